@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# One non-recursive make. `make help` lists the targets; each folder's module.mk lists its
+# files; mk/ holds the rules. Everything is written below build/ (build/<variant>/ with SAN=).
+
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := all
+MAKEFLAGS += --no-builtin-rules
+SHELL := /bin/bash
+
+VERSION := 0.1.0
+
+include mk/config.mk
+
+PROGS :=
+ARCHIVES :=
+TESTS :=
+CHECKS :=
+CHECKS_LONG :=
+BENCHES :=
+FUZZERS :=
+DOCS_MAN :=
+
+include lib/module.mk
+include daemon/module.mk
+include spank/module.mk
+include jobcomp/module.mk
+include acct_gather/module.mk
+include lb/module.mk
+include redfish_proxy/module.mk
+include bpf/module.mk
+include aggregator/module.mk
+include cli/module.mk
+include contrib/module.mk
+include doc/module.mk
+include test/module.mk
+
+include mk/rules.mk
+include mk/test.mk
+include mk/install.mk

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_DAEMON_COLLECTOR_H
+#define CEEMS_DAEMON_COLLECTOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "daemon/env.h"
+#include "lib/err.h"
+#include "lib/prom.h"
+
+/* What the privileged opener must grant; 0 for what any user may read. */
+enum collector_need { NEED_RAPL = 1 << 0, NEED_PERF = 1 << 1, NEED_BPF = 1 << 2 };
+
+/* One per daemon/collector_<name>.c; daemon/collectors.c is the sorted table. */
+struct collector {
+	const char *name; /* flag --collector.<name>, label value and file stem */
+	const char *help;
+	bool on_by_default;
+	unsigned needs;
+	unsigned period_ms; /* 0: read at scrape; else sampled on its own timer and
+			       cached */
+	/* -ENODEV: absent on this machine, not an error. Anything it keeps hangs off
+	 * *ret_state */
+	int (*open)(const struct env *env, void **ret_state, struct err *err);
+	/* Bounded time. Output of a failed call is rolled back by the caller. Calls are
+	 * serialised by the caller. */
+	int (*collect)(void *state, struct prom *out, struct err *err);
+	void (*close)(void *state); /* accepts NULL */
+};
+
+extern const struct collector *const collectors[]; /* sorted by name */
+extern const size_t collectors_count;
+
+#endif

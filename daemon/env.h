@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_DAEMON_ENV_H
+#define CEEMS_DAEMON_ENV_H
+
+#include <stdint.h>
+
+#include "lib/cgroup.h"
+
+struct options;
+struct units;
+
+/* What a collector may touch of the world. Everything is opened relative to these
+ * directories and all clocks come from here, so a test runs the real code on a fixture.
+ */
+struct env {
+	int procfd, sysfd, cgroupfd; /* --path.procfs, --path.sysfs, --path.cgroupfs */
+	const char *hostname;        /* NODE_NAME or gethostname(); "" with
+				      * --collector.empty-hostname-label */
+	const struct options *options;
+	struct cgroup_layout cgroups; /* probed at start; all "" when there are none */
+	struct units *units;          /* NULL when no resource manager is on */
+	uint64_t (*realtime_ns)(void);
+	uint64_t (*boottime_ns)(void);
+};
+
+#endif

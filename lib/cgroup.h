@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_LIB_CGROUP_H
+#define CEEMS_LIB_CGROUP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/err.h"
+#include "lib/record.h"
+
+/*
+ * Control groups, v1, v2 and hybrid, read the same way by the plugins (once, at the end
+ * of a step) and by the daemon (kept fds, at each scrape). Sources: kernel
+ * Documentation/admin-guide/cgroup-v1/{cpuacct,memory,cpusets,pids}.rst and
+ * Documentation/admin-guide/cgroup-v2.rst; kernel/sched/cpuacct.c for what v1 counts.
+ */
+
+/* Where each controller's hierarchy is mounted below the cgroup root directory. */
+struct cgroup_layout {
+	bool unified_only; /* v2 everywhere; else v1 for what has a v1 directory */
+	char cpuacct[32];  /* "cpu,cpuacct", "cpuacct", ... "" = not there on v1 */
+	char memory[32];
+	char cpuset[32];
+	char cpu[32];
+	char pids[32];
+	char freezer[32];
+	char blkio[32];
+	char devices[32];
+	char unified[32]; /* "." (v2), "unified" (hybrid) or "" */
+};
+
+/* Looks at rootfd (an open /sys/fs/cgroup or a fixture of it): cgroup.controllers there
+ * means v2. -ENODEV when there is neither. */
+int cgroup_probe(int rootfd, struct cgroup_layout *ret, struct err *err);
+/* The directory of a controller (one enum record_cgroup_bit) in the layout, "" if none.
+ */
+const char *cgroup_dir(const struct cgroup_layout *l, uint32_t controller);
+
+/* Cuts what Slurm adds below a step ("/task_0", "/user/task_0", "/slurm", "/user") off
+ * a path from /proc/PID/cgroup: everything after the last component that begins
+ * "step_". Returns the new length, or 0 when the path has no such component. */
+size_t cgroup_step_len(const char *path, size_t len);
+/* Length of the job's part of a step path (its parent), 0 if none. */
+size_t cgroup_job_len(const char *path, size_t len);
+/* The slurmd node name in a path: "slurm_<node>" (v1) or "<node>_slurmstepd.scope"
+ * (v2);
+ * "" when there is only one slurmd. Returns false when the path is not Slurm's. */
+bool cgroup_slurm_node(const char *path, char *ret, size_t size);
+
+/* Reads the text of /proc/PID/cgroup into r: every Slurm step path with its
+ * controllers, and the node name. Total on any bytes; at most 64 lines. Returns how
+ * many lines were Slurm's (0: the process is in no step's cgroup). */
+int cgroup_record_paths(const char *text, size_t len, struct record *r);
+
+#define CGROUP_UNLIMITED UINT64_MAX
+
+struct cgroup_cpu {
+	uint64_t user_ns,
+		system_ns; /* sum = exact run time; split as the kernel splits it */
+	bool has_throttling;
+	uint64_t periods, throttled_periods, throttled_ns;
+};
+struct cgroup_memory {
+	uint64_t rss_bytes, cache_bytes, used_bytes;
+	uint64_t limit_bytes; /* CGROUP_UNLIMITED when there is no limit (v1: >= 2^63 -
+				 page) */
+	uint64_t peak_bytes;
+	uint64_t fail_count, oom_kills;
+	bool has_peak, has_swap;
+	uint64_t memsw_used_bytes, memsw_limit_bytes, memsw_fail_count;
+};
+struct cgroup_psi {
+	uint64_t some_ns, full_ns;
+};
+
+/* One cgroup with its files kept open. Zero-initialise. */
+struct cgroup_fds;
+
+/* Opens nothing yet; remembers which directory (job or step) in which hierarchies:
+ * paths come from a record, cut to len bytes each. Returns NULL without memory. */
+struct cgroup_fds *cgroup_fds_new(int rootfd, const struct cgroup_layout *layout,
+				  const struct record_cgroup *paths, size_t count,
+				  bool job);
+void cgroup_fds_free(struct cgroup_fds *c);
+
+/* Read now. 0 or: -ENODEV the cgroup is gone (v1 and v2 alike), -ENODATA the controller
+ * is not there, other errno = this reading failed; outputs untouched. For a step on v2
+ * the CPU time is that of step_N/user, without slurmstepd itself. Files are opened at
+ * the first use and kept; when fds run out (EMFILE) they are opened and closed per
+ * reading. */
+int cgroup_read_cpu(struct cgroup_fds *c, struct cgroup_cpu *ret, struct err *err);
+int cgroup_read_memory(struct cgroup_fds *c, bool swap, struct cgroup_memory *ret,
+		       struct err *err);
+int cgroup_read_psi(struct cgroup_fds *c, const char *resource, struct cgroup_psi *ret,
+		    struct err *err);
+int cgroup_read_pids(struct cgroup_fds *c, uint64_t *ret, struct err *err);
+int cgroup_read_cpus(struct cgroup_fds *c, uint32_t *ret, struct err *err);
+
+/* What a plugin needs at the end of a step: counters of the best source there is. */
+int cgroup_final_counters(int rootfd, const struct cgroup_layout *layout,
+			  const struct record_cgroup *paths, size_t count,
+			  struct record_counters *ret, struct err *err);
+
+/* Parsers of the files' texts, total on any bytes (fuzzed): -EINVAL names the key in
+ * err. */
+int cgroup_parse_cpu_stat(const char *text, size_t len, struct cgroup_cpu *ret,
+			  struct err *err);
+int cgroup_parse_memory_stat(const char *text, size_t len, bool v2,
+			     struct cgroup_memory *ret, struct err *err);
+int cgroup_parse_psi(const char *text, size_t len, struct cgroup_psi *ret,
+		     struct err *err);
+/* v1: splits the exact usage by the ratio of user and system, as cputime_adjust() does
+ */
+void cgroup_split_usage(uint64_t usage_ns, uint64_t user, uint64_t system,
+			struct cgroup_cpu *ret);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_LIB_ERR_H
+#define CEEMS_LIB_ERR_H
+
+#define ERR_TEXT_MAX 512
+
+/* Caller-owned text of the last failure; meaningful only after a call failed. */
+struct err {
+	char text[ERR_TEXT_MAX];
+};
+
+/* Stores a formatted text (cut to fit) in err, which may be NULL, and returns rc, a
+ * negative errno, so that a failure is one line: return err_set(err, -EINVAL, ...). */
+int err_set(struct err *err, int rc, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Puts "prefix: " before the text that is already there; returns rc. */
+int err_prefix(struct err *err, int rc, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* The text, or "" for NULL. Borrowed. */
+const char *err_text(const struct err *err);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_LIB_LOG_H
+#define CEEMS_LIB_LOG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <syslog.h>
+
+#include "lib/err.h"
+
+/* Programs log; lib/ does not. One line per failure: the object, the cause, what
+ * follows. Never a token, a password, a cookie or a query string. Thread safe (one
+ * write a line). */
+
+enum log_format { LOG_LOGFMT, LOG_JSON };
+
+/* program is borrowed for ever. level is syslog's (LOG_ERR .. LOG_DEBUG). Lines go to
+ * stderr; with JOURNAL_STREAM or INVOCATION_ID in the environment they carry "<n>". */
+void log_init(const char *program, enum log_format format, int level);
+int log_level_by_name(const char *name, int *ret); /* debug info notice warn error */
+
+void log_at(int level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+#define log_error(...) log_at(LOG_ERR, __VA_ARGS__)
+#define log_warn(...) log_at(LOG_WARNING, __VA_ARGS__)
+#define log_info(...) log_at(LOG_INFO, __VA_ARGS__)
+#define log_debug(...) log_at(LOG_DEBUG, __VA_ARGS__)
+
+/* A failure that repeats: said the first time, then after 1, 2, 4 ... 64 minutes, and
+ * once more when it is over. Zero-initialise. Not thread safe by itself. */
+struct log_repeat {
+	uint64_t next_ns;
+	uint64_t gap_ns;
+	uint64_t hidden;
+	bool failing;
+};
+
+/* Returns true when the caller should log now; r->hidden says how many times it was
+ * not. */
+bool log_repeat_due(struct log_repeat *r, uint64_t now_ns);
+/* Returns true once after a series of failures: the caller says that it is over. */
+bool log_repeat_over(struct log_repeat *r);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_LIB_PARSE_H
+#define CEEMS_LIB_PARSE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Numbers from outside: the whole string must be the number, overflow is -ERANGE,
+ * anything else -EINVAL; no locale, no leading blanks, no sign unless stated. On
+ * failure *ret is untouched. */
+int parse_u64(const char *s, uint64_t *ret) __attribute__((warn_unused_result));
+int parse_u32(const char *s, uint32_t *ret) __attribute__((warn_unused_result));
+int parse_s64(const char *s, int64_t *ret) __attribute__((warn_unused_result));
+int parse_f64(const char *s, double *ret) __attribute__((warn_unused_result));
+/* true false yes no on off 1 0 */
+int parse_bool(const char *s, bool *ret) __attribute__((warn_unused_result));
+/* Prometheus durations in decreasing units ("1h30m", "15s", "250ms"); bare "0" is
+ * allowed, other bare numbers are not. Result in ms. */
+int parse_duration_ms(const char *s, uint64_t *ret) __attribute__((warn_unused_result));
+/* Bytes: a number with an optional B, KB, KiB, MB, MiB, GB or GiB (1000 and 1024). */
+int parse_bytes(const char *s, uint64_t *ret) __attribute__((warn_unused_result));
+/* A CPU or node list of the kernel ("0-3,8"): how many it names. "" is 0. At most 1 Mi.
+ */
+int parse_list_count(const char *s, size_t len, uint32_t *ret)
+	__attribute__((warn_unused_result));
+
+/* Scanners for /proc and cgroup text: work on [*p, end), advance *p on success only. */
+int scan_u64(const char **p, const char *end, uint64_t *ret)
+	__attribute__((warn_unused_result));
+/* Skips blanks and tabs; returns false at end of text or line. */
+bool scan_blank(const char **p, const char *end);
+/* One line without its newline; false when nothing is left. */
+bool scan_line(const char **p, const char *end, const char **ret_line, size_t *ret_len);
+/* One blank-separated word of a line; false when nothing is left. */
+bool scan_word(const char **p, const char *end, const char **ret_word, size_t *ret_len);
+
+#endif

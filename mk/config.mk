@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Compiler, flags, variants and optional libraries.
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+CC ?= gcc
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+CLANG ?= clang
+AR ?= ar
+V ?= 0
+WERROR ?= 0
+SAN ?=
+comma := ,
+empty :=
+space := $(empty) $(empty)
+
+# Variants build apart: SAN=address,undefined -> build/san-address-undefined
+BUILD := build$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))
+OBJ := $(BUILD)/obj
+
+WARNINGS := -Wall -Wextra -Wformat=2 -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
+	-Wundef -Wvla -Wwrite-strings -Wimplicit-fallthrough $(if $(filter 1,$(WERROR)),-Werror)
+HARDENING := -fstack-protector-strong -fPIE $(if $(SAN),,-D_FORTIFY_SOURCE=2)
+OPT := $(if $(SAN),-O1 -fno-omit-frame-pointer -fsanitize=$(SAN),-O2)
+BASE_CFLAGS := -std=gnu11 -D_GNU_SOURCE -g $(OPT) $(WARNINGS) $(HARDENING) -I. \
+	-DCEEMS_VERSION='"$(VERSION)"' -pthread
+BASE_LDFLAGS := -pthread $(if $(SAN),-fsanitize=$(SAN)) -Wl,-z,relro,-z,now
+PIE_LDFLAGS := -pie
+
+# User flags come last and are never replaced.
+ALL_CFLAGS = $(BASE_CFLAGS) $(1) $(CPPFLAGS) $(CFLAGS)
+ALL_LDFLAGS = $(BASE_LDFLAGS) $(LDFLAGS)
+
+Q := $(if $(filter 1,$(V)),,@)
+say = $(if $(filter 1,$(V)),,@printf '  %-7s %s\n' $(1) $(2);)
+
+PKG_CONFIG ?= pkg-config
+have = $(shell $(PKG_CONFIG) --exists $(1) 2>/dev/null && echo 1)
+
+HAVE_MHD := $(call have,libmicrohttpd)
+HAVE_GNUTLS := $(call have,gnutls)
+HAVE_ZLIB := $(call have,zlib)
+HAVE_YAML := $(call have,yaml-0.1)
+HAVE_JSON := $(call have,json-c)
+HAVE_CMOCKA := $(call have,cmocka)
+
+# A component switched on by hand must not be left out in silence: WITH_DAEMON=yes
+require = $(if $(filter yes,$(WITH_$(1))),$(if $(2),,$(error WITH_$(1)=yes but $(3) is missing)))

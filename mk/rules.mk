@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# How the names that module.mk files set become files.
+#
+#   ARCHIVES += libx   libx_SRCS, libx_PKGS           -> $(BUILD)/libx.a and libx_pic.a
+#   PROGS    += prog   prog_SRCS, _LIBS, _PKGS, _LDLIBS -> $(BUILD)/prog
+#   TESTS    += name   name_SRCS (default test/unit/name.c), _LIBS, _PKGS, _LDFLAGS
+#                                                      -> $(BUILD)/test/name, run by make check
+#   FUZZERS  += name   test/fuzz/name_fuzz.c, corpus in test/fuzz/corpus/name
+#                                                      -> $(BUILD)/fuzz/name (clang)
+
+pkg_cflags = $(if $(1),$(shell $(PKG_CONFIG) --cflags $(1) 2>/dev/null))
+pkg_libs = $(if $(1),$(shell $(PKG_CONFIG) --libs $(1) 2>/dev/null))
+
+# $(1) source, $(2) object, $(3) flags
+define compile_rule
+$(2): $(1)
+	$$(call say,CC,$(1))mkdir -p $$(@D) && $(CC) $$(call ALL_CFLAGS,$(3)) -MMD -MP -c -o $$@ $$<
+-include $(2:.o=.d)
+endef
+
+define archive_rules
+$(1)_OBJS := $$(addprefix $(OBJ)/,$$($(1)_SRCS:.c=.o))
+$(1)_PIC := $$(addprefix $(OBJ)/pic/,$$($(1)_SRCS:.c=.o))
+$$(foreach s,$$($(1)_SRCS),$$(eval $$(call compile_rule,$$(s),$(OBJ)/$$(s:.c=.o),$$(call pkg_cflags,$$($(1)_PKGS)))))
+$$(foreach s,$$($(1)_SRCS),$$(eval $$(call compile_rule,$$(s),$(OBJ)/pic/$$(s:.c=.o),-fPIC -fvisibility=hidden $$(call pkg_cflags,$$($(1)_PKGS)))))
+$(BUILD)/$(1).a: $$($(1)_OBJS)
+	$$(call say,AR,$$@)rm -f $$@ && $(AR) rcs $$@ $$^
+$(BUILD)/$(1)_pic.a: $$($(1)_PIC)
+	$$(call say,AR,$$@)rm -f $$@ && $(AR) rcs $$@ $$^
+ALL_SRCS += $$($(1)_SRCS)
+endef
+
+# $(1) name, $(2) output file
+define link_rules
+$$(foreach s,$$(filter-out $$(COMPILED),$$($(1)_SRCS)),$$(eval $$(call compile_rule,$$(s),$(OBJ)/$$(s:.c=.o),$$(call pkg_cflags,$$($(1)_PKGS)))))
+COMPILED += $$($(1)_SRCS)
+$(2): $$(addprefix $(OBJ)/,$$($(1)_SRCS:.c=.o)) $$(addprefix $(BUILD)/,$$(addsuffix .a,$$($(1)_LIBS)))
+	$$(call say,LD,$$@)mkdir -p $$(@D) && $(CC) $(PIE_LDFLAGS) $$(ALL_LDFLAGS) $$($(1)_LDFLAGS) -o $$@ \
+		$$(filter %.o,$$^) $$(filter %.a,$$^) $$(filter %.a,$$^) $$(call pkg_libs,$$($(1)_PKGS)) $$($(1)_LDLIBS) -lm
+ALL_SRCS += $$($(1)_SRCS)
+endef
+
+# $(1) fuzzer: libFuzzer with address and undefined-behaviour sanitizers; the same source
+# links with test/fuzz/replay.c for make check, which replays the corpus only.
+define fuzz_rules
+$(BUILD)/fuzz/$(1): test/fuzz/$(1)_fuzz.c $$($(1)_fuzz_SRCS)
+	$$(call say,FUZZ,$$@)mkdir -p $$(@D) && $(CLANG) -std=gnu11 -D_GNU_SOURCE -g -O1 -I. \
+		-DCEEMS_VERSION='"$(VERSION)"' -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
+		-o $$@ $$^ $$(call pkg_libs,$$($(1)_fuzz_PKGS)) -lm
+$(BUILD)/fuzz/$(1)_replay: test/fuzz/$(1)_fuzz.c test/fuzz/replay.c $$($(1)_fuzz_SRCS)
+	$$(call say,CC,$$@)mkdir -p $$(@D) && $(CC) -std=gnu11 -D_GNU_SOURCE -g -O1 -I. \
+		-DCEEMS_VERSION='"$(VERSION)"' -fsanitize=address,undefined -fno-sanitize-recover=undefined \
+		-o $$@ $$^ $$(call pkg_libs,$$($(1)_fuzz_PKGS)) -lm
+.PHONY: fuzz-$(1)
+fuzz-$(1): $(BUILD)/fuzz/$(1)
+	mkdir -p $(BUILD)/fuzz/corpus/$(1)
+	$(BUILD)/fuzz/$(1) -max_total_time=$$(or $$(T),60) -artifact_prefix=$(BUILD)/fuzz/ \
+		$(BUILD)/fuzz/corpus/$(1) test/fuzz/corpus/$(1)
+endef
+
+$(foreach a,$(ARCHIVES),$(eval $(call archive_rules,$(a))))
+$(foreach p,$(PROGS),$(eval $(call link_rules,$(p),$(BUILD)/$(p))))
+$(foreach t,$(TESTS),$(eval $(t)_SRCS ?= test/unit/$(t).c)$(eval $(t)_PKGS += cmocka)$(eval $(call link_rules,$(t),$(BUILD)/test/$(t))))
+$(foreach f,$(FUZZERS),$(eval $(call fuzz_rules,$(f))))
+
+.PHONY: all clean help
+all: $(addprefix $(BUILD)/,$(PROGS)) plugins
+clean:
+	rm -rf $(BUILD)
+
+help:
+	@sed -n 's/^## //p' mk/test.mk mk/install.mk mk/rules.mk
+## make                 programs and plugins into build/
+## make clean           removes build/ (with SAN=, only that variant)

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+## make check           installs what is missing, builds, runs every test
+## make check-root      only the tests that need root
+## make check-long      what takes longer than a quarter of an hour
+## make bench[-NAME]    numbers, as JSON lines in build/bench/results.jsonl
+## make demo            real Slurm, ceemsd and Prometheus on loopback; make demo-stop
+## make fuzz-PARSER T=  libFuzzer for T seconds; PARSER is one of test/fuzz/*_fuzz.c
+## make tidy format-check headers-check dist
+## make SAN=address,undefined check   (or SAN=thread)
+
+TEST_BINARIES := $(addprefix $(BUILD)/test/,$(TESTS))
+FUZZ_REPLAYS := $(addsuffix _replay,$(addprefix $(BUILD)/fuzz/,$(FUZZERS)))
+
+.PHONY: deps check check-unit check-root check-long bench demo demo-stop tests
+deps:
+	@mk/deps check
+
+tests: all $(TEST_BINARIES) $(FUZZ_REPLAYS)
+
+# deps may install what the probes at the top of this make looked for, so start afresh
+check: deps
+	@$(MAKE) --no-print-directory check-run
+check-run: tests
+	@BUILD=$(BUILD) test/run $(TEST_BINARIES) $(FUZZ_REPLAYS) $(CHECKS)
+check-unit: tests
+	@BUILD=$(BUILD) test/run $(TEST_BINARIES) $(FUZZ_REPLAYS)
+check-root: deps
+	@$(MAKE) --no-print-directory check-root-run
+check-root-run: tests
+	@BUILD=$(BUILD) test/run $(CHECKS_ROOT)
+check-long: deps
+	@$(MAKE) --no-print-directory check-long-run
+check-long-run: tests
+	@BUILD=$(BUILD) CHECK_LONG=1 test/run $(TEST_BINARIES) $(FUZZ_REPLAYS) $(CHECKS) $(CHECKS_LONG)
+
+demo:
+	@mk/deps demo
+	@$(MAKE) --no-print-directory all
+	@BUILD=$(BUILD) test/rig/demo start
+demo-stop:
+	@BUILD=$(BUILD) test/rig/demo stop
+
+bench:
+	@mk/deps check
+	@$(MAKE) --no-print-directory tests $(BENCH_BINARIES)
+	@BUILD=$(BUILD) test/bench/run $(BENCHES)
+bench-%:
+	@mk/deps check
+	@$(MAKE) --no-print-directory tests $(BENCH_BINARIES)
+	@BUILD=$(BUILD) test/bench/run $*
+
+HEADERS := $(shell find lib daemon spank lb cli aggregator redfish_proxy -name '*.h' 2>/dev/null)
+.PHONY: headers-check format-check tidy
+headers-check: $(addprefix $(OBJ)/headers/,$(addsuffix .ok,$(HEADERS)))
+$(OBJ)/headers/%.ok: %
+	$(call say,HEADER,$<)mkdir -p $(@D) && printf '#include "%s"\n' $< | \
+		$(CC) $(call ALL_CFLAGS,) -fsyntax-only -x c - && touch $@
+format-check:
+	@clang-format --dry-run -Werror $$(git ls-files '*.c' '*.h') && echo "format: clean"
+tidy:
+	@clang-tidy --quiet $(sort $(ALL_SRCS)) -- -std=gnu11 -D_GNU_SOURCE -I. -DCEEMS_VERSION='"$(VERSION)"'

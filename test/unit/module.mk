@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# One program per source file; <name>.c here unless <name>_SRCS says otherwise.
+TESTS += buf_test parse_test fs_test err_test
+buf_test_LIBS := libbase
+parse_test_LIBS := libbase
+fs_test_LIBS := libbase
+err_test_LIBS := libbase
