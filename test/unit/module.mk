@@ -5,3 +5,5 @@ buf_test_LIBS := libbase
 parse_test_LIBS := libbase
 fs_test_LIBS := libbase
 err_test_LIBS := libbase
+TESTS += crc32c_test
+crc32c_test_LIBS := libbase
