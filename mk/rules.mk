@@ -7,6 +7,10 @@
 #                                                      -> $(BUILD)/test/name, run by make check
 #   FUZZERS  += name   test/fuzz/name_fuzz.c, corpus in test/fuzz/corpus/name
 #                                                      -> $(BUILD)/fuzz/name (clang)
+#   BENCH_PROGS += name  name_SRCS (default test/bench/name.c), _LIBS, _PKGS
+#                                                      -> $(BUILD)/bench/name
+#   BENCHES  += name   a measurement: the script test/bench/name, else $(BUILD)/bench/name
+#   CHECKS   += test/e2e/x.sh; CHECKS_ROOT, CHECKS_LONG: shell tests that print TAP
 
 pkg_cflags = $(if $(1),$(shell $(PKG_CONFIG) --cflags $(1) 2>/dev/null))
 pkg_libs = $(if $(1),$(shell $(PKG_CONFIG) --libs $(1) 2>/dev/null))
@@ -61,6 +65,8 @@ endef
 $(foreach a,$(ARCHIVES),$(eval $(call archive_rules,$(a))))
 $(foreach p,$(PROGS),$(eval $(call link_rules,$(p),$(BUILD)/$(p))))
 $(foreach t,$(TESTS),$(eval $(t)_SRCS ?= test/unit/$(t).c)$(eval $(t)_PKGS += cmocka)$(eval $(call link_rules,$(t),$(BUILD)/test/$(t))))
+$(foreach b,$(BENCH_PROGS),$(eval $(b)_SRCS ?= test/bench/$(b).c)$(eval $(call link_rules,$(b),$(BUILD)/bench/$(b))))
+BENCH_BINARIES := $(addprefix $(BUILD)/bench/,$(BENCH_PROGS))
 $(foreach f,$(FUZZERS),$(eval $(call fuzz_rules,$(f))))
 
 .PHONY: all clean help

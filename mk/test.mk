@@ -40,6 +40,11 @@ demo:
 demo-stop:
 	@BUILD=$(BUILD) test/rig/demo stop
 
+# What the module.mk files register, as "kind name": read by test/e2e/promises.sh
+.PHONY: registered
+registered:
+	@$(foreach t,$(TESTS),echo "test $(t) $($(t)_SRCS)";)$(foreach c,$(CHECKS) $(CHECKS_ROOT) $(CHECKS_LONG),echo "check $(c)";)$(foreach b,$(BENCHES),echo "bench $(b)";)$(foreach f,$(FUZZERS),echo "fuzz $(f)";):
+
 bench:
 	@mk/deps check
 	@$(MAKE) --no-print-directory tests $(BENCH_BINARIES)

@@ -1,0 +1,97 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Rules of the tree that a compiler does not check (doc/style.md says why).
+. "$(dirname "$0")/../tap.sh"
+
+# the files of the tree: git's list where there is a repository, else all but build/
+tree() {
+	if [ -e .git ] && git rev-parse --git-dir >/dev/null 2>&1; then
+		git ls-files -co --exclude-standard -- "$@"
+	else
+		local p args=()
+		for p in "$@"; do args+=(-o -name "${p##*/}"); done
+		find . -path ./build -prune -o -type f \( "${args[@]:1}" \) -printf '%P\n'
+	fi | sort -u | while IFS= read -r f; do [ -f "$f" ] && echo "$f"; done
+}
+mapfile -t sources < <(tree '*.c' '*.h')
+mapfile -t product < <(printf '%s\n' "${sources[@]}" | grep -v '^test/')
+mapfile -t scripts < <({ tree '*.sh' '*.mk' Makefile; grep -lIm1 '^#!/bin/bash' mk/* test/*/* .ci/* 2>/dev/null; } | sort -u)
+ok "there are sources to look at" [ "${#product[@]}" -gt 10 ]
+
+# Lines of product code without comments and string contents, as file:line:text
+code() {
+	awk 'FNR == 1 { in_c = 0 }
+	{ s = $0
+	  gsub(/"([^"\\]|\\.)*"/, "\"\"", s)
+	  if (in_c) { if (match(s, /\*\//)) { s = substr(s, RSTART + 2); in_c = 0 } else next }
+	  while (match(s, /\/\*/)) { a = substr(s, 1, RSTART - 1); r = substr(s, RSTART + 2)
+		if (match(r, /\*\//)) s = a substr(r, RSTART + 2); else { s = a; in_c = 1; break } }
+	  sub(/\/\/.*/, "", s)
+	  if (s ~ /[^ \t]/) print FILENAME ":" FNR ":" s }' "$@"
+}
+
+missing=
+for f in "${sources[@]}" "${scripts[@]}"; do
+	head -2 "$f" | grep -q 'SPDX-License-Identifier: GPL-2.0-or-later' || missing+="$f "
+done
+is "each source begins with its licence" "$missing" ""
+
+is "product code uses no unsafe string function" \
+	"$(code "${product[@]}" | grep -E '\b(strcpy|strcat|sprintf|vsprintf|stpcpy|atoi|atol|atoll|atof|sscanf|gets|strtok|alloca)\(' | head -20)" ""
+
+# statements rather than lines: an open() may take two
+is "every open in product code is close-on-exec" \
+	"$(code "${product[@]}" | awk '{ match($0, /^[^:]*:[0-9]*:/); at = substr($0, 1, RLENGTH)
+		st = st substr($0, RLENGTH + 1); if (st !~ /[;{}]/) next
+		if (st ~ /[^a-z_](open|openat)\(/ && st ~ /O_(RDONLY|WRONLY|RDWR|PATH|CREAT)/ && st !~ /O_CLOEXEC/) print at st
+		st = "" }' | head -20)" ""
+
+mapfile -t collectors_c < <(printf '%s\n' "${product[@]}" | grep '^daemon/collector_')
+if [ "${#collectors_c[@]}" -gt 0 ]; then
+	is "collectors open nothing by a literal /proc or /sys path" \
+		"$(grep -nE '(open|fs_[a-z0-9_]+|fopen|stat|access)\([^;]*"/(proc|sys)' "${collectors_c[@]}" | head -20)" ""
+else
+	skip "collectors open nothing by a literal /proc or /sys path" "no collectors yet"
+fi
+
+bad=
+while IFS=: read -r f line text; do
+	inc=$(sed -E 's/.*"([^"]+)".*/\1/' <<<"$text")
+	case $inc in
+	*/*) [ -f "$inc" ] || [ -f "bpf/${inc##*/}" ] || bad+="$f:$line: $inc is not a path from the root"$'\n' ;;
+	*) bad+="$f:$line: include $inc by its path from the root"$'\n' ;;
+	esac
+done < <(grep -nE '^[[:space:]]*#[[:space:]]*include[[:space:]]+"' "${sources[@]}")
+is "includes are paths from the root" "$bad" ""
+
+is "no trailing blanks in sources and scripts" \
+	"$(grep -nE '[ 	]+$' "${sources[@]}" "${scripts[@]}" | head -10)" ""
+
+dir=
+for f in "${product[@]}"; do
+	case $f in
+	lib/*) grep -nE '#include "(daemon|spank|cli|lb|aggregator)/' "$f" /dev/null && dir+="$f " ;;
+	spank/* | jobcomp/* | acct_gather/*) grep -qE '#include "(daemon|cli|lb|aggregator)/' "$f" && dir+="$f " ;;
+	esac
+done
+is "dependencies point one way: lib uses nobody, plugins use only lib" "$dir" ""
+
+if make -s headers-check >"$SCRATCH/headers.log" 2>&1; then
+	tap_result ok "headers compile alone"
+else
+	tap_result not-ok "headers compile alone"
+	sed 's/^/# /' "$SCRATCH/headers.log" | head -20
+fi
+
+if command -v clang-format >/dev/null; then
+	bad=$(clang-format --dry-run -Werror "${sources[@]}" 2>&1 | grep -oE '^[^ :]+:[0-9]+' | sort -u | head -10)
+	is "sources are formatted (clang-format -i)" "$bad" ""
+else
+	skip "sources are formatted" "clang-format is not installed"
+fi
+
+for f in "${sources[@]}"; do
+	n=$(wc -l <"$f")
+	[ "$n" -gt 1000 ] && echo "# $f has $n lines: look for the second idea"
+done
+tap_done
