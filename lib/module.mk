@@ -3,3 +3,5 @@
 ARCHIVES += libbase
 libbase_SRCS := lib/buf.c lib/err.c lib/fs.c lib/log.c lib/parse.c
 libbase_SRCS += lib/crc32c.c
+libbase_SRCS := lib/buf.c lib/err.c lib/fs.c lib/log.c lib/parse.c \
+	lib/prom.c

@@ -7,3 +7,5 @@ fs_test_LIBS := libbase
 err_test_LIBS := libbase
 TESTS += crc32c_test
 crc32c_test_LIBS := libbase
+TESTS += prom_test
+prom_test_LIBS := libbase

@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* One scrape as text. Sample lines are written once, in the order in which collectors
+ * come to them, and cut into chunks that each belong to one family; rendering walks the
+ * chunks family by family, so that what a client gets is grouped and sorted although a
+ * collector may go unit by unit. Only the # lines depend on the format. */
+#include "lib/prom.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NONE UINT32_MAX
+#define FAMILIES_MAX 65536u
+
+struct chunk {
+	size_t start; /* in text; it ends where the next one starts */
+	uint32_t family;
+	uint32_t next; /* of the same family; set when rendering */
+};
+
+struct slot {
+	const struct prom_family *family;
+	size_t name_len;
+	uint32_t first, last; /* chunks; set when rendering */
+};
+
+struct prom {
+	struct buf text;
+	struct chunk *chunks;
+	size_t chunk_count, chunk_cap;
+	struct slot *slots;
+	uint32_t slot_count, slot_cap;
+	uint32_t *by_pointer; /* open addressing: index + 1 of a slot, 0 = free */
+	const struct prom_family **keys;
+	uint32_t hash_cap, hash_used;
+	uint32_t current; /* slot, NONE before prom_family() */
+	size_t samples;
+	int error;
+};
+
+struct prom *prom_new(size_t max_bytes)
+{
+	struct prom *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	buf_init(&p->text, max_bytes);
+	p->current = NONE;
+	return p;
+}
+
+void prom_free(struct prom *p)
+{
+	if (!p)
+		return;
+	buf_done(&p->text);
+	free(p->chunks);
+	free(p->slots);
+	free(p->by_pointer);
+	free(p->keys);
+	free(p);
+}
+
+void prom_reset(struct prom *p)
+{
+	buf_reset(&p->text);
+	p->chunk_count = 0;
+	p->slot_count = 0;
+	if (p->hash_cap)
+		memset(p->by_pointer, 0, p->hash_cap * sizeof(*p->by_pointer));
+	p->hash_used = 0;
+	p->current = NONE;
+	p->samples = 0;
+	p->error = 0;
+}
+
+int prom_error(const struct prom *p)
+{
+	return p->error ? p->error : buf_error(&p->text);
+}
+
+size_t prom_samples(const struct prom *p)
+{
+	return p->samples;
+}
+
+/* Bytes that a label value may hold as they are; everything else is looked at. */
+static bool plain(unsigned char c)
+{
+	return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
+}
+
+static void put_label_value(struct buf *out, const char *s)
+{
+	size_t len = strlen(s);
+
+	for (size_t i = 0; i < len;) {
+		size_t run = i;
+		while (run < len && plain((unsigned char)s[run]))
+			run++;
+		buf_put(out, s + i, run - i);
+		i = run;
+		if (i == len)
+			break;
+		size_t n = utf8_len(s + i, len - i);
+		if (n == 0) {
+			buf_puts(out, "\xef\xbf\xbd");
+			n = 1;
+		} else if (s[i] == '\n') {
+			buf_puts(out, "\\n");
+		} else if (s[i] == '"' || s[i] == '\\') {
+			buf_putc(out, '\\');
+			buf_putc(out, s[i]);
+		} else {
+			buf_put(out, s + i, n);
+		}
+		i += n;
+	}
+}
+
+void prom_render_labels(struct buf *out, const struct prom_label *labels, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		buf_putc(out, i ? ',' : '{');
+		buf_puts(out, labels[i].name);
+		buf_put(out, "=\"", 2);
+		put_label_value(out, labels[i].value);
+		buf_putc(out, '"');
+	}
+	if (n)
+		buf_putc(out, '}');
+}
+
+static uint32_t hash_pointer(const void *key, uint32_t cap)
+{
+	uint64_t h = (uint64_t)(uintptr_t)key * 0x9e3779b97f4a7c15ull;
+	return (uint32_t)(h >> 32) & (cap - 1);
+}
+
+static bool hash_grow(struct prom *p)
+{
+	uint32_t cap = p->hash_cap ? p->hash_cap * 2 : 256;
+	uint32_t *index = calloc(cap, sizeof(*index));
+	const struct prom_family **keys = calloc(cap, sizeof(*keys));
+
+	if (!index || !keys) {
+		free(index);
+		free(keys);
+		p->error = -ENOMEM;
+		return false;
+	}
+	for (uint32_t i = 0; i < p->hash_cap; i++) {
+		if (!p->by_pointer[i])
+			continue;
+		uint32_t h = hash_pointer(p->keys[i], cap);
+		while (index[h])
+			h = (h + 1) & (cap - 1);
+		index[h] = p->by_pointer[i];
+		keys[h] = p->keys[i];
+	}
+	free(p->by_pointer);
+	free(p->keys);
+	p->by_pointer = index;
+	p->keys = keys;
+	p->hash_cap = cap;
+	return true;
+}
+
+/* The slot of a family whose address is new: by name, else a new one. */
+static uint32_t slot_by_name(struct prom *p, const struct prom_family *family)
+{
+	size_t len = strlen(family->name);
+
+	for (uint32_t i = 0; i < p->slot_count; i++) {
+		if (p->slots[i].name_len == len &&
+		    memcmp(p->slots[i].family->name, family->name, len) == 0)
+			return i;
+	}
+	if (p->slot_count == FAMILIES_MAX) {
+		p->error = -EFBIG;
+		return NONE;
+	}
+	if (p->slot_count == p->slot_cap) {
+		uint32_t cap = p->slot_cap ? p->slot_cap * 2 : 64;
+		struct slot *s = reallocarray(p->slots, cap, sizeof(*s));
+		if (!s) {
+			p->error = -ENOMEM;
+			return NONE;
+		}
+		p->slots = s;
+		p->slot_cap = cap;
+	}
+	p->slots[p->slot_count] = (struct slot){.family = family, .name_len = len};
+	return p->slot_count++;
+}
+
+static uint32_t slot_of(struct prom *p, const struct prom_family *family)
+{
+	if (p->hash_used * 2 >= p->hash_cap && !hash_grow(p))
+		return NONE;
+	uint32_t h = hash_pointer(family, p->hash_cap);
+	for (; p->by_pointer[h]; h = (h + 1) & (p->hash_cap - 1)) {
+		if (p->keys[h] == family)
+			return p->by_pointer[h] - 1;
+	}
+	uint32_t slot = slot_by_name(p, family);
+	if (slot != NONE) {
+		p->keys[h] = family;
+		p->by_pointer[h] = slot + 1;
+		p->hash_used++;
+	}
+	return slot;
+}
+
+void prom_family(struct prom *p, const struct prom_family *family)
+{
+	if (prom_error(p))
+		return;
+	if (p->current != NONE && p->slots[p->current].family == family)
+		return;
+	uint32_t slot = slot_of(p, family);
+	if (slot == NONE || slot == p->current)
+		return;
+	if (p->chunk_count == p->chunk_cap) {
+		size_t cap = p->chunk_cap ? p->chunk_cap * 2 : 256;
+		struct chunk *c = reallocarray(p->chunks, cap, sizeof(*c));
+		if (!c) {
+			p->error = -ENOMEM;
+			return;
+		}
+		p->chunks = c;
+		p->chunk_cap = cap;
+	}
+	p->chunks[p->chunk_count++] =
+		(struct chunk){.start = p->text.len, .family = slot, .next = NONE};
+	p->current = slot;
+}
+
+/* The name of the current family; false when nothing can be put. */
+static bool begin_sample(struct prom *p)
+{
+	if (p->current == NONE || prom_error(p))
+		return false;
+	const struct slot *s = &p->slots[p->current];
+	buf_put(&p->text, s->family->name, s->name_len);
+	return true;
+}
+
+static void end_sample(struct prom *p)
+{
+	buf_putc(&p->text, '\n');
+	p->samples++;
+}
+
+static bool begin_labels(struct prom *p, const struct prom_label *labels, size_t n)
+{
+	if (!begin_sample(p))
+		return false;
+	prom_render_labels(&p->text, labels, n);
+	buf_putc(&p->text, ' ');
+	return true;
+}
+
+static bool begin_block(struct prom *p, const struct buf *block)
+{
+	if (buf_error(block)) {
+		p->error = buf_error(block);
+		return false;
+	}
+	if (!begin_sample(p))
+		return false;
+	char *at = buf_reserve(&p->text, block->len + 1);
+	if (!at)
+		return false;
+	if (block->len)
+		memcpy(at, block->data, block->len);
+	at[block->len] = ' ';
+	buf_commit(&p->text, block->len + 1);
+	return true;
+}
+
+void prom_put_u64(struct prom *p, const struct prom_label *labels, size_t n, uint64_t v)
+{
+	if (!begin_labels(p, labels, n))
+		return;
+	buf_put_u64(&p->text, v);
+	end_sample(p);
+}
+
+void prom_put_f64(struct prom *p, const struct prom_label *labels, size_t n, double v)
+{
+	if (!begin_labels(p, labels, n))
+		return;
+	buf_put_f64(&p->text, v);
+	end_sample(p);
+}
+
+void prom_put_scaled(struct prom *p, const struct prom_label *labels, size_t n,
+		     uint64_t v, unsigned decimals)
+{
+	if (!begin_labels(p, labels, n))
+		return;
+	buf_put_scaled(&p->text, v, decimals);
+	end_sample(p);
+}
+
+void prom_put_block_u64(struct prom *p, const struct buf *block, uint64_t v)
+{
+	if (!begin_block(p, block))
+		return;
+	buf_put_u64(&p->text, v);
+	end_sample(p);
+}
+
+void prom_put_block_f64(struct prom *p, const struct buf *block, double v)
+{
+	if (!begin_block(p, block))
+		return;
+	buf_put_f64(&p->text, v);
+	end_sample(p);
+}
+
+void prom_put_block_scaled(struct prom *p, const struct buf *block, uint64_t v,
+			   unsigned decimals)
+{
+	if (!begin_block(p, block))
+		return;
+	buf_put_scaled(&p->text, v, decimals);
+	end_sample(p);
+}
+
+struct prom_mark prom_mark(const struct prom *p)
+{
+	return (struct prom_mark){
+		.bytes = p->text.len, .chunks = p->chunk_count, .samples = p->samples};
+}
+
+void prom_rollback(struct prom *p, struct prom_mark mark)
+{
+	buf_truncate(&p->text, mark.bytes);
+	p->text.error = 0;
+	p->chunk_count = mark.chunks;
+	p->samples = mark.samples;
+	/* whoever comes next names its family */
+	p->current = NONE;
+	p->error = 0;
+}
+
+static size_t chunk_end(const struct prom *p, size_t i)
+{
+	return i + 1 < p->chunk_count ? p->chunks[i + 1].start : p->text.len;
+}
+
+static void link_chunks(struct prom *p)
+{
+	for (uint32_t i = 0; i < p->slot_count; i++)
+		p->slots[i].first = p->slots[i].last = NONE;
+	for (size_t i = 0; i < p->chunk_count; i++) {
+		struct chunk *c = &p->chunks[i];
+		struct slot *s = &p->slots[c->family];
+		if (chunk_end(p, i) == c->start)
+			continue;
+		c->next = NONE;
+		if (s->first == NONE)
+			s->first = (uint32_t)i;
+		else
+			p->chunks[s->last].next = (uint32_t)i;
+		s->last = (uint32_t)i;
+	}
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct slot *const *x = a, *const *y = b;
+	return strcmp((*x)->family->name, (*y)->family->name);
+}
+
+static bool ends_in_total(const struct slot *s)
+{
+	return s->name_len > 6 &&
+	       memcmp(s->family->name + s->name_len - 6, "_total", 6) == 0;
+}
+
+static void put_help(struct buf *out, const char *s, enum prom_format format)
+{
+	for (; *s; s++) {
+		if (*s == '\\')
+			buf_puts(out, "\\\\");
+		else if (*s == '\n')
+			buf_puts(out, "\\n");
+		else if (*s == '"' && format == PROM_OPENMETRICS)
+			buf_puts(out, "\\\"");
+		else
+			buf_putc(out, *s);
+	}
+}
+
+static void put_header(struct buf *out, const struct slot *s, enum prom_format format)
+{
+	static const char *const text_types[] = {"counter", "gauge", "untyped"};
+	static const char *const om_types[] = {"counter", "gauge", "unknown"};
+	enum prom_type type = s->family->type;
+	size_t name_len = s->name_len;
+	const char *type_name = text_types[type];
+
+	if (format == PROM_OPENMETRICS) {
+		/* the family of a counter is named without the suffix of its samples */
+		if (type == PROM_COUNTER && ends_in_total(s))
+			name_len -= 6;
+		else if (type == PROM_COUNTER)
+			type = PROM_UNKNOWN;
+		type_name = om_types[type];
+	}
+	buf_puts(out, "# HELP ");
+	buf_put(out, s->family->name, name_len);
+	buf_putc(out, ' ');
+	put_help(out, s->family->help ? s->family->help : "", format);
+	buf_puts(out, "\n# TYPE ");
+	buf_put(out, s->family->name, name_len);
+	buf_putc(out, ' ');
+	buf_puts(out, type_name);
+	buf_putc(out, '\n');
+}
+
+int prom_render(struct prom *p, enum prom_format format, struct buf *out)
+{
+	if (prom_error(p))
+		return prom_error(p);
+	link_chunks(p);
+	struct slot **sorted = calloc(p->slot_count + 1u, sizeof(struct slot *));
+	if (!sorted)
+		return -ENOMEM;
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < p->slot_count; i++) {
+		if (p->slots[i].first != NONE)
+			sorted[n++] = &p->slots[i];
+	}
+	if (n)
+		qsort(sorted, n, sizeof(struct slot *), by_name);
+	for (uint32_t i = 0; i < n; i++) {
+		put_header(out, sorted[i], format);
+		for (uint32_t c = sorted[i]->first; c != NONE; c = p->chunks[c].next)
+			buf_put(out, p->text.data + p->chunks[c].start,
+				chunk_end(p, c) - p->chunks[c].start);
+	}
+	free(sorted);
+	if (format == PROM_OPENMETRICS)
+		buf_puts(out, "# EOF\n");
+	return buf_error(out);
+}
