@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The one table behind ceemsd's command line, YAML, environment, help and
+ * documentation. The peer's spellings, its deprecated ones and those that only its
+ * documentation has, are accepted here so that a site can keep its unit file. */
+#include "daemon/options.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <syslog.h>
+
+/* the flags and what else a row has follow the help by name */
+#define ROW(name_, kind_, member_, def_, ...)                                          \
+	{                                                                              \
+		.name = name_, .kind = kind_,                                          \
+		.off = offsetof(struct options, member_), .def = def_,                 \
+		.help = __VA_ARGS__                                                    \
+	}
+#define DAY_MS 86400000ull
+
+static const char *const log_levels[] = {"debug", "info", "warn", "error", NULL};
+static const char *const log_formats[] = {"logfmt", "json", NULL};
+static const char *const cgroup_versions[] = {"auto", "v1", "v2", NULL};
+
+const struct conf_opt options_table[] = {
+	/* general */
+	ROW("config.file", CONF_STRING, config_file, "",
+	    "YAML file with these options; the command line wins over it.",
+	    .env = "CEEMS_EXPORTER_CONFIG_FILE"),
+	ROW("check-config", CONF_BOOL, check_config, "false",
+	    "Read command line and config.file, say what is wrong with them, and "
+	    "exit."),
+	ROW("log.level", CONF_ENUM, log_level, "info",
+	    "Least severe messages to log: debug, info, warn or error.",
+	    .flags = CONF_RELOAD, .choices = log_levels),
+	ROW("log.format", CONF_ENUM, log_format, "logfmt",
+	    "Log lines as logfmt or json.", .flags = CONF_RELOAD,
+	    .choices = log_formats),
+	ROW("security.run-as-user", CONF_STRING, run_as_user, "",
+	    "User (name or number) to become after opening what needs root. Empty: "
+	    "ceems "
+	    "where it exists, else nobody."),
+	ROW("security.drop-privileges", CONF_BOOL, drop_privileges, "true",
+	    "Give up root and every capability once started.", .flags = CONF_HIDDEN),
+	ROW("security.disable-cap-awareness", CONF_BOOL, disable_cap_awareness, "false",
+	    "Accepted, no effect: no capability is ever kept.", .flags = CONF_HIDDEN),
+	ROW("runtime.gomaxprocs", CONF_STRING, gomaxprocs, "",
+	    "Accepted, no effect: there is no Go runtime here."),
+	ROW("path.procfs", CONF_STRING, path_procfs, "/proc",
+	    "Where procfs is mounted.", .flags = CONF_HIDDEN),
+	ROW("path.sysfs", CONF_STRING, path_sysfs, "/sys", "Where sysfs is mounted.",
+	    .flags = CONF_HIDDEN),
+	ROW("path.cgroupfs", CONF_STRING, path_cgroupfs, "/sys/fs/cgroup",
+	    "Where control groups are mounted.", .flags = CONF_HIDDEN),
+	ROW("path.rundir", CONF_STRING, path_rundir, "/run/ceems",
+	    "Directory of the ring and the unit table. The ring= argument of "
+	    "plugstack.conf "
+	    "must name the same ring."),
+
+	/* ring and units */
+	ROW("ring.poll", CONF_DURATION, ring_poll_ms, "50ms",
+	    "How often to look for new records.", .flags = CONF_RELOAD, .min = 1,
+	    .max = 5000),
+	ROW("ring.slots", CONF_U64, ring_slots, "4096",
+	    "Records that the ring holds, 1 KiB each; a power of two.", .min = 16,
+	    .max = 65536),
+	ROW("unit.linger", CONF_DURATION, unit_linger_ms, "60s",
+	    "How long an ended unit stays exported, at least; three times the longest "
+	    "gap "
+	    "between scrapes when that is longer.",
+	    .flags = CONF_RELOAD, .max = DAY_MS),
+	ROW("unit.max-exported", CONF_U64, unit_max_exported, "2000",
+	    "Most units exported one by one; the oldest ended ones beyond that are "
+	    "counted "
+	    "in the ceems_short_units metrics.",
+	    .flags = CONF_RELOAD, .min = 1, .max = 65536),
+	ROW("unit.min-export", CONF_DURATION, unit_min_export_ms, "0",
+	    "Units that lived shorter than this are only counted in the "
+	    "ceems_short_units "
+	    "metrics once they end.",
+	    .flags = CONF_RELOAD, .max = DAY_MS),
+	ROW("unit.capacity", CONF_U64, unit_capacity, "4096",
+	    "Most units in the unit table, which takes about 9 KiB of disk space in "
+	    "rundir "
+	    "per unit, memory only as used.",
+	    .min = 16, .max = 65536),
+
+	/* web */
+	ROW("web.listen-address", CONF_LIST, listen_addresses, ":9010",
+	    "Address to serve on, as host:port or :port. May be given several times.",
+	    .env = "CEEMS_EXPORTER_WEB_LISTEN_ADDRESS"),
+	ROW("web.telemetry-path", CONF_STRING, telemetry_path, "/metrics",
+	    "Path of the metrics."),
+	ROW("web.targets-path", CONF_STRING, targets_path, "/alloy-targets",
+	    "Accepted, no effect yet: nothing is served there."),
+	ROW("web.config.file", CONF_STRING, web_config_file, "",
+	    "TLS and basic authentication, in the format of Prometheus' exporter "
+	    "toolkit.",
+	    .env = "CEEMS_EXPORTER_WEB_CONFIG_FILE"),
+	ROW("web.max-requests", CONF_U64, max_requests, "40",
+	    "Most requests served at a time, 0 for no limit.", .max = 65536),
+	ROW("web.disable-exporter-metrics", CONF_BOOL, disable_self_metrics, "false",
+	    "Leave out the metrics about ceemsd's own process."),
+	ROW("web.systemd-socket", CONF_BOOL, systemd_socket, "false",
+	    "Serve on the sockets that systemd passes, not on web.listen-address."),
+	ROW("web.debug-server", CONF_BOOL, debug_server, "false",
+	    "Accepted, no effect: there is no pprof here."),
+
+	/* collectors */
+	ROW("collector.disable-defaults", CONF_BOOL, disable_defaults, "false",
+	    "Turn off every collector that is not named by its own option."),
+	ROW("collector.cpu", CONF_BOOL, collector_cpu, "true", "CPU time of the node."),
+	ROW("collector.infiniband", CONF_BOOL, collector_infiniband, "false",
+	    "InfiniBand ports of the node."),
+	ROW("collector.meminfo", CONF_BOOL, collector_meminfo, "true",
+	    "Memory of the node."),
+	ROW("collector.netdev", CONF_BOOL, collector_netdev, "false",
+	    "Network interfaces of the node."),
+	ROW("collector.ring", CONF_BOOL, collector_ring, "true",
+	    "Health of the ring and of the unit table."),
+	ROW("collector.slurm", CONF_BOOL, collector_slurm, "false",
+	    "Slurm jobs, one by one and summed."),
+	ROW("collector.empty-hostname-label", CONF_BOOL, empty_hostname_label, "false",
+	    "Leave the hostname label empty, for tests that compare output.",
+	    .flags = CONF_HIDDEN),
+
+	ROW("collector.cgroups.active-subsystem", CONF_STRING, cgroup_subsystem,
+	    "cpuacct",
+	    "On cgroup v1: accepted for compatibility. Each value is read from the "
+	    "hierarchy "
+	    "that has it, and Slurm's directories are looked for in all of them."),
+	ROW("collector.cgroup.active-subsystem", CONF_STRING, cgroup_subsystem,
+	    "cpuacct", "Other spelling.", .flags = CONF_HIDDEN | CONF_DEPRECATED,
+	    .alias_of = "collector.cgroups.active-subsystem"),
+	ROW("collector.cgroups.force-version", CONF_ENUM, cgroup_version, "auto",
+	    "Take the control groups as v1 or v2 whatever they look like.",
+	    .flags = CONF_HIDDEN, .choices = cgroup_versions),
+
+	ROW("collector.slurm.steps", CONF_BOOL, slurm_steps, "false",
+	    "Also export each step of a job."),
+	ROW("collector.slurm.swap-memory-metrics", CONF_BOOL, slurm_swap, "false",
+	    "Also export swap of jobs."),
+	ROW("collector.slurm.swap.memory.metrics", CONF_BOOL, slurm_swap, "false",
+	    "Other spelling.", .flags = CONF_HIDDEN | CONF_DEPRECATED,
+	    .alias_of = "collector.slurm.swap-memory-metrics"),
+	ROW("collector.slurm.psi-metrics", CONF_BOOL, slurm_psi, "false",
+	    "Also export pressure stall times of jobs."),
+	ROW("collector.slurm.psi.metrics", CONF_BOOL, slurm_psi, "false",
+	    "Other spelling.", .flags = CONF_HIDDEN | CONF_DEPRECATED,
+	    .alias_of = "collector.slurm.psi-metrics"),
+	ROW("collector.slurm.gpu-order-map", CONF_STRING, gpu_order_map, "",
+	    "Slurm's GPU index to the GPU's own, when they differ: "
+	    "0:1,1:0.3,2:0.4 means that Slurm's 1 is MIG instance 3 of GPU 0."),
+	ROW("collector.slurm.gres-config-file", CONF_STRING, gres_config_file,
+	    "/etc/slurm/gres.conf",
+	    "Accepted, not read: slurmd itself is asked for its devices (slurmd -G), "
+	    "which "
+	    "also works with AutoDetect and without a file."),
+	ROW("collector.slurm.slurmd-path", CONF_STRING, slurmd_path, "slurmd",
+	    "The slurmd that is asked for the node's GPUs, with slurmd -G."),
+
+	ROW("collector.gpu.type", CONF_STRING, gpu_type, "",
+	    "Accepted for tests: nvidia, amd or nogpu.", .flags = CONF_HIDDEN),
+	ROW("collector.gpu.nvidia-smi-path", CONF_STRING, nvidia_smi_path, "",
+	    "Accepted for tests.", .flags = CONF_HIDDEN),
+	ROW("collector.gpu.rocm-smi-path", CONF_STRING, rocm_smi_path, "",
+	    "Accepted for tests.", .flags = CONF_HIDDEN),
+	ROW("collector.gpu.amd-smi-path", CONF_STRING, amd_smi_path, "",
+	    "Accepted for tests.", .flags = CONF_HIDDEN),
+
+	ROW("collector.meminfo.all-stats", CONF_BOOL, meminfo_all, "false",
+	    "Export every line of /proc/meminfo, not only total, free and available."),
+	ROW("collector.meminfo.all.stats", CONF_BOOL, meminfo_all, "false",
+	    "Other spelling.", .flags = CONF_HIDDEN | CONF_DEPRECATED,
+	    .alias_of = "collector.meminfo.all-stats"),
+	ROW("collector.netdev.device-include", CONF_STRING, netdev_include, "",
+	    "Export only interfaces that match this regular expression."),
+	ROW("collector.netdev.device-exclude", CONF_STRING, netdev_exclude, "",
+	    "Export all interfaces but those that match this regular expression."),
+};
+const size_t options_count = sizeof(options_table) / sizeof(options_table[0]);
+
+static const struct conf_opt *find(const char *prefix, const char *name)
+{
+	size_t n = strlen(prefix);
+	for (size_t i = 0; i < options_count; i++) {
+		if (strncmp(options_table[i].name, prefix, n) == 0 &&
+		    strcmp(options_table[i].name + n, name) == 0)
+			return &options_table[i];
+	}
+	return NULL;
+}
+
+bool options_collector(const struct options *o, const char *name)
+{
+	const struct conf_opt *opt = find("collector.", name);
+	if (!opt || opt->kind != CONF_BOOL)
+		return false;
+	return *(const bool *)((const char *)o + opt->off);
+}
+
+int options_log_level(const struct options *o)
+{
+	static const int levels[] = {LOG_DEBUG, LOG_INFO, LOG_WARNING, LOG_ERR};
+	return levels[o->log_level & 3];
+}
+
+/* "collector.<name>" without a further dot: the switch of a whole collector */
+static bool is_collector(const struct conf_opt *opt)
+{
+	const char *prefix = "collector.";
+	return opt->kind == CONF_BOOL &&
+	       strncmp(opt->name, prefix, strlen(prefix)) == 0 &&
+	       !strchr(opt->name + strlen(prefix), '.') && opt->def &&
+	       strcmp(opt->def, "true") == 0;
+}
+
+static int check(const struct options *o, struct err *err)
+{
+	if (o->ring_slots & (o->ring_slots - 1))
+		return err_set(err, -EINVAL,
+			       "--ring.slots=%llu: must be a power of two",
+			       (unsigned long long)o->ring_slots);
+	if (*o->netdev_include && *o->netdev_exclude)
+		return err_set(err, -EINVAL,
+			       "--collector.netdev.device-include and --collector."
+			       "netdev.device-exclude exclude each other");
+	if (o->telemetry_path[0] != '/')
+		return err_set(err, -EINVAL,
+			       "--web.telemetry-path=%s: must begin with /",
+			       o->telemetry_path);
+	if (!o->listen_addresses.count && !o->systemd_socket)
+		return err_set(err, -EINVAL, "--web.listen-address: none given");
+	return 0;
+}
+
+int options_load(int argc, char *const argv[], struct options *ret, struct buf *out,
+		 struct buf *warnings, struct err *err)
+{
+	struct options o = {0};
+	int rc = conf_load(options_table, options_count, "ceemsd", argc, argv, &o, out,
+			   warnings, err);
+	if (rc)
+		return rc;
+	if (o.disable_defaults) {
+		/* What was named explicitly is known by reading once more with another
+		 * default: no row needs to remember who set it. */
+		struct conf_opt table[sizeof(options_table) / sizeof(options_table[0])];
+		memcpy(table, options_table, sizeof(table));
+		for (size_t i = 0; i < options_count; i++) {
+			if (is_collector(&table[i]))
+				table[i].def = "false";
+		}
+		conf_release(options_table, options_count, &o);
+		memset(&o, 0, sizeof(o));
+		buf_reset(warnings);
+		rc = conf_load(table, options_count, "ceemsd", argc, argv, &o, out,
+			       warnings, err);
+		if (rc)
+			return rc;
+	}
+	rc = check(&o, err);
+	if (rc) {
+		options_release(&o);
+		return rc;
+	}
+	*ret = o;
+	return 0;
+}
+
+void options_release(struct options *o)
+{
+	conf_release(options_table, options_count, o);
+	memset(o, 0, sizeof(*o));
+}
+
+static bool same_list(const struct conf_list *a, const struct conf_list *b)
+{
+	if (a->count != b->count)
+		return false;
+	for (size_t i = 0; i < a->count; i++) {
+		if (strcmp(a->items[i], b->items[i]) != 0)
+			return false;
+	}
+	return true;
+}
+
+static size_t member_size(enum conf_kind kind)
+{
+	switch (kind) {
+	case CONF_BOOL:
+		return sizeof(bool);
+	case CONF_U64:
+	case CONF_DURATION:
+	case CONF_BYTES:
+		return sizeof(uint64_t);
+	case CONF_STRING:
+		return sizeof(char *);
+	case CONF_LIST:
+		return sizeof(struct conf_list);
+	case CONF_ENUM:
+		return sizeof(int);
+	}
+	return 0;
+}
+
+static bool same(const struct conf_opt *opt, const void *a, const void *b)
+{
+	if (opt->kind == CONF_STRING) {
+		const char *x = *(char *const *)a, *y = *(char *const *)b;
+		return strcmp(x ? x : "", y ? y : "") == 0;
+	}
+	if (opt->kind == CONF_LIST)
+		return same_list(a, b);
+	return memcmp(a, b, member_size(opt->kind)) == 0;
+}
+
+static void name_it(struct buf *b, const char *name)
+{
+	if (b->len)
+		buf_puts(b, ", ");
+	buf_puts(b, name);
+}
+
+void options_reload(struct options *o, struct options *from, struct buf *applied,
+		    struct buf *restart)
+{
+	for (size_t i = 0; i < options_count; i++) {
+		const struct conf_opt *opt = &options_table[i];
+		char *mine = (char *)o + opt->off, *theirs = (char *)from + opt->off;
+		if (opt->alias_of || same(opt, mine, theirs))
+			continue;
+		if (!(opt->flags & CONF_RELOAD)) {
+			name_it(restart, opt->name);
+			continue;
+		}
+		/* swap: what was ours is freed with `from` */
+		char old[sizeof(struct conf_list)];
+		size_t n = member_size(opt->kind);
+		memcpy(old, mine, n);
+		memcpy(mine, theirs, n);
+		memcpy(theirs, old, n);
+		name_it(applied, opt->name);
+	}
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_DAEMON_OPTIONS_H
+#define CEEMS_DAEMON_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/buf.h"
+#include "lib/conf.h"
+#include "lib/err.h"
+
+/* Index into the choices of --collector.cgroups.force-version */
+enum options_cgroup_version { CGROUP_VERSION_AUTO, CGROUP_VERSION_1, CGROUP_VERSION_2 };
+
+/* Everything ceemsd can be told, one member per row of options_table (aliases share
+ * their target's). Durations in ms, strings owned, never NULL after options_load(). */
+struct options {
+	/* general */
+	char *config_file; /* "" = none */
+	bool check_config;
+	char *run_as_user; /* user name or uid; "" = ceems, else nobody */
+	bool drop_privileges;
+	bool disable_cap_awareness; /* accepted, has no effect */
+	char *gomaxprocs;           /* accepted, has no effect */
+	int log_level;              /* index: debug info warn error */
+	int log_format;             /* index: logfmt json (enum log_format) */
+
+	/* where the world is */
+	char *path_procfs, *path_sysfs, *path_cgroupfs;
+	char *path_rundir; /* holds ring and units */
+
+	/* ring and unit table */
+	uint64_t ring_poll_ms;
+	uint64_t ring_slots;        /* power of two */
+	uint64_t unit_linger_ms;    /* an ended unit stays exported that long */
+	uint64_t unit_max_exported; /* units */
+	uint64_t unit_min_export_ms;
+	uint64_t unit_capacity; /* units; steps are 4 times as many */
+
+	/* web */
+	struct conf_list listen_addresses; /* "host:port" or ":port" */
+	char *telemetry_path, *targets_path;
+	char *web_config_file;     /* "" = none */
+	uint64_t max_requests;     /* 0 = no limit */
+	bool disable_self_metrics; /* --web.disable-exporter-metrics */
+	bool systemd_socket;
+	bool debug_server; /* accepted, has no effect */
+
+	/* collectors; options_collector() finds them by name */
+	bool disable_defaults;
+	bool collector_cpu, collector_infiniband, collector_meminfo, collector_netdev,
+		collector_ring, collector_slurm;
+	bool empty_hostname_label;
+
+	char *cgroup_subsystem; /* v1 hierarchy to read CPU time from */
+	int cgroup_version;     /* enum options_cgroup_version */
+
+	bool slurm_steps, slurm_swap, slurm_psi;
+	char *gpu_order_map;
+	char *gres_config_file; /* accepted, not read */
+	char *slurmd_path;
+
+	char *gpu_type; /* accepted for tests written for the peer */
+	char *nvidia_smi_path, *rocm_smi_path, *amd_smi_path;
+
+	bool meminfo_all;
+	char *netdev_include, *netdev_exclude; /* POSIX extended regex, "" = none */
+};
+
+extern const struct conf_opt options_table[];
+extern const size_t options_count;
+
+/* conf_load() for this table, then what no single row can say: --collector.
+ * disable-defaults, options that exclude each other, powers of two. Returns as
+ * conf_load(): 0; 1 with help or version in out; negative errno with a text. */
+int options_load(int argc, char *const argv[], struct options *ret, struct buf *out,
+		 struct buf *warnings, struct err *err);
+void options_release(struct options *o); /* frees the strings, accepts zeroes */
+
+/* Takes over from `from` (emptied of what moved) each changed value that may change at
+ * run time. applied and restart get the names, comma separated. */
+void options_reload(struct options *o, struct options *from, struct buf *applied,
+		    struct buf *restart);
+
+/* Is --collector.<name> on? False for a name that has no such option. */
+bool options_collector(const struct options *o, const char *name);
+/* log level of log_level as syslog's number */
+int options_log_level(const struct options *o);
+
+#endif
