@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "lib/err.h"
 #include "lib/record.h"
@@ -42,6 +43,17 @@ enum unit_end {
 	UNIT_END_STATES,
 };
 
+/* What the table remembers about a unit, beside what records say */
+enum unit_mark {
+	UNIT_ANCHORED = 1 << 0,   /* UNIT_START came, no UNIT_STOP or extern stop yet */
+	UNIT_DEFINITE = 1 << 1,   /* had an extern step or UNIT_START: its end is final,
+				     not just "no step runs at the moment" */
+	UNIT_COUNTED = 1 << 2,    /* its end is in node_totals.ended */
+	UNIT_FAILED = 1 << 3,     /* some step's exit status is not 0 */
+	UNIT_DISCOVERED = 1 << 4, /* only known from its cgroup: id and restarts are a
+				     guess until a record comes */
+};
+
 struct unit {
 	uint32_t state; /* enum unit_state */
 	uint32_t manager;
@@ -55,10 +67,15 @@ struct unit {
 	uint32_t flags;      /* enum record_flag, union over steps */
 	uint32_t first_step; /* index of its first step in the table, UNITS_NONE */
 	uint32_t steps_running, steps_started;
+	uint32_t steps_lost; /* ended without a stop record so far */
+	uint32_t marks;      /* enum unit_mark */
 	uint32_t pad;
 	uint64_t memory_bytes; /* allocated */
 	uint64_t started_realtime_ns, started_boottime_ns;
 	uint64_t ended_realtime_ns, ended_boottime_ns;
+	uint64_t left_boottime_ns; /* when the table learnt of the end: linger counts
+				      from here, so that a daemon that was down still
+				      exports what it missed */
 	char gpus[RECORD_GPUS_MAX];
 	char gpu_share[RECORD_GPUS_MAX];
 	char name[RECORD_NAME_MAX], account[RECORD_NAME_MAX],
@@ -76,9 +93,10 @@ struct step {
 	uint32_t exit_status, flags;
 	uint32_t discovered; /* found by walking, no start record */
 	uint32_t cgroup_count;
-	uint32_t pad;
+	uint32_t lost; /* ended because its cgroup was gone */
 	struct record_cgroup cgroups[RECORD_CGROUPS_MAX];
 	uint64_t started_boottime_ns, ended_boottime_ns;
+	uint64_t left_boottime_ns; /* when the table learnt of the end */
 	uint64_t gone_boottime_ns; /* cgroup first seen gone without a stop record; 0:
 				      no */
 	struct unit_totals totals; /* last reading, never decreasing; final at stop */
@@ -89,18 +107,39 @@ struct node_totals {
 	struct unit_totals units;
 	uint64_t started, ended[UNIT_END_STATES];
 	uint64_t steps_started, steps_ended;
-	uint64_t short_units; /* folded without having been exported one by one */
+	uint64_t short_units; /* folded before their time: see struct units_policy */
 	struct unit_totals short_totals;
-	uint64_t records, records_bad, stops_late;
+	uint64_t records, records_bad;
+	uint64_t stops_late; /* stop records whose step was not in the table */
+	uint64_t refused; /* records that found no room; their counters are in units */
 };
+
+/* When units leave the table. Set once and at reload. */
+struct units_policy {
+	uint64_t linger_ms;     /* an ended unit or step stays at least so long */
+	uint64_t min_export_ms; /* units that lived shorter are never exported one by
+				   one */
+	uint32_t max_exported;  /* more units than this: the oldest ended go early */
+};
+
+/* A stop record may be followed by a second, last one (RECORD_LAST). What ended
+ * without it is kept for this long to merge it; forced out earlier, it leaves a
+ * tombstone that does the same. */
+#define UNITS_LATE_MS 60000u
+/* "No step runs" is the end of a unit without extern step after this time. */
+#define UNITS_GRACE_MS 10000u
 
 struct units;
 
-/* Maps dir/units (made when missing, of another version or another boot; the daemon
- * says so), mode 0600. capacity: most units; steps are 4 times as many. */
+/* Maps dir/units (made when missing, of another version or another boot, or damaged;
+ * the daemon says so), mode 0600. capacity: most units, steps are 4 times as many; an
+ * existing table keeps its own. -EBUSY: another process has it. Disk space is taken as
+ * slots are used, so that a full tmpfs is -ENOSPC and not SIGBUS. */
 int units_open(int dirfd, uint32_t capacity, struct units **ret, bool *ret_made_new,
 	       struct err *err);
 void units_close(struct units *u);
+/* Gives the file to the user that the daemon is about to become. */
+int units_chown(struct units *u, uid_t uid, gid_t gid, struct err *err);
 
 /* Applies one ring record in one transaction. pos is its ring position, UINT64_MAX for
  * a synthetic record. -EEXIST: already applied (position not above the last one).
@@ -112,11 +151,26 @@ uint64_t units_ring_pos(const struct units *u); /* last applied, UINT64_MAX: non
 void units_set_ring(struct units *u,
 		    uint64_t ring_inode); /* a new ring: positions restart */
 
-/* Folds steps ended longer than linger_ms ago into their unit and units ended longer
- * than that into the node. max_exported bounds the units kept: the oldest ended go
- * first. */
-void units_expire(struct units *u, uint64_t now_boottime_ns, uint64_t linger_ms,
-		  uint32_t max_exported);
+/* Moves what has ended long enough ago: steps into their unit, units into the node.
+ * Cheap; once a second is often enough. */
+void units_expire(struct units *u, uint64_t now_boottime_ns,
+		  const struct units_policy *policy);
+/* Should this unit be exported one by one: it has lived for policy->min_export_ms. */
+bool units_exported(const struct units *u, uint32_t i, uint64_t now_boottime_ns,
+		    const struct units_policy *policy);
+
+/* A reading of a live step's cgroup: merged so that nothing ever decreases and user +
+ * system stays the exact CPU time. */
+void units_step_reading(struct units *u, uint32_t step,
+			const struct unit_totals *reading);
+/* The step's cgroup is gone and no stop record came: it ends with what was read last.
+ */
+void units_step_lost(struct units *u, uint32_t step, uint64_t now_boottime_ns,
+		     uint64_t now_realtime_ns);
+/* Records were dropped, a UNIT_STOP may be among them: units without a running step no
+ * longer wait for one. They go on when another record of theirs comes. */
+void units_drop_anchors(struct units *u, uint64_t now_boottime_ns,
+			uint64_t now_realtime_ns);
 
 /* Iteration: index of the next used slot at or after i, UNITS_NONE at the end. */
 uint32_t units_next(const struct units *u, uint32_t i);
@@ -125,6 +179,8 @@ uint32_t steps_next(const struct units *u, uint32_t i);
 struct step *steps_get(struct units *u, uint32_t i);
 uint32_t units_capacity(const struct units *u);
 uint32_t steps_capacity(const struct units *u);
+uint32_t units_used(const struct units *u);
+uint32_t steps_used(const struct units *u);
 /* Changes whenever a slot is taken or freed: caches keyed by index compare it. */
 uint64_t units_generation(const struct units *u);
 uint64_t unit_serial(const struct units *u,
@@ -133,8 +189,14 @@ uint64_t step_serial(const struct units *u, uint32_t i);
 
 uint32_t units_find(const struct units *u, uint32_t manager, const char *node,
 		    const char *id, uint32_t restarts);
+/* The highest restart count of (manager, node, id), UNITS_NONE: none */
+uint32_t units_find_newest(const struct units *u, uint32_t manager, const char *node,
+			   const char *id);
+uint32_t steps_find(const struct units *u, uint32_t unit, uint32_t step);
 uint32_t steps_find_path(const struct units *u,
 			 const char *path); /* by step cgroup path */
+/* Some step of the table whose job has this cgroup path, UNITS_NONE: none */
+uint32_t steps_find_job_path(const struct units *u, const char *path);
 
 /* folded + steps in the table */
 void unit_total(const struct units *u, uint32_t i, struct unit_totals *ret);
