@@ -5,3 +5,9 @@ libbase_SRCS := lib/buf.c lib/err.c lib/fs.c lib/log.c lib/parse.c
 libbase_SRCS += lib/crc32c.c
 libbase_SRCS := lib/buf.c lib/err.c lib/fs.c lib/log.c lib/parse.c \
 	lib/prom.c
+
+# libconf: options and their YAML file; a program that links it lists libconf libbase in
+# _LIBS and yaml-0.1 in _PKGS
+ARCHIVES += libconf
+libconf_SRCS := lib/conf.c lib/conf_help.c lib/conf_yaml.c
+libconf_PKGS := yaml-0.1
