@@ -1,8 +1,68 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-## make install DESTDIR= PREFIX=
+## make install DESTDIR= PREFIX=   programs, plugins, man pages, systemd units, samples
+## make uninstall DESTDIR= PREFIX= the same files again; never what is in /etc
 ## make dist            a source archive of HEAD
 
-.PHONY: install dist
+# $(PREFIX)/sbin/ceemsd, ceems-ringdump        $(PREFIX)/bin/ceems_tool
+# $(PREFIX)/lib/ceems/slurm-<version>/*.so     plugins, one folder per Slurm they fit
+# $(PREFIX)/lib/{systemd/system,tmpfiles.d,sysusers.d}
+# $(PREFIX)/share/man/man{1,8}   $(PREFIX)/share/doc/ceems   $(PREFIX)/share/ceems (samples)
+# $(sysconfdir)/ceems/*.yaml                   written only where there is none yet
+sysconfdir ?= /etc
+sbindir = $(PREFIX)/sbin
+bindir = $(PREFIX)/bin
+plugindir = $(PREFIX)/lib/ceems
+unitdir = $(PREFIX)/lib/systemd/system
+tmpfilesdir = $(PREFIX)/lib/tmpfiles.d
+sysusersdir = $(PREFIX)/lib/sysusers.d
+mandir = $(PREFIX)/share/man
+docdir = $(PREFIX)/share/doc/ceems
+datadir = $(PREFIX)/share/ceems
+
+SBIN_PROGS := $(filter ceemsd ceems-ringdump ceems-courier,$(PROGS))
+BIN_PROGS := $(filter-out $(SBIN_PROGS) $(NOINST_PROGS),$(PROGS))
+MAN1 := $(wildcard doc/man/*.1)
+MAN8 := $(wildcard doc/man/*.8)
+INSTALL_DOCS := README.md LICENSE COPYING CONTRIBUTING.md $(wildcard doc/*.md)
+INSTALL_SAMPLES := $(wildcard contrib/packaging/slurm/*) contrib/prometheus/scrape.yaml
+SUBST = sed -e 's|@sbindir@|$(sbindir)|g' -e 's|@sysconfdir@|$(sysconfdir)|g' -e 's|@plugindir@|$(plugindir)|g'
+
+# $(1) mode, $(2) files, $(3) folder: nothing for no files
+install_files = $(if $(strip $(2)),install -d -m 0755 "$(DESTDIR)$(3)" && install -m $(1) $(2) "$(DESTDIR)$(3)/")
+# $(1) template x.in, $(2) folder
+install_template = install -d -m 0755 "$(DESTDIR)$(2)" && $(SUBST) $(1) > "$(DESTDIR)$(2)/$(notdir $(1:.in=))" && \
+	chmod 0644 "$(DESTDIR)$(2)/$(notdir $(1:.in=))"
+# $(1) file or template: a site's own configuration is never overwritten
+install_config = test -e "$(DESTDIR)$(sysconfdir)/ceems/$(notdir $(1:.in=))" || \
+	(umask 027 && $(SUBST) $(1) > "$(DESTDIR)$(sysconfdir)/ceems/$(notdir $(1:.in=))")
+
+.PHONY: install uninstall dist
 install: all
+	$(call install_files,0755,$(addprefix $(BUILD)/,$(SBIN_PROGS)),$(sbindir))
+	$(call install_files,0755,$(addprefix $(BUILD)/,$(BIN_PROGS)),$(bindir))
+	for d in $(BUILD)/slurm-*/; do \
+		ls "$$d"*.so >/dev/null 2>&1 || continue; \
+		install -d -m 0755 "$(DESTDIR)$(plugindir)/$$(basename $$d)" && \
+		install -m 0755 "$$d"*.so "$(DESTDIR)$(plugindir)/$$(basename $$d)/" || exit 1; \
+	done
+	$(call install_files,0644,$(MAN1),$(mandir)/man1)
+	$(call install_files,0644,$(MAN8),$(mandir)/man8)
+	$(call install_files,0644,$(INSTALL_DOCS),$(docdir))
+	$(call install_files,0644,$(INSTALL_SAMPLES),$(datadir))
+	$(call install_template,contrib/packaging/systemd/ceemsd.service.in,$(unitdir))
+	$(call install_template,contrib/packaging/tmpfiles.d/ceems.conf.in,$(tmpfilesdir))
+	$(call install_files,0644,contrib/packaging/sysusers.d/ceems.conf,$(sysusersdir))
+	install -d -m 0750 "$(DESTDIR)$(sysconfdir)/ceems"
+	$(call install_config,contrib/packaging/etc/ceemsd.yaml.in)
+	$(call install_config,contrib/packaging/etc/web-config.yaml)
+
+uninstall:
+	rm -f $(foreach p,$(SBIN_PROGS),"$(DESTDIR)$(sbindir)/$(p)") $(foreach p,$(BIN_PROGS),"$(DESTDIR)$(bindir)/$(p)")
+	rm -f $(foreach m,$(MAN1),"$(DESTDIR)$(mandir)/man1/$(notdir $(m))") $(foreach m,$(MAN8),"$(DESTDIR)$(mandir)/man8/$(notdir $(m))")
+	rm -f "$(DESTDIR)$(unitdir)/ceemsd.service" "$(DESTDIR)$(tmpfilesdir)/ceems.conf" "$(DESTDIR)$(sysusersdir)/ceems.conf"
+	rm -rf "$(DESTDIR)$(plugindir)" "$(DESTDIR)$(docdir)" "$(DESTDIR)$(datadir)"
+
 dist:
-	git archive --prefix=ceems-slurm-$(VERSION)/ -o ceems-slurm-$(VERSION).tar.gz HEAD
+	mkdir -p $(BUILD)
+	git archive --prefix=ceems-slurm-$(VERSION)/ -o $(BUILD)/ceems-slurm-$(VERSION).tar.gz HEAD
+	@echo $(BUILD)/ceems-slurm-$(VERSION).tar.gz

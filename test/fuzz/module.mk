@@ -1,4 +1,1 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-FUZZERS += conf
-conf_fuzz_SRCS := lib/conf.c lib/conf_help.c lib/conf_yaml.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
-conf_fuzz_PKGS := yaml-0.1

@@ -9,6 +9,3 @@ TESTS += crc32c_test
 crc32c_test_LIBS := libbase
 TESTS += prom_test
 prom_test_LIBS := libbase
-TESTS += conf_test
-conf_test_LIBS := libconf libbase
-conf_test_PKGS := yaml-0.1

@@ -1,0 +1,17 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# timeout 900
+# The source archive builds by itself and passes its unit tests.
+. "$(dirname "$0")/../tap.sh"
+git rev-parse --git-dir >/dev/null 2>&1 || skip_all "not a git checkout"
+unset MAKEFLAGS MAKELEVEL
+archive=$(make -s dist | tail -1)
+ok "make dist writes an archive" [ -s "$archive" ]
+tar -xzf "$archive" -C "$SCRATCH"
+cd "$SCRATCH"/ceems-slurm-* || exit 1
+ok "the archive builds, warnings being errors" make -s -j2 BUILD=build WERROR=1 >"$SCRATCH/make.log" 2>&1
+[ "$tap_failed" = 0 ] || sed 's/^/# /' "$SCRATCH/make.log" | tail -20
+BUILD=build make -s check-unit >"$SCRATCH/check.log" 2>&1
+like "its unit tests pass" "$(tail -1 "$SCRATCH/check.log")" '^[1-9][0-9]* passed, 0 failed'
+ok "it installs" make -s install DESTDIR="$SCRATCH/root" PREFIX=/usr >/dev/null
+tap_done

@@ -1,0 +1,92 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The documentation says what the programs do: generated parts, manual pages, links, names.
+#   test/e2e/docs_fresh.sh UPDATE   writes the generated part of doc/config.md anew
+. "$(dirname "$0")/../tap.sh"
+
+ceemsd=$BUILD/ceemsd
+begin='<!-- begin: written by' end='<!-- end -->'
+
+if [ -x "$ceemsd" ]; then
+	"$ceemsd" --help-markdown >"$SCRATCH/options.md" 2>"$SCRATCH/err" || sed 's/^/# /' "$SCRATCH/err"
+	if [ "${1:-}" = UPDATE ]; then
+		awk -v b="$begin" -v e="$end" -v f="$SCRATCH/options.md" '
+			index($0, e) == 1 { skip = 0 }
+			!skip { print }
+			index($0, b) == 1 { skip = 1; print ""; while ((getline l < f) > 0) print l; print "" }' doc/config.md >"$SCRATCH/config.md" &&
+			cp "$SCRATCH/config.md" doc/config.md
+	fi
+	awk -v b="$begin" -v e="$end" 'index($0, e) == 1 { on = 0 } on && NF { print } index($0, b) == 1 { on = 1 }' doc/config.md >"$SCRATCH/have.md"
+	is "config.md has the options of this ceemsd (else: test/e2e/docs_fresh.sh UPDATE)" \
+		"$(diff <(grep . "$SCRATCH/options.md") "$SCRATCH/have.md" | head -10)" ""
+
+	# Each flag of the peer in compat.md, given to ceemsd, does what its row says
+	bad= n=0
+	while IFS='|' read -r _ flag here _; do
+		flag=$(sed -E 's/^ *`(.*)` *$/\1/' <<<"$flag") here=${here# }
+		case $flag in --help* | --version) continue ;; --*) ;; *) continue ;; esac
+		n=$((n + 1))
+		out=$("$ceemsd" --check-config "$flag" 2>&1 >/dev/null) && r=accepted || r=refused
+		case $here in
+		same* | alias* | better* | *"(accepted)"*) [ $r = accepted ] || bad+="$flag: $here, but: $out"$'\n' ;;
+		*) [ $r = refused ] || bad+="$flag: $here, but it is accepted"$'\n' ;;
+		esac
+	done < <(grep '^| `--' doc/compat.md)
+	is "ceemsd accepts and refuses the peer's $n flags as compat.md says" "$bad" ""
+	ok "compat.md lists the peer's flags" [ "$n" -gt 80 ]
+else
+	skip "config.md has the options of this ceemsd" "ceemsd was not built here"
+	skip "ceemsd accepts and refuses the peer's flags as compat.md says" "ceemsd was not built here"
+fi
+
+is "each row of compat.md says what became of the name" \
+	"$(awk -F'|' '/^\| `/ && $3 !~ /^ (same|alias|better|later|not applicable)( \(accepted\))? *$/ { print FILENAME ":" NR ":" $3 }' doc/compat.md)" ""
+is "no name has two rows in compat.md" "$(sed -n 's/^| `\([^`]*\)`.*/\1/p' doc/compat.md | sort | uniq -d)" ""
+is "no metric has two rows in metrics.md" "$(sed -n 's/^| *`\{0,1\}\(ceems_[a-zA-Z0-9_<>]*\).*/\1/p' doc/metrics.md | sort | uniq -d)" ""
+
+# metrics of the golden scrapes are documented; so is what promtool does not like
+metric_rows() { grep -ohE '(ceems|process|promhttp)_[a-zA-Z0-9_]*[*<]?' doc/metrics.md | sort -u; }
+shopt -s nullglob
+golden=(test/golden/*.prom test/golden/*.txt test/golden/*/*.prom test/golden/*.om)
+if [ "${#golden[@]}" -gt 0 ]; then
+	metric_rows >"$SCRATCH/rows"
+	bad=
+	for m in $(sed -n 's/^# TYPE \(ceems_[^ ]*\) .*/\1/p' "${golden[@]}" | sort -u); do
+		grep -qxF "$m" "$SCRATCH/rows" && continue
+		# OpenMetrics drops _total from the family's name; patterns end in < or *
+		grep -qxF "${m}_total" "$SCRATCH/rows" && continue
+		while read -r pat; do [[ $m == "${pat%?}"* ]] && continue 2; done < <(grep '[<*]$' "$SCRATCH/rows")
+		bad+="$m "
+	done
+	is "each metric of the golden scrapes is in metrics.md" "$bad" ""
+else
+	skip "each metric of the golden scrapes is in metrics.md" "no golden scrapes yet"
+fi
+if [ -e test/golden/promtool-allow ]; then
+	bad=
+	for m in $(grep -oE '^ceems_[a-zA-Z0-9_]+' test/golden/promtool-allow | sort -u); do
+		grep -q "^| \`$m\`" doc/compat.md && continue
+		[[ $m == ceems_meminfo_* ]] && continue # one row for all fields
+		bad+="$m "
+	done
+	is "what promtool does not like is explained in compat.md" "$bad" ""
+else
+	skip "what promtool does not like is explained in compat.md" "no such list yet"
+fi
+
+if command -v mandoc >/dev/null; then
+	is "manual pages are clean" "$(mandoc -Tlint -Wwarning doc/man/*.[1-8] 2>&1 | grep -v 'referenced manual not found')" ""
+else
+	skip "manual pages are clean" "mandoc is not installed"
+fi
+
+# relative links and paths of the tree that pages name
+bad=
+for page in README.md CONTRIBUTING.md doc/*.md test/fuzz/README.md; do
+	while read -r link; do
+		case $link in http* | "#"* | mailto:*) continue ;; esac
+		[ -e "$(dirname "$page")/${link%%#*}" ] || bad+="$page: $link"$'\n'
+	done < <(grep -oE '\]\([^) ]+\)' "$page" | sed 's/^](//; s/)$//')
+done
+is "every link leads somewhere" "$bad" ""
+tap_done

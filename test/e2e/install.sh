@@ -1,0 +1,93 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# make install puts everything where the documentation says, twice in a row, and the
+# packaged samples are accepted by the programs that read them.
+. "$(dirname "$0")/../tap.sh"
+
+dest=$SCRATCH/root
+install_to() { make -s install DESTDIR="$1" PREFIX=/usr >"$SCRATCH/install.log" 2>&1; }
+list() { (cd "$1" && find . \( -type f -o -type d \) -printf '%M %P\n' | LC_ALL=C sort -k2); }
+mode() { stat -c %a "$dest/$1" 2>/dev/null || echo missing; }
+with() { [ -e "$BUILD/$1" ]; } # was this program built here?
+
+ok "make install into a DESTDIR" install_to "$dest"
+list "$dest" >"$SCRATCH/first"
+
+for f in usr/lib/systemd/system/ceemsd.service usr/lib/tmpfiles.d/ceems.conf \
+	usr/lib/sysusers.d/ceems.conf usr/share/doc/ceems/README.md usr/share/doc/ceems/install.md \
+	usr/share/doc/ceems/LICENSE usr/share/ceems/scrape.yaml usr/share/man/man8/ceemsd.8; do
+	is "$f" "$(mode "$f")" 644
+done
+is "configuration folder is closed" "$(mode etc/ceems)" 750
+for f in etc/ceems/ceemsd.yaml etc/ceems/web-config.yaml; do is "$f is not for everybody" "$(mode "$f")" 640; done
+if with ceemsd; then is "ceemsd" "$(mode usr/sbin/ceemsd)" 755; else skip "ceemsd" "not built here"; fi
+if with ceems_tool; then is "ceems_tool" "$(mode usr/bin/ceems_tool)" 755; else skip "ceems_tool" "not built here"; fi
+is "nothing is writable for others or setuid" "$(find "$dest" \( -perm /o+w -o -perm /6000 \) ! -type l)" ""
+is "no placeholder is left" "$(grep -rlE '@[a-z]+dir@' "$dest" --include='*.service' --include='*.conf*' --include='*.yaml')" ""
+is "nothing names the place where it was built" "$(grep -rlF -- "$dest" "$dest/usr/lib/systemd" "$dest/etc")" ""
+
+# a site's own configuration survives an upgrade; all else is as after the first time
+echo "# the site's own" >>"$dest/etc/ceems/ceemsd.yaml"
+ok "make install again" install_to "$dest"
+list "$dest" >"$SCRATCH/second"
+is "the second installation gives the same files" "$(diff "$SCRATCH/first" "$SCRATCH/second")" ""
+like "configuration is never overwritten" "$(tail -1 "$dest/etc/ceems/ceemsd.yaml")" "the site's own"
+
+mapfile -t plugins < <(find "$dest/usr/lib/ceems" -name '*.so' 2>/dev/null)
+if [ "${#plugins[@]}" -gt 0 ]; then
+	needed=$(for p in "${plugins[@]}"; do readelf -d "$p"; done | sed -n 's/.*(NEEDED).*\[\(.*\)\].*/\1/p' | sort -u | grep -vE '^(libc|ld-linux.*|libpthread|libdl)\.so')
+	case $BUILD in
+	*/san-*) skip "plugins need nothing but libc" "a sanitizer build needs its runtime" ;;
+	*) is "plugins need nothing but libc" "$needed" "" ;;
+	esac
+	exported=$(for p in "${plugins[@]}"; do nm -D --defined-only "$p"; done | awk '{print $3}' | grep -vE '^(slurm_spank_|spank_|plugin_|jobcomp_p_|acct_gather_|init$|fini$)' | sort -u)
+	is "plugins export only what Slurm looks up" "$exported" ""
+	is "plugins have their mode" "$(stat -c %a "${plugins[@]}" | sort -u)" 755
+else
+	skip "plugins need nothing but libc" "no plugin was built here"
+fi
+
+if command -v systemd-analyze >/dev/null; then
+	# verify against the files just installed: the service's program must exist
+	u=$SCRATCH/ceemsd.service
+	sed "s|^ExecStart=[^ ]*|ExecStart=/bin/true|" "$dest/usr/lib/systemd/system/ceemsd.service" >"$u"
+	is "systemd-analyze verify finds nothing" "$(systemd-analyze verify --man=no "$u" 2>&1 | grep -F "${u##*/}")" ""
+else
+	skip "systemd-analyze verify finds nothing" "systemd-analyze is not installed"
+fi
+like "the ring survives a stop of the daemon" "$(cat "$dest/usr/lib/systemd/system/ceemsd.service")" "RuntimeDirectoryPreserve=yes"
+like "the daemon starts before slurmd" "$(cat "$dest/usr/lib/systemd/system/ceemsd.service")" "Before=slurmd.service"
+if command -v systemd-tmpfiles >/dev/null && have_root; then
+	# user and group ceems need not exist on this machine: look at the syntax only
+	r=$SCRATCH/tmproot
+	mkdir -p "$r/etc" && printf 'root:x:0:0::/:/bin/sh\nceems:x:64999:64999::/:/bin/false\n' >"$r/etc/passwd" && printf 'root:x:0:\nceems:x:64999:\n' >"$r/etc/group"
+	systemd-tmpfiles --root="$r" --create "$dest/usr/lib/tmpfiles.d/ceems.conf" >"$SCRATCH/tmpfiles.log" 2>&1
+	is "tmpfiles make /run/ceems for root and group ceems" "$(stat -c '%a %u %g' "$r/run/ceems" 2>/dev/null)" "750 0 64999"
+	is "tmpfiles make the daemon's spool private" "$(stat -c '%a %u' "$r/var/spool/ceems/ceemsd" 2>/dev/null)" "700 64999"
+else
+	skip "tmpfiles make /run/ceems for root and group ceems" "needs root and systemd-tmpfiles"
+fi
+
+if command -v promtool >/dev/null; then
+	(umask 077 && mkdir -p "$SCRATCH/prom" && echo x >"$SCRATCH/prom/pw" &&
+		sed "s|/etc/prometheus/ceems.password|$SCRATCH/prom/pw|" contrib/prometheus/scrape.yaml >"$SCRATCH/prom/p.yml")
+	promtool check config "$SCRATCH/prom/p.yml" >"$SCRATCH/scrape.log" 2>&1 && r=ok || r=$(cat "$SCRATCH/scrape.log")
+	is "promtool accepts the sample scrape configuration" "$r" ok
+	promtool check web-config "$dest/etc/ceems/web-config.yaml" >"$SCRATCH/web.log" 2>&1 && r=ok || r=$(cat "$SCRATCH/web.log")
+	is "promtool accepts the packaged web configuration" "$r" ok
+else
+	skip "promtool accepts the sample scrape configuration" "promtool is not installed"
+fi
+if with ceemsd; then
+	# the packaged configuration with its web configuration at this place
+	mkdir -p "$SCRATCH/etc" && cp contrib/packaging/etc/web-config.yaml "$SCRATCH/etc/" && chmod 600 "$SCRATCH/etc/web-config.yaml"
+	sed "s|@sysconfdir@/ceems|$SCRATCH/etc|" contrib/packaging/etc/ceemsd.yaml.in >"$SCRATCH/etc/ceemsd.yaml"
+	out=$("$BUILD/ceemsd" --check-config --config.file="$SCRATCH/etc/ceemsd.yaml" 2>&1) && r=ok || r=$out
+	is "ceemsd accepts the packaged configuration" "$r" ok
+else
+	skip "ceemsd accepts the packaged configuration" "not built here"
+fi
+
+ok "make uninstall" make -s uninstall DESTDIR="$dest" PREFIX=/usr
+is "only the site's configuration is left" "$(cd "$dest" && find . -type f | sort | paste -sd' ')" "./etc/ceems/ceemsd.yaml ./etc/ceems/web-config.yaml"
+tap_done
