@@ -37,6 +37,10 @@ int cgroup_probe(int rootfd, struct cgroup_layout *ret, struct err *err);
  */
 const char *cgroup_dir(const struct cgroup_layout *l, uint32_t controller);
 
+/* A list of controllers ("cpu,cpuacct") as bits; 0 for name=systemd and unknown ones.
+ */
+uint32_t cgroup_controller_bits(const char *names, size_t len);
+
 /* Cuts what Slurm adds below a step ("/task_0", "/user/task_0", "/slurm", "/user") off
  * a path from /proc/PID/cgroup: everything after the last component that begins
  * "step_". Returns the new length, or 0 when the path has no such component. */
@@ -68,48 +72,90 @@ struct cgroup_memory {
 	uint64_t peak_bytes;
 	uint64_t fail_count, oom_kills;
 	bool has_peak, has_swap;
+	/* v1: memory + swap (memory.memsw.*); v2: swap alone (memory.swap.*) */
 	uint64_t memsw_used_bytes, memsw_limit_bytes, memsw_fail_count;
 };
 struct cgroup_psi {
 	uint64_t some_ns, full_ns;
+	bool has_full; /* cpu.pressure has no "full" line before Linux 5.13 */
 };
 
-/* One cgroup with its files kept open. Zero-initialise. */
+/* One cgroup with its files kept open. Not thread safe. */
 struct cgroup_fds;
 
 /* Opens nothing yet; remembers which directory (job or step) in which hierarchies:
- * paths come from a record, cut to len bytes each. Returns NULL without memory. */
+ * paths come from a record (other managers' paths have no step and are used whole; a
+ * path with ".." is ignored). rootfd is borrowed and must outlive it, layout and paths
+ * are copied. Returns NULL without memory. */
 struct cgroup_fds *cgroup_fds_new(int rootfd, const struct cgroup_layout *layout,
 				  const struct record_cgroup *paths, size_t count,
 				  bool job);
 void cgroup_fds_free(struct cgroup_fds *c);
 
-/* Read now. 0 or: -ENODEV the cgroup is gone (v1 and v2 alike), -ENODATA the controller
+/* Read now. 0 or: -ENODEV the cgroup is gone (v1 and v2 alike; one that was made again
+ * under the same name is opened again within the same call), -ENODATA the controller
  * is not there, other errno = this reading failed; outputs untouched. For a step on v2
- * the CPU time is that of step_N/user, without slurmstepd itself. Files are opened at
- * the first use and kept; when fds run out (EMFILE) they are opened and closed per
- * reading. */
+ * the CPU time is that of step_N/user, without slurmstepd itself, and of step_N only
+ * while there is no user/. Files are opened at the first use and kept; near the limit
+ * of open files (RLIMIT_NOFILE) they are opened and closed per reading. user_ns and
+ * system_ns each never decrease in the life of one cgroup, and their sum is its exact
+ * run time. */
 int cgroup_read_cpu(struct cgroup_fds *c, struct cgroup_cpu *ret, struct err *err);
 int cgroup_read_memory(struct cgroup_fds *c, bool swap, struct cgroup_memory *ret,
 		       struct err *err);
 int cgroup_read_psi(struct cgroup_fds *c, const char *resource, struct cgroup_psi *ret,
 		    struct err *err);
 int cgroup_read_pids(struct cgroup_fds *c, uint64_t *ret, struct err *err);
+/* How many CPUs the cpuset names; -ENODATA for an empty one. */
 int cgroup_read_cpus(struct cgroup_fds *c, uint32_t *ret, struct err *err);
+/* Bytes to and from block devices: v1 blkio.throttle, v2 io.stat. */
+int cgroup_read_io(struct cgroup_fds *c, uint64_t *ret_read, uint64_t *ret_written,
+		   struct err *err);
+/* What the CPU time was split into before this object was made (by a daemon that was
+ * restarted): the next readings go on from there. */
+void cgroup_fds_seed_cpu(struct cgroup_fds *c, uint64_t user_ns, uint64_t system_ns);
+/* How many files it keeps open now. */
+unsigned cgroup_fds_open(const struct cgroup_fds *c);
 
-/* What a plugin needs at the end of a step: counters of the best source there is. */
+/* What a plugin needs at the end of a step: counters of the best source there is. CPU
+ * time as above; memory peak, oom kills and IO are those of the whole step (on v1 and
+ * v2 slurmstepd's few pages are in it) where the kernel and the site have them. Keeps
+ * nothing open. -ENODEV, -ENODATA: there is no CPU time to be had, *ret untouched. */
 int cgroup_final_counters(int rootfd, const struct cgroup_layout *layout,
 			  const struct record_cgroup *paths, size_t count,
 			  struct record_counters *ret, struct err *err);
 
-/* Parsers of the files' texts, total on any bytes (fuzzed): -EINVAL names the key in
- * err. */
+/* A path that may be opened below a hierarchy: absolute, no "..", no NUL. */
+bool cgroup_path_ok(const char *path, size_t len);
+
+/* Parsers of the files' texts, total on any bytes (fuzzed): -EINVAL (-ERANGE for a
+ * number too large) names the key in err, outputs untouched. A line without its newline
+ * is cut off, not a value. cpu.stat here is v2's. */
 int cgroup_parse_cpu_stat(const char *text, size_t len, struct cgroup_cpu *ret,
 			  struct err *err);
+/* cpu.stat of v1's cpu controller; sets the throttling members only */
+int cgroup_parse_throttling(const char *text, size_t len, struct cgroup_cpu *ret,
+			    struct err *err);
+/* cpuacct.stat; ticks of USER_HZ */
+int cgroup_parse_cpuacct_stat(const char *text, size_t len, uint64_t *ret_user,
+			      uint64_t *ret_system, struct err *err);
 int cgroup_parse_memory_stat(const char *text, size_t len, bool v2,
 			     struct cgroup_memory *ret, struct err *err);
+/* v2 memory.events: oom -> fail_count, oom_kill; v1 memory.oom_control: oom_kill */
+int cgroup_parse_memory_events(const char *text, size_t len, bool v2,
+			       struct cgroup_memory *ret, struct err *err);
+/* v2 memory.swap.events: how often the limit was hit */
+int cgroup_parse_swap_events(const char *text, size_t len, uint64_t *ret,
+			     struct err *err);
+/* v2 io.stat, v1 blkio.throttle.io_service_bytes_recursive: sums over devices */
+int cgroup_parse_io(const char *text, size_t len, bool v2, uint64_t *ret_read,
+		    uint64_t *ret_written, struct err *err);
 int cgroup_parse_psi(const char *text, size_t len, struct cgroup_psi *ret,
 		     struct err *err);
+/* Changes the split of now, never its sum, so that neither part is below the previous
+ * one (kernel/sched/cputime.c does so with prev_cputime). A sum below the previous one
+ * is a counter that began again and is left alone. */
+void cgroup_keep_split(uint64_t user_ns, uint64_t system_ns, struct cgroup_cpu *now);
 /* v1: splits the exact usage by the ratio of user and system, as cputime_adjust() does
  */
 void cgroup_split_usage(uint64_t usage_ns, uint64_t user, uint64_t system,

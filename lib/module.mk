@@ -1,7 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # libbase: libc only; the PIC build of it is all that plugins link.
 ARCHIVES += libbase
-libbase_SRCS := lib/buf.c lib/err.c lib/fs.c lib/log.c lib/parse.c
+libbase_SRCS :=
+libbase_SRCS += lib/buf.c
+libbase_SRCS += lib/cgroup.c
+libbase_SRCS += lib/cgroup_parse.c
+libbase_SRCS += lib/cgroup_read.c
+libbase_SRCS += lib/cgroup_record.c
+libbase_SRCS += lib/err.c
+libbase_SRCS += lib/fs.c
+libbase_SRCS += lib/log.c
+libbase_SRCS += lib/parse.c
 libbase_SRCS += lib/crc32c.c
-libbase_SRCS := lib/buf.c lib/err.c lib/fs.c lib/log.c lib/parse.c \
-	lib/prom.c
+libbase_SRCS += lib/prom.c
+
+# libconf: options and their YAML file; a program that links it lists libconf libbase in
+# _LIBS and yaml-0.1 in _PKGS
+ARCHIVES += libconf
+libconf_SRCS := lib/conf.c lib/conf_help.c lib/conf_yaml.c
+libconf_PKGS := yaml-0.1

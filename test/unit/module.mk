@@ -9,3 +9,5 @@ TESTS += crc32c_test
 crc32c_test_LIBS := libbase
 TESTS += prom_test
 prom_test_LIBS := libbase
+TESTS += cgroup_test
+cgroup_test_LIBS := libbase

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Where control groups are: the mounted hierarchies and the paths in them. What the
+ * files there say is in cgroup_parse.c, reading them in cgroup_read.c. Paths are always
+ * taken from the kernel (/proc/PID/cgroup), never built from a job's number. */
+#include "lib/cgroup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/cleanup.h"
+#include "lib/fs.h"
+#include "lib/parse.h"
+
+#define ROOT_ENTRIES_MAX 256
+
+static const struct controller {
+	const char *name;
+	uint32_t bit;
+	size_t offset;
+} controllers[] = {
+	{"cpuacct", CGROUP_CPUACCT, offsetof(struct cgroup_layout, cpuacct)},
+	{"memory", CGROUP_MEMORY, offsetof(struct cgroup_layout, memory)},
+	{"cpuset", CGROUP_CPUSET, offsetof(struct cgroup_layout, cpuset)},
+	{"cpu", CGROUP_CPU, offsetof(struct cgroup_layout, cpu)},
+	{"pids", CGROUP_PIDS, offsetof(struct cgroup_layout, pids)},
+	{"freezer", CGROUP_FREEZER, offsetof(struct cgroup_layout, freezer)},
+	{"blkio", CGROUP_BLKIO, offsetof(struct cgroup_layout, blkio)},
+	{"devices", CGROUP_DEVICES, offsetof(struct cgroup_layout, devices)},
+};
+#define CONTROLLERS (sizeof(controllers) / sizeof(controllers[0]))
+#define DIR_SIZE sizeof(((struct cgroup_layout *)0)->unified)
+
+static const struct controller *controller_named(const char *name, size_t len)
+{
+	for (size_t i = 0; i < CONTROLLERS; i++) {
+		if (strlen(controllers[i].name) == len &&
+		    memcmp(controllers[i].name, name, len) == 0)
+			return &controllers[i];
+	}
+	return NULL;
+}
+
+/* The next item of a comma separated list; false at its end. */
+static bool next_item(const char **p, const char *end, const char **ret,
+		      size_t *ret_len)
+{
+	if (!*p)
+		return false;
+	const char *comma = memchr(*p, ',', (size_t)(end - *p));
+	*ret = *p;
+	*ret_len = (size_t)((comma ? comma : end) - *p);
+	*p = comma ? comma + 1 : NULL;
+	return true;
+}
+
+/* A hierarchy is mounted in a directory that lists its controllers ("cpu,cpuacct"),
+ * mostly with a symlink for each; a mount under the plain name is preferred. */
+static void take_entry(struct cgroup_layout *l, const char *name)
+{
+	const char *end = name + strlen(name), *p = name, *item;
+	size_t len;
+
+	if ((size_t)(end - name) >= DIR_SIZE)
+		return;
+	while (next_item(&p, end, &item, &len)) {
+		const struct controller *c = controller_named(item, len);
+		if (!c)
+			continue;
+		char *dir = (char *)l + c->offset;
+		if (!dir[0] || len == (size_t)(end - name))
+			memcpy(dir, name, (size_t)(end - name) + 1);
+	}
+}
+
+static bool is_dir(int dirfd, const char *name)
+{
+	struct stat st;
+
+	return fstatat(dirfd, name, &st, 0) == 0 && S_ISDIR(st.st_mode);
+}
+
+int cgroup_probe(int rootfd, struct cgroup_layout *ret, struct err *err)
+{
+	struct cgroup_layout l = {0};
+
+	if (faccessat(rootfd, "cgroup.controllers", F_OK, 0) == 0) {
+		l.unified_only = true;
+		strncpy(l.unified, ".", DIR_SIZE);
+		*ret = l;
+		return 0;
+	}
+	auto_close int fd = fs_opendir_at(rootfd, ".", err);
+	if (fd < 0)
+		return fd;
+	auto_closedir DIR *dir = fdopendir(fd);
+	if (!dir)
+		return err_set(err, -ENOMEM, "cgroup root: no memory");
+	(void)steal_fd(&fd);
+	bool any = false;
+	for (int i = 0; i < ROOT_ENTRIES_MAX; i++) {
+		struct dirent *e = readdir(dir);
+		if (!e)
+			break;
+		if (e->d_name[0] != '.' && is_dir(rootfd, e->d_name))
+			take_entry(&l, e->d_name);
+	}
+	for (size_t i = 0; i < CONTROLLERS; i++)
+		any = any || ((char *)&l + controllers[i].offset)[0];
+	if (faccessat(rootfd, "unified/cgroup.controllers", F_OK, 0) == 0) {
+		strncpy(l.unified, "unified", DIR_SIZE);
+		any = true;
+	}
+	if (!any)
+		return err_set(err, -ENODEV,
+			       "no control groups: neither cgroup.controllers (v2) nor "
+			       "a directory of a v1 controller");
+	*ret = l;
+	return 0;
+}
+
+const char *cgroup_dir(const struct cgroup_layout *l, uint32_t controller)
+{
+	if (controller == CGROUP_UNIFIED)
+		return l->unified;
+	for (size_t i = 0; i < CONTROLLERS; i++) {
+		if (controllers[i].bit == controller)
+			return (const char *)l + controllers[i].offset;
+	}
+	return "";
+}
+
+/* Walks the components of a path: [*p, end) without its slashes. */
+static bool next_component(const char **p, const char *end, const char **ret,
+			   size_t *ret_len)
+{
+	while (*p < end && **p == '/')
+		(*p)++;
+	if (*p == end)
+		return false;
+	const char *slash = memchr(*p, '/', (size_t)(end - *p));
+	*ret = *p;
+	*ret_len = (size_t)((slash ? slash : end) - *p);
+	*p = slash ? slash : end;
+	return true;
+}
+
+static bool begins(const char *s, size_t len, const char *with)
+{
+	size_t n = strlen(with);
+
+	return len >= n && memcmp(s, with, n) == 0;
+}
+
+static bool ends(const char *s, size_t len, const char *with)
+{
+	size_t n = strlen(with);
+
+	return len >= n && memcmp(s + len - n, with, n) == 0;
+}
+
+/* The last component that begins "step_", by its start and end in the path. */
+static bool find_step(const char *path, size_t len, size_t *ret_start, size_t *ret_end)
+{
+	const char *p = path, *end = path + len, *c;
+	size_t n;
+	bool found = false;
+
+	while (next_component(&p, end, &c, &n)) {
+		if (begins(c, n, "step_")) {
+			*ret_start = (size_t)(c - path);
+			*ret_end = *ret_start + n;
+			found = true;
+		}
+	}
+	return found;
+}
+
+size_t cgroup_step_len(const char *path, size_t len)
+{
+	size_t start, end;
+
+	return find_step(path, len, &start, &end) ? end : 0;
+}
+
+size_t cgroup_job_len(const char *path, size_t len)
+{
+	size_t start, end;
+
+	if (!find_step(path, len, &start, &end))
+		return 0;
+	while (start > 0 && path[start - 1] == '/')
+		start--;
+	return start;
+}
+
+/* slurmd's node name in one component; NULL when the component is not a Slurm root.
+ * Both spellings are Slurm's own (xcgroup and cgroup/v2's scope). */
+static const char *node_of(const char *c, size_t len, size_t *ret_len)
+{
+	static const char scope[] = "slurmstepd.scope";
+
+	if (begins(c, len, "slurm") && (len == 5 || c[5] == '_')) {
+		*ret_len = len == 5 ? 0 : len - 6;
+		return len == 5 ? c : c + 6;
+	}
+	if (!ends(c, len, scope))
+		return NULL;
+	len -= sizeof(scope) - 1;
+	if (len > 0 && c[len - 1] != '_')
+		return NULL;
+	*ret_len = len ? len - 1 : 0;
+	return c;
+}
+
+static const char *find_node(const char *path, size_t path_len, size_t *ret_len)
+{
+	const char *p = path, *end = path + path_len, *c;
+	size_t n;
+
+	/* below the step a group is called "slurm" too (v2: step_0/slurm) */
+	while (next_component(&p, end, &c, &n) && !begins(c, n, "step_")) {
+		const char *node = node_of(c, n, ret_len);
+		if (node)
+			return node;
+	}
+	return NULL;
+}
+
+bool cgroup_slurm_node(const char *path, char *ret, size_t size)
+{
+	size_t len;
+	const char *node = find_node(path, strlen(path), &len);
+
+	if (!node || !size)
+		return false;
+	if (len >= size)
+		len = size - 1;
+	memcpy(ret, node, len);
+	ret[len] = '\0';
+	return true;
+}
+
+bool cgroup_path_ok(const char *path, size_t len)
+{
+	const char *p = path, *end = path + len, *c;
+	size_t n;
+
+	if (!len || path[0] != '/' || memchr(path, '\0', len))
+		return false;
+	while (next_component(&p, end, &c, &n)) {
+		if (n == 2 && c[0] == '.' && c[1] == '.')
+			return false;
+	}
+	return true;
+}
+
+uint32_t cgroup_controller_bits(const char *s, size_t len)
+{
+	const char *p = s, *end = s + len, *item;
+	uint32_t bits = 0;
+	size_t n;
+
+	while (next_item(&p, end, &item, &n)) {
+		const struct controller *c = controller_named(item, n);
+		if (c)
+			bits |= c->bit;
+	}
+	return bits;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The text of /proc/PID/cgroup as the paths of a record: one line for each hierarchy,
+ * "4:memory:/slurm_n1/uid_0/job_3/step_0/task_0", and "0::/..." for v2. */
+#include <string.h>
+
+#include "lib/cgroup.h"
+#include "lib/parse.h"
+
+#define CGROUP_LINES_MAX 64
+
+/* what the kernel appends when the group was removed under a zombie */
+static const char deleted[] = " (deleted)";
+
+static bool is_deleted(const char *path, size_t len)
+{
+	size_t n = sizeof(deleted) - 1;
+
+	return len >= n && memcmp(path + len - n, deleted, n) == 0;
+}
+
+/* One line "ID:CONTROLLERS:PATH"; the path may itself contain colons. */
+static bool split_line(const char *line, size_t len, uint32_t *ret_bits,
+		       const char **ret_path, size_t *ret_len)
+{
+	const char *p = line, *end = line + len;
+	uint64_t id;
+
+	if (scan_u64(&p, end, &id) < 0 || p == end || *p != ':')
+		return false;
+	const char *names = p + 1;
+	const char *colon = memchr(names, ':', (size_t)(end - names));
+	if (!colon)
+		return false;
+	size_t names_len = (size_t)(colon - names);
+	*ret_bits = id == 0 && names_len == 0
+			    ? (uint32_t)CGROUP_UNIFIED
+			    : cgroup_controller_bits(names, names_len);
+	*ret_path = colon + 1;
+	*ret_len = (size_t)(end - *ret_path);
+	if (is_deleted(*ret_path, *ret_len))
+		*ret_len -= sizeof(deleted) - 1;
+	return true;
+}
+
+static bool slurm_node(const char *path, size_t len, char *ret, size_t size)
+{
+	char copy[RECORD_CGROUP_MAX];
+
+	if (len >= sizeof(copy))
+		len = sizeof(copy) - 1;
+	memcpy(copy, path, len);
+	copy[len] = '\0';
+	return cgroup_slurm_node(copy, ret, size);
+}
+
+static void add_path(struct record *r, uint32_t bits, const char *path, size_t len)
+{
+	/* one byte more than fits, so that record_add_cgroup() sees that it is too long
+	 */
+	char copy[RECORD_CGROUP_MAX + 1];
+
+	if (len > RECORD_CGROUP_MAX)
+		len = RECORD_CGROUP_MAX;
+	memcpy(copy, path, len);
+	copy[len] = '\0';
+	for (uint32_t bit = 1; bit && bit <= bits; bit <<= 1) {
+		if (bits & bit)
+			(void)record_add_cgroup(r, bit, copy);
+	}
+}
+
+int cgroup_record_paths(const char *text, size_t len, struct record *r)
+{
+	const char *p = text, *end = text + len, *line, *path;
+	/* one byte more than fits, so that record_set() sees that it is too long */
+	char node[RECORD_NAME_MAX + 1];
+	size_t line_len, path_len;
+	uint32_t bits;
+	int found = 0;
+
+	for (int i = 0; i < CGROUP_LINES_MAX && scan_line(&p, end, &line, &line_len);
+	     i++) {
+		if (!split_line(line, line_len, &bits, &path, &path_len) || !bits)
+			continue;
+		size_t step_len = cgroup_step_len(path, path_len);
+		if (!step_len || !cgroup_path_ok(path, step_len) ||
+		    !slurm_node(path, step_len, node, sizeof(node)))
+			continue;
+		add_path(r, bits, path, step_len);
+		if (!r->node[0])
+			record_set(r, r->node, sizeof(r->node), node);
+		found++;
+	}
+	return found;
+}
