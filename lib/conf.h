@@ -13,7 +13,8 @@
  * One table of options per program serves the command line, the YAML file, the
  * environment,
  * --help, --check-config and doc/config.md. Precedence: default < CEEMS_* environment <
- * --config.file < command line.
+ * --config.file < command line. An option called "config.file" names the file; at its
+ * default place the file may be missing. An empty variable counts as unset.
  *
  * Command line: --name=value, --name value, and for CONF_BOOL --name / --no-name (for
  * names of the form collector.x also --no-collector.x). Repeated CONF_LIST options
@@ -73,7 +74,12 @@ int conf_load(const struct conf_opt *opts, size_t n, const char *program, int ar
 	      struct err *err);
 void conf_release(const struct conf_opt *opts, size_t n, void *dst);
 
-/* The YAML reader alone, on a text: what the fuzzer and --check-config use. */
+/* Whether two loaded structs agree in one option: at a reload, what differs and has not
+ * CONF_RELOAD needs a restart. */
+bool conf_equal(const struct conf_opt *o, const void *a, const void *b);
+
+/* The YAML reader alone, on a text: what the fuzzer and --check-config use. On failure
+ * dst may be half set; conf_release() it. Errors read "FILE:LINE: what". */
 int conf_load_yaml(const struct conf_opt *opts, size_t n, const char *text, size_t len,
 		   const char *file, void *dst, struct err *err);
 

@@ -11,3 +11,6 @@ TESTS += prom_test
 prom_test_LIBS := libbase
 TESTS += cgroup_test
 cgroup_test_LIBS := libbase
+TESTS += conf_test
+conf_test_LIBS := libconf libbase
+conf_test_PKGS := yaml-0.1
