@@ -416,7 +416,7 @@ static int read_v1_throttling(struct cgroup_fds *c, struct cgroup_cpu *ret,
 
 static int read_v1_cpu(struct cgroup_fds *c, struct cgroup_cpu *ret, struct err *err)
 {
-	uint64_t usage, user = 0, system = 0;
+	uint64_t usage = 0, user = 0, system = 0;
 	int rc = read_number(c, CPU_USAGE, &usage, err);
 
 	if (rc == 0 && usage)

@@ -159,7 +159,10 @@ static void put_cell(struct buf *out, const char *text)
 	for (; *text; text++) {
 		if (*text == '|')
 			buf_putc(out, '\\');
-		buf_putc(out, *text == '\n' ? ' ' : *text);
+		if (*text == '\n')
+			buf_putc(out, ' ');
+		else
+			buf_putc(out, *text);
 	}
 }
 

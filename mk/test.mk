@@ -63,4 +63,6 @@ $(OBJ)/headers/%.ok: %
 format-check:
 	@clang-format --dry-run -Werror $$(git ls-files '*.c' '*.h') && echo "format: clean"
 tidy:
-	@clang-tidy --quiet $(sort $(ALL_SRCS)) -- -std=gnu11 -D_GNU_SOURCE -I. -DCEEMS_VERSION='"$(VERSION)"'
+	@command -v clang-tidy >/dev/null || { echo 'tidy: clang-tidy is not installed'; exit 1; }
+	@printf '%s\n' $(filter-out test/%,$(sort $(ALL_SRCS) $(PLUGIN_SRCS))) | xargs -P $$(nproc) -n 4 sh -c \
+		'clang-tidy --quiet "$$@" -- -std=gnu11 -D_GNU_SOURCE -I. -DCEEMS_VERSION=\"$(VERSION)\" 2>/dev/null' sh && echo "tidy: clean"
