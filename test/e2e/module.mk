@@ -4,3 +4,4 @@ CHECKS += test/e2e/style.sh
 CHECKS += test/e2e/install.sh
 CHECKS_LONG += test/e2e/dist.sh
 CHECKS += test/e2e/docs_fresh.sh
+CHECKS += test/e2e/runner.sh
