@@ -3,6 +3,7 @@
  * costs one pread instead of open, read, read, close. A kernel file of a removed group
  * answers ENODEV for ever, also when a group of the same name was made since: then it
  * is opened once more by its path. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -464,6 +465,51 @@ static int read_events(struct cgroup_fds *c, struct cgroup_memory *m, struct err
 	return rc < 0 ? file_error(c, MEM_EVENTS, rc, err) : 0;
 }
 
+#define TASKS_MAX 4096
+
+/* oom kills of one task's group; what cannot be read has gone and counts nothing */
+static uint64_t task_kills(int dirfd, const char *task)
+{
+	char path[RECORD_CGROUP_MAX], text[256];
+	struct cgroup_memory m = {0};
+
+	(void)snprintf(path, sizeof(path), "%s/memory.oom_control", task);
+	ssize_t n = fs_read_at(dirfd, path, text, sizeof(text), NULL);
+	if (n < 0 || cgroup_parse_memory_events(text, (size_t)n, false, &m, NULL) < 0)
+		return 0;
+	return m.oom_kills;
+}
+
+/* v1 counts a kill in the victim's own group only, which for Slurm is task_N below the
+ * step, not in its parents as v2 does (mm/memcontrol.c, memcg_memory_event). */
+static uint64_t v1_kills_below(struct cgroup_fds *c)
+{
+	uint64_t sum = 0;
+	auto_close int fd = fs_opendir_at(c->rootfd, c->dir[MEMORY], NULL);
+
+	if (fd < 0)
+		return 0;
+	auto_closedir DIR *dir = fdopendir(fd);
+	if (!dir)
+		return 0;
+	(void)steal_fd(&fd);
+	for (int i = 0; i < TASKS_MAX; i++) {
+		struct dirent *e = readdir(dir);
+		if (!e)
+			break;
+		if (strncmp(e->d_name, "task_", 5) == 0)
+			sum += task_kills(dirfd(dir), e->d_name);
+	}
+	return sum;
+}
+
+/* Without a limit that was reached there was no kill to look for in every task. The
+ * kernel charges in batches of up to 64 pages. */
+static bool reached(uint64_t peak, uint64_t limit)
+{
+	return limit != CGROUP_UNLIMITED && peak + (64 << 12) >= limit;
+}
+
 static int read_peak(struct cgroup_fds *c, struct cgroup_memory *m, struct err *err)
 {
 	int rc = read_number(c, MEM_PEAK, &m->peak_bytes, err);
@@ -527,6 +573,9 @@ static int read_memory(struct cgroup_fds *c, bool swap, struct cgroup_memory *re
 		rc = read_peak(c, &m, err);
 	if (rc == 0 && swap)
 		rc = read_swap(c, &m, err);
+	if (rc == 0 && c->step && !on_v2(c, MEM_EVENTS) &&
+	    (m.fail_count || reached(m.peak_bytes, m.limit_bytes)))
+		m.oom_kills += v1_kills_below(c);
 	if (rc == 0)
 		*ret = m;
 	return rc;
@@ -634,20 +683,45 @@ static void cleanup_fds(struct cgroup_fds **c)
 	cgroup_fds_free(*c);
 }
 
+/* The limit of the step, or that of its job: they are equal unless the steps of a job
+ * fill it together. */
+static bool v1_limit_reached(struct cgroup_fds *step, struct cgroup_fds *job,
+			     uint64_t step_peak)
+{
+	uint64_t limit, peak;
+
+	if (read_limit(step, MEM_LIMIT, &limit, NULL) == 0 && reached(step_peak, limit))
+		return true;
+	return read_limit(job, MEM_LIMIT, &limit, NULL) == 0 &&
+	       read_number(job, MEM_PEAK, &peak, NULL) == 0 && reached(peak, limit);
+}
+
+static struct cgroup_fds *final_fds(int rootfd, const struct cgroup_layout *layout,
+				    const struct record_cgroup *paths, size_t count,
+				    bool job)
+{
+	struct cgroup_fds *c = cgroup_fds_new(rootfd, layout, paths, count, job);
+
+	/* inside slurmstepd nothing stays open, so nothing is opened for keeping */
+	if (c)
+		c->keep_below = 0;
+	return c;
+}
+
 int cgroup_final_counters(int rootfd, const struct cgroup_layout *layout,
 			  const struct record_cgroup *paths, size_t count,
 			  struct record_counters *ret, struct err *err)
 {
 	__attribute__((cleanup(cleanup_fds))) struct cgroup_fds *c =
-		cgroup_fds_new(rootfd, layout, paths, count, false);
+		final_fds(rootfd, layout, paths, count, false);
+	__attribute__((cleanup(cleanup_fds))) struct cgroup_fds *job =
+		final_fds(rootfd, layout, paths, count, true);
 	struct record_counters r = {0};
 	struct cgroup_memory m = {0};
 	struct cgroup_cpu cpu;
 
-	if (!c)
+	if (!c || !job)
 		return err_set(err, -ENOMEM, "control group: no memory");
-	/* inside slurmstepd: nothing stays open, so nothing is opened for keeping */
-	c->keep_below = 0;
 	int rc = read_cpu(c, &cpu, err);
 	if (rc < 0)
 		return rc;
@@ -659,6 +733,9 @@ int cgroup_final_counters(int rootfd, const struct cgroup_layout *layout,
 	r.has_memory = read_number(c, MEM_PEAK, &r.memory_peak_bytes, NULL) == 0;
 	if (read_events(c, &m, NULL) == 0)
 		r.oom_kills = m.oom_kills;
+	if (r.has_memory && !on_v2(c, MEM_PEAK) &&
+	    v1_limit_reached(c, job, r.memory_peak_bytes))
+		r.oom_kills += v1_kills_below(c);
 	r.has_io = read_io(c, &r.io_read_bytes, &r.io_write_bytes, NULL) == 0;
 	*ret = r;
 	return 0;

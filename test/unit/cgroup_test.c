@@ -753,6 +753,41 @@ static void removed_and_remade_cgroups_are_noticed(void **state)
 	assert_true(m.limit_bytes == CGROUP_UNLIMITED);
 }
 
+static void v1_oom_kills_are_those_of_the_tasks(void **state)
+{
+	(void)state;
+	struct record_cgroup p = path_of(CGROUP_MEMORY | CGROUP_CPUACCT, "/j/step_0");
+	struct record_counters r;
+	struct cgroup_memory m;
+	good_v1_step();
+	put("memory/j/step_0/memory.oom_control", "oom_kill 0\n");
+	put("memory/j/step_0/memory.failcnt", "0\n");
+	put("memory/j/step_0/memory.max_usage_in_bytes", "20971520\n");
+	put("memory/j/step_0/memory.limit_in_bytes", "20971520\n");
+	put("memory/j/step_0/task_0/memory.oom_control", "under_oom 0\noom_kill 1\n");
+	put("memory/j/step_0/task_12/memory.oom_control", "oom_kill 2\n");
+	put("memory/j/step_0/task_13/x", "");
+	assert_int_equal(cgroup_final_counters(scratch_fd, &v1_layout, &p, 1, &r, NULL),
+			 0);
+	assert_true(r.oom_kills == 3);
+	struct cgroup_fds *c = cgroup_fds_new(scratch_fd, &v1_layout, &p, 1, false);
+	assert_int_equal(cgroup_read_memory(c, false, &m, NULL), 0);
+	assert_true(m.oom_kills == 3);
+	cgroup_fds_free(c);
+	/* two steps that fill their job's limit together */
+	put("memory/j/step_0/memory.max_usage_in_bytes", "10971520\n");
+	put("memory/j/memory.limit_in_bytes", "20971520\n");
+	put("memory/j/memory.max_usage_in_bytes", "20971520\n");
+	assert_int_equal(cgroup_final_counters(scratch_fd, &v1_layout, &p, 1, &r, NULL),
+			 0);
+	assert_true(r.oom_kills == 3);
+	/* far below every limit nobody looks */
+	put("memory/j/memory.max_usage_in_bytes", "11971520\n");
+	assert_int_equal(cgroup_final_counters(scratch_fd, &v1_layout, &p, 1, &r, NULL),
+			 0);
+	assert_true(r.oom_kills == 0);
+}
+
 static void parsers_skip_what_they_do_not_know(void **state)
 {
 	(void)state;
@@ -843,6 +878,7 @@ int main(void)
 		cmocka_unit_test(near_the_limit_of_open_files_none_is_kept),
 		cmocka_unit_test(split_goes_on_where_a_former_daemon_was),
 		cmocka_unit_test(removed_and_remade_cgroups_are_noticed),
+		cmocka_unit_test(v1_oom_kills_are_those_of_the_tasks),
 		cmocka_unit_test(parsers_skip_what_they_do_not_know),
 		cmocka_unit_test(psi_rejects_what_is_not_pressure),
 	};
