@@ -9,6 +9,7 @@ TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 BUILD=${BUILD:-build}
 case $BUILD in /*) ;; *) BUILD=$TOP/$BUILD ;; esac
 SCRATCH=$(mktemp -d "${TMPDIR:-/tmp}/ceems-test.XXXXXX")
+chmod 711 "$SCRATCH" # jobs of ordinary users must find their way in
 
 tap_result() { # ok|not-ok what
 	tap_n=$((tap_n + 1))
