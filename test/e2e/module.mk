@@ -5,3 +5,4 @@ CHECKS += test/e2e/install.sh
 CHECKS_LONG += test/e2e/dist.sh
 CHECKS += test/e2e/docs_fresh.sh
 CHECKS += test/e2e/runner.sh
+CHECKS += test/e2e/rig_selftest.sh
