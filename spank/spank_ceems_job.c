@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* spank_ceems_job.so: UNIT_START and UNIT_STOP from slurmd's prolog and epilog, for
+ * sites without PrologFlags=Contain that want a job's edges also where it runs no step.
+ * A plugin of its own because these two symbols alone make slurmd fork a slurmstepd
+ * twice per job (28 ms measured). The environment here is slurmctld's and slurmd's:
+ * facts; the user's own variables come in only with the prefix SPANK_, which is never
+ * read. */
+#include <slurm/spank.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "lib/err.h"
+#include "lib/parse.h"
+#include "spank/gpulist.h"
+#include "spank/options.h"
+#include "spank/step.h"
+
+SPANK_PLUGIN(ceems_job, 1)
+
+static uint32_t env_u32(const char *name, uint32_t otherwise)
+{
+	uint32_t v;
+	const char *s = getenv(name);
+	return s && parse_u32(s, &v) == 0 ? v : otherwise;
+}
+
+static void env_text(struct record *r, const char *name, char *dst, size_t size)
+{
+	const char *s = getenv(name);
+	if (s)
+		record_set(r, dst, size, s);
+}
+
+static void take_gpus(struct record *r)
+{
+	const char *list = getenv("SLURM_JOB_GPUS");
+	int rc = list ? gpulist_canonical(list, r->gpus, sizeof(r->gpus)) : -ENOENT;
+	if (rc < 0)
+		return;
+	r->flags |= RECORD_GPUS_TRUSTED | (rc > 0 ? RECORD_CUT : 0);
+}
+
+static void publish(spank_t sp, enum record_type type, int ac, char *argv[])
+{
+	struct policy policy;
+	struct record r;
+	struct err err;
+	uint32_t job = 0;
+	uid_t uid;
+	gid_t gid;
+	bool failed = false;
+
+	policy_init(&policy);
+	for (int i = 0; i < ac; i++)
+		if (policy_apply(&policy, argv[i], &err) < 0)
+			slurm_verbose("ceems_job: plugstack.conf: %s, ignored",
+				      err.text);
+	if (spank_get_item(sp, S_JOB_ID, &job) != ESPANK_SUCCESS || !job)
+		return;
+	record_init(&r, type, MANAGER_SLURM);
+	snprintf(r.unit, sizeof(r.unit), "%u", job);
+	r.uid = spank_get_item(sp, S_JOB_UID, &uid) == ESPANK_SUCCESS ? (uint32_t)uid
+								      : 0;
+	r.gid = spank_get_item(sp, S_JOB_GID, &gid) == ESPANK_SUCCESS ? (uint32_t)gid
+								      : 0;
+	r.restarts = env_u32("SLURM_RESTART_COUNT", 0);
+	r.het_job = env_u32("SLURM_HET_JOB_ID", RECORD_NO_VAL);
+	env_text(&r, "SLURM_JOB_ACCOUNT", r.account, sizeof(r.account));
+	env_text(&r, "SLURM_JOB_PARTITION", r.partition, sizeof(r.partition));
+	env_text(&r, "SLURM_JOB_USER", r.user, sizeof(r.user));
+	env_text(&r, "SLURM_JOB_SLUID", r.sluid, sizeof(r.sluid));
+	take_gpus(&r);
+	if (type == RECORD_UNIT_STOP) {
+		r.exit_status = env_u32("SLURM_JOB_EXIT_CODE", 0);
+		r.flags |= RECORD_LAST;
+		if (WIFSIGNALED(r.exit_status))
+			r.flags |= RECORD_SIGNALLED;
+	}
+	step_publish(&r, type, &policy, &failed);
+}
+
+int slurm_spank_job_prolog(spank_t sp, int ac, char *argv[])
+{
+	publish(sp, RECORD_UNIT_START, ac, argv);
+	return ESPANK_SUCCESS;
+}
+
+int slurm_spank_job_epilog(spank_t sp, int ac, char *argv[])
+{
+	publish(sp, RECORD_UNIT_STOP, ac, argv);
+	return ESPANK_SUCCESS;
+}

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* One step as slurmstepd sees it. Slurm items and the kernel give facts; what comes
+ * from the job's environment goes into the record's hints only, except the one GPU
+ * variable per kind of step that Slurm itself sets or unsets. */
+#include "spank/step.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/cleanup.h"
+#include "lib/clock.h"
+#include "lib/fs.h"
+#include "lib/parse.h"
+#include "lib/ring.h"
+#include "spank/gpulist.h"
+
+#define PROC_CGROUP_MAX                                                                \
+	8192               /* bytes of a /proc/PID/cgroup; v1 has a line a hierarchy */
+#define ENV_VALUE_MAX 1024 /* longer values are cut (names) or refused (lists) */
+
+struct step_host step_host = {
+	.proc = "/proc",
+	.cgroup = "/sys/fs/cgroup",
+	.ring_owner = 0,
+};
+
+void step_init(struct step *s, const struct policy *policy, const struct request *asked)
+{
+	memset(s, 0, sizeof(*s));
+	s->policy = policy;
+	s->asked = asked;
+	s->stepd_pid = getpid();
+}
+
+/* ---- facts ----------------------------------------------------------------------- */
+
+static uint32_t item_u32(spank_t sp, spank_item_t item, uint32_t otherwise)
+{
+	uint32_t v = otherwise;
+	return spank_get_item(sp, item, &v) == ESPANK_SUCCESS ? v : otherwise;
+}
+
+/* A core list such as "0-3,8"; 0: not known. */
+static uint32_t item_cores(spank_t sp, spank_item_t item)
+{
+	char *list = NULL;
+	uint32_t n = 0;
+	if (spank_get_item(sp, item, &list) != ESPANK_SUCCESS || !list ||
+	    parse_list_count(list, strnlen(list, ENV_VALUE_MAX), &n) < 0)
+		return 0;
+	return n;
+}
+
+/* Slurm gives the job's CPUs, but the step's cores only: CPUs per core are the job's.
+ */
+static void take_cpus(struct record *r, spank_t sp)
+{
+	uint16_t cpus = 0;
+	if (spank_get_item(sp, S_JOB_NCPUS, &cpus) != ESPANK_SUCCESS)
+		cpus = 0;
+	uint32_t job_cores = item_cores(sp, S_JOB_ALLOC_CORES);
+	uint32_t step_cores = item_cores(sp, S_STEP_ALLOC_CORES);
+	uint32_t threads = job_cores && cpus % job_cores == 0 ? cpus / job_cores : 1;
+	r->cpus = cpus;
+	r->step_cpus = step_cores * (threads ? threads : 1);
+}
+
+static void take_memory(struct record *r, spank_t sp)
+{
+	uint64_t mb = 0, bytes;
+	if (spank_get_item(sp, S_JOB_ALLOC_MEM, &mb) == ESPANK_SUCCESS &&
+	    !__builtin_mul_overflow(mb, UINT64_C(1) << 20, &bytes))
+		r->memory_bytes = bytes;
+}
+
+static void take_items(struct record *r, spank_t sp)
+{
+	uid_t uid = 0;
+	gid_t gid = 0;
+	snprintf(r->unit, sizeof(r->unit), "%u", item_u32(sp, S_JOB_ID, 0));
+	r->step = item_u32(sp, S_JOB_STEPID, RECORD_NO_VAL);
+	if (spank_get_item(sp, S_JOB_UID, &uid) == ESPANK_SUCCESS)
+		r->uid = (uint32_t)uid;
+	if (spank_get_item(sp, S_JOB_GID, &gid) == ESPANK_SUCCESS)
+		r->gid = (uint32_t)gid;
+	uint32_t array = item_u32(sp, S_JOB_ARRAY_ID, 0);
+	if (array && array != RECORD_NO_VAL) {
+		r->array_job = array;
+		r->array_task = item_u32(sp, S_JOB_ARRAY_TASK_ID, RECORD_NO_VAL);
+	}
+	uint32_t restarts = item_u32(sp, S_SLURM_RESTART_COUNT, 0);
+	r->restarts = restarts == RECORD_NO_VAL ? 0 : restarts;
+	r->tasks = item_u32(sp, S_JOB_LOCAL_TASK_COUNT, 0);
+	take_cpus(r, sp);
+	take_memory(r, sp);
+}
+
+/* ---- the job's environment ------------------------------------------------------- */
+
+/* 0, -ENOENT, or -ENOSPC with the beginning of the value */
+static int job_env(spank_t sp, const char *name, char *buf, size_t size)
+{
+	memset(buf, 0, size);
+	spank_err_t rc = spank_getenv(sp, name, buf, (int)size);
+	buf[size - 1] = '\0';
+	if (rc == ESPANK_SUCCESS)
+		return 0;
+	return rc == ESPANK_NOSPACE ? -ENOSPC : -ENOENT;
+}
+
+static void take_hint(struct record *r, spank_t sp, const char *name, char *dst,
+		      size_t size)
+{
+	char value[ENV_VALUE_MAX];
+	if (job_env(sp, name, value, sizeof(value)) != -ENOENT)
+		record_set(r, dst, size, value);
+}
+
+static void take_hints(struct record *r, spank_t sp, const struct policy *policy)
+{
+	char value[ENV_VALUE_MAX];
+	take_hint(r, sp, "SLURM_JOB_SLUID", r->sluid, sizeof(r->sluid));
+	take_hint(r, sp, "SLURM_JOB_NAME", r->name, sizeof(r->name));
+	take_hint(r, sp, "SLURM_JOB_ACCOUNT", r->account, sizeof(r->account));
+	take_hint(r, sp, "SLURM_JOB_PARTITION", r->partition, sizeof(r->partition));
+	take_hint(r, sp, "SLURM_JOB_USER", r->user, sizeof(r->user));
+	if (job_env(sp, "SLURM_HET_JOB_ID", value, sizeof(value)) == 0 &&
+	    parse_u32(value, &r->het_job) < 0)
+		r->het_job = RECORD_NO_VAL;
+	for (uint32_t i = 0; i < policy->env_count; i++) {
+		struct record_env *e = &r->env[r->env_count];
+		if (job_env(sp, policy->env[i], value, sizeof(value)) == -ENOENT)
+			continue;
+		record_set(r, e->name, sizeof(e->name), policy->env[i]);
+		record_set(r, e->value, sizeof(e->value), value);
+		r->env_count++;
+	}
+}
+
+/* Slurm sets or unsets SLURM_JOB_GPUS for batch and interactive steps and
+ * SLURM_STEP_GPUS for numbered ones; the other of the two is whatever the user
+ * exported. Where the cluster has no GresTypes=gpu both are the user's: only the daemon
+ * can know (slurmd -G), so the flag says "the right variable", not "true". */
+static void take_gpus(struct record *r, spank_t sp)
+{
+	char list[ENV_VALUE_MAX], shards[16], mps[16];
+	bool batch = r->step == RECORD_STEP_BATCH || r->step == RECORD_STEP_INTERACTIVE;
+	if (r->step == RECORD_STEP_EXTERN)
+		return;
+	const char *name = batch ? "SLURM_JOB_GPUS" : "SLURM_STEP_GPUS";
+	if (job_env(sp, name, list, sizeof(list)) < 0)
+		return;
+	int rc = gpulist_canonical(list, r->gpus, sizeof(r->gpus));
+	if (rc < 0) {
+		slurm_debug("ceems: %s is no list of gpu indices, ignored", name);
+		return;
+	}
+	if (rc > 0)
+		r->flags |= RECORD_CUT;
+	r->flags |= RECORD_GPUS_TRUSTED;
+	if (job_env(sp, "SLURM_SHARDS_ON_NODE", shards, sizeof(shards)) < 0)
+		shards[0] = '\0';
+	if (job_env(sp, "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", mps, sizeof(mps)) < 0)
+		mps[0] = '\0';
+	gpulist_share(shards, mps, r->gpu_share, sizeof(r->gpu_share));
+}
+
+static void take_request(struct step *s, spank_t sp)
+{
+	struct record *r = &s->record;
+	uint32_t perf = s->asked->perf;
+	if (!perf && s->policy->perf) {
+		char value[16];
+		bool on = false;
+		/* how users of the exporter that came before asked for it */
+		if (job_env(sp, "CEEMS_ENABLE_PERF", value, sizeof(value)) == 0 &&
+		    parse_bool(value, &on) == 0 && on)
+			perf = PERF_ALL;
+	}
+	if (!perf && s->policy->perf_always)
+		perf = PERF_ALL;
+	r->flags |= perf | s->asked->report;
+	r->profile_hz = s->asked->profile_hz;
+}
+
+/* ---- cgroups and counters -------------------------------------------------------- */
+
+static int open_cgroups(struct step *s)
+{
+	int fd = fs_opendir_at(AT_FDCWD, step_host.cgroup, NULL);
+	if (fd < 0)
+		return fd;
+	if (!s->have_layout)
+		s->have_layout = cgroup_probe(fd, &s->layout, NULL) == 0;
+	if (!s->have_layout) {
+		close(fd);
+		return -ENODEV;
+	}
+	return fd;
+}
+
+/* In the extern step slurmstepd itself is in the step's memory cgroup but in the root
+ * of cpuacct, where jobacct_gather has made the same path for the step's processes. Its
+ * existence is looked at, the name is not guessed: it is the path of another hierarchy.
+ */
+static void share_path_with_cpuacct(struct step *s, int rootfd)
+{
+	char path[sizeof(s->layout.cpuacct) + RECORD_CGROUP_MAX];
+	const char *known = record_cgroup(&s->record, CGROUP_MEMORY);
+	if (!known || !s->layout.cpuacct[0] ||
+	    record_cgroup(&s->record, CGROUP_CPUACCT))
+		return;
+	int n = snprintf(path, sizeof(path), "%s%s", s->layout.cpuacct, known);
+	if (n < 0 || (size_t)n >= sizeof(path) || faccessat(rootfd, path, F_OK, 0) < 0)
+		return;
+	char copy[RECORD_CGROUP_MAX];
+	memcpy(copy, known, strlen(known) + 1); /* known points into the record */
+	record_add_cgroup(&s->record, CGROUP_CPUACCT, copy);
+}
+
+static void take_cgroups(struct step *s, spank_t sp)
+{
+	char path[64], text[PROC_CGROUP_MAX];
+	pid_t pid = 0;
+	struct err err;
+	if (spank_get_item(sp, S_TASK_PID, &pid) == ESPANK_SUCCESS && pid > 0)
+		snprintf(path, sizeof(path), "%s/%d/cgroup", step_host.proc, (int)pid);
+	else
+		snprintf(path, sizeof(path), "%s/self/cgroup", step_host.proc);
+	ssize_t len = fs_read_at(AT_FDCWD, path, text, sizeof(text), &err);
+	if (len < 0) {
+		slurm_debug("ceems: %s, the step has no cgroup in its record",
+			    err.text);
+		return;
+	}
+	cgroup_record_paths(text, (size_t)len, &s->record);
+	auto_close int rootfd = open_cgroups(s);
+	if (rootfd >= 0)
+		share_path_with_cpuacct(s, rootfd);
+}
+
+static uint64_t timeval_ns(struct timeval t)
+{
+	return (uint64_t)t.tv_sec * NSEC_PER_SEC + (uint64_t)t.tv_usec * 1000;
+}
+
+static uint64_t minus(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+/* What slurmstepd has reaped since the fork of its tasks. Only in slurmstepd itself: a
+ * contained hook is another process without children, whose zero would be a lie; and
+ * not for the extern step, whose processes are not slurmstepd's children. */
+static int read_rusage(const struct step *s, struct record_counters *ret)
+{
+	struct rusage now;
+	if (s->is_extern || getpid() != s->stepd_pid ||
+	    getrusage(RUSAGE_CHILDREN, &now) < 0)
+		return -ENODATA;
+	*ret = (struct record_counters){.source = COUNTERS_RUSAGE, .has_memory = true};
+	ret->cpu_user_ns = minus(timeval_ns(now.ru_utime),
+				 timeval_ns(s->children_before.ru_utime));
+	ret->cpu_system_ns = minus(timeval_ns(now.ru_stime),
+				   timeval_ns(s->children_before.ru_stime));
+	ret->memory_peak_bytes = (uint64_t)now.ru_maxrss * 1024;
+	ret->read_ns = clock_boottime_ns();
+	return 0;
+}
+
+static int read_cgroup(struct step *s, struct record_counters *ret)
+{
+	struct err err;
+	if (!s->record.cgroup_count)
+		return -ENODATA;
+	auto_close int rootfd = open_cgroups(s);
+	if (rootfd < 0)
+		return rootfd;
+	int rc = cgroup_final_counters(rootfd, &s->layout, s->record.cgroups,
+				       s->record.cgroup_count, ret, &err);
+	if (rc < 0)
+		slurm_debug2("ceems: %s", err.text);
+	return rc;
+}
+
+static uint64_t max_u64(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+void step_keep_largest(struct record_counters *best, const struct record_counters *now)
+{
+	if (now->source == COUNTERS_NONE)
+		return;
+	if (best->source == COUNTERS_NONE || now->source < best->source) {
+		*best = *now;
+		return;
+	}
+	if (now->source > best->source)
+		return;
+	/* user and system are a split of one exact sum: keep the pair of the larger sum
+	 */
+	if (now->cpu_user_ns + now->cpu_system_ns >=
+	    best->cpu_user_ns + best->cpu_system_ns) {
+		best->cpu_user_ns = now->cpu_user_ns;
+		best->cpu_system_ns = now->cpu_system_ns;
+		best->read_ns = now->read_ns;
+	}
+	best->has_memory |= now->has_memory;
+	best->has_io |= now->has_io;
+	best->memory_peak_bytes =
+		max_u64(best->memory_peak_bytes, now->memory_peak_bytes);
+	best->io_read_bytes = max_u64(best->io_read_bytes, now->io_read_bytes);
+	best->io_write_bytes = max_u64(best->io_write_bytes, now->io_write_bytes);
+	best->oom_kills = max_u64(best->oom_kills, now->oom_kills);
+}
+
+static void read_counters(struct step *s)
+{
+	struct record_counters now = {0};
+	if (read_cgroup(s, &now) == 0)
+		step_keep_largest(&s->best, &now);
+	else if (read_rusage(s, &now) == 0)
+		step_keep_largest(&s->best, &now);
+}
+
+/* ---- records --------------------------------------------------------------------- */
+
+void step_publish(struct record *r, enum record_type type, const struct policy *policy,
+		  bool *failed_before)
+{
+	unsigned char data[RING_RECORD_MAX];
+	struct err err = {""};
+	if (geteuid() !=
+	    step_host.ring_owner) /* user_init and its like: not our place */
+		return;
+	r->type = (uint8_t)type;
+	r->realtime_ns = clock_realtime_ns();
+	r->boottime_ns = clock_boottime_ns();
+	int len = record_encode(r, data, sizeof(data));
+	int rc = len < 0 ? err_set(&err, len, "record too long")
+			 : ring_send(policy->ring, step_host.ring_owner, data,
+				     (size_t)len, &err);
+	if (rc == 0)
+		return;
+	if (*failed_before)
+		slurm_debug("ceems: job %s: %s not recorded: %s", r->unit,
+			    record_type_name(r->type), err.text);
+	else
+		slurm_verbose("ceems: job %s: %s not recorded: %s", r->unit,
+			      record_type_name(r->type), err.text);
+	*failed_before = true;
+}
+
+static void publish_stop(struct step *s, uint32_t flags)
+{
+	struct record *r = &s->record;
+	r->flags |= flags;
+	r->exit_status = s->exit_status;
+	if (WIFSIGNALED(s->exit_status))
+		r->flags |= RECORD_SIGNALLED;
+	r->counters = s->best;
+	step_publish(r, RECORD_STEP_STOP, s->policy, &s->ring_failed);
+}
+
+void step_task_forked(struct step *s, spank_t sp)
+{
+	struct record *r = &s->record;
+	if (s->begun)
+		return;
+	s->begun = true;
+	record_init(r, RECORD_STEP_START, MANAGER_SLURM);
+	take_items(r, sp);
+	s->is_extern = r->step == RECORD_STEP_EXTERN;
+	r->stepd_pid = (uint32_t)s->stepd_pid;
+	take_cgroups(s, sp);
+	take_gpus(r, sp);
+	take_request(s, sp);
+	take_hints(r, sp, s->policy);
+	if (getrusage(RUSAGE_CHILDREN, &s->children_before) < 0 ||
+	    getpid() != s->stepd_pid)
+		memset(&s->children_before, 0, sizeof(s->children_before));
+	if (s->is_extern)
+		step_publish(r, RECORD_UNIT_START, s->policy, &s->ring_failed);
+	step_publish(r, RECORD_STEP_START, s->policy, &s->ring_failed);
+}
+
+void step_task_ended(struct step *s, spank_t sp)
+{
+	int status = 0;
+	if (!s->begun)
+		return;
+	s->ended++;
+	if (spank_get_item(sp, S_TASK_EXIT_STATUS, &status) == ESPANK_SUCCESS &&
+	    (uint32_t)status > s->exit_status && status > 0)
+		s->exit_status = (uint32_t)status;
+	read_counters(s);
+	if (s->ended == s->record.tasks)
+		publish_stop(s, 0);
+}
+
+void step_exit(struct step *s)
+{
+	if (!s->begun || s->last_sent)
+		return;
+	s->last_sent = true;
+	read_counters(s);
+	publish_stop(s, RECORD_LAST);
+	if (s->is_extern) {
+		memset(&s->record.counters, 0, sizeof(s->record.counters));
+		step_publish(&s->record, RECORD_UNIT_STOP, s->policy, &s->ring_failed);
+	}
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_SPANK_STEP_H
+#define CEEMS_SPANK_STEP_H
+
+#include <slurm/spank.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "lib/cgroup.h"
+#include "lib/record.h"
+#include "spank/options.h"
+
+/* What slurmstepd's hooks do for one step: facts, start, counters, stop. */
+
+/* Where the world is. Tests point it at fixtures; nothing else changes it. */
+struct step_host {
+	const char *proc;
+	const char *cgroup;
+	uid_t ring_owner;
+};
+extern struct step_host step_host;
+
+/* Lives in memory from slurm_spank_init to slurm_spank_exit and holds no descriptor and
+ * no mapping: with contain_spank (24.11) some hooks run in a clone(CLONE_VM) child that
+ * shares this memory but has its own table of descriptors. */
+struct step {
+	const struct policy *policy; /* borrowed */
+	const struct request *asked; /* borrowed; checked and limited */
+	pid_t stepd_pid;
+	bool begun; /* task_post_fork has come */
+	bool is_extern;
+	bool last_sent;   /* the exit hook has sent the last stop */
+	bool ring_failed; /* said once at verbose, then at debug */
+	bool have_layout;
+	uint32_t ended;       /* tasks whose task_exit has come */
+	uint32_t exit_status; /* highest wait status, as Slurm takes it */
+	struct cgroup_layout layout;
+	struct rusage children_before; /* what slurmstepd had reaped before the tasks */
+	struct record_counters best;
+	struct record record;
+};
+
+void step_init(struct step *s, const struct policy *policy,
+	       const struct request *asked);
+
+/* task_post_fork: the first one takes the facts and publishes STEP_START (for the
+ * extern step UNIT_START before it). */
+void step_task_forked(struct step *s, spank_t sp);
+
+/* task_exit: reads the counters while the cgroup is there; the last one publishes
+ * STEP_STOP. */
+void step_task_ended(struct step *s, spank_t sp);
+
+/* exit: reads once more what is still there (v2) and publishes the last STEP_STOP; for
+ * the extern step UNIT_STOP after it. Nothing when the launch failed before a fork. */
+void step_exit(struct step *s);
+
+/* Better source wins; of equals each counter's maximum. Pure. */
+void step_keep_largest(struct record_counters *best, const struct record_counters *now);
+
+/* Publishes r on the ring of policy. Failures are a line in slurmd's log at debug level
+ * (verbose when first), never an error: accounting must not end a job. */
+void step_publish(struct record *r, enum record_type type, const struct policy *policy,
+		  bool *failed_before);
+
+#endif
