@@ -5,14 +5,18 @@
  * no environment and leaves nothing open or mapped behind a hook. There is deliberately
  * no job_prolog or job_epilog here: Slurm forks a slurmstepd for these symbols alone.
  */
+/* what exports.map lets out: the hooks, which spank.h declares, and the plugin's names
+ */
+#pragma GCC visibility push(default)
 #include <slurm/spank.h>
+SPANK_PLUGIN(ceems, 1)
+#pragma GCC visibility pop
+
 #include <string.h>
 
 #include "lib/err.h"
 #include "spank/options.h"
 #include "spank/step.h"
-
-SPANK_PLUGIN(ceems, 1)
 
 /* Slurm gives hooks no place to hang state: one process is one step (or one srun), so
  * this is it. slurm_spank_init makes it anew. */

@@ -5,7 +5,13 @@
  * twice per job (28 ms measured). The environment here is slurmctld's and slurmd's:
  * facts; the user's own variables come in only with the prefix SPANK_, which is never
  * read. */
+/* what exports.map lets out: the hooks, which spank.h declares, and the plugin's names
+ */
+#pragma GCC visibility push(default)
 #include <slurm/spank.h>
+SPANK_PLUGIN(ceems_job, 1)
+#pragma GCC visibility pop
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +23,6 @@
 #include "spank/gpulist.h"
 #include "spank/options.h"
 #include "spank/step.h"
-
-SPANK_PLUGIN(ceems_job, 1)
 
 static uint32_t env_u32(const char *name, uint32_t otherwise)
 {
