@@ -36,6 +36,14 @@ struct gpu {
 	char type[GPUS_NAME_MAX]; /* gres type, "" none */
 	char file[GPUS_FILE_MAX]; /* first device file, "" when gres.conf has none */
 	char cap[GPUS_FILE_MAX];  /* MIG: the capability device of the gpu instance */
+	uint32_t shards;          /* gres shards on this device, 0: none */
+};
+
+/* A physical device as the driver knows it, in PCI order as nvidia-smi counts. */
+struct gpu_device {
+	uint32_t minor;
+	char pci[24];
+	char uuid[GPUS_UUID_MAX];
 };
 
 struct gpus {
@@ -45,6 +53,8 @@ struct gpus {
 	uint32_t count;
 	uint64_t shard_count; /* shards on the whole node; per device: / count */
 	struct gpu gpu[GPUS_MAX];
+	uint32_t device_count; /* by gpus_resolve() */
+	struct gpu_device device[GPUS_MAX];
 };
 
 /* Text of `slurmd -G` (stdout and stderr together: it prints to stderr). Lines that are
