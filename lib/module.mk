@@ -13,6 +13,7 @@ libbase_SRCS += lib/log.c
 libbase_SRCS += lib/parse.c
 libbase_SRCS += lib/crc32c.c
 libbase_SRCS += lib/prom.c
+libbase_SRCS += lib/exec.c
 
 # libconf: options and their YAML file; a program that links it lists libconf libbase in
 # _LIBS and yaml-0.1 in _PKGS
