@@ -84,6 +84,9 @@ struct unit {
 	struct unit_totals folded; /* of steps that have left the table */
 };
 
+/* A step whose cgroup vanished, and one of which a record came all the same */
+enum step_lost { STEP_NOT_LOST = 0, STEP_LOST, STEP_REVIVED };
+
 struct step {
 	uint32_t state; /* enum unit_state */
 	uint32_t unit;  /* index */
@@ -93,7 +96,7 @@ struct step {
 	uint32_t exit_status, flags;
 	uint32_t discovered; /* found by walking, no start record */
 	uint32_t cgroup_count;
-	uint32_t lost; /* ended because its cgroup was gone */
+	uint32_t lost; /* enum step_lost */
 	struct record_cgroup cgroups[RECORD_CGROUPS_MAX];
 	uint64_t started_boottime_ns, ended_boottime_ns;
 	uint64_t left_boottime_ns; /* when the table learnt of the end */
@@ -149,7 +152,7 @@ int units_apply(struct units *u, const struct record *r, uint64_t pos,
 		uint64_t now_boottime_ns, uint64_t now_realtime_ns, struct err *err);
 uint64_t units_ring_pos(const struct units *u); /* last applied, UINT64_MAX: none */
 void units_set_ring(struct units *u,
-		    uint64_t ring_inode); /* a new ring: positions restart */
+		    uint64_t ring_id); /* a new ring: positions restart */
 
 /* Moves what has ended long enough ago: steps into their unit, units into the node.
  * Cheap; once a second is often enough. */

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_DAEMON_UNITS_STORE_H
+#define CEEMS_DAEMON_UNITS_STORE_H
+
+#include "daemon/units.h"
+
+/*
+ * Below units.c: the mapped file, its redo log of one transaction, slots, and the
+ * look-up tables in private memory that are rebuilt at open. Nothing here knows what a
+ * record means.
+ *
+ * The file: header | log | tombstones | units | steps, each on a page of its own. A
+ * transaction is a list of (place, bytes) written to the log; then `valid` is set, the
+ * bytes are copied to their places, and `valid` is cleared. Whoever finds `valid` set
+ * copies again. Death by signal keeps what was stored, in program order, so this needs
+ * compiler barriers only.
+ */
+
+#define STORE_MANAGERS 4 /* enum record_manager; 0: records of no known manager */
+#define STORE_LOG_BYTES 16384u
+#define STORE_TOMBS 512u
+
+struct store_header {
+	char magic[8];
+	uint32_t version;
+	uint32_t capacity, steps_capacity;
+	uint32_t unit_bytes, step_bytes; /* sizes of the structs */
+	char boot_id[40];
+	uint64_t ring_id, ring_pos;
+	uint32_t units_backed, steps_backed; /* slots that have disk space */
+	uint32_t tomb_next, pad;
+	struct node_totals node[STORE_MANAGERS];
+};
+
+struct store_log {
+	uint32_t valid, bytes;
+	unsigned char data[STORE_LOG_BYTES - 8];
+};
+
+/* A step that left the table before its last stop record came */
+struct tomb {
+	uint64_t key; /* 0: none */
+	struct unit_totals totals;
+};
+
+/* Multimap from hash to index, open addressing, grows; the owner compares keys */
+struct index {
+	struct index_slot {
+		uint32_t hash, value; /* value + 1; 0: empty */
+	} * slots;
+	uint32_t mask, used;
+};
+/* Doubly linked list over slot numbers, oldest first; entries are number + 1 */
+struct links {
+	uint32_t *next, *prev;
+	uint32_t head, tail;
+};
+
+struct units {
+	int fd;
+	unsigned char *map;
+	size_t bytes;
+	struct store_header *h;
+	struct store_log *log;
+	struct tomb *tombs;
+	struct unit *units;
+	struct step *steps;
+
+	/* private, rebuilt at open */
+	uint64_t *units_taken, *steps_taken; /* bitmaps */
+	uint32_t units_count, steps_count;
+	uint32_t discovered; /* units with UNIT_DISCOVERED */
+	uint64_t *unit_serials, *step_serials;
+	uint64_t next_serial, generation;
+	uint32_t *step_prev; /* in the unit's list, number + 1 */
+	struct links units_ended, steps_ended;
+	struct index by_unit, by_step, by_path, by_tomb;
+};
+
+void txn_begin(struct units *u);
+/* dst lies in the mapping. The bytes of all puts of one transaction fit the log by
+ * construction (a few units, steps and totals). */
+void txn_put(struct units *u, void *dst, const void *src, size_t len);
+void txn_commit(struct units *u);
+
+/* A free slot with disk space behind it, lowest first; UNITS_NONE: none. It is taken
+ * once it is marked by store_*_take() after the commit. */
+uint32_t store_unit_free(struct units *u);
+uint32_t store_step_free(struct units *u);
+void store_unit_take(struct units *u, uint32_t i);
+void store_unit_drop(struct units *u, uint32_t i);
+void store_step_take(struct units *u, uint32_t i);
+void store_step_drop(struct units *u, uint32_t i);
+/* Before and after a change of what the look-ups depend on (id; cgroups) */
+void store_unit_index(struct units *u, uint32_t i, bool on);
+void store_step_index(struct units *u, uint32_t i, bool on);
+
+void store_tomb_index(struct units *u, uint32_t i, bool on);
+struct tomb *store_tomb_find(const struct units *u, uint64_t key);
+
+void links_append(struct links *l, uint32_t i);
+void links_remove(struct links *l, uint32_t i); /* also when it is not in the list */
+uint32_t links_first(const struct links *l);
+uint32_t links_after(const struct links *l, uint32_t i);
+
+uint64_t store_key(uint32_t manager, const char *node, const char *id);
+uint64_t store_mix(uint64_t h, uint64_t v);
+
+#endif
