@@ -40,10 +40,10 @@ install_config = test -e "$(DESTDIR)$(sysconfdir)/ceems/$(notdir $(1:.in=))" || 
 install: all
 	$(call install_files,0755,$(addprefix $(BUILD)/,$(SBIN_PROGS)),$(sbindir))
 	$(call install_files,0755,$(addprefix $(BUILD)/,$(BIN_PROGS)),$(bindir))
-	for d in $(BUILD)/slurm-*/; do \
+	for d in $(BUILD)/slurm/*/; do \
 		ls "$$d"*.so >/dev/null 2>&1 || continue; \
-		install -d -m 0755 "$(DESTDIR)$(plugindir)/$$(basename $$d)" && \
-		install -m 0755 "$$d"*.so "$(DESTDIR)$(plugindir)/$$(basename $$d)/" || exit 1; \
+		install -d -m 0755 "$(DESTDIR)$(plugindir)/slurm-$$(basename $$d)" && \
+		install -m 0755 "$$d"*.so "$(DESTDIR)$(plugindir)/slurm-$$(basename $$d)/" || exit 1; \
 	done
 	$(call install_files,0644,$(MAN1),$(mandir)/man1)
 	$(call install_files,0644,$(MAN8),$(mandir)/man8)
