@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 ## make install DESTDIR= PREFIX=   programs, plugins, man pages, systemd units, samples
 ## make uninstall DESTDIR= PREFIX= the same files again; never what is in /etc
+## make deb             a Debian package of what make install installs
 ## make dist            a source archive of HEAD
 
 # $(PREFIX)/sbin/ceemsd, ceems-ringdump        $(PREFIX)/bin/ceems_tool
@@ -36,7 +37,7 @@ install_template = install -d -m 0755 "$(DESTDIR)$(2)" && $(SUBST) $(1) > "$(DES
 install_config = test -e "$(DESTDIR)$(sysconfdir)/ceems/$(notdir $(1:.in=))" || \
 	(umask 027 && $(SUBST) $(1) > "$(DESTDIR)$(sysconfdir)/ceems/$(notdir $(1:.in=))")
 
-.PHONY: install uninstall dist
+.PHONY: install uninstall dist deb
 install: all
 	$(call install_files,0755,$(addprefix $(BUILD)/,$(SBIN_PROGS)),$(sbindir))
 	$(call install_files,0755,$(addprefix $(BUILD)/,$(BIN_PROGS)),$(bindir))
@@ -66,3 +67,5 @@ dist:
 	mkdir -p $(BUILD)
 	git archive --prefix=ceems-slurm-$(VERSION)/ -o $(BUILD)/ceems-slurm-$(VERSION).tar.gz HEAD
 	@echo $(BUILD)/ceems-slurm-$(VERSION).tar.gz
+deb: all
+	@contrib/packaging/deb/build $(VERSION) $(BUILD)

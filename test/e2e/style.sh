@@ -15,7 +15,7 @@ tree() {
 }
 mapfile -t sources < <(tree '*.c' '*.h')
 mapfile -t product < <(printf '%s\n' "${sources[@]}" | grep -v '^test/')
-mapfile -t scripts < <({ tree '*.sh' '*.mk' Makefile; grep -lIm1 '^#!/bin/bash' mk/* test/*/* .ci/* 2>/dev/null; } | sort -u)
+mapfile -t scripts < <({ tree '*.sh' '*.mk' Makefile; grep -lIm1 "^#!/bin/bash" mk/* test/*/* .ci/* contrib/packaging/*/* 2>/dev/null; } | sort -u)
 ok "there are sources to look at" [ "${#product[@]}" -gt 10 ]
 
 # Lines of product code without comments and string contents, as file:line:text
