@@ -20,3 +20,5 @@ libbase_SRCS += lib/exec.c
 ARCHIVES += libconf
 libconf_SRCS := lib/conf.c lib/conf_help.c lib/conf_yaml.c
 libconf_PKGS := yaml-0.1
+libbase_SRCS += lib/record.c
+libbase_SRCS += lib/ring.c

@@ -97,7 +97,7 @@ struct record {
 	uint32_t flags;  /* enum record_flag */
 	uint64_t realtime_ns, boottime_ns;
 
-	char unit[RECORD_ID_MAX];   /* raw job id, VM uuid, pod uid; required */
+	char unit[RECORD_ID_MAX]; /* raw job id, VM uuid, pod uid; HELLO may lack it */
 	char node[RECORD_NAME_MAX]; /* slurmd's node name from the cgroup path, or "" */
 	uint32_t step;     /* required in STEP_*; RECORD_STEP_* for the special ones */
 	uint32_t restarts; /* Slurm restart count */
@@ -143,7 +143,8 @@ void record_init(struct record *r, enum record_type type, enum record_manager ma
 void record_set(struct record *r, char *dst, size_t dst_size, const char *s);
 
 /* Adds path for a controller, sharing an entry when the path is already there. Returns
- * false (and sets RECORD_CUT) when there is no room or the path is too long. */
+ * false (and sets RECORD_CUT) when there is no room or the path is too long, and false
+ * for what is not a path from "/". */
 bool record_add_cgroup(struct record *r, uint32_t controller, const char *path);
 /* The path for a controller or NULL. Borrowed. */
 const char *record_cgroup(const struct record *r, uint32_t controller);

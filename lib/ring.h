@@ -17,18 +17,18 @@
  *	then:    slots * RING_SLOT_BYTES, each struct ring_slot
  *
  * A slot's word = lap:20 | state:2 | pid:22 | second:20 (most significant first; lap is
- *the low 20 bits of position / slots, second the low 20 bits of CLOCK_BOOTTIME at
- *reserve). It changes only by compare-and-swap:
+ * the low 20 bits of position / slots, second the low 20 bits of CLOCK_BOOTTIME at
+ * reserve). It changes only by compare-and-swap (lib/ring_word.h):
  *
  *	free(lap) -> reserved(lap, pid, second) -> published(lap) -> free(lap + 1)
  *
  * A producer reserves the slot at head, helps head on, writes, publishes; it never
- *waits. The consumer takes published slots in order of position. It skips a reserved
- *slot only when its producer is provably gone: no process has the pid in the consumer's
- *pid namespace, or the one that has it started after the reservation. A producer that
- *was wrongly skipped finds its publish failing and counts its record as torn.
- * test/model/ring.pml is the proof of this protocol, test/unit/ring_torture the
- *practice.
+ * waits. The consumer takes published slots in order of position. It skips a reserved
+ * slot only when its producer is provably gone: no process has the pid in the
+ * consumer's pid namespace, or the one that has it started after the reservation. A
+ * producer that was wrongly skipped finds its publish failing and counts its record
+ * as torn. test/model/ring.pml is the proof of this protocol, test/unit/ring_torture
+ * the practice.
  */
 
 #define RING_MAGIC "CEEMSRNG"
@@ -76,6 +76,7 @@ struct ring {
 	struct ring_header *header;
 	struct ring_slot *slots;
 	uint32_t count; /* from the checked header, constant for the mapping's life */
+	uint32_t pid;   /* of the process that mapped it; a fork does not inherit it */
 	size_t bytes;
 	int fd; /* consumer only, else -1 */
 };
@@ -83,8 +84,8 @@ struct ring {
 /* Maps an existing ring for publishing and checks it first: regular file, one link,
  * owner, mode 0600, exact size, fully allocated, magic, version, inode, boot id, pid
  * namespace. A symbolic link at the last component is refused. Never creates. Leaves no
- * fd open. -ENOENT no ring, -EPERM owner/mode/type, -EPROTO version, -EBADF anything
- * else. */
+ * fd open. The mapping is not inherited by fork; a child may call ring_detach. -ENOENT
+ * no ring, -EPERM owner/mode/type, -EPROTO version, -EBADF anything else. */
 int ring_attach(const char *path, uid_t owner, struct ring *ret, struct err *err);
 void ring_detach(struct ring *r); /* NULL-safe, idempotent */
 
@@ -103,7 +104,9 @@ int ring_send(const char *path, uid_t owner, const void *record, size_t len,
 /* Opens path as the consumer: takes over a valid ring of the same geometry, else
  * replaces it by rename with a new one (allocated and touched page by page, mode 0600).
  * A lock on the file keeps a second consumer out (-EBUSY). *ret_made_new tells which it
- * was. */
+ * was, and err's text then says why the old one was not kept ("" when there was none).
+ * The owner is the effective uid. A forked child keeps the lock alive with ret->fd: it
+ * must ring_consumer_close() its copy (or exec). */
 int ring_consumer_open(const char *path, uint32_t slots, struct ring *ret,
 		       bool *ret_made_new, struct err *err);
 void ring_consumer_close(struct ring *r);

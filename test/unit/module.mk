@@ -19,3 +19,7 @@ exec_test_LIBS := libbase
 TESTS += gpus_test
 gpus_test_SRCS := test/unit/gpus_test.c daemon/gpus.c
 gpus_test_LIBS := libbase
+TESTS += ring_test
+ring_test_LIBS := libbase
+TESTS += record_test
+record_test_LIBS := libbase

@@ -1,0 +1,657 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The ring between the plugins inside Slurm and the daemon: see ring.h for the protocol
+ * and doc/ring.md for the reasons. Nothing that is read from the mapping is ever used
+ * as a bound: it may be garbage, and a plugin must survive that. */
+#include "lib/ring.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/cleanup.h"
+#include "lib/clock.h"
+#include "lib/crc32c.h"
+#include "lib/fs.h"
+#include "lib/parse.h"
+#include "lib/ring_word.h"
+
+/* Each failed try means that another producer got on; so many in a row only happen when
+ * the mapping holds garbage. */
+#define PUBLISH_TRIES 256
+#define OPEN_TRIES 8
+
+static uint64_t load(const uint64_t *p)
+{
+	return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+
+static void store(uint64_t *p, uint64_t v)
+{
+	__atomic_store_n(p, v, __ATOMIC_RELEASE);
+}
+
+static bool swap(uint64_t *p, uint64_t from, uint64_t to)
+{
+	return __atomic_compare_exchange_n(p, &from, to, false, __ATOMIC_ACQ_REL,
+					   __ATOMIC_ACQUIRE);
+}
+
+static void count_one(uint64_t *counter)
+{
+	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+}
+
+static struct ring_slot *slot_at(const struct ring *r, uint64_t pos)
+{
+	return &r->slots[pos & (r->count - 1)];
+}
+
+/* ---- checks shared by producers and the consumer --------------------------------- */
+
+static int read_boot_id(char *ret, size_t size, struct err *err)
+{
+	ssize_t n =
+		fs_read_at(AT_FDCWD, "/proc/sys/kernel/random/boot_id", ret, size, err);
+	if (n < 0)
+		return (int)n;
+	ret[strcspn(ret, "\n")] = '\0';
+	return 0;
+}
+
+static uint32_t own_pidns(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) < 0 ? 0 : (uint32_t)st.st_ino;
+}
+
+static bool valid_slots(uint32_t slots)
+{
+	return slots >= RING_SLOTS_MIN && slots <= RING_SLOTS_MAX &&
+	       !(slots & (slots - 1));
+}
+
+static size_t file_bytes(uint32_t slots)
+{
+	return RING_HEADER_BYTES + (size_t)slots * RING_SLOT_BYTES;
+}
+
+static int check_format(const struct ring_header *h, const char *path, struct err *err)
+{
+	if (memcmp(h->magic, RING_MAGIC, sizeof(h->magic)) != 0)
+		return err_set(err, -EBADF, "%s: not a ring (magic)", path);
+	if (h->version != RING_VERSION)
+		return err_set(err, -EPROTO, "%s: ring version %u, this program has %u",
+			       path, h->version, RING_VERSION);
+	if (h->slot_bytes != RING_SLOT_BYTES || !valid_slots(h->slots))
+		return err_set(err, -EBADF, "%s: ring of %u slots of %u bytes", path,
+			       h->slots, h->slot_bytes);
+	return 0;
+}
+
+/* An fd is a ring that may be mapped: everything but the pid namespace. The header is
+ * read, not mapped, because touching a short file is SIGBUS. */
+static int check_ring(int fd, const char *path, uid_t owner, struct ring_header *ret,
+		      struct err *err)
+{
+	struct stat st;
+	char boot_id[sizeof(ret->boot_id)];
+
+	int rc = fs_check_trusted(fd, path, owner, 0600, err);
+	if (rc < 0)
+		return rc;
+	if (fstat(fd, &st) < 0)
+		return err_set(err, -errno, "stat %s: %s", path, strerror(errno));
+	if ((st.st_mode & 07777) != 0600)
+		return err_set(err, -EPERM, "%s: mode %04o, refused (chmod 0600)", path,
+			       st.st_mode & 07777);
+	ssize_t n = pread(fd, ret, sizeof(*ret), 0);
+	if (n != (ssize_t)sizeof(*ret))
+		return err_set(err, -EBADF, "%s: shorter than a ring header", path);
+	rc = check_format(ret, path, err);
+	if (rc < 0)
+		return rc;
+	if (st.st_size != (off_t)file_bytes(ret->slots))
+		return err_set(err, -EBADF, "%s: %jd bytes, a ring of %u slots has %zu",
+			       path, (intmax_t)st.st_size, ret->slots,
+			       file_bytes(ret->slots));
+	if ((uint64_t)st.st_blocks * 512 < (uint64_t)st.st_size)
+		return err_set(err, -EBADF, "%s: not fully allocated", path);
+	if (ret->inode != (uint64_t)st.st_ino)
+		return err_set(err, -EBADF, "%s: a copy of a ring, not a ring", path);
+	rc = read_boot_id(boot_id, sizeof(boot_id), err);
+	if (rc < 0)
+		return err_prefix(err, -EBADF, "%s: boot id not known", path);
+	if (strncmp(ret->boot_id, boot_id, sizeof(boot_id)) != 0)
+		return err_set(err, -EBADF, "%s: from another boot", path);
+	return 0;
+}
+
+static int map_ring(int fd, const char *path, uint32_t slots, int flags,
+		    struct ring *ret, struct err *err)
+{
+	size_t bytes = file_bytes(slots);
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | flags, fd, 0);
+
+	if (p == MAP_FAILED) {
+		int rc = -errno;
+		return err_set(err, rc, "map %s: %s", path, strerror(-rc));
+	}
+	/* A child of slurmstepd or of the daemon is a job or a helper: neither may see
+	 * the ring. */
+	if (madvise(p, bytes, MADV_DONTFORK) < 0) {
+		int rc = -errno;
+		munmap(p, bytes);
+		return err_set(err, rc, "map %s: %s", path, strerror(-rc));
+	}
+	*ret = (struct ring){
+		.header = p,
+		.slots = (struct ring_slot *)((char *)p + RING_HEADER_BYTES),
+		.count = slots,
+		.pid = (uint32_t)getpid(),
+		.bytes = bytes,
+		.fd = -1,
+	};
+	return 0;
+}
+
+/* ---- producers ------------------------------------------------------------------- */
+
+/* The few errors that tell a hook something; see ring.h. */
+static int attach_errno(int rc)
+{
+	switch (rc) {
+	case -ENOENT:
+		return rc;
+	case -EACCES:
+	case -EPERM:
+	case -ELOOP: /* a symbolic link */
+	case -EISDIR:
+	case -ENXIO: /* a socket */
+		return -EPERM;
+	default:
+		return -EBADF;
+	}
+}
+
+int ring_attach(const char *path, uid_t owner, struct ring *ret, struct err *err)
+{
+	struct ring_header h;
+
+	/* O_NONBLOCK: a FIFO in its place must not hold up a job */
+	auto_close int fd =
+		open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0) {
+		int rc = -errno;
+		return err_set(err, attach_errno(rc), "open %s: %s", path,
+			       strerror(-rc));
+	}
+	int rc = check_ring(fd, path, owner, &h, err);
+	if (rc < 0)
+		return rc;
+	if (h.pidns && h.pidns != own_pidns())
+		return err_set(err, -EBADF, "%s: belongs to another pid namespace",
+			       path);
+	rc = map_ring(fd, path, h.slots, 0, ret, err);
+	return rc < 0 ? err_set(err, -EBADF, "map %s: %s", path, strerror(-rc)) : 0;
+}
+
+void ring_detach(struct ring *r)
+{
+	if (!r || !r->header)
+		return;
+	/* After a fork the mapping is not in the child (MADV_DONTFORK), and something
+	 * else may be where it was. */
+	if (r->pid == (uint32_t)getpid())
+		munmap(r->header, r->bytes);
+	if (r->fd >= 0)
+		close(r->fd);
+	*r = (struct ring){.fd = -1};
+}
+
+/* Takes the slot at head. The word that it then holds, or 0 when the ring is full. */
+static uint64_t reserve(struct ring *r, uint64_t *ret_pos)
+{
+	struct timespec ts;
+
+	/* before the reservation: a process that has this pid and is younger than the
+	 * second is another one */
+	clock_gettime(CLOCK_BOOTTIME, &ts);
+	for (int i = 0; i < PUBLISH_TRIES; i++) {
+		uint64_t pos = load(&r->header->head);
+		uint64_t *slot = &slot_at(r, pos)->word;
+		uint64_t word = load(slot);
+		uint32_t lap = ring_lap_of(pos, r->count);
+		int32_t ahead = ring_lap_diff(ring_word_lap(word), lap);
+
+		if (ahead < 0)
+			return 0; /* still holds the record of the lap before */
+		if (ahead == 0 && ring_word_state(word) == RING_FREE) {
+			uint64_t mine = ring_word(lap, RING_RESERVED, r->pid,
+						  (uint32_t)ts.tv_sec);
+			if (!swap(slot, word, mine))
+				continue;
+			swap(&r->header->head, pos, pos + 1);
+			*ret_pos = pos;
+			return mine;
+		}
+		/* Taken in this lap, or even consumed already: its producer has not
+		 * moved head yet and may never do it. */
+		swap(&r->header->head, pos, pos + 1);
+	}
+	return 0;
+}
+
+int ring_publish(struct ring *r, const void *record, size_t len)
+{
+	uint64_t pos;
+
+	if (len > RING_RECORD_MAX)
+		return -EMSGSIZE;
+	uint64_t word = reserve(r, &pos);
+	if (!word) {
+		count_one(&r->header->dropped);
+		return -ENOBUFS;
+	}
+	struct ring_slot *slot = slot_at(r, pos);
+	slot->len = (uint32_t)len;
+	slot->crc = crc32c(0, record, len);
+	memcpy(slot->data, record, len);
+	if (!swap(&slot->word, word, ring_word_to(word, RING_PUBLISHED))) {
+		count_one(&r->header->torn);
+		return -ESTALE;
+	}
+	return 0;
+}
+
+int ring_send(const char *path, uid_t owner, const void *record, size_t len,
+	      struct err *err)
+{
+	struct ring r;
+	int rc = ring_attach(path, owner, &r, err);
+
+	if (rc < 0)
+		return rc;
+	rc = ring_publish(&r, record, len);
+	ring_detach(&r);
+	return rc < 0 ? err_set(err, rc, "%s: %s", path,
+				rc == -ENOBUFS  ? "full, record dropped"
+				: rc == -ESTALE ? "slot taken away, record lost"
+						: "record too long")
+		      : 0;
+}
+
+/* ---- is a producer gone? --------------------------------------------------------- */
+
+/* State, threads and start second (CLOCK_BOOTTIME) of a process from /proc/PID/stat:
+ * proc(5), fields 3, 20 and 22. The name in field 2 may hold blanks and ')'. */
+static bool read_stat(pid_t pid, char *ret_state, uint64_t *ret_threads,
+		      uint64_t *ret_start)
+{
+	char path[64], text[2048];
+	long hz = sysconf(_SC_CLK_TCK);
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	ssize_t n = fs_read_at(AT_FDCWD, path, text, sizeof(text), NULL);
+	if (n <= 0 || hz <= 0)
+		return false;
+	const char *p = memrchr(text, ')', (size_t)n), *end = text + n;
+	if (!p)
+		return false;
+	p++;
+	for (int field = 3; field <= 22; field++) {
+		const char *word;
+		size_t len;
+		if (!scan_word(&p, end, &word, &len))
+			return false;
+		if (field == 3)
+			*ret_state = word[0];
+		if (field == 20 && scan_u64(&word, word + len, ret_threads) < 0)
+			return false;
+		if (field == 22 && scan_u64(&word, word + len, ret_start) < 0)
+			return false;
+	}
+	*ret_start /= (uint64_t)hz;
+	return true;
+}
+
+static bool producer_gone(pid_t pid, uint32_t second)
+{
+	char state;
+	uint64_t threads, start;
+	uint64_t now = clock_boottime_ns() / NSEC_PER_SEC;
+
+	if (pid <= 0)
+		return true; /* nobody's pid: the word is garbage */
+	if (kill(pid, 0) < 0 && errno == ESRCH)
+		return true;
+	if (!read_stat(pid, &state, &threads, &start))
+		return false; /* no proof; if it has just gone, kill() says so soon */
+	if ((state == 'Z' || state == 'X') && threads <= 1)
+		return true; /* dead, only not waited for: its memory is gone */
+	/* The word has the low 20 bits of the second. The youngest second that fits may
+	 * be later than the real one (after 12 days of standing still), which only
+	 * makes us wait for longer. */
+	uint64_t reserved = now - ((now - second) & RING_SECOND_MASK);
+	return start > reserved;
+}
+
+bool (*ring_producer_gone)(pid_t pid, uint32_t second) = producer_gone;
+
+/* ---- the consumer ---------------------------------------------------------------- */
+
+/* Whether head, tail and all slots are a state that the protocol can reach; a ring that
+ * is not would jam or lose records, so it is not taken over. */
+static bool consistent(const struct ring *r)
+{
+	uint64_t tail = load(&r->header->tail);
+	uint64_t head = load(&r->header->head);
+
+	/* head may be one behind (a producer died before moving it), and the slot at
+	 * tail may be free already (a consumer died before moving tail) */
+	if (head + 1 - tail > (uint64_t)r->count + 2)
+		return false;
+	for (uint32_t i = 0; i < r->count; i++) {
+		uint64_t pos = tail + i;
+		uint64_t word = load(&slot_at(r, pos)->word);
+		int32_t ahead =
+			ring_lap_diff(ring_word_lap(word), ring_lap_of(pos, r->count));
+		if (ring_word_state(word) > RING_PUBLISHED)
+			return false;
+		if (ahead != 0 && !(ahead == 1 && i == 0))
+			return false;
+	}
+	return true;
+}
+
+static int lock_file(int fd, const char *path, struct err *err)
+{
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+		return 0;
+	int rc = errno == EWOULDBLOCK ? -EBUSY : -errno;
+	return err_set(err, rc, "lock %s: %s", path,
+		       rc == -EBUSY ? "in use by another consumer" : strerror(-rc));
+}
+
+/* Opens and locks what is at path now. The fd, -ENOENT, -EBUSY, -EAGAIN (replaced
+ * meanwhile), or another errno when it cannot be a ring. */
+static int open_existing(const char *path, struct err *err)
+{
+	struct stat by_fd, by_path;
+
+	auto_close int fd =
+		open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0) {
+		int rc = -errno;
+		return err_set(err, rc, "open %s: %s", path, strerror(-rc));
+	}
+	int rc = lock_file(fd, path, err);
+	if (rc < 0)
+		return rc;
+	if (fstat(fd, &by_fd) < 0 || lstat(path, &by_path) < 0 ||
+	    by_fd.st_ino != by_path.st_ino || by_fd.st_dev != by_path.st_dev)
+		return err_set(err, -EAGAIN, "%s: replaced while opening it", path);
+	return steal_fd(&fd);
+}
+
+static int take_over(int fd, const char *path, uint32_t slots, struct ring *ret,
+		     struct err *err)
+{
+	struct ring_header h;
+	struct ring r;
+
+	int rc = check_ring(fd, path, geteuid(), &h, err);
+	if (rc < 0)
+		return rc;
+	if (h.slots != slots)
+		return err_set(err, -EBADF, "%s: has %u slots, wanted %u", path,
+			       h.slots, slots);
+	rc = map_ring(fd, path, slots, MAP_POPULATE, &r, err);
+	if (rc < 0)
+		return rc;
+	if (!consistent(&r)) {
+		ring_detach(&r);
+		return err_set(err, -EBADF, "%s: inconsistent slots", path);
+	}
+	__atomic_store_n(&r.header->pidns, own_pidns(), __ATOMIC_RELEASE);
+	*ret = r;
+	return 0;
+}
+
+static int fill_new(int fd, const char *path, uint32_t slots, struct ring *ret,
+		    struct err *err)
+{
+	struct stat st;
+	struct ring r;
+	struct ring_header h = {
+		.magic = RING_MAGIC,
+		.version = RING_VERSION,
+		.slot_bytes = RING_SLOT_BYTES,
+		.slots = slots,
+		.pidns = own_pidns(),
+		.created_ns = clock_realtime_ns(),
+		.heartbeat_ns = clock_boottime_ns(),
+	};
+
+	int rc = read_boot_id(h.boot_id, sizeof(h.boot_id), err);
+	if (rc < 0)
+		return rc;
+	/* the umask may have taken bits away */
+	if (fchmod(fd, 0600) < 0 || fstat(fd, &st) < 0)
+		return err_set(err, -errno, "create %s: %s", path, strerror(errno));
+	h.inode = (uint64_t)st.st_ino;
+	/* Not ftruncate: on a full tmpfs a sparse ring would be SIGBUS in slurmstepd */
+	rc = -posix_fallocate(fd, 0, (off_t)file_bytes(slots));
+	if (rc < 0)
+		return err_set(err, rc, "allocate %zu bytes for %s: %s",
+			       file_bytes(slots), path, strerror(-rc));
+	rc = map_ring(fd, path, slots, MAP_POPULATE, &r, err);
+	if (rc < 0)
+		return rc;
+	/* Touch every page here: whoever does it first is charged for it, and that
+	 * must not be a job. All zeros is lap 0, free. */
+	memset(r.header, 0, r.bytes);
+	memcpy(r.header, &h, sizeof(h));
+	*ret = r;
+	return 0;
+}
+
+static int make_new(const char *path, uint32_t slots, struct ring *ret, struct err *err)
+{
+	char tmp[4096];
+	int n = snprintf(tmp, sizeof(tmp), "%s.new", path);
+
+	if (n < 0 || (size_t)n >= sizeof(tmp))
+		return err_set(err, -ENAMETOOLONG, "%s: path too long", path);
+	if (unlink(tmp) < 0 && errno != ENOENT)
+		return err_set(err, -errno, "remove %s: %s", tmp, strerror(errno));
+	auto_close int fd =
+		open(tmp, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0) {
+		int rc = -errno;
+		return err_set(err, rc, "create %s: %s", tmp, strerror(-rc));
+	}
+	struct ring r = {.fd = -1};
+	/* locked before it can be seen under its name */
+	int rc = lock_file(fd, tmp, err);
+	if (rc == 0)
+		rc = fill_new(fd, tmp, slots, &r, err);
+	if (rc == 0 && rename(tmp, path) < 0) {
+		rc = -errno;
+		err_set(err, rc, "rename %s to %s: %s", tmp, path, strerror(-rc));
+	}
+	if (rc < 0) {
+		ring_detach(&r);
+		unlink(tmp);
+		return rc;
+	}
+	r.fd = steal_fd(&fd);
+	*ret = r;
+	return 0;
+}
+
+/* Keeps two consumers from making a ring at the same time. */
+static int lock_folder(const char *path, struct err *err)
+{
+	char folder[4096];
+	const char *slash = strrchr(path, '/');
+	size_t len = slash ? (size_t)(slash - path) : 0;
+
+	if (len >= sizeof(folder) - 1)
+		return err_set(err, -ENAMETOOLONG, "%s: path too long", path);
+	if (!slash)
+		folder[len++] = '.';
+	else if (!len)
+		folder[len++] = '/';
+	else
+		memcpy(folder, path, len);
+	folder[len] = '\0';
+	auto_close int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0) {
+		int rc = -errno;
+		return err_set(err, rc, "open %s: %s", folder, strerror(-rc));
+	}
+	int rc = lock_file(fd, folder, err);
+	return rc < 0 ? rc : steal_fd(&fd);
+}
+
+int ring_consumer_open(const char *path, uint32_t slots, struct ring *ret,
+		       bool *ret_made_new, struct err *err)
+{
+	if (err)
+		err->text[0] = '\0';
+	if (!valid_slots(slots))
+		return err_set(err, -EINVAL, "%u: not a power of two from %u to %u",
+			       slots, RING_SLOTS_MIN, RING_SLOTS_MAX);
+	auto_close int folder = lock_folder(path, err);
+	if (folder < 0)
+		return folder;
+	/* The lock on the old file is held until the new one is in its place. */
+	auto_close int old = -EAGAIN;
+	for (int i = 0; i < OPEN_TRIES && old == -EAGAIN; i++)
+		old = open_existing(path, err);
+	if (old == -EBUSY || old == -EAGAIN)
+		return -EBUSY;
+	if (old == -ENOENT && err)
+		err->text[0] = '\0';
+	if (old >= 0 && take_over(old, path, slots, ret, err) == 0) {
+		ret->fd = steal_fd(&old);
+		*ret_made_new = false;
+		return 0;
+	}
+	struct err failed;
+	int rc = make_new(path, slots, ret, &failed);
+	if (rc < 0)
+		return err_set(err, rc, "%s", failed.text);
+	*ret_made_new = true;
+	return 0;
+}
+
+void ring_consumer_close(struct ring *r)
+{
+	ring_detach(r);
+}
+
+static void heartbeat(struct ring *r)
+{
+	__atomic_store_n(&r->header->heartbeat_ns, clock_boottime_ns(),
+			 __ATOMIC_RELAXED);
+}
+
+/* Hands the slot to the next lap, then moves tail: a consumer that dies between the two
+ * finds a newer lap at tail and moves on; the other way round the slot would be jammed
+ * for ever. Swapped, not stored: a producer may publish just before it is found gone,
+ * and the word has its next owner as soon as it is free. */
+static bool free_slot(struct ring *r, uint64_t pos, uint64_t word)
+{
+	uint32_t next = ring_lap_of(pos, r->count) + 1;
+
+	if (!swap(&slot_at(r, pos)->word, word, ring_word(next, RING_FREE, 0, 0)))
+		return false;
+	store(&r->header->tail, pos + 1);
+	return true;
+}
+
+static int nothing(struct ring *r)
+{
+	heartbeat(r);
+	return 0;
+}
+
+/* 2, or 0 to look again */
+static int skip(struct ring *r, uint64_t pos, uint64_t word, uint64_t *ret_pos)
+{
+	if (!free_slot(r, pos, word))
+		return 0;
+	count_one(&r->header->torn);
+	*ret_pos = pos;
+	return 2;
+}
+
+/* Copies a published record: 1, or 0 when it is damaged. */
+static int take(const struct ring_slot *slot, void *buf, size_t *ret_len)
+{
+	uint32_t len = slot->len, crc = slot->crc;
+
+	if (len > RING_RECORD_MAX)
+		return 0;
+	/* the copy is checked, so that nothing can change it afterwards */
+	memcpy(buf, slot->data, len);
+	if (crc32c(0, buf, len) != crc)
+		return 0;
+	*ret_len = len;
+	return 1;
+}
+
+int ring_peek(struct ring *r, void *buf, size_t *ret_len, uint64_t *ret_pos)
+{
+	uint64_t pos = load(&r->header->tail);
+
+	/* a sane ring needs three rounds at most, one full of garbage this many */
+	for (uint32_t i = 0; i < r->count; i++) {
+		struct ring_slot *slot = slot_at(r, pos);
+		uint64_t word = load(&slot->word);
+		unsigned state = ring_word_state(word);
+		int32_t ahead =
+			ring_lap_diff(ring_word_lap(word), ring_lap_of(pos, r->count));
+
+		if (ahead > 0) { /* freed by a consumer that died before moving tail */
+			store(&r->header->tail, ++pos);
+			continue;
+		}
+		if (ahead == 0 && state == RING_FREE)
+			return nothing(r);
+		if (ahead == 0 && state == RING_RESERVED &&
+		    !ring_producer_gone(ring_word_pid(word), ring_word_second(word)))
+			return nothing(r);
+		if (ahead == 0 && state == RING_PUBLISHED && take(slot, buf, ret_len)) {
+			if (!(pos & 0xff))
+				heartbeat(r);
+			*ret_pos = pos;
+			return 1;
+		}
+		/* its producer is gone, its bytes are damaged, or the word is garbage
+		 */
+		if (skip(r, pos, word, ret_pos))
+			return 2;
+	}
+	return nothing(r);
+}
+
+void ring_release(struct ring *r, uint64_t pos)
+{
+	if (pos != load(&r->header->tail))
+		return;
+	uint64_t word = load(&slot_at(r, pos)->word);
+	bool ours = ring_word_state(word) == RING_PUBLISHED &&
+		    ring_word_lap(word) == ring_lap_of(pos, r->count);
+	if (!ours || !free_slot(r, pos, word))
+		store(&r->header->tail, pos + 1); /* overwritten: do not stand still */
+}

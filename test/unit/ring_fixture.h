@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_TEST_RING_FIXTURE_H
+#define CEEMS_TEST_RING_FIXTURE_H
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/cleanup.h"
+#include "lib/clock.h"
+#include "lib/fs.h"
+#include "lib/ring.h"
+#include "lib/ring_word.h"
+#include "test/unit/unit.h"
+
+/* One scratch folder per test, with a ring of 16 slots and an attached producer. */
+struct fixture {
+	char folder[64];
+	char path[128], other[128];
+	struct ring consumer, producer;
+	struct err err;
+};
+
+#define SLOTS 16u
+
+static inline int fixture_up(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+	bool made = false;
+
+	if (!f)
+		return -1;
+	snprintf(f->folder, sizeof(f->folder), "/tmp/ring_test.XXXXXX");
+	if (!mkdtemp(f->folder))
+		return -1;
+	snprintf(f->path, sizeof(f->path), "%s/ring", f->folder);
+	snprintf(f->other, sizeof(f->other), "%s/other", f->folder);
+	if (ring_consumer_open(f->path, SLOTS, &f->consumer, &made, &f->err) < 0 ||
+	    !made || ring_attach(f->path, geteuid(), &f->producer, &f->err) < 0) {
+		fprintf(stderr, "# %s\n", f->err.text);
+		return -1;
+	}
+	*state = f;
+	return 0;
+}
+
+static inline int fixture_down(void **state)
+{
+	struct fixture *f = *state;
+	char tmp[160];
+
+	ring_detach(&f->producer);
+	ring_consumer_close(&f->consumer);
+	unlink(f->path);
+	unlink(f->other);
+	snprintf(tmp, sizeof(tmp), "%s.new", f->path);
+	unlink(tmp);
+	int rc = rmdir(f->folder);
+	free(f);
+	return rc;
+}
+
+static inline int publish_text(struct ring *r, const char *s)
+{
+	return ring_publish(r, s, strlen(s));
+}
+
+/* The next record as text, or "(empty)" or "(hole)"; released when it was a record. */
+static inline const char *consume_text(struct ring *r, char buf[RING_RECORD_MAX + 1])
+{
+	size_t len = 0;
+	uint64_t pos = 0;
+	int rc = ring_peek(r, buf, &len, &pos);
+
+	if (rc == 0)
+		return "(empty)";
+	if (rc == 2)
+		return "(hole)";
+	buf[len] = '\0';
+	ring_release(r, pos);
+	return buf;
+}
+
+#endif
