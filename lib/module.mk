@@ -14,6 +14,9 @@ libbase_SRCS += lib/parse.c
 libbase_SRCS += lib/crc32c.c
 libbase_SRCS += lib/prom.c
 libbase_SRCS += lib/exec.c
+libbase_SRCS += lib/spool_reader.c
+libbase_SRCS += lib/spool_segment.c
+libbase_SRCS += lib/spool_writer.c
 
 # libconf: options and their YAML file; a program that links it lists libconf libbase in
 # _LIBS and yaml-0.1 in _PKGS

@@ -23,3 +23,6 @@ TESTS += ring_test
 ring_test_LIBS := libbase
 TESTS += record_test
 record_test_LIBS := libbase
+TESTS += spool_test
+spool_test_LIBS := libbase
+spool_test_LDFLAGS := -Wl,--wrap=pwrite,--wrap=ftruncate
