@@ -26,8 +26,9 @@ check-unit: tests
 	@BUILD=$(BUILD) test/run $(TEST_BINARIES) $(FUZZ_REPLAYS)
 check-root: deps
 	@$(MAKE) --no-print-directory check-root-run
+# the shell tests that say that they need root or start a real Slurm
 check-root-run: tests
-	@BUILD=$(BUILD) test/run $(CHECKS_ROOT)
+	@BUILD=$(BUILD) test/run $(sort $(CHECKS_ROOT) $(shell grep -lE 'have_root|test/rig/' $(CHECKS) /dev/null))
 check-long: deps
 	@$(MAKE) --no-print-directory check-long-run
 check-long-run: tests
