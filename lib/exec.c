@@ -35,7 +35,7 @@ child(const char *const argv[], const char *const env[], int out, int err)
 					    "LC_ALL=C", NULL};
 	sigset_t none;
 	setpgid(0, 0);
-	int in = open("/dev/null", O_RDONLY);
+	int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (in < 0 || dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0)
 		_exit(127);
 	close_above_stderr();

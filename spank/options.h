@@ -13,8 +13,8 @@
  * plugstack.conf, both from outside, checked before the job starts and again in
  * slurmstepd. No Slurm in here. */
 
-#define PROFILE_HZ_DEFAULT 99 /* odd to the timer ticks of programs, as profilers do   \
-			       */
+/* odd, so that samples do not fall in step with timers of the profiled program */
+#define PROFILE_HZ_DEFAULT 99
 #define PROFILE_HZ_MAX 1000
 #define OPTION_TEXT_MAX 128 /* longer option values are refused */
 #define RING_PATH_MAX 256

@@ -31,7 +31,7 @@ static int option_given(int val, const char *value, int remote);
 static struct spank_option options[] = {
 	{
 		.name = (char *)"ceems-perf",
-		.arginfo = (char *)"[=hardware,software,cache]",
+		.arginfo = (char *)"[hardware,software,cache]",
 		.usage = (char *)"count CPU events of the job's steps (all groups when "
 				 "none is named)",
 		.has_arg = 2,
@@ -40,7 +40,7 @@ static struct spank_option options[] = {
 	},
 	{
 		.name = (char *)"ceems-profile",
-		.arginfo = (char *)"[=HZ]",
+		.arginfo = (char *)"[HZ]",
 		.usage = (char *)"profile the job's steps by sampling, HZ times a "
 				 "second "
 				 "(99)",
@@ -50,7 +50,7 @@ static struct spank_option options[] = {
 	},
 	{
 		.name = (char *)"ceems-report",
-		.arginfo = (char *)"[=text|json]",
+		.arginfo = (char *)"[text|json]",
 		.usage = (char *)"report what a step has used when it ends (text)",
 		.has_arg = 2,
 		.val = OPTION_REPORT,
