@@ -5,3 +5,28 @@ ARCHIVES += libdaemon
 libdaemon_SRCS += daemon/options.c
 libdaemon_SRCS += daemon/units.c
 libdaemon_SRCS += daemon/units_store.c
+
+# libweb: scrapes and the web server; a program that links it lists $(libweb_USES) in _PKGS
+# and -lcrypt in _LDLIBS
+ARCHIVES += libweb
+libweb_USES := libmicrohttpd gnutls zlib yaml-0.1
+libweb_PKGS := $(libweb_USES)
+libweb_SRCS += daemon/listen.c
+libweb_SRCS += daemon/negotiate.c
+libweb_SRCS += daemon/scrape.c
+libweb_SRCS += daemon/self.c
+libweb_SRCS += daemon/target.c
+libweb_SRCS += daemon/web.c
+libweb_SRCS += daemon/web_auth.c
+libweb_SRCS += daemon/web_config.c
+libweb_SRCS += daemon/web_conn.c
+libweb_SRCS += daemon/web_policy.c
+
+# libnode: the collectors that read the node alone
+ARCHIVES += libnode
+libnode_SRCS += daemon/collector_cpu.c
+libnode_SRCS += daemon/collector_infiniband.c
+libnode_SRCS += daemon/collector_meminfo.c
+libnode_SRCS += daemon/collector_netdev.c
+libnode_SRCS += daemon/proc_parse.c
+libnode_SRCS += daemon/procfile.c

@@ -4,3 +4,11 @@ include test/fuzz/module.mk
 include test/e2e/module.mk
 include test/bench/module.mk
 include test/model/module.mk
+
+# the web server and the node collectors without the rest of the daemon
+PROGS += web_host
+NOINST_PROGS += web_host
+web_host_SRCS := test/fake/web_host.c
+web_host_LIBS := libweb libnode libbase
+web_host_PKGS := libmicrohttpd gnutls zlib yaml-0.1
+web_host_LDLIBS := -lcrypt

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The table of all collectors, sorted by name: adding one is one line in each half. */
+#include "daemon/collector.h"
+
+extern const struct collector collector_cpu;
+extern const struct collector collector_infiniband;
+extern const struct collector collector_meminfo;
+extern const struct collector collector_netdev;
+
+const struct collector *const collectors[] = {
+	&collector_cpu,
+	&collector_infiniband,
+	&collector_meminfo,
+	&collector_netdev,
+};
+
+const size_t collectors_count = sizeof(collectors) / sizeof(collectors[0]);

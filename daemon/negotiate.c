@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Accept and Accept-Encoding. Quality values are thousandths; a range whose quality
+ * does not parse is left out rather than guessed. */
+#include "daemon/negotiate.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <strings.h>
+
+#define Q_MAX 1000
+
+struct text {
+	const char *s;
+	size_t len;
+};
+
+static bool is(struct text t, const char *name)
+{
+	return strlen(name) == t.len && strncasecmp(t.s, name, t.len) == 0;
+}
+
+static struct text trim(struct text t)
+{
+	while (t.len && (t.s[0] == ' ' || t.s[0] == '\t')) {
+		t.s++;
+		t.len--;
+	}
+	while (t.len && (t.s[t.len - 1] == ' ' || t.s[t.len - 1] == '\t'))
+		t.len--;
+	return t;
+}
+
+/* Cuts the part before the next sep that is not in a quoted string off *rest. */
+static bool cut(struct text *rest, char sep, struct text *ret)
+{
+	bool quoted = false;
+	size_t i = 0;
+
+	if (!rest->s)
+		return false;
+	for (; i < rest->len; i++) {
+		char c = rest->s[i];
+		if (quoted && c == '\\' && i + 1 < rest->len)
+			i++;
+		else if (c == '"')
+			quoted = !quoted;
+		else if (c == sep && !quoted)
+			break;
+	}
+	*ret = trim((struct text){rest->s, i});
+	if (i < rest->len) {
+		rest->s += i + 1;
+		rest->len -= i + 1;
+	} else {
+		rest->s = NULL;
+	}
+	return true;
+}
+
+/* "0", "0.5", "1.000": thousandths, or -1. */
+static int quality(struct text t)
+{
+	if (!t.len || t.len > 5 || (t.s[0] != '0' && t.s[0] != '1'))
+		return -1;
+	int q = (t.s[0] - '0') * Q_MAX;
+	if (t.len > 1 && t.s[1] != '.')
+		return -1;
+	int unit = Q_MAX / 10;
+	for (size_t i = 2; i < t.len; i++, unit /= 10) {
+		if (t.s[i] < '0' || t.s[i] > '9')
+			return -1;
+		q += (t.s[i] - '0') * unit;
+	}
+	return q > Q_MAX ? -1 : q;
+}
+
+struct range {
+	struct text name, version; /* version.s NULL: not given */
+	int q;
+};
+
+/* One element of a list: its name, version and quality. */
+static bool parse_range(struct text element, struct range *ret)
+{
+	struct range r = {.q = Q_MAX};
+	struct text rest = element, part, key;
+
+	if (!cut(&rest, ';', &r.name) || !r.name.len)
+		return false;
+	for (int i = 0; i < 16 && cut(&rest, ';', &part); i++) {
+		struct text value = part;
+		if (!cut(&value, '=', &key) || !value.s)
+			continue;
+		value = trim(value);
+		if (value.len >= 2 && value.s[0] == '"' &&
+		    value.s[value.len - 1] == '"') {
+			value.s++;
+			value.len -= 2;
+		}
+		if (is(key, "version"))
+			r.version = value;
+		else if (is(key, "q"))
+			r.q = quality(value);
+	}
+	if (r.q < 0)
+		return false;
+	*ret = r;
+	return true;
+}
+
+/* How welcome a form is so far: the most specific range that matches it counts. */
+struct welcome {
+	int q, specific, at;
+};
+
+static void welcome(struct welcome *w, const struct range *r, int specific, int at)
+{
+	if (specific > w->specific || (specific == w->specific && r->q > w->q))
+		*w = (struct welcome){r->q, specific, at};
+}
+
+static bool version_is(const struct range *r, const char *version)
+{
+	return !r->version.s || is(r->version, version);
+}
+
+enum prom_format negotiate_format(const char *accept, const char **ret_content_type)
+{
+	struct welcome om1 = {0}, om0 = {0}, text = {0};
+	struct text rest = {accept, accept ? strlen(accept) : 0}, element;
+
+	for (int i = 0; i < NEGOTIATE_RANGES_MAX && cut(&rest, ',', &element); i++) {
+		struct range r;
+		if (!parse_range(element, &r))
+			continue;
+		if (is(r.name, "application/openmetrics-text")) {
+			if (version_is(&r, "1.0.0"))
+				welcome(&om1, &r, 3, i);
+			else if (is(r.version, "0.0.1"))
+				welcome(&om0, &r, 3, i);
+		} else if (is(r.name, "text/plain") && version_is(&r, "0.0.4")) {
+			welcome(&text, &r, 3, i);
+		} else if (is(r.name, "text/*")) {
+			welcome(&text, &r, 2, i);
+		} else if (is(r.name, "*/*")) {
+			welcome(&text, &r, 1, i);
+		}
+	}
+	const struct welcome *om = om0.q > om1.q ? &om0 : &om1;
+	bool preferred = om->q > text.q ||
+			 (om->q == text.q && (text.specific < 3 || om->at < text.at));
+	if (om->q == 0 || !preferred) {
+		*ret_content_type = PROM_CONTENT_TYPE_TEXT;
+		return PROM_TEXT;
+	}
+	*ret_content_type = om == &om1 ? PROM_CONTENT_TYPE_OPENMETRICS
+				       : "application/openmetrics-text; version=0.0.1; "
+					 "charset=utf-8";
+	return PROM_OPENMETRICS;
+}
+
+bool negotiate_gzip(const char *accept_encoding)
+{
+	struct text rest = {accept_encoding,
+			    accept_encoding ? strlen(accept_encoding) : 0};
+	struct text element;
+	struct welcome gzip = {0}, identity = {0};
+
+	for (int i = 0; i < NEGOTIATE_RANGES_MAX && cut(&rest, ',', &element); i++) {
+		struct range r;
+		if (!parse_range(element, &r))
+			continue;
+		if (is(r.name, "gzip") || is(r.name, "x-gzip"))
+			welcome(&gzip, &r, 2, i);
+		else if (is(r.name, "*"))
+			welcome(&gzip, &r, 1, i);
+		else if (is(r.name, "identity"))
+			welcome(&identity, &r, 2, i);
+	}
+	return gzip.q > 0 && gzip.q >= identity.q;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Request targets: one canonical path each, so that what is compared is what was asked
+ * for. */
+#include "daemon/target.h"
+
+#include <errno.h>
+#include <string.h>
+
+static int hex(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return -1;
+}
+
+int target_path(const char *target, char *ret, size_t size)
+{
+	size_t n = 0;
+
+	if (target[0] != '/')
+		return -EINVAL;
+	for (const char *p = target; *p && *p != '?' && *p != '#'; p++) {
+		int c = (unsigned char)*p;
+		if (c == '%') {
+			int high = hex(p[1]);
+			int low = high < 0 ? -1 : hex(p[2]);
+			if (low < 0)
+				return -EINVAL;
+			c = high * 16 + low;
+			p += 2;
+		}
+		if (c < 0x20 || c >= 0x7f)
+			return -EINVAL;
+		if (n + 1 >= size)
+			return -ENAMETOOLONG;
+		ret[n++] = (char)c;
+	}
+	ret[n] = '\0';
+	return 0;
+}

@@ -1,0 +1,619 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The HTTP server: what is asked, who may ask, and the four pages there are. All
+ * waiting is done by the library's event loops, except for a scrape that is being
+ * collected; passwords are checked elsewhere while the connection sleeps. */
+#include "daemon/web.h"
+
+#include <errno.h>
+#include <gnutls/abstract.h>
+#include <gnutls/gnutls.h>
+#include <microhttpd.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "daemon/listen.h"
+#include "daemon/negotiate.h"
+#include "daemon/target.h"
+#include "daemon/web_auth.h"
+#include "daemon/web_conn.h"
+#include "daemon/web_policy.h"
+#include "lib/cleanup.h"
+#include "lib/clock.h"
+#include "lib/log.h"
+
+#define LISTENERS_MAX 16
+#define THREADS 4
+#define CONNECTION_BYTES 16384 /* of request line and headers together */
+#define CONNECTIONS_SPARE 24   /* beyond max_requests: to be told 503, and /health */
+#define CONNECTIONS_MAX 1024
+#define PATH_BYTES_MAX 1024
+#define HEADER_S 10     /* a request's head must be here after so long */
+#define REQUEST_TIMES 6 /* its answer must be taken after so many times that */
+#define KEEP_TIMES 12   /* and the next request begun after so many */
+#define STOP_MS 5000
+
+#if MHD_VERSION < 0x00097002
+#error "libmicrohttpd 0.9.75 or newer is needed"
+#endif
+
+struct listener {
+	struct MHD_Daemon *mhd;
+	unsigned port;
+};
+
+struct web {
+	char *telemetry_path;
+	uint32_t max_requests;
+	struct scrape *scrape;
+	int (*units_json)(void *arg, struct buf *out);
+	void *arg;
+	uint64_t header_ms;
+	struct web_policy *policy;
+	struct web_auth *auth;
+	struct web_conns *conns;
+	struct listener listeners[LISTENERS_MAX];
+	size_t count;
+	atomic_uint requests; /* under way */
+};
+
+/* One request, from its first line to the last byte of its answer. */
+struct request {
+	struct web *w;
+	struct MHD_Connection *connection;
+	const char *uri; /* as it came; valid as long as the request */
+	size_t uri_len;
+	bool seen;    /* its head has been looked at */
+	bool counted; /* it is a scrape in flight */
+	bool decided; /* about its password */
+	enum auth_verdict verdict;
+	unsigned status;
+};
+
+static struct web_conn *conn_of(struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	return info ? info->socket_context : NULL;
+}
+
+/* A connection begins or ends. What it needs of the configuration stays with it. */
+static void on_connection(void *cls, struct MHD_Connection *connection, void **context,
+			  enum MHD_ConnectionNotificationCode code)
+{
+	struct web *w = cls;
+
+	if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+		struct web_conn *conn = *context;
+		if (!conn)
+			return;
+		web_settings_unref(web_conn_data(conn));
+		web_conn_remove(w->conns, conn);
+		*context = NULL;
+		return;
+	}
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	if (!info)
+		return;
+	int fd = info->connect_fd;
+	web_policy_refresh(w->policy);
+	struct web_settings *s = web_policy_get(w->policy);
+	if (s->config.tls) {
+		info = MHD_get_connection_info(connection,
+					       MHD_CONNECTION_INFO_GNUTLS_SESSION);
+		/* without our credentials the handshake fails, which is the point */
+		if (info)
+			(void)!web_settings_apply(s, info->tls_session);
+	}
+	*context = web_conn_add(w->conns, fd, w->header_ms, s);
+	if (!*context)
+		web_settings_unref(s);
+}
+
+/* The first line of a request is there: the only place where the library shows it as it
+ * came. */
+static void *on_uri(void *cls, const char *uri, struct MHD_Connection *connection)
+{
+	struct web *w = cls;
+	struct request *r = calloc(1, sizeof(*r));
+	struct web_conn *conn = conn_of(connection);
+
+	if (!r)
+		return NULL;
+	atomic_fetch_add(&w->requests, 1);
+	r->w = w;
+	r->connection = connection;
+	r->uri = uri;
+	r->uri_len = uri ? strlen(uri) : 0;
+	if (conn)
+		web_conn_deadline(w->conns, conn, w->header_ms);
+	return r;
+}
+
+static void on_completed(void *cls, struct MHD_Connection *connection, void **context,
+			 enum MHD_RequestTerminationCode code)
+{
+	struct web *w = cls;
+	struct request *r = *context;
+	struct web_conn *conn = conn_of(connection);
+
+	(void)code;
+	if (!r)
+		return;
+	if (r->counted)
+		scrape_http_end(w->scrape, r->status);
+	if (conn)
+		web_conn_deadline(w->conns, conn, KEEP_TIMES * w->header_ms);
+	free(r);
+	*context = NULL;
+	atomic_fetch_sub(&w->requests, 1);
+}
+
+/* Percent-escapes are ours to decode (target_path()); nothing else uses arguments. */
+static size_t keep_escapes(void *cls, struct MHD_Connection *connection, char *s)
+{
+	(void)cls;
+	(void)connection;
+	return strlen(s);
+}
+
+static bool put_header(struct MHD_Response *response, const char *name,
+		       const char *value)
+{
+	return MHD_add_response_header(response, name, value) == MHD_YES;
+}
+
+/* Takes the response. MHD_NO closes the connection. */
+static enum MHD_Result answer(struct request *r, unsigned status, const char *type,
+			      struct MHD_Response *response)
+{
+	struct web_settings *s = web_policy_get(r->w->policy);
+	bool nosniff = true;
+
+	if (!response) {
+		web_settings_unref(s);
+		return MHD_NO;
+	}
+	r->status = status;
+	bool good = put_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type) &&
+		    put_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+	for (size_t i = 0; i < s->config.header_count; i++) {
+		const struct web_config_header *h = &s->config.headers[i];
+		nosniff &= strcmp(h->name, "X-Content-Type-Options") != 0;
+		good &= put_header(response, h->name, h->value);
+	}
+	if (nosniff)
+		good &= put_header(response, "X-Content-Type-Options", "nosniff");
+	web_settings_unref(s);
+	enum MHD_Result result =
+		good ? MHD_queue_response(r->connection, status, response) : MHD_NO;
+	MHD_destroy_response(response);
+	return result;
+}
+
+static struct MHD_Response *copy_response(const char *text, size_t len)
+{
+	return MHD_create_response_from_buffer(len, (void *)(uintptr_t)text,
+					       MHD_RESPMEM_MUST_COPY);
+}
+
+static enum MHD_Result answer_text(struct request *r, unsigned status, const char *text)
+{
+	struct MHD_Response *response = copy_response(text, strlen(text));
+
+	if (response && status == MHD_HTTP_METHOD_NOT_ALLOWED)
+		(void)put_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+	if (response && status == MHD_HTTP_UNAUTHORIZED)
+		(void)put_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE,
+				 "Basic realm=\"ceemsd\", charset=\"UTF-8\"");
+	if (response && status == MHD_HTTP_SERVICE_UNAVAILABLE)
+		(void)put_header(response, MHD_HTTP_HEADER_RETRY_AFTER, "1");
+	/* whoever sends such a request may have sent more that we do not understand */
+	if (response && status >= 400 && status < 500 && status != MHD_HTTP_NOT_FOUND &&
+	    status != MHD_HTTP_UNAUTHORIZED)
+		(void)put_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
+	return answer(r, status, "text/plain; charset=utf-8", response);
+}
+
+static void release_result(void *cls)
+{
+	scrape_result_unref(cls);
+}
+
+static enum MHD_Result serve_metrics(struct request *r)
+{
+	struct web *w = r->w;
+	struct scrape_result *result;
+	const struct buf *body;
+	const char *type;
+	struct err err = {""};
+
+	r->counted = true;
+	r->status = MHD_HTTP_INTERNAL_SERVER_ERROR;
+	uint32_t in_flight = scrape_http_begin(w->scrape);
+	if (w->max_requests && in_flight > w->max_requests)
+		return answer_text(r, MHD_HTTP_SERVICE_UNAVAILABLE,
+				   "limit of concurrent requests reached "
+				   "(--web.max-requests), try again later\n");
+	enum prom_format format = negotiate_format(
+		MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND,
+					    MHD_HTTP_HEADER_ACCEPT),
+		&type);
+	bool gzip = negotiate_gzip(MHD_lookup_connection_value(
+		r->connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT_ENCODING));
+	int rc = scrape_get(w->scrape, &result, &err);
+	if (rc == 0) {
+		rc = scrape_result_body(result, format, gzip, &body);
+		if (rc < 0) {
+			scrape_result_unref(result);
+			err_set(&err, rc, "render: %s", strerror(-rc));
+		}
+	}
+	if (rc < 0) {
+		log_error("metrics: %s, request answered with 500", err_text(&err));
+		return answer_text(r, MHD_HTTP_INTERNAL_SERVER_ERROR,
+				   "the scrape failed, see the log of ceemsd\n");
+	}
+	struct MHD_Response *response =
+		MHD_create_response_from_buffer_with_free_callback_cls(
+			body->len, body->data, release_result, result);
+	if (!response) {
+		scrape_result_unref(result);
+		return MHD_NO;
+	}
+	(void)put_header(response, MHD_HTTP_HEADER_VARY, "Accept, Accept-Encoding");
+	if (gzip)
+		(void)put_header(response, MHD_HTTP_HEADER_CONTENT_ENCODING, "gzip");
+	return answer(r, MHD_HTTP_OK, type, response);
+}
+
+static enum MHD_Result serve_units(struct request *r)
+{
+	auto_buf struct buf out = BUF_INIT;
+
+	if (r->w->units_json) {
+		if (r->w->units_json(r->w->arg, &out) < 0 || buf_error(&out))
+			return answer_text(r, MHD_HTTP_INTERNAL_SERVER_ERROR,
+					   "the units could not be read\n");
+	} else {
+		buf_puts(&out, "{\"units\":[]}\n");
+	}
+	return answer(r, MHD_HTTP_OK, "application/json",
+		      copy_response(out.data, out.len));
+}
+
+static void put_html(struct buf *out, const char *s)
+{
+	for (; *s; s++) {
+		if (strchr("<>&\"'", *s))
+			buf_printf(out, "&#%d;", *s);
+		else
+			buf_putc(out, *s);
+	}
+}
+
+static enum MHD_Result serve_landing(struct request *r)
+{
+	auto_buf struct buf out = BUF_INIT;
+
+	buf_puts(&out, "<!DOCTYPE html>\n<html lang=\"en\"><head>"
+		       "<meta charset=\"utf-8\"><title>CEEMS Exporter</title></head>\n"
+		       "<body><h1>CEEMS Exporter</h1>\n"
+		       "<p>What compute units on this node use.</p>\n<p>ceemsd ");
+	put_html(&out, CEEMS_VERSION);
+	buf_puts(&out, "</p>\n<ul>\n<li><a href=\"");
+	put_html(&out, r->w->telemetry_path);
+	buf_puts(&out, "\">Metrics</a></li>\n<li><a href=\"/units\">Units</a></li>\n"
+		       "<li><a href=\"/health\">Health</a></li>\n</ul>\n"
+		       "</body></html>\n");
+	if (buf_error(&out))
+		return MHD_NO;
+	struct MHD_Response *response = copy_response(out.data, out.len);
+	return answer(r, MHD_HTTP_OK, "text/html; charset=utf-8", response);
+}
+
+static enum MHD_Result serve(struct request *r, const char *url)
+{
+	char path[PATH_BYTES_MAX];
+
+	if (target_path(url, path, sizeof(path)) < 0)
+		return answer_text(r, MHD_HTTP_BAD_REQUEST, "bad request target\n");
+	if (strcmp(path, r->w->telemetry_path) == 0)
+		return serve_metrics(r);
+	if (strcmp(path, "/units") == 0)
+		return serve_units(r);
+	if (strcmp(path, "/health") == 0)
+		return answer_text(r, MHD_HTTP_OK, "CEEMS Exporter is healthy\n");
+	if (strcmp(path, "/") == 0)
+		return serve_landing(r);
+	return answer_text(r, MHD_HTTP_NOT_FOUND, "404 page not found\n");
+}
+
+/* Runs on the thread that checks passwords. */
+static void on_verdict(void *arg, enum auth_verdict verdict)
+{
+	struct request *r = arg;
+
+	r->verdict = verdict;
+	r->decided = true;
+	MHD_resume_connection(r->connection);
+}
+
+/* 0: go on. Else *ret_result is what to return: an answer was queued, or the connection
+ * sleeps until the password has been checked. */
+static int authenticate(struct request *r, enum MHD_Result *ret_result)
+{
+	struct web *w = r->w;
+	struct auth_job *job = NULL;
+
+	if (!r->decided) {
+		web_policy_refresh(w->policy);
+		struct web_settings *s = web_policy_get(w->policy);
+		r->verdict = AUTH_GOOD;
+		if (s->config.user_count)
+			r->verdict =
+				web_auth_check(w->auth, &s->config,
+					       MHD_lookup_connection_value(
+						       r->connection, MHD_HEADER_KIND,
+						       MHD_HTTP_HEADER_AUTHORIZATION),
+					       &job);
+		web_settings_unref(s);
+		r->decided = r->verdict != AUTH_PENDING;
+	}
+	if (!r->decided) {
+		/* first asleep, then to be woken */
+		MHD_suspend_connection(r->connection);
+		if (web_auth_submit(w->auth, job, on_verdict, r) == 0) {
+			*ret_result = MHD_YES;
+			return 1;
+		}
+		MHD_resume_connection(r->connection);
+		*ret_result = answer_text(r, MHD_HTTP_SERVICE_UNAVAILABLE,
+					  "too many passwords to check\n");
+		return 1;
+	}
+	if (r->verdict == AUTH_GOOD)
+		return 0;
+	*ret_result = answer_text(r, MHD_HTTP_UNAUTHORIZED, "Unauthorized\n");
+	return 1;
+}
+
+/* A NUL in the request line makes the library's strings shorter than the line: what
+ * follows the target's end is then not the version. Newer ones refuse it themselves. */
+static bool target_has_nul(const struct request *r, const char *version)
+{
+	if (strverscmp(MHD_get_version(), "0.9.77") >= 0 || !r->uri || !*version)
+		return false;
+	return version != r->uri + r->uri_len + 1;
+}
+
+static bool has_body(struct MHD_Connection *connection)
+{
+	const char *length = MHD_lookup_connection_value(
+		connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
+
+	return (length && strcmp(length, "0") != 0) ||
+	       MHD_lookup_connection_value(connection, MHD_HEADER_KIND,
+					   MHD_HTTP_HEADER_TRANSFER_ENCODING);
+}
+
+static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection,
+				  const char *url, const char *method,
+				  const char *version, const char *upload_data,
+				  size_t *upload_size, void **context)
+{
+	struct web *w = cls;
+	struct request *r = *context;
+	struct web_conn *conn = conn_of(connection);
+	enum MHD_Result result;
+
+	(void)upload_data;
+	/* no memory for one of them */
+	if (!r || !conn)
+		return MHD_NO;
+	if (!r->seen) {
+		r->seen = true;
+		web_conn_deadline(w->conns, conn, REQUEST_TIMES * w->header_ms);
+		if (target_has_nul(r, version))
+			return answer_text(r, MHD_HTTP_BAD_REQUEST, "NUL in request\n");
+		if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 &&
+		    strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
+			return answer_text(r, MHD_HTTP_METHOD_NOT_ALLOWED,
+					   "only GET and HEAD\n");
+		if (has_body(connection))
+			return answer_text(r, MHD_HTTP_CONTENT_TOO_LARGE,
+					   "no request here has a body\n");
+		return MHD_YES;
+	}
+	if (*upload_size) {
+		*upload_size = 0;
+		return MHD_YES;
+	}
+	if (authenticate(r, &result))
+		return result;
+	return serve(r, url);
+}
+
+/* Never used: each session gets its own credentials when it begins. The library wants
+ * to know at its start where certificates come from. */
+static int no_certificate(gnutls_session_t session, const gnutls_datum_t *names,
+			  int name_count, const gnutls_pk_algorithm_t *algorithms,
+			  int algorithm_count, gnutls_pcert_st **certs, unsigned *count,
+			  gnutls_privkey_t *key)
+{
+	(void)session;
+	(void)names;
+	(void)name_count;
+	(void)algorithms;
+	(void)algorithm_count;
+	(void)certs;
+	(void)count;
+	(void)key;
+	return -1;
+}
+
+static int start_listener(struct web *w, int *fd, bool tls, unsigned threads,
+			  struct err *err)
+{
+	struct listener *l = &w->listeners[w->count];
+	unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME |
+			 (tls ? MHD_USE_TLS : 0);
+	unsigned limit =
+		w->max_requests ? w->max_requests + CONNECTIONS_SPARE : CONNECTIONS_MAX;
+	unsigned keep_s = (unsigned)(KEEP_TIMES * w->header_ms / 1000 + 5);
+	/* a pool of one is no pool for the library; TLS' callback comes last so that
+	 * it can be left out */
+	struct MHD_OptionItem options[] = {
+		{MHD_OPTION_LISTEN_SOCKET, *fd, NULL},
+		{MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_BYTES, NULL},
+		{MHD_OPTION_CONNECTION_LIMIT, (intptr_t)limit, NULL},
+		{MHD_OPTION_CONNECTION_TIMEOUT, (intptr_t)keep_s, NULL},
+		{MHD_OPTION_THREAD_POOL_SIZE, (intptr_t)threads, NULL},
+		{MHD_OPTION_STRICT_FOR_CLIENT, 1, NULL},
+		{MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)on_connection, w},
+		{MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)on_completed, w},
+		{MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)on_uri, w},
+		{MHD_OPTION_UNESCAPE_CALLBACK, (intptr_t)keep_escapes, w},
+		{tls ? MHD_OPTION_HTTPS_CERT_CALLBACK : MHD_OPTION_END, 0,
+		 (void *)no_certificate},
+		{MHD_OPTION_END, 0, NULL},
+	};
+
+	l->port = listen_port(*fd);
+	errno = 0;
+	l->mhd = MHD_start_daemon(flags, 0, NULL, NULL, on_request, w, MHD_OPTION_ARRAY,
+				  options, MHD_OPTION_END);
+	if (!l->mhd)
+		return err_set(err, errno ? -errno : -EIO,
+			       "web: the HTTP library does not start on port %u%s%s",
+			       l->port, errno ? ": " : "",
+			       errno ? strerror(errno) : "");
+	*fd = -1; /* the library's now */
+	w->count++;
+	return 0;
+}
+
+static int open_listeners(const struct web_params *p, int fds[LISTENERS_MAX],
+			  struct err *err)
+{
+	if (p->systemd_socket)
+		return listen_take_systemd(fds, LISTENERS_MAX, err);
+	if (p->listen_count == 0 || p->listen_count > LISTENERS_MAX)
+		return err_set(err, -EINVAL, "web.listen-address: 1 to %d of them",
+			       LISTENERS_MAX);
+	for (size_t i = 0; i < p->listen_count; i++) {
+		fds[i] = listen_open(p->listen[i], err);
+		if (fds[i] < 0)
+			return fds[i];
+	}
+	return (int)p->listen_count;
+}
+
+static int start_all(struct web *w, const struct web_params *p, struct err *err)
+{
+	int fds[LISTENERS_MAX];
+
+	for (size_t i = 0; i < LISTENERS_MAX; i++)
+		fds[i] = -1;
+	int rc = open_listeners(p, fds, err);
+	int n = rc;
+	struct web_settings *s = web_policy_get(w->policy);
+	bool tls = s->config.tls;
+	web_settings_unref(s);
+	/* signals are the main thread's */
+	sigset_t all, old;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	if (rc >= 0)
+		rc = web_conns_new(&w->conns, err);
+	for (int i = 0; rc == 0 && i < n; i++)
+		rc = start_listener(w, &fds[i], tls, n > 1 ? THREADS / 2 : THREADS,
+				    err);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	for (size_t i = 0; i < LISTENERS_MAX; i++) {
+		if (fds[i] >= 0)
+			close(fds[i]);
+	}
+	return rc < 0 ? rc : 0;
+}
+
+int web_start(const struct web_params *params, struct web **ret, struct err *err)
+{
+	struct web *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return err_set(err, -ENOMEM, "web: out of memory");
+	w->max_requests = params->max_requests;
+	w->scrape = params->scrape;
+	w->units_json = params->units_json;
+	w->arg = params->arg;
+	w->header_ms =
+		1000ull * (params->idle_timeout_s ? params->idle_timeout_s : HEADER_S);
+	w->telemetry_path = strdup(params->telemetry_path);
+	int rc = 0;
+	if (!w->telemetry_path)
+		rc = err_set(err, -ENOMEM, "web: out of memory");
+	else if (w->telemetry_path[0] != '/')
+		rc = err_set(err, -EINVAL, "web.telemetry-path %s: must begin with /",
+			     w->telemetry_path);
+	if (rc == 0)
+		rc = web_policy_new(params->config_file, &w->policy, err);
+	if (rc == 0)
+		rc = web_auth_new(&w->auth, err);
+	if (rc == 0)
+		rc = start_all(w, params, err);
+	if (rc < 0) {
+		web_stop(w);
+		return rc;
+	}
+	*ret = w;
+	return 0;
+}
+
+void web_stop(struct web *w)
+{
+	if (!w)
+		return;
+	for (size_t i = 0; i < w->count; i++) {
+		int fd = MHD_quiesce_daemon(w->listeners[i].mhd);
+		if (fd >= 0)
+			close(fd);
+	}
+	/* wakes every connection that sleeps; from here on none is put to sleep */
+	if (w->auth)
+		web_auth_stop(w->auth);
+	struct timespec pause = {.tv_nsec = 10000000};
+	for (int ms = 0; ms < STOP_MS && atomic_load(&w->requests); ms += 10)
+		nanosleep(&pause, NULL);
+	for (size_t i = 0; i < w->count; i++)
+		MHD_stop_daemon(w->listeners[i].mhd);
+	web_conns_free(w->conns);
+	web_auth_free(w->auth);
+	web_policy_free(w->policy);
+	free(w->telemetry_path);
+	free(w);
+}
+
+int web_reload(struct web *w, struct err *err)
+{
+	return web_policy_reload(w->policy, err);
+}
+
+unsigned web_port(const struct web *w, size_t i)
+{
+	return i < w->count ? w->listeners[i].port : 0;
+}
+
+int web_check_config(const char *path, struct err *err)
+{
+	struct web_policy *p;
+	int rc = web_policy_new(path, &p, err);
+
+	if (rc == 0)
+		web_policy_free(p);
+	return rc;
+}

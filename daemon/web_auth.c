@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Passwords: one slow check per new credential, on a thread of its own, then a table of
+ * keyed digests. A wrong password, an unknown user and a known one cost the same. */
+#include "daemon/web_auth.h"
+
+#include <crypt.h>
+#include <errno.h>
+#include <gnutls/crypto.h>
+#include <gnutls/gnutls.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "lib/cleanup.h"
+#include "lib/clock.h"
+
+#define MAC_BYTES 32
+#define SEEN_MAX 64 /* of each verdict */
+/* A good verdict lives on while it is used; its hash is part of the digest, so that a
+ * changed password ends it at once. */
+#define GOOD_NS (300 * NSEC_PER_SEC)
+#define BAD_NS (10 * NSEC_PER_SEC)
+#define NAME_MAX_BYTES 256
+#define PASSWORD_MAX_BYTES 512
+
+struct seen {
+	unsigned char mac[MAC_BYTES];
+	uint64_t until_ns; /* 0: free */
+};
+
+struct auth_job {
+	struct auth_job *next;
+	char hash[61];
+	bool known; /* the user exists */
+	char password[PASSWORD_MAX_BYTES];
+	unsigned char mac[MAC_BYTES];
+	auth_done_f done;
+	void *arg;
+};
+
+struct web_auth {
+	pthread_mutex_t mutex;
+	pthread_cond_t more;
+	pthread_t thread;
+	bool has_thread, stopping;
+	unsigned char key[MAC_BYTES];
+	struct seen good[SEEN_MAX], bad[SEEN_MAX];
+	struct auth_job *first, **last;
+	unsigned waiting, computed;
+};
+
+int web_auth_new(struct web_auth **ret, struct err *err)
+{
+	struct web_auth *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return err_set(err, -ENOMEM, "web: out of memory");
+	if (gnutls_rnd(GNUTLS_RND_KEY, a->key, sizeof(a->key)) < 0) {
+		free(a);
+		return err_set(err, -EIO, "web: no random numbers");
+	}
+	pthread_mutex_init(&a->mutex, NULL);
+	pthread_cond_init(&a->more, NULL);
+	a->last = &a->first;
+	*ret = a;
+	return 0;
+}
+
+static void job_free(struct auth_job *j)
+{
+	if (j)
+		explicit_bzero(j, sizeof(*j));
+	free(j);
+}
+
+void web_auth_stop(struct web_auth *a)
+{
+	pthread_mutex_lock(&a->mutex);
+	a->stopping = true;
+	bool join = a->has_thread;
+	a->has_thread = false;
+	pthread_cond_broadcast(&a->more);
+	pthread_mutex_unlock(&a->mutex);
+	if (join)
+		pthread_join(a->thread, NULL);
+}
+
+void web_auth_free(struct web_auth *a)
+{
+	if (!a)
+		return;
+	web_auth_stop(a);
+	pthread_cond_destroy(&a->more);
+	pthread_mutex_destroy(&a->mutex);
+	explicit_bzero(a, sizeof(*a));
+	free(a);
+}
+
+int web_auth_decode(const char *header, char *ret_name, size_t name_size,
+		    char *ret_password, size_t password_size)
+{
+	if (strncasecmp(header, "Basic ", 6) != 0)
+		return -EINVAL;
+	header += 6;
+	header += strspn(header, " ");
+	size_t len = strlen(header);
+	if (!len || len > 2 * (NAME_MAX_BYTES + PASSWORD_MAX_BYTES))
+		return -EINVAL;
+	gnutls_datum_t in = {(unsigned char *)header, (unsigned)len}, out = {0};
+	if (gnutls_base64_decode2(&in, &out) < 0)
+		return -EINVAL;
+	int rc = -EINVAL;
+	const unsigned char *colon = memchr(out.data, ':', out.size);
+	if (colon && !memchr(out.data, '\0', out.size)) {
+		size_t name_len = (size_t)(colon - out.data);
+		size_t password_len = out.size - name_len - 1;
+		if (name_len < name_size && password_len < password_size) {
+			memcpy(ret_name, out.data, name_len);
+			ret_name[name_len] = '\0';
+			memcpy(ret_password, colon + 1, password_len);
+			ret_password[password_len] = '\0';
+			rc = 0;
+		}
+	}
+	if (out.data)
+		explicit_bzero(out.data, out.size);
+	gnutls_free(out.data);
+	return rc;
+}
+
+/* A well-formed hash that no password has, as dear as the dearest of the users. */
+static void dummy_hash(const struct web_config *users, char ret[61])
+{
+	char cost[3] = "04";
+
+	for (size_t i = 0; i < users->user_count; i++) {
+		if (memcmp(users->users[i].hash + 4, cost, 2) > 0)
+			memcpy(cost, users->users[i].hash + 4, 2);
+	}
+	memcpy(ret,
+	       "$2b$04$"
+	       "abcdefghijklmnopqrstuu"
+	       "...............................",
+	       61);
+	memcpy(ret + 4, cost, 2);
+}
+
+static int digest(struct web_auth *a, const char *name, const struct auth_job *j,
+		  unsigned char ret[MAC_BYTES])
+{
+	gnutls_hmac_hd_t h;
+	/* with their NULs the three strings cannot run into each other */
+	if (gnutls_hmac_init(&h, GNUTLS_MAC_SHA256, a->key, sizeof(a->key)) < 0)
+		return -ENOMEM;
+	int rc = gnutls_hmac(h, name, strlen(name) + 1);
+	rc |= gnutls_hmac(h, j->password, strlen(j->password) + 1);
+	rc |= gnutls_hmac(h, j->hash, sizeof(j->hash));
+	gnutls_hmac_deinit(h, ret);
+	return rc ? -EIO : 0;
+}
+
+/* Constant time in the digest; the position tells nothing about it. */
+static struct seen *seen_find(struct seen *table, const unsigned char mac[MAC_BYTES],
+			      uint64_t now_ns)
+{
+	for (size_t i = 0; i < SEEN_MAX; i++) {
+		if (table[i].until_ns > now_ns &&
+		    gnutls_memcmp(table[i].mac, mac, MAC_BYTES) == 0)
+			return &table[i];
+	}
+	return NULL;
+}
+
+static void seen_add(struct seen *table, const unsigned char mac[MAC_BYTES],
+		     uint64_t until_ns)
+{
+	struct seen *oldest = &table[0];
+
+	for (size_t i = 1; i < SEEN_MAX; i++) {
+		if (table[i].until_ns < oldest->until_ns)
+			oldest = &table[i];
+	}
+	memcpy(oldest->mac, mac, MAC_BYTES);
+	oldest->until_ns = until_ns;
+}
+
+static enum auth_verdict remembered(struct web_auth *a, const struct auth_job *j)
+{
+	uint64_t now_ns = clock_boottime_ns();
+	struct seen *s = seen_find(a->good, j->mac, now_ns);
+
+	if (s) {
+		s->until_ns = now_ns + GOOD_NS;
+		return AUTH_GOOD;
+	}
+	return seen_find(a->bad, j->mac, now_ns) ? AUTH_BAD : AUTH_PENDING;
+}
+
+enum auth_verdict web_auth_check(struct web_auth *a, const struct web_config *users,
+				 const char *header, struct auth_job **ret_job)
+{
+	char name[NAME_MAX_BYTES];
+	struct auth_job *j = header ? calloc(1, sizeof(*j)) : NULL;
+
+	if (!j)
+		return AUTH_BAD;
+	if (web_auth_decode(header, name, sizeof(name), j->password,
+			    sizeof(j->password)) < 0) {
+		job_free(j);
+		return AUTH_BAD;
+	}
+	dummy_hash(users, j->hash);
+	for (size_t i = 0; i < users->user_count; i++) {
+		if (strcmp(users->users[i].name, name) == 0) {
+			memcpy(j->hash, users->users[i].hash, sizeof(j->hash));
+			j->known = true;
+		}
+	}
+	enum auth_verdict v = AUTH_BAD;
+	if (digest(a, name, j, j->mac) == 0) {
+		pthread_mutex_lock(&a->mutex);
+		v = remembered(a, j);
+		pthread_mutex_unlock(&a->mutex);
+	}
+	if (v == AUTH_PENDING)
+		*ret_job = j;
+	else
+		job_free(j);
+	return v;
+}
+
+static bool matches(const struct auth_job *j)
+{
+	struct crypt_data *data = calloc(1, sizeof(*data));
+
+	if (!data)
+		return false;
+	const char *got = crypt_r(j->password, j->hash, data);
+	bool good = got && strlen(got) == 60 && gnutls_memcmp(got, j->hash, 60) == 0;
+	explicit_bzero(data, sizeof(*data));
+	free(data);
+	return good && j->known;
+}
+
+static void *auth_thread(void *arg)
+{
+	struct web_auth *a = arg;
+
+	pthread_mutex_lock(&a->mutex);
+	for (;;) {
+		while (!a->first && !a->stopping)
+			pthread_cond_wait(&a->more, &a->mutex);
+		struct auth_job *j = a->first;
+		if (!j)
+			break;
+		a->first = j->next;
+		if (!a->first)
+			a->last = &a->first;
+		a->waiting--;
+		/* the same credential may have been decided while this one waited */
+		enum auth_verdict v = a->stopping ? AUTH_BAD : remembered(a, j);
+		if (v == AUTH_PENDING) {
+			pthread_mutex_unlock(&a->mutex);
+			v = matches(j) ? AUTH_GOOD : AUTH_BAD;
+			pthread_mutex_lock(&a->mutex);
+			a->computed++;
+			uint64_t now_ns = clock_boottime_ns();
+			if (v == AUTH_GOOD)
+				seen_add(a->good, j->mac, now_ns + GOOD_NS);
+			else
+				seen_add(a->bad, j->mac, now_ns + BAD_NS);
+		}
+		pthread_mutex_unlock(&a->mutex);
+		j->done(j->arg, v);
+		job_free(j);
+		pthread_mutex_lock(&a->mutex);
+	}
+	pthread_mutex_unlock(&a->mutex);
+	return NULL;
+}
+
+int web_auth_submit(struct web_auth *a, struct auth_job *job, auth_done_f done,
+		    void *arg)
+{
+	int rc = 0;
+
+	job->done = done;
+	job->arg = arg;
+	pthread_mutex_lock(&a->mutex);
+	if (a->stopping)
+		rc = -ESHUTDOWN;
+	else if (a->waiting >= AUTH_QUEUE_MAX)
+		rc = -EBUSY;
+	else if (!a->has_thread)
+		rc = -pthread_create(&a->thread, NULL, auth_thread, a);
+	if (rc == 0) {
+		a->has_thread = true;
+		*a->last = job;
+		a->last = &job->next;
+		a->waiting++;
+		pthread_cond_signal(&a->more);
+	}
+	pthread_mutex_unlock(&a->mutex);
+	if (rc < 0)
+		job_free(job);
+	return rc;
+}
+
+unsigned web_auth_computed(struct web_auth *a)
+{
+	pthread_mutex_lock(&a->mutex);
+	unsigned n = a->computed;
+	pthread_mutex_unlock(&a->mutex);
+	return n;
+}

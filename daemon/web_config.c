@@ -1,0 +1,624 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The web configuration file, as a YAML document that is walked key by key: each key is
+ * known and handled, or named in the error, since a security option that is ignored in
+ * silence is worse than a server that does not start. */
+#include "daemon/web_config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <yaml.h>
+
+#include "lib/cleanup.h"
+#include "lib/fs.h"
+#include "lib/parse.h"
+
+/* Under way: the document, what is built, and what must be combined at the end. */
+struct parser {
+	yaml_document_t *doc;
+	const char *file;
+	struct web_config *c;
+	struct err *err;
+	unsigned min_version, max_version; /* 10..13 */
+	struct buf ciphers, curves;
+	bool prefer_server;
+	bool http2_on;
+	size_t tls_line, ca_line, auth_line;
+};
+
+typedef int (*key_f)(struct parser *p, const char *key, yaml_node_t *value);
+
+struct key {
+	const char *name;
+	key_f f;
+};
+
+static size_t line_of(const yaml_node_t *n)
+{
+	return n->start_mark.line + 1;
+}
+
+static int fail(struct parser *p, const yaml_node_t *at, const char *what,
+		const char *detail)
+{
+	return err_set(p->err, -EINVAL, "%s:%zu: %s%s%s", p->file, line_of(at), what,
+		       detail ? ": " : "", detail ? detail : "");
+}
+
+/* A scalar without NULs. Borrowed from the document. */
+static int scalar(struct parser *p, const char *key, yaml_node_t *n, const char **ret)
+{
+	if (n->type != YAML_SCALAR_NODE)
+		return fail(p, n, key, "must be a single value");
+	const char *s = (const char *)n->data.scalar.value;
+	if (strlen(s) != n->data.scalar.length)
+		return fail(p, n, key, "holds a NUL character");
+	*ret = s;
+	return 0;
+}
+
+static int boolean(struct parser *p, const char *key, yaml_node_t *n, bool *ret)
+{
+	const char *s = "";
+	int rc = scalar(p, key, n, &s);
+
+	if (rc == 0 && parse_bool(s, ret) < 0)
+		return fail(p, n, key, "must be true or false");
+	return rc;
+}
+
+/* Calls the function of each key of a mapping; unknown and repeated keys are errors. */
+static int walk(struct parser *p, const char *where, yaml_node_t *map,
+		const struct key *keys, size_t n)
+{
+	if (map->type == YAML_SCALAR_NODE && map->data.scalar.length == 0)
+		return 0; /* "tls_server_config:" with nothing in it */
+	if (map->type != YAML_MAPPING_NODE)
+		return fail(p, map, where, "must be a mapping");
+	uint64_t seen = 0;
+	for (yaml_node_pair_t *i = map->data.mapping.pairs.start;
+	     i < map->data.mapping.pairs.top; i++) {
+		yaml_node_t *k = yaml_document_get_node(p->doc, i->key);
+		yaml_node_t *v = yaml_document_get_node(p->doc, i->value);
+		const char *name;
+		int rc = scalar(p, where, k, &name);
+		if (rc < 0)
+			return rc;
+		size_t f = 0;
+		while (f < n && strcmp(keys[f].name, name) != 0)
+			f++;
+		if (f == n)
+			return fail(p, k, "unknown key", name);
+		if (seen & 1ull << f)
+			return fail(p, k, "key given twice", name);
+		seen |= 1ull << f;
+		rc = keys[f].f(p, name, v);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+static int unsupported(struct parser *p, const char *key, yaml_node_t *value)
+{
+	return fail(p, value, "not supported by ceemsd", key);
+}
+
+static char *join_folder(const char *file, const char *path)
+{
+	const char *slash = strrchr(file, '/');
+	char *s = NULL;
+
+	if (path[0] == '/' || !slash)
+		return strdup(path);
+	if (asprintf(&s, "%.*s/%s", (int)(slash - file), file, path) < 0)
+		return NULL;
+	return s;
+}
+
+static int path_value(struct parser *p, const char *key, yaml_node_t *value, char **ret)
+{
+	const char *s = "";
+	int rc = scalar(p, key, value, &s);
+
+	if (rc < 0 || !*s)
+		return rc;
+	*ret = join_folder(p->file, s);
+	return *ret ? 0 : err_set(p->err, -ENOMEM, "%s: out of memory", p->file);
+}
+
+static int on_cert(struct parser *p, const char *key, yaml_node_t *v)
+{
+	return path_value(p, key, v, &p->c->cert_file);
+}
+
+static int on_key(struct parser *p, const char *key, yaml_node_t *v)
+{
+	return path_value(p, key, v, &p->c->key_file);
+}
+
+static int on_ca(struct parser *p, const char *key, yaml_node_t *v)
+{
+	p->ca_line = line_of(v);
+	return path_value(p, key, v, &p->c->client_ca_file);
+}
+
+static int on_client_auth(struct parser *p, const char *key, yaml_node_t *v)
+{
+	static const char *const names[] = {
+		"NoClientCert", "RequestClientCert", "RequireAnyClientCert",
+		"VerifyClientCertIfGiven", "RequireAndVerifyClientCert"};
+	const char *s = "";
+	int rc = scalar(p, key, v, &s);
+
+	if (rc < 0 || !*s)
+		return rc;
+	p->auth_line = line_of(v);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		/* the toolkit takes RequireClientCert for RequireAnyClientCert too */
+		if (strcmp(names[i], s) == 0) {
+			p->c->client_auth = (enum web_client_auth)i;
+			return 0;
+		}
+	}
+	if (strcmp(s, "RequireClientCert") == 0) {
+		p->c->client_auth = CLIENT_REQUIRE_ANY;
+		return 0;
+	}
+	return fail(p, v, "unknown client_auth_type", s);
+}
+
+static int version(struct parser *p, const char *key, yaml_node_t *v, unsigned *ret)
+{
+	const char *s = "";
+	uint32_t minor;
+	int rc = scalar(p, key, v, &s);
+
+	if (rc < 0)
+		return rc;
+	if (strncmp(s, "TLS1", 4) != 0 || strlen(s) != 5 ||
+	    parse_u32(s + 4, &minor) < 0 || minor > 3)
+		return fail(p, v, "must be TLS10, TLS11, TLS12 or TLS13", key);
+	*ret = 10 + minor;
+	return 0;
+}
+
+static int on_min_version(struct parser *p, const char *key, yaml_node_t *v)
+{
+	return version(p, key, v, &p->min_version);
+}
+
+static int on_max_version(struct parser *p, const char *key, yaml_node_t *v)
+{
+	return version(p, key, v, &p->max_version);
+}
+
+struct name {
+	const char *go, *gnutls;
+};
+
+/* Go's names of the suites that are still any good (Go's crypto/tls, CipherSuites()),
+ * and what GnuTLS calls their parts. TLS 1.3's are always on in Go. */
+static const struct name cipher_names[] = {
+	{"TLS_AES_128_GCM_SHA256", "+AES-128-GCM"},
+	{"TLS_AES_256_GCM_SHA384", "+AES-256-GCM"},
+	{"TLS_CHACHA20_POLY1305_SHA256", "+CHACHA20-POLY1305"},
+	{"TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA", "+AES-128-CBC:+SHA1:+ECDHE-ECDSA"},
+	{"TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA", "+AES-256-CBC:+SHA1:+ECDHE-ECDSA"},
+	{"TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA", "+AES-128-CBC:+SHA1:+ECDHE-RSA"},
+	{"TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA", "+AES-256-CBC:+SHA1:+ECDHE-RSA"},
+	{"TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", "+AES-128-GCM:+ECDHE-ECDSA"},
+	{"TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384", "+AES-256-GCM:+ECDHE-ECDSA"},
+	{"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "+AES-128-GCM:+ECDHE-RSA"},
+	{"TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384", "+AES-256-GCM:+ECDHE-RSA"},
+	{"TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
+	 "+CHACHA20-POLY1305:+ECDHE-RSA"},
+	{"TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256",
+	 "+CHACHA20-POLY1305:+ECDHE-ECDSA"},
+};
+
+static const struct name curve_names[] = {
+	{"CurveP256", "+GROUP-SECP256R1"},
+	{"CurveP384", "+GROUP-SECP384R1"},
+	{"CurveP521", "+GROUP-SECP521R1"},
+	{"X25519", "+GROUP-X25519"},
+};
+
+static int name_list(struct parser *p, const char *key, yaml_node_t *v,
+		     const struct name *names, size_t n, struct buf *out)
+{
+	if (v->type != YAML_SEQUENCE_NODE)
+		return fail(p, v, key, "must be a list");
+	for (yaml_node_item_t *i = v->data.sequence.items.start;
+	     i < v->data.sequence.items.top; i++) {
+		yaml_node_t *item = yaml_document_get_node(p->doc, *i);
+		const char *s = "";
+		int rc = scalar(p, key, item, &s);
+		if (rc < 0)
+			return rc;
+		size_t k = 0;
+		while (k < n && strcmp(names[k].go, s) != 0)
+			k++;
+		if (k == n)
+			return fail(p, item, "not supported by ceemsd", s);
+		buf_putc(out, ':');
+		buf_puts(out, names[k].gnutls);
+	}
+	return 0;
+}
+
+static int on_ciphers(struct parser *p, const char *key, yaml_node_t *v)
+{
+	return name_list(p, key, v, cipher_names,
+			 sizeof(cipher_names) / sizeof(cipher_names[0]), &p->ciphers);
+}
+
+static int on_curves(struct parser *p, const char *key, yaml_node_t *v)
+{
+	return name_list(p, key, v, curve_names,
+			 sizeof(curve_names) / sizeof(curve_names[0]), &p->curves);
+}
+
+static int on_prefer_server(struct parser *p, const char *key, yaml_node_t *v)
+{
+	return boolean(p, key, v, &p->prefer_server);
+}
+
+static int on_tls(struct parser *p, const char *key, yaml_node_t *v)
+{
+	static const struct key keys[] = {
+		{"cert_file", on_cert},
+		{"key_file", on_key},
+		{"client_auth_type", on_client_auth},
+		{"client_ca_file", on_ca},
+		{"min_version", on_min_version},
+		{"max_version", on_max_version},
+		{"cipher_suites", on_ciphers},
+		{"curve_preferences", on_curves},
+		{"prefer_server_cipher_suites", on_prefer_server},
+		{"cert", unsupported},
+		{"key", unsupported},
+		{"client_ca", unsupported},
+		{"client_allowed_sans", unsupported},
+	};
+	p->tls_line = line_of(v);
+	return walk(p, key, v, keys, sizeof(keys) / sizeof(keys[0]));
+}
+
+static int on_http2(struct parser *p, const char *key, yaml_node_t *v)
+{
+	return boolean(p, key, v, &p->http2_on);
+}
+
+/* The toolkit takes these headers and no others. */
+static int on_header(struct parser *p, const char *key, yaml_node_t *v)
+{
+	static const char *const names[] = {
+		"Content-Security-Policy", "Strict-Transport-Security",
+		"X-Content-Type-Options", "X-Frame-Options", "X-XSS-Protection"};
+	struct web_config_header *h = &p->c->headers[p->c->header_count];
+	const char *s = "";
+	int rc = scalar(p, key, v, &s);
+
+	if (rc < 0)
+		return rc;
+	for (const char *c = s; *c; c++) {
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			return fail(p, v, key, "holds a control character");
+	}
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(names[i], key) == 0)
+			h->name = names[i];
+	}
+	h->value = strdup(s);
+	if (!h->value)
+		return err_set(p->err, -ENOMEM, "%s: out of memory", p->file);
+	p->c->header_count++;
+	return 0;
+}
+
+static int on_headers(struct parser *p, const char *key, yaml_node_t *v)
+{
+	static const struct key keys[] = {
+		{"Content-Security-Policy", on_header},
+		{"Strict-Transport-Security", on_header},
+		{"X-Content-Type-Options", on_header},
+		{"X-Frame-Options", on_header},
+		{"X-XSS-Protection", on_header},
+	};
+	return walk(p, key, v, keys, sizeof(keys) / sizeof(keys[0]));
+}
+
+static int on_http(struct parser *p, const char *key, yaml_node_t *v)
+{
+	static const struct key keys[] = {{"http2", on_http2}, {"headers", on_headers}};
+	return walk(p, key, v, keys, sizeof(keys) / sizeof(keys[0]));
+}
+
+/* "$2a$", "$2b$" or "$2y$", two digits of cost (04..31), 53 characters. */
+static bool is_bcrypt(const char *s)
+{
+	static const char set[] =
+		"./ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+
+	if (strlen(s) != 60 || s[0] != '$' || s[1] != '2' || !strchr("aby", s[2]) ||
+	    s[3] != '$' || s[6] != '$' || strspn(s + 7, set) != 53)
+		return false;
+	int cost = (s[4] - '0') * 10 + (s[5] - '0');
+	return s[4] >= '0' && s[4] <= '3' && s[5] >= '0' && s[5] <= '9' && cost >= 4 &&
+	       cost <= 31;
+}
+
+static int on_user(struct parser *p, yaml_node_t *k, yaml_node_t *v)
+{
+	struct web_config *c = p->c;
+	const char *name = "", *hash = "";
+	int rc = scalar(p, "basic_auth_users", k, &name);
+
+	if (rc == 0)
+		rc = scalar(p, "basic_auth_users", v, &hash);
+	if (rc < 0)
+		return rc;
+	if (!*name || strchr(name, ':'))
+		return fail(p, k, "basic_auth_users",
+			    "a user name is not empty and has no colon");
+	/* never repeat the value: it is a secret */
+	if (!is_bcrypt(hash))
+		return fail(p, v,
+			    "basic_auth_users: the hash must be bcrypt ($2a$, $2b$ or "
+			    "$2y$; make one with htpasswd -nBC 10 \"\"), user",
+			    name);
+	for (size_t i = 0; i < c->user_count; i++) {
+		if (strcmp(c->users[i].name, name) == 0)
+			return fail(p, k, "key given twice", name);
+	}
+	if (c->user_count == WEB_CONFIG_USERS_MAX)
+		return fail(p, k, "basic_auth_users", "more than 256 users");
+	struct web_config_user *u =
+		reallocarray(c->users, c->user_count + 1, sizeof(*u));
+	if (!u)
+		return err_set(p->err, -ENOMEM, "%s: out of memory", p->file);
+	c->users = u;
+	u[c->user_count] = (struct web_config_user){strdup(name), strdup(hash)};
+	c->user_count++;
+	if (!u[c->user_count - 1].name || !u[c->user_count - 1].hash)
+		return err_set(p->err, -ENOMEM, "%s: out of memory", p->file);
+	return 0;
+}
+
+static int on_users(struct parser *p, const char *key, yaml_node_t *v)
+{
+	if (v->type == YAML_SCALAR_NODE && v->data.scalar.length == 0)
+		return 0;
+	if (v->type != YAML_MAPPING_NODE)
+		return fail(p, v, key, "must be a mapping of user names to hashes");
+	for (yaml_node_pair_t *i = v->data.mapping.pairs.start;
+	     i < v->data.mapping.pairs.top; i++) {
+		int rc = on_user(p, yaml_document_get_node(p->doc, i->key),
+				 yaml_document_get_node(p->doc, i->value));
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+/* "NORMAL:-VERS-ALL:+VERS-TLS1.2:..." from what was said. The default is the toolkit's:
+ * TLS 1.2 and newer. GnuTLS' own order prefers the client's choice unless told. */
+static void make_priority(struct parser *p)
+{
+	static const char *const versions[] = {"TLS1.0", "TLS1.1", "TLS1.2", "TLS1.3"};
+	struct buf *b = &p->c->priority;
+
+	buf_puts(b, "NORMAL:-VERS-ALL");
+	for (unsigned v = 13; v >= 10; v--) {
+		if (v >= p->min_version && v <= p->max_version)
+			buf_printf(b, ":+VERS-%s", versions[v - 10]);
+	}
+	if (p->ciphers.len) {
+		/* what was listed, and TLS 1.3's own suites as in Go */
+		buf_puts(b, ":-CIPHER-ALL:-MAC-ALL:-KX-ALL:+AEAD");
+		buf_put(b, p->ciphers.data, p->ciphers.len);
+		if (p->max_version == 13)
+			buf_puts(b, ":+AES-128-GCM:+AES-256-GCM:+CHACHA20-POLY1305"
+				    ":+ECDHE-RSA:+ECDHE-ECDSA");
+	}
+	if (p->curves.len) {
+		buf_puts(b, ":-GROUP-ALL");
+		buf_put(b, p->curves.data, p->curves.len);
+	}
+	if (p->prefer_server)
+		buf_puts(b, ":%SERVER_PRECEDENCE");
+}
+
+static int at_line(struct parser *p, size_t line, const char *what)
+{
+	return err_set(p->err, -EINVAL, "%s:%zu: %s", p->file, line, what);
+}
+
+/* What no key can check alone. */
+static int check_whole(struct parser *p)
+{
+	struct web_config *c = p->c;
+
+	if (p->min_version > p->max_version)
+		return at_line(p, p->tls_line, "min_version is above max_version");
+	if (!c->cert_file != !c->key_file)
+		return at_line(p, p->tls_line,
+			       "tls_server_config: cert_file and key_file go together");
+	c->tls = c->cert_file;
+	if (!c->tls && (c->client_ca_file || c->client_auth))
+		return at_line(p, p->tls_line,
+			       "tls_server_config: client certificates need cert_file "
+			       "and key_file");
+	if (c->client_ca_file && c->client_auth == CLIENT_NONE)
+		return at_line(p, p->ca_line,
+			       "client_ca_file needs a client_auth_type that uses it");
+	if ((c->client_auth == CLIENT_REQUIRE_VERIFY ||
+	     c->client_auth == CLIENT_VERIFY_IF_GIVEN) &&
+	    !c->client_ca_file)
+		return at_line(p, p->auth_line,
+			       "client_auth_type needs a client_ca_file");
+	if (p->http2_on)
+		buf_puts(&c->notes,
+			 "http_server_config: http2 is not supported, HTTP/1.1 is "
+			 "served\n");
+	make_priority(p);
+	if (buf_error(&c->priority) || buf_error(&c->notes))
+		return err_set(p->err, -ENOMEM, "%s: out of memory", p->file);
+	return 0;
+}
+
+static int parse_document(struct parser *p)
+{
+	static const struct key keys[] = {
+		{"tls_server_config", on_tls},
+		{"http_server_config", on_http},
+		{"basic_auth_users", on_users},
+		{"rate_limit", unsupported},
+	};
+	yaml_node_t *root = yaml_document_get_root_node(p->doc);
+	int rc = root ? walk(p, "web configuration", root, keys,
+			     sizeof(keys) / sizeof(keys[0]))
+		      : 0;
+	return rc < 0 ? rc : check_whole(p);
+}
+
+int web_config_parse(const char *text, size_t len, const char *file,
+		     struct web_config *ret, struct err *err)
+{
+	yaml_parser_t yaml;
+	yaml_document_t doc;
+	struct web_config c = {0};
+	struct parser p = {.file = file,
+			   .c = &c,
+			   .err = err,
+			   .doc = &doc,
+			   .min_version = 12,
+			   .max_version = 13,
+			   .prefer_server = true};
+
+	if (len > WEB_CONFIG_BYTES_MAX)
+		return err_set(err, -EFBIG, "%s: longer than %u bytes", file,
+			       WEB_CONFIG_BYTES_MAX);
+	if (!yaml_parser_initialize(&yaml))
+		return err_set(err, -ENOMEM, "%s: out of memory", file);
+	yaml_parser_set_input_string(&yaml, (const unsigned char *)text, len);
+	int rc;
+	if (!yaml_parser_load(&yaml, &doc)) {
+		rc = err_set(err, -EINVAL, "%s:%zu: %s", file,
+			     yaml.problem_mark.line + 1,
+			     yaml.problem ? yaml.problem : "not YAML");
+	} else {
+		rc = parse_document(&p);
+		yaml_document_delete(&doc);
+	}
+	yaml_parser_delete(&yaml);
+	buf_done(&p.ciphers);
+	buf_done(&p.curves);
+	if (rc < 0)
+		web_config_done(&c);
+	else
+		*ret = c;
+	return rc;
+}
+
+/* Opens and reads; *ret_mode is the file's mode. */
+static int read_file(const char *file, struct buf *ret, struct stat *ret_st,
+		     struct err *err)
+{
+	auto_close int fd = fs_open_at(AT_FDCWD, file, err);
+
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, ret_st) < 0) {
+		int rc = -errno;
+		return err_set(err, rc, "stat %s: %s", file, strerror(-rc));
+	}
+	if (!S_ISREG(ret_st->st_mode))
+		return err_set(err, -EINVAL, "%s: not a regular file", file);
+	if (ret_st->st_size > WEB_CONFIG_BYTES_MAX)
+		return err_set(err, -EFBIG, "%s: longer than %u bytes", file,
+			       WEB_CONFIG_BYTES_MAX);
+	size_t room = (size_t)ret_st->st_size + 4096;
+	char *at = buf_reserve(ret, room);
+	if (!at)
+		return err_set(err, buf_error(ret), "read %s: out of memory", file);
+	ssize_t n = fs_pread(fd, at, room);
+	if (n < 0)
+		return err_set(err, (int)n, "read %s: %s", file, strerror((int)-n));
+	buf_commit(ret, (size_t)n);
+	return 0;
+}
+
+static int check_secret(const char *file, const struct stat *st, struct err *err)
+{
+	if (st->st_uid != 0 && st->st_uid != geteuid())
+		return err_set(err, -EPERM,
+			       "%s: holds secrets and is owned by uid %u, refused "
+			       "(must be root or %u)",
+			       file, st->st_uid, geteuid());
+	if (st->st_mode & 0027)
+		return err_set(err, -EPERM,
+			       "%s: holds secrets and has mode %04o, refused (chmod "
+			       "%04o)",
+			       file, st->st_mode & 07777, st->st_mode & 0750);
+	return 0;
+}
+
+int web_config_read_secret(const char *file, struct buf *ret, struct err *err)
+{
+	struct stat st;
+	int rc = read_file(file, ret, &st, err);
+
+	return rc < 0 ? rc : check_secret(file, &st, err);
+}
+
+static void wipe(struct buf *b)
+{
+	if (b->data)
+		explicit_bzero(b->data, b->cap);
+	buf_done(b);
+}
+
+int web_config_load(const char *file, struct web_config *ret, struct err *err)
+{
+	struct buf text = BUF_INIT;
+	struct web_config c;
+	struct stat st;
+	int rc = read_file(file, &text, &st, err);
+
+	if (rc == 0)
+		rc = web_config_parse(text.data ? text.data : "", text.len, file, &c,
+				      err);
+	wipe(&text);
+	if (rc < 0)
+		return rc;
+	if (c.user_count)
+		rc = check_secret(file, &st, err);
+	if (rc < 0)
+		web_config_done(&c);
+	else
+		*ret = c;
+	return rc;
+}
+
+void web_config_done(struct web_config *c)
+{
+	for (size_t i = 0; i < c->user_count; i++) {
+		free(c->users[i].name);
+		if (c->users[i].hash)
+			explicit_bzero(c->users[i].hash, strlen(c->users[i].hash));
+		free(c->users[i].hash);
+	}
+	free(c->users);
+	for (size_t i = 0; i < c->header_count; i++)
+		free(c->headers[i].value);
+	free(c->cert_file);
+	free(c->key_file);
+	free(c->client_ca_file);
+	buf_done(&c->priority);
+	buf_done(&c->notes);
+	*c = (struct web_config){0};
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_DAEMON_WEB_CONFIG_H
+#define CEEMS_DAEMON_WEB_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "lib/buf.h"
+#include "lib/err.h"
+
+/* --web.config.file in the format of Prometheus' exporter-toolkit
+ * (github.com/prometheus/exporter-toolkit/blob/master/docs/web-configuration.md). What
+ * we do not support is refused by name with file and line; doc/web.md lists it. */
+
+#define WEB_CONFIG_BYTES_MAX (1u << 20)
+#define WEB_CONFIG_USERS_MAX 256
+#define WEB_CONFIG_HEADERS_MAX 8
+
+enum web_client_auth {
+	CLIENT_NONE,            /* NoClientCert */
+	CLIENT_REQUEST,         /* RequestClientCert */
+	CLIENT_REQUIRE_ANY,     /* RequireAnyClientCert */
+	CLIENT_VERIFY_IF_GIVEN, /* VerifyClientCertIfGiven */
+	CLIENT_REQUIRE_VERIFY,  /* RequireAndVerifyClientCert */
+};
+
+struct web_config_user {
+	char *name, *hash; /* bcrypt, "$2y$10$..." */
+};
+
+struct web_config_header {
+	const char *name; /* static */
+	char *value;
+};
+
+struct web_config {
+	bool tls;
+	char *cert_file, *key_file;
+	char *client_ca_file; /* NULL: none */
+	enum web_client_auth client_auth;
+	/* GnuTLS priority string made of min_version, max_version, cipher_suites,
+	 * curve_preferences and prefer_server_cipher_suites */
+	struct buf priority;
+	struct web_config_header headers[WEB_CONFIG_HEADERS_MAX];
+	size_t header_count;
+	struct web_config_user *users;
+	size_t user_count;
+	/* things taken but not acted on, one line each, for the log */
+	struct buf notes;
+};
+
+/* Parses a text; file is its name in messages, and relative paths in it are taken
+ * relative to that file's folder. Total on any bytes. On failure *ret is untouched. */
+int web_config_parse(const char *text, size_t len, const char *file,
+		     struct web_config *ret, struct err *err);
+
+/* Reads and parses a file. It is refused when it holds password hashes and others than
+ * its owner (root or ourselves) and its group can read it, or others can write it. */
+int web_config_load(const char *file, struct web_config *ret, struct err *err);
+
+/* Secrets are wiped. Accepts a zeroed one. */
+void web_config_done(struct web_config *c);
+
+/* Reads a file that holds a secret: a regular file of root or ours that the group
+ * cannot write and others cannot read, at most WEB_CONFIG_BYTES_MAX. -EPERM says what
+ * to change. */
+int web_config_read_secret(const char *file, struct buf *ret, struct err *err);
+
+#endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Ends connections that are slow on purpose or by accident. The thread sleeps while
+ * there are none; a connection over its time is shut down, not closed: the HTTP library
+ * owns the descriptor and sees an end of file. */
+#include "daemon/web_conn.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "lib/clock.h"
+
+struct web_conn {
+	struct web_conn *prev, *next;
+	int fd;
+	uint64_t deadline_ns;
+	bool over;
+	void *data;
+};
+
+struct web_conns {
+	pthread_mutex_t mutex;
+	pthread_cond_t change;
+	pthread_t thread;
+	bool stopping;
+	struct web_conn list; /* its head */
+};
+
+static uint64_t now_ns(void)
+{
+	return clock_read_ns(CLOCK_MONOTONIC);
+}
+
+/* Shuts down what is over; returns the next deadline, UINT64_MAX when there is none. */
+static uint64_t sweep(struct web_conns *c)
+{
+	uint64_t now = now_ns(), next = UINT64_MAX;
+
+	for (struct web_conn *k = c->list.next; k != &c->list; k = k->next) {
+		if (k->over)
+			continue;
+		if (k->deadline_ns <= now) {
+			shutdown(k->fd, SHUT_RDWR);
+			k->over = true;
+		} else if (k->deadline_ns < next) {
+			next = k->deadline_ns;
+		}
+	}
+	return next;
+}
+
+static void *conns_thread(void *arg)
+{
+	struct web_conns *c = arg;
+
+	pthread_mutex_lock(&c->mutex);
+	while (!c->stopping) {
+		uint64_t next = sweep(c);
+		if (next == UINT64_MAX) {
+			pthread_cond_wait(&c->change, &c->mutex);
+			continue;
+		}
+		struct timespec ts = {.tv_sec = (time_t)(next / NSEC_PER_SEC),
+				      .tv_nsec = (long)(next % NSEC_PER_SEC)};
+		pthread_cond_timedwait(&c->change, &c->mutex, &ts);
+	}
+	pthread_mutex_unlock(&c->mutex);
+	return NULL;
+}
+
+int web_conns_new(struct web_conns **ret, struct err *err)
+{
+	struct web_conns *c = calloc(1, sizeof(*c));
+	pthread_condattr_t attr;
+
+	if (!c)
+		return err_set(err, -ENOMEM, "web: out of memory");
+	c->list.next = c->list.prev = &c->list;
+	pthread_mutex_init(&c->mutex, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&c->change, &attr);
+	pthread_condattr_destroy(&attr);
+	int rc = -pthread_create(&c->thread, NULL, conns_thread, c);
+	if (rc < 0) {
+		pthread_cond_destroy(&c->change);
+		pthread_mutex_destroy(&c->mutex);
+		free(c);
+		return err_set(err, rc, "web: start thread: %s", strerror(-rc));
+	}
+	*ret = c;
+	return 0;
+}
+
+void web_conns_free(struct web_conns *c)
+{
+	if (!c)
+		return;
+	pthread_mutex_lock(&c->mutex);
+	c->stopping = true;
+	pthread_cond_signal(&c->change);
+	pthread_mutex_unlock(&c->mutex);
+	pthread_join(c->thread, NULL);
+	pthread_cond_destroy(&c->change);
+	pthread_mutex_destroy(&c->mutex);
+	free(c);
+}
+
+/* With the mutex. Only a deadline before those known must wake the thread: it looks
+ * again by itself at the earliest one it knew. */
+static void set_deadline(struct web_conns *c, struct web_conn *k, uint64_t ms)
+{
+	uint64_t deadline = now_ns() + ms * NSEC_PER_MSEC;
+	bool alone = true;
+
+	for (struct web_conn *o = c->list.next; o != &c->list; o = o->next)
+		alone &= o == k || o->over || o->deadline_ns > deadline;
+	k->deadline_ns = deadline;
+	if (alone)
+		pthread_cond_signal(&c->change);
+}
+
+struct web_conn *web_conn_add(struct web_conns *c, int fd, uint64_t ms, void *data)
+{
+	struct web_conn *k = calloc(1, sizeof(*k));
+
+	if (!k)
+		return NULL;
+	k->fd = fd;
+	k->data = data;
+	pthread_mutex_lock(&c->mutex);
+	k->next = &c->list;
+	k->prev = c->list.prev;
+	k->prev->next = k;
+	c->list.prev = k;
+	set_deadline(c, k, ms);
+	pthread_mutex_unlock(&c->mutex);
+	return k;
+}
+
+void web_conn_deadline(struct web_conns *c, struct web_conn *k, uint64_t ms)
+{
+	pthread_mutex_lock(&c->mutex);
+	set_deadline(c, k, ms);
+	pthread_mutex_unlock(&c->mutex);
+}
+
+void *web_conn_data(const struct web_conn *k)
+{
+	return k->data;
+}
+
+void web_conn_remove(struct web_conns *c, struct web_conn *k)
+{
+	pthread_mutex_lock(&c->mutex);
+	k->prev->next = k->next;
+	k->next->prev = k->prev;
+	pthread_mutex_unlock(&c->mutex);
+	free(k);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_DAEMON_WEB_CONN_H
+#define CEEMS_DAEMON_WEB_CONN_H
+
+#include <stdint.h>
+
+#include "lib/err.h"
+
+/* Deadlines of connections. The HTTP library ends connections that are silent; one that
+ * sends or takes a byte now and then would live for ever, so every phase of a
+ * connection also has a fixed end, which a thread enforces. Thread safe. */
+
+struct web_conns;
+struct web_conn;
+
+int web_conns_new(struct web_conns **ret, struct err *err);
+void web_conns_free(struct web_conns *c); /* no connection may be left; accepts NULL */
+
+/* A connection that must reach its next phase within ms; NULL without memory. data is
+ * the caller's, returned by web_conn_data(). */
+struct web_conn *web_conn_add(struct web_conns *c, int fd, uint64_t ms, void *data);
+void web_conn_deadline(struct web_conns *c, struct web_conn *conn, uint64_t ms);
+void *web_conn_data(const struct web_conn *conn);
+/* Before its fd is closed. */
+void web_conn_remove(struct web_conns *c, struct web_conn *conn);
+
+#endif

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Loads certificates and keys for the web configuration and notices when a file was
+ * renewed, so that a certificate manager needs no hook that restarts us. */
+#include "daemon/web_policy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <gnutls/x509.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "lib/cleanup.h"
+#include "lib/clock.h"
+#include "lib/fs.h"
+#include "lib/log.h"
+
+/* What tells one content of a file from another without reading it. */
+struct signature {
+	dev_t dev;
+	ino_t ino;
+	off_t size;
+	struct timespec mtime, ctime;
+};
+
+#define FILES 4 /* configuration, certificate, key, CA */
+
+struct web_policy {
+	char *file;
+	pthread_mutex_t mutex;
+	struct web_settings *current;
+	struct signature seen[FILES]; /* of the last attempt, good or bad */
+	uint64_t next_look_ns;
+};
+
+static void sign(const char *path, struct signature *ret)
+{
+	struct stat st;
+
+	*ret = (struct signature){0};
+	if (path && stat(path, &st) == 0) {
+		ret->dev = st.st_dev;
+		ret->ino = st.st_ino;
+		ret->size = st.st_size;
+		ret->mtime = st.st_mtim;
+		ret->ctime = st.st_ctim;
+	}
+}
+
+static bool same_time(struct timespec a, struct timespec b)
+{
+	return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+static bool same(const struct signature *a, const struct signature *b)
+{
+	return a->dev == b->dev && a->ino == b->ino && a->size == b->size &&
+	       same_time(a->mtime, b->mtime) && same_time(a->ctime, b->ctime);
+}
+
+static void sign_all(const struct web_policy *p, const struct web_config *c,
+		     struct signature ret[FILES])
+{
+	sign(p->file, &ret[0]);
+	sign(c ? c->cert_file : NULL, &ret[1]);
+	sign(c ? c->key_file : NULL, &ret[2]);
+	sign(c ? c->client_ca_file : NULL, &ret[3]);
+}
+
+static void settings_free(struct web_settings *s)
+{
+	if (!s)
+		return;
+	if (s->cred)
+		gnutls_certificate_free_credentials(s->cred);
+	if (s->priority)
+		gnutls_priority_deinit(s->priority);
+	web_config_done(&s->config);
+	free(s);
+}
+
+/* Whether a client's certificate, if it sent one, comes from our CA. */
+static int verify_client(gnutls_session_t session)
+{
+	unsigned n = 0, status = 0;
+	gnutls_typed_vdata_st purpose = {.type = GNUTLS_DT_KEY_PURPOSE_OID,
+					 .data = (void *)GNUTLS_KP_TLS_WWW_CLIENT};
+
+	if (!gnutls_certificate_get_peers(session, &n) || n == 0)
+		return 0;
+	int rc = gnutls_certificate_verify_peers(session, &purpose, 1, &status);
+	return rc < 0 || status ? GNUTLS_E_CERTIFICATE_ERROR : 0;
+}
+
+static int load_pem(struct web_settings *s, struct err *err)
+{
+	struct web_config *c = &s->config;
+	auto_buf struct buf cert = BUF_INIT;
+	struct buf key = BUF_INIT;
+	int rc = fs_read_buf_at(AT_FDCWD, c->cert_file, WEB_CONFIG_BYTES_MAX, &cert,
+				err);
+
+	if (rc == 0)
+		rc = web_config_read_secret(c->key_file, &key, err);
+	if (rc == 0) {
+		gnutls_datum_t cd = {(unsigned char *)cert.data, (unsigned)cert.len};
+		gnutls_datum_t kd = {(unsigned char *)key.data, (unsigned)key.len};
+		int bad = gnutls_certificate_set_x509_key_mem2(
+			s->cred, &cd, &kd, GNUTLS_X509_FMT_PEM, NULL, 0);
+		if (bad < 0)
+			rc = err_set(err, -EINVAL, "%s with %s: %s", c->cert_file,
+				     c->key_file, gnutls_strerror(bad));
+	}
+	if (key.data)
+		explicit_bzero(key.data, key.cap);
+	buf_done(&key);
+	return rc;
+}
+
+static int load_ca(struct web_settings *s, struct err *err)
+{
+	auto_buf struct buf ca = BUF_INIT;
+	const char *file = s->config.client_ca_file;
+	int rc = fs_read_buf_at(AT_FDCWD, file, WEB_CONFIG_BYTES_MAX, &ca, err);
+
+	if (rc < 0)
+		return rc;
+	gnutls_datum_t d = {(unsigned char *)ca.data, (unsigned)ca.len};
+	int n = gnutls_certificate_set_x509_trust_mem(s->cred, &d, GNUTLS_X509_FMT_PEM);
+	if (n <= 0)
+		return err_set(err, -EINVAL, "%s: %s", file,
+			       n < 0 ? gnutls_strerror(n) : "holds no certificate");
+	return 0;
+}
+
+static int load_tls(struct web_settings *s, const char *file, struct err *err)
+{
+	const char *at = "";
+
+	if (gnutls_certificate_allocate_credentials(&s->cred) < 0)
+		return err_set(err, -ENOMEM, "%s: out of memory", file);
+	int rc = gnutls_priority_init(&s->priority, s->config.priority.data, &at);
+	if (rc < 0)
+		return err_set(err, -EINVAL,
+			       "%s: this machine's GnuTLS does not take the "
+			       "versions, suites or curves asked for (at \"%s\")",
+			       file, at);
+	rc = load_pem(s, err);
+	if (rc == 0 && s->config.client_ca_file)
+		rc = load_ca(s, err);
+	if (s->config.client_auth == CLIENT_VERIFY_IF_GIVEN ||
+	    s->config.client_auth == CLIENT_REQUIRE_VERIFY)
+		gnutls_certificate_set_verify_function(s->cred, verify_client);
+	return rc;
+}
+
+static int settings_load(struct web_policy *p, struct web_settings **ret,
+			 struct err *err)
+{
+	struct web_settings *s = calloc(1, sizeof(*s));
+	int rc = 0;
+
+	if (!s)
+		return err_set(err, -ENOMEM, "%s: out of memory", p->file);
+	s->policy = p;
+	s->refs = 1;
+	if (*p->file)
+		rc = web_config_load(p->file, &s->config, err);
+	if (rc == 0 && s->config.tls)
+		rc = load_tls(s, p->file, err);
+	if (rc < 0) {
+		settings_free(s);
+		return rc;
+	}
+	*ret = s;
+	return 0;
+}
+
+static void log_notes(const struct web_config *c, const char *file)
+{
+	for (const char *s = c->notes.data; s && *s;) {
+		size_t n = strcspn(s, "\n");
+		log_warn("%s: %.*s", file, (int)n, s);
+		s += n + (s[n] == '\n');
+	}
+}
+
+int web_policy_new(const char *file, struct web_policy **ret, struct err *err)
+{
+	struct web_policy *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return err_set(err, -ENOMEM, "web: out of memory");
+	pthread_mutex_init(&p->mutex, NULL);
+	p->file = strdup(file ? file : "");
+	int rc = p->file ? settings_load(p, &p->current, err)
+			 : err_set(err, -ENOMEM, "web: out of memory");
+	if (rc < 0) {
+		web_policy_free(p);
+		return rc;
+	}
+	sign_all(p, &p->current->config, p->seen);
+	log_notes(&p->current->config, p->file);
+	*ret = p;
+	return 0;
+}
+
+void web_policy_free(struct web_policy *p)
+{
+	if (!p)
+		return;
+	settings_free(p->current);
+	free(p->file);
+	pthread_mutex_destroy(&p->mutex);
+	free(p);
+}
+
+struct web_settings *web_policy_get(struct web_policy *p)
+{
+	pthread_mutex_lock(&p->mutex);
+	struct web_settings *s = p->current;
+	s->refs++;
+	pthread_mutex_unlock(&p->mutex);
+	return s;
+}
+
+void web_settings_unref(struct web_settings *s)
+{
+	if (!s)
+		return;
+	struct web_policy *p = s->policy;
+	pthread_mutex_lock(&p->mutex);
+	bool last = --s->refs == 0;
+	pthread_mutex_unlock(&p->mutex);
+	if (last)
+		settings_free(s);
+}
+
+int web_policy_reload(struct web_policy *p, struct err *err)
+{
+	struct web_settings *fresh = NULL, *old = NULL;
+	int rc = settings_load(p, &fresh, err);
+
+	pthread_mutex_lock(&p->mutex);
+	if (rc == 0 && fresh->config.tls != p->current->config.tls)
+		rc = err_set(err, -ENOTSUP,
+			     "%s: switching TLS on or off needs a restart", p->file);
+	if (rc == 0) {
+		old = p->current;
+		p->current = steal_ptr(&fresh);
+	}
+	sign_all(p, &p->current->config, p->seen);
+	if (rc == 0)
+		log_notes(&p->current->config, p->file);
+	pthread_mutex_unlock(&p->mutex);
+	web_settings_unref(old);
+	settings_free(fresh);
+	return rc;
+}
+
+void web_policy_refresh(struct web_policy *p)
+{
+	struct signature now[FILES];
+	uint64_t now_ns = clock_boottime_ns();
+	bool changed = false;
+
+	if (!*p->file)
+		return;
+	pthread_mutex_lock(&p->mutex);
+	if (now_ns >= p->next_look_ns) {
+		p->next_look_ns = now_ns + NSEC_PER_SEC;
+		sign_all(p, &p->current->config, now);
+		for (size_t i = 0; i < FILES; i++)
+			changed |= !same(&now[i], &p->seen[i]);
+		/* a broken file is looked at again only when it changes again */
+		memcpy(p->seen, now, sizeof(now));
+	}
+	pthread_mutex_unlock(&p->mutex);
+	if (!changed)
+		return;
+	struct err err = {""};
+	if (web_policy_reload(p, &err) < 0)
+		log_warn("web: %s, keeping the configuration in force", err_text(&err));
+	else
+		log_info("web: %s and its certificates read again", p->file);
+}
+
+int web_settings_apply(const struct web_settings *s, gnutls_session_t session)
+{
+	static const gnutls_certificate_request_t requests[] = {
+		[CLIENT_NONE] = GNUTLS_CERT_IGNORE,
+		[CLIENT_REQUEST] = GNUTLS_CERT_REQUEST,
+		[CLIENT_REQUIRE_ANY] = GNUTLS_CERT_REQUIRE,
+		[CLIENT_VERIFY_IF_GIVEN] = GNUTLS_CERT_REQUEST,
+		[CLIENT_REQUIRE_VERIFY] = GNUTLS_CERT_REQUIRE,
+	};
+
+	if (gnutls_credentials_set(session, GNUTLS_CRD_CERTIFICATE, s->cred) < 0 ||
+	    gnutls_priority_set(session, s->priority) < 0)
+		return -EINVAL;
+	gnutls_certificate_server_set_request(session, requests[s->config.client_auth]);
+	return 0;
+}
