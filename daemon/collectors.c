@@ -6,12 +6,11 @@ extern const struct collector collector_cpu;
 extern const struct collector collector_infiniband;
 extern const struct collector collector_meminfo;
 extern const struct collector collector_netdev;
+extern const struct collector collector_ring;
 
 const struct collector *const collectors[] = {
-	&collector_cpu,
-	&collector_infiniband,
-	&collector_meminfo,
-	&collector_netdev,
+	&collector_cpu,    &collector_infiniband, &collector_meminfo,
+	&collector_netdev, &collector_ring,
 };
 
 const size_t collectors_count = sizeof(collectors) / sizeof(collectors[0]);

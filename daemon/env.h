@@ -6,6 +6,7 @@
 
 #include "lib/cgroup.h"
 
+struct ingest;
 struct options;
 struct units;
 
@@ -18,7 +19,8 @@ struct env {
 				      * --collector.empty-hostname-label */
 	const struct options *options;
 	struct cgroup_layout cgroups; /* probed at start; all "" when there are none */
-	struct units *units;          /* NULL when no resource manager is on */
+	struct units *units;          /* NULL when there is no unit table */
+	const struct ingest *ingest;  /* NULL when there is no ring */
 	uint64_t (*realtime_ns)(void);
 	uint64_t (*boottime_ns)(void);
 };

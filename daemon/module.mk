@@ -30,7 +30,16 @@ libnode_SRCS += daemon/collector_meminfo.c
 libnode_SRCS += daemon/collector_netdev.c
 libnode_SRCS += daemon/proc_parse.c
 libnode_SRCS += daemon/procfile.c
-libdaemon_SRCS += daemon/collector_slurm.c
-libdaemon_SRCS += daemon/export.c
-libdaemon_SRCS += daemon/gpus.c
-libdaemon_SRCS += daemon/unit_gpus.c
+
+# ceemsd: _LIBS in link order
+libdaemon_SRCS += daemon/collector_ring.c
+libdaemon_SRCS += daemon/discover.c
+libdaemon_SRCS += daemon/ingest.c
+libdaemon_SRCS += daemon/privileges.c
+libdaemon_SRCS += daemon/sample.c
+libdaemon_SRCS += daemon/units_json.c
+PROGS += ceemsd
+ceemsd_SRCS := daemon/main.c daemon/daemon.c daemon/loop.c daemon/collectors.c
+ceemsd_LIBS := libnode libweb libdaemon libconf libbase
+ceemsd_PKGS := $(libweb_USES)
+ceemsd_LDLIBS := -lcrypt

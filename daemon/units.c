@@ -103,11 +103,14 @@ void unit_total(const struct units *u, uint32_t i, struct unit_totals *ret)
 	*ret = t;
 }
 
+const struct node_totals *units_node_counts(const struct units *u, uint32_t manager)
+{
+	return &u->h->node[manager < STORE_MANAGERS ? manager : 0];
+}
+
 void units_node_totals(const struct units *u, uint32_t manager, struct node_totals *ret)
 {
-	if (manager >= STORE_MANAGERS)
-		manager = 0;
-	struct node_totals n = u->h->node[manager];
+	struct node_totals n = *units_node_counts(u, manager);
 	for (uint32_t i = units_next(u, 0); i != UNITS_NONE; i = units_next(u, i + 1)) {
 		struct unit_totals t;
 		if (u->units[i].manager != manager)

@@ -207,4 +207,8 @@ void unit_total(const struct units *u, uint32_t i, struct unit_totals *ret);
 void units_node_totals(const struct units *u, uint32_t manager,
 		       struct node_totals *ret);
 
+/* The same without looking at the table: `units` lacks what is still in it, all other
+ * members are complete. Borrowed. */
+const struct node_totals *units_node_counts(const struct units *u, uint32_t manager);
+
 #endif

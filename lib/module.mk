@@ -25,3 +25,4 @@ libconf_SRCS := lib/conf.c lib/conf_help.c lib/conf_yaml.c
 libconf_PKGS := yaml-0.1
 libbase_SRCS += lib/record.c
 libbase_SRCS += lib/ring.c
+libbase_SRCS += lib/notify.c

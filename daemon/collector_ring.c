@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Health of the ring and of the unit table: what was lost must be seen somewhere. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "daemon/collector.h"
+#include "daemon/ingest.h"
+#include "daemon/units.h"
+
+static int ring_open(const struct env *env, void **ret_state, struct err *err)
+{
+	if (!env->ingest || !env->units)
+		return err_set(err, -ENODEV, "no ring");
+	/* Nothing of its own; the collector interface hands a mutable pointer around */
+	const struct env **state = malloc(sizeof(*state));
+	if (!state)
+		return err_set(err, -ENOMEM, "out of memory");
+	*state = env;
+	*ret_state = state;
+	return 0;
+}
+
+static void put(struct prom *out, const struct prom_family *family, uint64_t v)
+{
+	prom_family(out, family);
+	prom_put_u64(out, NULL, 0, v);
+}
+
+static void put_ring(const struct ingest *in, struct prom *out)
+{
+	static const struct prom_family records = {
+		"ceems_ring_records_total", PROM_COUNTER,
+		"Records taken out of the ring since this ceemsd started"};
+	static const struct prom_family bad = {
+		"ceems_ring_bad_records_total", PROM_COUNTER,
+		"Records that could not be decoded since this ceemsd started"};
+	static const struct prom_family dropped = {
+		"ceems_ring_dropped_total", PROM_COUNTER,
+		"Records that found the ring full, since the ring was made"};
+	static const struct prom_family torn = {"ceems_ring_torn_total", PROM_COUNTER,
+						"Records lost with the process that "
+						"wrote them, since the ring was made"};
+	static const struct prom_family pending = {
+		"ceems_ring_pending", PROM_GAUGE,
+		"Records in the ring that have not been taken yet"};
+	static const struct prom_family slots = {"ceems_ring_slots", PROM_GAUGE,
+						 "Records that the ring can hold"};
+	const struct ring_header *h = in->ring->header;
+	uint64_t tail = __atomic_load_n(&h->tail, __ATOMIC_ACQUIRE);
+	uint64_t head = __atomic_load_n(&h->head, __ATOMIC_ACQUIRE);
+
+	put(out, &records, in->records);
+	put(out, &bad, in->bad);
+	put(out, &dropped, __atomic_load_n(&h->dropped, __ATOMIC_RELAXED));
+	put(out, &torn, __atomic_load_n(&h->torn, __ATOMIC_RELAXED));
+	put(out, &pending, head > tail ? head - tail : 0);
+	put(out, &slots, in->ring->count);
+}
+
+static void put_table(const struct units *u, struct prom *out)
+{
+	static const struct prom_family units = {
+		"ceems_units_table_used", PROM_GAUGE,
+		"Units in the unit table, running or ended not long ago"};
+	static const struct prom_family units_max = {"ceems_units_table_capacity",
+						     PROM_GAUGE,
+						     "Units that the table can hold"};
+	static const struct prom_family steps = {"ceems_steps_table_used", PROM_GAUGE,
+						 "Steps in the unit table"};
+	static const struct prom_family steps_max = {"ceems_steps_table_capacity",
+						     PROM_GAUGE,
+						     "Steps that the table can hold"};
+	static const struct prom_family refused = {
+		"ceems_units_refused_records_total", PROM_COUNTER,
+		"Records that found the unit table full of running units; their "
+		"counters are in the node's"};
+	static const struct prom_family late = {"ceems_units_late_stops_total",
+						PROM_COUNTER,
+						"Stop records whose start was not seen "
+						"or whose step had left the table"};
+	uint64_t sum_refused = 0, sum_late = 0;
+
+	for (uint32_t m = MANAGER_SLURM; m <= MANAGER_K8S; m++) {
+		const struct node_totals *n = units_node_counts(u, m);
+		sum_refused += n->refused;
+		sum_late += n->stops_late;
+	}
+	put(out, &units, units_used(u));
+	put(out, &units_max, units_capacity(u));
+	put(out, &steps, steps_used(u));
+	put(out, &steps_max, steps_capacity(u));
+	put(out, &refused, sum_refused);
+	put(out, &late, sum_late);
+}
+
+static int ring_collect(void *state, struct prom *out, struct err *err)
+{
+	const struct env *env = *(const struct env **)state;
+	put_ring(env->ingest, out);
+	put_table(env->units, out);
+	if (prom_error(out))
+		return err_set(err, prom_error(out), "no room for samples");
+	return 0;
+}
+
+const struct collector collector_ring = {
+	.name = "ring",
+	.help = "Health of the ring and of the unit table",
+	.on_by_default = true,
+	.open = ring_open,
+	.collect = ring_collect,
+	.close = free,
+};

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Start and end of ceemsd. A machine without Slurm, without a ring directory or without
+ * control groups still serves what it has. */
+#include "daemon/daemon.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "daemon/units_json.h"
+#include "lib/clock.h"
+#include "lib/fs.h"
+#include "lib/log.h"
+
+static uint64_t realtime_ns(void)
+{
+	return clock_realtime_ns();
+}
+
+static uint64_t boottime_ns(void)
+{
+	return clock_boottime_ns();
+}
+
+static void raise_file_limit(void)
+{
+	struct rlimit l;
+	/* Kept-open cgroup files: a busy node has thousands. */
+	if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < l.rlim_max) {
+		l.rlim_cur = l.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &l);
+	}
+}
+
+static int open_root(const char *option, const char *path)
+{
+	struct err err;
+	int fd = fs_opendir_at(AT_FDCWD, path, &err);
+	if (fd < 0)
+		log_warn("%s: %s: what is read there is off", option, err.text);
+	return fd;
+}
+
+static void open_env(struct daemon *d)
+{
+	const struct options *o = &d->options;
+	const char *name = getenv("NODE_NAME");
+
+	if (o->empty_hostname_label)
+		d->hostname[0] = '\0';
+	else if (name && *name)
+		snprintf(d->hostname, sizeof(d->hostname), "%s", name);
+	else if (gethostname(d->hostname, sizeof(d->hostname) - 1) < 0)
+		snprintf(d->hostname, sizeof(d->hostname), "localhost");
+	d->env.hostname = d->hostname;
+	d->env.options = o;
+	d->env.realtime_ns = realtime_ns;
+	d->env.boottime_ns = boottime_ns;
+	d->env.procfd = open_root("--path.procfs", o->path_procfs);
+	d->env.sysfd = open_root("--path.sysfs", o->path_sysfs);
+	d->env.cgroupfd = open_root("--path.cgroupfs", o->path_cgroupfs);
+
+	struct err err;
+	if (d->env.cgroupfd >= 0 &&
+	    cgroup_probe(d->env.cgroupfd, &d->env.cgroups, &err) < 0)
+		log_warn("%s: %s: jobs have the counters of their stop records only",
+			 o->path_cgroupfs, err.text);
+	if (o->cgroup_version == CGROUP_VERSION_1) {
+		d->env.cgroups.unified_only = false;
+		d->env.cgroups.unified[0] = '\0';
+	} else if (o->cgroup_version == CGROUP_VERSION_2) {
+		memset(&d->env.cgroups, 0, sizeof(d->env.cgroups));
+		d->env.cgroups.unified_only = true;
+		snprintf(d->env.cgroups.unified, sizeof(d->env.cgroups.unified), ".");
+	}
+}
+
+static void open_rundir(struct daemon *d)
+{
+	const char *path = d->options.path_rundir;
+	struct err err;
+
+	/* Only the last component, and open to nobody else: packages make it with
+	 * tmpfiles.d, root:ceems 0750. */
+	bool made = mkdir(path, 0750) == 0;
+	if (made && d->privileges.drop && chown(path, 0, d->privileges.gid) < 0)
+		log_warn("%s: change group: %s", path, strerror(errno));
+	d->rundirfd = fs_opendir_at(AT_FDCWD, path, &err);
+	if (d->rundirfd < 0)
+		log_warn("--path.rundir: %s: no ring and no unit table, jobs are off",
+			 err.text);
+}
+
+static void open_units(struct daemon *d)
+{
+	struct err err;
+	bool made_new = false;
+	uint32_t capacity = (uint32_t)d->options.unit_capacity;
+
+	if (d->rundirfd < 0)
+		return;
+	int rc = units_open(d->rundirfd, capacity, &d->units, &made_new, &err);
+	if (rc < 0) {
+		log_warn("%s/%s: %s: jobs are off", d->options.path_rundir,
+			 UNITS_PATH_NAME, err.text);
+		return;
+	}
+	if (made_new)
+		log_info("%s/%s: new, with room for %u units", d->options.path_rundir,
+			 UNITS_PATH_NAME, units_capacity(d->units));
+	else
+		log_info("%s/%s: goes on with %u units", d->options.path_rundir,
+			 UNITS_PATH_NAME, units_used(d->units));
+	if (units_capacity(d->units) != capacity)
+		log_warn("--unit.capacity=%u: the table keeps its %u units until the "
+			 "next boot",
+			 capacity, units_capacity(d->units));
+	if (d->privileges.drop &&
+	    units_chown(d->units, d->privileges.uid, d->privileges.gid, &err) < 0)
+		log_warn("%s/%s", d->options.path_rundir, err.text);
+	d->env.units = d->units;
+}
+
+static void open_ring(struct daemon *d)
+{
+	char path[4096];
+	struct err err;
+	bool made_new = false;
+
+	/* Without the table a record's effect would be kept nowhere: let it collect. */
+	if (!d->units)
+		return;
+	int n = snprintf(path, sizeof(path), "%s/ring", d->options.path_rundir);
+	if (n < 0 || (size_t)n >= sizeof(path))
+		return;
+	int rc = ring_consumer_open(path, (uint32_t)d->options.ring_slots, &d->ring,
+				    &made_new, &err);
+	if (rc < 0) {
+		log_warn("%s: %s: no records of jobs, they are looked for among the "
+			 "control groups",
+			 path, err.text);
+		return;
+	}
+	d->has_ring = true;
+	if (made_new)
+		log_info("%s: new, with %u slots", path, d->ring.count);
+}
+
+static int open_consumers(struct daemon *d, struct err *err)
+{
+	if (!d->units)
+		return 0;
+	d->sample = sample_new(&d->env);
+	if (!d->sample)
+		return err_set(err, -ENOMEM, "out of memory");
+	if (d->has_ring) {
+		ingest_init(&d->ingest, &d->env, &d->ring, d->units, d->sample);
+		d->env.ingest = &d->ingest;
+	}
+	return 0;
+}
+
+/* Before each collection, under the lock: a stop that was published before the scrape
+ * was asked for is in its answer. */
+static void prepare(void *arg)
+{
+	struct daemon *d = arg;
+	if (d->has_ring)
+		ingest_tick(&d->ingest, 0);
+	if (d->sample)
+		sample_steps(d->sample);
+}
+
+static int units_json(void *arg, struct buf *out)
+{
+	struct daemon *d = arg;
+	if (!d->units) {
+		buf_puts(out, "{\"units\":[]}\n");
+		return buf_error(out);
+	}
+	pthread_mutex_lock(&d->lock);
+	prepare(d);
+	int rc = units_put_json(d->units, out);
+	pthread_mutex_unlock(&d->lock);
+	return rc;
+}
+
+static int open_scrape(struct daemon *d, struct err *err)
+{
+	d->enabled = calloc(collectors_count + 1, sizeof(struct collector *));
+	if (!d->enabled)
+		return err_set(err, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < collectors_count; i++) {
+		if (options_collector(&d->options, collectors[i]->name))
+			d->enabled[d->enabled_count++] = collectors[i];
+	}
+	struct scrape_params p = {
+		.env = &d->env,
+		.collectors = d->enabled,
+		.count = d->enabled_count,
+		.lock = &d->lock,
+		.prepare = prepare,
+		.arg = d,
+		.exporter_metrics = !d->options.disable_self_metrics,
+	};
+	return scrape_new(&p, &d->scrape, err);
+}
+
+static int open_web(struct daemon *d, struct err *err)
+{
+	const struct options *o = &d->options;
+	struct web_params p = {
+		.listen = (const char *const *)o->listen_addresses.items,
+		.listen_count = o->listen_addresses.count,
+		.systemd_socket = o->systemd_socket,
+		.telemetry_path = o->telemetry_path,
+		.config_file = o->web_config_file,
+		.max_requests = (uint32_t)o->max_requests,
+		.scrape = d->scrape,
+		.units_json = units_json,
+		.arg = d,
+	};
+	return web_start(&p, &d->web, err);
+}
+
+static int block_signals(struct daemon *d, struct err *err)
+{
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	d->signalfd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (d->signalfd < 0) {
+		int rc = -errno;
+		return err_set(err, rc, "signalfd: %s", strerror(-rc));
+	}
+	return 0;
+}
+
+static void say_user(const struct daemon *d)
+{
+	const struct privileges *p = &d->privileges;
+	if (p->drop)
+		log_info("runs as user %s%s", p->user,
+			 p->fallback ? " (there is no user ceems)" : "");
+	else if (geteuid() == 0)
+		log_warn("keeps running as root (--security.drop-privileges)");
+}
+
+int daemon_open(struct daemon *d, struct err *err)
+{
+	pthread_mutex_init(&d->lock, NULL);
+	d->rundirfd = d->signalfd = -1;
+	d->env.procfd = d->env.sysfd = d->env.cgroupfd = -1;
+	d->ring.fd = -1;
+
+	int rc = privileges_choose(d->options.run_as_user, d->options.drop_privileges,
+				   &d->privileges, err);
+	if (!rc)
+		rc = block_signals(d, err);
+	if (!rc && d->options.drop_privileges)
+		rc = privileges_limit(err);
+	if (rc)
+		return rc;
+	raise_file_limit();
+	open_env(d);
+	open_rundir(d);
+	open_units(d);
+	open_ring(d);
+	rc = open_consumers(d, err);
+	if (!rc)
+		rc = open_scrape(d, err);
+	if (!rc)
+		rc = open_web(d, err);
+	if (!rc)
+		rc = privileges_drop(&d->privileges, err);
+	if (rc)
+		return rc;
+	say_user(d);
+	return 0;
+}
+
+void daemon_close(struct daemon *d)
+{
+	web_stop(d->web);
+	scrape_free(d->scrape);
+	free(d->enabled);
+	sample_free(d->sample);
+	if (d->has_ring)
+		ring_consumer_close(&d->ring);
+	units_close(d->units);
+	const int fds[] = {d->rundirfd, d->signalfd, d->env.procfd, d->env.sysfd,
+			   d->env.cgroupfd};
+	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
+		if (fds[i] >= 0)
+			close(fds[i]);
+	}
+	pthread_mutex_destroy(&d->lock);
+	options_release(&d->options);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_DAEMON_DAEMON_H
+#define CEEMS_DAEMON_DAEMON_H
+
+#include <pthread.h>
+
+#include "daemon/collector.h"
+#include "daemon/ingest.h"
+#include "daemon/options.h"
+#include "daemon/privileges.h"
+#include "daemon/sample.h"
+#include "daemon/scrape.h"
+#include "daemon/units.h"
+#include "daemon/web.h"
+#include "lib/ring.h"
+
+/* ceemsd as one object: what is opened at start hangs off it, and a part that could not
+ * be opened is NULL (or -1) while the others go on. */
+struct daemon {
+	struct options options;
+	int argc; /* as given, for SIGHUP */
+	char *const *argv;
+	struct env env;
+	char hostname[256];
+
+	/* Held by whoever touches units, ring, sample or a collector's state: the main
+	 * loop, and web threads within a scrape. */
+	pthread_mutex_t lock;
+
+	int rundirfd;
+	struct ring ring;
+	bool has_ring;
+	struct units *units;
+	struct sample *sample;
+	struct ingest ingest;
+	struct units_policy policy;
+
+	const struct collector **enabled;
+	size_t enabled_count;
+	struct scrape *scrape;
+	struct web *web;
+	struct privileges privileges;
+
+	int signalfd; /* SIGHUP, SIGTERM, SIGINT */
+	bool said_no_traffic;
+	struct log_repeat walk_log;
+};
+
+/* Opens everything and drops privileges. What is missing is a log line and off; what
+ * fails is what the operator must change: -EADDRINUSE and the like from the web server,
+ * a user that does not exist. Signals are blocked and threads run after it. */
+int daemon_open(struct daemon *d, struct err *err);
+void daemon_close(struct daemon *d);
+
+/* Serves until SIGTERM or SIGINT. */
+void daemon_run(struct daemon *d);
+
+#endif

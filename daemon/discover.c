@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The cgroup tree as a second witness. A step is a directory step_*; what is above it
+ * tells job, user and node. */
+#include "daemon/discover.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/units.h"
+#include "lib/cgroup.h"
+#include "lib/cleanup.h"
+#include "lib/fs.h"
+#include "lib/log.h"
+#include "lib/parse.h"
+
+#define PIDS_LOOKED_AT 64u
+
+static const uint32_t controllers[] = {CGROUP_UNIFIED, CGROUP_CPUACCT, CGROUP_MEMORY,
+				       CGROUP_CPUSET,  CGROUP_FREEZER, CGROUP_CPU,
+				       CGROUP_PIDS,    CGROUP_DEVICES, CGROUP_BLKIO};
+#define CONTROLLERS (sizeof(controllers) / sizeof(controllers[0]))
+
+struct found {
+	char path[RECORD_CGROUP_MAX]; /* below the hierarchy, from "/" */
+	uint32_t controllers;
+};
+
+struct walk {
+	const struct env *env;
+	uint32_t controllers; /* of the hierarchy that is walked */
+	struct found *found;
+	size_t count, cap;
+	unsigned left; /* directories that may still be looked at */
+	int rc;
+};
+
+static bool begins(const char *s, const char *prefix)
+{
+	return strncmp(s, prefix, strlen(prefix)) == 0;
+}
+
+static bool ends_with(const char *s, const char *suffix)
+{
+	size_t n = strlen(s), m = strlen(suffix);
+	return n >= m && strcmp(s + n - m, suffix) == 0;
+}
+
+/* step_batch step_extern step_interactive step_N; het components are step_N+M */
+static bool step_number(const char *name, uint32_t *ret)
+{
+	static const struct {
+		const char *name;
+		uint32_t step;
+	} special[] = {{"batch", RECORD_STEP_BATCH},
+		       {"extern", RECORD_STEP_EXTERN},
+		       {"interactive", RECORD_STEP_INTERACTIVE}};
+	if (!begins(name, "step_"))
+		return false;
+	name += strlen("step_");
+	for (size_t i = 0; i < sizeof(special) / sizeof(special[0]); i++) {
+		if (strcmp(name, special[i].name) == 0) {
+			*ret = special[i].step;
+			return true;
+		}
+	}
+	char digits[16];
+	size_t n = strspn(name, "0123456789");
+	if (!n || n >= sizeof(digits) || (name[n] != '\0' && name[n] != '+'))
+		return false;
+	memcpy(digits, name, n);
+	digits[n] = '\0';
+	return parse_u32(digits, ret) == 0;
+}
+
+static void add_found(struct walk *w, const char *path)
+{
+	size_t len = strlen(path);
+	if (len >= sizeof(w->found->path))
+		return;
+	if (w->count == w->cap) {
+		size_t cap = w->cap ? w->cap * 2 : 64;
+		struct found *p = realloc(w->found, cap * sizeof(*p));
+		if (!p) {
+			w->rc = -ENOMEM;
+			return;
+		}
+		w->found = p;
+		w->cap = cap;
+	}
+	struct found *f = &w->found[w->count++];
+	memcpy(f->path, path, len + 1);
+	f->controllers = w->controllers;
+}
+
+/* What lies between the hierarchy's top and Slurm's own directory; on v1 it is there at
+ * once, on v2 systemd (or a container's runtime) has put slices above it. */
+static bool is_slurm_root(const struct walk *w, const char *name)
+{
+	if (w->controllers & CGROUP_UNIFIED)
+		return ends_with(name, "slurmstepd.scope");
+	return strcmp(name, "slurm") == 0 || begins(name, "slurm_");
+}
+
+static bool never_slurm(const char *name)
+{
+	return strcmp(name, "user.slice") == 0 || strcmp(name, "machine.slice") == 0 ||
+	       begins(name, "kubepods");
+}
+
+/* Looks into the directory dirfd (taken over), whose path in the hierarchy is path. */
+static void walk_dir(struct walk *w, int dirfd, char *path, size_t size, unsigned depth,
+		     bool inside)
+{
+	auto_closedir DIR *dir = fdopendir(dirfd);
+	if (!dir) {
+		close(dirfd);
+		return;
+	}
+	size_t len = strlen(path);
+	struct dirent *e;
+	while (w->rc == 0 && (e = readdir(dir))) {
+		if (e->d_name[0] == '.' ||
+		    (e->d_type != DT_DIR && e->d_type != DT_UNKNOWN))
+			continue;
+		if (!inside && never_slurm(e->d_name))
+			continue;
+		bool root = !inside && is_slurm_root(w, e->d_name);
+		bool v1_top = !inside && !root && !(w->controllers & CGROUP_UNIFIED);
+		if (v1_top)
+			continue; /* Slurm's directory is at the top of v1 */
+		if (!w->left--) {
+			w->left = 0;
+			w->rc = -EFBIG;
+			return;
+		}
+		int n = snprintf(path + len, size - len, "/%s", e->d_name);
+		uint32_t step;
+		if (n < 0 || (size_t)n >= size - len) {
+			path[len] = '\0';
+			continue;
+		}
+		if (inside && step_number(e->d_name, &step)) {
+			add_found(w, path);
+		} else if (depth < DISCOVER_DEPTH_MAX) {
+			int fd =
+				openat(dirfd, e->d_name,
+				       O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+			if (fd >= 0) /* else it has just vanished */
+				walk_dir(w, fd, path, size, depth + 1, inside || root);
+		}
+		path[len] = '\0';
+	}
+}
+
+/* One directory may serve several controllers (cpu,cpuacct): it is walked once. */
+static void walk_hierarchies(struct walk *w)
+{
+	const struct cgroup_layout *l = &w->env->cgroups;
+	uint32_t done = 0;
+	for (size_t i = 0; i < CONTROLLERS && w->rc == 0; i++) {
+		const char *dir = cgroup_dir(l, controllers[i]);
+		if (!*dir || (done & controllers[i]) ||
+		    (l->unified_only && controllers[i] != CGROUP_UNIFIED))
+			continue;
+		w->controllers = controllers[i];
+		for (size_t k = i + 1; k < CONTROLLERS; k++) {
+			if (strcmp(cgroup_dir(l, controllers[k]), dir) == 0 &&
+			    !l->unified_only)
+				w->controllers |= controllers[k];
+		}
+		done |= w->controllers;
+		int fd = fs_opendir_at(w->env->cgroupfd, dir, NULL);
+		if (fd < 0)
+			continue;
+		char path[RECORD_CGROUP_MAX] = "";
+		walk_dir(w, fd, path, sizeof(path), 0, false);
+	}
+}
+
+static int by_path(const void *a, const void *b)
+{
+	const struct found *x = a, *y = b;
+	return strcmp(x->path, y->path);
+}
+
+/* ---- is somebody in there? ------------------------------------------------------- */
+
+static bool is_stepd(const struct env *env, uint64_t pid)
+{
+	char path[40], comm[32];
+	snprintf(path, sizeof(path), "%llu/comm", (unsigned long long)pid);
+	ssize_t n = fs_read_at(env->procfd, path, comm, sizeof(comm), NULL);
+	if (n == -ENOENT || n == -ESRCH)
+		return true; /* gone: nobody */
+	/* the kernel cuts names at 15 bytes: "slurmstepd" fits */
+	return n > 0 && begins(comm, "slurmstepd");
+}
+
+/* More than slurmstepd itself, in the directory or a few levels below. A directory that
+ * stayed behind after its step ended must not become a step again. */
+static bool inhabited(const struct env *env, int dirfd, unsigned depth, unsigned *left)
+{
+	char text[4096];
+	/* the beginning is enough when there are very many */
+	auto_close int fd = openat(dirfd, "cgroup.procs", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+	const char *p = text, *end = text + (n > 0 ? n : 0), *line;
+	size_t len;
+	for (unsigned i = 0; i < PIDS_LOOKED_AT && scan_line(&p, end, &line, &len);
+	     i++) {
+		uint64_t pid;
+		const char *q = line;
+		if (scan_u64(&q, line + len, &pid) == 0 && !is_stepd(env, pid))
+			return true;
+	}
+	if (depth == 0)
+		return false;
+	int copy = fcntl(dirfd, F_DUPFD_CLOEXEC, 0);
+	auto_closedir DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
+	if (!dir) {
+		if (copy >= 0)
+			close(copy);
+		return false;
+	}
+	struct dirent *e;
+	while ((e = readdir(dir)) && *left) {
+		if (e->d_name[0] == '.' ||
+		    (e->d_type != DT_DIR && e->d_type != DT_UNKNOWN))
+			continue;
+		(*left)--;
+		auto_close int sub =
+			openat(dirfd, e->d_name,
+			       O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+		if (sub >= 0 && inhabited(env, sub, depth - 1, left))
+			return true;
+	}
+	return false;
+}
+
+static bool step_inhabited(const struct env *env, const struct record *r)
+{
+	for (uint32_t c = 0; c < r->cgroup_count; c++) {
+		for (size_t i = 0; i < CONTROLLERS; i++) {
+			if (!(r->cgroups[c].controllers & controllers[i]))
+				continue;
+			char path[RECORD_CGROUP_MAX + 40];
+			const char *dir = cgroup_dir(&env->cgroups, controllers[i]);
+			int n = snprintf(path, sizeof(path), "%s%s", dir,
+					 r->cgroups[c].path);
+			if (n < 0 || (size_t)n >= sizeof(path))
+				continue;
+			auto_close int fd = fs_opendir_at(env->cgroupfd, path, NULL);
+			unsigned left = 256;
+			if (fd >= 0 && inhabited(env, fd, 3, &left))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* ---- a directory as a record ----------------------------------------------------- */
+
+/* ".../uid_U/..." on v1; v2 does not say: uid stays 0 until a record comes */
+static void find_uid(const char *path, struct record *r)
+{
+	const char *p = strstr(path, "/uid_");
+	if (!p)
+		return;
+	char digits[16];
+	p += strlen("/uid_");
+	size_t n = strspn(p, "0123456789");
+	if (!n || n >= sizeof(digits) || p[n] != '/')
+		return;
+	memcpy(digits, p, n);
+	digits[n] = '\0';
+	(void)!parse_u32(digits, &r->uid);
+}
+
+/* False: not a step's path after all, or a step that the table has. */
+static bool describe(const struct env *env, const char *path, struct record *r)
+{
+	struct units *u = env->units;
+	char job[RECORD_CGROUP_MAX];
+	snprintf(job, sizeof(job), "%s", path);
+	char *slash = strrchr(job, '/');
+	record_init(r, RECORD_STEP_START, MANAGER_SLURM);
+	if (!slash || !step_number(slash + 1, &r->step) ||
+	    steps_find_path(u, path) != UNITS_NONE)
+		return false;
+	*slash = '\0';
+
+	uint32_t sibling = steps_find_job_path(u, job);
+	if (sibling != UNITS_NONE) {
+		/* a record has told whose directory this is, whatever its name */
+		const struct unit *unit = units_get(u, steps_get(u, sibling)->unit);
+		record_set(r, r->unit, sizeof(r->unit), unit->id);
+		record_set(r, r->node, sizeof(r->node), unit->node);
+		r->restarts = unit->restarts;
+		r->uid = unit->uid;
+		r->gid = unit->gid;
+	} else {
+		const char *name = strrchr(job, '/');
+		name = name ? name + 1 : job;
+		if (begins(name, "job_"))
+			name += strlen("job_");
+		if (!*name)
+			return false;
+		record_set(r, r->unit, sizeof(r->unit), name);
+		(void)cgroup_slurm_node(path, r->node, sizeof(r->node));
+		find_uid(path, r);
+	}
+	r->boottime_ns = env->boottime_ns();
+	r->realtime_ns = env->realtime_ns();
+	return true;
+}
+
+static int add_step(const struct env *env, const char *path, uint32_t bits)
+{
+	struct record r;
+	struct err err;
+	char name[16];
+
+	if (!describe(env, path, &r))
+		return 0;
+	for (size_t i = 0; i < CONTROLLERS; i++) {
+		if (bits & controllers[i])
+			record_add_cgroup(&r, controllers[i], path);
+	}
+	if (!step_inhabited(env, &r))
+		return 0;
+	int rc = units_apply(env->units, &r, UINT64_MAX, r.boottime_ns, r.realtime_ns,
+			     &err);
+	if (rc < 0) {
+		log_debug("discover: %s: %s", path, err_text(&err));
+		return 0;
+	}
+	log_info("unit %s step %s: found by its control group", r.unit,
+		 record_step_name(r.step, name));
+	return 1;
+}
+
+int discover_walk(const struct env *env, struct err *err)
+{
+	struct walk w = {.env = env, .left = DISCOVER_ENTRIES_MAX};
+	int added = 0;
+
+	walk_hierarchies(&w);
+	if (w.count)
+		qsort(w.found, w.count, sizeof(*w.found), by_path);
+	for (size_t i = 0, k; i < w.count; i = k) {
+		uint32_t bits = 0;
+		for (k = i;
+		     k < w.count && strcmp(w.found[k].path, w.found[i].path) == 0; k++)
+			bits |= w.found[k].controllers;
+		added += add_step(env, w.found[i].path, bits);
+	}
+	free(w.found);
+	if (w.rc == -EFBIG)
+		return err_set(
+			err, w.rc,
+			"more than %u directories of control groups: the rest was "
+			"not looked at (%d steps were found)",
+			DISCOVER_ENTRIES_MAX, added);
+	if (w.rc < 0)
+		return err_set(err, w.rc, "walk of the control groups: out of memory");
+	return added;
+}

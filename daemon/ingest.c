@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The consumer's loop. Losses are noticed here (a full ring, a torn slot) and repaired
+ * by walking the cgroup tree: a dropped start is found there, a dropped stop is seen as
+ * a step whose cgroup has gone. */
+#include "daemon/ingest.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+void ingest_init(struct ingest *in, const struct env *env, struct ring *ring,
+		 struct units *units, struct sample *sample)
+{
+	const struct ring_header *h = ring->header;
+	*in = (struct ingest){.env = env,
+			      .ring = ring,
+			      .units = units,
+			      .sample = sample,
+			      .dropped = __atomic_load_n(&h->dropped, __ATOMIC_RELAXED),
+			      .torn = __atomic_load_n(&h->torn, __ATOMIC_RELAXED)};
+	/* inode numbers come back on some file systems, creation times do not */
+	units_set_ring(units, h->inode * 0x9e3779b97f4a7c15ull ^ h->created_ns);
+}
+
+/* A stop without counters ends a step whose cgroup may still be there for a moment. */
+static void read_before_stop(struct ingest *in, const struct record *r)
+{
+	if (r->type != RECORD_STEP_STOP || r->counters.source != COUNTERS_NONE ||
+	    !in->sample)
+		return;
+	uint32_t unit =
+		units_find(in->units, r->manager, r->node, r->unit, r->restarts);
+	if (unit == UNITS_NONE)
+		return;
+	uint32_t step = steps_find(in->units, unit, r->step);
+	if (step != UNITS_NONE)
+		sample_step(in->sample, step);
+}
+
+static void apply(struct ingest *in, const unsigned char *data, size_t len,
+		  uint64_t pos)
+{
+	uint64_t now = in->env->boottime_ns();
+	struct record r;
+	struct err err = {{0}};
+
+	/* Released but not yet seen as such by the ring: the last daemon died between
+	 * the two. The look at the position comes first, since a reading below would
+	 * do no harm but a bad record would be counted again. */
+	uint64_t last = units_ring_pos(in->units);
+	if (last != UINT64_MAX && pos <= last)
+		return;
+	in->records++;
+	int rc = record_decode(data, len, &r, &err);
+	if (rc == 0) {
+		read_before_stop(in, &r);
+		rc = units_apply(in->units, &r, pos, now, in->env->realtime_ns(), &err);
+	} else {
+		in->bad++;
+	}
+	if (rc == -ENOSPC) {
+		if (log_repeat_due(&in->full_log, now))
+			log_warn("%s: a unit is not exported, its counters are in the "
+				 "node's (--unit.capacity)",
+				 err_text(&err));
+	} else if (rc < 0 && rc != -EEXIST) {
+		if (log_repeat_due(&in->bad_log, now))
+			log_warn("ring: record %" PRIu64 ": %s: skipped", pos,
+				 err_text(&err));
+	}
+}
+
+static void look_for_losses(struct ingest *in)
+{
+	const struct ring_header *h = in->ring->header;
+	uint64_t dropped = __atomic_load_n(&h->dropped, __ATOMIC_RELAXED);
+	uint64_t torn = __atomic_load_n(&h->torn, __ATOMIC_RELAXED);
+	if (dropped == in->dropped && torn == in->torn)
+		return;
+	uint64_t now = in->env->boottime_ns();
+	if (log_repeat_due(&in->drop_log, now))
+		log_warn("ring: %" PRIu64 " records dropped and %" PRIu64 " torn since "
+			 "the last look (%" PRIu64 " and %" PRIu64 " in all): looking "
+			 "for their steps among the cgroups",
+			 dropped - in->dropped, torn - in->torn, dropped, torn);
+	in->dropped = dropped;
+	in->torn = torn;
+	in->want_walk = true;
+}
+
+unsigned ingest_tick(struct ingest *in, unsigned most)
+{
+	unsigned char data[RING_RECORD_MAX];
+	unsigned n = 0;
+
+	__atomic_store_n(&in->ring->header->heartbeat_ns, in->env->boottime_ns(),
+			 __ATOMIC_RELAXED);
+	for (; n < (most ? most : INGEST_MOST); n++) {
+		size_t len = 0;
+		uint64_t pos = 0;
+		int rc = ring_peek(in->ring, data, &len, &pos);
+		if (rc <= 0) {
+			in->drained_ns = in->env->boottime_ns();
+			break;
+		}
+		if (rc == 2)
+			continue; /* counted in torn, seen below */
+		apply(in, data, len, pos);
+		ring_release(in->ring, pos);
+	}
+	look_for_losses(in);
+	return n;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_DAEMON_INGEST_H
+#define CEEMS_DAEMON_INGEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/env.h"
+#include "daemon/sample.h"
+#include "daemon/units.h"
+#include "lib/log.h"
+#include "lib/ring.h"
+
+/* Takes records out of the ring and applies them to the unit table. A record leaves the
+ * ring after its effect is in the table. The caller holds the daemon's lock. */
+
+#define INGEST_MOST 4096u /* records per call: bounded time under the lock */
+
+struct ingest {
+	const struct env *env;
+	struct ring *ring;
+	struct units *units;
+	struct sample *sample; /* may be NULL */
+
+	uint64_t records;    /* taken, good and bad, by this process */
+	uint64_t bad;        /* could not be decoded */
+	uint64_t dropped;    /* of the ring's header, as last seen */
+	uint64_t torn;       /* the same */
+	uint64_t drained_ns; /* CLOCK_BOOTTIME when the ring was last found empty */
+	bool want_walk;      /* records were lost: the cgroup tree knows more */
+	struct log_repeat bad_log, full_log, drop_log;
+};
+
+/* Begins (or goes on) with this ring: a ring other than the table's last one starts its
+ * positions anew. Everything is borrowed. */
+void ingest_init(struct ingest *in, const struct env *env, struct ring *ring,
+		 struct units *units, struct sample *sample);
+
+/* Applies at most `most` records (0: INGEST_MOST). Returns how many were taken. Sets
+ * the ring's heartbeat. */
+unsigned ingest_tick(struct ingest *in, unsigned most);
+
+#endif

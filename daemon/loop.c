@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The main loop: a look at the ring every --ring.poll, everything else now and then. */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "daemon/daemon.h"
+#include "daemon/discover.h"
+#include "lib/clock.h"
+#include "lib/log.h"
+#include "lib/notify.h"
+
+#define SAMPLE_MS 5000u /* a lost stop record costs at most this much */
+#define EXPIRE_MS 1000u
+#define TRIM_MS 10000u
+#define TRAFFIC_MS 5000u /* a start is quiet for so long before it is remarked */
+#define LINGER_SCRAPES 3u
+#define LINGER_MOST_MS 3600000u
+
+struct timers {
+	uint64_t sample_ns, expire_ns, walk_ns, trim_ns, traffic_ns;
+};
+
+static bool due(uint64_t *when, uint64_t now, uint64_t period_ms)
+{
+	if (now < *when)
+		return false;
+	*when = now + period_ms * NSEC_PER_MSEC;
+	return true;
+}
+
+/* An ended unit must be there for whoever scrapes, however seldom. */
+static void set_policy(struct daemon *d)
+{
+	uint64_t gap_ms = LINGER_SCRAPES * scrape_longest_gap_ms(d->scrape);
+	uint64_t linger_ms = d->options.unit_linger_ms;
+	if (gap_ms > LINGER_MOST_MS)
+		gap_ms = LINGER_MOST_MS;
+	d->policy.linger_ms = gap_ms > linger_ms ? gap_ms : linger_ms;
+	d->policy.min_export_ms = d->options.unit_min_export_ms;
+	d->policy.max_exported = (uint32_t)d->options.unit_max_exported;
+}
+
+static void walk(struct daemon *d, uint64_t now)
+{
+	struct err err;
+	bool lossy = d->ingest.want_walk;
+
+	d->ingest.want_walk = false;
+	int n = discover_walk(&d->env, &err);
+	if (n < 0 && log_repeat_due(&d->walk_log, now))
+		log_warn("discover: %s", err.text);
+	if (lossy)
+		units_drop_anchors(d->units, now, d->env.realtime_ns());
+}
+
+static void say_traffic(struct daemon *d)
+{
+	if (d->said_no_traffic)
+		return;
+	d->said_no_traffic = true;
+	if (!d->has_ring || d->ingest.records || units_used(d->units))
+		return;
+	log_info("no ring traffic so far: no job has run here under a Slurm with "
+		 "spank_ceems.so and ring=%s/ring; the node's own metrics are served",
+		 d->options.path_rundir);
+}
+
+/* Pages of the ring that were read stay in our page tables for nothing; the file keeps
+ * what is in them. */
+static void trim(struct daemon *d)
+{
+	(void)madvise(d->ring.header, d->ring.bytes, MADV_DONTNEED);
+}
+
+/* Under the lock */
+static void tick(struct daemon *d, struct timers *t, uint64_t now)
+{
+	if (d->has_ring)
+		ingest_tick(&d->ingest, 0);
+	if (d->has_ring && due(&t->trim_ns, now, TRIM_MS))
+		trim(d);
+	if (!d->units)
+		return;
+	if (due(&t->walk_ns, now, DISCOVER_PERIOD_MS) || d->ingest.want_walk) {
+		walk(d, now);
+		t->walk_ns = now + DISCOVER_PERIOD_MS * NSEC_PER_MSEC;
+	}
+	if (due(&t->sample_ns, now, SAMPLE_MS))
+		sample_steps(d->sample);
+	if (due(&t->expire_ns, now, EXPIRE_MS)) {
+		sample_end_lost(d->sample, d->has_ring ? d->ingest.drained_ns : now);
+		units_expire(d->units, now, &d->policy);
+	}
+}
+
+static void reload_web(struct daemon *d)
+{
+	struct err err;
+	if (web_reload(d->web, &err) < 0)
+		log_error("reload: %s: the old web configuration stays in force",
+			  err.text);
+}
+
+static void take_options(struct daemon *d, struct options *fresh)
+{
+	auto_buf struct buf applied = BUF_INIT, restart = BUF_INIT;
+
+	pthread_mutex_lock(&d->lock);
+	options_reload(&d->options, fresh, &applied, &restart);
+	pthread_mutex_unlock(&d->lock);
+	log_init("ceemsd", (enum log_format)d->options.log_format,
+		 options_log_level(&d->options));
+	log_info("reload: %s%s", applied.len ? "changed: " : "nothing changed",
+		 applied.len ? applied.data : "");
+	if (restart.len)
+		log_warn("reload: need a restart: %s", restart.data);
+}
+
+static void reload(struct daemon *d)
+{
+	auto_buf struct buf out = BUF_INIT, warnings = BUF_INIT;
+	struct options fresh;
+	struct err err;
+	char state[64];
+
+	snprintf(state, sizeof(state), "RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
+		 clock_read_ns(CLOCK_MONOTONIC) / 1000);
+	(void)notify_send(state);
+	if (options_load(d->argc, d->argv, &fresh, &out, &warnings, &err) < 0) {
+		log_error("reload: %s: the old configuration stays in force", err.text);
+	} else {
+		take_options(d, &fresh);
+		options_release(&fresh);
+	}
+	reload_web(d);
+	(void)notify_send("READY=1");
+}
+
+/* Returns false when it is time to go. */
+static bool take_signals(struct daemon *d)
+{
+	struct signalfd_siginfo si;
+	while (read(d->signalfd, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
+		if (si.ssi_signo != SIGHUP) {
+			log_info("ends on %s",
+				 si.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");
+			return false;
+		}
+		reload(d);
+	}
+	return true;
+}
+
+void daemon_run(struct daemon *d)
+{
+	struct timers t = {0};
+	struct pollfd p = {.fd = d->signalfd, .events = POLLIN};
+
+	t.traffic_ns = clock_boottime_ns() + TRAFFIC_MS * NSEC_PER_MSEC;
+	set_policy(d);
+	/* what ran before us is there when systemd calls us ready */
+	pthread_mutex_lock(&d->lock);
+	tick(d, &t, clock_boottime_ns());
+	pthread_mutex_unlock(&d->lock);
+	log_info("ready");
+	(void)notify_send("READY=1");
+	for (;;) {
+		int n = poll(&p, 1, (int)d->options.ring_poll_ms);
+		if (n > 0 && !take_signals(d))
+			break;
+		uint64_t now = clock_boottime_ns();
+		if (now >= t.expire_ns)
+			set_policy(d); /* asks scrape, so not under our lock */
+		pthread_mutex_lock(&d->lock);
+		tick(d, &t, now);
+		pthread_mutex_unlock(&d->lock);
+		if (now >= t.traffic_ns)
+			say_traffic(d);
+	}
+	(void)notify_send("STOPPING=1");
+}

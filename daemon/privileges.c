@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* From root to nobody in particular. Capabilities by the bare system calls: libcap is
+ * not worth a dependency for "none". */
+#include "daemon/privileges.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "lib/parse.h"
+
+#define CAPABILITIES_MAX 64
+
+static void take(struct privileges *p, const struct passwd *pw)
+{
+	snprintf(p->user, sizeof(p->user), "%s", pw->pw_name);
+	p->uid = pw->pw_uid;
+	p->gid = pw->pw_gid;
+}
+
+static int find_user(const char *user, struct privileges *p, struct err *err)
+{
+	const struct passwd *pw;
+	uint32_t uid;
+
+	if (!*user) {
+		pw = getpwnam("ceems");
+		p->fallback = !pw;
+		if (!pw)
+			pw = getpwnam("nobody");
+		if (pw) {
+			take(p, pw);
+		} else {
+			snprintf(p->user, sizeof(p->user), "65534");
+			p->uid = p->gid = 65534; /* the kernel's overflow ids */
+		}
+		return 0;
+	}
+	pw = getpwnam(user);
+	if (!pw && parse_u32(user, &uid) == 0) {
+		pw = getpwuid(uid);
+		if (!pw) {
+			snprintf(p->user, sizeof(p->user), "%s", user);
+			p->uid = uid;
+			p->gid = uid;
+			return 0;
+		}
+	}
+	if (!pw)
+		return err_set(err, -ENOENT, "--security.run-as-user=%s: no such user",
+			       user);
+	take(p, pw);
+	return 0;
+}
+
+int privileges_choose(const char *user, bool drop, struct privileges *ret,
+		      struct err *err)
+{
+	struct privileges p = {.uid = geteuid(), .gid = getegid()};
+
+	if (geteuid() == 0 && drop) {
+		int rc = find_user(user, &p, err);
+		if (rc)
+			return rc;
+		p.drop = p.uid != 0;
+	} else if (geteuid() != 0 && *user) {
+		struct privileges wanted = {0};
+		int rc = find_user(user, &wanted, err);
+		if (rc)
+			return rc;
+		if (wanted.uid != geteuid())
+			return err_set(
+				err, -EPERM,
+				"--security.run-as-user=%s: only root can become "
+				"another user",
+				user);
+	}
+	*ret = p;
+	return 0;
+}
+
+int privileges_limit(struct err *err)
+{
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) {
+		int rc = -errno;
+		return err_set(err, rc, "no_new_privs: %s", strerror(-rc));
+	}
+	/* Both may be refused (not root, old kernel); then there is less to lose. */
+	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	for (unsigned long cap = 0; cap < CAPABILITIES_MAX; cap++) {
+		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
+			break;
+	}
+	return 0;
+}
+
+static int drop_capabilities(void)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct none[2] = {{0}};
+	return syscall(SYS_capset, &head, none) < 0 ? -errno : 0;
+}
+
+int privileges_drop(const struct privileges *p, struct err *err)
+{
+	int rc;
+
+	if (p->drop) {
+		/* glibc does the set*id calls in every thread */
+		if ((initgroups(p->user, p->gid) < 0 && setgroups(0, NULL) < 0) ||
+		    setresgid(p->gid, p->gid, p->gid) < 0 ||
+		    setresuid(p->uid, p->uid, p->uid) < 0) {
+			rc = -errno;
+			return err_set(err, rc, "become user %s: %s", p->user,
+				       strerror(-rc));
+		}
+		if (setuid(0) == 0 || geteuid() != p->uid || getegid() != p->gid)
+			return err_set(err, -EPERM,
+				       "become user %s: root could come back", p->user);
+	} else if (geteuid() == 0) {
+		return 0; /* --no-security.drop-privileges */
+	}
+	rc = drop_capabilities();
+	if (rc)
+		return err_set(err, rc, "drop capabilities: %s", strerror(-rc));
+	return 0;
+}

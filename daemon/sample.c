@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Live readings of steps. Files stay open between readings: a step costs one or two
+ * preads. What has gone is only marked here; whether it is lost is decided when the
+ * ring has had time to say otherwise. */
+#include "daemon/sample.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "daemon/units.h"
+#include "lib/clock.h"
+#include "lib/log.h"
+
+struct sampled {
+	uint64_t serial; /* of the step that the fds belong to */
+	struct cgroup_fds *fds;
+};
+
+struct sample {
+	const struct env *env;
+	struct units *units;
+	struct sampled *steps; /* by slot, grown as slots are used */
+	uint32_t count;
+	struct log_repeat failing;
+};
+
+struct sample *sample_new(const struct env *env)
+{
+	struct sample *s = calloc(1, sizeof(*s));
+	if (!s)
+		return NULL;
+	s->env = env;
+	s->units = env->units;
+	return s;
+}
+
+void sample_free(struct sample *s)
+{
+	if (!s)
+		return;
+	for (uint32_t i = 0; i < s->count; i++)
+		cgroup_fds_free(s->steps[i].fds);
+	free(s->steps);
+	free(s);
+}
+
+/* The step's fds, made when the slot has a new tenant. NULL: no memory or no paths. */
+static struct cgroup_fds *fds_of(struct sample *s, uint32_t i, const struct step *step)
+{
+	if (i >= s->count) {
+		uint32_t n = (i + 64) / 64 * 64;
+		struct sampled *p = realloc(s->steps, n * sizeof(*p));
+		if (!p)
+			return NULL;
+		memset(p + s->count, 0, (n - s->count) * sizeof(*p));
+		s->steps = p;
+		s->count = n;
+	}
+	struct sampled *d = &s->steps[i];
+	uint64_t serial = step_serial(s->units, i);
+	if (d->serial != serial || !d->fds) {
+		cgroup_fds_free(d->fds);
+		d->serial = serial;
+		d->fds = NULL;
+		if (step->cgroup_count)
+			d->fds = cgroup_fds_new(s->env->cgroupfd, &s->env->cgroups,
+						step->cgroups, step->cgroup_count,
+						false);
+		if (d->fds)
+			cgroup_fds_seed_cpu(d->fds, step->totals.cpu_user_ns,
+					    step->totals.cpu_system_ns);
+	}
+	return d->fds;
+}
+
+/* Is the step's directory there, in any hierarchy that it was seen in? */
+static bool cgroup_is_there(const struct env *env, const struct step *step)
+{
+	for (uint32_t c = 0; c < step->cgroup_count; c++) {
+		uint32_t bits = step->cgroups[c].controllers;
+		for (uint32_t bit = 1; bit && bit <= bits; bit <<= 1) {
+			const char *dir =
+				bits & bit ? cgroup_dir(&env->cgroups, bit) : "";
+			char path[RECORD_CGROUP_MAX + 40];
+			struct stat st;
+			int n = *dir ? snprintf(path, sizeof(path), "%s%s", dir,
+						step->cgroups[c].path)
+				     : -1;
+			if (n > 0 && (size_t)n < sizeof(path) &&
+			    fstatat(env->cgroupfd, path, &st, 0) == 0)
+				return true;
+		}
+	}
+	return false;
+}
+
+static bool stepd_is_there(const struct env *env, const struct step *step)
+{
+	char name[16];
+	struct stat st;
+	if (!step->stepd_pid)
+		return true; /* nothing to tell by */
+	snprintf(name, sizeof(name), "%u", step->stepd_pid);
+	return fstatat(env->procfd, name, &st, 0) == 0 || errno != ENOENT;
+}
+
+static bool is_there(const struct env *env, const struct step *step)
+{
+	return step->cgroup_count ? cgroup_is_there(env, step)
+				  : stepd_is_there(env, step);
+}
+
+static void note_presence(struct sample *s, struct step *step, bool there)
+{
+	if (there)
+		step->gone_boottime_ns = 0;
+	else if (!step->gone_boottime_ns)
+		step->gone_boottime_ns = s->env->boottime_ns();
+}
+
+static bool read_step(struct sample *s, uint32_t i, struct step *step)
+{
+	struct cgroup_fds *fds = fds_of(s, i, step);
+	struct cgroup_cpu cpu;
+	struct err err;
+	int rc = fds ? cgroup_read_cpu(fds, &cpu, &err) : -ENODATA;
+
+	if (rc == -ENODEV || rc == -ENODATA) {
+		note_presence(s, step, rc == -ENODATA && is_there(s->env, step));
+		return false;
+	}
+	if (rc < 0) {
+		if (log_repeat_due(&s->failing, s->env->boottime_ns()))
+			log_warn("unit %s: %s: its last reading stands",
+				 units_get(s->units, step->unit)->id, err_text(&err));
+		return false;
+	}
+	struct unit_totals t = {.cpu_user_ns = cpu.user_ns,
+				.cpu_system_ns = cpu.system_ns};
+	if (cpu.has_throttling) {
+		t.throttled_periods = cpu.throttled_periods;
+		t.throttled_ns = cpu.throttled_ns;
+	}
+	step->gone_boottime_ns = 0;
+	units_step_reading(s->units, i, &t);
+	return true;
+}
+
+static void close_ended(struct sample *s)
+{
+	for (uint32_t i = 0; i < s->count; i++) {
+		if (!s->steps[i].fds)
+			continue;
+		const struct step *step = steps_get(s->units, i);
+		if (step && step->state == UNIT_RUNNING &&
+		    s->steps[i].serial == step_serial(s->units, i))
+			continue;
+		cgroup_fds_free(s->steps[i].fds);
+		s->steps[i].fds = NULL;
+	}
+}
+
+int sample_steps(struct sample *s)
+{
+	struct units *u = s->units;
+	int n = 0;
+	for (uint32_t i = steps_next(u, 0); i != UNITS_NONE; i = steps_next(u, i + 1)) {
+		struct step *step = steps_get(u, i);
+		if (step->state == UNIT_RUNNING)
+			n += read_step(s, i, step);
+	}
+	close_ended(s);
+	return n;
+}
+
+void sample_step(struct sample *s, uint32_t i)
+{
+	struct step *step = steps_get(s->units, i);
+	if (step && step->state == UNIT_RUNNING)
+		read_step(s, i, step);
+}
+
+int sample_end_lost(struct sample *s, uint64_t drained_boottime_ns)
+{
+	struct units *u = s->units;
+	int n = 0;
+	for (uint32_t i = steps_next(u, 0); i != UNITS_NONE; i = steps_next(u, i + 1)) {
+		const struct step *step = steps_get(u, i);
+		if (step->state != UNIT_RUNNING || !step->gone_boottime_ns ||
+		    step->gone_boottime_ns + SAMPLE_LOST_MS * NSEC_PER_MSEC >
+			    drained_boottime_ns)
+			continue;
+		char name[16];
+		const struct unit *unit = units_get(u, step->unit);
+		log_info("unit %s step %s: gone without a stop record, ended as lost "
+			 "with what was read last",
+			 unit->id, record_step_name(step->step, name));
+		units_step_lost(u, i, s->env->boottime_ns(), s->env->realtime_ns());
+		n++;
+	}
+	return n;
+}

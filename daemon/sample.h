@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_DAEMON_SAMPLE_H
+#define CEEMS_DAEMON_SAMPLE_H
+
+#include <stdint.h>
+
+#include "daemon/env.h"
+
+/* Reads the CPU time of running steps into the unit table: at each scrape, and between
+ * scrapes often enough that a stop record that never comes costs little. The caller
+ * holds the daemon's lock. */
+
+struct sample;
+
+/* A step whose cgroup (or, without one, whose slurmstepd) has been gone for so long,
+ * with the ring drained, has no stop record on its way. */
+#define SAMPLE_LOST_MS 3000u
+
+/* env->units is not NULL and outlives it. NULL: no memory. */
+struct sample *sample_new(const struct env *env);
+void sample_free(struct sample *s); /* accepts NULL */
+
+/* Reads every running step once. Returns how many were read. One that fails keeps its
+ * last value. */
+int sample_steps(struct sample *s);
+/* Reads one step now: its stop record brought no counters. */
+void sample_step(struct sample *s, uint32_t step);
+
+/* After the ring was found empty at drained_boottime_ns: ends the steps that have been
+ * gone since SAMPLE_LOST_MS before that. Returns how many. */
+int sample_end_lost(struct sample *s, uint64_t drained_boottime_ns);
+
+#endif

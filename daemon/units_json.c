@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The unit table for people and scripts: GET /units. */
+#include "daemon/units_json.h"
+
+#include <string.h>
+
+static const char *const states[] = {"free", "running", "ended"};
+static const char *const ends[] = {"", "completed", "failed", "oom", "lost"};
+
+static void text(struct buf *b, const char *name, const char *value)
+{
+	buf_printf(b, ",\"%s\":", name);
+	buf_put_json(b, value, strlen(value));
+}
+
+static void number(struct buf *b, const char *name, uint64_t v)
+{
+	buf_printf(b, ",\"%s\":", name);
+	buf_put_u64(b, v);
+}
+
+static void put_totals(struct buf *b, const struct unit_totals *t)
+{
+	buf_puts(b, ",\"cpu_user_seconds\":");
+	buf_put_scaled(b, t->cpu_user_ns, 9);
+	buf_puts(b, ",\"cpu_system_seconds\":");
+	buf_put_scaled(b, t->cpu_system_ns, 9);
+	number(b, "memory_peak_bytes", t->memory_peak_bytes);
+	number(b, "io_read_bytes", t->io_read_bytes);
+	number(b, "io_write_bytes", t->io_write_bytes);
+	number(b, "oom_kills", t->oom_kills);
+	buf_puts(b, ",\"throttled_seconds\":");
+	buf_put_scaled(b, t->throttled_ns, 9);
+}
+
+static void put_step(struct buf *b, const struct step *s)
+{
+	char name[16];
+	buf_puts(b, "{\"step\":");
+	record_step_name(s->step, name);
+	buf_put_json(b, name, strlen(name));
+	text(b, "state", states[s->state]);
+	number(b, "slurmstepd_pid", s->stepd_pid);
+	number(b, "tasks", s->tasks);
+	number(b, "cpus", s->cpus);
+	number(b, "exit_status", s->exit_status);
+	buf_printf(b, ",\"discovered\":%s,\"lost\":%s",
+		   s->discovered ? "true" : "false",
+		   s->lost == STEP_LOST ? "true" : "false");
+	if (s->cgroup_count)
+		text(b, "cgroup", s->cgroups[0].path);
+	put_totals(b, &s->totals);
+	buf_putc(b, '}');
+}
+
+static void put_unit(struct units *u, uint32_t i, struct buf *b)
+{
+	const struct unit *unit = units_get(u, i);
+	struct unit_totals t;
+
+	unit_total(u, i, &t);
+	buf_puts(b, "{\"manager\":");
+	const char *manager = record_manager_name((uint8_t)unit->manager);
+	buf_put_json(b, manager, strlen(manager));
+	text(b, "id", unit->id);
+	text(b, "node", unit->node);
+	number(b, "restarts", unit->restarts);
+	text(b, "state", states[unit->state]);
+	text(b, "end", ends[unit->end]);
+	number(b, "uid", unit->uid);
+	number(b, "gid", unit->gid);
+	number(b, "cpus", unit->cpus);
+	number(b, "memory_bytes", unit->memory_bytes);
+	if (unit->array_job != RECORD_NO_VAL) {
+		number(b, "array_job", unit->array_job);
+		number(b, "array_task", unit->array_task);
+	}
+	number(b, "started_realtime_ns", unit->started_realtime_ns);
+	number(b, "ended_realtime_ns", unit->ended_realtime_ns);
+	if (unit->state == UNIT_ENDED) {
+		buf_puts(b, ",\"elapsed_seconds\":");
+		buf_put_scaled(b,
+			       unit->ended_boottime_ns > unit->started_boottime_ns
+				       ? unit->ended_boottime_ns -
+						 unit->started_boottime_ns
+				       : 0,
+			       9);
+	}
+	if (*unit->gpus) {
+		text(b, "gpus", unit->gpus);
+		text(b, "gpu_share", unit->gpu_share);
+	}
+	put_totals(b, &t);
+	number(b, "steps_started", unit->steps_started);
+	number(b, "steps_running", unit->steps_running);
+	buf_puts(b, ",\"hints\":{\"name\":");
+	buf_put_json(b, unit->name, strlen(unit->name));
+	text(b, "account", unit->account);
+	text(b, "partition", unit->partition);
+	text(b, "sluid", unit->sluid);
+	buf_puts(b, "},\"steps\":[");
+	for (uint32_t s = unit->first_step; s != UNITS_NONE;) {
+		const struct step *step = steps_get(u, s);
+		put_step(b, step);
+		s = step->next;
+		if (s != UNITS_NONE)
+			buf_putc(b, ',');
+	}
+	buf_puts(b, "]}");
+}
+
+int units_put_json(struct units *u, struct buf *out)
+{
+	buf_puts(out, "{\"units\":[");
+	bool first = true;
+	for (uint32_t i = units_next(u, 0); i != UNITS_NONE; i = units_next(u, i + 1)) {
+		buf_puts(out, first ? "\n" : ",\n");
+		put_unit(u, i, out);
+		first = false;
+	}
+	buf_puts(out, "\n]}\n");
+	return buf_error(out);
+}
