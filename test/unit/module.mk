@@ -28,3 +28,15 @@ spool_test_LIBS := libbase
 spool_test_LDFLAGS := -Wl,--wrap=pwrite,--wrap=ftruncate
 TESTS += units_test
 units_test_LIBS := libdaemon libbase
+# need slurm/spank.h, not a Slurm
+ifneq ($(wildcard /usr/include/slurm/spank.h),)
+TESTS += spank_test
+TESTS += spank_job_test
+TESTS += spank_options_test
+endif
+spank_test_SRCS := test/unit/spank_test.c test/fake/slurm_host.c spank/spank_ceems.c $(SPANK_SHARED)
+spank_test_LIBS := libbase
+spank_job_test_SRCS := test/unit/spank_job_test.c test/fake/slurm_host.c spank/spank_ceems_job.c $(SPANK_SHARED)
+spank_job_test_LIBS := libbase
+spank_options_test_SRCS := test/unit/spank_options_test.c test/fake/slurm_host.c spank/spank_ceems.c $(SPANK_SHARED)
+spank_options_test_LIBS := libbase
