@@ -6,3 +6,4 @@ CHECKS_LONG += test/e2e/dist.sh
 CHECKS += test/e2e/docs_fresh.sh
 CHECKS += test/e2e/runner.sh
 CHECKS += test/e2e/rig_selftest.sh
+CHECKS += test/e2e/promtool_golden.sh

@@ -17,8 +17,6 @@ conf_test_PKGS := yaml-0.1
 TESTS += exec_test
 exec_test_LIBS := libbase
 TESTS += gpus_test
-gpus_test_SRCS := test/unit/gpus_test.c daemon/gpus.c
-gpus_test_LIBS := libbase
 TESTS += ring_test
 ring_test_LIBS := libbase
 TESTS += record_test
@@ -26,6 +24,10 @@ record_test_LIBS := libbase
 TESTS += spool_test
 spool_test_LIBS := libbase
 spool_test_LDFLAGS := -Wl,--wrap=pwrite,--wrap=ftruncate
+gpus_test_LIBS := libdaemon libbase
+TESTS += collector_slurm_test
+collector_slurm_test_LIBS := libdaemon libconf libbase
+collector_slurm_test_PKGS := yaml-0.1
 TESTS += units_test
 units_test_LIBS := libdaemon libbase
 # need slurm/spank.h, not a Slurm

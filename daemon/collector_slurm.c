@@ -1,0 +1,536 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Slurm's jobs. What they have used comes from the unit table, which ring records and
+ * the sampling of live steps feed; what they hold at this moment (memory, tasks,
+ * pressure) is read here from the job's own control group, through files that are kept
+ * open. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/collector.h"
+#include "daemon/env.h"
+#include "daemon/export.h"
+#include "daemon/options.h"
+#include "daemon/unit_gpus.h"
+#include "daemon/units.h"
+#include "lib/cgroup.h"
+#include "lib/cleanup.h"
+#include "lib/fs.h"
+#include "lib/log.h"
+#include "lib/parse.h"
+
+#define MANAGER "slurm"
+#define MEMINFO_MAX 16384
+
+/* What is kept of a unit between scrapes, by its index in the table. */
+struct view {
+	uint64_t serial;        /* unit_serial() that this belongs to */
+	char id[RECORD_ID_MAX]; /* a unit found by walking may get its real one later */
+	struct buf labels;
+	struct cgroup_fds *job; /* NULL while no step with a cgroup was seen */
+	uint32_t cpus;          /* last good count, 0: none yet */
+	bool replaced;          /* a newer run of the same job has the series now */
+	bool memory_known;
+	uint64_t peak_bytes, fail_count;
+	struct unit_gpus gpus;
+};
+
+struct step_view {
+	uint64_t serial;
+	struct buf labels;
+};
+
+struct slurm {
+	const struct env *env;
+	struct units *units;
+	struct view **views;      /* by index; units_capacity() of them */
+	struct step_view **steps; /* the same; NULL without --collector.slurm.steps */
+	uint32_t view_count, step_count;
+	uint64_t generation; /* of the table when views were last swept */
+	bool swept;
+	struct unit_values *values; /* room for one scrape */
+	size_t value_cap;
+	uint64_t host_memory_bytes, host_swap_bytes; /* 0: not known */
+	struct gpu_maps *gpus;
+	struct log_repeat failing;
+};
+
+static void view_free(struct view *v)
+{
+	if (!v)
+		return;
+	cgroup_fds_free(v->job);
+	buf_done(&v->labels);
+	unit_gpus_done(&v->gpus);
+	free(v);
+}
+
+static void step_view_free(struct step_view *v)
+{
+	if (!v)
+		return;
+	buf_done(&v->labels);
+	free(v);
+}
+
+static void slurm_close(void *state)
+{
+	struct slurm *s = state;
+
+	if (!s)
+		return;
+	for (uint32_t i = 0; i < s->view_count; i++)
+		view_free(s->views[i]);
+	for (uint32_t i = 0; i < s->step_count; i++)
+		step_view_free(s->steps[i]);
+	free(s->views);
+	free(s->steps);
+	free(s->values);
+	gpu_maps_free(s->gpus);
+	free(s);
+}
+
+/* The machine's memory, for units without a limit. */
+static void read_host(struct slurm *s)
+{
+	char text[MEMINFO_MAX];
+	ssize_t n = fs_read_at(s->env->procfd, "meminfo", text, sizeof(text), NULL);
+	const char *p = text, *line;
+	size_t len;
+
+	if (n < 0)
+		return;
+	while (scan_line(&p, text + n, &line, &len)) {
+		const char *v = line, *end = line + len, *key, *ignored;
+		size_t key_len, ignored_len;
+		uint64_t kib;
+		if (!scan_word(&v, end, &key, &key_len) || !scan_blank(&v, end) ||
+		    scan_u64(&v, end, &kib) < 0 || kib > UINT64_MAX >> 10 ||
+		    !scan_word(&v, end, &ignored, &ignored_len))
+			continue;
+		if (key_len == 9 && memcmp(key, "MemTotal:", 9) == 0)
+			s->host_memory_bytes = kib << 10;
+		if (key_len == 10 && memcmp(key, "SwapTotal:", 10) == 0)
+			s->host_swap_bytes = kib << 10;
+	}
+}
+
+static int slurm_open(const struct env *env, void **ret_state, struct err *err)
+{
+	if (!env->units)
+		return err_set(err, -ENODEV, "no unit table");
+	struct slurm *s = calloc(1, sizeof(*s));
+	if (!s)
+		return err_set(err, -ENOMEM, "no memory");
+	s->env = env;
+	s->units = env->units;
+	s->view_count = units_capacity(s->units);
+	s->views = calloc(s->view_count, sizeof(*s->views));
+	if (env->options->slurm_steps) {
+		s->step_count = steps_capacity(s->units);
+		s->steps = calloc(s->step_count, sizeof(*s->steps));
+	}
+	s->gpus = gpu_maps_new(env);
+	if (!s->views || !s->gpus || (s->step_count && !s->steps)) {
+		s->view_count = s->views ? s->view_count : 0;
+		s->step_count = s->steps ? s->step_count : 0;
+		slurm_close(s);
+		return err_set(err, -ENOMEM, "no memory");
+	}
+	read_host(s);
+	*ret_state = s;
+	return 0;
+}
+
+/* Views of slots that were freed or taken by another unit hold files open. */
+static void sweep(struct slurm *s)
+{
+	struct units *u = s->units;
+	uint64_t generation = units_generation(u);
+
+	if (s->swept && s->generation == generation)
+		return;
+	uint32_t next = units_next(u, 0);
+	for (uint32_t i = 0; i < s->view_count; i++) {
+		struct view *v = s->views[i];
+		bool used = i == next;
+		if (used)
+			next = units_next(u, i + 1);
+		if (!v)
+			continue;
+		if (!used || v->serial != unit_serial(u, i)) {
+			view_free(v);
+			s->views[i] = NULL;
+			continue;
+		}
+		const struct unit *unit = units_get(u, i);
+		v->replaced =
+			units_find_newest(u, unit->manager, unit->node, unit->id) != i;
+	}
+	s->generation = generation;
+	s->swept = true;
+}
+
+static int render_labels(const struct slurm *s, const struct unit *unit,
+			 struct buf *out)
+{
+	const struct prom_label labels[] = {
+		{"manager", MANAGER},
+		{"hostname", s->env->hostname},
+		{"cgrouphostname", unit->node},
+		{"uuid", unit->id},
+	};
+
+	prom_render_labels(out, labels, 4);
+	return buf_error(out);
+}
+
+static struct view *view_of(struct slurm *s, uint32_t i, const struct unit *unit)
+{
+	struct view *v = s->views[i];
+
+	if (v && strcmp(v->id, unit->id) == 0)
+		return v;
+	view_free(v);
+	s->views[i] = v = calloc(1, sizeof(*v));
+	if (!v)
+		return NULL;
+	v->serial = unit_serial(s->units, i);
+	memcpy(v->id, unit->id, sizeof(v->id));
+	v->replaced =
+		units_find_newest(s->units, unit->manager, unit->node, unit->id) != i;
+	return render_labels(s, unit, &v->labels) < 0 ? NULL : v;
+}
+
+/* The job's control group is the parent of any of its steps'. */
+static void find_job(struct slurm *s, struct view *v, const struct unit *unit)
+{
+	uint32_t limit = steps_capacity(s->units);
+
+	for (uint32_t i = unit->first_step; i != UNITS_NONE && !v->job && limit--;) {
+		const struct step *step = steps_get(s->units, i);
+		if (step->cgroup_count)
+			v->job =
+				cgroup_fds_new(s->env->cgroupfd, &s->env->cgroups,
+					       step->cgroups, step->cgroup_count, true);
+		i = step->next;
+	}
+}
+
+/* "There is none" and "it has gone" leave samples out; anything else is a reading that
+ * failed, and then nothing of the unit is exported. */
+static bool failed(int rc)
+{
+	return rc < 0 && rc != -ENODATA && rc != -ENODEV;
+}
+
+static uint64_t or_host(uint64_t limit, uint64_t allocated, uint64_t host)
+{
+	return limit != CGROUP_UNLIMITED ? limit : allocated ? allocated : host;
+}
+
+static void set_memory(const struct slurm *s, const struct unit *unit,
+		       const struct cgroup_memory *m, struct unit_values *out)
+{
+	bool v2 = s->env->cgroups.unified_only;
+	uint64_t total =
+		or_host(m->limit_bytes, unit->memory_bytes, s->host_memory_bytes);
+
+	unit_values_set(out, COL_MEMORY_RSS, m->rss_bytes);
+	unit_values_set(out, COL_MEMORY_CACHE, m->cache_bytes);
+	unit_values_set(out, COL_MEMORY_USED, m->used_bytes);
+	if (total)
+		unit_values_set(out, COL_MEMORY_TOTAL, total);
+	if (!m->has_swap)
+		return;
+	unit_values_set(out, COL_MEMSW_USED, m->memsw_used_bytes);
+	unit_values_set(out, COL_MEMSW_FAIL_COUNT, m->memsw_fail_count);
+	/* v1 counts memory and swap together, v2 swap alone */
+	total = or_host(m->memsw_limit_bytes, 0,
+			s->host_swap_bytes + (v2 ? 0 : s->host_memory_bytes));
+	if (total)
+		unit_values_set(out, COL_MEMSW_TOTAL, total);
+}
+
+static int read_memory(const struct slurm *s, const struct unit *unit, struct view *v,
+		       const struct unit_totals *t, struct unit_values *out,
+		       struct err *err)
+{
+	struct cgroup_memory m;
+	int rc = cgroup_read_memory(v->job, s->env->options->slurm_swap, &m, err);
+
+	if (rc < 0)
+		return failed(rc) ? rc : 0;
+	set_memory(s, unit, &m, out);
+	v->memory_known = true;
+	if (m.has_peak && m.peak_bytes > v->peak_bytes)
+		v->peak_bytes = m.peak_bytes;
+	/* v1 counts a failure at the level whose limit was met, v2 at all above it too
+	 */
+	uint64_t fails = s->env->cgroups.unified_only
+				 ? m.fail_count
+				 : m.fail_count + t->memory_fail_count;
+	if (fails > v->fail_count)
+		v->fail_count = fails;
+	return 0;
+}
+
+static int read_pressure(struct view *v, const char *resource, enum unit_column full,
+			 enum unit_column some, struct unit_values *out,
+			 struct err *err)
+{
+	struct cgroup_psi psi;
+	int rc = cgroup_read_psi(v->job, resource, &psi, err);
+
+	if (rc < 0)
+		return failed(rc) ? rc : 0;
+	unit_values_set(out, some, psi.some_ns);
+	if (psi.has_full)
+		unit_values_set(out, full, psi.full_ns);
+	return 0;
+}
+
+static int read_pids(struct view *v, struct unit_values *out, struct err *err)
+{
+	uint64_t pids;
+	int rc = cgroup_read_pids(v->job, &pids, err);
+
+	if (rc < 0)
+		return failed(rc) ? rc : 0;
+	unit_values_set(out, COL_PIDS, pids);
+	return 0;
+}
+
+/* An allocation does not change because a file could not be read. */
+static void read_cpus(struct view *v, const struct unit *unit, struct unit_values *out)
+{
+	uint32_t cpus;
+
+	if (v->job && cgroup_read_cpus(v->job, &cpus, NULL) == 0)
+		v->cpus = cpus;
+	cpus = v->cpus ? v->cpus : unit->cpus;
+	if (cpus)
+		unit_values_set(out, COL_CPUS, cpus);
+}
+
+static int read_job(const struct slurm *s, const struct unit *unit, struct view *v,
+		    const struct unit_totals *t, struct unit_values *out,
+		    struct err *err)
+{
+	int rc = read_memory(s, unit, v, t, out, err);
+
+	if (rc == 0)
+		rc = read_pids(v, out, err);
+	if (rc < 0 || !s->env->options->slurm_psi)
+		return rc;
+	rc = read_pressure(v, "cpu", COL_CPU_PSI, COL_CPU_PSI_SOME, out, err);
+	if (rc == 0)
+		rc = read_pressure(v, "memory", COL_MEMORY_PSI, COL_MEMORY_PSI_SOME,
+				   out, err);
+	if (rc == 0)
+		rc = read_pressure(v, "io", COL_IO_PSI, COL_IO_PSI_SOME, out, err);
+	return rc;
+}
+
+/* Counters: also those of an ended unit, until it leaves the table. */
+static void set_counters(struct view *v, const struct unit_totals *t,
+			 struct unit_values *out)
+{
+	unit_values_set(out, COL_CPU_USER, t->cpu_user_ns);
+	unit_values_set(out, COL_CPU_SYSTEM, t->cpu_system_ns);
+	unit_values_set(out, COL_CPU_THROTTLED, t->throttled_ns);
+	unit_values_set(out, COL_CPU_THROTTLED_PERIODS, t->throttled_periods);
+	if (t->memory_fail_count > v->fail_count)
+		v->fail_count = t->memory_fail_count;
+	if (t->memory_peak_bytes > v->peak_bytes)
+		v->peak_bytes = t->memory_peak_bytes;
+	if (!v->memory_known && !v->peak_bytes)
+		return;
+	unit_values_set(out, COL_MEMORY_FAIL_COUNT, v->fail_count);
+	unit_values_set(out, COL_OOM_KILLS, t->oom_kills);
+	if (v->peak_bytes)
+		unit_values_set(out, COL_MEMORY_PEAK, v->peak_bytes);
+}
+
+static void say_failure(struct slurm *s, const struct unit *unit, const struct err *err)
+{
+	if (log_repeat_due(&s->failing, s->env->boottime_ns()))
+		log_warn("slurm: job %s: %s: its samples are left out of this scrape",
+			 unit->id, err->text);
+}
+
+/* All that is exported of one unit, or only that reading it failed. */
+static void read_unit(struct slurm *s, uint32_t i, const struct unit *unit,
+		      struct view *v, struct unit_values *out, bool *any_failed)
+{
+	struct unit_totals totals;
+	struct err err;
+	int rc = 0;
+
+	*out = (struct unit_values){.labels = &v->labels};
+	unit_total(s->units, i, &totals);
+	if (unit->state == UNIT_RUNNING) {
+		if (!v->job)
+			find_job(s, v, unit);
+		if (v->job)
+			rc = read_job(s, unit, v, &totals, out, &err);
+		read_cpus(v, unit, out);
+	} else {
+		cgroup_fds_free(v->job);
+		v->job = NULL;
+	}
+	if (rc < 0) {
+		say_failure(s, unit, &err);
+		*any_failed = true;
+		out->has = 0;
+		unit_values_set(out, COL_COLLECT_ERROR, 1);
+		return;
+	}
+	set_counters(v, &totals, out);
+}
+
+static struct unit_values *value_room(struct slurm *s, size_t n)
+{
+	if (n == s->value_cap) {
+		size_t cap = n ? n * 2 : 64;
+		struct unit_values *v =
+			reallocarray(s->values, cap, sizeof(*s->values));
+		if (!v)
+			return NULL;
+		s->values = v;
+		s->value_cap = cap;
+	}
+	return &s->values[n];
+}
+
+static int collect_units(struct slurm *s, const struct units_policy *policy,
+			 struct prom *out, uint64_t *ret_running)
+{
+	uint64_t now = s->env->boottime_ns(), running = 0;
+	struct units *u = s->units;
+	bool any_failed = false;
+	size_t n = 0;
+
+	for (uint32_t i = units_next(u, 0); i != UNITS_NONE; i = units_next(u, i + 1)) {
+		const struct unit *unit = units_get(u, i);
+		if (unit->manager != MANAGER_SLURM)
+			continue;
+		running += unit->state == UNIT_RUNNING;
+		if (!units_exported(u, i, now, policy))
+			continue;
+		struct view *v = view_of(s, i, unit);
+		struct unit_values *values = value_room(s, n);
+		if (!v || !values)
+			return -ENOMEM;
+		if (v->replaced)
+			continue;
+		read_unit(s, i, unit, v, values, &any_failed);
+		n++;
+		if (unit->state == UNIT_RUNNING)
+			gpu_maps_export(s->gpus, unit, &v->gpus, out);
+	}
+	if (!any_failed && log_repeat_over(&s->failing))
+		log_info("slurm: the control groups of all jobs can be read again");
+	export_units(out, s->values, n);
+	*ret_running = running;
+	return 0;
+}
+
+static struct step_view *step_view_of(struct slurm *s, uint32_t i,
+				      const struct step *step, const struct unit *unit)
+{
+	struct step_view *v = s->steps[i];
+	char name[16];
+
+	if (v && v->serial == step_serial(s->units, i))
+		return v;
+	if (!v)
+		v = s->steps[i] = calloc(1, sizeof(*v));
+	if (!v)
+		return NULL;
+	v->serial = step_serial(s->units, i);
+	buf_reset(&v->labels);
+	const struct prom_label labels[] = {
+		{"manager", MANAGER},
+		{"hostname", s->env->hostname},
+		{"cgrouphostname", unit->node},
+		{"uuid", unit->id},
+		{"step", record_step_name(step->step, name)},
+	};
+	prom_render_labels(&v->labels, labels, 5);
+	return v;
+}
+
+static void set_step(const struct step *step, const struct step_view *v,
+		     struct step_values *out)
+{
+	const struct unit_totals *t = &step->totals;
+
+	*out = (struct step_values){.labels = &v->labels};
+	out->v[STEP_CPU_USER] = t->cpu_user_ns;
+	out->v[STEP_CPU_SYSTEM] = t->cpu_system_ns;
+	out->v[STEP_OOM_KILLS] = t->oom_kills;
+	out->has = 1u << STEP_CPU_USER | 1u << STEP_CPU_SYSTEM | 1u << STEP_OOM_KILLS;
+	if (t->memory_peak_bytes) {
+		out->v[STEP_MEMORY_PEAK] = t->memory_peak_bytes;
+		out->has |= 1u << STEP_MEMORY_PEAK;
+	}
+}
+
+static int collect_steps(struct slurm *s, struct prom *out)
+{
+	struct units *u = s->units;
+	auto_free struct step_values *values =
+		calloc(steps_used(u) + 1u, sizeof(*values));
+	size_t n = 0, room = steps_used(u);
+
+	if (!values)
+		return -ENOMEM;
+	for (uint32_t i = steps_next(u, 0); i != UNITS_NONE && n < room;
+	     i = steps_next(u, i + 1)) {
+		const struct step *step = steps_get(u, i);
+		const struct view *v = s->views[step->unit];
+		/* only beside its unit: no view means that it is not exported */
+		if (!v || v->replaced || v->serial != unit_serial(u, step->unit))
+			continue;
+		struct step_view *sv =
+			step_view_of(s, i, step, units_get(u, step->unit));
+		if (!sv)
+			return -ENOMEM;
+		set_step(step, sv, &values[n++]);
+	}
+	export_steps(out, values, n);
+	return 0;
+}
+
+static int slurm_collect(void *state, struct prom *out, struct err *err)
+{
+	struct slurm *s = state;
+	const struct options *o = s->env->options;
+	const struct units_policy policy = {
+		.linger_ms = o->unit_linger_ms,
+		.min_export_ms = o->unit_min_export_ms,
+		.max_exported = (uint32_t)o->unit_max_exported,
+	};
+	struct node_totals totals;
+	uint64_t running;
+
+	sweep(s);
+	int rc = collect_units(s, &policy, out, &running);
+	if (rc == 0 && s->steps)
+		rc = collect_steps(s, out);
+	if (rc < 0)
+		return err_set(err, rc, "no memory");
+	units_node_totals(s->units, MANAGER_SLURM, &totals);
+	export_node(out, MANAGER, s->env->hostname, running, &totals);
+	return prom_error(out) ? err_set(err, prom_error(out), "scrape too large") : 0;
+}
+
+const struct collector collector_slurm = {
+	.name = "slurm",
+	.help = "Slurm's jobs: CPU time, memory, pressure, GPUs.",
+	.on_by_default = false,
+	.open = slurm_open,
+	.collect = slurm_collect,
+	.close = slurm_close,
+};

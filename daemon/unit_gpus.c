@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which devices a Slurm job holds, as samples. The indices come from the job's record
+ * and mean nothing without slurmd's own list (daemon/gpus.h). */
+#include "daemon/unit_gpus.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/gpus.h"
+#include "daemon/options.h"
+#include "lib/clock.h"
+#include "lib/log.h"
+
+#define MAPS_MAX 64 /* slurmds of one host */
+#define RETRY_NS (60 * NSEC_PER_SEC)
+
+struct gpu_map {
+	char node[RECORD_NAME_MAX];
+	bool known;
+	uint64_t next_try_ns;
+	struct gpus gpus;
+};
+
+struct gpu_maps {
+	const struct env *env;
+	char slurmd[256]; /* absolute, "" = there is none */
+	size_t count;
+	struct gpu_map *map[MAPS_MAX];
+	struct log_repeat unknown;
+};
+
+/* --collector.slurm.slurmd-path without a slash is looked for where packages put it;
+ * the search path of the environment is not trusted. */
+static void find_slurmd(struct gpu_maps *m, const char *name)
+{
+	static const char *const dirs[] = {"/usr/sbin/", "/usr/local/sbin/",
+					   "/opt/slurm/sbin/", "/usr/bin/"};
+
+	if (name[0] == '/') {
+		(void)snprintf(m->slurmd, sizeof(m->slurmd), "%s", name);
+		return;
+	}
+	for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++) {
+		(void)snprintf(m->slurmd, sizeof(m->slurmd), "%s%s", dirs[i], name);
+		if (!strchr(name, '/') && access(m->slurmd, X_OK) == 0)
+			return;
+	}
+	m->slurmd[0] = '\0';
+}
+
+struct gpu_maps *gpu_maps_new(const struct env *env)
+{
+	struct gpu_maps *m = calloc(1, sizeof(*m));
+
+	if (m) {
+		m->env = env;
+		find_slurmd(m, env->options->slurmd_path);
+	}
+	return m;
+}
+
+void gpu_maps_free(struct gpu_maps *m)
+{
+	if (!m)
+		return;
+	for (size_t i = 0; i < m->count; i++)
+		free(m->map[i]);
+	free(m);
+}
+
+void unit_gpus_done(struct unit_gpus *u)
+{
+	for (size_t i = 0; i < u->count; i++)
+		buf_done(&u->use[i].labels);
+	free(u->use);
+	*u = (struct unit_gpus){0};
+}
+
+static struct gpu_map *map_of(struct gpu_maps *m, const char *node)
+{
+	for (size_t i = 0; i < m->count; i++) {
+		if (strcmp(m->map[i]->node, node) == 0)
+			return m->map[i];
+	}
+	if (m->count == MAPS_MAX)
+		return NULL;
+	struct gpu_map *map = calloc(1, sizeof(*map));
+	if (!map)
+		return NULL;
+	memcpy(map->node, node, strnlen(node, sizeof(map->node) - 1));
+	m->map[m->count++] = map;
+	return map;
+}
+
+static int probe(const struct gpu_maps *m, struct gpu_map *map, struct err *err)
+{
+	if (!m->slurmd[0])
+		return err_set(err, -ENOENT, "%s: not found",
+			       m->env->options->slurmd_path);
+	int rc =
+		gpus_probe(m->slurmd, map->node[0] ? map->node : NULL, &map->gpus, err);
+	if (rc < 0)
+		return rc;
+	/* without a driver the devices have no UUIDs, but still their indices */
+	(void)gpus_resolve(&map->gpus, m->env->procfd, NULL);
+	rc = gpus_apply_order_map(&map->gpus, m->env->options->gpu_order_map, err);
+	return rc < 0 ? err_prefix(err, rc, "--collector.slurm.gpu-order-map") : 0;
+}
+
+static int render(const struct gpu_maps *m, const struct unit *unit,
+		  const struct gpu_use *use, struct unit_gpu *out)
+{
+	char index[16], hindex[RECORD_NAME_MAX * 5], instance[16] = "";
+
+	(void)snprintf(index, sizeof(index), "%u", use->gpu->index);
+	(void)snprintf(hindex, sizeof(hindex), "%s/gpu-%s", m->env->hostname, index);
+	if (use->gpu->instance != GPUS_NONE)
+		(void)snprintf(instance, sizeof(instance), "%u", use->gpu->instance);
+	const struct prom_label labels[] = {
+		{"manager", "slurm"},
+		{"hostname", m->env->hostname},
+		{"cgrouphostname", unit->node},
+		{"uuid", unit->id},
+		{"index", index},
+		{"hindex", hindex},
+		{"gpuuuid", use->gpu->uuid},
+		{"gpuiid", instance},
+	};
+	prom_render_labels(&out->labels, labels, sizeof(labels) / sizeof(labels[0]));
+	out->share = use->share;
+	return buf_error(&out->labels);
+}
+
+static int take(const struct gpu_maps *m, const struct gpu_map *map,
+		const struct unit *unit, struct unit_gpus *u, struct err *err)
+{
+	struct gpu_use use[GPUS_MAX];
+	int n = gpus_of(&map->gpus, unit->gpus, unit->gpu_share, use, GPUS_MAX, err);
+
+	if (n <= 0)
+		return n;
+	u->use = calloc((size_t)n, sizeof(*u->use));
+	if (!u->use)
+		return err_set(err, -ENOMEM, "no memory");
+	for (int i = 0; i < n; i++) {
+		int rc = render(m, unit, &use[i], &u->use[u->count++]);
+		if (rc < 0)
+			return err_set(err, rc, "no memory");
+	}
+	return 0;
+}
+
+static void find(struct gpu_maps *m, const struct unit *unit, struct unit_gpus *u)
+{
+	uint64_t now = m->env->boottime_ns();
+	struct gpu_map *map = map_of(m, unit->node);
+	struct err err = {.text = "too many slurmds on this host"};
+	int rc = map ? 0 : -ENOMEM;
+
+	if (map && !map->known) {
+		if (now < map->next_try_ns)
+			return;
+		rc = probe(m, map, &err);
+		map->known = rc == 0;
+		map->next_try_ns = now + RETRY_NS;
+	}
+	if (rc == 0) {
+		rc = take(m, map, unit, u, &err);
+		/* what cannot be understood will not be at the next scrape */
+		u->done = true;
+	}
+	if (rc < 0 && log_repeat_due(&m->unknown, now))
+		log_warn("slurm: job %s: gpus %s: %s: not exported", unit->id,
+			 unit->gpus, err.text);
+}
+
+static const struct prom_family family_flag = {
+	"ceems_compute_unit_gpu_index_flag", PROM_GAUGE,
+	"Share of the device that the job holds, 1 = all of it (Slurm's gres indices, "
+	"slurmd -G)"};
+
+void gpu_maps_export(struct gpu_maps *m, const struct unit *unit, struct unit_gpus *u,
+		     struct prom *out)
+{
+	if (!unit->gpus[0])
+		return;
+	if (!u->done)
+		find(m, unit, u);
+	prom_family(out, &family_flag);
+	for (size_t i = 0; i < u->count; i++)
+		prom_put_block_f64(out, &u->use[i].labels, u->use[i].share);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_DAEMON_UNIT_GPUS_H
+#define CEEMS_DAEMON_UNIT_GPUS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "daemon/env.h"
+#include "daemon/units.h"
+#include "lib/buf.h"
+#include "lib/prom.h"
+
+/*
+ * ceems_compute_unit_gpu_index_flag. Each slurmd of this host (one, unless it runs with
+ * -N) has its own devices: a map is made when the first unit that names a gpu comes
+ * from it, and again a minute later as long as that fails.
+ */
+struct gpu_maps;
+
+struct gpu_maps *gpu_maps_new(const struct env *env); /* NULL: no memory */
+void gpu_maps_free(struct gpu_maps *m);
+
+/* The samples of one unit; rendered once, since its devices never change. */
+struct unit_gpus {
+	bool done;
+	size_t count;
+	struct unit_gpu {
+		struct buf labels;
+		double share;
+	} * use;
+};
+void unit_gpus_done(struct unit_gpus *u);
+
+void gpu_maps_export(struct gpu_maps *m, const struct unit *unit, struct unit_gpus *u,
+		     struct prom *out);
+
+#endif
