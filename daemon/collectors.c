@@ -7,10 +7,17 @@ extern const struct collector collector_infiniband;
 extern const struct collector collector_meminfo;
 extern const struct collector collector_netdev;
 extern const struct collector collector_ring;
+extern const struct collector collector_slurm;
 
+/* clang-format off */
 const struct collector *const collectors[] = {
-	&collector_cpu,    &collector_infiniband, &collector_meminfo,
-	&collector_netdev, &collector_ring,
+	&collector_cpu,
+	&collector_infiniband,
+	&collector_meminfo,
+	&collector_netdev,
+	&collector_ring,
+	&collector_slurm,
 };
+/* clang-format on */
 
 const size_t collectors_count = sizeof(collectors) / sizeof(collectors[0]);
