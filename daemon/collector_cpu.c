@@ -14,7 +14,8 @@
 #include "lib/parse.h"
 
 /* The kernel's sums may fall a little (idle and iowait are estimates); a fall of this
- * many seconds or more means that they began anew, as after a CPU went away. */
+ * many seconds or more means that they lost a part for good, as when a CPU goes away.
+ */
 #define JUMP_SECONDS 3
 
 static const char *const mode_names[CPU_MODES] = {
@@ -29,7 +30,7 @@ struct cpu {
 	uint64_t factor; /* ticks * factor / 10^decimals = seconds */
 	unsigned decimals;
 	uint64_t raw[CPU_MODES];    /* the highest reading since the last jump */
-	uint64_t before[CPU_MODES]; /* ticks from before it */
+	uint64_t before[CPU_MODES]; /* ticks that jumps took away */
 	uint32_t cpus, threads;
 };
 
@@ -104,7 +105,7 @@ static uint64_t follow(struct cpu *c, int mode, uint64_t now)
 	if (now < *raw && *raw - now < JUMP_SECONDS * c->hz)
 		now = *raw;
 	if (now < *raw)
-		c->before[mode] += *raw;
+		c->before[mode] += *raw - now;
 	*raw = now;
 	return c->before[mode] + now;
 }

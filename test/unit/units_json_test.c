@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/units_json.h"
+
+#include <fcntl.h>
+#include <json-c/json.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/cleanup.h"
+#include "lib/fs.h"
+#include "test/unit/unit.h"
+
+static char folder[] = "/tmp/ceems-json-test.XXXXXX";
+static int dirfd_ = -1;
+static struct units *u;
+
+static int setup(void **state)
+{
+	(void)state;
+	memcpy(folder + strlen(folder) - 6, "XXXXXX", 6);
+	bool made;
+	if (!mkdtemp(folder))
+		return -1;
+	dirfd_ = fs_opendir_at(AT_FDCWD, folder, NULL);
+	return units_open(dirfd_, 64, &u, &made, NULL);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	units_close(u);
+	unlinkat(dirfd_, UNITS_PATH_NAME, 0);
+	close(dirfd_);
+	return rmdir(folder);
+}
+
+static struct record step(enum record_type type, const char *id)
+{
+	struct record r;
+	record_init(&r, type, MANAGER_SLURM);
+	snprintf(r.unit, sizeof(r.unit), "%s", id);
+	r.step = RECORD_STEP_BATCH;
+	r.uid = 1000;
+	r.gid = 100;
+	r.cpus = 4;
+	r.memory_bytes = 1 << 30;
+	r.boottime_ns = 5000000000;
+	r.realtime_ns = 1700000000500000000;
+	return r;
+}
+
+static uint64_t pos;
+
+static void apply(const struct record *r)
+{
+	assert_int_equal(units_apply(u, r, ++pos, r->boottime_ns, r->realtime_ns, NULL),
+			 0);
+}
+
+static json_object *parse(struct buf *out)
+{
+	assert_int_equal(units_put_json(u, out), 0);
+	assert_int_equal(buf_error(out), 0);
+	enum json_tokener_error error;
+	json_object *o = json_tokener_parse_verbose(out->data, &error);
+	if (!o)
+		fail_msg("%s in %s", json_tokener_error_desc(error), out->data);
+	return o;
+}
+
+static json_object *get(json_object *o, const char *key)
+{
+	json_object *v = NULL;
+	if (!json_object_object_get_ex(o, key, &v))
+		fail_msg("no %s in %s", key, json_object_to_json_string(o));
+	return v;
+}
+
+static void empty_table_is_an_empty_list(void **state)
+{
+	(void)state;
+	auto_buf struct buf out = BUF_INIT;
+	json_object *o = parse(&out);
+	assert_int_equal(json_object_array_length(get(o, "units")), 0);
+	json_object_put(o);
+}
+
+static void facts_stand_beside_and_hints_apart(void **state)
+{
+	(void)state;
+	auto_buf struct buf out = BUF_INIT;
+	struct record r = step(RECORD_STEP_START, "4711");
+	snprintf(r.name, sizeof(r.name), "%s", "a \"b\"\n\xff</script>");
+	snprintf(r.account, sizeof(r.account), "physics");
+	snprintf(r.gpus, sizeof(r.gpus), "0-3");
+	apply(&r);
+	json_object *o = parse(&out);
+	json_object *unit = json_object_array_get_idx(get(o, "units"), 0);
+	assert_string_equal(json_object_get_string(get(unit, "id")), "4711");
+	assert_string_equal(json_object_get_string(get(unit, "manager")), "slurm");
+	assert_string_equal(json_object_get_string(get(unit, "state")), "running");
+	assert_int_equal(json_object_get_int(get(unit, "uid")), 1000);
+	assert_int_equal(json_object_get_int(get(unit, "cpus")), 4);
+	assert_int_equal(json_object_get_int64(get(unit, "memory_bytes")), 1 << 30);
+	assert_non_null(
+		strstr(out.data, "\"started_realtime_ns\":1700000000500000000"));
+	json_object *steps = get(unit, "steps");
+	assert_int_equal(json_object_array_length(steps), 1);
+	assert_string_equal(json_object_get_string(
+				    get(json_object_array_get_idx(steps, 0), "step")),
+			    "batch");
+	json_object *hints = get(unit, "hints"), *none;
+	assert_string_equal(json_object_get_string(get(hints, "account")), "physics");
+	assert_string_equal(json_object_get_string(get(hints, "name")),
+			    "a \"b\"\n\xef\xbf\xbd</script>");
+	/* a GPU list that Slurm did not set is nobody's business */
+	assert_false(json_object_object_get_ex(unit, "gpus", &none));
+	assert_false(json_object_object_get_ex(hints, "gpus", &none));
+	assert_false(json_object_object_get_ex(unit, "account", &none));
+	json_object_put(o);
+}
+
+static void gpus_that_slurm_set_are_a_fact(void **state)
+{
+	(void)state;
+	auto_buf struct buf out = BUF_INIT;
+	struct record r = step(RECORD_STEP_START, "4712");
+	r.flags |= RECORD_GPUS_TRUSTED;
+	snprintf(r.gpus, sizeof(r.gpus), "0-3");
+	apply(&r);
+	json_object *o = parse(&out);
+	json_object *unit = json_object_array_get_idx(get(o, "units"), 0);
+	assert_string_equal(json_object_get_string(get(unit, "gpus")), "0-3");
+	json_object_put(o);
+}
+
+static void ended_unit_shows_its_final_counters(void **state)
+{
+	(void)state;
+	auto_buf struct buf out = BUF_INIT;
+	struct record r = step(RECORD_STEP_START, "1");
+	r.step = RECORD_STEP_EXTERN;
+	apply(&r);
+	r = step(RECORD_STEP_STOP, "1");
+	r.step = RECORD_STEP_EXTERN;
+	r.flags |= RECORD_LAST;
+	r.counters.source = COUNTERS_CGROUP_V1;
+	r.counters.cpu_user_ns = 1500000000;
+	r.counters.cpu_system_ns = 1;
+	r.counters.has_memory = true;
+	r.counters.memory_peak_bytes = 12345;
+	apply(&r);
+	json_object *o = parse(&out);
+	json_object *unit = json_object_array_get_idx(get(o, "units"), 0);
+	assert_string_equal(json_object_get_string(get(unit, "state")), "ended");
+	assert_non_null(strstr(out.data, "\"cpu_user_seconds\":1.5,"));
+	assert_non_null(strstr(out.data, "\"cpu_system_seconds\":0.000000001,"));
+	assert_int_equal(json_object_get_int(get(unit, "memory_peak_bytes")), 12345);
+	json_object_put(o);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(empty_table_is_an_empty_list, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(facts_stand_beside_and_hints_apart,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(gpus_that_slurm_set_are_a_fact, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(ended_unit_shows_its_final_counters,
+						setup, teardown),
+	};
+	return cmocka_run_group_tests_name("units_json_test", tests, NULL, NULL);
+}
