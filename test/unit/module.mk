@@ -58,3 +58,5 @@ scrape_test_PKGS := zlib
 TESTS += units_json_test
 units_json_test_LIBS := libdaemon libbase
 units_json_test_PKGS := json-c
+TESTS += ring_torture
+ring_torture_LIBS := libbase
