@@ -127,8 +127,9 @@ static int cpu_collect(void *state, struct prom *out, struct err *err)
 	size_t len;
 	int rc = procfile_read(&c->stat, &text, &len, err);
 
-	if (rc == 0)
-		rc = proc_parse_stat(text, len, &s, err);
+	if (rc < 0)
+		return rc;
+	rc = proc_parse_stat(text, len, &s, err);
 	if (rc < 0)
 		return rc;
 	if (s.cpus && s.cpus != c->cpus) {

@@ -70,7 +70,9 @@ static void metric_name(const struct meminfo_line *l, struct buf *out)
 			    (c >= '0' && c <= '9');
 		if (c == ')')
 			continue;
-		buf_putc(out, word ? c : '_');
+		if (!word)
+			c = '_';
+		buf_putc(out, c);
 	}
 	if (l->is_bytes)
 		buf_puts(out, "_bytes");

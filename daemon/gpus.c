@@ -22,7 +22,7 @@
 
 #define SLURMD_OUTPUT_MAX (256u << 10)
 #define SLURMD_DEADLINE_MS 10000
-#define FILES_MAX (GPUS_MAX * 2) /* device files on one line */
+#define FILES_MAX (GPUS_MAX * 2ul) /* device files on one line */
 #define SHARED_LINES_MAX GPUS_MAX
 #define DRIVER_GPUS "driver/nvidia/gpus"
 #define MIG_MINORS "driver/nvidia-caps/mig-minors"

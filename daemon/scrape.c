@@ -392,7 +392,7 @@ void scrape_free(struct scrape *s)
 {
 	if (!s)
 		return;
-	for (size_t i = 0; i < s->count; i++) {
+	for (size_t i = 0; s->runners && i < s->count; i++) {
 		struct runner *r = &s->runners[i];
 		if (r->is_open)
 			r->c->close(r->state);

@@ -253,7 +253,7 @@ static enum MHD_Result serve_metrics(struct request *r)
 			err_set(&err, rc, "render: %s", strerror(-rc));
 		}
 	}
-	if (rc < 0) {
+	if (rc) {
 		log_error("metrics: %s, request answered with 500", err_text(&err));
 		return answer_text(r, MHD_HTTP_INTERNAL_SERVER_ERROR,
 				   "the scrape failed, see the log of ceemsd\n");

@@ -105,7 +105,7 @@ int web_auth_decode(const char *header, char *ret_name, size_t name_size,
 	header += 6;
 	header += strspn(header, " ");
 	size_t len = strlen(header);
-	if (!len || len > 2 * (NAME_MAX_BYTES + PASSWORD_MAX_BYTES))
+	if (!len || len > 2ul * (NAME_MAX_BYTES + PASSWORD_MAX_BYTES))
 		return -EINVAL;
 	gnutls_datum_t in = {(unsigned char *)header, (unsigned)len}, out = {0};
 	if (gnutls_base64_decode2(&in, &out) < 0)
@@ -143,7 +143,8 @@ static void dummy_hash(const struct web_config *users, char ret[61])
 	       "abcdefghijklmnopqrstuu"
 	       "...............................",
 	       61);
-	memcpy(ret + 4, cost, 2);
+	ret[4] = cost[0];
+	ret[5] = cost[1];
 }
 
 static int digest(struct web_auth *a, const char *name, const struct auth_job *j,

@@ -82,7 +82,7 @@ static int walk(struct parser *p, const char *where, yaml_node_t *map,
 	     i < map->data.mapping.pairs.top; i++) {
 		yaml_node_t *k = yaml_document_get_node(p->doc, i->key);
 		yaml_node_t *v = yaml_document_get_node(p->doc, i->value);
-		const char *name;
+		const char *name = "";
 		int rc = scalar(p, where, k, &name);
 		if (rc < 0)
 			return rc;

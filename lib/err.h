@@ -21,4 +21,25 @@ int err_prefix(struct err *err, int rc, const char *fmt, ...)
 /* The text, or "" for NULL. Borrowed. */
 const char *err_text(const struct err *err);
 
+#ifdef __clang_analyzer__
+/* What the analyzer cannot see: errno is not 0 after a failure, so a failure is never
+ * taken for success. */
+#define err_set(err, rc, ...)                                                          \
+	({                                                                             \
+		int err_rc_ = (rc);                                                    \
+		if (!__builtin_constant_p(rc) && err_rc_ >= 0)                         \
+			__builtin_unreachable();                                       \
+		(err_set)((err), err_rc_, __VA_ARGS__);                                \
+		err_rc_;                                                               \
+	})
+#define err_prefix(err, rc, ...)                                                       \
+	({                                                                             \
+		int err_rc_ = (rc);                                                    \
+		if (!__builtin_constant_p(rc) && err_rc_ >= 0)                         \
+			__builtin_unreachable();                                       \
+		(err_prefix)((err), err_rc_, __VA_ARGS__);                             \
+		err_rc_;                                                               \
+	})
+#endif
+
 #endif

@@ -214,7 +214,7 @@ static int measure(struct spool_writer *w, uint64_t *ret_keep, struct err *err)
 
 static int make_room(struct spool_writer *w, uint64_t need, struct err *err)
 {
-	uint64_t keep;
+	uint64_t keep = 0;
 
 	if (w->used + need <= w->max_bytes)
 		return 0;
@@ -396,7 +396,7 @@ static int open_losses(struct spool_writer *w, struct err *err)
 {
 	static const char zeros[4096];
 	char name[SEGMENT_NAME_MAX];
-	struct stat st;
+	struct stat st = {0};
 
 	w->lossesfd = openat(w->dirfd, LOSSES_NAME,
 			     O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
