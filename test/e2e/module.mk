@@ -7,3 +7,4 @@ CHECKS += test/e2e/docs_fresh.sh
 CHECKS += test/e2e/runner.sh
 CHECKS += test/e2e/rig_selftest.sh
 CHECKS += test/e2e/promtool_golden.sh
+CHECKS += test/e2e/deps.sh
