@@ -8,3 +8,4 @@ CHECKS += test/e2e/runner.sh
 CHECKS += test/e2e/rig_selftest.sh
 CHECKS += test/e2e/promtool_golden.sh
 CHECKS += test/e2e/deps.sh
+CHECKS += test/e2e/check_slurm.sh

@@ -6,3 +6,7 @@ conf_fuzz_SRCS := lib/conf.c lib/conf_help.c lib/conf_yaml.c lib/buf.c lib/err.c
 conf_fuzz_PKGS := yaml-0.1
 FUZZERS += spool
 spool_fuzz_SRCS := lib/spool_segment.c lib/buf.c lib/crc32c.c lib/err.c lib/fs.c lib/parse.c
+FUZZERS += slurmconf
+slurmconf_fuzz_SRCS := cli/slurmconf.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
+FUZZERS += elfsym
+elfsym_fuzz_SRCS := cli/elfsym.c lib/buf.c lib/err.c lib/fs.c lib/parse.c

@@ -60,3 +60,6 @@ units_json_test_LIBS := libdaemon libbase
 units_json_test_PKGS := json-c
 TESTS += ring_torture
 ring_torture_LIBS := libbase
+TESTS += cli_check_test
+cli_check_test_SRCS := test/unit/cli_check_test.c cli/check_plugstack.c cli/check_ring.c cli/check_slurm.c cli/elfsym.c cli/finding.c cli/slurmconf.c spank/options.c
+cli_check_test_LIBS := libbase

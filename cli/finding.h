@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_CLI_FINDING_H
+#define CEEMS_CLI_FINDING_H
+
+#include <stdio.h>
+
+/* What a check has to say: one line each, "ok|warn|fail: what; what to do". */
+
+enum level { LEVEL_OK, LEVEL_WARN, LEVEL_FAIL, LEVELS };
+
+struct findings {
+	FILE *out;
+	unsigned count[LEVELS];
+};
+
+/* todo: what to do about it, NULL for LEVEL_OK. Bytes that a terminal would act on are
+ * written as '?', because texts hold values from files. */
+void finding(struct findings *f, enum level level, const char *todo, const char *fmt,
+	     ...) __attribute__((format(printf, 4, 5)));
+
+/* The closing line, and the exit status: 0 all well, 1 warnings, 2 failures. */
+int findings_end(const struct findings *f);
+
+#endif

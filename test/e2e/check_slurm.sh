@@ -1,0 +1,102 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# ceems_tool check: fixture configurations against whole golden reports, plugin files of
+# every wrong kind, and, where Slurm can be run here, a configuration that Slurm accepts.
+# timeout 120
+. "$(dirname "$0")/../tap.sh"
+tool=$BUILD/ceems_tool
+fix=test/fixture/slurm-conf
+unset SLURM_CONF
+[ -x "$tool" ] || skip_all "ceems_tool was not built"
+
+# plugin FILE NUMBER: a shared object that says what Slurm's loader asks for
+plugin() {
+	printf 'const char plugin_name[]="x"; const char plugin_type[]="spank";
+const unsigned int plugin_version=%s; const unsigned int spank_plugin_version=1;\n' "$2" |
+		${CC:-gcc} -shared -fPIC -x c -o "$1" - && chmod 755 "$1"
+}
+plugins=$SCRATCH/plugins
+mkdir -p "$plugins" "$SCRATCH/other" "$SCRATCH/writable" "$SCRATCH/text" "$SCRATCH/none"
+plugin "$plugins/spank_ceems.so" 0x160503
+plugin "$plugins/jobcomp_ceems.so" 0x160503
+plugin "$plugins/acct_gather_energy_ceems.so" 0x160508
+plugin "$SCRATCH/other/spank_ceems.so" 0x180b05
+plugin "$SCRATCH/writable/spank_ceems.so" 0x160508
+chmod 777 "$SCRATCH/writable/spank_ceems.so"
+echo 'not a plugin' >"$SCRATCH/text/spank_ceems.so"
+chmod 755 "$SCRATCH/text/spank_ceems.so"
+echo 'int x;' | ${CC:-gcc} -shared -fPIC -x c -o "$SCRATCH/none/spank_ceems.so" - && chmod 755 "$SCRATCH/none/spank_ceems.so"
+
+# golden NAME STATUS arguments...: the whole report and the exit status
+golden() {
+	local name=$1 status=$2 rc=0; shift 2
+	"$tool" "$@" >"$SCRATCH/out" 2>&1 || rc=$?
+	sed "s#$SCRATCH#SCRATCH#g" "$SCRATCH/out" >"$SCRATCH/got"
+	[ "${UPDATE_GOLDEN:-0}" = 1 ] && cp "$SCRATCH/got" "test/golden/check_$name.txt"
+	is "$name: exit status" $rc "$status"
+	if diff -u "test/golden/check_$name.txt" "$SCRATCH/got" >"$SCRATCH/diff"; then
+		ok "$name: report" true
+	else
+		ok "$name: report" false
+		sed 's/^/# /' "$SCRATCH/diff"
+	fi
+}
+# slurm NAME STATUS arguments...: without what depends on the machine
+ring=/run/ceems-no-such-folder/ring
+slurm() {
+	local name=$1 status=$2; shift 2
+	golden "$name" "$status" check slurm --slurm-version 22.05.8 --ring $ring "$@"
+}
+
+slurm good 1 --slurm-conf $fix/good/slurm.conf --plugin-dir "$plugins"
+slurm poor 2 --slurm-conf $fix/poor/slurm.conf --plugin-dir "$plugins"
+slurm nothing 2 --slurm-conf "$SCRATCH/nowhere/slurm.conf"
+slurm loop 2 --slurm-conf $fix/odd/slurm.conf --plugstack $fix/good/plugstack.conf --plugin-dir "$plugins"
+slurm missing_include 2 --slurm-conf $fix/odd/missing-include.conf --plugstack $fix/good/plugstack.conf --plugin-dir "$plugins"
+slurm escape 2 --slurm-conf $fix/good/slurm.conf --plugstack $fix/odd/escape.conf --plugin-dir "$plugins"
+
+line() { "$tool" check slurm --slurm-conf $fix/good/slurm.conf --slurm-version "$1" --plugin-dir "$SCRATCH/$2" | grep -- "$2/"; }
+like "a micro version more or less is the same for SPANK" "$(line 22.05.99 plugins)" '^ok: .*built for Slurm 22.05.3, this is 22.05.99'
+like "another major.minor is refused" "$(line 22.05.8 other)" '^fail: .*built for Slurm 24.11.5, this is 22.05.8, so Slurm refuses it; install'
+like "a release candidate is a version" "$(line 24.11.0-0rc1 other)" '^ok: .*this is 24.11.0'
+like "a plugin that others can write is refused" "$(line 22.05.8 writable)" '^fail: .*mode 0777, others can write'
+like "a text file is no plugin" "$(line 22.05.8 text)" '^fail: .*not a shared object, so Slurm refuses it'
+like "a library without the symbols is no plugin" "$(line 22.05.8 none)" '^fail: .*no symbol plugin_version'
+like "Slurm before 22.05 is named" "$("$tool" check slurm --slurm-version 21.08.8)" 'fail: Slurm 21.08.8 is older than 22.05'
+
+for so in "$BUILD"/slurm/*/spank_ceems.so; do
+	[ -f "$so" ] || continue
+	v=$(basename "$(dirname "$so")")
+	out=$("$tool" check slurm --slurm-conf $fix/good/slurm.conf --slurm-version "$v.1" --plugin-dir "$(dirname "$so")")
+	like "our plugin for $v is one" "$out" "ok: [^ ]*$v/spank_ceems.so: built for Slurm $v"
+done
+
+# rings
+head -c 8192 /dev/zero >"$SCRATCH/zeros"; chmod 600 "$SCRATCH/zeros"
+ln -s zeros "$SCRATCH/link"
+golden ring_missing 2 check ring --ring "$SCRATCH/no-ring"
+if have_root; then
+	golden ring_zeros 2 check ring --ring "$SCRATCH/zeros"
+	golden ring_link 2 check ring --ring "$SCRATCH/link"
+else
+	skip "a garbage ring" "needs root"
+	skip "a symbolic link as ring" "needs root"
+fi
+
+# the command line
+is "no command: usage, 3" "$("$tool" 2>&1 >/dev/null | head -1; "$tool" >/dev/null 2>&1; echo $?)" "Usage: ceems_tool COMMAND [OPTION ...]
+3"
+like "an unknown command is named" "$("$tool" czech 2>&1)" 'unknown command: czech'
+like "an unknown option is named" "$("$tool" check slurm --blue 2>&1)" 'unknown option: --blue'
+like "an option without its value is named" "$("$tool" check ring --ring 2>&1)" 'needs a value: --ring'
+like "an unexpected word is named" "$("$tool" check slurm now 2>&1)" 'unexpected argument: now'
+like "a version that is none is named" "$("$tool" check slurm --slurm-version new 2>&1)" 'not like 22.05.8: new'
+is "a wrong command line is 3" "$("$tool" check slurm --blue >/dev/null 2>&1; echo $?)" 3
+ok "--help of a command" sh -c "'$tool' check slurm --help | grep -q plugin-dir"
+like "--version" "$("$tool" --version)" '^ceems_tool, version [0-9]'
+if command -v mandoc >/dev/null; then
+	is "man page is clean" "$(mandoc -Tlint -W warning doc/man/ceems_tool.1 2>&1)" ""
+else
+	skip "man page" "no mandoc"
+fi
+tap_done
