@@ -15,12 +15,14 @@
 #include "daemon/units.h"
 #include "lib/cgroup.h"
 #include "lib/cleanup.h"
+#include "lib/clock.h"
 #include "lib/fs.h"
 #include "lib/log.h"
 #include "lib/parse.h"
 
 #define MANAGER "slurm"
 #define MEMINFO_MAX 16384
+#define CPUS_NS (60 * NSEC_PER_SEC)
 
 /* What is kept of a unit between scrapes, by its index in the table. */
 struct view {
@@ -29,9 +31,11 @@ struct view {
 	struct buf labels;
 	struct cgroup_fds *job; /* NULL while no step with a cgroup was seen */
 	uint32_t cpus;          /* last good count, 0: none yet */
+	uint32_t cpus_steps;    /* unit's steps_started when it was read */
+	uint64_t cpus_until_ns; /* read again then */
 	bool replaced;          /* a newer run of the same job has the series now */
 	bool memory_known;
-	uint64_t peak_bytes, fail_count;
+	uint64_t peak_bytes, fail_count, oom_kills;
 	struct unit_gpus gpus;
 };
 
@@ -272,6 +276,8 @@ static int read_memory(const struct slurm *s, const struct unit *unit, struct vi
 				 : m.fail_count + t->memory_fail_count;
 	if (fails > v->fail_count)
 		v->fail_count = fails;
+	if (m.oom_kills > v->oom_kills)
+		v->oom_kills = m.oom_kills;
 	return 0;
 }
 
@@ -301,13 +307,21 @@ static int read_pids(struct view *v, struct unit_values *out, struct err *err)
 	return 0;
 }
 
-/* An allocation does not change because a file could not be read. */
-static void read_cpus(struct view *v, const struct unit *unit, struct unit_values *out)
+/* A cpuset is written when a step starts or by an administrator, so it is read then and
+ * once a minute. An allocation does not change because a file could not be read. */
+static void read_cpus(const struct slurm *s, struct view *v, const struct unit *unit,
+		      struct unit_values *out)
 {
+	uint64_t now = s->env->boottime_ns();
 	uint32_t cpus;
 
-	if (v->job && cgroup_read_cpus(v->job, &cpus, NULL) == 0)
-		v->cpus = cpus;
+	if (v->job &&
+	    (now >= v->cpus_until_ns || v->cpus_steps != unit->steps_started)) {
+		if (cgroup_read_cpus(v->job, &cpus, NULL) == 0)
+			v->cpus = cpus;
+		v->cpus_steps = unit->steps_started;
+		v->cpus_until_ns = now + CPUS_NS;
+	}
 	cpus = v->cpus ? v->cpus : unit->cpus;
 	if (cpus)
 		unit_values_set(out, COL_CPUS, cpus);
@@ -347,7 +361,9 @@ static void set_counters(struct view *v, const struct unit_totals *t,
 	if (!v->memory_known && !v->peak_bytes)
 		return;
 	unit_values_set(out, COL_MEMORY_FAIL_COUNT, v->fail_count);
-	unit_values_set(out, COL_OOM_KILLS, t->oom_kills);
+	if (t->oom_kills > v->oom_kills)
+		v->oom_kills = t->oom_kills;
+	unit_values_set(out, COL_OOM_KILLS, v->oom_kills);
 	if (v->peak_bytes)
 		unit_values_set(out, COL_MEMORY_PEAK, v->peak_bytes);
 }
@@ -374,7 +390,7 @@ static void read_unit(struct slurm *s, uint32_t i, const struct unit *unit,
 			find_job(s, v, unit);
 		if (v->job)
 			rc = read_job(s, unit, v, &totals, out, &err);
-		read_cpus(v, unit, out);
+		read_cpus(s, v, unit, out);
 	} else {
 		cgroup_fds_free(v->job);
 		v->job = NULL;

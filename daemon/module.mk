@@ -2,7 +2,11 @@
 
 # libdaemon: ceemsd without its main, for tests
 ARCHIVES += libdaemon
+libdaemon_SRCS += daemon/collector_slurm.c
+libdaemon_SRCS += daemon/export.c
+libdaemon_SRCS += daemon/gpus.c
 libdaemon_SRCS += daemon/options.c
+libdaemon_SRCS += daemon/unit_gpus.c
 libdaemon_SRCS += daemon/units.c
 libdaemon_SRCS += daemon/units_store.c
 

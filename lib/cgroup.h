@@ -70,7 +70,8 @@ struct cgroup_memory {
 	uint64_t limit_bytes; /* CGROUP_UNLIMITED when there is no limit (v1: >= 2^63 -
 				 page) */
 	uint64_t peak_bytes;
-	uint64_t fail_count, oom_kills;
+	uint64_t fail_count;
+	uint64_t oom_kills; /* v1: of a step only, the kernel does not add them up */
 	bool has_peak, has_swap;
 	/* v1: memory + swap (memory.memsw.*); v2: swap alone (memory.swap.*) */
 	uint64_t memsw_used_bytes, memsw_limit_bytes, memsw_fail_count;
@@ -139,6 +140,11 @@ int cgroup_parse_throttling(const char *text, size_t len, struct cgroup_cpu *ret
 /* cpuacct.stat; ticks of USER_HZ */
 int cgroup_parse_cpuacct_stat(const char *text, size_t len, uint64_t *ret_user,
 			      uint64_t *ret_system, struct err *err);
+/* v1's limit of "none" is the largest number of whole pages, of whatever size: such
+ * numbers become CGROUP_UNLIMITED. */
+uint64_t cgroup_limit(uint64_t bytes);
+/* rss, cache, and on v1 where it is there the limit, which is the lowest of the group
+ * and those above it (hierarchical_memory_limit) */
 int cgroup_parse_memory_stat(const char *text, size_t len, bool v2,
 			     struct cgroup_memory *ret, struct err *err);
 /* v2 memory.events: oom -> fail_count, oom_kill; v1 memory.oom_control: oom_kill */

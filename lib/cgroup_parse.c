@@ -147,15 +147,21 @@ int cgroup_parse_cpuacct_stat(const char *text, size_t len, uint64_t *ret_user,
 	return 0;
 }
 
+uint64_t cgroup_limit(uint64_t bytes)
+{
+	return bytes >= 0x7fffffffffff0000 ? CGROUP_UNLIMITED : bytes;
+}
+
 int cgroup_parse_memory_stat(const char *text, size_t len, bool v2,
 			     struct cgroup_memory *ret, struct err *err)
 {
-	uint64_t rss = 0, cache = 0;
+	uint64_t rss = 0, cache = 0, limit = 0;
 	struct key keys[] = {
 		{v2 ? "anon" : "total_rss", &rss, 1, false},
 		{v2 ? "file" : "total_cache", &cache, 1, false},
+		{"hierarchical_memory_limit", &limit, 1, false},
 	};
-	int rc = scan_flat(text, len, keys, 2, err);
+	int rc = scan_flat(text, len, keys, v2 ? 2 : 3, err);
 
 	if (rc == 0)
 		rc = require(keys, 2, err);
@@ -163,6 +169,8 @@ int cgroup_parse_memory_stat(const char *text, size_t len, bool v2,
 		return rc;
 	ret->rss_bytes = rss;
 	ret->cache_bytes = cache;
+	if (!v2 && keys[2].found)
+		ret->limit_bytes = cgroup_limit(limit);
 	return 0;
 }
 

@@ -94,6 +94,8 @@ struct cgroup_fds {
 	char *dir[TREES];  /* from rootfd; NULL: not in this hierarchy */
 	int fd[FILES];
 	uint64_t user_ns, system_ns; /* the last split */
+	uint64_t ticks_at_ns;        /* v1: usage when the ticks were last read */
+	uint64_t fail_count;         /* v1: the last one read */
 };
 
 /* As many as the limit allows, less a reserve; fds are numbered from below. */
@@ -324,10 +326,8 @@ static int read_number(struct cgroup_fds *c, enum file f, uint64_t *ret,
 	return n < 0 ? (int)n : parse_number(c, f, text, (size_t)n, ret, err);
 }
 
-/* v2 says "max"; v1 says the largest number of whole pages, of whatever size. */
 static int read_limit(struct cgroup_fds *c, enum file f, uint64_t *ret, struct err *err)
 {
-	const uint64_t v1_unlimited = 0x7fffffffffff0000;
 	char text[64];
 	uint64_t v = CGROUP_UNLIMITED;
 	ssize_t n = read_file(c, f, text, sizeof(text), err);
@@ -339,7 +339,7 @@ static int read_limit(struct cgroup_fds *c, enum file f, uint64_t *ret, struct e
 		if (rc < 0)
 			return rc;
 	}
-	*ret = v >= v1_unlimited ? CGROUP_UNLIMITED : v;
+	*ret = cgroup_limit(v);
 	return 0;
 }
 
@@ -356,9 +356,11 @@ static bool forget(struct cgroup_fds *c, enum tree t)
 		c->fd[f] = NOT_OPEN;
 	}
 	if (t == tree_of(c, CPU_USAGE)) {
-		c->user_ns = c->system_ns = 0;
+		c->user_ns = c->system_ns = c->ticks_at_ns = 0;
 		c->without_user = false;
 	}
+	if (t == MEMORY)
+		c->fail_count = 0;
 	return any;
 }
 
@@ -420,13 +422,20 @@ static int read_v1_cpu(struct cgroup_fds *c, struct cgroup_cpu *ret, struct err 
 	uint64_t usage = 0, user = 0, system = 0;
 	int rc = read_number(c, CPU_USAGE, &usage, err);
 
-	if (rc == 0 && usage)
+	/* who has not run since has not run in another mode either */
+	if (rc == 0 && usage && usage != c->ticks_at_ns)
 		rc = read_v1_ticks(c, &user, &system, err);
 	if (rc == 0)
 		rc = read_v1_throttling(c, ret, err);
-	if (rc == 0)
+	if (rc < 0)
+		return rc;
+	if (usage == c->ticks_at_ns) {
+		ret->user_ns = c->user_ns;
+		ret->system_ns = c->system_ns;
+	} else {
 		cgroup_split_usage(usage, user, system, ret);
-	return rc;
+	}
+	return 0;
 }
 
 static int read_cpu(struct cgroup_fds *c, struct cgroup_cpu *ret, struct err *err)
@@ -440,6 +449,7 @@ static int read_cpu(struct cgroup_fds *c, struct cgroup_cpu *ret, struct err *er
 	cgroup_keep_split(c->user_ns, c->system_ns, &cpu);
 	c->user_ns = cpu.user_ns;
 	c->system_ns = cpu.system_ns;
+	c->ticks_at_ns = cpu.user_ns + cpu.system_ns;
 	*ret = cpu;
 	return 0;
 }
@@ -555,6 +565,49 @@ static int read_swap(struct cgroup_fds *c, struct cgroup_memory *m, struct err *
 	return rc == -ENODATA ? 0 : rc;
 }
 
+/* v1. A failure needs a charge that meets the limit, and the largest charge at once is
+ * a huge page: far below there was none. Once there was one the file is always read. */
+static int read_failures(struct cgroup_fds *c, struct cgroup_memory *m, struct err *err)
+{
+	if (m->has_peak && !c->fail_count &&
+	    (m->limit_bytes == CGROUP_UNLIMITED ||
+	     m->peak_bytes + (4 << 20) < m->limit_bytes))
+		return 0;
+	int rc = read_number(c, MEM_FAILURES, &m->fail_count, err);
+	if (rc == 0)
+		c->fail_count = m->fail_count;
+	return rc;
+}
+
+static int read_v1_memory(struct cgroup_fds *c, struct cgroup_memory *m,
+			  struct err *err)
+{
+	int rc;
+
+	/* memory.stat mostly says it */
+	if (!m->limit_bytes) {
+		rc = read_limit(c, MEM_LIMIT, &m->limit_bytes, err);
+		if (rc < 0)
+			return rc;
+	}
+	rc = read_failures(c, m, err);
+	/* of a job it would always be 0: see v1_kills_below() */
+	if (rc < 0 || !c->step)
+		return rc;
+	rc = read_events(c, m, err);
+	if (rc == 0 && (m->fail_count || reached(m->peak_bytes, m->limit_bytes)))
+		m->oom_kills += v1_kills_below(c);
+	return rc;
+}
+
+static int read_v2_memory(struct cgroup_fds *c, struct cgroup_memory *m,
+			  struct err *err)
+{
+	int rc = read_limit(c, MEM_LIMIT, &m->limit_bytes, err);
+
+	return rc < 0 ? rc : read_events(c, m, err);
+}
+
 static int read_memory(struct cgroup_fds *c, bool swap, struct cgroup_memory *ret,
 		       struct err *err)
 {
@@ -562,20 +615,14 @@ static int read_memory(struct cgroup_fds *c, bool swap, struct cgroup_memory *re
 	int rc = read_number(c, MEM_USED, &m.used_bytes, err);
 
 	if (rc == 0)
-		rc = read_limit(c, MEM_LIMIT, &m.limit_bytes, err);
-	if (rc == 0 && !on_v2(c, MEM_FAILURES))
-		rc = read_number(c, MEM_FAILURES, &m.fail_count, err);
-	if (rc == 0)
 		rc = read_memory_stat(c, &m, err);
 	if (rc == 0)
-		rc = read_events(c, &m, err);
-	if (rc == 0)
 		rc = read_peak(c, &m, err);
+	if (rc == 0)
+		rc = on_v2(c, MEM_USED) ? read_v2_memory(c, &m, err)
+					: read_v1_memory(c, &m, err);
 	if (rc == 0 && swap)
 		rc = read_swap(c, &m, err);
-	if (rc == 0 && c->step && !on_v2(c, MEM_EVENTS) &&
-	    (m.fail_count || reached(m.peak_bytes, m.limit_bytes)))
-		m.oom_kills += v1_kills_below(c);
 	if (rc == 0)
 		*ret = m;
 	return rc;

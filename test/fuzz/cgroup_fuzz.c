@@ -94,6 +94,22 @@ static void path(const char *text, size_t len)
 	free(copy);
 }
 
+static void proc_cgroup(const char *text, size_t len)
+{
+	struct record r;
+
+	record_init(&r, RECORD_STEP_START, MANAGER_SLURM);
+	int lines = cgroup_record_paths(text, len, &r);
+	must(lines >= 0 && lines <= 64 && r.cgroup_count <= RECORD_CGROUPS_MAX);
+	must(lines > 0 || r.cgroup_count == 0);
+	for (uint32_t i = 0; i < r.cgroup_count; i++) {
+		const char *p = r.cgroups[i].path;
+		must(memchr(p, '\0', RECORD_CGROUP_MAX) != NULL);
+		must(cgroup_path_ok(p, strlen(p)));
+		must(cgroup_step_len(p, strlen(p)) == strlen(p));
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (!size)
@@ -111,6 +127,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	case 'p':
 		psi(text, len);
+		break;
+	case 'r':
+		proc_cgroup(text, len);
 		break;
 	case 'l':
 		list(text, len);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 FUZZERS += cgroup
-cgroup_fuzz_SRCS := lib/cgroup.c lib/cgroup_parse.c lib/parse.c lib/err.c lib/fs.c lib/buf.c
+cgroup_fuzz_SRCS := lib/cgroup.c lib/cgroup_parse.c lib/cgroup_record.c lib/record.c lib/parse.c lib/err.c lib/fs.c lib/buf.c
 FUZZERS += conf
 conf_fuzz_SRCS := lib/conf.c lib/conf_help.c lib/conf_yaml.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
 conf_fuzz_PKGS := yaml-0.1

@@ -278,7 +278,7 @@ static void v1_step_is_read(void **state)
 		assert_int_equal(cgroup_read_memory(c, true, &m, &err), 0);
 		assert_true(m.rss_bytes == 120000000 && m.cache_bytes == 20000000);
 		assert_true(m.used_bytes == 150000000 && m.limit_bytes == 536870912);
-		assert_true(m.has_peak && m.peak_bytes == 200000000);
+		assert_true(m.has_peak && m.peak_bytes == 536870912);
 		assert_true(m.fail_count == 5 && m.oom_kills == 1);
 		assert_true(m.has_swap && m.memsw_used_bytes == 150000000);
 		assert_true(m.memsw_limit_bytes == 1073741824);
@@ -292,7 +292,7 @@ static void v1_step_is_read(void **state)
 		assert_int_equal(cgroup_read_psi(c, "cpu", &psi, &err), -ENODATA);
 		assert_true(n == 7 && psi.some_ns == 7);
 	}
-	assert_int_equal(cgroup_fds_open(c), 15);
+	assert_int_equal(cgroup_fds_open(c), 14);
 	cgroup_fds_free(c);
 }
 
@@ -358,8 +358,19 @@ static void w20_v1_unlimited_is_not_nine_exabytes(void **state)
 		put(files[i][0], files[i][1]);
 	p = path_of(CGROUP_MEMORY, "/j/step_0");
 	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		/* as a file of its own, and where memory.stat says it */
+		char stat[128];
+		put("memory/j/step_0/memory.stat", "total_cache 1\ntotal_rss 2\n");
 		put("memory/j/step_0/memory.limit_in_bytes", limits[i]);
 		c = cgroup_fds_new(scratch_fd, &v1_layout, &p, 1, false);
+		assert_int_equal(cgroup_read_memory(c, false, &m, NULL), 0);
+		assert_true(m.limit_bytes == CGROUP_UNLIMITED);
+		(void)snprintf(stat, sizeof(stat),
+			       "hierarchical_memory_limit %stotal_cache 1\n"
+			       "total_rss 2\n",
+			       limits[i]);
+		put("memory/j/step_0/memory.stat", stat);
+		put("memory/j/step_0/memory.limit_in_bytes", "5\n");
 		assert_int_equal(cgroup_read_memory(c, false, &m, NULL), 0);
 		assert_true(m.limit_bytes == CGROUP_UNLIMITED);
 		cgroup_fds_free(c);
@@ -482,7 +493,7 @@ static void final_counters_name_their_source(void **state)
 	assert_int_equal(cgroup_final_counters(v1, &l, &p, 1, &r, NULL), 0);
 	assert_int_equal(r.source, COUNTERS_CGROUP_V1);
 	assert_true(r.cpu_user_ns == 2000000001 && r.cpu_system_ns == 1000000000);
-	assert_true(r.has_memory && r.memory_peak_bytes == 200000000);
+	assert_true(r.has_memory && r.memory_peak_bytes == 536870912);
 	assert_true(r.oom_kills == 1 && r.read_ns > 0);
 	assert_true(r.has_io && r.io_read_bytes == 4097 && r.io_write_bytes == 8194);
 	/* a step of 1.6 ms */
@@ -559,6 +570,9 @@ static void wrong_files_are_errors_that_name_them_and_change_nothing(void **stat
 		 "not an unsigned"},
 		{"memory/j/step_0/memory.limit_in_bytes", "-1\n", -EINVAL,
 		 "not an unsigned"},
+		{"memory/j/step_0/memory.stat",
+		 "hierarchical_memory_limit -1\ntotal_rss 1\ntotal_cache 1\n", -EINVAL,
+		 "hierarchical_memory_limit: not an unsigned"},
 		{"memory/j/step_0/memory.stat", "", -EINVAL, "total_rss: missing"},
 		{"memory/j/step_0/memory.stat", "total_rss 1\n", -EINVAL,
 		 "total_cache: missing"},
@@ -788,6 +802,144 @@ static void v1_oom_kills_are_those_of_the_tasks(void **state)
 	assert_true(r.oom_kills == 0);
 }
 
+static void v1_reads_only_what_can_have_changed(void **state)
+{
+	(void)state;
+	struct record_cgroup p = path_of(V1_ALL, "/j/step_0");
+	struct cgroup_cpu cpu;
+	struct cgroup_memory m;
+	good_v1_step();
+	put("memory/j/step_0/memory.max_usage_in_bytes", "1000000\n");
+	put("memory/j/step_0/memory.limit_in_bytes", "20000000\n");
+	put("memory/j/step_0/memory.failcnt", "not read\n");
+	struct cgroup_fds *c = cgroup_fds_new(scratch_fd, &v1_layout, &p, 1, false);
+	assert_int_equal(cgroup_read_cpu(c, &cpu, NULL), 0);
+	assert_true(cpu.user_ns == 75 && cpu.system_ns == 25);
+	put("cpuacct/j/step_0/cpuacct.usage_user", "not read\n");
+	assert_int_equal(cgroup_read_cpu(c, &cpu, NULL), 0);
+	assert_true(cpu.user_ns == 75 && cpu.system_ns == 25);
+	put("cpuacct/j/step_0/cpuacct.usage", "101\n");
+	assert_int_equal(cgroup_read_cpu(c, &cpu, NULL), -EINVAL);
+	/* far below its limit it has not failed */
+	assert_int_equal(cgroup_read_memory(c, false, &m, NULL), 0);
+	assert_true(m.fail_count == 0);
+	put("memory/j/step_0/memory.max_usage_in_bytes", "17000000\n");
+	assert_int_equal(cgroup_read_memory(c, false, &m, NULL), -EINVAL);
+	put("memory/j/step_0/memory.failcnt", "3\n");
+	assert_int_equal(cgroup_read_memory(c, false, &m, NULL), 0);
+	assert_true(m.fail_count == 3);
+	/* and what has failed once is always looked at */
+	put("memory/j/step_0/memory.max_usage_in_bytes", "1000000\n");
+	put("memory/j/step_0/memory.failcnt", "4\n");
+	assert_int_equal(cgroup_read_memory(c, false, &m, NULL), 0);
+	assert_true(m.fail_count == 4);
+	cgroup_fds_free(c);
+}
+
+static int record_of(const char *text, struct record *r)
+{
+	record_init(r, RECORD_STEP_START, MANAGER_SLURM);
+	return cgroup_record_paths(text, strlen(text), r);
+}
+
+static void record_gets_the_step_paths_of_v1(void **state)
+{
+	(void)state;
+	struct record r;
+	assert_int_equal(
+		record_of("9:name=systemd:/slurm_n1/uid_0/job_3/step_0/task_0\n"
+			  "8:pids:/\n"
+			  "7:misc:/slurm_n1/uid_0/job_3/step_0\n"
+			  "6:freezer:/slurm_n1/uid_0/job_3/step_0\n"
+			  "5:devices:/slurm_n1/uid_0/job_3/step_0/task_0\n"
+			  "4:memory:/slurm_n1/uid_0/job_3/step_0/task_0\n"
+			  "3:cpuset:/slurm_n1/uid_0/job_3/step_0/task_0\n"
+			  "2:cpu,cpuacct:/slurm_n1/uid_0/job_3/step_0/task_0\n"
+			  "0::/\n",
+			  &r),
+		5);
+	assert_string_equal(r.node, "n1");
+	/* one path, shared by all the hierarchies */
+	assert_int_equal(r.cgroup_count, 1);
+	assert_string_equal(r.cgroups[0].path, "/slurm_n1/uid_0/job_3/step_0");
+	assert_int_equal(r.cgroups[0].controllers,
+			 CGROUP_FREEZER | CGROUP_DEVICES | CGROUP_MEMORY |
+				 CGROUP_CPUSET | CGROUP_CPU | CGROUP_CPUACCT);
+	assert_null(record_cgroup(&r, CGROUP_UNIFIED));
+}
+
+static void record_of_v1_extern_has_no_cpuacct(void **state)
+{
+	(void)state;
+	struct record r;
+	assert_int_equal(record_of("6:freezer:/slurm/uid_0/job_3\n"
+				   "4:memory:/slurm/uid_0/job_3/step_extern\n"
+				   "3:cpuset:/slurm/uid_0/job_3/step_extern\n"
+				   "2:cpuacct:/\n0::/\n",
+				   &r),
+			 2);
+	assert_string_equal(r.node, "");
+	assert_int_equal(r.cgroup_count, 1);
+	assert_int_equal(r.cgroups[0].controllers, CGROUP_MEMORY | CGROUP_CPUSET);
+	assert_string_equal(record_cgroup(&r, CGROUP_MEMORY),
+			    "/slurm/uid_0/job_3/step_extern");
+}
+
+static void record_gets_the_step_path_of_v2(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *line, *path, *node;
+	} cases[] = {
+		{"0::/system.slice/n1_slurmstepd.scope/job_3/step_0/user/task_0\n",
+		 "/system.slice/n1_slurmstepd.scope/job_3/step_0", "n1"},
+		{"0::/system.slice/slurmstepd.scope/s7GK2P0QW/step_0+1/user/task_0\n",
+		 "/system.slice/slurmstepd.scope/s7GK2P0QW/step_0+1", ""},
+		{"0::/system.slice/slurmstepd.scope/job_3/step_extern/slurm\n",
+		 "/system.slice/slurmstepd.scope/job_3/step_extern", ""},
+		{"0::/slurmstepd.scope/job_3/step_batch (deleted)\n",
+		 "/slurmstepd.scope/job_3/step_batch", ""},
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct record r;
+		assert_int_equal(record_of(cases[i].line, &r), 1);
+		assert_string_equal(record_cgroup(&r, CGROUP_UNIFIED), cases[i].path);
+		assert_string_equal(r.node, cases[i].node);
+	}
+}
+
+static void record_ignores_what_is_not_slurms(void **state)
+{
+	(void)state;
+	static const char *const lines[] = {
+		"",
+		"0::/\n",
+		"0::/user.slice/step_0\n",
+		"4:memory:/docker/step_0\n",
+		"4:memory:/slurm_n1/uid_0/../../step_0\n",
+		"4:memory\n",
+		"x:memory:/slurm/uid_0/job_1/step_0\n",
+		":memory:/slurm/uid_0/job_1/step_0\n",
+		"4:memory:slurm/uid_0/job_1/step_0\n",
+	};
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		struct record r;
+		assert_int_equal(record_of(lines[i], &r), 0);
+		assert_int_equal(r.cgroup_count, 0);
+	}
+}
+
+static void record_flags_a_path_that_is_too_long(void **state)
+{
+	(void)state;
+	char line[600];
+	struct record r;
+	(void)snprintf(line, sizeof(line), "4:memory:/slurm/%0400d/step_0\n", 1);
+	assert_int_equal(record_of(line, &r), 1);
+	assert_int_equal(r.cgroup_count, 0);
+	assert_true(r.flags & RECORD_CUT);
+}
+
 static void parsers_skip_what_they_do_not_know(void **state)
 {
 	(void)state;
@@ -879,6 +1031,12 @@ int main(void)
 		cmocka_unit_test(split_goes_on_where_a_former_daemon_was),
 		cmocka_unit_test(removed_and_remade_cgroups_are_noticed),
 		cmocka_unit_test(v1_oom_kills_are_those_of_the_tasks),
+		cmocka_unit_test(v1_reads_only_what_can_have_changed),
+		cmocka_unit_test(record_gets_the_step_paths_of_v1),
+		cmocka_unit_test(record_of_v1_extern_has_no_cpuacct),
+		cmocka_unit_test(record_gets_the_step_path_of_v2),
+		cmocka_unit_test(record_ignores_what_is_not_slurms),
+		cmocka_unit_test(record_flags_a_path_that_is_too_long),
 		cmocka_unit_test(parsers_skip_what_they_do_not_know),
 		cmocka_unit_test(psi_rejects_what_is_not_pressure),
 	};

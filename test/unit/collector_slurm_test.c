@@ -364,7 +364,7 @@ w17_failed_read_loses_one_unit_for_one_scrape_and_is_never_zero(void **state)
 	static const char *const files[] = {
 		"memory" JOB41 "/memory.usage_in_bytes",
 		"memory" JOB41 "/memory.stat",
-		"memory" JOB41 "/memory.limit_in_bytes",
+		"memory" JOB41 "/memory.max_usage_in_bytes",
 		"memory" JOB41 "/memory.failcnt",
 	};
 	struct lab l;
@@ -415,11 +415,20 @@ w19_cpus_are_counted_in_the_cpuset_and_kept_when_it_cannot_be_read(void **state)
 	assert_string_equal(value(&l, "ceems_compute_unit_cpus", N1), "6");
 	assert_string_equal(value(&l, "ceems_compute_unit_cpus", N2), "6");
 	spoil(&l, "cpuset" JOB41 "/cpuset.cpus", "0-3,8\n");
+	now_ns += 61 * NSEC_PER_SEC;
 	scrape(&l);
 	assert_string_equal(value(&l, "ceems_compute_unit_cpus", N1), "5");
 	spoil(&l, "cpuset" JOB41 "/cpuset.cpus", "no list\n");
+	now_ns += 61 * NSEC_PER_SEC;
 	scrape(&l);
 	assert_string_equal(value(&l, "ceems_compute_unit_cpus", N1), "5");
+	/* a step that starts may have changed it */
+	spoil(&l, "cpuset" JOB41 "/cpuset.cpus", "0-6\n");
+	scrape(&l);
+	assert_string_equal(value(&l, "ceems_compute_unit_cpus", N1), "5");
+	start(&l, "41", 1, JOB41 "/step_1", V1_ALL);
+	scrape(&l);
+	assert_string_equal(value(&l, "ceems_compute_unit_cpus", N1), "7");
 	assert_int_equal(lines(&l, "ceems_compute_collect_error", ""), 0);
 	lab_done_copy(&l, copy);
 }
@@ -559,7 +568,7 @@ static void ended_units_keep_their_counters_until_they_leave_the_table(void **st
 		value(&l, "ceems_compute_unit_cpu_system_seconds_total", N1),
 		"2.000000003");
 	assert_string_equal(value(&l, "ceems_compute_unit_memory_peak_bytes", N1),
-			    "300000000");
+			    "536870912");
 	assert_int_equal(lines(&l, "_memory_used_bytes", ""), 0);
 	assert_int_equal(lines(&l, "_memory_rss_bytes", ""), 0);
 	assert_int_equal(lines(&l, "ceems_compute_unit_cpus", ""), 0);
