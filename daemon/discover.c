@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/options.h"
 #include "daemon/units.h"
 #include "lib/cgroup.h"
 #include "lib/cleanup.h"
@@ -280,7 +281,17 @@ static void find_uid(const char *path, struct record *r)
 	(void)!parse_u32(digits, &r->uid);
 }
 
-/* False: not a step's path after all, or a step that the table has. */
+static bool our_node(const struct env *env, const char *node)
+{
+	const struct conf_list *l = &env->options->slurm_nodes;
+	for (size_t i = 0; i < l->count; i++) {
+		if (strcmp(l->items[i], node) == 0)
+			return true;
+	}
+	return l->count == 0;
+}
+
+/* False: not a step's path after all, not ours, or a step that the table has. */
 static bool describe(const struct env *env, const char *path, struct record *r)
 {
 	struct units *u = env->units;
@@ -315,7 +326,7 @@ static bool describe(const struct env *env, const char *path, struct record *r)
 	}
 	r->boottime_ns = env->boottime_ns();
 	r->realtime_ns = env->realtime_ns();
-	return true;
+	return our_node(env, r->node);
 }
 
 static int add_step(const struct env *env, const char *path, uint32_t bits)

@@ -39,9 +39,8 @@ const struct conf_opt options_table[] = {
 	    "Log lines as logfmt or json.", .flags = CONF_RELOAD,
 	    .choices = log_formats),
 	ROW("security.run-as-user", CONF_STRING, run_as_user, "",
-	    "User (name or number) to become after opening what needs root. Empty: "
-	    "ceems "
-	    "where it exists, else nobody."),
+	    "User (name or number) to become once what needs root is open. Empty: "
+	    "ceems where it exists, else nobody."),
 	ROW("security.drop-privileges", CONF_BOOL, drop_privileges, "true",
 	    "Give up root and every capability once started.", .flags = CONF_HIDDEN),
 	ROW("security.disable-cap-awareness", CONF_BOOL, disable_cap_awareness, "false",
@@ -56,8 +55,7 @@ const struct conf_opt options_table[] = {
 	    "Where control groups are mounted.", .flags = CONF_HIDDEN),
 	ROW("path.rundir", CONF_STRING, path_rundir, "/run/ceems",
 	    "Directory of the ring and the unit table. The ring= argument of "
-	    "plugstack.conf "
-	    "must name the same ring."),
+	    "plugstack.conf must name the same ring."),
 
 	/* ring and units */
 	ROW("ring.poll", CONF_DURATION, ring_poll_ms, "50ms",
@@ -68,23 +66,19 @@ const struct conf_opt options_table[] = {
 	    .max = 65536),
 	ROW("unit.linger", CONF_DURATION, unit_linger_ms, "60s",
 	    "How long an ended unit stays exported, at least; three times the longest "
-	    "gap "
-	    "between scrapes when that is longer.",
+	    "gap between scrapes when that is longer.",
 	    .flags = CONF_RELOAD, .max = DAY_MS),
 	ROW("unit.max-exported", CONF_U64, unit_max_exported, "2000",
 	    "Most units exported one by one; the oldest ended ones beyond that are "
-	    "counted "
-	    "in the ceems_short_units metrics.",
+	    "counted in the ceems_short_units metrics.",
 	    .flags = CONF_RELOAD, .min = 1, .max = 65536),
 	ROW("unit.min-export", CONF_DURATION, unit_min_export_ms, "0",
 	    "Units that lived shorter than this are only counted in the "
-	    "ceems_short_units "
-	    "metrics once they end.",
+	    "ceems_short_units metrics once they end.",
 	    .flags = CONF_RELOAD, .max = DAY_MS),
 	ROW("unit.capacity", CONF_U64, unit_capacity, "4096",
 	    "Most units in the unit table, which takes about 9 KiB of disk space in "
-	    "rundir "
-	    "per unit, memory only as used.",
+	    "rundir per unit, memory only as used.",
 	    .min = 16, .max = 65536),
 
 	/* web */
@@ -150,6 +144,10 @@ const struct conf_opt options_table[] = {
 	ROW("collector.slurm.psi.metrics", CONF_BOOL, slurm_psi, "false",
 	    "Other spelling.", .flags = CONF_HIDDEN | CONF_DEPRECATED,
 	    .alias_of = "collector.slurm.psi-metrics"),
+	ROW("collector.slurm.nodes", CONF_LIST, slurm_nodes, "",
+	    "Slurm node names whose jobs are looked for among the control groups; "
+	    "none given: all. For hosts that several test clusters share.",
+	    .flags = CONF_HIDDEN),
 	ROW("collector.slurm.gpu-order-map", CONF_STRING, gpu_order_map, "",
 	    "Slurm's GPU index to the GPU's own, when they differ: "
 	    "0:1,1:0.3,2:0.4 means that Slurm's 1 is MIG instance 3 of GPU 0."),

@@ -56,6 +56,7 @@ struct options {
 	int cgroup_version;     /* enum options_cgroup_version */
 
 	bool slurm_steps, slurm_swap, slurm_psi;
+	struct conf_list slurm_nodes; /* whose control groups are ours; empty: all */
 	char *gpu_order_map;
 	char *gres_config_file; /* accepted, not read */
 	char *slurmd_path;

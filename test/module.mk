@@ -12,3 +12,9 @@ web_host_SRCS := test/fake/web_host.c
 web_host_LIBS := libweb libnode libbase
 web_host_PKGS := libmicrohttpd gnutls zlib yaml-0.1
 web_host_LDLIBS := -lcrypt
+
+# made-up jobs for a ring, at any rate
+PROGS += unit_source
+NOINST_PROGS += unit_source
+unit_source_SRCS := test/fake/unit_source.c
+unit_source_LIBS := libbase

@@ -9,3 +9,5 @@ CHECKS += test/e2e/rig_selftest.sh
 CHECKS += test/e2e/promtool_golden.sh
 CHECKS += test/e2e/deps.sh
 CHECKS += test/e2e/check_slurm.sh
+CHECKS += test/e2e/ceemsd_alone.sh
+CHECKS += test/e2e/ceemsd_kill9.sh
