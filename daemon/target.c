@@ -25,6 +25,8 @@ int target_path(const char *target, char *ret, size_t size)
 		return -EINVAL;
 	for (const char *p = target; *p && *p != '?' && *p != '#'; p++) {
 		int c = (unsigned char)*p;
+		if (c == ' ')
+			return -EINVAL;
 		if (c == '%') {
 			int high = hex(p[1]);
 			int low = high < 0 ? -1 : hex(p[2]);

@@ -418,6 +418,11 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection,
 	if (!r->seen) {
 		r->seen = true;
 		web_conn_deadline(w->conns, conn, REQUEST_TIMES * w->header_ms);
+		/* the library's own strictness answers twice in 0.9.75 */
+		if (strcmp(version, MHD_HTTP_VERSION_1_1) == 0 &&
+		    !MHD_lookup_connection_value(connection, MHD_HEADER_KIND,
+						 MHD_HTTP_HEADER_HOST))
+			return answer_text(r, MHD_HTTP_BAD_REQUEST, "no Host\n");
 		if (target_has_nul(r, version))
 			return answer_text(r, MHD_HTTP_BAD_REQUEST, "NUL in request\n");
 		if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 &&
@@ -473,7 +478,6 @@ static int start_listener(struct web *w, int *fd, bool tls, unsigned threads,
 		{MHD_OPTION_CONNECTION_LIMIT, (intptr_t)limit, NULL},
 		{MHD_OPTION_CONNECTION_TIMEOUT, (intptr_t)keep_s, NULL},
 		{MHD_OPTION_THREAD_POOL_SIZE, (intptr_t)threads, NULL},
-		{MHD_OPTION_STRICT_FOR_CLIENT, 1, NULL},
 		{MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)on_connection, w},
 		{MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)on_completed, w},
 		{MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)on_uri, w},

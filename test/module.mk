@@ -18,3 +18,7 @@ PROGS += unit_source
 NOINST_PROGS += unit_source
 unit_source_SRCS := test/fake/unit_source.c
 unit_source_LIBS := libbase
+PROGS += http_rude
+NOINST_PROGS += http_rude
+http_rude_SRCS := test/fake/http_rude.c
+http_rude_LIBS := libbase

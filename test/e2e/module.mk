@@ -11,3 +11,4 @@ CHECKS += test/e2e/deps.sh
 CHECKS += test/e2e/check_slurm.sh
 CHECKS += test/e2e/ceemsd_alone.sh
 CHECKS += test/e2e/ceemsd_kill9.sh
+CHECKS += test/e2e/web.sh

@@ -126,6 +126,8 @@ static void targets_have_one_path_each(void **state)
 		{"/a%2Fb", "/a/b"},
 		{"//metrics", "//metrics"},
 		{"/./metrics", "/./metrics"},
+		{"/a%20b", "/a b"},
+		{"/a b", NULL},
 		{"/%", NULL},
 		{"/%4", NULL},
 		{"/%zz", NULL},

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/web_auth.h"
+
+#include <crypt.h>
+#include <errno.h>
+#include <gnutls/gnutls.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "test/unit/unit.h"
+
+static struct web_config users;
+static struct web_auth *a;
+
+/* A header "Basic ..." for name:password; one of a few static buffers. */
+static const char *basic(const char *name, const char *password)
+{
+	static char out[4][512];
+	static int next;
+	char text[256];
+	char *o = out[next++ % 4];
+	snprintf(text, sizeof(text), "%s:%s", name, password);
+	gnutls_datum_t in = {(unsigned char *)text, (unsigned)strlen(text)}, b64 = {0};
+	assert_int_equal(gnutls_base64_encode2(&in, &b64), 0);
+	snprintf(o, 512, "Basic %.*s", (int)b64.size, (char *)b64.data);
+	gnutls_free(b64.data);
+	return o;
+}
+
+static void add_user(const char *name, const char *password, const char *prefix)
+{
+	struct crypt_data data = {0};
+	char salt[64];
+	snprintf(salt, sizeof(salt), "%s04$abcdefghijklmnopqrstuu", prefix);
+	const char *hash = crypt_r(password, salt, &data);
+	assert_non_null(hash);
+	assert_int_equal(strlen(hash), 60);
+	users.users =
+		reallocarray(users.users, users.user_count + 1, sizeof(*users.users));
+	assert_non_null(users.users);
+	users.users[users.user_count++] =
+		(struct web_config_user){strdup(name), strdup(hash)};
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	add_user("ada", "correct horse", "$2b$");
+	add_user("bob", "p\xc3\xa4ss:w\xc3\xb6rd", "$2y$");
+	add_user("eve", "old style", "$2a$");
+	return web_auth_new(&a, NULL);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	web_auth_free(a);
+	web_config_done(&users);
+	return 0;
+}
+
+struct wait {
+	pthread_mutex_t mutex;
+	pthread_cond_t done;
+	int left;
+	enum auth_verdict verdict;
+};
+
+static void on_done(void *arg, enum auth_verdict verdict)
+{
+	struct wait *w = arg;
+	pthread_mutex_lock(&w->mutex);
+	w->verdict = verdict;
+	w->left--;
+	pthread_cond_signal(&w->done);
+	pthread_mutex_unlock(&w->mutex);
+}
+
+/* The verdict, computed when it must be; *computed says whether it was. */
+static enum auth_verdict verdict(const char *header, bool *computed)
+{
+	struct wait w = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 1,
+			 AUTH_PENDING};
+	struct auth_job *job = NULL;
+	enum auth_verdict v = web_auth_check(a, &users, header, &job);
+	*computed = v == AUTH_PENDING;
+	if (v != AUTH_PENDING)
+		return v;
+	assert_int_equal(web_auth_submit(a, job, on_done, &w), 0);
+	pthread_mutex_lock(&w.mutex);
+	while (w.left)
+		pthread_cond_wait(&w.done, &w.mutex);
+	pthread_mutex_unlock(&w.mutex);
+	return w.verdict;
+}
+
+static void right_passwords_are_good_and_computed_once(void **state)
+{
+	(void)state;
+	static const char *const who[][2] = {{"ada", "correct horse"},
+					     {"bob", "p\xc3\xa4ss:w\xc3\xb6rd"},
+					     {"eve", "old style"}};
+	for (size_t i = 0; i < 3; i++) {
+		bool computed;
+		assert_int_equal(verdict(basic(who[i][0], who[i][1]), &computed),
+				 AUTH_GOOD);
+		assert_true(computed);
+		for (int k = 0; k < 5; k++) {
+			assert_int_equal(
+				verdict(basic(who[i][0], who[i][1]), &computed),
+				AUTH_GOOD);
+			assert_false(computed);
+		}
+	}
+	assert_int_equal(web_auth_computed(a), 3);
+}
+
+static void wrong_passwords_and_unknown_users_cost_one_bcrypt_each(void **state)
+{
+	(void)state;
+	static const char *const who[][2] = {{"ada", "Correct horse"},
+					     {"ada", ""},
+					     {"ada", "old style"},
+					     {"nobody", "correct horse"},
+					     {"", ""}};
+	for (size_t i = 0; i < 5; i++) {
+		bool computed;
+		assert_int_equal(verdict(basic(who[i][0], who[i][1]), &computed),
+				 AUTH_BAD);
+		assert_true(computed);
+		assert_int_equal(verdict(basic(who[i][0], who[i][1]), &computed),
+				 AUTH_BAD);
+		assert_false(computed);
+	}
+	assert_int_equal(web_auth_computed(a), 5);
+}
+
+static void changed_password_ends_the_remembered_verdict(void **state)
+{
+	(void)state;
+	bool computed;
+	assert_int_equal(verdict(basic("ada", "correct horse"), &computed), AUTH_GOOD);
+	char *old = users.users[0].hash;
+	users.users[0].hash = strdup(users.users[1].hash);
+	assert_int_equal(verdict(basic("ada", "correct horse"), &computed), AUTH_BAD);
+	assert_true(computed);
+	free(users.users[0].hash);
+	users.users[0].hash = old;
+}
+
+static void headers_that_are_none_are_bad_without_work(void **state)
+{
+	(void)state;
+	static const char *const headers[] = {
+		"",
+		"Basic",
+		"Basic ",
+		"Basic !!!!",
+		"Bearer abc",
+		"Basic YWRh",         /* no colon */
+		"Basic YWRhAGI6eA==", /* a NUL in it */
+		"Basic YWRhOng",      /* cut */
+	};
+	for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
+		struct auth_job *job = NULL;
+		if (web_auth_check(a, &users, headers[i], &job) != AUTH_BAD)
+			fail_msg("%s", headers[i]);
+		assert_null(job);
+	}
+	assert_int_equal(web_auth_check(a, &users, NULL, NULL), AUTH_BAD);
+	char name[8], password[8];
+	assert_int_equal(web_auth_decode(basic("longer than 8", "x"), name,
+					 sizeof(name), password, sizeof(password)),
+			 -EINVAL);
+	assert_int_equal(web_auth_decode(basic("u", "longer than 8"), name,
+					 sizeof(name), password, sizeof(password)),
+			 -EINVAL);
+	assert_int_equal(web_auth_decode("bAsIc dTpwOnE=", name, sizeof(name), password,
+					 sizeof(password)),
+			 0);
+	assert_string_equal(name, "u");
+	assert_string_equal(password, "p:q");
+}
+
+static void queue_is_bounded_and_stop_answers_what_waits(void **state)
+{
+	(void)state;
+	struct wait w = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0,
+			 AUTH_PENDING};
+	int refused = 0, taken = 0;
+	for (int i = 0; i < 200; i++) {
+		char password[32];
+		struct auth_job *job = NULL;
+		snprintf(password, sizeof(password), "guess %d", i);
+		assert_int_equal(
+			web_auth_check(a, &users, basic("ada", password), &job),
+			AUTH_PENDING);
+		pthread_mutex_lock(&w.mutex);
+		w.left++;
+		pthread_mutex_unlock(&w.mutex);
+		int rc = web_auth_submit(a, job, on_done, &w);
+		if (rc == 0) {
+			taken++;
+			continue;
+		}
+		assert_int_equal(rc, -EBUSY);
+		refused++;
+		pthread_mutex_lock(&w.mutex);
+		w.left--;
+		pthread_mutex_unlock(&w.mutex);
+	}
+	assert_true(refused > 0);
+	assert_true(taken >= AUTH_QUEUE_MAX);
+	web_auth_stop(a);
+	/* every one that was taken has been answered */
+	assert_int_equal(w.left, 0);
+	assert_int_equal(w.verdict, AUTH_BAD);
+	struct auth_job *job = NULL;
+	assert_int_equal(web_auth_check(a, &users, basic("ada", "late"), &job),
+			 AUTH_PENDING);
+	assert_int_equal(web_auth_submit(a, job, on_done, &w), -ESHUTDOWN);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			right_passwords_are_good_and_computed_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			wrong_passwords_and_unknown_users_cost_one_bcrypt_each, setup,
+			teardown),
+		cmocka_unit_test_setup_teardown(
+			changed_password_ends_the_remembered_verdict, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			headers_that_are_none_are_bad_without_work, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			queue_is_bounded_and_stop_answers_what_waits, setup, teardown),
+	};
+	return cmocka_run_group_tests_name("web_auth_test", tests, NULL, NULL);
+}
