@@ -12,3 +12,4 @@ CHECKS += test/e2e/check_slurm.sh
 CHECKS += test/e2e/ceemsd_alone.sh
 CHECKS += test/e2e/ceemsd_kill9.sh
 CHECKS += test/e2e/web.sh
+CHECKS += test/e2e/demo.sh

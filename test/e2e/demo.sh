@@ -1,0 +1,69 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The demo, as make demo runs it: each of its jobs is in a real Prometheus with its final
+# counters, they add up to the node's, and demo-stop ends exactly what was started. It also
+# starts over one that was killed.
+# timeout 240
+. "$(dirname "$0")/../tap.sh"
+why=$(test/rig/slurm possible) || skip_all "$why"
+for c in prometheus curl jq; do command -v $c >/dev/null || skip_all "$c is not installed"; done
+[ -x "$BUILD/ceemsd" ] || skip_all "ceemsd was not built here"
+ls "$BUILD"/slurm/*/spank_ceems.so >/dev/null 2>&1 || skip_all "the plugins were not built here"
+
+# the demo of its own build folder, so that one which a person has running is left alone
+mkdir "$SCRATCH/build"
+ln -s "$BUILD/ceemsd" "$BUILD/slurm" "$SCRATCH/build/"
+export BUILD=$SCRATCH/build
+demo=$BUILD/demo
+test_cleanup() { test/rig/demo stop; }
+
+processes() { # what runs with the demo's mark, or its rig's, zombies apart
+	local p
+	for p in $(cd /proc && grep -lszE "^(CEEMS_DEMO_PROG=$demo|SLURM_RIG_DIR=$demo/slurm)\$" [0-9]*/environ); do
+		p=${p%/environ}
+		[ "$p" = $$ ] || grep -qs '^State:.Z' "/proc/$p/status" || readlink "/proc/$p/exe"
+	done
+}
+
+start() { test/rig/demo start >"$SCRATCH/page" 2>&1; }
+ok "it starts, and its own check of the sums holds" start
+sed 's/^/# /' "$SCRATCH/page"
+rows() { grep -E '^ +[0-9]+  [a-z]+[0-9]* +[a-z]+ +COMPLETED ' "$SCRATCH/page"; }
+is "one row per job" "$(rows | wc -l)" 26
+is "twenty of them are the array's" "$(rows | grep -c ' short ')" 20
+is "they belong to two users" "$(rows | awk '{ print $3 }' | sort -u | paste -sd' ')" "daemon games"
+is "every job used CPU time" "$(rows | awk '!($5 + $6 > 0.001)')" ""
+is "the short ones far less than the burners" "$(rows | awk '$2 == "short" && $5 + $6 > 0.5')" ""
+
+(
+	. "$demo/demo.env"
+	env | grep -E '^(SLURM_CONF|CEEMSD_URL|PROMETHEUS_URL|SLURM_RIG_NODES)='
+	srun echo "srun works" && as games srun id -un
+) >"$SCRATCH/env" 2>&1
+like "a person goes on with demo.env and srun" "$(cat "$SCRATCH/env")" $'srun works\ngames'
+. <(grep = "$SCRATCH/env")
+
+# what Prometheus says of each job is what the daemon had as final counters, to the digit
+sleep 1.5
+curl -sf "$CEEMSD_URL/units" | jq -r --arg n "$SLURM_RIG_NODES" '.units[] | select(.node == $n) |
+	[.id, .state, (.cpu_user_seconds | tostring), (.cpu_system_seconds | tostring)] | join(" ")' | sort -n >"$SCRATCH/final"
+for m in user system; do
+	curl -sfG --data-urlencode "query=max_over_time(ceems_compute_unit_cpu_${m}_seconds_total{cgrouphostname=\"$SLURM_RIG_NODES\"}[1h])" \
+		"$PROMETHEUS_URL/api/v1/query" | jq -r '.data.result[] | "\(.metric.uuid) \(.value[1] | tonumber)"' | sort >"$SCRATCH/$m"
+done
+is "max_over_time of every job equals its final counters" \
+	"$(join "$SCRATCH/user" "$SCRATCH/system" | sort -n)" "$(awk '{ print $1, $3, $4 }' "$SCRATCH/final")"
+is "that is 28 jobs by now" "$(grep -c ' ended ' "$SCRATCH/final")" 28
+
+# a crash of everything, then again
+for pid in "$demo"/slurm/pid/*; do kill -9 "$(cat "$pid")"; done
+for pid in $(cd /proc && grep -lszxF "CEEMS_DEMO_PROG=$demo" [0-9]*/environ); do kill -9 "${pid%/environ}"; done
+ok "it starts over one that was killed" start
+is "with all its rows" "$(rows | wc -l)" 26
+nodes=$(. "$demo/demo.env"; echo "$SLURM_RIG_NODES")
+ok "it stops" test/rig/demo stop
+is "no process is left" "$(processes)" ""
+is "no control group is left" "$(find /sys/fs/cgroup -maxdepth 3 -name "*$nodes*" 2>/dev/null)" ""
+is "no file is left" "$(ls -A "$demo" 2>/dev/null)" ""
+ok "stopping what is not there is no error" test/rig/demo stop
+tap_done
