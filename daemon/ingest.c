@@ -92,8 +92,6 @@ unsigned ingest_tick(struct ingest *in, unsigned most)
 	unsigned char data[RING_RECORD_MAX];
 	unsigned n = 0;
 
-	__atomic_store_n(&in->ring->header->heartbeat_ns, in->env->boottime_ns(),
-			 __ATOMIC_RELAXED);
 	for (; n < (most ? most : INGEST_MOST); n++) {
 		size_t len = 0;
 		uint64_t pos = 0;

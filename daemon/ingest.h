@@ -36,8 +36,7 @@ struct ingest {
 void ingest_init(struct ingest *in, const struct env *env, struct ring *ring,
 		 struct units *units, struct sample *sample);
 
-/* Applies at most `most` records (0: INGEST_MOST). Returns how many were taken. Sets
- * the ring's heartbeat. */
+/* Applies at most `most` records (0: INGEST_MOST). Returns how many were taken. */
 unsigned ingest_tick(struct ingest *in, unsigned most);
 
 #endif

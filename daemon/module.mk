@@ -34,10 +34,6 @@ libnode_SRCS += daemon/collector_meminfo.c
 libnode_SRCS += daemon/collector_netdev.c
 libnode_SRCS += daemon/proc_parse.c
 libnode_SRCS += daemon/procfile.c
-libdaemon_SRCS += daemon/collector_slurm.c
-libdaemon_SRCS += daemon/export.c
-libdaemon_SRCS += daemon/gpus.c
-libdaemon_SRCS += daemon/unit_gpus.c
 
 # ceemsd: _LIBS in link order
 libdaemon_SRCS += daemon/collector_ring.c

@@ -70,3 +70,7 @@ web_auth_test_LDLIBS := -lcrypt
 TESTS += web_config_test
 web_config_test_LIBS := libweb libbase
 web_config_test_PKGS := yaml-0.1
+TESTS += ingest_test
+ingest_test_LIBS := libdaemon libbase
+TESTS += discover_test
+discover_test_LIBS := libdaemon libbase
