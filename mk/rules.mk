@@ -23,6 +23,7 @@ $(2): $(1)
 endef
 
 define archive_rules
+$(1)_SRCS := $$(sort $$($(1)_SRCS))
 $(1)_OBJS := $$(addprefix $(OBJ)/,$$($(1)_SRCS:.c=.o))
 $(1)_PIC := $$(addprefix $(OBJ)/pic/,$$($(1)_SRCS:.c=.o))
 $$(foreach s,$$($(1)_SRCS),$$(eval $$(call compile_rule,$$(s),$(OBJ)/$$(s:.c=.o),$$(call pkg_cflags,$$($(1)_PKGS)))))
