@@ -13,3 +13,5 @@ CHECKS += test/e2e/ceemsd_alone.sh
 CHECKS += test/e2e/ceemsd_kill9.sh
 CHECKS += test/e2e/web.sh
 CHECKS += test/e2e/demo.sh
+CHECKS_LONG += test/e2e/noroot.sh
+CHECKS += test/e2e/notify.sh

@@ -43,14 +43,17 @@ check_ref() {
 	*:*)
 		prog=${ref%%:*} name=${ref#*:}
 		src=$(sed -n "s/^test $prog //p" "$SCRATCH/registered")
-		[ -n "$src" ] || { echo "$ref: $prog is not in TESTS"; return; }
+		# one that needs a library this machine lacks is still listed in a module.mk
+		[ -n "$src" ] || ! grep -qE "^TESTS \\+=.*\\b$prog\\b" test/*/module.mk || src=test/unit/$prog.c
+		[ -f "${src%% *}" ] || { echo "$ref: $prog is not in TESTS"; return; }
 		# defined once, registered once: at least two mentions
 		# shellcheck disable=SC2086 -- a list of files
 		[ "$(cat $src | grep -owF -- "$name" | wc -l)" -ge 2 ] || echo "$ref: no such test in $src"
 		;;
-	*) echo "$ref: not a reference that can be checked" ;;
+	*) is_test "$ref" || echo "$ref: not a reference that can be checked" ;;
 	esac
 }
+is_test() { [[ $1 =~ ^[a-z0-9_]+$ ]] && grep -q "^test $1 " "$SCRATCH/registered"; }
 
 # one line per reference: "<line number> <reference>"; names stand in backticks or bare,
 # separated by commas
