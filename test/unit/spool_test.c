@@ -973,6 +973,75 @@ static void reader_and_writer_run_at_once(void **state)
 	assert_int_equal(stats().lost[SPOOL_INTERVAL], 0);
 }
 
+/* Writer and reader at once while the spool is always full, the reader
+ * restarted: whatever happens to intervals, each final comes, in order, and nothing
+ * comes that was not appended. */
+static void finals_come_through_an_always_full_spool(void **state)
+{
+	(void)state;
+	enum { RECORDS = 20000 };
+	struct err err = {""};
+	spool_writer_close(writer(&small));
+	pid_t pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		struct spool_writer *w;
+		if (spool_writer_open(folder, &small, &w, &err) < 0)
+			_exit(1);
+		for (uint64_t i = 0; i < RECORDS; i++) {
+			enum spool_class cls =
+				i % 20 == 0 ? SPOOL_FINAL : SPOOL_INTERVAL;
+			/* an interval that finds no room is lost and counted */
+			for (int tries = 0; put(w, cls, i, NULL, &err) < 0; tries++) {
+				if (cls == SPOOL_INTERVAL)
+					break;
+				if (tries > 10000)
+					_exit(2);
+				usleep(1000);
+			}
+		}
+		spool_writer_close(w);
+		_exit(0);
+	}
+	struct spool_reader *r = reader();
+	struct spool_record rec;
+	uint64_t finals = 0, intervals = 0, last = 0, seq = 0;
+	bool writer_done = false;
+	for (;;) {
+		int status;
+		if (next(r, &rec)) {
+			uint64_t i = check(&rec);
+			assert_true(i == 0 || i > last);
+			last = i;
+			seq = rec.seq;
+			if (rec.cls == SPOOL_FINAL)
+				assert_int_equal(i, 20 * finals++);
+			else
+				intervals++;
+			if (finals % 7 == 0)
+				ack(r, seq);
+			if (i % 500 == 0) {
+				ack(r, seq);
+				spool_reader_close(r);
+				r = reader();
+				usleep(3000); /* let it fill */
+			}
+		} else if (writer_done) {
+			break;
+		} else if (waitpid(pid, &status, WNOHANG) == pid) {
+			assert_int_equal(status, 0);
+			writer_done = true;
+		}
+	}
+	spool_reader_close(r);
+	struct spool_stats st = stats();
+	assert_int_equal(finals, RECORDS / 20);
+	assert_true(st.lost[SPOOL_INTERVAL] > 0);
+	/* given and not yet acknowledged when it went: counted as lost too */
+	assert_true(intervals + st.lost[SPOOL_INTERVAL] >= RECORDS - RECORDS / 20);
+	assert_int_equal(st.damaged, 0);
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -1012,6 +1081,7 @@ int main(void)
 		T(full_file_system_keeps_finals_and_recovers),
 		T(killed_writer_loses_no_appended_record),
 		T(reader_and_writer_run_at_once),
+		T(finals_come_through_an_always_full_spool),
 	};
 	return cmocka_run_group_tests_name("spool", tests, setup, teardown);
 }
