@@ -2,12 +2,18 @@
 
 # libdaemon: ceemsd without its main, for tests
 ARCHIVES += libdaemon
+libdaemon_SRCS += daemon/collector_ring.c
 libdaemon_SRCS += daemon/collector_slurm.c
+libdaemon_SRCS += daemon/discover.c
 libdaemon_SRCS += daemon/export.c
 libdaemon_SRCS += daemon/gpus.c
+libdaemon_SRCS += daemon/ingest.c
 libdaemon_SRCS += daemon/options.c
+libdaemon_SRCS += daemon/privileges.c
+libdaemon_SRCS += daemon/sample.c
 libdaemon_SRCS += daemon/unit_gpus.c
 libdaemon_SRCS += daemon/units.c
+libdaemon_SRCS += daemon/units_json.c
 libdaemon_SRCS += daemon/units_store.c
 
 # libweb: scrapes and the web server; a program that links it lists $(libweb_USES) in _PKGS
@@ -35,13 +41,7 @@ libnode_SRCS += daemon/collector_netdev.c
 libnode_SRCS += daemon/proc_parse.c
 libnode_SRCS += daemon/procfile.c
 
-# ceemsd: _LIBS in link order
-libdaemon_SRCS += daemon/collector_ring.c
-libdaemon_SRCS += daemon/discover.c
-libdaemon_SRCS += daemon/ingest.c
-libdaemon_SRCS += daemon/privileges.c
-libdaemon_SRCS += daemon/sample.c
-libdaemon_SRCS += daemon/units_json.c
+# _LIBS in link order
 PROGS += ceemsd
 ceemsd_SRCS := daemon/main.c daemon/daemon.c daemon/loop.c daemon/collectors.c
 ceemsd_LIBS := libnode libweb libdaemon libconf libbase
