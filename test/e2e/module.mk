@@ -16,3 +16,4 @@ CHECKS += test/e2e/demo.sh
 CHECKS_LONG += test/e2e/noroot.sh
 CHECKS += test/e2e/notify.sh
 CHECKS += test/e2e/check_slurm_rig.sh
+CHECKS += test/e2e/spank_symbols.sh
