@@ -1,3 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # srun: what the plugins cost a user, on a real Slurm
 BENCHES += srun
+ifneq ($(wildcard /usr/include/slurm/spank.h),)
+BENCH_PROGS += spank_hooks
+BENCHES += spank_hooks
+endif
+spank_hooks_SRCS := test/bench/spank_hooks_bench.c test/fake/slurm_host.c spank/spank_ceems.c $(SPANK_SHARED)
+spank_hooks_LIBS := libbase
