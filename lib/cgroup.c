@@ -78,11 +78,16 @@ static void take_entry(struct cgroup_layout *l, const char *name)
 	}
 }
 
-static bool is_dir(int dirfd, const char *name)
+/* The controllers' other names are symlinks; only those need a look. */
+static bool is_dir(int dirfd, const struct dirent *e)
 {
 	struct stat st;
 
-	return fstatat(dirfd, name, &st, 0) == 0 && S_ISDIR(st.st_mode);
+	if (e->d_type == DT_DIR)
+		return true;
+	if (e->d_type != DT_LNK && e->d_type != DT_UNKNOWN)
+		return false;
+	return fstatat(dirfd, e->d_name, &st, 0) == 0 && S_ISDIR(st.st_mode);
 }
 
 int cgroup_probe(int rootfd, struct cgroup_layout *ret, struct err *err)
@@ -107,7 +112,7 @@ int cgroup_probe(int rootfd, struct cgroup_layout *ret, struct err *err)
 		struct dirent *e = readdir(dir);
 		if (!e)
 			break;
-		if (e->d_name[0] != '.' && is_dir(rootfd, e->d_name))
+		if (e->d_name[0] != '.' && is_dir(rootfd, e))
 			take_entry(&l, e->d_name);
 	}
 	for (size_t i = 0; i < CONTROLLERS; i++)

@@ -55,7 +55,16 @@ static struct ring_slot *slot_at(const struct ring *r, uint64_t pos)
 
 /* ---- checks shared by producers and the consumer --------------------------------- */
 
-static int read_boot_id(char *ret, size_t size, struct err *err)
+/* What does not change while a process lives but costs a hook more to look up than the
+ * record itself: the boot id, and the pid namespace of the process with that pid (a
+ * child made after unshare() is in another one, and has another pid). */
+static struct {
+	int boot_state; /* 0, 1: being written, 2: there */
+	char boot_id[40];
+	uint64_t pid_and_ns;
+} known;
+
+static int read_boot_id_file(char *ret, size_t size, struct err *err)
 {
 	ssize_t n =
 		fs_read_at(AT_FDCWD, "/proc/sys/kernel/random/boot_id", ret, size, err);
@@ -65,11 +74,38 @@ static int read_boot_id(char *ret, size_t size, struct err *err)
 	return 0;
 }
 
+static int read_boot_id(char *ret, size_t size, struct err *err)
+{
+	int none = 0;
+
+	if (size == sizeof(known.boot_id) &&
+	    __atomic_load_n(&known.boot_state, __ATOMIC_ACQUIRE) == 2) {
+		memcpy(ret, known.boot_id, size);
+		return 0;
+	}
+	int rc = read_boot_id_file(ret, size, err);
+	if (rc == 0 && size == sizeof(known.boot_id) &&
+	    __atomic_compare_exchange_n(&known.boot_state, &none, 1, false,
+					__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+		memcpy(known.boot_id, ret, size);
+		__atomic_store_n(&known.boot_state, 2, __ATOMIC_RELEASE);
+	}
+	return rc;
+}
+
 static uint32_t own_pidns(void)
 {
 	struct stat st;
+	uint64_t pid = (uint64_t)getpid();
+	uint64_t have = __atomic_load_n(&known.pid_and_ns, __ATOMIC_RELAXED);
 
-	return stat("/proc/self/ns/pid", &st) < 0 ? 0 : (uint32_t)st.st_ino;
+	if (have >> 32 == pid)
+		return (uint32_t)have;
+	if (stat("/proc/self/ns/pid", &st) < 0)
+		return 0;
+	__atomic_store_n(&known.pid_and_ns, pid << 32 | (uint32_t)st.st_ino,
+			 __ATOMIC_RELAXED);
+	return (uint32_t)st.st_ino;
 }
 
 static bool valid_slots(uint32_t slots)

@@ -209,8 +209,9 @@ static int open_cgroups(struct step *s)
  * of cpuacct, where jobacct_gather has made the same path for the step's processes. Its
  * existence is looked at, the name is not guessed: it is the path of another hierarchy.
  */
-static void share_path_with_cpuacct(struct step *s, int rootfd)
+static void share_path_with_cpuacct(struct step *s)
 {
+	auto_close int rootfd = open_cgroups(s);
 	char path[sizeof(s->layout.cpuacct) + RECORD_CGROUP_MAX];
 	const char *known = record_cgroup(&s->record, CGROUP_MEMORY);
 	if (!known || !s->layout.cpuacct[0] ||
@@ -240,9 +241,8 @@ static void take_cgroups(struct step *s, spank_t sp)
 		return;
 	}
 	cgroup_record_paths(text, (size_t)len, &s->record);
-	auto_close int rootfd = open_cgroups(s);
-	if (rootfd >= 0)
-		share_path_with_cpuacct(s, rootfd);
+	if (s->is_extern)
+		share_path_with_cpuacct(s);
 }
 
 static uint64_t timeval_ns(struct timeval t)

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,7 +21,7 @@
 #include "spank/step.h"
 #include "test/fake/slurm_host.h"
 
-#define STEPS 4000
+#define STEPS 3000
 #define RECORDS_PER_STEP 3
 #define JOB_VARIABLES 120 /* what a batch job's environment has, and then some */
 #define REACH_US 100.0
@@ -62,11 +63,11 @@ static bool make_folders(const char *controller, bool make)
 	return true;
 }
 
-static bool join(const char *controller, pid_t pid)
+static bool put_pid(const char *controller, const char *group, pid_t pid)
 {
 	char path[256];
-	(void)snprintf(path, sizeof(path),
-		       "/sys/fs/cgroup/%s/" STEP_GROUP "/cgroup.procs", controller);
+	(void)snprintf(path, sizeof(path), "/sys/fs/cgroup/%s/%s/cgroup.procs",
+		       controller, group);
 	FILE *f = fopen(path, "we");
 	if (!f)
 		return false;
@@ -74,11 +75,22 @@ static bool join(const char *controller, pid_t pid)
 	return fclose(f) == 0 && ok;
 }
 
+static bool join(const char *controller, pid_t pid)
+{
+	return put_pid(controller, STEP_GROUP, pid);
+}
+
+static bool join_root(const char *controller, pid_t pid)
+{
+	return put_pid(controller, BENCH_GROUP, pid);
+}
+
 /* The pid of a process in a real step, or 0 when there is no v1 to write to. */
 static pid_t start_real_step(void)
 {
 	pid_t pid = fork();
 	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		for (;;)
 			pause();
 	}
@@ -113,7 +125,31 @@ static void end_real_step(pid_t pid)
 
 /* ---- one step -------------------------------------------------------------------- */
 
-static uint64_t one_step(char *ring_arg, pid_t task)
+/* When its control groups go away: 22.05 on v1 removes them between the last task_exit
+ * and the exit hook, v2 after it. */
+enum groups { GROUPS_NONE, GROUPS_GONE, GROUPS_KEPT };
+
+static void fail_group(const char *path, pid_t task)
+{
+	fprintf(stderr, "%s: %s\n", path, strerror(errno));
+	end_real_step(task);
+	exit(1);
+}
+
+static void set_groups(pid_t task, bool there)
+{
+	for (size_t i = 0; i < 3; i++) {
+		char path[256];
+		(void)snprintf(path, sizeof(path), "/sys/fs/cgroup/%s/" STEP_GROUP,
+			       controllers[i]);
+		if (there && (mkdir(path, 0755) < 0 || !join(controllers[i], task)))
+			fail_group(path, task);
+		if (!there && (!join_root(controllers[i], task) || rmdir(path) < 0))
+			fail_group(path, task);
+	}
+}
+
+static uint64_t one_step(char *ring_arg, pid_t task, enum groups groups)
 {
 	char *argv[] = {ring_arg, (char *)"env=MODULE_PATH_VARIABLE_7,NOT_THERE"};
 	uint64_t start = clock_read_ns(CLOCK_MONOTONIC);
@@ -124,8 +160,15 @@ static uint64_t one_step(char *ring_arg, pid_t task)
 	(void)slurm_spank_task_exit(fake_spank(), 2, argv);
 	fake.task_pid = 0;
 	fake.task_exited = false;
+	uint64_t ns = clock_read_ns(CLOCK_MONOTONIC) - start;
+	if (groups == GROUPS_GONE)
+		set_groups(task, false);
+	start = clock_read_ns(CLOCK_MONOTONIC);
 	(void)slurm_spank_exit(fake_spank(), 2, argv);
-	return clock_read_ns(CLOCK_MONOTONIC) - start;
+	ns += clock_read_ns(CLOCK_MONOTONIC) - start;
+	if (groups == GROUPS_GONE)
+		set_groups(task, true);
+	return ns;
 }
 
 static unsigned drain(struct ring *ring)
@@ -161,22 +204,26 @@ static void report(const char *what, uint64_t *ns, const char *groups)
 }
 
 static void measure(const char *what, char *ring_arg, struct ring *ring, pid_t task,
-		    bool full, const char *groups)
+		    bool full, enum groups groups)
 {
+	static const char *const names_of[] = {
+		[GROUPS_NONE] = "no cgroup",
+		[GROUPS_GONE] = "cgroup v1 gone at exit",
+		[GROUPS_KEPT] = "cgroup v1 still there at exit",
+	};
 	static uint64_t ns[STEPS];
 	fake_reset();
 	fake.env = env;
-	for (unsigned i = 0; i < RING_SLOTS_DEFAULT; i++)
-		if (full)
-			(void)one_step(ring_arg, task);
+	for (unsigned i = 0; full && i < RING_SLOTS_DEFAULT; i++)
+		(void)one_step(ring_arg, task, GROUPS_NONE);
 	for (unsigned i = 0; i < STEPS; i++) {
 		fake.option_count = 0;
-		ns[i] = one_step(ring_arg, task);
+		ns[i] = one_step(ring_arg, task, groups);
 		if (!full && i % (RING_SLOTS_DEFAULT / RECORDS_PER_STEP - 1) == 0)
 			(void)drain(
 				ring); /* outside the clock: make room, not a reader */
 	}
-	report(what, ns, groups);
+	report(what, ns, names_of[groups]);
 	unsigned left = drain(ring);
 	if (full != (left == RING_SLOTS_DEFAULT))
 		fprintf(stderr, "%s: %u records in the ring\n", what, left);
@@ -184,7 +231,9 @@ static void measure(const char *what, char *ring_arg, struct ring *ring, pid_t t
 
 int main(void)
 {
-	char folder[] = "/tmp/spank_hooks.XXXXXX", path[64], arg[80];
+	/* tmpfs, as /run is: a first touch on a disk file system costs a journal entry
+	 */
+	char folder[] = "/dev/shm/spank_hooks.XXXXXX", path[64], arg[80];
 	struct ring ring;
 	struct err err;
 	bool made;
@@ -199,11 +248,13 @@ int main(void)
 	make_environment();
 	step_host.ring_owner = geteuid();
 	pid_t task = start_real_step();
-	const char *groups = task ? "real cgroup v1" : "no cgroup";
 	if (!task)
 		end_real_step(0);
-	measure("dead consumer", arg, &ring, task ? task : getpid(), false, groups);
-	measure("full ring", arg, &ring, task ? task : getpid(), true, groups);
+	for (enum groups g = task ? GROUPS_GONE : GROUPS_NONE;
+	     g <= (task ? GROUPS_KEPT : GROUPS_NONE); g++) {
+		measure("dead consumer", arg, &ring, task ? task : getpid(), false, g);
+		measure("full ring", arg, &ring, task ? task : getpid(), true, g);
+	}
 	end_real_step(task);
 	ring_consumer_close(&ring);
 	(void)unlink(path);
