@@ -74,3 +74,5 @@ TESTS += ingest_test
 ingest_test_LIBS := libdaemon libbase
 TESTS += discover_test
 discover_test_LIBS := libdaemon libbase
+TESTS += cgroup_record_test
+cgroup_record_test_LIBS := libbase
