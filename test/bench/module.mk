@@ -12,3 +12,5 @@ scrape_units_LIBS := libweb libdaemon libconf libbase
 scrape_units_PKGS := libmicrohttpd gnutls zlib yaml-0.1
 scrape_units_LDLIBS := -lcrypt
 BENCHES += scrape_units
+# short_units: 500 units a second for a minute, nothing lost
+BENCHES += short_units
