@@ -23,7 +23,7 @@ check_ref() {
 	"bench "*)
 		name=${ref#bench }
 		is_registered bench "$name" || echo "$ref: not in BENCHES"
-		[ -x "test/bench/$name" ] || [ -f "test/bench/$name.c" ] || echo "$ref: no test/bench/$name"
+		[ -x "test/bench/$name" ] || grep -qE "^BENCH_PROGS \\+=.*\\b$name\\b" test/*/module.mk || echo "$ref: no test/bench/$name"
 		;;
 	"fuzz "*)
 		name=${ref#fuzz }
