@@ -76,3 +76,5 @@ TESTS += discover_test
 discover_test_LIBS := libdaemon libbase
 TESTS += cgroup_record_test
 cgroup_record_test_LIBS := libbase
+TESTS += spool_process_test
+spool_process_test_LIBS := libbase
