@@ -50,6 +50,7 @@ install: all
 	$(call install_files,0644,$(MAN8),$(mandir)/man8)
 	$(call install_files,0644,$(INSTALL_DOCS),$(docdir))
 	$(call install_files,0644,$(INSTALL_SAMPLES),$(datadir))
+	$(call install_files,0644,contrib/packaging/plugstack.conf.d/ceems.conf,$(datadir)/plugstack.conf.d)
 	$(call install_template,contrib/packaging/systemd/ceemsd.service.in,$(unitdir))
 	$(call install_template,contrib/packaging/tmpfiles.d/ceems.conf.in,$(tmpfilesdir))
 	$(call install_files,0644,contrib/packaging/sysusers.d/ceems.conf,$(sysusersdir))

@@ -10,3 +10,7 @@ FUZZERS += slurmconf
 slurmconf_fuzz_SRCS := cli/slurmconf.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
 FUZZERS += elfsym
 elfsym_fuzz_SRCS := cli/elfsym.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
+FUZZERS += spank_options
+spank_options_fuzz_SRCS := spank/options.c spank/gpulist.c lib/parse.c lib/err.c
+FUZZERS += gpus
+gpus_fuzz_SRCS := daemon/gpus.c lib/exec.c lib/parse.c lib/err.c lib/fs.c lib/buf.c
