@@ -10,3 +10,7 @@ CLI_CHECK_SRCS += cli/slurmconf.c
 CLI_CHECK_SRCS += spank/options.c
 ceems_tool_SRCS := cli/ceems_tool.c $(CLI_CHECK_SRCS)
 ceems_tool_LIBS := libbase
+# the ring, looked at from outside
+PROGS += ceems-ringdump
+ceems-ringdump_SRCS := cli/ringdump.c cli/ringview.c
+ceems-ringdump_LIBS := libbase

@@ -170,11 +170,11 @@ static int check_ring(int fd, const char *path, uid_t owner, struct ring_header 
 	return 0;
 }
 
-static int map_ring(int fd, const char *path, uint32_t slots, int flags,
+static int map_ring(int fd, const char *path, uint32_t slots, int prot, int flags,
 		    struct ring *ret, struct err *err)
 {
 	size_t bytes = file_bytes(slots);
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | flags, fd, 0);
+	void *p = mmap(NULL, bytes, prot, MAP_SHARED | flags, fd, 0);
 
 	if (p == MAP_FAILED) {
 		int rc = -errno;
@@ -217,26 +217,45 @@ static int attach_errno(int rc)
 	}
 }
 
-int ring_attach(const char *path, uid_t owner, struct ring *ret, struct err *err)
+static int open_and_check(const char *path, uid_t owner, int flags,
+			  struct ring_header *ret, struct err *err)
 {
-	struct ring_header h;
-
 	/* O_NONBLOCK: a FIFO in its place must not hold up a job */
 	auto_close int fd =
-		open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+		open(path, flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0) {
 		int rc = -errno;
 		return err_set(err, attach_errno(rc), "open %s: %s", path,
 			       strerror(-rc));
 	}
-	int rc = check_ring(fd, path, owner, &h, err);
-	if (rc < 0)
-		return rc;
+	int rc = check_ring(fd, path, owner, ret, err);
+	return rc < 0 ? rc : steal_fd(&fd);
+}
+
+int ring_attach(const char *path, uid_t owner, struct ring *ret, struct err *err)
+{
+	struct ring_header h;
+
+	auto_close int fd = open_and_check(path, owner, O_RDWR, &h, err);
+	if (fd < 0)
+		return fd;
 	if (h.pidns && h.pidns != own_pidns())
 		return err_set(err, -EBADF, "%s: belongs to another pid namespace",
 			       path);
-	rc = map_ring(fd, path, h.slots, 0, ret, err);
-	return rc < 0 ? err_set(err, -EBADF, "map %s: %s", path, strerror(-rc)) : 0;
+	int rc = map_ring(fd, path, h.slots, PROT_READ | PROT_WRITE, 0, ret, err);
+	return rc < 0 ? -EBADF : 0;
+}
+
+int ring_attach_readonly(const char *path, uid_t owner, struct ring *ret,
+			 struct err *err)
+{
+	struct ring_header h;
+
+	auto_close int fd = open_and_check(path, owner, O_RDONLY, &h, err);
+	if (fd < 0)
+		return fd;
+	int rc = map_ring(fd, path, h.slots, PROT_READ, 0, ret, err);
+	return rc < 0 ? -EBADF : 0;
 }
 
 void ring_detach(struct ring *r)
@@ -449,7 +468,7 @@ static int take_over(int fd, const char *path, uint32_t slots, struct ring *ret,
 	if (h.slots != slots)
 		return err_set(err, -EBADF, "%s: has %u slots, wanted %u", path,
 			       h.slots, slots);
-	rc = map_ring(fd, path, slots, MAP_POPULATE, &r, err);
+	rc = map_ring(fd, path, slots, PROT_READ | PROT_WRITE, MAP_POPULATE, &r, err);
 	if (rc < 0)
 		return rc;
 	if (!consistent(&r)) {
@@ -488,7 +507,7 @@ static int fill_new(int fd, const char *path, uint32_t slots, struct ring *ret,
 	if (rc < 0)
 		return err_set(err, rc, "allocate %zu bytes for %s: %s",
 			       file_bytes(slots), path, strerror(-rc));
-	rc = map_ring(fd, path, slots, MAP_POPULATE, &r, err);
+	rc = map_ring(fd, path, slots, PROT_READ | PROT_WRITE, MAP_POPULATE, &r, err);
 	if (rc < 0)
 		return rc;
 	/* Touch every page here: whoever does it first is charged for it, and that
@@ -605,11 +624,11 @@ static void heartbeat(struct ring *r)
  * finds a newer lap at tail and moves on; the other way round the slot would be jammed
  * for ever. Swapped, not stored: a producer may publish just before it is found gone,
  * and the word has its next owner as soon as it is free. */
-static bool free_slot(struct ring *r, uint64_t pos, uint64_t word)
+static bool free_slot(struct ring *r, uint64_t pos, uint64_t word, uint32_t mark)
 {
 	uint32_t next = ring_lap_of(pos, r->count) + 1;
 
-	if (!swap(&slot_at(r, pos)->word, word, ring_word(next, RING_FREE, 0, 0)))
+	if (!swap(&slot_at(r, pos)->word, word, ring_word(next, RING_FREE, 0, mark)))
 		return false;
 	store(&r->header->tail, pos + 1);
 	return true;
@@ -624,7 +643,7 @@ static int nothing(struct ring *r)
 /* 2, or 0 to look again */
 static int skip(struct ring *r, uint64_t pos, uint64_t word, uint64_t *ret_pos)
 {
-	if (!free_slot(r, pos, word))
+	if (!free_slot(r, pos, word, RING_MARK_HOLE))
 		return 0;
 	count_one(&r->header->torn);
 	*ret_pos = pos;
@@ -688,6 +707,6 @@ void ring_release(struct ring *r, uint64_t pos)
 	uint64_t word = load(&slot_at(r, pos)->word);
 	bool ours = ring_word_state(word) == RING_PUBLISHED &&
 		    ring_word_lap(word) == ring_lap_of(pos, r->count);
-	if (!ours || !free_slot(r, pos, word))
+	if (!ours || !free_slot(r, pos, word, RING_MARK_RELEASED))
 		store(&r->header->tail, pos + 1); /* overwritten: do not stand still */
 }

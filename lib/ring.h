@@ -87,6 +87,10 @@ struct ring {
  * fd open. The mapping is not inherited by fork; a child may call ring_detach. -ENOENT
  * no ring, -EPERM owner/mode/type, -EPROTO version, -EBADF anything else. */
 int ring_attach(const char *path, uid_t owner, struct ring *ret, struct err *err);
+/* The same checks but the pid namespace, mapped for looking only: nothing that is done
+ * with it can disturb the others. Not for ring_publish and the consumer's calls. */
+int ring_attach_readonly(const char *path, uid_t owner, struct ring *ret,
+			 struct err *err);
 void ring_detach(struct ring *r); /* NULL-safe, idempotent */
 
 /* Publishes one record of len <= RING_RECORD_MAX bytes. Async-signal-safe in effect: no

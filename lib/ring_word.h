@@ -15,6 +15,11 @@ enum ring_state { RING_FREE = 0, RING_RESERVED = 1, RING_PUBLISHED = 2 };
 #define RING_PID_MASK 0x3fffffu
 #define RING_SECOND_MASK 0xfffffu
 
+/* In the second of a free slot's word: what became of the record before. Only for who
+ * looks at a ring from outside. */
+#define RING_MARK_RELEASED 0u
+#define RING_MARK_HOLE 1u
+
 static inline uint64_t ring_word(uint32_t lap, enum ring_state state, uint32_t pid,
 				 uint32_t second)
 {

@@ -14,3 +14,7 @@ scrape_units_LDLIBS := -lcrypt
 BENCHES += scrape_units
 # short_units: 500 units a second for a minute, nothing lost
 BENCHES += short_units
+# ring: what a record costs its producer
+BENCH_PROGS += ring_bench
+ring_bench_LIBS := libbase
+BENCHES += ring

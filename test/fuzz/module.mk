@@ -14,3 +14,7 @@ FUZZERS += spank_options
 spank_options_fuzz_SRCS := spank/options.c spank/gpulist.c lib/parse.c lib/err.c
 FUZZERS += gpus
 gpus_fuzz_SRCS := daemon/gpus.c lib/exec.c lib/parse.c lib/err.c lib/fs.c lib/buf.c
+FUZZERS += record
+record_fuzz_SRCS := lib/record.c lib/err.c lib/buf.c
+FUZZERS += ring
+ring_fuzz_SRCS := lib/ring.c lib/record.c lib/crc32c.c lib/fs.c lib/parse.c lib/err.c lib/buf.c cli/ringview.c

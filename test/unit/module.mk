@@ -78,3 +78,6 @@ TESTS += cgroup_record_test
 cgroup_record_test_LIBS := libbase
 TESTS += spool_process_test
 spool_process_test_LIBS := libbase
+TESTS += ringdump_test
+ringdump_test_SRCS := test/unit/ringdump_test.c cli/ringview.c
+ringdump_test_LIBS := libbase
