@@ -18,3 +18,7 @@ BENCHES += short_units
 BENCH_PROGS += ring_bench
 ring_bench_LIBS := libbase
 BENCHES += ring
+# daemon: a scrape, memory and processor time beside prometheus-node-exporter
+BENCH_PROGS += http_time
+http_time_LIBS := libbase
+BENCHES += daemon
