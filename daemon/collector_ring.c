@@ -20,13 +20,18 @@ static int ring_open(const struct env *env, void **ret_state, struct err *err)
 	return 0;
 }
 
-static void put(struct prom *out, const struct prom_family *family, uint64_t v)
+struct sink {
+	struct prom *out;
+	struct prom_label hostname;
+};
+
+static void put(const struct sink *to, const struct prom_family *family, uint64_t v)
 {
-	prom_family(out, family);
-	prom_put_u64(out, NULL, 0, v);
+	prom_family(to->out, family);
+	prom_put_u64(to->out, &to->hostname, 1, v);
 }
 
-static void put_ring(const struct ingest *in, struct prom *out)
+static void put_ring(const struct ingest *in, const struct sink *out)
 {
 	static const struct prom_family records = {
 		"ceems_ring_records_total", PROM_COUNTER,
@@ -57,7 +62,7 @@ static void put_ring(const struct ingest *in, struct prom *out)
 	put(out, &slots, in->ring->count);
 }
 
-static void put_table(const struct units *u, struct prom *out)
+static void put_table(const struct units *u, const struct sink *out)
 {
 	static const struct prom_family units = {
 		"ceems_units_table_used", PROM_GAUGE,
@@ -96,8 +101,9 @@ static void put_table(const struct units *u, struct prom *out)
 static int ring_collect(void *state, struct prom *out, struct err *err)
 {
 	const struct env *env = *(const struct env **)state;
-	put_ring(env->ingest, out);
-	put_table(env->units, out);
+	struct sink to = {out, {"hostname", env->hostname}};
+	put_ring(env->ingest, &to);
+	put_table(env->units, &to);
 	if (prom_error(out))
 		return err_set(err, prom_error(out), "no room for samples");
 	return 0;

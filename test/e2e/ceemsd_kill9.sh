@@ -21,6 +21,7 @@ start() {
 answers() { curl -sf -o "$SCRATCH/body" "$url/metrics"; }
 # value NAME [LABELS]: of the last scrape
 value() { sed -n "s/^$1 //p" "$SCRATCH/body"; }
+ring() { sed -n "s/^ceems_ring_$1{.*} //p" "$SCRATCH/body"; }
 sum_of() { jq "$1" "$SCRATCH/truth"; }
 scaled() { awk -v v="$1" 'BEGIN { s = sprintf("%d.%09d", v / 1e9, v % 1e9); sub(/\.?0+$/, "", s); print s }'; }
 
@@ -43,7 +44,7 @@ wait $source
 is "every record was taken by the ring" $? 0
 echo "# $kills kills, $(cat "$SCRATCH/truth")"
 ok "the daemon was killed in the middle, several times" test $kills -ge 5
-drained() { answers && [ "$(value ceems_ring_pending)" = 0 ]; }
+drained() { answers && [ "$(ring pending)" = 0 ]; }
 ok "the ring is drained" wait_for 20 drained
 
 host=$(sed -n 's/^ceems_compute_units{manager="slurm",hostname="\([^"]*\)"} .*/\1/p' "$SCRATCH/body")
@@ -56,8 +57,8 @@ is "no unit is missing or twice" "$(value "ceems_units_started_total{$l}")" $uni
 is "no step is missing or twice" \
 	"$(value "ceems_steps_started_total{$l}") $(value "ceems_steps_ended_total{$l}")" \
 	"$((units * 2)) $((units * 2))"
-is "nothing was dropped" "$(value ceems_ring_dropped_total)" "$(sum_of .refused)"
-is "no record was bad" "$(value ceems_ring_bad_records_total)" 0
+is "nothing was dropped" "$(ring dropped_total)" "$(sum_of .refused)"
+is "no record was bad" "$(ring bad_records_total)" 0
 is "no table was thrown away" "$(grep -c 'units: new' "$SCRATCH/log")" 1
 
 # and once more, with everything ended and nothing running
