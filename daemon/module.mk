@@ -30,6 +30,7 @@ libweb_SRCS += daemon/web.c
 libweb_SRCS += daemon/web_auth.c
 libweb_SRCS += daemon/web_config.c
 libweb_SRCS += daemon/web_conn.c
+libweb_SRCS += daemon/web_flight.c
 libweb_SRCS += daemon/web_policy.c
 
 # libnode: the collectors that read the node alone

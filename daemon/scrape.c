@@ -204,6 +204,14 @@ static struct scrape_result *unref_locked(struct scrape *s, struct scrape_result
 	return r;
 }
 
+struct scrape_result *scrape_result_ref(struct scrape_result *r)
+{
+	pthread_mutex_lock(&r->owner->mutex);
+	r->refs++;
+	pthread_mutex_unlock(&r->owner->mutex);
+	return r;
+}
+
 void scrape_result_unref(struct scrape_result *r)
 {
 	if (!r)

@@ -51,6 +51,7 @@ void scrape_free(struct scrape *s);
 /* A collection that started after this call began; waits for one that is running. The
  * caller unrefs the result, before scrape_free(). */
 int scrape_get(struct scrape *s, struct scrape_result **ret, struct err *err);
+struct scrape_result *scrape_result_ref(struct scrape_result *r);
 void scrape_result_unref(struct scrape_result *r);
 
 /* The exposition, rendered (and compressed) at the first call for each form. Borrowed

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The HTTP server: what is asked, who may ask, and the four pages there are. All
- * waiting is done by the library's event loops, except for a scrape that is being
- * collected; passwords are checked elsewhere while the connection sleeps. */
+/* The HTTP server: what is asked, who may ask, and the four pages there are. The
+ * library's event loops never wait: while a scrape is collected or a password checked,
+ * by threads of their own, the connection sleeps. */
 #include "daemon/web.h"
 
 #include <errno.h>
@@ -20,13 +20,14 @@
 #include "daemon/target.h"
 #include "daemon/web_auth.h"
 #include "daemon/web_conn.h"
+#include "daemon/web_flight.h"
 #include "daemon/web_policy.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/log.h"
 
 #define LISTENERS_MAX 16
-#define THREADS 4
+#define THREADS 2              /* none of them ever waits */
 #define CONNECTION_BYTES 16384 /* of request line and headers together */
 #define CONNECTIONS_SPARE 24   /* beyond max_requests: to be told 503, and /health */
 #define CONNECTIONS_MAX 1024
@@ -55,6 +56,7 @@ struct web {
 	struct web_policy *policy;
 	struct web_auth *auth;
 	struct web_conns *conns;
+	struct web_flight *flight;
 	struct listener listeners[LISTENERS_MAX];
 	size_t count;
 	atomic_uint requests; /* under way */
@@ -70,6 +72,10 @@ struct request {
 	bool counted; /* it is a scrape in flight */
 	bool decided; /* about its password */
 	enum auth_verdict verdict;
+	bool collected; /* the scrape is there, or collect_rc says why not */
+	int collect_rc;
+	struct scrape_result *result;
+	struct flight_wait wait;
 	unsigned status;
 };
 
@@ -148,6 +154,7 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
 		scrape_http_end(w->scrape, r->status);
 	if (conn)
 		web_conn_deadline(w->conns, conn, KEEP_TIMES * w->header_ms);
+	scrape_result_unref(r->result);
 	free(r);
 	*context = NULL;
 	atomic_fetch_sub(&w->requests, 1);
@@ -224,14 +231,59 @@ static void release_result(void *cls)
 	scrape_result_unref(cls);
 }
 
+/* Runs on the thread that collects. */
+static void on_collected(void *arg, int rc, struct scrape_result *result)
+{
+	struct request *r = arg;
+
+	r->collect_rc = rc;
+	r->result = result;
+	r->collected = true;
+	MHD_resume_connection(r->connection);
+}
+
+static enum MHD_Result answer_metrics(struct request *r)
+{
+	const struct buf *body;
+	const char *type;
+	enum prom_format format = negotiate_format(
+		MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND,
+					    MHD_HTTP_HEADER_ACCEPT),
+		&type);
+	bool gzip = negotiate_gzip(MHD_lookup_connection_value(
+		r->connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT_ENCODING));
+	int rc = scrape_result_body(r->result, format, gzip, &body);
+
+	if (rc < 0) {
+		log_error("metrics: render: %s, request answered with 500",
+			  strerror(-rc));
+		return answer_text(r, MHD_HTTP_INTERNAL_SERVER_ERROR,
+				   "the scrape failed, see the log of ceemsd\n");
+	}
+	struct MHD_Response *response =
+		MHD_create_response_from_buffer_with_free_callback_cls(
+			body->len, body->data, release_result, r->result);
+	if (!response)
+		return MHD_NO;
+	r->result = NULL; /* the response's now */
+	(void)put_header(response, MHD_HTTP_HEADER_VARY, "Accept, Accept-Encoding");
+	if (gzip)
+		(void)put_header(response, MHD_HTTP_HEADER_CONTENT_ENCODING, "gzip");
+	return answer(r, MHD_HTTP_OK, type, response);
+}
+
 static enum MHD_Result serve_metrics(struct request *r)
 {
 	struct web *w = r->w;
-	struct scrape_result *result;
-	const struct buf *body;
-	const char *type;
-	struct err err = {""};
 
+	if (r->collected && r->collect_rc == 0)
+		return answer_metrics(r);
+	if (r->collected)
+		return answer_text(r,
+				   r->collect_rc == -ESHUTDOWN
+					   ? MHD_HTTP_SERVICE_UNAVAILABLE
+					   : MHD_HTTP_INTERNAL_SERVER_ERROR,
+				   "the scrape failed, see the log of ceemsd\n");
 	r->counted = true;
 	r->status = MHD_HTTP_INTERNAL_SERVER_ERROR;
 	uint32_t in_flight = scrape_http_begin(w->scrape);
@@ -239,36 +291,14 @@ static enum MHD_Result serve_metrics(struct request *r)
 		return answer_text(r, MHD_HTTP_SERVICE_UNAVAILABLE,
 				   "limit of concurrent requests reached "
 				   "(--web.max-requests), try again later\n");
-	enum prom_format format = negotiate_format(
-		MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND,
-					    MHD_HTTP_HEADER_ACCEPT),
-		&type);
-	bool gzip = negotiate_gzip(MHD_lookup_connection_value(
-		r->connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT_ENCODING));
-	int rc = scrape_get(w->scrape, &result, &err);
-	if (rc == 0) {
-		rc = scrape_result_body(result, format, gzip, &body);
-		if (rc < 0) {
-			scrape_result_unref(result);
-			err_set(&err, rc, "render: %s", strerror(-rc));
-		}
-	}
-	if (rc) {
-		log_error("metrics: %s, request answered with 500", err_text(&err));
-		return answer_text(r, MHD_HTTP_INTERNAL_SERVER_ERROR,
-				   "the scrape failed, see the log of ceemsd\n");
-	}
-	struct MHD_Response *response =
-		MHD_create_response_from_buffer_with_free_callback_cls(
-			body->len, body->data, release_result, result);
-	if (!response) {
-		scrape_result_unref(result);
-		return MHD_NO;
-	}
-	(void)put_header(response, MHD_HTTP_HEADER_VARY, "Accept, Accept-Encoding");
-	if (gzip)
-		(void)put_header(response, MHD_HTTP_HEADER_CONTENT_ENCODING, "gzip");
-	return answer(r, MHD_HTTP_OK, type, response);
+	r->wait.done = on_collected;
+	r->wait.arg = r;
+	/* first asleep, then to be woken */
+	MHD_suspend_connection(r->connection);
+	if (web_flight_submit(w->flight, &r->wait) == 0)
+		return MHD_YES;
+	MHD_resume_connection(r->connection);
+	return answer_text(r, MHD_HTTP_SERVICE_UNAVAILABLE, "shutting down\n");
 }
 
 static enum MHD_Result serve_units(struct request *r)
@@ -534,6 +564,8 @@ static int start_all(struct web *w, const struct web_params *p, struct err *err)
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	if (rc >= 0)
 		rc = web_conns_new(&w->conns, err);
+	if (rc == 0)
+		rc = web_flight_new(w->scrape, &w->flight, err);
 	for (int i = 0; rc == 0 && i < n; i++)
 		rc = start_listener(w, &fds[i], tls, n > 1 ? THREADS / 2 : THREADS,
 				    err);
@@ -587,14 +619,17 @@ void web_stop(struct web *w)
 		if (fd >= 0)
 			close(fd);
 	}
-	/* wakes every connection that sleeps; from here on none is put to sleep */
+	/* wakes every connection that sleeps for a password; from here on none does */
 	if (w->auth)
 		web_auth_stop(w->auth);
 	struct timespec pause = {.tv_nsec = 10000000};
 	for (int ms = 0; ms < STOP_MS && atomic_load(&w->requests); ms += 10)
 		nanosleep(&pause, NULL);
+	if (w->flight)
+		web_flight_stop(w->flight);
 	for (size_t i = 0; i < w->count; i++)
 		MHD_stop_daemon(w->listeners[i].mhd);
+	web_flight_free(w->flight);
 	web_conns_free(w->conns);
 	web_auth_free(w->auth);
 	web_policy_free(w->policy);

@@ -119,13 +119,13 @@ wait $first
 is "a scrape under way at the end is answered" "$?$(grep -c test_slow_runs_total "$SCRATCH/last")" 03
 
 # --- concurrent scrapes share work
-start shared --slow 300 / 127.0.0.1:0
+start shared --slow 500 / 127.0.0.1:0
 U=http://127.0.0.1:$PORT
 pids=()
 for _ in $(seq 12); do "${CURL[@]}" -o /dev/null "$U/metrics" & pids+=($!); done
 wait "${pids[@]}"
 runs=$("${CURL[@]}" "$U/metrics" | sed -n 's/^test_slow_runs_total //p')
-ok "twelve scrapes at once took fewer collections ($runs)" test "$runs" -le 8
+ok "twelve scrapes at once took fewer collections ($runs)" test "$runs" -le 5
 stop
 
 # --- addresses
