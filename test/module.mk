@@ -22,3 +22,7 @@ PROGS += http_rude
 NOINST_PROGS += http_rude
 http_rude_SRCS := test/fake/http_rude.c
 http_rude_LIBS := libbase
+PROGS += accept_proxy
+NOINST_PROGS += accept_proxy
+accept_proxy_SRCS := test/fake/accept_proxy.c
+accept_proxy_LIBS := libbase

@@ -17,3 +17,5 @@ CHECKS_LONG += test/e2e/noroot.sh
 CHECKS += test/e2e/notify.sh
 CHECKS += test/e2e/check_slurm_rig.sh
 CHECKS += test/e2e/spank_symbols.sh
+CHECKS += test/e2e/collectors_complete.sh
+CHECKS += test/e2e/prometheus_identical.sh
