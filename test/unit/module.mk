@@ -86,3 +86,5 @@ options_test_LIBS := libdaemon libconf libbase
 options_test_PKGS := yaml-0.1
 TESTS += notify_test
 notify_test_LIBS := libbase
+TESTS += collector_ring_test
+collector_ring_test_LIBS := libdaemon libbase
