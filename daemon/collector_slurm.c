@@ -22,10 +22,12 @@
 
 #define MANAGER "slurm"
 #define MEMINFO_MAX 16384
+#define NEAR_LIMIT (4u << 20) /* the largest charge at once is a huge page */
 #define CPUS_NS (60 * NSEC_PER_SEC)
 
 /* What is kept of a unit between scrapes, by its index in the table. */
 struct view {
+	uint32_t index;         /* in the table */
 	uint64_t serial;        /* unit_serial() that this belongs to */
 	char id[RECORD_ID_MAX]; /* a unit found by walking may get its real one later */
 	struct buf labels;
@@ -199,6 +201,7 @@ static struct view *view_of(struct slurm *s, uint32_t i, const struct unit *unit
 	s->views[i] = v = calloc(1, sizeof(*v));
 	if (!v)
 		return NULL;
+	v->index = i;
 	v->serial = unit_serial(s->units, i);
 	memcpy(v->id, unit->id, sizeof(v->id));
 	v->replaced =
@@ -256,9 +259,39 @@ static void set_memory(const struct slurm *s, const struct unit *unit,
 		unit_values_set(out, COL_MEMSW_TOTAL, total);
 }
 
+/* On v1 kills and failures are counted where they happen, below the job. A job that has
+ * met its limit has its running steps looked at, so that they do not show up only when
+ * the step ends. */
+static void read_steps_at_limit(const struct slurm *s, const struct unit *unit,
+				const struct cgroup_memory *job)
+{
+	uint32_t limit = steps_capacity(s->units);
+
+	if (s->env->cgroups.unified_only || !job->has_peak ||
+	    job->peak_bytes + NEAR_LIMIT < job->limit_bytes)
+		return;
+	for (uint32_t i = unit->first_step; i != UNITS_NONE && limit--;) {
+		const struct step *step = steps_get(s->units, i);
+		struct cgroup_memory m;
+		struct cgroup_fds *c = NULL;
+		if (step->state == UNIT_RUNNING && step->cgroup_count)
+			c = cgroup_fds_new(s->env->cgroupfd, &s->env->cgroups,
+					   step->cgroups, step->cgroup_count, false);
+		if (c && cgroup_read_memory(c, false, &m, NULL) == 0) {
+			const struct unit_totals t = {
+				.memory_fail_count = m.fail_count,
+				.oom_kills = m.oom_kills,
+				.memory_peak_bytes = m.peak_bytes,
+			};
+			units_step_reading(s->units, i, &t);
+		}
+		cgroup_fds_free(c);
+		i = step->next;
+	}
+}
+
 static int read_memory(const struct slurm *s, const struct unit *unit, struct view *v,
-		       const struct unit_totals *t, struct unit_values *out,
-		       struct err *err)
+		       struct unit_totals *t, struct unit_values *out, struct err *err)
 {
 	struct cgroup_memory m;
 	int rc = cgroup_read_memory(v->job, s->env->options->slurm_swap, &m, err);
@@ -266,6 +299,8 @@ static int read_memory(const struct slurm *s, const struct unit *unit, struct vi
 	if (rc < 0)
 		return failed(rc) ? rc : 0;
 	set_memory(s, unit, &m, out);
+	read_steps_at_limit(s, unit, &m);
+	unit_total(s->units, v->index, t);
 	v->memory_known = true;
 	if (m.has_peak && m.peak_bytes > v->peak_bytes)
 		v->peak_bytes = m.peak_bytes;
@@ -328,8 +363,7 @@ static void read_cpus(const struct slurm *s, struct view *v, const struct unit *
 }
 
 static int read_job(const struct slurm *s, const struct unit *unit, struct view *v,
-		    const struct unit_totals *t, struct unit_values *out,
-		    struct err *err)
+		    struct unit_totals *t, struct unit_values *out, struct err *err)
 {
 	int rc = read_memory(s, unit, v, t, out, err);
 

@@ -730,17 +730,17 @@ static void cleanup_fds(struct cgroup_fds **c)
 	cgroup_fds_free(*c);
 }
 
-/* The limit of the step, or that of its job: they are equal unless the steps of a job
- * fill it together. */
+/* Did the step meet a limit, its own or its job's? The latter is not lower than the
+ * former, so one number less has to be read. */
 static bool v1_limit_reached(struct cgroup_fds *step, struct cgroup_fds *job,
 			     uint64_t step_peak)
 {
 	uint64_t limit, peak;
 
-	if (read_limit(step, MEM_LIMIT, &limit, NULL) == 0 && reached(step_peak, limit))
-		return true;
-	return read_limit(job, MEM_LIMIT, &limit, NULL) == 0 &&
-	       read_number(job, MEM_PEAK, &peak, NULL) == 0 && reached(peak, limit);
+	if (read_limit(step, MEM_LIMIT, &limit, NULL) < 0 || limit == CGROUP_UNLIMITED)
+		return false;
+	return reached(step_peak, limit) ||
+	       (read_number(job, MEM_PEAK, &peak, NULL) == 0 && reached(peak, limit));
 }
 
 static struct cgroup_fds *final_fds(int rootfd, const struct cgroup_layout *layout,
@@ -778,10 +778,11 @@ int cgroup_final_counters(int rootfd, const struct cgroup_layout *layout,
 	r.cpu_system_ns = cpu.system_ns;
 	/* what is missing from here on is missing, not an error: the CPU time counts */
 	r.has_memory = read_number(c, MEM_PEAK, &r.memory_peak_bytes, NULL) == 0;
-	if (read_events(c, &m, NULL) == 0)
+	bool killed = on_v2(c, MEM_EVENTS) || !r.has_memory ||
+		      v1_limit_reached(c, job, r.memory_peak_bytes);
+	if (killed && read_events(c, &m, NULL) == 0)
 		r.oom_kills = m.oom_kills;
-	if (r.has_memory && !on_v2(c, MEM_PEAK) &&
-	    v1_limit_reached(c, job, r.memory_peak_bytes))
+	if (killed && !on_v2(c, MEM_EVENTS))
 		r.oom_kills += v1_kills_below(c);
 	r.has_io = read_io(c, &r.io_read_bytes, &r.io_write_bytes, NULL) == 0;
 	*ret = r;

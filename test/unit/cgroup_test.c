@@ -790,7 +790,6 @@ static void v1_oom_kills_are_those_of_the_tasks(void **state)
 	cgroup_fds_free(c);
 	/* two steps that fill their job's limit together */
 	put("memory/j/step_0/memory.max_usage_in_bytes", "10971520\n");
-	put("memory/j/memory.limit_in_bytes", "20971520\n");
 	put("memory/j/memory.max_usage_in_bytes", "20971520\n");
 	assert_int_equal(cgroup_final_counters(scratch_fd, &v1_layout, &p, 1, &r, NULL),
 			 0);

@@ -13,6 +13,7 @@
 #include "daemon/collector.h"
 #include "daemon/env.h"
 #include "daemon/options.h"
+#include "daemon/sample.h"
 #include "daemon/units.h"
 #include "lib/cgroup.h"
 #include "lib/cleanup.h"
@@ -47,6 +48,7 @@ struct lab {
 	struct options options;
 	struct env env;
 	void *state;
+	struct sample *sampler;
 	struct prom *prom;
 	struct buf text; /* of the last scrape */
 	uint64_t pos;    /* in the ring */
@@ -85,7 +87,8 @@ static void lab_init(struct lab *l, const char *fixture)
 	if (units_open(l->folder_fd, 64, &l->env.units, &made, &err) < 0)
 		fail_msg("%s", err.text);
 	l->prom = prom_new(0);
-	assert_non_null(l->prom);
+	l->sampler = sample_new(&l->env);
+	assert_true(l->prom && l->sampler);
 	now_ns = 1000 * NSEC_PER_SEC;
 }
 
@@ -102,6 +105,7 @@ static void lab_done(struct lab *l)
 	char command[128];
 
 	collector_slurm.close(l->state);
+	sample_free(l->sampler);
 	units_close(l->env.units);
 	prom_free(l->prom);
 	buf_done(&l->text);
@@ -165,36 +169,10 @@ static void stop(struct lab *l, const char *job, uint32_t step, const char *path
 	apply(l, &r);
 }
 
-/* What the daemon does with live steps before a scrape. */
+/* What the daemon does before a scrape. */
 static void sample(struct lab *l)
 {
-	struct units *u = l->env.units;
-
-	for (uint32_t i = steps_next(u, 0); i != UNITS_NONE; i = steps_next(u, i + 1)) {
-		const struct step *s = steps_get(u, i);
-		struct unit_totals t = {0};
-		struct cgroup_cpu cpu;
-		struct cgroup_memory m;
-		if (s->state != UNIT_RUNNING)
-			continue;
-		struct cgroup_fds *c =
-			cgroup_fds_new(l->env.cgroupfd, &l->env.cgroups, s->cgroups,
-				       s->cgroup_count, false);
-		assert_non_null(c);
-		if (cgroup_read_cpu(c, &cpu, NULL) == 0) {
-			t.cpu_user_ns = cpu.user_ns;
-			t.cpu_system_ns = cpu.system_ns;
-			t.throttled_periods = cpu.throttled_periods;
-			t.throttled_ns = cpu.throttled_ns;
-		}
-		if (cgroup_read_memory(c, false, &m, NULL) == 0) {
-			t.memory_fail_count = m.fail_count;
-			t.oom_kills = m.oom_kills;
-			t.memory_peak_bytes = m.peak_bytes;
-		}
-		cgroup_fds_free(c);
-		units_step_reading(u, i, &t);
-	}
+	(void)sample_steps(l->sampler);
 }
 
 static void scrape(struct lab *l)
@@ -401,6 +379,31 @@ w17_failed_read_loses_one_unit_for_one_scrape_and_is_never_zero(void **state)
 	lab_done_copy(&l, copy);
 }
 
+static void w17_cpu_time_that_cannot_be_read_stays_and_is_never_zero(void **state)
+{
+	(void)state;
+	static const char *const wrong[] = {"", "-1\n", "text\n",
+					    "99999999999999999999\n"};
+	struct lab l;
+	char copy[64];
+	lab_init_copy(&l, copy, sizeof(copy));
+	two_jobs(&l);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		spoil(&l, "cpuacct" JOB41 "/step_0/cpuacct.usage", wrong[i]);
+		sample(&l);
+		scrape(&l);
+		assert_string_equal(
+			value(&l, "ceems_compute_unit_cpu_user_seconds_total", N1),
+			"2.000000001");
+	}
+	spoil(&l, "cpuacct" JOB41 "/step_0/cpuacct.usage", "3000000002\n");
+	sample(&l);
+	scrape(&l);
+	assert_string_equal(value(&l, "ceems_compute_unit_cpu_user_seconds_total", N1),
+			    "2.000000002");
+	lab_done_copy(&l, copy);
+}
+
 static void
 w19_cpus_are_counted_in_the_cpuset_and_kept_when_it_cannot_be_read(void **state)
 {
@@ -578,7 +581,7 @@ static void ended_units_keep_their_counters_until_they_leave_the_table(void **st
 	scrape(&l);
 	assert_int_equal(lines(&l, "ceems_compute_unit_", ""), 0);
 	assert_string_equal(value(&l, "ceems_units_cpu_seconds_total", "user"), "4");
-	/* the fixture's step_0 had a process killed for memory */
+	/* step_0 had a process killed for memory, as its live reading said */
 	assert_string_equal(value(&l, "ceems_units_ended_total", "oom"), "1");
 	lab_done(&l);
 }
@@ -777,6 +780,8 @@ int main(void)
 		cmocka_unit_test(golden_without_any_job),
 		cmocka_unit_test(
 			w17_failed_read_loses_one_unit_for_one_scrape_and_is_never_zero),
+		cmocka_unit_test(
+			w17_cpu_time_that_cannot_be_read_stays_and_is_never_zero),
 		cmocka_unit_test(
 			w19_cpus_are_counted_in_the_cpuset_and_kept_when_it_cannot_be_read),
 		cmocka_unit_test(
