@@ -4,7 +4,8 @@
  *
  *	http_time ROUNDS PORT PATH [PORT PATH]...
  *
- * All on 127.0.0.1. Prints a line per target: median and 99th percentile in us, bytes. */
+ * All on 127.0.0.1. Prints a line per target: median and 99th percentile in us, bytes.
+*/
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -72,13 +73,14 @@ static uint64_t get(struct target *t)
 {
 	char request[512];
 	size_t len = 0;
-	int n = snprintf(request, sizeof(request),
-			 "GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\n"
-			 "Accept: application/openmetrics-text;version=1.0.0,"
-			 "application/openmetrics-text;version=0.0.1;q=0.75,"
-			 "text/plain;version=0.0.4;q=0.5,*/*;q=0.1\r\n"
-			 "Accept-Encoding: gzip\r\nUser-Agent: Prometheus/2.42.0\r\n\r\n",
-			 t->path);
+	int n = snprintf(
+		request, sizeof(request),
+		"GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+		"Accept: application/openmetrics-text;version=1.0.0,"
+		"application/openmetrics-text;version=0.0.1;q=0.75,"
+		"text/plain;version=0.0.4;q=0.5,*/*;q=0.1\r\n"
+		"Accept-Encoding: gzip\r\nUser-Agent: Prometheus/2.42.0\r\n\r\n",
+		t->path);
 	uint64_t from = clock_read_ns(CLOCK_MONOTONIC);
 
 	if (n < 0 || fs_write_all(t->fd, request, (size_t)n) < 0)
