@@ -356,6 +356,13 @@ static void bench(pid_t id)
 	result("scrape per unit, 10 units, p50", f10.scrape_us / 10, "us", 0);
 	result("scrape per unit, 100 units, p50", f100.scrape_us / 100, "us", 0);
 	result("scrape per unit, 1000 units, p50", f1000.scrape_us / 1000, "us", 0);
+	/* what is ours: the rest is the kernel's, also where it grows */
+	result("scrape less bare preads per unit, 10 units, p50",
+	       (f10.scrape_us - f10.bare_us) / 10, "us", 0);
+	result("scrape less bare preads per unit, 1000 units, p50",
+	       (f1000.scrape_us - f1000.bare_us) / 1000, "us", 0);
+	result("bare preads per unit, 1000 over 10 units",
+	       f1000.bare_us / 1000 / (f10.bare_us / 10), "ratio", 0);
 	result("scrape of 1000 units over bare preads of the same files",
 	       f1000.scrape_us / f1000.bare_us, "ratio", 2.5);
 	result("scrape per unit, 1000 over 10 units",
