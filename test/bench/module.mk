@@ -22,3 +22,7 @@ BENCHES += ring
 BENCH_PROGS += http_time
 http_time_LIBS := libbase
 BENCHES += daemon
+# scrape_node: a scrape of ceemsd beside one of node_exporter
+BENCHES += scrape_node
+BENCH_PROGS += scrape_client
+scrape_client_LIBS := libbase
