@@ -280,15 +280,18 @@ int scrape_get(struct scrape *s, struct scrape_result **ret, struct err *err)
 	return 0;
 }
 
-/* Level 1: what counts is the node's CPU time, and the text is so repetitive that
- * higher levels gain little. */
+/* Level 1 and small tables: what counts is the node's CPU time, and the text is so
+ * repetitive that more of either gains little. zlib clears and frees its tables each
+ * time, so a small text gets a small window. */
 static int compress_body(const struct buf *in, struct buf *out)
 {
 	z_stream z = {0};
 
 	if (in->len > UINT32_MAX / 2)
 		return -EFBIG;
-	if (deflateInit2(&z, 1, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+	int window_bits = in->len > 16384 ? 15 : 13;
+	if (deflateInit2(&z, 1, Z_DEFLATED, window_bits + 16, 5, Z_DEFAULT_STRATEGY) !=
+	    Z_OK)
 		return -ENOMEM;
 	uLong bound = deflateBound(&z, (uLong)in->len);
 	char *at = buf_reserve(out, bound);

@@ -26,6 +26,7 @@ struct web_conns {
 	pthread_cond_t change;
 	pthread_t thread;
 	bool stopping;
+	uint64_t wake_ns;     /* when the thread looks again by itself */
 	struct web_conn list; /* its head */
 };
 
@@ -58,7 +59,7 @@ static void *conns_thread(void *arg)
 
 	pthread_mutex_lock(&c->mutex);
 	while (!c->stopping) {
-		uint64_t next = sweep(c);
+		uint64_t next = c->wake_ns = sweep(c);
 		if (next == UINT64_MAX) {
 			pthread_cond_wait(&c->change, &c->mutex);
 			continue;
@@ -79,6 +80,7 @@ int web_conns_new(struct web_conns **ret, struct err *err)
 	if (!c)
 		return err_set(err, -ENOMEM, "web: out of memory");
 	c->list.next = c->list.prev = &c->list;
+	c->wake_ns = UINT64_MAX;
 	pthread_mutex_init(&c->mutex, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -109,17 +111,12 @@ void web_conns_free(struct web_conns *c)
 	free(c);
 }
 
-/* With the mutex. Only a deadline before those known must wake the thread: it looks
- * again by itself at the earliest one it knew. */
+/* With the mutex. The thread is woken only for a deadline before the one that it sleeps
+ * for. */
 static void set_deadline(struct web_conns *c, struct web_conn *k, uint64_t ms)
 {
-	uint64_t deadline = now_ns() + ms * NSEC_PER_MSEC;
-	bool alone = true;
-
-	for (struct web_conn *o = c->list.next; o != &c->list; o = o->next)
-		alone &= o == k || o->over || o->deadline_ns > deadline;
-	k->deadline_ns = deadline;
-	if (alone)
+	k->deadline_ns = now_ns() + ms * NSEC_PER_MSEC;
+	if (k->deadline_ns < c->wake_ns)
 		pthread_cond_signal(&c->change);
 }
 
