@@ -5,6 +5,7 @@
 #include "daemon/options.h"
 
 #include <errno.h>
+#include <regex.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -215,6 +216,21 @@ static bool is_collector(const struct conf_opt *opt)
 	       strcmp(opt->def, "true") == 0;
 }
 
+static int check_pattern(const char *name, const char *pattern, struct err *err)
+{
+	regex_t re;
+	char text[128];
+	int rc = *pattern ? regcomp(&re, pattern, REG_EXTENDED | REG_NOSUB) : 0;
+
+	if (rc != 0) {
+		regerror(rc, &re, text, sizeof(text));
+		return err_set(err, -EINVAL, "--%s=%s: %s", name, pattern, text);
+	}
+	if (*pattern)
+		regfree(&re);
+	return 0;
+}
+
 static int check(const struct options *o, struct err *err)
 {
 	if (o->ring_slots & (o->ring_slots - 1))
@@ -225,6 +241,13 @@ static int check(const struct options *o, struct err *err)
 		return err_set(err, -EINVAL,
 			       "--collector.netdev.device-include and --collector."
 			       "netdev.device-exclude exclude each other");
+	int rc = check_pattern("collector.netdev.device-include", o->netdev_include,
+			       err);
+	if (rc == 0)
+		rc = check_pattern("collector.netdev.device-exclude", o->netdev_exclude,
+				   err);
+	if (rc < 0)
+		return rc;
 	if (o->telemetry_path[0] != '/')
 		return err_set(err, -EINVAL,
 			       "--web.telemetry-path=%s: must begin with /",

@@ -88,3 +88,5 @@ TESTS += notify_test
 notify_test_LIBS := libbase
 TESTS += collector_ring_test
 collector_ring_test_LIBS := libdaemon libbase
+TESTS += listen_test
+listen_test_LIBS := libweb libbase

@@ -195,6 +195,7 @@ static void what_cannot_be_is_refused_by_name(void **state)
 		{"--collector.netdev.device-include=a "
 		 "--collector.netdev.device-exclude=b",
 		 "exclude each other"},
+		{"--collector.netdev.device-exclude=eth[", "device-exclude=eth["},
 		{"--collector.rapl", "collector.rapl"}, /* of a later version */
 		{"--unit.capacity=1", "unit.capacity"},
 		{"stray", "stray"},
