@@ -37,8 +37,10 @@ static struct quoted quote(const char *s, size_t len)
 	struct quoted q;
 	size_t room = sizeof(q.text) - 1;
 	size_t n = len < room ? len : room;
+	memcpy(q.text, s, n);
 	for (size_t i = 0; i < n; i++)
-		q.text[i] = s[i] > ' ' && s[i] < 0x7f ? s[i] : '?';
+		if (q.text[i] <= ' ' || q.text[i] >= 0x7f)
+			q.text[i] = '?';
 	if (n < len)
 		memcpy(q.text + n - 3, "...", 3);
 	q.text[n] = '\0';

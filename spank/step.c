@@ -324,9 +324,7 @@ void step_keep_largest(struct record_counters *best, const struct record_counter
 static void read_counters(struct step *s)
 {
 	struct record_counters now = {0};
-	if (read_cgroup(s, &now) == 0)
-		step_keep_largest(&s->best, &now);
-	else if (read_rusage(s, &now) == 0)
+	if (read_cgroup(s, &now) == 0 || read_rusage(s, &now) == 0)
 		step_keep_largest(&s->best, &now);
 }
 
