@@ -4,10 +4,12 @@
  * variable per kind of step that Slurm itself sets or unsets. */
 #include "spank/step.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "lib/cleanup.h"
@@ -19,6 +21,7 @@
 
 #define PROC_CGROUP_MAX                                                                \
 	8192               /* bytes of a /proc/PID/cgroup; v1 has a line a hierarchy */
+#define OWNER_WAIT_MS 200  /* for an effective id that another thread has lent out */
 #define ENV_VALUE_MAX 1024 /* longer values are cut (names) or refused (lists) */
 
 struct step_host step_host = {
@@ -330,21 +333,44 @@ static void read_counters(struct step *s)
 
 /* ---- records --------------------------------------------------------------------- */
 
+/* While an extern step ends, Slurm's X11 clean-up, another thread of slurmstepd, lends
+ * the whole process the user's effective id for a moment (seen with 24.11.5 in one of
+ * four jobs on a slow machine). The ring can only be opened before or after that. */
+static bool wait_for_owner(void)
+{
+	const struct timespec nap = {.tv_nsec = 1000000};
+	for (int i = 0; i < OWNER_WAIT_MS; i++) {
+		if (geteuid() == step_host.ring_owner)
+			return true;
+		nanosleep(&nap, NULL);
+	}
+	return false;
+}
+
+/* The id may also be lent out between the look at it and the open. */
+static int send_as_owner(const char *path, const unsigned char *data, size_t len,
+			 struct err *err)
+{
+	int rc = -EPERM;
+	for (int i = 0; i < 3 && rc == -EPERM; i++) {
+		if (!wait_for_owner())
+			return err_set(err, -EPERM, "not running as the ring's owner");
+		rc = ring_send(path, step_host.ring_owner, data, len, err);
+	}
+	return rc;
+}
+
 void step_publish(struct record *r, enum record_type type, const struct policy *policy,
 		  bool *failed_before)
 {
 	unsigned char data[RING_RECORD_MAX];
 	struct err err = {""};
-	if (geteuid() !=
-	    step_host.ring_owner) /* user_init and its like: not our place */
-		return;
 	r->type = (uint8_t)type;
 	r->realtime_ns = clock_realtime_ns();
 	r->boottime_ns = clock_boottime_ns();
 	int len = record_encode(r, data, sizeof(data));
 	int rc = len < 0 ? err_set(&err, len, "record too long")
-			 : ring_send(policy->ring, step_host.ring_owner, data,
-				     (size_t)len, &err);
+			 : send_as_owner(policy->ring, data, (size_t)len, &err);
 	if (rc == 0)
 		return;
 	if (*failed_before)

@@ -19,3 +19,4 @@ CHECKS += test/e2e/check_slurm_rig.sh
 CHECKS += test/e2e/spank_symbols.sh
 CHECKS += test/e2e/collectors_complete.sh
 CHECKS += test/e2e/prometheus_identical.sh
+CHECKS += test/e2e/vm_cgroup2.sh
