@@ -5,7 +5,7 @@
  *	http_time ROUNDS PORT PATH [PORT PATH]...
  *
  * All on 127.0.0.1. Prints a line per target: median and 99th percentile in us, bytes.
-*/
+ */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>

@@ -38,8 +38,8 @@ is "the short ones far less than the burners" "$(rows | awk '$2 == "short" && $5
 (
 	. "$demo/demo.env"
 	env | grep -E '^(SLURM_CONF|CEEMSD_URL|PROMETHEUS_URL|SLURM_RIG_NODES)='
-	srun echo "srun works" && as games srun id -un
-) >"$SCRATCH/env" 2>"$SCRATCH/env.err"
+	srun -Q echo "srun works" && as games srun -Q id -un
+) >"$SCRATCH/env" 2>&1
 like "a person goes on with demo.env and srun" "$(cat "$SCRATCH/env")" $'srun works\ngames'
 . <(grep = "$SCRATCH/env")
 
