@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Sourced, after test/tap.sh, by tests that run jobs in a real Slurm (test/rig/slurm) and look
+# at what ceemsd makes of them. Truth is what the plugin put into the ring, kept by
+# ceems-ringdump beside the daemon, and what the kernel counted for the whole node.
+rig=test/rig/slurm
+SLURM=$SCRATCH/slurm # the rig's folder
+test_cleanup() {
+	local pid
+	# what still runs must not outlive the rig's clients
+	for pid in $(jobs -p); do kill "$pid" 2>/dev/null; done
+	$rig stop "$SLURM"
+}
+
+need_slurm() { # [version]: leaves the test when it cannot run here
+	local why c
+	for c in curl jq; do command -v $c >/dev/null || skip_all "$c is not installed"; done
+	[ -x "$BUILD/ceemsd" ] || skip_all "ceemsd was not built here"
+	why=$($rig possible ${1:+--slurm=$1}) || skip_all "$why"
+	[ -e "$BUILD/slurm/${1:-$(rig_version)}/spank_ceems.so" ] || skip_all "the plugins were not built here"
+}
+rig_version() { slurmd -V | sed -n 's/^slurm[a-z-]* \([0-9]*\.[0-9]*\).*/\1/p'; }
+
+# rig_start [options of the rig]: a failure ends the test
+rig_start() {
+	if ! $rig start "$SLURM" "$@" >"$SCRATCH/rig.log" 2>&1; then
+		sed 's/^/# /' "$SCRATCH/rig.log"
+		ok "Slurm starts" false
+		tap_done
+	fi
+	. "$SLURM/env"
+	JOBS=$SLURM/jobs
+	# burn MILLISECONDS: uses that much CPU time of its own, whatever else runs here, and
+	# leaves the count of its step's control group in a file when BURN_LEFT names one
+	cat >"$JOBS/burn" <<-'END'
+		#!/bin/bash
+		ticks=$((($1 + 9) / 10))
+		used=0
+		while [ "$used" -lt "$ticks" ]; do
+			for ((i = 0; i < 1000; i++)); do :; done
+			read -r line </proc/$$/stat
+			set -- ${line##*) }
+			used=$((${12} + ${13}))
+		done
+		[ -z "$BURN_LEFT" ] || echo "$used" >"$BURN_LEFT"
+	END
+	chmod 755 "$JOBS/burn"
+}
+
+# ceemsd_start [flags]: on the rig's ring, for the rig's nodes only
+ceemsd_start() {
+	local n nodes=()
+	for n in $SLURM_RIG_NODES; do nodes+=("--collector.slurm.nodes=$n"); done
+	[ -n "${ceemsd_port:-}" ] || ceemsd_port=$(free_port) || return 1
+	CEEMSD_URL=http://127.0.0.1:$ceemsd_port
+	"$BUILD/ceemsd" --path.rundir="$RUNDIR" --web.listen-address="127.0.0.1:$ceemsd_port" --collector.slurm \
+		"${nodes[@]}" --unit.linger=1h "$@" </dev/null >>"$SCRATCH/ceemsd.log" 2>&1 &
+	ceemsd_pid=$!
+	started $ceemsd_pid
+}
+ceemsd_up() { curl -sf -o /dev/null "$CEEMSD_URL/health"; }
+# the records as they come, also over a restart of the daemon
+truth_start() {
+	"$BUILD/ceems-ringdump" -f "$RING" >"$SCRATCH/records" 2>"$SCRATCH/ringdump.log" </dev/null &
+	started $!
+}
+
+scrape() { # into $SCRATCH/metrics and $SCRATCH/units, with nothing between the two that counts
+	curl -sf -o "$SCRATCH/metrics" "$CEEMSD_URL/metrics" && curl -sf -o "$SCRATCH/units" "$CEEMSD_URL/units"
+}
+# value NAME [LABELS]: LABELS as printed, without manager and hostname
+value() {
+	awk -v n="$1" -v l="${2:-}" '
+		/^#/ { next }
+		{
+			at = index($0, "{"); if (!at || substr($0, 1, at - 1) != n) next
+			labels = substr($0, at + 1, index($0, "} ") - at - 1)
+			sub(/^manager="slurm",/, "", labels); sub(/^hostname="[^"]*",?/, "", labels)
+			if (labels == l) print substr($0, index($0, "} ") + 2)
+		}' "$SCRATCH/metrics"
+}
+ended_states() { # "completed failed oom lost"
+	local s
+	for s in completed failed oom lost; do value ceems_units_ended_total "state=\"$s\""; done | paste -sd' '
+}
+
+# seconds as printed, at most nine digits behind the point -> nanoseconds
+awk_ns='function ns(s,  p) { p = split(s, part, "."); return part[1] * 1000000000 + (p > 1 ? substr(part[2] "000000000", 1, 9) : 0) }'
+# "node uuid nanoseconds": CPU of each unit of the last scrape
+scraped_cpu() {
+	awk "$awk_ns"'
+		/^ceems_compute_unit_cpu_(user|system)_seconds_total\{/ {
+			match($0, /cgrouphostname="[^"]*"/); node = substr($0, RSTART + 16, RLENGTH - 17)
+			match($0, /uuid="[^"]*"/); id = substr($0, RSTART + 6, RLENGTH - 7)
+			sum[node " " id] += ns($NF)
+		}
+		END { for (k in sum) printf "%s %.0f\n", k, sum[k] }' "$SCRATCH/metrics" | sort
+}
+scraped_node_cpu() { # nanoseconds
+	awk "$awk_ns"'/^ceems_units_cpu_seconds_total\{/ { sum += ns($NF) } END { printf "%.0f\n", sum }' "$SCRATCH/metrics"
+}
+# "node unit restarts step nanoseconds start-records stop-records last-stop-records"; the last
+# counters of a step stand
+record_steps() {
+	jq -rs '
+		[.[] | select(.type == "step_start" or .type == "step_stop")] |
+		group_by([.node, .unit, .restarts // 0, .step])[] |
+		[.[0].node, .[0].unit, (.[0].restarts // 0 | tostring), .[0].step,
+		 ([.[] | .counters // {} | (.cpu_user_ns // 0) + (.cpu_system_ns // 0)] | max | tostring),
+		 ([.[] | select(.type == "step_start")] | length | tostring),
+		 ([.[] | select(.type == "step_stop")] | length | tostring),
+		 ([.[] | select(.type == "step_stop" and ((.flags // []) | index("last")))] | length | tostring)] |
+		join(" ")' "$SCRATCH/records"
+}
+# the same as scraped_cpu, of the records: of a requeued job the newest run
+record_cpu() {
+	record_steps | awk '
+		{ k = $1 " " $2; if (!(k in run) || $3 > run[k]) { run[k] = $3; sum[k] = 0 } if ($3 == run[k]) sum[k] += $5 }
+		END { for (k in sum) printf "%s %.0f\n", k, sum[k] }' | sort
+}
+record_node_cpu() { record_steps | awk '{ s += $5 } END { printf "%.0f\n", s }'; }
+# what the kernel counted for all that ever ran below the nodes' control groups (v1)
+kernel_cpu() { # node...
+	local n
+	for n; do cat "/sys/fs/cgroup/cpuacct/slurm_$n/cpuacct.usage"; done | awk '{ s += $1 } END { printf "%.0f\n", s }'
+}
+
+# unit NAME FILTER: of the units whose job has that name, by id and node
+unit() { jq -r --arg n "$1" ".units | map(select(.hints.name == \$n)) | sort_by(.id | tonumber) | $2" "$SCRATCH/units"; }
+cpu_ms='((.cpu_user_seconds + .cpu_system_seconds) * 1000 | floor)'
+
+no_job() { [ -z "$(squeue -h -t PD,R,CG,S,CF -o %A 2>/dev/null)" ]; }
+nothing_running() { scrape && [ "$(value ceems_compute_units)" = 0 ] && grep -q '^ceems_ring_pending{.*} 0$' "$SCRATCH/metrics"; }
+all_records() { [ "$(wc -l <"$SCRATCH/records")" = "$("$BUILD/ceems-ringdump" -s "$RING" | jq .head)" ]; }
+# every job has ended, its records have been taken and are in $SCRATCH/records
+settled() { # seconds
+	wait_for "$1" no_job && wait_for 20 nothing_running && wait_for 20 all_records && scrape
+}
