@@ -123,10 +123,12 @@ void units_node_totals(const struct units *u, uint32_t manager, struct node_tota
 
 /* ---- tombstones ------------------------------------------------------------------ */
 
-static uint64_t tomb_key(const struct unit *unit, uint32_t step)
+/* The process that ran the step tells the runs of a job apart, which its restart count
+ * does not (run_of() below). 0: a step known from its directory only. */
+static uint64_t tomb_key(const struct unit *unit, uint32_t step, uint32_t stepd_pid)
 {
 	uint64_t h = store_key(unit->manager, unit->node, unit->id);
-	h = store_mix(store_mix(h, unit->restarts), step);
+	h = store_mix(store_mix(h, stepd_pid), step);
 	return h ? h : 1;
 }
 
@@ -165,7 +167,7 @@ static void fold_step(struct units *u, uint32_t i)
 	txn_begin(u);
 	txn_put(u, &unit->folded, &folded, sizeof(folded));
 	if (tomb)
-		tomb_put(u, tomb_key(unit, s->step), &s->totals);
+		tomb_put(u, tomb_key(unit, s->step, s->stepd_pid), &s->totals);
 	if (u->step_prev[i])
 		txn_put(u, &u->steps[u->step_prev[i] - 1].next, &s->next,
 			sizeof(s->next));
@@ -559,6 +561,38 @@ static void describe_step(struct step *s, const struct record *r)
 	}
 }
 
+/* Runs of one job that are looked at for a record's step */
+#define RUNS_MAX 16
+
+/* The slurmstepd of unit's step as r numbers it, 0: not in the table or not known */
+static uint32_t stepd_of(const struct units *u, uint32_t unit, const struct record *r)
+{
+	uint32_t i = unit == UNITS_NONE ? UNITS_NONE : steps_find(u, unit, r->step);
+	return i == UNITS_NONE ? 0 : u->steps[i].stepd_pid;
+}
+
+/* The restart count that r belongs to. In the slurmstepd of 22.05 and 24.11 it is 0
+ * whichever run it is, so what a record says is only the least that it can be. Within a
+ * run no step id comes twice, and a step has one slurmstepd: another one under the same
+ * id means that the job was requeued and began again. */
+static uint32_t run_of(const struct units *u, const struct record *r)
+{
+	uint32_t newest = units_find_newest(u, r->manager, r->node, r->unit);
+	if (newest == UNITS_NONE || (u->units[newest].marks & UNIT_DISCOVERED) ||
+	    u->units[newest].restarts < r->restarts || !r->stepd_pid)
+		return r->restarts;
+	uint32_t run = u->units[newest].restarts, last = run;
+	for (unsigned i = 0; i < RUNS_MAX; i++, run--) {
+		uint32_t unit = units_find(u, r->manager, r->node, r->unit, run);
+		if (stepd_of(u, unit, r) == r->stepd_pid)
+			return run; /* late news of a run that is over, most often not
+				     */
+		if (run == r->restarts)
+			break;
+	}
+	return last + (stepd_of(u, newest, r) != 0);
+}
+
 /* A discovered unit's id or restart count was a guess; is it the one r speaks of? */
 static uint32_t find_guessed(const struct units *u, const struct record *r)
 {
@@ -686,7 +720,7 @@ static bool take_step(struct work *w, bool synthetic)
 static int refuse(struct work *w, struct err *err)
 {
 	struct units *u = w->u;
-	struct unit who = {.manager = w->r->manager, .restarts = w->r->restarts};
+	struct unit who = {.manager = w->r->manager};
 	memcpy(who.id, w->r->unit, sizeof(who.id));
 	memcpy(who.node, w->r->node, sizeof(who.node));
 
@@ -699,7 +733,7 @@ static int refuse(struct work *w, struct err *err)
 	txn_begin(u);
 	txn_put(u, &u->h->node[w->r->manager], &w->node, sizeof(w->node));
 	if (tomb)
-		tomb_put(u, tomb_key(&who, w->r->step), &w->counters);
+		tomb_put(u, tomb_key(&who, w->r->step, w->r->stepd_pid), &w->counters);
 	put_pos(w);
 	txn_commit(u);
 	if (tomb)
@@ -712,12 +746,14 @@ static int refuse(struct work *w, struct err *err)
 static struct tomb *find_tomb(const struct work *w)
 {
 	const struct record *r = w->r;
-	struct unit who = {.manager = r->manager, .restarts = r->restarts};
+	struct unit who = {.manager = r->manager};
 	if (!w->u->by_tomb.used)
 		return NULL;
 	memcpy(who.id, r->unit, sizeof(who.id));
 	memcpy(who.node, r->node, sizeof(who.node));
-	return store_tomb_find(w->u, tomb_key(&who, r->step));
+	struct tomb *t = store_tomb_find(w->u, tomb_key(&who, r->step, r->stepd_pid));
+	return t || !r->stepd_pid ? t
+				  : store_tomb_find(w->u, tomb_key(&who, r->step, 0));
 }
 
 /* A further record of a step that has left the table: only what its counters grew by
@@ -874,6 +910,13 @@ int units_apply(struct units *u, const struct record *r, uint64_t pos,
 		r = &copy;
 	}
 	bool synthetic = pos == UINT64_MAX;
+	uint32_t run = synthetic ? r->restarts : run_of(u, r);
+	if (run != r->restarts) {
+		if (r != &copy)
+			copy = *r;
+		copy.restarts = run;
+		r = &copy;
+	}
 	if (!synthetic &&
 	    (r->type == RECORD_STEP_START || r->type == RECORD_UNIT_START))
 		end_older_runs(u, r, now_boottime_ns, now_realtime_ns);

@@ -59,7 +59,7 @@ struct unit {
 	uint32_t manager;
 	char id[RECORD_ID_MAX];
 	char node[RECORD_NAME_MAX];
-	uint32_t restarts;
+	uint32_t restarts; /* as recorded, or one more than the run before */
 	uint32_t uid, gid;
 	uint32_t array_job, array_task;
 	uint32_t cpus;

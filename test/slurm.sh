@@ -61,7 +61,8 @@ ceemsd_up() { curl -sf -o /dev/null "$CEEMSD_URL/health"; }
 # the records as they come, also over a restart of the daemon
 truth_start() {
 	"$BUILD/ceems-ringdump" -f "$RING" >"$SCRATCH/records" 2>"$SCRATCH/ringdump.log" </dev/null &
-	started $!
+	truth_pid=$!
+	started $truth_pid
 }
 
 scrape() { # into $SCRATCH/metrics and $SCRATCH/units, with nothing between the two that counts
@@ -98,18 +99,20 @@ scraped_cpu() {
 scraped_node_cpu() { # nanoseconds
 	awk "$awk_ns"'/^ceems_units_cpu_seconds_total\{/ { sum += ns($NF) } END { printf "%.0f\n", sum }' "$SCRATCH/metrics"
 }
-# "node unit restarts step nanoseconds start-records stop-records last-stop-records"; the last
-# counters of a step stand
+# "node unit run step nanoseconds start-records stop-records last-stop-records"; the last
+# counters of a step stand. Slurm's slurmstepd does not know the restart count: the runs of
+# a requeued job are told by the step's process, and numbered in the order of their start.
 record_steps() {
 	jq -rs '
+		def cpu: .counters // {} | (.cpu_user_ns // 0) + (.cpu_system_ns // 0);
 		[.[] | select(.type == "step_start" or .type == "step_stop")] |
-		group_by([.node, .unit, .restarts // 0, .step])[] |
-		[.[0].node, .[0].unit, (.[0].restarts // 0 | tostring), .[0].step,
-		 ([.[] | .counters // {} | (.cpu_user_ns // 0) + (.cpu_system_ns // 0)] | max | tostring),
-		 ([.[] | select(.type == "step_start")] | length | tostring),
-		 ([.[] | select(.type == "step_stop")] | length | tostring),
-		 ([.[] | select(.type == "step_stop" and ((.flags // []) | index("last")))] | length | tostring)] |
-		join(" ")' "$SCRATCH/records"
+		group_by([.node, .unit, .step])[] |
+		group_by(.stepd_pid) | sort_by(.[0].boottime_ns) | to_entries[] | .key as $run | .value |
+		[.[0].node, .[0].unit, $run, .[0].step, (map(cpu) | max),
+		 (map(select(.type == "step_start")) | length),
+		 (map(select(.type == "step_stop")) | length),
+		 (map(select(.type == "step_stop" and ((.flags // []) | index("last")))) | length)] |
+		map(tostring) | join(" ")' "$SCRATCH/records"
 }
 # the same as scraped_cpu, of the records: of a requeued job the newest run
 record_cpu() {

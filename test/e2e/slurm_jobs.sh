@@ -1,12 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Every shape of job, in each Slurm that can run here: each unit's CPU time in /metrics is that
-# of its steps' records to the digit, the node's counters are their sum and the kernel's own
-# count for the node, ends are counted by how, and nothing stays running.
-# timeout 300
+# Every shape of job in a real Slurm (slurm_jobs.sh [VERSION]): each unit's CPU time in
+# /metrics is that of its steps' records to the digit, the node's counters are their sum and
+# the kernel's own count for the node, ends are counted by how, and nothing stays running.
+# timeout 240
 . "$(dirname "$0")/../tap.sh"
 . "$(dirname "$0")/../slurm.sh"
-need_slurm
 
 # a name per job, so that /units tells which is which; all start at once and take what they take
 submit() {
@@ -19,10 +18,11 @@ submit() {
 	as daemon sbatch $q -J batch --wrap "srun $b 100; srun $b 60; $b 40" >/dev/null
 	cat >"$JOBS/requeue" <<-END
 		#!/bin/bash
-		[ "\${SLURM_RESTART_COUNT:-0}" != 0 ] || { $b 300; touch $JOBS/first-run; sleep 100; }
+		[ "\${SLURM_RESTART_COUNT:-0}" != 0 ] || { $b 300; touch $JOBS/first-run; exec sleep 100; }
+		touch $JOBS/second-run
 		$b 50
 	END
-	requeue=$(sbatch --parsable $q --requeue -J requeue "$JOBS/requeue")
+	requeue=$(sbatch --parsable $q --requeue -J requeue -w "$n1" "$JOBS/requeue")
 	salloc --no-shell -J alloc -n1 >/dev/null 2>&1
 	alloc=$(id_of alloc)
 
@@ -45,7 +45,7 @@ submit() {
 }
 id_of() { squeue -h -n "$1" -o %A | head -1; }
 running() { [ "$(squeue -h -n "$1" -t R -o %T)" = RUNNING ]; }
-pending() { squeue -h -j "$1" -t PD -o %T | grep -q PENDING; }
+waits() { [ "$(squeue -h -t all -j "$1" -o '%T %r')" = "PENDING BeginTime" ]; }
 
 # an allocation whose cgroups go away and come again between its steps: the unit's counter
 # only grows
@@ -53,15 +53,19 @@ three_steps() {
 	local i
 	: >"$SCRATCH/alloc"
 	for i in 1 2 3; do
-		srun --jobid="$alloc" ${1:+-J "$1"} "$JOBS/burn" 100 >/dev/null 2>&1
-		wait_for 5 eval "scrape; [ \"\$(unit alloc '.[0].steps | map(select(.state == \"ended\")) | length')\" -ge $i ]"
+		srun --jobid="$alloc" "$JOBS/burn" 100 >/dev/null 2>&1
+		wait_for 5 ended_steps "$i"
 		scraped_cpu | awk -v id="$alloc" '$2 == id { print $3 }' >>"$SCRATCH/alloc"
 	done
 	SLURM_JOB_NAME=$(printf '%4000d' 7) srun --jobid="$alloc" true >/dev/null 2>&1
 	scancel "$alloc"
 }
+ended_steps() { # of the allocation
+	scrape && [ "$(jq "[.units[] | select(.id == \"$alloc\") | .steps[] | select(.state == \"ended\")] | length" "$SCRATCH/units")" -ge "$1" ]
+}
 suspend_and_resume() {
 	local id at
+	wait_for 20 running suspended
 	id=$(id_of suspended)
 	: >"$SCRATCH/suspended"
 	for at in 1 2 3 4 5 6; do
@@ -75,9 +79,11 @@ suspend_and_resume() {
 	done
 }
 again() { # the first run has burnt its share and is put back into the queue
-	wait_for 30 test -e "$JOBS/first-run" && scontrol requeue "$requeue" && wait_for 20 pending "$requeue"
-	# Slurm would wait until the first run's credential expires
+	wait_for 30 test -e "$JOBS/first-run" && scontrol requeue "$requeue" && wait_for 20 waits "$requeue"
+	# Slurm would wait until the first run's credentials expire; they are revoked by the second
+	sleep 2
 	scontrol update JobId="$requeue" StartTime=now
+	wait_for 20 test -e "$JOBS/second-run"
 }
 
 one() { # version
@@ -117,7 +123,7 @@ one() { # version
 	is "$v: a batch job is its own step and the two in it" \
 		"$(unit batch '.[0] | "\(.end) \(.uid) \([.steps[].step] | sort | join(","))"')" "completed $(id -u daemon) 0,1,batch"
 	ok "$v: with the CPU time of all three" test "$(unit batch ".[0] | $cpu_ms")" -ge 200
-	is "$v: three sruns of one allocation are one unit" "$(unit alloc 'length')" 1
+	is "$v: three sruns of one allocation are one unit" "$(jq -r "[.units[] | select(.id == \"$alloc\") | .end] | join(\" \")" "$SCRATCH/units")" completed
 	is "$v: whose counter goes on over cgroups that come and go" "$(sort -nu "$SCRATCH/alloc" | tr '\n' ' ')" "$(tr '\n' ' ' <"$SCRATCH/alloc")"
 	ok "$v: from step to step by what the step used" awk 'NR > 1 && $1 - last < 100000000 { bad = 1 } { last = $1 } END { exit bad || NR != 3 }' "$SCRATCH/alloc"
 	is "$v: a step of three tasks counts all of them" "$(unit multi '"\([.[].steps[].tasks] | add) \([.[].end] | unique | join(","))"')" "3 completed"
@@ -133,7 +139,10 @@ one() { # version
 		"$(record_steps | awk -v id="$requeue" '$2 == id && $3 == 1 { print $5 }')"
 	is "$v: a program that does not exist is a failed unit" "$(unit nobinary '.[] | .end')" failed
 	is "$v: a folder that does not exist is Slurm's affair" "$(unit nofolder '.[] | .end')" completed
-	is "$v: a launch that fails before the task is no unit" "$(unit nooutput 'length')" 0
+	# 22.05 fails before it forks, 24.11 runs the script all the same
+	want=
+	[ "$(squeue -h -t all -n nooutput -o %T)" != COMPLETED ] || want=completed
+	is "$v: a batch script that never ran, for want of its output file, is no unit" "$(unit nooutput '[.[].end] | join(" ")')" "$want"
 	is "$v: SIGKILL is a failed unit with its CPU time" "$(unit killed ".[] | \"\\(.end) \\($cpu_ms >= 50)\"")" "failed true"
 	is "$v: out of memory is seen as that, once" "$(unit oom '.[] | "\(.end) \(.oom_kills)"')" "oom 1"
 	is "$v: and its counter" "$(value ceems_compute_unit_oom_kills_total "cgrouphostname=\"$(unit oom '.[].node')\",uuid=\"$(unit oom '.[].id')\"")" 1
@@ -156,22 +165,12 @@ one() { # version
 	counted() { scrape && [ "$(ended_states)" = "$want" ]; }
 	wait_for 20 counted
 	is "$v: the ends are counted by how" "$(ended_states)" "$want"
-	is "$v: failed, oom and lost are the ones that were meant to" "${want#* }" "5 1 0"
+	is "$v: failed, oom and lost are the ones that were meant to" "${want#* }" "4 1 0"
 	like "$v: the daemon met nothing that it had to warn of" "$(grep -c 'level=\(warn\|error\)' "$SCRATCH/ceemsd.log")" '^0$'
 	sed -n '/level=\(warn\|error\)/s/^/# /p' "$SCRATCH/ceemsd.log"
-
-	kill "$ceemsd_pid"
-	wait "$ceemsd_pid"
-	$rig stop "$SLURM"
-	rm -f "$SCRATCH/ceemsd.log"
 }
 
-versions=${*:-$(rig_version) 24.11}
-for version in $versions; do
-	if why=$($rig possible --slurm="$version"); then
-		one "$version"
-	else
-		skip "Slurm $version" "$why"
-	fi
-done
+version=${1:-$(rig_version)}
+need_slurm "$version"
+one "$version"
 tap_done

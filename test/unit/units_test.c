@@ -328,6 +328,78 @@ static void a_requeued_run_is_another_unit_and_ends_the_old_one(void **state)
 	assert_int_equal(node().started, 2);
 }
 
+static struct record of_stepd(struct record r, uint32_t pid)
+{
+	r.stepd_pid = pid;
+	return r;
+}
+
+static void a_step_id_that_begins_again_is_the_next_run_of_a_requeued_job(void **state)
+{
+	/* what Slurm 22.05 and 24.11 give: restart count 0 in every run */
+	(void)state;
+	fresh(64);
+	struct record r = of_stepd(rec(RECORD_STEP_START, "7", RECORD_STEP_BATCH), 100);
+	assert_int_equal(apply(&r), 0);
+	r = of_stepd(rec(RECORD_STEP_START, "7", 0), 101);
+	assert_int_equal(apply(&r), 0);
+	r = of_stepd(stop("7", 0, 40, 0, true), 101);
+	assert_int_equal(apply(&r), 0);
+	r = of_stepd(stop("7", RECORD_STEP_BATCH, 300, 0, false), 100);
+	assert_int_equal(apply(&r), 0);
+
+	r = of_stepd(rec(RECORD_STEP_START, "7", RECORD_STEP_BATCH), 200);
+	assert_int_equal(apply(&r), 0);
+	assert_int_equal(unit_of("7", 0)->state, UNIT_ENDED);
+	assert_int_equal(unit_of("7", 1)->state, UNIT_RUNNING);
+	/* the first run's second stop comes late, the second run's start was dropped */
+	r = of_stepd(stop("7", RECORD_STEP_BATCH, 310, 0, true), 100);
+	assert_int_equal(apply(&r), 0);
+	r = of_stepd(stop("7", 0, 50, 0, true), 201);
+	assert_int_equal(apply(&r), 0);
+	r = of_stepd(stop("7", RECORD_STEP_BATCH, 60, 0, true), 200);
+	assert_int_equal(apply(&r), 0);
+	struct unit_totals t;
+	unit_total(u, units_find(u, MANAGER_SLURM, NODE, "7", 0), &t);
+	assert_int_equal(t.cpu_user_ns, 350);
+	unit_total(u, units_find(u, MANAGER_SLURM, NODE, "7", 1), &t);
+	assert_int_equal(t.cpu_user_ns, 110);
+	assert_int_equal(units_used(u), 2);
+
+	/* a third one; all of the first and second have only late news then */
+	r = of_stepd(rec(RECORD_STEP_START, "7", RECORD_STEP_BATCH), 300);
+	assert_int_equal(apply(&r), 0);
+	r = of_stepd(stop("7", RECORD_STEP_BATCH, 60, 0, true), 200);
+	assert_int_equal(apply(&r), 0);
+	assert_int_equal(unit_of("7", 2)->state, UNIT_RUNNING);
+	assert_int_equal(units_used(u), 3);
+	assert_int_equal(node().units.cpu_user_ns, 460);
+	assert_int_equal(node().started, 3);
+}
+
+static void runs_of_a_requeued_job_stay_apart_after_folding(void **state)
+{
+	(void)state;
+	const struct units_policy at_once = {0, 60000, 1};
+	fresh(64);
+	struct record r = of_stepd(stop("7", RECORD_STEP_BATCH, 300, 0, false), 100);
+	assert_int_equal(apply(&r), 0);
+	start_ok("8", 0);
+	now += SEC;
+	units_expire(u, now, &at_once);
+	assert_null(unit_of("7", 0));
+	r = of_stepd(stop("7", RECORD_STEP_BATCH, 50, 0, false), 200);
+	assert_int_equal(apply(&r), 0);
+	units_expire(u, now, &at_once);
+	assert_null(unit_of("7", 0));
+	/* the second stop of each grows its own */
+	r = of_stepd(stop("7", RECORD_STEP_BATCH, 51, 0, true), 200);
+	assert_int_equal(apply(&r), 0);
+	r = of_stepd(stop("7", RECORD_STEP_BATCH, 302, 0, true), 100);
+	assert_int_equal(apply(&r), 0);
+	assert_int_equal(node().units.cpu_user_ns, 353);
+}
+
 static void two_slurmd_with_one_job_id_stay_apart(void **state)
 {
 	(void)state;
@@ -1059,6 +1131,9 @@ int main(void)
 		cmocka_unit_test(a_dropped_unit_stop_does_not_hold_a_unit_for_ever),
 		cmocka_unit_test(exit_statuses_become_the_units_end),
 		cmocka_unit_test(a_requeued_run_is_another_unit_and_ends_the_old_one),
+		cmocka_unit_test(
+			a_step_id_that_begins_again_is_the_next_run_of_a_requeued_job),
+		cmocka_unit_test(runs_of_a_requeued_job_stay_apart_after_folding),
 		cmocka_unit_test(two_slurmd_with_one_job_id_stay_apart),
 		cmocka_unit_test(a_record_is_applied_once),
 		cmocka_unit_test(a_record_that_makes_no_sense_is_counted),
