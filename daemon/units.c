@@ -571,6 +571,17 @@ static uint32_t stepd_of(const struct units *u, uint32_t unit, const struct reco
 	return i == UNITS_NONE ? 0 : u->steps[i].stepd_pid;
 }
 
+/* A job's prolog and epilog are the first and the last news of a run. */
+static uint32_t run_of_job(const struct unit *newest, const struct record *r)
+{
+	bool over = newest->state == UNIT_ENDED && (newest->marks & UNIT_DEFINITE);
+	if (r->type == RECORD_UNIT_STOP)
+		return newest->restarts;
+	if (r->type != RECORD_UNIT_START)
+		return r->restarts;
+	return newest->restarts + over;
+}
+
 /* The restart count that r belongs to. In the slurmstepd of 22.05 and 24.11 it is 0
  * whichever run it is, so what a record says is only the least that it can be. Within a
  * run no step id comes twice, and a step has one slurmstepd: another one under the same
@@ -579,8 +590,10 @@ static uint32_t run_of(const struct units *u, const struct record *r)
 {
 	uint32_t newest = units_find_newest(u, r->manager, r->node, r->unit);
 	if (newest == UNITS_NONE || (u->units[newest].marks & UNIT_DISCOVERED) ||
-	    u->units[newest].restarts < r->restarts || !r->stepd_pid)
+	    u->units[newest].restarts < r->restarts)
 		return r->restarts;
+	if (!r->stepd_pid)
+		return run_of_job(&u->units[newest], r);
 	uint32_t run = u->units[newest].restarts, last = run;
 	for (unsigned i = 0; i < RUNS_MAX; i++, run--) {
 		uint32_t unit = units_find(u, r->manager, r->node, r->unit, run);

@@ -400,6 +400,61 @@ static void runs_of_a_requeued_job_stay_apart_after_folding(void **state)
 	assert_int_equal(node().units.cpu_user_ns, 353);
 }
 
+/* What Slurm 22.05.8 really sends for a job that was requeued: restart count 0 in all
+ * records, and the same steps from other slurmstepds. */
+static void from_stepd(enum record_type type, uint32_t step, uint32_t pid,
+		       uint64_t user)
+{
+	struct record r = type == RECORD_STEP_STOP ? stop("7", step, user, 0, true)
+						   : rec(type, "7", step);
+	r.stepd_pid = pid;
+	assert_int_equal(apply(&r), 0);
+}
+
+static void a_requeued_run_is_told_by_its_slurmstepd(void **state)
+{
+	(void)state;
+	fresh(64);
+	for (uint32_t run = 0; run < 3; run++) {
+		uint32_t pid = 1000 + run * 10;
+		from_stepd(RECORD_UNIT_START, RECORD_STEP_EXTERN, pid, 0);
+		from_stepd(RECORD_STEP_START, RECORD_STEP_EXTERN, pid, 0);
+		from_stepd(RECORD_STEP_START, RECORD_STEP_BATCH, pid + 1, 0);
+		assert_int_equal(unit_of("7", run)->state, UNIT_RUNNING);
+		from_stepd(RECORD_STEP_STOP, RECORD_STEP_BATCH, pid + 1, 100);
+		from_stepd(RECORD_STEP_STOP, RECORD_STEP_EXTERN, pid, 0);
+		from_stepd(RECORD_UNIT_STOP, RECORD_STEP_EXTERN, pid, 0);
+		assert_int_equal(unit_of("7", run)->state, UNIT_ENDED);
+	}
+	/* a late stop finds the run that it is of */
+	from_stepd(RECORD_STEP_STOP, RECORD_STEP_BATCH, 1011, 150);
+	assert_int_equal(node().units.cpu_user_ns, 350);
+	assert_int_equal(node().started, 3);
+	assert_int_equal(node().steps_started, 6);
+	uint32_t second = units_find(u, MANAGER_SLURM, NODE, "7", 1);
+	struct unit_totals t;
+	unit_total(u, second, &t);
+	assert_int_equal(t.cpu_user_ns, 150);
+	reopen();
+	assert_int_equal(node().units.cpu_user_ns, 350);
+}
+
+static void prolog_and_epilog_bracket_each_run(void **state)
+{
+	(void)state;
+	fresh(64);
+	for (uint32_t run = 0; run < 2; run++) {
+		from_stepd(RECORD_UNIT_START, 0, 0, 0);
+		from_stepd(RECORD_STEP_START, RECORD_STEP_BATCH, 1000 + run, 0);
+		from_stepd(RECORD_STEP_STOP, RECORD_STEP_BATCH, 1000 + run, 10);
+		assert_int_equal(unit_of("7", run)->state, UNIT_RUNNING);
+		from_stepd(RECORD_UNIT_STOP, 0, 0, 0);
+		assert_int_equal(unit_of("7", run)->state, UNIT_ENDED);
+	}
+	assert_int_equal(node().started, 2);
+	assert_int_equal(node().units.cpu_user_ns, 20);
+}
+
 static void two_slurmd_with_one_job_id_stay_apart(void **state)
 {
 	(void)state;
@@ -1134,6 +1189,8 @@ int main(void)
 		cmocka_unit_test(
 			a_step_id_that_begins_again_is_the_next_run_of_a_requeued_job),
 		cmocka_unit_test(runs_of_a_requeued_job_stay_apart_after_folding),
+		cmocka_unit_test(a_requeued_run_is_told_by_its_slurmstepd),
+		cmocka_unit_test(prolog_and_epilog_bracket_each_run),
 		cmocka_unit_test(two_slurmd_with_one_job_id_stay_apart),
 		cmocka_unit_test(a_record_is_applied_once),
 		cmocka_unit_test(a_record_that_makes_no_sense_is_counted),
