@@ -13,12 +13,17 @@ SPANK_PLUGIN(ceems_job, 1)
 #pragma GCC visibility pop
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include "lib/cgroup.h"
+#include "lib/cleanup.h"
 #include "lib/err.h"
+#include "lib/fs.h"
 #include "lib/parse.h"
 #include "spank/gpulist.h"
 #include "spank/options.h"
@@ -47,6 +52,48 @@ static void take_gpus(struct record *r)
 	r->flags |= RECORD_GPUS_TRUSTED | (rc > 0 ? RECORD_CUT : 0);
 }
 
+/* Steps take their node name from their cgroup path, which has one only where Slurm was
+ * built for several slurmds on a host; else a job would be two units. A prolog has no
+ * such path, so the directories that slurmd makes at its start are looked at. */
+static bool has_root_of(int rootfd, const struct cgroup_layout *l, const char *node)
+{
+	static const uint32_t hierarchies[] = {CGROUP_FREEZER, CGROUP_MEMORY,
+					       CGROUP_CPUSET, CGROUP_CPUACCT,
+					       CGROUP_DEVICES};
+	char path[RECORD_CGROUP_MAX];
+	int n;
+
+	if (l->unified_only) {
+		n = snprintf(path, sizeof(path), "system.slice/%s_slurmstepd.scope",
+			     node);
+		return n > 0 && (size_t)n < sizeof(path) &&
+		       faccessat(rootfd, path, F_OK, 0) == 0;
+	}
+	for (size_t i = 0; i < sizeof(hierarchies) / sizeof(hierarchies[0]); i++) {
+		const char *dir = cgroup_dir(l, hierarchies[i]);
+		if (!*dir)
+			continue;
+		n = snprintf(path, sizeof(path), "%s/slurm_%s", dir, node);
+		if (n > 0 && (size_t)n < sizeof(path) &&
+		    faccessat(rootfd, path, F_OK, 0) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void take_node(struct record *r)
+{
+	const char *node = getenv("SLURMD_NODENAME");
+	struct cgroup_layout layout;
+	auto_close int rootfd = fs_opendir_at(AT_FDCWD, step_host.cgroup, NULL);
+
+	if (!node || !*node || strchr(node, '/') || rootfd < 0 ||
+	    cgroup_probe(rootfd, &layout, NULL) < 0)
+		return;
+	if (has_root_of(rootfd, &layout, node))
+		record_set(r, r->node, sizeof(r->node), node);
+}
+
 static void publish(spank_t sp, enum record_type type, int ac, char *argv[])
 {
 	struct policy policy;
@@ -72,6 +119,7 @@ static void publish(spank_t sp, enum record_type type, int ac, char *argv[])
 								      : 0;
 	r.restarts = env_u32("SLURM_RESTART_COUNT", 0);
 	r.het_job = env_u32("SLURM_HET_JOB_ID", RECORD_NO_VAL);
+	take_node(&r);
 	env_text(&r, "SLURM_JOB_ACCOUNT", r.account, sizeof(r.account));
 	env_text(&r, "SLURM_JOB_PARTITION", r.partition, sizeof(r.partition));
 	env_text(&r, "SLURM_JOB_USER", r.user, sizeof(r.user));

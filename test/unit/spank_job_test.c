@@ -53,6 +53,35 @@ static void prolog_and_epilog_bracket_the_unit(void **state)
 	assert_int_equal(r.flags & RECORD_SIGNALLED, RECORD_SIGNALLED);
 }
 
+/* The node of a job's own records must be that of its steps', or it is two units. */
+static void node_is_the_one_in_the_cgroup_paths_of_steps(void **state)
+{
+	struct world *w = *state;
+	struct record r;
+	setenv("SLURMD_NODENAME", "n1", 1);
+	world_put(w, "cgroup/freezer/slurm/tasks", "");
+	run(w, slurm_spank_job_prolog, NULL);
+	world_expect(w, RECORD_UNIT_START, &r);
+	assert_string_equal(r.node, "");
+	world_put(w, "cgroup/freezer/slurm_n1/tasks", "");
+	run(w, slurm_spank_job_prolog, NULL);
+	world_expect(w, RECORD_UNIT_START, &r);
+	assert_string_equal(r.node, "n1");
+	/* v2 */
+	world_put(w, "cgroup/cgroup.controllers", "cpu\n");
+	run(w, slurm_spank_job_epilog, NULL);
+	world_expect(w, RECORD_UNIT_STOP, &r);
+	assert_string_equal(r.node, "");
+	world_put(w, "cgroup/system.slice/n1_slurmstepd.scope/tasks", "");
+	run(w, slurm_spank_job_epilog, NULL);
+	world_expect(w, RECORD_UNIT_STOP, &r);
+	assert_string_equal(r.node, "n1");
+	setenv("SLURMD_NODENAME", "../n1", 1);
+	run(w, slurm_spank_job_epilog, NULL);
+	world_expect(w, RECORD_UNIT_STOP, &r);
+	assert_string_equal(r.node, "");
+}
+
 static void odd_environment_costs_only_what_is_odd(void **state)
 {
 	struct world *w = *state;
@@ -98,6 +127,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		FOR_A_JOB(prolog_and_epilog_bracket_the_unit),
+		FOR_A_JOB(node_is_the_one_in_the_cgroup_paths_of_steps),
 		FOR_A_JOB(odd_environment_costs_only_what_is_odd),
 		FOR_A_JOB(success_whatever_happens),
 		FOR_A_JOB(no_job_id_no_record),
