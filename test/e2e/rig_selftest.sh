@@ -23,6 +23,8 @@ one() { # folder version
 	ok "$2 starts" $rig start "$dir" --slurm="$2" --no-plugin --nodes="$node"
 	like "$2 is what srun says it is" "$("$dir/bin/srun" -V)" " ${2//./\\.}\."
 	is "$2 runs a job of an ordinary user" "$("$dir/bin/as" daemon srun id -un)" daemon
+	ok "$2 leaves the compiler its assembler" env PATH="$dir/bin:$PATH" sh -c \
+		'echo "int x;" | ${CC:-cc} -x c -c -o /dev/null -'
 	like "$2 puts the task into a cgroup of its node" "$("$dir/bin/srun" cat /proc/self/cgroup)" \
 		"(slurm_$node|${node}_slurmstepd.scope)/"
 	"$dir/bin/as" games sbatch -o "$dir/jobs/out" --wrap 'srun echo step; sleep 300' >/dev/null
