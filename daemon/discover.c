@@ -19,6 +19,7 @@
 #include "lib/parse.h"
 
 #define PIDS_LOOKED_AT 64u
+#define ANCESTORS_MAX 32u
 
 static const uint32_t controllers[] = {CGROUP_UNIFIED, CGROUP_CPUACCT, CGROUP_MEMORY,
 				       CGROUP_CPUSET,  CGROUP_FREEZER, CGROUP_CPU,
@@ -190,15 +191,49 @@ static int by_path(const void *a, const void *b)
 
 /* ---- is somebody in there? ------------------------------------------------------- */
 
-static bool is_stepd(const struct env *env, uint64_t pid)
+/* 1: it is slurmstepd; 0: it is not; -ENOENT: it has gone; else it cannot be told */
+static int is_stepd(const struct env *env, uint64_t pid)
 {
 	char path[40], comm[32];
 	snprintf(path, sizeof(path), "%llu/comm", (unsigned long long)pid);
 	ssize_t n = fs_read_at(env->procfd, path, comm, sizeof(comm), NULL);
-	if (n == -ENOENT || n == -ESRCH)
-		return true; /* gone: nobody */
+	if (n < 0)
+		return n == -ESRCH ? -ENOENT : (int)n;
 	/* the kernel cuts names at 15 bytes: "slurmstepd" fits */
-	return n > 0 && begins(comm, "slurmstepd");
+	return begins(comm, "slurmstepd");
+}
+
+/* From proc/PID/stat, field 4; the name before it may hold anything. */
+static int parent_of(const struct env *env, uint64_t pid, uint64_t *ret)
+{
+	char path[40], text[1024];
+	const char *word;
+	size_t len;
+	snprintf(path, sizeof(path), "%llu/stat", (unsigned long long)pid);
+	ssize_t n = fs_read_at(env->procfd, path, text, sizeof(text), NULL);
+	const char *p = n > 0 ? memrchr(text, ')', (size_t)n) : NULL, *end = text + n;
+	if (!p++ || !scan_word(&p, end, &word, &len) || !scan_blank(&p, end))
+		return -EINVAL;
+	return scan_u64(&p, end, ret);
+}
+
+/* A task of a step that runs: not slurmstepd itself, but below it. What a step has left
+ * behind (a daemon under proctrack/pgid, a process that cannot be killed) has lost its
+ * slurmstepd, and its counters have been counted. No proof: it is one. */
+static bool is_task(const struct env *env, uint64_t pid)
+{
+	int rc = is_stepd(env, pid);
+	if (rc == 1 || rc == -ENOENT)
+		return false;
+	for (unsigned i = 0; i < ANCESTORS_MAX; i++) {
+		if (parent_of(env, pid, &pid) < 0)
+			return true;
+		if (pid <= 1)
+			return false;
+		if (is_stepd(env, pid) == 1)
+			return true;
+	}
+	return true;
 }
 
 /* More than slurmstepd itself, in the directory or a few levels below. A directory that
@@ -215,7 +250,7 @@ static bool inhabited(const struct env *env, int dirfd, unsigned depth, unsigned
 	     i++) {
 		uint64_t pid;
 		const char *q = line;
-		if (scan_u64(&q, line + len, &pid) == 0 && !is_stepd(env, pid))
+		if (scan_u64(&q, line + len, &pid) == 0 && is_task(env, pid))
 			return true;
 	}
 	if (depth == 0)

@@ -311,6 +311,30 @@ static void a_directory_that_stayed_behind_is_no_step(void **state)
 	assert_true(has_step("", "9", 0));
 }
 
+/* A daemon that proctrack/pgid did not kill lives on in the cgroup of a step that has
+ * ended and been counted: as a new step its counters would count twice. */
+static void what_a_step_has_left_behind_is_no_step(void **state)
+{
+	(void)state;
+	v1_tree();
+	put("proc/78/comm", "sleep\n");
+	step_in("memory/slurm/uid_5/job_7/step_0", "/task_0", "78\n");
+	put("proc/78/stat", "78 (sleep) S 1 78 78 0 -1 4194560 90\n");
+	assert_int_equal(walk(), 0);
+	/* its parent is no child of slurmstepd either */
+	put("proc/79/comm", "a) S 77 (b\n");
+	put("proc/79/stat", "79 (a) S 77 (b) S 1 79 79 0 -1 4194560 90\n");
+	put("proc/78/stat", "78 (sleep) S 79 78 78 0 -1 4194560 90\n");
+	assert_int_equal(walk(), 0);
+	/* a task's child */
+	put("proc/77/comm", "slurmstepd\n");
+	put("proc/79/stat", "79 (a) S 77 (b) S 77 79 79 0 -1 4194560 90\n");
+	assert_int_equal(walk(), 1);
+	assert_true(has_step("", "7", 0));
+	for (int i = 0; i < 2; i++)
+		unlinkat(top, i ? "proc/78/stat" : "proc/79/stat", 0);
+}
+
 static void names_that_are_no_steps_are_passed(void **state)
 {
 	(void)state;
@@ -378,6 +402,7 @@ static int setup(void **state)
 	mkdirat(top, "proc", 0700);
 	mkdirat(top, "proc/77", 0700);
 	mkdirat(top, "proc/78", 0700);
+	mkdirat(top, "proc/79", 0700);
 	mkdirat(top, "proc/4242", 0700);
 	put("proc/4242/comm", "sh\n");
 	env.procfd = openat(top, "proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -407,6 +432,7 @@ int main(void)
 		T(a_job_named_by_its_sluid_is_the_job_of_its_records),
 		T(what_has_a_record_is_not_found_again),
 		T(a_directory_that_stayed_behind_is_no_step),
+		T(what_a_step_has_left_behind_is_no_step),
 		T(names_that_are_no_steps_are_passed),
 		T(a_vanished_directory_disturbs_no_other),
 		T(roots_that_appear_later_are_found),
