@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -289,12 +290,21 @@ int gpus_parse(const char *text, size_t len, struct gpus *ret, struct err *err)
 int gpus_probe(const char *slurmd, const char *node, struct gpus *ret, struct err *err)
 {
 	const char *argv[] = {slurmd, "-G", node ? "-N" : NULL, node, NULL};
+	/* where slurm.conf is, as every command of Slurm's is told it */
+	const char *conf = getenv("SLURM_CONF");
+	char slurm_conf[PATH_MAX] = "";
+	const char *env[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C",
+			     conf ? slurm_conf : NULL, NULL};
+	int n = snprintf(slurm_conf, sizeof(slurm_conf), "SLURM_CONF=%s",
+			 conf ? conf : "");
+	if (n < 0 || (size_t)n >= sizeof(slurm_conf))
+		return err_set(err, -ENAMETOOLONG, "SLURM_CONF: too long");
 	auto_buf struct buf out = BUF_INIT;
 	auto_buf struct buf errout = BUF_INIT;
 	int status = 0;
 	buf_init(&out, SLURMD_OUTPUT_MAX);
 	buf_init(&errout, SLURMD_OUTPUT_MAX);
-	int rc = exec_run(argv, NULL, SLURMD_DEADLINE_MS, &out, &errout, &status, err);
+	int rc = exec_run(argv, env, SLURMD_DEADLINE_MS, &out, &errout, &status, err);
 	if (rc < 0)
 		return rc;
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {

@@ -63,7 +63,7 @@ struct gpus {
 int gpus_parse(const char *text, size_t len, struct gpus *ret, struct err *err);
 
 /* Runs slurmd -G (path: absolute; node: -N's argument or NULL) and parses it. -ENOENT:
- * no slurmd here. Bounded by 10 s. */
+ * no slurmd here. Bounded by 10 s. slurmd sees of our environment only SLURM_CONF. */
 int gpus_probe(const char *slurmd, const char *node, struct gpus *ret, struct err *err);
 
 /* Fills minor, uuid, instance and smi_index from procfd (an open /proc or a fixture).

@@ -26,3 +26,6 @@ PROGS += accept_proxy
 NOINST_PROGS += accept_proxy
 accept_proxy_SRCS := test/fake/accept_proxy.c
 accept_proxy_LIBS := libbase
+PROGS += raw_env
+NOINST_PROGS += raw_env
+raw_env_SRCS := test/fake/raw_env.c

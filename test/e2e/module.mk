@@ -22,3 +22,5 @@ CHECKS += test/e2e/prometheus_identical.sh
 CHECKS += test/e2e/vm_cgroup2.sh
 CHECKS += test/e2e/slurm_jobs.sh
 CHECKS += test/e2e/slurm_jobs_24.sh
+CHECKS += test/e2e/slurm_gpus.sh
+CHECKS += test/e2e/slurm_kill9.sh

@@ -350,6 +350,22 @@ static void probe_reads_stderr_and_passes_the_node_name(void **state)
 	unlink(path);
 }
 
+static void probe_tells_slurmd_where_slurm_conf_is(void **state)
+{
+	char path[64];
+	(void)state;
+	fake_slurmd(path, sizeof(path),
+		    "[ \"$SLURM_CONF\" = '/opt/my slurm.conf' ] && [ -z \"$OTHER\" ] "
+		    "&& cat " FIXTURE "slurmd-G/22.05-plain.txt\n");
+	setenv("SLURM_CONF", "/opt/my slurm.conf", 1);
+	setenv("OTHER", "x", 1);
+	assert_int_equal(gpus_probe(path, NULL, &g, &err), 0);
+	assert_int_equal(g.count, 2);
+	unsetenv("SLURM_CONF");
+	assert_int_equal(gpus_probe(path, NULL, &g, &err), -EIO);
+	unlink(path);
+}
+
 static void probe_that_fails_says_slurmds_own_words(void **state)
 {
 	char path[64];
@@ -385,6 +401,7 @@ int main(void)
 		cmocka_unit_test(bad_lists_and_unknown_indices_are_refused),
 		cmocka_unit_test(shares_are_of_what_gres_conf_says),
 		cmocka_unit_test(probe_reads_stderr_and_passes_the_node_name),
+		cmocka_unit_test(probe_tells_slurmd_where_slurm_conf_is),
 		cmocka_unit_test(probe_that_fails_says_slurmds_own_words),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
