@@ -90,3 +90,7 @@ TESTS += collector_ring_test
 collector_ring_test_LIBS := libdaemon libbase
 TESTS += listen_test
 listen_test_LIBS := libweb libbase
+TESTS += energy_test
+energy_test_LIBS := libdaemon libbase
+TESTS += energy_property_test
+energy_property_test_LIBS := libdaemon libbase

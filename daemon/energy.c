@@ -1,0 +1,676 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Attribution: who is charged with what the sensors of a node measured. Each amount is
+ * split once, exactly, so that units + idle + system is the node at any time; see the
+ * invariants in the header. */
+#include "daemon/energy.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/clock.h"
+
+#define QUIET_DIVISOR 50u /* a tick is quiet below 1/50 of the node's CPU time */
+#define LEARN_WINDOW_NS (10 * NSEC_PER_SEC)
+#define RATE_MIN_NS (10 * NSEC_PER_MSEC)
+#define LEARN_RANK 3u /* the fourth lowest: outliers and sensor noise go below it */
+
+enum slot { SLOT_IDLE, SLOT_SYSTEM, SLOT_ENDED, SLOT_UNITS };
+_Static_assert(SLOT_UNITS == ENERGY_KEYS_RESERVED, "keys of idle, system, ended");
+
+typedef unsigned __int128 u128;
+
+/* What an amount is split by */
+enum by {
+	BY_NOBODY,
+	BY_CPU_TIME,
+	BY_CPUS, /* allocated, the rest of the node is idle */
+	BY_CPUS_RUNNING,
+	BY_MEMORY,
+	BY_MEMORY_ALLOCATED, /* the rest is idle */
+	BY_GPU,              /* the rest of the device is idle */
+	BY_GPU_HELD,
+};
+
+/* One tick, or one host interval when tick is NULL */
+struct split {
+	struct energy_node *node;
+	const struct energy_config *c;
+	const struct energy_tick *tick;
+	const struct energy_use *uses;
+	struct energy_account *const *accounts;
+	size_t n;
+	uint32_t gpu;
+	struct energy_work *w;
+};
+
+static uint64_t add_sat(uint64_t a, uint64_t b)
+{
+	return a + b < a ? UINT64_MAX : a + b;
+}
+
+static uint64_t to_u64(u128 v)
+{
+	return v > UINT64_MAX ? UINT64_MAX : (uint64_t)v;
+}
+
+void energy_config_defaults(struct energy_config *ret)
+{
+	*ret = (struct energy_config){.idle = ENERGY_IDLE_ALLOCATION};
+	for (size_t d = 0; d < ENERGY_DOMAINS; d++)
+		ret->idle_uw[d] = d == ENERGY_GPU ? 0 : ENERGY_LEARN;
+}
+
+void energy_node_init(struct energy_node *node)
+{
+	*node = (struct energy_node){0};
+	node->idle.key = SLOT_IDLE;
+	node->system.key = SLOT_SYSTEM;
+	node->ended.key = SLOT_ENDED;
+}
+
+void energy_account_init(struct energy_account *a, uint64_t key)
+{
+	*a = (struct energy_account){.key = key};
+}
+
+int energy_work_reserve(struct energy_work *w, size_t units)
+{
+	size_t need = units + SLOT_UNITS;
+	if (need <= w->capacity)
+		return 0;
+	if (units > UINT32_MAX / 2)
+		return -ENOMEM;
+	need += need / 2;
+	struct energy_work grown = {
+		.capacity = need,
+		.slots = calloc(need, sizeof(*grown.slots)),
+		.shares = calloc(need, sizeof(*grown.shares)),
+		.others = calloc(need, sizeof(*grown.others)),
+		.order = calloc(need, sizeof(*grown.order)),
+	};
+	if (!grown.slots || !grown.shares || !grown.others || !grown.order) {
+		energy_work_done(&grown);
+		return -ENOMEM;
+	}
+	energy_work_done(w);
+	*w = grown;
+	return 0;
+}
+
+void energy_work_done(struct energy_work *w)
+{
+	free(w->slots);
+	free(w->shares);
+	free(w->others);
+	free(w->order);
+	*w = (struct energy_work){0};
+}
+
+/* ---- weights --------------------------------------------------------------------- */
+
+static struct energy_account *party(const struct split *s, size_t i)
+{
+	switch (i) {
+	case SLOT_IDLE:
+		return &s->node->idle;
+	case SLOT_SYSTEM:
+		return &s->node->system;
+	case SLOT_ENDED:
+		return &s->node->ended;
+	default:
+		return s->tick ? s->uses[i - SLOT_UNITS].account
+			       : s->accounts[i - SLOT_UNITS];
+	}
+}
+
+/* The part of the tick in which the unit lived, by its own timestamps */
+static uint64_t lived_ns(const struct energy_tick *t, const struct energy_use *u)
+{
+	uint64_t from = u->started_ns > t->t0_ns ? u->started_ns : t->t0_ns;
+	uint64_t to = u->ended_ns && u->ended_ns < t->t1_ns ? u->ended_ns : t->t1_ns;
+	return to > from ? to - from : 0;
+}
+
+static uint64_t active_ns(const struct energy_use *u)
+{
+	return to_u64((u128)u->cpu_ns * u->activity_ppm / ENERGY_ONE_PPM);
+}
+
+static u128 cpus_ns(const struct energy_tick *t, const struct energy_use *u)
+{
+	return (u128)u->alloc_mcpu * lived_ns(t, u);
+}
+
+/* Thousandths of KiB, so that a share of the CPUs needs no rounding to speak of */
+static u128 memory_allocated(const struct energy_tick *t, const struct energy_use *u)
+{
+	u128 mkib = u->alloc_kib ? (u128)u->alloc_kib * 1000
+				 : (u128)t->node_memory_kib * 1000 * u->alloc_mcpu /
+					   t->node_mcpu;
+	if (mkib >> 63)
+		mkib = INT64_MAX;
+	return mkib * lived_ns(t, u);
+}
+
+static u128 gpu_held(const struct split *s, const struct energy_use *u)
+{
+	u128 held = 0;
+	for (size_t i = 0; i < u->gpu_count; i++)
+		if (u->gpus[i].gpu == s->gpu)
+			held += (u128)u->gpus[i].share_ppm * lived_ns(s->tick, u);
+	return held;
+}
+
+static u128 unit_weight(const struct split *s, enum by by, const struct energy_use *u)
+{
+	switch (by) {
+	case BY_CPU_TIME:
+		return active_ns(u);
+	case BY_CPUS:
+		return cpus_ns(s->tick, u);
+	case BY_CPUS_RUNNING:
+		return u->cpu_ns ? cpus_ns(s->tick, u) : 0;
+	case BY_MEMORY:
+		return u->cpu_ns ? u->memory_kib_ms : 0;
+	case BY_MEMORY_ALLOCATED:
+		return memory_allocated(s->tick, u);
+	case BY_GPU:
+	case BY_GPU_HELD:
+		return gpu_held(s, u);
+	case BY_NOBODY:
+		break;
+	}
+	return 0;
+}
+
+static u128 capacity(const struct split *s, enum by by)
+{
+	const struct energy_tick *t = s->tick;
+	uint64_t dt = t->t1_ns - t->t0_ns;
+	switch (by) {
+	case BY_CPUS:
+		return (u128)t->node_mcpu * dt;
+	case BY_MEMORY_ALLOCATED:
+		return (u128)to_u64((u128)t->node_memory_kib * 1000) * dt;
+	case BY_GPU:
+		return (u128)ENERGY_ONE_PPM * dt;
+	default:
+		return 0;
+	}
+}
+
+static void fill_tick(const struct split *s, enum by by)
+{
+	struct energy_slot *slots = s->w->slots;
+	u128 taken = 0, all = capacity(s, by);
+	for (size_t i = 0; i < s->n; i++) {
+		struct energy_slot *slot = &slots[SLOT_UNITS + i];
+		slot->weight = unit_weight(s, by, &s->uses[i]);
+		slot->key = s->uses[i].account->key;
+		taken += slot->weight;
+	}
+	slots[SLOT_ENDED].weight = 0;
+	slots[SLOT_SYSTEM].weight = by == BY_CPU_TIME ? s->tick->system_cpu_ns
+				    : by == BY_MEMORY ? s->tick->system_memory_kib_ms
+						      : 0;
+	slots[SLOT_IDLE].weight = all > taken ? all - taken : 0;
+}
+
+static void fill_interval(const struct split *s, enum by by)
+{
+	struct energy_slot *slots = s->w->slots;
+	u128 taken = 0, all = by == BY_CPUS ? s->node->waiting.capacity_us : 0;
+	for (size_t i = 0; i < SLOT_UNITS + s->n; i++) {
+		const struct energy_account *a = party(s, i);
+		const struct energy_open *o = &a->waiting;
+		bool alloc = by == BY_CPUS || (by == BY_CPUS_RUNNING && o->cpu_ns);
+		slots[i].key = a->key;
+		slots[i].weight = by == BY_CPU_TIME ? o->cpu_ns
+				  : alloc           ? o->alloc_us
+						    : 0;
+		taken += slots[i].weight;
+	}
+	if (all > taken)
+		slots[SLOT_IDLE].weight += all - taken;
+}
+
+/* ---- charging -------------------------------------------------------------------- */
+
+/* Leaves everybody's share of uj in w->shares. */
+static void divide(const struct split *s, enum by by, uint64_t uj)
+{
+	struct energy_work *w = s->w;
+	for (size_t i = 0; i < SLOT_UNITS; i++)
+		w->slots[i].key = i;
+	if (s->tick)
+		fill_tick(s, by);
+	else
+		fill_interval(s, by);
+	if (!energy_split(uj, w->slots, SLOT_UNITS + s->n, w->shares, w->order))
+		w->shares[SLOT_IDLE] = uj;
+}
+
+enum target { SETTLED, SETTLED_PART, PROVISIONAL };
+
+static void charge(const struct split *s, enum energy_domain d, enum by by, uint64_t uj,
+		   enum target target)
+{
+	if (!uj)
+		return;
+	divide(s, by, uj);
+	for (size_t i = 0; i < SLOT_UNITS + s->n; i++) {
+		struct energy_account *a = party(s, i);
+		uint64_t share = s->w->shares[i];
+		if (target == PROVISIONAL) {
+			a->open.other_uj += share;
+			continue;
+		}
+		a->settled_uj[d] += share;
+		if (target == SETTLED_PART)
+			a->open.parts_uj += share;
+	}
+}
+
+static enum by idle_by(const struct split *s, enum by allocation, enum by dynamic)
+{
+	switch (s->c->idle) {
+	case ENERGY_IDLE_USAGE:
+		return dynamic;
+	case ENERGY_IDLE_NONE:
+		return BY_NOBODY;
+	case ENERGY_IDLE_ALLOCATION:
+		break;
+	}
+	return allocation;
+}
+
+static void charge_both(const struct split *s, enum energy_domain d, enum by allocation,
+			enum by dynamic, uint64_t uj, uint64_t idle_uj,
+			enum target target)
+{
+	uint64_t idle = idle_uj < uj ? idle_uj : uj;
+	charge(s, d, idle_by(s, allocation, dynamic), idle, target);
+	charge(s, d, dynamic, uj - idle, target);
+}
+
+/* ---- idle power ------------------------------------------------------------------ */
+
+static void learn(struct energy_learner *l, uint64_t uj, uint64_t ns)
+{
+	l->window_uj = add_sat(l->window_uj, uj);
+	l->window_ns = add_sat(l->window_ns, ns);
+	if (l->window_ns < LEARN_WINDOW_NS)
+		return;
+	l->power_uw[l->windows % ENERGY_LEARN_WINDOWS] =
+		energy_power_of(l->window_uj, l->window_ns);
+	l->windows++;
+	l->window_uj = l->window_ns = 0;
+}
+
+static uint64_t ranked(const struct energy_learner *l)
+{
+	uint64_t sorted[ENERGY_LEARN_WINDOWS];
+	size_t n = 0, most = l->windows < ENERGY_LEARN_WINDOWS ? (size_t)l->windows
+							       : ENERGY_LEARN_WINDOWS;
+	for (size_t i = 0; i < most; i++) {
+		size_t k = n++;
+		for (; k > 0 && sorted[k - 1] > l->power_uw[i]; k--)
+			sorted[k] = sorted[k - 1];
+		sorted[k] = l->power_uw[i];
+	}
+	return n > LEARN_RANK ? sorted[LEARN_RANK] : sorted[0];
+}
+
+uint64_t energy_idle_uw(const struct energy_node *node, const struct energy_config *c,
+			enum energy_domain d, bool *ret_known)
+{
+	bool configured = c->idle_uw[d] != ENERGY_LEARN;
+	bool known = configured || node->learner[d].windows > 0;
+	if (ret_known)
+		*ret_known = known;
+	if (configured)
+		return c->idle_uw[d];
+	return known ? ranked(&node->learner[d]) : 0;
+}
+
+/* A source that appears, goes or changes: what was learned was the other one's. One
+ * that only pauses keeps what is known of it. */
+static void set_source(struct energy_node *node, enum energy_domain d, uint32_t source)
+{
+	if (source == ENERGY_NO_SOURCE || node->source[d] == source)
+		return;
+	if (node->source[d] != ENERGY_NO_SOURCE) {
+		node->learner[d] = (struct energy_learner){0};
+		node->changes++;
+	}
+	node->source[d] = source;
+}
+
+/* ---- tick ------------------------------------------------------------------------ */
+
+static int check_use(const struct energy_tick *t, const struct energy_use *u)
+{
+	if (!u->account || u->account->key < ENERGY_KEYS_RESERVED)
+		return -EINVAL;
+	for (size_t i = 0; i < u->gpu_count; i++)
+		if (u->gpus[i].gpu >= t->gpu_count)
+			return -EINVAL;
+	return 0;
+}
+
+static int check_tick(const struct energy_node *node, const struct energy_tick *t,
+		      const struct energy_use *uses, size_t n, struct err *err)
+{
+	if (t->t1_ns <= t->t0_ns || t->t0_ns < node->last_ns)
+		return err_set(err, -EINVAL,
+			       "energy: tick [%llu, %llu) after one that ended at %llu",
+			       (unsigned long long)t->t0_ns,
+			       (unsigned long long)t->t1_ns,
+			       (unsigned long long)node->last_ns);
+	if (!t->node_mcpu)
+		return err_set(err, -EINVAL, "energy: a node without CPUs");
+	for (size_t i = 0; i < n; i++)
+		if (check_use(t, &uses[i]) < 0)
+			return err_set(err, -EINVAL,
+				       "energy: use %zu has a bad key or GPU", i);
+	return 0;
+}
+
+static bool is_quiet(const struct energy_tick *t, const struct energy_use *uses,
+		     size_t n)
+{
+	u128 busy = t->system_cpu_ns;
+	for (size_t i = 0; i < n; i++)
+		busy += uses[i].cpu_ns;
+	return busy * 1000 * QUIET_DIVISOR < (u128)t->node_mcpu * (t->t1_ns - t->t0_ns);
+}
+
+static void close_meter(const struct split *s, enum energy_domain d,
+			const struct energy_meter *m, bool quiet)
+{
+	if (m->source == ENERGY_NO_SOURCE)
+		return;
+	struct energy_node *node = s->node;
+	uint64_t dt = s->tick->t1_ns - s->tick->t0_ns;
+	bool part = d != ENERGY_PSYS && node->source[ENERGY_HOST] != ENERGY_NO_SOURCE;
+	set_source(node, d, m->source);
+	if (quiet)
+		learn(&node->learner[d], m->energy_uj, dt);
+	uint64_t idle_uw = energy_idle_uw(node, s->c, d, NULL);
+	charge_both(s, d, d == ENERGY_DRAM ? BY_MEMORY_ALLOCATED : BY_CPUS,
+		    d == ENERGY_DRAM ? BY_MEMORY : BY_CPU_TIME, m->energy_uj,
+		    energy_of_power(idle_uw, dt), part ? SETTLED_PART : SETTLED);
+	node->measured_uj[d] += m->energy_uj;
+	if (part)
+		node->open.parts_uj += m->energy_uj;
+	if (part && d == ENERGY_PACKAGE)
+		node->open.package_ticks++;
+}
+
+static void close_gpus(struct split *s)
+{
+	struct energy_node *node = s->node;
+	uint64_t dt = s->tick->t1_ns - s->tick->t0_ns;
+	uint64_t idle_uw = s->c->idle_uw[ENERGY_GPU];
+	uint64_t idle_uj = idle_uw == ENERGY_LEARN ? 0 : energy_of_power(idle_uw, dt);
+	bool part = s->c->host_includes_gpu &&
+		    node->source[ENERGY_HOST] != ENERGY_NO_SOURCE;
+	for (size_t g = 0; g < s->tick->gpu_count; g++) {
+		const struct energy_meter *m = &s->tick->gpus[g];
+		if (m->source == ENERGY_NO_SOURCE)
+			continue;
+		s->gpu = (uint32_t)g;
+		node->source[ENERGY_GPU] = m->source;
+		charge_both(s, ENERGY_GPU, BY_GPU, BY_GPU_HELD, m->energy_uj, idle_uj,
+			    part ? SETTLED_PART : SETTLED);
+		node->measured_uj[ENERGY_GPU] += m->energy_uj;
+		if (part)
+			node->open.parts_uj += m->energy_uj;
+	}
+}
+
+static enum by other_by(const struct split *s, const struct energy_interval *i)
+{
+	switch (s->c->other) {
+	case ENERGY_OTHER_ALLOCATION:
+		return BY_CPUS_RUNNING;
+	case ENERGY_OTHER_CPU:
+		return BY_CPU_TIME;
+	case ENERGY_OTHER_AUTO:
+		break;
+	}
+	return i->package_ticks ? BY_CPUS_RUNNING : BY_CPU_TIME;
+}
+
+/* What the host interval will be split by once its reading is there, and a share of
+ * what it will probably be */
+static void accumulate_host(const struct split *s, bool quiet)
+{
+	const struct energy_tick *t = s->tick;
+	struct energy_node *node = s->node;
+	uint64_t dt = t->t1_ns - t->t0_ns;
+	for (size_t i = 0; i < s->n; i++) {
+		struct energy_open *o = &s->uses[i].account->open;
+		uint64_t us = to_u64(cpus_ns(t, &s->uses[i]) / 1000000);
+		o->alloc_us = add_sat(o->alloc_us, us);
+		o->cpu_ns = add_sat(o->cpu_ns, active_ns(&s->uses[i]));
+	}
+	node->system.open.cpu_ns = add_sat(node->system.open.cpu_ns, t->system_cpu_ns);
+	node->open.elapsed_ns += dt;
+	node->open.capacity_us = add_sat(node->open.capacity_us,
+					 to_u64((u128)t->node_mcpu * dt / 1000000));
+	node->open.quiet_ns += quiet ? dt : 0;
+	if (!t->host_fresh || !node->host_known)
+		return;
+	uint64_t idle_uw = energy_idle_uw(node, s->c, ENERGY_OTHER, NULL);
+	charge_both(s, ENERGY_OTHER, BY_CPUS, other_by(s, &node->open),
+		    energy_of_power(node->host_uw, dt), energy_of_power(idle_uw, dt),
+		    PROVISIONAL);
+}
+
+int energy_tick(struct energy_node *node, const struct energy_config *c,
+		const struct energy_tick *t, const struct energy_use *uses, size_t n,
+		struct energy_work *w, struct err *err)
+{
+	int r = check_tick(node, t, uses, n, err);
+	if (r < 0)
+		return r;
+	if (energy_work_reserve(w, n) < 0)
+		return err_set(err, -ENOMEM, "energy: no memory for %zu units", n);
+	struct split s = {
+		.node = node, .c = c, .tick = t, .uses = uses, .n = n, .w = w};
+	bool quiet = is_quiet(t, uses, n);
+	close_meter(&s, ENERGY_PACKAGE, &t->package, quiet);
+	close_meter(&s, ENERGY_DRAM, &t->dram, quiet);
+	close_meter(&s, ENERGY_PSYS, &t->psys, quiet);
+	close_gpus(&s);
+	if (node->source[ENERGY_HOST] != ENERGY_NO_SOURCE)
+		accumulate_host(&s, quiet);
+	node->last_ns = t->t1_ns;
+	return 0;
+}
+
+/* ---- host intervals -------------------------------------------------------------- */
+
+static void join_open(struct energy_open *to, struct energy_open *from)
+{
+	to->alloc_us = add_sat(to->alloc_us, from->alloc_us);
+	to->cpu_ns = add_sat(to->cpu_ns, from->cpu_ns);
+	to->parts_uj += from->parts_uj;
+	to->other_uj += from->other_uj;
+	*from = (struct energy_open){0};
+}
+
+void energy_host_mark(struct energy_node *node, struct energy_account *const *accounts,
+		      size_t n)
+{
+	struct split s = {.node = node, .accounts = accounts, .n = n};
+	for (size_t i = 0; i < SLOT_UNITS + n; i++) {
+		struct energy_account *a = party(&s, i);
+		join_open(&a->waiting, &a->open);
+	}
+	struct energy_interval *to = &node->waiting, *from = &node->open;
+	to->elapsed_ns += from->elapsed_ns;
+	to->capacity_us = add_sat(to->capacity_us, from->capacity_us);
+	to->quiet_ns += from->quiet_ns;
+	to->parts_uj += from->parts_uj;
+	to->package_ticks += from->package_ticks;
+	*from = (struct energy_interval){0};
+	node->marked = 1;
+}
+
+/* Modulo 2^64: told + correction stays the settled value whatever a sensor claims. */
+static void correct(int64_t *correction, uint64_t by)
+{
+	*correction = (int64_t)((uint64_t)*correction + by);
+}
+
+/* The open share of one account becomes final. */
+static void settle(struct energy_account *a, uint64_t other_uj, uint64_t host_uj)
+{
+	uint64_t told_host = a->waiting.parts_uj + a->waiting.other_uj;
+	a->settled_uj[ENERGY_OTHER] += other_uj;
+	a->settled_uj[ENERGY_HOST] += host_uj;
+	a->told_other_uj += a->waiting.other_uj;
+	a->told_host_uj += told_host;
+	correct(&a->correction_other_uj, other_uj - a->waiting.other_uj);
+	correct(&a->correction_host_uj, host_uj - told_host);
+	a->waiting = (struct energy_open){0};
+}
+
+void energy_host_restart(struct energy_node *node, uint32_t source,
+			 struct energy_account *const *accounts, size_t n)
+{
+	struct split s = {.node = node, .accounts = accounts, .n = n};
+	energy_host_mark(node, accounts, n);
+	for (size_t i = 0; i < SLOT_UNITS + n; i++)
+		settle(party(&s, i), 0, 0);
+	node->given_up_uj += node->waiting.parts_uj;
+	node->waiting = (struct energy_interval){0};
+	node->marked = 0;
+	if (source != ENERGY_NO_SOURCE && source != node->source[ENERGY_OTHER]) {
+		/* another sensor: what the old one owed or showed says nothing of it */
+		node->forgiven_uj += node->deficit_uj;
+		node->deficit_uj = 0;
+		node->host_known = 0;
+		set_source(node, ENERGY_OTHER, source);
+	}
+	node->source[ENERGY_HOST] = source;
+}
+
+/* What is left of a host reading for other, after parts and old deficits */
+static uint64_t take_other(struct energy_node *node, uint64_t energy_uj)
+{
+	u128 owed = (u128)node->waiting.parts_uj + node->deficit_uj;
+	if (energy_uj >= owed) {
+		node->deficit_uj = 0;
+		return energy_uj - (uint64_t)owed;
+	}
+	node->deficit_uj = to_u64(owed - energy_uj);
+	return 0;
+}
+
+static void remember_other(struct energy_node *node, uint64_t other_uj)
+{
+	const struct energy_interval *i = &node->waiting;
+	/* over less, a sensor's step would look like a huge power */
+	if (i->elapsed_ns < RATE_MIN_NS)
+		return;
+	node->host_uw = energy_power_of(other_uj, i->elapsed_ns);
+	node->host_known = 1;
+	if (i->quiet_ns == i->elapsed_ns)
+		learn(&node->learner[ENERGY_OTHER], other_uj, i->elapsed_ns);
+}
+
+/* Everybody's share of other over the interval into w->others */
+static void divide_other(const struct split *s, uint64_t other_uj)
+{
+	const struct energy_interval *i = &s->node->waiting;
+	uint64_t idle_uw = energy_idle_uw(s->node, s->c, ENERGY_OTHER, NULL);
+	uint64_t idle = energy_of_power(idle_uw, i->elapsed_ns);
+	enum by dynamic = other_by(s, i);
+	if (idle > other_uj)
+		idle = other_uj;
+	divide(s, idle_by(s, BY_CPUS, dynamic), idle);
+	memcpy(s->w->others, s->w->shares, (SLOT_UNITS + s->n) * sizeof(uint64_t));
+	divide(s, dynamic, other_uj - idle);
+	for (size_t k = 0; k < SLOT_UNITS + s->n; k++)
+		s->w->others[k] += s->w->shares[k];
+}
+
+/* Everybody's share of the host reading, by parts and other, into w->shares */
+static void divide_host(const struct split *s, uint64_t energy_uj)
+{
+	struct energy_work *w = s->w;
+	for (size_t i = 0; i < SLOT_UNITS + s->n; i++) {
+		const struct energy_account *a = party(s, i);
+		w->slots[i].key = a->key;
+		w->slots[i].weight = (u128)a->waiting.parts_uj + w->others[i];
+	}
+	if (!energy_split(energy_uj, w->slots, SLOT_UNITS + s->n, w->shares, w->order))
+		w->shares[SLOT_IDLE] = energy_uj;
+}
+
+int energy_host_close(struct energy_node *node, const struct energy_config *c,
+		      uint64_t energy_uj, uint32_t source,
+		      struct energy_account *const *accounts, size_t n,
+		      struct energy_work *w)
+{
+	struct split s = {.node = node, .c = c, .accounts = accounts, .n = n, .w = w};
+	if (source == ENERGY_NO_SOURCE || source != node->source[ENERGY_HOST])
+		return -ESTALE;
+	if (energy_work_reserve(w, n) < 0)
+		return -ENOMEM;
+	if (!node->marked)
+		energy_host_mark(node, accounts, n);
+	uint64_t other_uj = take_other(node, energy_uj);
+	remember_other(node, other_uj);
+	divide_other(&s, other_uj);
+	divide_host(&s, energy_uj);
+	for (size_t i = 0; i < SLOT_UNITS + n; i++)
+		settle(party(&s, i), w->others[i], w->shares[i]);
+	node->measured_uj[ENERGY_OTHER] += other_uj;
+	node->measured_uj[ENERGY_HOST] += energy_uj;
+	node->waiting = (struct energy_interval){0};
+	node->marked = 0;
+	return 0;
+}
+
+/* ---- accounts -------------------------------------------------------------------- */
+
+static bool is_open(const struct energy_open *o)
+{
+	return o->alloc_us || o->cpu_ns || o->parts_uj || o->other_uj;
+}
+
+bool energy_account_open(const struct energy_account *a)
+{
+	return is_open(&a->open) || is_open(&a->waiting);
+}
+
+uint64_t energy_account_now(const struct energy_account *a, enum energy_domain d,
+			    uint64_t *ret_provisional_uj)
+{
+	uint64_t other = a->open.other_uj + a->waiting.other_uj;
+	uint64_t parts = a->open.parts_uj + a->waiting.parts_uj;
+	uint64_t provisional = d == ENERGY_OTHER  ? other
+			       : d == ENERGY_HOST ? other + parts
+						  : 0;
+	if (ret_provisional_uj)
+		*ret_provisional_uj = provisional;
+	return a->settled_uj[d] + provisional;
+}
+
+void energy_fold(struct energy_node *node, const struct energy_account *a)
+{
+	struct energy_account *ended = &node->ended, from = *a;
+	for (size_t d = 0; d < ENERGY_DOMAINS; d++)
+		ended->settled_uj[d] += from.settled_uj[d];
+	join_open(&ended->open, &from.open);
+	join_open(&ended->waiting, &from.waiting);
+	ended->told_other_uj += from.told_other_uj;
+	ended->told_host_uj += from.told_host_uj;
+	correct(&ended->correction_other_uj, (uint64_t)from.correction_other_uj);
+	correct(&ended->correction_host_uj, (uint64_t)from.correction_host_uj);
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_DAEMON_ENERGY_H
+#define CEEMS_DAEMON_ENERGY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/err.h"
+
+/*
+ * Attribution: what a node's sensors measured, split over the units that lived at that
+ * time. Arithmetic only: no files, clocks, allocation (but energy_work) or globals. The
+ * caller serialises.
+ *
+ * Every domain has one invariant, true between any two calls, to the microjoule:
+ *
+ *	node->measured_uj[d] = sum over units of account.settled_uj[d]
+ *		+ node->ended.settled_uj[d] + node->idle.settled_uj[d]
+ *		+ node->system.settled_uj[d]
+ *
+ * package, dram, psys and gpu are closed by each tick. host and other are closed when a
+ * fresh reading of the host sensor says what a host interval took, often many ticks
+ * later: other = host - (package + dram + gpu where the sensor includes them). When
+ *that is negative, other is 0 and the rest a deficit that the next intervals pay back:
+ *
+ *	parts in closed host intervals + measured_uj[OTHER]
+ *		= measured_uj[HOST] + deficit_uj + forgiven_uj
+ *	all parts = those + given_up_uj + those of open intervals
+ *
+ * A unit's host energy is its share of the host reading by (its parts + its other), so
+ * it differs from that sum only while there is a deficit.
+ *
+ * Each closed amount E is idle + dynamic. Idle = idle power x time (never above E) is
+ * charged by policy; dynamic is split by weights (enum energy_domain says which). What
+ * nobody can be charged with belongs to `idle`, what processes outside of units used to
+ * `system`. A result does not depend on the order of units: ties go to the lower key.
+ */
+
+enum energy_domain {
+	ENERGY_PACKAGE, /* dynamic by CPU time x activity, idle by CPUs */
+	ENERGY_DRAM,    /* by resident memory in ticks in which it ran; by memory */
+	ENERGY_PSYS,    /* the platform sensor, contains package: as package */
+	ENERGY_GPU,     /* each device by the share held of it */
+	ENERGY_HOST,    /* the whole node, see above */
+	ENERGY_OTHER,   /* enum energy_other; idle by CPUs */
+	ENERGY_DOMAINS,
+};
+
+/* Who pays for power that would flow without any load */
+enum energy_idle {
+	ENERGY_IDLE_ALLOCATION, /* units, by share of the node allocated; rest: idle */
+	ENERGY_IDLE_USAGE,      /* whoever used it: as dynamic */
+	ENERGY_IDLE_NONE,       /* no unit: all is idle */
+};
+
+/* What splits the dynamic part of other */
+enum energy_other {
+	ENERGY_OTHER_AUTO, /* allocation; CPU time in host intervals without package */
+	ENERGY_OTHER_ALLOCATION, /* allocated CPUs x time, of those that ran at all */
+	ENERGY_OTHER_CPU,
+};
+
+#define ENERGY_LEARN UINT64_MAX /* as idle power: the learned one, 0 until known */
+#define ENERGY_ONE_PPM 1000000u /* a factor or share of 1 */
+
+struct energy_config {
+	enum energy_idle idle;
+	enum energy_other other;
+	bool host_includes_gpu;
+	uint64_t idle_uw[ENERGY_DOMAINS]; /* microwatts or ENERGY_LEARN. HOST: unused;
+					     GPU: of each device, never learned */
+};
+/* allocation, auto, no GPU in host, all idle powers learned, GPU 0 */
+void energy_config_defaults(struct energy_config *ret);
+
+/* ---- state: fixed width, no pointers, may live in a mapping. All zero = new --------
+ */
+
+/* What a participant did in a part of a host interval that is not closed yet */
+struct energy_open {
+	uint64_t alloc_us; /* allocated CPUs x microseconds lived */
+	uint64_t cpu_ns; /* CPU time x activity, stays at its end after 584 CPU-years */
+	uint64_t parts_uj; /* settled from package, dram (and gpu) meanwhile */
+	uint64_t other_uj; /* provisional share of other */
+};
+
+/* key: unique per unit as long as its energy is open, above ENERGY_KEYS_RESERVED; for
+ * instance unit_serial() + that. */
+#define ENERGY_KEYS_RESERVED 3u
+struct energy_account {
+	uint64_t key;
+	uint64_t settled_uj[ENERGY_DOMAINS]; /* final, never falls */
+	struct energy_open open;             /* since the last mark */
+	struct energy_open waiting;          /* marked, answer not here yet */
+	/* Over all closed host intervals: settled_uj[d] = told + correction, exactly */
+	uint64_t told_other_uj, told_host_uj; /* provisional when the interval closed */
+	int64_t correction_other_uj, correction_host_uj;
+};
+
+_Static_assert(sizeof(struct energy_account) == 152, "part of a file format");
+
+#define ENERGY_LEARN_WINDOWS 16u
+struct energy_learner {
+	uint64_t window_ns, window_uj; /* quiet time collected for the next window */
+	uint64_t power_uw[ENERGY_LEARN_WINDOWS]; /* the last windows */
+	uint64_t windows;                        /* ever */
+};
+
+struct energy_interval {
+	uint64_t elapsed_ns, capacity_us, quiet_ns;
+	uint64_t parts_uj;
+	uint64_t package_ticks; /* ticks in which the package was measured */
+};
+
+struct energy_node {
+	uint64_t measured_uj[ENERGY_DOMAINS];
+	struct energy_account idle, system;
+	struct energy_account ended; /* folded units */
+	struct energy_interval open, waiting;
+	uint64_t marked;      /* a reading of the host sensor is on its way */
+	uint64_t host_uw;     /* other's power in the last closed host interval, for */
+	uint64_t host_known;  /* provisional shares */
+	uint64_t deficit_uj;  /* other still owed */
+	uint64_t forgiven_uj; /* deficits of sources that are gone */
+	uint64_t given_up_uj; /* parts in host intervals that were never closed */
+	uint64_t last_ns;     /* end of the last tick */
+	uint32_t source[ENERGY_DOMAINS]; /* caller's tag, ENERGY_NO_SOURCE */
+	uint64_t changes;                /* of sources */
+	struct energy_learner learner[ENERGY_DOMAINS];
+};
+_Static_assert(sizeof(struct energy_node) == 1584, "part of a file format");
+#define ENERGY_NO_SOURCE 0u
+
+void energy_node_init(struct energy_node *node);
+void energy_account_init(struct energy_account *a, uint64_t key);
+
+/* ---- one tick -------------------------------------------------------------------- */
+
+struct energy_meter {
+	uint32_t
+		source; /* ENERGY_NO_SOURCE: absent, stale or unreadable in this tick */
+	uint64_t energy_uj; /* measured (or modelled) in [t0, t1), wrap-corrected */
+};
+
+struct energy_gpu_share {
+	uint32_t gpu;       /* index into energy_tick.gpus */
+	uint32_t share_ppm; /* of the device: 1 / shares, or SM slices of a MIG one */
+};
+
+struct energy_use {
+	struct energy_account *account;
+	uint64_t started_ns, ended_ns; /* ended 0: still lives. Its own timestamps, same
+					  clock as the tick; the tick clips them */
+	uint64_t cpu_ns; /* used since the tick before, a unit that stopped: to its
+			    final counters, also when its end is before t0 */
+	uint32_t activity_ppm;  /* of its CPU time, ENERGY_ONE_PPM where not known */
+	uint32_t alloc_mcpu;    /* allocated thousandths of a CPU */
+	uint64_t alloc_kib;     /* allocated memory; 0: as its share of the CPUs */
+	uint64_t memory_kib_ms; /* resident without page cache, x time */
+	const struct energy_gpu_share *gpus;
+	size_t gpu_count;
+};
+
+struct energy_tick {
+	uint64_t t0_ns, t1_ns;
+	struct energy_meter package, dram, psys; /* sums over packages */
+	const struct energy_meter *gpus;         /* one per device */
+	size_t gpu_count;
+	bool host_fresh; /* the host sensor answers: give provisional shares */
+	uint64_t node_mcpu, node_memory_kib;
+	/* outside of units */
+	uint64_t system_cpu_ns, system_memory_kib_ms;
+};
+
+/* Scratch of one caller. {0} is valid. */
+struct energy_work {
+	size_t capacity;
+	struct energy_slot *slots;
+	uint64_t *shares, *others;
+	uint32_t *order;
+};
+int energy_work_reserve(struct energy_work *w, size_t units);
+void energy_work_done(struct energy_work *w);
+
+/* Closes [t0, t1) for package, dram, psys and gpu. Ticks must not overlap; a gap is
+ * time nobody measured. A source that changes is a fresh start: no jump, and what was
+ * learned of its idle power is forgotten. -EINVAL: an interval that runs backwards or
+ * overlaps, a GPU index or key out of range, no capacity; -ENOMEM; then nothing has
+ * changed. To survive kill -9 with whole ticks, do it on a copy and flip. */
+int energy_tick(struct energy_node *node, const struct energy_config *c,
+		const struct energy_tick *t, const struct energy_use *uses, size_t n,
+		struct energy_work *w, struct err *err);
+
+/* The first reading of a host sensor, or the first after a gap: a host interval begins
+ * at the end of the last tick. ENERGY_NO_SOURCE: the sensor is stale or gone,
+ * integration ends. What was open will never be measured: provisional shares of it are
+ * taken back (as corrections). accounts, here and below: all units whose
+ * energy_account_open() is true, running or ended, each once. */
+void energy_host_restart(struct energy_node *node, uint32_t source,
+			 struct energy_account *const *accounts, size_t n);
+/* The host sensor samples now, at the end of the last tick; its answer may come ticks
+ * later. A second mark before the answer joins the first. */
+void energy_host_mark(struct energy_node *node, struct energy_account *const *accounts,
+		      size_t n);
+/* A fresh reading: the node took energy_uj from the last close (or restart) to the
+ * mark; to the last tick without a mark. -ESTALE: not the source of the last restart;
+ * -ENOMEM; then nothing has changed. */
+int energy_host_close(struct energy_node *node, const struct energy_config *c,
+		      uint64_t energy_uj, uint32_t source,
+		      struct energy_account *const *accounts, size_t n,
+		      struct energy_work *w);
+
+/* Has a share of a host interval that is not closed: keep the account until then. */
+bool energy_account_open(const struct energy_account *a);
+/* Settled + provisional: what can be said now. *ret_provisional_uj: the part that the
+ * close of the host interval may change, marked so wherever it is shown. */
+uint64_t energy_account_now(const struct energy_account *a, enum energy_domain d,
+			    uint64_t *ret_provisional_uj);
+/* The unit leaves the table; what is open of it is settled in node->ended. */
+void energy_fold(struct energy_node *node, const struct energy_account *a);
+
+/* The idle power in use, microwatts. *ret_known false: not configured, not learned yet.
+ * Learned: quiet ticks (or host intervals), those in which less than 2 % of the node's
+ * CPU time was used, are joined to windows of at least 10 s; the fourth lowest of the
+ * last 16 windows counts, of fewer than four the lowest. */
+uint64_t energy_idle_uw(const struct energy_node *node, const struct energy_config *c,
+			enum energy_domain d, bool *ret_known);
+
+/* ---- daemon/energy_split.c ------------------------------------------------------- */
+
+struct energy_slot {
+	unsigned __int128 weight, remainder;
+	uint64_t key;
+};
+/* Splits total by weight into shares[n], sum exactly total, largest remainder, ties to
+ * the lower key. false: all weights are 0, shares are 0. order: scratch of n. Any
+ * weights whose sum is below 2^128; above 2^63 they lose their last bits. */
+bool energy_split(uint64_t total, struct energy_slot *slots, size_t n, uint64_t *shares,
+		  uint32_t *order);
+/* microwatts x ns in microjoules, rounded down, at most UINT64_MAX */
+uint64_t energy_of_power(uint64_t uw, uint64_t ns);
+uint64_t energy_power_of(uint64_t uj, uint64_t ns); /* ns > 0 */
+
+#endif
