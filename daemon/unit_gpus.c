@@ -4,6 +4,7 @@
 #include "daemon/unit_gpus.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,11 +17,26 @@
 
 #define MAPS_MAX 64 /* slurmds of one host */
 #define RETRY_NS (60 * NSEC_PER_SEC)
+#define PATIENCE_MS 250 /* of a scrape, for a slurmd that has just been asked */
+
+/* Asked on a thread of its own: without its slurmctld a slurmd -G may take until its
+ * deadline, and scrapes hold the daemon's lock. */
+struct question {
+	pthread_t thread;
+	pthread_mutex_t mutex;
+	pthread_cond_t change;
+	bool answered; /* under mutex; what follows is the asker's again then */
+	const char *slurmd, *node;
+	int rc;
+	struct err err;
+	struct gpus gpus;
+};
 
 struct gpu_map {
 	char node[RECORD_NAME_MAX];
 	bool known;
 	uint64_t next_try_ns;
+	struct question *asked; /* NULL: nothing is under way */
 	struct gpus gpus;
 };
 
@@ -62,12 +78,72 @@ struct gpu_maps *gpu_maps_new(const struct env *env)
 	return m;
 }
 
+static void *ask(void *arg)
+{
+	struct question *q = arg;
+	int rc = gpus_probe(q->slurmd, q->node, &q->gpus, &q->err);
+
+	pthread_mutex_lock(&q->mutex);
+	q->rc = rc;
+	q->answered = true;
+	pthread_cond_signal(&q->change);
+	pthread_mutex_unlock(&q->mutex);
+	return NULL;
+}
+
+static void question_free(struct question *q)
+{
+	if (!q)
+		return;
+	pthread_join(q->thread, NULL);
+	pthread_cond_destroy(&q->change);
+	pthread_mutex_destroy(&q->mutex);
+	free(q);
+}
+
+static struct question *question_new(const struct gpu_maps *m,
+				     const struct gpu_map *map)
+{
+	struct question *q = calloc(1, sizeof(*q));
+
+	if (!q)
+		return NULL;
+	q->slurmd = m->slurmd;
+	q->node = map->node[0] ? map->node : NULL;
+	pthread_mutex_init(&q->mutex, NULL);
+	pthread_cond_init(&q->change, NULL);
+	if (pthread_create(&q->thread, NULL, ask, q) == 0)
+		return q;
+	pthread_cond_destroy(&q->change);
+	pthread_mutex_destroy(&q->mutex);
+	free(q);
+	return NULL;
+}
+
+/* Whether the answer is there, after waiting for at most so long. */
+static bool answered(struct question *q, unsigned wait_ms)
+{
+	uint64_t until = clock_realtime_ns() + wait_ms * NSEC_PER_MSEC;
+	struct timespec ts = {.tv_sec = (time_t)(until / NSEC_PER_SEC),
+			      .tv_nsec = (long)(until % NSEC_PER_SEC)};
+
+	pthread_mutex_lock(&q->mutex);
+	while (wait_ms && !q->answered)
+		if (pthread_cond_timedwait(&q->change, &q->mutex, &ts) == ETIMEDOUT)
+			break;
+	bool is = q->answered;
+	pthread_mutex_unlock(&q->mutex);
+	return is;
+}
+
 void gpu_maps_free(struct gpu_maps *m)
 {
 	if (!m)
 		return;
-	for (size_t i = 0; i < m->count; i++)
+	for (size_t i = 0; i < m->count; i++) {
+		question_free(m->map[i]->asked);
 		free(m->map[i]);
+	}
 	free(m);
 }
 
@@ -95,19 +171,48 @@ static struct gpu_map *map_of(struct gpu_maps *m, const char *node)
 	return map;
 }
 
-static int probe(const struct gpu_maps *m, struct gpu_map *map, struct err *err)
+static int take_answer(const struct gpu_maps *m, struct gpu_map *map, struct err *err)
 {
-	if (!m->slurmd[0])
-		return err_set(err, -ENOENT, "%s: not found",
-			       m->env->options->slurmd_path);
-	int rc =
-		gpus_probe(m->slurmd, map->node[0] ? map->node : NULL, &map->gpus, err);
+	struct question *q = map->asked;
+	int rc = q->rc;
+
+	map->asked = NULL;
+	map->gpus = q->gpus;
+	*err = q->err;
+	question_free(q);
 	if (rc < 0)
 		return rc;
 	/* without a driver the devices have no UUIDs, but still their indices */
 	(void)gpus_resolve(&map->gpus, m->env->procfd, NULL);
 	rc = gpus_apply_order_map(&map->gpus, m->env->options->gpu_order_map, err);
 	return rc < 0 ? err_prefix(err, rc, "--collector.slurm.gpu-order-map") : 0;
+}
+
+/* 0: the map is known; -EAGAIN: not yet; else slurmd cannot tell. */
+static int learn(const struct gpu_maps *m, struct gpu_map *map, uint64_t now,
+		 struct err *err)
+{
+	unsigned patience_ms = 0;
+
+	if (map->known)
+		return 0;
+	if (!map->asked) {
+		if (now < map->next_try_ns)
+			return -EAGAIN;
+		map->next_try_ns = now + RETRY_NS;
+		if (!m->slurmd[0])
+			return err_set(err, -ENOENT, "%s: not found",
+				       m->env->options->slurmd_path);
+		map->asked = question_new(m, map);
+		if (!map->asked)
+			return err_set(err, -ENOMEM, "no thread for slurmd -G");
+		patience_ms = PATIENCE_MS;
+	}
+	if (!answered(map->asked, patience_ms))
+		return -EAGAIN;
+	int rc = take_answer(m, map, err);
+	map->known = rc == 0;
+	return rc;
 }
 
 static int render(const struct gpu_maps *m, const struct unit *unit,
@@ -158,15 +263,10 @@ static void find(struct gpu_maps *m, const struct unit *unit, struct unit_gpus *
 	uint64_t now = m->env->boottime_ns();
 	struct gpu_map *map = map_of(m, unit->node);
 	struct err err = {.text = "too many slurmds on this host"};
-	int rc = map ? 0 : -ENOMEM;
+	int rc = map ? learn(m, map, now, &err) : -ENOMEM;
 
-	if (map && !map->known) {
-		if (now < map->next_try_ns)
-			return;
-		rc = probe(m, map, &err);
-		map->known = rc == 0;
-		map->next_try_ns = now + RETRY_NS;
-	}
+	if (rc == -EAGAIN)
+		return;
 	if (rc == 0) {
 		rc = take(m, map, unit, u, &err);
 		/* what cannot be understood will not be at the next scrape */

@@ -756,6 +756,51 @@ static void gpu_flag_needs_slurmd_and_is_asked_for_again(void **state)
 	lab_done(&l);
 }
 
+/* A slurmd -G that waits for its slurmctld: scrapes go on without the gpus, and have
+ * them when it answers. */
+static void a_slurmd_that_hangs_holds_up_no_scrape(void **state)
+{
+	(void)state;
+	struct lab l;
+	char script[96], fifo[96], text[512], cwd[256];
+	lab_init(&l, "test/fixture/v1");
+	(void)snprintf(script, sizeof(script), "%s/slurmd", l.folder);
+	(void)snprintf(fifo, sizeof(fifo), "%s/answer", l.folder);
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	assert_non_null(getcwd(cwd, sizeof(cwd)));
+	(void)snprintf(text, sizeof(text),
+		       "#!/bin/sh\nread go <%s\n"
+		       "cat %s/test/fixture/gpus/slurmd-G/22.05-skip0.txt >&2\n",
+		       fifo, cwd);
+	assert_int_equal(
+		fs_write_atomic_at(AT_FDCWD, script, text, strlen(text), 0755, NULL),
+		0);
+	l.options.slurmd_path = script;
+	struct record r = record(RECORD_STEP_START, "41", 0, JOB41 "/step_0", V1_ALL);
+	record_set(&r, r.gpus, sizeof(r.gpus), "0-1");
+	r.flags |= RECORD_GPUS_TRUSTED;
+	apply(&l, &r);
+	lab_open(&l);
+	/* would end by slurmd's deadline only, and with no gpus after it */
+	scrape(&l);
+	assert_int_equal(lines(&l, "gpu_index_flag", ""), 0);
+	assert_true(lines(&l, "ceems_compute_unit_", "uuid=\"41\"") > 10);
+	int fd = -1;
+	for (int i = 0; i < 1000 && fd < 0; i++) {
+		fd = open(fifo, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+		usleep(10000);
+	}
+	assert_true(fd >= 0); /* it still waits for it */
+	assert_int_equal(fs_write_all(fd, "go\n", 3), 0);
+	close(fd);
+	for (int i = 0; i < 3000 && !lines(&l, "gpu_index_flag", ""); i++) {
+		usleep(10000);
+		scrape(&l);
+	}
+	assert_int_equal(lines(&l, "gpu_index_flag", ""), 2);
+	lab_done(&l);
+}
+
 static void without_a_unit_table_there_is_no_collector(void **state)
 {
 	(void)state;
@@ -799,6 +844,7 @@ int main(void)
 		cmocka_unit_test(units_below_min_export_have_no_series),
 		cmocka_unit_test(label_values_are_escaped),
 		cmocka_unit_test(gpu_flag_needs_slurmd_and_is_asked_for_again),
+		cmocka_unit_test(a_slurmd_that_hangs_holds_up_no_scrape),
 		cmocka_unit_test(without_a_unit_table_there_is_no_collector),
 	};
 	log_init("collector_slurm_test", LOG_LOGFMT, LOG_ERR);
