@@ -24,3 +24,4 @@ CHECKS += test/e2e/slurm_jobs.sh
 CHECKS += test/e2e/slurm_jobs_24.sh
 CHECKS += test/e2e/slurm_gpus.sh
 CHECKS += test/e2e/slurm_kill9.sh
+CHECKS += test/e2e/slurm_options.sh
