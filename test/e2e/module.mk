@@ -25,3 +25,4 @@ CHECKS += test/e2e/slurm_jobs_24.sh
 CHECKS += test/e2e/slurm_gpus.sh
 CHECKS += test/e2e/slurm_kill9.sh
 CHECKS += test/e2e/slurm_options.sh
+CHECKS += test/e2e/slurm_scrapers.sh
