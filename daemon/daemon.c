@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/discover.h"
 #include "daemon/units_json.h"
 #include "lib/clock.h"
 #include "lib/fs.h"
@@ -192,6 +193,18 @@ static int units_json(void *arg, struct buf *out)
 	return rc;
 }
 
+/* What ran before us is there at the first scrape: a web server that answers before
+ * this would show a node without jobs for a moment at each restart. */
+static void first_look(struct daemon *d)
+{
+	struct err err;
+
+	if (d->has_ring)
+		ingest_tick(&d->ingest, 0);
+	if (d->units && discover_walk(&d->env, &err) < 0)
+		log_warn("discover: %s", err.text);
+}
+
 static int open_scrape(struct daemon *d, struct err *err)
 {
 	d->enabled = calloc(collectors_count + 1, sizeof(struct collector *));
@@ -278,6 +291,8 @@ int daemon_open(struct daemon *d, struct err *err)
 	open_units(d);
 	open_ring(d);
 	rc = open_consumers(d, err);
+	if (!rc)
+		first_look(d);
 	if (!rc)
 		rc = open_scrape(d, err);
 	if (!rc)

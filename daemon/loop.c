@@ -160,15 +160,15 @@ static bool take_signals(struct daemon *d)
 
 void daemon_run(struct daemon *d)
 {
-	struct timers t = {0};
+	uint64_t start = clock_boottime_ns();
+	/* daemon_open() has had the first look at the machine */
+	struct timers t = {
+		.walk_ns = start + DISCOVER_PERIOD_MS * NSEC_PER_MSEC,
+		.traffic_ns = start + TRAFFIC_MS * NSEC_PER_MSEC,
+	};
 	struct pollfd p = {.fd = d->signalfd, .events = POLLIN};
 
-	t.traffic_ns = clock_boottime_ns() + TRAFFIC_MS * NSEC_PER_MSEC;
 	set_policy(d);
-	/* what ran before us is there when systemd calls us ready */
-	pthread_mutex_lock(&d->lock);
-	tick(d, &t, clock_boottime_ns());
-	pthread_mutex_unlock(&d->lock);
 	log_info("ready");
 	(void)notify_send("READY=1");
 	for (;;) {

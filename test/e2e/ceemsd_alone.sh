@@ -115,6 +115,24 @@ ok "--help names the listen address" grep -q -- --web.listen-address "$SCRATCH/o
 run --help-markdown
 ok "--help-markdown is a table" grep -q '^|.*unit.linger' "$SCRATCH/out"
 
+# jobs that run before the daemon does are in the first answer, however early that comes
+cp /bin/bash "$SCRATCH/slurmstepd"
+"$SCRATCH/slurmstepd" -c 'sleep 100 & echo $!; wait' >"$SCRATCH/task" &
+started $!
+wait_for 5 test -s "$SCRATCH/task"
+started "$(cat "$SCRATCH/task")"
+for job in $(seq 500); do
+	step=$SCRATCH/jobs/cpuacct/slurm/uid_0/job_$job/step_0
+	mkdir -p "$step"
+	cp "$SCRATCH/task" "$step/cgroup.procs"
+	echo 5000000 >"$step/cpuacct.usage"
+done
+daemon first --web.listen-address="127.0.0.1:$port" --path.cgroupfs="$SCRATCH/jobs" --collector.slurm
+until answers metrics; do kill -0 $pid || break; done
+like "the first answer has all jobs that run" "$(grep '^ceems_compute_units{' "$SCRATCH/body")" '"} 500$'
+kill $pid
+ends 20 $pid
+
 # nothing at all
 daemon none --web.listen-address="127.0.0.1:$port" --path.rundir="$SCRATCH/no/where" --path.procfs=/nonexistent
 ok "starts without run directory and procfs" wait_for 20 answers health
