@@ -226,6 +226,12 @@ static int open_scrape(struct daemon *d, struct err *err)
 	return scrape_new(&p, &d->scrape, err);
 }
 
+static int drop(void *arg, struct err *err)
+{
+	const struct daemon *d = arg;
+	return privileges_drop(&d->privileges, err);
+}
+
 static int open_web(struct daemon *d, struct err *err)
 {
 	const struct options *o = &d->options;
@@ -239,6 +245,7 @@ static int open_web(struct daemon *d, struct err *err)
 		.scrape = d->scrape,
 		.units_json = units_json,
 		.arg = d,
+		.before_threads = drop,
 	};
 	return web_start(&p, &d->web, err);
 }
@@ -296,9 +303,7 @@ int daemon_open(struct daemon *d, struct err *err)
 	if (!rc)
 		rc = open_scrape(d, err);
 	if (!rc)
-		rc = open_web(d, err);
-	if (!rc)
-		rc = privileges_drop(&d->privileges, err);
+		rc = open_web(d, err); /* which drops privileges */
 	if (rc)
 		return rc;
 	say_user(d);

@@ -558,6 +558,10 @@ static int start_all(struct web *w, const struct web_params *p, struct err *err)
 	struct web_settings *s = web_policy_get(w->policy);
 	bool tls = s->config.tls;
 	web_settings_unref(s);
+	if (rc >= 0 && p->before_threads) {
+		int dropped = p->before_threads(p->arg, err);
+		rc = dropped < 0 ? dropped : rc;
+	}
 	/* signals are the main thread's */
 	sigset_t all, old;
 	sigfillset(&all);

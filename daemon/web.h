@@ -29,6 +29,10 @@ struct web_params {
 	 * is an empty list. */
 	int (*units_json)(void *arg, struct buf *out);
 	void *arg;
+	/* Called once when ports and key files are open and no thread runs yet: the
+	 * place to give up privileges, which are each thread's own. NULL: nothing to
+	 * do. */
+	int (*before_threads)(void *arg, struct err *err);
 	/* Tests alone: how long a silent connection lives; 0: 10 s */
 	unsigned idle_timeout_s;
 };

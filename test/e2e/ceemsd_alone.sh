@@ -53,10 +53,27 @@ like "and that control groups are missing" "$(grep 'stop records only' "$log.a")
 if have_root; then
 	like "no user of root's is left" "$(grep -E '^(Uid|Gid):' "/proc/$a/status" | tr '\n' ' ')" \
 		$'^Uid:\t[1-9][0-9]*\t[1-9].*Gid:\t[1-9]'
-	is "no capability is left" "$(sed -n 's/^Cap[A-Za-z]*:\t0*//p' "/proc/$a/status" | tr -d '\n')" ""
+	is "no capability is left" "$(cat /proc/$a/task/*/status | sed -n 's/^Cap[A-Za-z]*:\t0*//p' | tr -d '\n')" ""
 else
 	skip "no user of root's is left" "not root"
 	skip "no capability is left" "not root"
+fi
+# Capabilities belong to threads: those that talk to the network must not keep any either.
+if have_root && command -v setpriv >/dev/null; then
+	caps=+net_bind_service,+dac_read_search
+	mkdir "$SCRATCH/ambient" && chmod 755 "$SCRATCH" && chown nobody "$SCRATCH/ambient"
+	other=$(free_port)
+	setpriv --reuid nobody --regid nogroup --clear-groups --inh-caps $caps --ambient-caps $caps \
+		"$BUILD/ceemsd" --path.rundir="$SCRATCH/ambient" --path.cgroupfs="$SCRATCH/cgroup" \
+		--web.listen-address="127.0.0.1:$other" >"$log.ambient" 2>&1 </dev/null &
+	ambient=$!
+	started $ambient
+	wait_for 20 said "msg=\"ready\"" ambient
+	is "no thread keeps a capability that a service manager gave" \
+		"$(cat /proc/$ambient/task/*/status | sed -n 's/^Cap\(Eff\|Prm\|Inh\|Amb\):\t0*//p' | tr -d '\n')" ""
+	kill $ambient
+else
+	skip "no thread keeps a capability that a service manager gave" "not root, or no setpriv"
 fi
 is "nothing can be gained again" "$(sed -n 's/^NoNewPrivs:\t//p' "/proc/$a/status")" 1
 is "ring and table are for their owner alone" "$(stat -c %a "$SCRATCH/a/ring" "$SCRATCH/a/units" | tr '\n' ' ')" \
