@@ -211,8 +211,13 @@ static int parent_of(const struct env *env, uint64_t pid, uint64_t *ret)
 	size_t len;
 	snprintf(path, sizeof(path), "%llu/stat", (unsigned long long)pid);
 	ssize_t n = fs_read_at(env->procfd, path, text, sizeof(text), NULL);
-	const char *p = n > 0 ? memrchr(text, ')', (size_t)n) : NULL, *end = text + n;
-	if (!p++ || !scan_word(&p, end, &word, &len) || !scan_blank(&p, end))
+	if (n <= 0)
+		return -EINVAL;
+	const char *end = text + n, *p = memrchr(text, ')', (size_t)n);
+	if (!p)
+		return -EINVAL;
+	p++;
+	if (!scan_word(&p, end, &word, &len) || !scan_blank(&p, end))
 		return -EINVAL;
 	return scan_u64(&p, end, ret);
 }
