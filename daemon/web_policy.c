@@ -186,6 +186,27 @@ static void log_notes(const struct web_config *c, const char *file)
 	}
 }
 
+static bool same_path(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+/* What was signed before a file was read tells a later change of it; what is signed
+ * afterwards would hide one that came between. Only a path that was not known before is
+ * signed afterwards. */
+static void remember(struct web_policy *p, const struct web_config *was,
+		     const struct web_config *is, const struct signature before[FILES])
+{
+	sign_all(p, is, p->seen);
+	p->seen[0] = before[0];
+	if (same_path(was->cert_file, is->cert_file))
+		p->seen[1] = before[1];
+	if (same_path(was->key_file, is->key_file))
+		p->seen[2] = before[2];
+	if (same_path(was->client_ca_file, is->client_ca_file))
+		p->seen[3] = before[3];
+}
+
 int web_policy_new(const char *file, struct web_policy **ret, struct err *err)
 {
 	struct web_policy *p = calloc(1, sizeof(*p));
@@ -194,13 +215,15 @@ int web_policy_new(const char *file, struct web_policy **ret, struct err *err)
 		return err_set(err, -ENOMEM, "web: out of memory");
 	pthread_mutex_init(&p->mutex, NULL);
 	p->file = strdup(file ? file : "");
+	struct signature before[FILES] = {{0}};
+	sign(p->file, &before[0]);
 	int rc = p->file ? settings_load(p, &p->current, err)
 			 : err_set(err, -ENOMEM, "web: out of memory");
 	if (rc < 0) {
 		web_policy_free(p);
 		return rc;
 	}
-	sign_all(p, &p->current->config, p->seen);
+	remember(p, &(struct web_config){0}, &p->current->config, before);
 	log_notes(&p->current->config, p->file);
 	*ret = p;
 	return 0;
@@ -240,8 +263,12 @@ void web_settings_unref(struct web_settings *s)
 int web_policy_reload(struct web_policy *p, struct err *err)
 {
 	struct web_settings *fresh = NULL, *old = NULL;
-	int rc = settings_load(p, &fresh, err);
+	struct signature before[FILES];
 
+	pthread_mutex_lock(&p->mutex);
+	sign_all(p, &p->current->config, before);
+	pthread_mutex_unlock(&p->mutex);
+	int rc = settings_load(p, &fresh, err);
 	pthread_mutex_lock(&p->mutex);
 	if (rc == 0 && fresh->config.tls != p->current->config.tls)
 		rc = err_set(err, -ENOTSUP,
@@ -249,8 +276,10 @@ int web_policy_reload(struct web_policy *p, struct err *err)
 	if (rc == 0) {
 		old = p->current;
 		p->current = steal_ptr(&fresh);
+		remember(p, &old->config, &p->current->config, before);
+	} else {
+		memcpy(p->seen, before, sizeof(before));
 	}
-	sign_all(p, &p->current->config, p->seen);
 	if (rc == 0)
 		log_notes(&p->current->config, p->file);
 	pthread_mutex_unlock(&p->mutex);

@@ -94,3 +94,7 @@ TESTS += energy_test
 energy_test_LIBS := libdaemon libbase
 TESTS += energy_property_test
 energy_property_test_LIBS := libdaemon libbase
+TESTS += web_policy_test
+web_policy_test_LIBS := libweb libbase
+web_policy_test_PKGS := gnutls yaml-0.1
+web_policy_test_LDFLAGS := -Wl,--wrap=web_config_load
