@@ -113,6 +113,9 @@ static void open_units(struct daemon *d)
 			 UNITS_PATH_NAME, err.text);
 		return;
 	}
+	if (made_new && err.text[0])
+		log_warn("%s/%s: %s: begun anew, what ended before is not counted",
+			 d->options.path_rundir, UNITS_PATH_NAME, err.text);
 	if (made_new)
 		log_info("%s/%s: new, with room for %u units", d->options.path_rundir,
 			 UNITS_PATH_NAME, units_capacity(d->units));
@@ -150,6 +153,8 @@ static void open_ring(struct daemon *d)
 		return;
 	}
 	d->has_ring = true;
+	if (made_new && err.text[0])
+		log_warn("%s: the old ring was not kept, nor what was in it", err.text);
 	if (made_new)
 		log_info("%s: new, with %u slots", path, d->ring.count);
 }

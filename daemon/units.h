@@ -135,9 +135,10 @@ struct units_policy {
 struct units;
 
 /* Maps dir/units (made when missing, of another version or another boot, or damaged;
- * the daemon says so), mode 0600. capacity: most units, steps are 4 times as many; an
- * existing table keeps its own. -EBUSY: another process has it. Disk space is taken as
- * slots are used, so that a full tmpfs is -ENOSPC and not SIGBUS. */
+ * err's text then says why the old one was not kept, "" when there was none), mode
+ * 0600. capacity: most units, steps are 4 times as many; an existing table keeps its
+ * own. -EBUSY: another process has it. Disk space is taken as slots are used, so that a
+ * full tmpfs is -ENOSPC and not SIGBUS. */
 int units_open(int dirfd, uint32_t capacity, struct units **ret, bool *ret_made_new,
 	       struct err *err);
 void units_close(struct units *u);

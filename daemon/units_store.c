@@ -746,14 +746,17 @@ static int rebuild(struct units *u, struct err *err)
 	return 0;
 }
 
-/* 0: taken over; -ENOENT: nothing that can be; else failure. */
+/* 0: taken over; -ENOENT: nothing that can be, and err says why when there is
+ * something; else failure. */
 static int take_over(struct units *u, int dirfd, const char *boot, struct err *err)
 {
 	u->fd = openat(dirfd, UNITS_PATH_NAME, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	if (u->fd < 0) {
 		int rc = -errno;
-		if (rc == -ENOENT || rc == -ELOOP)
-			return -ENOENT;
+		if (rc == -ENOENT)
+			return rc;
+		if (rc == -ELOOP)
+			return err_set(err, -ENOENT, "a symbolic link");
 		return err_set(err, rc, "open %s: %s", UNITS_PATH_NAME, strerror(-rc));
 	}
 	if (flock(u->fd, LOCK_EX | LOCK_NB) < 0)
@@ -763,16 +766,19 @@ static int take_over(struct units *u, int dirfd, const char *boot, struct err *e
 	if (fstat(u->fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_nlink != 1 ||
 	    (size_t)st.st_size < units_off() ||
 	    (size_t)st.st_blocks * 512 < units_off())
-		return -ENOENT;
+		return err_set(err, -ENOENT, "not a whole regular file of our own");
 	int rc = map_file(u, (size_t)st.st_size, err);
 	if (rc)
 		return rc;
 	if (!header_is_ours(u, u->bytes, boot))
-		return -ENOENT;
+		return err_set(err, -ENOENT,
+			       memcmp(u->h->boot_id, boot, sizeof(u->h->boot_id)) != 0
+				       ? "from another boot"
+				       : "of another version, or damaged");
 	set_steps(u);
 	if (u->log->valid) {
 		if (!log_is_sound(u))
-			return -ENOENT;
+			return err_set(err, -ENOENT, "its log is damaged");
 		replay(u);
 	}
 	rc = private_memory(u, err);
@@ -836,12 +842,17 @@ int units_open(int dirfd, uint32_t capacity, struct units **ret, bool *ret_made_
 		return err_set(err, -ENOMEM, "unit table: out of memory");
 	u->fd = -1;
 	bool made_new = false;
-	rc = take_over(u, dirfd, boot, err);
+	struct err why = {""};
+	rc = take_over(u, dirfd, boot, &why);
 	if (rc == -ENOENT) {
 		private_free(u);
 		unmap(u);
 		made_new = true;
 		rc = make_new(u, dirfd, capacity, boot, err);
+		if (!rc && err)
+			*err = why;
+	} else if (rc && err) {
+		*err = why;
 	}
 	if (rc) {
 		units_close(u);
