@@ -145,16 +145,16 @@ static int set_dirs(struct cgroup_fds *c, const struct cgroup_layout *layout,
 	return 0;
 }
 
-struct cgroup_fds *cgroup_fds_new(int rootfd, const struct cgroup_layout *layout,
+static struct cgroup_fds *fds_new(int rootfd, const struct cgroup_layout *layout,
 				  const struct record_cgroup *paths, size_t count,
-				  bool job)
+				  bool job, int keep_below)
 {
 	struct cgroup_fds *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return NULL;
 	c->rootfd = rootfd;
-	c->keep_below = keep_limit();
+	c->keep_below = keep_below;
 	c->step = !job;
 	for (size_t f = 0; f < FILES; f++)
 		c->fd[f] = NOT_OPEN;
@@ -165,6 +165,13 @@ struct cgroup_fds *cgroup_fds_new(int rootfd, const struct cgroup_layout *layout
 		}
 	}
 	return c;
+}
+
+struct cgroup_fds *cgroup_fds_new(int rootfd, const struct cgroup_layout *layout,
+				  const struct record_cgroup *paths, size_t count,
+				  bool job)
+{
+	return fds_new(rootfd, layout, paths, count, job, keep_limit());
 }
 
 void cgroup_fds_free(struct cgroup_fds *c)
@@ -218,7 +225,9 @@ static int open_file(struct cgroup_fds *c, enum file f, const char *sub,
 	int fd = fs_open_at(c->rootfd, path, err);
 	if (fd != -ENOENT && fd != -ENODEV)
 		return fd;
-	if (faccessat(c->rootfd, c->dir[t], F_OK, 0) < 0)
+	/* Every group of cpuacct has this one: no need to look for the directory. */
+	bool always = f == CPU_USAGE && t == CPUACCT;
+	if (always || faccessat(c->rootfd, c->dir[t], F_OK, 0) < 0)
 		return err_set(err, -ENODEV, "%s: the control group is gone",
 			       c->dir[t]);
 	return err_set(err, -ENODATA, "%s: no such file", path);
@@ -743,26 +752,15 @@ static bool v1_limit_reached(struct cgroup_fds *step, struct cgroup_fds *job,
 	       (read_number(job, MEM_PEAK, &peak, NULL) == 0 && reached(peak, limit));
 }
 
-static struct cgroup_fds *final_fds(int rootfd, const struct cgroup_layout *layout,
-				    const struct record_cgroup *paths, size_t count,
-				    bool job)
-{
-	struct cgroup_fds *c = cgroup_fds_new(rootfd, layout, paths, count, job);
-
-	/* inside slurmstepd nothing stays open, so nothing is opened for keeping */
-	if (c)
-		c->keep_below = 0;
-	return c;
-}
-
 int cgroup_final_counters(int rootfd, const struct cgroup_layout *layout,
 			  const struct record_cgroup *paths, size_t count,
 			  struct record_counters *ret, struct err *err)
 {
+	/* inside slurmstepd nothing stays open, so nothing is opened for keeping */
 	__attribute__((cleanup(cleanup_fds))) struct cgroup_fds *c =
-		final_fds(rootfd, layout, paths, count, false);
+		fds_new(rootfd, layout, paths, count, false, 0);
 	__attribute__((cleanup(cleanup_fds))) struct cgroup_fds *job =
-		final_fds(rootfd, layout, paths, count, true);
+		fds_new(rootfd, layout, paths, count, true, 0);
 	struct record_counters r = {0};
 	struct cgroup_memory m = {0};
 	struct cgroup_cpu cpu;

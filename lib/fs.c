@@ -186,6 +186,23 @@ int fs_write_atomic_at(int dirfd, const char *path, const void *data, size_t len
 	return 0;
 }
 
+int fs_check_trusted_stat(const struct stat *st, const char *path, uid_t owner,
+			  mode_t mode, struct err *err)
+{
+	if (!S_ISREG(st->st_mode))
+		return err_set(err, -EPERM, "%s: not a regular file, refused", path);
+	if (st->st_nlink != 1)
+		return err_set(err, -EPERM, "%s: has %ju links, refused (must be 1)",
+			       path, (uintmax_t)st->st_nlink);
+	if (st->st_uid != owner)
+		return err_set(err, -EPERM, "%s: owned by uid %u, refused (must be %u)",
+			       path, st->st_uid, owner);
+	if (st->st_mode & 07777 & ~mode)
+		return err_set(err, -EPERM, "%s: mode %04o, refused (chmod %04o)", path,
+			       st->st_mode & 07777, st->st_mode & mode);
+	return 0;
+}
+
 int fs_check_trusted(int fd, const char *path, uid_t owner, mode_t mode,
 		     struct err *err)
 {
@@ -195,16 +212,5 @@ int fs_check_trusted(int fd, const char *path, uid_t owner, mode_t mode,
 		int rc = -errno;
 		return err_set(err, rc, "stat %s: %s", path, strerror(-rc));
 	}
-	if (!S_ISREG(st.st_mode))
-		return err_set(err, -EPERM, "%s: not a regular file, refused", path);
-	if (st.st_nlink != 1)
-		return err_set(err, -EPERM, "%s: has %ju links, refused (must be 1)",
-			       path, (uintmax_t)st.st_nlink);
-	if (st.st_uid != owner)
-		return err_set(err, -EPERM, "%s: owned by uid %u, refused (must be %u)",
-			       path, st.st_uid, owner);
-	if (st.st_mode & 07777 & ~mode)
-		return err_set(err, -EPERM, "%s: mode %04o, refused (chmod %04o)", path,
-			       st.st_mode & 07777, st.st_mode & mode);
-	return 0;
+	return fs_check_trusted_stat(&st, path, owner, mode, err);
 }

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "lib/buf.h"
@@ -50,5 +51,8 @@ int fs_write_all(int fd, const void *data, size_t len);
  * change. */
 int fs_check_trusted(int fd, const char *path, uid_t owner, mode_t mode,
 		     struct err *err);
+/* The same with what fstat() has said already. */
+int fs_check_trusted_stat(const struct stat *st, const char *path, uid_t owner,
+			  mode_t mode, struct err *err);
 
 #endif
