@@ -24,7 +24,8 @@ typedef unsigned __int128 u128;
 enum by {
 	BY_NOBODY,
 	BY_CPU_TIME,
-	BY_CPUS, /* allocated, the rest of the node is idle */
+	BY_ACTIVITY, /* CPU time x activity */
+	BY_CPUS,     /* allocated, the rest of the node is idle */
 	BY_CPUS_RUNNING,
 	BY_MEMORY,
 	BY_MEMORY_ALLOCATED, /* the rest is idle */
@@ -166,6 +167,8 @@ static u128 unit_weight(const struct split *s, enum by by, const struct energy_u
 {
 	switch (by) {
 	case BY_CPU_TIME:
+		return u->cpu_ns;
+	case BY_ACTIVITY:
 		return active_ns(u);
 	case BY_CPUS:
 		return cpus_ns(s->tick, u);
@@ -200,6 +203,13 @@ static u128 capacity(const struct split *s, enum by by)
 	}
 }
 
+static uint64_t system_weight(const struct energy_tick *t, enum by by)
+{
+	if (by == BY_MEMORY)
+		return t->system_memory_kib_ms;
+	return by == BY_CPU_TIME || by == BY_ACTIVITY ? t->system_cpu_ns : 0;
+}
+
 static void fill_tick(const struct split *s, enum by by)
 {
 	struct energy_slot *slots = s->w->slots;
@@ -211,9 +221,7 @@ static void fill_tick(const struct split *s, enum by by)
 		taken += slot->weight;
 	}
 	slots[SLOT_ENDED].weight = 0;
-	slots[SLOT_SYSTEM].weight = by == BY_CPU_TIME ? s->tick->system_cpu_ns
-				    : by == BY_MEMORY ? s->tick->system_memory_kib_ms
-						      : 0;
+	slots[SLOT_SYSTEM].weight = system_weight(s->tick, by);
 	slots[SLOT_IDLE].weight = all > taken ? all - taken : 0;
 }
 
@@ -224,11 +232,12 @@ static void fill_interval(const struct split *s, enum by by)
 	for (size_t i = 0; i < SLOT_UNITS + s->n; i++) {
 		const struct energy_account *a = party(s, i);
 		const struct energy_open *o = &a->waiting;
-		bool alloc = by == BY_CPUS || (by == BY_CPUS_RUNNING && o->cpu_ns);
+		bool alloc = by == BY_CPUS || (by == BY_CPUS_RUNNING && o->used_ns);
 		slots[i].key = a->key;
-		slots[i].weight = by == BY_CPU_TIME ? o->cpu_ns
-				  : alloc           ? o->alloc_us
-						    : 0;
+		slots[i].weight = by == BY_CPU_TIME   ? o->used_ns
+				  : by == BY_ACTIVITY ? o->active_ns
+				  : alloc             ? o->alloc_us
+						      : 0;
 		taken += slots[i].weight;
 	}
 	if (all > taken)
@@ -272,26 +281,31 @@ static void charge(const struct split *s, enum energy_domain d, enum by by, uint
 	}
 }
 
-static enum by idle_by(const struct split *s, enum by allocation, enum by dynamic)
+struct rule {
+	enum by allocation, usage; /* of idle energy, by policy */
+	enum by dynamic;
+};
+
+static enum by idle_by(const struct split *s, const struct rule *rule)
 {
 	switch (s->c->idle) {
 	case ENERGY_IDLE_USAGE:
-		return dynamic;
+		return rule->usage;
 	case ENERGY_IDLE_NONE:
 		return BY_NOBODY;
 	case ENERGY_IDLE_ALLOCATION:
 		break;
 	}
-	return allocation;
+	return rule->allocation;
 }
 
-static void charge_both(const struct split *s, enum energy_domain d, enum by allocation,
-			enum by dynamic, uint64_t uj, uint64_t idle_uj,
+static void charge_both(const struct split *s, enum energy_domain d,
+			const struct rule *rule, uint64_t uj, uint64_t idle_uj,
 			enum target target)
 {
 	uint64_t idle = idle_uj < uj ? idle_uj : uj;
-	charge(s, d, idle_by(s, allocation, dynamic), idle, target);
-	charge(s, d, dynamic, uj - idle, target);
+	charge(s, d, idle_by(s, rule), idle, target);
+	charge(s, d, rule->dynamic, uj - idle, target);
 }
 
 /* ---- idle power ------------------------------------------------------------------ */
@@ -386,6 +400,10 @@ static bool is_quiet(const struct energy_tick *t, const struct energy_use *uses,
 	return busy * 1000 * QUIET_DIVISOR < (u128)t->node_mcpu * (t->t1_ns - t->t0_ns);
 }
 
+static const struct rule package = {BY_CPUS, BY_CPU_TIME, BY_ACTIVITY};
+static const struct rule memory = {BY_MEMORY_ALLOCATED, BY_MEMORY, BY_MEMORY};
+static const struct rule device = {BY_GPU, BY_GPU_HELD, BY_GPU_HELD};
+
 static void close_meter(const struct split *s, enum energy_domain d,
 			const struct energy_meter *m, bool quiet)
 {
@@ -398,8 +416,7 @@ static void close_meter(const struct split *s, enum energy_domain d,
 	if (quiet)
 		learn(&node->learner[d], m->energy_uj, dt);
 	uint64_t idle_uw = energy_idle_uw(node, s->c, d, NULL);
-	charge_both(s, d, d == ENERGY_DRAM ? BY_MEMORY_ALLOCATED : BY_CPUS,
-		    d == ENERGY_DRAM ? BY_MEMORY : BY_CPU_TIME, m->energy_uj,
+	charge_both(s, d, d == ENERGY_DRAM ? &memory : &package, m->energy_uj,
 		    energy_of_power(idle_uw, dt), part ? SETTLED_PART : SETTLED);
 	node->measured_uj[d] += m->energy_uj;
 	if (part)
@@ -422,7 +439,7 @@ static void close_gpus(struct split *s)
 			continue;
 		s->gpu = (uint32_t)g;
 		node->source[ENERGY_GPU] = m->source;
-		charge_both(s, ENERGY_GPU, BY_GPU, BY_GPU_HELD, m->energy_uj, idle_uj,
+		charge_both(s, ENERGY_GPU, &device, m->energy_uj, idle_uj,
 			    part ? SETTLED_PART : SETTLED);
 		node->measured_uj[ENERGY_GPU] += m->energy_uj;
 		if (part)
@@ -430,17 +447,12 @@ static void close_gpus(struct split *s)
 	}
 }
 
-static enum by other_by(const struct split *s, const struct energy_interval *i)
+static struct rule other_rule(const struct split *s, const struct energy_interval *i)
 {
-	switch (s->c->other) {
-	case ENERGY_OTHER_ALLOCATION:
-		return BY_CPUS_RUNNING;
-	case ENERGY_OTHER_CPU:
-		return BY_CPU_TIME;
-	case ENERGY_OTHER_AUTO:
-		break;
-	}
-	return i->package_ticks ? BY_CPUS_RUNNING : BY_CPU_TIME;
+	bool allocation = s->c->idle == ENERGY_IDLE_ALLOCATION && i->package_ticks;
+	bool cpu = s->c->other == ENERGY_OTHER_CPU ||
+		   (s->c->other == ENERGY_OTHER_AUTO && !allocation);
+	return (struct rule){BY_CPUS, BY_CPU_TIME, cpu ? BY_ACTIVITY : BY_CPUS_RUNNING};
 }
 
 /* What the host interval will be split by once its reading is there, and a share of
@@ -454,9 +466,12 @@ static void accumulate_host(const struct split *s, bool quiet)
 		struct energy_open *o = &s->uses[i].account->open;
 		uint64_t us = to_u64(cpus_ns(t, &s->uses[i]) / 1000000);
 		o->alloc_us = add_sat(o->alloc_us, us);
-		o->cpu_ns = add_sat(o->cpu_ns, active_ns(&s->uses[i]));
+		o->used_ns = add_sat(o->used_ns, s->uses[i].cpu_ns);
+		o->active_ns = add_sat(o->active_ns, active_ns(&s->uses[i]));
 	}
-	node->system.open.cpu_ns = add_sat(node->system.open.cpu_ns, t->system_cpu_ns);
+	struct energy_open *system = &node->system.open;
+	system->used_ns = add_sat(system->used_ns, t->system_cpu_ns);
+	system->active_ns = add_sat(system->active_ns, t->system_cpu_ns);
 	node->open.elapsed_ns += dt;
 	node->open.capacity_us = add_sat(node->open.capacity_us,
 					 to_u64((u128)t->node_mcpu * dt / 1000000));
@@ -464,9 +479,9 @@ static void accumulate_host(const struct split *s, bool quiet)
 	if (!t->host_fresh || !node->host_known)
 		return;
 	uint64_t idle_uw = energy_idle_uw(node, s->c, ENERGY_OTHER, NULL);
-	charge_both(s, ENERGY_OTHER, BY_CPUS, other_by(s, &node->open),
-		    energy_of_power(node->host_uw, dt), energy_of_power(idle_uw, dt),
-		    PROVISIONAL);
+	struct rule rule = other_rule(s, &node->open);
+	charge_both(s, ENERGY_OTHER, &rule, energy_of_power(node->host_uw, dt),
+		    energy_of_power(idle_uw, dt), PROVISIONAL);
 }
 
 int energy_tick(struct energy_node *node, const struct energy_config *c,
@@ -496,7 +511,8 @@ int energy_tick(struct energy_node *node, const struct energy_config *c,
 static void join_open(struct energy_open *to, struct energy_open *from)
 {
 	to->alloc_us = add_sat(to->alloc_us, from->alloc_us);
-	to->cpu_ns = add_sat(to->cpu_ns, from->cpu_ns);
+	to->used_ns = add_sat(to->used_ns, from->used_ns);
+	to->active_ns = add_sat(to->active_ns, from->active_ns);
 	to->parts_uj += from->parts_uj;
 	to->other_uj += from->other_uj;
 	*from = (struct energy_open){0};
@@ -589,12 +605,12 @@ static void divide_other(const struct split *s, uint64_t other_uj)
 	const struct energy_interval *i = &s->node->waiting;
 	uint64_t idle_uw = energy_idle_uw(s->node, s->c, ENERGY_OTHER, NULL);
 	uint64_t idle = energy_of_power(idle_uw, i->elapsed_ns);
-	enum by dynamic = other_by(s, i);
+	struct rule rule = other_rule(s, i);
 	if (idle > other_uj)
 		idle = other_uj;
-	divide(s, idle_by(s, BY_CPUS, dynamic), idle);
+	divide(s, idle_by(s, &rule), idle);
 	memcpy(s->w->others, s->w->shares, (SLOT_UNITS + s->n) * sizeof(uint64_t));
-	divide(s, dynamic, other_uj - idle);
+	divide(s, rule.dynamic, other_uj - idle);
 	for (size_t k = 0; k < SLOT_UNITS + s->n; k++)
 		s->w->others[k] += s->w->shares[k];
 }
@@ -641,7 +657,7 @@ int energy_host_close(struct energy_node *node, const struct energy_config *c,
 
 static bool is_open(const struct energy_open *o)
 {
-	return o->alloc_us || o->cpu_ns || o->parts_uj || o->other_uj;
+	return o->alloc_us || o->used_ns || o->parts_uj || o->other_uj;
 }
 
 bool energy_account_open(const struct energy_account *a)

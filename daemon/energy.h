@@ -50,13 +50,15 @@ enum energy_domain {
 /* Who pays for power that would flow without any load */
 enum energy_idle {
 	ENERGY_IDLE_ALLOCATION, /* units, by share of the node allocated; rest: idle */
-	ENERGY_IDLE_USAGE,      /* whoever used it: as dynamic */
+	ENERGY_IDLE_USAGE,      /* by CPU time, dram by resident memory, a GPU by
+				   share held */
 	ENERGY_IDLE_NONE,       /* no unit: all is idle */
 };
 
 /* What splits the dynamic part of other */
 enum energy_other {
-	ENERGY_OTHER_AUTO, /* allocation; CPU time in host intervals without package */
+	ENERGY_OTHER_AUTO, /* allocation; CPU time x activity where idle is not charged
+			      by allocation, and without a package sensor */
 	ENERGY_OTHER_ALLOCATION, /* allocated CPUs x time, of those that ran at all */
 	ENERGY_OTHER_CPU,
 };
@@ -79,10 +81,11 @@ void energy_config_defaults(struct energy_config *ret);
 
 /* What a participant did in a part of a host interval that is not closed yet */
 struct energy_open {
-	uint64_t alloc_us; /* allocated CPUs x microseconds lived */
-	uint64_t cpu_ns; /* CPU time x activity, stays at its end after 584 CPU-years */
-	uint64_t parts_uj; /* settled from package, dram (and gpu) meanwhile */
-	uint64_t other_uj; /* provisional share of other */
+	uint64_t alloc_us;  /* allocated CPUs x microseconds lived */
+	uint64_t used_ns;   /* CPU time; stays at its end after 584 CPU-years */
+	uint64_t active_ns; /* CPU time x activity, likewise */
+	uint64_t parts_uj;  /* settled from package, dram (and gpu) meanwhile */
+	uint64_t other_uj;  /* provisional share of other */
 };
 
 /* key: unique per unit as long as its energy is open, above ENERGY_KEYS_RESERVED; for
@@ -98,7 +101,7 @@ struct energy_account {
 	int64_t correction_other_uj, correction_host_uj;
 };
 
-_Static_assert(sizeof(struct energy_account) == 152, "part of a file format");
+_Static_assert(sizeof(struct energy_account) == 168, "part of a file format");
 
 #define ENERGY_LEARN_WINDOWS 16u
 struct energy_learner {
@@ -129,7 +132,7 @@ struct energy_node {
 	uint64_t changes;                /* of sources */
 	struct energy_learner learner[ENERGY_DOMAINS];
 };
-_Static_assert(sizeof(struct energy_node) == 1584, "part of a file format");
+_Static_assert(sizeof(struct energy_node) == 1632, "part of a file format");
 #define ENERGY_NO_SOURCE 0u
 
 void energy_node_init(struct energy_node *node);

@@ -26,3 +26,7 @@ BENCHES += daemon
 BENCHES += scrape_node
 BENCH_PROGS += scrape_client
 scrape_client_LIBS := libbase
+# attribution: energy of units against a known truth, beside the peer's rules
+BENCH_PROGS += attribution
+attribution_LIBS := libdaemon libbase
+BENCHES += attribution

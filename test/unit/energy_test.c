@@ -166,6 +166,25 @@ static void idle_policies_charge_whom_they_say(void **state)
 	assert_int_equal(b->node.idle.settled_uj[ENERGY_PACKAGE], 60 * WATT);
 }
 
+static void idle_by_usage_counts_plain_cpu_time_in_every_domain(void **state)
+{
+	struct bed *b = *state;
+	b->c.idle = ENERGY_IDLE_USAGE;
+	b->c.idle_uw[ENERGY_PACKAGE] = b->c.idle_uw[ENERGY_OTHER] = 40 * WATT;
+	b->tick.package = (struct energy_meter){1, 40 * WATT};
+	b->use[0].cpu_ns = SEC;
+	b->use[0].activity_ppm = 3 * ENERGY_ONE_PPM;
+	b->use[1].cpu_ns = SEC;
+	b->tick.system_cpu_ns = 2 * SEC;
+	energy_host_restart(&b->node, 1, b->accounts, 3);
+	assert_int_equal(tick(b), 0);
+	assert_int_equal(close_host(b, 80 * WATT), 0);
+	assert_int_equal(settled(b, 0, ENERGY_PACKAGE), 10 * WATT);
+	assert_int_equal(settled(b, 0, ENERGY_OTHER), 10 * WATT);
+	assert_int_equal(settled(b, 1, ENERGY_OTHER), 10 * WATT);
+	assert_int_equal(b->node.system.settled_uj[ENERGY_HOST], 40 * WATT);
+}
+
 static void edges_inside_a_tick_count_by_their_own_time(void **state)
 {
 	struct bed *b = *state;
@@ -275,6 +294,23 @@ static void without_a_package_sensor_the_host_follows_cpu_time(void **state)
 	assert_int_equal(close_host(b, 100 * WATT), 0);
 	assert_int_equal(settled(b, 0, ENERGY_HOST), 25 * WATT);
 	assert_int_equal(settled(b, 1, ENERGY_HOST), 75 * WATT);
+}
+
+static void other_follows_cpu_time_where_idle_is_not_charged_by_allocation(void **state)
+{
+	struct bed *b = *state;
+	b->c.idle = ENERGY_IDLE_NONE;
+	b->tick.package = (struct energy_meter){1, 4 * WATT};
+	b->use[0].cpu_ns = SEC;
+	b->use[1].cpu_ns = 3 * SEC;
+	energy_host_restart(&b->node, 1, b->accounts, 3);
+	assert_int_equal(tick(b), 0);
+	assert_int_equal(close_host(b, 44 * WATT), 0);
+	assert_int_equal(settled(b, 0, ENERGY_OTHER), 10 * WATT);
+	b->c.other = ENERGY_OTHER_ALLOCATION;
+	assert_int_equal(tick(b), 0);
+	assert_int_equal(close_host(b, 44 * WATT), 0);
+	assert_int_equal(settled(b, 0, ENERGY_OTHER), 26 * WATT);
 }
 
 static void a_deficit_is_carried_and_paid_back(void **state)
@@ -531,12 +567,14 @@ int main(void)
 		TEST(splits_do_not_overflow_at_100_kw_for_years),
 		TEST(dynamic_package_energy_follows_cpu_time_and_activity),
 		TEST(idle_policies_charge_whom_they_say),
+		TEST(idle_by_usage_counts_plain_cpu_time_in_every_domain),
 		TEST(edges_inside_a_tick_count_by_their_own_time),
 		TEST(a_suspended_unit_pays_for_its_allocation_only),
 		TEST(a_gpu_belongs_to_who_holds_it_and_shares_add_up_to_the_device),
 		TEST(the_host_sensor_includes_gpus_only_when_declared),
 		TEST(a_host_interval_is_split_also_to_units_that_ended_in_it),
 		TEST(without_a_package_sensor_the_host_follows_cpu_time),
+		TEST(other_follows_cpu_time_where_idle_is_not_charged_by_allocation),
 		TEST(a_deficit_is_carried_and_paid_back),
 		TEST(provisional_and_correction_are_the_settled_value),
 		TEST(an_answer_that_comes_late_closes_what_was_marked),
