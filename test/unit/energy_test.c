@@ -166,6 +166,18 @@ static void idle_policies_charge_whom_they_say(void **state)
 	assert_int_equal(b->node.idle.settled_uj[ENERGY_PACKAGE], 60 * WATT);
 }
 
+static void idle_memory_follows_allocated_memory_else_the_share_of_cpus(void **state)
+{
+	struct bed *b = *state;
+	b->c.idle_uw[ENERGY_DRAM] = 10 * WATT;
+	b->tick.dram = (struct energy_meter){1, 10 * WATT};
+	b->use[0].alloc_kib = 5 << 20; /* half; the other has 3 of 10 CPUs */
+	assert_int_equal(tick(b), 0);
+	assert_int_equal(settled(b, 0, ENERGY_DRAM), 5 * WATT);
+	assert_int_equal(settled(b, 1, ENERGY_DRAM), 3 * WATT);
+	assert_int_equal(b->node.idle.settled_uj[ENERGY_DRAM], 2 * WATT);
+}
+
 static void idle_by_usage_counts_plain_cpu_time_in_every_domain(void **state)
 {
 	struct bed *b = *state;
@@ -284,11 +296,12 @@ static void a_host_interval_is_split_also_to_units_that_ended_in_it(void **state
 	assert_false(energy_account_open(&b->unit[0]));
 }
 
-static void without_a_package_sensor_the_host_follows_cpu_time(void **state)
+static void without_a_package_sensor_the_host_follows_activity(void **state)
 {
 	struct bed *b = *state;
 	b->use[0].cpu_ns = SEC;
-	b->use[1].cpu_ns = 3 * SEC;
+	b->use[1].cpu_ns = SEC;
+	b->use[1].activity_ppm = 3 * ENERGY_ONE_PPM;
 	energy_host_restart(&b->node, 1, b->accounts, 3);
 	assert_int_equal(tick(b), 0);
 	assert_int_equal(close_host(b, 100 * WATT), 0);
@@ -358,6 +371,21 @@ static void provisional_and_correction_are_the_settled_value(void **state)
 	assert_int_equal(b->unit[0].told_host_uj +
 				 (uint64_t)b->unit[0].correction_host_uj,
 			 75 * WATT);
+}
+
+static void a_moment_is_no_base_for_provisional_shares(void **state)
+{
+	struct bed *b = *state;
+	b->use[0].cpu_ns = SEC;
+	b->tick.host_fresh = true;
+	energy_host_restart(&b->node, 1, b->accounts, 3);
+	b->tick.t1_ns = 1000;
+	assert_int_equal(tick(b), 0);
+	assert_int_equal(close_host(b, 40 * WATT), 0); /* 40 MW, if it were power */
+	b->tick.t1_ns = SEC;
+	assert_int_equal(tick(b), 0);
+	assert_int_equal(energy_account_now(&b->unit[0], ENERGY_OTHER, NULL),
+			 40 * WATT);
 }
 
 static void an_answer_that_comes_late_closes_what_was_marked(void **state)
@@ -567,16 +595,18 @@ int main(void)
 		TEST(splits_do_not_overflow_at_100_kw_for_years),
 		TEST(dynamic_package_energy_follows_cpu_time_and_activity),
 		TEST(idle_policies_charge_whom_they_say),
+		TEST(idle_memory_follows_allocated_memory_else_the_share_of_cpus),
 		TEST(idle_by_usage_counts_plain_cpu_time_in_every_domain),
 		TEST(edges_inside_a_tick_count_by_their_own_time),
 		TEST(a_suspended_unit_pays_for_its_allocation_only),
 		TEST(a_gpu_belongs_to_who_holds_it_and_shares_add_up_to_the_device),
 		TEST(the_host_sensor_includes_gpus_only_when_declared),
 		TEST(a_host_interval_is_split_also_to_units_that_ended_in_it),
-		TEST(without_a_package_sensor_the_host_follows_cpu_time),
+		TEST(without_a_package_sensor_the_host_follows_activity),
 		TEST(other_follows_cpu_time_where_idle_is_not_charged_by_allocation),
 		TEST(a_deficit_is_carried_and_paid_back),
 		TEST(provisional_and_correction_are_the_settled_value),
+		TEST(a_moment_is_no_base_for_provisional_shares),
 		TEST(an_answer_that_comes_late_closes_what_was_marked),
 		TEST(a_stale_host_ends_integration_and_takes_back_what_was_provisional),
 		TEST(a_source_that_goes_or_changes_makes_no_jump),
