@@ -65,7 +65,10 @@ static void say_traffic(struct daemon *d)
 	if (d->said_no_traffic)
 		return;
 	d->said_no_traffic = true;
-	if (!d->has_ring || d->ingest.records || units_used(d->units))
+	pthread_mutex_lock(&d->lock);
+	bool any = !d->has_ring || d->ingest.records || units_used(d->units);
+	pthread_mutex_unlock(&d->lock);
+	if (any)
 		return;
 	log_info("no ring traffic so far: no job has run here under a Slurm with "
 		 "spank_ceems.so and ring=%s/ring; the node's own metrics are served",

@@ -13,6 +13,7 @@
 #include "lib/buf.h"
 #include "lib/fs.h"
 
+/* Set at start; format and level again at a reload, while other threads log. */
 static struct {
 	const char *program;
 	enum log_format format;
@@ -25,10 +26,12 @@ static const char *const level_names[] = {"error", "error",  "error", "error",
 
 void log_init(const char *program, enum log_format format, int level)
 {
-	log_state.program = program;
-	log_state.format = format;
-	log_state.level = level;
-	log_state.prefix = getenv("JOURNAL_STREAM") || getenv("INVOCATION_ID");
+	bool prefix = getenv("JOURNAL_STREAM") || getenv("INVOCATION_ID");
+
+	__atomic_store_n(&log_state.program, program, __ATOMIC_RELAXED);
+	__atomic_store_n(&log_state.format, format, __ATOMIC_RELAXED);
+	__atomic_store_n(&log_state.level, level, __ATOMIC_RELAXED);
+	__atomic_store_n(&log_state.prefix, prefix, __ATOMIC_RELAXED);
 }
 
 int log_level_by_name(const char *name, int *ret)
@@ -50,7 +53,7 @@ int log_level_by_name(const char *name, int *ret)
 
 void log_at(int level, const char *fmt, ...)
 {
-	if (level > log_state.level)
+	if (level > __atomic_load_n(&log_state.level, __ATOMIC_RELAXED))
 		return;
 
 	char text[1024];
@@ -68,15 +71,15 @@ void log_at(int level, const char *fmt, ...)
 
 	auto_buf struct buf b;
 	buf_init(&b, 8192);
-	if (log_state.prefix)
+	if (__atomic_load_n(&log_state.prefix, __ATOMIC_RELAXED))
 		buf_printf(&b, "<%d>", level);
-	bool json = log_state.format == LOG_JSON;
+	bool json = __atomic_load_n(&log_state.format, __ATOMIC_RELAXED) == LOG_JSON;
 	buf_printf(&b,
 		   json ? "{\"ts\":\"%s.%03ldZ\",\"level\":\"%s\",\"program\":\"%s\","
 			  "\"msg\":"
 			: "ts=%s.%03ldZ level=%s program=%s msg=",
 		   when, ts.tv_nsec / 1000000, level_names[level & 7],
-		   log_state.program);
+		   __atomic_load_n(&log_state.program, __ATOMIC_RELAXED));
 	buf_put_json(&b, text, strlen(text));
 	buf_puts(&b, json ? "}\n" : "\n");
 	if (!buf_error(&b))
