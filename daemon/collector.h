@@ -9,6 +9,8 @@
 #include "lib/err.h"
 #include "lib/prom.h"
 
+struct source;
+
 /* What the privileged opener must grant; 0 for what any user may read. */
 enum collector_need { NEED_RAPL = 1 << 0, NEED_PERF = 1 << 1, NEED_BPF = 1 << 2 };
 
@@ -18,8 +20,9 @@ struct collector {
 	const char *help;
 	bool on_by_default;
 	unsigned needs;
-	unsigned period_ms; /* 0: read at scrape; else sampled on its own timer and
-			       cached */
+	/* NULL: reads at scrape. Else it exports what daemon/sampler.h took from this
+	 * source last. */
+	const struct source *source;
 	/* -ENODEV: absent on this machine, not an error. Anything it keeps hangs off
 	 * *ret_state */
 	int (*open)(const struct env *env, void **ret_state, struct err *err);

@@ -3,18 +3,24 @@
 #include "daemon/collector.h"
 
 extern const struct collector collector_cpu;
+extern const struct collector collector_cray_pm_counters;
+extern const struct collector collector_hwmon;
 extern const struct collector collector_infiniband;
 extern const struct collector collector_meminfo;
 extern const struct collector collector_netdev;
+extern const struct collector collector_rapl;
 extern const struct collector collector_ring;
 extern const struct collector collector_slurm;
 
 /* clang-format off */
 const struct collector *const collectors[] = {
 	&collector_cpu,
+	&collector_cray_pm_counters,
+	&collector_hwmon,
 	&collector_infiniband,
 	&collector_meminfo,
 	&collector_netdev,
+	&collector_rapl,
 	&collector_ring,
 	&collector_slurm,
 };

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "daemon/discover.h"
+#include "daemon/msr.h"
 #include "daemon/units_json.h"
 #include "lib/clock.h"
 #include "lib/fs.h"
@@ -64,6 +65,7 @@ static void open_env(struct daemon *d)
 	d->env.options = o;
 	d->env.realtime_ns = realtime_ns;
 	d->env.boottime_ns = boottime_ns;
+	d->env.read_msr = msr_read;
 	d->env.procfd = open_root("--path.procfs", o->path_procfs);
 	d->env.sysfd = open_root("--path.sysfs", o->path_sysfs);
 	d->env.cgroupfd = open_root("--path.cgroupfs", o->path_cgroupfs);
@@ -210,6 +212,23 @@ static void first_look(struct daemon *d)
 		log_warn("discover: %s", err.text);
 }
 
+/* The sources of the collectors that are on. Files that only root may read are opened
+ * here; the threads begin when root is given up. */
+static int open_sampler(struct daemon *d, struct err *err)
+{
+	const struct source *sources[16];
+	size_t n = 0;
+
+	for (size_t i = 0; i < d->enabled_count; i++) {
+		if (d->enabled[i]->source && n < sizeof(sources) / sizeof(sources[0]))
+			sources[n++] = d->enabled[i]->source;
+	}
+	int rc = sampler_new(&d->env, d->options.energy_interval_ms, sources, n,
+			     &d->sampler, err);
+	d->env.sampler = d->sampler;
+	return rc;
+}
+
 static int open_scrape(struct daemon *d, struct err *err)
 {
 	d->enabled = calloc(collectors_count + 1, sizeof(struct collector *));
@@ -219,6 +238,9 @@ static int open_scrape(struct daemon *d, struct err *err)
 		if (options_collector(&d->options, collectors[i]->name))
 			d->enabled[d->enabled_count++] = collectors[i];
 	}
+	int rc = open_sampler(d, err);
+	if (rc)
+		return rc;
 	struct scrape_params p = {
 		.env = &d->env,
 		.collectors = d->enabled,
@@ -234,7 +256,8 @@ static int open_scrape(struct daemon *d, struct err *err)
 static int drop(void *arg, struct err *err)
 {
 	const struct daemon *d = arg;
-	return privileges_drop(&d->privileges, err);
+	int rc = privileges_drop(&d->privileges, err);
+	return rc ? rc : sampler_start(d->sampler, err);
 }
 
 static int open_web(struct daemon *d, struct err *err)
@@ -319,6 +342,7 @@ void daemon_close(struct daemon *d)
 {
 	web_stop(d->web);
 	scrape_free(d->scrape);
+	sampler_free(d->sampler);
 	free(d->enabled);
 	sample_free(d->sample);
 	if (d->has_ring)

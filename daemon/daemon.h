@@ -9,6 +9,7 @@
 #include "daemon/options.h"
 #include "daemon/privileges.h"
 #include "daemon/sample.h"
+#include "daemon/sampler.h"
 #include "daemon/scrape.h"
 #include "daemon/units.h"
 #include "daemon/web.h"
@@ -34,6 +35,8 @@ struct daemon {
 	struct sample *sample;
 	struct ingest ingest;
 	struct units_policy policy;
+
+	struct sampler *sampler; /* energy sources, on threads of their own */
 
 	const struct collector **enabled;
 	size_t enabled_count;

@@ -8,6 +8,7 @@
 
 struct ingest;
 struct options;
+struct sampler;
 struct units;
 
 /* What a collector may touch of the world. Everything is opened relative to these
@@ -21,6 +22,9 @@ struct env {
 	struct cgroup_layout cgroups; /* probed at start; all "" when there are none */
 	struct units *units;          /* NULL when there is no unit table */
 	const struct ingest *ingest;  /* NULL when there is no ring */
+	struct sampler *sampler;      /* NULL when no energy source is sampled */
+	/* A register of a CPU: 0 or negative errno. NULL: unknown. */
+	int (*read_msr)(unsigned cpu, uint32_t msr, uint64_t *ret);
 	uint64_t (*realtime_ns)(void);
 	uint64_t (*boottime_ns)(void);
 };

@@ -18,6 +18,22 @@ libdaemon_SRCS += daemon/units.c
 libdaemon_SRCS += daemon/units_json.c
 libdaemon_SRCS += daemon/units_store.c
 
+# libsources: the sources of energy readings, their sampler and collectors
+ARCHIVES += libsources
+libsources_SRCS += daemon/collector_cray_pm_counters.c
+libsources_SRCS += daemon/collector_hwmon.c
+libsources_SRCS += daemon/collector_rapl.c
+libsources_SRCS += daemon/cray_text.c
+libsources_SRCS += daemon/energy_counter.c
+libsources_SRCS += daemon/hwmon_name.c
+libsources_SRCS += daemon/msr.c
+libsources_SRCS += daemon/rapl_zone.c
+libsources_SRCS += daemon/sampler.c
+libsources_SRCS += daemon/source.c
+libsources_SRCS += daemon/source_cray.c
+libsources_SRCS += daemon/source_hwmon.c
+libsources_SRCS += daemon/source_rapl.c
+
 # libweb: scrapes and the web server; a program that links it lists $(libweb_USES) in _PKGS
 # and -lcrypt in _LDLIBS
 ARCHIVES += libweb
@@ -47,6 +63,6 @@ libnode_SRCS += daemon/procfile.c
 # _LIBS in link order
 PROGS += ceemsd
 ceemsd_SRCS := daemon/main.c daemon/daemon.c daemon/loop.c daemon/collectors.c
-ceemsd_LIBS := libnode libweb libdaemon libconf libbase
+ceemsd_LIBS := libnode libsources libweb libdaemon libconf libbase
 ceemsd_PKGS := $(libweb_USES)
 ceemsd_LDLIBS := -lcrypt

@@ -107,12 +107,18 @@ const struct conf_opt options_table[] = {
 	ROW("collector.disable-defaults", CONF_BOOL, disable_defaults, "false",
 	    "Turn off every collector that is not named by its own option."),
 	ROW("collector.cpu", CONF_BOOL, collector_cpu, "true", "CPU time of the node."),
+	ROW("collector.cray_pm_counters", CONF_BOOL, collector_cray_pm_counters,
+	    "false", "Power counters of Cray EX nodes."),
+	ROW("collector.hwmon", CONF_BOOL, collector_hwmon, "false",
+	    "Power and energy sensors of the hwmon class."),
 	ROW("collector.infiniband", CONF_BOOL, collector_infiniband, "false",
 	    "InfiniBand ports of the node."),
 	ROW("collector.meminfo", CONF_BOOL, collector_meminfo, "true",
 	    "Memory of the node."),
 	ROW("collector.netdev", CONF_BOOL, collector_netdev, "false",
 	    "Network interfaces of the node."),
+	ROW("collector.rapl", CONF_BOOL, collector_rapl, "true",
+	    "Energy counters of processors and memory (RAPL)."),
 	ROW("collector.ring", CONF_BOOL, collector_ring, "true",
 	    "Health of the ring and of the unit table."),
 	ROW("collector.slurm", CONF_BOOL, collector_slurm, "false",
@@ -178,6 +184,14 @@ const struct conf_opt options_table[] = {
 	    "Export only interfaces that match this regular expression."),
 	ROW("collector.netdev.device-exclude", CONF_STRING, netdev_exclude, "",
 	    "Export all interfaces but those that match this regular expression."),
+	ROW("collector.rapl.enable-zone-label", CONF_BOOL, rapl_zone_label, "false",
+	    "One metric for all RAPL zones, with the label rapl_zone, instead of one "
+	    "per "
+	    "zone."),
+	ROW("energy.interval", CONF_DURATION, energy_interval_ms, "1s",
+	    "How often energy sources are sampled, each by itself and never within a "
+	    "scrape; more often where a counter would wrap unseen.",
+	    .min = 100, .max = 60000),
 };
 const size_t options_count = sizeof(options_table) / sizeof(options_table[0]);
 

@@ -50,6 +50,7 @@ struct options {
 	bool disable_defaults;
 	bool collector_cpu, collector_infiniband, collector_meminfo, collector_netdev,
 		collector_ring, collector_slurm;
+	bool collector_cray_pm_counters, collector_hwmon, collector_rapl;
 	bool empty_hostname_label;
 
 	char *cgroup_subsystem; /* v1 hierarchy to read CPU time from */
@@ -65,6 +66,8 @@ struct options {
 	char *nvidia_smi_path, *rocm_smi_path, *amd_smi_path;
 
 	bool meminfo_all;
+	bool rapl_zone_label;
+	uint64_t energy_interval_ms;           /* between samplings of energy sources */
 	char *netdev_include, *netdev_exclude; /* POSIX extended regex, "" = none */
 };
 

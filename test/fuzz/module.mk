@@ -27,3 +27,7 @@ proc_fuzz_SRCS := daemon/proc_parse.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
 FUZZERS += web_config
 web_config_fuzz_SRCS := daemon/web_config.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
 web_config_fuzz_PKGS := yaml-0.1
+FUZZERS += rapl
+rapl_fuzz_SRCS := daemon/rapl_zone.c daemon/energy_counter.c lib/parse.c
+FUZZERS += cray
+cray_fuzz_SRCS := daemon/cray_text.c daemon/hwmon_name.c lib/parse.c

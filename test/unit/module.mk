@@ -98,3 +98,14 @@ TESTS += web_policy_test
 web_policy_test_LIBS := libweb libbase
 web_policy_test_PKGS := gnutls yaml-0.1
 web_policy_test_LDFLAGS := -Wl,--wrap=web_config_load
+TESTS += energy_counter_test
+energy_counter_test_LIBS := libsources libbase
+TESTS += collector_rapl_test
+collector_rapl_test_LIBS := libsources libbase
+TESTS += collector_hwmon_test
+collector_hwmon_test_LIBS := libsources libbase
+TESTS += collector_cray_pm_counters_test
+collector_cray_pm_counters_test_LIBS := libsources libbase
+collector_cray_pm_counters_test_LDFLAGS := -Wl,--wrap=fs_read_at
+TESTS += sampler_test
+sampler_test_LIBS := libsources libbase

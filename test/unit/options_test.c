@@ -63,9 +63,11 @@ static void defaults_are_those_that_are_documented(void **state)
 	static const struct {
 		const char *name;
 		bool on;
-	} collectors[] = {{"cpu", true},     {"meminfo", true}, {"ring", true},
-			  {"slurm", false},  {"netdev", false}, {"infiniband", false},
-			  {"nothing", false}};
+	} collectors[] = {
+		{"cpu", true},     {"meminfo", true}, {"ring", true},
+		{"slurm", false},  {"netdev", false}, {"infiniband", false},
+		{"rapl", true},    {"hwmon", false},  {"cray_pm_counters", false},
+		{"nothing", false}};
 	for (size_t i = 0; i < sizeof(collectors) / sizeof(collectors[0]); i++)
 		assert_int_equal(options_collector(&o, collectors[i].name),
 				 collectors[i].on);
@@ -123,6 +125,11 @@ static void every_spelling_of_the_peer_is_accepted(void **state)
 		"--collector.netdev.device-include=^eth",
 		"--collector.netdev.device-exclude=^lo$",
 		"--collector.infiniband",
+		"--collector.rapl",
+		"--no-collector.rapl",
+		"--collector.rapl.enable-zone-label",
+		"--collector.hwmon",
+		"--collector.cray_pm_counters",
 	};
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		int rc = load(lines[i]);
@@ -196,7 +203,7 @@ static void what_cannot_be_is_refused_by_name(void **state)
 		 "--collector.netdev.device-exclude=b",
 		 "exclude each other"},
 		{"--collector.netdev.device-exclude=eth[", "device-exclude=eth["},
-		{"--collector.rapl", "collector.rapl"}, /* of a later version */
+		{"--collector.redfish", "collector.redfish"}, /* of a later version */
 		{"--unit.capacity=1", "unit.capacity"},
 		{"stray", "stray"},
 	};

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_DAEMON_SAMPLER_H
+#define CEEMS_DAEMON_SAMPLER_H
+
+#include "daemon/source.h"
+
+/* Samples energy sources, each on a thread of its own, so that a sensor that takes
+ * seconds delays no other and no scrape. Readers get copies. */
+struct sampler;
+
+/* Opens the sources; those that fail are said once and tried again each minute.
+ * period_ms: how often each is sampled, more often where it says that it must be. env
+ * must outlive it. Call before privileges are dropped. */
+int sampler_new(const struct env *env, uint64_t period_ms,
+		const struct source *const *sources, size_t count, struct sampler **ret,
+		struct err *err);
+
+/* Begins to sample, and waits a moment for the first readings. Call after privileges
+ * are dropped and signals are blocked. */
+int sampler_start(struct sampler *s, struct err *err);
+
+/* Samples every source once, now, on the caller's thread; not after sampler_start(). */
+void sampler_run(struct sampler *s);
+
+/* Copies what the source gave last into ret (zeroed or used before; the caller frees it
+ * with source_snapshot_done()). -ENODEV: not on this machine or not asked for; -EAGAIN:
+ * nothing sampled yet; other: why it could not be opened. Thread safe, never waits for
+ * a sensor. */
+int sampler_get(struct sampler *s, const struct source *source,
+		struct source_snapshot *ret, struct err *err);
+
+/* Whether the source can be opened, without copying. Same errors, without -EAGAIN. */
+int sampler_is_open(struct sampler *s, const struct source *source, struct err *err);
+
+/* Most that lies between two samplings of the source at this time, in milliseconds. */
+uint64_t sampler_period_ms(struct sampler *s, const struct source *source);
+
+/* Ends the threads and closes the sources. One that hangs in a sensor is left behind.
+ */
+void sampler_free(struct sampler *s);
+
+#endif

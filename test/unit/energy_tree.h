@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_TEST_ENERGY_TREE_H
+#define CEEMS_TEST_ENERGY_TREE_H
+
+#include <stdarg.h>
+#include <sys/stat.h>
+
+#include "daemon/sampler.h"
+#include "test/unit/node.h"
+
+/* A collector with its source on a copy of a fixture, with clocks that stand still
+ * until they are turned, and no thread. */
+struct energy_tree {
+	struct node node;
+	struct sampler *sampler;
+	char root[64];
+};
+
+static uint64_t tree_boot_ns, tree_real_ns;
+
+static inline uint64_t tree_boottime(void)
+{
+	return tree_boot_ns;
+}
+
+static inline uint64_t tree_realtime(void)
+{
+	return tree_real_ns;
+}
+
+static inline void tree_turn_ms(uint64_t ms)
+{
+	tree_boot_ns += ms * NSEC_PER_MSEC;
+	tree_real_ns += ms * NSEC_PER_MSEC;
+}
+
+static inline void tree_init(struct energy_tree *t, const char *fixture)
+{
+	char command[256];
+
+	memset(t, 0, sizeof(*t));
+	snprintf(t->root, sizeof(t->root), "/tmp/ceems-energy-XXXXXX");
+	assert_non_null(mkdtemp(t->root));
+	snprintf(command, sizeof(command), "cp -a %s/. %s/", fixture, t->root);
+	assert_int_equal(system(command), 0);
+	node_init(&t->node, t->root);
+	tree_boot_ns = 1000 * NSEC_PER_SEC;
+	tree_real_ns = 1734094387 * NSEC_PER_SEC;
+	t->node.env.boottime_ns = tree_boottime;
+	t->node.env.realtime_ns = tree_realtime;
+}
+
+static inline void tree_done(struct energy_tree *t, const struct collector *c)
+{
+	char command[96];
+
+	node_done(&t->node, c);
+	sampler_free(t->sampler);
+	snprintf(command, sizeof(command), "rm -rf %s", t->root);
+	assert_int_equal(system(command), 0);
+}
+
+/* Opens the source as the daemon does. */
+static inline void tree_source(struct energy_tree *t, const struct source *source)
+{
+	assert_int_equal(sampler_new(&t->node.env, 1000, &source, 1, &t->sampler, NULL),
+			 0);
+	t->node.env.sampler = t->sampler;
+}
+
+static inline void tree_open(struct energy_tree *t, const struct collector *c)
+{
+	tree_source(t, c->source);
+	node_open(&t->node, c);
+}
+
+static inline void tree_sample_after(struct energy_tree *t, uint64_t ms)
+{
+	tree_turn_ms(ms);
+	sampler_run(t->sampler);
+}
+
+/* Writes a file below sys as the kernel would change it: in place. */
+__attribute__((format(printf, 3, 4))) static inline void
+tree_write(const struct energy_tree *t, const char *path, const char *fmt, ...)
+{
+	char full[256];
+	va_list args;
+
+	snprintf(full, sizeof(full), "%s/sys/%s", t->root, path);
+	FILE *f = fopen(full, "r+e");
+	if (!f)
+		f = fopen(full, "we");
+	assert_non_null(f);
+	assert_int_equal(ftruncate(fileno(f), 0), 0);
+	va_start(args, fmt);
+	vfprintf(f, fmt, args);
+	va_end(args);
+	fclose(f);
+}
+
+static inline void tree_remove(const struct energy_tree *t, const char *path)
+{
+	char command[256];
+
+	snprintf(command, sizeof(command), "rm -r %s/sys/%s", t->root, path);
+	assert_int_equal(system(command), 0);
+}
+
+/* The first channel of the name and kind; fails the test when there is none. */
+static inline struct source_channel tree_channel(struct energy_tree *t,
+						 const struct source *source,
+						 enum source_kind kind,
+						 const char *name, uint32_t index)
+{
+	struct source_snapshot s = {0};
+	struct source_channel found = {0};
+	bool has = false;
+
+	assert_int_equal(sampler_get(t->sampler, source, &s, NULL), 0);
+	for (size_t i = 0; i < s.count && !has; i++) {
+		const struct source_channel *c = &s.channels[i];
+		has = c->kind == kind && c->index == index &&
+		      strcmp(c->name, name) == 0;
+		if (has)
+			found = *c;
+	}
+	source_snapshot_done(&s);
+	if (!has)
+		fail_msg("no channel %s %u", name, index);
+	return found;
+}
+
+static inline uint64_t tree_resets(struct energy_tree *t, const struct source *source)
+{
+	struct source_snapshot s = {0};
+
+	assert_int_equal(sampler_get(t->sampler, source, &s, NULL), 0);
+	uint64_t n = s.resets;
+	source_snapshot_done(&s);
+	return n;
+}
+
+#endif
