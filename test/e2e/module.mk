@@ -26,3 +26,4 @@ CHECKS += test/e2e/slurm_gpus.sh
 CHECKS += test/e2e/slurm_kill9.sh
 CHECKS += test/e2e/slurm_options.sh
 CHECKS += test/e2e/slurm_scrapers.sh
+CHECKS += test/e2e/slurm_container.sh
