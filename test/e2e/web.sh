@@ -141,7 +141,7 @@ if command -v systemd-socket-activate >/dev/null; then
 	mkfifo sa.in
 	systemd-socket-activate -l "127.0.0.1:$p" "$BUILD/web_host" --systemd / <sa.in >sa.out 2>sa.log &
 	pid=$!; exec {IN}>sa.in; started $pid
-	wait_for 5 "${CURL[@]}" -o /dev/null "http://127.0.0.1:$p/health"
+	wait_for 20 "${CURL[@]}" -o /dev/null "http://127.0.0.1:$p/health"
 	is "a socket passed by systemd is served" "$(code "http://127.0.0.1:$p/health")" 200
 	exec {IN}>&-
 else
