@@ -109,3 +109,6 @@ collector_cray_pm_counters_test_LIBS := libsources libbase
 collector_cray_pm_counters_test_LDFLAGS := -Wl,--wrap=fs_read_at
 TESTS += sampler_test
 sampler_test_LIBS := libsources libbase
+TESTS += self_test
+self_test_LIBS := libweb libbase
+self_test_PKGS := zlib
