@@ -31,6 +31,7 @@
 #define CONNECTION_BYTES 16384 /* of request line and headers together */
 #define CONNECTIONS_SPARE 24   /* beyond max_requests: to be told 503, and /health */
 #define CONNECTIONS_MAX 1024
+#define CONNECTIONS_OTHERS 12 /* that one address cannot take from the others */
 #define PATH_BYTES_MAX 1024
 #define HEADER_S 10     /* a request's head must be here after so long */
 #define REQUEST_TIMES 6 /* its answer must be taken after so many times that */
@@ -506,6 +507,8 @@ static int start_listener(struct web *w, int *fd, bool tls, unsigned threads,
 		{MHD_OPTION_LISTEN_SOCKET, *fd, NULL},
 		{MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_BYTES, NULL},
 		{MHD_OPTION_CONNECTION_LIMIT, (intptr_t)limit, NULL},
+		{MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+		 (intptr_t)(limit - CONNECTIONS_OTHERS), NULL},
 		{MHD_OPTION_CONNECTION_TIMEOUT, (intptr_t)keep_s, NULL},
 		{MHD_OPTION_THREAD_POOL_SIZE, (intptr_t)threads, NULL},
 		{MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)on_connection, w},

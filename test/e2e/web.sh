@@ -33,6 +33,13 @@ start plain --all --max-requests 2 / 127.0.0.1:0 localhost:0 '[::1]:0' ||
 	start plain --all --max-requests 2 / 127.0.0.1:0 localhost:0
 U=http://127.0.0.1:$PORT
 is "health says so" "$("${CURL[@]}" "$U/health")" "CEEMS Exporter is healthy"
+# one address that holds all the connections it can get does not lock out the others
+idle=()
+for _ in $(seq 40); do rude --from 2 --wait 8 "$PORT" </dev/null >/dev/null 2>&1 & idle+=($!); done
+sleep 1
+is "one host's idle connections lock nobody out" "$(code -m 4 "$U/health")" 200
+kill "${idle[@]}" 2>/dev/null
+wait "${idle[@]}" 2>/dev/null
 n=0; for p in $PORTS; do [ "$(code "http://localhost:$p/health")" = 200 ] && n=$((n + 1)); done
 is "every listen address answers" "$n" "$(wc -w <<<"$PORTS")"
 is "text format by default" "$(header content-type "$U/metrics")" "text/plain; version=0.0.4; charset=utf-8"

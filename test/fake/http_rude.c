@@ -2,11 +2,11 @@
 /* An HTTP client without manners: sends its standard input as it is, whatever it holds,
  * and prints the status codes that came back and how it ended.
  *
- *	http_rude [--slow MS] [--wait S] [--deaf S] PORT < bytes
+ *	http_rude [--slow MS] [--wait S] [--deaf S] [--from N] PORT < bytes
  *
  * --slow: one byte every MS; --deaf: takes no answer for S seconds; --wait: gives up
- * after S (10). Prints for example "200 200 closed", "closed" or "408 open". Exit
- *status 0 unless it cannot connect. */
+ * after S (10); --from: its address is 127.0.0.N. Prints for example "200 200 closed",
+ *"closed" or "408 open". Exit status 0 unless it cannot connect. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -24,7 +24,7 @@
 #include "lib/parse.h"
 
 struct rude {
-	uint32_t port, slow_ms, wait_s, deaf_s;
+	uint32_t port, slow_ms, wait_s, deaf_s, from;
 };
 
 static void sleep_ms(uint32_t ms)
@@ -42,6 +42,7 @@ static int parse_args(int argc, char **argv, struct rude *r)
 		uint32_t *to = strcmp(argv[i], "--slow") == 0   ? &r->slow_ms
 			       : strcmp(argv[i], "--wait") == 0 ? &r->wait_s
 			       : strcmp(argv[i], "--deaf") == 0 ? &r->deaf_s
+			       : strcmp(argv[i], "--from") == 0 ? &r->from
 								: NULL;
 		if (!to || parse_u32(argv[i + 1], to) < 0)
 			return -EINVAL;
@@ -49,7 +50,7 @@ static int parse_args(int argc, char **argv, struct rude *r)
 	return i + 1 == argc ? parse_u32(argv[i], &r->port) : -EINVAL;
 }
 
-static int connect_to(uint32_t port)
+static int connect_to(uint32_t port, uint32_t from)
 {
 	struct sockaddr_in sa = {.sin_family = AF_INET,
 				 .sin_port = htons((uint16_t)port),
@@ -60,6 +61,10 @@ static int connect_to(uint32_t port)
 		return -errno;
 	/* what is not taken shall soon fill the server's side */
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
+	struct sockaddr_in own = {.sin_family = AF_INET,
+				  .sin_addr.s_addr = htonl(0x7f000000 | from)};
+	if (from && bind(fd, (struct sockaddr *)&own, sizeof(own)) < 0)
+		return -errno;
 	if (connect(fd, (struct sockaddr *)&sa, sizeof(sa)) < 0)
 		return -errno;
 	return steal_fd(&fd);
@@ -109,7 +114,7 @@ int main(int argc, char **argv)
 			break;
 		buf_commit(&in, (size_t)n);
 	}
-	auto_close int fd = connect_to(r.port);
+	auto_close int fd = connect_to(r.port, r.from);
 	if (fd < 0) {
 		fprintf(stderr, "connect to port %u: %s\n", r.port, strerror(-fd));
 		return 1;
