@@ -27,3 +27,5 @@ CHECKS += test/e2e/slurm_kill9.sh
 CHECKS += test/e2e/slurm_options.sh
 CHECKS += test/e2e/slurm_scrapers.sh
 CHECKS += test/e2e/slurm_container.sh
+CHECKS += test/e2e/slurm_src.sh
+CHECKS += test/e2e/neighbours.sh
