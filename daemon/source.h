@@ -18,8 +18,9 @@
  */
 
 /* What a channel's value counts for when a node's energy is divided. All channels of a
- * source that have the same domain add up. NONE: shown, not divided, since it is
- * contained in another or nobody knows what it measures. */
+ * source that have the same domain add up: nothing is in it twice, what has both an
+ * energy counter and watts has the domain on its counter only. NONE: shown, not
+ * divided, since it is contained in another or nobody knows what it measures. */
 enum source_domain {
 	SOURCE_DOMAIN_NONE,
 	SOURCE_DOMAIN_PACKAGE,

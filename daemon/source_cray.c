@@ -78,12 +78,24 @@ static bool has_domain(const struct cray *c, const char *domain)
 	return false;
 }
 
+static bool has_energy(const struct cray *c, const char *domain)
+{
+	for (size_t i = 0; i < c->count; i++) {
+		if (c->files[i].channel.kind == SOURCE_ENERGY &&
+		    strcmp(c->files[i].channel.name, domain) == 0)
+			return true;
+	}
+	return false;
+}
+
 /* Where there is a sum ("cpu") its parts ("cpu0") are shown, not divided. */
 static enum source_domain domain_of(const struct cray *c, const struct file *f)
 {
 	const char *name = f->channel.name;
 
 	if (f->channel.kind != SOURCE_ENERGY && f->channel.kind != SOURCE_POWER)
+		return SOURCE_DOMAIN_NONE;
+	if (f->channel.kind == SOURCE_POWER && has_energy(c, name))
 		return SOURCE_DOMAIN_NONE;
 	if (strcmp(name, "node") == 0)
 		return SOURCE_DOMAIN_HOST;

@@ -27,6 +27,7 @@
 
 struct sensor {
 	struct source_channel channel; /* all but values */
+	enum source_domain domain;     /* what it would count for alone */
 	char path[PATH_BYTES];         /* of its file, below the class */
 	struct energy_counter counter;
 	uint64_t failed; /* readings in a row */
@@ -162,6 +163,7 @@ static void add_sensor(struct hwmon *h, const struct chip *c, const char *dir,
 	if (!s)
 		return;
 	s->channel = ch;
+	s->domain = ch.domain;
 	memcpy(s->path, path, sizeof(path));
 	s->counter.worst_uw = WORST_UW;
 }
@@ -206,6 +208,33 @@ static int by_sensor(const void *a, const void *b)
 	return c ? c : (int)x->kind - (int)y->kind;
 }
 
+/* Does a better channel measure what this one does? A chip's energy counters are better
+ * than its watts, watts of now better than an average of the same sensor. */
+static bool is_doubled(const struct hwmon *h, const struct sensor *s)
+{
+	for (size_t i = 0; i < h->count; i++) {
+		const struct sensor *o = &h->sensors[i];
+		if (o->domain != s->domain || strcmp(o->channel.chip, s->channel.chip))
+			continue;
+		if (o->channel.kind == SOURCE_ENERGY &&
+		    s->channel.kind != SOURCE_ENERGY)
+			return true;
+		if (o->channel.kind == SOURCE_POWER &&
+		    s->channel.kind == SOURCE_POWER_AVG &&
+		    strcmp(o->channel.name, s->channel.name) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void choose_domains(struct hwmon *h)
+{
+	for (size_t i = 0; i < h->count; i++) {
+		struct sensor *s = &h->sensors[i];
+		s->channel.domain = is_doubled(h, s) ? SOURCE_DOMAIN_NONE : s->domain;
+	}
+}
+
 static void walk(struct hwmon *h)
 {
 	int fd = fs_opendir_at(h->env->sysfd, ROOT, NULL);
@@ -238,6 +267,7 @@ static void walk(struct hwmon *h)
 		(void)snprintf(device, sizeof(device), "%s/device", c.folder);
 		walk_folder(h, &c, device);
 	}
+	choose_domains(h);
 	if (h->count)
 		qsort(h->sensors, h->count, sizeof(*h->sensors), by_sensor);
 }

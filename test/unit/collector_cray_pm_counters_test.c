@@ -58,6 +58,42 @@ static void measurements_stand_at_the_controllers_time(void **state)
 	tree_done(&t, c);
 }
 
+static void each_thing_counts_once(void **state)
+{
+	(void)state;
+	static const struct {
+		enum source_kind kind;
+		const char *name;
+		uint32_t index;
+		enum source_domain domain;
+	} cases[] = {{SOURCE_ENERGY, "node", 0, SOURCE_DOMAIN_HOST},
+		     {SOURCE_POWER, "node", 0, SOURCE_DOMAIN_NONE},
+		     {SOURCE_ENERGY, "cpu", 0, SOURCE_DOMAIN_PACKAGE},
+		     {SOURCE_ENERGY, "cpu0", 0, SOURCE_DOMAIN_NONE},
+		     {SOURCE_POWER, "cpu0", 0, SOURCE_DOMAIN_NONE},
+		     {SOURCE_ENERGY, "memory", 0, SOURCE_DOMAIN_DRAM},
+		     {SOURCE_ENERGY, "accel3", 3, SOURCE_DOMAIN_GPU},
+		     {SOURCE_POWER_LIMIT, "accel3", 3, SOURCE_DOMAIN_NONE}};
+	struct energy_tree t;
+	tree_init(&t, "test/fixture/cray");
+	tree_open(&t, c);
+	tree_sample_after(&t, 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(tree_channel(&t, c->source, cases[i].kind,
+					      cases[i].name, cases[i].index)
+					 .domain,
+				 cases[i].domain);
+	tree_done(&t, c);
+	/* watts count where there is no counter */
+	tree_init(&t, "test/fixture/cray");
+	tree_remove(&t, PM "energy");
+	tree_open(&t, c);
+	tree_sample_after(&t, 0);
+	assert_int_equal(tree_channel(&t, c->source, SOURCE_POWER, "node", 0).domain,
+			 SOURCE_DOMAIN_HOST);
+	tree_done(&t, c);
+}
+
 static void a_controller_that_stands_still_ages(void **state)
 {
 	(void)state;
@@ -271,6 +307,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_domains_are_the_golden_scrape),
 		cmocka_unit_test(measurements_stand_at_the_controllers_time),
+		cmocka_unit_test(each_thing_counts_once),
 		cmocka_unit_test(a_controller_that_stands_still_ages),
 		cmocka_unit_test(a_restarted_controller_makes_no_jump),
 		cmocka_unit_test(a_reading_across_a_write_is_made_again),

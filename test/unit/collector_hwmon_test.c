@@ -98,6 +98,35 @@ static void energy_counters_count_from_zero_and_never_fall(void **state)
 	tree_done(&t, c);
 }
 
+static void each_thing_counts_once(void **state)
+{
+	(void)state;
+	struct energy_tree t;
+	tree_init(&t, "test/fixture/hwmon");
+	tree_write(&t, METER "/power1_input", "360000000\n");
+	tree_open(&t, c);
+	tree_sample_after(&t, 0);
+	assert_int_equal(tree_channel(&t, c->source, SOURCE_POWER, "power1", 0).domain,
+			 SOURCE_DOMAIN_HOST);
+	struct source_snapshot s = {0};
+	unsigned hosts = 0;
+	assert_int_equal(sampler_get(t.sampler, c->source, &s, NULL), 0);
+	for (size_t i = 0; i < s.count; i++)
+		hosts += s.channels[i].domain == SOURCE_DOMAIN_HOST;
+	assert_int_equal(hosts, 1);
+	/* the average counts again when the other goes */
+	tree_remove(&t, METER "/power1_input");
+	tree_sample_after(&t, 11000);
+	assert_int_equal(sampler_get(t.sampler, c->source, &s, NULL), 0);
+	hosts = 0;
+	for (size_t i = 0; i < s.count; i++)
+		hosts += s.channels[i].domain == SOURCE_DOMAIN_HOST &&
+			 s.channels[i].kind == SOURCE_POWER_AVG;
+	assert_int_equal(hosts, 1);
+	source_snapshot_done(&s);
+	tree_done(&t, c);
+}
+
 static void machine_without_such_sensors_is_absent(void **state)
 {
 	(void)state;
@@ -176,6 +205,7 @@ int main(void)
 		cmocka_unit_test(sensors_come_and_go),
 		cmocka_unit_test(a_dead_sensor_ages_and_its_watts_end),
 		cmocka_unit_test(energy_counters_count_from_zero_and_never_fall),
+		cmocka_unit_test(each_thing_counts_once),
 		cmocka_unit_test(machine_without_such_sensors_is_absent),
 		cmocka_unit_test(only_power_and_energy_files_are_sensors),
 		cmocka_unit_test(sensors_count_for_what_they_measure),
