@@ -24,12 +24,10 @@ static bool word_is(const char *word, size_t len, const char *name)
 static int whole_number(const char *s, const char *end, uint64_t scale, uint64_t *ret)
 {
 	uint64_t v;
-	int rc = scan_u64(&s, end, &v);
+	int rc = parse_u64_len(s, (size_t)(end - s), &v);
 
 	if (rc < 0)
 		return rc;
-	if (s != end)
-		return -EINVAL;
 	if (__builtin_mul_overflow(v, scale, &v))
 		return -ERANGE;
 	*ret = v;

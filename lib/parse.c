@@ -27,9 +27,9 @@ int scan_u64(const char **p, const char *end, uint64_t *ret)
 	return 0;
 }
 
-int parse_u64(const char *s, uint64_t *ret)
+int parse_u64_len(const char *s, size_t len, uint64_t *ret)
 {
-	const char *end = s + strlen(s);
+	const char *end = s + len;
 	uint64_t v;
 	int rc = scan_u64(&s, end, &v);
 
@@ -39,6 +39,11 @@ int parse_u64(const char *s, uint64_t *ret)
 		return -EINVAL;
 	*ret = v;
 	return 0;
+}
+
+int parse_u64(const char *s, uint64_t *ret)
+{
+	return parse_u64_len(s, strlen(s), ret);
 }
 
 int parse_u32(const char *s, uint32_t *ret)

@@ -10,6 +10,9 @@
  * anything else -EINVAL; no locale, no leading blanks, no sign unless stated. On
  * failure *ret is untouched. */
 int parse_u64(const char *s, uint64_t *ret) __attribute__((warn_unused_result));
+/* The same of len bytes that need no end of string. */
+int parse_u64_len(const char *s, size_t len, uint64_t *ret)
+	__attribute__((warn_unused_result));
 int parse_u32(const char *s, uint32_t *ret) __attribute__((warn_unused_result));
 int parse_s64(const char *s, int64_t *ret) __attribute__((warn_unused_result));
 int parse_f64(const char *s, double *ret) __attribute__((warn_unused_result));

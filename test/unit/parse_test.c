@@ -21,6 +21,19 @@ static void u64_takes_whole_strings_only(void **state)
 	assert_int_equal(v, 7);
 }
 
+static void u64_of_a_part_is_the_whole_part_only(void **state)
+{
+	(void)state;
+	uint64_t v = 7;
+
+	assert_int_equal(parse_u64_len("1234", 2, &v), 0);
+	assert_int_equal(v, 12);
+	assert_int_equal(parse_u64_len("12 4", 3, &v), -EINVAL);
+	assert_int_equal(parse_u64_len("12", 0, &v), -EINVAL);
+	assert_int_equal(parse_u64_len("18446744073709551616", 20, &v), -ERANGE);
+	assert_int_equal(v, 12);
+}
+
 static void u32_and_s64_know_their_ranges(void **state)
 {
 	(void)state;
@@ -123,6 +136,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(u64_takes_whole_strings_only),
+		cmocka_unit_test(u64_of_a_part_is_the_whole_part_only),
 		cmocka_unit_test(u32_and_s64_know_their_ranges),
 		cmocka_unit_test(f64_refuses_what_is_no_finite_number),
 		cmocka_unit_test(durations_like_prometheus),
