@@ -20,8 +20,6 @@
 #define EXPIRE_MS 1000u
 #define TRIM_MS 10000u
 #define TRAFFIC_MS 5000u /* a start is quiet for so long before it is remarked */
-#define LINGER_SCRAPES 3u
-#define LINGER_MOST_MS 3600000u
 
 struct timers {
 	uint64_t sample_ns, expire_ns, walk_ns, trim_ns, traffic_ns;
@@ -38,11 +36,7 @@ static bool due(uint64_t *when, uint64_t now, uint64_t period_ms)
 /* An ended unit must be there for whoever scrapes, however seldom. */
 static void set_policy(struct daemon *d)
 {
-	uint64_t gap_ms = LINGER_SCRAPES * scrape_longest_gap_ms(d->scrape);
-	uint64_t linger_ms = d->options.unit_linger_ms;
-	if (gap_ms > LINGER_MOST_MS)
-		gap_ms = LINGER_MOST_MS;
-	d->policy.linger_ms = gap_ms > linger_ms ? gap_ms : linger_ms;
+	d->policy.linger_ms = scrape_linger_ms(d->scrape, d->options.unit_linger_ms);
 	d->policy.min_export_ms = d->options.unit_min_export_ms;
 	d->policy.max_exported = (uint32_t)d->options.unit_max_exported;
 }

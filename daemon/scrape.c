@@ -14,6 +14,10 @@
 #include "lib/clock.h"
 #include "lib/log.h"
 
+#define LINGER_GAPS 3u
+/* A scraper that was away for a day is no reason to keep ended units for three. */
+#define LINGER_MOST_MS 3600000u
+
 #define REOPEN_NS (60 * NSEC_PER_SEC)
 
 static const struct prom_family duration_family = {
@@ -347,6 +351,15 @@ uint64_t scrape_longest_gap_ms(struct scrape *s)
 	uint64_t ms = s->longest_gap_ns / NSEC_PER_MSEC;
 	pthread_mutex_unlock(&s->mutex);
 	return ms;
+}
+
+uint64_t scrape_linger_ms(struct scrape *s, uint64_t at_least_ms)
+{
+	uint64_t ms = LINGER_GAPS * scrape_longest_gap_ms(s);
+
+	if (ms > LINGER_MOST_MS)
+		ms = LINGER_MOST_MS;
+	return ms > at_least_ms ? ms : at_least_ms;
 }
 
 uint64_t scrape_count(struct scrape *s)

@@ -64,6 +64,9 @@ struct prom *scrape_result_prom(struct scrape_result *r);
 /* Longest time in ms between the starts of two collections so far, 0 before the second:
  * what --unit.linger must exceed three times. */
 uint64_t scrape_longest_gap_ms(struct scrape *s);
+/* How long an ended unit stays exported, in ms: three times that gap, an hour at most,
+ * and never less than at_least_ms (which may be more than an hour). */
+uint64_t scrape_linger_ms(struct scrape *s, uint64_t at_least_ms);
 /* Collections so far. */
 uint64_t scrape_count(struct scrape *s);
 

@@ -250,6 +250,28 @@ static void longest_gap_is_remembered(void **state)
 	scrape_free(s);
 }
 
+static void linger_is_three_gaps_and_never_more_than_an_hour_of_its_own(void **state)
+{
+	(void)state;
+	struct scrape *s = start(both, 2, 0);
+	const uint64_t day_s = 86400;
+
+	assert_int_equal(scrape_linger_ms(s, 60000), 60000); /* nobody scraped yet */
+	world.time_ns = 100 * NSEC_PER_SEC;
+	free(text_of(s, PROM_TEXT));
+	world.time_ns += 15 * NSEC_PER_SEC;
+	free(text_of(s, PROM_TEXT));
+	assert_int_equal(scrape_linger_ms(s, 60000), 60000);
+	world.time_ns += 40 * NSEC_PER_SEC;
+	free(text_of(s, PROM_TEXT));
+	assert_int_equal(scrape_linger_ms(s, 60000), 120000);
+	world.time_ns += day_s * NSEC_PER_SEC;
+	free(text_of(s, PROM_TEXT));
+	assert_int_equal(scrape_linger_ms(s, 60000), 3600000);
+	assert_int_equal(scrape_linger_ms(s, 7200000), 7200000);
+	scrape_free(s);
+}
+
 struct client {
 	pthread_t thread;
 	struct scrape *s;
@@ -410,6 +432,9 @@ int main(void)
 		cmocka_unit_test_setup(collectors_run_under_the_lock_after_prepare,
 				       fresh_world),
 		cmocka_unit_test_setup(longest_gap_is_remembered, fresh_world),
+		cmocka_unit_test_setup(
+			linger_is_three_gaps_and_never_more_than_an_hour_of_its_own,
+			fresh_world),
 		cmocka_unit_test_setup(
 			requests_share_a_collection_that_began_after_them, fresh_world),
 		cmocka_unit_test_setup(
