@@ -409,6 +409,18 @@ static void say_failure(struct slurm *s, const struct unit *unit, const struct e
 			 unit->id, err->text);
 }
 
+/* A step whose CPU time could not be read: the unit's sum would be an old one. */
+static bool has_unread_step(struct slurm *s, const struct unit *unit)
+{
+	for (uint32_t i = unit->first_step; i != UNITS_NONE;) {
+		const struct step *step = steps_get(s->units, i);
+		if (step->state == UNIT_RUNNING && step->unread_boottime_ns)
+			return true;
+		i = step->next;
+	}
+	return false;
+}
+
 /* All that is exported of one unit, or only that reading it failed. */
 static void read_unit(struct slurm *s, uint32_t i, const struct unit *unit,
 		      struct view *v, struct unit_values *out, bool *any_failed)
@@ -425,6 +437,9 @@ static void read_unit(struct slurm *s, uint32_t i, const struct unit *unit,
 		if (v->job)
 			rc = read_job(s, unit, v, &totals, out, &err);
 		read_cpus(s, v, unit, out);
+		if (rc >= 0 && has_unread_step(s, unit))
+			rc = err_set(&err, -EIO,
+				     "CPU time of a step could not be read");
 	} else {
 		cgroup_fds_free(v->job);
 		v->job = NULL;

@@ -19,6 +19,7 @@
 #define SAMPLE_MS 5000u /* a lost stop record costs at most this much */
 #define EXPIRE_MS 1000u
 #define TRIM_MS 10000u
+#define POLL_SLOWEST 4u  /* times --ring.poll, while no record comes */
 #define TRAFFIC_MS 5000u /* a start is quiet for so long before it is remarked */
 
 struct timers {
@@ -155,8 +156,21 @@ static bool take_signals(struct daemon *d)
 	return true;
 }
 
+/* Waking up is most of what an idle daemon costs, and nothing waits for it: a scrape
+ * drains the ring itself, and the ring holds far more than comes in that time. */
+static uint64_t next_poll(const struct daemon *d, uint64_t records_before,
+			  uint64_t poll_ms)
+{
+	uint64_t slowest = POLL_SLOWEST * d->options.ring_poll_ms;
+
+	if (d->ingest.records != records_before)
+		return d->options.ring_poll_ms;
+	return 2 * poll_ms < slowest ? 2 * poll_ms : slowest;
+}
+
 void daemon_run(struct daemon *d)
 {
+	uint64_t poll_ms = d->options.ring_poll_ms;
 	uint64_t start = clock_boottime_ns();
 	/* daemon_open() has had the first look at the machine */
 	struct timers t = {
@@ -169,14 +183,16 @@ void daemon_run(struct daemon *d)
 	log_info("ready");
 	(void)notify_send("READY=1");
 	for (;;) {
-		int n = poll(&p, 1, (int)d->options.ring_poll_ms);
+		int n = poll(&p, 1, (int)poll_ms);
 		if (n > 0 && !take_signals(d))
 			break;
 		uint64_t now = clock_boottime_ns();
 		if (now >= t.expire_ns)
 			set_policy(d); /* asks scrape, so not under our lock */
 		pthread_mutex_lock(&d->lock);
+		uint64_t records = d->ingest.records;
 		tick(d, &t, now);
+		poll_ms = next_poll(d, records, poll_ms);
 		pthread_mutex_unlock(&d->lock);
 		if (now >= t.traffic_ns)
 			say_traffic(d);

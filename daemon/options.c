@@ -60,8 +60,9 @@ const struct conf_opt options_table[] = {
 
 	/* ring and units */
 	ROW("ring.poll", CONF_DURATION, ring_poll_ms, "50ms",
-	    "How often to look for new records.", .flags = CONF_RELOAD, .min = 1,
-	    .max = 5000),
+	    "How often to look for new records; down to a quarter as often while none "
+	    "come.",
+	    .flags = CONF_RELOAD, .min = 1, .max = 5000),
 	ROW("ring.slots", CONF_U64, ring_slots, "4096",
 	    "Records that the ring holds, 1 KiB each; a power of two.", .min = 16,
 	    .max = 65536),

@@ -135,8 +135,9 @@ static bool read_step(struct sample *s, uint32_t i, struct step *step)
 	}
 	if (rc < 0) {
 		if (log_repeat_due(&s->failing, s->env->boottime_ns()))
-			log_warn("unit %s: %s: its last reading stands",
+			log_warn("unit %s: %s: not read this time",
 				 units_get(s->units, step->unit)->id, err_text(&err));
+		step->unread_boottime_ns = s->env->boottime_ns();
 		return false;
 	}
 	struct unit_totals t = {.cpu_user_ns = cpu.user_ns,
@@ -145,7 +146,7 @@ static bool read_step(struct sample *s, uint32_t i, struct step *step)
 		t.throttled_periods = cpu.throttled_periods;
 		t.throttled_ns = cpu.throttled_ns;
 	}
-	step->gone_boottime_ns = 0;
+	step->gone_boottime_ns = step->unread_boottime_ns = 0;
 	units_step_reading(s->units, i, &t);
 	return true;
 }

@@ -21,7 +21,8 @@ struct sample *sample_new(const struct env *env);
 void sample_free(struct sample *s); /* accepts NULL */
 
 /* Reads every running step once. Returns how many were read. One that fails keeps its
- * last value. */
+ * last value and is marked unread, so that no scrape shows the old value as a new one.
+ */
 int sample_steps(struct sample *s);
 /* Reads one step now: its stop record brought no counters. */
 void sample_step(struct sample *s, uint32_t step);

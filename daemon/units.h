@@ -99,10 +99,12 @@ struct step {
 	uint32_t lost; /* enum step_lost */
 	struct record_cgroup cgroups[RECORD_CGROUPS_MAX];
 	uint64_t started_boottime_ns, ended_boottime_ns;
-	uint64_t left_boottime_ns; /* when the table learnt of the end */
-	uint64_t gone_boottime_ns; /* cgroup first seen gone without a stop record; 0:
-				      no */
-	struct unit_totals totals; /* last reading, never decreasing; final at stop */
+	uint64_t left_boottime_ns;   /* when the table learnt of the end */
+	uint64_t gone_boottime_ns;   /* cgroup first seen gone without a stop record; 0:
+					no */
+	uint64_t unread_boottime_ns; /* its CPU time could not be read since; 0: it
+					could */
+	struct unit_totals totals;   /* last reading, never decreasing; final at stop */
 };
 
 /* Counters of the node over all units of a manager that ever were (folded ones). */
