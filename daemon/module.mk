@@ -15,8 +15,13 @@ libdaemon_SRCS += daemon/privileges.c
 libdaemon_SRCS += daemon/sample.c
 libdaemon_SRCS += daemon/unit_gpus.c
 libdaemon_SRCS += daemon/units.c
+libdaemon_SRCS += daemon/units_expire.c
+libdaemon_SRCS += daemon/units_find.c
+libdaemon_SRCS += daemon/units_index.c
 libdaemon_SRCS += daemon/units_json.c
 libdaemon_SRCS += daemon/units_store.c
+libdaemon_SRCS += daemon/units_totals.c
+libdaemon_SRCS += daemon/units_work.c
 
 # libsources: the sources of energy readings, their sampler and collectors
 ARCHIVES += libsources

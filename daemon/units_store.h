@@ -98,6 +98,18 @@ void store_step_index(struct units *u, uint32_t i, bool on);
 void store_tomb_index(struct units *u, uint32_t i, bool on);
 struct tomb *store_tomb_find(const struct units *u, uint64_t key);
 
+/* ---- units_index.c --------------------------------------------------------------- */
+
+/* Memory for the file's capacity. index_done() frees it, also half of it. */
+int index_init(struct units *u, struct err *err);
+void index_done(struct units *u);
+/* Every slot in use is sound and every step is in its own unit's list exactly once;
+ * otherwise the file is damaged (-EBADMSG) and not used. */
+int index_rebuild(struct units *u, struct err *err);
+/* The lowest slot that is not taken, UNITS_NONE: none */
+uint32_t index_unit_free(const struct units *u);
+uint32_t index_step_free(const struct units *u);
+
 void links_append(struct links *l, uint32_t i);
 void links_remove(struct links *l, uint32_t i); /* also when it is not in the list */
 uint32_t links_first(const struct links *l);

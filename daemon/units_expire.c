@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* How steps and units leave the table: their counters go to where they are summed, each
+ * in one transaction. */
+#include "daemon/units_expire.h"
+
+#include "daemon/units_store.h"
+#include "daemon/units_totals.h"
+#include "lib/clock.h"
+
+/* ---- tombstones ------------------------------------------------------------------ */
+
+/* The process that ran the step tells the runs of a job apart, which its restart count
+ * does not (find_run() below). 0: a step known from its directory only. */
+uint64_t expire_tomb_key(const struct unit *unit, uint32_t step, uint32_t stepd_pid)
+{
+	uint64_t h = store_key(unit->manager, unit->node, unit->id);
+	h = store_mix(store_mix(h, stepd_pid), step);
+	return h ? h : 1;
+}
+
+/* Within a transaction; expire_tomb_put_done() follows its commit. */
+void expire_tomb_put(struct units *u, uint64_t key, const struct unit_totals *t)
+{
+	struct tomb tomb = {key, *t};
+	uint32_t at = u->h->tomb_next % STORE_TOMBS, next = (at + 1) % STORE_TOMBS;
+	store_tomb_index(u, at, false);
+	txn_put(u, &u->tombs[at], &tomb, sizeof(tomb));
+	txn_put(u, &u->h->tomb_next, &next, sizeof(next));
+}
+
+void expire_tomb_put_done(struct units *u)
+{
+	store_tomb_index(u, (u->h->tomb_next + STORE_TOMBS - 1) % STORE_TOMBS, true);
+}
+
+/* ---- leaving the table ----------------------------------------------------------- */
+
+/* Will no further stop record come? */
+static bool settled(const struct step *s)
+{
+	return s->state == UNIT_ENDED && (s->flags & RECORD_LAST);
+}
+
+void expire_step(struct units *u, uint32_t i)
+{
+	const struct step *s = &u->steps[i];
+	struct unit *unit = &u->units[s->unit];
+	struct unit_totals folded = unit->folded;
+	uint32_t state = UNIT_FREE;
+	bool tomb = !settled(s);
+
+	totals_add(&folded, &s->totals);
+	txn_begin(u);
+	txn_put(u, &unit->folded, &folded, sizeof(folded));
+	if (tomb)
+		expire_tomb_put(u, expire_tomb_key(unit, s->step, s->stepd_pid),
+				&s->totals);
+	if (u->step_prev[i])
+		txn_put(u, &u->steps[u->step_prev[i] - 1].next, &s->next,
+			sizeof(s->next));
+	else
+		txn_put(u, &unit->first_step, &s->next, sizeof(s->next));
+	txn_put(u, &u->steps[i].state, &state, sizeof(state));
+	txn_commit(u);
+	if (tomb)
+		expire_tomb_put_done(u);
+	store_step_drop(u, i);
+}
+
+void expire_unit_now(struct units *u, uint32_t i, bool early)
+{
+	struct unit *unit = &u->units[i];
+	uint32_t state = UNIT_FREE;
+
+	while (unit->first_step != UNITS_NONE)
+		expire_step(u, unit->first_step);
+	struct node_totals *node = &u->h->node[unit->manager], n = *node;
+	totals_add(&n.units, &unit->folded);
+	if (!(unit->marks & UNIT_COUNTED))
+		n.ended[unit->end]++;
+	if (early) {
+		n.short_units++;
+		totals_add(&n.short_totals, &unit->folded);
+	}
+	txn_begin(u);
+	txn_put(u, node, &n, sizeof(n));
+	txn_put(u, &unit->state, &state, sizeof(state));
+	txn_commit(u);
+	store_unit_drop(u, i);
+}
+
+/* ---- expiry ---------------------------------------------------------------------- */
+
+static uint64_t since(uint64_t now, uint64_t then)
+{
+	return now > then ? now - then : 0;
+}
+
+static uint64_t lived_ns(const struct unit *unit, uint64_t now_boottime_ns)
+{
+	return since(unit->state == UNIT_ENDED ? unit->ended_boottime_ns
+					       : now_boottime_ns,
+		     unit->started_boottime_ns);
+}
+
+bool units_exported(const struct units *u, uint32_t i, uint64_t now_boottime_ns,
+		    const struct units_policy *policy)
+{
+	return lived_ns(&u->units[i], now_boottime_ns) >=
+	       policy->min_export_ms * NSEC_PER_MSEC;
+}
+
+static bool all_settled(const struct units *u, const struct unit *unit)
+{
+	for (uint32_t s = unit->first_step; s != UNITS_NONE; s = u->steps[s].next) {
+		if (!settled(&u->steps[s]))
+			return false;
+	}
+	return true;
+}
+
+static void count_end(struct units *u, uint32_t i)
+{
+	struct unit *unit = &u->units[i];
+	struct node_totals *node = &u->h->node[unit->manager], n = *node;
+	uint32_t marks = unit->marks | UNIT_COUNTED;
+	n.ended[unit->end]++;
+	txn_begin(u);
+	txn_put(u, node, &n, sizeof(n));
+	txn_put(u, &unit->marks, &marks, sizeof(marks));
+	txn_commit(u);
+}
+
+static void expire_unit(struct units *u, uint32_t i, uint64_t now,
+			const struct units_policy *policy)
+{
+	const struct unit *unit = &u->units[i];
+	uint64_t gone_ms = since(now, unit->left_boottime_ns) / NSEC_PER_MSEC;
+	bool is_short = !units_exported(u, i, now, policy);
+	bool final = (unit->marks & UNIT_DEFINITE) || gone_ms >= UNITS_GRACE_MS;
+
+	if (final && !(unit->marks & UNIT_COUNTED))
+		count_end(u, i);
+	if (gone_ms < policy->linger_ms && !(is_short && final))
+		return;
+	if (gone_ms >= UNITS_LATE_MS || (final && all_settled(u, unit)))
+		expire_unit_now(u, i, is_short);
+}
+
+void units_expire(struct units *u, uint64_t now_boottime_ns,
+		  const struct units_policy *policy)
+{
+	uint32_t next;
+	for (uint32_t i = links_first(&u->units_ended); i != UNITS_NONE; i = next) {
+		next = links_after(&u->units_ended, i);
+		expire_unit(u, i, now_boottime_ns, policy);
+	}
+	while (u->units_count > policy->max_exported &&
+	       (next = links_first(&u->units_ended)) != UNITS_NONE)
+		expire_unit_now(
+			u, next,
+			since(now_boottime_ns, u->units[next].left_boottime_ns) <
+				policy->linger_ms * NSEC_PER_MSEC);
+	for (uint32_t i = links_first(&u->steps_ended); i != UNITS_NONE; i = next) {
+		const struct step *s = &u->steps[i];
+		uint64_t gone_ms =
+			since(now_boottime_ns, s->left_boottime_ns) / NSEC_PER_MSEC;
+		next = links_after(&u->steps_ended, i);
+		if (gone_ms < policy->linger_ms)
+			break; /* in the order in which they ended */
+		if (gone_ms >= UNITS_LATE_MS || settled(s))
+			expire_step(u, i);
+	}
+}

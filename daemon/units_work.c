@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Changes of a unit and a step on a copy, put in place as one transaction, so that a
+ * daemon killed at any instruction goes on with each applied once or not at all. */
+#include "daemon/units_work.h"
+
+#include "daemon/units_totals.h"
+
+static enum unit_end end_of(const struct unit *unit, const struct unit_totals *t)
+{
+	if (t->oom_kills)
+		return UNIT_END_OOM;
+	if (unit->marks & UNIT_FAILED)
+		return UNIT_END_FAILED;
+	if (unit->steps_lost)
+		return UNIT_END_LOST;
+	return UNIT_END_COMPLETED;
+}
+
+/* Again, after something else has changed the node's totals */
+void work_load_node(struct work *w)
+{
+	w->node = w->u->h->node[w->r->manager];
+	w->node.records += w->pos != UINT64_MAX;
+}
+
+void work_put_pos(struct work *w)
+{
+	if (w->pos != UINT64_MAX)
+		txn_put(w->u, &w->u->h->ring_pos, &w->pos, sizeof(w->pos));
+}
+
+static void relink(struct links *l, uint32_t i, bool was, bool is)
+{
+	if (is && !was)
+		links_append(l, i);
+	else if (was && !is)
+		links_remove(l, i);
+}
+
+void work_commit(struct work *w)
+{
+	struct units *u = w->u;
+	bool unit_was_ended = false, step_was_ended = false;
+
+	if (w->ui != UNITS_NONE && !w->unit_new) {
+		unit_was_ended = u->units[w->ui].state == UNIT_ENDED;
+		if ((u->units[w->ui].marks & ~w->unit.marks) & UNIT_DISCOVERED)
+			u->discovered--;
+		if (w->rekeyed)
+			store_unit_index(u, w->ui, false);
+	}
+	if (w->si != UNITS_NONE && !w->step_new) {
+		step_was_ended = u->steps[w->si].state == UNIT_ENDED;
+		store_step_index(u, w->si, false);
+	}
+	txn_begin(u);
+	if (w->ui != UNITS_NONE)
+		txn_put(u, &u->units[w->ui], &w->unit, sizeof(w->unit));
+	if (w->si != UNITS_NONE)
+		txn_put(u, &u->steps[w->si], &w->step, sizeof(w->step));
+	txn_put(u, &u->h->node[w->r->manager], &w->node, sizeof(w->node));
+	work_put_pos(w);
+	txn_commit(u);
+
+	if (w->ui != UNITS_NONE) {
+		if (w->unit_new)
+			store_unit_take(u, w->ui);
+		else if (w->rekeyed)
+			store_unit_index(u, w->ui, true);
+		relink(&u->units_ended, w->ui, unit_was_ended,
+		       w->unit.state == UNIT_ENDED);
+	}
+	if (w->si != UNITS_NONE) {
+		if (w->step_new)
+			store_step_take(u, w->si);
+		else
+			store_step_index(u, w->si, true);
+		relink(&u->steps_ended, w->si, step_was_ended,
+		       w->step.state == UNIT_ENDED);
+	}
+}
+
+/* Clears the end of a unit that goes on, or ends one that has nothing left to wait for.
+ * `t` is the unit's total as far as known. */
+void work_settle_unit(struct work *w, uint64_t realtime_ns, uint64_t boottime_ns)
+{
+	struct unit *unit = &w->unit;
+	if (unit->steps_running || (unit->marks & UNIT_ANCHORED)) {
+		if (unit->state == UNIT_ENDED) {
+			unit->state = UNIT_RUNNING;
+			unit->end = UNIT_END_NONE;
+			unit->ended_realtime_ns = unit->ended_boottime_ns = 0;
+			unit->left_boottime_ns = 0;
+		}
+		return;
+	}
+	struct unit_totals t = {0};
+	if (!w->unit_new)
+		unit_total(w->u, w->ui, &t);
+	t.oom_kills = w->step.totals.oom_kills > t.oom_kills ? w->step.totals.oom_kills
+							     : t.oom_kills;
+	unit->end = end_of(unit, &t);
+	if (unit->state != UNIT_ENDED) {
+		unit->state = UNIT_ENDED;
+		unit->ended_realtime_ns = realtime_ns;
+		unit->ended_boottime_ns = boottime_ns;
+		unit->left_boottime_ns = w->boottime_ns;
+	}
+	if ((unit->marks & UNIT_DEFINITE) && !(unit->marks & UNIT_COUNTED)) {
+		unit->marks |= UNIT_COUNTED;
+		w->node.ended[unit->end]++;
+	}
+}
+
+void work_end_step(struct work *w, uint64_t boottime_ns)
+{
+	if (w->step.state == UNIT_ENDED)
+		return;
+	w->step.state = UNIT_ENDED;
+	w->step.ended_boottime_ns = boottime_ns;
+	w->step.left_boottime_ns = w->boottime_ns;
+	if (w->unit.steps_running)
+		w->unit.steps_running--;
+	if (w->step.lost != STEP_REVIVED)
+		w->node.steps_ended++;
+}
+
+struct work work_load(struct units *u, const struct record *r, uint32_t ui, uint32_t si,
+		      uint64_t boottime_ns, uint64_t realtime_ns)
+{
+	struct work w = {.u = u,
+			 .r = r,
+			 .pos = UINT64_MAX,
+			 .boottime_ns = boottime_ns,
+			 .realtime_ns = realtime_ns,
+			 .ui = ui,
+			 .si = si};
+	if (ui != UNITS_NONE)
+		w.unit = u->units[ui];
+	if (si != UNITS_NONE)
+		w.step = u->steps[si];
+	w.node = u->h->node[r->manager];
+	return w;
+}
+
+/* ---- changes that no record brings ----------------------------------------------- */
+
+void units_step_reading(struct units *u, uint32_t step,
+			const struct unit_totals *reading)
+{
+	/* Plain stores: each only grows, so that death between two of them leaves a
+	 * sum that is too small at most, which the next reading mends. */
+	totals_merge(&u->steps[step].totals, reading);
+}
+
+void units_step_lost(struct units *u, uint32_t step, uint64_t now_boottime_ns,
+		     uint64_t now_realtime_ns)
+{
+	uint32_t ui = u->steps[step].unit;
+	struct record r = {.manager = (uint8_t)u->units[ui].manager};
+	struct work w = work_load(u, &r, ui, step, now_boottime_ns, now_realtime_ns);
+	if (w.step.state != UNIT_RUNNING)
+		return;
+	uint64_t when =
+		w.step.gone_boottime_ns ? w.step.gone_boottime_ns : now_boottime_ns;
+	work_end_step(&w, when);
+	w.step.lost = STEP_LOST;
+	w.unit.steps_lost++;
+	if (w.step.step == RECORD_STEP_EXTERN)
+		w.unit.marks &= ~(uint32_t)UNIT_ANCHORED;
+	work_settle_unit(&w, now_realtime_ns, when);
+	work_commit(&w);
+}
+
+static void drop_anchor(struct units *u, uint32_t i, uint64_t now_boottime_ns,
+			uint64_t now_realtime_ns)
+{
+	struct record r = {.manager = (uint8_t)u->units[i].manager};
+	struct work w =
+		work_load(u, &r, i, UNITS_NONE, now_boottime_ns, now_realtime_ns);
+	w.unit.marks &= ~(uint32_t)UNIT_ANCHORED;
+	work_settle_unit(&w, now_realtime_ns, now_boottime_ns);
+	work_commit(&w);
+}
+
+void units_drop_anchors(struct units *u, uint64_t now_boottime_ns,
+			uint64_t now_realtime_ns)
+{
+	for (uint32_t i = units_next(u, 0); i != UNITS_NONE; i = units_next(u, i + 1)) {
+		if (u->units[i].state == UNIT_RUNNING &&
+		    (u->units[i].marks & UNIT_ANCHORED) && !u->units[i].steps_running &&
+		    u->units[i].steps_started)
+			drop_anchor(u, i, now_boottime_ns, now_realtime_ns);
+	}
+}
+
+/* The job was requeued: nothing of its earlier run lives any more. */
+static void end_unit(struct units *u, uint32_t i, uint64_t now_boottime_ns,
+		     uint64_t now_realtime_ns)
+{
+	for (uint32_t s = u->units[i].first_step; s != UNITS_NONE; s = u->steps[s].next)
+		units_step_lost(u, s, now_boottime_ns, now_realtime_ns);
+	if (u->units[i].state == UNIT_RUNNING)
+		drop_anchor(u, i, now_boottime_ns, now_realtime_ns);
+}
+
+void work_end_older_runs(struct units *u, const struct record *r,
+			 uint64_t now_boottime_ns, uint64_t now_realtime_ns)
+{
+	uint32_t newest = units_find_newest(u, r->manager, r->node, r->unit);
+	if (newest == UNITS_NONE || u->units[newest].restarts >= r->restarts ||
+	    u->units[newest].state != UNIT_RUNNING ||
+	    (u->units[newest].marks & UNIT_DISCOVERED))
+		return;
+	end_unit(u, newest, now_boottime_ns, now_realtime_ns);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_DAEMON_UNITS_WORK_H
+#define CEEMS_DAEMON_UNITS_WORK_H
+
+#include "daemon/units_store.h"
+
+/* For the files of the unit table only. */
+
+/* A working copy of what a record touches */
+struct work {
+	struct units *u;
+	const struct record *r;
+	uint64_t pos, boottime_ns, realtime_ns;
+	struct unit_totals counters; /* of the record */
+	uint32_t ui, si;             /* slots, UNITS_NONE: none */
+	bool unit_new, step_new, rekeyed;
+	struct unit unit;
+	struct step step;
+	struct node_totals node;
+};
+
+/* A copy of slots ui and si (UNITS_NONE: none) and of the manager's totals. */
+struct work work_load(struct units *u, const struct record *r, uint32_t ui, uint32_t si,
+		      uint64_t boottime_ns, uint64_t realtime_ns);
+/* Again, after something else has changed the node's totals */
+void work_load_node(struct work *w);
+/* Within a transaction: the record's ring position */
+void work_put_pos(struct work *w);
+/* The copy takes its place. */
+void work_commit(struct work *w);
+/* Clears the end of a unit that goes on, or ends one that has nothing left to wait for.
+ */
+void work_settle_unit(struct work *w, uint64_t realtime_ns, uint64_t boottime_ns);
+void work_end_step(struct work *w, uint64_t boottime_ns);
+/* The job was requeued: ends what runs of earlier runs of r's unit. */
+void work_end_older_runs(struct units *u, const struct record *r,
+			 uint64_t now_boottime_ns, uint64_t now_realtime_ns);
+
+#endif
