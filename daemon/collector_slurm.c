@@ -23,7 +23,8 @@
 #define MANAGER "slurm"
 #define MEMINFO_MAX 16384
 #define NEAR_LIMIT (4u << 20) /* the largest charge at once is a huge page */
-#define CPUS_NS (60 * NSEC_PER_SEC)
+/* what only an administrator changes, of a job that does not run, is read so often */
+#define SETTLED_NS (60 * NSEC_PER_SEC)
 
 /* What is kept of a unit between scrapes, by its index in the table. */
 struct view {
@@ -37,6 +38,9 @@ struct view {
 	uint64_t cpus_until_ns; /* read again then */
 	bool replaced;          /* a newer run of the same job has the series now */
 	bool memory_known;
+	struct cgroup_memory memory; /* the last reading */
+	uint64_t memory_cpu_ns;      /* the unit's CPU time before it */
+	uint64_t memory_until_ns;    /* not taken for the present after this */
 	uint64_t peak_bytes, fail_count, oom_kills;
 	struct unit_gpus gpus;
 };
@@ -277,7 +281,7 @@ static void read_steps_at_limit(const struct slurm *s, const struct unit *unit,
 		if (step->state == UNIT_RUNNING && step->cgroup_count)
 			c = cgroup_fds_new(s->env->cgroupfd, &s->env->cgroups,
 					   step->cgroups, step->cgroup_count, false);
-		if (c && cgroup_read_memory(c, false, &m, NULL) == 0) {
+		if (c && cgroup_read_memory(c, false, NULL, &m, NULL) == 0) {
 			const struct unit_totals t = {
 				.memory_fail_count = m.fail_count,
 				.oom_kills = m.oom_kills,
@@ -290,29 +294,47 @@ static void read_steps_at_limit(const struct slurm *s, const struct unit *unit,
 	}
 }
 
+/* The last reading still tells what an idle job holds: see cgroup_read_memory(). */
+static int read_job_memory(const struct slurm *s, struct view *v,
+			   const struct unit_totals *t, struct err *err)
+{
+	uint64_t now = s->env->boottime_ns(),
+		 cpu_ns = t->cpu_user_ns + t->cpu_system_ns;
+	bool idle = v->memory_known && cpu_ns == v->memory_cpu_ns &&
+		    now < v->memory_until_ns;
+	int rc = cgroup_read_memory(v->job, s->env->options->slurm_swap,
+				    idle ? &v->memory : NULL, &v->memory, err);
+
+	if (rc == 0 && !idle) {
+		v->memory_known = true;
+		v->memory_cpu_ns = cpu_ns;
+		v->memory_until_ns = now + SETTLED_NS;
+	}
+	return rc;
+}
+
 static int read_memory(const struct slurm *s, const struct unit *unit, struct view *v,
 		       struct unit_totals *t, struct unit_values *out, struct err *err)
 {
-	struct cgroup_memory m;
-	int rc = cgroup_read_memory(v->job, s->env->options->slurm_swap, &m, err);
+	const struct cgroup_memory *m = &v->memory;
+	int rc = read_job_memory(s, v, t, err);
 
 	if (rc < 0)
 		return failed(rc) ? rc : 0;
-	set_memory(s, unit, &m, out);
-	read_steps_at_limit(s, unit, &m);
+	set_memory(s, unit, m, out);
+	read_steps_at_limit(s, unit, m);
 	unit_total(s->units, v->index, t);
-	v->memory_known = true;
-	if (m.has_peak && m.peak_bytes > v->peak_bytes)
-		v->peak_bytes = m.peak_bytes;
+	if (m->has_peak && m->peak_bytes > v->peak_bytes)
+		v->peak_bytes = m->peak_bytes;
 	/* v1 counts a failure at the level whose limit was met, v2 at all above it too
 	 */
 	uint64_t fails = s->env->cgroups.unified_only
-				 ? m.fail_count
-				 : m.fail_count + t->memory_fail_count;
+				 ? m->fail_count
+				 : m->fail_count + t->memory_fail_count;
 	if (fails > v->fail_count)
 		v->fail_count = fails;
-	if (m.oom_kills > v->oom_kills)
-		v->oom_kills = m.oom_kills;
+	if (m->oom_kills > v->oom_kills)
+		v->oom_kills = m->oom_kills;
 	return 0;
 }
 
@@ -355,7 +377,7 @@ static void read_cpus(const struct slurm *s, struct view *v, const struct unit *
 		if (cgroup_read_cpus(v->job, &cpus, NULL) == 0)
 			v->cpus = cpus;
 		v->cpus_steps = unit->steps_started;
-		v->cpus_until_ns = now + CPUS_NS;
+		v->cpus_until_ns = now + SETTLED_NS;
 	}
 	cpus = v->cpus ? v->cpus : unit->cpus;
 	if (cpus)

@@ -102,7 +102,12 @@ void cgroup_fds_free(struct cgroup_fds *c);
  * system_ns each never decrease in the life of one cgroup, and their sum is its exact
  * run time. */
 int cgroup_read_cpu(struct cgroup_fds *c, struct cgroup_cpu *ret, struct err *err);
-int cgroup_read_memory(struct cgroup_fds *c, bool swap, struct cgroup_memory *ret,
+/* idle: the last reading, when nothing in the cgroup has run since, else NULL. What
+ * holds as much memory as it did then is not looked at any closer: nobody was there to
+ * charge, free or touch a page, and what the kernel reclaims changes the amount. Only a
+ * limit may have been changed from outside. */
+int cgroup_read_memory(struct cgroup_fds *c, bool swap,
+		       const struct cgroup_memory *idle, struct cgroup_memory *ret,
 		       struct err *err);
 int cgroup_read_psi(struct cgroup_fds *c, const char *resource, struct cgroup_psi *ret,
 		    struct err *err);

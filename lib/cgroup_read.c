@@ -617,19 +617,30 @@ static int read_v2_memory(struct cgroup_fds *c, struct cgroup_memory *m,
 	return rc < 0 ? rc : read_events(c, m, err);
 }
 
-static int read_memory(struct cgroup_fds *c, bool swap, struct cgroup_memory *ret,
+static int read_all_memory(struct cgroup_fds *c, struct cgroup_memory *m,
+			   struct err *err)
+{
+	int rc = read_memory_stat(c, m, err);
+
+	if (rc == 0)
+		rc = read_peak(c, m, err);
+	if (rc < 0)
+		return rc;
+	return on_v2(c, MEM_USED) ? read_v2_memory(c, m, err)
+				  : read_v1_memory(c, m, err);
+}
+
+static int read_memory(struct cgroup_fds *c, bool swap,
+		       const struct cgroup_memory *idle, struct cgroup_memory *ret,
 		       struct err *err)
 {
 	struct cgroup_memory m = {0};
 	int rc = read_number(c, MEM_USED, &m.used_bytes, err);
 
-	if (rc == 0)
-		rc = read_memory_stat(c, &m, err);
-	if (rc == 0)
-		rc = read_peak(c, &m, err);
-	if (rc == 0)
-		rc = on_v2(c, MEM_USED) ? read_v2_memory(c, &m, err)
-					: read_v1_memory(c, &m, err);
+	if (rc == 0 && idle && idle->used_bytes == m.used_bytes)
+		m = *idle;
+	else if (rc == 0)
+		rc = read_all_memory(c, &m, err);
 	if (rc == 0 && swap)
 		rc = read_swap(c, &m, err);
 	if (rc == 0)
@@ -637,13 +648,14 @@ static int read_memory(struct cgroup_fds *c, bool swap, struct cgroup_memory *re
 	return rc;
 }
 
-int cgroup_read_memory(struct cgroup_fds *c, bool swap, struct cgroup_memory *ret,
+int cgroup_read_memory(struct cgroup_fds *c, bool swap,
+		       const struct cgroup_memory *idle, struct cgroup_memory *ret,
 		       struct err *err)
 {
-	int rc = read_memory(c, swap, ret, err);
+	int rc = read_memory(c, swap, idle, ret, err);
 
 	if (rc == -ENODEV && forget(c, tree_of(c, MEM_USED)))
-		rc = read_memory(c, swap, ret, err);
+		rc = read_memory(c, swap, NULL, ret, err);
 	return rc;
 }
 

@@ -2,14 +2,16 @@
 /* Times GETs on kept connections as a Prometheus sends them (its Accept, gzip), one
  * target after the other in each round, so that all meet the same machine.
  *
- *	http_time ROUNDS PORT PATH [PORT PATH]...
+ *	http_time [-w GROUP] ROUNDS PORT PATH [PORT PATH]...
  *
+ * -w: sends SIGUSR1 to the process group before each round, so that its tasks run.
  * All on 127.0.0.1. Prints a line per target: median and 99th percentile in us, bytes.
  */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +25,7 @@
 
 #define TARGETS_MAX 8
 #define BODY_MAX (64u << 20)
+#define WAKE_US 5000 /* for the tasks to run and sleep again */
 
 struct target {
 	const char *path;
@@ -110,18 +113,40 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+static void wake(pid_t group)
+{
+	if (!group)
+		return;
+	if (kill(-group, SIGUSR1) < 0) {
+		perror("kill");
+		exit(1);
+	}
+	usleep(WAKE_US);
+}
+
+static int usage(void)
+{
+	fprintf(stderr,
+		"usage: http_time [-w GROUP] ROUNDS PORT PATH [PORT PATH]...\n");
+	return 2;
+}
+
 int main(int argc, char **argv)
 {
 	struct target targets[TARGETS_MAX] = {0};
-	uint32_t rounds;
-	int count = (argc - 2) / 2;
+	uint32_t rounds, group = 0;
 
+	if (argc > 2 && strcmp(argv[1], "-w") == 0) {
+		if (parse_u32(argv[2], &group) < 0 || group < 2)
+			return usage();
+		argc -= 2;
+		argv += 2;
+	}
+	int count = (argc - 2) / 2;
 	body = malloc(BODY_MAX + 1);
 	if (argc < 4 || count > TARGETS_MAX || parse_u32(argv[1], &rounds) < 0 ||
-	    !rounds || !body) {
-		fprintf(stderr, "usage: http_time ROUNDS PORT PATH [PORT PATH]...\n");
-		return 2;
-	}
+	    !rounds || !body)
+		return usage();
 	for (int i = 0; i < count; i++) {
 		struct target *t = &targets[i];
 		t->path = argv[3 + 2 * i];
@@ -132,6 +157,7 @@ int main(int argc, char **argv)
 		get(t); /* the first one warms up */
 	}
 	for (uint32_t r = 0; r < rounds; r++) {
+		wake((pid_t)group);
 		for (int i = 0; i < count; i++)
 			targets[i].us[r] = get(&targets[i]);
 	}

@@ -19,7 +19,7 @@ BENCH_PROGS += ring_bench
 ring_bench_LIBS := libbase
 BENCHES += ring
 # daemon: a scrape, memory and processor time beside prometheus-node-exporter
-BENCH_PROGS += http_time
+BENCH_PROGS += http_time waker
 http_time_LIBS := libbase
 BENCHES += daemon
 # scrape_node: a scrape of ceemsd beside one of node_exporter

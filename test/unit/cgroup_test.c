@@ -275,7 +275,7 @@ static void v1_step_is_read(void **state)
 		assert_true(cpu.has_throttling && cpu.periods == 100);
 		assert_true(cpu.throttled_periods == 12 &&
 			    cpu.throttled_ns == 345678901);
-		assert_int_equal(cgroup_read_memory(c, true, &m, &err), 0);
+		assert_int_equal(cgroup_read_memory(c, true, NULL, &m, &err), 0);
 		assert_true(m.rss_bytes == 120000000 && m.cache_bytes == 20000000);
 		assert_true(m.used_bytes == 150000000 && m.limit_bytes == 536870912);
 		assert_true(m.has_peak && m.peak_bytes == 536870912);
@@ -305,7 +305,7 @@ static void v1_job_is_read_from_a_path_of_a_step(void **state)
 	struct cgroup_fds *c = cgroup_fds_new(fd, &l, &p, 1, true);
 	struct cgroup_memory m;
 	uint32_t cpus;
-	assert_int_equal(cgroup_read_memory(c, false, &m, NULL), 0);
+	assert_int_equal(cgroup_read_memory(c, false, NULL, &m, NULL), 0);
 	assert_true(m.used_bytes == 250000000 && !m.has_swap);
 	assert_int_equal(cgroup_read_cpus(c, &cpus, NULL), 0);
 	assert_int_equal(cpus, 5);
@@ -324,7 +324,7 @@ static void v1_extern_has_memory_but_no_cpu_time_of_its_own(void **state)
 	struct cgroup_cpu cpu;
 	struct record_counters r = {.source = COUNTERS_RUSAGE};
 	struct err err;
-	assert_int_equal(cgroup_read_memory(c, true, &m, &err), 0);
+	assert_int_equal(cgroup_read_memory(c, true, NULL, &m, &err), 0);
 	assert_true(m.peak_bytes == 1500000 && !m.has_swap);
 	assert_int_equal(cgroup_read_cpu(c, &cpu, &err), -ENODATA);
 	cgroup_fds_free(c);
@@ -345,7 +345,7 @@ static void w20_v1_unlimited_is_not_nine_exabytes(void **state)
 	struct record_cgroup p = path_of(V1_ALL, "/slurm_n2/uid_1000/job_41/step_0");
 	struct cgroup_fds *c = cgroup_fds_new(fd, &l, &p, 1, true);
 	struct cgroup_memory m;
-	assert_int_equal(cgroup_read_memory(c, false, &m, NULL), 0);
+	assert_int_equal(cgroup_read_memory(c, false, NULL, &m, NULL), 0);
 	assert_true(m.limit_bytes == CGROUP_UNLIMITED);
 	cgroup_fds_free(c);
 
@@ -363,7 +363,7 @@ static void w20_v1_unlimited_is_not_nine_exabytes(void **state)
 		put("memory/j/step_0/memory.stat", "total_cache 1\ntotal_rss 2\n");
 		put("memory/j/step_0/memory.limit_in_bytes", limits[i]);
 		c = cgroup_fds_new(scratch_fd, &v1_layout, &p, 1, false);
-		assert_int_equal(cgroup_read_memory(c, false, &m, NULL), 0);
+		assert_int_equal(cgroup_read_memory(c, false, NULL, &m, NULL), 0);
 		assert_true(m.limit_bytes == CGROUP_UNLIMITED);
 		(void)snprintf(stat, sizeof(stat),
 			       "hierarchical_memory_limit %stotal_cache 1\n"
@@ -371,7 +371,7 @@ static void w20_v1_unlimited_is_not_nine_exabytes(void **state)
 			       limits[i]);
 		put("memory/j/step_0/memory.stat", stat);
 		put("memory/j/step_0/memory.limit_in_bytes", "5\n");
-		assert_int_equal(cgroup_read_memory(c, false, &m, NULL), 0);
+		assert_int_equal(cgroup_read_memory(c, false, NULL, &m, NULL), 0);
 		assert_true(m.limit_bytes == CGROUP_UNLIMITED);
 		cgroup_fds_free(c);
 	}
@@ -422,7 +422,7 @@ static void v2_job_is_read(void **state)
 	struct cgroup_psi psi;
 	uint64_t n;
 	uint32_t cpus;
-	assert_int_equal(cgroup_read_memory(c, true, &m, NULL), 0);
+	assert_int_equal(cgroup_read_memory(c, true, NULL, &m, NULL), 0);
 	assert_true(m.rss_bytes == 200000000 && m.cache_bytes == 40000000);
 	assert_true(m.limit_bytes == 536870912 && m.fail_count == 3);
 	assert_true(m.oom_kills == 1 && m.has_peak && m.peak_bytes == 300000000);
@@ -455,7 +455,7 @@ static void w21_v2_cpu_time_needs_no_cpu_controller(void **state)
 	assert_true(cpu.user_ns == 50000000 && cpu.system_ns == 20000000);
 	assert_false(cpu.has_throttling);
 	/* and memory.peak is newer than some kernels */
-	assert_int_equal(cgroup_read_memory(c, true, &m, NULL), 0);
+	assert_int_equal(cgroup_read_memory(c, true, NULL, &m, NULL), 0);
 	assert_true(!m.has_peak && !m.has_swap && m.limit_bytes == CGROUP_UNLIMITED);
 	cgroup_fds_free(c);
 }
@@ -539,7 +539,7 @@ static int read_all(const struct record_cgroup *p, struct err *err)
 	int first = cgroup_read_cpu(c, &cpu, err);
 	if (first < 0)
 		assert_memory_equal(&cpu, &cpu_before, sizeof(cpu));
-	int rc = first ? 0 : cgroup_read_memory(c, false, &m, err);
+	int rc = first ? 0 : cgroup_read_memory(c, false, NULL, &m, err);
 	if (rc < 0)
 		assert_memory_equal(&m, &m_before, sizeof(m));
 	int third = first || rc ? 0 : cgroup_read_cpus(c, &cpus, err);
@@ -664,7 +664,7 @@ static void near_the_limit_of_open_files_none_is_kept(void **state)
 	assert_int_equal(full, -EMFILE);
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(cgroup_read_cpu(c, &cpu, NULL), 0);
-		assert_int_equal(cgroup_read_memory(c, false, &m, NULL), 0);
+		assert_int_equal(cgroup_read_memory(c, false, NULL, &m, NULL), 0);
 		assert_true(cpu.user_ns == 75 && cpu.system_ns == 25);
 		assert_int_equal(cgroup_fds_open(c), 0);
 	}
@@ -739,11 +739,11 @@ static void removed_and_remade_cgroups_are_noticed(void **state)
 	struct cgroup_cpu cpu;
 	struct cgroup_memory m;
 	int live_cpu = cgroup_read_cpu(c, &cpu, &err);
-	int live_memory = cgroup_read_memory(c, true, &m, &err);
+	int live_memory = cgroup_read_memory(c, true, NULL, &m, &err);
 	unsigned kept = cgroup_fds_open(c);
 	real_remove("/step_0");
 	int gone_cpu = cgroup_read_cpu(c, &cpu, &err);
-	int gone_memory = cgroup_read_memory(c, true, &m, &err);
+	int gone_memory = cgroup_read_memory(c, true, NULL, &m, &err);
 	unsigned kept_gone = cgroup_fds_open(c);
 	(void)real_make();
 	int again_cpu = cgroup_read_cpu(c, &cpu, &err);
@@ -751,7 +751,7 @@ static void removed_and_remade_cgroups_are_noticed(void **state)
 	real_remove("/step_0");
 	(void)real_make();
 	int remade_cpu = cgroup_read_cpu(c, &cpu, &err);
-	int remade_memory = cgroup_read_memory(c, true, &m, &err);
+	int remade_memory = cgroup_read_memory(c, true, NULL, &m, &err);
 	cgroup_fds_free(c);
 	real_remove("/step_0");
 	real_remove("");
@@ -785,7 +785,7 @@ static void v1_oom_kills_are_those_of_the_tasks(void **state)
 			 0);
 	assert_true(r.oom_kills == 3);
 	struct cgroup_fds *c = cgroup_fds_new(scratch_fd, &v1_layout, &p, 1, false);
-	assert_int_equal(cgroup_read_memory(c, false, &m, NULL), 0);
+	assert_int_equal(cgroup_read_memory(c, false, NULL, &m, NULL), 0);
 	assert_true(m.oom_kills == 3);
 	cgroup_fds_free(c);
 	/* two steps that fill their job's limit together */
@@ -820,17 +820,17 @@ static void v1_reads_only_what_can_have_changed(void **state)
 	put("cpuacct/j/step_0/cpuacct.usage", "101\n");
 	assert_int_equal(cgroup_read_cpu(c, &cpu, NULL), -EINVAL);
 	/* far below its limit it has not failed */
-	assert_int_equal(cgroup_read_memory(c, false, &m, NULL), 0);
+	assert_int_equal(cgroup_read_memory(c, false, NULL, &m, NULL), 0);
 	assert_true(m.fail_count == 0);
 	put("memory/j/step_0/memory.max_usage_in_bytes", "17000000\n");
-	assert_int_equal(cgroup_read_memory(c, false, &m, NULL), -EINVAL);
+	assert_int_equal(cgroup_read_memory(c, false, NULL, &m, NULL), -EINVAL);
 	put("memory/j/step_0/memory.failcnt", "3\n");
-	assert_int_equal(cgroup_read_memory(c, false, &m, NULL), 0);
+	assert_int_equal(cgroup_read_memory(c, false, NULL, &m, NULL), 0);
 	assert_true(m.fail_count == 3);
 	/* and what has failed once is always looked at */
 	put("memory/j/step_0/memory.max_usage_in_bytes", "1000000\n");
 	put("memory/j/step_0/memory.failcnt", "4\n");
-	assert_int_equal(cgroup_read_memory(c, false, &m, NULL), 0);
+	assert_int_equal(cgroup_read_memory(c, false, NULL, &m, NULL), 0);
 	assert_true(m.fail_count == 4);
 	cgroup_fds_free(c);
 }

@@ -360,6 +360,7 @@ w17_failed_read_loses_one_unit_for_one_scrape_and_is_never_zero(void **state)
 		assert_true(n > 0);
 		for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 			spoil(&l, files[f], wrong[i]);
+			now_ns += 61 * NSEC_PER_SEC; /* idle jobs are read again */
 			scrape(&l);
 			assert_int_equal(lines(&l, "ceems_compute_unit_", N1), 0);
 			assert_int_equal(lines(&l, "ceems_compute_unit_", N2), of_n2);
@@ -376,6 +377,54 @@ w17_failed_read_loses_one_unit_for_one_scrape_and_is_never_zero(void **state)
 					 0);
 		}
 	}
+	lab_done_copy(&l, copy);
+}
+
+/* Whether memory.stat of job 41 is read is seen by its being wrong. */
+static void
+an_idle_job_is_looked_at_closer_when_it_ran_grew_or_a_minute_is_over(void **state)
+{
+	(void)state;
+	struct lab l;
+	char copy[64];
+	lab_init_copy(&l, copy, sizeof(copy));
+	two_jobs(&l);
+	scrape(&l);
+	int of_n1 = lines(&l, "ceems_compute_unit_", N1);
+	static const char *const used = "memory" JOB41 "/memory.usage_in_bytes";
+	static const char *const stat = "memory" JOB41 "/memory.stat";
+	char good[2048];
+	assert_true(fs_read_at(l.env.cgroupfd, stat, good, sizeof(good), NULL) > 0);
+
+	spoil(&l, stat, "text\n");
+	scrape(&l);
+	assert_int_equal(lines(&l, "ceems_compute_unit_", N1), of_n1);
+	spoil(&l, used, "4096\n");
+	scrape(&l);
+	assert_int_equal(lines(&l, "ceems_compute_unit_", N1), 0);
+
+	spoil(&l, stat, good);
+	scrape(&l);
+	assert_int_equal(lines(&l, "ceems_compute_unit_", N1), of_n1);
+	assert_string_equal(value(&l, "ceems_compute_unit_memory_used_bytes", N1),
+			    "4096");
+	spoil(&l, stat, "text\n");
+	scrape(&l);
+	assert_int_equal(lines(&l, "ceems_compute_unit_", N1), of_n1);
+	spoil(&l, "cpuacct" JOB41 "/step_0/cpuacct.usage", "3000000002\n");
+	sample(&l);
+	scrape(&l);
+	assert_int_equal(lines(&l, "ceems_compute_unit_", N1), 0);
+
+	spoil(&l, stat, good);
+	scrape(&l);
+	spoil(&l, stat, "text\n");
+	now_ns += 59 * NSEC_PER_SEC;
+	scrape(&l);
+	assert_int_equal(lines(&l, "ceems_compute_unit_", N1), of_n1);
+	now_ns += NSEC_PER_SEC;
+	scrape(&l);
+	assert_int_equal(lines(&l, "ceems_compute_unit_", N1), 0);
 	lab_done_copy(&l, copy);
 }
 
@@ -826,6 +875,8 @@ int main(void)
 		cmocka_unit_test(golden_without_any_job),
 		cmocka_unit_test(
 			w17_failed_read_loses_one_unit_for_one_scrape_and_is_never_zero),
+		cmocka_unit_test(
+			an_idle_job_is_looked_at_closer_when_it_ran_grew_or_a_minute_is_over),
 		cmocka_unit_test(
 			w17_failed_cpu_read_loses_the_units_samples_once_and_is_never_zero),
 		cmocka_unit_test(
