@@ -23,6 +23,7 @@ FUZZERS :=
 DOCS_MAN :=
 
 include lib/module.mk
+include lib/http/module.mk
 include daemon/module.mk
 include spank/module.mk
 include jobcomp/module.mk

@@ -263,7 +263,7 @@ static int drop(void *arg, struct err *err)
 static int open_web(struct daemon *d, struct err *err)
 {
 	const struct options *o = &d->options;
-	struct web_params p = {
+	struct pages_params p = {
 		.listen = (const char *const *)o->listen_addresses.items,
 		.listen_count = o->listen_addresses.count,
 		.systemd_socket = o->systemd_socket,
@@ -275,7 +275,7 @@ static int open_web(struct daemon *d, struct err *err)
 		.arg = d,
 		.before_threads = drop,
 	};
-	return web_start(&p, &d->web, err);
+	return pages_start(&p, &d->pages, err);
 }
 
 static int block_signals(struct daemon *d, struct err *err)
@@ -340,7 +340,7 @@ int daemon_open(struct daemon *d, struct err *err)
 
 void daemon_close(struct daemon *d)
 {
-	web_stop(d->web);
+	pages_stop(d->pages);
 	scrape_free(d->scrape);
 	sampler_free(d->sampler);
 	free(d->enabled);

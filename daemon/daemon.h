@@ -7,12 +7,12 @@
 #include "daemon/collector.h"
 #include "daemon/ingest.h"
 #include "daemon/options.h"
-#include "daemon/privileges.h"
+#include "daemon/pages.h"
 #include "daemon/sample.h"
 #include "daemon/sampler.h"
 #include "daemon/scrape.h"
 #include "daemon/units.h"
-#include "daemon/web.h"
+#include "lib/privileges.h"
 #include "lib/ring.h"
 
 /* ceemsd as one object: what is opened at start hangs off it, and a part that could not
@@ -41,7 +41,7 @@ struct daemon {
 	const struct collector **enabled;
 	size_t enabled_count;
 	struct scrape *scrape;
-	struct web *web;
+	struct pages *pages;
 	struct privileges privileges;
 
 	int signalfd; /* SIGHUP, SIGTERM, SIGINT */

@@ -101,7 +101,7 @@ static void tick(struct daemon *d, struct timers *t, uint64_t now)
 static void reload_web(struct daemon *d)
 {
 	struct err err;
-	if (web_reload(d->web, &err) < 0)
+	if (web_reload(pages_web(d->pages), &err) < 0)
 		log_error("reload: %s: the old web configuration stays in force",
 			  err.text);
 }

@@ -11,7 +11,6 @@ libdaemon_SRCS += daemon/export.c
 libdaemon_SRCS += daemon/gpus.c
 libdaemon_SRCS += daemon/ingest.c
 libdaemon_SRCS += daemon/options.c
-libdaemon_SRCS += daemon/privileges.c
 libdaemon_SRCS += daemon/sample.c
 libdaemon_SRCS += daemon/unit_gpus.c
 libdaemon_SRCS += daemon/units.c
@@ -39,22 +38,15 @@ libsources_SRCS += daemon/source_cray.c
 libsources_SRCS += daemon/source_hwmon.c
 libsources_SRCS += daemon/source_rapl.c
 
-# libweb: scrapes and the web server; a program that links it lists $(libweb_USES) in _PKGS
-# and -lcrypt in _LDLIBS
+# libweb: scrapes and what the daemon serves; a program that links it lists libweb libhttpd in
+# _LIBS, $(libweb_USES) in _PKGS and -lcrypt in _LDLIBS
 ARCHIVES += libweb
-libweb_USES := libmicrohttpd gnutls zlib yaml-0.1
+libweb_USES := $(libhttpd_USES) zlib
 libweb_PKGS := $(libweb_USES)
-libweb_SRCS += daemon/listen.c
-libweb_SRCS += daemon/negotiate.c
+libweb_SRCS += daemon/flight.c
+libweb_SRCS += daemon/pages.c
 libweb_SRCS += daemon/scrape.c
 libweb_SRCS += daemon/self.c
-libweb_SRCS += daemon/target.c
-libweb_SRCS += daemon/web.c
-libweb_SRCS += daemon/web_auth.c
-libweb_SRCS += daemon/web_config.c
-libweb_SRCS += daemon/web_conn.c
-libweb_SRCS += daemon/web_flight.c
-libweb_SRCS += daemon/web_policy.c
 
 # libnode: the collectors that read the node alone
 ARCHIVES += libnode
@@ -68,6 +60,6 @@ libnode_SRCS += daemon/procfile.c
 # _LIBS in link order
 PROGS += ceemsd
 ceemsd_SRCS := daemon/main.c daemon/daemon.c daemon/loop.c daemon/collectors.c
-ceemsd_LIBS := libnode libsources libweb libdaemon libconf libbase
+ceemsd_LIBS := libnode libsources libweb libhttpd libdaemon libconf libbase
 ceemsd_PKGS := $(libweb_USES)
 ceemsd_LDLIBS := -lcrypt

@@ -11,6 +11,7 @@ libbase_SRCS += lib/err.c
 libbase_SRCS += lib/fs.c
 libbase_SRCS += lib/log.c
 libbase_SRCS += lib/parse.c
+libbase_SRCS += lib/privileges.c
 libbase_SRCS += lib/crc32c.c
 libbase_SRCS += lib/prom.c
 libbase_SRCS += lib/exec.c

@@ -20,8 +20,8 @@
 #include <unistd.h>
 
 #include "daemon/options.h"
+#include "daemon/pages.h"
 #include "daemon/scrape.h"
-#include "daemon/web.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/fs.h"
@@ -158,7 +158,7 @@ static int run(const struct host *h, const struct env *env)
 	const struct collector *list[8];
 	size_t n = 0;
 	struct scrape *scrape = NULL;
-	struct web *web = NULL;
+	struct pages *pages = NULL;
 	struct err err = {""};
 
 	o->meminfo_all = h->all;
@@ -174,18 +174,18 @@ static int run(const struct host *h, const struct env *env)
 		.env = env, .collectors = list, .count = n, .exporter_metrics = true};
 	if (scrape_new(&sp, &scrape, &err) < 0)
 		return fail(&err);
-	struct web_params wp = {.listen = h->listen,
-				.listen_count = h->listen_count,
-				.systemd_socket = h->systemd,
-				.telemetry_path = h->telemetry,
-				.config_file = h->config,
-				.max_requests = h->max_requests,
-				.scrape = scrape,
-				.idle_timeout_s = h->idle_s};
-	int rc = web_start(&wp, &web, &err);
+	struct pages_params wp = {.listen = h->listen,
+				  .listen_count = h->listen_count,
+				  .systemd_socket = h->systemd,
+				  .telemetry_path = h->telemetry,
+				  .config_file = h->config,
+				  .max_requests = h->max_requests,
+				  .scrape = scrape,
+				  .idle_timeout_s = h->idle_s};
+	int rc = pages_start(&wp, &pages, &err);
 	if (rc == 0)
-		serve(web);
-	web_stop(web);
+		serve(pages_web(pages));
+	pages_stop(pages);
 	scrape_free(scrape);
 	return rc < 0 ? fail(&err) : 0;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Request targets and listen addresses. */
-#include "daemon/target.h"
+#include "lib/http/target.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/listen.h"
+#include "lib/http/listen.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

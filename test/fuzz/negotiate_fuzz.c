@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Accept and Accept-Encoding: first line and the rest. */
-#include "daemon/negotiate.h"
+#include "lib/http/negotiate.h"
 
 #include <stdint.h>
 #include <stdlib.h>

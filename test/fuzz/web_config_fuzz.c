@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The web configuration file. */
-#include "daemon/web_config.h"
+#include "lib/http/web_config.h"
 
 #include <stdint.h>
 #include <stdlib.h>

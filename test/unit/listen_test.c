@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "daemon/listen.h"
+#include "lib/http/listen.h"
 
 #include <errno.h>
 #include <fcntl.h>

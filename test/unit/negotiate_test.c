@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "daemon/negotiate.h"
+#include "lib/http/negotiate.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "daemon/target.h"
 #include "lib/buf.h"
+#include "lib/http/target.h"
 #include "test/unit/unit.h"
 
 #define OM1 "application/openmetrics-text; version=1.0.0; charset=utf-8"

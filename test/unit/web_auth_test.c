@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "daemon/web_auth.h"
+#include "lib/http/web_auth.h"
 
 #include <crypt.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "daemon/web_config.h"
+#include "lib/http/web_config.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -107,10 +107,9 @@ static void what_is_wrong_is_named_with_its_line(void **state)
 		 ":3: unknown key: Server"},
 		{"http_server_config:\n  http3: true\n", ":2: unknown key: http3"},
 		{"tls_server_config:\n  client_allowed_sans: [a]\n",
-		 ":2: not supported by ceemsd: client_allowed_sans"},
-		{"tls_server_config:\n  cert: |\n   x\n",
-		 "not supported by ceemsd: cert"},
-		{"rate_limit:\n  burst: 1\n", "not supported by ceemsd: rate_limit"},
+		 ":2: not supported: client_allowed_sans"},
+		{"tls_server_config:\n  cert: |\n   x\n", "not supported: cert"},
+		{"rate_limit:\n  burst: 1\n", "not supported: rate_limit"},
 		{"tls_server_config:\n  cert_file: a\n", "go together"},
 		{"tls_server_config:\n  key_file: a\n", "go together"},
 		{"tls_server_config:\n  cert_file: a\n  cert_file: b\n",
@@ -123,9 +122,9 @@ static void what_is_wrong_is_named_with_its_line(void **state)
 		 "min_version is above max_version"},
 		{"tls_server_config:\n  cert_file: a\n  key_file: b\n  cipher_suites:\n"
 		 "  - TLS_RSA_WITH_RC4_128_SHA\n",
-		 ":5: not supported by ceemsd: TLS_RSA_WITH_RC4_128_SHA"},
+		 ":5: not supported: TLS_RSA_WITH_RC4_128_SHA"},
 		{"tls_server_config:\n  curve_preferences: [CurveP224]\n",
-		 "not supported by ceemsd: CurveP224"},
+		 "not supported: CurveP224"},
 		{"tls_server_config:\n  cert_file: a\n  key_file: b\n"
 		 "  client_auth_type: Maybe\n",
 		 ":4: unknown client_auth_type: Maybe"},

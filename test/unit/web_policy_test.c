@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Renewal of the web configuration, also while it is being read. */
-#include "daemon/web_policy.h"
+#include "lib/http/web_policy.h"
 
 #include <fcntl.h>
 #include <stdio.h>

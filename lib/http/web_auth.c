@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Passwords: one slow check per new credential, on a thread of its own, then a table of
  * keyed digests. A wrong password, an unknown user and a known one cost the same. */
-#include "daemon/web_auth.h"
+#include "lib/http/web_auth.h"
 
 #include <crypt.h>
 #include <errno.h>

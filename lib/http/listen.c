@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Listening sockets by address or from systemd, with errors that name the address. */
-#include "daemon/listen.h"
+#include "lib/http/listen.h"
 
 #include <errno.h>
 #include <fcntl.h>

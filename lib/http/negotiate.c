@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Accept and Accept-Encoding. Quality values are thousandths; a range whose quality
  * does not parse is left out rather than guessed. */
-#include "daemon/negotiate.h"
+#include "lib/http/negotiate.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CEEMS_DAEMON_TARGET_H
-#define CEEMS_DAEMON_TARGET_H
+#ifndef CEEMS_LIB_HTTP_TARGET_H
+#define CEEMS_LIB_HTTP_TARGET_H
 
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CEEMS_DAEMON_LISTEN_H
-#define CEEMS_DAEMON_LISTEN_H
+#ifndef CEEMS_LIB_HTTP_LISTEN_H
+#define CEEMS_LIB_HTTP_LISTEN_H
 
 #include <stddef.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The HTTP server: what is asked, who may ask, and the four pages there are. The
- * library's event loops never wait: while a scrape is collected or a password checked,
- * by threads of their own, the connection sleeps. */
-#include "daemon/web.h"
+/* The HTTP server: what is asked, who may ask, and which handler answers. The library's
+ * event loops never wait: while an answer is made or a password checked, by threads of
+ * their own, the connection sleeps. */
+#include "lib/http/web.h"
 
 #include <errno.h>
 #include <gnutls/abstract.h>
@@ -11,19 +11,19 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 
-#include "daemon/listen.h"
-#include "daemon/negotiate.h"
-#include "daemon/target.h"
-#include "daemon/web_auth.h"
-#include "daemon/web_conn.h"
-#include "daemon/web_flight.h"
-#include "daemon/web_policy.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
+#include "lib/http/listen.h"
+#include "lib/http/target.h"
+#include "lib/http/web_auth.h"
+#include "lib/http/web_conn.h"
+#include "lib/http/web_policy.h"
 #include "lib/log.h"
 
 #define LISTENERS_MAX 16
@@ -48,36 +48,41 @@ struct listener {
 };
 
 struct web {
-	char *telemetry_path;
+	const char *program;
 	uint32_t max_requests;
-	struct scrape *scrape;
-	int (*units_json)(void *arg, struct buf *out);
+	const struct web_route *routes;
+	size_t route_count;
 	void *arg;
+	void (*before_stop)(void *arg);
 	uint64_t header_ms;
 	struct web_policy *policy;
 	struct web_auth *auth;
 	struct web_conns *conns;
-	struct web_flight *flight;
 	struct listener listeners[LISTENERS_MAX];
 	size_t count;
 	atomic_uint requests; /* under way */
 };
 
 /* One request, from its first line to the last byte of its answer. */
-struct request {
+struct web_request {
 	struct web *w;
 	struct MHD_Connection *connection;
 	const char *uri; /* as it came; valid as long as the request */
 	size_t uri_len;
 	bool seen;    /* its head has been looked at */
-	bool counted; /* it is a scrape in flight */
 	bool decided; /* about its password */
 	enum auth_verdict verdict;
-	bool collected; /* the scrape is there, or collect_rc says why not */
-	int collect_rc;
-	struct scrape_result *result;
-	struct flight_wait wait;
+	int path_rc; /* what target_path() said */
+	const struct web_route *route;
+	bool handled; /* the handler has been called */
+	enum MHD_Result result;
+	void *state; /* the handler's */
+	struct {
+		const char *name, *value;
+	} extra[WEB_EXTRA_MAX];
+	size_t extra_count;
 	unsigned status;
+	char path[PATH_BYTES_MAX];
 };
 
 static struct web_conn *conn_of(struct MHD_Connection *connection)
@@ -126,7 +131,7 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **c
 static void *on_uri(void *cls, const char *uri, struct MHD_Connection *connection)
 {
 	struct web *w = cls;
-	struct request *r = calloc(1, sizeof(*r));
+	struct web_request *r = calloc(1, sizeof(*r));
 	struct web_conn *conn = conn_of(connection);
 
 	if (!r)
@@ -145,17 +150,16 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
 			 enum MHD_RequestTerminationCode code)
 {
 	struct web *w = cls;
-	struct request *r = *context;
+	struct web_request *r = *context;
 	struct web_conn *conn = conn_of(connection);
 
 	(void)code;
 	if (!r)
 		return;
-	if (r->counted)
-		scrape_http_end(w->scrape, r->status);
+	if (r->handled && r->route->end)
+		r->route->end(w->arg, r, r->status);
 	if (conn)
 		web_conn_deadline(w->conns, conn, KEEP_TIMES * w->header_ms);
-	scrape_result_unref(r->result);
 	free(r);
 	*context = NULL;
 	atomic_fetch_sub(&w->requests, 1);
@@ -175,199 +179,199 @@ static bool put_header(struct MHD_Response *response, const char *name,
 	return MHD_add_response_header(response, name, value) == MHD_YES;
 }
 
-/* Takes the response. MHD_NO closes the connection. */
-static enum MHD_Result answer(struct request *r, unsigned status, const char *type,
-			      struct MHD_Response *response)
+/* Takes the response. A result of MHD_NO closes the connection. */
+static void answer(struct web_request *r, unsigned status, const char *type,
+		   struct MHD_Response *response)
 {
 	struct web_settings *s = web_policy_get(r->w->policy);
-	bool nosniff = true;
+	bool nosniff = true, good = response != NULL;
 
-	if (!response) {
-		web_settings_unref(s);
-		return MHD_NO;
-	}
 	r->status = status;
-	bool good = put_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type) &&
-		    put_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
-	for (size_t i = 0; i < s->config.header_count; i++) {
+	if (good)
+		good = put_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type) &&
+		       put_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+	for (size_t i = 0; good && i < r->extra_count; i++)
+		good = put_header(response, r->extra[i].name, r->extra[i].value);
+	for (size_t i = 0; good && i < s->config.header_count; i++) {
 		const struct web_config_header *h = &s->config.headers[i];
 		nosniff &= strcmp(h->name, "X-Content-Type-Options") != 0;
-		good &= put_header(response, h->name, h->value);
+		good = put_header(response, h->name, h->value);
 	}
-	if (nosniff)
-		good &= put_header(response, "X-Content-Type-Options", "nosniff");
+	if (good && nosniff)
+		good = put_header(response, "X-Content-Type-Options", "nosniff");
 	web_settings_unref(s);
-	enum MHD_Result result =
-		good ? MHD_queue_response(r->connection, status, response) : MHD_NO;
-	MHD_destroy_response(response);
-	return result;
+	r->result = good ? MHD_queue_response(r->connection, status, response) : MHD_NO;
+	if (response)
+		MHD_destroy_response(response);
 }
 
-static struct MHD_Response *copy_response(const char *text, size_t len)
+void web_answer(struct web_request *r, unsigned status, const char *type,
+		const void *data, size_t len)
 {
-	return MHD_create_response_from_buffer(len, (void *)(uintptr_t)text,
-					       MHD_RESPMEM_MUST_COPY);
+	answer(r, status, type,
+	       MHD_create_response_from_buffer(len, (void *)(uintptr_t)data,
+					       MHD_RESPMEM_MUST_COPY));
 }
 
-static enum MHD_Result answer_text(struct request *r, unsigned status, const char *text)
+void web_answer_shared(struct web_request *r, unsigned status, const char *type,
+		       const void *data, size_t len, void (*release)(void *arg),
+		       void *arg)
 {
-	struct MHD_Response *response = copy_response(text, strlen(text));
+	struct MHD_Response *response =
+		MHD_create_response_from_buffer_with_free_callback_cls(
+			len, (void *)(uintptr_t)data, release, arg);
+
+	if (!response)
+		release(arg);
+	answer(r, status, type, response);
+}
+
+void web_answer_text(struct web_request *r, unsigned status, const char *text)
+{
+	size_t len = strlen(text);
+	struct MHD_Response *response = MHD_create_response_from_buffer(
+		len, (void *)(uintptr_t)text, MHD_RESPMEM_MUST_COPY);
+	char realm[96];
 
 	if (response && status == MHD_HTTP_METHOD_NOT_ALLOWED)
 		(void)put_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
-	if (response && status == MHD_HTTP_UNAUTHORIZED)
-		(void)put_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE,
-				 "Basic realm=\"ceemsd\", charset=\"UTF-8\"");
+	if (response && status == MHD_HTTP_UNAUTHORIZED) {
+		snprintf(realm, sizeof(realm), "Basic realm=\"%s\", charset=\"UTF-8\"",
+			 r->w->program);
+		(void)put_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, realm);
+	}
 	if (response && status == MHD_HTTP_SERVICE_UNAVAILABLE)
 		(void)put_header(response, MHD_HTTP_HEADER_RETRY_AFTER, "1");
 	/* whoever sends such a request may have sent more that we do not understand */
 	if (response && status >= 400 && status < 500 && status != MHD_HTTP_NOT_FOUND &&
 	    status != MHD_HTTP_UNAUTHORIZED)
 		(void)put_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
-	return answer(r, status, "text/plain; charset=utf-8", response);
+	answer(r, status, "text/plain; charset=utf-8", response);
 }
 
-static void release_result(void *cls)
+static enum MHD_Result refuse(struct web_request *r, unsigned status, const char *text)
 {
-	scrape_result_unref(cls);
+	web_answer_text(r, status, text);
+	return r->result;
 }
 
-/* Runs on the thread that collects. */
-static void on_collected(void *arg, int rc, struct scrape_result *result)
+const char *web_path(const struct web_request *r)
 {
-	struct request *r = arg;
-
-	r->collect_rc = rc;
-	r->result = result;
-	r->collected = true;
-	MHD_resume_connection(r->connection);
+	return r->path;
 }
 
-static enum MHD_Result answer_metrics(struct request *r)
+const char *web_target(const struct web_request *r)
 {
-	const struct buf *body;
-	const char *type;
-	enum prom_format format = negotiate_format(
-		MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND,
-					    MHD_HTTP_HEADER_ACCEPT),
-		&type);
-	bool gzip = negotiate_gzip(MHD_lookup_connection_value(
-		r->connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT_ENCODING));
-	int rc = scrape_result_body(r->result, format, gzip, &body);
-
-	if (rc < 0) {
-		log_error("metrics: render: %s, request answered with 500",
-			  strerror(-rc));
-		return answer_text(r, MHD_HTTP_INTERNAL_SERVER_ERROR,
-				   "the scrape failed, see the log of ceemsd\n");
-	}
-	struct MHD_Response *response =
-		MHD_create_response_from_buffer_with_free_callback_cls(
-			body->len, body->data, release_result, r->result);
-	if (!response)
-		return MHD_NO;
-	r->result = NULL; /* the response's now */
-	(void)put_header(response, MHD_HTTP_HEADER_VARY, "Accept, Accept-Encoding");
-	if (gzip)
-		(void)put_header(response, MHD_HTTP_HEADER_CONTENT_ENCODING, "gzip");
-	return answer(r, MHD_HTTP_OK, type, response);
+	return r->uri;
 }
 
-static enum MHD_Result serve_metrics(struct request *r)
+const char *web_header(struct web_request *r, const char *name)
 {
-	struct web *w = r->w;
+	return MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, name);
+}
 
-	if (r->collected && r->collect_rc == 0)
-		return answer_metrics(r);
-	if (r->collected)
-		return answer_text(r,
-				   r->collect_rc == -ESHUTDOWN
-					   ? MHD_HTTP_SERVICE_UNAVAILABLE
-					   : MHD_HTTP_INTERNAL_SERVER_ERROR,
-				   "the scrape failed, see the log of ceemsd\n");
-	r->counted = true;
-	r->status = MHD_HTTP_INTERNAL_SERVER_ERROR;
-	uint32_t in_flight = scrape_http_begin(w->scrape);
-	if (w->max_requests && in_flight > w->max_requests)
-		return answer_text(r, MHD_HTTP_SERVICE_UNAVAILABLE,
-				   "limit of concurrent requests reached "
-				   "(--web.max-requests), try again later\n");
-	r->wait.done = on_collected;
-	r->wait.arg = r;
-	/* first asleep, then to be woken */
+struct count {
+	const char *name;
+	unsigned n;
+};
+
+static enum MHD_Result count_header(void *cls, enum MHD_ValueKind kind,
+				    const char *name, const char *value)
+{
+	struct count *c = cls;
+
+	(void)kind;
+	(void)value;
+	c->n += strcasecmp(name, c->name) == 0;
+	return MHD_YES;
+}
+
+unsigned web_header_count(struct web_request *r, const char *name)
+{
+	struct count c = {.name = name};
+
+	MHD_get_connection_values(r->connection, MHD_HEADER_KIND, count_header, &c);
+	return c.n;
+}
+
+const struct sockaddr *web_peer(struct web_request *r)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+		r->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+
+	return info ? info->client_addr : NULL;
+}
+
+gnutls_session_t web_tls(struct web_request *r)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+		r->connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+
+	return info ? info->tls_session : NULL;
+}
+
+bool web_tls_verified(struct web_request *r)
+{
+	const struct web_settings *s = web_conn_data(conn_of(r->connection));
+
+	return s->config.client_auth == CLIENT_VERIFY_IF_GIVEN ||
+	       s->config.client_auth == CLIENT_REQUIRE_VERIFY;
+}
+
+void **web_state(struct web_request *r)
+{
+	return &r->state;
+}
+
+void web_sleep(struct web_request *r)
+{
+	r->result = MHD_YES;
 	MHD_suspend_connection(r->connection);
-	if (web_flight_submit(w->flight, &r->wait) == 0)
-		return MHD_YES;
+}
+
+void web_wake(struct web_request *r)
+{
 	MHD_resume_connection(r->connection);
-	return answer_text(r, MHD_HTTP_SERVICE_UNAVAILABLE, "shutting down\n");
 }
 
-static enum MHD_Result serve_units(struct request *r)
+void web_add_header(struct web_request *r, const char *name, const char *value)
 {
-	auto_buf struct buf out = BUF_INIT;
+	if (r->extra_count == WEB_EXTRA_MAX)
+		return;
+	r->extra[r->extra_count].name = name;
+	r->extra[r->extra_count++].value = value;
+}
 
-	if (r->w->units_json) {
-		if (r->w->units_json(r->w->arg, &out) < 0 || buf_error(&out))
-			return answer_text(r, MHD_HTTP_INTERNAL_SERVER_ERROR,
-					   "the units could not be read\n");
-	} else {
-		buf_puts(&out, "{\"units\":[]}\n");
+/* NULL: none is for this path. */
+static const struct web_route *find_route(const struct web *w, const char *path)
+{
+	const struct web_route *other = NULL;
+
+	for (size_t i = 0; i < w->route_count; i++) {
+		if (!w->routes[i].path)
+			other = &w->routes[i];
+		else if (strcmp(w->routes[i].path, path) == 0)
+			return &w->routes[i];
 	}
-	return answer(r, MHD_HTTP_OK, "application/json",
-		      copy_response(out.data, out.len));
+	return other;
 }
 
-static void put_html(struct buf *out, const char *s)
+static enum MHD_Result serve(struct web_request *r)
 {
-	for (; *s; s++) {
-		if (strchr("<>&\"'", *s))
-			buf_printf(out, "&#%d;", *s);
-		else
-			buf_putc(out, *s);
-	}
-}
-
-static enum MHD_Result serve_landing(struct request *r)
-{
-	auto_buf struct buf out = BUF_INIT;
-
-	buf_puts(&out, "<!DOCTYPE html>\n<html lang=\"en\"><head>"
-		       "<meta charset=\"utf-8\"><title>CEEMS Exporter</title></head>\n"
-		       "<body><h1>CEEMS Exporter</h1>\n"
-		       "<p>What compute units on this node use.</p>\n<p>ceemsd ");
-	put_html(&out, CEEMS_VERSION);
-	buf_puts(&out, "</p>\n<ul>\n<li><a href=\"");
-	put_html(&out, r->w->telemetry_path);
-	buf_puts(&out, "\">Metrics</a></li>\n<li><a href=\"/units\">Units</a></li>\n"
-		       "<li><a href=\"/health\">Health</a></li>\n</ul>\n"
-		       "</body></html>\n");
-	if (buf_error(&out))
-		return MHD_NO;
-	struct MHD_Response *response = copy_response(out.data, out.len);
-	return answer(r, MHD_HTTP_OK, "text/html; charset=utf-8", response);
-}
-
-static enum MHD_Result serve(struct request *r, const char *url)
-{
-	char path[PATH_BYTES_MAX];
-
-	if (target_path(url, path, sizeof(path)) < 0)
-		return answer_text(r, MHD_HTTP_BAD_REQUEST, "bad request target\n");
-	if (strcmp(path, r->w->telemetry_path) == 0)
-		return serve_metrics(r);
-	if (strcmp(path, "/units") == 0)
-		return serve_units(r);
-	if (strcmp(path, "/health") == 0)
-		return answer_text(r, MHD_HTTP_OK, "CEEMS Exporter is healthy\n");
-	if (strcmp(path, "/") == 0)
-		return serve_landing(r);
-	return answer_text(r, MHD_HTTP_NOT_FOUND, "404 page not found\n");
+	if (r->path_rc < 0)
+		return refuse(r, MHD_HTTP_BAD_REQUEST, "bad request target\n");
+	if (!r->route)
+		return refuse(r, MHD_HTTP_NOT_FOUND, "404 page not found\n");
+	r->handled = true;
+	r->result = MHD_NO;
+	r->route->handle(r->w->arg, r);
+	return r->result;
 }
 
 /* Runs on the thread that checks passwords. */
 static void on_verdict(void *arg, enum auth_verdict verdict)
 {
-	struct request *r = arg;
+	struct web_request *r = arg;
 
 	r->verdict = verdict;
 	r->decided = true;
@@ -376,7 +380,7 @@ static void on_verdict(void *arg, enum auth_verdict verdict)
 
 /* 0: go on. Else *ret_result is what to return: an answer was queued, or the connection
  * sleeps until the password has been checked. */
-static int authenticate(struct request *r, enum MHD_Result *ret_result)
+static int authenticate(struct web_request *r, enum MHD_Result *ret_result)
 {
 	struct web *w = r->w;
 	struct auth_job *job = NULL;
@@ -385,7 +389,7 @@ static int authenticate(struct request *r, enum MHD_Result *ret_result)
 		web_policy_refresh(w->policy);
 		struct web_settings *s = web_policy_get(w->policy);
 		r->verdict = AUTH_GOOD;
-		if (s->config.user_count)
+		if (s->config.user_count && !(r->route && r->route->open))
 			r->verdict =
 				web_auth_check(w->auth, &s->config,
 					       MHD_lookup_connection_value(
@@ -403,19 +407,19 @@ static int authenticate(struct request *r, enum MHD_Result *ret_result)
 			return 1;
 		}
 		MHD_resume_connection(r->connection);
-		*ret_result = answer_text(r, MHD_HTTP_SERVICE_UNAVAILABLE,
-					  "too many passwords to check\n");
+		*ret_result = refuse(r, MHD_HTTP_SERVICE_UNAVAILABLE,
+				     "too many passwords to check\n");
 		return 1;
 	}
 	if (r->verdict == AUTH_GOOD)
 		return 0;
-	*ret_result = answer_text(r, MHD_HTTP_UNAUTHORIZED, "Unauthorized\n");
+	*ret_result = refuse(r, MHD_HTTP_UNAUTHORIZED, "Unauthorized\n");
 	return 1;
 }
 
 /* A NUL in the request line makes the library's strings shorter than the line: what
  * follows the target's end is then not the version. Newer ones refuse it themselves. */
-static bool target_has_nul(const struct request *r, const char *version)
+static bool target_has_nul(const struct web_request *r, const char *version)
 {
 	if (strverscmp(MHD_get_version(), "0.9.77") >= 0 || !r->uri || !*version)
 		return false;
@@ -438,7 +442,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection,
 				  size_t *upload_size, void **context)
 {
 	struct web *w = cls;
-	struct request *r = *context;
+	struct web_request *r = *context;
 	struct web_conn *conn = conn_of(connection);
 	enum MHD_Result result;
 
@@ -453,25 +457,27 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection,
 		if (strcmp(version, MHD_HTTP_VERSION_1_1) == 0 &&
 		    !MHD_lookup_connection_value(connection, MHD_HEADER_KIND,
 						 MHD_HTTP_HEADER_HOST))
-			return answer_text(r, MHD_HTTP_BAD_REQUEST, "no Host\n");
+			return refuse(r, MHD_HTTP_BAD_REQUEST, "no Host\n");
 		if (target_has_nul(r, version))
-			return answer_text(r, MHD_HTTP_BAD_REQUEST, "NUL in request\n");
+			return refuse(r, MHD_HTTP_BAD_REQUEST, "NUL in request\n");
 		if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 &&
 		    strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
-			return answer_text(r, MHD_HTTP_METHOD_NOT_ALLOWED,
-					   "only GET and HEAD\n");
+			return refuse(r, MHD_HTTP_METHOD_NOT_ALLOWED,
+				      "only GET and HEAD\n");
 		if (has_body(connection))
-			return answer_text(r, MHD_HTTP_CONTENT_TOO_LARGE,
-					   "no request here has a body\n");
+			return refuse(r, MHD_HTTP_CONTENT_TOO_LARGE,
+				      "no request here has a body\n");
+		r->path_rc = target_path(url, r->path, sizeof(r->path));
+		r->route = r->path_rc < 0 ? NULL : find_route(w, r->path);
 		return MHD_YES;
 	}
 	if (*upload_size) {
 		*upload_size = 0;
 		return MHD_YES;
 	}
-	if (authenticate(r, &result))
+	if (!r->handled && authenticate(r, &result))
 		return result;
-	return serve(r, url);
+	return serve(r);
 }
 
 /* Never used: each session gets its own credentials when it begins. The library wants
@@ -558,6 +564,10 @@ static int start_all(struct web *w, const struct web_params *p, struct err *err)
 		fds[i] = -1;
 	int rc = open_listeners(p, fds, err);
 	int n = rc;
+	/* signals are the main thread's */
+	sigset_t all, old;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
 	struct web_settings *s = web_policy_get(w->policy);
 	bool tls = s->config.tls;
 	web_settings_unref(s);
@@ -565,14 +575,8 @@ static int start_all(struct web *w, const struct web_params *p, struct err *err)
 		int dropped = p->before_threads(p->arg, err);
 		rc = dropped < 0 ? dropped : rc;
 	}
-	/* signals are the main thread's */
-	sigset_t all, old;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
 	if (rc >= 0)
 		rc = web_conns_new(&w->conns, err);
-	if (rc == 0)
-		rc = web_flight_new(w->scrape, &w->flight, err);
 	for (int i = 0; rc == 0 && i < n; i++)
 		rc = start_listener(w, &fds[i], tls, n > 1 ? THREADS / 2 : THREADS,
 				    err);
@@ -591,20 +595,14 @@ int web_start(const struct web_params *params, struct web **ret, struct err *err
 	if (!w)
 		return err_set(err, -ENOMEM, "web: out of memory");
 	w->max_requests = params->max_requests;
-	w->scrape = params->scrape;
-	w->units_json = params->units_json;
+	w->program = params->program;
+	w->routes = params->routes;
+	w->route_count = params->route_count;
 	w->arg = params->arg;
+	w->before_stop = params->before_stop;
 	w->header_ms =
 		1000ull * (params->idle_timeout_s ? params->idle_timeout_s : HEADER_S);
-	w->telemetry_path = strdup(params->telemetry_path);
-	int rc = 0;
-	if (!w->telemetry_path)
-		rc = err_set(err, -ENOMEM, "web: out of memory");
-	else if (w->telemetry_path[0] != '/')
-		rc = err_set(err, -EINVAL, "web.telemetry-path %s: must begin with /",
-			     w->telemetry_path);
-	if (rc == 0)
-		rc = web_policy_new(params->config_file, &w->policy, err);
+	int rc = web_policy_new(params->config_file, &w->policy, err);
 	if (rc == 0)
 		rc = web_auth_new(&w->auth, err);
 	if (rc == 0)
@@ -632,15 +630,13 @@ void web_stop(struct web *w)
 	struct timespec pause = {.tv_nsec = 10000000};
 	for (int ms = 0; ms < STOP_MS && atomic_load(&w->requests); ms += 10)
 		nanosleep(&pause, NULL);
-	if (w->flight)
-		web_flight_stop(w->flight);
+	if (w->before_stop)
+		w->before_stop(w->arg);
 	for (size_t i = 0; i < w->count; i++)
 		MHD_stop_daemon(w->listeners[i].mhd);
-	web_flight_free(w->flight);
 	web_conns_free(w->conns);
 	web_auth_free(w->auth);
 	web_policy_free(w->policy);
-	free(w->telemetry_path);
 	free(w);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* One thread between the web server and the scrape: everybody who asked before a
  * collection began gets that one. */
-#include "daemon/web_flight.h"
+#include "daemon/flight.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -10,7 +10,7 @@
 
 #include "lib/log.h"
 
-struct web_flight {
+struct flight {
 	struct scrape *scrape;
 	pthread_mutex_t mutex;
 	pthread_cond_t more;
@@ -20,7 +20,7 @@ struct web_flight {
 };
 
 /* One collection for a list of requests. */
-static void serve_all(struct web_flight *f, struct flight_wait *list)
+static void serve_all(struct flight *f, struct flight_wait *list)
 {
 	struct scrape_result *result = NULL;
 	struct err err = {""};
@@ -41,7 +41,7 @@ static void serve_all(struct web_flight *f, struct flight_wait *list)
 
 static void *flight_thread(void *arg)
 {
-	struct web_flight *f = arg;
+	struct flight *f = arg;
 
 	pthread_mutex_lock(&f->mutex);
 	for (;;) {
@@ -65,9 +65,9 @@ static void *flight_thread(void *arg)
 	}
 }
 
-int web_flight_new(struct scrape *scrape, struct web_flight **ret, struct err *err)
+int flight_new(struct scrape *scrape, struct flight **ret, struct err *err)
 {
-	struct web_flight *f = calloc(1, sizeof(*f));
+	struct flight *f = calloc(1, sizeof(*f));
 
 	if (!f)
 		return err_set(err, -ENOMEM, "web: out of memory");
@@ -76,7 +76,7 @@ int web_flight_new(struct scrape *scrape, struct web_flight **ret, struct err *e
 	pthread_cond_init(&f->more, NULL);
 	int rc = -pthread_create(&f->thread, NULL, flight_thread, f);
 	if (rc < 0) {
-		web_flight_free(f);
+		flight_free(f);
 		return err_set(err, rc, "web: start thread: %s", strerror(-rc));
 	}
 	f->has_thread = true;
@@ -84,7 +84,7 @@ int web_flight_new(struct scrape *scrape, struct web_flight **ret, struct err *e
 	return 0;
 }
 
-void web_flight_stop(struct web_flight *f)
+void flight_stop(struct flight *f)
 {
 	pthread_mutex_lock(&f->mutex);
 	f->stopping = true;
@@ -96,17 +96,17 @@ void web_flight_stop(struct web_flight *f)
 		pthread_join(f->thread, NULL);
 }
 
-void web_flight_free(struct web_flight *f)
+void flight_free(struct flight *f)
 {
 	if (!f)
 		return;
-	web_flight_stop(f);
+	flight_stop(f);
 	pthread_cond_destroy(&f->more);
 	pthread_mutex_destroy(&f->mutex);
 	free(f);
 }
 
-int web_flight_submit(struct web_flight *f, struct flight_wait *w)
+int flight_submit(struct flight *f, struct flight_wait *w)
 {
 	pthread_mutex_lock(&f->mutex);
 	int rc = f->stopping ? -ESHUTDOWN : 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CEEMS_DAEMON_WEB_POLICY_H
-#define CEEMS_DAEMON_WEB_POLICY_H
+#ifndef CEEMS_LIB_HTTP_WEB_POLICY_H
+#define CEEMS_LIB_HTTP_WEB_POLICY_H
 
 #include <gnutls/gnutls.h>
 
-#include "daemon/web_config.h"
 #include "lib/err.h"
+#include "lib/http/web_config.h"
 
 /* The web configuration in force: parsed, with its certificates loaded, and replaced as
  * a whole when a file changes. A connection keeps the one that it began with. All

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CEEMS_DAEMON_WEB_FLIGHT_H
-#define CEEMS_DAEMON_WEB_FLIGHT_H
+#ifndef CEEMS_DAEMON_FLIGHT_H
+#define CEEMS_DAEMON_FLIGHT_H
 
 #include "daemon/scrape.h"
 #include "lib/err.h"
@@ -9,7 +9,7 @@
  * asked before it began, so that a slow collector holds up no other page, and twelve
  * scrapers cost two collections. Thread safe. */
 
-struct web_flight;
+struct flight;
 
 /* rc is 0 and result the caller's to unref, or rc is negative and result NULL. Runs on
  * the flight's thread. */
@@ -22,12 +22,12 @@ struct flight_wait {
 	void *arg;
 };
 
-int web_flight_new(struct scrape *scrape, struct web_flight **ret, struct err *err);
+int flight_new(struct scrape *scrape, struct flight **ret, struct err *err);
 /* Ends the thread; what waits is told -ESHUTDOWN first, later ones are refused. */
-void web_flight_stop(struct web_flight *f);
-void web_flight_free(struct web_flight *f); /* after web_flight_stop(); accepts NULL */
+void flight_stop(struct flight *f);
+void flight_free(struct flight *f); /* after flight_stop(); accepts NULL */
 
 /* Takes a request in. -ESHUTDOWN: stopping, done is not called. */
-int web_flight_submit(struct web_flight *f, struct flight_wait *w);
+int flight_submit(struct flight *f, struct flight_wait *w);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CEEMS_DAEMON_WEB_AUTH_H
-#define CEEMS_DAEMON_WEB_AUTH_H
+#ifndef CEEMS_LIB_HTTP_WEB_AUTH_H
+#define CEEMS_LIB_HTTP_WEB_AUTH_H
 
-#include "daemon/web_config.h"
 #include "lib/err.h"
+#include "lib/http/web_config.h"
 
 /* Basic authentication against bcrypt hashes. A bcrypt takes about a tenth of a second
  * on purpose, so it runs on a thread of its own, and its verdict is remembered for a

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Loads certificates and keys for the web configuration and notices when a file was
  * renewed, so that a certificate manager needs no hook that restarts us. */
-#include "daemon/web_policy.h"
+#include "lib/http/web_policy.h"
 
 #include <errno.h>
 #include <fcntl.h>

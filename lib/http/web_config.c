@@ -2,7 +2,7 @@
 /* The web configuration file, as a YAML document that is walked key by key: each key is
  * known and handled, or named in the error, since a security option that is ignored in
  * silence is worse than a server that does not start. */
-#include "daemon/web_config.h"
+#include "lib/http/web_config.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -103,7 +103,7 @@ static int walk(struct parser *p, const char *where, yaml_node_t *map,
 
 static int unsupported(struct parser *p, const char *key, yaml_node_t *value)
 {
-	return fail(p, value, "not supported by ceemsd", key);
+	return fail(p, value, "not supported", key);
 }
 
 static char *join_folder(const char *file, const char *path)
@@ -242,7 +242,7 @@ static int name_list(struct parser *p, const char *key, yaml_node_t *v,
 		while (k < n && strcmp(names[k].go, s) != 0)
 			k++;
 		if (k == n)
-			return fail(p, item, "not supported by ceemsd", s);
+			return fail(p, item, "not supported", s);
 		buf_putc(out, ':');
 		buf_puts(out, names[k].gnutls);
 	}

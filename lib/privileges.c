@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* From root to nobody in particular. Capabilities by the bare system calls: libcap is
  * not worth a dependency for "none". */
-#include "daemon/privileges.h"
+#include "lib/privileges.h"
 
 #include <errno.h>
 #include <grp.h>

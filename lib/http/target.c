@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Request targets: one canonical path each, so that what is compared is what was asked
  * for. */
-#include "daemon/target.h"
+#include "lib/http/target.h"
 
 #include <errno.h>
 #include <string.h>

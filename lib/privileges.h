@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CEEMS_DAEMON_PRIVILEGES_H
-#define CEEMS_DAEMON_PRIVILEGES_H
+#ifndef CEEMS_LIB_PRIVILEGES_H
+#define CEEMS_LIB_PRIVILEGES_H
 
 #include <stdbool.h>
 #include <sys/types.h>

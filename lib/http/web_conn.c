@@ -2,7 +2,7 @@
 /* Ends connections that are slow on purpose or by accident. The thread sleeps while
  * there are none; a connection over its time is shut down, not closed: the HTTP library
  * owns the descriptor and sees an end of file. */
-#include "daemon/web_conn.h"
+#include "lib/http/web_conn.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CEEMS_DAEMON_WEB_CONFIG_H
-#define CEEMS_DAEMON_WEB_CONFIG_H
+#ifndef CEEMS_LIB_HTTP_WEB_CONFIG_H
+#define CEEMS_LIB_HTTP_WEB_CONFIG_H
 
 #include <stdbool.h>
 #include <stddef.h>

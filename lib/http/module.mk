@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+
+# libhttpd: the HTTP server of each program that has one; a program that links it lists
+# libhttpd libbase in _LIBS, $(libhttpd_USES) in _PKGS and -lcrypt in _LDLIBS
+ARCHIVES += libhttpd
+libhttpd_USES := libmicrohttpd gnutls yaml-0.1
+libhttpd_PKGS := $(libhttpd_USES)
+libhttpd_SRCS += lib/http/listen.c
+libhttpd_SRCS += lib/http/negotiate.c
+libhttpd_SRCS += lib/http/target.c
+libhttpd_SRCS += lib/http/web.c
+libhttpd_SRCS += lib/http/web_auth.c
+libhttpd_SRCS += lib/http/web_config.c
+libhttpd_SRCS += lib/http/web_conn.c
+libhttpd_SRCS += lib/http/web_policy.c

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_LIB_HTTP_WEB_H
+#define CEEMS_LIB_HTTP_WEB_H
+
+#include <gnutls/gnutls.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "lib/buf.h"
+#include "lib/err.h"
+
+/* An HTTP server with TLS, passwords, limits and deadlines, on libmicrohttpd's own
+ * threads, for a table of routes. GET and HEAD without a body is all that it takes.
+ *
+ * A route's handler runs on a thread that serves all connections, so it must not wait.
+ * Either it answers, or it sleeps: web_sleep() first, then the request is handed to a
+ * thread of the program, which calls web_wake() once, and the handler is called again
+ * with what that thread left in web_state(). */
+
+struct web;
+struct web_request;
+
+struct web_route {
+	/* As target_path() makes it of a request's target, compared whole; NULL: each
+	 * path that no other route has */
+	const char *path;
+	bool open; /* asks for no password */
+	void (*handle)(void *arg, struct web_request *r);
+	/* The request is over, answered with status (0: the client went before); frees
+	 * what is in web_state(). NULL: nothing to do. */
+	void (*end)(void *arg, struct web_request *r, unsigned status);
+};
+
+struct web_params {
+	const char *program;       /* in the password's realm; borrowed */
+	const char *const *listen; /* ":9010", "127.0.0.1:9010", "[::1]:9010"; port 0:
+				      any */
+	size_t listen_count;
+	bool systemd_socket;     /* LISTEN_FDS, listen is ignored */
+	const char *config_file; /* --web.config.file; NULL or "": plain HTTP */
+	/* Requests at a time that the program's handlers allow, 0: no limit; more
+	 * connections than a few beyond that are not taken. */
+	uint32_t max_requests;
+	const struct web_route *routes; /* borrowed; outlive the web */
+	size_t route_count;
+	void *arg; /* for the functions of routes and those below */
+	/* Called once when ports and key files are open and no thread runs yet, signals
+	 * blocked: the place to give up privileges, which are each thread's own, and to
+	 * start the program's threads. NULL: nothing to do. */
+	int (*before_threads)(void *arg, struct err *err);
+	/* Called by web_stop() once requests have had time to end: wakes all that sleep
+	 * still; from here on none may. NULL: nothing to do. */
+	void (*before_stop)(void *arg);
+	/* Tests alone: how long a silent connection lives; 0: 10 s */
+	unsigned idle_timeout_s;
+};
+
+/* Copies what is not said to be borrowed. Fails with a text that names the address, or
+ * file and line of the web configuration. Call before threads and privileges matter:
+ * ports below 1024 and root's key files are opened here. */
+int web_start(const struct web_params *params, struct web **ret, struct err *err);
+
+/* Answers what is under way, then ends all threads. Accepts NULL. */
+void web_stop(struct web *w);
+
+/* SIGHUP: reads the web configuration and certificates again. A broken one leaves the
+ * old in force and is the error. */
+int web_reload(struct web *w, struct err *err);
+
+/* Port of the i-th listener, 0 when there is none. */
+unsigned web_port(const struct web *w, size_t i);
+
+/* Reads a web configuration for --check-config: 0 or the error web_start() would give.
+ */
+int web_check_config(const char *path, struct err *err);
+
+/* For handlers. What is returned is borrowed until the request ends. */
+const char *web_path(const struct web_request *r);
+/* The first value of a request header, NULL: there is none. */
+const char *web_header(struct web_request *r, const char *name);
+/* How many headers have this name, in any case of letters. */
+unsigned web_header_count(struct web_request *r, const char *name);
+/* The target as it came, with its query. */
+const char *web_target(const struct web_request *r);
+/* The other end of the connection, NULL: unknown (a unix socket). */
+const struct sockaddr *web_peer(struct web_request *r);
+/* The TLS session, NULL: plain HTTP. Its certificate has passed what client_auth_type
+ * asks for, which may be nothing. */
+gnutls_session_t web_tls(struct web_request *r);
+/* Whether client_auth_type had a certificate, if there is one, verified. */
+bool web_tls_verified(struct web_request *r);
+/* The handler's own pointer, NULL at first. */
+void **web_state(struct web_request *r);
+
+void web_sleep(struct web_request *r);
+/* From any thread, once for each web_sleep(). */
+void web_wake(struct web_request *r);
+
+/* Adds a header to the answer, before web_answer*(). At most WEB_EXTRA_MAX; name and
+ * value are static or live as long as the request. */
+#define WEB_EXTRA_MAX 4
+void web_add_header(struct web_request *r, const char *name, const char *value);
+
+/* One of these, once. */
+void web_answer(struct web_request *r, unsigned status, const char *type,
+		const void *data, size_t len); /* copies */
+void web_answer_text(struct web_request *r, unsigned status, const char *text);
+/* Sends data as it is and calls release(arg) when it was sent, or could not be. */
+void web_answer_shared(struct web_request *r, unsigned status, const char *type,
+		       const void *data, size_t len, void (*release)(void *arg),
+		       void *arg);
+
+#endif
