@@ -13,15 +13,14 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "lib/boot.h"
 #include "lib/cleanup.h"
-#include "lib/fs.h"
 
 #define MAGIC "CEEMSUNI"
 #define VERSION 1u
 #define PAGE 4096u
 #define CHUNK 64u /* slots that get disk space at a time */
 #define STEPS_PER_UNIT 4u
-#define BOOT_ID "/proc/sys/kernel/random/boot_id"
 
 _Static_assert(sizeof(struct store_header) <= PAGE, "header fits its page");
 _Static_assert(sizeof(struct store_log) == STORE_LOG_BYTES, "log");
@@ -194,18 +193,6 @@ static void set_steps(struct units *u)
 	u->steps = (struct step *)(u->map + steps_off(u->h->capacity));
 }
 
-static int boot_id(char ret[40], struct err *err)
-{
-	char text[64];
-	ssize_t n = fs_read_at(AT_FDCWD, BOOT_ID, text, sizeof(text), err);
-	if (n < 0)
-		return (int)n;
-	memset(ret, 0, 40);
-	for (int i = 0; i < 39 && text[i] && text[i] != '\n'; i++)
-		ret[i] = text[i];
-	return 0;
-}
-
 static bool header_is_ours(const struct units *u, size_t bytes, const char *boot)
 {
 	const struct store_header *h = u->h;
@@ -305,7 +292,7 @@ static int make_new(struct units *u, int dirfd, uint32_t capacity, const char *b
 int units_open(int dirfd, uint32_t capacity, struct units **ret, bool *ret_made_new,
 	       struct err *err)
 {
-	char boot[40];
+	char boot[BOOT_ID_BYTES];
 	int rc = boot_id(boot, err);
 	if (rc)
 		return rc;

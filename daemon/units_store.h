@@ -3,6 +3,7 @@
 #define CEEMS_DAEMON_UNITS_STORE_H
 
 #include "daemon/units.h"
+#include "lib/boot.h"
 
 /*
  * Below units.c: the mapped file, its redo log of one transaction, slots, and the
@@ -25,7 +26,7 @@ struct store_header {
 	uint32_t version;
 	uint32_t capacity, steps_capacity;
 	uint32_t unit_bytes, step_bytes; /* sizes of the structs */
-	char boot_id[40];
+	char boot_id[BOOT_ID_BYTES];
 	uint64_t ring_id, ring_pos;
 	uint32_t units_backed, steps_backed; /* slots that have disk space */
 	uint32_t tomb_next, pad;

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/boot.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/crc32c.h"
@@ -55,55 +56,22 @@ static struct ring_slot *slot_at(const struct ring *r, uint64_t pos)
 
 /* ---- checks shared by producers and the consumer --------------------------------- */
 
-/* What does not change while a process lives but costs a hook more to look up than the
- * record itself: the boot id, and the pid namespace of the process with that pid (a
- * child made after unshare() is in another one, and has another pid). */
-static struct {
-	int boot_state; /* 0, 1: being written, 2: there */
-	char boot_id[40];
-	uint64_t pid_and_ns;
-} known;
-
-static int read_boot_id_file(char *ret, size_t size, struct err *err)
-{
-	ssize_t n =
-		fs_read_at(AT_FDCWD, "/proc/sys/kernel/random/boot_id", ret, size, err);
-	if (n < 0)
-		return (int)n;
-	ret[strcspn(ret, "\n")] = '\0';
-	return 0;
-}
-
-static int read_boot_id(char *ret, size_t size, struct err *err)
-{
-	int none = 0;
-
-	if (size == sizeof(known.boot_id) &&
-	    __atomic_load_n(&known.boot_state, __ATOMIC_ACQUIRE) == 2) {
-		memcpy(ret, known.boot_id, size);
-		return 0;
-	}
-	int rc = read_boot_id_file(ret, size, err);
-	if (rc == 0 && size == sizeof(known.boot_id) &&
-	    __atomic_compare_exchange_n(&known.boot_state, &none, 1, false,
-					__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-		memcpy(known.boot_id, ret, size);
-		__atomic_store_n(&known.boot_state, 2, __ATOMIC_RELEASE);
-	}
-	return rc;
-}
+/* The pid namespace of the process with that pid: it does not change while a process
+ * lives, but costs a hook more to look up than the record itself. A child made after
+ * unshare() is in another one, and has another pid. */
+static uint64_t known_pid_and_ns;
 
 static uint32_t own_pidns(void)
 {
 	struct stat st;
 	uint64_t pid = (uint64_t)getpid();
-	uint64_t have = __atomic_load_n(&known.pid_and_ns, __ATOMIC_RELAXED);
+	uint64_t have = __atomic_load_n(&known_pid_and_ns, __ATOMIC_RELAXED);
 
 	if (have >> 32 == pid)
 		return (uint32_t)have;
 	if (stat("/proc/self/ns/pid", &st) < 0)
 		return 0;
-	__atomic_store_n(&known.pid_and_ns, pid << 32 | (uint32_t)st.st_ino,
+	__atomic_store_n(&known_pid_and_ns, pid << 32 | (uint32_t)st.st_ino,
 			 __ATOMIC_RELAXED);
 	return (uint32_t)st.st_ino;
 }
@@ -138,7 +106,7 @@ static int check_ring(int fd, const char *path, uid_t owner, struct ring_header 
 		      struct err *err)
 {
 	struct stat st;
-	char boot_id[sizeof(ret->boot_id)];
+	char boot[BOOT_ID_BYTES];
 
 	if (fstat(fd, &st) < 0)
 		return err_set(err, -errno, "stat %s: %s", path, strerror(errno));
@@ -162,10 +130,10 @@ static int check_ring(int fd, const char *path, uid_t owner, struct ring_header 
 		return err_set(err, -EBADF, "%s: not fully allocated", path);
 	if (ret->inode != (uint64_t)st.st_ino)
 		return err_set(err, -EBADF, "%s: a copy of a ring, not a ring", path);
-	rc = read_boot_id(boot_id, sizeof(boot_id), err);
+	rc = boot_id(boot, err);
 	if (rc < 0)
 		return err_prefix(err, -EBADF, "%s: boot id not known", path);
-	if (strncmp(ret->boot_id, boot_id, sizeof(boot_id)) != 0)
+	if (memcmp(ret->boot_id, boot, sizeof(boot)) != 0)
 		return err_set(err, -EBADF, "%s: from another boot", path);
 	return 0;
 }
@@ -506,7 +474,7 @@ static int fill_new(int fd, const char *path, uint32_t slots, struct ring *ret,
 		.heartbeat_ns = clock_boottime_ns(),
 	};
 
-	int rc = read_boot_id(h.boot_id, sizeof(h.boot_id), err);
+	int rc = boot_id(h.boot_id, err);
 	if (rc < 0)
 		return rc;
 	/* the umask may have taken bits away */

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "lib/boot.h"
 #include "lib/err.h"
 
 /*
@@ -45,11 +46,11 @@ struct ring_header {
 	char magic[8];
 	uint32_t version;
 	uint32_t slot_bytes;
-	uint32_t slots;      /* power of two, RING_SLOTS_MIN..RING_SLOTS_MAX */
-	uint32_t pidns;      /* inode of the consumer's pid namespace (low 32 bits), 0:
-				unknown */
-	uint64_t inode;      /* of the ring file itself: a copy is not a ring */
-	char boot_id[40];    /* /proc/sys/kernel/random/boot_id, NUL-terminated */
+	uint32_t slots; /* power of two, RING_SLOTS_MIN..RING_SLOTS_MAX */
+	uint32_t pidns; /* inode of the consumer's pid namespace (low 32 bits), 0:
+			   unknown */
+	uint64_t inode; /* of the ring file itself: a copy is not a ring */
+	char boot_id[BOOT_ID_BYTES];
 	uint64_t created_ns; /* CLOCK_REALTIME */
 	_Alignas(64)
 		uint64_t head; /* next position to reserve (may lag, is helped on) */

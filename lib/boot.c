@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The boot id, kept: inside slurmstepd looking it up would cost more than the record
+ * that it guards. */
+#include "lib/boot.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#include "lib/fs.h"
+
+enum { UNKNOWN, BEING_WRITTEN, KNOWN };
+static struct {
+	int state;
+	char id[BOOT_ID_BYTES];
+} kept;
+
+int boot_id(char ret[BOOT_ID_BYTES], struct err *err)
+{
+	char text[64];
+	int unknown = UNKNOWN;
+
+	if (__atomic_load_n(&kept.state, __ATOMIC_ACQUIRE) == KNOWN) {
+		memcpy(ret, kept.id, sizeof(kept.id));
+		return 0;
+	}
+	ssize_t n = fs_read_at(AT_FDCWD, "/proc/sys/kernel/random/boot_id", text,
+			       sizeof(text), err);
+	if (n < 0)
+		return (int)n;
+	size_t len = strcspn(text, "\n");
+	if (len >= BOOT_ID_BYTES)
+		len = BOOT_ID_BYTES - 1;
+	memset(ret, 0, BOOT_ID_BYTES);
+	memcpy(ret, text, len);
+	if (__atomic_compare_exchange_n(&kept.state, &unknown, BEING_WRITTEN, false,
+					__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+		memcpy(kept.id, ret, sizeof(kept.id));
+		__atomic_store_n(&kept.state, KNOWN, __ATOMIC_RELEASE);
+	}
+	return 0;
+}
