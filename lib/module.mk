@@ -28,3 +28,12 @@ libconf_PKGS := yaml-0.1
 libbase_SRCS += lib/record.c
 libbase_SRCS += lib/ring.c
 libbase_SRCS += lib/notify.c
+
+# libhttp: the bounded HTTP client; a program that links it lists libhttp libbase in _LIBS
+# and libcurl in _PKGS. libcurl in the build with GnuTLS, the TLS library of the web server.
+ifeq ($(HAVE_CURL),1)
+ARCHIVES += libhttp
+libhttp_PKGS := libcurl
+libhttp_SRCS += lib/http/client.c
+libhttp_SRCS += lib/http/client_url.c
+endif

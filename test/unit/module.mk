@@ -114,3 +114,8 @@ sampler_test_LIBS := libsources libbase
 TESTS += self_test
 self_test_LIBS := libweb libbase
 self_test_PKGS := zlib
+ifeq ($(HAVE_CURL),1)
+TESTS += http_client_test
+http_client_test_LIBS := libhttp libbase
+http_client_test_PKGS := libcurl libmicrohttpd
+endif

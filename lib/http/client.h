@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_LIB_HTTP_CLIENT_H
+#define CEEMS_LIB_HTTP_CLIENT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/buf.h"
+#include "lib/err.h"
+
+/*
+ * One HTTP/1.1 client over libcurl: bounded in time, in size and in where it can be
+ * sent. A client keeps its connection alive between requests and belongs to one thread
+ * at a time; several clients may run in several threads. Only http and https, no
+ * cookies, no .netrc, no HSTS or alt-svc memory, no decompression.
+ *
+ * No error text and nothing else given to a caller holds a secret, a user name of a URL
+ * or a query string.
+ */
+
+enum http_method { HTTP_GET, HTTP_HEAD, HTTP_POST, HTTP_DELETE };
+
+struct http_header {
+	const char *name, *value; /* no control characters in either: else -EINVAL */
+};
+
+#define HTTP_BODY_MAX ((size_t)4 << 20)
+#define HTTP_HEADERS_MAX ((size_t)64 << 10) /* of one answer, beyond it -EFBIG */
+#define HTTP_REDIRECTS_MAX 10u
+
+/* Zero means the default everywhere. All strings are copied by http_client_new(). */
+struct http_client_config {
+	const char *ca_file;              /* PEM, instead of the system's */
+	const char *cert_file, *key_file; /* client certificate, PEM */
+	bool insecure;                    /* verify neither certificate nor name */
+	unsigned tls_min;                 /* 10, 11, 12 or 13; default 12: TLS 1.2 */
+	uint32_t connect_timeout_ms;      /* default 5000 */
+	uint32_t timeout_ms;   /* a whole request, redirects too; default 10000 */
+	size_t max_body_bytes; /* of an answer; default HTTP_BODY_MAX */
+	/* Redirects of GET and HEAD that are followed, at most HTTP_REDIRECTS_MAX: to
+	 * the same scheme, host and port only. Others are given back as they are. */
+	unsigned redirects;
+	/* "http://host:port" of a forwarding proxy. NULL: none; "env": as http_proxy,
+	 * https_proxy and no_proxy say. */
+	const char *proxy;
+	const char *user_agent;  /* default ceems/VERSION */
+	const atomic_bool *stop; /* when it becomes true the request in flight ends
+				    within a second: -ECANCELED. May be NULL. */
+};
+
+/* Who asks. A file is read at each request, see http_secret_read(). */
+struct http_auth {
+	const char *user, *password, *password_file; /* basic, when user is set */
+	const char *scheme, *credentials, *credentials_file; /* else; scheme: Bearer */
+};
+
+struct http_request {
+	enum http_method method;
+	const char *url; /* http or https, without user and password: else -EINVAL */
+	const struct http_header *headers;
+	size_t header_count;
+	const void *body; /* POST */
+	size_t body_len;
+	const struct http_auth *auth; /* or NULL */
+	uint32_t timeout_ms;          /* 0: the client's */
+};
+
+/* Zero-initialise; reused by the next request, freed with http_response_done(). */
+struct http_response {
+	unsigned status;
+	struct buf body; /* NUL-terminated where it is not empty */
+	char url[1024];  /* where the answer came from, as http_url_name() shows it */
+};
+
+struct http_client;
+
+/* -EINVAL: a value above its limit, -ENOMEM. A missing certificate file is found by
+ * the first request. */
+int http_client_new(const struct http_client_config *config, struct http_client **ret,
+		    struct err *err);
+void http_client_free(struct http_client *c); /* accepts NULL */
+
+/* Does one request. 0: an answer came, whatever its status. Else, with the URL in err:
+ * -ETIMEDOUT; -ECONNREFUSED: no connection; -EHOSTUNREACH: name not found; -EFBIG: body
+ * or headers too long; -EKEYREJECTED: TLS, certificate or name; -EBADMSG: not HTTP;
+ * -ECONNRESET: cut; -ELOOP: too many redirects; -ECANCELED; -EINVAL; -EPERM and the
+ * like: a secret's file; -EIO. On failure *ret is empty. */
+int http_client_do(struct http_client *c, const struct http_request *r,
+		   struct http_response *ret, struct err *err);
+
+/* A header of the last answer; NULL: it had none. Borrowed until the next request. */
+const char *http_client_header(struct http_client *c, const char *name);
+
+void http_response_done(struct http_response *r);
+#define auto_http_response __attribute__((cleanup(http_response_done)))
+
+/* The URL as logs may show it: scheme, host, port and path, cut to fit. */
+void http_url_name(const char *url, char *ret, size_t size);
+
+/* Reads a secret from a file of ours or root's with nothing for others, without the
+ * newline at its end, at most 4 KiB. -EPERM: the file is open to others. */
+int http_secret_read(const char *path, struct buf *ret, struct err *err);
+
+#endif

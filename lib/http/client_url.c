@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* URLs as libcurl itself reads them (RFC 3986), so that what was checked is what is
+ * asked; and secrets from files. */
+#include "lib/http/client_url.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "lib/cleanup.h"
+#include "lib/fs.h"
+#include "lib/http/client.h"
+
+#define URL_MAX 4096u
+#define SECRET_MAX 4096u
+
+static void cleanup_url(CURLU **u)
+{
+	curl_url_cleanup(*u);
+}
+#define auto_url __attribute__((cleanup(cleanup_url)))
+
+static void cleanup_part(char **s)
+{
+	curl_free(*s);
+}
+#define auto_part __attribute__((cleanup(cleanup_part)))
+
+static CURLU *read_url(const char *url)
+{
+	CURLU *u = curl_url();
+
+	if (u && curl_url_set(u, CURLUPART_URL, url, 0) != CURLUE_OK) {
+		curl_url_cleanup(u);
+		return NULL;
+	}
+	return u;
+}
+
+static char *part(CURLU *u, CURLUPart what)
+{
+	char *s = NULL;
+
+	if (curl_url_get(u, what, &s, CURLU_DEFAULT_PORT) != CURLUE_OK)
+		return NULL;
+	return s;
+}
+
+int http_url_check(const char *url, struct err *err)
+{
+	size_t n = strnlen(url, URL_MAX + 1);
+
+	if (n > URL_MAX)
+		return err_set(err, -EINVAL, "URL too long");
+	for (size_t i = 0; i < n; i++) {
+		if ((unsigned char)url[i] <= 0x20 || url[i] == 0x7f)
+			return err_set(err, -EINVAL, "blank or control character");
+	}
+	auto_url CURLU *u = read_url(url);
+	if (!u)
+		return err_set(err, -EINVAL, "not a URL");
+	auto_part char *scheme = part(u, CURLUPART_SCHEME);
+	auto_part char *host = part(u, CURLUPART_HOST);
+	auto_part char *user = part(u, CURLUPART_USER);
+	auto_part char *password = part(u, CURLUPART_PASSWORD);
+	auto_part char *fragment = part(u, CURLUPART_FRAGMENT);
+	if (!scheme || (strcmp(scheme, "http") != 0 && strcmp(scheme, "https") != 0))
+		return err_set(err, -EINVAL, "neither http nor https");
+	if (!host || !*host)
+		return err_set(err, -EINVAL, "no host");
+	if (user || password)
+		return err_set(err, -EINVAL, "user and password do not belong there");
+	if (fragment)
+		return err_set(err, -EINVAL, "a fragment does not belong there");
+	return 0;
+}
+
+static bool same_part(CURLU *a, CURLU *b, CURLUPart what)
+{
+	auto_part char *x = part(a, what);
+	auto_part char *y = part(b, what);
+
+	return x && y && strcasecmp(x, y) == 0;
+}
+
+bool http_url_same_origin(const char *a, const char *b)
+{
+	auto_url CURLU *x = read_url(a);
+	auto_url CURLU *y = read_url(b);
+
+	return x && y && http_url_check(b, NULL) == 0 &&
+	       same_part(x, y, CURLUPART_SCHEME) && same_part(x, y, CURLUPART_HOST) &&
+	       same_part(x, y, CURLUPART_PORT);
+}
+
+void http_url_name(const char *url, char *ret, size_t size)
+{
+	const char *host = strstr(url, "://");
+	size_t n = strcspn(url, "?#"), out = 0;
+
+	if (!size)
+		return;
+	/* what stands before an @ of the authority is dropped */
+	size_t start = host && (size_t)(host - url) < n ? (size_t)(host - url) + 3 : 0;
+	size_t slash = start + strcspn(url + start, "/?#");
+	size_t skip = start;
+	for (size_t i = start; i < slash; i++) {
+		if (url[i] == '@')
+			skip = i + 1;
+	}
+	for (size_t i = 0; i < n && out + 1 < size; i++) {
+		if (i >= start && i < skip)
+			continue;
+		unsigned char c = (unsigned char)url[i];
+		ret[out++] = c <= 0x20 || c >= 0x7f ? '?' : (char)c;
+	}
+	ret[out] = '\0';
+}
+
+int http_secret_read(const char *path, struct buf *ret, struct err *err)
+{
+	auto_close int fd = fs_open_at(AT_FDCWD, path, err);
+	struct stat st;
+	char text[SECRET_MAX + 2];
+
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0)
+		return err_set(err, -errno, "%s: %s", path, strerror(errno));
+	/* ours or root's, and readable by our group at most */
+	int rc = fs_check_trusted_stat(&st, path, st.st_uid == 0 ? 0 : geteuid(), 0640,
+				       err);
+	if (rc < 0)
+		return rc;
+	ssize_t n = fs_pread(fd, text, sizeof(text));
+	if (n < 0 || n > (ssize_t)SECRET_MAX) {
+		rc = n < 0 ? (int)n : -EFBIG;
+		return err_set(err, rc, "%s: %s", path, strerror(-rc));
+	}
+	while (n > 0 && (text[n - 1] == '\n' || text[n - 1] == '\r'))
+		n--;
+	if (n == 0 || memchr(text, '\0', (size_t)n))
+		rc = err_set(err, -EINVAL, "%s: no secret in it", path);
+	else
+		buf_put(ret, text, (size_t)n);
+	explicit_bzero(text, sizeof(text));
+	return rc ? rc : buf_error(ret);
+}
