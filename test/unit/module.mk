@@ -119,3 +119,6 @@ TESTS += http_client_test
 http_client_test_LIBS := libhttp libbase
 http_client_test_PKGS := libcurl libmicrohttpd
 endif
+TESTS += energy_page_test
+energy_page_test_LIBS := libbase
+energy_page_test_LDFLAGS := -Wl,--wrap=pwrite
