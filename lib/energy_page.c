@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/boot.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/energy_page_file.h"
@@ -20,16 +21,6 @@
 #define RUN 16u
 
 /* ---- opening --------------------------------------------------------------------- */
-
-int energy_page_boot_id(char *ret, size_t size, struct err *err)
-{
-	ssize_t n =
-		fs_read_at(AT_FDCWD, "/proc/sys/kernel/random/boot_id", ret, size, err);
-	if (n < 0)
-		return (int)n;
-	ret[strcspn(ret, "\n")] = '\0';
-	return 0;
-}
 
 static int check_format(const struct energy_page_header *h, const char *path,
 			struct err *err)
@@ -52,7 +43,7 @@ int energy_page_check(int fd, const char *path, struct energy_page_header *ret,
 		      struct err *err)
 {
 	struct stat st;
-	char boot_id[sizeof(ret->boot_id)];
+	char boot[BOOT_ID_BYTES];
 
 	if (fstat(fd, &st) < 0)
 		return err_set(err, -EBADF, "stat %s: %s", path, strerror(errno));
@@ -76,9 +67,9 @@ int energy_page_check(int fd, const char *path, struct energy_page_header *ret,
 		return err_set(err, -EBADF, "%s: not fully allocated", path);
 	if (ret->inode != (uint64_t)st.st_ino)
 		return err_set(err, -EBADF, "%s: a copy of an energy page", path);
-	if (energy_page_boot_id(boot_id, sizeof(boot_id), err) < 0)
+	if (boot_id(boot, err) < 0)
 		return err_prefix(err, -EBADF, "%s: boot id not known", path);
-	if (strncmp(ret->boot_id, boot_id, sizeof(boot_id)) != 0)
+	if (memcmp(ret->boot_id, boot, sizeof(boot)) != 0)
 		return err_set(err, -EBADF, "%s: from another boot", path);
 	return 0;
 }

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "lib/boot.h"
 #include "lib/err.h"
 
 /*
@@ -60,7 +61,7 @@ struct energy_page_header {
 	uint32_t row_bytes;  /* sizeof(struct energy_page_row) */
 	uint32_t capacity;   /* rows in each half, ROWS_MIN..ROWS_MAX */
 	uint64_t inode;      /* of the file itself: a copy is not a page */
-	char boot_id[40];    /* NUL-terminated */
+	char boot_id[BOOT_ID_BYTES];
 	uint64_t generation; /* last whole half; 0: there never was one */
 };
 

@@ -28,7 +28,6 @@ static inline off_t energy_page_bytes(uint32_t capacity)
 	return (off_t)ENERGY_PAGE_UNIT + 2 * energy_page_half_bytes(capacity);
 }
 
-int energy_page_boot_id(char *ret, size_t size, struct err *err);
 /* An open file is a page (all but its folder). */
 int energy_page_check(int fd, const char *path, struct energy_page_header *ret,
 		      struct err *err);

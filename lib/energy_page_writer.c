@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/boot.h"
 #include "lib/cleanup.h"
 #include "lib/energy_page.h"
 #include "lib/energy_page_file.h"
@@ -52,7 +53,7 @@ static int fill_new(int fd, const char *path, uint32_t capacity, struct err *err
 	};
 	struct stat st;
 
-	int rc = energy_page_boot_id(h.boot_id, sizeof(h.boot_id), err);
+	int rc = boot_id(h.boot_id, err);
 	if (rc < 0)
 		return rc;
 	if (fstat(fd, &st) < 0 || fchmod(fd, 0600) < 0)

@@ -32,4 +32,4 @@ rapl_fuzz_SRCS := daemon/rapl_zone.c daemon/energy_counter.c lib/parse.c
 FUZZERS += cray
 cray_fuzz_SRCS := daemon/cray_text.c daemon/hwmon_name.c lib/parse.c
 FUZZERS += energy_page
-energy_page_fuzz_SRCS := lib/energy_page.c lib/energy_page_writer.c lib/fs.c lib/parse.c lib/err.c lib/buf.c
+energy_page_fuzz_SRCS := lib/boot.c lib/energy_page.c lib/energy_page_writer.c lib/fs.c lib/parse.c lib/err.c lib/buf.c
