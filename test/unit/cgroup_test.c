@@ -13,6 +13,7 @@
 
 #include "lib/cleanup.h"
 #include "lib/fs.h"
+#include "test/unit/scratch.h"
 #include "test/unit/unit.h"
 
 static int open_fixture(const char *name, struct cgroup_layout *layout)
@@ -42,7 +43,7 @@ static struct record_cgroup path_of(uint32_t controllers, const char *path)
 }
 
 /* A tree of a test's own, where files can be made wrong. */
-static char scratch[] = "/tmp/ceems-cgroup-test.XXXXXX";
+static char scratch[SCRATCH_PATH];
 static int scratch_fd;
 
 static void make_dirs(const char *path)
@@ -879,8 +880,7 @@ static void psi_rejects_what_is_not_pressure(void **state)
 static int setup(void **state)
 {
 	(void)state;
-	if (!mkdtemp(scratch))
-		return -1;
+	scratch_make(scratch);
 	scratch_fd = open(scratch, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return scratch_fd < 0;
 }
@@ -888,10 +888,9 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
-	char command[128];
 	close(scratch_fd);
-	(void)snprintf(command, sizeof(command), "rm -rf -- %s", scratch);
-	return system(command);
+	scratch_remove(scratch);
+	return 0;
 }
 
 int main(void)

@@ -3,6 +3,7 @@
 
 #include "daemon/proc_parse.h"
 #include "test/unit/node.h"
+#include "test/unit/scratch.h"
 
 extern const struct collector collector_cpu;
 static const struct collector *const c = &collector_cpu;
@@ -62,7 +63,7 @@ static void absent_stat_is_no_device(void **state)
 	node_done(&n, c);
 }
 
-static char folder[] = "/tmp/ceems-cpu-test.XXXXXX";
+static char folder[SCRATCH_PATH];
 
 /* Writes in place: the collector keeps the file open. */
 static void write_stat(const char *text)
@@ -87,10 +88,9 @@ static double idle_of(struct node *n)
 static void time_never_falls_and_goes_on_after_a_jump_back(void **state)
 {
 	(void)state;
-	char path[128];
-	assert_non_null(mkdtemp(folder));
-	snprintf(path, sizeof(path), "mkdir -p %s/proc %s/sys", folder, folder);
-	assert_int_equal(system(path), 0);
+	scratch_make(folder);
+	scratch_mkdir(folder, "proc");
+	scratch_mkdir(folder, "sys");
 	struct node n;
 	write_stat("cpu  0 0 0 100000 0 0 0 0\ncpu0 0 0 0 100000\n");
 	node_init(&n, folder);
@@ -108,8 +108,7 @@ static void time_never_falls_and_goes_on_after_a_jump_back(void **state)
 	write_stat("cpu  0 0 0 50200 0 0 0 0\ncpu0 0 0 0 50200\n");
 	assert_true(idle_of(&n) == jumped + 2);
 	node_done(&n, c);
-	snprintf(path, sizeof(path), "rm -rf %s", folder);
-	assert_int_equal(system(path), 0);
+	scratch_remove(folder);
 }
 
 static void threads_come_from_cpuinfo_where_it_says(void **state)

@@ -28,12 +28,8 @@ static void sensors_come_and_go(void **state)
 	tree_init(&t, "test/fixture/hwmon");
 	tree_open(&t, c);
 	tree_sample_after(&t, 0);
-	char command[256];
-	snprintf(command, sizeof(command),
-		 "mkdir %s/sys/class/hwmon/hwmon9 && "
-		 "printf 'late\\n' >%s/sys/class/hwmon/hwmon9/name",
-		 t.root, t.root);
-	assert_int_equal(system(command), 0);
+	tree_mkdir(&t, "class/hwmon/hwmon9");
+	tree_write(&t, "class/hwmon/hwmon9/name", "late\n");
 	tree_write(&t, "class/hwmon/hwmon9/power7_input", "42000000\n");
 	tree_remove(&t, "class/hwmon/hwmon3");
 	tree_sample_after(&t, 11000);
@@ -45,9 +41,8 @@ static void sensors_come_and_go(void **state)
 	/* all of them go, and one comes back */
 	tree_remove(&t, "class/hwmon");
 	tree_sample_after(&t, 11000);
-	snprintf(command, sizeof(command), "mkdir -p %s/sys/class/hwmon/hwmon0",
-		 t.root);
-	assert_int_equal(system(command), 0);
+	tree_mkdir(&t, "class/hwmon");
+	tree_mkdir(&t, "class/hwmon/hwmon0");
 	tree_write(&t, "class/hwmon/hwmon0/power1_input", "3000000\n");
 	tree_sample_after(&t, 11000);
 	assert_int_equal(node_collect(&t.node, c), 0);

@@ -21,6 +21,7 @@
 #include "lib/fs.h"
 #include "lib/log.h"
 #include "test/unit/golden.h"
+#include "test/unit/scratch.h"
 #include "test/unit/unit.h"
 
 extern const struct collector collector_slurm;
@@ -62,8 +63,8 @@ static void lab_init(struct lab *l, const char *fixture)
 	char path[128];
 	bool made;
 
-	*l = (struct lab){.folder = "/tmp/ceems-slurm-test.XXXXXX"};
-	assert_non_null(mkdtemp(l->folder));
+	*l = (struct lab){0};
+	scratch_make(l->folder);
 	l->folder_fd = open(l->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_true(l->folder_fd >= 0);
 	l->options.unit_linger_ms = 60000;
@@ -102,8 +103,6 @@ static void lab_open(struct lab *l)
 
 static void lab_done(struct lab *l)
 {
-	char command[128];
-
 	collector_slurm.close(l->state);
 	sample_free(l->sampler);
 	units_close(l->env.units);
@@ -112,8 +111,7 @@ static void lab_done(struct lab *l)
 	close(l->env.cgroupfd);
 	close(l->env.procfd);
 	close(l->folder_fd);
-	(void)snprintf(command, sizeof(command), "rm -rf -- %s", l->folder);
-	assert_int_equal(system(command), 0);
+	scratch_remove(l->folder);
 }
 
 static struct record record(enum record_type type, const char *job, uint32_t step,
@@ -293,24 +291,16 @@ static void golden_without_any_job(void **state)
 }
 
 /* A copy of the v1 fixture that a test may spoil. */
-static void lab_init_copy(struct lab *l, char *copy, size_t size)
+static void lab_init_copy(struct lab *l, char copy[SCRATCH_PATH])
 {
-	char command[256];
-
-	(void)snprintf(copy, size, "/tmp/ceems-slurm-tree.XXXXXX");
-	assert_non_null(mkdtemp(copy));
-	(void)snprintf(command, sizeof(command), "cp -r test/fixture/v1/. %s", copy);
-	assert_int_equal(system(command), 0);
+	scratch_copy(copy, "test/fixture/v1");
 	lab_init(l, copy);
 }
 
 static void lab_done_copy(struct lab *l, const char *copy)
 {
-	char command[256];
-
 	lab_done(l);
-	(void)snprintf(command, sizeof(command), "rm -rf -- %s", copy);
-	assert_int_equal(system(command), 0);
+	scratch_remove(copy);
 }
 
 /* In place, so that the file that is kept open is the one that changes. */
@@ -346,8 +336,8 @@ w17_failed_read_loses_one_unit_for_one_scrape_and_is_never_zero(void **state)
 		"memory" JOB41 "/memory.failcnt",
 	};
 	struct lab l;
-	char copy[64];
-	lab_init_copy(&l, copy, sizeof(copy));
+	char copy[SCRATCH_PATH];
+	lab_init_copy(&l, copy);
 	two_jobs(&l);
 	scrape(&l);
 	int of_n1 = lines(&l, "ceems_compute_unit_", N1);
@@ -386,8 +376,8 @@ an_idle_job_is_looked_at_closer_when_it_ran_grew_or_a_minute_is_over(void **stat
 {
 	(void)state;
 	struct lab l;
-	char copy[64];
-	lab_init_copy(&l, copy, sizeof(copy));
+	char copy[SCRATCH_PATH];
+	lab_init_copy(&l, copy);
 	two_jobs(&l);
 	scrape(&l);
 	int of_n1 = lines(&l, "ceems_compute_unit_", N1);
@@ -435,8 +425,8 @@ w17_failed_cpu_read_loses_the_units_samples_once_and_is_never_zero(void **state)
 	static const char *const wrong[] = {"", "-1\n", "text\n",
 					    "99999999999999999999\n"};
 	struct lab l;
-	char copy[64];
-	lab_init_copy(&l, copy, sizeof(copy));
+	char copy[SCRATCH_PATH];
+	lab_init_copy(&l, copy);
 	two_jobs(&l);
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		spoil(&l, "cpuacct" JOB41 "/step_0/cpuacct.usage", wrong[i]);
@@ -459,8 +449,8 @@ w19_cpus_are_counted_in_the_cpuset_and_kept_when_it_cannot_be_read(void **state)
 {
 	(void)state;
 	struct lab l;
-	char copy[64];
-	lab_init_copy(&l, copy, sizeof(copy));
+	char copy[SCRATCH_PATH];
+	lab_init_copy(&l, copy);
 	two_jobs(&l);
 	spoil(&l, "cpuset" JOB41 "/cpuset.cpus", "no list\n");
 	scrape(&l);
@@ -585,15 +575,15 @@ static void w43_scrapes_open_nothing_again(void **state)
 {
 	(void)state;
 	struct lab l;
-	char copy[64], command[128];
-	lab_init_copy(&l, copy, sizeof(copy));
+	char copy[SCRATCH_PATH], tree[128];
+	lab_init_copy(&l, copy);
 	two_jobs(&l);
 	scrape(&l);
 	auto_buf struct buf first = BUF_INIT;
 	buf_put(&first, l.text.data, l.text.len);
 	/* the names go, the open files stay: a reading that opens fails now */
-	(void)snprintf(command, sizeof(command), "rm -rf -- %s/sys/fs/cgroup/*", copy);
-	assert_int_equal(system(command), 0);
+	(void)snprintf(tree, sizeof(tree), "%s/sys/fs/cgroup", copy);
+	scratch_remove(tree);
 	scrape(&l);
 	assert_string_equal(l.text.data, first.data);
 	lab_done_copy(&l, copy);

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +15,10 @@
 #include "lib/cleanup.h"
 #include "lib/fs.h"
 #include "lib/log.h"
+#include "test/unit/scratch.h"
 #include "test/unit/unit.h"
 
-static char folder[] = "/tmp/ceems-discover-test.XXXXXX";
+static char folder[SCRATCH_PATH];
 static int top = -1;
 static struct units *units;
 static struct options options;
@@ -71,27 +71,18 @@ static void step(const char *path)
 	step_in(path, "", "4242\n");
 }
 
-static int remove_one(const char *path, const struct stat *st, int type,
-		      struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
 static void clear(void)
 {
-	char path[64];
+	char path[SCRATCH_PATH + 8];
 	snprintf(path, sizeof(path), "%s/cgroup", folder);
-	nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	scratch_remove(path);
 }
 
 static void remove_dir(const char *path)
 {
 	char text[512];
 	snprintf(text, sizeof(text), "%s/cgroup/%s", folder, path);
-	nftw(text, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	scratch_remove(text);
 }
 
 static void probe(void)
@@ -395,8 +386,7 @@ static void a_walk_is_bounded_in_depth(void **state)
 static int setup(void **state)
 {
 	(void)state;
-	if (!mkdtemp(folder))
-		return -1;
+	scratch_make(folder);
 	top = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	env.cgroupfd = -1;
 	mkdirat(top, "proc", 0700);
@@ -416,7 +406,8 @@ static int teardown(void **state)
 	close(env.procfd);
 	close(env.cgroupfd);
 	close(top);
-	return nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	scratch_remove(folder);
+	return 0;
 }
 
 #define T(name) cmocka_unit_test_setup_teardown(name, begin, end)

@@ -7,13 +7,14 @@
 
 #include "daemon/sampler.h"
 #include "test/unit/node.h"
+#include "test/unit/scratch.h"
 
 /* A collector with its source on a copy of a fixture, with clocks that stand still
  * until they are turned, and no thread. */
 struct energy_tree {
 	struct node node;
 	struct sampler *sampler;
-	char root[64];
+	char root[SCRATCH_PATH];
 };
 
 static uint64_t tree_boot_ns, tree_real_ns;
@@ -36,13 +37,8 @@ static inline void tree_turn_ms(uint64_t ms)
 
 static inline void tree_init(struct energy_tree *t, const char *fixture)
 {
-	char command[256];
-
 	memset(t, 0, sizeof(*t));
-	snprintf(t->root, sizeof(t->root), "/tmp/ceems-energy-XXXXXX");
-	assert_non_null(mkdtemp(t->root));
-	snprintf(command, sizeof(command), "cp -a %s/. %s/", fixture, t->root);
-	assert_int_equal(system(command), 0);
+	scratch_copy(t->root, fixture);
 	node_init(&t->node, t->root);
 	tree_boot_ns = 1000 * NSEC_PER_SEC;
 	tree_real_ns = 1734094387 * NSEC_PER_SEC;
@@ -52,12 +48,9 @@ static inline void tree_init(struct energy_tree *t, const char *fixture)
 
 static inline void tree_done(struct energy_tree *t, const struct collector *c)
 {
-	char command[96];
-
 	node_done(&t->node, c);
 	sampler_free(t->sampler);
-	snprintf(command, sizeof(command), "rm -rf %s", t->root);
-	assert_int_equal(system(command), 0);
+	scratch_remove(t->root);
 }
 
 /* Opens the source as the daemon does. */
@@ -99,12 +92,20 @@ tree_write(const struct energy_tree *t, const char *path, const char *fmt, ...)
 	fclose(f);
 }
 
+static inline void tree_mkdir(const struct energy_tree *t, const char *path)
+{
+	char sys[96];
+
+	snprintf(sys, sizeof(sys), "%s/sys", t->root);
+	scratch_mkdir(sys, path);
+}
+
 static inline void tree_remove(const struct energy_tree *t, const char *path)
 {
-	char command[256];
+	char full[256];
 
-	snprintf(command, sizeof(command), "rm -r %s/sys/%s", t->root, path);
-	assert_int_equal(system(command), 0);
+	snprintf(full, sizeof(full), "%s/sys/%s", t->root, path);
+	scratch_remove(full);
 }
 
 /* The first channel of the name and kind; fails the test when there is none. */

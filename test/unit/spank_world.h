@@ -3,7 +3,6 @@
 #define CEEMS_TEST_SPANK_WORLD_H
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,12 +13,13 @@
 #include "lib/ring.h"
 #include "spank/step.h"
 #include "test/fake/slurm_host.h"
+#include "test/unit/scratch.h"
 #include "test/unit/unit.h"
 
 /* A node for the plugin's hooks: a scratch /proc and /sys/fs/cgroup, a ring of 16 slots
  * whose consumer is the test, and the pretended slurmstepd of test/fake. */
 struct world {
-	char folder[64], proc[96], cgroup[96], ring[96];
+	char folder[SCRATCH_PATH], proc[96], cgroup[96], ring[96];
 	char ring_arg[128];
 	struct ring consumer;
 	struct err err;
@@ -33,9 +33,7 @@ static inline int world_up(void **state)
 	bool made;
 	if (!w)
 		return -1;
-	snprintf(w->folder, sizeof(w->folder), "/tmp/spank_test.XXXXXX");
-	if (!mkdtemp(w->folder))
-		return -1;
+	scratch_make(w->folder);
 	snprintf(w->proc, sizeof(w->proc), "%s/proc", w->folder);
 	snprintf(w->cgroup, sizeof(w->cgroup), "%s/cgroup", w->folder);
 	snprintf(w->ring, sizeof(w->ring), "%s/ring", w->folder);
@@ -54,20 +52,11 @@ static inline int world_up(void **state)
 	return 0;
 }
 
-static inline int world_remove(const char *path, const struct stat *st, int type,
-			       struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
 static inline int world_down(void **state)
 {
 	struct world *w = *state;
 	ring_consumer_close(&w->consumer);
-	nftw(w->folder, world_remove, 16, FTW_DEPTH | FTW_PHYS);
+	scratch_remove(w->folder);
 	free(w);
 	return 0;
 }
@@ -93,7 +82,7 @@ static inline void world_drop(struct world *w, const char *path)
 {
 	char full[512];
 	snprintf(full, sizeof(full), "%s/%s", w->folder, path);
-	nftw(full, world_remove, 16, FTW_DEPTH | FTW_PHYS);
+	scratch_remove(full);
 }
 
 /* The next record, or false when the ring is empty. */
