@@ -14,6 +14,7 @@ libdaemon_SRCS += daemon/options.c
 libdaemon_SRCS += daemon/sample.c
 libdaemon_SRCS += daemon/unit_gpus.c
 libdaemon_SRCS += daemon/units.c
+libdaemon_SRCS += daemon/units_energy.c
 libdaemon_SRCS += daemon/units_expire.c
 libdaemon_SRCS += daemon/units_find.c
 libdaemon_SRCS += daemon/units_index.c

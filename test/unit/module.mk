@@ -28,8 +28,9 @@ gpus_test_LIBS := libdaemon libbase
 TESTS += collector_slurm_test
 collector_slurm_test_LIBS := libdaemon libconf libbase
 collector_slurm_test_PKGS := yaml-0.1
-TESTS += units_test units_expire_test units_store_test
+TESTS += units_test units_energy_test units_expire_test units_store_test
 units_test_LIBS := libdaemon libbase
+units_energy_test_LIBS := libdaemon libbase
 units_expire_test_LIBS := libdaemon libbase
 units_store_test_LIBS := libdaemon libbase
 # need slurm/spank.h, not a Slurm
