@@ -11,6 +11,7 @@ libdaemon_SRCS += daemon/export.c
 libdaemon_SRCS += daemon/gpus.c
 libdaemon_SRCS += daemon/ingest.c
 libdaemon_SRCS += daemon/options.c
+libdaemon_SRCS += daemon/power_curve.c
 libdaemon_SRCS += daemon/sample.c
 libdaemon_SRCS += daemon/unit_gpus.c
 libdaemon_SRCS += daemon/units.c
@@ -27,16 +28,19 @@ libdaemon_SRCS += daemon/units_work.c
 ARCHIVES += libsources
 libsources_SRCS += daemon/collector_cray_pm_counters.c
 libsources_SRCS += daemon/collector_hwmon.c
+libsources_SRCS += daemon/collector_model.c
 libsources_SRCS += daemon/collector_rapl.c
 libsources_SRCS += daemon/cray_text.c
 libsources_SRCS += daemon/energy_counter.c
 libsources_SRCS += daemon/hwmon_name.c
 libsources_SRCS += daemon/msr.c
+libsources_SRCS += daemon/power_model.c
 libsources_SRCS += daemon/rapl_zone.c
 libsources_SRCS += daemon/sampler.c
 libsources_SRCS += daemon/source.c
 libsources_SRCS += daemon/source_cray.c
 libsources_SRCS += daemon/source_hwmon.c
+libsources_SRCS += daemon/source_model.c
 libsources_SRCS += daemon/source_rapl.c
 
 # libweb: scrapes and what the daemon serves; a program that links it lists libweb libhttpd in

@@ -33,3 +33,5 @@ FUZZERS += cray
 cray_fuzz_SRCS := daemon/cray_text.c daemon/hwmon_name.c lib/parse.c
 FUZZERS += energy_page
 energy_page_fuzz_SRCS := lib/boot.c lib/energy_page.c lib/energy_page_writer.c lib/fs.c lib/parse.c lib/err.c lib/buf.c
+FUZZERS += power
+power_fuzz_SRCS := daemon/power_curve.c lib/parse.c lib/err.c

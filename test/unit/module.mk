@@ -123,3 +123,7 @@ endif
 TESTS += energy_page_test
 energy_page_test_LIBS := libbase
 energy_page_test_LDFLAGS := -Wl,--wrap=pwrite
+TESTS += power_curve_test
+power_curve_test_LIBS := libdaemon libbase
+TESTS += collector_model_test
+collector_model_test_LIBS := libsources libnode libdaemon libbase
