@@ -17,7 +17,6 @@ libbase_SRCS += lib/parse.c
 libbase_SRCS += lib/privileges.c
 libbase_SRCS += lib/crc32c.c
 libbase_SRCS += lib/prom.c
-libbase_SRCS += lib/secret.c
 libbase_SRCS += lib/exec.c
 libbase_SRCS += lib/spool_reader.c
 libbase_SRCS += lib/spool_segment.c
@@ -26,7 +25,7 @@ libbase_SRCS += lib/spool_writer.c
 # libconf: options and their YAML file; a program that links it lists libconf libbase in
 # _LIBS and yaml-0.1 in _PKGS
 ARCHIVES += libconf
-libconf_SRCS := lib/conf.c lib/conf_help.c lib/conf_yaml.c lib/yaml_walk.c
+libconf_SRCS := lib/conf.c lib/conf_help.c lib/conf_yaml.c
 libconf_PKGS := yaml-0.1
 libbase_SRCS += lib/record.c
 libbase_SRCS += lib/ring.c
@@ -40,3 +39,9 @@ libhttp_PKGS := libcurl
 libhttp_SRCS += lib/http/client.c
 libhttp_SRCS += lib/http/client_url.c
 endif
+libbase_SRCS += lib/rfc3339.c
+
+# libemission: emission factors and the table that is shipped
+ARCHIVES += libemission
+libemission_SRCS := lib/emission.c lib/emission_table.c
+$(OBJ)/lib/emission_table.o $(OBJ)/pic/lib/emission_table.o: contrib/emissions/owid.csv

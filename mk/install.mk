@@ -3,6 +3,7 @@
 ## make uninstall DESTDIR= PREFIX= the same files again; never what is in /etc
 ## make deb             a Debian package of what make install installs
 ## make dist            a source archive of HEAD
+## make data OWID=      refreshes the shipped tables from their sources (or from a file)
 
 # $(PREFIX)/sbin/ceemsd, ceems-ringdump        $(PREFIX)/bin/ceems_tool
 # $(PREFIX)/lib/ceems/slurm-<version>/*.so     plugins, one folder per Slurm they fit
@@ -36,6 +37,10 @@ install_template = install -d -m 0755 "$(DESTDIR)$(2)" && $(SUBST) $(1) > "$(DES
 # $(1) file or template: a site's own configuration is never overwritten
 install_config = test -e "$(DESTDIR)$(sysconfdir)/ceems/$(notdir $(1:.in=))" || \
 	(umask 027 && $(SUBST) $(1) > "$(DESTDIR)$(sysconfdir)/ceems/$(notdir $(1:.in=))")
+
+.PHONY: data
+data:
+	contrib/emissions/refresh $(OWID)
 
 .PHONY: install uninstall dist deb
 install: all

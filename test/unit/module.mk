@@ -28,9 +28,8 @@ gpus_test_LIBS := libdaemon libbase
 TESTS += collector_slurm_test
 collector_slurm_test_LIBS := libdaemon libconf libbase
 collector_slurm_test_PKGS := yaml-0.1
-TESTS += units_test units_energy_test units_expire_test units_store_test
+TESTS += units_test units_expire_test units_store_test
 units_test_LIBS := libdaemon libbase
-units_energy_test_LIBS := libdaemon libbase
 units_expire_test_LIBS := libdaemon libbase
 units_store_test_LIBS := libdaemon libbase
 # need slurm/spank.h, not a Slurm
@@ -54,7 +53,7 @@ collector_meminfo_test_LIBS := libnode libbase
 TESTS += collector_netdev_test
 collector_netdev_test_LIBS := libnode libbase
 TESTS += negotiate_test
-negotiate_test_LIBS := libhttpd libconf libbase
+negotiate_test_LIBS := libhttpd libbase
 TESTS += scrape_test
 scrape_test_LIBS := libweb libbase
 scrape_test_PKGS := zlib
@@ -67,11 +66,11 @@ TESTS += cli_check_test
 cli_check_test_SRCS := test/unit/cli_check_test.c cli/check_plugstack.c cli/check_ring.c cli/check_slurm.c cli/elfsym.c cli/finding.c cli/slurmconf.c spank/options.c
 cli_check_test_LIBS := libbase
 TESTS += web_auth_test
-web_auth_test_LIBS := libhttpd libconf libbase
+web_auth_test_LIBS := libhttpd libbase
 web_auth_test_PKGS := gnutls yaml-0.1
 web_auth_test_LDLIBS := -lcrypt
 TESTS += web_config_test
-web_config_test_LIBS := libhttpd libconf libbase
+web_config_test_LIBS := libhttpd libbase
 web_config_test_PKGS := yaml-0.1
 TESTS += ingest_test
 ingest_test_LIBS := libdaemon libbase
@@ -92,13 +91,13 @@ notify_test_LIBS := libbase
 TESTS += collector_ring_test
 collector_ring_test_LIBS := libdaemon libbase
 TESTS += listen_test
-listen_test_LIBS := libhttpd libconf libbase
+listen_test_LIBS := libhttpd libbase
 TESTS += energy_test
 energy_test_LIBS := libdaemon libbase
 TESTS += energy_property_test
 energy_property_test_LIBS := libdaemon libbase
 TESTS += web_policy_test
-web_policy_test_LIBS := libhttpd libconf libbase
+web_policy_test_LIBS := libhttpd libbase
 web_policy_test_PKGS := gnutls yaml-0.1
 web_policy_test_LDFLAGS := -Wl,--wrap=web_config_load
 TESTS += energy_counter_test
@@ -123,7 +122,12 @@ endif
 TESTS += energy_page_test
 energy_page_test_LIBS := libbase
 energy_page_test_LDFLAGS := -Wl,--wrap=pwrite
-TESTS += power_curve_test
-power_curve_test_LIBS := libdaemon libbase
-TESTS += collector_model_test
-collector_model_test_LIBS := libsources libnode libdaemon libbase
+TESTS += rfc3339_test
+rfc3339_test_LIBS := libbase
+TESTS += emission_test
+emission_test_LIBS := libemission libbase
+ifeq ($(HAVE_CURL)$(HAVE_JSON),11)
+TESTS += emissions_parse_test
+emissions_parse_test_LIBS := libemissions libemission libhttp libbase
+emissions_parse_test_PKGS := libcurl json-c
+endif

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Electricity Maps: emissions of what is consumed in a zone, life cycle, in g/kWh, each
+ * hour. A token opens the zones that were paid for (a free one: one zone).
+ * https://portal.electricitymaps.com/docs/api */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "courier/emissions.h"
+#include "courier/emissions_json.h"
+#include "lib/buf.h"
+#include "lib/cleanup.h"
+
+#define ZONES_PERIOD_S 86400u
+
+struct zone {
+	char code[EMISSION_ZONE_BYTES];
+	char name[EMISSION_COUNTRY_BYTES];
+};
+
+struct emaps {
+	struct zone zones[EMISSIONS_ZONES_MAX]; /* asked for, one after the other */
+	size_t count;
+	size_t left_out; /* zones that the token opens beyond these */
+	uint64_t listed_s;
+};
+
+int emissions_emaps_parse(const char *json, size_t len, const char *zone,
+			  const char *name, struct emission_set *ret, struct err *err)
+{
+	auto_json struct json_object *j = NULL;
+	const char *of;
+	uint64_t time_s;
+	double grams;
+	int rc = emissions_json_object(json, len, &j, err);
+
+	if (rc == 0)
+		rc = emissions_json_text(j, "zone", &of, err);
+	if (rc == 0)
+		rc = emissions_json_number(j, "carbonIntensity", &grams, err);
+	if (rc == 0)
+		rc = emissions_json_time(j, "datetime", &time_s, err);
+	if (rc < 0)
+		return rc;
+	if (strcmp(of, zone) != 0)
+		return err_set(err, -EBADMSG, "zone %.40s was not asked for", of);
+	/* life-cycle emissions of a grid are never nothing */
+	if (grams <= 0.0)
+		return err_set(err, -EBADMSG, "%g g/kWh cannot be", grams);
+	return emission_set_put(ret, zone, name, grams, time_s, err);
+}
+
+int emissions_emaps_zones_parse(const char *json, size_t len,
+				void (*take)(void *arg, const char *zone,
+					     const char *name),
+				void *arg, struct err *err)
+{
+	auto_json struct json_object *j = NULL;
+	size_t n = 0;
+	int rc = emissions_json_object(json, len, &j, err);
+
+	if (rc < 0)
+		return rc;
+	json_object_object_foreach(j, zone, details)
+	{
+		static const char *const keys[] = {"countryName", "zoneName"};
+		auto_buf struct buf name = BUF_INIT;
+		if (!json_object_is_type(details, json_type_object) ||
+		    !emission_zone_valid(zone))
+			return err_set(err, -EBADMSG, "not a list of zones");
+		if (n++ >= EMISSION_FACTORS_MAX)
+			return err_set(err, -EBADMSG, "too many zones");
+		for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+			const char *part;
+			if (emissions_json_text(details, keys[i], &part, NULL) < 0)
+				continue;
+			buf_puts(&name, name.len ? " " : "");
+			buf_puts(&name, part);
+		}
+		take(arg, zone, name.data ? name.data : "");
+	}
+	return n ? 0 : err_set(err, -ENODATA, "the token opens no zone");
+}
+
+static bool set(const char *s)
+{
+	return s && *s;
+}
+
+static int configured(const struct emissions_config *c, struct err *err)
+{
+	if (!set(c->emaps_token) && !set(c->emaps_token_file))
+		return err_set(err, -ENODATA, "EMAPS_API_TOKEN is not set");
+	return 0;
+}
+
+static int open_emaps(void **ret_state, struct err *err)
+{
+	struct emaps *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return err_set(err, -ENOMEM, "out of memory");
+	*ret_state = e;
+	return 0;
+}
+
+/* Asks for one path with the token. */
+static int ask_path(struct emissions_ask *ask, const char *path, const char *zone,
+		    struct http_response *ret, struct err *err)
+{
+	const struct emissions_config *c = ask->config;
+	auto_buf struct buf url = BUF_INIT, token = BUF_INIT;
+	int rc = 0;
+
+	if (set(c->emaps_token))
+		buf_puts(&token, c->emaps_token);
+	else
+		rc = http_secret_read(c->emaps_token_file, &token, err);
+	if (rc < 0)
+		return rc;
+	buf_printf(&url, "%s%s%s", c->emaps_url, path, zone);
+	if (buf_error(&url) || buf_error(&token))
+		return err_set(err, -ENOMEM, "out of memory");
+	struct http_header h = {"auth-token", token.data};
+	struct http_request r = {.url = url.data, .headers = &h, .header_count = 1};
+	rc = emissions_get(ask, &r, ret, err);
+	explicit_bzero(token.data, token.len);
+	return rc;
+}
+
+struct taking {
+	struct emaps *emaps;
+	const struct emissions_config *config;
+};
+
+static void take_zone(void *arg, const char *code, const char *name)
+{
+	struct taking *t = arg;
+	struct emaps *e = t->emaps;
+
+	if (!emissions_wants_zone(t->config, code))
+		return;
+	if (e->count >= EMISSIONS_ZONES_MAX) {
+		e->left_out++;
+		return;
+	}
+	struct zone *z = &e->zones[e->count++];
+	(void)snprintf(z->code, sizeof(z->code), "%s", code);
+	(void)snprintf(z->name, sizeof(z->name), "%s", name);
+}
+
+/* With the token, so that the answer has only the zones that it opens. Once a day. */
+static int list_zones(struct emaps *e, struct emissions_ask *ask, struct err *err)
+{
+	auto_http_response struct http_response answer = {0};
+	struct taking t = {e, ask->config};
+
+	if (e->count && ask->now_s < e->listed_s + ZONES_PERIOD_S)
+		return 0;
+	int rc = ask_path(ask, "/zones", "", &answer, err);
+	if (rc < 0)
+		return err_prefix(err, rc, "zones");
+	e->count = e->left_out = 0;
+	rc = emissions_emaps_zones_parse(answer.body.data, answer.body.len, take_zone,
+					 &t, err);
+	if (rc < 0)
+		return err_prefix(err, rc, "zones");
+	if (!e->count)
+		return err_set(err, -ENODATA,
+			       "the token opens none of the zones named");
+	e->listed_s = ask->now_s;
+	return 0;
+}
+
+/* A zone that fails costs itself. One that means all of them (token, too many requests,
+ * time to end) ends the round, and what came before it is kept. */
+static int fetch(void *state, struct emissions_ask *ask, struct emission_set *ret,
+		 struct err *err)
+{
+	struct emaps *e = state;
+	size_t came = 0;
+	int rc = list_zones(e, ask, err);
+
+	if (rc < 0)
+		return rc;
+	if (e->left_out)
+		(void)err_set(&ask->partial, -E2BIG,
+			      "%zu more zones are not asked for: name those wanted",
+			      e->left_out);
+	for (size_t i = 0; i < e->count; i++) {
+		auto_http_response struct http_response answer = {0};
+		const struct zone *z = &e->zones[i];
+		int one = ask_path(ask, "/carbon-intensity/latest?zone=", z->code,
+				   &answer, err);
+		if (one == 0)
+			one = emissions_emaps_parse(answer.body.data, answer.body.len,
+						    z->code, z->name, ret, err);
+		if (one == 0) {
+			came++;
+			continue;
+		}
+		rc = err_prefix(err, one, "%s", z->code);
+		ask->partial = *err;
+		if (ask->retry_after_s || one == -EACCES || one == -ECANCELED)
+			break;
+	}
+	return came ? 0 : rc;
+}
+
+const struct emissions_provider emissions_emaps = {
+	.name = "emaps",
+	.period_s = 1800,
+	.configured = configured,
+	.open = open_emaps,
+	.fetch = fetch,
+	.close = free,
+};
