@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Which GPUs a job holds is what Slurm gave it, whatever its environment says, in a Slurm with
 # pretended GPUs whose gres.conf skips the first device, and in one without gres gpu.
-# timeout 120
+# timeout 180
 . "$(dirname "$0")/../tap.sh"
 . "$(dirname "$0")/../slurm.sh"
 need_slurm
@@ -29,7 +29,12 @@ cat >"$SCRATCH/gres.conf" <<-END
 	Name=shard Count=8
 END
 rig_start --nodes=$node --gpus=2 --shards=8 --gres="$SCRATCH/gres.conf"
-ceemsd_start
+# as whom slurmd is asked
+printf '#!/bin/sh\n[ "$1" != -G ] || id -u >>%s\nexec %s "$@"\n' "$SCRATCH/asked-by" "$(command -v slurmd)" >"$SCRATCH/slurmd"
+chmod 755 "$SCRATCH/slurmd"
+: >"$SCRATCH/asked-by"
+chmod 666 "$SCRATCH/asked-by"
+ceemsd_start --collector.slurm.slurmd-path="$SCRATCH/slurmd"
 ok "ceemsd starts" wait_for 20 ceemsd_up
 
 b="-o /dev/null -e /dev/null"
@@ -47,6 +52,9 @@ is "a job without GPUs has none" "$(flags cpu)" ""
 is "a batch job has the one that Slurm gave it, by its place in gres.conf" "$(flags batch)" "$(own 0 1)"
 is "a step has its own, whatever both variables claimed" "$(flags forged-step)" "$(own 1 1)"
 is "a job without GPUs gains none by both variables" "$(flags forged-cpu)" ""
+is "slurmd -G is asked by the daemon's unprivileged user" "$(sort -u "$SCRATCH/asked-by")" "$(stat -c %u "/proc/$ceemsd_pid")"
+isnt_root() { [ "$(stat -c %u "/proc/$ceemsd_pid")" != 0 ]; }
+ok "which is not root" isnt_root
 is "no other series" "$(grep -c '^ceems_compute_unit_gpu_index_flag' "$SCRATCH/metrics")" 2
 touch "$JOBS/looked"
 ok "they end" wait_for 20 no_job
@@ -86,6 +94,25 @@ wait_for 20 eval "! squeue -h -n shards -o %A | grep -q ."
 scancel "$alloc"
 ok "the daemon met nothing that it had to warn of" test "$(grep -c 'level=\(warn\|error\)' "$SCRATCH/ceemsd.log")" = 0
 sed -n '/level=\(warn\|error\)/s/^/# /p' "$SCRATCH/ceemsd.log"
+kill "$ceemsd_pid"
+wait "$ceemsd_pid"
+$rig stop "$SLURM"
+
+# not beside shards: Slurm 22.05 then gives a job 25 shares and tells it of 625 %
+node=mps$$
+cat >"$SCRATCH/gres.conf" <<-END
+	Name=gpu File=$SLURM/dev/gpu[0-1]
+	Name=mps Count=200
+END
+rig_start --nodes=$node --gpus=2 --mps=200 --gres="$SCRATCH/gres.conf"
+ceemsd_start
+ok "ceemsd starts on a node with MPS" wait_for 20 ceemsd_up
+srun -J mps --gres=mps:25 sh -c "$(holds mps)" 2>/dev/null &
+wait_for 20 is_up mps
+ok "the job is seen" wait_for 10 all_seen 1
+is "25 of a device's 100 MPS shares are a quarter of it" "$(flags mps | sed 's/^[01] [^ ]*-[01] //')" '"" "" 0.25'
+touch "$JOBS/looked"
+ok "it ends" wait_for 20 no_job
 kill "$ceemsd_pid"
 wait "$ceemsd_pid"
 $rig stop "$SLURM"
