@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/inhabited.h"
 #include "daemon/options.h"
 #include "daemon/units.h"
 #include "lib/cgroup.h"
@@ -17,9 +18,6 @@
 #include "lib/fs.h"
 #include "lib/log.h"
 #include "lib/parse.h"
-
-#define PIDS_LOOKED_AT 64u
-#define ANCESTORS_MAX 32u
 
 static const uint32_t controllers[] = {CGROUP_UNIFIED, CGROUP_CPUACCT, CGROUP_MEMORY,
 				       CGROUP_CPUSET,  CGROUP_FREEZER, CGROUP_CPU,
@@ -189,120 +187,6 @@ static int by_path(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
-/* ---- is somebody in there? ------------------------------------------------------- */
-
-/* 1: it is slurmstepd; 0: it is not; -ENOENT: it has gone; else it cannot be told */
-static int is_stepd(const struct env *env, uint64_t pid)
-{
-	char path[40], comm[32];
-	snprintf(path, sizeof(path), "%llu/comm", (unsigned long long)pid);
-	ssize_t n = fs_read_at(env->procfd, path, comm, sizeof(comm), NULL);
-	if (n < 0)
-		return n == -ESRCH ? -ENOENT : (int)n;
-	/* the kernel cuts names at 15 bytes: "slurmstepd" fits */
-	return begins(comm, "slurmstepd");
-}
-
-/* From proc/PID/stat, field 4; the name before it may hold anything. */
-static int parent_of(const struct env *env, uint64_t pid, uint64_t *ret)
-{
-	char path[40], text[1024];
-	const char *word;
-	size_t len;
-	snprintf(path, sizeof(path), "%llu/stat", (unsigned long long)pid);
-	ssize_t n = fs_read_at(env->procfd, path, text, sizeof(text), NULL);
-	if (n <= 0)
-		return -EINVAL;
-	const char *end = text + n, *p = memrchr(text, ')', (size_t)n);
-	if (!p)
-		return -EINVAL;
-	p++;
-	if (!scan_word(&p, end, &word, &len) || !scan_blank(&p, end))
-		return -EINVAL;
-	return scan_u64(&p, end, ret);
-}
-
-/* A task of a step that runs: not slurmstepd itself, but below it. What a step has left
- * behind (a daemon under proctrack/pgid, a process that cannot be killed) has lost its
- * slurmstepd, and its counters have been counted. No proof: it is one. */
-static bool is_task(const struct env *env, uint64_t pid)
-{
-	int rc = is_stepd(env, pid);
-	if (rc == 1 || rc == -ENOENT)
-		return false;
-	for (unsigned i = 0; i < ANCESTORS_MAX; i++) {
-		if (parent_of(env, pid, &pid) < 0)
-			return true;
-		if (pid <= 1)
-			return false;
-		if (is_stepd(env, pid) == 1)
-			return true;
-	}
-	return true;
-}
-
-/* More than slurmstepd itself, in the directory or a few levels below. A directory that
- * stayed behind after its step ended must not become a step again. */
-static bool inhabited(const struct env *env, int dirfd, unsigned depth, unsigned *left)
-{
-	char text[4096];
-	/* the beginning is enough when there are very many */
-	auto_close int fd = openat(dirfd, "cgroup.procs", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
-	const char *p = text, *end = text + (n > 0 ? n : 0), *line;
-	size_t len;
-	for (unsigned i = 0; i < PIDS_LOOKED_AT && scan_line(&p, end, &line, &len);
-	     i++) {
-		uint64_t pid;
-		const char *q = line;
-		if (scan_u64(&q, line + len, &pid) == 0 && is_task(env, pid))
-			return true;
-	}
-	if (depth == 0)
-		return false;
-	int copy = fcntl(dirfd, F_DUPFD_CLOEXEC, 0);
-	auto_closedir DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
-	if (!dir) {
-		if (copy >= 0)
-			close(copy);
-		return false;
-	}
-	struct dirent *e;
-	while ((e = readdir(dir)) && *left) {
-		if (e->d_name[0] == '.' ||
-		    (e->d_type != DT_DIR && e->d_type != DT_UNKNOWN))
-			continue;
-		(*left)--;
-		auto_close int sub =
-			openat(dirfd, e->d_name,
-			       O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-		if (sub >= 0 && inhabited(env, sub, depth - 1, left))
-			return true;
-	}
-	return false;
-}
-
-static bool step_inhabited(const struct env *env, const struct record *r)
-{
-	for (uint32_t c = 0; c < r->cgroup_count; c++) {
-		for (size_t i = 0; i < CONTROLLERS; i++) {
-			if (!(r->cgroups[c].controllers & controllers[i]))
-				continue;
-			char path[RECORD_CGROUP_MAX + 40];
-			const char *dir = cgroup_dir(&env->cgroups, controllers[i]);
-			int n = snprintf(path, sizeof(path), "%s%s", dir,
-					 r->cgroups[c].path);
-			if (n < 0 || (size_t)n >= sizeof(path))
-				continue;
-			auto_close int fd = fs_opendir_at(env->cgroupfd, path, NULL);
-			unsigned left = 256;
-			if (fd >= 0 && inhabited(env, fd, 3, &left))
-				return true;
-		}
-	}
-	return false;
-}
-
 /* ---- a directory as a record ----------------------------------------------------- */
 
 /* ".../uid_U/..." on v1; v2 does not say: uid stays 0 until a record comes */
@@ -381,7 +265,7 @@ static int add_step(const struct env *env, const char *path, uint32_t bits)
 		if (bits & controllers[i])
 			record_add_cgroup(&r, controllers[i], path);
 	}
-	if (!step_inhabited(env, &r))
+	if (!inhabited_by_tasks(env, r.cgroups, r.cgroup_count))
 		return 0;
 	int rc = units_apply(env->units, &r, UINT64_MAX, r.boottime_ns, r.realtime_ns,
 			     &err);

@@ -19,11 +19,12 @@
 #define SAMPLE_MS 5000u /* a lost stop record costs at most this much */
 #define EXPIRE_MS 1000u
 #define TRIM_MS 10000u
+#define ABANDONED_MS 10000u
 #define POLL_SLOWEST 4u  /* times --ring.poll, while no record comes */
 #define TRAFFIC_MS 5000u /* a start is quiet for so long before it is remarked */
 
 struct timers {
-	uint64_t sample_ns, expire_ns, walk_ns, trim_ns, traffic_ns;
+	uint64_t sample_ns, expire_ns, abandoned_ns, walk_ns, trim_ns, traffic_ns;
 };
 
 static bool due(uint64_t *when, uint64_t now, uint64_t period_ms)
@@ -92,6 +93,8 @@ static void tick(struct daemon *d, struct timers *t, uint64_t now)
 	}
 	if (due(&t->sample_ns, now, SAMPLE_MS))
 		sample_steps(d->sample);
+	if (due(&t->abandoned_ns, now, ABANDONED_MS))
+		sample_end_abandoned(d->sample);
 	if (due(&t->expire_ns, now, EXPIRE_MS)) {
 		sample_end_lost(d->sample, d->has_ring ? d->ingest.drained_ns : now);
 		units_expire(d->units, now, &d->policy);

@@ -10,6 +10,7 @@ libdaemon_SRCS += daemon/energy_split.c
 libdaemon_SRCS += daemon/export.c
 libdaemon_SRCS += daemon/gpus.c
 libdaemon_SRCS += daemon/ingest.c
+libdaemon_SRCS += daemon/inhabited.c
 libdaemon_SRCS += daemon/options.c
 libdaemon_SRCS += daemon/sample.c
 libdaemon_SRCS += daemon/unit_gpus.c

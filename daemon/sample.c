@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "daemon/inhabited.h"
 #include "daemon/units.h"
 #include "lib/clock.h"
 #include "lib/log.h"
@@ -185,6 +186,17 @@ void sample_step(struct sample *s, uint32_t i)
 		read_step(s, i, step);
 }
 
+static void end_lost(struct sample *s, uint32_t i, const struct step *step)
+{
+	char name[16];
+	const struct unit *unit = units_get(s->units, step->unit);
+
+	log_info("unit %s step %s: gone without a stop record, ended as lost with what "
+		 "was read last",
+		 unit->id, record_step_name(step->step, name));
+	units_step_lost(s->units, i, s->env->boottime_ns(), s->env->realtime_ns());
+}
+
 int sample_end_lost(struct sample *s, uint64_t drained_boottime_ns)
 {
 	struct units *u = s->units;
@@ -195,12 +207,22 @@ int sample_end_lost(struct sample *s, uint64_t drained_boottime_ns)
 		    step->gone_boottime_ns + SAMPLE_LOST_MS * NSEC_PER_MSEC >
 			    drained_boottime_ns)
 			continue;
-		char name[16];
-		const struct unit *unit = units_get(u, step->unit);
-		log_info("unit %s step %s: gone without a stop record, ended as lost "
-			 "with what was read last",
-			 unit->id, record_step_name(step->step, name));
-		units_step_lost(u, i, s->env->boottime_ns(), s->env->realtime_ns());
+		end_lost(s, i, step);
+		n++;
+	}
+	return n;
+}
+
+int sample_end_abandoned(struct sample *s)
+{
+	struct units *u = s->units;
+	int n = 0;
+	for (uint32_t i = steps_next(u, 0); i != UNITS_NONE; i = steps_next(u, i + 1)) {
+		struct step *step = steps_get(u, i);
+		if (step->state != UNIT_RUNNING || !inhabited_by_nobody(s->env, step))
+			continue;
+		read_step(s, i, step);
+		end_lost(s, i, step);
 		n++;
 	}
 	return n;

@@ -31,4 +31,10 @@ void sample_step(struct sample *s, uint32_t step);
  * gone since SAMPLE_LOST_MS before that. Returns how many. */
 int sample_end_lost(struct sample *s, uint64_t drained_boottime_ns);
 
+/* Ends the steps whose slurmstepd was killed and whose last process has gone: nobody
+ * removes their cgroup or sends a record any more. Processes that outlive their
+ * slurmstepd still count. Looks at each running step's slurmstepd, so seldom is enough.
+ * The ring has just been drained. Returns how many. */
+int sample_end_abandoned(struct sample *s);
+
 #endif

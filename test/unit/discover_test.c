@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The fixture trees are made here: what matters is which directories there are. */
 #include "daemon/discover.h"
+#include "daemon/inhabited.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -326,6 +327,30 @@ static void what_a_step_has_left_behind_is_no_step(void **state)
 		unlinkat(top, i ? "proc/78/stat" : "proc/79/stat", 0);
 }
 
+static void a_step_whose_slurmstepd_was_killed_ends_with_its_last_process(void **state)
+{
+	(void)state;
+	struct record r;
+	record_init(&r, RECORD_STEP_START, MANAGER_SLURM);
+	record_set(&r, r.unit, sizeof(r.unit), "7");
+	r.stepd_pid = 88;
+	record_add_cgroup(&r, CGROUP_MEMORY, "/slurm/uid_5/job_7/step_0");
+	v1_tree();
+	step_in("memory/slurm/uid_5/job_7/step_0", "/task_0", "78\n");
+	probe();
+	assert_int_equal(units_apply(env.units, &r, UINT64_MAX, 1, 1, NULL), 0);
+	const struct step *s = steps_get(env.units, steps_next(env.units, 0));
+
+	make_dir("../proc/88");
+	put("proc/88/comm", "slurmstepd\n");
+	assert_false(inhabited_by_nobody(&env, s));
+	unlinkat(top, "proc/88/comm", 0);
+	unlinkat(top, "proc/88", AT_REMOVEDIR);
+	assert_false(inhabited_by_nobody(&env, s));
+	put("cgroup/memory/slurm/uid_5/job_7/step_0/task_0/cgroup.procs", "");
+	assert_true(inhabited_by_nobody(&env, s));
+}
+
 static void names_that_are_no_steps_are_passed(void **state)
 {
 	(void)state;
@@ -424,6 +449,7 @@ int main(void)
 		T(what_has_a_record_is_not_found_again),
 		T(a_directory_that_stayed_behind_is_no_step),
 		T(what_a_step_has_left_behind_is_no_step),
+		T(a_step_whose_slurmstepd_was_killed_ends_with_its_last_process),
 		T(names_that_are_no_steps_are_passed),
 		T(a_vanished_directory_disturbs_no_other),
 		T(roots_that_appear_later_are_found),

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Is somebody in there? A directory says that a step was; its processes say whether it
+ * still is. */
+#include "daemon/inhabited.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/cgroup.h"
+#include "lib/cleanup.h"
+#include "lib/fs.h"
+#include "lib/parse.h"
+
+#define PIDS_LOOKED_AT 64u
+#define ANCESTORS_MAX 32u
+#define DEPTH_MAX 3u /* step/task, on v2 step/user/task */
+#define DIRECTORIES_MAX 256u
+
+/* 1: it is slurmstepd; 0: it is not; -ENOENT: it has gone; else it cannot be told */
+static int is_stepd(const struct env *env, uint64_t pid)
+{
+	char path[40], comm[32];
+	snprintf(path, sizeof(path), "%llu/comm", (unsigned long long)pid);
+	ssize_t n = fs_read_at(env->procfd, path, comm, sizeof(comm), NULL);
+	if (n < 0)
+		return n == -ESRCH ? -ENOENT : (int)n;
+	/* the kernel cuts names at 15 bytes: "slurmstepd" fits */
+	return strncmp(comm, "slurmstepd", strlen("slurmstepd")) == 0;
+}
+
+/* From proc/PID/stat, field 4; the name before it may hold anything. */
+static int parent_of(const struct env *env, uint64_t pid, uint64_t *ret)
+{
+	char path[40], text[1024];
+	const char *word;
+	size_t len;
+	snprintf(path, sizeof(path), "%llu/stat", (unsigned long long)pid);
+	ssize_t n = fs_read_at(env->procfd, path, text, sizeof(text), NULL);
+	if (n <= 0)
+		return -EINVAL;
+	const char *end = text + n, *p = memrchr(text, ')', (size_t)n);
+	if (!p)
+		return -EINVAL;
+	p++;
+	if (!scan_word(&p, end, &word, &len) || !scan_blank(&p, end))
+		return -EINVAL;
+	return scan_u64(&p, end, ret);
+}
+
+/* A task of a step that runs: not slurmstepd itself, but below it. What a step has left
+ * behind (a daemon under proctrack/pgid, a process that cannot be killed) has lost its
+ * slurmstepd, and its counters have been counted. No proof: it is one. */
+static bool is_task(const struct env *env, uint64_t pid)
+{
+	int rc = is_stepd(env, pid);
+	if (rc == 1 || rc == -ENOENT)
+		return false;
+	for (unsigned i = 0; i < ANCESTORS_MAX; i++) {
+		if (parent_of(env, pid, &pid) < 0)
+			return true;
+		if (pid <= 1)
+			return false;
+		if (is_stepd(env, pid) == 1)
+			return true;
+	}
+	return true;
+}
+
+static bool is_anybody(const struct env *env, uint64_t pid)
+{
+	(void)env;
+	(void)pid;
+	return true;
+}
+
+struct search {
+	const struct env *env;
+	bool (*counts)(const struct env *env, uint64_t pid);
+	unsigned left; /* directories that may still be looked at */
+};
+
+/* Is one that counts in the directory, or a few levels below? */
+static bool inhabited(struct search *s, int dirfd, unsigned depth)
+{
+	char text[4096];
+	/* the beginning is enough when there are very many */
+	auto_close int fd = openat(dirfd, "cgroup.procs", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+	const char *p = text, *end = text + (n > 0 ? n : 0), *line;
+	size_t len;
+	for (unsigned i = 0; i < PIDS_LOOKED_AT && scan_line(&p, end, &line, &len);
+	     i++) {
+		uint64_t pid;
+		const char *q = line;
+		if (scan_u64(&q, line + len, &pid) == 0 && s->counts(s->env, pid))
+			return true;
+	}
+	if (depth == 0)
+		return false;
+	int copy = fcntl(dirfd, F_DUPFD_CLOEXEC, 0);
+	auto_closedir DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
+	if (!dir) {
+		if (copy >= 0)
+			close(copy);
+		return false;
+	}
+	struct dirent *e;
+	while ((e = readdir(dir)) && s->left) {
+		if (e->d_name[0] == '.' ||
+		    (e->d_type != DT_DIR && e->d_type != DT_UNKNOWN))
+			continue;
+		s->left--;
+		auto_close int sub =
+			openat(dirfd, e->d_name,
+			       O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+		if (sub >= 0 && inhabited(s, sub, depth - 1))
+			return true;
+	}
+	return false;
+}
+
+static bool any_inhabited(const struct env *env, const struct record_cgroup *cgroups,
+			  uint32_t count,
+			  bool (*counts)(const struct env *env, uint64_t pid))
+{
+	for (uint32_t c = 0; c < count; c++) {
+		for (uint32_t bit = 1; bit && bit <= cgroups[c].controllers;
+		     bit <<= 1) {
+			const char *dir = cgroups[c].controllers & bit
+						  ? cgroup_dir(&env->cgroups, bit)
+						  : "";
+			char path[RECORD_CGROUP_MAX + 40];
+			int n = *dir ? snprintf(path, sizeof(path), "%s%s", dir,
+						cgroups[c].path)
+				     : -1;
+			if (n < 0 || (size_t)n >= sizeof(path))
+				continue;
+			auto_close int fd = fs_opendir_at(env->cgroupfd, path, NULL);
+			struct search s = {env, counts, DIRECTORIES_MAX};
+			if (fd >= 0 && inhabited(&s, fd, DEPTH_MAX))
+				return true;
+		}
+	}
+	return false;
+}
+
+bool inhabited_by_tasks(const struct env *env, const struct record_cgroup *cgroups,
+			uint32_t count)
+{
+	return any_inhabited(env, cgroups, count, is_task);
+}
+
+bool inhabited_by_nobody(const struct env *env, const struct step *step)
+{
+	return step->cgroup_count && step->stepd_pid &&
+	       is_stepd(env, step->stepd_pid) == -ENOENT &&
+	       !any_inhabited(env, step->cgroups, step->cgroup_count, is_anybody);
+}
