@@ -129,6 +129,23 @@ int cgroup_probe(int rootfd, struct cgroup_layout *ret, struct err *err)
 	return 0;
 }
 
+bool cgroup_guess(const struct record_cgroup *paths, size_t count,
+		  struct cgroup_layout *ret)
+{
+	struct cgroup_layout l = {.unified = "unified"};
+	uint32_t seen = 0;
+
+	for (size_t i = 0; i < count; i++)
+		seen |= paths[i].controllers;
+	if (!(seen & ~(uint32_t)CGROUP_UNIFIED))
+		return false;
+	for (size_t i = 0; i < CONTROLLERS; i++)
+		memcpy((char *)&l + controllers[i].offset, controllers[i].name,
+		       strlen(controllers[i].name) + 1);
+	*ret = l;
+	return true;
+}
+
 const char *cgroup_dir(const struct cgroup_layout *l, uint32_t controller)
 {
 	if (controller == CGROUP_UNIFIED)

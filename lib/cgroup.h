@@ -33,6 +33,13 @@ struct cgroup_layout {
 /* Looks at rootfd (an open /sys/fs/cgroup or a fixture of it): cgroup.controllers there
  * means v2. -ENODEV when there is neither. */
 int cgroup_probe(int rootfd, struct cgroup_layout *ret, struct err *err);
+/* The layout that nearly every v1 and hybrid system has, from a step's paths alone:
+ * each controller under its own name (a directory or systemd's symlink), v2 in
+ * unified/. False, with ret untouched, when no path is in v1: v2 is told by
+ * cgroup_probe(). What is read where the guess is wrong is not there; only then a look
+ * is needed. */
+bool cgroup_guess(const struct record_cgroup *paths, size_t count,
+		  struct cgroup_layout *ret);
 /* The directory of a controller (one enum record_cgroup_bit) in the layout, "" if none.
  */
 const char *cgroup_dir(const struct cgroup_layout *l, uint32_t controller);
@@ -123,13 +130,27 @@ void cgroup_fds_seed_cpu(struct cgroup_fds *c, uint64_t user_ns, uint64_t system
 /* How many files it keeps open now. */
 unsigned cgroup_fds_open(const struct cgroup_fds *c);
 
+/* What the caller of cgroup_final_counters() knows already; a file not opened is five
+ * microseconds of a step saved. */
+struct cgroup_known {
+	bool has_cpu; /* an earlier reading: while their sum is this, nothing has run
+			 and nothing else is read */
+	uint64_t cpu_user_ns, cpu_system_ns;
+	/* v1: a step whose memory peak is below was not killed for memory. 0: look. */
+	uint64_t harmless_peak_bytes;
+};
+
 /* What a plugin needs at the end of a step: counters of the best source there is. CPU
  * time as above; memory peak, oom kills and IO are those of the whole step (on v1 and
- * v2 slurmstepd's few pages are in it) where the kernel and the site have them. Keeps
- * nothing open. -ENODEV, -ENODATA: there is no CPU time to be had, *ret untouched. */
-int cgroup_final_counters(int rootfd, const struct cgroup_layout *layout,
+ * v2 slurmstepd's few pages are in it) where the kernel and the site have them. root is
+ * a folder below rootfd, or absolute, or "". Keeps nothing open. 0; 1: the CPU time is
+ * the one known; -ENODEV, -ENODATA: there is no CPU time to be had. *ret untouched in
+ * all cases but 0. */
+int cgroup_final_counters(int rootfd, const char *root,
+			  const struct cgroup_layout *layout,
 			  const struct record_cgroup *paths, size_t count,
-			  struct record_counters *ret, struct err *err);
+			  const struct cgroup_known *known, struct record_counters *ret,
+			  struct err *err);
 
 /* A path that may be opened below a hierarchy: absolute, no "..", no NUL. */
 bool cgroup_path_ok(const char *path, size_t len);

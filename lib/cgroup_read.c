@@ -110,20 +110,31 @@ static int keep_limit(void)
 	return (int)(n - reserve);
 }
 
-static char *dup_dir(const char *hierarchy, const char *path, size_t len)
+static char *append(char *at, const char *text, size_t len)
 {
-	size_t n = strlen(hierarchy);
-	char *dir = malloc(n + len + 1);
+	memcpy(at, text, len);
+	return at + len;
+}
 
-	if (dir) {
-		memcpy(dir, hierarchy, n);
-		memcpy(dir + n, path, len);
-		dir[n + len] = '\0';
-	}
+/* root/hierarchy + path; NULL without memory */
+static char *dup_dir(const char *root, const char *hierarchy, const char *path,
+		     size_t len)
+{
+	size_t root_len = strlen(root), n = strlen(hierarchy);
+	char *dir = malloc(root_len + 1 + n + len + 1);
+
+	if (!dir)
+		return NULL;
+	char *at = append(dir, root, root_len);
+	if (root_len)
+		*at++ = '/';
+	at = append(at, hierarchy, n);
+	*append(at, path, len) = '\0';
 	return dir;
 }
 
-static int set_dirs(struct cgroup_fds *c, const struct cgroup_layout *layout,
+static int set_dirs(struct cgroup_fds *c, const char *root,
+		    const struct cgroup_layout *layout,
 		    const struct record_cgroup *path, bool job)
 {
 	size_t len = strnlen(path->path, sizeof(path->path));
@@ -138,14 +149,15 @@ static int set_dirs(struct cgroup_fds *c, const struct cgroup_layout *layout,
 		const char *hierarchy = cgroup_dir(layout, tree_bits[t]);
 		if (!(path->controllers & tree_bits[t]) || !hierarchy[0] || c->dir[t])
 			continue;
-		c->dir[t] = dup_dir(hierarchy, path->path, len);
+		c->dir[t] = dup_dir(root, hierarchy, path->path, len);
 		if (!c->dir[t])
 			return -ENOMEM;
 	}
 	return 0;
 }
 
-static struct cgroup_fds *fds_new(int rootfd, const struct cgroup_layout *layout,
+static struct cgroup_fds *fds_new(int rootfd, const char *root,
+				  const struct cgroup_layout *layout,
 				  const struct record_cgroup *paths, size_t count,
 				  bool job, int keep_below)
 {
@@ -159,7 +171,7 @@ static struct cgroup_fds *fds_new(int rootfd, const struct cgroup_layout *layout
 	for (size_t f = 0; f < FILES; f++)
 		c->fd[f] = NOT_OPEN;
 	for (size_t i = 0; i < count; i++) {
-		if (set_dirs(c, layout, &paths[i], job) < 0) {
+		if (set_dirs(c, root, layout, &paths[i], job) < 0) {
 			cgroup_fds_free(c);
 			return NULL;
 		}
@@ -171,7 +183,7 @@ struct cgroup_fds *cgroup_fds_new(int rootfd, const struct cgroup_layout *layout
 				  const struct record_cgroup *paths, size_t count,
 				  bool job)
 {
-	return fds_new(rootfd, layout, paths, count, job, keep_limit());
+	return fds_new(rootfd, "", layout, paths, count, job, keep_limit());
 }
 
 void cgroup_fds_free(struct cgroup_fds *c)
@@ -764,23 +776,60 @@ static bool v1_limit_reached(struct cgroup_fds *step, struct cgroup_fds *job,
 	       (read_number(job, MEM_PEAK, &peak, NULL) == 0 && reached(peak, limit));
 }
 
-int cgroup_final_counters(int rootfd, const struct cgroup_layout *layout,
+/* Looked for only where it can have come to that; the job's limits are read only
+ * then. */
+static bool may_have_been_killed(struct cgroup_fds *step, struct cgroup_fds *job,
+				 const struct record_counters *r,
+				 uint64_t harmless_peak_bytes)
+{
+	if (on_v2(step, MEM_EVENTS) || !r->has_memory)
+		return true;
+	return r->memory_peak_bytes >= harmless_peak_bytes &&
+	       v1_limit_reached(step, job, r->memory_peak_bytes);
+}
+
+static uint64_t oom_kills(struct cgroup_fds *step)
+{
+	struct cgroup_memory m = {0};
+
+	if (read_events(step, &m, NULL) < 0)
+		m.oom_kills = 0;
+	return m.oom_kills + (on_v2(step, MEM_EVENTS) ? 0 : v1_kills_below(step));
+}
+
+static int read_final_cpu(struct cgroup_fds *c, const struct cgroup_known *known,
+			  struct cgroup_cpu *ret, struct err *err)
+{
+	uint64_t before_ns = known->cpu_user_ns + known->cpu_system_ns;
+
+	if (known->has_cpu) {
+		cgroup_fds_seed_cpu(c, known->cpu_user_ns, known->cpu_system_ns);
+		c->ticks_at_ns = before_ns;
+	}
+	int rc = read_cpu(c, ret, err);
+	if (rc < 0)
+		return rc;
+	return known->has_cpu && ret->user_ns + ret->system_ns == before_ns;
+}
+
+int cgroup_final_counters(int rootfd, const char *root,
+			  const struct cgroup_layout *layout,
 			  const struct record_cgroup *paths, size_t count,
-			  struct record_counters *ret, struct err *err)
+			  const struct cgroup_known *known, struct record_counters *ret,
+			  struct err *err)
 {
 	/* inside slurmstepd nothing stays open, so nothing is opened for keeping */
 	__attribute__((cleanup(cleanup_fds))) struct cgroup_fds *c =
-		fds_new(rootfd, layout, paths, count, false, 0);
+		fds_new(rootfd, root, layout, paths, count, false, 0);
 	__attribute__((cleanup(cleanup_fds))) struct cgroup_fds *job =
-		fds_new(rootfd, layout, paths, count, true, 0);
+		fds_new(rootfd, root, layout, paths, count, true, 0);
 	struct record_counters r = {0};
-	struct cgroup_memory m = {0};
 	struct cgroup_cpu cpu;
 
 	if (!c || !job)
 		return err_set(err, -ENOMEM, "control group: no memory");
-	int rc = read_cpu(c, &cpu, err);
-	if (rc < 0)
+	int rc = read_final_cpu(c, known, &cpu, err);
+	if (rc)
 		return rc;
 	r.read_ns = clock_boottime_ns();
 	r.source = on_v2(c, CPU_USAGE) ? COUNTERS_CGROUP_V2 : COUNTERS_CGROUP_V1;
@@ -788,12 +837,8 @@ int cgroup_final_counters(int rootfd, const struct cgroup_layout *layout,
 	r.cpu_system_ns = cpu.system_ns;
 	/* what is missing from here on is missing, not an error: the CPU time counts */
 	r.has_memory = read_number(c, MEM_PEAK, &r.memory_peak_bytes, NULL) == 0;
-	bool killed = on_v2(c, MEM_EVENTS) || !r.has_memory ||
-		      v1_limit_reached(c, job, r.memory_peak_bytes);
-	if (killed && read_events(c, &m, NULL) == 0)
-		r.oom_kills = m.oom_kills;
-	if (killed && !on_v2(c, MEM_EVENTS))
-		r.oom_kills += v1_kills_below(c);
+	if (may_have_been_killed(c, job, &r, known->harmless_peak_bytes))
+		r.oom_kills = oom_kills(c);
 	r.has_io = read_io(c, &r.io_read_bytes, &r.io_write_bytes, NULL) == 0;
 	*ret = r;
 	return 0;

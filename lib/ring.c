@@ -61,10 +61,10 @@ static struct ring_slot *slot_at(const struct ring *r, uint64_t pos)
  * unshare() is in another one, and has another pid. */
 static uint64_t known_pid_and_ns;
 
-static uint32_t own_pidns(void)
+static uint32_t pidns_of_own(pid_t self)
 {
 	struct stat st;
-	uint64_t pid = (uint64_t)getpid();
+	uint64_t pid = (uint64_t)self;
 	uint64_t have = __atomic_load_n(&known_pid_and_ns, __ATOMIC_RELAXED);
 
 	if (have >> 32 == pid)
@@ -139,7 +139,7 @@ static int check_ring(int fd, const char *path, uid_t owner, struct ring_header 
 }
 
 static int map_ring(int fd, const char *path, uint32_t slots, int prot, int flags,
-		    struct ring *ret, struct err *err)
+		    pid_t self, struct ring *ret, struct err *err)
 {
 	size_t bytes = file_bytes(slots);
 	void *p = mmap(NULL, bytes, prot, MAP_SHARED | flags, fd, 0);
@@ -159,7 +159,7 @@ static int map_ring(int fd, const char *path, uint32_t slots, int prot, int flag
 		.header = p,
 		.slots = (struct ring_slot *)((char *)p + RING_HEADER_BYTES),
 		.count = slots,
-		.pid = (uint32_t)getpid(),
+		.pid = (uint32_t)self,
 		.bytes = bytes,
 		.fd = -1,
 	};
@@ -203,14 +203,15 @@ static int open_and_check(const char *path, uid_t owner, int flags,
 int ring_attach(const char *path, uid_t owner, struct ring *ret, struct err *err)
 {
 	struct ring_header h;
+	pid_t self = getpid();
 
 	auto_close int fd = open_and_check(path, owner, O_RDWR, &h, err);
 	if (fd < 0)
 		return fd;
-	if (h.pidns && h.pidns != own_pidns())
+	if (h.pidns && h.pidns != pidns_of_own(self))
 		return err_set(err, -EBADF, "%s: belongs to another pid namespace",
 			       path);
-	int rc = map_ring(fd, path, h.slots, PROT_READ | PROT_WRITE, 0, ret, err);
+	int rc = map_ring(fd, path, h.slots, PROT_READ | PROT_WRITE, 0, self, ret, err);
 	return rc < 0 ? -EBADF : 0;
 }
 
@@ -222,7 +223,7 @@ int ring_attach_readonly(const char *path, uid_t owner, struct ring *ret,
 	auto_close int fd = open_and_check(path, owner, O_RDONLY, &h, err);
 	if (fd < 0)
 		return fd;
-	int rc = map_ring(fd, path, h.slots, PROT_READ, 0, ret, err);
+	int rc = map_ring(fd, path, h.slots, PROT_READ, 0, getpid(), ret, err);
 	return rc < 0 ? -EBADF : 0;
 }
 
@@ -314,7 +315,7 @@ int ring_send(const char *path, uid_t owner, const void *record, size_t len,
 	touch(&r.header->torn);
 	touch(&slot_at(&r, load(&r.header->head))->word);
 	rc = ring_publish(&r, record, len);
-	ring_detach(&r);
+	munmap(r.header, r.bytes);
 	return rc < 0 ? err_set(err, rc, "%s: %s", path,
 				rc == -ENOBUFS  ? "full, record dropped"
 				: rc == -ESTALE ? "slot taken away, record lost"
@@ -447,14 +448,15 @@ static int take_over(int fd, const char *path, uint32_t slots, struct ring *ret,
 	if (h.slots != slots)
 		return err_set(err, -EBADF, "%s: has %u slots, wanted %u", path,
 			       h.slots, slots);
-	rc = map_ring(fd, path, slots, PROT_READ | PROT_WRITE, MAP_POPULATE, &r, err);
+	rc = map_ring(fd, path, slots, PROT_READ | PROT_WRITE, MAP_POPULATE, getpid(),
+		      &r, err);
 	if (rc < 0)
 		return rc;
 	if (!consistent(&r)) {
 		ring_detach(&r);
 		return err_set(err, -EBADF, "%s: inconsistent slots", path);
 	}
-	__atomic_store_n(&r.header->pidns, own_pidns(), __ATOMIC_RELEASE);
+	__atomic_store_n(&r.header->pidns, pidns_of_own(getpid()), __ATOMIC_RELEASE);
 	*ret = r;
 	return 0;
 }
@@ -469,7 +471,7 @@ static int fill_new(int fd, const char *path, uint32_t slots, struct ring *ret,
 		.version = RING_VERSION,
 		.slot_bytes = RING_SLOT_BYTES,
 		.slots = slots,
-		.pidns = own_pidns(),
+		.pidns = pidns_of_own(getpid()),
 		.created_ns = clock_realtime_ns(),
 		.heartbeat_ns = clock_boottime_ns(),
 	};
@@ -486,7 +488,8 @@ static int fill_new(int fd, const char *path, uint32_t slots, struct ring *ret,
 	if (rc < 0)
 		return err_set(err, rc, "allocate %zu bytes for %s: %s",
 			       file_bytes(slots), path, strerror(-rc));
-	rc = map_ring(fd, path, slots, PROT_READ | PROT_WRITE, MAP_POPULATE, &r, err);
+	rc = map_ring(fd, path, slots, PROT_READ | PROT_WRITE, MAP_POPULATE, getpid(),
+		      &r, err);
 	if (rc < 0)
 		return rc;
 	/* Touch every page here: whoever does it first is charged for it, and that

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -194,18 +195,15 @@ static void take_request(struct step *s, spank_t sp)
 
 /* ---- cgroups and counters -------------------------------------------------------- */
 
-static int open_cgroups(struct step *s)
+static int probe_layout(struct step *s)
 {
-	int fd = fs_opendir_at(AT_FDCWD, step_host.cgroup, NULL);
-	if (fd < 0)
-		return fd;
-	if (!s->have_layout)
-		s->have_layout = cgroup_probe(fd, &s->layout, NULL) == 0;
-	if (!s->have_layout) {
-		close(fd);
-		return -ENODEV;
-	}
-	return fd;
+	if (s->layout_known == LAYOUT_SEEN)
+		return 0;
+	auto_close int fd = fs_opendir_at(AT_FDCWD, step_host.cgroup, NULL);
+	int rc = fd < 0 ? fd : cgroup_probe(fd, &s->layout, NULL);
+	if (rc == 0)
+		s->layout_known = LAYOUT_SEEN;
+	return rc;
 }
 
 /* In the extern step slurmstepd itself is in the step's memory cgroup but in the root
@@ -214,14 +212,14 @@ static int open_cgroups(struct step *s)
  */
 static void share_path_with_cpuacct(struct step *s)
 {
-	auto_close int rootfd = open_cgroups(s);
-	char path[sizeof(s->layout.cpuacct) + RECORD_CGROUP_MAX];
+	char path[PATH_MAX];
 	const char *known = record_cgroup(&s->record, CGROUP_MEMORY);
-	if (!known || !s->layout.cpuacct[0] ||
-	    record_cgroup(&s->record, CGROUP_CPUACCT))
+	if (!known || record_cgroup(&s->record, CGROUP_CPUACCT) ||
+	    probe_layout(s) < 0 || !s->layout.cpuacct[0])
 		return;
-	int n = snprintf(path, sizeof(path), "%s%s", s->layout.cpuacct, known);
-	if (n < 0 || (size_t)n >= sizeof(path) || faccessat(rootfd, path, F_OK, 0) < 0)
+	int n = snprintf(path, sizeof(path), "%s/%s%s", step_host.cgroup,
+			 s->layout.cpuacct, known);
+	if (n < 0 || (size_t)n >= sizeof(path) || access(path, F_OK) < 0)
 		return;
 	char copy[RECORD_CGROUP_MAX];
 	memcpy(copy, known, strlen(known) + 1); /* known points into the record */
@@ -277,19 +275,48 @@ static int read_rusage(const struct step *s, struct record_counters *ret)
 	return 0;
 }
 
-static int read_cgroup(struct step *s, struct record_counters *ret)
+/* A step whose tasks all ended well and that never used an eighth of its job's memory
+ * was not killed for it; whoever else asks reads the limits. */
+static uint64_t harmless_peak(const struct step *s)
+{
+	return s->exit_status || !s->ended ? 0 : s->record.memory_bytes / 8;
+}
+
+static int read_layout(struct step *s, struct record_counters *ret)
 {
 	struct err err;
-	if (!s->record.cgroup_count)
-		return -ENODATA;
-	auto_close int rootfd = open_cgroups(s);
-	if (rootfd < 0)
-		return rootfd;
-	int rc = cgroup_final_counters(rootfd, &s->layout, s->record.cgroups,
-				       s->record.cgroup_count, ret, &err);
+	const struct record *r = &s->record;
+	struct cgroup_known known = {
+		.has_cpu = s->best.source == COUNTERS_CGROUP_V1 ||
+			   s->best.source == COUNTERS_CGROUP_V2,
+		.cpu_user_ns = s->best.cpu_user_ns,
+		.cpu_system_ns = s->best.cpu_system_ns,
+		.harmless_peak_bytes = harmless_peak(s),
+	};
+	int rc = cgroup_final_counters(AT_FDCWD, step_host.cgroup, &s->layout,
+				       r->cgroups, r->cgroup_count, &known, ret, &err);
 	if (rc < 0)
 		slurm_debug2("ceems: %s", err.text);
 	return rc;
+}
+
+/* 1: nothing has changed since the last reading */
+static int read_cgroup(struct step *s, struct record_counters *ret)
+{
+	const struct record *r = &s->record;
+	if (!r->cgroup_count)
+		return -ENODATA;
+	if (s->layout_known == LAYOUT_UNKNOWN &&
+	    cgroup_guess(r->cgroups, r->cgroup_count, &s->layout))
+		s->layout_known = LAYOUT_GUESSED;
+	if (s->layout_known == LAYOUT_UNKNOWN && probe_layout(s) < 0)
+		return -ENODEV;
+	int rc = read_layout(s, ret);
+	/* a group that was there with a guess is gone when it is not there now */
+	if (rc >= 0 || s->layout_known == LAYOUT_SEEN ||
+	    s->best.source != COUNTERS_NONE || probe_layout(s) < 0)
+		return rc;
+	return read_layout(s, ret);
 }
 
 static uint64_t max_u64(uint64_t a, uint64_t b)
@@ -327,7 +354,10 @@ void step_keep_largest(struct record_counters *best, const struct record_counter
 static void read_counters(struct step *s)
 {
 	struct record_counters now = {0};
-	if (read_cgroup(s, &now) == 0 || read_rusage(s, &now) == 0)
+	int rc = read_cgroup(s, &now);
+	if (rc < 0)
+		rc = read_rusage(s, &now);
+	if (rc == 0)
 		step_keep_largest(&s->best, &now);
 }
 

@@ -33,7 +33,7 @@ struct step {
 	bool is_extern;
 	bool last_sent;   /* the exit hook has sent the last stop */
 	bool ring_failed; /* said once at verbose, then at debug */
-	bool have_layout;
+	enum { LAYOUT_UNKNOWN, LAYOUT_GUESSED, LAYOUT_SEEN } layout_known;
 	uint32_t ended;       /* tasks whose task_exit has come */
 	uint32_t exit_status; /* highest wait status, as Slurm takes it */
 	struct cgroup_layout layout;

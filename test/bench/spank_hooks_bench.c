@@ -2,13 +2,16 @@
 /* What spank_ceems.so costs a step inside slurmstepd: init, task_post_fork, task_exit
  * and exit together, with a consumer that is dead and with a ring that is full. A
  * pretended Slurm calls them; ring, /proc and (as root on cgroup v1) the step's control
- * groups are real. One JSON line per result. */
+ * groups are real, and its task has used some CPU time. Beside them, in turns, what the
+ * machine alone takes: the same system calls without the plugin, and a loop of as long
+ * without any. One JSON line per result. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -85,17 +88,49 @@ static bool join_root(const char *controller, pid_t pid)
 	return put_pid(controller, BENCH_GROUP, pid);
 }
 
+static int to_task = -1, from_task = -1;
+
+static void spin(unsigned rounds)
+{
+	for (unsigned i = 0; i < rounds; i++)
+		__asm__ volatile("" : : "r"(i) : "memory");
+}
+
+/* For each byte that comes the task uses some CPU time. */
+static void run_task(int in, int out)
+{
+	char c;
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (read(in, &c, 1) == 1) {
+		spin(100000);
+		if (write(out, &c, 1) != 1)
+			break;
+	}
+	_exit(0);
+}
+
+static void let_task_run(void)
+{
+	char c = 0;
+	if (write(to_task, &c, 1) != 1 || read(from_task, &c, 1) != 1)
+		fprintf(stderr, "the task of the step is gone\n");
+}
+
 /* The pid of a process in a real step, or 0 when there is no v1 to write to. */
 static pid_t start_real_step(void)
 {
+	int in[2], out[2];
+	if (pipe2(in, O_CLOEXEC) < 0 || pipe2(out, O_CLOEXEC) < 0)
+		return 0;
 	pid_t pid = fork();
 	if (pid == 0) {
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-		for (;;)
-			pause();
+		(void)close(in[1]); /* its end is the end of the task */
+		run_task(in[0], out[1]);
 	}
 	if (pid < 0)
 		return 0;
+	to_task = in[1];
+	from_task = out[0];
 	/* cpuset wants its cpus written first: freezer, memory and cpuacct are what
 	 * counts */
 	for (size_t i = 0; i < 3; i++) {
@@ -105,6 +140,7 @@ static pid_t start_real_step(void)
 		(void)waitpid(pid, NULL, 0);
 		return 0;
 	}
+	let_task_run();
 	return pid;
 }
 
@@ -147,6 +183,8 @@ static void set_groups(pid_t task, bool there)
 		if (!there && (!join_root(controllers[i], task) || rmdir(path) < 0))
 			fail_group(path, task);
 	}
+	if (there)
+		let_task_run();
 }
 
 static uint64_t one_step(char *ring_arg, pid_t task, enum groups groups)
@@ -171,6 +209,96 @@ static uint64_t one_step(char *ring_arg, pid_t task, enum groups groups)
 	return ns;
 }
 
+/* ---- what the machine alone takes ------------------------------------------------ */
+
+static void open_read_close(const char *path)
+{
+	char text[8192];
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	if (pread(fd, text, sizeof(text), 0) < 0)
+		fprintf(stderr, "%s: %s\n", path, strerror(errno));
+	(void)close(fd);
+}
+
+/* One record's system calls and page faults; nothing is written. */
+static void floor_send(const char *ring)
+{
+	const size_t bytes =
+		RING_HEADER_BYTES + (size_t)RING_SLOTS_DEFAULT * RING_SLOT_BYTES;
+	static unsigned at;
+	struct stat st;
+	struct ring_header h;
+	int fd = open(ring, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0 || pread(fd, &h, sizeof(h), 0) < 0)
+		return;
+	char *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	(void)close(fd);
+	if (p == MAP_FAILED)
+		return;
+	(void)madvise(p, bytes, MADV_DONTFORK);
+	size_t slot = at++ % RING_SLOTS_DEFAULT * RING_SLOT_BYTES;
+	__atomic_fetch_add(&((struct ring_header *)p)->dropped, 0, __ATOMIC_RELAXED);
+	__atomic_fetch_add((uint64_t *)(p + RING_HEADER_BYTES + slot), 0,
+			   __ATOMIC_RELAXED);
+	(void)munmap(p, bytes);
+}
+
+static void floor_read(const char *file)
+{
+	char path[256];
+	(void)snprintf(path, sizeof(path), "/sys/fs/cgroup/%.*s/" STEP_GROUP "/%s",
+		       (int)strcspn(file, "."), file, file);
+	open_read_close(path);
+}
+
+static uint64_t floor_step(const char *ring, pid_t task, enum groups groups)
+{
+	static const char *const files[] = {"cpuacct.usage", "cpuacct.usage_user",
+					    "cpuacct.usage_sys",
+					    "memory.max_usage_in_bytes"};
+	char path[64];
+	(void)snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)task);
+	uint64_t start = clock_read_ns(CLOCK_MONOTONIC);
+	open_read_close(path);
+	floor_send(ring);
+	for (size_t i = 0; i < 4 && groups != GROUPS_NONE; i++)
+		floor_read(files[i]);
+	floor_send(ring);
+	uint64_t ns = clock_read_ns(CLOCK_MONOTONIC) - start;
+	if (groups == GROUPS_GONE)
+		set_groups(task, false);
+	start = clock_read_ns(CLOCK_MONOTONIC);
+	if (groups != GROUPS_NONE)
+		floor_read(files[0]);
+	floor_send(ring);
+	ns += clock_read_ns(CLOCK_MONOTONIC) - start;
+	if (groups == GROUPS_GONE)
+		set_groups(task, true);
+	return ns;
+}
+
+static uint64_t spin_for(unsigned rounds)
+{
+	uint64_t start = clock_read_ns(CLOCK_MONOTONIC);
+	spin(rounds);
+	return clock_read_ns(CLOCK_MONOTONIC) - start;
+}
+
+/* How many rounds take so long, when nothing comes between. */
+static unsigned rounds_of(uint64_t want_ns)
+{
+	uint64_t best = UINT64_MAX;
+	for (int i = 0; i < 20; i++) {
+		uint64_t ns = spin_for(100000);
+		best = ns < best ? ns : best;
+	}
+	return best ? (unsigned)(want_ns * 100000 / best) : 100000;
+}
+
+/* ---- measuring ------------------------------------------------------------------- */
+
 static unsigned drain(struct ring *ring)
 {
 	unsigned char data[RING_RECORD_MAX];
@@ -190,28 +318,44 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static void report(const char *what, uint64_t *ns, const char *groups)
+static void put_row(const char *what, const char *more, const char *quantile,
+		    uint64_t ns, double reach_us)
 {
-	qsort(ns, STEPS, sizeof(*ns), by_value);
-	double p50 = (double)ns[STEPS / 2] / 1000,
-	       p99 = (double)ns[STEPS * 99 / 100] / 1000;
-	printf("{\"bench\":\"spank_hooks\",\"metric\":\"all hooks of a step, %s, %s, "
-	       "p50\",\"value\":%.1f,\"unit\":\"us\",\"reach\":null,\"ok\":null}\n",
-	       what, groups, p50);
-	printf("{\"bench\":\"spank_hooks\",\"metric\":\"all hooks of a step, %s, %s, "
-	       "p99\",\"value\":%.1f,\"unit\":\"us\",\"reach\":\"< %.0f\",\"ok\":%s}\n",
-	       what, groups, p99, REACH_US, p99 < REACH_US ? "true" : "false");
+	double us = (double)ns / 1000;
+	char reach[32] = "null";
+	if (reach_us > 0)
+		(void)snprintf(reach, sizeof(reach), "\"< %.0f\"", reach_us);
+	printf("{\"bench\":\"spank_hooks\",\"metric\":\"%s, %s, %s\",\"value\":%.1f,"
+	       "\"unit\":\"us\",\"reach\":%s,\"ok\":%s}\n",
+	       what, more, quantile, us, reach,
+	       reach_us <= 0   ? "null"
+	       : us < reach_us ? "true"
+			       : "false");
 }
 
-static void measure(const char *what, char *ring_arg, struct ring *ring, pid_t task,
-		    bool full, enum groups groups)
+/* Returns the median. */
+static uint64_t report(const char *what, uint64_t *ns, const char *more,
+		       double reach_us)
+{
+	qsort(ns, STEPS, sizeof(*ns), by_value);
+	put_row(what, more, "p50", ns[STEPS / 2], 0);
+	put_row(what, more, "p99", ns[STEPS * 99 / 100], reach_us);
+	return ns[STEPS / 2];
+}
+
+static void measure(bool full, char *ring_arg, struct ring *ring, pid_t task,
+		    enum groups groups)
 {
 	static const char *const names_of[] = {
 		[GROUPS_NONE] = "no cgroup",
 		[GROUPS_GONE] = "cgroup v1 gone at exit",
 		[GROUPS_KEPT] = "cgroup v1 still there at exit",
 	};
-	static uint64_t ns[STEPS];
+	static uint64_t ns[STEPS], floor_ns[STEPS], spin_ns[STEPS];
+	static unsigned rounds;
+	char what[80];
+	(void)snprintf(what, sizeof(what), "%s, %s",
+		       full ? "full ring" : "dead consumer", names_of[groups]);
 	fake_reset();
 	fake.env = env;
 	for (unsigned i = 0; full && i < RING_SLOTS_DEFAULT; i++)
@@ -219,11 +363,17 @@ static void measure(const char *what, char *ring_arg, struct ring *ring, pid_t t
 	for (unsigned i = 0; i < STEPS; i++) {
 		fake.option_count = 0;
 		ns[i] = one_step(ring_arg, task, groups);
+		floor_ns[i] = floor_step(strchr(ring_arg, '/'), task, groups);
+		rounds = rounds ? rounds : rounds_of(ns[i]);
+		spin_ns[i] = spin_for(rounds);
 		if (!full && i % (RING_SLOTS_DEFAULT / RECORDS_PER_STEP - 1) == 0)
 			(void)drain(
 				ring); /* outside the clock: make room, not a reader */
 	}
-	report(what, ns, names_of[groups]);
+	uint64_t p50 = report("all hooks of a step", ns, what, REACH_US);
+	report("floor: the same system calls alone", floor_ns, what, 0);
+	report("floor: a loop without any", spin_ns, what, 0);
+	rounds = rounds_of(p50);
 	unsigned left = drain(ring);
 	if (full != (left == RING_SLOTS_DEFAULT))
 		fprintf(stderr, "%s: %u records in the ring\n", what, left);
@@ -252,8 +402,8 @@ int main(void)
 		end_real_step(0);
 	for (enum groups g = task ? GROUPS_GONE : GROUPS_NONE;
 	     g <= (task ? GROUPS_KEPT : GROUPS_NONE); g++) {
-		measure("dead consumer", arg, &ring, task ? task : getpid(), false, g);
-		measure("full ring", arg, &ring, task ? task : getpid(), true, g);
+		measure(false, arg, &ring, task ? task : getpid(), g);
+		measure(true, arg, &ring, task ? task : getpid(), g);
 	}
 	end_real_step(task);
 	ring_consumer_close(&ring);

@@ -29,6 +29,8 @@ static int open_fixture(const char *name, struct cgroup_layout *layout)
 	return fd;
 }
 
+static const struct cgroup_known nothing_known;
+
 #define V1_ALL                                                                         \
 	(CGROUP_CPUACCT | CGROUP_MEMORY | CGROUP_CPUSET | CGROUP_CPU | CGROUP_PIDS |   \
 	 CGROUP_BLKIO | CGROUP_FREEZER)
@@ -329,7 +331,9 @@ static void v1_extern_has_memory_but_no_cpu_time_of_its_own(void **state)
 	assert_true(m.peak_bytes == 1500000 && !m.has_swap);
 	assert_int_equal(cgroup_read_cpu(c, &cpu, &err), -ENODATA);
 	cgroup_fds_free(c);
-	assert_int_equal(cgroup_final_counters(fd, &l, &p, 1, &r, &err), -ENODATA);
+	assert_int_equal(
+		cgroup_final_counters(fd, "", &l, &p, 1, &nothing_known, &r, &err),
+		-ENODATA);
 	assert_int_equal(r.source, COUNTERS_RUSAGE);
 }
 
@@ -491,7 +495,8 @@ static void final_counters_name_their_source(void **state)
 	struct record_counters r;
 	struct record_cgroup p = path_of(V1_ALL, "/slurm_n1/uid_1000/job_41/step_0");
 	auto_close int v1 = open_fixture("v1", &l);
-	assert_int_equal(cgroup_final_counters(v1, &l, &p, 1, &r, NULL), 0);
+	assert_int_equal(
+		cgroup_final_counters(v1, "", &l, &p, 1, &nothing_known, &r, NULL), 0);
 	assert_int_equal(r.source, COUNTERS_CGROUP_V1);
 	assert_true(r.cpu_user_ns == 2000000001 && r.cpu_system_ns == 1000000000);
 	assert_true(r.has_memory && r.memory_peak_bytes == 536870912);
@@ -499,17 +504,59 @@ static void final_counters_name_their_source(void **state)
 	assert_true(r.has_io && r.io_read_bytes == 4097 && r.io_write_bytes == 8194);
 	/* a step of 1.6 ms */
 	p = path_of(CGROUP_CPUACCT, "/slurm_n1/uid_1000/job_41/step_batch");
-	assert_int_equal(cgroup_final_counters(v1, &l, &p, 1, &r, NULL), 0);
+	assert_int_equal(
+		cgroup_final_counters(v1, "", &l, &p, 1, &nothing_known, &r, NULL), 0);
 	assert_true(r.cpu_user_ns == 1557888 && r.cpu_system_ns == 0);
 	assert_true(!r.has_memory && !r.has_io && r.oom_kills == 0);
 	p = path_of(CGROUP_UNIFIED,
 		    "/system.slice/n1_slurmstepd.scope/job_41/step_0/user/task_0");
 	auto_close int v2 = open_fixture("v2", &l);
-	assert_int_equal(cgroup_final_counters(v2, &l, &p, 1, &r, NULL), 0);
+	assert_int_equal(
+		cgroup_final_counters(v2, "", &l, &p, 1, &nothing_known, &r, NULL), 0);
 	assert_int_equal(r.source, COUNTERS_CGROUP_V2);
 	assert_true(r.cpu_user_ns == 2000000000 && r.cpu_system_ns == 1000001000);
 	assert_true(r.has_memory && r.memory_peak_bytes == 200000000);
 	assert_true(r.has_io && r.io_write_bytes == 8194);
+}
+
+static void
+final_counters_of_a_step_that_has_not_run_since_are_not_read_again(void **state)
+{
+	(void)state;
+	struct record_cgroup p = path_of(V1_ALL, "/known/step_0");
+	struct record_counters r = {.source = COUNTERS_RUSAGE};
+	struct cgroup_known known = {true, 75, 25};
+	put("cpuacct/known/step_0/cpuacct.usage", "100\n");
+	put("cpuacct/known/step_0/cpuacct.usage_user", "not read\n");
+	put("memory/known/step_0/memory.max_usage_in_bytes", "not read\n");
+	assert_int_equal(cgroup_final_counters(AT_FDCWD, scratch, &v1_layout, &p, 1,
+					       &known, &r, NULL),
+			 1);
+	assert_int_equal(r.source, COUNTERS_RUSAGE);
+	/* it has run, in user mode if one believes the ticks: no part goes back */
+	put("cpuacct/known/step_0/cpuacct.usage", "110\n");
+	put("cpuacct/known/step_0/cpuacct.usage_user", "2\n");
+	put("cpuacct/known/step_0/cpuacct.usage_sys", "0\n");
+	assert_int_equal(cgroup_final_counters(AT_FDCWD, scratch, &v1_layout, &p, 1,
+					       &known, &r, NULL),
+			 0);
+	assert_true(r.cpu_user_ns == 85 && r.cpu_system_ns == 25 && !r.has_memory);
+}
+
+static void guess_is_the_layout_of_nearly_every_v1(void **state)
+{
+	(void)state;
+	struct cgroup_layout l, guess = {.unified_only = true};
+	struct record_cgroup p[] = {path_of(CGROUP_UNIFIED, "/j/step_0"),
+				    path_of(CGROUP_MEMORY, "/j/step_0")};
+	assert_false(cgroup_guess(p, 1, &guess)); /* "." or "unified": to be seen */
+	assert_true(guess.unified_only);
+	assert_true(cgroup_guess(p, 2, &guess));
+	auto_close int fd = open_fixture("v1", &l);
+	assert_false(guess.unified_only);
+	assert_string_equal(guess.cpuacct, "cpuacct");
+	assert_string_equal(guess.memory, l.memory);
+	assert_string_equal(guess.unified, "unified");
 }
 
 static void good_v1_step(void)
@@ -782,7 +829,8 @@ static void v1_oom_kills_are_those_of_the_tasks(void **state)
 	put("memory/j/step_0/task_0/memory.oom_control", "under_oom 0\noom_kill 1\n");
 	put("memory/j/step_0/task_12/memory.oom_control", "oom_kill 2\n");
 	put("memory/j/step_0/task_13/x", "");
-	assert_int_equal(cgroup_final_counters(scratch_fd, &v1_layout, &p, 1, &r, NULL),
+	assert_int_equal(cgroup_final_counters(scratch_fd, "", &v1_layout, &p, 1,
+					       &nothing_known, &r, NULL),
 			 0);
 	assert_true(r.oom_kills == 3);
 	struct cgroup_fds *c = cgroup_fds_new(scratch_fd, &v1_layout, &p, 1, false);
@@ -792,12 +840,25 @@ static void v1_oom_kills_are_those_of_the_tasks(void **state)
 	/* two steps that fill their job's limit together */
 	put("memory/j/step_0/memory.max_usage_in_bytes", "10971520\n");
 	put("memory/j/memory.max_usage_in_bytes", "20971520\n");
-	assert_int_equal(cgroup_final_counters(scratch_fd, &v1_layout, &p, 1, &r, NULL),
+	assert_int_equal(cgroup_final_counters(scratch_fd, "", &v1_layout, &p, 1,
+					       &nothing_known, &r, NULL),
+			 0);
+	assert_true(r.oom_kills == 3);
+	/* nor where the caller knows that so small a step cannot have been killed */
+	struct cgroup_known small = {.harmless_peak_bytes = 10971521};
+	assert_int_equal(cgroup_final_counters(scratch_fd, "", &v1_layout, &p, 1,
+					       &small, &r, NULL),
+			 0);
+	assert_true(r.oom_kills == 0 && r.memory_peak_bytes == 10971520);
+	small.harmless_peak_bytes--;
+	assert_int_equal(cgroup_final_counters(scratch_fd, "", &v1_layout, &p, 1,
+					       &small, &r, NULL),
 			 0);
 	assert_true(r.oom_kills == 3);
 	/* far below every limit nobody looks */
 	put("memory/j/memory.max_usage_in_bytes", "11971520\n");
-	assert_int_equal(cgroup_final_counters(scratch_fd, &v1_layout, &p, 1, &r, NULL),
+	assert_int_equal(cgroup_final_counters(scratch_fd, "", &v1_layout, &p, 1,
+					       &nothing_known, &r, NULL),
 			 0);
 	assert_true(r.oom_kills == 0);
 }
@@ -917,6 +978,9 @@ int main(void)
 		cmocka_unit_test(w21_v2_cpu_time_needs_no_cpu_controller),
 		cmocka_unit_test(hybrid_reads_v1_in_joint_mounts),
 		cmocka_unit_test(final_counters_name_their_source),
+		cmocka_unit_test(
+			final_counters_of_a_step_that_has_not_run_since_are_not_read_again),
+		cmocka_unit_test(guess_is_the_layout_of_nearly_every_v1),
 		cmocka_unit_test(
 			wrong_files_are_errors_that_name_them_and_change_nothing),
 		cmocka_unit_test(huge_files_are_refused),

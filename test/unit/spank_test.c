@@ -292,6 +292,38 @@ static void v2_reads_the_users_part_and_again_in_the_exit_hook(void **state)
 	assert_int_equal(r.counters.memory_peak_bytes, 8192);
 }
 
+static void joint_mounts_without_links_are_found_by_looking(void **state)
+{
+	struct world *w = *state;
+	struct record r;
+	world_put(w, "proc/4711/cgroup", "5:cpu,cpuacct:" V1_STEP "/task_0\n0::/\n");
+	world_put(w, "cgroup/cpu,cpuacct" V1_STEP "/cpuacct.usage", "77\n");
+	init(w, NULL, NULL);
+	fork_task(TASK_PID);
+	end_task(0);
+	world_expect(w, RECORD_STEP_START, &r);
+	world_expect(w, RECORD_STEP_STOP, &r);
+	assert_int_equal(r.counters.source, COUNTERS_CGROUP_V1);
+	assert_int_equal(r.counters.cpu_user_ns, 77);
+}
+
+static void exit_hook_reads_what_ran_after_the_last_task(void **state)
+{
+	struct world *w = *state;
+	struct record r;
+	make_v1(w);
+	init(w, NULL, NULL);
+	fork_task(TASK_PID);
+	end_task(0);
+	put_v1_counters(w, "8000000\n", "8192\n"); /* a daemonised child */
+	leave();
+	world_expect(w, RECORD_STEP_START, &r);
+	world_expect(w, RECORD_STEP_STOP, &r);
+	world_expect(w, RECORD_STEP_STOP, &r);
+	assert_int_equal(r.counters.cpu_user_ns + r.counters.cpu_system_ns, 8000000);
+	assert_int_equal(r.counters.memory_peak_bytes, 8192);
+}
+
 static void hybrid_takes_cpu_time_from_v1(void **state)
 {
 	struct world *w = *state;
@@ -765,6 +797,8 @@ int main(void)
 		ON_A_NODE(extern_step_does_not_invent_a_cpuacct_group),
 		ON_A_NODE(items_that_fail_cost_facts_only),
 		ON_A_NODE(v2_reads_the_users_part_and_again_in_the_exit_hook),
+		ON_A_NODE(joint_mounts_without_links_are_found_by_looking),
+		ON_A_NODE(exit_hook_reads_what_ran_after_the_last_task),
 		ON_A_NODE(hybrid_takes_cpu_time_from_v1),
 		ON_A_NODE(heterogeneous_step_keeps_the_name_the_kernel_gives),
 		ON_A_NODE(without_cgroups_the_reaped_tasks_rusage_counts),
