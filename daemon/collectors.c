@@ -7,6 +7,7 @@ extern const struct collector collector_cray_pm_counters;
 extern const struct collector collector_hwmon;
 extern const struct collector collector_infiniband;
 extern const struct collector collector_meminfo;
+extern const struct collector collector_model;
 extern const struct collector collector_netdev;
 extern const struct collector collector_rapl;
 extern const struct collector collector_ring;
@@ -19,6 +20,7 @@ const struct collector *const collectors[] = {
 	&collector_hwmon,
 	&collector_infiniband,
 	&collector_meminfo,
+	&collector_model,
 	&collector_netdev,
 	&collector_rapl,
 	&collector_ring,

@@ -88,9 +88,11 @@ int energy_work_reserve(struct energy_work *w, size_t units)
 		.slots = calloc(need, sizeof(*grown.slots)),
 		.shares = calloc(need, sizeof(*grown.shares)),
 		.others = calloc(need, sizeof(*grown.others)),
+		.idles = calloc(need, sizeof(*grown.idles)),
 		.order = calloc(need, sizeof(*grown.order)),
 	};
-	if (!grown.slots || !grown.shares || !grown.others || !grown.order) {
+	if (!grown.slots || !grown.shares || !grown.others || !grown.idles ||
+	    !grown.order) {
 		energy_work_done(&grown);
 		return -ENOMEM;
 	}
@@ -104,6 +106,7 @@ void energy_work_done(struct energy_work *w)
 	free(w->slots);
 	free(w->shares);
 	free(w->others);
+	free(w->idles);
 	free(w->order);
 	*w = (struct energy_work){0};
 }
@@ -263,7 +266,7 @@ static void divide(const struct split *s, enum by by, uint64_t uj)
 enum target { SETTLED, SETTLED_PART, PROVISIONAL };
 
 static void charge(const struct split *s, enum energy_domain d, enum by by, uint64_t uj,
-		   enum target target)
+		   bool idle, enum target target)
 {
 	if (!uj)
 		return;
@@ -276,8 +279,11 @@ static void charge(const struct split *s, enum energy_domain d, enum by by, uint
 			continue;
 		}
 		a->settled_uj[d] += share;
-		if (target == SETTLED_PART)
-			a->open.parts_uj += share;
+		a->idle_uj[d] += idle ? share : 0;
+		if (target != SETTLED_PART)
+			continue;
+		a->open.parts_uj += share;
+		a->open.idle_uj += idle ? share : 0;
 	}
 }
 
@@ -304,8 +310,8 @@ static void charge_both(const struct split *s, enum energy_domain d,
 			enum target target)
 {
 	uint64_t idle = idle_uj < uj ? idle_uj : uj;
-	charge(s, d, idle_by(s, rule), idle, target);
-	charge(s, d, rule->dynamic, uj - idle, target);
+	charge(s, d, idle_by(s, rule), idle, true, target);
+	charge(s, d, rule->dynamic, uj - idle, false, target);
 }
 
 /* ---- idle power ------------------------------------------------------------------ */
@@ -365,7 +371,7 @@ static void set_source(struct energy_node *node, enum energy_domain d, uint32_t 
 
 static int check_use(const struct energy_tick *t, const struct energy_use *u)
 {
-	if (!u->account || u->account->key < ENERGY_KEYS_RESERVED)
+	if (!u->account || u->account->key < SLOT_ENDED)
 		return -EINVAL;
 	for (size_t i = 0; i < u->gpu_count; i++)
 		if (u->gpus[i].gpu >= t->gpu_count)
@@ -514,6 +520,7 @@ static void join_open(struct energy_open *to, struct energy_open *from)
 	to->used_ns = add_sat(to->used_ns, from->used_ns);
 	to->active_ns = add_sat(to->active_ns, from->active_ns);
 	to->parts_uj += from->parts_uj;
+	to->idle_uj += from->idle_uj;
 	to->other_uj += from->other_uj;
 	*from = (struct energy_open){0};
 }
@@ -542,12 +549,29 @@ static void correct(int64_t *correction, uint64_t by)
 	*correction = (int64_t)((uint64_t)*correction + by);
 }
 
+/* What of a share of the host reading is idle power: as much of it as of what it was
+ * measured by */
+static uint64_t idle_of_host(const struct energy_account *a, uint64_t other_uj,
+			     uint64_t other_idle_uj, uint64_t host_uj)
+{
+	u128 all = (u128)a->waiting.parts_uj + other_uj;
+	u128 idle = (u128)a->waiting.idle_uj + other_idle_uj;
+	while (all >> 64) {
+		all >>= 1;
+		idle >>= 1;
+	}
+	return all ? (uint64_t)((u128)host_uj * idle / all) : 0;
+}
+
 /* The open share of one account becomes final. */
-static void settle(struct energy_account *a, uint64_t other_uj, uint64_t host_uj)
+static void settle(struct energy_account *a, uint64_t other_uj, uint64_t other_idle_uj,
+		   uint64_t host_uj)
 {
 	uint64_t told_host = a->waiting.parts_uj + a->waiting.other_uj;
 	a->settled_uj[ENERGY_OTHER] += other_uj;
 	a->settled_uj[ENERGY_HOST] += host_uj;
+	a->idle_uj[ENERGY_OTHER] += other_idle_uj;
+	a->idle_uj[ENERGY_HOST] += idle_of_host(a, other_uj, other_idle_uj, host_uj);
 	a->told_other_uj += a->waiting.other_uj;
 	a->told_host_uj += told_host;
 	correct(&a->correction_other_uj, other_uj - a->waiting.other_uj);
@@ -561,7 +585,7 @@ void energy_host_restart(struct energy_node *node, uint32_t source,
 	struct split s = {.node = node, .accounts = accounts, .n = n};
 	energy_host_mark(node, accounts, n);
 	for (size_t i = 0; i < SLOT_UNITS + n; i++)
-		settle(party(&s, i), 0, 0);
+		settle(party(&s, i), 0, 0, 0);
 	node->given_up_uj += node->waiting.parts_uj;
 	node->waiting = (struct energy_interval){0};
 	node->marked = 0;
@@ -610,6 +634,7 @@ static void divide_other(const struct split *s, uint64_t other_uj)
 		idle = other_uj;
 	divide(s, idle_by(s, &rule), idle);
 	memcpy(s->w->others, s->w->shares, (SLOT_UNITS + s->n) * sizeof(uint64_t));
+	memcpy(s->w->idles, s->w->shares, (SLOT_UNITS + s->n) * sizeof(uint64_t));
 	divide(s, rule.dynamic, other_uj - idle);
 	for (size_t k = 0; k < SLOT_UNITS + s->n; k++)
 		s->w->others[k] += s->w->shares[k];
@@ -645,7 +670,7 @@ int energy_host_close(struct energy_node *node, const struct energy_config *c,
 	divide_other(&s, other_uj);
 	divide_host(&s, energy_uj);
 	for (size_t i = 0; i < SLOT_UNITS + n; i++)
-		settle(party(&s, i), w->others[i], w->shares[i]);
+		settle(party(&s, i), w->others[i], w->idles[i], w->shares[i]);
 	node->measured_uj[ENERGY_OTHER] += other_uj;
 	node->measured_uj[ENERGY_HOST] += energy_uj;
 	node->waiting = (struct energy_interval){0};
@@ -681,8 +706,10 @@ uint64_t energy_account_now(const struct energy_account *a, enum energy_domain d
 void energy_fold(struct energy_node *node, const struct energy_account *a)
 {
 	struct energy_account *ended = &node->ended, from = *a;
-	for (size_t d = 0; d < ENERGY_DOMAINS; d++)
+	for (size_t d = 0; d < ENERGY_DOMAINS; d++) {
 		ended->settled_uj[d] += from.settled_uj[d];
+		ended->idle_uj[d] += from.idle_uj[d];
+	}
 	join_open(&ended->open, &from.open);
 	join_open(&ended->waiting, &from.waiting);
 	ended->told_other_uj += from.told_other_uj;

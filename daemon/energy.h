@@ -85,15 +85,17 @@ struct energy_open {
 	uint64_t used_ns;   /* CPU time; stays at its end after 584 CPU-years */
 	uint64_t active_ns; /* CPU time x activity, likewise */
 	uint64_t parts_uj;  /* settled from package, dram (and gpu) meanwhile */
+	uint64_t idle_uj;   /* the idle power in parts_uj */
 	uint64_t other_uj;  /* provisional share of other */
 };
 
-/* key: unique per unit as long as its energy is open, above ENERGY_KEYS_RESERVED; for
- * instance unit_serial() + that. */
+/* key: unique per unit as long as its energy is open, from ENERGY_KEYS_RESERVED on. A
+ * use of what was folded already names node->ended. */
 #define ENERGY_KEYS_RESERVED 3u
 struct energy_account {
 	uint64_t key;
 	uint64_t settled_uj[ENERGY_DOMAINS]; /* final, never falls */
+	uint64_t idle_uj[ENERGY_DOMAINS];    /* the idle power in settled_uj */
 	struct energy_open open;             /* since the last mark */
 	struct energy_open waiting;          /* marked, answer not here yet */
 	/* Over all closed host intervals: settled_uj[d] = told + correction, exactly */
@@ -101,7 +103,7 @@ struct energy_account {
 	int64_t correction_other_uj, correction_host_uj;
 };
 
-_Static_assert(sizeof(struct energy_account) == 168, "part of a file format");
+_Static_assert(sizeof(struct energy_account) == 232, "part of a file format");
 
 #define ENERGY_LEARN_WINDOWS 16u
 struct energy_learner {
@@ -132,7 +134,7 @@ struct energy_node {
 	uint64_t changes;                /* of sources */
 	struct energy_learner learner[ENERGY_DOMAINS];
 };
-_Static_assert(sizeof(struct energy_node) == 1632, "part of a file format");
+_Static_assert(sizeof(struct energy_node) == 1824, "part of a file format");
 #define ENERGY_NO_SOURCE 0u
 
 void energy_node_init(struct energy_node *node);
@@ -180,7 +182,7 @@ struct energy_tick {
 struct energy_work {
 	size_t capacity;
 	struct energy_slot *slots;
-	uint64_t *shares, *others;
+	uint64_t *shares, *others, *idles;
 	uint32_t *order;
 };
 int energy_work_reserve(struct energy_work *w, size_t units);

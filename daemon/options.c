@@ -12,6 +12,8 @@
 #include <string.h>
 #include <syslog.h>
 
+#include "daemon/power_curve.h"
+
 /* the flags and what else a row has follow the help by name */
 #define ROW(name_, kind_, member_, def_, ...)                                          \
 	{                                                                              \
@@ -23,6 +25,7 @@
 
 static const char *const log_levels[] = {"debug", "info", "warn", "error", NULL};
 static const char *const log_formats[] = {"logfmt", "json", NULL};
+static const char *const energy_models[] = {"auto", "off", "host", "vm", NULL};
 static const char *const cgroup_versions[] = {"auto", "v1", "v2", NULL};
 
 const struct conf_opt options_table[] = {
@@ -116,6 +119,9 @@ const struct conf_opt options_table[] = {
 	    "InfiniBand ports of the node."),
 	ROW("collector.meminfo", CONF_BOOL, collector_meminfo, "true",
 	    "Memory of the node."),
+	ROW("collector.model", CONF_BOOL, collector_model, "true",
+	    "Power of a machine without a power sensor, estimated from how busy its "
+	    "CPUs are; see energy.model."),
 	ROW("collector.netdev", CONF_BOOL, collector_netdev, "false",
 	    "Network interfaces of the node."),
 	ROW("collector.rapl", CONF_BOOL, collector_rapl, "true",
@@ -193,6 +199,27 @@ const struct conf_opt options_table[] = {
 	    "How often energy sources are sampled, each by itself and never within a "
 	    "scrape; more often where a counter would wrap unseen.",
 	    .min = 100, .max = 60000),
+	ROW("energy.model", CONF_ENUM, energy_model, "auto",
+	    "Estimate the node's power: auto (where no sensor measures the node or its "
+	    "CPUs, as a guest where the CPU says so), off, host (a whole machine) or "
+	    "vm (a guest's share), both of these wherever no sensor measures the whole "
+	    "node.",
+	    .choices = energy_models),
+	ROW("energy.model.idle-watts", CONF_STRING, model_idle_watts, "",
+	    "Power of the idle machine; with energy.model.max-watts. Empty: by the "
+	    "built-in table of CPUs."),
+	ROW("energy.model.max-watts", CONF_STRING, model_max_watts, "",
+	    "Power of the machine with all CPUs busy."),
+	ROW("energy.model.curve", CONF_STRING, model_curve, "",
+	    "Power by how busy the CPUs are, instead of a straight line from "
+	    "idle-watts "
+	    "to max-watts: percent:watts,... from 0 to 100 percent, such as "
+	    "0:95,50:240,100:310."),
+	ROW("energy.model.host-cpus", CONF_U64, model_host_cpus, "0",
+	    "In a guest: the watts given are those of its host, which has so many CPUs "
+	    "(threads), and the guest gets the share of its own. 0: they are the "
+	    "guest's own.",
+	    .max = 65536),
 };
 const size_t options_count = sizeof(options_table) / sizeof(options_table[0]);
 
@@ -263,6 +290,16 @@ static int check(const struct options *o, struct err *err)
 				   err);
 	if (rc < 0)
 		return rc;
+	struct power_curve curve;
+	rc = power_configured(o->model_idle_watts, o->model_max_watts, o->model_curve,
+			      &curve, err);
+	if (rc < 0)
+		return rc;
+	if (o->model_host_cpus && rc == 0)
+		return err_set(err, -EINVAL,
+			       "--energy.model.host-cpus: says whose "
+			       "--energy.model.max-watts or .curve it is, and there is "
+			       "none");
 	if (o->telemetry_path[0] != '/')
 		return err_set(err, -EINVAL,
 			       "--web.telemetry-path=%s: must begin with /",

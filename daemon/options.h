@@ -12,6 +12,14 @@
 /* Index into the choices of --collector.cgroups.force-version */
 enum options_cgroup_version { CGROUP_VERSION_AUTO, CGROUP_VERSION_1, CGROUP_VERSION_2 };
 
+/* Index into the choices of --energy.model */
+enum options_energy_model {
+	ENERGY_MODEL_AUTO,
+	ENERGY_MODEL_OFF,
+	ENERGY_MODEL_HOST,
+	ENERGY_MODEL_VM
+};
+
 /* Everything ceemsd can be told, one member per row of options_table (aliases share
  * their target's). Durations in ms, strings owned, never NULL after options_load(). */
 struct options {
@@ -50,7 +58,8 @@ struct options {
 	bool disable_defaults;
 	bool collector_cpu, collector_infiniband, collector_meminfo, collector_netdev,
 		collector_ring, collector_slurm;
-	bool collector_cray_pm_counters, collector_hwmon, collector_rapl;
+	bool collector_cray_pm_counters, collector_hwmon, collector_model,
+		collector_rapl;
 	bool empty_hostname_label;
 
 	char *cgroup_subsystem; /* v1 hierarchy to read CPU time from */
@@ -67,7 +76,10 @@ struct options {
 
 	bool meminfo_all;
 	bool rapl_zone_label;
-	uint64_t energy_interval_ms;           /* between samplings of energy sources */
+	uint64_t energy_interval_ms; /* between samplings of energy sources */
+	int energy_model;            /* enum options_energy_model */
+	char *model_idle_watts, *model_max_watts, *model_curve; /* "" = not given */
+	uint64_t model_host_cpus; /* whose watts those are; 0: the machine's own */
 	char *netdev_include, *netdev_exclude; /* POSIX extended regex, "" = none */
 };
 

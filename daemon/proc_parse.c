@@ -149,3 +149,84 @@ uint32_t proc_parse_threads(const char *text, size_t len)
 	}
 	return 0;
 }
+
+/* "name<blanks>: text", the text without blanks around it */
+static bool cpuinfo_text(const char *line, size_t len, const char *name,
+			 const char **ret, size_t *ret_len)
+{
+	size_t name_len = strlen(name);
+	const char *end = line + len, *p = line + name_len;
+
+	if (len < name_len || memcmp(line, name, name_len) != 0)
+		return false;
+	if (!scan_blank(&p, end) || *p != ':')
+		return false;
+	p++;
+	if (!scan_blank(&p, end))
+		return false;
+	*ret = p;
+	*ret_len = (size_t)(end - p);
+	return true;
+}
+
+static bool has_word(const char *p, size_t len, const char *word)
+{
+	const char *end = p + len, *w;
+	size_t n;
+
+	while (scan_word(&p, end, &w, &n)) {
+		if (n == strlen(word) && memcmp(w, word, n) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* One line of the first CPU */
+static void cpuinfo_line(const char *line, size_t len, struct proc_cpu *c)
+{
+	static const struct {
+		const char *name;
+		size_t off;
+	} numbers[] = {{"cpu family", offsetof(struct proc_cpu, family)},
+		       {"model", offsetof(struct proc_cpu, model)},
+		       {"stepping", offsetof(struct proc_cpu, stepping)}};
+	const char *text;
+	uint64_t v;
+	size_t n;
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		if (cpuinfo_value(line, len, numbers[i].name, &v) && v <= UINT32_MAX)
+			memcpy((char *)c + numbers[i].off, &(uint32_t){(uint32_t)v},
+			       sizeof(uint32_t));
+	}
+	if (cpuinfo_text(line, len, "vendor_id", &text, &n) && n < sizeof(c->vendor)) {
+		memcpy(c->vendor, text, n);
+		c->vendor[n] = '\0';
+	} else if (cpuinfo_text(line, len, "flags", &text, &n)) {
+		c->guest = has_word(text, n, "hypervisor");
+	}
+}
+
+void proc_parse_cpu(const char *text, size_t len, struct proc_cpu *ret)
+{
+	const char *p = text, *end = text + len, *line;
+	bool seen[256] = {false}, first = true;
+	size_t line_len;
+	uint64_t id;
+
+	*ret = (struct proc_cpu){.sockets = 0};
+	while (scan_line(&p, end, &line, &line_len)) {
+		/* an empty line ends each CPU */
+		if (!line_len)
+			first = false;
+		if (first)
+			cpuinfo_line(line, line_len, ret);
+		if (cpuinfo_value(line, line_len, "physical id", &id) && id < 256 &&
+		    !seen[id]) {
+			seen[id] = true;
+			ret->sockets++;
+		}
+	}
+	if (!ret->sockets)
+		ret->sockets = 1;
+}

@@ -59,4 +59,13 @@ bool proc_next_netdev(const char **p, const char *end, struct netdev_line *ret);
  * has both); 0 when it does not say. */
 uint32_t proc_parse_threads(const char *text, size_t len);
 
+/* What /proc/cpuinfo of x86 says of the first CPU, and of all together */
+struct proc_cpu {
+	char vendor[16]; /* "GenuineIntel"; "" where it is not said (not x86) */
+	uint32_t family, model, stepping;
+	uint32_t sockets; /* different "physical id"s below 256; at least 1 */
+	bool guest;       /* runs under a hypervisor, which says so */
+};
+void proc_parse_cpu(const char *text, size_t len, struct proc_cpu *ret);
+
 #endif

@@ -285,6 +285,35 @@ int sampler_is_open(struct sampler *s, const struct source *source, struct err *
 	return rc;
 }
 
+static bool has_domain(const struct source_snapshot *s, unsigned domains)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		if (domains & 1u << s->channels[i].domain)
+			return true;
+	}
+	return false;
+}
+
+int sampler_measures(struct sampler *s, const struct source *except, unsigned domains)
+{
+	int rc = 0;
+
+	if (!s)
+		return 0;
+	pthread_mutex_lock(&s->mutex);
+	for (size_t i = 0; i < s->count && rc != 1; i++) {
+		const struct seat *t = &s->seats[i];
+		if (t->source == except)
+			continue;
+		if (t->has_published && has_domain(&t->published, domains))
+			rc = 1;
+		else if (!t->has_published && t->open_rc == 0)
+			rc = -EAGAIN;
+	}
+	pthread_mutex_unlock(&s->mutex);
+	return rc;
+}
+
 uint64_t sampler_period_ms(struct sampler *s, const struct source *source)
 {
 	struct seat *t = find(s, source);

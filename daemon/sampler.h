@@ -32,6 +32,11 @@ int sampler_get(struct sampler *s, const struct source *source,
 /* Whether the source can be opened, without copying. Same errors, without -EAGAIN. */
 int sampler_is_open(struct sampler *s, const struct source *source, struct err *err);
 
+/* Whether a source other than `except` measures one of the domains (1u << enum
+ * source_domain): 1: one did so at its last sampling, however old; -EAGAIN: none so
+ * far, but one that could be opened has given nothing yet; 0: none. Thread safe. */
+int sampler_measures(struct sampler *s, const struct source *except, unsigned domains);
+
 /* Most that lies between two samplings of the source at this time, in milliseconds. */
 uint64_t sampler_period_ms(struct sampler *s, const struct source *source);
 

@@ -46,8 +46,10 @@ struct source_channel {
 	enum source_kind kind;
 	enum source_domain domain;
 	uint32_t index;     /* package, socket or accelerator */
-	char name[40];      /* rapl: zone; hwmon: sensor; cray_pm_counters: domain */
-	char chip[160];     /* rapl: path of the zone; hwmon: chip; else "" */
+	char name[40];      /* rapl: zone; hwmon: sensor; cray_pm_counters: domain;
+			       model: host or vm */
+	char chip[160];     /* rapl: path of the zone; hwmon: chip; model: where its
+			       coefficients come from; else "" */
 	char chip_name[64]; /* hwmon: name of the driver; else "" */
 	/* Energy: microjoules since the source was opened. It never falls, has no wraps
 	 * in it, and what was missed (suspend, driver reload) is missing, not guessed.
@@ -90,6 +92,9 @@ struct source {
 };
 
 extern const struct source source_rapl, source_hwmon, source_cray_pm_counters;
+/* Estimates, measures nothing: has channels only where no other source measures what it
+ * would say. */
+extern const struct source source_model;
 
 void source_snapshot_done(struct source_snapshot *s);  /* may be used again after it */
 void source_snapshot_reset(struct source_snapshot *s); /* empties, keeps the memory */

@@ -10,7 +10,7 @@
 /* ---- tombstones ------------------------------------------------------------------ */
 
 /* The process that ran the step tells the runs of a job apart, which its restart count
- * does not (find_run() below). 0: a step known from its directory only. */
+ * does not (find_run()). 0: a step known from its directory only. */
 uint64_t expire_tomb_key(const struct unit *unit, uint32_t step, uint32_t stepd_pid)
 {
 	uint64_t h = store_key(unit->manager, unit->node, unit->id);
@@ -85,6 +85,7 @@ void expire_unit_now(struct units *u, uint32_t i, bool early)
 	txn_begin(u);
 	txn_put(u, node, &n, sizeof(n));
 	txn_put(u, &unit->state, &state, sizeof(state));
+	energy_put_fold(u, i);
 	txn_commit(u);
 	store_unit_drop(u, i);
 }
@@ -143,6 +144,8 @@ static void expire_unit(struct units *u, uint32_t i, uint64_t now,
 		count_end(u, i);
 	if (gone_ms < policy->linger_ms && !(is_short && final))
 		return;
+	if (gone_ms < UNITS_LATE_MS && !energy_is_charged(u, i))
+		return; /* the next tick is a moment away */
 	if (gone_ms >= UNITS_LATE_MS || (final && all_settled(u, unit)))
 		expire_unit_now(u, i, is_short);
 }

@@ -17,7 +17,7 @@
 #include "lib/cleanup.h"
 
 #define MAGIC "CEEMSUNI"
-#define VERSION 1u
+#define VERSION 2u
 #define PAGE 4096u
 #define CHUNK 64u /* slots that get disk space at a time */
 #define STEPS_PER_UNIT 4u
@@ -39,18 +39,32 @@ static size_t tombs_off(void)
 {
 	return log_off() + STORE_LOG_BYTES;
 }
-static size_t units_off(void)
+static size_t energy_off(void)
 {
 	return tombs_off() + pages(STORE_TOMBS * sizeof(struct tomb));
+}
+static size_t units_off(void)
+{
+	return energy_off() + pages(2 * sizeof(struct energy_state));
 }
 static size_t steps_off(uint32_t capacity)
 {
 	return units_off() + pages(capacity * sizeof(struct unit));
 }
-static size_t file_bytes(uint32_t capacity)
+static size_t unit_energy_off(uint32_t capacity)
 {
 	return steps_off(capacity) +
 	       pages((size_t)capacity * STEPS_PER_UNIT * sizeof(struct step));
+}
+static size_t step_energy_off(uint32_t capacity)
+{
+	return unit_energy_off(capacity) +
+	       pages(capacity * sizeof(struct unit_accounts));
+}
+static size_t file_bytes(uint32_t capacity)
+{
+	return step_energy_off(capacity) +
+	       pages((size_t)capacity * STEPS_PER_UNIT * sizeof(struct step_accounts));
 }
 
 /* ---- transactions ---------------------------------------------------------------- */
@@ -118,14 +132,25 @@ static bool log_is_sound(const struct units *u)
 
 /* ---- slots ----------------------------------------------------------------------- */
 
+/* Slots of one kind: what is kept of each is in two places. */
+struct area {
+	size_t off, slot;
+	size_t energy_off, energy_slot;
+	uint32_t capacity;
+};
+
+static bool allocate(struct units *u, size_t off, size_t slot, uint32_t at, uint32_t n)
+{
+	return posix_fallocate(u->fd, (off_t)(off + at * slot), (off_t)(n * slot)) == 0;
+}
+
 /* Gives the next chunk of slots disk space. False when there is none. */
-static bool back(struct units *u, size_t off, size_t slot, uint32_t *backed,
-		 uint32_t capacity, uint32_t need)
+static bool back(struct units *u, const struct area *a, uint32_t *backed, uint32_t need)
 {
 	while (*backed <= need) {
-		uint32_t n = capacity - *backed < CHUNK ? capacity - *backed : CHUNK;
-		if (posix_fallocate(u->fd, (off_t)(off + *backed * slot),
-				    (off_t)(n * slot)) != 0)
+		uint32_t left = a->capacity - *backed, n = left < CHUNK ? left : CHUNK;
+		if (!allocate(u, a->off, a->slot, *backed, n) ||
+		    !allocate(u, a->energy_off, a->energy_slot, *backed, n))
 			return false;
 		*backed += n;
 	}
@@ -134,21 +159,26 @@ static bool back(struct units *u, size_t off, size_t slot, uint32_t *backed,
 
 uint32_t store_unit_free(struct units *u)
 {
-	uint32_t i = index_unit_free(u);
-	if (i == UNITS_NONE || !back(u, units_off(), sizeof(struct unit),
-				     &u->h->units_backed, u->h->capacity, i))
+	uint32_t i = index_unit_free(u), capacity = u->h->capacity;
+	const struct area area = {units_off(), sizeof(struct unit),
+				  unit_energy_off(capacity),
+				  sizeof(struct unit_accounts), capacity};
+	if (i == UNITS_NONE || !back(u, &area, &u->h->units_backed, i))
 		return UNITS_NONE;
 	return i;
 }
 
 uint32_t store_step_free(struct units *u)
 {
-	uint32_t i = index_step_free(u);
-	if (i == UNITS_NONE || !back(u, steps_off(u->h->capacity), sizeof(struct step),
-				     &u->h->steps_backed, u->h->steps_capacity, i))
+	uint32_t i = index_step_free(u), capacity = u->h->capacity;
+	const struct area area = {steps_off(capacity), sizeof(struct step),
+				  step_energy_off(capacity),
+				  sizeof(struct step_accounts), u->h->steps_capacity};
+	if (i == UNITS_NONE || !back(u, &area, &u->h->steps_backed, i))
 		return UNITS_NONE;
 	return i;
 }
+
 /* ---- open ------------------------------------------------------------------------ */
 
 static void unmap(struct units *u)
@@ -160,6 +190,7 @@ static void unmap(struct units *u)
 		close(u->fd); /* and with it the lock */
 	u->fd = -1;
 }
+
 void units_close(struct units *u)
 {
 	if (!u)
@@ -184,13 +215,18 @@ static int map_file(struct units *u, size_t bytes, struct err *err)
 	u->h = map;
 	u->log = (struct store_log *)(u->map + log_off());
 	u->tombs = (struct tomb *)(u->map + tombs_off());
+	u->energy = (struct energy_state *)(u->map + energy_off());
 	u->units = (struct unit *)(u->map + units_off());
 	return 0;
 }
 
-static void set_steps(struct units *u)
+/* What lies behind what depends on the capacity */
+static void set_places(struct units *u)
 {
-	u->steps = (struct step *)(u->map + steps_off(u->h->capacity));
+	uint32_t capacity = u->h->capacity;
+	u->steps = (struct step *)(u->map + steps_off(capacity));
+	u->unit_energy = (struct unit_accounts *)(u->map + unit_energy_off(capacity));
+	u->step_energy = (struct step_accounts *)(u->map + step_energy_off(capacity));
 }
 
 static bool header_is_ours(const struct units *u, size_t bytes, const char *boot)
@@ -234,7 +270,7 @@ static int take_over(struct units *u, int dirfd, const char *boot, struct err *e
 			       memcmp(u->h->boot_id, boot, sizeof(u->h->boot_id)) != 0
 				       ? "from another boot"
 				       : "of another version, or damaged");
-	set_steps(u);
+	set_places(u);
 	if (u->log->valid) {
 		if (!log_is_sound(u))
 			return err_set(err, -ENOENT, "its log is damaged");
@@ -244,6 +280,8 @@ static int take_over(struct units *u, int dirfd, const char *boot, struct err *e
 	if (rc)
 		return rc;
 	rc = index_rebuild(u, err);
+	if (rc == 0 && !energy_is_sound(u))
+		rc = err_set(err, -EBADMSG, "unit table: damaged energy accounts");
 	return rc == -EBADMSG ? -ENOENT : rc;
 }
 
@@ -278,7 +316,8 @@ static int make_new(struct units *u, int dirfd, uint32_t capacity, const char *b
 	memcpy(h.magic, MAGIC, sizeof(h.magic));
 	memcpy(h.boot_id, boot, sizeof(h.boot_id));
 	*u->h = h;
-	set_steps(u);
+	energy_node_init(&u->energy[0].node);
+	set_places(u);
 	rc = index_init(u, err);
 	if (rc)
 		return rc;

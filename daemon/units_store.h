@@ -3,6 +3,7 @@
 #define CEEMS_DAEMON_UNITS_STORE_H
 
 #include "daemon/units.h"
+#include "daemon/units_energy.h"
 #include "lib/boot.h"
 
 /*
@@ -10,7 +11,8 @@
  * look-up tables in private memory that are rebuilt at open. Nothing here knows what a
  * record means.
  *
- * The file: header | log | tombstones | units | steps, each on a page of its own. A
+ * The file: header | log | tombstones | energy | units | steps | accounts of units |
+ * accounts of steps, each on a page of its own. A
  * transaction is a list of (place, bytes) written to the log; then `valid` is set, the
  * bytes are copied to their places, and `valid` is cleared. Whoever finds `valid` set
  * copies again. Death by signal keeps what was stored, in program order, so this needs
@@ -29,13 +31,21 @@ struct store_header {
 	char boot_id[BOOT_ID_BYTES];
 	uint64_t ring_id, ring_pos;
 	uint32_t units_backed, steps_backed; /* slots that have disk space */
-	uint32_t tomb_next, pad;
+	uint32_t tomb_next;
+	uint32_t energy_generation; /* which of each two accounts counts: 0 or 1 */
 	struct node_totals node[STORE_MANAGERS];
 };
 
 struct store_log {
 	uint32_t valid, bytes;
 	unsigned char data[STORE_LOG_BYTES - 8];
+};
+
+struct unit_accounts {
+	struct unit_energy generation[2];
+};
+struct step_accounts {
+	struct step_energy generation[2];
 };
 
 /* A step that left the table before its last stop record came */
@@ -66,10 +76,14 @@ struct units {
 	struct tomb *tombs;
 	struct unit *units;
 	struct step *steps;
+	struct energy_state *energy; /* two of them */
+	struct unit_accounts *unit_energy;
+	struct step_accounts *step_energy;
 
 	/* private, rebuilt at open */
 	uint64_t *units_taken, *steps_taken; /* bitmaps */
 	uint32_t units_count, steps_count;
+	bool energy_ticking;
 	uint32_t discovered; /* units with UNIT_DISCOVERED */
 	uint64_t *unit_serials, *step_serials;
 	uint64_t next_serial, generation;

@@ -522,7 +522,7 @@ static int load_all(const struct load *l, int argc, char *const argv[])
 		rc = parse_arg(l, argc, argv, &i, &args[count++]);
 	if (rc == 0)
 		rc = apply_environment(l);
-	if (rc == 0 && file) {
+	if (rc == 0 && file && !(file->flags & CONF_ELSEWHERE)) {
 		const char *path = *(char **)member(file, l->dst);
 		explicit = path && strcmp(path, file->def ? file->def : "") != 0;
 		for (size_t i = 0; i < count; i++) {

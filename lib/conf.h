@@ -48,6 +48,8 @@ enum conf_flag {
 		1 << 1, /* accepted with one log line naming the new name (.alias_of) */
 	CONF_RELOAD = 1 << 2, /* takes effect on SIGHUP; others are reported as needing
 				 a restart */
+	CONF_ELSEWHERE =
+		1 << 3, /* "config.file" alone: the program reads that file itself */
 };
 
 struct conf_opt {

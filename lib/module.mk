@@ -17,6 +17,7 @@ libbase_SRCS += lib/parse.c
 libbase_SRCS += lib/privileges.c
 libbase_SRCS += lib/crc32c.c
 libbase_SRCS += lib/prom.c
+libbase_SRCS += lib/secret.c
 libbase_SRCS += lib/exec.c
 libbase_SRCS += lib/spool_reader.c
 libbase_SRCS += lib/spool_segment.c
@@ -25,7 +26,7 @@ libbase_SRCS += lib/spool_writer.c
 # libconf: options and their YAML file; a program that links it lists libconf libbase in
 # _LIBS and yaml-0.1 in _PKGS
 ARCHIVES += libconf
-libconf_SRCS := lib/conf.c lib/conf_help.c lib/conf_yaml.c
+libconf_SRCS := lib/conf.c lib/conf_help.c lib/conf_yaml.c lib/yaml_walk.c
 libconf_PKGS := yaml-0.1
 libbase_SRCS += lib/record.c
 libbase_SRCS += lib/ring.c

@@ -9,7 +9,7 @@ include test/model/module.mk
 PROGS += web_host
 NOINST_PROGS += web_host
 web_host_SRCS := test/fake/web_host.c
-web_host_LIBS := libweb libhttpd libnode libbase
+web_host_LIBS := libweb libhttpd libnode libconf libbase
 web_host_PKGS := libmicrohttpd gnutls zlib yaml-0.1
 web_host_LDLIBS := -lcrypt
 

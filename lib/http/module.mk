@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 
 # libhttpd: the HTTP server of each program that has one; a program that links it lists
-# libhttpd libbase in _LIBS, $(libhttpd_USES) in _PKGS and -lcrypt in _LDLIBS
+# libhttpd libconf libbase in _LIBS, $(libhttpd_USES) in _PKGS and -lcrypt in _LDLIBS
 ARCHIVES += libhttpd
 libhttpd_USES := libmicrohttpd gnutls yaml-0.1
 libhttpd_PKGS := $(libhttpd_USES)

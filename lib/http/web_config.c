@@ -1,26 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The web configuration file, as a YAML document that is walked key by key: each key is
- * known and handled, or named in the error, since a security option that is ignored in
- * silence is worse than a server that does not start. */
+/* The web configuration file. A security option that is ignored in silence is worse
+ * than a server that does not start. */
 #include "lib/http/web_config.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <yaml.h>
 
-#include "lib/cleanup.h"
-#include "lib/fs.h"
 #include "lib/parse.h"
+#include "lib/secret.h"
+#include "lib/yaml_walk.h"
 
 /* Under way: the document, what is built, and what must be combined at the end. */
 struct parser {
-	yaml_document_t *doc;
-	const char *file;
+	struct yaml_walk w;
 	struct web_config *c;
-	struct err *err;
 	unsigned min_version, max_version; /* 10..13 */
 	struct buf ciphers, curves;
 	bool prefer_server;
@@ -28,82 +23,10 @@ struct parser {
 	size_t tls_line, ca_line, auth_line;
 };
 
-typedef int (*key_f)(struct parser *p, const char *key, yaml_node_t *value);
-
-struct key {
-	const char *name;
-	key_f f;
-};
-
-static size_t line_of(const yaml_node_t *n)
+static int unsupported(void *arg, const char *key, yaml_node_t *value)
 {
-	return n->start_mark.line + 1;
-}
-
-static int fail(struct parser *p, const yaml_node_t *at, const char *what,
-		const char *detail)
-{
-	return err_set(p->err, -EINVAL, "%s:%zu: %s%s%s", p->file, line_of(at), what,
-		       detail ? ": " : "", detail ? detail : "");
-}
-
-/* A scalar without NULs. Borrowed from the document. */
-static int scalar(struct parser *p, const char *key, yaml_node_t *n, const char **ret)
-{
-	if (n->type != YAML_SCALAR_NODE)
-		return fail(p, n, key, "must be a single value");
-	const char *s = (const char *)n->data.scalar.value;
-	if (strlen(s) != n->data.scalar.length)
-		return fail(p, n, key, "holds a NUL character");
-	*ret = s;
-	return 0;
-}
-
-static int boolean(struct parser *p, const char *key, yaml_node_t *n, bool *ret)
-{
-	const char *s = "";
-	int rc = scalar(p, key, n, &s);
-
-	if (rc == 0 && parse_bool(s, ret) < 0)
-		return fail(p, n, key, "must be true or false");
-	return rc;
-}
-
-/* Calls the function of each key of a mapping; unknown and repeated keys are errors. */
-static int walk(struct parser *p, const char *where, yaml_node_t *map,
-		const struct key *keys, size_t n)
-{
-	if (map->type == YAML_SCALAR_NODE && map->data.scalar.length == 0)
-		return 0; /* "tls_server_config:" with nothing in it */
-	if (map->type != YAML_MAPPING_NODE)
-		return fail(p, map, where, "must be a mapping");
-	uint64_t seen = 0;
-	for (yaml_node_pair_t *i = map->data.mapping.pairs.start;
-	     i < map->data.mapping.pairs.top; i++) {
-		yaml_node_t *k = yaml_document_get_node(p->doc, i->key);
-		yaml_node_t *v = yaml_document_get_node(p->doc, i->value);
-		const char *name = "";
-		int rc = scalar(p, where, k, &name);
-		if (rc < 0)
-			return rc;
-		size_t f = 0;
-		while (f < n && strcmp(keys[f].name, name) != 0)
-			f++;
-		if (f == n)
-			return fail(p, k, "unknown key", name);
-		if (seen & 1ull << f)
-			return fail(p, k, "key given twice", name);
-		seen |= 1ull << f;
-		rc = keys[f].f(p, name, v);
-		if (rc < 0)
-			return rc;
-	}
-	return 0;
-}
-
-static int unsupported(struct parser *p, const char *key, yaml_node_t *value)
-{
-	return fail(p, value, "not supported", key);
+	struct parser *p = arg;
+	return yaml_walk_fail(&p->w, value, "not supported", key);
 }
 
 static char *join_folder(const char *file, const char *path)
@@ -121,41 +44,45 @@ static char *join_folder(const char *file, const char *path)
 static int path_value(struct parser *p, const char *key, yaml_node_t *value, char **ret)
 {
 	const char *s = "";
-	int rc = scalar(p, key, value, &s);
+	int rc = yaml_walk_scalar(&p->w, key, value, &s);
 
 	if (rc < 0 || !*s)
 		return rc;
-	*ret = join_folder(p->file, s);
-	return *ret ? 0 : err_set(p->err, -ENOMEM, "%s: out of memory", p->file);
+	*ret = join_folder(p->w.file, s);
+	return *ret ? 0 : err_set(p->w.err, -ENOMEM, "%s: out of memory", p->w.file);
 }
 
-static int on_cert(struct parser *p, const char *key, yaml_node_t *v)
+static int on_cert(void *arg, const char *key, yaml_node_t *v)
 {
+	struct parser *p = arg;
 	return path_value(p, key, v, &p->c->cert_file);
 }
 
-static int on_key(struct parser *p, const char *key, yaml_node_t *v)
+static int on_key(void *arg, const char *key, yaml_node_t *v)
 {
+	struct parser *p = arg;
 	return path_value(p, key, v, &p->c->key_file);
 }
 
-static int on_ca(struct parser *p, const char *key, yaml_node_t *v)
+static int on_ca(void *arg, const char *key, yaml_node_t *v)
 {
-	p->ca_line = line_of(v);
+	struct parser *p = arg;
+	p->ca_line = yaml_walk_line(v);
 	return path_value(p, key, v, &p->c->client_ca_file);
 }
 
-static int on_client_auth(struct parser *p, const char *key, yaml_node_t *v)
+static int on_client_auth(void *arg, const char *key, yaml_node_t *v)
 {
+	struct parser *p = arg;
 	static const char *const names[] = {
 		"NoClientCert", "RequestClientCert", "RequireAnyClientCert",
 		"VerifyClientCertIfGiven", "RequireAndVerifyClientCert"};
 	const char *s = "";
-	int rc = scalar(p, key, v, &s);
+	int rc = yaml_walk_scalar(&p->w, key, v, &s);
 
 	if (rc < 0 || !*s)
 		return rc;
-	p->auth_line = line_of(v);
+	p->auth_line = yaml_walk_line(v);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		/* the toolkit takes RequireClientCert for RequireAnyClientCert too */
 		if (strcmp(names[i], s) == 0) {
@@ -167,31 +94,34 @@ static int on_client_auth(struct parser *p, const char *key, yaml_node_t *v)
 		p->c->client_auth = CLIENT_REQUIRE_ANY;
 		return 0;
 	}
-	return fail(p, v, "unknown client_auth_type", s);
+	return yaml_walk_fail(&p->w, v, "unknown client_auth_type", s);
 }
 
 static int version(struct parser *p, const char *key, yaml_node_t *v, unsigned *ret)
 {
 	const char *s = "";
 	uint32_t minor;
-	int rc = scalar(p, key, v, &s);
+	int rc = yaml_walk_scalar(&p->w, key, v, &s);
 
 	if (rc < 0)
 		return rc;
 	if (strncmp(s, "TLS1", 4) != 0 || strlen(s) != 5 ||
 	    parse_u32(s + 4, &minor) < 0 || minor > 3)
-		return fail(p, v, "must be TLS10, TLS11, TLS12 or TLS13", key);
+		return yaml_walk_fail(&p->w, v, "must be TLS10, TLS11, TLS12 or TLS13",
+				      key);
 	*ret = 10 + minor;
 	return 0;
 }
 
-static int on_min_version(struct parser *p, const char *key, yaml_node_t *v)
+static int on_min_version(void *arg, const char *key, yaml_node_t *v)
 {
+	struct parser *p = arg;
 	return version(p, key, v, &p->min_version);
 }
 
-static int on_max_version(struct parser *p, const char *key, yaml_node_t *v)
+static int on_max_version(void *arg, const char *key, yaml_node_t *v)
 {
+	struct parser *p = arg;
 	return version(p, key, v, &p->max_version);
 }
 
@@ -230,45 +160,49 @@ static int name_list(struct parser *p, const char *key, yaml_node_t *v,
 		     const struct name *names, size_t n, struct buf *out)
 {
 	if (v->type != YAML_SEQUENCE_NODE)
-		return fail(p, v, key, "must be a list");
+		return yaml_walk_fail(&p->w, v, key, "must be a list");
 	for (yaml_node_item_t *i = v->data.sequence.items.start;
 	     i < v->data.sequence.items.top; i++) {
-		yaml_node_t *item = yaml_document_get_node(p->doc, *i);
+		yaml_node_t *item = yaml_document_get_node(p->w.doc, *i);
 		const char *s = "";
-		int rc = scalar(p, key, item, &s);
+		int rc = yaml_walk_scalar(&p->w, key, item, &s);
 		if (rc < 0)
 			return rc;
 		size_t k = 0;
 		while (k < n && strcmp(names[k].go, s) != 0)
 			k++;
 		if (k == n)
-			return fail(p, item, "not supported", s);
+			return yaml_walk_fail(&p->w, item, "not supported", s);
 		buf_putc(out, ':');
 		buf_puts(out, names[k].gnutls);
 	}
 	return 0;
 }
 
-static int on_ciphers(struct parser *p, const char *key, yaml_node_t *v)
+static int on_ciphers(void *arg, const char *key, yaml_node_t *v)
 {
+	struct parser *p = arg;
 	return name_list(p, key, v, cipher_names,
 			 sizeof(cipher_names) / sizeof(cipher_names[0]), &p->ciphers);
 }
 
-static int on_curves(struct parser *p, const char *key, yaml_node_t *v)
+static int on_curves(void *arg, const char *key, yaml_node_t *v)
 {
+	struct parser *p = arg;
 	return name_list(p, key, v, curve_names,
 			 sizeof(curve_names) / sizeof(curve_names[0]), &p->curves);
 }
 
-static int on_prefer_server(struct parser *p, const char *key, yaml_node_t *v)
+static int on_prefer_server(void *arg, const char *key, yaml_node_t *v)
 {
-	return boolean(p, key, v, &p->prefer_server);
+	struct parser *p = arg;
+	return yaml_walk_bool(&p->w, key, v, &p->prefer_server);
 }
 
-static int on_tls(struct parser *p, const char *key, yaml_node_t *v)
+static int on_tls(void *arg, const char *key, yaml_node_t *v)
 {
-	static const struct key keys[] = {
+	struct parser *p = arg;
+	static const struct yaml_key keys[] = {
 		{"cert_file", on_cert},
 		{"key_file", on_key},
 		{"client_auth_type", on_client_auth},
@@ -283,30 +217,33 @@ static int on_tls(struct parser *p, const char *key, yaml_node_t *v)
 		{"client_ca", unsupported},
 		{"client_allowed_sans", unsupported},
 	};
-	p->tls_line = line_of(v);
-	return walk(p, key, v, keys, sizeof(keys) / sizeof(keys[0]));
+	p->tls_line = yaml_walk_line(v);
+	return yaml_walk_map(&p->w, p, key, v, keys, sizeof(keys) / sizeof(keys[0]));
 }
 
-static int on_http2(struct parser *p, const char *key, yaml_node_t *v)
+static int on_http2(void *arg, const char *key, yaml_node_t *v)
 {
-	return boolean(p, key, v, &p->http2_on);
+	struct parser *p = arg;
+	return yaml_walk_bool(&p->w, key, v, &p->http2_on);
 }
 
 /* The toolkit takes these headers and no others. */
-static int on_header(struct parser *p, const char *key, yaml_node_t *v)
+static int on_header(void *arg, const char *key, yaml_node_t *v)
 {
+	struct parser *p = arg;
 	static const char *const names[] = {
 		"Content-Security-Policy", "Strict-Transport-Security",
 		"X-Content-Type-Options", "X-Frame-Options", "X-XSS-Protection"};
 	struct web_config_header *h = &p->c->headers[p->c->header_count];
 	const char *s = "";
-	int rc = scalar(p, key, v, &s);
+	int rc = yaml_walk_scalar(&p->w, key, v, &s);
 
 	if (rc < 0)
 		return rc;
 	for (const char *c = s; *c; c++) {
 		if ((unsigned char)*c < 0x20 || *c == 0x7f)
-			return fail(p, v, key, "holds a control character");
+			return yaml_walk_fail(&p->w, v, key,
+					      "holds a control character");
 	}
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (strcmp(names[i], key) == 0)
@@ -314,27 +251,30 @@ static int on_header(struct parser *p, const char *key, yaml_node_t *v)
 	}
 	h->value = strdup(s);
 	if (!h->value)
-		return err_set(p->err, -ENOMEM, "%s: out of memory", p->file);
+		return err_set(p->w.err, -ENOMEM, "%s: out of memory", p->w.file);
 	p->c->header_count++;
 	return 0;
 }
 
-static int on_headers(struct parser *p, const char *key, yaml_node_t *v)
+static int on_headers(void *arg, const char *key, yaml_node_t *v)
 {
-	static const struct key keys[] = {
+	struct parser *p = arg;
+	static const struct yaml_key keys[] = {
 		{"Content-Security-Policy", on_header},
 		{"Strict-Transport-Security", on_header},
 		{"X-Content-Type-Options", on_header},
 		{"X-Frame-Options", on_header},
 		{"X-XSS-Protection", on_header},
 	};
-	return walk(p, key, v, keys, sizeof(keys) / sizeof(keys[0]));
+	return yaml_walk_map(&p->w, p, key, v, keys, sizeof(keys) / sizeof(keys[0]));
 }
 
-static int on_http(struct parser *p, const char *key, yaml_node_t *v)
+static int on_http(void *arg, const char *key, yaml_node_t *v)
 {
-	static const struct key keys[] = {{"http2", on_http2}, {"headers", on_headers}};
-	return walk(p, key, v, keys, sizeof(keys) / sizeof(keys[0]));
+	struct parser *p = arg;
+	static const struct yaml_key keys[] = {{"http2", on_http2},
+					       {"headers", on_headers}};
+	return yaml_walk_map(&p->w, p, key, v, keys, sizeof(keys) / sizeof(keys[0]));
 }
 
 /* "$2a$", "$2b$" or "$2y$", two digits of cost (04..31), 53 characters. */
@@ -355,49 +295,53 @@ static int on_user(struct parser *p, yaml_node_t *k, yaml_node_t *v)
 {
 	struct web_config *c = p->c;
 	const char *name = "", *hash = "";
-	int rc = scalar(p, "basic_auth_users", k, &name);
+	int rc = yaml_walk_scalar(&p->w, "basic_auth_users", k, &name);
 
 	if (rc == 0)
-		rc = scalar(p, "basic_auth_users", v, &hash);
+		rc = yaml_walk_scalar(&p->w, "basic_auth_users", v, &hash);
 	if (rc < 0)
 		return rc;
 	if (!*name || strchr(name, ':'))
-		return fail(p, k, "basic_auth_users",
-			    "a user name is not empty and has no colon");
+		return yaml_walk_fail(&p->w, k, "basic_auth_users",
+				      "a user name is not empty and has no colon");
 	/* never repeat the value: it is a secret */
 	if (!is_bcrypt(hash))
-		return fail(p, v,
-			    "basic_auth_users: the hash must be bcrypt ($2a$, $2b$ or "
-			    "$2y$; make one with htpasswd -nBC 10 \"\"), user",
-			    name);
+		return yaml_walk_fail(
+			&p->w, v,
+			"basic_auth_users: the hash must be bcrypt ($2a$, $2b$ or "
+			"$2y$; make one with htpasswd -nBC 10 \"\"), user",
+			name);
 	for (size_t i = 0; i < c->user_count; i++) {
 		if (strcmp(c->users[i].name, name) == 0)
-			return fail(p, k, "key given twice", name);
+			return yaml_walk_fail(&p->w, k, "key given twice", name);
 	}
 	if (c->user_count == WEB_CONFIG_USERS_MAX)
-		return fail(p, k, "basic_auth_users", "more than 256 users");
+		return yaml_walk_fail(&p->w, k, "basic_auth_users",
+				      "more than 256 users");
 	struct web_config_user *u =
 		reallocarray(c->users, c->user_count + 1, sizeof(*u));
 	if (!u)
-		return err_set(p->err, -ENOMEM, "%s: out of memory", p->file);
+		return err_set(p->w.err, -ENOMEM, "%s: out of memory", p->w.file);
 	c->users = u;
 	u[c->user_count] = (struct web_config_user){strdup(name), strdup(hash)};
 	c->user_count++;
 	if (!u[c->user_count - 1].name || !u[c->user_count - 1].hash)
-		return err_set(p->err, -ENOMEM, "%s: out of memory", p->file);
+		return err_set(p->w.err, -ENOMEM, "%s: out of memory", p->w.file);
 	return 0;
 }
 
-static int on_users(struct parser *p, const char *key, yaml_node_t *v)
+static int on_users(void *arg, const char *key, yaml_node_t *v)
 {
+	struct parser *p = arg;
 	if (v->type == YAML_SCALAR_NODE && v->data.scalar.length == 0)
 		return 0;
 	if (v->type != YAML_MAPPING_NODE)
-		return fail(p, v, key, "must be a mapping of user names to hashes");
+		return yaml_walk_fail(&p->w, v, key,
+				      "must be a mapping of user names to hashes");
 	for (yaml_node_pair_t *i = v->data.mapping.pairs.start;
 	     i < v->data.mapping.pairs.top; i++) {
-		int rc = on_user(p, yaml_document_get_node(p->doc, i->key),
-				 yaml_document_get_node(p->doc, i->value));
+		int rc = on_user(p, yaml_document_get_node(p->w.doc, i->key),
+				 yaml_document_get_node(p->w.doc, i->value));
 		if (rc < 0)
 			return rc;
 	}
@@ -434,7 +378,7 @@ static void make_priority(struct parser *p)
 
 static int at_line(struct parser *p, size_t line, const char *what)
 {
-	return err_set(p->err, -EINVAL, "%s:%zu: %s", p->file, line, what);
+	return err_set(p->w.err, -EINVAL, "%s:%zu: %s", p->w.file, line, what);
 }
 
 /* What no key can check alone. */
@@ -466,21 +410,21 @@ static int check_whole(struct parser *p)
 			 "served\n");
 	make_priority(p);
 	if (buf_error(&c->priority) || buf_error(&c->notes))
-		return err_set(p->err, -ENOMEM, "%s: out of memory", p->file);
+		return err_set(p->w.err, -ENOMEM, "%s: out of memory", p->w.file);
 	return 0;
 }
 
-static int parse_document(struct parser *p)
+static int parse_document(void *arg, yaml_node_t *root)
 {
-	static const struct key keys[] = {
+	static const struct yaml_key keys[] = {
 		{"tls_server_config", on_tls},
 		{"http_server_config", on_http},
 		{"basic_auth_users", on_users},
 		{"rate_limit", unsupported},
 	};
-	yaml_node_t *root = yaml_document_get_root_node(p->doc);
-	int rc = root ? walk(p, "web configuration", root, keys,
-			     sizeof(keys) / sizeof(keys[0]))
+	struct parser *p = arg;
+	int rc = root ? yaml_walk_map(&p->w, p, "web configuration", root, keys,
+				      sizeof(keys) / sizeof(keys[0]))
 		      : 0;
 	return rc < 0 ? rc : check_whole(p);
 }
@@ -488,33 +432,15 @@ static int parse_document(struct parser *p)
 int web_config_parse(const char *text, size_t len, const char *file,
 		     struct web_config *ret, struct err *err)
 {
-	yaml_parser_t yaml;
-	yaml_document_t doc;
 	struct web_config c = {0};
-	struct parser p = {.file = file,
+	struct parser p = {.w = {.file = file, .err = err},
 			   .c = &c,
-			   .err = err,
-			   .doc = &doc,
 			   .min_version = 12,
 			   .max_version = 13,
 			   .prefer_server = true};
+	int rc = yaml_walk_text(&p.w, text, len, WEB_CONFIG_BYTES_MAX, parse_document,
+				&p);
 
-	if (len > WEB_CONFIG_BYTES_MAX)
-		return err_set(err, -EFBIG, "%s: longer than %u bytes", file,
-			       WEB_CONFIG_BYTES_MAX);
-	if (!yaml_parser_initialize(&yaml))
-		return err_set(err, -ENOMEM, "%s: out of memory", file);
-	yaml_parser_set_input_string(&yaml, (const unsigned char *)text, len);
-	int rc;
-	if (!yaml_parser_load(&yaml, &doc)) {
-		rc = err_set(err, -EINVAL, "%s:%zu: %s", file,
-			     yaml.problem_mark.line + 1,
-			     yaml.problem ? yaml.problem : "not YAML");
-	} else {
-		rc = parse_document(&p);
-		yaml_document_delete(&doc);
-	}
-	yaml_parser_delete(&yaml);
 	buf_done(&p.ciphers);
 	buf_done(&p.curves);
 	if (rc < 0)
@@ -524,79 +450,20 @@ int web_config_parse(const char *text, size_t len, const char *file,
 	return rc;
 }
 
-/* Opens and reads; *ret_mode is the file's mode. */
-static int read_file(const char *file, struct buf *ret, struct stat *ret_st,
-		     struct err *err)
-{
-	auto_close int fd = fs_open_at(AT_FDCWD, file, err);
-
-	if (fd < 0)
-		return fd;
-	if (fstat(fd, ret_st) < 0) {
-		int rc = -errno;
-		return err_set(err, rc, "stat %s: %s", file, strerror(-rc));
-	}
-	if (!S_ISREG(ret_st->st_mode))
-		return err_set(err, -EINVAL, "%s: not a regular file", file);
-	if (ret_st->st_size > WEB_CONFIG_BYTES_MAX)
-		return err_set(err, -EFBIG, "%s: longer than %u bytes", file,
-			       WEB_CONFIG_BYTES_MAX);
-	size_t room = (size_t)ret_st->st_size + 4096;
-	char *at = buf_reserve(ret, room);
-	if (!at)
-		return err_set(err, buf_error(ret), "read %s: out of memory", file);
-	ssize_t n = fs_pread(fd, at, room);
-	if (n < 0)
-		return err_set(err, (int)n, "read %s: %s", file, strerror((int)-n));
-	buf_commit(ret, (size_t)n);
-	return 0;
-}
-
-static int check_secret(const char *file, const struct stat *st, struct err *err)
-{
-	if (st->st_uid != 0 && st->st_uid != geteuid())
-		return err_set(err, -EPERM,
-			       "%s: holds secrets and is owned by uid %u, refused "
-			       "(must be root or %u)",
-			       file, st->st_uid, geteuid());
-	if (st->st_mode & 0027)
-		return err_set(err, -EPERM,
-			       "%s: holds secrets and has mode %04o, refused (chmod "
-			       "%04o)",
-			       file, st->st_mode & 07777, st->st_mode & 0750);
-	return 0;
-}
-
-int web_config_read_secret(const char *file, struct buf *ret, struct err *err)
-{
-	struct stat st;
-	int rc = read_file(file, ret, &st, err);
-
-	return rc < 0 ? rc : check_secret(file, &st, err);
-}
-
-static void wipe(struct buf *b)
-{
-	if (b->data)
-		explicit_bzero(b->data, b->cap);
-	buf_done(b);
-}
-
 int web_config_load(const char *file, struct web_config *ret, struct err *err)
 {
-	struct buf text = BUF_INIT;
+	auto_secret struct buf text = BUF_INIT;
 	struct web_config c;
 	struct stat st;
-	int rc = read_file(file, &text, &st, err);
+	int rc = secret_read(file, WEB_CONFIG_BYTES_MAX, &text, &st, err);
 
 	if (rc == 0)
 		rc = web_config_parse(text.data ? text.data : "", text.len, file, &c,
 				      err);
-	wipe(&text);
 	if (rc < 0)
 		return rc;
 	if (c.user_count)
-		rc = check_secret(file, &st, err);
+		rc = secret_check(file, &st, err);
 	if (rc < 0)
 		web_config_done(&c);
 	else

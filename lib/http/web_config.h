@@ -61,9 +61,4 @@ int web_config_load(const char *file, struct web_config *ret, struct err *err);
 /* Secrets are wiped. Accepts a zeroed one. */
 void web_config_done(struct web_config *c);
 
-/* Reads a file that holds a secret: a regular file of root or ours that the group
- * cannot write and others cannot read, at most WEB_CONFIG_BYTES_MAX. -EPERM says what
- * to change. */
-int web_config_read_secret(const char *file, struct buf *ret, struct err *err);
-
 #endif

@@ -15,6 +15,7 @@
 #include "lib/clock.h"
 #include "lib/fs.h"
 #include "lib/log.h"
+#include "lib/secret.h"
 
 /* What tells one content of a file from another without reading it. */
 struct signature {
@@ -97,12 +98,12 @@ static int load_pem(struct web_settings *s, struct err *err)
 {
 	struct web_config *c = &s->config;
 	auto_buf struct buf cert = BUF_INIT;
-	struct buf key = BUF_INIT;
+	auto_secret struct buf key = BUF_INIT;
 	int rc = fs_read_buf_at(AT_FDCWD, c->cert_file, WEB_CONFIG_BYTES_MAX, &cert,
 				err);
 
 	if (rc == 0)
-		rc = web_config_read_secret(c->key_file, &key, err);
+		rc = secret_load(c->key_file, WEB_CONFIG_BYTES_MAX, &key, err);
 	if (rc == 0) {
 		gnutls_datum_t cd = {(unsigned char *)cert.data, (unsigned)cert.len};
 		gnutls_datum_t kd = {(unsigned char *)key.data, (unsigned)key.len};
@@ -112,9 +113,6 @@ static int load_pem(struct web_settings *s, struct err *err)
 			rc = err_set(err, -EINVAL, "%s with %s: %s", c->cert_file,
 				     c->key_file, gnutls_strerror(bad));
 	}
-	if (key.data)
-		explicit_bzero(key.data, key.cap);
-	buf_done(&key);
 	return rc;
 }
 

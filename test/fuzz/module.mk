@@ -25,7 +25,7 @@ negotiate_fuzz_SRCS := lib/http/negotiate.c lib/buf.c lib/err.c lib/fs.c lib/par
 FUZZERS += proc
 proc_fuzz_SRCS := daemon/proc_parse.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
 FUZZERS += web_config
-web_config_fuzz_SRCS := lib/http/web_config.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
+web_config_fuzz_SRCS := lib/http/web_config.c lib/yaml_walk.c lib/secret.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
 web_config_fuzz_PKGS := yaml-0.1
 FUZZERS += rapl
 rapl_fuzz_SRCS := daemon/rapl_zone.c daemon/energy_counter.c lib/parse.c
@@ -39,3 +39,5 @@ endif
 emissions_fuzz_SRCS := courier/emissions_emaps.c courier/emissions_file.c courier/emissions_json.c courier/emissions_providers.c courier/emissions_rte.c courier/emissions_wt.c \
 	lib/emission.c lib/emission_table.c lib/rfc3339.c lib/http/client.c lib/http/client_url.c lib/parse.c lib/err.c lib/fs.c lib/buf.c
 emissions_fuzz_PKGS := libcurl json-c
+FUZZERS += power
+power_fuzz_SRCS := daemon/power_curve.c lib/parse.c lib/err.c

@@ -31,5 +31,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	if (proc_parse_threads(text, size) > 1024)
 		abort();
+	struct proc_cpu cpu;
+	proc_parse_cpu(text, size, &cpu);
+	if (!cpu.sockets || cpu.sockets > 256 ||
+	    !memchr(cpu.vendor, '\0', sizeof(cpu.vendor)))
+		abort();
 	return 0;
 }

@@ -290,6 +290,9 @@ static bool adds_up(const struct state *s)
 
 static bool account_ok(const struct energy_account *a)
 {
+	for (size_t d = 0; d < ENERGY_DOMAINS; d++)
+		if (a->idle_uj[d] > a->settled_uj[d])
+			return false;
 	return a->told_other_uj + (uint64_t)a->correction_other_uj ==
 		       a->settled_uj[ENERGY_OTHER] &&
 	       a->told_host_uj + (uint64_t)a->correction_host_uj ==

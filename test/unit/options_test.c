@@ -63,11 +63,12 @@ static void defaults_are_those_that_are_documented(void **state)
 	static const struct {
 		const char *name;
 		bool on;
-	} collectors[] = {
-		{"cpu", true},     {"meminfo", true}, {"ring", true},
-		{"slurm", false},  {"netdev", false}, {"infiniband", false},
-		{"rapl", true},    {"hwmon", false},  {"cray_pm_counters", false},
-		{"nothing", false}};
+	} collectors[] = {{"cpu", true},     {"meminfo", true},
+			  {"ring", true},    {"slurm", false},
+			  {"netdev", false}, {"infiniband", false},
+			  {"model", true},   {"rapl", true},
+			  {"hwmon", false},  {"cray_pm_counters", false},
+			  {"nothing", false}};
 	for (size_t i = 0; i < sizeof(collectors) / sizeof(collectors[0]); i++)
 		assert_int_equal(options_collector(&o, collectors[i].name),
 				 collectors[i].on);
@@ -205,6 +206,13 @@ static void what_cannot_be_is_refused_by_name(void **state)
 		{"--collector.netdev.device-exclude=eth[", "device-exclude=eth["},
 		{"--collector.redfish", "collector.redfish"}, /* of a later version */
 		{"--unit.capacity=1", "unit.capacity"},
+		{"--energy.model=guess", "energy.model"},
+		{"--energy.model.max-watts=100", "together or not at all"},
+		{"--energy.model.idle-watts=a --energy.model.max-watts=9",
+		 "--energy.model.idle-watts=a: not a number of watts"},
+		{"--energy.model.curve=0:10,50:5,100:20",
+		 "point 2: watts must not fall"},
+		{"--energy.model.host-cpus=8", "says whose"},
 		{"stray", "stray"},
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

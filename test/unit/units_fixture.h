@@ -3,9 +3,14 @@
 #define CEEMS_TEST_UNITS_FIXTURE_H
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "daemon/units.h"
@@ -146,6 +151,80 @@ static inline int teardown(void **state)
 	unlinkat(dirfd_, UNITS_PATH_NAME ".new", 0);
 	close(dirfd_);
 	return rmdir(folder);
+}
+
+/* Runs go_on() in a process that is stepped one instruction at a time, and after each
+ * that changed the file opens a copy of it as `u`, as the next daemon would, and calls
+ * check(). make_a_state() runs before, at full speed. False: cannot be done here. */
+static inline bool die_everywhere(void (*make_a_state)(struct units *),
+				  void (*go_on)(struct units *),
+				  void (*check)(unsigned steps))
+{
+	fresh(16);
+	units_close(u);
+	u = NULL;
+	pid_t pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		struct units *t;
+		bool made_new;
+		if (units_open(dirfd_, 16, &t, &made_new, NULL) < 0)
+			_exit(2);
+		make_a_state(t);
+		if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0)
+			_exit(77);
+		raise(SIGSTOP);
+		go_on(t);
+		_exit(0);
+	}
+	int status;
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		return false;
+	assert_true(WIFSTOPPED(status));
+
+	auto_close int fd = openat(dirfd_, UNITS_PATH_NAME, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	assert_int_equal(fstat(fd, &st), 0);
+	size_t size = (size_t)st.st_size;
+	char *live = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+	char *seen = malloc(size);
+	assert_true(live != MAP_FAILED && seen);
+	assert_int_equal(mkdirat(dirfd_, "copy", 0700), 0);
+	auto_close int copydir =
+		openat(dirfd_, "copy", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	memcpy(seen, live, size);
+	unsigned changes = 0, steps = 0;
+	for (;; steps++) {
+		assert_true(steps < 5000000);
+		assert_int_equal(ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL), 0);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		if (!WIFSTOPPED(status))
+			break;
+		if (memcmp(seen, live, size) == 0)
+			continue;
+		memcpy(seen, live, size);
+		changes++;
+		auto_close int out =
+			openat(copydir, UNITS_PATH_NAME,
+			       O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+		assert_int_equal(write(out, seen, size), (ssize_t)size);
+		struct err err;
+		bool made_new;
+		assert_int_equal(units_open(copydir, 16, &u, &made_new, &err), 0);
+		assert_false(made_new);
+		check(steps);
+		units_close(u);
+		u = NULL;
+	}
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	print_message("# %u instructions, %u states of the file\n", steps, changes);
+	assert_true(changes > 100);
+	munmap(live, size);
+	free(seen);
+	unlinkat(copydir, UNITS_PATH_NAME, 0);
+	unlinkat(dirfd_, "copy", AT_REMOVEDIR);
+	return true;
 }
 
 #endif

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Nested YAML files, with every refusal by file and line. */
+#include "lib/yaml_walk.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "lib/parse.h"
+
+size_t yaml_walk_line(const yaml_node_t *n)
+{
+	return n->start_mark.line + 1;
+}
+
+int yaml_walk_fail(struct yaml_walk *w, const yaml_node_t *at, const char *what,
+		   const char *detail)
+{
+	return err_set(w->err, -EINVAL, "%s:%zu: %s%s%s", w->file, yaml_walk_line(at),
+		       what, detail ? ": " : "", detail ? detail : "");
+}
+
+int yaml_walk_scalar(struct yaml_walk *w, const char *key, yaml_node_t *n,
+		     const char **ret)
+{
+	if (n->type != YAML_SCALAR_NODE)
+		return yaml_walk_fail(w, n, key, "must be a single value");
+	const char *s = (const char *)n->data.scalar.value;
+	if (strlen(s) != n->data.scalar.length)
+		return yaml_walk_fail(w, n, key, "holds a NUL character");
+	*ret = s;
+	return 0;
+}
+
+int yaml_walk_bool(struct yaml_walk *w, const char *key, yaml_node_t *n, bool *ret)
+{
+	const char *s = "";
+	int rc = yaml_walk_scalar(w, key, n, &s);
+
+	if (rc == 0 && parse_bool(s, ret) < 0)
+		return yaml_walk_fail(w, n, key, "must be true or false");
+	return rc;
+}
+
+static bool is_empty(const yaml_node_t *n)
+{
+	return n->type == YAML_SCALAR_NODE && n->data.scalar.length == 0;
+}
+
+int yaml_walk_map(struct yaml_walk *w, void *arg, const char *where, yaml_node_t *map,
+		  const struct yaml_key *keys, size_t n)
+{
+	if (is_empty(map))
+		return 0; /* "tls_server_config:" with nothing in it */
+	if (map->type != YAML_MAPPING_NODE)
+		return yaml_walk_fail(w, map, where, "must be a mapping");
+	uint64_t seen = 0;
+	for (yaml_node_pair_t *i = map->data.mapping.pairs.start;
+	     i < map->data.mapping.pairs.top; i++) {
+		yaml_node_t *k = yaml_document_get_node(w->doc, i->key);
+		yaml_node_t *v = yaml_document_get_node(w->doc, i->value);
+		const char *name = "";
+		int rc = yaml_walk_scalar(w, where, k, &name);
+		if (rc < 0)
+			return rc;
+		size_t f = 0;
+		while (f < n && strcmp(keys[f].name, name) != 0)
+			f++;
+		if (f == n)
+			return yaml_walk_fail(w, k, "unknown key", name);
+		if (seen & 1ull << f)
+			return yaml_walk_fail(w, k, "key given twice", name);
+		seen |= 1ull << f;
+		rc = keys[f].f(arg, name, v);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+int yaml_walk_list(struct yaml_walk *w, void *arg, const char *key, yaml_node_t *list,
+		   size_t max, yaml_key_f f)
+{
+	if (is_empty(list))
+		return 0;
+	if (list->type != YAML_SEQUENCE_NODE)
+		return yaml_walk_fail(w, list, key, "must be a list");
+	size_t n = 0;
+	for (yaml_node_item_t *i = list->data.sequence.items.start;
+	     i < list->data.sequence.items.top; i++) {
+		yaml_node_t *item = yaml_document_get_node(w->doc, *i);
+		if (n++ == max)
+			return yaml_walk_fail(w, item, key, "too many entries");
+		int rc = f(arg, key, item);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+int yaml_walk_text(struct yaml_walk *w, const char *text, size_t len, size_t max,
+		   int (*root)(void *arg, yaml_node_t *node), void *arg)
+{
+	yaml_parser_t yaml;
+	yaml_document_t doc;
+	int rc;
+
+	if (len > max)
+		return err_set(w->err, -EFBIG, "%s: longer than %zu bytes", w->file,
+			       max);
+	if (!yaml_parser_initialize(&yaml))
+		return err_set(w->err, -ENOMEM, "%s: out of memory", w->file);
+	yaml_parser_set_input_string(&yaml, (const unsigned char *)text, len);
+	if (!yaml_parser_load(&yaml, &doc)) {
+		rc = err_set(w->err, -EINVAL, "%s:%zu: %s", w->file,
+			     yaml.problem_mark.line + 1,
+			     yaml.problem ? yaml.problem : "not YAML");
+	} else {
+		w->doc = &doc;
+		rc = root(arg, yaml_document_get_root_node(&doc));
+		w->doc = NULL;
+		yaml_document_delete(&doc);
+	}
+	yaml_parser_delete(&yaml);
+	return rc;
+}
