@@ -1,16 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # ceems_tool check slurm on the configuration of a running Slurm: it reads the same values as
-# Slurm does, finds nothing wrong, and a plugin that it calls refused is refused by Slurm.
+# Slurm does, finds nothing wrong, and a plugin that it calls refused is refused by Slurm
+# (check_slurm_rig.sh [VERSION]).
 # timeout 120
 . "$(dirname "$0")/../tap.sh"
 rig=test/rig/slurm
-why=$($rig possible) || skip_all "$why"
-tool=$BUILD/ceems_tool
+slurm=${1:+--slurm=$1}
+why=$($rig possible $slurm) || skip_all "$why"
+tool() { $rig enter "$dir" "" "$BUILD/ceems_tool" check slurm; } # where that Slurm lives
 dir=$SCRATCH/slurm
 test_cleanup() { $rig stop "$dir"; }
 
-version=$(slurmd -V | sed -n 's/^slurm[a-z-]* \([0-9.]*\).*/\1/p')
+version=${1:-$(slurmd -V | sed -n 's/^slurm[a-z-]* \([0-9.]*\).*/\1/p')}
 IFS=. read -r major minor _ <<<"$version"
 # plugin FILE NUMBER: a SPANK plugin that does nothing, of a version
 plugin() {
@@ -23,14 +25,14 @@ int slurm_spank_init(void *s, int n, char **v) { (void)s; (void)n; (void)v; retu
 same=$((10#$major << 16 | 10#$minor << 8 | 99)) other=$((10#$major << 16 | (10#$minor + 1) << 8))
 plugin "$SCRATCH/spank/spank_ceems.so" $same
 plugin "$SCRATCH/other.so" $other # now: the rig's bin/ has an "as" that is no assembler
-CEEMS_SPANK_DIR=$SCRATCH/spank $rig start "$dir" --contain --gpus=1 >"$SCRATCH/start.log" 2>&1 || {
+CEEMS_SPANK_DIR=$SCRATCH/spank $rig start "$dir" $slurm --contain --gpus=1 >"$SCRATCH/start.log" 2>&1 || {
 	sed 's/^/# /' "$SCRATCH/start.log"
 	ok "the rig starts" false
 	tap_done
 }
 . "$dir/env"
 
-"$tool" check slurm >"$SCRATCH/report" 2>&1
+tool >"$SCRATCH/report" 2>&1
 rc=$?
 sed 's/^/# /' "$SCRATCH/report"
 is "nothing is wrong but the missing ring" "$(grep -c '^fail' "$SCRATCH/report")" 0
@@ -51,6 +53,6 @@ so=$(sed -n 's/^ok: \([^ ]*spank_ceems\.so\): built for .*/\1/p' "$SCRATCH/repor
 ok "the plugin file is found" test -n "$so"
 is "Slurm takes the plugin that is called good" "$(srun true 2>&1)" ""
 mv "$SCRATCH/other.so" "$so"
-like "another version is called refused" "$("$tool" check slurm)" "fail: $so: built for .*, so Slurm refuses it"
+like "another version is called refused" "$(tool)" "fail: $so: built for .*, so Slurm refuses it"
 like "and Slurm refuses it" "$(srun true 2>&1)" "[Ii]ncompatible"
 tap_done

@@ -33,7 +33,13 @@ for m in $(allowed); do
 done
 is "each allowed name is explained in compat.md" "$bad" ""
 
+# OpenMetrics names a counter's family without _total: no other family may have that name
+clash() { awk '$1 == "#" && $2 == "TYPE" { type[$3] = $4 } END { for (m in type) { n = m; if (type[m] == "counter" && sub(/_total$/, "", n) && n in type) print n } }' "$@"; }
+is "no family has the OpenMetrics name of another" "$(clash "${files[@]}")" ""
+
 # can this test fail?
+printf '# TYPE y_total counter\n# TYPE y gauge\n' >"$SCRATCH/clash.prom"
+is "a clash of names is seen" "$(clash "$SCRATCH/clash.prom")" y
 printf '# HELP x_count x\n# TYPE x_count gauge\nx_count 1\n' >"$SCRATCH/bad.prom"
 like "promtool complains of what is wrong" "$(complaints "$SCRATCH/bad.prom")" '^x_count'
 tap_done
