@@ -117,3 +117,15 @@ enum source_domain hwmon_domain(const char *chip_name, const char *label,
 		return SOURCE_DOMAIN_GPU;
 	return SOURCE_DOMAIN_NONE;
 }
+
+bool hwmon_matches(const char *spec, const char *chip, const char *chip_name,
+		   const char *sensor)
+{
+	const char *slash = strrchr(spec, '/');
+
+	if (!slash || !is(slash + 1, sensor))
+		return false;
+	size_t n = (size_t)(slash - spec);
+	return (strlen(chip) == n && memcmp(chip, spec, n) == 0) ||
+	       (strlen(chip_name) == n && memcmp(chip_name, spec, n) == 0);
+}

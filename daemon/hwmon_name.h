@@ -28,4 +28,9 @@ bool hwmon_sensor(const char *file, enum source_kind *ret_kind, char *ret_name,
 enum source_domain hwmon_domain(const char *chip_name, const char *label,
 				enum source_kind kind);
 
+/* Is the sensor the one of "CHIP/SENSOR", where CHIP is the chip's label or its driver?
+ */
+bool hwmon_matches(const char *spec, const char *chip, const char *chip_name,
+		   const char *sensor);
+
 #endif

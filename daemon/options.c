@@ -191,6 +191,10 @@ const struct conf_opt options_table[] = {
 	    "Export only interfaces that match this regular expression."),
 	ROW("collector.netdev.device-exclude", CONF_STRING, netdev_exclude, "",
 	    "Export all interfaces but those that match this regular expression."),
+	ROW("collector.hwmon.host-sensor", CONF_LIST, hwmon_host_sensors, "",
+	    "The sensor that measures the whole node, as CHIP/SENSOR: its labels chip "
+	    "(or chip_name) and sensor. May be given several times for power supplies "
+	    "that add up. None given: ACPI power meters."),
 	ROW("collector.rapl.enable-zone-label", CONF_BOOL, rapl_zone_label, "false",
 	    "One metric for all RAPL zones, with the label rapl_zone, instead of one "
 	    "per "
@@ -273,6 +277,21 @@ static int check_pattern(const char *name, const char *pattern, struct err *err)
 	return 0;
 }
 
+static int check_sensors(const struct conf_list *l, struct err *err)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		const char *slash = strrchr(l->items[i], '/');
+		if (!slash || slash == l->items[i] ||
+		    (strncmp(slash + 1, "power", 5) != 0 &&
+		     strncmp(slash + 1, "energy", 6) != 0))
+			return err_set(err, -EINVAL,
+				       "--collector.hwmon.host-sensor=%s: not "
+				       "CHIP/powerN or CHIP/energyN",
+				       l->items[i]);
+	}
+	return 0;
+}
+
 static int check(const struct options *o, struct err *err)
 {
 	if (o->ring_slots & (o->ring_slots - 1))
@@ -288,6 +307,9 @@ static int check(const struct options *o, struct err *err)
 	if (rc == 0)
 		rc = check_pattern("collector.netdev.device-exclude", o->netdev_exclude,
 				   err);
+	if (rc < 0)
+		return rc;
+	rc = check_sensors(&o->hwmon_host_sensors, err);
 	if (rc < 0)
 		return rc;
 	struct power_curve curve;

@@ -76,8 +76,9 @@ struct options {
 
 	bool meminfo_all;
 	bool rapl_zone_label;
-	uint64_t energy_interval_ms; /* between samplings of energy sources */
-	int energy_model;            /* enum options_energy_model */
+	struct conf_list hwmon_host_sensors; /* "CHIP/SENSOR" */
+	uint64_t energy_interval_ms;         /* between samplings of energy sources */
+	int energy_model;                    /* enum options_energy_model */
 	char *model_idle_watts, *model_max_watts, *model_curve; /* "" = not given */
 	uint64_t model_host_cpus; /* whose watts those are; 0: the machine's own */
 	char *netdev_include, *netdev_exclude; /* POSIX extended regex, "" = none */

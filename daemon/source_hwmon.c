@@ -12,6 +12,7 @@
 
 #include "daemon/energy_counter.h"
 #include "daemon/hwmon_name.h"
+#include "daemon/options.h"
 #include "daemon/source.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
@@ -90,6 +91,11 @@ static void name_chip(struct hwmon *h, struct chip *c)
 		(void)snprintf(device, sizeof(device), "device"); /* a real folder */
 	(void)snprintf(path, sizeof(path), "%s/name", c->folder);
 	n = read_text(h->dirfd, path, text, sizeof(text));
+	if (n <= 0) {
+		/* drivers of the older layout (acpi_power_meter) have it there */
+		(void)snprintf(path, sizeof(path), "%s/device/name", c->folder);
+		n = read_text(h->dirfd, path, text, sizeof(text));
+	}
 	hwmon_clean(n > 0 ? text : "", c->chip_name, sizeof(c->chip_name));
 	if (*device &&
 	    hwmon_device_name(c->folder, link, device, c->chip, sizeof(c->chip)))
@@ -122,6 +128,46 @@ static struct sensor *new_sensor(struct hwmon *h)
 		h->cap = cap;
 	}
 	return memset(&h->sensors[h->count++], 0, sizeof(struct sensor));
+}
+
+/* What a sensor counts for alone. Sensors declared as the host's are the only ones
+ * then, and add up. */
+static enum source_domain
+domain_alone(const struct hwmon *h, const struct source_channel *ch, const char *label)
+{
+	const struct conf_list *host = &h->env->options->hwmon_host_sensors;
+	enum source_domain domain = hwmon_domain(ch->chip_name, label, ch->kind);
+
+	for (size_t i = 0; i < host->count; i++) {
+		if (hwmon_matches(host->items[i], ch->chip, ch->chip_name, ch->name))
+			return ch->kind == SOURCE_POWER ||
+					       ch->kind == SOURCE_POWER_AVG ||
+					       ch->kind == SOURCE_ENERGY
+				       ? SOURCE_DOMAIN_HOST
+				       : SOURCE_DOMAIN_NONE;
+	}
+	return host->count && domain == SOURCE_DOMAIN_HOST ? SOURCE_DOMAIN_NONE
+							   : domain;
+}
+
+/* Says which sensor that was declared is not there. */
+static void check_declared(const struct hwmon *h, struct err *err)
+{
+	const struct conf_list *host = &h->env->options->hwmon_host_sensors;
+
+	for (size_t i = 0; i < host->count; i++) {
+		bool found = false;
+		for (size_t k = 0; k < h->count && !found; k++) {
+			const struct source_channel *c = &h->sensors[k].channel;
+			found = hwmon_matches(host->items[i], c->chip, c->chip_name,
+					      c->name);
+		}
+		if (!found)
+			(void)err_set(err, -ENODEV,
+				      "--collector.hwmon.host-sensor=%s: no such "
+				      "sensor",
+				      host->items[i]);
+	}
 }
 
 static void add_sensor(struct hwmon *h, const struct chip *c, const char *dir,
@@ -158,7 +204,7 @@ static void add_sensor(struct hwmon *h, const struct chip *c, const char *dir,
 			       ch.name);
 		(void)read_text(h->dirfd, label_path, label, sizeof(label));
 	}
-	ch.domain = hwmon_domain(c->chip_name, label, ch.kind);
+	ch.domain = domain_alone(h, &ch, label);
 	struct sensor *s = new_sensor(h);
 	if (!s)
 		return;
@@ -345,6 +391,7 @@ static int hwmon_sample(void *state, struct source_snapshot *out, struct err *er
 	if (!read)
 		return err_set(err, last_rc, "%s",
 			       h->count ? out->partial.text : "no sensor is left");
+	check_declared(h, &out->partial);
 	return 0;
 }
 

@@ -22,6 +22,7 @@ CHECKS += test/e2e/spank_symbols.sh
 CHECKS += test/e2e/collectors_complete.sh
 CHECKS += test/e2e/prometheus_identical.sh
 CHECKS += test/e2e/vm_cgroup2.sh
+CHECKS += test/e2e/vm_hwmon.sh
 CHECKS += test/e2e/slurm_jobs.sh
 CHECKS += test/e2e/slurm_jobs_24.sh
 CHECKS += test/e2e/slurm_gpus.sh

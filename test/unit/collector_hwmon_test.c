@@ -122,6 +122,59 @@ static void each_thing_counts_once(void **state)
 	tree_done(&t, c);
 }
 
+static uint64_t host_uw(struct energy_tree *t)
+{
+	struct source_snapshot s = {0};
+	uint64_t uw = 0;
+
+	assert_int_equal(sampler_get(t->sampler, c->source, &s, NULL), 0);
+	for (size_t i = 0; i < s.count; i++) {
+		if (s.channels[i].domain == SOURCE_DOMAIN_HOST)
+			uw += s.channels[i].value;
+	}
+	source_snapshot_done(&s);
+	return uw;
+}
+
+static void declared_sensors_are_the_host_and_add_up(void **state)
+{
+	(void)state;
+	static char first[] = "ina_226_rail/power1",
+		    second[] = "ina_226_rail_hwmon5/power1",
+		    missing[] = "no_such_chip/power1";
+	char *items[] = {first, second, missing};
+	struct energy_tree t;
+	tree_init(&t, "test/fixture/hwmon");
+	tree_open(&t, c);
+	tree_sample_after(&t, 0);
+	assert_true(host_uw(&t) == 353000000);
+	tree_done(&t, c);
+	/* by the chip, and by the driver: both of its chips */
+	tree_init(&t, "test/fixture/hwmon");
+	t.node.options.hwmon_host_sensors = (struct conf_list){items + 1, 1};
+	tree_open(&t, c);
+	tree_sample_after(&t, 0);
+	assert_true(host_uw(&t) == 7000000);
+	tree_done(&t, c);
+	tree_init(&t, "test/fixture/hwmon");
+	t.node.options.hwmon_host_sensors = (struct conf_list){items, 1};
+	tree_open(&t, c);
+	tree_sample_after(&t, 0);
+	assert_true(host_uw(&t) == 12000000);
+	tree_done(&t, c);
+	/* one that is not there is said, the meter does not take its place */
+	tree_init(&t, "test/fixture/hwmon");
+	t.node.options.hwmon_host_sensors = (struct conf_list){items + 2, 1};
+	tree_open(&t, c);
+	tree_sample_after(&t, 0);
+	assert_true(host_uw(&t) == 0);
+	struct source_snapshot s = {0};
+	assert_int_equal(sampler_get(t.sampler, c->source, &s, NULL), 0);
+	assert_non_null(strstr(s.partial.text, "no_such_chip/power1: no such sensor"));
+	source_snapshot_done(&s);
+	tree_done(&t, c);
+}
+
 static void machine_without_such_sensors_is_absent(void **state)
 {
 	(void)state;
@@ -201,6 +254,7 @@ int main(void)
 		cmocka_unit_test(a_dead_sensor_ages_and_its_watts_end),
 		cmocka_unit_test(energy_counters_count_from_zero_and_never_fall),
 		cmocka_unit_test(each_thing_counts_once),
+		cmocka_unit_test(declared_sensors_are_the_host_and_add_up),
 		cmocka_unit_test(machine_without_such_sensors_is_absent),
 		cmocka_unit_test(only_power_and_energy_files_are_sensors),
 		cmocka_unit_test(sensors_count_for_what_they_measure),

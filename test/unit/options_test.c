@@ -206,6 +206,8 @@ static void what_cannot_be_is_refused_by_name(void **state)
 		{"--collector.netdev.device-exclude=eth[", "device-exclude=eth["},
 		{"--collector.redfish", "collector.redfish"}, /* of a later version */
 		{"--unit.capacity=1", "unit.capacity"},
+		{"--collector.hwmon.host-sensor=power1", "not CHIP/powerN"},
+		{"--collector.hwmon.host-sensor=chip/temp1", "not CHIP/powerN"},
 		{"--energy.model=guess", "energy.model"},
 		{"--energy.model.max-watts=100", "together or not at all"},
 		{"--energy.model.idle-watts=a --energy.model.max-watts=9",

@@ -1,0 +1,48 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The guest's part of test/e2e/vm_hwmon.sh: ceemsd and the kernel's acpi_power_meter.
+. "$(dirname "$0")/../tap.sh"
+port=9010
+get() { # path: the body of ceemsd's answer
+	local line
+	exec 5<>"/dev/tcp/127.0.0.1/$port" || return
+	printf 'GET %s HTTP/1.0\r\nHost: vm\r\n\r\n' "$1" >&5
+	while read -r line <&5 && [ "$line" != $'\r' ] && [ -n "$line" ]; do :; done
+	cat <&5
+	exec 5>&-
+}
+scrape() { get /metrics >"$SCRATCH/metrics"; }
+watts() { scrape && sed -n 's/^ceems_hwmon_power_avg_watts{.*} //p' "$SCRATCH/metrics"; }
+more_than() { awk -v a="$(watts)" -v b="$1" 'BEGIN { exit !(a > b) }'; }
+said() { grep -q -- "$1" "$SCRATCH/log"; }
+
+daemon() { # argument...
+	"$BUILD/ceemsd" --path.rundir="$SCRATCH/run" --web.listen-address=127.0.0.1:$port --energy.interval=300ms \
+		--collector.hwmon "$@" >"$SCRATCH/log" 2>&1 &
+	pid=$!
+	started $pid
+	wait_for 20 get /health >/dev/null || sed 's/^/# /' "$SCRATCH/log"
+}
+stop() { kill "$pid" && wait "$pid"; }
+
+meter=$(echo /sys/class/hwmon/hwmon*/device/power1_average /sys/class/hwmon/hwmon*/power1_average)
+like "the kernel has a power meter" "$(cat $meter 2>/dev/null)" '^187000000'
+# it can be the host's only where the guest's model stands back
+daemon
+first=$(watts)
+like "its watts are the metric" "$first" '^18[789]$|^19[0-9]$'
+like "under the chip's name and the driver's" "$(grep '^ceems_hwmon_power_avg' "$SCRATCH/metrics")" \
+	'sensor="power1",chip="[a-z0-9:_]*acpi000d:00",chip_name="power_meter"}'
+ok "they follow the meter" wait_for 30 more_than "$first"
+is "it is the host's sensor: nothing is estimated" "$(grep -c '^ceems_model_' "$SCRATCH/metrics")" 0
+ok "which is said" said "energy model: not used, a sensor measures"
+stop
+chip=$(sed -n 's/^ceems_hwmon_power_avg_watts{.*chip="\([^"]*\)".*/\1/p' "$SCRATCH/metrics")
+daemon --collector.hwmon.host-sensor="$chip/power1"
+ok "declared by its labels it is the host's, too" wait_for 20 said "energy model: not used, a sensor measures"
+stop
+daemon --collector.hwmon.host-sensor="other/power1"
+ok "where another is declared it is not" wait_for 20 eval 'scrape && grep -q "^ceems_model_power_watts" "$SCRATCH/metrics"'
+ok "and that one is missed" said "host-sensor=other/power1: no such sensor"
+stop
+tap_done
