@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/courier_link.h"
 #include "daemon/discover.h"
 #include "daemon/msr.h"
 #include "daemon/units_json.h"
@@ -229,6 +230,28 @@ static int open_sampler(struct daemon *d, struct err *err)
 	return rc;
 }
 
+/* Not started yet: that is done without privileges. */
+static void open_courier(struct daemon *d)
+{
+	char path[4096];
+	struct conf_list args;
+	struct err err;
+
+	if (!courier_wanted(&d->options))
+		return;
+	courier_path(&d->options, path, sizeof(path));
+	int rc = courier_args(&d->options, &args);
+	if (rc == 0)
+		rc = courier_link_new(path, &args, &d->courier, &err);
+	else
+		(void)err_set(&err, rc, "%s: %s", path, strerror(-rc));
+	if (rc < 0)
+		log_warn("courier: %s: what asks servers is off (--courier.path)",
+			 err.text);
+	courier_args_done(&args);
+	d->env.courier = d->courier;
+}
+
 static int open_scrape(struct daemon *d, struct err *err)
 {
 	d->enabled = calloc(collectors_count + 1, sizeof(struct collector *));
@@ -238,6 +261,7 @@ static int open_scrape(struct daemon *d, struct err *err)
 		if (options_collector(&d->options, collectors[i]->name))
 			d->enabled[d->enabled_count++] = collectors[i];
 	}
+	open_courier(d);
 	int rc = open_sampler(d, err);
 	if (rc)
 		return rc;
@@ -257,6 +281,8 @@ static int drop(void *arg, struct err *err)
 {
 	const struct daemon *d = arg;
 	int rc = privileges_drop(&d->privileges, err);
+	if (rc == 0 && d->courier)
+		rc = courier_link_start(d->courier, err);
 	return rc ? rc : sampler_start(d->sampler, err);
 }
 
@@ -343,6 +369,7 @@ void daemon_close(struct daemon *d)
 	pages_stop(d->pages);
 	scrape_free(d->scrape);
 	sampler_free(d->sampler);
+	courier_link_free(d->courier);
 	free(d->enabled);
 	sample_free(d->sample);
 	if (d->has_ring)

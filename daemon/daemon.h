@@ -36,7 +36,8 @@ struct daemon {
 	struct ingest ingest;
 	struct units_policy policy;
 
-	struct sampler *sampler; /* energy sources, on threads of their own */
+	struct courier_link *courier; /* NULL: nothing that is on needs it */
+	struct sampler *sampler;      /* energy sources, on threads of their own */
 
 	const struct collector **enabled;
 	size_t enabled_count;

@@ -6,6 +6,7 @@
 
 #include "lib/cgroup.h"
 
+struct courier_link;
 struct ingest;
 struct options;
 struct sampler;
@@ -22,6 +23,7 @@ struct env {
 	struct cgroup_layout cgroups; /* probed at start; all "" when there are none */
 	struct units *units;          /* NULL when there is no unit table */
 	const struct ingest *ingest;  /* NULL when there is no ring */
+	struct courier_link *courier; /* NULL when ceems-courier is not there */
 	struct sampler *sampler;      /* NULL when no energy source is sampled */
 	/* A register of a CPU: 0 or negative errno. NULL: unknown. */
 	int (*read_msr)(unsigned cpu, uint32_t msr, uint64_t *ret);

@@ -4,6 +4,7 @@
 ARCHIVES += libdaemon
 libdaemon_SRCS += daemon/collector_ring.c
 libdaemon_SRCS += daemon/collector_slurm.c
+libdaemon_SRCS += daemon/courier_args.c
 libdaemon_SRCS += daemon/discover.c
 libdaemon_SRCS += daemon/energy.c
 libdaemon_SRCS += daemon/energy_split.c
@@ -31,6 +32,7 @@ libsources_SRCS += daemon/collector_cray_pm_counters.c
 libsources_SRCS += daemon/collector_hwmon.c
 libsources_SRCS += daemon/collector_model.c
 libsources_SRCS += daemon/collector_rapl.c
+libsources_SRCS += daemon/courier_link.c
 libsources_SRCS += daemon/cray_text.c
 libsources_SRCS += daemon/energy_counter.c
 libsources_SRCS += daemon/hwmon_name.c

@@ -61,6 +61,10 @@ const struct conf_opt options_table[] = {
 	    "Directory of the ring and the unit table. The ring= argument of "
 	    "plugstack.conf must name the same ring."),
 
+	ROW("courier.path", CONF_STRING, courier_path, "",
+	    "The program ceems-courier, which asks the servers that some collectors "
+	    "need. Empty: the one in ceemsd's folder."),
+
 	/* ring and units */
 	ROW("ring.poll", CONF_DURATION, ring_poll_ms, "50ms",
 	    "How often to look for new records; down to a quarter as often while none "

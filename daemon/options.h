@@ -35,7 +35,8 @@ struct options {
 
 	/* where the world is */
 	char *path_procfs, *path_sysfs, *path_cgroupfs;
-	char *path_rundir; /* holds ring and units */
+	char *path_rundir;  /* holds ring and units */
+	char *courier_path; /* "" = beside ceemsd */
 
 	/* ring and unit table */
 	uint64_t ring_poll_ms;

@@ -46,3 +46,4 @@ libbase_SRCS += lib/rfc3339.c
 ARCHIVES += libemission
 libemission_SRCS := lib/emission.c lib/emission_table.c
 $(OBJ)/lib/emission_table.o $(OBJ)/pic/lib/emission_table.o: contrib/emissions/owid.csv
+libbase_SRCS += lib/courier_msg.c

@@ -29,3 +29,8 @@ accept_proxy_LIBS := libbase
 PROGS += raw_env
 NOINST_PROGS += raw_env
 raw_env_SRCS := test/fake/raw_env.c
+# a child of ceemsd that misbehaves
+PROGS += courier_rude
+NOINST_PROGS += courier_rude
+courier_rude_SRCS := test/fake/courier_rude.c
+courier_rude_LIBS := libbase

@@ -15,6 +15,7 @@
 #include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/http/client_url.h"
+#include "lib/secret.h"
 
 #define CONNECT_MS 5000u
 #define TIMEOUT_MS 10000u
@@ -206,17 +207,10 @@ static int put_basic(struct http_client *c, const char *user, const char *passwo
 	return rc ? err_set(err, -ENOMEM, "out of memory") : 0;
 }
 
-/* Neither the secret nor a part of it stays in freed memory. */
-static void wipe(struct buf *b)
-{
-	if (b->data)
-		explicit_bzero(b->data, b->cap);
-	buf_done(b);
-}
-
 static int put_auth(struct http_client *c, const struct http_auth *a, struct err *err)
 {
-	struct buf secret = {.max = CREDENTIALS_MAX}, value = {.max = CREDENTIALS_MAX};
+	auto_secret struct buf secret = {.max = CREDENTIALS_MAX};
+	auto_secret struct buf value = {.max = CREDENTIALS_MAX};
 	const char *file = a->user ? a->password_file : a->credentials_file;
 	const char *text = a->user ? a->password : a->credentials;
 	int rc = 0;
@@ -234,8 +228,6 @@ static int put_auth(struct http_client *c, const struct http_auth *a, struct err
 			     ? err_set(err, -EFBIG, "credentials too long")
 			     : put_header(c, "Authorization", value.data, err);
 	}
-	wipe(&secret);
-	wipe(&value);
 	return rc;
 }
 

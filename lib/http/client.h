@@ -99,8 +99,7 @@ void http_response_done(struct http_response *r);
 /* The URL as logs may show it: scheme, host, port and path, cut to fit. */
 void http_url_name(const char *url, char *ret, size_t size);
 
-/* Reads a secret from a file of ours or root's with nothing for others, without the
- * newline at its end, at most 4 KiB. -EPERM: the file is open to others. */
+/* secret_load() of at most 4 KiB, without the newline at its end. */
 int http_secret_read(const char *path, struct buf *ret, struct err *err);
 
 #endif

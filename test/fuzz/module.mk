@@ -41,3 +41,5 @@ emissions_fuzz_SRCS := courier/emissions_emaps.c courier/emissions_file.c courie
 emissions_fuzz_PKGS := libcurl json-c
 FUZZERS += power
 power_fuzz_SRCS := daemon/power_curve.c lib/parse.c lib/err.c
+FUZZERS += courier_msg
+courier_msg_fuzz_SRCS := lib/courier_msg.c lib/err.c

@@ -136,3 +136,7 @@ TESTS += power_curve_test
 power_curve_test_LIBS := libdaemon libbase
 TESTS += collector_model_test
 collector_model_test_LIBS := libsources libnode libdaemon libbase
+TESTS += courier_msg_test
+courier_msg_test_LIBS := libbase
+TESTS += courier_link_test
+courier_link_test_LIBS := libsources libbase

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* To ceemsd, or to a person who looks. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "courier/courier.h"
+#include "lib/log.h"
+
+static void print_snapshot(const struct courier_snapshot *m)
+{
+	static const char *const kinds[COURIER_CHANNEL_KINDS] = {
+		"energy_uj", "power_uw", "power_min_uw", "power_max_uw",
+		"power_avg_uw"};
+
+	for (uint32_t i = 0; i < m->head.count; i++) {
+		const struct courier_channel *c = &m->channels[i];
+		printf("%s %s %s %s=%" PRIu64 "%s\n", m->head.name, c->chip, c->name,
+		       kinds[c->kind], c->raw,
+		       c->domain == COURIER_DOMAIN_HOST ? " host" : "");
+	}
+}
+
+static void print_message(const struct courier_head *h)
+{
+	const struct courier_health *health = (const void *)h;
+
+	if (h->kind == COURIER_SNAPSHOT)
+		print_snapshot((const void *)h);
+	else if (h->kind == COURIER_HEALTH)
+		printf("%s %s\n", h->name, health->rc ? health->text : "good");
+	(void)fflush(stdout);
+}
+
+void courier_send(struct courier *c, struct courier_head *m, enum courier_kind kind,
+		  const char *name, uint32_t count, size_t bytes)
+{
+	struct err err;
+
+	courier_msg_head(m, kind, name, count, bytes);
+	/* what we would not accept we do not send */
+	if (courier_msg_check(m, bytes, &err) < 0) {
+		log_error("%s: %s, not sent", name, err.text);
+		return;
+	}
+	if (c->options.print)
+		print_message(m);
+	if (c->link >= 0 && send(c->link, m, bytes, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+		log_debug("%s: ceemsd does not take a message: %s", name,
+			  strerror(errno));
+}
+
+void courier_send_health(struct courier *c, const char *task, int rc, const char *text,
+			 uint64_t since_ns)
+{
+	struct courier_health m = {.rc = rc, .since_ns = since_ns};
+	size_t n = strnlen(text, sizeof(m.text) - 1);
+
+	for (size_t i = 0; i < n; i++)
+		m.text[i] = (unsigned char)text[i] < 0x20 || text[i] == 0x7f ? '?'
+									     : text[i];
+	courier_send(c, &m.head, COURIER_HEALTH, task, 0, sizeof(m));
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* ceems-courier: see courier/courier.h. Exit status 2: the command line is wrong; 1: it
+ * could not start or, with --once, a server could not be read. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "courier/courier.h"
+#include "lib/cleanup.h"
+#include "lib/fs.h"
+#include "lib/log.h"
+
+enum { EXIT_OK = 0, EXIT_CANNOT = 1, EXIT_USAGE = 2 };
+
+static int print(const struct buf *b)
+{
+	if (b->len && fs_write_all(STDOUT_FILENO, b->data, b->len) < 0)
+		return EXIT_CANNOT;
+	return EXIT_OK;
+}
+
+static void find_hostname(struct courier *c)
+{
+	const char *name = getenv("NODE_NAME");
+
+	if (name && *name)
+		(void)snprintf(c->hostname, sizeof(c->hostname), "%s", name);
+	else if (gethostname(c->hostname, sizeof(c->hostname) - 1) < 0)
+		(void)snprintf(c->hostname, sizeof(c->hostname), "localhost");
+}
+
+static int block_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	(void)signal(SIGPIPE, SIG_IGN);
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static int check_link(struct courier *c)
+{
+	int type = 0;
+	socklen_t len = sizeof(type);
+
+	c->link = -1;
+	if (!c->options.link_fd)
+		return 0;
+	int fd = (int)c->options.link_fd;
+	if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) < 0 ||
+	    type != SOCK_SEQPACKET) {
+		log_error("--link.fd=%d: not a socket of ceemsd", fd);
+		return -EINVAL;
+	}
+	c->link = fd;
+	return 0;
+}
+
+static void say_hello(struct courier *c)
+{
+	struct courier_hello m = {0};
+
+	(void)snprintf(m.program, sizeof(m.program), "%s", CEEMS_VERSION);
+	courier_send(c, &m.head, COURIER_HELLO, "ceems-courier", 0, sizeof(m));
+}
+
+/* Until ceemsd goes, or a signal comes. SIGHUP is ceemsd's: it starts us anew. */
+static void wait_for_end(const struct courier *c, int signals)
+{
+	struct pollfd p[2] = {{.fd = signals, .events = POLLIN},
+			      {.fd = c->link, .events = POLLIN}};
+
+	for (;;) {
+		struct signalfd_siginfo si;
+		if (poll(p, 2, -1) < 0 && errno != EINTR)
+			return;
+		if (p[1].revents) /* ceemsd never speaks: it is gone */
+			return;
+		if (p[0].revents && read(signals, &si, sizeof(si)) == sizeof(si) &&
+		    si.ssi_signo != SIGHUP)
+			return;
+	}
+}
+
+static int run(struct courier *c, int signals)
+{
+	struct crew *crew = NULL;
+	struct err err;
+	int status = EXIT_OK;
+
+	say_hello(c);
+	if (crew_start(c, tasks, tasks_count, &crew, &err) < 0) {
+		log_error("%s", err.text);
+		return EXIT_CANNOT;
+	}
+	if (crew_size(crew) == 0)
+		log_info("nothing is configured for it, ends");
+	else if (c->options.once)
+		status = crew_once(crew) < 0 ? EXIT_CANNOT : EXIT_OK;
+	else
+		wait_for_end(c, signals);
+	if (!crew_end(crew)) {
+		log_warn("a server does not answer, not waited for");
+		_exit(status);
+	}
+	return status;
+}
+
+int main(int argc, char *argv[])
+{
+	auto_buf struct buf out = BUF_INIT, warnings = BUF_INIT;
+	struct courier c = {.link = -1};
+	struct err err;
+
+	int rc = conf_load(courier_options, courier_options_count, "ceems-courier",
+			   argc, argv, &c.options, &out, &warnings, &err);
+	if (rc == 1)
+		return print(&out);
+	if (rc < 0) {
+		fprintf(stderr, "ceems-courier: %s\n", err.text);
+		return EXIT_USAGE;
+	}
+	log_init("ceems-courier", (enum log_format)c.options.log_format,
+		 courier_log_level(&c.options));
+	/* it holds passwords: no core, no reading by others of the same user */
+	(void)prctl(PR_SET_DUMPABLE, 0);
+	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	find_hostname(&c);
+	int signals = block_signals();
+	int status = EXIT_CANNOT;
+	if (signals >= 0 && check_link(&c) == 0)
+		status = run(&c, signals);
+	if (signals >= 0)
+		close(signals);
+	conf_release(courier_options, courier_options_count, &c.options);
+	return status;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_COURIER_OPTIONS_H
+#define CEEMS_COURIER_OPTIONS_H
+
+#include "lib/conf.h"
+
+/* The options of ceems-courier. Those that ceemsd has too have the same name there, and
+ * ceemsd hands them on (daemon/courier_args.c); secrets come by files or environment
+ * only. */
+struct options {
+	int log_level, log_format;
+	uint64_t link_fd; /* 0: none */
+	bool once, print;
+
+	bool collector_redfish;
+	char *redfish_config_file;
+	bool redfish_expand_env;
+	uint64_t redfish_interval_ms;
+};
+
+extern const struct conf_opt courier_options[];
+extern const size_t courier_options_count;
+
+int courier_log_level(const struct options *o); /* LOG_DEBUG .. LOG_ERR */
+
+#endif

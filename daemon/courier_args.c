@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What ceemsd hands on to ceems-courier: options of the same name in both. Secrets are
+ * not among them: they come from files, or by the environment, which is inherited. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+#include "daemon/courier_link.h"
+#include "daemon/options.h"
+#include "lib/cleanup.h"
+
+/* Collectors that live in the courier, by options.c's names */
+static const char *const switches[] = {"collector.redfish"};
+
+static const char *const shared[] = {
+	"log.level",
+	"log.format",
+	"collector.redfish",
+	"collector.redfish.config.file",
+	"collector.redfish.config.file.expand-env-vars",
+	"collector.redfish.interval",
+};
+
+static const struct conf_opt *find(const char *name)
+{
+	for (size_t i = 0; i < options_count; i++) {
+		if (strcmp(options_table[i].name, name) == 0)
+			return &options_table[i];
+	}
+	return NULL;
+}
+
+bool courier_wanted(const struct options *o)
+{
+	for (size_t i = 0; i < sizeof(switches) / sizeof(switches[0]); i++) {
+		const struct conf_opt *opt = find(switches[i]);
+		if (opt && *(const bool *)((const char *)o + opt->off))
+			return true;
+	}
+	return false;
+}
+
+static int add(struct conf_list *list, struct buf *arg)
+{
+	char **items = realloc(list->items, (list->count + 1) * sizeof(*items));
+
+	if (!items || buf_error(arg))
+		return -ENOMEM;
+	list->items = items;
+	items[list->count] = strdup(arg->data);
+	return items[list->count++] ? 0 : -ENOMEM;
+}
+
+static int add_list(struct conf_list *ret, const char *name,
+		    const struct conf_list *values)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < values->count && rc == 0; i++) {
+		auto_buf struct buf arg = BUF_INIT;
+		buf_printf(&arg, "--%s=%s", name, values->items[i]);
+		rc = add(ret, &arg);
+	}
+	return rc;
+}
+
+static int add_option(struct conf_list *ret, const struct conf_opt *opt,
+		      const void *value)
+{
+	auto_buf struct buf arg = BUF_INIT;
+	const char *text = opt->kind == CONF_STRING ? *(char *const *)value : NULL;
+
+	switch (opt->kind) {
+	case CONF_BOOL:
+		buf_printf(&arg, "--%s%s", *(const bool *)value ? "" : "no-",
+			   opt->name);
+		break;
+	case CONF_U64:
+	case CONF_BYTES:
+		buf_printf(&arg, "--%s=%" PRIu64, opt->name, *(const uint64_t *)value);
+		break;
+	case CONF_DURATION:
+		buf_printf(&arg, "--%s=%" PRIu64 "ms", opt->name,
+			   *(const uint64_t *)value);
+		break;
+	case CONF_ENUM:
+		buf_printf(&arg, "--%s=%s", opt->name,
+			   opt->choices[*(const int *)value]);
+		break;
+	case CONF_STRING:
+		if (!text || !*text)
+			return 0;
+		buf_printf(&arg, "--%s=%s", opt->name, text);
+		break;
+	case CONF_LIST:
+		return add_list(ret, opt->name, value);
+	}
+	return add(ret, &arg);
+}
+
+int courier_args(const struct options *o, struct conf_list *ret)
+{
+	int rc = 0;
+
+	*ret = (struct conf_list){0};
+	for (size_t i = 0; i < sizeof(shared) / sizeof(shared[0]) && rc == 0; i++) {
+		const struct conf_opt *opt = find(shared[i]);
+		if (opt)
+			rc = add_option(ret, opt, (const char *)o + opt->off);
+	}
+	if (rc < 0)
+		courier_args_done(ret);
+	return rc;
+}
+
+void courier_path(const struct options *o, char *ret, size_t size)
+{
+	const char *self = (const char *)getauxval(AT_EXECFN);
+	auto_free char *real = self ? realpath(self, NULL) : NULL;
+	char *slash = real ? strrchr(real, '/') : NULL;
+
+	if (*o->courier_path) {
+		(void)snprintf(ret, size, "%s", o->courier_path);
+		return;
+	}
+	if (slash)
+		slash[1] = '\0';
+	(void)snprintf(ret, size, "%sceems-courier", slash ? real : "");
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_LIB_COURIER_MSG_H
+#define CEEMS_LIB_COURIER_MSG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/err.h"
+
+/*
+ * What ceems-courier tells ceemsd, one datagram each over a SOCK_SEQPACKET pair: a
+ * head, a fixed part and head.count items of one size, in the machine's own byte order.
+ * Both come from the same build, but the courier speaks with the network: the receiver
+ * believes nothing before courier_msg_check().
+ */
+
+#define COURIER_MAGIC 0x31524f43u /* "COR1" */
+#define COURIER_VERSION 1u
+#define COURIER_MESSAGE_MAX 32768u
+#define COURIER_NAME_BYTES 24
+#define COURIER_CHANNELS_MAX 128u
+
+enum courier_kind {
+	COURIER_HELLO = 1, /* first of a connection */
+	COURIER_HEALTH,    /* of a task, when it changes */
+	COURIER_SNAPSHOT,  /* of an energy source */
+	COURIER_KINDS
+};
+
+struct courier_head {
+	uint32_t magic;
+	uint16_t version, kind;
+	uint32_t bytes; /* of the whole message */
+	uint32_t count;
+	char name[COURIER_NAME_BYTES]; /* of the task or source; NUL-terminated */
+};
+
+struct courier_hello {
+	struct courier_head head;
+	char program[40]; /* its version */
+};
+
+struct courier_health {
+	struct courier_head head;
+	int32_t rc; /* of its last poll: 0 or negative errno */
+	uint32_t pad;
+	uint64_t since_ns; /* boot time */
+	char text[256];    /* why, without secrets */
+};
+
+enum courier_channel_kind {
+	COURIER_ENERGY, /* microjoules since the source was opened */
+	COURIER_POWER,  /* microwatts */
+	COURIER_POWER_MIN,
+	COURIER_POWER_MAX,
+	COURIER_POWER_AVG,
+	COURIER_CHANNEL_KINDS
+};
+
+enum courier_domain { COURIER_DOMAIN_NONE, COURIER_DOMAIN_HOST, COURIER_DOMAINS };
+
+struct courier_channel {
+	uint8_t kind, domain;
+	uint16_t pad;
+	uint32_t index;
+	uint64_t value, raw; /* as in struct source_channel */
+	uint64_t measured_ns;
+	char name[40], chip[64];
+};
+
+struct courier_snapshot {
+	struct courier_head head;
+	uint64_t sampled_ns;
+	uint64_t resets;
+	struct courier_channel channels[]; /* head.count */
+};
+
+_Static_assert(sizeof(struct courier_head) == 40, "layout");
+_Static_assert(sizeof(struct courier_hello) == 80, "layout");
+_Static_assert(sizeof(struct courier_health) == 312, "layout");
+_Static_assert(sizeof(struct courier_channel) == 136, "layout");
+_Static_assert(sizeof(struct courier_snapshot) == 56, "layout");
+_Static_assert(sizeof(struct courier_snapshot) +
+			       COURIER_CHANNELS_MAX * sizeof(struct courier_channel) <=
+		       COURIER_MESSAGE_MAX,
+	       "the longest message fits");
+
+/* Is it a whole message of this version, every length, enum and string in its bounds?
+ * data is aligned to 8. Returns its kind or -EBADMSG. */
+int courier_msg_check(const void *data, size_t len, struct err *err);
+
+/* Fills a head; the caller has zeroed the message. bytes: of the whole. */
+void courier_msg_head(struct courier_head *h, enum courier_kind kind, const char *name,
+		      uint32_t count, size_t bytes);
+
+#endif

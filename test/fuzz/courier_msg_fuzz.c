@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What ceemsd believes of ceems-courier's messages. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/courier_msg.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void touch(const char *s, size_t size)
+{
+	if (strnlen(s, size) == size)
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	/* of its own length, so that reading on is seen */
+	uint64_t *copy = malloc(size ? size : 1);
+	struct err err;
+
+	if (!copy)
+		return 0;
+	memcpy(copy, data, size);
+	int kind = courier_msg_check(copy, size, &err);
+	if (kind == COURIER_SNAPSHOT) {
+		const struct courier_snapshot *m = (const void *)copy;
+		for (uint32_t i = 0; i < m->head.count; i++) {
+			const struct courier_channel *c = &m->channels[i];
+			touch(c->name, sizeof(c->name));
+			touch(c->chip, sizeof(c->chip));
+			if (c->kind >= COURIER_CHANNEL_KINDS ||
+			    c->domain >= COURIER_DOMAINS)
+				abort();
+		}
+	} else if (kind == COURIER_HEALTH) {
+		const struct courier_health *m = (const void *)copy;
+		touch(m->text, sizeof(m->text));
+	}
+	free(copy);
+	return 0;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "lib/courier_msg.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "test/unit/unit.h"
+
+union message {
+	struct courier_head head;
+	struct courier_snapshot snapshot;
+	struct courier_health health;
+	struct courier_hello hello;
+	char bytes[COURIER_MESSAGE_MAX + 8];
+};
+
+static size_t snapshot(union message *m, uint32_t count)
+{
+	size_t bytes = sizeof(struct courier_snapshot) +
+		       count * sizeof(struct courier_channel);
+	memset(m, 0, sizeof(*m));
+	courier_msg_head(&m->head, COURIER_SNAPSHOT, "redfish", count, bytes);
+	return bytes;
+}
+
+static void whole_messages_are_taken(void **state)
+{
+	(void)state;
+	static union message m;
+	struct err err;
+	size_t n = snapshot(&m, 0);
+	assert_int_equal(courier_msg_check(&m, n, &err), COURIER_SNAPSHOT);
+	n = snapshot(&m, COURIER_CHANNELS_MAX);
+	assert_int_equal(courier_msg_check(&m, n, &err), COURIER_SNAPSHOT);
+	memset(&m, 0, sizeof(m));
+	courier_msg_head(&m.head, COURIER_HEALTH, "redfish", 0, sizeof(m.health));
+	m.health.rc = -ETIMEDOUT;
+	assert_int_equal(courier_msg_check(&m, sizeof(m.health), &err), COURIER_HEALTH);
+	memset(&m, 0, sizeof(m));
+	courier_msg_head(&m.head, COURIER_HELLO, "courier", 0, sizeof(m.hello));
+	assert_int_equal(courier_msg_check(&m, sizeof(m.hello), &err), COURIER_HELLO);
+}
+
+static void any_other_length_is_refused(void **state)
+{
+	(void)state;
+	static union message m;
+	size_t n = snapshot(&m, 2);
+	for (size_t len = 0; len < sizeof(m); len++) {
+		if (len != n)
+			assert_int_equal(courier_msg_check(&m, len, NULL), -EBADMSG);
+	}
+	m.head.count = 3;
+	assert_int_equal(courier_msg_check(&m, n, NULL), -EBADMSG);
+	m.head.count = UINT32_MAX;
+	assert_int_equal(courier_msg_check(&m, n, NULL), -EBADMSG);
+}
+
+static void fields_out_of_range_are_refused(void **state)
+{
+	(void)state;
+	static union message m;
+	size_t n = snapshot(&m, 1);
+	m.head.version++;
+	assert_int_equal(courier_msg_check(&m, n, NULL), -EBADMSG);
+	n = snapshot(&m, 1);
+	m.head.kind = COURIER_KINDS;
+	assert_int_equal(courier_msg_check(&m, n, NULL), -EBADMSG);
+	n = snapshot(&m, 1);
+	m.head.kind = 0;
+	assert_int_equal(courier_msg_check(&m, n, NULL), -EBADMSG);
+	n = snapshot(&m, 1);
+	m.snapshot.channels[0].kind = COURIER_CHANNEL_KINDS;
+	assert_int_equal(courier_msg_check(&m, n, NULL), -EBADMSG);
+	n = snapshot(&m, 1);
+	m.snapshot.channels[0].domain = COURIER_DOMAINS;
+	assert_int_equal(courier_msg_check(&m, n, NULL), -EBADMSG);
+	n = snapshot(&m, 1);
+	memset(m.snapshot.channels[0].chip, 'x', sizeof(m.snapshot.channels[0].chip));
+	assert_int_equal(courier_msg_check(&m, n, NULL), -EBADMSG);
+	n = snapshot(&m, 1);
+	m.snapshot.channels[0].name[0] = '\n';
+	assert_int_equal(courier_msg_check(&m, n, NULL), -EBADMSG);
+	n = snapshot(&m, 1);
+	memset(m.head.name, 'x', sizeof(m.head.name));
+	assert_int_equal(courier_msg_check(&m, n, NULL), -EBADMSG);
+	memset(&m, 0, sizeof(m));
+	courier_msg_head(&m.head, COURIER_HEALTH, "redfish", 0, sizeof(m.health));
+	m.health.rc = 1;
+	assert_int_equal(courier_msg_check(&m, sizeof(m.health), NULL), -EBADMSG);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(whole_messages_are_taken),
+		cmocka_unit_test(any_other_length_is_refused),
+		cmocka_unit_test(fields_out_of_range_are_refused),
+	};
+	return cmocka_run_group_tests_name("courier_msg_test", tests, NULL, NULL);
+}
