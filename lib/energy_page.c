@@ -258,6 +258,7 @@ int energy_page_find(const struct energy_page *p, uint32_t job, uint32_t step,
 	*ret_node = half.node;
 	for (int d = 0; d < ENERGY_PAGE_DOMAINS; d++)
 		ret_node->source[d][ENERGY_PAGE_SOURCE_MAX - 1] = '\0';
+	ret_node->emission_provider[ENERGY_PAGE_SOURCE_MAX - 1] = '\0';
 	if (rc == 0)
 		*ret_row = row;
 	return ret_row ? rc : 0;

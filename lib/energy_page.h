@@ -87,6 +87,12 @@ struct energy_page_node {
 	 * number as microwatts per busy CPU. Idle: microwatts per allocated CPU. */
 	uint64_t dynamic_uj_per_cpu_s;
 	uint64_t idle_uw_per_cpu;
+	/* What a kilowatt-hour emits here, in milligrams of CO2 equivalent, and who
+	 * says so (a label value of ceems_emissions_gCo2_kWh); 0 and "" when not known.
+	 */
+	uint32_t emission_mg_per_kwh;
+	uint32_t reserved;
+	char emission_provider[ENERGY_PAGE_SOURCE_MAX];
 };
 
 #define ENERGY_PAGE_JOB UINT32_MAX /* as step: the row of the job itself */
@@ -120,7 +126,7 @@ struct energy_page_half {
 
 _Static_assert(sizeof(struct energy_page_header) == 80, "energy page header");
 _Static_assert(sizeof(struct energy_page_row) == 104, "energy page row");
-_Static_assert(sizeof(struct energy_page_half) == 288, "energy page half");
+_Static_assert(sizeof(struct energy_page_half) == 312, "energy page half");
 
 /* ---- the writer: ceemsd ---------------------------------------------------------- */
 

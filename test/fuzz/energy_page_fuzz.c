@@ -69,6 +69,9 @@ static void use(const struct energy_page *p, const uint8_t *data, size_t size)
 		if (strnlen(node.source[d], ENERGY_PAGE_SOURCE_MAX) ==
 		    ENERGY_PAGE_SOURCE_MAX)
 			abort();
+	if (strnlen(node.emission_provider, ENERGY_PAGE_SOURCE_MAX) ==
+	    ENERGY_PAGE_SOURCE_MAX)
+		abort();
 	energy_page_estimate(&node, rc == 0 ? &row : NULL, &now, &uj);
 	energy_page_total(&node, node.uj);
 }

@@ -202,6 +202,22 @@ static void a_key_is_job_step_and_pid(void **state)
 	assert_int_equal(energy_page_find(&f->page, 9, 0, 10, &n, &r), -ENOENT);
 }
 
+static void names_that_do_not_end_are_cut(void **state)
+{
+	struct fixture *f = *state;
+	struct energy_page_node n = node_of(3);
+
+	n.emission_mg_per_kwh = 56000;
+	memset(n.emission_provider, 'x', sizeof(n.emission_provider));
+	memset(n.source[0], 'y', sizeof(n.source[0]));
+	energy_page_begin(f->w, &n);
+	assert_int_equal(energy_page_commit(f->w, &f->err), 0);
+	assert_int_equal(energy_page_find(&f->page, 1, 0, 1, &n, NULL), 0);
+	assert_int_equal(n.emission_mg_per_kwh, 56000);
+	assert_string_equal(n.emission_provider, "xxxxxxxxxxxxxxx");
+	assert_string_equal(n.source[0], "yyyyyyyyyyyyyyy");
+}
+
 static void rows_beyond_the_capacity_are_counted(void **state)
 {
 	struct fixture *f = *state;
@@ -584,6 +600,7 @@ int main(void)
 		T(a_new_page_has_no_tick_yet),
 		T(each_row_of_a_tick_is_found_with_its_node),
 		T(a_key_is_job_step_and_pid),
+		T(names_that_do_not_end_are_cut),
 		T(rows_beyond_the_capacity_are_counted),
 		T(a_writer_that_dies_at_any_byte_leaves_a_whole_tick),
 		T(a_failed_commit_is_said_and_the_next_one_works),
