@@ -4,6 +4,7 @@
 
 extern const struct collector collector_cpu;
 extern const struct collector collector_cray_pm_counters;
+extern const struct collector collector_emissions;
 extern const struct collector collector_hwmon;
 extern const struct collector collector_infiniband;
 extern const struct collector collector_meminfo;
@@ -17,6 +18,7 @@ extern const struct collector collector_slurm;
 const struct collector *const collectors[] = {
 	&collector_cpu,
 	&collector_cray_pm_counters,
+	&collector_emissions,
 	&collector_hwmon,
 	&collector_infiniband,
 	&collector_meminfo,

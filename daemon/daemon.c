@@ -16,6 +16,7 @@
 
 #include "daemon/courier_link.h"
 #include "daemon/discover.h"
+#include "daemon/emissions.h"
 #include "daemon/msr.h"
 #include "daemon/units_json.h"
 #include "lib/clock.h"
@@ -252,6 +253,19 @@ static void open_courier(struct daemon *d)
 	d->env.courier = d->courier;
 }
 
+static int open_emissions(struct daemon *d, struct err *err)
+{
+	struct err why;
+	int rc = emissions_new(&d->options, &d->emissions, &why);
+
+	if (rc < 0)
+		return err_set(err, rc, "emissions: %s", why.text);
+	if (why.text[0])
+		log_warn("emissions: %s: no factors from it", why.text);
+	d->env.emissions = d->emissions;
+	return 0;
+}
+
 static int open_scrape(struct daemon *d, struct err *err)
 {
 	d->enabled = calloc(collectors_count + 1, sizeof(struct collector *));
@@ -263,6 +277,8 @@ static int open_scrape(struct daemon *d, struct err *err)
 	}
 	open_courier(d);
 	int rc = open_sampler(d, err);
+	if (!rc)
+		rc = open_emissions(d, err);
 	if (rc)
 		return rc;
 	struct scrape_params p = {
@@ -370,6 +386,7 @@ void daemon_close(struct daemon *d)
 	scrape_free(d->scrape);
 	sampler_free(d->sampler);
 	courier_link_free(d->courier);
+	emissions_free(d->emissions);
 	free(d->enabled);
 	sample_free(d->sample);
 	if (d->has_ring)

@@ -38,6 +38,7 @@ struct daemon {
 
 	struct courier_link *courier; /* NULL: nothing that is on needs it */
 	struct sampler *sampler;      /* energy sources, on threads of their own */
+	struct emissions *emissions;
 
 	const struct collector **enabled;
 	size_t enabled_count;

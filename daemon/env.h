@@ -7,6 +7,7 @@
 #include "lib/cgroup.h"
 
 struct courier_link;
+struct emissions;
 struct ingest;
 struct options;
 struct sampler;
@@ -25,6 +26,7 @@ struct env {
 	const struct ingest *ingest;  /* NULL when there is no ring */
 	struct courier_link *courier; /* NULL when ceems-courier is not there */
 	struct sampler *sampler;      /* NULL when no energy source is sampled */
+	struct emissions *emissions;  /* NULL in tests that need none */
 	/* A register of a CPU: 0 or negative errno. NULL: unknown. */
 	int (*read_msr)(unsigned cpu, uint32_t msr, uint64_t *ret);
 	uint64_t (*realtime_ns)(void);

@@ -2,10 +2,12 @@
 
 # libdaemon: ceemsd without its main, for tests
 ARCHIVES += libdaemon
+libdaemon_SRCS += daemon/collector_emissions.c
 libdaemon_SRCS += daemon/collector_ring.c
 libdaemon_SRCS += daemon/collector_slurm.c
 libdaemon_SRCS += daemon/courier_args.c
 libdaemon_SRCS += daemon/discover.c
+libdaemon_SRCS += daemon/emissions.c
 libdaemon_SRCS += daemon/energy.c
 libdaemon_SRCS += daemon/energy_split.c
 libdaemon_SRCS += daemon/export.c

@@ -13,6 +13,7 @@
 #include <syslog.h>
 
 #include "daemon/power_curve.h"
+#include "lib/emission.h"
 
 /* the flags and what else a row has follow the help by name */
 #define ROW(name_, kind_, member_, def_, ...)                                          \
@@ -117,6 +118,8 @@ const struct conf_opt options_table[] = {
 	ROW("collector.cpu", CONF_BOOL, collector_cpu, "true", "CPU time of the node."),
 	ROW("collector.cray_pm_counters", CONF_BOOL, collector_cray_pm_counters,
 	    "false", "Power counters of Cray EX nodes."),
+	ROW("collector.emissions", CONF_BOOL, collector_emissions, "false",
+	    "Emission factors of electricity, in g/kWh."),
 	ROW("collector.hwmon", CONF_BOOL, collector_hwmon, "false",
 	    "Power and energy sensors of the hwmon class."),
 	ROW("collector.infiniband", CONF_BOOL, collector_infiniband, "false",
@@ -203,6 +206,22 @@ const struct conf_opt options_table[] = {
 	    "One metric for all RAPL zones, with the label rapl_zone, instead of one "
 	    "per "
 	    "zone."),
+	ROW("collector.emissions.provider", CONF_LIST, emissions_providers, "",
+	    "Where emission factors come from: owid, global, rte, emaps, wt or file. "
+	    "Several may be given; none given: all for which nothing is missing."),
+	ROW("emissions.zone", CONF_LIST, emissions_zones, "",
+	    "Zone where this node is, as a provider spells it (FR, US-CAL-CISO). "
+	    "Several for providers that spell it differently. Factors of other zones "
+	    "are neither fetched nor exported; none given: all are."),
+	ROW("emissions.prefer", CONF_LIST, emissions_prefer, "",
+	    "Providers whose factor counts for this node's grams, the best first. None "
+	    "given: file, emaps, rte, wt, owid, global."),
+	ROW("emissions.max-age", CONF_DURATION, emissions_max_age_ms, "6h",
+	    "A fetched factor that is older is no longer exported nor counted with.",
+	    .flags = CONF_RELOAD, .min = 60000, .max = 365 * DAY_MS),
+	ROW("emissions.owid-file", CONF_STRING, emissions_owid_file, "",
+	    "Table to use instead of the built-in one, in the form of "
+	    "contrib/emissions/owid.csv."),
 	ROW("energy.interval", CONF_DURATION, energy_interval_ms, "1s",
 	    "How often energy sources are sampled, each by itself and never within a "
 	    "scrape; more often where a counter would wrap unseen.",
@@ -296,6 +315,31 @@ static int check_sensors(const struct conf_list *l, struct err *err)
 	return 0;
 }
 
+static int check_providers(const char *name, const struct conf_list *l, struct err *err)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		if (emission_provider_find(l->items[i]) < 0)
+			return err_set(err, -EINVAL, "--%s=%s: no such provider", name,
+				       l->items[i]);
+	}
+	return 0;
+}
+
+static int check_emissions(const struct options *o, struct err *err)
+{
+	int rc = check_providers("collector.emissions.provider",
+				 &o->emissions_providers, err);
+
+	if (rc == 0)
+		rc = check_providers("emissions.prefer", &o->emissions_prefer, err);
+	for (size_t i = 0; rc == 0 && i < o->emissions_zones.count; i++) {
+		if (!emission_zone_valid(o->emissions_zones.items[i]))
+			return err_set(err, -EINVAL, "--emissions.zone=%s: not a zone",
+				       o->emissions_zones.items[i]);
+	}
+	return rc;
+}
+
 static int check(const struct options *o, struct err *err)
 {
 	if (o->ring_slots & (o->ring_slots - 1))
@@ -326,6 +370,9 @@ static int check(const struct options *o, struct err *err)
 			       "--energy.model.host-cpus: says whose "
 			       "--energy.model.max-watts or .curve it is, and there is "
 			       "none");
+	rc = check_emissions(o, err);
+	if (rc < 0)
+		return rc;
 	if (o->telemetry_path[0] != '/')
 		return err_set(err, -EINVAL,
 			       "--web.telemetry-path=%s: must begin with /",

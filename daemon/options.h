@@ -82,6 +82,13 @@ struct options {
 	int energy_model;                    /* enum options_energy_model */
 	char *model_idle_watts, *model_max_watts, *model_curve; /* "" = not given */
 	uint64_t model_host_cpus; /* whose watts those are; 0: the machine's own */
+	bool collector_emissions;
+	struct conf_list emissions_providers; /* empty: all */
+	struct conf_list emissions_zones;     /* as each provider spells them */
+	struct conf_list emissions_prefer; /* for this node's grams; empty: default */
+	uint64_t emissions_max_age_ms;
+	char *emissions_owid_file; /* "" = the one built in */
+
 	char *netdev_include, *netdev_exclude; /* POSIX extended regex, "" = none */
 };
 

@@ -41,9 +41,7 @@ libhttp_SRCS += lib/http/client.c
 libhttp_SRCS += lib/http/client_url.c
 endif
 libbase_SRCS += lib/rfc3339.c
-
-# libemission: emission factors and the table that is shipped
-ARCHIVES += libemission
-libemission_SRCS := lib/emission.c lib/emission_table.c
+libbase_SRCS += lib/emission.c
+libbase_SRCS += lib/emission_table.c
 $(OBJ)/lib/emission_table.o $(OBJ)/pic/lib/emission_table.o: contrib/emissions/owid.csv
 libbase_SRCS += lib/courier_msg.c

@@ -126,10 +126,10 @@ energy_page_test_LDFLAGS := -Wl,--wrap=pwrite
 TESTS += rfc3339_test
 rfc3339_test_LIBS := libbase
 TESTS += emission_test
-emission_test_LIBS := libemission libbase
+emission_test_LIBS := libbase
 ifeq ($(HAVE_CURL)$(HAVE_JSON),11)
 TESTS += emissions_parse_test
-emissions_parse_test_LIBS := libemissions libemission libhttp libbase
+emissions_parse_test_LIBS := libemissions libhttp libbase
 emissions_parse_test_PKGS := libcurl json-c
 endif
 TESTS += power_curve_test
@@ -140,3 +140,5 @@ TESTS += courier_msg_test
 courier_msg_test_LIBS := libbase
 TESTS += courier_link_test
 courier_link_test_LIBS := libsources libbase
+TESTS += collector_emissions_test
+collector_emissions_test_LIBS := libdaemon libbase
