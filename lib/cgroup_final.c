@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The final counters of a step, read inside slurmstepd: as few files as will do. */
+#include <errno.h>
+
+#include "lib/cgroup_impl.h"
+#include "lib/clock.h"
+
+static void cleanup_fds(struct cgroup_fds **c)
+{
+	cgroup_fds_free(*c);
+}
+
+/* Did the step meet a limit, its own or its job's? The latter is not lower than the
+ * former, so one number less has to be read. */
+static bool v1_limit_reached(struct cgroup_fds *step, struct cgroup_fds *job,
+			     uint64_t step_peak)
+{
+	uint64_t limit, peak;
+
+	if (cgroup_read_limit(step, MEM_LIMIT, &limit, NULL) < 0 ||
+	    limit == CGROUP_UNLIMITED)
+		return false;
+	return cgroup_reached(step_peak, limit) ||
+	       (cgroup_read_number(job, MEM_PEAK, &peak, NULL) == 0 &&
+		cgroup_reached(peak, limit));
+}
+
+/* Looked for only where it can have come to that; the job's limits are read only
+ * then. */
+static bool may_have_been_killed(struct cgroup_fds *step, struct cgroup_fds *job,
+				 const struct record_counters *r,
+				 uint64_t harmless_peak_bytes)
+{
+	if (cgroup_on_v2(step, MEM_EVENTS) || !r->has_memory)
+		return true;
+	return r->memory_peak_bytes >= harmless_peak_bytes &&
+	       v1_limit_reached(step, job, r->memory_peak_bytes);
+}
+
+static uint64_t oom_kills(struct cgroup_fds *step)
+{
+	struct cgroup_memory m = {0};
+
+	if (cgroup_read_events(step, &m, NULL) < 0)
+		m.oom_kills = 0;
+	return m.oom_kills +
+	       (cgroup_on_v2(step, MEM_EVENTS) ? 0 : cgroup_kills_below(step));
+}
+
+static int read_final_cpu(struct cgroup_fds *c, const struct cgroup_known *known,
+			  struct cgroup_cpu *ret, struct err *err)
+{
+	uint64_t before_ns = known->cpu_user_ns + known->cpu_system_ns;
+
+	if (known->has_cpu) {
+		cgroup_fds_seed_cpu(c, known->cpu_user_ns, known->cpu_system_ns);
+		c->ticks_at_ns = before_ns;
+	}
+	int rc = cgroup_read_cpu(c, ret, err);
+	if (rc < 0)
+		return rc;
+	return known->has_cpu && ret->user_ns + ret->system_ns == before_ns;
+}
+
+int cgroup_final_counters(int rootfd, const char *root,
+			  const struct cgroup_layout *layout,
+			  const struct record_cgroup *paths, size_t count,
+			  const struct cgroup_known *known, struct record_counters *ret,
+			  struct err *err)
+{
+	/* inside slurmstepd nothing stays open, so nothing is opened for keeping */
+	__attribute__((cleanup(cleanup_fds))) struct cgroup_fds *c =
+		cgroup_fds_make(rootfd, root, layout, paths, count, false, 0);
+	__attribute__((cleanup(cleanup_fds))) struct cgroup_fds *job =
+		cgroup_fds_make(rootfd, root, layout, paths, count, true, 0);
+	struct record_counters r = {0};
+	struct cgroup_cpu cpu;
+
+	if (!c || !job)
+		return err_set(err, -ENOMEM, "control group: no memory");
+	int rc = read_final_cpu(c, known, &cpu, err);
+	if (rc)
+		return rc;
+	r.read_ns = clock_boottime_ns();
+	r.source = cgroup_on_v2(c, CPU_USAGE) ? COUNTERS_CGROUP_V2 : COUNTERS_CGROUP_V1;
+	r.cpu_user_ns = cpu.user_ns;
+	r.cpu_system_ns = cpu.system_ns;
+	/* what is missing from here on is missing, not an error: the CPU time counts */
+	r.has_memory = cgroup_read_number(c, MEM_PEAK, &r.memory_peak_bytes, NULL) == 0;
+	if (may_have_been_killed(c, job, &r, known->harmless_peak_bytes))
+		r.oom_kills = oom_kills(c);
+	r.has_io = cgroup_read_io(c, &r.io_read_bytes, &r.io_write_bytes, NULL) == 0;
+	*ret = r;
+	return 0;
+}

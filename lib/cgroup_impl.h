@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_LIB_CGROUP_IMPL_H
+#define CEEMS_LIB_CGROUP_IMPL_H
+
+/* Between the files that read control groups; the rest of the world has cgroup.h. */
+#include <sys/types.h>
+
+#include "lib/cgroup.h"
+
+/* memory.stat is 1.5-2.5 KiB today */
+#define CGROUP_FILE_MAX 8192
+
+enum cgroup_tree { UNIFIED, CPUACCT, MEMORY, CPUSET, CPU, PIDS, BLKIO, TREES };
+
+enum cgroup_file {
+	CPU_USAGE,
+	CPU_USER,
+	CPU_SYSTEM,
+	CPU_TICKS,
+	CPU_THROTTLING,
+	MEM_USED,
+	MEM_LIMIT,
+	MEM_PEAK,
+	MEM_FAILURES,
+	MEM_STAT,
+	MEM_EVENTS,
+	SWAP_USED,
+	SWAP_LIMIT,
+	SWAP_EVENTS,
+	PIDS_CURRENT,
+	CPUS,
+	IO_BYTES,
+	PSI_CPU,
+	PSI_MEMORY,
+	PSI_IO,
+	FILES,
+};
+
+#define NOT_OPEN -1
+#define NOT_THERE -2 /* optional, and this kernel has none */
+
+struct cgroup_fds {
+	int rootfd;
+	int keep_below;    /* fds from here on are not kept */
+	bool step;         /* CPU time: look for user/ below it */
+	bool without_user; /* CPU_USAGE is open on the step itself */
+	char *dir[TREES];  /* from rootfd; NULL: not in this hierarchy */
+	int fd[FILES];
+	uint64_t user_ns, system_ns; /* the last split */
+	uint64_t ticks_at_ns;        /* v1: usage when the ticks were last read */
+	uint64_t fail_count;         /* v1: the last one read */
+};
+
+/* root is put before each path; descriptors from keep_below on are not kept. */
+struct cgroup_fds *cgroup_fds_make(int rootfd, const char *root,
+				   const struct cgroup_layout *layout,
+				   const struct record_cgroup *paths, size_t count,
+				   bool job, int keep_below);
+
+/* Which hierarchy a file is read from: v1 where the group is there, else v2. */
+enum cgroup_tree cgroup_tree_of(const struct cgroup_fds *c, enum cgroup_file f);
+bool cgroup_on_v2(const struct cgroup_fds *c, enum cgroup_file f);
+
+/* Its length and a NUL behind it; errors are those of cgroup_read_cpu(). */
+ssize_t cgroup_read_file(struct cgroup_fds *c, enum cgroup_file f, char *buf,
+			 size_t size, struct err *err);
+/* Puts the file's path before the error of whoever parsed it. */
+int cgroup_file_error(struct cgroup_fds *c, enum cgroup_file f, int rc,
+		      struct err *err);
+int cgroup_read_number(struct cgroup_fds *c, enum cgroup_file f, uint64_t *ret,
+		       struct err *err);
+/* A number, "max", or v1's way to say unlimited: CGROUP_UNLIMITED */
+int cgroup_read_limit(struct cgroup_fds *c, enum cgroup_file f, uint64_t *ret,
+		      struct err *err);
+/* The directory step_N/user may have been made since. */
+void cgroup_look_for_user(struct cgroup_fds *c);
+/* Nothing of a removed group may be kept. Returns false when nothing was. */
+bool cgroup_forget(struct cgroup_fds *c, enum cgroup_tree t);
+
+/* cgroup_memory.c: kills, as far as the group itself counts them */
+int cgroup_read_events(struct cgroup_fds *c, struct cgroup_memory *m, struct err *err);
+/* v1 counts a kill in the victim's own group only, which for Slurm is task_N below the
+ * step, not in its parents as v2 does (mm/memcontrol.c, memcg_memory_event). */
+uint64_t cgroup_kills_below(struct cgroup_fds *c);
+/* Without a limit that was reached there was no kill to look for in every task. The
+ * kernel charges in batches of up to 64 pages. */
+bool cgroup_reached(uint64_t peak, uint64_t limit);
+
+#endif
