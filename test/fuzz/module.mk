@@ -17,9 +17,9 @@ gpus_fuzz_SRCS := daemon/gpus.c lib/exec.c lib/parse.c lib/err.c lib/fs.c lib/bu
 FUZZERS += record
 record_fuzz_SRCS := lib/record.c lib/err.c lib/buf.c
 FUZZERS += ring
-ring_fuzz_SRCS := lib/ring.c lib/record.c lib/crc32c.c lib/fs.c lib/parse.c lib/err.c lib/buf.c cli/ringview.c
+ring_fuzz_SRCS := lib/boot.c lib/ring.c lib/record.c lib/crc32c.c lib/fs.c lib/parse.c lib/err.c lib/buf.c cli/ringview.c
 FUZZERS += http_target
-http_target_fuzz_SRCS := lib/http/target.c daemon/listen.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
+http_target_fuzz_SRCS := lib/http/target.c lib/http/listen.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
 FUZZERS += negotiate
 negotiate_fuzz_SRCS := lib/http/negotiate.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
 FUZZERS += proc
@@ -37,7 +37,7 @@ ifeq ($(HAVE_CURL)$(HAVE_JSON),11)
 FUZZERS += emissions
 endif
 emissions_fuzz_SRCS := courier/emissions_emaps.c courier/emissions_file.c courier/emissions_json.c courier/emissions_providers.c courier/emissions_rte.c courier/emissions_wt.c \
-	lib/emission.c lib/emission_table.c lib/rfc3339.c lib/http/client.c lib/http/client_url.c lib/parse.c lib/err.c lib/fs.c lib/buf.c
+	lib/emission.c lib/emission_table.c lib/rfc3339.c lib/http/client.c lib/secret.c lib/http/client_url.c lib/parse.c lib/err.c lib/fs.c lib/buf.c
 emissions_fuzz_PKGS := libcurl json-c
 FUZZERS += power
 power_fuzz_SRCS := daemon/power_curve.c lib/parse.c lib/err.c
