@@ -9,6 +9,7 @@
 struct courier_link;
 struct emissions;
 struct ingest;
+struct ipmi_ops;
 struct options;
 struct sampler;
 struct units;
@@ -18,6 +19,7 @@ struct units;
  */
 struct env {
 	int procfd, sysfd, cgroupfd; /* --path.procfs, --path.sysfs, --path.cgroupfs */
+	int devfd;                   /* --path.devfs */
 	const char *hostname;        /* NODE_NAME or gethostname(); "" with
 				      * --collector.empty-hostname-label */
 	const struct options *options;
@@ -29,6 +31,7 @@ struct env {
 	struct emissions *emissions;  /* NULL in tests that need none */
 	/* A register of a CPU: 0 or negative errno. NULL: unknown. */
 	int (*read_msr)(unsigned cpu, uint32_t msr, uint64_t *ret);
+	const struct ipmi_ops *ipmi; /* NULL: the kernel's */
 	uint64_t (*realtime_ns)(void);
 	uint64_t (*boottime_ns)(void);
 };

@@ -30,6 +30,7 @@ libdaemon_SRCS += daemon/units_work.c
 
 # libsources: the sources of energy readings, their sampler and collectors
 ARCHIVES += libsources
+libsources_SRCS += daemon/capmc.c
 libsources_SRCS += daemon/collector_cray_pm_counters.c
 libsources_SRCS += daemon/collector_hwmon.c
 libsources_SRCS += daemon/collector_model.c
@@ -38,6 +39,11 @@ libsources_SRCS += daemon/courier_link.c
 libsources_SRCS += daemon/cray_text.c
 libsources_SRCS += daemon/energy_counter.c
 libsources_SRCS += daemon/hwmon_name.c
+libsources_SRCS += daemon/ipmi.c
+libsources_SRCS += daemon/ipmi_cmd.c
+libsources_SRCS += daemon/ipmi_dcmi.c
+libsources_SRCS += daemon/ipmi_lan.c
+libsources_SRCS += daemon/ipmi_tool.c
 libsources_SRCS += daemon/msr.c
 libsources_SRCS += daemon/power_model.c
 libsources_SRCS += daemon/rapl_zone.c

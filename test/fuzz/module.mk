@@ -43,3 +43,7 @@ FUZZERS += power
 power_fuzz_SRCS := daemon/power_curve.c lib/parse.c lib/err.c
 FUZZERS += courier_msg
 courier_msg_fuzz_SRCS := lib/courier_msg.c lib/err.c
+FUZZERS += ipmi
+ipmi_fuzz_SRCS := daemon/ipmi.c daemon/ipmi_dcmi.c daemon/ipmi_lan.c lib/err.c
+FUZZERS += ipmi_tool
+ipmi_tool_fuzz_SRCS := daemon/capmc.c daemon/ipmi.c daemon/ipmi_cmd.c daemon/ipmi_dcmi.c lib/err.c lib/parse.c

@@ -146,3 +146,7 @@ TESTS += courier_link_test
 courier_link_test_LIBS := libsources libbase
 TESTS += collector_emissions_test
 collector_emissions_test_LIBS := libdaemon libbase
+TESTS += ipmi_test
+ipmi_test_LIBS := libsources libbase
+TESTS += ipmi_cmd_test
+ipmi_cmd_test_LIBS := libsources libbase
