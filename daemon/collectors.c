@@ -7,6 +7,7 @@ extern const struct collector collector_cray_pm_counters;
 extern const struct collector collector_emissions;
 extern const struct collector collector_hwmon;
 extern const struct collector collector_infiniband;
+extern const struct collector collector_ipmi_dcmi;
 extern const struct collector collector_meminfo;
 extern const struct collector collector_model;
 extern const struct collector collector_netdev;
@@ -21,6 +22,7 @@ const struct collector *const collectors[] = {
 	&collector_emissions,
 	&collector_hwmon,
 	&collector_infiniband,
+	&collector_ipmi_dcmi,
 	&collector_meminfo,
 	&collector_model,
 	&collector_netdev,

@@ -71,6 +71,7 @@ static void open_env(struct daemon *d)
 	d->env.procfd = open_root("--path.procfs", o->path_procfs);
 	d->env.sysfd = open_root("--path.sysfs", o->path_sysfs);
 	d->env.cgroupfd = open_root("--path.cgroupfs", o->path_cgroupfs);
+	d->env.devfd = open_root("--path.devfs", o->path_devfs);
 
 	struct err err;
 	if (d->env.cgroupfd >= 0 &&
@@ -351,7 +352,7 @@ int daemon_open(struct daemon *d, struct err *err)
 {
 	pthread_mutex_init(&d->lock, NULL);
 	d->rundirfd = d->signalfd = -1;
-	d->env.procfd = d->env.sysfd = d->env.cgroupfd = -1;
+	d->env.procfd = d->env.sysfd = d->env.cgroupfd = d->env.devfd = -1;
 	d->ring.fd = -1;
 
 	int rc = privileges_choose(d->options.run_as_user, d->options.drop_privileges,
@@ -392,8 +393,8 @@ void daemon_close(struct daemon *d)
 	if (d->has_ring)
 		ring_consumer_close(&d->ring);
 	units_close(d->units);
-	const int fds[] = {d->rundirfd, d->signalfd, d->env.procfd, d->env.sysfd,
-			   d->env.cgroupfd};
+	const int fds[] = {d->rundirfd,  d->signalfd,     d->env.procfd,
+			   d->env.sysfd, d->env.cgroupfd, d->env.devfd};
 	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
 		if (fds[i] >= 0)
 			close(fds[i]);

@@ -34,6 +34,7 @@ libsources_SRCS += daemon/capmc.c
 libsources_SRCS += daemon/collector_cray_pm_counters.c
 libsources_SRCS += daemon/collector_hwmon.c
 libsources_SRCS += daemon/collector_model.c
+libsources_SRCS += daemon/collector_ipmi_dcmi.c
 libsources_SRCS += daemon/collector_rapl.c
 libsources_SRCS += daemon/courier_link.c
 libsources_SRCS += daemon/cray_text.c
@@ -52,6 +53,7 @@ libsources_SRCS += daemon/source.c
 libsources_SRCS += daemon/source_cray.c
 libsources_SRCS += daemon/source_hwmon.c
 libsources_SRCS += daemon/source_model.c
+libsources_SRCS += daemon/source_ipmi.c
 libsources_SRCS += daemon/source_rapl.c
 
 # libweb: scrapes and what the daemon serves; a program that links it lists libweb libhttpd in

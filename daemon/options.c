@@ -58,6 +58,8 @@ const struct conf_opt options_table[] = {
 	    .flags = CONF_HIDDEN),
 	ROW("path.cgroupfs", CONF_STRING, path_cgroupfs, "/sys/fs/cgroup",
 	    "Where control groups are mounted.", .flags = CONF_HIDDEN),
+	ROW("path.devfs", CONF_STRING, path_devfs, "/dev", "Where device files are.",
+	    .flags = CONF_HIDDEN),
 	ROW("path.rundir", CONF_STRING, path_rundir, "/run/ceems",
 	    "Directory of the ring and the unit table. The ring= argument of "
 	    "plugstack.conf must name the same ring."),
@@ -124,6 +126,8 @@ const struct conf_opt options_table[] = {
 	    "Power and energy sensors of the hwmon class."),
 	ROW("collector.infiniband", CONF_BOOL, collector_infiniband, "false",
 	    "InfiniBand ports of the node."),
+	ROW("collector.ipmi_dcmi", CONF_BOOL, collector_ipmi_dcmi, "false",
+	    "Power of the node as its BMC says by IPMI (DCMI)."),
 	ROW("collector.meminfo", CONF_BOOL, collector_meminfo, "true",
 	    "Memory of the node."),
 	ROW("collector.model", CONF_BOOL, collector_model, "true",
@@ -222,6 +226,22 @@ const struct conf_opt options_table[] = {
 	ROW("emissions.owid-file", CONF_STRING, emissions_owid_file, "",
 	    "Table to use instead of the built-in one, in the form of "
 	    "contrib/emissions/owid.csv."),
+	ROW("collector.ipmi_dcmi.cmd", CONF_STRING, ipmi_dcmi_cmd, "",
+	    "Command that prints the power readings, in place of the device: "
+	    "ipmi-dcmi, ipmitool, ipmiutil or capmc by its absolute path, with or "
+	    "without arguments. Run without a shell, as ceemsd's own user. Empty: "
+	    "the device, and one of these where there is no device."),
+	ROW("collector.ipmi.dcmi.cmd", CONF_STRING, ipmi_dcmi_cmd, "",
+	    "Other spelling.", .flags = CONF_HIDDEN | CONF_DEPRECATED,
+	    .alias_of = "collector.ipmi_dcmi.cmd"),
+	ROW("collector.ipmi_dcmi.dev-num", CONF_U64, ipmi_dcmi_dev_num, "0",
+	    "Number of the IPMI device, 0 for /dev/ipmi0.", .max = 255),
+	ROW("collector.ipmi_dcmi.force-native-mode", CONF_BOOL, ipmi_dcmi_native,
+	    "false", "Ask the device only, never run a command."),
+	ROW("collector.ipmi_dcmi.interval", CONF_DURATION, ipmi_dcmi_interval_ms, "5s",
+	    "How often the BMC is asked; up to twelve times as seldom while it does "
+	    "not answer.",
+	    .min = 100, .max = 60000),
 	ROW("energy.interval", CONF_DURATION, energy_interval_ms, "1s",
 	    "How often energy sources are sampled, each by itself and never within a "
 	    "scrape; more often where a counter would wrap unseen.",
@@ -373,6 +393,11 @@ static int check(const struct options *o, struct err *err)
 	rc = check_emissions(o, err);
 	if (rc < 0)
 		return rc;
+	if (*o->ipmi_dcmi_cmd && o->ipmi_dcmi_cmd[0] != '/')
+		return err_set(err, -EINVAL,
+			       "--collector.ipmi_dcmi.cmd=%s: must begin with an "
+			       "absolute path",
+			       o->ipmi_dcmi_cmd);
 	if (o->telemetry_path[0] != '/')
 		return err_set(err, -EINVAL,
 			       "--web.telemetry-path=%s: must begin with /",

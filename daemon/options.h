@@ -34,7 +34,7 @@ struct options {
 	int log_format;             /* index: logfmt json (enum log_format) */
 
 	/* where the world is */
-	char *path_procfs, *path_sysfs, *path_cgroupfs;
+	char *path_procfs, *path_sysfs, *path_cgroupfs, *path_devfs;
 	char *path_rundir;  /* holds ring and units */
 	char *courier_path; /* "" = beside ceemsd */
 
@@ -59,8 +59,8 @@ struct options {
 	bool disable_defaults;
 	bool collector_cpu, collector_infiniband, collector_meminfo, collector_netdev,
 		collector_ring, collector_slurm;
-	bool collector_cray_pm_counters, collector_hwmon, collector_model,
-		collector_rapl;
+	bool collector_cray_pm_counters, collector_hwmon, collector_ipmi_dcmi,
+		collector_model, collector_rapl;
 	bool empty_hostname_label;
 
 	char *cgroup_subsystem; /* v1 hierarchy to read CPU time from */
@@ -89,6 +89,10 @@ struct options {
 	uint64_t emissions_max_age_ms;
 	char *emissions_owid_file; /* "" = the one built in */
 
+	char *ipmi_dcmi_cmd; /* words of a command line, the first an absolute path */
+	uint64_t ipmi_dcmi_dev_num;
+	bool ipmi_dcmi_native; /* never by a command */
+	uint64_t ipmi_dcmi_interval_ms;
 	char *netdev_include, *netdev_exclude; /* POSIX extended regex, "" = none */
 };
 

@@ -91,7 +91,8 @@ struct source {
 	void (*close)(void *state); /* accepts NULL */
 };
 
-extern const struct source source_rapl, source_hwmon, source_cray_pm_counters;
+extern const struct source source_rapl, source_hwmon, source_cray_pm_counters,
+	source_ipmi_dcmi;
 /* Estimates, measures nothing: has channels only where no other source measures what it
  * would say. */
 extern const struct source source_model;

@@ -150,3 +150,5 @@ TESTS += ipmi_test
 ipmi_test_LIBS := libsources libbase
 TESTS += ipmi_cmd_test
 ipmi_cmd_test_LIBS := libsources libbase
+TESTS += collector_ipmi_dcmi_test
+collector_ipmi_dcmi_test_LIBS := libsources libbase

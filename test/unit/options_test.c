@@ -158,16 +158,16 @@ static void an_old_spelling_sets_the_new_option_and_says_so(void **state)
 		assert_true(a->flags & CONF_DEPRECATED);
 		char line[256];
 		snprintf(line, sizeof(line), "--%s%s", a->name,
-			 a->kind == CONF_BOOL ? "" : "=memory");
+			 a->kind == CONF_BOOL ? "" : "=/memory");
 		assert_int_equal(load(line), 0);
 		assert_non_null(strstr(warnings.data, a->alias_of));
 		if (a->kind == CONF_BOOL)
 			assert_true(*((bool *)(void *)((char *)&o + a->off)));
 		else
 			assert_string_equal(*(char **)(void *)((char *)&o + a->off),
-					    "memory");
+					    "/memory");
 	}
-	assert_int_equal(seen, 4);
+	assert_int_equal(seen, 5);
 }
 
 static void disable_defaults_leaves_what_is_named(void **state)
@@ -206,6 +206,9 @@ static void what_cannot_be_is_refused_by_name(void **state)
 		{"--collector.netdev.device-exclude=eth[", "device-exclude=eth["},
 		{"--collector.redfish", "collector.redfish"}, /* of a later version */
 		{"--unit.capacity=1", "unit.capacity"},
+		{"--collector.ipmi_dcmi.cmd=ipmitool",
+		 "must begin with an absolute path"},
+		{"--collector.ipmi_dcmi.dev-num=256", "dev-num"},
 		{"--collector.hwmon.host-sensor=power1", "not CHIP/powerN"},
 		{"--collector.hwmon.host-sensor=chip/temp1", "not CHIP/powerN"},
 		{"--energy.model=guess", "energy.model"},
