@@ -8,6 +8,7 @@
 
 #include "courier/courier.h"
 #include "lib/log.h"
+#include "lib/rfc3339.h"
 
 static void print_snapshot(const struct courier_snapshot *m)
 {
@@ -23,12 +24,25 @@ static void print_snapshot(const struct courier_snapshot *m)
 	}
 }
 
+static void print_factors(const struct courier_factors *m)
+{
+	for (uint32_t i = 0; i < m->head.count; i++) {
+		const struct courier_factor *f = &m->factors[i];
+		char time[RFC3339_BYTES];
+		rfc3339_print(f->time_s, time);
+		printf("%s %s %s mg_per_kwh=%" PRIu64 " %s\n", m->head.name, time,
+		       f->zone, f->mg_per_kwh, f->country);
+	}
+}
+
 static void print_message(const struct courier_head *h)
 {
 	const struct courier_health *health = (const void *)h;
 
 	if (h->kind == COURIER_SNAPSHOT)
 		print_snapshot((const void *)h);
+	else if (h->kind == COURIER_FACTORS)
+		print_factors((const void *)h);
 	else if (h->kind == COURIER_HEALTH)
 		printf("%s %s\n", h->name, health->rc ? health->text : "good");
 	(void)fflush(stdout);

@@ -18,12 +18,13 @@ ARCHIVES += libcourier
 libcourier_USES := libcurl json-c yaml-0.1
 libcourier_PKGS := $(libcourier_USES)
 libcourier_SRCS += courier/crew.c
+libcourier_SRCS += courier/emissions.c
 libcourier_SRCS += courier/link.c
 libcourier_SRCS += courier/options.c
 
 PROGS += ceems-courier
 ceems-courier_SRCS := courier/main.c courier/tasks.c
-ceems-courier_LIBS := libcourier libhttp libconf libbase
+ceems-courier_LIBS := libcourier libemissions libhttp libconf libbase
 ceems-courier_PKGS := $(libcourier_USES)
 endif
 $(call require,COURIER,$(filter 11,$(HAVE_CURL)$(HAVE_JSON)),libcurl or json-c)

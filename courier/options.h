@@ -16,6 +16,15 @@ struct options {
 	char *redfish_config_file;
 	bool redfish_expand_env;
 	uint64_t redfish_interval_ms;
+
+	bool collector_emissions;
+	struct conf_list emissions_providers; /* empty: all */
+	struct conf_list emissions_zones;
+	char *emissions_file; /* path or URL */
+	char *emissions_rte_url, *emissions_emaps_url, *emissions_wt_url;
+	char *emissions_emaps_token_file, *emissions_wt_password_file;
+	char *emissions_wt_user, *emissions_wt_region;
+	char *emissions_ca_file;
 };
 
 extern const struct conf_opt courier_options[];

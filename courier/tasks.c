@@ -2,5 +2,17 @@
 /* The tasks of ceems-courier. One const struct task per file; its row here. */
 #include "courier/courier.h"
 
-const struct task *const tasks[] = {NULL};
-const size_t tasks_count = 0;
+extern const struct task task_emissions_emaps;
+extern const struct task task_emissions_file;
+extern const struct task task_emissions_rte;
+extern const struct task task_emissions_wt;
+
+/* clang-format off */
+const struct task *const tasks[] = {
+	&task_emissions_emaps,
+	&task_emissions_file,
+	&task_emissions_rte,
+	&task_emissions_wt,
+};
+/* clang-format on */
+const size_t tasks_count = sizeof(tasks) / sizeof(tasks[0]);

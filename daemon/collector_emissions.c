@@ -106,11 +106,12 @@ static void put_table(const struct emissions *e, struct prom *out)
 static int collect_emissions(void *state, struct prom *out, struct err *err)
 {
 	const struct env *env = state;
-	const struct emissions *e = env->emissions;
+	struct emissions *e = env->emissions;
 	uint64_t now_s = env->realtime_ns() / NSEC_PER_SEC;
 	struct emissions_now n;
 
 	(void)err;
+	emissions_refresh(e, env->courier);
 	for (size_t i = 0; i < emission_providers_count; i++) {
 		put_provider(e, i, now_s, out);
 		put_up(e, i, out);

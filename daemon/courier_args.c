@@ -9,6 +9,7 @@
 #include <sys/auxv.h>
 
 #include "daemon/courier_link.h"
+#include "daemon/emissions.h"
 #include "daemon/options.h"
 #include "lib/cleanup.h"
 
@@ -22,6 +23,18 @@ static const char *const shared[] = {
 	"collector.redfish.config.file",
 	"collector.redfish.config.file.expand-env-vars",
 	"collector.redfish.interval",
+	"collector.emissions",
+	"collector.emissions.provider",
+	"emissions.zone",
+	"emissions.file",
+	"emissions.rte-url",
+	"emissions.emaps-url",
+	"emissions.emaps-token-file",
+	"emissions.wt-url",
+	"emissions.wt-user",
+	"emissions.wt-password-file",
+	"emissions.wt-region",
+	"emissions.ca-file",
 };
 
 static const struct conf_opt *find(const char *name)
@@ -38,6 +51,12 @@ bool courier_wanted(const struct options *o)
 	for (size_t i = 0; i < sizeof(switches) / sizeof(switches[0]); i++) {
 		const struct conf_opt *opt = find(switches[i]);
 		if (opt && *(const bool *)((const char *)o + opt->off))
+			return true;
+	}
+	/* tables need nobody */
+	for (size_t i = 0; o->collector_emissions && i < emission_providers_count;
+	     i++) {
+		if (emission_providers[i].fetched && emissions_enabled(o, i))
 			return true;
 	}
 	return false;

@@ -34,6 +34,10 @@ int emissions_take(struct emissions *e, size_t provider, struct emission_set *s,
 void emissions_set_health(struct emissions *e, size_t provider, int rc);
 int emissions_health(const struct emissions *e, size_t provider);
 
+/* Takes over what ceems-courier has said; link may be NULL. daemon/emissions_link.c */
+struct courier_link;
+void emissions_refresh(struct emissions *e, struct courier_link *link);
+
 /* Borrowed until the next take. */
 const struct emission_set *emissions_of(const struct emissions *e, size_t provider);
 

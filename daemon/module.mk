@@ -8,6 +8,7 @@ libdaemon_SRCS += daemon/collector_slurm.c
 libdaemon_SRCS += daemon/courier_args.c
 libdaemon_SRCS += daemon/discover.c
 libdaemon_SRCS += daemon/emissions.c
+libdaemon_SRCS += daemon/emissions_link.c
 libdaemon_SRCS += daemon/energy.c
 libdaemon_SRCS += daemon/energy_split.c
 libdaemon_SRCS += daemon/export.c

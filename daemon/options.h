@@ -88,6 +88,12 @@ struct options {
 	struct conf_list emissions_prefer; /* for this node's grams; empty: default */
 	uint64_t emissions_max_age_ms;
 	char *emissions_owid_file; /* "" = the one built in */
+	/* the courier's: see courier/options.h */
+	char *emissions_file;
+	char *emissions_rte_url, *emissions_emaps_url, *emissions_wt_url;
+	char *emissions_emaps_token_file, *emissions_wt_password_file;
+	char *emissions_wt_user, *emissions_wt_region;
+	char *emissions_ca_file;
 
 	char *ipmi_dcmi_cmd; /* words of a command line, the first an absolute path */
 	uint64_t ipmi_dcmi_dev_num;

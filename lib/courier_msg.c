@@ -51,12 +51,30 @@ static bool snapshot_ok(const void *data)
 	return true;
 }
 
+static bool factors_ok(const void *data)
+{
+	const struct courier_factors *m = data;
+
+	for (uint32_t i = 0; i < m->head.count; i++) {
+		const struct courier_factor *f = &m->factors[i];
+		if (!is_text(f->zone, sizeof(f->zone)) ||
+		    !emission_zone_valid(f->zone) ||
+		    !is_text(f->country, sizeof(f->country)) ||
+		    f->mg_per_kwh > EMISSION_MG_MAX)
+			return false;
+	}
+	return true;
+}
+
 static const struct layout layouts[COURIER_KINDS] = {
 	[COURIER_HELLO] = {sizeof(struct courier_hello), 0, 0, hello_ok},
 	[COURIER_HEALTH] = {sizeof(struct courier_health), 0, 0, health_ok},
 	[COURIER_SNAPSHOT] = {sizeof(struct courier_snapshot),
 			      sizeof(struct courier_channel), COURIER_CHANNELS_MAX,
 			      snapshot_ok},
+	[COURIER_FACTORS] = {sizeof(struct courier_factors),
+			     sizeof(struct courier_factor), COURIER_FACTORS_MAX,
+			     factors_ok},
 };
 
 int courier_msg_check(const void *data, size_t len, struct err *err)

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/emission.h"
 #include "lib/err.h"
 
 /*
@@ -19,11 +20,13 @@
 #define COURIER_MESSAGE_MAX 32768u
 #define COURIER_NAME_BYTES 24
 #define COURIER_CHANNELS_MAX 128u
+#define COURIER_FACTORS_MAX 256u
 
 enum courier_kind {
 	COURIER_HELLO = 1, /* first of a connection */
 	COURIER_HEALTH,    /* of a task, when it changes */
 	COURIER_SNAPSHOT,  /* of an energy source */
+	COURIER_FACTORS,   /* of a provider of emission factors */
 	COURIER_KINDS
 };
 
@@ -75,6 +78,23 @@ struct courier_snapshot {
 	struct courier_channel channels[]; /* head.count */
 };
 
+/* What struct emission_factor is in the program */
+struct courier_factor {
+	char zone[EMISSION_ZONE_BYTES];
+	char country[EMISSION_COUNTRY_BYTES];
+	uint64_t mg_per_kwh, time_s;
+};
+
+struct courier_factors {
+	struct courier_head head;
+	struct courier_factor factors[]; /* head.count */
+};
+
+_Static_assert(sizeof(struct courier_factor) == 112, "layout");
+_Static_assert(sizeof(struct courier_factors) +
+			       COURIER_FACTORS_MAX * sizeof(struct courier_factor) <=
+		       COURIER_MESSAGE_MAX,
+	       "the longest message fits");
 _Static_assert(sizeof(struct courier_head) == 40, "layout");
 _Static_assert(sizeof(struct courier_hello) == 80, "layout");
 _Static_assert(sizeof(struct courier_health) == 312, "layout");

@@ -34,3 +34,8 @@ PROGS += courier_rude
 NOINST_PROGS += courier_rude
 courier_rude_SRCS := test/fake/courier_rude.c
 courier_rude_LIBS := libbase
+# providers of emission factors, good and bad
+PROGS += emission_host
+NOINST_PROGS += emission_host
+emission_host_SRCS := test/fake/emission_host.c
+emission_host_LIBS := libbase

@@ -34,3 +34,4 @@ CHECKS += test/e2e/slurm_container.sh
 CHECKS += test/e2e/slurm_src.sh
 CHECKS += test/e2e/neighbours.sh
 CHECKS += test/e2e/emissions_data.sh
+CHECKS += test/e2e/emissions.sh

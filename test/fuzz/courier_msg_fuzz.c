@@ -34,6 +34,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			    c->domain >= COURIER_DOMAINS)
 				abort();
 		}
+	} else if (kind == COURIER_FACTORS) {
+		const struct courier_factors *m = (const void *)copy;
+		for (uint32_t i = 0; i < m->head.count; i++) {
+			const struct courier_factor *f = &m->factors[i];
+			touch(f->country, sizeof(f->country));
+			if (!emission_zone_valid(f->zone) ||
+			    f->mg_per_kwh > EMISSION_MG_MAX)
+				abort();
+		}
 	} else if (kind == COURIER_HEALTH) {
 		const struct courier_health *m = (const void *)copy;
 		touch(m->text, sizeof(m->text));

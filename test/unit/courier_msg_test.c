@@ -9,6 +9,7 @@
 union message {
 	struct courier_head head;
 	struct courier_snapshot snapshot;
+	struct courier_factors factors;
 	struct courier_health health;
 	struct courier_hello hello;
 	char bytes[COURIER_MESSAGE_MAX + 8];
@@ -90,12 +91,46 @@ static void fields_out_of_range_are_refused(void **state)
 	assert_int_equal(courier_msg_check(&m, sizeof(m.health), NULL), -EBADMSG);
 }
 
+static size_t factors(union message *m, uint32_t count)
+{
+	size_t bytes =
+		sizeof(struct courier_factors) + count * sizeof(struct courier_factor);
+	memset(m, 0, sizeof(*m));
+	courier_msg_head(&m->head, COURIER_FACTORS, "emissions_rte", count, bytes);
+	for (uint32_t i = 0; i < count; i++)
+		memcpy(m->factors.factors[i].zone, "FR", 3);
+	return bytes;
+}
+
+static void factors_are_taken_within_their_bounds(void **state)
+{
+	(void)state;
+	static union message m;
+	size_t n = factors(&m, COURIER_FACTORS_MAX);
+	assert_int_equal(courier_msg_check(&m, n, NULL), COURIER_FACTORS);
+	struct courier_factor *last = &m.factors.factors[COURIER_FACTORS_MAX - 1];
+	last->mg_per_kwh = EMISSION_MG_MAX;
+	assert_int_equal(courier_msg_check(&m, n, NULL), COURIER_FACTORS);
+	last->mg_per_kwh++;
+	assert_int_equal(courier_msg_check(&m, n, NULL), -EBADMSG);
+	n = factors(&m, 2);
+	memcpy(m.factors.factors[1].zone, "F\"R", 4);
+	assert_int_equal(courier_msg_check(&m, n, NULL), -EBADMSG);
+	n = factors(&m, 2);
+	memset(m.factors.factors[1].zone, 'A', EMISSION_ZONE_BYTES);
+	assert_int_equal(courier_msg_check(&m, n, NULL), -EBADMSG);
+	n = factors(&m, 2);
+	memset(m.factors.factors[1].country, 'A', EMISSION_COUNTRY_BYTES);
+	assert_int_equal(courier_msg_check(&m, n, NULL), -EBADMSG);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(whole_messages_are_taken),
 		cmocka_unit_test(any_other_length_is_refused),
 		cmocka_unit_test(fields_out_of_range_are_refused),
+		cmocka_unit_test(factors_are_taken_within_their_bounds),
 	};
 	return cmocka_run_group_tests_name("courier_msg_test", tests, NULL, NULL);
 }

@@ -135,6 +135,9 @@ ifeq ($(HAVE_CURL)$(HAVE_JSON),11)
 TESTS += emissions_parse_test
 emissions_parse_test_LIBS := libemissions libhttp libbase
 emissions_parse_test_PKGS := libcurl json-c
+TESTS += emissions_fetch_test
+emissions_fetch_test_LIBS := libcourier libemissions libhttp libconf libbase
+emissions_fetch_test_PKGS := $(libcourier_USES)
 endif
 TESTS += power_curve_test
 power_curve_test_LIBS := libdaemon libbase
@@ -152,3 +155,4 @@ TESTS += ipmi_cmd_test
 ipmi_cmd_test_LIBS := libsources libbase
 TESTS += collector_ipmi_dcmi_test
 collector_ipmi_dcmi_test_LIBS := libsources libbase
+collector_emissions_test_LIBS := libdaemon libsources libbase

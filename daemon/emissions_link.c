@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Emission factors out of ceems-courier's messages. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/courier_link.h"
+#include "daemon/emissions.h"
+#include "lib/cleanup.h"
+
+static int take_factors(struct emissions *e, size_t provider,
+			const struct courier_factors *m)
+{
+	struct emission_set s = {0};
+	int rc = 0;
+
+	for (uint32_t i = 0; i < m->head.count && rc == 0; i++) {
+		const struct courier_factor *f = &m->factors[i];
+		rc = emission_set_put(&s, f->zone, f->country,
+				      (double)f->mg_per_kwh / 1000.0, f->time_s, NULL);
+	}
+	if (rc == 0)
+		return emissions_take(e, provider, &s, NULL);
+	emission_set_done(&s);
+	return rc;
+}
+
+void emissions_refresh(struct emissions *e, struct courier_link *link)
+{
+	auto_free void *message = link ? malloc(COURIER_MESSAGE_MAX) : NULL;
+	char name[COURIER_NAME_BYTES];
+
+	for (size_t i = 0; message && i < emission_providers_count; i++) {
+		if (!emission_providers[i].fetched)
+			continue;
+		(void)snprintf(name, sizeof(name), "emissions_%s",
+			       emission_providers[i].name);
+		if (courier_link_get(link, COURIER_FACTORS, name, message,
+				     COURIER_MESSAGE_MAX) > 0)
+			(void)take_factors(e, i, message);
+		if (courier_link_get(link, COURIER_HEALTH, name, message,
+				     COURIER_MESSAGE_MAX) > 0)
+			emissions_set_health(
+				e, i, ((const struct courier_health *)message)->rc);
+	}
+}
