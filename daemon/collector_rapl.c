@@ -31,7 +31,7 @@ struct rapl_view {
 static const struct prom_family family_energy = {
 	"ceems_rapl_joules_total", PROM_COUNTER,
 	"Energy of the RAPL zone since ceemsd started, wraps counted (powercap "
-	"energy_uj)"};
+	"energy_uj or perf power/)"};
 static const struct prom_family family_limit = {
 	"ceems_rapl_power_limit_watts_total", PROM_COUNTER,
 	"Power limit of the RAPL zone, longest window (powercap)"};

@@ -18,6 +18,7 @@
 #include "daemon/discover.h"
 #include "daemon/emissions.h"
 #include "daemon/msr.h"
+#include "daemon/perf_cpu.h"
 #include "daemon/units_json.h"
 #include "lib/clock.h"
 #include "lib/fs.h"
@@ -68,6 +69,7 @@ static void open_env(struct daemon *d)
 	d->env.realtime_ns = realtime_ns;
 	d->env.boottime_ns = boottime_ns;
 	d->env.read_msr = msr_read;
+	d->env.perf_open = perf_open_cpu;
 	d->env.procfd = open_root("--path.procfs", o->path_procfs);
 	d->env.sysfd = open_root("--path.sysfs", o->path_sysfs);
 	d->env.cgroupfd = open_root("--path.cgroupfs", o->path_cgroupfs);

@@ -26,6 +26,7 @@
 
 static const char *const log_levels[] = {"debug", "info", "warn", "error", NULL};
 static const char *const log_formats[] = {"logfmt", "json", NULL};
+static const char *const rapl_readers[] = {"auto", "powercap", "perf", NULL};
 static const char *const energy_models[] = {"auto", "off", "host", "vm", NULL};
 static const char *const cgroup_versions[] = {"auto", "v1", "v2", NULL};
 
@@ -206,6 +207,10 @@ const struct conf_opt options_table[] = {
 	    "The sensor that measures the whole node, as CHIP/SENSOR: its labels chip "
 	    "(or chip_name) and sensor. May be given several times for power supplies "
 	    "that add up. None given: ACPI power meters."),
+	ROW("collector.rapl.reader", CONF_ENUM, rapl_reader, "auto",
+	    "Read RAPL by powercap, by perf events, or auto: by perf where powercap is "
+	    "missing or may not be read.",
+	    .choices = rapl_readers),
 	ROW("collector.rapl.enable-zone-label", CONF_BOOL, rapl_zone_label, "false",
 	    "One metric for all RAPL zones, with the label rapl_zone, instead of one "
 	    "per "

@@ -20,6 +20,9 @@ enum options_energy_model {
 	ENERGY_MODEL_VM
 };
 
+/* Index into the choices of --collector.rapl.reader */
+enum options_rapl_reader { RAPL_READER_AUTO, RAPL_READER_POWERCAP, RAPL_READER_PERF };
+
 /* Everything ceemsd can be told, one member per row of options_table (aliases share
  * their target's). Durations in ms, strings owned, never NULL after options_load(). */
 struct options {
@@ -77,6 +80,7 @@ struct options {
 
 	bool meminfo_all;
 	bool rapl_zone_label;
+	int rapl_reader;                     /* enum options_rapl_reader */
 	struct conf_list hwmon_host_sensors; /* "CHIP/SENSOR" */
 	uint64_t energy_interval_ms;         /* between samplings of energy sources */
 	int energy_model;                    /* enum options_energy_model */

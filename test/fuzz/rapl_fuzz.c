@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "daemon/energy_counter.h"
+#include "daemon/rapl_pmu.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -61,8 +62,32 @@ static void readings(const uint8_t *data, size_t size)
 	}
 }
 
+static void pmu(const char *text, size_t size)
+{
+	uint64_t event, scale;
+	uint32_t cpus[64];
+	char name[RAPL_NAME_BYTES], file[64];
+	enum source_domain domain;
+
+	if (rapl_pmu_event(text, size, &event) == 0 && event > UINT32_MAX)
+		abort();
+	if (rapl_pmu_scale(text, size, &scale) == 0 &&
+	    (rapl_pmu_uj(1, scale) || !rapl_pmu_uj(UINT64_MAX, scale)))
+		abort();
+	int n = rapl_pmu_cpus(text, size, cpus, 64);
+	if (n == 0 || n > 64)
+		abort();
+	size_t len = size < sizeof(file) - 1 ? size : sizeof(file) - 1;
+	memcpy(file, text, len);
+	file[len] = '\0';
+	if (rapl_pmu_name(file, name, sizeof(name), &domain) &&
+	    (!name[0] || strpbrk(name, " \n./") || domain >= SOURCE_DOMAINS))
+		abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	pmu((const char *)data, size);
 	names((const char *)data, size);
 	readings(data, size);
 	return 0;

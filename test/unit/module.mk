@@ -156,3 +156,5 @@ ipmi_cmd_test_LIBS := libsources libbase
 TESTS += collector_ipmi_dcmi_test
 collector_ipmi_dcmi_test_LIBS := libsources libbase
 collector_emissions_test_LIBS := libdaemon libsources libbase
+TESTS += rapl_perf_test
+rapl_perf_test_LIBS := libsources libbase

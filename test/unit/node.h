@@ -39,6 +39,7 @@ static inline void node_init(struct node *n, const char *root)
 	assert_true(n->env.procfd >= 0 && n->env.sysfd >= 0);
 	n->env.cgroupfd = -1;
 	n->env.hostname = "host";
+	n->options.path_sysfs = (char *)"/sys"; /* as in labels */
 	n->env.options = &n->options;
 	n->env.realtime_ns = clock_realtime_ns;
 	n->env.boottime_ns = clock_boottime_ns;
