@@ -10,11 +10,14 @@
 #include "lib/clock.h"
 #include "lib/rfc3339.h"
 
+/* in one gram per joule */
+#define MG_PER_KWH 3.6e9
+
 static const struct prom_family factor = {
 	"ceems_emissions_gCo2_kWh", PROM_GAUGE,
 	"Grams of CO2 equivalent per kWh of electricity, by provider and zone"};
 static const struct prom_family current = {
-	"ceems_emissions_current_gCo2_kWh", PROM_GAUGE,
+	"ceems_emissions_factor_grams_per_joule", PROM_GAUGE,
 	"The factor that grams of this node are counted with (--emissions.prefer)"};
 static const struct prom_family age = {
 	"ceems_emissions_age_seconds", PROM_GAUGE,
@@ -122,7 +125,7 @@ static int collect_emissions(void *state, struct prom *out, struct err *err)
 					       {"provider", n.provider},
 					       {"country_code", n.zone}};
 		prom_family(out, &current);
-		prom_put_scaled(out, labels, 3, n.mg_per_kwh, 3);
+		prom_put_f64(out, labels, 3, (double)n.mg_per_kwh / MG_PER_KWH);
 	}
 	return 0;
 }

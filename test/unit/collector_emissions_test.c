@@ -140,10 +140,10 @@ static void the_last_value_ages_and_then_stops(void **state)
 	now_s += 6 * 3600 - 900;
 	assert_true(shows(&w, "country=\"FR\"} 21.5\n"));
 	assert_true(shows(&w, "ceems_emissions_provider_up{provider=\"rte\"} 0\n"));
-	assert_true(shows(&w, "ceems_emissions_current_gCo2_kWh"));
+	assert_true(shows(&w, "ceems_emissions_factor_grams_per_joule"));
 	now_s++;
 	assert_false(shows(&w, "ceems_emissions_gCo2_kWh"));
-	assert_false(shows(&w, "ceems_emissions_current_gCo2_kWh"));
+	assert_false(shows(&w, "ceems_emissions_factor_grams_per_joule"));
 	assert_true(shows(&w, "ceems_emissions_age_seconds{provider=\"rte\",country_"
 			      "code=\"FR\"} 21601\n"));
 	/* and comes back */
