@@ -127,14 +127,18 @@ static bool shown(const struct conf_opt *o)
 void conf_help(const struct conf_opt *opts, size_t n, const char *program,
 	       struct buf *out)
 {
+	const struct conf_opt *file = conf_find(opts, n, "config.file", 11);
+	bool ours = file && !(file->flags & CONF_ELSEWHERE);
+
 	buf_printf(out,
 		   "Usage: %s [--name=value ...]\n\n"
-		   "Each option can also stand in the file of --config.file (YAML) or "
-		   "in the\nenvironment (CEEMS_ and the name in capitals); the command "
-		   "line wins over the\nfile, the file over the environment.\n\n"
+		   "Each option can also stand in %senvironment (CEEMS_ and the name "
+		   "in capitals); the command line wins%s.\n\n"
 		   "General:\n  --help\n        This text.\n  --version\n        "
 		   "The version.\n",
-		   program);
+		   program,
+		   ours ? "the file of --config.file (YAML) or in the\n" : "the ",
+		   ours ? " over the\nfile, the file over the environment" : "");
 	for (size_t i = 0; i < n; i++) {
 		if (shown(&opts[i]) && group_len(&opts[i]) == 0)
 			put_help(&opts[i], out);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # How the names that module.mk files set become files.
 #
-#   ARCHIVES += libx   libx_SRCS, libx_PKGS           -> $(BUILD)/libx.a and libx_pic.a
+#   ARCHIVES += libx   libx_SRCS, libx_PKGS, _CFLAGS           -> $(BUILD)/libx.a and libx_pic.a
 #   PROGS    += prog   prog_SRCS, _LIBS, _PKGS, _LDLIBS -> $(BUILD)/prog
 #   TESTS    += name   name_SRCS (default test/unit/name.c), _LIBS, _PKGS, _LDFLAGS
 #                                                      -> $(BUILD)/test/name, run by make check
@@ -26,8 +26,8 @@ define archive_rules
 $(1)_SRCS := $$(sort $$($(1)_SRCS))
 $(1)_OBJS := $$(addprefix $(OBJ)/,$$($(1)_SRCS:.c=.o))
 $(1)_PIC := $$(addprefix $(OBJ)/pic/,$$($(1)_SRCS:.c=.o))
-$$(foreach s,$$($(1)_SRCS),$$(eval $$(call compile_rule,$$(s),$(OBJ)/$$(s:.c=.o),$$(call pkg_cflags,$$($(1)_PKGS)))))
-$$(foreach s,$$($(1)_SRCS),$$(eval $$(call compile_rule,$$(s),$(OBJ)/pic/$$(s:.c=.o),-fPIC -fvisibility=hidden $$(call pkg_cflags,$$($(1)_PKGS)))))
+$$(foreach s,$$($(1)_SRCS),$$(eval $$(call compile_rule,$$(s),$(OBJ)/$$(s:.c=.o),$$(call pkg_cflags,$$($(1)_PKGS)) $$($(1)_CFLAGS))))
+$$(foreach s,$$($(1)_SRCS),$$(eval $$(call compile_rule,$$(s),$(OBJ)/pic/$$(s:.c=.o),-fPIC -fvisibility=hidden $$(call pkg_cflags,$$($(1)_PKGS)) $$($(1)_CFLAGS))))
 $(BUILD)/$(1).a: $$($(1)_OBJS)
 	$$(call say,AR,$$@)rm -f $$@ && $(AR) rcs $$@ $$^
 $(BUILD)/$(1)_pic.a: $$($(1)_PIC)

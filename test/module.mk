@@ -39,3 +39,11 @@ PROGS += emission_host
 NOINST_PROGS += emission_host
 emission_host_SRCS := test/fake/emission_host.c
 emission_host_LIBS := libbase
+# a made-up BMC
+ifeq ($(HAVE_MHD),1)
+PROGS += redfish_bmc
+NOINST_PROGS += redfish_bmc
+redfish_bmc_SRCS := test/fake/redfish_bmc.c
+redfish_bmc_LIBS := libbase
+redfish_bmc_PKGS := libmicrohttpd
+endif

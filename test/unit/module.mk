@@ -158,3 +158,9 @@ collector_ipmi_dcmi_test_LIBS := libsources libbase
 collector_emissions_test_LIBS := libdaemon libsources libbase
 TESTS += rapl_perf_test
 rapl_perf_test_LIBS := libsources libbase
+ifeq ($(HAVE_CURL)$(HAVE_MHD),11)
+TESTS += proxy_path_test proxy_access_test
+proxy_path_test_LIBS := libredfishproxy libbase
+proxy_access_test_LIBS := libredfishproxy libconf libbase
+proxy_access_test_PKGS := yaml-0.1
+endif

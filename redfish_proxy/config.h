@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_REDFISH_PROXY_CONFIG_H
+#define CEEMS_REDFISH_PROXY_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/buf.h"
+#include "lib/err.h"
+#include "redfish_proxy/netaddr.h"
+#include "redfish_proxy/path.h"
+#include "redfish_proxy/url.h"
+
+/* --config.file of the proxy, in the peer's format with what we have beside it
+ * (doc/redfish_proxy.md). Read-only once loaded. */
+
+#define CONFIG_BYTES_MAX (16u << 20)
+#define CONFIG_TARGETS_MAX 65536
+#define CONFIG_PER_TARGET_MAX 64 /* addresses, nodes */
+#define CONFIG_LIST_MAX 1024     /* trusted_proxies, named_clients */
+
+enum identity { IDENTITY_ADDRESS = 1, IDENTITY_TLS = 2, IDENTITY_MUNGE = 4 };
+
+enum login_how {
+	LOGIN_NONE,
+	LOGIN_BASIC,   /* user and password with each request */
+	LOGIN_SESSION, /* a Redfish session, made with user and password */
+	LOGIN_HEADER,  /* authorization: of the peer's format */
+};
+
+struct config_login {
+	enum login_how how;
+	bool how_given;
+	char *user, *password, *password_file;
+	char *scheme, *credentials, *credentials_file;
+};
+
+struct config_tls {
+	char *ca_file, *cert_file, *key_file;
+	bool insecure;
+	unsigned min_version; /* 10-13, 0: the client's default */
+};
+
+struct config_target {
+	char *url; /* canonical, or NULL: of target_url and its first node */
+	struct netaddr *addrs;
+	size_t addr_count;
+	char **nodes; /* lower case */
+	size_t node_count;
+	bool own_login, own_tls; /* else the ones for all */
+	struct config_login login;
+	struct config_tls tls;
+	size_t line;
+};
+
+struct config_limits {
+	uint64_t cache_ms, error_cache_ms;
+	uint64_t timeout_ms, connect_timeout_ms;
+	uint64_t body_bytes;    /* of one answer of a BMC */
+	uint64_t concurrency;   /* connections to one BMC */
+	uint64_t queue;         /* requests waiting for one BMC */
+	uint64_t rate, burst;   /* requests a second to one BMC */
+	uint64_t workers;       /* BMCs that are talked to at a time */
+	uint64_t cache_entries; /* of all */
+	uint64_t cache_bytes;
+	uint64_t targets; /* BMCs known at a time, beside those listed */
+};
+
+struct config {
+	struct config_target *targets;
+	size_t target_count;
+	char *target_url; /* template, or NULL */
+	unsigned identity;
+	struct netrange *trusted_proxies;
+	size_t trusted_count;
+	struct netrange *named_ranges; /* clients that may name a listed target */
+	size_t named_range_count;
+	char **named_nodes;
+	size_t named_node_count;
+	struct path_allow allow;
+	struct config_login login;
+	struct config_tls tls;
+	struct config_limits limits;
+	uint32_t *munge_uids;
+	size_t munge_uid_count;
+	char *munge_socket; /* NULL: libmunge's own */
+	bool munge_check_origin;
+	bool has_secrets; /* the file itself holds one */
+	struct buf notes; /* things taken but not acted on, one line each */
+};
+
+/* expand: $NAME and ${NAME} in values are the environment's, $$ is $. On failure *ret
+ * is untouched. Total on any bytes. */
+int config_parse(const char *text, size_t len, const char *file, bool expand,
+		 struct config *ret, struct err *err);
+
+/* Reads and parses; file "": nothing is allowed to anybody. A file with secrets is
+ * refused when its owner or mode is wrong. */
+int config_load(const char *file, bool expand, struct config *ret, struct err *err);
+
+/* Secrets are wiped. Accepts a zeroed one. */
+void config_done(struct config *c);
+
+#endif

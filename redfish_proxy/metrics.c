@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The proxy's own metrics (doc/metrics.md). */
+#include "redfish_proxy/metrics.h"
+
+static void put(struct prom *out, const struct prom_family *f, const char *label,
+		const char *value, uint64_t v)
+{
+	const struct prom_label l = {label, value};
+
+	prom_family(out, f);
+	prom_put_u64(out, &l, label ? 1 : 0, v);
+}
+
+static void put_requests(struct metrics *m, struct prom *out)
+{
+	static const struct prom_family requests = {
+		"ceems_redfish_proxy_requests_total", PROM_COUNTER,
+		"Requests for BMCs by the class of the status that was answered"};
+	static const struct prom_family decisions = {
+		"ceems_redfish_proxy_decisions_total", PROM_COUNTER,
+		"Requests for BMCs by what was decided about them"};
+	static const struct prom_family limited = {
+		"ceems_redfish_proxy_limited_total", PROM_COUNTER,
+		"Requests that were refused for a limit"};
+	static const struct prom_family in_flight = {
+		"ceems_redfish_proxy_requests_in_flight", PROM_GAUGE,
+		"Requests for BMCs that are being answered"};
+	static const char *const classes[] = {"gone", "1xx", "2xx",
+					      "3xx",  "4xx", "5xx"};
+	static const char *const limits[] = {"queue", "rate", "tables"};
+
+	for (unsigned i = 0; i < 6; i++) {
+		if (i != 1 && i != 3) /* which we never answer */
+			put(out, &requests, "code", classes[i],
+			    atomic_load(&m->requests[i]));
+	}
+	for (unsigned i = 0; i < ACCESS_VERDICTS; i++)
+		put(out, &decisions, "decision", access_reason((enum access_verdict)i),
+		    atomic_load(&m->verdicts[i]));
+	for (unsigned i = 0; i < 3; i++)
+		put(out, &limited, "limit", limits[i], atomic_load(&m->limited[i]));
+	put(out, &in_flight, NULL, NULL, atomic_load(&m->in_flight));
+}
+
+static void put_cache(struct metrics *m, const struct metrics_gauges *g,
+		      struct prom *out)
+{
+	static const struct prom_family asked = {
+		"ceems_redfish_proxy_cache_lookups_total", PROM_COUNTER,
+		"Requests by what the cache had: an answer, one under way, nothing"};
+	static const struct prom_family entries = {
+		"ceems_redfish_proxy_cache_entries", PROM_GAUGE,
+		"Answers in the cache and under way"};
+	static const struct prom_family bytes = {"ceems_redfish_proxy_cache_bytes",
+						 PROM_GAUGE, "Size of the cache"};
+
+	put(out, &asked, "result", "hit", atomic_load(&m->hits));
+	put(out, &asked, "result", "joined", atomic_load(&m->joined));
+	put(out, &asked, "result", "miss", atomic_load(&m->misses));
+	put(out, &entries, NULL, NULL, g->cache_entries);
+	put(out, &bytes, NULL, NULL, g->cache_bytes);
+}
+
+static void put_bmcs(struct metrics *m, const struct metrics_gauges *g,
+		     struct prom *out)
+{
+	static const struct prom_family asked = {
+		"ceems_redfish_proxy_bmc_requests_total", PROM_COUNTER,
+		"Requests to BMCs by how they ended"};
+	static const struct prom_family seconds = {
+		"ceems_redfish_proxy_bmc_request_seconds_total", PROM_COUNTER,
+		"Time that requests to BMCs took, logins included"};
+	static const struct prom_family logins = {
+		"ceems_redfish_proxy_bmc_logins_total", PROM_COUNTER,
+		"Redfish sessions asked for"};
+	static const struct prom_family refused = {
+		"ceems_redfish_proxy_bmc_login_failures_total", PROM_COUNTER,
+		"Requests that ended because a BMC refused the proxy's login"};
+	static const struct prom_family known = {"ceems_redfish_proxy_bmcs", PROM_GAUGE,
+						 "BMCs that are being used"};
+	static const struct prom_family down = {
+		"ceems_redfish_proxy_bmcs_down", PROM_GAUGE,
+		"BMCs that are left alone for a while after a failure"};
+	static const struct prom_family queued = {"ceems_redfish_proxy_queued_requests",
+						  PROM_GAUGE,
+						  "Requests waiting for a BMC's turn"};
+	static const char *const results[] = {"ok", "unreachable", "login", "tls",
+					      "bad_answer"};
+
+	for (unsigned i = 0; i < RESULT_RESULTS; i++)
+		put(out, &asked, "result", results[i], atomic_load(&m->bmc[i]));
+	prom_family(out, &seconds);
+	prom_put_scaled(out, NULL, 0, atomic_load(&m->bmc_ns), 9);
+	put(out, &logins, NULL, NULL, atomic_load(&m->logins));
+	put(out, &refused, NULL, NULL, atomic_load(&m->login_failures));
+	put(out, &known, NULL, NULL, g->targets);
+	put(out, &down, NULL, NULL, g->targets_down);
+	put(out, &queued, NULL, NULL, g->queued);
+}
+
+void metrics_put(struct metrics *m, const struct metrics_gauges *g, struct prom *out)
+{
+	static const struct prom_family build = {"ceems_redfish_proxy_build_info",
+						 PROM_GAUGE,
+						 "Version of the program; always 1"};
+	static const struct prom_family reloads = {
+		"ceems_redfish_proxy_reloads_total", PROM_COUNTER,
+		"Times the configuration was read again, by how it went"};
+
+	put(out, &build, "version", CEEMS_VERSION, 1);
+	put(out, &reloads, "result", "ok", atomic_load(&m->reloads));
+	put(out, &reloads, "result", "failed", atomic_load(&m->reload_failures));
+	put_requests(m, out);
+	put_cache(m, g, out);
+	put_bmcs(m, g, out);
+}

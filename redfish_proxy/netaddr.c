@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Addresses as access is decided by them. */
+#include "redfish_proxy/netaddr.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+
+#include "lib/parse.h"
+
+static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+
+int netaddr_parse(const char *s, struct netaddr *ret)
+{
+	struct netaddr a;
+
+	if (inet_pton(AF_INET6, s, a.b) == 1) {
+		*ret = a;
+		return 0;
+	}
+	memcpy(a.b, mapped, sizeof(mapped));
+	if (inet_pton(AF_INET, s, a.b + 12) != 1)
+		return -EINVAL;
+	*ret = a;
+	return 0;
+}
+
+int netaddr_from(const struct sockaddr *sa, struct netaddr *ret)
+{
+	if (sa && sa->sa_family == AF_INET) {
+		struct sockaddr_in in;
+		memcpy(&in, sa, sizeof(in));
+		memcpy(ret->b, mapped, sizeof(mapped));
+		memcpy(ret->b + 12, &in.sin_addr, 4);
+		return 0;
+	}
+	if (sa && sa->sa_family == AF_INET6) {
+		struct sockaddr_in6 in;
+		memcpy(&in, sa, sizeof(in));
+		memcpy(ret->b, &in.sin6_addr, 16);
+		return 0;
+	}
+	return -EAFNOSUPPORT;
+}
+
+bool netaddr_equal(const struct netaddr *a, const struct netaddr *b)
+{
+	return memcmp(a->b, b->b, sizeof(a->b)) == 0;
+}
+
+void netaddr_text(const struct netaddr *a, char ret[NETADDR_TEXT_MAX])
+{
+	bool v4 = memcmp(a->b, mapped, sizeof(mapped)) == 0;
+
+	if (!inet_ntop(v4 ? AF_INET : AF_INET6, v4 ? a->b + 12 : a->b, ret,
+		       NETADDR_TEXT_MAX))
+		ret[0] = '\0';
+}
+
+static bool bit(const struct netaddr *a, unsigned i)
+{
+	return a->b[i / 8] >> (7 - i % 8) & 1;
+}
+
+int netrange_parse(const char *s, struct netrange *ret)
+{
+	const char *slash = strchr(s, '/');
+	char text[NETADDR_TEXT_MAX + 1];
+	struct netrange r = {.bits = 128};
+	uint32_t bits;
+
+	size_t len = slash ? (size_t)(slash - s) : strlen(s);
+	if (len >= sizeof(text))
+		return -EINVAL;
+	memcpy(text, s, len);
+	text[len] = '\0';
+	if (netaddr_parse(text, &r.addr) < 0)
+		return -EINVAL;
+	if (slash) {
+		bool v4 = !strchr(text, ':');
+		if (parse_u32(slash + 1, &bits) < 0 || bits > (v4 ? 32u : 128u))
+			return -EINVAL;
+		r.bits = v4 ? bits + 96 : bits;
+	}
+	for (unsigned i = r.bits; i < 128; i++) {
+		if (bit(&r.addr, i))
+			return -EINVAL;
+	}
+	*ret = r;
+	return 0;
+}
+
+bool netrange_has(const struct netrange *r, const struct netaddr *a)
+{
+	size_t whole = r->bits / 8;
+	unsigned rest = r->bits % 8;
+
+	if (memcmp(r->addr.b, a->b, whole) != 0)
+		return false;
+	return !rest || (r->addr.b[whole] ^ a->b[whole]) >> (8 - rest) == 0;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_REDFISH_PROXY_NETADDR_H
+#define CEEMS_REDFISH_PROXY_NETADDR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+/* IP addresses in one form: IPv4 is what IPv6 maps it to (::ffff:a.b.c.d), so that one
+ * client has one address whatever socket it came through. */
+
+struct netaddr {
+	uint8_t b[16];
+};
+
+/* A range, "10.0.0.0/8"; a single address has all its bits. */
+struct netrange {
+	struct netaddr addr;
+	unsigned bits; /* 0-128 */
+};
+
+#define NETADDR_TEXT_MAX 46
+
+/* "10.0.0.1", "fd00::1". No name, port, brackets, zone or blank. -EINVAL. */
+int netaddr_parse(const char *s, struct netaddr *ret);
+/* -EAFNOSUPPORT: neither IPv4 nor IPv6. */
+int netaddr_from(const struct sockaddr *sa, struct netaddr *ret);
+bool netaddr_equal(const struct netaddr *a, const struct netaddr *b);
+void netaddr_text(const struct netaddr *a, char ret[NETADDR_TEXT_MAX]);
+
+/* An address or a range. -EINVAL, also for bits set beyond the prefix: a typing error
+ * there would allow others than it says. */
+int netrange_parse(const char *s, struct netrange *ret);
+bool netrange_has(const struct netrange *r, const struct netaddr *a);
+
+#endif

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Paths of Redfish resources. What two readers could take for two things (dot
+ * segments, escapes of escapes, separators of other systems) is refused rather than
+ * resolved: no BMC needs it, and BMCs differ in how they read it. */
+#include "redfish_proxy/path.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const path_allow_default[] = {
+	"/redfish/?",
+	"/redfish/v1/?",
+	"/redfish/v1/Chassis/?",
+	"/redfish/v1/Chassis/[^/]+/?",
+	"/redfish/v1/Chassis/[^/]+/(Power|PowerSubsystem|EnvironmentMetrics|Sensors)/?",
+	"/redfish/v1/Chassis/[^/]+/PowerSubsystem/PowerSupplies/?",
+	"/redfish/v1/Chassis/[^/]+/PowerSubsystem/PowerSupplies/[^/]+/?",
+	"/redfish/v1/Chassis/[^/]+/PowerSubsystem/PowerSupplies/[^/]+/Metrics/?",
+	"/redfish/v1/Chassis/[^/]+/Sensors/[^/]+/?",
+	NULL,
+};
+
+static int hex(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return -1;
+}
+
+/* May it be part of a resource's name? '/' is none: an escaped one would be another
+ * path than it looks. */
+static bool is_name(int c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+	       (c >= '0' && c <= '9') || (c && strchr("-._~:@()+,= #", c));
+}
+
+/* One character, decoded, and how long it was; 0: refused. */
+static size_t take(const char *p, int *ret)
+{
+	if (*p != '%') {
+		*ret = (unsigned char)*p;
+		return *p != ' ' && *p != '#' ? 1 : 0;
+	}
+	int high = hex(p[1]);
+	int low = high < 0 ? -1 : hex(p[2]);
+	if (low < 0)
+		return 0;
+	*ret = high * 16 + low;
+	return 3;
+}
+
+/* The segment that ends here: its length and whether all of it are dots. */
+static bool good_segment(size_t len, bool dots, bool last)
+{
+	if (len == 0)
+		return last;
+	return !(dots && len <= 2);
+}
+
+int path_clean(const char *target, char *ret)
+{
+	size_t n = 0, len = 0;
+	bool dots = true;
+
+	if (strncmp(target, "/redfish", 8) != 0 || (target[8] && target[8] != '/'))
+		return -EINVAL;
+	ret[n++] = '/';
+	for (const char *p = target + 1; *p;) {
+		if (n + 4 >= PATH_BYTES_MAX)
+			return -ENAMETOOLONG;
+		if (*p == '/') {
+			if (!good_segment(len, dots, false))
+				return -EINVAL;
+			ret[n++] = *p++;
+			len = 0;
+			dots = true;
+			continue;
+		}
+		int c = 0;
+		size_t taken = take(p, &c);
+		if (!taken || !is_name(c))
+			return -EINVAL;
+		if (c == ' ' || c == '#') {
+			memcpy(ret + n, c == ' ' ? "%20" : "%23", 3);
+			n += 3;
+		} else {
+			ret[n++] = (char)c;
+		}
+		dots &= c == '.';
+		len++;
+		p += taken;
+	}
+	if (!good_segment(len, dots, true))
+		return -EINVAL;
+	ret[n] = '\0';
+	return 0;
+}
+
+/* POSIX has no \d, \s, \b or (?:...); glibc takes some of them for plain letters, which
+ * would allow something else than was meant. Back references may cost any time. */
+static bool is_posix(const char *pattern)
+{
+	for (const char *p = pattern; *p; p++) {
+		if (*p == '(' && p[1] == '?')
+			return false;
+		if (*p != '\\')
+			continue;
+		p++;
+		if (!*p || (*p >= '0' && *p <= '9') || (*p >= 'a' && *p <= 'z') ||
+		    (*p >= 'A' && *p <= 'Z') || strchr("<>`'", *p))
+			return false;
+	}
+	return true;
+}
+
+int path_allow_add(struct path_allow *a, const char *pattern, struct err *err)
+{
+	char why[128];
+
+	if (a->count == PATH_ALLOW_MAX)
+		return err_set(err, -EINVAL, "more than %d patterns", PATH_ALLOW_MAX);
+	if (!*pattern || strlen(pattern) > PATH_BYTES_MAX || !is_posix(pattern))
+		return err_set(err, -EINVAL,
+			       "not a POSIX extended regular expression: %.100s",
+			       pattern);
+	regex_t *more = reallocarray(a->list, a->count + 1, sizeof(*more));
+	if (!more)
+		return err_set(err, -ENOMEM, "out of memory");
+	a->list = more;
+	int rc = regcomp(&more[a->count], pattern, REG_EXTENDED);
+	if (rc) {
+		regerror(rc, &more[a->count], why, sizeof(why));
+		return err_set(err, -EINVAL, "%.100s: %s", pattern, why);
+	}
+	a->count++;
+	return 0;
+}
+
+/* The leftmost and longest match is the whole path if any match is. */
+bool path_allowed(const struct path_allow *a, const char *path)
+{
+	regoff_t len = (regoff_t)strlen(path);
+
+	for (size_t i = 0; i < a->count; i++) {
+		regmatch_t m;
+		if (regexec(&a->list[i], path, 1, &m, 0) == 0 && m.rm_so == 0 &&
+		    m.rm_eo == len)
+			return true;
+	}
+	return false;
+}
+
+void path_allow_done(struct path_allow *a)
+{
+	for (size_t i = 0; i < a->count; i++)
+		regfree(&a->list[i]);
+	free(a->list);
+	*a = (struct path_allow){0};
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Redfish sessions. A 401 is answered by one new login and one repetition, never more:
+ * a BMC that refuses what it has just granted would be asked for ever. */
+#include "redfish_proxy/session.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/cleanup.h"
+#include "lib/clock.h"
+#include "lib/http/client_url.h"
+#include "lib/secret.h"
+
+#define SESSIONS_PATH "/redfish/v1/SessionService/Sessions"
+#define PAUSE_TIMES_MAX 16u
+#define URL_MAX 2048
+
+struct session {
+	struct http_client *client;
+	char *base;
+	enum redfish_login login;
+	const struct http_auth *auth;
+	char token[REDFISH_TOKEN_MAX + 1]; /* "": not signed in */
+	char location[URL_MAX];            /* of the session, as a URL; "": unknown */
+	uint64_t next_login_ns;
+	unsigned pause_times;
+	struct http_response scratch;
+};
+
+int session_new(const char *base, const struct http_client_config *config,
+		enum redfish_login login, const struct http_auth *auth,
+		struct session **ret, struct err *err)
+{
+	struct http_client_config c = *config;
+	struct session *s = calloc(1, sizeof(*s));
+	int rc = s ? 0 : err_set(err, -ENOMEM, "out of memory");
+
+	c.redirects = 0;
+	if (rc == 0)
+		rc = http_client_new(&c, &s->client, err);
+	if (rc == 0) {
+		s->base = strdup(base);
+		s->login = login;
+		s->auth = auth;
+		if (!s->base)
+			rc = err_set(err, -ENOMEM, "out of memory");
+	}
+	if (rc < 0) {
+		session_free(s);
+		return rc;
+	}
+	*ret = s;
+	return 0;
+}
+
+void session_free(struct session *s)
+{
+	if (!s)
+		return;
+	http_client_free(s->client);
+	http_response_done(&s->scratch);
+	free(s->base);
+	explicit_bzero(s->token, sizeof(s->token));
+	free(s);
+}
+
+static void put_credentials(struct buf *out, const char *user, const char *password)
+{
+	buf_puts(out, "{\"UserName\":");
+	buf_put_json(out, user, strlen(user));
+	buf_puts(out, ",\"Password\":");
+	buf_put_json(out, password, strlen(password));
+	buf_putc(out, '}');
+}
+
+static int make_body(const struct session *s, struct buf *out, struct err *err)
+{
+	auto_secret struct buf file = BUF_INIT;
+	const char *password = s->auth->password;
+
+	if (s->auth->password_file && *s->auth->password_file) {
+		int rc = http_secret_read(s->auth->password_file, &file, err);
+		if (rc < 0)
+			return rc;
+		password = file.data;
+	}
+	/* no buffer that grew and left a copy behind */
+	if (!buf_reserve(out, 8192))
+		return err_set(err, -ENOMEM, "out of memory");
+	put_credentials(out, s->auth->user ? s->auth->user : "",
+			password ? password : "");
+	int rc = buf_error(out);
+	return rc ? err_set(err, rc, "credentials too long") : 0;
+}
+
+/* The session's own address: a path, or a URL of the same BMC. Anything else is not
+ * asked to delete it. */
+static void take_location(struct session *s)
+{
+	const char *at = http_client_header(s->client, "Location");
+	int n = 0;
+
+	s->location[0] = '\0';
+	if (at && at[0] == '/' && at[1] != '/')
+		n = snprintf(s->location, sizeof(s->location), "%s%s", s->base, at);
+	else if (at && http_url_same_origin(s->base, at))
+		n = snprintf(s->location, sizeof(s->location), "%s", at);
+	if (n < 0 || (size_t)n >= sizeof(s->location))
+		s->location[0] = '\0';
+}
+
+static int take_token(struct session *s, struct err *err)
+{
+	const char *token = http_client_header(s->client, "X-Auth-Token");
+	size_t n = token ? strlen(token) : 0;
+
+	if (!n || n > REDFISH_TOKEN_MAX)
+		return err_set(err, -EBADMSG, "%s: login gave no token", s->base);
+	for (size_t i = 0; i < n; i++) {
+		if (token[i] <= ' ' || token[i] >= 0x7f)
+			return err_set(err, -EBADMSG, "%s: login gave no good token",
+				       s->base);
+	}
+	memcpy(s->token, token, n + 1);
+	take_location(s);
+	return 0;
+}
+
+/* What the answer to a login means. */
+static int judge_login(struct session *s, struct err *err)
+{
+	unsigned status = s->scratch.status;
+
+	if (status == 200 || status == 201)
+		return take_token(s, err);
+	/* 400 is what some BMCs say to a wrong password */
+	if (status == 400 || status == 401 || status == 403)
+		return err_set(err, -EACCES, "%s: login refused with status %u",
+			       s->base, status);
+	return err_set(err, -EPROTO, "%s: login answered with status %u", s->base,
+		       status);
+}
+
+static void pause_logins(struct session *s)
+{
+	s->pause_times = s->pause_times ? 2 * s->pause_times : 1;
+	if (s->pause_times > PAUSE_TIMES_MAX)
+		s->pause_times = PAUSE_TIMES_MAX;
+	s->next_login_ns = clock_boottime_ns() +
+			   s->pause_times * REDFISH_LOGIN_PAUSE_MS * NSEC_PER_MSEC;
+}
+
+static int may_sign_in(const struct session *s, struct err *err)
+{
+	if (clock_boottime_ns() >= s->next_login_ns)
+		return 0;
+	return err_set(err, -EACCES, "%s: login was refused, not tried again yet",
+		       s->base);
+}
+
+static int sign_in(struct session *s, unsigned *ret_logins, struct err *err)
+{
+	static const struct http_header headers[] = {
+		{"Content-Type", "application/json"}, {"Accept", "application/json"}};
+	auto_secret struct buf body = {.max = 64 << 10};
+	auto_free char *url = NULL;
+
+	s->token[0] = '\0';
+	int rc = may_sign_in(s, err);
+	if (rc == 0)
+		rc = make_body(s, &body, err);
+	if (rc < 0)
+		return rc;
+	if (asprintf(&url, "%s" SESSIONS_PATH, s->base) < 0)
+		return err_set(err, -ENOMEM, "out of memory");
+	const struct http_request r = {.method = HTTP_POST,
+				       .url = url,
+				       .headers = headers,
+				       .header_count = 2,
+				       .body = body.data,
+				       .body_len = body.len};
+	if (ret_logins)
+		++*ret_logins;
+	rc = http_client_do(s->client, &r, &s->scratch, err);
+	if (rc == 0)
+		rc = judge_login(s, err);
+	if (rc == -EACCES || rc == -EBADMSG)
+		pause_logins(s);
+	return rc;
+}
+
+static int ask(struct session *s, const char *url, struct http_response *ret,
+	       struct err *err)
+{
+	const struct http_header headers[] = {{"Accept", "application/json"},
+					      {"OData-Version", "4.0"},
+					      {"X-Auth-Token", s->token}};
+	const struct http_request r = {
+		.method = HTTP_GET,
+		.url = url,
+		.headers = headers,
+		.header_count = *s->token ? 3 : 2,
+		.auth = s->login == REDFISH_AUTH ? s->auth : NULL,
+	};
+	return http_client_do(s->client, &r, ret, err);
+}
+
+int session_get(struct session *s, const char *path, struct http_response *ret,
+		unsigned *ret_logins, struct err *err)
+{
+	auto_free char *url = NULL;
+	bool fresh = false;
+	int rc = 0;
+
+	if (asprintf(&url, "%s%s", s->base, path) < 0)
+		return err_set(err, -ENOMEM, "out of memory");
+	if (s->login == REDFISH_AUTH) {
+		rc = may_sign_in(s, err);
+		fresh = true; /* each request is a login */
+	} else if (s->login == REDFISH_SESSION && !*s->token) {
+		rc = sign_in(s, ret_logins, err);
+		fresh = true;
+	}
+	if (rc == 0)
+		rc = ask(s, url, ret, err);
+	if (rc == 0 && ret->status == 401 && *s->token && !fresh) {
+		/* the BMC has restarted, or the session was idle for too long */
+		rc = sign_in(s, ret_logins, err);
+		fresh = true;
+		if (rc == 0)
+			rc = ask(s, url, ret, err);
+	}
+	if (rc == 0 && ret->status == 401 && s->login != REDFISH_ANONYMOUS) {
+		s->token[0] = '\0';
+		pause_logins(s);
+		return err_set(err, -EACCES, "%s: %s", s->base,
+			       s->login == REDFISH_AUTH
+				       ? "refuses user and password"
+				       : "refuses a session that it has just made");
+	}
+	if (rc == 0 && fresh)
+		s->pause_times = 0;
+	return rc;
+}
+
+const char *session_type(struct session *s)
+{
+	const char *type = http_client_header(s->client, "Content-Type");
+	return type ? type : "";
+}
+
+void session_logout(struct session *s, uint32_t timeout_ms)
+{
+	const struct http_header header = {"X-Auth-Token", s->token};
+	const struct http_request r = {.method = HTTP_DELETE,
+				       .url = s->location,
+				       .headers = &header,
+				       .header_count = 1,
+				       .timeout_ms = timeout_ms};
+
+	if (*s->token && *s->location)
+		(void)!http_client_do(s->client, &r, &s->scratch, NULL);
+	explicit_bzero(s->token, sizeof(s->token));
+}
