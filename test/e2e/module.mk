@@ -36,3 +36,5 @@ CHECKS += test/e2e/slurm_src.sh
 CHECKS += test/e2e/neighbours.sh
 CHECKS += test/e2e/emissions_data.sh
 CHECKS += test/e2e/emissions.sh
+CHECKS += test/e2e/ipmi_tools.sh
+CHECKS += test/e2e/vm_ipmi.sh

@@ -1,0 +1,66 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# ceemsd reads the power of the node by the real ipmitool, FreeIPMI and ipmiutil, which ask a
+# simulated BMC (OpenIPMI's ipmi_sim) over LAN.
+# timeout 240
+. "$(dirname "$0")/../tap.sh"
+
+why=$(test/rig/bmc possible) || skip_all "$why"
+[ -x "$BUILD/ceemsd" ] || skip_all "ceemsd was not built here"
+command -v curl >/dev/null || skip_all "curl is not installed"
+bmc=$SCRATCH/bmc
+test_cleanup() { test/rig/bmc stop "$bmc"; }
+ok "a BMC" test/rig/bmc start "$bmc"
+. "$bmc/env"
+
+scrape() { curl -sf -m 5 -o "$SCRATCH/body" "http://127.0.0.1:$port/metrics"; }
+value() { scrape && sed -n "s|^$1{.*} ||p" "$SCRATCH/body"; }
+shows() { [ "$(value "ceems_ipmi_dcmi_$1_watts")" = "$2" ]; }
+said() { grep -q -- "$1" "$SCRATCH/log"; }
+age() { value ceems_energy_source_age_seconds; }
+older() { awk -v a="$(age)" -v b="$1" 'BEGIN { exit !(a > b) }'; }
+gone() { ! kill -0 "$1" 2>/dev/null || grep -q '^State:.*Z' "/proc/$1/status"; }
+
+start() { # command
+	port=$(free_port) || exit 1
+	"$BUILD/ceemsd" --path.rundir="$SCRATCH/run" --web.listen-address="127.0.0.1:$port" --collector.disable-defaults \
+		--collector.ipmi_dcmi --collector.ipmi_dcmi.interval=500ms --energy.interval=250ms \
+		--collector.ipmi_dcmi.cmd="$1" >"$SCRATCH/log" 2>&1 </dev/null &
+	pid=$!
+	started $pid
+}
+
+try() { # name command
+	command -v "$1" >/dev/null || { skip "$1" "$1 is not installed"; return; }
+	echo "312 280 400 300 1" >"$BMC_WATTS"
+	start "$(command -v "$1") $2"
+	ok "$1: current power" wait_for 30 shows current 312
+	is "$1: min, max and average" "$(value ceems_ipmi_dcmi_min_watts) $(value ceems_ipmi_dcmi_max_watts) $(value ceems_ipmi_dcmi_avg_watts)" "280 400 300"
+	echo "345 280 400 300 1" >"$BMC_WATTS"
+	ok "$1: what changes is seen" wait_for 30 shows current 345
+	echo "346 280 400 300 0" >"$BMC_WATTS"
+	ok "$1: a BMC that does not measure is said" wait_for 30 said "its last reading ages"
+	was=$(age)
+	ok "$1: and ages" wait_for 30 older "${was:-0}"
+	is "$1: its watts are not believed" "$(value ceems_ipmi_dcmi_current_watts)" 345
+	echo "347 280 400 300 1" >"$BMC_WATTS"
+	ok "$1: it comes back" wait_for 30 shows current 347
+	kill -TERM $pid
+	ok "$1: ceemsd ends" wait_for 20 gone $pid
+	[ $tap_failed = 0 ] || sed 's/^/# /' "$SCRATCH/log"
+}
+try ipmitool "-I lan -H 127.0.0.1 -p $BMC_LAN_PORT -U ipmiusr -P test dcmi power reading"
+try ipmi-dcmi "-h 127.0.0.1:$BMC_LAN_PORT -u ipmiusr -p test -D LAN --get-system-power-statistics"
+try ipmiutil "dcmi -N 127.0.0.1 -p $BMC_LAN_PORT -U ipmiusr -P test -F lan -V 4 power"
+
+# a BMC that takes its time is waited for by nobody else
+echo "312 280 400 300 1 0 0 3000" >"$BMC_WATTS"
+start "$(command -v ipmitool || echo /usr/bin/ipmitool) -I lan -N 9 -H 127.0.0.1 -p $BMC_LAN_PORT -U ipmiusr -P test dcmi power reading"
+ok "scrapes are answered while the BMC is silent" wait_for 10 scrape
+if command -v ipmitool >/dev/null; then
+	is "without watts so far" "$(value ceems_ipmi_dcmi_current_watts)" ""
+	ok "and have them when it has spoken" wait_for 30 shows current 312
+fi
+kill -TERM $pid
+wait_for 20 gone $pid
+tap_done

@@ -1,0 +1,75 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The guest's part of test/e2e/vm_ipmi.sh: a real /dev/ipmi0 with a simulated BMC behind it.
+. "$(dirname "$0")/../tap.sh"
+port=9010
+get() { # path: the body of ceemsd's answer
+	local line
+	exec 5<>"/dev/tcp/127.0.0.1/$port" || return
+	printf 'GET %s HTTP/1.0\r\nHost: vm\r\n\r\n' "$1" >&5
+	while read -r line <&5 && [ "$line" != $'\r' ] && [ -n "$line" ]; do :; done
+	cat <&5
+	exec 5>&-
+}
+value() { get /metrics >"$SCRATCH/metrics" && sed -n "s/^$1{.*} //p" "$SCRATCH/metrics"; }
+shows() { [ "$(value "ceems_ipmi_dcmi_$1_watts")" = "$2" ]; }
+said() { grep -q -- "$1" "$SCRATCH/log"; }
+# what the BMC answers from now on: see test/fake/ipmi_sim_dcmi.c
+bmc() { # watts min max avg state code cut wait_ms
+	local n bytes=
+	for n; do bytes+=$(printf ' 0x%02x 0x%02x' $((n & 255)) $((n >> 8))); done
+	ipmitool raw 0x2c 0xf0 0xdc $bytes >/dev/null
+}
+age() { value ceems_energy_source_age_seconds | cut -d. -f1; }
+older() { [ "$(age)" -gt "$1" ]; }
+
+ok "the device is there, for root only" [ "$(stat -c '%F %a %U' /dev/ipmi0)" = "character special file 600 root" ]
+"$BUILD/ceemsd" --path.rundir=/run/ceems --web.listen-address=127.0.0.1:$port --collector.disable-defaults --collector.ipmi_dcmi \
+	--collector.ipmi_dcmi.interval=500ms --energy.interval=250ms >"$SCRATCH/log" 2>&1 &
+pid=$!
+started $pid
+ok "the power of the BMC is there" wait_for 20 shows current 312
+is "min, max and average, too" "$(value ceems_ipmi_dcmi_min_watts) $(value ceems_ipmi_dcmi_max_watts) $(value ceems_ipmi_dcmi_avg_watts)" "280 400 300"
+like "root is given up" "$(grep '^Uid:' "/proc/$pid/status")" $'^Uid:\t[1-9]'
+is "the device stays open" "$(readlink "/proc/$pid/fd/"* 2>/dev/null | grep -c '^/dev/ipmi0$')" 1
+
+bmc 345 1 2 3 1
+ok "what changes is seen" wait_for 20 shows current 345
+bmc 345 0 65535 0 1
+bare() { shows current 345 && [ -z "$(value ceems_ipmi_dcmi_min_watts)$(value ceems_ipmi_dcmi_max_watts)$(value ceems_ipmi_dcmi_avg_watts)" ]; }
+ok "0 and 65535 W are nothing" wait_for 20 bare
+
+refused() { # what log text numbers...
+	local what=$1 text=$2
+	shift 2
+	bmc "$@"
+	ok "$what is said" wait_for 30 said "$text, its last reading ages"
+	is "$what: the last reading stands" "$(value ceems_ipmi_dcmi_current_watts)" 345
+	bmc 345 280 400 300 1
+	ok "$what: it works again" wait_for 30 eval '[ "$(grep -c "works again" "$SCRATCH/log")" -ge '$((++again))' ]'
+}
+again=0
+refused "a BMC that does not measure" "does not measure power now" 200 1 2 3 0
+refused "65535 W" "the BMC says 65535 W" 65535 1 2 3 1
+refused "0 W" "the BMC says 0 W" 0 1 2 3 1
+refused "completion code c1" "the BMC says 0xc1: it does not know the command" 200 1 2 3 1 0xc1
+refused "completion code d4" "the BMC says 0xd4: not allowed from here" 200 1 2 3 1 0xd4
+refused "a reply that is cut" "power reading of 17 bytes, it has 19 by DCMI" 200 1 2 3 1 0 2
+
+bmc 346 1 2 3 1 0 0 2500
+slow() { shows current 346; }
+ok "a slow BMC is waited for" wait_for 30 slow
+ok "by nobody else" eval 'get /metrics >/dev/null'
+bmc 347 1 2 3 1
+ok "and quick again" wait_for 30 shows current 347
+
+# the BMC dies: the driver answers for it, or nobody does
+ipmitool raw 0x2c 0xf1 0xdc >/dev/null 2>&1
+was=$(age)
+ok "a dead BMC ages" wait_for 30 older $((${was:-0} + 2))
+ok "and is said" wait_for 30 said "ipmi0: .*, its last reading ages"
+kill -TERM $pid
+wait $pid
+is "ceemsd ends well all the same" $? 0
+[ $tap_failed = 0 ] || sed 's/^/# /' "$SCRATCH/log"
+tap_done
