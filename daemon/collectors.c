@@ -5,6 +5,7 @@
 extern const struct collector collector_cpu;
 extern const struct collector collector_cray_pm_counters;
 extern const struct collector collector_emissions;
+extern const struct collector collector_energy;
 extern const struct collector collector_hwmon;
 extern const struct collector collector_infiniband;
 extern const struct collector collector_ipmi_dcmi;
@@ -20,6 +21,7 @@ const struct collector *const collectors[] = {
 	&collector_cpu,
 	&collector_cray_pm_counters,
 	&collector_emissions,
+	&collector_energy,
 	&collector_hwmon,
 	&collector_infiniband,
 	&collector_ipmi_dcmi,

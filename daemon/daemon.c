@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "daemon/courier_link.h"
+#include "daemon/daemon_energy.h"
 #include "daemon/discover.h"
 #include "daemon/emissions.h"
 #include "daemon/msr.h"
@@ -282,6 +283,8 @@ static int open_scrape(struct daemon *d, struct err *err)
 	int rc = open_sampler(d, err);
 	if (!rc)
 		rc = open_emissions(d, err);
+	if (rc == 0)
+		rc = daemon_energy_open(d, err);
 	if (rc)
 		return rc;
 	struct scrape_params p = {
@@ -298,11 +301,13 @@ static int open_scrape(struct daemon *d, struct err *err)
 
 static int drop(void *arg, struct err *err)
 {
-	const struct daemon *d = arg;
+	struct daemon *d = arg;
 	int rc = privileges_drop(&d->privileges, err);
 	if (rc == 0 && d->courier)
 		rc = courier_link_start(d->courier, err);
-	return rc ? rc : sampler_start(d->sampler, err);
+	if (rc == 0)
+		rc = sampler_start(d->sampler, err);
+	return rc ? rc : daemon_energy_start(d, err);
 }
 
 static int open_web(struct daemon *d, struct err *err)
@@ -387,6 +392,7 @@ void daemon_close(struct daemon *d)
 {
 	pages_stop(d->pages);
 	scrape_free(d->scrape);
+	daemon_energy_close(d);
 	sampler_free(d->sampler);
 	courier_link_free(d->courier);
 	emissions_free(d->emissions);

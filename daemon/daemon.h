@@ -11,6 +11,7 @@
 #include "daemon/sample.h"
 #include "daemon/sampler.h"
 #include "daemon/scrape.h"
+#include "daemon/tick_thread.h"
 #include "daemon/units.h"
 #include "lib/privileges.h"
 #include "lib/ring.h"
@@ -39,6 +40,8 @@ struct daemon {
 	struct courier_link *courier; /* NULL: nothing that is on needs it */
 	struct sampler *sampler;      /* energy sources, on threads of their own */
 	struct emissions *emissions;
+	struct ticker *ticker; /* NULL: no energy is divided */
+	struct tick_thread *tick_thread;
 
 	const struct collector **enabled;
 	size_t enabled_count;

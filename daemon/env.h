@@ -12,6 +12,7 @@ struct ingest;
 struct ipmi_ops;
 struct options;
 struct sampler;
+struct ticker;
 struct units;
 
 /* What a collector may touch of the world. Everything is opened relative to these
@@ -29,6 +30,7 @@ struct env {
 	struct courier_link *courier; /* NULL when ceems-courier is not there */
 	struct sampler *sampler;      /* NULL when no energy source is sampled */
 	struct emissions *emissions;  /* NULL in tests that need none */
+	struct ticker *ticker;        /* NULL when no energy is divided */
 	/* A register of a CPU: 0 or negative errno. NULL: unknown. */
 	int (*read_msr)(unsigned cpu, uint32_t msr, uint64_t *ret);
 	const struct ipmi_ops *ipmi; /* NULL: the kernel's */

@@ -10,6 +10,7 @@ libdaemon_SRCS += daemon/discover.c
 libdaemon_SRCS += daemon/emissions.c
 libdaemon_SRCS += daemon/emissions_link.c
 libdaemon_SRCS += daemon/energy.c
+libdaemon_SRCS += daemon/energy_options.c
 libdaemon_SRCS += daemon/energy_split.c
 libdaemon_SRCS += daemon/export.c
 libdaemon_SRCS += daemon/gpus.c
@@ -19,6 +20,7 @@ libdaemon_SRCS += daemon/options.c
 libdaemon_SRCS += daemon/power_curve.c
 libdaemon_SRCS += daemon/sample.c
 libdaemon_SRCS += daemon/unit_gpus.c
+libdaemon_SRCS += daemon/steps_energy.c
 libdaemon_SRCS += daemon/units.c
 libdaemon_SRCS += daemon/units_energy.c
 libdaemon_SRCS += daemon/units_expire.c
@@ -28,6 +30,14 @@ libdaemon_SRCS += daemon/units_json.c
 libdaemon_SRCS += daemon/units_store.c
 libdaemon_SRCS += daemon/units_totals.c
 libdaemon_SRCS += daemon/units_work.c
+
+# libticker: the energy ticks; uses libsources, libdaemon and libnode
+ARCHIVES += libticker
+libticker_SRCS += daemon/collector_energy.c
+libticker_SRCS += daemon/node_use.c
+libticker_SRCS += daemon/tick_thread.c
+libticker_SRCS += daemon/ticker.c
+libticker_SRCS += daemon/uses.c
 
 # libsources: the sources of energy readings, their sampler and collectors
 ARCHIVES += libsources
@@ -46,6 +56,7 @@ libsources_SRCS += daemon/ipmi_cmd.c
 libsources_SRCS += daemon/ipmi_dcmi.c
 libsources_SRCS += daemon/ipmi_lan.c
 libsources_SRCS += daemon/ipmi_tool.c
+libsources_SRCS += daemon/meters.c
 libsources_SRCS += daemon/msr.c
 libsources_SRCS += daemon/perf_cpu.c
 libsources_SRCS += daemon/power_model.c
@@ -82,7 +93,7 @@ libnode_SRCS += daemon/procfile.c
 
 # _LIBS in link order
 PROGS += ceemsd
-ceemsd_SRCS := daemon/main.c daemon/daemon.c daemon/loop.c daemon/collectors.c
-ceemsd_LIBS := libnode libsources libweb libhttpd libdaemon libconf libbase
+ceemsd_SRCS := daemon/main.c daemon/daemon.c daemon/daemon_energy.c daemon/loop.c daemon/collectors.c
+ceemsd_LIBS := libticker libnode libsources libweb libhttpd libdaemon libconf libbase
 ceemsd_PKGS := $(libweb_USES)
 ceemsd_LDLIBS := -lcrypt

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <syslog.h>
 
+#include "daemon/energy_options.h"
 #include "daemon/power_curve.h"
 #include "lib/emission.h"
 
@@ -27,6 +28,11 @@
 static const char *const log_levels[] = {"debug", "info", "warn", "error", NULL};
 static const char *const log_formats[] = {"logfmt", "json", NULL};
 static const char *const rapl_readers[] = {"auto", "powercap", "perf", NULL};
+static const char *const energy_idles[] = {"allocation", "usage", "none", NULL};
+static const char *const energy_host_sources[] = {
+	"auto",  "none", "cray_pm_counters", "redfish", "ipmi_dcmi", "hwmon",
+	"model", NULL};
+static const char *const no_yes[] = {"no", "yes", NULL};
 static const char *const energy_models[] = {"auto", "off", "host", "vm", NULL};
 static const char *const cgroup_versions[] = {"auto", "v1", "v2", NULL};
 
@@ -123,6 +129,8 @@ const struct conf_opt options_table[] = {
 	    "false", "Power counters of Cray EX nodes."),
 	ROW("collector.emissions", CONF_BOOL, collector_emissions, "false",
 	    "Emission factors of electricity, in g/kWh."),
+	ROW("collector.energy", CONF_BOOL, collector_energy, "true",
+	    "The node's energy, and whose it was."),
 	ROW("collector.hwmon", CONF_BOOL, collector_hwmon, "false",
 	    "Power and energy sensors of the hwmon class."),
 	ROW("collector.infiniband", CONF_BOOL, collector_infiniband, "false",
@@ -274,6 +282,22 @@ const struct conf_opt options_table[] = {
 	    "How often energy sources are sampled, each by itself and never within a "
 	    "scrape; more often where a counter would wrap unseen.",
 	    .min = 100, .max = 60000),
+	ROW("energy.idle", CONF_ENUM, energy_idle, "allocation",
+	    "Who pays for the power of an idle machine: allocation (units, by what "
+	    "they hold; the rest nobody), usage (units, by CPU time) or none.",
+	    .choices = energy_idles),
+	ROW("energy.idle-watts", CONF_STRING, energy_idle_watts, "",
+	    "Power of the idle machine as domain:watts,... (package, dram, psys, gpu: "
+	    "of each device, other: what the node takes beyond its parts), such as "
+	    "package:20,dram:3. Domains that are not named learn it from quiet times."),
+	ROW("energy.host-source", CONF_ENUM, energy_host_source, "auto",
+	    "Which source measures the whole node: auto (the first that answers of "
+	    "cray_pm_counters, redfish, ipmi_dcmi, hwmon where declared, and model), "
+	    "one of these, or none.",
+	    .choices = energy_host_sources),
+	ROW("energy.host-includes-gpu", CONF_ENUM, energy_host_includes_gpu, "no",
+	    "Does the sensor of the whole node include what its GPUs take: yes or no.",
+	    .choices = no_yes),
 	ROW("energy.model", CONF_ENUM, energy_model, "auto",
 	    "Estimate the node's power: auto (where no sensor measures the node or its "
 	    "CPUs, as a guest where the CPU says so), off, host (a whole machine) or "
@@ -413,6 +437,10 @@ static int check(const struct options *o, struct err *err)
 			      &curve, err);
 	if (rc < 0)
 		return rc;
+	struct energy_config energy;
+	int energy_rc = energy_options(o, &energy, err);
+	if (energy_rc < 0)
+		return energy_rc;
 	if (o->model_host_cpus && rc == 0)
 		return err_set(err, -EINVAL,
 			       "--energy.model.host-cpus: says whose "

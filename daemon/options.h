@@ -60,8 +60,8 @@ struct options {
 
 	/* collectors; options_collector() finds them by name */
 	bool disable_defaults;
-	bool collector_cpu, collector_infiniband, collector_meminfo, collector_netdev,
-		collector_ring, collector_slurm;
+	bool collector_cpu, collector_energy, collector_infiniband, collector_meminfo,
+		collector_netdev, collector_ring, collector_slurm;
 	bool collector_cray_pm_counters, collector_hwmon, collector_ipmi_dcmi,
 		collector_model, collector_rapl;
 	bool empty_hostname_label;
@@ -82,8 +82,12 @@ struct options {
 	bool rapl_zone_label;
 	int rapl_reader;                     /* enum options_rapl_reader */
 	struct conf_list hwmon_host_sensors; /* "CHIP/SENSOR" */
-	uint64_t energy_interval_ms;         /* between samplings of energy sources */
-	int energy_model;                    /* enum options_energy_model */
+	int energy_idle;                     /* enum energy_idle */
+	int energy_host_source;              /* index: energy_host_source() */
+	int energy_host_includes_gpu;
+	char *energy_idle_watts;     /* "domain:watts,...", "" = learned */
+	uint64_t energy_interval_ms; /* between samplings of energy sources */
+	int energy_model;            /* enum options_energy_model */
 	char *model_idle_watts, *model_max_watts, *model_curve; /* "" = not given */
 	uint64_t model_host_cpus; /* whose watts those are; 0: the machine's own */
 	bool collector_emissions;

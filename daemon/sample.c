@@ -19,6 +19,7 @@
 struct sampled {
 	uint64_t serial; /* of the step that the fds belong to */
 	struct cgroup_fds *fds;
+	uint64_t rss_bytes; /* by sample_memory(); 0: not known */
 };
 
 struct sample {
@@ -67,6 +68,7 @@ static struct cgroup_fds *fds_of(struct sample *s, uint32_t i, const struct step
 		cgroup_fds_free(d->fds);
 		d->serial = serial;
 		d->fds = NULL;
+		d->rss_bytes = 0;
 		if (step->cgroup_count)
 			d->fds = cgroup_fds_new(s->env->cgroupfd, &s->env->cgroups,
 						step->cgroups, step->cgroup_count,
@@ -177,6 +179,26 @@ int sample_steps(struct sample *s)
 	}
 	close_ended(s);
 	return n;
+}
+
+void sample_memory(struct sample *s)
+{
+	struct units *u = s->units;
+	for (uint32_t i = steps_next(u, 0); i != UNITS_NONE; i = steps_next(u, i + 1)) {
+		const struct step *step = steps_get(u, i);
+		struct cgroup_fds *fds =
+			step->state == UNIT_RUNNING ? fds_of(s, i, step) : NULL;
+		struct cgroup_memory m;
+		if (fds && cgroup_read_memory(fds, false, NULL, &m, NULL) == 0)
+			s->steps[i].rss_bytes = m.rss_bytes;
+	}
+}
+
+uint64_t sample_rss_bytes(const struct sample *s, uint32_t i)
+{
+	return i < s->count && s->steps[i].serial == step_serial(s->units, i)
+		       ? s->steps[i].rss_bytes
+		       : 0;
 }
 
 void sample_step(struct sample *s, uint32_t i)

@@ -24,6 +24,11 @@ void sample_free(struct sample *s); /* accepts NULL */
  * last value and is marked unread, so that no scrape shows the old value as a new one.
  */
 int sample_steps(struct sample *s);
+/* Reads the resident memory (without page cache) of every running step: more files than
+ * CPU time, so now and then only. */
+void sample_memory(struct sample *s);
+/* As read last, 0: not known */
+uint64_t sample_rss_bytes(const struct sample *s, uint32_t step);
 /* Reads one step now: its stop record brought no counters. */
 void sample_step(struct sample *s, uint32_t step);
 

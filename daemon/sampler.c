@@ -33,6 +33,7 @@ struct seat {
 	/* under owner->mutex */
 	struct source_snapshot published;
 	bool has_published, tried;
+	uint64_t asking_ns; /* when the sampling began that goes on; 0: none */
 	uint64_t period_ms;
 	int open_rc;
 	struct err open_err;
@@ -44,6 +45,7 @@ struct sampler {
 	pthread_mutex_t mutex;
 	pthread_cond_t stop, tried;
 	bool stopping;
+	uint64_t rounds; /* samplings that ended */
 	struct seat *seats;
 	size_t count;
 };
@@ -103,6 +105,13 @@ static void publish(struct seat *t)
 	pthread_mutex_unlock(&s->mutex);
 }
 
+static void note_asking(struct seat *t, uint64_t ns)
+{
+	pthread_mutex_lock(&t->owner->mutex);
+	t->asking_ns = ns;
+	pthread_mutex_unlock(&t->owner->mutex);
+}
+
 static void sample_seat(struct seat *t)
 {
 	uint64_t now_ns = t->owner->env->boottime_ns();
@@ -114,7 +123,9 @@ static void sample_seat(struct seat *t)
 	if (!t->state)
 		return;
 	source_snapshot_reset(&t->work);
+	note_asking(t, now_ns);
 	int rc = t->source->sample(t->state, &t->work, &err);
+	note_asking(t, 0);
 	if (rc < 0) {
 		if (log_repeat_due(&t->failing, now_ns))
 			log_warn("energy source %s: %s, its last reading ages", name,
@@ -154,6 +165,7 @@ static void *thread_main(void *arg)
 		sample_seat(t);
 		pthread_mutex_lock(&s->mutex);
 		t->tried = true;
+		s->rounds++;
 		pthread_cond_broadcast(&s->tried);
 		while (!s->stopping &&
 		       pthread_cond_timedwait(&s->stop, &s->mutex, &next) == 0)
@@ -324,6 +336,48 @@ uint64_t sampler_period_ms(struct sampler *s, const struct source *source)
 	uint64_t ms = t->period_ms;
 	pthread_mutex_unlock(&s->mutex);
 	return ms;
+}
+
+size_t sampler_count(const struct sampler *s)
+{
+	return s ? s->count : 0;
+}
+
+const struct source *sampler_source(const struct sampler *s, size_t i)
+{
+	return s->seats[i].source;
+}
+
+uint64_t sampler_asking_ns(struct sampler *s, const struct source *source)
+{
+	struct seat *t = find(s, source);
+
+	if (!t)
+		return 0;
+	pthread_mutex_lock(&s->mutex);
+	uint64_t ns = t->asking_ns;
+	pthread_mutex_unlock(&s->mutex);
+	return ns;
+}
+
+void sampler_wait(struct sampler *s, uint64_t *io_round, uint64_t timeout_ms)
+{
+	struct timespec until = after(CLOCK_MONOTONIC, timeout_ms);
+
+	pthread_mutex_lock(&s->mutex);
+	while (!s->stopping && s->rounds == *io_round &&
+	       pthread_cond_timedwait(&s->tried, &s->mutex, &until) == 0)
+		;
+	*io_round = s->rounds;
+	pthread_mutex_unlock(&s->mutex);
+}
+
+void sampler_wake(struct sampler *s)
+{
+	pthread_mutex_lock(&s->mutex);
+	s->rounds++;
+	pthread_cond_broadcast(&s->tried);
+	pthread_mutex_unlock(&s->mutex);
 }
 
 static bool end_thread(struct seat *t)

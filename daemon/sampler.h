@@ -40,6 +40,18 @@ int sampler_measures(struct sampler *s, const struct source *except, unsigned do
 /* Most that lies between two samplings of the source at this time, in milliseconds. */
 uint64_t sampler_period_ms(struct sampler *s, const struct source *source);
 
+/* The sources that it was made with, in that order. */
+size_t sampler_count(const struct sampler *s); /* NULL: 0 */
+const struct source *sampler_source(const struct sampler *s, size_t i);
+
+/* When the sampling of the source began that has no answer yet; 0: none goes on. */
+uint64_t sampler_asking_ns(struct sampler *s, const struct source *source);
+
+/* Waits until some source has been sampled since *io_round (begin with 0), which is
+ * moved on, or sampler_wake() was called, or for timeout_ms. Thread safe. */
+void sampler_wait(struct sampler *s, uint64_t *io_round, uint64_t timeout_ms);
+void sampler_wake(struct sampler *s);
+
 /* Ends the threads and closes the sources. One that hangs in a sensor is left behind.
  */
 void sampler_free(struct sampler *s);

@@ -164,3 +164,11 @@ proxy_path_test_LIBS := libredfishproxy libbase
 proxy_access_test_LIBS := libredfishproxy libconf libbase
 proxy_access_test_PKGS := yaml-0.1
 endif
+TESTS += meters_test ticker_test
+meters_test_LIBS := libticker libnode libsources libdaemon libconf libbase
+meters_test_PKGS := yaml-0.1
+ticker_test_LIBS := libticker libnode libsources libdaemon libconf libbase
+ticker_test_PKGS := yaml-0.1
+TESTS += collector_energy_test
+collector_energy_test_LIBS := libticker libnode libsources libdaemon libconf libbase
+collector_energy_test_PKGS := yaml-0.1

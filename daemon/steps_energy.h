@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_DAEMON_STEPS_ENERGY_H
+#define CEEMS_DAEMON_STEPS_ENERGY_H
+
+#include "daemon/units_energy.h"
+
+/*
+ * What each step pays of what its unit was charged with. Dynamic energy goes by the
+ * CPU time that the step used itself (a GPU's by allocated CPUs), idle energy by the
+ * CPUs of the steps that ran. What is left (CPUs that no step holds, steps that have
+ * left the table) only the unit has. {0} is valid.
+ */
+struct steps_energy {
+	struct energy_work work;
+	/* of units, by slot, before a host interval is closed */
+	struct energy_account *host;
+	uint32_t host_cap;
+	bool marked;
+};
+
+/* After a tick of [t0, t1) on the draft. -ENOMEM: nothing was given to steps. */
+int steps_energy_tick(struct steps_energy *s, struct units *u, uint64_t t0_ns,
+		      uint64_t t1_ns);
+/* Beside energy_host_mark() and energy_host_restart(): what steps used since the last
+ * mark waits for the answer, or is never measured. */
+void steps_energy_mark(struct units *u);
+void steps_energy_drop(struct units *u);
+/* Around energy_host_close(), all on the draft. marked: there was a mark for it */
+int steps_energy_before_close(struct steps_energy *s, struct units *u, bool marked);
+void steps_energy_after_close(struct steps_energy *s, struct units *u);
+void steps_energy_done(struct steps_energy *s);
+
+#endif
