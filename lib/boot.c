@@ -3,7 +3,9 @@
  * that it guards. */
 #include "lib/boot.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "lib/fs.h"
@@ -37,5 +39,25 @@ int boot_id(char ret[BOOT_ID_BYTES], struct err *err)
 		memcpy(kept.id, ret, sizeof(kept.id));
 		__atomic_store_n(&kept.state, KNOWN, __ATOMIC_RELEASE);
 	}
+	return 0;
+}
+
+int boot_check_file(const struct stat *st, const char *path, uint64_t bytes,
+		    uint64_t inode, const char id[BOOT_ID_BYTES], struct err *err)
+{
+	char now[BOOT_ID_BYTES];
+
+	if ((uint64_t)st->st_size != bytes)
+		return err_set(err, -EBADF,
+			       "%s: %jd bytes, by its header it has %" PRIu64, path,
+			       (intmax_t)st->st_size, bytes);
+	if ((uint64_t)st->st_blocks * 512 < bytes)
+		return err_set(err, -EBADF, "%s: not fully allocated", path);
+	if (inode != (uint64_t)st->st_ino)
+		return err_set(err, -EBADF, "%s: a copy of another file", path);
+	if (boot_id(now, err) < 0)
+		return err_prefix(err, -EBADF, "%s: boot id not known", path);
+	if (memcmp(id, now, sizeof(now)) != 0)
+		return err_set(err, -EBADF, "%s: from another boot", path);
 	return 0;
 }

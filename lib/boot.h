@@ -2,6 +2,9 @@
 #ifndef CEEMS_LIB_BOOT_H
 #define CEEMS_LIB_BOOT_H
 
+#include <stdint.h>
+#include <sys/stat.h>
+
 #include "lib/err.h"
 
 /* with its NUL, padded with zeros: may be compared and written as a whole */
@@ -11,5 +14,11 @@
  * file of this boot from one of an earlier boot. Read once per process. Thread safe. 0
  * or negative errno. */
 int boot_id(char ret[BOOT_ID_BYTES], struct err *err);
+
+/* A file in the run directory that says of itself which inode and boot it is of: all of
+ * its bytes are there (a hole on a full tmpfs would be SIGBUS), it is no copy, and of
+ * this boot. 0 or -EBADF. */
+int boot_check_file(const struct stat *st, const char *path, uint64_t bytes,
+		    uint64_t inode, const char id[BOOT_ID_BYTES], struct err *err);
 
 #endif

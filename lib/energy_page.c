@@ -43,7 +43,6 @@ int energy_page_check(int fd, const char *path, struct energy_page_header *ret,
 		      struct err *err)
 {
 	struct stat st;
-	char boot[BOOT_ID_BYTES];
 
 	if (fstat(fd, &st) < 0)
 		return err_set(err, -EBADF, "stat %s: %s", path, strerror(errno));
@@ -59,19 +58,8 @@ int energy_page_check(int fd, const char *path, struct energy_page_header *ret,
 	rc = check_format(ret, path, err);
 	if (rc < 0)
 		return rc;
-	if (st.st_size != energy_page_bytes(ret->capacity))
-		return err_set(err, -EBADF, "%s: %jd bytes, a page of %u rows has %jd",
-			       path, (intmax_t)st.st_size, ret->capacity,
-			       (intmax_t)energy_page_bytes(ret->capacity));
-	if (st.st_blocks * 512 < st.st_size)
-		return err_set(err, -EBADF, "%s: not fully allocated", path);
-	if (ret->inode != (uint64_t)st.st_ino)
-		return err_set(err, -EBADF, "%s: a copy of an energy page", path);
-	if (boot_id(boot, err) < 0)
-		return err_prefix(err, -EBADF, "%s: boot id not known", path);
-	if (memcmp(ret->boot_id, boot, sizeof(boot)) != 0)
-		return err_set(err, -EBADF, "%s: from another boot", path);
-	return 0;
+	return boot_check_file(&st, path, (uint64_t)energy_page_bytes(ret->capacity),
+			       ret->inode, ret->boot_id, err);
 }
 
 /* Nobody but root, the caller and the page's owner can have put it there. */

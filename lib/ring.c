@@ -106,7 +106,6 @@ static int check_ring(int fd, const char *path, uid_t owner, struct ring_header 
 		      struct err *err)
 {
 	struct stat st;
-	char boot[BOOT_ID_BYTES];
 
 	if (fstat(fd, &st) < 0)
 		return err_set(err, -errno, "stat %s: %s", path, strerror(errno));
@@ -122,20 +121,8 @@ static int check_ring(int fd, const char *path, uid_t owner, struct ring_header 
 	rc = check_format(ret, path, err);
 	if (rc < 0)
 		return rc;
-	if (st.st_size != (off_t)file_bytes(ret->slots))
-		return err_set(err, -EBADF, "%s: %jd bytes, a ring of %u slots has %zu",
-			       path, (intmax_t)st.st_size, ret->slots,
-			       file_bytes(ret->slots));
-	if ((uint64_t)st.st_blocks * 512 < (uint64_t)st.st_size)
-		return err_set(err, -EBADF, "%s: not fully allocated", path);
-	if (ret->inode != (uint64_t)st.st_ino)
-		return err_set(err, -EBADF, "%s: a copy of a ring, not a ring", path);
-	rc = boot_id(boot, err);
-	if (rc < 0)
-		return err_prefix(err, -EBADF, "%s: boot id not known", path);
-	if (memcmp(ret->boot_id, boot, sizeof(boot)) != 0)
-		return err_set(err, -EBADF, "%s: from another boot", path);
-	return 0;
+	return boot_check_file(&st, path, file_bytes(ret->slots), ret->inode,
+			       ret->boot_id, err);
 }
 
 static int map_ring(int fd, const char *path, uint32_t slots, int prot, int flags,
