@@ -96,11 +96,11 @@ ok "hang: is not waited for at the end" wait_for 10 eval '! kill -0 $pid 2>/dev/
 # --- a zone, and a preference ---
 mode good
 ok "one zone: starts" start "${urls[@]}" --emissions.zone=DE
-ok "one zone: counts with what is of now and here" wait_for 20 shows 'provider="emaps",country_code="DE"} 302'
+ok "one zone: counts with what is of now and here" wait_for 20 shows 'provider="emaps",country_code="DE"} 8.38888'
 ok "one zone: nothing of others" eval '! grep -qE "^ceems_emissions_gCo2_kWh.*country_code=\"FR\"" "$SCRATCH/body"'
 stop
 ok "preferred: starts" start "${urls[@]}" --emissions.zone=DE --emissions.prefer=owid
-like "preferred: the table counts" "$(scrape && grep '^ceems_emissions_current' "$SCRATCH/body")" 'provider="owid",country_code="DE"'
+like "preferred: the table counts" "$(scrape && grep '^ceems_emissions_factor_grams_per_joule' "$SCRATCH/body")" 'provider="owid",country_code="DE"'
 stop
 
 # --- without accounts, and alone ---
