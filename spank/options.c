@@ -88,15 +88,26 @@ static int apply_env(struct policy *p, const char *names, struct err *err)
 	}
 }
 
-static int apply_ring(struct policy *p, const char *path, struct err *err)
+static int apply_path(const char *name, char to[RING_PATH_MAX], const char *path,
+		      struct err *err)
 {
 	size_t len = strlen(path);
-	if (path[0] != '/' || len >= sizeof(p->ring))
+	if (path[0] != '/' || len >= RING_PATH_MAX)
 		return err_set(err, -EINVAL,
-			       "ring: \"%s\" is no absolute path of at most %zu bytes",
-			       quote(path, len).text, sizeof(p->ring) - 1);
-	memcpy(p->ring, path, len + 1);
+			       "%s: \"%s\" is no absolute path of at most %d bytes",
+			       name, quote(path, len).text, RING_PATH_MAX - 1);
+	memcpy(to, path, len + 1);
 	return 0;
+}
+
+static int apply_ring(struct policy *p, const char *path, struct err *err)
+{
+	return apply_path("ring", p->ring, path, err);
+}
+
+static int apply_energy(struct policy *p, const char *path, struct err *err)
+{
+	return apply_path("energy", p->energy, path, err);
 }
 
 /* allow or deny, or -EINVAL */
@@ -152,9 +163,9 @@ int policy_apply(struct policy *p, const char *arg, struct err *err)
 		const char *name;
 		int (*apply)(struct policy *p, const char *value, struct err *err);
 	} args[] = {
-		{"ring=", apply_ring},       {"perf=", apply_perf},
-		{"profile=", apply_profile}, {"report=", apply_report},
-		{"env=", apply_env},
+		{"ring=", apply_ring},     {"energy=", apply_energy},
+		{"perf=", apply_perf},     {"profile=", apply_profile},
+		{"report=", apply_report}, {"env=", apply_env},
 	};
 	for (size_t i = 0; i < sizeof(args) / sizeof(args[0]); i++) {
 		size_t n = strlen(args[i].name);

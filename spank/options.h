@@ -33,6 +33,7 @@ struct policy {
 	bool perf_always;           /* on for every step, asked for or not */
 	uint32_t profile_max_hz;
 	char ring[RING_PATH_MAX];
+	char energy[RING_PATH_MAX]; /* of the energy page; "": beside the ring */
 	uint32_t env_count;
 	char env[RECORD_ENV_MAX][RECORD_ENV_NAME_MAX];
 };

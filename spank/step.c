@@ -19,6 +19,7 @@
 #include "lib/parse.h"
 #include "lib/ring.h"
 #include "spank/gpulist.h"
+#include "spank/report_step.h"
 
 #define PROC_CGROUP_MAX                                                                \
 	8192               /* bytes of a /proc/PID/cgroup; v1 has a line a hierarchy */
@@ -429,6 +430,7 @@ void step_task_forked(struct step *s, spank_t sp)
 	if (s->begun)
 		return;
 	s->begun = true;
+	s->begun_ns = clock_boottime_ns();
 	record_init(r, RECORD_STEP_START, MANAGER_SLURM);
 	take_items(r, sp);
 	s->is_extern = r->step == RECORD_STEP_EXTERN;
@@ -455,8 +457,10 @@ void step_task_ended(struct step *s, spank_t sp)
 	    (uint32_t)status > s->exit_status && status > 0)
 		s->exit_status = (uint32_t)status;
 	read_counters(s);
-	if (s->ended == s->record.tasks)
-		publish_stop(s, 0);
+	if (s->ended != s->record.tasks)
+		return;
+	publish_stop(s, 0);
+	report_step(s, sp);
 }
 
 void step_exit(struct step *s)

@@ -34,6 +34,7 @@ struct step {
 	bool last_sent;   /* the exit hook has sent the last stop */
 	bool ring_failed; /* said once at verbose, then at debug */
 	enum { LAYOUT_UNKNOWN, LAYOUT_GUESSED, LAYOUT_SEEN } layout_known;
+	uint64_t begun_ns;    /* CLOCK_BOOTTIME of task_post_fork */
 	uint32_t ended;       /* tasks whose task_exit has come */
 	uint32_t exit_status; /* highest wait status, as Slurm takes it */
 	struct cgroup_layout layout;
@@ -50,7 +51,7 @@ void step_init(struct step *s, const struct policy *policy,
 void step_task_forked(struct step *s, spank_t sp);
 
 /* task_exit: reads the counters while the cgroup is there; the last one publishes
- * STEP_STOP. */
+ * STEP_STOP and writes the report that --ceems-report asked for. */
 void step_task_ended(struct step *s, spank_t sp);
 
 /* exit: reads once more what is still there (v2) and publishes the last STEP_STOP; for

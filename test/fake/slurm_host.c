@@ -21,6 +21,7 @@ void fake_reset(void)
 	fake.array_job = 41; /* what 22.05 says of a job that is no array */
 	fake.array_task = 0xfffffffe;
 	fake.tasks = 1;
+	fake.nodes = 1;
 	fake.uid = 1000;
 	fake.gid = 100;
 	fake.ncpus = 4;
@@ -75,6 +76,15 @@ static spank_err_t get_job_item(spank_item_t item, va_list ap)
 		break;
 	case S_JOB_STEPID:
 		*va_arg(ap, uint32_t *) = fake.step;
+		break;
+	case S_JOB_NNODES:
+		*va_arg(ap, uint32_t *) = fake.nodes;
+		break;
+	case S_JOB_NODEID:
+		*va_arg(ap, uint32_t *) = fake.node;
+		break;
+	case S_STEP_ALLOC_MEM:
+		*va_arg(ap, uint64_t *) = fake.step_mem_mb;
 		break;
 	case S_JOB_LOCAL_TASK_COUNT:
 		*va_arg(ap, uint32_t *) = fake.tasks;

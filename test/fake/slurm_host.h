@@ -19,12 +19,13 @@ enum fake_level { FAKE_ERROR, FAKE_INFO, FAKE_VERBOSE, FAKE_DEBUG, FAKE_DEBUG2 }
 struct fake_slurm {
 	enum spank_context context;
 	uint32_t job, step, array_job, array_task, restarts, tasks;
+	uint32_t nodes, node; /* of the step; which one this is, from 0 */
 	uid_t uid;
 	gid_t gid;
 	uint16_t ncpus;
 	const char *job_cores, *step_cores;
-	uint64_t job_mem_mb;
-	const char *const *env; /* the job's, NULL-terminated "NAME=value" */
+	uint64_t job_mem_mb, step_mem_mb; /* 0: not said */
+	const char *const *env;           /* the job's, NULL-terminated "NAME=value" */
 	/* the task of the hook that runs; pid 0: no task (ESPANK_NOT_TASK) */
 	pid_t task_pid;
 	bool task_exited;

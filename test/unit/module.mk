@@ -37,11 +37,15 @@ units_test_LIBS := libdaemon libbase
 units_energy_test_LIBS := libdaemon libbase
 units_expire_test_LIBS := libdaemon libbase
 units_store_test_LIBS := libdaemon libbase
+TESTS += report_test
+report_test_SRCS := test/unit/report_test.c spank/report.c
+report_test_LIBS := libbase
 # need slurm/spank.h, not a Slurm
 ifneq ($(wildcard /usr/include/slurm/spank.h),)
 TESTS += spank_test
 TESTS += spank_job_test
 TESTS += spank_options_test
+TESTS += spank_report_test
 endif
 spank_test_SRCS := test/unit/spank_test.c test/fake/slurm_host.c spank/spank_ceems.c $(SPANK_SHARED)
 spank_test_LIBS := libbase
@@ -49,6 +53,8 @@ spank_job_test_SRCS := test/unit/spank_job_test.c test/fake/slurm_host.c spank/s
 spank_job_test_LIBS := libbase
 spank_options_test_SRCS := test/unit/spank_options_test.c test/fake/slurm_host.c spank/spank_ceems.c $(SPANK_SHARED)
 spank_options_test_LIBS := libbase
+spank_report_test_SRCS := test/unit/spank_report_test.c test/fake/slurm_host.c spank/spank_ceems.c $(SPANK_SHARED)
+spank_report_test_LIBS := libbase
 TESTS += collector_cpu_test
 collector_cpu_test_LIBS := libnode libbase
 TESTS += collector_infiniband_test

@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The bill that a user sees at the end of a step. Integers throughout: slurmstepd may
+ * have a locale that writes commas. */
+#include "spank/report.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "lib/clock.h"
+#include "lib/record.h"
+
+#define HINT_MIN_NS (10 * NSEC_PER_SEC) /* shorter steps are start-up and noise */
+#define HINT_MIN_UNUSED_BYTES (UINT64_C(1) << 30)
+#define UJ_PER_JOULE 1000000u
+
+static const char *const domain_names[ENERGY_PAGE_DOMAINS] = {
+	[ENERGY_PAGE_PACKAGE] = "package", [ENERGY_PAGE_DRAM] = "dram",
+	[ENERGY_PAGE_PSYS] = "psys",       [ENERGY_PAGE_GPU] = "gpu",
+	[ENERGY_PAGE_HOST] = "host",       [ENERGY_PAGE_OTHER] = "other",
+};
+
+/* ---- numbers --------------------------------------------------------------------- */
+
+/* a * b / c, at most UINT64_MAX; 0 for c = 0 */
+static uint64_t scale(uint64_t a, uint64_t b, uint64_t c)
+{
+	if (!c)
+		return 0;
+	unsigned __int128 v = (unsigned __int128)a * b / c;
+	return v > UINT64_MAX ? UINT64_MAX : (uint64_t)v;
+}
+
+/* v * 10^-decimals with at least three digits that count */
+static void put_short(struct buf *b, uint64_t v, unsigned decimals)
+{
+	uint64_t step = 1;
+	while (decimals && v / step >= 1000) {
+		step *= 10;
+		decimals--;
+	}
+	/* rounding may carry to a fourth digit: 0.9999 is 1.00, which is right too */
+	buf_put_scaled(b, v / step + (v % step >= (step + 1) / 2), decimals);
+}
+
+static void put_bytes(struct buf *b, uint64_t bytes)
+{
+	static const char *const units[] = {"KiB", "MiB", "GiB", "TiB"};
+	unsigned i = 0;
+	while (i < 3 && bytes >> (10 * (i + 2)))
+		i++;
+	put_short(b, scale(bytes, 1000, UINT64_C(1) << (10 * (i + 1))), 3);
+	buf_printf(b, " %s", units[i]);
+}
+
+static void put_time(struct buf *b, uint64_t ns)
+{
+	uint64_t s = ns / NSEC_PER_SEC;
+	if (s < 60) {
+		put_short(b, ns / 1000, 6);
+		buf_puts(b, " s");
+		return;
+	}
+	if (s >= 3600) {
+		buf_put_u64(b, s / 3600);
+		buf_puts(b, " h ");
+	}
+	buf_put_u64(b, s / 60 % 60);
+	buf_puts(b, " min ");
+	buf_put_u64(b, s % 60);
+	buf_puts(b, " s");
+}
+
+static uint64_t micro_wh(uint64_t uj)
+{
+	return uj / 3600 + (uj % 3600 >= 1800);
+}
+
+static uint64_t micrograms(uint64_t uj, uint32_t mg_per_kwh)
+{
+	return scale(uj, mg_per_kwh, UINT64_C(3600000000));
+}
+
+/* Thousandths of the CPU time that there was; 0 when not known */
+static uint64_t cpu_permille(const struct report *r)
+{
+	return r->has_cpu ? scale(r->cpu_ns, 1000, scale(r->wall_ns, r->cpus, 1)) : 0;
+}
+
+/* Busy CPUs on average, in thousandths */
+static uint64_t busy_mcpu(const struct report *r)
+{
+	return scale(r->cpu_ns, 1000, r->wall_ns);
+}
+
+/* ---- energy ---------------------------------------------------------------------- */
+
+static void copy_name(char to[ENERGY_PAGE_SOURCE_MAX], const char *from)
+{
+	size_t n = strnlen(from, ENERGY_PAGE_SOURCE_MAX - 1);
+	for (size_t i = 0; i < n; i++) {
+		char c = from[i];
+		bool fine = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+			    (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
+		to[i] = fine ? c : '?';
+	}
+	to[n] = '\0';
+}
+
+/* Between the tick and now only the total is estimated; its parts grow with it. */
+static void take_domain(struct report_domain *d, const struct energy_page_node *node,
+			const struct energy_page_row *row, enum energy_page_domain i,
+			uint64_t now_uj)
+{
+	d->there = node->source[i][0];
+	d->has_uj = row != NULL;
+	d->flags = node->flags[i];
+	copy_name(d->source, node->source[i]);
+	if (row)
+		d->uj = row->total_uj ? scale(row->uj[i], now_uj, row->total_uj)
+				      : row->uj[i];
+}
+
+void report_take_energy(struct report_energy *e, const struct energy_page_node *node,
+			const struct energy_page_row *row,
+			const struct energy_page_now *now)
+{
+	*e = (struct report_energy){.total_mask = node->total_mask};
+	if (!node->total_mask) {
+		e->unknown = "this node has no power sensor and no model";
+		return;
+	}
+	int rc = energy_page_estimate(node, row, now, &e->uj);
+	if (rc < 0 && !row) {
+		e->unknown = "ceemsd has stopped";
+		return;
+	}
+	if (rc < 0) /* the sum of ceemsd's last tick stands */
+		e->stopped_s = (now->boottime_ns - node->tick_ns) / NSEC_PER_SEC;
+	e->provisional = !row || !(row->flags & ENERGY_PAGE_ENDED) ||
+			 row->provisional_uj || (row->flags & ENERGY_PAGE_PROVISIONAL);
+	e->modelled = row && (row->flags & ENERGY_PAGE_MODELLED);
+	for (int i = 0; i < ENERGY_PAGE_DOMAINS; i++) {
+		bool in_total = node->total_mask >> i & 1;
+		/* psys contains package and is mostly no part of anything */
+		if (i == ENERGY_PAGE_PSYS && !in_total)
+			continue;
+		take_domain(&e->domains[i], node, row, (enum energy_page_domain)i,
+			    e->uj);
+		if (in_total && (node->flags[i] & ENERGY_PAGE_MODELLED))
+			e->modelled = true;
+	}
+	e->emission_mg_per_kwh = node->emission_mg_per_kwh;
+	copy_name(e->emission_provider, node->emission_provider);
+}
+
+void report_no_energy(struct report_energy *e, int rc)
+{
+	*e = (struct report_energy){0};
+	switch (rc) {
+	case -ENOENT:
+		e->unknown = "ceemsd does not measure any on this node";
+		break;
+	case -ENODATA:
+		e->unknown = "nothing has been measured yet";
+		break;
+	default:
+		e->unknown = "ceemsd's energy page cannot be read";
+		break;
+	}
+}
+
+/* ---- the hint -------------------------------------------------------------------- */
+
+static bool wasted_memory(const struct report *r)
+{
+	return r->has_memory && r->memory_asked_bytes / 4 > r->memory_peak_bytes &&
+	       r->memory_asked_bytes - r->memory_peak_bytes >= HINT_MIN_UNUSED_BYTES;
+}
+
+enum report_hint report_hint(const struct report *r)
+{
+	bool script =
+		r->step == RECORD_STEP_BATCH || r->step == RECORD_STEP_INTERACTIVE;
+	uint64_t used = cpu_permille(r);
+	if (r->oom_kills)
+		return HINT_KILLED;
+	if (r->wall_ns < HINT_MIN_NS)
+		return HINT_NONE;
+	/* a script that only starts steps is no waste: they have the CPUs */
+	bool known = r->has_cpu && r->cpus && !(script && used < 50);
+	if (known && used < 500 && r->cpus > 1)
+		return HINT_CPUS;
+	if (known && used < 50)
+		return HINT_IDLE;
+	if (wasted_memory(r) && !(script && used < 50))
+		return HINT_MEMORY;
+	return HINT_NONE;
+}
+
+/* The peak and a fifth, in whole steps of 16 MiB */
+static uint64_t enough_memory(uint64_t peak)
+{
+	uint64_t step = UINT64_C(16) << 20;
+	return (peak + peak / 5 + step - 1) / step * step;
+}
+
+static void put_hint(struct buf *b, const struct report *r)
+{
+	uint64_t busy = busy_mcpu(r);
+	switch (report_hint(r)) {
+	case HINT_NONE:
+		return;
+	case HINT_KILLED:
+		buf_put_u64(b, r->oom_kills);
+		buf_puts(b, r->oom_kills == 1 ? " process was" : " processes were");
+		buf_puts(b, " killed for memory: ask for more with --mem");
+		return;
+	case HINT_CPUS:
+		put_short(b, busy, 3);
+		buf_printf(b, " of %u CPUs were busy on average: ", r->cpus);
+		buf_put_u64(b, busy < 1000 ? 1 : (busy + 999) / 1000);
+		buf_puts(b, " would have been enough");
+		return;
+	case HINT_IDLE:
+		buf_puts(b, "the CPU was idle ");
+		buf_put_u64(b, 100 - (cpu_permille(r) + 9) / 10);
+		buf_puts(b, " % of the time: what was it waiting for?");
+		return;
+	case HINT_MEMORY:
+		put_bytes(b, enough_memory(r->memory_peak_bytes));
+		buf_puts(b, " of memory would have been enough");
+		return;
+	}
+}
+
+/* ---- text ------------------------------------------------------------------------ */
+
+static void put_domain(struct buf *b, const struct report_energy *e, int i)
+{
+	const struct report_domain *d = &e->domains[i];
+	buf_puts(b, domain_names[i]);
+	if (d->has_uj) {
+		buf_putc(b, ' ');
+		put_short(b, micro_wh(d->uj), 6);
+	}
+	if (!d->source[0])
+		return;
+	buf_printf(b, " (%s%s)", d->source,
+		   d->flags & ENERGY_PAGE_STALE ? ", does not answer" : "");
+}
+
+/* Those in the total, or those beside it. */
+static void put_domains(struct buf *b, const struct report_energy *e, bool in_total,
+			const char *before)
+{
+	for (int i = 0; i < ENERGY_PAGE_DOMAINS; i++) {
+		if (!e->domains[i].there || (e->total_mask >> i & 1) != in_total)
+			continue;
+		buf_puts(b, before);
+		put_domain(b, e, i);
+		before = ", ";
+	}
+}
+
+static void put_energy(struct buf *b, const struct report_energy *e)
+{
+	buf_puts(b, "  energy     ");
+	if (e->unknown) {
+		buf_printf(b, "not known: %s\n", e->unknown);
+		return;
+	}
+	put_short(b, micro_wh(e->uj), 6);
+	buf_printf(b, " Wh%s%s", e->provisional ? ", provisional" : "",
+		   e->modelled ? ", modelled" : "");
+	put_domains(b, e, true, ": ");
+	put_domains(b, e, false, "; of that ");
+	if (e->stopped_s) {
+		buf_puts(b, "; without the last ");
+		buf_put_u64(b, e->stopped_s);
+		buf_puts(b, " s, since when ceemsd has stopped");
+	}
+	buf_puts(b, "\n  emissions  ");
+	if (!e->emission_mg_per_kwh) {
+		buf_puts(b, "not known: no provider of emission factors\n");
+		return;
+	}
+	put_short(b, micrograms(e->uj, e->emission_mg_per_kwh), 6);
+	buf_puts(b, " g CO2e at ");
+	put_short(b, e->emission_mg_per_kwh, 3);
+	buf_printf(b, " g/kWh (%s)\n", e->emission_provider);
+}
+
+static void put_cpu(struct buf *b, const struct report *r)
+{
+	buf_puts(b, "  CPU        ");
+	if (!r->has_cpu) {
+		buf_puts(b, "not known\n");
+		return;
+	}
+	put_time(b, r->cpu_ns);
+	if (r->cpus) {
+		buf_printf(b, " on %u CPU%s, ", r->cpus, r->cpus == 1 ? "" : "s");
+		put_short(b, cpu_permille(r), 1);
+		buf_puts(b, " % of their time");
+	}
+	buf_putc(b, '\n');
+}
+
+static void put_memory(struct buf *b, const struct report *r)
+{
+	buf_puts(b, "  memory     ");
+	if (!r->has_memory) {
+		buf_puts(b, "not known\n");
+		return;
+	}
+	put_bytes(b, r->memory_peak_bytes);
+	buf_puts(b, " at most");
+	if (r->memory_asked_bytes) {
+		buf_puts(b, ", of ");
+		put_bytes(b, r->memory_asked_bytes);
+		buf_puts(b, " asked for (");
+		put_short(b, scale(r->memory_peak_bytes, 1000, r->memory_asked_bytes),
+			  1);
+		buf_puts(b, " %)");
+	}
+	buf_putc(b, '\n');
+}
+
+void report_text(const struct report *r, struct buf *b)
+{
+	char name[16];
+	buf_printf(b, "ceems: job %u, step %s", r->job,
+		   record_step_name(r->step, name));
+	if (r->nodes > 1)
+		buf_printf(b, ", node 1 of %u", r->nodes);
+	buf_puts(b, "\n  time       ");
+	put_time(b, r->wall_ns);
+	buf_putc(b, '\n');
+	put_cpu(b, r);
+	put_memory(b, r);
+	put_energy(b, &r->energy);
+	if (report_hint(r) != HINT_NONE) {
+		buf_puts(b, "  hint       ");
+		put_hint(b, r);
+		buf_putc(b, '\n');
+	}
+	if (r->nodes > 1)
+		buf_printf(b, "  all nodes  cacct --job %u\n", r->job);
+}
+
+/* ---- JSON ------------------------------------------------------------------------ */
+
+static void put_key(struct buf *b, const char *key)
+{
+	buf_printf(b, ",\"%s\":", key);
+}
+
+static void put_scaled(struct buf *b, const char *key, bool known, uint64_t v,
+		       unsigned decimals)
+{
+	put_key(b, key);
+	if (known)
+		buf_put_scaled(b, v, decimals);
+	else
+		buf_puts(b, "null");
+}
+
+static void put_text(struct buf *b, const char *key, const char *text)
+{
+	put_key(b, key);
+	if (text && *text)
+		buf_put_json(b, text, strlen(text));
+	else
+		buf_puts(b, "null");
+}
+
+static void put_flag(struct buf *b, const char *key, bool v)
+{
+	put_key(b, key);
+	buf_puts(b, v ? "true" : "false");
+}
+
+static void json_domain(struct buf *b, const struct report_energy *e, int i)
+{
+	const struct report_domain *d = &e->domains[i];
+	buf_printf(b, "{\"domain\":\"%s\"", domain_names[i]);
+	put_text(b, "source", d->source);
+	put_scaled(b, "wh", d->has_uj, micro_wh(d->uj), 6);
+	put_flag(b, "in_total", e->total_mask >> i & 1);
+	put_flag(b, "modelled", d->flags & ENERGY_PAGE_MODELLED);
+	put_flag(b, "stale", d->flags & ENERGY_PAGE_STALE);
+	buf_putc(b, '}');
+}
+
+static void json_energy(struct buf *b, const struct report_energy *e)
+{
+	put_text(b, "energy_unknown", e->unknown);
+	put_key(b, "energy");
+	if (e->unknown) {
+		buf_puts(b, "null,\"emissions\":null");
+		return;
+	}
+	buf_puts(b, "{\"wh\":");
+	buf_put_scaled(b, micro_wh(e->uj), 6);
+	put_scaled(b, "joules", true, e->uj, 6);
+	put_flag(b, "provisional", e->provisional);
+	put_flag(b, "modelled", e->modelled);
+	put_scaled(b, "stopped_seconds", true, e->stopped_s, 0);
+	buf_puts(b, ",\"domains\":[");
+	const char *before = "";
+	for (int i = 0; i < ENERGY_PAGE_DOMAINS; i++) {
+		if (!e->domains[i].there)
+			continue;
+		buf_puts(b, before);
+		json_domain(b, e, i);
+		before = ",";
+	}
+	buf_puts(b, "]},\"emissions\":");
+	if (!e->emission_mg_per_kwh) {
+		buf_puts(b, "null");
+		return;
+	}
+	buf_puts(b, "{\"co2e_grams\":");
+	buf_put_scaled(b, micrograms(e->uj, e->emission_mg_per_kwh), 6);
+	put_scaled(b, "grams_per_kwh", true, e->emission_mg_per_kwh, 3);
+	put_text(b, "provider", e->emission_provider);
+	buf_putc(b, '}');
+}
+
+void report_json(const struct report *r, struct buf *b)
+{
+	char name[16];
+	buf_printf(b,
+		   "{\"ceems_report\":1,\"job\":%u,\"step\":\"%s\",\"node\":1,"
+		   "\"nodes\":%u",
+		   r->job, record_step_name(r->step, name), r->nodes);
+	put_scaled(b, "wall_seconds", true, r->wall_ns, 9);
+	put_scaled(b, "cpu_seconds", r->has_cpu, r->cpu_ns, 9);
+	put_scaled(b, "cpus", r->cpus, r->cpus, 0);
+	put_scaled(b, "cpu_efficiency", r->has_cpu && r->cpus, cpu_permille(r), 3);
+	put_scaled(b, "memory_peak_bytes", r->has_memory, r->memory_peak_bytes, 0);
+	put_scaled(b, "memory_asked_bytes", r->memory_asked_bytes,
+		   r->memory_asked_bytes, 0);
+	put_scaled(b, "oom_kills", true, r->oom_kills, 0);
+	json_energy(b, &r->energy);
+	auto_buf struct buf hint = BUF_INIT;
+	put_hint(&hint, r);
+	put_text(b, "hint", hint.data);
+	buf_puts(b, "}\n");
+}
