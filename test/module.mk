@@ -26,6 +26,11 @@ PROGS += accept_proxy
 NOINST_PROGS += accept_proxy
 accept_proxy_SRCS := test/fake/accept_proxy.c
 accept_proxy_LIBS := libbase
+# an energy page with a test's own numbers
+PROGS += energy_page_put
+NOINST_PROGS += energy_page_put
+energy_page_put_SRCS := test/fake/energy_page_put.c
+energy_page_put_LIBS := libbase
 PROGS += raw_env
 NOINST_PROGS += raw_env
 raw_env_SRCS := test/fake/raw_env.c

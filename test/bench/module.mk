@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # srun: what the plugins cost a user, on a real Slurm
 BENCHES += srun
+# report: what --ceems-report adds to a step
+BENCHES += report
 ifneq ($(wildcard /usr/include/slurm/spank.h),)
 BENCH_PROGS += spank_hooks
 BENCHES += spank_hooks
