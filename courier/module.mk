@@ -21,6 +21,11 @@ libcourier_SRCS += courier/crew.c
 libcourier_SRCS += courier/emissions.c
 libcourier_SRCS += courier/link.c
 libcourier_SRCS += courier/options.c
+libcourier_SRCS += courier/redfish.c
+libcourier_SRCS += courier/redfish_bmc.c
+libcourier_SRCS += courier/redfish_config.c
+libcourier_SRCS += courier/redfish_config_yaml.c
+libcourier_SRCS += courier/redfish_json.c
 
 PROGS += ceems-courier
 ceems-courier_SRCS := courier/main.c courier/tasks.c

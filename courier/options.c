@@ -38,6 +38,9 @@ const struct conf_opt courier_options[] = {
 	    "Replace ${NAME} in that file by the variable of the environment."),
 	ROW("collector.redfish.interval", CONF_DURATION, redfish_interval_ms, "5s",
 	    "How often the BMC is asked.", .min = 100, .max = 60000),
+	ROW("collector.redfish.bmc-address", CONF_STRING, redfish_bmc_address, "",
+	    "Address of the BMC where the file names no hostname.",
+	    .flags = CONF_HIDDEN),
 
 	ROW("collector.emissions", CONF_BOOL, collector_emissions, "false",
 	    "Emission factors of electricity, in g/kWh."),

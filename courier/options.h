@@ -16,6 +16,7 @@ struct options {
 	char *redfish_config_file;
 	bool redfish_expand_env;
 	uint64_t redfish_interval_ms;
+	char *redfish_bmc_address; /* as IPMI says it; "": not known */
 
 	bool collector_emissions;
 	struct conf_list emissions_providers; /* empty: all */

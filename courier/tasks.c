@@ -6,6 +6,7 @@ extern const struct task task_emissions_emaps;
 extern const struct task task_emissions_file;
 extern const struct task task_emissions_rte;
 extern const struct task task_emissions_wt;
+extern const struct task task_redfish;
 
 /* clang-format off */
 const struct task *const tasks[] = {
@@ -13,6 +14,7 @@ const struct task *const tasks[] = {
 	&task_emissions_file,
 	&task_emissions_rte,
 	&task_emissions_wt,
+	&task_redfish,
 };
 /* clang-format on */
 const size_t tasks_count = sizeof(tasks) / sizeof(tasks[0]);

@@ -13,6 +13,7 @@ extern const struct collector collector_meminfo;
 extern const struct collector collector_model;
 extern const struct collector collector_netdev;
 extern const struct collector collector_rapl;
+extern const struct collector collector_redfish;
 extern const struct collector collector_ring;
 extern const struct collector collector_slurm;
 
@@ -29,6 +30,7 @@ const struct collector *const collectors[] = {
 	&collector_model,
 	&collector_netdev,
 	&collector_rapl,
+	&collector_redfish,
 	&collector_ring,
 	&collector_slurm,
 };

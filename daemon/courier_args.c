@@ -23,6 +23,7 @@ static const char *const shared[] = {
 	"collector.redfish.config.file",
 	"collector.redfish.config.file.expand-env-vars",
 	"collector.redfish.interval",
+	"collector.redfish.bmc-address",
 	"collector.emissions",
 	"collector.emissions.provider",
 	"emissions.zone",

@@ -47,6 +47,7 @@ libsources_SRCS += daemon/collector_hwmon.c
 libsources_SRCS += daemon/collector_model.c
 libsources_SRCS += daemon/collector_ipmi_dcmi.c
 libsources_SRCS += daemon/collector_rapl.c
+libsources_SRCS += daemon/collector_redfish.c
 libsources_SRCS += daemon/courier_link.c
 libsources_SRCS += daemon/cray_text.c
 libsources_SRCS += daemon/energy_counter.c
@@ -71,6 +72,7 @@ libsources_SRCS += daemon/source_hwmon.c
 libsources_SRCS += daemon/source_model.c
 libsources_SRCS += daemon/source_ipmi.c
 libsources_SRCS += daemon/source_rapl.c
+libsources_SRCS += daemon/source_redfish.c
 
 # libweb: scrapes and what the daemon serves; a program that links it lists libweb libhttpd in
 # _LIBS, $(libweb_USES) in _PKGS and -lcrypt in _LDLIBS

@@ -38,7 +38,11 @@ struct options {
 
 	/* where the world is */
 	char *path_procfs, *path_sysfs, *path_cgroupfs, *path_devfs;
-	char *path_rundir;  /* holds ring and units */
+	char *path_rundir;         /* holds ring and units */
+	char *redfish_config_file; /* "" = none */
+	bool redfish_expand_env;
+	uint64_t redfish_interval_ms;
+	char *redfish_bmc_address;
 	char *courier_path; /* "" = beside ceemsd */
 
 	/* ring and unit table */
@@ -62,6 +66,7 @@ struct options {
 	bool disable_defaults;
 	bool collector_cpu, collector_energy, collector_infiniband, collector_meminfo,
 		collector_netdev, collector_ring, collector_slurm;
+	bool collector_redfish;
 	bool collector_cray_pm_counters, collector_hwmon, collector_ipmi_dcmi,
 		collector_model, collector_rapl;
 	bool empty_hostname_label;

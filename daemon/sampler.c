@@ -126,6 +126,8 @@ static void sample_seat(struct seat *t)
 	note_asking(t, now_ns);
 	int rc = t->source->sample(t->state, &t->work, &err);
 	note_asking(t, 0);
+	if (rc == -EINPROGRESS)
+		return;
 	if (rc < 0) {
 		if (log_repeat_due(&t->failing, now_ns))
 			log_warn("energy source %s: %s, its last reading ages", name,

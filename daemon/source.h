@@ -81,9 +81,10 @@ struct source {
 	/* Called before privileges are dropped, and again each minute while it fails:
 	 * then without them. -ENODEV: not on this machine. */
 	int (*open)(const struct env *env, void **ret_state, struct err *err);
-	/* Fills an empty snapshot. A failure leaves the last one in force, ageing.
-	 * Calls of one state are serialised, and are made by a thread that may not take
-	 * the daemon's lock. May block: nothing else waits for it. */
+	/* Fills an empty snapshot. -EINPROGRESS: nothing has come yet, and whoever
+	 * waits for it says why. Any other failure leaves the last one in force,
+	 * ageing. Calls of one state are serialised, and are made by a thread that may
+	 * not take the daemon's lock. May block: nothing else waits for it. */
 	int (*sample)(void *state, struct source_snapshot *out, struct err *err);
 	/* Most milliseconds between two samplings that lose nothing; NULL: any. Asked
 	 * after each sampling. */
@@ -92,7 +93,7 @@ struct source {
 };
 
 extern const struct source source_rapl, source_hwmon, source_cray_pm_counters,
-	source_ipmi_dcmi;
+	source_ipmi_dcmi, source_redfish;
 /* Estimates, measures nothing: has channels only where no other source measures what it
  * would say. */
 extern const struct source source_model;

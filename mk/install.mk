@@ -61,6 +61,7 @@ install: all
 	$(call install_files,0644,contrib/packaging/sysusers.d/ceems.conf,$(sysusersdir))
 	install -d -m 0750 "$(DESTDIR)$(sysconfdir)/ceems"
 	$(call install_config,contrib/packaging/etc/ceemsd.yaml.in)
+	$(call install_config,contrib/packaging/etc/redfish.yaml)
 	$(call install_config,contrib/packaging/etc/web-config.yaml)
 
 uninstall:

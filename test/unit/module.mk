@@ -178,3 +178,11 @@ ticker_test_PKGS := yaml-0.1
 TESTS += collector_energy_test
 collector_energy_test_LIBS := libticker libnode libsources libdaemon libconf libbase
 collector_energy_test_PKGS := yaml-0.1
+TESTS += collector_redfish_test
+collector_redfish_test_LIBS := libsources libbase
+collector_redfish_test_LDFLAGS := -Wl,--wrap=courier_link_get
+ifeq ($(HAVE_CURL)$(HAVE_JSON),11)
+TESTS += redfish_test
+redfish_test_LIBS := libcourier libhttp libconf libbase
+redfish_test_PKGS := $(libcourier_USES)
+endif

@@ -167,7 +167,7 @@ static void an_old_spelling_sets_the_new_option_and_says_so(void **state)
 			assert_string_equal(*(char **)(void *)((char *)&o + a->off),
 					    "/memory");
 	}
-	assert_int_equal(seen, 5);
+	assert_int_equal(seen, 7);
 }
 
 static void disable_defaults_leaves_what_is_named(void **state)
@@ -204,7 +204,7 @@ static void what_cannot_be_is_refused_by_name(void **state)
 		 "--collector.netdev.device-exclude=b",
 		 "exclude each other"},
 		{"--collector.netdev.device-exclude=eth[", "device-exclude=eth["},
-		{"--collector.redfish", "collector.redfish"}, /* of a later version */
+		{"--collector.libvirt", "collector.libvirt"}, /* of a later version */
 		{"--unit.capacity=1", "unit.capacity"},
 		{"--collector.ipmi_dcmi.cmd=ipmitool",
 		 "must begin with an absolute path"},

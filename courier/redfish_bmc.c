@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Sessions of Redfish (DSP0266, 13.3): few BMCs have room for more than a handful, so
+ * one is kept as long as it lasts and given back at the end. */
+#include "courier/redfish_bmc.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/cleanup.h"
+#include "lib/clock.h"
+#include "lib/http/client.h"
+#include "lib/log.h"
+#include "lib/secret.h"
+
+#define ROOT "/redfish/v1/"
+#define TOKEN_BYTES 1024
+#define LOGOUT_MS 1500u
+#define REDIRECTS 3u
+#define HOLD_MIN_NS (30 * NSEC_PER_SEC)
+#define HOLD_MAX_NS (900 * NSEC_PER_SEC)
+#define FIXED_HEADERS 4u /* the most of ours beside those configured */
+
+struct redfish_bmc {
+	const struct redfish_config *config;
+	struct http_client *client, *parting; /* the second knows no stop */
+	struct http_auth auth;
+	bool has_auth;
+	char *target; /* of the BMC, owned */
+	char *base;   /* whom we ask: external_url or target, owned, without / */
+	uint64_t interval_ms;
+	char token[TOKEN_BYTES]; /* "": not logged in */
+	char session[REDFISH_PATH_BYTES];
+	uint64_t hold_until_ns, hold_ns; /* after a refusal */
+	bool said_timeout;
+	struct http_response answer;
+};
+
+/* Of whom we ask first: the BMC itself, or the proxy before it. */
+static void choose_auth(struct redfish_bmc *b)
+{
+	const struct redfish_config *c = b->config;
+
+	b->has_auth = true;
+	if (c->username && !c->use_session_token)
+		b->auth = (struct http_auth){.user = c->username,
+					     .password = c->password,
+					     .password_file = c->password_file};
+	else if (c->auth_user)
+		b->auth = (struct http_auth){.user = c->auth_user,
+					     .password = c->auth_password,
+					     .password_file = c->auth_password_file};
+	else if (c->auth_credentials || c->auth_credentials_file)
+		b->auth = (struct http_auth){.scheme = c->auth_scheme,
+					     .credentials = c->auth_credentials,
+					     .credentials_file =
+						     c->auth_credentials_file};
+	else
+		b->has_auth = false;
+}
+
+static int make_clients(struct redfish_bmc *b, const atomic_bool *stop, struct err *err)
+{
+	const struct redfish_config *c = b->config;
+	struct http_client_config h = {
+		.ca_file = c->ca_file,
+		.cert_file = c->cert_file,
+		.key_file = c->key_file,
+		.insecure = c->insecure,
+		.tls_min = c->tls_min,
+		.connect_timeout_ms = c->timeout_ms,
+		.timeout_ms = c->timeout_ms,
+		.max_body_bytes = REDFISH_BODY_MAX,
+		.redirects = c->follow_redirects ? REDIRECTS : 0,
+		.proxy = c->proxy_url,
+		.stop = stop,
+	};
+	int rc = http_client_new(&h, &b->client, err);
+
+	h.stop = NULL;
+	h.timeout_ms = h.connect_timeout_ms = LOGOUT_MS;
+	return rc < 0 ? rc : http_client_new(&h, &b->parting, err);
+}
+
+int redfish_bmc_new(const struct redfish_config *config, const char *url,
+		    uint64_t interval_ms, const atomic_bool *stop,
+		    struct redfish_bmc **ret, struct err *err)
+{
+	struct redfish_bmc *b = calloc(1, sizeof(*b));
+
+	if (!b)
+		return err_set(err, -ENOMEM, "out of memory");
+	b->config = config;
+	b->interval_ms = interval_ms;
+	b->target = strdup(url);
+	b->base = strdup(config->external_url ? config->external_url : url);
+	int rc = b->target && b->base ? 0 : err_set(err, -ENOMEM, "out of memory");
+	if (rc == 0)
+		rc = make_clients(b, stop, err);
+	if (rc < 0) {
+		redfish_bmc_free(b);
+		return rc;
+	}
+	size_t n = strlen(b->base);
+	while (n && b->base[n - 1] == '/')
+		b->base[--n] = '\0';
+	choose_auth(b);
+	*ret = b;
+	return 0;
+}
+
+/* Headers of a request: ours, then the configured. Values of files are read anew. */
+static size_t fill_headers(const struct redfish_bmc *b, bool is_post,
+			   struct http_header *h, struct buf *secrets)
+{
+	const struct redfish_config *c = b->config;
+	size_t n = 0;
+
+	h[n++] = (struct http_header){"Accept", "application/json"};
+	/* which BMC is meant, for redfish_proxy */
+	h[n++] = (struct http_header){"X-Redfish-Url", b->target};
+	if (is_post)
+		h[n++] = (struct http_header){"Content-Type", "application/json"};
+	if (*b->token)
+		h[n++] = (struct http_header){"X-Auth-Token", b->token};
+	for (size_t i = 0; i < c->header_count; i++) {
+		const char *value = c->headers[i].value;
+		if (c->headers[i].file) {
+			struct err err;
+			if (http_secret_read(c->headers[i].file, &secrets[i], &err) < 0)
+				continue; /* the server will say what it misses */
+			value = secrets[i].data;
+		}
+		if (value)
+			h[n++] = (struct http_header){c->headers[i].name, value};
+	}
+	return n;
+}
+
+static int ask(struct redfish_bmc *b, struct http_client *client,
+	       enum http_method method, const char *path, const struct buf *body,
+	       struct err *err)
+{
+	struct http_header headers[FIXED_HEADERS + REDFISH_HEADERS_MAX];
+	struct buf secrets[REDFISH_HEADERS_MAX] = {{0}};
+	char url[4096];
+	int n = snprintf(url, sizeof(url), "%s%s", b->base, path);
+
+	if (n < 0 || (size_t)n >= sizeof(url))
+		return err_set(err, -EINVAL, "URL too long");
+	struct http_request r = {
+		.method = method,
+		.url = url,
+		.headers = headers,
+		.header_count = fill_headers(b, method == HTTP_POST, headers, secrets),
+		.body = body ? body->data : NULL,
+		.body_len = body ? body->len : 0,
+		.auth = b->has_auth ? &b->auth : NULL,
+	};
+	int rc = http_client_do(client, &r, &b->answer, err);
+	for (size_t i = 0; i < REDFISH_HEADERS_MAX; i++)
+		secret_wipe(&secrets[i]);
+	return rc;
+}
+
+static int refused(struct redfish_bmc *b, const char *what, struct err *err)
+{
+	b->hold_ns = b->hold_ns ? b->hold_ns * 2 : HOLD_MIN_NS;
+	if (b->hold_ns > HOLD_MAX_NS)
+		b->hold_ns = HOLD_MAX_NS;
+	b->hold_until_ns = clock_boottime_ns() + b->hold_ns;
+	return err_set(err, -EACCES,
+		       "%s: %s refused with status %u, not asked again for %llu s",
+		       b->answer.url, what, b->answer.status,
+		       (unsigned long long)(b->hold_ns / NSEC_PER_SEC));
+}
+
+static int parse_answer(const struct redfish_bmc *b, struct json_object **ret,
+			struct err *err)
+{
+	const struct buf *body = &b->answer.body;
+	int rc = redfish_json_parse(body->len ? body->data : "", body->len, ret, err);
+
+	return rc < 0 ? err_prefix(err, rc, "%s", b->answer.url) : 0;
+}
+
+static int status_error(const struct redfish_bmc *b, struct err *err)
+{
+	unsigned status = b->answer.status;
+
+	return err_set(err, status == 404 || status == 410 ? -ENOENT : -EIO,
+		       "%s: status %u", b->answer.url, status);
+}
+
+static bool is_refusal(unsigned status)
+{
+	return status == 401 || status == 403;
+}
+
+/* Where sessions are made: the root says it, and may be read by anyone. */
+static int find_sessions(struct redfish_bmc *b, char sessions[REDFISH_PATH_BYTES],
+			 char service[REDFISH_PATH_BYTES], struct err *err)
+{
+	auto_redfish_json struct json_object *root = NULL;
+	int rc = ask(b, b->client, HTTP_GET, ROOT, NULL, err);
+
+	if (rc < 0)
+		return rc;
+	if (is_refusal(b->answer.status))
+		return refused(b, "we are", err);
+	if (b->answer.status != 200)
+		return status_error(b, err);
+	rc = parse_answer(b, &root, err);
+	if (rc < 0)
+		return rc;
+	service[0] = '\0';
+	(void)redfish_json_link(root, "SessionService", service);
+	if (!redfish_json_link(root, "Sessions", sessions))
+		(void)snprintf(sessions, REDFISH_PATH_BYTES,
+			       "/redfish/v1/SessionService/Sessions");
+	return 0;
+}
+
+/* The path in "Location", which may be a whole URL */
+static void take_location(struct redfish_bmc *b)
+{
+	const char *at = http_client_header(b->client, "Location");
+	const char *scheme = at ? strstr(at, "://") : NULL;
+	auto_redfish_json struct json_object *o = NULL;
+
+	b->session[0] = '\0';
+	if (scheme)
+		at = strchr(scheme + 3, '/');
+	if (at && redfish_path_ok(at))
+		(void)snprintf(b->session, sizeof(b->session), "%s", at);
+	else if (parse_answer(b, &o, NULL) == 0)
+		redfish_json_self(o, b->session);
+}
+
+static int put_login(const struct redfish_config *c, struct buf *body, struct err *err)
+{
+	auto_secret struct buf password = {.max = TOKEN_BYTES};
+
+	if (c->password_file) {
+		int rc = http_secret_read(c->password_file, &password, err);
+		if (rc < 0)
+			return rc;
+	} else {
+		buf_puts(&password, c->password ? c->password : "");
+	}
+	buf_puts(body, "{\"UserName\":");
+	buf_put_json(body, c->username, strlen(c->username));
+	buf_puts(body, ",\"Password\":");
+	buf_put_json(body, password.data ? password.data : "", password.len);
+	buf_puts(body, "}");
+	return buf_error(body) || buf_error(&password)
+		       ? err_set(err, -EINVAL, "password too long")
+		       : 0;
+}
+
+/* Once: a session that ends between two questions costs a login each time. */
+static void look_at_timeout(struct redfish_bmc *b, const char *service)
+{
+	auto_redfish_json struct json_object *o = NULL;
+	struct err err;
+
+	if (b->said_timeout || !*service ||
+	    ask(b, b->client, HTTP_GET, service, NULL, &err) < 0 ||
+	    b->answer.status != 200 || parse_answer(b, &o, &err) < 0)
+		return;
+	uint64_t timeout_s = redfish_json_session_timeout_s(o);
+	b->said_timeout = true;
+	if (timeout_s && timeout_s * 1000 <= b->interval_ms)
+		log_warn("redfish: sessions of the BMC end after %llu s, it is asked "
+			 "each %llu ms: every question costs a login "
+			 "(--collector.redfish.interval)",
+			 (unsigned long long)timeout_s,
+			 (unsigned long long)b->interval_ms);
+}
+
+static int login(struct redfish_bmc *b, struct err *err)
+{
+	char sessions[REDFISH_PATH_BYTES], service[REDFISH_PATH_BYTES];
+	auto_secret struct buf body = {.max = 4 * TOKEN_BYTES};
+	int rc = find_sessions(b, sessions, service, err);
+
+	if (rc == 0)
+		rc = put_login(b->config, &body, err);
+	if (rc == 0)
+		rc = ask(b, b->client, HTTP_POST, sessions, &body, err);
+	if (rc < 0)
+		return rc;
+	unsigned status = b->answer.status;
+	if (is_refusal(status) || status == 400)
+		return refused(b, "login", err);
+	if (status != 200 && status != 201)
+		return status_error(b, err);
+	const char *token = http_client_header(b->client, "X-Auth-Token");
+	if (!token || !*token || strlen(token) >= sizeof(b->token))
+		return err_set(err, -EBADMSG, "%s: a session without X-Auth-Token",
+			       b->answer.url);
+	(void)snprintf(b->token, sizeof(b->token), "%s", token);
+	take_location(b);
+	look_at_timeout(b, service);
+	return 0;
+}
+
+static void forget_session(struct redfish_bmc *b)
+{
+	explicit_bzero(b->token, sizeof(b->token));
+	b->session[0] = '\0';
+}
+
+static bool wants_session(const struct redfish_bmc *b)
+{
+	return b->config->username && b->config->use_session_token;
+}
+
+static int get_once(struct redfish_bmc *b, const char *path, bool *fresh,
+		    struct err *err)
+{
+	*fresh = false;
+	if (wants_session(b) && !*b->token) {
+		int rc = login(b, err);
+		if (rc < 0)
+			return rc;
+		*fresh = true;
+	}
+	return ask(b, b->client, HTTP_GET, path, NULL, err);
+}
+
+int redfish_bmc_get(struct redfish_bmc *b, const char *path, struct json_object **ret,
+		    struct err *err)
+{
+	uint64_t now_ns = clock_boottime_ns();
+	bool fresh;
+
+	if (now_ns < b->hold_until_ns)
+		return err_set(err, -EACCES, "%s: refuses us, not asked for %llu s",
+			       b->base,
+			       (unsigned long long)((b->hold_until_ns - now_ns) /
+						    NSEC_PER_SEC));
+	int rc = get_once(b, path, &fresh, err);
+	if (rc == 0 && b->answer.status == 401 && wants_session(b)) {
+		forget_session(b); /* it was ended there */
+		if (!fresh)
+			rc = get_once(b, path, &fresh, err);
+	}
+	if (rc < 0)
+		return rc;
+	if (is_refusal(b->answer.status))
+		return refused(b, "we are", err);
+	if (b->answer.status != 200)
+		return status_error(b, err);
+	rc = parse_answer(b, ret, err);
+	if (rc == 0)
+		b->hold_ns = 0;
+	return rc;
+}
+
+void redfish_bmc_free(struct redfish_bmc *b)
+{
+	struct err err;
+
+	if (!b)
+		return;
+	http_client_free(b->client); /* a BMC may have room for one connection */
+	if (*b->token && *b->session &&
+	    ask(b, b->parting, HTTP_DELETE, b->session, NULL, &err) < 0)
+		log_warn("redfish: the session stays until the BMC ends it: %s",
+			 err.text);
+	forget_session(b);
+	http_client_free(b->parting);
+	http_response_done(&b->answer);
+	free(b->target);
+	free(b->base);
+	free(b);
+}

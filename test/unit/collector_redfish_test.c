@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
+
+#include "daemon/courier_link.h"
+#include "test/unit/energy_tree.h"
+
+extern const struct collector collector_redfish;
+static const struct collector *const c = &collector_redfish;
+
+/* What ceems-courier has said: nothing of it runs here. */
+static union {
+	struct courier_snapshot m;
+	char bytes[COURIER_MESSAGE_MAX];
+} said;
+static bool has_said;
+static struct courier_health health;
+
+int __wrap_courier_link_get(struct courier_link *l, enum courier_kind kind,
+			    const char *name, void *buf, size_t size);
+int __wrap_courier_link_get(struct courier_link *l, enum courier_kind kind,
+			    const char *name, void *buf, size_t size)
+{
+	(void)l;
+	assert_string_equal(name, "redfish");
+	if (kind == COURIER_HEALTH && health.head.bytes) {
+		memcpy(buf, &health, sizeof(health));
+		return (int)sizeof(health);
+	}
+	if (kind != COURIER_SNAPSHOT || !has_said)
+		return -EAGAIN;
+	assert_true(said.m.head.bytes <= size);
+	assert_int_equal(courier_msg_check(&said, said.m.head.bytes, NULL),
+			 COURIER_SNAPSHOT);
+	memcpy(buf, &said, said.m.head.bytes);
+	return (int)said.m.head.bytes;
+}
+
+static void begin(void)
+{
+	memset(&said, 0, sizeof(said));
+	has_said = true;
+}
+
+static struct courier_channel *say(enum courier_channel_kind kind, const char *chassis,
+				   bool counts, uint64_t raw)
+{
+	uint32_t n = said.m.head.count;
+	struct courier_channel *ch = &said.m.channels[n];
+	ch->kind = (uint8_t)kind;
+	ch->domain = counts ? COURIER_DOMAIN_HOST : COURIER_DOMAIN_NONE;
+	ch->raw = raw;
+	ch->measured_ns = tree_boot_ns;
+	snprintf(ch->name, sizeof(ch->name), "chassis");
+	snprintf(ch->chip, sizeof(ch->chip), "%s", chassis);
+	courier_msg_head(&said.m.head, COURIER_SNAPSHOT, "redfish", n + 1,
+			 sizeof(said.m) + (n + 1) * sizeof(*ch));
+	return ch;
+}
+
+static void start(struct energy_tree *t)
+{
+	static int anything;
+	has_said = false;
+	memset(&health, 0, sizeof(health));
+	tree_init(t, "test/fixture/redfish");
+	t->node.env.courier = (struct courier_link *)&anything;
+	tree_open(t, c);
+}
+
+static void all_chassis_are_the_golden_scrape(void **state)
+{
+	(void)state;
+	struct energy_tree t;
+	start(&t);
+	begin();
+	say(COURIER_ENERGY, "System.Embedded.1", true, 1000000000000);
+	say(COURIER_POWER, "System.Embedded.1", false, 350500000);
+	say(COURIER_POWER_MIN, "System.Embedded.1", false, 120000000);
+	say(COURIER_POWER_MAX, "System.Embedded.1", false, 610000000);
+	say(COURIER_POWER_AVG, "System.Embedded.1", false, 340000000);
+	say(COURIER_POWER, "Enclosure", false, 40000000);
+	tree_sample_after(&t, 0);
+	said.m.channels[0].raw += 1753000000;
+	for (unsigned i = 0; i < said.m.head.count; i++)
+		said.m.channels[i].measured_ns += 5000 * NSEC_PER_MSEC;
+	tree_sample_after(&t, 5500);
+	node_golden(&t.node, c, "test/golden/collector_redfish.prom");
+	tree_done(&t, c);
+}
+
+static void a_dead_bmc_ages_and_its_joules_stop(void **state)
+{
+	(void)state;
+	struct energy_tree t;
+	start(&t);
+	begin();
+	say(COURIER_ENERGY, "1", true, 1000000);
+	say(COURIER_POWER, "1", false, 350000000);
+	tree_sample_after(&t, 0);
+	said.m.channels[0].raw = 2000000;
+	said.m.channels[0].measured_ns += NSEC_PER_SEC;
+	said.m.channels[1].measured_ns += NSEC_PER_SEC;
+	tree_sample_after(&t, 1000);
+	uint64_t then = tree_boot_ns;
+	for (int i = 0; i < 30; i++)
+		tree_sample_after(&t, 5000);
+	struct source_channel ch =
+		tree_channel(&t, c->source, SOURCE_ENERGY, "chassis", 0);
+	assert_true(ch.measured_ns == then && ch.value == 1000000);
+	ch = tree_channel(&t, c->source, SOURCE_POWER, "chassis", 0);
+	assert_true(ch.measured_ns == then);
+	assert_int_equal(node_collect(&t.node, c), 0);
+	assert_non_null(strstr(t.node.text.data,
+			       "ceems_energy_source_age_seconds{source=\"redfish\"} "
+			       "150\n"));
+	assert_null(strstr(t.node.text.data, "ceems_redfish_current_watts{"));
+	assert_non_null(strstr(t.node.text.data, "ceems_redfish_energy_joules_total{"
+						 "hostname=\"host\",chassis=\"1\"} "
+						 "1\n"));
+	tree_done(&t, c);
+}
+
+static void a_counter_that_is_reset_adds_nothing(void **state)
+{
+	(void)state;
+	struct energy_tree t;
+	start(&t);
+	begin();
+	struct courier_channel *ch = say(COURIER_ENERGY, "1", true, 5000000);
+	static const uint64_t raws[] = {6000000, 1000, 1001000, UINT64_MAX, 3, 500003};
+	static const uint64_t totals[] = {1000000, 1000000, 2000000,
+					  2000000, 2000000, 2500000};
+	tree_sample_after(&t, 0);
+	for (size_t i = 0; i < 6; i++) {
+		ch->raw = raws[i];
+		ch->measured_ns += NSEC_PER_SEC;
+		tree_sample_after(&t, 1000);
+		assert_true(tree_channel(&t, c->source, SOURCE_ENERGY, "chassis", 0)
+				    .value == totals[i]);
+	}
+	assert_int_equal(tree_resets(&t, c->source), 3);
+	tree_done(&t, c);
+}
+
+static void a_time_that_is_not_yet_is_now(void **state)
+{
+	(void)state;
+	struct energy_tree t;
+	start(&t);
+	begin();
+	say(COURIER_POWER, "1", true, 350000000)->measured_ns = UINT64_MAX;
+	tree_sample_after(&t, 0);
+	struct source_channel ch =
+		tree_channel(&t, c->source, SOURCE_POWER, "chassis", 0);
+	assert_true(ch.measured_ns == tree_boot_ns);
+	assert_int_equal(ch.domain, SOURCE_DOMAIN_HOST);
+	tree_done(&t, c);
+}
+
+static void nothing_yet_is_a_failure_that_says_why(void **state)
+{
+	(void)state;
+	struct energy_tree t;
+	struct err err = {""};
+	start(&t);
+	tree_sample_after(&t, 0);
+	assert_int_equal(c->collect(t.node.state, t.node.prom, &err), -EAGAIN);
+	health.rc = -ETIMEDOUT;
+	snprintf(health.text, sizeof(health.text), "GET https://bmc/: timed out");
+	courier_msg_head(&health.head, COURIER_HEALTH, "redfish", 0, sizeof(health));
+	assert_int_equal(c->collect(t.node.state, t.node.prom, &err), -EAGAIN);
+	assert_string_equal(err.text, "GET https://bmc/: timed out");
+	tree_done(&t, c);
+}
+
+static void without_a_courier_it_is_absent(void **state)
+{
+	(void)state;
+	struct energy_tree t;
+	struct err err = {""};
+	tree_init(&t, "test/fixture/redfish");
+	tree_source(&t, c->source);
+	assert_int_equal(c->open(&t.node.env, &t.node.state, &err), -ENODEV);
+	tree_done(&t, c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_chassis_are_the_golden_scrape),
+		cmocka_unit_test(a_dead_bmc_ages_and_its_joules_stop),
+		cmocka_unit_test(a_counter_that_is_reset_adds_nothing),
+		cmocka_unit_test(a_time_that_is_not_yet_is_now),
+		cmocka_unit_test(nothing_yet_is_a_failure_that_says_why),
+		cmocka_unit_test(without_a_courier_it_is_absent),
+	};
+	return cmocka_run_group_tests_name("collector_redfish_test", tests, NULL, NULL);
+}
