@@ -105,27 +105,34 @@ static int open_emaps(void **ret_state, struct err *err)
 	return 0;
 }
 
-/* Asks for one path with the token. */
+static int read_token(const struct emissions_config *c, struct buf *ret,
+		      struct err *err)
+{
+	if (!set(c->emaps_token))
+		return http_secret_read(c->emaps_token_file, ret, err);
+	buf_puts(ret, c->emaps_token);
+	return buf_error(ret) ? err_set(err, -ENOMEM, "out of memory") : 0;
+}
+
+/* Asks for one path, with the token or without. */
 static int ask_path(struct emissions_ask *ask, const char *path, const char *zone,
-		    struct http_response *ret, struct err *err)
+		    bool with_token, struct http_response *ret, struct err *err)
 {
 	const struct emissions_config *c = ask->config;
 	auto_buf struct buf url = BUF_INIT, token = BUF_INIT;
-	int rc = 0;
+	int rc = with_token ? read_token(c, &token, err) : 0;
 
-	if (set(c->emaps_token))
-		buf_puts(&token, c->emaps_token);
-	else
-		rc = http_secret_read(c->emaps_token_file, &token, err);
 	if (rc < 0)
 		return rc;
 	buf_printf(&url, "%s%s%s", c->emaps_url, path, zone);
-	if (buf_error(&url) || buf_error(&token))
+	if (buf_error(&url))
 		return err_set(err, -ENOMEM, "out of memory");
 	struct http_header h = {"auth-token", token.data};
-	struct http_request r = {.url = url.data, .headers = &h, .header_count = 1};
+	struct http_request r = {
+		.url = url.data, .headers = &h, .header_count = with_token};
 	rc = emissions_get(ask, &r, ret, err);
-	explicit_bzero(token.data, token.len);
+	if (token.data)
+		explicit_bzero(token.data, token.len);
 	return rc;
 }
 
@@ -150,7 +157,20 @@ static void take_zone(void *arg, const char *code, const char *name)
 	(void)snprintf(z->name, sizeof(z->name), "%s", name);
 }
 
-/* With the token, so that the answer has only the zones that it opens. Once a day. */
+/* With the token, so that the answer has only the zones that it opens; a server that
+ * refuses that says without it which zones there are. */
+static int ask_zones(struct emissions_ask *ask, struct http_response *ret,
+		     struct err *err)
+{
+	int rc = ask_path(ask, "/zones", "", true, ret, err);
+
+	if (rc != -EACCES || !ask->config->zone_count)
+		return rc;
+	return ask_path(ask, "/zones", "", false, ret, err);
+}
+
+/* Once a day. What the operator named is asked for also when nobody says what there is.
+ */
 static int list_zones(struct emaps *e, struct emissions_ask *ask, struct err *err)
 {
 	auto_http_response struct http_response answer = {0};
@@ -158,12 +178,16 @@ static int list_zones(struct emaps *e, struct emissions_ask *ask, struct err *er
 
 	if (e->count && ask->now_s < e->listed_s + ZONES_PERIOD_S)
 		return 0;
-	int rc = ask_path(ask, "/zones", "", &answer, err);
-	if (rc < 0)
-		return err_prefix(err, rc, "zones");
+	int rc = ask_zones(ask, &answer, err);
 	e->count = e->left_out = 0;
-	rc = emissions_emaps_zones_parse(answer.body.data, answer.body.len, take_zone,
-					 &t, err);
+	if (rc == 0)
+		rc = emissions_emaps_zones_parse(answer.body.data, answer.body.len,
+						 take_zone, &t, err);
+	if (rc == -EACCES || rc == -EIO || rc == -EBADMSG) {
+		for (size_t i = 0; i < ask->config->zone_count; i++)
+			take_zone(&t, ask->config->zones[i], "");
+		return e->count ? 0 : err_prefix(err, rc, "zones");
+	}
 	if (rc < 0)
 		return err_prefix(err, rc, "zones");
 	if (!e->count)
@@ -173,8 +197,9 @@ static int list_zones(struct emaps *e, struct emissions_ask *ask, struct err *er
 	return 0;
 }
 
-/* A zone that fails costs itself. One that means all of them (token, too many requests,
- * time to end) ends the round, and what came before it is kept. */
+/* A zone that fails, or that the token does not open, costs itself. A failure that
+ * means all of them (no such token, too many requests, no server, time to end) ends the
+ * round, and what came before it is kept. */
 static int fetch(void *state, struct emissions_ask *ask, struct emission_set *ret,
 		 struct err *err)
 {
@@ -191,7 +216,7 @@ static int fetch(void *state, struct emissions_ask *ask, struct emission_set *re
 	for (size_t i = 0; i < e->count; i++) {
 		auto_http_response struct http_response answer = {0};
 		const struct zone *z = &e->zones[i];
-		int one = ask_path(ask, "/carbon-intensity/latest?zone=", z->code,
+		int one = ask_path(ask, "/carbon-intensity/latest?zone=", z->code, true,
 				   &answer, err);
 		if (one == 0)
 			one = emissions_emaps_parse(answer.body.data, answer.body.len,
@@ -202,7 +227,7 @@ static int fetch(void *state, struct emissions_ask *ask, struct emission_set *re
 		}
 		rc = err_prefix(err, one, "%s", z->code);
 		ask->partial = *err;
-		if (ask->retry_after_s || one == -EACCES || one == -ECANCELED)
+		if (ask->retry_after_s || answer.status == 401 || !answer.status)
 			break;
 	}
 	return came ? 0 : rc;

@@ -56,7 +56,7 @@ const struct conf_opt courier_options[] = {
 	    "https://reseaux-energies-rte.opendatasoft.com/api/explore/v2.1",
 	    "Where RTE's open data, or a mirror of it, is asked for."),
 	ROW("emissions.emaps-url", CONF_STRING, emissions_emaps_url,
-	    "https://api.electricitymap.org/v3",
+	    "https://api.electricitymaps.com/v3",
 	    "Where Electricity Maps is asked, with the token of EMAPS_API_TOKEN."),
 	ROW("emissions.emaps-token-file", CONF_STRING, emissions_emaps_token_file, "",
 	    "File with the token, instead of EMAPS_API_TOKEN."),

@@ -14,11 +14,16 @@
 
 #define TABLE_MAX ((size_t)4 << 20)
 #define PROVIDERS 6
+#define LOOK_S 10u /* a message of 28 KiB is not copied at each tick */
 
 struct emissions {
 	const struct options *options;
 	struct emission_set sets[PROVIDERS]; /* by index into emission_providers */
 	int health[PROVIDERS];
+	/* of emissions_tick() */
+	uint64_t looked_s;
+	bool has_now;
+	struct emissions_now now;
 };
 
 /* What is most of now and of here comes first. */
@@ -186,4 +191,16 @@ int emissions_current(const struct emissions *e, uint64_t now_s,
 		return 0;
 	}
 	return -ENODATA;
+}
+
+const struct emissions_now *emissions_tick(struct emissions *e,
+					   struct courier_link *link, uint64_t now_s)
+{
+	/* the wall clock may also have been set back */
+	if (!e->looked_s || now_s < e->looked_s || now_s >= e->looked_s + LOOK_S) {
+		emissions_refresh(e, link);
+		e->has_now = emissions_current(e, now_s, &e->now) == 0;
+		e->looked_s = now_s;
+	}
+	return e->has_now ? &e->now : NULL;
 }

@@ -61,4 +61,9 @@ struct emissions_now {
 int emissions_current(const struct emissions *e, uint64_t now_s,
 		      struct emissions_now *ret);
 
+/* The same at the pace of energy ticks: looks for news every ten seconds. NULL: none.
+ * Borrowed until the next call. */
+const struct emissions_now *emissions_tick(struct emissions *e,
+					   struct courier_link *link, uint64_t now_s);
+
 #endif

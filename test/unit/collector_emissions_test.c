@@ -240,6 +240,30 @@ static void the_order_can_be_given(void **state)
 	world_done(&w);
 }
 
+static void ticks_see_news_within_ten_seconds(void **state)
+{
+	(void)state;
+	struct world w;
+	world_init(&w, "rte owid", "FR", "");
+	const struct emissions_now *n = emissions_tick(w.emissions, NULL, now_s);
+	assert_non_null(n);
+	assert_string_equal(n->provider, "owid");
+	learn(&w, "rte", "FR", 21.5, 900);
+	n = emissions_tick(w.emissions, NULL, now_s + 10);
+	assert_string_equal(n->provider, "rte");
+	assert_int_equal(n->mg_per_kwh, 21500);
+	/* also after the clock was set back by a day: what was fetched is in the
+	 * future, and still the newest */
+	n = emissions_tick(w.emissions, NULL, now_s - 86400);
+	assert_string_equal(n->provider, "rte");
+	n = emissions_tick(w.emissions, NULL, now_s + 86400);
+	assert_string_equal(n->provider, "owid");
+	world_done(&w);
+	world_init(&w, "rte", "FR", "");
+	assert_null(emissions_tick(w.emissions, NULL, now_s));
+	world_done(&w);
+}
+
 static void a_bad_table_costs_only_itself(void **state)
 {
 	(void)state;
@@ -270,6 +294,7 @@ int main(void)
 		cmocka_unit_test(the_best_provider_of_the_nodes_zone_counts),
 		cmocka_unit_test(a_node_of_no_zone_has_the_worlds_mean),
 		cmocka_unit_test(the_order_can_be_given),
+		cmocka_unit_test(ticks_see_news_within_ten_seconds),
 		cmocka_unit_test(a_bad_table_costs_only_itself),
 	};
 	return cmocka_run_group_tests_name("collector_emissions_test", tests, NULL,

@@ -113,8 +113,14 @@ static void answer_emaps(const struct world *w, const char *request, struct buf 
 {
 	char zone[32] = "", body[256];
 
-	if (!strstr(request, "auth-token: " SECRET "\r\n")) {
+	bool with_token = strstr(request, "auth-token: " SECRET "\r\n");
+	if (strcmp(w->mode, "zones without token") == 0 &&
+	    begins(request, "GET /zones "))
+		with_token = !with_token;
+	if (!with_token) {
 		http_script_put(out, 401, "", "");
+	} else if (strcmp(w->mode, "no zones") == 0 && begins(request, "GET /zones ")) {
+		http_script_put(out, 500, "", "");
 	} else if (begins(request, "GET /zones ")) {
 		http_script_put(out, 200, "",
 				"{\"DE\":{\"zoneName\":\"Germany\"},\"FR\":{"
@@ -125,6 +131,10 @@ static void answer_emaps(const struct world *w, const char *request, struct buf 
 		memcpy(zone, z, strcspn(z, " "));
 		if (strcmp(w->mode, "one throttles") == 0 && strcmp(zone, "FR") == 0) {
 			http_script_put(out, 429, "Retry-After: 7200\r\n", "");
+			return;
+		}
+		if (strcmp(w->mode, "one refused") == 0 && strcmp(zone, "DE") == 0) {
+			http_script_put(out, 403, "", "");
 			return;
 		}
 		if (strcmp(w->mode, "one fails") == 0 && strcmp(zone, "FR") == 0) {
@@ -356,6 +366,26 @@ static void emaps_without_zones_asks_for_what_the_token_opens(void **state)
 	teardown(&w);
 }
 
+static void emaps_zones_that_were_named_need_no_list(void **state)
+{
+	(void)state;
+	static const char *const zones[] = {"FR"};
+	static const char *const modes[] = {"zones without token", "no zones"};
+	for (size_t i = 0; i < 2; i++) {
+		struct world w;
+		setup(&w, &emissions_emaps);
+		w.mode = modes[i];
+		assert_true(fetch(&w) < 0);
+		w.config.zones = zones;
+		w.config.zone_count = 1;
+		assert_int_equal(fetch(&w), 0);
+		assert_int_equal(mg(&w, "FR"), 302000);
+		assert_string_equal(emission_set_find(&w.set, "FR")->country,
+				    i ? "FR" : "France");
+		teardown(&w);
+	}
+}
+
 static void emaps_zone_that_fails_costs_itself(void **state)
 {
 	(void)state;
@@ -365,6 +395,10 @@ static void emaps_zone_that_fails_costs_itself(void **state)
 	assert_int_equal(fetch(&w), 0);
 	assert_int_equal(w.set.count, 2);
 	assert_non_null(strstr(w.ask.partial.text, "FR"));
+	/* a zone that the token does not open, too */
+	w.mode = "one refused";
+	assert_int_equal(fetch(&w), 0);
+	assert_int_equal(w.set.count, 2);
 	/* one that asks for peace ends the round, what came is kept */
 	w.mode = "one throttles";
 	assert_int_equal(fetch(&w), 0);
@@ -612,6 +646,7 @@ int main(void)
 		cmocka_unit_test(wt_password_comes_from_a_file_of_safe_mode_too),
 		cmocka_unit_test(emaps_asks_for_the_sites_zones_only),
 		cmocka_unit_test(emaps_without_zones_asks_for_what_the_token_opens),
+		cmocka_unit_test(emaps_zones_that_were_named_need_no_list),
 		cmocka_unit_test(emaps_zone_that_fails_costs_itself),
 		cmocka_unit_test(emaps_token_comes_from_a_file_too),
 		cmocka_unit_test(token_that_is_no_header_is_not_sent),
