@@ -7,6 +7,7 @@
 #include "daemon/collector.h"
 #include "daemon/ingest.h"
 #include "daemon/options.h"
+#include "daemon/page_fill.h"
 #include "daemon/pages.h"
 #include "daemon/sample.h"
 #include "daemon/sampler.h"
@@ -42,6 +43,9 @@ struct daemon {
 	struct emissions *emissions;
 	struct ticker *ticker; /* NULL: no energy is divided */
 	struct tick_thread *tick_thread;
+	struct energy_page_writer *page;
+	struct page_fill *page_fill; /* NULL: the page could not be made */
+	struct log_repeat page_log;
 
 	const struct collector **enabled;
 	size_t enabled_count;

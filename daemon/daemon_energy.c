@@ -2,6 +2,30 @@
 /* Where ceemsd and its energy ticks meet. */
 #include "daemon/daemon_energy.h"
 
+#include <stdio.h>
+
+#include "lib/log.h"
+
+/* A page that cannot be made costs Slurm's accounting its energy and nothing else. */
+static void open_page(struct daemon *d)
+{
+	char path[4096];
+	struct err err = {""};
+
+	int n = snprintf(path, sizeof(path), "%s/energy", d->options.path_rundir);
+	if (n < 0 || (size_t)n >= sizeof(path))
+		return;
+	int rc =
+		energy_page_writer_open(path, ENERGY_PAGE_ROWS_DEFAULT, &d->page, &err);
+	if (rc == 0 && d->privileges.drop)
+		rc = energy_page_writer_chown(d->page, d->privileges.uid,
+					      d->privileges.gid, &err);
+	if (rc == 0)
+		d->page_fill = page_fill_new(&d->env, d->sample, d->page);
+	if (rc < 0)
+		log_warn("%s: %s: no energy for Slurm's accounting", path, err.text);
+}
+
 int daemon_energy_open(struct daemon *d, struct err *err)
 {
 	if (!options_collector(&d->options, "energy") || !d->units ||
@@ -9,6 +33,8 @@ int daemon_energy_open(struct daemon *d, struct err *err)
 		return 0;
 	int rc = ticker_new(&d->env, d->sample, &d->ticker, err);
 	d->env.ticker = d->ticker;
+	if (rc == 0)
+		open_page(d);
 	return rc;
 }
 
@@ -19,6 +45,20 @@ static void before_tick(void *arg)
 
 	if (d->has_ring)
 		ingest_tick(&d->ingest, 0);
+}
+
+static void after_tick(void *arg)
+{
+	struct daemon *d = arg;
+	struct err err = {""};
+
+	if (!d->page_fill)
+		return;
+	int rc = page_fill_tick(d->page_fill, &err);
+	if (rc < 0 && log_repeat_due(&d->page_log, d->env.boottime_ns()))
+		log_warn("energy page: %s: it keeps the tick before", err_text(&err));
+	else if (rc == 0 && log_repeat_over(&d->page_log))
+		log_info("energy page: is written again");
 }
 
 int daemon_energy_start(struct daemon *d, struct err *err)
@@ -32,6 +72,7 @@ int daemon_energy_start(struct daemon *d, struct err *err)
 		.interval_ms = d->options.energy_interval_ms,
 		.lock = &d->lock,
 		.before = before_tick,
+		.after = after_tick,
 		.arg = d,
 	};
 	return tick_thread_start(&p, &d->tick_thread, err);
@@ -40,5 +81,7 @@ int daemon_energy_start(struct daemon *d, struct err *err)
 void daemon_energy_close(struct daemon *d)
 {
 	tick_thread_stop(d->tick_thread);
+	page_fill_free(d->page_fill);
+	energy_page_writer_free(d->page);
 	ticker_free(d->ticker);
 }

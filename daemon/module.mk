@@ -35,6 +35,7 @@ libdaemon_SRCS += daemon/units_work.c
 ARCHIVES += libticker
 libticker_SRCS += daemon/collector_energy.c
 libticker_SRCS += daemon/node_use.c
+libticker_SRCS += daemon/page_fill.c
 libticker_SRCS += daemon/tick_thread.c
 libticker_SRCS += daemon/ticker.c
 libticker_SRCS += daemon/uses.c

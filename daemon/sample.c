@@ -27,6 +27,8 @@ struct sample {
 	struct units *units;
 	struct sampled *steps; /* by slot, grown as slots are used */
 	uint32_t count;
+	struct sampled *jobs; /* by slot of units */
+	uint32_t job_count;
 	struct log_repeat failing;
 };
 
@@ -46,22 +48,32 @@ void sample_free(struct sample *s)
 		return;
 	for (uint32_t i = 0; i < s->count; i++)
 		cgroup_fds_free(s->steps[i].fds);
+	for (uint32_t i = 0; i < s->job_count; i++)
+		cgroup_fds_free(s->jobs[i].fds);
 	free(s->steps);
+	free(s->jobs);
 	free(s);
+}
+
+static bool grow(struct sampled **list, uint32_t *count, uint32_t i)
+{
+	if (i < *count)
+		return true;
+	uint32_t n = (i + 64) / 64 * 64;
+	struct sampled *p = realloc(*list, n * sizeof(*p));
+	if (!p)
+		return false;
+	memset(p + *count, 0, (n - *count) * sizeof(*p));
+	*list = p;
+	*count = n;
+	return true;
 }
 
 /* The step's fds, made when the slot has a new tenant. NULL: no memory or no paths. */
 static struct cgroup_fds *fds_of(struct sample *s, uint32_t i, const struct step *step)
 {
-	if (i >= s->count) {
-		uint32_t n = (i + 64) / 64 * 64;
-		struct sampled *p = realloc(s->steps, n * sizeof(*p));
-		if (!p)
-			return NULL;
-		memset(p + s->count, 0, (n - s->count) * sizeof(*p));
-		s->steps = p;
-		s->count = n;
-	}
+	if (!grow(&s->steps, &s->count, i))
+		return NULL;
 	struct sampled *d = &s->steps[i];
 	uint64_t serial = step_serial(s->units, i);
 	if (d->serial != serial || !d->fds) {
@@ -166,6 +178,14 @@ static void close_ended(struct sample *s)
 		cgroup_fds_free(s->steps[i].fds);
 		s->steps[i].fds = NULL;
 	}
+	for (uint32_t i = 0; i < s->job_count; i++) {
+		const struct unit *unit = units_get(s->units, i);
+		if (!s->jobs[i].fds || (unit && unit->state == UNIT_RUNNING &&
+					s->jobs[i].serial == unit_serial(s->units, i)))
+			continue;
+		cgroup_fds_free(s->jobs[i].fds);
+		s->jobs[i].fds = NULL;
+	}
 }
 
 int sample_steps(struct sample *s)
@@ -179,6 +199,44 @@ int sample_steps(struct sample *s)
 	}
 	close_ended(s);
 	return n;
+}
+
+/* The job's control group is the parent of any of its steps'. */
+static struct cgroup_fds *job_fds(struct sample *s, uint32_t i, const struct unit *unit)
+{
+	struct units *u = s->units;
+	uint32_t limit = steps_capacity(u);
+
+	if (!grow(&s->jobs, &s->job_count, i))
+		return NULL;
+	struct sampled *d = &s->jobs[i];
+	if (d->serial != unit_serial(u, i)) {
+		cgroup_fds_free(d->fds);
+		d->fds = NULL;
+		d->serial = unit_serial(u, i);
+	}
+	for (uint32_t k = unit->first_step; k != UNITS_NONE && !d->fds && limit--;) {
+		const struct step *step = steps_get(u, k);
+		if (step->cgroup_count)
+			d->fds =
+				cgroup_fds_new(s->env->cgroupfd, &s->env->cgroups,
+					       step->cgroups, step->cgroup_count, true);
+		k = step->next;
+	}
+	return d->fds;
+}
+
+bool sample_job_cpu(struct sample *s, uint32_t i, uint64_t *ret_ns)
+{
+	const struct unit *unit = units_get(s->units, i);
+	struct cgroup_cpu cpu;
+	struct cgroup_fds *fds =
+		unit && unit->state == UNIT_RUNNING ? job_fds(s, i, unit) : NULL;
+
+	if (!fds || cgroup_read_cpu(fds, &cpu, NULL) < 0)
+		return false;
+	*ret_ns = cpu.user_ns + cpu.system_ns;
+	return true;
 }
 
 void sample_memory(struct sample *s)

@@ -2,6 +2,7 @@
 #ifndef CEEMS_DAEMON_SAMPLE_H
 #define CEEMS_DAEMON_SAMPLE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "daemon/env.h"
@@ -27,6 +28,9 @@ int sample_steps(struct sample *s);
 /* Reads the resident memory (without page cache) of every running step: more files than
  * CPU time, so now and then only. */
 void sample_memory(struct sample *s);
+/* What the whole job of a running unit has used by its own control group, which may
+ * hold more than its steps. False: cannot be read. */
+bool sample_job_cpu(struct sample *s, uint32_t unit, uint64_t *ret_ns);
 /* As read last, 0: not known */
 uint64_t sample_rss_bytes(const struct sample *s, uint32_t step);
 /* Reads one step now: its stop record brought no counters. */

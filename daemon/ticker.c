@@ -35,6 +35,8 @@ struct ticker {
 	bool going;
 	uint64_t t0_ns, t1_ns;
 	uint64_t memory_until_ns;
+	uint64_t cpu_ns; /* in the last tick */
+	uint32_t cpus;
 	bool host_begun;           /* an interval of its sensor is open */
 	uint64_t marked_asking_ns; /* the sampling that was marked last */
 };
@@ -265,6 +267,8 @@ static int divide(struct ticker *t, struct energy_state *draft, uint64_t t1_ns,
 		rc = node_use_tick(&t->node, t->uses.cpu_ns, &use, err);
 	if (rc < 0)
 		return rc;
+	t->cpu_ns = t->uses.cpu_ns + use.system_cpu_ns;
+	t->cpus = use.cpus;
 	for (uint32_t i = 0; i < p.gpus; i++)
 		gpus[i] = meter_of(t, METERS_GPU + i);
 	uint64_t ms = (t1_ns - t->t1_ns) / NSEC_PER_MSEC;
@@ -331,5 +335,10 @@ int ticker_run(struct ticker *t, struct err *err)
 
 struct ticker_view ticker_view(const struct ticker *t)
 {
-	return (struct ticker_view){t->going, t->t0_ns, t->t1_ns, &t->config};
+	return (struct ticker_view){.going = t->going,
+				    .t0_ns = t->t0_ns,
+				    .t1_ns = t->t1_ns,
+				    .cpu_ns = t->cpu_ns,
+				    .cpus = t->cpus,
+				    .config = &t->config};
 }

@@ -33,6 +33,8 @@ struct ticker_view {
 	bool going;     /* ticks are being made */
 	uint64_t t0_ns; /* of the last tick */
 	uint64_t t1_ns;
+	uint64_t cpu_ns; /* that the node used in it */
+	uint32_t cpus;
 	const struct energy_config *config;
 };
 struct ticker_view ticker_view(const struct ticker *t);

@@ -186,3 +186,6 @@ TESTS += redfish_test
 redfish_test_LIBS := libcourier libhttp libconf libbase
 redfish_test_PKGS := $(libcourier_USES)
 endif
+TESTS += page_fill_test
+page_fill_test_LIBS := libticker libnode libsources libdaemon libconf libbase
+page_fill_test_PKGS := yaml-0.1
