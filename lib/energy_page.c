@@ -136,7 +136,7 @@ static int read_at(int fd, void *buf, size_t len, off_t at)
 	if (n < 0)
 		return errno == EINTR ? -EAGAIN : -EBADF;
 	/* What was read before is not looked at again after this. */
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	__sync_synchronize();
 	return n == (ssize_t)len ? 0 : -EBADF;
 }
 

@@ -30,7 +30,7 @@ static int write_at(int fd, const void *data, size_t len, off_t at)
 	const char *from = data;
 
 	/* readers see these bytes no later than the next ones */
-	__atomic_thread_fence(__ATOMIC_RELEASE);
+	__sync_synchronize();
 	for (size_t done = 0; done < len;) {
 		ssize_t n = pwrite(fd, from + done, len - done, at + (off_t)done);
 		if (n < 0 && errno == EINTR)
