@@ -68,8 +68,21 @@ static void say_open(struct seat *t, int rc, const struct err *err, uint64_t now
 static uint64_t period_of(const struct seat *t)
 {
 	uint64_t ms = t->owner->period_ms;
-	uint64_t gap_ms = t->source->gap_ms ? t->source->gap_ms(t->state) : ms;
+	uint64_t gap_ms = t->source->gap_ms ? t->source->gap_ms(t->state) : UINT64_MAX;
+	uint64_t pace_ms = t->source->pace_ms ? t->source->pace_ms(t->state) : 0;
+
+	if (pace_ms > ms)
+		ms = pace_ms;
 	return gap_ms < ms ? gap_ms : ms;
+}
+
+static void set_period(struct seat *t)
+{
+	uint64_t period_ms = period_of(t);
+
+	pthread_mutex_lock(&t->owner->mutex);
+	t->period_ms = period_ms;
+	pthread_mutex_unlock(&t->owner->mutex);
 }
 
 static void open_seat(struct seat *t)
@@ -129,6 +142,7 @@ static void sample_seat(struct seat *t)
 	if (rc == -EINPROGRESS)
 		return;
 	if (rc < 0) {
+		set_period(t);
 		if (log_repeat_due(&t->failing, now_ns))
 			log_warn("energy source %s: %s, its last reading ages", name,
 				 err.text[0] ? err.text : strerror(-rc));

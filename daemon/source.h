@@ -89,6 +89,10 @@ struct source {
 	/* Most milliseconds between two samplings that lose nothing; NULL: any. Asked
 	 * after each sampling. */
 	uint64_t (*gap_ms)(const void *state);
+	/* Fewest milliseconds between two samplings, for a sensor that is slow or dear
+	 * to ask, or does not answer; NULL: as often as configured. Asked after each
+	 * sampling, also one that failed. */
+	uint64_t (*pace_ms)(const void *state);
 	void (*close)(void *state); /* accepts NULL */
 };
 

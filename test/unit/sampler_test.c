@@ -18,7 +18,7 @@ static struct {
 	bool held, entered;
 	atomic_int quick_samples, opens, closes;
 	atomic_int open_rc, sample_rc;
-	uint64_t gap_ms;
+	uint64_t gap_ms, pace_ms;
 } w = {.mutex = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER};
 
 static uint64_t test_now_ns;
@@ -75,6 +75,12 @@ static uint64_t quick_gap_ms(const void *state)
 	return w.gap_ms;
 }
 
+static uint64_t quick_pace_ms(const void *state)
+{
+	(void)state;
+	return w.pace_ms;
+}
+
 static void any_close(void *state)
 {
 	w.closes += state != NULL;
@@ -86,6 +92,7 @@ static const struct source quick = {.name = "quick",
 				    .open = any_open,
 				    .sample = quick_sample,
 				    .gap_ms = quick_gap_ms,
+				    .pace_ms = quick_pace_ms,
 				    .close = any_close};
 static const struct source *const both[] = {&slow, &quick};
 
@@ -97,6 +104,7 @@ static int reset(void **state)
 	w.held = w.entered = false;
 	w.quick_samples = w.opens = w.closes = w.open_rc = w.sample_rc = 0;
 	w.gap_ms = UINT64_MAX;
+	w.pace_ms = 0;
 	test_now_ns = 0;
 	return 0;
 }
@@ -202,6 +210,30 @@ static void a_source_is_sampled_as_often_as_it_must_be(void **state)
 	sampler_free(s);
 }
 
+static void a_source_is_sampled_as_seldom_as_it_asks_for(void **state)
+{
+	(void)state;
+	struct sampler *s = NULL;
+	w.pace_ms = 5000;
+	assert_int_equal(sampler_new(&env, 1000, both, 2, &s, NULL), 0);
+	assert_true(sampler_period_ms(s, &slow) == 1000);
+	assert_true(sampler_period_ms(s, &quick) == 5000);
+	/* also when it fails */
+	w.pace_ms = 10000;
+	w.sample_rc = -EIO;
+	sampler_run(s);
+	assert_true(sampler_period_ms(s, &quick) == 10000);
+	/* faster than configured it is not; what must not be missed comes first */
+	w.pace_ms = 10;
+	sampler_run(s);
+	assert_true(sampler_period_ms(s, &quick) == 1000);
+	w.pace_ms = 5000;
+	w.gap_ms = 400;
+	sampler_run(s);
+	assert_true(sampler_period_ms(s, &quick) == 400);
+	sampler_free(s);
+}
+
 static void channels_are_bounded(void **state)
 {
 	(void)state;
@@ -227,6 +259,8 @@ int main(void)
 		cmocka_unit_test_setup(
 			a_source_that_is_not_there_is_tried_again_each_minute, reset),
 		cmocka_unit_test_setup(a_source_is_sampled_as_often_as_it_must_be,
+				       reset),
+		cmocka_unit_test_setup(a_source_is_sampled_as_seldom_as_it_asks_for,
 				       reset),
 		cmocka_unit_test(channels_are_bounded),
 	};
