@@ -34,6 +34,9 @@ struct env {
 	/* A register of a CPU: 0 or negative errno. NULL: unknown. */
 	int (*read_msr)(unsigned cpu, uint32_t msr, uint64_t *ret);
 	const struct ipmi_ops *ipmi; /* NULL: the kernel's */
+	/* Where tools that ask the BMC are looked for, NULL at the end. NULL: where
+	 * they usually are */
+	const char *const *tool_folders;
 	/* An event on a whole CPU: descriptor or negative errno. NULL: there are none.
 	 */
 	int (*perf_open)(uint32_t type, uint64_t config, int cpu);

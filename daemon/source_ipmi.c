@@ -11,6 +11,7 @@
 #include "daemon/options.h"
 #include "daemon/source.h"
 #include "lib/clock.h"
+#include "lib/log.h"
 
 #define UW_PER_W 1000000u
 #define WORST_UW 200000000000ull /* more than any node */
@@ -26,9 +27,7 @@ struct source_ipmi {
 	size_t tool_count, tool; /* that is tried next */
 	bool tool_is_good;       /* it has given a reading */
 
-	uint64_t due_ns, failed;
-	int rc; /* of the last asking, with its text */
-	struct err err;
+	uint64_t failed; /* askings in a row */
 
 	struct ipmi_power power; /* the last good one */
 	uint64_t measured_ns;
@@ -61,7 +60,7 @@ static int choose(struct source_ipmi *s, struct err *err)
 	int rc = ipmi_open(s->env, (unsigned)o->ipmi_dcmi_dev_num, &s->dev, err);
 	if (rc == 0 || o->ipmi_dcmi_native)
 		return rc;
-	s->tool_count = ipmi_tool_find(NULL, s->env, s->tools);
+	s->tool_count = ipmi_tool_find(s->env->tool_folders, s->env, s->tools);
 	if (s->tool_count)
 		return 0;
 	tool_err = *err;
@@ -175,6 +174,8 @@ static int ask_tool(struct source_ipmi *s, uint64_t now_ns, struct err *err)
 			s->tool = (s->tool + 1) % s->tool_count;
 		return rc;
 	}
+	if (!s->tool_is_good)
+		log_info("energy source ipmi_dcmi: by %s", t->argv[0]);
 	s->tool_is_good = true;
 	if (t->is_capmc)
 		take_energy(s, &e, now_ns);
@@ -239,23 +240,26 @@ static int ipmi_source_sample(void *state, struct source_snapshot *out, struct e
 {
 	struct source_ipmi *s = state;
 	uint64_t now_ns = s->env->boottime_ns();
+	int rc = s->tool_count ? ask_tool(s, now_ns, err) : ask_device(s, now_ns, err);
 
-	if (now_ns >= s->due_ns) {
-		uint64_t interval_ms = s->env->options->ipmi_dcmi_interval_ms;
-		s->rc = s->tool_count ? ask_tool(s, now_ns, &s->err)
-				      : ask_device(s, now_ns, &s->err);
-		s->failed = s->rc < 0 ? s->failed + 1 : 0;
-		uint64_t times = s->failed < SLOWEST ? s->failed : SLOWEST;
-		s->due_ns = now_ns + (times ? times : 1) * interval_ms * NSEC_PER_MSEC;
-	}
-	if (s->rc < 0)
-		return err_set(err, s->rc, "%s", s->err.text);
+	s->failed = rc < 0 ? s->failed + 1 : 0;
+	if (rc < 0)
+		return rc;
 	return put_all(out, s) < 0 ? err_set(err, -ENOMEM, "out of memory") : 0;
+}
+
+static uint64_t ipmi_source_pace_ms(const void *state)
+{
+	const struct source_ipmi *s = state;
+	uint64_t times = s->failed < SLOWEST ? s->failed : SLOWEST;
+
+	return (times ? times : 1) * s->env->options->ipmi_dcmi_interval_ms;
 }
 
 const struct source source_ipmi_dcmi = {
 	.name = "ipmi_dcmi",
 	.open = ipmi_source_open,
 	.sample = ipmi_source_sample,
+	.pace_ms = ipmi_source_pace_ms,
 	.close = ipmi_source_close,
 };
