@@ -32,3 +32,7 @@ scrape_client_LIBS := libbase
 BENCH_PROGS += attribution
 attribution_LIBS := libdaemon libbase
 BENCHES += attribution
+# rapl_wrap: energy lost when counters wrap, beside a scraped raw counter
+BENCH_PROGS += rapl_wrap
+rapl_wrap_LIBS := libsources libbase
+BENCHES += rapl_wrap

@@ -14,6 +14,9 @@ get() { # path: the body of ceemsd's answer
 scrape() { get /metrics >"$SCRATCH/metrics"; }
 watts() { scrape && sed -n 's/^ceems_hwmon_power_avg_watts{.*} //p' "$SCRATCH/metrics"; }
 more_than() { awk -v a="$(watts)" -v b="$1" 'BEGIN { exit !(a > b) }'; }
+age_above() {
+	scrape && awk -v a="$1" '/^ceems_energy_source_age_seconds.*"hwmon"/ { found = $2 > a } END { exit !found }' "$SCRATCH/metrics"
+}
 said() { grep -q -- "$1" "$SCRATCH/log"; }
 
 daemon() { # argument...
@@ -36,6 +39,14 @@ like "under the chip's name and the driver's" "$(grep '^ceems_hwmon_power_avg' "
 ok "they follow the meter" wait_for 30 more_than "$first"
 is "it is the host's sensor: nothing is estimated" "$(grep -c '^ceems_model_' "$SCRATCH/metrics")" 0
 ok "which is said" said "energy model: not used, a sensor measures"
+# the driver goes and comes back; the class is walked each 10 s
+bus=/sys/bus/acpi/drivers/power_meter
+device=$(basename "$(dirname "$(readlink -f "${meter%% *}")")")
+ok "the kernel takes the meter away" eval 'echo "$device" >$bus/unbind'
+ok "its reading ages" wait_for 40 age_above 5
+is "the daemon goes on" "$(grep -c '^ceems_cpu_count' "$SCRATCH/metrics")" 1
+ok "the kernel brings it back" eval 'echo "$device" >$bus/bind'
+ok "and it is read again" wait_for 40 eval '! age_above 2 && more_than 186'
 stop
 chip=$(sed -n 's/^ceems_hwmon_power_avg_watts{.*chip="\([^"]*\)".*/\1/p' "$SCRATCH/metrics")
 daemon --collector.hwmon.host-sensor="$chip/power1"
