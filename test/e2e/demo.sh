@@ -34,6 +34,10 @@ is "twenty of them are the array's" "$(rows | grep -c ' short ')" 20
 is "they belong to two users" "$(rows | awk '{ print $3 }' | sort -u | paste -sd' ')" "daemon games"
 is "every job used CPU time" "$(rows | awk '!($5 + $6 > 0.001)')" ""
 is "the short ones far less than the burners" "$(rows | awk '$2 == "short" && $5 + $6 > 0.5')" ""
+like "the node's energy is there, with its source and the provider of the factor" "$(grep ' J by ' "$SCRATCH/page")" \
+	'^the node: [0-9.]+ J by [a-z]+.* = jobs [0-9.]+ \+ idle [0-9.]+ \+ system [0-9.]+; 475.0 g/kWh by global$'
+is "every job took joules and emitted" "$(rows | awk '!($7 > 0 && $8 > 0)')" ""
+is "the short ones far less than the burners here, too" "$(rows | awk '$2 == "short" && $7 > short { short = $7 } $2 == "burner1" { burner = $7 } END { print short < burner / 4 }')" 1
 
 (
 	. "$demo/demo.env"
