@@ -130,7 +130,8 @@ static int write_stderr(const char *text, size_t len)
 	int fd = STDERR_FILENO;
 	if (fstat(fd, &st) < 0)
 		return -errno;
-	/* the offset of a file (a batch script's output) belongs to its description */
+	/* The offset of a file (a batch script's output) belongs to its description. It
+	 * may wait for its disk, as the script's own output does. */
 	if (!S_ISREG(st.st_mode)) {
 		if (!ready())
 			return -EAGAIN;

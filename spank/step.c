@@ -356,7 +356,10 @@ static void read_counters(struct step *s)
 {
 	struct record_counters now = {0};
 	int rc = read_cgroup(s, &now);
-	if (rc < 0)
+	/* rusage adds nothing to what was read from a cgroup before */
+	bool had_cgroup = s->best.source == COUNTERS_CGROUP_V1 ||
+			  s->best.source == COUNTERS_CGROUP_V2;
+	if (rc < 0 && !had_cgroup)
 		rc = read_rusage(s, &now);
 	if (rc == 0)
 		step_keep_largest(&s->best, &now);

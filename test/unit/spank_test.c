@@ -324,6 +324,39 @@ static void exit_hook_reads_what_ran_after_the_last_task(void **state)
 	assert_int_equal(r.counters.memory_peak_bytes, 8192);
 }
 
+static void kills_are_looked_for_in_steps_that_failed_or_came_near(void **state)
+{
+	struct world *w = *state;
+	struct record r;
+	static const struct {
+		const char *peak;
+		int status;
+		uint64_t kills;
+	} cases[] = {
+		/* an eighth of the job's 2 GiB, and one byte less */
+		{"268435456\n", 0, 3},
+		{"268435455\n", 0, 0},
+		/* killed for what another step of its job has taken */
+		{"4096\n", SIGKILL, 3},
+		{"4096\n", 0x0100, 3},
+	};
+	make_v1(w);
+	world_put(w, "cgroup/memory" V1_STEP "/memory.limit_in_bytes", "2147483648\n");
+	world_put(w, "cgroup/memory" V1_STEP "/memory.oom_control", "oom_kill 3\n");
+	world_put(w, "cgroup/memory/slurm_n1/uid_1000/job_41/memory.max_usage_in_bytes",
+		  "2147483648\n");
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		fake_reset();
+		put_v1_counters(w, "7000000\n", cases[i].peak);
+		init(w, NULL, NULL);
+		fork_task(TASK_PID);
+		end_task(cases[i].status);
+		world_expect(w, RECORD_STEP_START, &r);
+		world_expect(w, RECORD_STEP_STOP, &r);
+		assert_int_equal(r.counters.oom_kills, cases[i].kills);
+	}
+}
+
 static void hybrid_takes_cpu_time_from_v1(void **state)
 {
 	struct world *w = *state;
@@ -799,6 +832,7 @@ int main(void)
 		ON_A_NODE(v2_reads_the_users_part_and_again_in_the_exit_hook),
 		ON_A_NODE(joint_mounts_without_links_are_found_by_looking),
 		ON_A_NODE(exit_hook_reads_what_ran_after_the_last_task),
+		ON_A_NODE(kills_are_looked_for_in_steps_that_failed_or_came_near),
 		ON_A_NODE(hybrid_takes_cpu_time_from_v1),
 		ON_A_NODE(heterogeneous_step_keeps_the_name_the_kernel_gives),
 		ON_A_NODE(without_cgroups_the_reaped_tasks_rusage_counts),
