@@ -70,14 +70,14 @@ static void put_time(struct buf *b, uint64_t ns)
 	buf_puts(b, " s");
 }
 
-static uint64_t micro_wh(uint64_t uj)
+static uint64_t nano_wh(uint64_t uj)
 {
-	return uj / 3600 + (uj % 3600 >= 1800);
+	return scale(uj, 5, 18);
 }
 
-static uint64_t micrograms(uint64_t uj, uint32_t mg_per_kwh)
+static uint64_t nanograms(uint64_t uj, uint32_t mg_per_kwh)
 {
-	return scale(uj, mg_per_kwh, UINT64_C(3600000000));
+	return scale(uj, mg_per_kwh, 3600000);
 }
 
 /* Thousandths of the CPU time that there was; 0 when not known */
@@ -120,12 +120,22 @@ static void take_domain(struct report_domain *d, const struct energy_page_node *
 				      : row->uj[i];
 }
 
+/* Whether anything that the total consists of is measured, or has been */
+static bool measured(const struct energy_page_node *node,
+		     const struct energy_page_row *row)
+{
+	for (int i = 0; i < ENERGY_PAGE_DOMAINS; i++)
+		if ((node->total_mask >> i & 1) && (node->source[i][0] || node->uj[i]))
+			return true;
+	return node->total_mask && row && row->total_uj;
+}
+
 void report_take_energy(struct report_energy *e, const struct energy_page_node *node,
 			const struct energy_page_row *row,
 			const struct energy_page_now *now)
 {
 	*e = (struct report_energy){.total_mask = node->total_mask};
-	if (!node->total_mask) {
+	if (!measured(node, row)) {
 		e->unknown = "this node has no power sensor and no model";
 		return;
 	}
@@ -241,7 +251,7 @@ static void put_domain(struct buf *b, const struct report_energy *e, int i)
 	buf_puts(b, domain_names[i]);
 	if (d->has_uj) {
 		buf_putc(b, ' ');
-		put_short(b, micro_wh(d->uj), 6);
+		put_short(b, nano_wh(d->uj), 9);
 	}
 	if (!d->source[0])
 		return;
@@ -249,13 +259,16 @@ static void put_domain(struct buf *b, const struct report_energy *e, int i)
 		   d->flags & ENERGY_PAGE_STALE ? ", does not answer" : "");
 }
 
-/* Those in the total, or those beside it. */
+/* Those in the total, or those beside it; "other" alone says nothing. */
 static void put_domains(struct buf *b, const struct report_energy *e, bool in_total,
 			const char *before)
 {
+	bool any = false;
 	for (int i = 0; i < ENERGY_PAGE_DOMAINS; i++) {
-		if (!e->domains[i].there || (e->total_mask >> i & 1) != in_total)
+		if (!e->domains[i].there || (e->total_mask >> i & 1) != in_total ||
+		    (i == ENERGY_PAGE_OTHER && !any))
 			continue;
+		any = true;
 		buf_puts(b, before);
 		put_domain(b, e, i);
 		before = ", ";
@@ -269,7 +282,7 @@ static void put_energy(struct buf *b, const struct report_energy *e)
 		buf_printf(b, "not known: %s\n", e->unknown);
 		return;
 	}
-	put_short(b, micro_wh(e->uj), 6);
+	put_short(b, nano_wh(e->uj), 9);
 	buf_printf(b, " Wh%s%s", e->provisional ? ", provisional" : "",
 		   e->modelled ? ", modelled" : "");
 	put_domains(b, e, true, ": ");
@@ -284,7 +297,7 @@ static void put_energy(struct buf *b, const struct report_energy *e)
 		buf_puts(b, "not known: no provider of emission factors\n");
 		return;
 	}
-	put_short(b, micrograms(e->uj, e->emission_mg_per_kwh), 6);
+	put_short(b, nanograms(e->uj, e->emission_mg_per_kwh), 9);
 	buf_puts(b, " g CO2e at ");
 	put_short(b, e->emission_mg_per_kwh, 3);
 	buf_printf(b, " g/kWh (%s)\n", e->emission_provider);
@@ -301,7 +314,7 @@ static void put_cpu(struct buf *b, const struct report *r)
 	if (r->cpus) {
 		buf_printf(b, " on %u CPU%s, ", r->cpus, r->cpus == 1 ? "" : "s");
 		put_short(b, cpu_permille(r), 1);
-		buf_puts(b, " % of their time");
+		buf_puts(b, " % busy");
 	}
 	buf_putc(b, '\n');
 }
@@ -385,7 +398,7 @@ static void json_domain(struct buf *b, const struct report_energy *e, int i)
 	const struct report_domain *d = &e->domains[i];
 	buf_printf(b, "{\"domain\":\"%s\"", domain_names[i]);
 	put_text(b, "source", d->source);
-	put_scaled(b, "wh", d->has_uj, micro_wh(d->uj), 6);
+	put_scaled(b, "wh", d->has_uj, nano_wh(d->uj), 9);
 	put_flag(b, "in_total", e->total_mask >> i & 1);
 	put_flag(b, "modelled", d->flags & ENERGY_PAGE_MODELLED);
 	put_flag(b, "stale", d->flags & ENERGY_PAGE_STALE);
@@ -401,7 +414,7 @@ static void json_energy(struct buf *b, const struct report_energy *e)
 		return;
 	}
 	buf_puts(b, "{\"wh\":");
-	buf_put_scaled(b, micro_wh(e->uj), 6);
+	buf_put_scaled(b, nano_wh(e->uj), 9);
 	put_scaled(b, "joules", true, e->uj, 6);
 	put_flag(b, "provisional", e->provisional);
 	put_flag(b, "modelled", e->modelled);
@@ -421,7 +434,7 @@ static void json_energy(struct buf *b, const struct report_energy *e)
 		return;
 	}
 	buf_puts(b, "{\"co2e_grams\":");
-	buf_put_scaled(b, micrograms(e->uj, e->emission_mg_per_kwh), 6);
+	buf_put_scaled(b, nanograms(e->uj, e->emission_mg_per_kwh), 9);
 	put_scaled(b, "grams_per_kwh", true, e->emission_mg_per_kwh, 3);
 	put_text(b, "provider", e->emission_provider);
 	buf_putc(b, '}');

@@ -37,7 +37,7 @@ one() { # version [slurm.conf line]
 	is "$v: without the option the user's stderr is the user's" "$(cat "$err")" mine
 	srun --ceems-report "$JOBS/burn" 300 2>"$err"
 	like "$v: a report without ceemsd" "$(tr '\n' '|' <"$err")" \
-		'^ceems: job [0-9]+, step 0\|  time       [0-9.]+ s\|  CPU        0\.[3-9][0-9]* s on [0-9]+ CPUs?, [0-9.]+ % of their time\|  memory     [0-9.]+ [KM]iB at most, of [0-9.]+ [MG]iB asked for \([0-9.]+ %\)\|  energy     not known: ceemsd does not measure any on this node\|$'
+		'^ceems: job [0-9]+, step 0\|  time       [0-9.]+ s\|  CPU        0\.[3-9][0-9]* s on [0-9]+ CPUs?, [0-9.]+ % busy\|  memory     [0-9.]+ [KM]iB at most, of [0-9.]+ [MG]iB asked for \([0-9.]+ %\)\|  energy     not known: ceemsd does not measure any on this node\|$'
 	srun --ceems-report=json true 2>"$err"
 	is "$v: one line of JSON" "$(jq -c '[.ceems_report, .step, .node, .nodes, (.wall_seconds > 0), (.cpu_seconds > 0), .energy]' "$err") $(wc -l <"$err")" \
 		'[1,"0",1,1,true,true,null] 1'

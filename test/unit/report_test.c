@@ -142,7 +142,23 @@ static void modelled_energy_says_so(void **state)
 	snprintf(n.source[ENERGY_PAGE_HOST], ENERGY_PAGE_SOURCE_MAX, "model");
 	n.flags[ENERGY_PAGE_HOST] = ENERGY_PAGE_MODELLED;
 	report_take_energy(&r.energy, &n, &row, &now);
+	/* "other" is all that the host has: nobody needs to be told twice */
+	snprintf(n.source[ENERGY_PAGE_OTHER], ENERGY_PAGE_SOURCE_MAX, "model");
+	report_take_energy(&r.energy, &n, &row, &now);
 	check("modelled", &r);
+}
+
+static void even_a_step_of_microseconds_is_not_free(void **state)
+{
+	(void)state;
+	struct report r = plain();
+	struct energy_page_node n = with_factor(node_with(PARTS));
+	struct energy_page_row tiny = {.uj = {6100}, .total_uj = 6100};
+	n.idle_uw_per_cpu = 0;
+	report_take_energy(&r.energy, &n, &tiny, &now);
+	assert_int_equal(r.energy.uj, 6100);
+	text_has(&r, "0.00000169 Wh");
+	text_has(&r, "0.000000094 g CO2e");
 }
 
 static void step_younger_than_a_tick_is_estimated_in_total(void **state)
@@ -181,6 +197,11 @@ static void unknown_energy_says_why(void **state)
 	}
 	struct energy_page_node n = node_with(0);
 	report_take_energy(&r.energy, &n, &row, &now);
+	text_has(&r, "no power sensor and no model");
+	/* a daemon that ticks but has no source */
+	n = (struct energy_page_node){
+		.tick_ns = 100 * SECOND, .interval_ns = SECOND, .total_mask = PARTS};
+	report_take_energy(&r.energy, &n, NULL, &now);
 	text_has(&r, "no power sensor and no model");
 }
 
@@ -320,6 +341,7 @@ int main(void)
 		cmocka_unit_test(energy_comes_per_domain_with_its_source_and_grams),
 		cmocka_unit_test(host_energy_names_what_is_in_it),
 		cmocka_unit_test(modelled_energy_says_so),
+		cmocka_unit_test(even_a_step_of_microseconds_is_not_free),
 		cmocka_unit_test(step_younger_than_a_tick_is_estimated_in_total),
 		cmocka_unit_test(unknown_energy_says_why),
 		cmocka_unit_test(ended_row_without_provisional_part_is_settled),
