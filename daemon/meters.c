@@ -99,10 +99,17 @@ void meters_free(struct meters *m)
 	free(m);
 }
 
+/* An average is one of the sensor's own last moments; a source gives it a domain where
+ * it has nothing better. */
+static bool is_power(enum source_kind kind)
+{
+	return kind == SOURCE_POWER || kind == SOURCE_POWER_AVG;
+}
+
 /* METERS_SLOTS: counts for nothing */
 static unsigned slot_of(const struct source_channel *c)
 {
-	if (c->kind != SOURCE_ENERGY && c->kind != SOURCE_POWER)
+	if (c->kind != SOURCE_ENERGY && !is_power(c->kind))
 		return METERS_SLOTS;
 	switch (c->domain) {
 	case SOURCE_DOMAIN_PACKAGE:
@@ -173,7 +180,7 @@ static void advance(struct feed *f, struct track *t, const struct source_channel
 	if (c->measured_ns <= was->measured_ns)
 		return;
 	uint64_t gap_ns = c->measured_ns - was->measured_ns;
-	if (gap_ns <= f->gap_ns && c->kind == SOURCE_POWER)
+	if (gap_ns <= f->gap_ns && is_power(c->kind))
 		add_power(s, was, c);
 	else if (gap_ns <= f->gap_ns && c->kind == SOURCE_ENERGY &&
 		 c->value >= was->value)

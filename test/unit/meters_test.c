@@ -67,6 +67,20 @@ static void watts_are_integrated_between_readings(void **state)
 	assert_int_equal(after(3000, METERS_HOST)->energy_uj, 250 * WATT);
 }
 
+/* acpi_power_meter gives nothing else. */
+static void averages_count_where_there_is_nothing_better(void **state)
+{
+	(void)state;
+	lab_set(LAB_IPMI, 0, SOURCE_POWER_AVG, SOURCE_DOMAIN_HOST, 0, 100 * WATT);
+	lab_set(LAB_IPMI, 1, SOURCE_POWER_AVG, SOURCE_DOMAIN_NONE, 0, 70 * WATT);
+	lab_set(LAB_IPMI, 2, SOURCE_POWER_MAX, SOURCE_DOMAIN_HOST, 0, 400 * WATT);
+	(void)after(0, METERS_HOST);
+	tree_turn_ms(2000);
+	for (size_t i = 0; i < 3; i++)
+		lab_add(LAB_IPMI, i, 0);
+	assert_int_equal(after(0, METERS_HOST)->energy_uj, 200 * WATT);
+}
+
 static void a_dead_sensor_ends_integration_and_begins_anew(void **state)
 {
 	(void)state;
@@ -167,6 +181,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(counters_of_a_domain_add_up_and_count_from_where_they_were),
 		T(watts_are_integrated_between_readings),
+		T(averages_count_where_there_is_nothing_better),
 		T(a_dead_sensor_ends_integration_and_begins_anew),
 		T(the_best_source_that_answers_is_taken_without_a_jump),
 		T(the_host_source_can_be_chosen),

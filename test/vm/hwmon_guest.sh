@@ -39,6 +39,9 @@ like "under the chip's name and the driver's" "$(grep '^ceems_hwmon_power_avg' "
 ok "they follow the meter" wait_for 30 more_than "$first"
 is "it is the host's sensor: nothing is estimated" "$(grep -c '^ceems_model_' "$SCRATCH/metrics")" 0
 ok "which is said" said "energy model: not used, a sensor measures"
+joules() { scrape && sed -n 's/^ceems_node_energy_joules_total{.*domain="host",source="hwmon"} //p' "$SCRATCH/metrics"; }
+above() { awk -v a="$(joules)" -v b="$1" 'BEGIN { exit !(a > b) }'; }
+ok "the node's energy comes from it" wait_for 30 above 187
 # the driver goes and comes back; the class is walked each 10 s
 bus=/sys/bus/acpi/drivers/power_meter
 device=$(basename "$(dirname "$(readlink -f "${meter%% *}")")")
