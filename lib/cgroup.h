@@ -63,6 +63,12 @@ bool cgroup_slurm_node(const char *path, char *ret, size_t size);
  * controllers, and the node name. Total on any bytes; at most 64 lines. Returns how
  * many lines were Slurm's (0: the process is in no step's cgroup). */
 int cgroup_record_paths(const char *text, size_t len, struct record *r);
+/* v1, the extern step: slurmstepd is in the step's memory group but in the root of
+ * cpuacct, where jobacct_gather has made the same path for the step's processes. Adds
+ * it for cpuacct when r has none and the directory is there; the name is not guessed.
+ */
+void cgroup_record_share_cpuacct(int rootfd, const struct cgroup_layout *layout,
+				 struct record *r);
 
 #define CGROUP_UNLIMITED UINT64_MAX
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The text of /proc/PID/cgroup as the paths of a record: one line for each hierarchy,
  * "4:memory:/slurm_n1/uid_0/job_3/step_0/task_0", and "0::/..." for v2. */
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/cgroup.h"
 #include "lib/parse.h"
@@ -92,4 +94,20 @@ int cgroup_record_paths(const char *text, size_t len, struct record *r)
 		found++;
 	}
 	return found;
+}
+
+void cgroup_record_share_cpuacct(int rootfd, const struct cgroup_layout *layout,
+				 struct record *r)
+{
+	char path[sizeof(layout->cpuacct) + RECORD_CGROUP_MAX];
+	const char *known = record_cgroup(r, CGROUP_MEMORY);
+
+	if (!known || !layout->cpuacct[0] || record_cgroup(r, CGROUP_CPUACCT))
+		return;
+	int n = snprintf(path, sizeof(path), "%s%s", layout->cpuacct, known);
+	if (n < 0 || (size_t)n >= sizeof(path) || faccessat(rootfd, path, F_OK, 0) < 0)
+		return;
+	char copy[RECORD_CGROUP_MAX];
+	memcpy(copy, known, strlen(known) + 1); /* known points into the record */
+	record_add_cgroup(r, CGROUP_CPUACCT, copy);
 }

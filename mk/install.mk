@@ -63,6 +63,7 @@ install: all
 	$(call install_config,contrib/packaging/etc/ceemsd.yaml.in)
 	$(call install_config,contrib/packaging/etc/redfish.yaml)
 	$(call install_config,contrib/packaging/etc/web-config.yaml)
+	$(call install_config,contrib/packaging/etc/acct_gather.conf)
 
 uninstall:
 	rm -f $(foreach p,$(SBIN_PROGS),"$(DESTDIR)$(sbindir)/$(p)") $(foreach p,$(BIN_PROGS),"$(DESTDIR)$(bindir)/$(p)")

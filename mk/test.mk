@@ -55,7 +55,7 @@ bench-%:
 	@$(MAKE) --no-print-directory tests $(BENCH_BINARIES)
 	@BUILD=$(BUILD) test/bench/run $*
 
-HEADERS := $(shell find lib daemon courier spank lb cli aggregator redfish_proxy -name '*.h' 2>/dev/null)
+HEADERS := $(shell find lib acct_gather daemon courier spank lb cli aggregator redfish_proxy -name '*.h' 2>/dev/null)
 .PHONY: headers-check format-check tidy
 headers-check: $(addprefix $(OBJ)/headers/,$(addsuffix .ok,$(HEADERS)))
 $(OBJ)/headers/%.ok: %

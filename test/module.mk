@@ -52,3 +52,8 @@ redfish_bmc_SRCS := test/fake/redfish_bmc.c
 redfish_bmc_LIBS := libbase
 redfish_bmc_PKGS := libmicrohttpd
 endif
+# writes an energy page of a node whose power is known
+PROGS += energy_daemon
+NOINST_PROGS += energy_daemon
+energy_daemon_SRCS := test/fake/energy_daemon.c
+energy_daemon_LIBS := libbase

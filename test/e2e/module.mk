@@ -40,3 +40,5 @@ CHECKS += test/e2e/emissions_data.sh
 CHECKS += test/e2e/emissions.sh
 CHECKS += test/e2e/ipmi_tools.sh
 CHECKS += test/e2e/vm_ipmi.sh
+CHECKS += test/e2e/slurm_energy.sh
+CHECKS += test/e2e/slurm_energy_24.sh

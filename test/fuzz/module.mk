@@ -47,3 +47,5 @@ FUZZERS += ipmi
 ipmi_fuzz_SRCS := daemon/ipmi.c daemon/ipmi_dcmi.c daemon/ipmi_lan.c lib/err.c
 FUZZERS += ipmi_tool
 ipmi_tool_fuzz_SRCS := daemon/capmc.c daemon/ipmi.c daemon/ipmi_cmd.c daemon/ipmi_dcmi.c lib/err.c lib/parse.c
+FUZZERS += gather_options
+gather_options_fuzz_SRCS := acct_gather/options.c lib/fs.c lib/parse.c lib/err.c lib/buf.c

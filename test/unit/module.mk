@@ -189,3 +189,5 @@ endif
 TESTS += page_fill_test
 page_fill_test_LIBS := libticker libnode libsources libdaemon libconf libbase
 page_fill_test_PKGS := yaml-0.1
+TESTS += gather_test
+gather_test_LIBS := libgather libbase

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* acct_gather_energy_ceems.so: the joules of the energy page as Slurm's own. In slurmd
+ * those of the node, in slurmstepd those of its step; in slurmctld (which loads it for
+ * its configuration) and wherever else, nothing: no file is looked at before somebody
+ * asks. It starts no thread, and whatever fails costs the number and not the job.
+ *
+ * Built against the private headers of one exact Slurm release, as its loader wants. */
+#include <src/common/slurm_xlator.h>
+
+#include <src/common/read_config.h>
+#include <src/common/run_in_daemon.h>
+#include <src/slurmd/slurmstepd/slurmstepd_job.h>
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(22, 11, 0)
+#include <src/interfaces/acct_gather_energy.h>
+#include <src/interfaces/jobacct_gather.h>
+#else
+#include <src/common/slurm_acct_gather_energy.h>
+#include <src/common/slurm_jobacct_gather.h>
+#endif
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "acct_gather/gather.h"
+#include "lib/clock.h"
+#include "lib/parse.h"
+
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(24, 11, 0)
+typedef list_t **conf_values_t;
+#else
+typedef List *conf_values_t;
+#endif
+
+#pragma GCC visibility push(default)
+const char plugin_name[] = "CEEMS energy plugin";
+const char plugin_type[] = "acct_gather_energy/ceems";
+const uint32_t plugin_version = SLURM_VERSION_NUMBER;
+
+extern int init(void);
+extern int fini(void);
+extern int acct_gather_energy_p_update_node_energy(void);
+extern int acct_gather_energy_p_get_data(enum acct_energy_type type, void *data);
+extern int acct_gather_energy_p_set_data(enum acct_energy_type type, void *data);
+extern void acct_gather_energy_p_conf_options(s_p_options_t **options, int *count);
+extern void acct_gather_energy_p_conf_set(int context, s_p_hashtbl_t *table);
+extern void acct_gather_energy_p_conf_values(conf_values_t data);
+#pragma GCC visibility pop
+
+/* Slurm gives plugins no place to hang state. One process is one slurmd or one step;
+ * its framework serialises all calls but fini() by a lock of its own. */
+static struct {
+	bool refused; /* not the only plugin */
+	bool begun;
+	struct gather gather;
+	stepd_step_rec_t *step; /* borrowed until fini() */
+	/* the answer before: for watts, and as the previous value */
+	uint64_t uj, at_ns;
+	uint64_t first_uj, first_ns;
+} plugin;
+
+/* ---- plain numbers --------------------------------------------------------------- */
+
+static uint32_t watts(uint64_t uj, uint64_t ns)
+{
+	/* uJ per us is W */
+	uint64_t w = ns >= 1000 ? uj / (ns / 1000) : 0;
+
+	return w < NO_VAL ? (uint32_t)w : 0;
+}
+
+static uint64_t minus(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+static void not_known(acct_gather_energy_t *e)
+{
+	memset(e, 0, sizeof(*e));
+	e->consumed_energy = NO_VAL64;
+}
+
+static void fill(acct_gather_energy_t *e, uint64_t uj)
+{
+	uint64_t now_ns = clock_boottime_ns();
+
+	if (!plugin.first_ns) {
+		plugin.first_uj = uj;
+		plugin.first_ns = now_ns;
+	}
+	memset(e, 0, sizeof(*e));
+	e->consumed_energy = gather_joules(uj);
+	e->previous_consumed_energy = gather_joules(plugin.at_ns ? plugin.uj : uj);
+	e->current_watts =
+		plugin.at_ns ? watts(minus(uj, plugin.uj), now_ns - plugin.at_ns) : 0;
+	e->ave_watts = watts(minus(uj, plugin.first_uj), now_ns - plugin.first_ns);
+	e->poll_time = time(NULL);
+	plugin.uj = uj;
+	plugin.at_ns = now_ns;
+}
+
+/* ---- beginning ------------------------------------------------------------------- */
+
+/* With a second plugin the framework adds what each of them answers to a sum that it
+ * keeps: a total would be added again at every poll. */
+static bool alone(void)
+{
+	const char *types = slurm_conf.acct_gather_energy_type;
+
+	return !types || !strchr(types, ',');
+}
+
+static void begin(void)
+{
+	struct gather_options options;
+	struct err err;
+	const char *path = secure_getenv(GATHER_OPTIONS_VARIABLE);
+
+	if (plugin.begun)
+		return;
+	plugin.begun = true;
+	if (gather_options_read(&options, path ? path : GATHER_OPTIONS_PATH, 0, &err) <
+	    0)
+		error("ceems: %s, the plugin's defaults hold", err.text);
+	gather_init(&plugin.gather, &options, &gather_host_default);
+}
+
+static uint32_t cores(const char *list)
+{
+	uint32_t n;
+
+	return list && parse_list_count(list, strlen(list), &n) == 0 ? n : 0;
+}
+
+/* CPUs of this step by its cores and the job's threads per core; the extern step is
+ * told cores only. */
+static uint32_t allocated_mcpu(const stepd_step_rec_t *step, bool whole_job)
+{
+	uint32_t job_cores = cores(step->job_alloc_cores);
+	uint32_t mine = whole_job ? job_cores : cores(step->step_alloc_cores);
+	uint32_t cpus = step->cpus ? step->cpus : job_cores;
+
+	if (!job_cores || mine > job_cores)
+		return cpus * 1000;
+	return (uint32_t)((uint64_t)cpus * 1000 * mine / job_cores);
+}
+
+static void begin_step(stepd_step_rec_t *step)
+{
+	bool whole_job = step->step_id.step_id == SLURM_EXTERN_CONT;
+	struct gather_step s = {
+		.job = step->step_id.job_id,
+		.step = whole_job ? ENERGY_PAGE_JOB : step->step_id.step_id,
+		.stepd_pid = (uint32_t)getpid(),
+		.alloc_mcpu = allocated_mcpu(step, whole_job),
+	};
+
+	begin();
+	plugin.step = step;
+	gather_step_begin(&plugin.gather, &s);
+}
+
+/* The tasks' control group is there at the first poll at the latest, and is
+ * remembered: the last poll comes when no task is left. */
+static void find_cgroup(void)
+{
+	const stepd_step_rec_t *step = plugin.step;
+
+	if (!gather_step_wants_cgroup(&plugin.gather))
+		return;
+	if (plugin.gather.step.step == ENERGY_PAGE_JOB) {
+		gather_step_cgroup(&plugin.gather, 0);
+		return;
+	}
+	for (uint32_t i = 0; step->task && i < step->node_tasks; i++) {
+		pid_t pid = step->task[i] ? step->task[i]->pid : 0;
+		if (pid > 0 && gather_step_cgroup(&plugin.gather, pid) == 0)
+			return;
+	}
+}
+
+/* ---- answering ------------------------------------------------------------------- */
+
+static void step_energy(acct_gather_energy_t *e)
+{
+	uint64_t uj;
+
+	find_cgroup();
+	if (gather_step_now(&plugin.gather, &uj) < 0)
+		not_known(e);
+	else
+		fill(e, uj);
+}
+
+static void node_energy(acct_gather_energy_t *e)
+{
+	struct energy_page_node node;
+
+	begin();
+	if (gather_node_now(&plugin.gather, &node) < 0) {
+		not_known(e);
+		return;
+	}
+	fill(e, energy_page_total(&node, node.uj));
+	/* the daemon's mean of a tick, not ours between two questions */
+	e->current_watts = watts(energy_page_total(&node, node.uw), NSEC_PER_SEC);
+}
+
+extern int acct_gather_energy_p_get_data(enum acct_energy_type type, void *data)
+{
+	switch (type) {
+	case ENERGY_DATA_NODE_ENERGY:
+	case ENERGY_DATA_NODE_ENERGY_UP:
+	case ENERGY_DATA_STRUCT:
+	case ENERGY_DATA_JOULES_TASK:
+		if (plugin.refused)
+			not_known(data);
+		else if (plugin.step)
+			step_energy(data);
+		else
+			node_energy(data);
+		break;
+	case ENERGY_DATA_LAST_POLL:
+		*(time_t *)data = time(NULL);
+		break;
+	case ENERGY_DATA_SENSOR_CNT:
+		*(uint16_t *)data = 1;
+		break;
+	default:
+		break;
+	}
+	return SLURM_SUCCESS;
+}
+
+extern int acct_gather_energy_p_set_data(enum acct_energy_type type, void *data)
+{
+	if (type == ENERGY_DATA_STEP_PTR && data && !plugin.refused)
+		begin_step(data);
+	return SLURM_SUCCESS;
+}
+
+extern int acct_gather_energy_p_update_node_energy(void)
+{
+	return SLURM_SUCCESS; /* the next question reads the page */
+}
+
+/* ---- the plugin ------------------------------------------------------------------ */
+
+extern int init(void)
+{
+	memset(&plugin, 0, sizeof(plugin));
+	plugin.refused = !alone();
+	if (plugin.refused && !running_in_slurmstepd())
+		error("acct_gather_energy/ceems is not the only plugin in "
+		      "AcctGatherEnergyType=%s: it gives no energy, take the others "
+		      "out",
+		      slurm_conf.acct_gather_energy_type);
+	return SLURM_SUCCESS;
+}
+
+/* In slurmstepd this comes after the step's last process was killed, with its cgroup
+ * still there, and before its completion is sent: what was used after the last poll,
+ * children that outlived their task included, is in the counter now. */
+static void write_final(void)
+{
+	jobacctinfo_t *jobacct = plugin.step->jobacct;
+	acct_gather_energy_t e;
+
+	if (!jobacct)
+		return;
+	step_energy(&e);
+	if (e.consumed_energy == NO_VAL64)
+		return;
+	jobacct->energy.consumed_energy = e.consumed_energy;
+}
+
+extern int fini(void)
+{
+	if (plugin.step && plugin.gather.options.final)
+		write_final();
+	if (plugin.begun)
+		gather_done(&plugin.gather);
+	plugin.step = NULL;
+	plugin.begun = false;
+	return SLURM_SUCCESS;
+}
+
+/* no key of ours in acct_gather.conf: see options.h */
+extern void acct_gather_energy_p_conf_options(s_p_options_t **options, int *count)
+{
+	(void)options;
+	(void)count;
+}
+
+extern void acct_gather_energy_p_conf_set(int context, s_p_hashtbl_t *table)
+{
+	(void)context;
+	(void)table;
+}
+
+extern void acct_gather_energy_p_conf_values(conf_values_t data)
+{
+	(void)data;
+}

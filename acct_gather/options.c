@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The plugin's few options, without a YAML library inside slurmd. */
+#include "acct_gather/options.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "lib/cleanup.h"
+#include "lib/energy_page.h"
+#include "lib/fs.h"
+#include "lib/parse.h"
+
+#define LINES_MAX 256
+
+void gather_options_init(struct gather_options *o)
+{
+	*o = (struct gather_options){.page = ENERGY_PAGE_PATH_DEFAULT, .final = true};
+}
+
+struct word {
+	const char *text;
+	size_t len;
+};
+
+static bool blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r';
+}
+
+static struct word trimmed(const char *from, const char *end)
+{
+	while (from < end && blank(*from))
+		from++;
+	while (end > from && blank(end[-1]))
+		end--;
+	return (struct word){from, (size_t)(end - from)};
+}
+
+static bool word_is(struct word w, const char *s)
+{
+	return strlen(s) == w.len && memcmp(w.text, s, w.len) == 0;
+}
+
+static int set(struct gather_options *o, struct word name, const char *value, int line,
+	       struct err *err)
+{
+	if (word_is(name, "page")) {
+		if (value[0] != '/')
+			return err_set(err, -EINVAL,
+				       "line %d: page is no absolute path", line);
+		memcpy(o->page, value, strlen(value) + 1);
+		return 0;
+	}
+	if (word_is(name, "final")) {
+		if (parse_bool(value, &o->final) < 0)
+			return err_set(err, -EINVAL, "line %d: final is not yes or no",
+				       line);
+		return 0;
+	}
+	return err_set(err, -EINVAL, "line %d: unknown name, page and final are known",
+		       line);
+}
+
+int gather_options_parse(struct gather_options *o, const char *text, size_t len,
+			 struct err *err)
+{
+	struct gather_options now = *o;
+	const char *p = text, *end = text + len, *line;
+	char value[GATHER_PATH_MAX];
+	size_t line_len;
+	int n = 0;
+
+	while (scan_line(&p, end, &line, &line_len)) {
+		if (++n > LINES_MAX)
+			return err_set(err, -EINVAL, "more than %d lines", LINES_MAX);
+		struct word all = trimmed(line, line + line_len);
+		if (all.len == 0 || all.text[0] == '#')
+			continue;
+		const char *equals = memchr(all.text, '=', all.len);
+		if (!equals)
+			return err_set(err, -EINVAL, "line %d: not \"name = value\"",
+				       n);
+		struct word v = trimmed(equals + 1, all.text + all.len);
+		if (v.len >= sizeof(value) || memchr(v.text, '\0', v.len))
+			return err_set(err, -EINVAL, "line %d: value too long", n);
+		memcpy(value, v.text, v.len);
+		value[v.len] = '\0';
+		int rc = set(&now, trimmed(all.text, equals), value, n, err);
+		if (rc < 0)
+			return rc;
+	}
+	*o = now;
+	return 0;
+}
+
+int gather_options_read(struct gather_options *o, const char *path, uid_t owner,
+			struct err *err)
+{
+	char text[GATHER_OPTIONS_MAX];
+
+	gather_options_init(o);
+	auto_close int fd = fs_open_at(AT_FDCWD, path, err);
+	if (fd == -ENOENT)
+		return 0;
+	if (fd < 0)
+		return fd;
+	int rc = fs_check_trusted(fd, path, owner, 0755, err);
+	if (rc < 0)
+		return rc;
+	ssize_t n = fs_pread(fd, text, sizeof(text));
+	if (n < 0)
+		return err_set(err, (int)n, "read %s: %s", path, strerror((int)-n));
+	rc = gather_options_parse(o, text, (size_t)n, err);
+	return rc < 0 ? err_prefix(err, rc, "%s", path) : 0;
+}
