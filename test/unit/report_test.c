@@ -153,8 +153,8 @@ static void even_a_step_of_microseconds_is_not_free(void **state)
 	(void)state;
 	struct report r = plain();
 	struct energy_page_node n = with_factor(node_with(PARTS));
-	struct energy_page_row tiny = {.uj = {6100}, .total_uj = 6100};
-	n.idle_uw_per_cpu = 0;
+	struct energy_page_row tiny = {
+		.uj = {6100}, .total_uj = 6100, .flags = ENERGY_PAGE_ENDED};
 	report_take_energy(&r.energy, &n, &tiny, &now);
 	assert_int_equal(r.energy.uj, 6100);
 	text_has(&r, "0.00000169 Wh");
