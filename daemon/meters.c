@@ -251,13 +251,23 @@ static uint32_t choose(const struct meters *m, unsigned slot, uint64_t now_ns)
 	return NONE;
 }
 
+static uint64_t idle_of(const struct feed *f, unsigned slot)
+{
+	for (size_t i = 0; slot == METERS_HOST && i < f->snapshot.count; i++) {
+		const struct source_channel *c = &f->snapshot.channels[i];
+		if (c->kind == SOURCE_POWER_IDLE && c->domain == SOURCE_DOMAIN_HOST)
+			return c->value;
+	}
+	return ENERGY_LEARN;
+}
+
 static void show(struct meters *m, unsigned slot, uint32_t number)
 {
 	const struct feed *f = &m->feeds[number];
 	const struct sum *s = &f->sums[slot];
 
 	if (number == NONE) {
-		m->meters[slot] = (struct meter){0};
+		m->meters[slot] = (struct meter){.idle_uw = ENERGY_LEARN};
 		return;
 	}
 	uint64_t asked_ns = f->snapshot.sampled_ns;
@@ -267,6 +277,7 @@ static void show(struct meters *m, unsigned slot, uint32_t number)
 		.energy_uj = s->total_uj - s->taken_uj,
 		.measured_ns = s->measured_ns,
 		.asked_ns = asked_ns < s->measured_ns ? asked_ns : s->measured_ns,
+		.idle_uw = idle_of(f, slot),
 	};
 }
 

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "daemon/energy.h"
 #include "daemon/sampler.h"
 
 /*
@@ -35,6 +36,7 @@ struct meter {
 	uint64_t energy_uj;   /* since the last take */
 	uint64_t measured_ns; /* boot time of the newest measurement */
 	uint64_t asked_ns;    /* and when its sampling began */
+	uint64_t idle_uw;     /* idle power as the source knows it, else ENERGY_LEARN */
 };
 
 struct meters;

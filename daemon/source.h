@@ -38,6 +38,8 @@ enum source_kind {
 	SOURCE_POWER_MAX,
 	SOURCE_POWER_AVG,
 	SOURCE_POWER_LIMIT,
+	SOURCE_POWER_IDLE,  /* what its domain draws when nothing runs, from a source
+			       that  knows it */
 	SOURCE_TEMPERATURE, /* millidegrees Celsius */
 	SOURCE_KINDS
 };

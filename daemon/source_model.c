@@ -191,7 +191,9 @@ static int put(const struct model *m, enum source_kind kind, uint64_t value,
 	if (!c)
 		return -ENOMEM;
 	c->kind = kind;
-	c->domain = kind == SOURCE_ENERGY ? SOURCE_DOMAIN_HOST : SOURCE_DOMAIN_NONE;
+	c->domain = kind == SOURCE_ENERGY || kind == SOURCE_POWER_IDLE
+			    ? SOURCE_DOMAIN_HOST
+			    : SOURCE_DOMAIN_NONE;
 	(void)snprintf(c->name, sizeof(c->name), "%s", m->power.guest ? "vm" : "host");
 	(void)snprintf(c->chip, sizeof(c->chip), "%s", m->power.coefficients);
 	c->value = c->raw = value;
@@ -206,7 +208,7 @@ static int put_all(const struct model *m, struct source_snapshot *out)
 	if (rc == 0 && m->has_uw)
 		rc = put(m, SOURCE_POWER, m->uw, out);
 	if (rc == 0)
-		rc = put(m, SOURCE_POWER_MIN, power_model_at(&m->power, m->cpus, 0, 1),
+		rc = put(m, SOURCE_POWER_IDLE, power_model_at(&m->power, m->cpus, 0, 1),
 			 out);
 	if (rc == 0)
 		rc = put(m, SOURCE_POWER_MAX, power_model_at(&m->power, m->cpus, 1, 1),

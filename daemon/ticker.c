@@ -25,7 +25,7 @@ struct ticker {
 	struct units *units;
 	struct sample *sample;
 	struct meters *meters;
-	struct energy_config config;
+	struct energy_config configured, config; /* config: in force in this tick */
 	struct energy_work work;
 	struct uses uses;
 	struct steps_energy steps;
@@ -55,8 +55,9 @@ int ticker_new(const struct env *env, struct sample *sample, struct ticker **ret
 	t->interval_ns = o->energy_interval_ms * NSEC_PER_MSEC;
 	node_use_init(&t->node, env->procfd);
 	t->meters = meters_new(env->sampler, energy_host_source(o));
-	int rc = t->meters ? energy_options(o, &t->config, err)
+	int rc = t->meters ? energy_options(o, &t->configured, err)
 			   : err_set(err, -ENOMEM, "energy: out of memory");
+	t->config = t->configured;
 	if (rc < 0) {
 		ticker_free(t);
 		return rc;
@@ -302,9 +303,22 @@ static int divide(struct ticker *t, struct energy_state *draft, uint64_t t1_ns,
 	return rc;
 }
 
+/* Nobody need learn the idle power of a model, which knows it. It is that of `other`
+ * where other is the whole node. */
+static void put_in_force(struct ticker *t)
+{
+	uint64_t *other_uw = &t->config.idle_uw[ENERGY_OTHER];
+
+	t->config = t->configured;
+	if (*other_uw == ENERGY_LEARN && !meters_get(t->meters, METERS_PACKAGE)->source)
+		*other_uw = meters_get(t->meters, METERS_HOST)->idle_uw;
+}
+
 int ticker_run(struct ticker *t, struct err *err)
 {
 	bool host_taken = false;
+
+	put_in_force(t);
 
 	if (!meters_any(t->meters)) {
 		end(t);

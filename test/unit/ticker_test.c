@@ -274,6 +274,33 @@ static void with_a_host_sensor_alone_ticks_follow_it(void **state)
 	lab_adds_up(&lab);
 }
 
+static void a_model_knows_its_idle_power(void **state)
+{
+	(void)state;
+	lab_set(LAB_MODEL, 0, SOURCE_ENERGY, SOURCE_DOMAIN_HOST, 0, 0);
+	lab_set(LAB_MODEL, 1, SOURCE_POWER_IDLE, SOURCE_DOMAIN_HOST, 0, 40 * WATT);
+	assert_true(lab_tick(&lab, 0, 0));
+	lab_apply(&lab, RECORD_STEP_START, "1", 0, 1, 0);
+	lab_used(&lab, "1", 0, 750);
+	lab_add(LAB_MODEL, 0, 100 * WATT);
+	assert_true(lab_tick(&lab, 1000, 250));
+	/* it holds one of four CPUs, and used three quarters of what was used */
+	assert_int_equal(lab_unit_uj(&lab, "1", ENERGY_HOST), 10 * WATT + 45 * WATT);
+	assert_int_equal(lab_node(&lab)->idle.settled_uj[ENERGY_HOST], 30 * WATT);
+	lab_adds_up(&lab);
+	/* what is configured wins */
+	static char idle[] = "other:0";
+	lab.tree.node.options.energy_idle_watts = idle;
+	ticker_free(lab.ticker);
+	lab_ticker_open(&lab);
+	assert_true(lab_tick(&lab, 1000, 0));
+	lab_used(&lab, "1", 0, 1000);
+	lab_add(LAB_MODEL, 0, 100 * WATT);
+	assert_true(lab_tick(&lab, 1000, 0));
+	assert_int_equal(lab_node(&lab)->idle.settled_uj[ENERGY_HOST], 30 * WATT);
+	lab_adds_up(&lab);
+}
+
 static void steps_pay_for_their_own_cpu_time_and_the_cpus_they_hold(void **state)
 {
 	(void)state;
@@ -394,6 +421,7 @@ int main(void)
 		T(the_host_is_divided_when_its_slow_sensor_has_answered),
 		T(a_host_sensor_that_dies_stops_and_another_takes_over),
 		T(with_a_host_sensor_alone_ticks_follow_it),
+		T(a_model_knows_its_idle_power),
 		T(steps_pay_for_their_own_cpu_time_and_the_cpus_they_hold),
 		T(gpus_are_charged_to_who_holds_them),
 		T(a_suspended_unit_pays_for_what_it_holds_only),
