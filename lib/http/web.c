@@ -67,8 +67,9 @@ struct web {
 struct web_request {
 	struct web *w;
 	struct MHD_Connection *connection;
-	const char *uri; /* as it came; valid as long as the request */
+	const char *uri; /* as it came; the library cuts it up where a query begins */
 	size_t uri_len;
+	char *target; /* a copy from before */
 	bool seen;    /* its head has been looked at */
 	bool decided; /* about its password */
 	enum auth_verdict verdict;
@@ -141,6 +142,7 @@ static void *on_uri(void *cls, const char *uri, struct MHD_Connection *connectio
 	r->connection = connection;
 	r->uri = uri;
 	r->uri_len = uri ? strlen(uri) : 0;
+	r->target = strdup(uri ? uri : "");
 	if (conn)
 		web_conn_deadline(w->conns, conn, w->header_ms);
 	return r;
@@ -160,6 +162,7 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
 		r->route->end(w->arg, r, r->status);
 	if (conn)
 		web_conn_deadline(w->conns, conn, KEEP_TIMES * w->header_ms);
+	free(r->target);
 	free(r);
 	*context = NULL;
 	atomic_fetch_sub(&w->requests, 1);
@@ -262,7 +265,7 @@ const char *web_path(const struct web_request *r)
 
 const char *web_target(const struct web_request *r)
 {
-	return r->uri;
+	return r->target;
 }
 
 const char *web_header(struct web_request *r, const char *name)
@@ -448,7 +451,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection,
 
 	(void)upload_data;
 	/* no memory for one of them */
-	if (!r || !conn)
+	if (!r || !r->target || !conn)
 		return MHD_NO;
 	if (!r->seen) {
 		r->seen = true;

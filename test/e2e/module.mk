@@ -42,3 +42,4 @@ CHECKS += test/e2e/ipmi_tools.sh
 CHECKS += test/e2e/vm_ipmi.sh
 CHECKS += test/e2e/slurm_energy.sh
 CHECKS += test/e2e/slurm_energy_24.sh
+CHECKS += test/e2e/redfish_proxy.sh

@@ -40,6 +40,7 @@ struct bmc {
 	pthread_mutex_t mutex;
 	char tokens[SESSIONS_MAX][40];
 	unsigned next_token, serial;
+	bool forgot;               /* once is enough */
 	char word[32], value[512]; /* of the control file */
 };
 
@@ -63,8 +64,10 @@ static void read_control(struct bmc *b)
 	b->word[n] = '\0';
 	const char *v = text + n + strspn(text + n, " ");
 	snprintf(b->value, sizeof(b->value), "%.*s", (int)strcspn(v, "\n"), v);
-	if (strcmp(b->word, "forget") == 0)
+	bool forget = strcmp(b->word, "forget") == 0;
+	if (forget && !b->forgot)
 		memset(b->tokens, 0, sizeof(b->tokens));
+	b->forgot = forget;
 }
 
 static bool told(const struct bmc *b, const char *word)
