@@ -37,8 +37,8 @@ struct page_fill {
 	struct sample *sample;
 	struct energy_page_writer *writer;
 	struct energy_page_node node; /* of this tick, and until then the one before */
-	struct gpus_of *gpus;
-	bool based; /* node.uj is that of the tick before */
+	struct gpus_of *gpus;         /* made when a GPU is measured first */
+	bool based;                   /* node.uj is that of the tick before */
 };
 
 struct page_fill *page_fill_new(const struct env *env, struct sample *sample,
@@ -51,11 +51,6 @@ struct page_fill *page_fill_new(const struct env *env, struct sample *sample,
 	p->env = env;
 	p->sample = sample;
 	p->writer = writer;
-	p->gpus = calloc(units_capacity(env->units), sizeof(*p->gpus));
-	if (!p->gpus) {
-		free(p);
-		return NULL;
-	}
 	return p;
 }
 
@@ -282,6 +277,10 @@ static uint64_t gpu_power(struct page_fill *p, uint32_t i, const struct ticker_v
 {
 	struct units *u = p->env->units;
 	uint64_t uj = unit_energy(u, i)->account.settled_uj[ENERGY_GPU];
+	if (!p->gpus && uj)
+		p->gpus = calloc(units_capacity(u), sizeof(*p->gpus));
+	if (!p->gpus)
+		return 0;
 	struct gpus_of *g = &p->gpus[i];
 	uint64_t grown = g->serial == unit_serial(u, i) ? minus(uj, g->uj) : 0;
 
@@ -334,7 +333,7 @@ static void put_unit(struct page_fill *p, uint32_t i, const struct ticker_view *
 		return;
 	}
 	for (uint32_t s = unit->first_step; s != UNITS_NONE && limit--;) {
-		(void)put_step(p, job, i, s, p->gpus[i].uw);
+		(void)put_step(p, job, i, s, p->gpus ? p->gpus[i].uw : 0);
 		s = steps_get(u, s)->next;
 	}
 }

@@ -36,3 +36,8 @@ BENCHES += attribution
 BENCH_PROGS += rapl_wrap
 rapl_wrap_LIBS := libsources libbase
 BENCHES += rapl_wrap
+# energy_tick: what a tick costs, and a daemon that makes one a second
+BENCH_PROGS += energy_tick_cost
+energy_tick_cost_LIBS := libticker libnode libsources libdaemon libconf libbase
+energy_tick_cost_PKGS := yaml-0.1
+BENCHES += energy_tick
