@@ -1,48 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* JSON of providers: strict, bounded, and with words that tell an operator what came
- * instead (a login page, half an answer) without repeating it. */
+/* JSON of providers: strict, bounded, and of the types that they document. */
 #include "courier/emissions_json.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <string.h>
 
 #include "courier/emissions.h"
 #include "lib/rfc3339.h"
 
-#define DEPTH 16
-
 int emissions_json_object(const char *text, size_t len, struct json_object **ret,
 			  struct err *err)
 {
-	size_t blank = 0;
+	static const struct http_json_limits limits = {
+		.bytes_max = EMISSIONS_BODY_MAX, .depth_max = 16, .strict = true};
 
-	if (len > EMISSIONS_BODY_MAX || len > INT_MAX)
-		return err_set(err, -EBADMSG, "%zu bytes are too many", len);
-	while (blank < len && strchr(" \t\r\n", text[blank]) && text[blank])
-		blank++;
-	if (blank == len)
-		return err_set(err, -EBADMSG, "an empty answer");
-	if (text[blank] == '<')
-		return err_set(err, -EBADMSG, "a web page, not JSON");
-
-	struct json_tokener *t = json_tokener_new_ex(DEPTH);
-	if (!t)
-		return err_set(err, -ENOMEM, "out of memory");
-	json_tokener_set_flags(t, JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8);
-	auto_json struct json_object *j = json_tokener_parse_ex(t, text, (int)len);
-	enum json_tokener_error e = json_tokener_get_error(t);
-	json_tokener_free(t);
-	if (e == json_tokener_continue)
-		return err_set(err, -EBADMSG, "JSON that ends too soon");
-	if (e != json_tokener_success)
-		return err_set(err, -EBADMSG, "not JSON: %s",
-			       json_tokener_error_desc(e));
-	if (!json_object_is_type(j, json_type_object))
-		return err_set(err, -EBADMSG, "not a JSON object");
-	*ret = j;
-	j = NULL;
-	return 0;
+	return http_json_object(text, len, &limits, ret, err);
 }
 
 int emissions_json_get(struct json_object *object, const char *key, enum json_type type,

@@ -2,16 +2,10 @@
 #ifndef CEEMS_COURIER_EMISSIONS_JSON_H
 #define CEEMS_COURIER_EMISSIONS_JSON_H
 
-#include <json-c/json.h>
+#include <stdint.h>
 
 #include "lib/err.h"
-
-static inline void cleanup_json(struct json_object **j)
-{
-	if (*j)
-		json_object_put(*j);
-}
-#define auto_json __attribute__((cleanup(cleanup_json)))
+#include "lib/http/json.h"
 
 /* A whole answer, which must be an object, bounded in size and depth. -EBADMSG. */
 int emissions_json_object(const char *text, size_t len, struct json_object **ret,

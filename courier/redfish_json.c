@@ -4,13 +4,13 @@
 #include "courier/redfish_json.h"
 
 #include <errno.h>
-#include <json-c/json.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #include "lib/buf.h"
+#include "lib/http/json.h"
 
 #define WATTS_MAX 100000.0 /* of a node; more is an error of the BMC */
 #define KWH_MAX 4000000.0  /* 2^64 microjoules are 5.1 million kWh */
@@ -21,26 +21,10 @@
 int redfish_json_parse(const char *text, size_t len, struct json_object **ret,
 		       struct err *err)
 {
-	if (len > REDFISH_BODY_MAX)
-		return err_set(err, -EBADMSG, "answer of %zu bytes", len);
-	struct json_tokener *tok = json_tokener_new_ex(REDFISH_DEPTH_MAX);
-	if (!tok)
-		return err_set(err, -ENOMEM, "out of memory");
-	struct json_object *o = json_tokener_parse_ex(tok, text, (int)len);
-	enum json_tokener_error e = json_tokener_get_error(tok);
-	size_t end = json_tokener_get_parse_end(tok);
-	json_tokener_free(tok);
-	if (e == json_tokener_success)
-		end += strspn(text + end, " \t\r\n");
-	if (e != json_tokener_success || end < len ||
-	    !json_object_is_type(o, json_type_object)) {
-		json_object_put(o);
-		return err_set(err, -EBADMSG, "not a JSON object: %s",
-			       e != json_tokener_success ? json_tokener_error_desc(e)
-							 : "something else");
-	}
-	*ret = o;
-	return 0;
+	static const struct http_json_limits limits = {.bytes_max = REDFISH_BODY_MAX,
+						       .depth_max = REDFISH_DEPTH_MAX};
+
+	return http_json_object(text, len, &limits, ret, err);
 }
 
 void redfish_json_free(struct json_object **o)

@@ -164,17 +164,17 @@ static void set_card(struct page_fill *p, const struct energy_node *n,
 
 static void set_emission(struct page_fill *p)
 {
-	struct emissions_now now;
+	struct emissions *e = p->env->emissions;
+	const struct emissions_now *now =
+		e ? emissions_tick(e, p->env->courier,
+				   p->env->realtime_ns() / NSEC_PER_SEC)
+		  : NULL;
 
-	p->node.emission_mg_per_kwh = 0;
+	p->node.emission_mg_per_kwh = now ? (uint32_t)now->mg_per_kwh : 0;
 	memset(p->node.emission_provider, 0, sizeof(p->node.emission_provider));
-	if (!p->env->emissions ||
-	    emissions_current(p->env->emissions, p->env->realtime_ns() / NSEC_PER_SEC,
-			      &now) < 0)
-		return;
-	p->node.emission_mg_per_kwh = (uint32_t)now.mg_per_kwh;
-	(void)snprintf(p->node.emission_provider, sizeof(p->node.emission_provider),
-		       "%s", now.provider);
+	if (now)
+		(void)snprintf(p->node.emission_provider,
+			       sizeof(p->node.emission_provider), "%s", now->provider);
 }
 
 static void set_node(struct page_fill *p, const struct ticker_view *v)

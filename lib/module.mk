@@ -39,9 +39,10 @@ libbase_SRCS += lib/notify.c
 # and libcurl in _PKGS. libcurl in the build with GnuTLS, the TLS library of the web server.
 ifeq ($(HAVE_CURL),1)
 ARCHIVES += libhttp
-libhttp_PKGS := libcurl
+libhttp_PKGS := libcurl $(if $(HAVE_JSON),json-c)
 libhttp_SRCS += lib/http/client.c
 libhttp_SRCS += lib/http/client_url.c
+libhttp_SRCS += $(if $(HAVE_JSON),lib/http/json.c)
 endif
 libbase_SRCS += lib/rfc3339.c
 libbase_SRCS += lib/emission.c

@@ -36,7 +36,7 @@ energy_page_fuzz_SRCS := lib/boot.c lib/energy_page.c lib/energy_page_writer.c l
 ifeq ($(HAVE_CURL)$(HAVE_JSON),11)
 FUZZERS += emissions
 endif
-emissions_fuzz_SRCS := courier/emissions_emaps.c courier/emissions_file.c courier/emissions_json.c courier/emissions_providers.c courier/emissions_rte.c courier/emissions_wt.c \
+emissions_fuzz_SRCS := courier/emissions_emaps.c courier/emissions_file.c courier/emissions_json.c lib/http/json.c courier/emissions_providers.c courier/emissions_rte.c courier/emissions_wt.c \
 	lib/emission.c lib/emission_table.c lib/rfc3339.c lib/http/client.c lib/secret.c lib/http/client_url.c lib/parse.c lib/err.c lib/fs.c lib/buf.c
 emissions_fuzz_PKGS := libcurl json-c
 FUZZERS += power

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_LIB_HTTP_JSON_H
+#define CEEMS_LIB_HTTP_JSON_H
+
+#include <json-c/json.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "lib/err.h"
+
+/* The body of an HTTP answer that ought to be one JSON object; it is a stranger's. A
+ * program that uses it lists json-c in _PKGS. */
+
+struct http_json_limits {
+	size_t bytes_max; /* at most 1 GiB */
+	int depth_max;    /* of nesting */
+	bool strict;      /* UTF-8 and RFC 8259 to the letter */
+};
+
+/* The whole text is the object, blanks around it apart. -EBADMSG with words that tell
+ * what came instead (a web page, half an answer) without repeating it; -ENOMEM. Free
+ * with json_object_put(). */
+int http_json_object(const char *text, size_t len, const struct http_json_limits *l,
+		     struct json_object **ret, struct err *err);
+
+static inline void cleanup_json(struct json_object **j)
+{
+	if (*j)
+		json_object_put(*j);
+}
+#define auto_json __attribute__((cleanup(cleanup_json)))
+
+#endif

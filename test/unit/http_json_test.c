@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "lib/http/json.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "test/unit/unit.h"
+
+static const struct http_json_limits lenient = {.bytes_max = 100, .depth_max = 4};
+static const struct http_json_limits strict = {
+	.bytes_max = 100, .depth_max = 4, .strict = true};
+
+static int parse(const char *text, const struct http_json_limits *l, const char *says)
+{
+	auto_json struct json_object *j = NULL;
+	struct err err = {""};
+	int rc = http_json_object(text, strlen(text), l, &j, &err);
+
+	assert_true((rc == 0) == (j != NULL));
+	if (!strstr(err.text, says))
+		fail_msg("%s: %s", text, err.text);
+	return rc;
+}
+
+static void an_object_with_blanks_around_it_is_taken(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("{}", &strict, ""), 0);
+	assert_int_equal(parse(" \r\n\t{\"a\": [1, {\"b\": null}]} \n", &strict, ""),
+			 0);
+	assert_int_equal(parse(" {\"a\": 1} \r\n", &lenient, ""), 0);
+}
+
+static void what_came_instead_is_said_and_not_repeated(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		const struct http_json_limits *l = i ? &strict : &lenient;
+		assert_int_equal(parse("", l, "empty"), -EBADMSG);
+		assert_int_equal(parse("\n", l, "empty"), -EBADMSG);
+		assert_int_equal(parse("<html>", l, "web page"), -EBADMSG);
+		assert_int_equal(parse("{\"a\": ", l, "too soon"), -EBADMSG);
+		assert_int_equal(parse("[{}]", l, "not a JSON object"), -EBADMSG);
+		assert_int_equal(parse("{} {}", l, "not JSON"), -EBADMSG);
+		assert_int_equal(parse("{\"a\": planted}", l, "not JSON"), -EBADMSG);
+	}
+	struct err err;
+	struct json_object *j = NULL;
+	assert_int_equal(http_json_object("{\"a\": planted}", 14, &strict, &j, &err),
+			 -EBADMSG);
+	assert_null(strstr(err.text, "planted"));
+}
+
+static void depth_and_size_are_bounded(void **state)
+{
+	(void)state;
+	char text[128];
+	assert_int_equal(parse("{\"a\":{\"b\":{}}}", &strict, ""), 0);
+	assert_int_equal(
+		parse("{\"a\":{\"b\":{\"c\":{\"d\":{}}}}}", &strict, "not JSON"),
+		-EBADMSG);
+	memset(text, ' ', sizeof(text));
+	text[0] = '{';
+	text[99] = '}';
+	text[100] = '\0';
+	assert_int_equal(parse(text, &strict, ""), 0);
+	text[100] = ' ';
+	text[101] = '\0';
+	assert_int_equal(parse(text, &strict, "too many"), -EBADMSG);
+}
+
+static void strict_is_to_the_letter(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("{\"a\": [1,]}", &lenient, ""), 0);
+	assert_int_equal(parse("{\"a\": [1,]}", &strict, "not JSON"), -EBADMSG);
+	assert_int_equal(parse("{\"a\": \"\xff\"}", &strict, "not JSON"), -EBADMSG);
+}
+
+static void bytes_behind_the_end_are_not_read(void **state)
+{
+	(void)state;
+	static const char text[] = {'{', '}', 'x', 'x'};
+	auto_json struct json_object *j = NULL;
+	struct json_object *none = NULL;
+	struct err err;
+	assert_int_equal(http_json_object(text, 2, &strict, &j, &err), 0);
+	assert_int_equal(http_json_object("{}\0{}", 5, &strict, &none, &err), -EBADMSG);
+	assert_null(none);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_object_with_blanks_around_it_is_taken),
+		cmocka_unit_test(what_came_instead_is_said_and_not_repeated),
+		cmocka_unit_test(depth_and_size_are_bounded),
+		cmocka_unit_test(strict_is_to_the_letter),
+		cmocka_unit_test(bytes_behind_the_end_are_not_read),
+	};
+	return cmocka_run_group_tests_name("http_json_test", tests, NULL, NULL);
+}
