@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # --ceems-report in a real Slurm, 22.05 and 24.11 (there with contain_spank too): what the
 # user sees on stderr, from srun, --pty, labelled, a batch script and a step of two nodes. The
-# energy is an invention of test/fake/energy_page_put.
+# energy is an invention of test/fake/energy_page_put, and in the end ceemsd's model of the
+# machine.
 # timeout 180
 . "$(dirname "$0")/../tap.sh"
 . "$(dirname "$0")/../slurm.sh"
@@ -70,6 +71,25 @@ one() { # version [slurm.conf line]
 	echo garbage >"$RUNDIR/energy"
 	srun --ceems-report true 2>"$err"
 	like "$v: a page that is none" "$(cat "$err")" "energy     not known: ceemsd's energy page cannot be read"
+	rm -f "$RUNDIR/energy"
+
+	# a whole machine of 40 to 100 W
+	rm -f "$SCRATCH/ceemsd.log"
+	ceemsd_start --energy.interval=200ms --energy.model=host --energy.model.idle-watts=40 --energy.model.max-watts=100 \
+		--energy.idle-watts=other:40 --collector.emissions --collector.emissions.provider=owid --emissions.zone=FR
+	ok "$v: ceemsd writes a page" wait_for 20 test -e "$RUNDIR/energy"
+	srun --ceems-report=json sh -c "sleep 2; $JOBS/burn 500" 2>"$err"
+	is "$v: ceemsd's own figures" \
+		"$(jq -c '[.energy.modelled, .energy.provisional, (.energy.domains | map(select(.in_total) | [.domain, .source])), .emissions.provider]' "$err")" \
+		'[true,true,[["host","model"]],"owid"]'
+	# 40 W of a machine whose CPUs are not all the step's, and at most 100
+	is "$v: as much as the machine can have used" \
+		"$(jq '(.energy.joules / .wall_seconds) as $w | $w > 1 and $w <= 100.5' "$err")" true
+	is "$v: grams are Wh times the factor" \
+		"$(jq '(.emissions.co2e_grams * 1000 / .emissions.grams_per_kwh / .energy.wh * 100 | round) == 100' "$err")" true
+	kill "$ceemsd_pid" && wait "$ceemsd_pid"
+	srun --ceems-report true 2>"$err"
+	ok "$v: a report while ceemsd is away" grep -q '^  energy ' "$err"
 	rm -f "$RUNDIR/energy"
 
 	sed -i 's/ring=/report=deny &/' "$SLURM/plugstack.conf"
