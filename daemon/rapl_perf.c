@@ -94,15 +94,15 @@ static int read_event(const struct perf *p, const char *file, struct event *ret,
 	if (strlen(file) >= sizeof(e.file) ||
 	    !rapl_pmu_name(file, e.name, sizeof(e.name), &e.domain))
 		return -ENOENT;
-	(void)snprintf(e.file, sizeof(e.file), "%s", file);
-	(void)snprintf(path, sizeof(path), "events/%s", file);
+	(void)snprintf(e.file, sizeof(e.file), "%.*s", EVENT_BYTES - 1, file);
+	(void)snprintf(path, sizeof(path), "events/%s", e.file);
 	ssize_t n = read_text(p, path, text, sizeof(text), err);
 	if (n < 0)
 		return (int)n;
 	int rc = rapl_pmu_event(text, (size_t)n, ret_config);
 	if (rc < 0)
 		return err_set(err, rc, "%s/%s: not understood", p->root, path);
-	(void)snprintf(path, sizeof(path), "events/%s.scale", file);
+	(void)snprintf(path, sizeof(path), "events/%s.scale", e.file);
 	n = read_text(p, path, text, sizeof(text), err);
 	if (n < 0)
 		return (int)n;

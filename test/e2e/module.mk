@@ -11,6 +11,7 @@ CHECKS += test/e2e/deps.sh
 CHECKS += test/e2e/check_slurm.sh
 CHECKS += test/e2e/ceemsd_alone.sh
 CHECKS += test/e2e/energy_sources.sh
+CHECKS += test/e2e/energy_model.sh
 CHECKS += test/e2e/energy_adds_up.sh
 CHECKS += test/e2e/rapl_rights.sh
 CHECKS += test/e2e/ceemsd_kill9.sh
