@@ -57,3 +57,8 @@ PROGS += energy_daemon
 NOINST_PROGS += energy_daemon
 energy_daemon_SRCS := test/fake/energy_daemon.c
 energy_daemon_LIBS := libbase
+# asks the BMC for its address
+PROGS += ipmi_address
+NOINST_PROGS += ipmi_address
+ipmi_address_SRCS := test/fake/ipmi_address.c
+ipmi_address_LIBS := libsources libbase

@@ -41,3 +41,5 @@ BENCH_PROGS += energy_tick_cost
 energy_tick_cost_LIBS := libticker libnode libsources libdaemon libconf libbase
 energy_tick_cost_PKGS := yaml-0.1
 BENCHES += energy_tick
+# slow_bmc: scrapes do not wait for a BMC
+BENCHES += slow_bmc
