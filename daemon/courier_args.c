@@ -121,8 +121,10 @@ static int add_option(struct conf_list *ret, const struct conf_opt *opt,
 	return add(ret, &arg);
 }
 
-int courier_args(const struct options *o, struct conf_list *ret)
+int courier_args(const struct options *o, const char *bmc_address,
+		 struct conf_list *ret)
 {
+	auto_buf struct buf address = BUF_INIT;
 	int rc = 0;
 
 	*ret = (struct conf_list){0};
@@ -130,6 +132,10 @@ int courier_args(const struct options *o, struct conf_list *ret)
 		const struct conf_opt *opt = find(shared[i]);
 		if (opt)
 			rc = add_option(ret, opt, (const char *)o + opt->off);
+	}
+	if (rc == 0 && *bmc_address && !*o->redfish_bmc_address) {
+		buf_printf(&address, "--collector.redfish.bmc-address=%s", bmc_address);
+		rc = add(ret, &address);
 	}
 	if (rc < 0)
 		courier_args_done(ret);

@@ -42,8 +42,10 @@ struct options;
 /* Does any collector that is on live in the courier? */
 bool courier_wanted(const struct options *o);
 /* The options that it shares with ceemsd, as --name=value; freed by
- * courier_args_done(). */
-int courier_args(const struct options *o, struct conf_list *ret);
+ * courier_args_done(). bmc_address: of this node's BMC, for who was not told another;
+ * "": not known. */
+int courier_args(const struct options *o, const char *bmc_address,
+		 struct conf_list *ret);
 /* --courier.path, else ceems-courier in the folder of this program. Cut to fit. */
 void courier_path(const struct options *o, char *ret, size_t size);
 

@@ -18,6 +18,7 @@
 #include "daemon/daemon_energy.h"
 #include "daemon/discover.h"
 #include "daemon/emissions.h"
+#include "daemon/ipmi_lan.h"
 #include "daemon/msr.h"
 #include "daemon/perf_cpu.h"
 #include "daemon/units_json.h"
@@ -235,17 +236,40 @@ static int open_sampler(struct daemon *d, struct err *err)
 	return rc;
 }
 
+/* Where this node's own BMC is, for who would ask it over the network and may not be
+ * told: only root may ask. "" when it does not say. */
+static void find_bmc(const struct daemon *d, char *ret, size_t size)
+{
+	const struct options *o = &d->options;
+	struct ipmi_lan lan;
+	struct err err;
+
+	*ret = '\0';
+	if (!o->collector_redfish || *o->redfish_bmc_address)
+		return;
+	if (ipmi_lan_address_of(&d->env, (unsigned)o->ipmi_dcmi_dev_num,
+				IPMI_DEADLINE_MS, &lan, &err) < 0) {
+		log_info("redfish: %s: the BMC's address is known only if the file "
+			 "names its host",
+			 err.text);
+		return;
+	}
+	(void)snprintf(ret, size, "%s", lan.ipv4[0] ? lan.ipv4 : lan.ipv6);
+	log_info("redfish: the BMC says that it is at %s", ret);
+}
+
 /* Not started yet: that is done without privileges. */
 static void open_courier(struct daemon *d)
 {
-	char path[4096];
+	char path[4096], bmc[sizeof(struct ipmi_lan)];
 	struct conf_list args;
 	struct err err;
 
 	if (!courier_wanted(&d->options))
 		return;
 	courier_path(&d->options, path, sizeof(path));
-	int rc = courier_args(&d->options, &args);
+	find_bmc(d, bmc, sizeof(bmc));
+	int rc = courier_args(&d->options, bmc, &args);
 	if (rc == 0)
 		rc = courier_link_new(path, &args, &d->courier, &err);
 	else

@@ -20,18 +20,39 @@ bmc() { # watts min max avg state code cut wait_ms
 	for n; do bytes+=$(printf ' 0x%02x 0x%02x' $((n & 255)) $((n >> 8))); done
 	ipmitool raw 0x2c 0xf0 0xdc $bytes >/dev/null
 }
-age() { value ceems_energy_source_age_seconds | cut -d. -f1; }
+age() { get /metrics | sed -n 's/^ceems_energy_source_age_seconds{source="ipmi_dcmi"} \([0-9]*\).*/\1/p'; }
 older() { [ "$(age)" -gt "$1" ]; }
 
 ok "the device is there, for root only" [ "$(stat -c '%F %a %U' /dev/ipmi0)" = "character special file 600 root" ]
+
+# Redfish at the address that the BMC says by IPMI; nothing else knows it
+redfish=()
+is "a BMC without an address says so" "$("$BUILD/ipmi_address")" "ipmi0: the BMC says no network address"
+ipmitool lan set 1 ipsrc static >/dev/null
+ipmitool lan set 1 ipaddr 127.0.0.1 >/dev/null
+is "its address is known by raw IPMI" "$("$BUILD/ipmi_address")" "127.0.0.1 -"
+if [ -x "$BUILD/ceems-courier" ] && [ -x "$BUILD/redfish_bmc" ]; then
+	echo "watts 298" >"$SCRATCH/control"
+	tail -f /dev/null --pid=$$ | "$BUILD/redfish_bmc" --port 8000 --control "$SCRATCH/control" >"$SCRATCH/redfish.out" 2>&1 &
+	started $!
+	printf 'redfish_collector:\n  protocol: http\n  port: 8000\n' >"$SCRATCH/redfish.yaml"
+	chmod 644 "$SCRATCH/redfish.yaml"
+	redfish=(--collector.redfish --collector.redfish.config.file="$SCRATCH/redfish.yaml" --collector.redfish.interval=1s)
+fi
 "$BUILD/ceemsd" --path.rundir=/run/ceems --web.listen-address=127.0.0.1:$port --collector.disable-defaults --collector.ipmi_dcmi \
-	--collector.ipmi_dcmi.interval=500ms --energy.interval=250ms >"$SCRATCH/log" 2>&1 &
+	"${redfish[@]}" --collector.ipmi_dcmi.interval=500ms --energy.interval=250ms >"$SCRATCH/log" 2>&1 &
 pid=$!
 started $pid
 ok "the power of the BMC is there" wait_for 20 shows current 312
 is "min, max and average, too" "$(value ceems_ipmi_dcmi_min_watts) $(value ceems_ipmi_dcmi_max_watts) $(value ceems_ipmi_dcmi_avg_watts)" "280 400 300"
 like "root is given up" "$(grep '^Uid:' "/proc/$pid/status")" $'^Uid:\t[1-9]'
 is "the device stays open" "$(readlink "/proc/$pid/fd/"* 2>/dev/null | grep -c '^/dev/ipmi0$')" 1
+if [ ${#redfish[@]} -gt 0 ]; then
+	by_redfish() { [ "$(value ceems_redfish_current_watts)" = 298 ]; }
+	ok "Redfish finds the BMC at the address that IPMI says" wait_for 30 by_redfish
+else
+	skip "Redfish finds the BMC at the address that IPMI says" "ceems-courier was not built here"
+fi
 
 bmc 345 1 2 3 1
 ok "what changes is seen" wait_for 20 shows current 345
@@ -39,6 +60,7 @@ bmc 345 0 65535 0 1
 bare() { shows current 345 && [ -z "$(value ceems_ipmi_dcmi_min_watts)$(value ceems_ipmi_dcmi_max_watts)$(value ceems_ipmi_dcmi_avg_watts)" ]; }
 ok "0 and 65535 W are nothing" wait_for 20 bare
 
+works_again() { [ "$(grep -c "source ipmi_dcmi: works again" "$SCRATCH/log")" -ge "$1" ]; }
 refused() { # what log text numbers...
 	local what=$1 text=$2
 	shift 2
@@ -46,14 +68,12 @@ refused() { # what log text numbers...
 	ok "$what is said" wait_for 30 said "$text, its last reading ages"
 	is "$what: the last reading stands" "$(value ceems_ipmi_dcmi_current_watts)" 345
 	bmc 345 280 400 300 1
-	ok "$what: it works again" wait_for 30 eval '[ "$(grep -c "works again" "$SCRATCH/log")" -ge '$((++again))' ]'
+	ok "$what: it works again" wait_for 30 works_again $((++again))
 }
 again=0
 refused "a BMC that does not measure" "does not measure power now" 200 1 2 3 0
 refused "65535 W" "the BMC says 65535 W" 65535 1 2 3 1
-refused "0 W" "the BMC says 0 W" 0 1 2 3 1
 refused "completion code c1" "the BMC says 0xc1: it does not know the command" 200 1 2 3 1 0xc1
-refused "completion code d4" "the BMC says 0xd4: not allowed from here" 200 1 2 3 1 0xd4
 refused "a reply that is cut" "power reading of 17 bytes, it has 19 by DCMI" 200 1 2 3 1 0 2
 
 bmc 346 1 2 3 1 0 0 2500
