@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "daemon/collector.h"
-#include "daemon/energy_options.h"
 #include "daemon/meters.h"
 #include "daemon/options.h"
 #include "daemon/ticker.h"

@@ -2,7 +2,7 @@
 /* Attribution: who is charged with what the sensors of a node measured. Each amount is
  * split once, exactly, so that units + idle + system is the node at any time; see the
  * invariants in the header. */
-#include "daemon/energy.h"
+#include "daemon/energy_impl.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,47 +12,16 @@
 
 #define QUIET_DIVISOR 50u /* a tick is quiet below 1/50 of the node's CPU time */
 #define LEARN_WINDOW_NS (10 * NSEC_PER_SEC)
-#define RATE_MIN_NS (10 * NSEC_PER_MSEC)
 #define LEARN_RANK 3u /* the fourth lowest: outliers and sensor noise go below it */
 
-enum slot { SLOT_IDLE, SLOT_SYSTEM, SLOT_ENDED, SLOT_UNITS };
-_Static_assert(SLOT_UNITS == ENERGY_KEYS_RESERVED, "keys of idle, system, ended");
-
-typedef unsigned __int128 u128;
-
-/* What an amount is split by */
-enum by {
-	BY_NOBODY,
-	BY_CPU_TIME,
-	BY_ACTIVITY, /* CPU time x activity */
-	BY_CPUS,     /* allocated, the rest of the node is idle */
-	BY_CPUS_RUNNING,
-	BY_MEMORY,
-	BY_MEMORY_ALLOCATED, /* the rest is idle */
-	BY_GPU,              /* the rest of the device is idle */
-	BY_GPU_HELD,
-};
-
-/* One tick, or one host interval when tick is NULL */
-struct split {
-	struct energy_node *node;
-	const struct energy_config *c;
-	const struct energy_tick *tick;
-	const struct energy_use *uses;
-	struct energy_account *const *accounts;
-	size_t n;
-	uint32_t gpu;
-	struct energy_work *w;
-};
-
-static uint64_t add_sat(uint64_t a, uint64_t b)
+const char *energy_domain_name(enum energy_domain d)
 {
-	return a + b < a ? UINT64_MAX : a + b;
-}
-
-static uint64_t to_u64(u128 v)
-{
-	return v > UINT64_MAX ? UINT64_MAX : (uint64_t)v;
+	static const char *const names[ENERGY_DOMAINS] = {
+		[ENERGY_PACKAGE] = "package", [ENERGY_DRAM] = "dram",
+		[ENERGY_PSYS] = "psys",       [ENERGY_GPU] = "gpu",
+		[ENERGY_HOST] = "host",       [ENERGY_OTHER] = "other",
+	};
+	return d < ENERGY_DOMAINS ? names[d] : "";
 }
 
 void energy_config_defaults(struct energy_config *ret)
@@ -113,7 +82,7 @@ void energy_work_done(struct energy_work *w)
 
 /* ---- weights --------------------------------------------------------------------- */
 
-static struct energy_account *party(const struct split *s, size_t i)
+struct energy_account *energy_party(const struct split *s, size_t i)
 {
 	switch (i) {
 	case SLOT_IDLE:
@@ -233,7 +202,7 @@ static void fill_interval(const struct split *s, enum by by)
 	struct energy_slot *slots = s->w->slots;
 	u128 taken = 0, all = by == BY_CPUS ? s->node->waiting.capacity_us : 0;
 	for (size_t i = 0; i < SLOT_UNITS + s->n; i++) {
-		const struct energy_account *a = party(s, i);
+		const struct energy_account *a = energy_party(s, i);
 		const struct energy_open *o = &a->waiting;
 		bool alloc = by == BY_CPUS || (by == BY_CPUS_RUNNING && o->used_ns);
 		slots[i].key = a->key;
@@ -250,7 +219,7 @@ static void fill_interval(const struct split *s, enum by by)
 /* ---- charging -------------------------------------------------------------------- */
 
 /* Leaves everybody's share of uj in w->shares. */
-static void divide(const struct split *s, enum by by, uint64_t uj)
+void energy_divide(const struct split *s, enum by by, uint64_t uj)
 {
 	struct energy_work *w = s->w;
 	for (size_t i = 0; i < SLOT_UNITS; i++)
@@ -270,9 +239,9 @@ static void charge(const struct split *s, enum energy_domain d, enum by by, uint
 {
 	if (!uj)
 		return;
-	divide(s, by, uj);
+	energy_divide(s, by, uj);
 	for (size_t i = 0; i < SLOT_UNITS + s->n; i++) {
-		struct energy_account *a = party(s, i);
+		struct energy_account *a = energy_party(s, i);
 		uint64_t share = s->w->shares[i];
 		if (target == PROVISIONAL) {
 			a->open.other_uj += share;
@@ -287,12 +256,7 @@ static void charge(const struct split *s, enum energy_domain d, enum by by, uint
 	}
 }
 
-struct rule {
-	enum by allocation, usage; /* of idle energy, by policy */
-	enum by dynamic;
-};
-
-static enum by idle_by(const struct split *s, const struct rule *rule)
+enum by energy_idle_by(const struct split *s, const struct rule *rule)
 {
 	switch (s->c->idle) {
 	case ENERGY_IDLE_USAGE:
@@ -310,13 +274,13 @@ static void charge_both(const struct split *s, enum energy_domain d,
 			enum target target)
 {
 	uint64_t idle = idle_uj < uj ? idle_uj : uj;
-	charge(s, d, idle_by(s, rule), idle, true, target);
+	charge(s, d, energy_idle_by(s, rule), idle, true, target);
 	charge(s, d, rule->dynamic, uj - idle, false, target);
 }
 
 /* ---- idle power ------------------------------------------------------------------ */
 
-static void learn(struct energy_learner *l, uint64_t uj, uint64_t ns)
+void energy_learn(struct energy_learner *l, uint64_t uj, uint64_t ns)
 {
 	l->window_uj = add_sat(l->window_uj, uj);
 	l->window_ns = add_sat(l->window_ns, ns);
@@ -356,7 +320,7 @@ uint64_t energy_idle_uw(const struct energy_node *node, const struct energy_conf
 
 /* A source that appears, goes or changes: what was learned was the other one's. One
  * that only pauses keeps what is known of it. */
-static void set_source(struct energy_node *node, enum energy_domain d, uint32_t source)
+void energy_set_source(struct energy_node *node, enum energy_domain d, uint32_t source)
 {
 	if (source == ENERGY_NO_SOURCE || node->source[d] == source)
 		return;
@@ -418,9 +382,9 @@ static void close_meter(const struct split *s, enum energy_domain d,
 	struct energy_node *node = s->node;
 	uint64_t dt = s->tick->t1_ns - s->tick->t0_ns;
 	bool part = d != ENERGY_PSYS && node->source[ENERGY_HOST] != ENERGY_NO_SOURCE;
-	set_source(node, d, m->source);
+	energy_set_source(node, d, m->source);
 	if (quiet)
-		learn(&node->learner[d], m->energy_uj, dt);
+		energy_learn(&node->learner[d], m->energy_uj, dt);
 	uint64_t idle_uw = energy_idle_uw(node, s->c, d, NULL);
 	charge_both(s, d, d == ENERGY_DRAM ? &memory : &package, m->energy_uj,
 		    energy_of_power(idle_uw, dt), part ? SETTLED_PART : SETTLED);
@@ -453,7 +417,7 @@ static void close_gpus(struct split *s)
 	}
 }
 
-static struct rule other_rule(const struct split *s, const struct energy_interval *i)
+struct rule energy_other_rule(const struct split *s, const struct energy_interval *i)
 {
 	bool allocation = s->c->idle == ENERGY_IDLE_ALLOCATION && i->package_ticks;
 	bool cpu = s->c->other == ENERGY_OTHER_CPU ||
@@ -485,7 +449,7 @@ static void accumulate_host(const struct split *s, bool quiet)
 	if (!t->host_fresh || !node->host_known)
 		return;
 	uint64_t idle_uw = energy_idle_uw(node, s->c, ENERGY_OTHER, NULL);
-	struct rule rule = other_rule(s, &node->open);
+	struct rule rule = energy_other_rule(s, &node->open);
 	charge_both(s, ENERGY_OTHER, &rule, energy_of_power(node->host_uw, dt),
 		    energy_of_power(idle_uw, dt), PROVISIONAL);
 }
@@ -510,210 +474,4 @@ int energy_tick(struct energy_node *node, const struct energy_config *c,
 		accumulate_host(&s, quiet);
 	node->last_ns = t->t1_ns;
 	return 0;
-}
-
-/* ---- host intervals -------------------------------------------------------------- */
-
-static void join_open(struct energy_open *to, struct energy_open *from)
-{
-	to->alloc_us = add_sat(to->alloc_us, from->alloc_us);
-	to->used_ns = add_sat(to->used_ns, from->used_ns);
-	to->active_ns = add_sat(to->active_ns, from->active_ns);
-	to->parts_uj += from->parts_uj;
-	to->idle_uj += from->idle_uj;
-	to->other_uj += from->other_uj;
-	*from = (struct energy_open){0};
-}
-
-void energy_host_mark(struct energy_node *node, struct energy_account *const *accounts,
-		      size_t n)
-{
-	struct split s = {.node = node, .accounts = accounts, .n = n};
-	for (size_t i = 0; i < SLOT_UNITS + n; i++) {
-		struct energy_account *a = party(&s, i);
-		join_open(&a->waiting, &a->open);
-	}
-	struct energy_interval *to = &node->waiting, *from = &node->open;
-	to->elapsed_ns += from->elapsed_ns;
-	to->capacity_us = add_sat(to->capacity_us, from->capacity_us);
-	to->quiet_ns += from->quiet_ns;
-	to->parts_uj += from->parts_uj;
-	to->package_ticks += from->package_ticks;
-	*from = (struct energy_interval){0};
-	node->marked = 1;
-}
-
-/* Modulo 2^64: told + correction stays the settled value whatever a sensor claims. */
-static void correct(int64_t *correction, uint64_t by)
-{
-	*correction = (int64_t)((uint64_t)*correction + by);
-}
-
-/* What of a share of the host reading is idle power: as much of it as of what it was
- * measured by */
-static uint64_t idle_of_host(const struct energy_account *a, uint64_t other_uj,
-			     uint64_t other_idle_uj, uint64_t host_uj)
-{
-	u128 all = (u128)a->waiting.parts_uj + other_uj;
-	u128 idle = (u128)a->waiting.idle_uj + other_idle_uj;
-	while (all >> 64) {
-		all >>= 1;
-		idle >>= 1;
-	}
-	return all ? (uint64_t)((u128)host_uj * idle / all) : 0;
-}
-
-/* The open share of one account becomes final. */
-static void settle(struct energy_account *a, uint64_t other_uj, uint64_t other_idle_uj,
-		   uint64_t host_uj)
-{
-	uint64_t told_host = a->waiting.parts_uj + a->waiting.other_uj;
-	a->settled_uj[ENERGY_OTHER] += other_uj;
-	a->settled_uj[ENERGY_HOST] += host_uj;
-	a->idle_uj[ENERGY_OTHER] += other_idle_uj;
-	a->idle_uj[ENERGY_HOST] += idle_of_host(a, other_uj, other_idle_uj, host_uj);
-	a->told_other_uj += a->waiting.other_uj;
-	a->told_host_uj += told_host;
-	correct(&a->correction_other_uj, other_uj - a->waiting.other_uj);
-	correct(&a->correction_host_uj, host_uj - told_host);
-	a->waiting = (struct energy_open){0};
-}
-
-void energy_host_restart(struct energy_node *node, uint32_t source,
-			 struct energy_account *const *accounts, size_t n)
-{
-	struct split s = {.node = node, .accounts = accounts, .n = n};
-	energy_host_mark(node, accounts, n);
-	for (size_t i = 0; i < SLOT_UNITS + n; i++)
-		settle(party(&s, i), 0, 0, 0);
-	node->given_up_uj += node->waiting.parts_uj;
-	node->waiting = (struct energy_interval){0};
-	node->marked = 0;
-	if (source != ENERGY_NO_SOURCE && source != node->source[ENERGY_OTHER]) {
-		/* another sensor: what the old one owed or showed says nothing of it */
-		node->forgiven_uj += node->deficit_uj;
-		node->deficit_uj = 0;
-		node->host_known = 0;
-		set_source(node, ENERGY_OTHER, source);
-	}
-	node->source[ENERGY_HOST] = source;
-}
-
-/* What is left of a host reading for other, after parts and old deficits */
-static uint64_t take_other(struct energy_node *node, uint64_t energy_uj)
-{
-	u128 owed = (u128)node->waiting.parts_uj + node->deficit_uj;
-	if (energy_uj >= owed) {
-		node->deficit_uj = 0;
-		return energy_uj - (uint64_t)owed;
-	}
-	node->deficit_uj = to_u64(owed - energy_uj);
-	return 0;
-}
-
-static void remember_other(struct energy_node *node, uint64_t other_uj)
-{
-	const struct energy_interval *i = &node->waiting;
-	/* over less, a sensor's step would look like a huge power */
-	if (i->elapsed_ns < RATE_MIN_NS)
-		return;
-	node->host_uw = energy_power_of(other_uj, i->elapsed_ns);
-	node->host_known = 1;
-	if (i->quiet_ns == i->elapsed_ns)
-		learn(&node->learner[ENERGY_OTHER], other_uj, i->elapsed_ns);
-}
-
-/* Everybody's share of other over the interval into w->others */
-static void divide_other(const struct split *s, uint64_t other_uj)
-{
-	const struct energy_interval *i = &s->node->waiting;
-	uint64_t idle_uw = energy_idle_uw(s->node, s->c, ENERGY_OTHER, NULL);
-	uint64_t idle = energy_of_power(idle_uw, i->elapsed_ns);
-	struct rule rule = other_rule(s, i);
-	if (idle > other_uj)
-		idle = other_uj;
-	divide(s, idle_by(s, &rule), idle);
-	memcpy(s->w->others, s->w->shares, (SLOT_UNITS + s->n) * sizeof(uint64_t));
-	memcpy(s->w->idles, s->w->shares, (SLOT_UNITS + s->n) * sizeof(uint64_t));
-	divide(s, rule.dynamic, other_uj - idle);
-	for (size_t k = 0; k < SLOT_UNITS + s->n; k++)
-		s->w->others[k] += s->w->shares[k];
-}
-
-/* Everybody's share of the host reading, by parts and other, into w->shares */
-static void divide_host(const struct split *s, uint64_t energy_uj)
-{
-	struct energy_work *w = s->w;
-	for (size_t i = 0; i < SLOT_UNITS + s->n; i++) {
-		const struct energy_account *a = party(s, i);
-		w->slots[i].key = a->key;
-		w->slots[i].weight = (u128)a->waiting.parts_uj + w->others[i];
-	}
-	if (!energy_split(energy_uj, w->slots, SLOT_UNITS + s->n, w->shares, w->order))
-		w->shares[SLOT_IDLE] = energy_uj;
-}
-
-int energy_host_close(struct energy_node *node, const struct energy_config *c,
-		      uint64_t energy_uj, uint32_t source,
-		      struct energy_account *const *accounts, size_t n,
-		      struct energy_work *w)
-{
-	struct split s = {.node = node, .c = c, .accounts = accounts, .n = n, .w = w};
-	if (source == ENERGY_NO_SOURCE || source != node->source[ENERGY_HOST])
-		return -ESTALE;
-	if (energy_work_reserve(w, n) < 0)
-		return -ENOMEM;
-	if (!node->marked)
-		energy_host_mark(node, accounts, n);
-	uint64_t other_uj = take_other(node, energy_uj);
-	remember_other(node, other_uj);
-	divide_other(&s, other_uj);
-	divide_host(&s, energy_uj);
-	for (size_t i = 0; i < SLOT_UNITS + n; i++)
-		settle(party(&s, i), w->others[i], w->idles[i], w->shares[i]);
-	node->measured_uj[ENERGY_OTHER] += other_uj;
-	node->measured_uj[ENERGY_HOST] += energy_uj;
-	node->waiting = (struct energy_interval){0};
-	node->marked = 0;
-	return 0;
-}
-
-/* ---- accounts -------------------------------------------------------------------- */
-
-static bool is_open(const struct energy_open *o)
-{
-	return o->alloc_us || o->used_ns || o->parts_uj || o->other_uj;
-}
-
-bool energy_account_open(const struct energy_account *a)
-{
-	return is_open(&a->open) || is_open(&a->waiting);
-}
-
-uint64_t energy_account_now(const struct energy_account *a, enum energy_domain d,
-			    uint64_t *ret_provisional_uj)
-{
-	uint64_t other = a->open.other_uj + a->waiting.other_uj;
-	uint64_t parts = a->open.parts_uj + a->waiting.parts_uj;
-	uint64_t provisional = d == ENERGY_OTHER  ? other
-			       : d == ENERGY_HOST ? other + parts
-						  : 0;
-	if (ret_provisional_uj)
-		*ret_provisional_uj = provisional;
-	return a->settled_uj[d] + provisional;
-}
-
-void energy_fold(struct energy_node *node, const struct energy_account *a)
-{
-	struct energy_account *ended = &node->ended, from = *a;
-	for (size_t d = 0; d < ENERGY_DOMAINS; d++) {
-		ended->settled_uj[d] += from.settled_uj[d];
-		ended->idle_uj[d] += from.idle_uj[d];
-	}
-	join_open(&ended->open, &from.open);
-	join_open(&ended->waiting, &from.waiting);
-	ended->told_other_uj += from.told_other_uj;
-	ended->told_host_uj += from.told_host_uj;
-	correct(&ended->correction_other_uj, (uint64_t)from.correction_other_uj);
-	correct(&ended->correction_host_uj, (uint64_t)from.correction_host_uj);
 }

@@ -47,6 +47,9 @@ enum energy_domain {
 	ENERGY_DOMAINS,
 };
 
+/* "package", "dram", ...: the label and the name in --energy.idle-watts */
+const char *energy_domain_name(enum energy_domain d);
+
 /* Who pays for power that would flow without any load */
 enum energy_idle {
 	ENERGY_IDLE_ALLOCATION, /* units, by share of the node allocated; rest: idle */

@@ -7,16 +7,6 @@
 
 #include "daemon/power_curve.h"
 
-const char *energy_domain_name(enum energy_domain d)
-{
-	static const char *const names[ENERGY_DOMAINS] = {
-		[ENERGY_PACKAGE] = "package", [ENERGY_DRAM] = "dram",
-		[ENERGY_PSYS] = "psys",       [ENERGY_GPU] = "gpu",
-		[ENERGY_HOST] = "host",       [ENERGY_OTHER] = "other",
-	};
-	return d < ENERGY_DOMAINS ? names[d] : "";
-}
-
 static int domain_by_name(const char *name, size_t len)
 {
 	for (int d = 0; d < ENERGY_DOMAINS; d++) {

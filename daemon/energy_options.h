@@ -11,7 +11,4 @@ int energy_options(const struct options *o, struct energy_config *ret, struct er
 /* --energy.host-source: a name of a source, "auto" or "none" */
 const char *energy_host_source(const struct options *o);
 
-/* "package", "dram", ...: the label and the name in --energy.idle-watts */
-const char *energy_domain_name(enum energy_domain d);
-
 #endif

@@ -10,6 +10,7 @@ libdaemon_SRCS += daemon/discover.c
 libdaemon_SRCS += daemon/emissions.c
 libdaemon_SRCS += daemon/emissions_link.c
 libdaemon_SRCS += daemon/energy.c
+libdaemon_SRCS += daemon/energy_host.c
 libdaemon_SRCS += daemon/energy_options.c
 libdaemon_SRCS += daemon/energy_split.c
 libdaemon_SRCS += daemon/export.c

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "daemon/emissions.h"
-#include "daemon/energy_options.h"
 #include "daemon/meters.h"
 #include "daemon/options.h"
 #include "daemon/sample.h"

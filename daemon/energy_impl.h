@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_DAEMON_ENERGY_IMPL_H
+#define CEEMS_DAEMON_ENERGY_IMPL_H
+
+#include "daemon/energy.h"
+
+/* What energy.c (ticks) and energy_host.c (host intervals) share. */
+
+enum slot { SLOT_IDLE, SLOT_SYSTEM, SLOT_ENDED, SLOT_UNITS };
+_Static_assert(SLOT_UNITS == ENERGY_KEYS_RESERVED, "keys of idle, system, ended");
+
+typedef unsigned __int128 u128;
+
+/* What an amount is split by */
+enum by {
+	BY_NOBODY,
+	BY_CPU_TIME,
+	BY_ACTIVITY, /* CPU time x activity */
+	BY_CPUS,     /* allocated, the rest of the node is idle */
+	BY_CPUS_RUNNING,
+	BY_MEMORY,
+	BY_MEMORY_ALLOCATED, /* the rest is idle */
+	BY_GPU,              /* the rest of the device is idle */
+	BY_GPU_HELD,
+};
+
+/* One tick, or one host interval when tick is NULL */
+struct split {
+	struct energy_node *node;
+	const struct energy_config *c;
+	const struct energy_tick *tick;
+	const struct energy_use *uses;
+	struct energy_account *const *accounts;
+	size_t n;
+	uint32_t gpu;
+	struct energy_work *w;
+};
+
+struct rule {
+	enum by allocation, usage; /* of idle energy, by policy */
+	enum by dynamic;
+};
+
+static inline uint64_t add_sat(uint64_t a, uint64_t b)
+{
+	return a + b < a ? UINT64_MAX : a + b;
+}
+
+static inline uint64_t to_u64(u128 v)
+{
+	return v > UINT64_MAX ? UINT64_MAX : (uint64_t)v;
+}
+
+/* Everybody who can be charged: SLOT_*, then the units */
+struct energy_account *energy_party(const struct split *s, size_t i);
+/* Leaves everybody's share of uj in w->shares. */
+void energy_divide(const struct split *s, enum by by, uint64_t uj);
+/* What idle energy goes by, by policy */
+enum by energy_idle_by(const struct split *s, const struct rule *rule);
+struct rule energy_other_rule(const struct split *s, const struct energy_interval *i);
+/* Quiet time that took so much */
+void energy_learn(struct energy_learner *l, uint64_t uj, uint64_t ns);
+/* A source that appears, goes or changes: what was learned was the other one's. One
+ * that only pauses keeps what is known of it. */
+void energy_set_source(struct energy_node *node, enum energy_domain d, uint32_t source);
+
+#endif
