@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "daemon/units_energy.h"
+
 static const char *const states[] = {"free", "running", "ended"};
 static const char *const ends[] = {"", "completed", "failed", "oom", "lost"};
 
@@ -33,7 +35,38 @@ static void put_totals(struct buf *b, const struct unit_totals *t)
 	buf_put_scaled(b, t->throttled_ns, 9);
 }
 
-static void put_step(struct buf *b, const struct step *s)
+/* Joules per domain that was ever measured here; provisional ones are not in them. */
+static void put_joules(struct buf *b, const struct units *u, const char *name,
+		       const uint64_t uj[ENERGY_DOMAINS])
+{
+	const struct energy_node *node = &units_energy(u)->node;
+	const char *comma = "";
+
+	buf_printf(b, ",\"%s\":{", name);
+	for (int d = 0; d < ENERGY_DOMAINS; d++) {
+		if (!node->measured_uj[d])
+			continue;
+		buf_printf(b, "%s\"%s\":", comma,
+			   energy_domain_name((enum energy_domain)d));
+		buf_put_scaled(b, uj[d], 6);
+		comma = ",";
+	}
+	buf_putc(b, '}');
+}
+
+static void put_unit_energy(struct buf *b, const struct units *u, uint32_t i)
+{
+	const struct energy_account *a = &unit_energy(u, i)->account;
+	uint64_t provisional;
+
+	put_joules(b, u, "energy_joules", a->settled_uj);
+	(void)energy_account_now(a, ENERGY_HOST, &provisional);
+	buf_puts(b, ",\"provisional_host_joules\":");
+	buf_put_scaled(b, provisional, 6);
+}
+
+static void put_step(struct buf *b, const struct units *u, uint32_t i,
+		     const struct step *s)
 {
 	char name[16];
 	buf_puts(b, "{\"step\":");
@@ -50,6 +83,7 @@ static void put_step(struct buf *b, const struct step *s)
 	if (s->cgroup_count)
 		text(b, "cgroup", s->cgroups[0].path);
 	put_totals(b, &s->totals);
+	put_joules(b, u, "energy_joules", step_energy(u, i)->uj);
 	buf_putc(b, '}');
 }
 
@@ -91,6 +125,7 @@ static void put_unit(struct units *u, uint32_t i, struct buf *b)
 		text(b, "gpu_share", unit->gpu_share);
 	}
 	put_totals(b, &t);
+	put_unit_energy(b, u, i);
 	number(b, "steps_started", unit->steps_started);
 	number(b, "steps_running", unit->steps_running);
 	buf_puts(b, ",\"hints\":{\"name\":");
@@ -101,7 +136,7 @@ static void put_unit(struct units *u, uint32_t i, struct buf *b)
 	buf_puts(b, "},\"steps\":[");
 	for (uint32_t s = unit->first_step; s != UNITS_NONE;) {
 		const struct step *step = steps_get(u, s);
-		put_step(b, step);
+		put_step(b, u, s, step);
 		s = step->next;
 		if (s != UNITS_NONE)
 			buf_putc(b, ',');

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/units_energy.h"
 #include "lib/cleanup.h"
 #include "lib/fs.h"
 #include "test/unit/unit.h"
@@ -160,6 +161,40 @@ static void ended_unit_shows_its_final_counters(void **state)
 	json_object_put(o);
 }
 
+static void energy_is_there_once_something_was_measured(void **state)
+{
+	(void)state;
+	auto_buf struct buf out = BUF_INIT;
+	struct record r = step(RECORD_STEP_START, "1");
+	apply(&r);
+	json_object *o = parse(&out), *none;
+	json_object *unit = json_object_array_get_idx(get(o, "units"), 0);
+	assert_int_equal(json_object_object_length(get(unit, "energy_joules")), 0);
+	json_object_put(o);
+	buf_reset(&out);
+	struct energy_state *e = units_energy_draft(u);
+	e->node.measured_uj[ENERGY_PACKAGE] = 9000000;
+	unit_energy_draft(u, 0)->account.settled_uj[ENERGY_PACKAGE] = 1234567;
+	unit_energy_draft(u, 0)->account.open.other_uj = 5;
+	step_energy_draft(u, 0)->uj[ENERGY_PACKAGE] = 1000001;
+	units_energy_commit(u);
+	o = parse(&out);
+	unit = json_object_array_get_idx(get(o, "units"), 0);
+	assert_string_equal(
+		json_object_get_string(get(get(unit, "energy_joules"), "package")),
+		"1.234567");
+	assert_false(
+		json_object_object_get_ex(get(unit, "energy_joules"), "host", &none));
+	assert_string_equal(
+		json_object_get_string(get(unit, "provisional_host_joules")),
+		"0.000005");
+	json_object *s = json_object_array_get_idx(get(unit, "steps"), 0);
+	assert_string_equal(
+		json_object_get_string(get(get(s, "energy_joules"), "package")),
+		"1.000001");
+	json_object_put(o);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -169,6 +204,8 @@ int main(void)
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(gpus_that_slurm_set_are_a_fact, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(
+			energy_is_there_once_something_was_measured, setup, teardown),
 		cmocka_unit_test_setup_teardown(ended_unit_shows_its_final_counters,
 						setup, teardown),
 	};
