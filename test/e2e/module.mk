@@ -44,3 +44,5 @@ CHECKS += test/e2e/vm_ipmi.sh
 CHECKS += test/e2e/slurm_energy.sh
 CHECKS += test/e2e/slurm_energy_24.sh
 CHECKS += test/e2e/redfish_proxy.sh
+CHECKS += test/e2e/slurm_energy_ceemsd.sh
+CHECKS += test/e2e/slurm_energy_ceemsd_24.sh
