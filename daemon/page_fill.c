@@ -239,26 +239,48 @@ static uint64_t step_provisional(const struct unit_energy *unit,
 	       part_of(idle, alloc, o->alloc_us + w->alloc_us) + *ret_other;
 }
 
+static bool holds_cpus(const struct step *step)
+{
+	return step->state == UNIT_RUNNING && step->step != RECORD_STEP_EXTERN;
+}
+
+/* CPUs of all steps that run; more than the unit has where they overlap. */
+static uint64_t held_cpus(struct units *u, const struct unit *unit)
+{
+	uint32_t limit = steps_capacity(u);
+	uint64_t n = 0;
+
+	for (uint32_t s = unit->first_step; s != UNITS_NONE && limit--;) {
+		const struct step *step = steps_get(u, s);
+		n += holds_cpus(step) ? step->cpus : 0;
+		s = step->next;
+	}
+	return n;
+}
+
 static int put_step(struct page_fill *p, uint32_t job, uint32_t i, uint32_t s,
-		    uint64_t gpu_uw)
+		    uint64_t gpu_uw, uint64_t held)
 {
 	struct units *u = p->env->units;
 	const struct step *step = steps_get(u, s);
 	const struct step_energy *e = step_energy(u, s);
 	const struct unit *unit = units_get(u, i);
-	bool runs = step->state == UNIT_RUNNING;
-	bool holds = runs && step->step != RECORD_STEP_EXTERN;
+	bool runs = step->state == UNIT_RUNNING, holds = holds_cpus(step);
+	uint32_t mcpu = holds ? step->cpus * 1000 : 0;
 	struct energy_page_row row = {.job = job,
 				      .step = step->step,
 				      .stepd_pid = step->stepd_pid,
 				      .flags = runs ? 0 : ENERGY_PAGE_ENDED,
 				      .cpu_ns = e->charged_cpu_ns,
-				      .alloc_mcpu = holds ? step->cpus * 1000 : 0};
+				      .alloc_mcpu = mcpu};
 	uint64_t other, host = step_provisional(unit_energy(u, i), e, &other);
 
 	memcpy(row.uj, e->uj, sizeof(row.uj));
 	row.uj[ENERGY_HOST] += host;
 	row.uj[ENERGY_OTHER] += other;
+	/* steps that run at the same time share the unit's idle power */
+	if (unit->cpus && held > unit->cpus)
+		row.alloc_mcpu = (uint32_t)part_of(mcpu, unit->cpus, held);
 	row.extra_uw = holds ? part_of(gpu_uw, step->cpus, unit->cpus) : 0;
 	finish_row(p, &row, host);
 	return energy_page_add(p->writer, &row);
@@ -331,8 +353,9 @@ static void put_unit(struct page_fill *p, uint32_t i, const struct ticker_view *
 		(void)put_job(p, job, i, gpu_power(p, i, v));
 		return;
 	}
+	uint64_t held = held_cpus(u, unit);
 	for (uint32_t s = unit->first_step; s != UNITS_NONE && limit--;) {
-		(void)put_step(p, job, i, s, p->gpus ? p->gpus[i].uw : 0);
+		(void)put_step(p, job, i, s, p->gpus ? p->gpus[i].uw : 0, held);
 		s = steps_get(u, s)->next;
 	}
 }

@@ -301,7 +301,7 @@ int energy_page_estimate(const struct energy_page_node *node,
 	uint64_t uj = row ? row->total_uj : 0;
 	uint64_t since_ns = row ? node->tick_ns : now->started_ns;
 	uint64_t cpu_ns = minus(now->cpu_ns, row ? row->cpu_ns : 0);
-	uint64_t alloc = row ? row->alloc_mcpu : now->alloc_mcpu;
+	uint64_t alloc = row && row->alloc_mcpu ? row->alloc_mcpu : now->alloc_mcpu;
 	uint64_t time_ns = minus(now->boottime_ns, since_ns);
 
 	*ret_uj = uj;

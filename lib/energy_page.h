@@ -186,7 +186,7 @@ struct energy_page_now {
 	uint64_t started_ns; /* boot time at which it began; used without a row */
 	uint64_t cpu_ns;     /* its cgroup's counter now */
 	bool has_cpu;        /* cpu_ns is known */
-	uint32_t alloc_mcpu; /* used without a row */
+	uint32_t alloc_mcpu; /* used without a row, or where the row has none yet */
 };
 
 /* A tick older than this many intervals, and than this time, is the last one of a

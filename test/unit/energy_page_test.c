@@ -532,6 +532,18 @@ static void a_step_younger_than_the_tick_has_all_its_life_estimated(void **state
 	assert_int_equal(estimate(NULL, now), 12 * 18000 + 30000);
 }
 
+static void a_row_that_knows_no_cpus_yet_takes_the_readers(void **state)
+{
+	(void)state;
+	struct energy_page_row row = {.total_uj = 5};
+	struct energy_page_now now = {.boottime_ns = 101 * NSEC_PER_SEC,
+				      .alloc_mcpu = 2000};
+
+	assert_int_equal(estimate(&row, now), 5 + 3000000);
+	row.alloc_mcpu = 1000;
+	assert_int_equal(estimate(&row, now), 5 + 1500000);
+}
+
 static void nothing_is_added_to_what_has_ended(void **state)
 {
 	(void)state;
@@ -614,6 +626,7 @@ int main(void)
 		cmocka_unit_test(an_estimate_adds_what_was_used_since_the_tick),
 		cmocka_unit_test(
 			a_step_younger_than_the_tick_has_all_its_life_estimated),
+		cmocka_unit_test(a_row_that_knows_no_cpus_yet_takes_the_readers),
 		cmocka_unit_test(nothing_is_added_to_what_has_ended),
 		cmocka_unit_test(a_stopped_daemon_is_not_carried_on),
 		cmocka_unit_test(an_estimate_of_garbage_is_only_a_number),

@@ -98,6 +98,20 @@ static void rows_are_the_accounts_of_the_tick(void **state)
 			 energy_page_total(&n, n.uj));
 }
 
+static void steps_at_the_same_time_share_the_idle_power_that_goes_on(void **state)
+{
+	(void)state;
+	tick(0, 0);
+	start("7", RECORD_STEP_EXTERN, 70, 2);
+	start("7", RECORD_STEP_BATCH, 71, 2);
+	start("7", 0, 72, 2);
+	tick(16 * WATT, 0);
+	assert_int_equal(row(7, RECORD_STEP_BATCH, 71).alloc_mcpu, 1000);
+	assert_int_equal(row(7, 0, 72).alloc_mcpu, 1000);
+	assert_int_equal(row(7, RECORD_STEP_EXTERN, 70).alloc_mcpu, 0);
+	assert_int_equal(row(7, ENERGY_PAGE_JOB, 70).alloc_mcpu, 2000);
+}
+
 static void the_rate_card_carries_a_step_to_the_next_tick(void **state)
 {
 	(void)state;
@@ -210,6 +224,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, up, down)
 	const struct CMUnitTest tests[] = {
 		T(rows_are_the_accounts_of_the_tick),
+		T(steps_at_the_same_time_share_the_idle_power_that_goes_on),
 		T(the_rate_card_carries_a_step_to_the_next_tick),
 		T(with_a_slow_host_sensor_rows_are_provisional_until_it_answers),
 		T(what_the_model_says_is_marked),
