@@ -42,10 +42,12 @@ is "the short ones far less than the burners here, too" "$(rows | awk '$2 == "sh
 (
 	. "$demo/demo.env"
 	env | grep -E '^(SLURM_CONF|CEEMSD_URL|PROMETHEUS_URL|SLURM_RIG_NODES)='
-	srun -Q echo "srun works" && as games srun -Q id -un
+	srun -Q --ceems-report bash -c '"$1/jobs/burn" 1500; echo "srun works"' - "$CEEMS_DEMO_DIR" && as games srun -Q id -un
 ) >"$SCRATCH/env" 2>&1
-like "a person goes on with demo.env and srun" "$(cat "$SCRATCH/env")" $'srun works\ngames'
-. <(grep = "$SCRATCH/env")
+like "a person goes on with demo.env and srun" "$(grep -vE '^ |^ceems: ' "$SCRATCH/env")" $'srun works\ngames'
+like "srun --ceems-report says what the step took, by which source" "$(cat "$SCRATCH/env")" 'energy  +0\.[0-9]*[1-9][0-9]* Wh, .*\([a-z_]+\)'
+like "and what that emitted, by which provider" "$(cat "$SCRATCH/env")" 'emissions  +0\.[0-9]*[1-9][0-9]* g CO2e at 475 g/kWh \(global\)'
+. <(grep -E '^[A-Z_]+=' "$SCRATCH/env")
 
 # what Prometheus says of each job is what the daemon had as final counters, to the digit
 sleep 1.5
