@@ -314,7 +314,7 @@ const struct conf_opt options_table[] = {
 	    "package:20,dram:3. Domains that are not named learn it from quiet times."),
 	ROW("energy.host-source", CONF_ENUM, energy_host_source, "auto",
 	    "Which source measures the whole node: auto (the first that answers of "
-	    "cray_pm_counters, redfish, ipmi_dcmi, hwmon where declared, and model), "
+	    "cray_pm_counters, redfish, ipmi_dcmi, hwmon and model), "
 	    "one of these, or none.",
 	    .choices = energy_host_sources),
 	ROW("energy.host-includes-gpu", CONF_ENUM, energy_host_includes_gpu, "no",
