@@ -75,7 +75,8 @@ static void say_hello(struct courier *c)
 	courier_send(c, &m.head, COURIER_HELLO, "ceems-courier", 0, sizeof(m));
 }
 
-/* Until ceemsd goes, or a signal comes. SIGHUP is ceemsd's: it starts us anew. */
+/* Until ceemsd goes; alone, until a signal comes. A signal to all of a service's
+ * processes is for ceemsd, which then lets us go. */
 static void wait_for_end(const struct courier *c, int signals)
 {
 	struct pollfd p[2] = {{.fd = signals, .events = POLLIN},
@@ -88,7 +89,7 @@ static void wait_for_end(const struct courier *c, int signals)
 		if (p[1].revents) /* ceemsd never speaks: it is gone */
 			return;
 		if (p[0].revents && read(signals, &si, sizeof(si)) == sizeof(si) &&
-		    si.ssi_signo != SIGHUP)
+		    si.ssi_signo != SIGHUP && c->link < 0)
 			return;
 	}
 }

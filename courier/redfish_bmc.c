@@ -18,7 +18,8 @@
 #define TOKEN_BYTES 1024
 #define LOGOUT_MS 1500u
 #define REDIRECTS 3u
-#define HOLD_MIN_NS (30 * NSEC_PER_SEC)
+#define HOLD_LOGIN_NS (30 * NSEC_PER_SEC) /* accounts get locked */
+#define HOLD_NS (2 * NSEC_PER_SEC)
 #define HOLD_MAX_NS (900 * NSEC_PER_SEC)
 #define FIXED_HEADERS 4u /* the most of ours beside those configured */
 
@@ -164,14 +165,16 @@ static int ask(struct redfish_bmc *b, struct http_client *client,
 	return rc;
 }
 
-static int refused(struct redfish_bmc *b, const char *what, struct err *err)
+/* Holds off for first_ns, then twice as long each time. */
+static int refused(struct redfish_bmc *b, const char *what, uint64_t first_ns,
+		   struct err *err)
 {
-	b->hold_ns = b->hold_ns ? b->hold_ns * 2 : HOLD_MIN_NS;
+	b->hold_ns = b->hold_ns * 2 > first_ns ? b->hold_ns * 2 : first_ns;
 	if (b->hold_ns > HOLD_MAX_NS)
 		b->hold_ns = HOLD_MAX_NS;
 	b->hold_until_ns = clock_boottime_ns() + b->hold_ns;
 	return err_set(err, -EACCES,
-		       "%s: %s refused with status %u, not asked again for %llu s",
+		       "%s: %s is refused with status %u, not asked again for %llu s",
 		       b->answer.url, what, b->answer.status,
 		       (unsigned long long)(b->hold_ns / NSEC_PER_SEC));
 }
@@ -208,7 +211,7 @@ static int find_sessions(struct redfish_bmc *b, char sessions[REDFISH_PATH_BYTES
 	if (rc < 0)
 		return rc;
 	if (is_refusal(b->answer.status))
-		return refused(b, "we are", err);
+		return refused(b, "the question", HOLD_NS, err);
 	if (b->answer.status != 200)
 		return status_error(b, err);
 	rc = parse_answer(b, &root, err);
@@ -293,7 +296,7 @@ static int login(struct redfish_bmc *b, struct err *err)
 		return rc;
 	unsigned status = b->answer.status;
 	if (is_refusal(status) || status == 400)
-		return refused(b, "login", err);
+		return refused(b, "login", HOLD_LOGIN_NS, err);
 	if (status != 200 && status != 201)
 		return status_error(b, err);
 	const char *token = http_client_header(b->client, "X-Auth-Token");
@@ -350,7 +353,7 @@ int redfish_bmc_get(struct redfish_bmc *b, const char *path, struct json_object 
 	if (rc < 0)
 		return rc;
 	if (is_refusal(b->answer.status))
-		return refused(b, "we are", err);
+		return refused(b, "the question", HOLD_NS, err);
 	if (b->answer.status != 200)
 		return status_error(b, err);
 	rc = parse_answer(b, ret, err);

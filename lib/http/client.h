@@ -99,7 +99,7 @@ void http_response_done(struct http_response *r);
 /* The URL as logs may show it: scheme, host, port and path, cut to fit. */
 void http_url_name(const char *url, char *ret, size_t size);
 
-/* secret_load() of at most 4 KiB, without the newline at its end. */
+/* secret_load() of at most 4 KiB, without the newline at its end. Appends to ret. */
 int http_secret_read(const char *path, struct buf *ret, struct err *err);
 
 #endif

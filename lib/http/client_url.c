@@ -119,15 +119,17 @@ void http_url_name(const char *url, char *ret, size_t size)
 
 int http_secret_read(const char *path, struct buf *ret, struct err *err)
 {
-	size_t start = ret->len;
-	int rc = secret_load(path, SECRET_MAX, ret, err);
+	auto_secret struct buf text = {.max = 4 * SECRET_MAX};
+	int rc = secret_load(path, SECRET_MAX, &text, err);
 
 	if (rc < 0)
 		return rc;
-	while (ret->len > start &&
-	       (ret->data[ret->len - 1] == '\n' || ret->data[ret->len - 1] == '\r'))
-		buf_truncate(ret, ret->len - 1);
-	if (ret->len == start || strlen(ret->data + start) != ret->len - start)
+	while (text.len &&
+	       (text.data[text.len - 1] == '\n' || text.data[text.len - 1] == '\r'))
+		buf_truncate(&text, text.len - 1);
+	if (!text.len || strlen(text.data) != text.len)
 		return err_set(err, -EINVAL, "%s: no secret in it", path);
-	return 0;
+	buf_put(ret, text.data, text.len);
+	rc = buf_error(ret);
+	return rc ? err_set(err, rc, "%s: too long", path) : 0;
 }

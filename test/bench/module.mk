@@ -43,3 +43,5 @@ energy_tick_cost_PKGS := yaml-0.1
 BENCHES += energy_tick
 # slow_bmc: scrapes do not wait for a BMC
 BENCHES += slow_bmc
+# slow_redfish: the same with a BMC that is asked by Redfish
+BENCHES += slow_redfish

@@ -49,3 +49,10 @@ FUZZERS += ipmi_tool
 ipmi_tool_fuzz_SRCS := daemon/capmc.c daemon/ipmi.c daemon/ipmi_cmd.c daemon/ipmi_dcmi.c lib/err.c lib/parse.c
 FUZZERS += gather_options
 gather_options_fuzz_SRCS := acct_gather/options.c lib/fs.c lib/parse.c lib/err.c lib/buf.c
+ifeq ($(HAVE_CURL)$(HAVE_JSON),11)
+FUZZERS += redfish_json redfish_config
+endif
+redfish_json_fuzz_SRCS := courier/redfish_json.c lib/http/json.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
+redfish_json_fuzz_PKGS := json-c
+redfish_config_fuzz_SRCS := courier/redfish_config.c courier/redfish_config_yaml.c lib/http/client_url.c lib/secret.c lib/yaml_walk.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
+redfish_config_fuzz_PKGS := libcurl yaml-0.1

@@ -492,6 +492,30 @@ static void basic_authentication_instead_of_sessions(void **state)
 	world_done(&w);
 }
 
+static void a_password_comes_from_a_file_at_each_login(void **state)
+{
+	(void)state;
+	struct world w;
+	char path[SCRATCH_PATH + 16];
+	world_init(&w);
+	w.bmc.closed = true;
+	snprintf(path, sizeof(path), "%s/password", w.dir);
+	assert_int_equal(
+		fs_write_atomic_at(AT_FDCWD, path, "pl\"nted\n", 8, 0600, NULL), 0);
+	configure(&w, "  username: reader\n  password_file: password\n");
+	assert_int_equal(look(&w), 0);
+	assert_int_equal(w.bmc.logins, 1);
+	/* open to others, it is not read: then there is no login either */
+	assert_int_equal(chmod(path, 0644), 0);
+	w.bmc.session = 0;
+	assert_int_equal(look(&w), -EPERM);
+	assert_int_equal(w.bmc.logins, 1);
+	assert_int_equal(chmod(path, 0600), 0);
+	assert_int_equal(look(&w), 0);
+	assert_int_equal(w.bmc.logins, 2);
+	world_done(&w);
+}
+
 static void the_proxy_is_asked_and_told_which_bmc(void **state)
 {
 	(void)state;
@@ -699,6 +723,7 @@ int main(void)
 		cmocka_unit_test(a_refused_login_is_not_repeated_soon),
 		cmocka_unit_test(a_bmc_that_forgets_each_session_is_not_asked_for_ever),
 		cmocka_unit_test(basic_authentication_instead_of_sessions),
+		cmocka_unit_test(a_password_comes_from_a_file_at_each_login),
 		cmocka_unit_test(the_proxy_is_asked_and_told_which_bmc),
 		cmocka_unit_test(bad_answers_are_failures_and_no_readings),
 		cmocka_unit_test(bad_trees_are_failures),
