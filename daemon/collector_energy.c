@@ -42,11 +42,6 @@ static const struct prom_family family_idle = {
 static const struct prom_family family_unit = {
 	"ceems_compute_unit_energy_joules_total", PROM_COUNTER,
 	"Energy that the unit was charged with (energy ticks of ceemsd)"};
-static const struct prom_family family_unit_provisional = {
-	"ceems_compute_unit_provisional_energy_joules", PROM_GAUGE,
-	"The unit's share of ceems_node_provisional_energy_joules (energy ticks of "
-	"ceemsd)"};
-
 /* Labels of a unit, rendered when its first sample is written and again when another
  * source takes over. */
 struct view {
@@ -133,11 +128,21 @@ static struct sums sum_up(const struct units *u)
 	return s;
 }
 
-/* The source of `other` is that of the whole node. */
+static bool has_been(const struct energy_node *n, int d)
+{
+	return n->source[d] != ENERGY_NO_SOURCE || n->measured_uj[d];
+}
+
+/* The source of `other` is that of the whole node. Where no part of the node was ever
+ * measured `other` is `host` under another name, and not shown. */
 static bool is_there(const struct energy_node *n, int d)
 {
-	return n->source[d] != ENERGY_NO_SOURCE ||
-	       (d == ENERGY_HOST && n->measured_uj[d]);
+	if (d == ENERGY_HOST)
+		return has_been(n, d);
+	if (d == ENERGY_OTHER && !has_been(n, ENERGY_PACKAGE) &&
+	    !has_been(n, ENERGY_DRAM) && !has_been(n, ENERGY_GPU))
+		return false;
+	return n->source[d] != ENERGY_NO_SOURCE;
 }
 
 static const char *source_of(const struct energy_node *n, int d)
@@ -187,10 +192,11 @@ static void put_idle(struct energy_view *e, struct prom *out)
 	for (int d = 0; d < ENERGY_DOMAINS; d++) {
 		bool known = false;
 		uint64_t uw = energy_idle_uw(n, c, (enum energy_domain)d, &known);
-		if (!is_there(n, d) || d == ENERGY_HOST || !known)
+		if (d == ENERGY_HOST || !n->source[d] || !known)
 			continue;
-		l[1] = (struct prom_label){"domain",
-					   energy_domain_name((enum energy_domain)d)};
+		enum energy_domain shown =
+			is_there(n, d) ? (enum energy_domain)d : ENERGY_HOST;
+		l[1] = (struct prom_label){"domain", energy_domain_name(shown)};
 		l[2] = (struct prom_label){"source", source_of(n, d)};
 		prom_put_scaled(out, l, 3, uw, UJ);
 	}
@@ -265,12 +271,6 @@ static int put_unit(struct energy_view *e, uint32_t i, const struct unit *unit,
 		const struct buf *labels = labels_of(e, v, unit, n, d);
 		prom_family(out, &family_unit);
 		prom_put_block_scaled(out, labels, a->settled_uj[d], UJ);
-		if (d != ENERGY_HOST)
-			continue;
-		uint64_t provisional;
-		(void)energy_account_now(a, ENERGY_HOST, &provisional);
-		prom_family(out, &family_unit_provisional);
-		prom_put_block_scaled(out, labels, provisional, UJ);
 	}
 	return 0;
 }

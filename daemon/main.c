@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* ceemsd: the daemon of a node. Exit status 2: the command line or a configuration is
  * wrong; 1: it could not start. */
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -74,6 +75,8 @@ int main(int argc, char *argv[])
 	struct daemon d = {.argc = argc, .argv = argv};
 	struct err err;
 
+	/* Threads allocate seldom; a heap for each would cost more than it saves. */
+	mallopt(M_ARENA_MAX, 1);
 	if (argc == 2 && strcmp(argv[1], "--help-markdown") == 0)
 		return print_markdown();
 	int rc = options_load(argc, argv, &d.options, &out, &warnings, &err);

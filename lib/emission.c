@@ -135,7 +135,7 @@ int emission_set_put(struct emission_set *s, const char *zone, const char *count
 	memset(f, 0, sizeof(*f));
 	(void)snprintf(f->zone, sizeof(f->zone), "%s", zone);
 	set_country(f, country);
-	f->mg_per_kwh = (uint64_t)llround(grams_per_kwh * 1000.0);
+	f->mg_per_kwh = (uint64_t)(grams_per_kwh * 1000.0 + 0.5);
 	f->time_s = time_s;
 	return 0;
 }

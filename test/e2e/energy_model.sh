@@ -36,7 +36,7 @@ ok "units + idle + system = node" holds 'a - b - c - d < 1e-6 && b + c + d - a <
 	"$(value ceems_node_attributed_energy_joules_total 'domain="host"')" \
 	"$(value ceems_node_unattributed_energy_joules_total 'domain="host".*kind="idle"')" \
 	"$(value ceems_node_unattributed_energy_joules_total 'domain="host".*kind="system"')"
-is "the model's idle power is idle power" "$(value ceems_node_idle_power_watts 'domain="other"')" 100
+is "the model's idle power is idle power" "$(value ceems_node_idle_power_watts 'domain="host"')" 100
 model=$(value ceems_model_energy_joules_total configured)
 ok "and no more than the model gave" holds 'a <= b + 0.000001' "$node" "$model"
 stop
