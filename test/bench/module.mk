@@ -45,3 +45,7 @@ BENCHES += energy_tick
 BENCHES += slow_bmc
 # slow_redfish: the same with a BMC that is asked by Redfish
 BENCHES += slow_redfish
+# energy_plugin: a question of Slurm's, and steps of 20 ms in sacct
+BENCH_PROGS += gather_bench
+gather_bench_LIBS := libgather libbase
+BENCHES += energy_plugin
