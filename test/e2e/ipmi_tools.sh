@@ -14,18 +14,19 @@ ok "a BMC" test/rig/bmc start "$bmc"
 . "$bmc/env"
 
 scrape() { curl -sf -m 5 -o "$SCRATCH/body" "http://127.0.0.1:$port/metrics"; }
-value() { scrape && sed -n "s|^$1{.*} ||p" "$SCRATCH/body"; }
+value() { scrape && sed -n "s|^$1.*} ||p" "$SCRATCH/body"; }
 shows() { [ "$(value "ceems_ipmi_dcmi_$1_watts")" = "$2" ]; }
 said() { grep -q -- "$1" "$SCRATCH/log"; }
 age() { value ceems_energy_source_age_seconds; }
 older() { awk -v a="$(age)" -v b="$1" 'BEGIN { exit !(a > b) }'; }
 gone() { ! kill -0 "$1" 2>/dev/null || grep -q '^State:.*Z' "/proc/$1/status"; }
 
-start() { # command
+joules() { value 'ceems_node_energy_joules_total{[^}]*domain="host",source="ipmi_dcmi"'; }
+start() { # command option...
 	port=$(free_port) || exit 1
 	"$BUILD/ceemsd" --path.rundir="$SCRATCH/run" --web.listen-address="127.0.0.1:$port" --collector.disable-defaults \
 		--collector.ipmi_dcmi --collector.ipmi_dcmi.interval=500ms --energy.interval=250ms \
-		--collector.ipmi_dcmi.cmd="$1" >"$SCRATCH/log" 2>&1 </dev/null &
+		--collector.ipmi_dcmi.cmd="$1" "${@:2}" >"$SCRATCH/log" 2>&1 </dev/null &
 	pid=$!
 	started $pid
 }
@@ -52,6 +53,30 @@ try() { # name command
 try ipmitool "-I lan -H 127.0.0.1 -p $BMC_LAN_PORT -U ipmiusr -P test dcmi power reading"
 try ipmi-dcmi "-h 127.0.0.1:$BMC_LAN_PORT -u ipmiusr -p test -D LAN --get-system-power-statistics"
 try ipmiutil "dcmi -N 127.0.0.1 -p $BMC_LAN_PORT -U ipmiusr -P test -F lan -V 4 power"
+
+# a dead BMC is not one at constant power
+if command -v ipmitool >/dev/null; then
+	echo "312 280 400 300 1" >"$BMC_WATTS"
+	start "$(command -v ipmitool) -I lan -H 127.0.0.1 -p $BMC_LAN_PORT -U ipmiusr -P test dcmi power reading" --collector.energy
+	some() { awk -v j="$(joules)" 'BEGIN { exit !(j > 0) }'; }
+	ok "watts become joules of the node" wait_for 30 some
+	from=$(joules) t0=$(date +%s%N)
+	more() { awk -v j="$(joules)" -v f="$from" 'BEGIN { exit !(j > f + 1500) }'; }
+	ok "and more of them" wait_for 60 more
+	power=$(awk -v a="$from" -v b="$(joules)" -v t=$(($(date +%s%N) - t0)) 'BEGIN { printf "%.0f", (b - a) * 1e9 / t }')
+	echo "# $power W between two scrapes, 312 W by the BMC"
+	near() { [ "$power" -gt 234 ] && [ "$power" -lt 390 ]; }
+	ok "as many as the BMC's watts make" near
+	kill -STOP "$BMC_PID"
+	ok "a dead BMC ages" wait_for 60 older 3
+	from=$(joules)
+	ok "for long" wait_for 60 older 13
+	is "its joules stand still" "$(joules)" "$from"
+	kill -CONT "$BMC_PID"
+	ok "they go on when it lives" wait_for 90 eval '[ "$(joules)" != "$from" ]'
+	kill -TERM $pid
+	wait_for 20 gone $pid
+fi
 
 # a BMC that takes its time is waited for by nobody else
 echo "312 280 400 300 1 0 0 3000" >"$BMC_WATTS"
