@@ -48,6 +48,7 @@ struct feed {
 	size_t count, cap;
 	struct sum sums[METERS_SLOTS];
 	uint64_t gap_ns;
+	uint64_t sampled_ns; /* of the snapshot that was taken in last */
 };
 
 struct meters {
@@ -199,6 +200,10 @@ static void read_feed(struct meters *m, struct feed *f)
 
 	if (!f->source || sampler_get(m->sampler, f->source, &f->snapshot, NULL) < 0)
 		return;
+	if (f->snapshot.sampled_ns == f->sampled_ns)
+		return;
+	f->sampled_ns = f->snapshot.sampled_ns;
+	/* as long as it works: one that fails is asked less often */
 	f->gap_ns = clamp(GAP_PERIODS * NSEC_PER_MSEC *
 				  sampler_period_ms(m->sampler, f->source),
 			  GAP_LEAST_NS, GAP_MOST_NS);

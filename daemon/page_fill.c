@@ -318,13 +318,15 @@ static int put_job(struct page_fill *p, uint32_t job, uint32_t i, uint64_t gpu_u
 	const struct unit *unit = units_get(u, i);
 	const struct unit_energy *e = unit_energy(u, i);
 	bool runs = unit->state == UNIT_RUNNING;
+	uint32_t cpus =
+		unit->cpus || !p->sample ? unit->cpus : sample_job_cpus(p->sample, i);
 	struct energy_page_row row = {.job = job,
 				      .step = ENERGY_PAGE_JOB,
 				      .stepd_pid = extern_pid(u, i),
 				      .flags = runs ? 0 : ENERGY_PAGE_ENDED,
 				      .cpu_ns = e->charged_cpu_ns,
 				      .extra_uw = runs ? gpu_uw : 0,
-				      .alloc_mcpu = runs ? unit->cpus * 1000 : 0};
+				      .alloc_mcpu = runs ? cpus * 1000 : 0};
 	uint64_t provisional = 0;
 
 	for (int d = 0; d < ENERGY_DOMAINS; d++) {

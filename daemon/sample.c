@@ -16,10 +16,14 @@
 #include "lib/clock.h"
 #include "lib/log.h"
 
+#define CPUS_NS (60 * NSEC_PER_SEC)
+
 struct sampled {
 	uint64_t serial; /* of the step that the fds belong to */
 	struct cgroup_fds *fds;
-	uint64_t rss_bytes; /* by sample_memory(); 0: not known */
+	uint64_t rss_bytes;     /* by sample_memory(); 0: not known */
+	uint64_t cpus_until_ns; /* of a job: read again then */
+	uint32_t cpus;          /* 0: not known */
 };
 
 struct sample {
@@ -214,6 +218,7 @@ static struct cgroup_fds *job_fds(struct sample *s, uint32_t i, const struct uni
 		cgroup_fds_free(d->fds);
 		d->fds = NULL;
 		d->serial = unit_serial(u, i);
+		d->cpus_until_ns = d->cpus = 0;
 	}
 	for (uint32_t k = unit->first_step; k != UNITS_NONE && !d->fds && limit--;) {
 		const struct step *step = steps_get(u, k);
@@ -237,6 +242,25 @@ bool sample_job_cpu(struct sample *s, uint32_t i, uint64_t *ret_ns)
 		return false;
 	*ret_ns = cpu.user_ns + cpu.system_ns;
 	return true;
+}
+
+uint32_t sample_job_cpus(struct sample *s, uint32_t i)
+{
+	const struct unit *unit = units_get(s->units, i);
+	uint64_t now_ns = s->env->boottime_ns();
+	struct cgroup_fds *fds =
+		unit && unit->state == UNIT_RUNNING ? job_fds(s, i, unit) : NULL;
+	uint32_t cpus;
+
+	if (i >= s->job_count || s->jobs[i].serial != unit_serial(s->units, i))
+		return 0;
+	struct sampled *d = &s->jobs[i];
+	if (fds && now_ns >= d->cpus_until_ns) {
+		if (cgroup_read_cpus(fds, &cpus, NULL) == 0)
+			d->cpus = cpus;
+		d->cpus_until_ns = now_ns + CPUS_NS;
+	}
+	return d->cpus;
 }
 
 void sample_memory(struct sample *s)

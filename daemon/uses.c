@@ -124,6 +124,13 @@ static uint64_t rss_kib(const struct uses_params *p, const struct unit *unit)
 	return bytes / 1024;
 }
 
+/* A unit that was found by its directory has what its cpuset says. */
+static uint32_t cpus_of(const struct uses_params *p, const struct unit *unit,
+			uint32_t i)
+{
+	return unit->cpus || !p->sample ? unit->cpus : sample_job_cpus(p->sample, i);
+}
+
 static void take_unit(struct uses *w, const struct uses_params *p, uint32_t i)
 {
 	const struct unit *unit = units_get(p->units, i);
@@ -146,7 +153,7 @@ static void take_unit(struct uses *w, const struct uses_params *p, uint32_t i)
 		.ended_ns = ended ? unit->ended_boottime_ns : 0,
 		.cpu_ns = new_ns,
 		.activity_ppm = ENERGY_ONE_PPM,
-		.alloc_mcpu = unit->cpus * 1000,
+		.alloc_mcpu = cpus_of(p, unit, i) * 1000,
 		.alloc_kib = unit->memory_bytes / 1024,
 	};
 	use->memory_kib_ms =

@@ -91,6 +91,7 @@ static void a_dead_sensor_ends_integration_and_begins_anew(void **state)
 	assert_int_equal(after(0, METERS_HOST)->energy_uj, 100 * WATT);
 	meters_take(m, METERS_HOST);
 	assert_int_equal(after(30000, METERS_HOST)->source, 0);
+	tree_turn_ms(10);
 	lab_add(LAB_IPMI, 0, 0);
 	const struct meter *h = after(0, METERS_HOST);
 	assert_string_equal(meters_source_name(h->source), "ipmi_dcmi");

@@ -194,3 +194,5 @@ page_fill_test_LIBS := libticker libnode libsources libdaemon libconf libbase
 page_fill_test_PKGS := yaml-0.1
 TESTS += gather_test
 gather_test_LIBS := libgather libbase
+TESTS += sample_test
+sample_test_LIBS := libdaemon libbase
