@@ -172,6 +172,12 @@ TESTS += proxy_path_test proxy_access_test
 proxy_path_test_LIBS := libredfishproxy libbase
 proxy_access_test_LIBS := libredfishproxy libconf libbase
 proxy_access_test_PKGS := yaml-0.1
+TESTS += proxy_cache_test proxy_config_test proxy_session_test
+proxy_cache_test_LIBS := libredfishproxy libbase
+proxy_config_test_LIBS := libredfishproxy libconf libbase
+proxy_config_test_PKGS := yaml-0.1
+proxy_session_test_LIBS := libredfishproxy libhttp libbase
+proxy_session_test_PKGS := libcurl
 endif
 TESTS += meters_test ticker_test
 meters_test_LIBS := libticker libnode libsources libdaemon libconf libbase
