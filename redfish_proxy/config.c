@@ -202,8 +202,9 @@ static int on_trusted_one(void *arg, const char *key, yaml_node_t *v)
 	auto_free char *text = NULL;
 	int rc = config_value(p, key, v, &text);
 
-	if (rc == 0)
-		rc = add_range(p, text, &p->c->trusted_proxies, &p->c->trusted_count);
+	if (rc < 0)
+		return rc;
+	rc = add_range(p, text, &p->c->trusted_proxies, &p->c->trusted_count);
 	return rc == -EINVAL ? yaml_walk_fail(&p->w, v, "not an address or range", text)
 			     : rc;
 }
@@ -220,8 +221,9 @@ static int on_named_one(void *arg, const char *key, yaml_node_t *v)
 	auto_free char *text = NULL;
 	int rc = config_value(p, key, v, &text);
 
-	if (rc == 0)
-		rc = add_range(p, text, &p->c->named_ranges, &p->c->named_range_count);
+	if (rc < 0)
+		return rc;
+	rc = add_range(p, text, &p->c->named_ranges, &p->c->named_range_count);
 	if (rc != -EINVAL)
 		return rc;
 	/* "10.0.0.300" is no host either */
@@ -243,10 +245,9 @@ static int on_allow_one(void *arg, const char *key, yaml_node_t *v)
 	struct err err;
 	int rc = config_value(p, key, v, &text);
 
-	if (rc == 0)
-		rc = path_allow_add(&p->c->allow, text, &err);
-	else
+	if (rc < 0)
 		return rc;
+	rc = path_allow_add(&p->c->allow, text, &err);
 	return rc < 0 ? yaml_walk_fail(&p->w, v, key, err.text) : 0;
 }
 

@@ -39,6 +39,28 @@ else
 	skip "ceemsd accepts and refuses the peer's flags as compat.md says" "ceemsd was not built here"
 fi
 
+proxy=$BUILD/redfish_proxy page=doc/redfish_proxy.md
+if [ -x "$proxy" ]; then
+	"$proxy" --help-markdown >"$SCRATCH/proxy.md"
+	if [ "${1:-}" = UPDATE ]; then
+		awk -v b="$begin" -v e="$end" -v f="$SCRATCH/proxy.md" '
+			index($0, e) == 1 { skip = 0 }
+			!skip { print }
+			index($0, b) == 1 { skip = 1; print ""; while ((getline l < f) > 0) print l; print "" }' $page >"$SCRATCH/page.md" &&
+			cp "$SCRATCH/page.md" $page
+	fi
+	awk -v b="$begin" -v e="$end" 'index($0, e) == 1 { on = 0 } on && NF { print } index($0, b) == 1 { on = 1 }' $page >"$SCRATCH/have.md"
+	is "redfish_proxy.md has the options of this redfish_proxy (else: test/e2e/docs_fresh.sh UPDATE)" \
+		"$(diff <(grep . "$SCRATCH/proxy.md") "$SCRATCH/have.md" | head -10)" ""
+	bad=
+	for m in $(grep -ohE '"ceems_redfish_proxy_[a-z_]+"' redfish_proxy/*.c | tr -d '"' | sort -u); do
+		grep -qF "\`$m\`" $page || bad+="$m "
+	done
+	is "redfish_proxy.md has its metrics" "$bad" ""
+else
+	skip "redfish_proxy.md has the options of this redfish_proxy" "redfish_proxy was not built here"
+fi
+
 is "each row of compat.md says what became of the name" \
 	"$(awk -F'|' '/^\| `/ && $3 !~ /^ (same|alias|better|later|not applicable)( \(accepted\))? *$/ { print FILENAME ":" NR ":" $3 }' doc/compat.md)" ""
 is "no name has two rows in compat.md" "$(sed -n 's/^| `\([^`]*\)`.*/\1/p' doc/compat.md | sort | uniq -d)" ""

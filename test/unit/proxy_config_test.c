@@ -142,6 +142,20 @@ static void what_is_wrong_is_named_by_line(void **state)
 	}
 }
 
+static void variables_that_are_not_set_are_errors_everywhere(void **state)
+{
+	(void)state;
+	static const char *const bad[] = {
+		"redfish_proxy: {named_clients: [$]}",
+		"redfish_proxy: {trusted_proxies: ['${NOT_SET_HERE}']}",
+		"redfish_proxy: {allowed_api_resources: [/a$]}",
+		"redfish_proxy: {targets: [{host_ip_addrs: [$]}]}",
+		"redfish_proxy: {munge_users: ['${x']}",
+	};
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(parse(bad[i], true), -EINVAL);
+}
+
 static void messages_hold_no_password(void **state)
 {
 	(void)state;
@@ -170,6 +184,8 @@ int main(void)
 		cmocka_unit_test_teardown(login_is_a_session_unless_it_is_said, done),
 		cmocka_unit_test_teardown(variables_are_expanded_in_values_only, done),
 		cmocka_unit_test_teardown(what_is_wrong_is_named_by_line, done),
+		cmocka_unit_test_teardown(
+			variables_that_are_not_set_are_errors_everywhere, done),
 		cmocka_unit_test_teardown(messages_hold_no_password, done),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
