@@ -140,6 +140,7 @@ static void judge_status(struct bmc_answer *a, const struct bmc *b,
 		a->status = 200;
 		a->reply = reply_new(200, REPLY_JSON, "");
 		if (a->reply) {
+			buf_done(&a->reply->body);
 			a->reply->body = r->body;
 			r->body = (struct buf)BUF_INIT;
 		}

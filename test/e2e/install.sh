@@ -95,7 +95,7 @@ if with redfish_proxy; then
 	out=$("$BUILD/redfish_proxy" --check-config --config.file=contrib/packaging/etc/redfish_proxy.yaml 2>&1) && r=ok || r=$out
 	is "redfish_proxy accepts the packaged configuration" "$r" ok
 	# the same with what is commented out
-	sed -E 's/^( *)#([a-z ]+:|  - |   )/\1\2/' contrib/packaging/etc/redfish_proxy.yaml >"$SCRATCH/rp.yaml"
+	sed -E 's|^( *)#([a-z_]+:|  )|\1\2|' contrib/packaging/etc/redfish_proxy.yaml >"$SCRATCH/rp.yaml"
 	out=$("$BUILD/redfish_proxy" --check-config --config.file="$SCRATCH/rp.yaml" 2>&1) && r=ok || r=$out
 	is "and all of its examples" "$r" ok
 else
