@@ -70,37 +70,6 @@ static void check_tracking(const struct conf *k)
 		      "set PrologFlags=Contain");
 }
 
-/* Absolute joules would be added again at each poll if another plugin is there too. */
-static void check_energy(const struct conf *k)
-{
-	const struct slurmconf_pair *p = slurmconf_get(k->c, "AcctGatherEnergyType");
-	const struct slurmconf_pair *gather = slurmconf_get(k->c, "JobAcctGatherType");
-	const struct slurmconf_pair *freq = slurmconf_get(k->c, "AcctGatherNodeFreq");
-	const char *prefix = "acct_gather_energy/";
-
-	if (!p || !slurmconf_names(p->value, prefix, "ceems"))
-		return;
-	if (strchr(p->value, ','))
-		finding(k->f, LEVEL_FAIL,
-			"set AcctGatherEnergyType=acct_gather_energy/ceems alone",
-			"%s:%u: %s=%s: with a second plugin Slurm adds our totals up "
-			"again at each poll",
-			p->file, p->line, p->key, p->value);
-	else
-		good(k, p);
-	if (!gather || slurmconf_names(gather->value, "jobacct_gather/", "none"))
-		finding(k->f, LEVEL_FAIL, "set JobAcctGatherType=jobacct_gather/cgroup",
-			"%s: JobAcctGatherType is none, so Slurm never asks for energy",
-			k->path);
-	if (!freq || strcmp(freq->value, "0") == 0)
-		finding(k->f, LEVEL_WARN, "set AcctGatherNodeFreq=30",
-			"%s: AcctGatherNodeFreq is 0: scontrol show node keeps the "
-			"watts "
-			"of the node's start",
-			k->path);
-	check_plugin_file(k->o, k->c, "acct_gather_energy_ceems.so", true, k->f);
-}
-
 static void check_jobcomp(const struct conf *k)
 {
 	const struct slurmconf_pair *p = slurmconf_get(k->c, "JobCompType");
@@ -281,7 +250,7 @@ static void check_conf(const struct conf *k, const char *ring)
 
 	check_tracking(k);
 	check_gres(k, &gpus);
-	check_energy(k);
+	check_energy(k->o, k->path, k->c, k->f);
 	check_jobcomp(k);
 	check_container(k, ring);
 	check_cgroup_conf(k, gpus);

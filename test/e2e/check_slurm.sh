@@ -27,6 +27,10 @@ echo 'not a plugin' >"$SCRATCH/text/spank_ceems.so"
 chmod 755 "$SCRATCH/text/spank_ceems.so"
 echo 'int x;' | ${CC:-gcc} -shared -fPIC -x c -o "$SCRATCH/none/spank_ceems.so" - && chmod 755 "$SCRATCH/none/spank_ceems.so"
 
+# the energy plugin's options, in place of this machine's
+export CEEMS_ACCT_GATHER_CONF=$SCRATCH/acct_gather.conf
+echo 'page = /run/ceems-no-such-folder/energy' >"$CEEMS_ACCT_GATHER_CONF"
+chmod 644 "$CEEMS_ACCT_GATHER_CONF"
 # golden NAME STATUS arguments...: the whole report and the exit status
 golden() {
 	local name=$1 status=$2 rc=0; shift 2
@@ -54,6 +58,29 @@ slurm nothing 2 --slurm-conf "$SCRATCH/nowhere/slurm.conf"
 slurm loop 2 --slurm-conf $fix/odd/slurm.conf --plugstack $fix/good/plugstack.conf --plugin-dir "$plugins"
 slurm missing_include 2 --slurm-conf $fix/odd/missing-include.conf --plugstack $fix/good/plugstack.conf --plugin-dir "$plugins"
 slurm escape 2 --slurm-conf $fix/good/slurm.conf --plugstack $fix/odd/escape.conf --plugin-dir "$plugins"
+
+# energy LINES...: what is said of a slurm.conf with these lines beside good ones
+energy() {
+	rm -rf "$SCRATCH/good" && cp -r $fix/good "$SCRATCH/good"
+	printf '\n%s\n' "$@" >>"$SCRATCH/good/slurm.conf"
+	"$tool" check slurm --slurm-conf "$SCRATCH/good/slurm.conf" --slurm-version 22.05.8 \
+		--plugin-dir "$plugins" --ring $ring | grep -iE 'energy|AcctGather|page|Contain'
+}
+like "energy: the lines that are right" "$(energy AcctGatherEnergyType=acct_gather_energy/ceems AcctGatherNodeFreq=30)" \
+	$'ok: [^\n]*AcctGatherEnergyType=acct_gather_energy/ceems\nok: [^\n]*acct_gather_energy_ceems.so: built for Slurm 22.05.8, this is 22.05.8\nwarn: open /run/ceems-no-such-folder/energy'
+like "energy: without Contain a job's is wrong" "$(energy AcctGatherEnergyType=ceems PrologFlags=Alloc)" "fail: .*without PrologFlags=Contain a job's energy"
+like "energy: nobody asks for it" "$(energy AcctGatherEnergyType=ceems JobAcctGatherType=jobacct_gather/none)" 'fail: .*so Slurm never asks'
+like "energy: the node's watts stand still" "$(energy AcctGatherEnergyType=ceems)" 'warn: .*AcctGatherNodeFreq is 0'
+like "energy: not alone" "$(energy AcctGatherEnergyType=ceems,rapl)" 'fail: .*ours gives nothing; set'
+plugin "$plugins/acct_gather_energy_ceems.so" 0x160507
+like "energy: another micro release is refused" "$(energy AcctGatherEnergyType=ceems)" 'fail: .*built for Slurm 22.05.7, this is 22.05.8'
+plugin "$plugins/acct_gather_energy_ceems.so" 0x160508
+if have_root; then
+	echo 'pagee = /x' >"$CEEMS_ACCT_GATHER_CONF"
+	like "energy: a mistake in its options" "$(energy AcctGatherEnergyType=ceems)" "warn: $CEEMS_ACCT_GATHER_CONF: line 1: unknown name"
+	echo 'page = /run/ceems-no-such-folder/energy' >"$CEEMS_ACCT_GATHER_CONF"
+fi
+is "without the plugin nothing is said of energy" "$(energy AcctGatherEnergyType=rapl | grep -ic energy)" 0
 
 line() { "$tool" check slurm --slurm-conf $fix/good/slurm.conf --slurm-version "$1" --plugin-dir "$SCRATCH/$2" | grep -- "$2/"; }
 like "a micro version more or less is the same for SPANK" "$(line 22.05.99 plugins)" '^ok: .*built for Slurm 22.05.3, this is 22.05.99'
