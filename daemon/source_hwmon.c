@@ -23,6 +23,7 @@
 #define CHIPS_MAX 256u
 #define ENTRIES_MAX 4096u /* in one folder */
 #define PATH_BYTES 320
+#define PCI_BYTES 12
 #define WALK_NS (10 * NSEC_PER_SEC)
 #define WORST_UW 20000000000ull /* a whole node */
 
@@ -273,6 +274,34 @@ static bool is_doubled(const struct hwmon *h, const struct sensor *s)
 	return false;
 }
 
+/* What orders GPUs: the PCI address at the end of their chip ("..._0000:2d:00_0"). */
+static const char *pci_of(const struct sensor *s)
+{
+	size_t n = strlen(s->channel.chip);
+	return s->channel.chip + (n > PCI_BYTES ? n - PCI_BYTES : 0);
+}
+
+/* GPUs are numbered in PCI order, as their vendors' tools do. */
+static void number_gpus(struct hwmon *h)
+{
+	for (size_t i = 0; i < h->count; i++) {
+		struct sensor *s = &h->sensors[i];
+		const char *last = "";
+		s->channel.index = 0;
+		if (s->domain != SOURCE_DOMAIN_GPU)
+			continue;
+		/* by chip, so that sensors of one follow each other */
+		for (size_t k = 0; k < h->count; k++) {
+			const struct sensor *o = &h->sensors[k];
+			if (o->domain == SOURCE_DOMAIN_GPU &&
+			    strcmp(o->channel.chip, last) != 0) {
+				last = o->channel.chip;
+				s->channel.index += strcmp(pci_of(o), pci_of(s)) < 0;
+			}
+		}
+	}
+}
+
 static void choose_domains(struct hwmon *h)
 {
 	for (size_t i = 0; i < h->count; i++) {
@@ -316,6 +345,7 @@ static void walk(struct hwmon *h)
 	choose_domains(h);
 	if (h->count)
 		qsort(h->sensors, h->count, sizeof(*h->sensors), by_sensor);
+	number_gpus(h);
 }
 
 static int hwmon_open(const struct env *env, void **ret_state, struct err *err)

@@ -175,6 +175,42 @@ static void declared_sensors_are_the_host_and_add_up(void **state)
 	tree_done(&t, c);
 }
 
+static void gpus_are_numbered_in_pci_order(void **state)
+{
+	(void)state;
+	struct energy_tree t;
+	char command[700];
+	tree_init(&t, "test/fixture/hwmon");
+	/* another one, on a bridge that sorts behind, at a lower address */
+	snprintf(command, sizeof(command),
+		 "cd %s/sys && d=devices/pci0000:00/0000:00:07.1/0000:0b:00.0 && "
+		 "mkdir -p $d/hwmon/hwmon8 && echo amdgpu >$d/hwmon/hwmon8/name && "
+		 "echo 50000000 >$d/hwmon/hwmon8/power1_average && "
+		 "ln -s ../../../0000:0b:00.0 $d/hwmon/hwmon8/device && "
+		 "ln -s ../../$d/hwmon/hwmon8 class/hwmon/hwmon8",
+		 t.root);
+	assert_int_equal(system(command), 0);
+	tree_open(&t, c);
+	tree_sample_after(&t, 0);
+	struct source_channel first =
+		tree_channel(&t, c->source, SOURCE_POWER_AVG, "power1", 1);
+	assert_int_equal(first.domain, SOURCE_DOMAIN_GPU);
+	assert_true(first.value == 98000000);
+	unsigned zero = 0;
+	struct source_snapshot s = {0};
+	assert_int_equal(sampler_get(t.sampler, c->source, &s, NULL), 0);
+	for (size_t i = 0; i < s.count; i++) {
+		if (s.channels[i].domain != SOURCE_DOMAIN_GPU)
+			continue;
+		zero += s.channels[i].index == 0;
+		assert_true((s.channels[i].index == 0) ==
+			    (s.channels[i].value == 50000000));
+	}
+	assert_int_equal(zero, 1);
+	source_snapshot_done(&s);
+	tree_done(&t, c);
+}
+
 static void machine_without_such_sensors_is_absent(void **state)
 {
 	(void)state;
@@ -255,6 +291,7 @@ int main(void)
 		cmocka_unit_test(energy_counters_count_from_zero_and_never_fall),
 		cmocka_unit_test(each_thing_counts_once),
 		cmocka_unit_test(declared_sensors_are_the_host_and_add_up),
+		cmocka_unit_test(gpus_are_numbered_in_pci_order),
 		cmocka_unit_test(machine_without_such_sensors_is_absent),
 		cmocka_unit_test(only_power_and_energy_files_are_sensors),
 		cmocka_unit_test(sensors_count_for_what_they_measure),
