@@ -103,6 +103,19 @@ ok "preferred: starts" start "${urls[@]}" --emissions.zone=DE --emissions.prefer
 like "preferred: the table counts" "$(scrape && grep '^ceems_emissions_factor_grams_per_joule' "$SCRATCH/body")" 'provider="owid",country_code="DE"'
 stop
 
+# --- older than it may be ---
+mode good
+max_age() { printf 'emissions:\n  max-age: %s\n' "$1" >"$SCRATCH/config.yaml"; }
+max_age 1h
+ok "of an age: starts" start "${urls[@]}" --config.file="$SCRATCH/config.yaml"
+ok "of an age: a value of five minutes ago is shown" wait_for 20 shows "$(factor rte 'RTE eCO2 Mix' FR France 302)"
+max_age 2m
+kill -HUP "$pid"
+gone() { scrape && ! grep -q '^ceems_emissions_gCo2_kWh{provider="rte"' "$SCRATCH/body"; }
+ok "of an age: reloaded, it is too old" wait_for 20 gone
+ok "of an age: its age is told" grep -q '^ceems_emissions_age_seconds{provider="rte",country_code="FR"} 3' "$SCRATCH/body"
+stop
+
 # --- without accounts, and alone ---
 secrets=(EMAPS_API_TOKEN= WT_USERNAME= WT_PASSWORD= WT_REGION=)
 ok "without accounts: starts" start "${urls[@]}"
@@ -114,6 +127,7 @@ like "ceems-courier alone prints what it learns" \
 	"$("$BUILD/ceems-courier" --once --print --collector.emissions --collector.emissions.provider=file --emissions.file="$SCRATCH/factors" 2>/dev/null)" \
 	'emissions_file 2025-08-07T09:00:00Z FR mg_per_kwh=21500 France'
 
+ok "no sanitizer complains" eval '! grep -qE "ERROR: (Address|Leak|Undefined)|runtime error" "$SCRATCH/log"'
 ok "no secret in any log" eval '! grep -q pl4nted "$SCRATCH/log"'
 ok "no secret in the metrics" eval '! grep -q pl4nted "$SCRATCH/body"'
 ok "the logs do name the servers" grep -q "emissions_rte: .*$host/rte" "$SCRATCH/log"
