@@ -6,7 +6,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/magic.h>
+#include <stdbool.h>
 #include <string.h>
+#include <sys/vfs.h>
 
 #include "lib/fs.h"
 
@@ -42,7 +45,14 @@ int boot_id(char ret[BOOT_ID_BYTES], struct err *err)
 	return 0;
 }
 
-int boot_check_file(const struct stat *st, const char *path, uint64_t bytes,
+static bool on_tmpfs(int fd)
+{
+	struct statfs fs;
+
+	return fstatfs(fd, &fs) == 0 && fs.f_type == TMPFS_MAGIC;
+}
+
+int boot_check_file(int fd, const struct stat *st, const char *path, uint64_t bytes,
 		    uint64_t inode, const char id[BOOT_ID_BYTES], struct err *err)
 {
 	char now[BOOT_ID_BYTES];
@@ -55,6 +65,8 @@ int boot_check_file(const struct stat *st, const char *path, uint64_t bytes,
 		return err_set(err, -EBADF, "%s: not fully allocated", path);
 	if (inode != (uint64_t)st->st_ino)
 		return err_set(err, -EBADF, "%s: a copy of another file", path);
+	if (on_tmpfs(fd))
+		return 0;
 	if (boot_id(now, err) < 0)
 		return err_prefix(err, -EBADF, "%s: boot id not known", path);
 	if (memcmp(id, now, sizeof(now)) != 0)

@@ -142,6 +142,10 @@ struct cgroup_known {
 	bool has_cpu; /* an earlier reading: while their sum is this, nothing has run
 			 and nothing else is read */
 	uint64_t cpu_user_ns, cpu_system_ns;
+	/* v1: how processes of this cgroup have divided their time, as wait4 says it.
+	 * If that is of three quarters of the cgroup's time or more, the kernel's ticks
+	 * of the cgroup are not read: they are the same ticks, in up to three files. */
+	uint64_t ratio_user_ns, ratio_system_ns;
 	/* v1: a step whose memory peak is below was not killed for memory. 0: look. */
 	uint64_t harmless_peak_bytes;
 };

@@ -56,6 +56,8 @@ static int read_final_cpu(struct cgroup_fds *c, const struct cgroup_known *known
 		cgroup_fds_seed_cpu(c, known->cpu_user_ns, known->cpu_system_ns);
 		c->ticks_at_ns = before_ns;
 	}
+	c->ratio_user = known->ratio_user_ns;
+	c->ratio_system = known->ratio_system_ns;
 	int rc = cgroup_read_cpu(c, ret, err);
 	if (rc < 0)
 		return rc;

@@ -46,9 +46,10 @@ struct cgroup_fds {
 	bool without_user; /* CPU_USAGE is open on the step itself */
 	char *dir[TREES];  /* from rootfd; NULL: not in this hierarchy */
 	int fd[FILES];
-	uint64_t user_ns, system_ns; /* the last split */
-	uint64_t ticks_at_ns;        /* v1: usage when the ticks were last read */
-	uint64_t fail_count;         /* v1: the last one read */
+	uint64_t user_ns, system_ns;       /* the last split */
+	uint64_t ticks_at_ns;              /* v1: usage when the ticks were last read */
+	uint64_t ratio_user, ratio_system; /* v1: asked for instead of ticks */
+	uint64_t fail_count;               /* v1: the last one read */
 };
 
 /* root is put before each path; descriptors from keep_below on are not kept. */

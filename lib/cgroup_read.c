@@ -59,6 +59,20 @@ static int read_v1_throttling(struct cgroup_fds *c, struct cgroup_cpu *ret,
 	return rc < 0 ? cgroup_file_error(c, CPU_THROTTLING, rc, err) : 0;
 }
 
+/* From elsewhere, when that is of most of the same time; else from files. */
+static int v1_ratio(struct cgroup_fds *c, uint64_t usage, uint64_t *ret_user,
+		    uint64_t *ret_system, struct err *err)
+{
+	uint64_t sum;
+
+	if (__builtin_add_overflow(c->ratio_user, c->ratio_system, &sum) ||
+	    sum < usage - usage / 4)
+		return read_v1_ticks(c, ret_user, ret_system, err);
+	*ret_user = c->ratio_user;
+	*ret_system = c->ratio_system;
+	return 0;
+}
+
 static int read_v1_cpu(struct cgroup_fds *c, struct cgroup_cpu *ret, struct err *err)
 {
 	uint64_t usage = 0, user = 0, system = 0;
@@ -66,7 +80,7 @@ static int read_v1_cpu(struct cgroup_fds *c, struct cgroup_cpu *ret, struct err 
 
 	/* who has not run since has not run in another mode either */
 	if (rc == 0 && usage && usage != c->ticks_at_ns)
-		rc = read_v1_ticks(c, &user, &system, err);
+		rc = v1_ratio(c, usage, &user, &system, err);
 	if (rc == 0)
 		rc = read_v1_throttling(c, ret, err);
 	if (rc < 0)

@@ -58,8 +58,9 @@ int energy_page_check(int fd, const char *path, struct energy_page_header *ret,
 	rc = check_format(ret, path, err);
 	if (rc < 0)
 		return rc;
-	return boot_check_file(&st, path, (uint64_t)energy_page_bytes(ret->capacity),
-			       ret->inode, ret->boot_id, err);
+	return boot_check_file(fd, &st, path,
+			       (uint64_t)energy_page_bytes(ret->capacity), ret->inode,
+			       ret->boot_id, err);
 }
 
 /* Nobody but root, the caller and the page's owner can have put it there. */

@@ -121,7 +121,7 @@ static int check_ring(int fd, const char *path, uid_t owner, struct ring_header 
 	rc = check_format(ret, path, err);
 	if (rc < 0)
 		return rc;
-	return boot_check_file(&st, path, file_bytes(ret->slots), ret->inode,
+	return boot_check_file(fd, &st, path, file_bytes(ret->slots), ret->inode,
 			       ret->boot_id, err);
 }
 

@@ -287,11 +287,15 @@ static int read_layout(struct step *s, struct record_counters *ret)
 {
 	struct err err;
 	const struct record *r = &s->record;
+	struct record_counters reaped = {0};
+	(void)read_rusage(s, &reaped);
 	struct cgroup_known known = {
 		.has_cpu = s->best.source == COUNTERS_CGROUP_V1 ||
 			   s->best.source == COUNTERS_CGROUP_V2,
 		.cpu_user_ns = s->best.cpu_user_ns,
 		.cpu_system_ns = s->best.cpu_system_ns,
+		.ratio_user_ns = reaped.cpu_user_ns,
+		.ratio_system_ns = reaped.cpu_system_ns,
 		.harmless_peak_bytes = harmless_peak(s),
 	};
 	int rc = cgroup_final_counters(AT_FDCWD, step_host.cgroup, &s->layout,

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,9 +25,9 @@
 #include "spank/step.h"
 #include "test/fake/slurm_host.h"
 
-#define STEPS 3000
-#define RECORDS_PER_STEP 3
-#define JOB_VARIABLES 120 /* what a batch job's environment has, and then some */
+#define STEPS 2000
+#define RECORDS_PER_STEP 6 /* in this process and in one of its own */
+#define JOB_VARIABLES 120  /* what a batch job's environment has, and then some */
 #define REACH_US 100.0
 #define BENCH_GROUP "slurm_ceems_bench"
 #define STEP_GROUP BENCH_GROUP "/uid_0/job_41/step_0"
@@ -107,6 +108,25 @@ static void run_task(int in, int out)
 			break;
 	}
 	_exit(0);
+}
+
+/* Slurmstepd's own children have ended when task_exit comes: what they have used is
+ * known by wait4 as well. */
+static void reap_a_task(void)
+{
+	char *argv[] = {(char *)"true", NULL};
+	pid_t pid;
+	if (posix_spawn(&pid, "/bin/true", NULL, NULL, argv, environ) == 0)
+		(void)waitpid(pid, NULL, 0);
+}
+
+static void forget_usage(void)
+{
+	int fd = open("/sys/fs/cgroup/cpuacct/" STEP_GROUP "/cpuacct.usage",
+		      O_WRONLY | O_CLOEXEC);
+	if (fd < 0 || write(fd, "0", 1) != 1)
+		fprintf(stderr, "cpuacct.usage: %s\n", strerror(errno));
+	(void)close(fd);
 }
 
 static void let_task_run(void)
@@ -194,11 +214,18 @@ static uint64_t one_step(char *ring_arg, pid_t task, enum groups groups)
 	(void)slurm_spank_init(fake_spank(), 2, argv);
 	fake.task_pid = task;
 	(void)slurm_spank_task_post_fork(fake_spank(), 2, argv);
+	uint64_t ns = clock_read_ns(CLOCK_MONOTONIC) - start;
+	if (groups == GROUPS_KEPT) {
+		forget_usage();
+		let_task_run();
+	}
+	reap_a_task();
 	fake.task_exited = true;
+	start = clock_read_ns(CLOCK_MONOTONIC);
 	(void)slurm_spank_task_exit(fake_spank(), 2, argv);
 	fake.task_pid = 0;
 	fake.task_exited = false;
-	uint64_t ns = clock_read_ns(CLOCK_MONOTONIC) - start;
+	ns += clock_read_ns(CLOCK_MONOTONIC) - start;
 	if (groups == GROUPS_GONE)
 		set_groups(task, false);
 	start = clock_read_ns(CLOCK_MONOTONIC);
@@ -255,15 +282,14 @@ static void floor_read(const char *file)
 
 static uint64_t floor_step(const char *ring, pid_t task, enum groups groups)
 {
-	static const char *const files[] = {"cpuacct.usage", "cpuacct.usage_user",
-					    "cpuacct.usage_sys",
+	static const char *const files[] = {"cpuacct.usage",
 					    "memory.max_usage_in_bytes"};
 	char path[64];
 	(void)snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)task);
 	uint64_t start = clock_read_ns(CLOCK_MONOTONIC);
 	open_read_close(path);
 	floor_send(ring);
-	for (size_t i = 0; i < 4 && groups != GROUPS_NONE; i++)
+	for (size_t i = 0; i < 2 && groups != GROUPS_NONE; i++)
 		floor_read(files[i]);
 	floor_send(ring);
 	uint64_t ns = clock_read_ns(CLOCK_MONOTONIC) - start;
@@ -298,6 +324,26 @@ static unsigned rounds_of(uint64_t want_ns)
 }
 
 /* ---- measuring ------------------------------------------------------------------- */
+
+/* As slurmstepd runs them: what a process looks up once is looked up in each step, and
+ * nothing of it is in a cache. */
+static uint64_t step_in_a_process(char *ring_arg, pid_t task, enum groups groups)
+{
+	static uint64_t *ns;
+	if (!ns)
+		ns = mmap(NULL, sizeof(*ns), PROT_READ | PROT_WRITE,
+			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (ns == MAP_FAILED)
+		return 0;
+	pid_t pid = fork();
+	if (pid == 0) {
+		*ns = one_step(ring_arg, task, groups);
+		_exit(0);
+	}
+	if (pid > 0)
+		(void)waitpid(pid, NULL, 0);
+	return *ns;
+}
 
 static unsigned drain(struct ring *ring)
 {
@@ -351,18 +397,20 @@ static void measure(bool full, char *ring_arg, struct ring *ring, pid_t task,
 		[GROUPS_GONE] = "cgroup v1 gone at exit",
 		[GROUPS_KEPT] = "cgroup v1 still there at exit",
 	};
-	static uint64_t ns[STEPS], floor_ns[STEPS], spin_ns[STEPS];
+	static uint64_t ns[STEPS], own_ns[STEPS], floor_ns[STEPS], spin_ns[STEPS];
 	static unsigned rounds;
 	char what[80];
 	(void)snprintf(what, sizeof(what), "%s, %s",
 		       full ? "full ring" : "dead consumer", names_of[groups]);
 	fake_reset();
 	fake.env = env;
-	for (unsigned i = 0; full && i < RING_SLOTS_DEFAULT; i++)
-		(void)one_step(ring_arg, task, GROUPS_NONE);
+	for (unsigned i = 0; full && i <= RING_SLOTS_DEFAULT / 3; i++)
+		(void)one_step(ring_arg, getpid(), GROUPS_NONE);
 	for (unsigned i = 0; i < STEPS; i++) {
 		fake.option_count = 0;
 		ns[i] = one_step(ring_arg, task, groups);
+		fake.option_count = 0;
+		own_ns[i] = step_in_a_process(ring_arg, task, groups);
 		floor_ns[i] = floor_step(strchr(ring_arg, '/'), task, groups);
 		rounds = rounds ? rounds : rounds_of(ns[i]);
 		spin_ns[i] = spin_for(rounds);
@@ -371,6 +419,7 @@ static void measure(bool full, char *ring_arg, struct ring *ring, pid_t task,
 				ring); /* outside the clock: make room, not a reader */
 	}
 	uint64_t p50 = report("all hooks of a step", ns, what, REACH_US);
+	report("in a process of its own", own_ns, what, 0);
 	report("floor: the same system calls alone", floor_ns, what, 0);
 	report("floor: a loop without any", spin_ns, what, 0);
 	rounds = rounds_of(p50);

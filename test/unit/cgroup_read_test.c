@@ -322,6 +322,24 @@ final_counters_of_a_step_that_has_not_run_since_are_not_read_again(void **state)
 					       &known, &r, NULL),
 			 1);
 	assert_int_equal(r.source, COUNTERS_RUSAGE);
+	/* it has run; how, its own processes say */
+	put("cpuacct/known/step_0/cpuacct.usage", "200\n");
+	known.ratio_user_ns = 100;
+	known.ratio_system_ns = 50;
+	assert_int_equal(cgroup_final_counters(AT_FDCWD, scratch, &v1_layout, &p, 1,
+					       &known, &r, NULL),
+			 0);
+	assert_true(r.cpu_user_ns == 134 && r.cpu_system_ns == 66);
+	/* those of less than three quarters do not speak for the others */
+	known.ratio_system_ns = 49;
+	assert_int_equal(cgroup_final_counters(AT_FDCWD, scratch, &v1_layout, &p, 1,
+					       &known, &r, NULL),
+			 -EINVAL);
+	known.ratio_user_ns = known.ratio_system_ns = UINT64_MAX;
+	assert_int_equal(cgroup_final_counters(AT_FDCWD, scratch, &v1_layout, &p, 1,
+					       &known, &r, NULL),
+			 -EINVAL);
+	known.ratio_user_ns = known.ratio_system_ns = 0;
 	/* it has run, in user mode if one believes the ticks: no part goes back */
 	put("cpuacct/known/step_0/cpuacct.usage", "110\n");
 	put("cpuacct/known/step_0/cpuacct.usage_user", "2\n");

@@ -179,6 +179,8 @@ static void ring_of_another_boot_is_refused_and_replaced(void **state)
 	struct fixture *f = *state;
 	bool made = false;
 
+	if (is_tmpfs(f->folder))
+		skip();
 	ring_consumer_close(&f->consumer);
 	edit(f->path, offsetof(struct ring_header, boot_id), "1", 1);
 	edit(f->path, offsetof(struct ring_header, boot_id) + 1, "zz", 2);
@@ -188,6 +190,26 @@ static void ring_of_another_boot_is_refused_and_replaced(void **state)
 	assert_true(made);
 	assert_non_null(strstr(f->err.text, "another boot"));
 	assert_int_equal(attach_rc(f, f->path), 0);
+}
+
+static void on_a_tmpfs_no_boot_id_is_looked_up(void **state)
+{
+	struct fixture *f = *state;
+	char folder[] = "/dev/shm/ring_test.XXXXXX", path[64];
+	struct ring consumer, producer;
+	bool made;
+
+	if (!is_tmpfs("/dev/shm") || !mkdtemp(folder))
+		skip();
+	snprintf(path, sizeof(path), "%s/ring", folder);
+	assert_int_equal(ring_consumer_open(path, SLOTS, &consumer, &made, &f->err), 0);
+	edit(path, offsetof(struct ring_header, boot_id), "zz", 2);
+	int rc = ring_attach(path, geteuid(), &producer, &f->err);
+	ring_detach(&producer);
+	ring_consumer_close(&consumer);
+	unlink(path);
+	rmdir(folder);
+	assert_int_equal(rc, 0);
 }
 
 static void ring_of_another_pid_namespace_is_refused(void **state)
@@ -796,6 +818,7 @@ int main(void)
 		RING_TEST(any_other_mode_is_refused),
 		RING_TEST(copied_file_is_refused),
 		RING_TEST(ring_of_another_boot_is_refused_and_replaced),
+		RING_TEST(on_a_tmpfs_no_boot_id_is_looked_up),
 		RING_TEST(ring_of_another_pid_namespace_is_refused),
 		RING_TEST(attaching_leaves_no_descriptor_open),
 		RING_TEST(forked_child_does_not_inherit_the_mapping),

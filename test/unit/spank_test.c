@@ -411,6 +411,25 @@ static void burn_in_a_child(void)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
+static void time_of_a_step_is_divided_as_that_of_its_reaped_processes(void **state)
+{
+	struct world *w = *state;
+	struct record r;
+	make_v1(w);
+	put_v1_counters(w, "1000\n", "4096\n");
+	world_put(w, "cgroup/cpuacct" V1_STEP "/cpuacct.usage_user", "not read\n");
+	world_put(w, "cgroup/cpuacct" V1_STEP "/cpuacct.usage_sys", "not read\n");
+	init(w, NULL, NULL);
+	fork_task(TASK_PID);
+	burn_in_a_child();
+	end_task(0);
+	world_expect(w, RECORD_STEP_START, &r);
+	world_expect(w, RECORD_STEP_STOP, &r);
+	assert_int_equal(r.counters.source, COUNTERS_CGROUP_V1);
+	assert_int_equal(r.counters.cpu_user_ns + r.counters.cpu_system_ns, 1000);
+	assert_true(r.counters.has_memory);
+}
+
 static void without_cgroups_the_reaped_tasks_rusage_counts(void **state)
 {
 	struct world *w = *state;
@@ -832,6 +851,7 @@ int main(void)
 		ON_A_NODE(v2_reads_the_users_part_and_again_in_the_exit_hook),
 		ON_A_NODE(joint_mounts_without_links_are_found_by_looking),
 		ON_A_NODE(exit_hook_reads_what_ran_after_the_last_task),
+		ON_A_NODE(time_of_a_step_is_divided_as_that_of_its_reaped_processes),
 		ON_A_NODE(kills_are_looked_for_in_steps_that_failed_or_came_near),
 		ON_A_NODE(hybrid_takes_cpu_time_from_v1),
 		ON_A_NODE(heterogeneous_step_keeps_the_name_the_kernel_gives),
