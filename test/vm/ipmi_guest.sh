@@ -83,6 +83,35 @@ ok "by nobody else" eval 'get /metrics >/dev/null'
 bmc 347 1 2 3 1
 ok "and quick again" wait_for 30 shows current 347
 
+# the driver's interface goes and comes back, for ceemsd's group this time
+hotmod() { echo "$1,kcs,i/o,0xca2" >/sys/module/ipmi_si/parameters/hotmod; }
+hotmod remove
+ok "a device that vanishes is said" wait_for 30 said "ipmi0: No such device, its last reading ages"
+hotmod add
+wait_for 20 test -c /dev/ipmi0
+chgrp "$(id -g nobody)" /dev/ipmi0 && chmod 660 /dev/ipmi0
+bmc 348 1 2 3 1
+ok "it is opened again where its group is ceemsd's" wait_for 60 shows current 348
+kill -TERM $pid
+wait $pid
+
+# a tool of the machine, at the same device
+port=9011
+"$BUILD/ceemsd" --path.rundir=/run/ceems --web.listen-address=127.0.0.1:$port --collector.disable-defaults --collector.ipmi_dcmi \
+	--collector.ipmi_dcmi.interval=500ms --energy.interval=250ms --collector.ipmi_dcmi.cmd=/usr/bin/ipmitool >"$SCRATCH/log2" 2>&1 &
+tool=$!
+started $tool
+ok "ipmitool reads the device as ceemsd's own user" wait_for 60 shows current 348
+is "and ceemsd has it not open" "$(readlink "/proc/$tool/fd/"* 2>/dev/null | grep -c '^/dev/ipmi0$')" 0
+kill -TERM $tool
+wait $tool
+
+port=9012
+"$BUILD/ceemsd" --path.rundir=/run/ceems --web.listen-address=127.0.0.1:$port --collector.disable-defaults --collector.ipmi_dcmi \
+	--collector.ipmi_dcmi.interval=500ms --energy.interval=250ms >>"$SCRATCH/log" 2>&1 &
+pid=$!
+started $pid
+ok "the device again" wait_for 60 shows current 348
 # the BMC dies: the driver answers for it, or nobody does
 ipmitool raw 0x2c 0xf1 0xdc >/dev/null 2>&1
 was=$(age)
