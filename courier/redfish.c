@@ -70,9 +70,11 @@ static int open_bmc(struct redfish *r, struct err *err)
 		log_warn("%s: insecure_skip_verify: anyone can pose as the BMC and get "
 			 "its password",
 			 o->redfish_config_file);
-	rc = redfish_config_url(&r->config, r->courier->hostname,
-				o->redfish_bmc_address ? o->redfish_bmc_address : "",
-				&url, err);
+	const char *address = o->redfish_bmc_address ? o->redfish_bmc_address : "";
+	/* a proxy that is not told which BMC is meant takes the node's own */
+	if (r->config.hostname || *address || !r->config.external_url)
+		rc = redfish_config_url(&r->config, r->courier->hostname, address, &url,
+					err);
 	if (rc == 0)
 		rc = redfish_bmc_new(&r->config, url, o->redfish_interval_ms,
 				     &r->courier->stop, &r->bmc, err);

@@ -28,7 +28,7 @@ struct redfish_bmc {
 	struct http_client *client, *parting; /* the second knows no stop */
 	struct http_auth auth;
 	bool has_auth;
-	char *target; /* of the BMC, owned */
+	char *target; /* of the BMC, owned; NULL: a proxy knows it */
 	char *base;   /* whom we ask: external_url or target, owned, without / */
 	uint64_t interval_ms;
 	char token[TOKEN_BYTES]; /* "": not logged in */
@@ -94,9 +94,11 @@ int redfish_bmc_new(const struct redfish_config *config, const char *url,
 		return err_set(err, -ENOMEM, "out of memory");
 	b->config = config;
 	b->interval_ms = interval_ms;
-	b->target = strdup(url);
+	b->target = url ? strdup(url) : NULL;
 	b->base = strdup(config->external_url ? config->external_url : url);
-	int rc = b->target && b->base ? 0 : err_set(err, -ENOMEM, "out of memory");
+	int rc = (b->target || !url) && b->base
+			 ? 0
+			 : err_set(err, -ENOMEM, "out of memory");
 	if (rc == 0)
 		rc = make_clients(b, stop, err);
 	if (rc < 0) {
@@ -120,7 +122,8 @@ static size_t fill_headers(const struct redfish_bmc *b, bool is_post,
 
 	h[n++] = (struct http_header){"Accept", "application/json"};
 	/* which BMC is meant, for redfish_proxy */
-	h[n++] = (struct http_header){"X-Redfish-Url", b->target};
+	if (b->target)
+		h[n++] = (struct http_header){"X-Redfish-Url", b->target};
 	if (is_post)
 		h[n++] = (struct http_header){"Content-Type", "application/json"};
 	if (*b->token)
@@ -196,11 +199,6 @@ static int status_error(const struct redfish_bmc *b, struct err *err)
 		       "%s: status %u", b->answer.url, status);
 }
 
-static bool is_refusal(unsigned status)
-{
-	return status == 401 || status == 403;
-}
-
 /* Where sessions are made: the root says it, and may be read by anyone. */
 static int find_sessions(struct redfish_bmc *b, char sessions[REDFISH_PATH_BYTES],
 			 char service[REDFISH_PATH_BYTES], struct err *err)
@@ -210,7 +208,7 @@ static int find_sessions(struct redfish_bmc *b, char sessions[REDFISH_PATH_BYTES
 
 	if (rc < 0)
 		return rc;
-	if (is_refusal(b->answer.status))
+	if (b->answer.status == 401)
 		return refused(b, "the question", HOLD_NS, err);
 	if (b->answer.status != 200)
 		return status_error(b, err);
@@ -295,7 +293,7 @@ static int login(struct redfish_bmc *b, struct err *err)
 	if (rc < 0)
 		return rc;
 	unsigned status = b->answer.status;
-	if (is_refusal(status) || status == 400)
+	if (status == 400 || status == 401 || status == 403)
 		return refused(b, "login", HOLD_LOGIN_NS, err);
 	if (status != 200 && status != 201)
 		return status_error(b, err);
@@ -352,7 +350,8 @@ int redfish_bmc_get(struct redfish_bmc *b, const char *path, struct json_object 
 	}
 	if (rc < 0)
 		return rc;
-	if (is_refusal(b->answer.status))
+	/* a 403 is about this resource, not about us */
+	if (b->answer.status == 401)
 		return refused(b, "the question", HOLD_NS, err);
 	if (b->answer.status != 200)
 		return status_error(b, err);

@@ -14,8 +14,9 @@
  * one thread at a time. */
 struct redfish_bmc;
 
-/* config is borrowed. url: of the BMC. interval_ms: how often it will be asked, for the
- * warning that a session would not last so long. Asks nothing. */
+/* config is borrowed. url: of the BMC; NULL: external_url knows which is meant.
+ * interval_ms: how often it will be asked, for the warning that a session would not
+ * last so long. Asks nothing. */
 int redfish_bmc_new(const struct redfish_config *config, const char *url,
 		    uint64_t interval_ms, const atomic_bool *stop,
 		    struct redfish_bmc **ret, struct err *err);

@@ -38,6 +38,7 @@ CHECKS += test/e2e/slurm_container.sh
 CHECKS += test/e2e/slurm_src.sh
 CHECKS += test/e2e/neighbours.sh
 CHECKS += test/e2e/redfish.sh
+CHECKS += test/e2e/redfish_sushy.sh
 CHECKS += test/e2e/emissions_data.sh
 CHECKS += test/e2e/emissions.sh
 CHECKS += test/e2e/ipmi_tools.sh

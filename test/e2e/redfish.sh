@@ -75,6 +75,34 @@ ok "a file that shows its password to others is refused" refused "refused (chmod
 config "password: $secret" "pasword: x"
 ok "an unknown key is refused by name and line" refused "redfish.yaml:7: unknown key: pasword"
 
+# through redfish_proxy, which has the password and knows whose BMC it is
+if [ -x "$BUILD/redfish_proxy" ]; then
+	pport=$(free_port) || exit 1
+	cat >"$SCRATCH/proxy.yaml" <<-END
+		redfish_proxy:
+		  targets:
+		    - host_ip_addrs: [127.0.0.1]
+		      url: https://127.0.0.1:$bmc_port
+		  tls_config: {ca_file: $SCRATCH/cert}
+		  basic_auth: {username: reader, password: $secret}
+	END
+	chmod 640 "$SCRATCH/proxy.yaml"
+	"$BUILD/redfish_proxy" --config.file="$SCRATCH/proxy.yaml" --web.listen-address="127.0.0.1:$pport" \
+		--no-security.drop-privileges >"$SCRATCH/proxy.log" 2>&1 </dev/null &
+	started $!
+	wait_for 10 grep -q ready "$SCRATCH/proxy.log"
+	printf 'redfish_collector: {external_url: "http://127.0.0.1:%s"}\n' "$pport" >"$SCRATCH/redfish.yaml"
+	once
+	like "through redfish_proxy, without a password or the BMC's name" "$(cat "$SCRATCH/once")" "power_uw=321000000 host"
+	printf 'redfish_collector: {external_url: "http://127.0.0.1:%s", hostname: 127.0.0.1, port: %s}\n' "$pport" "$bmc_port" >"$SCRATCH/redfish.yaml"
+	once
+	like "and naming its own" "$(cat "$SCRATCH/once")" "power_uw=321000000 host"
+	printf 'redfish_collector: {external_url: "http://127.0.0.1:%s", hostname: 127.0.0.9}\n' "$pport" >"$SCRATCH/redfish.yaml"
+	ok "another one is refused" refused "status 403"
+else
+	skip "through redfish_proxy" "redfish_proxy is not built here"
+fi
+
 # with ceemsd
 config "tls_config: {ca_file: cert}" "password_file: password"
 printf '%s\n' "$secret" >"$SCRATCH/password"

@@ -107,6 +107,8 @@ static void get(struct bmc *b, const char *request, struct buf *out)
 		http_script_put(out, 302, "Location: /redfish/v1/\r\n", "");
 	else if (b->closed && !root && !has_session(b, request))
 		http_script_put(out, 401, "", "{}");
+	else if (json && strcmp(json, "forbidden") == 0)
+		http_script_put(out, 403, "", "{}");
 	else if (json)
 		http_script_put(out, 200, "", json);
 	else
@@ -256,6 +258,19 @@ static void the_deprecated_resource_is_the_last_resort(void **state)
 	assert_int_equal(look(&w), 0);
 	assert_int_equal(w.bmc.gets, gets + 1);
 	assert_int_equal(atomic_load(&w.bmc.server.connections), 1);
+	world_done(&w);
+}
+
+static void what_the_account_may_not_see_is_passed_over(void **state)
+{
+	(void)state;
+	struct world w;
+	world_init(&w);
+	put(&w.bmc, ONE "/EnvironmentMetrics", "forbidden");
+	configure(&w, "");
+	assert_int_equal(look(&w), 0);
+	assert_true(heard(&w));
+	assert_int_equal(value(&w, "1", COURIER_POWER), 344000000);
 	world_done(&w);
 }
 
@@ -713,6 +728,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_deprecated_resource_is_the_last_resort),
+		cmocka_unit_test(what_the_account_may_not_see_is_passed_over),
 		cmocka_unit_test(newer_resources_go_before),
 		cmocka_unit_test(a_coarse_counter_is_shown_and_watts_count),
 		cmocka_unit_test(supplies_are_summed_or_not_told),
