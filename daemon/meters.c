@@ -49,6 +49,10 @@ struct feed {
 	struct sum sums[METERS_SLOTS];
 	uint64_t gap_ns;
 	uint64_t sampled_ns; /* of the snapshot that was taken in last */
+	uint64_t host_uw; /* when there is one channel of the host, and it is watts */
+	bool has_host_uw;
+	bool seeded; /* and not read since */
+	struct source_channel seed;
 };
 
 struct meters {
@@ -194,6 +198,53 @@ static uint64_t clamp(uint64_t v, uint64_t least, uint64_t most)
 	return v < least ? least : v > most ? most : v;
 }
 
+static uint64_t gap_of(const struct meters *m, const struct feed *f)
+{
+	return clamp(GAP_PERIODS * NSEC_PER_MSEC *
+			     sampler_period_ms(m->sampler, f->source),
+		     GAP_LEAST_NS, GAP_MOST_NS);
+}
+
+void meters_seed(struct meters *m, uint32_t source, uint64_t measured_ns, uint64_t uw)
+{
+	struct feed *f = source < SOURCES ? &m->feeds[source] : NULL;
+
+	if (!f || !f->source || !measured_ns)
+		return;
+	f->gap_ns = gap_of(m, f);
+	f->seed.value = uw;
+	f->seed.measured_ns = measured_ns;
+	f->seeded = true;
+	f->sums[METERS_HOST].measured_ns = measured_ns;
+	f->sums[METERS_HOST].taken_ns = measured_ns;
+}
+
+static void find_host(struct feed *f)
+{
+	size_t n = 0;
+
+	f->has_host_uw = false;
+	for (size_t i = 0; i < f->snapshot.count; i++) {
+		const struct source_channel *c = &f->snapshot.channels[i];
+		if (slot_of(c) != METERS_HOST)
+			continue;
+		f->has_host_uw = ++n == 1 && c->kind == SOURCE_POWER;
+		f->host_uw = c->value;
+	}
+}
+
+/* The channel that nobody followed yet is the one that an earlier daemon followed. */
+static void take_seed(struct feed *f, struct track *t)
+{
+	if (!f->seeded || t->slot != METERS_HOST)
+		return;
+	if (f->has_host_uw && f->seed.measured_ns < t->channel.measured_ns) {
+		t->channel.value = f->seed.value;
+		t->channel.measured_ns = f->seed.measured_ns;
+	}
+	f->seeded = false;
+}
+
 static void read_feed(struct meters *m, struct feed *f)
 {
 	size_t at = 0;
@@ -204,9 +255,8 @@ static void read_feed(struct meters *m, struct feed *f)
 		return;
 	f->sampled_ns = f->snapshot.sampled_ns;
 	/* as long as it works: one that fails is asked less often */
-	f->gap_ns = clamp(GAP_PERIODS * NSEC_PER_MSEC *
-				  sampler_period_ms(m->sampler, f->source),
-			  GAP_LEAST_NS, GAP_MOST_NS);
+	f->gap_ns = gap_of(m, f);
+	find_host(f);
 	for (size_t i = 0; i < f->count; i++)
 		f->tracks[i].seen = false;
 	for (size_t i = 0; i < f->snapshot.count; i++) {
@@ -214,8 +264,10 @@ static void read_feed(struct meters *m, struct feed *f)
 		if (slot_of(c) == METERS_SLOTS)
 			continue;
 		struct track *t = track_of(f, at++, c);
-		if (t)
-			advance(f, t, c);
+		if (!t)
+			continue;
+		take_seed(f, t);
+		advance(f, t, c);
 	}
 	/* one that comes back later begins anew */
 	for (size_t i = 0; i < f->count;) {
@@ -236,7 +288,7 @@ static bool answers(const struct feed *f, unsigned slot, uint64_t now_ns)
 		if (f->tracks[i].slot == slot)
 			return true;
 	}
-	return false;
+	return f->seeded && slot == METERS_HOST;
 }
 
 static uint32_t choose(const struct meters *m, unsigned slot, uint64_t now_ns)
@@ -282,6 +334,8 @@ static void show(struct meters *m, unsigned slot, uint32_t number)
 		.energy_uj = s->total_uj - s->taken_uj,
 		.measured_ns = s->measured_ns,
 		.asked_ns = asked_ns < s->measured_ns ? asked_ns : s->measured_ns,
+		.has_uw = slot == METERS_HOST && f->has_host_uw,
+		.uw = f->host_uw,
 		.idle_uw = idle_of(f, slot),
 	};
 }

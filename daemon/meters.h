@@ -36,7 +36,9 @@ struct meter {
 	uint64_t energy_uj;   /* since the last take */
 	uint64_t measured_ns; /* boot time of the newest measurement */
 	uint64_t asked_ns;    /* and when its sampling began */
-	uint64_t idle_uw;     /* idle power as the source knows it, else ENERGY_LEARN */
+	bool has_uw;          /* host: it is one reading of watts, namely */
+	uint64_t uw;
+	uint64_t idle_uw; /* idle power as the source knows it, else ENERGY_LEARN */
 };
 
 struct meters;
@@ -45,6 +47,11 @@ struct meters;
  * say. Sources that are not sampled are no error, only absent. NULL: no memory. */
 struct meters *meters_new(struct sampler *sampler, const char *host);
 void meters_free(struct meters *m); /* accepts NULL */
+
+/* Before the first read: the host's source was read at this time by an earlier daemon.
+ * Its watts are integrated from there, if it is read again before that is too long ago.
+ */
+void meters_seed(struct meters *m, uint32_t source, uint64_t measured_ns, uint64_t uw);
 
 /* Looks at what was sampled last. Never waits for a sensor. */
 void meters_read(struct meters *m, uint64_t now_ns);

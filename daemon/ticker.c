@@ -62,6 +62,8 @@ int ticker_new(const struct env *env, struct sample *sample, struct ticker **ret
 		ticker_free(t);
 		return rc;
 	}
+	const struct energy_reading *host = &units_energy(t->units)->host;
+	meters_seed(t->meters, (uint32_t)host->source, host->measured_ns, host->uw);
 	*ret = t;
 	return 0;
 }
@@ -180,6 +182,26 @@ static bool host_change(struct ticker *t, struct energy_node *node)
 	return true;
 }
 
+/* What the interval that is open began with, for a daemon that comes after this one */
+static void host_remember(const struct ticker *t, struct energy_state *draft)
+{
+	const struct meter *m = meters_get(t->meters, METERS_HOST);
+
+	draft->host = (struct energy_reading){0};
+	if (t->host_begun && m->has_uw)
+		draft->host = (struct energy_reading){m->source, m->measured_ns, m->uw};
+}
+
+/* Does the interval go on that an earlier daemon, or this one before a pause, began? */
+static bool host_goes_on(const struct ticker *t, const struct energy_state *draft)
+{
+	const struct energy_reading *host = &draft->host;
+
+	return host->measured_ns && !t->host_begun &&
+	       host->source == draft->node.source[ENERGY_HOST] &&
+	       host->source == meters_get(t->meters, METERS_HOST)->source;
+}
+
 /* ---- ticks ----------------------------------------------------------------------- */
 
 static struct uses_params params(const struct ticker *t, uint64_t t1_ns)
@@ -196,10 +218,12 @@ static struct uses_params params(const struct ticker *t, uint64_t t1_ns)
 	return p;
 }
 
-static void take_all(struct ticker *t)
+static void take_all(struct ticker *t, bool host)
 {
-	for (unsigned slot = 0; slot < METERS_SLOTS; slot++)
-		meters_take(t->meters, (enum meters_slot)slot);
+	for (unsigned slot = 0; slot < METERS_SLOTS; slot++) {
+		if (slot != METERS_HOST || host)
+			meters_take(t->meters, (enum meters_slot)slot);
+	}
 }
 
 /* What was used so far belongs to no tick: nobody measured then. */
@@ -218,15 +242,19 @@ static int begin(struct ticker *t, uint64_t t1_ns, struct err *err)
 	rc = uses_accounts(&t->uses, t->units, err);
 	if (rc < 0)
 		return rc;
-	energy_host_restart(&draft->node, ENERGY_NO_SOURCE, t->uses.accounts,
-			    t->uses.account_count);
-	steps_energy_drop(t->units);
-	t->host_begun = false;
-	host_change(t, &draft->node);
+	bool goes_on = host_goes_on(t, draft);
+	t->host_begun = goes_on;
+	if (!goes_on) {
+		energy_host_restart(&draft->node, ENERGY_NO_SOURCE, t->uses.accounts,
+				    t->uses.account_count);
+		steps_energy_drop(t->units);
+		host_change(t, &draft->node);
+		host_remember(t, draft);
+	}
 	draft->node.last_ns = t1_ns;
 	units_energy_commit(t->units);
 	units_energy_ticking(t->units, true);
-	take_all(t);
+	take_all(t, !goes_on);
 	t->t0_ns = t->t1_ns = t1_ns;
 	t->going = true;
 	return 0;
@@ -235,7 +263,7 @@ static int begin(struct ticker *t, uint64_t t1_ns, struct err *err)
 static void end(struct ticker *t)
 {
 	units_energy_ticking(t->units, false);
-	t->going = false;
+	t->going = t->host_begun = false;
 }
 
 static struct energy_meter meter_of(const struct ticker *t, enum meters_slot slot)
@@ -300,6 +328,8 @@ static int divide(struct ticker *t, struct energy_state *draft, uint64_t t1_ns,
 		rc = host_moment(t, &draft->node, &k, false, host_taken);
 	if (rc == 0 && host_change(t, &draft->node))
 		*host_taken = true;
+	if (rc == 0 && (*host_taken || !t->host_begun))
+		host_remember(t, draft);
 	return rc;
 }
 

@@ -406,6 +406,56 @@ static void a_day_of_a_busy_node_adds_up_at_every_tick(void **state)
 	assert_true(lab_node(&lab)->measured_uj[ENERGY_HOST] > 0);
 }
 
+static void a_restart_in_the_middle_of_a_host_interval_loses_nothing_of_it(void **state)
+{
+	(void)state;
+	no_idle();
+	packages(0);
+	lab_set(LAB_IPMI, 0, SOURCE_POWER, SOURCE_DOMAIN_HOST, 0, 30 * WATT);
+	assert_true(lab_tick(&lab, 0, 0));
+	lab_apply(&lab, RECORD_STEP_START, "1", 0, LAB_CPUS, 0);
+	lab_used(&lab, "1", 0, 1000);
+	packages(10 * WATT);
+	assert_true(lab_tick(&lab, 1000, 0));
+	assert_int_equal(lab_node(&lab)->measured_uj[ENERGY_HOST], 30 * WATT);
+	lab_sensors[LAB_IPMI].absent = true;
+	lab_used(&lab, "1", 0, 2000);
+	packages(10 * WATT);
+	assert_true(lab_tick(&lab, 1000, 0));
+	lab_restart(&lab);
+	/* the sensor answers only after the first ticks */
+	assert_true(lab_tick(&lab, 500, 0));
+	lab_used(&lab, "1", 0, 3000);
+	packages(10 * WATT);
+	assert_true(lab_tick(&lab, 1000, 0));
+	lab_adds_up(&lab);
+	lab_sensors[LAB_IPMI].absent = false;
+	lab_used(&lab, "1", 0, 4000);
+	packages(10 * WATT);
+	assert_true(lab_tick(&lab, 1000, 0));
+	assert_int_equal(lab_node(&lab)->measured_uj[ENERGY_HOST], 135 * WATT);
+	assert_int_equal(lab_unit_uj(&lab, "1", ENERGY_HOST), 135 * WATT);
+	lab_adds_up(&lab);
+}
+
+static void after_a_long_time_a_host_interval_begins_anew(void **state)
+{
+	(void)state;
+	no_idle();
+	packages(0);
+	lab_set(LAB_IPMI, 0, SOURCE_POWER, SOURCE_DOMAIN_HOST, 0, 30 * WATT);
+	assert_true(lab_tick(&lab, 0, 0));
+	packages(10 * WATT);
+	assert_true(lab_tick(&lab, 1000, 0));
+	lab_restart(&lab);
+	assert_true(lab_tick(&lab, 60000, 0));
+	assert_int_equal(lab_node(&lab)->measured_uj[ENERGY_HOST], 30 * WATT);
+	packages(10 * WATT);
+	assert_true(lab_tick(&lab, 1000, 0));
+	assert_int_equal(lab_node(&lab)->measured_uj[ENERGY_HOST], 60 * WATT);
+	lab_adds_up(&lab);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, up, down)
@@ -421,6 +471,8 @@ int main(void)
 		T(the_host_is_divided_when_its_slow_sensor_has_answered),
 		T(a_host_sensor_that_dies_stops_and_another_takes_over),
 		T(with_a_host_sensor_alone_ticks_follow_it),
+		T(a_restart_in_the_middle_of_a_host_interval_loses_nothing_of_it),
+		T(after_a_long_time_a_host_interval_begins_anew),
 		T(a_model_knows_its_idle_power),
 		T(steps_pay_for_their_own_cpu_time_and_the_cpus_they_hold),
 		T(gpus_are_charged_to_who_holds_them),
