@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A real hwmon power meter: the kernel's acpi_power_meter on an ACPI table of ours, in a
 # virtual machine (test/vm/hwmon_guest.sh).
-# timeout 200
+# timeout 300
 . "$(dirname "$0")/../tap.sh"
 
 command -v iasl >/dev/null || skip_all "iasl (acpica-tools) is not installed"
 why=$(test/vm/run possible --host) || skip_all "$why"
 [ -x "$BUILD/ceemsd" ] || skip_all "ceemsd was not built here"
 ok "the table compiles" eval 'iasl -p "$SCRATCH/meter" test/vm/power_meter.asl >"$SCRATCH/iasl"'
-test/vm/run --host --timeout=150 --module=acpi_power_meter --qemu=-acpitable --qemu="file=$SCRATCH/meter.aml" \
+test/vm/run --host --timeout=270 --module=acpi_power_meter --qemu=-acpitable --qemu="file=$SCRATCH/meter.aml" \
 	test/vm/hwmon_guest.sh >"$SCRATCH/out"
 rc=$?
 while IFS= read -r line; do
