@@ -71,14 +71,23 @@ ok "srun -n3: one energy for its three tasks" wait_for 20 rows 5 2
 settled=$(truth ".rows[] | select(.job == 5 and .step == 0).uj")
 ok "which is the settled one: $(joules 5.0) J, $settled uJ" near "$(joules 5.0)" "$settled" 1
 
+# a question while a step runs, and who looks at the page
+srun --mem=20 --acctg-freq=task=1 sleep 3 & job=$!
+sleep 1.5
+like "sstat shows the energy of a step that runs" "$(sstat -n -P -j 6.0 -o ConsumedEnergyRaw)" '^[0-9]+$'
+wait $job
+ctld=$(cat "$SLURM/pid/slurmctld")
+ok "slurmctld has loaded the plugin" grep -q acct_gather_energy_ceems "/proc/$ctld/maps"
+is "and looks at nothing" "$(readlink "/proc/$ctld"/fd/* | grep -c "$RUNDIR")" 0
+
 # daemon and page go while a job runs
 srun --mem=20 --acctg-freq=task=1 "$JOBS/burn" 3000 & job=$!
 sleep 1.5
 fake_stop
 rm -f "$RUNDIR/energy"
 ok "a job whose daemon stopped and whose page vanished ends well" wait $job
-ok "it keeps what was known" wait_for 20 rows 6 2
-ok "which is more than nothing and less than all: $(joules 6.0) J" between 5 "$(joules 6.0)" 66
+ok "it keeps what was known" wait_for 20 rows 7 3
+ok "which is more than nothing and less than all: $(joules 7.0) J" between 5 "$(joules 7.0)" 66
 is "no node was drained" "$(sinfo -h -N -o %T | sort -u)" idle
 like "scontrol shows the node's watts" "$(scontrol show node | grep -o 'CurrentWatts=[0-9]*')" '=6$'
 is "nothing of the plugin's is an error" "$(grep -hE 'error: (.*: )?(ceems:|acct_gather_energy/ceems)' "$SLURM"/log/slurm*.log)" ""

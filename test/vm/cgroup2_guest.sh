@@ -21,13 +21,16 @@ is "cgroup v2 has every controller" "$(grep -owE 'cpuset|cpu|io|memory|pids' /sy
 	"cpuset cpu io memory pids"
 # everything is slow here: nothing may be killed for being slow
 echo KillWait=30 >"$SCRATCH/conf"
-ok "Slurm $1 starts" $rig start "$dir" --slurm="$1" --contain --nodes=vmnode --conf="$SCRATCH/conf"
+energy=''
+ls "$BUILD/slurm/$1."*/acct_gather_energy_ceems.so >/dev/null 2>&1 && energy=--energy
+ok "Slurm $1 starts" $rig start "$dir" --slurm="$1" --contain --nodes=vmnode --conf="$SCRATCH/conf" $energy
 . "$dir/env"
 is "it runs on cgroup v2" "$SLURM_RIG_CGROUP" v2
 
 port=9010
 "$BUILD/ceemsd" --path.rundir="$RUNDIR" --web.listen-address=127.0.0.1:$port --unit.min-export=0 \
-	--collector.slurm --collector.slurm.steps --unit.linger=10m >"$SCRATCH/ceemsd.log" 2>&1 &
+	--collector.slurm --collector.slurm.steps --unit.linger=10m \
+	--energy.model=host --energy.host-source=model --energy.model.idle-watts=10 --energy.model.max-watts=2010 --energy.idle-watts=other:10 >"$SCRATCH/ceemsd.log" 2>&1 &
 daemon=$!
 started $daemon
 wait_for 20 get /health || sed 's/^/# /' "$SCRATCH/ceemsd.log"
@@ -74,5 +77,21 @@ is "all steps have ended, none was lost" "$(grep -oE '\{"step":[^}]*("lost":true
 like "a step's group is the user's part, not slurmstepd's" "$(grep -oE '"cgroup":"[^"]*job_1/step_0[^"]*"' "$SCRATCH/units")" 'step_0'
 like "the extern step is there" "$(cat "$SCRATCH/units")" '"step":"extern"'
 is "no record was dropped, torn or bad" "$(ring dropped_total) $(ring torn_total) $(ring bad_records_total)" "0 0 0"
+
+# the energy plugin, with a daemon that goes on (the jobs before had one that stood still)
+energy() { scontrol -o show job "$1" | sed -n 's/.*AllocTRES=[^ ]*energy=\([0-9]*\).*/\1/p'; }
+unit_joules() { sed -n "/domain=\"host\"/s/^ceems_compute_unit_energy_joules_total{[^}]*uuid=\"$1\"[^}]*} \([0-9]*\).*/\1/p" "$SCRATCH/metrics"; }
+if [ -n "$energy" ]; then
+	ok "a job that needs energy ends well" as daemon srun --mem=20 "$dir/jobs/work" 60000 # job 5
+	wait_for 60 bash -c '[ -z "$(squeue -h -t all -o %t | grep -v -e CD -e F)" ]'
+	sleep 2.5
+	get /metrics >"$SCRATCH/metrics"
+	slurm=$(energy 5) ours=$(unit_joules 5)
+	echo "# job 5: $slurm J in Slurm, $ours J in ceemsd"
+	ok "its energy in Slurm is what ceemsd says within 20 % (slurmstepd is counted on v2)" \
+		[ $((slurm * 10)) -ge $((ours * 8)) -a $((slurm * 10)) -le $((ours * 12)) -a "${ours:-0}" -gt 10 ]
+else
+	skip "energy in Slurm" "the plugin was not built here"
+fi
 [ $tap_failed = 0 ] || sed 's/^/# /' "$dir"/log/slurmd-*.log "$SCRATCH"/{ceemsd.log,records,units}
 tap_done
