@@ -16,8 +16,11 @@
 #define UW_PER_W 1000000u
 #define WORST_UW 200000000000ull /* more than any node */
 #define SLOWEST 12u              /* times the interval, while nothing is to be had */
+/* CAPMC is one for the whole machine, and what it says is some 15 s old: that must not
+ * look like a sensor that has missed three times to answer. */
+#define CAPMC_PACE_MS 10000u
 /* Between CAPMC's clock and ours: beyond it its times order readings, but do not place
- * them. Its newest reading is some 15 s old. */
+ * them. */
 #define CLOCKS_APART_NS (60 * NSEC_PER_SEC)
 
 struct source_ipmi {
@@ -252,8 +255,11 @@ static uint64_t ipmi_source_pace_ms(const void *state)
 {
 	const struct source_ipmi *s = state;
 	uint64_t times = s->failed < SLOWEST ? s->failed : SLOWEST;
+	uint64_t ms = s->env->options->ipmi_dcmi_interval_ms;
 
-	return (times ? times : 1) * s->env->options->ipmi_dcmi_interval_ms;
+	if (s->tool_count && s->tools[s->tool].is_capmc && ms < CAPMC_PACE_MS)
+		ms = CAPMC_PACE_MS;
+	return (times ? times : 1) * ms;
 }
 
 const struct source source_ipmi_dcmi = {

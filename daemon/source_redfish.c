@@ -8,10 +8,12 @@
 
 #include "daemon/courier_link.h"
 #include "daemon/energy_counter.h"
+#include "daemon/options.h"
 #include "daemon/source.h"
 
 #define NAME "redfish"
 #define COUNTERS_MAX 16u
+#define QUICK_MS 5000u           /* never too far apart for any sampling */
 #define WORST_UW 100000000000ull /* 100 kW: as the courier takes for possible */
 
 /* The energy counter of a chassis. It lives here, since the courier may be started
@@ -123,9 +125,21 @@ static int redfish_sample(void *state, struct source_snapshot *out, struct err *
 	return 0;
 }
 
+/* Two readings belong together when not more than three samplings lie between them, so
+ * what is read seldom is not sampled more often than half again as often. */
+static uint64_t redfish_pace_ms(const void *state)
+{
+	const struct redfish *r = state;
+
+	uint64_t ms = r->env->options->redfish_interval_ms;
+
+	return ms > QUICK_MS ? ms * 2 / 3 : 0;
+}
+
 const struct source source_redfish = {
 	.name = NAME,
 	.open = redfish_open,
 	.sample = redfish_sample,
+	.pace_ms = redfish_pace_ms,
 	.close = redfish_close,
 };

@@ -372,6 +372,8 @@ static void capmc_is_this_nodes_energy_at_capmcs_time(void **state)
 	assert_true(e.value == 0);
 	assert_true(e.measured_ns == tree_boot_ns - 7 * NSEC_PER_SEC);
 	assert_false(shows(&t, "ceems_ipmi_dcmi_current_watts"));
+	/* one for all nodes, and late: not asked as often as a BMC */
+	assert_true(sampler_period_ms(t.sampler, c->source) == 10000);
 	/* the same again is nothing new */
 	tree_sample_after(&t, 1000);
 	assert_true(tree_channel(&t, c->source, SOURCE_ENERGY, "node", 0).measured_ns ==

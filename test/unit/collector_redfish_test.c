@@ -173,6 +173,27 @@ static void nothing_yet_is_a_failure_that_says_why(void **state)
 	tree_done(&t, c);
 }
 
+static void what_is_read_seldom_is_sampled_seldom(void **state)
+{
+	struct energy_tree t;
+
+	(void)state;
+	begin();
+	tree_init(&t, "test/fixture/redfish");
+	t.node.options.redfish_interval_ms = 30000;
+	t.node.env.courier = (struct courier_link *)&t;
+	tree_open(&t, c);
+	/* three of these must cover two readings */
+	assert_true(sampler_period_ms(t.sampler, c->source) == 20000);
+	tree_done(&t, c);
+	tree_init(&t, "test/fixture/redfish");
+	t.node.options.redfish_interval_ms = 5000;
+	t.node.env.courier = (struct courier_link *)&t;
+	tree_open(&t, c);
+	assert_true(sampler_period_ms(t.sampler, c->source) == 1000);
+	tree_done(&t, c);
+}
+
 static void without_a_courier_it_is_absent(void **state)
 {
 	(void)state;
@@ -192,6 +213,7 @@ int main(void)
 		cmocka_unit_test(a_counter_that_is_reset_adds_nothing),
 		cmocka_unit_test(a_time_that_is_not_yet_is_now),
 		cmocka_unit_test(nothing_yet_is_a_failure_that_says_why),
+		cmocka_unit_test(what_is_read_seldom_is_sampled_seldom),
 		cmocka_unit_test(without_a_courier_it_is_absent),
 	};
 	return cmocka_run_group_tests_name("collector_redfish_test", tests, NULL, NULL);
