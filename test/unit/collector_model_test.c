@@ -98,7 +98,7 @@ static void a_constant_load_gives_exactly_power_times_time(void **state)
 	for (unsigned round = 0; round < 40; round++) {
 		struct energy_tree t;
 		uint64_t permille = round * 25, ms_total = 0;
-		begin(&t, "101.7", "333.1", NULL);
+		begin(&t, "101.700003", "333.1", NULL);
 		open_and_sample(&t);
 		for (unsigned i = 0; i < 60; i++) {
 			seed = seed * 6364136223846793005u + 1442695040888963407u;
@@ -107,7 +107,7 @@ static void a_constant_load_gives_exactly_power_times_time(void **state)
 			ms_total += ms;
 			live(&t, ms, permille);
 		}
-		uint64_t uw = 101700000 + 231400000 * permille / 1000;
+		uint64_t uw = 101700003 + 231399997 * permille / 1000;
 		assert_true(now_uw(&t) == uw);
 		assert_true(joules_uj(&t) == uw * ms_total / 1000);
 		end(&t);
@@ -221,14 +221,19 @@ static void counters_of_proc_stat_that_fall_add_nothing(void **state)
 	stat_now(&t, 8);
 	tree_sample_after(&t, 1000);
 	assert_true(joules_uj(&t) == 400000000);
+	idle_ticks += 10;
+	busy_ticks += 800;
+	stat_now(&t, 8);
+	tree_sample_after(&t, 1000);
+	assert_true(joules_uj(&t) == 700000000);
 	/* for good: counts on from there */
 	idle_ticks -= 700;
 	busy_ticks += 800;
 	stat_now(&t, 8);
 	tree_sample_after(&t, 1000);
-	assert_true(joules_uj(&t) == 700000000);
+	assert_true(joules_uj(&t) == 1000000000);
 	live(&t, 1000, 0);
-	assert_true(joules_uj(&t) == 800000000);
+	assert_true(joules_uj(&t) == 1100000000);
 	end(&t);
 }
 
