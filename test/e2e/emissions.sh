@@ -128,7 +128,7 @@ stop
 secrets=(EMAPS_API_TOKEN= WT_USERNAME= WT_PASSWORD= WT_REGION=)
 ok "without accounts: starts" start "${urls[@]}"
 ok "without accounts: the rest answers" wait_for 20 shows 'ceems_emissions_provider_up{provider="rte"} 1'
-ok "without accounts: says what is missing" grep -q 'emissions_emaps: EMAPS_API_TOKEN is not set: off' "$SCRATCH/log"
+ok "without accounts: says what is missing" grep -q 'emissions_emaps: EMAPS_API_TOKEN is not set: off' "$SCRATCH/last"
 stop
 printf '2025-08-07T09:00:00Z,FR,21.5,France\n' >"$SCRATCH/factors"
 like "ceems-courier alone prints what it learns" \
