@@ -15,11 +15,13 @@ endif
 # $(libcourier_USES) in _PKGS
 ifeq ($(HAVE_CURL)$(HAVE_JSON),11)
 ARCHIVES += libcourier
-libcourier_USES := libcurl json-c yaml-0.1
+libcourier_USES := libcurl json-c yaml-0.1 $(if $(HAVE_MUNGE),munge)
 libcourier_PKGS := $(libcourier_USES)
+libcourier_CFLAGS := $(if $(HAVE_MUNGE),-DHAVE_MUNGE)
 libcourier_SRCS += courier/crew.c
 libcourier_SRCS += courier/emissions.c
 libcourier_SRCS += courier/link.c
+libcourier_SRCS += courier/munge.c
 libcourier_SRCS += courier/options.c
 libcourier_SRCS += courier/redfish.c
 libcourier_SRCS += courier/redfish_bmc.c

@@ -70,6 +70,9 @@ static int open_bmc(struct redfish *r, struct err *err)
 		log_warn("%s: insecure_skip_verify: anyone can pose as the BMC and get "
 			 "its password",
 			 o->redfish_config_file);
+	rc = redfish_config_set_node(&r->config, r->courier->hostname, err);
+	if (rc < 0)
+		return rc;
 	const char *address = o->redfish_bmc_address ? o->redfish_bmc_address : "";
 	/* a proxy that is not told which BMC is meant takes the node's own */
 	if (r->config.hostname || *address || !r->config.external_url)

@@ -8,9 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "courier/munge.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/http/client.h"
+#include "lib/http/redfish_munge.h"
 #include "lib/log.h"
 #include "lib/secret.h"
 
@@ -21,7 +23,7 @@
 #define HOLD_LOGIN_NS (30 * NSEC_PER_SEC) /* accounts get locked */
 #define HOLD_NS (2 * NSEC_PER_SEC)
 #define HOLD_MAX_NS (900 * NSEC_PER_SEC)
-#define FIXED_HEADERS 4u /* the most of ours beside those configured */
+#define FIXED_HEADERS 5u /* the most of ours beside those configured */
 
 struct redfish_bmc {
 	const struct redfish_config *config;
@@ -148,11 +150,16 @@ static int ask(struct redfish_bmc *b, struct http_client *client,
 {
 	struct http_header headers[FIXED_HEADERS + REDFISH_HEADERS_MAX];
 	struct buf secrets[REDFISH_HEADERS_MAX] = {{0}};
+	auto_secret struct buf credential = BUF_INIT;
 	char url[4096];
 	int n = snprintf(url, sizeof(url), "%s%s", b->base, path);
 
 	if (n < 0 || (size_t)n >= sizeof(url))
 		return err_set(err, -EINVAL, "URL too long");
+	int rc = b->config->munge ? munge_credential(b->config->munge, &credential, err)
+				  : 0;
+	if (rc < 0)
+		return rc;
 	struct http_request r = {
 		.method = method,
 		.url = url,
@@ -162,7 +169,10 @@ static int ask(struct redfish_bmc *b, struct http_client *client,
 		.body_len = body ? body->len : 0,
 		.auth = b->has_auth ? &b->auth : NULL,
 	};
-	int rc = http_client_do(client, &r, &b->answer, err);
+	if (credential.len)
+		headers[r.header_count++] =
+			(struct http_header){REDFISH_MUNGE_HEADER, credential.data};
+	rc = http_client_do(client, &r, &b->answer, err);
 	for (size_t i = 0; i < REDFISH_HEADERS_MAX; i++)
 		secret_wipe(&secrets[i]);
 	return rc;

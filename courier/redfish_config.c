@@ -155,6 +155,24 @@ static void put_name(struct buf *b, const char *name, const char *hostname)
 	}
 }
 
+int redfish_config_set_node(struct redfish_config *c, const char *hostname,
+			    struct err *err)
+{
+	struct buf b = {.max = 512};
+
+	if (!c->munge)
+		return 0;
+	put_name(&b, c->munge, hostname);
+	int rc = buf_error(&b);
+	if (rc < 0) {
+		buf_done(&b);
+		return err_set(err, rc, "munge: name too long");
+	}
+	free(c->munge);
+	c->munge = b.data;
+	return 0;
+}
+
 int redfish_config_url(const struct redfish_config *c, const char *hostname,
 		       const char *address, char **ret, struct err *err)
 {

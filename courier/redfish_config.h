@@ -24,8 +24,9 @@ struct redfish_config {
 	uint32_t port;  /* 0: the protocol's */
 	char *username, *password, *password_file;
 	bool use_session_token;
-	uint32_t timeout_ms;                      /* of each request */
-	char *external_url;                       /* the proxy's */
+	uint32_t timeout_ms; /* of each request */
+	char *external_url;  /* the proxy's */
+	char *munge;         /* this node's name for the proxy; may hold {hostname} */
 	char *chassis[REDFISH_CHASSIS_NAMES_MAX]; /* Ids that count; none: by rule */
 	size_t chassis_count;
 
@@ -61,6 +62,10 @@ void redfish_config_done(struct redfish_config *c);
 /* "${NAME}" replaced by the variable; -EINVAL: it is not set, or the text gets too
  * long. *ret is owned. */
 int redfish_config_expand(const char *text, size_t len, char **ret, struct err *err);
+
+/* Puts this node's name into c->munge, where it is given. */
+int redfish_config_set_node(struct redfish_config *c, const char *hostname,
+			    struct err *err);
 
 /* "https://host:port" of the BMC. hostname: of this node. address: what IPMI says, used
  * where no hostname is configured; "" unknown. Result owned. */

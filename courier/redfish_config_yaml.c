@@ -83,6 +83,7 @@ static int on_text(void *arg, const char *key, yaml_node_t *v)
 					      SECRET("password", password),
 					      PATH("password_file", password_file),
 					      PLACE("external_url", external_url),
+					      PLACE("munge", munge),
 					      PLACE("proxy_url", proxy_url)};
 	return put(arg, places, sizeof(places) / sizeof(places[0]), key, v);
 }
@@ -346,6 +347,7 @@ static int on_section(void *arg, const char *key, yaml_node_t *v)
 		{"use_session_token", on_flag},
 		{"timeout", on_timeout},
 		{"external_url", on_text},
+		{"munge", on_text},
 		{"chassis", on_chassis},
 		{"insecure_skip_verify", on_flag},
 		{"tls_config", on_tls},
@@ -404,6 +406,9 @@ static int check(const struct redfish_config *c, const char *file, struct err *e
 			       "%s: without sessions the BMC's password is the only "
 			       "Authorization that can be sent",
 			       file);
+	if (c->munge && (!*c->munge || !c->external_url))
+		return err_set(err, -EINVAL,
+			       "%s: munge is a node's name, for external_url", file);
 	if (c->external_url && http_url_check(c->external_url, err) < 0)
 		return err_prefix(err, -EINVAL, "%s: external_url", file);
 	if (c->proxy_url && strcmp(c->proxy_url, "env") != 0 &&
@@ -441,19 +446,13 @@ static void wipe(char *s)
 
 void redfish_config_done(struct redfish_config *c)
 {
-	char *const plain[] = {c->protocol,
-			       c->hostname,
-			       c->username,
-			       c->password_file,
-			       c->external_url,
-			       c->ca_file,
-			       c->cert_file,
-			       c->key_file,
-			       c->proxy_url,
-			       c->auth_user,
-			       c->auth_password_file,
-			       c->auth_scheme,
-			       c->auth_credentials_file};
+	char *const plain[] = {c->protocol,     c->hostname,
+			       c->username,     c->password_file,
+			       c->external_url, c->munge,
+			       c->ca_file,      c->cert_file,
+			       c->key_file,     c->proxy_url,
+			       c->auth_user,    c->auth_password_file,
+			       c->auth_scheme,  c->auth_credentials_file};
 
 	for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
 		free(plain[i]);

@@ -19,7 +19,8 @@
  *    connection's, or, if that is a trusted proxy's, the only X-Real-IP.
  * 3. Its own BMC is the target that lists it, else the template's with its name.
  * 4. X-Redfish-Url may name that BMC. It may name the BMC of another listed target if
- *    the client is one of named_clients. It may name nothing else.
+ *    the client is one of named_clients. It may name nothing else. Where the operator
+ *    says so (ignore_redfish_url) it is not looked at for all others.
  */
 
 #define ACCESS_NAMES_MAX 32 /* of a certificate that are looked at */

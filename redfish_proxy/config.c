@@ -238,6 +238,12 @@ static int on_named(void *arg, const char *key, yaml_node_t *v)
 	return yaml_walk_list(&p->w, p, key, v, CONFIG_LIST_MAX, on_named_one);
 }
 
+static int on_ignore_url(void *arg, const char *key, yaml_node_t *v)
+{
+	struct config_parser *p = arg;
+	return yaml_walk_bool(&p->w, key, v, &p->c->ignore_redfish_url);
+}
+
 static int on_allow_one(void *arg, const char *key, yaml_node_t *v)
 {
 	struct config_parser *p = arg;
@@ -328,6 +334,7 @@ static int on_section(void *arg, const char *key, yaml_node_t *v)
 		{"identity", on_identity},
 		{"trusted_proxies", on_trusted},
 		{"named_clients", on_named},
+		{"ignore_redfish_url", on_ignore_url},
 		{"allowed_api_resources", on_allow},
 		{"munge_users", on_munge_users},
 		{"munge_socket", on_munge_socket},

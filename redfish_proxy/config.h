@@ -76,6 +76,7 @@ struct config {
 	size_t trusted_count;
 	struct netrange *named_ranges; /* clients that may name a listed target */
 	size_t named_range_count;
+	bool ignore_redfish_url; /* of others than those */
 	char **named_nodes;
 	size_t named_node_count;
 	struct path_allow allow;

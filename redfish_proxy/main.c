@@ -162,6 +162,8 @@ static void run(struct program *p)
 		log_info("runs as user %s", p->privileges.user);
 	else if (geteuid() == 0)
 		log_warn("keeps running as root (--security.drop-privileges)");
+	for (size_t i = 0; web_port(p->web, i); i++)
+		log_info("serves on port %u", web_port(p->web, i));
 	log_info("ready");
 	(void)notify_send("READY=1");
 	for (;;) {

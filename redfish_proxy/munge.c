@@ -14,6 +14,7 @@
 #include <munge.h>
 #endif
 
+#include "lib/http/redfish_munge.h"
 #include "redfish_proxy/url.h"
 
 #define TTL_S 60 /* of a credential, whatever its maker allows */
@@ -30,9 +31,9 @@ struct munge {
 
 bool munge_payload(const char *payload, size_t len, char ret_node[256])
 {
-	size_t n = strlen(MUNGE_PAYLOAD);
+	size_t n = strlen(REDFISH_MUNGE_PAYLOAD);
 
-	if (len <= n || len - n > 255 || memcmp(payload, MUNGE_PAYLOAD, n) != 0)
+	if (len <= n || len - n > 255 || memcmp(payload, REDFISH_MUNGE_PAYLOAD, n) != 0)
 		return false;
 	memcpy(ret_node, payload + n, len - n);
 	ret_node[len - n] = '\0';

@@ -9,12 +9,10 @@
 #include "redfish_proxy/netaddr.h"
 
 /* Who sent a request, by a credential of the MUNGE daemon that all nodes share a key
- * with: header X-Ceems-Munge, payload "ceems-redfish-proxy/1 NODE". The daemon takes
+ * with (lib/http/redfish_munge.h). The daemon takes
  * each credential once and only while it is young. A thread of its own waits for the
  * daemon. Thread safe. */
 
-#define MUNGE_HEADER "X-Ceems-Munge"
-#define MUNGE_PAYLOAD "ceems-redfish-proxy/1 "
 #define MUNGE_CREDENTIAL_MAX 4096
 #define MUNGE_QUEUE_MAX 1024
 

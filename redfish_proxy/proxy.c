@@ -12,6 +12,7 @@
 
 #include "lib/clock.h"
 #include "lib/http/negotiate.h"
+#include "lib/http/redfish_munge.h"
 #include "lib/log.h"
 #include "redfish_proxy/metrics.h"
 #include "redfish_proxy/site.h"
@@ -89,12 +90,12 @@ static void on_reply(void *arg, struct reply *reply)
 /* Whether the request sleeps now until MUNGE has spoken. */
 static bool ask_munge(struct ask *a)
 {
-	unsigned n = web_header_count(a->r, MUNGE_HEADER);
+	unsigned n = web_header_count(a->r, REDFISH_MUNGE_HEADER);
 
 	if (!(a->site->config.identity & IDENTITY_MUNGE) || n == 0)
 		return false;
 	a->facts.munge = ACCESS_MUNGE_BAD;
-	a->munge.credential = web_header(a->r, MUNGE_HEADER);
+	a->munge.credential = web_header(a->r, REDFISH_MUNGE_HEADER);
 	if (n > 1 || !a->site->munge ||
 	    strlen(a->munge.credential) > MUNGE_CREDENTIAL_MAX)
 		return false;

@@ -37,6 +37,7 @@
 #define REQUEST_TIMES 6 /* its answer must be taken after so many times that */
 #define KEEP_TIMES 12   /* and the next request begun after so many */
 #define STOP_MS 5000
+#define TOLD_MS 1000 /* for those that were told that we end */
 
 #if MHD_VERSION < 0x00097002
 #error "libmicrohttpd 0.9.75 or newer is needed"
@@ -618,6 +619,14 @@ int web_start(const struct web_params *params, struct web **ret, struct err *err
 	return 0;
 }
 
+static void wait_for_requests(struct web *w, int most_ms)
+{
+	struct timespec pause = {.tv_nsec = 10000000};
+
+	for (int ms = 0; ms < most_ms && atomic_load(&w->requests); ms += 10)
+		nanosleep(&pause, NULL);
+}
+
 void web_stop(struct web *w)
 {
 	if (!w)
@@ -630,11 +639,10 @@ void web_stop(struct web *w)
 	/* wakes every connection that sleeps for a password; from here on none does */
 	if (w->auth)
 		web_auth_stop(w->auth);
-	struct timespec pause = {.tv_nsec = 10000000};
-	for (int ms = 0; ms < STOP_MS && atomic_load(&w->requests); ms += 10)
-		nanosleep(&pause, NULL);
+	wait_for_requests(w, STOP_MS);
 	if (w->before_stop)
 		w->before_stop(w->arg);
+	wait_for_requests(w, TOLD_MS);
 	for (size_t i = 0; i < w->count; i++)
 		MHD_stop_daemon(w->listeners[i].mhd);
 	web_conns_free(w->conns);

@@ -35,12 +35,13 @@ logins() { grep -c '^POST' "$1.bmc.log" 2>/dev/null || true; }
 proxy() {
 	local name=$1; shift
 	mine "$name.yaml"
-	P=$(free_port) U=http://127.0.0.1:$P LOG=$SCRATCH/$name.log
-	"$BUILD/redfish_proxy" --config.file="$name.yaml" --web.listen-address="127.0.0.1:$P" --log.level=debug \
+	LOG=$SCRATCH/$name.log
+	"$BUILD/redfish_proxy" --config.file="$name.yaml" --web.listen-address=127.0.0.1:0 --log.level=debug \
 		"${DROPPED[@]}" "$@" 2>"$LOG" &
 	PID=$!
 	started "$PID"
 	wait_for 10 grep -q 'msg="*ready' "$LOG" || { sed 's/^/# /' "$LOG"; return 1; }
+	P=$(sed -n 's/.*serves on port \([0-9]*\).*/\1/p' "$LOG") U=http://127.0.0.1:$P
 }
 stop() { kill "$PID"; wait "$PID"; }
 # as NODE args...: a request from 127.0.0.NODE: "status body"
@@ -150,6 +151,12 @@ W="502 the BMC's answer is no good" fault "a failure is not passed on" status 50
 W="503 the BMC is busy" fault "busy is busy" status 503
 W="404 the BMC has no such resource" fault "what is not there is not there" status 404
 like "nested JSON is only bytes" "$(told one deep 10000; code 2 "$U$POWER")" '^200$'
+told one slow 900
+as 2 "$U$POWER" >/dev/null &
+slow=$!
+sleep 0.2
+like "a node whose BMC is quick does not wait for a slow one" "$(as 3 "$U$POWER"; kill -0 $slow && echo waits)" '^200 .*222.*waits'
+wait $slow
 n=$(logins one)
 told one forget
 like "a session that the BMC forgot is made anew" "$(as 2 "$U$POWER")" '^200 '
@@ -226,6 +233,23 @@ for i in $(seq 12); do code 2 "$U/redfish/v1/Chassis/z$i" >/dev/null; done
 ok "tables are bounded" test "$(metric ceems_redfish_proxy_cache_entries)" -le 4
 stop
 
+# --- an end amid requests
+cat >end.yaml <<-E
+	redfish_proxy:
+	  targets: [{host_ip_addrs: [127.0.0.2], url: "http://127.0.0.1:$three_PORT"}]
+	  limits: {timeout: 60s}
+E
+proxy end
+told three slow 20000
+asking=()
+for i in 1 2 3; do code 2 "$U/redfish/v1/Chassis/$i" >"end.$i" & asking+=($!); done
+wait_for 10 test "$(metric ceems_redfish_proxy_requests_in_flight)" = 3
+stop
+is "it ends amid requests" "$?" 0
+wait "${asking[@]}"
+is "which are told" "$(cat end.[123])" 503503503
+told three watts 333
+
 # --- configuration
 check() { "$BUILD/redfish_proxy" --check-config "$@" 2>&1; }
 is "--check-config says that it is good" "$(check --config.file=expiry.yaml)" "redfish_proxy: the configuration is good"
@@ -290,15 +314,16 @@ if ! grep -q munge "$BUILD/redfish_proxy" 2>/dev/null || ! command -v munged >/d
 	skip "identity by MUNGE" "needs root, munged and libmunge"
 else
 	mkdir -m 755 munge
+	MSOCK=$SCRATCH/munge/munge.socket.2
 	(umask 077 && head -c 1024 /dev/urandom >munge.key)
-	munged --foreground --force --key-file="$SCRATCH/munge.key" --socket="$SCRATCH/munge/sock" --pid-file="$SCRATCH/munge/pid" \
+	munged --foreground --force --key-file="$SCRATCH/munge.key" --socket="$MSOCK" --pid-file="$SCRATCH/munge/pid" \
 		--log-file="$SCRATCH/munged.log" --seed-file="$SCRATCH/munge.seed" --origin=127.0.0.2 >munged.out 2>&1 &
 	started $!
-	wait_for 10 test -S munge/sock
+	wait_for 10 test -S "$MSOCK"
 	cat >munge.yaml <<-E
 		redfish_proxy:
 		  identity: [munge]
-		  munge_socket: $SCRATCH/munge/sock
+		  munge_socket: $MSOCK
 		  munge_users: [root]
 		  targets:
 		    - {host_ip_addrs: [127.0.0.2], nodes: [node2], url: "http://127.0.0.1:$three_PORT"}
@@ -306,7 +331,7 @@ else
 		  limits: {cache: 0s, error_cache: 0s}
 	E
 	proxy munge
-	cred() { munge --socket="$SCRATCH/munge/sock" -s "$1" "${@:2}"; }
+	cred() { munge --socket="$MSOCK" -s "$1" "${@:2}"; }
 	c=$(cred 'ceems-redfish-proxy/1 node2')
 	like "a credential says which node asks" "$(as 4 -H "X-Ceems-Munge: $c" "$U$POWER")" '^200 .*333'
 	is "it is good once" "$(as 4 -H "X-Ceems-Munge: $c" "$U$POWER")" "401 refused: bad_credential"
@@ -314,7 +339,18 @@ else
 	is "one of another key is none" "$(as 2 -H 'X-Ceems-Munge: MUNGE:AwQDAAB=:' "$U$POWER")" "401 refused: bad_credential"
 	is "one for another purpose is none" "$(as 2 -H "X-Ceems-Munge: $(cred node2)" "$U$POWER")" "401 refused: bad_credential"
 	is "a node speaks for itself only" "$(as 2 -H "X-Ceems-Munge: $(cred 'ceems-redfish-proxy/1 node3')" "$U$POWER")" "401 refused: bad_credential"
-	is "a user's credential is none" "$(as 2 -H "X-Ceems-Munge: $(setpriv --reuid=nobody --regid=nogroup --clear-groups munge --socket="$SCRATCH/munge/sock" -s 'ceems-redfish-proxy/1 node2')" "$U$POWER")" "401 refused: bad_credential"
+	is "a user's credential is none" "$(as 2 -H "X-Ceems-Munge: $(setpriv --reuid=nobody --regid=nogroup --clear-groups munge --socket="$MSOCK" -s 'ceems-redfish-proxy/1 node2')" "$U$POWER")" "401 refused: bad_credential"
+	if [ -x "$BUILD/ceems-courier" ] && unshare -m mount -t tmpfs none /run 2>/dev/null; then
+		cat >mnode.yaml <<-E
+			redfish_collector: {external_url: "$U", munge: node2}
+		E
+		chmod 600 mnode.yaml
+		# libmunge's own socket, for this command only
+		like "ceems-courier says by MUNGE which node it is" "$(unshare -m sh -c 'mount -t tmpfs none /run && mkdir /run/munge && mount --bind munge /run/munge && exec timeout 20 "$0" "$@"' \
+			"$BUILD/ceems-courier" --collector.redfish --collector.redfish.config.file=mnode.yaml --once --print 2>&1)" '333'
+	else
+		skip "ceems-courier says by MUNGE which node it is" "not built here, or no mount namespaces"
+	fi
 	is "no log line holds a credential" "$(grep -c MUNGE: munge.log)" 0
 	stop
 fi

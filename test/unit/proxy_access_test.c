@@ -132,6 +132,32 @@ static void own_url_may_be_named(void **state)
 	assert_int_equal(decide(&f), ACCESS_BAD_HEADER);
 }
 
+static void urls_that_are_ignored_change_nothing(void **state)
+{
+	(void)state;
+	use("redfish_proxy:\n"
+	    "  ignore_redfish_url: true\n"
+	    "  named_clients: [10.9.9.9]\n"
+	    "  targets:\n"
+	    "    - {host_ip_addrs: [10.0.0.1], url: 'https://bmc1'}\n"
+	    "    - {host_ip_addrs: [10.0.0.2], url: 'https://bmc2'}\n");
+	struct access_facts f = from("10.0.0.1");
+
+	named(&f, "https://bmc2");
+	assert_int_equal(decide(&f), ACCESS_GRANTED);
+	assert_string_equal(d.url, "https://bmc1");
+	named(&f, "http://evil/x");
+	assert_int_equal(decide(&f), ACCESS_GRANTED);
+	assert_string_equal(d.url, "https://bmc1");
+	f = from("10.0.0.3");
+	named(&f, "https://bmc2");
+	assert_int_equal(decide(&f), ACCESS_OTHER_TARGET);
+	f = from("10.9.9.9");
+	named(&f, "https://bmc2");
+	assert_int_equal(decide(&f), ACCESS_GRANTED);
+	assert_string_equal(d.url, "https://bmc2");
+}
+
 static void headers_of_a_client_say_nothing_about_it(void **state)
 {
 	(void)state;
@@ -440,6 +466,7 @@ int main(void)
 		cmocka_unit_test(node_reads_its_own_bmc_and_no_other),
 		cmocka_unit_test(client_chooses_no_url),
 		cmocka_unit_test(own_url_may_be_named),
+		cmocka_unit_test(urls_that_are_ignored_change_nothing),
 		cmocka_unit_test(headers_of_a_client_say_nothing_about_it),
 		cmocka_unit_test(trusted_proxy_says_who_asks),
 		cmocka_unit_test(named_clients_may_name_listed_targets_only),
