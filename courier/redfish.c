@@ -368,18 +368,22 @@ static void put_seat(struct out *out, const struct seat *s)
 }
 
 /* Also what was not read this time, with its old time: it ages where it is shown. */
-static void publish(struct redfish *r)
+static void publish(struct redfish *r, uint64_t asked_ns)
 {
 	static const size_t bytes =
 		sizeof(struct courier_snapshot) +
 		COURIER_CHANNELS_MAX * sizeof(struct courier_channel);
+	uint64_t now_ns = clock_boottime_ns();
+	uint64_t took_ms = (now_ns - asked_ns) / NSEC_PER_MSEC;
+	uint64_t period_ms = r->courier->options.redfish_interval_ms;
 	struct out out = {.m = calloc(1, bytes)};
 
 	if (!out.m)
 		return;
 	for (size_t i = 0; i < r->count; i++)
 		put_seat(&out, &r->seats[i]);
-	out.m->sampled_ns = clock_boottime_ns();
+	out.m->sampled_ns = now_ns;
+	out.m->period_ms = took_ms > period_ms ? took_ms : period_ms;
 	courier_send(r->courier, &out.m->head, COURIER_SNAPSHOT, "redfish", out.count,
 		     sizeof(*out.m) + out.count * sizeof(struct courier_channel));
 	free(out.m);
@@ -399,7 +403,7 @@ static int redfish_poll(void *state, struct err *err)
 			rc = one; /* the BMC does not answer: nor will it the next */
 	}
 	if (rc == 0)
-		publish(r);
+		publish(r, now_ns);
 	/* A resource went away: look again what there is, now and then. */
 	if (rc == 0 && failed && now_ns >= r->rediscover_ns) {
 		r->rediscover_ns = now_ns + REDISCOVER_NS;

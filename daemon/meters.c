@@ -200,9 +200,12 @@ static uint64_t clamp(uint64_t v, uint64_t least, uint64_t most)
 
 static uint64_t gap_of(const struct meters *m, const struct feed *f)
 {
-	return clamp(GAP_PERIODS * NSEC_PER_MSEC *
-			     sampler_period_ms(m->sampler, f->source),
-		     GAP_LEAST_NS, GAP_MOST_NS);
+	uint64_t period_ms = sampler_period_ms(m->sampler, f->source);
+
+	if (f->snapshot.news_ms > period_ms)
+		period_ms = f->snapshot.news_ms;
+	return clamp(GAP_PERIODS * NSEC_PER_MSEC * period_ms, GAP_LEAST_NS,
+		     GAP_MOST_NS);
 }
 
 void meters_seed(struct meters *m, uint32_t source, uint64_t measured_ns, uint64_t uw)

@@ -70,6 +70,8 @@ struct source_snapshot {
 	struct source_channel *channels; /* owned */
 	size_t count, cap;
 	uint64_t sampled_ns; /* boot time of the sampling */
+	uint64_t news_ms;    /* how far apart new readings come, where that is more than
+			      * between samplings; 0: it is not */
 	uint64_t resets;     /* times that a counter was set back, leapt or may have
 				turned unseen, since open */
 	int filtering;       /* rapl: 1 the hardware blurs its counters, 0 it does not,

@@ -12,6 +12,7 @@
 #include "daemon/source.h"
 
 #define NAME "redfish"
+#define NEWS_MAX_MS 60000u
 #define COUNTERS_MAX 16u
 #define QUICK_MS 5000u           /* never too far apart for any sampling */
 #define WORST_UW 100000000000ull /* 100 kW: as the courier takes for possible */
@@ -122,6 +123,8 @@ static int redfish_sample(void *state, struct source_snapshot *out, struct err *
 			out->count--;
 	}
 	out->resets = r->resets;
+	out->news_ms = r->in.snapshot.period_ms < NEWS_MAX_MS ? r->in.snapshot.period_ms
+							      : NEWS_MAX_MS;
 	return 0;
 }
 

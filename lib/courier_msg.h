@@ -74,7 +74,8 @@ struct courier_channel {
 struct courier_snapshot {
 	struct courier_head head;
 	uint64_t sampled_ns;
-	uint64_t resets;
+	uint64_t period_ms; /* how far apart these come, the server's slowness included
+			     */
 	struct courier_channel channels[]; /* head.count */
 };
 

@@ -157,6 +157,26 @@ static void a_time_that_is_not_yet_is_now(void **state)
 	tree_done(&t, c);
 }
 
+static void how_seldom_readings_come_is_told(void **state)
+{
+	(void)state;
+	struct energy_tree t;
+	struct source_snapshot s = {0};
+	start(&t);
+	begin();
+	say(COURIER_POWER, "1", true, 350000000);
+	said.m.period_ms = 12000;
+	tree_sample_after(&t, 0);
+	assert_int_equal(sampler_get(t.sampler, c->source, &s, NULL), 0);
+	assert_true(s.news_ms == 12000);
+	said.m.period_ms = UINT64_MAX;
+	tree_sample_after(&t, 1000);
+	assert_int_equal(sampler_get(t.sampler, c->source, &s, NULL), 0);
+	assert_true(s.news_ms == 60000);
+	source_snapshot_done(&s);
+	tree_done(&t, c);
+}
+
 static void nothing_yet_is_a_failure_that_says_why(void **state)
 {
 	(void)state;
@@ -212,6 +232,7 @@ int main(void)
 		cmocka_unit_test(a_dead_bmc_ages_and_its_joules_stop),
 		cmocka_unit_test(a_counter_that_is_reset_adds_nothing),
 		cmocka_unit_test(a_time_that_is_not_yet_is_now),
+		cmocka_unit_test(how_seldom_readings_come_is_told),
 		cmocka_unit_test(nothing_yet_is_a_failure_that_says_why),
 		cmocka_unit_test(what_is_read_seldom_is_sampled_seldom),
 		cmocka_unit_test(without_a_courier_it_is_absent),

@@ -22,6 +22,7 @@ struct lab_sensor {
 	bool absent; /* cannot be read at this time */
 	struct source_channel channels[4];
 	size_t count;
+	uint64_t news_ms;
 };
 
 /* by enum; their sources have the names of real ones */
@@ -46,6 +47,7 @@ static inline int lab_sample(void *state, struct source_snapshot *out, struct er
 			return -ENOMEM;
 		*c = s->channels[i];
 	}
+	out->news_ms = s->news_ms;
 	return 0;
 }
 

@@ -98,6 +98,19 @@ static void a_dead_sensor_ends_integration_and_begins_anew(void **state)
 	assert_int_equal(h->energy_uj, 0);
 }
 
+static void a_sensor_whose_readings_come_seldom_is_no_dead_one(void **state)
+{
+	(void)state;
+	lab_set(LAB_IPMI, 0, SOURCE_POWER, SOURCE_DOMAIN_HOST, 0, 100 * WATT);
+	lab_sensors[LAB_IPMI].news_ms = 25000;
+	(void)after(0, METERS_HOST);
+	tree_turn_ms(30000);
+	lab_add(LAB_IPMI, 0, 0);
+	assert_true(after(0, METERS_HOST)->energy_uj == 30 * 100 * WATT);
+	meters_take(m, METERS_HOST);
+	assert_int_equal(after(80000, METERS_HOST)->source, 0);
+}
+
 static void the_best_source_that_answers_is_taken_without_a_jump(void **state)
 {
 	(void)state;
@@ -184,6 +197,7 @@ int main(void)
 		T(watts_are_integrated_between_readings),
 		T(averages_count_where_there_is_nothing_better),
 		T(a_dead_sensor_ends_integration_and_begins_anew),
+		T(a_sensor_whose_readings_come_seldom_is_no_dead_one),
 		T(the_best_source_that_answers_is_taken_without_a_jump),
 		T(the_host_source_can_be_chosen),
 		T(sensors_that_come_and_go_make_no_jump),
