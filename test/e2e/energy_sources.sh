@@ -21,7 +21,8 @@ is_package() { [ "$(package)" = "$1" ]; }
 said() { grep -q -- "$1" "$SCRATCH/log"; }
 gone() { ! kill -0 "$1" 2>/dev/null || grep -q '^State:.*Z' "/proc/$1/status"; }
 # what the kernel does: the same file has another text
-reads() { printf '%s\n' "$1" >"$zone/energy_uj"; }
+# in place, all of one length: a reading never meets an empty file
+reads() { printf '%s\n' "$1" 1<>"$zone/energy_uj"; }
 
 mkdir -p "$sys/class/hwmon/hwmon0"
 echo slowpoke >"$sys/class/hwmon/hwmon0/name"
