@@ -93,5 +93,7 @@ if [ -n "$energy" ]; then
 else
 	skip "energy in Slurm" "the plugin was not built here"
 fi
+like "--ceems-report reads cgroup v2" "$(as daemon srun -Q --ceems-report "$dir/jobs/work" 2>&1 | tr '\n' '|')" \
+	'ceems: job [0-9]+, step 0\|  time  [^|]*\|  CPU        [0-9. mins]+ on 1 CPU, [^|]*\|  memory     [0-9.]+ [KM]iB at most'
 [ $tap_failed = 0 ] || sed 's/^/# /' "$dir"/log/slurmd-*.log "$SCRATCH"/{ceemsd.log,records,units}
 tap_done
