@@ -267,8 +267,9 @@ struct limit {
 static const struct limit limits[] = {
 	LIMIT("cache", cache_ms, 'd', 1000, 0, 3600000),
 	LIMIT("error_cache", error_cache_ms, 'd', 5000, 0, 3600000),
-	LIMIT("timeout", timeout_ms, 'd', 10000, 100, 300000),
-	LIMIT("connect_timeout", connect_timeout_ms, 'd', 3000, 100, 300000),
+	/* the web server gives up on a request after 60 s, and one may take two */
+	LIMIT("timeout", timeout_ms, 'd', 10000, 100, 30000),
+	LIMIT("connect_timeout", connect_timeout_ms, 'd', 3000, 100, 30000),
 	LIMIT("body", body_bytes, 'b', 1 << 20, 1024, 64 << 20),
 	LIMIT("concurrency", concurrency, 'n', 1, 1, 8),
 	LIMIT("queue", queue, 'n', 16, 1, 1024),

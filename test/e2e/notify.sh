@@ -29,4 +29,19 @@ NOTIFY_SOCKET=$SCRATCH/nobody-listens "$BUILD/ceemsd" --web.listen-address=127.0
 pid=$!
 started $pid
 ok "a notify socket that is not there does not end it" wait_for 20 curl -sf -o "$SCRATCH/body" "http://127.0.0.1:$port/health"
+if [ -x "$BUILD/redfish_proxy" ]; then
+	: >"$SCRATCH/told"
+	NOTIFY_SOCKET=$SCRATCH/notify "$BUILD/redfish_proxy" --web.listen-address=127.0.0.1:0 >"$SCRATCH/log3" 2>&1 &
+	pid=$!
+	started $pid
+	ok "redfish_proxy says READY=1" wait_for 20 grep -q 'READY=1' "$SCRATCH/told"
+	kill -HUP $pid
+	ok "redfish_proxy says RELOADING=1" wait_for 20 grep -q 'RELOADING=1' "$SCRATCH/told"
+	kill -TERM $pid
+	ok "redfish_proxy says STOPPING=1 at its end" wait_for 20 grep -q 'STOPPING=1' "$SCRATCH/told"
+	wait $pid
+	is "redfish_proxy ends with status 0" $? 0
+else
+	skip "what redfish_proxy tells systemd" "not built here"
+fi
 tap_done

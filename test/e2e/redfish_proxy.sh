@@ -237,7 +237,7 @@ stop
 cat >end.yaml <<-E
 	redfish_proxy:
 	  targets: [{host_ip_addrs: [127.0.0.2], url: "http://127.0.0.1:$three_PORT"}]
-	  limits: {timeout: 60s}
+	  limits: {timeout: 30s}
 E
 proxy end
 told three slow 20000
@@ -394,6 +394,16 @@ is "no certificate is nobody" "$(as 4 "${T[@]}" "$U$POWER")" "401 refused: unide
 is "one of another CA does not get in" "$(code 4 "${T[@]}" --cert evil.pem --key evil.key "$U$POWER")" 000
 stop
 sed -i '/tls_config/d' tls.yaml
+proxy tls --web.config.file=web.yaml
+U=https://127.0.0.1:$P
+stop
+# certificates that are asked for and not verified are worth nothing
+sed 's/VerifyClientCertIfGiven/RequestClientCert/' web.yaml >any.yaml
+proxy tls --web.config.file=any.yaml
+U=https://127.0.0.1:$P
+is "a certificate that nobody verified names nobody" "$(as 4 "${T[@]}" --cert evil.pem --key evil.key "$U$POWER")" "401 refused: unidentified"
+is "nor does a good one then" "$(as 4 "${T[@]}" --cert node2.pem --key node2.key "$U$POWER")" "401 refused: unidentified"
+stop
 proxy tls --web.config.file=web.yaml
 U=https://127.0.0.1:$P
 is "a BMC whose certificate nobody vouches for is refused" "$(as 4 "${T[@]}" --cert node2.pem --key node2.key "$U$POWER")" "502 the BMC's TLS or certificate fails"

@@ -265,10 +265,15 @@ static void certificate_names_the_node(void **state)
 	}
 }
 
-#if __has_include(<munge.h>)
 static void credential_names_the_node(void **state)
 {
+	static const char munge[] = "redfish_proxy: {identity: [munge]}";
+	struct config c;
+
 	(void)state;
+	if (config_parse(munge, strlen(munge), "c", false, &c, NULL) == -ENOTSUP)
+		skip(); /* built without libmunge */
+	config_done(&c);
 	use("redfish_proxy:\n"
 	    "  identity: [munge, address]\n"
 	    "  munge_users: [0, 990]\n"
@@ -300,7 +305,6 @@ static void credential_names_the_node(void **state)
 	f.munge = ACCESS_MUNGE_NONE;
 	assert_int_equal(decide(&f), ACCESS_GRANTED);
 }
-#endif
 
 static void facts_of_ways_that_are_off_do_not_count(void **state)
 {
@@ -471,9 +475,7 @@ int main(void)
 		cmocka_unit_test(trusted_proxy_says_who_asks),
 		cmocka_unit_test(named_clients_may_name_listed_targets_only),
 		cmocka_unit_test(certificate_names_the_node),
-#if __has_include(<munge.h>)
 		cmocka_unit_test(credential_names_the_node),
-#endif
 		cmocka_unit_test(facts_of_ways_that_are_off_do_not_count),
 		cmocka_unit_test(paths_are_checked_whoever_asks),
 		cmocka_unit_test(without_configuration_nothing_is_allowed),
