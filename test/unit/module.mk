@@ -202,3 +202,6 @@ TESTS += gather_test
 gather_test_LIBS := libgather libbase
 TESTS += sample_test
 sample_test_LIBS := libdaemon libbase
+TESTS += energy_options_test
+energy_options_test_LIBS := libdaemon libconf libbase
+energy_options_test_PKGS := yaml-0.1
