@@ -94,6 +94,27 @@ static void wait_for_end(const struct courier *c, int signals)
 	}
 }
 
+/* Opening a task reads its files and asks nobody. */
+static int check_config(struct courier *c)
+{
+	int status = EXIT_OK;
+
+	for (size_t i = 0; i < tasks_count; i++) {
+		void *state = NULL;
+		struct err err = {""};
+		int rc = tasks[i]->open(c, &state, &err);
+		if (rc < 0 && rc != -ENODEV) {
+			fprintf(stderr, "ceems-courier: %s: %s\n", tasks[i]->name,
+				err.text);
+			status = EXIT_USAGE;
+		}
+		tasks[i]->close(state);
+	}
+	if (status == EXIT_OK)
+		printf("ceems-courier: the configuration is good\n");
+	return status;
+}
+
 static int run(struct courier *c, int signals)
 {
 	struct crew *crew = NULL;
@@ -140,7 +161,9 @@ int main(int argc, char *argv[])
 	find_hostname(&c);
 	int signals = block_signals();
 	int status = EXIT_CANNOT;
-	if (signals >= 0 && check_link(&c) == 0)
+	if (c.options.check_config)
+		status = check_config(&c);
+	else if (signals >= 0 && check_link(&c) == 0)
 		status = run(&c, signals);
 	if (signals >= 0)
 		close(signals);

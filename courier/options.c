@@ -23,6 +23,9 @@ const struct conf_opt courier_options[] = {
 	ROW("link.fd", CONF_U64, link_fd, "0",
 	    "The socket to ceemsd, which starts ceems-courier with it.",
 	    .flags = CONF_HIDDEN, .max = 1023),
+	ROW("check-config", CONF_BOOL, check_config, "false",
+	    "Read the files that the collectors name, say what is wrong with them, and "
+	    "exit. No server is asked."),
 	ROW("once", CONF_BOOL, once, "false",
 	    "Look at every server once, then exit: with status 1 if one failed."),
 	ROW("print", CONF_BOOL, print, "false",

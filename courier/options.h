@@ -10,7 +10,7 @@
 struct options {
 	int log_level, log_format;
 	uint64_t link_fd; /* 0: none */
-	bool once, print;
+	bool check_config, once, print;
 
 	bool collector_redfish;
 	char *redfish_config_file;

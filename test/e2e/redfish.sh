@@ -73,6 +73,8 @@ like "which is said" "$(cat "$SCRATCH/once")" "anyone can pose as the BMC"
 mode=644 config "password: $secret" "insecure_skip_verify: true"
 ok "a file that shows its password to others is refused" refused "refused (chmod"
 config "password: $secret" "pasword: x"
+ok "--check-config says so without asking" eval '! "$BUILD/ceems-courier" --collector.redfish --check-config \
+	--collector.redfish.config.file="$SCRATCH/redfish.yaml" >"$SCRATCH/once" 2>&1 && grep -q "redfish.yaml:7: unknown key" "$SCRATCH/once"'
 ok "an unknown key is refused by name and line" refused "redfish.yaml:7: unknown key: pasword"
 
 # through redfish_proxy, which has the password and knows whose BMC it is
@@ -123,7 +125,13 @@ courier() { pgrep -P "$pid" -x ceems-courier; }
 other_courier() { local now; now=$(courier) && [ -n "$now" ] && [ "$now" != "$1" ]; }
 
 : >"$SCRATCH/bmc.log"
-"$BUILD/ceemsd" --no-security.drop-privileges --path.rundir="$SCRATCH/run" --web.listen-address="127.0.0.1:$port" \
+# as in a real life: root, who becomes nobody in particular, who starts the courier
+as=(--no-security.drop-privileges)
+if have_root && setpriv --reuid=65534 --regid=65534 --clear-groups test -x "$BUILD/ceems-courier" 2>/dev/null; then
+	as=(--security.run-as-user=65534)
+	chown 65534 "$SCRATCH/redfish.yaml" "$SCRATCH/password"
+fi
+"$BUILD/ceemsd" "${as[@]}" --path.rundir="$SCRATCH/run" --web.listen-address="127.0.0.1:$port" \
 	--collector.redfish --collector.redfish.config.file="$SCRATCH/redfish.yaml" --collector.redfish.interval=200ms \
 	>"$SCRATCH/log" 2>&1 </dev/null &
 pid=$!
@@ -137,6 +145,14 @@ fi
 ok "by the peer's name and labels" grep -qE '^ceems_redfish_current_watts\{hostname="[^"]+",chassis="[^"]+"\} 321$' "$SCRATCH/body"
 ok "the sensor's age is there" fresh
 is "ceemsd links neither an HTTP client nor its JSON" "$(ldd "$BUILD/ceemsd" | grep -cE 'libcurl|json-c')" 0
+if have_root && [ "${as[0]}" != --no-security.drop-privileges ]; then
+	is "the courier is nobody, with no capability" \
+		"$(sed -n 's/^Uid:\t\([0-9]*\).*/\1/p; s/^Cap\(Prm\|Bnd\):\t//p; s/^NoNewPrivs:\t//p' "/proc/$(courier)/status" | paste -sd' ')" \
+		"65534 0000000000000000 0000000000000000 1"
+else
+	skip "the courier is nobody, with no capability" "not root, or the build folder is closed to others"
+fi
+is "it has no file of ceemsd's but the socket" "$(find "/proc/$(courier)/fd" -lname '*/run/*' -o -lname '*sys*' 2>/dev/null)" ""
 fault watts 322
 ok "a new reading is shown" wait_for 20 is_watts 322
 is "there was one login" "$(grep -c '^POST' "$SCRATCH/bmc.log")" 1
