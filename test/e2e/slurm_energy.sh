@@ -119,6 +119,23 @@ ok "the batch step's own energy is there: $(joules 1.batch) J" between 35 "$(jou
 fake_stop
 $rig stop "$SLURM"
 
+# ---- steps that are managed by a slurmstepd (24.05 and later) ------------------------------
+if [ "${1:-}" = 24.11 ]; then
+	echo SlurmctldParameters=enable_stepmgr >"$SCRATCH/stepmgr.conf"
+	energy_rig --contain --conf="$SCRATCH/stepmgr.conf"
+	fake_start --dynamic-mw=100000 --idle-mw=0 --interval-ms=300
+	write_mix
+	sbatch --stepmgr --wait "$JOBS/mix" >/dev/null
+	ok "with stepmgr a batch job has all its rows" wait_for 20 rows 1 5
+	sleep 0.5
+	ok "its steps are managed by its extern step" grep -q '1.extern stepmgr' "$SLURM"/log/slurmd-*.log
+	is "its energy is that of its extern step" "$(joules 1)" "$(joules 1.extern)"
+	settled=$(truth ".rows[] | select(.job == 1 and .step == 4294967295).uj")
+	ok "and its settled share: $(joules 1) J, $settled uJ" near "$(joules 1)" "$settled" 2
+	fake_stop
+	$rig stop "$SLURM"
+fi
+
 # ---- not alone ---------------------------------------------------------------------------
 echo "AcctGatherEnergyType=acct_gather_energy/ceems,acct_gather_energy/$(other_plugin)" >"$SCRATCH/two.conf"
 energy_rig --contain --conf="$SCRATCH/two.conf"

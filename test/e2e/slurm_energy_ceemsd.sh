@@ -87,5 +87,25 @@ ok "a job over kill -9 of ceemsd ends well" wait $job
 ok "and has its rows" wait_for 20 rows 8 3
 settled_energy
 ok "its energy in sacct is the settled one within 2 J: $(joules 8) J, $(unit_uj 8) uJ" near "$(joules 8)" "$(unit_uj 8)" 2
+
+# a requeued job: its second run has its own energy only
+cat >"$JOBS/again" <<-END
+	#!/bin/bash
+	#SBATCH --mem=20 --output=/dev/null --requeue
+	[ "\${SLURM_RESTART_COUNT:-0}" != 0 ] || { $JOBS/burn 1500; touch $JOBS/first; exec sleep 100; }
+	$JOBS/burn 300
+	touch $JOBS/second
+END
+again=$(sbatch --parsable "$JOBS/again")
+waits() { [ "$(squeue -h -j "$again" -o %t)" = PD ]; }
+wait_for 20 test -e "$JOBS/first" && scontrol requeue "$again" && wait_for 20 waits
+sleep 2
+scontrol update JobId="$again" StartTime=now
+ok "a requeued job runs again" wait_for 30 test -e "$JOBS/second"
+settled_energy
+wait_for 20 rows "$again" 3
+# of a run that is put back Slurm writes the job's row before its extern step has ended
+runs=$(sacct -D -n -P -j "$again" -o JobID,ConsumedEnergyRaw | sed -n "s/^$again.extern|//p" | paste -sd' ')
+ok "the second run has its own energy only: $runs J" test "${runs#* }" -gt 0 -a $((${runs#* } * 2)) -lt "${runs% *}"
 is "no node was drained" "$(sinfo -h -N -o %T | sort -u)" idle
 tap_done
