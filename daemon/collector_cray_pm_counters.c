@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Power counters of Cray EX nodes, as daemon/source_cray.c sampled them last. */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "daemon/collector.h"
-#include "daemon/sampler.h"
+#include "daemon/source_view.h"
 
 struct column {
 	struct prom_family family;
@@ -27,40 +26,16 @@ static const struct column columns[SOURCE_KINDS] = {
 				3},
 };
 
-struct cray_view {
-	const struct env *env;
-	struct source_snapshot last;
-};
-
-static void cray_view_close(void *state)
-{
-	struct cray_view *v = state;
-
-	if (!v)
-		return;
-	source_snapshot_done(&v->last);
-	free(v);
-}
-
 static int cray_view_open(const struct env *env, void **ret_state, struct err *err)
 {
-	int rc = sampler_is_open(env->sampler, &source_cray_pm_counters, err);
-
-	if (rc < 0)
-		return rc;
-	struct cray_view *v = calloc(1, sizeof(*v));
-	if (!v)
-		return err_set(err, -ENOMEM, "out of memory");
-	v->env = env;
-	*ret_state = v;
-	return 0;
+	return source_view_open(env, &source_cray_pm_counters, ret_state, err);
 }
 
 static int cray_view_collect(void *state, struct prom *out, struct err *err)
 {
-	struct cray_view *v = state;
+	struct source_view *v = state;
 	uint64_t now_ns = v->env->boottime_ns();
-	int rc = sampler_get(v->env->sampler, &source_cray_pm_counters, &v->last, err);
+	int rc = source_view_read(v, err);
 
 	if (rc < 0)
 		return rc;
@@ -87,5 +62,5 @@ const struct collector collector_cray_pm_counters = {
 	.source = &source_cray_pm_counters,
 	.open = cray_view_open,
 	.collect = cray_view_collect,
-	.close = cray_view_close,
+	.close = source_view_close,
 };

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Power and energy sensors of hwmon, as daemon/source_hwmon.c sampled them last. */
-#include <errno.h>
-#include <stdlib.h>
 
 #include "daemon/collector.h"
-#include "daemon/sampler.h"
+#include "daemon/source_view.h"
 
 /* Names and types of the peer, also where a cumulative value is called a gauge */
 static const struct prom_family families[SOURCE_KINDS] = {
@@ -22,40 +20,16 @@ static const struct prom_family families[SOURCE_KINDS] = {
 			      "Average power at the sensor (hwmon powerN_average)"},
 };
 
-struct hwmon_view {
-	const struct env *env;
-	struct source_snapshot last;
-};
-
-static void hwmon_view_close(void *state)
-{
-	struct hwmon_view *v = state;
-
-	if (!v)
-		return;
-	source_snapshot_done(&v->last);
-	free(v);
-}
-
 static int hwmon_view_open(const struct env *env, void **ret_state, struct err *err)
 {
-	int rc = sampler_is_open(env->sampler, &source_hwmon, err);
-
-	if (rc < 0)
-		return rc;
-	struct hwmon_view *v = calloc(1, sizeof(*v));
-	if (!v)
-		return err_set(err, -ENOMEM, "out of memory");
-	v->env = env;
-	*ret_state = v;
-	return 0;
+	return source_view_open(env, &source_hwmon, ret_state, err);
 }
 
 static int hwmon_view_collect(void *state, struct prom *out, struct err *err)
 {
-	struct hwmon_view *v = state;
+	struct source_view *v = state;
 	uint64_t now_ns = v->env->boottime_ns();
-	int rc = sampler_get(v->env->sampler, &source_hwmon, &v->last, err);
+	int rc = source_view_read(v, err);
 
 	if (rc < 0)
 		return rc;
@@ -81,5 +55,5 @@ const struct collector collector_hwmon = {
 	.source = &source_hwmon,
 	.open = hwmon_view_open,
 	.collect = hwmon_view_collect,
-	.close = hwmon_view_close,
+	.close = source_view_close,
 };

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Power of the node by its BMC, as daemon/source_ipmi.c sampled it last. */
-#include <errno.h>
-#include <stdlib.h>
 
 #include "daemon/collector.h"
-#include "daemon/sampler.h"
+#include "daemon/source_view.h"
 
 /* Names and types of the peer */
 static const struct prom_family families[SOURCE_KINDS] = {
@@ -21,40 +19,16 @@ static const struct prom_family families[SOURCE_KINDS] = {
 			      "power reading)"},
 };
 
-struct ipmi_view {
-	const struct env *env;
-	struct source_snapshot last;
-};
-
-static void ipmi_view_close(void *state)
-{
-	struct ipmi_view *v = state;
-
-	if (!v)
-		return;
-	source_snapshot_done(&v->last);
-	free(v);
-}
-
 static int ipmi_view_open(const struct env *env, void **ret_state, struct err *err)
 {
-	int rc = sampler_is_open(env->sampler, &source_ipmi_dcmi, err);
-
-	if (rc < 0)
-		return rc;
-	struct ipmi_view *v = calloc(1, sizeof(*v));
-	if (!v)
-		return err_set(err, -ENOMEM, "out of memory");
-	v->env = env;
-	*ret_state = v;
-	return 0;
+	return source_view_open(env, &source_ipmi_dcmi, ret_state, err);
 }
 
 static int ipmi_view_collect(void *state, struct prom *out, struct err *err)
 {
-	struct ipmi_view *v = state;
+	struct source_view *v = state;
 	uint64_t now_ns = v->env->boottime_ns();
-	int rc = sampler_get(v->env->sampler, &source_ipmi_dcmi, &v->last, err);
+	int rc = source_view_read(v, err);
 
 	if (rc < 0)
 		return rc;
@@ -77,5 +51,5 @@ const struct collector collector_ipmi_dcmi = {
 	.source = &source_ipmi_dcmi,
 	.open = ipmi_view_open,
 	.collect = ipmi_view_collect,
-	.close = ipmi_view_close,
+	.close = source_view_close,
 };

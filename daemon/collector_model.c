@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Power of a machine without a sensor, as daemon/source_model.c estimated it last. */
-#include <errno.h>
-#include <stdlib.h>
 
 #include "daemon/collector.h"
-#include "daemon/sampler.h"
+#include "daemon/source_view.h"
 
 /* All of them say that they are a model's; nobody can take them for a sensor's. */
 static const struct prom_family families[SOURCE_KINDS] = {
@@ -22,40 +20,16 @@ static const struct prom_family families[SOURCE_KINDS] = {
 			      "(configuration or built-in table)"},
 };
 
-struct model_view {
-	const struct env *env;
-	struct source_snapshot last;
-};
-
-static void model_view_close(void *state)
-{
-	struct model_view *v = state;
-
-	if (!v)
-		return;
-	source_snapshot_done(&v->last);
-	free(v);
-}
-
 static int model_view_open(const struct env *env, void **ret_state, struct err *err)
 {
-	int rc = sampler_is_open(env->sampler, &source_model, err);
-
-	if (rc < 0)
-		return rc;
-	struct model_view *v = calloc(1, sizeof(*v));
-	if (!v)
-		return err_set(err, -ENOMEM, "out of memory");
-	v->env = env;
-	*ret_state = v;
-	return 0;
+	return source_view_open(env, &source_model, ret_state, err);
 }
 
 static int model_view_collect(void *state, struct prom *out, struct err *err)
 {
-	struct model_view *v = state;
+	struct source_view *v = state;
 	uint64_t now_ns = v->env->boottime_ns();
-	int rc = sampler_get(v->env->sampler, &source_model, &v->last, err);
+	int rc = source_view_read(v, err);
 
 	if (rc < 0)
 		return rc;
@@ -84,5 +58,5 @@ const struct collector collector_model = {
 	.source = &source_model,
 	.open = model_view_open,
 	.collect = model_view_collect,
-	.close = model_view_close,
+	.close = source_view_close,
 };

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Power of the node from its BMC, as daemon/source_redfish.c had it last. */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "daemon/collector.h"
 #include "daemon/courier_link.h"
-#include "daemon/sampler.h"
+#include "daemon/source_view.h"
 
 #define NAME "redfish"
 
@@ -27,37 +26,13 @@ static const struct prom_family families[SOURCE_KINDS] = {
 			      "(Redfish)"},
 };
 
-struct redfish_view {
-	const struct env *env;
-	struct source_snapshot last;
-};
-
-static void redfish_view_close(void *state)
-{
-	struct redfish_view *v = state;
-
-	if (!v)
-		return;
-	source_snapshot_done(&v->last);
-	free(v);
-}
-
 static int redfish_view_open(const struct env *env, void **ret_state, struct err *err)
 {
-	int rc = sampler_is_open(env->sampler, &source_redfish, err);
-
-	if (rc < 0)
-		return rc;
-	struct redfish_view *v = calloc(1, sizeof(*v));
-	if (!v)
-		return err_set(err, -ENOMEM, "out of memory");
-	v->env = env;
-	*ret_state = v;
-	return 0;
+	return source_view_open(env, &source_redfish, ret_state, err);
 }
 
 /* Why there is nothing: what the courier says of its last attempt */
-static int say_why(const struct redfish_view *v, struct err *err)
+static int say_why(const struct source_view *v, struct err *err)
 {
 	struct courier_health health;
 
@@ -71,9 +46,9 @@ static int say_why(const struct redfish_view *v, struct err *err)
 
 static int redfish_view_collect(void *state, struct prom *out, struct err *err)
 {
-	struct redfish_view *v = state;
+	struct source_view *v = state;
 	uint64_t now_ns = v->env->boottime_ns();
-	int rc = sampler_get(v->env->sampler, &source_redfish, &v->last, err);
+	int rc = source_view_read(v, err);
 
 	if (rc == -EAGAIN)
 		return say_why(v, err);
@@ -99,5 +74,5 @@ const struct collector collector_redfish = {
 	.source = &source_redfish,
 	.open = redfish_view_open,
 	.collect = redfish_view_collect,
-	.close = redfish_view_close,
+	.close = source_view_close,
 };

@@ -75,6 +75,7 @@ libsources_SRCS += daemon/source_model.c
 libsources_SRCS += daemon/source_ipmi.c
 libsources_SRCS += daemon/source_rapl.c
 libsources_SRCS += daemon/source_redfish.c
+libsources_SRCS += daemon/source_view.c
 
 # libweb: scrapes and what the daemon serves; a program that links it lists libweb libhttpd in
 # _LIBS, $(libweb_USES) in _PKGS and -lcrypt in _LDLIBS
