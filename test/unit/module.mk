@@ -194,6 +194,10 @@ ifeq ($(HAVE_CURL)$(HAVE_JSON),11)
 TESTS += redfish_test
 redfish_test_LIBS := libcourier libhttp libconf libbase
 redfish_test_PKGS := $(libcourier_USES)
+redfish_test_LDFLAGS := -Wl,--wrap=log_at
+TESTS += redfish_config_test
+redfish_config_test_LIBS := libcourier libhttp libconf libbase
+redfish_config_test_PKGS := $(libcourier_USES)
 endif
 TESTS += page_fill_test
 page_fill_test_LIBS := libticker libnode libsources libdaemon libconf libbase

@@ -16,6 +16,20 @@ extern const struct task task_redfish;
 
 #define PATHS_MAX 32
 
+/* What was said, in place of standard error */
+static char said[4096];
+
+void __wrap_log_at(int level, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+void __wrap_log_at(int level, const char *fmt, ...)
+{
+	va_list ap;
+	(void)level;
+	va_start(ap, fmt);
+	vsnprintf(said, sizeof(said), fmt, ap);
+	va_end(ap);
+}
+
 struct bmc {
 	struct http_script server;
 	pthread_mutex_t lock;
@@ -464,6 +478,26 @@ static void a_session_ends_although_we_are_told_to_stop(void **state)
 	world_done(&w);
 }
 
+static void a_session_shorter_than_the_interval_is_warned_of(void **state)
+{
+	(void)state;
+	struct world w;
+	for (unsigned i = 0; i < 2; i++) {
+		world_init(&w);
+		w.bmc.closed = true;
+		put(&w.bmc, ROOT "SessionService",
+		    i ? "{\"SessionTimeout\":6}" : "{\"SessionTimeout\":5}");
+		configure(&w, LOGIN);
+		said[0] = '\0';
+		/* the last line is about the chassis, so stop before it */
+		put(&w.bmc, CHASSIS, "{}");
+		assert_true(look(&w) < 0);
+		assert_true((strstr(said, "sessions of the BMC end after 5 s") !=
+			     NULL) == (i == 0));
+		world_done(&w);
+	}
+}
+
 static void a_refused_login_is_not_repeated_soon(void **state)
 {
 	(void)state;
@@ -736,6 +770,7 @@ int main(void)
 		cmocka_unit_test(what_is_inside_another_chassis_does_not_count_twice),
 		cmocka_unit_test(one_session_is_made_kept_and_ended),
 		cmocka_unit_test(a_session_ends_although_we_are_told_to_stop),
+		cmocka_unit_test(a_session_shorter_than_the_interval_is_warned_of),
 		cmocka_unit_test(a_refused_login_is_not_repeated_soon),
 		cmocka_unit_test(a_bmc_that_forgets_each_session_is_not_asked_for_ever),
 		cmocka_unit_test(basic_authentication_instead_of_sessions),
