@@ -52,6 +52,7 @@ struct world {
 	struct courier courier;
 	void *state;
 	int peer;
+	unsigned timeout_ms; /* of a request; 0: long */
 	char dir[SCRATCH_PATH], file[SCRATCH_PATH + 16];
 	struct err err;
 	union {
@@ -200,8 +201,8 @@ static void configure(struct world *w, const char *more)
 	const char *port = strrchr(w->bmc.server.url, ':') + 1;
 	int n = snprintf(text, sizeof(text),
 			 "redfish_collector:\n  protocol: http\n  hostname: "
-			 "'{hostname}.1'\n  port: %s\n  timeout: 300\n%s",
-			 port, more);
+			 "'{hostname}.1'\n  port: %s\n  timeout: %u\n%s",
+			 port, w->timeout_ms ? w->timeout_ms : 10000, more);
 	assert_int_equal(
 		fs_write_atomic_at(AT_FDCWD, w->file, text, (size_t)n, 0600, NULL), 0);
 	if (task_redfish.open(&w->courier, &w->state, &w->err) < 0)
@@ -713,6 +714,7 @@ static void a_bmc_that_hangs_costs_its_timeout(void **state)
 	struct world w;
 	pthread_t t;
 	world_init(&w);
+	w.timeout_ms = 2000;
 	configure(&w, "");
 	assert_int_equal(look(&w), 0);
 	pthread_mutex_lock(&w.bmc.lock); /* its thread waits for us */
