@@ -4,12 +4,9 @@
 
 #include <syslog.h>
 
-#define ROW(name_, kind_, member_, def_, ...)                                          \
-	{                                                                              \
-		.name = name_, .kind = kind_,                                          \
-		.off = offsetof(struct options, member_), .def = def_,                 \
-		.help = __VA_ARGS__                                                    \
-	}
+#include "lib/emission_options.h"
+
+#define ROW CONF_ROW
 
 static const char *const log_levels[] = {"debug", "info", "warn", "error", NULL};
 static const char *const log_formats[] = {"logfmt", "json", NULL};
@@ -52,29 +49,7 @@ const struct conf_opt courier_options[] = {
 	    "nothing is missing. owid and global are not asked for."),
 	ROW("emissions.zone", CONF_LIST, emissions_zones, "",
 	    "Zones to ask for; none given: all."),
-	ROW("emissions.file", CONF_STRING, emissions_file, "",
-	    "Emission factors of the site's own: a file or an http(s) URL with lines "
-	    "of time, zone and g/kWh."),
-	ROW("emissions.rte-url", CONF_STRING, emissions_rte_url,
-	    "https://reseaux-energies-rte.opendatasoft.com/api/explore/v2.1",
-	    "Where RTE's open data, or a mirror of it, is asked for."),
-	ROW("emissions.emaps-url", CONF_STRING, emissions_emaps_url,
-	    "https://api.electricitymaps.com/v3",
-	    "Where Electricity Maps is asked, with the token of EMAPS_API_TOKEN."),
-	ROW("emissions.emaps-token-file", CONF_STRING, emissions_emaps_token_file, "",
-	    "File with the token, instead of EMAPS_API_TOKEN."),
-	ROW("emissions.wt-url", CONF_STRING, emissions_wt_url,
-	    "https://api.watttime.org",
-	    "Where WattTime is asked, with the password of WT_PASSWORD."),
-	ROW("emissions.wt-user", CONF_STRING, emissions_wt_user, "",
-	    "User name at WattTime.", .env = "WT_USERNAME"),
-	ROW("emissions.wt-password-file", CONF_STRING, emissions_wt_password_file, "",
-	    "File with the password, instead of WT_PASSWORD."),
-	ROW("emissions.wt-region", CONF_STRING, emissions_wt_region, "",
-	    "Region to ask WattTime for, such as CAISO_NORTH.", .env = "WT_REGION"),
-	ROW("emissions.ca-file", CONF_STRING, emissions_ca_file, "",
-	    "Certificates (PEM) that those servers are verified with, instead of the "
-	    "system's."),
+	EMISSION_OPTION_ROWS,
 };
 const size_t courier_options_count =
 	sizeof(courier_options) / sizeof(courier_options[0]);

@@ -17,12 +17,7 @@
 #include "lib/emission.h"
 
 /* the flags and what else a row has follow the help by name */
-#define ROW(name_, kind_, member_, def_, ...)                                          \
-	{                                                                              \
-		.name = name_, .kind = kind_,                                          \
-		.off = offsetof(struct options, member_), .def = def_,                 \
-		.help = __VA_ARGS__                                                    \
-	}
+#define ROW CONF_ROW
 #define DAY_MS 86400000ull
 
 static const char *const log_levels[] = {"debug", "info", "warn", "error", NULL};
@@ -261,29 +256,7 @@ const struct conf_opt options_table[] = {
 	ROW("emissions.owid-file", CONF_STRING, emissions_owid_file, "",
 	    "Table to use instead of the built-in one, in the form of "
 	    "contrib/emissions/owid.csv."),
-	ROW("emissions.file", CONF_STRING, emissions_file, "",
-	    "Emission factors of the site's own: a file or an http(s) URL with lines "
-	    "of time, zone and g/kWh."),
-	ROW("emissions.rte-url", CONF_STRING, emissions_rte_url,
-	    "https://reseaux-energies-rte.opendatasoft.com/api/explore/v2.1",
-	    "Where RTE's open data, or a mirror of it, is asked for."),
-	ROW("emissions.emaps-url", CONF_STRING, emissions_emaps_url,
-	    "https://api.electricitymaps.com/v3",
-	    "Where Electricity Maps is asked, with the token of EMAPS_API_TOKEN."),
-	ROW("emissions.emaps-token-file", CONF_STRING, emissions_emaps_token_file, "",
-	    "File with the token, instead of EMAPS_API_TOKEN."),
-	ROW("emissions.wt-url", CONF_STRING, emissions_wt_url,
-	    "https://api.watttime.org",
-	    "Where WattTime is asked, with the password of WT_PASSWORD."),
-	ROW("emissions.wt-user", CONF_STRING, emissions_wt_user, "",
-	    "User name at WattTime.", .env = "WT_USERNAME"),
-	ROW("emissions.wt-password-file", CONF_STRING, emissions_wt_password_file, "",
-	    "File with the password, instead of WT_PASSWORD."),
-	ROW("emissions.wt-region", CONF_STRING, emissions_wt_region, "",
-	    "Region to ask WattTime for, such as CAISO_NORTH.", .env = "WT_REGION"),
-	ROW("emissions.ca-file", CONF_STRING, emissions_ca_file, "",
-	    "Certificates (PEM) that those servers are verified with, instead of the "
-	    "system's."),
+	EMISSION_OPTION_ROWS,
 	ROW("collector.ipmi_dcmi.cmd", CONF_STRING, ipmi_dcmi_cmd, "",
 	    "Command that prints the power readings, in place of the device: "
 	    "ipmi-dcmi, ipmitool, ipmiutil or capmc by its absolute path, with or "

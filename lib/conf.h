@@ -65,6 +65,15 @@ struct conf_opt {
 	uint64_t min, max;          /* CONF_U64, CONF_DURATION; max 0 = no limit */
 };
 
+/* A row of a program's table: its values are members of its own struct options. Help and
+ * further members of struct conf_opt follow. */
+#define CONF_ROW(name_, kind_, member_, def_, ...)                                     \
+	{                                                                              \
+		.name = name_, .kind = kind_,                                          \
+		.off = offsetof(struct options, member_), .def = def_,                 \
+		.help = __VA_ARGS__                                                    \
+	}
+
 /* Fills dst (zeroed by the caller, struct of the program) from all sources. argv may
  * hold
  * --config.file=PATH. Returns 0; 1 when --help or --version asked for output, which is
