@@ -16,6 +16,7 @@
 #include "lib/cleanup.h"
 #include "lib/fs.h"
 #include "lib/log.h"
+#include "lib/signals.h"
 
 enum { EXIT_OK = 0, EXIT_CANNOT = 1, EXIT_USAGE = 2 };
 
@@ -34,19 +35,6 @@ static void find_hostname(struct courier *c)
 		(void)snprintf(c->hostname, sizeof(c->hostname), "%s", name);
 	else if (gethostname(c->hostname, sizeof(c->hostname) - 1) < 0)
 		(void)snprintf(c->hostname, sizeof(c->hostname), "localhost");
-}
-
-static int block_signals(void)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGHUP);
-	pthread_sigmask(SIG_BLOCK, &set, NULL);
-	(void)signal(SIGPIPE, SIG_IGN);
-	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
 static int check_link(struct courier *c)
@@ -159,11 +147,12 @@ int main(int argc, char *argv[])
 	(void)prctl(PR_SET_DUMPABLE, 0);
 	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	find_hostname(&c);
-	int signals = block_signals();
-	int status = EXIT_CANNOT;
-	if (c.options.check_config)
+	int signals = -1, status = EXIT_CANNOT;
+	if (signals_open(&signals, &err) < 0)
+		log_error("%s", err.text);
+	else if (c.options.check_config)
 		status = check_config(&c);
-	else if (signals >= 0 && check_link(&c) == 0)
+	else if (check_link(&c) == 0)
 		status = run(&c, signals);
 	if (signals >= 0)
 		close(signals);

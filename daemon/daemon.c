@@ -5,12 +5,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,6 +23,7 @@
 #include "lib/clock.h"
 #include "lib/fs.h"
 #include "lib/log.h"
+#include "lib/signals.h"
 
 static uint64_t realtime_ns(void)
 {
@@ -352,23 +351,6 @@ static int open_web(struct daemon *d, struct err *err)
 	return pages_start(&p, &d->pages, err);
 }
 
-static int block_signals(struct daemon *d, struct err *err)
-{
-	sigset_t set;
-	sigemptyset(&set);
-	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	pthread_sigmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	d->signalfd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (d->signalfd < 0) {
-		int rc = -errno;
-		return err_set(err, rc, "signalfd: %s", strerror(-rc));
-	}
-	return 0;
-}
-
 static void say_user(const struct daemon *d)
 {
 	const struct privileges *p = &d->privileges;
@@ -389,7 +371,7 @@ int daemon_open(struct daemon *d, struct err *err)
 	int rc = privileges_choose(d->options.run_as_user, d->options.drop_privileges,
 				   &d->privileges, err);
 	if (!rc)
-		rc = block_signals(d, err);
+		rc = signals_open(&d->signalfd, err);
 	if (!rc && d->options.drop_privileges)
 		rc = privileges_limit(err);
 	if (rc)

@@ -3,11 +3,9 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "daemon/daemon.h"
@@ -15,6 +13,7 @@
 #include "lib/clock.h"
 #include "lib/log.h"
 #include "lib/notify.h"
+#include "lib/signals.h"
 
 #define SAMPLE_MS 5000u /* a lost stop record costs at most this much */
 #define EXPIRE_MS 1000u
@@ -124,8 +123,9 @@ static void take_options(struct daemon *d, struct options *fresh)
 		log_warn("reload: need a restart: %s", restart.data);
 }
 
-static void reload(struct daemon *d)
+static void reload(void *arg)
 {
+	struct daemon *d = arg;
 	auto_buf struct buf out = BUF_INIT, warnings = BUF_INIT;
 	struct options fresh;
 	struct err err;
@@ -142,21 +142,6 @@ static void reload(struct daemon *d)
 	}
 	reload_web(d);
 	(void)notify_send("READY=1");
-}
-
-/* Returns false when it is time to go. */
-static bool take_signals(struct daemon *d)
-{
-	struct signalfd_siginfo si;
-	while (read(d->signalfd, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
-		if (si.ssi_signo != SIGHUP) {
-			log_info("ends on %s",
-				 si.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");
-			return false;
-		}
-		reload(d);
-	}
-	return true;
 }
 
 /* Waking up is most of what an idle daemon costs, and nothing waits for it: a scrape
@@ -187,7 +172,7 @@ void daemon_run(struct daemon *d)
 	(void)notify_send("READY=1");
 	for (;;) {
 		int n = poll(&p, 1, (int)poll_ms);
-		if (n > 0 && !take_signals(d))
+		if (n > 0 && !signals_take(d->signalfd, reload, d))
 			break;
 		uint64_t now = clock_boottime_ns();
 		if (now >= t.expire_ns)

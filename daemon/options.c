@@ -15,6 +15,7 @@
 #include "daemon/energy_options.h"
 #include "daemon/power_curve.h"
 #include "lib/emission.h"
+#include "lib/emission_options.h"
 
 /* the flags and what else a row has follow the help by name */
 #define ROW CONF_ROW

@@ -65,8 +65,8 @@ struct conf_opt {
 	uint64_t min, max;          /* CONF_U64, CONF_DURATION; max 0 = no limit */
 };
 
-/* A row of a program's table: its values are members of its own struct options. Help and
- * further members of struct conf_opt follow. */
+/* A row of a program's table: its values are members of its own struct options. Help
+ * and further members of struct conf_opt follow. */
 #define CONF_ROW(name_, kind_, member_, def_, ...)                                     \
 	{                                                                              \
 		.name = name_, .kind = kind_,                                          \

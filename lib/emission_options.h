@@ -5,29 +5,34 @@
 /* Where emission factors are asked for: options of ceems-courier, which ceemsd takes as
  * well and hands on. Rows of a table (lib/conf.h); ROW and the members emissions_* are
  * the includer's. */
-#define EMISSION_OPTION_ROWS \
-	ROW("emissions.file", CONF_STRING, emissions_file, "", \
+#define EMISSION_OPTION_ROWS                                                           \
+	ROW("emissions.file", CONF_STRING, emissions_file, "",                         \
 	    "Emission factors of the site's own: a file or an http(s) URL with lines " \
-	    "of time, zone and g/kWh."), \
-	ROW("emissions.rte-url", CONF_STRING, emissions_rte_url, \
-	    "https://reseaux-energies-rte.opendatasoft.com/api/explore/v2.1", \
-	    "Where RTE's open data, or a mirror of it, is asked for."), \
-	ROW("emissions.emaps-url", CONF_STRING, emissions_emaps_url, \
-	    "https://api.electricitymaps.com/v3", \
-	    "Where Electricity Maps is asked, with the token of EMAPS_API_TOKEN."), \
-	ROW("emissions.emaps-token-file", CONF_STRING, emissions_emaps_token_file, "", \
-	    "File with the token, instead of EMAPS_API_TOKEN."), \
-	ROW("emissions.wt-url", CONF_STRING, emissions_wt_url, \
-	    "https://api.watttime.org", \
-	    "Where WattTime is asked, with the password of WT_PASSWORD."), \
-	ROW("emissions.wt-user", CONF_STRING, emissions_wt_user, "", \
-	    "User name at WattTime.", .env = "WT_USERNAME"), \
-	ROW("emissions.wt-password-file", CONF_STRING, emissions_wt_password_file, "", \
-	    "File with the password, instead of WT_PASSWORD."), \
-	ROW("emissions.wt-region", CONF_STRING, emissions_wt_region, "", \
-	    "Region to ask WattTime for, such as CAISO_NORTH.", .env = "WT_REGION"), \
-	ROW("emissions.ca-file", CONF_STRING, emissions_ca_file, "", \
-	    "Certificates (PEM) that those servers are verified with, instead of the " \
-	    "system's.")
+	    "of time, zone and g/kWh."),                                               \
+		ROW("emissions.rte-url", CONF_STRING, emissions_rte_url,               \
+		    "https://reseaux-energies-rte.opendatasoft.com/api/explore/v2.1",  \
+		    "Where RTE's open data, or a mirror of it, is asked for."),        \
+		ROW("emissions.emaps-url", CONF_STRING, emissions_emaps_url,           \
+		    "https://api.electricitymaps.com/v3",                              \
+		    "Where Electricity Maps is asked, with the token of "              \
+		    "EMAPS_API_TOKEN."),                                               \
+		ROW("emissions.emaps-token-file", CONF_STRING,                         \
+		    emissions_emaps_token_file, "",                                    \
+		    "File with the token, instead of EMAPS_API_TOKEN."),               \
+		ROW("emissions.wt-url", CONF_STRING, emissions_wt_url,                 \
+		    "https://api.watttime.org",                                        \
+		    "Where WattTime is asked, with the password of WT_PASSWORD."),     \
+		ROW("emissions.wt-user", CONF_STRING, emissions_wt_user, "",           \
+		    "User name at WattTime.", .env = "WT_USERNAME"),                   \
+		ROW("emissions.wt-password-file", CONF_STRING,                         \
+		    emissions_wt_password_file, "",                                    \
+		    "File with the password, instead of WT_PASSWORD."),                \
+		ROW("emissions.wt-region", CONF_STRING, emissions_wt_region, "",       \
+		    "Region to ask WattTime for, such as CAISO_NORTH.",                \
+		    .env = "WT_REGION"),                                               \
+		ROW("emissions.ca-file", CONF_STRING, emissions_ca_file, "",           \
+		    "Certificates (PEM) that those servers are verified with, "        \
+		    "instead of the "                                                  \
+		    "system's.")
 
 #endif

@@ -34,6 +34,7 @@ libconf_PKGS := yaml-0.1
 libbase_SRCS += lib/record.c
 libbase_SRCS += lib/ring.c
 libbase_SRCS += lib/notify.c
+libbase_SRCS += lib/signals.c
 
 # libhttp: the bounded HTTP client; a program that links it lists libhttp libbase in _LIBS
 # and libcurl in _PKGS. libcurl in the build with GnuTLS, the TLS library of the web server.

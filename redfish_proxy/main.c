@@ -5,10 +5,8 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "lib/cleanup.h"
@@ -18,6 +16,7 @@
 #include "lib/log.h"
 #include "lib/notify.h"
 #include "lib/privileges.h"
+#include "lib/signals.h"
 #include "redfish_proxy/options.h"
 #include "redfish_proxy/proxy.h"
 
@@ -82,24 +81,6 @@ static int open_web(struct program *p, struct err *err)
 	return web_start(&w, &p->web, err);
 }
 
-static int open_signals(struct program *p, struct err *err)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	pthread_sigmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	p->signalfd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (p->signalfd < 0) {
-		int rc = -errno;
-		return err_set(err, rc, "signalfd: %s", strerror(-rc));
-	}
-	return 0;
-}
-
 static int open_all(struct program *p, struct err *err)
 {
 	const struct options *o = &p->options;
@@ -112,7 +93,7 @@ static int open_all(struct program *p, struct err *err)
 	int rc = privileges_choose(o->run_as_user, o->drop_privileges, &p->privileges,
 				   err);
 	if (rc == 0)
-		rc = open_signals(p, err);
+		rc = signals_open(&p->signalfd, err);
 	if (rc == 0 && o->drop_privileges)
 		rc = privileges_limit(err);
 	if (rc == 0)
@@ -120,8 +101,9 @@ static int open_all(struct program *p, struct err *err)
 	return rc < 0 ? rc : open_web(p, err);
 }
 
-static void reload(struct program *p)
+static void reload(void *arg)
 {
+	struct program *p = arg;
 	struct err err = {""};
 	char state[64];
 
@@ -138,22 +120,6 @@ static void reload(struct program *p)
 	(void)notify_send("READY=1");
 }
 
-/* Returns false when it is time to go. */
-static bool take_signals(struct program *p)
-{
-	struct signalfd_siginfo si;
-
-	while (read(p->signalfd, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
-		if (si.ssi_signo != SIGHUP) {
-			log_info("ends on %s",
-				 si.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");
-			return false;
-		}
-		reload(p);
-	}
-	return true;
-}
-
 static void run(struct program *p)
 {
 	struct pollfd fd = {.fd = p->signalfd, .events = POLLIN};
@@ -168,7 +134,7 @@ static void run(struct program *p)
 	(void)notify_send("READY=1");
 	for (;;) {
 		int n = poll(&fd, 1, TICK_MS);
-		if (n > 0 && !take_signals(p))
+		if (n > 0 && !signals_take(p->signalfd, reload, p))
 			break;
 		proxy_tick(p->proxy);
 	}

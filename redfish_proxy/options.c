@@ -5,12 +5,7 @@
 
 #include <syslog.h>
 
-#define ROW(name_, kind_, member_, def_, ...)                                          \
-	{                                                                              \
-		.name = name_, .kind = kind_,                                          \
-		.off = offsetof(struct options, member_), .def = def_,                 \
-		.help = __VA_ARGS__                                                    \
-	}
+#define ROW CONF_ROW
 
 static const char *const log_levels[] = {"debug", "info", "warn", "error", NULL};
 static const char *const log_formats[] = {"logfmt", "json", NULL};

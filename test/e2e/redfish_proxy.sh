@@ -394,9 +394,6 @@ is "no certificate is nobody" "$(as 4 "${T[@]}" "$U$POWER")" "401 refused: unide
 is "one of another CA does not get in" "$(code 4 "${T[@]}" --cert evil.pem --key evil.key "$U$POWER")" 000
 stop
 sed -i '/tls_config/d' tls.yaml
-proxy tls --web.config.file=web.yaml
-U=https://127.0.0.1:$P
-stop
 # certificates that are asked for and not verified are worth nothing
 sed 's/VerifyClientCertIfGiven/RequestClientCert/' web.yaml >any.yaml
 proxy tls --web.config.file=any.yaml
