@@ -333,10 +333,11 @@ static void walk(struct hwmon *h)
 	     e = readdir(d)) {
 		struct chip c = {0};
 		char device[80];
-		if (e->d_name[0] == '.' || strlen(e->d_name) >= sizeof(c.folder))
+		size_t len = strlen(e->d_name);
+		if (e->d_name[0] == '.' || len >= sizeof(c.folder))
 			continue;
 		chips++;
-		(void)snprintf(c.folder, sizeof(c.folder), "%s", e->d_name);
+		memcpy(c.folder, e->d_name, len + 1);
 		name_chip(h, &c);
 		walk_folder(h, &c, c.folder);
 		(void)snprintf(device, sizeof(device), "%s/device", c.folder);
