@@ -90,12 +90,22 @@ if with ceemsd; then
 else
 	skip "ceemsd accepts the packaged configuration" "not built here"
 fi
+if with ceems-courier; then
+	is "ceems-courier" "$(mode usr/sbin/ceems-courier)" 755
+	for s in 's,#none,,' 's,^( *)#([a-z_]+:|  ),\1\2,'; do # as packaged, and with what is commented out
+		sed -E "$s" contrib/packaging/etc/redfish.yaml >"$SCRATCH/rf.yaml"
+		out=$("$BUILD/ceems-courier" --check-config --collector.redfish --collector.redfish.config.file="$SCRATCH/rf.yaml" 2>&1)
+		like "ceems-courier accepts the packaged file for Redfish" "$out" "the configuration is good"
+	done
+else
+	skip "ceems-courier" "not built here"
+fi
 if with redfish_proxy; then
 	is "redfish_proxy" "$(mode usr/sbin/redfish_proxy)" 755
 	out=$("$BUILD/redfish_proxy" --check-config --config.file=contrib/packaging/etc/redfish_proxy.yaml 2>&1) && r=ok || r=$out
 	is "redfish_proxy accepts the packaged configuration" "$r" ok
 	# the same with what is commented out
-	sed -E 's|^( *)#([a-z_]+:|  )|\1\2|' contrib/packaging/etc/redfish_proxy.yaml >"$SCRATCH/rp.yaml"
+	sed -E 's,^( *)#([a-z_]+:|  ),\1\2,' contrib/packaging/etc/redfish_proxy.yaml >"$SCRATCH/rp.yaml"
 	out=$("$BUILD/redfish_proxy" --check-config --config.file="$SCRATCH/rp.yaml" 2>&1) && r=ok || r=$out
 	is "and all of its examples" "$r" ok
 else
