@@ -12,12 +12,12 @@
 #include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/http/client.h"
+#include "lib/http/redfish_login.h"
 #include "lib/http/redfish_munge.h"
 #include "lib/log.h"
 #include "lib/secret.h"
 
 #define ROOT "/redfish/v1/"
-#define TOKEN_BYTES 1024
 #define LOGOUT_MS 1500u
 #define REDIRECTS 3u
 #define HOLD_LOGIN_NS (30 * NSEC_PER_SEC) /* accounts get locked */
@@ -33,7 +33,7 @@ struct redfish_bmc {
 	char *target; /* of the BMC, owned; NULL: a proxy knows it */
 	char *base;   /* whom we ask: external_url or target, owned, without / */
 	uint64_t interval_ms;
-	char token[TOKEN_BYTES]; /* "": not logged in */
+	char token[REDFISH_TOKEN_BYTES]; /* "": not logged in */
 	char session[REDFISH_PATH_BYTES];
 	uint64_t hold_until_ns, hold_ns; /* after a refusal */
 	bool said_timeout;
@@ -228,8 +228,7 @@ static int find_sessions(struct redfish_bmc *b, char sessions[REDFISH_PATH_BYTES
 	service[0] = '\0';
 	(void)redfish_json_link(root, "SessionService", service);
 	if (!redfish_json_link(root, "Sessions", sessions))
-		(void)snprintf(sessions, REDFISH_PATH_BYTES,
-			       "/redfish/v1/SessionService/Sessions");
+		(void)snprintf(sessions, REDFISH_PATH_BYTES, REDFISH_SESSIONS_PATH);
 	return 0;
 }
 
@@ -247,27 +246,6 @@ static void take_location(struct redfish_bmc *b)
 		(void)snprintf(b->session, sizeof(b->session), "%s", at);
 	else if (parse_answer(b, &o, NULL) == 0)
 		redfish_json_self(o, b->session);
-}
-
-static int put_login(const struct redfish_config *c, struct buf *body, struct err *err)
-{
-	auto_secret struct buf password = {.max = TOKEN_BYTES};
-
-	if (c->password_file) {
-		int rc = http_secret_read(c->password_file, &password, err);
-		if (rc < 0)
-			return rc;
-	} else {
-		buf_puts(&password, c->password ? c->password : "");
-	}
-	buf_puts(body, "{\"UserName\":");
-	buf_put_json(body, c->username, strlen(c->username));
-	buf_puts(body, ",\"Password\":");
-	buf_put_json(body, password.data ? password.data : "", password.len);
-	buf_puts(body, "}");
-	return buf_error(body) || buf_error(&password)
-		       ? err_set(err, -EINVAL, "password too long")
-		       : 0;
 }
 
 /* Once: a session that ends between two questions costs a login each time. */
@@ -293,11 +271,12 @@ static void look_at_timeout(struct redfish_bmc *b, const char *service)
 static int login(struct redfish_bmc *b, struct err *err)
 {
 	char sessions[REDFISH_PATH_BYTES], service[REDFISH_PATH_BYTES];
-	auto_secret struct buf body = {.max = 4 * TOKEN_BYTES};
+	auto_secret struct buf body = {.max = 64 << 10};
 	int rc = find_sessions(b, sessions, service, err);
 
 	if (rc == 0)
-		rc = put_login(b->config, &body, err);
+		rc = redfish_login_body(b->config->username, b->config->password,
+					b->config->password_file, &body, err);
 	if (rc == 0)
 		rc = ask(b, b->client, HTTP_POST, sessions, &body, err);
 	if (rc < 0)
@@ -307,11 +286,10 @@ static int login(struct redfish_bmc *b, struct err *err)
 		return refused(b, "login", HOLD_LOGIN_NS, err);
 	if (status != 200 && status != 201)
 		return status_error(b, err);
-	const char *token = http_client_header(b->client, "X-Auth-Token");
-	if (!token || !*token || strlen(token) >= sizeof(b->token))
+	if (!redfish_login_token(http_client_header(b->client, "X-Auth-Token"),
+				 b->token))
 		return err_set(err, -EBADMSG, "%s: a session without X-Auth-Token",
 			       b->answer.url);
-	(void)snprintf(b->token, sizeof(b->token), "%s", token);
 	take_location(b);
 	look_at_timeout(b, service);
 	return 0;

@@ -44,6 +44,7 @@ libhttp_PKGS := libcurl $(if $(HAVE_JSON),json-c)
 libhttp_SRCS += lib/http/client.c
 libhttp_SRCS += lib/http/client_url.c
 libhttp_SRCS += $(if $(HAVE_JSON),lib/http/json.c)
+libhttp_SRCS += lib/http/redfish_login.c
 endif
 libbase_SRCS += lib/rfc3339.c
 libbase_SRCS += lib/emission.c

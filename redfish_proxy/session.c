@@ -11,9 +11,9 @@
 #include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/http/client_url.h"
+#include "lib/http/redfish_login.h"
 #include "lib/secret.h"
 
-#define SESSIONS_PATH "/redfish/v1/SessionService/Sessions"
 #define PAUSE_TIMES_MAX 16u
 #define URL_MAX 2048
 
@@ -22,8 +22,8 @@ struct session {
 	char *base;
 	enum redfish_login login;
 	const struct http_auth *auth;
-	char token[REDFISH_TOKEN_MAX + 1]; /* "": not signed in */
-	char location[URL_MAX];            /* of the session, as a URL; "": unknown */
+	char token[REDFISH_TOKEN_BYTES]; /* "": not signed in */
+	char location[URL_MAX];          /* of the session, as a URL; "": unknown */
 	uint64_t next_login_ns;
 	unsigned pause_times;
 	struct http_response scratch;
@@ -66,35 +66,6 @@ void session_free(struct session *s)
 	free(s);
 }
 
-static void put_credentials(struct buf *out, const char *user, const char *password)
-{
-	buf_puts(out, "{\"UserName\":");
-	buf_put_json(out, user, strlen(user));
-	buf_puts(out, ",\"Password\":");
-	buf_put_json(out, password, strlen(password));
-	buf_putc(out, '}');
-}
-
-static int make_body(const struct session *s, struct buf *out, struct err *err)
-{
-	auto_secret struct buf file = BUF_INIT;
-	const char *password = s->auth->password;
-
-	if (s->auth->password_file && *s->auth->password_file) {
-		int rc = http_secret_read(s->auth->password_file, &file, err);
-		if (rc < 0)
-			return rc;
-		password = file.data;
-	}
-	/* no buffer that grew and left a copy behind */
-	if (!buf_reserve(out, 8192))
-		return err_set(err, -ENOMEM, "out of memory");
-	put_credentials(out, s->auth->user ? s->auth->user : "",
-			password ? password : "");
-	int rc = buf_error(out);
-	return rc ? err_set(err, rc, "credentials too long") : 0;
-}
-
 /* The session's own address: a path, or a URL of the same BMC. Anything else is not
  * asked to delete it. */
 static void take_location(struct session *s)
@@ -113,17 +84,9 @@ static void take_location(struct session *s)
 
 static int take_token(struct session *s, struct err *err)
 {
-	const char *token = http_client_header(s->client, "X-Auth-Token");
-	size_t n = token ? strlen(token) : 0;
-
-	if (!n || n > REDFISH_TOKEN_MAX)
-		return err_set(err, -EBADMSG, "%s: login gave no token", s->base);
-	for (size_t i = 0; i < n; i++) {
-		if (token[i] <= ' ' || token[i] >= 0x7f)
-			return err_set(err, -EBADMSG, "%s: login gave no good token",
-				       s->base);
-	}
-	memcpy(s->token, token, n + 1);
+	if (!redfish_login_token(http_client_header(s->client, "X-Auth-Token"),
+				 s->token))
+		return err_set(err, -EBADMSG, "%s: login gave no good token", s->base);
 	take_location(s);
 	return 0;
 }
@@ -170,10 +133,12 @@ static int sign_in(struct session *s, unsigned *ret_logins, struct err *err)
 	s->token[0] = '\0';
 	int rc = may_sign_in(s, err);
 	if (rc == 0)
-		rc = make_body(s, &body, err);
+		rc = redfish_login_body(s->auth->user ? s->auth->user : "",
+					s->auth->password, s->auth->password_file,
+					&body, err);
 	if (rc < 0)
 		return rc;
-	if (asprintf(&url, "%s" SESSIONS_PATH, s->base) < 0)
+	if (asprintf(&url, "%s" REDFISH_SESSIONS_PATH, s->base) < 0)
 		return err_set(err, -ENOMEM, "out of memory");
 	const struct http_request r = {.method = HTTP_POST,
 				       .url = url,

@@ -26,7 +26,6 @@ enum redfish_login {
 
 #define REDFISH_LOGIN_PAUSE_MS                                                         \
 	60000u /* after the first refusal; at most 16 times that */
-#define REDFISH_TOKEN_MAX 2048
 
 struct session;
 
