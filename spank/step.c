@@ -207,24 +207,14 @@ static int probe_layout(struct step *s)
 	return rc;
 }
 
-/* In the extern step slurmstepd itself is in the step's memory cgroup but in the root
- * of cpuacct, where jobacct_gather has made the same path for the step's processes. Its
- * existence is looked at, the name is not guessed: it is the path of another hierarchy.
- */
+/* In the extern step slurmstepd itself is in the root of cpuacct. */
 static void share_path_with_cpuacct(struct step *s)
 {
-	char path[PATH_MAX];
-	const char *known = record_cgroup(&s->record, CGROUP_MEMORY);
-	if (!known || record_cgroup(&s->record, CGROUP_CPUACCT) ||
-	    probe_layout(s) < 0 || !s->layout.cpuacct[0])
+	if (probe_layout(s) < 0)
 		return;
-	int n = snprintf(path, sizeof(path), "%s/%s%s", step_host.cgroup,
-			 s->layout.cpuacct, known);
-	if (n < 0 || (size_t)n >= sizeof(path) || access(path, F_OK) < 0)
-		return;
-	char copy[RECORD_CGROUP_MAX];
-	memcpy(copy, known, strlen(known) + 1); /* known points into the record */
-	record_add_cgroup(&s->record, CGROUP_CPUACCT, copy);
+	auto_close int fd = fs_opendir_at(AT_FDCWD, step_host.cgroup, NULL);
+	if (fd >= 0)
+		cgroup_record_share_cpuacct(fd, &s->layout, &s->record);
 }
 
 static void take_cgroups(struct step *s, spank_t sp)
