@@ -6,6 +6,7 @@ tap_n=0
 tap_failed=0
 tap_pids=()
 TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+umask 022 # what programs refuse must not depend on the caller
 BUILD=${BUILD:-build}
 case $BUILD in /*) ;; *) BUILD=$TOP/$BUILD ;; esac
 SCRATCH=$(mktemp -d "${TMPDIR:-/tmp}/ceems-test.XXXXXX")

@@ -102,7 +102,7 @@ else
 fi
 if with redfish_proxy; then
 	is "redfish_proxy" "$(mode usr/sbin/redfish_proxy)" 755
-	out=$("$BUILD/redfish_proxy" --check-config --config.file=contrib/packaging/etc/redfish_proxy.yaml 2>&1) && r=ok || r=$out
+	out=$("$BUILD/redfish_proxy" --check-config --config.file="$dest/etc/ceems/redfish_proxy.yaml" 2>&1) && r=ok || r=$out
 	is "redfish_proxy accepts the packaged configuration" "$r" ok
 	# the same with what is commented out
 	sed -E 's,^( *)#([a-z_]+:|  ),\1\2,' contrib/packaging/etc/redfish_proxy.yaml >"$SCRATCH/rp.yaml"

@@ -36,6 +36,8 @@ static inline void scratch_copy(char path[SCRATCH_PATH], const char *from)
 	}
 	assert_true(waitpid(pid, &status, 0) == pid);
 	assert_int_equal(status, 0);
+	/* cp gave it the mode of a folder that a checkout with another umask made */
+	assert_int_equal(chmod(path, 0700), 0);
 }
 
 static inline void scratch_mkdir(const char *path, const char *name)
