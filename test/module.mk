@@ -62,3 +62,8 @@ PROGS += ipmi_address
 NOINST_PROGS += ipmi_address
 ipmi_address_SRCS := test/fake/ipmi_address.c
 ipmi_address_LIBS := libsources libbase
+# a line over which checksums get wrong
+PROGS += udp_flip
+NOINST_PROGS += udp_flip
+udp_flip_SRCS := test/fake/udp_flip.c
+udp_flip_LIBS := libbase

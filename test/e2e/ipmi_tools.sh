@@ -54,6 +54,27 @@ try ipmitool "-I lan -H 127.0.0.1 -p $BMC_LAN_PORT -U ipmiusr -P test dcmi power
 try ipmi-dcmi "-h 127.0.0.1:$BMC_LAN_PORT -u ipmiusr -p test -D LAN --get-system-power-statistics"
 try ipmiutil "dcmi -N 127.0.0.1 -p $BMC_LAN_PORT -U ipmiusr -P test -F lan -V 4 power"
 
+# FreeIPMI looks at the checksums of answers over LAN (ipmitool does not)
+if command -v ipmi-dcmi >/dev/null; then
+	echo "312 280 400 300 1" >"$BMC_WATTS"
+	"$BUILD/udp_flip" "$BMC_LAN_PORT" "$SCRATCH/flip" >"$SCRATCH/flip.port" &
+	started $!
+	wait_for 5 test -s "$SCRATCH/flip.port"
+	start "$(command -v ipmi-dcmi) -h 127.0.0.1:$(cat "$SCRATCH/flip.port") -u ipmiusr -p test -D LAN --get-system-power-statistics"
+	ok "a reading over a good line" wait_for 30 shows current 312
+	touch "$SCRATCH/flip"
+	echo "999 280 999 300 1" >"$BMC_WATTS"
+	was=$(age)
+	ok "a reply with a wrong checksum is no reading: the last one ages" wait_for 40 older "$(awk -v a="${was:-0}" 'BEGIN { print a + 3 }')"
+	ok "and its watts are not believed" test "$(value ceems_ipmi_dcmi_current_watts)" != 999
+	rm "$SCRATCH/flip"
+	ok "when the line is good again there are readings" wait_for 60 shows current 999
+	kill -TERM $pid
+	ok "ceemsd ends" wait_for 20 gone $pid
+else
+	skip "a reply with a wrong checksum is no reading" "ipmi-dcmi is not installed"
+fi
+
 # a dead BMC is not one at constant power
 if command -v ipmitool >/dev/null; then
 	echo "312 280 400 300 1" >"$BMC_WATTS"
