@@ -88,12 +88,12 @@ static int energy_view_open(const struct env *env, void **ret_state, struct err 
 	if (!e)
 		return err_set(err, -ENOMEM, "no memory");
 	e->env = env;
-	e->view_count = units_capacity(env->units);
-	e->views = calloc(e->view_count, sizeof(struct view *));
+	e->views = calloc(units_capacity(env->units), sizeof(struct view *));
 	if (!e->views) {
 		energy_view_close(e);
 		return err_set(err, -ENOMEM, "no memory");
 	}
+	e->view_count = units_capacity(env->units);
 	*ret_state = e;
 	return 0;
 }

@@ -261,7 +261,8 @@ static bool is_doubled(const struct hwmon *h, const struct sensor *s)
 {
 	for (size_t i = 0; i < h->count; i++) {
 		const struct sensor *o = &h->sensors[i];
-		if (o->domain != s->domain || strcmp(o->channel.chip, s->channel.chip))
+		if (o->domain != s->domain ||
+		    strcmp(o->channel.chip, s->channel.chip) != 0)
 			continue;
 		if (o->channel.kind == SOURCE_ENERGY &&
 		    s->channel.kind != SOURCE_ENERGY)
