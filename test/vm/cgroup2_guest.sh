@@ -79,7 +79,8 @@ like "the extern step is there" "$(cat "$SCRATCH/units")" '"step":"extern"'
 is "no record was dropped, torn or bad" "$(ring dropped_total) $(ring torn_total) $(ring bad_records_total)" "0 0 0"
 
 # the energy plugin, with a daemon that goes on (the jobs before had one that stood still)
-energy() { scontrol -o show job "$1" | sed -n 's/.*AllocTRES=[^ ]*energy=\([0-9]*\).*/\1/p'; }
+# TRES= in 22.05, AllocTRES= in later ones
+energy() { scontrol -o show job "$1" | sed -n 's/.* \(Alloc\)\?TRES=[^ ]*energy=\([0-9]*\).*/\2/p'; }
 unit_joules() { sed -n "/domain=\"host\"/s/^ceems_compute_unit_energy_joules_total{[^}]*uuid=\"$1\"[^}]*} \([0-9]*\).*/\1/p" "$SCRATCH/metrics"; }
 if [ -n "$energy" ]; then
 	ok "a job that needs energy ends well" as daemon srun --mem=20 "$dir/jobs/work" 60000 # job 5
