@@ -37,15 +37,7 @@ wait_for() {
 		sleep 0.05
 	done
 }
-# a free loopback TCP port
-free_port() {
-	local p
-	for _ in $(seq 100); do
-		p=$((20000 + RANDOM % 20000))
-		(exec 3<>"/dev/tcp/127.0.0.1/$p") 2>/dev/null || { echo "$p"; return; }
-	done
-	return 1
-}
+. "$TOP/test/port.sh"
 tap_done() {
 	echo "1..$tap_n"
 	exit $tap_failed

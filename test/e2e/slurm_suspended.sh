@@ -42,8 +42,15 @@ ok "for its CPU time: more than a CPU's idle power $job uJ" test "$job" -gt $((h
 ran=$job
 
 ok "Slurm suspends it" scontrol suspend 1
-sleep 1 # the tick in which it stopped
-watch 3
+# slurmstepd itself is not stopped, and now and then it has something to do
+cpu() { scrape; awk '/^ceems_compute_unit_cpu_(user|system)_seconds_total\{/ && /uuid="1"/ { print $NF }' "$SCRATCH/metrics" | paste -sd' '; }
+for _ in 1 2 3 4 5 6; do
+	was_cpu=$(cpu)
+	sleep 1 # the tick in which it stopped
+	watch 3
+	[ "$(cpu)" = "$was_cpu" ] && break
+done
+is "nothing runs in it" "$(cpu)" "$was_cpu"
 ok "the node goes on" test "$node" -gt 0
 ok "it is charged for the CPUs that it holds: $job uJ" test "$job" -gt 0
 # idle power is 10 W for each CPU: who holds one pays as much as what nobody holds costs
