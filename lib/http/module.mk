@@ -13,3 +13,4 @@ libhttpd_SRCS += lib/http/web_auth.c
 libhttpd_SRCS += lib/http/web_config.c
 libhttpd_SRCS += lib/http/web_conn.c
 libhttpd_SRCS += lib/http/web_policy.c
+libhttpd_SRCS += lib/http/web_request.c

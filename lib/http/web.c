@@ -2,97 +2,34 @@
 /* The HTTP server: what is asked, who may ask, and which handler answers. The library's
  * event loops never wait: while an answer is made or a password checked, by threads of
  * their own, the connection sleeps. */
-#include "lib/http/web.h"
-
 #include <errno.h>
 #include <gnutls/abstract.h>
-#include <gnutls/gnutls.h>
-#include <microhttpd.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <time.h>
 
 #include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/http/listen.h"
 #include "lib/http/target.h"
-#include "lib/http/web_auth.h"
-#include "lib/http/web_conn.h"
-#include "lib/http/web_policy.h"
-#include "lib/log.h"
+#include "lib/http/web_impl.h"
 
-#define LISTENERS_MAX 16
 #define THREADS 2              /* none of them ever waits */
 #define CONNECTION_BYTES 16384 /* of request line and headers together */
 #define CONNECTIONS_SPARE 24   /* beyond max_requests: to be told 503, and /health */
 #define CONNECTIONS_MAX 1024
 #define CONNECTIONS_OTHERS 12 /* that one address cannot take from the others */
-#define PATH_BYTES_MAX 1024
-#define HEADER_S 10     /* a request's head must be here after so long */
-#define REQUEST_TIMES 6 /* its answer must be taken after so many times that */
-#define KEEP_TIMES 12   /* and the next request begun after so many */
+#define HEADER_S 10           /* a request's head must be here after so long */
+#define REQUEST_TIMES 6       /* its answer must be taken after so many times that */
+#define KEEP_TIMES 12         /* and the next request begun after so many */
 #define STOP_MS 5000
 #define TOLD_MS 1000 /* for those that were told that we end */
 
 #if MHD_VERSION < 0x00097002
 #error "libmicrohttpd 0.9.75 or newer is needed"
 #endif
-
-struct listener {
-	struct MHD_Daemon *mhd;
-	unsigned port;
-};
-
-struct web {
-	const char *program;
-	uint32_t max_requests;
-	const struct web_route *routes;
-	size_t route_count;
-	void *arg;
-	void (*before_stop)(void *arg);
-	uint64_t header_ms;
-	struct web_policy *policy;
-	struct web_auth *auth;
-	struct web_conns *conns;
-	struct listener listeners[LISTENERS_MAX];
-	size_t count;
-	atomic_uint requests; /* under way */
-};
-
-/* One request, from its first line to the last byte of its answer. */
-struct web_request {
-	struct web *w;
-	struct MHD_Connection *connection;
-	const char *uri; /* as it came; the library cuts it up where a query begins */
-	size_t uri_len;
-	char *target; /* a copy from before */
-	bool seen;    /* its head has been looked at */
-	bool decided; /* about its password */
-	enum auth_verdict verdict;
-	int path_rc; /* what target_path() said */
-	const struct web_route *route;
-	bool handled; /* the handler has been called */
-	enum MHD_Result result;
-	void *state; /* the handler's */
-	struct {
-		const char *name, *value;
-	} extra[WEB_EXTRA_MAX];
-	size_t extra_count;
-	unsigned status;
-	char path[PATH_BYTES_MAX];
-};
-
-static struct web_conn *conn_of(struct MHD_Connection *connection)
-{
-	const union MHD_ConnectionInfo *info =
-		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-	return info ? info->socket_context : NULL;
-}
 
 /* A connection begins or ends. What it needs of the configuration stays with it. */
 static void on_connection(void *cls, struct MHD_Connection *connection, void **context,
@@ -134,7 +71,7 @@ static void *on_uri(void *cls, const char *uri, struct MHD_Connection *connectio
 {
 	struct web *w = cls;
 	struct web_request *r = calloc(1, sizeof(*r));
-	struct web_conn *conn = conn_of(connection);
+	struct web_conn *conn = web_conn_of(connection);
 
 	if (!r)
 		return NULL;
@@ -154,7 +91,7 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
 {
 	struct web *w = cls;
 	struct web_request *r = *context;
-	struct web_conn *conn = conn_of(connection);
+	struct web_conn *conn = web_conn_of(connection);
 
 	(void)code;
 	if (!r)
@@ -177,175 +114,6 @@ static size_t keep_escapes(void *cls, struct MHD_Connection *connection, char *s
 	return strlen(s);
 }
 
-static bool put_header(struct MHD_Response *response, const char *name,
-		       const char *value)
-{
-	return MHD_add_response_header(response, name, value) == MHD_YES;
-}
-
-/* Takes the response. A result of MHD_NO closes the connection. */
-static void answer(struct web_request *r, unsigned status, const char *type,
-		   struct MHD_Response *response)
-{
-	struct web_settings *s = web_policy_get(r->w->policy);
-	bool nosniff = true, good = response != NULL;
-
-	r->status = status;
-	if (good)
-		good = put_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type) &&
-		       put_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
-	for (size_t i = 0; good && i < r->extra_count; i++)
-		good = put_header(response, r->extra[i].name, r->extra[i].value);
-	for (size_t i = 0; good && i < s->config.header_count; i++) {
-		const struct web_config_header *h = &s->config.headers[i];
-		nosniff &= strcmp(h->name, "X-Content-Type-Options") != 0;
-		good = put_header(response, h->name, h->value);
-	}
-	if (good && nosniff)
-		good = put_header(response, "X-Content-Type-Options", "nosniff");
-	web_settings_unref(s);
-	r->result = good ? MHD_queue_response(r->connection, status, response) : MHD_NO;
-	if (response)
-		MHD_destroy_response(response);
-}
-
-void web_answer(struct web_request *r, unsigned status, const char *type,
-		const void *data, size_t len)
-{
-	answer(r, status, type,
-	       MHD_create_response_from_buffer(len, (void *)(uintptr_t)data,
-					       MHD_RESPMEM_MUST_COPY));
-}
-
-void web_answer_shared(struct web_request *r, unsigned status, const char *type,
-		       const void *data, size_t len, void (*release)(void *arg),
-		       void *arg)
-{
-	struct MHD_Response *response =
-		MHD_create_response_from_buffer_with_free_callback_cls(
-			len, (void *)(uintptr_t)data, release, arg);
-
-	if (!response)
-		release(arg);
-	answer(r, status, type, response);
-}
-
-void web_answer_text(struct web_request *r, unsigned status, const char *text)
-{
-	size_t len = strlen(text);
-	struct MHD_Response *response = MHD_create_response_from_buffer(
-		len, (void *)(uintptr_t)text, MHD_RESPMEM_MUST_COPY);
-	char realm[96];
-
-	if (response && status == MHD_HTTP_METHOD_NOT_ALLOWED)
-		(void)put_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
-	if (response && status == MHD_HTTP_UNAUTHORIZED) {
-		snprintf(realm, sizeof(realm), "Basic realm=\"%s\", charset=\"UTF-8\"",
-			 r->w->program);
-		(void)put_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, realm);
-	}
-	if (response && status == MHD_HTTP_SERVICE_UNAVAILABLE)
-		(void)put_header(response, MHD_HTTP_HEADER_RETRY_AFTER, "1");
-	/* whoever sends such a request may have sent more that we do not understand */
-	if (response && status >= 400 && status < 500 && status != MHD_HTTP_NOT_FOUND &&
-	    status != MHD_HTTP_UNAUTHORIZED)
-		(void)put_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
-	answer(r, status, "text/plain; charset=utf-8", response);
-}
-
-static enum MHD_Result refuse(struct web_request *r, unsigned status, const char *text)
-{
-	web_answer_text(r, status, text);
-	return r->result;
-}
-
-const char *web_path(const struct web_request *r)
-{
-	return r->path;
-}
-
-const char *web_target(const struct web_request *r)
-{
-	return r->target;
-}
-
-const char *web_header(struct web_request *r, const char *name)
-{
-	return MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, name);
-}
-
-struct count {
-	const char *name;
-	unsigned n;
-};
-
-static enum MHD_Result count_header(void *cls, enum MHD_ValueKind kind,
-				    const char *name, const char *value)
-{
-	struct count *c = cls;
-
-	(void)kind;
-	(void)value;
-	c->n += strcasecmp(name, c->name) == 0;
-	return MHD_YES;
-}
-
-unsigned web_header_count(struct web_request *r, const char *name)
-{
-	struct count c = {.name = name};
-
-	MHD_get_connection_values(r->connection, MHD_HEADER_KIND, count_header, &c);
-	return c.n;
-}
-
-const struct sockaddr *web_peer(struct web_request *r)
-{
-	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
-		r->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-
-	return info ? info->client_addr : NULL;
-}
-
-gnutls_session_t web_tls(struct web_request *r)
-{
-	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
-		r->connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
-
-	return info ? info->tls_session : NULL;
-}
-
-bool web_tls_verified(struct web_request *r)
-{
-	const struct web_settings *s = web_conn_data(conn_of(r->connection));
-
-	return s->config.client_auth == CLIENT_VERIFY_IF_GIVEN ||
-	       s->config.client_auth == CLIENT_REQUIRE_VERIFY;
-}
-
-void **web_state(struct web_request *r)
-{
-	return &r->state;
-}
-
-void web_sleep(struct web_request *r)
-{
-	r->result = MHD_YES;
-	MHD_suspend_connection(r->connection);
-}
-
-void web_wake(struct web_request *r)
-{
-	MHD_resume_connection(r->connection);
-}
-
-void web_add_header(struct web_request *r, const char *name, const char *value)
-{
-	if (r->extra_count == WEB_EXTRA_MAX)
-		return;
-	r->extra[r->extra_count].name = name;
-	r->extra[r->extra_count++].value = value;
-}
-
 /* NULL: none is for this path. */
 static const struct web_route *find_route(const struct web *w, const char *path)
 {
@@ -363,9 +131,9 @@ static const struct web_route *find_route(const struct web *w, const char *path)
 static enum MHD_Result serve(struct web_request *r)
 {
 	if (r->path_rc < 0)
-		return refuse(r, MHD_HTTP_BAD_REQUEST, "bad request target\n");
+		return web_refuse(r, MHD_HTTP_BAD_REQUEST, "bad request target\n");
 	if (!r->route)
-		return refuse(r, MHD_HTTP_NOT_FOUND, "404 page not found\n");
+		return web_refuse(r, MHD_HTTP_NOT_FOUND, "404 page not found\n");
 	r->handled = true;
 	r->result = MHD_NO;
 	r->route->handle(r->w->arg, r);
@@ -411,13 +179,13 @@ static int authenticate(struct web_request *r, enum MHD_Result *ret_result)
 			return 1;
 		}
 		MHD_resume_connection(r->connection);
-		*ret_result = refuse(r, MHD_HTTP_SERVICE_UNAVAILABLE,
-				     "too many passwords to check\n");
+		*ret_result = web_refuse(r, MHD_HTTP_SERVICE_UNAVAILABLE,
+					 "too many passwords to check\n");
 		return 1;
 	}
 	if (r->verdict == AUTH_GOOD)
 		return 0;
-	*ret_result = refuse(r, MHD_HTTP_UNAUTHORIZED, "Unauthorized\n");
+	*ret_result = web_refuse(r, MHD_HTTP_UNAUTHORIZED, "Unauthorized\n");
 	return 1;
 }
 
@@ -447,7 +215,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection,
 {
 	struct web *w = cls;
 	struct web_request *r = *context;
-	struct web_conn *conn = conn_of(connection);
+	struct web_conn *conn = web_conn_of(connection);
 	enum MHD_Result result;
 
 	(void)upload_data;
@@ -461,16 +229,16 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection,
 		if (strcmp(version, MHD_HTTP_VERSION_1_1) == 0 &&
 		    !MHD_lookup_connection_value(connection, MHD_HEADER_KIND,
 						 MHD_HTTP_HEADER_HOST))
-			return refuse(r, MHD_HTTP_BAD_REQUEST, "no Host\n");
+			return web_refuse(r, MHD_HTTP_BAD_REQUEST, "no Host\n");
 		if (target_has_nul(r, version))
-			return refuse(r, MHD_HTTP_BAD_REQUEST, "NUL in request\n");
+			return web_refuse(r, MHD_HTTP_BAD_REQUEST, "NUL in request\n");
 		if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 &&
 		    strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
-			return refuse(r, MHD_HTTP_METHOD_NOT_ALLOWED,
-				      "only GET and HEAD\n");
+			return web_refuse(r, MHD_HTTP_METHOD_NOT_ALLOWED,
+					  "only GET and HEAD\n");
 		if (has_body(connection))
-			return refuse(r, MHD_HTTP_CONTENT_TOO_LARGE,
-				      "no request here has a body\n");
+			return web_refuse(r, MHD_HTTP_CONTENT_TOO_LARGE,
+					  "no request here has a body\n");
 		r->path_rc = target_path(url, r->path, sizeof(r->path));
 		r->route = r->path_rc < 0 ? NULL : find_route(w, r->path);
 		return MHD_YES;

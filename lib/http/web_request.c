@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A request of the HTTP server as handlers see it, and how it is answered. */
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "lib/http/web_impl.h"
+
+struct web_conn *web_conn_of(struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	return info ? info->socket_context : NULL;
+}
+
+static bool put_header(struct MHD_Response *response, const char *name,
+		       const char *value)
+{
+	return MHD_add_response_header(response, name, value) == MHD_YES;
+}
+
+/* Takes the response. A result of MHD_NO closes the connection. */
+static void answer(struct web_request *r, unsigned status, const char *type,
+		   struct MHD_Response *response)
+{
+	struct web_settings *s = web_policy_get(r->w->policy);
+	bool nosniff = true, good = response != NULL;
+
+	r->status = status;
+	if (good)
+		good = put_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type) &&
+		       put_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+	for (size_t i = 0; good && i < r->extra_count; i++)
+		good = put_header(response, r->extra[i].name, r->extra[i].value);
+	for (size_t i = 0; good && i < s->config.header_count; i++) {
+		const struct web_config_header *h = &s->config.headers[i];
+		nosniff &= strcmp(h->name, "X-Content-Type-Options") != 0;
+		good = put_header(response, h->name, h->value);
+	}
+	if (good && nosniff)
+		good = put_header(response, "X-Content-Type-Options", "nosniff");
+	web_settings_unref(s);
+	r->result = good ? MHD_queue_response(r->connection, status, response) : MHD_NO;
+	if (response)
+		MHD_destroy_response(response);
+}
+
+void web_answer(struct web_request *r, unsigned status, const char *type,
+		const void *data, size_t len)
+{
+	answer(r, status, type,
+	       MHD_create_response_from_buffer(len, (void *)(uintptr_t)data,
+					       MHD_RESPMEM_MUST_COPY));
+}
+
+void web_answer_shared(struct web_request *r, unsigned status, const char *type,
+		       const void *data, size_t len, void (*release)(void *arg),
+		       void *arg)
+{
+	struct MHD_Response *response =
+		MHD_create_response_from_buffer_with_free_callback_cls(
+			len, (void *)(uintptr_t)data, release, arg);
+
+	if (!response)
+		release(arg);
+	answer(r, status, type, response);
+}
+
+void web_answer_text(struct web_request *r, unsigned status, const char *text)
+{
+	size_t len = strlen(text);
+	struct MHD_Response *response = MHD_create_response_from_buffer(
+		len, (void *)(uintptr_t)text, MHD_RESPMEM_MUST_COPY);
+	char realm[96];
+
+	if (response && status == MHD_HTTP_METHOD_NOT_ALLOWED)
+		(void)put_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+	if (response && status == MHD_HTTP_UNAUTHORIZED) {
+		snprintf(realm, sizeof(realm), "Basic realm=\"%s\", charset=\"UTF-8\"",
+			 r->w->program);
+		(void)put_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, realm);
+	}
+	if (response && status == MHD_HTTP_SERVICE_UNAVAILABLE)
+		(void)put_header(response, MHD_HTTP_HEADER_RETRY_AFTER, "1");
+	/* whoever sends such a request may have sent more that we do not understand */
+	if (response && status >= 400 && status < 500 && status != MHD_HTTP_NOT_FOUND &&
+	    status != MHD_HTTP_UNAUTHORIZED)
+		(void)put_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
+	answer(r, status, "text/plain; charset=utf-8", response);
+}
+
+enum MHD_Result web_refuse(struct web_request *r, unsigned status, const char *text)
+{
+	web_answer_text(r, status, text);
+	return r->result;
+}
+
+const char *web_path(const struct web_request *r)
+{
+	return r->path;
+}
+
+const char *web_target(const struct web_request *r)
+{
+	return r->target;
+}
+
+const char *web_header(struct web_request *r, const char *name)
+{
+	return MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, name);
+}
+
+struct count {
+	const char *name;
+	unsigned n;
+};
+
+static enum MHD_Result count_header(void *cls, enum MHD_ValueKind kind,
+				    const char *name, const char *value)
+{
+	struct count *c = cls;
+
+	(void)kind;
+	(void)value;
+	c->n += strcasecmp(name, c->name) == 0;
+	return MHD_YES;
+}
+
+unsigned web_header_count(struct web_request *r, const char *name)
+{
+	struct count c = {.name = name};
+
+	MHD_get_connection_values(r->connection, MHD_HEADER_KIND, count_header, &c);
+	return c.n;
+}
+
+const struct sockaddr *web_peer(struct web_request *r)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+		r->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+
+	return info ? info->client_addr : NULL;
+}
+
+gnutls_session_t web_tls(struct web_request *r)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+		r->connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+
+	return info ? info->tls_session : NULL;
+}
+
+bool web_tls_verified(struct web_request *r)
+{
+	const struct web_settings *s = web_conn_data(web_conn_of(r->connection));
+
+	return s->config.client_auth == CLIENT_VERIFY_IF_GIVEN ||
+	       s->config.client_auth == CLIENT_REQUIRE_VERIFY;
+}
+
+void **web_state(struct web_request *r)
+{
+	return &r->state;
+}
+
+void web_sleep(struct web_request *r)
+{
+	r->result = MHD_YES;
+	MHD_suspend_connection(r->connection);
+}
+
+void web_wake(struct web_request *r)
+{
+	MHD_resume_connection(r->connection);
+}
+
+void web_add_header(struct web_request *r, const char *name, const char *value)
+{
+	if (r->extra_count == WEB_EXTRA_MAX)
+		return;
+	r->extra[r->extra_count].name = name;
+	r->extra[r->extra_count++].value = value;
+}
