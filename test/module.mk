@@ -13,6 +13,14 @@ web_host_LIBS := libweb libhttpd libnode libconf libbase
 web_host_PKGS := libmicrohttpd gnutls zlib yaml-0.1
 web_host_LDLIBS := -lcrypt
 
+# routes that take bodies
+PROGS += web_bodies
+NOINST_PROGS += web_bodies
+web_bodies_SRCS := test/fake/web_bodies.c
+web_bodies_LIBS := libhttpd libconf libbase
+web_bodies_PKGS := $(libhttpd_USES)
+web_bodies_LDLIBS := -lcrypt
+
 # made-up jobs for a ring, at any rate
 PROGS += unit_source
 NOINST_PROGS += unit_source

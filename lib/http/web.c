@@ -14,6 +14,7 @@
 #include "lib/clock.h"
 #include "lib/http/listen.h"
 #include "lib/http/target.h"
+#include "lib/http/web_body.h"
 #include "lib/http/web_impl.h"
 
 #define THREADS 2              /* none of them ever waits */
@@ -23,7 +24,9 @@
 #define CONNECTIONS_OTHERS 12 /* that one address cannot take from the others */
 #define HEADER_S 10           /* a request's head must be here after so long */
 #define REQUEST_TIMES 6       /* its answer must be taken after so many times that */
+#define BODY_TIMES 3          /* its body must be here after so many times that */
 #define KEEP_TIMES 12         /* and the next request begun after so many */
+#define BODIES_BYTES ((size_t)64 << 20)
 #define STOP_MS 5000
 #define TOLD_MS 1000 /* for those that were told that we end */
 
@@ -100,6 +103,9 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
 		r->route->end(w->arg, r, r->status);
 	if (conn)
 		web_conn_deadline(w->conns, conn, KEEP_TIMES * w->header_ms);
+	if (r->held)
+		MHD_destroy_response(r->held);
+	web_body_free(r);
 	free(r->target);
 	free(r);
 	*context = NULL;
@@ -128,12 +134,30 @@ static const struct web_route *find_route(const struct web *w, const char *path)
 	return other;
 }
 
+/* Whether the request goes on; else r->result is what to return. */
+static bool admit(struct web_request *r)
+{
+	if (!r->route || !r->route->admit)
+		return true;
+	r->handled = true;
+	r->slept = false;
+	r->status = 0;
+	r->result = MHD_NO;
+	r->route->admit(r->w->arg, r);
+	return !r->slept && r->status == 0;
+}
+
 static enum MHD_Result serve(struct web_request *r)
 {
 	if (r->path_rc < 0)
 		return web_refuse(r, MHD_HTTP_BAD_REQUEST, "bad request target\n");
 	if (!r->route)
 		return web_refuse(r, MHD_HTTP_NOT_FOUND, "404 page not found\n");
+	if (r->body.refused)
+		return web_refuse(r, r->body.refused,
+				  r->body.refused == MHD_HTTP_CONTENT_TOO_LARGE
+					  ? "body too long\n"
+					  : "too many requests at a time\n");
 	r->handled = true;
 	r->result = MHD_NO;
 	r->route->handle(r->w->arg, r);
@@ -198,14 +222,28 @@ static bool target_has_nul(const struct web_request *r, const char *version)
 	return version != r->uri + r->uri_len + 1;
 }
 
-static bool has_body(struct MHD_Connection *connection)
+/* By its head alone. True: refused, or asleep; r->result is what to return. */
+static bool stopped_by_head(struct web_request *r, const char *url, const char *method,
+			    const char *version)
 {
-	const char *length = MHD_lookup_connection_value(
-		connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
+	const char *text;
+	unsigned status;
 
-	return (length && strcmp(length, "0") != 0) ||
-	       MHD_lookup_connection_value(connection, MHD_HEADER_KIND,
-					   MHD_HTTP_HEADER_TRANSFER_ENCODING);
+	if (!r->seen) {
+		r->seen = true;
+		r->path_rc = target_path(url, r->path, sizeof(r->path));
+		r->route = r->path_rc < 0 ? NULL : find_route(r->w, r->path);
+		if (target_has_nul(r, version)) {
+			web_refuse(r, MHD_HTTP_BAD_REQUEST, "NUL in request\n");
+			return true;
+		}
+		status = web_head_check(r, method, version, &text);
+		if (status) {
+			web_refuse(r, status, text);
+			return true;
+		}
+	}
+	return authenticate(r, &r->result) || !admit(r);
 }
 
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection,
@@ -216,40 +254,31 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection,
 	struct web *w = cls;
 	struct web_request *r = *context;
 	struct web_conn *conn = web_conn_of(connection);
-	enum MHD_Result result;
 
-	(void)upload_data;
 	/* no memory for one of them */
 	if (!r || !r->target || !conn)
 		return MHD_NO;
-	if (!r->seen) {
-		r->seen = true;
+	if (!r->seen)
 		web_conn_deadline(w->conns, conn, REQUEST_TIMES * w->header_ms);
-		/* the library's own strictness answers twice in 0.9.75 */
-		if (strcmp(version, MHD_HTTP_VERSION_1_1) == 0 &&
-		    !MHD_lookup_connection_value(connection, MHD_HEADER_KIND,
-						 MHD_HTTP_HEADER_HOST))
-			return web_refuse(r, MHD_HTTP_BAD_REQUEST, "no Host\n");
-		if (target_has_nul(r, version))
-			return web_refuse(r, MHD_HTTP_BAD_REQUEST, "NUL in request\n");
-		if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 &&
-		    strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
-			return web_refuse(r, MHD_HTTP_METHOD_NOT_ALLOWED,
-					  "only GET and HEAD\n");
-		if (has_body(connection))
-			return web_refuse(r, MHD_HTTP_CONTENT_TOO_LARGE,
-					  "no request here has a body\n");
-		r->path_rc = target_path(url, r->path, sizeof(r->path));
-		r->route = r->path_rc < 0 ? NULL : find_route(w, r->path);
+	if (!r->passed) {
+		bool stopped = stopped_by_head(r, url, method, version);
+		if (stopped && !r->passed)
+			return r->result;
+		r->passed = true;
+		if (r->body.chunked || r->body.length)
+			web_conn_deadline(w->conns, conn, BODY_TIMES * w->header_ms);
 		return MHD_YES;
 	}
 	if (*upload_size) {
+		bool good = web_body_add(r, upload_data, *upload_size);
 		*upload_size = 0;
-		return MHD_YES;
+		return good ? MHD_YES : MHD_NO;
 	}
-	if (!r->handled && authenticate(r, &result))
-		return result;
-	return serve(r);
+	if (!r->complete) {
+		r->complete = true;
+		web_conn_deadline(w->conns, conn, REQUEST_TIMES * w->header_ms);
+	}
+	return r->held ? web_answer_held(r) : serve(r);
 }
 
 /* Never used: each session gets its own credentials when it begins. The library wants
@@ -367,6 +396,8 @@ int web_start(const struct web_params *params, struct web **ret, struct err *err
 	if (!w)
 		return err_set(err, -ENOMEM, "web: out of memory");
 	w->max_requests = params->max_requests;
+	w->bodies_bytes_max =
+		params->bodies_bytes_max ? params->bodies_bytes_max : BODIES_BYTES;
 	w->program = params->program;
 	w->routes = params->routes;
 	w->route_count = params->route_count;

@@ -12,7 +12,8 @@
 #include "lib/err.h"
 
 /* An HTTP server with TLS, passwords, limits and deadlines, on libmicrohttpd's own
- * threads, for a table of routes. GET and HEAD without a body is all that it takes.
+ * threads, for a table of routes, each of which says which methods and how long a body
+ * it takes.
  *
  * A route's handler runs on a thread that serves all connections, so it must not wait.
  * Either it answers, or it sleeps: web_sleep() first, then the request is handed to a
@@ -22,11 +23,33 @@
 struct web;
 struct web_request;
 
+enum web_method {
+	WEB_GET = 1,
+	WEB_HEAD = 2,
+	WEB_POST = 4,
+	WEB_PUT = 8,
+	WEB_PATCH = 16,
+	WEB_DELETE = 32
+};
+
+/* A request is refused by its head where that suffices (400, 401, 405, 411, 413, 415,
+ * 501, 503): before "100 Continue", and before any of its body is kept; a client that
+ * sends a body of the allowed length all the same is read to its end before it is told,
+ * or it would not hear it. A body that comes too slowly (30 s) ends the connection. */
 struct web_route {
 	/* As target_path() makes it of a request's target, compared whole; NULL: each
 	 * path that no other route has */
 	const char *path;
-	bool open; /* asks for no password */
+	bool open;             /* asks for no password */
+	unsigned methods;      /* of enum web_method; 0: WEB_GET | WEB_HEAD */
+	size_t body_bytes_max; /* 0: no body; of POST, PUT and PATCH alone */
+	const char *body_type; /* the media type it must have; NULL: any */
+	/* The head is there and the password was good, nothing of the body was kept
+	 * yet: who may not send it is answered here. It may sleep as handle() may, and
+	 * is called again then. Without an answer the request goes on. NULL: all may.
+	 */
+	void (*admit)(void *arg, struct web_request *r);
+	/* Called when the body is complete. */
 	void (*handle)(void *arg, struct web_request *r);
 	/* The request is over, answered with status (0: the client went before); frees
 	 * what is in web_state(). NULL: nothing to do. */
@@ -46,6 +69,8 @@ struct web_params {
 	const struct web_route *routes; /* borrowed; outlive the web */
 	size_t route_count;
 	void *arg; /* for the functions of routes and those below */
+	/* All bodies that are held at a time; 0: 64 MiB. Beyond it: 503. */
+	size_t bodies_bytes_max;
 	/* Called once when ports and key files are open and no thread runs yet, signals
 	 * blocked: the place to give up privileges, which are each thread's own, and to
 	 * start the program's threads. NULL: nothing to do. */
@@ -78,6 +103,11 @@ int web_check_config(const char *path, struct err *err);
 
 /* For handlers. What is returned is borrowed until the request ends. */
 const char *web_path(const struct web_request *r);
+enum web_method web_method(const struct web_request *r);
+/* The body, "" when there is none; no NUL follows it. */
+const void *web_body(const struct web_request *r, size_t *ret_len);
+/* Gives its memory back before the request ends. */
+void web_body_drop(struct web_request *r);
 /* The first value of a request header, NULL: there is none. */
 const char *web_header(struct web_request *r, const char *name);
 /* How many headers have this name, in any case of letters. */

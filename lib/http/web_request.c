@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "lib/http/web_body.h"
 #include "lib/http/web_impl.h"
 
 struct web_conn *web_conn_of(struct MHD_Connection *connection)
@@ -18,6 +19,31 @@ static bool put_header(struct MHD_Response *response, const char *name,
 		       const char *value)
 {
 	return MHD_add_response_header(response, name, value) == MHD_YES;
+}
+
+unsigned web_methods(const struct web_request *r)
+{
+	unsigned methods = r->route ? r->route->methods : 0;
+
+	return methods ? methods : WEB_GET | WEB_HEAD;
+}
+
+/* A client that sends its body without asking does not read before it is through, and
+ * would find the connection reset: it is heard out, unless that is too much. */
+static bool hears_out(const struct web_request *r)
+{
+	const struct web_body *b = &r->body;
+
+	return !r->passed && (b->chunked || b->length) && !b->expected && r->route &&
+	       b->length <= r->route->body_bytes_max && r->route->body_bytes_max;
+}
+
+enum MHD_Result web_answer_held(struct web_request *r)
+{
+	r->result = MHD_queue_response(r->connection, r->status, r->held);
+	MHD_destroy_response(r->held);
+	r->held = NULL;
+	return r->result;
 }
 
 /* Takes the response. A result of MHD_NO closes the connection. */
@@ -41,6 +67,16 @@ static void answer(struct web_request *r, unsigned status, const char *type,
 	if (good && nosniff)
 		good = put_header(response, "X-Content-Type-Options", "nosniff");
 	web_settings_unref(s);
+	/* the library is less strict about chunks than others are: what follows one in
+	 * the connection is not read */
+	if (good && r->body.chunked)
+		good = put_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
+	if (good && hears_out(r)) {
+		r->passed = true;
+		r->held = response;
+		r->result = MHD_YES;
+		return;
+	}
 	r->result = good ? MHD_queue_response(r->connection, status, response) : MHD_NO;
 	if (response)
 		MHD_destroy_response(response);
@@ -72,10 +108,12 @@ void web_answer_text(struct web_request *r, unsigned status, const char *text)
 	size_t len = strlen(text);
 	struct MHD_Response *response = MHD_create_response_from_buffer(
 		len, (void *)(uintptr_t)text, MHD_RESPMEM_MUST_COPY);
-	char realm[96];
+	char realm[96], allowed[64];
 
-	if (response && status == MHD_HTTP_METHOD_NOT_ALLOWED)
-		(void)put_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+	if (response && status == MHD_HTTP_METHOD_NOT_ALLOWED) {
+		web_methods_text(web_methods(r), allowed, sizeof(allowed));
+		(void)put_header(response, MHD_HTTP_HEADER_ALLOW, allowed);
+	}
 	if (response && status == MHD_HTTP_UNAUTHORIZED) {
 		snprintf(realm, sizeof(realm), "Basic realm=\"%s\", charset=\"UTF-8\"",
 			 r->w->program);
@@ -99,6 +137,22 @@ enum MHD_Result web_refuse(struct web_request *r, unsigned status, const char *t
 const char *web_path(const struct web_request *r)
 {
 	return r->path;
+}
+
+enum web_method web_method(const struct web_request *r)
+{
+	return r->method;
+}
+
+const void *web_body(const struct web_request *r, size_t *ret_len)
+{
+	*ret_len = r->body.len;
+	return r->body.data ? r->body.data : "";
+}
+
+void web_body_drop(struct web_request *r)
+{
+	web_body_free(r);
 }
 
 const char *web_target(const struct web_request *r)
@@ -167,6 +221,7 @@ void **web_state(struct web_request *r)
 void web_sleep(struct web_request *r)
 {
 	r->result = MHD_YES;
+	r->slept = true;
 	MHD_suspend_connection(r->connection);
 }
 

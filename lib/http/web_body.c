@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Bodies of requests. What comes is bounded by the route, all that is held at a time by
+ * the server; where two readers of one request could see its end in two places (RFC
+ * 9112, 6.3 and 11.2) it is refused. */
+#include "lib/http/web_body.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "lib/parse.h"
+
+#define ROOM_FIRST ((size_t)16 << 10)
+
+static const struct {
+	const char *name;
+	enum web_method method;
+} methods[] = {
+	{"GET", WEB_GET}, {"HEAD", WEB_HEAD},   {"POST", WEB_POST},
+	{"PUT", WEB_PUT}, {"PATCH", WEB_PATCH}, {"DELETE", WEB_DELETE},
+};
+#define METHODS (sizeof(methods) / sizeof(methods[0]))
+
+static unsigned find_method(const char *name)
+{
+	for (size_t i = 0; i < METHODS; i++) {
+		if (strcmp(methods[i].name, name) == 0)
+			return methods[i].method;
+	}
+	return 0;
+}
+
+void web_methods_text(unsigned set, char *ret, size_t size)
+{
+	size_t at = 0;
+
+	*ret = '\0';
+	for (size_t i = 0; i < METHODS && at < size; i++) {
+		if (set & methods[i].method)
+			at += (size_t)snprintf(ret + at, size - at, "%s%s",
+					       at ? ", " : "", methods[i].name);
+	}
+}
+
+struct headers {
+	unsigned host, length, encoding, expect;
+	bool bad_name;
+};
+
+/* RFC 9110, 5.6.2. A name with a blank before its colon is another header to the next
+ * reader. */
+static bool is_token(const char *s)
+{
+	static const char others[] = "!#$%&'*+-.^_`|~";
+
+	if (!*s)
+		return false;
+	for (; *s; s++) {
+		if (!(*s >= '0' && *s <= '9') && !(*s >= 'A' && *s <= 'Z') &&
+		    !(*s >= 'a' && *s <= 'z') && !strchr(others, *s))
+			return false;
+	}
+	return true;
+}
+
+static enum MHD_Result look(void *cls, enum MHD_ValueKind kind, const char *name,
+			    const char *value)
+{
+	struct headers *h = cls;
+
+	(void)kind;
+	(void)value;
+	h->bad_name |= !is_token(name);
+	h->host += strcasecmp(name, MHD_HTTP_HEADER_HOST) == 0;
+	h->length += strcasecmp(name, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0;
+	h->encoding += strcasecmp(name, MHD_HTTP_HEADER_TRANSFER_ENCODING) == 0;
+	h->expect += strcasecmp(name, MHD_HTTP_HEADER_EXPECT) == 0;
+	return MHD_YES;
+}
+
+static unsigned framing(struct web_request *r, bool http11, const char **ret_text)
+{
+	struct headers h = {0};
+	uint64_t n = 0;
+
+	MHD_get_connection_values(r->connection, MHD_HEADER_KIND, look, &h);
+	*ret_text = "ambiguous request\n";
+	if (h.bad_name || h.host > 1 || h.length > 1 || h.encoding > 1 ||
+	    (h.length && h.encoding) || (h.encoding && !http11))
+		return MHD_HTTP_BAD_REQUEST;
+	/* the library's own strictness answers twice in 0.9.75 */
+	*ret_text = "no Host\n";
+	if (http11 && !h.host)
+		return MHD_HTTP_BAD_REQUEST;
+	*ret_text = "bad Content-Length\n";
+	if (h.length &&
+	    parse_u64(web_header(r, MHD_HTTP_HEADER_CONTENT_LENGTH), &n) < 0)
+		return MHD_HTTP_BAD_REQUEST;
+	*ret_text = "no such transfer coding\n";
+	if (h.encoding &&
+	    strcasecmp(web_header(r, MHD_HTTP_HEADER_TRANSFER_ENCODING), "chunked"))
+		return MHD_HTTP_NOT_IMPLEMENTED;
+	*ret_text = "no such expectation\n";
+	if (h.expect &&
+	    (h.expect > 1 ||
+	     strcasecmp(web_header(r, MHD_HTTP_HEADER_EXPECT), "100-continue")))
+		return MHD_HTTP_EXPECTATION_FAILED;
+	r->body.chunked = h.encoding;
+	r->body.announced = h.length;
+	r->body.length = n;
+	r->body.expected = h.expect;
+	return 0;
+}
+
+/* Whether the media type, without its parameters, is the one wanted. */
+static bool is_type(const char *value, const char *want)
+{
+	size_t n = strlen(want);
+
+	if (!value || strncasecmp(value, want, n) != 0)
+		return false;
+	value += n;
+	value += strspn(value, " \t");
+	return *value == '\0' || *value == ';';
+}
+
+unsigned web_head_check(struct web_request *r, const char *method, const char *version,
+			const char **ret_text)
+{
+	bool http11 = strcmp(version, MHD_HTTP_VERSION_1_1) == 0;
+	unsigned status = framing(r, http11, ret_text);
+	uint64_t most = r->route ? r->route->body_bytes_max : 0;
+	bool body = r->body.chunked || r->body.length;
+
+	if (status)
+		return status;
+	r->method = find_method(method);
+	*ret_text = "no such method here\n";
+	if (!(r->method & web_methods(r)))
+		return MHD_HTTP_METHOD_NOT_ALLOWED;
+	bool wants = most && r->method & (WEB_POST | WEB_PUT | WEB_PATCH);
+	*ret_text = wants ? "body too long\n" : "no request here has a body\n";
+	if (body && (!wants || r->body.length > most))
+		return MHD_HTTP_CONTENT_TOO_LARGE;
+	if (!wants)
+		return 0;
+	*ret_text = "Content-Length is missing\n";
+	if (!body && !r->body.announced)
+		return MHD_HTTP_LENGTH_REQUIRED;
+	*ret_text = "no such content type here\n";
+	if (r->route->body_type &&
+	    !is_type(web_header(r, MHD_HTTP_HEADER_CONTENT_TYPE), r->route->body_type))
+		return MHD_HTTP_UNSUPPORTED_MEDIA_TYPE;
+	*ret_text = "too many requests at a time\n";
+	if (atomic_load(&r->w->bodies_bytes) + r->body.length > r->w->bodies_bytes_max)
+		return MHD_HTTP_SERVICE_UNAVAILABLE;
+	return 0;
+}
+
+static bool take_room(struct web *w, size_t bytes)
+{
+	if (atomic_fetch_add(&w->bodies_bytes, bytes) + bytes <= w->bodies_bytes_max)
+		return true;
+	atomic_fetch_sub(&w->bodies_bytes, bytes);
+	return false;
+}
+
+/* Room for len more, which are within the route's limit. */
+static bool make_room(struct web_request *r, size_t len)
+{
+	size_t most =
+		r->body.chunked ? r->route->body_bytes_max : (size_t)r->body.length;
+	size_t need = r->body.len + len;
+	size_t room = r->body.room ? r->body.room : ROOM_FIRST;
+
+	if (need <= r->body.room)
+		return true;
+	while (room < need)
+		room *= 2; /* need is at most body_bytes_max */
+	room = room < most ? room : most;
+	if (!take_room(r->w, room - r->body.room))
+		return false;
+	char *data = realloc(r->body.data, room);
+	if (!data) {
+		atomic_fetch_sub(&r->w->bodies_bytes, room - r->body.room);
+		return false;
+	}
+	r->body.data = data;
+	r->body.room = room;
+	return true;
+}
+
+bool web_body_add(struct web_request *r, const void *data, size_t len)
+{
+	size_t most = r->route->body_bytes_max;
+
+	if (!r->body.refused && !r->held) {
+		if (len > most - r->body.len)
+			r->body.refused = MHD_HTTP_CONTENT_TOO_LARGE;
+		else if (!make_room(r, len))
+			r->body.refused = MHD_HTTP_SERVICE_UNAVAILABLE;
+	}
+	if (!r->body.refused && !r->held) {
+		memcpy(r->body.data + r->body.len, data, len);
+		r->body.len += len;
+		return true;
+	}
+	web_body_free(r);
+	r->body.skipped += len;
+	return r->body.skipped <= most;
+}
+
+void web_body_free(struct web_request *r)
+{
+	atomic_fetch_sub(&r->w->bodies_bytes, r->body.room);
+	free(r->body.data);
+	r->body.data = NULL;
+	r->body.room = r->body.len = 0;
+}

@@ -1,0 +1,132 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# timeout 120
+# Bodies of requests: what is taken, what is refused before it is sent, and clients that
+# cut, dribble, lie about lengths or hide a second request in the first.
+. "$(dirname "$0")/../tap.sh"
+command -v curl >/dev/null || skip_all "curl is not installed"
+[ -x "$BUILD/web_bodies" ] || skip_all "web_bodies is not built"
+cd "$SCRATCH" || exit 1
+CURL=(curl -s -m 20)
+
+start() {
+	local name=$1; shift
+	OUT=$SCRATCH/$name.out LOG=$SCRATCH/$name.log
+	mkfifo "$name.in"
+	"$BUILD/web_bodies" "$@" <"$name.in" >"$OUT" 2>"$LOG" &
+	PID=$!
+	exec {IN}>"$name.in"
+	started "$PID"
+	wait_for 10 grep -q ^ready "$OUT" || { sed 's/^/# /' "$LOG"; return 1; }
+	PORT=$(sed -n 's/^ready //p' "$OUT")
+	U=http://127.0.0.1:$PORT
+}
+stop() { exec {IN}>&-; wait "$PID"; }
+code() { "${CURL[@]}" -o /dev/null -w '%{http_code}' "$@"; }
+header() { "${CURL[@]}" -D - -o /dev/null "${@:2}" | tr -d '\r' | sed -n "s/^$1: //Ip"; }
+# raw WHAT...: sends a request made by printf, as it is; what came back by status
+raw() { printf "$@" | "$BUILD/http_rude" --wait 8 "$PORT"; }
+head_of() { printf 'POST /echo HTTP/1.1\\r\\nHost: x\\r\\n%s\\r\\n' "$1"; }
+rss() { awk '/^VmRSS/ { print $2 }' "/proc/$PID/status"; }
+
+start plain --idle 1 --bodies 300000
+head -c 100000 /dev/urandom >full
+head -c 100001 /dev/zero >long
+is "a body arrives whole" "$("${CURL[@]}" --data-binary 123456789 "$U/echo")" "POST 9 e3069283"
+first=$("${CURL[@]}" --data-binary @full "$U/echo")
+like "the longest body is taken" "$first" '^POST 100000 '
+is "in chunks it is the same" "$("${CURL[@]}" -H 'Transfer-Encoding: chunked' --data-binary @full "$U/echo")" "$first"
+is "an empty body is one" "$("${CURL[@]}" -X POST -H 'Content-Length: 0' "$U/echo")" "POST 0 00000000"
+is "PUT is told from POST" "$("${CURL[@]}" -X PUT --data-binary 123456789 "$U/echo")" "PUT 9 e3069283"
+is "100 Continue is said to who asks" "$(raw "$(head_of 'Expect: 100-continue\r\nContent-Length: 3\r\nConnection: close\r\n')abc")" "100 200 closed"
+is "a connection goes on after a body" \
+	"$(raw "$(head_of 'Content-Length: 3\r\n')abc$(head_of 'Content-Length: 2\r\nConnection: close\r\n')ab")" "200 200 closed"
+
+# --- refused by the head
+is "a body too long is 413" "$(code --data-binary @long "$U/echo")" 413
+is "so is one of 100 MB, at once" "$(raw "$(head_of 'Content-Length: 100000000\r\n')")" "413 closed"
+like "so is one beyond 64 bits" "$(raw "$(head_of 'Content-Length: 99999999999999999999999\r\n')")" '^(413 )+closed$'
+is "it is 413 before 100 Continue" "$(raw "$(head_of 'Expect: 100-continue\r\nContent-Length: 100001\r\n')")" "413 closed"
+is "in chunks too long is 413" "$(code -H 'Transfer-Encoding: chunked' --data-binary @long "$U/echo")" 413
+is "chunks without end are cut off" \
+	"$({ raw "$(head_of 'Transfer-Encoding: chunked\r\n')"'fffff\r\n%01048575d\r\n' 0; })" "closed"
+is "no length is 411" "$(raw "$(head_of 'Connection: close\r\n')")" "411 closed"
+is "another method is 405" "$(code -X DELETE "$U/echo")$(code "$U/echo")$(code -X BREW "$U/echo")" 405405405
+is "405 names what this path takes" "$(header allow -X DELETE "$U/echo")" "POST, PUT"
+is "and another path its own" "$(header allow -X POST "$U/get")" "GET, HEAD"
+is "a body where none belongs is 413" "$(raw 'GET /get HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc')" "413 closed"
+is "the wrong type is 415" "$(code -H 'Content-Type: text/plain' -d '{}' "$U/typed")" 415
+is "a type that only begins alike is 415" "$(code -H 'Content-Type: application/jsonp' -d '{}' "$U/typed")" 415
+is "no type is 415" "$(code -H 'Content-Type;' -d '{}' "$U/typed")" 415
+is "the right one with a parameter is taken" "$(code -H 'Content-Type: Application/JSON; charset=utf-8' -d '{}' "$U/typed")" 200
+is "another expectation is 417" "$(raw "$(head_of 'Expect: miracles\r\nContent-Length: 1\r\n')")" "417 closed"
+
+# --- one request that two readers would end in two places
+two() { raw "$(head_of "$1")5\r\nabcde\r\n0\r\n\r\nGET /get HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"; }
+is "two lengths are refused" "$(two 'Content-Length: 5\r\nContent-Length: 6\r\n')" "400 closed"
+is "even the same twice" "$(two 'Content-Length: 5\r\nContent-Length: 5\r\n')" "400 closed"
+is "a length and chunks are refused" "$(two 'Content-Length: 5\r\nTransfer-Encoding: chunked\r\n')" "400 closed"
+is "chunks twice are refused" "$(two 'Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n')" "400 closed"
+is "a coding that nobody knows is refused" "$(two 'Transfer-Encoding: gzip, chunked\r\n')" "501 closed"
+is "identity is no coding" "$(two 'Transfer-Encoding: identity\r\n')" "501 closed"
+like "a blank before the colon is refused" "$(two 'Transfer-Encoding : chunked\r\n')" '^(400 )+closed$'
+like "a blank before a length is refused" "$(two 'Content-Length : 5\r\n')" '^(400 )+closed$'
+like "a length with a sign is refused" "$(two 'Content-Length: +5\r\n')" '^(400 )+closed$'
+like "a list of lengths is refused" "$(two 'Content-Length: 5, 5\r\n')" '^(400 )+closed$'
+is "two hosts are refused" "$(two 'Host: y\r\nContent-Length: 5\r\n')" "400 closed"
+is "chunks in HTTP/1.0 are refused" \
+	"$(raw 'POST /echo HTTP/1.0\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n' | sed 's/^$/400 closed/;s/^closed/400 closed/')" "400 closed"
+is "nothing behind a chunked body is read" "$(two 'Transfer-Encoding: chunked\r\n')" "200 closed"
+chunk() { raw "$(head_of 'Transfer-Encoding: chunked\r\n')$1"; }
+is "a chunk of no number is refused" "$(chunk 'xyz\r\nabc\r\n0\r\n\r\n')" "400 closed"
+is "a chunk beyond 64 bits is refused" "$(chunk 'fffffffffffffffff\r\nabc')" "413 closed"
+is "a chunk longer than it says is refused" "$(chunk '3\r\nabcdef\r\n0\r\n\r\n')" "400 closed"
+is "a negative chunk is refused" "$(chunk -- '-1\r\nabc\r\n0\r\n\r\n')" "400 closed"
+is "what stands behind the last chunk is no header" \
+	"$(printf 'POST /guard HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nX-Key: good\r\n\r\n' | "$BUILD/http_rude" --wait 8 "$PORT")" "403 closed"
+
+# --- time and memory
+is "a body in time leaves the connection open" "$(printf "$(head_of 'Content-Length: 300\r\n')"'%0300d' 0 | "$BUILD/http_rude" --wait 1 "$PORT")" "200 open"
+is "a body that dribbles in is ended" "$(printf "$(head_of 'Content-Length: 300\r\n')"'%0300d' 0 | "$BUILD/http_rude" --slow 50 --wait 8 "$PORT")" closed
+is "a body that never comes is ended" "$(raw "$(head_of 'Content-Length: 300\r\n')abc")" closed
+before=$(rss)
+for _ in $(seq 12); do { printf 'POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 99999\r\n\r\n'; head -c 90000 /dev/zero; } | "$BUILD/http_rude" --wait 6 "$PORT" >>held & pids+=($!); done
+sleep 1
+is "over the memory of all bodies is 503" "$(code --data-binary @full "$U/echo")" 503
+like "503 says when to come again" "$(header retry-after --data-binary @full "$U/echo")" '^[0-9]+$'
+wait "${pids[@]}"
+ok "what is held is bounded ($((($(rss) - before))) kB)" test $(($(rss) - before)) -lt 4000
+is "afterwards it is given back" "$(for _ in 1 2 3 4 5; do code --data-binary @full "$U/echo"; done)" 200200200200200
+stop
+is "no log line came of all this" "$(head -c 300 "$LOG")" ""
+
+# --- who may send
+start guard --idle 2
+is "the right key is let in" "$("${CURL[@]}" -H 'X-Key: good' --data-binary 123456789 "$U/guard")" "POST 9 e3069283"
+is "a wrong key is told so after its body" "$(code -H 'X-Key: bad' --data-binary @full "$U/guard")" 403
+is "or before it, when it asks" \
+	"$(printf 'POST /guard HTTP/1.1\r\nHost: x\r\nX-Key: bad\r\nExpect: 100-continue\r\nContent-Length: 100000\r\n\r\n' | "$BUILD/http_rude" --wait 8 "$PORT")" "403 closed"
+is "in chunks too" "$(code -H 'X-Key: bad' -H 'Transfer-Encoding: chunked' --data-binary @full "$U/guard")" 403
+is "the right key is told to go on" \
+	"$(printf 'POST /guard HTTP/1.1\r\nHost: x\r\nX-Key: good\r\nExpect: 100-continue\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc' | "$BUILD/http_rude" --wait 8 "$PORT")" "100 200 closed"
+for _ in 1 2 3; do
+	exec {fd}<>"/dev/tcp/127.0.0.1/$PORT"
+	printf 'POST /guard HTTP/1.1\r\nHost: x\r\nX-Key: good\r\nContent-Length: 1000\r\n\r\nabc' >&$fd
+	sleep 0.1; exec {fd}>&-
+done
+sleep 1
+stop
+is "cut bodies reach no handler, and all that began is ended" "$(tail -1 "$OUT")" "admits 8 handles 2 ends 8"
+
+hash='$2b$10$abcdefghijklmnopqrstuu23JPZtHcGhwXSF41f93o/7vBdDut3Xu' # of "correct horse"
+printf 'basic_auth_users:\n  ada: %s\n' "$hash" >web.yaml
+chmod 600 web.yaml
+start password --config "$SCRATCH/web.yaml"
+is "a password is asked for before a body" \
+	"$(printf 'POST /echo HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n' | "$BUILD/http_rude" --wait 1 "$PORT")" "401 closed"
+is "a wrong one is 401, with the body sent" "$(code -u ada:wrong --data-binary @full "$U/echo")" 401
+is "the right one is let in" "$("${CURL[@]}" -u 'ada:correct horse' --data-binary 123456789 "$U/echo")" "POST 9 e3069283"
+is "a wrong key behind it is not reached" "$(code -u ada:wrong -H 'X-Key: good' --data-binary @full "$U/guard")" 401
+stop
+is "nobody was asked for a key" "$(tail -1 "$OUT")" "admits 0 handles 1 ends 0"
+tap_done
