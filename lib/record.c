@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/buf.h"
+#include "lib/tlv.h"
 
 /* Numbers on the wire: never change or reuse one. Hints start at 256. */
 enum field_id {
@@ -44,24 +44,13 @@ enum field_id {
 	F_ENV = 262,
 };
 
-enum field_kind { U8, U32, U64, TEXT, COUNTERS, CGROUP, ENV };
-
-struct field {
-	uint16_t id;
-	uint8_t kind;
-	bool no_val; /* a number that is RECORD_NO_VAL when absent */
-	uint16_t offset;
-	uint16_t size;
-	const char *name;
-};
+enum field_kind { U8 = TLV_U8, U32 = TLV_U32, U64 = TLV_U64, TEXT = TLV_TEXT };
+enum own_kind { COUNTERS = TLV_OTHER, CGROUP, ENV };
 
 #define FIELD(id, kind, member, no_val)                                                \
-	{                                                                              \
-		id, kind, no_val, offsetof(struct record, member),                     \
-			sizeof(((struct record *)0)->member), #member                  \
-	}
+	TLV_MEMBER(struct record, id, kind, member, no_val)
 
-static const struct field fields[] = {
+static const struct tlv_member fields[] = {
 	/* required: together always less than a slot */
 	FIELD(F_MANAGER, U8, manager, false),
 	FIELD(F_FLAGS, U32, flags, false), /* always written: gets RECORD_CUT last */
@@ -99,63 +88,9 @@ static const struct field fields[] = {
 
 #define FIELDS (sizeof(fields) / sizeof(fields[0]))
 #define REQUIRED 6u /* the first so many of the table */
-#define HEAD_BYTES 2u
-#define FIELD_HEAD_BYTES 4u
 #define COUNTERS_BYTES (2u + 7u * 8u)
 
 _Static_assert(FIELDS <= 32, "one bit per field");
-
-/* ---- little-endian, unaligned ---------------------------------------------------- */
-
-static void put_le(unsigned char *p, uint64_t v, size_t bytes)
-{
-	for (size_t i = 0; i < bytes; i++)
-		p[i] = (unsigned char)(v >> (8 * i));
-}
-
-static uint64_t get_le(const unsigned char *p, size_t bytes)
-{
-	uint64_t v = 0;
-
-	for (size_t i = 0; i < bytes; i++)
-		v |= (uint64_t)p[i] << (8 * i);
-	return v;
-}
-
-static size_t number_bytes(uint8_t kind)
-{
-	return kind == U8 ? 1 : kind == U32 ? 4 : 8;
-}
-
-static uint64_t get_number(const struct record *r, const struct field *f)
-{
-	const char *p = (const char *)r + f->offset;
-
-	switch (f->kind) {
-	case U8:
-		return *(const uint8_t *)p;
-	case U32:
-		return *(const uint32_t *)(const void *)p;
-	default:
-		return *(const uint64_t *)(const void *)p;
-	}
-}
-
-static void set_number(struct record *r, const struct field *f, uint64_t v)
-{
-	char *p = (char *)r + f->offset;
-
-	switch (f->kind) {
-	case U8:
-		*(uint8_t *)p = (uint8_t)v;
-		break;
-	case U32:
-		*(uint32_t *)(void *)p = (uint32_t)v;
-		break;
-	default:
-		*(uint64_t *)(void *)p = v;
-	}
-}
 
 /* ---- filling a record ------------------------------------------------------------ */
 
@@ -169,29 +104,10 @@ void record_init(struct record *r, enum record_type type, enum record_manager ma
 	r->het_job = RECORD_NO_VAL;
 }
 
-/* Copies at most len bytes, whole characters only (a byte that is not UTF-8 counts as
- * one). False when it was cut. */
-static bool copy_text(char *dst, size_t dst_size, const char *s, size_t len)
-{
-	size_t i = 0;
-
-	while (i < len && s[i]) {
-		size_t n = utf8_len(s + i, len - i);
-		if (!n)
-			n = 1;
-		if (i + n >= dst_size)
-			break;
-		i += n;
-	}
-	memcpy(dst, s, i);
-	memset(dst + i, 0, dst_size - i);
-	return i == len || !s[i];
-}
-
 void record_set(struct record *r, char *dst, size_t dst_size, const char *s)
 {
 	/* never looks further than what decides where to cut */
-	if (!copy_text(dst, dst_size, s ? s : "", s ? strnlen(s, dst_size + 4) : 0))
+	if (!tlv_copy_text(dst, dst_size, s ? s : "", s ? strnlen(s, dst_size + 4) : 0))
 		r->flags |= RECORD_CUT;
 }
 
@@ -232,43 +148,7 @@ const char *record_cgroup(const struct record *r, uint32_t controller)
 
 /* ---- encoding -------------------------------------------------------------------- */
 
-struct out {
-	unsigned char *data;
-	size_t size, len;
-	bool full; /* a field did not fit; from then on nothing is put */
-};
-
-static unsigned char *put_field(struct out *o, uint16_t id, size_t len)
-{
-	if (o->full || o->size - o->len < FIELD_HEAD_BYTES + len) {
-		o->full = true;
-		return NULL;
-	}
-	unsigned char *p = o->data + o->len;
-	put_le(p, id, 2);
-	put_le(p + 2, len, 2);
-	o->len += FIELD_HEAD_BYTES + len;
-	return p + FIELD_HEAD_BYTES;
-}
-
-static void put_number(struct out *o, const struct field *f, uint64_t v)
-{
-	unsigned char *p = put_field(o, f->id, number_bytes(f->kind));
-
-	if (p)
-		put_le(p, v, number_bytes(f->kind));
-}
-
-static void put_text(struct out *o, uint16_t id, const char *s, size_t size)
-{
-	size_t len = strnlen(s, size);
-	unsigned char *p = len ? put_field(o, id, len) : NULL;
-
-	if (p)
-		memcpy(p, s, len);
-}
-
-static void put_counters(struct out *o, const struct record_counters *c)
+static void put_counters(struct tlv_out *o, const struct record_counters *c)
 {
 	const uint64_t values[] = {
 		c->cpu_user_ns,   c->cpu_system_ns,  c->memory_peak_bytes,
@@ -278,35 +158,35 @@ static void put_counters(struct out *o, const struct record_counters *c)
 
 	if (c->source == COUNTERS_NONE)
 		return;
-	unsigned char *p = put_field(o, F_COUNTERS, COUNTERS_BYTES);
+	unsigned char *p = tlv_put(o, F_COUNTERS, COUNTERS_BYTES);
 	if (!p)
 		return;
 	p[0] = c->source;
 	p[1] = (unsigned char)(c->has_memory | c->has_io << 1);
 	for (size_t i = 0; i < 7; i++)
-		put_le(p + 2 + 8 * i, values[i], 8);
+		tlv_put_le(p + 2 + 8 * i, values[i], 8);
 }
 
-static void put_cgroups(struct out *o, const struct record *r)
+static void put_cgroups(struct tlv_out *o, const struct record *r)
 {
 	for (uint32_t i = 0; i < r->cgroup_count && i < RECORD_CGROUPS_MAX; i++) {
 		const struct record_cgroup *c = &r->cgroups[i];
 		size_t len = strnlen(c->path, sizeof(c->path));
-		unsigned char *p = put_field(o, F_CGROUP, 4 + len);
+		unsigned char *p = tlv_put(o, F_CGROUP, 4 + len);
 		if (!p)
 			return;
-		put_le(p, c->controllers, 4);
+		tlv_put_le(p, c->controllers, 4);
 		memcpy(p + 4, c->path, len);
 	}
 }
 
 /* u8 length of the name, the name, the value */
-static void put_env(struct out *o, const struct record *r)
+static void put_env(struct tlv_out *o, const struct record *r)
 {
 	for (uint32_t i = 0; i < r->env_count && i < RECORD_ENV_MAX; i++) {
 		size_t name = strnlen(r->env[i].name, RECORD_ENV_NAME_MAX);
 		size_t value = strnlen(r->env[i].value, RECORD_ENV_VALUE_MAX);
-		unsigned char *p = put_field(o, F_ENV, 1 + name + value);
+		unsigned char *p = tlv_put(o, F_ENV, 1 + name + value);
 		if (!p)
 			return;
 		p[0] = (unsigned char)name;
@@ -320,12 +200,10 @@ static bool is_step(uint8_t type)
 	return type == RECORD_STEP_START || type == RECORD_STEP_STOP;
 }
 
-static void put_one(struct out *o, const struct record *r, const struct field *f)
+static void put_one(struct tlv_out *o, const struct record *r,
+		    const struct tlv_member *f)
 {
 	switch (f->kind) {
-	case TEXT:
-		put_text(o, f->id, (const char *)r + f->offset, f->size);
-		return;
 	case COUNTERS:
 		put_counters(o, &r->counters);
 		return;
@@ -338,43 +216,41 @@ static void put_one(struct out *o, const struct record *r, const struct field *f
 	default:
 		break;
 	}
-	uint64_t v = get_number(r, f);
-	bool always = f->id == F_MANAGER || f->id == F_FLAGS ||
-		      (f->id == F_STEP && is_step(r->type));
-	if (always || v != (f->no_val ? RECORD_NO_VAL : 0))
-		put_number(o, f, v);
+	tlv_put_member(o, r, f,
+		       f->id == F_MANAGER || f->id == F_FLAGS ||
+			       (f->id == F_STEP && is_step(r->type)));
 }
 
 int record_encode(const struct record *r, void *buf, size_t size)
 {
-	struct out o = {.data = buf, .size = size, .len = HEAD_BYTES};
+	struct tlv_out o;
 	/* flags follow the type and the one byte of the manager */
-	const size_t flags_at = HEAD_BYTES + FIELD_HEAD_BYTES + 1 + FIELD_HEAD_BYTES;
+	const size_t flags_at =
+		TLV_HEAD_BYTES + TLV_FIELD_HEAD_BYTES + 1 + TLV_FIELD_HEAD_BYTES;
+	int rc = tlv_begin(&o, buf, size, r->type);
 
-	if (size < HEAD_BYTES)
-		return -EMSGSIZE;
-	put_le(o.data, r->type, HEAD_BYTES);
+	if (rc < 0)
+		return rc;
 	for (size_t i = 0; i < FIELDS; i++) {
 		put_one(&o, r, &fields[i]);
 		if (o.full && i < REQUIRED)
 			return -EMSGSIZE;
 	}
 	if (o.full)
-		put_le(o.data + flags_at, r->flags | RECORD_CUT, 4);
+		tlv_put_le(o.data + flags_at, r->flags | RECORD_CUT, 4);
 	return (int)o.len;
 }
 
 /* ---- decoding -------------------------------------------------------------------- */
 
-static int bad_field(struct err *err, const struct field *f, const char *what,
+static int bad_field(struct err *err, const struct tlv_member *f, const char *what,
 		     size_t len)
 {
-	return err_set(err, -EPROTO, "record: field %s: %s (%zu bytes)", f->name, what,
-		       len);
+	return tlv_bad(err, "record", f, what, len);
 }
 
-static int get_counters(struct record *r, const struct field *f, const unsigned char *p,
-			size_t len, struct err *err)
+static int get_counters(struct record *r, const struct tlv_member *f,
+			const unsigned char *p, size_t len, struct err *err)
 {
 	struct record_counters *c = &r->counters;
 	uint64_t *const values[] = {
@@ -391,21 +267,21 @@ static int get_counters(struct record *r, const struct field *f, const unsigned 
 	c->has_memory = p[1] & 1;
 	c->has_io = p[1] >> 1 & 1;
 	for (size_t i = 0; i < 7; i++)
-		*values[i] = get_le(p + 2 + 8 * i, 8);
+		*values[i] = tlv_get_le(p + 2 + 8 * i, 8);
 	return 0;
 }
 
-static int get_cgroup(struct record *r, const struct field *f, const unsigned char *p,
-		      size_t len, struct err *err)
+static int get_cgroup(struct record *r, const struct tlv_member *f,
+		      const unsigned char *p, size_t len, struct err *err)
 {
 	if (len < 5 || p[4] != '/')
 		return bad_field(err, f, "no path from /", len);
 	/* one that we have no room for is left out and flagged */
-	add_cgroup(r, (uint32_t)get_le(p, 4), (const char *)p + 4, len - 4);
+	add_cgroup(r, (uint32_t)tlv_get_le(p, 4), (const char *)p + 4, len - 4);
 	return 0;
 }
 
-static int get_env(struct record *r, const struct field *f, const unsigned char *p,
+static int get_env(struct record *r, const struct tlv_member *f, const unsigned char *p,
 		   size_t len, struct err *err)
 {
 	if (!len || !p[0] || p[0] > len - 1)
@@ -418,61 +294,52 @@ static int get_env(struct record *r, const struct field *f, const unsigned char 
 	size_t name = p[0];
 	memcpy(e->name, p + 1, name);
 	e->name[name] = '\0';
-	if (!copy_text(e->value, sizeof(e->value), (const char *)p + 1 + name,
-		       len - 1 - name))
+	if (!tlv_copy_text(e->value, sizeof(e->value), (const char *)p + 1 + name,
+			   len - 1 - name))
 		r->flags |= RECORD_CUT;
 	return 0;
 }
 
-static int get_one(struct record *r, const struct field *f, const unsigned char *p,
-		   size_t len, struct err *err)
+static int get_one(struct record *r, const struct tlv_member *f,
+		   const struct tlv_value *v, struct err *err)
 {
 	/* counters and the head of a cgroup hold zero bytes, text never does */
-	bool text = f->kind == TEXT || f->kind == ENV || f->kind == CGROUP;
+	bool text = f->kind == ENV || f->kind == CGROUP;
 	size_t skip = f->kind == CGROUP ? 4 : 0;
+	const unsigned char *p = v->data;
+	uint32_t flags = r->flags;
+	bool cut = false;
 
-	if (text && len > skip && memchr(p + skip, 0, len - skip))
-		return bad_field(err, f, "zero byte in a text", len);
+	if (text && v->len > skip && memchr(p + skip, 0, v->len - skip))
+		return bad_field(err, f, "zero byte in a text", v->len);
 	switch (f->kind) {
-	case TEXT:
-		if (!copy_text((char *)r + f->offset, f->size, (const char *)p, len))
-			r->flags |= RECORD_CUT;
-		return 0;
 	case COUNTERS:
-		return get_counters(r, f, p, len, err);
+		return get_counters(r, f, p, v->len, err);
 	case CGROUP:
-		return get_cgroup(r, f, p, len, err);
+		return get_cgroup(r, f, p, v->len, err);
 	case ENV:
-		return get_env(r, f, p, len, err);
+		return get_env(r, f, p, v->len, err);
 	default:
-		if (len != number_bytes(f->kind))
-			return bad_field(err, f, "not a number of its size", len);
-		/* what was cut before stays flagged, in whatever order fields come */
-		set_number(r, f, get_le(p, len) | (f->id == F_FLAGS ? r->flags : 0));
-		return 0;
+		break;
 	}
-}
-
-static const struct field *find_field(uint64_t id, size_t *ret_index)
-{
-	for (size_t i = 0; i < FIELDS; i++)
-		if (fields[i].id == id) {
-			*ret_index = i;
-			return &fields[i];
-		}
-	return NULL;
+	int rc = tlv_get_member(r, f, v, "record", &cut, err);
+	if (cut)
+		r->flags |= RECORD_CUT;
+	if (f->id == F_FLAGS) /* what was cut before stays flagged, in any order */
+		r->flags |= flags;
+	return rc;
 }
 
 static int check_required(const struct record *r, uint32_t seen, struct err *err)
 {
 	for (size_t i = 0; i < REQUIRED; i++) {
-		const struct field *f = &fields[i];
+		const struct tlv_member *f = &fields[i];
 		bool needed = f->id == F_STEP   ? is_step(r->type)
 			      : f->id == F_UNIT ? r->type != RECORD_HELLO
 						: f->id != F_FLAGS;
 		bool there = seen >> i & 1;
 		if (there && (f->kind == U64 || f->id == F_MANAGER))
-			there = get_number(r, f) != 0;
+			there = tlv_get_member_number(r, f) != 0;
 		if (there && f->kind == TEXT)
 			there = *((const char *)r + f->offset) != '\0';
 		if (needed && !there)
@@ -487,40 +354,37 @@ static int check_required(const struct record *r, uint32_t seen, struct err *err
 
 int record_decode(const void *data, size_t len, struct record *ret, struct err *err)
 {
-	const unsigned char *p = data, *end = p + len;
+	struct tlv_value v;
+	struct tlv_in in;
 	struct record r;
 	uint32_t seen = 0;
+	uint16_t type;
+	int rc;
 
-	if (len < HEAD_BYTES)
+	if (tlv_open(&in, data, len, &type) < 0)
 		return err_set(err, -EPROTO, "record: cut short (%zu bytes)", len);
-	uint64_t type = get_le(p, HEAD_BYTES);
 	if (type < RECORD_UNIT_START || type > RECORD_HELLO)
-		return err_set(err, -EPROTO, "record: unknown type %u", (unsigned)type);
+		return err_set(err, -EPROTO, "record: unknown type %u", type);
 	record_init(&r, (enum record_type)type, MANAGER_SLURM);
-	for (p += HEAD_BYTES; p < end;) {
-		size_t left = (size_t)(end - p), index = 0;
-		if (left < FIELD_HEAD_BYTES)
-			return err_set(err, -EPROTO,
-				       "record: cut short in a field head");
-		uint64_t id = get_le(p, 2);
-		size_t n = (size_t)get_le(p + 2, 2);
-		const struct field *f = find_field(id, &index);
-		if (n > left - FIELD_HEAD_BYTES)
-			return err_set(err, -EPROTO, "record: field %s (%u): cut short",
-				       f ? f->name : "unknown", (unsigned)id);
-		p += FIELD_HEAD_BYTES;
-		if (f) {
-			bool many = f->kind == CGROUP || f->kind == ENV;
-			if (!many && seen >> index & 1)
-				return bad_field(err, f, "there twice", n);
-			seen |= (uint32_t)1 << index;
-			int rc = get_one(&r, f, p, n, err);
-			if (rc < 0)
-				return rc;
-		}
-		p += n;
+	while ((rc = tlv_next(&in, &v)) != 0) {
+		size_t index = 0;
+		const struct tlv_member *f = tlv_find(fields, FIELDS, v.id, &index);
+		if (rc < 0 && !v.id)
+			return err_set(err, rc, "record: cut short in a field head");
+		if (rc < 0)
+			return err_set(err, rc, "record: field %s (%u): cut short",
+				       f ? f->name : "unknown", v.id);
+		if (!f)
+			continue;
+		bool many = f->kind == CGROUP || f->kind == ENV;
+		if (!many && seen >> index & 1)
+			return bad_field(err, f, "there twice", v.len);
+		seen |= (uint32_t)1 << index;
+		rc = get_one(&r, f, &v, err);
+		if (rc < 0)
+			return rc;
 	}
-	int rc = check_required(&r, seen, err);
+	rc = check_required(&r, seen, err);
 	if (rc < 0)
 		return rc;
 	*ret = r;

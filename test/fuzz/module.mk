@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 FUZZERS += cgroup
-cgroup_fuzz_SRCS := lib/cgroup.c lib/cgroup_parse.c lib/cgroup_record.c lib/record.c lib/parse.c lib/err.c lib/fs.c lib/buf.c
+cgroup_fuzz_SRCS := lib/cgroup.c lib/cgroup_parse.c lib/cgroup_record.c lib/record.c lib/tlv.c lib/parse.c lib/err.c lib/fs.c lib/buf.c
 FUZZERS += conf
 conf_fuzz_SRCS := lib/conf.c lib/conf_help.c lib/conf_yaml.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
 conf_fuzz_PKGS := yaml-0.1
@@ -15,9 +15,9 @@ spank_options_fuzz_SRCS := spank/options.c spank/gpulist.c lib/parse.c lib/err.c
 FUZZERS += gpus
 gpus_fuzz_SRCS := daemon/gpus.c lib/exec.c lib/parse.c lib/err.c lib/fs.c lib/buf.c
 FUZZERS += record
-record_fuzz_SRCS := lib/record.c lib/err.c lib/buf.c
+record_fuzz_SRCS := lib/record.c lib/tlv.c lib/err.c lib/buf.c
 FUZZERS += ring
-ring_fuzz_SRCS := lib/boot.c lib/ring.c lib/record.c lib/crc32c.c lib/fs.c lib/parse.c lib/err.c lib/buf.c cli/ringview.c
+ring_fuzz_SRCS := lib/boot.c lib/ring.c lib/record.c lib/tlv.c lib/crc32c.c lib/fs.c lib/parse.c lib/err.c lib/buf.c cli/ringview.c
 FUZZERS += http_target
 http_target_fuzz_SRCS := lib/http/target.c lib/http/listen.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
 FUZZERS += negotiate
@@ -62,3 +62,5 @@ FUZZERS += proxy_config
 proxy_config_fuzz_SRCS := redfish_proxy/config.c redfish_proxy/config_client.c redfish_proxy/access.c redfish_proxy/path.c redfish_proxy/url.c \
 	redfish_proxy/netaddr.c lib/yaml_walk.c lib/secret.c lib/parse.c lib/err.c lib/fs.c lib/buf.c
 proxy_config_fuzz_PKGS := yaml-0.1
+FUZZERS += report
+report_fuzz_SRCS := lib/report.c lib/tlv.c lib/err.c lib/buf.c

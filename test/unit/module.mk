@@ -209,3 +209,5 @@ sample_test_LIBS := libdaemon libbase
 TESTS += energy_options_test
 energy_options_test_LIBS := libdaemon libconf libbase
 energy_options_test_PKGS := yaml-0.1
+TESTS += node_report_test
+node_report_test_LIBS := libbase
