@@ -53,3 +53,5 @@ libbase_SRCS += lib/emission.c
 libbase_SRCS += lib/emission_table.c
 $(OBJ)/lib/emission_table.o $(OBJ)/pic/lib/emission_table.o: contrib/emissions/owid.csv
 libbase_SRCS += lib/courier_msg.c
+libbase_SRCS += lib/job.c
+libbase_SRCS += lib/job_names.c

@@ -64,3 +64,5 @@ proxy_config_fuzz_SRCS := redfish_proxy/config.c redfish_proxy/config_client.c r
 proxy_config_fuzz_PKGS := yaml-0.1
 FUZZERS += report
 report_fuzz_SRCS := lib/report.c lib/tlv.c lib/err.c lib/buf.c
+FUZZERS += job
+job_fuzz_SRCS := lib/job.c lib/job_names.c lib/buf.c lib/parse.c lib/err.c

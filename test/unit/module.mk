@@ -211,3 +211,5 @@ energy_options_test_LIBS := libdaemon libconf libbase
 energy_options_test_PKGS := yaml-0.1
 TESTS += node_report_test
 node_report_test_LIBS := libbase
+TESTS += job_test
+job_test_LIBS := libbase
