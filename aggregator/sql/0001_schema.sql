@@ -3,7 +3,7 @@
 -- the private cluster. Times are timestamptz, durations and counters integers in the unit that the
 -- column's name ends with; NULL is "not known", never 0. Numbers that nodes report are facts; what
 -- is computed from them (unit_hour, unit_day, usage_day, the sums in unit) can be thrown away and
--- computed again from the facts and `dirty`.
+-- computed again from the facts and `dirty`, as long as the facts are kept.
 
 -- ---- names ----------------------------------------------------------------------------------
 
@@ -100,6 +100,7 @@ CREATE TABLE unit (
 	as_of timestamptz,
 	node_ms bigint,                -- sum over nodes of the time it was there
 	observed_ms bigint,            -- of that, what a node really watched: coverage = both's ratio
+	wall_ms bigint,                -- of the unit, as of as_of when it runs
 	cpu_user_ns numeric(24), cpu_system_ns numeric(24),
 	cpu_alloc_ms bigint,           -- allocated CPUs x time
 	memory_byte_ms numeric(30),    -- integral of memory used
@@ -108,10 +109,12 @@ CREATE TABLE unit (
 	io_read_bytes bigint, io_write_bytes bigint,
 	net_rx_bytes bigint, net_tx_bytes bigint,
 	gpu_busy_ms bigint, gpu_alloc_ms bigint, gpu_memory_byte_ms numeric(30),
-	package_uj bigint, dram_uj bigint, psys_uj bigint, gpu_uj bigint, host_uj bigint, other_uj bigint,
-	energy_sources smallint REFERENCES energy_sources, -- of the last interval
+	-- a month of all of a large machine is more than a bigint of microjoules
+	package_uj numeric(24), dram_uj numeric(24), psys_uj numeric(24), gpu_uj numeric(24),
+	host_uj numeric(24), other_uj numeric(24),
+	energy_sources smallint REFERENCES energy_sources, -- of its last hour
 	grams jsonb NOT NULL DEFAULT '{}' -- provider -> grams CO2e
-);
+) WITH (fillfactor = 80); -- the roll-up writes running ones again and again
 CREATE UNIQUE INDEX unit_run ON unit (cluster, uuid, restarts, submitted) WHERE submitted IS NOT NULL;
 CREATE INDEX unit_uuid ON unit (cluster, uuid);
 CREATE INDEX unit_person ON unit (person, started DESC, id);
@@ -120,8 +123,11 @@ CREATE INDEX unit_started ON unit (cluster, started DESC, id);
 CREATE INDEX unit_running ON unit (cluster, started) WHERE ended IS NULL;
 CREATE INDEX unit_uid ON unit (cluster, uid) WHERE person IS NULL;
 
--- Each completion record, whole, as it came: what unit was made from, and the parts of a job that
--- was resized.
+-- What somebody who ought to know said about a unit: jobcomp's completion records, whole, as they
+-- came, and rows of an import. This is how they enter, whoever brings them; the linker makes `unit`
+-- from all that are there for a run, so that they may come twice, late and in any order.
+-- record has what unit's columns of the same name get (absent: not known; times as text with a
+-- zone), and beside them user, account (its names of person and project), group and event.
 CREATE TABLE job_record (
 	cluster smallint NOT NULL REFERENCES cluster,
 	uuid text NOT NULL,
@@ -129,32 +135,43 @@ CREATE TABLE job_record (
 	submitted timestamptz NOT NULL,
 	part timestamptz NOT NULL,     -- start or resize time; for a job that never began its end
 	state integer NOT NULL,        -- Slurm's number, flags included
+	source text NOT NULL DEFAULT 'jobcomp' CHECK (source IN ('import', 'jobcomp')),
 	received timestamptz NOT NULL DEFAULT now(),
 	unit bigint REFERENCES unit,   -- NULL: the linker has not been here
-	record bytea NOT NULL,         -- lib/job.h
-	PRIMARY KEY (cluster, uuid, restarts, submitted, part, state)
+	record jsonb NOT NULL,
+	PRIMARY KEY (cluster, uuid, restarts, submitted, part, state, source)
 );
 CREATE INDEX job_record_new ON job_record (received) WHERE unit IS NULL;
+CREATE INDEX job_record_unit ON job_record (unit);
 
--- A unit on one node, as that node's ceemsd numbered it. Its own facts; the last totals when final.
+-- A unit on one node, as that node's ceemsd numbered it. Its own facts; its totals when final.
 CREATE TABLE unit_node (
 	instance bigint PRIMARY KEY,   -- drawn by the node
 	node integer NOT NULL REFERENCES node,
-	boot uuid NOT NULL,
+	boot uuid,
 	uuid text NOT NULL,
 	restarts integer NOT NULL,
+	guessed boolean NOT NULL DEFAULT false, -- uuid and restarts are read off a control group
 	uid bigint, gid bigint,
-	sluid text,
 	array_job bigint, array_task bigint,
 	started timestamptz NOT NULL,
-	ended timestamptz,             -- by a final report; NULL: runs, or nobody knows
-	how_ended text,                -- completed, failed, oom, lost
+	ended timestamptz,             -- by a final report, or lost; NULL: runs, or nobody knows
+	how_ended text,                -- completed, failed, oom, lost (nobody heard of it again)
 	last_t1 timestamptz NOT NULL,  -- as far as it has told
-	cpus integer, memory_bytes bigint, gpus integer, gpu_list text,
-	hints jsonb,                   -- name, account, partition as the job's environment has them
-	received timestamptz NOT NULL DEFAULT now(),
+	cpus integer, memory_bytes bigint, gpus integer, gpu_list text, gpu_share text,
+	hints jsonb,                   -- name, account, partition, sluid as the job's environment has them
+	received timestamptz NOT NULL DEFAULT now(), -- by the aggregator's clock: the first report
+	heard timestamptz NOT NULL DEFAULT now(),    -- and the last start or final one
+	final boolean NOT NULL DEFAULT false,        -- the totals are here, all energy settled
+	observed_ms bigint,
+	cpu_user_ns bigint, cpu_system_ns bigint,
+	memory_mean_bytes bigint, memory_peak_bytes bigint,
+	io_read_bytes bigint, io_write_bytes bigint, net_rx_bytes bigint, net_tx_bytes bigint,
+	gpu_busy_ms bigint, gpu_memory_mean_kib bigint,
+	package_uj bigint, dram_uj bigint, psys_uj bigint, gpu_uj bigint, host_uj bigint, other_uj bigint,
+	energy_sources smallint REFERENCES energy_sources,
 	unit bigint REFERENCES unit    -- NULL: the linker has not been here
-);
+) WITH (fillfactor = 80);
 CREATE INDEX unit_node_new ON unit_node (received) WHERE unit IS NULL;
 CREATE INDEX unit_node_unit ON unit_node (unit);
 CREATE INDEX unit_node_node ON unit_node (node, started);
@@ -173,7 +190,8 @@ CREATE TABLE unit_step (
 );
 
 -- What a unit used on one node in [t0, t0 + ms), insert-only; a report that comes again changes
--- nothing. One partition a day, unit_interval_YYYYMMDD, by UTC.
+-- nothing. None goes over a full hour: one that did was cut there, its numbers in proportion to the
+-- time, the sum kept. One partition a day, unit_interval_YYYYMMDD, by UTC.
 CREATE TABLE unit_interval (
 	instance bigint NOT NULL,
 	t0 timestamptz NOT NULL,
@@ -192,24 +210,28 @@ CREATE TABLE unit_interval (
 
 -- ---- roll-ups -------------------------------------------------------------------------------
 
--- Unit and day (UTC) whose sums must be computed again. Repeated marks are one row.
+-- Whose sums must be computed again: an hour (full, UTC) of an instance, an hour of a unit, or, with
+-- no hour, what a unit's days say of it (owner, life). A queue that is only added to, so that no
+-- report waits for the roll-up and no mark can be lost between a report that is being written and
+-- the roll-up that deletes it; marks may be there several times.
 CREATE TABLE dirty (
-	unit bigint NOT NULL,
-	day date NOT NULL,
-	since timestamptz NOT NULL DEFAULT now(),
-	PRIMARY KEY (unit, day)
+	instance bigint,
+	unit bigint,
+	hour timestamptz,
+	due timestamptz NOT NULL DEFAULT now(), -- not before; running units need not be exact to the second
+	CHECK ((instance IS NULL) <> (unit IS NULL) AND (instance IS NULL OR hour IS NOT NULL))
 );
-CREATE INDEX dirty_since ON dirty (since);
+CREATE INDEX dirty_due ON dirty (due);
 
 -- Sums of a unit over all nodes: by hour for a year, by day for ever.
 CREATE TABLE unit_hour (
 	unit bigint NOT NULL,
 	hour timestamptz NOT NULL,
 	node_ms bigint NOT NULL, observed_ms bigint NOT NULL,
-	cpu_ns bigint, cpu_alloc_ms bigint,
-	memory_byte_ms numeric(30), memory_peak_bytes bigint,
+	cpu_user_ns numeric(24), cpu_system_ns numeric(24), cpu_alloc_ms bigint,
+	memory_byte_ms numeric(30), memory_alloc_byte_ms numeric(30), memory_peak_bytes bigint,
 	io_read_bytes bigint, io_write_bytes bigint, net_rx_bytes bigint, net_tx_bytes bigint,
-	gpu_busy_ms bigint, gpu_alloc_ms bigint,
+	gpu_busy_ms bigint, gpu_alloc_ms bigint, gpu_memory_byte_ms numeric(30),
 	package_uj bigint, dram_uj bigint, psys_uj bigint, gpu_uj bigint, host_uj bigint, other_uj bigint,
 	grams jsonb NOT NULL DEFAULT '{}',
 	PRIMARY KEY (unit, hour)
@@ -218,19 +240,22 @@ CREATE TABLE unit_hour (
 CREATE TABLE unit_day (
 	unit bigint NOT NULL,
 	day date NOT NULL,
-	node_ms bigint NOT NULL, observed_ms bigint NOT NULL,
+	person integer, project integer, -- in whose usage_day it is counted; NULL: in nobody's
+	starts integer NOT NULL DEFAULT 0, -- 1: the unit began that day
 	wall_ms bigint NOT NULL,       -- of the unit, not times its nodes
-	cpu_user_ns bigint, cpu_system_ns bigint, cpu_alloc_ms bigint,
+	node_ms bigint NOT NULL, observed_ms bigint NOT NULL,
+	cpu_user_ns numeric(24), cpu_system_ns numeric(24), cpu_alloc_ms bigint,
 	memory_byte_ms numeric(30), memory_alloc_byte_ms numeric(30), memory_peak_bytes bigint,
 	io_read_bytes bigint, io_write_bytes bigint, net_rx_bytes bigint, net_tx_bytes bigint,
 	gpu_busy_ms bigint, gpu_alloc_ms bigint, gpu_memory_byte_ms numeric(30),
 	package_uj bigint, dram_uj bigint, psys_uj bigint, gpu_uj bigint, host_uj bigint, other_uj bigint,
 	grams jsonb NOT NULL DEFAULT '{}',
 	PRIMARY KEY (unit, day)
-);
+) WITH (fillfactor = 80);
 CREATE INDEX unit_day_day ON unit_day (day);
 
--- Sums of a person in a project and day: what `usage` reads. Units without a person are not in it.
+-- Sums of a person in a project and day: what `usage` reads; always the sum of unit_day. Units
+-- without a person are not in it.
 CREATE TABLE usage_day (
 	cluster smallint NOT NULL,
 	day date NOT NULL,
@@ -241,7 +266,8 @@ CREATE TABLE usage_day (
 	node_ms bigint NOT NULL, observed_ms bigint NOT NULL, wall_ms bigint NOT NULL,
 	cpu_ns numeric(24), cpu_alloc_ms bigint,
 	memory_byte_ms numeric(30), memory_alloc_byte_ms numeric(30),
-	io_read_bytes bigint, io_write_bytes bigint, net_rx_bytes bigint, net_tx_bytes bigint,
+	io_read_bytes numeric(24), io_write_bytes numeric(24),
+	net_rx_bytes numeric(24), net_tx_bytes numeric(24),
 	gpu_busy_ms bigint, gpu_alloc_ms bigint, gpu_memory_byte_ms numeric(30),
 	package_uj numeric(24), dram_uj numeric(24), psys_uj numeric(24), gpu_uj numeric(24),
 	host_uj numeric(24), other_uj numeric(24),
@@ -251,6 +277,27 @@ CREATE TABLE usage_day (
 );
 CREATE INDEX usage_day_project ON usage_day (project, day);
 CREATE INDEX usage_day_day ON usage_day (cluster, day);
+
+-- When the roll-up last had nothing due, and what it has done: `as_of` of all answers.
+CREATE TABLE rollup_state (
+	one boolean PRIMARY KEY DEFAULT true CHECK (one),
+	as_of timestamptz NOT NULL DEFAULT now()
+);
+INSERT INTO rollup_state DEFAULT VALUES;
+
+-- The energy of sums without counting twice: host contains package, dram and other; psys package.
+CREATE FUNCTION energy_total_uj(package_uj numeric, dram_uj numeric, psys_uj numeric,
+	gpu_uj numeric, host_uj numeric, other_uj numeric) RETURNS numeric
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+	SELECT CASE
+	WHEN other_uj IS NOT NULL THEN
+		coalesce(package_uj, 0) + coalesce(dram_uj, 0) + coalesce(gpu_uj, 0) + other_uj
+	WHEN host_uj IS NOT NULL THEN host_uj + coalesce(gpu_uj, 0)
+	WHEN psys_uj IS NOT NULL THEN psys_uj + coalesce(gpu_uj, 0)
+	WHEN coalesce(package_uj, dram_uj, gpu_uj) IS NOT NULL THEN
+		coalesce(package_uj, 0) + coalesce(dram_uj, 0) + coalesce(gpu_uj, 0)
+	END
+$$;
 
 -- ---- emissions ------------------------------------------------------------------------------
 
