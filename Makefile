@@ -24,6 +24,7 @@ DOCS_MAN :=
 
 include lib/module.mk
 include lib/http/module.mk
+include lib/pg/module.mk
 include courier/module.mk
 include daemon/module.mk
 include spank/module.mk

@@ -45,6 +45,7 @@ HAVE_ZLIB := $(call have,zlib)
 HAVE_YAML := $(call have,yaml-0.1)
 HAVE_JSON := $(call have,json-c)
 HAVE_CURL := $(call have,libcurl)
+HAVE_PQ := $(call have,libpq)
 HAVE_MUNGE := $(call have,munge)
 HAVE_CMOCKA := $(call have,cmocka)
 

@@ -45,6 +45,7 @@ tap_done() {
 tap_exit() {
 	local rc=$? pid
 	declare -F test_cleanup >/dev/null && test_cleanup
+	declare -F pg_cleanup >/dev/null && pg_cleanup
 	for pid in "${tap_pids[@]}"; do kill "$pid" 2>/dev/null; done
 	for pid in "${tap_pids[@]}"; do
 		for _ in $(seq 100); do kill -0 "$pid" 2>/dev/null || break; sleep 0.05; done

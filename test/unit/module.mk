@@ -213,3 +213,9 @@ TESTS += node_report_test
 node_report_test_LIBS := libbase
 TESTS += job_test
 job_test_LIBS := libbase
+# a real Postgres, where there is one
+ifeq ($(HAVE_PQ),1)
+TESTS += pg_test
+pg_test_LIBS := libpg libbase
+pg_test_PKGS := libpq
+endif

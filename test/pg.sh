@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Sourced, after test/tap.sh, by tests that need a Postgres: need_pg leaves the test where
+# there is none, pg_start [DIR] [options of test/rig/pg] starts one (DIR: $SCRATCH/pg) and
+# sets PGURL, PGADMIN, PGBIN, PGDIR; psql_do SQL asks it; pg_stop [DIR]. The test's end stops all.
+pg_dirs=()
+need_pg() {
+	local why
+	why=$("$TOP/test/rig/pg" possible) || skip_all "$why"
+}
+pg_start() {
+	local dir=$SCRATCH/pg
+	case ${1:-} in '' | --*) ;; *) dir=$1; shift ;; esac
+	pg_dirs+=("$dir")
+	"$TOP/test/rig/pg" start "$dir" "$@" || return 1
+	. "$dir/env"
+}
+pg_stop() { "$TOP/test/rig/pg" stop "${1:-$SCRATCH/pg}"; }
+pg_kill() { "$TOP/test/rig/pg" kill "${1:-$SCRATCH/pg}"; }
+pg_up() { "$TOP/test/rig/pg" up "${1:-$SCRATCH/pg}"; }
+psql_do() { "$PGBIN/psql" -XAtq -v ON_ERROR_STOP=1 "$PGURL" "$@"; } # -c SQL
+psql_admin() { "$PGBIN/psql" -XAtq -v ON_ERROR_STOP=1 "$PGADMIN" "$@"; }
+
+# before the scratch folder goes; test_cleanup stays the test's own
+pg_cleanup() {
+	local d
+	for d in ${pg_dirs[@]+"${pg_dirs[@]}"}; do "$TOP/test/rig/pg" stop "$d"; done
+}
