@@ -56,11 +56,14 @@ bench-%:
 	@BUILD=$(BUILD) test/bench/run $*
 
 HEADERS := $(shell find lib acct_gather daemon courier spank lb cli aggregator redfish_proxy -name '*.h' 2>/dev/null)
+ifneq ($(HAVE_PQ),1)
+HEADERS := $(filter-out lib/pg/% aggregator/%,$(HEADERS))
+endif
 .PHONY: headers-check format-check tidy
 headers-check: $(addprefix $(OBJ)/headers/,$(addsuffix .ok,$(HEADERS)))
 $(OBJ)/headers/%.ok: %
 	$(call say,HEADER,$<)mkdir -p $(@D) && printf '#include "%s"\n' $< | \
-		$(CC) $(call ALL_CFLAGS,) -fsyntax-only -x c - && touch $@
+		$(CC) $(call ALL_CFLAGS,$(call pkg_cflags,$(if $(HAVE_PQ),libpq))) -fsyntax-only -x c - && touch $@
 format-check:
 	@clang-format --dry-run -Werror $$(git ls-files '*.c' '*.h') && echo "format: clean"
 tidy:
