@@ -55,3 +55,11 @@ $(OBJ)/lib/emission_table.o $(OBJ)/pic/lib/emission_table.o: contrib/emissions/o
 libbase_SRCS += lib/courier_msg.c
 libbase_SRCS += lib/job.c
 libbase_SRCS += lib/job_names.c
+
+# libbatch: the body of a POST to the aggregator; a program that links it lists libbatch
+# libbase in _LIBS and zlib in _PKGS
+ifeq ($(HAVE_ZLIB),1)
+ARCHIVES += libbatch
+libbatch_PKGS := zlib
+libbatch_SRCS := lib/batch.c
+endif

@@ -66,3 +66,8 @@ FUZZERS += report
 report_fuzz_SRCS := lib/report.c lib/tlv.c lib/err.c lib/buf.c
 FUZZERS += job
 job_fuzz_SRCS := lib/job.c lib/job_names.c lib/buf.c lib/parse.c lib/err.c
+ifeq ($(HAVE_ZLIB),1)
+FUZZERS += batch
+batch_fuzz_SRCS := lib/batch.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
+batch_fuzz_PKGS := zlib
+endif

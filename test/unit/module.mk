@@ -219,3 +219,8 @@ TESTS += pg_test
 pg_test_LIBS := libpg libbase
 pg_test_PKGS := libpq
 endif
+ifeq ($(HAVE_ZLIB),1)
+TESTS += batch_test
+batch_test_LIBS := libbatch libbase
+batch_test_PKGS := zlib
+endif
