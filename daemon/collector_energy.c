@@ -42,6 +42,11 @@ static const struct prom_family family_idle = {
 static const struct prom_family family_unit = {
 	"ceems_compute_unit_energy_joules_total", PROM_COUNTER,
 	"Energy that the unit was charged with (energy ticks of ceemsd)"};
+static const struct prom_family family_gaps = {
+	"ceems_energy_source_gaps_total", PROM_COUNTER,
+	"Counters of the source of which it cannot be known what they measured while "
+	"ceemsd was down: that is missing (ceemsd)"};
+
 /* Labels of a unit, rendered when its first sample is written and again when another
  * source takes over. */
 struct view {
@@ -202,6 +207,18 @@ static void put_idle(struct energy_view *e, struct prom *out)
 	}
 }
 
+static void put_gaps(struct energy_view *e, struct prom *out)
+{
+	const struct meters *m = ticker_view(e->env->ticker).meters;
+
+	prom_family(out, &family_gaps);
+	for (uint32_t i = 1; i < METERS_SOURCES; i++) {
+		struct prom_label l = {"source", meters_source_name(i)};
+		if (meters_has(m, i))
+			prom_put_u64(out, &l, 1, meters_gaps(m, i));
+	}
+}
+
 /* ---- units ----------------------------------------------------------------------- */
 
 static void sweep(struct energy_view *e)
@@ -296,6 +313,8 @@ static int energy_view_collect(void *state, struct prom *out, struct err *err)
 	sweep(e);
 	put_node(e, &s, out);
 	put_idle(e, out);
+	if (ticker_view(e->env->ticker).going)
+		put_gaps(e, out);
 	for (uint32_t i = units_next(u, 0); i != UNITS_NONE; i = units_next(u, i + 1)) {
 		const struct unit *unit = units_get(u, i);
 		if (is_shown(e, i, unit) && put_unit(e, i, unit, out) < 0)

@@ -367,7 +367,8 @@ static bool is_quiet(const struct energy_tick *t, const struct energy_use *uses,
 	u128 busy = t->system_cpu_ns;
 	for (size_t i = 0; i < n; i++)
 		busy += uses[i].cpu_ns;
-	return busy * 1000 * QUIET_DIVISOR < (u128)t->node_mcpu * (t->t1_ns - t->t0_ns);
+	return !t->partial &&
+	       busy * 1000 * QUIET_DIVISOR < (u128)t->node_mcpu * (t->t1_ns - t->t0_ns);
 }
 
 static const struct rule package = {BY_CPUS, BY_CPU_TIME, BY_ACTIVITY};

@@ -176,6 +176,8 @@ struct energy_tick {
 	const struct energy_meter *gpus;         /* one per device */
 	size_t gpu_count;
 	bool host_fresh; /* the host sensor answers: give provisional shares */
+	bool partial;    /* some of what was used is not measured: it says nothing of
+			    idle power */
 	uint64_t node_mcpu, node_memory_kib;
 	/* outside of units */
 	uint64_t system_cpu_ns, system_memory_kib_ms;
@@ -211,6 +213,10 @@ void energy_host_restart(struct energy_node *node, uint32_t source,
  * later. A second mark before the answer joins the first. */
 void energy_host_mark(struct energy_node *node, struct energy_account *const *accounts,
 		      size_t n);
+/* Takes a mark back whose answer nobody waits for any more: what was before and after
+ * it is one again. */
+void energy_host_unmark(struct energy_node *node,
+			struct energy_account *const *accounts, size_t n);
 /* A fresh reading: the node took energy_uj from the last close (or restart) to the
  * mark; to the last tick without a mark. -ESTALE: not the source of the last restart;
  * -ENOMEM; then nothing has changed. */

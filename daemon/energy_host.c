@@ -22,6 +22,16 @@ static void join_open(struct energy_open *to, struct energy_open *from)
 	*from = (struct energy_open){0};
 }
 
+static void join_interval(struct energy_interval *to, struct energy_interval *from)
+{
+	to->elapsed_ns += from->elapsed_ns;
+	to->capacity_us = add_sat(to->capacity_us, from->capacity_us);
+	to->quiet_ns += from->quiet_ns;
+	to->parts_uj += from->parts_uj;
+	to->package_ticks += from->package_ticks;
+	*from = (struct energy_interval){0};
+}
+
 void energy_host_mark(struct energy_node *node, struct energy_account *const *accounts,
 		      size_t n)
 {
@@ -30,14 +40,20 @@ void energy_host_mark(struct energy_node *node, struct energy_account *const *ac
 		struct energy_account *a = energy_party(&s, i);
 		join_open(&a->waiting, &a->open);
 	}
-	struct energy_interval *to = &node->waiting, *from = &node->open;
-	to->elapsed_ns += from->elapsed_ns;
-	to->capacity_us = add_sat(to->capacity_us, from->capacity_us);
-	to->quiet_ns += from->quiet_ns;
-	to->parts_uj += from->parts_uj;
-	to->package_ticks += from->package_ticks;
-	*from = (struct energy_interval){0};
+	join_interval(&node->waiting, &node->open);
 	node->marked = 1;
+}
+
+void energy_host_unmark(struct energy_node *node,
+			struct energy_account *const *accounts, size_t n)
+{
+	struct split s = {.node = node, .accounts = accounts, .n = n};
+	for (size_t i = 0; i < SLOT_UNITS + n; i++) {
+		struct energy_account *a = energy_party(&s, i);
+		join_open(&a->open, &a->waiting);
+	}
+	join_interval(&node->open, &node->waiting);
+	node->marked = 0;
 }
 
 /* Modulo 2^64: told + correction stays the settled value whatever a sensor claims. */

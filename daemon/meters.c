@@ -2,7 +2,7 @@
 /* Turns snapshots of energy sources into microjoules per domain. A channel is followed
  * by what it is, not by its place, so that sensors may come and go; what was not
  * measured is never made up. */
-#include "daemon/meters.h"
+#include "daemon/meters_impl.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,48 +19,13 @@
 /* The numbers: append only. */
 static const char *const names[] = {
 	"", "rapl", "cray_pm_counters", "hwmon", "ipmi_dcmi", "redfish", "model"};
-#define SOURCES (sizeof(names) / sizeof(names[0]))
-
-enum number { NONE, RAPL, CRAY, HWMON, IPMI, REDFISH, MODEL };
+_Static_assert(SOURCES == sizeof(names) / sizeof(names[0]), "numbers of sources");
 
 /* Best first. A node's parts are best known where they are read most often, its whole
  * where the whole is measured; what is a guess comes last. */
 static const uint32_t parts_order[] = {RAPL, CRAY, HWMON, REDFISH, IPMI, MODEL};
 static const uint32_t host_order[] = {CRAY, REDFISH, IPMI, HWMON, RAPL, MODEL};
 #define ORDER (sizeof(host_order) / sizeof(host_order[0]))
-
-struct track {
-	struct source_channel channel; /* as last seen */
-	unsigned slot;
-	bool seen; /* in this snapshot */
-};
-
-struct sum {
-	uint64_t total_uj, taken_uj; /* since begin, at the last take */
-	uint64_t measured_ns, taken_ns;
-	uint64_t rest_uw_ns; /* of watts, less than a microjoule */
-};
-
-struct feed {
-	const struct source *source; /* NULL: not sampled */
-	struct source_snapshot snapshot;
-	struct track *tracks;
-	size_t count, cap;
-	struct sum sums[METERS_SLOTS];
-	uint64_t gap_ns;
-	uint64_t sampled_ns; /* of the snapshot that was taken in last */
-	uint64_t host_uw; /* when there is one channel of the host, and it is watts */
-	bool has_host_uw;
-	bool seeded; /* and not read since */
-	struct source_channel seed;
-};
-
-struct meters {
-	struct sampler *sampler;
-	uint32_t only_host; /* number, 0: by order; SOURCES: none */
-	struct feed feeds[SOURCES];
-	struct meter meters[METERS_SLOTS];
-};
 
 const char *meters_source_name(uint32_t source)
 {
@@ -104,19 +69,13 @@ void meters_free(struct meters *m)
 	free(m);
 }
 
-/* An average is one of the sensor's own last moments; a source gives it a domain where
- * it has nothing better. */
-static bool is_power(enum source_kind kind)
-{
-	return kind == SOURCE_POWER || kind == SOURCE_POWER_AVG;
-}
-
 /* METERS_SLOTS: counts for nothing */
-static unsigned slot_of(const struct source_channel *c)
+unsigned meters_slot_in(enum source_kind kind, enum source_domain domain,
+			uint32_t index)
 {
-	if (c->kind != SOURCE_ENERGY && !is_power(c->kind))
+	if (kind != SOURCE_ENERGY && !is_power(kind))
 		return METERS_SLOTS;
-	switch (c->domain) {
+	switch (domain) {
 	case SOURCE_DOMAIN_PACKAGE:
 		return METERS_PACKAGE;
 	case SOURCE_DOMAIN_DRAM:
@@ -126,12 +85,17 @@ static unsigned slot_of(const struct source_channel *c)
 	case SOURCE_DOMAIN_HOST:
 		return METERS_HOST;
 	case SOURCE_DOMAIN_GPU:
-		return c->index < METERS_GPUS ? METERS_GPU + c->index : METERS_SLOTS;
+		return index < METERS_GPUS ? METERS_GPU + index : METERS_SLOTS;
 	case SOURCE_DOMAIN_NONE:
 	case SOURCE_DOMAINS:
 		break;
 	}
 	return METERS_SLOTS;
+}
+
+static unsigned slot_of(const struct source_channel *c)
+{
+	return meters_slot_in(c->kind, c->domain, c->index);
 }
 
 static bool same(const struct source_channel *a, const struct source_channel *b)
@@ -158,7 +122,10 @@ static struct track *track_of(struct feed *f, size_t at, const struct source_cha
 		f->cap = cap;
 	}
 	struct track *t = &f->tracks[f->count++];
-	*t = (struct track){.channel = *c, .slot = slot_of(c)};
+	*t = (struct track){.channel = *c,
+			    .slot = slot_of(c),
+			    .taken_raw = raw_of(c),
+			    .taken_ns = c->measured_ns};
 	return t;
 }
 
@@ -184,12 +151,13 @@ static void advance(struct feed *f, struct track *t, const struct source_channel
 		s->measured_ns = c->measured_ns;
 	if (c->measured_ns <= was->measured_ns)
 		return;
-	uint64_t gap_ns = c->measured_ns - was->measured_ns;
-	if (gap_ns <= f->gap_ns && is_power(c->kind))
+	bool known = c->measured_ns - was->measured_ns <= f->gap_ns &&
+		     (is_power(c->kind) || c->value >= was->value);
+	if (known && is_power(c->kind))
 		add_power(s, was, c);
-	else if (gap_ns <= f->gap_ns && c->kind == SOURCE_ENERGY &&
-		 c->value >= was->value)
+	else if (known)
 		s->total_uj += c->value - was->value;
+	*(known ? &s->gained : &s->partial) = true;
 	t->channel = *c;
 }
 
@@ -198,7 +166,7 @@ static uint64_t clamp(uint64_t v, uint64_t least, uint64_t most)
 	return v < least ? least : v > most ? most : v;
 }
 
-static uint64_t gap_of(const struct meters *m, const struct feed *f)
+uint64_t meters_gap_ns(const struct meters *m, const struct feed *f)
 {
 	uint64_t period_ms = sampler_period_ms(m->sampler, f->source);
 
@@ -208,48 +176,9 @@ static uint64_t gap_of(const struct meters *m, const struct feed *f)
 		     GAP_MOST_NS);
 }
 
-void meters_seed(struct meters *m, uint32_t source, uint64_t measured_ns, uint64_t uw)
+static void read_feed(struct meters *m, uint32_t source)
 {
-	struct feed *f = source < SOURCES ? &m->feeds[source] : NULL;
-
-	if (!f || !f->source || !measured_ns)
-		return;
-	f->gap_ns = gap_of(m, f);
-	f->seed.value = uw;
-	f->seed.measured_ns = measured_ns;
-	f->seeded = true;
-	f->sums[METERS_HOST].measured_ns = measured_ns;
-	f->sums[METERS_HOST].taken_ns = measured_ns;
-}
-
-static void find_host(struct feed *f)
-{
-	size_t n = 0;
-
-	f->has_host_uw = false;
-	for (size_t i = 0; i < f->snapshot.count; i++) {
-		const struct source_channel *c = &f->snapshot.channels[i];
-		if (slot_of(c) != METERS_HOST)
-			continue;
-		f->has_host_uw = ++n == 1 && c->kind == SOURCE_POWER;
-		f->host_uw = c->value;
-	}
-}
-
-/* The channel that nobody followed yet is the one that an earlier daemon followed. */
-static void take_seed(struct feed *f, struct track *t)
-{
-	if (!f->seeded || t->slot != METERS_HOST)
-		return;
-	if (f->has_host_uw && f->seed.measured_ns < t->channel.measured_ns) {
-		t->channel.value = f->seed.value;
-		t->channel.measured_ns = f->seed.measured_ns;
-	}
-	f->seeded = false;
-}
-
-static void read_feed(struct meters *m, struct feed *f)
-{
+	struct feed *f = &m->feeds[source];
 	size_t at = 0;
 
 	if (!f->source || sampler_get(m->sampler, f->source, &f->snapshot, NULL) < 0)
@@ -258,18 +187,19 @@ static void read_feed(struct meters *m, struct feed *f)
 		return;
 	f->sampled_ns = f->snapshot.sampled_ns;
 	/* as long as it works: one that fails is asked less often */
-	f->gap_ns = gap_of(m, f);
-	find_host(f);
+	f->gap_ns = meters_gap_ns(m, f);
 	for (size_t i = 0; i < f->count; i++)
 		f->tracks[i].seen = false;
 	for (size_t i = 0; i < f->snapshot.count; i++) {
 		const struct source_channel *c = &f->snapshot.channels[i];
 		if (slot_of(c) == METERS_SLOTS)
 			continue;
+		size_t known = f->count;
 		struct track *t = track_of(f, at++, c);
 		if (!t)
 			continue;
-		take_seed(f, t);
+		if (f->count > known && !meters_take_up(m, source, t))
+			f->sums[t->slot].partial = true;
 		advance(f, t, c);
 	}
 	/* one that comes back later begins anew */
@@ -281,17 +211,21 @@ static void read_feed(struct meters *m, struct feed *f)
 	}
 }
 
-static bool answers(const struct feed *f, unsigned slot, uint64_t now_ns)
+static bool answers(const struct meters *m, uint32_t source, unsigned slot,
+		    uint64_t now_ns)
 {
+	const struct feed *f = &m->feeds[source];
 	uint64_t measured_ns = f->sums[slot].measured_ns;
 
+	if (meters_waits(m, source, slot))
+		return true;
 	if (!f->source || !measured_ns || measured_ns + f->gap_ns < now_ns)
 		return false;
 	for (size_t i = 0; i < f->count; i++) {
 		if (f->tracks[i].slot == slot)
 			return true;
 	}
-	return f->seeded && slot == METERS_HOST;
+	return false;
 }
 
 static uint32_t choose(const struct meters *m, unsigned slot, uint64_t now_ns)
@@ -299,13 +233,12 @@ static uint32_t choose(const struct meters *m, unsigned slot, uint64_t now_ns)
 	bool host = slot == METERS_HOST;
 
 	if (host && m->only_host)
-		return m->only_host < SOURCES &&
-				       answers(&m->feeds[m->only_host], slot, now_ns)
+		return m->only_host < SOURCES && answers(m, m->only_host, slot, now_ns)
 			       ? m->only_host
 			       : NONE;
 	for (size_t i = 0; i < ORDER; i++) {
 		uint32_t number = host ? host_order[i] : parts_order[i];
-		if (answers(&m->feeds[number], slot, now_ns))
+		if (answers(m, number, slot, now_ns))
 			return number;
 	}
 	return NONE;
@@ -333,20 +266,21 @@ static void show(struct meters *m, unsigned slot, uint32_t number)
 	uint64_t asked_ns = f->snapshot.sampled_ns;
 	m->meters[slot] = (struct meter){
 		.source = number,
-		.fresh = s->measured_ns > s->taken_ns,
+		.fresh = s->gained,
+		.waits = meters_waits(m, number, slot),
+		.partial = s->partial,
 		.energy_uj = s->total_uj - s->taken_uj,
 		.measured_ns = s->measured_ns,
 		.asked_ns = asked_ns < s->measured_ns ? asked_ns : s->measured_ns,
-		.has_uw = slot == METERS_HOST && f->has_host_uw,
-		.uw = f->host_uw,
 		.idle_uw = idle_of(f, slot),
 	};
 }
 
 void meters_read(struct meters *m, uint64_t now_ns)
 {
-	for (size_t i = 0; i < SOURCES; i++)
-		read_feed(m, &m->feeds[i]);
+	for (uint32_t i = 1; i < SOURCES; i++)
+		read_feed(m, i);
+	meters_give_up(m, now_ns);
 	for (unsigned slot = 0; slot < METERS_SLOTS; slot++)
 		show(m, slot, choose(m, slot, now_ns));
 }
@@ -367,11 +301,20 @@ bool meters_any(const struct meters *m)
 
 void meters_take(struct meters *m, enum meters_slot slot)
 {
-	for (size_t i = 0; i < SOURCES; i++) {
-		struct sum *s = &m->feeds[i].sums[slot];
+	for (uint32_t i = 1; i < SOURCES; i++) {
+		struct feed *f = &m->feeds[i];
+		struct sum *s = &f->sums[slot];
 		s->taken_uj = s->total_uj;
-		s->taken_ns = s->measured_ns;
+		s->gained = s->partial = false;
+		for (size_t k = 0; k < f->count; k++) {
+			struct track *t = &f->tracks[k];
+			if (t->slot != slot)
+				continue;
+			t->taken_raw = raw_of(&t->channel);
+			t->taken_ns = t->channel.measured_ns;
+		}
 	}
+	meters_drop(m, slot);
 	m->meters[slot].energy_uj = 0;
 	m->meters[slot].fresh = false;
 }

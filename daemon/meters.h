@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "daemon/energy.h"
+#include "daemon/kept.h"
 #include "daemon/sampler.h"
 
 /*
@@ -33,12 +34,13 @@ struct meter {
 	uint32_t source;
 	/* a measurement came since the last take */
 	bool fresh;
+	/* an earlier daemon's counters are known, and have not been read again yet */
+	bool waits;
+	bool partial;         /* of the energy something is missing */
 	uint64_t energy_uj;   /* since the last take */
 	uint64_t measured_ns; /* boot time of the newest measurement */
 	uint64_t asked_ns;    /* and when its sampling began */
-	bool has_uw;          /* host: it is one reading of watts, namely */
-	uint64_t uw;
-	uint64_t idle_uw; /* idle power as the source knows it, else ENERGY_LEARN */
+	uint64_t idle_uw;     /* idle power as the source knows it, else ENERGY_LEARN */
 };
 
 struct meters;
@@ -48,10 +50,24 @@ struct meters;
 struct meters *meters_new(struct sampler *sampler, const char *host);
 void meters_free(struct meters *m); /* accepts NULL */
 
-/* Before the first read: the host's source was read at this time by an earlier daemon.
- * Its watts are integrated from there, if it is read again before that is too long ago.
+/* Before the sampler starts: an earlier daemon of this boot left this. Its counters are
+ * counted from where they stood, its watts integrated from its last reading if that was
+ * not too long ago. What has not been read again METERS_RESUME_NS from now begins anew.
  */
-void meters_seed(struct meters *m, uint32_t source, uint64_t measured_ns, uint64_t uw);
+#define METERS_RESUME_NS 45000000000u
+void meters_resume(struct meters *m, const struct kept *from, uint64_t now_ns);
+
+/* What a later daemon has to know, when the energy of these slots has been taken: to's
+ * channels and mark. */
+void meters_keep(const struct meters *m, const bool take[METERS_SLOTS],
+		 struct kept *to);
+
+/* Counters of the source of which it is not known what they measured while no daemon
+ * ran. */
+uint64_t meters_gaps(const struct meters *m, uint32_t source);
+/* Is the source sampled here? Numbers are below METERS_SOURCES. */
+#define METERS_SOURCES 7u
+bool meters_has(const struct meters *m, uint32_t source);
 
 /* Looks at what was sampled last. Never waits for a sensor. */
 void meters_read(struct meters *m, uint64_t now_ns);

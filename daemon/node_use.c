@@ -55,6 +55,12 @@ void node_use_memory(struct node_use *n)
 	n->resident_kib = total > spare ? total - spare : 0;
 }
 
+void node_use_resume(struct node_use *n, uint64_t cpu_ns, int64_t ahead_ns)
+{
+	n->cpu_ns = cpu_ns;
+	n->ahead_ns = ahead_ns > 0 ? ahead_ns : 0;
+}
+
 static uint64_t busy_ticks(const struct proc_stat *s)
 {
 	return s->ticks[CPU_USER] + s->ticks[CPU_NICE] + s->ticks[CPU_SYSTEM] +
@@ -77,7 +83,7 @@ int node_use_tick(struct node_use *n, uint64_t units_cpu_ns, struct node_use_tic
 	uint32_t cpus = s.cpus ? s.cpus : 1;
 	uint64_t cpu_ns = busy_ticks(&s) * n->tick_ns;
 	uint64_t grown_ns = cpu_ns > n->cpu_ns ? cpu_ns - n->cpu_ns : 0;
-	int64_t most_ns = (int64_t)(AHEAD_TICKS * cpus * n->tick_ns);
+	int64_t most_ns = (int64_t)((uint64_t)AHEAD_TICKS * cpus * n->tick_ns);
 	int64_t system_ns = (int64_t)grown_ns - (int64_t)units_cpu_ns - n->ahead_ns;
 
 	n->ahead_ns = system_ns < 0 ? -system_ns : 0;

@@ -33,6 +33,8 @@ void node_use_done(struct node_use *n);
  * call is taken off the next, within bounds. */
 int node_use_tick(struct node_use *n, uint64_t units_cpu_ns, struct node_use_tick *ret,
 		  struct err *err);
+/* Goes on from what an earlier daemon of this boot had read. */
+void node_use_resume(struct node_use *n, uint64_t cpu_ns, int64_t ahead_ns);
 /* Reads /proc/meminfo anew. */
 void node_use_memory(struct node_use *n);
 

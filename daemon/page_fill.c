@@ -37,8 +37,14 @@ struct page_fill {
 	struct energy_page_writer *writer;
 	struct energy_page_node node; /* of this tick, and until then the one before */
 	struct gpus_of *gpus;         /* made when a GPU is measured first */
-	bool based;                   /* node.uj is that of the tick before */
 };
+
+/* The next tick's energy is what comes beyond this. */
+static void base(struct page_fill *p)
+{
+	memcpy(p->node.uj, units_energy(p->env->units)->node.measured_uj,
+	       sizeof(p->node.uj));
+}
 
 struct page_fill *page_fill_new(const struct env *env, struct sample *sample,
 				struct energy_page_writer *writer)
@@ -50,6 +56,7 @@ struct page_fill *page_fill_new(const struct env *env, struct sample *sample,
 	p->env = env;
 	p->sample = sample;
 	p->writer = writer;
+	base(p);
 	return p;
 }
 
@@ -185,9 +192,6 @@ static void set_node(struct page_fill *p, const struct ticker_view *v)
 	memcpy(was_uj, node->uj, sizeof(was_uj));
 	for (int d = 0; d < ENERGY_DOMAINS; d++)
 		set_domain(node, n, d);
-	if (!p->based)
-		memcpy(was_uj, node->uj, sizeof(was_uj));
-	p->based = true;
 	node->tick_ns = v->t1_ns;
 	node->interval_ns = p->env->options->energy_interval_ms * NSEC_PER_MSEC;
 	node->total_mask = total_mask(n);
@@ -370,9 +374,7 @@ int page_fill_tick(struct page_fill *p, struct err *err)
 	if (!v.going)
 		return 0;
 	if (v.t1_ns <= v.t0_ns) { /* only a beginning */
-		memcpy(p->node.uj, units_energy(u)->node.measured_uj,
-		       sizeof(p->node.uj));
-		p->based = true;
+		base(p);
 		return 0;
 	}
 	set_node(p, &v);

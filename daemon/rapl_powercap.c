@@ -316,6 +316,8 @@ static int put_zone(struct powercap *r, struct zone *z, struct source_snapshot *
 	c->domain = z->domain;
 	c->value = z->counter.total_uj;
 	c->raw = z->counter.raw_uj;
+	c->worst_uw = z->counter.worst_uw;
+	c->range_uj = z->counter.range_uj;
 	c->measured_ns = z->counter.at_ns;
 	return 0;
 }

@@ -278,6 +278,15 @@ static struct seat *find(struct sampler *s, const struct source *source)
 	return NULL;
 }
 
+void sampler_resume(struct sampler *s, const struct source *source,
+		    const struct kept_mark *mark)
+{
+	struct seat *t = find(s, source);
+
+	if (t && t->state && source->resume && mark->at_ns)
+		source->resume(t->state, mark);
+}
+
 /* With the mutex */
 static int open_error(const struct seat *t, struct err *err)
 {

@@ -15,6 +15,11 @@ int sampler_new(const struct env *env, uint64_t period_ms,
 		const struct source *const *sources, size_t count, struct sampler **ret,
 		struct err *err);
 
+/* Passes on where an earlier daemon's source stood, if it is open and wants to know.
+ * Before sampler_start(). */
+void sampler_resume(struct sampler *s, const struct source *source,
+		    const struct kept_mark *mark);
+
 /* Begins to sample, and waits a moment for the first readings. Call after privileges
  * are dropped and signals are blocked. */
 int sampler_start(struct sampler *s, struct err *err);

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "daemon/env.h"
+#include "daemon/kept.h"
 #include "lib/err.h"
 #include "lib/prom.h"
 
@@ -58,6 +59,10 @@ struct source_channel {
 	 */
 	uint64_t value;
 	uint64_t raw; /* as the hardware said it, in the unit of value */
+	/* Energy whose raw goes on when a daemon follows another: more than what it
+	 * measures can ever draw, one turn of raw (0: none), and what is another number
+	 * when the hardware has set it back. worst_uw 0: raw begins with the source. */
+	uint64_t worst_uw, range_uj, epoch;
 	/* Boot time of the measurement by the hardware's own clock where it has one,
 	 * else of the reading. Unchanged: nothing new came, do not integrate. */
 	uint64_t measured_ns;
@@ -78,6 +83,7 @@ struct source_snapshot {
 				-1 nobody knows */
 	/* A part that could not be read while the rest could: said, not fatal. */
 	struct err partial;
+	struct kept_mark mark; /* for resume() of a later daemon */
 };
 
 struct source {
@@ -97,6 +103,9 @@ struct source {
 	 * to ask, or does not answer; NULL: as often as configured. Asked after each
 	 * sampling, also one that failed. */
 	uint64_t (*pace_ms)(const void *state);
+	/* Goes on from where an earlier daemon of this boot stood: called once, after
+	 * open and before the first sampling. NULL: reads what the hardware keeps. */
+	void (*resume)(void *state, const struct kept_mark *mark);
 	void (*close)(void *state); /* accepts NULL */
 };
 

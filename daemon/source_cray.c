@@ -293,6 +293,8 @@ static int cray_sample(void *state, struct source_snapshot *out, struct err *err
 		if (!ch)
 			return err_set(err, -ENOMEM, "out of memory");
 		*ch = f->channel;
+		ch->worst_uw = f->counter.worst_uw;
+		ch->epoch = m.startup;
 	}
 	c->marks = m;
 	c->sampled = true;

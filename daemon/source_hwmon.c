@@ -418,6 +418,7 @@ static int hwmon_sample(void *state, struct source_snapshot *out, struct err *er
 		if (!c)
 			return err_set(err, -ENOMEM, "out of memory");
 		*c = s->channel;
+		c->worst_uw = s->counter.worst_uw;
 	}
 	out->resets = h->resets;
 	if (!read)

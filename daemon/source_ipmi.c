@@ -224,6 +224,8 @@ static int put_all(struct source_snapshot *out, const struct source_ipmi *s)
 	if (s->counter.started) {
 		rc = put(out, SOURCE_ENERGY, SOURCE_DOMAIN_HOST, s->counter.total_uj,
 			 s->counter.raw_uj, s->measured_ns);
+		if (rc == 0)
+			out->channels[out->count - 1].worst_uw = s->counter.worst_uw;
 		if (rc == 0 && s->power_uw)
 			rc = put(out, SOURCE_POWER, SOURCE_DOMAIN_NONE, s->power_uw,
 				 s->power_uw, s->measured_ns);

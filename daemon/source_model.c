@@ -20,6 +20,7 @@
 /* The kernel's sums fall a little (idle and iowait are estimates). A fall of so many
  * seconds is for good. */
 #define JUMP_SECONDS 3
+#define WORST_UW 100000000000ull /* for a total that an earlier daemon left */
 
 struct model {
 	const struct env *env;
@@ -197,6 +198,7 @@ static int put(const struct model *m, enum source_kind kind, uint64_t value,
 	(void)snprintf(c->name, sizeof(c->name), "%s", m->power.guest ? "vm" : "host");
 	(void)snprintf(c->chip, sizeof(c->chip), "%s", m->power.coefficients);
 	c->value = c->raw = value;
+	c->worst_uw = kind == SOURCE_ENERGY ? WORST_UW : 0;
 	c->measured_ns = m->at_ns;
 	return 0;
 }
@@ -216,6 +218,35 @@ static int put_all(const struct model *m, struct source_snapshot *out)
 	return rc;
 }
 
+enum mark { MARK_TOTAL, MARK_REST, MARK_CPUS, MARK_TICKS };
+_Static_assert(MARK_TICKS + (int)CPU_MODES == (int)KEPT_MARK_WORDS, "the mark's words");
+
+static void leave_mark(const struct model *m, struct kept_mark *ret)
+{
+	ret->at_ns = m->at_ns;
+	ret->words[MARK_TOTAL] = m->total_uj;
+	ret->words[MARK_REST] = m->rest;
+	ret->words[MARK_CPUS] = m->cpus;
+	for (int i = 0; i < CPU_MODES; i++)
+		ret->words[MARK_TICKS + i] = m->ticks[i];
+}
+
+/* The kernel's sums went on while no daemon ran, so the model does. */
+static void model_resume(void *state, const struct kept_mark *mark)
+{
+	struct model *m = state;
+
+	if (mark->at_ns > m->opened_ns || mark->words[MARK_REST] >= NSEC_PER_SEC)
+		return;
+	m->at_ns = mark->at_ns;
+	m->total_uj = mark->words[MARK_TOTAL];
+	m->rest = mark->words[MARK_REST];
+	m->cpus = mark->words[MARK_CPUS] ? (uint32_t)mark->words[MARK_CPUS] : 1;
+	for (int i = 0; i < CPU_MODES; i++)
+		m->ticks[i] = mark->words[MARK_TICKS + i];
+	m->started = true;
+}
+
 static int model_sample(void *state, struct source_snapshot *out, struct err *err)
 {
 	struct model *m = state;
@@ -224,7 +255,7 @@ static int model_sample(void *state, struct source_snapshot *out, struct err *er
 	size_t len;
 
 	if (stands_back(m, m->env->boottime_ns())) {
-		m->started = false;
+		m->started = m->started && !m->stood_back;
 		return 0;
 	}
 	int rc = procfile_read(&m->stat, &text, &len, err);
@@ -234,6 +265,7 @@ static int model_sample(void *state, struct source_snapshot *out, struct err *er
 		return rc;
 	take(m, &s, m->env->boottime_ns());
 	out->resets = m->resets;
+	leave_mark(m, &out->mark);
 	return put_all(m, out) < 0 ? err_set(err, -ENOMEM, "out of memory") : 0;
 }
 
@@ -241,5 +273,6 @@ const struct source source_model = {
 	.name = "model",
 	.open = model_open,
 	.sample = model_sample,
+	.resume = model_resume,
 	.close = model_close,
 };

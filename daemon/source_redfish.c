@@ -78,6 +78,7 @@ static bool count_energy(struct redfish *r, struct source_channel *ch)
 		    ENERGY_STEP_RESET)
 		r->resets++;
 	ch->value = c->energy.total_uj;
+	ch->worst_uw = c->energy.worst_uw;
 	return true;
 }
 

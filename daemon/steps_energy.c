@@ -173,6 +173,16 @@ void steps_energy_mark(struct units *u)
 	}
 }
 
+void steps_energy_unmark(struct units *u)
+{
+	for (uint32_t i = steps_next(u, 0); i != UNITS_NONE; i = steps_next(u, i + 1)) {
+		struct step_energy *e = step_energy_draft(u, i);
+		e->open.used_ns += e->waiting.used_ns;
+		e->open.alloc_us += e->waiting.alloc_us;
+		e->waiting = (struct step_energy_open){0};
+	}
+}
+
 void steps_energy_drop(struct units *u)
 {
 	for (uint32_t i = steps_next(u, 0); i != UNITS_NONE; i = steps_next(u, i + 1)) {

@@ -25,6 +25,7 @@ int steps_energy_tick(struct steps_energy *s, struct units *u, uint64_t t0_ns,
  * mark waits for the answer, or is never measured. */
 void steps_energy_mark(struct units *u);
 void steps_energy_drop(struct units *u);
+void steps_energy_unmark(struct units *u); /* beside energy_host_unmark() */
 /* Around energy_host_close(), all on the draft. marked: there was a mark for it */
 int steps_energy_before_close(struct steps_energy *s, struct units *u, bool marked);
 void steps_energy_after_close(struct steps_energy *s, struct units *u);

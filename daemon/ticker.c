@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "daemon/energy_options.h"
@@ -15,10 +16,13 @@
 #include "daemon/steps_energy.h"
 #include "daemon/uses.h"
 #include "lib/clock.h"
+#include "lib/log.h"
 
 #define MEMORY_NS (10 * NSEC_PER_SEC)
 /* A sensor that should have answered by now ends nobody's tick. */
 #define PATIENCE_PARTS 3u
+/* And what has not been read so long after the start is not waited for any more. */
+#define RESUME_NS (90 * NSEC_PER_SEC)
 
 struct ticker {
 	const struct env *env;
@@ -32,14 +36,33 @@ struct ticker {
 	struct node_use node;
 	uint64_t interval_ns;
 
-	bool going;
-	uint64_t t0_ns, t1_ns;
+	bool going, resumes; /* resumes: the first tick begins where the last one of an
+				earlier daemon ended */
+	uint64_t born_ns, t0_ns, t1_ns;
 	uint64_t memory_until_ns;
 	uint64_t cpu_ns; /* in the last tick */
 	uint32_t cpus;
 	bool host_begun;           /* an interval of its sensor is open */
+	bool host_waits;           /* an earlier daemon's, and it was not read yet */
 	uint64_t marked_asking_ns; /* the sampling that was marked last */
+	uint64_t gaps_said;
 };
+
+/* An earlier daemon's last tick is where the first of ours begins: sensors and the
+ * kernel went on to count meanwhile. */
+static void plan_resume(struct ticker *t)
+{
+	const struct energy_state *e = units_energy(t->units);
+
+	if (!e->node.last_ns || !e->kept.known || e->node.last_ns > t->born_ns)
+		return;
+	meters_resume(t->meters, &e->kept, t->born_ns);
+	node_use_resume(&t->node, e->kept.cpu_ns, e->kept.ahead_ns);
+	t->t0_ns = t->t1_ns = e->node.last_ns;
+	t->resumes = true;
+	/* who ended meanwhile stays until that tick */
+	units_energy_ticking(t->units, true);
+}
 
 int ticker_new(const struct env *env, struct sample *sample, struct ticker **ret,
 	       struct err *err)
@@ -62,8 +85,8 @@ int ticker_new(const struct env *env, struct sample *sample, struct ticker **ret
 		ticker_free(t);
 		return rc;
 	}
-	const struct energy_reading *host = &units_energy(t->units)->host;
-	meters_seed(t->meters, (uint32_t)host->source, host->measured_ns, host->uw);
+	t->born_ns = env->boottime_ns();
+	plan_resume(t);
 	*ret = t;
 	return 0;
 }
@@ -97,16 +120,17 @@ static const struct meter *leader(const struct ticker *t)
 
 bool ticker_due(struct ticker *t)
 {
-	uint64_t now_ns = t->env->boottime_ns(), since_ns = now_ns - t->t1_ns;
+	uint64_t now_ns = t->env->boottime_ns();
+	uint64_t since_ns = now_ns - (t->going ? t->t1_ns : t->born_ns);
 
 	/* a little early is better than one sampling later */
 	if (t->going && since_ns < t->interval_ns - t->interval_ns / 10)
 		return false;
 	meters_read(t->meters, now_ns);
 	if (!meters_any(t->meters))
-		return t->going;
+		return t->going || (t->resumes && since_ns > RESUME_NS);
 	const struct meter *m = leader(t);
-	if (!t->going || !m || (m->fresh && m->measured_ns > t->t1_ns))
+	if (!(t->going || t->resumes) || !m || (m->fresh && m->measured_ns > t->t1_ns))
 		return true;
 	bool parts = m != meters_get(t->meters, METERS_HOST);
 	uint64_t patience_ns = parts ? PATIENCE_PARTS * t->interval_ns
@@ -172,9 +196,14 @@ static int host_moment(struct ticker *t, struct energy_node *node,
  * has read now. */
 static bool host_change(struct ticker *t, struct energy_node *node)
 {
-	uint32_t source = meters_get(t->meters, METERS_HOST)->source;
+	const struct meter *m = meters_get(t->meters, METERS_HOST);
+	uint32_t source = m->source;
 
-	if (source == node->source[ENERGY_HOST] && (t->host_begun || !source))
+	/* read again at last, but what lies between is not known */
+	bool lost = t->host_waits && !m->waits && !m->fresh;
+	t->host_waits = m->waits;
+	if (source == node->source[ENERGY_HOST] &&
+	    ((t->host_begun && !lost) || !source))
 		return false;
 	energy_host_restart(node, source, t->uses.accounts, t->uses.account_count);
 	steps_energy_drop(t->units);
@@ -182,24 +211,22 @@ static bool host_change(struct ticker *t, struct energy_node *node)
 	return true;
 }
 
-/* What the interval that is open began with, for a daemon that comes after this one */
-static void host_remember(const struct ticker *t, struct energy_state *draft)
+/* Does the interval go on that an earlier daemon began? Nobody waits for the answer
+ * that it waited for. */
+static void host_resume(struct ticker *t, struct energy_node *node)
 {
 	const struct meter *m = meters_get(t->meters, METERS_HOST);
 
-	draft->host = (struct energy_reading){0};
-	if (t->host_begun && m->has_uw)
-		draft->host = (struct energy_reading){m->source, m->measured_ns, m->uw};
-}
-
-/* Does the interval go on that an earlier daemon, or this one before a pause, began? */
-static bool host_goes_on(const struct ticker *t, const struct energy_state *draft)
-{
-	const struct energy_reading *host = &draft->host;
-
-	return host->measured_ns && !t->host_begun &&
-	       host->source == draft->node.source[ENERGY_HOST] &&
-	       host->source == meters_get(t->meters, METERS_HOST)->source;
+	t->host_begun = m->source && m->source == node->source[ENERGY_HOST] &&
+			(m->fresh || m->waits);
+	if (t->host_begun) {
+		energy_host_unmark(node, t->uses.accounts, t->uses.account_count);
+		steps_energy_unmark(t->units);
+		return;
+	}
+	energy_host_restart(node, ENERGY_NO_SOURCE, t->uses.accounts,
+			    t->uses.account_count);
+	steps_energy_drop(t->units);
 }
 
 /* ---- ticks ----------------------------------------------------------------------- */
@@ -218,12 +245,26 @@ static struct uses_params params(const struct ticker *t, uint64_t t1_ns)
 	return p;
 }
 
-static void take_all(struct ticker *t, bool host)
+/* The tick is done: whose energy is in it, for this daemon and for a later one */
+struct taken {
+	bool slot[METERS_SLOTS];
+};
+
+static void commit(struct ticker *t, struct energy_state *draft,
+		   const struct taken *taken)
 {
+	meters_keep(t->meters, taken->slot, &draft->kept);
+	draft->kept.known = 1;
+	draft->kept.cpu_ns = t->node.cpu_ns;
+	draft->kept.ahead_ns = t->node.ahead_ns;
+	units_energy_commit(t->units);
+	units_energy_ticking(t->units, true);
 	for (unsigned slot = 0; slot < METERS_SLOTS; slot++) {
-		if (slot != METERS_HOST || host)
+		if (taken->slot[slot])
 			meters_take(t->meters, (enum meters_slot)slot);
 	}
+	t->going = true;
+	t->resumes = false;
 }
 
 /* What was used so far belongs to no tick: nobody measured then. */
@@ -242,28 +283,23 @@ static int begin(struct ticker *t, uint64_t t1_ns, struct err *err)
 	rc = uses_accounts(&t->uses, t->units, err);
 	if (rc < 0)
 		return rc;
-	bool goes_on = host_goes_on(t, draft);
-	t->host_begun = goes_on;
-	if (!goes_on) {
-		energy_host_restart(&draft->node, ENERGY_NO_SOURCE, t->uses.accounts,
-				    t->uses.account_count);
-		steps_energy_drop(t->units);
-		host_change(t, &draft->node);
-		host_remember(t, draft);
-	}
+	t->host_begun = false;
+	energy_host_restart(&draft->node, ENERGY_NO_SOURCE, t->uses.accounts,
+			    t->uses.account_count);
+	steps_energy_drop(t->units);
+	host_change(t, &draft->node);
 	draft->node.last_ns = t1_ns;
-	units_energy_commit(t->units);
-	units_energy_ticking(t->units, true);
-	take_all(t, !goes_on);
+	struct taken all;
+	memset(&all, true, sizeof(all));
+	commit(t, draft, &all);
 	t->t0_ns = t->t1_ns = t1_ns;
-	t->going = true;
 	return 0;
 }
 
 static void end(struct ticker *t)
 {
 	units_energy_ticking(t->units, false);
-	t->going = t->host_begun = false;
+	t->going = t->resumes = t->host_begun = false;
 }
 
 static struct energy_meter meter_of(const struct ticker *t, enum meters_slot slot)
@@ -272,6 +308,16 @@ static struct energy_meter meter_of(const struct ticker *t, enum meters_slot slo
 	struct energy_meter none = {ENERGY_NO_SOURCE, 0};
 
 	return m->fresh ? (struct energy_meter){m->source, m->energy_uj} : none;
+}
+
+static bool is_partial(const struct ticker *t)
+{
+	for (unsigned slot = 0; slot < METERS_SLOTS; slot++) {
+		const struct meter *m = meters_get(t->meters, (enum meters_slot)slot);
+		if (m->source && (m->partial || (m->waits && slot != METERS_HOST)))
+			return true;
+	}
+	return false;
 }
 
 static void read_memory(struct ticker *t, uint64_t now_ns)
@@ -296,6 +342,8 @@ static int divide(struct ticker *t, struct energy_state *draft, uint64_t t1_ns,
 		rc = node_use_tick(&t->node, t->uses.cpu_ns, &use, err);
 	if (rc < 0)
 		return rc;
+	if (t->resumes)
+		host_resume(t, &draft->node);
 	t->cpu_ns = t->uses.cpu_ns + use.system_cpu_ns;
 	t->cpus = use.cpus;
 	for (uint32_t i = 0; i < p.gpus; i++)
@@ -312,6 +360,7 @@ static int divide(struct ticker *t, struct energy_state *draft, uint64_t t1_ns,
 		.gpu_count = p.gpus,
 		.host_fresh =
 			t->host_begun && meters_get(t->meters, METERS_HOST)->source,
+		.partial = is_partial(t),
 		.node_mcpu = use.cpus * 1000ull,
 		.node_memory_kib = use.memory_kib,
 		.system_cpu_ns = use.system_cpu_ns,
@@ -328,8 +377,6 @@ static int divide(struct ticker *t, struct energy_state *draft, uint64_t t1_ns,
 		rc = host_moment(t, &draft->node, &k, false, host_taken);
 	if (rc == 0 && host_change(t, &draft->node))
 		*host_taken = true;
-	if (rc == 0 && (*host_taken || !t->host_begun))
-		host_remember(t, draft);
 	return rc;
 }
 
@@ -344,12 +391,29 @@ static void put_in_force(struct ticker *t)
 		*other_uw = meters_get(t->meters, METERS_HOST)->idle_uw;
 }
 
+static void say_gaps(struct ticker *t)
+{
+	uint64_t all = 0;
+
+	for (uint32_t i = 1; i < METERS_SOURCES; i++)
+		all += meters_gaps(t->meters, i);
+	for (uint32_t i = 1; all > t->gaps_said && i < METERS_SOURCES; i++) {
+		uint64_t n = meters_gaps(t->meters, i);
+		if (n)
+			log_warn("energy source %s: of %llu counters it is not known "
+				 "what they "
+				 "measured while ceemsd was down: that is missing",
+				 meters_source_name(i), (unsigned long long)n);
+	}
+	t->gaps_said = all;
+}
+
 int ticker_run(struct ticker *t, struct err *err)
 {
-	bool host_taken = false;
+	struct taken taken;
 
+	say_gaps(t);
 	put_in_force(t);
-
 	if (!meters_any(t->meters)) {
 		end(t);
 		return 0;
@@ -357,21 +421,22 @@ int ticker_run(struct ticker *t, struct err *err)
 	if (t->sample)
 		sample_steps(t->sample);
 	uint64_t t1_ns = end_of_tick(t);
-	if (!t->going)
+	if (!t->going && !t->resumes)
 		return begin(t, t1_ns, err);
 	if (t1_ns <= t->t1_ns)
 		return 0;
 	read_memory(t, t1_ns);
 	struct energy_state *draft = units_energy_draft(t->units);
-	int rc = divide(t, draft, t1_ns, &host_taken, err);
+	taken.slot[METERS_HOST] = false;
+	int rc = divide(t, draft, t1_ns, &taken.slot[METERS_HOST], err);
 	if (rc < 0)
 		return err && err->text[0] ? rc : err_set(err, rc, "energy tick");
-	units_energy_commit(t->units);
 	for (unsigned slot = 0; slot < METERS_SLOTS; slot++) {
-		bool fresh = meters_get(t->meters, (enum meters_slot)slot)->fresh;
-		if (slot == METERS_HOST ? host_taken : fresh)
-			meters_take(t->meters, (enum meters_slot)slot);
+		if (slot != METERS_HOST)
+			taken.slot[slot] =
+				meters_get(t->meters, (enum meters_slot)slot)->fresh;
 	}
+	commit(t, draft, &taken);
 	t->t0_ns = t->t1_ns;
 	t->t1_ns = t1_ns;
 	return 0;
@@ -384,5 +449,6 @@ struct ticker_view ticker_view(const struct ticker *t)
 				    .t1_ns = t->t1_ns,
 				    .cpu_ns = t->cpu_ns,
 				    .cpus = t->cpus,
-				    .config = &t->config};
+				    .config = &t->config,
+				    .meters = t->meters};
 }

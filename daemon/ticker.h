@@ -6,6 +6,7 @@
 #include "daemon/env.h"
 #include "lib/err.h"
 
+struct meters;
 struct sample;
 
 /*
@@ -36,6 +37,7 @@ struct ticker_view {
 	uint64_t cpu_ns; /* that the node used in it */
 	uint32_t cpus;
 	const struct energy_config *config;
+	const struct meters *meters;
 };
 struct ticker_view ticker_view(const struct ticker *t);
 

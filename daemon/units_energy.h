@@ -3,6 +3,7 @@
 #define CEEMS_DAEMON_UNITS_ENERGY_H
 
 #include "daemon/energy.h"
+#include "daemon/kept.h"
 #include "daemon/units.h"
 
 /*
@@ -46,19 +47,13 @@ struct energy_leaver {
 /* More in one tick lose what they were allocated, not their CPU time. */
 #define ENERGY_LEAVERS 64u
 
-/* The reading of the host's sensor that began the interval that is open, so that the
- * next daemon goes on from it; measured_ns 0: it cannot. */
-struct energy_reading {
-	uint64_t source, measured_ns, uw;
-};
-
 struct energy_state {
 	struct energy_node node;
-	struct energy_reading host;
+	struct kept kept;
 	uint64_t leavers;
 	struct energy_leaver leaver[ENERGY_LEAVERS];
 };
-_Static_assert(sizeof(struct energy_state) == 4416, "part of a file format");
+_Static_assert(sizeof(struct energy_state) == 10664, "part of a file format");
 
 /* The generation that counts. Borrowed, until the next change of the table. i: slots in
  * use */

@@ -17,7 +17,7 @@
 #include "lib/cleanup.h"
 
 #define MAGIC "CEEMSUNI"
-#define VERSION 3u
+#define VERSION 4u
 #define PAGE 4096u
 #define CHUNK 64u /* slots that get disk space at a time */
 #define STEPS_PER_UNIT 4u

@@ -135,6 +135,48 @@ static void a_changing_load_gives_idle_time_and_busy_time(void **state)
 	end(&t);
 }
 
+/* As the next daemon of the same life of the machine does it */
+static void what_the_cpus_did_over_a_restart_is_in_the_total(void **state)
+{
+	(void)state;
+	struct energy_tree t;
+	struct source_snapshot s = {0};
+	begin(&t, "100", "300", NULL);
+	open_and_sample(&t);
+	live(&t, 10000, 500);
+	assert_int_equal(joules_uj(&t), 2000000000);
+	assert_int_equal(sampler_get(t.sampler, c->source, &s, NULL), 0);
+	sampler_free(t.sampler);
+	tree_turn_ms(0);
+	tree_source(&t, c->source);
+	sampler_resume(t.sampler, c->source, &s.mark);
+	source_snapshot_done(&s);
+	live(&t, 20000, 250);
+	assert_int_equal(joules_uj(&t), 5000000000);
+	live(&t, 1000, 0);
+	assert_int_equal(joules_uj(&t), 5100000000);
+	end(&t);
+}
+
+static void over_a_restart_of_more_than_ten_minutes_nothing_is_claimed(void **state)
+{
+	(void)state;
+	struct energy_tree t;
+	struct source_snapshot s = {0};
+	begin(&t, "100", "300", NULL);
+	open_and_sample(&t);
+	live(&t, 10000, 500);
+	assert_int_equal(sampler_get(t.sampler, c->source, &s, NULL), 0);
+	sampler_free(t.sampler);
+	tree_source(&t, c->source);
+	sampler_resume(t.sampler, c->source, &s.mark);
+	source_snapshot_done(&s);
+	live(&t, 700000, 500);
+	assert_int_equal(joules_uj(&t), 2000000000);
+	assert_int_equal(tree_resets(&t, c->source), 1);
+	end(&t);
+}
+
 static void a_curve_is_followed(void **state)
 {
 	(void)state;
@@ -441,6 +483,9 @@ int main(void)
 		cmocka_unit_test(a_known_cpu_is_the_golden_scrape),
 		cmocka_unit_test(a_constant_load_gives_exactly_power_times_time),
 		cmocka_unit_test(a_changing_load_gives_idle_time_and_busy_time),
+		cmocka_unit_test(what_the_cpus_did_over_a_restart_is_in_the_total),
+		cmocka_unit_test(
+			over_a_restart_of_more_than_ten_minutes_nothing_is_claimed),
 		cmocka_unit_test(a_curve_is_followed),
 		cmocka_unit_test(a_guest_gets_its_share_of_the_host),
 		cmocka_unit_test(time_in_which_the_machine_slept_is_not_counted),

@@ -14,6 +14,7 @@
  * without threads, and clocks that the test turns. */
 
 #define LAB_CPUS 4u
+#define LAB_WORST_UW (1000 * WATT)
 #define WATT 1000000ull /* in microwatts, or a joule in microjoules */
 
 /* ---- sensors --------------------------------------------------------------------- */
@@ -95,6 +96,8 @@ static inline void lab_set(enum lab_source which, size_t i, enum source_kind kin
 						 .domain = domain,
 						 .index = index,
 						 .value = value,
+						 .raw = value,
+						 .worst_uw = LAB_WORST_UW,
 						 .measured_ns = tree_boottime()};
 	snprintf(s->channels[i].name, sizeof(s->channels[i].name), "c%zu", i);
 }
@@ -102,8 +105,11 @@ static inline void lab_set(enum lab_source which, size_t i, enum source_kind kin
 /* The sensor was read now, and its channel has grown by so much. */
 static inline void lab_add(enum lab_source which, size_t i, uint64_t by)
 {
-	lab_sensors[which].channels[i].value += by;
-	lab_sensors[which].channels[i].measured_ns = tree_boottime();
+	struct source_channel *c = &lab_sensors[which].channels[i];
+
+	c->value += by;
+	c->raw = c->range_uj ? (c->raw + by) % c->range_uj : c->raw + by;
+	c->measured_ns = tree_boottime();
 }
 
 static inline void lab_write_stat(struct lab *l)
@@ -128,10 +134,19 @@ static inline void lab_ticker_open(struct lab *l)
 	l->tree.node.env.ticker = l->ticker;
 }
 
-static inline void lab_init(struct lab *l)
+static inline void lab_sampler_open(struct lab *l)
 {
 	static const struct source *const all[] = {&LAB_RAPL_source, &LAB_CRAY_source,
 						   &LAB_IPMI_source, &LAB_MODEL_source};
+
+	assert_int_equal(sampler_new(&l->tree.node.env, 1000, all, LAB_SOURCES,
+				     &l->tree.sampler, NULL),
+			 0);
+	l->tree.node.env.sampler = l->tree.sampler;
+}
+
+static inline void lab_init(struct lab *l)
+{
 	static char none[] = "";
 
 	log_init("test", LOG_LOGFMT, LOG_ERR);
@@ -142,10 +157,7 @@ static inline void lab_init(struct lab *l)
 	l->tree.node.options.energy_idle_watts = none;
 	l->rundir = open(l->tree.root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	lab_units_open(l);
-	assert_int_equal(sampler_new(&l->tree.node.env, 1000, all, LAB_SOURCES,
-				     &l->tree.sampler, NULL),
-			 0);
-	l->tree.node.env.sampler = l->tree.sampler;
+	lab_sampler_open(l);
 	lab_write_stat(l);
 	lab_ticker_open(l);
 }
@@ -158,11 +170,19 @@ static inline void lab_done(struct lab *l, const struct collector *c)
 	tree_done(&l->tree, c);
 }
 
-/* The daemon is killed and another one starts. */
+/* The daemon is killed and another one starts, whose sources count from 0 again. */
 static inline void lab_restart(struct lab *l)
 {
 	ticker_free(l->ticker);
 	units_close(l->units);
+	sampler_free(l->tree.sampler);
+	for (size_t i = 0; i < LAB_SOURCES; i++) {
+		for (size_t c = 0; c < lab_sensors[i].count; c++) {
+			if (lab_sensors[i].channels[c].kind == SOURCE_ENERGY)
+				lab_sensors[i].channels[c].value = 0;
+		}
+	}
+	lab_sampler_open(l);
 	lab_units_open(l);
 	lab_ticker_open(l);
 }

@@ -184,6 +184,10 @@ meters_test_LIBS := libticker libnode libsources libdaemon libconf libbase
 meters_test_PKGS := yaml-0.1
 ticker_test_LIBS := libticker libnode libsources libdaemon libconf libbase
 ticker_test_PKGS := yaml-0.1
+TESTS += energy_restart_test
+energy_restart_test_LIBS := libticker libnode libsources libdaemon libconf libbase
+energy_restart_test_PKGS := yaml-0.1
+
 TESTS += collector_energy_test
 collector_energy_test_LIBS := libticker libnode libsources libdaemon libconf libbase
 collector_energy_test_PKGS := yaml-0.1
