@@ -16,6 +16,7 @@ libbase_SRCS += lib/energy_page_writer.c
 libbase_SRCS += lib/err.c
 libbase_SRCS += lib/fs.c
 libbase_SRCS += lib/log.c
+libbase_SRCS += lib/netaddr.c
 libbase_SRCS += lib/parse.c
 libbase_SRCS += lib/privileges.c
 libbase_SRCS += lib/crc32c.c

@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/http/redfish_munge.h"
+#include "redfish_proxy/url.h"
+
 /* Open addressing, at most half full; keys are borrowed from the configuration. */
 struct slot {
 	const void *key;
@@ -156,6 +159,17 @@ static bool take_name(const char *name, char ret[256])
 static const struct config_target *by_node(const struct access *a, const char *node)
 {
 	return find(&a->nodes, node, strlen(node))->target;
+}
+
+bool access_munge_node(const char *payload, size_t len, char ret_node[256])
+{
+	size_t n = strlen(REDFISH_MUNGE_PAYLOAD);
+
+	if (len <= n || len - n > 255 || memcmp(payload, REDFISH_MUNGE_PAYLOAD, n) != 0)
+		return false;
+	memcpy(ret_node, payload + n, len - n);
+	ret_node[len - n] = '\0';
+	return strlen(ret_node) == len - n && url_is_host(ret_node);
 }
 
 static enum access_verdict by_munge(const struct access *a,

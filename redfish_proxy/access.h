@@ -44,6 +44,10 @@ struct access_facts {
 	struct netaddr munge_origin;
 };
 
+/* The node that a credential's payload names (lib/http/redfish_munge.h); false: it is
+ * none of ours. Total on any bytes. */
+bool access_munge_node(const char *payload, size_t len, char ret_node[256]);
+
 enum access_verdict {
 	ACCESS_GRANTED,
 	ACCESS_BAD_PATH,       /* not canonical: 400 */

@@ -8,7 +8,7 @@
 
 #include "lib/buf.h"
 #include "lib/err.h"
-#include "redfish_proxy/netaddr.h"
+#include "lib/netaddr.h"
 #include "redfish_proxy/path.h"
 #include "redfish_proxy/url.h"
 

@@ -12,8 +12,6 @@ libredfishproxy_SRCS += redfish_proxy/cache.c
 libredfishproxy_SRCS += redfish_proxy/config.c
 libredfishproxy_SRCS += redfish_proxy/config_client.c
 libredfishproxy_SRCS += redfish_proxy/metrics.c
-libredfishproxy_SRCS += redfish_proxy/munge.c
-libredfishproxy_SRCS += redfish_proxy/netaddr.c
 libredfishproxy_SRCS += redfish_proxy/options.c
 libredfishproxy_SRCS += redfish_proxy/path.c
 libredfishproxy_SRCS += redfish_proxy/proxy.c
@@ -21,12 +19,11 @@ libredfishproxy_SRCS += redfish_proxy/reply.c
 libredfishproxy_SRCS += redfish_proxy/session.c
 libredfishproxy_SRCS += redfish_proxy/site.c
 libredfishproxy_SRCS += redfish_proxy/target.c
-libredfishproxy_SRCS += redfish_proxy/tls_names.c
 libredfishproxy_SRCS += redfish_proxy/url.c
 
 PROGS += redfish_proxy
 redfish_proxy_SRCS := redfish_proxy/main.c
-redfish_proxy_LIBS := libredfishproxy libhttpd libhttp libconf libbase
+redfish_proxy_LIBS := libredfishproxy libident libhttpd libhttp libconf libbase
 redfish_proxy_PKGS := $(libredfishproxy_USES)
 redfish_proxy_LDLIBS := -lcrypt
 endif

@@ -13,10 +13,10 @@
 #include "lib/clock.h"
 #include "lib/http/negotiate.h"
 #include "lib/http/redfish_munge.h"
+#include "lib/http/tls_names.h"
 #include "lib/log.h"
 #include "redfish_proxy/metrics.h"
 #include "redfish_proxy/site.h"
-#include "redfish_proxy/tls_names.h"
 
 #define METRICS_BYTES_MAX (1u << 20)
 
@@ -36,8 +36,9 @@ struct ask {
 	struct site *site;
 	enum phase phase;
 	struct access_facts facts;
-	char (*names)[TLS_NAME_BYTES];
+	struct tls_name *names;
 	struct munge_job munge;
+	char munge_node[256];
 	struct cache_waiter waiter;
 	struct reply *reply;
 	char age[24];
@@ -57,6 +58,7 @@ static void collect_facts(struct ask *a)
 	struct access_facts *f = &a->facts;
 	const struct sockaddr *peer = web_peer(a->r);
 	gnutls_session_t tls = web_tls(a->r);
+	size_t n = 0;
 
 	f->target = web_target(a->r);
 	f->has_peer = netaddr_from(peer, &f->peer) == 0;
@@ -69,9 +71,11 @@ static void collect_facts(struct ask *a)
 	if (!f->redfish_url)
 		f->redfish_url = "";
 	if (tls && web_tls_verified(a->r))
-		f->name_count = tls_names(tls, ACCESS_NAMES_MAX, &a->names);
-	for (size_t i = 0; i < f->name_count; i++)
-		f->names[i] = a->names[i];
+		n = tls_names(tls, ACCESS_NAMES_MAX, &a->names);
+	for (size_t i = 0; i < n; i++) {
+		if (a->names[i].kind != TLS_NAME_EMAIL)
+			f->names[f->name_count++] = a->names[i].text;
+	}
 }
 
 static void on_munge(void *arg)
@@ -113,10 +117,11 @@ static void take_munge(struct ask *a)
 {
 	const struct munge_facts *m = &a->munge.facts;
 
-	if (!m->good)
+	if (m->rc < 0 ||
+	    !access_munge_node(m->payload.data, m->payload.len, a->munge_node))
 		return;
 	a->facts.munge = ACCESS_MUNGE_GOOD;
-	a->facts.munge_node = m->node;
+	a->facts.munge_node = a->munge_node;
 	a->facts.munge_uid = m->uid;
 	a->facts.munge_origin = m->origin;
 }
@@ -256,6 +261,7 @@ static void end_redfish(void *arg, struct web_request *r, unsigned status)
 	atomic_fetch_sub(&a->site->refs, 1);
 	reply_unref(a->reply);
 	free(a->names);
+	munge_facts_done(&a->munge.facts);
 	free(a);
 }
 

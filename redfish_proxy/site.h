@@ -4,10 +4,10 @@
 
 #include <stdatomic.h>
 
+#include "lib/http/munge.h"
 #include "redfish_proxy/access.h"
 #include "redfish_proxy/cache.h"
 #include "redfish_proxy/config.h"
-#include "redfish_proxy/munge.h"
 #include "redfish_proxy/target.h"
 
 /* One configuration with all that follows from it. A reload makes another one; the old

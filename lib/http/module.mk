@@ -15,3 +15,13 @@ libhttpd_SRCS += lib/http/web_config.c
 libhttpd_SRCS += lib/http/web_conn.c
 libhttpd_SRCS += lib/http/web_policy.c
 libhttpd_SRCS += lib/http/web_request.c
+
+# libident: who asks (MUNGE, certificates, front ends, tokens); a program that links it
+# lists gnutls, and munge where HAVE_MUNGE, in _PKGS
+ifeq ($(HAVE_GNUTLS),1)
+ARCHIVES += libident
+libident_PKGS := gnutls $(if $(HAVE_MUNGE),munge)
+libident_CFLAGS := $(if $(HAVE_MUNGE),-DHAVE_MUNGE)
+libident_SRCS += lib/http/munge.c
+libident_SRCS += lib/http/tls_names.c
+endif

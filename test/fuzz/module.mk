@@ -57,10 +57,10 @@ redfish_json_fuzz_PKGS := json-c
 redfish_config_fuzz_SRCS := courier/redfish_config.c courier/redfish_config_yaml.c lib/http/client_url.c lib/secret.c lib/yaml_walk.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
 redfish_config_fuzz_PKGS := libcurl yaml-0.1
 FUZZERS += proxy_path
-proxy_path_fuzz_SRCS := redfish_proxy/path.c redfish_proxy/url.c redfish_proxy/netaddr.c lib/parse.c lib/err.c
+proxy_path_fuzz_SRCS := redfish_proxy/path.c redfish_proxy/url.c lib/netaddr.c lib/parse.c lib/err.c
 FUZZERS += proxy_config
 proxy_config_fuzz_SRCS := redfish_proxy/config.c redfish_proxy/config_client.c redfish_proxy/access.c redfish_proxy/path.c redfish_proxy/url.c \
-	redfish_proxy/netaddr.c lib/yaml_walk.c lib/secret.c lib/parse.c lib/err.c lib/fs.c lib/buf.c
+	lib/netaddr.c lib/yaml_walk.c lib/secret.c lib/parse.c lib/err.c lib/fs.c lib/buf.c
 proxy_config_fuzz_PKGS := yaml-0.1
 FUZZERS += report
 report_fuzz_SRCS := lib/report.c lib/tlv.c lib/err.c lib/buf.c

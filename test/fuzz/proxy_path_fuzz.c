@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "redfish_proxy/netaddr.h"
+#include "lib/netaddr.h"
 #include "redfish_proxy/url.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "redfish_proxy/netaddr.h"
+#include "lib/netaddr.h"
 #include "redfish_proxy/url.h"
 #include "test/unit/unit.h"
 

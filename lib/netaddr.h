@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CEEMS_REDFISH_PROXY_NETADDR_H
-#define CEEMS_REDFISH_PROXY_NETADDR_H
+#ifndef CEEMS_LIB_NETADDR_H
+#define CEEMS_LIB_NETADDR_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,42 +1,44 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Names as the CA wrote them. */
-#include "redfish_proxy/tls_names.h"
+#include "lib/http/tls_names.h"
 
 #include <gnutls/x509.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* A text that was put there by others: its length counts, not its first NUL. */
-static size_t keep(char (*list)[TLS_NAME_BYTES], size_t n, size_t len)
+static size_t keep(struct tls_name *list, size_t n, enum tls_name_kind kind, size_t len)
 {
-	if (len >= TLS_NAME_BYTES || memchr(list[n], '\0', len))
+	if (len >= TLS_NAME_BYTES || memchr(list[n].text, '\0', len))
 		return n;
-	list[n][len] = '\0';
+	list[n].kind = kind;
+	list[n].text[len] = '\0';
 	return n + 1;
 }
 
-static size_t read_names(gnutls_x509_crt_t crt, size_t max,
-			 char (*list)[TLS_NAME_BYTES])
+static size_t read_names(gnutls_x509_crt_t crt, size_t max, struct tls_name *list)
 {
 	size_t n = 0;
 
 	for (unsigned i = 0; n + 1 < max && i < 4 * max; i++) {
 		size_t len = TLS_NAME_BYTES - 1;
-		int type = gnutls_x509_crt_get_subject_alt_name(crt, i, list[n], &len,
-								NULL);
+		int type = gnutls_x509_crt_get_subject_alt_name(crt, i, list[n].text,
+								&len, NULL);
 		if (type == GNUTLS_E_REQUESTED_DATA_NOT_AVAILABLE)
 			break;
 		if (type == GNUTLS_SAN_DNSNAME)
-			n = keep(list, n, len);
+			n = keep(list, n, TLS_NAME_DNS, len);
+		else if (type == GNUTLS_SAN_RFC822NAME)
+			n = keep(list, n, TLS_NAME_EMAIL, len);
 	}
 	size_t len = TLS_NAME_BYTES - 1;
 	if (gnutls_x509_crt_get_dn_by_oid(crt, GNUTLS_OID_X520_COMMON_NAME, 0, 0,
-					  list[n], &len) == 0)
-		n = keep(list, n, len);
+					  list[n].text, &len) == 0)
+		n = keep(list, n, TLS_NAME_CN, len);
 	return n;
 }
 
-size_t tls_names(gnutls_session_t session, size_t max, char (**ret)[TLS_NAME_BYTES])
+size_t tls_names(gnutls_session_t session, size_t max, struct tls_name **ret)
 {
 	unsigned count = 0;
 	const gnutls_datum_t *der = gnutls_certificate_get_peers(session, &count);
@@ -45,7 +47,7 @@ size_t tls_names(gnutls_session_t session, size_t max, char (**ret)[TLS_NAME_BYT
 
 	if (!der || !count || gnutls_x509_crt_init(&crt) < 0)
 		return 0;
-	char(*list)[TLS_NAME_BYTES] = calloc(max, sizeof(*list));
+	struct tls_name *list = calloc(max, sizeof(*list));
 	if (list && gnutls_x509_crt_import(crt, der, GNUTLS_X509_FMT_DER) == 0)
 		n = read_names(crt, max, list);
 	gnutls_x509_crt_deinit(crt);

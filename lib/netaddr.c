@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Addresses as access is decided by them. */
-#include "redfish_proxy/netaddr.h"
+#include "lib/netaddr.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
