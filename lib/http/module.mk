@@ -20,8 +20,9 @@ libhttpd_SRCS += lib/http/web_request.c
 # lists gnutls, and munge where HAVE_MUNGE, in _PKGS
 ifeq ($(HAVE_GNUTLS),1)
 ARCHIVES += libident
-libident_PKGS := gnutls $(if $(HAVE_MUNGE),munge)
+libident_PKGS := gnutls $(if $(HAVE_JSON),json-c) $(if $(HAVE_CURL),libcurl) $(if $(HAVE_MUNGE),munge)
 libident_CFLAGS := $(if $(HAVE_MUNGE),-DHAVE_MUNGE)
+libident_SRCS += $(if $(HAVE_CURL),$(if $(HAVE_JSON),lib/http/identity.c lib/http/jwt.c lib/http/jwt_source.c))
 libident_SRCS += lib/http/munge.c
 libident_SRCS += lib/http/tls_names.c
 endif

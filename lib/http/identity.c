@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Proofs are looked at from the strongest to the weakest; the first that a request uses
+ * decides. */
+#include "lib/http/identity.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#include "lib/cleanup.h"
+#include "lib/http/jwt_source.h"
+#include "lib/http/munge.h"
+
+#define FRONT_ENDS_MAX 64
+#define RANGES_MAX 64
+
+enum front_kind { FRONT_CERTIFICATE, FRONT_PASSWORD, FRONT_MUNGE };
+static const char *const front_kinds[] = {"certificate", "password", "munge"};
+
+struct front {
+	enum front_kind kind;
+	char *name;
+};
+
+/* An array of texts and its copy. */
+struct texts {
+	char **items;
+	size_t count;
+};
+
+struct identity {
+	bool munge;
+	char *munge_socket;
+	enum identity_certificate certificate;
+	char *suffix;
+	struct front fronts[FRONT_ENDS_MAX];
+	size_t front_count;
+	struct netrange ranges[RANGES_MAX];
+	size_t range_count;
+	struct texts headers, issuers, audiences;
+	struct jwt_source *tokens;
+};
+
+static int copy_texts(const char *const *items, size_t count, struct texts *ret)
+{
+	if (!count)
+		return 0;
+	ret->items = calloc(count, sizeof(*ret->items));
+	for (size_t i = 0; ret->items && i < count; i++) {
+		ret->items[i] = strdup(items[i]);
+		if (!ret->items[i])
+			return -ENOMEM;
+		ret->count++;
+	}
+	return ret->items ? 0 : -ENOMEM;
+}
+
+static void free_texts(struct texts *t)
+{
+	for (size_t i = 0; i < t->count; i++)
+		free(t->items[i]);
+	free(t->items);
+}
+
+static int copy_text(const char *s, char **ret)
+{
+	if (!s || !*s)
+		return 0;
+	*ret = strdup(s);
+	return *ret ? 0 : -ENOMEM;
+}
+
+static int add_front(struct identity *id, const char *text, struct err *err)
+{
+	size_t n = strcspn(text, ":");
+
+	for (unsigned k = 0; k < 3; k++) {
+		if (strlen(front_kinds[k]) != n ||
+		    memcmp(text, front_kinds[k], n) != 0 || !text[n] || !text[n + 1] ||
+		    strlen(text + n + 1) >= IDENTITY_LOGIN_BYTES)
+			continue;
+		if (id->front_count == FRONT_ENDS_MAX)
+			return err_set(err, -EINVAL, "identity.front-end: at most %d",
+				       FRONT_ENDS_MAX);
+		struct front *f = &id->fronts[id->front_count];
+		f->kind = (enum front_kind)k;
+		f->name = strdup(text + n + 1);
+		if (!f->name)
+			return err_set(err, -ENOMEM, "out of memory");
+		id->front_count++;
+		return 0;
+	}
+	return err_set(err, -EINVAL,
+		       "identity.front-end: %.100s: must be certificate:NAME, "
+		       "password:USER or munge:USER",
+		       text);
+}
+
+static int copy_lists(struct identity *id, const struct identity_params *p,
+		      struct err *err)
+{
+	for (size_t i = 0; i < p->front_end_count; i++) {
+		int rc = add_front(id, p->front_ends[i], err);
+		if (rc < 0)
+			return rc;
+	}
+	for (size_t i = 0; i < p->front_end_address_count; i++) {
+		if (i == RANGES_MAX ||
+		    netrange_parse(p->front_end_addresses[i], &id->ranges[i]) < 0)
+			return err_set(err, -EINVAL,
+				       "identity.front-end-address: %.100s: not an "
+				       "address or range, or more than %d",
+				       p->front_end_addresses[i], RANGES_MAX);
+		id->range_count++;
+	}
+	if (p->user_header_count == 0 || p->user_header_count > IDENTITY_HEADERS_MAX)
+		return err_set(err, -EINVAL, "web.user-header-name: 1 to %d of them",
+			       IDENTITY_HEADERS_MAX);
+	for (size_t i = 0; i < p->user_header_count; i++) {
+		const char *h = p->user_headers[i];
+		if (!*h ||
+		    strspn(h, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+			      "0123456789-") != strlen(h))
+			return err_set(
+				err, -EINVAL,
+				"web.user-header-name: %.100s: not the name of a "
+				"header",
+				h);
+	}
+	return 0;
+}
+
+static int open_tokens(struct identity *id, const struct identity_params *p,
+		       struct err *err)
+{
+	const struct jwt_source_params s = {.where = p->token_keys,
+					    .ca_file = p->token_ca_file};
+
+	if (!p->token_keys || !*p->token_keys)
+		return 0;
+	/* without them each Grafana of the world could say who asks */
+	if (!p->token_issuer_count || !p->token_audience_count)
+		return err_set(err, -EINVAL,
+			       "identity.token-keys: needs identity.token-issuer and "
+			       "identity.token-audience");
+	int rc = jwt_source_new(&s, &id->tokens, err);
+	return rc < 0 ? err_prefix(err, rc, "identity.token-keys") : 0;
+}
+
+int identity_new(const struct identity_params *p, struct identity **ret,
+		 struct err *err)
+{
+	struct identity *id = calloc(1, sizeof(*id));
+
+	if (!id)
+		return err_set(err, -ENOMEM, "out of memory");
+	id->munge = p->munge;
+	id->certificate = p->certificate;
+	int rc = 0;
+	if (copy_text(p->munge_socket, &id->munge_socket) < 0 ||
+	    copy_text(p->certificate_suffix, &id->suffix) < 0 ||
+	    copy_texts(p->user_headers, p->user_header_count, &id->headers) < 0 ||
+	    copy_texts(p->token_issuers, p->token_issuer_count, &id->issuers) < 0 ||
+	    copy_texts(p->token_audiences, p->token_audience_count, &id->audiences) < 0)
+		rc = err_set(err, -ENOMEM, "out of memory");
+	if (rc == 0)
+		rc = copy_lists(id, p, err);
+	if (rc == 0)
+		rc = open_tokens(id, p, err);
+	if (rc < 0) {
+		identity_free(id);
+		return rc;
+	}
+	*ret = id;
+	return 0;
+}
+
+void identity_free(struct identity *id)
+{
+	if (!id)
+		return;
+	jwt_source_free(id->tokens);
+	for (size_t i = 0; i < id->front_count; i++)
+		free(id->fronts[i].name);
+	free_texts(&id->headers);
+	free_texts(&id->issuers);
+	free_texts(&id->audiences);
+	free(id->munge_socket);
+	free(id->suffix);
+	free(id);
+}
+
+const char *identity_user_header(const struct identity *id, size_t i)
+{
+	return i < id->headers.count ? id->headers.items[i] : NULL;
+}
+
+bool identity_is_login(const char *s)
+{
+	size_t n = strnlen(s, IDENTITY_LOGIN_BYTES);
+
+	return n > 0 && n < IDENTITY_LOGIN_BYTES && *s != '-' &&
+	       strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+			 "0123456789._@+-$") == n;
+}
+
+static int take_login(const char *s, struct identity_who *ret, struct err *err)
+{
+	if (!identity_is_login(s))
+		return err_set(err, -EINVAL, "this is not the name of a user");
+	memcpy(ret->login, s, strlen(s) + 1);
+	return 0;
+}
+
+static bool is_front(const struct identity *id, enum front_kind kind, const char *name,
+		     struct identity_who *ret)
+{
+	for (size_t i = 0; *name && i < id->front_count; i++) {
+		const struct front *f = &id->fronts[i];
+		if (f->kind != kind || strcmp(f->name, name) != 0)
+			continue;
+		snprintf(ret->front, sizeof(ret->front), "%s:%s", front_kinds[kind],
+			 name);
+		return true;
+	}
+	return false;
+}
+
+/* How many headers name a user, all of the configured names together. */
+static unsigned user_headers(const struct identity_facts *f, const char **ret)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < IDENTITY_HEADERS_MAX; i++) {
+		if (f->user[i].count && !n)
+			*ret = f->user[i].first;
+		n += f->user[i].count;
+	}
+	return n;
+}
+
+/* ---- the proofs ------------------------------------------------------------------ */
+
+static int by_token(struct identity *id, const struct identity_facts *f,
+		    struct identity_who *ret, struct err *err)
+{
+	const struct jwt_rules rules = {
+		.issuers = (const char *const *)id->issuers.items,
+		.issuer_count = id->issuers.count,
+		.audiences = (const char *const *)id->audiences.items,
+		.audience_count = id->audiences.count,
+	};
+	struct jwt_claims claims;
+
+	if (f->tokens > 1)
+		return err_set(err, -EINVAL, "X-Grafana-Id is there twice");
+	if (!id->tokens)
+		return err_set(err, -EACCES,
+			       "tokens (X-Grafana-Id) are not accepted here "
+			       "(identity.token-keys)");
+	int rc = jwt_source_verify(id->tokens, &rules, f->token, (uint64_t)time(NULL),
+				   &claims, err);
+	if (rc < 0)
+		return rc;
+	ret->way = WAY_TOKEN;
+	return take_login(claims.login, ret, err);
+}
+
+/* Of a front end that has proved itself: ret->front says which. */
+static int by_front(struct identity *id, const struct identity_facts *f,
+		    struct identity_who *ret, struct err *err)
+{
+	const char *user = NULL;
+	unsigned n = user_headers(f, &user);
+	bool near = id->range_count == 0;
+
+	for (size_t i = 0; i < id->range_count && f->has_peer; i++)
+		near |= netrange_has(&id->ranges[i], &f->peer);
+	if (!near)
+		return err_set(err, -EPERM, "%s does not come from where it should",
+			       ret->front);
+	if (n > 1)
+		return err_set(err, -EINVAL,
+			       "there are several headers that name a user");
+	if (n == 0 && f->tokens == 0)
+		return err_set(err, -EACCES, "%s names no user (header %s)", ret->front,
+			       id->headers.items[0]);
+	ret->way = WAY_FRONT_END;
+	if (n == 1 && take_login(user, ret, err) < 0)
+		return err_prefix(err, -EINVAL, "header that names the user");
+	if (f->tokens == 0 || (n == 1 && !id->tokens))
+		return 0;
+	struct identity_who token = {.way = WAY_TOKEN};
+	int rc = by_token(id, f, &token, err);
+	if (rc < 0)
+		return rc;
+	if (n == 1 && strcmp(token.login, ret->login) != 0)
+		return err_set(err, -EPERM,
+			       "X-Grafana-Id and the user's header name two users");
+	ret->way = WAY_TOKEN;
+	memcpy(ret->login, token.login, sizeof(ret->login));
+	return 0;
+}
+
+/* Of a user who has proved to be one: nothing may say otherwise. */
+static int as_user(const struct identity_facts *f, struct err *err)
+{
+	const char *user = NULL;
+
+	if (user_headers(f, &user))
+		return err_set(err, -EPERM,
+			       "only a front end of this site's list may name a user "
+			       "by a header");
+	if (f->tokens)
+		return err_set(err, -EPERM, "there are two proofs of who asks");
+	return 0;
+}
+
+/* "": unknown here. */
+static int name_of_uid(uint32_t uid, char ret[IDENTITY_LOGIN_BYTES], struct err *err)
+{
+	struct passwd pw, *found = NULL;
+	size_t size = 16384;
+	int rc = ERANGE;
+
+	for (int i = 0; i < 6 && rc == ERANGE; i++, size *= 4) {
+		auto_free char *text = malloc(size);
+		if (!text)
+			return err_set(err, -ENOMEM, "out of memory");
+		rc = getpwuid_r(uid, &pw, text, size, &found);
+		if (rc == 0 && found && identity_is_login(pw.pw_name))
+			memcpy(ret, pw.pw_name, strlen(pw.pw_name) + 1);
+	}
+	/* getpwnam(3): these are how databases say that there is none */
+	if (rc == 0 || rc == ENOENT || rc == ESRCH || rc == EBADF || rc == EPERM)
+		return 0;
+	return err_set(err, -EHOSTDOWN, "the user database does not answer");
+}
+
+static bool payload_is_ours(const struct munge_facts *m, const struct identity_facts *f)
+{
+	size_t p = strlen(IDENTITY_MUNGE_PAYLOAD), n = strlen(f->method);
+	size_t t = strlen(f->target);
+	const char *s = m->payload.data;
+
+	return m->payload.len == p + n + 1 + t &&
+	       memcmp(s, IDENTITY_MUNGE_PAYLOAD, p) == 0 &&
+	       memcmp(s + p, f->method, n) == 0 && s[p + n] == ' ' &&
+	       memcmp(s + p + n + 1, f->target, t) == 0;
+}
+
+static int by_munge(struct identity *id, const struct identity_facts *f,
+		    struct identity_who *ret, struct err *err)
+{
+	auto_munge_facts struct munge_facts m = {.rc = -EACCES};
+
+	if (!id->munge)
+		return err_set(err, -EACCES,
+			       "MUNGE credentials are not accepted here "
+			       "(identity.munge)");
+	int rc = munge_read(id->munge_socket,
+			    f->authorization + strlen("MUNGE") +
+				    strspn(f->authorization + strlen("MUNGE"), " "),
+			    &m, err);
+	if (rc < 0)
+		return rc == -ENOTSUP || rc == -EINVAL ? -EACCES : rc;
+	if (!payload_is_ours(&m, f))
+		return err_set(err, -EACCES,
+			       "munge: the credential was made for another request");
+	ret->way = WAY_MUNGE;
+	ret->has_uid = true;
+	ret->uid = m.uid;
+	rc = name_of_uid(m.uid, ret->login, err);
+	if (rc < 0)
+		return rc;
+	if (is_front(id, FRONT_MUNGE, ret->login, ret)) {
+		ret->has_uid = false;
+		ret->login[0] = '\0';
+		return by_front(id, f, ret, err);
+	}
+	return as_user(f, err);
+}
+
+/* The login in a name, by the rule. */
+static bool login_of_name(const struct identity *id, const struct identity_name *name,
+			  char ret[IDENTITY_LOGIN_BYTES])
+{
+	size_t n = strlen(name->text), cut = id->suffix ? strlen(id->suffix) : 0;
+
+	if (name->kind != id->certificate || n <= cut ||
+	    n - cut >= IDENTITY_LOGIN_BYTES ||
+	    (cut && strcasecmp(name->text + n - cut, id->suffix) != 0))
+		return false;
+	memcpy(ret, name->text, n - cut);
+	ret[n - cut] = '\0';
+	return identity_is_login(ret);
+}
+
+static int by_certificate(struct identity *id, const struct identity_facts *f,
+			  struct identity_who *ret, struct err *err)
+{
+	char login[IDENTITY_LOGIN_BYTES];
+	bool known = false;
+
+	for (size_t i = 0; i < f->name_count; i++) {
+		if (is_front(id, FRONT_CERTIFICATE, f->names[i].text, ret))
+			return by_front(id, f, ret, err);
+	}
+	for (size_t i = 0; id->certificate && i < f->name_count; i++) {
+		if (!login_of_name(id, &f->names[i], login))
+			continue;
+		if (known && strcmp(login, ret->login) != 0)
+			return err_set(err, -EPERM, "the certificate is of two users");
+		memcpy(ret->login, login, sizeof(login));
+		known = true;
+	}
+	if (!known)
+		return err_set(err, -EACCES,
+			       "the client certificate is of no front end and no user "
+			       "here");
+	ret->way = WAY_CERTIFICATE;
+	return as_user(f, err);
+}
+
+static int by_nothing(struct identity *id, const struct identity_facts *f,
+		      struct err *err)
+{
+	const char *user = NULL;
+
+	if (user_headers(f, &user))
+		return err_set(
+			err, -EACCES,
+			"a header alone does not prove who asks: the front end "
+			"must have a client certificate or a password, and be in "
+			"identity.front-end");
+	if (f->authorization)
+		return err_set(err, -EACCES, "this kind of Authorization is not known");
+	return err_set(err, -EACCES, "nothing says who asks%s",
+		       id->munge ? " (Authorization: MUNGE credential)" : "");
+}
+
+static bool uses_munge(const struct identity_facts *f)
+{
+	return f->authorization && strncasecmp(f->authorization, "MUNGE ", 6) == 0;
+}
+
+int identity_prove(struct identity *id, const struct identity_facts *f,
+		   struct identity_who *ret, struct err *err)
+{
+	struct identity_who who = {.way = WAY_MUNGE};
+	int rc;
+
+	if (f->authorizations > 1)
+		return err_set(err, -EINVAL, "Authorization is there twice");
+	bool certificate = f->name_count && (id->certificate || id->front_count);
+
+	if (uses_munge(f))
+		rc = by_munge(id, f, &who, err);
+	else if (f->password_user &&
+		 is_front(id, FRONT_PASSWORD, f->password_user, &who))
+		rc = by_front(id, f, &who, err);
+	else if (certificate)
+		rc = by_certificate(id, f, &who, err);
+	else if (f->tokens)
+		rc = by_token(id, f, &who, err);
+	else
+		rc = by_nothing(id, f, err);
+	/* beside a token of its own a header is as good as none */
+	if (rc == 0 && who.way == WAY_TOKEN && !*who.front) {
+		const char *user = NULL;
+		if (user_headers(f, &user) > 0 && strcmp(user, who.login) != 0)
+			rc = err_set(
+				err, -EPERM,
+				"X-Grafana-Id and the user's header name two users");
+	}
+	if (rc == 0)
+		*ret = who;
+	return rc;
+}
+
+unsigned identity_status(int rc)
+{
+	switch (rc) {
+	case -EACCES:
+		return 401;
+	case -EPERM:
+		return 403;
+	case -EINVAL:
+		return 400;
+	default:
+		return 503;
+	}
+}
+
+const char *identity_way_name(enum identity_way way)
+{
+	static const char *const names[] = {"munge", "certificate", "front_end",
+					    "token"};
+	return names[way];
+}

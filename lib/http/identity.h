@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_LIB_HTTP_IDENTITY_H
+#define CEEMS_LIB_HTTP_IDENTITY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/err.h"
+#include "lib/netaddr.h"
+
+/*
+ * Whose request it is, proved. The one place where that is decided, for the aggregator
+ * and the load balancer (doc/security.md gives the reasons):
+ *
+ * 1. Authorization: MUNGE <credential>, whose payload is IDENTITY_MUNGE_PAYLOAD, the
+ *    method, a blank and the target: the login of its uid.
+ * 2. A verified client certificate: a front end's, or, where the site says so, a
+ * user's, by one of its names.
+ * 3. A password of the web configuration (or MUNGE, of a user that is listed): a front
+ *    end's.
+ * 4. X-Grafana-Id: a token that Grafana has signed.
+ *
+ * A front end is one that the operator has listed; it names its user by one header, and
+ * a token that comes with it must be of the same user. From anybody else such a header
+ * is refused, not ignored: a request with two opinions about whose it is is nobody's.
+ * What is used and does not hold is the end; there is no way back to a weaker proof.
+ */
+
+#define IDENTITY_MUNGE_PAYLOAD "ceems-api/1 "
+#define IDENTITY_LOGIN_BYTES 129
+#define IDENTITY_HEADERS_MAX 8 /* that may name a front end's user */
+#define IDENTITY_NAMES_MAX 32  /* of a certificate that are looked at */
+
+enum identity_way { WAY_MUNGE, WAY_CERTIFICATE, WAY_FRONT_END, WAY_TOKEN };
+
+/* Which name of a user's certificate is the login. */
+enum identity_certificate {
+	CERTIFICATE_OFF,
+	CERTIFICATE_CN,
+	CERTIFICATE_EMAIL,
+	CERTIFICATE_DNS
+};
+
+/* Borrowed by identity_new(), which copies. */
+struct identity_params {
+	bool munge;
+	const char *munge_socket; /* NULL or "": libmunge's own */
+	enum identity_certificate certificate;
+	/* cut from the name's end, "@site.example"; names without it are refused */
+	const char *certificate_suffix;
+	/* "certificate:NAME", "password:USER", "munge:USER" */
+	const char *const *front_ends;
+	size_t front_end_count;
+	/* where front ends connect from, as ranges; none: from anywhere */
+	const char *const *front_end_addresses;
+	size_t front_end_address_count;
+	const char *const *user_headers; /* 1 to IDENTITY_HEADERS_MAX */
+	size_t user_header_count;
+	const char *token_keys; /* URL or file; NULL or "": tokens are refused */
+	const char *token_ca_file;
+	const char *const *token_issuers;
+	size_t token_issuer_count;
+	const char *const *token_audiences;
+	size_t token_audience_count;
+};
+
+struct identity;
+
+/* -EINVAL: a parameter makes no sense, named as the option of doc/config.md. */
+int identity_new(const struct identity_params *params, struct identity **ret,
+		 struct err *err);
+void identity_free(struct identity *id); /* accepts NULL */
+/* The headers that may name a user, in order; NULL: there is no i-th. Borrowed. */
+const char *identity_user_header(const struct identity *id, size_t i);
+
+struct identity_name {
+	enum identity_certificate kind;
+	const char *text;
+};
+
+/* What is known about a request, all of it borrowed. Texts may hold anything. */
+struct identity_facts {
+	const char *method, *target; /* of the request line, as it came */
+	bool has_peer;
+	struct netaddr peer;
+	unsigned authorizations;   /* how many Authorization headers there are */
+	const char *authorization; /* the first; NULL: none */
+	const char *password_user; /* whose password was good; NULL: none */
+	struct identity_name names[IDENTITY_NAMES_MAX]; /* of a verified certificate */
+	size_t name_count;
+	struct {
+		unsigned count;
+		const char *first;
+	} user[IDENTITY_HEADERS_MAX]; /* in the order of identity_user_header() */
+	unsigned tokens;              /* how many X-Grafana-Id there are */
+	const char *token;
+};
+
+struct identity_who {
+	enum identity_way way;
+	/* Letters, digits and . _ @ + - $ of ASCII. "": only the uid is known, which
+	 * this host has no name for. */
+	char login[IDENTITY_LOGIN_BYTES];
+	bool has_uid;
+	uint32_t uid; /* MUNGE's */
+	char front[IDENTITY_LOGIN_BYTES +
+		   16]; /* as listed, "certificate:grafana"; "" */
+};
+
+/* Waits for the MUNGE daemon, the user database or a token's keys: not on threads that
+ * must not. 0; else with words for whoever asks:
+ *   -EACCES  it is not proved who asks: 401
+ *   -EPERM   it is, and that one may not say what it says (a header, two proofs): 403
+ *   -EINVAL  a header is there twice, or is no login: 400
+ *   -EHOSTDOWN  what would prove it does not answer: 503
+ *   -ENOMEM
+ * Thread safe. */
+int identity_prove(struct identity *id, const struct identity_facts *f,
+		   struct identity_who *ret, struct err *err);
+
+/* The HTTP status for an error of identity_prove(). */
+unsigned identity_status(int rc);
+/* "munge", "certificate", ... Static. */
+const char *identity_way_name(enum identity_way way);
+/* Whether s can be a login. */
+bool identity_is_login(const char *s);
+
+#endif
