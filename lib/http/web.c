@@ -174,6 +174,14 @@ static void on_verdict(void *arg, enum auth_verdict verdict)
 	MHD_resume_connection(r->connection);
 }
 
+/* Of routes with proofs of their own only what looks like a password is one. */
+static bool asks_password(const struct web_request *r, const char *header)
+{
+	if (r->route && r->route->own_proof)
+		return header && strncasecmp(header, "Basic ", 6) == 0;
+	return !(r->route && r->route->open);
+}
+
 /* 0: go on. Else *ret_result is what to return: an answer was queued, or the connection
  * sleeps until the password has been checked. */
 static int authenticate(struct web_request *r, enum MHD_Result *ret_result)
@@ -185,13 +193,12 @@ static int authenticate(struct web_request *r, enum MHD_Result *ret_result)
 		web_policy_refresh(w->policy);
 		struct web_settings *s = web_policy_get(w->policy);
 		r->verdict = AUTH_GOOD;
-		if (s->config.user_count && !(r->route && r->route->open))
-			r->verdict =
-				web_auth_check(w->auth, &s->config,
-					       MHD_lookup_connection_value(
-						       r->connection, MHD_HEADER_KIND,
-						       MHD_HTTP_HEADER_AUTHORIZATION),
-					       &job);
+		const char *header = MHD_lookup_connection_value(
+			r->connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
+		if (s->config.user_count && asks_password(r, header)) {
+			r->password = true;
+			r->verdict = web_auth_check(w->auth, &s->config, header, &job);
+		}
 		web_settings_unref(s);
 		r->decided = r->verdict != AUTH_PENDING;
 	}

@@ -40,7 +40,11 @@ struct web_route {
 	/* As target_path() makes it of a request's target, compared whole; NULL: each
 	 * path that no other route has */
 	const char *path;
-	bool open;             /* asks for no password */
+	bool open; /* asks for no password */
+	/* Its handler asks for other proofs as well (MUNGE, tokens, certificates): a
+	 * password is checked where one comes, web_password_user(), and not asked for
+	 */
+	bool own_proof;
 	unsigned methods;      /* of enum web_method; 0: WEB_GET | WEB_HEAD */
 	size_t body_bytes_max; /* 0: no body; of POST, PUT and PATCH alone */
 	const char *body_type; /* the media type it must have; NULL: any */
@@ -121,6 +125,9 @@ const struct sockaddr *web_peer(struct web_request *r);
 gnutls_session_t web_tls(struct web_request *r);
 /* Whether client_auth_type had a certificate, if there is one, verified. */
 bool web_tls_verified(struct web_request *r);
+/* The user of the web configuration whose password came and was good; NULL: none did.
+ */
+const char *web_password_user(struct web_request *r);
 /* The handler's own pointer, NULL at first. */
 void **web_state(struct web_request *r);
 

@@ -53,11 +53,13 @@ struct web_request {
 	struct MHD_Connection *connection;
 	const char *uri; /* as it came; the library cuts it up where a query begins */
 	size_t uri_len;
-	char *target;  /* a copy from before */
-	bool seen;     /* its head has been looked at */
-	bool complete; /* all of its body is there */
-	bool passed;   /* and was good, or it is to be refused: what comes is body */
-	bool decided;  /* about its password */
+	char *target;   /* a copy from before */
+	bool seen;      /* its head has been looked at */
+	bool complete;  /* all of its body is there */
+	bool passed;    /* and was good, or it is to be refused: what comes is body */
+	bool decided;   /* about its password */
+	bool password;  /* it was asked for one */
+	char user[256]; /* whose password was good */
 	enum auth_verdict verdict;
 	int path_rc; /* what target_path() said */
 	const struct web_route *route;

@@ -213,6 +213,20 @@ bool web_tls_verified(struct web_request *r)
 	       s->config.client_auth == CLIENT_REQUIRE_VERIFY;
 }
 
+const char *web_password_user(struct web_request *r)
+{
+	char password[1024];
+
+	if (!r->password || r->verdict != AUTH_GOOD)
+		return NULL;
+	int rc = web_auth_decode(
+		MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND,
+					    MHD_HTTP_HEADER_AUTHORIZATION),
+		r->user, sizeof(r->user), password, sizeof(password));
+	explicit_bzero(password, sizeof(password));
+	return rc < 0 ? NULL : r->user;
+}
+
 void **web_state(struct web_request *r)
 {
 	return &r->state;

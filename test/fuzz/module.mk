@@ -71,3 +71,8 @@ FUZZERS += batch
 batch_fuzz_SRCS := lib/batch.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
 batch_fuzz_PKGS := zlib
 endif
+ifeq ($(HAVE_GNUTLS)$(HAVE_JSON),11)
+FUZZERS += jwt
+endif
+jwt_fuzz_SRCS := lib/http/jwt.c lib/http/json.c lib/err.c
+jwt_fuzz_PKGS := gnutls json-c

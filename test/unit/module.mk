@@ -228,3 +228,10 @@ TESTS += batch_test
 batch_test_LIBS := libbatch libbase
 batch_test_PKGS := zlib
 endif
+ifeq ($(HAVE_GNUTLS)$(HAVE_CURL)$(HAVE_JSON),111)
+TESTS += identity_test jwt_test
+endif
+identity_test_LIBS := libident libhttp libbase
+identity_test_PKGS := $(libident_PKGS)
+jwt_test_LIBS := libident libhttp libbase
+jwt_test_PKGS := $(libident_PKGS)

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Between the web server and the rule: copies nothing, decides nothing. */
+#include "lib/http/identity_web.h"
+
+#include <stdlib.h>
+
+#include "lib/http/tls_names.h"
+
+static const char *method_name(enum web_method m)
+{
+	switch (m) {
+	case WEB_GET:
+		return "GET";
+	case WEB_HEAD:
+		return "HEAD";
+	case WEB_POST:
+		return "POST";
+	case WEB_PUT:
+		return "PUT";
+	case WEB_PATCH:
+		return "PATCH";
+	case WEB_DELETE:
+		return "DELETE";
+	}
+	return "";
+}
+
+static void collect_names(struct web_request *r, struct identity_request *ret)
+{
+	static const enum identity_certificate kinds[] = {
+		[TLS_NAME_DNS] = CERTIFICATE_DNS,
+		[TLS_NAME_EMAIL] = CERTIFICATE_EMAIL,
+		[TLS_NAME_CN] = CERTIFICATE_CN,
+	};
+	struct identity_facts *f = &ret->facts;
+	gnutls_session_t tls = web_tls(r);
+
+	/* a certificate that nobody has looked at is a claim */
+	if (!tls || !web_tls_verified(r))
+		return;
+	f->name_count = tls_names(tls, IDENTITY_NAMES_MAX, &ret->names);
+	for (size_t i = 0; i < f->name_count; i++)
+		f->names[i] = (struct identity_name){kinds[ret->names[i].kind],
+						     ret->names[i].text};
+}
+
+void identity_collect(const struct identity *id, struct web_request *r,
+		      struct identity_request *ret)
+{
+	struct identity_facts *f = &ret->facts;
+
+	*ret = (struct identity_request){.names = NULL};
+	f->method = method_name(web_method(r));
+	f->target = web_target(r);
+	f->has_peer = netaddr_from(web_peer(r), &f->peer) == 0;
+	f->authorizations = web_header_count(r, "Authorization");
+	f->authorization = web_header(r, "Authorization");
+	f->password_user = web_password_user(r);
+	for (size_t i = 0; i < IDENTITY_HEADERS_MAX; i++) {
+		const char *name = identity_user_header(id, i);
+		f->user[i].count = name ? web_header_count(r, name) : 0;
+		f->user[i].first = f->user[i].count ? web_header(r, name) : NULL;
+	}
+	f->tokens = web_header_count(r, "X-Grafana-Id");
+	f->token = web_header(r, "X-Grafana-Id");
+	collect_names(r, ret);
+}
+
+void identity_request_done(struct identity_request *q)
+{
+	free(q->names);
+	q->names = NULL;
+}
