@@ -1,1 +1,28 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
+
+# libaggregator: ceems_aggregator without its main, for tests
+ifeq ($(HAVE_PQ)$(HAVE_MHD),11)
+ARCHIVES += libaggregator
+libaggregator_USES := $(libhttpd_USES) libpq
+libaggregator_PKGS := $(libaggregator_USES)
+libaggregator_CFLAGS := -I$(OBJ)
+libaggregator_SRCS += aggregator/database.c
+libaggregator_SRCS += aggregator/options.c
+libaggregator_SRCS += aggregator/own.c
+libaggregator_SRCS += aggregator/parts.c
+libaggregator_SRCS += aggregator/routes.c
+libaggregator_SRCS += aggregator/schema.c
+
+PROGS += ceems_aggregator
+ceems_aggregator_SRCS := aggregator/main.c
+ceems_aggregator_LIBS := libaggregator libpg libhttpd libconf libbase
+ceems_aggregator_PKGS := $(libaggregator_USES)
+ceems_aggregator_LDLIBS := -lcrypt
+
+# the migrations, in the order of their numbers: SQL_FILE(1, sql_0001, "0001_schema.sql")
+AGGREGATOR_SQL := $(sort $(wildcard aggregator/sql/[0-9][0-9][0-9][0-9]_*.sql))
+$(OBJ)/aggregator/sql_files.h: $(AGGREGATOR_SQL) aggregator/module.mk aggregator/sql
+	@mkdir -p $(@D) && for f in $(notdir $(AGGREGATOR_SQL)); do \
+		n=$${f%%_*}; echo "SQL_FILE($$((10#$$n)), sql_$$n, \"$$f\")"; done >$@
+$(OBJ)/aggregator/schema.o $(OBJ)/pic/aggregator/schema.o: $(OBJ)/aggregator/sql_files.h
+endif

@@ -21,7 +21,7 @@ mandir = $(PREFIX)/share/man
 docdir = $(PREFIX)/share/doc/ceems
 datadir = $(PREFIX)/share/ceems
 
-SBIN_PROGS := $(filter ceemsd ceems-ringdump ceems-courier redfish_proxy,$(PROGS))
+SBIN_PROGS := $(filter ceemsd ceems-ringdump ceems-courier redfish_proxy ceems_aggregator,$(PROGS))
 BIN_PROGS := $(filter-out $(SBIN_PROGS) $(NOINST_PROGS),$(PROGS))
 MAN1 := $(wildcard doc/man/*.1)
 MAN8 := $(wildcard doc/man/*.8)

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* ceems_aggregator: keeps the records of units in Postgres and answers for them.
+ * Exit status 2: the command line or a configuration is wrong; 1: it could not start
+ * (--check: 0 good, 1 warnings, 2 failures). */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "aggregator/app.h"
+#include "aggregator/database.h"
+#include "lib/cleanup.h"
+#include "lib/clock.h"
+#include "lib/fs.h"
+#include "lib/log.h"
+#include "lib/notify.h"
+#include "lib/signals.h"
+
+#define TICK_MS 1000
+#define POOL_GRACE_MS 5000
+
+enum { EXIT_OK = 0, EXIT_CANNOT = 1, EXIT_USAGE = 2 };
+
+static int print(const struct buf *b)
+{
+	if (b->len && fs_write_all(STDOUT_FILENO, b->data, b->len) < 0)
+		return EXIT_CANNOT;
+	return EXIT_OK;
+}
+
+/* For doc/aggregator.md, which has this text. */
+static int print_markdown(void)
+{
+	auto_buf struct buf b = BUF_INIT;
+	conf_markdown(options_table, options_count, &b);
+	return buf_error(&b) ? EXIT_CANNOT : print(&b);
+}
+
+static int check_options(const struct options *o, struct err *err)
+{
+	struct web_route *routes = NULL;
+	struct pg *pg = NULL;
+	size_t n;
+	int rc = app_routes(o, &routes, &n, err);
+
+	free(routes);
+	if (rc == 0 && *o->db_url) {
+		const struct pg_params params = {.url = o->db_url};
+		rc = pg_new(&params, &pg, err);
+		if (rc < 0)
+			rc = err_prefix(err, rc, "--db.url");
+		pg_free(pg);
+	}
+	for (size_t i = 0; rc == 0 && i < app_part_count; i++) {
+		if (app_parts[i]->check)
+			rc = app_parts[i]->check(o, err);
+	}
+	return rc;
+}
+
+static int check_config(const struct options *o)
+{
+	struct err err = {""};
+	int rc = check_options(o, &err);
+
+	if (rc == 0 && *o->web_config_file)
+		rc = web_check_config(o->web_config_file, &err);
+	if (rc < 0) {
+		fprintf(stderr, "ceems_aggregator: %s\n", err.text);
+		return EXIT_USAGE;
+	}
+	printf("ceems_aggregator: the configuration is good\n");
+	return EXIT_OK;
+}
+
+static int find_database(struct app *app, struct err *err)
+{
+	const struct options *o = &app->options;
+
+	app->pg.application = "ceems_aggregator";
+	app->pg.statement_timeout_ms = (unsigned)o->db_timeout_ms;
+	if (!*o->db_url)
+		return err_set(err, -EINVAL,
+			       "--db.url is needed: the URL of a Postgres");
+	app->db_url = strdup(o->db_url);
+	app->pg.url = app->db_url;
+	return app->db_url ? 0 : err_set(err, -ENOMEM, "out of memory");
+}
+
+static int before_threads(void *arg, struct err *err)
+{
+	struct app *app = arg;
+	int rc = privileges_drop(&app->privileges, err);
+
+	if (rc == 0)
+		rc = database_open(app, err);
+	for (size_t i = 0; rc == 0 && i < app_part_count; i++) {
+		if (app_parts[i]->open)
+			rc = app_parts[i]->open(app, err);
+		if (rc < 0)
+			(void)err_prefix(err, rc, "%s", app_parts[i]->name);
+	}
+	return rc;
+}
+
+/* Whoever sleeps is woken: by its part, or by its job's end. */
+static void before_stop(void *arg)
+{
+	struct app *app = arg;
+
+	for (size_t i = app_part_count; i-- > 0;) {
+		if (app_parts[i]->stop)
+			app_parts[i]->stop(app);
+	}
+	pg_pool_stop(app->pool, POOL_GRACE_MS);
+}
+
+static int open_web(struct app *app, struct err *err)
+{
+	const struct options *o = &app->options;
+	struct web_params w = {
+		.program = "ceems_aggregator",
+		.listen = (const char *const *)o->listen_addresses.items,
+		.listen_count = o->listen_addresses.count,
+		.systemd_socket = o->systemd_socket,
+		.config_file = o->web_config_file,
+		.max_requests = (uint32_t)o->max_connections,
+		.arg = app,
+		.before_threads = before_threads,
+		.before_stop = before_stop,
+	};
+	int rc = app_routes(o, &app->routes, &w.route_count, err);
+
+	w.routes = app->routes;
+	return rc < 0 ? rc : web_start(&w, &app->web, err);
+}
+
+static int open_all(struct app *app, struct err *err)
+{
+	const struct options *o = &app->options;
+	int rc = check_options(o, err);
+
+	if (rc == 0)
+		rc = privileges_choose(o->run_as_user, o->drop_privileges,
+				       &app->privileges, err);
+	if (rc == 0)
+		rc = signals_open(&app->signalfd, err);
+	if (rc == 0 && o->drop_privileges)
+		rc = privileges_limit(err);
+	if (rc == 0)
+		rc = find_database(app, err);
+	return rc < 0 ? rc : open_web(app, err);
+}
+
+static void close_all(struct app *app)
+{
+	if (app->web)
+		web_stop(app->web);
+	else
+		before_stop(app); /* what had started when the start failed */
+	pg_pool_free(app->pool);
+	for (size_t i = app_part_count; i-- > 0;) {
+		if (app_parts[i]->close)
+			app_parts[i]->close(app);
+	}
+	free(app->routes);
+	free(app->db_url);
+	if (app->signalfd >= 0)
+		close(app->signalfd);
+}
+
+static void reload(void *arg)
+{
+	struct app *app = arg;
+	struct err err = {""};
+	bool failed = false;
+	char state[64];
+
+	snprintf(state, sizeof(state), "RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
+		 clock_read_ns(CLOCK_MONOTONIC) / 1000);
+	(void)notify_send(state);
+	if (web_reload(app->web, &err) < 0) {
+		failed = true;
+		log_error("reload: %s: the old web configuration stays in force",
+			  err.text);
+	}
+	for (size_t i = 0; i < app_part_count; i++) {
+		if (!app_parts[i]->reload || app_parts[i]->reload(app, &err) == 0)
+			continue;
+		failed = true;
+		log_error("reload: %s: %s: what was stays in force", app_parts[i]->name,
+			  err.text);
+	}
+	atomic_fetch_add(failed ? &app->reload_failures : &app->reloads, 1);
+	if (!failed)
+		log_info("reload: done");
+	(void)notify_send("READY=1");
+}
+
+static void run(struct app *app)
+{
+	struct pollfd fd = {.fd = app->signalfd, .events = POLLIN};
+
+	if (app->privileges.drop)
+		log_info("runs as user %s", app->privileges.user);
+	else if (geteuid() == 0)
+		log_warn("keeps running as root (--security.drop-privileges)");
+	for (size_t i = 0; web_port(app->web, i); i++)
+		log_info("serves on port %u", web_port(app->web, i));
+	log_info("ready");
+	(void)notify_send("READY=1");
+	for (;;) {
+		int n = poll(&fd, 1, TICK_MS);
+		if (n > 0 && !signals_take(app->signalfd, reload, app))
+			break;
+		for (size_t i = 0; i < app_part_count; i++) {
+			if (app_parts[i]->tick)
+				app_parts[i]->tick(app);
+		}
+	}
+	(void)notify_send("STOPPING=1");
+}
+
+static int serve(struct app *app)
+{
+	struct err err = {""};
+
+	log_info("ceems_aggregator %s", CEEMS_VERSION);
+	int rc = open_all(app, &err);
+	if (rc < 0)
+		log_error("%s", err.text);
+	else
+		run(app);
+	close_all(app);
+	return rc < 0 ? EXIT_CANNOT : EXIT_OK;
+}
+
+static int migrate(struct app *app)
+{
+	struct err err = {""};
+	int rc = find_database(app, &err);
+
+	if (rc == 0)
+		rc = database_migrate(app, &err);
+	if (rc < 0)
+		fprintf(stderr, "ceems_aggregator: %s\n", err.text);
+	free(app->db_url);
+	return rc < 0 ? EXIT_CANNOT : EXIT_OK;
+}
+
+int main(int argc, char *argv[])
+{
+	auto_buf struct buf out = BUF_INIT, warnings = BUF_INIT;
+	struct app app = {.signalfd = -1};
+	struct err err = {""};
+
+	if (argc == 2 && strcmp(argv[1], "--help-markdown") == 0)
+		return print_markdown();
+	int rc = conf_load(options_table, options_count, "ceems_aggregator", argc, argv,
+			   &app.options, &out, &warnings, &err);
+	if (rc == 1)
+		return print(&out);
+	if (rc < 0) {
+		fprintf(stderr, "ceems_aggregator: %s\n", err.text);
+		return EXIT_USAGE;
+	}
+	log_init("ceems_aggregator", (enum log_format)app.options.log_format,
+		 options_log_level(&app.options));
+	if (app.options.check_config)
+		rc = check_config(&app.options);
+	else if (app.options.migrate)
+		rc = migrate(&app);
+	else
+		rc = serve(&app);
+	conf_release(options_table, options_count, &app.options);
+	return rc;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Flags of the peer's API server with its spellings where the capability exists, and
+ * what every program here has. */
+#include "aggregator/options.h"
+
+#include <syslog.h>
+
+#define ROW CONF_ROW
+#define DAY_MS (86400ull * 1000)
+
+static const char *const log_levels[] = {"debug", "info", "warn", "error", NULL};
+static const char *const log_formats[] = {"logfmt", "json", NULL};
+
+const struct conf_opt options_table[] = {
+	ROW("config.file", CONF_STRING, config_file, "",
+	    "YAML file with any of these options.",
+	    .env = "CEEMS_API_SERVER_CONFIG_FILE"),
+	ROW("check-config", CONF_BOOL, check_config, "false",
+	    "Read command line, config.file and web.config.file, say what is wrong "
+	    "with them, and exit."),
+	ROW("check", CONF_BOOL, check, "false",
+	    "Look at the database (reachable, version, migrations, clock, rights, "
+	    "partitions), print findings, and exit: 0 good, 1 warnings, 2 failures."),
+	ROW("migrate", CONF_BOOL, migrate, "false",
+	    "Bring the database's schema up to this program's, and exit."),
+	ROW("log.level", CONF_ENUM, log_level, "info",
+	    "Least severe messages to log: debug, info, warn or error.",
+	    .choices = log_levels),
+	ROW("log.format", CONF_ENUM, log_format, "logfmt",
+	    "Log lines as logfmt or json.", .choices = log_formats),
+	ROW("security.run-as-user", CONF_STRING, run_as_user, "",
+	    "User (name or number) to become when started as root. Empty: ceems where "
+	    "it exists, else nobody."),
+	ROW("security.drop-privileges", CONF_BOOL, drop_privileges, "true",
+	    "Give up root and every capability once started.", .flags = CONF_HIDDEN),
+	ROW("web.listen-address", CONF_LIST, listen_addresses, ":9020",
+	    "Address to serve on, as host:port or :port. May be given several times."),
+	ROW("web.config.file", CONF_STRING, web_config_file, "",
+	    "TLS, client certificates and basic authentication, in the format of "
+	    "Prometheus' exporter toolkit.",
+	    .env = "CEEMS_API_SERVER_WEB_CONFIG_FILE"),
+	ROW("web.systemd-socket", CONF_BOOL, systemd_socket, "false",
+	    "Serve on the sockets that systemd passes, not on web.listen-address."),
+	ROW("web.route-prefix", CONF_STRING, route_prefix, "/",
+	    "Path before /api/ in every address of the API, for a reverse proxy; "
+	    "/health and /metrics have none."),
+	ROW("web.cors.origin", CONF_STRING, cors_origin, "",
+	    "Regular expression for origins (CORS) whose pages may read answers; it "
+	    "must match the whole origin. Empty: none."),
+	ROW("web.max-requests", CONF_U64, max_requests, "0",
+	    "Most requests of a user in a minute, 0 for no limit.", .max = 1000000),
+	ROW("web.max-connections", CONF_U64, max_connections, "1024",
+	    "Most requests served at a time.", .min = 1, .max = 65536),
+	ROW("query.max-period", CONF_DURATION, query_max_period_ms, "0s",
+	    "Longest time window of a query, 0s for no limit."),
+	ROW("db.url", CONF_STRING, db_url, "",
+	    "URL or connection string of Postgres (libpq), with several hosts for "
+	    "failover. Empty: a private cluster in data.path, for trials and small "
+	    "sites."),
+	ROW("db.threads", CONF_U64, db_threads, "4",
+	    "Connections for requests; background work has a few more.", .min = 1,
+	    .max = 64),
+	ROW("db.timeout", CONF_DURATION, db_timeout_ms, "30s",
+	    "Longest time of a statement.", .min = 1000, .max = 3600000),
+	ROW("db.auto-migrate", CONF_BOOL, db_auto_migrate, "true",
+	    "Bring the schema up to date at start; otherwise --migrate does."),
+	ROW("data.path", CONF_STRING, data_path, "/var/lib/ceems/aggregator",
+	    "Folder of the private cluster."),
+	ROW("retention.intervals", CONF_DURATION, retention_intervals_ms, "30d",
+	    "How long interval reports are kept, whole days.", .min = 2 * DAY_MS),
+	ROW("retention.hours", CONF_DURATION, retention_hours_ms, "1y",
+	    "How long hourly sums are kept, whole months.", .min = 31 * DAY_MS),
+	ROW("retention.partitions-ahead", CONF_DURATION, partitions_ahead_ms, "3d",
+	    "How far ahead partitions are made.", .flags = CONF_HIDDEN, .min = DAY_MS,
+	    .max = 366 * DAY_MS),
+};
+const size_t options_count = sizeof(options_table) / sizeof(options_table[0]);
+
+int options_log_level(const struct options *o)
+{
+	static const int levels[] = {LOG_DEBUG, LOG_INFO, LOG_WARNING, LOG_ERR};
+	return levels[o->log_level & 3];
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_AGGREGATOR_OPTIONS_H
+#define CEEMS_AGGREGATOR_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/conf.h"
+
+/* The aggregator's options, by command line, --config.file or environment. */
+
+struct options {
+	char *config_file;
+	bool check_config, check, migrate;
+	int log_level, log_format;
+	char *run_as_user;
+	bool drop_privileges;
+
+	struct conf_list listen_addresses;
+	char *web_config_file, *route_prefix, *cors_origin;
+	bool systemd_socket;
+	uint64_t max_requests;    /* of a client in a minute, 0: no limit */
+	uint64_t max_connections; /* requests at a time */
+	uint64_t query_max_period_ms;
+
+	char *db_url; /* "": a private cluster in data_path */
+	uint64_t db_threads;
+	uint64_t db_timeout_ms;
+	bool db_auto_migrate;
+	char *data_path;
+
+	uint64_t retention_intervals_ms, retention_hours_ms;
+	uint64_t partitions_ahead_ms;
+};
+
+extern const struct conf_opt options_table[];
+extern const size_t options_count;
+
+/* The level as syslog has it. */
+int options_log_level(const struct options *o);
+
+#endif

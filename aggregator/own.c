@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the aggregator says of itself: /health and /metrics. */
+#include <errno.h>
+
+#include "aggregator/app.h"
+#include "aggregator/routes.h"
+#include "lib/http/negotiate.h"
+
+#define METRICS_BYTES_MAX (4u << 20)
+
+const char *app_no_database(struct app *app)
+{
+	struct pg_pool_state s;
+
+	if (!app->pool)
+		return "the program is starting";
+	pg_pool_get_state(app->pool, &s);
+	if (s.up)
+		return NULL;
+	/* the text itself may name hosts and users: that is the log's */
+	switch (s.reason) {
+	case -EPROTO:
+		return "the database is newer than this program";
+	case -EBADMSG:
+		return "the database was made by another build of this program";
+	case -EACCES:
+		return "the database refuses this program's user";
+	case -ENOSPC:
+		return "the database has no space left";
+	default:
+		return "the database cannot be reached";
+	}
+}
+
+void serve_health(void *arg, struct web_request *r)
+{
+	const char *why = app_no_database(arg);
+	char text[128];
+
+	if (!why) {
+		web_answer_text(r, 200, "CEEMS aggregator is healthy\n");
+		return;
+	}
+	(void)snprintf(text, sizeof(text), "CEEMS aggregator is not healthy: %s\n",
+		       why);
+	web_answer_text(r, 503, text);
+}
+
+static void put(struct prom *out, const struct prom_family *f, const char *label,
+		const char *value, uint64_t v)
+{
+	const struct prom_label l = {label, value};
+
+	prom_family(out, f);
+	prom_put_u64(out, &l, label ? 1 : 0, v);
+}
+
+static void put_database(const struct pg_pool_state *s, struct prom *out)
+{
+	static const struct prom_family up = {"ceems_aggregator_database_up",
+					      PROM_GAUGE,
+					      "Whether the database is there: 1, or 0"};
+	static const struct prom_family jobs = {
+		"ceems_aggregator_database_jobs_total", PROM_COUNTER,
+		"Requests for the database by how they ended: ok, failed, refused "
+		"(none there, or too many waited), expired (waited too long)"};
+	static const struct prom_family seconds = {
+		"ceems_aggregator_database_busy_seconds_total", PROM_COUNTER,
+		"Time that the connections were busy with requests"};
+	static const struct prom_family threads = {
+		"ceems_aggregator_database_connections", PROM_GAUGE,
+		"Connections for requests (--db.threads), by what they do"};
+	static const struct prom_family queued = {
+		"ceems_aggregator_database_queued_jobs", PROM_GAUGE,
+		"Requests that wait for a connection"};
+	static const struct prom_family connects = {
+		"ceems_aggregator_database_connects_total", PROM_COUNTER,
+		"Times that the database was found, at start or again"};
+	static const struct prom_family losses = {
+		"ceems_aggregator_database_losses_total", PROM_COUNTER,
+		"Times that the database went away"};
+
+	put(out, &up, NULL, NULL, s->up);
+	put(out, &jobs, "result", "ok", s->jobs - s->failed);
+	put(out, &jobs, "result", "failed", s->failed);
+	put(out, &jobs, "result", "refused", s->refused);
+	put(out, &jobs, "result", "expired", s->expired);
+	prom_family(out, &seconds);
+	prom_put_scaled(out, NULL, 0, s->busy_ns, 9);
+	put(out, &threads, "state", "busy", s->busy);
+	put(out, &threads, "state", "idle", s->threads - s->busy);
+	put(out, &queued, NULL, NULL, s->queued);
+	put(out, &connects, NULL, NULL, s->connects);
+	put(out, &losses, NULL, NULL, s->losses);
+}
+
+static void put_all(struct app *app, struct prom *out)
+{
+	static const struct prom_family build = {"ceems_aggregator_build_info",
+						 PROM_GAUGE,
+						 "Version of the program; always 1"};
+	static const struct prom_family reloads = {
+		"ceems_aggregator_reloads_total", PROM_COUNTER,
+		"Times the configuration was read again, by how it went"};
+	struct pg_pool_state s;
+
+	put(out, &build, "version", CEEMS_VERSION, 1);
+	put(out, &reloads, "result", "ok", atomic_load(&app->reloads));
+	put(out, &reloads, "result", "failed", atomic_load(&app->reload_failures));
+	pg_pool_get_state(app->pool, &s);
+	put_database(&s, out);
+	for (size_t i = 0; i < app_part_count; i++) {
+		if (app_parts[i]->metrics)
+			app_parts[i]->metrics(app, out);
+	}
+}
+
+void serve_metrics(void *arg, struct web_request *r)
+{
+	auto_buf struct buf body = BUF_INIT;
+	const char *type;
+	enum prom_format format = negotiate_format(web_header(r, "Accept"), &type);
+	struct prom *prom = prom_new(METRICS_BYTES_MAX);
+
+	if (prom)
+		put_all(arg, prom);
+	if (prom && prom_render(prom, format, &body) == 0)
+		web_answer(r, 200, type, body.data, body.len);
+	else
+		web_answer_text(r, 500, "out of memory\n");
+	prom_free(prom);
+}

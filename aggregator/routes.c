@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The table of routes: one row each. `open` rows ask for no password of the web
+ * configuration; those below /api/ prove who asks in their own way. */
+#include "aggregator/routes.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregator/app.h"
+
+#define API "/api/"
+#define PREFIX_MAX 128
+
+static const struct web_route routes[] = {
+	{.path = "/health", .open = true, .handle = serve_health},
+	{.path = "/metrics", .handle = serve_metrics},
+};
+#define ROUTES (sizeof(routes) / sizeof(routes[0]))
+
+/* "/x/" and "x" are "/x"; "/" and "" are nothing. */
+static int read_prefix(const struct options *o, char ret[PREFIX_MAX], struct err *err)
+{
+	const char *p = o->route_prefix;
+	size_t n = strlen(p);
+
+	while (*p == '/') {
+		p++;
+		n--;
+	}
+	while (n && p[n - 1] == '/')
+		n--;
+	if (n + 2 > PREFIX_MAX)
+		return err_set(err, -EINVAL, "--web.route-prefix is too long");
+	snprintf(ret, PREFIX_MAX, "%s%.*s", n ? "/" : "", (int)n, p);
+	if (strpbrk(ret, "?#% "))
+		return err_set(err, -EINVAL, "--web.route-prefix=%s is no path",
+			       o->route_prefix);
+	return 0;
+}
+
+/* The array and its paths are one allocation: free() it. */
+int app_routes(const struct options *o, struct web_route **ret, size_t *ret_count,
+	       struct err *err)
+{
+	char prefix[PREFIX_MAX];
+	size_t bytes = sizeof(routes);
+	int rc = read_prefix(o, prefix, err);
+
+	if (rc < 0)
+		return rc;
+	for (size_t i = 0; i < ROUTES; i++)
+		bytes += strlen(routes[i].path ? routes[i].path : "") + PREFIX_MAX;
+	struct web_route *copy = malloc(bytes);
+	if (!copy)
+		return err_set(err, -ENOMEM, "out of memory");
+	memcpy(copy, routes, sizeof(routes));
+	char *text = (char *)(copy + ROUTES);
+	for (size_t i = 0; i < ROUTES; i++) {
+		const char *path = routes[i].path;
+		if (!path || !*prefix || strncmp(path, API, strlen(API)) != 0)
+			continue;
+		copy[i].path = text;
+		size_t n = strlen(prefix) + strlen(path) + 1;
+		snprintf(text, n, "%s%s", prefix, path);
+		text += n;
+	}
+	*ret = copy;
+	*ret_count = ROUTES;
+	return 0;
+}
+
+const char *app_path(const struct app *app, const struct web_request *r)
+{
+	const char *path = web_path(r);
+	char prefix[PREFIX_MAX];
+
+	if (read_prefix(&app->options, prefix, NULL) < 0 || !*prefix)
+		return path;
+	size_t n = strlen(prefix);
+	return strncmp(path, prefix, n) == 0 && path[n] == '/' ? path + n : path;
+}
