@@ -10,12 +10,12 @@
 		".byte 0\n"                                                            \
 		".popsection\n");                                                      \
 	extern const char symbol[] __attribute__((visibility("hidden")));
-#include "aggregator/sql_files.h"
+#include <aggregator/sql_files.h>
 #undef SQL_FILE
 
 const struct pg_migration schema_migrations[] = {
 #define SQL_FILE(number, symbol, name) {number, name, symbol},
-#include "aggregator/sql_files.h"
+#include <aggregator/sql_files.h>
 #undef SQL_FILE
 };
 const size_t schema_migration_count =

@@ -235,3 +235,8 @@ identity_test_LIBS := libident libhttp libbase
 identity_test_PKGS := $(libident_PKGS)
 jwt_test_LIBS := libident libhttp libbase
 jwt_test_PKGS := $(libident_PKGS)
+ifeq ($(HAVE_PQ),1)
+TESTS += pg_pool_test
+pg_pool_test_LIBS := libpg libbase
+pg_pool_test_PKGS := libpq
+endif
