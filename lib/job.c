@@ -322,7 +322,7 @@ static void put_number(struct out *o, const struct field *f, uint64_t v)
 
 static bool complete(const struct job *j)
 {
-	return j->event >= JOB_ENDED && j->event < JOB_EVENTS && j->job_id &&
+	return j->event >= JOB_EVENT_ENDED && j->event < JOB_EVENTS && j->job_id &&
 	       j->recorded_ns && j->submit_s && j->cluster && *j->cluster;
 }
 
@@ -348,6 +348,20 @@ int job_encode(const struct job *j, void *buf, size_t size)
 	if (o.cut)
 		put_le(o.data + flags_at, j->flags | JOB_CUT, 4);
 	return (int)o.len;
+}
+
+int job_add_names(void *buf, size_t len, size_t size, const char *user,
+		  const char *group)
+{
+	struct out o = {.data = buf, .size = size, .len = len};
+	const struct field names[] = {
+		STRING(F_USER, TEXT, user, JOB_NAME_MAX),
+		STRING(F_GROUP, TEXT, group, JOB_NAME_MAX),
+	};
+
+	put_text(&o, &names[0], user ? user : "");
+	put_text(&o, &names[1], group ? group : "");
+	return o.full ? -EMSGSIZE : (int)o.len;
 }
 
 /* ---- decoding -------------------------------------------------------------------- */

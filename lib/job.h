@@ -33,12 +33,13 @@
 #define JOB_NODES_MAX 65535u /* as a host list: far more than 10 000 nodes need */
 
 enum job_event {
-	JOB_ENDED = 1,             /* it ran, and that was the end of it */
-	JOB_REQUEUED = 2,          /* this run is over, another one comes */
-	JOB_RESIZED = 3,           /* this part is over, the job goes on */
-	JOB_CANCELLED_PENDING = 4, /* it never ran */
-	JOB_ARRAY_REMAINDER = 5,   /* the tasks of an array that never ran, together */
-	JOB_REVOKED = 6,           /* another cluster of the federation ran it */
+	JOB_EVENT_ENDED = 1,             /* it ran, and that was the end of it */
+	JOB_EVENT_REQUEUED = 2,          /* this run is over, another one comes */
+	JOB_EVENT_RESIZED = 3,           /* this part is over, the job goes on */
+	JOB_EVENT_CANCELLED_PENDING = 4, /* it never ran */
+	JOB_EVENT_ARRAY_REMAINDER =
+		5,             /* the tasks of an array that never ran, together */
+	JOB_EVENT_REVOKED = 6, /* another cluster of the federation ran it */
 	JOB_EVENTS,
 };
 
@@ -90,7 +91,7 @@ struct job {
 	uint64_t suspended_s; /* duration: elapsed = end - start - suspended */
 
 	uint32_t array_job, array_task; /* JOB_NO_VAL: not an array */
-	uint32_t array_task_count;      /* JOB_ARRAY_REMAINDER: how many */
+	uint32_t array_task_count;      /* JOB_EVENT_ARRAY_REMAINDER: how many */
 	uint32_t het_job, het_offset;   /* JOB_NO_VAL: not a component */
 	uint32_t exit_code,
 		derived_exit_code; /* as of wait(2); JOB_NO_VAL: not known */
@@ -104,12 +105,12 @@ struct job {
 	const char *user, *group, *account, *qos, *partition, *reservation, *wckey;
 	const char *name, *comment, *admin_comment, *work_dir;
 	const char *reason_name;    /* "NonZeroExitCode"; "None" is "" */
-	const char *array_tasks;    /* JOB_ARRAY_REMAINDER: "3-9,12" */
+	const char *array_tasks;    /* JOB_EVENT_ARRAY_REMAINDER: "3-9,12" */
 	const char *nodes;          /* host list: "n[1-4,7]" */
 	const char *tres_requested; /* "cpu=4,mem=8G,node=1,billing=4,gres/gpu=2": as */
 	const char *tres_allocated; /* sacct prints it, without energy */
 	/* GPUs and the like per node in the order of the host list, nodes split by ";",
-	 * "3*x" is x three times: "gpu:a100:4(IDX:0-3)*2;gpu:a100:1(IDX:0)" */
+	 * "x*3" is x three times: "gpu:a100:4(IDX:0-3)*2;gpu:a100:1(IDX:0)" */
 	const char *gres;
 
 	char *memory; /* of the texts after job_decode(); NULL otherwise */
@@ -125,6 +126,13 @@ void job_done(struct job *j);
  * -EMSGSIZE: no room; -EINVAL: a required field (cluster, job_id, submit_s, event,
  * recorded_ns) is missing. */
 int job_encode(const struct job *j, void *buf, size_t size);
+
+/* Adds names to an encoded record that has none; "" and NULL are not known. size is
+ * that of buf: JOB_NAMES_ROOM bytes more than len always suffice. Returns the new
+ * length or -EMSGSIZE. For names whose look-up must not keep the encoder waiting. */
+#define JOB_NAMES_ROOM (2 * (4 + JOB_NAME_MAX))
+int job_add_names(void *buf, size_t len, size_t size, const char *user,
+		  const char *group);
 
 /* Any bytes: a job, or -EPROTO with a text naming the field, or -ENOMEM. Texts are
  * valid UTF-8 (what is not became '?') without NULs, and belong to ret until

@@ -18,14 +18,14 @@ uint64_t job_part_s(const struct job *j)
 enum job_event job_event_of(uint32_t state, bool ran, bool array)
 {
 	if (state & JOB_FLAG_REVOKED)
-		return JOB_REVOKED;
+		return JOB_EVENT_REVOKED;
 	if (state & JOB_FLAG_RESIZING)
-		return JOB_RESIZED;
+		return JOB_EVENT_RESIZED;
 	if (state & REQUEUES)
-		return JOB_REQUEUED;
+		return JOB_EVENT_REQUEUED;
 	if (ran)
-		return JOB_ENDED;
-	return array ? JOB_ARRAY_REMAINDER : JOB_CANCELLED_PENDING;
+		return JOB_EVENT_ENDED;
+	return array ? JOB_EVENT_ARRAY_REMAINDER : JOB_EVENT_CANCELLED_PENDING;
 }
 
 const char *job_event_name(uint8_t event)

@@ -66,6 +66,13 @@ int spool_append(struct spool_writer *w, enum spool_class cls, const void *data,
 		 size_t len, uint64_t *ret_seq, struct err *err)
 	__attribute__((warn_unused_result));
 
+/* The same for a caller that keeps the record and tries again: a failure is not counted
+ * as a loss. What it gives up in the end, it counts by spool_count_lost(). */
+int spool_try(struct spool_writer *w, enum spool_class cls, const void *data,
+	      size_t len, uint64_t *ret_seq, struct err *err)
+	__attribute__((warn_unused_result));
+void spool_count_lost(struct spool_writer *w, enum spool_class cls, uint64_t n);
+
 /* Makes all that was appended durable. How often is the caller's choice: a record that
  * was appended survives the death of the process at once, a loss of power only after
  * this. */

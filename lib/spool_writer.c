@@ -270,22 +270,35 @@ static int append(struct spool_writer *w, enum spool_class cls, const void *data
 	return 0;
 }
 
-int spool_append(struct spool_writer *w, enum spool_class cls, const void *data,
-		 size_t len, uint64_t *ret_seq, struct err *err)
+int spool_try(struct spool_writer *w, enum spool_class cls, const void *data,
+	      size_t len, uint64_t *ret_seq, struct err *err)
 {
 	int rc = append(w, cls, data, len, err);
 
-	if (rc < 0) {
-		if ((unsigned)cls < SPOOL_CLASSES) {
-			w->losses.lost[cls]++;
-			note_losses(w);
-		}
+	if (rc < 0)
 		return rc;
-	}
 	if (ret_seq)
 		*ret_seq = w->next_seq;
 	w->next_seq++;
 	return 0;
+}
+
+void spool_count_lost(struct spool_writer *w, enum spool_class cls, uint64_t n)
+{
+	if ((unsigned)cls >= SPOOL_CLASSES || !n)
+		return;
+	w->losses.lost[cls] += n;
+	note_losses(w);
+}
+
+int spool_append(struct spool_writer *w, enum spool_class cls, const void *data,
+		 size_t len, uint64_t *ret_seq, struct err *err)
+{
+	int rc = spool_try(w, cls, data, len, ret_seq, err);
+
+	if (rc < 0)
+		spool_count_lost(w, cls, 1);
+	return rc;
 }
 
 int spool_sync(struct spool_writer *w, struct err *err)

@@ -24,7 +24,7 @@ static void check_names(const struct job *j)
 	char sluid[16];
 	uint64_t v;
 
-	if (j->event < JOB_ENDED || j->event >= JOB_EVENTS || !*j->cluster)
+	if (j->event < JOB_EVENT_ENDED || j->event >= JOB_EVENTS || !*j->cluster)
 		abort();
 	job_event_name(j->event);
 	job_state_name(j->state);

@@ -16,7 +16,7 @@ static struct job an_array_task(void)
 	struct job j;
 
 	job_init(&j);
-	j.event = JOB_ENDED;
+	j.event = JOB_EVENT_ENDED;
 	j.job_id = 4712;
 	j.restarts = 2;
 	j.state = JOB_FLAG_COMPLETING | JOB_STATE_FAILED;
@@ -68,7 +68,7 @@ static struct job the_least(void)
 	struct job j;
 
 	job_init(&j);
-	j.event = JOB_CANCELLED_PENDING;
+	j.event = JOB_EVENT_CANCELLED_PENDING;
 	j.job_id = 1;
 	j.recorded_ns = 1;
 	j.submit_s = 1;
@@ -266,6 +266,23 @@ static void decoded_text_is_always_utf8(void **state)
 	job_done(&b);
 }
 
+static void names_are_added_to_an_encoded_record(void **state)
+{
+	struct job a = the_least(), b;
+	int len = job_encode(&a, wire, sizeof(wire));
+	int more = job_add_names(wire, (size_t)len, (size_t)len + JOB_NAMES_ROOM, "ann",
+				 "staff");
+
+	(void)state;
+	assert_int_equal(job_decode(wire, (size_t)more, &b, &err), 0);
+	assert_string_equal(b.user, "ann");
+	assert_string_equal(b.group, "staff");
+	job_done(&b);
+	assert_int_equal(job_add_names(wire, (size_t)len, sizeof(wire), NULL, ""), len);
+	assert_int_equal(job_add_names(wire, (size_t)len, (size_t)len + 4, "ann", ""),
+			 -EMSGSIZE);
+}
+
 static void unknown_fields_are_skipped(void **state)
 {
 	struct job a = an_array_task(), b;
@@ -324,26 +341,28 @@ static void bad_bytes_are_named(void **state)
 static void events_are_told_from_the_state(void **state)
 {
 	(void)state;
-	assert_int_equal(job_event_of(JOB_STATE_COMPLETED, true, false), JOB_ENDED);
+	assert_int_equal(job_event_of(JOB_STATE_COMPLETED, true, false),
+			 JOB_EVENT_ENDED);
 	assert_int_equal(
 		job_event_of(JOB_FLAG_COMPLETING | JOB_STATE_TIMEOUT, true, false),
-		JOB_ENDED);
-	assert_int_equal(job_event_of(JOB_FLAG_REQUEUE, true, false), JOB_REQUEUED);
+		JOB_EVENT_ENDED);
+	assert_int_equal(job_event_of(JOB_FLAG_REQUEUE, true, false),
+			 JOB_EVENT_REQUEUED);
 	assert_int_equal(
 		job_event_of(JOB_FLAG_SPECIAL_EXIT | JOB_STATE_FAILED, true, false),
-		JOB_REQUEUED);
+		JOB_EVENT_REQUEUED);
 	assert_int_equal(
 		job_event_of(JOB_FLAG_RESIZING | JOB_STATE_RUNNING, true, false),
-		JOB_RESIZED);
+		JOB_EVENT_RESIZED);
 	assert_int_equal(job_event_of(JOB_STATE_CANCELLED, false, false),
-			 JOB_CANCELLED_PENDING);
+			 JOB_EVENT_CANCELLED_PENDING);
 	assert_int_equal(job_event_of(JOB_STATE_CANCELLED, false, true),
-			 JOB_ARRAY_REMAINDER);
+			 JOB_EVENT_ARRAY_REMAINDER);
 	/* the sibling of a federated job, as slurmctld leaves it */
 	assert_int_equal(
 		job_event_of(JOB_FLAG_REVOKED | JOB_STATE_CANCELLED, false, false),
-		JOB_REVOKED);
-	assert_string_equal(job_event_name(JOB_REVOKED), "revoked");
+		JOB_EVENT_REVOKED);
+	assert_string_equal(job_event_name(JOB_EVENT_REVOKED), "revoked");
 	assert_string_equal(job_event_name(77), "?");
 }
 
@@ -416,6 +435,7 @@ int main(void)
 		cmocka_unit_test(gres_is_cut_between_nodes),
 		cmocka_unit_test(the_longest_record_fits),
 		cmocka_unit_test(decoded_text_is_always_utf8),
+		cmocka_unit_test(names_are_added_to_an_encoded_record),
 		cmocka_unit_test(unknown_fields_are_skipped),
 		cmocka_unit_test(
 			every_cut_of_a_record_is_an_error_or_lacks_only_what_is_optional),
