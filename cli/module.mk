@@ -15,3 +15,27 @@ ceems_tool_LIBS := libgather libbase
 PROGS += ceems-ringdump
 ceems-ringdump_SRCS := cli/ringdump.c cli/ringview.c
 ceems-ringdump_LIBS := libbase
+# libcacct: cacct without its main; a program that links it lists $(libcacct_USES) in _PKGS
+ifeq ($(HAVE_CURL)$(HAVE_JSON)$(HAVE_GNUTLS),111)
+ARCHIVES += libcacct
+libcacct_USES := libcurl json-c yaml-0.1 gnutls $(if $(HAVE_MUNGE),munge)
+libcacct_PKGS := $(libcacct_USES)
+libcacct_SRCS += cli/api.c
+libcacct_SRCS += cli/cacct_options.c
+libcacct_SRCS += cli/cacct_query.c
+libcacct_SRCS += cli/cacct_report.c
+libcacct_SRCS += cli/cacct_table.c
+libcacct_SRCS += cli/columns.c
+libcacct_SRCS += cli/jobsel.c
+libcacct_SRCS += cli/progress.c
+libcacct_SRCS += cli/site.c
+libcacct_SRCS += cli/summary.c
+libcacct_SRCS += cli/table.c
+libcacct_SRCS += cli/text.c
+libcacct_SRCS += cli/unit.c
+libcacct_SRCS += cli/when.c
+PROGS += cacct
+cacct_SRCS := cli/cacct.c
+cacct_LIBS := libcacct libident libhttp libconf libbase
+cacct_PKGS := $(libcacct_USES)
+endif

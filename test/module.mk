@@ -75,3 +75,8 @@ PROGS += udp_flip
 NOINST_PROGS += udp_flip
 udp_flip_SRCS := test/fake/udp_flip.c
 udp_flip_LIBS := libbase
+# the API with recorded answers
+PROGS += api_host
+NOINST_PROGS += api_host
+api_host_SRCS := test/fake/api_host.c
+api_host_LIBS := libbase

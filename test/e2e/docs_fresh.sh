@@ -61,6 +61,23 @@ else
 	skip "redfish_proxy.md has the options of this redfish_proxy" "redfish_proxy was not built here"
 fi
 
+cacct=$BUILD/cacct page=doc/cacct.md
+if [ -x "$cacct" ]; then
+	"$cacct" --help-markdown >"$SCRATCH/cacct.md"
+	if [ "${1:-}" = UPDATE ]; then
+		awk -v b="$begin" -v e="$end" -v f="$SCRATCH/cacct.md" '
+			index($0, e) == 1 { skip = 0 }
+			!skip { print }
+			index($0, b) == 1 { skip = 1; print ""; while ((getline l < f) > 0) print l; print "" }' $page >"$SCRATCH/page.md" &&
+			cp "$SCRATCH/page.md" $page
+	fi
+	awk -v b="$begin" -v e="$end" 'index($0, e) == 1 { on = 0 } on && NF { print } index($0, b) == 1 { on = 1 }' $page >"$SCRATCH/have.md"
+	is "cacct.md has the columns of this cacct (else: test/e2e/docs_fresh.sh UPDATE)" \
+		"$(diff <(grep . "$SCRATCH/cacct.md") "$SCRATCH/have.md" | head -10)" ""
+else
+	skip "cacct.md has the columns of this cacct" "cacct was not built here"
+fi
+
 is "each row of compat.md says what became of the name" \
 	"$(awk -F'|' '/^\| `/ && $3 !~ /^ (same|alias|better|later|not applicable)( \(accepted\))? *$/ { print FILENAME ":" NR ":" $3 }' doc/compat.md)" ""
 is "no name has two rows in compat.md" "$(sed -n 's/^| `\([^`]*\)`.*/\1/p' doc/compat.md | sort | uniq -d)" ""

@@ -240,3 +240,11 @@ TESTS += pg_pool_test
 pg_pool_test_LIBS := libpg libbase
 pg_pool_test_PKGS := libpq
 endif
+ifeq ($(HAVE_CURL)$(HAVE_JSON)$(HAVE_GNUTLS),111)
+# sacct's time syntax, beside libslurm's where there is one
+TESTS += when_test
+when_test_LIBS := libcacct libbase
+TESTS += cacct_test
+cacct_test_LIBS := libcacct libident libhttp libconf libbase
+cacct_test_PKGS := $(libcacct_USES)
+endif

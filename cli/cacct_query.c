@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which units the API is asked for, and which of its answer were meant. */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cacct.h"
+#include "lib/cleanup.h"
+#include "lib/http/json.h"
+
+#define PAGE "500"
+
+struct query {
+	struct cacct *c;
+	cacct_unit_f f;
+	void *arg;
+	uint64_t given;
+};
+
+/* Does the user ask for nobody but herself? */
+static bool only_self(const struct cacct *c)
+{
+	struct passwd *pw = getpwuid(getuid());
+
+	if (c->all_users)
+		return false;
+	for (size_t i = 0; i < c->users.count; i++)
+		if (!pw || strcmp(c->users.items[i], pw->pw_name) != 0)
+			return false;
+	return true;
+}
+
+static void put_list(struct buf *t, const char *name, const struct cacct_list *l)
+{
+	for (size_t i = 0; i < l->count; i++)
+		api_put_param(t, name, l->items[i]);
+}
+
+static void put_number(struct buf *t, const char *name, int64_t v)
+{
+	char text[32];
+
+	(void)snprintf(text, sizeof(text), "%" PRId64, v);
+	api_put_param(t, name, text);
+}
+
+static void put_target(const struct cacct *c, bool admin, struct buf *t)
+{
+	const char *before = NULL;
+
+	buf_puts(t, admin ? "/api/v1/units/admin" : "/api/v1/units");
+	if (c->clusters.count && !c->all_clusters)
+		put_list(t, "cluster_id", &c->clusters);
+	else if (c->site.cluster && !c->all_clusters)
+		api_put_param(t, "cluster_id", c->site.cluster);
+	put_list(t, "project", &c->accounts);
+	if (admin && !c->all_users)
+		put_list(t, "user", &c->users);
+	for (size_t i = 0; i < c->jobs.count; i++) {
+		const char *job = c->jobs.one[i].job; /* tasks of an array: once */
+		if (!before || strcmp(before, job) != 0)
+			api_put_param(t, "uuid", job);
+		before = job;
+	}
+	if (!c->jobs.count || c->has_start || c->has_end) {
+		put_number(t, "from", c->start);
+		put_number(t, "to", c->end);
+	}
+	api_put_param(t, "running", "true");
+	api_put_param(t, "limit", PAGE);
+}
+
+/* A unit that never began counts from when it was submitted. */
+static bool in_window(const struct cacct *c, const struct unit *u)
+{
+	double from = u->number[UNIT_STARTED], to = u->number[UNIT_ENDED];
+
+	if (isnan(from))
+		from = u->number[UNIT_SUBMITTED];
+	return !(from > (double)c->end) && !(to < (double)c->start);
+}
+
+static bool state_fits(const struct cacct *c, const struct unit *u)
+{
+	const char *state = u->text[UNIT_STATE];
+
+	/* "CANCELLED by 1000" is CANCELLED */
+	for (size_t i = 0; state && i < c->states.count; i++)
+		if (strncmp(state, c->states.items[i], strlen(c->states.items[i])) == 0)
+			return true;
+	return !c->states.count;
+}
+
+static bool fits(const struct cacct *c, const struct unit *u)
+{
+	return jobsel_has(&c->jobs, u) && in_window(c, u) && state_fits(c, u) &&
+	       cacct_list_has(&c->partitions, u->text[UNIT_PARTITION]) &&
+	       cacct_list_has(&c->qos, u->text[UNIT_QOS]) &&
+	       cacct_list_has(&c->names, u->text[UNIT_NAME]) &&
+	       cacct_list_has(&c->groups, u->text[UNIT_GROUP]) &&
+	       cacct_list_has(&c->accounts, u->text[UNIT_ACCOUNT]) &&
+	       cacct_list_has(&c->users, u->text[UNIT_USER]);
+}
+
+static int one(void *arg, struct json_object *row, struct err *err)
+{
+	struct query *q = arg;
+	struct unit u;
+
+	unit_from_json(row, q->c->now, &u);
+	if (!fits(q->c, &u))
+		return 0;
+	q->given++;
+	return q->f(q->arg, &u, row, err);
+}
+
+int cacct_units(struct cacct *c, struct api *api, cacct_unit_f f, void *arg,
+		struct json_object **ret_meta, struct err *err)
+{
+	struct query q = {.c = c, .f = f, .arg = arg};
+	bool self = only_self(c);
+	auto_json struct json_object *meta = NULL;
+	auto_buf struct buf target = {.max = 64 << 10};
+
+	put_target(c, !self, &target);
+	if (buf_error(&target))
+		return err_set(err, -EINVAL, "too long a question: name fewer jobs");
+	int rc = api_rows(api, target.data, one, &q, &meta, err);
+	if (rc == -EACCES && !self)
+		return err_prefix(err, rc,
+				  "units of others are shown to operators and admins");
+	if (rc < 0)
+		return rc;
+	if (!q.given && self && c->jobs.count) {
+		/* a job that was named may be someone else's: operators may see it */
+		struct json_object *theirs = NULL;
+		struct err ignored;
+		buf_reset(&target);
+		put_target(c, true, &target);
+		rc = api_rows(api, target.data, one, &q, &theirs, &ignored);
+		if (theirs)
+			json_object_put(theirs);
+		if (rc < 0 && rc != -EACCES)
+			return err_set(err, rc, "%s", ignored.text);
+	}
+	if (ret_meta)
+		*ret_meta = steal_ptr(&meta);
+	return 0;
+}
+
+static int first_row(void *arg, struct json_object *row, struct err *err)
+{
+	struct json_object **ret = arg;
+	(void)err;
+	if (!*ret)
+		*ret = json_object_get(row);
+	return 0;
+}
+
+int cacct_detail(struct cacct *c, struct api *api, const struct unit *u,
+		 struct json_object **ret, struct err *err)
+{
+	auto_json struct json_object *row = NULL;
+	auto_buf struct buf target = {.max = 1024};
+
+	(void)c;
+	buf_puts(&target, "/api/v1/units/");
+	if (!isnan(u->number[UNIT_ID]))
+		buf_printf(&target, "%.0f", u->number[UNIT_ID]);
+	else
+		api_put_escaped(&target, u->text[UNIT_UUID] ? u->text[UNIT_UUID] : "");
+	if (buf_error(&target))
+		return err_set(err, -EINVAL, "too long an id");
+	int rc = api_rows(api, target.data, first_row, &row, NULL, err);
+	if (rc < 0)
+		return rc;
+	if (!row)
+		return err_set(err, -ENOENT, "the API has no details of job %s", u->id);
+	*ret = steal_ptr(&row);
+	return 0;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The table of units, or all that the API says of them as JSON. */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "cli/cacct.h"
+#include "cli/progress.h"
+#include "cli/summary.h"
+#include "cli/when.h"
+#include "lib/cleanup.h"
+#include "lib/http/json.h"
+
+struct work {
+	struct cacct *c;
+	struct api *api;
+	struct table table;
+	struct summary summary;
+	struct progress progress;
+	struct buf *json; /* NULL: the table */
+};
+
+static void put_json(struct buf *out, struct json_object *o)
+{
+	buf_puts(out,
+		 json_object_to_json_string_ext(
+			 o, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
+}
+
+static int add_steps(struct work *w, const struct unit *u, struct json_object *detail,
+		     struct err *err)
+{
+	struct json_object *steps = unit_json_at(detail, "steps");
+	struct unit step;
+
+	if (!steps || !json_object_is_type(steps, json_type_array))
+		return 0;
+	size_t n = json_object_array_length(steps);
+	for (size_t i = 0; i < n; i++) {
+		struct json_object *o = json_object_array_get_idx(steps, i);
+		if (!json_object_is_type(o, json_type_object))
+			continue;
+		unit_step_from_json(u, o, w->c->now, &step);
+		if (!jobsel_has_step(&w->c->jobs, u, &step))
+			continue;
+		int rc = table_add(&w->table, &step, err);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+static int add(void *arg, const struct unit *u, struct json_object *row,
+	       struct err *err)
+{
+	struct work *w = arg;
+	auto_json struct json_object *detail = NULL;
+	bool named_step = jobsel_names_steps(&w->c->jobs);
+	int rc = 0;
+
+	summary_add(&w->summary, u);
+	progress_step(&w->progress, w->summary.units);
+	if (w->c->steps) {
+		rc = cacct_detail(w->c, w->api, u, &detail, err);
+		if (rc < 0)
+			return rc;
+	}
+	if (w->json) {
+		buf_puts(w->json, w->summary.units > 1 ? ",\n" : "\n");
+		put_json(w->json, detail ? detail : row);
+		rc = buf_error(w->json);
+		return rc < 0 ? err_set(err, rc, "too much for the memory") : 0;
+	}
+	if (!named_step)
+		rc = table_add(&w->table, u, err);
+	if (rc == 0 && detail)
+		rc = add_steps(w, u, detail, err);
+	return rc;
+}
+
+/* What the API says beside the rows: since when, how complete. */
+static void end_json(struct work *w, struct json_object *meta, struct buf *out)
+{
+	static const char *const kept[] = {"as_of", "coverage", "warnings"};
+
+	buf_puts(out, "\n],\"summary\":");
+	summary_put_json(&w->summary, out);
+	for (size_t i = 0; meta && i < sizeof(kept) / sizeof(kept[0]); i++) {
+		struct json_object *o = NULL;
+		if (!json_object_object_get_ex(meta, kept[i], &o) || !o)
+			continue;
+		buf_printf(out, ",\"%s\":", kept[i]);
+		put_json(out, o);
+	}
+	buf_printf(
+		out,
+		",\"meta\":{\"program\":\"cacct\",\"version\":\"%s\",\"from\":%" PRId64
+		",\"to\":%" PRId64 "}}\n",
+		CEEMS_VERSION, (int64_t)w->c->start, (int64_t)w->c->end);
+}
+
+int cacct_table(struct cacct *c, struct api *api, struct buf *out, struct err *err)
+{
+	struct work w = {.c = c, .api = api, .json = c->json ? out : NULL};
+	auto_json struct json_object *meta = NULL;
+	auto_buf struct buf summary = BUF_INIT;
+
+	table_init(&w.table, &c->columns, &c->style);
+	progress_init(&w.progress, "jobs");
+	if (c->json)
+		buf_puts(out, "{\"jobs\":[");
+	int rc = cacct_units(c, api, add, &w, &meta, err);
+	progress_end(&w.progress);
+	if (rc == 0 && c->json) {
+		end_json(&w, meta, out);
+	} else if (rc == 0) {
+		if (c->summary)
+			summary_put(&w.summary, &summary);
+		rc = table_write(&w.table, c->summary ? summary.data : NULL, out);
+	}
+	table_done(&w.table);
+	if (rc == 0)
+		rc = buf_error(out);
+	return rc < 0 && !*err->text ? err_set(err, rc, "too much for the memory") : rc;
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The line below the table. What some units lack is said, not taken for 0. */
+#include "cli/summary.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/when.h"
+
+static void add_grams(struct summary *s, const char *provider, double grams)
+{
+	size_t i = 0, len = strlen(provider);
+
+	if (len > 6 && strcmp(provider + len - 6, "_total") == 0)
+		len -= 6;
+	if (len >= sizeof(s->grams[0].provider))
+		return;
+	while (i < s->grams_count && (strlen(s->grams[i].provider) != len ||
+				      memcmp(s->grams[i].provider, provider, len) != 0))
+		i++;
+	if (i == UNIT_PROVIDERS_MAX)
+		return;
+	if (i == s->grams_count) {
+		memcpy(s->grams[i].provider, provider, len);
+		s->grams[i].provider[len] = '\0';
+		s->grams[i].grams = 0;
+		s->grams_count++;
+	}
+	s->grams[i].grams += grams;
+}
+
+void summary_add(struct summary *s, const struct unit *u)
+{
+	const double *n = u->number;
+	double elapsed_s = isnan(n[UNIT_ELAPSED_S]) ? 0 : n[UNIT_ELAPSED_S];
+	double alloc_s = isnan(n[UNIT_CPU_ALLOC_S]) ? 0 : n[UNIT_CPU_ALLOC_S];
+
+	if (u->is_step)
+		return;
+	s->units++;
+	s->running += unit_is_running(u);
+	s->elapsed_s += elapsed_s;
+	s->cpu_alloc_s += alloc_s;
+	if (!isnan(n[UNIT_ENERGY_J])) {
+		s->with_energy++;
+		s->energy_j += n[UNIT_ENERGY_J];
+	}
+	if (!isnan(n[UNIT_CPU_RATIO])) {
+		s->cpu_s += n[UNIT_CPU_RATIO] * alloc_s;
+		s->cpu_of_s += alloc_s;
+	}
+	if (!isnan(n[UNIT_MEMORY_RATIO]) && n[UNIT_MEMORY_BYTES] > 0) {
+		s->memory_byte_s +=
+			n[UNIT_MEMORY_RATIO] * n[UNIT_MEMORY_BYTES] * elapsed_s;
+		s->memory_of_byte_s += n[UNIT_MEMORY_BYTES] * elapsed_s;
+	}
+	if (!isnan(n[UNIT_COVERAGE])) {
+		s->with_coverage++;
+		s->observed_s += n[UNIT_COVERAGE] * elapsed_s;
+		s->coverage_of_s += elapsed_s;
+	}
+	for (size_t i = 0; i < u->grams_count; i++)
+		add_grams(s, u->grams[i].provider, u->grams[i].grams);
+}
+
+static void put_energy(const struct summary *s, struct buf *out)
+{
+	double wh = s->energy_j / 3600;
+
+	if (!s->with_energy)
+		return;
+	if (wh < 1000)
+		buf_printf(out, "; %.*f Wh", wh < 10 ? 3 : 1, wh);
+	else
+		buf_printf(out, "; %.3f kWh", wh / 1000);
+	if (s->with_energy < s->units)
+		buf_printf(out, " (of %" PRIu64 " of them)", s->with_energy);
+}
+
+void summary_put(const struct summary *s, struct buf *out)
+{
+	char text[WHEN_SIZE];
+
+	buf_printf(out, "Summary: %" PRIu64 " job%s", s->units,
+		   s->units == 1 ? "" : "s");
+	if (s->running)
+		buf_printf(out, " (%" PRIu64 " running)", s->running);
+	if (!s->units)
+		return;
+	when_print_span((uint64_t)s->elapsed_s, text);
+	buf_printf(out, "; elapsed %s", text);
+	when_print_span((uint64_t)s->cpu_alloc_s, text);
+	buf_printf(out, "; CPU time %s", text);
+	if (s->cpu_of_s > 0)
+		buf_printf(out, ", %.1f%% used", 100 * s->cpu_s / s->cpu_of_s);
+	if (s->memory_of_byte_s > 0)
+		buf_printf(out, "; memory %.1f%% used",
+			   100 * s->memory_byte_s / s->memory_of_byte_s);
+	put_energy(s, out);
+	for (size_t i = 0; i < s->grams_count; i++)
+		buf_printf(out, "; %.*f g CO2e (%s)", s->grams[i].grams < 10 ? 3 : 1,
+			   s->grams[i].grams, s->grams[i].provider);
+	if (s->coverage_of_s > 0)
+		buf_printf(out, "; coverage %.1f%%",
+			   100 * s->observed_s / s->coverage_of_s);
+}
+
+static void put_member(struct buf *out, const char *name, double v, bool known)
+{
+	buf_printf(out, ",\"%s\":", name);
+	if (known)
+		buf_put_f64(out, v);
+	else
+		buf_puts(out, "null");
+}
+
+void summary_put_json(const struct summary *s, struct buf *out)
+{
+	buf_printf(out, "{\"jobs\":%" PRIu64 ",\"running\":%" PRIu64, s->units,
+		   s->running);
+	put_member(out, "elapsed_seconds", s->elapsed_s, true);
+	put_member(out, "cpu_alloc_seconds", s->cpu_alloc_s, true);
+	put_member(out, "cpu_ratio", s->cpu_s / s->cpu_of_s, s->cpu_of_s > 0);
+	put_member(out, "memory_ratio", s->memory_byte_s / s->memory_of_byte_s,
+		   s->memory_of_byte_s > 0);
+	put_member(out, "energy_joules", s->energy_j, s->with_energy > 0);
+	buf_printf(out, ",\"jobs_with_energy\":%" PRIu64, s->with_energy);
+	put_member(out, "coverage", s->observed_s / s->coverage_of_s,
+		   s->coverage_of_s > 0);
+	buf_puts(out, ",\"grams\":{");
+	for (size_t i = 0; i < s->grams_count; i++) {
+		buf_puts(out, i ? "," : "");
+		buf_put_json(out, s->grams[i].provider, strlen(s->grams[i].provider));
+		buf_putc(out, ':');
+		buf_put_f64(out, s->grams[i].grams);
+	}
+	buf_puts(out, "}}");
+}

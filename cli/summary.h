@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_CLI_SUMMARY_H
+#define CEEMS_CLI_SUMMARY_H
+
+#include "cli/unit.h"
+#include "lib/buf.h"
+
+/* Sums over exactly the units that are shown; steps do not count a second time. */
+struct summary {
+	uint64_t units, running, with_energy, with_coverage;
+	double elapsed_s, cpu_alloc_s, energy_j;
+	double cpu_s, cpu_of_s; /* CPU time used, and the CPU time allocated to those */
+	double memory_byte_s, memory_of_byte_s;
+	double observed_s, coverage_of_s;
+	struct {
+		char provider[24];
+		double grams;
+	} grams[UNIT_PROVIDERS_MAX];
+	size_t grams_count;
+};
+
+void summary_add(struct summary *s, const struct unit *u);
+
+/* One line without its end. */
+void summary_put(const struct summary *s, struct buf *out);
+/* A JSON object. */
+void summary_put_json(const struct summary *s, struct buf *out);
+
+#endif

@@ -1,0 +1,154 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# cacct against recorded answers: who it says it is, what it asks, what it says when it gets
+# nothing, and what a terminal sees.
+. "$(dirname "$0")/../tap.sh"
+[ -x "$BUILD/cacct" ] || skip_all "cacct is not built"
+cd "$SCRATCH" || exit 1
+export TZ=UTC HOME=$SCRATCH/home LC_ALL=C
+unset XDG_CONFIG_HOME CEEMS_TOKEN_FILE API_URL NO_COLOR CEEMS_CLUSTER CEEMS_TSDB_URL
+mkdir -p home api
+cp "$TOP"/test/fixture/api/* api/
+"$BUILD/api_host" api >port &
+started $!
+wait_for 5 test -s port
+export CEEMS_API_URL=http://127.0.0.1:$(cat port)
+(umask 077 && echo planted-hunter2 >token)
+DAY=(-S 2026-03-26 -E 2026-03-26T12:00)
+cacct() { "$BUILD/cacct" "$@"; }
+asked() { sed -n 's/^GET \([^ ]*\) .*/\1/p' api/requests; }
+answers() { printf '%s\n%s\n' "$2" "$3" >"api/$1"; }
+
+# --- who asks: a token
+export CEEMS_TOKEN_FILE=$SCRATCH/token
+cacct "${DAY[@]}" >out 2>err
+is "a table, the running job in it, and nothing said beside it" "$? $(cat err) $(grep -c . out) $(grep -c RUNNING out)" "0  7 1"
+like "both pages were asked for, and the window in seconds" "$(asked | tail -n 2 | paste -sd' ')" \
+	'from=1774483200&to=1774526400.*limit=500 .*cursor=p2'
+is "the token went with each question" "$(grep -c '^Authorization: Bearer planted-hunter2' api/requests)" 2
+is "the table is the golden one" "$(cat out)" "$(cat "$TOP/test/golden/cacct_fields.txt")"
+chmod 644 token
+cacct >out 2>err
+is "a token that others can read is refused" "$? $(cat out)" "1 "
+like "and it says what to change" "$(cat err)" 'mode 0644, refused .chmod'
+chmod 600 token
+
+# --- which jobs
+: >api/requests
+cacct -j 4711,4713 -M demo,other -A physics >/dev/null
+like "jobs, clusters and accounts are asked for, without a window" "$(asked | head -n 1)" \
+	'^/api/v1/units\?cluster_id=demo&cluster_id=other&project=physics&uuid=4711&uuid=4713&running=true&limit=500$'
+: >api/requests
+cp api/units api/units_admin
+cacct -u "$(id -un)" >/dev/null
+like "oneself is asked for as oneself" "$(asked | head -n 1)" '^/api/v1/units\?'
+cacct -u 'a&b=c d' "${DAY[@]}" >/dev/null 2>&1
+target=$(asked | tail -n 1)
+like "another user as an operator does, and no name becomes a parameter" "$target" '^/api/v1/units/admin\?user=a%26b%3Dc%20d&'
+: >api/requests
+cacct >/dev/null
+like "the default is today, from midnight" "$(asked | head -n 1)" "from=$(date -d "$(date +%F)" +%s)&to=[0-9]+&running"
+rm api/units_admin
+answers units_admin 403 '{"status":"error","errorType":"forbidden","error":"operators only"}'
+cacct -a "${DAY[@]}" >out 2>err
+is "all users: refused" "$? $(cat out)" "1 "
+like "in plain words" "$(cat err)" '^cacct: error: units of others are shown to operators and admins: refused by http://127.0.0.1:[0-9]+/api/v1/units/admin: operators only$'
+cacct -n -j 999 >out 2>err
+is "a job that is not there is no error, and nothing is printed" "$? $(cat out err)" "0 "
+is "-s and -r choose" "$(cacct "${DAY[@]}" -n -P -o jobid -s F,R; cacct "${DAY[@]}" -n -P -o jobid -r gpu)" $'4713\n4700_14\n4700_14'
+
+# --- steps
+cp "$TOP/test/fixture/api/units_101" api/ 2>/dev/null
+is "steps on request" "$(cacct -n -P --steps -j 4711 -o jobid,jobname,elapsed,exitcode,maxrss)" \
+	$'4711|relax.sh|01:00:00|0:0|8G\n4711.batch|batch|01:00:00|0:0|1G\n4711.0|relax|00:59:00|0:0|8G'
+is "one step by name" "$(cacct -n -P -j 4711.0 -o jobid)" 4711.0
+
+# --- forms
+is "CSV lines end as RFC 4180 wants" "$(cacct "${DAY[@]}" --csv | grep -c $'\r$')" 5
+is "JSON is JSON, with names as they are" "$(cacct "${DAY[@]}" --json | jq -r '.jobs[1].name, .summary.jobs' | od -c | grep -c 033)" 1
+is "no control character reaches the output" "$(cacct "${DAY[@]}" -l | LC_ALL=C grep -c $'[\001-\011\013-\037\177]')" 0
+if command -v script >/dev/null; then
+	tty() { script -qec "$*" /dev/null </dev/null; }
+	like "a terminal gets colour" "$(tty "$BUILD/cacct ${DAY[*]}")" $'\033\\[32m'
+	is "not with NO_COLOR" "$(NO_COLOR=1 tty "$BUILD/cacct ${DAY[*]}" | grep -c $'\033')" 0
+else
+	skip "a terminal gets colour" "no script(1)"
+fi
+
+# --- a command line that is wrong
+for bad in "--nothing" "-o nothing" "-S yesterdey" "-s XX" "-j 12_[3-1]" "--units=Q" "extra" "-S tomorrow -E today" "--format"; do
+	# shellcheck disable=SC2086
+	cacct $bad >out 2>err
+	is "exit status 1 and one line: cacct $bad" "$? $(cat out) $(grep -c '^cacct: error: ' err)" "1  1"
+done
+is "--help, --usage, --helpformat and --version need no server" \
+	"$(for o in --help --usage -e -V; do CEEMS_API_URL= cacct $o >out 2>&1 && grep -c . out; done | awk '$1 > 0' | wc -l)" 4
+env -u CEEMS_API_URL "$BUILD/cacct" >out 2>err
+like "without a server's name it says how to give one" "$? $(cat err)" '^1 cacct: error: where is the API\?'
+
+# --- a server that is wrong
+while IFS='|' read -r what status body want; do
+	answers units "$status" "$body"
+	cacct "${DAY[@]}" >out 2>err
+	is "exit status 1: $what" "$? $(cat out) $(grep -c . err)" "1  1"
+	like "in plain words: $what" "$(cat err)" "^cacct: error: .*$want"
+done <<'T'
+401|401|{"status":"error","error":"no credential"}|does not know who you are: no credential
+500|500|<html>|HTTP status 500
+a web page|200|<html>|is not the API
+half an answer|200|{"status":"success","data":[{"uui|is not the API
+another envelope|200|{"data":[]}|is not the API
+data that is no list|200|{"status":"success","data":{}}|no list
+rows that are none|200|{"status":"success","data":[1]}|no object
+429|429|{"status":"error","error":"slow down"}|busy
+words with control characters|400|{"status":"error","error":"a\u001b[31mb"}|a.*b
+T
+is "a server's words do not act on the terminal" "$(grep -c $'\033' err)" 0
+answers units 200 '{"status":"success","data":[],"cursor":"loop"}'
+answers units.loop 200 '{"status":"success","data":[],"cursor":"loop"}'
+cacct >out 2>err
+is "a cursor that goes in circles ends" "$?" 0
+CEEMS_API_URL=http://127.0.0.1:9 cacct >out 2>err
+is "nobody there: exit status 1" "$?" 1
+like "and it says so" "$(cat err)" 'no answer from the server'
+
+# --- who asks: MUNGE, by a munged of our own
+cp "$TOP/test/fixture/api/units" api/units
+unset CEEMS_TOKEN_FILE
+if ! command -v munged >/dev/null || ! have_root || ! grep -q munge_encode "$BUILD/cacct" || ! unshare -m mount -t tmpfs none /run 2>/dev/null; then
+	skip "identity by MUNGE" "needs root, munged, libmunge and mount namespaces"
+else
+	mkdir -m 755 munge
+	(umask 077 && head -c 1024 /dev/urandom >munge.key)
+	munged --foreground --force --key-file="$SCRATCH/munge.key" --socket="$SCRATCH/munge/munge.socket.2" --pid-file="$SCRATCH/munge/pid" \
+		--log-file="$SCRATCH/munged.log" --seed-file="$SCRATCH/munge.seed" >munged.out 2>&1 &
+	started $!
+	wait_for 10 test -S munge/munge.socket.2
+	: >api/requests
+	# libmunge's own socket, for this command only; as an ordinary user
+	unshare -m sh -c 'mount -t tmpfs none /run && mkdir /run/munge && mount --bind "$0" /run/munge && shift 0 && exec setpriv --reuid=nobody --regid=nogroup --clear-groups "$@"' \
+		munge "$BUILD/cacct" "${DAY[@]}" >out 2>err
+	is "an ordinary user asks by MUNGE" "$? $(cat err)" "0 "
+	is "each question has a credential of its own" "$(grep -o '^Authorization: MUNGE .*' api/requests | sort -u | grep -c .)" 2
+	sed -n 's/^Authorization: MUNGE \(MUNGE:[^ ]*:\).*/\1/p' api/requests | tr -d '\r' | head -n 1 >cred
+	unmunge --socket=munge/munge.socket.2 <cred >decoded 2>&1
+	like "it is that user's" "$(grep ^UID: decoded)" "nobody"
+	is "it is for this very question" "$(tail -n 1 decoded)" "ceems-api/1 GET $(asked | head -n 1)"
+	CEEMS_API_URL=$CEEMS_API_URL/prefix/ "$BUILD/cacct" >out 2>err
+	is "without munged it is refused here, not asked" "$? $(grep -c 'cannot show who you are' err)" "1 1"
+fi
+
+# --- the site's file, and the user's own over it
+mkdir -p home/.config/ceems
+cat >home/.config/ceems/cacct.yaml <<-E
+	ceems_api_server:
+	  cluster_id: mine
+	  web:
+	    url: $CEEMS_API_URL
+	    basic_auth: {username: eve, password_file: $SCRATCH/token}
+E
+: >api/requests
+(unset CEEMS_API_URL; "$BUILD/cacct" "${DAY[@]}" >out 2>err)
+is "~/.config/ceems/cacct.yaml is read" "$? $(asked | head -n 1 | grep -c cluster_id=mine) $(grep -c '^Authorization: Basic' api/requests)" "0 1 2"
+is "no secret in any output" "$(cat out err | grep -c hunter2)" 0
+tap_done

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* From recorded answers of the API to the tables of cacct, in each form. */
+#include <errno.h>
+#include <fcntl.h>
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/columns.h"
+#include "cli/jobsel.h"
+#include "cli/site.h"
+#include "cli/summary.h"
+#include "cli/table.h"
+#include "cli/text.h"
+#include "lib/http/json.h"
+#include "test/unit/golden.h"
+#include "test/unit/unit.h"
+
+#define NOW 1774526400
+
+static struct json_object *recorded(const char *name)
+{
+	static const struct http_json_limits limits = {.bytes_max = 1 << 20,
+						       .depth_max = 24};
+	auto_buf struct buf text = BUF_INIT;
+	struct json_object *o = NULL;
+	char path[128];
+	struct err err;
+
+	(void)snprintf(path, sizeof(path), "test/fixture/api/%s", name);
+	if (fs_read_buf_at(AT_FDCWD, path, 1 << 20, &text, &err) < 0)
+		fail_msg("%s", err.text);
+	const char *body = strchr(text.data, '\n'); /* behind the status */
+	if (http_json_object(body, strlen(body), &limits, &o, &err) < 0)
+		fail_msg("%s: %s", path, err.text);
+	return o;
+}
+
+static void add_page(struct table *t, struct summary *s, struct json_object *page)
+{
+	struct json_object *data = unit_json_at(page, "data");
+	struct err err;
+	struct unit u;
+
+	for (size_t i = 0; i < json_object_array_length(data); i++) {
+		unit_from_json(json_object_array_get_idx(data, i), NOW, &u);
+		assert_int_equal(table_add(t, &u, &err), 0);
+		summary_add(s, &u);
+	}
+}
+
+static void table_of(const char *format, const struct table_style *style,
+		     struct buf *out)
+{
+	auto_json struct json_object *one = recorded("units");
+	auto_json struct json_object *two = recorded("units.p2");
+	static struct columns columns;
+	struct summary sums = {0};
+	struct table t;
+	struct err err;
+
+	columns.count = 0;
+	if (columns_parse(format, &columns, &err) < 0)
+		fail_msg("%s", err.text);
+	table_init(&t, &columns, style);
+	add_page(&t, &sums, one);
+	add_page(&t, &sums, two);
+	auto_buf struct buf line = BUF_INIT;
+	summary_put(&sums, &line);
+	assert_int_equal(table_write(&t, line.data, out), 0);
+	table_done(&t);
+}
+
+#define SHORT                                                                          \
+	"jobid,jobname,account,state,elapsed,alloccpus,cpueff,memeff,gpuutil,"         \
+	"energywh,"                                                                    \
+	"grams,coverage"
+
+static void each_form_is_as_its_golden(void **state)
+{
+	static const struct {
+		const char *golden;
+		struct table_style style;
+		const char *format;
+	} cases[] = {
+		{"cacct_fields.txt", {.header = true, .drop_empty = true}, SHORT},
+		{"cacct_all.txt", {.header = true}, "all"},
+		{"cacct_parsable.txt", {.form = TABLE_PARSABLE, .header = true}, SHORT},
+		{"cacct_parsable2.txt",
+		 {.form = TABLE_PARSABLE2, .separator = ";"},
+		 "jobid,jobname,nodelist,exitcode"},
+		{"cacct_csv.txt", {.form = TABLE_CSV, .header = true}, SHORT},
+		{"cacct_markdown.txt", {.form = TABLE_MARKDOWN, .header = true}, SHORT},
+		{"cacct_html.txt", {.form = TABLE_HTML, .header = true}, SHORT},
+		{"cacct_units.txt",
+		 {.header = true, .numbers = {.unit = 'M'}},
+		 "jobid%-8,allocmem,memPeak%12,ioWrite,consumedenergy"},
+		{"cacct_exact.txt",
+		 {.header = true, .numbers = {.exact = true}},
+		 "jobid%8,allocmem%14,maxrss%14,iowrite,consumedenergy,"
+		 "consumedenergyraw"},
+		{"cacct_peer.txt",
+		 {.header = true},
+		 "uuid,project,username,createdat,startedat,endedat,cpuUsage,"
+		 "cpuMemoryUsage,hostEnergy,hostEmissions,gpuUsage,gpuMemoryUsage,"
+		 "gpuEnergy"},
+		{"cacct_color.txt",
+		 {.header = true, .color = true},
+		 "jobid,state,source"},
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		auto_buf struct buf out = BUF_INIT;
+		table_of(cases[i].format, &cases[i].style, &out);
+		golden_check(cases[i].golden, &out);
+	}
+}
+
+static void control_characters_reach_no_form_of_output(void **state)
+{
+	(void)state;
+	for (int form = TABLE_FIELDS; form <= TABLE_MARKDOWN; form++) {
+		struct table_style style = {.form = (enum table_form)form,
+					    .header = true};
+		auto_buf struct buf out = BUF_INIT;
+		table_of("jobname%80,all", &style, &out);
+		for (size_t i = 0; i < out.len; i++) {
+			unsigned char c = (unsigned char)out.data[i];
+			if ((c < 0x20 && c != '\n' && c != '\r') || c == 0x7f)
+				fail_msg("form %d: byte %02x at %zu", form, c, i);
+		}
+		assert_null(strstr(out.data, form == TABLE_HTML ? "<script" : "\033"));
+	}
+}
+
+static const char *escaped(enum text_form form, const char *s)
+{
+	static struct buf out;
+	buf_reset(&out);
+	text_put(&out, form, s);
+	return out.data ? out.data : "";
+}
+
+static void each_form_has_its_own_escapes(void **state)
+{
+	(void)state;
+	assert_string_equal(escaped(TEXT_HTML, "<a href=\"x\">'&"),
+			    "&lt;a href=&quot;x&quot;&gt;&#39;&amp;");
+	assert_string_equal(escaped(TEXT_CSV, "a,b"), "\"a,b\"");
+	assert_string_equal(escaped(TEXT_CSV, "say \"x\""), "\"say \"\"x\"\"\"");
+	assert_string_equal(escaped(TEXT_CSV, "plain"), "plain");
+	assert_string_equal(escaped(TEXT_CSV, "=1+1"), "\"'=1+1\"");
+	assert_string_equal(escaped(TEXT_CSV, "@x"), "\"'@x\"");
+	assert_string_equal(escaped(TEXT_MARKDOWN, "a|b*c_[d](e)`<i>"),
+			    "a\\|b\\*c\\_\\[d\\](e)\\`&lt;i&gt;");
+	/* C1, overrides of the direction, no width, half a character, a surrogate */
+	assert_string_equal(escaped(TEXT_PLAIN, "a\xc2\x9b"
+						"b\xe2\x80\xae"
+						"c\xe2\x80\x8b"
+						"d\xc3"
+						"e\xed\xa0\x80"),
+			    "a\xef\xbf\xbd"
+			    "b\xef\xbf\xbd"
+			    "c\xef\xbf\xbd"
+			    "d\xef\xbf\xbd"
+			    "e\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
+	assert_string_equal(escaped(TEXT_PLAIN, "J\xc3\xa9r\xc3\xb4me"),
+			    "J\xc3\xa9r\xc3\xb4me");
+}
+
+static void fields_count_columns_and_not_bytes(void **state)
+{
+	static const struct {
+		const char *text;
+		size_t width;
+		bool left;
+		const char *out;
+	} cases[] = {
+		{"abc", 5, false, "  abc"},
+		{"abc", 5, true, "abc  "},
+		{"abcdef", 4, false, "abc+"},
+		{"abcd", 4, false, "abcd"},
+		{"\xc3\xa9t\xc3\xa9", 5, false, "  \xc3\xa9t\xc3\xa9"},
+		{"\xe6\x97\xa5\xe6\x9c\xac", 5, true, "\xe6\x97\xa5\xe6\x9c\xac "},
+		{"\xe6\x97\xa5\xe6\x9c\xac", 3, false, "\xe6\x97\xa5+"},
+		{"\xe6\x97\xa5\xe6\x9c\xac", 2, false, "+ "},
+		{"x", 1, false, "x"},
+		{"xy", 1, false, "+"},
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		auto_buf struct buf out = BUF_INIT;
+		text_put_field(&out, cases[i].text, cases[i].width, cases[i].left);
+		assert_string_equal(out.data, cases[i].out);
+	}
+}
+
+static void format_refuses_what_it_does_not_know(void **state)
+{
+	static const char *const bad[] = {"nothing",    "jobid%0", "jobid%x", "jobid%",
+					  "jobid%1001", "grams;",  "job id",  "%5"};
+	static struct columns columns;
+	struct err err;
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_int_equal(columns_parse(bad[i], &columns, &err), -EINVAL);
+		assert_int_equal(columns.count, 0);
+	}
+	assert_int_equal(columns_parse("JOBID,,state%-3,GramsOWID%6,", &columns, &err),
+			 0);
+	assert_int_equal(columns.count, 3);
+	assert_true(columns.use[1].left && columns.use[1].width == 3);
+	assert_string_equal(columns.use[2].provider, "OWID");
+	for (int i = 0; i < 200; i++)
+		(void)columns_parse("jobid", &columns, &err);
+	assert_int_equal(columns.count, COLUMNS_MAX);
+}
+
+static void job_lists_are_read_as_sacct_does(void **state)
+{
+	struct jobsel s = {0};
+	struct unit u = {.text = {[UNIT_UUID] = "4714"}};
+	struct err err;
+	(void)state;
+	for (int i = 0; i < UNIT_NUMBERS; i++)
+		u.number[i] = NAN;
+	assert_true(jobsel_has(&s, &u)); /* nothing named: all */
+	assert_int_equal(jobsel_parse("12,4700_[1-3,14],9+1,77.batch", &s, &err), 0);
+	assert_int_equal(s.count, 7);
+	assert_false(jobsel_has(&s, &u));
+	u.number[UNIT_ARRAY_JOB] = 4700;
+	u.number[UNIT_ARRAY_TASK] = 14;
+	assert_true(jobsel_has(&s, &u));
+	u.number[UNIT_ARRAY_TASK] = 4;
+	assert_false(jobsel_has(&s, &u));
+	u.number[UNIT_HET_JOB] = 9;
+	u.number[UNIT_HET_OFFSET] = 1;
+	assert_true(jobsel_has(&s, &u));
+	assert_true(jobsel_names_steps(&s));
+	jobsel_done(&s);
+	assert_int_equal(jobsel_parse("4700", &s, &err), 0); /* all of the array */
+	assert_true(jobsel_has(&s, &u));
+	jobsel_done(&s);
+	assert_int_equal(jobsel_parse("6fbd7d24-9f1b-4d5c-b7dd-0c5d2a4e8a10", &s, &err),
+			 0);
+	assert_string_equal(s.one[0].job, "6fbd7d24-9f1b-4d5c-b7dd-0c5d2a4e8a10");
+	jobsel_done(&s);
+	static const char *const bad[] = {"12_", "12_[3-1]",          "12_[1-", "12_x.",
+					  "12.", "12_[0-4000000000]", "12_[a]"};
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		if (jobsel_parse(bad[i], &s, &err) >= 0)
+			fail_msg("%s is taken", bad[i]);
+		jobsel_done(&s);
+	}
+}
+
+static void summary_is_of_the_rows_and_says_what_is_missing(void **state)
+{
+	auto_json struct json_object *page = recorded("units");
+	auto_json struct json_object *more = recorded("units.p2");
+	struct columns none = {.count = 0};
+	const struct table_style style = {.header = true};
+	struct summary s = {0};
+	struct table t;
+	(void)state;
+	table_init(&t, &none, &style);
+	add_page(&t, &s, page);
+	add_page(&t, &s, more);
+	table_done(&t);
+	assert_int_equal(s.units, 4);
+	assert_int_equal(s.running, 1);
+	assert_int_equal(s.with_energy, 3);
+	assert_true(fabs(s.energy_j - (0.125 + 0.0003 + 0.12) * 3.6e6) < 1e-3);
+	assert_true(fabs(s.cpu_s - (0.9125 * 28800 + 0.025 * 960 + 0.5 * 9200)) < 1e-6);
+	assert_int_equal(s.grams_count, 2);
+	assert_true(fabs(s.grams[0].grams - 13.0168) < 1e-9); /* CPU and GPU together */
+	struct unit step = {.is_step = true};
+	summary_add(&s, &step);
+	assert_int_equal(s.units, 4);
+}
+
+static int load(const char *text, struct site *s, struct err *err)
+{
+	memset(s, 0, sizeof(*s));
+	return site_parse(text, strlen(text), "cacct.yaml", s, err);
+}
+
+static void peers_configuration_is_read_and_secrets_in_it_refused(void **state)
+{
+	struct site s;
+	struct err err;
+	(void)state;
+	assert_int_equal(
+		load("ceems_api_server:\n  cluster_id: c1\n  user_header_name: X-U\n"
+		     "  web:\n    url: http://a:9020\n    authorization:\n"
+		     "      type: Bearer\n      credentials_file: /etc/t\n"
+		     "tsdb:\n  web: {url: http://p:9090, tls_config: {ca_file: /c}}\n"
+		     "  queries:\n    cpu: up{uuid=\"%s\"}\n    mem: x\n",
+		     &s, &err),
+		0);
+	assert_string_equal(s.api.url, "http://a:9020");
+	assert_string_equal(s.api.token_file, "/etc/t");
+	assert_string_equal(s.tsdb.ca_file, "/c");
+	assert_int_equal(s.query_count, 2);
+	assert_string_equal(s.queries[0].name, "cpu");
+	site_done(&s);
+	assert_int_equal(load("ceems_api_server:\n  web:\n    basic_auth:\n"
+			      "      password: hunter2\n",
+			      &s, &err),
+			 -EINVAL);
+	assert_non_null(strstr(err.text, "cacct.yaml:4"));
+	assert_null(strstr(err.text, "hunter2"));
+	site_done(&s);
+	assert_int_equal(load("ceems_api_server:\n  wob: {}\n", &s, &err), -EINVAL);
+	site_done(&s);
+	assert_int_equal(load("", &s, &err), 0);
+	site_done(&s);
+}
+
+static void strange_rows_are_rows_without_knowledge(void **state)
+{
+	static const char *const rows[] = {
+		"{}", "{\"uuid\":5,\"allocation\":[],\"started_at_ts\":\"x\"}",
+		"{\"uuid\":null,\"tags\":null,\"total_cpu_emissions_gms\":{\"a\":null}"
+		"}",
+		"{\"started_at_ts\":-5,\"ended_at_ts\":1e300,\"avg_cpu_usage\":{"
+		"\"global\":"
+		"-1}}"};
+	const struct table_style style = {.header = true};
+	static struct columns all;
+	struct table t;
+	struct err err;
+	struct unit u;
+	(void)state;
+	all.count = 0;
+	assert_int_equal(columns_parse("all", &all, &err), 0);
+	table_init(&t, &all, &style);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		auto_json struct json_object *o = json_tokener_parse(rows[i]);
+		assert_non_null(o);
+		unit_from_json(o, NOW, &u);
+		assert_int_equal(table_add(&t, &u, &err), 0);
+		unit_step_from_json(&u, o, NOW, &u);
+		assert_int_equal(table_add(&t, &u, &err), 0);
+	}
+	auto_buf struct buf out = BUF_INIT;
+	assert_int_equal(table_write(&t, NULL, &out), 0);
+	table_done(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_form_is_as_its_golden),
+		cmocka_unit_test(control_characters_reach_no_form_of_output),
+		cmocka_unit_test(each_form_has_its_own_escapes),
+		cmocka_unit_test(fields_count_columns_and_not_bytes),
+		cmocka_unit_test(format_refuses_what_it_does_not_know),
+		cmocka_unit_test(job_lists_are_read_as_sacct_does),
+		cmocka_unit_test(summary_is_of_the_rows_and_says_what_is_missing),
+		cmocka_unit_test(peers_configuration_is_read_and_secrets_in_it_refused),
+		cmocka_unit_test(strange_rows_are_rows_without_knowledge),
+	};
+	(void)setlocale(LC_CTYPE, "C.UTF-8");
+	(void)setenv("TZ", "UTC", 1);
+	tzset();
+	return cmocka_run_group_tests_name("cacct", tests, NULL, NULL);
+}
