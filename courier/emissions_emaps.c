@@ -41,7 +41,7 @@ int emissions_emaps_parse(const char *json, size_t len, const char *zone,
 		rc = emissions_json_number(j, "carbonIntensity", &grams, err);
 	if (rc == 0)
 		rc = emissions_json_time(j, "datetime", &time_s, err);
-	if (rc < 0)
+	if (rc != 0)
 		return rc;
 	if (strcmp(of, zone) != 0)
 		return err_set(err, -EBADMSG, "zone %.40s was not asked for", of);

@@ -26,7 +26,7 @@ int emissions_rte_parse(const char *json, size_t len, struct emission_set *ret,
 
 	if (rc == 0)
 		rc = emissions_json_get(j, "results", json_type_array, &results, err);
-	if (rc < 0)
+	if (rc != 0)
 		return rc;
 	size_t n = json_object_array_length(results), taken = 0;
 	for (size_t i = 0; i < n && i < 100; i++) {
@@ -40,7 +40,7 @@ int emissions_rte_parse(const char *json, size_t len, struct emission_set *ret,
 		rc = emissions_json_number(row, "taux_co2", &grams, err);
 		if (rc == 0)
 			rc = emissions_json_time(row, "date_heure", &time_s, err);
-		if (rc < 0)
+		if (rc != 0)
 			return rc;
 		/* not even at night in May: the value is missing */
 		if (grams <= 0.0)

@@ -34,7 +34,7 @@ int emissions_wt_login_parse(const char *json, size_t len, char *ret_token, size
 
 	if (rc == 0)
 		rc = emissions_json_text(j, "token", &token, err);
-	if (rc < 0)
+	if (rc != 0)
 		return rc;
 	size_t n = strlen(token);
 	if (!n || n >= size)
@@ -60,7 +60,7 @@ static int check_meta(struct json_object *j, const char *region, struct err *err
 		rc = emissions_json_text(meta, "signal_type", &signal, err);
 	if (rc == 0)
 		rc = emissions_json_text(meta, "region", &of, err);
-	if (rc < 0)
+	if (rc != 0)
 		return rc;
 	if (strcmp(units, "lbs_co2_per_mwh") != 0)
 		return err_set(err, -EBADMSG, "in %.40s, not in lbs_co2_per_mwh",
@@ -82,7 +82,7 @@ int emissions_wt_parse(const char *json, size_t len, const char *region,
 		rc = check_meta(j, region, err);
 	if (rc == 0)
 		rc = emissions_json_get(j, "data", json_type_array, &data, err);
-	if (rc < 0)
+	if (rc != 0)
 		return rc;
 	size_t n = json_object_array_length(data);
 	if (!n)

@@ -72,8 +72,9 @@ void courier_send_health(struct courier *c, const char *task, int rc, const char
 	struct courier_health m = {.rc = rc, .since_ns = since_ns};
 	size_t n = strnlen(text, sizeof(m.text) - 1);
 
-	for (size_t i = 0; i < n; i++)
-		m.text[i] = (unsigned char)text[i] < 0x20 || text[i] == 0x7f ? '?'
-									     : text[i];
+	for (size_t i = 0; i < n; i++) {
+		unsigned char b = (unsigned char)text[i];
+		m.text[i] = (char)(b < 0x20 || b == 0x7f ? '?' : b);
+	}
 	courier_send(c, &m.head, COURIER_HEALTH, task, 0, sizeof(m));
 }

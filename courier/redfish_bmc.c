@@ -97,7 +97,8 @@ int redfish_bmc_new(const struct redfish_config *config, const char *url,
 	b->config = config;
 	b->interval_ms = interval_ms;
 	b->target = url ? strdup(url) : NULL;
-	b->base = strdup(config->external_url ? config->external_url : url);
+	const char *base = config->external_url ? config->external_url : url;
+	b->base = base ? strdup(base) : NULL;
 	int rc = (b->target || !url) && b->base
 			 ? 0
 			 : err_set(err, -ENOMEM, "out of memory");

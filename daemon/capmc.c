@@ -83,9 +83,9 @@ static void take_text(struct reader *r, const struct token *t)
 		size_t n = t->len < sizeof(r->message) - 1 ? t->len
 							   : sizeof(r->message) - 1;
 		for (size_t i = 0; i < n; i++)
-			r->message[i] = t->text[i] >= ' ' && t->text[i] < 127
-						? t->text[i]
-						: '?';
+			r->message[i] = (char)(t->text[i] >= ' ' && t->text[i] < 127
+						       ? t->text[i]
+						       : '?');
 		r->message[n] = '\0';
 	}
 }

@@ -78,7 +78,7 @@ int node_use_tick(struct node_use *n, uint64_t units_cpu_ns, struct node_use_tic
 
 	if (rc == 0)
 		rc = proc_parse_stat(text, len, &s, err);
-	if (rc < 0)
+	if (rc != 0)
 		return rc;
 	uint32_t cpus = s.cpus ? s.cpus : 1;
 	uint64_t cpu_ns = busy_ticks(&s) * n->tick_ns;

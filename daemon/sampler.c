@@ -14,7 +14,7 @@
 
 #define REOPEN_NS (60 * NSEC_PER_SEC)
 #define FIRST_MS 200u
-#define END_SECONDS 2
+#define END_MS 2000u
 #define STACK_BYTES ((size_t)256 << 10)
 
 struct seat {
@@ -407,7 +407,7 @@ void sampler_wake(struct sampler *s)
 
 static bool end_thread(struct seat *t)
 {
-	struct timespec until = after(CLOCK_REALTIME, END_SECONDS * 1000);
+	struct timespec until = after(CLOCK_REALTIME, END_MS);
 
 	if (!t->has_thread || pthread_timedjoin_np(t->thread, NULL, &until) == 0)
 		return true;

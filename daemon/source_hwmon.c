@@ -297,7 +297,8 @@ static void number_gpus(struct hwmon *h)
 			if (o->domain == SOURCE_DOMAIN_GPU &&
 			    strcmp(o->channel.chip, last) != 0) {
 				last = o->channel.chip;
-				s->channel.index += strcmp(pci_of(o), pci_of(s)) < 0;
+				s->channel.index +=
+					(strcmp(pci_of(o), pci_of(s)) < 0) ? 1u : 0u;
 			}
 		}
 	}

@@ -170,7 +170,7 @@ static void take(struct model *m, const struct proc_stat *s, uint64_t now_ns)
 	/* The CPUs' own clocks stand still while the machine sleeps, the clock of boot
 	 * time does not. */
 	uint64_t seen_ns =
-		(uint64_t)((unsigned __int128)total * NSEC_PER_SEC / (m->hz * m->cpus));
+		(uint64_t)((unsigned __int128)total * NSEC_PER_SEC / m->hz / m->cpus);
 	if (ns > GAP_NS) {
 		m->resets++;
 		return;
@@ -261,7 +261,7 @@ static int model_sample(void *state, struct source_snapshot *out, struct err *er
 	int rc = procfile_read(&m->stat, &text, &len, err);
 	if (rc == 0)
 		rc = proc_parse_stat(text, len, &s, err);
-	if (rc < 0)
+	if (rc != 0)
 		return rc;
 	take(m, &s, m->env->boottime_ns());
 	out->resets = m->resets;

@@ -382,7 +382,7 @@ static int get_step(struct report *r, const struct tlv_member *f,
 	int rc = get_numbers(f, p, values, STEP_VALUES, err);
 	if (rc < 0)
 		return rc;
-	p += 8 * STEP_VALUES;
+	p += (size_t)8 * STEP_VALUES;
 	size_t domains = *p++;
 	if (v->len < STEP_FIXED_BYTES + domains * STEP_ENERGY_BYTES)
 		return tlv_bad(err, WHAT, f, "cut short in its energy", v->len);

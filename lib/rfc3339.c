@@ -92,8 +92,8 @@ int rfc3339_parse(const char *s, uint64_t *ret_s)
 	}
 	if (!zone(&s, &offset_s) || *s)
 		return -EINVAL;
-	int64_t t = days_from(year, month, day) * 86400 + hour * 3600 + minute * 60 +
-		    second - offset_s;
+	int64_t t = days_from(year, month, day) * 86400 + hour * (int64_t)3600 +
+		    minute * (int64_t)60 + second - offset_s;
 	if (t < 0 || t > (int64_t)LAST_S)
 		return -ERANGE;
 	*ret_s = (uint64_t)t;

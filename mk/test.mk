@@ -66,7 +66,7 @@ $(OBJ)/headers/%.ok: %
 		$(CC) $(call ALL_CFLAGS,$(call pkg_cflags,$(if $(HAVE_PQ),libpq))) -fsyntax-only -x c - && touch $@
 format-check:
 	@clang-format --dry-run -Werror $$(git ls-files '*.c' '*.h') && echo "format: clean"
+# FILES=...: only these. What is clean as it stands is remembered in build/tidy.
 tidy:
-	@command -v clang-tidy >/dev/null || { echo 'tidy: clang-tidy is not installed'; exit 1; }
-	@printf '%s\n' $(filter-out test/%,$(sort $(ALL_SRCS) $(PLUGIN_SRCS))) | xargs -P $$(nproc) -n 4 sh -c \
-		'clang-tidy --quiet "$$@" -- -std=gnu11 -D_GNU_SOURCE -I. -DCEEMS_VERSION=\"$(VERSION)\" 2>/dev/null' sh && echo "tidy: clean"
+	@mk/tidy $(BUILD)/tidy "-std=gnu11 -D_GNU_SOURCE -I. -DCEEMS_VERSION=\"$(VERSION)\" $(call pkg_cflags,$(if $(HAVE_PQ),libpq))" \
+		$(or $(FILES),$(filter-out test/%,$(sort $(ALL_SRCS) $(PLUGIN_SRCS))))

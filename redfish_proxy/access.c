@@ -151,7 +151,7 @@ static bool take_name(const char *name, char ret[256])
 		return false;
 	for (size_t i = 0; i <= n; i++) {
 		char c = name[i];
-		ret[i] = c >= 'A' && c <= 'Z' ? (char)(c + 'a' - 'A') : c;
+		ret[i] = (char)(c >= 'A' && c <= 'Z' ? c + 'a' - 'A' : c);
 	}
 	return true;
 }

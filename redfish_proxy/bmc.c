@@ -182,7 +182,7 @@ void bmc_ask(const struct bmc *b, struct bmc_session **s, const char *path,
 	if (rc == 0)
 		rc = session_get((*s)->redfish, path, &r, &ret->logins, &ret->err);
 	ret->took_ns = clock_boottime_ns() - began_ns;
-	if (rc < 0)
+	if (rc != 0)
 		judge_failure(ret, rc);
 	else
 		judge_status(ret, b, &r, session_type((*s)->redfish));

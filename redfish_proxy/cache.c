@@ -4,6 +4,7 @@
 #include "redfish_proxy/cache.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -133,8 +134,7 @@ static struct cache_entry *add(struct cache *c, uint64_t h, const char *url,
 	struct cache_entry *e = calloc(1, sizeof(*e) + url_len + path_len + 1);
 	if (!e)
 		return NULL;
-	memcpy(e->key, url, url_len);
-	memcpy(e->key + url_len, path, path_len + 1);
+	(void)snprintf(e->key, url_len + path_len + 1, "%s%s", url, path);
 	e->url_len = url_len;
 	e->hash = h;
 	e->chain = c->table[h & c->mask];

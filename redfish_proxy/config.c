@@ -403,7 +403,7 @@ int config_load(const char *file, bool expand, struct config *ret, struct err *e
 	if (rc == 0)
 		rc = config_parse(text.data ? text.data : "", text.len, file, expand,
 				  &c, err);
-	if (rc < 0)
+	if (rc != 0)
 		return rc;
 	/* who can write it decides who reads which BMC, secrets or not */
 	if (*file && (st.st_mode & 0022))

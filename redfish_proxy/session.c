@@ -111,8 +111,9 @@ static void pause_logins(struct session *s)
 	s->pause_times = s->pause_times ? 2 * s->pause_times : 1;
 	if (s->pause_times > PAUSE_TIMES_MAX)
 		s->pause_times = PAUSE_TIMES_MAX;
-	s->next_login_ns = clock_boottime_ns() +
-			   s->pause_times * REDFISH_LOGIN_PAUSE_MS * NSEC_PER_MSEC;
+	s->next_login_ns = clock_boottime_ns() + (uint64_t)s->pause_times *
+							 REDFISH_LOGIN_PAUSE_MS *
+							 NSEC_PER_MSEC;
 }
 
 static int may_sign_in(const struct session *s, struct err *err)

@@ -34,10 +34,10 @@ struct targets {
 	atomic_bool abort; /* requests under way end within a second */
 	struct bmc **table;
 	size_t mask, max, known;
-	struct bmc list; /* its head; least recently used first */
 	struct bmc *run_first, **run_last;
 	struct bmc_session *leaving; /* to be signed out */
 	size_t queued;
+	struct bmc list; /* its head; least recently used first */
 };
 
 static uint64_t hash(const char *url)

@@ -122,7 +122,7 @@ int url_clean(const char *url, char *ret)
 
 int url_of_node(const char *template, const char *node, char *ret)
 {
-	char text[URL_BYTES_MAX];
+	char text[URL_BYTES_MAX] = "";
 	size_t n = 0;
 
 	for (const char *p = template; *p;) {

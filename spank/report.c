@@ -101,7 +101,7 @@ static void copy_name(char to[ENERGY_PAGE_SOURCE_MAX], const char *from)
 		char c = from[i];
 		bool fine = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
 			    (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
-		to[i] = fine ? c : '?';
+		to[i] = (char)(fine ? c : '?');
 	}
 	to[n] = '\0';
 }

@@ -112,14 +112,14 @@ void http_url_name(const char *url, char *ret, size_t size)
 		if (i >= start && i < skip)
 			continue;
 		unsigned char c = (unsigned char)url[i];
-		ret[out++] = c <= 0x20 || c >= 0x7f ? '?' : (char)c;
+		ret[out++] = (char)(c <= 0x20 || c >= 0x7f ? '?' : c);
 	}
 	ret[out] = '\0';
 }
 
 int http_secret_read(const char *path, struct buf *ret, struct err *err)
 {
-	auto_secret struct buf text = {.max = 4 * SECRET_MAX};
+	auto_secret struct buf text = {.max = (size_t)4 * SECRET_MAX};
 	int rc = secret_load(path, SECRET_MAX, &text, err);
 
 	if (rc < 0)

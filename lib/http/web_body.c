@@ -98,13 +98,13 @@ static unsigned framing(struct web_request *r, bool http11, const char **ret_tex
 	    parse_u64(web_header(r, MHD_HTTP_HEADER_CONTENT_LENGTH), &n) < 0)
 		return MHD_HTTP_BAD_REQUEST;
 	*ret_text = "no such transfer coding\n";
-	if (h.encoding &&
-	    strcasecmp(web_header(r, MHD_HTTP_HEADER_TRANSFER_ENCODING), "chunked"))
+	if (h.encoding && strcasecmp(web_header(r, MHD_HTTP_HEADER_TRANSFER_ENCODING),
+				     "chunked") != 0)
 		return MHD_HTTP_NOT_IMPLEMENTED;
 	*ret_text = "no such expectation\n";
 	if (h.expect &&
 	    (h.expect > 1 ||
-	     strcasecmp(web_header(r, MHD_HTTP_HEADER_EXPECT), "100-continue")))
+	     strcasecmp(web_header(r, MHD_HTTP_HEADER_EXPECT), "100-continue") != 0))
 		return MHD_HTTP_EXPECTATION_FAILED;
 	r->body.chunked = h.encoding;
 	r->body.announced = h.length;

@@ -460,7 +460,7 @@ int web_config_load(const char *file, struct web_config *ret, struct err *err)
 	if (rc == 0)
 		rc = web_config_parse(text.data ? text.data : "", text.len, file, &c,
 				      err);
-	if (rc < 0)
+	if (rc != 0)
 		return rc;
 	if (c.user_count)
 		rc = secret_check(file, &st, err);

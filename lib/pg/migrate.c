@@ -134,7 +134,7 @@ static int apply_next(struct pg *pg, void *arg, struct err *err)
 			     NULL, err);
 	if (rc == 0)
 		rc = pg_migrate_check(pg, s->all, s->count, &status, err);
-	if (rc < 0)
+	if (rc != 0)
 		return rc;
 	if (status.applied >= s->count) {
 		s->done = true;
