@@ -2,6 +2,7 @@
 /* What ceemsd hands on to ceems-courier: options of the same name in both. Secrets are
  * not among them: they come from files, or by the environment, which is inherited. */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,9 @@
 #include "daemon/emissions.h"
 #include "daemon/options.h"
 #include "lib/cleanup.h"
+#include "lib/fs.h"
+
+#define REDFISH_FILE_BYTES (64u << 10)
 
 /* Collectors that live in the courier, by options.c's names */
 static const char *const switches[] = {"collector.redfish"};
@@ -140,6 +144,28 @@ int courier_args(const struct options *o, const char *bmc_address,
 	if (rc < 0)
 		courier_args_done(ret);
 	return rc;
+}
+
+bool courier_names_bmc(const struct options *o)
+{
+	static const char key[] = "hostname:";
+	auto_buf struct buf text = BUF_INIT;
+
+	if (!*o->redfish_config_file ||
+	    fs_read_buf_at(AT_FDCWD, o->redfish_config_file, REDFISH_FILE_BYTES, &text,
+			   NULL) < 0 ||
+	    !text.data)
+		return false;
+	for (const char *p = text.data; p && *p;) {
+		p += strspn(p, " \t\n");
+		bool named = strncmp(p, key, sizeof(key) - 1) == 0;
+		const char *value = p + (named ? sizeof(key) - 1 : 0);
+		value += strspn(value, " \t\"'");
+		if (named && !strchr("\n#", *value))
+			return true;
+		p = strchr(p, '\n');
+	}
+	return false;
 }
 
 void courier_path(const struct options *o, char *ret, size_t size)

@@ -47,6 +47,9 @@ bool courier_wanted(const struct options *o);
 int courier_args(const struct options *o, const char *bmc_address,
 		 struct conf_list *ret);
 /* --courier.path, else ceems-courier in the folder of this program. Cut to fit. */
+/* Does the Redfish file name the BMC's host? Told by its lines, since what asks the BMC
+ * reads it, not ceemsd. */
+bool courier_names_bmc(const struct options *o);
 void courier_path(const struct options *o, char *ret, size_t size);
 
 #endif

@@ -20,6 +20,7 @@
 #include "daemon/msr.h"
 #include "daemon/perf_cpu.h"
 #include "daemon/units_json.h"
+#include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/fs.h"
 #include "lib/log.h"
@@ -222,11 +223,14 @@ static void first_look(struct daemon *d)
  * here; the threads begin when root is given up. */
 static int open_sampler(struct daemon *d, struct err *err)
 {
-	const struct source *sources[16];
+	auto_free const struct source **sources =
+		calloc(d->enabled_count + 1, sizeof(struct source *));
 	size_t n = 0;
 
+	if (!sources)
+		return err_set(err, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < d->enabled_count; i++) {
-		if (d->enabled[i]->source && n < sizeof(sources) / sizeof(sources[0]))
+		if (d->enabled[i]->source)
 			sources[n++] = d->enabled[i]->source;
 	}
 	int rc = sampler_new(&d->env, d->options.energy_interval_ms, sources, n,
@@ -244,7 +248,7 @@ static void find_bmc(const struct daemon *d, char *ret, size_t size)
 	struct err err;
 
 	*ret = '\0';
-	if (!o->collector_redfish || *o->redfish_bmc_address)
+	if (!o->collector_redfish || *o->redfish_bmc_address || courier_names_bmc(o))
 		return;
 	if (ipmi_lan_address_of(&d->env, (unsigned)o->ipmi_dcmi_dev_num,
 				IPMI_DEADLINE_MS, &lan, &err) < 0) {

@@ -192,8 +192,12 @@ static void read_feed(struct meters *m, uint32_t source)
 		f->tracks[i].seen = false;
 	for (size_t i = 0; i < f->snapshot.count; i++) {
 		const struct source_channel *c = &f->snapshot.channels[i];
-		if (slot_of(c) == METERS_SLOTS)
+		if (slot_of(c) == METERS_SLOTS) {
+			if (c->domain == SOURCE_DOMAIN_GPU && c->index >= METERS_GPUS &&
+			    c->index > m->cut)
+				m->cut = c->index;
 			continue;
+		}
 		size_t known = f->count;
 		struct track *t = track_of(f, at++, c);
 		if (!t)
@@ -288,6 +292,11 @@ void meters_read(struct meters *m, uint64_t now_ns)
 const struct meter *meters_get(const struct meters *m, enum meters_slot slot)
 {
 	return &m->meters[slot];
+}
+
+uint32_t meters_cut(const struct meters *m)
+{
+	return m->cut;
 }
 
 bool meters_any(const struct meters *m)

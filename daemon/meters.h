@@ -17,7 +17,7 @@
  * sampler's. Not thread safe.
  */
 
-#define METERS_GPUS 16u
+#define METERS_GPUS 64u /* those beyond are not divided: meters_cut() */
 
 enum meters_slot {
 	METERS_PACKAGE,
@@ -65,6 +65,8 @@ void meters_keep(const struct meters *m, const bool take[METERS_SLOTS],
 /* Counters of the source of which it is not known what they measured while no daemon
  * ran. */
 uint64_t meters_gaps(const struct meters *m, uint32_t source);
+/* The highest GPU that a source measures and that has no slot; 0: none. */
+uint32_t meters_cut(const struct meters *m);
 /* Is the source sampled here? Numbers are below METERS_SOURCES. */
 #define METERS_SOURCES 7u
 bool meters_has(const struct meters *m, uint32_t source);

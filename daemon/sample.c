@@ -256,9 +256,11 @@ uint32_t sample_job_cpus(struct sample *s, uint32_t i)
 		return 0;
 	struct sampled *d = &s->jobs[i];
 	if (fds && now_ns >= d->cpus_until_ns) {
-		if (cgroup_read_cpus(fds, &cpus, NULL) == 0)
+		int rc = cgroup_read_cpus(fds, &cpus, NULL);
+		if (rc == 0)
 			d->cpus = cpus;
-		d->cpus_until_ns = now_ns + CPUS_NS;
+		/* the group of a job that just starts has none yet */
+		d->cpus_until_ns = now_ns + (rc == 0 ? CPUS_NS : NSEC_PER_SEC);
 	}
 	return d->cpus;
 }

@@ -14,6 +14,7 @@
 #include "daemon/options.h"
 #include "daemon/sample.h"
 #include "daemon/steps_energy.h"
+#include "daemon/unit_gpus.h"
 #include "daemon/uses.h"
 #include "lib/clock.h"
 #include "lib/log.h"
@@ -46,6 +47,8 @@ struct ticker {
 	bool host_waits;           /* an earlier daemon's, and it was not read yet */
 	uint64_t marked_asking_ns; /* the sampling that was marked last */
 	uint64_t gaps_said;
+	uint32_t cut_said;
+	struct gpu_maps *gpu_maps; /* made when a GPU is measured first */
 };
 
 /* An earlier daemon's last tick is where the first of ours begins: sensors and the
@@ -97,6 +100,7 @@ void ticker_free(struct ticker *t)
 		return;
 	units_energy_ticking(t->units, false);
 	meters_free(t->meters);
+	gpu_maps_free(t->gpu_maps);
 	uses_done(&t->uses);
 	steps_energy_done(&t->steps);
 	energy_work_done(&t->work);
@@ -231,7 +235,7 @@ static void host_resume(struct ticker *t, struct energy_node *node)
 
 /* ---- ticks ----------------------------------------------------------------------- */
 
-static struct uses_params params(const struct ticker *t, uint64_t t1_ns)
+static struct uses_params params(struct ticker *t, uint64_t t1_ns)
 {
 	struct uses_params p = {.units = t->units,
 				.sample = t->sample,
@@ -242,6 +246,9 @@ static struct uses_params params(const struct ticker *t, uint64_t t1_ns)
 		if (meters_get(t->meters, METERS_GPU + i)->source)
 			p.gpus = i + 1;
 	}
+	if (p.gpus && !t->gpu_maps)
+		t->gpu_maps = gpu_maps_new(t->env);
+	p.gpu_maps = t->gpu_maps;
 	return p;
 }
 
@@ -340,7 +347,7 @@ static int divide(struct ticker *t, struct energy_state *draft, uint64_t t1_ns,
 
 	if (rc == 0)
 		rc = node_use_tick(&t->node, t->uses.cpu_ns, &use, err);
-	if (rc < 0)
+	if (rc != 0)
 		return rc;
 	if (t->resumes)
 		host_resume(t, &draft->node);
@@ -391,9 +398,16 @@ static void put_in_force(struct ticker *t)
 		*other_uw = meters_get(t->meters, METERS_HOST)->idle_uw;
 }
 
-static void say_gaps(struct ticker *t)
+static void say_what_is_missing(struct ticker *t)
 {
 	uint64_t all = 0;
+	uint32_t cut = meters_cut(t->meters);
+
+	if (cut > t->cut_said) {
+		log_warn("GPU %u is measured, but energy is divided of %u only", cut,
+			 METERS_GPUS);
+		t->cut_said = cut;
+	}
 
 	for (uint32_t i = 1; i < METERS_SOURCES; i++)
 		all += meters_gaps(t->meters, i);
@@ -412,7 +426,7 @@ int ticker_run(struct ticker *t, struct err *err)
 {
 	struct taken taken;
 
-	say_gaps(t);
+	say_what_is_missing(t);
 	put_in_force(t);
 	if (!meters_any(t->meters)) {
 		end(t);

@@ -178,7 +178,8 @@ static int take_answer(const struct gpu_maps *m, struct gpu_map *map, struct err
 
 	map->asked = NULL;
 	map->gpus = q->gpus;
-	*err = q->err;
+	if (err)
+		*err = q->err;
 	question_free(q);
 	if (rc < 0)
 		return rc;
@@ -190,7 +191,7 @@ static int take_answer(const struct gpu_maps *m, struct gpu_map *map, struct err
 
 /* 0: the map is known; -EAGAIN: not yet; else slurmd cannot tell. */
 static int learn(const struct gpu_maps *m, struct gpu_map *map, uint64_t now,
-		 struct err *err)
+		 unsigned wait_ms, struct err *err)
 {
 	unsigned patience_ms = 0;
 
@@ -206,13 +207,24 @@ static int learn(const struct gpu_maps *m, struct gpu_map *map, uint64_t now,
 		map->asked = question_new(m, map);
 		if (!map->asked)
 			return err_set(err, -ENOMEM, "no thread for slurmd -G");
-		patience_ms = PATIENCE_MS;
+		patience_ms = wait_ms;
 	}
 	if (!answered(map->asked, patience_ms))
 		return -EAGAIN;
 	int rc = take_answer(m, map, err);
 	map->known = rc == 0;
 	return rc;
+}
+
+int gpu_maps_of(struct gpu_maps *m, const struct unit *unit, struct gpu_use *ret,
+		size_t max)
+{
+	struct gpu_map *map = map_of(m, unit->node);
+	int rc = map ? learn(m, map, m->env->boottime_ns(), 0, NULL) : -ENOMEM;
+
+	return rc < 0 ? rc
+		      : gpus_of(&map->gpus, unit->gpus, unit->gpu_share, ret, max,
+				NULL);
 }
 
 static int render(const struct gpu_maps *m, const struct unit *unit,
@@ -263,7 +275,7 @@ static void find(struct gpu_maps *m, const struct unit *unit, struct unit_gpus *
 	uint64_t now = m->env->boottime_ns();
 	struct gpu_map *map = map_of(m, unit->node);
 	struct err err = {.text = "too many slurmds on this host"};
-	int rc = map ? learn(m, map, now, &err) : -ENOMEM;
+	int rc = map ? learn(m, map, now, PATIENCE_MS, &err) : -ENOMEM;
 
 	if (rc == -EAGAIN)
 		return;

@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "daemon/env.h"
+#include "daemon/gpus.h"
 #include "daemon/units.h"
 #include "lib/buf.h"
 #include "lib/prom.h"
@@ -19,6 +20,12 @@ struct gpu_maps;
 
 struct gpu_maps *gpu_maps_new(const struct env *env); /* NULL: no memory */
 void gpu_maps_free(struct gpu_maps *m);
+
+/* gpus_of() by the map of the unit's slurmd, which is asked if need be, but not waited
+ * for. -EAGAIN: no answer yet; else negative: there will be none. Serialised by the
+ * caller. */
+int gpu_maps_of(struct gpu_maps *m, const struct unit *unit, struct gpu_use *ret,
+		size_t max);
 
 /* The samples of one unit; rendered once, since its devices never change. */
 struct unit_gpus {

@@ -68,9 +68,14 @@ static void take_gpus(struct uses *w, const struct uses_params *p,
 		      const struct unit *unit, struct energy_use *use)
 {
 	struct gpu_use found[GPUS_PER_UNIT];
-	int n = gpus_of(w->map, unit->gpus, unit->gpu_share, found, GPUS_PER_UNIT,
-			NULL);
+	int n = -EAGAIN;
 
+	/* how much a share is only slurmd knows, which is asked now */
+	if (unit->gpu_share[0] && p->gpu_maps)
+		n = gpu_maps_of(p->gpu_maps, unit, found, GPUS_PER_UNIT);
+	if (n < 0)
+		n = gpus_of(w->map, unit->gpus, unit->gpu_share, found, GPUS_PER_UNIT,
+			    NULL);
 	use->gpus = &w->gpus[w->gpu_count];
 	for (int i = 0; i < n; i++) {
 		if (found[i].gpu->index >= p->gpus)

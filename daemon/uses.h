@@ -5,6 +5,7 @@
 #include "daemon/energy.h"
 #include "daemon/gpus.h"
 #include "daemon/sample.h"
+#include "daemon/unit_gpus.h"
 #include "daemon/units_energy.h"
 
 /* What the units of the table did in one tick, as the attribution wants it. Memory is
@@ -27,6 +28,7 @@ struct uses_params {
 	struct sample *sample; /* NULL: nobody's memory is known */
 	uint64_t t0_ns, t1_ns;
 	uint32_t gpus; /* devices that are measured: those above are left out */
+	struct gpu_maps *gpu_maps; /* NULL: nobody knows what a share of one is */
 };
 
 /* Fills w from the table and the draft that was begun, and notes there what is now

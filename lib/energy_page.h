@@ -29,12 +29,12 @@
  */
 
 #define ENERGY_PAGE_MAGIC "CEEMSNRG"
-#define ENERGY_PAGE_VERSION 1u
+#define ENERGY_PAGE_VERSION 2u
 #define ENERGY_PAGE_PATH_DEFAULT "/run/ceems/energy"
 #define ENERGY_PAGE_ROWS_DEFAULT 4096u
 #define ENERGY_PAGE_ROWS_MIN 16u
 #define ENERGY_PAGE_ROWS_MAX 65536u
-#define ENERGY_PAGE_SOURCE_MAX 16
+#define ENERGY_PAGE_SOURCE_MAX 24 /* the longest is cray_pm_counters */
 
 enum energy_page_domain {
 	ENERGY_PAGE_PACKAGE,
@@ -126,7 +126,7 @@ struct energy_page_half {
 
 _Static_assert(sizeof(struct energy_page_header) == 80, "energy page header");
 _Static_assert(sizeof(struct energy_page_row) == 104, "energy page row");
-_Static_assert(sizeof(struct energy_page_half) == 312, "energy page half");
+_Static_assert(sizeof(struct energy_page_half) == 368, "energy page half");
 
 /* ---- the writer: ceemsd ---------------------------------------------------------- */
 

@@ -56,6 +56,7 @@ install: all
 	$(call install_files,0644,$(INSTALL_DOCS),$(docdir))
 	$(call install_files,0644,$(INSTALL_SAMPLES),$(datadir))
 	$(call install_files,0644,contrib/packaging/plugstack.conf.d/ceems.conf,$(datadir)/plugstack.conf.d)
+	$(call install_files,0644,contrib/packaging/systemd/ceemsd-perf.conf,$(datadir)/systemd)
 	$(call install_template,contrib/packaging/systemd/ceemsd.service.in,$(unitdir))
 	$(call install_template,contrib/packaging/systemd/redfish_proxy.service.in,$(unitdir))
 	$(call install_template,contrib/packaging/tmpfiles.d/ceems.conf.in,$(tmpfilesdir))

@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "daemon/options.h"
 #include "lib/clock.h"
 #include "lib/log.h"
 #include "test/unit/unit.h"
@@ -155,9 +157,41 @@ static void a_program_that_is_not_there_is_said_at_once(void **state)
 	courier_link_free(NULL);
 }
 
+/* So that nobody waits for a mute BMC's address when the file has a name */
+static void a_redfish_file_that_names_a_host_is_seen(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text;
+		bool named;
+	} cases[] = {
+		{"redfish_config:\n  hostname: \"{hostname}-bmc\"\n", true},
+		{"redfish_config:\n  hostname: node1-bmc", true},
+		{"redfish_config:\n  # hostname: node1-bmc\n  port: 443\n", false},
+		{"redfish_config:\n  hostname:\n  port: 443\n", false},
+		{"redfish_config:\n  hostname: \"\"\n", false},
+		{"", false},
+	};
+	char path[] = "/tmp/ceems-courier-test.XXXXXX";
+	struct options o = {.redfish_config_file = path};
+	int fd = mkstemp(path);
+	assert_true(fd >= 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		size_t len = strlen(cases[i].text);
+		assert_int_equal(ftruncate(fd, 0), 0);
+		assert_int_equal(pwrite(fd, cases[i].text, len, 0), (ssize_t)len);
+		if (courier_names_bmc(&o) != cases[i].named)
+			fail_msg("case %zu", i);
+	}
+	close(fd);
+	unlink(path);
+	assert_false(courier_names_bmc(&o));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_redfish_file_that_names_a_host_is_seen),
 		cmocka_unit_test(the_newest_message_is_kept),
 		cmocka_unit_test(a_child_that_is_killed_is_started_again),
 		cmocka_unit_test(a_child_that_keeps_dying_is_started_ever_more_seldom),

@@ -147,7 +147,7 @@ static inline void lab_sampler_open(struct lab *l)
 
 static inline void lab_init(struct lab *l)
 {
-	static char none[] = "";
+	static char none[] = "", no_slurmd[] = "/nonexistent/slurmd";
 
 	log_init("test", LOG_LOGFMT, LOG_ERR);
 	memset(l, 0, sizeof(*l));
@@ -155,6 +155,8 @@ static inline void lab_init(struct lab *l)
 	tree_init(&l->tree, "test/fixture/rapl_intel2");
 	l->tree.node.options.energy_interval_ms = 1000;
 	l->tree.node.options.energy_idle_watts = none;
+	l->tree.node.options.slurmd_path = no_slurmd;
+	l->tree.node.options.gpu_order_map = none;
 	l->rundir = open(l->tree.root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	lab_units_open(l);
 	lab_sampler_open(l);

@@ -214,8 +214,8 @@ static void names_that_do_not_end_are_cut(void **state)
 	assert_int_equal(energy_page_commit(f->w, &f->err), 0);
 	assert_int_equal(energy_page_find(&f->page, 1, 0, 1, &n, NULL), 0);
 	assert_int_equal(n.emission_mg_per_kwh, 56000);
-	assert_string_equal(n.emission_provider, "xxxxxxxxxxxxxxx");
-	assert_string_equal(n.source[0], "yyyyyyyyyyyyyyy");
+	assert_string_equal(n.emission_provider, "xxxxxxxxxxxxxxxxxxxxxxx");
+	assert_string_equal(n.source[0], "yyyyyyyyyyyyyyyyyyyyyyy");
 }
 
 static void rows_beyond_the_capacity_are_counted(void **state)
@@ -404,7 +404,7 @@ static void what_is_not_a_page_is_refused(void **state)
 	copy_page(f, size, 0, "CEEMSRNG", 8);
 	assert_refused(f, f->other, -EBADF, "magic");
 	copy_page(f, size, 8, &version, 4);
-	assert_refused(f, f->other, -EPROTO, "version 2");
+	assert_refused(f, f->other, -EPROTO, "version 3");
 	copy_page(f, size, offsetof(struct energy_page_header, capacity), &rows, 4);
 	assert_refused(f, f->other, -EBADF, "rows");
 	copy_page(f, size, offsetof(struct energy_page_header, inode), &inode, 8);

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <fcntl.h>
+#include <unistd.h>
+
 #include "daemon/ticker.h"
+
+#include "lib/fs.h"
 
 #include "test/unit/energy_lab.h"
 
@@ -325,6 +330,52 @@ static void gpus_are_charged_to_who_holds_them(void **state)
 	lab_adds_up(&lab);
 }
 
+static void hold(const char *id, const char *share)
+{
+	struct unit *unit = units_get(lab.units, lab_unit(&lab, id));
+
+	snprintf(unit->gpus, sizeof(unit->gpus), "0");
+	snprintf(unit->gpu_share, sizeof(unit->gpu_share), "%s", share);
+}
+
+/* slurmd -G says how many shards the device has: 3. It is not waited for. */
+static void shards_of_a_gpu_pay_by_their_number(void **state)
+{
+	(void)state;
+	char script[128], text[512], cwd[256];
+	uint64_t was = 0;
+	assert_non_null(getcwd(cwd, sizeof(cwd)));
+	snprintf(script, sizeof(script), "%s/slurmd", lab.tree.root);
+	snprintf(text, sizeof(text),
+		 "#!/bin/sh\n"
+		 "cat %s/test/fixture/gpus/slurmd-G/22.05-shardnodev.txt >&2\n",
+		 cwd);
+	assert_int_equal(
+		fs_write_atomic_at(AT_FDCWD, script, text, strlen(text), 0755, NULL),
+		0);
+	lab.tree.node.options.slurmd_path = script;
+	no_idle();
+	lab_set(LAB_CRAY, 0, SOURCE_ENERGY, SOURCE_DOMAIN_GPU, 0, 0);
+	packages(0);
+	assert_true(lab_tick(&lab, 0, 0));
+	lab_apply(&lab, RECORD_STEP_START, "1", 0, 1, 0);
+	lab_apply(&lab, RECORD_STEP_START, "2", 0, 1, 0);
+	hold("1", "shard:1");
+	hold("2", "shard:2");
+	for (int i = 0; i < 500; i++) {
+		uint64_t now = lab_unit_uj(&lab, "1", ENERGY_GPU);
+		if (now - was == 10 * WATT)
+			break;
+		was = now;
+		usleep(10000);
+		packages(WATT);
+		lab_add(LAB_CRAY, 0, 30 * WATT);
+		assert_true(lab_tick(&lab, 1000, 0));
+	}
+	assert_int_equal(lab_unit_uj(&lab, "1", ENERGY_GPU) - was, 10 * WATT);
+	lab_adds_up(&lab);
+}
+
 static void a_suspended_unit_pays_for_what_it_holds_only(void **state)
 {
 	(void)state;
@@ -453,6 +504,7 @@ int main(void)
 		T(a_model_knows_its_idle_power),
 		T(steps_pay_for_their_own_cpu_time_and_the_cpus_they_hold),
 		T(gpus_are_charged_to_who_holds_them),
+		T(shards_of_a_gpu_pay_by_their_number),
 		T(a_suspended_unit_pays_for_what_it_holds_only),
 		T(a_day_of_a_busy_node_adds_up_at_every_tick),
 	};
