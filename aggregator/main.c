@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "aggregator/app.h"
+#include "aggregator/cluster.h"
 #include "aggregator/database.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
@@ -21,6 +22,8 @@
 
 #define TICK_MS 1000
 #define POOL_GRACE_MS 5000
+/* of the private cluster, beside those for requests: background work, a person */
+#define CONNECTIONS_MORE 26
 
 enum { EXIT_OK = 0, EXIT_CANNOT = 1, EXIT_USAGE = 2 };
 
@@ -76,18 +79,24 @@ static int check_config(const struct options *o)
 	return EXIT_OK;
 }
 
+/* As who we shall be: the private cluster's server is started here. */
 static int find_database(struct app *app, struct err *err)
 {
 	const struct options *o = &app->options;
+	int rc = 0;
 
 	app->pg.application = "ceems_aggregator";
 	app->pg.statement_timeout_ms = (unsigned)o->db_timeout_ms;
-	if (!*o->db_url)
-		return err_set(err, -EINVAL,
-			       "--db.url is needed: the URL of a Postgres");
-	app->db_url = strdup(o->db_url);
-	app->pg.url = app->db_url;
-	return app->db_url ? 0 : err_set(err, -ENOMEM, "out of memory");
+	app->pg.url = o->db_url;
+	if (*o->db_url)
+		return 0;
+	log_warn("no --db.url: a private database in %s, for trials and small sites",
+		 o->data_path);
+	rc = cluster_start(o->data_path, (unsigned)o->db_threads + CONNECTIONS_MORE,
+			   &app->cluster, err);
+	if (rc == 0)
+		app->pg.url = cluster_url(app->cluster);
+	return rc;
 }
 
 static int before_threads(void *arg, struct err *err)
@@ -95,6 +104,8 @@ static int before_threads(void *arg, struct err *err)
 	struct app *app = arg;
 	int rc = privileges_drop(&app->privileges, err);
 
+	if (rc == 0)
+		rc = find_database(app, err);
 	if (rc == 0)
 		rc = database_open(app, err);
 	for (size_t i = 0; rc == 0 && i < app_part_count; i++) {
@@ -150,8 +161,8 @@ static int open_all(struct app *app, struct err *err)
 		rc = signals_open(&app->signalfd, err);
 	if (rc == 0 && o->drop_privileges)
 		rc = privileges_limit(err);
-	if (rc == 0)
-		rc = find_database(app, err);
+	if (rc == 0 && !*o->db_url)
+		rc = cluster_prepare(o->data_path, &app->privileges, err);
 	return rc < 0 ? rc : open_web(app, err);
 }
 
@@ -167,7 +178,7 @@ static void close_all(struct app *app)
 			app_parts[i]->close(app);
 	}
 	free(app->routes);
-	free(app->db_url);
+	cluster_stop(app->cluster);
 	if (app->signalfd >= 0)
 		close(app->signalfd);
 }
@@ -216,6 +227,8 @@ static void run(struct app *app)
 		int n = poll(&fd, 1, TICK_MS);
 		if (n > 0 && !signals_take(app->signalfd, reload, app))
 			break;
+		if (app->cluster)
+			cluster_tick(app->cluster);
 		for (size_t i = 0; i < app_part_count; i++) {
 			if (app_parts[i]->tick)
 				app_parts[i]->tick(app);
@@ -238,17 +251,29 @@ static int serve(struct app *app)
 	return rc < 0 ? EXIT_CANNOT : EXIT_OK;
 }
 
-static int migrate(struct app *app)
+/* --migrate and --check: without web and threads, the user and the database as when it
+ * serves. */
+static int run_once(struct app *app, int (*what)(struct app *app, struct err *err))
 {
+	const struct options *o = &app->options;
 	struct err err = {""};
-	int rc = find_database(app, &err);
+	int rc = check_options(o, &err);
 
 	if (rc == 0)
-		rc = database_migrate(app, &err);
+		rc = privileges_choose(o->run_as_user, o->drop_privileges,
+				       &app->privileges, &err);
+	if (rc == 0 && !*o->db_url)
+		rc = cluster_prepare(o->data_path, &app->privileges, &err);
+	if (rc == 0)
+		rc = privileges_drop(&app->privileges, &err);
+	if (rc == 0)
+		rc = find_database(app, &err);
+	if (rc == 0)
+		rc = what(app, &err);
 	if (rc < 0)
 		fprintf(stderr, "ceems_aggregator: %s\n", err.text);
-	free(app->db_url);
-	return rc < 0 ? EXIT_CANNOT : EXIT_OK;
+	cluster_stop(app->cluster);
+	return rc < 0 ? EXIT_CANNOT : rc;
 }
 
 int main(int argc, char *argv[])
@@ -272,7 +297,7 @@ int main(int argc, char *argv[])
 	if (app.options.check_config)
 		rc = check_config(&app.options);
 	else if (app.options.migrate)
-		rc = migrate(&app);
+		rc = run_once(&app, database_migrate);
 	else
 		rc = serve(&app);
 	conf_release(options_table, options_count, &app.options);

@@ -20,7 +20,7 @@
 /* what the answer may take on top of what the statement may */
 #define ANSWER_GRACE_MS 5000
 #define BACKOFF_MIN_MS 250
-#define BACKOFF_MAX_MS 8000
+#define BACKOFF_MAX_MS 4000
 
 static int parse_url(const char *url, struct err *err)
 {

@@ -52,3 +52,4 @@ CHECKS += test/e2e/slurm_energy_ceemsd.sh
 CHECKS += test/e2e/slurm_energy_ceemsd_24.sh
 CHECKS += test/e2e/aggregator.sh
 CHECKS += test/e2e/cacct.sh
+CHECKS += test/e2e/aggregator_private.sh
