@@ -28,8 +28,8 @@ include lib/pg/module.mk
 include courier/module.mk
 include daemon/module.mk
 include spank/module.mk
-include jobcomp/module.mk
 include acct_gather/module.mk
+include jobcomp/module.mk
 include lb/module.mk
 include redfish_proxy/module.mk
 include bpf/module.mk

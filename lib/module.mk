@@ -64,3 +64,4 @@ ARCHIVES += libbatch
 libbatch_PKGS := zlib
 libbatch_SRCS := lib/batch.c
 endif
+libbase_SRCS += lib/job_json.c

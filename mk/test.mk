@@ -55,7 +55,7 @@ bench-%:
 	@$(MAKE) --no-print-directory tests $(BENCH_BINARIES)
 	@BUILD=$(BUILD) test/bench/run $*
 
-HEADERS := $(shell find lib acct_gather daemon courier spank lb cli aggregator redfish_proxy -name '*.h' 2>/dev/null)
+HEADERS := $(shell find lib acct_gather jobcomp daemon courier spank lb cli aggregator redfish_proxy -name '*.h' 2>/dev/null)
 ifneq ($(HAVE_PQ),1)
 HEADERS := $(filter-out lib/pg/% aggregator/%,$(HEADERS))
 endif

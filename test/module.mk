@@ -80,3 +80,7 @@ PROGS += api_host
 NOINST_PROGS += api_host
 api_host_SRCS := test/fake/api_host.c
 api_host_LIBS := libbase
+PROGS += spool_jobs
+NOINST_PROGS += spool_jobs
+spool_jobs_SRCS := test/fake/spool_jobs.c
+spool_jobs_LIBS := libbase

@@ -249,3 +249,9 @@ TESTS += cacct_test
 cacct_test_LIBS := libcacct libident libhttp libconf libbase
 cacct_test_PKGS := $(libcacct_USES)
 endif
+TESTS += jobcomp_options_test
+jobcomp_options_test_LIBS := libjobcomp libbase
+TESTS += jobcomp_tres_test
+jobcomp_tres_test_LIBS := libjobcomp libbase
+TESTS += jobcomp_writer_test
+jobcomp_writer_test_LIBS := libjobcomp libbase

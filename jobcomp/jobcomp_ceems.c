@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* jobcomp_ceems.so: each completion record of slurmctld into our spool, and into
+ * another jobcomp plugin where the site chains one. Everything that is wrong with our
+ * side is logged, and costs records at worst: init and set_location succeed whatever
+ * happens, and no call waits for a disk. sacct -c loads this plugin as well: there it
+ * has no thread, no spool and nothing to say.
+ *
+ * Built against the private headers of one exact Slurm release, as its loader wants. */
+#include "jobcomp/slurm_headers.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "jobcomp/chain.h"
+#include "jobcomp/options.h"
+#include "jobcomp/tres.h"
+#include "jobcomp/writer.h"
+#include "lib/buf.h"
+#include "lib/clock.h"
+#include "lib/job.h"
+
+#define STOP_WAIT_MS 3000u
+
+#pragma GCC visibility push(default)
+const char plugin_name[] = "CEEMS job completion plugin";
+const char plugin_type[] = "jobcomp/ceems";
+const uint32_t plugin_version = SLURM_VERSION_NUMBER;
+
+extern int init(void);
+extern int fini(void);
+extern set_location_f jobcomp_p_set_location;
+extern log_record_f jobcomp_p_log_record;
+extern get_jobs_f jobcomp_p_get_jobs;
+#pragma GCC visibility pop
+
+#define SAME_NUMBER(ours, theirs)                                                      \
+	_Static_assert((uint64_t)(ours) == (uint64_t)(theirs), #theirs)
+SAME_NUMBER(JOB_STATE_COMPLETED, JOB_COMPLETE);
+SAME_NUMBER(JOB_STATE_CANCELLED, JOB_CANCELLED);
+SAME_NUMBER(JOB_STATE_OUT_OF_MEMORY, JOB_OOM);
+SAME_NUMBER(JOB_STATE_OUT_OF_MEMORY + 1, JOB_END);
+SAME_NUMBER(JOB_STATE_BASE_MASK, JOB_STATE_BASE);
+SAME_NUMBER(JOB_FLAG_REQUEUE, JOB_REQUEUE);
+SAME_NUMBER(JOB_FLAG_REQUEUE_HOLD, JOB_REQUEUE_HOLD);
+SAME_NUMBER(JOB_FLAG_SPECIAL_EXIT, JOB_SPECIAL_EXIT);
+SAME_NUMBER(JOB_FLAG_RESIZING, JOB_RESIZING);
+SAME_NUMBER(JOB_FLAG_COMPLETING, JOB_COMPLETING);
+SAME_NUMBER(JOB_FLAG_REVOKED, JOB_REVOKED);
+SAME_NUMBER(JOB_FLAG_REQUEUE_FED, JOB_REQUEUE_FED);
+SAME_NUMBER(JOB_NO_VAL, NO_VAL);
+SAME_NUMBER(JOB_INFINITE, INFINITE);
+
+/* Slurm gives plugins no place to hang state, and serialises all calls by a lock of its
+ * own. */
+static struct {
+	struct jobcomp_options options;
+	struct writer *writer; /* NULL: not in slurmctld */
+	struct chain chain;
+	struct buf requested, allocated, gres;
+	unsigned char record[JOB_RECORD_MAX];
+} plugin;
+
+/* ---- one record ------------------------------------------------------------------ */
+
+/* With assoc_mgr's TRES lock held */
+static const char *site_tres(void *arg, uint32_t id, char buf[64])
+{
+	(void)arg;
+	for (uint32_t i = 0; i < g_tres_count; i++) {
+		const slurmdb_tres_rec_t *t = assoc_mgr_tres_array[i];
+		if (!t || t->id != id || !t->type)
+			continue;
+		int n = snprintf(buf, 64, "%s%s%s", t->type, t->name ? "/" : "",
+				 t->name ? t->name : "");
+		return n > 0 && n < 64 ? buf : NULL;
+	}
+	return NULL;
+}
+
+static const char *text(const char *s)
+{
+	return s ? s : "";
+}
+
+static uint64_t when(time_t t)
+{
+	return t > 0 ? (uint64_t)t : 0;
+}
+
+static void fill_ids(struct job *r, const job_record_t *j)
+{
+	r->job_id = j->job_id;
+	r->restarts = j->restart_cnt;
+	r->state = j->job_state;
+	r->uid = j->user_id;
+	r->gid = j->group_id;
+	r->sluid = j->db_index >> 52 ? j->db_index : 0; /* else slurmdbd's row */
+	if (j->array_job_id) {
+		r->array_job = j->array_job_id;
+		r->array_task = j->array_task_id;
+	}
+	if (j->het_job_id) {
+		r->het_job = j->het_job_id;
+		r->het_offset = j->het_job_offset;
+	}
+	r->cluster = plugin.options.cluster[0] ? plugin.options.cluster
+					       : text(slurm_conf.cluster_name);
+	r->user = text(j->user_name);
+	r->account = text(j->account);
+	r->partition = text(j->partition);
+	r->reservation = text(j->resv_name);
+	r->wckey = text(j->wckey);
+	r->name = text(j->name);
+	r->comment = text(j->comment);
+	r->admin_comment = text(j->admin_comment);
+}
+
+static void fill_end(struct job *r, const job_record_t *j)
+{
+	r->exit_code = j->exit_code;
+	r->derived_exit_code = j->derived_ec;
+	r->reason = j->state_reason;
+	if (j->state_reason)
+		r->reason_name = text(REASON_TEXT(j->state_reason));
+	if (j->requid != INFINITE)
+		r->cancelled_by = j->requid;
+	r->time_limit_min = j->time_limit;
+	r->end_s = when(j->end_time);
+	r->resize_s = when(j->resize_time);
+	r->suspended_s = when(j->tot_sus_time);
+	if (j->details) {
+		r->submit_s = when(j->details->submit_time);
+		r->eligible_s = when(j->details->begin_time);
+		r->work_dir = text(j->details->work_dir);
+		r->tasks = j->details->num_tasks;
+	}
+	/* the end that a job is expected to have is not that of its part */
+	if (!r->end_s || r->event == JOB_EVENT_RESIZED)
+		r->end_s = r->recorded_ns / NSEC_PER_SEC;
+}
+
+static void fill_allocation(struct job *r, const job_record_t *j)
+{
+	r->start_s = when(j->start_time);
+	r->nodes = text(j->nodes);
+	r->node_count = j->total_nodes ? j->total_nodes : j->node_cnt;
+	r->cpus = j->total_cpus ? j->total_cpus : j->cpu_cnt;
+	if (j->gres_detail_str)
+		tres_join_gres(j->gres_detail_str, j->gres_detail_cnt, JOB_GRES_MAX,
+			       &plugin.gres);
+}
+
+static const char *buffered(struct buf *b)
+{
+	return buf_error(b) || !b->data ? "" : b->data;
+}
+
+static int encode(const job_record_t *j)
+{
+	static const assoc_mgr_lock_t locks = {.qos = READ_LOCK, .tres = READ_LOCK};
+	bool ran = (j->nodes && *j->nodes) ||
+		   (j->job_state & JOB_STATE_BASE) == JOB_COMPLETE;
+	bool array = j->array_job_id && j->array_task_id == NO_VAL;
+	char *tasks = NULL;
+	struct job r;
+
+	job_init(&r);
+	buf_reset(&plugin.requested);
+	buf_reset(&plugin.allocated);
+	buf_reset(&plugin.gres);
+	r.recorded_ns = clock_realtime_ns();
+	r.event = (uint8_t)job_event_of(j->job_state, ran, array);
+	fill_ids(&r, j);
+	fill_end(&r, j);
+	if (ran)
+		fill_allocation(&r, j);
+	if (array && j->array_recs && j->array_recs->task_id_bitmap) {
+		r.array_tasks = tasks = bit_fmt_full(j->array_recs->task_id_bitmap);
+		r.array_task_count = j->array_recs->task_cnt;
+	}
+	assoc_mgr_lock((assoc_mgr_lock_t *)&locks);
+	if (j->qos_ptr)
+		r.qos = text(j->qos_ptr->name);
+	tres_text(j->tres_req_str, site_tres, NULL, &plugin.requested);
+	if (ran)
+		tres_text(j->tres_alloc_str, site_tres, NULL, &plugin.allocated);
+	r.tres_requested = buffered(&plugin.requested);
+	r.tres_allocated = buffered(&plugin.allocated);
+	r.gres = buffered(&plugin.gres);
+	int len = job_encode(&r, plugin.record, sizeof(plugin.record));
+	assoc_mgr_unlock((assoc_mgr_lock_t *)&locks);
+	xfree(tasks);
+	return len;
+}
+
+extern int jobcomp_p_log_record(job_record_t *job)
+{
+	if (plugin.writer) {
+		int len = encode(job);
+		if (len < 0)
+			writer_count_lost(plugin.writer);
+		else
+			writer_put(plugin.writer, plugin.record, (size_t)len,
+				   job->user_id, job->group_id,
+				   job->user_name && *job->user_name);
+	}
+	if (plugin.chain.context)
+		(void)plugin.chain.calls.log_record(job);
+	return SLURM_SUCCESS;
+}
+
+/* ---- the other calls ------------------------------------------------------------- */
+
+/* Also the call after the log was rotated (SIGUSR2) */
+extern int jobcomp_p_set_location(LOCATION_PARAMETER)
+{
+	if (plugin.chain.context &&
+	    plugin.chain.calls.set_location(LOCATION_ARGUMENT) != SLURM_SUCCESS)
+		error("ceems: %s does not take JobCompLoc: our records are written all "
+		      "the same",
+		      plugin.options.chain);
+	return SLURM_SUCCESS;
+}
+
+extern struct xlist *jobcomp_p_get_jobs(slurmdb_job_cond_t *cond)
+{
+	return plugin.chain.context ? plugin.chain.calls.get_jobs(cond) : NULL;
+}
+
+/* ---- the plugin ------------------------------------------------------------------ */
+
+static void log_error(const char *line)
+{
+	error("ceems: %s", line);
+}
+
+static void log_info(const char *line)
+{
+	info("ceems: %s", line);
+}
+
+static void complain(void *arg, const char *line)
+{
+	if (running_in_slurmctld())
+		error("ceems: %s: %s: left out", (const char *)arg, line);
+}
+
+static void read_options(void)
+{
+	const char *path = secure_getenv(JOBCOMP_OPTIONS_VARIABLE);
+	struct err err;
+
+	if (!path)
+		path = JOBCOMP_OPTIONS_PATH;
+	if (jobcomp_options_read(&plugin.options, path, geteuid(), complain,
+				 (void *)path, &err) < 0 &&
+	    running_in_slurmctld())
+		error("ceems: %s, the plugin's defaults hold", err.text);
+}
+
+static void start_writer(void)
+{
+	static const struct writer_log log = {.error = log_error, .info = log_info};
+	struct writer_options o = {.spool = plugin.options.spool,
+				   .max_bytes = plugin.options.max_bytes};
+	struct err err;
+
+	if (writer_start(&o, &log, &plugin.writer, &err) < 0)
+		error("ceems: %s: completion records are not written", err.text);
+}
+
+extern int init(void)
+{
+	read_options();
+	chain_load(&plugin.chain, plugin.options.chain);
+	if (running_in_slurmctld() && !plugin.writer)
+		start_writer();
+	return SLURM_SUCCESS;
+}
+
+extern int fini(void)
+{
+	(void)writer_stop(plugin.writer, STOP_WAIT_MS);
+	plugin.writer = NULL;
+	chain_unload(&plugin.chain);
+	buf_done(&plugin.requested);
+	buf_done(&plugin.allocated);
+	buf_done(&plugin.gres);
+	return SLURM_SUCCESS;
+}

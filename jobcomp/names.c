@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Names of ids. Asked in the plugin's own thread, never under slurmctld's locks. */
+#include "jobcomp/names.h"
+
+#include <grp.h>
+#include <pwd.h>
+#include <stdio.h>
+
+static struct names_slot *slot_of(struct names_slot *slots, uint32_t id)
+{
+	return &slots[id % NAMES_SLOTS];
+}
+
+static bool known(const struct names_slot *s, uint32_t id, uint64_t now_ns)
+{
+	return s->until_ns > now_ns && s->id == id;
+}
+
+static const char *remember(struct names_slot *s, uint32_t id, uint64_t now_ns,
+			    const char *text)
+{
+	s->id = id;
+	s->until_ns = now_ns + NAMES_KEEP_NS;
+	/* half a name is somebody else's */
+	int n = snprintf(s->text, sizeof(s->text), "%s", text ? text : "");
+	if (n < 0 || (size_t)n >= sizeof(s->text))
+		s->text[0] = '\0';
+	return s->text;
+}
+
+const char *names_user(struct names *n, uint32_t uid, uint64_t now_ns)
+{
+	struct names_slot *s = slot_of(n->users, uid);
+	struct passwd pw, *found = NULL;
+	char buf[4096];
+
+	if (known(s, uid, now_ns))
+		return s->text;
+	if (getpwuid_r(uid, &pw, buf, sizeof(buf), &found) != 0)
+		found = NULL;
+	return remember(s, uid, now_ns, found ? found->pw_name : NULL);
+}
+
+const char *names_group(struct names *n, uint32_t gid, uint64_t now_ns)
+{
+	struct names_slot *s = slot_of(n->groups, gid);
+	struct group gr, *found = NULL;
+	char buf[65536]; /* with all its members */
+
+	if (known(s, gid, now_ns))
+		return s->text;
+	if (getgrgid_r(gid, &gr, buf, sizeof(buf), &found) != 0)
+		found = NULL;
+	return remember(s, gid, now_ns, found ? found->gr_name : NULL);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_JOBCOMP_QUEUE_H
+#define CEEMS_JOBCOMP_QUEUE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Encoded completion records between slurmctld's threads, which only put, and the one
+ * writer, which takes. Bounded: when it is full the newest record is refused and
+ * counted. A record stays in it until the writer says that it is durable, so that one
+ * whose sync failed can be written again.
+ */
+
+#define QUEUE_BYTES_DEFAULT (64u << 20) /* some 60 000 records of jobs as they are */
+#define QUEUE_COUNT_DEFAULT 100000u
+
+struct queue_item {
+	struct queue_item *next;
+	uint32_t uid, gid;
+	bool has_user, named; /* named: the names have been added */
+	size_t len, size;
+	unsigned char data[];
+};
+
+struct queue {
+	pthread_mutex_t lock;
+	pthread_cond_t changed; /* CLOCK_MONOTONIC; only the writer waits */
+	struct queue_item *head, *tail;
+	struct queue_item *next; /* the first that has not been written */
+	uint32_t count, count_max;
+	uint64_t bytes, bytes_max;
+	uint64_t refused; /* for want of room or memory, ever */
+	bool waiting, stop;
+};
+
+/* 0 for a limit is its default. 0 or negative errno. */
+int queue_init(struct queue *q, uint32_t count_max, uint64_t bytes_max);
+void queue_done(struct queue *q); /* frees what is left */
+
+/* Copies a record of len bytes. user: its user's name is in it. 0, or -ENOBUFS and
+ * -ENOMEM, counted. Any thread; never waits for the disk. */
+int queue_put(struct queue *q, const void *data, size_t len, uint32_t uid, uint32_t gid,
+	      bool has_user);
+void queue_count_refused(struct queue *q); /* a record that could not even be put */
+
+/* ---- the writer alone ------------------------------------------------------------ */
+
+/* The first record that has not been written, waiting for one up to wait_ms or until
+ * queue_stop(). NULL: none. Borrowed until queue_free_written(). */
+struct queue_item *queue_peek(struct queue *q, uint32_t wait_ms);
+/* Does nothing for so long, or until queue_stop(); puts meanwhile wake nobody. */
+void queue_nap(struct queue *q, uint32_t ms);
+void queue_written(struct queue *q);      /* the one that queue_peek() gave */
+void queue_free_written(struct queue *q); /* they are durable */
+void queue_rewind(struct queue *q);       /* they are not: all again */
+/* Gives the one that queue_peek() gave up: counted as refused. */
+void queue_drop(struct queue *q);
+
+bool queue_stopped(struct queue *q);
+uint64_t queue_refused(struct queue *q);
+uint32_t queue_count(struct queue *q); /* not yet durable */
+
+void queue_stop(struct queue *q); /* any thread */
+
+#endif

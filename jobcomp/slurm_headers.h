@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_JOBCOMP_SLURM_HEADERS_H
+#define CEEMS_JOBCOMP_SLURM_HEADERS_H
+
+/* Slurm's private headers for the plugin's glue, and what differs between releases.
+ * Empty without a source tree, so that it compiles alone like every header. */
+#if __has_include(<src/common/slurm_xlator.h>)
+#include <src/common/slurm_xlator.h>
+
+#include <src/common/assoc_mgr.h>
+#include <src/common/plugin.h>
+#include <src/common/read_config.h>
+#include <src/common/run_in_daemon.h>
+#include <src/slurmctld/slurmctld.h>
+
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(22, 11, 0)
+#include <src/interfaces/jobcomp.h>
+#define LOCATION_PARAMETER void
+#define LOCATION_ARGUMENT
+#else
+#include <src/common/slurm_jobcomp.h>
+#define LOCATION_PARAMETER char *location
+#define LOCATION_ARGUMENT location
+#endif
+
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(24, 5, 0)
+#include <src/common/job_state_reason.h>
+#define REASON_TEXT(r) job_state_reason_string(r)
+#else
+#define REASON_TEXT(r) job_reason_string(r)
+#endif
+
+/* What Slurm calls; the types are those of the functions that call it. */
+typedef int set_location_f(LOCATION_PARAMETER);
+typedef int log_record_f(job_record_t *job);
+typedef struct xlist *get_jobs_f(slurmdb_job_cond_t *cond);
+#define SAME_TYPE(a, b) __builtin_types_compatible_p(__typeof__(a), __typeof__(b))
+_Static_assert(SAME_TYPE(set_location_f, jobcomp_g_set_location), "jobcomp.h");
+_Static_assert(SAME_TYPE(log_record_f, jobcomp_g_write), "jobcomp.h");
+_Static_assert(SAME_TYPE(get_jobs_f, jobcomp_g_get_jobs), "jobcomp.h");
+#endif
+
+#endif

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The writer thread. Nobody waits for it but fini(), and that not for long. */
+#include "jobcomp/writer.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "jobcomp/names.h"
+#include "jobcomp/queue.h"
+#include "lib/clock.h"
+#include "lib/job.h"
+#include "lib/log.h"
+#include "lib/spool.h"
+
+#define SYNC_AFTER_MS 300u
+#define NAP_MS 20u           /* between two looks into a queue that is in use */
+#define RETRY_LOCKED_MS 100u /* another slurmctld has the spool: not for long */
+#define RETRY_MS 1000u
+#define RETRY_NAP_MS 50u
+#define STOP_RETRY_MS 50u
+#define LOCKED_LONG_MS 10000u /* from then on it is trouble */
+
+struct writer {
+	struct queue queue;
+	struct writer_log log;
+	char *folder;
+	struct spool_limits limits;
+	uint32_t sync_after_ms;
+	pthread_t thread;
+	uint64_t durable;    /* under queue.lock */
+	uint64_t stop_by_ns; /* CLOCK_BOOTTIME; under queue.lock, set with stop */
+
+	/* the thread's own */
+	struct spool_writer *spool; /* NULL: not to be had */
+	struct stat folder_is;
+	uint64_t retry_at_ns, locked_since_ns, unsynced_since_ns;
+	uint64_t unsynced; /* records */
+	uint64_t noted;    /* losses that the spool has been told of */
+	struct log_repeat trouble, losses;
+	struct names names;
+};
+
+static void say(void (*f)(const char *), const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void say(void (*f)(const char *), const char *fmt, ...)
+{
+	char text[ERR_TEXT_MAX + 128];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	f(text);
+}
+
+static uint64_t ms(uint32_t n)
+{
+	return n * NSEC_PER_MSEC;
+}
+
+/* ---- trouble --------------------------------------------------------------------- */
+
+static void trouble(struct writer *w, const struct err *err, uint64_t now_ns)
+{
+	uint64_t hidden = w->trouble.hidden;
+
+	if (!log_repeat_due(&w->trouble, now_ns))
+		return;
+	w->trouble.hidden = 0;
+	if (hidden)
+		say(w->log.error,
+		    "%s: still, tried %ju times; %u completion records wait", err->text,
+		    (uintmax_t)hidden, queue_count(&w->queue));
+	else
+		say(w->log.error,
+		    "%s: completion records wait in memory, jobs are not touched",
+		    err->text);
+}
+
+static void trouble_over(struct writer *w)
+{
+	if (log_repeat_over(&w->trouble))
+		say(w->log.info, "%s: completion records are written again", w->folder);
+	log_repeat_over(&w->losses);
+}
+
+/* Losses since the spool was last told of them. */
+static void tell_losses(struct writer *w, uint64_t now_ns)
+{
+	uint64_t lost = queue_refused(&w->queue);
+
+	if (lost == w->noted)
+		return;
+	if (log_repeat_due(&w->losses, now_ns))
+		say(w->log.error,
+		    "%s: %ju completion records of jobs are lost so far, the queue was "
+		    "full",
+		    w->folder, (uintmax_t)lost);
+	if (!w->spool)
+		return;
+	spool_count_lost(w->spool, SPOOL_JOB, lost - w->noted);
+	w->noted = lost;
+	if (!w->unsynced_since_ns)
+		w->unsynced_since_ns = now_ns;
+}
+
+/* ---- the spool ------------------------------------------------------------------- */
+
+static void close_spool(struct writer *w)
+{
+	spool_writer_close(w->spool);
+	w->spool = NULL;
+	w->unsynced = w->unsynced_since_ns = 0;
+	queue_rewind(&w->queue);
+}
+
+/* A re-executed slurmctld overlaps with the one before for some seconds. */
+static bool locked_for_long(struct writer *w, uint64_t now_ns)
+{
+	if (!w->locked_since_ns)
+		w->locked_since_ns = now_ns;
+	return now_ns - w->locked_since_ns >= ms(LOCKED_LONG_MS);
+}
+
+static void open_spool(struct writer *w, uint64_t now_ns)
+{
+	struct err err = {""};
+
+	if (w->spool || now_ns < w->retry_at_ns)
+		return;
+	int rc = spool_writer_open(w->folder, &w->limits, &w->spool, &err);
+	if (rc < 0) {
+		w->spool = NULL;
+		w->retry_at_ns = now_ns + ms(rc == -EBUSY ? RETRY_LOCKED_MS : RETRY_MS);
+		if (rc != -EBUSY || locked_for_long(w, now_ns))
+			trouble(w, &err, now_ns);
+		return;
+	}
+	w->locked_since_ns = 0;
+	if (stat(w->folder, &w->folder_is) < 0)
+		w->folder_is.st_ino = 0;
+}
+
+/* A folder that was removed or replaced under us: what is written into it now nobody
+ * will ever read. */
+static bool folder_is_there(const struct writer *w)
+{
+	struct stat st;
+
+	return stat(w->folder, &st) == 0 && st.st_ino == w->folder_is.st_ino &&
+	       st.st_dev == w->folder_is.st_dev;
+}
+
+static void add_names(struct writer *w, struct queue_item *i, uint64_t now_ns)
+{
+	if (i->named)
+		return;
+	const char *user = i->has_user ? "" : names_user(&w->names, i->uid, now_ns);
+	const char *group = names_group(&w->names, i->gid, now_ns);
+	int len = job_add_names(i->data, i->len, i->size, user, group);
+	if (len > 0)
+		i->len = (size_t)len;
+	i->named = true;
+}
+
+/* Writes one record; false: not now. */
+static bool write_one(struct writer *w, struct queue_item *i, uint64_t now_ns)
+{
+	struct err err = {""};
+
+	add_names(w, i, now_ns);
+	int rc = spool_try(w->spool, SPOOL_JOB, i->data, i->len, NULL, &err);
+	if (rc == -EMSGSIZE) { /* cannot be: job_encode() has bounds */
+		queue_drop(&w->queue);
+		return true;
+	}
+	if (rc < 0) {
+		w->retry_at_ns = now_ns + ms(RETRY_MS);
+		trouble(w, &err, now_ns);
+		/* no room may be had any time; anything else is worth a new start */
+		if (rc != -EDQUOT && rc != -ENOSPC)
+			close_spool(w);
+		return false;
+	}
+	trouble_over(w);
+	queue_written(&w->queue);
+	w->unsynced++;
+	if (!w->unsynced_since_ns)
+		w->unsynced_since_ns = now_ns;
+	return true;
+}
+
+static void sync_spool(struct writer *w, uint64_t now_ns)
+{
+	struct err err = {""};
+
+	if (!w->spool || !w->unsynced_since_ns)
+		return;
+	int rc = spool_sync(w->spool, &err);
+	if (rc == 0 && !folder_is_there(w))
+		rc = err_set(&err, -ENOENT, "%s: removed or replaced", w->folder);
+	if (rc < 0) {
+		trouble(w, &err, now_ns);
+		close_spool(w); /* and all that is not durable again */
+		w->retry_at_ns = now_ns + ms(RETRY_LOCKED_MS);
+		return;
+	}
+	queue_free_written(&w->queue);
+	pthread_mutex_lock(&w->queue.lock);
+	w->durable += w->unsynced;
+	pthread_mutex_unlock(&w->queue.lock);
+	w->unsynced = w->unsynced_since_ns = 0;
+}
+
+/* ---- the thread ------------------------------------------------------------------ */
+
+/* How long there is nothing to do but for a new record. */
+static uint32_t idle_ms(const struct writer *w, uint64_t now_ns)
+{
+	uint64_t at = now_ns + ms(60000);
+
+	if (w->unsynced_since_ns)
+		at = w->unsynced_since_ns + ms(w->sync_after_ms);
+	else if (!w->spool)
+		at = w->retry_at_ns;
+	return at > now_ns ? (uint32_t)((at - now_ns) / NSEC_PER_MSEC) + 1 : 0;
+}
+
+static bool blocked(const struct writer *w, uint64_t now_ns)
+{
+	return !w->spool || now_ns < w->retry_at_ns;
+}
+
+enum written { NOTHING, SOME, NOT_NOW };
+
+static enum written write_all(struct writer *w)
+{
+	enum written ret = NOTHING;
+	struct queue_item *i;
+	uint64_t now_ns = clock_boottime_ns();
+
+	open_spool(w, now_ns);
+	while ((i = queue_peek(&w->queue, 0))) {
+		now_ns = clock_boottime_ns();
+		if (blocked(w, now_ns) || !write_one(w, i, now_ns))
+			return NOT_NOW;
+		if (now_ns - w->unsynced_since_ns >= ms(w->sync_after_ms))
+			sync_spool(w, now_ns);
+		ret = SOME;
+	}
+	return ret;
+}
+
+static uint64_t stop_by(struct writer *w)
+{
+	pthread_mutex_lock(&w->queue.lock);
+	uint64_t at = w->stop_by_ns;
+	pthread_mutex_unlock(&w->queue.lock);
+	return at;
+}
+
+/* What is queued when slurmctld ends */
+static void finish(struct writer *w)
+{
+	struct timespec pause = {.tv_nsec = STOP_RETRY_MS * 1000000L};
+
+	for (;;) {
+		w->retry_at_ns = 0;
+		enum written now = write_all(w);
+		sync_spool(w, clock_boottime_ns());
+		tell_losses(w, clock_boottime_ns());
+		if ((now != NOT_NOW && !queue_count(&w->queue)) ||
+		    clock_boottime_ns() >= stop_by(w))
+			break;
+		nanosleep(&pause, NULL);
+	}
+	uint32_t left = queue_count(&w->queue);
+	if (left) {
+		say(w->log.error,
+		    "%s: %u completion records of jobs are lost: slurmctld ends and "
+		    "they could not be written",
+		    w->folder, left);
+		if (w->spool)
+			spool_count_lost(w->spool, SPOOL_JOB, left);
+	}
+	struct err err;
+	if (w->spool && spool_sync(w->spool, &err) < 0)
+		say(w->log.error, "%s", err.text);
+	spool_writer_close(w->spool);
+	w->spool = NULL;
+}
+
+static void *writer_main(void *arg)
+{
+	struct writer *w = arg;
+
+	while (!queue_stopped(&w->queue)) {
+		enum written now = write_all(w);
+		uint64_t now_ns = clock_boottime_ns();
+		if (w->unsynced_since_ns &&
+		    now_ns - w->unsynced_since_ns >= ms(w->sync_after_ms))
+			sync_spool(w, now_ns);
+		tell_losses(w, now_ns);
+		if (now == NOTHING)
+			(void)queue_peek(&w->queue, idle_ms(w, now_ns));
+		else /* puts meanwhile need not wake us */
+			queue_nap(&w->queue, now == SOME ? NAP_MS : RETRY_NAP_MS);
+	}
+	finish(w);
+	return NULL;
+}
+
+static int start_thread(struct writer *w, struct err *err)
+{
+	sigset_t all, before;
+
+	/* slurmctld's signals are its own threads' */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	int rc = pthread_create(&w->thread, NULL, writer_main, w);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (rc)
+		return err_set(err, -rc, "no thread to write with: %s", strerror(rc));
+	pthread_setname_np(w->thread, "ceems_jobcomp");
+	return 0;
+}
+
+int writer_start(const struct writer_options *o, const struct writer_log *log,
+		 struct writer **ret, struct err *err)
+{
+	struct writer *w = calloc(1, sizeof(*w));
+	int rc = w ? queue_init(&w->queue, o->queue_count, o->queue_bytes) : -ENOMEM;
+
+	if (rc < 0) {
+		free(w);
+		return err_set(err, rc, "no memory for the queue");
+	}
+	w->log = *log;
+	w->limits.max_bytes = o->max_bytes;
+	w->sync_after_ms = o->sync_after_ms ? o->sync_after_ms : SYNC_AFTER_MS;
+	w->folder = strdup(o->spool);
+	rc = w->folder ? start_thread(w, err) : err_set(err, -ENOMEM, "no memory");
+	if (rc < 0) {
+		queue_done(&w->queue);
+		free(w->folder);
+		free(w);
+		return rc;
+	}
+	*ret = w;
+	return 0;
+}
+
+/* ---- everybody else -------------------------------------------------------------- */
+
+int writer_put(struct writer *w, const void *record, size_t len, uint32_t uid,
+	       uint32_t gid, bool has_user)
+{
+	return queue_put(&w->queue, record, len, uid, gid, has_user);
+}
+
+void writer_count_lost(struct writer *w)
+{
+	queue_count_refused(&w->queue);
+}
+
+bool writer_stop(struct writer *w, uint32_t wait_ms)
+{
+	struct timespec until;
+
+	if (!w)
+		return true;
+	pthread_mutex_lock(&w->queue.lock);
+	w->stop_by_ns = clock_boottime_ns() + ms(wait_ms);
+	pthread_mutex_unlock(&w->queue.lock);
+	queue_stop(&w->queue);
+	/* the thread gives up by itself; more only when it hangs */
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += wait_ms / 1000 + 2;
+	if (pthread_timedjoin_np(w->thread, NULL, &until) != 0) {
+		say(w->log.error,
+		    "%s: the writer of completion records hangs, slurmctld ends "
+		    "without it",
+		    w->folder);
+		return false;
+	}
+	queue_done(&w->queue);
+	free(w->folder);
+	free(w);
+	return true;
+}
+
+void writer_stats(struct writer *w, struct writer_stats *ret)
+{
+	pthread_mutex_lock(&w->queue.lock);
+	*ret = (struct writer_stats){.durable = w->durable,
+				     .lost = w->queue.refused,
+				     .queued = w->queue.count};
+	pthread_mutex_unlock(&w->queue.lock);
+}
