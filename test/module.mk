@@ -84,3 +84,10 @@ PROGS += spool_jobs
 NOINST_PROGS += spool_jobs
 spool_jobs_SRCS := test/fake/spool_jobs.c
 spool_jobs_LIBS := libbase
+# The tests' own PromQL programs: what ours understood, and queries by chance
+PROGS += promql_print promql_random
+NOINST_PROGS += promql_print promql_random
+promql_print_SRCS := test/promql_print.c
+promql_print_LIBS := libpromql libbase
+promql_random_SRCS := test/promql_random.c test/promql_random_main.c
+promql_random_LIBS := libbase

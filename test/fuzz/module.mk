@@ -78,3 +78,5 @@ jwt_fuzz_SRCS := lib/http/jwt.c lib/http/json.c lib/err.c
 jwt_fuzz_PKGS := gnutls json-c
 FUZZERS += jobcomp_options
 jobcomp_options_fuzz_SRCS := jobcomp/options.c jobcomp/tres.c lib/fs.c lib/parse.c lib/err.c lib/buf.c
+FUZZERS += promql
+promql_fuzz_SRCS := $(libpromql_SRCS) lib/buf.c lib/err.c

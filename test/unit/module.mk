@@ -255,3 +255,7 @@ TESTS += jobcomp_tres_test
 jobcomp_tres_test_LIBS := libjobcomp libbase
 TESTS += jobcomp_writer_test
 jobcomp_writer_test_LIBS := libjobcomp libbase
+TESTS += promql_test re_test
+promql_test_SRCS := test/unit/promql_test.c test/promql_random.c
+promql_test_LIBS := libpromql libbase
+re_test_LIBS := libpromql libbase

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_LB_PROMQL_H
+#define CEEMS_LB_PROMQL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/buf.h"
+#include "lib/err.h"
+
+/*
+ * PromQL: text to tree and tree to text, the whole language with its type rules, so
+ * that what a query can read is known before it is sent (prometheus.io, "Querying
+ * basics", "Operators", "Functions"). What is printed means what was parsed, and
+ * parsing it again gives the same tree. No input makes it slow, deep or large: time is
+ * linear in the length, and length, depth and nodes have limits.
+ *
+ * A query is one object with all of its tree in it; strings of the tree are slices, may
+ * hold any byte (also 0) and live as long as the query. Not thread safe; queries are
+ * independent of each other.
+ */
+
+/* Which server it is for: status/buildinfo of the backend says. */
+enum promql_dialect {
+	PROMQL_2, /* Prometheus 2.42 (Debian 12) and what speaks like it */
+	/* Prometheus 3: quoted UTF-8 names, numbers as durations and durations as
+	 * numbers, underscores in numbers, info(), limitk, limit_ratio, renamed and new
+	 * functions. Not: arithmetic on durations, anchored, smoothed, fill (flags of
+	 * the server that are off by default); they are refused. */
+	PROMQL_3,
+};
+
+struct str {
+	const char *p; /* not NUL-terminated */
+	uint32_t len;
+};
+bool str_eq(struct str a, const char *b);
+bool str_same(struct str a, struct str b);
+
+enum promql_type {
+	PROMQL_SCALAR,
+	PROMQL_VECTOR,
+	PROMQL_MATRIX,
+	PROMQL_STRING,
+};
+
+enum promql_kind {
+	PROMQL_NUMBER_LITERAL,
+	PROMQL_STRING_LITERAL,
+	PROMQL_SELECTOR, /* instant vector selector */
+	PROMQL_RANGE, /* selector[range]; expr is the selector, with its @ and offset */
+	PROMQL_SUBQUERY,  /* expr[range:step] */
+	PROMQL_PAREN,     /* (expr) */
+	PROMQL_UNARY,     /* -expr, +expr */
+	PROMQL_BINARY,    /* expr op right */
+	PROMQL_AGGREGATE, /* op by (labels) (param, expr) */
+	PROMQL_CALL,      /* function(args) */
+};
+
+enum promql_op {
+	/* binary, by precedence */
+	PROMQL_OR,
+	PROMQL_AND,
+	PROMQL_UNLESS,
+	PROMQL_EQL, /* == */
+	PROMQL_NEQ,
+	PROMQL_LTE,
+	PROMQL_LSS,
+	PROMQL_GTE,
+	PROMQL_GTR,
+	PROMQL_ADD, /* also unary */
+	PROMQL_SUB, /* also unary */
+	PROMQL_MUL,
+	PROMQL_DIV,
+	PROMQL_MOD,
+	PROMQL_ATAN2,
+	PROMQL_POW,
+	/* aggregations */
+	PROMQL_SUM,
+	PROMQL_AVG,
+	PROMQL_COUNT,
+	PROMQL_MIN,
+	PROMQL_MAX,
+	PROMQL_GROUP,
+	PROMQL_STDDEV,
+	PROMQL_STDVAR,
+	PROMQL_TOPK,
+	PROMQL_BOTTOMK,
+	PROMQL_COUNT_VALUES,
+	PROMQL_QUANTILE,
+	PROMQL_LIMITK,      /* PROMQL_3 */
+	PROMQL_LIMIT_RATIO, /* PROMQL_3 */
+	PROMQL_OPS,
+};
+
+enum promql_match { MATCH_EQUAL, MATCH_NOT_EQUAL, MATCH_REGEX, MATCH_NOT_REGEX };
+
+struct promql_matcher {
+	struct promql_matcher *next;
+	enum promql_match match;
+	struct str name, value; /* value of a regular expression: not yet anchored */
+};
+
+struct promql_label {
+	struct promql_label *next;
+	struct str name;
+};
+
+enum promql_card { CARD_ONE_TO_ONE, CARD_GROUP_LEFT, CARD_GROUP_RIGHT };
+enum promql_at { AT_NONE, AT_TIME, AT_START, AT_END };
+
+struct promql_function;
+
+struct promql_node {
+	enum promql_kind kind;
+	enum promql_type type;
+	uint32_t at_byte; /* where in the text it begins */
+	uint32_t height;  /* of its tree, 1 for a leaf */
+	enum promql_op op;
+	struct promql_node *next;  /* the next argument of the same call */
+	struct promql_node *expr;  /* operand; first argument of a call; left operand */
+	struct promql_node *right; /* right operand */
+	struct promql_node *param; /* of topk and its like; NULL: none */
+	const struct promql_function *function;
+
+	double number; /* of a literal, in seconds when it is_duration */
+	bool is_duration;
+	struct str string;
+
+	/* a selector: the metric's name before the braces, "" when there is none there;
+	 * matchers in the order written, in PROMQL_3 with those that a quoted metric
+	 * name in braces stands for. */
+	struct str name;
+	struct promql_matcher *matchers;
+	struct promql_node *next_selector; /* in the order written */
+
+	/* a selector or subquery */
+	enum promql_at at;
+	double at_s; /* AT_TIME: seconds since the epoch, whole milliseconds */
+	int64_t offset_ns;
+	/* a range or subquery, step_ns 0: the server's; a number that is a duration,
+	 * without its sign */
+	int64_t range_ns, step_ns;
+
+	/* an aggregation: by or without (grouped false: neither); a binary operation:
+	 * on or ignoring */
+	bool grouped, without, on;
+	struct promql_label *labels;
+	bool return_bool;
+	enum promql_card card;
+	struct promql_label *include; /* of group_left or group_right */
+};
+
+/* Zero: the default, which is also the most. */
+struct promql_limits {
+	uint32_t bytes;  /* 64 KiB */
+	uint32_t nodes;  /* 4096, matchers and labels included */
+	uint32_t depth;  /* 64: brackets and operators in each other */
+	uint32_t height; /* 256: of the tree, a chain of operators included */
+};
+#define PROMQL_BYTES_MAX (64u << 10)
+#define PROMQL_NODES_MAX 4096u
+#define PROMQL_DEPTH_MAX 64u
+#define PROMQL_HEIGHT_MAX 256u
+
+struct promql;
+
+/* Parses an expression and checks its types. -EINVAL: it is not one, with "1:17: parse
+ * error: ..." as Prometheus has it (line:column, in bytes); -E2BIG: above a limit;
+ * -ENOMEM. limits may be NULL. */
+int promql_parse(const char *text, size_t len, enum promql_dialect dialect,
+		 const struct promql_limits *limits, struct promql **ret,
+		 struct err *err) __attribute__((warn_unused_result));
+/* The same for what match[] takes: one selector without time. */
+int promql_parse_selector(const char *text, size_t len, enum promql_dialect dialect,
+			  const struct promql_limits *limits, struct promql **ret,
+			  struct err *err) __attribute__((warn_unused_result));
+void promql_free(struct promql *q); /* accepts NULL */
+#define auto_promql __attribute__((cleanup(promql_cleanup)))
+static inline void promql_cleanup(struct promql **q)
+{
+	promql_free(*q);
+}
+
+struct promql_node *promql_root(struct promql *q);
+/* The first of all selectors, whatever they stand in; go on with ->next_selector. */
+struct promql_node *promql_selectors(struct promql *q);
+
+/* Adds name="value" to a selector. Bytes are copied. -ENOMEM. */
+int promql_add_matcher(struct promql *q, struct promql_node *selector,
+		       enum promql_match match, const char *name, const char *value,
+		       size_t value_len) __attribute__((warn_unused_result));
+
+/* One line of text. Errors are the buffer's. */
+void promql_print(const struct promql *q, struct buf *out);
+
+/* Name of an operator or aggregation as it is printed. */
+const char *promql_op_name(enum promql_op op);
+const char *promql_function_name(const struct promql_function *f);
+
+#endif

@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* PromQL's words. What Prometheus' own scanner takes, and where it refuses, is followed
+ * to the letter, its oddities included: a query that means something else to the server
+ * than to us is a hole. */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "lb/promql_impl.h"
+
+bool str_eq(struct str a, const char *b)
+{
+	return strlen(b) == a.len && memcmp(a.p, b, a.len) == 0;
+}
+
+bool str_same(struct str a, struct str b)
+{
+	return a.len == b.len && memcmp(a.p, b.p, a.len) == 0;
+}
+
+static const struct keyword {
+	const char *word;
+	enum token_type type;
+	enum promql_op op;
+	bool only_3;
+} keywords[] = {
+	{"and", T_OP, PROMQL_AND, false},
+	{"or", T_OP, PROMQL_OR, false},
+	{"unless", T_OP, PROMQL_UNLESS, false},
+	{"atan2", T_OP, PROMQL_ATAN2, false},
+	{"sum", T_AGGREGATOR, PROMQL_SUM, false},
+	{"avg", T_AGGREGATOR, PROMQL_AVG, false},
+	{"count", T_AGGREGATOR, PROMQL_COUNT, false},
+	{"min", T_AGGREGATOR, PROMQL_MIN, false},
+	{"max", T_AGGREGATOR, PROMQL_MAX, false},
+	{"group", T_AGGREGATOR, PROMQL_GROUP, false},
+	{"stddev", T_AGGREGATOR, PROMQL_STDDEV, false},
+	{"stdvar", T_AGGREGATOR, PROMQL_STDVAR, false},
+	{"topk", T_AGGREGATOR, PROMQL_TOPK, false},
+	{"bottomk", T_AGGREGATOR, PROMQL_BOTTOMK, false},
+	{"count_values", T_AGGREGATOR, PROMQL_COUNT_VALUES, false},
+	{"quantile", T_AGGREGATOR, PROMQL_QUANTILE, false},
+	{"limitk", T_AGGREGATOR, PROMQL_LIMITK, true},
+	{"limit_ratio", T_AGGREGATOR, PROMQL_LIMIT_RATIO, true},
+	{"offset", T_OFFSET, 0, false},
+	{"by", T_BY, 0, false},
+	{"without", T_WITHOUT, 0, false},
+	{"on", T_ON, 0, false},
+	{"ignoring", T_IGNORING, 0, false},
+	{"group_left", T_GROUP_LEFT, 0, false},
+	{"group_right", T_GROUP_RIGHT, 0, false},
+	{"bool", T_BOOL, 0, false},
+	{"start", T_START, 0, false},
+	{"end", T_END, 0, false},
+	{"inf", T_NUMBER, 0, false},
+	{"nan", T_NUMBER, 0, false},
+};
+
+static bool is_space(char c)
+{
+	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+static char at(const struct lexer *l, size_t pos)
+{
+	return pos < l->len ? l->text[pos] : '\0';
+}
+
+static bool accept(struct lexer *l, const char *set)
+{
+	if (l->pos < l->len && l->text[l->pos] && strchr(set, l->text[l->pos])) {
+		l->pos++;
+		return true;
+	}
+	return false;
+}
+
+static void accept_run(struct lexer *l, const char *set)
+{
+	while (accept(l, set))
+		;
+}
+
+static bool next_is(const struct lexer *l, const char *set)
+{
+	return l->pos < l->len && l->text[l->pos] && strchr(set, l->text[l->pos]);
+}
+
+#define DIGITS "0123456789"
+#define HEX_DIGITS "0123456789abcdefABCDEF"
+
+/* The characters of a number; whether it is one is found when its value is taken. */
+static bool scan_number_2(struct lexer *l)
+{
+	const char *digits = DIGITS;
+
+	if (accept(l, "0") && accept(l, "xX"))
+		digits = HEX_DIGITS;
+	accept_run(l, digits);
+	if (accept(l, "."))
+		accept_run(l, digits);
+	if (accept(l, "eE")) {
+		accept(l, "+-");
+		accept_run(l, DIGITS);
+	}
+	return !is_alnum(at(l, l->pos));
+}
+
+static bool scan_number_3(struct lexer *l)
+{
+	const char *digits = DIGITS, *more = DIGITS "._eE";
+	bool dot = false, exponent = false;
+	size_t begin = l->pos;
+
+	if (accept(l, "0") && accept(l, "xX")) {
+		accept(l, "_");
+		digits = HEX_DIGITS;
+		more = HEX_DIGITS "._eE";
+	}
+	accept(l, ".");
+	accept(l, digits);
+	while (next_is(l, more)) {
+		if ((next_is(l, ".") && dot) || (next_is(l, "eE") && exponent)) {
+			l->pos++;
+			return false;
+		}
+		if (accept(l, ".")) {
+			dot = true;
+			if (accept(l, "_.") || digits != (const char *)DIGITS)
+				return false;
+		} else if (accept(l, "eE")) {
+			exponent = true;
+			accept(l, "+-");
+			if (accept(l, "._eE") || l->pos >= l->len)
+				return false;
+		} else if (accept(l, "_")) {
+			if (accept(l, "._eE") || l->pos >= l->len)
+				return false;
+		} else {
+			accept_run(l, digits);
+		}
+	}
+	return l->pos > begin && !is_alnum(at(l, l->pos));
+}
+
+static bool scan_number(struct lexer *l)
+{
+	return l->dialect == PROMQL_2 ? scan_number_2(l) : scan_number_3(l);
+}
+
+/* What follows the first digits of a duration; its order is checked with its value. */
+static bool scan_duration_rest(struct lexer *l)
+{
+	if (!accept(l, "smhdwy"))
+		return false;
+	accept(l, "s");
+	while (accept(l, DIGITS)) {
+		accept_run(l, DIGITS);
+		if (!accept(l, "smhdw"))
+			return false;
+		accept(l, "s");
+	}
+	return !is_alnum(at(l, l->pos));
+}
+
+static int number_or_duration(struct lexer *l, struct token *t, struct err *err)
+{
+	if (scan_number(l)) {
+		t->type = T_NUMBER;
+		return 0;
+	}
+	if (scan_duration_rest(l)) {
+		t->type = T_DURATION;
+		return 0;
+	}
+	return err_set(err, -EINVAL, "bad number or duration syntax");
+}
+
+/* After "[" in PROMQL_2 a duration follows, and nothing else. */
+static int bracket_duration(struct lexer *l, struct token *t, struct err *err)
+{
+	if (scan_number(l))
+		return err_set(err, -EINVAL, "missing unit character in duration");
+	if (!scan_duration_rest(l))
+		return err_set(err, -EINVAL, "bad duration syntax");
+	t->type = T_DURATION;
+	return 0;
+}
+
+static int lex_string(struct lexer *l, struct token *t, struct err *err)
+{
+	char quote = l->text[l->pos++];
+	const char *end = l->text + l->len;
+
+	for (;;) {
+		const char *p = l->text + l->pos;
+		uint32_t v;
+		size_t n;
+		bool byte;
+
+		if (p >= end || (*p == '\n' && quote != '`'))
+			return err_set(err, -EINVAL, "unterminated quoted string");
+		if (*p == quote)
+			break;
+		if (*p == '\\' && quote != '`') {
+			p++;
+			if (promql_unescape(&p, end, quote, &v, &byte))
+				return err_set(err, -EINVAL,
+					       "unknown or unfinished escape sequence");
+			l->pos = (size_t)(p - l->text);
+			continue;
+		}
+		n = utf8_len(p, (size_t)(end - p));
+		if (!n || (n == 3 && memcmp(p, "\xef\xbf\xbd", 3) == 0))
+			return err_set(err, -EINVAL, "invalid UTF-8 rune");
+		l->pos += n;
+	}
+	l->pos++;
+	t->type = T_STRING;
+	return 0;
+}
+
+static void lex_word(struct lexer *l, struct token *t, uint32_t begin)
+{
+	bool colon = false;
+	size_t n;
+
+	while (is_alnum(at(l, l->pos)) || at(l, l->pos) == ':')
+		colon |= l->text[l->pos++] == ':';
+	n = l->pos - begin;
+	t->type = colon ? T_METRIC_IDENTIFIER : T_IDENTIFIER;
+	for (size_t i = 0; i < sizeof(keywords) / sizeof(keywords[0]); i++) {
+		const struct keyword *k = &keywords[i];
+
+		if (strlen(k->word) != n || strncasecmp(k->word, l->text + begin, n) ||
+		    (k->only_3 && l->dialect == PROMQL_2))
+			continue;
+		t->type = k->type;
+		t->op = k->op;
+	}
+}
+
+static int lex_in_braces(struct lexer *l, struct token *t, struct err *err)
+{
+	char c = l->text[l->pos];
+
+	if (is_alpha(c)) {
+		while (is_alnum(at(l, l->pos)))
+			l->pos++;
+		t->type = T_IDENTIFIER;
+		return 0;
+	}
+	if (c == '"' || c == '\'' || c == '`')
+		return lex_string(l, t, err);
+	l->pos++;
+	switch (c) {
+	case ',':
+		t->type = T_COMMA;
+		return 0;
+	case '}':
+		t->type = T_RIGHT_BRACE;
+		l->in_braces = false;
+		return 0;
+	case '=':
+		t->type = accept(l, "~") ? T_EQL_REGEX : T_EQL;
+		return 0;
+	case '!':
+		if (accept(l, "~")) {
+			t->type = T_NEQ_REGEX;
+			return 0;
+		}
+		if (accept(l, "=")) {
+			t->type = T_OP;
+			t->op = PROMQL_NEQ;
+			return 0;
+		}
+		break;
+	}
+	return err_set(err, -EINVAL, "unexpected character inside braces");
+}
+
+/* PROMQL_3: from "[" to "]" */
+static int lex_in_brackets_3(struct lexer *l, struct token *t, struct err *err)
+{
+	char c = l->text[l->pos];
+
+	if (is_digit(c) || (c == '.' && is_digit(at(l, l->pos + 1)))) {
+		l->duration_seen = true;
+		return number_or_duration(l, t, err);
+	}
+	l->pos++;
+	if (c == ']') {
+		t->type = T_RIGHT_BRACKET;
+		l->in_brackets = false;
+		return 0;
+	}
+	if (c == ':' && l->duration_seen && !l->colon_seen) {
+		t->type = T_COLON;
+		l->colon_seen = true;
+		return 0;
+	}
+	if (c == '+' || c == '-') {
+		t->type = T_OP;
+		t->op = c == '+' ? PROMQL_ADD : PROMQL_SUB;
+		return 0;
+	}
+	if (c && strchr("*/%^()", c))
+		return err_set(err, -EINVAL,
+			       "arithmetic on durations is not supported");
+	return err_set(err, -EINVAL, "unexpected character in duration expression");
+}
+
+static int op(struct token *t, enum promql_op o)
+{
+	t->type = T_OP;
+	t->op = o;
+	return 0;
+}
+
+/* One character that stands for itself, or the beginning of an operator */
+static int lex_sign(struct lexer *l, struct token *t, struct err *err)
+{
+	switch (l->text[l->pos++]) {
+	case ',':
+		t->type = T_COMMA;
+		return 0;
+	case '*':
+		return op(t, PROMQL_MUL);
+	case '/':
+		return op(t, PROMQL_DIV);
+	case '%':
+		return op(t, PROMQL_MOD);
+	case '+':
+		return op(t, PROMQL_ADD);
+	case '-':
+		return op(t, PROMQL_SUB);
+	case '^':
+		return op(t, PROMQL_POW);
+	case '=':
+		if (accept(l, "="))
+			return op(t, PROMQL_EQL);
+		break;
+	case '!':
+		if (accept(l, "="))
+			return op(t, PROMQL_NEQ);
+		break;
+	case '<':
+		return op(t, accept(l, "=") ? PROMQL_LTE : PROMQL_LSS);
+	case '>':
+		return op(t, accept(l, "=") ? PROMQL_GTE : PROMQL_GTR);
+	case '(':
+		t->type = T_LEFT_PAREN;
+		return 0;
+	case ')':
+		t->type = T_RIGHT_PAREN;
+		return 0;
+	case '{':
+		t->type = T_LEFT_BRACE;
+		l->in_braces = true;
+		return 0;
+	case '[':
+		if (l->in_brackets)
+			break;
+		t->type = T_LEFT_BRACKET;
+		l->in_brackets = true;
+		l->colon_seen = l->duration_seen = false;
+		return 0;
+	case ']':
+		if (!l->in_brackets)
+			break;
+		t->type = T_RIGHT_BRACKET;
+		l->in_brackets = false;
+		return 0;
+	case '@':
+		t->type = T_AT;
+		return 0;
+	}
+	return err_set(err, -EINVAL, "unexpected character");
+}
+
+static int lex_outside(struct lexer *l, struct token *t, struct err *err)
+{
+	char c = l->text[l->pos];
+
+	if (is_digit(c) || (c == '.' && is_digit(at(l, l->pos + 1))))
+		return number_or_duration(l, t, err);
+	if (c == '"' || c == '\'' || c == '`')
+		return lex_string(l, t, err);
+	if (!is_alpha(c) && c != ':')
+		return lex_sign(l, t, err);
+	if (!l->in_brackets) {
+		lex_word(l, t, t->at);
+		return 0;
+	}
+	/* The scanner of 2.42 takes a letter here for a colon, so foo[5mx1m] does not
+	 * get here but foo[5m x1m] does. */
+	if (l->colon_seen)
+		return err_set(err, -EINVAL, "unexpected colon");
+	l->pos++;
+	t->type = T_COLON;
+	l->colon_seen = true;
+	return 0;
+}
+
+static void skip_spaces(struct lexer *l)
+{
+	while (l->pos < l->len && is_space(l->text[l->pos]))
+		l->pos++;
+}
+
+static void skip_comments(struct lexer *l)
+{
+	for (;;) {
+		skip_spaces(l);
+		if (at(l, l->pos) != '#')
+			return;
+		while (l->pos < l->len && at(l, l->pos) != '\n' &&
+		       at(l, l->pos) != '\r')
+			l->pos++;
+	}
+}
+
+int promql_lex(struct lexer *l, struct token *ret, uint32_t *ret_at, struct err *err)
+{
+	struct token t = {.type = T_EOF};
+	bool begun = l->in_brackets && !l->duration_seen;
+	bool duration = begun && l->dialect == PROMQL_2;
+	int rc = 0;
+
+	if (begun)
+		skip_spaces(l); /* no comment there */
+	else
+		skip_comments(l);
+	t.at = *ret_at = (uint32_t)l->pos;
+	t.text.p = l->text + l->pos;
+	if (duration) {
+		l->duration_seen = true;
+		rc = bracket_duration(l, &t, err);
+	} else if (l->pos >= l->len) {
+		if (l->in_braces || l->in_brackets)
+			rc = err_set(err, -EINVAL, "unexpected end of input");
+	} else if (l->in_braces) {
+		rc = lex_in_braces(l, &t, err);
+	} else if (l->in_brackets && l->dialect == PROMQL_3) {
+		rc = lex_in_brackets_3(l, &t, err);
+	} else {
+		rc = lex_outside(l, &t, err);
+	}
+	if (rc)
+		return rc;
+	t.text.len = (uint32_t)(l->pos - t.at);
+	*ret = t;
+	return 0;
+}

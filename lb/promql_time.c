@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What may follow an operand: offset, @ and brackets. */
+#include <errno.h>
+#include <math.h>
+
+#include "lb/promql_impl.h"
+
+/* One duration or, in PROMQL_3, number of seconds */
+static int parse_unsigned_duration(struct parser *p, int64_t *ret_ns)
+{
+	double seconds;
+	int rc;
+
+	p->error_at = p->now.at;
+	if (p->now.type == T_DURATION)
+		return promql_duration(p->now.text, ret_ns, p->err);
+	if (p->now.type != T_NUMBER || p->q->dialect != PROMQL_3)
+		return parser_unexpected(p, "offset or range, expected duration");
+	rc = promql_number(p->now.text, p->q->dialect, &seconds, p->err);
+	if (rc)
+		return rc;
+	if (!(seconds <= 9223372036.0))
+		return parser_fail_at(p, p->now.at, "duration out of range");
+	*ret_ns = (int64_t)round(seconds * 1e9);
+	return 0;
+}
+
+/* A range, which is above 0, or an offset, which may have a sign (PROMQL_2: one minus)
+ * and in PROMQL_3 may be 0 */
+static int parse_duration(struct parser *p, bool offset, int64_t *ret_ns)
+{
+	bool minus = false;
+	int64_t ns = 0;
+	int rc = 0;
+
+	if (p->now.type == T_OP &&
+	    (p->now.op == PROMQL_SUB || p->now.op == PROMQL_ADD)) {
+		minus = p->now.op == PROMQL_SUB;
+		if (p->q->dialect == PROMQL_2 && (!offset || !minus))
+			return parser_unexpected(p,
+						 "offset or range, expected duration");
+		rc = parser_advance(p);
+	}
+	rc = rc ? rc : parse_unsigned_duration(p, &ns);
+	if (rc)
+		return rc;
+	if (minus)
+		ns = -ns;
+	if (offset ? p->q->dialect == PROMQL_2 && !ns : ns <= 0)
+		return parser_fail_at(p, p->now.at, "duration must be greater than 0");
+	*ret_ns = ns;
+	return parser_advance(p);
+}
+
+static struct promql_node *timed(struct promql_node *n)
+{
+	if (n->kind == PROMQL_RANGE)
+		n = n->expr;
+	return n->kind == PROMQL_SELECTOR || n->kind == PROMQL_SUBQUERY ? n : NULL;
+}
+
+static int parse_offset(struct parser *p, struct promql_node *n)
+{
+	uint32_t at = p->now.at;
+	int64_t ns;
+	int rc = parser_advance(p);
+
+	rc = rc ? rc : parse_duration(p, true, &ns);
+	if (rc)
+		return rc;
+	n = timed(n);
+	if (!n)
+		return parser_fail_at(
+			p, at,
+			"offset modifier must be preceded by an instant vector "
+			"selector or range vector selector or a subquery");
+	if (n->offset_ns)
+		return parser_fail_at(p, at, "offset may not be set multiple times");
+	n->offset_ns = ns;
+	return 0;
+}
+
+static int parse_time(struct parser *p, enum promql_at *ret_at, double *ret_s)
+{
+	double sign = 1, v;
+	int64_t ns;
+	int rc = 0;
+
+	if (p->now.type == T_START || p->now.type == T_END) {
+		*ret_at = p->now.type == T_START ? AT_START : AT_END;
+		rc = parser_advance(p);
+		rc = rc ? rc : parser_expect(p, T_LEFT_PAREN, "@, expected \"(\"");
+		return rc ? rc : parser_expect(p, T_RIGHT_PAREN, "@, expected \")\"");
+	}
+	if (p->now.type == T_OP &&
+	    (p->now.op == PROMQL_ADD || p->now.op == PROMQL_SUB)) {
+		sign = p->now.op == PROMQL_SUB ? -1 : 1;
+		rc = parser_advance(p);
+	}
+	if (rc)
+		return rc;
+	if (p->now.type == T_DURATION && p->q->dialect == PROMQL_3) {
+		rc = promql_duration(p->now.text, &ns, p->err);
+		v = rc ? 0 : (double)ns / 1e9;
+	} else if (p->now.type == T_NUMBER) {
+		rc = promql_number(p->now.text, p->q->dialect, &v, p->err);
+	} else {
+		return parser_unexpected(p, "@, expected timestamp");
+	}
+	if (rc)
+		return rc;
+	if (!(fabs(v) < 9223372036854775808.0))
+		return parser_fail_at(p, p->now.at,
+				      "timestamp out of bounds for @ modifier");
+	*ret_at = AT_TIME;
+	*ret_s = round(sign * v * 1000) / 1000;
+	return parser_advance(p);
+}
+
+static int parse_at(struct parser *p, struct promql_node *n)
+{
+	uint32_t where = p->now.at;
+	enum promql_at at = AT_NONE;
+	double s = 0;
+	int rc = parser_advance(p);
+
+	rc = rc ? rc : parse_time(p, &at, &s);
+	if (rc)
+		return rc;
+	n = timed(n);
+	if (!n)
+		return parser_fail_at(
+			p, where,
+			"@ modifier must be preceded by an instant vector "
+			"selector or range vector selector or a subquery");
+	if (n->at)
+		return parser_fail_at(p, where,
+				      "@ <timestamp> may not be set multiple times");
+	n->at = at;
+	n->at_s = s;
+	return 0;
+}
+
+/* "[" range "]" or "[" range ":" step? "]" */
+static int parse_brackets(struct parser *p, struct promql_node **io)
+{
+	int rc = 0;
+	struct promql_node *inner = *io,
+			   *n = parser_node(p, PROMQL_RANGE, inner->at_byte, &rc);
+	uint32_t at = p->now.at;
+
+	if (!n)
+		return rc;
+	n->expr = inner;
+	*io = n;
+	rc = parser_grown(p, n) ?: parser_advance(p);
+	rc = rc ? rc : parse_duration(p, false, &n->range_ns);
+	if (rc)
+		return rc;
+	if (p->now.type == T_COLON) {
+		n->kind = PROMQL_SUBQUERY;
+		rc = parser_advance(p);
+		if (!rc && p->now.type != T_RIGHT_BRACKET)
+			rc = parse_duration(p, false, &n->step_ns);
+		return rc ? rc
+			  : parser_expect(p, T_RIGHT_BRACKET,
+					  "subquery selector, expected \"]\"");
+	}
+	if (inner->kind != PROMQL_SELECTOR)
+		return parser_fail_at(p, at,
+				      "ranges only allowed for vector selectors");
+	if (inner->offset_ns)
+		return parser_fail_at(p, at,
+				      "no offset modifiers allowed before range");
+	if (inner->at == AT_TIME)
+		return parser_fail_at(p, at, "no @ modifiers allowed before range");
+	return parser_expect(p, T_RIGHT_BRACKET,
+			     "subquery or range, expected \":\" or \"]\"");
+}
+
+int parser_follow(struct parser *p, struct promql_node **io)
+{
+	int rc = 0;
+
+	while (!rc) {
+		if (p->now.type == T_OFFSET)
+			rc = parse_offset(p, *io);
+		else if (p->now.type == T_AT)
+			rc = parse_at(p, *io);
+		else if (p->now.type == T_LEFT_BRACKET)
+			rc = parse_brackets(p, io);
+		else
+			break;
+	}
+	return rc;
+}
