@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/check.h"
+#include "cli/spool.h"
 #include "lib/ring.h"
 
 #define EXIT_USAGE 3
@@ -23,6 +24,7 @@ static const struct command commands[] = {
 	 "is this host's Slurm configured so that every job is recorded?",
 	 run_check_slurm},
 	{"check ring", "is the ring there, and is ceemsd reading it?", run_check_ring},
+	{"spool", "what waits in a spool to be sent, as lines of JSON", run_spool},
 };
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
@@ -41,6 +43,8 @@ static void usage(FILE *out)
 	      "  --slurm-version V    default: ask slurmd, slurmctld or srun\n"
 	      "Options of check ring:\n"
 	      "  --ring PATH          default: " RING_PATH_DEFAULT "\n"
+	      "Arguments of spool:\n"
+	      "  [--stats] FOLDER     such as /var/spool/ceems/ceemsd\n"
 	      "\nceems_tool --help, --version\n"
 	      "Exit status of a check: 0 all well, 1 something to look at, 2 something "
 	      "wrong;\n3: the command line is wrong. See ceems_tool(1).\n",

@@ -9,7 +9,7 @@ CLI_CHECK_SRCS += cli/finding.c
 CLI_CHECK_SRCS += cli/slurmconf.c
 # what plugins may be told is decided by their own parsers (libgather: the energy plugin)
 CLI_CHECK_SRCS += spank/options.c
-ceems_tool_SRCS := cli/ceems_tool.c $(CLI_CHECK_SRCS)
+ceems_tool_SRCS := cli/ceems_tool.c cli/spool.c cli/spoolview.c $(CLI_CHECK_SRCS)
 ceems_tool_LIBS := libgather libbase
 # the ring, looked at from outside
 PROGS += ceems-ringdump

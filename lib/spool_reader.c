@@ -169,6 +169,8 @@ int spool_ack(struct spool_reader *r, uint64_t seq, struct err *err)
 {
 	if (seq <= r->cursor.acked)
 		return 0;
+	if (r->lockfd < 0)
+		return err_set(err, -EPERM, "%s: only looked at", r->folder);
 	if (seq > r->given)
 		return err_set(err, -EINVAL, "%s: record %ju was not given yet",
 			       r->folder, (uintmax_t)seq);
@@ -185,13 +187,15 @@ int spool_ack(struct spool_reader *r, uint64_t seq, struct err *err)
 	return 0;
 }
 
-static int open_all(struct spool_reader *r, struct err *err)
+static int open_all(struct spool_reader *r, bool peek, struct err *err)
 {
 	r->dirfd = folder_open(r->folder, false, err);
 	if (r->dirfd < 0)
 		return r->dirfd;
-	r->lockfd = folder_lock(r->dirfd, READER_LOCK, r->folder, "reader", err);
-	if (r->lockfd < 0)
+	if (!peek)
+		r->lockfd =
+			folder_lock(r->dirfd, READER_LOCK, r->folder, "reader", err);
+	if (!peek && r->lockfd < 0)
 		return r->lockfd;
 	int rc = cursor_read(r->dirfd, &r->cursor);
 	if (rc == -EBADMSG)
@@ -203,7 +207,8 @@ static int open_all(struct spool_reader *r, struct err *err)
 	return 0;
 }
 
-int spool_reader_open(const char *folder, struct spool_reader **ret, struct err *err)
+static int open_reader(const char *folder, bool peek, struct spool_reader **ret,
+		       struct err *err)
 {
 	struct spool_reader *r = calloc(1, sizeof(*r));
 
@@ -213,7 +218,7 @@ int spool_reader_open(const char *folder, struct spool_reader **ret, struct err 
 	for (int kind = 0; kind < SEGMENT_KINDS; kind++)
 		r->streams[kind] = (struct stream){.kind = kind, .fd = -1};
 	r->folder = strdup(folder);
-	int rc = r->folder ? open_all(r, err)
+	int rc = r->folder ? open_all(r, peek, err)
 			   : err_set(err, -ENOMEM, "%s: out of memory", folder);
 	if (rc < 0) {
 		spool_reader_close(r);
@@ -221,6 +226,16 @@ int spool_reader_open(const char *folder, struct spool_reader **ret, struct err 
 	}
 	*ret = r;
 	return 0;
+}
+
+int spool_reader_open(const char *folder, struct spool_reader **ret, struct err *err)
+{
+	return open_reader(folder, false, ret, err);
+}
+
+int spool_reader_peek(const char *folder, struct spool_reader **ret, struct err *err)
+{
+	return open_reader(folder, true, ret, err);
 }
 
 void spool_reader_close(struct spool_reader *r)

@@ -531,6 +531,29 @@ static void second_writer_and_second_reader_are_refused(void **state)
 	spool_reader_close(NULL);
 }
 
+static void a_look_takes_nothing_and_leaves_nothing(void **state)
+{
+	struct spool_writer *w;
+	struct spool_reader *r, *look;
+	struct spool_record record;
+	struct err err;
+	char path[300];
+	(void)state;
+
+	assert_int_equal(spool_writer_open(folder, NULL, &w, &err), 0);
+	assert_int_equal(spool_append(w, SPOOL_FINAL, "a", 1, NULL, &err), 0);
+	assert_int_equal(spool_reader_peek(folder, &look, &err), 0);
+	assert_int_equal(spool_next(look, &record, &err), 1);
+	assert_int_equal(spool_ack(look, record.seq, &err), -EPERM);
+	snprintf(path, sizeof(path), "%s/reader.lock", folder);
+	assert_int_equal(access(path, F_OK), -1);
+	assert_int_equal(spool_reader_open(folder, &r, &err), 0);
+	assert_int_equal(spool_next(r, &record, &err), 1);
+	spool_reader_close(r);
+	spool_reader_close(look);
+	spool_writer_close(w);
+}
+
 static void folder_that_cannot_be_trusted_is_refused(void **state)
 {
 	(void)state;
@@ -717,6 +740,7 @@ int main(void)
 		T(reader_skips_what_is_given_up_under_it),
 		T(death_between_counting_and_giving_up_counts_once),
 		T(second_writer_and_second_reader_are_refused),
+		T(a_look_takes_nothing_and_leaves_nothing),
 		T(folder_that_cannot_be_trusted_is_refused),
 		T(garbage_segments_do_not_stop_anybody),
 		T(segment_of_a_newer_version_is_left_alone),
