@@ -5,6 +5,7 @@
 
 #include "daemon/collector.h"
 #include "daemon/ingest.h"
+#include "daemon/report_stats.h"
 #include "daemon/units.h"
 
 static int ring_open(const struct env *env, void **ret_state, struct err *err)
@@ -98,12 +99,60 @@ static void put_table(const struct units *u, const struct sink *out)
 	put(out, &late, sum_late);
 }
 
+static void put_kind(const struct sink *to, const struct prom_family *family,
+		     const char *kind, uint64_t v)
+{
+	const struct prom_label labels[] = {to->hostname, {"kind", kind}};
+
+	prom_family(to->out, family);
+	prom_put_u64(to->out, labels, 2, v);
+}
+
+static void put_reports(const struct report_stats *s, const struct sink *out)
+{
+	static const struct prom_family written = {
+		"ceems_reports_written_total", PROM_COUNTER,
+		"Reports for the aggregator that were written into the spool since "
+		"this ceemsd started"};
+	static const struct prom_family failures = {
+		"ceems_reports_failures_total", PROM_COUNTER,
+		"Times that the spool could not be written since this ceemsd started"};
+	static const struct prom_family untold = {
+		"ceems_reports_untold_units_total", PROM_COUNTER,
+		"Units that left the unit table before their final report was in the "
+		"spool, since this ceemsd started"};
+	static const struct prom_family lost = {
+		"ceems_reports_lost_total", PROM_COUNTER,
+		"Reports that the spool had to give up or refuse, since it was made"};
+	static const struct prom_family bytes = {
+		"ceems_reports_spool_bytes", PROM_GAUGE, "Bytes of the spool's files"};
+	static const struct prom_family age = {
+		"ceems_reports_oldest_unsent_age_seconds", PROM_GAUGE,
+		"How long the oldest report in the spool has been waiting to be sent; "
+		"0: all are sent"};
+	static const char *const kinds[] = {"start", "interval", "final"};
+
+	for (size_t i = 0; i < 3; i++)
+		put_kind(out, &written, kinds[i], s->written[i]);
+	put(out, &failures, s->failures);
+	put(out, &untold, s->untold);
+	if (!s->has_spool)
+		return;
+	put_kind(out, &lost, "interval", s->lost[0]);
+	put_kind(out, &lost, "final", s->lost[1]);
+	put(out, &bytes, s->spool_bytes);
+	prom_family(out->out, &age);
+	prom_put_scaled(out->out, &out->hostname, 1, s->oldest_age_ns, 9);
+}
+
 static int ring_collect(void *state, struct prom *out, struct err *err)
 {
 	const struct env *env = *(const struct env **)state;
 	struct sink to = {out, {"hostname", env->hostname}};
 	put_ring(env->ingest, &to);
 	put_table(env->units, &to);
+	if (env->reports)
+		put_reports(env->reports, &to);
 	if (prom_error(out))
 		return err_set(err, prom_error(out), "no room for samples");
 	return 0;
@@ -111,7 +160,7 @@ static int ring_collect(void *state, struct prom *out, struct err *err)
 
 const struct collector collector_ring = {
 	.name = "ring",
-	.help = "Health of the ring and of the unit table",
+	.help = "Health of the ring, of the unit table and of the reports",
 	.on_by_default = true,
 	.open = ring_open,
 	.collect = ring_collect,

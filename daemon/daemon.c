@@ -297,6 +297,33 @@ static int open_emissions(struct daemon *d, struct err *err)
 	return 0;
 }
 
+static int open_reports(struct daemon *d, struct err *err)
+{
+	const struct options *o = &d->options;
+	const struct reports_params p = {
+		.env = &d->env,
+		.sample = d->sample,
+		.lock = &d->lock,
+		.cluster = o->cluster,
+		.folder = o->reports_spool,
+		.interval_ms = o->reports_interval_ms,
+		.max_bytes = o->reports_max_bytes,
+	};
+	bool drop = d->privileges.drop;
+
+	if (!o->reports_enabled)
+		return 0;
+	if (!d->units) {
+		log_warn("reports: there is no unit table: none are written");
+		return 0;
+	}
+	int rc = reports_new(&p, drop ? d->privileges.uid : (uid_t)-1,
+			     drop ? d->privileges.gid : (gid_t)-1, &d->reports, err);
+	if (rc == 0)
+		d->env.reports = reports_stats(d->reports);
+	return rc;
+}
+
 static int open_scrape(struct daemon *d, struct err *err)
 {
 	d->enabled = calloc(collectors_count + 1, sizeof(struct collector *));
@@ -312,6 +339,8 @@ static int open_scrape(struct daemon *d, struct err *err)
 		rc = open_emissions(d, err);
 	if (rc == 0)
 		rc = daemon_energy_open(d, err);
+	if (rc == 0)
+		rc = open_reports(d, err);
 	if (rc)
 		return rc;
 	struct scrape_params p = {
@@ -334,7 +363,9 @@ static int drop(void *arg, struct err *err)
 		rc = courier_link_start(d->courier, err);
 	if (rc == 0)
 		rc = sampler_start(d->sampler, err);
-	return rc ? rc : daemon_energy_start(d, err);
+	if (rc == 0)
+		rc = daemon_energy_start(d, err);
+	return rc == 0 && d->reports ? reports_start(d->reports, err) : rc;
 }
 
 static int open_web(struct daemon *d, struct err *err)
@@ -402,6 +433,7 @@ void daemon_close(struct daemon *d)
 {
 	pages_stop(d->pages);
 	scrape_free(d->scrape);
+	reports_free(d->reports);
 	daemon_energy_close(d);
 	sampler_free(d->sampler);
 	courier_link_free(d->courier);

@@ -9,6 +9,7 @@
 #include "daemon/options.h"
 #include "daemon/page_fill.h"
 #include "daemon/pages.h"
+#include "daemon/reports.h"
 #include "daemon/sample.h"
 #include "daemon/sampler.h"
 #include "daemon/scrape.h"
@@ -43,6 +44,7 @@ struct daemon {
 	struct emissions *emissions;
 	struct ticker *ticker; /* NULL: no energy is divided */
 	struct tick_thread *tick_thread;
+	struct reports *reports; /* NULL: off */
 	struct energy_page_writer *page;
 	struct page_fill *page_fill; /* NULL: the page could not be made */
 	struct log_repeat page_log;

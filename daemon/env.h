@@ -9,6 +9,7 @@
 struct courier_link;
 struct emissions;
 struct ingest;
+struct report_stats;
 struct ipmi_ops;
 struct options;
 struct sampler;
@@ -31,6 +32,7 @@ struct env {
 	struct sampler *sampler;      /* NULL when no energy source is sampled */
 	struct emissions *emissions;  /* NULL in tests that need none */
 	struct ticker *ticker;        /* NULL when no energy is divided */
+	const struct report_stats *reports; /* NULL when none are written */
 	/* A register of a CPU: 0 or negative errno. NULL: unknown. */
 	int (*read_msr)(unsigned cpu, uint32_t msr, uint64_t *ret);
 	const struct ipmi_ops *ipmi; /* NULL: the kernel's */

@@ -28,6 +28,7 @@ libdaemon_SRCS += daemon/units_expire.c
 libdaemon_SRCS += daemon/units_find.c
 libdaemon_SRCS += daemon/units_index.c
 libdaemon_SRCS += daemon/units_json.c
+libdaemon_SRCS += daemon/units_report.c
 libdaemon_SRCS += daemon/units_store.c
 libdaemon_SRCS += daemon/units_totals.c
 libdaemon_SRCS += daemon/units_work.c
@@ -101,6 +102,13 @@ libnode_SRCS += daemon/procfile.c
 # _LIBS in link order
 PROGS += ceemsd
 ceemsd_SRCS := daemon/main.c daemon/daemon.c daemon/daemon_energy.c daemon/loop.c daemon/collectors.c
-ceemsd_LIBS := libticker libnode libsources libweb libhttpd libdaemon libconf libbase
+ceemsd_LIBS := libreports libticker libnode libsources libweb libhttpd libdaemon libconf libbase
 ceemsd_PKGS := $(libweb_USES)
 ceemsd_LDLIBS := -lcrypt
+
+# libreports: what the node tells the aggregator, into its spool; uses libticker and libdaemon
+ARCHIVES += libreports
+libreports_SRCS += daemon/report_fill.c
+libreports_SRCS += daemon/reporter.c
+libreports_SRCS += daemon/report_age.c
+libreports_SRCS += daemon/reports.c

@@ -92,9 +92,26 @@ const struct conf_opt options_table[] = {
 	    "ceems_short_units metrics once they end.",
 	    .flags = CONF_RELOAD, .max = DAY_MS),
 	ROW("unit.capacity", CONF_U64, unit_capacity, "4096",
-	    "Most units in the unit table, which takes about 9 KiB of disk space in "
+	    "Most units in the unit table, which takes about 10 KiB of disk space in "
 	    "rundir per unit, memory only as used.",
 	    .min = 16, .max = 65536),
+
+	/* reports */
+	ROW("cluster", CONF_STRING, cluster, "default",
+	    "Name of the cluster in what is reported to the aggregator; Slurm's "
+	    "ClusterName."),
+	ROW("reports.enabled", CONF_BOOL, reports_enabled, "false",
+	    "Write what units use into the spool for the aggregator "
+	    "(doc/reports.md)."),
+	ROW("reports.spool", CONF_STRING, reports_spool, "/var/spool/ceems/ceemsd",
+	    "Folder in which reports wait to be sent, of ceemsd's own user, mode 0700; "
+	    "%n is replaced by the host's name."),
+	ROW("reports.interval", CONF_DURATION, reports_interval_ms, "5m",
+	    "Length of the windows that are reported while a unit runs; they begin and "
+	    "end at whole multiples of it.",
+	    .min = 1000, .max = DAY_MS),
+	ROW("reports.max-bytes", CONF_BYTES, reports_max_bytes, "256MiB",
+	    "Most that the spool may take; then the oldest windows are given up."),
 
 	/* web */
 	ROW("web.listen-address", CONF_LIST, listen_addresses, ":9010",

@@ -53,6 +53,12 @@ struct options {
 	uint64_t unit_min_export_ms;
 	uint64_t unit_capacity; /* units; steps are 4 times as many */
 
+	/* reports */
+	char *cluster;
+	bool reports_enabled;
+	char *reports_spool; /* %n: host name */
+	uint64_t reports_interval_ms, reports_max_bytes;
+
 	/* web */
 	struct conf_list listen_addresses; /* "host:port" or ":port" */
 	char *telemetry_path, *targets_path;

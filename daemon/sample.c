@@ -265,6 +265,36 @@ uint32_t sample_job_cpus(struct sample *s, uint32_t i)
 	return d->cpus;
 }
 
+bool sample_job_rss(struct sample *s, uint32_t i, uint64_t *ret_bytes)
+{
+	const struct unit *unit = units_get(s->units, i);
+	struct cgroup_memory m;
+	struct cgroup_fds *fds =
+		unit && unit->state == UNIT_RUNNING ? job_fds(s, i, unit) : NULL;
+
+	if (!fds || cgroup_read_memory(fds, false, NULL, &m, NULL) < 0)
+		return false;
+	*ret_bytes = m.rss_bytes;
+	return true;
+}
+
+void sample_unit_io(struct sample *s, uint32_t i)
+{
+	const struct unit *unit = units_get(s->units, i);
+	uint32_t limit = steps_capacity(s->units);
+
+	for (uint32_t k = unit->first_step; k != UNITS_NONE && limit--;) {
+		const struct step *step = steps_get(s->units, k);
+		struct unit_totals t = {0};
+		struct cgroup_fds *fds =
+			step->state == UNIT_RUNNING ? fds_of(s, k, step) : NULL;
+		if (fds &&
+		    cgroup_read_io(fds, &t.io_read_bytes, &t.io_write_bytes, NULL) == 0)
+			units_step_reading(s->units, k, &t);
+		k = step->next;
+	}
+}
+
 void sample_memory(struct sample *s)
 {
 	struct units *u = s->units;

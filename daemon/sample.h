@@ -36,6 +36,10 @@ bool sample_job_cpu(struct sample *s, uint32_t unit, uint64_t *ret_ns);
 uint32_t sample_job_cpus(struct sample *s, uint32_t unit);
 /* As read last, 0: not known */
 uint64_t sample_rss_bytes(const struct sample *s, uint32_t step);
+/* Resident memory of the whole job of a running unit now. False: cannot be read. */
+bool sample_job_rss(struct sample *s, uint32_t unit, uint64_t *ret_bytes);
+/* Reads what the running steps of a unit have read and written so far. */
+void sample_unit_io(struct sample *s, uint32_t unit);
 /* Reads one step now: its stop record brought no counters. */
 void sample_step(struct sample *s, uint32_t step);
 

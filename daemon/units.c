@@ -43,6 +43,8 @@ static void describe_unit(struct unit *unit, const struct record *r)
 	unit->flags |= r->flags;
 	/* Hints: the first is kept, since later ones have been in the user's hands for
 	 * longer. */
+	if (unit->het_job == RECORD_NO_VAL)
+		unit->het_job = r->het_job;
 	keep_first(unit->name, r->name, sizeof(unit->name));
 	keep_first(unit->account, r->account, sizeof(unit->account));
 	keep_first(unit->partition, r->partition, sizeof(unit->partition));
@@ -101,6 +103,7 @@ static bool take_unit(struct work *w, bool synthetic)
 			      .restarts = r->restarts,
 			      .array_job = RECORD_NO_VAL,
 			      .array_task = RECORD_NO_VAL,
+			      .het_job = RECORD_NO_VAL,
 			      .first_step = UNITS_NONE,
 			      .marks = synthetic ? UNIT_DISCOVERED : 0,
 			      .started_realtime_ns = r->realtime_ns,

@@ -67,9 +67,9 @@ struct unit {
 	uint32_t flags;      /* enum record_flag, union over steps */
 	uint32_t first_step; /* index of its first step in the table, UNITS_NONE */
 	uint32_t steps_running, steps_started;
-	uint32_t steps_lost; /* ended without a stop record so far */
-	uint32_t marks;      /* enum unit_mark */
-	uint32_t pad;
+	uint32_t steps_lost;   /* ended without a stop record so far */
+	uint32_t marks;        /* enum unit_mark */
+	uint32_t het_job;      /* a hint; RECORD_NO_VAL: none */
 	uint64_t memory_bytes; /* allocated */
 	uint64_t started_realtime_ns, started_boottime_ns;
 	uint64_t ended_realtime_ns, ended_boottime_ns;

@@ -72,6 +72,7 @@ void expire_unit_now(struct units *u, uint32_t i, bool early)
 	struct unit *unit = &u->units[i];
 	uint32_t state = UNIT_FREE;
 
+	report_leaves(u, i);
 	while (unit->first_step != UNITS_NONE)
 		expire_step(u, unit->first_step);
 	struct node_totals *node = &u->h->node[unit->manager], n = *node;
@@ -146,6 +147,8 @@ static void expire_unit(struct units *u, uint32_t i, uint64_t now,
 		return;
 	if (gone_ms < UNITS_LATE_MS && !energy_is_charged(u, i))
 		return; /* the next tick is a moment away */
+	if (report_is_owed(u, i, gone_ms))
+		return;
 	if (gone_ms >= UNITS_LATE_MS || (final && all_settled(u, unit)))
 		expire_unit_now(u, i, is_short);
 }
@@ -158,12 +161,15 @@ void units_expire(struct units *u, uint64_t now_boottime_ns,
 		next = links_after(&u->units_ended, i);
 		expire_unit(u, i, now_boottime_ns, policy);
 	}
-	while (u->units_count > policy->max_exported &&
-	       (next = links_first(&u->units_ended)) != UNITS_NONE)
-		expire_unit_now(
-			u, next,
-			since(now_boottime_ns, u->units[next].left_boottime_ns) <
-				policy->linger_ms * NSEC_PER_MSEC);
+	for (uint32_t i = links_first(&u->units_ended);
+	     i != UNITS_NONE && u->units_count > policy->max_exported; i = next) {
+		uint64_t gone_ns = since(now_boottime_ns, u->units[i].left_boottime_ns);
+		next = links_after(&u->units_ended, i);
+		if (u->units_count < u->h->capacity / 4 * 3 &&
+		    report_is_owed(u, i, gone_ns / NSEC_PER_MSEC))
+			continue;
+		expire_unit_now(u, i, gone_ns < policy->linger_ms * NSEC_PER_MSEC);
+	}
 	for (uint32_t i = links_first(&u->steps_ended); i != UNITS_NONE; i = next) {
 		const struct step *s = &u->steps[i];
 		uint64_t gone_ms =
@@ -171,6 +177,8 @@ void units_expire(struct units *u, uint64_t now_boottime_ns,
 		next = links_after(&u->steps_ended, i);
 		if (gone_ms < policy->linger_ms)
 			break; /* in the order in which they ended */
+		if (report_step_is_owed(u, i))
+			continue;
 		if (gone_ms >= UNITS_LATE_MS || settled(s))
 			expire_step(u, i);
 	}

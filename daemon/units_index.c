@@ -404,8 +404,10 @@ void index_done(struct units *u)
 	free(u->steps_taken);
 	free(u->unit_serials);
 	free(u->step_serials);
+	free(u->steps_told);
 	free(u->step_prev);
 	u->units_taken = u->steps_taken = u->unit_serials = u->step_serials = NULL;
+	u->steps_told = NULL;
 	u->step_prev = NULL;
 	u->units_count = u->steps_count = u->discovered = 0;
 	links_free(&u->units_ended);
@@ -455,14 +457,16 @@ int index_init(struct units *u, struct err *err)
 	u->steps_taken = calloc(m / 64 + 1, sizeof(uint64_t));
 	u->unit_serials = calloc(n, sizeof(uint64_t));
 	u->step_serials = calloc(m, sizeof(uint64_t));
+	u->steps_told = calloc(m, sizeof(uint64_t));
 	u->step_prev = calloc(m, sizeof(uint32_t));
 	u->units_ended.next = calloc(n, sizeof(uint32_t));
 	u->units_ended.prev = calloc(n, sizeof(uint32_t));
 	u->steps_ended.next = calloc(m, sizeof(uint32_t));
 	u->steps_ended.prev = calloc(m, sizeof(uint32_t));
 	if (!u->units_taken || !u->steps_taken || !u->unit_serials ||
-	    !u->step_serials || !u->step_prev || !u->units_ended.next ||
-	    !u->units_ended.prev || !u->steps_ended.next || !u->steps_ended.prev)
+	    !u->step_serials || !u->steps_told || !u->step_prev ||
+	    !u->units_ended.next || !u->units_ended.prev || !u->steps_ended.next ||
+	    !u->steps_ended.prev)
 		return err_set(err, -ENOMEM, "unit table: out of memory");
 	return 0;
 }

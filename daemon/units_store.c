@@ -17,7 +17,7 @@
 #include "lib/cleanup.h"
 
 #define MAGIC "CEEMSUNI"
-#define VERSION 4u
+#define VERSION 5u
 #define PAGE 4096u
 #define CHUNK 64u /* slots that get disk space at a time */
 #define STEPS_PER_UNIT 4u
@@ -61,10 +61,14 @@ static size_t step_energy_off(uint32_t capacity)
 	return unit_energy_off(capacity) +
 	       pages(capacity * sizeof(struct unit_accounts));
 }
-static size_t file_bytes(uint32_t capacity)
+static size_t reports_off(uint32_t capacity)
 {
 	return step_energy_off(capacity) +
 	       pages((size_t)capacity * STEPS_PER_UNIT * sizeof(struct step_accounts));
+}
+static size_t file_bytes(uint32_t capacity)
+{
+	return reports_off(capacity) + pages(capacity * sizeof(struct unit_report));
 }
 
 /* ---- transactions ---------------------------------------------------------------- */
@@ -132,10 +136,11 @@ static bool log_is_sound(const struct units *u)
 
 /* ---- slots ----------------------------------------------------------------------- */
 
-/* Slots of one kind: what is kept of each is in two places. */
+/* Slots of one kind: what is kept of each is in two or three places. */
 struct area {
 	size_t off, slot;
 	size_t energy_off, energy_slot;
+	size_t report_off, report_slot; /* slot 0: none */
 	uint32_t capacity;
 };
 
@@ -150,7 +155,9 @@ static bool back(struct units *u, const struct area *a, uint32_t *backed, uint32
 	while (*backed <= need) {
 		uint32_t left = a->capacity - *backed, n = left < CHUNK ? left : CHUNK;
 		if (!allocate(u, a->off, a->slot, *backed, n) ||
-		    !allocate(u, a->energy_off, a->energy_slot, *backed, n))
+		    !allocate(u, a->energy_off, a->energy_slot, *backed, n) ||
+		    (a->report_slot &&
+		     !allocate(u, a->report_off, a->report_slot, *backed, n)))
 			return false;
 		*backed += n;
 	}
@@ -160,9 +167,13 @@ static bool back(struct units *u, const struct area *a, uint32_t *backed, uint32
 uint32_t store_unit_free(struct units *u)
 {
 	uint32_t i = index_unit_free(u), capacity = u->h->capacity;
-	const struct area area = {units_off(), sizeof(struct unit),
-				  unit_energy_off(capacity),
-				  sizeof(struct unit_accounts), capacity};
+	const struct area area = {.off = units_off(),
+				  .slot = sizeof(struct unit),
+				  .energy_off = unit_energy_off(capacity),
+				  .energy_slot = sizeof(struct unit_accounts),
+				  .report_off = reports_off(capacity),
+				  .report_slot = sizeof(struct unit_report),
+				  .capacity = capacity};
 	if (i == UNITS_NONE || !back(u, &area, &u->h->units_backed, i))
 		return UNITS_NONE;
 	return i;
@@ -171,9 +182,11 @@ uint32_t store_unit_free(struct units *u)
 uint32_t store_step_free(struct units *u)
 {
 	uint32_t i = index_step_free(u), capacity = u->h->capacity;
-	const struct area area = {steps_off(capacity), sizeof(struct step),
-				  step_energy_off(capacity),
-				  sizeof(struct step_accounts), u->h->steps_capacity};
+	const struct area area = {.off = steps_off(capacity),
+				  .slot = sizeof(struct step),
+				  .energy_off = step_energy_off(capacity),
+				  .energy_slot = sizeof(struct step_accounts),
+				  .capacity = u->h->steps_capacity};
 	if (i == UNITS_NONE || !back(u, &area, &u->h->steps_backed, i))
 		return UNITS_NONE;
 	return i;
@@ -227,6 +240,7 @@ static void set_places(struct units *u)
 	u->steps = (struct step *)(u->map + steps_off(capacity));
 	u->unit_energy = (struct unit_accounts *)(u->map + unit_energy_off(capacity));
 	u->step_energy = (struct step_accounts *)(u->map + step_energy_off(capacity));
+	u->unit_reports = (struct unit_report *)(u->map + reports_off(capacity));
 }
 
 static bool header_is_ours(const struct units *u, size_t bytes, const char *boot)
@@ -282,6 +296,8 @@ static int take_over(struct units *u, int dirfd, const char *boot, struct err *e
 	rc = index_rebuild(u, err);
 	if (rc == 0 && !energy_is_sound(u))
 		rc = err_set(err, -EBADMSG, "unit table: damaged energy accounts");
+	if (rc == 0 && !report_is_sound(u))
+		rc = err_set(err, -EBADMSG, "unit table: damaged reports");
 	return rc == -EBADMSG ? -ENOENT : rc;
 }
 

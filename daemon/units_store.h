@@ -4,6 +4,7 @@
 
 #include "daemon/units.h"
 #include "daemon/units_energy.h"
+#include "daemon/units_report.h"
 #include "lib/boot.h"
 
 /*
@@ -12,7 +13,7 @@
  * record means.
  *
  * The file: header | log | tombstones | energy | units | steps | accounts of units |
- * accounts of steps, each on a page of its own. A
+ * accounts of steps | reports of units, each on a page of its own. A
  * transaction is a list of (place, bytes) written to the log; then `valid` is set, the
  * bytes are copied to their places, and `valid` is cleared. Whoever finds `valid` set
  * copies again. Death by signal keeps what was stored, in program order, so this needs
@@ -33,6 +34,7 @@ struct store_header {
 	uint32_t units_backed, steps_backed; /* slots that have disk space */
 	uint32_t tomb_next;
 	uint32_t energy_generation; /* which of each two accounts counts: 0 or 1 */
+	uint64_t alive_ns;          /* CLOCK_BOOTTIME: units_set_alive() */
 	struct node_totals node[STORE_MANAGERS];
 };
 
@@ -79,13 +81,16 @@ struct units {
 	struct energy_state *energy; /* two of them */
 	struct unit_accounts *unit_energy;
 	struct step_accounts *step_energy;
+	struct unit_report *unit_reports;
 
 	/* private, rebuilt at open */
 	uint64_t *units_taken, *steps_taken; /* bitmaps */
 	uint32_t units_count, steps_count;
-	bool energy_ticking;
+	bool energy_ticking, reporting;
+	uint64_t left_untold;
 	uint32_t discovered; /* units with UNIT_DISCOVERED */
 	uint64_t *unit_serials, *step_serials;
+	uint64_t *steps_told; /* serial of the step that a report has told of */
 	uint64_t next_serial, generation;
 	uint32_t *step_prev; /* in the unit's list, number + 1 */
 	struct links units_ended, steps_ended;

@@ -56,8 +56,10 @@ void work_commit(struct work *w)
 	txn_begin(u);
 	if (w->ui != UNITS_NONE)
 		txn_put(u, &u->units[w->ui], &w->unit, sizeof(w->unit));
-	if (w->unit_new)
+	if (w->unit_new) {
 		energy_put_unit(u, w->ui);
+		report_put_unit(u, w->ui);
+	}
 	if (w->si != UNITS_NONE)
 		txn_put(u, &u->steps[w->si], &w->step, sizeof(w->step));
 	if (w->step_new)

@@ -38,7 +38,7 @@ enum report_type {
 #define REPORT_ENERGIES_MAX 12u /* (domain, source) pairs */
 #define REPORT_SOURCE_MAX 32u   /* "rapl", "redfish", "model", ... with the NUL */
 #define REPORT_BOOT_ID_MAX 40u
-#define REPORT_DOMAINS 8u
+#define REPORT_DOMAINS 8u /* of a step */
 
 /* How a unit ended: 1 + what /metrics calls it */
 enum report_end {
@@ -149,7 +149,8 @@ struct report {
 	/* INTERVAL: the window. FINAL: the whole life. START: 0 */
 	uint64_t t0_ns, t1_ns;
 	/* Of t1 - t0, what ceemsd was there for; the rest of the counters is as the
-	 * kernel or the plugin told it afterwards, but energy and memory are missing */
+	 * kernel or the plugin told it afterwards; memory is missing, and energy was
+	 * divided in one piece, if at all */
 	uint64_t observed_ns;
 	struct report_use use;
 	uint32_t energy_count;

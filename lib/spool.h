@@ -94,9 +94,9 @@ struct spool_record {
  * yet; -EBUSY: another reader has it; -EPERM as above (root may read anybody's). A
  * damaged cursor means starting again at the oldest record. */
 int spool_reader_open(const char *folder, struct spool_reader **ret, struct err *err);
-/* The same to look only: takes no lock and leaves nothing behind, so that it may be done
- * by root beside the reader; what that one is told of meanwhile may be missed. -EPERM
- * at spool_ack(). */
+/* The same to look only: takes no lock and leaves nothing behind, so that it may be
+ * done by root beside the reader; what that one is told of meanwhile may be missed.
+ * -EPERM at spool_ack(). */
 int spool_reader_peek(const char *folder, struct spool_reader **ret, struct err *err);
 void spool_reader_close(struct spool_reader *r); /* NULL-safe */
 

@@ -259,3 +259,6 @@ TESTS += promql_test re_test
 promql_test_SRCS := test/unit/promql_test.c test/promql_random.c
 promql_test_LIBS := libpromql libbase
 re_test_LIBS := libpromql libbase
+TESTS += reporter_test
+reporter_test_LIBS := libreports libticker libnode libsources libdaemon libconf libbase
+reporter_test_PKGS := yaml-0.1

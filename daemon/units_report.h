@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_DAEMON_UNITS_REPORT_H
+#define CEEMS_DAEMON_UNITS_REPORT_H
+
+#include "daemon/energy.h"
+#include "daemon/units.h"
+#include "lib/report.h"
+
+/*
+ * What the unit table remembers about the reports of each unit, in the same file: up to
+ * where they have told what the unit used, and what the one says that is being written.
+ *
+ * A window is closed in the table first (what it says is fixed: REPORT_PENDING), then
+ * written to the spool, then `told` moves on. A daemon killed in between writes the
+ * very same interval again. The caller serialises, as for the table.
+ */
+
+/* Cumulative since the unit began; intervals are differences of two of these. */
+struct report_sums {
+	uint64_t cpu_user_ns, cpu_system_ns, throttled_ns;
+	uint64_t oom_kills;
+	uint64_t io_read_bytes, io_write_bytes;
+	uint64_t memory_kib_ms, memory_ms; /* resident x time, and that time */
+	uint64_t observed_ns;
+	uint64_t uj[REPORT_ENERGIES_MAX]; /* by unit_report.energy */
+};
+
+enum report_mark {
+	REPORT_PENDING = 1 << 0,   /* [t0, t1) is closed, `next` is what it ends with */
+	REPORT_TOLD = 1 << 1,      /* at least one window */
+	REPORT_FINISHED = 1 << 2,  /* the final report is in the spool, durably */
+	REPORT_FINISHING = 1 << 3, /* a provisional one is */
+};
+
+struct unit_report {
+	uint64_t instance;
+	uint32_t marks; /* enum report_mark */
+	uint32_t energies;
+	struct {
+		uint32_t domain, source; /* enum energy_domain, tag of daemon/meters.h
+					  */
+	} energy[REPORT_ENERGIES_MAX];
+	uint64_t seen_uj[ENERGY_DOMAINS]; /* of the unit's account, that is in `live` */
+	uint64_t live_uj[REPORT_ENERGIES_MAX];
+	uint64_t live_kib_ms, live_ms; /* memory, as in report_sums */
+	uint64_t window_peak_bytes, pending_peak_bytes, peak_bytes;
+	uint64_t unobserved_ns; /* of its life, no daemon was there */
+	uint64_t t0_ns, t1_ns;  /* realtime; t0 0: the unit's start */
+	struct report_sums told, next;
+};
+_Static_assert(sizeof(struct unit_report) == 656, "part of a file format");
+
+/* Borrowed; i: a slot in use */
+const struct unit_report *unit_report(const struct units *u, uint32_t i);
+
+/* Moves what the accounts have settled since into live_uj, under these sources (by
+ * domain; UINT32_MAX: not to be told). One transaction, none when there is nothing. */
+void unit_report_take_energy(struct units *u, uint32_t i,
+			     const uint32_t sources[ENERGY_DOMAINS]);
+
+/* A reading of resident memory that held for ms. Plain stores. */
+void unit_report_memory(struct units *u, uint32_t i, uint64_t bytes, uint64_t ms);
+/* Nobody was there for so long. */
+void unit_report_unobserved(struct units *u, uint32_t i, uint64_t ns);
+
+/* All that is known now, as sums. now_boottime_ns: for a running unit. */
+void unit_report_now(const struct units *u, uint32_t i, uint64_t now_boottime_ns,
+		     struct report_sums *ret);
+/* Has something happened that no interval has told? */
+bool unit_report_grew(const struct units *u, uint32_t i);
+
+/* Is all known of a unit that ended, as far as it ever will be: its energy is divided,
+ * no stop record is awaited, no further step expected. */
+bool unit_report_settled(const struct units *u, uint32_t i, uint64_t now_boottime_ns);
+
+/* Closes the window at t1_ns, which is after t0. One transaction. Not while one is
+ * pending. */
+void unit_report_close(struct units *u, uint32_t i, uint64_t t1_ns,
+		       uint64_t now_boottime_ns);
+/* The pending window is in the spool. */
+void unit_report_move_on(struct units *u, uint32_t i);
+/* Sets and clears marks */
+void unit_report_mark(struct units *u, uint32_t i, uint32_t set, uint32_t clear);
+
+/* ---- holding units and steps back until they are told ---------------------------- */
+
+/* Whether reports are being written: then a unit that ended stays until it is told, for
+ * UNITS_REPORT_MS at most, unless room is needed. Not remembered in the file; false at
+ * first. */
+void units_reporting(struct units *u, bool on);
+/* A step that ended is in a report. i: its slot */
+void units_step_told(struct units *u, uint32_t i);
+bool units_step_is_told(const struct units *u, uint32_t i);
+/* Units that left the table untold since it was opened */
+uint64_t units_left_untold(const struct units *u);
+/* CLOCK_BOOTTIME at which a daemon was last seen at work, 0: never. In the file. */
+uint64_t units_alive_ns(const struct units *u);
+void units_set_alive(struct units *u, uint64_t now_boottime_ns);
+
+/* ---- for the files of the unit table only ---------------------------------------- */
+
+/* Within a transaction: a slot that is being taken */
+void report_put_unit(struct units *u, uint32_t i);
+/* Must the unit stay? It has been known to have ended for gone_ms. */
+bool report_is_owed(const struct units *u, uint32_t i, uint64_t gone_ms);
+bool report_step_is_owed(const struct units *u, uint32_t i);
+/* The unit leaves. */
+void report_leaves(struct units *u, uint32_t i);
+bool report_is_sound(const struct units *u);
+
+#endif

@@ -1,0 +1,773 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What is reported when, with a clock that the test moves. */
+#include "daemon/reporter.h"
+
+#include <errno.h>
+
+#include "daemon/units_energy.h"
+#include "test/unit/units_fixture.h"
+
+#define INTERVAL (300 * SEC)
+#define KEPT 4096u
+
+static struct reporter *reporter;
+static struct report_batch batch;
+static struct report r; /* scratch */
+static struct err err;
+
+/* Everything that came into the spool, without steps, as the aggregator keeps it */
+struct heard {
+	uint8_t type;
+	bool provisional;
+	uint64_t instance, t0_ns, t1_ns, observed_ns, ended_ns;
+	uint64_t cpu_ns, uj;
+	uint32_t steps, crc_at; /* of the encoded bytes */
+	size_t len;
+	unsigned char bytes[600];
+};
+static struct heard heard[KEPT];
+static uint32_t heard_count;
+static uint32_t steps_told;
+
+static const char *source_name(uint32_t tag)
+{
+	return tag == 1 ? "rapl" : tag == 2 ? "redfish" : "model";
+}
+
+static void reporter_open(void)
+{
+	const struct reporter_params p = {
+		.units = u,
+		.who = {.cluster = "c",
+			.hostname = "n1",
+			.boot_id = "boot",
+			.source_name = source_name},
+		.interval_ns = INTERVAL,
+	};
+
+	reporter_free(reporter);
+	reporter = NULL;
+	assert_int_equal(reporter_new(&p, now, &reporter, &err), 0);
+}
+
+static void begin(uint32_t capacity)
+{
+	reporter_free(reporter);
+	reporter = NULL;
+	fresh(capacity);
+	heard_count = steps_told = 0;
+	reporter_open();
+}
+
+/* The daemon was killed and came back. */
+static void restart(void)
+{
+	reporter_free(reporter);
+	reporter = NULL;
+	reopen();
+	reporter_open();
+}
+
+static void keep(const struct report_item *item)
+{
+	if (report_decode(batch.data + item->at, item->len, &r, &err) < 0)
+		fail_msg("%s", err.text);
+	assert_true(heard_count < KEPT);
+	struct heard *k = &heard[heard_count++];
+	*k = (struct heard){.type = r.type,
+			    .provisional = r.flags & REPORT_PROVISIONAL,
+			    .instance = r.instance,
+			    .t0_ns = r.t0_ns,
+			    .t1_ns = r.t1_ns,
+			    .observed_ns = r.observed_ns,
+			    .ended_ns = r.ended_ns,
+			    .cpu_ns = r.use.cpu_user_ns + r.use.cpu_system_ns,
+			    .steps = r.step_count,
+			    .len = item->len};
+	for (uint32_t e = 0; e < r.energy_count; e++)
+		k->uj += r.energy[e].uj;
+	steps_told += r.type == REPORT_INTERVAL ? r.step_count : 0;
+	if (item->len <= sizeof(k->bytes))
+		memcpy(k->bytes, batch.data + item->at, item->len);
+}
+
+/* One second's work; the spool takes at most so many records. */
+static void work_most(uint32_t most)
+{
+	reporter_round(reporter, now, now);
+	for (unsigned turn = 0;; turn++) {
+		assert_true(turn < 1000);
+		reporter_gather(reporter, &batch, now, now);
+		uint32_t n = batch.count < most ? batch.count : most;
+		for (uint32_t i = 0; i < n; i++)
+			keep(&batch.items[i]);
+		reporter_settle(reporter, &batch, n);
+		if (n < batch.count || !batch.more)
+			return;
+	}
+}
+
+static void work(void)
+{
+	work_most(UINT32_MAX);
+}
+
+static void work_until(uint64_t then)
+{
+	for (; now < then; now += SEC)
+		work();
+	now = then;
+	work();
+}
+
+static uint32_t count(enum report_type type)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < heard_count; i++)
+		n += heard[i].type == type;
+	return n;
+}
+
+/* The newest of a type */
+static const struct heard *last(enum report_type type)
+{
+	for (uint32_t i = heard_count; i-- > 0;)
+		if (heard[i].type == type)
+			return &heard[i];
+	fail_msg("no %s report", report_type_name(type));
+	return NULL;
+}
+
+/* What the aggregator makes of it: intervals by (instance, t0), the first one counts,
+ * windows side by side, and their sums are the last final's. */
+static void assert_adds_up(uint64_t instance)
+{
+	const struct heard *final = NULL;
+	uint64_t cpu_ns = 0, uj = 0, at = 0;
+
+	for (uint32_t i = 0; i < heard_count; i++) {
+		const struct heard *k = &heard[i];
+		if (k->instance != instance)
+			continue;
+		if (k->type == REPORT_FINAL)
+			final = k;
+		if (k->type != REPORT_INTERVAL)
+			continue;
+		if (at && k->t0_ns < at) { /* again: the same to the byte */
+			uint32_t j = 0;
+			while (heard[j].type != REPORT_INTERVAL ||
+			       heard[j].instance != instance ||
+			       heard[j].t0_ns != k->t0_ns)
+				j++;
+			assert_int_equal(heard[j].t1_ns, k->t1_ns);
+			assert_int_equal(heard[j].cpu_ns, k->cpu_ns);
+			assert_int_equal(heard[j].uj, k->uj);
+			continue;
+		}
+		if (at)
+			assert_int_equal(k->t0_ns, at);
+		assert_true(k->observed_ns <= k->t1_ns - k->t0_ns);
+		at = k->t1_ns;
+		cpu_ns += k->cpu_ns;
+		uj += k->uj;
+	}
+	assert_non_null(final);
+	assert_false(final->provisional);
+	assert_int_equal(cpu_ns, final->cpu_ns);
+	assert_int_equal(uj, final->uj);
+}
+
+/* ---- energy ---------------------------------------------------------------------- */
+
+static struct energy_config config;
+static struct energy_work energy_work;
+static uint64_t ticked;
+
+/* Divides uj of the package since the last tick by CPU time. */
+static void tick(uint64_t uj)
+{
+	struct energy_use uses[64];
+	size_t n = 0;
+	if (now <= ticked)
+		return;
+	struct energy_state *e = units_energy_draft(u);
+	for (uint32_t i = units_next(u, 0); i != UNITS_NONE; i = units_next(u, i + 1)) {
+		struct unit_energy *ue = unit_energy_draft(u, i);
+		struct unit_totals sum;
+		unit_total(u, i, &sum);
+		uint64_t used = sum.cpu_user_ns + sum.cpu_system_ns;
+		assert_true(n < 64);
+		uses[n++] = (struct energy_use){
+			.account = &ue->account,
+			.started_ns = units_get(u, i)->started_boottime_ns,
+			.ended_ns = units_get(u, i)->ended_boottime_ns,
+			.cpu_ns = used - ue->charged_cpu_ns,
+			.activity_ppm = ENERGY_ONE_PPM};
+		ue->charged_cpu_ns = used;
+	}
+	struct energy_tick k = {.t0_ns = ticked,
+				.t1_ns = now,
+				.package = {.source = 1, .energy_uj = uj},
+				.node_mcpu = 4000,
+				.node_memory_kib = 1 << 20,
+				.host_fresh = true};
+	e->leavers = 0;
+	assert_int_equal(
+		energy_tick(&e->node, &config, &k, uses, n, &energy_work, &err), 0);
+	units_energy_commit(u);
+	units_energy_ticking(u, true);
+	ticked = now;
+}
+
+static void energy_on(void)
+{
+	energy_config_defaults(&config);
+	config.idle = ENERGY_IDLE_USAGE;
+	for (int d = 0; d < ENERGY_DOMAINS; d++)
+		config.idle_uw[d] = 0;
+	ticked = now;
+}
+
+/* ---- tests ----------------------------------------------------------------------- */
+
+static uint64_t run_to_the_end(const char *id, uint64_t cpu_ns)
+{
+	uint32_t i = units_find(u, MANAGER_SLURM, NODE, id, 0);
+	uint64_t instance = unit_report(u, i)->instance;
+
+	stop_ok(id, 0, cpu_ns, 0);
+	stop_ok(id, RECORD_STEP_EXTERN, 0, 0);
+	now += SEC;
+	work();
+	return instance;
+}
+
+static void a_start_is_told_once_and_again_unchanged_after_a_restart(void **state)
+{
+	(void)state;
+	begin(16);
+	start_ok("7", RECORD_STEP_EXTERN);
+	now += SEC;
+	work();
+	assert_int_equal(count(REPORT_START), 1);
+	work_until(now + 20 * SEC);
+	assert_int_equal(count(REPORT_START), 1);
+	restart();
+	work();
+	assert_int_equal(count(REPORT_START), 2);
+	assert_int_equal(heard[0].len, heard[1].len);
+	assert_memory_equal(heard[0].bytes, heard[1].bytes, heard[0].len);
+}
+
+static void a_start_that_knows_more_is_told_again(void **state)
+{
+	(void)state;
+	begin(16);
+	start_ok("7", RECORD_STEP_EXTERN);
+	now += SEC;
+	work();
+	struct record rec_ = rec(RECORD_STEP_START, "7", RECORD_STEP_BATCH);
+	rec_.cpus = 3;
+	assert_int_equal(apply(&rec_), 0);
+	now += SEC;
+	work();
+	assert_int_equal(count(REPORT_START), 2);
+	assert_int_equal(heard[0].instance, heard[1].instance);
+}
+
+static void a_short_unit_has_one_interval_and_one_final_and_no_start(void **state)
+{
+	(void)state;
+	begin(16);
+	start_ok("7", RECORD_STEP_EXTERN);
+	start_ok("7", 0);
+	now += SEC / 50;
+	uint64_t instance = run_to_the_end("7", 12345);
+	work_until(now + 30 * SEC);
+	assert_int_equal(count(REPORT_START), 0);
+	assert_int_equal(count(REPORT_INTERVAL), 1);
+	assert_int_equal(count(REPORT_FINAL), 1);
+	assert_int_equal(last(REPORT_FINAL)->cpu_ns, 12345);
+	assert_int_equal(last(REPORT_FINAL)->steps, 2);
+	assert_int_equal(last(REPORT_INTERVAL)->t1_ns - last(REPORT_INTERVAL)->t0_ns,
+			 SEC / 50);
+	assert_adds_up(instance);
+}
+
+static void windows_end_at_whole_multiples(void **state)
+{
+	(void)state;
+	begin(16); /* at 1000 s: the first window ends at 1200 */
+	start_ok("7", RECORD_STEP_EXTERN);
+	start_ok("7", 0);
+	work_until(1900 * SEC);
+	uint64_t instance = run_to_the_end("7", 5 * SEC);
+	assert_int_equal(count(REPORT_INTERVAL), 4);
+	static const uint64_t ends[] = {1000, 1200, 1500, 1800, 1900};
+	for (uint32_t i = 0, n = 0; i < heard_count; i++) {
+		if (heard[i].type != REPORT_INTERVAL)
+			continue;
+		assert_int_equal(heard[i].t0_ns, ends[n] * SEC);
+		assert_int_equal(heard[i].t1_ns, ends[++n] * SEC);
+		assert_true(heard[i].observed_ns + 2 * SEC >
+			    heard[i].t1_ns - heard[i].t0_ns);
+	}
+	assert_adds_up(instance);
+}
+
+static void an_interval_that_death_interrupts_comes_again_to_the_byte(void **state)
+{
+	(void)state;
+	begin(16);
+	start_ok("7", RECORD_STEP_EXTERN);
+	start_ok("7", 0);
+	work_until(1199 * SEC);
+	uint32_t s = steps_find(u, 0, 0);
+	reading(s, 7 * SEC, SEC);
+	now = 1200 * SEC;
+	reporter_round(reporter, now, now);
+	reporter_gather(reporter, &batch, now, now);
+	assert_int_equal(batch.count, 1);
+	keep(&batch.items[0]); /* in the spool, and then the lights go out */
+	restart();
+	reading(steps_find(u, 0, 0), 9 * SEC, SEC);
+	now = 1230 * SEC;
+	work();
+	assert_int_equal(count(REPORT_INTERVAL), 2);
+	const struct heard *first = NULL, *again = last(REPORT_INTERVAL);
+	for (uint32_t i = 0; i < heard_count && !first; i++)
+		first = heard[i].type == REPORT_INTERVAL ? &heard[i] : NULL;
+	assert_int_equal(first->len, again->len);
+	assert_memory_equal(first->bytes, again->bytes, first->len);
+	assert_int_equal(first->cpu_ns, 8 * SEC);
+	assert_adds_up(run_to_the_end("7", 20 * SEC));
+}
+
+static void time_without_a_daemon_is_not_observed(void **state)
+{
+	(void)state;
+	begin(16);
+	start_ok("7", RECORD_STEP_EXTERN);
+	start_ok("7", 0);
+	work_until(1020 * SEC);
+	now = 1060 * SEC; /* down for 40 s */
+	restart();
+	work_until(1100 * SEC);
+	uint64_t instance = run_to_the_end("7", SEC);
+	assert_int_equal(last(REPORT_FINAL)->observed_ns, 60 * SEC);
+	/* one that lived while nobody was there, told by the ring afterwards */
+	now = 1140 * SEC;
+	restart();
+	now = 1110 * SEC;
+	start_ok("8", RECORD_STEP_EXTERN);
+	start_ok("8", 0);
+	now = 1130 * SEC;
+	stop_ok("8", 0, 3 * SEC, 0);
+	stop_ok("8", RECORD_STEP_EXTERN, 0, 0);
+	now = 1141 * SEC;
+	work();
+	assert_int_equal(last(REPORT_FINAL)->observed_ns, 0);
+	assert_int_equal(last(REPORT_FINAL)->cpu_ns, 3 * SEC);
+	assert_adds_up(instance);
+}
+
+static void a_window_after_downtime_ends_at_the_next_multiple(void **state)
+{
+	(void)state;
+	begin(16);
+	start_ok("7", RECORD_STEP_EXTERN);
+	work_until(1100 * SEC);
+	now = 1290 * SEC;
+	restart();
+	work_until(1499 * SEC);
+	assert_int_equal(count(REPORT_INTERVAL), 0);
+	work_until(1501 * SEC);
+	assert_int_equal(count(REPORT_INTERVAL), 1);
+	assert_int_equal(last(REPORT_INTERVAL)->t0_ns, 1000 * SEC);
+	assert_int_equal(last(REPORT_INTERVAL)->t1_ns, 1500 * SEC);
+}
+
+static void a_clock_that_is_set_back_ends_no_window(void **state)
+{
+	(void)state;
+	begin(16);
+	start_ok("7", RECORD_STEP_EXTERN);
+	work_until(1300 * SEC);
+	assert_int_equal(count(REPORT_INTERVAL), 1);
+	for (int i = 0; i < 30; i++, now += SEC) { /* realtime an hour before */
+		reporter_round(reporter, now, now - 1000 * SEC + (uint64_t)i * SEC);
+		reporter_gather(reporter, &batch, now,
+				now - 1000 * SEC + (uint64_t)i * SEC);
+		assert_int_equal(batch.count, 0);
+	}
+	work_until(1501 * SEC);
+	assert_int_equal(last(REPORT_INTERVAL)->t0_ns, 1200 * SEC);
+}
+
+static void a_spool_that_fails_loses_nothing(void **state)
+{
+	(void)state;
+	begin(16);
+	start_ok("7", RECORD_STEP_EXTERN);
+	start_ok("7", 0);
+	for (; now < 1900 * SEC; now += SEC)
+		work_most(now % (7 * SEC) ? 0 : 1);
+	for (; now < 2600 * SEC; now += SEC)
+		work_most(0);
+	uint32_t i = units_find(u, MANAGER_SLURM, NODE, "7", 0);
+	uint64_t instance = unit_report(u, i)->instance;
+	stop_ok("7", 0, 5 * SEC, 0);
+	stop_ok("7", RECORD_STEP_EXTERN, 0, 0);
+	now += 10 * SEC;
+	work_most(0);
+	units_expire(u, now, &policy);
+	work();
+	assert_adds_up(instance);
+	assert_int_equal(units_left_untold(u), 0);
+}
+
+static void a_unit_that_cannot_be_told_leaves_and_is_counted(void **state)
+{
+	const struct units_policy soon = {1000, 0, 2000};
+	(void)state;
+	begin(16);
+	start_ok("7", RECORD_STEP_EXTERN);
+	stop_ok("7", RECORD_STEP_EXTERN, 0, 0);
+	for (int s = 0; s < 80; s++, now += SEC) {
+		work_most(0);
+		units_expire(u, now, &soon);
+	}
+	assert_int_equal(units_used(u), 1);
+	now += 20 * SEC;
+	units_expire(u, now, &soon);
+	assert_int_equal(units_used(u), 0);
+	assert_int_equal(units_left_untold(u), 1);
+}
+
+static void a_unit_leaves_once_it_is_told(void **state)
+{
+	const struct units_policy at_once = {0, 0, 2000};
+	(void)state;
+	begin(16);
+	start_ok("7", RECORD_STEP_EXTERN);
+	stop_ok("7", RECORD_STEP_EXTERN, 5, 0);
+	now += SEC;
+	units_expire(u, now, &at_once);
+	assert_int_equal(units_used(u), 1);
+	work();
+	units_expire(u, now, &at_once);
+	assert_int_equal(units_used(u), 0);
+	assert_int_equal(units_left_untold(u), 0);
+}
+
+static void more_units_than_may_be_exported_stay_until_told(void **state)
+{
+	const struct units_policy few = {60000, 0, 2};
+	char id[16];
+	(void)state;
+	begin(64);
+	for (int n = 0; n < 20; n++) {
+		snprintf(id, sizeof(id), "%d", n);
+		start_ok(id, RECORD_STEP_EXTERN);
+		stop_ok(id, RECORD_STEP_EXTERN, 1, 0);
+	}
+	units_expire(u, now, &few);
+	assert_int_equal(units_used(u), 20);
+	work();
+	units_expire(u, now, &few);
+	assert_int_equal(units_used(u), 2);
+	assert_int_equal(count(REPORT_FINAL), 20);
+	assert_int_equal(units_left_untold(u), 0);
+}
+
+static void energy_that_settles_late_is_in_the_last_interval(void **state)
+{
+	(void)state;
+	begin(16);
+	energy_on();
+	start_ok("7", RECORD_STEP_EXTERN);
+	start_ok("7", 0);
+	now += SEC;
+	tick(1000);
+	work();
+	stop_ok("7", 0, SEC, 0); /* no tick has seen this yet */
+	stop_ok("7", RECORD_STEP_EXTERN, 0, 0);
+	uint64_t instance = unit_report(u, 0)->instance;
+	now += 2 * SEC;
+	work();
+	assert_int_equal(count(REPORT_FINAL), 0);
+	now += SEC;
+	work(); /* 3 s are enough: a first word */
+	assert_int_equal(count(REPORT_FINAL), 1);
+	assert_true(last(REPORT_FINAL)->provisional);
+	assert_int_equal(count(REPORT_INTERVAL), 0);
+	work_until(now + 5 * SEC);
+	assert_int_equal(count(REPORT_FINAL), 1);
+	tick(5000);
+	now += SEC;
+	work();
+	assert_int_equal(count(REPORT_FINAL), 2);
+	assert_int_equal(last(REPORT_FINAL)->uj,
+			 unit_energy(u, 0)->account.settled_uj[ENERGY_PACKAGE]);
+	assert_true(last(REPORT_FINAL)->uj > 1000);
+	assert_adds_up(instance);
+}
+
+static void each_source_keeps_its_energy(void **state)
+{
+	(void)state;
+	begin(16);
+	energy_on();
+	start_ok("7", RECORD_STEP_EXTERN);
+	start_ok("7", 0);
+	reading(steps_find(u, 0, 0), SEC, 0);
+	now += SEC;
+	tick(1000);
+	work();
+	/* another sensor from here on */
+	struct energy_state *e = units_energy_draft(u);
+	e->node.source[ENERGY_PACKAGE] = 2;
+	e->node.changes++;
+	units_energy_commit(u);
+	now += SEC;
+	work();
+	e = units_energy_draft(u);
+	e->node.measured_uj[ENERGY_PACKAGE] += 70;
+	unit_energy_draft(u, 0)->account.settled_uj[ENERGY_PACKAGE] += 70;
+	units_energy_commit(u);
+	units_energy_ticking(u, false);
+	uint64_t instance = run_to_the_end("7", SEC);
+	uint64_t by[2] = {0, 0};
+	for (uint32_t i = 0; i < r.energy_count; i++)
+		by[strcmp(r.energy[i].source, "redfish") == 0] += r.energy[i].uj;
+	assert_int_equal(r.type, REPORT_FINAL); /* r: what was kept last */
+	assert_int_equal(by[0], 1000);
+	assert_int_equal(by[1], 70);
+	assert_adds_up(instance);
+}
+
+static void a_late_stop_record_brings_another_interval_and_final(void **state)
+{
+	(void)state;
+	begin(16);
+	start_ok("7", RECORD_STEP_EXTERN);
+	start_ok("7", 0);
+	now += SEC;
+	struct record early = stop("7", 0, 100, 0, false);
+	assert_int_equal(apply(&early), 0);
+	stop_ok("7", RECORD_STEP_EXTERN, 0, 0);
+	work_until(now + 12 * SEC);
+	assert_int_equal(count(REPORT_INTERVAL), 1);
+	struct record late = stop("7", 0, 160, 0, true);
+	assert_int_equal(apply(&late), 0);
+	now += SEC;
+	work();
+	assert_int_equal(count(REPORT_INTERVAL), 2);
+	assert_int_equal(last(REPORT_INTERVAL)->cpu_ns, 60);
+	assert_int_equal(last(REPORT_FINAL)->cpu_ns, 160);
+	assert_adds_up(last(REPORT_FINAL)->instance);
+}
+
+static void a_unit_that_goes_on_gets_another_final(void **state)
+{
+	(void)state;
+	begin(16);
+	start_ok("7", 0); /* no extern step: it may seem to be over */
+	now += SEC;
+	stop_ok("7", 0, 100, 0);
+	work_until(now + 5 * SEC);
+	assert_true(last(REPORT_FINAL)->provisional);
+	start_ok("7", 1);
+	now += 20 * SEC;
+	work();
+	stop_ok("7", 1, 50, 0);
+	work_until(now + 15 * SEC);
+	assert_int_equal(last(REPORT_FINAL)->cpu_ns, 150);
+	assert_adds_up(last(REPORT_FINAL)->instance);
+}
+
+static void many_steps_are_all_told_and_leave(void **state)
+{
+	(void)state;
+	begin(512);
+	start_ok("7", RECORD_STEP_EXTERN);
+	for (uint32_t s = 0; s < 1000; s++) {
+		start_ok("7", s);
+		stop_ok("7", s, 10, 0);
+		now += SEC / 10;
+		if (s % 10 == 0) {
+			work();
+			units_expire(u, now, &policy);
+		}
+	}
+	work_until(now + 70 * SEC);
+	assert_true(count(REPORT_INTERVAL) > 3);
+	assert_in_range(steps_told, 870, 1000); /* the rest at the window's end */
+	uint64_t instance = unit_report(u, 0)->instance;
+	stop_ok("7", RECORD_STEP_EXTERN, 0, 0);
+	now += SEC;
+	work();
+	assert_int_equal(last(REPORT_FINAL)->cpu_ns, 10000);
+	assert_true(steps_told + last(REPORT_FINAL)->steps >= 1001);
+	assert_adds_up(instance);
+}
+
+static void crowds_are_told_in_several_batches(void **state)
+{
+	char id[16];
+	(void)state;
+	begin(2048);
+	for (int n = 0; n < 1500; n++) {
+		snprintf(id, sizeof(id), "%d", n);
+		start_ok(id, RECORD_STEP_EXTERN);
+		stop_ok(id, RECORD_STEP_EXTERN, 1, 0);
+	}
+	now += SEC;
+	work();
+	assert_int_equal(count(REPORT_FINAL), 1500);
+	assert_int_equal(count(REPORT_INTERVAL), 1500);
+	assert_int_equal(reporter_written(reporter, REPORT_FINAL), 1500);
+}
+
+/* xorshift64* */
+static uint64_t seed = 20261122;
+static uint64_t below(uint64_t n)
+{
+	seed ^= seed >> 12;
+	seed ^= seed << 25;
+	seed ^= seed >> 27;
+	return seed * 2685821657736338717ull % n;
+}
+
+static void sums_hold_whatever_happens(void **state)
+{
+	uint64_t cpu_ns = 0;
+	(void)state;
+	for (int life = 0; life < 60; life++) {
+		begin(16);
+		energy_on();
+		start_ok("7", RECORD_STEP_EXTERN);
+		start_ok("7", 0);
+		uint64_t instance = unit_report(u, 0)->instance;
+		cpu_ns = 0;
+		uint64_t seconds = 1 + below(2000);
+		for (uint64_t s = 0; s < seconds; s++, now += SEC) {
+			cpu_ns += below(4 * SEC);
+			reading(steps_find(u, 0, 0), cpu_ns, 0);
+			if (below(3))
+				tick(below(100000));
+			work_most(below(4) ? UINT32_MAX : 0);
+			if (below(40) == 0) { /* killed, perhaps in the middle */
+				if (below(2)) {
+					reporter_round(reporter, now, now);
+					reporter_gather(reporter, &batch, now, now);
+					for (uint32_t i = 0; i < below(3); i++)
+						if (i < batch.count)
+							keep(&batch.items[i]);
+				}
+				now += below(30) * SEC;
+				restart();
+			}
+		}
+		stop_ok("7", 0, cpu_ns + 77, 0);
+		stop_ok("7", RECORD_STEP_EXTERN, 0, 0);
+		now += SEC;
+		tick(4321);
+		work();
+		work_until(now + 60 * SEC);
+		assert_int_equal(last(REPORT_FINAL)->cpu_ns, cpu_ns + 77);
+		assert_int_equal(last(REPORT_FINAL)->uj,
+				 unit_energy(u, 0)->account.settled_uj[ENERGY_PACKAGE]);
+		assert_adds_up(instance);
+	}
+}
+
+/* ---- killed at every instruction ------------------------------------------------- */
+
+static void one_window_told(struct units *t)
+{
+	struct record a = rec(RECORD_STEP_START, "7", 0);
+
+	now = T0;
+	a.boottime_ns = a.realtime_ns = now;
+	(void)units_apply(t, &a, 1, now, now, NULL);
+	struct unit_totals some = {.cpu_user_ns = 10};
+	units_step_reading(t, 0, &some);
+	unit_report_close(t, 0, T0 + SEC, T0 + SEC);
+	unit_report_move_on(t, 0);
+	some.cpu_user_ns = 30;
+	units_step_reading(t, 0, &some);
+}
+
+static void tell_some_more(struct units *t)
+{
+	struct unit_totals some = {.cpu_user_ns = 30};
+
+	for (uint64_t k = 2; k < 10; k++) {
+		unit_report_close(t, 0, T0 + k * SEC, T0 + k * SEC);
+		unit_report_move_on(t, 0);
+		some.cpu_user_ns += 20;
+		units_step_reading(t, 0, &some);
+	}
+}
+
+static void is_between_two_windows(unsigned steps)
+{
+	const struct unit_report *ur = unit_report(u, 0);
+	bool pending = ur->marks & REPORT_PENDING;
+	(void)steps;
+
+	uint64_t k = (ur->t0_ns - T0) / SEC;
+	assert_in_range(k, 1, 9);
+	assert_int_equal(ur->told.cpu_user_ns, 20 * k - 10);
+	if (!pending)
+		return;
+	assert_int_equal(ur->t1_ns, T0 + (k + 1) * SEC);
+	assert_int_equal(ur->next.cpu_user_ns, 20 * k + 10);
+}
+
+static void killed_at_any_instruction_a_window_is_whole(void **state)
+{
+	(void)state;
+	reporter_free(reporter);
+	reporter = NULL;
+	if (!die_everywhere(one_window_told, tell_some_more, is_between_two_windows))
+		skip();
+}
+
+static int end(void **state)
+{
+	reporter_free(reporter);
+	energy_work_done(&energy_work);
+	return teardown(state);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			a_start_is_told_once_and_again_unchanged_after_a_restart),
+		cmocka_unit_test(a_start_that_knows_more_is_told_again),
+		cmocka_unit_test(
+			a_short_unit_has_one_interval_and_one_final_and_no_start),
+		cmocka_unit_test(windows_end_at_whole_multiples),
+		cmocka_unit_test(
+			an_interval_that_death_interrupts_comes_again_to_the_byte),
+		cmocka_unit_test(time_without_a_daemon_is_not_observed),
+		cmocka_unit_test(a_window_after_downtime_ends_at_the_next_multiple),
+		cmocka_unit_test(a_clock_that_is_set_back_ends_no_window),
+		cmocka_unit_test(a_spool_that_fails_loses_nothing),
+		cmocka_unit_test(a_unit_that_cannot_be_told_leaves_and_is_counted),
+		cmocka_unit_test(a_unit_leaves_once_it_is_told),
+		cmocka_unit_test(more_units_than_may_be_exported_stay_until_told),
+		cmocka_unit_test(energy_that_settles_late_is_in_the_last_interval),
+		cmocka_unit_test(each_source_keeps_its_energy),
+		cmocka_unit_test(a_late_stop_record_brings_another_interval_and_final),
+		cmocka_unit_test(a_unit_that_goes_on_gets_another_final),
+		cmocka_unit_test(many_steps_are_all_told_and_leave),
+		cmocka_unit_test(crowds_are_told_in_several_batches),
+		cmocka_unit_test(sums_hold_whatever_happens),
+		cmocka_unit_test(killed_at_any_instruction_a_window_is_whole),
+	};
+	return cmocka_run_group_tests_name("reporter", tests, setup, end);
+}
