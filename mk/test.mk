@@ -67,6 +67,6 @@ $(OBJ)/headers/%.ok: %
 format-check:
 	@clang-format --dry-run -Werror $$(git ls-files '*.c' '*.h') && echo "format: clean"
 # FILES=...: only these. What is clean as it stands is remembered in build/tidy.
-tidy:
-	@mk/tidy $(BUILD)/tidy "-std=gnu11 -D_GNU_SOURCE -I. -DCEEMS_VERSION=\"$(VERSION)\" $(call pkg_cflags,$(if $(HAVE_PQ),libpq))" \
+tidy: $(if $(AGGREGATOR_SQL),$(OBJ)/aggregator/sql_files.h)
+	@mk/tidy $(BUILD)/tidy "-std=gnu11 -D_GNU_SOURCE -I. -I$(OBJ) -DCEEMS_VERSION=\"$(VERSION)\" $(call pkg_cflags,$(if $(HAVE_PQ),libpq))" \
 		$(or $(FILES),$(filter-out test/%,$(sort $(ALL_SRCS) $(PLUGIN_SRCS))))

@@ -176,6 +176,7 @@ static void every_gpu_is_a_meter_of_its_own(void **state)
 	assert_int_equal(after(0, METERS_GPU)->energy_uj, 8);
 	assert_int_equal(meters_get(m, METERS_GPU + 1)->source, 0);
 	assert_int_equal(meters_get(m, METERS_GPU + 3)->energy_uj, 9);
+	assert_int_equal(meters_cut(m), 4000000);
 }
 
 static void numbers_of_sources_are_for_ever(void **state)
