@@ -67,7 +67,7 @@ void meters_keep(const struct meters *m, const bool take[METERS_SLOTS],
 uint64_t meters_gaps(const struct meters *m, uint32_t source);
 /* The highest GPU that a source measures and that has no slot; 0: none. */
 uint32_t meters_cut(const struct meters *m);
-/* Is the source sampled here? Numbers are below METERS_SOURCES. */
+/* Is the source one of this machine, or was it? Numbers are below METERS_SOURCES. */
 #define METERS_SOURCES 7u
 bool meters_has(const struct meters *m, uint32_t source);
 

@@ -153,5 +153,8 @@ uint64_t meters_gaps(const struct meters *m, uint32_t source)
 
 bool meters_has(const struct meters *m, uint32_t source)
 {
-	return m->feeds[source].source != NULL;
+	const struct feed *f = &m->feeds[source];
+
+	return f->gaps ||
+	       (f->source && sampler_is_open(m->sampler, f->source, NULL) == 0);
 }
