@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The table of parts: one row each. */
 #include "aggregator/app.h"
+#include "aggregator/ladder.h"
 
 const struct part *const app_parts[] = {
-	NULL, /* a table needs one */
+	&part_ladder,
 };
-const size_t app_part_count = sizeof(app_parts) / sizeof(app_parts[0]) - 1;
+const size_t app_part_count = sizeof(app_parts) / sizeof(app_parts[0]);

@@ -262,3 +262,8 @@ re_test_LIBS := libpromql libbase
 TESTS += reporter_test
 reporter_test_LIBS := libreports libticker libnode libsources libdaemon libconf libbase
 reporter_test_PKGS := yaml-0.1
+ifeq ($(HAVE_PQ)$(HAVE_MHD),11)
+TESTS += partitions_test
+partitions_test_LIBS := libaggregator libpg libbase
+partitions_test_PKGS := $(libaggregator_USES)
+endif

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The thread that keeps the ladder. All that it does is safe to be done by several
+ * aggregators at once, and to be done again. */
+#include "aggregator/ladder.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "lib/clock.h"
+#include "lib/log.h"
+
+#define DAY_MS (86400ull * 1000)
+#define MONTH_MS (30 * DAY_MS)
+#define DAY_NS (DAY_MS * NSEC_PER_MSEC)
+#define ROUND_S 900
+#define RETRY_S 30
+#define VACUUM_MS (3600u * 1000)
+
+struct ladder {
+	struct partitions_plan plan;
+	struct pg *pg;
+	pthread_t thread;
+	bool started, stopping;
+	pthread_mutex_t mutex;
+	pthread_cond_t wake; /* CLOCK_MONOTONIC */
+	struct log_repeat failing;
+	struct partitions_state state;
+	uint64_t made, dropped, vacuumed, failures;
+};
+
+static uint32_t up_to(uint64_t ms, uint64_t unit_ms)
+{
+	uint64_t n = (ms + unit_ms - 1) / unit_ms;
+	return n > 36500 ? 36500 : (uint32_t)n;
+}
+
+struct partitions_plan ladder_plan(const struct options *o)
+{
+	return (struct partitions_plan){
+		.interval_days = up_to(o->retention_intervals_ms, DAY_MS),
+		.hour_months = up_to(o->retention_hours_ms, MONTH_MS),
+		.ahead_days = up_to(o->partitions_ahead_ms, DAY_MS),
+	};
+}
+
+void ladder_window(const struct options *o, uint64_t now_ns, uint64_t *ret_oldest_ns,
+		   uint64_t *ret_newest_ns)
+{
+	struct partitions_plan plan = ladder_plan(o);
+	uint64_t today_ns = now_ns - now_ns % DAY_NS;
+	uint64_t kept_ns = plan.interval_days * DAY_NS;
+
+	*ret_oldest_ns = kept_ns < today_ns ? today_ns - kept_ns : 0;
+	*ret_newest_ns = today_ns + plan.ahead_days * DAY_NS;
+}
+
+static int database_up(struct app *app, struct pg *pg, struct err *err)
+{
+	struct partitions_plan plan = ladder_plan(&app->options);
+	int rc = partitions_make(pg, &plan, err);
+
+	return rc < 0 ? rc : 0;
+}
+
+static bool stopping(struct ladder *l)
+{
+	pthread_mutex_lock(&l->mutex);
+	bool yes = l->stopping;
+	pthread_mutex_unlock(&l->mutex);
+	return yes;
+}
+
+static int vacuum_all(struct ladder *l, uint64_t *ret, struct err *err)
+{
+	int rc;
+
+	pg_statement_timeout(l->pg, VACUUM_MS);
+	while (!stopping(l) && (rc = partitions_vacuum(l->pg, err)) > 0)
+		(*ret)++;
+	pg_statement_timeout(l->pg, 0);
+	return 0; /* a table that cannot be vacuumed loses nothing */
+}
+
+static int round_of(struct ladder *l, struct err *err)
+{
+	struct partitions_state s = {0};
+	uint64_t vacuumed = 0;
+	int dropped = 0, made = partitions_make(l->pg, &l->plan, err);
+	int rc = made;
+
+	if (rc >= 0)
+		rc = dropped = partitions_drop(l->pg, &l->plan, err);
+	if (rc >= 0)
+		rc = partitions_look(l->pg, &l->plan, &s, err);
+	if (rc >= 0)
+		rc = vacuum_all(l, &vacuumed, err);
+	if (made > 0 || dropped > 0)
+		log_info("ladder: %d partitions made, %d dropped", made > 0 ? made : 0,
+			 dropped > 0 ? dropped : 0);
+	pthread_mutex_lock(&l->mutex);
+	l->made += made > 0 ? (uint64_t)made : 0;
+	l->dropped += dropped > 0 ? (uint64_t)dropped : 0;
+	l->vacuumed += vacuumed;
+	l->failures += rc < 0;
+	if (rc >= 0)
+		l->state = s;
+	pthread_mutex_unlock(&l->mutex);
+	return rc;
+}
+
+static void *keep(void *arg)
+{
+	struct ladder *l = arg;
+
+	while (!stopping(l)) {
+		struct err err = {""};
+		struct timespec until;
+		int rc = round_of(l, &err);
+
+		/* that the database is away is the pool's to say */
+		if (rc < 0 && rc != -EHOSTDOWN && rc != -ECANCELED &&
+		    log_repeat_due(&l->failing, clock_boottime_ns()))
+			log_error("ladder: %s: is tried again", err.text);
+		else if (rc >= 0 && log_repeat_over(&l->failing))
+			log_info("ladder: works again");
+		clock_gettime(CLOCK_MONOTONIC, &until);
+		until.tv_sec += rc < 0 ? RETRY_S : ROUND_S;
+		pthread_mutex_lock(&l->mutex);
+		if (!l->stopping)
+			pthread_cond_timedwait(&l->wake, &l->mutex, &until);
+		pthread_mutex_unlock(&l->mutex);
+	}
+	return NULL;
+}
+
+static int open_ladder(struct app *app, struct err *err)
+{
+	struct ladder *l = calloc(1, sizeof(*l));
+	pthread_condattr_t attr;
+
+	if (!l)
+		return err_set(err, -ENOMEM, "out of memory");
+	app->ladder = l;
+	l->plan = ladder_plan(&app->options);
+	pthread_mutex_init(&l->mutex, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&l->wake, &attr);
+	pthread_condattr_destroy(&attr);
+	int rc = pg_new(&app->pg, &l->pg, err);
+	if (rc < 0)
+		return rc;
+	rc = -pthread_create(&l->thread, NULL, keep, l);
+	if (rc < 0)
+		return err_set(err, rc, "thread: %s", strerror(-rc));
+	l->started = true;
+	return 0;
+}
+
+static void stop_ladder(struct app *app)
+{
+	struct ladder *l = app->ladder;
+
+	if (!l || !l->started)
+		return;
+	pthread_mutex_lock(&l->mutex);
+	l->stopping = true;
+	pthread_cond_broadcast(&l->wake);
+	pthread_mutex_unlock(&l->mutex);
+	pg_interrupt(l->pg);
+	pthread_join(l->thread, NULL);
+	l->started = false;
+}
+
+static void close_ladder(struct app *app)
+{
+	struct ladder *l = app->ladder;
+
+	if (!l)
+		return;
+	pg_free(l->pg);
+	pthread_cond_destroy(&l->wake);
+	pthread_mutex_destroy(&l->mutex);
+	free(l);
+	app->ladder = NULL;
+}
+
+static void put(struct prom *out, const struct prom_family *f, const char *label,
+		const char *value, uint64_t v)
+{
+	const struct prom_label label_of = {label, value};
+
+	prom_family(out, f);
+	prom_put_u64(out, &label_of, label ? 1 : 0, v);
+}
+
+static void put_metrics(struct app *app, struct prom *out)
+{
+	static const struct prom_family there = {
+		"ceems_aggregator_partitions", PROM_GAUGE,
+		"Partitions of the tables that are kept for a time"};
+	static const struct prom_family missing = {
+		"ceems_aggregator_partitions_missing", PROM_GAUGE,
+		"Partitions that should be there and are not"};
+	static const struct prom_family done = {
+		"ceems_aggregator_partitions_total", PROM_COUNTER,
+		"Partitions made, dropped and vacuumed by this aggregator"};
+	static const struct prom_family failures = {
+		"ceems_aggregator_ladder_failures_total", PROM_COUNTER,
+		"Rounds of the retention ladder that failed"};
+	struct ladder *l = app->ladder;
+
+	if (!l)
+		return;
+	pthread_mutex_lock(&l->mutex);
+	put(out, &there, "table", "unit_interval", l->state.intervals);
+	put(out, &there, "table", "unit_hour", l->state.hours);
+	put(out, &missing, NULL, NULL, l->state.missing);
+	put(out, &done, "what", "made", l->made);
+	put(out, &done, "what", "dropped", l->dropped);
+	put(out, &done, "what", "vacuumed", l->vacuumed);
+	put(out, &failures, NULL, NULL, l->failures);
+	pthread_mutex_unlock(&l->mutex);
+}
+
+const struct part part_ladder = {
+	.name = "ladder",
+	.open = open_ladder,
+	.database_up = database_up,
+	.metrics = put_metrics,
+	.stop = stop_ladder,
+	.close = close_ladder,
+};

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A partition is made as a table of its own and attached: unlike CREATE ... PARTITION
+ * OF that takes no lock that queries and COPY of the parent would wait for. */
+#include "aggregator/partitions.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/clock.h"
+
+/* any fixed number: "ceemspar" */
+#define LOCK "SELECT pg_advisory_xact_lock(7378697333187011954)"
+#define NAME_MAX_BYTES 64
+#define ROWS_MAX 10000
+#define CLOCKS_APART_S 86400
+#define LOCK_TIMEOUT "2s"
+
+/* The names and bounds that there should be and are not. $1 interval days, $2 months,
+ * $3 days ahead. One day and one month more than is kept: a report may come while the
+ * window moves. */
+static const struct pg_statement missing = {
+	"partitions_missing",
+	"WITH wanted (parent, name, lo, hi) AS ("
+	"SELECT 'unit_interval', 'unit_interval_' || to_char(d, 'YYYYMMDD'), "
+	"d, d + interval '1 day' FROM generate_series("
+	"date_trunc('day', now()) - make_interval(days => $1::int + 1), "
+	"date_trunc('day', now()) + make_interval(days => $3::int), '1 day') d "
+	"UNION ALL "
+	"SELECT 'unit_hour', 'unit_hour_' || to_char(m, 'YYYYMM'), "
+	"m, m + interval '1 month' FROM generate_series("
+	"date_trunc('month', now()) - make_interval(months => $2::int), "
+	"date_trunc('month', now() + make_interval(days => $3::int + 31)), "
+	"'1 month') m) "
+	"SELECT parent, name, lo, hi FROM wanted "
+	"WHERE to_regclass(name) IS NULL ORDER BY lo"};
+
+/* Those that are too old. */
+static const struct pg_statement old = {
+	"partitions_old",
+	"WITH there (name, day, cut, last) AS ("
+	"SELECT c.relname, to_date(right(c.relname, 8), 'YYYYMMDD'), "
+	"(date_trunc('day', now()) - make_interval(days => $1::int + 1))::date, 1 "
+	"FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid "
+	"WHERE i.inhparent = 'unit_interval'::regclass "
+	"AND c.relname ~ '^unit_interval_[0-9]{8}$' "
+	"UNION ALL "
+	"SELECT c.relname, to_date(right(c.relname, 6), 'YYYYMM'), "
+	"(date_trunc('month', now()) - make_interval(months => $2::int))::date, 2 "
+	"FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid "
+	"WHERE i.inhparent = 'unit_hour'::regclass "
+	"AND c.relname ~ '^unit_hour_[0-9]{6}$') "
+	"SELECT name FROM there t WHERE day < cut AND (last = 2 OR day < cut - 7 OR "
+	"NOT EXISTS (SELECT FROM dirty d WHERE d.hour >= t.day AND d.hour < t.day + "
+	"1)) "
+	"ORDER BY day"};
+
+static const struct pg_statement count = {
+	"partitions_count",
+	"SELECT count(*) FILTER (WHERE inhparent = 'unit_interval'::regclass), "
+	"count(*) FILTER (WHERE inhparent = 'unit_hour'::regclass) FROM pg_inherits"};
+
+/* Rows come to a day late, but hardly a day after its end. */
+static const struct pg_statement unfrozen = {
+	"partitions_unfrozen",
+	"SELECT s.relname FROM pg_inherits i JOIN pg_stat_user_tables s "
+	"ON s.relid = i.inhrelid WHERE i.inhparent = 'unit_interval'::regclass "
+	"AND s.relname ~ '^unit_interval_[0-9]{8}$' AND s.last_vacuum IS NULL "
+	"AND s.n_live_tup > 0 "
+	"AND to_date(right(s.relname, 8), 'YYYYMMDD') < current_date - 1 "
+	"ORDER BY s.relname LIMIT 1"};
+
+static void put_plan(const struct partitions_plan *plan, struct pg_args *a)
+{
+	pg_arg_u64(a, plan->interval_days);
+	pg_arg_u64(a, plan->hour_months);
+	pg_arg_u64(a, plan->ahead_days);
+}
+
+/* Names are ours, by the patterns above; a look all the same before one gets into a
+ * command. */
+static bool is_name(const char *s)
+{
+	return s && strlen(s) < NAME_MAX_BYTES &&
+	       s[strspn(s, "abcdefghijklmnopqrstuvwxyz_0123456789")] == '\0';
+}
+
+static int make_one(struct pg *pg, const PGresult *r, int row, struct err *err)
+{
+	const char *parent = pg_get_text(r, row, 0), *name = pg_get_text(r, row, 1);
+	const char *lo = pg_get_text(r, row, 2), *hi = pg_get_text(r, row, 3);
+	char sql[512];
+
+	if (!is_name(parent) || !is_name(name) || !lo || !hi || strchr(lo, '\'') ||
+	    strchr(hi, '\''))
+		return err_set(err, -EBADMSG, "partitions: a name that is none");
+	snprintf(sql, sizeof(sql),
+		 "CREATE TABLE %s (LIKE %s INCLUDING ALL); "
+		 "ALTER TABLE %s ATTACH PARTITION %s FOR VALUES FROM ('%s') TO ('%s')",
+		 name, parent, parent, name, lo, hi);
+	int rc = pg_exec(pg, sql, NULL, err);
+	return rc < 0 ? err_prefix(err, rc, "partition %s", name) : 0;
+}
+
+struct making {
+	const struct partitions_plan *plan;
+	int made;
+};
+
+static int make_body(struct pg *pg, void *arg, struct err *err)
+{
+	struct making *m = arg;
+	struct pg_args args = PG_ARGS_INIT;
+	auto_pgresult PGresult *r = NULL;
+
+	m->made = 0;
+	put_plan(m->plan, &args);
+	int rc = pg_exec(pg, LOCK, NULL, err);
+	if (rc == 0)
+		rc = pg_run(pg, &missing, &args, &r, err);
+	for (int i = 0; rc == 0 && i < PQntuples(r) && i < ROWS_MAX; i++, m->made++)
+		rc = make_one(pg, r, i, err);
+	return rc;
+}
+
+int partitions_make(struct pg *pg, const struct partitions_plan *plan, struct err *err)
+{
+	struct making m = {.plan = plan};
+	int rc = pg_transaction(pg, PG_READ_COMMITTED, 0, make_body, &m, err);
+
+	return rc < 0 ? rc : m.made;
+}
+
+static int drop_one(struct pg *pg, void *arg, struct err *err)
+{
+	const char *name = arg;
+	char sql[256];
+
+	snprintf(sql, sizeof(sql),
+		 "SET LOCAL lock_timeout = '" LOCK_TIMEOUT "'; DROP TABLE IF EXISTS %s",
+		 name);
+	return pg_exec(pg, sql, NULL, err);
+}
+
+static int compare_clocks(struct pg *pg, struct err *err)
+{
+	static const struct pg_statement now = {
+		"partitions_now", "SELECT extract(epoch FROM now())::bigint"};
+	int64_t there;
+	int rc = pg_run_s64(pg, &now, NULL, &there, err);
+
+	if (rc < 0)
+		return rc;
+	int64_t apart = there - (int64_t)(clock_realtime_ns() / NSEC_PER_SEC);
+	if (apart > CLOCKS_APART_S || apart < -CLOCKS_APART_S)
+		return err_set(err, -ERANGE,
+			       "the database's clock and this machine's are %lld s "
+			       "apart: nothing is dropped until one is set right",
+			       (long long)apart);
+	return 0;
+}
+
+int partitions_drop(struct pg *pg, const struct partitions_plan *plan, struct err *err)
+{
+	struct pg_args args = PG_ARGS_INIT;
+	auto_pgresult PGresult *r = NULL;
+	int dropped = 0, rc = compare_clocks(pg, err);
+
+	pg_arg_u64(&args, plan->interval_days);
+	pg_arg_u64(&args, plan->hour_months);
+	if (rc == 0)
+		rc = pg_run(pg, &old, &args, &r, err);
+	for (int i = 0; rc == 0 && i < PQntuples(r) && i < ROWS_MAX; i++) {
+		char *name = PQgetvalue(r, i, 0);
+		if (!is_name(name))
+			continue;
+		rc = pg_transaction(pg, PG_READ_COMMITTED, 1, drop_one, name, err);
+		dropped += rc == 0;
+	}
+	return rc < 0 ? rc : dropped;
+}
+
+int partitions_vacuum(struct pg *pg, struct err *err)
+{
+	auto_pgresult PGresult *r = NULL;
+	char sql[128];
+	int rc = pg_run(pg, &unfrozen, NULL, &r, err);
+
+	if (rc < 0 || PQntuples(r) == 0)
+		return rc;
+	const char *name = PQgetvalue(r, 0, 0);
+	if (!is_name(name))
+		return 0;
+	snprintf(sql, sizeof(sql), "VACUUM (FREEZE, ANALYZE) %s", name);
+	rc = pg_exec(pg, sql, NULL, err);
+	return rc < 0 ? rc : 1;
+}
+
+int partitions_look(struct pg *pg, const struct partitions_plan *plan,
+		    struct partitions_state *ret, struct err *err)
+{
+	struct pg_args args = PG_ARGS_INIT;
+	auto_pgresult PGresult *r = NULL, *n = NULL;
+	struct partitions_state s;
+	uint64_t intervals = 0, hours = 0;
+
+	put_plan(plan, &args);
+	int rc = pg_run(pg, &missing, &args, &r, err);
+	if (rc == 0)
+		rc = pg_run(pg, &count, NULL, &n, err);
+	if (rc == 0)
+		rc = pg_get_u64(n, 0, 0, &intervals);
+	if (rc == 0)
+		rc = pg_get_u64(n, 0, 1, &hours);
+	if (rc < 0)
+		return rc;
+	s.missing = (uint32_t)PQntuples(r);
+	s.intervals = (uint32_t)intervals;
+	s.hours = (uint32_t)hours;
+	*ret = s;
+	return 0;
+}
