@@ -38,6 +38,7 @@ struct task {
 	 * look, to a minute or period_ms if that is longer. */
 	int (*poll)(void *state, struct err *err);
 	uint64_t (*period_ms)(const void *state);
+	bool paces;                 /* period_ms() is the wait after failures too */
 	void (*close)(void *state); /* NULL-safe; within two seconds */
 };
 

@@ -59,6 +59,8 @@ static uint64_t wait_of(const struct crew_seat *t)
 	uint64_t longest = period_ms > LONGEST_WAIT_MS ? period_ms : LONGEST_WAIT_MS;
 	unsigned shift = t->failures < 10 ? t->failures : 10;
 
+	if (t->state && t->task->paces)
+		return period_ms;
 	return period_ms << shift < longest ? period_ms << shift : longest;
 }
 

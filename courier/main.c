@@ -16,6 +16,7 @@
 #include "lib/cleanup.h"
 #include "lib/fs.h"
 #include "lib/log.h"
+#include "lib/notify.h"
 #include "lib/signals.h"
 
 enum { EXIT_OK = 0, EXIT_CANNOT = 1, EXIT_USAGE = 2 };
@@ -110,6 +111,8 @@ static int run(struct courier *c, int signals)
 	int status = EXIT_OK;
 
 	say_hello(c);
+	if (c->link < 0)
+		(void)notify_send("READY=1");
 	if (crew_start(c, tasks, tasks_count, &crew, &err) < 0) {
 		log_error("%s", err.text);
 		return EXIT_CANNOT;

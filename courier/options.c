@@ -5,6 +5,7 @@
 #include <syslog.h>
 
 #include "lib/emission_options.h"
+#include "lib/ship_options.h"
 
 #define ROW CONF_ROW
 
@@ -17,6 +18,8 @@ const struct conf_opt courier_options[] = {
 	    .choices = log_levels),
 	ROW("log.format", CONF_ENUM, log_format, "logfmt",
 	    "Log lines as logfmt or json.", .choices = log_formats),
+	ROW("config.file", CONF_STRING, config_file, "",
+	    "YAML file with options; the command line wins."),
 	ROW("link.fd", CONF_U64, link_fd, "0",
 	    "The socket to ceemsd, which starts ceems-courier with it.",
 	    .flags = CONF_HIDDEN, .max = 1023),
@@ -50,6 +53,11 @@ const struct conf_opt courier_options[] = {
 	ROW("emissions.zone", CONF_LIST, emissions_zones, "",
 	    "Zones to ask for; none given: all."),
 	EMISSION_OPTION_ROWS,
+
+	ROW("ship.spool", CONF_LIST, ship_spools, "",
+	    "Spool to send from; none given: that of ceemsd as its child, else "
+	    "/var/spool/ceems/jobcomp."),
+	SHIP_OPTION_ROWS,
 };
 const size_t courier_options_count =
 	sizeof(courier_options) / sizeof(courier_options[0]);

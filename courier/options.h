@@ -3,12 +3,14 @@
 #define CEEMS_COURIER_OPTIONS_H
 
 #include "lib/conf.h"
+#include "lib/ship_options.h"
 
 /* The options of ceems-courier. Those that ceemsd has too have the same name there, and
  * ceemsd hands them on (daemon/courier_args.c); secrets come by files or environment
  * only. */
 struct options {
 	int log_level, log_format;
+	char *config_file;
 	uint64_t link_fd; /* 0: none */
 	bool check_config, once, print;
 
@@ -26,6 +28,9 @@ struct options {
 	char *emissions_emaps_token_file, *emissions_wt_password_file;
 	char *emissions_wt_user, *emissions_wt_region;
 	char *emissions_ca_file;
+
+	struct conf_list ship_spools;
+	SHIP_OPTION_MEMBERS;
 };
 
 extern const struct conf_opt courier_options[];

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "courier/munge.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/http/client.h"
+#include "lib/http/munge.h"
 #include "lib/http/redfish_login.h"
 #include "lib/http/redfish_munge.h"
 #include "lib/log.h"
@@ -145,6 +145,19 @@ static size_t fill_headers(const struct redfish_bmc *b, bool is_post,
 	return n;
 }
 
+/* Which node asks, for redfish_proxy; nothing where that is not wanted. */
+static int make_credential(const char *node, struct buf *ret, struct err *err)
+{
+	auto_buf struct buf payload = {.max = 512};
+
+	if (!node)
+		return 0;
+	buf_printf(&payload, REDFISH_MUNGE_PAYLOAD "%s", node);
+	if (buf_error(&payload))
+		return err_set(err, -ENOMEM, "munge: out of memory");
+	return munge_write(NULL, payload.data, payload.len, ret, err);
+}
+
 static int ask(struct redfish_bmc *b, struct http_client *client,
 	       enum http_method method, const char *path, const struct buf *body,
 	       struct err *err)
@@ -157,8 +170,7 @@ static int ask(struct redfish_bmc *b, struct http_client *client,
 
 	if (n < 0 || (size_t)n >= sizeof(url))
 		return err_set(err, -EINVAL, "URL too long");
-	int rc = b->config->munge ? munge_credential(b->config->munge, &credential, err)
-				  : 0;
+	int rc = make_credential(b->config->munge, &credential, err);
 	if (rc < 0)
 		return rc;
 	struct http_request r = {

@@ -7,6 +7,7 @@ extern const struct task task_emissions_file;
 extern const struct task task_emissions_rte;
 extern const struct task task_emissions_wt;
 extern const struct task task_redfish;
+extern const struct task task_ship;
 
 /* clang-format off */
 const struct task *const tasks[] = {
@@ -15,6 +16,7 @@ const struct task *const tasks[] = {
 	&task_emissions_rte,
 	&task_emissions_wt,
 	&task_redfish,
+	&task_ship,
 };
 /* clang-format on */
 const size_t tasks_count = sizeof(tasks) / sizeof(tasks[0]);

@@ -27,6 +27,7 @@ enum courier_kind {
 	COURIER_HEALTH,    /* of a task, when it changes */
 	COURIER_SNAPSHOT,  /* of an energy source */
 	COURIER_FACTORS,   /* of a provider of emission factors */
+	COURIER_SHIPPING,  /* of the records that go to the aggregator */
 	COURIER_KINDS
 };
 
@@ -79,6 +80,17 @@ struct courier_snapshot {
 	struct courier_channel channels[]; /* head.count */
 };
 
+/* Totals since the courier started */
+struct courier_shipping {
+	struct courier_head head;
+	uint64_t accepted, refused, set_aside; /* records */
+	uint64_t posts, failures;              /* requests; those without a 200 */
+	uint64_t bytes;                        /* of bodies */
+	uint64_t waiting;                      /* records read, not yet sent */
+	uint64_t waiting_since_ns;             /* boot time; 0: none waits */
+	uint64_t last_taken_s;                 /* CLOCK_REALTIME; 0: none yet */
+};
+
 /* What struct emission_factor is in the program */
 struct courier_factor {
 	char zone[EMISSION_ZONE_BYTES];
@@ -99,6 +111,7 @@ _Static_assert(sizeof(struct courier_factors) +
 _Static_assert(sizeof(struct courier_head) == 40, "layout");
 _Static_assert(sizeof(struct courier_hello) == 80, "layout");
 _Static_assert(sizeof(struct courier_health) == 312, "layout");
+_Static_assert(sizeof(struct courier_shipping) == 112, "layout");
 _Static_assert(sizeof(struct courier_channel) == 136, "layout");
 _Static_assert(sizeof(struct courier_snapshot) == 56, "layout");
 _Static_assert(sizeof(struct courier_snapshot) +

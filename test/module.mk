@@ -91,3 +91,15 @@ promql_print_SRCS := test/promql_print.c
 promql_print_LIBS := libpromql libbase
 promql_random_SRCS := test/promql_random.c test/promql_random_main.c
 promql_random_LIBS := libbase
+# records for a spool, and what stands where an aggregator is expected
+PROGS += spool_put
+NOINST_PROGS += spool_put
+spool_put_SRCS := test/fake/spool_put.c
+spool_put_LIBS := libbase
+ifeq ($(HAVE_MHD)$(HAVE_GNUTLS)$(HAVE_ZLIB),111)
+PROGS += ingest_host
+NOINST_PROGS += ingest_host
+ingest_host_SRCS := test/fake/ingest_host.c
+ingest_host_LIBS := libident libbatch libbase
+ingest_host_PKGS := libmicrohttpd gnutls zlib $(if $(HAVE_MUNGE),munge)
+endif

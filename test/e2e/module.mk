@@ -18,6 +18,7 @@ CHECKS += test/e2e/rapl_rights.sh
 CHECKS += test/e2e/ceemsd_kill9.sh
 CHECKS += test/e2e/web.sh
 CHECKS += test/e2e/web_bodies.sh
+CHECKS += test/e2e/ship.sh
 CHECKS += test/e2e/demo.sh
 CHECKS_LONG += test/e2e/noroot.sh
 CHECKS += test/e2e/notify.sh

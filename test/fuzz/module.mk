@@ -80,3 +80,8 @@ FUZZERS += jobcomp_options
 jobcomp_options_fuzz_SRCS := jobcomp/options.c jobcomp/tres.c lib/fs.c lib/parse.c lib/err.c lib/buf.c
 FUZZERS += promql
 promql_fuzz_SRCS := $(libpromql_SRCS) lib/buf.c lib/err.c
+ifeq ($(filter libcourier,$(ARCHIVES)),libcourier)
+FUZZERS += ship_answer
+endif
+ship_answer_fuzz_SRCS := courier/ship_answer.c lib/http/json.c lib/parse.c lib/err.c lib/buf.c lib/fs.c
+ship_answer_fuzz_PKGS := json-c

@@ -197,11 +197,11 @@ collector_redfish_test_LIBS := libsources libbase
 collector_redfish_test_LDFLAGS := -Wl,--wrap=courier_link_get
 ifeq ($(HAVE_CURL)$(HAVE_JSON),11)
 TESTS += redfish_test
-redfish_test_LIBS := libcourier libhttp libconf libbase
+redfish_test_LIBS := libcourier $(libcourier_NEEDS)
 redfish_test_PKGS := $(libcourier_USES)
 redfish_test_LDFLAGS := -Wl,--wrap=log_at
 TESTS += redfish_config_test
-redfish_config_test_LIBS := libcourier libhttp libconf libbase
+redfish_config_test_LIBS := libcourier $(libcourier_NEEDS)
 redfish_config_test_PKGS := $(libcourier_USES)
 endif
 TESTS += page_fill_test
@@ -223,6 +223,11 @@ ifeq ($(HAVE_PQ),1)
 TESTS += pg_test
 pg_test_LIBS := libpg libbase
 pg_test_PKGS := libpq
+endif
+ifeq ($(filter libcourier,$(ARCHIVES)),libcourier)
+TESTS += ship_test
+ship_test_LIBS := libcourier $(libcourier_NEEDS)
+ship_test_PKGS := $(libcourier_USES)
 endif
 ifeq ($(HAVE_ZLIB),1)
 TESTS += batch_test

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What an aggregator answered, or who took its place: a record is given up on the word
+ * of an aggregator only, never on that of a proxy's error page. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "courier/ship.h"
+#include "lib/http/json.h"
+#include "lib/parse.h"
+
+#define DEPTH_MAX 8
+#define ANSWER_MAX ((size_t)4 << 20)
+
+static void copy_text(char *ret, size_t size, const char *s)
+{
+	size_t n = 0;
+
+	for (; s && *s && n + 1 < size; s++)
+		ret[n++] =
+			(unsigned char)*s < 0x20 || (unsigned char)*s > 0x7e ? '?' : *s;
+	ret[n] = '\0';
+}
+
+static const char *string_of(struct json_object *j, const char *key)
+{
+	struct json_object *v = NULL;
+
+	if (!json_object_object_get_ex(j, key, &v) ||
+	    !json_object_is_type(v, json_type_string))
+		return NULL;
+	return json_object_get_string(v);
+}
+
+/* A whole number from 0 to max, else -EBADMSG. */
+static int number_of(struct json_object *j, const char *key, uint32_t max,
+		     uint32_t *ret)
+{
+	struct json_object *v = NULL;
+
+	if (!json_object_object_get_ex(j, key, &v) ||
+	    !json_object_is_type(v, json_type_int))
+		return -EBADMSG;
+	int64_t n = json_object_get_int64(v);
+	if (n < 0 || n > (int64_t)max)
+		return -EBADMSG;
+	*ret = (uint32_t)n;
+	return 0;
+}
+
+static int read_refused(struct json_object *list, uint32_t count,
+			struct ship_answer *ret)
+{
+	size_t n = json_object_array_length(list);
+
+	if (n > count)
+		return -EBADMSG;
+	ret->refused = (uint32_t)n;
+	for (size_t i = 0; i < n && i < SHIP_REASONS_MAX; i++) {
+		struct json_object *one = json_object_array_get_idx(list, i);
+		if (!json_object_is_type(one, json_type_object) ||
+		    number_of(one, "index", count - 1, &ret->reasons[i].index) < 0)
+			return -EBADMSG;
+		copy_text(ret->reasons[i].text, SHIP_REASON_BYTES,
+			  string_of(one, "reason"));
+	}
+	return 0;
+}
+
+static int read_success(struct json_object *j, uint32_t count, struct ship_answer *ret)
+{
+	struct json_object *data = NULL, *refused = NULL;
+	const char *status = string_of(j, "status");
+
+	if (!status || strcmp(status, "success") != 0 ||
+	    !json_object_object_get_ex(j, "data", &data) ||
+	    !json_object_is_type(data, json_type_array) ||
+	    json_object_array_length(data) != 1)
+		return -EBADMSG;
+	data = json_object_array_get_idx(data, 0);
+	if (!json_object_is_type(data, json_type_object) ||
+	    number_of(data, "accepted", count, &ret->accepted) < 0)
+		return -EBADMSG;
+	if (!json_object_object_get_ex(data, "refused", &refused) || !refused)
+		return 0;
+	if (!json_object_is_type(refused, json_type_array))
+		return -EBADMSG;
+	return read_refused(refused, count, ret);
+}
+
+static bool read_error(struct json_object *j, struct ship_answer *ret)
+{
+	const char *status = string_of(j, "status");
+
+	if (!status || strcmp(status, "error") != 0)
+		return false;
+	copy_text(ret->error, sizeof(ret->error), string_of(j, "error"));
+	return true;
+}
+
+void ship_answer_read(unsigned status, const char *body, size_t len, uint32_t count,
+		      const char *retry_after, struct ship_answer *ret)
+{
+	static const struct http_json_limits limits = {
+		.bytes_max = ANSWER_MAX, .depth_max = DEPTH_MAX, .strict = true};
+	auto_json struct json_object *j = NULL;
+	struct ship_answer a = {.verdict = SHIP_LATER, .status = status};
+	bool is_json = http_json_object(body ? body : "", len, &limits, &j, NULL) == 0;
+	bool ours = is_json && read_error(j, &a);
+
+	if (retry_after && parse_u32(retry_after, &a.retry_after_s) < 0)
+		a.retry_after_s = 0;
+	if (status == 401 || status == 403) {
+		a.verdict = SHIP_DENIED;
+	} else if (status == 413 || (ours && (status == 400 || status == 415))) {
+		a.verdict = SHIP_HALVE;
+	} else if (status == 200 && is_json) {
+		struct ship_answer taken = a;
+		if (read_success(j, count, &taken) == 0) {
+			taken.verdict = SHIP_TAKEN;
+			a = taken;
+		}
+	}
+	*ret = a;
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* One POST to an aggregator, and the proof of who sends it. */
+#include <errno.h>
+#include <gnutls/crypto.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "courier/ship.h"
+#include "lib/cleanup.h"
+#include "lib/http/munge.h"
+#include "lib/secret.h"
+
+#define SHA256_BYTES 32u
+
+enum proof { PROOF_MUNGE, PROOF_TOKEN, PROOF_CERTIFICATE };
+
+struct ship_post {
+	struct http_client *client;
+	struct http_response answer;
+	struct buf packed;
+	enum proof proof;
+	const char *token_file, *munge_socket; /* the options' */
+	char *urls[SHIP_URLS_MAX];
+	size_t url_count;
+	uint64_t bytes;
+};
+
+/* A token is for whoever reads it. */
+static bool is_safe_for_tokens(const char *url)
+{
+	static const char *const local[] = {"http://127.0.0.1", "http://[::1]",
+					    "http://localhost"};
+
+	if (strncasecmp(url, "https://", 8) == 0)
+		return true;
+	for (size_t i = 0; i < sizeof(local) / sizeof(local[0]); i++) {
+		size_t n = strlen(local[i]);
+		if (strncasecmp(url, local[i], n) == 0 &&
+		    (url[n] == '\0' || url[n] == ':' || url[n] == '/'))
+			return true;
+	}
+	return false;
+}
+
+static int add_url(struct ship_post *p, const char *url, struct err *err)
+{
+	size_t n = strlen(url);
+
+	if (strncasecmp(url, "http://", 7) != 0 && strncasecmp(url, "https://", 8) != 0)
+		return err_set(err, -EINVAL, "--aggregator.url: not http or https");
+	if (strpbrk(url, "?#@ "))
+		return err_set(err, -EINVAL,
+			       "--aggregator.url: more than a host, a port and a path");
+	if (p->proof == PROOF_TOKEN && !is_safe_for_tokens(url))
+		return err_set(err, -EINVAL,
+			       "--aggregator.token-file: not over http to another "
+			       "host, use https");
+	while (n && url[n - 1] == '/')
+		n--;
+	if (asprintf(&p->urls[p->url_count], "%.*s%s", (int)n, url, BATCH_PATH) < 0) {
+		p->urls[p->url_count] = NULL;
+		return err_set(err, -ENOMEM, "out of memory");
+	}
+	p->url_count++;
+	return 0;
+}
+
+static int choose_proof(struct ship_post *p, const struct options *o, struct err *err)
+{
+	bool cert = *o->aggregator_cert_file, key = *o->aggregator_key_file;
+
+	if (cert != key)
+		return err_set(err, -EINVAL,
+			       "--aggregator.cert-file and --aggregator.key-file: "
+			       "both or none");
+	if (*o->aggregator_token_file) {
+		auto_secret struct buf token = BUF_INIT;
+		p->proof = PROOF_TOKEN;
+		p->token_file = o->aggregator_token_file;
+		return http_secret_read(p->token_file, &token, err);
+	}
+	if (cert) {
+		auto_secret struct buf secret = BUF_INIT;
+		p->proof = PROOF_CERTIFICATE;
+		return secret_load(o->aggregator_key_file, (size_t)1 << 20, &secret,
+				   err);
+	}
+	p->proof = PROOF_MUNGE;
+	p->munge_socket =
+		*o->aggregator_munge_socket ? o->aggregator_munge_socket : NULL;
+#ifdef HAVE_MUNGE
+	return 0;
+#else
+	return err_set(err, -ENOTSUP,
+		       "built without libmunge: --aggregator.token-file or "
+		       "--aggregator.cert-file says who sends");
+#endif
+}
+
+int ship_post_new(struct courier *c, struct ship_post **ret, struct err *err)
+{
+	const struct options *o = &c->options;
+	struct http_client_config http = {
+		.ca_file = o->aggregator_ca_file,
+		.cert_file = o->aggregator_cert_file,
+		.key_file = o->aggregator_key_file,
+		.timeout_ms = (uint32_t)o->aggregator_timeout_ms,
+		.stop = &c->stop,
+	};
+	struct ship_post *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return err_set(err, -ENOMEM, "out of memory");
+	int rc = choose_proof(p, o, err);
+	if (rc == 0 && o->aggregator_urls.count > SHIP_URLS_MAX)
+		rc = err_set(err, -EINVAL, "--aggregator.url: more than %u",
+			     SHIP_URLS_MAX);
+	for (size_t i = 0; rc == 0 && i < o->aggregator_urls.count; i++)
+		rc = add_url(p, o->aggregator_urls.items[i], err);
+	if (rc == 0)
+		rc = http_client_new(&http, &p->client, err);
+	if (rc < 0) {
+		ship_post_free(p);
+		return rc;
+	}
+	*ret = p;
+	return 0;
+}
+
+void ship_post_free(struct ship_post *p)
+{
+	if (!p)
+		return;
+	http_client_free(p->client);
+	http_response_done(&p->answer);
+	buf_done(&p->packed);
+	for (size_t i = 0; i < p->url_count; i++)
+		free(p->urls[i]);
+	free(p);
+}
+
+/* A credential for this body alone, good once and for a minute. */
+static int make_credential(const struct ship_post *p, struct buf *ret, struct err *err)
+{
+	unsigned char digest[SHA256_BYTES];
+	char payload[sizeof(BATCH_MUNGE_PAYLOAD) + 2 * (size_t)SHA256_BYTES];
+	size_t at = sizeof(BATCH_MUNGE_PAYLOAD) - 1;
+
+	if (gnutls_hash_fast(GNUTLS_DIG_SHA256, p->packed.data, p->packed.len, digest) <
+	    0)
+		return err_set(err, -EIO, "munge: no SHA-256");
+	memcpy(payload, BATCH_MUNGE_PAYLOAD, at);
+	for (size_t i = 0; i < SHA256_BYTES; i++)
+		snprintf(payload + at + 2 * i, 3, "%02x", digest[i]);
+	return munge_write(p->munge_socket, payload, sizeof(payload) - 1, ret, err);
+}
+
+static void judge(struct ship_post *p, const char *url, uint32_t count,
+		  struct ship_answer *ret, struct err *err)
+{
+	const struct http_response *a = &p->answer;
+	const char *what = "";
+	char name[512];
+
+	http_url_name(url, name, sizeof(name));
+	ship_answer_read(a->status, a->body.data, a->body.len, count,
+			 http_client_header(p->client, "Retry-After"), ret);
+	if (ret->verdict == SHIP_DENIED)
+		what = ", does not let us send (its allow-list, our --aggregator "
+		       "options, or the clocks)";
+	else if (a->status == 200 || a->status / 100 == 3 ||
+		 (a->status / 100 == 4 && !ret->error[0]))
+		what = ", not the answer of an aggregator";
+	(void)err_set(err, -EPROTO, "%s: HTTP status %u%s%s%s", name, a->status, what,
+		      ret->error[0] ? ": " : "", ret->error);
+}
+
+int ship_post_do(struct ship_post *p, size_t i, const void *plain, size_t len,
+		 uint32_t count, struct ship_answer *ret, struct err *err)
+{
+	static const struct http_header headers[] = {
+		{"Content-Type", BATCH_TYPE},
+		{"Content-Encoding", BATCH_ENCODING},
+		/* ten thousand nodes are not ten thousand open connections */
+		{"Connection", "close"},
+	};
+	auto_buf struct buf credential = BUF_INIT;
+	struct http_auth auth = {.scheme = "Bearer", .credentials_file = p->token_file};
+	int rc = batch_pack(plain, len, &p->packed);
+
+	if (rc == 0 && p->proof == PROOF_MUNGE) {
+		rc = make_credential(p, &credential, err);
+		auth = (struct http_auth){.scheme = "MUNGE",
+					  .credentials = credential.data};
+	} else if (rc < 0) {
+		(void)err_set(err, rc, "batch: %s", strerror(-rc));
+	}
+	if (rc < 0)
+		return rc;
+	struct http_request r = {
+		.method = HTTP_POST,
+		.url = p->urls[i],
+		.headers = headers,
+		.header_count = sizeof(headers) / sizeof(headers[0]),
+		.body = p->packed.data,
+		.body_len = p->packed.len,
+		.auth = p->proof == PROOF_CERTIFICATE ? NULL : &auth,
+	};
+	rc = http_client_do(p->client, &r, &p->answer, err);
+	if (rc < 0)
+		return rc;
+	p->bytes += p->packed.len;
+	judge(p, p->urls[i], count, ret, err);
+	return 0;
+}
+
+uint64_t ship_post_bytes(const struct ship_post *p)
+{
+	return p->bytes;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_LIB_SHIP_OPTIONS_H
+#define CEEMS_LIB_SHIP_OPTIONS_H
+
+/* Where records go: options of ceems-courier, which ceemsd takes as well and hands on.
+ * Rows of a table (lib/conf.h); ROW and the members are the includer's, and so are
+ * these: */
+#define SHIP_OPTION_MEMBERS                                                            \
+	struct conf_list aggregator_urls;                                              \
+	char *aggregator_token_file, *aggregator_cert_file, *aggregator_key_file;      \
+	char *aggregator_ca_file, *aggregator_munge_socket;                            \
+	uint64_t aggregator_timeout_ms, ship_interval_ms
+
+#define SHIP_OPTION_ROWS                                                               \
+	ROW("aggregator.url", CONF_LIST, aggregator_urls, "",                          \
+	    "Where records are sent, such as https://aggregator:9020; when it does "   \
+	    "not answer, the next one. None given: they stay in the spool."),          \
+		ROW("aggregator.token-file", CONF_STRING, aggregator_token_file, "",   \
+		    "File with a bearer token for it. Neither this nor a certificate " \
+		    "given: MUNGE."),                                                  \
+		ROW("aggregator.cert-file", CONF_STRING, aggregator_cert_file, "",     \
+		    "Client certificate (PEM) to show to it."),                        \
+		ROW("aggregator.key-file", CONF_STRING, aggregator_key_file, "",       \
+		    "Key of that certificate (PEM)."),                                 \
+		ROW("aggregator.ca-file", CONF_STRING, aggregator_ca_file, "",         \
+		    "Certificates (PEM) that it is verified with, instead of the "     \
+		    "system's."),                                                      \
+		ROW("aggregator.munge-socket", CONF_STRING, aggregator_munge_socket,   \
+		    "", "Socket of the MUNGE daemon, instead of its usual one."),      \
+		ROW("aggregator.timeout", CONF_DURATION, aggregator_timeout_ms, "30s", \
+		    "How long one of its answers is waited for.", .min = 100,          \
+		    .max = 600000),                                                    \
+		ROW("ship.interval", CONF_DURATION, ship_interval_ms, "5m",            \
+		    "Interval records wait for this node's moment in each such span, " \
+		    "so that not all nodes send at once; others go at once.",          \
+		    .min = 100, .max = 3600000)
+
+#endif
