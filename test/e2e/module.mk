@@ -33,6 +33,7 @@ CHECKS += test/e2e/slurm_jobs.sh
 CHECKS += test/e2e/slurm_jobs_24.sh
 CHECKS += test/e2e/slurm_gpus.sh
 CHECKS += test/e2e/slurm_kill9.sh
+CHECKS += test/e2e/slurm_reports.sh
 CHECKS += test/e2e/slurm_report.sh
 CHECKS += test/e2e/slurm_lost.sh
 CHECKS += test/e2e/slurm_options.sh
