@@ -29,6 +29,7 @@ struct app {
 	int signalfd;
 	atomic_uint_fast64_t reloads, reload_failures;
 
+	struct api_state *api;   /* who asks, and counts of answers */
 	struct cluster *cluster; /* the private one, NULL: --db.url */
 	struct ladder *ladder;   /* partitions and retention */
 };

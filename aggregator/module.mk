@@ -1,26 +1,34 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 
 # libaggregator: ceems_aggregator without its main, for tests
-ifeq ($(HAVE_PQ)$(HAVE_MHD),11)
+ifeq ($(HAVE_PQ)$(HAVE_MHD)$(HAVE_CURL)$(HAVE_JSON),1111)
 ARCHIVES += libaggregator
-libaggregator_USES := $(libhttpd_USES) libpq
+libaggregator_USES := $(libhttpd_USES) libpq libcurl json-c $(if $(HAVE_MUNGE),munge)
 libaggregator_PKGS := $(libaggregator_USES)
 libaggregator_CFLAGS := -I$(OBJ)
 libaggregator_SRCS += aggregator/cluster.c
 libaggregator_SRCS += aggregator/cluster_files.c
 libaggregator_SRCS += aggregator/cluster_find.c
+libaggregator_SRCS += aggregator/access.c
+libaggregator_SRCS += aggregator/api.c
+libaggregator_SRCS += aggregator/api_doc.c
+libaggregator_SRCS += aggregator/api_people.c
+libaggregator_SRCS += aggregator/api_units.c
+libaggregator_SRCS += aggregator/api_usage.c
 libaggregator_SRCS += aggregator/database.c
 libaggregator_SRCS += aggregator/ladder.c
 libaggregator_SRCS += aggregator/options.c
 libaggregator_SRCS += aggregator/own.c
 libaggregator_SRCS += aggregator/partitions.c
+libaggregator_SRCS += aggregator/params.c
 libaggregator_SRCS += aggregator/parts.c
+libaggregator_SRCS += aggregator/query.c
 libaggregator_SRCS += aggregator/routes.c
 libaggregator_SRCS += aggregator/schema.c
 
 PROGS += ceems_aggregator
 ceems_aggregator_SRCS := aggregator/main.c
-ceems_aggregator_LIBS := libaggregator libpg libhttpd libconf libbase
+ceems_aggregator_LIBS := libaggregator libpg libident libhttpd libhttp libconf libbase
 ceems_aggregator_PKGS := $(libaggregator_USES)
 ceems_aggregator_LDLIBS := -lcrypt
 

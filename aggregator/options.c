@@ -11,6 +11,8 @@
 static const char *const log_levels[] = {"debug", "info", "warn", "error", NULL};
 static const char *const log_formats[] = {"logfmt", "json", NULL};
 
+static const char *const certificates[] = {"off", "cn", "email", "dns", NULL};
+
 const struct conf_opt options_table[] = {
 	ROW("config.file", CONF_STRING, config_file, "",
 	    "YAML file with any of these options.",
@@ -53,6 +55,43 @@ const struct conf_opt options_table[] = {
 	    "Most requests served at a time.", .min = 1, .max = 65536),
 	ROW("query.max-period", CONF_DURATION, query_max_period_ms, "0s",
 	    "Longest time window of a query, 0s for no limit."),
+	ROW("admin.users", CONF_LIST, admins, "",
+	    "Logins that see and may do everything."),
+	ROW("operator.users", CONF_LIST, operators, "",
+	    "Logins that see the records of everybody; login/cluster: of that "
+	    "cluster."),
+	ROW("privacy.project-members", CONF_BOOL, project_members, "false",
+	    "Members of a project see each other's units and usage in it."),
+	ROW("identity.munge", CONF_BOOL, identity_munge, "true",
+	    "Take MUNGE credentials as proof of who asks."),
+	ROW("identity.munge-socket", CONF_STRING, munge_socket, "",
+	    "Socket of the MUNGE daemon. Empty: MUNGE's own."),
+	ROW("identity.certificate", CONF_ENUM, certificate, "off",
+	    "Which name of a user's client certificate is the login: cn, email, dns; "
+	    "off: users' certificates prove nothing.",
+	    .choices = certificates),
+	ROW("identity.certificate-suffix", CONF_STRING, certificate_suffix, "",
+	    "What is cut from the end of that name (@site.example); names without it "
+	    "are refused."),
+	ROW("identity.front-end", CONF_LIST, front_ends, "",
+	    "Who may name a user by a header: certificate:NAME, password:USER (of "
+	    "web.config.file), munge:LOGIN."),
+	ROW("identity.front-end-address", CONF_LIST, front_end_addresses, "",
+	    "Addresses or ranges that front ends connect from. Empty: any."),
+	ROW("web.user-header-name", CONF_LIST, user_headers, "X-Grafana-User",
+	    "Headers by which a front end names its user."),
+	ROW("identity.token-keys", CONF_STRING, token_keys, "",
+	    "Keys of tokens that Grafana signs (X-Grafana-Id): "
+	    "https://grafana.example/api/signing-keys/keys, or a file. Empty: tokens "
+	    "are "
+	    "refused."),
+	ROW("identity.token-ca-file", CONF_STRING, token_ca_file, "",
+	    "Certificates that vouch for identity.token-keys' server. Empty: the "
+	    "system's."),
+	ROW("identity.token-issuer", CONF_LIST, token_issuers, "",
+	    "Who signs tokens (iss): Grafana's root URL, as it has it."),
+	ROW("identity.token-audience", CONF_LIST, token_audiences, "",
+	    "Whom tokens are for (aud): org:1 and so on."),
 	ROW("db.url", CONF_STRING, db_url, "",
 	    "URL or connection string of Postgres (libpq), with several hosts for "
 	    "failover. Empty: a private cluster in data.path, for trials and small "

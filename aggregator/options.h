@@ -23,6 +23,15 @@ struct options {
 	uint64_t max_connections; /* requests at a time */
 	uint64_t query_max_period_ms;
 
+	struct conf_list admins, operators;
+	bool project_members;
+	bool identity_munge;
+	char *munge_socket, *certificate_suffix;
+	int certificate; /* enum identity_certificate */
+	struct conf_list front_ends, front_end_addresses, user_headers;
+	char *token_keys, *token_ca_file;
+	struct conf_list token_issuers, token_audiences;
+
 	char *db_url; /* "": a private cluster in data_path */
 	uint64_t db_threads;
 	uint64_t db_timeout_ms;

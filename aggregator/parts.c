@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The table of parts: one row each. */
+#include "aggregator/api.h"
 #include "aggregator/app.h"
 #include "aggregator/ladder.h"
 
 const struct part *const app_parts[] = {
 	&part_ladder,
+	&part_api,
 };
 const size_t app_part_count = sizeof(app_parts) / sizeof(app_parts[0]);

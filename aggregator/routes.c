@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregator/app.h"
+#include "aggregator/api.h"
 
 #define API "/api/"
 #define PREFIX_MAX 128
@@ -16,6 +16,8 @@
 static const struct web_route routes[] = {
 	{.path = "/health", .open = true, .handle = serve_health},
 	{.path = "/metrics", .handle = serve_metrics},
+	/* the endpoints of access.c, and whatever else is asked for */
+	{.path = NULL, .own_proof = true, .handle = api_serve, .end = api_end},
 };
 #define ROUTES (sizeof(routes) / sizeof(routes[0]))
 

@@ -252,7 +252,7 @@ CREATE TABLE unit_day (
 	grams jsonb NOT NULL DEFAULT '{}',
 	PRIMARY KEY (unit, day)
 ) WITH (fillfactor = 80);
-CREATE INDEX unit_day_day ON unit_day (day);
+CREATE INDEX unit_day_day ON unit_day (day, person);
 
 -- Sums of a person in a project and day: what `usage` reads; always the sum of unit_day. Units
 -- without a person are not in it.

@@ -1,0 +1,530 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The table, and scopes as conditions. */
+#include "aggregator/access.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "aggregator/api.h"
+#include "lib/parse.h"
+
+static const struct param_spec cluster = {"cluster_id", PARAM_TEXT, true,
+					  "Only of this cluster."};
+static const struct param_spec project = {"project", PARAM_TEXT, true,
+					  "Only of this project (Slurm's account)."};
+static const struct param_spec user = {"user", PARAM_TEXT, true, "Only of this user."};
+static const struct param_spec uuid = {
+	"uuid", PARAM_ID, true,
+	"Only this unit; the number of an array or a heterogeneous job is all of it. "
+	"No "
+	"window is set then unless from or to is given."};
+static const struct param_spec uuid_exact = {"uuid", PARAM_ID, true,
+					     "Id of a unit, at most 100 of them."};
+static const struct param_spec running = {
+	"running", PARAM_FLAG, false, "false leaves out units that have not ended."};
+static const struct param_spec state = {"state", PARAM_TEXT, true,
+					"Only in this state, in Slurm's words."};
+static const struct param_spec from = {"from", PARAM_TIME, false,
+				       "Begin of the window; a day before `to`."};
+static const struct param_spec to = {"to", PARAM_TIME, false,
+				     "End of the window; now."};
+static const struct param_spec zone = {
+	"timezone", PARAM_TEXT, false,
+	"Zone for times in text (Europe/Paris); the server's."};
+static const struct param_spec field = {"field", PARAM_TEXT, true,
+					"Only this member of each row."};
+static const struct param_spec limit = {"limit", PARAM_COUNT, false,
+					"Most rows of a page, 1 to 1000; 100."};
+static const struct param_spec cursor = {"cursor", PARAM_TEXT, false,
+					 "The `cursor` of the page before."};
+static const struct param_spec role = {"role", PARAM_TEXT, false,
+				       "admin: those who are admins."};
+static const struct param_spec provider = {"provider", PARAM_TEXT, true,
+					   "Only of this provider."};
+static const struct param_spec emission_zone = {"zone", PARAM_TEXT, true,
+						"Only of this zone."};
+static const struct param_spec resolution = {
+	"resolution", PARAM_TEXT, false,
+	"interval (as reported, the default), hour or none: of the series."};
+
+#define LIST(name, ...)                                                                \
+	static const struct param_spec *const name[] = {__VA_ARGS__, NULL}
+LIST(no_params, NULL);
+LIST(users_params, &cluster, &project, &zone);
+LIST(users_admin_params, &user, &cluster, &project, &role, &zone);
+LIST(projects_params, &project, &cluster, &zone);
+LIST(units_params, &cluster, &uuid, &project, &user, &running, &state, &from, &to,
+     &zone, &field, &limit, &cursor);
+LIST(verify_params, &uuid_exact, &cluster, &from, &to);
+LIST(unit_params, &from, &to, &resolution, &limit, &zone);
+LIST(usage_params, &cluster, &project, &from, &to, &zone, &field);
+LIST(usage_admin_params, &cluster, &project, &user, &from, &to, &zone, &field);
+LIST(daily_params, &cluster, &project, &from, &to, &limit, &cursor, &zone, &field);
+LIST(daily_admin_params, &cluster, &project, &user, &from, &to, &limit, &cursor, &zone,
+     &field);
+LIST(stats_params, &cluster, &from, &to, &zone);
+LIST(factors_params, &provider, &emission_zone, &from, &to, &limit, &zone);
+
+#define EVERYBODY(kind)                                                                \
+	{                                                                              \
+		kind, kind, kind                                                       \
+	}
+#define OPERATORS                                                                      \
+	{                                                                              \
+		SCOPE_NONE, SCOPE_CLUSTERS, SCOPE_ALL                                  \
+	}
+
+const struct endpoint endpoints[] = {
+	{"/users", EVERYBODY(SCOPE_SELF), users_params, api_users,
+	 "Whoever asks, on each cluster, with their projects."},
+	{"/users/admin", OPERATORS, users_admin_params, api_users_admin,
+	 "All users, or, with role=admin, the admins."},
+	{"/projects", EVERYBODY(SCOPE_SELF), projects_params, api_projects,
+	 "Projects that one is a member of."},
+	{"/projects/admin", OPERATORS, projects_params, api_projects_admin,
+	 "All projects with their members."},
+	{"/units", EVERYBODY(SCOPE_MATES), units_params, api_units,
+	 "Units of whoever asks that lived in the window, the latest first; running "
+	 "ones "
+	 "too. With project or user those of project members, where the site allows "
+	 "it."},
+	{"/units/admin", OPERATORS, units_params, api_units_admin,
+	 "The same of everybody."},
+	{"/units/verify",
+	 {SCOPE_MATES, SCOPE_CLUSTERS, SCOPE_ALL},
+	 verify_params,
+	 api_verify,
+	 "Whether each of these ids was, in the window, a unit that one may see, and "
+	 "nobody else's: 200, or 403. For load balancers."},
+	{"/units/*",
+	 {SCOPE_MATES, SCOPE_CLUSTERS, SCOPE_ALL},
+	 unit_params,
+	 api_unit,
+	 "A unit (the `id` of its row) with its nodes, steps and series."},
+	{"/usage/current", EVERYBODY(SCOPE_MATES), usage_params, api_usage_current,
+	 "Sums of the window, by full hours, for each user and project."},
+	{"/usage/global", EVERYBODY(SCOPE_MATES), usage_params, api_usage_global,
+	 "Sums of all time."},
+	{"/usage/current/admin", OPERATORS, usage_admin_params, api_usage_current,
+	 "The same of everybody."},
+	{"/usage/global/admin", OPERATORS, usage_admin_params, api_usage_global,
+	 "The same of everybody."},
+	{"/usage/daily", EVERYBODY(SCOPE_MATES), daily_params, api_usage_daily,
+	 "Sums for each day (UTC), user and project."},
+	{"/usage/daily/admin", OPERATORS, daily_admin_params, api_usage_daily,
+	 "The same of everybody."},
+	{"/usage/projects", OPERATORS, usage_admin_params, api_usage_projects,
+	 "For each project: users, units, use of what it had, energy, grams."},
+	{"/clusters/admin", OPERATORS, no_params, api_clusters, "Clusters."},
+	{"/stats", EVERYBODY(SCOPE_SELF), stats_params, api_stats,
+	 "Numbers of units of whoever asks, and how fresh the data are."},
+	{"/stats/current/admin", OPERATORS, stats_params, api_stats,
+	 "Numbers of units, projects and users in the window, for each cluster."},
+	{"/stats/global/admin", OPERATORS, stats_params, api_stats_global,
+	 "The same of all time."},
+	{"/emissions/factors", EVERYBODY(SCOPE_LOGIN), factors_params, api_factors,
+	 "Emission factors as the aggregator has them."},
+	{"/demo/units", EVERYBODY(SCOPE_PUBLIC), no_params, api_demo,
+	 "Rows that are made up, in the form of /units."},
+	{"/demo/usage", EVERYBODY(SCOPE_PUBLIC), no_params, api_demo,
+	 "Rows that are made up, in the form of /usage/current."},
+	{"/openapi.json", EVERYBODY(SCOPE_PUBLIC), no_params, api_openapi,
+	 "This document."},
+};
+const size_t endpoint_count = sizeof(endpoints) / sizeof(endpoints[0]);
+
+const struct endpoint *access_find(const char *path, uint64_t *ret_id)
+{
+	for (size_t i = 0; i < endpoint_count; i++) {
+		const char *p = endpoints[i].path;
+		size_t n = strlen(p);
+		if (strcmp(p, path) == 0 && p[n - 1] != '*')
+			return &endpoints[i];
+		if (p[n - 1] == '*' && strncmp(path, p, n - 1) == 0 &&
+		    parse_u64(path + n - 1, ret_id) == 0 && *ret_id <= INT64_MAX)
+			return &endpoints[i];
+	}
+	return NULL;
+}
+
+/* ---- roles ----------------------------------------------------------------------- */
+
+static bool is_listed(const struct conf_list *l, const char *login)
+{
+	for (size_t i = 0; l && i < l->count; i++) {
+		if (strcmp(l->items[i], login) == 0)
+			return true;
+	}
+	return false;
+}
+
+int access_check_roles(const struct conf_list *admins,
+		       const struct conf_list *operators, struct err *err)
+{
+	char login[IDENTITY_LOGIN_BYTES];
+
+	for (size_t i = 0; i < admins->count; i++) {
+		if (!identity_is_login(admins->items[i]))
+			return err_set(err, -EINVAL,
+				       "--admin.users: %.100s: not a login",
+				       admins->items[i]);
+	}
+	for (size_t i = 0; i < operators->count; i++) {
+		const char *s = operators->items[i];
+		size_t n = strcspn(s, "/");
+		if (n >= sizeof(login) || (s[n] && !s[n + 1]))
+			n = 0;
+		memcpy(login, s, n);
+		login[n] = '\0';
+		if (!identity_is_login(login))
+			return err_set(err, -EINVAL,
+				       "--operator.users: %.100s: not a login, or "
+				       "login/cluster",
+				       s);
+	}
+	return 0;
+}
+
+static void append(struct buf *b, const char *number)
+{
+	if (b->len)
+		buf_putc(b, ',');
+	buf_puts(b, number);
+}
+
+/* The clusters that an operator has, by name from the configuration and by number from
+ * the database; *ret_all: all of them. */
+static int operated(const struct conf_list *operators, const char *login, struct pg *pg,
+		    struct buf *ret, bool *ret_all, struct err *err)
+{
+	struct buf names = {.max = 65536};
+	auto_query struct query q = {.list_count = 0};
+	auto_pgresult PGresult *r = NULL;
+	size_t n = strlen(login);
+
+	buf_putc(&names, '[');
+	for (size_t i = 0; i < operators->count; i++) {
+		const char *s = operators->items[i];
+		if (strncmp(s, login, n) != 0 || (s[n] && s[n] != '/'))
+			continue;
+		*ret_all |= !s[n];
+		if (!s[n])
+			continue;
+		buf_puts(&names, names.len > 1 ? "," : "");
+		buf_put_json(&names, s + n + 1, strlen(s + n + 1));
+	}
+	buf_putc(&names, ']');
+	query_put(&q, "SELECT id FROM cluster WHERE name IN (SELECT "
+		      "jsonb_array_elements_text(");
+	query_text(&q, names.data);
+	query_put(&q,
+		  "::jsonb)) UNION SELECT cluster FROM role WHERE role = 'operator' "
+		  "AND login = ");
+	query_text(&q, login);
+	int rc = query_run(&q, pg, &r, err);
+	buf_done(&names);
+	for (int i = 0; rc == 0 && i < PQntuples(r); i++) {
+		const char *id = pg_get_text(r, i, 0);
+		if (id)
+			append(ret, id);
+		else
+			*ret_all = true;
+	}
+	return rc;
+}
+
+static int is_admin(const struct access_site *site, const char *login, struct pg *pg,
+		    struct err *err)
+{
+	auto_pgresult PGresult *r = NULL;
+	auto_query struct query q = {.list_count = 0};
+
+	if (is_listed(site->admins, login))
+		return 1;
+	query_put(&q, "SELECT FROM role WHERE role = 'admin' AND cluster IS NULL AND "
+		      "login = ");
+	query_text(&q, login);
+	int rc = query_run(&q, pg, &r, err);
+	return rc < 0 ? rc : PQntuples(r) > 0;
+}
+
+static int find_role(const struct access_site *site, const char *login, struct pg *pg,
+		     struct scope *ret, struct err *err)
+{
+	bool all = false;
+	int rc = is_admin(site, login, pg, err);
+
+	if (rc > 0)
+		ret->role = ROLE_ADMIN;
+	if (rc != 0)
+		return rc < 0 ? rc : 0;
+	rc = operated(site->operators, login, pg, &ret->clusters, &all, err);
+	if (rc < 0)
+		return rc;
+	if (all || ret->clusters.len)
+		ret->role = ROLE_OPERATOR;
+	if (all) /* each operator of all clusters sees what all clusters have */
+		buf_reset(&ret->clusters);
+	return 0;
+}
+
+/* ---- persons --------------------------------------------------------------------- */
+
+/* A uid for which this host has no name: the name that clusters have for it, when they
+ * agree. */
+static int name_by_uid(struct identity_who *who, struct pg *pg, struct err *err)
+{
+	auto_pgresult PGresult *r = NULL;
+	auto_query struct query q = {.list_count = 0};
+
+	query_put(
+		&q,
+		"SELECT DISTINCT name FROM person WHERE erased_at IS NULL AND uid = ");
+	query_s64(&q, who->uid);
+	query_put(&q, " LIMIT 2");
+	int rc = query_run(&q, pg, &r, err);
+	if (rc < 0)
+		return rc;
+	if (PQntuples(r) != 1 || !identity_is_login(pg_get_text(r, 0, 0)))
+		return err_set(err, -EPERM, "uid %u has no name here", who->uid);
+	snprintf(who->login, sizeof(who->login), "%s", pg_get_text(r, 0, 0));
+	return 0;
+}
+
+static int find_persons(const struct identity_who *who, struct pg *pg,
+			struct scope *ret, struct err *err)
+{
+	auto_pgresult PGresult *r = NULL;
+	auto_query struct query q = {.list_count = 0};
+
+	query_put(&q, "SELECT id, cluster, uid FROM person WHERE erased_at IS NULL "
+		      "AND name = ");
+	query_text(&q, who->login);
+	if (who->has_uid) {
+		/* the same name for another number is somebody else */
+		query_put(&q, " AND (uid IS NULL OR uid = ");
+		query_s64(&q, who->uid);
+		query_put(&q, ")");
+	}
+	query_put(&q, " ORDER BY cluster LIMIT 1000");
+	int rc = query_run(&q, pg, &r, err);
+	for (int i = 0; rc == 0 && i < PQntuples(r); i++) {
+		append(&ret->persons, pg_get_text(r, i, 0));
+		append(&ret->person_clusters, pg_get_text(r, i, 1));
+		if (!pg_get_text(r, i, 2))
+			continue;
+		append(&ret->uids, pg_get_text(r, i, 2));
+		append(&ret->uid_clusters, pg_get_text(r, i, 1));
+	}
+	if (rc < 0 || !who->has_uid)
+		return rc;
+	/* MUNGE's uid is theirs on all clusters that do not say otherwise */
+	PQclear(r);
+	r = NULL;
+	query_done(&q);
+	q = (struct query){.list_count = 0};
+	query_put(&q,
+		  "SELECT c.id FROM cluster c WHERE NOT EXISTS (SELECT FROM person p "
+		  "WHERE p.cluster = c.id AND (p.uid = ");
+	query_s64(&q, who->uid);
+	query_put(&q, " OR (p.uid IS NOT NULL AND p.name = ");
+	query_text(&q, who->login);
+	query_put(&q, ")))");
+	rc = query_run(&q, pg, &r, err);
+	for (int i = 0; rc == 0 && i < PQntuples(r); i++) {
+		char uid[16];
+		snprintf(uid, sizeof(uid), "%u", who->uid);
+		append(&ret->uids, uid);
+		append(&ret->uid_clusters, pg_get_text(r, i, 0));
+	}
+	return rc;
+}
+
+static int find_projects(struct pg *pg, struct scope *ret, struct err *err)
+{
+	auto_pgresult PGresult *r = NULL;
+	auto_query struct query q = {.list_count = 0};
+
+	query_put(&q,
+		  "SELECT DISTINCT project FROM membership WHERE valid_from <= now() "
+		  "AND (valid_to IS NULL OR valid_to > now()) AND person = ANY (");
+	query_numbers(&q, &ret->persons, "integer");
+	query_put(&q, ") LIMIT 10000");
+	int rc = query_run(&q, pg, &r, err);
+	for (int i = 0; rc == 0 && i < PQntuples(r); i++)
+		append(&ret->projects, pg_get_text(r, i, 0));
+	return rc;
+}
+
+int access_resolve(const struct access_site *site, const struct endpoint *e,
+		   struct identity_who *who, struct pg *pg, struct scope *ret,
+		   struct err *err)
+{
+	int rc = 0;
+
+	if (!*who->login)
+		rc = name_by_uid(who, pg, err);
+	if (rc == 0)
+		rc = find_role(site, who->login, pg, ret, err);
+	if (rc < 0)
+		return rc;
+	ret->kind = e->scopes[ret->role];
+	if (ret->kind == SCOPE_NONE)
+		return err_set(err, -EPERM, "%s: this is for operators and admins",
+			       who->login);
+	if (ret->kind == SCOPE_CLUSTERS && !ret->clusters.len)
+		ret->kind = SCOPE_ALL;
+	if (ret->kind == SCOPE_MATES && !site->project_members)
+		ret->kind = SCOPE_SELF;
+	if (ret->kind == SCOPE_SELF || ret->kind == SCOPE_MATES ||
+	    ret->kind == SCOPE_CLUSTERS)
+		rc = find_persons(who, pg, ret, err);
+	if (rc == 0 && ret->kind == SCOPE_MATES)
+		rc = find_projects(pg, ret, err);
+	return rc;
+}
+
+void scope_done(struct scope *s)
+{
+	buf_done(&s->persons);
+	buf_done(&s->person_clusters);
+	buf_done(&s->uids);
+	buf_done(&s->uid_clusters);
+	buf_done(&s->projects);
+	buf_done(&s->clusters);
+}
+
+/* ---- conditions ------------------------------------------------------------------ */
+
+static void put_uids(const struct scope *s, struct query *q, const char *cluster_of,
+		     const char *uid_of)
+{
+	query_put(q, "EXISTS (SELECT FROM unnest(");
+	query_numbers(q, &s->uid_clusters, "smallint");
+	query_put(q, ", ");
+	query_numbers(q, &s->uids, "bigint");
+	query_put(q, ") AS mine (c, uid) WHERE mine.c = ");
+	query_put(q, cluster_of);
+	query_put(q, " AND mine.uid = ");
+	query_put(q, uid_of);
+	query_put(q, ")");
+}
+
+void scope_put_unit(const struct scope *s, struct query *q)
+{
+	switch (s->kind) {
+	case SCOPE_ALL:
+		query_put(q, "true");
+		return;
+	case SCOPE_SELF:
+	case SCOPE_MATES:
+	case SCOPE_CLUSTERS:
+		break;
+	default:
+		query_put(q, "false");
+		return;
+	}
+	query_put(q, "(u.person = ANY (");
+	query_numbers(q, &s->persons, "integer");
+	query_put(q, ") OR (u.person IS NULL AND ");
+	put_uids(s, q, "u.cluster", "u.uid");
+	query_put(q, ")");
+	if (s->kind == SCOPE_MATES) {
+		query_put(q, " OR u.project = ANY (");
+		query_numbers(q, &s->projects, "integer");
+		query_put(q, ")");
+	}
+	if (s->kind == SCOPE_CLUSTERS) {
+		query_put(q, " OR u.cluster = ANY (");
+		query_numbers(q, &s->clusters, "smallint");
+		query_put(q, ")");
+	}
+	query_put(q, ")");
+}
+
+void scope_put_unlinked(const struct scope *s, struct query *q)
+{
+	switch (s->kind) {
+	case SCOPE_ALL:
+		query_put(q, "true");
+		return;
+	case SCOPE_SELF:
+	case SCOPE_MATES:
+		put_uids(s, q, "o.cluster", "n.uid");
+		return;
+	case SCOPE_CLUSTERS:
+		query_put(q, "o.cluster = ANY (");
+		query_numbers(q, &s->clusters, "smallint");
+		query_put(q, ")");
+		return;
+	default:
+		query_put(q, "false");
+	}
+}
+
+/* Rows with columns person, project and cluster, or their own ids. */
+static void put_owner(const struct scope *s, struct query *q, const char *person,
+		      const char *project_of, const char *cluster_of)
+{
+	switch (s->kind) {
+	case SCOPE_ALL:
+		query_put(q, "true");
+		return;
+	case SCOPE_CLUSTERS:
+		query_put(q, cluster_of);
+		query_put(q, " = ANY (");
+		query_numbers(q, &s->clusters, "smallint");
+		query_put(q, ")");
+		return;
+	case SCOPE_SELF:
+	case SCOPE_MATES:
+		break;
+	default:
+		query_put(q, "false");
+		return;
+	}
+	query_put(q, "(");
+	query_put(q, person);
+	query_put(q, " = ANY (");
+	query_numbers(q, &s->persons, "integer");
+	query_put(q, ")");
+	if (s->kind == SCOPE_MATES && project_of) {
+		query_put(q, " OR ");
+		query_put(q, project_of);
+		query_put(q, " = ANY (");
+		query_numbers(q, &s->projects, "integer");
+		query_put(q, ")");
+	}
+	query_put(q, ")");
+}
+
+void scope_put_usage(const struct scope *s, struct query *q)
+{
+	put_owner(s, q, "d.person", "d.project", "d.cluster");
+}
+
+void scope_put_day(const struct scope *s, struct query *q)
+{
+	put_owner(s, q, "d.person", "d.project", "u.cluster");
+}
+
+void scope_put_person(const struct scope *s, struct query *q)
+{
+	put_owner(s, q, "p.id", NULL, "p.cluster");
+}
+
+/* Of a project one sees that one is a member of it. */
+void scope_put_project(const struct scope *s, struct query *q)
+{
+	if (s->kind == SCOPE_ALL || s->kind == SCOPE_CLUSTERS) {
+		put_owner(s, q, "p.id", NULL, "p.cluster");
+		return;
+	}
+	query_put(q,
+		  "p.id IN (SELECT m.project FROM membership m WHERE m.valid_from <= "
+		  "now() AND (m.valid_to IS NULL OR m.valid_to > now()) AND m.person = "
+		  "ANY (");
+	query_numbers(q, &s->persons, "integer");
+	query_put(q, "))");
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_AGGREGATOR_ACCESS_H
+#define CEEMS_AGGREGATOR_ACCESS_H
+
+#include <stdbool.h>
+
+#include "aggregator/query.h"
+#include "lib/buf.h"
+#include "lib/conf.h"
+#include "lib/http/identity.h"
+
+/*
+ * Who may see what of the API: one table of endpoints, with a scope for each role, and
+ * what a scope is as SQL. What is not in the table is not there, and a role that the
+ * table does not name sees nothing. Each query takes its condition from here.
+ */
+
+enum scope_kind {
+	SCOPE_NONE,   /* refused */
+	SCOPE_PUBLIC, /* nothing of anybody: without proof of who asks */
+	SCOPE_LOGIN,  /* nothing of anybody, but only for who is known */
+	SCOPE_SELF,   /* what is theirs */
+	/* ... and that of all members of their projects, where the site says so
+	 * (--privacy.project-members), else SCOPE_SELF */
+	SCOPE_MATES,
+	SCOPE_CLUSTERS, /* all of the clusters that they operate */
+	SCOPE_ALL,
+};
+
+enum access_role { ROLE_USER, ROLE_OPERATOR, ROLE_ADMIN };
+
+struct ask; /* aggregator/api.h */
+
+struct endpoint {
+	const char *path;          /* below /api/v1; a '*' at its end is a number */
+	enum scope_kind scopes[3]; /* by role */
+	const struct param_spec *const *params;
+	/* Runs on a thread of the pool. */
+	int (*answer)(struct ask *a, struct err *err);
+	const char *what; /* for the OpenAPI document */
+};
+
+extern const struct endpoint endpoints[];
+extern const size_t endpoint_count;
+
+/* NULL: there is none. *ret_id is the number of a '*'. Total on any text. */
+const struct endpoint *access_find(const char *path, uint64_t *ret_id);
+
+/* Roles by configuration: "login", for operators also "login/cluster". -EINVAL. */
+int access_check_roles(const struct conf_list *admins,
+		       const struct conf_list *operators, struct err *err);
+
+/* What somebody may see, as numbers of the database, "1,2,3". */
+struct scope {
+	enum scope_kind kind;
+	enum access_role role;
+	struct buf persons, person_clusters; /* themselves, one on each cluster */
+	struct buf uids, uid_clusters; /* for units that nobody has named a person of */
+	struct buf projects;           /* SCOPE_MATES alone */
+	struct buf clusters;           /* SCOPE_CLUSTERS alone */
+};
+void scope_done(struct scope *s);
+
+struct access_site {
+	const struct conf_list *admins, *operators;
+	bool project_members;
+};
+
+/* Looks up who it is and what that one may see at the endpoint. -EPERM: refused, with
+ * words for whoever asks; else the database's failure. who->login is filled in where
+ * only the uid is known. */
+int access_resolve(const struct access_site *site, const struct endpoint *e,
+		   struct identity_who *who, struct pg *pg, struct scope *ret,
+		   struct err *err);
+
+/* Conditions for a row u of `unit`; n of unit_node with its node o; d of usage_day; d
+ * of unit_day with its unit u; a person p; a project p. Constant text and numbers of
+ * the scope alone. */
+void scope_put_unit(const struct scope *s, struct query *q);
+void scope_put_unlinked(const struct scope *s, struct query *q);
+void scope_put_usage(const struct scope *s, struct query *q);
+void scope_put_day(const struct scope *s, struct query *q);
+void scope_put_person(const struct scope *s, struct query *q);
+void scope_put_project(const struct scope *s, struct query *q);
+
+#endif

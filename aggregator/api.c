@@ -1,0 +1,531 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* From a request to its answer, in the peer's envelope. Nothing is remembered between
+ * requests: what somebody may see is looked up each time. */
+#include "aggregator/api.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/cleanup.h"
+#include "lib/clock.h"
+#include "lib/log.h"
+#include "lib/parse.h"
+#include "lib/rfc3339.h"
+
+#define PREFIX "/api/v1"
+#define BODY_BYTES_MAX ((size_t)32 << 20)
+#define JSON_TYPE "application/json"
+#define DAY_US (86400ull * 1000000)
+#define LIMIT_DEFAULT 100
+
+struct api_state {
+	struct identity *identity;
+	struct log_repeat failures; /* of the database, pool's threads */
+	pthread_mutex_t mutex;
+	atomic_uint_fast64_t answers[6]; /* by status / 100 */
+	atomic_uint_fast64_t refused[2]; /* 401, 403 */
+};
+
+/* ---- the envelope ---------------------------------------------------------------- */
+
+static const struct {
+	int rc;
+	unsigned status;
+	const char *type;
+} failures[] = {
+	{-EACCES, 401, "unauthorized"}, {-EPERM, 403, "forbidden"},
+	{-EINVAL, 400, "bad_data"},     {-ENOENT, 404, "not_found"},
+	{-ETIMEDOUT, 503, "timeout"},   {-ETIME, 503, "timeout"},
+	{-EFBIG, 422, "execution"},     {-EHOSTDOWN, 503, "unavailable"},
+	{-EAGAIN, 503, "unavailable"},  {-ECANCELED, 503, "unavailable"},
+};
+
+static unsigned status_of(int rc, const char **ret_type)
+{
+	for (size_t i = 0; i < sizeof(failures) / sizeof(failures[0]); i++) {
+		if (failures[i].rc != rc)
+			continue;
+		*ret_type = failures[i].type;
+		return failures[i].status;
+	}
+	*ret_type = "internal";
+	return 500;
+}
+
+static void put_warnings(const struct buf *lines, struct buf *out)
+{
+	const char *s = lines->data;
+
+	if (!lines->len)
+		return;
+	buf_puts(out, ",\"warnings\":[");
+	for (bool first = true; *s; first = false) {
+		size_t n = strcspn(s, "\n");
+		buf_puts(out, first ? "" : ",");
+		buf_put_json(out, s, n);
+		s += n + (s[n] == '\n');
+	}
+	buf_putc(out, ']');
+}
+
+static void put_time(struct buf *out, const char *name, uint64_t us)
+{
+	char text[RFC3339_BYTES];
+
+	rfc3339_print(us / 1000000, text);
+	buf_printf(out, ",\"%s\":\"%s\"", name, text);
+}
+
+static void put_meta(const struct ask *a, struct buf *out)
+{
+	if (a->windowed) {
+		put_time(out, "from", a->from_us);
+		put_time(out, "to", a->to_us);
+	}
+	if (a->as_of.len)
+		buf_printf(out, ",\"as_of\":%s", a->as_of.data);
+	else
+		put_time(out, "as_of", a->now_us);
+	if (a->node_ms > 0)
+		buf_printf(out, ",\"coverage\":%.4f", a->observed_ms / a->node_ms);
+	else
+		buf_puts(out, ",\"coverage\":null");
+	if (a->cursor.len) {
+		buf_puts(out, ",\"cursor\":");
+		buf_put_json(out, a->cursor.data, a->cursor.len);
+	}
+}
+
+/* On the pool's thread, or on the web's for requests that never got there. */
+static void compose(struct ask *a)
+{
+	struct buf *out = &a->body;
+	const char *type = NULL;
+
+	out->max = BODY_BYTES_MAX;
+	if (a->rc == 0)
+		a->rc = buf_error(&a->data);
+	if (a->rc == 0 && a->raw) {
+		buf_put(out, a->data.data, a->data.len);
+	} else if (a->rc == 0) {
+		buf_printf(out, "{\"status\":\"%s\",\"data\":[",
+			   a->status >= 400 ? "error" : "success");
+		if (a->data.len)
+			buf_put(out, a->data.data, a->data.len);
+		buf_putc(out, ']');
+		if (a->status >= 400) {
+			buf_puts(out, ",\"errorType\":\"forbidden\",\"error\":");
+			buf_put_json(out, a->refusal.text, strlen(a->refusal.text));
+		}
+		put_warnings(&a->warnings, out);
+		put_meta(a, out);
+		buf_puts(out, "}\n");
+	} else {
+		a->status = status_of(a->rc, &type);
+		buf_printf(out,
+			   "{\"status\":\"error\",\"data\":null,\"errorType\":\"%s\","
+			   "\"error\":",
+			   type);
+		buf_put_json(out, a->refusal.text, strlen(a->refusal.text));
+		buf_puts(out, "}\n");
+	}
+}
+
+/* ---- for the endpoints ----------------------------------------------------------- */
+
+static double number_at(const PGresult *r, int row, int column)
+{
+	double v = 0;
+
+	if (column >= 0 && pg_get_f64(r, row, column, &v) < 0)
+		return 0;
+	return v;
+}
+
+int api_rows(struct ask *a, struct query *q, size_t most, struct err *err)
+{
+	auto_pgresult PGresult *r = NULL;
+	int rc = query_run(q, a->pg, &r, err);
+
+	if (rc < 0)
+		return rc;
+	int observed = PQfnumber(r, "observed_ms"), node = PQfnumber(r, "node_ms");
+	int page = PQfnumber(r, "page"), as_of = PQfnumber(r, "as_of");
+	int n = PQntuples(r);
+	if (most && (size_t)n > most) {
+		n = (int)most;
+		buf_reset(&a->cursor);
+		if (page >= 0)
+			buf_puts(&a->cursor, pg_get_text(r, n - 1, page));
+		else
+			buf_printf(&a->warnings, "only the first %zu rows are shown\n",
+				   most);
+	}
+	a->data.max = BODY_BYTES_MAX;
+	for (int i = 0; i < n; i++) {
+		if (a->data.len)
+			buf_putc(&a->data, ',');
+		buf_put(&a->data, PQgetvalue(r, i, 0), (size_t)PQgetlength(r, i, 0));
+		a->observed_ms += number_at(r, i, observed);
+		a->node_ms += number_at(r, i, node);
+		if (as_of >= 0 && !PQgetisnull(r, i, as_of)) {
+			buf_reset(&a->as_of);
+			buf_put_json(&a->as_of, pg_get_text(r, i, as_of),
+				     strlen(pg_get_text(r, i, as_of)));
+		}
+	}
+	a->rows += (size_t)n;
+	rc = buf_error(&a->data);
+	return rc < 0 ? err_set(err, rc, "the answer is too long: ask for fewer rows")
+		      : 0;
+}
+
+int api_window(struct ask *a, struct err *err)
+{
+	const struct param *from = params_get(&a->params, "from");
+	const struct param *to = params_get(&a->params, "to");
+	uint64_t most_ms = a->app->options.query_max_period_ms;
+
+	a->to_us = to ? to->number : a->now_us;
+	a->from_us = from ? from->number : a->to_us > DAY_US ? a->to_us - DAY_US : 0;
+	if (a->from_us >= a->to_us)
+		return err_set(err, -EINVAL, "from must be before to");
+	if (most_ms && (a->to_us - a->from_us) / 1000 > most_ms)
+		return err_set(err, -EINVAL,
+			       "the window is longer than this site allows "
+			       "(--query.max-period)");
+	a->windowed = true;
+	return 0;
+}
+
+size_t api_limit(const struct ask *a)
+{
+	const struct param *p = params_get(&a->params, "limit");
+
+	return p ? (size_t)p->number : LIMIT_DEFAULT;
+}
+
+void api_put_filter(const struct ask *a, struct query *q, const char *param,
+		    const char *table, const char *column)
+{
+	if (!params_has(&a->params, param))
+		return;
+	query_put(q, " AND ");
+	query_put(q, column);
+	if (table) {
+		query_put(q, " IN (SELECT x.id FROM ");
+		query_put(q, table);
+		query_put(q, " x WHERE x.name = ANY (");
+	} else {
+		query_put(q, " = ANY ((");
+	}
+	query_param_list(q, &a->params, param);
+	query_put(q, "))");
+}
+
+void api_put_json(const struct ask *a, struct query *q, const char *expression)
+{
+	if (!params_has(&a->params, "field")) {
+		query_put(q, expression);
+		return;
+	}
+	query_put(q, "(SELECT coalesce(jsonb_object_agg(key, value), '{}') FROM "
+		     "jsonb_each(");
+	query_put(q, expression);
+	query_put(q, ") WHERE key = ANY (");
+	query_param_list(q, &a->params, "field");
+	query_put(q, "))");
+}
+
+/* ---- a request ------------------------------------------------------------------- */
+
+static struct access_site site_of(const struct app *app)
+{
+	return (struct access_site){
+		.admins = &app->options.admins,
+		.operators = &app->options.operators,
+		.project_members = app->options.project_members,
+	};
+}
+
+/* Each request in a transaction that cannot write, with its own time zone. */
+static int prepare(struct ask *a, struct err *err)
+{
+	const struct param *zone = params_get(&a->params, "timezone");
+	auto_query struct query q = {.list_count = 0};
+
+	query_put(&q, "SELECT set_config('transaction_read_only', 'on', true)");
+	if (zone) {
+		query_put(&q, ", set_config('timezone', ");
+		query_text(&q, zone->value);
+		query_put(&q, ", true)");
+	}
+	int rc = query_run(&q, a->pg, NULL, err);
+	if (rc == -EINVAL && zone)
+		return err_set(err, rc, "timezone: not known");
+	return rc;
+}
+
+static int answer_in(struct pg *pg, void *arg, struct err *err)
+{
+	struct ask *a = arg;
+	const struct access_site site = site_of(a->app);
+
+	/* this may be the second time */
+	buf_reset(&a->data);
+	buf_reset(&a->cursor);
+	scope_done(&a->scope);
+	a->scope = (struct scope){.kind = SCOPE_NONE};
+	a->observed_ms = a->node_ms = 0;
+	a->rows = 0;
+	a->status = 0;
+	a->pg = pg;
+	int rc = prepare(a, err);
+	if (rc == 0)
+		rc = access_resolve(&site, a->endpoint, &a->who, pg, &a->scope, err);
+	if (rc < 0)
+		return rc;
+	return a->endpoint->answer(a, err);
+}
+
+static int run(struct pg *pg, void *arg, struct err *err)
+{
+	struct ask *a = arg;
+	struct api_state *s = a->app->api;
+	int rc = identity_prove(s->identity, &a->proof.facts, &a->who, err);
+
+	/* parameters last: they are for those who may ask */
+	if (rc == 0)
+		rc = params_parse(web_target(a->r), a->endpoint->params, a->now_us,
+				  &a->params, &a->warnings, err);
+	if (rc == 0)
+		rc = pg_transaction(pg, PG_REPEATABLE_READ, 0, answer_in, a, err);
+	return rc;
+}
+
+/* Failures that are not the client's go to the log; what the database says of them may
+ * quote its statements, and is not for everybody. */
+static void note_failure(struct ask *a)
+{
+	struct api_state *s = a->app->api;
+	const char *type;
+
+	if (a->rc >= 0 || status_of(a->rc, &type) < 500)
+		return;
+	pthread_mutex_lock(&s->mutex);
+	bool due = log_repeat_due(&s->failures, clock_boottime_ns());
+	pthread_mutex_unlock(&s->mutex);
+	if (due)
+		log_warn("api: %s: %s", a->endpoint->path, a->refusal.text);
+	if (a->rc == -EHOSTDOWN && app_no_database(a->app))
+		err_set(&a->refusal, 0, "%s", app_no_database(a->app));
+	else if (a->rc == -ETIMEDOUT || a->rc == -ETIME)
+		err_set(&a->refusal, 0,
+			"this takes too long: ask for a shorter window or fewer rows");
+	else if (a->rc != -EHOSTDOWN)
+		err_set(&a->refusal, 0, "the aggregator's log has the reason");
+}
+
+static void done(void *arg, int rc, const struct err *err)
+{
+	struct ask *a = arg;
+
+	a->rc = rc;
+	if (rc < 0 && err)
+		a->refusal = *err;
+	note_failure(a);
+	compose(a);
+	web_wake(a->r);
+}
+
+static void send_answer(struct ask *a)
+{
+	web_answer(a->r, a->status ? a->status : 200,
+		   a->content_type ? a->content_type : JSON_TYPE, a->body.data,
+		   a->body.len);
+}
+
+static void refuse_now(struct ask *a, int rc, const char *text)
+{
+	a->rc = err_set(&a->refusal, rc, "%s", text);
+	compose(a);
+	send_answer(a);
+}
+
+static void begin(struct app *app, struct web_request *r)
+{
+	struct ask *a = *web_state(r) = calloc(1, sizeof(*a));
+	const char *path = app_path(app, r);
+
+	if (!a)
+		return; /* which closes the connection */
+	a->app = app;
+	a->r = r;
+	a->now_us = clock_realtime_ns() / 1000;
+	if (strncmp(path, PREFIX, strlen(PREFIX)) != 0) {
+		web_answer_text(r, 404, "404 page not found\n");
+		return;
+	}
+	a->endpoint = access_find(path + strlen(PREFIX), &a->id);
+	if (!a->endpoint) {
+		refuse_now(a, -ENOENT, "there is no such endpoint");
+		return;
+	}
+	if (a->endpoint->scopes[ROLE_USER] == SCOPE_PUBLIC) {
+		a->rc = a->endpoint->answer(a, &a->refusal);
+		compose(a);
+		send_answer(a);
+		return;
+	}
+	identity_collect(((struct api_state *)app->api)->identity, r, &a->proof);
+	a->job = (struct pg_job){.run = run, .done = done, .arg = a};
+	/* first asleep, then to be woken */
+	web_sleep(r);
+	int rc = pg_pool_submit(app->pool, &a->job, &a->refusal);
+	if (rc == 0)
+		return;
+	a->rc = rc;
+	note_failure(a);
+	compose(a);
+	a->awake = true;
+	web_wake(r);
+}
+
+void api_serve(void *arg, struct web_request *r)
+{
+	struct ask *a = *web_state(r);
+
+	if (!a)
+		begin(arg, r);
+	else
+		send_answer(a);
+}
+
+void api_end(void *arg, struct web_request *r, unsigned status)
+{
+	struct app *app = arg;
+	struct api_state *s = app->api;
+	struct ask *a = *web_state(r);
+
+	atomic_fetch_add(&s->answers[status / 100 < 6 ? status / 100 : 0], 1);
+	if (status == 401 || status == 403)
+		atomic_fetch_add(&s->refused[status == 403], 1);
+	if (!a)
+		return;
+	identity_request_done(&a->proof);
+	scope_done(&a->scope);
+	params_done(&a->params);
+	buf_done(&a->data);
+	buf_done(&a->warnings);
+	buf_done(&a->cursor);
+	buf_done(&a->as_of);
+	buf_done(&a->body);
+	free(a);
+}
+
+/* ---- the part -------------------------------------------------------------------- */
+
+static struct identity_params params_of(const struct options *o)
+{
+	return (struct identity_params){
+		.munge = o->identity_munge,
+		.munge_socket = o->munge_socket,
+		.certificate = (enum identity_certificate)o->certificate,
+		.certificate_suffix = o->certificate_suffix,
+		.front_ends = (const char *const *)o->front_ends.items,
+		.front_end_count = o->front_ends.count,
+		.front_end_addresses =
+			(const char *const *)o->front_end_addresses.items,
+		.front_end_address_count = o->front_end_addresses.count,
+		.user_headers = (const char *const *)o->user_headers.items,
+		.user_header_count = o->user_headers.count,
+		.token_keys = o->token_keys,
+		.token_ca_file = *o->token_ca_file ? o->token_ca_file : NULL,
+		.token_issuers = (const char *const *)o->token_issuers.items,
+		.token_issuer_count = o->token_issuers.count,
+		.token_audiences = (const char *const *)o->token_audiences.items,
+		.token_audience_count = o->token_audiences.count,
+	};
+}
+
+static int api_check(const struct options *o, struct err *err)
+{
+	struct identity_params p = params_of(o);
+	struct identity *id = NULL;
+
+	p.token_keys = NULL; /* nothing is fetched here */
+	if (*o->token_keys && (!o->token_issuers.count || !o->token_audiences.count))
+		return err_set(
+			err, -EINVAL,
+			"--identity.token-keys needs --identity.token-issuer and "
+			"--identity.token-audience");
+	int rc = access_check_roles(&o->admins, &o->operators, err);
+	if (rc == 0)
+		rc = identity_new(&p, &id, err);
+	identity_free(id);
+	return rc;
+}
+
+static int api_open(struct app *app, struct err *err)
+{
+	const struct identity_params p = params_of(&app->options);
+	struct api_state *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return err_set(err, -ENOMEM, "out of memory");
+	pthread_mutex_init(&s->mutex, NULL);
+	app->api = s;
+	return identity_new(&p, &s->identity, err);
+}
+
+static void api_close(struct app *app)
+{
+	struct api_state *s = app->api;
+
+	if (!s)
+		return;
+	identity_free(s->identity);
+	pthread_mutex_destroy(&s->mutex);
+	free(s);
+	app->api = NULL;
+}
+
+static void api_metrics(struct app *app, struct prom *out)
+{
+	static const struct prom_family answers = {
+		"ceems_aggregator_api_requests_total", PROM_COUNTER,
+		"Requests to the API by the class of their status; none: the client "
+		"left"};
+	static const struct prom_family refused = {
+		"ceems_aggregator_api_refused_total", PROM_COUNTER,
+		"Requests that were not allowed: who asks was not proved, or may not"};
+	static const char *const classes[6] = {"none", "1xx", "2xx",
+					       "3xx",  "4xx", "5xx"};
+	struct api_state *s = app->api;
+
+	if (!s)
+		return;
+	prom_family(out, &answers);
+	for (size_t i = 0; i < 6; i++) {
+		const struct prom_label l = {"code", classes[i]};
+		if (i != 1 && i != 3)
+			prom_put_u64(out, &l, 1, atomic_load(&s->answers[i]));
+	}
+	prom_family(out, &refused);
+	for (size_t i = 0; i < 2; i++) {
+		const struct prom_label l = {"reason", i ? "forbidden" : "unproved"};
+		prom_put_u64(out, &l, 1, atomic_load(&s->refused[i]));
+	}
+}
+
+const struct part part_api = {
+	.name = "api",
+	.check = api_check,
+	.open = api_open,
+	.close = api_close,
+	.metrics = api_metrics,
+};

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Units. A page is made of feeds, one for each person, project or cluster that is asked
+ * for, so that each is a walk down an index however many units there are. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "aggregator/api.h"
+#include "lib/parse.h"
+
+#define SERIES_MAX 2000
+#define VERIFY_MAX 100
+
+/* What decides about a unit beside its feed. */
+struct selection {
+	bool all_time; /* no window */
+	bool has_page;
+	uint64_t page_us, page_id;
+	size_t limit;
+};
+
+static int read_cursor(const struct ask *a, struct selection *ret, struct err *err)
+{
+	const struct param *p = params_get(&a->params, "cursor");
+
+	if (!p || !*p->value)
+		return 0;
+	size_t n = strcspn(p->value, "-");
+	if (!p->value[n] || parse_u64_len(p->value, n, &ret->page_us) < 0 ||
+	    parse_u64(p->value + n + 1, &ret->page_id) < 0 ||
+	    ret->page_us > 16000000000ull * 1000000 || ret->page_id > INT64_MAX)
+		return err_set(err, -EINVAL, "cursor: not one of ours");
+	ret->has_page = true;
+	return 0;
+}
+
+/* The key by which pages are sorted: when a unit began, or ended where it never did. */
+static void put_page(const struct selection *s, struct query *q, const char *key)
+{
+	if (!s->has_page)
+		return;
+	query_put(q, " AND ");
+	query_put(q, key);
+	query_put(q, " <= ");
+	query_time_us(q, s->page_us);
+	query_put(q, " AND (");
+	query_put(q, key);
+	query_put(q, " < ");
+	query_time_us(q, s->page_us);
+	query_put(q, " OR u.id > ");
+	query_s64(q, (int64_t)s->page_id);
+	query_put(q, ")");
+}
+
+static void put_filters(const struct ask *a, struct query *q)
+{
+	const struct param *running = params_get(&a->params, "running");
+
+	api_put_filter(a, q, "cluster_id", "cluster", "u.cluster");
+	api_put_filter(a, q, "project", "project", "u.project");
+	api_put_filter(a, q, "user", "person", "u.person");
+	api_put_filter(a, q, "state", NULL, "u.state");
+	if (running && !running->number)
+		query_put(q, " AND u.ended IS NOT NULL");
+	if (!params_has(&a->params, "uuid"))
+		return;
+	/* the number of an array is all its tasks, N_T one of them; N+T in a
+	 * heterogeneous job alike */
+	query_put(q, " AND (u.uuid = ANY (");
+	query_param_list(q, &a->params, "uuid");
+	query_put(q,
+		  ") OR u.array_job = ANY (SELECT substring(j FROM '^[0-9]+')::bigint "
+		  "FROM unnest(");
+	query_param_list(q, &a->params, "uuid");
+	query_put(q, ") j WHERE j ~ '^[0-9]{1,18}$' OR j = u.array_job || '_' || "
+		     "u.array_task) OR u.het_job = ANY (SELECT substring(j FROM "
+		     "'^[0-9]+')::bigint FROM unnest(");
+	query_param_list(q, &a->params, "uuid");
+	query_put(q, ") j WHERE j ~ '^[0-9]{1,18}$' OR j = u.het_job || '+' || "
+		     "u.het_offset))");
+}
+
+/* One branch of a feed: rows (row, key, id) of units with this condition. */
+static void put_branch(const struct ask *a, const struct selection *s, struct query *q,
+		       const char *owner, const char *life, const char *key)
+{
+	query_put(q, "(SELECT u AS row, ");
+	query_put(q, key);
+	query_put(q, " AS key, u.id AS id FROM unit u, w WHERE ");
+	query_put(q, owner);
+	query_put(q, life);
+	scope_put_unit(&a->scope, q);
+	put_filters(a, q);
+	put_page(s, q, key);
+	query_put(q, " ORDER BY ");
+	query_put(q, key);
+	query_put(q, " DESC, u.id LIMIT ");
+	query_s64(q, (int64_t)s->limit + 1);
+	query_put(q, ")");
+}
+
+/* Units of a feed that lived in the window: those that began in it or a week before;
+ * longer ones, which are few; and those that never began. */
+static void put_feed(const struct ask *a, const struct selection *s, struct query *q,
+		     const char *owner)
+{
+	put_branch(
+		a, s, q, owner,
+		" AND u.started >= w.week AND u.started < w.b AND (u.ended IS NULL OR "
+		"u.ended > w.a OR (u.ended = u.started AND u.ended = w.a)) AND ",
+		"u.started");
+	query_put(q, " UNION ALL ");
+	put_branch(
+		a, s, q, owner,
+		" AND u.started < w.week AND (u.ended IS NULL OR u.ended - u.started > "
+		"interval '7 days') AND (u.ended IS NULL OR u.ended > w.a) AND ",
+		"u.started");
+	query_put(q, " UNION ALL ");
+	put_branch(a, s, q, owner,
+		   " AND u.started IS NULL AND u.ended >= w.a AND u.ended < w.b AND ",
+		   "u.ended");
+}
+
+/* Persons as rows f (id, cluster), then their feed. */
+static void put_persons(const struct ask *a, const struct selection *s, struct query *q,
+			bool by_name)
+{
+	query_put(q, "SELECT x.* FROM (SELECT p.id, p.cluster FROM person p WHERE ");
+	if (by_name) {
+		query_put(q, "p.name = ANY (");
+		query_param_list(q, &a->params, "user");
+	} else {
+		query_put(q, "p.id = ANY (");
+		query_numbers(q, &a->scope.persons, "integer");
+	}
+	query_put(q, ")) f, LATERAL (");
+	put_feed(a, s, q, "u.person = f.id AND u.cluster = f.cluster");
+	query_put(q, ") x");
+}
+
+/* What nodes have told of and nobody has named a person of yet. */
+static void put_unnamed(const struct ask *a, const struct selection *s, struct query *q)
+{
+	query_put(q, " UNION ALL SELECT x.* FROM unnest(");
+	query_numbers(q, &a->scope.uid_clusters, "smallint");
+	query_put(q, ", ");
+	query_numbers(q, &a->scope.uids, "bigint");
+	query_put(q, ") AS f (c, uid), LATERAL (");
+	put_branch(a, s, q, "u.cluster = f.c AND u.uid = f.uid AND u.person IS NULL",
+		   " AND u.started < w.b AND (u.ended IS NULL OR u.ended > w.a) AND ",
+		   "u.started");
+	query_put(q, ") x");
+}
+
+static void put_named(const struct ask *a, const struct selection *s, struct query *q,
+		      const char *param, const char *table, const char *owner)
+{
+	query_put(q, "SELECT x.* FROM (SELECT p.id FROM ");
+	query_put(q, table);
+	query_put(q, " p");
+	if (param) {
+		query_put(q, " WHERE p.name = ANY (");
+		query_param_list(q, &a->params, param);
+		query_put(q, ")");
+	}
+	query_put(q, ") f, LATERAL (");
+	put_feed(a, s, q, owner);
+	query_put(q, ") x");
+}
+
+/* By id there are few, whoever's they are: the scope sees to that. */
+static void put_by_id(const struct ask *a, const struct selection *s, struct query *q)
+{
+	put_branch(a, s, q, "true",
+		   s->all_time
+			   ? " AND "
+			   : " AND coalesce(u.started, u.ended, u.submitted) < w.b AND "
+			     "(u.ended IS NULL OR u.ended > w.a) AND ",
+		   "coalesce(u.started, u.ended, u.submitted)");
+}
+
+static void put_feeds(const struct ask *a, const struct selection *s, struct query *q,
+		      bool all)
+{
+	const struct param_set *p = &a->params;
+
+	if (params_has(p, "uuid")) {
+		put_by_id(a, s, q);
+	} else if (params_has(p, "user") && (all || a->scope.kind == SCOPE_MATES)) {
+		put_persons(a, s, q, true);
+	} else if (params_has(p, "project") && (all || a->scope.kind == SCOPE_MATES)) {
+		put_named(a, s, q, "project", "project", "u.project = f.id");
+	} else if (all) {
+		put_named(a, s, q, params_has(p, "cluster_id") ? "cluster_id" : NULL,
+			  "cluster", "u.cluster = f.id");
+	} else {
+		put_persons(a, s, q, false);
+		put_unnamed(a, s, q);
+	}
+}
+
+static int list(struct ask *a, bool all, struct err *err)
+{
+	auto_query struct query q = {.list_count = 0};
+	struct selection s = {.limit = api_limit(a)};
+	const struct param_set *p = &a->params;
+	int rc = read_cursor(a, &s, err);
+
+	if (rc == 0)
+		rc = api_window(a, err);
+	if (rc < 0)
+		return rc;
+	s.all_time =
+		params_has(p, "uuid") && !params_has(p, "from") && !params_has(p, "to");
+	a->windowed = !s.all_time;
+	query_put(&q, "WITH w AS (SELECT ");
+	query_time_us(&q, a->from_us);
+	query_put(&q, " AS a, ");
+	query_time_us(&q, a->from_us);
+	query_put(&q, " - interval '7 days' AS week, ");
+	query_time_us(&q, a->to_us);
+	query_put(&q, " AS b) SELECT ");
+	api_put_json(a, &q, "api_unit(y.row)");
+	query_put(&q,
+		  ", (y.row).observed_ms AS observed_ms, (y.row).node_ms AS node_ms, "
+		  "api_us(y.key) || '-' || y.id AS page FROM (SELECT DISTINCT ON "
+		  "(z.key, z.id) z.* FROM (");
+	put_feeds(a, &s, &q, all);
+	query_put(&q, ") z ORDER BY z.key DESC, z.id LIMIT ");
+	query_s64(&q, (int64_t)s.limit + 1);
+	query_put(&q, ") y ORDER BY y.key DESC, y.id");
+	return api_rows(a, &q, s.limit, err);
+}
+
+int api_units(struct ask *a, struct err *err)
+{
+	/* for themselves everybody is a user */
+	if (params_has(&a->params, "user") && a->scope.kind != SCOPE_MATES) {
+		for (size_t i = 0; i < a->params.count; i++) {
+			const struct param *p = &a->params.items[i];
+			if (strcmp(p->spec->name, "user") == 0 &&
+			    strcmp(p->value, a->who.login) != 0)
+				return err_set(err, -EPERM,
+					       "units of others are shown at "
+					       "/units/admin, to operators and admins");
+		}
+	}
+	return list(a, false, err);
+}
+
+int api_units_admin(struct ask *a, struct err *err)
+{
+	return list(a, true, err);
+}
+
+/* ---- one unit -------------------------------------------------------------------- */
+
+static int read_resolution(const struct ask *a, const char **ret, struct err *err)
+{
+	const struct param *p = params_get(&a->params, "resolution");
+
+	if (!p || strcmp(p->value, "interval") == 0)
+		*ret = "api_series";
+	else if (strcmp(p->value, "hour") == 0)
+		*ret = "api_hours";
+	else if (strcmp(p->value, "none") == 0)
+		*ret = NULL;
+	else
+		return err_set(err, -EINVAL,
+			       "resolution: must be interval, hour or none");
+	return 0;
+}
+
+int api_unit(struct ask *a, struct err *err)
+{
+	const struct param *from = params_get(&a->params, "from");
+	const struct param *to = params_get(&a->params, "to");
+	const struct param *most = params_get(&a->params, "limit");
+	auto_query struct query q = {.list_count = 0};
+	const char *series = NULL;
+	int rc = read_resolution(a, &series, err);
+
+	if (rc < 0)
+		return rc;
+	a->from_us = from ? from->number : 0;
+	a->to_us = to ? to->number : a->now_us;
+	query_put(&q,
+		  "SELECT api_unit(u) || jsonb_build_object('nodes', api_nodes(u.id), "
+		  "'steps', api_steps(u.id)");
+	if (series) {
+		query_put(&q, ", 'series', ");
+		query_put(&q, series);
+		query_put(&q, "(u.id, greatest(u.started, ");
+		query_time_us(&q, a->from_us);
+		query_put(&q, "), least(coalesce(u.ended, now()), ");
+		query_time_us(&q, a->to_us);
+		query_put(&q, "), ");
+		query_s64(&q, most ? (int64_t)most->number : SERIES_MAX);
+		query_put(&q, "::integer)");
+	}
+	query_put(&q, "), u.observed_ms AS observed_ms, u.node_ms AS node_ms, "
+		      "api_utc(u.as_of) AS as_of FROM unit u WHERE u.id = ");
+	query_s64(&q, (int64_t)a->id);
+	query_put(&q, " AND ");
+	scope_put_unit(&a->scope, &q);
+	rc = api_rows(a, &q, 0, err);
+	/* whether it is somebody else's is not for whoever asks */
+	if (rc == 0 && a->rows == 0)
+		return err_set(err, -ENOENT, "there is no such unit that you may see");
+	return rc;
+}
+
+/* ---- whose it is ----------------------------------------------------------------- */
+
+/* An id is somebody's when each run of it that met the window is. Runs that only a node
+ * has told of count as well: the linker may be seconds behind. */
+static void put_verdicts(struct ask *a, struct query *q)
+{
+	query_put(q, "SELECT jsonb_build_object('uuid', j.uuid, 'owned', "
+		     "coalesce(bool_and(j.seen), false)), coalesce(bool_and(j.seen), "
+		     "false) AS owned FROM (SELECT i.uuid, r.seen FROM unnest(");
+	query_param_list(q, &a->params, "uuid");
+	query_put(q, ") AS i (uuid) LEFT JOIN LATERAL (SELECT ");
+	scope_put_unit(&a->scope, q);
+	query_put(q,
+		  " AS seen FROM unit u WHERE u.uuid = i.uuid AND u.started < w.b AND "
+		  "(u.ended IS NULL OR u.ended >= w.a)");
+	api_put_filter(a, q, "cluster_id", "cluster", "u.cluster");
+	query_put(q, " UNION ALL SELECT ");
+	scope_put_unlinked(&a->scope, q);
+	query_put(q,
+		  " FROM unit_node n JOIN node o ON o.id = n.node WHERE n.unit IS NULL "
+		  "AND n.uuid = i.uuid AND n.started < w.b AND (n.ended IS NULL OR "
+		  "n.ended >= w.a)");
+	api_put_filter(a, q, "cluster_id", "cluster", "o.cluster");
+	query_put(q, ") r ON true) j GROUP BY j.uuid ORDER BY j.uuid");
+}
+
+int api_verify(struct ask *a, struct err *err)
+{
+	const struct param *from = params_get(&a->params, "from");
+	const struct param *to = params_get(&a->params, "to");
+	auto_query struct query q = {.list_count = 0};
+	auto_pgresult PGresult *r = NULL;
+	size_t denied = 0;
+
+	if (!params_has(&a->params, "uuid"))
+		return err_set(err, -EINVAL, "uuid: at least one is needed");
+	if (a->params.count > VERIFY_MAX + 8)
+		return err_set(err, -EINVAL, "uuid: at most %d", VERIFY_MAX);
+	/* without a window all that ever was: a number that is used again is then the
+	 * one's and the other's, and refused */
+	a->from_us = from ? from->number : 0;
+	a->to_us = to ? to->number : a->now_us + 60ull * 1000000;
+	if (a->from_us > a->to_us)
+		return err_set(err, -EINVAL, "from must be before to");
+	query_put(&q, "WITH w AS (SELECT ");
+	query_time_us(&q, a->from_us);
+	query_put(&q, " AS a, ");
+	query_time_us(&q, a->to_us);
+	query_put(&q, " AS b) SELECT v.* FROM w, LATERAL (");
+	put_verdicts(a, &q);
+	query_put(&q, ") v");
+	int rc = query_run(&q, a->pg, &r, err);
+	if (rc < 0)
+		return rc;
+	for (int i = 0; i < PQntuples(r); i++) {
+		bool owned = false;
+		buf_puts(&a->data, i ? "," : "");
+		buf_puts(&a->data, PQgetvalue(r, i, 0));
+		denied += pg_get_bool(r, i, 1, &owned) < 0 || !owned;
+	}
+	if (denied) {
+		a->status = 403;
+		err_set(&a->refusal, 0,
+			"%zu of %d units were not, or not only, those of %s", denied,
+			PQntuples(r), a->who.login);
+	}
+	return 0;
+}

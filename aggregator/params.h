@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_AGGREGATOR_PARAMS_H
+#define CEEMS_AGGREGATOR_PARAMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/buf.h"
+#include "lib/err.h"
+
+/* The query of a request of the API: which parameters an endpoint takes, and their
+ * values, checked and bounded before anything sees them. Total on any text. */
+
+#define PARAMS_MAX 256       /* in one request */
+#define PARAM_BYTES_MAX 1024 /* of one value */
+
+enum param_kind {
+	PARAM_TEXT,  /* any UTF-8 without control characters */
+	PARAM_ID,    /* of a unit: letters, digits and . _ : + - , at most 128 */
+	PARAM_FLAG,  /* "", true, false, ... */
+	PARAM_TIME,  /* params_time() */
+	PARAM_COUNT, /* 1 to 1000 */
+};
+
+struct param_spec {
+	const char *name;
+	enum param_kind kind;
+	bool repeats;
+	const char *what; /* for the OpenAPI document */
+};
+
+struct param {
+	const struct param_spec *spec;
+	const char *value; /* borrowed from params.text */
+	uint64_t number;   /* FLAG: 0 or 1; TIME: microseconds since 1970; COUNT */
+};
+
+struct param_set {
+	char *text; /* owned: the decoded query */
+	struct param items[PARAMS_MAX];
+	size_t count;
+};
+
+/* Reads what follows the '?' of target by the endpoint's parameters (NULL ends the
+ * list). Unknown ones are refused, except those that the peer's clients send to all
+ * endpoints: these are named in warnings. -EINVAL with a text for whoever asked;
+ * -ENOMEM. now_us is what times relative to now count from. */
+int params_parse(const char *target, const struct param_spec *const specs[],
+		 uint64_t now_us, struct param_set *ret, struct buf *warnings,
+		 struct err *err);
+void params_done(struct param_set *p);
+
+/* The first value; NULL: not given. */
+const struct param *params_get(const struct param_set *p, const char *name);
+bool params_has(const struct param_set *p, const char *name);
+/* All values as a JSON list of texts, appended: "[]" when there is none. */
+void params_list(const struct param_set *p, const char *name, struct buf *ret);
+
+/* A time: seconds since 1970 ("1700000000", ".5" behind it is cut; 13 digits are
+ * milliseconds), RFC 3339 with a zone, "now", or "now-1d12h". -EINVAL, -ERANGE. */
+int params_time(const char *s, uint64_t now_us, uint64_t *ret_us)
+	__attribute__((warn_unused_result));
+
+#endif
