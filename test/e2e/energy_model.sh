@@ -41,6 +41,25 @@ model=$(value ceems_model_energy_joules_total configured)
 ok "and no more than the model gave" holds 'a <= b + 0.000001' "$node" "$model"
 stop
 
+# the line is flat, so that joules are watts x time whatever runs here meanwhile
+daemon --energy.model=host --energy.model.idle-watts=100 --energy.model.max-watts=100
+wait_for 20 grown 20
+was=$(node)
+kill -KILL $pid
+{ wait $pid; } 2>/dev/null
+from=$(date +%s%N)
+sleep 3
+to=$(date +%s%N)
+n=$((n - 1))
+daemon --energy.model=host --energy.model.idle-watts=100 --energy.model.max-watts=100
+wait_for 20 grown "$was" # by its first tick
+ok "3 s without a daemon are in the node's energy" holds "a - b >= 100 * ($to - $from) / 1e9" \
+	"$(value ceems_node_energy_joules_total 'domain="host"')" "$was"
+ok "and no more than the model gave since it began" holds 'a <= b + 0.000001' "$(node)" \
+	"$(value ceems_model_energy_joules_total configured)"
+is "nothing of it is unknown" "$(value ceems_energy_source_gaps_total 'source="model"')" 0
+stop
+
 daemon --energy.model=vm --energy.model.curve=0:100,50:250,100:300 --energy.model.host-cpus=$(($(nproc) * 4))
 is "a guest has its share of the host" "$(value ceems_model_idle_watts 'kind="vm"') $(value ceems_model_max_watts 'kind="vm"')" "25 75"
 stop
