@@ -175,21 +175,22 @@ static void declared_sensors_are_the_host_and_add_up(void **state)
 	tree_done(&t, c);
 }
 
+#define NEW_GPU "devices/pci0000:00/0000:00:07.1/0000:0b:00.0"
+
 static void gpus_are_numbered_in_pci_order(void **state)
 {
 	(void)state;
 	struct energy_tree t;
-	char command[700];
 	tree_init(&t, "test/fixture/hwmon");
 	/* another one, on a bridge that sorts behind, at a lower address */
-	snprintf(command, sizeof(command),
-		 "cd %s/sys && d=devices/pci0000:00/0000:00:07.1/0000:0b:00.0 && "
-		 "mkdir -p $d/hwmon/hwmon8 && echo amdgpu >$d/hwmon/hwmon8/name && "
-		 "echo 50000000 >$d/hwmon/hwmon8/power1_average && "
-		 "ln -s ../../../0000:0b:00.0 $d/hwmon/hwmon8/device && "
-		 "ln -s ../../$d/hwmon/hwmon8 class/hwmon/hwmon8",
-		 t.root);
-	assert_int_equal(system(command), 0);
+	tree_mkdir(&t, "devices/pci0000:00/0000:00:07.1");
+	tree_mkdir(&t, NEW_GPU);
+	tree_mkdir(&t, NEW_GPU "/hwmon");
+	tree_mkdir(&t, NEW_GPU "/hwmon/hwmon8");
+	tree_write(&t, NEW_GPU "/hwmon/hwmon8/name", "amdgpu\n");
+	tree_write(&t, NEW_GPU "/hwmon/hwmon8/power1_average", "50000000\n");
+	tree_link(&t, "../../../0000:0b:00.0", NEW_GPU "/hwmon/hwmon8/device");
+	tree_link(&t, "../../" NEW_GPU "/hwmon/hwmon8", "class/hwmon/hwmon8");
 	tree_open(&t, c);
 	tree_sample_after(&t, 0);
 	struct source_channel first =

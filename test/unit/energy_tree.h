@@ -2,6 +2,7 @@
 #ifndef CEEMS_TEST_ENERGY_TREE_H
 #define CEEMS_TEST_ENERGY_TREE_H
 
+#include <glob.h>
 #include <stdarg.h>
 #include <sys/stat.h>
 
@@ -106,6 +107,29 @@ static inline void tree_remove(const struct energy_tree *t, const char *path)
 
 	snprintf(full, sizeof(full), "%s/sys/%s", t->root, path);
 	scratch_remove(full);
+}
+
+/* Does something to every file below sys that the pattern matches. */
+static inline void tree_each(const struct energy_tree *t, const char *pattern,
+			     int (*act)(const char *path))
+{
+	char full[256];
+	glob_t found = {0};
+
+	snprintf(full, sizeof(full), "%s/sys/%s", t->root, pattern);
+	assert_int_equal(glob(full, 0, NULL, &found), 0);
+	for (size_t i = 0; i < found.gl_pathc; i++)
+		assert_int_equal(act(found.gl_pathv[i]), 0);
+	globfree(&found);
+}
+
+static inline void tree_link(const struct energy_tree *t, const char *to,
+			     const char *path)
+{
+	char full[256];
+
+	snprintf(full, sizeof(full), "%s/sys/%s", t->root, path);
+	assert_int_equal(symlink(to, full), 0);
 }
 
 /* The first channel of the name and kind; fails the test when there is none. */

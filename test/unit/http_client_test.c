@@ -11,6 +11,7 @@
 #include "lib/fs.h"
 #include "lib/http/client_url.h"
 #include "test/unit/http_script.h"
+#include "test/unit/scratch.h"
 
 struct world {
 	struct http_script server;
@@ -324,14 +325,30 @@ static enum MHD_Result tls_answer(void *arg, struct MHD_Connection *c, const cha
 
 static struct MHD_Daemon *tls_server(const char *folder)
 {
-	auto_buf struct buf cert = BUF_INIT, key = BUF_INIT, command = BUF_INIT;
-	char path[128];
-	buf_printf(&command,
-		   "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 "
-		   "-nodes -days 2 -subj /CN=bmc -addext subjectAltName=IP:127.0.0.1 "
-		   "-keyout %s/key -out %s/cert >/dev/null 2>&1",
-		   folder, folder);
-	if (system(command.data) != 0)
+	auto_buf struct buf cert = BUF_INIT, key = BUF_INIT;
+	char path[128], key_path[128];
+	snprintf(path, sizeof(path), "%s/cert", folder);
+	snprintf(key_path, sizeof(key_path), "%s/key", folder);
+	const char *const openssl[] = {"openssl",
+				       "req",
+				       "-x509",
+				       "-newkey",
+				       "ec",
+				       "-pkeyopt",
+				       "ec_paramgen_curve:prime256v1",
+				       "-nodes",
+				       "-days",
+				       "2",
+				       "-subj",
+				       "/CN=bmc",
+				       "-addext",
+				       "subjectAltName=IP:127.0.0.1",
+				       "-keyout",
+				       key_path,
+				       "-out",
+				       path,
+				       NULL};
+	if (scratch_run(openssl) != 0)
 		return NULL;
 	snprintf(path, sizeof(path), "%s/cert", folder);
 	assert_int_equal(fs_read_buf_at(AT_FDCWD, path, 65536, &cert, NULL), 0);
@@ -362,7 +379,7 @@ static int tls_get(const struct http_client_config *config, const char *host,
 static void tls_is_verified_unless_told_otherwise(void **state)
 {
 	(void)state;
-	char folder[] = "/tmp/ceems-http-XXXXXX", ca[64], command[64];
+	char folder[] = "/tmp/ceems-http-XXXXXX", ca[64];
 	assert_non_null(mkdtemp(folder));
 	struct MHD_Daemon *d = tls_server(folder);
 	snprintf(ca, sizeof(ca), "%s/cert", folder);
@@ -380,8 +397,7 @@ static void tls_is_verified_unless_told_otherwise(void **state)
 		assert_int_equal(tls_get(&c, "localhost", port), 0);
 		MHD_stop_daemon(d);
 	}
-	snprintf(command, sizeof(command), "rm -rf %s", folder);
-	assert_int_equal(system(command), 0);
+	scratch_remove(folder);
 	if (!d)
 		skip(); /* no openssl to make a certificate with */
 }

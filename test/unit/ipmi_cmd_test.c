@@ -12,6 +12,7 @@
 #include "daemon/ipmi_tool.h"
 #include "lib/clock.h"
 #include "lib/fs.h"
+#include "test/unit/scratch.h"
 #include "test/unit/unit.h"
 
 #define TOOLS "test/fixture/ipmi/tools/"
@@ -391,12 +392,10 @@ int main(void)
 		cmocka_unit_test(tools_are_run_with_a_deadline_and_limits),
 		cmocka_unit_test(tools_are_found_in_their_order),
 	};
-	char command[96];
-
 	snprintf(folder, sizeof(folder), "/tmp/ceems-ipmi-XXXXXX");
 	if (!mkdtemp(folder))
 		return 1;
 	int rc = cmocka_run_group_tests_name("ipmi_cmd_test", tests, NULL, NULL);
-	snprintf(command, sizeof(command), "rm -rf %s", folder);
-	return system(command) || rc;
+	scratch_remove(folder);
+	return rc;
 }

@@ -148,6 +148,16 @@ static void events_that_stay_at_0_are_no_rapl(void **state)
 	end(&t);
 }
 
+static void add_bus(const struct energy_tree *t)
+{
+	char bus[128];
+
+	tree_remove(t, "bus");
+	tree_mkdir(t, "bus");
+	snprintf(bus, sizeof(bus), "%s/sys/bus", t->root);
+	scratch_add(bus, "test/fixture/rapl_perf/sys/bus");
+}
+
 static void powercap_is_preferred_unless_it_cannot_be_read(void **state)
 {
 	(void)state;
@@ -160,11 +170,8 @@ static void powercap_is_preferred_unless_it_cannot_be_read(void **state)
 		     {"test/fixture/rapl_perf", RAPL_READER_AUTO, 8}};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct energy_tree t;
-		char command[256];
 		begin(&t, cases[i].fixture);
-		snprintf(command, sizeof(command),
-			 "cp -a test/fixture/rapl_perf/sys/bus %s/sys/", t.root);
-		assert_int_equal(system(command), 0);
+		add_bus(&t);
 		t.node.options.rapl_reader = cases[i].reader;
 		tree_open(&t, c);
 		assert_int_equal(opened, cases[i].perf_events);
@@ -172,13 +179,9 @@ static void powercap_is_preferred_unless_it_cannot_be_read(void **state)
 	}
 	/* zones are there, none has a counter */
 	struct energy_tree t;
-	char command[300];
 	begin(&t, "test/fixture/rapl_intel2");
-	snprintf(command, sizeof(command),
-		 "cp -a test/fixture/rapl_perf/sys/bus %s/sys/ && "
-		 "rm %s/sys/class/powercap/*/energy_uj",
-		 t.root, t.root);
-	assert_int_equal(system(command), 0);
+	add_bus(&t);
+	tree_each(&t, "class/powercap/*/energy_uj", unlink);
 	tree_open(&t, c);
 	assert_int_equal(opened, 8);
 	end(&t);

@@ -2,6 +2,7 @@
 #ifndef CEEMS_TEST_SCRATCH_H
 #define CEEMS_TEST_SCRATCH_H
 
+#include <fcntl.h>
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,22 +21,39 @@ static inline void scratch_make(char path[SCRATCH_PATH])
 	assert_non_null(mkdtemp(path));
 }
 
-/* Makes one with a copy of what is in the folder `from`. */
-static inline void scratch_copy(char path[SCRATCH_PATH], const char *from)
+/* Runs a program of the search path, without a shell, its output thrown away. Returns
+ * its wait status. */
+static inline int scratch_run(const char *const argv[])
 {
-	char source[512];
-	int status;
-
-	scratch_make(path);
-	(void)snprintf(source, sizeof(source), "%s/.", from);
+	int status = -1;
 	pid_t pid = fork();
+
 	assert_true(pid >= 0);
 	if (pid == 0) {
-		execlp("cp", "cp", "-a", source, path, (char *)NULL);
+		int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+		if (null >= 0 && dup2(null, 1) == 1 && dup2(null, 2) == 2)
+			execvp(argv[0], (char *const *)argv);
 		_exit(127);
 	}
 	assert_true(waitpid(pid, &status, 0) == pid);
-	assert_int_equal(status, 0);
+	return status;
+}
+
+/* What is in the folder `from`, into a folder that is there. */
+static inline void scratch_add(const char *path, const char *from)
+{
+	char source[512];
+
+	(void)snprintf(source, sizeof(source), "%s/.", from);
+	const char *const argv[] = {"cp", "-a", source, path, NULL};
+	assert_int_equal(scratch_run(argv), 0);
+}
+
+/* Makes one with a copy of what is in the folder `from`. */
+static inline void scratch_copy(char path[SCRATCH_PATH], const char *from)
+{
+	scratch_make(path);
+	scratch_add(path, from);
 	/* cp gave it the mode of a folder that a checkout with another umask made */
 	assert_int_equal(chmod(path, 0700), 0);
 }
