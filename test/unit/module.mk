@@ -21,6 +21,8 @@ conf_test_PKGS := yaml-0.1
 TESTS += exec_test
 exec_test_LIBS := libbase
 TESTS += gpus_test
+TESTS += ring_attach_test
+ring_attach_test_LIBS := libbase
 TESTS += ring_test
 ring_test_LIBS := libbase
 TESTS += record_test
@@ -29,6 +31,9 @@ TESTS += spool_test
 spool_test_LIBS := libbase
 spool_test_LDFLAGS := -Wl,--wrap=pwrite,--wrap=ftruncate
 gpus_test_LIBS := libdaemon libbase
+TESTS += collector_slurm_series_test
+collector_slurm_series_test_LIBS := libdaemon libconf libbase
+collector_slurm_series_test_PKGS := yaml-0.1
 TESTS += collector_slurm_test
 collector_slurm_test_LIBS := libdaemon libconf libbase
 collector_slurm_test_PKGS := yaml-0.1
@@ -43,12 +48,15 @@ report_test_LIBS := libbase
 # need slurm/spank.h, not a Slurm
 ifneq ($(wildcard /usr/include/slurm/spank.h),)
 TESTS += spank_test
+TESTS += spank_safe_test
 TESTS += spank_job_test
 TESTS += spank_options_test
 TESTS += spank_report_test
 endif
 spank_test_SRCS := test/unit/spank_test.c test/fake/slurm_host.c spank/spank_ceems.c $(SPANK_SHARED)
 spank_test_LIBS := libbase
+spank_safe_test_SRCS := test/unit/spank_safe_test.c test/fake/slurm_host.c spank/spank_ceems.c $(SPANK_SHARED)
+spank_safe_test_LIBS := libbase
 spank_job_test_SRCS := test/unit/spank_job_test.c test/fake/slurm_host.c spank/spank_ceems_job.c $(SPANK_SHARED)
 spank_job_test_LIBS := libbase
 spank_options_test_SRCS := test/unit/spank_options_test.c test/fake/slurm_host.c spank/spank_ceems.c $(SPANK_SHARED)

@@ -87,4 +87,39 @@ static inline const char *consume_text(struct ring *r, char buf[RING_RECORD_MAX 
 	return buf;
 }
 
+static inline void put(const char *path, mode_t mode, const void *data, size_t len,
+		       off_t at, off_t size)
+{
+	auto_close int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, mode);
+	assert_true(fd >= 0);
+	assert_int_equal(fchmod(fd, mode), 0);
+	assert_int_equal(pwrite(fd, data, len, at), len);
+	if (size)
+		assert_int_equal(ftruncate(fd, size), 0);
+}
+
+/* Changes bytes of the header of the ring at path behind everybody's back. */
+static inline void edit(const char *path, size_t at, const void *data, size_t len)
+{
+	put(path, 0600, data, len, (off_t)at, 0);
+}
+
+static inline int attach_rc(struct fixture *f, const char *path)
+{
+	struct ring r = {.fd = -1};
+	int rc = ring_attach(path, geteuid(), &r, &f->err);
+
+	if (rc == 0)
+		ring_detach(&r);
+	return rc;
+}
+
+static inline void assert_refused(struct fixture *f, const char *path, int rc,
+				  const char *why)
+{
+	assert_int_equal(attach_rc(f, path), rc);
+	if (!strstr(f->err.text, why))
+		fail_msg("\"%s\" does not say \"%s\"", f->err.text, why);
+}
+
 #endif
