@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 
-# libpromql: PromQL to tree and back; libc only
+# libpromql: PromQL to tree and back, and what a tree may read; libc only
 ARCHIVES += libpromql
+libpromql_SRCS += lb/access.c
 libpromql_SRCS += lb/promql_check.c
 libpromql_SRCS += lb/promql_functions.c
 libpromql_SRCS += lb/promql_lex.c

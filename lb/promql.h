@@ -192,6 +192,9 @@ int promql_add_matcher(struct promql *q, struct promql_node *selector,
 		       enum promql_match match, const char *name, const char *value,
 		       size_t value_len) __attribute__((warn_unused_result));
 
+/* A copy of bytes that lives as long as the query; NULL: no memory. */
+const char *promql_keep(struct promql *q, const void *bytes, size_t len);
+
 /* One line of text. Errors are the buffer's. */
 void promql_print(const struct promql *q, struct buf *out);
 

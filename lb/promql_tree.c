@@ -109,3 +109,10 @@ int promql_add_matcher(struct promql *q, struct promql_node *selector,
 	*end = m;
 	return 0;
 }
+
+const char *promql_keep(struct promql *q, const void *bytes, size_t len)
+{
+	char *copy = promql_alloc(q, len);
+
+	return copy ? memcpy(copy, bytes, len) : NULL;
+}

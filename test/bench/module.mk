@@ -49,3 +49,7 @@ BENCHES += slow_redfish
 BENCH_PROGS += gather_bench
 gather_bench_LIBS := libgather libbase
 BENCHES += energy_plugin
+# prove: what the load balancer pays to know a query
+BENCH_PROGS += prove
+prove_LIBS := libpromql libbase
+BENCHES += prove

@@ -280,3 +280,6 @@ TESTS += partitions_test
 partitions_test_LIBS := libaggregator libpg libbase
 partitions_test_PKGS := $(libaggregator_USES)
 endif
+TESTS += access_test
+access_test_SRCS := test/unit/access_test.c test/promql_random.c
+access_test_LIBS := libpromql libbase

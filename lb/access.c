@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The proof. Read with access.h; what it does not know it refuses. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lb/access.h"
+#include "lb/re.h"
+
+struct access_plan {
+	const struct access_policy *policy;
+	struct access_claim *claims;
+	size_t count, room;
+	uint32_t *index; /* hash table of claim number + 1; a power of two of slots */
+	size_t slots;
+	struct access_gap *gaps;
+	struct query {
+		struct query *next;
+		struct promql *q;
+	} * queries;
+};
+
+/* Evaluated at times from lo to hi */
+struct when {
+	int64_t lo, hi, start, end;
+};
+
+struct walk {
+	struct access_plan *p;
+	struct promql *q;
+	struct err *err;
+};
+
+int access_plan_new(const struct access_policy *policy, struct access_plan **ret)
+{
+	struct access_plan *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	p->policy = policy;
+	*ret = p;
+	return 0;
+}
+
+void access_plan_free(struct access_plan *p)
+{
+	if (!p)
+		return;
+	while (p->gaps) {
+		struct access_gap *g = p->gaps;
+
+		p->gaps = g->next;
+		free(g);
+	}
+	while (p->queries) {
+		struct query *q = p->queries;
+
+		p->queries = q->next;
+		free(q);
+	}
+	free(p->claims);
+	free(p->index);
+	free(p);
+}
+
+/* ---- claims ---------------------------------------------------------------------- */
+
+static uint64_t hash(const struct access_claim *c)
+{
+	uint64_t h = 14695981039346656037ull;
+
+	for (uint32_t i = 0; i < c->id.len; i++)
+		h = (h ^ (unsigned char)c->id.p[i]) * 1099511628211ull;
+	h = (h ^ (uint64_t)c->from_ms) * 1099511628211ull;
+	h = (h ^ (uint64_t)c->to_ms) * 1099511628211ull;
+	return h ^ h >> 29;
+}
+
+static uint32_t *slot_of(const struct access_plan *p, const struct access_claim *c)
+{
+	size_t i = hash(c) & (p->slots - 1);
+
+	for (;; i = (i + 1) & (p->slots - 1)) {
+		const struct access_claim *o;
+
+		if (!p->index[i])
+			return &p->index[i];
+		o = &p->claims[p->index[i] - 1];
+		if (o->from_ms == c->from_ms && o->to_ms == c->to_ms &&
+		    str_same(o->id, c->id))
+			return &p->index[i];
+	}
+}
+
+static int more_room(struct access_plan *p)
+{
+	size_t room = p->room ? p->room * 2 : 32;
+	struct access_claim *claims = realloc(p->claims, room * sizeof(*claims));
+	uint32_t *index;
+
+	if (!claims)
+		return -ENOMEM;
+	p->claims = claims;
+	index = calloc(room * 2, sizeof(*index));
+	if (!index)
+		return -ENOMEM;
+	free(p->index);
+	p->index = index;
+	p->slots = room * 2;
+	p->room = room;
+	for (size_t i = 0; i < p->count; i++)
+		*slot_of(p, &p->claims[i]) = (uint32_t)i + 1;
+	return 0;
+}
+
+static int claim(struct walk *w, struct str id, int64_t from_ms, int64_t to_ms)
+{
+	struct access_claim c = {.id = id, .from_ms = from_ms, .to_ms = to_ms};
+	struct access_plan *p = w->p;
+	uint32_t *slot;
+
+	if (p->count == p->room && more_room(p))
+		return err_set(w->err, -ENOMEM, "out of memory");
+	slot = slot_of(p, &c);
+	if (*slot)
+		return 0;
+	if (p->count == ACCESS_CLAIMS_MAX)
+		return err_set(w->err, -E2BIG, "this names more than %u units",
+			       ACCESS_CLAIMS_MAX);
+	p->claims[p->count++] = c;
+	*slot = (uint32_t)p->count;
+	return 0;
+}
+
+/* ---- which units a selector names ------------------------------------------------ */
+
+typedef int (*each_f)(void *arg, struct str s);
+
+struct literals {
+	each_f each;
+	void *arg;
+};
+
+static int literal(void *arg, const char *s, size_t len)
+{
+	struct literals *l = arg;
+
+	return l->each(l->arg, (struct str){s, (uint32_t)len});
+}
+
+/* The values that a matcher allows, when these can be listed: how many, -EINVAL when
+ * not.
+ */
+static int values(const struct promql_matcher *m, each_f each, void *arg)
+{
+	struct literals l = {.each = each, .arg = arg};
+
+	if (m->match == MATCH_EQUAL)
+		return each(arg, m->value) ?: 1;
+	if (m->match == MATCH_REGEX)
+		return re_literals(m->value.p, m->value.len, literal, &l);
+	return -EINVAL;
+}
+
+static bool fits(const char *pattern, struct str name)
+{
+	size_t n = strlen(pattern);
+
+	if (n && pattern[n - 1] == '*')
+		return name.len >= n - 1 && memcmp(name.p, pattern, n - 1) == 0;
+	return str_eq(name, pattern);
+}
+
+static const struct access_family *family_of(const struct access_policy *policy,
+					     struct str metric)
+{
+	for (size_t i = 0; i < policy->family_count; i++)
+		if (fits(policy->families[i].metric, metric))
+			return &policy->families[i];
+	return NULL;
+}
+
+/* What all metrics of a selector have in common */
+struct metrics {
+	const struct access_policy *policy;
+	bool known;        /* each has a family */
+	bool harmless;     /* none tells of anybody */
+	const char *label; /* of all that do; NULL: they differ, or none does */
+	bool differ;
+	unsigned count;
+};
+
+static int one_metric(void *arg, struct str name)
+{
+	struct metrics *m = arg;
+	const struct access_family *f = family_of(m->policy, name);
+
+	m->count++;
+	if (!f || !name.len) {
+		m->known = false;
+		return 0;
+	}
+	if (!f->label)
+		return 0;
+	m->harmless = false;
+	m->differ = m->differ || (m->label && strcmp(m->label, f->label) != 0);
+	m->label = f->label;
+	return 0;
+}
+
+/* By its name, or by a matcher of __name__ that lists names; else unknown. */
+static struct metrics metrics_of(const struct access_policy *policy,
+				 const struct promql_node *n)
+{
+	struct metrics m = {.policy = policy, .known = true, .harmless = true},
+		       none = {.policy = policy};
+
+	if (n->name.len) {
+		one_metric(&m, n->name);
+		return m;
+	}
+	for (const struct promql_matcher *t = n->matchers; t; t = t->next) {
+		if (!str_eq(t->name, "__name__"))
+			continue;
+		if (values(t, one_metric, &m) > 0)
+			return m;
+		m = (struct metrics){.policy = policy, .known = true, .harmless = true};
+	}
+	return none;
+}
+
+struct naming {
+	struct walk *w;
+	int64_t from_ms, to_ms;
+	bool dry; /* only looks whether it can be done */
+};
+
+static int one_unit(void *arg, struct str id)
+{
+	struct naming *n = arg;
+	const char *copy;
+
+	if (!id.len)
+		return -EINVAL; /* series without the label: of no unit, or of all */
+	if (n->dry)
+		return 0;
+	copy = promql_keep(n->w->q, id.p, id.len);
+	if (!copy)
+		return err_set(n->w->err, -ENOMEM, "out of memory");
+	return claim(n->w, (struct str){copy, id.len}, n->from_ms, n->to_ms);
+}
+
+static int refuse(struct walk *w, const struct promql_node *n, const char *what,
+		  const char *label)
+{
+	struct str s = n->name;
+
+	if (!s.len)
+		s = (struct str){"{...}", 5};
+	return err_set(w->err, -EACCES, "%.*s: %s%s%s%s",
+		       s.len < 100 ? (int)s.len : 100, s.p, what, label ? ": add " : "",
+		       label ?: "", label ? "=\"...\"" : "");
+}
+
+static int leave_gap(struct walk *w, struct promql_node *n, const char *label,
+		     int64_t from_ms, int64_t to_ms)
+{
+	struct access_gap *g = calloc(1, sizeof(*g));
+
+	if (!g)
+		return err_set(w->err, -ENOMEM, "out of memory");
+	*g = (struct access_gap){.next = w->p->gaps,
+				 .query = w->q,
+				 .selector = n,
+				 .label = label,
+				 .from_ms = from_ms,
+				 .to_ms = to_ms};
+	w->p->gaps = g;
+	return 0;
+}
+
+/* One selector that reads [from_ms, to_ms] */
+static int prove(struct walk *w, struct promql_node *n, int64_t from_ms, int64_t to_ms)
+{
+	struct metrics m = metrics_of(w->p->policy, n);
+	struct naming naming = {.w = w, .from_ms = from_ms, .to_ms = to_ms};
+
+	if (!m.known)
+		return refuse(w, n,
+			      m.count ? "this metric is not one that may be read here"
+				      : "this selects metrics without naming them",
+			      NULL);
+	if (m.harmless)
+		return 0;
+	if (m.differ)
+		return refuse(w, n,
+			      "these metrics keep their units in different labels",
+			      NULL);
+	for (const struct promql_matcher *t = n->matchers; t; t = t->next) {
+		int rc;
+
+		if (!str_eq(t->name, m.label))
+			continue;
+		naming.dry = true;
+		if (values(t, one_unit, &naming) < 0)
+			continue;
+		naming.dry = false;
+		rc = values(t, one_unit, &naming);
+		return rc < 0 ? rc : 0;
+	}
+	if (w->p->policy->inject_max)
+		return leave_gap(w, n, m.label, from_ms, to_ms);
+	return refuse(w, n, "this query selects units without naming them", m.label);
+}
+
+/* ---- which time a selector touches ----------------------------------------------- */
+
+#define TIME_MAX_MS ((int64_t)1 << 53)
+
+static int64_t bound(double ms)
+{
+	return ms > (double)TIME_MAX_MS    ? TIME_MAX_MS
+	       : ms < -(double)TIME_MAX_MS ? -TIME_MAX_MS
+					   : (int64_t)ms;
+}
+
+/* Nanoseconds as milliseconds, away from zero */
+static int64_t ms_of(int64_t ns)
+{
+	return ns / 1000000 + (ns % 1000000 > 0) - (ns % 1000000 < 0);
+}
+
+/* Times at which n (a selector or subquery) is asked: its @ and offset applied */
+static struct when shifted(const struct promql_node *n, struct when t)
+{
+	if (n->at == AT_TIME)
+		t.lo = t.hi = bound(n->at_s * 1000);
+	else if (n->at == AT_START)
+		t.lo = t.hi = t.start;
+	else if (n->at == AT_END)
+		t.lo = t.hi = t.end;
+	t.lo = bound((double)t.lo - (double)n->offset_ns / 1e6 - 1);
+	t.hi = bound((double)t.hi - (double)n->offset_ns / 1e6 + 1);
+	return t;
+}
+
+static int walk(struct walk *w, struct promql_node *n, struct when t);
+
+static int walk_selector(struct walk *w, struct promql_node *n, int64_t reach_ms,
+			 struct when t)
+{
+	t = shifted(n, t);
+	return prove(w, n, bound((double)t.lo - (double)reach_ms), t.hi);
+}
+
+static int walk_subquery(struct walk *w, struct promql_node *n, struct when t)
+{
+	t = shifted(n, t);
+	t.lo = bound((double)t.lo - (double)ms_of(n->range_ns));
+	return walk(w, n->expr, t);
+}
+
+static int walk(struct walk *w, struct promql_node *n, struct when t)
+{
+	int rc = 0;
+
+	switch (n->kind) {
+	case PROMQL_NUMBER_LITERAL:
+	case PROMQL_STRING_LITERAL:
+		return 0;
+	case PROMQL_SELECTOR:
+		return walk_selector(w, n, w->p->policy->lookback_ms, t);
+	case PROMQL_RANGE:
+		return walk_selector(w, n->expr, ms_of(n->range_ns), t);
+	case PROMQL_SUBQUERY:
+		return walk_subquery(w, n, t);
+	case PROMQL_PAREN:
+	case PROMQL_UNARY:
+		return walk(w, n->expr, t);
+	case PROMQL_BINARY:
+		rc = walk(w, n->expr, t);
+		return rc ? rc : walk(w, n->right, t);
+	case PROMQL_AGGREGATE:
+		rc = n->param ? walk(w, n->param, t) : 0;
+		return rc ? rc : walk(w, n->expr, t);
+	case PROMQL_CALL:
+		/* info() joins metrics that its selectors do not name */
+		if (!strcmp(promql_function_name(n->function), "info"))
+			return err_set(w->err, -EACCES,
+				       "info() reads metrics that the query does not "
+				       "name: join them by name instead");
+		for (struct promql_node *a = n->expr; a && !rc; a = a->next)
+			rc = walk(w, a, t);
+		return rc;
+	}
+	return err_set(w->err, -EACCES, "this query has a part that is not known");
+}
+
+int access_plan_add(struct access_plan *p, struct promql *query, int64_t start_ms,
+		    int64_t end_ms, struct err *err)
+{
+	struct walk w = {.p = p, .q = query, .err = err};
+	struct when t = {
+		.lo = start_ms, .hi = end_ms, .start = start_ms, .end = end_ms};
+	struct query *q;
+
+	if (start_ms > end_ms || start_ms < -TIME_MAX_MS || end_ms > TIME_MAX_MS)
+		return err_set(err, -ERANGE, "the query's time ends before it begins");
+	q = calloc(1, sizeof(*q));
+	if (!q)
+		return err_set(err, -ENOMEM, "out of memory");
+	q->q = query;
+	q->next = p->queries;
+	p->queries = q;
+	return walk(&w, promql_root(query), t);
+}
+
+/* ---- the verdict ----------------------------------------------------------------- */
+
+struct access_claim *access_claims(struct access_plan *p, size_t *ret_count)
+{
+	*ret_count = p->count;
+	return p->claims;
+}
+
+struct access_gap *access_gaps(struct access_plan *p)
+{
+	return p->gaps;
+}
+
+static void put_literal(struct buf *out, struct str s)
+{
+	for (uint32_t i = 0; i < s.len; i++) {
+		if (s.p[i] && strchr("\\.+*?()|[]{}^$", s.p[i]))
+			buf_putc(out, '\\');
+		buf_putc(out, s.p[i]);
+	}
+}
+
+int access_fill(struct access_plan *p, struct access_gap *gap, const struct str *ids,
+		size_t count, struct err *err)
+{
+	auto_buf struct buf re = BUF_INIT;
+	int rc;
+
+	if (count > p->policy->inject_max)
+		return err_set(err, -E2BIG,
+			       "you have %zu units in that time, more than %u: name "
+			       "some, or ask for less time",
+			       count, p->policy->inject_max);
+	for (size_t i = 0; i < count; i++) {
+		if (i)
+			buf_putc(&re, '|');
+		put_literal(&re, ids[i]);
+	}
+	/* no unit has this id: nothing is selected */
+	if (!count)
+		buf_puts(&re, "-");
+	rc = buf_error(&re);
+	rc = rc ? rc
+		: promql_add_matcher(gap->query, gap->selector,
+				     count ? MATCH_REGEX : MATCH_EQUAL, gap->label,
+				     re.data, re.len);
+	if (rc)
+		return err_set(err, rc, "out of memory");
+	gap->label = NULL;
+	return 0;
+}
+
+static int verdict(const struct access_claim *c, struct err *err)
+{
+	int len = c->id.len < 80 ? (int)c->id.len : 80;
+
+	switch (c->answer) {
+	case ACCESS_OWN:
+		return 0;
+	case ACCESS_UNKNOWN:
+		return err_set(err, -EACCES,
+			       "unit %.*s is not known yet: try again in a few seconds",
+			       len, c->id.p);
+	case ACCESS_FOREIGN:
+		return err_set(err, -EACCES, "unit %.*s is not yours", len, c->id.p);
+	case ACCESS_UNASKED:
+		break;
+	}
+	return err_set(err, -EACCES, "whose unit %.*s is was not found out", len,
+		       c->id.p);
+}
+
+int access_decide(struct access_plan *p, struct err *err)
+{
+	const struct access_policy *policy = p->policy;
+
+	for (size_t i = 0; i < p->count; i++) {
+		int rc = verdict(&p->claims[i], err);
+
+		if (rc)
+			return rc;
+	}
+	for (const struct access_gap *g = p->gaps; g; g = g->next)
+		if (g->label)
+			return err_set(err, -EACCES,
+				       "which units are yours was not found out");
+	for (struct query *q = p->queries; q && policy->cluster_label; q = q->next)
+		for (struct promql_node *n = promql_selectors(q->q); n;
+		     n = n->next_selector)
+			if (promql_add_matcher(q->q, n, MATCH_EQUAL,
+					       policy->cluster_label, policy->cluster,
+					       strlen(policy->cluster)))
+				return err_set(err, -ENOMEM, "out of memory");
+	return 0;
+}

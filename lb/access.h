@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_LB_ACCESS_H
+#define CEEMS_LB_ACCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lb/promql.h"
+#include "lib/err.h"
+
+/*
+ * The one place where access to series is decided, as a proof over a query's tree:
+ *
+ *   every selector must name its units one by one (equality, or an alternation of
+ *   literals, on the label that the metric's family keeps the unit in), and each run
+ *   of each of these units that lived in the time that the selector touches must be
+ *   the caller's; or all metrics that it names are on the list of those that tell
+ *   nothing of anybody.
+ *
+ * What is not proved is refused. No function, join or relabelling of a query can read
+ * a series that none of its selectors selects, so nothing else of the tree matters.
+ *
+ * In three steps, so that who owns what can be asked at once for all of a request:
+ * access_plan_add() for each query or match[], access_claims() to be answered, then
+ * access_decide(). Afterwards each query has the cluster's matcher on every selector
+ * and is what may be sent on. A plan is used by one thread.
+ */
+
+/* Which label a family of metrics keeps the unit's id in. The first one that fits. */
+struct access_family {
+	const char *metric; /* a name, or a prefix with "*" at its end */
+	const char *label;  /* NULL: these metrics tell nothing of anybody */
+};
+
+struct access_policy {
+	const struct access_family *families; /* borrowed */
+	size_t family_count;
+	/* Matcher that each selector gets. NULL: the backend has one cluster only. */
+	const char *cluster_label, *cluster;
+	int64_t lookback_ms; /* how far an instant selector looks back: the server's */
+	/* Instead of refusing a selector that names no unit: it gets a matcher for all
+	 * units of the caller that lived in its time, at most so many. 0: refused. */
+	uint32_t inject_max;
+};
+
+/* At most so many units are asked for in one request. */
+#define ACCESS_CLAIMS_MAX 10000u
+
+enum access_answer {
+	ACCESS_UNASKED = 0,
+	ACCESS_OWN, /* it is known, and each run of it in that time is the caller's */
+	ACCESS_FOREIGN, /* some run of it in that time is not */
+	ACCESS_UNKNOWN, /* no such unit is known (yet) */
+};
+
+/* [from, to] in milliseconds since the epoch; strings as in struct str */
+struct access_claim {
+	struct str id;
+	int64_t from_ms, to_ms;
+	enum access_answer answer; /* to be filled in */
+};
+
+/* A selector that shall be narrowed to what is the caller's */
+struct access_gap {
+	struct access_gap *next;
+	struct promql *query;
+	struct promql_node *selector;
+	const char *label;
+	int64_t from_ms, to_ms;
+};
+
+struct access_plan;
+
+/* policy is borrowed and outlives the plan. */
+int access_plan_new(const struct access_policy *policy, struct access_plan **ret);
+void access_plan_free(struct access_plan *p); /* accepts NULL; queries stay */
+
+/* Adds a query that is evaluated at times from start_ms to end_ms (the same for an
+ * instant query); for match[] the time that the request spans. The query is borrowed
+ * until the plan is freed. -EACCES: it can be proved for nobody, with what to change;
+ * -E2BIG: names too many units; -ERANGE: touches time that is no time; -ENOMEM. */
+int access_plan_add(struct access_plan *p, struct promql *query, int64_t start_ms,
+		    int64_t end_ms, struct err *err)
+	__attribute__((warn_unused_result));
+
+/* What must be known: each (id, time) once. To be answered in place. */
+struct access_claim *access_claims(struct access_plan *p, size_t *ret_count);
+/* Selectors to be narrowed (inject_max), each with access_fill(); NULL: none */
+struct access_gap *access_gaps(struct access_plan *p);
+/* Narrows one to these units; none: it selects nothing. -E2BIG: more than inject_max.
+ */
+int access_fill(struct access_plan *p, struct access_gap *gap, const struct str *ids,
+		size_t count, struct err *err) __attribute__((warn_unused_result));
+
+/* 0: all claims are the caller's, the queries have been narrowed to the cluster and may
+ * be sent. -EACCES: which unit is not, and why; nothing may be sent. A claim or gap
+ * that was left unanswered is a refusal. */
+int access_decide(struct access_plan *p, struct err *err)
+	__attribute__((warn_unused_result));
+
+#endif

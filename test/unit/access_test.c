@@ -1,0 +1,654 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "lb/access.h"
+
+#include <errno.h>
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "test/promql_random.h"
+#include "test/unit/unit.h"
+
+#define MINUTE_MS 60000ll
+#define LOOKBACK_MS (5 * MINUTE_MS)
+#define NOW_MS 1700000000000ll
+
+static const struct access_family families[] = {
+	{"ceems_emissions_*", NULL}, {"ceems_*", "uuid"}, {"uuid:*", "uuid"},
+	{"DCGM_*", "hpc_job"},       {"up", NULL},
+};
+static const struct access_policy policy = {
+	.families = families,
+	.family_count = sizeof(families) / sizeof(families[0]),
+	.cluster_label = "cluster",
+	.cluster = "alpha",
+	.lookback_ms = LOOKBACK_MS,
+};
+
+/* ---- who owns what in these tests ------------------------------------------------ */
+
+struct run {
+	const char *id, *cluster, *owner;
+	int64_t from_ms, to_ms;
+};
+
+static struct run runs[] = {
+	{"1", "alpha", "ann", NOW_MS - 60 * MINUTE_MS, NOW_MS},
+	{"2", "alpha", "ann", NOW_MS - 600 * MINUTE_MS, NOW_MS - 300 * MINUTE_MS},
+	{"3", "alpha", "bob", NOW_MS - 60 * MINUTE_MS, NOW_MS},
+	/* the id of a job of ann's was bob's last year */
+	{"4", "alpha", "bob", NOW_MS - 500000 * MINUTE_MS, NOW_MS - 499000 * MINUTE_MS},
+	{"4", "alpha", "ann", NOW_MS - 60 * MINUTE_MS, NOW_MS},
+	{"1", "beta", "bob", NOW_MS - 60 * MINUTE_MS, NOW_MS},
+	{"5", "beta", "ann", NOW_MS - 60 * MINUTE_MS, NOW_MS},
+	{"a.b-c", "alpha", "ann", NOW_MS - 60 * MINUTE_MS, NOW_MS},
+	{"6", "alpha", "bob", NOW_MS - 30 * MINUTE_MS, NOW_MS - 29 * MINUTE_MS},
+	{"11", "alpha", "bob", NOW_MS - 60 * MINUTE_MS, NOW_MS},
+};
+#define RUNS (sizeof(runs) / sizeof(runs[0]))
+
+static bool meets(const struct run *r, int64_t from_ms, int64_t to_ms)
+{
+	return r->from_ms <= to_ms && r->to_ms >= from_ms;
+}
+
+static void answer(struct access_claim *c, const char *user, const char *cluster)
+{
+	c->answer = ACCESS_UNKNOWN;
+	for (size_t i = 0; i < RUNS; i++) {
+		const struct run *r = &runs[i];
+
+		if (!str_eq(c->id, r->id) || strcmp(r->cluster, cluster))
+			continue;
+		if (c->answer == ACCESS_UNKNOWN)
+			c->answer = ACCESS_OWN;
+		if (meets(r, c->from_ms, c->to_ms) && strcmp(r->owner, user))
+			c->answer = ACCESS_FOREIGN;
+	}
+}
+
+static int fill(struct access_plan *p, const struct access_policy *how,
+		const char *user)
+{
+	for (struct access_gap *g = access_gaps(p); g; g = g->next) {
+		struct str ids[RUNS];
+		size_t n = 0;
+		int rc;
+
+		for (size_t i = 0; i < RUNS; i++) {
+			struct access_claim c = {
+				.id = {runs[i].id, (uint32_t)strlen(runs[i].id)},
+				.from_ms = g->from_ms,
+				.to_ms = g->to_ms};
+
+			answer(&c, user, how->cluster);
+			if (!strcmp(runs[i].owner, user) && c.answer == ACCESS_OWN &&
+			    meets(&runs[i], g->from_ms, g->to_ms))
+				ids[n++] = c.id;
+		}
+		rc = access_fill(p, g, ids, n, NULL);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+/* 0 and the text to be sent, or the refusal */
+static int ask(const struct access_policy *how, const char *text, const char *user,
+	       int64_t start_ms, int64_t end_ms, struct buf *out, struct err *err)
+{
+	auto_promql struct promql *q = NULL;
+	struct access_plan *p = NULL;
+	struct access_claim *claims;
+	size_t n;
+	int rc = promql_parse(text, strlen(text), PROMQL_2, NULL, &q, err);
+
+	if (rc)
+		return rc;
+	assert_int_equal(access_plan_new(how, &p), 0);
+	rc = access_plan_add(p, q, start_ms, end_ms, err);
+	if (!rc) {
+		claims = access_claims(p, &n);
+		for (size_t i = 0; i < n; i++)
+			answer(&claims[i], user, how->cluster);
+		rc = fill(p, how, user);
+	}
+	rc = rc ? rc : access_decide(p, err);
+	if (!rc) {
+		buf_reset(out);
+		promql_print(q, out);
+	}
+	access_plan_free(p);
+	return rc;
+}
+
+static void may(const char *text, const char *sent)
+{
+	auto_buf struct buf out = BUF_INIT;
+	struct err err = {0};
+
+	if (ask(&policy, text, "ann", NOW_MS - MINUTE_MS, NOW_MS, &out, &err))
+		fail_msg("%s: %s", text, err.text);
+	if (sent)
+		assert_string_equal(out.data, sent);
+}
+
+static void may_not(const char *text, const char *why)
+{
+	auto_buf struct buf out = BUF_INIT;
+	struct err err = {0};
+
+	if (ask(&policy, text, "ann", NOW_MS - MINUTE_MS, NOW_MS, &out, &err) !=
+	    -EACCES)
+		fail_msg("not refused: %s %s", text, err.text);
+	if (why && !strstr(err.text, why))
+		fail_msg("%s: %s", text, err.text);
+}
+
+/* ---- tests ----------------------------------------------------------------------- */
+
+static void units_that_are_named_and_own_are_read(void **state)
+{
+	(void)state;
+	may("ceems_x{uuid=\"1\"}", "ceems_x{uuid=\"1\",cluster=\"alpha\"}");
+	may("ceems_x{uuid=~\"1|2\"}", NULL);
+	may("ceems_x{uuid=~\"(1|2|a\\\\.b-c)\"}", NULL);
+	may("{__name__=\"ceems_x\",uuid=~\"^1$\"}", NULL);
+	may("{__name__=~\"ceems_x|uuid:y\",uuid='1'}", NULL);
+	may("DCGM_FI_X{hpc_job=`1`}", NULL);
+	may("sum by (uuid) (rate(ceems_x{uuid=\"1\"}[5m])) / ceems_y{uuid=\"2\"}",
+	    NULL);
+	may("max_over_time(ceems_x{uuid=\"1\"}[30d])", NULL); /* wider than the job */
+	may("ceems_x{uuid=\"1\",uuid=~\".+\",uuid!=\"\"}", NULL);
+}
+
+static void what_tells_nothing_of_others_is_read(void **state)
+{
+	(void)state;
+	may("1 + 1", "1 + 1");
+	may("time()", NULL);
+	may("\"text\"", NULL);
+	may("ceems_emissions_gCo2_kWh{provider=\"owid\"}",
+	    "ceems_emissions_gCo2_kWh{provider=\"owid\",cluster=\"alpha\"}");
+	may("up", NULL);
+	may("{__name__=~\"up|ceems_emissions_x\"}", NULL);
+}
+
+static void what_is_not_named_is_refused_and_told_how(void **state)
+{
+	(void)state;
+	may_not("ceems_x", "this query selects units without naming them: add uuid=");
+	may_not("DCGM_FI_X", "add hpc_job=");
+	may_not("ceems_x{uuid!=\"3\"}", NULL);
+	may_not("ceems_x{uuid=~\".+\"}", NULL);
+	may_not("ceems_x{uuid=~\"1.\"}", NULL);
+	may_not("ceems_x{uuid=~\"1|3.*\"}", NULL);
+	may_not("ceems_x{uuid=\"\"}", NULL);
+	may_not("ceems_x{uuid=~\"1|\"}", NULL);
+	may_not("ceems_x{uuid!~\"3\"}", NULL);
+	may_not("ceems_x{UUID=\"1\"}", NULL);
+	may_not("DCGM_FI_X{uuid=\"1\"}", NULL); /* not the label of that family */
+	may_not("{uuid=\"1\"}", "without naming them");
+	may_not("{__name__=~\"ceems_.*\",uuid=\"1\"}", NULL);
+	may_not("{__name__=~\"ceems_x|DCGM_y\",uuid=\"1\"}", "different labels");
+	may_not("{__name__!=\"x\",uuid=\"1\"}", NULL);
+	may_not("node_load1", "not one that may be read");
+	may_not("up_x", NULL);
+	may_not("upx{uuid=\"1\"}", NULL);
+}
+
+static void what_is_of_others_is_refused(void **state)
+{
+	(void)state;
+	may_not("ceems_x{uuid=\"3\"}", "unit 3 is not yours");
+	may_not("ceems_x{uuid=~\"1|3\"}", "unit 3 is not yours");
+	may_not("ceems_x{uuid=\"99\"}", "unit 99 is not known yet");
+	may_not("ceems_x{uuid=\"5\"}", "not known"); /* ann's, but on beta */
+}
+
+/* ceems-server.md 2.3: each hole of a load balancer that looks for patterns in text */
+static void no_part_of_a_query_hides_a_selector(void **state)
+{
+	(void)state;
+	static const char *const holes[] = {
+		"ceems_x{uuid=\"1\"} or ceems_x{uuid=\"3\"}",
+		"ceems_x{uuid=\"3\"} or ceems_x{uuid=\"1\"}",
+		"node_load1 or ceems_x{uuid=\"1\"}",
+		"{__name__=~\".+\"} or ceems_x{uuid=\"1\"}",
+		"ceems_x{uuid=\"1\"} or ceems_x{uuid=~\".+\"}",
+		"ceems_x{uuid=\"1\"} or ceems_x{uuid=~\"vic.im\"}",
+		"ceems_x{uuid=\"1\"} or ceems_x{uuid!=\"x\"}",
+		"ceems_x{uuid=\"1\"} or ceems_x{uuid!~\"\"}",
+		"{__name__=~\".+\"} # ,uuid=\"1\"",
+		"ceems_x{uuid = \"3\"}",
+		"ceems_x{uuid='3'}",
+		"ceems_x{uuid=`3`}",
+		"ceems_x{uuid=\"\\x33\"}",
+		"ceems_x{uuid=\"1\"} * on (instance) group_right () ceems_y",
+		"label_replace(ceems_x, \"uuid\", \"1\", \"\", \"\")",
+		"label_join(ceems_x{a=\"1\"}, \"uuid\", \"\", \"a\")",
+		"count_values(\"uuid\", ceems_x)",
+		"count_values(\"uuid\", ceems_x{uuid=~\"1|3\"})",
+		"topk(scalar(ceems_x), ceems_x{uuid=\"1\"})",
+		"quantile_over_time(scalar(ceems_x{uuid=\"3\"}), "
+		"ceems_x{uuid=\"1\"}[5m])",
+		"absent(ceems_x{uuid=\"3\"})",
+		"max_over_time(ceems_x{uuid=\"3\"}[1h:5m])",
+		"max_over_time((ceems_x{uuid=\"1\"} or -ceems_x)[1h:5m])",
+		"-ceems_x",
+		"(ceems_x)",
+		"vector(scalar(ceems_x))",
+		"ceems_x{uuid=\"1\"} unless ceems_x",
+		"ceems_x{uuid=\"1\"} > bool ceems_y",
+		"sum without (uuid) (ceems_x)",
+		"ceems_x{uuid=\"1\"} and on () ceems_y{uuid=\"3\"}",
+		"histogram_quantile(0.9, ceems_x_bucket)",
+		"round(ceems_x{uuid=\"1\"}, scalar(ceems_y))",
+		"clamp(ceems_x{uuid=\"1\"}, scalar(ceems_y{uuid=\"3\"}), 1)",
+		"ceems_x{uuid=~\"(?i)1\"}",
+		"ceems_x{uuid=~\"\\\\Q1\\\\E|.*\"}",
+		"ceems_x{uuid=~\"1|3|\"}",
+		"ceems_x{uuid=~\"[13]\"}",
+		"ceems_x{uuid=~\"1?\"}",
+		"ceems_x{uuid=~\"^|1$\"}",
+	};
+
+	for (size_t i = 0; i < sizeof(holes) / sizeof(holes[0]); i++)
+		may_not(holes[i], NULL);
+}
+
+static void ids_that_come_again_are_told_apart_by_time(void **state)
+{
+	(void)state;
+	may("ceems_x{uuid=\"4\"}", NULL);
+	may("rate(ceems_x{uuid=\"4\"}[1h])", NULL);
+	may_not("ceems_x{uuid=\"4\"} offset 499500m", "not yours");
+	may_not("max_over_time(ceems_x{uuid=\"4\"}[2y])", "not yours");
+	may_not("max_over_time(ceems_x{uuid=\"4\"}[1h:1m] offset 499200m)", NULL);
+	may_not("max_over_time((ceems_x{uuid=\"4\"} offset 200d)[300d:1h])", NULL);
+	may_not("ceems_x{uuid=\"4\"} @ 1670000000", NULL);
+	may_not("ceems_x{uuid=\"4\"} @ start() offset 347d", NULL);
+	/* an @ inside a subquery takes no part of its range */
+	may("max_over_time((ceems_x{uuid=\"4\"} @ end())[2y:1d])", NULL);
+	may("ceems_x{uuid=\"4\"} offset -1h", NULL);
+	/* 499000 minutes ago it ended: seen for the lookback, then no more */
+	may_not("ceems_x{uuid=\"4\"} offset 498998m", NULL);
+	may("ceems_x{uuid=\"4\"} offset 498990m", NULL);
+}
+
+static void clusters_are_told_apart(void **state)
+{
+	(void)state;
+	struct access_policy beta = policy;
+	auto_buf struct buf out = BUF_INIT;
+	struct err err;
+
+	beta.cluster = "beta";
+	assert_int_equal(
+		ask(&beta, "ceems_x{uuid=\"5\"}", "ann", NOW_MS, NOW_MS, &out, &err),
+		0);
+	assert_string_equal(out.data, "ceems_x{uuid=\"5\",cluster=\"beta\"}");
+	assert_int_equal(
+		ask(&beta, "ceems_x{uuid=\"1\"}", "ann", NOW_MS, NOW_MS, &out, &err),
+		-EACCES);
+	/* a matcher of one's own does not replace it */
+	may("ceems_x{uuid=\"1\",cluster=\"beta\"}",
+	    "ceems_x{uuid=\"1\",cluster=\"beta\",cluster=\"alpha\"}");
+}
+
+static void what_is_not_named_can_be_narrowed(void **state)
+{
+	(void)state;
+	struct access_policy inject = policy;
+	auto_buf struct buf out = BUF_INIT;
+	struct err err;
+
+	inject.inject_max = 10;
+	assert_int_equal(ask(&inject, "sum(ceems_x) + ceems_y{uuid=\"1\"}", "ann",
+			     NOW_MS, NOW_MS, &out, &err),
+			 0);
+	assert_string_equal(out.data,
+			    "sum(ceems_x{uuid=~\"1|4|a\\\\.b-c\",cluster=\"alpha\"}) + "
+			    "ceems_y{uuid=\"1\",cluster=\"alpha\"}");
+	assert_int_equal(ask(&inject, "ceems_x", "eve", NOW_MS, NOW_MS, &out, &err), 0);
+	assert_string_equal(out.data, "ceems_x{uuid=\"-\",cluster=\"alpha\"}");
+	assert_int_equal(ask(&inject, "node_load1", "ann", NOW_MS, NOW_MS, &out, &err),
+			 -EACCES);
+	inject.inject_max = 2;
+	assert_int_equal(ask(&inject, "ceems_x", "ann", NOW_MS, NOW_MS, &out, &err),
+			 -E2BIG);
+}
+
+static void what_was_not_asked_is_refused(void **state)
+{
+	(void)state;
+	struct access_policy inject = policy;
+	static const char *const texts[] = {"ceems_x{uuid=\"1\"}", "ceems_x"};
+
+	inject.inject_max = 10;
+	for (size_t i = 0; i < 2; i++) {
+		auto_promql struct promql *q = NULL;
+		struct access_plan *p = NULL;
+		struct err err;
+
+		assert_int_equal(promql_parse(texts[i], strlen(texts[i]), PROMQL_2,
+					      NULL, &q, &err),
+				 0);
+		assert_int_equal(access_plan_new(&inject, &p), 0);
+		assert_int_equal(access_plan_add(p, q, NOW_MS, NOW_MS, &err), 0);
+		assert_int_equal(access_decide(p, &err), -EACCES);
+		access_plan_free(p);
+	}
+}
+
+static void many_units_are_one_question(void **state)
+{
+	(void)state;
+	auto_buf struct buf text = BUF_INIT;
+	struct err err;
+
+	for (unsigned n = ACCESS_CLAIMS_MAX; n <= ACCESS_CLAIMS_MAX + 1; n++) {
+		auto_promql struct promql *q = NULL;
+		struct access_plan *p = NULL;
+		size_t count;
+		int rc;
+
+		buf_reset(&text);
+		buf_puts(&text, "ceems_x{uuid=~\"0");
+		for (unsigned i = 1; i < n; i++)
+			buf_printf(&text, "|%x", i);
+		buf_puts(&text, "\"} + ceems_y{uuid=\"1\"}"); /* is there already */
+		assert_int_equal(
+			promql_parse(text.data, text.len, PROMQL_2, NULL, &q, &err), 0);
+		assert_int_equal(access_plan_new(&policy, &p), 0);
+		rc = access_plan_add(p, q, NOW_MS, NOW_MS, &err);
+		access_claims(p, &count);
+		assert_int_equal(rc, n > ACCESS_CLAIMS_MAX ? -E2BIG : 0);
+		assert_int_equal(count, ACCESS_CLAIMS_MAX);
+		access_plan_free(p);
+	}
+}
+
+static void info_is_refused(void **state)
+{
+	(void)state;
+	static const char text[] = "info(ceems_x{uuid=\"1\"})";
+	auto_promql struct promql *q = NULL;
+	struct access_plan *p = NULL;
+	struct err err;
+
+	assert_int_equal(promql_parse(text, strlen(text), PROMQL_3, NULL, &q, &err), 0);
+	assert_int_equal(access_plan_new(&policy, &p), 0);
+	assert_int_equal(access_plan_add(p, q, NOW_MS, NOW_MS, &err), -EACCES);
+	access_plan_free(p);
+}
+
+/* ---- queries by chance against a reference --------------------------------------- */
+
+/* What is read is worked out here in another way: the query that would be sent is
+ * evaluated at each of its steps, subqueries at each of theirs, and each selector looks
+ * at each series of the world. */
+struct world {
+	const char *user;
+	int64_t start_ms, end_ms;
+	const char *leak;
+	unsigned reads; /* series of the user's own that were read */
+};
+
+static bool match_value(const struct promql_matcher *m, const char *value)
+{
+	char text[256];
+	regex_t re;
+	bool hit;
+
+	if (m->match <= MATCH_NOT_EQUAL)
+		return str_eq(m->value, value) == (m->match == MATCH_EQUAL);
+	snprintf(text, sizeof(text), "^(%.*s)$", (int)m->value.len, m->value.p);
+	if (regcomp(&re, text, REG_EXTENDED | REG_NOSUB))
+		return true; /* not one for this engine: takes everything */
+	hit = regexec(&re, value, 0, NULL, 0) == 0;
+	regfree(&re);
+	return hit == (m->match == MATCH_REGEX);
+}
+
+static void read_series(struct world *w, const struct promql_node *n, int64_t from_ms,
+			int64_t to_ms)
+{
+	static const struct {
+		const char *name, *label;
+	} kinds[] = {{"ceems_x", "uuid"}, {"ceems_y", "uuid"}, {"DCGM_z", "hpc_job"}};
+
+	for (size_t i = 0; i < RUNS; i++) {
+		if (!meets(&runs[i], from_ms, to_ms))
+			continue;
+		for (size_t k = 0; k < 3; k++) {
+			bool hit = !n->name.len || str_eq(n->name, kinds[k].name);
+
+			for (const struct promql_matcher *m = n->matchers; m && hit;
+			     m = m->next) {
+				const char *v = "";
+
+				if (str_eq(m->name, "__name__"))
+					v = kinds[k].name;
+				else if (str_eq(m->name, kinds[k].label))
+					v = runs[i].id;
+				else if (str_eq(m->name, "cluster"))
+					v = runs[i].cluster;
+				hit = match_value(m, v);
+			}
+			if (!hit)
+				continue;
+			if (strcmp(runs[i].owner, w->user))
+				w->leak = runs[i].id;
+			else
+				w->reads++;
+		}
+	}
+}
+
+static void evaluate(struct world *w, const struct promql_node *n, int64_t t);
+
+static int64_t moved(const struct world *w, const struct promql_node *n, int64_t t)
+{
+	if (n->at == AT_TIME)
+		t = (int64_t)(n->at_s * 1000);
+	if (n->at == AT_START)
+		t = w->start_ms;
+	if (n->at == AT_END)
+		t = w->end_ms;
+	return t - n->offset_ns / 1000000;
+}
+
+static void evaluate_subquery(struct world *w, const struct promql_node *n, int64_t t)
+{
+	int64_t step = n->step_ns ? n->step_ns / 1000000 : MINUTE_MS;
+	int64_t range = n->range_ns / 1000000, s;
+
+	if (range / step > 12) /* not each of a thousand */
+		step = range / 12;
+	t = moved(w, n, t);
+	for (s = t - range; s <= t; s += step)
+		evaluate(w, n->expr, s);
+	evaluate(w, n->expr, t);
+}
+
+static void evaluate(struct world *w, const struct promql_node *n, int64_t t)
+{
+	if (w->leak)
+		return;
+	if (n->kind == PROMQL_SELECTOR) {
+		t = moved(w, n, t);
+		read_series(w, n, t - LOOKBACK_MS, t);
+		return;
+	}
+	if (n->kind == PROMQL_RANGE) {
+		t = moved(w, n->expr, t);
+		read_series(w, n->expr, t - n->range_ns / 1000000, t);
+		return;
+	}
+	if (n->kind == PROMQL_SUBQUERY) {
+		evaluate_subquery(w, n, t);
+		return;
+	}
+	if (n->param)
+		evaluate(w, n->param, t);
+	for (const struct promql_node *e = n->expr; e; e = e->next)
+		evaluate(w, e, t);
+	if (n->right)
+		evaluate(w, n->right, t);
+}
+
+static void any_selector(void *arg, struct promql_random *r, struct buf *out)
+{
+	static const char *const names[] = {
+		"ceems_x",           "ceems_y",    "DCGM_z", "up",
+		"ceems_emissions_q", "node_load1", ""};
+	static const char *const matchers[] = {
+		"uuid=\"1\"",
+		"uuid=\"1\"",
+		"uuid=\"2\"",
+		"uuid=~\"1|2\"",
+		"uuid=\"4\"",
+		"uuid='4'",
+		"uuid=\"3\"",
+		"uuid=~\"1|3\"",
+		"uuid=~\"(1|4)\"",
+		"uuid=~\".+\"",
+		"uuid!=\"3\"",
+		"uuid=~\"1.*\"",
+		"hpc_job=\"1\"",
+		"hpc_job=\"3\"",
+		"hpc_job=~\"1|2\"",
+		"cluster=\"beta\"",
+		"uuid=~\"1|\"",
+		"uuid=\"\"",
+		"uuid=~\"[12]\"",
+		"uuid!~\"3|4\"",
+		"__name__=\"ceems_x\"",
+		"__name__=~\"ceems_.*\"",
+		"__name__=~\"ceems_x|ceems_y\"",
+		"uuid=~\"a\\\\.b-c\"",
+		"uuid=~\"a.b-c\"",
+		"cluster=~\".*\"",
+		"uuid=\"6\"",
+		"uuid=~\"^1|2$\"",
+		"uuid=~\"1?\"",
+		"uuid=\"5\"",
+		"hpc_job=\"4\"",
+		"cluster!=\"alpha\"",
+	};
+	uint32_t n = random_below(r, 4);
+	const char *name = names[random_below(r, 7)];
+
+	(void)arg;
+	buf_puts(out, name);
+	if (!n && name[0])
+		return;
+	buf_putc(out, '{');
+	for (uint32_t i = 0; i < (n ? n : 1); i++)
+		buf_printf(out, "%s%s", i ? "," : "", matchers[random_below(r, 32)]);
+	buf_putc(out, '}');
+}
+
+static void own_selector(void *arg, struct promql_random *r, struct buf *out)
+{
+	static const char *const own[] = {
+		"ceems_x{uuid=\"1\"}",
+		"ceems_y{uuid=~\"1|2\"}",
+		"DCGM_z{hpc_job='2'}",
+		"uuid:x{uuid=~\"(1|2|a\\\\.b-c)\"}",
+		"{__name__=\"ceems_x\",uuid=\"1\"}",
+		"ceems_emissions_q",
+		"ceems_x{uuid=\"1\",uuid=~\".*\"}",
+		"up{job=~\".*\"}",
+	};
+
+	(void)arg;
+	buf_puts(out, own[random_below(r, 8)]);
+}
+
+static void no_random_query_reads_what_is_of_others(void **state)
+{
+	(void)state;
+	struct promql_random r = {
+		.state = 4711, .clean = true, .selector = any_selector};
+	auto_buf struct buf text = BUF_INIT, out = BUF_INIT;
+	unsigned asked = 0, allowed = 0, reads = 0;
+
+	while (asked < 100000) {
+		struct world w = {.user = random_below(&r, 2) ? "ann" : "bob"};
+		auto_promql struct promql *sent = NULL;
+		struct access_policy how = policy;
+		struct err err;
+		int rc;
+
+		how.inject_max = random_below(&r, 4) ? 0 : 20;
+		if (!random_below(&r, 4))
+			how.cluster = "beta";
+		w.end_ms = NOW_MS - (int64_t)random_below(&r, 600000) * MINUTE_MS *
+					    (random_below(&r, 4) == 0);
+		w.start_ms = w.end_ms - (int64_t)random_below(&r, 3) * 40 * MINUTE_MS;
+		promql_random(&r, &text);
+		rc = ask(&how, text.data, w.user, w.start_ms, w.end_ms, &out, &err);
+		if (rc == -EINVAL)
+			continue; /* no query */
+		asked++;
+		if (rc)
+			continue;
+		allowed++;
+		assert_int_equal(
+			promql_parse(out.data, out.len, PROMQL_2, NULL, &sent, &err),
+			0);
+		for (int64_t t = w.start_ms; t <= w.end_ms; t += 20 * MINUTE_MS)
+			evaluate(&w, promql_root(sent), t);
+		if (w.leak)
+			fail_msg("%s may read unit %s: %s\n sent as %s", w.user, w.leak,
+				 text.data, out.data);
+		reads += w.reads;
+	}
+	assert_true(allowed > 5000 && reads > 1000);
+}
+
+static void no_random_query_of_own_units_is_refused(void **state)
+{
+	(void)state;
+	struct promql_random r = {
+		.state = 815, .clean = true, .selector = own_selector};
+	auto_buf struct buf text = BUF_INIT, out = BUF_INIT;
+	unsigned asked = 0;
+
+	while (asked < 20000) {
+		struct err err;
+		int rc;
+
+		promql_random(&r, &text);
+		rc = ask(&policy, text.data, "ann", NOW_MS - 60 * MINUTE_MS, NOW_MS,
+			 &out, &err);
+		if (rc == -EINVAL)
+			continue;
+		asked++;
+		if (rc)
+			fail_msg("refused: %s: %s", text.data, err.text);
+	}
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(units_that_are_named_and_own_are_read),
+		cmocka_unit_test(what_tells_nothing_of_others_is_read),
+		cmocka_unit_test(what_is_not_named_is_refused_and_told_how),
+		cmocka_unit_test(what_is_of_others_is_refused),
+		cmocka_unit_test(no_part_of_a_query_hides_a_selector),
+		cmocka_unit_test(ids_that_come_again_are_told_apart_by_time),
+		cmocka_unit_test(clusters_are_told_apart),
+		cmocka_unit_test(what_is_not_named_can_be_narrowed),
+		cmocka_unit_test(what_was_not_asked_is_refused),
+		cmocka_unit_test(many_units_are_one_question),
+		cmocka_unit_test(info_is_refused),
+		cmocka_unit_test(no_random_query_reads_what_is_of_others),
+		cmocka_unit_test(no_random_query_of_own_units_is_refused),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
