@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "cli/finding.h"
+#include "lib/finding.h"
 #include "cli/slurmconf.h"
 
 /* The checks of `ceems_tool check`; each prints findings and never fails by itself. */

@@ -65,3 +65,4 @@ libbatch_PKGS := zlib
 libbatch_SRCS := lib/batch.c
 endif
 libbase_SRCS += lib/job_json.c
+libbase_SRCS += lib/finding.c

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Lines of a check's report. */
-#include "cli/finding.h"
+#include "lib/finding.h"
 
 #include <stdarg.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CEEMS_CLI_FINDING_H
-#define CEEMS_CLI_FINDING_H
+#ifndef CEEMS_LIB_FINDING_H
+#define CEEMS_LIB_FINDING_H
 
 #include <stdio.h>
 
