@@ -30,7 +30,8 @@ struct app {
 	atomic_uint_fast64_t reloads, reload_failures;
 
 	struct api_state *api;   /* who asks, and counts of answers */
-	struct cluster *cluster; /* the private one, NULL: --db.url */
+	struct cluster *cluster; /* the private one, NULL: --db.url, or another's */
+	char cluster_url[512];   /* of another's, for --check and --migrate */
 	struct ladder *ladder;   /* partitions and retention */
 };
 

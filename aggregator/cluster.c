@@ -335,6 +335,16 @@ int cluster_start(const char *data_path, unsigned connections, struct cluster **
 	return 0;
 }
 
+int cluster_url_of(const char *data_path, char *ret, size_t size, struct err *err)
+{
+	struct cluster_paths at;
+	int rc = cluster_paths_of(data_path, &at, err);
+
+	if (rc == 0)
+		cluster_make_url(&at, "ceems", ret, size);
+	return rc;
+}
+
 const char *cluster_url(const struct cluster *c)
 {
 	return c->url;

@@ -30,6 +30,9 @@ int cluster_prepare(const char *data_path, const struct privileges *who,
 int cluster_start(const char *data_path, unsigned connections, struct cluster **ret,
 		  struct err *err);
 
+/* The URL of the database in a folder, for when another aggregator runs it. */
+int cluster_url_of(const char *data_path, char *ret, size_t size, struct err *err);
+
 /* The URL of its database. Borrowed. */
 const char *cluster_url(const struct cluster *c);
 

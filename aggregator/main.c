@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "aggregator/app.h"
+#include "aggregator/check.h"
 #include "aggregator/cluster.h"
 #include "aggregator/database.h"
 #include "lib/cleanup.h"
@@ -94,8 +95,14 @@ static int find_database(struct app *app, struct err *err)
 		 o->data_path);
 	rc = cluster_start(o->data_path, (unsigned)o->db_threads + CONNECTIONS_MORE,
 			   &app->cluster, err);
-	if (rc == 0)
+	if (rc == 0) {
 		app->pg.url = cluster_url(app->cluster);
+	} else if (rc == -EBUSY && (o->check || o->migrate)) {
+		/* an aggregator runs it: its database is as good */
+		app->pg.url = app->cluster_url;
+		rc = cluster_url_of(o->data_path, app->cluster_url,
+				    sizeof(app->cluster_url), err);
+	}
 	return rc;
 }
 
@@ -298,6 +305,8 @@ int main(int argc, char *argv[])
 		rc = check_config(&app.options);
 	else if (app.options.migrate)
 		rc = run_once(&app, database_migrate);
+	else if (app.options.check)
+		rc = run_once(&app, check_database);
 	else
 		rc = serve(&app);
 	conf_release(options_table, options_count, &app.options);

@@ -6,6 +6,7 @@ ARCHIVES += libaggregator
 libaggregator_USES := $(libhttpd_USES) libpq libcurl json-c $(if $(HAVE_MUNGE),munge)
 libaggregator_PKGS := $(libaggregator_USES)
 libaggregator_CFLAGS := -I$(OBJ)
+libaggregator_SRCS += aggregator/check.c
 libaggregator_SRCS += aggregator/cluster.c
 libaggregator_SRCS += aggregator/cluster_files.c
 libaggregator_SRCS += aggregator/cluster_find.c

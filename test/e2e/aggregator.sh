@@ -80,6 +80,24 @@ pg_up
 ok "and finds it later" wait_for 20 healthy
 agg_stop
 
+# --check
+out=$("$agg" --check --db.url="$PGURL" 2>&1); rc=$?
+is "--check warns of a server that a crash damages" $rc 1
+like "and says what to do" "$out" "warn: fsync is off; "
+for want in 'ok: Postgres ' 'ok: schema: all ' 'ok: the clocks ' 'ok: role ceems owns' 'ok: partitions: ' 'ok: the connection is local'; do
+	like "--check: $want" "$out" "$want"
+done
+psql_do -c "DROP TABLE unit_interval_$(date -u +%Y%m%d)"
+like "--check finds a partition that is missing" "$("$agg" --check --db.url="$PGURL" 2>&1)" "warn: partitions: .* 1 missing"
+psql_admin -c 'CREATE ROLE stranger LOGIN' -c 'CREATE DATABASE third'
+out=$("$agg" --check --db.url="${PGURL/ceems@\/ceems/stranger@/third}" 2>&1)
+is "--check fails where the role may make no tables" $? 2
+like "with words" "$out" "fail: role stranger may make no tables"
+like "--check finds migrations that are missing" "$out" "warn: schema: 0 of "
+out=$("$agg" --check --db.url="postgresql://ceems@127.0.0.1:1/ceems" 2>&1)
+is "--check of a server that is not there fails" $? 2
+like "with words" "$out" "fail: no connection to the database"
+
 # not ours to use
 last=$(psql_do -c 'SELECT max(number) FROM schema_migration')
 psql_do -c "INSERT INTO schema_migration VALUES ($last + 1, 'from_the_future.sql', 'x', now(), 'newer')"

@@ -54,6 +54,8 @@ out=$(timeout 60 "$agg" --web.listen-address="127.0.0.1:$(free_port)" --data.pat
 is "a second aggregator on the same folder is refused" $? 1
 like "with words" "$out" "in use by another ceems_aggregator"
 ok "and the first goes on" healthy
+out=$("$agg" --check --data.path="$DATA" 2>&1)
+is "--check looks at the private database while it is in use, and finds it good" $? 0
 
 kill -KILL "$(head -1 "$DATA/pgdata/postmaster.pid")"
 back() { psql_private -c 'SELECT 1' && healthy; }

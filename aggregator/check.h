@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_AGGREGATOR_CHECK_H
+#define CEEMS_AGGREGATOR_CHECK_H
+
+#include "aggregator/app.h"
+
+/* --check: looks at the database without changing it, prints one finding a line and
+ * gives the exit status: 0 good, 1 warnings, 2 failures. */
+int check_database(struct app *app, struct err *err);
+
+#endif
