@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What no row of the table says by itself: collectors by name, options that need or
+ * exclude each other, and what may change while the daemon runs. */
+#include <errno.h>
+#include <regex.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <syslog.h>
+
+#include "daemon/energy_options.h"
+#include "daemon/options.h"
+#include "daemon/power_curve.h"
+#include "lib/cleanup.h"
+#include "lib/emission.h"
+#include "lib/emission_options.h"
+
+static const struct conf_opt *find(const char *prefix, const char *name)
+{
+	size_t n = strlen(prefix);
+	for (size_t i = 0; i < options_count; i++) {
+		if (strncmp(options_table[i].name, prefix, n) == 0 &&
+		    strcmp(options_table[i].name + n, name) == 0)
+			return &options_table[i];
+	}
+	return NULL;
+}
+
+bool options_collector(const struct options *o, const char *name)
+{
+	const struct conf_opt *opt = find("collector.", name);
+	if (!opt || opt->kind != CONF_BOOL)
+		return false;
+	return *(const bool *)((const char *)o + opt->off);
+}
+
+int options_log_level(const struct options *o)
+{
+	static const int levels[] = {LOG_DEBUG, LOG_INFO, LOG_WARNING, LOG_ERR};
+	return levels[o->log_level & 3];
+}
+
+/* "collector.<name>" without a further dot: the switch of a whole collector */
+static bool is_collector(const struct conf_opt *opt)
+{
+	const char *prefix = "collector.";
+	return opt->kind == CONF_BOOL &&
+	       strncmp(opt->name, prefix, strlen(prefix)) == 0 &&
+	       !strchr(opt->name + strlen(prefix), '.') && opt->def &&
+	       strcmp(opt->def, "true") == 0;
+}
+
+static int check_pattern(const char *name, const char *pattern, struct err *err)
+{
+	regex_t re;
+	char text[128];
+	int rc = *pattern ? regcomp(&re, pattern, REG_EXTENDED | REG_NOSUB) : 0;
+
+	if (rc != 0) {
+		regerror(rc, &re, text, sizeof(text));
+		return err_set(err, -EINVAL, "--%s=%s: %s", name, pattern, text);
+	}
+	if (*pattern)
+		regfree(&re);
+	return 0;
+}
+
+static int check_sensors(const struct conf_list *l, struct err *err)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		const char *slash = strrchr(l->items[i], '/');
+		if (!slash || slash == l->items[i] ||
+		    (strncmp(slash + 1, "power", 5) != 0 &&
+		     strncmp(slash + 1, "energy", 6) != 0))
+			return err_set(err, -EINVAL,
+				       "--collector.hwmon.host-sensor=%s: not "
+				       "CHIP/powerN or CHIP/energyN",
+				       l->items[i]);
+	}
+	return 0;
+}
+
+static int check_providers(const char *name, const struct conf_list *l, struct err *err)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		if (emission_provider_find(l->items[i]) < 0)
+			return err_set(err, -EINVAL, "--%s=%s: no such provider", name,
+				       l->items[i]);
+	}
+	return 0;
+}
+
+static int check_emissions(const struct options *o, struct err *err)
+{
+	int rc = check_providers("collector.emissions.provider",
+				 &o->emissions_providers, err);
+
+	if (rc == 0)
+		rc = check_providers("emissions.prefer", &o->emissions_prefer, err);
+	for (size_t i = 0; rc == 0 && i < o->emissions_zones.count; i++) {
+		if (!emission_zone_valid(o->emissions_zones.items[i]))
+			return err_set(err, -EINVAL, "--emissions.zone=%s: not a zone",
+				       o->emissions_zones.items[i]);
+	}
+	return rc;
+}
+
+static int check(const struct options *o, struct err *err)
+{
+	if (o->ring_slots & (o->ring_slots - 1))
+		return err_set(err, -EINVAL,
+			       "--ring.slots=%llu: must be a power of two",
+			       (unsigned long long)o->ring_slots);
+	if (*o->netdev_include && *o->netdev_exclude)
+		return err_set(err, -EINVAL,
+			       "--collector.netdev.device-include and --collector."
+			       "netdev.device-exclude exclude each other");
+	int rc = check_pattern("collector.netdev.device-include", o->netdev_include,
+			       err);
+	if (rc == 0)
+		rc = check_pattern("collector.netdev.device-exclude", o->netdev_exclude,
+				   err);
+	if (rc < 0)
+		return rc;
+	rc = check_sensors(&o->hwmon_host_sensors, err);
+	if (rc < 0)
+		return rc;
+	struct power_curve curve;
+	rc = power_configured(o->model_idle_watts, o->model_max_watts, o->model_curve,
+			      &curve, err);
+	if (rc < 0)
+		return rc;
+	struct energy_config energy;
+	int energy_rc = energy_options(o, &energy, err);
+	if (energy_rc < 0)
+		return energy_rc;
+	if (o->model_host_cpus && rc == 0)
+		return err_set(err, -EINVAL,
+			       "--energy.model.host-cpus: says whose "
+			       "--energy.model.max-watts or .curve it is, and there is "
+			       "none");
+	rc = check_emissions(o, err);
+	if (rc < 0)
+		return rc;
+	if (*o->ipmi_dcmi_cmd && o->ipmi_dcmi_cmd[0] != '/')
+		return err_set(err, -EINVAL,
+			       "--collector.ipmi_dcmi.cmd=%s: must begin with an "
+			       "absolute path",
+			       o->ipmi_dcmi_cmd);
+	if (o->telemetry_path[0] != '/')
+		return err_set(err, -EINVAL,
+			       "--web.telemetry-path=%s: must begin with /",
+			       o->telemetry_path);
+	if (!o->listen_addresses.count && !o->systemd_socket)
+		return err_set(err, -EINVAL, "--web.listen-address: none given");
+	return 0;
+}
+
+int options_load(int argc, char *const argv[], struct options *ret, struct buf *out,
+		 struct buf *warnings, struct err *err)
+{
+	struct options o = {0};
+	int rc = conf_load(options_table, options_count, "ceemsd", argc, argv, &o, out,
+			   warnings, err);
+	if (rc)
+		return rc;
+	if (o.disable_defaults) {
+		/* What was named explicitly is known by reading once more with another
+		 * default: no row needs to remember who set it. */
+		auto_free struct conf_opt *table =
+			calloc(options_count, sizeof(*table));
+		if (!table) {
+			options_release(&o);
+			return err_set(err, -ENOMEM, "out of memory");
+		}
+		memcpy(table, options_table, options_count * sizeof(*table));
+		for (size_t i = 0; i < options_count; i++) {
+			if (is_collector(&table[i]))
+				table[i].def = "false";
+		}
+		conf_release(options_table, options_count, &o);
+		memset(&o, 0, sizeof(o));
+		buf_reset(warnings);
+		rc = conf_load(table, options_count, "ceemsd", argc, argv, &o, out,
+			       warnings, err);
+		if (rc)
+			return rc;
+	}
+	rc = check(&o, err);
+	if (rc) {
+		options_release(&o);
+		return rc;
+	}
+	*ret = o;
+	return 0;
+}
+
+void options_release(struct options *o)
+{
+	conf_release(options_table, options_count, o);
+	memset(o, 0, sizeof(*o));
+}
+
+static bool same_list(const struct conf_list *a, const struct conf_list *b)
+{
+	if (a->count != b->count)
+		return false;
+	for (size_t i = 0; i < a->count; i++) {
+		if (strcmp(a->items[i], b->items[i]) != 0)
+			return false;
+	}
+	return true;
+}
+
+static size_t member_size(enum conf_kind kind)
+{
+	switch (kind) {
+	case CONF_BOOL:
+		return sizeof(bool);
+	case CONF_U64:
+	case CONF_DURATION:
+	case CONF_BYTES:
+		return sizeof(uint64_t);
+	case CONF_STRING:
+		return sizeof(char *);
+	case CONF_LIST:
+		return sizeof(struct conf_list);
+	case CONF_ENUM:
+		return sizeof(int);
+	}
+	return 0;
+}
+
+static bool same(const struct conf_opt *opt, const void *a, const void *b)
+{
+	if (opt->kind == CONF_STRING) {
+		const char *x = *(char *const *)a, *y = *(char *const *)b;
+		return strcmp(x ? x : "", y ? y : "") == 0;
+	}
+	if (opt->kind == CONF_LIST)
+		return same_list(a, b);
+	return memcmp(a, b, member_size(opt->kind)) == 0;
+}
+
+static void name_it(struct buf *b, const char *name)
+{
+	if (b->len)
+		buf_puts(b, ", ");
+	buf_puts(b, name);
+}
+
+void options_reload(struct options *o, struct options *from, struct buf *applied,
+		    struct buf *restart)
+{
+	for (size_t i = 0; i < options_count; i++) {
+		const struct conf_opt *opt = &options_table[i];
+		char *mine = (char *)o + opt->off, *theirs = (char *)from + opt->off;
+		if (opt->alias_of || same(opt, mine, theirs))
+			continue;
+		if (!(opt->flags & CONF_RELOAD)) {
+			name_it(restart, opt->name);
+			continue;
+		}
+		/* swap: what was ours is freed with `from` */
+		char old[sizeof(struct conf_list)];
+		size_t n = member_size(opt->kind);
+		memcpy(old, mine, n);
+		memcpy(mine, theirs, n);
+		memcpy(theirs, old, n);
+		name_it(applied, opt->name);
+	}
+}
