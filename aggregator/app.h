@@ -33,6 +33,8 @@ struct app {
 	struct cluster *cluster; /* the private one, NULL: --db.url, or another's */
 	char cluster_url[512];   /* of another's, for --check and --migrate */
 	struct ladder *ladder;   /* partitions and retention */
+	struct ingest *ingest;
+	struct records *records; /* linker and roll-up */
 };
 
 /* A part of the program. Functions may be NULL. */

@@ -14,6 +14,7 @@
 #include "aggregator/check.h"
 #include "aggregator/cluster.h"
 #include "aggregator/database.h"
+#include "aggregator/records.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/fs.h"
@@ -307,6 +308,8 @@ int main(int argc, char *argv[])
 		rc = run_once(&app, database_migrate);
 	else if (app.options.check)
 		rc = run_once(&app, check_database);
+	else if (app.options.recompute)
+		rc = run_once(&app, records_recompute);
 	else
 		rc = serve(&app);
 	conf_release(options_table, options_count, &app.options);

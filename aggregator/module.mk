@@ -3,10 +3,11 @@
 # libaggregator: ceems_aggregator without its main, for tests
 ifeq ($(HAVE_PQ)$(HAVE_MHD)$(HAVE_CURL)$(HAVE_JSON),1111)
 ARCHIVES += libaggregator
-libaggregator_USES := $(libhttpd_USES) libpq libcurl json-c $(if $(HAVE_MUNGE),munge)
+libaggregator_USES := $(libhttpd_USES) libpq libcurl json-c zlib $(if $(HAVE_MUNGE),munge)
 libaggregator_PKGS := $(libaggregator_USES)
 libaggregator_CFLAGS := -I$(OBJ)
 libaggregator_SRCS += aggregator/check.c
+libaggregator_SRCS += aggregator/chore.c
 libaggregator_SRCS += aggregator/cluster.c
 libaggregator_SRCS += aggregator/cluster_files.c
 libaggregator_SRCS += aggregator/cluster_find.c
@@ -18,18 +19,33 @@ libaggregator_SRCS += aggregator/api_units.c
 libaggregator_SRCS += aggregator/api_usage.c
 libaggregator_SRCS += aggregator/database.c
 libaggregator_SRCS += aggregator/ladder.c
+libaggregator_SRCS += aggregator/ingest.c
+libaggregator_SRCS += aggregator/ingest_copy.c
+libaggregator_SRCS += aggregator/ingest_known.c
+libaggregator_SRCS += aggregator/ingest_metrics.c
+libaggregator_SRCS += aggregator/ingest_sender.c
+libaggregator_SRCS += aggregator/ingest_write.c
+libaggregator_SRCS += aggregator/ingest_writer.c
 libaggregator_SRCS += aggregator/options.c
 libaggregator_SRCS += aggregator/own.c
 libaggregator_SRCS += aggregator/partitions.c
 libaggregator_SRCS += aggregator/params.c
 libaggregator_SRCS += aggregator/parts.c
 libaggregator_SRCS += aggregator/query.c
+libaggregator_SRCS += aggregator/records.c
 libaggregator_SRCS += aggregator/routes.c
 libaggregator_SRCS += aggregator/schema.c
 
+# libingest: a batch as rows, without a database
+ARCHIVES += libingest
+libingest_SRCS += aggregator/ingest_decode.c
+libingest_SRCS += aggregator/ingest_job.c
+libingest_SRCS += aggregator/ingest_report.c
+libingest_SRCS += aggregator/ingest_rows.c
+
 PROGS += ceems_aggregator
 ceems_aggregator_SRCS := aggregator/main.c
-ceems_aggregator_LIBS := libaggregator libpg libident libhttpd libhttp libconf libbase
+ceems_aggregator_LIBS := libaggregator libingest libpg libident libhttpd libhttp libbatch libconf libbase
 ceems_aggregator_PKGS := $(libaggregator_USES)
 ceems_aggregator_LDLIBS := -lcrypt
 

@@ -105,6 +105,37 @@ const struct conf_opt options_table[] = {
 	    "Bring the schema up to date at start; otherwise --migrate does."),
 	ROW("data.path", CONF_STRING, data_path, "/var/lib/ceems/aggregator",
 	    "Folder of the private cluster."),
+	ROW("recompute", CONF_BOOL, recompute, "false",
+	    "Mark what happened from --from to --to to be summed again, as after a "
+	    "change of factors or PUE by hand, and exit."),
+	ROW("from", CONF_STRING, from, "",
+	    "With --recompute: a day (UTC) or a time with its zone."),
+	ROW("to", CONF_STRING, to, "", "The same, not included."),
+	ROW("ingest.munge", CONF_BOOL, ingest_munge, "true",
+	    "Take reports that a MUNGE credential of one of ingest.user comes with."),
+	ROW("ingest.munge-socket", CONF_STRING, ingest_munge_socket, "",
+	    "Socket of munged. Empty: libmunge's own."),
+	ROW("ingest.user", CONF_LIST, ingest_users, "root,ceems",
+	    "User (name or number) whose MUNGE credentials may send reports. May be "
+	    "given several times."),
+	ROW("ingest.token-file", CONF_STRING, ingest_token_file, "",
+	    "File with tokens, one in a line, that may send reports (Authorization: "
+	    "Bearer), of 16 characters or more."),
+	ROW("ingest.client-name", CONF_LIST, ingest_client_names, "",
+	    "Name in a verified client certificate (DNS name or CN) that may send "
+	    "reports; * is any. May be given several times."),
+	ROW("ingest.cluster", CONF_LIST, ingest_clusters, "",
+	    "Name that a cluster may have; reports of others are refused. None: any. "
+	    "May be given several times."),
+	ROW("linker.grace", CONF_DURATION, linker_grace_ms, "10m",
+	    "How long after the last node's final report a job record is waited for; "
+	    "then the reports say how the unit ended."),
+	ROW("linker.lost-after", CONF_DURATION, linker_lost_ms, "6h",
+	    "How long nothing is heard of a unit on a node until it is lost.",
+	    .min = 1000),
+	ROW("rollup.delay", CONF_DURATION, rollup_delay_ms, "20s",
+	    "How long the sums of running units may be behind their reports, so that "
+	    "reports are summed together."),
 	ROW("retention.intervals", CONF_DURATION, retention_intervals_ms, "30d",
 	    "How long interval reports are kept, whole days.", .min = 2 * DAY_MS),
 	ROW("retention.hours", CONF_DURATION, retention_hours_ms, "1y",

@@ -38,6 +38,14 @@ struct options {
 	bool db_auto_migrate;
 	char *data_path;
 
+	bool recompute;
+	char *from, *to;
+
+	bool ingest_munge;
+	char *ingest_munge_socket, *ingest_token_file;
+	struct conf_list ingest_users, ingest_client_names, ingest_clusters;
+	uint64_t linker_grace_ms, linker_lost_ms, rollup_delay_ms;
+
 	uint64_t retention_intervals_ms, retention_hours_ms;
 	uint64_t partitions_ahead_ms;
 };

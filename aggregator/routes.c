@@ -9,6 +9,9 @@
 #include <string.h>
 
 #include "aggregator/api.h"
+#include "aggregator/app.h"
+#include "aggregator/ingest.h"
+#include "lib/batch.h"
 
 #define API "/api/"
 #define PREFIX_MAX 128
@@ -16,6 +19,14 @@
 static const struct web_route routes[] = {
 	{.path = "/health", .open = true, .handle = serve_health},
 	{.path = "/metrics", .handle = serve_metrics},
+	{.path = BATCH_PATH,
+	 .own_proof = true,
+	 .methods = WEB_POST,
+	 .body_bytes_max = BATCH_PLAIN_MAX,
+	 .body_type = BATCH_TYPE,
+	 .admit = ingest_admit,
+	 .handle = ingest_handle,
+	 .end = ingest_end},
 	/* the endpoints of access.c, and whatever else is asked for */
 	{.path = NULL, .own_proof = true, .handle = api_serve, .end = api_end},
 };

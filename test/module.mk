@@ -103,3 +103,11 @@ ingest_host_SRCS := test/fake/ingest_host.c
 ingest_host_LIBS := libident libbatch libbase
 ingest_host_PKGS := libmicrohttpd gnutls zlib $(if $(HAVE_MUNGE),munge)
 endif
+# bodies of reports, made of lines
+ifeq ($(HAVE_ZLIB),1)
+PROGS += batch_make
+NOINST_PROGS += batch_make
+batch_make_SRCS := test/fake/batch_make.c
+batch_make_LIBS := libbatch libbase
+batch_make_PKGS := zlib
+endif

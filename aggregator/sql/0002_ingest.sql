@@ -93,6 +93,22 @@ BEGIN
 END
 $$;
 
+-- The number of a word for sources of energy, made when it is new; NULL: there are too many (a
+-- site has a handful).
+CREATE FUNCTION ingest_sources(word text) RETURNS smallint LANGUAGE plpgsql AS $$
+DECLARE
+	found smallint;
+BEGIN
+	SELECT id INTO found FROM energy_sources WHERE label = word;
+	IF found IS NULL AND (SELECT count(*) FROM energy_sources) < 10000 THEN
+		INSERT INTO energy_sources (label) VALUES (word)
+			ON CONFLICT (label) DO UPDATE SET label = excluded.label
+			RETURNING id INTO found;
+	END IF;
+	RETURN found;
+END
+$$;
+
 -- What reports say of units on nodes. An interval's word makes the row where a start was lost; a
 -- final one sets the end and the totals, and one whose energy is settled is not overwritten by one
 -- whose energy is not.

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The loop of a chore. */
+#include "aggregator/chore.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/clock.h"
+#include "lib/log.h"
+
+#define AWAY_MS 1000u /* until the database is asked for again */
+
+struct chore {
+	struct chore_params params;
+	struct pg *pg;
+	pthread_mutex_t mutex;
+	pthread_cond_t wake;
+	pthread_t thread;
+	bool has_thread, stopping;
+	bool more; /* of the last turn */
+	struct log_repeat failing;
+};
+
+/* False: the end. */
+static bool rest(struct chore *c, unsigned ms)
+{
+	uint64_t until = clock_read_ns(CLOCK_MONOTONIC) + ms * NSEC_PER_MSEC;
+	struct timespec ts = {.tv_sec = (time_t)(until / NSEC_PER_SEC),
+			      .tv_nsec = (long)(until % NSEC_PER_SEC)};
+
+	pthread_mutex_lock(&c->mutex);
+	while (!c->stopping && ms &&
+	       pthread_cond_timedwait(&c->wake, &c->mutex, &ts) != ETIMEDOUT)
+		;
+	bool go_on = !c->stopping;
+	pthread_mutex_unlock(&c->mutex);
+	return go_on;
+}
+
+static int turn(struct pg *pg, void *arg, struct err *err)
+{
+	static const struct pg_statement lock = {
+		"chore_lock", "SELECT pg_try_advisory_xact_lock($1, $2)::integer"};
+	struct chore *c = arg;
+	struct pg_args a = PG_ARGS_INIT;
+	int64_t ours;
+
+	c->more = false;
+	pg_arg_s64(&a, CHORE_LOCKS);
+	pg_arg_s64(&a, c->params.lock);
+	int rc = pg_run_s64(pg, &lock, &a, &ours, err);
+	if (rc < 0 || !ours)
+		return rc;
+	rc = c->params.run(pg, c->params.arg, err);
+	c->more = rc == 1;
+	return rc < 0 ? rc : 0;
+}
+
+static void say(struct chore *c, int rc, const struct err *err)
+{
+	if (rc < 0 && log_repeat_due(&c->failing, clock_boottime_ns()))
+		log_warn("%s: %s", c->params.name, err->text);
+	else if (rc == 0 && log_repeat_over(&c->failing))
+		log_info("%s: works again", c->params.name);
+}
+
+static unsigned one_turn(struct chore *c)
+{
+	struct err err = {""};
+	int rc = pg_transaction(c->pg, PG_READ_COMMITTED, 2, turn, c, &err);
+
+	say(c, rc, &err);
+	if (rc < 0 && rc != -EHOSTDOWN && rc != -EAGAIN && c->params.failed)
+		c->params.failed(c->pg, c->params.arg, rc);
+	if (rc == 0 && c->params.look)
+		c->params.look(c->pg, c->params.arg);
+	return rc < 0 ? AWAY_MS : c->more ? 0 : c->params.period_ms;
+}
+
+static void *work(void *arg)
+{
+	struct chore *c = arg;
+
+	while (rest(c, one_turn(c)))
+		;
+	return NULL;
+}
+
+int chore_new(const struct pg_params *pg, const struct chore_params *params,
+	      struct chore **ret, struct err *err)
+{
+	struct chore *c = calloc(1, sizeof(*c));
+	struct pg_params p = *pg;
+	pthread_condattr_t monotonic;
+
+	if (!c)
+		return err_set(err, -ENOMEM, "out of memory");
+	c->params = *params;
+	p.statement_timeout_ms = params->timeout_ms;
+	pthread_mutex_init(&c->mutex, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&c->wake, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	int rc = pg_new(&p, &c->pg, err);
+	if (rc == 0) {
+		rc = -pthread_create(&c->thread, NULL, work, c);
+		if (rc < 0)
+			(void)err_set(err, rc, "%s: start thread: %s", params->name,
+				      strerror(-rc));
+	}
+	if (rc < 0) {
+		chore_free(c);
+		return rc;
+	}
+	c->has_thread = true;
+	*ret = c;
+	return 0;
+}
+
+void chore_stop(struct chore *c)
+{
+	pthread_mutex_lock(&c->mutex);
+	c->stopping = true;
+	pthread_cond_broadcast(&c->wake);
+	pthread_mutex_unlock(&c->mutex);
+	if (c->has_thread) {
+		pg_interrupt(c->pg);
+		pthread_join(c->thread, NULL);
+	}
+	c->has_thread = false;
+}
+
+void chore_free(struct chore *c)
+{
+	if (!c)
+		return;
+	chore_stop(c);
+	pg_free(c->pg);
+	pthread_cond_destroy(&c->wake);
+	pthread_mutex_destroy(&c->mutex);
+	free(c);
+}

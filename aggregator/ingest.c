@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A request's way: admitted by its head (ingest_admit), handed to one of two threads
+ * that prove its MUNGE credential and read its records (work), then to the writer,
+ * answered after the commit. The bodies that are on this way are bounded. */
+#include "aggregator/ingest.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "aggregator/ingest_decode.h"
+#include "aggregator/ingest_metrics.h"
+#include "aggregator/ingest_sender.h"
+#include "aggregator/ingest_writer.h"
+#include "aggregator/ladder.h"
+#include "lib/batch.h"
+#include "lib/cleanup.h"
+#include "lib/clock.h"
+#include "lib/http/tls_names.h"
+#include "lib/log.h"
+
+#define THREADS 2
+#define NAMES_MAX 32
+#define BODIES_MAX ((size_t)16 << 20) /* of requests that are under way */
+#define REQUESTS_MAX 512u
+#define SCRATCH_KEPT ((size_t)256 << 10)
+
+struct push_request {
+	struct push_request *next;
+	struct ingest *ingest;
+	struct web_request *web;
+	const void *body;
+	size_t len;
+	bool packed, prove;
+	const char *authorization;
+	struct ingest_ticket ticket;
+	unsigned status; /* of the answer */
+	struct err why;
+};
+
+struct ingest {
+	struct app *app;
+	struct sender *sender;
+	struct ingest_writer *writer;
+	struct ingest_requests counts;
+	pthread_mutex_t mutex;
+	pthread_cond_t more;
+	pthread_t threads[THREADS];
+	unsigned thread_count;
+	bool stopping;
+	struct push_request *first, **last;
+	size_t bodies;
+	unsigned requests;
+	struct log_repeat refusing; /* under mutex */
+};
+
+/* ---- answers --------------------------------------------------------------------- */
+
+static void answer_error(struct web_request *r, unsigned status, const char *text)
+{
+	static const char *const types[] = {"bad_data", "unauthorized", "forbidden",
+					    "unavailable"};
+	auto_buf struct buf b = BUF_INIT;
+	unsigned type = status == 401 ? 1 : status == 403 ? 2 : status >= 500 ? 3 : 0;
+
+	buf_printf(&b, "{\"status\":\"error\",\"errorType\":\"%s\",\"error\":",
+		   types[type]);
+	buf_put_json(&b, text, strlen(text));
+	buf_puts(&b, "}\n");
+	if (status == 401)
+		web_add_header(r, "WWW-Authenticate", "MUNGE, Bearer");
+	if (status == 503)
+		web_add_header(r, "Retry-After", "5");
+	web_answer(r, status, "application/json", b.data ? b.data : "", b.len);
+}
+
+static void answer_success(struct web_request *r, const struct ingest_push *p)
+{
+	auto_buf struct buf b = BUF_INIT;
+
+	buf_printf(&b,
+		   "{\"status\":\"success\",\"data\":[{\"accepted\":%u,"
+		   "\"refused\":[",
+		   p->accepted);
+	for (uint32_t i = 0; i < p->refusal_count; i++) {
+		buf_printf(&b, "%s{\"index\":%u,\"reason\":", i ? "," : "",
+			   p->refusals[i].index);
+		buf_put_json(&b, p->refusals[i].reason, strlen(p->refusals[i].reason));
+		buf_putc(&b, '}');
+	}
+	buf_printf(&b, "],\"refused_count\":%u}]}\n", p->refused);
+	if (buf_error(&b))
+		answer_error(r, 503, "out of memory");
+	else
+		web_answer(r, 200, "application/json", b.data, b.len);
+}
+
+/* ---- on the web's thread --------------------------------------------------------- */
+
+static unsigned status_of(int rc)
+{
+	switch (rc) {
+	case -EACCES:
+		return 401;
+	case -EPERM:
+		return 403;
+	case -EINVAL:
+	case -EBADMSG:
+		return 400;
+	case -EFBIG:
+		return 413;
+	default:
+		return 503;
+	}
+}
+
+static int prove_by_head(struct ingest *in, struct web_request *r, struct err *err)
+{
+	auto_free struct tls_name *all = NULL;
+	const char *names[NAMES_MAX];
+	struct sender_facts f = {
+		.authorizations = web_header_count(r, "Authorization"),
+		.authorization = web_header(r, "Authorization"),
+		.names = names,
+	};
+
+	if (web_tls(r) && web_tls_verified(r))
+		f.name_count = tls_names(web_tls(r), NAMES_MAX, &all);
+	for (size_t i = 0; i < f.name_count; i++)
+		names[i] = all[i].text;
+	return sender_admit(in->sender, &f, err);
+}
+
+static void refuse(struct ingest *in, struct web_request *r, int rc,
+		   const struct err *err)
+{
+	unsigned status = status_of(rc);
+
+	ingest_requests_count(&in->counts, status);
+	answer_error(r, status, err->text);
+}
+
+void ingest_admit(void *arg, struct web_request *r)
+{
+	struct ingest *in = ((struct app *)arg)->ingest;
+	struct err err = {""};
+	int rc = prove_by_head(in, r, &err);
+
+	if (rc >= 0) {
+		const char *why = app_no_database(in->app);
+		pthread_mutex_lock(&in->mutex);
+		if (in->requests >= REQUESTS_MAX || in->bodies >= BODIES_MAX)
+			why = "too many reports are waiting";
+		pthread_mutex_unlock(&in->mutex);
+		if (!why)
+			return;
+		rc = err_set(&err, -EBUSY, "%s", why);
+	}
+	refuse(in, r, rc, &err);
+}
+
+static int begin(struct ingest *in, struct web_request *r, struct push_request **ret,
+		 struct err *err)
+{
+	const char *encoding = web_header(r, "Content-Encoding");
+	struct push_request *q = calloc(1, sizeof(*q));
+
+	if (!q)
+		return err_set(err, -ENOMEM, "out of memory");
+	q->ingest = in;
+	q->web = r;
+	q->body = web_body(r, &q->len);
+	q->packed = encoding && strcasecmp(encoding, BATCH_ENCODING) == 0;
+	int rc = prove_by_head(in, r, err);
+	if (rc >= 0 && encoding && !q->packed && strcasecmp(encoding, "identity") != 0)
+		rc = err_set(err, -EBADMSG, "Content-Encoding is %s or nothing",
+			     BATCH_ENCODING);
+	if (rc < 0) {
+		free(q);
+		return rc;
+	}
+	q->prove = rc == 1;
+	q->authorization = web_header(r, "Authorization");
+	*ret = q;
+	return 0;
+}
+
+static void finish(struct ingest *in, struct push_request *q, struct web_request *r)
+{
+	ingest_requests_count(&in->counts, q->status);
+	atomic_fetch_add(&in->counts.refused, q->ticket.push.refused);
+	if (q->status == 200)
+		answer_success(r, &q->ticket.push);
+	else
+		answer_error(r, q->status, q->why.text);
+}
+
+void ingest_handle(void *arg, struct web_request *r)
+{
+	struct ingest *in = ((struct app *)arg)->ingest;
+	struct push_request *q = *web_state(r);
+	struct err err = {""};
+
+	if (q) {
+		finish(in, q, r);
+		return;
+	}
+	int rc = begin(in, r, &q, &err);
+	if (rc < 0) {
+		refuse(in, r, rc, &err);
+		return;
+	}
+	*web_state(r) = q;
+	pthread_mutex_lock(&in->mutex);
+	bool stopping = in->stopping;
+	in->bodies += q->len;
+	in->requests++;
+	if (!stopping) {
+		web_sleep(r);
+		*in->last = q;
+		in->last = &q->next;
+		pthread_cond_signal(&in->more);
+	}
+	pthread_mutex_unlock(&in->mutex);
+	if (stopping) {
+		q->status = 503;
+		finish(in, q, r);
+	}
+}
+
+void ingest_end(void *arg, struct web_request *r, unsigned status)
+{
+	struct ingest *in = ((struct app *)arg)->ingest;
+	struct push_request *q = *web_state(r);
+
+	(void)status;
+	if (!q)
+		return;
+	pthread_mutex_lock(&in->mutex);
+	in->bodies -= q->len;
+	in->requests--;
+	pthread_mutex_unlock(&in->mutex);
+	ingest_push_done(&q->ticket.push);
+	free(q);
+	*web_state(r) = NULL;
+}
+
+/* ---- on our own threads ---------------------------------------------------------- */
+
+static void over(struct push_request *q, int rc, const struct err *err)
+{
+	q->status = rc == 0 ? 200 : status_of(rc);
+	if (rc < 0)
+		q->why = *err;
+	web_wake(q->web);
+}
+
+static void written(void *arg, int rc, const struct err *err)
+{
+	/* what an operator reads in the log is not the network's to know */
+	static const struct err away = {"the database does not take it now"};
+	static const struct err refused = {"the database refuses something in it"};
+
+	over(arg, rc, rc == -EINVAL ? &refused : &away);
+	(void)err;
+}
+
+static bool is_known(void *arg, int64_t instance)
+{
+	return known_has(arg, instance);
+}
+
+static int read_records(struct push_request *q, struct buf *scratch, struct err *err)
+{
+	struct ingest *in = q->ingest;
+	const struct options *o = &in->app->options;
+	uint64_t now = clock_realtime_ns(), oldest, newest;
+
+	ladder_window(o, now, &oldest, &newest);
+	const struct ingest_rules rules = {
+		.now_ns = now,
+		.oldest_ns = oldest,
+		.clusters = (const char *const *)o->ingest_clusters.items,
+		.cluster_count = o->ingest_clusters.count,
+		.known = is_known,
+		.arg = ingest_writer_known(in->writer),
+	};
+
+	if (q->prove) {
+		int rc = sender_munge(in->sender, q->authorization, q->body, q->len,
+				      err);
+		if (rc < 0)
+			return rc;
+	}
+	return ingest_decode(q->body, q->len, q->packed, &rules, scratch,
+			     &q->ticket.push, err);
+}
+
+/* One line for many: a node with a broken clock says the same all day. */
+static void say_refused(struct ingest *in, const struct push_request *q)
+{
+	const struct ingest_push *p = &q->ticket.push;
+
+	pthread_mutex_lock(&in->mutex);
+	if (p->refusal_count && log_repeat_due(&in->refusing, clock_boottime_ns()))
+		log_warn("ingest: %u of %u records of %s refused: %s", p->refused,
+			 p->records,
+			 p->seen_count ? ingest_push_text(p, p->seen[0].node)
+				       : "a push",
+			 p->refusals[0].reason);
+	pthread_mutex_unlock(&in->mutex);
+}
+
+static void serve(struct push_request *q, struct buf *scratch)
+{
+	struct err err = {""};
+	int rc = read_records(q, scratch, &err);
+
+	if (rc < 0) {
+		ingest_push_done(&q->ticket.push);
+		over(q, rc, &err);
+		return;
+	}
+	say_refused(q->ingest, q);
+	if (!ingest_push_rows(&q->ticket.push)) {
+		over(q, 0, NULL);
+		return;
+	}
+	q->ticket.done = written;
+	q->ticket.arg = q;
+	rc = ingest_writer_submit(q->ingest->writer, &q->ticket);
+	if (rc < 0) {
+		(void)err_set(&err, rc, "the aggregator is stopping");
+		over(q, rc, &err);
+	}
+}
+
+static struct push_request *take(struct ingest *in, bool *ret_stopping)
+{
+	pthread_mutex_lock(&in->mutex);
+	while (!in->first && !in->stopping)
+		pthread_cond_wait(&in->more, &in->mutex);
+	struct push_request *q = in->first;
+	if (q) {
+		in->first = q->next;
+		if (!in->first)
+			in->last = &in->first;
+	}
+	*ret_stopping = in->stopping;
+	pthread_mutex_unlock(&in->mutex);
+	return q;
+}
+
+static void *work(void *arg)
+{
+	struct ingest *in = arg;
+	struct buf scratch = BUF_INIT;
+	struct push_request *q;
+	bool stopping;
+
+	while ((q = take(in, &stopping))) {
+		static const struct err ending = {"the aggregator is stopping"};
+		if (stopping)
+			over(q, -ECANCELED, &ending);
+		else
+			serve(q, &scratch);
+		if (scratch.cap > SCRATCH_KEPT)
+			buf_done(&scratch);
+	}
+	buf_done(&scratch);
+	return NULL;
+}
+
+/* ---- the part -------------------------------------------------------------------- */
+
+static struct sender_params sender_options(const struct options *o)
+{
+	return (struct sender_params){
+		.munge = o->ingest_munge,
+		.munge_socket = o->ingest_munge_socket,
+		.users = (const char *const *)o->ingest_users.items,
+		.user_count = o->ingest_users.count,
+		.token_file = o->ingest_token_file,
+		.names = (const char *const *)o->ingest_client_names.items,
+		.name_count = o->ingest_client_names.count,
+	};
+}
+
+static int check(const struct options *o, struct err *err)
+{
+	const struct sender_params params = sender_options(o);
+	struct sender *s = NULL;
+	int rc = sender_new(&params, &s, err);
+
+	sender_free(s);
+	return rc;
+}
+
+static void close_ingest(struct app *app)
+{
+	struct ingest *in = app->ingest;
+
+	app->ingest = NULL;
+	if (!in)
+		return;
+	ingest_writer_free(in->writer);
+	sender_free(in->sender);
+	pthread_cond_destroy(&in->more);
+	pthread_mutex_destroy(&in->mutex);
+	free(in);
+}
+
+static int start(struct ingest *in, struct err *err)
+{
+	const struct options *o = &in->app->options;
+	const struct sender_params params = sender_options(o);
+	const struct ingest_writer_params writer = {
+		.pg = in->app->pg,
+		.rollup_ms = o->rollup_delay_ms,
+	};
+	int rc = sender_new(&params, &in->sender, err);
+
+	if (rc == 0)
+		rc = ingest_writer_new(&writer, &in->writer, err);
+	while (rc == 0 && in->thread_count < THREADS) {
+		rc = -pthread_create(&in->threads[in->thread_count], NULL, work, in);
+		if (rc < 0)
+			return err_set(err, rc, "ingest: start thread: %s",
+				       strerror(-rc));
+		in->thread_count++;
+	}
+	return rc;
+}
+
+static void stop(struct app *app)
+{
+	struct ingest *in = app->ingest;
+
+	if (!in)
+		return;
+	pthread_mutex_lock(&in->mutex);
+	in->stopping = true;
+	pthread_cond_broadcast(&in->more);
+	pthread_mutex_unlock(&in->mutex);
+	/* first the writer: a thread of ours may wait for it */
+	if (in->writer)
+		ingest_writer_stop(in->writer);
+	for (unsigned i = 0; i < in->thread_count; i++)
+		pthread_join(in->threads[i], NULL);
+	in->thread_count = 0;
+}
+
+static int open_ingest(struct app *app, struct err *err)
+{
+	struct ingest *in = calloc(1, sizeof(*in));
+
+	if (!in)
+		return err_set(err, -ENOMEM, "out of memory");
+	in->app = app;
+	in->last = &in->first;
+	pthread_mutex_init(&in->mutex, NULL);
+	pthread_cond_init(&in->more, NULL);
+	app->ingest = in;
+	int rc = start(in, err);
+	if (rc < 0) {
+		stop(app);
+		close_ingest(app);
+	}
+	return rc;
+}
+
+static int reload(struct app *app, struct err *err)
+{
+	return sender_reload(app->ingest->sender, err);
+}
+
+static void metrics(struct app *app, struct prom *out)
+{
+	struct ingest *in = app->ingest;
+	struct ingest_gauges g = {0};
+
+	if (!in)
+		return;
+	pthread_mutex_lock(&in->mutex);
+	g.requests = in->requests;
+	g.bodies_bytes = in->bodies;
+	pthread_mutex_unlock(&in->mutex);
+	g.waiting_rows = ingest_writer_waiting_rows(in->writer);
+	g.known = known_count(ingest_writer_known(in->writer));
+	ingest_metrics_put(&in->counts, ingest_writer_counters(in->writer), &g, out);
+}
+
+const struct part part_ingest = {
+	.name = "ingest",
+	.check = check,
+	.open = open_ingest,
+	.reload = reload,
+	.metrics = metrics,
+	.stop = stop,
+	.close = close_ingest,
+};

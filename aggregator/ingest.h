@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_AGGREGATOR_INGEST_H
+#define CEEMS_AGGREGATOR_INGEST_H
+
+#include "aggregator/app.h"
+
+/* POST /api/v1/ingest: lib/batch.h says what comes, doc/aggregator.md how it is
+ * answered. */
+extern const struct part part_ingest;
+
+/* Of the row in routes.c; arg is the struct app. */
+void ingest_admit(void *arg, struct web_request *r);
+void ingest_handle(void *arg, struct web_request *r);
+void ingest_end(void *arg, struct web_request *r, unsigned status);
+
+#endif

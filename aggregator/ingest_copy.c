@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The order of values is that of the columns in aggregator/sql/0002_ingest.sql. */
+#include "aggregator/ingest_copy.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "lib/clock.h"
+#include "lib/pg/pg_copy.h"
+#include "lib/report.h"
+
+#define HOUR_NS (3600 * NSEC_PER_SEC)
+
+static void put_s64(struct pg_copy *c, int64_t v)
+{
+	if (v == INGEST_NULL)
+		pg_copy_null(c);
+	else
+		pg_copy_s64(c, v);
+}
+
+static void put_s32(struct pg_copy *c, int64_t v)
+{
+	if (v == INGEST_NULL)
+		pg_copy_null(c);
+	else
+		pg_copy_s32(c, (int32_t)v);
+}
+
+static void put_time(struct pg_copy *c, uint64_t ns)
+{
+	if (ns)
+		pg_copy_time(c, ns);
+	else
+		pg_copy_null(c);
+}
+
+static void put_text(struct pg_copy *c, const struct ingest_push *p, ingest_text t)
+{
+	const char *s = ingest_push_text(p, t);
+
+	if (s)
+		pg_copy_text(c, s, strlen(s));
+	else
+		pg_copy_null(c);
+}
+
+static void put_label(struct pg_copy *c, const struct ingest_group *g, uint32_t push,
+		      int label)
+{
+	int16_t id = label < 0 ? 0 : g->label_ids[push][label];
+
+	if (id)
+		pg_copy_s16(c, id);
+	else
+		pg_copy_null(c);
+}
+
+static void put_energy(struct pg_copy *c, const int64_t uj[6])
+{
+	for (unsigned d = 0; d < 6; d++)
+		put_s64(c, uj[d]);
+}
+
+static void put_interval(struct pg_copy *c, const struct ingest_group *g, uint32_t push,
+			 const struct ingest_interval *i)
+{
+	const struct ingest_use *u = &i->use;
+
+	pg_copy_row(c);
+	pg_copy_s64(c, i->instance);
+	pg_copy_time(c, i->t0_ns);
+	put_s64(c, u->cpu_user_ns);
+	put_s64(c, u->cpu_system_ns);
+	put_s64(c, u->memory_mean_bytes);
+	put_s64(c, u->memory_peak_bytes);
+	put_s64(c, u->io_read_bytes);
+	put_s64(c, u->io_write_bytes);
+	put_s64(c, u->net_rx_bytes);
+	put_s64(c, u->net_tx_bytes);
+	put_energy(c, u->energy_uj);
+	pg_copy_s32(c, (int32_t)i->ms);
+	pg_copy_s32(c, (int32_t)u->observed_ms);
+	put_s32(c, u->gpu_busy_ms);
+	put_s64(c, u->gpu_memory_mean_kib);
+	put_label(c, g, push, u->label);
+}
+
+#define INTERVAL_COLUMNS                                                               \
+	" (instance, t0, cpu_user_ns, cpu_system_ns, memory_mean_bytes, "              \
+	"memory_peak_bytes, io_read_bytes, io_write_bytes, net_rx_bytes, "             \
+	"net_tx_bytes, package_uj, dram_uj, psys_uj, gpu_uj, host_uj, other_uj, ms, "  \
+	"observed_ms, gpu_busy_ms, gpu_memory_mean_kib, energy_sources) "              \
+	"FROM STDIN (FORMAT binary)"
+#define INTERVAL_COLUMN_COUNT 21
+
+int ingest_copy_intervals(struct pg *pg, const struct ingest_group *g, bool staged,
+			  struct err *err)
+{
+	struct pg_copy c;
+	uint32_t all = 0;
+
+	for (uint32_t i = 0; i < g->count; i++)
+		all += g->pushes[i]->interval_count;
+	if (!all)
+		return 0;
+	int rc = pg_copy_begin(&c, pg,
+			       staged ? "COPY in_interval" INTERVAL_COLUMNS
+				      : "COPY unit_interval" INTERVAL_COLUMNS,
+			       INTERVAL_COLUMN_COUNT, err);
+	if (rc < 0)
+		return rc;
+	for (uint32_t i = 0; i < g->count; i++) {
+		for (uint32_t k = 0; k < g->pushes[i]->interval_count; k++)
+			put_interval(&c, g, i, &g->pushes[i]->intervals[k]);
+	}
+	return pg_copy_end(&c, NULL, err);
+}
+
+static void put_mark(struct pg_copy *c, int64_t instance, uint64_t t_ns,
+		     uint64_t due_ns)
+{
+	pg_copy_row(c);
+	pg_copy_s64(c, instance);
+	pg_copy_time(c, t_ns / HOUR_NS * HOUR_NS);
+	pg_copy_time(c, due_ns);
+}
+
+static void put_marks(struct pg_copy *c, const struct ingest_push *p, uint64_t now_ns,
+		      uint64_t delay_ns)
+{
+	for (uint32_t k = 0; k < p->interval_count; k++) {
+		const struct ingest_interval *i = &p->intervals[k];
+		/* a node sends those of an hour one after the other */
+		if (k && i[-1].instance == i->instance &&
+		    i[-1].t0_ns / HOUR_NS == i->t0_ns / HOUR_NS)
+			continue;
+		put_mark(c, i->instance, i->t0_ns, now_ns + delay_ns);
+	}
+	for (uint32_t k = 0; k < p->node_count; k++) {
+		const struct ingest_node *n = &p->nodes[k];
+		if (n->type == REPORT_FINAL)
+			put_mark(c, n->instance, n->ended_ns ? n->ended_ns - 1 : 0,
+				 now_ns);
+	}
+}
+
+int ingest_copy_marks(struct pg *pg, const struct ingest_group *g, uint64_t now_ns,
+		      uint64_t delay_ms, struct err *err)
+{
+	struct pg_copy c;
+	int rc = pg_copy_begin(
+		&c, pg, "COPY dirty (instance, hour, due) FROM STDIN (FORMAT binary)",
+		3, err);
+
+	if (rc < 0)
+		return rc;
+	for (uint32_t i = 0; i < g->count; i++)
+		put_marks(&c, g->pushes[i], now_ns, delay_ms * NSEC_PER_MSEC);
+	return pg_copy_end(&c, NULL, err);
+}
+
+static void put_node(struct pg_copy *c, const struct ingest_group *g, uint32_t push,
+		     uint32_t seq, const struct ingest_node *n)
+{
+	const struct ingest_push *p = g->pushes[push];
+	const struct ingest_use *u = &n->use;
+
+	pg_copy_row(c);
+	pg_copy_s32(c, (int32_t)seq);
+	pg_copy_s16(c, n->type);
+	pg_copy_bool(c, n->provisional);
+	put_text(c, p, n->manager);
+	put_text(c, p, n->cluster);
+	put_text(c, p, n->node);
+	pg_copy_s64(c, n->instance);
+	put_text(c, p, n->boot);
+	put_text(c, p, n->uuid);
+	pg_copy_s32(c, (int32_t)n->restarts);
+	pg_copy_bool(c, n->guessed);
+	put_s64(c, n->uid);
+	put_s64(c, n->gid);
+	put_s64(c, n->array_job);
+	put_s64(c, n->array_task);
+	pg_copy_time(c, n->started_ns);
+	put_time(c, n->ended_ns);
+	put_text(c, p, n->how_ended);
+	put_time(c, n->t1_ns);
+	put_s32(c, n->cpus);
+	put_s64(c, n->memory_bytes);
+	put_s32(c, n->gpus);
+	put_text(c, p, n->gpu_list);
+	put_text(c, p, n->gpu_share);
+	put_text(c, p, n->hints);
+	put_s64(c, u->observed_ms);
+	put_s64(c, u->cpu_user_ns);
+	put_s64(c, u->cpu_system_ns);
+	put_s64(c, u->memory_mean_bytes);
+	put_s64(c, u->memory_peak_bytes);
+	put_s64(c, u->io_read_bytes);
+	put_s64(c, u->io_write_bytes);
+	put_s64(c, u->net_rx_bytes);
+	put_s64(c, u->net_tx_bytes);
+	put_s64(c, u->gpu_busy_ms);
+	put_s64(c, u->gpu_memory_mean_kib);
+	put_energy(c, u->energy_uj);
+	put_label(c, g, push, u->label);
+}
+#define NODE_COLUMN_COUNT 43
+
+int ingest_copy_nodes(struct pg *pg, const struct ingest_group *g, struct err *err)
+{
+	struct pg_copy c;
+	uint32_t seq = 0, all = 0;
+
+	for (uint32_t i = 0; i < g->count; i++)
+		all += g->pushes[i]->node_count;
+	if (!all)
+		return 0;
+	int rc = pg_copy_begin(&c, pg, "COPY in_node FROM STDIN (FORMAT binary)",
+			       NODE_COLUMN_COUNT, err);
+	if (rc < 0)
+		return rc;
+	for (uint32_t i = 0; i < g->count; i++) {
+		for (uint32_t k = 0; k < g->pushes[i]->node_count; k++)
+			put_node(&c, g, i, seq++, &g->pushes[i]->nodes[k]);
+	}
+	return pg_copy_end(&c, NULL, err);
+}
+
+static void put_step(struct pg_copy *c, uint32_t seq, const struct ingest_step *s)
+{
+	pg_copy_row(c);
+	pg_copy_s32(c, (int32_t)seq);
+	pg_copy_s64(c, s->instance);
+	pg_copy_s64(c, s->step);
+	put_time(c, s->started_ns);
+	put_time(c, s->ended_ns);
+	put_s32(c, s->exit_status);
+	pg_copy_bool(c, s->lost);
+	put_s32(c, s->cpus);
+	put_s32(c, s->tasks);
+	put_s64(c, s->cpu_user_ns);
+	put_s64(c, s->cpu_system_ns);
+	put_s64(c, s->memory_peak_bytes);
+	put_s64(c, s->io_read_bytes);
+	put_s64(c, s->io_write_bytes);
+	put_energy(c, s->energy_uj);
+}
+#define STEP_COLUMN_COUNT 20
+
+int ingest_copy_steps(struct pg *pg, const struct ingest_group *g, struct err *err)
+{
+	struct pg_copy c;
+	uint32_t seq = 0, all = 0;
+
+	for (uint32_t i = 0; i < g->count; i++)
+		all += g->pushes[i]->step_count;
+	if (!all)
+		return 0;
+	int rc = pg_copy_begin(&c, pg, "COPY in_step FROM STDIN (FORMAT binary)",
+			       STEP_COLUMN_COUNT, err);
+	if (rc < 0)
+		return rc;
+	for (uint32_t i = 0; i < g->count; i++) {
+		for (uint32_t k = 0; k < g->pushes[i]->step_count; k++)
+			put_step(&c, seq++, &g->pushes[i]->steps[k]);
+	}
+	return pg_copy_end(&c, NULL, err);
+}
+
+static void put_job(struct pg_copy *c, const struct ingest_push *p,
+		    const struct ingest_job *j)
+{
+	pg_copy_row(c);
+	put_text(c, p, j->cluster);
+	put_text(c, p, j->uuid);
+	pg_copy_s32(c, (int32_t)j->restarts);
+	pg_copy_time(c, j->submitted_s * NSEC_PER_SEC);
+	pg_copy_time(c, j->part_s * NSEC_PER_SEC);
+	pg_copy_s32(c, (int32_t)j->state);
+	put_text(c, p, j->record);
+}
+#define JOB_COLUMN_COUNT 7
+
+int ingest_copy_jobs(struct pg *pg, const struct ingest_group *g, struct err *err)
+{
+	struct pg_copy c;
+	uint32_t all = 0;
+
+	for (uint32_t i = 0; i < g->count; i++)
+		all += g->pushes[i]->job_count;
+	if (!all)
+		return 0;
+	int rc = pg_copy_begin(&c, pg, "COPY in_job FROM STDIN (FORMAT binary)",
+			       JOB_COLUMN_COUNT, err);
+	if (rc < 0)
+		return rc;
+	for (uint32_t i = 0; i < g->count; i++) {
+		for (uint32_t k = 0; k < g->pushes[i]->job_count; k++)
+			put_job(&c, g->pushes[i], &g->pushes[i]->jobs[k]);
+	}
+	return pg_copy_end(&c, NULL, err);
+}
+
+int ingest_copy_seen(struct pg *pg, const struct ingest_group *g, struct err *err)
+{
+	struct pg_copy c;
+	int rc = pg_copy_begin(&c, pg, "COPY in_seen FROM STDIN (FORMAT binary)", 3,
+			       err);
+
+	if (rc < 0)
+		return rc;
+	for (uint32_t i = 0; i < g->count; i++) {
+		const struct ingest_push *p = g->pushes[i];
+		for (uint32_t k = 0; k < p->seen_count; k++) {
+			pg_copy_row(&c);
+			put_text(&c, p, p->seen[k].manager);
+			put_text(&c, p, p->seen[k].cluster);
+			put_text(&c, p, p->seen[k].node);
+		}
+	}
+	return pg_copy_end(&c, NULL, err);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_AGGREGATOR_INGEST_COPY_H
+#define CEEMS_AGGREGATOR_INGEST_COPY_H
+
+#include "aggregator/ingest_rows.h"
+#include "lib/pg/pg.h"
+
+/* Rows of a group of pushes into the tables of aggregator/sql/0002_ingest.sql, by COPY,
+ * within the caller's transaction. */
+
+#define INGEST_GROUP_MAX 1024u /* pushes that commit together */
+
+struct ingest_group {
+	struct ingest_push *pushes[INGEST_GROUP_MAX];
+	uint32_t count;
+	/* Numbers of the labels of each push, as energy_sources has them: 0, none */
+	int16_t label_ids[INGEST_GROUP_MAX][INGEST_LABELS_MAX];
+};
+
+/* Into unit_interval itself. -EEXIST: one of them is there already, nothing was copied
+ * and the transaction has failed. */
+int ingest_copy_intervals(struct pg *pg, const struct ingest_group *g, bool staged,
+			  struct err *err);
+/* The marks for the roll-up; those of intervals are due after delay_ms. */
+int ingest_copy_marks(struct pg *pg, const struct ingest_group *g, uint64_t now_ns,
+		      uint64_t delay_ms, struct err *err);
+int ingest_copy_nodes(struct pg *pg, const struct ingest_group *g, struct err *err);
+int ingest_copy_steps(struct pg *pg, const struct ingest_group *g, struct err *err);
+int ingest_copy_jobs(struct pg *pg, const struct ingest_group *g, struct err *err);
+int ingest_copy_seen(struct pg *pg, const struct ingest_group *g, struct err *err);
+
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A batch, record by record: what can be read and makes sense becomes rows, the rest is
+ * refused one by one. */
+#include "aggregator/ingest_decode.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/batch.h"
+#include "lib/cleanup.h"
+
+bool ingest_is_cluster(const struct ingest_rules *rules, const char *name)
+{
+	for (size_t i = 0; i < rules->cluster_count; i++) {
+		if (strcmp(rules->clusters[i], name) == 0)
+			return true;
+	}
+	return !rules->cluster_count;
+}
+
+static int take_job(const void *record, size_t len, const struct ingest_rules *rules,
+		    struct ingest_push *p, struct err *err)
+{
+	struct job j;
+	int rc = job_decode(record, len, &j, err);
+
+	if (rc < 0)
+		return rc == -ENOMEM ? rc : -EINVAL;
+	rc = ingest_job(&j, rules, p, err);
+	job_done(&j);
+	return rc;
+}
+
+static int take(const void *record, size_t len, const struct ingest_rules *rules,
+		struct report *scratch, struct ingest_push *p, struct err *err)
+{
+	unsigned type = *(const unsigned char *)record;
+
+	switch (type) {
+	case REPORT_START:
+	case REPORT_INTERVAL:
+	case REPORT_FINAL:
+		if (report_decode(record, len, scratch, err) < 0)
+			return -EINVAL;
+		return ingest_report(scratch, rules, p, err);
+	case JOB_RECORD_TYPE:
+		return take_job(record, len, rules, p, err);
+	default:
+		return err_set(err, -EINVAL, "records of type %u are not known here",
+			       type);
+	}
+}
+
+/* What a record that is refused half-way has left behind */
+struct mark {
+	uint32_t intervals, nodes, steps, jobs;
+};
+
+static struct mark mark_set(const struct ingest_push *p)
+{
+	return (struct mark){p->interval_count, p->node_count, p->step_count,
+			     p->job_count};
+}
+
+static void mark_back(struct ingest_push *p, const struct mark *m)
+{
+	p->interval_count = m->intervals;
+	p->node_count = m->nodes;
+	p->step_count = m->steps;
+	p->job_count = m->jobs;
+}
+
+static int decode_all(struct batch_reader *r, const struct ingest_rules *rules,
+		      struct report *scratch, struct ingest_push *ret, struct err *err)
+{
+	const void *record;
+	size_t len;
+
+	for (uint32_t i = 0; batch_next(r, &record, &len) == 1; i++) {
+		struct mark before = mark_set(ret);
+		struct err why = {""};
+		int rc = take(record, len, rules, scratch, ret, &why);
+		ret->records++;
+		if (rc == -ENOMEM || buf_error(&ret->texts))
+			return err_set(err, -ENOMEM, "out of memory");
+		if (rc == 0) {
+			ret->accepted++;
+			continue;
+		}
+		mark_back(ret, &before);
+		ingest_push_refuse(ret, i, why.text);
+	}
+	return 0;
+}
+
+int ingest_decode(const void *body, size_t len, bool packed,
+		  const struct ingest_rules *rules, struct buf *scratch,
+		  struct ingest_push *ret, struct err *err)
+{
+	struct batch_reader r;
+	int rc = 0;
+
+	memset(ret, 0, sizeof(*ret));
+	if (packed)
+		rc = batch_unpack(body, len, scratch, err);
+	if (rc == 0)
+		rc = batch_open(&r, packed ? scratch->data : body,
+				packed ? scratch->len : len, err);
+	if (rc < 0)
+		return rc;
+	auto_free struct report *report = malloc(sizeof(*report));
+	if (!report)
+		return err_set(err, -ENOMEM, "out of memory");
+	return decode_all(&r, rules, report, ret, err);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_AGGREGATOR_INGEST_DECODE_H
+#define CEEMS_AGGREGATOR_INGEST_DECODE_H
+
+#include "aggregator/ingest_rows.h"
+#include "lib/job.h"
+#include "lib/report.h"
+
+/* Records of a batch as rows. Any bytes give rows or refusals. */
+
+struct ingest_rules {
+	uint64_t now_ns;
+	/* Intervals before it are refused: older than what is kept. 0: none are */
+	uint64_t oldest_ns;
+	/* Names that a record's cluster may have; none: any */
+	const char *const *clusters;
+	size_t cluster_count;
+	/* Whether the database knows an instance for sure; NULL: none. */
+	bool (*known)(void *arg, int64_t instance);
+	void *arg;
+};
+
+/* How far a node's clock may be ahead of ours: one that is an hour off still counts. */
+#define INGEST_AHEAD_NS (2ull * 3600 * 1000000000)
+#define INGEST_INTERVAL_MAX_NS (32ull * 86400 * 1000000000)
+
+/* A body, packed or not: 0, or -EBADMSG, -EFBIG, -ENOMEM with words. ret is zeroed or
+ * to be done. scratch is for the plain bytes. */
+int ingest_decode(const void *body, size_t len, bool packed,
+		  const struct ingest_rules *rules, struct buf *scratch,
+		  struct ingest_push *ret, struct err *err);
+
+/* One record each: 0, -EINVAL with the reason why it is refused, -ENOMEM. */
+int ingest_report(const struct report *r, const struct ingest_rules *rules,
+		  struct ingest_push *p, struct err *err);
+int ingest_job(const struct job *j, const struct ingest_rules *rules,
+	       struct ingest_push *p, struct err *err);
+
+/* Whether records may be of a cluster of that name. */
+bool ingest_is_cluster(const struct ingest_rules *rules, const char *name);
+
+#endif

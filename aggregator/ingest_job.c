@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A completion record (lib/job.h) as a row of job_record: JSON with the names of
+ * unit's columns, so that the linker's SQL can read it and an operator can erase a
+ * name. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "aggregator/ingest_decode.h"
+#include "lib/clock.h"
+#include "lib/rfc3339.h"
+
+#define TIME_MAX_S 253402300799ull /* the end of 9999 */
+
+static void put_key(struct buf *b, const char *key)
+{
+	buf_printf(b, "%c\"%s\":", b->len ? ',' : '{', key);
+}
+
+static void put_text(struct buf *b, const char *key, const char *s)
+{
+	if (!*s)
+		return;
+	put_key(b, key);
+	buf_put_json(b, s, strlen(s));
+}
+
+static void put_number(struct buf *b, const char *key, uint64_t v)
+{
+	put_key(b, key);
+	buf_put_u64(b, v);
+}
+
+static void put_id(struct buf *b, const char *key, uint32_t v)
+{
+	if (v != JOB_NO_VAL)
+		put_number(b, key, v);
+}
+
+/* A number of a column that is an integer, 0: not known */
+static void put_count(struct buf *b, const char *key, uint64_t v)
+{
+	if (v && v <= INT32_MAX)
+		put_number(b, key, v);
+}
+
+static void put_time(struct buf *b, const char *key, uint64_t s)
+{
+	char text[RFC3339_BYTES];
+
+	if (!s)
+		return;
+	rfc3339_print(s, text);
+	put_text(b, key, text);
+}
+
+static void put_ids(struct buf *b, const struct job *j)
+{
+	char sluid[16];
+
+	put_text(b, "event", job_event_name(j->event));
+	put_text(b, "sluid", job_sluid_text(j->sluid, sluid));
+	put_id(b, "uid", j->uid);
+	put_id(b, "gid", j->gid);
+	put_id(b, "array_job", j->array_job);
+	put_id(b, "array_task", j->array_task);
+	put_id(b, "het_job", j->het_job);
+	if (j->het_offset <= INT32_MAX)
+		put_number(b, "het_offset", j->het_offset);
+	put_text(b, "array_tasks", j->array_tasks);
+}
+
+static void put_what(struct buf *b, const struct job *j)
+{
+	put_text(b, "state", job_state_name(j->state));
+	put_text(b, "reason", j->reason_name);
+	if (j->exit_code <= INT32_MAX)
+		put_number(b, "exit_code", j->exit_code);
+	if (j->derived_exit_code <= INT32_MAX)
+		put_number(b, "derived_exit_code", j->derived_exit_code);
+	put_id(b, "cancelled_by", j->cancelled_by);
+	if (j->time_limit_min < JOB_NO_VAL)
+		put_number(b, "time_limit_s", (uint64_t)j->time_limit_min * 60);
+	put_time(b, "eligible", j->eligible_s);
+	put_time(b, "started", j->start_s);
+	put_time(b, "ended", j->end_s);
+	if (j->suspended_s)
+		put_number(b, "suspended_s", j->suspended_s);
+}
+
+static void put_given(struct buf *b, const struct job *j)
+{
+	uint64_t v;
+
+	put_text(b, "node_list", j->nodes);
+	put_count(b, "nodes", j->node_count);
+	put_count(b, "cpus", j->cpus);
+	if (job_tres_get(j->tres_allocated, "mem", &v) == 0 && v <= INT64_MAX)
+		put_number(b, "memory_bytes", v);
+	if (job_tres_get(j->tres_allocated, "gres/gpu", &v) == 0)
+		put_count(b, "gpus", v);
+	put_text(b, "tres_requested", j->tres_requested);
+	put_text(b, "tres_allocated", j->tres_allocated);
+	put_text(b, "gres", j->gres);
+}
+
+static void put_names(struct buf *b, const struct job *j)
+{
+	put_text(b, "user", j->user);
+	put_text(b, "group", j->group);
+	put_text(b, "account", j->account);
+	put_text(b, "name", j->name);
+	put_text(b, "partition", j->partition);
+	put_text(b, "qos", j->qos);
+	put_text(b, "reservation", j->reservation);
+	put_text(b, "wckey", j->wckey);
+	put_text(b, "work_dir", j->work_dir);
+	put_text(b, "comment", j->comment);
+}
+
+static int check(const struct job *j, const struct ingest_rules *rules, struct err *err)
+{
+	const uint64_t times[] = {j->submit_s, j->eligible_s, j->start_s,
+				  j->end_s,    j->resize_s,   job_part_s(j)};
+	uint64_t latest = (rules->now_ns + INGEST_AHEAD_NS) / NSEC_PER_SEC;
+
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+		/* a job may be held until a time to come */
+		if (times[i] > (i == 1 ? TIME_MAX_S : latest))
+			return err_set(err, -EINVAL, "its times lie in the future");
+	}
+	if (j->state > INT32_MAX || j->restarts > INT32_MAX)
+		return err_set(err, -EINVAL, "state or restarts are out of range");
+	if (!ingest_is_cluster(rules, j->cluster))
+		return err_set(err, -EINVAL, "no such cluster is allowed here");
+	return 0;
+}
+
+int ingest_job(const struct job *j, const struct ingest_rules *rules,
+	       struct ingest_push *p, struct err *err)
+{
+	auto_buf struct buf b = BUF_INIT;
+	char id[16];
+	int rc = check(j, rules, err);
+
+	if (rc < 0)
+		return rc;
+	buf_init(&b, 1 << 20);
+	put_ids(&b, j);
+	put_what(&b, j);
+	put_given(&b, j);
+	put_names(&b, j);
+	buf_putc(&b, '}');
+	if (buf_error(&b))
+		return err_set(err, -ENOMEM, "out of memory");
+	struct ingest_job *row = ingest_push_job(p);
+	if (!row)
+		return err_set(err, -EINVAL, "too many rows for one request");
+	snprintf(id, sizeof(id), "%u", j->job_id);
+	uint64_t part = job_part_s(j);
+	*row = (struct ingest_job){
+		.cluster = ingest_push_put(p, j->cluster, strlen(j->cluster)),
+		.uuid = ingest_push_put(p, id, strlen(id)),
+		.record = ingest_push_put(p, b.data, b.len),
+		.restarts = j->restarts,
+		.state = j->state,
+		.submitted_s = j->submit_s,
+		.part_s = part ? part : j->submit_s,
+	};
+	return 0;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A set of numbers above 0, by open addressing. */
+#include "aggregator/ingest_known.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_SLOTS 1024u
+
+struct known {
+	pthread_mutex_t mutex;
+	int64_t *slots; /* 0: free */
+	size_t slot_count, count, max;
+};
+
+static size_t place(const struct known *k, int64_t instance)
+{
+	uint64_t h = (uint64_t)instance * 0x9e3779b97f4a7c15ull;
+	size_t i = (size_t)(h >> 20) & (k->slot_count - 1);
+
+	while (k->slots[i] && k->slots[i] != instance)
+		i = (i + 1) & (k->slot_count - 1);
+	return i;
+}
+
+struct known *known_new(size_t max)
+{
+	struct known *k = calloc(1, sizeof(*k));
+
+	if (!k)
+		return NULL;
+	pthread_mutex_init(&k->mutex, NULL);
+	k->max = max;
+	k->slot_count = FIRST_SLOTS;
+	k->slots = calloc(k->slot_count, sizeof(*k->slots));
+	if (!k->slots) {
+		known_free(k);
+		return NULL;
+	}
+	return k;
+}
+
+void known_free(struct known *k)
+{
+	if (!k)
+		return;
+	pthread_mutex_destroy(&k->mutex);
+	free(k->slots);
+	free(k);
+}
+
+bool known_has(struct known *k, int64_t instance)
+{
+	pthread_mutex_lock(&k->mutex);
+	bool has = k->slots[place(k, instance)] == instance;
+	pthread_mutex_unlock(&k->mutex);
+	return has;
+}
+
+/* At most half full, or the search would have no end. False: no memory. */
+static bool more_slots(struct known *k)
+{
+	int64_t *old = k->slots;
+	size_t n = k->slot_count;
+	int64_t *slots = calloc(n * 2, sizeof(*slots));
+
+	if (!slots)
+		return false;
+	k->slots = slots;
+	k->slot_count = n * 2;
+	for (size_t i = 0; i < n; i++) {
+		if (old[i])
+			slots[place(k, old[i])] = old[i];
+	}
+	free(old);
+	return true;
+}
+
+static void forget(struct known *k)
+{
+	memset(k->slots, 0, k->slot_count * sizeof(*k->slots));
+	k->count = 0;
+}
+
+void known_add(struct known *k, int64_t instance)
+{
+	if (instance <= 0)
+		return;
+	pthread_mutex_lock(&k->mutex);
+	if (k->count >= k->max)
+		forget(k);
+	if (k->count * 2 < k->slot_count || more_slots(k)) {
+		size_t i = place(k, instance);
+		if (!k->slots[i]) {
+			k->slots[i] = instance;
+			k->count++;
+		}
+	}
+	pthread_mutex_unlock(&k->mutex);
+}
+
+void known_forget(struct known *k)
+{
+	pthread_mutex_lock(&k->mutex);
+	forget(k);
+	pthread_mutex_unlock(&k->mutex);
+}
+
+size_t known_count(struct known *k)
+{
+	pthread_mutex_lock(&k->mutex);
+	size_t n = k->count;
+	pthread_mutex_unlock(&k->mutex);
+	return n;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Metrics of the ingest (doc/metrics.md). */
+#include "aggregator/ingest_metrics.h"
+
+static const unsigned statuses[] = {200, 400, 401, 403, 413, 503};
+static const char *const status_names[] = {"200", "400", "401", "403", "413", "503"};
+
+void ingest_requests_count(struct ingest_requests *c, unsigned status)
+{
+	unsigned i = 0;
+
+	while (i < 5 && statuses[i] != status)
+		i++;
+	atomic_fetch_add(&c->by_status[i], 1);
+}
+
+static void put(struct prom *out, const struct prom_family *f, const char *label,
+		const char *value, uint64_t v)
+{
+	const struct prom_label l = {label, value};
+
+	prom_family(out, f);
+	prom_put_u64(out, &l, label ? 1 : 0, v);
+}
+
+static void put_requests(struct ingest_requests *r, const struct ingest_gauges *g,
+			 struct prom *out)
+{
+	static const struct prom_family requests = {
+		"ceems_aggregator_ingest_requests_total", PROM_COUNTER,
+		"Pushes of reports by the status that was answered"};
+	static const struct prom_family refused = {
+		"ceems_aggregator_ingest_refused_records_total", PROM_COUNTER,
+		"Records that were refused: unreadable, too old, from the future"};
+	static const struct prom_family flight = {
+		"ceems_aggregator_ingest_requests_in_flight", PROM_GAUGE,
+		"Pushes that are being read or wait to be written"};
+	static const struct prom_family bytes = {"ceems_aggregator_ingest_body_bytes",
+						 PROM_GAUGE,
+						 "Bodies of these, as they came"};
+	static const struct prom_family rows = {"ceems_aggregator_ingest_waiting_rows",
+						PROM_GAUGE,
+						"Rows that wait for the next commit"};
+	static const struct prom_family known = {
+		"ceems_aggregator_ingest_known_instances", PROM_GAUGE,
+		"Units on nodes that need not be looked up"};
+
+	for (unsigned i = 0; i < 6; i++)
+		put(out, &requests, "code", status_names[i],
+		    atomic_load(&r->by_status[i]));
+	put(out, &refused, NULL, NULL, atomic_load(&r->refused));
+	put(out, &flight, NULL, NULL, g->requests);
+	put(out, &bytes, NULL, NULL, g->bodies_bytes);
+	put(out, &rows, NULL, NULL, g->waiting_rows);
+	put(out, &known, NULL, NULL, g->known);
+}
+
+static void put_records(struct ingest_counters *c, struct prom *out)
+{
+	static const struct prom_family records = {
+		"ceems_aggregator_ingest_records_total", PROM_COUNTER,
+		"Rows that were committed, by what they are; a repeated one counts "
+		"again"};
+	static const struct prom_family repeated = {
+		"ceems_aggregator_ingest_repeated_total", PROM_COUNTER,
+		"Of these, intervals and job records that were there already"};
+	static const struct prom_family differ = {
+		"ceems_aggregator_ingest_differing_total", PROM_COUNTER,
+		"Repeated intervals with other numbers: the first word counts"};
+
+	put(out, &records, "kind", "start", atomic_load(&c->starts));
+	put(out, &records, "kind", "interval", atomic_load(&c->intervals));
+	put(out, &records, "kind", "final", atomic_load(&c->finals));
+	put(out, &records, "kind", "job", atomic_load(&c->jobs));
+	put(out, &repeated, "kind", "interval", atomic_load(&c->repeated));
+	put(out, &repeated, "kind", "job", atomic_load(&c->job_repeated));
+	put(out, &differ, NULL, NULL, atomic_load(&c->differ));
+}
+
+static void put_writer(struct ingest_counters *c, struct prom *out)
+{
+	static const struct prom_family groups = {
+		"ceems_aggregator_ingest_commits_total", PROM_COUNTER,
+		"Commits, by how intervals went: copied, or staged because one was "
+		"there already"};
+	static const struct prom_family pushes = {
+		"ceems_aggregator_ingest_committed_pushes_total", PROM_COUNTER,
+		"Pushes in these commits"};
+	static const struct prom_family alone = {
+		"ceems_aggregator_ingest_isolated_pushes_total", PROM_COUNTER,
+		"Pushes written one by one because the database refused their group"};
+	static const struct prom_family failed = {
+		"ceems_aggregator_ingest_failed_pushes_total", PROM_COUNTER,
+		"Pushes that were not written and come again"};
+	static const struct prom_family seconds = {
+		"ceems_aggregator_ingest_write_seconds_total", PROM_COUNTER,
+		"Time that commits took"};
+	uint64_t all = atomic_load(&c->groups), staged = atomic_load(&c->staged);
+
+	put(out, &groups, "way", "copied", all > staged ? all - staged : 0);
+	put(out, &groups, "way", "staged", staged);
+	put(out, &pushes, NULL, NULL, atomic_load(&c->pushes));
+	put(out, &alone, NULL, NULL, atomic_load(&c->alone));
+	put(out, &failed, NULL, NULL, atomic_load(&c->failed));
+	prom_family(out, &seconds);
+	prom_put_scaled(out, NULL, 0, atomic_load(&c->write_ns), 9);
+}
+
+void ingest_metrics_put(struct ingest_requests *r, struct ingest_counters *c,
+			const struct ingest_gauges *g, struct prom *out)
+{
+	put_requests(r, g, out);
+	put_records(c, out);
+	put_writer(c, out);
+}

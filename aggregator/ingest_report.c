@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reports of nodes (lib/report.h) as rows. What no node can have used is refused: the
+ * sums of such numbers would not fit into the database. */
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregator/ingest_decode.h"
+#include "lib/clock.h"
+
+#define HOUR_NS (3600 * NSEC_PER_SEC)
+#define BYTES_MAX (1ull << 56)
+#define MEMORY_MAX (1ull << 50)
+#define COUNT_MAX (1u << 30)
+/* A megawatt for one node, and a second for rounding */
+#define UJ_PER_MS_MAX 1000000000ull
+#define CPUS_MAX 65536ull
+
+static const char *const domains[] = {"package", "dram", "psys",
+				      "gpu",     "host", "other"};
+
+/* A number that is 0 when it is not known */
+static int64_t count_of(uint64_t v, uint64_t max)
+{
+	return v && v <= max ? (int64_t)v : INGEST_NULL;
+}
+
+static int64_t id_of(uint32_t v)
+{
+	return v == RECORD_NO_VAL ? INGEST_NULL : (int64_t)v;
+}
+
+struct limits {
+	uint64_t ms;
+	struct err *err;
+	int rc;
+};
+
+static int64_t limited(struct limits *l, bool known, uint64_t v, uint64_t max,
+		       const char *what)
+{
+	if (!known)
+		return INGEST_NULL;
+	if (v > max && l->rc == 0)
+		l->rc = err_set(l->err, -EINVAL, "%s: %llu in %llu ms cannot be", what,
+				(unsigned long long)v, (unsigned long long)l->ms);
+	return (int64_t)v;
+}
+
+/* The word for the sources of each domain: sorted, each pair once. A source is a word
+ * of letters and digits, for nothing else came with a report that we know of. */
+static void add_source(char *label, size_t size, unsigned domain, const char *source)
+{
+	size_t n = strlen(label);
+	size_t at = n;
+
+	n += (size_t)snprintf(label + n, size - n, "%s%s=", n ? "," : "",
+			      domains[domain]);
+	for (const char *s = source; *s && n + 1 < size; s++)
+		label[n++] = isalnum((unsigned char)*s) || strchr("_.-", *s) ? *s : '_';
+	if (n + 1 >= size)
+		n = at; /* no room: left out */
+	label[n] = '\0';
+}
+
+static void add_energy(const struct report *r, struct limits *l, struct ingest_push *p,
+		       struct ingest_use *u)
+{
+	char label[INGEST_LABEL_BYTES] = "";
+
+	for (unsigned d = 0; d < 6; d++) {
+		uint64_t uj = 0;
+		bool known = false;
+		for (uint32_t i = 0; i < r->energy_count; i++) {
+			if (r->energy[i].domain != d + 1)
+				continue;
+			add_source(label, sizeof(label), d, r->energy[i].source);
+			if (__builtin_add_overflow(uj, r->energy[i].uj, &uj))
+				uj = UINT64_MAX;
+			known = true;
+		}
+		u->energy_uj[d] = limited(l, known, uj, (l->ms + 1000) * UJ_PER_MS_MAX,
+					  domains[d]);
+	}
+	u->label = *label ? ingest_push_label(p, label) : -1;
+}
+
+static int take_use(const struct report *r, struct ingest_push *p,
+		    struct ingest_use *ret, struct err *err)
+{
+	const struct report_use *u = &r->use;
+	uint64_t ms = r->t1_ns / NSEC_PER_MSEC - r->t0_ns / NSEC_PER_MSEC;
+	struct limits l = {.ms = ms, .err = err};
+	uint64_t cpu_max = (ms + 1000) * CPUS_MAX * NSEC_PER_MSEC;
+	bool has_cpu = u->known & REPORT_HAS_CPU;
+	bool has_io = u->known & REPORT_HAS_IO;
+	bool has_net = u->known & REPORT_HAS_NETWORK;
+
+	if (ms > INT64_MAX / NSEC_PER_MSEC / CPUS_MAX)
+		cpu_max = INT64_MAX;
+	ingest_use_clear(ret);
+	uint64_t observed = r->observed_ns / NSEC_PER_MSEC;
+	ret->observed_ms = (int64_t)(observed < ms ? observed : ms);
+	ret->cpu_user_ns = limited(&l, has_cpu, u->cpu_user_ns, cpu_max, "CPU time");
+	ret->cpu_system_ns =
+		limited(&l, has_cpu, u->cpu_system_ns, cpu_max, "CPU time");
+	ret->memory_mean_bytes = limited(&l, u->known & REPORT_HAS_MEMORY_AVERAGE,
+					 u->memory_average_bytes, MEMORY_MAX, "memory");
+	ret->memory_peak_bytes = limited(&l, u->known & REPORT_HAS_MEMORY_PEAK,
+					 u->memory_peak_bytes, MEMORY_MAX, "memory");
+	ret->io_read_bytes = limited(&l, has_io, u->io_read_bytes, BYTES_MAX, "IO");
+	ret->io_write_bytes = limited(&l, has_io, u->io_write_bytes, BYTES_MAX, "IO");
+	ret->net_rx_bytes =
+		limited(&l, has_net, u->network_rx_bytes, BYTES_MAX, "network");
+	ret->net_tx_bytes =
+		limited(&l, has_net, u->network_tx_bytes, BYTES_MAX, "network");
+	ret->gpu_busy_ms =
+		limited(&l, u->known & REPORT_HAS_GPU_BUSY,
+			u->gpu_busy_ns / NSEC_PER_MSEC, (ms + 1000) * 1024, "GPU time");
+	ret->gpu_memory_mean_kib =
+		limited(&l, u->known & REPORT_HAS_GPU_MEMORY,
+			u->gpu_memory_bytes / 1024, MEMORY_MAX / 1024, "GPU memory");
+	add_energy(r, &l, p, ret);
+	return l.rc;
+}
+
+/* What of v belongs to [from, to) of a window of total ns: over all parts it is v. */
+static int64_t part_of(int64_t v, uint64_t from, uint64_t to, uint64_t total)
+{
+	unsigned __int128 n = (unsigned __int128)(uint64_t)v;
+
+	if (v == INGEST_NULL)
+		return v;
+	return (int64_t)(uint64_t)(n * to / total) -
+	       (int64_t)(uint64_t)(n * from / total);
+}
+
+static void cut_use(const struct ingest_use *u, uint64_t from, uint64_t to,
+		    uint64_t total, struct ingest_use *ret)
+{
+	*ret = *u; /* means and peaks stay what they are */
+	ret->observed_ms = part_of(u->observed_ms, from, to, total);
+	ret->cpu_user_ns = part_of(u->cpu_user_ns, from, to, total);
+	ret->cpu_system_ns = part_of(u->cpu_system_ns, from, to, total);
+	ret->io_read_bytes = part_of(u->io_read_bytes, from, to, total);
+	ret->io_write_bytes = part_of(u->io_write_bytes, from, to, total);
+	ret->net_rx_bytes = part_of(u->net_rx_bytes, from, to, total);
+	ret->net_tx_bytes = part_of(u->net_tx_bytes, from, to, total);
+	ret->gpu_busy_ms = part_of(u->gpu_busy_ms, from, to, total);
+	for (unsigned d = 0; d < 6; d++)
+		ret->energy_uj[d] = part_of(u->energy_uj[d], from, to, total);
+}
+
+/* A row for each hour that the window has a part of. */
+static int put_intervals(const struct report *r, const struct ingest_use *use,
+			 struct ingest_push *p, struct err *err)
+{
+	uint64_t total = r->t1_ns - r->t0_ns;
+	uint64_t t0 = r->t0_ns;
+
+	while (t0 < r->t1_ns) {
+		uint64_t hour_end = (t0 / HOUR_NS + 1) * HOUR_NS;
+		uint64_t t1 = hour_end < r->t1_ns ? hour_end : r->t1_ns;
+		struct ingest_interval *i = ingest_push_interval(p);
+		if (!i)
+			return err_set(err, -EINVAL, "too many rows for one request");
+		i->instance = (int64_t)r->instance;
+		i->t0_ns = t0;
+		i->ms = (uint32_t)(t1 / NSEC_PER_MSEC - t0 / NSEC_PER_MSEC);
+		cut_use(use, t0 - r->t0_ns, t1 - r->t0_ns, total, &i->use);
+		t0 = t1;
+	}
+	return 0;
+}
+
+static ingest_text put_hints(struct ingest_push *p, const struct report_hints *h)
+{
+	const struct {
+		const char *key, *value;
+	} all[] = {{"name", h->name},
+		   {"account", h->account},
+		   {"partition", h->partition},
+		   {"sluid", h->sluid}};
+	struct buf b;
+	ingest_text t = 0;
+
+	buf_init(&b, 8192);
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		if (!*all[i].value)
+			continue;
+		buf_printf(&b, "%c\"%s\":", b.len ? ',' : '{', all[i].key);
+		buf_put_json(&b, all[i].value, strlen(all[i].value));
+	}
+	if (b.len) {
+		buf_putc(&b, '}');
+		if (!buf_error(&b))
+			t = ingest_push_put(p, b.data, b.len);
+	}
+	buf_done(&b);
+	return t;
+}
+
+static ingest_text put(struct ingest_push *p, const char *s)
+{
+	return ingest_push_put(p, s, strlen(s));
+}
+
+/* A boot id that Postgres takes as a uuid */
+static bool is_uuid(const char *s)
+{
+	size_t n = strspn(s, "0123456789abcdefABCDEF-");
+
+	if (n != 36 || s[n])
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		bool dash = i == 8 || i == 13 || i == 18 || i == 23;
+		if (dash != (s[i] == '-'))
+			return false;
+	}
+	return true;
+}
+
+static int put_node(const struct report *r, const struct ingest_use *use,
+		    struct ingest_push *p, struct err *err)
+{
+	struct ingest_node *n = ingest_push_node(p);
+
+	if (!n)
+		return err_set(err, -EINVAL, "too many rows for one request");
+	*n = (struct ingest_node){
+		.type = r->type,
+		.provisional = r->flags & REPORT_PROVISIONAL,
+		.guessed = r->flags & REPORT_DISCOVERED,
+		.instance = (int64_t)r->instance,
+		.restarts = r->restarts,
+		.uid = id_of(r->uid),
+		.gid = id_of(r->gid),
+		.array_job = id_of(r->array_job),
+		.array_task = id_of(r->array_task),
+		.started_ns = r->started_ns,
+		.ended_ns = r->ended_ns,
+		.t1_ns = r->t1_ns,
+		.cpus = count_of(r->cpus, COUNT_MAX),
+		.memory_bytes = count_of(r->memory_bytes, MEMORY_MAX),
+		.gpus = count_of(r->gpu_count, COUNT_MAX),
+		.manager = put(p, record_manager_name(r->manager)),
+		.cluster = put(p, r->cluster),
+		.node = put(p, r->node),
+		.boot = is_uuid(r->boot_id) ? put(p, r->boot_id) : 0,
+		.uuid = put(p, r->unit),
+		.how_ended = put(p, report_end_name(r->end)),
+		.gpu_list = put(p, r->gpus),
+		.gpu_share = put(p, r->gpu_share),
+		.hints = put_hints(p, &r->hints),
+		.use = *use,
+	};
+	return 0;
+}
+
+static int put_steps(const struct report *r, struct ingest_push *p, struct err *err)
+{
+	for (uint32_t i = 0; i < r->step_count; i++) {
+		const struct report_step *s = &r->steps[i];
+		struct ingest_step *row = ingest_push_step(p);
+		if (!row)
+			return err_set(err, -EINVAL, "too many rows for one request");
+		*row = (struct ingest_step){
+			.instance = (int64_t)r->instance,
+			.step = s->step,
+			.started_ns = s->started_ns,
+			.ended_ns = s->flags & REPORT_STEP_RUNNING ? 0 : s->ended_ns,
+			.exit_status = s->flags & REPORT_STEP_RUNNING
+					       ? INGEST_NULL
+					       : count_of(s->exit_status, INT32_MAX),
+			.cpus = count_of(s->cpus, COUNT_MAX),
+			.tasks = count_of(s->tasks, COUNT_MAX),
+			.lost = s->flags & REPORT_STEP_LOST,
+			.cpu_user_ns = count_of(s->cpu_user_ns, INT64_MAX),
+			.cpu_system_ns = count_of(s->cpu_system_ns, INT64_MAX),
+			.memory_peak_bytes = count_of(s->memory_peak_bytes, MEMORY_MAX),
+			.io_read_bytes = count_of(s->io_read_bytes, BYTES_MAX),
+			.io_write_bytes = count_of(s->io_write_bytes, BYTES_MAX),
+		};
+		if (row->exit_status == INGEST_NULL && row->ended_ns && !s->exit_status)
+			row->exit_status = 0;
+		for (unsigned d = 0; d < 6; d++)
+			row->energy_uj[d] = count_of(s->energy_uj[d + 1], BYTES_MAX);
+	}
+	return 0;
+}
+
+/* Times that cannot be, or that nothing is kept for */
+static int check_times(const struct report *r, const struct ingest_rules *rules,
+		       struct err *err)
+{
+	uint64_t latest = r->started_ns > r->t1_ns ? r->started_ns : r->t1_ns;
+
+	if (r->ended_ns > latest)
+		latest = r->ended_ns;
+	for (uint32_t i = 0; i < r->step_count; i++) {
+		if (r->steps[i].ended_ns > latest)
+			latest = r->steps[i].ended_ns;
+		if (r->steps[i].started_ns > latest)
+			latest = r->steps[i].started_ns;
+	}
+	if (latest > rules->now_ns && latest - rules->now_ns > INGEST_AHEAD_NS)
+		return err_set(
+			err, -EINVAL,
+			"the node's clock is %llu s ahead of the aggregator's",
+			(unsigned long long)((latest - rules->now_ns) / NSEC_PER_SEC));
+	if (r->type == REPORT_START)
+		return 0;
+	if (r->type == REPORT_INTERVAL && r->t0_ns < rules->oldest_ns)
+		return err_set(err, -EINVAL, "older than what is kept: %llu days",
+			       (unsigned long long)((rules->now_ns - r->t0_ns) /
+						    NSEC_PER_SEC / 86400));
+	if (r->type == REPORT_INTERVAL && r->t1_ns - r->t0_ns > INGEST_INTERVAL_MAX_NS)
+		return err_set(err, -EINVAL, "an interval of more than 32 days");
+	return 0;
+}
+
+int ingest_report(const struct report *r, const struct ingest_rules *rules,
+		  struct ingest_push *p, struct err *err)
+{
+	struct ingest_use use;
+	int rc = check_times(r, rules, err);
+
+	if (rc == 0 && !ingest_is_cluster(rules, r->cluster))
+		rc = err_set(err, -EINVAL, "no such cluster is allowed here");
+	ingest_use_clear(&use);
+	if (rc == 0 && r->type != REPORT_START)
+		rc = take_use(r, p, &use, err);
+	if (rc < 0)
+		return rc;
+	ingest_push_see(p, record_manager_name(r->manager), r->cluster, r->node);
+	if (r->type == REPORT_INTERVAL)
+		rc = put_intervals(r, &use, p, err);
+	if (rc == 0 && (r->type != REPORT_INTERVAL || !rules->known ||
+			!rules->known(rules->arg, (int64_t)r->instance)))
+		rc = put_node(r, &use, p, err);
+	return rc < 0 ? rc : put_steps(r, p, err);
+}

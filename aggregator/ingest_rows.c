@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Rows of a push, in arrays that grow. */
+#include "aggregator/ingest_rows.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TEXTS_MAX ((size_t)16 << 20)
+
+void ingest_push_done(struct ingest_push *p)
+{
+	free(p->intervals);
+	free(p->nodes);
+	free(p->steps);
+	free(p->jobs);
+	free(p->seen);
+	free(p->refusals);
+	buf_done(&p->texts);
+	memset(p, 0, sizeof(*p));
+}
+
+uint32_t ingest_push_rows(const struct ingest_push *p)
+{
+	return p->interval_count + p->node_count + p->step_count + p->job_count;
+}
+
+size_t ingest_push_bytes(const struct ingest_push *p)
+{
+	return sizeof(*p) + p->interval_cap * sizeof(*p->intervals) +
+	       p->node_cap * sizeof(*p->nodes) + p->step_cap * sizeof(*p->steps) +
+	       p->job_cap * sizeof(*p->jobs) + p->seen_cap * sizeof(*p->seen) +
+	       p->refusal_cap * sizeof(*p->refusals) + p->texts.cap;
+}
+
+const char *ingest_push_text(const struct ingest_push *p, ingest_text t)
+{
+	return t ? p->texts.data + t : NULL;
+}
+
+ingest_text ingest_push_put(struct ingest_push *p, const char *s, size_t len)
+{
+	struct buf *b = &p->texts;
+
+	len = strnlen(s, len);
+	if (!len)
+		return 0;
+	if (!b->len) {
+		b->max = TEXTS_MAX;
+		buf_putc(b, '\0'); /* 0 is no text */
+	}
+	size_t at = b->len;
+	while (len) {
+		size_t n = utf8_len(s, len);
+		buf_put(b, n ? s : "?", n ? n : 1);
+		s += n ? n : 1;
+		len -= n ? n : 1;
+	}
+	buf_putc(b, '\0');
+	return buf_error(b) ? 0 : (ingest_text)at;
+}
+
+int ingest_push_label(struct ingest_push *p, const char *label)
+{
+	for (uint32_t i = 0; i < p->label_count; i++) {
+		if (strcmp(p->labels[i], label) == 0)
+			return (int)i;
+	}
+	if (p->label_count == INGEST_LABELS_MAX ||
+	    strlen(label) >= sizeof(p->labels[0]))
+		return -1;
+	snprintf(p->labels[p->label_count], sizeof(p->labels[0]), "%s", label);
+	return (int)p->label_count++;
+}
+
+/* Room for one more, zeroed. */
+static void *grow(void **rows, uint32_t *count, uint32_t *cap, size_t size)
+{
+	if (*count == *cap) {
+		uint32_t n = *cap ? *cap * 2 : 16;
+		void *r = realloc(*rows, n * size);
+		if (!r)
+			return NULL;
+		*rows = r;
+		*cap = n;
+	}
+	void *row = (char *)*rows + *count * size;
+	memset(row, 0, size);
+	(*count)++;
+	return row;
+}
+
+#define GROW(p, name)                                                                  \
+	(ingest_push_rows(p) >= INGEST_ROWS_MAX                                        \
+		 ? NULL                                                                \
+		 : grow((void **)&(p)->name##s, &(p)->name##_count, &(p)->name##_cap,  \
+			sizeof(*(p)->name##s)))
+
+struct ingest_interval *ingest_push_interval(struct ingest_push *p)
+{
+	return GROW(p, interval);
+}
+
+struct ingest_node *ingest_push_node(struct ingest_push *p)
+{
+	return GROW(p, node);
+}
+
+struct ingest_step *ingest_push_step(struct ingest_push *p)
+{
+	return GROW(p, step);
+}
+
+struct ingest_job *ingest_push_job(struct ingest_push *p)
+{
+	return GROW(p, job);
+}
+
+static bool is_text(const struct ingest_push *p, ingest_text t, const char *s)
+{
+	return t && strcmp(p->texts.data + t, s) == 0;
+}
+
+void ingest_push_see(struct ingest_push *p, const char *manager, const char *cluster,
+		     const char *node)
+{
+	/* all of a push are of one node, but for tests and relays */
+	for (uint32_t i = p->seen_count; i-- > 0;) {
+		if (is_text(p, p->seen[i].node, node) &&
+		    is_text(p, p->seen[i].cluster, cluster))
+			return;
+	}
+	if (p->seen_count >= INGEST_SEEN_MAX)
+		return;
+	struct ingest_seen *s =
+		grow((void **)&p->seen, &p->seen_count, &p->seen_cap, sizeof(*p->seen));
+	if (!s)
+		return;
+	s->manager = ingest_push_put(p, manager, strlen(manager));
+	s->cluster = ingest_push_put(p, cluster, strlen(cluster));
+	s->node = ingest_push_put(p, node, strlen(node));
+}
+
+void ingest_push_refuse(struct ingest_push *p, uint32_t index, const char *reason)
+{
+	p->refused++;
+	if (p->refusal_count >= INGEST_REASONS_MAX)
+		return;
+	struct ingest_refusal *r = grow((void **)&p->refusals, &p->refusal_count,
+					&p->refusal_cap, sizeof(*p->refusals));
+	if (!r)
+		return;
+	r->index = index;
+	snprintf(r->reason, sizeof(r->reason), "%s", reason);
+}
+
+void ingest_use_clear(struct ingest_use *u)
+{
+	*u = (struct ingest_use){
+		.observed_ms = INGEST_NULL,
+		.cpu_user_ns = INGEST_NULL,
+		.cpu_system_ns = INGEST_NULL,
+		.memory_mean_bytes = INGEST_NULL,
+		.memory_peak_bytes = INGEST_NULL,
+		.io_read_bytes = INGEST_NULL,
+		.io_write_bytes = INGEST_NULL,
+		.net_rx_bytes = INGEST_NULL,
+		.net_tx_bytes = INGEST_NULL,
+		.gpu_busy_ms = INGEST_NULL,
+		.gpu_memory_mean_kib = INGEST_NULL,
+		.label = -1,
+	};
+	for (unsigned i = 0; i < 6; i++)
+		u->energy_uj[i] = INGEST_NULL;
+}

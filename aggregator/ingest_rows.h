@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_AGGREGATOR_INGEST_ROWS_H
+#define CEEMS_AGGREGATOR_INGEST_ROWS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/buf.h"
+#include "lib/err.h"
+
+/*
+ * A push (the body of one POST, lib/batch.h) as rows for the tables of
+ * aggregator/sql/0002_ingest.sql: all of it is checked here, so that the database finds
+ * nothing to refuse and one bad record costs nobody else his.
+ */
+
+#define INGEST_NULL INT64_MIN
+
+/* What reports say of use. INGEST_NULL: not known. */
+struct ingest_use {
+	int64_t observed_ms;
+	int64_t cpu_user_ns, cpu_system_ns;
+	int64_t memory_mean_bytes, memory_peak_bytes;
+	int64_t io_read_bytes, io_write_bytes;
+	int64_t net_rx_bytes, net_tx_bytes;
+	int64_t gpu_busy_ms, gpu_memory_mean_kib;
+	int64_t energy_uj[6]; /* package, dram, psys, gpu, host, other */
+	int label;            /* of the push's labels, -1: no energy */
+};
+
+struct ingest_interval {
+	int64_t instance;
+	uint64_t t0_ns;
+	uint32_t ms;
+	struct ingest_use use;
+};
+
+/* A text of the push: an offset into texts, 0: none. */
+typedef uint32_t ingest_text;
+
+struct ingest_node {
+	uint8_t type; /* enum report_type: an interval says what a lost start would */
+	bool provisional, guessed;
+	int64_t instance, restarts, uid, gid, array_job, array_task;
+	uint64_t started_ns, ended_ns, t1_ns; /* 0: none */
+	int64_t cpus, memory_bytes, gpus;
+	ingest_text manager, cluster, node, boot, uuid, how_ended, gpu_list, gpu_share;
+	ingest_text hints; /* JSON */
+	struct ingest_use use;
+};
+
+struct ingest_step {
+	int64_t instance, step;
+	uint64_t started_ns, ended_ns; /* 0: not known */
+	int64_t exit_status, cpus, tasks;
+	bool lost;
+	int64_t cpu_user_ns, cpu_system_ns, memory_peak_bytes, io_read_bytes,
+		io_write_bytes;
+	int64_t energy_uj[6];
+};
+
+struct ingest_job {
+	ingest_text cluster, uuid, record; /* JSON: columns of `unit` and a few more */
+	int64_t restarts, state;
+	uint64_t submitted_s, part_s;
+};
+
+/* Which node has been heard of */
+struct ingest_seen {
+	ingest_text manager, cluster, node;
+};
+
+#define INGEST_LABEL_BYTES 192
+#define INGEST_LABELS_MAX 32 /* of a push; more: the energy has none */
+#define INGEST_SEEN_MAX 1024 /* the same */
+/* All rows of a push. Records that need more are refused: the courier sends 20 000 at a
+ * time at most, and an interval that is long is many rows. */
+#define INGEST_ROWS_MAX 60000u
+#define INGEST_REASON_BYTES 160
+#define INGEST_REASONS_MAX 1000u /* that are told; the others are counted */
+
+struct ingest_refusal {
+	uint32_t index; /* of the record */
+	char reason[INGEST_REASON_BYTES];
+};
+
+struct ingest_push {
+	struct ingest_interval *intervals;
+	struct ingest_node *nodes;
+	struct ingest_step *steps;
+	struct ingest_job *jobs;
+	struct ingest_seen *seen;
+	struct ingest_refusal *refusals;
+	uint32_t interval_count, node_count, step_count, job_count, seen_count,
+		refusal_count;
+	uint32_t interval_cap, node_cap, step_cap, job_cap, seen_cap, refusal_cap;
+	uint32_t records, accepted, refused;
+	char labels[INGEST_LABELS_MAX][INGEST_LABEL_BYTES];
+	uint32_t label_count;
+	struct buf texts;
+};
+
+/* Zero-initialise. Frees what is in it. */
+void ingest_push_done(struct ingest_push *p);
+/* Rows of all kinds. */
+uint32_t ingest_push_rows(const struct ingest_push *p);
+/* About what it holds of memory. */
+size_t ingest_push_bytes(const struct ingest_push *p);
+/* Borrowed until the next text; NULL for 0. */
+const char *ingest_push_text(const struct ingest_push *p, ingest_text t);
+/* Copies, each byte that is no UTF-8 as '?', up to a NUL. "" is 0. An error stays in
+ * texts. */
+ingest_text ingest_push_put(struct ingest_push *p, const char *s, size_t len);
+/* Index of a label, -1: there are too many. */
+int ingest_push_label(struct ingest_push *p, const char *label);
+/* A zeroed row at the end, or NULL: no memory, or too many. */
+struct ingest_interval *ingest_push_interval(struct ingest_push *p);
+struct ingest_node *ingest_push_node(struct ingest_push *p);
+struct ingest_step *ingest_push_step(struct ingest_push *p);
+struct ingest_job *ingest_push_job(struct ingest_push *p);
+void ingest_push_see(struct ingest_push *p, const char *manager, const char *cluster,
+		     const char *node);
+void ingest_push_refuse(struct ingest_push *p, uint32_t index, const char *reason);
+
+void ingest_use_clear(struct ingest_use *u); /* nothing known */
+
+#endif

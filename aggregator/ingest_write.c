@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Intervals are copied right into their table: nearly all are new, and that is twice as
+ * quick as by way of a staging table. When one is there already the whole COPY fails;
+ * the group then goes by the staging table, and so do the next few, for whoever repeats
+ * one push mostly repeats more. */
+#include "aggregator/ingest_write.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/clock.h"
+
+#define STAGED_GROUPS 16u /* after a repeated interval */
+#define LABELS_KEPT 512u
+#define RANGE_EVERY_NS (60 * NSEC_PER_SEC)
+
+struct label {
+	char text[INGEST_LABEL_BYTES];
+	int16_t id;
+};
+
+struct ingest_write {
+	struct pg *pg;
+	uint64_t rollup_ms;
+	unsigned staged_left;
+	/* days that there are partitions for, as of asked_ns */
+	uint64_t first_ns, after_ns, asked_ns;
+	uint32_t label_count;
+	struct label labels[LABELS_KEPT];
+	/* of the group that is being written */
+	struct ingest_group *group;
+	struct ingest_counters *counters;
+	bool staged;
+	int64_t added, differ, jobs;
+};
+
+int ingest_write_new(const struct pg_params *pg, uint64_t rollup_ms,
+		     struct ingest_write **ret, struct err *err)
+{
+	struct ingest_write *w = calloc(1, sizeof(*w));
+	struct pg_params params = *pg;
+
+	if (!w)
+		return err_set(err, -ENOMEM, "out of memory");
+	params.application = "ceems_aggregator ingest";
+	w->rollup_ms = rollup_ms;
+	int rc = pg_new(&params, &w->pg, err);
+	if (rc < 0) {
+		free(w);
+		return rc;
+	}
+	*ret = w;
+	return 0;
+}
+
+void ingest_write_free(struct ingest_write *w)
+{
+	if (!w)
+		return;
+	pg_free(w->pg);
+	free(w);
+}
+
+static int16_t kept_label(const struct ingest_write *w, const char *text)
+{
+	for (uint32_t i = 0; i < w->label_count; i++) {
+		if (strcmp(w->labels[i].text, text) == 0)
+			return w->labels[i].id;
+	}
+	return 0;
+}
+
+/* The number of a label, made by the database where it is new. */
+static int find_label(struct ingest_write *w, const char *text, int16_t *ret,
+		      struct err *err)
+{
+	static const struct pg_statement s = {"ingest_sources",
+					      "SELECT ingest_sources($1)"};
+	struct pg_args a = PG_ARGS_INIT;
+	int64_t id;
+
+	*ret = kept_label(w, text);
+	if (*ret)
+		return 0;
+	pg_arg_text(&a, text);
+	int rc = pg_run_s64(w->pg, &s, &a, &id, err);
+	if (rc == -ENODATA)
+		return 0; /* there are too many */
+	if (rc < 0)
+		return rc;
+	*ret = (int16_t)id;
+	if (w->label_count < LABELS_KEPT) {
+		struct label *l = &w->labels[w->label_count++];
+		snprintf(l->text, sizeof(l->text), "%s", text);
+		l->id = *ret;
+	}
+	return 0;
+}
+
+/* Committed on its own, before the group: a number that was rolled back must not be
+ * kept. */
+static int find_labels(struct ingest_write *w, struct err *err)
+{
+	struct ingest_group *g = w->group;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < g->count && rc == 0; i++) {
+		for (uint32_t k = 0; k < g->pushes[i]->label_count && rc == 0; k++)
+			rc = find_label(w, g->pushes[i]->labels[k], &g->label_ids[i][k],
+					err);
+	}
+	return rc;
+}
+
+/* ---- partitions ------------------------------------------------------------------ */
+
+static void window(const struct ingest_group *g, uint64_t *ret_min, uint64_t *ret_max)
+{
+	*ret_min = UINT64_MAX;
+	*ret_max = 0;
+	for (uint32_t i = 0; i < g->count; i++) {
+		for (uint32_t k = 0; k < g->pushes[i]->interval_count; k++) {
+			uint64_t t0 = g->pushes[i]->intervals[k].t0_ns;
+			*ret_min = t0 < *ret_min ? t0 : *ret_min;
+			*ret_max = t0 > *ret_max ? t0 : *ret_max;
+		}
+	}
+}
+
+static int ask_range(struct ingest_write *w, struct err *err)
+{
+	auto_pgresult PGresult *r = NULL;
+	int rc = pg_exec(w->pg,
+			 "SELECT (extract(epoch FROM first) * 1e9)::bigint, "
+			 "(extract(epoch FROM after) * 1e9)::bigint "
+			 "FROM partition_range('unit_interval')",
+			 &r, err);
+
+	if (rc < 0)
+		return rc;
+	w->first_ns = UINT64_MAX;
+	w->after_ns = 0;
+	if (pg_get_u64(r, 0, 0, &w->first_ns) == 0 &&
+	    pg_get_u64(r, 0, 1, &w->after_ns) == 0)
+		w->asked_ns = clock_read_ns(CLOCK_MONOTONIC);
+	return 0;
+}
+
+/* Each interval's day must have a partition; the ladder makes them. */
+static int need_days(struct ingest_write *w, struct err *err)
+{
+	uint64_t min, max, now = clock_read_ns(CLOCK_MONOTONIC);
+	int rc = 0;
+
+	window(w->group, &min, &max);
+	if (min > max || (w->asked_ns && now - w->asked_ns < RANGE_EVERY_NS &&
+			  min >= w->first_ns && max < w->after_ns))
+		return 0;
+	rc = ask_range(w, err);
+	if (rc < 0 || (min >= w->first_ns && max < w->after_ns))
+		return rc;
+	return err_set(err, -EBUSY, "there is no partition for some of them yet");
+}
+
+/* ---- the transaction ------------------------------------------------------------- */
+
+static int add_staged(struct ingest_write *w, struct err *err)
+{
+	auto_pgresult PGresult *r = NULL;
+	int rc = ingest_copy_intervals(w->pg, w->group, true, err);
+
+	if (rc == 0)
+		rc = pg_exec(w->pg, "SELECT added, differ FROM ingest_intervals()", &r,
+			     err);
+	if (rc == 0)
+		rc = pg_get_s64(r, 0, 0, &w->added);
+	if (rc == 0)
+		rc = pg_get_s64(r, 0, 1, &w->differ);
+	return rc;
+}
+
+static int add_intervals(struct ingest_write *w, struct err *err)
+{
+	if (w->staged)
+		return add_staged(w, err);
+	int rc = pg_exec(w->pg, "SAVEPOINT intervals", NULL, err);
+	if (rc == 0)
+		rc = ingest_copy_intervals(w->pg, w->group, false, err);
+	if (rc != -EEXIST)
+		return rc;
+	w->staged = true;
+	rc = pg_exec(w->pg, "ROLLBACK TO SAVEPOINT intervals", NULL, err);
+	return rc < 0 ? rc : add_staged(w, err);
+}
+
+static int body(struct pg *pg, void *arg, struct err *err)
+{
+	struct ingest_write *w = arg;
+	const struct ingest_group *g = w->group;
+	auto_pgresult PGresult *r = NULL;
+
+	w->added = w->differ = -1;
+	int rc = pg_exec(pg, "SELECT ingest_staging()", NULL, err);
+	if (rc == 0)
+		rc = add_intervals(w, err);
+	if (rc == 0)
+		rc = ingest_copy_marks(pg, g, clock_realtime_ns(), w->rollup_ms, err);
+	if (rc == 0)
+		rc = ingest_copy_nodes(pg, g, err);
+	if (rc == 0)
+		rc = ingest_copy_steps(pg, g, err);
+	if (rc == 0)
+		rc = ingest_copy_jobs(pg, g, err);
+	if (rc == 0)
+		rc = ingest_copy_seen(pg, g, err);
+	if (rc == 0)
+		rc = pg_exec(pg, "SELECT ingest_merge()", &r, err);
+	return rc < 0 ? rc : pg_get_s64(r, 0, 0, &w->jobs);
+}
+
+static void account(struct ingest_write *w)
+{
+	uint64_t intervals = 0, jobs = 0;
+
+	for (uint32_t i = 0; i < w->group->count; i++) {
+		intervals += w->group->pushes[i]->interval_count;
+		jobs += w->group->pushes[i]->job_count;
+	}
+	atomic_fetch_add(&w->counters->job_repeated, jobs - (uint64_t)w->jobs);
+	if (!w->staged) {
+		w->staged_left -= w->staged_left > 0;
+		return;
+	}
+	atomic_fetch_add(&w->counters->staged, 1);
+	if (intervals > (uint64_t)w->added) {
+		w->staged_left = STAGED_GROUPS;
+		atomic_fetch_add(&w->counters->repeated,
+				 intervals - (uint64_t)w->added);
+		atomic_fetch_add(&w->counters->differ, (uint64_t)w->differ);
+	} else if (w->staged_left > 0) {
+		w->staged_left--;
+	}
+}
+
+int ingest_write(struct ingest_write *w, struct ingest_group *g,
+		 struct ingest_counters *counters, struct err *err)
+{
+	w->group = g;
+	w->counters = counters;
+	w->staged = w->staged_left > 0;
+	int rc = pg_connect(w->pg, err);
+	if (rc == 0)
+		rc = find_labels(w, err);
+	if (rc == 0)
+		rc = need_days(w, err);
+	if (rc == 0)
+		rc = pg_transaction(w->pg, PG_READ_COMMITTED, 0, body, w, err);
+	if (rc < 0) {
+		/* of another database, perhaps */
+		w->label_count = 0;
+		w->asked_ns = 0;
+		return rc;
+	}
+	account(w);
+	return 0;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_AGGREGATOR_INGEST_WRITE_H
+#define CEEMS_AGGREGATOR_INGEST_WRITE_H
+
+#include "aggregator/ingest_copy.h"
+#include "aggregator/ingest_writer.h"
+
+/* One transaction that writes a group. For one thread. */
+
+struct ingest_write;
+
+int ingest_write_new(const struct pg_params *pg, uint64_t rollup_ms,
+		     struct ingest_write **ret, struct err *err);
+void ingest_write_free(struct ingest_write *w); /* accepts NULL */
+
+/* 0 after the commit, else as lib/pg/pg.h, and nothing is written (-EHOSTDOWN at the
+ * commit: or all of it). label_ids of g are the function's. Adds to repeated, differ,
+ * job_repeated and staged. */
+int ingest_write(struct ingest_write *w, struct ingest_group *g,
+		 struct ingest_counters *counters, struct err *err);
+
+#endif

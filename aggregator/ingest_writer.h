@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_AGGREGATOR_INGEST_WRITER_H
+#define CEEMS_AGGREGATOR_INGEST_WRITER_H
+
+#include <stdatomic.h>
+
+#include "aggregator/ingest_known.h"
+#include "aggregator/ingest_rows.h"
+#include "lib/pg/pg.h"
+
+/*
+ * The one thread of an aggregator that writes reports. What waits while it writes
+ * commits together the next time (group commit): a push waits for others at most
+ * INGEST_GROUP_MS, and no longer than until there are INGEST_GROUP_ROWS rows. All of a
+ * push is written, or nothing; it is answered after the commit. Where the database
+ * finds something wrong with a group, its pushes are written one by one, so that only
+ * the one that is at fault fails.
+ */
+
+#define INGEST_GROUP_MS 50u
+#define INGEST_GROUP_ROWS 5000u
+/* Rows that may wait beside the group that is being written */
+#define INGEST_WAITING_ROWS 20000u
+
+struct ingest_ticket {
+	struct ingest_push push;
+	/* Once, on the writer's thread: 0: committed; -EINVAL: the database refuses
+	 * something in it; others as lib/pg/pg.h: later again. */
+	void (*done)(void *arg, int rc, const struct err *err);
+	void *arg;
+
+	/* the writer's */
+	struct ingest_ticket *next;
+	uint64_t since_ns;
+};
+
+struct ingest_writer_params {
+	struct pg_params pg;
+	uint64_t rollup_ms; /* how long the roll-up may wait for more of a running unit
+			     */
+};
+
+struct ingest_counters {
+	atomic_uint_fast64_t groups, pushes, alone, failed;
+	atomic_uint_fast64_t starts, intervals, finals, jobs; /* that were committed */
+	atomic_uint_fast64_t repeated, differ;                /* intervals */
+	atomic_uint_fast64_t job_repeated, staged, write_ns;
+};
+
+struct ingest_writer;
+
+int ingest_writer_new(const struct ingest_writer_params *params,
+		      struct ingest_writer **ret, struct err *err);
+/* What waits is failed with -ECANCELED, what is being written gets its end. */
+void ingest_writer_stop(struct ingest_writer *w);
+void ingest_writer_free(struct ingest_writer *w); /* accepts NULL */
+
+/* Waits while too many rows do. The ticket is the writer's until done. -ECANCELED: it
+ * has stopped, done is not called. */
+int ingest_writer_submit(struct ingest_writer *w, struct ingest_ticket *t);
+
+struct known *ingest_writer_known(struct ingest_writer *w);
+struct ingest_counters *ingest_writer_counters(struct ingest_writer *w);
+uint64_t ingest_writer_waiting_rows(struct ingest_writer *w);
+
+#endif
