@@ -57,3 +57,5 @@ CHECKS += test/e2e/cacct.sh
 CHECKS += test/e2e/aggregator_private.sh
 CHECKS += test/e2e/promql_prometheus.sh
 CHECKS_LONG += test/e2e/promql_prometheus3.sh
+CHECKS += test/e2e/aggregator_backup.sh
+CHECKS_LONG += test/e2e/aggregator_standby.sh
