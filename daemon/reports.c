@@ -126,8 +126,8 @@ static uint32_t write_batch(struct reports *r)
 		const struct report_item *item = &b->items[n];
 		enum spool_class cls =
 			item->type == REPORT_INTERVAL ? SPOOL_INTERVAL : SPOOL_FINAL;
-		rc = spool_append(r->writer, cls, b->data + item->at, item->len, &seq,
-				  &err);
+		rc = spool_try(r->writer, cls, b->data + item->at, item->len, &seq,
+			       &err);
 		if (rc < 0)
 			break;
 		if (!n)
@@ -141,8 +141,6 @@ static uint32_t write_batch(struct reports *r)
 	}
 	if (rc < 0) {
 		say_failure(r, err.text);
-		r->stats.failures++; /* a word; read under the lock, written here only
-				      */
 	} else {
 		r->retry_gap_ns = 0;
 		if (log_repeat_over(&r->failing))
@@ -166,6 +164,7 @@ static void settle(struct reports *r, uint32_t n)
 {
 	pthread_mutex_lock(r->p.lock);
 	reporter_settle(r->reporter, r->batch, n);
+	r->stats.failures += n < r->batch->count;
 	for (uint32_t t = 0; t < 3; t++)
 		r->stats.written[t] = reporter_written(
 			r->reporter, (enum report_type)(REPORT_START + t));

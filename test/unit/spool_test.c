@@ -419,8 +419,11 @@ static void full_of_finals_refuses_and_counts_until_acknowledged(void **state)
 	assert_non_null(strstr(err.text, "record refused"));
 	assert_int_equal(put(w, SPOOL_INTERVAL, 1, NULL, &err), -EDQUOT);
 	/* one who tries again counts what he gives up himself */
-	assert_int_equal(spool_try(w, SPOOL_JOB, "x", 1, NULL, &err), -EDQUOT);
-	assert_int_equal(spool_try(w, SPOOL_JOB, "x", 1, NULL, &err), -EDQUOT);
+	static const char large[4096];
+	assert_int_equal(spool_try(w, SPOOL_JOB, large, sizeof(large), NULL, &err),
+			 -EDQUOT);
+	assert_int_equal(spool_try(w, SPOOL_JOB, large, sizeof(large), NULL, &err),
+			 -EDQUOT);
 	spool_count_lost(w, SPOOL_JOB, 1);
 	struct spool_stats s = stats();
 	assert_int_equal(s.lost[SPOOL_FINAL] + s.lost[SPOOL_JOB], 2);
