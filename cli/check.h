@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "cli/slurmconf.h"
 #include "lib/finding.h"
+#include "lib/slurmconf.h"
 
 /* The checks of `ceems_tool check`; each prints findings and never fails by itself. */
 

@@ -5,7 +5,6 @@ CLI_CHECK_SRCS += cli/check_energy.c
 CLI_CHECK_SRCS += cli/check_ring.c
 CLI_CHECK_SRCS += cli/check_slurm.c
 CLI_CHECK_SRCS += cli/elfsym.c
-CLI_CHECK_SRCS += cli/slurmconf.c
 # what plugins may be told is decided by their own parsers (libgather: the energy plugin)
 CLI_CHECK_SRCS += spank/options.c
 ceems_tool_SRCS := cli/ceems_tool.c cli/spool.c cli/spoolview.c $(CLI_CHECK_SRCS)

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/cluster_name.h"
 #include "daemon/courier_link.h"
 #include "daemon/daemon_energy.h"
 #include "daemon/discover.h"
@@ -300,11 +301,12 @@ static int open_emissions(struct daemon *d, struct err *err)
 static int open_reports(struct daemon *d, struct err *err)
 {
 	const struct options *o = &d->options;
+	char cluster[CLUSTER_NAME_MAX];
 	const struct reports_params p = {
 		.env = &d->env,
 		.sample = d->sample,
 		.lock = &d->lock,
-		.cluster = o->cluster,
+		.cluster = cluster,
 		.folder = o->reports_spool,
 		.interval_ms = o->reports_interval_ms,
 		.max_bytes = o->reports_max_bytes,
@@ -317,6 +319,8 @@ static int open_reports(struct daemon *d, struct err *err)
 		log_warn("reports: there is no unit table: none are written");
 		return 0;
 	}
+	cluster_name(o->cluster, cluster, sizeof(cluster));
+	log_info("reports: of cluster %s, into %s", cluster, o->reports_spool);
 	int rc = reports_new(&p, drop ? d->privileges.uid : (uid_t)-1,
 			     drop ? d->privileges.gid : (gid_t)-1, &d->reports, err);
 	if (rc == 0)

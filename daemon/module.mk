@@ -109,6 +109,7 @@ ceemsd_LDLIBS := -lcrypt
 
 # libreports: what the node tells the aggregator, into its spool; uses libticker and libdaemon
 ARCHIVES += libreports
+libreports_SRCS += daemon/cluster_name.c
 libreports_SRCS += daemon/report_fill.c
 libreports_SRCS += daemon/reporter.c
 libreports_SRCS += daemon/report_age.c

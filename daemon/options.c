@@ -88,9 +88,9 @@ const struct conf_opt options_table[] = {
 	    .min = 16, .max = 65536),
 
 	/* reports */
-	ROW("cluster", CONF_STRING, cluster, "default",
-	    "Name of the cluster in what is reported to the aggregator; Slurm's "
-	    "ClusterName."),
+	ROW("cluster", CONF_STRING, cluster, "",
+	    "Name of the cluster in what is reported to the aggregator. Empty: "
+	    "ClusterName of slurm.conf, without one default."),
 	ROW("reports.enabled", CONF_BOOL, reports_enabled, "false",
 	    "Write what units use into the spool for the aggregator "
 	    "(doc/reports.md)."),

@@ -38,6 +38,7 @@ libbase_SRCS += lib/tlv.c
 libbase_SRCS += lib/ring.c
 libbase_SRCS += lib/notify.c
 libbase_SRCS += lib/signals.c
+libbase_SRCS += lib/slurmconf.c
 
 # libhttp: the bounded HTTP client; a program that links it lists libhttp libbase in _LIBS
 # and libcurl in _PKGS. libcurl in the build with GnuTLS, the TLS library of the web server.

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/slurmconf.h"
+#include "lib/slurmconf.h"
 
 static int note(void *data, const char *name, unsigned line)
 {

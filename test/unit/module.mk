@@ -82,7 +82,7 @@ units_json_test_PKGS := json-c
 TESTS += ring_torture
 ring_torture_LIBS := libbase
 TESTS += cli_check_test
-cli_check_test_SRCS := test/unit/cli_check_test.c cli/check_energy.c cli/check_plugstack.c cli/check_ring.c cli/check_slurm.c cli/elfsym.c cli/slurmconf.c spank/options.c
+cli_check_test_SRCS := test/unit/cli_check_test.c cli/check_energy.c cli/check_plugstack.c cli/check_ring.c cli/check_slurm.c cli/elfsym.c spank/options.c
 cli_check_test_LIBS := libgather libbase
 TESTS += web_auth_test
 web_auth_test_LIBS := libhttpd libconf libbase
@@ -283,3 +283,5 @@ endif
 TESTS += access_test
 access_test_SRCS := test/unit/access_test.c test/promql_random.c
 access_test_LIBS := libpromql libbase
+TESTS += cluster_name_test
+cluster_name_test_LIBS := libreports libbase

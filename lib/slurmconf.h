@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CEEMS_CLI_SLURMCONF_H
-#define CEEMS_CLI_SLURMCONF_H
+#ifndef CEEMS_LIB_SLURMCONF_H
+#define CEEMS_LIB_SLURMCONF_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Reading slurm.conf, cgroup.conf and their like without Slurm's library, so that the
  * check also works where Slurm does not start, which is when it is needed. */
-#include "cli/slurmconf.h"
+#include "lib/slurmconf.h"
 
 #include <errno.h>
 #include <fcntl.h>
