@@ -124,8 +124,9 @@ static int identify(struct api *a, const char *target, struct buf *credential,
 	} else if (s->user) {
 		auth->user = s->user;
 		auth->password_file = s->password_file;
-	} else if (!s->cert_file && !s->no_munge) {
-		return munge_auth(target, credential, auth, err);
+	} else if (!s->cert_file) {
+		int rc = munge_auth(target, credential, auth, err);
+		return s->anonymous ? 0 : rc;
 	}
 	return 0;
 }

@@ -20,7 +20,7 @@ struct api_site {
 	char *user, *password_file;
 	char *ca_file, *cert_file, *key_file;
 	bool insecure;
-	bool no_munge; /* show nothing where there is no token, password, certificate */
+	bool anonymous; /* ask without MUNGE where it does not run */
 };
 void api_site_done(struct api_site *s); /* frees the strings */
 

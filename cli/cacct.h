@@ -65,9 +65,10 @@ typedef int (*cacct_unit_f)(void *arg, const struct unit *u, struct json_object 
 int cacct_units(struct cacct *c, struct api *api, cacct_unit_f f, void *arg,
 		struct json_object **ret_meta, struct err *err);
 
-/* /units/{id} of a row: its nodes, steps and intervals. Free with json_object_put(). */
-int cacct_detail(struct cacct *c, struct api *api, const struct unit *u,
-		 struct json_object **ret, struct err *err);
+/* /units/{id} of a row: its nodes, steps and, by resolution (none, interval, hour), its
+ * series from then on. Free with json_object_put(). */
+int cacct_detail(struct api *api, const struct unit *u, const char *resolution,
+		 int64_t from_s, struct json_object **ret, struct err *err);
 
 /* The commands: 0, or negative with a text. */
 int cacct_table(struct cacct *c, struct api *api, struct buf *out, struct err *err);

@@ -101,6 +101,7 @@ static const struct option longs[] = {
 
 static const char usage_text[] =
 	"Usage: cacct [OPTION ...]\n"
+	"       cacct report JOBID [--html FILE]\n"
 	"\n"
 	"Which jobs (default: yours of today, running ones included):\n"
 	"  -j, --jobs LIST        12, 12_3, 12_[1-4], 12+1, 12.batch\n"
@@ -126,6 +127,8 @@ static const char usage_text[] =
 	"      --json, --csv, --html, --markdown\n"
 	"      --units K|M|G|T|P  numbers in this unit;  --noconvert: as they are\n"
 	"      --color auto|always|never\n"
+	"The time series of jobs (-j), as CSV files:\n"
+	"      --ts [--ts.out-dir DIR] [--ts.step SECONDS] [--tsdb.url URL]\n"
 	"Where from:\n"
 	"      --api.url URL      CEEMS_API_URL; --config.file FILE; see cacct(1)\n"
 	"  -h, --help, --usage    -V, --version\n"

@@ -13,6 +13,14 @@
 #include "lib/http/json.h"
 
 #define PAGE "500"
+#define JOBS_AT_ONCE 100u /* in one question */
+
+/* Whose units are asked for, and so where. */
+enum way {
+	WAY_OWN,   /* the caller's */
+	WAY_MATES, /* of others by name, where the site lets project members see them */
+	WAY_ADMIN, /* of others, as operators see them */
+};
 
 struct query {
 	struct cacct *c;
@@ -48,9 +56,25 @@ static void put_number(struct buf *t, const char *name, int64_t v)
 	api_put_param(t, name, text);
 }
 
-static void put_target(const struct cacct *c, bool admin, struct buf *t)
+/* As the API wants it: an array's task by both numbers. */
+static void put_job(const struct jobsel_one *one, struct buf *t)
 {
-	const char *before = NULL;
+	char text[96];
+
+	if (one->task >= 0)
+		(void)snprintf(text, sizeof(text), "%s_%" PRId64, one->job, one->task);
+	else if (one->offset >= 0)
+		(void)snprintf(text, sizeof(text), "%s+%" PRId64, one->job,
+			       one->offset);
+	else
+		(void)snprintf(text, sizeof(text), "%s", one->job);
+	api_put_param(t, "uuid", text);
+}
+
+/* which: /units, the same with the users, or /units/admin; jobs from first on. */
+static void put_target(const struct cacct *c, enum way way, size_t first, struct buf *t)
+{
+	const bool admin = way == WAY_ADMIN;
 
 	buf_puts(t, admin ? "/api/v1/units/admin" : "/api/v1/units");
 	if (c->clusters.count && !c->all_clusters)
@@ -58,17 +82,13 @@ static void put_target(const struct cacct *c, bool admin, struct buf *t)
 	else if (c->site.cluster && !c->all_clusters)
 		api_put_param(t, "cluster_id", c->site.cluster);
 	put_list(t, "project", &c->accounts);
-	if (admin && !c->all_users)
+	if (way != WAY_OWN && !c->all_users)
 		put_list(t, "user", &c->users);
-	for (size_t i = 0; i < c->jobs.count; i++) {
-		const char *job = c->jobs.one[i].job; /* tasks of an array: once */
-		if (!before || strcmp(before, job) != 0)
-			api_put_param(t, "uuid", job);
-		before = job;
-	}
+	for (size_t i = first; i < c->jobs.count && i < first + JOBS_AT_ONCE; i++)
+		put_job(&c->jobs.one[i], t);
 	if (!c->jobs.count || c->has_start || c->has_end) {
 		put_number(t, "from", c->start);
-		put_number(t, "to", c->end);
+		put_number(t, "to", c->end + 1); /* a window of no length is none */
 	}
 	api_put_param(t, "running", "true");
 	api_put_param(t, "limit", PAGE);
@@ -118,35 +138,56 @@ static int one(void *arg, struct json_object *row, struct err *err)
 	return q->f(q->arg, &u, row, err);
 }
 
+static int ask(struct query *q, struct api *api, enum way way,
+	       struct json_object **ret_meta, struct err *err)
+{
+	size_t first = 0;
+
+	do {
+		auto_buf struct buf target = {.max = 64 << 10};
+		put_target(q->c, way, first, &target);
+		if (buf_error(&target))
+			return err_set(err, -EINVAL,
+				       "too long a question: name fewer things");
+		if (*ret_meta)
+			json_object_put(*ret_meta);
+		*ret_meta = NULL;
+		int rc = api_rows(api, target.data, one, q, ret_meta, err);
+		if (rc < 0)
+			return rc;
+		first += JOBS_AT_ONCE;
+	} while (first < q->c->jobs.count);
+	return 0;
+}
+
 int cacct_units(struct cacct *c, struct api *api, cacct_unit_f f, void *arg,
 		struct json_object **ret_meta, struct err *err)
 {
 	struct query q = {.c = c, .f = f, .arg = arg};
-	bool self = only_self(c);
 	auto_json struct json_object *meta = NULL;
-	auto_buf struct buf target = {.max = 64 << 10};
+	struct err other;
+	int rc;
 
-	put_target(c, !self, &target);
-	if (buf_error(&target))
-		return err_set(err, -EINVAL, "too long a question: name fewer jobs");
-	int rc = api_rows(api, target.data, one, &q, &meta, err);
-	if (rc == -EACCES && !self)
-		return err_prefix(err, rc,
-				  "units of others are shown to operators and admins");
+	if (only_self(c)) {
+		rc = ask(&q, api, WAY_OWN, &meta, err);
+		/* a job that was named may be someone else's: operators may see it */
+		if (rc == 0 && !q.given && c->jobs.count) {
+			rc = ask(&q, api, WAY_ADMIN, &meta, err);
+			if (rc == -EACCES)
+				rc = 0;
+		}
+	} else {
+		rc = ask(&q, api, WAY_ADMIN, &meta, err);
+		if (rc == -EACCES && !c->all_users &&
+		    ask(&q, api, WAY_MATES, &meta, &other) == 0)
+			rc = 0;
+		if (rc == -EACCES)
+			return err_prefix(err, rc,
+					  "units of others are shown to operators and "
+					  "admins");
+	}
 	if (rc < 0)
 		return rc;
-	if (!q.given && self && c->jobs.count) {
-		/* a job that was named may be someone else's: operators may see it */
-		struct json_object *theirs = NULL;
-		struct err ignored;
-		buf_reset(&target);
-		put_target(c, true, &target);
-		rc = api_rows(api, target.data, one, &q, &theirs, &ignored);
-		if (theirs)
-			json_object_put(theirs);
-		if (rc < 0 && rc != -EACCES)
-			return err_set(err, rc, "%s", ignored.text);
-	}
 	if (ret_meta)
 		*ret_meta = steal_ptr(&meta);
 	return 0;
@@ -161,18 +202,20 @@ static int first_row(void *arg, struct json_object *row, struct err *err)
 	return 0;
 }
 
-int cacct_detail(struct cacct *c, struct api *api, const struct unit *u,
-		 struct json_object **ret, struct err *err)
+int cacct_detail(struct api *api, const struct unit *u, const char *resolution,
+		 int64_t from_s, struct json_object **ret, struct err *err)
 {
 	auto_json struct json_object *row = NULL;
 	auto_buf struct buf target = {.max = 1024};
 
-	(void)c;
 	buf_puts(&target, "/api/v1/units/");
 	if (!isnan(u->number[UNIT_ID]))
 		buf_printf(&target, "%.0f", u->number[UNIT_ID]);
 	else
 		api_put_escaped(&target, u->text[UNIT_UUID] ? u->text[UNIT_UUID] : "");
+	api_put_param(&target, "resolution", resolution);
+	if (from_s > 0)
+		put_number(&target, "from", from_s);
 	if (buf_error(&target))
 		return err_set(err, -EINVAL, "too long an id");
 	int rc = api_rows(api, target.data, first_row, &row, NULL, err);

@@ -62,7 +62,7 @@ static int add(void *arg, const struct unit *u, struct json_object *row,
 	summary_add(&w->summary, u);
 	progress_step(&w->progress, w->summary.units);
 	if (w->c->steps) {
-		rc = cacct_detail(w->c, w->api, u, &detail, err);
+		rc = cacct_detail(w->api, u, "none", 0, &detail, err);
 		if (rc < 0)
 			return rc;
 	}

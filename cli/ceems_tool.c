@@ -6,9 +6,8 @@
 
 #include "cli/check.h"
 #include "cli/spool.h"
+#include "cli/tool.h"
 #include "lib/ring.h"
-
-#define EXIT_USAGE 3
 
 struct command {
 	const char *words; /* "check slurm" */
@@ -25,6 +24,13 @@ static const struct command commands[] = {
 	 run_check_slurm},
 	{"check ring", "is the ring there, and is ceemsd reading it?", run_check_ring},
 	{"spool", "what waits in a spool to be sent, as lines of JSON", run_spool},
+	{"prometheus rules",
+	 "recording rules with the names that dashboards of CEEMS use",
+	 tool_prometheus_rules},
+	{"prometheus relabel", "labels of dcgm-exporter's and AMD's series",
+	 tool_prometheus_relabel},
+	{"prometheus scrape-config", "the scrape job of ceemsd",
+	 tool_prometheus_scrape_config},
 };
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
@@ -32,7 +38,7 @@ static void usage(FILE *out)
 {
 	fputs("Usage: ceems_tool COMMAND [OPTION ...]\n\nCommands:\n", out);
 	for (size_t i = 0; i < COMMANDS; i++)
-		fprintf(out, "  %-12s %s\n", commands[i].words, commands[i].help);
+		fprintf(out, "  %-25s %s\n", commands[i].words, commands[i].help);
 	fputs("\nOptions of check slurm:\n"
 	      "  --slurm-conf PATH    default: SLURM_CONF, then the usual places\n"
 	      "  --plugstack PATH     default: as slurm.conf says\n"
@@ -45,6 +51,16 @@ static void usage(FILE *out)
 	      "  --ring PATH          default: " RING_PATH_DEFAULT "\n"
 	      "Arguments of spool:\n"
 	      "  [--stats] FOLDER     such as /var/spool/ceems/ceemsd\n"
+	      "Options of prometheus rules:\n"
+	      "  --pue N                  what the building adds, default: 1\n"
+	      "  --scrape-interval D      watts are of the last four, default: 30s\n"
+	      "  --gpu KIND               dcgm, amd-smi, amd-device-metrics; default: "
+	      "none\n"
+	      "  --country-code XX        grams by the factors of this zone, default: "
+	      "each node's own\n"
+	      "  --providers LIST         of these, default: owid,rte,emaps,wt\n"
+	      "prometheus relabel dcgm|amd-smi|amd-device-metrics\n"
+	      "prometheus scrape-config [--cluster NAME] HOST:PORT ...\n"
 	      "\nceems_tool --help, --version\n"
 	      "Exit status of a check: 0 all well, 1 something to look at, 2 something "
 	      "wrong;\n3: the command line is wrong. See ceems_tool(1).\n",
@@ -60,10 +76,10 @@ enum {
 	OPT_VERSION
 };
 
-static int usage_error(const char *what, const char *text)
+int tool_usage_error(const char *what, const char *text)
 {
 	fprintf(stderr, "ceems_tool: %s%s (see ceems_tool --help)\n", what, text);
-	return EXIT_USAGE;
+	return TOOL_USAGE;
 }
 
 static int parse_options(int argc, char **argv, const struct option *longs,
@@ -88,23 +104,23 @@ static int parse_options(int argc, char **argv, const struct option *longs,
 			break;
 		case OPT_PLUGIN_DIR:
 			if (o->plugin_dir_count == PLUGIN_DIRS_MAX)
-				return usage_error("too many --plugin-dir", "");
+				return tool_usage_error("too many --plugin-dir", "");
 			o->plugin_dirs[o->plugin_dir_count++] = optarg;
 			break;
 		case OPT_VERSION:
 			o->version = check_parse_version(optarg);
 			if (!o->version)
-				return usage_error(
+				return tool_usage_error(
 					"--slurm-version: not like 22.05.8: ", optarg);
 			break;
 		case ':':
-			return usage_error("needs a value: ", argv[optind - 1]);
+			return tool_usage_error("needs a value: ", argv[optind - 1]);
 		default:
-			return usage_error("unknown option: ", argv[optind - 1]);
+			return tool_usage_error("unknown option: ", argv[optind - 1]);
 		}
 	}
 	if (optind < argc)
-		return usage_error("unexpected argument: ", argv[optind]);
+		return tool_usage_error("unexpected argument: ", argv[optind]);
 	return 0;
 }
 
@@ -181,11 +197,11 @@ int main(int argc, char **argv)
 			}
 		}
 		int rc = commands[i].run(argc - n, argv + n);
-		return fflush(stdout) == 0 ? rc : EXIT_USAGE;
+		return fflush(stdout) == 0 ? rc : TOOL_USAGE;
 	}
 	if (argc < 2)
 		usage(stderr);
 	else
-		usage_error("unknown command: ", argv[1]);
-	return EXIT_USAGE;
+		tool_usage_error("unknown command: ", argv[1]);
+	return TOOL_USAGE;
 }

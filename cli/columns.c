@@ -216,13 +216,9 @@ int columns_parse(const char *text, struct columns *ret, struct err *err)
 void columns_of_provider(const struct column_use *all, const char *provider,
 			 struct column_use *ret)
 {
-	size_t len = strlen(provider);
-
 	*ret = *all;
 	(void)snprintf(ret->provider, sizeof(ret->provider), "%s", provider);
-	if (len > 6 && strcmp(provider + len - 6, "_total") == 0)
-		len -= 6; /* the peer's owid_total */
-	(void)snprintf(ret->title, sizeof(ret->title), "Grams%.*s", (int)len, provider);
+	(void)snprintf(ret->title, sizeof(ret->title), "Grams%s", provider);
 	if (ret->width < strlen(ret->title))
 		ret->width = strlen(ret->title);
 }
@@ -326,13 +322,8 @@ static void put_number(struct buf *out, const struct column *c, double v,
 static void put_grams(struct buf *out, const struct column_use *use,
 		      const struct unit *u)
 {
-	size_t len = strlen(use->provider);
-
 	for (size_t i = 0; i < u->grams_count; i++) {
-		const char *p = u->grams[i].provider;
-		if (strcasecmp(p, use->provider) == 0 ||
-		    (strncasecmp(p, use->provider, len) == 0 &&
-		     strcmp(p + len, "_total") == 0)) {
+		if (strcasecmp(u->grams[i].provider, use->provider) == 0) {
 			put_short(out, u->grams[i].grams);
 			return;
 		}

@@ -40,8 +40,8 @@ struct column {
 /* A column that was asked for. */
 struct column_use {
 	const struct column *c;
-	char title[40];    /* the column's name; of GRAMS with the provider */
-	char provider[24]; /* GRAMS: "" for all of them */
+	char title[40]; /* the column's name; of GRAMS with the provider */
+	char provider[UNIT_PROVIDER_BYTES]; /* GRAMS: "" for all of them */
 	size_t width;
 	bool left; /* to the left side: %-20 */
 };

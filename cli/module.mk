@@ -8,6 +8,8 @@ CLI_CHECK_SRCS += cli/elfsym.c
 # what plugins may be told is decided by their own parsers (libgather: the energy plugin)
 CLI_CHECK_SRCS += spank/options.c
 ceems_tool_SRCS := cli/ceems_tool.c cli/spool.c cli/spoolview.c $(CLI_CHECK_SRCS)
+ceems_tool_SRCS += cli/prometheus.c cli/tool_prometheus.c
+$(OBJ)/cli/prometheus.o: contrib/prometheus/rules.in contrib/prometheus/relabel.in
 ceems_tool_LIBS := libgather libbase
 # the ring, looked at from outside
 PROGS += ceems-ringdump
@@ -22,12 +24,18 @@ libcacct_SRCS += cli/api.c
 libcacct_SRCS += cli/cacct_options.c
 libcacct_SRCS += cli/cacct_query.c
 libcacct_SRCS += cli/cacct_report.c
+libcacct_SRCS += cli/cacct_series.c
 libcacct_SRCS += cli/cacct_table.c
 libcacct_SRCS += cli/columns.c
 libcacct_SRCS += cli/jobsel.c
 libcacct_SRCS += cli/progress.c
+libcacct_SRCS += cli/promql_range.c
+libcacct_SRCS += cli/report.c
+libcacct_SRCS += cli/report_html.c
+libcacct_SRCS += cli/series.c
 libcacct_SRCS += cli/site.c
 libcacct_SRCS += cli/summary.c
+libcacct_SRCS += cli/svg.c
 libcacct_SRCS += cli/table.c
 libcacct_SRCS += cli/text.c
 libcacct_SRCS += cli/unit.c

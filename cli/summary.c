@@ -11,20 +11,15 @@
 
 static void add_grams(struct summary *s, const char *provider, double grams)
 {
-	size_t i = 0, len = strlen(provider);
+	size_t i = 0;
 
-	if (len > 6 && strcmp(provider + len - 6, "_total") == 0)
-		len -= 6;
-	if (len >= sizeof(s->grams[0].provider))
-		return;
-	while (i < s->grams_count && (strlen(s->grams[i].provider) != len ||
-				      memcmp(s->grams[i].provider, provider, len) != 0))
+	while (i < s->grams_count && strcmp(s->grams[i].provider, provider) != 0)
 		i++;
 	if (i == UNIT_PROVIDERS_MAX)
 		return;
 	if (i == s->grams_count) {
-		memcpy(s->grams[i].provider, provider, len);
-		s->grams[i].provider[len] = '\0';
+		(void)snprintf(s->grams[i].provider, sizeof(s->grams[i].provider), "%s",
+			       provider);
 		s->grams[i].grams = 0;
 		s->grams_count++;
 	}

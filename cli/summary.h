@@ -13,7 +13,7 @@ struct summary {
 	double memory_byte_s, memory_of_byte_s;
 	double observed_s, coverage_of_s;
 	struct {
-		char provider[24];
+		char provider[UNIT_PROVIDER_BYTES];
 		double grams;
 	} grams[UNIT_PROVIDERS_MAX];
 	size_t grams_count;

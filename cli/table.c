@@ -81,8 +81,6 @@ static void add_grams(struct table *t, const struct unit *u, uint32_t *cells)
 		const char *name = u->grams[g].provider;
 		struct column_use use;
 		size_t i = 0;
-		if (strlen(name) >= sizeof(t->providers[0]))
-			continue;
 		while (i < t->provider_count && strcmp(t->providers[i], name) != 0)
 			i++;
 		if (i == UNIT_PROVIDERS_MAX)

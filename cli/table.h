@@ -34,7 +34,8 @@ struct table_style {
 struct table {
 	const struct columns *columns; /* borrowed */
 	struct table_style style;
-	char providers[UNIT_PROVIDERS_MAX][24]; /* sorted only when written */
+	char providers[UNIT_PROVIDERS_MAX]
+		      [UNIT_PROVIDER_BYTES]; /* sorted only when written */
 	size_t provider_count;
 	struct buf text; /* the cells, one NUL-terminated text after the other */
 	uint32_t *cells; /* where in text; rows x (columns + UNIT_PROVIDERS_MAX) */

@@ -73,6 +73,8 @@ static const struct {
 	{UNIT_IO_WRITE_BYTES, 1, "total_io_write_stats.bytes_total"},
 	{UNIT_NET_RX_BYTES, 1, "total_ingress_stats.bytes_total"},
 	{UNIT_NET_TX_BYTES, 1, "total_egress_stats.bytes_total"},
+	{UNIT_CPU_S, 1, "cpu_seconds"},
+	{UNIT_ENERGY_J, 1, "energy_joules.total"},
 	{UNIT_CPU_SIDE_J, 3.6e6, "total_cpu_energy_usage_kwh.total"},
 	{UNIT_GPU_SIDE_J, 3.6e6, "total_gpu_energy_usage_kwh.total"},
 	{UNIT_PACKAGE_J, 1, "energy_joules.package"},
@@ -146,15 +148,19 @@ const char *unit_json_text(struct json_object *o, const char *paths)
 		       : NULL;
 }
 
-static void put_grams(struct unit *u, const char *provider, double grams)
+static void put_grams(struct unit *u, const char *name, double grams)
 {
-	size_t i = 0;
+	struct unit_grams new = {.grams = grams};
+	size_t i = 0, len = strlen(name);
 
-	if (isnan(grams))
+	if (len > 6 && strcmp(name + len - 6, "_total") == 0)
+		len -= 6;
+	if (isnan(grams) || !len || len >= sizeof(new.provider))
 		return;
-	while (i < u->grams_count && strcmp(u->grams[i].provider, provider) < 0)
+	memcpy(new.provider, name, len);
+	while (i < u->grams_count && strcmp(u->grams[i].provider, new.provider) < 0)
 		i++;
-	if (i < u->grams_count && strcmp(u->grams[i].provider, provider) == 0) {
+	if (i < u->grams_count && strcmp(u->grams[i].provider, new.provider) == 0) {
 		u->grams[i].grams += grams; /* the peer has two maps: CPU and GPU */
 		return;
 	}
@@ -162,7 +168,7 @@ static void put_grams(struct unit *u, const char *provider, double grams)
 		return;
 	memmove(&u->grams[i + 1], &u->grams[i],
 		(u->grams_count - i) * sizeof(u->grams[0]));
-	u->grams[i] = (struct unit_grams){provider, grams};
+	u->grams[i] = new;
 	u->grams_count++;
 }
 
@@ -215,7 +221,8 @@ static void complete(struct unit *u, int64_t now)
 			n[UNIT_STARTED];
 	if (n[UNIT_ELAPSED_S] < 0)
 		n[UNIT_ELAPSED_S] = 0;
-	n[UNIT_CPU_S] = sum(n[UNIT_CPU_USER_S], n[UNIT_CPU_SYSTEM_S]);
+	if (isnan(n[UNIT_CPU_S]))
+		n[UNIT_CPU_S] = sum(n[UNIT_CPU_USER_S], n[UNIT_CPU_SYSTEM_S]);
 	if (isnan(n[UNIT_CPU_ALLOC_S]))
 		n[UNIT_CPU_ALLOC_S] = n[UNIT_CPUS] * n[UNIT_ELAPSED_S];
 	if (isnan(n[UNIT_CPU_RATIO]) && n[UNIT_CPU_ALLOC_S] > 0)
@@ -237,8 +244,8 @@ static void read_all(struct unit *u, struct json_object *o)
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		u->number[numbers[i].to] =
 			unit_json_number(o, numbers[i].from) * numbers[i].scale;
-	read_exit(u, o, "exit_code|exit_status", 0, UNIT_EXIT);
-	read_exit(u, o, "derived_exit_code", 1, UNIT_DERIVED_EXIT);
+	read_exit(u, o, "exit_status", 0, UNIT_EXIT);
+	read_exit(u, o, "derived_exit_status", 1, UNIT_DERIVED_EXIT);
 	struct json_object *grams = unit_json_at(o, "grams");
 	read_grams(u, grams);
 	if (!grams) {
@@ -274,8 +281,8 @@ void unit_step_from_json(const struct unit *of, struct json_object *step, int64_
 			 struct unit *ret)
 {
 	static const enum unit_text kept[] = {UNIT_CLUSTER, UNIT_ACCOUNT, UNIT_SLUID};
-	const char *name = unit_json_text(step, "step|step_id|name");
-	double number = unit_json_number(step, "step|step_id");
+	const char *name = unit_json_text(step, "step");
+	double number = unit_json_number(step, "step");
 
 	memset(ret, 0, sizeof(*ret));
 	read_all(ret, step);
@@ -293,8 +300,8 @@ void unit_step_from_json(const struct unit *of, struct json_object *step, int64_
 	else
 		(void)snprintf(ret->id, sizeof(ret->id), "%.40s.%.20s", of->id,
 			       name ? name : "?");
-	if (!ret->text[UNIT_NAME])
-		ret->text[UNIT_NAME] = name;
+	if (!ret->text[UNIT_NAME] && isnan(number))
+		ret->text[UNIT_NAME] = name; /* batch, extern */
 }
 
 bool unit_is_running(const struct unit *u)

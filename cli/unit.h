@@ -70,7 +70,7 @@ enum unit_number {
 	UNIT_NET_RX_BYTES,
 	UNIT_NET_TX_BYTES,
 	UNIT_ENERGY_J,   /* all of it: the host's, and GPUs that it does not include */
-	UNIT_CPU_SIDE_J, /* the peer's "cpu" energy */
+	UNIT_CPU_SIDE_J, /* the peer's "cpu" energy, with the building's share */
 	UNIT_GPU_SIDE_J, /* the peer's "gpu" energy */
 	UNIT_PACKAGE_J,
 	UNIT_DRAM_J,
@@ -84,9 +84,10 @@ enum unit_number {
 };
 
 #define UNIT_PROVIDERS_MAX 8
+#define UNIT_PROVIDER_BYTES 24
 
 struct unit_grams {
-	const char *provider;
+	char provider[UNIT_PROVIDER_BYTES]; /* without the peer's "_total" */
 	double grams;
 };
 

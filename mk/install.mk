@@ -9,6 +9,7 @@
 # $(PREFIX)/lib/ceems/slurm-<version>/*.so     plugins, one folder per Slurm they fit
 # $(PREFIX)/lib/{systemd/system,tmpfiles.d,sysusers.d}
 # $(PREFIX)/share/man/man{1,8}   $(PREFIX)/share/doc/ceems   $(PREFIX)/share/ceems (samples)
+# $(PREFIX)/share/bash-completion/completions
 # $(sysconfdir)/ceems/*.yaml                   written only where there is none yet
 sysconfdir ?= /etc
 sbindir = $(PREFIX)/sbin
@@ -20,12 +21,14 @@ sysusersdir = $(PREFIX)/lib/sysusers.d
 mandir = $(PREFIX)/share/man
 docdir = $(PREFIX)/share/doc/ceems
 datadir = $(PREFIX)/share/ceems
+completiondir = $(PREFIX)/share/bash-completion/completions
 
 SBIN_PROGS := $(filter ceemsd ceems-ringdump ceems-courier redfish_proxy ceems_aggregator,$(PROGS))
 BIN_PROGS := $(filter-out $(SBIN_PROGS) $(NOINST_PROGS),$(PROGS))
 MAN1 := $(wildcard doc/man/*.1)
 MAN8 := $(wildcard doc/man/*.8)
-INSTALL_DOCS := README.md LICENSE COPYING CONTRIBUTING.md $(wildcard doc/*.md)
+INSTALL_DOCS := README.md LICENSE COPYING CONTRIBUTING.md $(wildcard doc/*.md) $(wildcard doc/*.png)
+COMPLETIONS := contrib/completion/cacct contrib/completion/ceems_tool
 INSTALL_SAMPLES := $(wildcard contrib/packaging/slurm/*) contrib/prometheus/scrape.yaml
 SUBST = sed -e 's|@sbindir@|$(sbindir)|g' -e 's|@sysconfdir@|$(sysconfdir)|g' -e 's|@plugindir@|$(plugindir)|g'
 
@@ -55,6 +58,7 @@ install: all
 	$(call install_files,0644,$(MAN8),$(mandir)/man8)
 	$(call install_files,0644,$(INSTALL_DOCS),$(docdir))
 	$(call install_files,0644,$(INSTALL_SAMPLES),$(datadir))
+	$(call install_files,0644,$(COMPLETIONS),$(completiondir))
 	$(call install_files,0644,contrib/packaging/plugstack.conf.d/ceems.conf,$(datadir)/plugstack.conf.d)
 	$(call install_files,0644,contrib/packaging/systemd/ceemsd-perf.conf,$(datadir)/systemd)
 	$(call install_template,contrib/packaging/systemd/ceemsd.service.in,$(unitdir))
@@ -76,6 +80,7 @@ uninstall:
 	rm -f $(foreach p,$(SBIN_PROGS),"$(DESTDIR)$(sbindir)/$(p)") $(foreach p,$(BIN_PROGS),"$(DESTDIR)$(bindir)/$(p)")
 	rm -f $(foreach m,$(MAN1),"$(DESTDIR)$(mandir)/man1/$(notdir $(m))") $(foreach m,$(MAN8),"$(DESTDIR)$(mandir)/man8/$(notdir $(m))")
 	rm -f "$(DESTDIR)$(unitdir)/ceemsd.service" "$(DESTDIR)$(unitdir)/redfish_proxy.service" "$(DESTDIR)$(unitdir)/ceems-courier.service" "$(DESTDIR)$(tmpfilesdir)/ceems.conf" "$(DESTDIR)$(tmpfilesdir)/ceems-jobcomp.conf" "$(DESTDIR)$(sysusersdir)/ceems.conf"
+	rm -f $(foreach c,$(COMPLETIONS),"$(DESTDIR)$(completiondir)/$(notdir $(c))")
 	rm -rf "$(DESTDIR)$(plugindir)" "$(DESTDIR)$(docdir)" "$(DESTDIR)$(datadir)"
 
 dist:

@@ -24,7 +24,7 @@ export CEEMS_TOKEN_FILE=$SCRATCH/token
 cacct "${DAY[@]}" >out 2>err
 is "a table, the running job in it, and nothing said beside it" "$? $(cat err) $(grep -c . out) $(grep -c RUNNING out)" "0  7 1"
 like "both pages were asked for, and the window in seconds" "$(asked | tail -n 2 | paste -sd' ')" \
-	'from=1774483200&to=1774526400.*limit=500 .*cursor=p2'
+	'from=1774483200&to=1774526401.*limit=500 .*cursor=p2'
 is "the token went with each question" "$(grep -c '^Authorization: Bearer planted-hunter2' api/requests)" 2
 is "the table is the golden one" "$(cat out)" "$(cat "$TOP/test/golden/cacct_fields.txt")"
 chmod 644 token
@@ -60,8 +60,65 @@ is "-s and -r choose" "$(cacct "${DAY[@]}" -n -P -o jobid -s F,R; cacct "${DAY[@
 # --- steps
 cp "$TOP/test/fixture/api/units_101" api/ 2>/dev/null
 is "steps on request" "$(cacct -n -P --steps -j 4711 -o jobid,jobname,elapsed,exitcode,maxrss)" \
-	$'4711|relax.sh|01:00:00|0:0|8G\n4711.batch|batch|01:00:00|0:0|1G\n4711.0|relax|00:59:00|0:0|8G'
+	$'4711|relax.sh|01:00:00|0:0|8G\n4711.batch|batch|01:00:00|0:0|1G\n4711.0||00:59:00|0:0|8G'
 is "one step by name" "$(cacct -n -P -j 4711.0 -o jobid)" 4711.0
+
+like "steps need no series" "$(asked)" '/api/v1/units/101\?resolution=none'
+
+# --- a report
+cacct report 4711 >out 2>err
+is "a report is one screen" "$? $(cat err) $(awk 'length > 160' out | wc -l) $(($(wc -l <out) < 30))" "0  0 1"
+is "the same as the golden one" "$(LANG=C cacct report 4711)" "$(cat "$TOP/test/golden/cacct_report.txt")"
+cacct report 4711 --html page.html >out 2>err
+is "a page goes to its file" "$? $(cat out err) $(cmp page.html "$TOP/test/golden/cacct_report.html")" "0  "
+cacct report 999 >out 2>err
+like "no such job" "$? $(cat err)" '^1 cacct: error: no job 999 that you may see$'
+if command -v chromium-headless-shell >/dev/null; then
+	# in a browser: every plot is drawn, and nothing is asked for from elsewhere
+	browser() { timeout 60 chromium-headless-shell --no-sandbox --disable-gpu --disable-dev-shm-usage --user-data-dir="$SCRATCH/chromium" "$@" 2>browser.log; }
+	browser --dump-dom "file://$SCRATCH/page.html" >dom
+	is "Chromium draws the plots" "$(grep -o '<svg' dom | wc -l)" 4
+	browser --window-size=860,1700 --screenshot="$SCRATCH/page.png" "file://$SCRATCH/page.html" >/dev/null
+	ok "and makes a picture of it" [ "$(stat -c %s page.png)" -gt 20000 ]
+else
+	skip "Chromium draws the plots" "chromium-headless-shell is not installed"
+fi
+
+# --- time series
+rm out
+cacct -j 4711 --ts >out.txt 2>err
+is "--ts writes CSV files and their index" "$? $(cat out.txt err) $(ls out | paste -sd' ')" \
+	"0 1 file in out, listed in metadata.json demo-4711.csv metadata.json"
+is "the API's series is the golden one" "$(cmp out/demo-4711.csv "$TOP/test/golden/cacct_series.csv" && echo same)" same
+rm out/demo-4711.csv && ln -s "$SCRATCH/precious" out/demo-4711.csv && echo precious >precious
+cacct -j 4711 --ts --ts.out-dir out >/dev/null
+is "a link in the folder is not followed" "$(cat precious) $(test -L out/demo-4711.csv || echo file)" "precious file"
+if command -v prometheus >/dev/null && command -v promtool >/dev/null; then
+	# a job of 100 hours, whose watts a real Prometheus knows: 36000 points at 10 s, of which it gives 11000
+	{
+		echo '# TYPE uuid:ceems_host_power_watts:pue gauge'
+		for h in $(seq 0 2 1200); do echo "uuid:ceems_host_power_watts:pue{uuid=\"4711\",instance=\"n1\"} $((100 + h % 7)) $((1774166400 + h * 300))"; done
+		echo '# EOF'
+	} >watts.om
+	promtool tsdb create-blocks-from openmetrics watts.om tsdb >/dev/null 2>promtool.log
+	echo '{}' >prometheus.yml
+	pport=$(free_port)
+	prometheus --config.file=prometheus.yml --storage.tsdb.path=tsdb --storage.tsdb.retention.time=100y --web.listen-address=127.0.0.1:"$pport" >prometheus.log 2>&1 &
+	started $!
+	wait_for 20 curl -sf "http://127.0.0.1:$pport/-/ready"
+	sed 's/"started_at_ts":1774512010000/"started_at_ts":1774166400000/' "$TOP/test/fixture/api/units" >api/units
+	cacct -j 4711 --ts --ts.out-dir long --ts.step 10 --tsdb.url "http://127.0.0.1:$pport" >out.txt 2>err
+	is "a job of 100 hours is exported within the server's limit" "$? $(cat err) $(jq -r '.[].query' long/metadata.json | paste -sd' ')" "0  api host_power_watts"
+	n=$(wc -l <long/demo-4711-host_power_watts-*.csv)
+	ok "with nearly as many points as it gives ($n)" [ "$n" -gt 4000 ] && [ "$n" -lt 11000 ]
+	is "its labels are in the index" "$(jq -r '.[1].labels.instance' long/metadata.json)" n1
+	is "a wrong PromQL is told" "$(printf 'tsdb: {web: {url: "http://127.0.0.1:%s"}, queries: {bad: "up{"}}\n' "$pport" >bad.yaml
+		cacct -j 4711 --ts --config.file=bad.yaml 2>&1 | grep -c 'query bad: .*does not accept')" 1
+	cp "$TOP/test/fixture/api/units" api/units
+else
+	skip "a job of 100 hours is exported within the server's limit" "prometheus is not installed"
+fi
+rm -rf out
 
 # --- forms
 is "CSV lines end as RFC 4180 wants" "$(cacct "${DAY[@]}" --csv | grep -c $'\r$')" 5

@@ -59,3 +59,4 @@ CHECKS += test/e2e/promql_prometheus.sh
 CHECKS_LONG += test/e2e/promql_prometheus3.sh
 CHECKS += test/e2e/aggregator_backup.sh
 CHECKS_LONG += test/e2e/aggregator_standby.sh
+CHECKS += test/e2e/prometheus_rules.sh

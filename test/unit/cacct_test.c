@@ -11,8 +11,11 @@
 
 #include "cli/columns.h"
 #include "cli/jobsel.h"
+#include "cli/promql_range.h"
+#include "cli/report.h"
 #include "cli/site.h"
 #include "cli/summary.h"
+#include "cli/svg.h"
 #include "cli/table.h"
 #include "cli/text.h"
 #include "lib/http/json.h"
@@ -351,6 +354,143 @@ static void strange_rows_are_rows_without_knowledge(void **state)
 	table_done(&t);
 }
 
+static void read_report(struct report *r, struct json_object *page)
+{
+	struct json_object *row =
+		json_object_array_get_idx(unit_json_at(page, "data"), 0);
+	struct json_object *steps = unit_json_at(row, "steps");
+	struct err err;
+
+	memset(r, 0, sizeof(*r));
+	unit_from_json(row, NOW, &r->unit);
+	for (size_t i = 0; i < json_object_array_length(steps); i++)
+		unit_step_from_json(&r->unit, json_object_array_get_idx(steps, i), NOW,
+				    &r->steps[r->step_count++]);
+	assert_int_equal(series_add(&r->series, row, &err), 0);
+	assert_int_equal(series_add(&r->series, row, &err), 0); /* once each */
+}
+
+static void report_is_as_its_golden(void **state)
+{
+	auto_json struct json_object *page = recorded("units_101");
+	static struct report r;
+	(void)state;
+	read_report(&r, page);
+	assert_int_equal(r.series.count, 12);
+	auto_buf struct buf text = BUF_INIT, utf8 = BUF_INIT, html = BUF_INIT,
+			    csv = BUF_INIT;
+	report_put_text(&r, &text);
+	golden_check("cacct_report.txt", &text);
+	r.utf8 = r.color = true;
+	report_put_text(&r, &utf8);
+	golden_check("cacct_report_utf8.txt", &utf8);
+	report_put_html(&r, &html);
+	golden_check("cacct_report.html", &html);
+	series_put_csv(&r.series, &csv);
+	golden_check("cacct_series.csv", &csv);
+	/* nothing that a browser would run or fetch */
+	static const char *const bad[] = {"<script", "http:",  "https:", "url(",
+					  "@import", "onload", "<img",   "<link"};
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_null(strstr(html.data, bad[i]));
+	series_done(&r.series);
+}
+
+static void report_of_a_strange_job_is_harmless(void **state)
+{
+	static const char *const rows[] = {
+		"{}",
+		"{\"uuid\":\"1\",\"name\":\"<script>x\\u001b[31m</"
+		"script>\",\"state\":\"\\\"><b>\","
+		"\"started_at_ts\":5,\"ended_at_ts\":4,\"steps\":[],\"series\":[{\"t0_"
+		"ts\":"
+		"1,\"t1_ts\":0},{\"t0_ts\":1000,\"t1_ts\":2000,\"cpu_seconds\":1e300,"
+		"\"memory_mean_bytes\":-1},5,null,{\"t0_ts\":\"x\"}]}",
+		"{\"series\":[{\"t0_ts\":0,\"t1_ts\":9e18,\"cpu_seconds\":1}]}"};
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		auto_json struct json_object *o = json_tokener_parse(rows[i]);
+		static struct report r;
+		auto_buf struct buf text = BUF_INIT, html = BUF_INIT;
+		struct err err;
+		assert_non_null(o);
+		memset(&r, 0, sizeof(r));
+		unit_from_json(o, NOW, &r.unit);
+		assert_int_equal(series_add(&r.series, o, &err), 0);
+		report_put_text(&r, &text);
+		report_put_html(&r, &html);
+		assert_int_equal(buf_error(&html), 0);
+		assert_null(strchr(text.data, '\033'));
+		assert_null(strstr(html.data, "<script"));
+		assert_null(strstr(html.data, "\"><b>"));
+		series_done(&r.series);
+	}
+}
+
+static void steps_of_range_queries_fit_the_server(void **state)
+{
+	(void)state;
+	assert_int_equal(promql_step(0, 60, 0), 30);
+	assert_int_equal(promql_step(0, 60, 5), 5);
+	for (int64_t life = 1; life < (int64_t)10 * 366 * 86400;
+	     life = life * 3 / 2 + 1) {
+		uint32_t step = promql_step(1000, 1000 + life, 10);
+		assert_true(life / step + 1 <= PROMQL_POINTS_MAX);
+		assert_int_equal(step % 10, 0);
+	}
+	assert_int_equal(promql_step(50, 10, 0), 30); /* the wrong way round */
+}
+
+static void queries_take_ids_and_nothing_else(void **state)
+{
+	auto_buf struct buf b = BUF_INIT;
+	struct err err;
+	(void)state;
+	assert_int_equal(
+		promql_fill("a{uuid=\"%s\"} + b{uuid=\"%s\"} % 2", "4711", &b, &err),
+		0);
+	assert_string_equal(b.data, "a{uuid=\"4711\"} + b{uuid=\"4711\"} % 2");
+	assert_int_equal(promql_fill("%s", "1\"} or x{a=\"", &b, &err), -EINVAL);
+	assert_int_equal(promql_fill("%s", "", &b, &err), -EINVAL);
+	char one[17], two[17];
+	auto_json struct json_object *a =
+		json_tokener_parse("{\"metric\":{\"x\":\"1\",\"y\":\"2\"}}");
+	auto_json struct json_object *same =
+		json_tokener_parse("{\"metric\":{\"y\":\"2\",\"x\":\"1\"}}");
+	promql_fingerprint(a, one);
+	promql_fingerprint(same, two);
+	assert_string_equal(one, two);
+	auto_json struct json_object *other =
+		json_tokener_parse("{\"metric\":{\"x\":\"2\",\"y\":\"1\"}}");
+	promql_fingerprint(other, two);
+	assert_string_not_equal(one, two);
+}
+
+static void samples_that_are_none_are_refused(void **state)
+{
+	static const char *const bad[] = {"{}",
+					  "{\"values\":5}",
+					  "{\"values\":[5]}",
+					  "{\"values\":[[1]]}",
+					  "{\"values\":[[1,\"=cmd\"]]}",
+					  "{\"values\":[[-1,\"1\"]]}",
+					  "{\"values\":[[1e300,\"1\"]]}"};
+	struct err err;
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		auto_json struct json_object *o = json_tokener_parse(bad[i]);
+		auto_buf struct buf csv = BUF_INIT;
+		assert_int_equal(promql_put_csv(o, &csv, &err), -EPROTO);
+	}
+	auto_json struct json_object *good = json_tokener_parse(
+		"{\"values\":[[1774512000.5,\"1.5e3\"],[1774512030,\"NaN\"]]}");
+	auto_buf struct buf csv = BUF_INIT;
+	assert_int_equal(promql_put_csv(good, &csv, &err), 0);
+	assert_string_equal(csv.data, "time,timestamp,value\r\n"
+				      "2026-03-26T08:00:00Z,1774512000.500,1.5e3\r\n"
+				      "2026-03-26T08:00:30Z,1774512030.000,NaN\r\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -363,6 +503,11 @@ int main(void)
 		cmocka_unit_test(summary_is_of_the_rows_and_says_what_is_missing),
 		cmocka_unit_test(peers_configuration_is_read_and_secrets_in_it_refused),
 		cmocka_unit_test(strange_rows_are_rows_without_knowledge),
+		cmocka_unit_test(report_is_as_its_golden),
+		cmocka_unit_test(report_of_a_strange_job_is_harmless),
+		cmocka_unit_test(steps_of_range_queries_fit_the_server),
+		cmocka_unit_test(queries_take_ids_and_nothing_else),
+		cmocka_unit_test(samples_that_are_none_are_refused),
 	};
 	(void)setlocale(LC_CTYPE, "C.UTF-8");
 	(void)setenv("TZ", "UTC", 1);

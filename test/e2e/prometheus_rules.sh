@@ -1,0 +1,38 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What `ceems_tool prometheus` prints: accepted by Prometheus' own promtool, and right for series
+# whose result is known.
+. "$(dirname "$0")/../tap.sh"
+command -v promtool >/dev/null || skip_all "promtool is not installed"
+tool=$BUILD/ceems_tool
+[ -x "$tool" ] || skip_all "ceems_tool is not built"
+
+known() { # fixture option...
+	local name=$1; shift
+	"$tool" prometheus rules "$@" >"$SCRATCH/$name.rules" || return 1
+	sed "s|^rule_files:.*|rule_files: [$SCRATCH/$name.rules]|" "$TOP/test/fixture/rules/$name.yaml" >"$SCRATCH/$name.yaml"
+	promtool check rules "$SCRATCH/$name.rules" >"$SCRATCH/$name.out" 2>&1 &&
+		promtool test rules "$SCRATCH/$name.yaml" >>"$SCRATCH/$name.out" 2>&1 || { sed 's/^/# /' "$SCRATCH/$name.out"; return 1; }
+}
+ok "power, usage and grams by the factors of a zone" known host --pue=1.25 --country-code=FR
+ok "grams by each node's own factor" known factor --pue 1.25
+ok "GPUs by dcgm-exporter: whole, divided, shared" known dcgm --pue=1.25 --gpu=dcgm
+ok "GPUs by AMD's SMI exporter on two nodes" known amd-smi --pue=1.25 --gpu=amd-smi
+ok "GPUs by AMD's device-metrics-exporter, partitioned" known amd-device-metrics --pue=1.25 --gpu=amd-device-metrics
+sed -i 's/value: 2.5}/value: 2.6}/' "$SCRATCH/host.yaml"
+ok "a wrong result would be seen" eval "! promtool test rules $SCRATCH/host.yaml >/dev/null 2>&1"
+is "the window is four scrapes" "$("$tool" prometheus rules --scrape-interval 15s | grep -c '\[60s\]')" "$(grep -c '@WINDOW@\]' <(sed -n '/^#@ head/,/^#@ dcgm/p' contrib/prometheus/rules.in))"
+
+for kind in dcgm amd-smi amd-device-metrics; do
+	{ printf 'scrape_configs:\n  - job_name: x\n'; "$tool" prometheus relabel $kind | sed 's/^/    /'; } >"$SCRATCH/p.yaml"
+	ok "its syntax is right: $kind" promtool check config --syntax-only "$SCRATCH/p.yaml" >/dev/null
+done
+"$tool" prometheus scrape-config --cluster 'a "b"' node001:9010 '[fd00::1]:9010' >"$SCRATCH/s.yaml"
+ok "Prometheus takes the scrape job" promtool check config --syntax-only "$SCRATCH/s.yaml" >/dev/null
+for bad in "rules --pue 0.5" "rules --gpu voodoo" "rules --country-code fr" "rules --scrape-interval 0" "rules x" "relabel" "relabel x" "scrape-config" "scrape-config a/b" \
+	"rules --country-code=FR --providers=a:b"; do
+	# shellcheck disable=SC2086
+	"$tool" prometheus $bad >"$SCRATCH/out" 2>"$SCRATCH/err"
+	is "refused, one line and no output: $bad" "$? $(grep -c . "$SCRATCH/err") $(cat "$SCRATCH/out")" "3 1 "
+done
+tap_done
