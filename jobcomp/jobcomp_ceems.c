@@ -89,6 +89,17 @@ static uint64_t when(time_t t)
 	return t > 0 ? (uint64_t)t : 0;
 }
 
+/* Of 24.11 and later; the number is slurmdbd's row where that has made one. */
+static uint64_t sluid(const job_record_t *j)
+{
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(24, 11, 0)
+	return j->db_index >> 52 && j->db_index != NO_VAL64 ? j->db_index : 0;
+#else
+	(void)j;
+	return 0;
+#endif
+}
+
 static void fill_ids(struct job *r, const job_record_t *j)
 {
 	r->job_id = j->job_id;
@@ -96,7 +107,7 @@ static void fill_ids(struct job *r, const job_record_t *j)
 	r->state = j->job_state;
 	r->uid = j->user_id;
 	r->gid = j->group_id;
-	r->sluid = j->db_index >> 52 ? j->db_index : 0; /* else slurmdbd's row */
+	r->sluid = sluid(j);
 	if (j->array_job_id) {
 		r->array_job = j->array_job_id;
 		r->array_task = j->array_task_id;
@@ -139,6 +150,8 @@ static void fill_end(struct job *r, const job_record_t *j)
 	/* the end that a job is expected to have is not that of its part */
 	if (!r->end_s || r->event == JOB_EVENT_RESIZED)
 		r->end_s = r->recorded_ns / NSEC_PER_SEC;
+	if (r->eligible_s > r->end_s) /* it never was */
+		r->eligible_s = 0;
 }
 
 static void fill_allocation(struct job *r, const job_record_t *j)

@@ -85,9 +85,9 @@ struct job {
 	uint64_t sluid;       /* 0: none; job_sluid_text() */
 
 	uint64_t submit_s, eligible_s;
-	uint64_t start_s;     /* 0: it never ran */
-	uint64_t end_s;       /* of a part: when it was resized */
-	uint64_t resize_s;    /* when this part began; 0: with the job */
+	uint64_t start_s;  /* 0: it never ran */
+	uint64_t end_s;    /* of a part: when it was resized */
+	uint64_t resize_s; /* the last one: when this part began, or (RESIZED) ended */
 	uint64_t suspended_s; /* duration: elapsed = end - start - suspended */
 
 	uint32_t array_job, array_task; /* JOB_NO_VAL: not an array */
@@ -139,8 +139,8 @@ int job_add_names(void *buf, size_t len, size_t size, const char *user,
  * job_done(). On failure ret is untouched. */
 int job_decode(const void *data, size_t len, struct job *ret, struct err *err);
 
-/* When the part that this record is of began: resize, else start, else (it never ran)
- * its end. */
+/* What tells the parts of a run apart: the last resize, which began this part or, in a
+ * JOB_EVENT_RESIZED, ended it; else start, else (it never ran) its end. */
 uint64_t job_part_s(const struct job *j);
 
 /* What a state means at a call of the plugin; ran: it has had nodes; array: it stands

@@ -60,3 +60,6 @@ CHECKS_LONG += test/e2e/promql_prometheus3.sh
 CHECKS += test/e2e/aggregator_backup.sh
 CHECKS_LONG += test/e2e/aggregator_standby.sh
 CHECKS += test/e2e/prometheus_rules.sh
+# jobcomp_ceems.so in slurmctld of both releases
+CHECKS += test/e2e/slurm_jobcomp.sh
+CHECKS += test/e2e/slurm_jobcomp_24.sh
