@@ -209,13 +209,13 @@ static void put_idle(struct energy_view *e, struct prom *out)
 
 static void put_gaps(struct energy_view *e, struct prom *out)
 {
-	const struct meters *m = ticker_view(e->env->ticker).meters;
+	const uint64_t *gaps = ticker_view(e->env->ticker).gaps;
 
 	prom_family(out, &family_gaps);
 	for (uint32_t i = 1; i < METERS_SOURCES; i++) {
 		struct prom_label l = {"source", meters_source_name(i)};
-		if (meters_has(m, i))
-			prom_put_u64(out, &l, 1, meters_gaps(m, i));
+		if (gaps[i] != TICKER_NO_SOURCE)
+			prom_put_u64(out, &l, 1, gaps[i]);
 	}
 }
 

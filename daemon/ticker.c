@@ -46,7 +46,7 @@ struct ticker {
 	bool host_begun;           /* an interval of its sensor is open */
 	bool host_waits;           /* an earlier daemon's, and it was not read yet */
 	uint64_t marked_asking_ns; /* the sampling that was marked last */
-	uint64_t gaps_said;
+	uint64_t gaps_said, gaps[METERS_SOURCES]; /* see struct ticker_view */
 	uint32_t cut_said;
 	struct gpu_maps *gpu_maps; /* made when a GPU is measured first */
 };
@@ -409,8 +409,11 @@ static void say_what_is_missing(struct ticker *t)
 		t->cut_said = cut;
 	}
 
-	for (uint32_t i = 1; i < METERS_SOURCES; i++)
+	for (uint32_t i = 1; i < METERS_SOURCES; i++) {
 		all += meters_gaps(t->meters, i);
+		t->gaps[i] = meters_has(t->meters, i) ? meters_gaps(t->meters, i)
+						      : TICKER_NO_SOURCE;
+	}
 	for (uint32_t i = 1; all > t->gaps_said && i < METERS_SOURCES; i++) {
 		uint64_t n = meters_gaps(t->meters, i);
 		if (n)
@@ -464,5 +467,5 @@ struct ticker_view ticker_view(const struct ticker *t)
 				    .cpu_ns = t->cpu_ns,
 				    .cpus = t->cpus,
 				    .config = &t->config,
-				    .meters = t->meters};
+				    .gaps = t->gaps};
 }

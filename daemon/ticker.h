@@ -6,7 +6,6 @@
 #include "daemon/env.h"
 #include "lib/err.h"
 
-struct meters;
 struct sample;
 
 /*
@@ -29,6 +28,8 @@ bool ticker_due(struct ticker *t);
  * none: then the next one takes it along. */
 int ticker_run(struct ticker *t, struct err *err);
 
+#define TICKER_NO_SOURCE UINT64_MAX
+
 /* What a tick cannot say by its accounts alone. Under the daemon's lock. */
 struct ticker_view {
 	bool going;     /* ticks are being made */
@@ -37,7 +38,9 @@ struct ticker_view {
 	uint64_t cpu_ns; /* that the node used in it */
 	uint32_t cpus;
 	const struct energy_config *config;
-	const struct meters *meters;
+	/* meters_gaps() at the last tick, by number of the source, METERS_SOURCES of
+	 * them; TICKER_NO_SOURCE: it is not on this machine */
+	const uint64_t *gaps;
 };
 struct ticker_view ticker_view(const struct ticker *t);
 

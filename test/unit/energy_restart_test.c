@@ -35,8 +35,7 @@ static uint64_t package_uj(void)
 
 static uint64_t gaps(const char *source)
 {
-	return meters_gaps(ticker_view(lab.ticker).meters,
-			   meters_source_number(source));
+	return ticker_view(lab.ticker).gaps[meters_source_number(source)];
 }
 
 /* A package counter, and a job on one CPU that has been charged with 10 J. */
