@@ -53,3 +53,8 @@ BENCHES += energy_plugin
 BENCH_PROGS += prove
 prove_LIBS := libpromql libbase
 BENCHES += prove
+# reports: what reports of units cost ceemsd
+BENCH_PROGS += reports
+reports_LIBS := libreports libticker libnode libsources libdaemon libconf libbase
+reports_PKGS := yaml-0.1
+BENCHES += reports
