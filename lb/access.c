@@ -264,7 +264,7 @@ static int refuse(struct walk *w, const struct promql_node *n, const char *what,
 }
 
 static int leave_gap(struct walk *w, struct promql_node *n, const char *label,
-		     int64_t from_ms, int64_t to_ms)
+		     uint32_t units_max, int64_t from_ms, int64_t to_ms)
 {
 	struct access_gap *g = calloc(1, sizeof(*g));
 
@@ -274,6 +274,7 @@ static int leave_gap(struct walk *w, struct promql_node *n, const char *label,
 				 .query = w->q,
 				 .selector = n,
 				 .label = label,
+				 .units_max = units_max,
 				 .from_ms = from_ms,
 				 .to_ms = to_ms};
 	w->p->gaps = g;
@@ -310,7 +311,8 @@ static int prove(struct walk *w, struct promql_node *n, int64_t from_ms, int64_t
 		return rc < 0 ? rc : 0;
 	}
 	if (w->p->policy->inject_max)
-		return leave_gap(w, n, m.label, from_ms, to_ms);
+		return leave_gap(w, n, m.label, w->p->policy->inject_max, from_ms,
+				 to_ms);
 	return refuse(w, n, "this query selects units without naming them", m.label);
 }
 
@@ -397,23 +399,96 @@ static int walk(struct walk *w, struct promql_node *n, struct when t)
 	return err_set(w->err, -EACCES, "this query has a part that is not known");
 }
 
+static int keep_query(struct access_plan *p, struct promql *query, struct err *err)
+{
+	struct query *q = calloc(1, sizeof(*q));
+
+	if (!q)
+		return err_set(err, -ENOMEM, "out of memory");
+	q->q = query;
+	q->next = p->queries;
+	p->queries = q;
+	return 0;
+}
+
 int access_plan_add(struct access_plan *p, struct promql *query, int64_t start_ms,
 		    int64_t end_ms, struct err *err)
 {
 	struct walk w = {.p = p, .q = query, .err = err};
 	struct when t = {
 		.lo = start_ms, .hi = end_ms, .start = start_ms, .end = end_ms};
-	struct query *q;
+	int rc;
 
 	if (start_ms > end_ms || start_ms < -TIME_MAX_MS || end_ms > TIME_MAX_MS)
 		return err_set(err, -ERANGE, "the query's time ends before it begins");
-	q = calloc(1, sizeof(*q));
-	if (!q)
+	rc = keep_query(p, query, err);
+	return rc ? rc : walk(&w, promql_root(query), t);
+}
+
+/* ---- all metrics of a family ----------------------------------------------------- */
+
+static bool is_prefix(const struct access_family *f)
+{
+	size_t n = strlen(f->metric);
+
+	return n && f->metric[n - 1] == '*';
+}
+
+void access_family_selector(const struct access_family *f, struct buf *out)
+{
+	size_t n = strlen(f->metric);
+
+	if (is_prefix(f)) {
+		buf_puts(out, "{__name__=~\"");
+		buf_put(out, f->metric, n - 1);
+		buf_puts(out, ".*\"}");
+	} else {
+		buf_printf(out, "{__name__=\"%s\"}", f->metric);
+	}
+}
+
+/* Could a metric of f be one of an earlier family that keeps its units elsewhere? */
+static bool overlapped(const struct access_policy *policy, size_t i)
+{
+	const struct access_family *f = &policy->families[i];
+	size_t n = strlen(f->metric) - is_prefix(f);
+
+	for (size_t k = 0; k < i; k++) {
+		const struct access_family *g = &policy->families[k];
+		size_t m = strlen(g->metric) - is_prefix(g);
+		bool meet = memcmp(f->metric, g->metric, n < m ? n : m) == 0 &&
+			    (n < m   ? is_prefix(f)
+			     : n > m ? is_prefix(g)
+				     : true);
+
+		if (meet && g->label && (!f->label || strcmp(f->label, g->label) != 0))
+			return true;
+	}
+	return false;
+}
+
+int access_plan_add_family(struct access_plan *p, struct promql *query, size_t i,
+			   int64_t from_ms, int64_t to_ms, struct err *err)
+{
+	const struct access_family *f = &p->policy->families[i];
+	struct walk w = {.p = p, .q = query, .err = err};
+	struct promql_node *n = promql_root(query);
+	auto_buf struct buf want = BUF_INIT, is = BUF_INIT;
+	int rc;
+
+	access_family_selector(f, &want);
+	promql_print(query, &is);
+	if (buf_error(&want) || buf_error(&is))
 		return err_set(err, -ENOMEM, "out of memory");
-	q->q = query;
-	q->next = p->queries;
-	p->queries = q;
-	return walk(&w, promql_root(query), t);
+	if (overlapped(p->policy, i) || strcmp(want.data, is.data) != 0)
+		return -ENODATA;
+	rc = keep_query(p, query, err);
+	if (rc || !f->label)
+		return rc;
+	if (!p->policy->narrow_max)
+		return refuse(&w, n, "this selects units without naming them",
+			      f->label);
+	return leave_gap(&w, n, f->label, p->policy->narrow_max, from_ms, to_ms);
 }
 
 /* ---- the verdict ----------------------------------------------------------------- */
@@ -438,17 +513,17 @@ static void put_literal(struct buf *out, struct str s)
 	}
 }
 
-int access_fill(struct access_plan *p, struct access_gap *gap, const struct str *ids,
-		size_t count, struct err *err)
+int access_fill(struct access_gap *gap, const struct str *ids, size_t count,
+		struct err *err)
 {
 	auto_buf struct buf re = BUF_INIT;
 	int rc;
 
-	if (count > p->policy->inject_max)
+	if (count > gap->units_max)
 		return err_set(err, -E2BIG,
 			       "you have %zu units in that time, more than %u: name "
 			       "some, or ask for less time",
-			       count, p->policy->inject_max);
+			       count, gap->units_max);
 	for (size_t i = 0; i < count; i++) {
 		if (i)
 			buf_putc(&re, '|');

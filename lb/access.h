@@ -42,6 +42,8 @@ struct access_policy {
 	/* Instead of refusing a selector that names no unit: it gets a matcher for all
 	 * units of the caller that lived in its time, at most so many. 0: refused. */
 	uint32_t inject_max;
+	/* The same for access_plan_add_family(); 0: refused */
+	uint32_t narrow_max;
 };
 
 /* At most so many units are asked for in one request. */
@@ -67,6 +69,7 @@ struct access_gap {
 	struct promql *query;
 	struct promql_node *selector;
 	const char *label;
+	uint32_t units_max;
 	int64_t from_ms, to_ms;
 };
 
@@ -84,14 +87,22 @@ int access_plan_add(struct access_plan *p, struct promql *query, int64_t start_m
 		    int64_t end_ms, struct err *err)
 	__attribute__((warn_unused_result));
 
+/* Adds a selector of all metrics of policy->families[i], as access_family_selector()
+ * writes it: for labels and series that were asked for without a selector. It becomes a
+ * gap, or nothing to do for metrics that tell of nobody. -ENODATA: metrics of another
+ * family are among them, leave this one out. */
+int access_plan_add_family(struct access_plan *p, struct promql *query, size_t i,
+			   int64_t from_ms, int64_t to_ms, struct err *err)
+	__attribute__((warn_unused_result));
+void access_family_selector(const struct access_family *f, struct buf *out);
+
 /* What must be known: each (id, time) once. To be answered in place. */
 struct access_claim *access_claims(struct access_plan *p, size_t *ret_count);
 /* Selectors to be narrowed (inject_max), each with access_fill(); NULL: none */
 struct access_gap *access_gaps(struct access_plan *p);
-/* Narrows one to these units; none: it selects nothing. -E2BIG: more than inject_max.
- */
-int access_fill(struct access_plan *p, struct access_gap *gap, const struct str *ids,
-		size_t count, struct err *err) __attribute__((warn_unused_result));
+/* Narrows one to these units; none: it selects nothing. -E2BIG: more than units_max. */
+int access_fill(struct access_gap *gap, const struct str *ids, size_t count,
+		struct err *err) __attribute__((warn_unused_result));
 
 /* 0: all claims are the caller's, the queries have been narrowed to the cluster and may
  * be sent. -EACCES: which unit is not, and why; nothing may be sent. A claim or gap

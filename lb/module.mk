@@ -3,6 +3,8 @@
 # libpromql: PromQL to tree and back, and what a tree may read; libc only
 ARCHIVES += libpromql
 libpromql_SRCS += lb/access.c
+libpromql_SRCS += lb/form.c
+libpromql_SRCS += lb/prom_request.c
 libpromql_SRCS += lb/promql_check.c
 libpromql_SRCS += lb/promql_functions.c
 libpromql_SRCS += lb/promql_lex.c

@@ -85,3 +85,5 @@ FUZZERS += ship_answer
 endif
 ship_answer_fuzz_SRCS := courier/ship_answer.c lib/http/json.c lib/parse.c lib/err.c lib/buf.c lib/fs.c
 ship_answer_fuzz_PKGS := json-c
+FUZZERS += prom_request
+prom_request_fuzz_SRCS := $(libpromql_SRCS) lib/buf.c lib/err.c lib/parse.c lib/rfc3339.c

@@ -87,7 +87,7 @@ static int fill(struct access_plan *p, const struct access_policy *how,
 			    meets(&runs[i], g->from_ms, g->to_ms))
 				ids[n++] = c.id;
 		}
-		rc = access_fill(p, g, ids, n, NULL);
+		rc = access_fill(g, ids, n, NULL);
 		if (rc)
 			return rc;
 	}

@@ -285,3 +285,5 @@ access_test_SRCS := test/unit/access_test.c test/promql_random.c
 access_test_LIBS := libpromql libbase
 TESTS += cluster_name_test
 cluster_name_test_LIBS := libreports libbase
+TESTS += prom_request_test
+prom_request_test_LIBS := libpromql libbase

@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Requests to Prometheus, read strictly and written anew. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lb/form.h"
+#include "lb/prom_request.h"
+#include "lib/parse.h"
+#include "lib/rfc3339.h"
+
+/* Prometheus' own limits of a time that was not given (web/api/v1: minTime, maxTime are
+ * further out; nothing was ever recorded there) */
+#define TIME_FIRST_MS 0ll
+#define TIME_LAST_MS 253402300799000ll /* 9999-12-31 */
+
+#define LABELS_PREFIX "/api/v1/label/"
+#define VALUES_SUFFIX "/values"
+
+enum takes {
+	TAKES_QUERY = 1,    /* query, which it must have */
+	TAKES_MATCHES = 2,  /* match[] */
+	TAKES_INSTANT = 4,  /* time */
+	TAKES_RANGE = 8,    /* start and end, which it must have, and step */
+	TAKES_SPAN = 16,    /* start and end */
+	TAKES_TIMEOUT = 32, /* and stats */
+	TAKES_LIMIT = 64,
+	IS_GET = 128,
+};
+
+static const struct call {
+	const char *path;
+	unsigned takes;
+} calls[PROM_CALLS] = {
+	[PROM_QUERY] = {"/api/v1/query",
+			TAKES_QUERY | TAKES_INSTANT | TAKES_TIMEOUT | TAKES_LIMIT},
+	[PROM_QUERY_RANGE] = {"/api/v1/query_range",
+			      TAKES_QUERY | TAKES_RANGE | TAKES_TIMEOUT | TAKES_LIMIT},
+	[PROM_QUERY_EXEMPLARS] = {"/api/v1/query_exemplars", TAKES_QUERY | TAKES_SPAN},
+	[PROM_SERIES] = {"/api/v1/series", TAKES_MATCHES | TAKES_SPAN | TAKES_LIMIT},
+	[PROM_LABELS] = {"/api/v1/labels", TAKES_MATCHES | TAKES_SPAN | TAKES_LIMIT},
+	[PROM_LABEL_VALUES] = {NULL, TAKES_MATCHES | TAKES_SPAN | TAKES_LIMIT | IS_GET},
+	[PROM_FORMAT_QUERY] = {"/api/v1/format_query", TAKES_QUERY},
+	[PROM_PARSE_QUERY] = {"/api/v1/parse_query", TAKES_QUERY},
+	[PROM_BUILDINFO] = {"/api/v1/status/buildinfo", IS_GET},
+};
+
+/* The label of /api/v1/label/NAME/values; len 0: it is another path */
+static struct str label_of(const char *path)
+{
+	size_t n = strlen(path), prefix = strlen(LABELS_PREFIX),
+	       suffix = strlen(VALUES_SUFFIX);
+	struct str label = {path + prefix, 0};
+
+	if (n <= prefix + suffix || strncmp(path, LABELS_PREFIX, prefix) ||
+	    strcmp(path + n - suffix, VALUES_SUFFIX))
+		return label;
+	label.len = (uint32_t)(n - prefix - suffix);
+	for (uint32_t i = 0; i < label.len; i++) {
+		char c = label.p[i];
+
+		if (!((c >= '0' && c <= '9' && i) || (c >= 'a' && c <= 'z') ||
+		      (c >= 'A' && c <= 'Z') || c == '_'))
+			label.len = 0;
+	}
+	if (label.len > PROM_LABEL_MAX)
+		label.len = 0;
+	return label;
+}
+
+static int find(const char *path, enum prom_call *ret)
+{
+	for (unsigned i = 0; i < PROM_CALLS; i++)
+		if (calls[i].path && !strcmp(calls[i].path, path)) {
+			*ret = (enum prom_call)i;
+			return 0;
+		}
+	if (!label_of(path).len)
+		return -EACCES;
+	*ret = PROM_LABEL_VALUES;
+	return 0;
+}
+
+bool prom_request_knows(const char *path)
+{
+	enum prom_call call;
+
+	return find(path, &call) == 0;
+}
+
+/* ---- values ---------------------------------------------------------------------- */
+
+/* Unix seconds with a fraction, or RFC 3339 */
+static int time_ms(const char *s, int64_t *ret)
+{
+	const char *dot = strchr(s, '.');
+	char whole[40];
+	uint64_t seconds;
+	double v, fraction = 0;
+	size_t digits;
+
+	if (!parse_f64(s, &v)) {
+		if (!(fabs(v) < 9e12))
+			return -EINVAL;
+		*ret = (int64_t)llround(v * 1000);
+		return 0;
+	}
+	if (dot) { /* the fraction of RFC 3339 */
+		digits = strspn(dot + 1, "0123456789");
+		if (!digits || digits > 9)
+			return -EINVAL;
+		fraction = strtod(dot, NULL);
+	}
+	if (snprintf(whole, sizeof(whole), "%s", s) >= (int)sizeof(whole) ||
+	    rfc3339_parse(whole, &seconds))
+		return -EINVAL;
+	*ret = (int64_t)seconds * 1000 + (int64_t)llround(fraction * 1000);
+	return 0;
+}
+
+/* Seconds, or a duration; above 0 */
+static int seconds_of(const char *s, double *ret)
+{
+	uint64_t ms;
+
+	if (!parse_f64(s, ret))
+		return *ret > 0 && *ret < 1e10 ? 0 : -EINVAL;
+	if (parse_duration_ms(s, &ms) || !ms || ms > 10000000000000ull)
+		return -EINVAL;
+	*ret = (double)ms / 1000;
+	return 0;
+}
+
+static int bad_value(const char *name, struct str v, struct err *err)
+{
+	return err_set(err, -EINVAL, "invalid parameter \"%s\": %.*s", name,
+		       v.len < 60 ? (int)v.len : 60, v.p);
+}
+
+/* A time into *ret_ms and text; without it *ret_ms stays and text is "". */
+static int take_time(const struct form *f, const char *name, int64_t *ret_ms,
+		     char text[32], struct err *err)
+{
+	struct str v;
+	int rc = form_get(f, name, &v, err);
+
+	if (rc <= 0)
+		return rc;
+	if (time_ms(v.p, ret_ms))
+		return bad_value(name, v, err);
+	snprintf(text, 32, "%.3f", (double)*ret_ms / 1000);
+	return 1;
+}
+
+static int take_seconds(const struct form *f, const char *name, char text[32],
+			struct err *err)
+{
+	double seconds;
+	struct str v;
+	int rc = form_get(f, name, &v, err);
+
+	if (rc <= 0)
+		return rc;
+	if (seconds_of(v.p, &seconds))
+		return bad_value(name, v, err);
+	snprintf(text, 32, "%.3f", seconds);
+	return 1;
+}
+
+static int take_limit(const struct form *f, char text[24], struct err *err)
+{
+	uint64_t n;
+	struct str v;
+	int rc = form_get(f, "limit", &v, err);
+
+	if (rc <= 0)
+		return rc;
+	if (parse_u64(v.p, &n))
+		return bad_value("limit", v, err);
+	snprintf(text, 24, "%llu", (unsigned long long)n);
+	return 1;
+}
+
+/* ---- reading --------------------------------------------------------------------- */
+
+static int add_query(struct prom_request *r, struct str text, bool selector,
+		     enum promql_dialect dialect, struct err *err)
+{
+	if (r->query_count == PROM_MATCHES_MAX)
+		return err_set(err, -E2BIG, "more than %u match[]", PROM_MATCHES_MAX);
+	return (selector ? promql_parse_selector
+			 : promql_parse)(text.p, text.len, dialect, NULL,
+					 &r->queries[r->query_count], err)
+		       ?: (r->query_count++, 0);
+}
+
+static int take_query(struct prom_request *r, const struct form *f,
+		      enum promql_dialect dialect, struct err *err)
+{
+	struct str text;
+	int rc = form_get(f, "query", &text, err);
+
+	if (rc < 0)
+		return rc;
+	if (!rc)
+		return err_set(err, -EINVAL, "parameter \"query\" is missing");
+	return add_query(r, text, false, dialect, err);
+}
+
+static int take_matches(struct prom_request *r, const struct form *f,
+			enum promql_dialect dialect, struct err *err)
+{
+	for (size_t i = 0; i < f->count; i++) {
+		int rc;
+
+		if (strcmp(f->fields[i].name, "match[]"))
+			continue;
+		rc = add_query(r, f->fields[i].value, true, dialect, err);
+		if (rc)
+			return rc;
+	}
+	if (!r->query_count && r->call == PROM_SERIES)
+		return err_set(err, -EINVAL, "no match[] parameter provided");
+	return 0;
+}
+
+static int take_times(struct prom_request *r, const struct form *f, unsigned takes,
+		      int64_t now_ms, struct err *err)
+{
+	int rc = 0, start, end;
+
+	r->start_ms = r->end_ms = now_ms;
+	if (takes & TAKES_INSTANT) {
+		rc = take_time(f, "time", &r->start_ms, r->time, err);
+		/* what is proved for now shall be asked for now */
+		if (!rc)
+			snprintf(r->time, sizeof(r->time), "%.3f",
+				 (double)now_ms / 1000);
+		r->end_ms = r->start_ms;
+		return rc < 0 ? rc : 0;
+	}
+	if (!(takes & (TAKES_RANGE | TAKES_SPAN)))
+		return 0;
+	r->start_ms = TIME_FIRST_MS;
+	r->end_ms = TIME_LAST_MS;
+	start = take_time(f, "start", &r->start_ms, r->start, err);
+	end = start < 0 ? start : take_time(f, "end", &r->end_ms, r->end, err);
+	if (end < 0)
+		return end;
+	if (takes & TAKES_RANGE) {
+		if (!start || !end)
+			return err_set(err, -EINVAL, "parameter \"%s\" is missing",
+				       start ? "end" : "start");
+		rc = take_seconds(f, "step", r->step, err);
+		if (!rc)
+			rc = err_set(err, -EINVAL, "parameter \"step\" is missing");
+		if (rc < 0)
+			return rc;
+	}
+	if (r->end_ms < r->start_ms)
+		return err_set(err, -EINVAL,
+			       "end timestamp must not be before start time");
+	return 0;
+}
+
+static int take_all(struct prom_request *r, const struct form *f,
+		    enum promql_dialect dialect, int64_t now_ms, struct err *err)
+{
+	unsigned takes = calls[r->call].takes;
+	struct str v;
+	int rc = 0;
+
+	/* it would let a query see further back than what is proved */
+	if (form_get(f, "lookback_delta", &v, err))
+		return err_set(err, -EINVAL,
+			       "parameter \"lookback_delta\" cannot be used here");
+	if (takes & TAKES_QUERY)
+		rc = take_query(r, f, dialect, err);
+	if (!rc && takes & TAKES_MATCHES)
+		rc = take_matches(r, f, dialect, err);
+	rc = rc ? rc : take_times(r, f, takes, now_ms, err);
+	if (rc >= 0 && takes & TAKES_TIMEOUT) {
+		rc = take_seconds(f, "timeout", r->timeout, err);
+		if (rc >= 0)
+			rc = form_get(f, "stats", &v, err);
+		r->stats = rc > 0 && v.len;
+	}
+	if (rc >= 0 && takes & TAKES_LIMIT)
+		rc = take_limit(f, r->limit, err);
+	return rc < 0 ? rc : 0;
+}
+
+/* The call's fields are in one place: the URL's or the body's parameters */
+static int read_form(const char *query, const void *body, size_t body_len,
+		     struct form *ret, struct err *err)
+{
+	size_t query_len = query ? strlen(query) : 0;
+
+	if (query_len > PROM_BODY_MAX || body_len > PROM_BODY_MAX)
+		return err_set(err, -E2BIG, "more than %u bytes of parameters",
+			       PROM_BODY_MAX);
+	if (query_len && body_len)
+		return err_set(err, -EINVAL,
+			       "parameters in the URL and in the body: use one");
+	return form_read(body_len ? body
+			 : query  ? query
+				  : "",
+			 body_len ? body_len : query_len, ret, err);
+}
+
+int prom_request_read(const char *path, const char *query, const void *body,
+		      size_t body_len, enum promql_dialect dialect, int64_t now_ms,
+		      struct prom_request **ret, struct err *err)
+{
+	auto_form struct form f = {0};
+	struct prom_request *r;
+	enum prom_call call;
+	int rc = find(path, &call);
+
+	if (rc)
+		return err_set(err, rc, "%.100s is not answered here", path);
+	rc = read_form(query, body, body_len, &f, err);
+	if (rc)
+		return rc;
+	r = calloc(1, sizeof(*r));
+	if (!r)
+		return err_set(err, -ENOMEM, "out of memory");
+	r->call = call;
+	snprintf(r->path, sizeof(r->path), "%s", path);
+	rc = take_all(r, &f, dialect, now_ms, err);
+	if (rc) {
+		prom_request_free(r);
+		return rc;
+	}
+	*ret = r;
+	return 0;
+}
+
+void prom_request_free(struct prom_request *r)
+{
+	if (!r)
+		return;
+	for (size_t i = 0; i < r->query_count; i++)
+		promql_free(r->queries[i]);
+	free(r);
+}
+
+/* ---- proving --------------------------------------------------------------------- */
+
+/* A selector for each family of metrics, which the plan narrows */
+static int prove_families(struct prom_request *r, const struct access_policy *policy,
+			  struct access_plan *plan, struct err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < policy->family_count && !rc; i++) {
+		auto_buf struct buf text = BUF_INIT;
+
+		access_family_selector(&policy->families[i], &text);
+		rc = buf_error(&text)
+			     ?: add_query(r,
+					  (struct str){text.data, (uint32_t)text.len},
+					  true, PROMQL_2, err);
+		if (rc)
+			return rc;
+		rc = access_plan_add_family(plan, r->queries[r->query_count - 1], i,
+					    r->start_ms, r->end_ms, err);
+		if (rc == -ENODATA) {
+			promql_free(r->queries[--r->query_count]);
+			rc = 0;
+		}
+	}
+	if (!rc && !r->query_count)
+		return err_set(err, -EACCES, "no metrics are answered here");
+	return rc;
+}
+
+int prom_request_prove(struct prom_request *r, const struct access_policy *policy,
+		       struct access_plan *plan, struct err *err)
+{
+	if (calls[r->call].takes & TAKES_MATCHES && !r->query_count)
+		return prove_families(r, policy, plan, err);
+	if (r->call == PROM_FORMAT_QUERY || r->call == PROM_PARSE_QUERY)
+		return 0; /* text to text: nothing is read */
+	for (size_t i = 0; i < r->query_count; i++) {
+		int rc = access_plan_add(plan, r->queries[i], r->start_ms, r->end_ms,
+					 err);
+
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+/* ---- writing --------------------------------------------------------------------- */
+
+bool prom_request_is_get(const struct prom_request *r)
+{
+	return calls[r->call].takes & IS_GET;
+}
+
+static void put(struct buf *out, const char *name, const char *value)
+{
+	if (value[0])
+		form_put(out, name, value, strlen(value));
+}
+
+void prom_request_form(const struct prom_request *r, struct buf *out)
+{
+	bool query = calls[r->call].takes & TAKES_QUERY;
+
+	for (size_t i = 0; i < r->query_count; i++) {
+		auto_buf struct buf text = BUF_INIT;
+
+		promql_print(r->queries[i], &text);
+		if (buf_error(&text)) {
+			out->error = buf_error(&text);
+			return;
+		}
+		form_put(out, query ? "query" : "match[]", text.data, text.len);
+	}
+	put(out, "time", r->time);
+	put(out, "start", r->start);
+	put(out, "end", r->end);
+	put(out, "step", r->step);
+	put(out, "timeout", r->timeout);
+	put(out, "limit", r->limit);
+	put(out, "stats", r->stats ? "all" : "");
+}
