@@ -79,7 +79,7 @@ jwt_fuzz_PKGS := gnutls json-c
 FUZZERS += jobcomp_options
 jobcomp_options_fuzz_SRCS := jobcomp/options.c jobcomp/tres.c lib/fs.c lib/parse.c lib/err.c lib/buf.c
 FUZZERS += promql
-promql_fuzz_SRCS := $(libpromql_SRCS) lib/buf.c lib/err.c
+promql_fuzz_SRCS := $(libpromql_SRCS) lib/buf.c lib/err.c lib/parse.c lib/rfc3339.c
 ifeq ($(filter libcourier,$(ARCHIVES)),libcourier)
 FUZZERS += ship_answer
 endif
