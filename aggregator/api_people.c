@@ -129,8 +129,12 @@ static void put_clusters(const struct ask *a, struct query *q)
 		query_put(q, "c.id = ANY (");
 		query_numbers(q, &a->scope.clusters, "smallint");
 		query_put(q, ")");
-	} else {
+	} else if (a->scope.kind == SCOPE_ALL) {
 		query_put(q, "true");
+	} else {
+		query_put(q, "c.id = ANY (");
+		query_numbers(q, &a->scope.person_clusters, "smallint");
+		query_put(q, ")");
 	}
 	api_put_filter(a, q, "cluster_id", NULL, "c.name");
 }

@@ -12,7 +12,7 @@
 /* The query of a request of the API: which parameters an endpoint takes, and their
  * values, checked and bounded before anything sees them. Total on any text. */
 
-#define PARAMS_MAX 256       /* in one request */
+#define PARAMS_MAX 128       /* in one request */
 #define PARAM_BYTES_MAX 1024 /* of one value */
 
 enum param_kind {

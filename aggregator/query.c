@@ -3,6 +3,7 @@
 #include "aggregator/query.h"
 
 #include <errno.h>
+#include <string.h>
 
 void query_done(struct query *q)
 {
@@ -16,9 +17,30 @@ void query_put(struct query *q, const char *sql)
 	buf_puts(&q->sql, sql);
 }
 
+/* The number of the last value's place-holder, or of one that is the same. */
+static int number_of(struct query *q, const char *type)
+{
+	struct pg_args *a = &q->args;
+
+	if (a->overflow || a->count == 0)
+		return a->count;
+	int last = a->count - 1;
+	for (int i = 0; i < last; i++) {
+		if (strcmp(q->types[i], type) != 0 || !a->values[i] ||
+		    !a->values[last] || strcmp(a->values[i], a->values[last]) != 0)
+			continue;
+		a->count--;
+		return i + 1;
+	}
+	q->types[last] = type;
+	return a->count;
+}
+
 static void place(struct query *q, const char *type)
 {
-	buf_printf(&q->sql, "$%d::%s", q->args.count, type);
+	int n = number_of(q, type);
+
+	buf_printf(&q->sql, "$%d::%s", n, type);
 }
 
 void query_text(struct query *q, const char *s)
@@ -54,11 +76,20 @@ static struct buf *new_list(struct query *q)
 	return &q->lists[q->list_count++];
 }
 
-static void put_list(struct query *q, struct buf *list)
+/* Returns the place-holder's number. */
+static int put_list(struct query *q, struct buf *list, const char *type)
 {
+	int before = q->args.count;
+
 	if (buf_error(list) || !list->data)
 		q->args.overflow = true;
 	pg_arg_text(&q->args, list->data);
+	int n = number_of(q, type);
+	if (q->args.count == before && list == &q->lists[q->list_count - 1]) {
+		buf_done(list); /* it was there */
+		q->list_count--;
+	}
+	return n;
 }
 
 void query_param_list(struct query *q, const struct param_set *p, const char *name)
@@ -66,9 +97,8 @@ void query_param_list(struct query *q, const struct param_set *p, const char *na
 	struct buf *list = new_list(q);
 
 	params_list(p, name, list);
-	put_list(q, list);
-	buf_printf(&q->sql, "ARRAY(SELECT jsonb_array_elements_text($%d::jsonb))",
-		   q->args.count);
+	int n = put_list(q, list, "jsonb");
+	buf_printf(&q->sql, "ARRAY(SELECT jsonb_array_elements_text($%d::jsonb))", n);
 }
 
 void query_numbers(struct query *q, const struct buf *numbers, const char *type)
@@ -79,8 +109,8 @@ void query_numbers(struct query *q, const struct buf *numbers, const char *type)
 	if (numbers->len)
 		buf_put(list, numbers->data, numbers->len);
 	buf_putc(list, '}');
-	put_list(q, list);
-	buf_printf(&q->sql, "$%d::%s[]", q->args.count, type);
+	int n = put_list(q, list, type);
+	buf_printf(&q->sql, "$%d::%s[]", n, type);
 }
 
 int query_run(struct query *q, struct pg *pg, PGresult **ret, struct err *err)

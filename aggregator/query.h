@@ -17,6 +17,7 @@
 struct query {
 	struct buf sql;
 	struct pg_args args;
+	const char *types[PG_ARGS_MAX];    /* of args, constants */
 	struct buf lists[QUERY_LISTS_MAX]; /* values that the query owns */
 	size_t list_count;
 };

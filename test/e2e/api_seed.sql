@@ -5,10 +5,10 @@ INSERT INTO cluster (name) VALUES ('alpha'), ('beta');
 INSERT INTO node (cluster, name, last_report) SELECT c.id, n, '2025-03-10 12:00+00'
 	FROM cluster c, unnest('{n1,n2}'::text[]) n ORDER BY 1, 2;
 INSERT INTO person (cluster, name, uid)
-	SELECT c.id, p.name, p.uid FROM cluster c, (VALUES ('alice', 1001), ('bob', 1002),
-		('carol', 1003), ('dave', 1004)) p (name, uid) WHERE c.name = 'alpha' ORDER BY p.uid;
+	SELECT c.id, p.name, p.uid FROM cluster c, (VALUES ('alice', 61001), ('bob', 61002),
+		('carol', 61003), ('dave', 61004)) p (name, uid) WHERE c.name = 'alpha' ORDER BY p.uid;
 INSERT INTO person (cluster, name, uid) -- another carol's number is alice's here
-	SELECT c.id, p.name, p.uid FROM cluster c, (VALUES ('bob', 1002), ('carol', 1001)) p (name, uid)
+	SELECT c.id, p.name, p.uid FROM cluster c, (VALUES ('bob', 61002), ('carol', 61001)) p (name, uid)
 	WHERE c.name = 'beta' ORDER BY p.name;
 INSERT INTO project (cluster, name) SELECT id, 'phys' FROM cluster ORDER BY id;
 INSERT INTO project (cluster, name) SELECT id, 'chem' FROM cluster WHERE name = 'alpha';
@@ -42,8 +42,8 @@ SELECT pg_temp.add('alpha', '101', 'alice', 'phys', '2025-03-10 10:30+00', '2025
 SELECT pg_temp.add('alpha', '102', 'bob', 'phys', '2025-03-10 11:00+00', '2025-03-10 11:30+00');   -- 2
 SELECT pg_temp.add('alpha', '103', 'carol', 'chem', '2025-03-10 09:00+00', NULL);                  -- 3
 SELECT pg_temp.add('beta', '101', 'carol', 'phys', '2025-03-10 10:00+00', '2025-03-10 11:00+00');  -- 4: the same id
-SELECT pg_temp.add('alpha', '105', NULL, NULL, '2025-03-10 11:50+00', NULL, 0, 1001);              -- 5: alice's, by uid
-SELECT pg_temp.add('beta', '106', NULL, NULL, '2025-03-10 11:50+00', NULL, 0, 1001);               -- 6: carol's there
+SELECT pg_temp.add('alpha', '105', NULL, NULL, '2025-03-10 11:50+00', NULL, 0, 61001);              -- 5: alice's, by uid
+SELECT pg_temp.add('beta', '106', NULL, NULL, '2025-03-10 11:50+00', NULL, 0, 61001);               -- 6: carol's there
 SELECT pg_temp.add('alpha', '50', 'bob', 'phys', '2024-01-05 00:00+00', '2024-01-05 01:00+00');    -- 7: an id that
 SELECT pg_temp.add('alpha', '50', 'alice', 'phys', '2025-03-01 00:00+00', '2025-03-01 01:00+00');  -- 8: is used again
 SELECT pg_temp.add('alpha', '107', 'alice', 'phys', '2025-02-18 00:00+00', '2025-03-10 11:00+00'); -- 9: for weeks
@@ -59,7 +59,7 @@ INSERT INTO unit_node (instance, node, uuid, restarts, uid, started, ended, how_
 	FROM unit u JOIN node o ON o.cluster = u.cluster AND o.name = 'n1' WHERE u.started IS NOT NULL;
 -- of somebody else, seconds ago: no unit yet
 INSERT INTO unit_node (instance, node, uuid, restarts, uid, started, last_t1)
-	SELECT 9000, id, '300', 0, 1002, '2025-03-10 11:59+00', '2025-03-10 11:59+00' FROM node
+	SELECT 9000, id, '300', 0, 61002, '2025-03-10 11:59+00', '2025-03-10 11:59+00' FROM node
 	WHERE name = 'n2' AND cluster = 1;
 INSERT INTO unit_step (instance, step, started, ended, exit_status, cpus, tasks, cpu_user_ns,
 		cpu_system_ns, memory_peak_bytes, package_uj)

@@ -63,3 +63,4 @@ CHECKS += test/e2e/prometheus_rules.sh
 # jobcomp_ceems.so in slurmctld of both releases
 CHECKS += test/e2e/slurm_jobcomp.sh
 CHECKS += test/e2e/slurm_jobcomp_24.sh
+CHECKS += test/e2e/api.sh

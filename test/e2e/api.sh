@@ -1,0 +1,227 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The aggregator's API on a real Postgres: what each endpoint answers (golden), who may see what
+# (each user, endpoint and parameter), each proof of who asks, hostile values in every parameter.
+. "$(dirname "$0")/../tap.sh"
+. "$TOP/test/pg.sh"
+agg=$BUILD/ceems_aggregator
+[ -x "$agg" ] || skip_all "ceems_aggregator was not built here"
+for t in curl jq python3; do command -v $t >/dev/null || skip_all "$t is not installed"; done
+need_pg
+pg_start || { ok "Postgres starts" false; tap_done; }
+"$agg" --migrate --db.url="$PGURL" >/dev/null && psql_do -f test/e2e/api_seed.sql >/dev/null || { ok "records to ask for" false; tap_done; }
+port=$(free_port)
+URL=http://127.0.0.1:$port/api/v1
+golden=$TOP/test/golden/api
+kept=$((($(date +%s) - 1735689600) / 86400 + 62))d # since the records of March 2025
+# bcrypt of "correct horse"
+hash='$2b$10$abcdefghijklmnopqrstuu23JPZtHcGhwXSF41f93o/7vBdDut3Xu'
+printf "basic_auth_users:\n  lb: '%s'\n  prometheus: '%s'\n" "$hash" "$hash" >"$SCRATCH/web.yaml"
+chmod 600 "$SCRATCH/web.yaml"
+
+agg_start() { # flags
+	"$agg" --db.url="$PGURL" --web.listen-address="127.0.0.1:$port" --web.config.file="$SCRATCH/web.yaml" \
+		--security.drop-privileges=false --retention.hours="$kept" --retention.intervals="$kept" \
+		--identity.front-end=password:lb --admin.users=boss --operator.users=olga "$@" >>"$SCRATCH/log" 2>&1 &
+	agg_pid=$!
+	started $agg_pid
+	up() { [ "$(curl -s -o /dev/null -w '%{http_code}' "http://127.0.0.1:$port/health")" = 200 ]; }
+	wait_for 30 up
+}
+agg_stop() { kill "$agg_pid"; wait "$agg_pid"; }
+# as USER TARGET [curl's]: the body; ask: status, then body
+as() { local u=$1 t=$2; shift 2; curl -s -u 'lb:correct horse' -H "X-Grafana-User: $u" "$@" "$URL$t"; }
+status() { as "$@" -o /dev/null -w '%{http_code}'; }
+rows() { jq -r "[.data[]? | $1] | sort | join(\" \")" 2>/dev/null; }
+W='from=2025-03-10T10:00:00Z&to=2025-03-10T12:00:00Z'
+agg_start || { ok "it serves" false; tap_done; }
+
+# ---- golden answers; what follows the clock is left out
+plain='del(.as_of) | walk(if type == "object" then (if .state? == "RUNNING" then del(.elapsed, .elapsed_seconds) else . end)
+	| del(.last_report_ts) else . end) | if .data then .data |= map(del(.as_of)) else . end'
+while read -r name user target; do
+	as "$user" "${target//W/"$W"}" | jq -S "$plain | del(.info)" >"$SCRATCH/got" 2>&1
+	[ -z "${UPDATE_GOLDEN:-}" ] || { mkdir -p "$golden"; cp "$SCRATCH/got" "$golden/$name.json"; }
+	ok "answer as before: $name" diff -u "$golden/$name.json" "$SCRATCH/got"
+done <<'E'
+users alice /users
+users_admin boss /users/admin
+users_admin_role boss /users/admin?role=admin
+projects alice /projects
+projects_admin olga /projects/admin
+units alice /units?W&timezone=Europe/Paris
+units_admin boss /units/admin?W&timezone=UTC&field=uuid&field=cluster_id&field=username&field=state
+unit alice /units/1?timezone=UTC
+unit_hours alice /units/9?timezone=UTC&resolution=hour&from=2025-03-10T00:00:00Z
+usage_current alice /usage/current?W
+usage_global alice /usage/global
+usage_admin boss /usage/current/admin?W&field=username&field=project&field=num_units&field=total_time_seconds
+usage_daily alice /usage/daily?from=2025-03-01T00:00:00Z&to=2025-03-11T00:00:00Z&field=day&field=num_units&field=energy_joules
+usage_projects olga /usage/projects?from=2025-03-01T00:00:00Z&to=2025-03-11T00:00:00Z
+clusters boss /clusters/admin
+stats alice /stats?W
+stats_admin boss /stats/global/admin
+factors alice /emissions/factors?W&timezone=UTC
+demo_units alice /demo/units
+openapi alice /openapi.json
+E
+
+# ---- windows, pages
+is "usage is what happened in the window, not what ended in it" \
+	"$(as alice "/usage/current?$W&field=total_time_seconds" | jq '.data[0].total_time_seconds.walltime')" 10800
+is "and the parts of a window add up to it" "$(for w in '10:00:00Z&to=2025-03-10T11' '11:00:00Z&to=2025-03-10T12'; do
+	as alice "/usage/current?from=2025-03-10T$w:00:00Z" | jq '.data[0].energy_joules.total'; done | awk '{ s += $1 } END { print s }')" 2700000
+is "a window that is cut inside hours says what it became" \
+	"$(as alice "/usage/current?from=2025-03-10T10:20:00Z&to=2025-03-10T11:59:00Z" | jq -r '.from + " " + .to')" "2025-03-10T10:00:00Z 2025-03-10T12:00:00Z"
+seen='' cursor='' pages=0
+while :; do
+	page=$(as alice "/units?$W&limit=2&cursor=$cursor")
+	seen+=" $(jq -r '[.data[].uuid] | join(" ")' <<<"$page")"
+	cursor=$(jq -r '.cursor // ""' <<<"$page")
+	pages=$((pages + 1))
+	[ -n "$cursor" ] && [ $pages -lt 20 ] || break
+done
+is "pages have each unit once, the latest first" "$seen" " 105 101 108 201 202 107"
+seen='' cursor=''
+for _ in $(seq 30); do
+	page=$(as alice "/usage/daily?from=2025-03-01T00:00:00Z&to=2025-03-11T00:00:00Z&limit=3&cursor=$cursor")
+	seen+=" $(jq '.data | length' <<<"$page")"
+	cursor=$(jq -r '.cursor // ""' <<<"$page")
+	[ -n "$cursor" ] || break
+done
+is "days come in pages" "$seen" " 3 3 3 1"
+is "times in text have the zone that was asked for" "$(as alice "/units/1?timezone=Asia/Kolkata" | jq -r '.data[0].started_at')" "2025-03-10T16:00:00+0530"
+like "an unknown zone is refused" "$(as alice '/units?timezone=Moon/Base')" '"bad_data".*timezone: not known'
+is "a unit that began a minute ago is there" "$(psql_do -c "INSERT INTO unit (cluster, uuid, known_by, uid, started)
+	VALUES (1, '999', 'node', 61001, now() - interval '1 min')"; as alice /units | rows .uuid)" "105 999"
+psql_do -c "DELETE FROM unit WHERE uuid = '999'"
+is "HEAD is answered like GET, without a body" "$(curl -s -I -u 'lb:correct horse' -H 'X-Grafana-User: alice' -w '%{http_code}' -o /dev/null "$URL/users")" 200
+
+# ---- the OpenAPI document has the endpoints of the table, no more and no fewer
+is "the OpenAPI document lists the endpoints" "$(as x /openapi.json | jq -r '.paths | keys[]' | sort | tr '\n' ' ')" \
+	"$(sed -n 's/^	{"\(\/[^"]*\)",.*/\1/p' "$TOP/aggregator/access.c" | sed 's/\*/{id}/' | sort | tr '\n' ' ')"
+
+# ---- the matrix: who sees whose
+paths='/users /projects /units /usage/current /usage/global /usage/daily /stats /emissions/factors'
+admin_paths='/users/admin /projects/admin /units/admin /usage/current/admin /usage/global/admin /usage/daily/admin /usage/projects
+	/clusters/admin /stats/current/admin /stats/global/admin'
+others() { # of whom there are traces in an answer to alice
+	grep -oE '(bob|carol|dave|chem|beta)' | sort -u | tr '\n' ' '
+}
+bad=''
+for p in $paths; do
+	for q in '' "$W" "$W&user=bob" 'user=bob' 'project=phys' 'project=chem' 'cluster_id=beta' 'cluster_id=alpha&cluster_id=beta' \
+		'uuid=102' 'uuid=101' 'uuid=101&uuid=102&uuid=103' "project=phys&$W" "user=alice&user=bob&$W" 'running=true&project=chem' \
+		'field=username&field=project' 'role=admin' 'from=0&to=now' 'from=0&project=phys' 'timezone=UTC&from=0' 'limit=1000&from=0'; do
+		got=$(as alice "$p?$q" | sed 's/"error":"[^"]*"//' | others)
+		[ -z "$got" ] || bad+="$p?$q: $got; "
+	done
+done
+is "alice gets nothing of others, whatever she asks with" "$bad" ""
+bad=''
+for p in $admin_paths; do
+	for u in alice bob carol dave stranger; do
+		for q in '' "$W" 'user=alice' 'project=phys' 'cluster_id=alpha'; do
+			[ "$(status $u "$p?$q")" = 403 ] || bad+="$u $p?$q; "
+		done
+	done
+	for u in boss olga opa; do [ "$(status $u "$p")" = 200 ] || bad+="$u $p; "; done
+done
+is "what is for operators and admins is for nobody else" "$bad" ""
+for id in 1 5 8 9 10 11 12; do [ "$(status alice /units/$id)" = 200 ] || bad+="alice /units/$id; "; done
+for id in 2 3 4 6 7 13 9999999 0; do [ "$(status alice /units/$id)" = 404 ] || bad+="alice /units/$id; "; done
+is "a unit of another is as one that is not there" "$bad" ""
+is "a user who is nobody's sees nothing" "$(for p in $paths; do as stranger "$p" | jq -c .data; done | sort | uniq -c | sort -rn | head -1 | awk '{ print $2 }')" "[]"
+is "the same number is another's on another cluster" "$(as carol "/units?$W" | rows '.cluster_id + ":" + .uuid')" "alpha:103 beta:101 beta:106"
+is "an operator of one cluster sees that one" "$(as opa "/units/admin?$W&cluster_id=beta" | jq -c .data) $(as opa /clusters/admin | rows .id)" "[] alpha"
+is "and only its numbers" "$(as opa /usage/global/admin | rows .cluster_id) $(as opa /stats/global/admin | rows .cluster_id) $(as opa /users/admin | jq -r '[.data[].cluster_id] | unique[]')" "alpha alpha alpha alpha alpha"
+is "an admin's own units are an admin's own" "$(as boss /units?from=0 | jq -c .data)" "[]"
+is "filters are kept by admins as well" "$(as boss "/units/admin?$W&user=bob" | rows .uuid) $(as boss "/units/admin?$W&project=chem" | rows .uuid)" "102 103"
+is "rights end with a membership" "$(as dave /projects | jq -c .data)" "[]"
+
+# verify: each run of an id that meets the window
+v() { status "$1" "/units/verify?$2"; }
+is "one's own is one's own" "$(v alice 'uuid=101&cluster_id=alpha') $(v carol 'uuid=101&cluster_id=beta')" "200 200"
+is "an id that two clusters have is nobody's without one" "$(v alice uuid=101) $(v alice 'uuid=101&cluster_id=alpha&cluster_id=beta')" "403 403"
+is "an id that is used again is each one's in its time" "$(v alice 'uuid=50&from=2025-01-01T00:00:00Z') $(v bob 'uuid=50&to=2024-12-31T00:00:00Z') $(v alice uuid=50) $(v bob uuid=50)" "200 200 403 403"
+is "one that is not among mine spoils all" "$(v alice 'uuid=107&uuid=102&cluster_id=alpha') $(v alice 'uuid=107&uuid=31337&cluster_id=alpha')" "403 403"
+is "a unit that nobody has linked yet is its owner's" "$(v bob uuid=300) $(v alice uuid=300)" "200 403"
+is "a hundred ids are one question, more are not" "$(v alice "$(printf 'uuid=1234567%d&' $(seq 10 109))") $(v alice "$(printf 'uuid=1%d&' $(seq 10 119))")" "403 400"
+is "none is no question" "$(v alice '') $(v alice 'uuid=') $(v alice 'uuid=a%20b')" "400 400 400"
+is "operators may see theirs, admins all" "$(v opa 'uuid=102&cluster_id=alpha') $(v opa 'uuid=101&cluster_id=beta') $(v boss uuid=101)" "200 403 200"
+
+# ---- who asks
+code() { curl -s -o "$SCRATCH/body" -w '%{http_code}' "$@"; }
+is "nobody is nobody" "$(code "$URL/units")" 401
+is "a header alone is never enough" "$(code -H 'X-Grafana-User: boss' "$URL/units/admin") $(jq -r .error "$SCRATCH/body" | grep -c 'header alone')" "401 1"
+is "nor with a password of somebody else" "$(code -u 'prometheus:correct horse' -H 'X-Grafana-User: boss' "$URL/units/admin")" 401
+is "nor with a wrong one" "$(code -u 'lb:wrong' -H 'X-Grafana-User: boss' "$URL/units/admin")" 401
+is "two headers are refused" "$(code -u 'lb:correct horse' -H 'X-Grafana-User: alice' -H 'X-Grafana-User: boss' "$URL/units/admin")" 400
+is "other headers name nobody" "$(code -u 'lb:correct horse' -H 'X-Grafana-User: alice' -H 'X-Ceems-Admin-User: boss' -H 'X-Ceems-Logged-User: boss' -H 'X-Auth-Request-User: boss' "$URL/units/admin")" 403
+is "a name that is none is refused" "$(code -u 'lb:correct horse' -H "X-Grafana-User: alice' OR '1'='1" "$URL/units") $(code -u 'lb:correct horse' -H 'X-Grafana-User;' "$URL/units")" "400 400"
+is "the peer's own service name is nobody's" "$(status ceems-int-svc /units/admin)" 403
+is "a forged token is refused" "$(code -H 'X-Grafana-Id: eyJhbGciOiJub25lIn0.eyJ1c2VybmFtZSI6ImJvc3MifQ.' "$URL/units/admin")" 401
+
+# ---- hostile values in every parameter
+before=$(psql_do -c 'SELECT count(*), sum(id) FROM unit')
+values=$(printf '%s\n' "'" "' OR '1'='1" "1;DROP TABLE unit;--" '$1' "\\'" '{}' "' UNION SELECT * FROM person--" | jq -rR @uri)
+for p in $(as x /openapi.json | jq -r '.paths | keys[]' | sed 's/{id}/1/' | grep -v 'openapi\|demo'); do
+	for name in uuid project user cluster_id from field timezone cursor limit running state role resolution zone x; do
+		for value in $values %00 %ff % -1 99999999999999999999 NaN; do echo "$p?$name=$value"; done
+	done
+done >"$SCRATCH/hostile"
+awk -v u="$URL" '{ printf "url = \"%s%s\"\noutput = /dev/null\n", u, $0 }' "$SCRATCH/hostile" >"$SCRATCH/curl.conf"
+curl -s -Z --parallel-max 8 -u 'lb:correct horse' -H 'X-Grafana-User: boss' -w '%{http_code} %{url_effective}\n' -K "$SCRATCH/curl.conf" >"$SCRATCH/codes" 2>/dev/null
+is "hostile values are refused or find nothing ($(wc -l <"$SCRATCH/hostile") of them)" "$(awk '$1 != 200 && $1 != 400 && $1 != 403 { print; n++ } n > 5 { exit }' "$SCRATCH/codes")" ""
+is "each was answered" "$(wc -l <"$SCRATCH/codes")" "$(wc -l <"$SCRATCH/hostile")"
+is "and changed nothing" "$(psql_do -c 'SELECT count(*), sum(id) FROM unit')" "$before"
+is "nothing was an error of the program or of SQL" "$(grep -cE 'level=(error|warn).*api: ' "$SCRATCH/log")" 0
+like "a path that is not there is not there" "$(as alice /units/../users/admin --path-as-is)" not_found
+is "nor others" "$(status alice /units/1x) $(status alice /units/-1) $(status alice /Units) $(status alice '/units//') $(status alice /units/1/nodes)" "404 404 404 404 404"
+is "writing is not for this API" "$(as alice /units -X POST -o /dev/null -w '%{http_code}') $(as alice /units/1 -X DELETE -o /dev/null -w '%{http_code}')" "405 405"
+is "many parameters are refused" "$(status alice "/units?$(printf 'project=a&%.0s' $(seq 140))")" 400
+agg_stop
+
+# ---- a site where project members see each other; MUNGE
+agg_start --privacy.project-members --web.route-prefix=/ceems --query.max-period=40d
+URL=http://127.0.0.1:$port/ceems/api/v1
+is "project members see each other where the site says so" "$(as alice "/units?$W&project=phys" | rows .uuid)" "101 102 107 108 201 202"
+is "for those who ask" "$(as alice "/units?$W" | rows .uuid) / $(as alice "/units?$W&user=bob" | rows .uuid)" "101 105 107 108 201 202 / 102"
+is "usage too" "$(as alice "/usage/current?$W" | rows .username) $(status alice /units/2) $(v alice 'uuid=102&cluster_id=alpha')" "alice bob 200 200"
+is "but no others" "$(as alice "/usage/current?$W&project=chem" | jq -c .data) $(as alice "/units?$W&user=carol" | jq -c .data) $(status alice /units/3) $(v alice uuid=103)" "[] [] 404 403"
+is "a project of the same name elsewhere is another one" "$(as alice "/units?$W&project=phys" | rows .cluster_id | tr ' ' '\n' | sort -u)" "alpha"
+is "and former members are none" "$(as dave "/units?$W&project=phys" | jq -c .data) $(status dave /units/2)" "[] 404"
+is "members are listed" "$(as bob /projects | jq -c '.data[0].users')" '["alice","bob"]'
+is "too long a window is refused" "$(status alice '/units?from=0')" 400
+agg_stop
+
+if ! command -v munged >/dev/null || ! command -v munge >/dev/null || ! have_root; then
+	skip "identity by MUNGE" "needs root, munged and munge"
+else
+	URL=http://127.0.0.1:$port/api/v1
+	mkdir -m 755 "$SCRATCH/m"
+	dd if=/dev/urandom of="$SCRATCH/m/key" bs=1 count=128 2>/dev/null
+	chmod 600 "$SCRATCH/m/key"
+	munged --foreground --force --key-file="$SCRATCH/m/key" --socket="$SCRATCH/m/sock" --pid-file="$SCRATCH/m/pid" \
+		--log-file="$SCRATCH/m/log" --seed-file="$SCRATCH/m/seed" >/dev/null 2>&1 &
+	started $!
+	wait_for 5 test -S "$SCRATCH/m/sock"
+	agg_start --identity.munge-socket="$SCRATCH/m/sock"
+	cred() { setpriv --reuid="$1" --regid=100 --clear-groups munge --socket="$SCRATCH/m/sock" -s "$2"; }
+	m() { curl -s -o "$SCRATCH/body" -w '%{http_code}' -H "Authorization: MUNGE $1" "${@:3}" "http://127.0.0.1:$port$2"; }
+	c=$(cred 61001 'ceems-api/1 GET /api/v1/units?from=0')
+	is "a credential proves who asks, by a number that only the records have a name for" "$(m "$c" '/api/v1/units?from=0') $(rows .uuid <"$SCRATCH/body")" \
+		"403 "
+	psql_do -c "UPDATE person SET uid = 62001 WHERE cluster = 2 AND name = 'carol'"
+	c=$(cred 61001 'ceems-api/1 GET /api/v1/units?from=0')
+	is "when the clusters agree about it" "$(m "$c" '/api/v1/units?from=0') $(rows .uuid <"$SCRATCH/body")" "200 101 105 106 107 108 201 202 50"
+	is "a replayed one is refused" "$(m "$c" '/api/v1/units?from=0') $(jq -r .error "$SCRATCH/body")" "401 munge: Replayed credential"
+	c=$(cred 61001 'ceems-api/1 GET /api/v1/units')
+	is "one for another request is refused" "$(m "$c" /api/v1/users)" 401
+	is "one with a user's header is refused" "$(m "$(cred 61001 'ceems-api/1 GET /api/v1/users')" /api/v1/users -H 'X-Grafana-User: boss')" 403
+	is "a forged one is refused" "$(m 'MUNGE:AwQDAADc4fd+:' /api/v1/users)" 401
+	is "one without a name here is refused" "$(m "$(cred 64242 'ceems-api/1 GET /api/v1/users')" /api/v1/users) $(jq -r .error "$SCRATCH/body")" "403 uid 64242 has no name here"
+	agg_stop
+fi
+is "nobody's password is in the log" "$(grep -c 'correct horse' "$SCRATCH/log")" 0
+tap_done
