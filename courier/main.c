@@ -2,6 +2,7 @@
 /* ceems-courier: see courier/courier.h. Exit status 2: the command line is wrong; 1: it
  * could not start or, with --once, a server could not be read. */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -36,6 +37,18 @@ static void find_hostname(struct courier *c)
 		(void)snprintf(c->hostname, sizeof(c->hostname), "%s", name);
 	else if (gethostname(c->hostname, sizeof(c->hostname) - 1) < 0)
 		(void)snprintf(c->hostname, sizeof(c->hostname), "localhost");
+}
+
+/* A node daemon is spared when memory runs out; what talks to servers need not be. Not
+ * possible once the process is not dumpable. */
+static void take_usual_oom_score(void)
+{
+	char text[16] = "";
+	auto_close int fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
+
+	if (fd >= 0 && read(fd, text, sizeof(text) - 1) > 0 && text[0] == '-' &&
+	    pwrite(fd, "0", 1, 0) != 1)
+		log_debug("oom_score_adj: %s", strerror(errno));
 }
 
 static int check_link(struct courier *c)
@@ -146,6 +159,8 @@ int main(int argc, char *argv[])
 	}
 	log_init("ceems-courier", (enum log_format)c.options.log_format,
 		 courier_log_level(&c.options));
+	if (c.options.link_fd)
+		take_usual_oom_score();
 	/* it holds passwords: no core, no reading by others of the same user */
 	(void)prctl(PR_SET_DUMPABLE, 0);
 	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);

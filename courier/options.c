@@ -57,6 +57,11 @@ const struct conf_opt courier_options[] = {
 	ROW("ship.spool", CONF_LIST, ship_spools, "",
 	    "Spool to send from; none given: that of ceemsd as its child, else "
 	    "/var/spool/ceems/jobcomp."),
+	ROW("ship.interval", CONF_DURATION, ship_interval_ms, "5m",
+	    "Interval records wait for this node's moment in each such span, so that "
+	    "not all nodes send at once; others go at once. ceemsd's "
+	    "--reports.interval.",
+	    .min = 100, .max = 86400000),
 	SHIP_OPTION_ROWS,
 };
 const size_t courier_options_count =

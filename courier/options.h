@@ -30,6 +30,7 @@ struct options {
 	char *emissions_ca_file;
 
 	struct conf_list ship_spools;
+	uint64_t ship_interval_ms;
 	SHIP_OPTION_MEMBERS;
 };
 

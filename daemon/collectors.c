@@ -2,6 +2,7 @@
 /* The table of all collectors, sorted by name: adding one is one line in each half. */
 #include "daemon/collector.h"
 
+extern const struct collector collector_courier;
 extern const struct collector collector_cpu;
 extern const struct collector collector_cray_pm_counters;
 extern const struct collector collector_emissions;
@@ -19,6 +20,7 @@ extern const struct collector collector_slurm;
 
 /* clang-format off */
 const struct collector *const collectors[] = {
+	&collector_courier,
 	&collector_cpu,
 	&collector_cray_pm_counters,
 	&collector_emissions,

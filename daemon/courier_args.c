@@ -8,11 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <unistd.h>
 
 #include "daemon/courier_link.h"
 #include "daemon/emissions.h"
 #include "daemon/options.h"
 #include "lib/cleanup.h"
+#include "lib/exec.h"
+
+#define CHECK_MS 10000u
 #include "lib/fs.h"
 
 #define REDFISH_FILE_BYTES (64u << 10)
@@ -40,6 +44,13 @@ static const char *const shared[] = {
 	"emissions.wt-password-file",
 	"emissions.wt-region",
 	"emissions.ca-file",
+	"aggregator.url",
+	"aggregator.token-file",
+	"aggregator.cert-file",
+	"aggregator.key-file",
+	"aggregator.ca-file",
+	"aggregator.munge-socket",
+	"aggregator.timeout",
 };
 
 static const struct conf_opt *find(const char *name)
@@ -58,6 +69,8 @@ bool courier_wanted(const struct options *o)
 		if (opt && *(const bool *)((const char *)o + opt->off))
 			return true;
 	}
+	if (o->reports_enabled && o->aggregator_urls.count)
+		return true;
 	/* tables need nobody */
 	for (size_t i = 0; o->collector_emissions && i < emission_providers_count;
 	     i++) {
@@ -125,7 +138,26 @@ static int add_option(struct conf_list *ret, const struct conf_opt *opt,
 	return add(ret, &arg);
 }
 
-int courier_args(const struct options *o, const char *bmc_address,
+/* Where reports are, and how often they come */
+static int add_spool(const struct options *o, const char *spool, struct conf_list *ret)
+{
+	auto_buf struct buf folder = BUF_INIT, interval = BUF_INIT;
+
+	if (!o->reports_enabled || !o->aggregator_urls.count)
+		return 0;
+	buf_printf(&folder, "--ship.spool=%s", spool);
+	buf_printf(&interval, "--ship.interval=%" PRIu64 "ms", o->reports_interval_ms);
+	int rc = add(ret, &folder);
+	return rc ? rc : add(ret, &interval);
+}
+
+/* Without reports no URL: there is nothing to send. */
+static bool is_idle(const struct options *o, const char *name)
+{
+	return !o->reports_enabled && strcmp(name, "aggregator.url") == 0;
+}
+
+int courier_args(const struct options *o, const char *bmc_address, const char *spool,
 		 struct conf_list *ret)
 {
 	auto_buf struct buf address = BUF_INIT;
@@ -134,9 +166,11 @@ int courier_args(const struct options *o, const char *bmc_address,
 	*ret = (struct conf_list){0};
 	for (size_t i = 0; i < sizeof(shared) / sizeof(shared[0]) && rc == 0; i++) {
 		const struct conf_opt *opt = find(shared[i]);
-		if (opt)
+		if (opt && !is_idle(o, shared[i]))
 			rc = add_option(ret, opt, (const char *)o + opt->off);
 	}
+	if (rc == 0)
+		rc = add_spool(o, spool, ret);
 	if (rc == 0 && *bmc_address && !*o->redfish_bmc_address) {
 		buf_printf(&address, "--collector.redfish.bmc-address=%s", bmc_address);
 		rc = add(ret, &address);
@@ -181,4 +215,47 @@ void courier_path(const struct options *o, char *ret, size_t size)
 	if (slash)
 		slash[1] = '\0';
 	(void)snprintf(ret, size, "%sceems-courier", slash ? real : "");
+}
+
+static int run_check(const char *path, const struct conf_list *args, struct err *err)
+{
+	const char **argv = calloc(args->count + 3, sizeof(*argv));
+	auto_buf struct buf out = {.max = 16384}, errout = {.max = 16384};
+	int status = 0;
+
+	if (!argv)
+		return err_set(err, -ENOMEM, "out of memory");
+	argv[0] = path;
+	argv[1] = "--check-config";
+	for (size_t i = 0; i < args->count; i++)
+		argv[i + 2] = args->items[i];
+	int rc = exec_run(argv, (const char *const *)environ, CHECK_MS, &out, &errout,
+			  &status, err);
+	free(argv);
+	if (rc < 0 || status == 0)
+		return rc;
+	size_t n = errout.len;
+	while (n && errout.data[n - 1] == '\n')
+		n--;
+	return err_set(err, -EINVAL, "%.*s", (int)n, n ? errout.data : "");
+}
+
+int courier_check(const struct options *o, struct err *err)
+{
+	struct conf_list args;
+	char path[4096];
+
+	/* a collector without its file is off, which is no mistake */
+	if (!courier_wanted(o) ||
+	    (!*o->redfish_config_file && !o->aggregator_urls.count))
+		return 0;
+	courier_path(o, path, sizeof(path));
+	if (access(path, X_OK) < 0)
+		return err_set(err, -ENOENT, "courier: %s: %s", path, strerror(errno));
+	int rc = courier_args(o, "", o->reports_spool, &args);
+	if (rc < 0)
+		return err_set(err, rc, "courier: %s", strerror(-rc));
+	rc = run_check(path, &args, err);
+	courier_args_done(&args);
+	return rc;
 }

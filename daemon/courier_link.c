@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +41,8 @@ struct courier_link {
 	char **argv; /* owned, with argv[0] and --link.fd */
 	pthread_t thread;
 	bool has_thread;
-	int stop; /* eventfd */
+	int wake; /* eventfd: look at what follows */
+	atomic_bool ending, again;
 
 	/* of the thread */
 	int fd; /* -1: no child */
@@ -95,8 +97,8 @@ int courier_link_new(const char *path, struct conf_list *args,
 		return err_set(err, -ENOMEM, "out of memory");
 	pthread_mutex_init(&l->mutex, NULL);
 	l->fd = -1;
-	l->stop = eventfd(0, EFD_CLOEXEC);
-	if (l->stop < 0 || make_argv(l, path, args) < 0) {
+	l->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (l->wake < 0 || make_argv(l, path, args) < 0) {
 		courier_link_free(l);
 		return err_set(err, -ENOMEM, "%s: out of memory or files", path);
 	}
@@ -273,18 +275,35 @@ static int wait_ms(const struct courier_link *l)
 	return due_ns > now_ns ? (int)((due_ns - now_ns) / NSEC_PER_MSEC) + 1 : 0;
 }
 
+static void take_wake(struct courier_link *l)
+{
+	uint64_t times;
+
+	if (read(l->wake, &times, sizeof(times)) < 0 ||
+	    !atomic_exchange(&l->again, false))
+		return;
+	if (l->fd >= 0) {
+		close(l->fd); /* which tells it */
+		l->fd = -1;
+		(void)reap(l->pid, END_MS);
+	}
+	l->gap_ms = 0;
+}
+
 static void *thread_main(void *arg)
 {
 	struct courier_link *l = arg;
 
 	for (;;) {
-		struct pollfd p[2] = {{.fd = l->stop, .events = POLLIN},
+		struct pollfd p[2] = {{.fd = l->wake, .events = POLLIN},
 				      {.fd = l->fd, .events = POLLIN}};
 		struct err err = {""};
 		if (poll(p, 2, wait_ms(l)) < 0 && errno != EINTR)
 			break;
-		if (p[0].revents)
+		if (atomic_load(&l->ending))
 			break;
+		if (p[0].revents)
+			take_wake(l);
 		if (l->fd < 0 && wait_ms(l) == 0)
 			start_child(l);
 		int rc = p[1].revents && p[1].fd == l->fd ? receive(l, &err) : 0;
@@ -332,6 +351,21 @@ int courier_link_get(struct courier_link *l, enum courier_kind kind, const char 
 	return rc;
 }
 
+static void wake(struct courier_link *l, atomic_bool *why)
+{
+	uint64_t one = 1;
+
+	atomic_store(why, true);
+	if (write(l->wake, &one, sizeof(one)) < 0)
+		return; /* so many wait to be seen already */
+}
+
+void courier_link_restart(struct courier_link *l)
+{
+	if (l && l->has_thread)
+		wake(l, &l->again);
+}
+
 uint64_t courier_link_starts(struct courier_link *l)
 {
 	pthread_mutex_lock(&l->mutex);
@@ -342,14 +376,14 @@ uint64_t courier_link_starts(struct courier_link *l)
 
 void courier_link_free(struct courier_link *l)
 {
-	uint64_t one = 1;
-
 	if (!l)
 		return;
-	if (l->has_thread && write(l->stop, &one, sizeof(one)) == sizeof(one))
+	if (l->has_thread) {
+		wake(l, &l->ending);
 		pthread_join(l->thread, NULL);
-	if (l->stop >= 0)
-		close(l->stop);
+	}
+	if (l->wake >= 0)
+		close(l->wake);
 	for (size_t i = 0; i < l->kept_count; i++)
 		free(l->kept[i].message);
 	for (char **a = l->argv; a && *a; a++)

@@ -28,6 +28,10 @@ int courier_link_start(struct courier_link *l, struct err *err);
 int courier_link_get(struct courier_link *l, enum courier_kind kind, const char *name,
 		     void *buf, size_t size);
 
+/* Ends the child and starts it at once, so that it reads its files anew. Does not wait
+ * for that. Thread safe; NULL-safe. */
+void courier_link_restart(struct courier_link *l);
+
 /* Times that the child was started */
 uint64_t courier_link_starts(struct courier_link *l);
 
@@ -43,9 +47,12 @@ struct options;
 bool courier_wanted(const struct options *o);
 /* The options that it shares with ceemsd, as --name=value; freed by
  * courier_args_done(). bmc_address: of this node's BMC, for who was not told another;
- * "": not known. */
-int courier_args(const struct options *o, const char *bmc_address,
+ * "": not known. spool: where reports are. */
+int courier_args(const struct options *o, const char *bmc_address, const char *spool,
 		 struct conf_list *ret);
+/* --check-config: what the courier says about its files is in err. 0: good,
+ * or there is nothing to check. */
+int courier_check(const struct options *o, struct err *err);
 /* --courier.path, else ceems-courier in the folder of this program. Cut to fit. */
 /* Does the Redfish file name the BMC's host? Told by its lines, since what asks the BMC
  * reads it, not ceemsd. */

@@ -273,7 +273,9 @@ static void open_courier(struct daemon *d)
 		return;
 	courier_path(&d->options, path, sizeof(path));
 	find_bmc(d, bmc, sizeof(bmc));
-	int rc = courier_args(&d->options, bmc, &args);
+	auto_free char *spool =
+		reports_folder(d->options.reports_spool, d->env.hostname);
+	int rc = courier_args(&d->options, bmc, spool ? spool : "", &args);
 	if (rc == 0)
 		rc = courier_link_new(path, &args, &d->courier, &err);
 	else

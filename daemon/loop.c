@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "daemon/courier_link.h"
 #include "daemon/daemon.h"
 #include "daemon/discover.h"
 #include "lib/clock.h"
@@ -141,6 +142,7 @@ static void reload(void *arg)
 		options_release(&fresh);
 	}
 	reload_web(d);
+	courier_link_restart(d->courier);
 	(void)notify_send("READY=1");
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/courier_link.h"
 #include "daemon/daemon.h"
 #include "lib/fs.h"
 #include "lib/log.h"
@@ -48,6 +49,10 @@ static int check_config(const struct options *o)
 {
 	struct err err;
 	if (*o->web_config_file && web_check_config(o->web_config_file, &err) < 0) {
+		fprintf(stderr, "ceemsd: %s\n", err.text);
+		return EXIT_USAGE;
+	}
+	if (courier_check(o, &err) < 0) {
 		fprintf(stderr, "ceemsd: %s\n", err.text);
 		return EXIT_USAGE;
 	}

@@ -4,6 +4,7 @@
 ARCHIVES += libdaemon
 libdaemon_SRCS += daemon/collector_emissions.c
 libdaemon_SRCS += daemon/collector_ring.c
+libsources_SRCS += daemon/collector_courier.c
 libdaemon_SRCS += daemon/collector_slurm.c
 libdaemon_SRCS += daemon/courier_args.c
 libdaemon_SRCS += daemon/discover.c

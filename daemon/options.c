@@ -103,6 +103,7 @@ const struct conf_opt options_table[] = {
 	    .min = 1000, .max = DAY_MS),
 	ROW("reports.max-bytes", CONF_BYTES, reports_max_bytes, "256MiB",
 	    "Most that the spool may take; then the oldest windows are given up."),
+	SHIP_OPTION_ROWS,
 
 	/* web */
 	ROW("web.listen-address", CONF_LIST, listen_addresses, ":9010",
@@ -128,6 +129,8 @@ const struct conf_opt options_table[] = {
 	/* collectors */
 	ROW("collector.disable-defaults", CONF_BOOL, disable_defaults, "false",
 	    "Turn off every collector that is not named by its own option."),
+	ROW("collector.courier", CONF_BOOL, collector_courier, "true",
+	    "Health of ceems-courier, and what it sent."),
 	ROW("collector.cpu", CONF_BOOL, collector_cpu, "true", "CPU time of the node."),
 	ROW("collector.cray_pm_counters", CONF_BOOL, collector_cray_pm_counters,
 	    "false", "Power counters of Cray EX nodes."),

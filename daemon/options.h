@@ -8,6 +8,7 @@
 #include "lib/buf.h"
 #include "lib/conf.h"
 #include "lib/err.h"
+#include "lib/ship_options.h"
 
 /* Index into the choices of --collector.cgroups.force-version */
 enum options_cgroup_version { CGROUP_VERSION_AUTO, CGROUP_VERSION_1, CGROUP_VERSION_2 };
@@ -58,6 +59,7 @@ struct options {
 	bool reports_enabled;
 	char *reports_spool; /* %n: host name */
 	uint64_t reports_interval_ms, reports_max_bytes;
+	SHIP_OPTION_MEMBERS; /* the courier's */
 
 	/* web */
 	struct conf_list listen_addresses; /* "host:port" or ":port" */
@@ -72,7 +74,7 @@ struct options {
 	bool disable_defaults;
 	bool collector_cpu, collector_energy, collector_infiniband, collector_meminfo,
 		collector_netdev, collector_ring, collector_slurm;
-	bool collector_redfish;
+	bool collector_courier, collector_redfish;
 	bool collector_cray_pm_counters, collector_hwmon, collector_ipmi_dcmi,
 		collector_model, collector_rapl;
 	bool empty_hostname_label;

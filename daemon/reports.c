@@ -49,7 +49,7 @@ struct reports {
 
 /* "/var/spool/ceems/%n": several daemons on one host, or diskless nodes with one disk
  */
-static char *expand(const char *folder, const char *hostname)
+char *reports_folder(const char *folder, const char *hostname)
 {
 	auto_buf struct buf b = BUF_INIT;
 
@@ -251,7 +251,7 @@ static int make(struct reports *r, const struct reports_params *p, struct err *e
 
 	r->p = *p;
 	r->cluster = strdup(p->cluster);
-	r->folder = expand(p->folder, env->hostname);
+	r->folder = reports_folder(p->folder, env->hostname);
 	r->batch = malloc(sizeof(*r->batch));
 	if (!r->cluster || !r->folder || !r->batch)
 		return err_set(err, -ENOMEM, "reports: out of memory");

@@ -9,7 +9,7 @@
 	struct conf_list aggregator_urls;                                              \
 	char *aggregator_token_file, *aggregator_cert_file, *aggregator_key_file;      \
 	char *aggregator_ca_file, *aggregator_munge_socket;                            \
-	uint64_t aggregator_timeout_ms, ship_interval_ms
+	uint64_t aggregator_timeout_ms
 
 #define SHIP_OPTION_ROWS                                                               \
 	ROW("aggregator.url", CONF_LIST, aggregator_urls, "",                          \
@@ -29,10 +29,6 @@
 		    "", "Socket of the MUNGE daemon, instead of its usual one."),      \
 		ROW("aggregator.timeout", CONF_DURATION, aggregator_timeout_ms, "30s", \
 		    "How long one of its answers is waited for.", .min = 100,          \
-		    .max = 600000),                                                    \
-		ROW("ship.interval", CONF_DURATION, ship_interval_ms, "5m",            \
-		    "Interval records wait for this node's moment in each such span, " \
-		    "so that not all nodes send at once; others go at once.",          \
-		    .min = 100, .max = 3600000)
+		    .max = 600000)
 
 #endif

@@ -104,6 +104,24 @@ static void a_child_that_is_killed_is_started_again(void **state)
 	courier_link_free(l);
 }
 
+/* SIGHUP: it reads its files anew, at once and without the gaps of one that dies */
+static void a_child_is_started_anew_when_it_is_wanted(void **state)
+{
+	(void)state;
+	struct courier_link *l = link_to("good");
+	uint64_t pid = wait_value(l, 0);
+	for (uint64_t n = 2; n <= 4; n++) {
+		courier_link_restart(l);
+		assert_true(wait_starts(l, n));
+		assert_true(kill((pid_t)pid, 0) < 0 && errno == ESRCH);
+		pid = wait_value(l, pid);
+	}
+	assert_int_equal(courier_link_starts(l), 4);
+	courier_link_restart(l);
+	courier_link_free(l); /* both at once end well */
+	courier_link_restart(NULL);
+}
+
 /* Each life costs at least the gap: 1 s, 2 s, ... */
 static void a_child_that_keeps_dying_is_started_ever_more_seldom(void **state)
 {
@@ -194,6 +212,7 @@ int main(void)
 		cmocka_unit_test(a_redfish_file_that_names_a_host_is_seen),
 		cmocka_unit_test(the_newest_message_is_kept),
 		cmocka_unit_test(a_child_that_is_killed_is_started_again),
+		cmocka_unit_test(a_child_is_started_anew_when_it_is_wanted),
 		cmocka_unit_test(a_child_that_keeps_dying_is_started_ever_more_seldom),
 		cmocka_unit_test(a_child_that_speaks_nonsense_is_ended),
 		cmocka_unit_test(the_child_ends_with_us_even_if_it_hangs),

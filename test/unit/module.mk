@@ -200,6 +200,9 @@ energy_restart_test_PKGS := yaml-0.1
 TESTS += collector_energy_test
 collector_energy_test_LIBS := libticker libnode libsources libdaemon libconf libbase
 collector_energy_test_PKGS := yaml-0.1
+TESTS += collector_courier_test
+collector_courier_test_LIBS := libsources libbase
+collector_courier_test_LDFLAGS := -Wl,--wrap=courier_link_get,--wrap=courier_link_starts
 TESTS += collector_redfish_test
 collector_redfish_test_LIBS := libsources libbase
 collector_redfish_test_LDFLAGS := -Wl,--wrap=courier_link_get
