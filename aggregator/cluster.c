@@ -176,12 +176,12 @@ static int choose_version(struct cluster *c, unsigned have, struct err *err)
 		return rc;
 	return err_set(
 		err, -EPROTO,
-		"%s is of Postgres %u, this machine has %u: as user %u make a folder "
-		"by '%s/initdb -D %s.new -U ceems -E UTF8 --locale=C -k -A reject', "
-		"run '%s/pg_upgrade -U ceems -b OLD_BIN -B %s -d %s -D %s.new', put it "
-		"in the place of the old one (doc/aggregator.md)",
-		c->at.pgdata, have, other, (unsigned)geteuid(), newer, c->at.pgdata,
-		newer, newer, c->at.pgdata, c->at.pgdata);
+		"%s is of Postgres %u, this machine has %u: as user %u, after 'initdb "
+		"-D %s.next -U ceems -E UTF8 --locale=C -k -A peer' and what "
+		"doc/aggregator.md says of pg_hba.conf, run '%s/pg_upgrade -U ceems -b "
+		"BIN_OF_%u -B %s -d %s -D %s.next', and put %s.next in the place of it",
+		c->at.pgdata, have, other, (unsigned)geteuid(), c->at.pgdata, newer,
+		have, newer, c->at.pgdata, c->at.pgdata, c->at.pgdata);
 }
 
 static void __attribute__((noreturn))

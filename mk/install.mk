@@ -64,11 +64,13 @@ install: all
 	$(call install_template,contrib/packaging/systemd/ceemsd.service.in,$(unitdir))
 	$(call install_template,contrib/packaging/systemd/redfish_proxy.service.in,$(unitdir))
 	$(call install_template,contrib/packaging/systemd/ceems-courier.service.in,$(unitdir))
+	$(call install_template,contrib/packaging/systemd/ceems_aggregator.service.in,$(unitdir))
 	$(call install_template,contrib/packaging/tmpfiles.d/ceems.conf.in,$(tmpfilesdir))
 	$(call install_files,0644,contrib/packaging/tmpfiles.d/ceems-jobcomp.conf,$(tmpfilesdir))
 	$(call install_files,0644,contrib/packaging/sysusers.d/ceems.conf,$(sysusersdir))
 	install -d -m 0750 "$(DESTDIR)$(sysconfdir)/ceems"
 	$(call install_config,contrib/packaging/etc/ceemsd.yaml.in)
+	$(call install_config,contrib/packaging/etc/aggregator.yaml)
 	$(call install_config,contrib/packaging/etc/ceems-courier.yaml)
 	$(call install_config,contrib/packaging/etc/redfish.yaml)
 	$(call install_config,contrib/packaging/etc/redfish_proxy.yaml)
@@ -79,7 +81,7 @@ install: all
 uninstall:
 	rm -f $(foreach p,$(SBIN_PROGS),"$(DESTDIR)$(sbindir)/$(p)") $(foreach p,$(BIN_PROGS),"$(DESTDIR)$(bindir)/$(p)")
 	rm -f $(foreach m,$(MAN1),"$(DESTDIR)$(mandir)/man1/$(notdir $(m))") $(foreach m,$(MAN8),"$(DESTDIR)$(mandir)/man8/$(notdir $(m))")
-	rm -f "$(DESTDIR)$(unitdir)/ceemsd.service" "$(DESTDIR)$(unitdir)/redfish_proxy.service" "$(DESTDIR)$(unitdir)/ceems-courier.service" "$(DESTDIR)$(tmpfilesdir)/ceems.conf" "$(DESTDIR)$(tmpfilesdir)/ceems-jobcomp.conf" "$(DESTDIR)$(sysusersdir)/ceems.conf"
+	rm -f "$(DESTDIR)$(unitdir)/ceemsd.service" "$(DESTDIR)$(unitdir)/redfish_proxy.service" "$(DESTDIR)$(unitdir)/ceems-courier.service" "$(DESTDIR)$(unitdir)/ceems_aggregator.service" "$(DESTDIR)$(tmpfilesdir)/ceems.conf" "$(DESTDIR)$(tmpfilesdir)/ceems-jobcomp.conf" "$(DESTDIR)$(sysusersdir)/ceems.conf"
 	rm -f $(foreach c,$(COMPLETIONS),"$(DESTDIR)$(completiondir)/$(notdir $(c))")
 	rm -rf "$(DESTDIR)$(plugindir)" "$(DESTDIR)$(docdir)" "$(DESTDIR)$(datadir)"
 

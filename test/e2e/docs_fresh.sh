@@ -78,6 +78,28 @@ else
 	skip "cacct.md has the columns of this cacct" "cacct was not built here"
 fi
 
+agg=$BUILD/ceems_aggregator page=doc/aggregator.md
+if [ -x "$agg" ]; then
+	"$agg" --help-markdown >"$SCRATCH/agg.md"
+	if [ "${1:-}" = UPDATE ]; then
+		awk -v b="$begin" -v e="$end" -v f="$SCRATCH/agg.md" '
+			index($0, e) == 1 { skip = 0 }
+			!skip { print }
+			index($0, b) == 1 { skip = 1; print ""; while ((getline l < f) > 0) print l; print "" }' $page >"$SCRATCH/page.md" &&
+			cp "$SCRATCH/page.md" $page
+	fi
+	awk -v b="$begin" -v e="$end" 'index($0, e) == 1 { on = 0 } on && NF { print } index($0, b) == 1 { on = 1 }' $page >"$SCRATCH/have.md"
+	is "aggregator.md has the options of this ceems_aggregator (else: test/e2e/docs_fresh.sh UPDATE)" \
+		"$(diff <(grep . "$SCRATCH/agg.md") "$SCRATCH/have.md" | head -10)" ""
+	bad=
+	for m in $(grep -ohE '"ceems_aggregator_[a-z_]+"' aggregator/*.c | tr -d '"' | sort -u); do
+		grep -qF "\`$m\`" $page || bad+="$m "
+	done
+	is "aggregator.md has its metrics" "$bad" ""
+else
+	skip "aggregator.md has the options of this ceems_aggregator" "ceems_aggregator was not built here"
+fi
+
 is "each row of compat.md says what became of the name" \
 	"$(awk -F'|' '/^\| `/ && $3 !~ /^ (same|alias|better|later|not applicable)( \(accepted\))? *$/ { print FILENAME ":" NR ":" $3 }' doc/compat.md)" ""
 is "no name has two rows in compat.md" "$(sed -n 's/^| `\([^`]*\)`.*/\1/p' doc/compat.md | sort | uniq -d)" ""

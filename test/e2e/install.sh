@@ -13,13 +13,13 @@ with() { [ -e "$BUILD/$1" ]; } # was this program built here?
 ok "make install into a DESTDIR" install_to "$dest"
 list "$dest" >"$SCRATCH/first"
 
-for f in usr/lib/systemd/system/ceemsd.service usr/lib/systemd/system/redfish_proxy.service usr/lib/systemd/system/ceems-courier.service usr/lib/tmpfiles.d/ceems.conf \
+for f in usr/lib/systemd/system/ceemsd.service usr/lib/systemd/system/redfish_proxy.service usr/lib/systemd/system/ceems-courier.service usr/lib/systemd/system/ceems_aggregator.service usr/lib/tmpfiles.d/ceems.conf \
 	usr/lib/sysusers.d/ceems.conf usr/share/doc/ceems/README.md usr/share/doc/ceems/install.md \
 	usr/share/doc/ceems/LICENSE usr/share/ceems/scrape.yaml usr/share/man/man8/ceemsd.8; do
 	is "$f" "$(mode "$f")" 644
 done
 is "configuration folder is closed" "$(mode etc/ceems)" 750
-for f in etc/ceems/ceemsd.yaml etc/ceems/ceems-courier.yaml etc/ceems/redfish.yaml etc/ceems/redfish_proxy.yaml etc/ceems/web-config.yaml etc/ceems/acct_gather.conf etc/ceems/jobcomp.yaml; do is "$f is not for everybody" "$(mode "$f")" 640; done
+for f in etc/ceems/ceemsd.yaml etc/ceems/aggregator.yaml etc/ceems/ceems-courier.yaml etc/ceems/redfish.yaml etc/ceems/redfish_proxy.yaml etc/ceems/web-config.yaml etc/ceems/acct_gather.conf etc/ceems/jobcomp.yaml; do is "$f is not for everybody" "$(mode "$f")" 640; done
 if with ceemsd; then is "ceemsd" "$(mode usr/sbin/ceemsd)" 755; else skip "ceemsd" "not built here"; fi
 if with ceems_tool; then is "ceems_tool" "$(mode usr/bin/ceems_tool)" 755; else skip "ceems_tool" "not built here"; fi
 is "nothing is writable for others or setuid" "$(find "$dest" \( -perm /o+w -o -perm /6000 \) ! -type l)" ""
@@ -58,6 +58,9 @@ if command -v systemd-analyze >/dev/null; then
 	u=$SCRATCH/ceems-courier.service
 	sed "s|^ExecStart=[^ ]*|ExecStart=/bin/true|" "$dest/usr/lib/systemd/system/ceems-courier.service" >"$u"
 	is "nor in ceems-courier.service" "$(systemd-analyze verify --man=no "$u" 2>&1 | grep -F "${u##*/}")" ""
+	u=$SCRATCH/ceems_aggregator.service
+	sed "s|^ExecStart=[^ ]*|ExecStart=/bin/true|" "$dest/usr/lib/systemd/system/ceems_aggregator.service" >"$u"
+	is "nor in ceems_aggregator.service" "$(systemd-analyze verify --man=no "$u" 2>&1 | grep -F "${u##*/}")" ""
 else
 	skip "systemd-analyze verify finds nothing" "systemd-analyze is not installed"
 fi
@@ -115,12 +118,23 @@ else
 	skip "redfish_proxy" "not built here"
 fi
 
+if with ceems_aggregator; then
+	is "ceems_aggregator" "$(mode usr/sbin/ceems_aggregator)" 755
+	out=$("$BUILD/ceems_aggregator" --check-config --config.file="$dest/etc/ceems/aggregator.yaml" 2>&1)
+	like "ceems_aggregator accepts the packaged configuration" "$out" "the configuration is good"
+	sed -E 's,^#([a-z]|  ),\1,; /config.file:/d' contrib/packaging/etc/aggregator.yaml >"$SCRATCH/agg.yaml"
+	out=$("$BUILD/ceems_aggregator" --check-config --config.file="$SCRATCH/agg.yaml" 2>&1)
+	like "and all of its examples" "$out" "the configuration is good"
+else
+	skip "ceems_aggregator" "not built here"
+fi
+
 if command -v dpkg-deb >/dev/null; then
 	deb=$(contrib/packaging/deb/build 0.0.1~test "$SCRATCH/deb" 2>"$SCRATCH/deb.log" | tail -1)
 	is "a Debian package can be built" "$(dpkg-deb -f "$deb" Package Version 2>&1 | paste -sd' ')" "Package: ceems-slurm Version: 0.0.1~test"
 	is "the package owns its files as root" "$(dpkg-deb -c "$deb" | awk '$2 != "root/root"')" ""
 	is "the package treats the configuration as the site's" "$(dpkg-deb -I "$deb" conffiles | sort | paste -sd' ')" \
-		"/etc/ceems/acct_gather.conf /etc/ceems/ceems-courier.yaml /etc/ceems/ceemsd.yaml /etc/ceems/jobcomp.yaml /etc/ceems/redfish.yaml /etc/ceems/redfish_proxy.yaml /etc/ceems/web-config.yaml"
+		"/etc/ceems/acct_gather.conf /etc/ceems/aggregator.yaml /etc/ceems/ceems-courier.yaml /etc/ceems/ceemsd.yaml /etc/ceems/jobcomp.yaml /etc/ceems/redfish.yaml /etc/ceems/redfish_proxy.yaml /etc/ceems/web-config.yaml"
 	dpkg-deb -x "$deb" "$SCRATCH/debroot"
 	is "the package has what make install has" "$(diff <(cd "$dest" && find . -type f | sort) <(cd "$SCRATCH/debroot" && find . -type f | sed '/share\/man/s/\.gz$//' | sort))" ""
 else
@@ -128,5 +142,5 @@ else
 fi
 
 ok "make uninstall" make -s uninstall DESTDIR="$dest" PREFIX=/usr
-is "only the site's configuration is left" "$(cd "$dest" && find . -type f | sort | paste -sd' ')" "./etc/ceems/acct_gather.conf ./etc/ceems/ceems-courier.yaml ./etc/ceems/ceemsd.yaml ./etc/ceems/jobcomp.yaml ./etc/ceems/redfish.yaml ./etc/ceems/redfish_proxy.yaml ./etc/ceems/web-config.yaml"
+is "only the site's configuration is left" "$(cd "$dest" && find . -type f | sort | paste -sd' ')" "./etc/ceems/acct_gather.conf ./etc/ceems/aggregator.yaml ./etc/ceems/ceems-courier.yaml ./etc/ceems/ceemsd.yaml ./etc/ceems/jobcomp.yaml ./etc/ceems/redfish.yaml ./etc/ceems/redfish_proxy.yaml ./etc/ceems/web-config.yaml"
 tap_done
