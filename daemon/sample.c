@@ -244,6 +244,14 @@ bool sample_job_cpu(struct sample *s, uint32_t i, uint64_t *ret_ns)
 	return true;
 }
 
+/* Slurm does not tell an extern step the CPUs of its job, but its cores. */
+static uint32_t extern_cpus(struct units *u, uint32_t i)
+{
+	uint32_t s = steps_find(u, i, RECORD_STEP_EXTERN);
+
+	return s == UNITS_NONE ? 0 : steps_get(u, s)->cpus;
+}
+
 uint32_t sample_job_cpus(struct sample *s, uint32_t i)
 {
 	const struct unit *unit = units_get(s->units, i);
@@ -253,7 +261,7 @@ uint32_t sample_job_cpus(struct sample *s, uint32_t i)
 	uint32_t cpus;
 
 	if (i >= s->job_count || s->jobs[i].serial != unit_serial(s->units, i))
-		return 0;
+		return extern_cpus(s->units, i);
 	struct sampled *d = &s->jobs[i];
 	if (fds && now_ns >= d->cpus_until_ns) {
 		int rc = cgroup_read_cpus(fds, &cpus, NULL);
@@ -262,7 +270,7 @@ uint32_t sample_job_cpus(struct sample *s, uint32_t i)
 		/* the group of a job that just starts has none yet */
 		d->cpus_until_ns = now_ns + (rc == 0 ? CPUS_NS : NSEC_PER_SEC);
 	}
-	return d->cpus;
+	return d->cpus ? d->cpus : extern_cpus(s->units, i);
 }
 
 bool sample_job_rss(struct sample *s, uint32_t i, uint64_t *ret_bytes)

@@ -31,8 +31,8 @@ void sample_memory(struct sample *s);
 /* What the whole job of a running unit has used by its own control group, which may
  * hold more than its steps. False: cannot be read. */
 bool sample_job_cpu(struct sample *s, uint32_t unit, uint64_t *ret_ns);
-/* CPUs that the job's control group may use, for a unit whose allocation nobody told;
- * 0: not known. Read once a minute. */
+/* CPUs that the job's control group may use, for a unit whose allocation nobody told,
+ * read once a minute; without one the cores of its extern step. 0: not known. */
 uint32_t sample_job_cpus(struct sample *s, uint32_t unit);
 /* As read last, 0: not known */
 uint64_t sample_rss_bytes(const struct sample *s, uint32_t step);

@@ -55,6 +55,19 @@ static void a_jobs_cpus_are_those_of_its_cpuset(void **state)
 			 0);
 }
 
+/* As Slurm tells an extern step, where no cpuset holds the job */
+static void without_a_cpuset_a_jobs_cores_are_those_of_its_extern_step(void **state)
+{
+	(void)state;
+	struct record r = rec(RECORD_STEP_START, "1", RECORD_STEP_EXTERN);
+	r.step_cpus = 3;
+	assert_true(record_add_cgroup(&r, ALL, "/slurm_n1/uid_0/job_1/step_extern"));
+	assert_int_equal(apply(&r), 0);
+	uint32_t i = units_find(u, MANAGER_SLURM, NODE, "1", 0);
+	assert_int_equal(units_get(u, i)->cpus, 0);
+	assert_int_equal(sample_job_cpus(s, i), 3);
+}
+
 static void a_jobs_cpu_time_is_that_of_its_own_group(void **state)
 {
 	(void)state;
@@ -96,6 +109,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, up, down)
 	const struct CMUnitTest tests[] = {
 		T(a_jobs_cpus_are_those_of_its_cpuset),
+		T(without_a_cpuset_a_jobs_cores_are_those_of_its_extern_step),
 		T(a_jobs_cpu_time_is_that_of_its_own_group),
 		T(a_job_that_ended_is_not_read_any_more),
 		T(resident_memory_is_known_once_it_was_read),
