@@ -123,7 +123,7 @@ BEGIN
 			s.gpu_share, s.hints::jsonb
 		FROM in_node s JOIN cluster c ON c.name = s.cluster
 		JOIN node o ON o.cluster = c.id AND o.name = s.node
-		ORDER BY s.instance, s.guessed, s.seq DESC
+		ORDER BY s.instance, s.guessed, (s.hints IS NULL), s.seq DESC
 		ON CONFLICT DO NOTHING;
 	UPDATE unit_node n SET uuid = s.uuid, restarts = s.restarts, guessed = s.guessed,
 			uid = coalesce(s.uid, n.uid), gid = coalesce(s.gid, n.gid),

@@ -29,8 +29,11 @@ $$;
 -- The unit that a row of a node belongs to, NULL: there is none yet.
 CREATE FUNCTION link_find(c smallint, n unit_node) RETURNS bigint LANGUAGE sql STABLE AS $$
 	SELECT u.id FROM unit u,
-	LATERAL (SELECT life_distance(u.started, coalesce(u.ended, '9999-01-01'), n.started,
-			coalesce(n.ended, n.last_t1)) AS away) d
+	LATERAL (SELECT life_distance(u.started, coalesce(u.ended,
+			-- it may be over without anybody having said so yet
+			CASE u.known_by WHEN 'node' THEN (SELECT max(coalesce(o.ended, '9999-01-01'))
+				FROM unit_node o WHERE o.unit = u.id) END, '9999-01-01'),
+			n.started, coalesce(n.ended, n.last_t1)) AS away) d
 	WHERE u.cluster = c AND u.uuid = n.uuid AND (u.restarts = n.restarts OR n.guessed)
 		AND (u.uid = n.uid OR u.uid IS NULL OR n.uid IS NULL)
 		AND u.started IS NOT NULL
@@ -156,8 +159,8 @@ BEGIN
 		IF r.source IS DISTINCT FROM source THEN
 			m := m - '{resized,event}'::text[];
 		END IF;
-		IF r.source = source AND part > began THEN
-			m := m || jsonb_build_object('resized', part);
+		IF r.source = source AND r.part > began THEN
+			m := m || jsonb_build_object('resized', r.part);
 		END IF;
 		began := CASE WHEN r.source = source THEN least(began, part) ELSE part END;
 		source := r.source;

@@ -426,21 +426,61 @@ DECLARE
 	marks bigint;
 BEGIN
 	INSERT INTO dirty (unit, hour)
-		SELECT h.unit, h.hour FROM unit_hour h
-		WHERE h.hour > from_t - interval '1 h' AND h.hour < to_t
-			AND (c IS NULL OR EXISTS (SELECT FROM unit u WHERE u.id = h.unit
-				AND u.cluster = c))
-		UNION
-		SELECT n.unit, date_trunc('hour', i.t0, 'UTC')
-		FROM unit_interval i JOIN unit_node n USING (instance)
-		JOIN unit u ON u.id = n.unit AND (c IS NULL OR u.cluster = c)
-		WHERE i.t0 >= date_trunc('hour', from_t, 'UTC') AND i.t0 < to_t
-		UNION
-		SELECT d.unit, utc_midnight(d.day) FROM unit_day d
+		SELECT d.unit, coalesce(h.hour, utc_midnight(d.day))
+		FROM unit_day d LEFT JOIN LATERAL (SELECT v.hour FROM unit_hour v
+			WHERE v.unit = d.unit AND v.hour >= utc_midnight(d.day)
+				AND v.hour < utc_midnight(d.day + 1)) h ON true
 		WHERE d.day >= utc_day(from_t) AND utc_midnight(d.day) < to_t
+			AND (h.hour IS NULL OR (h.hour > from_t - interval '1 h' AND h.hour < to_t))
 			AND (c IS NULL OR EXISTS (SELECT FROM unit u WHERE u.id = d.unit
 				AND u.cluster = c));
 	GET DIAGNOSTICS marks = ROW_COUNT;
 	RETURN marks;
 END
 $$;
+
+-- A change of factors, of a cluster's zone or of its PUE, by whomever, is computed in by itself:
+-- from the time that it is about to the next one's.
+CREATE FUNCTION emission_changed() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+	r record;
+	z record;
+BEGIN
+	IF TG_OP = 'DELETE' THEN r := OLD; ELSE r := NEW; END IF;
+	FOR z IN SELECT cluster FROM cluster_zone WHERE provider = r.provider AND zone = r.zone
+	LOOP
+		PERFORM recompute(r.at, coalesce((SELECT min(f.at) FROM emission_factor f
+			WHERE f.provider = r.provider AND f.zone = r.zone AND f.at > r.at), now()),
+			z.cluster);
+	END LOOP;
+	RETURN NULL;
+END
+$$;
+CREATE TRIGGER emission_changed AFTER INSERT OR UPDATE OR DELETE ON emission_factor
+	FOR EACH ROW EXECUTE FUNCTION emission_changed();
+
+CREATE FUNCTION pue_changed() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+	r record;
+BEGIN
+	IF TG_OP = 'DELETE' THEN r := OLD; ELSE r := NEW; END IF;
+	PERFORM recompute(r.valid_from, coalesce((SELECT min(p.valid_from) FROM pue p
+		WHERE p.cluster = r.cluster AND p.valid_from > r.valid_from), now()), r.cluster);
+	RETURN NULL;
+END
+$$;
+CREATE TRIGGER pue_changed AFTER INSERT OR UPDATE OR DELETE ON pue
+	FOR EACH ROW EXECUTE FUNCTION pue_changed();
+
+CREATE FUNCTION zone_changed() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	IF TG_OP = 'DELETE' THEN
+		PERFORM recompute('1970-01-01', now(), OLD.cluster);
+	ELSE
+		PERFORM recompute('1970-01-01', now(), NEW.cluster);
+	END IF;
+	RETURN NULL;
+END
+$$;
+CREATE TRIGGER zone_changed AFTER INSERT OR UPDATE OR DELETE ON cluster_zone
+	FOR EACH ROW EXECUTE FUNCTION zone_changed();

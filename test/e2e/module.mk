@@ -56,6 +56,7 @@ CHECKS += test/e2e/slurm_energy_ceemsd_24.sh
 CHECKS += test/e2e/aggregator.sh
 CHECKS += test/e2e/cacct.sh
 CHECKS += test/e2e/aggregator_private.sh
+CHECKS += test/e2e/ingest.sh
 CHECKS += test/e2e/promql_prometheus.sh
 CHECKS_LONG += test/e2e/promql_prometheus3.sh
 CHECKS += test/e2e/aggregator_backup.sh

@@ -1,0 +1,207 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# timeout 240
+# Reports to two aggregators with one real Postgres: twice, late, in any order, without their job
+# record, malformed, hostile, many at once, while aggregators and Postgres are killed. At the end
+# each record is there once, linked to the right unit, and the sums agree.
+. "$(dirname "$0")/../tap.sh"
+. "$TOP/test/pg.sh"
+agg=$BUILD/ceems_aggregator make=$BUILD/batch_make
+[ -x "$agg" ] && [ -x "$make" ] || skip_all "ceems_aggregator was not built here"
+command -v curl >/dev/null || skip_all "curl is not installed"
+need_pg
+cd "$SCRATCH" || exit 1
+umask 077; echo a-token-of-this-test >token; umask 022
+PORTS=("$(free_port)" "$(free_port)") PIDS=()
+
+agg_start() { # which, flags
+	local i=$1; shift
+	"$agg" --db.url="$PGURL" --web.listen-address="127.0.0.1:${PORTS[i]}" --ingest.token-file="$SCRATCH/token" \
+		--security.drop-privileges=false --rollup.delay=500ms --linker.grace=2s --linker.lost-after=10m "$@" >>"$SCRATCH/agg$i.log" 2>&1 &
+	PIDS[i]=$!
+	started "${PIDS[i]}"
+	wait_for 15 curl -sf -o /dev/null "http://127.0.0.1:${PORTS[i]}/health"
+}
+CURL=(curl -s -m 20 -H 'Content-Type: application/x-ceems-batch')
+TOKEN=(-H 'Authorization: Bearer a-token-of-this-test')
+url() { echo "http://127.0.0.1:${PORTS[${1:-0}]}/api/v1/ingest"; }
+push() { "${CURL[@]}" "${TOKEN[@]}" --data-binary @- "$@" "$(url 0)"; }  # body on stdin
+code() { "${CURL[@]}" -o answer -w '%{http_code}' --data-binary @- "$@" "$(url 0)"; }
+lines() { printf '%s\n' "$@" | "$make"; }
+sql() { psql_do -c "$1"; }
+metric() { curl -s "http://127.0.0.1:${PORTS[0]}/metrics" | awk -v m="$1" 'index($0, m " ") == 1 { print $2 }'; }
+is_sql() { [ "$(sql "$1")" = "$2" ]; }
+settled() { is_sql "SELECT (SELECT count(*) FROM dirty WHERE due < now() + interval '1 h') + (SELECT count(*) FROM unit_node WHERE unit IS NULL) + (SELECT count(*) FROM job_record WHERE unit IS NULL)" 0; }
+settle() { sleep 0.6; ok "$1: linker and roll-up come to rest" wait_for 30 settled; }
+
+pg_start --durable || { ok "Postgres starts" false; tap_done; }
+ok "two aggregators start on one database" agg_start 0
+agg_start 1 || ok "the second" false
+T=$(($(date +%s) / 3600 * 3600 - 7200))
+
+# ---- who may send
+lines "start instance=1 unit=1 started=$T" >body
+is "nobody's reports are refused" "$(code <body)" 401
+is "a wrong token too" "$(code -H 'Authorization: Bearer b-token-of-this-test' <body)" 401
+is "a part of the token too" "$(code -H 'Authorization: Bearer a-token-of-this-' <body)" 401
+is "an empty one" "$(code -H 'Authorization: Bearer ' <body)" 401
+is "two proofs are none" "$(code "${TOKEN[@]}" -H 'Authorization: Bearer x' <body)" 401
+is "another scheme" "$(code -u root:root <body)" 401
+is "MUNGE that is no credential" "$(code -H 'Authorization: MUNGE MUNGE:abc:' <body | sed 's/503/401/')" 401
+is "nothing of that was written" "$(sql 'SELECT count(*) FROM unit_node')" 0
+is "the token's are taken" "$(code "${TOKEN[@]}" <body)" 200
+
+# ---- what is no batch
+is "bytes that are no batch" "$(printf 'hello' | code "${TOKEN[@]}")" 400
+like "say so" "$(cat answer)" '"status":"error"'
+is "a cut batch" "$(head -c 20 body | code "${TOKEN[@]}")" 400
+is "packed that is not" "$(code "${TOKEN[@]}" -H 'Content-Encoding: deflate' <body)" 400
+is "an encoding that is not known" "$(code "${TOKEN[@]}" -H 'Content-Encoding: gzip' <body)" 400
+is "another type" "$(curl -s -o answer -w '%{http_code}' "${TOKEN[@]}" -H 'Content-Type: text/plain' --data-binary @body "$(url)")" 415
+is "GET" "$(curl -s -o answer -w '%{http_code}' "${TOKEN[@]}" "$(url)")" 405
+head -c 104857600 /dev/zero >big
+is "100 MB" "$(code "${TOKEN[@]}" <big)" 413
+python3 -c 'import sys, zlib; sys.stdout.buffer.write(zlib.compress(b"CEB1" + b"\0" * (64 << 20)))' >bomb
+is "a small body that unpacks to 64 MB" "$(code "${TOKEN[@]}" -H 'Content-Encoding: deflate' <bomb)" 413
+rm big bomb
+
+# ---- a job with reports and record, everything twice and in the wrong order
+cat >job2 <<-E
+	final instance=20 unit=2 started=$T ended=$((T + 700)) user=1100 system=30 mean=100 peak=300 package=1000 host=2000 other=1000 step=0 cpus=2
+	interval instance=20 unit=2 started=$T t0=$((T + 600)) t1=$((T + 700)) user=100 system=10 mean=100 peak=300 package=400 host=800 other=400 cpus=2
+	job id=2 submit=$((T - 60)) start=$T end=$((T + 700)) nodes=n1 name=x'); DROP TABLE unit;--
+	interval instance=20 unit=2 started=$T t0=$T t1=$((T + 300)) user=500 system=10 mean=100 peak=200 package=300 host=600 other=300 cpus=2
+	start instance=20 unit=2 started=$T cpus=2 name=\xff\xfe"quote'
+	interval instance=20 unit=2 started=$T t0=$((T + 300)) t1=$((T + 600)) user=500 system=10 mean=100 peak=200 package=300 host=600 other=300 cpus=2
+	E
+"$make" <job2 >body
+like "a job's records in the wrong order" "$(push <body)" '"accepted":6,"refused":\[\]'
+like "all of them again, packed" "$("$make" --packed <job2 | push -H 'Content-Encoding: deflate')" '"accepted":6,"refused":\[\]'
+is "and to the other aggregator" "$("${CURL[@]}" "${TOKEN[@]}" -o answer -w '%{http_code}' --data-binary @body "$(url 1)")" 200
+settle "one job"
+is "it is one unit, with its record's words" "$(sql "SELECT known_by, state, name, cpu_user_ns, cpu_system_ns, package_uj, memory_peak_bytes, observed_ms, node_ms, cpu_alloc_ms FROM unit WHERE uuid = '2'")" \
+	"jobcomp|COMPLETED|x');|1100|30|1000|300|700000|700000|1400000"
+is "each interval is there once" "$(sql 'SELECT count(*), sum(cpu_user_ns) FROM unit_interval WHERE instance = 20')" "3|1100"
+is "its day is its person's" "$(sql "SELECT p.name, j.name, u.units, u.units_started, u.cpu_ns, u.package_uj FROM usage_day u JOIN person p ON p.id = person JOIN project j ON j.id = project")" "ann|physics|1|1|1130|1000"
+is "bytes that are no text are none in the hints" "$(sql "SELECT hints->>'name' FROM unit_node WHERE instance = 20")" "??\"quote'"
+is "repeated intervals were counted" "$(metric 'ceems_aggregator_ingest_repeated_total{kind="interval"}')" 3
+lines "interval instance=20 unit=2 started=$T t0=$T t1=$((T + 300)) user=9999" | push >/dev/null
+is "with other numbers the first word counts" "$(sql "SELECT cpu_user_ns FROM unit_interval WHERE instance = 20 ORDER BY t0 LIMIT 1") $(metric ceems_aggregator_ingest_differing_total)" "500 1"
+
+# ---- what is refused, one by one
+NOW=$(date +%s)
+lines "start instance=30 unit=3 started=$NOW" "raw 63" "raw 1200" \
+	"interval instance=30 unit=3 started=$T t0=$((NOW + 9000)) t1=$((NOW + 9300)) user=1" \
+	"interval instance=30 unit=3 started=1000000000 t0=$((NOW - 86400 * 40)) t1=$((NOW - 86400 * 40 + 300)) user=1" \
+	"interval instance=30 unit=3 started=$T t0=$T t1=$((T + 300)) package=900000000000000000" \
+	"job id=3 submit=$((NOW + 90000)) start=$((NOW + 90000)) end=$((NOW + 90001))" >body
+out=$(push <body)
+like "the good one of seven is taken" "$out" '"accepted":1,.*"refused_count":6'
+for why in 'type 99' 'manager|too short|field' 'clock is [0-9]+ s ahead' 'older than what is kept' 'package: .* cannot be' 'in the future'; do
+	like "a reason: $why" "$out" "$why"
+done
+like "a record with a field of a later version is taken" "$(lines "start instance=31 unit=31 started=$T" | python3 -c '
+import struct, sys
+b = sys.stdin.buffer.read(); n, = struct.unpack_from("<I", b, 4); r = b[8:8 + n] + struct.pack("<HH", 60000, 3) + b"new"
+sys.stdout.buffer.write(b[:4] + struct.pack("<I", len(r)) + r)' | push)" '"accepted":1'
+
+# ---- linking
+J=86400
+lines "start instance=40 unit=40 node=n1 started=$T" "start instance=41 unit=40 node=n2 started=$((T + 3000))" \
+	"start instance=42 unit=40 cluster=c2 started=$T" "start instance=43 unit=43 started=$((T - 400 * J))" "final instance=43 unit=43 started=$((T - 400 * J)) ended=$((T - 400 * J + 60))" \
+	"start instance=44 unit=43 started=$T" "start instance=45 unit=45 started=$T" "final instance=45 unit=45 started=$T ended=$((T + 60)) end=3" \
+	"start instance=46 unit=46 started=$T" "start instance=47 unit=46 restarts=1 started=$((T + 100))" "start instance=48 unit=48 started=$((T - 3 * J)) uid=1234" | push >/dev/null
+settle "starts"
+is "nodes of a job are one unit, even with a clock that is 50 min off; another cluster's is another" "$(sql "SELECT cluster, nodes, state FROM unit WHERE uuid = '40' ORDER BY 1")" $'1|2|RUNNING\n2|1|RUNNING'
+is "a job id that comes again a year later is another unit" "$(sql "SELECT count(*) FROM unit WHERE uuid = '43'")" 2
+is "two runs of a requeued job are two" "$(sql "SELECT count(*) FROM unit WHERE uuid = '46'")" 2
+ended() { is_sql "SELECT state FROM unit WHERE uuid = '45'" OUT_OF_MEMORY; }
+ok "a job whose record never comes ends by its reports" wait_for 20 ended
+lost() { is_sql "SELECT state FROM unit WHERE uuid = '48'" NODE_FAIL; }
+sql "UPDATE unit_node SET heard = heard - interval '1 day' WHERE instance = 48"
+ok "one that nobody hears of again is lost" wait_for 20 lost
+N5=$(($(date +%s) / 300 * 300))
+lines "interval instance=48 unit=48 uid=1234 started=$((T - 3 * J)) t0=$((N5 - 300)) t1=$N5 user=7" | push >/dev/null
+back() { is_sql "SELECT state, ended IS NULL FROM unit WHERE uuid = '48'" "RUNNING|t"; }
+ok "and runs again when it is heard of" wait_for 20 back
+lines "job id=40 submit=$((T - 5)) start=$T end=$((T + 600)) state=3" "job id=46 submit=$((T - 5)) start=$T end=$((T + 50)) state=1024 event=2" \
+	"job id=46 restarts=1 submit=$((T + 60)) start=$((T + 100)) end=$((T + 200)) user=bob" "job id=49 submit=$T start=0 end=$((T + 9)) state=4 event=4" \
+	"job id=50 submit=$T start=$((T + 1)) end=$((T + 300)) state=8192 event=3" "job id=50 submit=$T start=$((T + 1)) resize=$((T + 300)) end=$((T + 500)) state=3 nodes=n[1-3]" | push >/dev/null
+settle "records"
+is "a record comes to the unit that its nodes told of" "$(sql "SELECT known_by, person IS NOT NULL, ended IS NOT NULL FROM unit WHERE uuid = '40' AND cluster = 1")" "jobcomp|t|t"
+is "and not to the other cluster's" "$(sql "SELECT known_by, person IS NULL FROM unit WHERE uuid = '40' AND cluster = 2")" "node|t"
+is "each run of a requeued job has its own" "$(sql "SELECT u.restarts, u.state, p.name, (SELECT count(*) FROM unit_node n WHERE n.unit = u.id) FROM unit u JOIN person p ON p.id = u.person WHERE uuid = '46' ORDER BY 1")" $'0|REQUEUED|ann|1\n1|COMPLETED|bob|1'
+is "a job that never ran is there without a start" "$(sql "SELECT state, started IS NULL FROM unit WHERE uuid = '49'")" "CANCELLED|t"
+is "a job that was resized is one, from its first to its last part" "$(sql "SELECT state, extract(epoch FROM ended - started)::int, extract(epoch FROM resized)::bigint - $T, node_list FROM unit WHERE uuid = '50'")" "COMPLETED|499|300|n[1-3]"
+lines "final instance=60 unit=2 node=n9 started=$((T + 5)) ended=$((T + 700)) user=50 system=0" "interval instance=60 unit=2 node=n9 started=$((T + 5)) t0=$((T + 300)) t1=$((T + 700)) user=50 system=0" | push >/dev/null
+settle "a late node"
+is "a node's report after the record finds it" "$(sql "SELECT count(*) FROM unit_node n JOIN unit u ON u.id = n.unit WHERE u.uuid = '2'")" 2
+
+# ---- grams and recompute
+sql "INSERT INTO emission_factor VALUES ('file', 'FR', '2024-01-01', 360); INSERT INTO cluster_zone VALUES (1, 'file', 'FR')"
+"$agg" --db.url="$PGURL" --recompute --from="$(date -u -d @$((T - 3600)) +%FT%TZ)" --to="$(date -u -d @$((NOW + 60)) +%FT%TZ)" >out 2>&1
+like "--recompute says how much it marks" "$(cat out)" "^[1-9][0-9]* hours are marked"
+settle "recompute"
+grams() { sql "SELECT trim_scale((grams->>'file')::numeric * 1000000000) FROM unit WHERE uuid = '2'"; }
+is "grams are energy times the factor" "$(grams)" 200
+sql "INSERT INTO pue VALUES (1, '2024-01-01', 1.5)"
+settle "a PUE"
+is "a new PUE is computed in by itself" "$(grams)" 300
+sql "INSERT INTO emission_factor VALUES ('file', 'FR', '2024-06-01', 720)"
+settle "a late factor"
+is "and a factor that comes late" "$(grams)" 600
+
+# ---- group commit: many nodes at once
+before=$(metric 'ceems_aggregator_ingest_commits_total{way="copied"}')
+for i in $(seq 40); do lines "start instance=$((1000 + i)) unit=$((1000 + i)) node=g$i started=$T" >"g$i"; done
+pids=()
+for i in $(seq 40); do "${CURL[@]}" "${TOKEN[@]}" -o /dev/null --data-binary @"g$i" "$(url)" & pids+=($!); done
+wait "${pids[@]}"
+after=$(metric 'ceems_aggregator_ingest_commits_total{way="copied"}')
+is "40 pushes at once are all there" "$(sql 'SELECT count(*) FROM unit_node WHERE instance BETWEEN 1001 AND 1040')" 40
+ok "in fewer commits ($((after - before)))" [ $((after - before)) -lt 30 ]
+
+# ---- kill -9 of aggregators and of Postgres while reports come
+send() { # file, until somebody says 200
+	local try
+	for try in $(seq 100); do
+		[ "$(curl -s -m 5 -o /dev/null -w '%{http_code}' "${TOKEN[@]}" -H 'Content-Type: application/x-ceems-batch' --data-binary @"$1" "$(url $((try % 2)))")" = 200 ] && return 0
+		sleep 0.1
+	done
+	return 1
+}
+stream() { # number
+	local k
+	for k in $(seq 0 24); do
+		{
+			[ "$k" != 0 ] || echo "many 20 start instance=$(($1 * 100)) unit=s$1 node=s$1 started=$T cpus=1"
+			echo "many 20 interval instance=$(($1 * 100)) unit=s$1 node=s$1 started=$T t0=$((T + k * 60)) t1=$((T + k * 60 + 60)) user=1000 system=1 package=10"
+		} | "$make" >"s$1.$k"
+		send "s$1.$k" || return 1
+	done
+}
+pids=()
+for i in 201 202 203 204; do stream $i & pids+=($!); done
+for what in agg pg agg pg; do
+	sleep 0.7
+	if [ $what = agg ]; then
+		kill -9 "${PIDS[0]}"; wait "${PIDS[0]}" 2>/dev/null
+		agg_start 0 || ok "the aggregator starts again" false
+	else
+		pg_kill; pg_up
+	fi
+done
+rc=0
+for p in "${pids[@]}"; do wait "$p" || rc=1; done
+is "every report was taken in the end" $rc 0
+is "each is there once" "$(sql 'SELECT count(*), count(DISTINCT instance), sum(cpu_user_ns) FROM unit_interval WHERE instance BETWEEN 20100 AND 20419')" "2000|80|2000000"
+settle "after the kills"
+is "sums of hours, days and intervals agree" "$(sql 'SELECT (SELECT sum(cpu_user_ns) FROM unit_interval) = (SELECT sum(cpu_user_ns) FROM unit_day), (SELECT sum(cpu_user_ns) FROM unit_day) = (SELECT sum(cpu_user_ns) FROM unit_hour), (SELECT sum(package_uj) FROM unit_day) = (SELECT sum(package_uj) FROM unit_interval)')" "t|t|t"
+is "and persons' days with those of their units" "$(sql 'SELECT (SELECT sum(cpu_ns) FROM usage_day) = (SELECT sum(coalesce(cpu_user_ns, 0) + coalesce(cpu_system_ns, 0)) FROM unit_day WHERE person IS NOT NULL), (SELECT sum(units) FROM usage_day) = (SELECT count(*) FROM unit_day WHERE person IS NOT NULL)')" "t|t"
+is "units with all of them have them" "$(sql "SELECT count(*), sum(cpu_user_ns) FROM unit WHERE uuid LIKE 's20_'")" "4|2000000"
+is "no token in a log" "$(cat agg?.log | grep -c a-token)" 0
+hwm() { awk '/^VmHWM/ { print $2 }' "/proc/${PIDS[1]}/status"; }
+ok "little memory: $(hwm) KiB" [ "$(hwm)" -lt 65536 ]
+kill "${PIDS[0]}"; wait "${PIDS[0]}"
+is "it ends well" $? 0
+tap_done
