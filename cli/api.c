@@ -34,6 +34,7 @@ void api_site_done(struct api_site *s)
 	free(s->ca_file);
 	free(s->cert_file);
 	free(s->key_file);
+	free(s->munge_socket);
 	memset(s, 0, sizeof(*s));
 }
 
@@ -94,7 +95,7 @@ void api_free(struct api *a)
 }
 
 /* A credential is good once and for one question, so each question has its own. */
-static int munge_auth(const char *target, struct buf *credential,
+static int munge_auth(const char *socket, const char *target, struct buf *credential,
 		      struct http_auth *auth, struct err *err)
 {
 	auto_buf struct buf payload = {.max = MUNGE_PAYLOAD_MAX};
@@ -103,7 +104,7 @@ static int munge_auth(const char *target, struct buf *credential,
 	buf_puts(&payload, target);
 	if (buf_error(&payload))
 		return err_set(err, -EINVAL, "too long a question: name fewer jobs");
-	int rc = munge_write(NULL, payload.data, payload.len, credential, err);
+	int rc = munge_write(socket, payload.data, payload.len, credential, err);
 	if (rc < 0)
 		return err_prefix(err, rc,
 				  "cannot show who you are (is munged running here? "
@@ -125,7 +126,7 @@ static int identify(struct api *a, const char *target, struct buf *credential,
 		auth->user = s->user;
 		auth->password_file = s->password_file;
 	} else if (!s->cert_file) {
-		int rc = munge_auth(target, credential, auth, err);
+		int rc = munge_auth(s->munge_socket, target, credential, auth, err);
 		return s->anonymous ? 0 : rc;
 	}
 	return 0;

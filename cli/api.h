@@ -20,7 +20,8 @@ struct api_site {
 	char *user, *password_file;
 	char *ca_file, *cert_file, *key_file;
 	bool insecure;
-	bool anonymous; /* ask without MUNGE where it does not run */
+	char *munge_socket; /* of munged, NULL: MUNGE's own */
+	bool anonymous;     /* ask without MUNGE where it does not run */
 };
 void api_site_done(struct api_site *s); /* frees the strings */
 

@@ -54,6 +54,7 @@ KEY_TEXT(key_ca_file, w->server->ca_file)
 KEY_TEXT(key_cert_file, w->server->cert_file)
 KEY_TEXT(key_key_file, w->server->key_file)
 KEY_TEXT(key_cluster, w->site->cluster)
+KEY_TEXT(key_munge_socket, w->site->api.munge_socket)
 
 static int key_insecure(void *arg, const char *key, yaml_node_t *n)
 {
@@ -185,11 +186,12 @@ static int key_api(void *arg, const char *key, yaml_node_t *n)
 {
 	static const struct yaml_key keys[] = {{"cluster_id", key_cluster},
 					       {"user_header_name", key_ignored},
+					       {"munge_socket", key_munge_socket},
 					       {"web", key_web}};
 	struct walk *w = arg;
 
 	w->server = &w->site->api;
-	return yaml_walk_map(&w->yaml, w, key, n, keys, 3);
+	return yaml_walk_map(&w->yaml, w, key, n, keys, 4);
 }
 
 static int key_tsdb(void *arg, const char *key, yaml_node_t *n)
@@ -244,7 +246,8 @@ static int load_folder(const char *folder, const char *below, struct site *ret,
 		if (n < 0 || (size_t)n >= sizeof(path))
 			continue;
 		int rc = load_file(path, false, ret, err);
-		if (rc != -ENOENT && rc != -ENOTDIR)
+		/* a site's folder that is closed to users has nothing for them */
+		if (rc != -ENOENT && rc != -ENOTDIR && rc != -EACCES)
 			return rc;
 	}
 	return 0;
@@ -259,6 +262,7 @@ static int from_environment(struct site *ret)
 		    {"CEEMS_API_URL", &ret->api.url},
 		    {"CEEMS_TOKEN_FILE", &ret->api.token_file},
 		    {"CEEMS_CA_FILE", &ret->api.ca_file},
+		    {"CEEMS_MUNGE_SOCKET", &ret->api.munge_socket},
 		    {"CEEMS_CLUSTER", &ret->cluster},
 		    {"CEEMS_TSDB_URL", &ret->tsdb.url}};
 

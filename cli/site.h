@@ -30,7 +30,8 @@ int site_parse(const char *text, size_t len, const char *file, struct site *ret,
 
 /* file when it is not NULL, else /etc/ceems/cacct.yaml (or .yml), then the user's own
  * below $XDG_CONFIG_HOME or ~/.config, then the environment: CEEMS_API_URL or API_URL,
- * CEEMS_TOKEN_FILE, CEEMS_CA_FILE, CEEMS_CLUSTER, CEEMS_TSDB_URL. */
+ * CEEMS_TOKEN_FILE, CEEMS_CA_FILE, CEEMS_MUNGE_SOCKET, CEEMS_CLUSTER, CEEMS_TSDB_URL.
+ */
 int site_load(const char *file, struct site *ret, struct err *err);
 
 void site_done(struct site *s);

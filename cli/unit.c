@@ -223,7 +223,8 @@ static void complete(struct unit *u, int64_t now)
 		n[UNIT_ELAPSED_S] = 0;
 	if (isnan(n[UNIT_CPU_S]))
 		n[UNIT_CPU_S] = sum(n[UNIT_CPU_USER_S], n[UNIT_CPU_SYSTEM_S]);
-	if (isnan(n[UNIT_CPU_ALLOC_S]))
+	/* as sacct: what nodes told of it may be behind */
+	if (!isnan(n[UNIT_CPUS] * n[UNIT_ELAPSED_S]))
 		n[UNIT_CPU_ALLOC_S] = n[UNIT_CPUS] * n[UNIT_ELAPSED_S];
 	if (isnan(n[UNIT_CPU_RATIO]) && n[UNIT_CPU_ALLOC_S] > 0)
 		n[UNIT_CPU_RATIO] = n[UNIT_CPU_S] / n[UNIT_CPU_ALLOC_S];

@@ -68,13 +68,14 @@ install: all
 	$(call install_template,contrib/packaging/tmpfiles.d/ceems.conf.in,$(tmpfilesdir))
 	$(call install_files,0644,contrib/packaging/tmpfiles.d/ceems-jobcomp.conf,$(tmpfilesdir))
 	$(call install_files,0644,contrib/packaging/sysusers.d/ceems.conf,$(sysusersdir))
-	install -d -m 0750 "$(DESTDIR)$(sysconfdir)/ceems"
+	install -d -m 0751 "$(DESTDIR)$(sysconfdir)/ceems"
 	$(call install_config,contrib/packaging/etc/ceemsd.yaml.in)
 	$(call install_config,contrib/packaging/etc/aggregator.yaml)
 	$(call install_config,contrib/packaging/etc/ceems-courier.yaml)
 	$(call install_config,contrib/packaging/etc/redfish.yaml)
 	$(call install_config,contrib/packaging/etc/redfish_proxy.yaml)
 	$(call install_config,contrib/packaging/etc/web-config.yaml)
+	test -e "$(DESTDIR)$(sysconfdir)/ceems/cacct.yaml" || install -m 0644 contrib/packaging/etc/cacct.yaml "$(DESTDIR)$(sysconfdir)/ceems/"
 	$(call install_config,contrib/packaging/etc/acct_gather.conf)
 	$(call install_config,contrib/packaging/etc/jobcomp.yaml)
 

@@ -18,7 +18,9 @@ for f in usr/lib/systemd/system/ceemsd.service usr/lib/systemd/system/redfish_pr
 	usr/share/doc/ceems/LICENSE usr/share/ceems/scrape.yaml usr/share/man/man8/ceemsd.8; do
 	is "$f" "$(mode "$f")" 644
 done
-is "configuration folder is closed" "$(mode etc/ceems)" 750
+is "configuration folder is closed, but for files that are open themselves" "$(mode etc/ceems)" 751
+is "cacct's configuration is for every user" "$(mode etc/ceems/cacct.yaml)" 644
+if with cacct; then ok "and cacct takes it" env -u CEEMS_API_URL CEEMS_API_URL=http://127.0.0.1:9 bash -c "$BUILD/cacct --config.file=$dest/etc/ceems/cacct.yaml -e >/dev/null"; else skip "and cacct takes it" "not built here"; fi
 for f in etc/ceems/ceemsd.yaml etc/ceems/aggregator.yaml etc/ceems/ceems-courier.yaml etc/ceems/redfish.yaml etc/ceems/redfish_proxy.yaml etc/ceems/web-config.yaml etc/ceems/acct_gather.conf etc/ceems/jobcomp.yaml; do is "$f is not for everybody" "$(mode "$f")" 640; done
 if with ceemsd; then is "ceemsd" "$(mode usr/sbin/ceemsd)" 755; else skip "ceemsd" "not built here"; fi
 if with ceems_tool; then is "ceems_tool" "$(mode usr/bin/ceems_tool)" 755; else skip "ceems_tool" "not built here"; fi
@@ -134,7 +136,7 @@ if command -v dpkg-deb >/dev/null; then
 	is "a Debian package can be built" "$(dpkg-deb -f "$deb" Package Version 2>&1 | paste -sd' ')" "Package: ceems-slurm Version: 0.0.1~test"
 	is "the package owns its files as root" "$(dpkg-deb -c "$deb" | awk '$2 != "root/root"')" ""
 	is "the package treats the configuration as the site's" "$(dpkg-deb -I "$deb" conffiles | sort | paste -sd' ')" \
-		"/etc/ceems/acct_gather.conf /etc/ceems/aggregator.yaml /etc/ceems/ceems-courier.yaml /etc/ceems/ceemsd.yaml /etc/ceems/jobcomp.yaml /etc/ceems/redfish.yaml /etc/ceems/redfish_proxy.yaml /etc/ceems/web-config.yaml"
+		"/etc/ceems/acct_gather.conf /etc/ceems/aggregator.yaml /etc/ceems/cacct.yaml /etc/ceems/ceems-courier.yaml /etc/ceems/ceemsd.yaml /etc/ceems/jobcomp.yaml /etc/ceems/redfish.yaml /etc/ceems/redfish_proxy.yaml /etc/ceems/web-config.yaml"
 	dpkg-deb -x "$deb" "$SCRATCH/debroot"
 	is "the package has what make install has" "$(diff <(cd "$dest" && find . -type f | sort) <(cd "$SCRATCH/debroot" && find . -type f | sed '/share\/man/s/\.gz$//' | sort))" ""
 else
@@ -142,5 +144,5 @@ else
 fi
 
 ok "make uninstall" make -s uninstall DESTDIR="$dest" PREFIX=/usr
-is "only the site's configuration is left" "$(cd "$dest" && find . -type f | sort | paste -sd' ')" "./etc/ceems/acct_gather.conf ./etc/ceems/aggregator.yaml ./etc/ceems/ceems-courier.yaml ./etc/ceems/ceemsd.yaml ./etc/ceems/jobcomp.yaml ./etc/ceems/redfish.yaml ./etc/ceems/redfish_proxy.yaml ./etc/ceems/web-config.yaml"
+is "only the site's configuration is left" "$(cd "$dest" && find . -type f | sort | paste -sd' ')" "./etc/ceems/acct_gather.conf ./etc/ceems/aggregator.yaml ./etc/ceems/cacct.yaml ./etc/ceems/ceems-courier.yaml ./etc/ceems/ceemsd.yaml ./etc/ceems/jobcomp.yaml ./etc/ceems/redfish.yaml ./etc/ceems/redfish_proxy.yaml ./etc/ceems/web-config.yaml"
 tap_done

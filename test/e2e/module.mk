@@ -66,3 +66,5 @@ CHECKS += test/e2e/prometheus_rules.sh
 CHECKS += test/e2e/slurm_jobcomp.sh
 CHECKS += test/e2e/slurm_jobcomp_24.sh
 CHECKS += test/e2e/api.sh
+CHECKS += test/e2e/cacct_slurm.sh
+CHECKS += test/e2e/cacct_slurm_24.sh

@@ -1,0 +1,97 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# timeout 240
+# The whole way of real jobs: Slurm, its plugins, ceemsd, courier, aggregator, Postgres, cacct; and
+# beside it sacct with slurmdbd, on the same jobs. What both know must agree.
+. "$(dirname "$0")/../tap.sh"
+. "$TOP/test/slurm.sh"
+. "$TOP/test/pg.sh"
+need_slurm "${1:-}"
+have_root || skip_all "needs root"
+for p in cacct ceems_aggregator ceems-courier; do [ -x "$BUILD/$p" ] || skip_all "$p was not built here"; done
+need_pg
+
+rig_start ${1:+--slurm=$1} --dbd --jobcomp --contain --gpus=2
+pg_start >"$SCRATCH/pg.log" 2>&1 || { sed 's/^/# /' "$SCRATCH/pg.log"; ok "Postgres starts" false; tap_done; }
+export TZ=UTC HOME=$SCRATCH SLURM_TIME_FORMAT=standard
+unset CEEMS_TOKEN_FILE XDG_CONFIG_HOME NO_COLOR
+MUNGE=$(sed -n 's/^AuthInfo=socket=//p' "$SLURM_CONF")
+port=$(free_port)
+"$BUILD/ceems_aggregator" --web.listen-address="127.0.0.1:$port" --db.url="$PGURL" --identity.munge-socket="$MUNGE" --ingest.munge-socket="$MUNGE" \
+	--admin.users=root --rollup.delay=0s --security.run-as-user="" >"$SCRATCH/agg.log" 2>&1 &
+started $!
+export CEEMS_API_URL=http://127.0.0.1:$port CEEMS_MUNGE_SOCKET=$MUNGE
+ceemsd_start --reports.enabled --reports.interval=2s --reports.spool="$SCRATCH/spool" --cluster="$(sed -n 's/^ClusterName=//p' "$SLURM_CONF")"
+wait_for 30 curl -sf -o /dev/null "$CEEMS_API_URL/health" || sed 's/^/# /' "$SCRATCH/agg.log"
+ok "everything runs" wait_for 20 ceemsd_up
+
+# --- jobs: of one node, of steps, failing, killed by its limit, an array, cancelled while it waited
+since=$(date +%FT%T)
+as daemon sbatch -J steps -c 2 -o /dev/null --wrap "srun $JOBS/burn 300; srun $JOBS/burn 500" >/dev/null
+as daemon sbatch -J fails -o /dev/null --wrap "exit 3" >/dev/null
+as daemon sbatch -J array -a 1-3 -o /dev/null --wrap "$JOBS/burn 50" >/dev/null
+as daemon sbatch -J gpu --gres=gpu:1 --mem=64M -o /dev/null --wrap "sleep 1" >/dev/null
+as bin sbatch -J other -o /dev/null --wrap "$JOBS/burn 50" >/dev/null
+gone=$(as daemon sbatch --parsable -J gone -H -o /dev/null --wrap true)
+long=$(as daemon sbatch --parsable -J long -o /dev/null --wrap "sleep 300")
+runs() { [ "$(squeue -h -j "$long" -o %T)" = RUNNING ]; }
+ok "the long job runs" wait_for 30 runs
+cacct() { setpriv --reuid="$1" --regid="$1" --clear-groups env CEEMS_API_URL="$CEEMS_API_URL" CEEMS_MUNGE_SOCKET="$MUNGE" TZ=UTC HOME="$SCRATCH" "$BUILD/cacct" "${@:2}" 2>>"$SCRATCH/cacct.err"; }
+send() {
+	timeout 60 "$BUILD/ceems-courier" --once --aggregator.url="$CEEMS_API_URL" --aggregator.munge-socket="$MUNGE" \
+		--ship.spool="$SCRATCH/spool" --ship.spool="$SLURM/jobcomp" >>"$SCRATCH/courier.log" 2>&1
+}
+seen() { send; [ "$(cacct daemon -n -P -o state -j "$long")" = RUNNING ]; }
+ok "a running job is in cacct of its user" wait_for 20 seen
+is "with its elapsed time and without an end" "$(cacct daemon -n -P -o end -j "$long")" Unknown
+as daemon scancel "$gone" "$long"
+ended() { no_job; }
+ok "all jobs end" wait_for 90 ended
+records() { [ "$(sacct -a -X -n -P -S "$since" -o end | grep -vc Unknown)" -ge 8 ]; }
+ok "Slurm's database has them" wait_for 30 records
+all_here() { send; [ "$(cacct root -a -n -P -S "$since" -o state | grep -vcE 'RUNNING|PENDING')" = 9 ]; }
+ok "so has the aggregator" wait_for 40 all_here || { cacct root -a -S "$since" | sed 's/^/# /'; tail -n 5 "$SCRATCH/agg.log" "$SCRATCH/courier.log" | sed 's/^/# /'; }
+
+# --- what both know agrees. AllocTRES in any order; sacct says "CANCELLED by UID".
+both=jobid,jobidraw,jobname,user,account,partition,state,exitcode,submit,start,end,elapsed,elapsedraw,alloccpus,nnodes,nodelist,cputimeraw
+tidy() { sed 's/CANCELLED by [0-9]*/CANCELLED/; s/|None assigned|/||/' | LC_ALL=C sort; }
+theirs=$(sacct -a -X -n -P -S "$since" -o $both | tidy)
+# (Slurm's database need not have a job that was held and never eligible)
+ours=$(cacct root -a -n -P -S "$since" -o $both | tidy | { [[ $theirs == *"|gone|"* ]] && cat || grep -vF "|gone|"; })
+is "sacct and cacct agree on $(wc -l <<<"$theirs") jobs: ids, names, people, state, times, CPUs, nodes" "$(diff <(echo "$theirs") <(echo "$ours"))" ""
+tres() { # id|a,b: the parts sorted
+	local id all
+	while IFS='|' read -r id all; do [ "$id" = "$gone" ] || echo "$id $(tr ',' '\n' <<<"$all" | LC_ALL=C sort | paste -sd,)"; done | LC_ALL=C sort
+}
+is "and on what was allocated" "$(diff <(sacct -a -X -n -P -S "$since" -o jobid,alloctres | tres) <(cacct root -a -n -P -S "$since" -o jobid,alloctres | tres))" ""
+is "steps: the same ones" "$(diff <(sacct -n -P -j "$(cacct daemon -n -P --name steps -S "$since" -o jobidraw)" -o jobid | LC_ALL=C sort) \
+	<(cacct daemon -n -P --steps --name steps -S "$since" -o jobid | LC_ALL=C sort))" ""
+# CPU time: sacct polls, we count; a burn of 300 + 500 ms
+burnt() { # milliseconds, once the sums have followed
+	send
+	ms=$(cacct daemon -n -P --name steps -S "$since" -o totalcpu | awk -F'[:.]' '{ print $1 * 60000 + $2 * 1000 + $3 }')
+	[ "$ms" -ge 800 ] && [ "$ms" -lt 5000 ]
+}
+ok "CPU time of the job is what it burnt" wait_for 20 burnt
+echo "# $ms ms"
+
+# --- who sees what
+is "a user sees only her own" "$(cacct bin -n -P -S "$since" -o jobname)" other
+cacct bin -a -S "$since" >"$SCRATCH/out"; rc=$?
+is "others are refused to her" "$rc $(wc -c <"$SCRATCH/out")" "1 0"
+cacct bin -u daemon -S "$since" >"$SCRATCH/out"; rc=$?
+is "also by name" "$rc $(wc -c <"$SCRATCH/out")" "1 0"
+is "and by number" "$(cacct bin -n -j "$long" -o jobid)" ""
+is "an admin sees a job that is named" "$(cacct root -n -P -j "$long" -o user)" daemon
+is "the array is found by its number, and a task by both" "$(cacct daemon -n -P -j "$(cacct daemon -n -P --name array -S "$since" -o arrayjobid | head -n 1)" -o jobname | uniq -c | tr -s ' ')" " 3 array"
+is "the window is kept" "$(cacct daemon -n -S 2020-01-01 -E 2020-01-02 | wc -l)" 0
+is "states are chosen" "$(cacct daemon -n -P -S "$since" -s F,CA -o jobname | sort | paste -sd' ')" "fails gone long"
+like "the summary is of the rows" "$(cacct daemon -S "$since" --name array | tail -n 1)" '^Summary: 3 jobs;'
+cacct daemon report "$long" >"$SCRATCH/out"
+like "a report of it" "$(cat "$SCRATCH/out")" "Job $long  long  CANCELLED"
+cacct daemon report "$long" --html "$JOBS/r.html" >/dev/null
+like "and its page" "$(cat "$JOBS/r.html")" '</html>'
+cacct daemon -j "$long" --ts --ts.out-dir "$JOBS/ts" >/dev/null
+ok "its series has its intervals" [ "$(cat "$JOBS"/ts/*-"$long".csv | wc -l)" -ge 2 ]
+[ -s "$SCRATCH/cacct.err" ] && sort "$SCRATCH/cacct.err" | uniq -c | sed 's/^/# /'
+tap_done
