@@ -106,7 +106,7 @@ static void say_refused(struct ship *t, const struct ship_spool *s,
 			 count, a->accepted, a->refused);
 	if (a->refused == 0 || !log_repeat_due(&t->refused_log, now_ns))
 		return;
-	for (uint32_t i = 0; i < a->refused && i < SHIP_REASONS_MAX; i++) {
+	for (uint32_t i = 0; i < a->reason_count; i++) {
 		uint32_t k = a->reasons[i].index;
 		uint32_t at = k ? s->entries[k - 1].end : BATCH_MAGIC_BYTES;
 		/* behind its length; its first byte is its type */

@@ -60,7 +60,8 @@ struct ship_answer {
 	enum ship_verdict verdict;
 	unsigned status;
 	uint32_t accepted, refused; /* records of the batch */
-	uint32_t retry_after_s;     /* 0: not said */
+	uint32_t reason_count;
+	uint32_t retry_after_s; /* 0: not said */
 	struct {
 		uint32_t index;
 		char text[SHIP_REASON_BYTES];

@@ -56,7 +56,8 @@ static int read_refused(struct json_object *list, uint32_t count,
 	if (n > count)
 		return -EBADMSG;
 	ret->refused = (uint32_t)n;
-	for (size_t i = 0; i < n && i < SHIP_REASONS_MAX; i++) {
+	ret->reason_count = n < SHIP_REASONS_MAX ? (uint32_t)n : SHIP_REASONS_MAX;
+	for (size_t i = 0; i < ret->reason_count; i++) {
 		struct json_object *one = json_object_array_get_idx(list, i);
 		if (!json_object_is_type(one, json_type_object) ||
 		    number_of(one, "index", count - 1, &ret->reasons[i].index) < 0)
@@ -85,7 +86,13 @@ static int read_success(struct json_object *j, uint32_t count, struct ship_answe
 		return 0;
 	if (!json_object_is_type(refused, json_type_array))
 		return -EBADMSG;
-	return read_refused(refused, count, ret);
+	int rc = read_refused(refused, count, ret);
+	/* the list may be shorter than what it is a list of */
+	uint32_t all = 0;
+	if (rc == 0 && number_of(data, "refused_count", count, &all) == 0 &&
+	    all > ret->refused)
+		ret->refused = all;
+	return rc;
 }
 
 static bool read_error(struct json_object *j, struct ship_answer *ret)

@@ -58,3 +58,5 @@ BENCH_PROGS += reports
 reports_LIBS := libreports libticker libnode libsources libdaemon libconf libbase
 reports_PKGS := yaml-0.1
 BENCHES += reports
+# drain: memory of ceems-courier while a full spool empties
+BENCHES += drain

@@ -20,6 +20,7 @@ CHECKS += test/e2e/web.sh
 CHECKS += test/e2e/web_bodies.sh
 CHECKS += test/e2e/ship.sh
 CHECKS += test/e2e/ship_ceemsd.sh
+CHECKS += test/e2e/ship_aggregator.sh
 CHECKS += test/e2e/demo.sh
 CHECKS_LONG += test/e2e/noroot.sh
 CHECKS += test/e2e/notify.sh

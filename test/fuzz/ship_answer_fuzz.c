@@ -24,9 +24,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	copy[size - 2] = '\0';
 	ship_answer_read(status, copy, size - 2, COUNT, data[1] & 1 ? copy : NULL, &a);
 	if (a.verdict == SHIP_TAKEN) {
-		if (status != 200 || a.accepted > COUNT || a.refused > COUNT)
+		if (status != 200 || a.accepted > COUNT || a.refused > COUNT ||
+		    a.reason_count > SHIP_REASONS_MAX)
 			abort();
-		for (uint32_t i = 0; i < a.refused && i < SHIP_REASONS_MAX; i++) {
+		for (uint32_t i = 0; i < a.reason_count; i++) {
 			if (a.reasons[i].index >= COUNT ||
 			    strnlen(a.reasons[i].text, SHIP_REASON_BYTES) ==
 				    SHIP_REASON_BYTES)

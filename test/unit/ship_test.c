@@ -154,6 +154,12 @@ static void refusals_come_with_bounded_printable_reasons(void **state)
 	assert_int_equal(a.reasons[0].index, 4);
 	assert_string_equal(a.reasons[0].text, "a?b???");
 	assert_string_equal(a.reasons[1].text, "");
+	static const char more[] =
+		"{\"status\":\"success\",\"data\":[{\"accepted\":10,\"refused\":["
+		"{\"index\":4,\"reason\":\"x\"}],\"refused_count\":9}]}";
+	ship_answer_read(200, more, sizeof(more) - 1, 20, NULL, &a);
+	assert_int_equal(a.refused, 9);
+	assert_int_equal(a.reason_count, 1);
 	ship_answer_read(503, "", 0, 20, "17", &a);
 	assert_int_equal(a.retry_after_s, 17);
 	ship_answer_read(503, "", 0, 20, "Sun, 22 Nov 2026 00:00:00 GMT", &a);
