@@ -69,3 +69,4 @@ CHECKS += test/e2e/slurm_jobcomp_24.sh
 CHECKS += test/e2e/api.sh
 CHECKS += test/e2e/cacct_slurm.sh
 CHECKS += test/e2e/cacct_slurm_24.sh
+CHECKS += test/e2e/aggregator_full.sh

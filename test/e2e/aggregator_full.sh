@@ -1,0 +1,41 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The disk under Postgres gets full while an aggregator works: nothing that was acknowledged is
+# lost, and when there is room again all goes on by itself.
+. "$(dirname "$0")/../tap.sh"
+. "$TOP/test/pg.sh"
+agg=$BUILD/ceems_aggregator
+[ -x "$agg" ] || skip_all "ceems_aggregator was not built here"
+command -v curl >/dev/null || skip_all "curl is not installed"
+need_pg
+have_root || skip_all "needs root: mounts a small disk"
+DATA=$SCRATCH/small/data
+mkdir "$SCRATCH/small" && mount -t tmpfs -o size=192m,mode=755 none "$SCRATCH/small" 2>/dev/null || skip_all "cannot mount a tmpfs"
+test_cleanup() {
+	kill "$agg_pid" 2>/dev/null && wait "$agg_pid"
+	for _ in $(seq 100); do umount "$SCRATCH/small" 2>/dev/null && break; sleep 0.1; done
+}
+PGBIN=$(for d in "$(pg_config --bindir 2>/dev/null)" /usr/lib/postgresql/*/bin /usr/pgsql-*/bin; do [ -x "$d/postgres" ] && { echo "$d"; break; }; done)
+private="host=$DATA/s dbname=ceems user=ceems"
+port=$(free_port)
+healthy() { [ "$(curl -s -o /dev/null -w '%{http_code}' "http://127.0.0.1:$port/health")" = 200 ]; }
+put() { "$PGBIN/psql" -XAtq "$private" -c "INSERT INTO audit (login, action, detail) SELECT '$1', 'test', json_build_object('x', repeat(md5(g::text), 100)) FROM generate_series(1, $2) g" 2>>"$SCRATCH/errors"; }
+
+"$agg" --web.listen-address="127.0.0.1:$port" --data.path="$DATA" >"$SCRATCH/agg.log" 2>&1 &
+agg_pid=$!
+ok "an aggregator with a private database on a small disk" wait_for 60 healthy
+n=0
+while put $((n + 1)) 500 && [ $n -lt 2000 ]; do n=$((n + 1)); done
+ok "rows went in before it was full" [ $n -gt 10 ]
+like "then the disk was full" "$(cat "$SCRATCH/errors")" "No space left|closed the connection|shut ?down|Connection refused|recovery"
+for _ in $(seq 5); do put no 500; sleep 0.2; done
+ok "the aggregator lives on" kill -0 "$agg_pid"
+
+mount -o remount,size=512m "$SCRATCH/small"
+again() { healthy && put again 1; }
+ok "with room again all goes on by itself" wait_for 120 again
+is "all that was acknowledged is there, and all of it" "$("$PGBIN/psql" -XAtq "$private" -c "SELECT count(*), min(c), max(c) FROM (SELECT count(*) AS c FROM audit WHERE login ~ '^[0-9]+$' AND login::int <= $n GROUP BY login) x")" "$n|500|500"
+is "--check finds nothing wrong" "$("$agg" --check --data.path="$DATA" 2>/dev/null | grep -v '^ok\|wait for the roll-up' | sed '$d')" ""
+kill "$agg_pid"; wait "$agg_pid"
+is "and ends well" $? 0
+tap_done
