@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/job.h"
+#include "lib/job_json.h"
 #include "lib/report.h"
 
 static void text(struct buf *b, const char *name, const char *value)
@@ -161,20 +162,6 @@ static void put_report(struct buf *b, const struct report *r)
 	buf_putc(b, ']');
 }
 
-static void put_job(struct buf *b, const struct job *j)
-{
-	buf_printf(b, ",\"kind\":\"job\",\"event\":\"%s\",\"state\":\"%s\"",
-		   job_event_name(j->event), job_state_name(j->state));
-	text(b, "cluster", j->cluster);
-	number(b, "job_id", j->job_id);
-	text(b, "user", j->user);
-	text(b, "account", j->account);
-	text(b, "partition", j->partition);
-	text(b, "name", j->name);
-	text(b, "nodes", j->nodes);
-	text(b, "tres_allocated", j->tres_allocated);
-}
-
 void spoolview_put(struct buf *out, uint64_t seq, const void *data, size_t len)
 {
 	static struct report report;
@@ -189,7 +176,8 @@ void spoolview_put(struct buf *out, uint64_t seq, const void *data, size_t len)
 			put_report(out, &report);
 	} else if (type == JOB_RECORD_TYPE) {
 		if (job_decode(data, len, &job, &err) == 0) {
-			put_job(out, &job);
+			buf_puts(out, ",\"kind\":\"job\"");
+			job_put_json(&job, out);
 			job_done(&job);
 		}
 	}

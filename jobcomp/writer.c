@@ -21,6 +21,7 @@
 
 #define SYNC_AFTER_MS 300u
 #define NAP_MS 20u           /* between two looks into a queue that is in use */
+#define BUSY_MS 2000u        /* how long it is in use after a record */
 #define RETRY_LOCKED_MS 100u /* another slurmctld has the spool: not for long */
 #define RETRY_MS 1000u
 #define RETRY_NAP_MS 50u
@@ -301,6 +302,7 @@ static void finish(struct writer *w)
 static void *writer_main(void *arg)
 {
 	struct writer *w = arg;
+	uint64_t used_ns = 0;
 
 	while (!queue_stopped(&w->queue)) {
 		enum written now = write_all(w);
@@ -309,10 +311,15 @@ static void *writer_main(void *arg)
 		    now_ns - w->unsynced_since_ns >= ms(w->sync_after_ms))
 			sync_spool(w, now_ns);
 		tell_losses(w, now_ns);
-		if (now == NOTHING)
+		if (now == SOME)
+			used_ns = now_ns;
+		/* in a nap puts need not wake us, which is most of what they cost */
+		if (now == NOT_NOW)
+			queue_nap(&w->queue, RETRY_NAP_MS);
+		else if (now_ns - used_ns < ms(BUSY_MS))
+			queue_nap(&w->queue, NAP_MS);
+		else
 			(void)queue_peek(&w->queue, idle_ms(w, now_ns));
-		else /* puts meanwhile need not wake us */
-			queue_nap(&w->queue, now == SOME ? NAP_MS : RETRY_NAP_MS);
 	}
 	finish(w);
 	return NULL;

@@ -44,8 +44,8 @@ static void put_ids(const struct job *j, struct buf *out)
 	put_text(out, "cluster", j->cluster);
 	put_number(out, "job_id", j->job_id);
 	put_number(out, "restarts", j->restarts);
-	put_number(out, "state", j->state);
-	put_text(out, "state_name", job_state_name(j->state));
+	put_text(out, "state", job_state_name(j->state));
+	put_number(out, "state_number", j->state);
 	put_number(out, "uid", j->uid);
 	put_number(out, "gid", j->gid);
 	put_number(out, "recorded_ns", j->recorded_ns);
@@ -79,7 +79,6 @@ static void put_times(const struct job *j, struct buf *out)
 
 void job_put_json(const struct job *j, struct buf *out)
 {
-	buf_puts(out, "{\"type\":\"job\"");
 	put_ids(j, out);
 	put_times(j, out);
 	put_time(out, "node_count", j->node_count);
@@ -102,5 +101,4 @@ void job_put_json(const struct job *j, struct buf *out)
 	put_text(out, "gres", j->gres);
 	if (j->flags & JOB_CUT)
 		buf_puts(out, ",\"cut\":true");
-	buf_putc(out, '}');
 }

@@ -5,9 +5,10 @@
 #include "lib/buf.h"
 #include "lib/job.h"
 
-/* A completion record as one JSON object without a newline: member names are those of
- * struct job, what is not known is left out. state is Slurm's number, state_name
- * sacct's word, part_s what tells the parts of a job apart. Errors are the buffer's. */
+/* Appends a completion record as members of a JSON object, each with a comma before it.
+ * Names are those of struct job; what is not known is left out. state is sacct's word,
+ * state_number Slurm's number, part_s what tells the parts of a run apart. Errors are
+ * the buffer's. */
 void job_put_json(const struct job *j, struct buf *out);
 
 #endif

@@ -20,7 +20,7 @@ jobcomp_rig() {
 	echo "JobCompLoc=$TXT" >>"$SCRATCH/jobcomp.conf"
 	rig_start ${jobcomp_version:+--slurm=$jobcomp_version} --jobcomp="$SCRATCH/jobcomp.yaml" --conf="$SCRATCH/jobcomp.conf" "$@"
 }
-records() { "$BUILD/spool_jobs" "$SPOOL" 2>/dev/null; }
+records() { "$BUILD/ceems_tool" spool "$SPOOL" 2>/dev/null; }
 # record FILTER: of the records, as jq -r
 record() { records | jq -r "$1"; }
 count_records() { [ "$(records | wc -l)" -ge "$1" ]; }

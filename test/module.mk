@@ -80,10 +80,6 @@ PROGS += api_host
 NOINST_PROGS += api_host
 api_host_SRCS := test/fake/api_host.c
 api_host_LIBS := libbase
-PROGS += spool_jobs
-NOINST_PROGS += spool_jobs
-spool_jobs_SRCS := test/fake/spool_jobs.c
-spool_jobs_LIBS := libbase
 # The tests' own PromQL programs: what ours understood, and queries by chance
 PROGS += promql_print promql_random
 NOINST_PROGS += promql_print promql_random

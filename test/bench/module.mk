@@ -60,3 +60,13 @@ reports_PKGS := yaml-0.1
 BENCHES += reports
 # drain: memory of ceems-courier while a full spool empties
 BENCHES += drain
+# jobcomp: what slurmctld waits for at a completion record, and jobs a second with and without
+JOBCOMP_HERE := $(firstword $(filter %:$(shell slurmd -V 2>/dev/null | sed 's/^[^ ]* //'),$(JOBCOMP_BUILDS)))
+LIBSLURMFULL := $(firstword $(wildcard /usr/lib/*/slurm-wlm/libslurmfull.so))
+ifneq ($(and $(JOBCOMP_HERE),$(LIBSLURMFULL)),)
+BENCH_PROGS += jobcomp_bench
+jobcomp_bench_LIBS := libbase
+jobcomp_bench_LDLIBS := $(LIBSLURMFULL) -Wl,-rpath,$(dir $(LIBSLURMFULL)) -ldl
+$(OBJ)/test/bench/jobcomp_bench.o: CFLAGS += -isystem $(firstword $(subst :, ,$(JOBCOMP_HERE)))
+endif
+BENCHES += jobcomp

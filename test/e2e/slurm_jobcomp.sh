@@ -31,14 +31,14 @@ srun --mem=20 -n1 : --mem=20 -n1 sleep 0.3 2>/dev/null
 like "four jobs and the components of one have a record within a second or so" \
 	"$(wait_for 10 count_records 5; record .event | sort | uniq -c | tr -s ' ')" '^ 5 ended$'
 first=$(record 'select(.name == "first job")')
-is "a completed job" "$(jq -r '[.state_name, .exit_code, .nodes, .user, .group, .cluster] | map(tostring) | join(" ")' <<<"$first")" \
+is "a completed job" "$(jq -r '[.state, .exit_code, .nodes, .user, .group, .cluster] | map(tostring) | join(" ")' <<<"$first")" \
 	"COMPLETED 0 $a root root ceemsrig"
 is "its comment, quotes and all" "$(jq -r .comment <<<"$first")" 'hello "w\ö'
 is "its GPU, with its index" "$(jq -r .gres <<<"$first")" "gpu:1(IDX:0)"
 is "no amount that is not known, and no energy" "$(record '.tres_allocated, .tres_requested' | grep -c '1844674407\|energy')" 0
-is "an ordinary user's failed job" "$(record 'select(.user == "daemon") | [.state_name, .exit_code, .reason_name, .uid, .group] | map(tostring) | join(" ")')" \
+is "an ordinary user's failed job" "$(record 'select(.user == "daemon") | [.state, .exit_code, .reason_name, .uid, .group] | map(tostring) | join(" ")')" \
 	"FAILED 768 NonZeroExitCode $(id -u daemon) $(id -gn daemon)"
-is "one that was killed for want of memory" "$(record 'select(.name == "tail") | .state_name')" OUT_OF_MEMORY
+is "one that was killed for want of memory" "$(record 'select(.name == "tail") | .state')" OUT_OF_MEMORY
 is "each component of a heterogeneous job" "$(record 'select(.het_job) | [.het_offset, .job_id - .het_job] | map(tostring) | join(" ")' | paste -sd,)" "0 0,1 1"
 
 # ---- arrays ------------------------------------------------------------------------------
@@ -49,7 +49,7 @@ scancel "$array"
 no_job_but_slow() { [ -z "$(squeue -h -t PD,R,CG -o %j | grep -v slow)" ]; }
 ok "an array ends" wait_for 20 no_job_but_slow
 sleep 0.5
-is "what of it never ran is one record" "$(record "select(.array_job == $array and .event == \"array_remainder\") | .state_name")" CANCELLED
+is "what of it never ran is one record" "$(record "select(.array_job == $array and .event == \"array_remainder\") | .state")" CANCELLED
 ran=$(record "select(.array_job == $array and .event == \"ended\") | .array_task" | sort -n | paste -sd,)
 left=$(record "select(.array_job == $array and .event == \"array_remainder\") | .array_task_count")
 is "each task of it is in one record: $ran and $left more" $(($(tr ',' '\n' <<<"$ran" | wc -l) + left)) 10
@@ -66,7 +66,7 @@ ok "a requeue is a record of the run that is over" wait_for 10 has_events "$requ
 wait_for 10 in_state "$requeued" PENDING
 scancel "$requeued"
 ok "and the job that is cancelled while it waits again another one" wait_for 10 has_events "$requeued" "requeued cancelled_pending"
-is "with the next restart count" "$(record "select(.job_id == $requeued) | \"\(.restarts) \(.state_name)\"" | paste -sd,)" "0 REQUEUED,1 CANCELLED"
+is "with the next restart count" "$(record "select(.job_id == $requeued) | \"\(.restarts) \(.state)\"" | paste -sd,)" "0 REQUEUED,1 CANCELLED"
 held=$(batch -H --wrap true)
 as daemon scancel "$held" 2>/dev/null
 scancel "$held"
@@ -77,15 +77,15 @@ ok "a resized job has a record of each part" wait_for 10 has_events "$resized" "
 is "with the nodes of that part" "$(record "select(.job_id == $resized) | .node_count" | paste -sd' ')" "2 1"
 is "whose ends are the resize and the end" "$(record "select(.job_id == $resized) | [.end_s - .part_s > 0, .resize_s == .part_s] | map(tostring) | join(\" \")" | paste -sd,)" "false true,true true"
 ok "a job beyond its time limit" wait_for 60 has_events "$timeout" ended
-is "is TIMEOUT" "$(record "select(.job_id == $timeout) | .state_name")" TIMEOUT
+is "is TIMEOUT" "$(record "select(.job_id == $timeout) | .state")" TIMEOUT
 like "it was eligible, began and ended in this order" "$(record "select(.job_id == $timeout) | .submit_s <= .eligible_s and .eligible_s <= .start_s and .start_s < .end_s")" true
 is "records are told apart by cluster, job, run, submission, part and state" \
-	"$(record '[.cluster, .job_id, .restarts, .submit_s, .part_s, .state] | map(tostring) | join(" ")' | sort | uniq -d)" ""
+	"$(record '[.cluster, .job_id, .restarts, .submit_s, .part_s, .state_number] | map(tostring) | join(" ")' | sort | uniq -d)" ""
 
 # ---- beside sacct -------------------------------------------------------------------------
 if [ ${#dbd[@]} -gt 0 ]; then
 	ours() { # the start of a later part is the job's in one release, the part's in another
-		record 'select(.start_s) | [.job_id, .state_name, .exit_code,
+		record 'select(.start_s) | [.job_id, .state, .exit_code,
 			.start_s, .end_s, .tres_allocated // ""] | map(tostring) | join("|")' |
 			awk -F'|' -v OFS='|' -v resized="$resized" '$1 == resized { $4 = "-" } { n = split($6, t, ","); for (i = 1; i <= n; i++) for (j = i + 1; j <= n; j++) if (t[j] < t[i]) { x = t[i]; t[i] = t[j]; t[j] = x }
 				s = ""; for (i = 1; i <= n; i++) s = s (i > 1 ? "," : "") t[i]; $6 = s; $3 = int($3 / 256) ":" $3 % 128; print }' | sort

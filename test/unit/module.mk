@@ -290,3 +290,5 @@ TESTS += cluster_name_test
 cluster_name_test_LIBS := libreports libbase
 TESTS += prom_request_test
 prom_request_test_LIBS := libpromql libbase
+TESTS += job_json_test
+job_json_test_LIBS := libbase

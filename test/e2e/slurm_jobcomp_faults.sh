@@ -1,0 +1,119 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What becomes of completion records when something dies or is full: slurmctld killed and
+# reconfigured under a stream of jobs, the spool's folder with the wrong mode, missing, full.
+# jobcomp/filetxt, chained, writes each record in the call itself and so knows the truth.
+# timeout 240
+#   slurm_jobcomp_faults.sh [24.11]
+. "$(dirname "$0")/../tap.sh"
+. test/slurm.sh
+. test/jobcomp_slurm.sh
+need_jobcomp "$@"
+full=$SCRATCH/full
+faults_cleanup() { umount "$full" 2>/dev/null; }
+eval "$(declare -f test_cleanup | sed 's/^test_cleanup/rig_cleanup/')"
+test_cleanup() { rig_cleanup; faults_cleanup; }
+
+mkdir "$full"
+mounted=0
+# before the rig: another root sees only what was there when it began
+mount -t tmpfs -o size=64k,mode=700 tmpfs "$full" 2>/dev/null && mounted=1
+jobcomp_rig --no-plugin
+start_ctld() { SLURM_RIG_DIR=$SLURM CEEMS_JOBCOMP_CONF=$SLURM/jobcomp.yaml as root slurmctld </dev/null >/dev/null 2>&1; }
+up() { scontrol ping 2>/dev/null | grep -q 'is UP'; }
+stop_ctld() { # waits until it is gone
+	local old
+	old=$(ctld_pid)
+	kill "${1:--TERM}" "$old"
+	wait_for 20 eval "! kill -0 $old"
+}
+# "id start end" of each line and each record. A job that slurmctld ends a second time after it
+# was killed, because its state file did not know yet, comes twice in both.
+truth() { sed -n 's/^JobId=\([0-9]*\) .* StartTime=\([^ ]*\) EndTime=\([^ ]*\) .*/\1 \2 \3/p' "$TXT" | while read -r i s e; do echo "$i $(date -d "$s" +%s) $(date -d "$e" +%s)"; done | sort; }
+told() { record '"\(.job_id) \(.start_s // .end_s) \(.end_s)"' | sort; }
+said() { [ "$(complaints "$1")" -ge 1 ]; }
+same() { [ "$(wc -l <"$TXT")" = "$(records | wc -l)" ]; }
+stream() { # SECONDS: short jobs one after the other, whatever slurmctld does meanwhile
+	local end=$((SECONDS + $1))
+	while [ $SECONDS -lt $end ]; do sbatch -o /dev/null -e /dev/null --mem=20 --wrap true >/dev/null 2>&1 || sleep 0.1; done
+}
+
+# ---- reconfigure --------------------------------------------------------------------------
+stream 6 & one=$!
+stream 6 & two=$!
+sleep 2
+scontrol reconfigure
+sleep 1
+scontrol reconfigure
+wait $one $two
+ok "a stream of jobs ends" wait_for 40 no_job
+ok "slurmctld is up" wait_for 10 up
+wait_for 10 same
+is "two reconfigurations lost no record and doubled none: $(records | wc -l)" "$(told)" "$(truth)"
+is "and none has the key of another" "$(record '[.cluster, .job_id, .restarts, .submit_s, .part_s, .state_number] | map(tostring) | join(" ")' | sort | uniq -d)" ""
+is "nobody complains of a lock" "$(complaints 'another')" 0
+
+# ---- kill -9 ------------------------------------------------------------------------------
+stream 7 & one=$!
+sleep 3
+killed=$(date +%s)
+stop_ctld -KILL
+cp "$TXT" "$SCRATCH/truth.at"
+sleep 0.2
+start_ctld
+wait $one
+ok "slurmctld comes back after kill -9" wait_for 30 up
+# what its state file says to run still, although it has ended, Slurm itself finds out late
+scancel -u root
+ok "all jobs are over" wait_for 40 no_job
+sleep 1
+lost=$(comm -23 <(truth | uniq) <(told | uniq) | awk -v k="$killed" '$3 < k - 1' | wc -l)
+is "no record that was older than a second is lost" "$lost" 0
+is "nor a younger one" "$(comm -23 <(truth | uniq) <(told | uniq))" ""
+is "none is there more often than slurmctld told it" "$(comm -13 <(truth) <(told))" ""
+
+# ---- the folder -----------------------------------------------------------------------------
+before=$(records | wc -l)
+n=$(wc -l <"$TXT")
+chmod 750 "$SPOOL"
+stop_ctld
+start_ctld
+ok "slurmctld starts with a spool of the wrong mode" wait_for 20 up
+ok "it says so, with what to do" wait_for 10 said 'chmod 0700'
+ok "jobs run" srun --mem=20 true
+for i in 1 2 3; do srun --mem=20 true; done
+like "scontrol answers" "$(scontrol -o show partition)" PartitionName=main
+sleep 1
+is "it is said once" "$(complaints 'chmod 0700')" 1
+chmod 700 "$SPOOL"
+ok "once it is put right the records are written" wait_for 10 same
+ok "and it says that, too" wait_for 5 said 'are written again'
+is "none is lost" "$(told)" "$(truth)"
+
+rm -rf "$SPOOL"
+srun --mem=20 true
+ok "a folder that was removed under it is made again" wait_for 10 test -d "$SPOOL"
+ok "with the record" wait_for 10 count_records 1
+
+# ---- full -----------------------------------------------------------------------------------
+if [ $mounted = 1 ]; then
+	stop_ctld
+	sed -i "s|^spool:.*|spool: $full/spool|" "$SLURM/jobcomp.yaml"
+	SPOOL=$full/spool
+	: >"$TXT"
+	head -c 40000 /dev/zero >"$full/other"
+	start_ctld
+	wait_for 20 up
+	sbatch -o /dev/null -e /dev/null --mem=20 --comment="$(head -c 1000 /dev/zero | tr '\0' y)" --array=0-29 --wrap true >/dev/null
+	ok "jobs run while the spool's disk is full" wait_for 60 no_job
+	ok "it is said" wait_for 10 said 'No space left'
+	ok "jobs run on" srun --mem=20 true
+	rm "$full/other"
+	ok "with room again every record is written" wait_for 10 same
+	is "none is lost" "$(told)" "$(truth)"
+	is "it was said once" "$(complaints 'No space left')" 1
+else
+	skip "jobs run while the spool's disk is full" "no tmpfs can be mounted here"
+fi
+is "the node is not drained" "$(sinfo -h -N -o %T | sort -u)" idle
+tap_done
