@@ -119,6 +119,8 @@ static int identify(struct api *a, const char *target, struct buf *credential,
 {
 	const struct api_site *s = a->site;
 
+	if (s->nobody)
+		return 0;
 	if (s->token_file) {
 		auth->scheme = "Bearer";
 		auth->credentials_file = s->token_file;

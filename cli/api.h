@@ -21,6 +21,7 @@ struct api_site {
 	char *ca_file, *cert_file, *key_file;
 	bool insecure;
 	char *munge_socket; /* of munged, NULL: MUNGE's own */
+	bool nobody;        /* show nothing of who asks */
 	bool anonymous;     /* ask without MUNGE where it does not run */
 };
 void api_site_done(struct api_site *s); /* frees the strings */

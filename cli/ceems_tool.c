@@ -24,6 +24,16 @@ static const struct command commands[] = {
 	 run_check_slurm},
 	{"check ring", "is the ring there, and is ceemsd reading it?", run_check_ring},
 	{"spool", "what waits in a spool to be sent, as lines of JSON", run_spool},
+	{"check config", "does a program accept its configuration?", tool_check_config},
+	{"check web-config", "do servers accept these files for --web.config.file?",
+	 tool_check_web_config},
+	{"check api", "does the aggregator answer us, and refuse strangers?",
+	 tool_check_api},
+	{"check lb", "does the load balancer answer us, and refuse strangers?",
+	 tool_check_lb},
+	{"config create-web-config",
+	 "a password and a certificate for --web.config.file", tool_create_web_config},
+	{"ring", "the ring as lines of JSON: ceems-ringdump", tool_ring},
 	{"prometheus rules",
 	 "recording rules with the names that dashboards of CEEMS use",
 	 tool_prometheus_rules},
@@ -51,6 +61,18 @@ static void usage(FILE *out)
 	      "  --ring PATH          default: " RING_PATH_DEFAULT "\n"
 	      "Arguments of spool:\n"
 	      "  [--stats] FOLDER     such as /var/spool/ceems/ceemsd\n"
+	      "check config PROGRAM [FILE]\n"
+	      "check web-config FILE ...\n"
+	      "Options of check api and check lb:\n"
+	      "  --url URL            default: of cacct.yaml\n"
+	      "  --config.file FILE   default: cacct.yaml of cacct(1)\n"
+	      "Options of config create-web-config:\n"
+	      "  --output-dir DIR     default: config\n"
+	      "  --user NAME          default: ceems; --no-basic-auth: none\n"
+	      "  --tls                with a certificate that vouches for itself\n"
+	      "  --tls.host NAME      may be repeated, default: this host, localhost\n"
+	      "  --tls.validity D     default: 8760h\n"
+	      "  --force              over what is there\n"
 	      "Options of prometheus rules:\n"
 	      "  --pue N                  what the building adds, default: 1\n"
 	      "  --scrape-interval D      watts are of the last four, default: 30s\n"

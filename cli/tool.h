@@ -11,6 +11,9 @@
 /* "ceems_tool: what: text" and TOOL_USAGE */
 int tool_usage_error(const char *what, const char *text);
 
+/* ceems-ringdump in its place. */
+int tool_ring(int argc, char **argv);
+
 int tool_prometheus_rules(int argc, char **argv);
 int tool_prometheus_relabel(int argc, char **argv);
 int tool_prometheus_scrape_config(int argc, char **argv);

@@ -93,5 +93,7 @@ cacct daemon report "$long" --html "$JOBS/r.html" >/dev/null
 like "and its page" "$(cat "$JOBS/r.html")" '</html>'
 cacct daemon -j "$long" --ts --ts.out-dir "$JOBS/ts" >/dev/null
 ok "its series has its intervals" [ "$(cat "$JOBS"/ts/*-"$long".csv | wc -l)" -ge 2 ]
+"$BUILD/ceems_tool" check api >"$SCRATCH/out"; rc=$?
+is "ceems_tool check api is content with it" "$rc $(tail -n 1 "$SCRATCH/out")" "0 4 ok, 0 to look at, 0 wrong" || sed 's/^/# /' "$SCRATCH/out"
 [ -s "$SCRATCH/cacct.err" ] && sort "$SCRATCH/cacct.err" | uniq -c | sed 's/^/# /'
 tap_done
