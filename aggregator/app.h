@@ -29,6 +29,7 @@ struct app {
 	int signalfd;
 	atomic_uint_fast64_t reloads, reload_failures;
 
+	struct people *people;   /* the refresh of associations, or NULL */
 	struct api_state *api;   /* who asks, and counts of answers */
 	struct cluster *cluster; /* the private one, NULL: --db.url, or another's */
 	char cluster_url[512];   /* of another's, for --check and --migrate */

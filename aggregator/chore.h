@@ -30,7 +30,12 @@ struct chore_params {
 
 /* Numbers of our advisory locks of two keys: (CHORE_LOCKS, one of these) */
 #define CHORE_LOCKS 0x6365656d
-enum chore_lock { CHORE_LINKER = 1, CHORE_ROLLUP = 2, CHORE_FACTORS = 3 };
+enum chore_lock {
+	CHORE_LINKER = 1,
+	CHORE_ROLLUP = 2,
+	CHORE_FACTORS = 3,
+	CHORE_PEOPLE = 4
+};
 
 struct chore;
 

@@ -36,6 +36,9 @@ int ingest_report(const struct report *r, const struct ingest_rules *rules,
 int ingest_job(const struct job *j, const struct ingest_rules *rules,
 	       struct ingest_push *p, struct err *err);
 
+/* The JSON of job_record.record. ret is empty. -ENOMEM, -EFBIG. */
+int ingest_job_json(const struct job *j, struct buf *ret);
+
 /* Whether records may be of a cluster of that name. */
 bool ingest_is_cluster(const struct ingest_rules *rules, const char *name);
 

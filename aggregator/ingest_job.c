@@ -136,6 +136,16 @@ static int check(const struct job *j, const struct ingest_rules *rules, struct e
 	return 0;
 }
 
+int ingest_job_json(const struct job *j, struct buf *ret)
+{
+	put_ids(ret, j);
+	put_what(ret, j);
+	put_given(ret, j);
+	put_names(ret, j);
+	buf_putc(ret, '}');
+	return buf_error(ret);
+}
+
 int ingest_job(const struct job *j, const struct ingest_rules *rules,
 	       struct ingest_push *p, struct err *err)
 {
@@ -146,12 +156,7 @@ int ingest_job(const struct job *j, const struct ingest_rules *rules,
 	if (rc < 0)
 		return rc;
 	buf_init(&b, 1 << 20);
-	put_ids(&b, j);
-	put_what(&b, j);
-	put_given(&b, j);
-	put_names(&b, j);
-	buf_putc(&b, '}');
-	if (buf_error(&b))
+	if (ingest_job_json(j, &b) < 0)
 		return err_set(err, -ENOMEM, "out of memory");
 	struct ingest_job *row = ingest_push_job(p);
 	if (!row)

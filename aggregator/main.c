@@ -14,6 +14,7 @@
 #include "aggregator/check.h"
 #include "aggregator/cluster.h"
 #include "aggregator/database.h"
+#include "aggregator/import.h"
 #include "aggregator/records.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
@@ -308,6 +309,10 @@ int main(int argc, char *argv[])
 		rc = run_once(&app, database_migrate);
 	else if (app.options.check)
 		rc = run_once(&app, check_database);
+	else if (*app.options.import)
+		rc = run_once(&app, import_run);
+	else if (*app.options.erase)
+		rc = run_once(&app, erase_run);
 	else if (app.options.recompute)
 		rc = run_once(&app, records_recompute);
 	else

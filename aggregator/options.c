@@ -55,6 +55,25 @@ const struct conf_opt options_table[] = {
 	    "Most requests served at a time.", .min = 1, .max = 65536),
 	ROW("query.max-period", CONF_DURATION, query_max_period_ms, "0s",
 	    "Longest time window of a query, 0s for no limit."),
+	ROW("import", CONF_STRING, import, "",
+	    "Read jobs (sacct) or who is in which project (sacctmgr) by Slurm's "
+	    "command, "
+	    "or from a file with its output (sacct=FILE, - for standard input), and "
+	    "exit."),
+	ROW("import.start", CONF_STRING, import_start, "now-2days",
+	    "Since when sacct is asked, in its own way of times."),
+	ROW("import.cluster", CONF_STRING, import_cluster, "",
+	    "Cluster of imported rows that name none."),
+	ROW("erase", CONF_STRING, erase, "",
+	    "Make a login a pseudonym in all records, and exit (doc/privacy.md)."),
+	ROW("people.associations", CONF_STRING, people, "",
+	    "Where it is read who is in which project: sacctmgr (the command), or an "
+	    "absolute path of a file with the output of sacctmgr -nP list associations "
+	    "format=Cluster,Account,User. Empty: nowhere."),
+	ROW("people.refresh", CONF_DURATION, people_refresh_ms, "10m",
+	    "How often that is done.", .min = 1000, .max = 86400000),
+	ROW("slurm.bindir", CONF_STRING, slurm_bindir, "/usr/bin",
+	    "Folder of sacct and sacctmgr."),
 	ROW("admin.users", CONF_LIST, admins, "",
 	    "Logins that see and may do everything."),
 	ROW("operator.users", CONF_LIST, operators, "",

@@ -73,3 +73,4 @@ CHECKS += test/e2e/aggregator_full.sh
 CHECKS += test/e2e/slurm_jobcomp_faults.sh
 CHECKS += test/e2e/slurm_jobcomp_faults_24.sh
 CHECKS += test/e2e/ceems_tool.sh
+CHECKS += test/e2e/api_import.sh

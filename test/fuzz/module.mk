@@ -87,3 +87,10 @@ ship_answer_fuzz_SRCS := courier/ship_answer.c lib/http/json.c lib/parse.c lib/e
 ship_answer_fuzz_PKGS := json-c
 FUZZERS += prom_request
 prom_request_fuzz_SRCS := $(libpromql_SRCS) lib/buf.c lib/err.c lib/parse.c lib/rfc3339.c
+ifeq ($(HAVE_JSON)$(HAVE_PQ)$(HAVE_MHD),111)
+FUZZERS += sacct
+endif
+sacct_fuzz_SRCS := aggregator/sacct.c aggregator/sacct_json.c aggregator/associations.c lib/job.c lib/job_json.c lib/job_names.c lib/tlv.c lib/http/json.c lib/rfc3339.c lib/parse.c lib/err.c lib/buf.c lib/fs.c
+sacct_fuzz_PKGS := json-c
+FUZZERS += api_params
+api_params_fuzz_SRCS := aggregator/params.c lib/rfc3339.c lib/parse.c lib/err.c lib/buf.c lib/fs.c

@@ -246,7 +246,7 @@ batch_test_LIBS := libbatch libbase
 batch_test_PKGS := zlib
 endif
 ifeq ($(HAVE_GNUTLS)$(HAVE_CURL)$(HAVE_JSON),111)
-TESTS += identity_test jwt_test
+TESTS += identity_test jwt_test sacct_test params_test
 endif
 identity_test_LIBS := libident libhttp libbase
 identity_test_PKGS := $(libident_PKGS)
@@ -292,3 +292,6 @@ TESTS += prom_request_test
 prom_request_test_LIBS := libpromql libbase
 TESTS += job_json_test
 job_json_test_LIBS := libbase
+sacct_test_LIBS := libaggregator libhttp libbase
+sacct_test_PKGS := json-c libcurl
+params_test_LIBS := libaggregator libbase

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* History and people from Slurm's own commands, or from what somebody kept of them. */
+#include "aggregator/import.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "aggregator/associations.h"
+#include "aggregator/chore.h"
+#include "aggregator/ingest_decode.h"
+#include "aggregator/query.h"
+#include "aggregator/sacct.h"
+#include "lib/cleanup.h"
+#include "lib/exec.h"
+#include "lib/fs.h"
+#include "lib/log.h"
+
+#define ASSOCIATIONS_BYTES_MAX ((size_t)256 << 20)
+#define SACCT_DEADLINE_MS 3600000u
+#define SACCTMGR_DEADLINE_MS 60000u
+#define ROWS_AT_ONCE 1000
+#define ROWS_BYTES ((size_t)8 << 20)
+
+#define SACCT_FORMAT                                                                   \
+	"--format=JobIDRaw,JobID,Cluster,User,UID,Group,GID,Account,QOS,Partition,"    \
+	"Reservation,WCKey,Submit,Eligible,Start,End,Suspended,State,Reason,"          \
+	"ExitCode,DerivedExitCode,TimelimitRaw,NNodes,AllocCPUS,AllocTRES,ReqTRES,"    \
+	"NodeList,JobName,WorkDir,Comment"
+
+/* ---- where it comes from --------------------------------------------------------- */
+
+static int read_all(int fd, size_t max, struct buf *ret, struct err *err)
+{
+	ret->max = max;
+	for (;;) {
+		char *room = buf_reserve(ret, 1 << 16);
+		if (!room)
+			return err_set(err, buf_error(ret), "more than %zu bytes", max);
+		ssize_t n = read(fd, room, 1 << 16);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_set(err, -errno, "%s", strerror(errno));
+		if (n == 0)
+			return 0;
+		buf_commit(ret, (size_t)n);
+	}
+}
+
+static int read_file(const char *path, size_t max, struct buf *ret, struct err *err)
+{
+	if (strcmp(path, "-") == 0)
+		return read_all(STDIN_FILENO, max, ret, err);
+	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return err_set(err, -errno, "%s: %s", path, strerror(errno));
+	int rc = read_all(fd, max, ret, err);
+	return rc < 0 ? err_prefix(err, rc, "%s", path) : 0;
+}
+
+static int run_command(const char *const argv[], uint32_t deadline_ms, size_t max,
+		       struct buf *ret, struct err *err)
+{
+	auto_buf struct buf said = {.max = 4096};
+	const char *env[5] = {"PATH=/usr/bin:/bin", "LC_ALL=C", "SLURM_TIME_FORMAT=%s"};
+	auto_free char *conf = NULL;
+	int status = 0;
+
+	/* the same Slurm as ours, where the site has several */
+	if (getenv("SLURM_CONF") &&
+	    asprintf(&conf, "SLURM_CONF=%s", getenv("SLURM_CONF")) > 0)
+		env[3] = conf;
+	ret->max = max;
+	int rc = exec_run(argv, env, deadline_ms, ret, &said, &status, err);
+	if (rc == 0 && status != 0)
+		rc = err_set(err, -EIO, "%s: %.300s", argv[0],
+			     said.len ? said.data : "failed");
+	return rc;
+}
+
+static int read_sacct(const struct options *o, const char *file, struct buf *ret,
+		      struct err *err)
+{
+	auto_free char *path = NULL, *start = NULL;
+
+	if (file)
+		return read_file(file, SACCT_TEXT_MAX, ret, err);
+	if (asprintf(&path, "%s/sacct", o->slurm_bindir) < 0 ||
+	    asprintf(&start, "--starttime=%s", o->import_start) < 0)
+		return err_set(err, -ENOMEM, "out of memory");
+	const char *const argv[] = {path,         "-D",         "-X",
+				    "--allusers", "-P",         "--delimiter=\x1f",
+				    start,        SACCT_FORMAT, NULL};
+	return run_command(argv, SACCT_DEADLINE_MS, SACCT_TEXT_MAX, ret, err);
+}
+
+static int read_associations(const struct options *o, const char *file, struct buf *ret,
+			     struct err *err)
+{
+	auto_free char *path = NULL;
+
+	if (file)
+		return read_file(file, ASSOCIATIONS_BYTES_MAX, ret, err);
+	if (asprintf(&path, "%s/sacctmgr", o->slurm_bindir) < 0)
+		return err_set(err, -ENOMEM, "out of memory");
+	const char *const argv[] = {
+		path, "-n", "-P", "list", "associations", "format=Cluster,Account,User",
+		NULL};
+	return run_command(argv, SACCTMGR_DEADLINE_MS, ASSOCIATIONS_BYTES_MAX, ret,
+			   err);
+}
+
+/* ---- jobs ------------------------------------------------------------------------ */
+
+struct import {
+	struct pg *pg;
+	struct buf rows; /* a JSON list in the making */
+	unsigned count;
+	uint64_t taken;
+};
+
+static int send_rows(struct import *m, struct err *err)
+{
+	auto_query struct query q = {.list_count = 0};
+	auto_pgresult PGresult *r = NULL;
+	int64_t n = 0;
+
+	if (!m->count)
+		return 0;
+	buf_putc(&m->rows, ']');
+	if (buf_error(&m->rows))
+		return err_set(err, -ENOMEM, "out of memory");
+	query_put(&q, "SELECT import_jobs(");
+	query_text(&q, m->rows.data);
+	query_put(&q, "::jsonb)");
+	int rc = query_run(&q, m->pg, &r, err);
+	if (rc == 0)
+		rc = pg_get_s64(r, 0, 0, &n);
+	m->taken += (uint64_t)n;
+	m->count = 0;
+	buf_reset(&m->rows);
+	return rc;
+}
+
+static int take_job(void *arg, const struct job *j, struct err *err)
+{
+	struct import *m = arg;
+	auto_buf struct buf record = {.max = 1 << 20};
+	uint64_t part = job_part_s(j);
+	int rc = ingest_job_json(j, &record);
+
+	if (rc < 0)
+		return err_set(err, rc, "out of memory");
+	buf_puts(&m->rows, m->count++ ? ",{\"cluster\":" : "[{\"cluster\":");
+	buf_put_json(&m->rows, j->cluster, strlen(j->cluster));
+	buf_printf(&m->rows,
+		   ",\"uuid\":\"%u\",\"restarts\":%u,\"submitted\":%" PRIu64
+		   ",\"part\":%" PRIu64 ",\"state\":%u,\"record\":",
+		   j->job_id, j->restarts & INT32_MAX, j->submit_s,
+		   part ? part : j->submit_s, j->state & INT32_MAX);
+	buf_put(&m->rows, record.data, record.len);
+	buf_putc(&m->rows, '}');
+	return m->count < ROWS_AT_ONCE && m->rows.len < ROWS_BYTES ? 0
+								   : send_rows(m, err);
+}
+
+static int note(struct pg *pg, const char *what, uint64_t taken, struct err *err)
+{
+	auto_query struct query q = {.list_count = 0};
+	const struct passwd *pw = getpwuid(getuid());
+
+	query_put(&q, "INSERT INTO audit (login, action, detail) VALUES (");
+	query_text(&q, pw ? pw->pw_name : "?");
+	query_put(&q, ", 'import', jsonb_build_object('what', ");
+	query_text(&q, what);
+	query_put(&q, ", 'rows', ");
+	query_s64(&q, (int64_t)taken);
+	query_put(&q, "))");
+	return query_run(&q, pg, NULL, err);
+}
+
+static int import_jobs(struct app *app, const char *file, struct pg *pg,
+		       struct err *err)
+{
+	const struct options *o = &app->options;
+	auto_buf struct buf text = {.max = SACCT_TEXT_MAX};
+	struct import m = {.pg = pg, .rows = {.max = 4 * ROWS_BYTES}};
+	struct sacct_counts c;
+	int rc = read_sacct(o, file, &text, err);
+
+	if (rc == 0 && !text.len)
+		rc = err_set(err, -EBADMSG, "not what sacct prints: it is empty");
+	if (rc == 0)
+		rc = sacct_read(text.data, text.len, o->import_cluster, take_job, &m,
+				&c, err);
+	if (rc == 0)
+		rc = send_rows(&m, err);
+	buf_done(&m.rows);
+	if (rc == 0)
+		rc = note(pg, "sacct", m.taken, err);
+	if (rc < 0)
+		return rc;
+	printf("ceems_aggregator: %" PRIu64 " jobs read, %" PRIu64
+	       " of them new or changed, %" PRIu64 " rows refused\n",
+	       c.jobs, m.taken, c.refused);
+	if (c.refused)
+		fprintf(stderr, "ceems_aggregator: first refused: %s\n", c.first.text);
+	return 0;
+}
+
+/* ---- people ---------------------------------------------------------------------- */
+
+static int associate(const struct options *o, const char *file, struct pg *pg,
+		     int64_t ret[2], size_t *ret_rows, struct err *err)
+{
+	auto_buf struct buf text = {.max = ASSOCIATIONS_BYTES_MAX};
+	auto_buf struct buf list = {.max = 4 * ASSOCIATIONS_BYTES_MAX};
+	auto_query struct query q = {.list_count = 0};
+	auto_pgresult PGresult *r = NULL;
+	int rc = read_associations(o, file, &text, err);
+
+	if (rc == 0)
+		rc = associations_parse(text.data ? text.data : "", text.len, &list,
+					ret_rows, err);
+	if (rc < 0)
+		return err_prefix(err, rc, "associations");
+	query_put(&q, "SELECT added, ended FROM people_associate(");
+	query_text(&q, list.data);
+	query_put(&q, "::jsonb, 'sacctmgr')");
+	rc = query_run(&q, pg, &r, err);
+	if (rc == 0)
+		rc = pg_get_s64(r, 0, 0, &ret[0]);
+	return rc == 0 ? pg_get_s64(r, 0, 1, &ret[1]) : rc;
+}
+
+struct people_call {
+	const struct options *o;
+	const char *file;
+	int64_t changed[2];
+	size_t rows;
+};
+
+static int associate_in(struct pg *pg, void *arg, struct err *err)
+{
+	struct people_call *c = arg;
+
+	return associate(c->o, c->file, pg, c->changed, &c->rows, err);
+}
+
+static int import_people(struct app *app, const char *file, struct pg *pg,
+			 struct err *err)
+{
+	struct people_call c = {.o = &app->options, .file = file};
+	/* once: standard input is not there a second time */
+	int rc = pg_transaction(pg, PG_READ_COMMITTED, 1, associate_in, &c, err);
+
+	if (rc == 0)
+		rc = note(pg, "sacctmgr", (uint64_t)(c.changed[0] + c.changed[1]), err);
+	if (rc == 0)
+		printf("ceems_aggregator: %zu associations of users read, %" PRId64
+		       " memberships begin, %" PRId64 " end\n",
+		       c.rows, c.changed[0], c.changed[1]);
+	return rc;
+}
+
+/* ---- the commands ---------------------------------------------------------------- */
+
+/* "sacct=FILE" or "sacct": whether it is that, and of which file. */
+static bool is_import(const char *what, const char *name, const char **ret_file)
+{
+	size_t n = strlen(name);
+
+	if (strncmp(what, name, n) != 0 || (what[n] && what[n] != '='))
+		return false;
+	*ret_file = what[n] ? what + n + 1 : NULL;
+	return !what[n] || what[n + 1];
+}
+
+int import_check(const struct options *o, struct err *err)
+{
+	const char *file;
+
+	if (*o->import && !is_import(o->import, "sacct", &file) &&
+	    !is_import(o->import, "sacctmgr", &file))
+		return err_set(
+			err, -EINVAL,
+			"--import=%.100s: must be sacct, sacct=FILE, sacctmgr or "
+			"sacctmgr=FILE",
+			o->import);
+	if (*o->people && strcmp(o->people, "sacctmgr") != 0 && *o->people != '/')
+		return err_set(err, -EINVAL,
+			       "--people.associations=%.100s: must be sacctmgr or an "
+			       "absolute path",
+			       o->people);
+	if (*o->slurm_bindir != '/')
+		return err_set(err, -EINVAL, "--slurm.bindir must be an absolute path");
+	return 0;
+}
+
+static int open_database(struct app *app, struct pg **ret, struct err *err)
+{
+	int rc = pg_new(&app->pg, ret, err);
+
+	if (rc == 0)
+		pg_statement_timeout(*ret, 600000);
+	return rc;
+}
+
+int import_run(struct app *app, struct err *err)
+{
+	auto_pg struct pg *pg = NULL;
+	const char *file = NULL;
+	int rc = open_database(app, &pg, err);
+
+	if (rc < 0)
+		return rc;
+	rc = is_import(app->options.import, "sacctmgr", &file)
+		     ? import_people(app, file, pg, err)
+		     : 1;
+	if (rc == 1 && is_import(app->options.import, "sacct", &file))
+		rc = import_jobs(app, file, pg, err);
+	return rc;
+}
+
+int erase_run(struct app *app, struct err *err)
+{
+	auto_pg struct pg *pg = NULL;
+	auto_query struct query q = {.list_count = 0};
+	auto_pgresult PGresult *r = NULL;
+	const struct passwd *pw = getpwuid(getuid());
+	int64_t n = 0;
+	int rc = open_database(app, &pg, err);
+
+	query_put(&q, "SELECT person_erase(");
+	query_text(&q, app->options.erase);
+	query_put(&q, ", ");
+	query_text(&q, pw ? pw->pw_name : "?");
+	query_put(&q, ")");
+	if (rc == 0)
+		rc = query_run(&q, pg, &r, err);
+	if (rc == 0)
+		rc = pg_get_s64(r, 0, 0, &n);
+	if (rc < 0)
+		return rc;
+	if (n == 0)
+		return err_set(err, -ENOENT, "there is no such person");
+	printf("ceems_aggregator: erased on %" PRId64 " clusters\n", n);
+	return 0;
+}
+
+/* ---- the refresh ----------------------------------------------------------------- */
+
+struct people {
+	struct app *app;
+	struct chore *chore;
+};
+
+static int refresh(struct pg *pg, void *arg, struct err *err)
+{
+	struct people *s = arg;
+	const struct options *o = &s->app->options;
+	int64_t changed[2] = {0, 0};
+	size_t rows = 0;
+	int rc = associate(o, *o->people == '/' ? o->people : NULL, pg, changed, &rows,
+			   err);
+
+	if (rc == 0 && (changed[0] || changed[1]))
+		log_info("people: %" PRId64 " memberships begin, %" PRId64 " end",
+			 changed[0], changed[1]);
+	return rc;
+}
+
+static int open_people(struct app *app, struct err *err)
+{
+	const struct options *o = &app->options;
+	struct people *s = *o->people ? calloc(1, sizeof(*s)) : NULL;
+
+	if (!*o->people)
+		return 0;
+	if (!s)
+		return err_set(err, -ENOMEM, "out of memory");
+	const struct chore_params p = {
+		.name = "people",
+		.lock = CHORE_PEOPLE,
+		.period_ms = (unsigned)o->people_refresh_ms,
+		.timeout_ms = 600000,
+		.run = refresh,
+		.arg = s,
+	};
+	s->app = app;
+	app->people = s;
+	return chore_new(&app->pg, &p, &s->chore, err);
+}
+
+static void stop_people(struct app *app)
+{
+	if (app->people && app->people->chore)
+		chore_stop(app->people->chore);
+}
+
+static void close_people(struct app *app)
+{
+	if (app->people)
+		chore_free(app->people->chore);
+	free(app->people);
+	app->people = NULL;
+}
+
+const struct part part_people = {
+	.name = "people",
+	.check = import_check,
+	.open = open_people,
+	.stop = stop_people,
+	.close = close_people,
+};

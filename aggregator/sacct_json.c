@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* sacct's JSON. Its members change their form from release to release: a number is a
+ * number, or null, or {"set": true, "number": 1}; a state is a word or a list of them.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "aggregator/sacct.h"
+#include "lib/buf.h"
+#include "lib/http/json.h"
+
+static struct json_object *at(struct json_object *o, const char *name)
+{
+	struct json_object *v = NULL;
+
+	if (!json_object_is_type(o, json_type_object) ||
+	    !json_object_object_get_ex(o, name, &v))
+		return NULL;
+	return v;
+}
+
+static struct json_object *at2(struct json_object *o, const char *a, const char *b)
+{
+	return at(at(o, a), b);
+}
+
+static const char *text(struct json_object *v)
+{
+	if (!json_object_is_type(v, json_type_string))
+		return "";
+	const char *s = json_object_get_string(v);
+	return strlen(s) == (size_t)json_object_get_string_len(v) ? s : "";
+}
+
+/* False: not set, negative, or no number. */
+static bool number(struct json_object *v, uint64_t *ret)
+{
+	if (json_object_is_type(v, json_type_object)) {
+		struct json_object *set = at(v, "set");
+		if (set && !json_object_get_boolean(set))
+			return false;
+		v = at(v, "number");
+	}
+	if (!json_object_is_type(v, json_type_int))
+		return false;
+	int64_t n = json_object_get_int64(v);
+	if (n < 0)
+		return false;
+	*ret = (uint64_t)n;
+	return true;
+}
+
+static uint32_t u32(struct json_object *v, uint32_t other)
+{
+	uint64_t n;
+
+	return number(v, &n) && n < JOB_NO_VAL ? (uint32_t)n : other;
+}
+
+static uint64_t time_of(struct json_object *job, const char *name)
+{
+	uint64_t n;
+
+	return number(at2(job, "time", name), &n) && n <= 16000000000ull ? n : 0;
+}
+
+static uint32_t exit_of(struct json_object *v)
+{
+	uint64_t code = 0, sig = 0;
+	bool known = number(at(v, "return_code"), &code);
+
+	known |= number(at2(v, "signal", "id"), &sig);
+	known |= number(at2(v, "signal", "signal_id"), &sig);
+	return known && code <= 255 && sig <= 127 ? (uint32_t)(code << 8 | sig)
+						  : JOB_NO_VAL;
+}
+
+static uint32_t limit_of(struct json_object *v)
+{
+	struct json_object *infinite = at(v, "infinite");
+
+	if (infinite && json_object_get_boolean(infinite))
+		return JOB_INFINITE;
+	return u32(v, JOB_NO_VAL);
+}
+
+/* A list of words: the state and its flags; the flag says what happened. */
+static int state_of(struct json_object *v, struct job *j)
+{
+	uint32_t state = 0, by, flags = 0;
+	bool known = false;
+
+	if (!json_object_is_type(v, json_type_array))
+		return sacct_state(text(v), &j->state, &j->cancelled_by);
+	size_t n = json_object_array_length(v);
+	for (size_t i = 0; i < n && i < 16; i++) {
+		if (sacct_state(text(json_object_array_get_idx(v, i)), &state, &by) < 0)
+			continue;
+		flags |= state & ~JOB_STATE_BASE_MASK;
+		if (!known || !(state & ~JOB_STATE_BASE_MASK))
+			j->state = state & JOB_STATE_BASE_MASK;
+		known = true;
+	}
+	j->state |= flags;
+	return known ? 0 : -EINVAL;
+}
+
+/* As sacct prints it; energy is not for us. */
+static void put_tres(struct json_object *list, struct buf *ret)
+{
+	if (!json_object_is_type(list, json_type_array))
+		return;
+	size_t n = json_object_array_length(list);
+	for (size_t i = 0; i < n && i < 256; i++) {
+		struct json_object *one = json_object_array_get_idx(list, i);
+		const char *type = text(at(one, "type")), *name = text(at(one, "name"));
+		uint64_t count;
+		if (!*type || strcmp(type, "energy") == 0 ||
+		    !number(at(one, "count"), &count))
+			continue;
+		buf_printf(ret, "%s%s%s%s=", ret->len ? "," : "", type,
+			   *name ? "/" : "", name);
+		buf_put_u64(ret, count);
+		if (strcmp(type, "mem") == 0)
+			buf_putc(ret, 'M');
+	}
+}
+
+static void take_ids(struct json_object *o, struct job *j)
+{
+	j->job_id = u32(at(o, "job_id"), 0);
+	uint32_t array = u32(at2(o, "array", "job_id"), 0);
+	if (array) {
+		j->array_job = array;
+		j->array_task = u32(at2(o, "array", "task_id"), JOB_NO_VAL);
+		if (j->array_task == JOB_NO_VAL)
+			j->array_job = JOB_NO_VAL;
+	}
+	uint32_t het = u32(at2(o, "het", "job_id"), 0);
+	if (het) {
+		j->het_job = het;
+		j->het_offset = u32(at2(o, "het", "job_offset"), JOB_NO_VAL);
+	}
+}
+
+static void take_texts(struct json_object *o, struct job *j)
+{
+	j->cluster = text(at(o, "cluster"));
+	j->user = text(at(o, "user"));
+	if (!*j->user)
+		j->user = text(at2(o, "association", "user"));
+	j->group = text(at(o, "group"));
+	j->account = text(at(o, "account"));
+	j->qos = text(at(o, "qos"));
+	j->partition = text(at(o, "partition"));
+	j->reservation = text(at2(o, "reservation", "name"));
+	j->wckey = text(at2(o, "wckey", "wckey"));
+	j->name = text(at(o, "name"));
+	j->work_dir = text(at(o, "working_directory"));
+	j->comment = text(at2(o, "comment", "job"));
+	const char *nodes = text(at(o, "nodes")),
+		   *reason = text(at2(o, "state", "reason"));
+	if (strcmp(nodes, "None assigned") != 0)
+		j->nodes = nodes;
+	if (strcmp(reason, "None") != 0)
+		j->reason_name = reason;
+}
+
+static int take_job(struct sacct_reader *r, struct json_object *o, struct err *err)
+{
+	auto_buf struct buf allocated = {.max = JOB_LONG_MAX};
+	auto_buf struct buf requested = {.max = JOB_LONG_MAX};
+	struct json_object *restarts = at(o, "restart_cnt");
+	struct job j;
+
+	job_init(&j);
+	if (state_of(at2(o, "state", "current"), &j) < 0) {
+		sacct_refuse(r, "a job without a state");
+		return 0;
+	}
+	take_ids(o, &j);
+	take_texts(o, &j);
+	j.submit_s = time_of(o, "submission");
+	j.eligible_s = time_of(o, "eligible");
+	j.start_s = time_of(o, "start");
+	j.end_s = time_of(o, "end");
+	j.suspended_s = time_of(o, "suspended");
+	j.exit_code = exit_of(at(o, "exit_code"));
+	j.derived_exit_code = exit_of(at(o, "derived_exit_code"));
+	/* 22.05 says success of each job: what failed did not */
+	if ((j.state & JOB_STATE_BASE_MASK) == JOB_STATE_FAILED && j.exit_code == 0)
+		j.exit_code = JOB_NO_VAL;
+	j.time_limit_min = limit_of(at2(o, "time", "limit"));
+	j.node_count = u32(at(o, "allocation_nodes"), 0);
+	j.restarts = u32(restarts, 0);
+	put_tres(at2(o, "tres", "allocated"), &allocated);
+	put_tres(at2(o, "tres", "requested"), &requested);
+	if (allocated.data && !buf_error(&allocated))
+		j.tres_allocated = allocated.data;
+	if (requested.data && !buf_error(&requested))
+		j.tres_requested = requested.data;
+	uint64_t cpus;
+	if (job_tres_get(j.tres_allocated, "cpu", &cpus) == 0 && cpus <= INT32_MAX)
+		j.cpus = (uint32_t)cpus;
+	return sacct_give(r, &j, restarts != NULL, err);
+}
+
+int sacct_json(struct sacct_reader *r, const char *bytes, size_t len, struct err *err)
+{
+	static const struct http_json_limits limits = {SACCT_JSON_MAX, 24, false};
+	auto_json struct json_object *o = NULL;
+	struct json_object *jobs;
+	int rc = http_json_object(bytes, len, &limits, &o, err);
+
+	if (rc < 0)
+		return err_prefix(err, rc, "sacct's JSON");
+	jobs = at(o, "jobs");
+	if (!json_object_is_type(jobs, json_type_array))
+		return err_set(err, -EBADMSG,
+			       "not what sacct --json prints: no list \"jobs\"");
+	size_t n = json_object_array_length(jobs);
+	for (size_t i = 0; rc == 0 && i < n; i++) {
+		struct json_object *one = json_object_array_get_idx(jobs, i);
+		if (json_object_is_type(one, json_type_object))
+			rc = take_job(r, one, err);
+	}
+	return rc;
+}

@@ -1,0 +1,80 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# History and people: what sacct of two Slurm releases printed becomes units, twice the same, later
+# records win; associations give rights and take them away again; a person is forgotten.
+. "$(dirname "$0")/../tap.sh"
+. "$TOP/test/pg.sh"
+agg=$BUILD/ceems_aggregator
+[ -x "$agg" ] || skip_all "ceems_aggregator was not built here"
+for t in curl jq; do command -v $t >/dev/null || skip_all "$t is not installed"; done
+need_pg
+pg_start || { ok "Postgres starts" false; tap_done; }
+port=$(free_port)
+URL=http://127.0.0.1:$port/api/v1
+hash='$2b$10$abcdefghijklmnopqrstuu23JPZtHcGhwXSF41f93o/7vBdDut3Xu' # of "correct horse"
+printf "basic_auth_users:\n  lb: '%s'\n" "$hash" >"$SCRATCH/web.yaml"
+chmod 600 "$SCRATCH/web.yaml"
+common=(--db.url="$PGURL" --security.drop-privileges=false)
+"$agg" --migrate "${common[@]}" >/dev/null || { ok "the schema" false; tap_done; }
+import() { "$agg" "${common[@]}" --import="$@" 2>&1; }
+as() { curl -s -u 'lb:correct horse' -H "X-Grafana-User: $1" "$URL$2"; }
+printf 'alpha|phys|\nalpha|phys|alice\nalpha|phys|bob\nalpha|root|root\n' >"$SCRATCH/people"
+"$agg" "${common[@]}" --web.listen-address="127.0.0.1:$port" --web.config.file="$SCRATCH/web.yaml" --identity.front-end=password:lb \
+	--people.associations="$SCRATCH/people" --people.refresh=1s --admin.users=boss >"$SCRATCH/log" 2>&1 &
+started $!
+up() { [ "$(curl -s -o /dev/null -w '%{http_code}' "http://127.0.0.1:$port/health")" = 200 ]; }
+wait_for 20 up || { ok "it serves" false; tap_done; }
+
+# people
+has() { [ "$(as "$1" /projects | jq -r '[.data[].name] | join(" ")')" = "$2" ]; }
+ok "associations give rights" wait_for 10 has alice phys
+printf 'alpha|phys|\nalpha|phys|bob\nalpha|chem|alice\n' >"$SCRATCH/people.new"
+mv "$SCRATCH/people.new" "$SCRATCH/people"
+ok "and take them away at the next refresh" wait_for 10 has alice chem
+: >"$SCRATCH/people"
+like "a list that is none is refused" "$(import "sacctmgr=$SCRATCH/people")" "not one association"
+sleep 2
+ok "and takes nothing away" has bob phys
+like "a list can be given by hand" "$(printf 'alpha|phys|alice\nalpha|phys|bob\nalpha|chem|alice\n' | import sacctmgr=-)" ': 3 associations of users read, 1 memberships begin, 0 end'
+is "membership has its times" "$(psql_do -c "SELECT count(*), count(valid_to) FROM membership m JOIN person p ON p.id = m.person WHERE p.name = 'alice'")" "3|1"
+
+# jobs
+like "jobs of 22.05's JSON" "$(import sacct=test/fixture/sacct/22.05.json)" ': 5 jobs read, 5 of them new or changed, 0 rows refused'
+like "twice is once" "$(import sacct=test/fixture/sacct/22.05.json)" ': 5 jobs read, 0 of them new'
+like "its text is the same jobs" "$(import sacct=- <test/fixture/sacct/22.05.txt)" ': 5 jobs read'
+units() { [ "$(as boss '/units/admin?from=2026-01-01T00:00:00Z' | jq -r '.data | length')" = "$1" ]; }
+psql_do -c "UPDATE job_record SET received = now()" # nothing is left behind
+ok "they become units, each once" wait_for 10 units 5
+row() { as boss "/units/admin?uuid=$1" | jq -r ".data[0] | $2"; }
+is "with what Slurm knew" "$(row 2 '[.name, .state, .username, .project, .known_by, .tags.exit_code, .allocation.cpus] | map(tostring) | join(" ")')" "fails FAILED alice phys import 3:0 1"
+is "names may have any characters" "$(row 1 .name)" "pipe|name"
+is "tasks of an array are found by its number" "$(as boss '/units/admin?uuid=3' | jq '.data | length')" 2
+is "a job that runs runs" "$(row 5 .state)" RUNNING
+sed 's/RUNNING/COMPLETED/; s/Unknown/1795309999/' test/fixture/sacct/22.05.txt >"$SCRATCH/later.txt"
+like "a later import knows its end" "$(import "sacct=$SCRATCH/later.txt")" ' 1 of them new or changed'
+ended() { [ "$(row 5 .state)" = COMPLETED ]; }
+ok "and the unit has it" wait_for 10 ended
+# slurmctld's own word
+psql_do -c "INSERT INTO job_record (cluster, uuid, restarts, submitted, part, state, source, record)
+	SELECT cluster, uuid, restarts, submitted, part, 4, 'jobcomp', record || '{\"state\": \"CANCELLED\", \"name\": \"told\"}'
+	FROM job_record WHERE uuid = '5' AND state = 3"
+told() { [ "$(row 5 '.state + .known_by')" = CANCELLEDjobcomp ]; }
+ok "slurmctld's own record wins" wait_for 10 told
+import "sacct=$SCRATCH/later.txt" >/dev/null
+sleep 1
+ok "also over a later import" told
+like "what is not sacct's is refused" "$(echo hello | import sacct=-)" "not what sacct prints"
+like "24.11's JSON is read" "$(import sacct=test/fixture/sacct/24.11.json)" ': 5 jobs read, 5 of them new or changed, 0 rows refused'
+like "imports are in the audit" "$(psql_do -c "SELECT count(*) FROM audit WHERE action = 'import'")" '^[3-9]'
+
+# forgotten
+ok "both are there" wait_for 10 units 10
+like "a person is made a pseudonym" "$("$agg" "${common[@]}" --erase=alice 2>&1)" 'erased on 1 clusters'
+is "no trace of the name" "$(for t in unit job_record unit_node person membership role audit project; do psql_do -c "SELECT t::text FROM $t t"; done | grep -c 'alice\|pipe')" 0
+is "but what was used stays" "$(as boss '/units/admin?from=2026-01-01T00:00:00Z' | jq -r '[.data[].username] | unique | join(" ")')" "erased-$(psql_do -c "SELECT min(id) FROM person WHERE erased_at IS NOT NULL")"
+is "the pseudonym is nobody's login" "$(as "erased-$(psql_do -c 'SELECT min(id) FROM person WHERE erased_at IS NOT NULL')" '/units?from=0' | jq -c .data)" "[]"
+import sacct=test/fixture/sacct/22.05.json >/dev/null
+sleep 2
+is "an import does not bring it back" "$(as alice '/units?from=0' | jq -c .data)" "[]"
+like "who is not there cannot be erased" "$("$agg" "${common[@]}" --erase=nobody 2>&1)" "no such person"
+tap_done

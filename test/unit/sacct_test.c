@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What sacct of two Slurms printed, and what it never should. */
+#include "aggregator/sacct.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "aggregator/associations.h"
+#include "lib/fs.h"
+#include "test/unit/unit.h"
+
+static struct err err;
+
+struct seen {
+	unsigned count;
+	struct job jobs[16];
+	char names[16][32], states[16][32], nodes[16][32], tres[16][128];
+};
+
+static int see(void *arg, const struct job *j, struct err *e)
+{
+	struct seen *s = arg;
+
+	(void)e;
+	assert_true(s->count < 16);
+	unsigned i = s->count++;
+	s->jobs[i] = *j;
+	snprintf(s->names[i], 32, "%s", j->name);
+	snprintf(s->states[i], 32, "%s", job_state_name(j->state));
+	snprintf(s->nodes[i], 32, "%s", j->nodes);
+	snprintf(s->tres[i], 128, "%s", j->tres_allocated);
+	return 0;
+}
+
+static struct sacct_counts read_text(const char *text, struct seen *ret)
+{
+	auto_buf struct buf b = BUF_INIT;
+	struct sacct_counts c;
+
+	memset(ret, 0, sizeof(*ret));
+	buf_puts(&b, text);
+	assert_int_equal(sacct_read(b.data, b.len, "", see, ret, &c, &err), 0);
+	return c;
+}
+
+static void read_file(const char *path, struct seen *ret)
+{
+	auto_buf struct buf b = BUF_INIT;
+
+	assert_int_equal(fs_read_buf_at(AT_FDCWD, path, 1 << 20, &b, &err), 0);
+	read_text(b.data, ret);
+}
+
+/* Both forms of both releases say the same of the same jobs. */
+static void releases_and_forms_agree(void **state)
+{
+	static const char *const files[] = {
+		"test/fixture/sacct/22.05.json", "test/fixture/sacct/22.05.txt",
+		"test/fixture/sacct/24.11.json", "test/fixture/sacct/24.11.txt"};
+
+	(void)state;
+	for (size_t f = 0; f < 4; f++) {
+		struct seen s;
+		read_file(files[f], &s);
+		assert_int_equal(s.count, 5);
+		unsigned tasks = 0, running = 0;
+		for (unsigned i = 0; i < s.count; i++) {
+			const struct job *j = &s.jobs[i];
+			assert_true(j->submit_s > 1700000000 &&
+				    j->start_s >= j->submit_s);
+			assert_string_equal(s.nodes[i], "n1");
+			assert_int_equal(j->cpus, 1);
+			assert_int_equal(j->node_count, 1);
+			assert_int_equal(j->time_limit_min, 60);
+			assert_null(strstr(s.tres[i], "energy"));
+			assert_non_null(strstr(s.tres[i], "mem=50M"));
+			if (strcmp(s.names[i], "fails") == 0) {
+				assert_string_equal(s.states[i], "FAILED");
+				/* 22.05's JSON does not have it */
+				assert_int_equal(j->exit_code, f ? 3 << 8 : JOB_NO_VAL);
+			}
+			if (j->job_id == 1)
+				assert_string_equal(s.names[i], "pipe|name");
+			if (j->array_job == 3 && j->array_task <= 1)
+				tasks++;
+			if (j->state == JOB_STATE_RUNNING && j->end_s == 0)
+				running++;
+		}
+		assert_int_equal(tasks, 2);
+		assert_int_equal(running, 1);
+	}
+}
+
+#define NAMES "JobIDRaw|JobID|Cluster|User|Submit|Start|End|State|ExitCode|JobName\n"
+
+static void runs_of_a_job_are_numbered(void **state)
+{
+	struct seen s;
+
+	(void)state;
+	read_text(NAMES "7|7|c|u|1000|1010|1020|REQUEUED|0:0|a\n"
+			"7|7|c|u|2000|2010|2020|COMPLETED|0:0|a\n"
+			"8|8|c|u|2000|2010|2020|CANCELLED by 1000|0:15|b\n",
+		  &s);
+	assert_int_equal(s.count, 3);
+	assert_int_equal(s.jobs[0].restarts, 0);
+	assert_int_equal(s.jobs[1].restarts, 1);
+	assert_int_equal(s.jobs[2].restarts, 0);
+	assert_int_equal(s.jobs[2].cancelled_by, 1000);
+	assert_int_equal(s.jobs[2].exit_code, 15);
+}
+
+static void steps_are_left_out_and_nonsense_is_counted(void **state)
+{
+	struct seen s;
+	struct sacct_counts c = read_text(
+		NAMES "7|7|c|u|1000|1010|1020|COMPLETED|0:0|a\n"
+		      "7.batch|7.batch|c||1000|1010|1020|COMPLETED|0:0|batch\n"
+		      "9_[1-3]|9_[1-3]|c|u|1000|Unknown|Unknown|PENDING|0:0|x\n"
+		      "7|7|c|u|1000|1010|1020|COMPLETED|0:0|a|b\n"
+		      "8|8|c|u|never|1010|1020|COMPLETED|0:0|a\n"
+		      "8|8|c|u|1000|1010|1005|COMPLETED|0:0|a\n"
+		      "8|8|c|u|1000|1010|1020|DANCING|0:0|a\n"
+		      "8|8||u|1000|1010|1020|COMPLETED|0:0|a\n\n",
+		&s);
+
+	(void)state;
+	assert_int_equal(s.count, 1);
+	assert_int_equal(c.jobs, 1);
+	assert_int_equal(c.refused, 5);
+	assert_true(*c.first.text);
+}
+
+static void times_may_have_zones(void **state)
+{
+	struct seen s;
+
+	(void)state;
+	read_text(NAMES
+		  "7|7|c|u|2025-03-10T10:00:00+01:00|2025-03-10T10:00:05+01:00|Unknown|"
+		  "RUNNING|0:0|a\n",
+		  &s);
+	assert_int_equal(s.jobs[0].submit_s, 1741597200);
+	assert_int_equal(s.jobs[0].end_s, 0);
+}
+
+static void what_is_not_sacct_is_refused(void **state)
+{
+	static const char *const bad[] = {
+		"",       "hello\n",       "{}", "{\"jobs\":3}", "{\"jobs\":[",
+		"<html>", "a|b|c\n1|2|3\n"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		auto_buf struct buf b = BUF_INIT;
+		struct sacct_counts c;
+		struct seen s = {.count = 0};
+		buf_puts(&b, bad[i]);
+		assert_int_equal(sacct_read(b.data, b.len, "c", see, &s, &c, &err),
+				 -EBADMSG);
+	}
+}
+
+static void associations_become_a_list(void **state)
+{
+	auto_buf struct buf b = BUF_INIT;
+	size_t rows = 0;
+	static const char text[] =
+		"Cluster|Account|User\nalpha|phys|\nalpha|phys|alice\n"
+		"alpha|root|root\nalpha|a \"b\"|bob|\n";
+
+	(void)state;
+	assert_int_equal(associations_parse(text, strlen(text), &b, &rows, &err), 0);
+	assert_int_equal(rows, 2);
+	assert_string_equal(
+		b.data,
+		"[{\"cluster\":\"alpha\",\"account\":\"phys\"},"
+		"{\"cluster\":\"alpha\",\"account\":\"phys\",\"user\":\"alice\"},"
+		"{\"cluster\":\"alpha\",\"account\":\"root\"},"
+		"{\"cluster\":\"alpha\",\"account\":\"a \\\"b\\\"\",\"user\":"
+		"\"bob\"}]");
+}
+
+/* An empty list would take everybody's rights away. */
+static void a_list_that_is_none_changes_nothing(void **state)
+{
+	static const char *const bad[] = {"",
+					  "\n\n",
+					  "Cluster|Account|User\n",
+					  "alpha\n",
+					  "alpha|phys\n",
+					  "|phys|alice\n",
+					  "a|b|c|d\n",
+					  "sacctmgr: error: Sending PersistInit msg\n",
+					  "alpha|ph\x01s|alice\n",
+					  "alpha|\xff|alice\n"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		auto_buf struct buf b = BUF_INIT;
+		size_t rows = 0;
+		assert_int_equal(
+			associations_parse(bad[i], strlen(bad[i]), &b, &rows, &err),
+			-EBADMSG);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(releases_and_forms_agree),
+		cmocka_unit_test(runs_of_a_job_are_numbered),
+		cmocka_unit_test(steps_are_left_out_and_nonsense_is_counted),
+		cmocka_unit_test(times_may_have_zones),
+		cmocka_unit_test(what_is_not_sacct_is_refused),
+		cmocka_unit_test(associations_become_a_list),
+		cmocka_unit_test(a_list_that_is_none_changes_nothing),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
