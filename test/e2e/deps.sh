@@ -69,6 +69,17 @@ like "with a policy that permits, nothing is installed" "$(mk/deps check 2>&1)" 
 	"lets packages start services; not installed: .*prometheus-node-exporter"
 is "and that policy stays" "$(tail -n 1 $policy)" "exit 0"
 rm -f $policy
+# Debian's server package makes a database and starts it: only its programs are wanted
+if dpkg-query -W -f '${db:Status-Status}' postgresql-15 2>/dev/null | grep -qx installed; then
+	apt-get -y purge postgresql-15 postgresql-common >/dev/null 2>&1
+	rm -rf /etc/postgresql /var/lib/postgresql
+	mk/deps check >/dev/null 2>&1
+	is "Postgres comes without a database of the machine's" "$(dpkg-query -W -f '${db:Status-Status}' postgresql-15):$(ls /etc/postgresql 2>/dev/null)" "installed:"
+	is "and nothing of it is left in /etc" "$(ls /etc/postgresql-common/createcluster.d 2>/dev/null)" ""
+	remove
+else
+	skip "Postgres comes without a database of the machine's" "postgresql-15 is not installed"
+fi
 like "without root it says what is missing in one line" \
 	"$(setpriv --reuid nobody --regid nogroup --clear-groups mk/deps check 2>&1)" "^deps: neither root nor sudo.*not installed: .*prometheus-node-exporter"
 tap_done
