@@ -12,7 +12,7 @@ ls "$BUILD"/slurm/*/spank_ceems.so >/dev/null 2>&1 || skip_all "the plugins were
 
 # the demo of its own build folder, so that one which a person has running is left alone
 mkdir "$SCRATCH/build"
-ln -s "$BUILD/ceemsd" "$BUILD/slurm" "$SCRATCH/build/"
+ln -s "$BUILD"/{ceemsd,ceems-courier,ceems_aggregator,cacct,slurm} "$SCRATCH/build/"
 export BUILD=$SCRATCH/build
 demo=$BUILD/demo
 test_cleanup() { test/rig/demo stop; }
@@ -38,6 +38,20 @@ like "the node's energy is there, with its source and the provider of the factor
 	'^the node: [0-9.]+ J by [a-z]+.* = jobs [0-9.]+ \+ idle [0-9.]+ \+ system [0-9.]+; 475.0 g/kWh by global$'
 is "every job took joules and emitted" "$(rows | awk '!($7 > 0 && $8 > 0)')" ""
 is "the short ones far less than the burners here, too" "$(rows | awk '$2 == "short" && $7 > short { short = $7 } $2 == "burner1" { burner = $7 } END { print short < burner / 4 }')" 1
+
+if ls "$BUILD"/slurm/*/jobcomp_ceems.so "$BUILD/ceems_aggregator" "$BUILD/cacct" >/dev/null 2>&1; then
+	mine() { sed -n '/the day of daemon/,/^Summary/p' "$SCRATCH/page" | grep ' COMPLETED '; }
+	is "a user sees the records of her own jobs, by cacct" "$(mine | awk '{ print $2 }' | sort | paste -sd' ')" "alloc burner1 burner3 gpu"
+	is "each with the energy it took" "$(mine | awk '!($(NF - 1) > 0)')" ""
+	cacct_as() { (. "$demo/demo.env"; as "$@") 2>&1; }
+	is "cacct needs no option in that shell" "$(cacct_as games cacct -nP -o JobName | sort | uniq -c | awk '{ print $1 $2 }' | paste -sd' ')" "1burner2 1perf 20short"
+	like "nor a page about one job" "$(cacct_as daemon cacct report 3)" 'burner3  COMPLETED'
+	like "which is not shown to another" "$(cacct_as games cacct report 3)" 'no job 3 that you may see'
+	like "the API's address is in demo.env" "$(. "$demo/demo.env"; curl -s "$API_URL/health")" '.'
+	is "and asks who one is" "$(. "$demo/demo.env"; curl -s -o /dev/null -w '%{http_code}' "$API_URL/api/v1/units")" 401
+else
+	for i in 1 2 3 4 5 6 7; do skip "records, part $i" "the aggregator, cacct or jobcomp_ceems.so is not built here"; done
+fi
 
 (
 	. "$demo/demo.env"
