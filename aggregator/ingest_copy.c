@@ -48,7 +48,7 @@ static void put_text(struct pg_copy *c, const struct ingest_push *p, ingest_text
 static void put_label(struct pg_copy *c, const struct ingest_group *g, uint32_t push,
 		      int label)
 {
-	int16_t id = label < 0 ? 0 : g->label_ids[push][label];
+	int16_t id = (int16_t)(label < 0 ? 0 : g->label_ids[push][label]);
 
 	if (id)
 		pg_copy_s16(c, id);

@@ -170,7 +170,7 @@ int sender_admit(const struct sender *s, const struct sender_facts *f, struct er
 static bool is_of_body(const struct munge_facts *m, const void *body, size_t len)
 {
 	static const char hex[] = "0123456789abcdef";
-	char want[sizeof(SENDER_MUNGE_PAYLOAD) + 2 * HASH_BYTES];
+	char want[sizeof(SENDER_MUNGE_PAYLOAD) + (size_t)2 * HASH_BYTES];
 	unsigned char hash[HASH_BYTES];
 	size_t n = strlen(SENDER_MUNGE_PAYLOAD);
 

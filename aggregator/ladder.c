@@ -75,10 +75,8 @@ static bool stopping(struct ladder *l)
 
 static int vacuum_all(struct ladder *l, uint64_t *ret, struct err *err)
 {
-	int rc;
-
 	pg_statement_timeout(l->pg, VACUUM_MS);
-	while (!stopping(l) && (rc = partitions_vacuum(l->pg, err)) > 0)
+	while (!stopping(l) && partitions_vacuum(l->pg, err) > 0)
 		(*ret)++;
 	pg_statement_timeout(l->pg, 0);
 	return 0; /* a table that cannot be vacuumed loses nothing */

@@ -36,9 +36,11 @@ static int unescape(char *s, size_t len)
 	for (size_t i = 0; i < len; i++) {
 		char c = s[i];
 		if (c == '%') {
-			if (len - i < 3 || hex(s[i + 1]) < 0 || hex(s[i + 2]) < 0)
+			int high = len - i < 3 ? -1 : hex(s[i + 1]);
+			int low = high < 0 ? -1 : hex(s[i + 2]);
+			if (low < 0)
 				return -EINVAL;
-			c = (char)(hex(s[i + 1]) << 4 | hex(s[i + 2]));
+			c = (char)(high * 16 + low);
 			i += 2;
 		} else if (c == '+') {
 			c = ' ';

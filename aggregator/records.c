@@ -70,7 +70,7 @@ static int link_some(struct pg *pg, void *arg, struct err *err)
 	static const struct pg_statement jobs = {"link_jobs", "SELECT link_jobs($1)"};
 	struct records *s = arg;
 	struct pg_args a = PG_ARGS_INIT;
-	int64_t n, j;
+	int64_t n = 0, j = 0;
 
 	pg_arg_s64(&a, LINK_AT_ONCE);
 	int rc = pg_run_s64(pg, &nodes, &a, &n, err);

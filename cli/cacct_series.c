@@ -58,11 +58,11 @@ static int keep(void *arg, const struct unit *u, struct json_object *row,
 static void put_name(struct buf *out, const char *text)
 {
 	for (size_t i = 0; text[i] && i < 64; i++)
-		buf_putc(out, strchr("0123456789abcdefghijklmnopqrstuvwxyz"
-				     "ABCDEFGHIJKLMNOPQRSTUVWXYZ_-",
-				     text[i])
-				      ? text[i]
-				      : '_');
+		buf_putc(out, (char)(strchr("0123456789abcdefghijklmnopqrstuvwxyz"
+					    "ABCDEFGHIJKLMNOPQRSTUVWXYZ_-",
+					    text[i])
+					     ? text[i]
+					     : '_'));
 }
 
 static void put_unit_name(struct buf *out, const struct unit *u)

@@ -109,6 +109,7 @@ static int put_zone(const struct prometheus_rules *r, struct word *words, size_t
 		words[count] = (struct word){"@PROVIDER@", provider};
 		rc = put_section(out, prometheus_rules_in, "zone-provider", words,
 				 count + 1, err);
+		words[count] = (struct word){NULL, NULL};
 		p += len + (p[len] == ',');
 	}
 	return rc;

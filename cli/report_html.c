@@ -165,6 +165,8 @@ static void put_plot(const struct report *r, struct svg_plot *plot,
 	plot->t1_s = s->points[s->count - 1].t1_s;
 	if (n)
 		svg_put(plot, out);
+	plot->lines = NULL;
+	plot->line_count = 0;
 	for (size_t i = 0; i < n; i++)
 		free(steps[i]);
 }

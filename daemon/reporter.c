@@ -196,8 +196,8 @@ static bool has_room(const struct report_batch *b)
 {
 	/* an interval, a final and all their steps */
 	return b->count + 3 <= REPORTER_ITEMS &&
-	       b->steps + 2 * REPORT_STEPS_MAX <= REPORTER_STEPS &&
-	       b->len + 2 * REPORT_BYTES_MAX <= REPORTER_BYTES;
+	       b->steps + (size_t)2 * REPORT_STEPS_MAX <= REPORTER_STEPS &&
+	       b->len + (size_t)2 * REPORT_BYTES_MAX <= REPORTER_BYTES;
 }
 
 static struct report_item *put(struct reporter *r, struct report_batch *b, uint32_t i)

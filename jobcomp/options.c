@@ -99,7 +99,8 @@ static const struct key {
 /* A scalar: plain with an optional comment, or in quotes. NULL when it is fine. */
 static const char *get_value(struct word w, char ret[JOBCOMP_VALUE_MAX])
 {
-	char quote = w.len && (w.text[0] == '"' || w.text[0] == '\'') ? w.text[0] : 0;
+	bool quoted = w.len && (w.text[0] == '"' || w.text[0] == '\'');
+	char quote = (char)(quoted ? w.text[0] : 0);
 
 	if (quote) {
 		const char *end = memchr(w.text + 1, quote, w.len - 1);

@@ -74,7 +74,8 @@ void tres_join_gres(char *const *per_node, uint32_t count, size_t max, struct bu
 	for (uint32_t i = 0, same; i < count && out->len <= max; i += same) {
 		const char *s = per_node[i] ? per_node[i] : "";
 		for (same = 1; i + same < count; same++)
-			if (strcmp(per_node[i + same] ? per_node[i + same] : "", s))
+			if (strcmp(per_node[i + same] ? per_node[i + same] : "", s) !=
+			    0)
 				break;
 		if (i)
 			buf_putc(out, ';');

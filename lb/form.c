@@ -108,7 +108,7 @@ int form_get(const struct form *f, const char *name, struct str *ret, struct err
 	int found = 0;
 
 	for (size_t i = 0; i < f->count; i++) {
-		if (strcmp(f->fields[i].name, name))
+		if (strcmp(f->fields[i].name, name) != 0)
 			continue;
 		if (found++)
 			return err_set(err, -EINVAL, "parameter \"%s\" is there twice",

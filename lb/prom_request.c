@@ -54,8 +54,8 @@ static struct str label_of(const char *path)
 	       suffix = strlen(VALUES_SUFFIX);
 	struct str label = {path + prefix, 0};
 
-	if (n <= prefix + suffix || strncmp(path, LABELS_PREFIX, prefix) ||
-	    strcmp(path + n - suffix, VALUES_SUFFIX))
+	if (n <= prefix + suffix || strncmp(path, LABELS_PREFIX, prefix) != 0 ||
+	    strcmp(path + n - suffix, VALUES_SUFFIX) != 0)
 		return label;
 	label.len = (uint32_t)(n - prefix - suffix);
 	for (uint32_t i = 0; i < label.len; i++) {
@@ -215,7 +215,7 @@ static int take_matches(struct prom_request *r, const struct form *f,
 	for (size_t i = 0; i < f->count; i++) {
 		int rc;
 
-		if (strcmp(f->fields[i].name, "match[]"))
+		if (strcmp(f->fields[i].name, "match[]") != 0)
 			continue;
 		rc = add_query(r, f->fields[i].value, true, dialect, err);
 		if (rc)

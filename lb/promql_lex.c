@@ -65,7 +65,7 @@ static bool is_space(char c)
 
 static char at(const struct lexer *l, size_t pos)
 {
-	return pos < l->len ? l->text[pos] : '\0';
+	return (char)(pos < l->len ? l->text[pos] : '\0');
 }
 
 static bool accept(struct lexer *l, const char *set)
@@ -111,11 +111,13 @@ static bool scan_number_2(struct lexer *l)
 static bool scan_number_3(struct lexer *l)
 {
 	const char *digits = DIGITS, *more = DIGITS "._eE";
+	bool hex = false;
 	bool dot = false, exponent = false;
 	size_t begin = l->pos;
 
 	if (accept(l, "0") && accept(l, "xX")) {
 		accept(l, "_");
+		hex = true;
 		digits = HEX_DIGITS;
 		more = HEX_DIGITS "._eE";
 	}
@@ -128,7 +130,7 @@ static bool scan_number_3(struct lexer *l)
 		}
 		if (accept(l, ".")) {
 			dot = true;
-			if (accept(l, "_.") || digits != (const char *)DIGITS)
+			if (accept(l, "_.") || hex)
 				return false;
 		} else if (accept(l, "eE")) {
 			exponent = true;
@@ -234,7 +236,8 @@ static void lex_word(struct lexer *l, struct token *t, uint32_t begin)
 	for (size_t i = 0; i < sizeof(keywords) / sizeof(keywords[0]); i++) {
 		const struct keyword *k = &keywords[i];
 
-		if (strlen(k->word) != n || strncasecmp(k->word, l->text + begin, n) ||
+		if (strlen(k->word) != n ||
+		    strncasecmp(k->word, l->text + begin, n) != 0 ||
 		    (k->only_3 && l->dialect == PROMQL_2))
 			continue;
 		t->type = k->type;

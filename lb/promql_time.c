@@ -62,7 +62,7 @@ static struct promql_node *timed(struct promql_node *n)
 static int parse_offset(struct parser *p, struct promql_node *n)
 {
 	uint32_t at = p->now.at;
-	int64_t ns;
+	int64_t ns = 0;
 	int rc = parser_advance(p);
 
 	rc = rc ? rc : parse_duration(p, true, &ns);

@@ -2,6 +2,7 @@
 /* The query as an object: all of its tree in one piece of memory that grows and is
  * freed at once. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,10 +97,10 @@ int promql_add_matcher(struct promql *q, struct promql_node *selector,
 	char *text;
 
 	m = promql_alloc(q, sizeof(*m));
-	text = promql_alloc(q, name_len + value_len);
+	text = promql_alloc(q, name_len + value_len + 1);
 	if (!m || !text)
 		return -ENOMEM;
-	memcpy(text, name, name_len);
+	(void)snprintf(text, name_len + 1, "%s", name);
 	memcpy(text + name_len, value, value_len);
 	m->match = match;
 	m->name = (struct str){text, (uint32_t)name_len};

@@ -91,7 +91,7 @@ int promql_duration(struct str text, int64_t *ret_ns, struct err *err)
 		for (n = 0; p + n < end && !is_digit(p[n]); n++)
 			;
 		while (u < 7 &&
-		       (strlen(units[u].name) != n || memcmp(units[u].name, p, n)))
+		       (strlen(units[u].name) != n || memcmp(units[u].name, p, n) != 0))
 			u++;
 		if (u == 7 || !digits)
 			return err_set(err, -EINVAL,

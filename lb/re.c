@@ -362,7 +362,7 @@ static int group(struct re *r, struct known *ret)
 static int backslash(struct re *r, struct known *ret)
 {
 	uint32_t v;
-	char c = r->p < r->end ? *r->p : '\0';
+	char c = (char)(r->p < r->end ? *r->p : '\0');
 
 	switch (c) {
 	case 'A':

@@ -130,7 +130,7 @@ int job_encode(const struct job *j, void *buf, size_t size);
 /* Adds names to an encoded record that has none; "" and NULL are not known. size is
  * that of buf: JOB_NAMES_ROOM bytes more than len always suffice. Returns the new
  * length or -EMSGSIZE. For names whose look-up must not keep the encoder waiting. */
-#define JOB_NAMES_ROOM (2 * (4 + JOB_NAME_MAX))
+#define JOB_NAMES_ROOM ((size_t)2 * (4 + JOB_NAME_MAX))
 int job_add_names(void *buf, size_t len, size_t size, const char *user,
 		  const char *group);
 
