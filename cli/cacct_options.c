@@ -159,14 +159,6 @@ static void free_list(struct cacct_list *l)
 		free(l->text[i]);
 }
 
-bool cacct_list_has(const struct cacct_list *l, const char *text)
-{
-	for (size_t i = 0; text && i < l->count; i++)
-		if (strcasecmp(l->items[i], text) == 0)
-			return true;
-	return !l->count;
-}
-
 /* sacct's short words for states */
 static const char *const states[][2] = {
 	{"BF", "BOOT_FAIL"},      {"CA", "CANCELLED"}, {"CD", "COMPLETED"},

@@ -6,6 +6,7 @@
 #include <pwd.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "cli/cacct.h"
@@ -92,6 +93,14 @@ static void put_target(const struct cacct *c, enum way way, size_t first, struct
 	}
 	api_put_param(t, "running", "true");
 	api_put_param(t, "limit", PAGE);
+}
+
+bool cacct_list_has(const struct cacct_list *l, const char *text)
+{
+	for (size_t i = 0; text && i < l->count; i++)
+		if (strcasecmp(l->items[i], text) == 0)
+			return true;
+	return !l->count;
 }
 
 /* A unit that never began counts from when it was submitted. */

@@ -12,6 +12,7 @@
 #include "cli/progress.h"
 #include "cli/promql_range.h"
 #include "cli/series.h"
+#include "cli/when.h"
 #include "lib/cleanup.h"
 #include "lib/fs.h"
 #include "lib/http/json.h"
@@ -155,8 +156,8 @@ static int from_tsdb(struct export *e, const struct unit *u, const char *name,
 	auto_buf struct buf query = {.max = 16384}, target = {.max = 60000};
 	auto_json struct json_object *answer = NULL;
 	double end = u->number[UNIT_ENDED];
-	int64_t start_s = (int64_t)floor(u->number[UNIT_STARTED]);
-	int64_t end_s = isnan(end) ? e->c->now : (int64_t)ceil(end);
+	int64_t start_s = (int64_t)when_seconds(u->number[UNIT_STARTED]);
+	int64_t end_s = isnan(end) ? e->c->now : (int64_t)when_seconds(ceil(end));
 	int rc = promql_fill(promql, u->text[UNIT_UUID] ? u->text[UNIT_UUID] : "",
 			     &query, err);
 

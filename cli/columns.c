@@ -267,7 +267,7 @@ static void put_cpu_span(struct buf *out, double s)
 	char text[WHEN_SIZE];
 
 	if (s >= 3600) {
-		when_print_span((uint64_t)s, text);
+		when_print_span(when_seconds(s), text);
 		buf_puts(out, text);
 		return;
 	}
@@ -283,11 +283,11 @@ static void put_number(struct buf *out, const struct column *c, double v,
 
 	switch (c->kind) {
 	case COLUMN_TIME:
-		when_print((time_t)v, text);
+		when_print((time_t)when_seconds(v), text);
 		buf_puts(out, text);
 		break;
 	case COLUMN_SPAN:
-		when_print_span((uint64_t)v, text);
+		when_print_span(when_seconds(v), text);
 		buf_puts(out, text);
 		break;
 	case COLUMN_CPU_SPAN:

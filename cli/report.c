@@ -40,7 +40,7 @@ static void put_span(struct buf *out, double s)
 {
 	char text[WHEN_SIZE];
 
-	when_print_span((uint64_t)(s > 0 ? s : 0), text);
+	when_print_span(when_seconds(s), text);
 	buf_puts(out, text);
 }
 
@@ -244,10 +244,10 @@ void report_head(const struct report *r, struct buf *title, struct buf *who,
 	}
 	buf_puts(when, unit_is_running(u) ? "Running for " : "Ran ");
 	put_span(when, n[UNIT_ELAPSED_S]);
-	when_print((time_t)n[UNIT_STARTED], text);
+	when_print((time_t)when_seconds(n[UNIT_STARTED]), text);
 	buf_printf(when, ", from %s", text);
 	if (!unit_is_running(u)) {
-		when_print((time_t)n[UNIT_ENDED], text);
+		when_print((time_t)when_seconds(n[UNIT_ENDED]), text);
 		buf_printf(when, " to %s", text);
 	}
 	if (n[UNIT_SUBMITTED] > 0 && n[UNIT_STARTED] > n[UNIT_SUBMITTED]) {

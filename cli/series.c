@@ -42,7 +42,7 @@ static int add_point(struct series *s, struct json_object *o, struct err *err)
 	struct series_point p = {.t0_s = unit_json_number(o, "t0_ts") / 1e3,
 				 .t1_s = unit_json_number(o, "t1_ts") / 1e3};
 
-	if (isnan(p.t0_s) || !(p.t1_s > p.t0_s))
+	if (!(p.t0_s >= 0) || !(p.t1_s > p.t0_s) || p.t1_s > 1e12)
 		return 0;
 	if (s->count && p.t0_s <= s->points[s->count - 1].t0_s)
 		return 0;

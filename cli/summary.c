@@ -84,9 +84,9 @@ void summary_put(const struct summary *s, struct buf *out)
 		buf_printf(out, " (%" PRIu64 " running)", s->running);
 	if (!s->units)
 		return;
-	when_print_span((uint64_t)s->elapsed_s, text);
+	when_print_span(when_seconds(s->elapsed_s), text);
 	buf_printf(out, "; elapsed %s", text);
-	when_print_span((uint64_t)s->cpu_alloc_s, text);
+	when_print_span(when_seconds(s->cpu_alloc_s), text);
 	buf_printf(out, "; CPU time %s", text);
 	if (s->cpu_of_s > 0)
 		buf_printf(out, ", %.1f%% used", 100 * s->cpu_s / s->cpu_of_s);

@@ -10,6 +10,8 @@
 #include "lib/parse.h"
 #include "lib/rfc3339.h"
 
+#define NUMBER_MAX 1e19 /* beyond it a number means nothing here */
+
 static const struct {
 	enum unit_text to;
 	const char *from;
@@ -124,10 +126,10 @@ static double number_of(struct json_object *o)
 		return (double)json_object_get_int64(o);
 	if (json_object_is_type(o, json_type_double)) {
 		v = json_object_get_double(o);
-		return isfinite(v) ? v : NAN;
+		return fabs(v) < NUMBER_MAX ? v : NAN;
 	}
 	if (json_object_is_type(o, json_type_string) &&
-	    parse_f64(json_object_get_string(o), &v) == 0 && isfinite(v))
+	    parse_f64(json_object_get_string(o), &v) == 0 && fabs(v) < NUMBER_MAX)
 		return v;
 	return NAN;
 }

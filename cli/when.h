@@ -29,6 +29,12 @@ time_t when_midnight(time_t now);
 /* "2026-11-21T23:59:01", local time. */
 void when_print(time_t t, char ret[WHEN_SIZE]);
 
+/* Seconds that came as a number of any size, for the next. */
+static inline uint64_t when_seconds(double s)
+{
+	return !(s > 0) ? 0 : s < 1e15 ? (uint64_t)s : (uint64_t)1e15;
+}
+
 /* "[D-]HH:MM:SS", as Slurm writes elapsed times. */
 void when_print_span(uint64_t seconds, char ret[WHEN_SIZE]);
 

@@ -94,3 +94,11 @@ sacct_fuzz_SRCS := aggregator/sacct.c aggregator/sacct_json.c aggregator/associa
 sacct_fuzz_PKGS := json-c
 FUZZERS += api_params
 api_params_fuzz_SRCS := aggregator/params.c lib/rfc3339.c lib/parse.c lib/err.c lib/buf.c lib/fs.c
+FUZZERS += when
+when_fuzz_SRCS := cli/when.c lib/err.c
+ifeq ($(HAVE_CURL)$(HAVE_JSON)$(HAVE_GNUTLS),111)
+FUZZERS += cacct
+cacct_fuzz_SRCS := $(filter-out cli/cacct_%,$(libcacct_SRCS)) cli/cacct_query.c lib/http/client.c lib/http/client_url.c lib/http/json.c lib/http/munge.c
+cacct_fuzz_SRCS += lib/buf.c lib/err.c lib/fs.c lib/parse.c lib/rfc3339.c lib/secret.c lib/yaml_walk.c lib/netaddr.c
+cacct_fuzz_PKGS := libcurl json-c yaml-0.1
+endif
