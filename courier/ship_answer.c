@@ -16,9 +16,13 @@ static void copy_text(char *ret, size_t size, const char *s)
 {
 	size_t n = 0;
 
-	for (; s && *s && n + 1 < size; s++)
-		ret[n++] =
-			(unsigned char)*s < 0x20 || (unsigned char)*s > 0x7e ? '?' : *s;
+	for (; s && *s && n + 1 < size; s++) {
+		bool printable = *s >= 0x20 && *s < 0x7f;
+		ret[n] = *s;
+		if (!printable)
+			ret[n] = '?';
+		n++;
+	}
 	ret[n] = '\0';
 }
 

@@ -70,3 +70,5 @@ jobcomp_bench_LDLIBS := $(LIBSLURMFULL) -Wl,-rpath,$(dir $(LIBSLURMFULL)) -ldl
 $(OBJ)/test/bench/jobcomp_bench.o: CFLAGS += -isystem $(firstword $(subst :, ,$(JOBCOMP_HERE)))
 endif
 BENCHES += jobcomp
+# visible: from the start of a job on a node until the API shows it
+BENCHES += visible

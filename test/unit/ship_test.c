@@ -91,6 +91,7 @@ static enum ship_verdict verdict(unsigned status, const char *body)
 }
 
 #define GOOD "{\"status\":\"success\",\"data\":[{\"accepted\":3,\"refused\":[]}]}"
+#define GIVEN(data) "{\"status\":\"success\",\"data\":[" data "]}"
 #define ERROR "{\"status\":\"error\",\"error\":\"no\"}"
 
 static void only_an_aggregators_word_ends_a_record(void **state)
@@ -113,10 +114,8 @@ static void only_an_aggregators_word_ends_a_record(void **state)
 		"{\"status\":\"success\",\"data\":[{\"accepted\":-1}]}",
 		"{\"status\":\"success\",\"data\":[{\"accepted\":\"3\"}]}",
 		"{\"status\":\"success\",\"data\":[{\"accepted\":3,\"refused\":7}]}",
-		"{\"status\":\"success\",\"data\":[{\"accepted\":2,\"refused\":[{"
-		"\"index\":3}]}]}",
-		"{\"status\":\"success\",\"data\":[{\"accepted\":0,\"refused\":[{},{},"
-		"{},{}]}]}",
+		GIVEN("{\"accepted\":2,\"refused\":[{\"index\":3}]}"),
+		GIVEN("{\"accepted\":0,\"refused\":[{},{},{},{}]}"),
 		"{\"status\":\"success\",\"data\":[{\"accepted\":3,\"refused\":[",
 	};
 	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
