@@ -18,7 +18,7 @@
 #define CONNECT_TIMEOUT_S 5
 #define STATEMENT_TIMEOUT_MS 30000
 /* what the answer may take on top of what the statement may */
-#define ANSWER_GRACE_MS 5000
+#define ANSWER_GRACE_MS 3000
 #define BACKOFF_MIN_MS 250
 #define BACKOFF_MAX_MS 4000
 

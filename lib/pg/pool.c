@@ -17,6 +17,7 @@
 #define DEADLINE_MS 10000
 /* an idle connection is looked at this often, so that health tells the truth */
 #define PROBE_MS 5000
+#define PROBE_ANSWER_MS 3000
 #define RETRY_MS 200
 
 struct worker {
@@ -120,9 +121,11 @@ static void look(struct worker *w)
 
 	p->suspect = false;
 	pthread_mutex_unlock(&p->mutex);
+	pg_statement_timeout(w->pg, PROBE_ANSWER_MS);
 	int rc = pg_connect(w->pg, &err);
 	if (rc == 0)
 		rc = pg_exec(w->pg, "SELECT 1", NULL, &err);
+	pg_statement_timeout(w->pg, 0);
 	if (rc == -EHOSTDOWN && was_up) /* it was cut, and may be back already */
 		rc = pg_connect(w->pg, &err);
 	else if (rc == 0 && !was_up && p->params.on_up)

@@ -2,6 +2,7 @@
 #include "lib/pg/pool.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdatomic.h>
 
 #include "test/unit/pg_server.h"
@@ -91,7 +92,7 @@ static void wait_state(struct pg_pool *p, bool up)
 {
 	struct pg_pool_state s = {.up = !up};
 
-	for (int i = 0; i < 2000 && s.up != up; i++) {
+	for (int i = 0; i < 6000 && s.up != up; i++) {
 		usleep(10000);
 		pg_pool_get_state(p, &s);
 	}
@@ -245,6 +246,39 @@ static void database_that_is_refused_stays_down_with_the_reason(void **state)
 	close_pool(p);
 }
 
+static void stop_all(int signal)
+{
+	char command[256];
+
+	/* the postmaster and its children work in the database's folder */
+	snprintf(command, sizeof(command),
+		 "for p in /proc/[0-9]*; do [ \"$(readlink $p/cwd)\" = %s/pg/data ] && "
+		 "kill -%d ${p#/proc/}; done; true",
+		 server.dir, signal);
+	assert_int_equal(system(command), 0);
+}
+
+static void server_that_hangs_is_away(void **state)
+{
+	struct pg_pool *p = open_pool(2, 0);
+	struct task t;
+
+	(void)state;
+	assert_true(pg_pool_wait(p, 10000));
+	stop_all(SIGSTOP);
+	/* the job is not kept waiting, and the next ones are refused */
+	assert_int_equal(submit(p, &t, "SELECT 1", 500), 0);
+	wait_done(&t);
+	assert_int_equal(t.rc, -EHOSTDOWN);
+	wait_state(p, false);
+	stop_all(SIGCONT);
+	wait_state(p, true);
+	assert_int_equal(submit(p, &t, "SELECT 1", 0), 0);
+	wait_done(&t);
+	assert_int_equal(t.rc, 0);
+	close_pool(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -255,6 +289,7 @@ int main(void)
 		cmocka_unit_test(one_cut_connection_is_not_the_end_of_all),
 		cmocka_unit_test(database_that_is_refused_stays_down_with_the_reason),
 		cmocka_unit_test(jobs_fail_at_once_while_the_database_is_away),
+		cmocka_unit_test(server_that_hangs_is_away),
 	};
 
 	if (!pg_server_start(&server, ""))
