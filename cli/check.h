@@ -45,6 +45,11 @@ void check_plugin_file(const struct check_options *o,
 void check_energy(const struct check_options *o, const char *path,
 		  const struct slurmconf *slurm_conf, struct findings *f);
 
+/* What jobcomp_ceems.so needs, when slurm.conf names it: its file, options and spool.
+ */
+void check_jobcomp(const struct check_options *o, const struct slurmconf *slurm_conf,
+		   struct findings *f);
+
 /* The ring as a plugin would find it. must: not being there is wrong, not a question of
  * what this host is. */
 void check_ring(const char *path, uid_t owner, bool must, struct findings *f);

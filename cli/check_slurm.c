@@ -70,16 +70,6 @@ static void check_tracking(const struct conf *k)
 		      "set PrologFlags=Contain");
 }
 
-static void check_jobcomp(const struct conf *k)
-{
-	const struct slurmconf_pair *p = slurmconf_get(k->c, "JobCompType");
-
-	if (!p || !slurmconf_names(p->value, "jobcomp/", "ceems"))
-		return;
-	good(k, p);
-	check_plugin_file(k->o, k->c, "jobcomp_ceems.so", true, k->f);
-}
-
 /* Does the folder hide the ring (or the folder's other name, /var/run)? */
 static bool hides(const char *dir, size_t len, const char *ring)
 {
@@ -251,7 +241,7 @@ static void check_conf(const struct conf *k, const char *ring)
 	check_tracking(k);
 	check_gres(k, &gpus);
 	check_energy(k->o, k->path, k->c, k->f);
-	check_jobcomp(k);
+	check_jobcomp(k->o, k->c, k->f);
 	check_container(k, ring);
 	check_cgroup_conf(k, gpus);
 }

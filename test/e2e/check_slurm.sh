@@ -31,6 +31,10 @@ echo 'int x;' | ${CC:-gcc} -shared -fPIC -x c -o "$SCRATCH/none/spank_ceems.so" 
 export CEEMS_ACCT_GATHER_CONF=$SCRATCH/acct_gather.conf
 echo 'page = /run/ceems-no-such-folder/energy' >"$CEEMS_ACCT_GATHER_CONF"
 chmod 644 "$CEEMS_ACCT_GATHER_CONF"
+# and the jobcomp plugin's
+export CEEMS_JOBCOMP_CONF=$SCRATCH/jobcomp.yaml
+printf 'spool: %s/no-such-spool\nchain: jobcomp/kafka\nspol: /x\n' "$SCRATCH" >"$CEEMS_JOBCOMP_CONF"
+chmod 644 "$CEEMS_JOBCOMP_CONF"
 # golden NAME STATUS arguments...: the whole report and the exit status
 golden() {
 	local name=$1 status=$2 rc=0; shift 2
@@ -90,6 +94,20 @@ if have_root; then
 	echo 'page = /run/ceems-no-such-folder/energy' >"$CEEMS_ACCT_GATHER_CONF"
 fi
 is "without the plugin nothing is said of energy" "$(energy AcctGatherEnergyType=rapl | grep -ic energy)" 0
+
+# jobcomp: what is said of the spool at that place
+jobcomp() {
+	rm -rf "$SCRATCH/good" && cp -r $fix/good "$SCRATCH/good"
+	printf '\nJobCompType=jobcomp/ceems\nSlurmUser=%s\n' "$(id -un)" >>"$SCRATCH/good/slurm.conf"
+	"$tool" check slurm --slurm-conf "$SCRATCH/good/slurm.conf" --slurm-version 22.05.8 \
+		--plugin-dir "$plugins" --ring $ring | grep -E 'jobcomp|spool'
+}
+printf 'spool: %s/jobspool\n' "$SCRATCH" >"$CEEMS_JOBCOMP_CONF"
+plugin "$plugins/jobcomp_ceems.so" 0x160508
+mkdir -m 750 "$SCRATCH/jobspool"
+like "jobcomp: a spool of the wrong mode" "$(jobcomp)" "fail: $SCRATCH/jobspool: mode 0750"
+chmod 700 "$SCRATCH/jobspool"
+like "jobcomp: all is right" "$(jobcomp)" $'ok: [^\n]*JobCompType=jobcomp/ceems\nok: [^\n]*jobcomp_ceems.so: built for Slurm 22.05.8[^\n]*\nok: [^\n]*/jobspool: for completion records'
 
 line() { "$tool" check slurm --slurm-conf $fix/good/slurm.conf --slurm-version "$1" --plugin-dir "$SCRATCH/$2" | grep -- "$2/"; }
 like "a micro version more or less is the same for SPANK" "$(line 22.05.99 plugins)" '^ok: .*built for Slurm 22.05.3, this is 22.05.99'

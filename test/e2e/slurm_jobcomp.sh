@@ -97,6 +97,10 @@ if [ ${#dbd[@]} -gt 0 ]; then
 	agree() { [ "$(ours)" = "$(theirs)" ]; }
 	wait_for 15 agree
 	is "state, exit code, times and TRES of all that ran agree with sacct" "$(ours)" "$(theirs)"
+	if [ "$SLURM_RIG_VERSION" != 22.05 ]; then
+		sluids() { record 'select(.start_s) | "\(.job_id)|\(.sluid)"' | sort; }
+		is "and so do the SLUIDs" "$(sluids)" "$(sacct -n -P -X -D -S now-1hour -o JobIDRaw,SLUID,Start | awk -F'|' '$3 ~ /^2/ { print $1 "|" $2 }' | sort)"
+	fi
 	is "GPUs by the site's own TRES" "$(jq -r .tres_allocated <<<"$first" | grep -o 'gres/gpu=1')" "gres/gpu=1"
 	is "and the QOS" "$(jq -r .qos <<<"$first")" normal
 else

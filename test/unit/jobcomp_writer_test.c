@@ -96,6 +96,14 @@ static void wait_errors(unsigned n)
 	fail();
 }
 
+static bool last_error_says(const char *text)
+{
+	pthread_mutex_lock(&lock);
+	bool ret = strstr(last_error, text) != NULL;
+	pthread_mutex_unlock(&lock);
+	return ret;
+}
+
 /* Job ids in the spool from first on, in order; returns how many. */
 static uint32_t spooled(uint32_t first)
 {
@@ -202,7 +210,7 @@ static void a_folder_of_the_wrong_mode_costs_nothing_once_it_is_right(void **sta
 	assert_int_equal(chmod(folder, 0755), 0);
 	struct writer *w = start_default();
 	wait_errors(1);
-	assert_non_null(strstr(last_error, "0755"));
+	assert_true(last_error_says("0755"));
 	assert_int_equal(put(w, 1), 0);
 	assert_int_equal(chmod(folder, 0700), 0);
 	wait_durable(w, 1);
@@ -231,7 +239,7 @@ static void what_the_queue_has_no_room_for_is_counted(void **state)
 	writer_stats(w, &s);
 	assert_int_equal(s.lost, 3);
 	wait_errors(2);
-	assert_non_null(strstr(last_error, "3 completion records of jobs are lost"));
+	assert_true(last_error_says("completion records of jobs are lost so far"));
 	assert_int_equal(chmod(folder, 0700), 0);
 	wait_durable(w, 10);
 	assert_true(writer_stop(w, 1000));
@@ -256,7 +264,7 @@ static void the_queue_is_bounded_in_bytes(void **state)
 	uint64_t from = clock_boottime_ns();
 	assert_true(writer_stop(w, 200));
 	assert_true(clock_boottime_ns() - from < 60 * NSEC_PER_SEC);
-	assert_non_null(strstr(last_error, "slurmctld ends"));
+	assert_true(last_error_says("slurmctld ends"));
 }
 
 static void a_full_spool_keeps_what_fits_in_memory(void **state)
@@ -272,7 +280,7 @@ static void a_full_spool_keeps_what_fits_in_memory(void **state)
 	for (uint32_t i = 0; i < 400; i++)
 		assert_int_equal(put(w, 1 + i), 0);
 	wait_errors(1);
-	assert_non_null(strstr(last_error, "full"));
+	assert_true(last_error_says("full"));
 	/* told records make room, and none is missing at the end */
 	assert_int_equal(spool_reader_open(folder, &r, &err), 0);
 	for (int i = 0; i < 4000 && n < 400; i++) {
@@ -305,7 +313,7 @@ static void a_folder_that_was_removed_is_made_again(void **state)
 	wait_durable(w, 2);
 	assert_int_equal(spooled(2), 1);
 	assert_true(writer_stop(w, 1000));
-	assert_non_null(strstr(last_error, "removed or replaced"));
+	assert_true(last_error_says("removed or replaced"));
 }
 
 struct putter {
