@@ -72,3 +72,5 @@ endif
 BENCHES += jobcomp
 # visible: from the start of a job on a node until the API shows it
 BENCHES += visible
+# api: answers of the API among many units
+BENCHES += api
