@@ -6,10 +6,12 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "aggregator/api_limit.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/log.h"
@@ -24,6 +26,9 @@
 
 struct api_state {
 	struct identity *identity;
+	struct api_limit *limit;
+	bool has_origins;
+	regex_t origins;
 	struct log_repeat failures; /* of the database, pool's threads */
 	pthread_mutex_t mutex;
 	atomic_uint_fast64_t answers[6]; /* by status / 100 */
@@ -37,11 +42,12 @@ static const struct {
 	unsigned status;
 	const char *type;
 } failures[] = {
-	{-EACCES, 401, "unauthorized"}, {-EPERM, 403, "forbidden"},
-	{-EINVAL, 400, "bad_data"},     {-ENOENT, 404, "not_found"},
-	{-ETIMEDOUT, 503, "timeout"},   {-ETIME, 503, "timeout"},
-	{-EFBIG, 422, "execution"},     {-EHOSTDOWN, 503, "unavailable"},
-	{-EAGAIN, 503, "unavailable"},  {-ECANCELED, 503, "unavailable"},
+	{-EACCES, 401, "unauthorized"},   {-EPERM, 403, "forbidden"},
+	{-EINVAL, 400, "bad_data"},       {-ENOENT, 404, "not_found"},
+	{-ETIMEDOUT, 503, "timeout"},     {-ETIME, 503, "timeout"},
+	{-EFBIG, 422, "execution"},       {-EHOSTDOWN, 503, "unavailable"},
+	{-EAGAIN, 503, "unavailable"},    {-EBUSY, 429, "too_many_requests"},
+	{-ECANCELED, 503, "unavailable"},
 };
 
 static unsigned status_of(int rc, const char **ret_type)
@@ -298,6 +304,12 @@ static int run(struct pg *pg, void *arg, struct err *err)
 	struct api_state *s = a->app->api;
 	int rc = identity_prove(s->identity, &a->proof.facts, &a->who, err);
 
+	if (rc == 0 && *a->who.login &&
+	    !api_limit_take(s->limit, a->who.login, clock_boottime_ns()))
+		rc = err_set(err, -EBUSY,
+			     "%s has asked too often in this minute "
+			     "(--web.max-requests)",
+			     a->who.login);
 	/* parameters last: they are for those who may ask */
 	if (rc == 0)
 		rc = params_parse(web_target(a->r), a->endpoint->params, a->now_us,
@@ -342,8 +354,22 @@ static void done(void *arg, int rc, const struct err *err)
 	web_wake(a->r);
 }
 
+/* Pages of the site's list may read answers (Fetch standard, CORS protocol). */
+static void allow_origin(struct ask *a)
+{
+	struct api_state *s = a->app->api;
+	const char *origin = s->has_origins ? web_header(a->r, "Origin") : NULL;
+
+	if (!origin || web_header_count(a->r, "Origin") != 1 || strlen(origin) > 256 ||
+	    regexec(&s->origins, origin, 0, NULL, 0) != 0)
+		return;
+	web_add_header(a->r, "Access-Control-Allow-Origin", origin);
+	web_add_header(a->r, "Vary", "Origin");
+}
+
 static void send_answer(struct ask *a)
 {
+	allow_origin(a);
 	web_answer(a->r, a->status ? a->status : 200,
 		   a->content_type ? a->content_type : JSON_TYPE, a->body.data,
 		   a->body.len);
@@ -452,8 +478,23 @@ static struct identity_params params_of(const struct options *o)
 	};
 }
 
+/* The whole origin must match. */
+static int open_origins(const struct options *o, regex_t *ret, struct err *err)
+{
+	auto_free char *whole = NULL;
+
+	if (asprintf(&whole, "^(%s)$", o->cors_origin) < 0)
+		return err_set(err, -ENOMEM, "out of memory");
+	if (regcomp(ret, whole, REG_EXTENDED | REG_NOSUB) != 0)
+		return err_set(err, -EINVAL,
+			       "--web.cors.origin: not a regular expression (POSIX, "
+			       "extended)");
+	return 0;
+}
+
 static int api_check(const struct options *o, struct err *err)
 {
+	regex_t origins;
 	struct identity_params p = params_of(o);
 	struct identity *id = NULL;
 
@@ -464,6 +505,11 @@ static int api_check(const struct options *o, struct err *err)
 			"--identity.token-keys needs --identity.token-issuer and "
 			"--identity.token-audience");
 	int rc = access_check_roles(&o->admins, &o->operators, err);
+	if (rc == 0 && *o->cors_origin) {
+		rc = open_origins(o, &origins, err);
+		if (rc == 0)
+			regfree(&origins);
+	}
 	if (rc == 0)
 		rc = identity_new(&p, &id, err);
 	identity_free(id);
@@ -479,6 +525,15 @@ static int api_open(struct app *app, struct err *err)
 		return err_set(err, -ENOMEM, "out of memory");
 	pthread_mutex_init(&s->mutex, NULL);
 	app->api = s;
+	s->limit = api_limit_new(app->options.max_requests);
+	if (!s->limit)
+		return err_set(err, -ENOMEM, "out of memory");
+	if (*app->options.cors_origin) {
+		int rc = open_origins(&app->options, &s->origins, err);
+		if (rc < 0)
+			return rc;
+		s->has_origins = true;
+	}
 	return identity_new(&p, &s->identity, err);
 }
 
@@ -489,6 +544,9 @@ static void api_close(struct app *app)
 	if (!s)
 		return;
 	identity_free(s->identity);
+	api_limit_free(s->limit);
+	if (s->has_origins)
+		regfree(&s->origins);
 	pthread_mutex_destroy(&s->mutex);
 	free(s);
 	app->api = NULL;

@@ -10,6 +10,9 @@ for t in curl jq python3; do command -v $t >/dev/null || skip_all "$t is not ins
 need_pg
 pg_start || { ok "Postgres starts" false; tap_done; }
 "$agg" --migrate --db.url="$PGURL" >/dev/null && psql_do -f test/e2e/api_seed.sql >/dev/null || { ok "records to ask for" false; tap_done; }
+# records as they are: the linker and the roll-up of the aggregator wait for their locks
+psql_do -c "SELECT pg_advisory_lock(x'6365656d'::integer, 1), pg_advisory_lock(x'6365656d'::integer, 2)" -c 'SELECT pg_sleep(600)' >/dev/null 2>&1 &
+started $!
 port=$(free_port)
 URL=http://127.0.0.1:$port/api/v1
 golden=$TOP/test/golden/api
@@ -183,7 +186,7 @@ is "many parameters are refused" "$(status alice "/units?$(printf 'project=a&%.0
 agg_stop
 
 # ---- a site where project members see each other; MUNGE
-agg_start --privacy.project-members --web.route-prefix=/ceems --query.max-period=40d
+agg_start --privacy.project-members --web.route-prefix=/ceems --query.max-period=40d --web.cors.origin='https://(g|h)[.]example'
 URL=http://127.0.0.1:$port/ceems/api/v1
 is "project members see each other where the site says so" "$(as alice "/units?$W&project=phys" | rows .uuid)" "101 102 107 108 201 202"
 is "for those who ask" "$(as alice "/units?$W" | rows .uuid) / $(as alice "/units?$W&user=bob" | rows .uuid)" "101 105 107 108 201 202 / 102"
@@ -192,6 +195,8 @@ is "but no others" "$(as alice "/usage/current?$W&project=chem" | jq -c .data) $
 is "a project of the same name elsewhere is another one" "$(as alice "/units?$W&project=phys" | rows .cluster_id | tr ' ' '\n' | sort -u)" "alpha"
 is "and former members are none" "$(as dave "/units?$W&project=phys" | jq -c .data) $(status dave /units/2)" "[] 404"
 is "members are listed" "$(as bob /projects | jq -c '.data[0].users')" '["alice","bob"]'
+is "a page of a listed origin may read" "$(as alice /users -o /dev/null -D - -H 'Origin: https://g.example' | tr -d '\r' | grep -i '^access-control')" "Access-Control-Allow-Origin: https://g.example"
+is "no other" "$(as alice /users -o /dev/null -D - -H 'Origin: https://g.example.evil' | grep -ci '^access-control')" 0
 is "too long a window is refused" "$(status alice '/units?from=0')" 400
 agg_stop
 
@@ -223,5 +228,10 @@ else
 	is "one without a name here is refused" "$(m "$(cred 64242 'ceems-api/1 GET /api/v1/users')" /api/v1/users) $(jq -r .error "$SCRATCH/body")" "403 uid 64242 has no name here"
 	agg_stop
 fi
+URL=http://127.0.0.1:$port/api/v1
+agg_start --web.max-requests=3
+codes=$(for i in 1 2 3 4 5 6 7 8; do status alice /users; done)
+like "who asks too often is told to wait, others are not" "$codes $(status bob /users)" '^(200){3,6}(429)+(200)*(429)* 200$'
+agg_stop
 is "nobody's password is in the log" "$(grep -c 'correct horse' "$SCRATCH/log")" 0
 tap_done
