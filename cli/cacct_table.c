@@ -3,14 +3,18 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/cacct.h"
 #include "cli/progress.h"
 #include "cli/summary.h"
+#include "cli/text.h"
 #include "cli/when.h"
 #include "lib/cleanup.h"
 #include "lib/http/json.h"
+
+#define WARNINGS_MAX 16
 
 struct work {
 	struct cacct *c;
@@ -100,6 +104,24 @@ static void end_json(struct work *w, struct json_object *meta, struct buf *out)
 		CEEMS_VERSION, (int64_t)w->c->start, (int64_t)w->c->end);
 }
 
+/* What the server has to say beside its rows, to whoever reads the table. */
+static void put_warnings(struct json_object *meta)
+{
+	struct json_object *list = meta ? unit_json_at(meta, "warnings") : NULL;
+	size_t n = list && json_object_is_type(list, json_type_array)
+			   ? json_object_array_length(list)
+			   : 0;
+
+	for (size_t i = 0; i < n && i < WARNINGS_MAX; i++) {
+		struct json_object *o = json_object_array_get_idx(list, i);
+		auto_buf struct buf text = {.max = 4096};
+		if (json_object_is_type(o, json_type_string))
+			text_put(&text, TEXT_PLAIN, json_object_get_string(o));
+		if (text.len && !buf_error(&text))
+			(void)fprintf(stderr, "cacct: note: %s\n", text.data);
+	}
+}
+
 int cacct_table(struct cacct *c, struct api *api, struct buf *out, struct err *err)
 {
 	struct work w = {.c = c, .api = api, .json = c->json ? out : NULL};
@@ -115,6 +137,7 @@ int cacct_table(struct cacct *c, struct api *api, struct buf *out, struct err *e
 	if (rc == 0 && c->json) {
 		end_json(&w, meta, out);
 	} else if (rc == 0) {
+		put_warnings(meta);
 		if (c->summary)
 			summary_put(&w.summary, &summary);
 		rc = table_write(&w.table, c->summary ? summary.data : NULL, out);

@@ -246,8 +246,8 @@ void report_put_html(const struct report *r, struct buf *out)
 	}
 	put_plots(r, out);
 	put_steps(r, out);
-	buf_puts(out, "<p><small>Made by cacct " CEEMS_VERSION
-		      ". Means over intervals; where nothing is drawn nothing was "
+	buf_puts(out, "<p><small>Made by cacct. Means over intervals; where nothing is "
+		      "drawn nothing was "
 		      "observed.</small></p>\n</body>\n</html>\n");
 	for (size_t i = 0; i < 3; i++)
 		buf_done(&head[i]);

@@ -171,7 +171,7 @@ static size_t show(const struct table *t, struct shown *ret)
 /* How a state looks on a terminal; NULL: like the rest. */
 static const char *color(const struct table *t, const struct shown *s, const char *text)
 {
-	if (!t->style.color || s->use.c->from != UNIT_STATE ||
+	if (!t->style.color || !*text || s->use.c->from != UNIT_STATE ||
 	    s->use.c->kind != COLUMN_TEXT)
 		return NULL;
 	if (strncmp(text, "COMPLETED", 9) == 0)

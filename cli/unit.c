@@ -303,6 +303,13 @@ void unit_step_from_json(const struct unit *of, struct json_object *step, int64_
 	else
 		(void)snprintf(ret->id, sizeof(ret->id), "%.40s.%.20s", of->id,
 			       name ? name : "?");
+	if (!ret->text[UNIT_STATE]) {
+		double status = unit_json_number(step, "exit_status");
+		if (isnan(ret->number[UNIT_ENDED]))
+			ret->text[UNIT_STATE] = "RUNNING";
+		else if (!isnan(status))
+			ret->text[UNIT_STATE] = status == 0 ? "COMPLETED" : "FAILED";
+	}
 	if (!ret->text[UNIT_NAME] && isnan(number))
 		ret->text[UNIT_NAME] = name; /* batch, extern */
 }

@@ -59,8 +59,8 @@ is "-s and -r choose" "$(cacct "${DAY[@]}" -n -P -o jobid -s F,R; cacct "${DAY[@
 
 # --- steps
 cp "$TOP/test/fixture/api/units_101" api/ 2>/dev/null
-is "steps on request" "$(cacct -n -P --steps -j 4711 -o jobid,jobname,elapsed,exitcode,maxrss)" \
-	$'4711|relax.sh|01:00:00|0:0|8G\n4711.batch|batch|01:00:00|0:0|1G\n4711.0||00:59:00|0:0|8G'
+is "steps on request" "$(cacct -n -P --steps -j 4711 -o jobid,jobname,elapsed,exitcode,maxrss,state)" \
+	$'4711|relax.sh|01:00:00|0:0|8G|COMPLETED\n4711.batch|batch|01:00:00|0:0|1G|COMPLETED\n4711.0||00:59:00|0:0|8G|COMPLETED'
 is "one step by name" "$(cacct -n -P -j 4711.0 -o jobid)" 4711.0
 
 like "steps need no series" "$(asked)" '/api/v1/units/101\?resolution=none'
@@ -128,6 +128,10 @@ if command -v script >/dev/null; then
 	tty() { script -qec "$*" /dev/null </dev/null; }
 	like "a terminal gets colour" "$(tty "$BUILD/cacct ${DAY[*]}")" $'\033\\[32m'
 	is "not with NO_COLOR" "$(NO_COLOR=1 tty "$BUILD/cacct ${DAY[*]}" | grep -c $'\033')" 0
+	echo 1100 >api/delay
+	like "a long question shows on a terminal how far it is" "$(tty "$BUILD/cacct ${DAY[*]} --steps -j 4711")" $'\r[0-9]+ jobs '
+	is "and nowhere else" "$(cacct "${DAY[@]}" --steps -j 4711 2>&1 | grep -c $'\r')" 0
+	rm api/delay
 else
 	skip "a terminal gets colour" "no script(1)"
 fi
@@ -161,6 +165,9 @@ rows that are none|200|{"status":"success","data":[1]}|no object
 words with control characters|400|{"status":"error","error":"a\u001b[31mb"}|a.*b
 T
 is "a server's words do not act on the terminal" "$(grep -c $'\033' err)" 0
+answers units 200 '{"status":"success","data":[],"warnings":["sums are late\u001b[2J",5,null]}'
+cacct "${DAY[@]}" >out 2>err
+is "what the server warns of is said, without acting on the terminal" "$? $(cat err | od -c | grep -c 033) $(grep -c '^cacct: note: sums are late' err)" "0 0 1"
 answers units 200 '{"status":"success","data":[],"cursor":"loop"}'
 answers units.loop 200 '{"status":"success","data":[],"cursor":"loop"}'
 cacct >out 2>err

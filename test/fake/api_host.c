@@ -70,6 +70,9 @@ static void serve(int fd, const char *folder)
 		open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	if (log >= 0)
 		(void)fs_write_all(log, request, n);
+	(void)snprintf(path, sizeof(path), "%s/delay", folder);
+	if (fs_read_at(AT_FDCWD, path, name, sizeof(name), NULL) > 0)
+		(void)usleep((useconds_t)strtoul(name, NULL, 10) * 1000);
 	file_of(request, name, sizeof(name));
 	(void)snprintf(path, sizeof(path), "%s/%s", folder, name);
 	const char *text = "{\"status\":\"error\",\"error\":\"no such thing\"}";
