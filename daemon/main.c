@@ -43,6 +43,8 @@ static void say_ignored(const struct options *o)
 		log_warn("--runtime.gomaxprocs: ignored, there is no Go runtime here");
 	if (o->debug_server)
 		log_warn("--web.debug-server: ignored, there is no pprof here");
+	if (o->aggregator_urls.count && !o->reports_enabled)
+		log_warn("--aggregator.url: nothing is sent without --reports.enabled");
 }
 
 static int check_config(const struct options *o)

@@ -91,7 +91,7 @@ static enum ship_verdict verdict(unsigned status, const char *body)
 }
 
 #define GOOD "{\"status\":\"success\",\"data\":[{\"accepted\":3,\"refused\":[]}]}"
-#define GIVEN(data) "{\"status\":\"success\",\"data\":[" data "]}"
+#define GIVEN(data) ("{\"status\":\"success\",\"data\":[" data "]}")
 #define ERROR "{\"status\":\"error\",\"error\":\"no\"}"
 
 static void only_an_aggregators_word_ends_a_record(void **state)
