@@ -124,7 +124,7 @@ static void check_settings(struct check *c)
 		"false), inet_server_addr() IS NULL OR inet_server_addr() << "
 		"'127.0.0.0/8' OR inet_server_addr() = '::1', "
 		"pg_size_pretty(pg_database_size(current_database()))");
-	uint64_t slots = 0, used = 0, want = c->app->options.db_threads + 4;
+	uint64_t slots = 0, used = 0, want = c->app->options.db_threads + 6;
 	bool tls = false, local = false;
 
 	if (!r || pg_get_u64(r, 0, 4, &slots) < 0 || pg_get_u64(r, 0, 5, &used) < 0 ||

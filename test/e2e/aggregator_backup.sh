@@ -37,7 +37,7 @@ sums "$private" >"$SCRATCH/was"
 ok "there is something to lose" grep -q '^[0-9a-f]\{32\}$' "$SCRATCH/was"
 
 # into a real server: pg_restore as the role that will own it
-ok "pg_restore into a real server" "$PGBIN/pg_restore" --no-owner --no-privileges --exit-on-error --dbname="$PGURL" "$SCRATCH/ceems.dump"
+ok "pg_restore into a real server" "$PGBIN/pg_restore" --no-owner --no-privileges --single-transaction --dbname="$PGURL" "$SCRATCH/ceems.dump"
 sums "$PGURL" >"$SCRATCH/is"
 is "all of it is there" "$(cat "$SCRATCH/is")" "$(cat "$SCRATCH/was")"
 kill "$agg_pid"; wait "$agg_pid"
@@ -52,8 +52,8 @@ rm -rf "$DATA"
 agg_start --data.path="$DATA"
 kill "$agg_pid"; wait "$agg_pid"
 agg_start --data.path="$DATA" --no-db.auto-migrate
-"$PGBIN/psql" -XAtq "$private" -c 'DROP SCHEMA public CASCADE' -c 'CREATE SCHEMA public' 2>/dev/null
-ok "pg_restore into an empty private database" "$PGBIN/pg_restore" --no-owner --exit-on-error --dbname="$private" "$SCRATCH/ceems.dump"
+ok "the private database is made empty" "$PGBIN/psql" -XAtq "${private/dbname=ceems/dbname=postgres}" -c 'DROP DATABASE ceems WITH (FORCE)' -c 'CREATE DATABASE ceems'
+ok "pg_restore into an empty private database" "$PGBIN/pg_restore" --no-owner --no-privileges --single-transaction --dbname="$private" "$SCRATCH/ceems.dump"
 ok "which is served as soon as it is whole" wait_for 20 healthy
 is "all of it is there again" "$(sums "$private")" "$(cat "$SCRATCH/was")"
 tap_done
