@@ -36,6 +36,7 @@ struct app {
 	struct ladder *ladder;   /* partitions and retention */
 	struct ingest *ingest;
 	struct records *records; /* linker and roll-up */
+	struct factors *factors; /* emission factors and PUE */
 };
 
 /* A part of the program. Functions may be NULL. */

@@ -92,6 +92,10 @@ static uint32_t gather(struct ingest_writer *w)
 		pthread_cond_wait(&w->more, &w->mutex);
 	while (!w->stopping && w->waiting_rows < INGEST_GROUP_ROWS) {
 		uint64_t until = w->first->since_ns + INGEST_GROUP_MS * NSEC_PER_MSEC;
+		uint64_t quiet = clock_read_ns(CLOCK_MONOTONIC) +
+				 INGEST_QUIET_MS * NSEC_PER_MSEC;
+		/* who waits for an answer sends nothing more meanwhile */
+		until = quiet < until ? quiet : until;
 		struct timespec ts = {.tv_sec = (time_t)(until / NSEC_PER_SEC),
 				      .tv_nsec = (long)(until % NSEC_PER_SEC)};
 		if (pthread_cond_timedwait(&w->more, &w->mutex, &ts) == ETIMEDOUT)

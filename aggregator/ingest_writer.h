@@ -11,13 +11,15 @@
 /*
  * The one thread of an aggregator that writes reports. What waits while it writes
  * commits together the next time (group commit): a push waits for others at most
- * INGEST_GROUP_MS, and no longer than until there are INGEST_GROUP_ROWS rows. All of a
+ * INGEST_GROUP_MS, and no longer than until none comes for INGEST_QUIET_MS or there are
+ * INGEST_GROUP_ROWS rows. All of a
  * push is written, or nothing; it is answered after the commit. Where the database
  * finds something wrong with a group, its pushes are written one by one, so that only
  * the one that is at fault fails.
  */
 
 #define INGEST_GROUP_MS 50u
+#define INGEST_QUIET_MS 3u
 #define INGEST_GROUP_ROWS 5000u
 /* Rows that may wait beside the group that is being written */
 #define INGEST_WAITING_ROWS 20000u

@@ -24,6 +24,7 @@ libaggregator_SRCS += aggregator/import.c
 libaggregator_SRCS += aggregator/sacct.c
 libaggregator_SRCS += aggregator/sacct_json.c
 libaggregator_SRCS += aggregator/ladder.c
+libaggregator_SRCS += aggregator/factors.c
 libaggregator_SRCS += aggregator/ingest.c
 libaggregator_SRCS += aggregator/ingest_copy.c
 libaggregator_SRCS += aggregator/ingest_known.c
@@ -50,7 +51,7 @@ libingest_SRCS += aggregator/ingest_rows.c
 
 PROGS += ceems_aggregator
 ceems_aggregator_SRCS := aggregator/main.c
-ceems_aggregator_LIBS := libaggregator libingest libpg libident libhttpd libhttp libbatch libconf libbase
+ceems_aggregator_LIBS := libaggregator libingest libemissions libpg libident libhttpd libhttp libbatch libconf libbase
 ceems_aggregator_PKGS := $(libaggregator_USES)
 ceems_aggregator_LDLIBS := -lcrypt
 

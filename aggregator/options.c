@@ -5,6 +5,8 @@
 
 #include <syslog.h>
 
+#include "lib/emission_options.h"
+
 #define ROW CONF_ROW
 #define DAY_MS (86400ull * 1000)
 
@@ -146,6 +148,13 @@ const struct conf_opt options_table[] = {
 	ROW("ingest.cluster", CONF_LIST, ingest_clusters, "",
 	    "Name that a cluster may have; reports of others are refused. None: any. "
 	    "May be given several times."),
+	ROW("emissions.zone", CONF_LIST, emissions_zones, "",
+	    "Whose emission factors count: PROVIDER=ZONE (owid=FR), for one cluster "
+	    "CLUSTER/PROVIDER=ZONE. May be given several times."),
+	ROW("emissions.pue", CONF_LIST, emissions_pue, "",
+	    "What the building adds to each joule (power usage effectiveness): 1.25, "
+	    "for one cluster CLUSTER=1.25. A new one counts from then on."),
+	EMISSION_OPTION_ROWS,
 	ROW("linker.grace", CONF_DURATION, linker_grace_ms, "10m",
 	    "How long after the last node's final report a job record is waited for; "
 	    "then the reports say how the unit ended."),

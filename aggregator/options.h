@@ -47,6 +47,12 @@ struct options {
 	bool ingest_munge;
 	char *ingest_munge_socket, *ingest_token_file;
 	struct conf_list ingest_users, ingest_client_names, ingest_clusters;
+	struct conf_list emissions_zones, emissions_pue;
+	char *emissions_file; /* path or URL */
+	char *emissions_rte_url, *emissions_emaps_url, *emissions_wt_url;
+	char *emissions_emaps_token_file, *emissions_wt_password_file;
+	char *emissions_wt_user, *emissions_wt_region;
+	char *emissions_ca_file;
 	uint64_t linker_grace_ms, linker_lost_ms, rollup_delay_ms;
 
 	uint64_t retention_intervals_ms, retention_hours_ms;

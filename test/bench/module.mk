@@ -74,3 +74,12 @@ BENCHES += jobcomp
 BENCHES += visible
 # api: answers of the API among many units
 BENCHES += api
+# ingest: reports per second over HTTP into Postgres, beside a bare COPY
+# ingest_scale: 10 000 nodes faster than they are, and what a report takes on disk
+ifeq ($(HAVE_ZLIB),1)
+BENCH_PROGS += ingest_load
+ingest_load_LIBS := libbatch libbase
+ingest_load_PKGS := zlib
+endif
+BENCHES += ingest
+BENCHES += ingest_scale

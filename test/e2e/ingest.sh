@@ -35,7 +35,8 @@ settled() { is_sql "SELECT (SELECT count(*) FROM dirty WHERE due < now() + inter
 settle() { sleep 0.6; ok "$1: linker and roll-up come to rest" wait_for 30 settled; }
 
 pg_start --durable || { ok "Postgres starts" false; tap_done; }
-ok "two aggregators start on one database" agg_start 0
+echo "2024-01-01T00:00:00Z,FR,360" >factors.csv
+ok "two aggregators start on one database" agg_start 0 --emissions.file="$SCRATCH/factors.csv" --emissions.zone=c1/file=FR
 agg_start 1 || ok "the second" false
 T=$(($(date +%s) / 3600 * 3600 - 7200))
 
@@ -138,12 +139,14 @@ settle "a late node"
 is "a node's report after the record finds it" "$(sql "SELECT count(*) FROM unit_node n JOIN unit u ON u.id = n.unit WHERE u.uuid = '2'")" 2
 
 # ---- grams and recompute
-sql "INSERT INTO emission_factor VALUES ('file', 'FR', '2024-01-01', 360); INSERT INTO cluster_zone VALUES (1, 'file', 'FR')"
+grams() { sql "SELECT trim_scale((grams->>'file')::numeric * 1000000000) FROM unit WHERE uuid = '2'"; }
+has_grams() { [ "$(grams)" = 200 ]; }
+ok "grams are energy times the factor that a provider told" wait_for 25 has_grams
+is "yearly factors of countries are there as well" "$(sql "SELECT count(*) > 100 FROM emission_factor WHERE provider = 'owid'")" t
 "$agg" --db.url="$PGURL" --recompute --from="$(date -u -d @$((T - 3600)) +%FT%TZ)" --to="$(date -u -d @$((NOW + 60)) +%FT%TZ)" >out 2>&1
 like "--recompute says how much it marks" "$(cat out)" "^[1-9][0-9]* hours are marked"
 settle "recompute"
-grams() { sql "SELECT trim_scale((grams->>'file')::numeric * 1000000000) FROM unit WHERE uuid = '2'"; }
-is "grams are energy times the factor" "$(grams)" 200
+is "and computes the same" "$(grams)" 200
 sql "INSERT INTO pue VALUES (1, '2024-01-01', 1.5)"
 settle "a PUE"
 is "a new PUE is computed in by itself" "$(grams)" 300
