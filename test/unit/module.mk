@@ -295,3 +295,8 @@ job_json_test_LIBS := libbase
 sacct_test_LIBS := libaggregator libhttp libbase
 sacct_test_PKGS := json-c libcurl
 params_test_LIBS := libaggregator libbase
+ifeq ($(HAVE_PQ)$(HAVE_MHD)$(HAVE_ZLIB),111)
+TESTS += ingest_decode_test
+ingest_decode_test_LIBS := libingest libbatch libbase
+ingest_decode_test_PKGS := zlib
+endif

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "aggregator/ingest_decode.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/clock.h"
+#include "test/unit/unit.h"
+
+#define NOW_S 1800000000ull
+#define HOUR_S 3600ull
+
+static struct err err;
+static const struct ingest_rules rules = {
+	.now_ns = NOW_S * NSEC_PER_SEC,
+	.oldest_ns = (NOW_S - 30 * 86400) * NSEC_PER_SEC,
+};
+
+static void make(struct report *r, uint8_t type, uint64_t t0_s, uint64_t t1_s)
+{
+	report_init(r, type, MANAGER_SLURM);
+	r->step_count = 0;
+	r->instance = 7;
+	snprintf(r->cluster, sizeof(r->cluster), "c");
+	snprintf(r->node, sizeof(r->node), "n");
+	snprintf(r->unit, sizeof(r->unit), "1");
+	r->started_ns = t0_s * NSEC_PER_SEC;
+	r->t0_ns = t0_s * NSEC_PER_SEC;
+	r->t1_ns = t1_s * NSEC_PER_SEC;
+	r->observed_ns = r->t1_ns - r->t0_ns;
+	r->use.known = REPORT_HAS_CPU | REPORT_HAS_MEMORY_AVERAGE;
+}
+
+static void an_interval_over_hours_is_cut_there_and_its_sum_kept(void **state)
+{
+	(void)state;
+	static struct report r;
+	struct ingest_push p = {0};
+	uint64_t t0 = (NOW_S / HOUR_S - 4) * HOUR_S + 3000;
+
+	make(&r, REPORT_INTERVAL, t0, t0 + 2 * HOUR_S + 7);
+	r.use.cpu_user_ns = 1000000007;
+	r.use.memory_average_bytes = 55;
+	report_add_energy(&r, REPORT_PACKAGE, "rapl", 10000019);
+	assert_int_equal(ingest_report(&r, &rules, &p, &err), 0);
+	assert_int_equal(p.interval_count, 3);
+	uint64_t ms = 0, at = t0 * NSEC_PER_SEC;
+	int64_t cpu = 0, uj = 0;
+	for (uint32_t i = 0; i < p.interval_count; i++) {
+		const struct ingest_interval *v = &p.intervals[i];
+		assert_int_equal(v->t0_ns, at);
+		at += v->ms * NSEC_PER_MSEC;
+		ms += v->ms;
+		cpu += v->use.cpu_user_ns;
+		uj += v->use.energy_uj[0];
+		assert_int_equal(v->use.memory_mean_bytes, 55);
+		assert_int_equal(v->use.energy_uj[1], INGEST_NULL);
+	}
+	assert_int_equal(ms, (2 * HOUR_S + 7) * 1000);
+	assert_int_equal(cpu, 1000000007);
+	assert_int_equal(uj, 10000019);
+	assert_string_equal(p.labels[0], "package=rapl");
+	ingest_push_done(&p);
+}
+
+static void what_is_not_known_is_not_zero(void **state)
+{
+	(void)state;
+	static struct report r;
+	struct ingest_push p = {0};
+
+	make(&r, REPORT_INTERVAL, NOW_S - 600, NOW_S - 300);
+	r.use.known = 0;
+	assert_int_equal(ingest_report(&r, &rules, &p, &err), 0);
+	assert_int_equal(p.intervals[0].use.cpu_user_ns, INGEST_NULL);
+	assert_int_equal(p.intervals[0].use.io_read_bytes, INGEST_NULL);
+	assert_int_equal(p.intervals[0].use.energy_uj[4], INGEST_NULL);
+	assert_int_equal(p.intervals[0].use.label, -1);
+	ingest_push_done(&p);
+}
+
+static void refused(struct report *r, const char *why)
+{
+	struct ingest_push p = {0};
+
+	assert_int_equal(ingest_report(r, &rules, &p, &err), -EINVAL);
+	if (!strstr(err.text, why))
+		fail_msg("'%s' does not say '%s'", err.text, why);
+	ingest_push_done(&p);
+}
+
+static void what_cannot_be_is_refused_with_a_reason(void **state)
+{
+	(void)state;
+	static struct report r;
+
+	make(&r, REPORT_INTERVAL, NOW_S + 8000, NOW_S + 8300);
+	refused(&r, "ahead");
+	make(&r, REPORT_INTERVAL, NOW_S - 31 * 86400, NOW_S - 31 * 86400 + 300);
+	refused(&r, "older");
+	make(&r, REPORT_INTERVAL, NOW_S - 600, NOW_S - 300);
+	r.use.cpu_user_ns = UINT64_MAX;
+	refused(&r, "CPU time");
+	make(&r, REPORT_INTERVAL, NOW_S - 600, NOW_S - 300);
+	report_add_energy(&r, REPORT_HOST, "x", UINT64_MAX);
+	report_add_energy(&r, REPORT_HOST, "y", UINT64_MAX);
+	refused(&r, "host");
+	make(&r, REPORT_START, NOW_S, NOW_S);
+	r.steps[0] = (struct report_step){.ended_ns = UINT64_MAX};
+	r.step_count = 1;
+	refused(&r, "ahead");
+}
+
+static void a_clock_an_hour_ahead_still_counts(void **state)
+{
+	(void)state;
+	static struct report r;
+	struct ingest_push p = {0};
+
+	make(&r, REPORT_INTERVAL, NOW_S + 3300, NOW_S + 3600);
+	assert_int_equal(ingest_report(&r, &rules, &p, &err), 0);
+	ingest_push_done(&p);
+}
+
+static void other_clusters_are_refused_where_some_are_named(void **state)
+{
+	(void)state;
+	static const char *const names[] = {"a", "b"};
+	static struct report r;
+	struct ingest_rules some = rules;
+	struct ingest_push p = {0};
+
+	some.clusters = names;
+	some.cluster_count = 2;
+	make(&r, REPORT_START, NOW_S, NOW_S);
+	assert_int_equal(ingest_report(&r, &some, &p, &err), -EINVAL);
+	snprintf(r.cluster, sizeof(r.cluster), "b");
+	assert_int_equal(ingest_report(&r, &some, &p, &err), 0);
+	ingest_push_done(&p);
+}
+
+static void texts_are_utf8_whatever_came(void **state)
+{
+	(void)state;
+	struct ingest_push p = {0};
+
+	ingest_text t = ingest_push_put(&p, "a\xff\xc3\xa9\xc3", 5);
+	assert_string_equal(ingest_push_text(&p, t), "a?\xc3\xa9?");
+	assert_int_equal(ingest_push_put(&p, "", 0), 0);
+	ingest_push_done(&p);
+}
+
+static void a_job_becomes_columns_of_unit(void **state)
+{
+	(void)state;
+	struct ingest_push p = {0};
+	struct job j;
+
+	job_init(&j);
+	j.job_id = 5;
+	j.cluster = "c";
+	j.user = "o'hara\"";
+	j.submit_s = 1000;
+	j.start_s = 2000;
+	j.end_s = 3000;
+	j.state = JOB_STATE_COMPLETED;
+	j.event = JOB_EVENT_ENDED;
+	j.tres_allocated = "cpu=4,mem=8G,gres/gpu=2";
+	assert_int_equal(ingest_job(&j, &rules, &p, &err), 0);
+	const char *record = ingest_push_text(&p, p.jobs[0].record);
+	assert_non_null(strstr(record, "\"user\":\"o'hara\\\"\""));
+	assert_non_null(strstr(record, "\"started\":\"1970-01-01T00:33:20Z\""));
+	assert_non_null(strstr(record, "\"memory_bytes\":8589934592"));
+	assert_non_null(strstr(record, "\"gpus\":2"));
+	assert_null(strstr(record, "array_job"));
+	assert_int_equal(p.jobs[0].part_s, 2000);
+	j.end_s = NOW_S + 86400;
+	assert_int_equal(ingest_job(&j, &rules, &p, &err), -EINVAL);
+	ingest_push_done(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_interval_over_hours_is_cut_there_and_its_sum_kept),
+		cmocka_unit_test(what_is_not_known_is_not_zero),
+		cmocka_unit_test(what_cannot_be_is_refused_with_a_reason),
+		cmocka_unit_test(a_clock_an_hour_ahead_still_counts),
+		cmocka_unit_test(other_clusters_are_refused_where_some_are_named),
+		cmocka_unit_test(texts_are_utf8_whatever_came),
+		cmocka_unit_test(a_job_becomes_columns_of_unit),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
