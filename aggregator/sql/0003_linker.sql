@@ -284,3 +284,7 @@ BEGIN
 	RETURN coalesce(cardinality(units), 0);
 END
 $$;
+
+ALTER FUNCTION link_nodes(integer) SET jit = off;
+ALTER FUNCTION link_jobs(integer) SET jit = off;
+ALTER FUNCTION link_end(interval, interval) SET jit = off;

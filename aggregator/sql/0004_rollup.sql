@@ -58,9 +58,11 @@ $$;
 -- as well: its life went on in them.
 CREATE FUNCTION rollup_lives() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-	WITH told AS (SELECT m.instance, min(i.t0) AS t0, max(i.t1) AS t1
+	WITH told AS (SELECT m.instance, min(i.t0) AS t0, max(i.t1) AS t1,
+			max(i.energy_sources) AS energy_sources
 		FROM ru_mark m CROSS JOIN LATERAL (SELECT min(v.t0) AS t0,
-				max(v.t0 + v.ms * interval '1 ms') AS t1
+				max(v.t0 + v.ms * interval '1 ms') AS t1,
+				max(v.energy_sources) AS energy_sources
 			FROM unit_interval v WHERE v.instance = m.instance
 				AND v.t0 >= m.hour AND v.t0 < m.hour + interval '1 h') i
 		WHERE i.t1 IS NOT NULL GROUP BY m.instance),
@@ -72,6 +74,7 @@ BEGIN
 			to_t - interval '366 d'), 'UTC'), to_t - interval '1 h', '1 h')
 		FROM gap)
 	UPDATE unit_node n SET last_t1 = told.t1,
+		energy_sources = coalesce(told.energy_sources, n.energy_sources),
 		ended = CASE WHEN n.how_ended = 'lost' AND NOT n.final THEN NULL ELSE n.ended END,
 		how_ended = CASE WHEN n.how_ended = 'lost' AND NOT n.final THEN NULL
 			ELSE n.how_ended END
@@ -312,7 +315,7 @@ BEGIN
 			'9999-01-01'),
 		cpu_alloc_ms = n.cpu_alloc_ms, memory_alloc_byte_ms = n.memory_alloc_byte_ms,
 		gpu_alloc_ms = n.gpu_alloc_ms, grams = coalesce(d.grams, '{}'),
-		energy_sources = coalesce(n.energy_sources, i.energy_sources, u.energy_sources),
+		energy_sources = coalesce(n.energy_sources, u.energy_sources),
 		observed_ms = CASE WHEN n.final THEN n.observed_ms ELSE d.observed_ms END,
 		cpu_user_ns = CASE WHEN n.final THEN n.cpu_user_ns ELSE d.cpu_user_ns END,
 		cpu_system_ns = CASE WHEN n.final THEN n.cpu_system_ns ELSE d.cpu_system_ns END,
@@ -367,11 +370,6 @@ BEGIN
 			sum(v.host_uj) AS host_uj, sum(v.other_uj) AS other_uj,
 			grams_sum(v.grams) AS grams
 		FROM unit_day v WHERE v.unit = b.unit) d
-	LEFT JOIN LATERAL (SELECT v.energy_sources FROM unit_node m
-		JOIN unit_interval v ON v.instance = m.instance AND v.t0 >= m.last_t1 - interval '1 h'
-			AND v.t0 < m.last_t1
-		WHERE m.unit = b.unit AND n.energy_sources IS NULL
-		ORDER BY v.t0 DESC LIMIT 1) i ON true
 	WHERE u.id = b.unit;
 END
 $$;
@@ -417,6 +415,10 @@ BEGIN
 	RETURN taken;
 END
 $$;
+
+-- Small tables of unknown size joined with many partitions: compiling such a plan takes seconds,
+-- running it does not.
+ALTER FUNCTION rollup(integer) SET jit = off;
 
 -- Marks what happened in [from_t, to_t) to be computed again, from the facts that are kept. Returns
 -- how many marks.
