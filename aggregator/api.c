@@ -264,7 +264,10 @@ static int prepare(struct ask *a, struct err *err)
 	const struct param *zone = params_get(&a->params, "timezone");
 	auto_query struct query q = {.list_count = 0};
 
-	query_put(&q, "SELECT set_config('transaction_read_only', 'on', true)");
+	/* compiling a statement takes longer than any of these: a page's estimate grows
+	 * with the table, its work does not */
+	query_put(&q, "SELECT set_config('transaction_read_only', 'on', true), "
+		      "set_config('jit', 'off', true)");
 	if (zone) {
 		query_put(&q, ", set_config('timezone', ");
 		query_text(&q, zone->value);
