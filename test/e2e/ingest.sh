@@ -154,6 +154,32 @@ sql "INSERT INTO emission_factor VALUES ('file', 'FR', '2024-06-01', 720)"
 settle "a late factor"
 is "and a factor that comes late" "$(grams)" 600
 
+# ---- MUNGE: bound to the body, good once, of an allowed user
+if command -v munged >/dev/null && command -v munge >/dev/null && have_root && grep -q munge_decode "$agg"; then
+	mkdir munge; chmod 755 munge; MSOCK=$SCRATCH/munge/socket
+	(umask 077; head -c 1024 /dev/urandom >munge.key)
+	munged --foreground --force --key-file="$SCRATCH/munge.key" --socket="$MSOCK" --pid-file="$SCRATCH/munge/pid" \
+		--log-file="$SCRATCH/munged.log" --seed-file="$SCRATCH/munge.seed" >munged.out 2>&1 &
+	started $!
+	wait_for 10 test -S "$MSOCK"
+	PORTS[2]=$(free_port)
+	agg_start 2 --ingest.munge-socket="$MSOCK" || ok "a third aggregator" false
+	lines "start instance=900 unit=900 started=$T" >body
+	cred() { munge -S "$MSOCK" -s "$1$(sha256sum <body | cut -d' ' -f1)"; }
+	mcode() { "${CURL[@]}" -o answer -w '%{http_code}' -H "Authorization: MUNGE $1" --data-binary @"$2" "$(url 2)"; }
+	c=$(cred "ceems-ingest/1 ")
+	is "MUNGE of root for this body" "$(mcode "$c" body)" 200
+	is "a second time it is nobody's" "$(mcode "$c" body)" 401
+	lines "start instance=901 unit=901 started=$T" >other
+	is "for another body" "$(mcode "$(cred "ceems-ingest/1 ")" other)" 401
+	is "for another purpose" "$(mcode "$(cred "ceems-api/1 ")" body)" 401
+	is "of a user who may not" "$(mcode "$(setpriv --reuid=65534 --regid=65534 --clear-groups munge -S "$MSOCK" -s "ceems-ingest/1 $(sha256sum <body | cut -d' ' -f1)")" body)" 403
+	is "and nothing of that was written" "$(sql 'SELECT count(*) FROM unit_node WHERE instance = 901')" 0
+	kill "${PIDS[2]}"
+else
+	skip "MUNGE says who sends" "needs root, munge and libmunge"
+fi
+
 # ---- group commit: many nodes at once
 before=$(metric 'ceems_aggregator_ingest_commits_total{way="copied"}')
 for i in $(seq 40); do lines "start instance=$((1000 + i)) unit=$((1000 + i)) node=g$i started=$T" >"g$i"; done
