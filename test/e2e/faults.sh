@@ -17,11 +17,11 @@ need_pg
 for p in ceems_aggregator ceems-courier; do [ -x "$BUILD/$p" ] || skip_all "$p is not built here"; done
 eval "$(declare -f test_cleanup | sed 's/^test_cleanup/rig_cleanup/')"
 test_cleanup() { rig_cleanup; pg_cleanup; }
-jobs=${JOBS:-60} seconds=${FAULT_S:-15}
+jobs=${JOBS:-60} least=$((${JOBS:-60} + 4)) seconds=${FAULT_S:-15}
 # jobcomp/filetxt, chained, writes a line for each job in the call itself: the truth
 jobcomp_rig --contain
 munge=$SLURM/munge.sock
-pg_start || { ok "Postgres starts" false; tap_done; }
+pg_start --durable || { ok "Postgres starts" false; tap_done; }
 agg_port=$(free_port)
 agg_up() { curl -sf -m 5 -o /dev/null "http://127.0.0.1:$agg_port/health"; }
 
@@ -126,7 +126,7 @@ ok "all is summed" wait_for 60 summed
 txt_runs | sort -u >"$SCRATCH/truth"
 db "SELECT uuid || ' ' || to_char(submitted, 'YYYY-MM-DD\"T\"HH24:MI:SS') FROM unit WHERE known_by = 'jobcomp'" | sort >"$SCRATCH/records.db"
 echo "# $(wc -l <"$SCRATCH/truth") jobs ended, $(wc -l <"$SCRATCH/records.db") records"
-least=$((${JOBS:-60} + 4))
+
 [[ $letters != *S* ]] || least=5
 ok "at least $least" test "$(wc -l <"$SCRATCH/truth")" -ge $least
 is "each job that Slurm ended is there, once" "$(diff "$SCRATCH/truth" "$SCRATCH/records.db")" ""
