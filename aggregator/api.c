@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "aggregator/api_limit.h"
+#include "aggregator/api_site.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/log.h"
@@ -25,7 +26,7 @@
 #define LIMIT_DEFAULT 100
 
 struct api_state {
-	struct identity *identity;
+	struct api_sites *sites;
 	struct api_limit *limit;
 	bool has_origins;
 	regex_t origins;
@@ -249,15 +250,6 @@ void api_put_json(const struct ask *a, struct query *q, const char *expression)
 
 /* ---- a request ------------------------------------------------------------------- */
 
-static struct access_site site_of(const struct app *app)
-{
-	return (struct access_site){
-		.admins = &app->options.admins,
-		.operators = &app->options.operators,
-		.project_members = app->options.project_members,
-	};
-}
-
 /* Each request in a transaction that cannot write, with its own time zone. */
 static int prepare(struct ask *a, struct err *err)
 {
@@ -282,7 +274,7 @@ static int prepare(struct ask *a, struct err *err)
 static int answer_in(struct pg *pg, void *arg, struct err *err)
 {
 	struct ask *a = arg;
-	const struct access_site site = site_of(a->app);
+	const struct access_site site = api_site_access(a->site);
 
 	/* this may be the second time */
 	buf_reset(&a->data);
@@ -305,7 +297,8 @@ static int run(struct pg *pg, void *arg, struct err *err)
 {
 	struct ask *a = arg;
 	struct api_state *s = a->app->api;
-	int rc = identity_prove(s->identity, &a->proof.facts, &a->who, err);
+	int rc = identity_prove(api_site_identity(a->site), &a->proof.facts, &a->who,
+				err);
 
 	if (rc == 0 && *a->who.login &&
 	    !api_limit_take(s->limit, a->who.login, clock_boottime_ns()))
@@ -410,7 +403,8 @@ static void begin(struct app *app, struct web_request *r)
 		send_answer(a);
 		return;
 	}
-	identity_collect(((struct api_state *)app->api)->identity, r, &a->proof);
+	a->site = api_site_take(app->api->sites);
+	identity_collect(api_site_identity(a->site), r, &a->proof);
 	a->job = (struct pg_job){.run = run, .done = done, .arg = a};
 	/* first asleep, then to be woken */
 	web_sleep(r);
@@ -446,6 +440,7 @@ void api_end(void *arg, struct web_request *r, unsigned status)
 	if (!a)
 		return;
 	identity_request_done(&a->proof);
+	api_site_release(s->sites, a->site);
 	scope_done(&a->scope);
 	params_done(&a->params);
 	buf_done(&a->data);
@@ -457,29 +452,6 @@ void api_end(void *arg, struct web_request *r, unsigned status)
 }
 
 /* ---- the part -------------------------------------------------------------------- */
-
-static struct identity_params params_of(const struct options *o)
-{
-	return (struct identity_params){
-		.munge = o->identity_munge,
-		.munge_socket = o->munge_socket,
-		.certificate = (enum identity_certificate)o->certificate,
-		.certificate_suffix = o->certificate_suffix,
-		.front_ends = (const char *const *)o->front_ends.items,
-		.front_end_count = o->front_ends.count,
-		.front_end_addresses =
-			(const char *const *)o->front_end_addresses.items,
-		.front_end_address_count = o->front_end_addresses.count,
-		.user_headers = (const char *const *)o->user_headers.items,
-		.user_header_count = o->user_headers.count,
-		.token_keys = o->token_keys,
-		.token_ca_file = *o->token_ca_file ? o->token_ca_file : NULL,
-		.token_issuers = (const char *const *)o->token_issuers.items,
-		.token_issuer_count = o->token_issuers.count,
-		.token_audiences = (const char *const *)o->token_audiences.items,
-		.token_audience_count = o->token_audiences.count,
-	};
-}
 
 /* The whole origin must match. */
 static int open_origins(const struct options *o, regex_t *ret, struct err *err)
@@ -498,30 +470,18 @@ static int open_origins(const struct options *o, regex_t *ret, struct err *err)
 static int api_check(const struct options *o, struct err *err)
 {
 	regex_t origins;
-	struct identity_params p = params_of(o);
-	struct identity *id = NULL;
+	int rc = api_site_check(o, err);
 
-	p.token_keys = NULL; /* nothing is fetched here */
-	if (*o->token_keys && (!o->token_issuers.count || !o->token_audiences.count))
-		return err_set(
-			err, -EINVAL,
-			"--identity.token-keys needs --identity.token-issuer and "
-			"--identity.token-audience");
-	int rc = access_check_roles(&o->admins, &o->operators, err);
 	if (rc == 0 && *o->cors_origin) {
 		rc = open_origins(o, &origins, err);
 		if (rc == 0)
 			regfree(&origins);
 	}
-	if (rc == 0)
-		rc = identity_new(&p, &id, err);
-	identity_free(id);
 	return rc;
 }
 
 static int api_open(struct app *app, struct err *err)
 {
-	const struct identity_params p = params_of(&app->options);
 	struct api_state *s = calloc(1, sizeof(*s));
 
 	if (!s)
@@ -537,7 +497,12 @@ static int api_open(struct app *app, struct err *err)
 			return rc;
 		s->has_origins = true;
 	}
-	return identity_new(&p, &s->identity, err);
+	return api_sites_new(&app->options, &s->sites, err);
+}
+
+static int api_reload(struct app *app, struct err *err)
+{
+	return api_sites_reload(app->api->sites, app->argc, app->argv, err);
 }
 
 static void api_close(struct app *app)
@@ -546,7 +511,7 @@ static void api_close(struct app *app)
 
 	if (!s)
 		return;
-	identity_free(s->identity);
+	api_sites_free(s->sites);
 	api_limit_free(s->limit);
 	if (s->has_origins)
 		regfree(&s->origins);
@@ -587,6 +552,7 @@ const struct part part_api = {
 	.name = "api",
 	.check = api_check,
 	.open = api_open,
+	.reload = api_reload,
 	.close = api_close,
 	.metrics = api_metrics,
 };

@@ -20,6 +20,7 @@ void api_end(void *arg, struct web_request *r, unsigned status);
 struct ask {
 	struct app *app;
 	struct web_request *r;
+	struct api_site *site; /* what the site said when it began */
 	const struct endpoint *endpoint;
 	uint64_t id; /* of a path with '*' */
 	struct identity_request proof;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "aggregator/api.h"
+#include "aggregator/api_site.h"
 
 #define ROWS_MAX 10000
 
@@ -52,7 +53,7 @@ int api_users(struct ask *a, struct err *err)
 /* The peer's shape: who is an admin, and by whose word. */
 static int admins(struct ask *a, struct err *err)
 {
-	const struct conf_list *l = &a->app->options.admins;
+	const struct conf_list *l = &api_site_options(a->site)->admins;
 	auto_query struct query q = {.list_count = 0};
 	struct buf names = {.max = 65536};
 
@@ -98,7 +99,7 @@ static int projects(struct ask *a, struct err *err)
 		  "coalesce(jsonb_agg(x.name ORDER BY x.name), '[]') FROM membership m "
 		  "JOIN person x ON x.id = m.person WHERE m.project = p.id AND " VALID);
 	/* who else is in it is for those whom the site lets see it */
-	if (!all && !a->app->options.project_members) {
+	if (!all && !api_site_options(a->site)->project_members) {
 		query_put(&q, " AND x.id = ANY (");
 		query_numbers(&q, &a->scope.persons, "integer");
 		query_put(&q, ")");

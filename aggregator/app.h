@@ -18,6 +18,8 @@
 
 struct app {
 	struct options options; /* read-only once started */
+	int argc;               /* for parts that read them again */
+	char **argv;
 	struct privileges privileges;
 	/* For connections that are not of the pool (a thread of a part has its own):
 	 * the same database. The url is owned by the app. */

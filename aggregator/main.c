@@ -288,7 +288,7 @@ static int run_once(struct app *app, int (*what)(struct app *app, struct err *er
 int main(int argc, char *argv[])
 {
 	auto_buf struct buf out = BUF_INIT, warnings = BUF_INIT;
-	struct app app = {.signalfd = -1};
+	struct app app = {.signalfd = -1, .argc = argc, .argv = argv};
 	struct err err = {""};
 
 	if (argc == 2 && strcmp(argv[1], "--help-markdown") == 0)

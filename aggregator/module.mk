@@ -15,6 +15,7 @@ libaggregator_SRCS += aggregator/access.c
 libaggregator_SRCS += aggregator/api.c
 libaggregator_SRCS += aggregator/api_doc.c
 libaggregator_SRCS += aggregator/api_limit.c
+libaggregator_SRCS += aggregator/api_site.c
 libaggregator_SRCS += aggregator/api_people.c
 libaggregator_SRCS += aggregator/api_units.c
 libaggregator_SRCS += aggregator/api_usage.c

@@ -64,7 +64,7 @@ usage_projects olga /usage/projects?from=2025-03-01T00:00:00Z&to=2025-03-11T00:0
 clusters boss /clusters/admin
 stats alice /stats?W
 stats_admin boss /stats/global/admin
-factors alice /emissions/factors?W&timezone=UTC
+factors alice /emissions/factors?W&timezone=UTC&provider=rte
 demo_units alice /demo/units
 openapi alice /openapi.json
 E
@@ -232,6 +232,24 @@ URL=http://127.0.0.1:$port/api/v1
 agg_start --web.max-requests=3
 codes=$(for i in 1 2 3 4 5 6 7 8; do status alice /users; done)
 like "who asks too often is told to wait, others are not" "$codes $(status bob /users)" '^(200){3,6}(429)+(200)*(429)* 200$'
+agg_stop
+
+# ---- roles that change, without a restart
+printf 'admin:\n  users: [bob]\n' >"$SCRATCH/agg.yaml"
+"$agg" --config.file="$SCRATCH/agg.yaml" --db.url="$PGURL" --web.listen-address="127.0.0.1:$port" --web.config.file="$SCRATCH/web.yaml" \
+	--security.drop-privileges=false --retention.hours="$kept" --retention.intervals="$kept" --identity.front-end=password:lb >>"$SCRATCH/log" 2>&1 &
+agg_pid=$!
+started $agg_pid
+wait_for 30 up
+is "who is an admin by the file is one" "$(status bob /clusters/admin) $(status alice /clusters/admin)" "200 403"
+printf 'admin:\n  users: [alice]\n' >"$SCRATCH/agg.yaml"
+kill -HUP "$agg_pid"
+now_alice() { [ "$(status bob /clusters/admin) $(status alice /clusters/admin)" = "403 200" ]; }
+ok "SIGHUP takes it from one and gives it to another" wait_for 10 now_alice
+printf 'admin:\n  users: ["no login"]\n' >"$SCRATCH/agg.yaml"
+kill -HUP "$agg_pid"
+ok "a list that makes no sense is said" wait_for 10 grep -q 'reload: api: .*admin.users' "$SCRATCH/log"
+ok "and the old one stays" now_alice
 agg_stop
 is "nobody's password is in the log" "$(grep -c 'correct horse' "$SCRATCH/log")" 0
 tap_done

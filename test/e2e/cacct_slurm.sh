@@ -64,8 +64,12 @@ tres() { # id|a,b: the parts sorted
 	while IFS='|' read -r id all; do [ "$id" = "$gone" ] || echo "$id $(tr ',' '\n' <<<"$all" | LC_ALL=C sort | paste -sd,)"; done | LC_ALL=C sort
 }
 is "and on what was allocated" "$(diff <(sacct -a -X -n -P -S "$since" -o jobid,alloctres | tres) <(cacct root -a -n -P -S "$since" -o jobid,alloctres | tres))" ""
-is "steps: the same ones" "$(diff <(sacct -n -P -j "$(cacct daemon -n -P --name steps -S "$since" -o jobidraw)" -o jobid | LC_ALL=C sort) \
-	<(cacct daemon -n -P --steps --name steps -S "$since" -o jobid | LC_ALL=C sort))" ""
+# they come with the node's final report, some seconds after the job's record
+steps() { diff <(sacct -n -P -j "$(cacct daemon -n -P --name steps -S "$since" -o jobidraw)" -o jobid | LC_ALL=C sort) \
+	<(cacct daemon -n -P --steps --name steps -S "$since" -o jobid | LC_ALL=C sort); }
+same_steps() { send; steps >/dev/null; }
+wait_for 20 same_steps
+is "steps: the same ones" "$(steps)" ""
 # CPU time: sacct polls, we count; a burn of 300 + 500 ms
 burnt() { # milliseconds, once the sums have followed
 	send

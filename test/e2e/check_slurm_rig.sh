@@ -8,8 +8,17 @@
 rig=test/rig/slurm
 slurm=${1:+--slurm=$1}
 why=$($rig possible $slurm) || skip_all "$why"
-tool() { $rig enter "$dir" "" "$BUILD/ceems_tool" check slurm; } # where that Slurm lives
 dir=$SCRATCH/slurm
+# where that Slurm lives; what the program was linked with here comes along
+tool() { $rig enter "$dir" "" env LD_LIBRARY_PATH="$dir/lib" "$BUILD/ceems_tool" check slurm; }
+bring_libraries() { # those that the other system lacks
+	local root name path
+	[ -n "$slurm" ] && root=$(test/rig/chroot path) || return 0
+	mkdir -p "$dir/lib"
+	ldd "$BUILD/ceems_tool" | sed -n 's/^\s*\(\S*\) => \(\S*\) .*/\1 \2/p' | while read -r name path; do
+		[ -e "$root/usr/lib/$(basename "$(dirname "$path")")/$name" ] || cp "$path" "$dir/lib/$name"
+	done
+}
 test_cleanup() { $rig stop "$dir"; }
 
 version=${1:-$(slurmd -V | sed -n 's/^slurm[a-z-]* \([0-9.]*\).*/\1/p')}
@@ -31,6 +40,7 @@ CEEMS_SPANK_DIR=$SCRATCH/spank $rig start "$dir" $slurm --contain --gpus=1 >"$SC
 	tap_done
 }
 . "$dir/env"
+bring_libraries
 
 tool >"$SCRATCH/report" 2>&1
 rc=$?

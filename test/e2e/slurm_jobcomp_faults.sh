@@ -33,6 +33,9 @@ truth() { sed -n 's/^JobId=\([0-9]*\) .* StartTime=\([^ ]*\) EndTime=\([^ ]*\) .
 told() { record '"\(.job_id) \(.start_s // .end_s) \(.end_s)"' | sort; }
 said() { [ "$(complaints "$1")" -ge 1 ]; }
 same() { [ "$(wc -l <"$TXT")" = "$(records | wc -l)" ]; }
+# slurmctld answers and has heard of its node again: until then the node may be down for it
+node_up() { sinfo -h -o %t 2>/dev/null | grep -qxE 'idle|mix|alloc|comp'; }
+back() { wait_for 30 up && { wait_for 15 node_up || { scontrol update nodename="$SLURM_RIG_NODES" state=resume && wait_for 30 node_up; }; }; }
 stream() { # SECONDS: short jobs one after the other, whatever slurmctld does meanwhile
 	local end=$((SECONDS + $1))
 	while [ $SECONDS -lt $end ]; do sbatch -o /dev/null -e /dev/null --mem=20 --wrap true >/dev/null 2>&1 || sleep 0.1; done
@@ -62,7 +65,7 @@ cp "$TXT" "$SCRATCH/truth.at"
 sleep 0.2
 start_ctld
 wait $one
-ok "slurmctld comes back after kill -9" wait_for 30 up
+ok "slurmctld comes back after kill -9" back
 # what its state file says to run still, although it has ended, Slurm itself finds out late
 scancel -u root
 ok "all jobs are over" wait_for 40 no_job
@@ -78,7 +81,7 @@ n=$(wc -l <"$TXT")
 chmod 750 "$SPOOL"
 stop_ctld
 start_ctld
-ok "slurmctld starts with a spool of the wrong mode" wait_for 20 up
+ok "slurmctld starts with a spool of the wrong mode" back
 ok "it says so, with what to do" wait_for 10 said 'chmod 0700'
 ok "jobs run" srun --mem=20 true
 for i in 1 2 3; do srun --mem=20 true; done
@@ -103,7 +106,7 @@ if [ $mounted = 1 ]; then
 	: >"$TXT"
 	head -c 40000 /dev/zero >"$full/other"
 	start_ctld
-	wait_for 20 up
+	back
 	sbatch -o /dev/null -e /dev/null --mem=20 --comment="$(head -c 1000 /dev/zero | tr '\0' y)" --array=0-29 --wrap true >/dev/null
 	ok "jobs run while the spool's disk is full" wait_for 60 no_job
 	ok "it is said" wait_for 10 said 'No space left'
