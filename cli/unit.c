@@ -86,7 +86,7 @@ static const struct {
 	{UNIT_HOST_J, 1, "energy_joules.host"},
 	{UNIT_OTHER_J, 1, "energy_joules.other"},
 	{UNIT_COVERAGE, 1, "coverage"},
-	{UNIT_AS_OF, 1, "as_of_ts"},
+	{UNIT_AS_OF, 1e-3, "as_of_ts"},
 };
 
 struct json_object *unit_json_at(struct json_object *o, const char *paths)
