@@ -14,6 +14,7 @@ known() { # fixture option...
 	promtool check rules "$SCRATCH/$name.rules" >"$SCRATCH/$name.out" 2>&1 &&
 		promtool test rules "$SCRATCH/$name.yaml" >>"$SCRATCH/$name.out" 2>&1 || { sed 's/^/# /' "$SCRATCH/$name.out"; return 1; }
 }
+syntax() { promtool check config --syntax-only "$1" >/dev/null; }
 ok "power, usage and grams by the factors of a zone" known host --pue=1.25 --country-code=FR
 ok "grams by each node's own factor" known factor --pue 1.25
 ok "GPUs by dcgm-exporter: whole, divided, shared" known dcgm --pue=1.25 --gpu=dcgm
@@ -25,10 +26,10 @@ is "the window is four scrapes" "$("$tool" prometheus rules --scrape-interval 15
 
 for kind in dcgm amd-smi amd-device-metrics; do
 	{ printf 'scrape_configs:\n  - job_name: x\n'; "$tool" prometheus relabel $kind | sed 's/^/    /'; } >"$SCRATCH/p.yaml"
-	ok "its syntax is right: $kind" promtool check config --syntax-only "$SCRATCH/p.yaml" >/dev/null
+	ok "its syntax is right: $kind" syntax "$SCRATCH/p.yaml"
 done
 "$tool" prometheus scrape-config --cluster 'a "b"' node001:9010 '[fd00::1]:9010' >"$SCRATCH/s.yaml"
-ok "Prometheus takes the scrape job" promtool check config --syntax-only "$SCRATCH/s.yaml" >/dev/null
+ok "Prometheus takes the scrape job" syntax "$SCRATCH/s.yaml"
 for bad in "rules --pue 0.5" "rules --gpu voodoo" "rules --country-code fr" "rules --scrape-interval 0" "rules x" "relabel" "relabel x" "scrape-config" "scrape-config a/b" \
 	"rules --country-code=FR --providers=a:b"; do
 	# shellcheck disable=SC2086
