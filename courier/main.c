@@ -15,19 +15,10 @@
 
 #include "courier/courier.h"
 #include "lib/cleanup.h"
-#include "lib/fs.h"
 #include "lib/log.h"
 #include "lib/notify.h"
+#include "lib/program.h"
 #include "lib/signals.h"
-
-enum { EXIT_OK = 0, EXIT_CANNOT = 1, EXIT_USAGE = 2 };
-
-static int print(const struct buf *b)
-{
-	if (b->len && fs_write_all(STDOUT_FILENO, b->data, b->len) < 0)
-		return EXIT_CANNOT;
-	return EXIT_OK;
-}
 
 static void find_hostname(struct courier *c)
 {
@@ -97,9 +88,9 @@ static void wait_for_end(const struct courier *c, int signals)
 }
 
 /* Opening a task reads its files and asks nobody. */
-static int check_config(struct courier *c)
+static enum program_status check_config(struct courier *c)
 {
-	int status = EXIT_OK;
+	enum program_status status = PROGRAM_OK;
 
 	for (size_t i = 0; i < tasks_count; i++) {
 		void *state = NULL;
@@ -108,32 +99,32 @@ static int check_config(struct courier *c)
 		if (rc < 0 && rc != -ENODEV) {
 			fprintf(stderr, "ceems-courier: %s: %s\n", tasks[i]->name,
 				err.text);
-			status = EXIT_USAGE;
+			status = PROGRAM_USAGE;
 		}
 		tasks[i]->close(state);
 	}
-	if (status == EXIT_OK)
+	if (status == PROGRAM_OK)
 		printf("ceems-courier: the configuration is good\n");
 	return status;
 }
 
-static int run(struct courier *c, int signals)
+static enum program_status run(struct courier *c, int signals)
 {
 	struct crew *crew = NULL;
 	struct err err;
-	int status = EXIT_OK;
+	enum program_status status = PROGRAM_OK;
 
 	say_hello(c);
 	if (c->link < 0)
 		(void)notify_send("READY=1");
 	if (crew_start(c, tasks, tasks_count, &crew, &err) < 0) {
 		log_error("%s", err.text);
-		return EXIT_CANNOT;
+		return PROGRAM_CANNOT;
 	}
 	if (crew_size(crew) == 0)
 		log_info("nothing is configured for it, ends");
 	else if (c->options.once)
-		status = crew_once(crew) < 0 ? EXIT_CANNOT : EXIT_OK;
+		status = crew_once(crew) < 0 ? PROGRAM_CANNOT : PROGRAM_OK;
 	else
 		wait_for_end(c, signals);
 	if (!crew_end(crew)) {
@@ -145,27 +136,28 @@ static int run(struct courier *c, int signals)
 
 int main(int argc, char *argv[])
 {
-	auto_buf struct buf out = BUF_INIT, warnings = BUF_INIT;
+	const struct program program = {
+		.name = "ceems-courier",
+		.options = courier_options,
+		.option_count = courier_options_count,
+	};
+	auto_buf struct buf warnings = BUF_INIT;
 	struct courier c = {.link = -1};
+	enum program_status status;
 	struct err err;
 
-	int rc = conf_load(courier_options, courier_options_count, "ceems-courier",
-			   argc, argv, &c.options, &out, &warnings, &err);
-	if (rc == 1)
-		return print(&out);
-	if (rc < 0) {
-		fprintf(stderr, "ceems-courier: %s\n", err.text);
-		return EXIT_USAGE;
-	}
-	log_init("ceems-courier", (enum log_format)c.options.log_format,
-		 courier_log_level(&c.options));
+	if (!program_options(&program, argc, argv, &c.options, &warnings, &status))
+		return status;
+	program_log("ceems-courier", c.options.log_format, c.options.log_level,
+		    &warnings);
 	if (c.options.link_fd)
 		take_usual_oom_score();
 	/* it holds passwords: no core, no reading by others of the same user */
 	(void)prctl(PR_SET_DUMPABLE, 0);
 	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	find_hostname(&c);
-	int signals = -1, status = EXIT_CANNOT;
+	int signals = -1;
+	status = PROGRAM_CANNOT;
 	if (signals_open(&signals, &err) < 0)
 		log_error("%s", err.text);
 	else if (c.options.check_config)

@@ -2,22 +2,14 @@
 /* One table of options, see lib/conf.h. */
 #include "courier/options.h"
 
-#include <syslog.h>
-
 #include "lib/emission_options.h"
+#include "lib/service_options.h"
 #include "lib/ship_options.h"
 
 #define ROW CONF_ROW
 
-static const char *const log_levels[] = {"debug", "info", "warn", "error", NULL};
-static const char *const log_formats[] = {"logfmt", "json", NULL};
-
 const struct conf_opt courier_options[] = {
-	ROW("log.level", CONF_ENUM, log_level, "info",
-	    "Least severe messages to log: debug, info, warn or error.",
-	    .choices = log_levels),
-	ROW("log.format", CONF_ENUM, log_format, "logfmt",
-	    "Log lines as logfmt or json.", .choices = log_formats),
+	LOG_OPTION_ROWS(0),
 	ROW("config.file", CONF_STRING, config_file, "",
 	    "YAML file with options; the command line wins."),
 	ROW("link.fd", CONF_U64, link_fd, "0",
@@ -66,9 +58,3 @@ const struct conf_opt courier_options[] = {
 };
 const size_t courier_options_count =
 	sizeof(courier_options) / sizeof(courier_options[0]);
-
-int courier_log_level(const struct options *o)
-{
-	static const int levels[] = {LOG_DEBUG, LOG_INFO, LOG_WARNING, LOG_ERR};
-	return levels[o->log_level & 3];
-}

@@ -3,13 +3,15 @@
 #define CEEMS_COURIER_OPTIONS_H
 
 #include "lib/conf.h"
+#include "lib/emission_options.h"
+#include "lib/service_options.h"
 #include "lib/ship_options.h"
 
 /* The options of ceems-courier. Those that ceemsd has too have the same name there, and
  * ceemsd hands them on (daemon/courier_args.c); secrets come by files or environment
  * only. */
 struct options {
-	int log_level, log_format;
+	LOG_OPTION_MEMBERS;
 	char *config_file;
 	uint64_t link_fd; /* 0: none */
 	bool check_config, once, print;
@@ -23,11 +25,7 @@ struct options {
 	bool collector_emissions;
 	struct conf_list emissions_providers; /* empty: all */
 	struct conf_list emissions_zones;
-	char *emissions_file; /* path or URL */
-	char *emissions_rte_url, *emissions_emaps_url, *emissions_wt_url;
-	char *emissions_emaps_token_file, *emissions_wt_password_file;
-	char *emissions_wt_user, *emissions_wt_region;
-	char *emissions_ca_file;
+	EMISSION_OPTION_MEMBERS;
 
 	struct conf_list ship_spools;
 	uint64_t ship_interval_ms;
@@ -36,7 +34,5 @@ struct options {
 
 extern const struct conf_opt courier_options[];
 extern const size_t courier_options_count;
-
-int courier_log_level(const struct options *o); /* LOG_DEBUG .. LOG_ERR */
 
 #endif

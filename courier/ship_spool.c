@@ -114,11 +114,23 @@ static int take_left_over(struct ship_spool *s, uint64_t now_ns)
 	return 0;
 }
 
+/* A folder that was removed has nothing more to say, another of its name may have.
+ * What was read of it is sent first. */
+static void leave_removed(struct ship_spool *s)
+{
+	if (!s->reader || s->batch.count || s->left_over.len ||
+	    !spool_reader_is_stale(s->reader))
+		return;
+	log_info("ship: %s: was removed", s->folder);
+	ship_spool_done(s);
+}
+
 void ship_spool_fill(struct ship_spool *s, uint64_t now_ns)
 {
 	struct spool_record r;
 	struct err err = {""};
 
+	leave_removed(s);
 	if (!s->reader && open_reader(s, now_ns) < 0)
 		return;
 	write_down(s, now_ns);

@@ -69,7 +69,7 @@ bool courier_wanted(const struct options *o)
 		if (opt && *(const bool *)((const char *)o + opt->off))
 			return true;
 	}
-	if (o->reports_enabled && o->aggregator_urls.count)
+	if (o->aggregator_urls.count)
 		return true;
 	/* tables need nobody */
 	for (size_t i = 0; o->collector_emissions && i < emission_providers_count;
@@ -143,18 +143,12 @@ static int add_spool(const struct options *o, const char *spool, struct conf_lis
 {
 	auto_buf struct buf folder = BUF_INIT, interval = BUF_INIT;
 
-	if (!o->reports_enabled || !o->aggregator_urls.count)
+	if (!o->aggregator_urls.count)
 		return 0;
 	buf_printf(&folder, "--ship.spool=%s", spool);
 	buf_printf(&interval, "--ship.interval=%" PRIu64 "ms", o->reports_interval_ms);
 	int rc = add(ret, &folder);
 	return rc ? rc : add(ret, &interval);
-}
-
-/* Without reports no URL: there is nothing to send. */
-static bool is_idle(const struct options *o, const char *name)
-{
-	return !o->reports_enabled && strcmp(name, "aggregator.url") == 0;
 }
 
 int courier_args(const struct options *o, const char *bmc_address, const char *spool,
@@ -166,7 +160,7 @@ int courier_args(const struct options *o, const char *bmc_address, const char *s
 	*ret = (struct conf_list){0};
 	for (size_t i = 0; i < sizeof(shared) / sizeof(shared[0]) && rc == 0; i++) {
 		const struct conf_opt *opt = find(shared[i]);
-		if (opt && !is_idle(o, shared[i]))
+		if (opt)
 			rc = add_option(ret, opt, (const char *)o + opt->off);
 	}
 	if (rc == 0)

@@ -25,6 +25,7 @@
 #include "lib/clock.h"
 #include "lib/fs.h"
 #include "lib/log.h"
+#include "lib/service.h"
 #include "lib/signals.h"
 
 static uint64_t realtime_ns(void)
@@ -392,16 +393,6 @@ static int open_web(struct daemon *d, struct err *err)
 	return pages_start(&p, &d->pages, err);
 }
 
-static void say_user(const struct daemon *d)
-{
-	const struct privileges *p = &d->privileges;
-	if (p->drop)
-		log_info("runs as user %s%s", p->user,
-			 p->fallback ? " (there is no user ceems)" : "");
-	else if (geteuid() == 0)
-		log_warn("keeps running as root (--security.drop-privileges)");
-}
-
 int daemon_open(struct daemon *d, struct err *err)
 {
 	pthread_mutex_init(&d->lock, NULL);
@@ -431,7 +422,7 @@ int daemon_open(struct daemon *d, struct err *err)
 		rc = open_web(d, err); /* which drops privileges */
 	if (rc)
 		return rc;
-	say_user(d);
+	service_say_user(&d->privileges);
 	return 0;
 }
 

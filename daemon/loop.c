@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The main loop: a look at the ring every --ring.poll, everything else now and then. */
 #include <errno.h>
-#include <inttypes.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -13,8 +11,7 @@
 #include "daemon/discover.h"
 #include "lib/clock.h"
 #include "lib/log.h"
-#include "lib/notify.h"
-#include "lib/signals.h"
+#include "lib/service.h"
 
 #define SAMPLE_MS 5000u /* a lost stop record costs at most this much */
 #define EXPIRE_MS 1000u
@@ -25,6 +22,12 @@
 
 struct timers {
 	uint64_t sample_ns, expire_ns, abandoned_ns, walk_ns, trim_ns, traffic_ns;
+};
+
+struct loop {
+	struct daemon *daemon;
+	struct timers timers;
+	uint64_t poll_ms;
 };
 
 static bool due(uint64_t *when, uint64_t now, uint64_t period_ms)
@@ -79,7 +82,7 @@ static void trim(struct daemon *d)
 }
 
 /* Under the lock */
-static void tick(struct daemon *d, struct timers *t, uint64_t now)
+static void look(struct daemon *d, struct timers *t, uint64_t now)
 {
 	if (d->has_ring)
 		ingest_tick(&d->ingest, 0);
@@ -101,12 +104,13 @@ static void tick(struct daemon *d, struct timers *t, uint64_t now)
 	}
 }
 
-static void reload_web(struct daemon *d)
+static bool reload_web(struct daemon *d)
 {
 	struct err err;
-	if (web_reload(pages_web(d->pages), &err) < 0)
-		log_error("reload: %s: the old web configuration stays in force",
-			  err.text);
+	if (web_reload(pages_web(d->pages), &err) == 0)
+		return true;
+	log_error("reload: %s: the old web configuration stays in force", err.text);
+	return false;
 }
 
 static void take_options(struct daemon *d, struct options *fresh)
@@ -116,34 +120,31 @@ static void take_options(struct daemon *d, struct options *fresh)
 	pthread_mutex_lock(&d->lock);
 	options_reload(&d->options, fresh, &applied, &restart);
 	pthread_mutex_unlock(&d->lock);
-	log_init("ceemsd", (enum log_format)d->options.log_format,
-		 options_log_level(&d->options));
+	program_log("ceemsd", d->options.log_format, d->options.log_level, NULL);
 	log_info("reload: %s%s", applied.len ? "changed: " : "nothing changed",
 		 applied.len ? applied.data : "");
 	if (restart.len)
 		log_warn("reload: need a restart: %s", restart.data);
 }
 
-static void reload(void *arg)
+static bool reload(void *arg)
 {
-	struct daemon *d = arg;
+	struct daemon *d = ((struct loop *)arg)->daemon;
 	auto_buf struct buf out = BUF_INIT, warnings = BUF_INIT;
 	struct options fresh;
 	struct err err;
-	char state[64];
+	bool good = true;
 
-	snprintf(state, sizeof(state), "RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
-		 clock_read_ns(CLOCK_MONOTONIC) / 1000);
-	(void)notify_send(state);
 	if (options_load(d->argc, d->argv, &fresh, &out, &warnings, &err) < 0) {
 		log_error("reload: %s: the old configuration stays in force", err.text);
+		good = false;
 	} else {
 		take_options(d, &fresh);
 		options_release(&fresh);
 	}
-	reload_web(d);
+	good = reload_web(d) && good;
 	courier_link_restart(d->courier);
-	(void)notify_send("READY=1");
+	return good;
 }
 
 /* Waking up is most of what an idle daemon costs, and nothing waits for it: a scrape
@@ -158,34 +159,41 @@ static uint64_t next_poll(const struct daemon *d, uint64_t records_before,
 	return 2 * poll_ms < slowest ? 2 * poll_ms : slowest;
 }
 
+static unsigned tick(void *arg)
+{
+	struct loop *l = arg;
+	struct daemon *d = l->daemon;
+	uint64_t now = clock_boottime_ns();
+
+	if (now >= l->timers.expire_ns)
+		set_policy(d); /* asks scrape, so not under our lock */
+	pthread_mutex_lock(&d->lock);
+	uint64_t records = d->ingest.records;
+	look(d, &l->timers, now);
+	l->poll_ms = next_poll(d, records, l->poll_ms);
+	pthread_mutex_unlock(&d->lock);
+	if (now >= l->timers.traffic_ns)
+		say_traffic(d);
+	return (unsigned)l->poll_ms;
+}
+
 void daemon_run(struct daemon *d)
 {
-	uint64_t poll_ms = d->options.ring_poll_ms;
 	uint64_t start = clock_boottime_ns();
 	/* daemon_open() has had the first look at the machine */
-	struct timers t = {
-		.walk_ns = start + DISCOVER_PERIOD_MS * NSEC_PER_MSEC,
-		.traffic_ns = start + TRAFFIC_MS * NSEC_PER_MSEC,
+	struct loop l = {
+		.daemon = d,
+		.timers = {.walk_ns = start + DISCOVER_PERIOD_MS * NSEC_PER_MSEC,
+			   .traffic_ns = start + TRAFFIC_MS * NSEC_PER_MSEC},
+		.poll_ms = d->options.ring_poll_ms,
 	};
-	struct pollfd p = {.fd = d->signalfd, .events = POLLIN};
 
 	set_policy(d);
-	log_info("ready");
-	(void)notify_send("READY=1");
-	for (;;) {
-		int n = poll(&p, 1, (int)poll_ms);
-		if (n > 0 && !signals_take(d->signalfd, reload, d))
-			break;
-		uint64_t now = clock_boottime_ns();
-		if (now >= t.expire_ns)
-			set_policy(d); /* asks scrape, so not under our lock */
-		pthread_mutex_lock(&d->lock);
-		uint64_t records = d->ingest.records;
-		tick(d, &t, now);
-		poll_ms = next_poll(d, records, poll_ms);
-		pthread_mutex_unlock(&d->lock);
-		if (now >= t.traffic_ns)
-			say_traffic(d);
-	}
-	(void)notify_send("STOPPING=1");
+	service_run(&(struct service){
+		.signalfd = d->signalfd,
+		.wait_ms = (unsigned)l.poll_ms,
+		.tick = tick,
+		.reload = reload,
+		.arg = &l,
+	});
 }

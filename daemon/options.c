@@ -7,13 +7,12 @@
 #include <stddef.h>
 
 #include "lib/emission_options.h"
+#include "lib/service_options.h"
 
 /* the flags and what else a row has follow the help by name */
 #define ROW CONF_ROW
 #define DAY_MS 86400000ull
 
-static const char *const log_levels[] = {"debug", "info", "warn", "error", NULL};
-static const char *const log_formats[] = {"logfmt", "json", NULL};
 static const char *const rapl_readers[] = {"auto", "powercap", "perf", NULL};
 static const char *const energy_idles[] = {"allocation", "usage", "none", NULL};
 static const char *const energy_host_sources[] = {
@@ -31,17 +30,8 @@ const struct conf_opt options_table[] = {
 	ROW("check-config", CONF_BOOL, check_config, "false",
 	    "Read command line and config.file, say what is wrong with them, and "
 	    "exit."),
-	ROW("log.level", CONF_ENUM, log_level, "info",
-	    "Least severe messages to log: debug, info, warn or error.",
-	    .flags = CONF_RELOAD, .choices = log_levels),
-	ROW("log.format", CONF_ENUM, log_format, "logfmt",
-	    "Log lines as logfmt or json.", .flags = CONF_RELOAD,
-	    .choices = log_formats),
-	ROW("security.run-as-user", CONF_STRING, run_as_user, "",
-	    "User (name or number) to become once what needs root is open. Empty: "
-	    "ceems where it exists, else nobody."),
-	ROW("security.drop-privileges", CONF_BOOL, drop_privileges, "true",
-	    "Give up root and every capability once started.", .flags = CONF_HIDDEN),
+	LOG_OPTION_ROWS(CONF_RELOAD),
+	USER_OPTION_ROWS,
 	ROW("security.disable-cap-awareness", CONF_BOOL, disable_cap_awareness, "false",
 	    "Accepted, no effect: no capability is ever kept.", .flags = CONF_HIDDEN),
 	ROW("runtime.gomaxprocs", CONF_STRING, gomaxprocs, "",
@@ -93,7 +83,7 @@ const struct conf_opt options_table[] = {
 	    "ClusterName of slurm.conf, without one default."),
 	ROW("reports.enabled", CONF_BOOL, reports_enabled, "false",
 	    "Write what units use into the spool for the aggregator "
-	    "(doc/reports.md)."),
+	    "(doc/reports.md). On where aggregator.url is given."),
 	ROW("reports.spool", CONF_STRING, reports_spool, "/var/spool/ceems/ceemsd",
 	    "Folder in which reports wait to be sent, of ceemsd's own user, mode 0700; "
 	    "%n is replaced by the host's name."),
@@ -106,23 +96,16 @@ const struct conf_opt options_table[] = {
 	SHIP_OPTION_ROWS,
 
 	/* web */
-	ROW("web.listen-address", CONF_LIST, listen_addresses, ":9010",
-	    "Address to serve on, as host:port or :port. May be given several times.",
-	    .env = "CEEMS_EXPORTER_WEB_LISTEN_ADDRESS"),
+	WEB_OPTION_ROWS(":9010", "CEEMS_EXPORTER_WEB_LISTEN_ADDRESS",
+			"CEEMS_EXPORTER_WEB_CONFIG_FILE"),
 	ROW("web.telemetry-path", CONF_STRING, telemetry_path, "/metrics",
 	    "Path of the metrics."),
 	ROW("web.targets-path", CONF_STRING, targets_path, "/alloy-targets",
 	    "Accepted, no effect yet: nothing is served there."),
-	ROW("web.config.file", CONF_STRING, web_config_file, "",
-	    "TLS and basic authentication, in the format of Prometheus' exporter "
-	    "toolkit.",
-	    .env = "CEEMS_EXPORTER_WEB_CONFIG_FILE"),
 	ROW("web.max-requests", CONF_U64, max_requests, "40",
 	    "Most requests served at a time, 0 for no limit.", .max = 65536),
 	ROW("web.disable-exporter-metrics", CONF_BOOL, disable_self_metrics, "false",
 	    "Leave out the metrics about ceemsd's own process."),
-	ROW("web.systemd-socket", CONF_BOOL, systemd_socket, "false",
-	    "Serve on the sockets that systemd passes, not on web.listen-address."),
 	ROW("web.debug-server", CONF_BOOL, debug_server, "false",
 	    "Accepted, no effect: there is no pprof here."),
 

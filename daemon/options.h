@@ -7,7 +7,9 @@
 
 #include "lib/buf.h"
 #include "lib/conf.h"
+#include "lib/emission_options.h"
 #include "lib/err.h"
+#include "lib/service_options.h"
 #include "lib/ship_options.h"
 
 /* Index into the choices of --collector.cgroups.force-version */
@@ -30,12 +32,10 @@ struct options {
 	/* general */
 	char *config_file; /* "" = none */
 	bool check_config;
-	char *run_as_user; /* user name or uid; "" = ceems, else nobody */
-	bool drop_privileges;
+	LOG_OPTION_MEMBERS;
+	USER_OPTION_MEMBERS;
 	bool disable_cap_awareness; /* accepted, has no effect */
 	char *gomaxprocs;           /* accepted, has no effect */
-	int log_level;              /* index: debug info warn error */
-	int log_format;             /* index: logfmt json (enum log_format) */
 
 	/* where the world is */
 	char *path_procfs, *path_sysfs, *path_cgroupfs, *path_devfs;
@@ -62,13 +62,11 @@ struct options {
 	SHIP_OPTION_MEMBERS; /* the courier's */
 
 	/* web */
-	struct conf_list listen_addresses; /* "host:port" or ":port" */
+	WEB_OPTION_MEMBERS;
 	char *telemetry_path, *targets_path;
-	char *web_config_file;     /* "" = none */
 	uint64_t max_requests;     /* 0 = no limit */
 	bool disable_self_metrics; /* --web.disable-exporter-metrics */
-	bool systemd_socket;
-	bool debug_server; /* accepted, has no effect */
+	bool debug_server;         /* accepted, has no effect */
 
 	/* collectors; options_collector() finds them by name */
 	bool disable_defaults;
@@ -109,12 +107,7 @@ struct options {
 	struct conf_list emissions_prefer; /* for this node's grams; empty: default */
 	uint64_t emissions_max_age_ms;
 	char *emissions_owid_file; /* "" = the one built in */
-	/* the courier's: see courier/options.h */
-	char *emissions_file;
-	char *emissions_rte_url, *emissions_emaps_url, *emissions_wt_url;
-	char *emissions_emaps_token_file, *emissions_wt_password_file;
-	char *emissions_wt_user, *emissions_wt_region;
-	char *emissions_ca_file;
+	EMISSION_OPTION_MEMBERS;   /* the courier's */
 
 	char *ipmi_dcmi_cmd; /* words of a command line, the first an absolute path */
 	uint64_t ipmi_dcmi_dev_num;
@@ -140,7 +133,5 @@ void options_reload(struct options *o, struct options *from, struct buf *applied
 
 /* Is --collector.<name> on? False for a name that has no such option. */
 bool options_collector(const struct options *o, const char *name);
-/* log level of log_level as syslog's number */
-int options_log_level(const struct options *o);
 
 #endif

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <syslog.h>
 
 #include "daemon/energy_options.h"
 #include "daemon/options.h"
@@ -33,12 +32,6 @@ bool options_collector(const struct options *o, const char *name)
 	if (!opt || opt->kind != CONF_BOOL)
 		return false;
 	return *(const bool *)((const char *)o + opt->off);
-}
-
-int options_log_level(const struct options *o)
-{
-	static const int levels[] = {LOG_DEBUG, LOG_INFO, LOG_WARNING, LOG_ERR};
-	return levels[o->log_level & 3];
 }
 
 /* "collector.<name>" without a further dot: the switch of a whole collector */
@@ -187,6 +180,9 @@ int options_load(int argc, char *const argv[], struct options *ret, struct buf *
 		if (rc)
 			return rc;
 	}
+	/* who names an aggregator wants something sent to it */
+	if (o.aggregator_urls.count)
+		o.reports_enabled = true;
 	rc = check(&o, err);
 	if (rc) {
 		options_release(&o);
@@ -200,17 +196,6 @@ void options_release(struct options *o)
 {
 	conf_release(options_table, options_count, o);
 	memset(o, 0, sizeof(*o));
-}
-
-static bool same_list(const struct conf_list *a, const struct conf_list *b)
-{
-	if (a->count != b->count)
-		return false;
-	for (size_t i = 0; i < a->count; i++) {
-		if (strcmp(a->items[i], b->items[i]) != 0)
-			return false;
-	}
-	return true;
 }
 
 static size_t member_size(enum conf_kind kind)
@@ -232,17 +217,6 @@ static size_t member_size(enum conf_kind kind)
 	return 0;
 }
 
-static bool same(const struct conf_opt *opt, const void *a, const void *b)
-{
-	if (opt->kind == CONF_STRING) {
-		const char *x = *(char *const *)a, *y = *(char *const *)b;
-		return strcmp(x ? x : "", y ? y : "") == 0;
-	}
-	if (opt->kind == CONF_LIST)
-		return same_list(a, b);
-	return memcmp(a, b, member_size(opt->kind)) == 0;
-}
-
 static void name_it(struct buf *b, const char *name)
 {
 	if (b->len)
@@ -256,7 +230,7 @@ void options_reload(struct options *o, struct options *from, struct buf *applied
 	for (size_t i = 0; i < options_count; i++) {
 		const struct conf_opt *opt = &options_table[i];
 		char *mine = (char *)o + opt->off, *theirs = (char *)from + opt->off;
-		if (opt->alias_of || same(opt, mine, theirs))
+		if (opt->alias_of || conf_equal(opt, o, from))
 			continue;
 		if (!(opt->flags & CONF_RELOAD)) {
 			name_it(restart, opt->name);

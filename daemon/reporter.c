@@ -101,18 +101,32 @@ static void note_late_round(struct reporter *r, uint64_t now_ns)
 
 /* ---- once a second --------------------------------------------------------------- */
 
+/* A young unit is read when it is twice as old as the last time: what lives for seconds
+ * has an average, too, and what lives for days costs no more than that. */
+static bool is_young(const struct seen *s, const struct unit *unit, uint64_t now_ns)
+{
+	uint64_t age = s->memory_ns > unit->started_boottime_ns
+			       ? s->memory_ns - unit->started_boottime_ns
+			       : 0;
+
+	return !s->memory_ns || (age < MEMORY_NS && now_ns - s->memory_ns >= age);
+}
+
 static void read_memory(struct reporter *r, uint64_t now_ns)
 {
 	struct units *u = r->p.units;
+	bool all = now_ns >= r->memory_until_ns;
 
-	if (!r->p.sample || now_ns < r->memory_until_ns)
+	if (!r->p.sample)
 		return;
-	r->memory_until_ns = now_ns + MEMORY_NS;
+	if (all)
+		r->memory_until_ns = now_ns + MEMORY_NS;
 	for (uint32_t i = units_next(u, 0); i != UNITS_NONE; i = units_next(u, i + 1)) {
 		const struct unit *unit = units_get(u, i);
 		struct seen *s = &r->seen[i];
 		uint64_t bytes;
 		if (unit->state != UNIT_RUNNING ||
+		    (!all && !is_young(s, unit, now_ns)) ||
 		    !sample_job_rss(r->p.sample, i, &bytes))
 			continue;
 		uint64_t since =

@@ -3,8 +3,15 @@
 #define CEEMS_LIB_EMISSION_OPTIONS_H
 
 /* Where emission factors are asked for: options of ceems-courier, which ceemsd takes as
- * well and hands on. Rows of a table (lib/conf.h); ROW and the members emissions_* are
- * the includer's. */
+ * well and hands on. Rows of a table (lib/conf.h); ROW and the members are the
+ * includer's, and so are these: */
+#define EMISSION_OPTION_MEMBERS                                                        \
+	char *emissions_file; /* path or URL */                                        \
+	char *emissions_rte_url, *emissions_emaps_url, *emissions_wt_url;              \
+	char *emissions_emaps_token_file, *emissions_wt_password_file;                 \
+	char *emissions_wt_user, *emissions_wt_region;                                 \
+	char *emissions_ca_file
+
 #define EMISSION_OPTION_ROWS                                                           \
 	ROW("emissions.file", CONF_STRING, emissions_file, "",                         \
 	    "Emission factors of the site's own: a file or an http(s) URL with lines " \

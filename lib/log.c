@@ -34,23 +34,6 @@ void log_init(const char *program, enum log_format format, int level)
 	__atomic_store_n(&log_state.prefix, prefix, __ATOMIC_RELAXED);
 }
 
-int log_level_by_name(const char *name, int *ret)
-{
-	static const struct {
-		const char *name;
-		int level;
-	} names[] = {{"debug", LOG_DEBUG},     {"info", LOG_INFO},
-		     {"notice", LOG_NOTICE},   {"warn", LOG_WARNING},
-		     {"warning", LOG_WARNING}, {"error", LOG_ERR}};
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (strcmp(names[i].name, name) == 0) {
-			*ret = names[i].level;
-			return 0;
-		}
-	}
-	return -EINVAL;
-}
-
 void log_at(int level, const char *fmt, ...)
 {
 	if (level > __atomic_load_n(&log_state.level, __ATOMIC_RELAXED))

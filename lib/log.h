@@ -17,7 +17,6 @@ enum log_format { LOG_LOGFMT, LOG_JSON };
 /* program is borrowed for ever. level is syslog's (LOG_ERR .. LOG_DEBUG). Lines go to
  * stderr; with JOURNAL_STREAM or INVOCATION_ID in the environment they carry "<n>". */
 void log_init(const char *program, enum log_format format, int level);
-int log_level_by_name(const char *name, int *ret); /* debug info notice warn error */
 
 void log_at(int level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 #define log_error(...) log_at(LOG_ERR, __VA_ARGS__)

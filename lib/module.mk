@@ -16,6 +16,7 @@ libbase_SRCS += lib/energy_page_writer.c
 libbase_SRCS += lib/err.c
 libbase_SRCS += lib/fs.c
 libbase_SRCS += lib/log.c
+libbase_SRCS += lib/loop.c
 libbase_SRCS += lib/netaddr.c
 libbase_SRCS += lib/parse.c
 libbase_SRCS += lib/privileges.c
@@ -30,14 +31,16 @@ libbase_SRCS += lib/spool_writer.c
 # libconf: options and their YAML file; a program that links it lists libconf libbase in
 # _LIBS and yaml-0.1 in _PKGS
 ARCHIVES += libconf
-libconf_SRCS := lib/conf.c lib/conf_help.c lib/conf_yaml.c lib/yaml_walk.c
+libconf_SRCS := lib/conf.c lib/conf_help.c lib/conf_yaml.c lib/program.c lib/yaml_walk.c
 libconf_PKGS := yaml-0.1
 libbase_SRCS += lib/record.c
 libbase_SRCS += lib/report.c
 libbase_SRCS += lib/tlv.c
 libbase_SRCS += lib/ring.c
 libbase_SRCS += lib/notify.c
+libbase_SRCS += lib/service.c
 libbase_SRCS += lib/signals.c
+libbase_SRCS += lib/siphash.c
 libbase_SRCS += lib/slurmconf.c
 
 # libhttp: the bounded HTTP client; a program that links it lists libhttp libbase in _LIBS

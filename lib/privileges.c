@@ -100,11 +100,19 @@ int privileges_limit(struct err *err)
 	return 0;
 }
 
+/* A unit of systemd that starts without capabilities may forbid this call, too
+ * (SystemCallFilter=~@privileged): there is nothing to drop then. */
 static int drop_capabilities(void)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct none[2] = {{0}};
-	return syscall(SYS_capset, &head, none) < 0 ? -errno : 0;
+	struct __user_cap_data_struct none[2] = {{0}}, has[2] = {{0}};
+
+	if (syscall(SYS_capset, &head, none) == 0)
+		return 0;
+	int rc = -errno;
+	if (syscall(SYS_capget, &head, has) < 0 || memcmp(has, none, sizeof(has)) != 0)
+		return rc;
+	return 0;
 }
 
 int privileges_drop(const struct privileges *p, struct err *err)

@@ -7,9 +7,6 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <unistd.h>
-
-#include "lib/log.h"
 
 int signals_open(int *ret_fd, struct err *err)
 {
@@ -28,19 +25,4 @@ int signals_open(int *ret_fd, struct err *err)
 	}
 	*ret_fd = fd;
 	return 0;
-}
-
-bool signals_take(int fd, void (*reload)(void *arg), void *arg)
-{
-	struct signalfd_siginfo si;
-
-	while (read(fd, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
-		if (si.ssi_signo != SIGHUP) {
-			log_info("ends on %s",
-				 si.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");
-			return false;
-		}
-		reload(arg);
-	}
-	return true;
 }

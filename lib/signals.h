@@ -2,17 +2,11 @@
 #ifndef CEEMS_LIB_SIGNALS_H
 #define CEEMS_LIB_SIGNALS_H
 
-#include <stdbool.h>
-
 #include "lib/err.h"
 
 /* Blocks SIGHUP, SIGTERM and SIGINT, ignores SIGPIPE, and gives a descriptor that reads
  * them (signalfd(2), closed by exec). 0 or negative errno. Call before threads: they
  * inherit what is blocked. */
 int signals_open(int *ret_fd, struct err *err);
-
-/* After poll(2) said so. Calls reload(arg) for each SIGHUP. False: it is time to go,
- * which is logged. */
-bool signals_take(int fd, void (*reload)(void *arg), void *arg);
 
 #endif

@@ -2,6 +2,7 @@
 #ifndef CEEMS_LIB_SPOOL_H
 #define CEEMS_LIB_SPOOL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -99,6 +100,9 @@ int spool_reader_open(const char *folder, struct spool_reader **ret, struct err 
  * -EPERM at spool_ack(). */
 int spool_reader_peek(const char *folder, struct spool_reader **ret, struct err *err);
 void spool_reader_close(struct spool_reader *r); /* NULL-safe */
+/* Whether the folder that it opened is not, or no longer, the one of that name: what
+ * comes is not for this reader. */
+bool spool_reader_is_stale(const struct spool_reader *r);
 
 /* The next record. 1: *ret is it; 0: nothing more now; negative errno: reading failed
  * for now. What is damaged is skipped and counted; a record that is not there to its

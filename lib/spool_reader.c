@@ -256,6 +256,14 @@ void spool_reader_close(struct spool_reader *r)
 	errno = saved;
 }
 
+bool spool_reader_is_stale(const struct spool_reader *r)
+{
+	struct stat ours, named;
+
+	return fstat(r->dirfd, &ours) < 0 || stat(r->folder, &named) < 0 ||
+	       ours.st_dev != named.st_dev || ours.st_ino != named.st_ino;
+}
+
 int spool_stats(const char *folder, struct spool_stats *ret, struct err *err)
 {
 	struct losses losses = {.turn = 0};

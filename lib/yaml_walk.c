@@ -4,9 +4,14 @@
 
 #include <errno.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "lib/buf.h"
+#include "lib/cleanup.h"
 #include "lib/parse.h"
+
+#define VALUE_MAX 4096
 
 size_t yaml_walk_line(const yaml_node_t *n)
 {
@@ -30,6 +35,71 @@ int yaml_walk_scalar(struct yaml_walk *w, const char *key, yaml_node_t *n,
 		return yaml_walk_fail(w, n, key, "holds a NUL character");
 	*ret = s;
 	return 0;
+}
+
+static bool is_word(char c)
+{
+	return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+	       (c >= 'A' && c <= 'Z');
+}
+
+/* The variable at s, behind its '$': appended to out; how long it was, 0: wrong. */
+static size_t expand_one(const char *s, struct buf *out, const char **ret_why)
+{
+	bool braces = s[0] == '{';
+	const char *name = s + braces;
+	size_t len = 0;
+	char text[128];
+
+	while (is_word(name[len]))
+		len++;
+	*ret_why = "a $ without a name ($$ is the character)";
+	if (!len || len >= sizeof(text) || (braces && name[len] != '}'))
+		return 0;
+	memcpy(text, name, len);
+	text[len] = '\0';
+	const char *value = secure_getenv(text);
+	*ret_why = "a variable that is not set";
+	if (!value)
+		return 0;
+	buf_puts(out, value);
+	return len + 2ul * braces;
+}
+
+int yaml_walk_value(struct yaml_walk *w, bool expand, const char *key, yaml_node_t *n,
+		    char **ret)
+{
+	const char *s = "", *why = NULL;
+	struct buf out = {.max = VALUE_MAX};
+	char *text = NULL;
+	int rc = yaml_walk_scalar(w, key, n, &s);
+
+	for (; rc == 0 && *s; s++) {
+		if (*s != '$' || !expand) {
+			buf_putc(&out, *s);
+		} else if (s[1] == '$') {
+			buf_putc(&out, *s++);
+		} else {
+			size_t len = expand_one(s + 1, &out, &why);
+			if (!len)
+				rc = yaml_walk_fail(w, n, key, why);
+			s += len;
+		}
+	}
+	if (rc == 0 && buf_error(&out))
+		rc = yaml_walk_fail(w, n, key, "too long");
+	if (rc == 0) {
+		text = out.data ? steal_ptr(&out.data) : strdup("");
+		rc = text ? 0 : err_set(w->err, -ENOMEM, "%s: out of memory", w->file);
+	}
+	if (out.data)
+		explicit_bzero(out.data, out.cap);
+	buf_done(&out);
+	if (rc == 0) {
+		free(*ret);
+		*ret = text;
+	}
+	return rc;
 }
 
 int yaml_walk_bool(struct yaml_walk *w, const char *key, yaml_node_t *n, bool *ret)

@@ -47,6 +47,10 @@ int yaml_walk_list(struct yaml_walk *w, void *arg, const char *key, yaml_node_t 
 /* A scalar without NULs. Borrowed from the document. */
 int yaml_walk_scalar(struct yaml_walk *w, const char *key, yaml_node_t *n,
 		     const char **ret);
+/* A scalar of at most 4 KiB as an owned text; with expand, $NAME and ${NAME} in it are
+ * the environment's and $$ is a $. *ret, which may be NULL, is freed before. */
+int yaml_walk_value(struct yaml_walk *w, bool expand, const char *key, yaml_node_t *n,
+		    char **ret);
 int yaml_walk_bool(struct yaml_walk *w, const char *key, yaml_node_t *n, bool *ret);
 
 /* "FILE:LINE: what: detail" into the error; returns -EINVAL. detail may be NULL. */

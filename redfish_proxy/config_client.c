@@ -9,75 +9,14 @@
 #include "lib/parse.h"
 #include "redfish_proxy/config_impl.h"
 
-#define VALUE_MAX 4096
-
 int config_no_memory(struct config_parser *p)
 {
 	return err_set(p->w.err, -ENOMEM, "%s: out of memory", p->w.file);
 }
 
-static bool is_word(char c)
-{
-	return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
-	       (c >= 'A' && c <= 'Z');
-}
-
-/* The variable at s, behind its '$': appended to out; how long it was, 0: wrong. */
-static size_t expand_one(const char *s, struct buf *out, const char **ret_why)
-{
-	bool braces = s[0] == '{';
-	const char *name = s + braces;
-	size_t len = 0;
-	char text[128];
-
-	while (is_word(name[len]))
-		len++;
-	*ret_why = "a $ without a name ($$ is the character)";
-	if (!len || len >= sizeof(text) || (braces && name[len] != '}'))
-		return 0;
-	memcpy(text, name, len);
-	text[len] = '\0';
-	const char *value = secure_getenv(text);
-	*ret_why = "a variable that is not set";
-	if (!value)
-		return 0;
-	buf_puts(out, value);
-	return len + 2ul * braces;
-}
-
 int config_value(struct config_parser *p, const char *key, yaml_node_t *n, char **ret)
 {
-	const char *s = "", *why = NULL;
-	struct buf out = {.max = VALUE_MAX};
-	int rc = yaml_walk_scalar(&p->w, key, n, &s);
-
-	for (; rc == 0 && *s; s++) {
-		if (*s != '$' || !p->expand) {
-			buf_putc(&out, *s);
-		} else if (s[1] == '$') {
-			buf_putc(&out, *s++);
-		} else {
-			size_t len = expand_one(s + 1, &out, &why);
-			if (!len)
-				rc = yaml_walk_fail(&p->w, n, key, why);
-			s += len;
-		}
-	}
-	if (rc == 0 && buf_error(&out))
-		rc = yaml_walk_fail(&p->w, n, key, "too long");
-	char *text = NULL;
-	if (rc == 0) {
-		text = out.data ? steal_ptr(&out.data) : strdup("");
-		rc = text ? 0 : config_no_memory(p);
-	}
-	if (out.data)
-		explicit_bzero(out.data, out.cap);
-	buf_done(&out);
-	if (rc == 0) {
-		free(*ret);
-		*ret = text;
-	}
-	return rc;
+	return yaml_walk_value(&p->w, p->expand, key, n, ret);
 }
 
 int config_unsupported(void *arg, const char *key, yaml_node_t *v)

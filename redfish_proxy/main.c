@@ -2,29 +2,21 @@
 /* redfish_proxy: lets nodes that do not reach the network of the BMCs read their own.
  * Exit status 2: the command line or a configuration is wrong; 1: it could not start.
  */
-#include <errno.h>
-#include <inttypes.h>
-#include <poll.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "lib/cleanup.h"
-#include "lib/clock.h"
-#include "lib/fs.h"
 #include "lib/http/web.h"
 #include "lib/log.h"
-#include "lib/notify.h"
 #include "lib/privileges.h"
+#include "lib/program.h"
+#include "lib/service.h"
 #include "lib/signals.h"
 #include "redfish_proxy/options.h"
 #include "redfish_proxy/proxy.h"
 
 #define TICK_MS 1000
 
-enum { EXIT_OK = 0, EXIT_CANNOT = 1, EXIT_USAGE = 2 };
-
-struct program {
+struct proxy_program {
 	struct options options;
 	struct privileges privileges;
 	struct proxy *proxy;
@@ -32,22 +24,7 @@ struct program {
 	int signalfd;
 };
 
-static int print(const struct buf *b)
-{
-	if (b->len && fs_write_all(STDOUT_FILENO, b->data, b->len) < 0)
-		return EXIT_CANNOT;
-	return EXIT_OK;
-}
-
-/* For doc/config.md, which is this text. */
-static int print_markdown(void)
-{
-	auto_buf struct buf b = BUF_INIT;
-	conf_markdown(options_table, options_count, &b);
-	return buf_error(&b) ? EXIT_CANNOT : print(&b);
-}
-
-static int check_config(const struct options *o)
+static enum program_status check_config(const struct options *o)
 {
 	struct err err = {""};
 	int rc = proxy_check(o->config_file, o->expand, &err);
@@ -56,13 +33,13 @@ static int check_config(const struct options *o)
 		rc = web_check_config(o->web_config_file, &err);
 	if (rc < 0) {
 		fprintf(stderr, "redfish_proxy: %s\n", err.text);
-		return EXIT_USAGE;
+		return PROGRAM_USAGE;
 	}
 	printf("redfish_proxy: the configuration is good\n");
-	return EXIT_OK;
+	return PROGRAM_OK;
 }
 
-static int open_web(struct program *p, struct err *err)
+static int open_web(struct proxy_program *p, struct err *err)
 {
 	const struct options *o = &p->options;
 	struct web_params w = {
@@ -81,7 +58,7 @@ static int open_web(struct program *p, struct err *err)
 	return web_start(&w, &p->web, err);
 }
 
-static int open_all(struct program *p, struct err *err)
+static int open_all(struct proxy_program *p, struct err *err)
 {
 	const struct options *o = &p->options;
 	const struct proxy_params params = {
@@ -101,47 +78,47 @@ static int open_all(struct program *p, struct err *err)
 	return rc < 0 ? rc : open_web(p, err);
 }
 
-static void reload(void *arg)
+static bool reload(void *arg)
 {
-	struct program *p = arg;
+	struct proxy_program *p = arg;
 	struct err err = {""};
-	char state[64];
+	bool good = true;
 
-	snprintf(state, sizeof(state), "RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
-		 clock_read_ns(CLOCK_MONOTONIC) / 1000);
-	(void)notify_send(state);
-	if (proxy_reload(p->proxy, &err) < 0)
+	if (proxy_reload(p->proxy, &err) < 0) {
 		log_error("reload: %s: the old configuration stays in force", err.text);
-	else
-		log_info("reload: done");
-	if (web_reload(p->web, &err) < 0)
+		good = false;
+	}
+	if (web_reload(p->web, &err) < 0) {
 		log_error("reload: %s: the old web configuration stays in force",
 			  err.text);
-	(void)notify_send("READY=1");
+		good = false;
+	}
+	return good;
 }
 
-static void run(struct program *p)
+static unsigned tick(void *arg)
 {
-	struct pollfd fd = {.fd = p->signalfd, .events = POLLIN};
+	struct proxy_program *p = arg;
 
-	if (p->privileges.drop)
-		log_info("runs as user %s", p->privileges.user);
-	else if (geteuid() == 0)
-		log_warn("keeps running as root (--security.drop-privileges)");
+	proxy_tick(p->proxy);
+	return TICK_MS;
+}
+
+static void run(struct proxy_program *p)
+{
+	service_say_user(&p->privileges);
 	for (size_t i = 0; web_port(p->web, i); i++)
 		log_info("serves on port %u", web_port(p->web, i));
-	log_info("ready");
-	(void)notify_send("READY=1");
-	for (;;) {
-		int n = poll(&fd, 1, TICK_MS);
-		if (n > 0 && !signals_take(p->signalfd, reload, p))
-			break;
-		proxy_tick(p->proxy);
-	}
-	(void)notify_send("STOPPING=1");
+	service_run(&(struct service){
+		.signalfd = p->signalfd,
+		.wait_ms = TICK_MS,
+		.tick = tick,
+		.reload = reload,
+		.arg = p,
+	});
 }
 
-static int serve(struct program *p)
+static enum program_status serve(struct proxy_program *p)
 {
 	struct err err = {""};
 
@@ -160,30 +137,27 @@ static int serve(struct program *p)
 	if (p->signalfd >= 0)
 		close(p->signalfd);
 	conf_release(options_table, options_count, &p->options);
-	return rc < 0 ? EXIT_CANNOT : EXIT_OK;
+	return rc < 0 ? PROGRAM_CANNOT : PROGRAM_OK;
 }
 
 int main(int argc, char *argv[])
 {
-	auto_buf struct buf out = BUF_INIT, warnings = BUF_INIT;
-	struct program p = {.signalfd = -1};
-	struct err err = {""};
+	const struct program program = {
+		.name = "redfish_proxy",
+		.options = options_table,
+		.option_count = options_count,
+	};
+	auto_buf struct buf warnings = BUF_INIT;
+	struct proxy_program p = {.signalfd = -1};
+	enum program_status status;
 
-	if (argc == 2 && strcmp(argv[1], "--help-markdown") == 0)
-		return print_markdown();
-	int rc = conf_load(options_table, options_count, "redfish_proxy", argc, argv,
-			   &p.options, &out, &warnings, &err);
-	if (rc == 1)
-		return print(&out);
-	if (rc < 0) {
-		fprintf(stderr, "redfish_proxy: %s\n", err.text);
-		return EXIT_USAGE;
-	}
-	log_init("redfish_proxy", (enum log_format)p.options.log_format,
-		 options_log_level(&p.options));
+	if (!program_options(&program, argc, argv, &p.options, &warnings, &status))
+		return status;
+	program_log("redfish_proxy", p.options.log_format, p.options.log_level,
+		    &warnings);
 	if (!p.options.check_config)
 		return serve(&p);
-	rc = check_config(&p.options);
+	status = check_config(&p.options);
 	conf_release(options_table, options_count, &p.options);
-	return rc;
+	return status;
 }

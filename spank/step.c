@@ -91,11 +91,13 @@ static void take_items(struct record *r, spank_t sp)
 		r->uid = (uint32_t)uid;
 	if (spank_get_item(sp, S_JOB_GID, &gid) == ESPANK_SUCCESS)
 		r->gid = (uint32_t)gid;
-	/* outside arrays 22.05 gives the job's own id as the array's; the task id tells
-	 */
+	/* Outside arrays 22.05 gives the job's own id as the array's; the task id
+	 * tells. Only of a batch script they are slurmctld's: slurmstepd takes those of
+	 * other steps from SLURM_ARRAY_* in the environment that srun brought along. */
 	uint32_t array = item_u32(sp, S_JOB_ARRAY_ID, 0);
 	uint32_t task = item_u32(sp, S_JOB_ARRAY_TASK_ID, RECORD_NO_VAL);
-	if (array && array != RECORD_NO_VAL && task != RECORD_NO_VAL) {
+	if (r->step == RECORD_STEP_BATCH && array && array != RECORD_NO_VAL &&
+	    task != RECORD_NO_VAL) {
 		r->array_job = array;
 		r->array_task = task;
 	}

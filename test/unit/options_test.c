@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <syslog.h>
 #include <unistd.h>
 
 #include "lib/cleanup.h"
@@ -59,7 +58,7 @@ static void defaults_are_those_that_are_documented(void **state)
 	assert_string_equal(o.path_cgroupfs, "/sys/fs/cgroup");
 	assert_string_equal(o.path_rundir, "/run/ceems");
 	assert_true(o.drop_privileges);
-	assert_int_equal(options_log_level(&o), LOG_INFO);
+	assert_string_equal(program_log_levels[o.log_level], "info");
 	static const struct {
 		const char *name;
 		bool on;
@@ -271,9 +270,20 @@ static void reload_takes_what_may_change_and_names_the_rest(void **state)
 	assert_string_equal(applied.data, "log.level, unit.linger");
 	assert_string_equal(restart.data, "path.rundir, web.listen-address");
 	assert_int_equal(o.unit_linger_ms, 30000);
-	assert_int_equal(options_log_level(&o), LOG_DEBUG);
+	assert_string_equal(program_log_levels[o.log_level], "debug");
 	assert_string_equal(o.path_rundir, "/a");
 	assert_string_equal(o.listen_addresses.items[0], ":9010");
+}
+
+static void an_aggregator_is_sent_something(void **state)
+{
+	(void)state;
+	assert_int_equal(load("--aggregator.url=https://a:9020"), 0);
+	assert_true(o.reports_enabled);
+	assert_int_equal(load("--reports.enabled"), 0);
+	assert_true(o.reports_enabled);
+	assert_int_equal(load(""), 0);
+	assert_false(o.reports_enabled);
 }
 
 static void help_shows_each_option_once_and_no_hidden_one(void **state)
@@ -312,6 +322,7 @@ int main(void)
 		cmocka_unit_test(
 			file_is_under_the_command_line_and_over_the_environment),
 		cmocka_unit_test(reload_takes_what_may_change_and_names_the_rest),
+		cmocka_unit_test(an_aggregator_is_sent_something),
 		cmocka_unit_test(help_shows_each_option_once_and_no_hidden_one),
 	};
 	return cmocka_run_group_tests_name("options", tests, NULL, teardown);

@@ -94,12 +94,26 @@ static void array_task_and_requeue_are_facts(void **state)
 	fake.array_job = 40;
 	fake.array_task = 7;
 	fake.restarts = 0xfffffffe;
+	fake.step = RECORD_STEP_BATCH;
 	init(w, NULL, NULL);
 	fork_task(TASK_PID);
 	world_expect(w, RECORD_STEP_START, &r);
 	assert_int_equal(r.array_job, 40);
 	assert_int_equal(r.array_task, 7);
 	assert_int_equal(r.restarts, 0);
+}
+
+static void array_ids_of_other_steps_are_the_users_word(void **state)
+{
+	struct world *w = *state;
+	struct record r;
+	fake.array_job = 40;
+	fake.array_task = 7;
+	init(w, NULL, NULL);
+	fork_task(TASK_PID);
+	world_expect(w, RECORD_STEP_START, &r);
+	assert_int_equal(r.array_job, RECORD_NO_VAL);
+	assert_int_equal(r.array_task, RECORD_NO_VAL);
 }
 
 static void
@@ -568,6 +582,7 @@ int main(void)
 		ON_A_NODE(start_holds_slurms_facts),
 		ON_A_NODE(step_cpus_count_hardware_threads),
 		ON_A_NODE(array_task_and_requeue_are_facts),
+		ON_A_NODE(array_ids_of_other_steps_are_the_users_word),
 		ON_A_NODE(
 			many_tasks_give_one_start_and_one_stop_with_the_largest_counters),
 		ON_A_NODE(step_that_dies_by_signal_says_so),

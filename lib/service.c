@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The loop of a daemon's main thread: signals, ticks, systemd. */
+#include "lib/service.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "lib/clock.h"
+#include "lib/log.h"
+#include "lib/notify.h"
+
+void service_say_user(const struct privileges *p)
+{
+	if (p->drop)
+		log_info("runs as user %s%s", p->user,
+			 p->fallback ? " (there is no user ceems)" : "");
+	else if (geteuid() == 0)
+		log_warn("keeps running as root (--security.drop-privileges)");
+}
+
+static void reload(const struct service *s)
+{
+	char state[64];
+
+	(void)snprintf(state, sizeof(state), "RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
+		       clock_read_ns(CLOCK_MONOTONIC) / 1000);
+	(void)notify_send(state);
+	if (s->reload(s->arg))
+		log_info("reload: done");
+	(void)notify_send("READY=1");
+}
+
+/* False: it is time to go. */
+static bool take_signals(const struct service *s)
+{
+	struct signalfd_siginfo si;
+
+	while (read(s->signalfd, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
+		if (si.ssi_signo != SIGHUP) {
+			log_info("ends on %s",
+				 si.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");
+			return false;
+		}
+		reload(s);
+	}
+	return true;
+}
+
+void service_run(const struct service *s)
+{
+	struct pollfd fd = {.fd = s->signalfd, .events = POLLIN};
+	int wait_ms = s->tick ? (int)s->wait_ms : -1;
+
+	log_info("ready");
+	(void)notify_send("READY=1");
+	for (;;) {
+		int n = poll(&fd, 1, wait_ms);
+		if (n > 0 && !take_signals(s))
+			break;
+		if (s->tick)
+			wait_ms = (int)s->tick(s->arg);
+	}
+	(void)notify_send("STOPPING=1");
+}

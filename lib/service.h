@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_LIB_SERVICE_H
+#define CEEMS_LIB_SERVICE_H
+
+#include <stdbool.h>
+
+#include "lib/privileges.h"
+
+/* What the main thread of a daemon does once everything has started: it waits for
+ * signals, ticks, and tells systemd. In main():
+ *
+ *	signals_open(&fd, err);          before threads
+ *	... start, drop privileges ...
+ *	service_say_user(&privileges);
+ *	service_run(&(struct service){
+ *		.signalfd = fd, .wait_ms = 1000,
+ *		.tick = tick, .reload = reload, .arg = &program});
+ *	... stop, close fd ...
+ */
+struct service {
+	int signalfd;     /* of signals_open(); stays the caller's */
+	unsigned wait_ms; /* until the first tick */
+	/* What is done now and then; must not wait. Returns the ms until the next. A
+	 * signal may bring it earlier. NULL: nothing. */
+	unsigned (*tick)(void *arg);
+	/* SIGHUP: reads everything again. What is refused stays as it was, and is
+	 * logged by it; false: something was. */
+	bool (*reload)(void *arg);
+	void *arg;
+};
+
+/* Logs as whom the program runs: p as it was when privileges_drop() had been called. */
+void service_say_user(const struct privileges *p);
+
+/* Says "ready" to the log and to systemd (sd_notify(3): READY, RELOADING, STOPPING),
+ * then serves until SIGTERM or SIGINT, which is logged. All on the calling thread. */
+void service_run(const struct service *s);
+
+#endif

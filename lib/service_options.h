@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_LIB_SERVICE_OPTIONS_H
+#define CEEMS_LIB_SERVICE_OPTIONS_H
+
+#include "lib/program.h"
+
+/* Options that all daemons have. Rows of a table (lib/conf.h); ROW and the members are
+ * the includer's, and so are these: */
+#define LOG_OPTION_MEMBERS int log_level, log_format /* for program_log() */
+
+/* flags_: CONF_RELOAD where SIGHUP takes them anew, else 0 */
+#define LOG_OPTION_ROWS(flags_)                                                        \
+	ROW("log.level", CONF_ENUM, log_level, "info",                                 \
+	    "Least severe messages to log: debug, info, warn or error.",               \
+	    .flags = (flags_), .choices = program_log_levels),                         \
+		ROW("log.format", CONF_ENUM, log_format, "logfmt",                     \
+		    "Log lines as logfmt or json.", .flags = (flags_),                 \
+		    .choices = program_log_formats)
+
+/* privileges_choose() takes them. */
+#define USER_OPTION_MEMBERS                                                            \
+	char *run_as_user;                                                             \
+	bool drop_privileges
+
+#define USER_OPTION_ROWS                                                               \
+	ROW("security.run-as-user", CONF_STRING, run_as_user, "",                      \
+	    "User (name or number) to become when started as root, once what needs "   \
+	    "root is open. Empty: ceems where it exists, else nobody."),               \
+		ROW("security.drop-privileges", CONF_BOOL, drop_privileges, "true",    \
+		    "Give up root and every capability once started.",                 \
+		    .flags = CONF_HIDDEN)
+
+/* web_start() takes them. */
+#define WEB_OPTION_MEMBERS                                                             \
+	struct conf_list listen_addresses;                                             \
+	char *web_config_file;                                                         \
+	bool systemd_socket
+
+/* listen_: the default, ":9020"; the peer's own variables, or NULL */
+#define WEB_OPTION_ROWS(listen_, listen_env_, config_env_)                             \
+	ROW("web.listen-address", CONF_LIST, listen_addresses, listen_,                \
+	    "Address to serve on, as host:port or :port. May be given several times.", \
+	    .env = (listen_env_)),                                                     \
+		ROW("web.config.file", CONF_STRING, web_config_file, "",               \
+		    "TLS, client certificates and basic authentication, in the "       \
+		    "format of Prometheus' exporter toolkit.",                         \
+		    .env = (config_env_)),                                             \
+		ROW("web.systemd-socket", CONF_BOOL, systemd_socket, "false",          \
+		    "Serve on the sockets that systemd passes, not on "                \
+		    "web.listen-address.")
+
+#endif
