@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "lib/http/client.h"
+#include "lib/parse.h"
 #include "lib/secret.h"
 
 #define URL_MAX 4096u
@@ -72,6 +73,68 @@ int http_url_check(const char *url, struct err *err)
 		return err_set(err, -EINVAL, "user and password do not belong there");
 	if (fragment)
 		return err_set(err, -EINVAL, "a fragment does not belong there");
+	return 0;
+}
+
+/* Nothing that a line of HTTP could be broken with, nor two readings of a path. */
+static bool plain(const char *s, const char *more)
+{
+	for (; *s; s++) {
+		bool alnum = (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') ||
+			     (*s >= '0' && *s <= '9');
+
+		if (!alnum && !strchr(more, *s))
+			return false;
+	}
+	return true;
+}
+
+static int copy_host(const char *host, struct http_url_parts *ret)
+{
+	size_t n = strlen(host);
+	bool v6 = host[0] == '[' && n > 2 && host[n - 1] == ']';
+
+	n -= v6 ? 2 : 0;
+	if (n >= sizeof(ret->host))
+		return -EINVAL;
+	memcpy(ret->host, host + v6, n);
+	ret->host[n] = '\0';
+	return plain(ret->host, v6 ? ":." : ".-_") ? 0 : -EINVAL;
+}
+
+int http_url_split(const char *url, struct http_url_parts *ret, struct err *err)
+{
+	struct http_url_parts p = {.tls = false};
+	uint32_t port = 0;
+	int rc = http_url_check(url, err);
+
+	if (rc < 0)
+		return rc;
+	auto_url CURLU *u = read_url(url);
+	auto_part char *scheme = part(u, CURLUPART_SCHEME);
+	auto_part char *host = part(u, CURLUPART_HOST);
+	auto_part char *number = part(u, CURLUPART_PORT);
+	auto_part char *path = part(u, CURLUPART_PATH);
+	auto_part char *query = part(u, CURLUPART_QUERY);
+	auto_part char *zone = part(u, CURLUPART_ZONEID);
+	if (!scheme || !host || !number || !path)
+		return err_set(err, -ENOMEM, "out of memory");
+	if (query || zone)
+		return err_set(err, -EINVAL, "a query or zone does not belong there");
+	p.tls = strcmp(scheme, "https") == 0;
+	if (parse_u32(number, &port) < 0 || !port || port > 65535)
+		return err_set(err, -EINVAL, "not a port");
+	p.port = (uint16_t)port;
+	size_t n = strlen(path);
+	while (n && path[n - 1] == '/')
+		n--;
+	if (copy_host(host, &p) < 0)
+		return err_set(err, -EINVAL, "not a host");
+	if (n >= sizeof(p.path) || !plain(path, "/.-_~") || strstr(path, "//") ||
+	    strstr(path, "/."))
+		return err_set(err, -EINVAL, "not a plain path");
+	memcpy(p.path, path, n);
+	*ret = p;
 	return 0;
 }
 

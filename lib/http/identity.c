@@ -267,6 +267,7 @@ static int by_token(struct identity *id, const struct identity_facts *f,
 	if (rc < 0)
 		return rc;
 	ret->way = WAY_TOKEN;
+	ret->until_s = claims.exp_s;
 	return take_login(claims.login, ret, err);
 }
 
@@ -302,6 +303,7 @@ static int by_front(struct identity *id, const struct identity_facts *f,
 		return err_set(err, -EPERM,
 			       "X-Grafana-Id and the user's header name two users");
 	ret->way = WAY_TOKEN;
+	ret->until_s = token.until_s;
 	memcpy(ret->login, token.login, sizeof(ret->login));
 	return 0;
 }
@@ -446,6 +448,11 @@ static int by_nothing(struct identity *id, const struct identity_facts *f,
 static bool uses_munge(const struct identity_facts *f)
 {
 	return f->authorization && strncasecmp(f->authorization, "MUNGE ", 6) == 0;
+}
+
+bool identity_waits(const struct identity *id, const struct identity_facts *f)
+{
+	return uses_munge(f) || (f->tokens && id->tokens);
 }
 
 int identity_prove(struct identity *id, const struct identity_facts *f,

@@ -106,6 +106,9 @@ struct identity_who {
 	uint32_t uid; /* MUNGE's */
 	char front[IDENTITY_LOGIN_BYTES +
 		   16]; /* as listed, "certificate:grafana"; "" */
+	/* Until when a token says so, seconds since the epoch; 0: no token does. The
+	 * same request is of the same user until then. */
+	uint64_t until_s;
 };
 
 /* Waits for the MUNGE daemon, the user database or a token's keys: not on threads that
@@ -118,6 +121,10 @@ struct identity_who {
  * Thread safe. */
 int identity_prove(struct identity *id, const struct identity_facts *f,
 		   struct identity_who *ret, struct err *err);
+
+/* Whether identity_prove() may have to wait for somebody; what it knows itself (a front
+ * end's password or certificate and the user's header) it says at once. */
+bool identity_waits(const struct identity *id, const struct identity_facts *f);
 
 /* The HTTP status for an error of identity_prove(). */
 unsigned identity_status(int rc);

@@ -21,6 +21,8 @@ static const char *method_name(enum web_method m)
 		return "PATCH";
 	case WEB_DELETE:
 		return "DELETE";
+	case WEB_OPTIONS:
+		return "OPTIONS";
 	}
 	return "";
 }

@@ -16,8 +16,8 @@ static size_t blanks(const char *text, size_t len)
 	return n;
 }
 
-int http_json_object(const char *text, size_t len, const struct http_json_limits *l,
-		     struct json_object **ret, struct err *err)
+static int parse(const char *text, size_t len, const struct http_json_limits *l,
+		 enum json_type type, struct json_object **ret, struct err *err)
 {
 	size_t begin = blanks(text, len);
 
@@ -44,9 +44,21 @@ int http_json_object(const char *text, size_t len, const struct http_json_limits
 			       json_tokener_error_desc(e));
 	if (end + blanks(text + end, len - end) < len)
 		return err_set(err, -EBADMSG, "not JSON: more behind its end");
-	if (!json_object_is_type(j, json_type_object))
-		return err_set(err, -EBADMSG, "not a JSON object");
+	if (!json_object_is_type(j, type))
+		return err_set(err, -EBADMSG, "not a JSON %s", json_type_to_name(type));
 	*ret = j;
 	j = NULL;
 	return 0;
+}
+
+int http_json_object(const char *text, size_t len, const struct http_json_limits *l,
+		     struct json_object **ret, struct err *err)
+{
+	return parse(text, len, l, json_type_object, ret, err);
+}
+
+int http_json_array(const char *text, size_t len, const struct http_json_limits *l,
+		    struct json_object **ret, struct err *err)
+{
+	return parse(text, len, l, json_type_array, ret, err);
 }

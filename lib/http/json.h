@@ -8,8 +8,8 @@
 
 #include "lib/err.h"
 
-/* The body of an HTTP answer that ought to be one JSON object; it is a stranger's. A
- * program that uses it lists json-c in _PKGS. */
+/* The body of an HTTP answer that ought to be one JSON object or list; it is a
+ * stranger's. A program that uses it lists json-c in _PKGS. */
 
 struct http_json_limits {
 	size_t bytes_max; /* at most 1 GiB */
@@ -22,6 +22,9 @@ struct http_json_limits {
  * with json_object_put(). */
 int http_json_object(const char *text, size_t len, const struct http_json_limits *l,
 		     struct json_object **ret, struct err *err);
+/* The same of a list. */
+int http_json_array(const char *text, size_t len, const struct http_json_limits *l,
+		    struct json_object **ret, struct err *err);
 
 static inline void cleanup_json(struct json_object **j)
 {

@@ -21,9 +21,11 @@ int target_path(const char *target, char *ret, size_t size)
 {
 	size_t n = 0;
 
-	if (target[0] != '/')
+	/* a fragment is the browser's own: two readers would end the path or the query
+	 * in two places */
+	if (target[0] != '/' || strchr(target, '#'))
 		return -EINVAL;
-	for (const char *p = target; *p && *p != '?' && *p != '#'; p++) {
+	for (const char *p = target; *p && *p != '?'; p++) {
 		int c = (unsigned char)*p;
 		if (c == ' ')
 			return -EINVAL;

@@ -3,7 +3,6 @@
  * event loops never wait: while an answer is made or a password checked, by threads of
  * their own, the connection sleeps. */
 #include <errno.h>
-#include <gnutls/abstract.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -17,28 +16,20 @@
 #include "lib/http/web_body.h"
 #include "lib/http/web_impl.h"
 
-#define THREADS 2              /* none of them ever waits */
-#define CONNECTION_BYTES 16384 /* of request line and headers together */
-#define CONNECTIONS_SPARE 24   /* beyond max_requests: to be told 503, and /health */
-#define CONNECTIONS_MAX 1024
-#define CONNECTIONS_OTHERS 12 /* that one address cannot take from the others */
-#define HEADER_S 10           /* a request's head must be here after so long */
-#define REQUEST_TIMES 6       /* its answer must be taken after so many times that */
-#define BODY_TIMES 3          /* its body must be here after so many times that */
-#define KEEP_TIMES 12         /* and the next request begun after so many */
+#define HEADER_S 10     /* a request's head must be here after so long */
+#define REQUEST_TIMES 6 /* its answer must be taken after so many times that */
+#define BODY_TIMES 3    /* its body must be here after so many times that */
 #define BODIES_BYTES ((size_t)64 << 20)
 #define STOP_MS 5000
+#define SPARE_MAX 256
 #define TOLD_MS 1000 /* for those that were told that we end */
 
-#if MHD_VERSION < 0x00097002
-#error "libmicrohttpd 0.9.75 or newer is needed"
-#endif
-
 /* A connection begins or ends. What it needs of the configuration stays with it. */
-static void on_connection(void *cls, struct MHD_Connection *connection, void **context,
-			  enum MHD_ConnectionNotificationCode code)
+void web_on_connection(void *cls, struct MHD_Connection *connection, void **context,
+		       enum MHD_ConnectionNotificationCode code)
 {
-	struct web *w = cls;
+	struct web_daemon *d = cls;
+	struct web *w = d->w;
 
 	if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
 		struct web_conn *conn = *context;
@@ -68,18 +59,45 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **c
 		web_settings_unref(s);
 }
 
+/* Their memory is larger than what malloc(3) gives quickly. */
+static struct web_request *request_new(struct web_daemon *d)
+{
+	struct web_request *r = d->spare;
+
+	if (!r)
+		return calloc(1, sizeof(*r));
+	d->spare = r->next;
+	d->spares--;
+	memset(r, 0, offsetof(struct web_request, path));
+	r->path[0] = '\0';
+	return r;
+}
+
+static void request_free(struct web_daemon *d, struct web_request *r)
+{
+	if (!d->loop || d->spares >= SPARE_MAX) {
+		free(r);
+		return;
+	}
+	r->next = d->spare;
+	d->spare = r;
+	d->spares++;
+}
+
 /* The first line of a request is there: the only place where the library shows it as it
  * came. */
-static void *on_uri(void *cls, const char *uri, struct MHD_Connection *connection)
+void *web_on_uri(void *cls, const char *uri, struct MHD_Connection *connection)
 {
-	struct web *w = cls;
-	struct web_request *r = calloc(1, sizeof(*r));
+	struct web_daemon *d = cls;
+	struct web *w = d->w;
+	struct web_request *r = request_new(d);
 	struct web_conn *conn = web_conn_of(connection);
 
 	if (!r)
 		return NULL;
 	atomic_fetch_add(&w->requests, 1);
 	r->w = w;
+	r->daemon = d;
 	r->connection = connection;
 	r->uri = uri;
 	r->uri_len = uri ? strlen(uri) : 0;
@@ -89,16 +107,19 @@ static void *on_uri(void *cls, const char *uri, struct MHD_Connection *connectio
 	return r;
 }
 
-static void on_completed(void *cls, struct MHD_Connection *connection, void **context,
-			 enum MHD_RequestTerminationCode code)
+void web_on_completed(void *cls, struct MHD_Connection *connection, void **context,
+		      enum MHD_RequestTerminationCode code)
 {
-	struct web *w = cls;
+	struct web_daemon *d = cls;
+	struct web *w = d->w;
 	struct web_request *r = *context;
 	struct web_conn *conn = web_conn_of(connection);
 
 	(void)code;
 	if (!r)
 		return;
+	web_nap_end(r);
+	d->again |= r->deep;
 	if (r->handled && r->route->end)
 		r->route->end(w->arg, r, r->status);
 	if (conn)
@@ -107,17 +128,9 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
 		MHD_destroy_response(r->held);
 	web_body_free(r);
 	free(r->target);
-	free(r);
+	request_free(d, r);
 	*context = NULL;
 	atomic_fetch_sub(&w->requests, 1);
-}
-
-/* Percent-escapes are ours to decode (target_path()); nothing else uses arguments. */
-static size_t keep_escapes(void *cls, struct MHD_Connection *connection, char *s)
-{
-	(void)cls;
-	(void)connection;
-	return strlen(s);
 }
 
 /* NULL: none is for this path. */
@@ -171,7 +184,7 @@ static void on_verdict(void *arg, enum auth_verdict verdict)
 
 	r->verdict = verdict;
 	r->decided = true;
-	MHD_resume_connection(r->connection);
+	web_wake(r);
 }
 
 /* Of routes with proofs of their own only what looks like a password is one. */
@@ -204,12 +217,13 @@ static int authenticate(struct web_request *r, enum MHD_Result *ret_result)
 	}
 	if (!r->decided) {
 		/* first asleep, then to be woken */
+		r->asleep = r->deep = true;
 		MHD_suspend_connection(r->connection);
 		if (web_auth_submit(w->auth, job, on_verdict, r) == 0) {
 			*ret_result = MHD_YES;
 			return 1;
 		}
-		MHD_resume_connection(r->connection);
+		web_wake(r);
 		*ret_result = web_refuse(r, MHD_HTTP_SERVICE_UNAVAILABLE,
 					 "too many passwords to check\n");
 		return 1;
@@ -253,15 +267,35 @@ static bool stopped_by_head(struct web_request *r, const char *url, const char *
 	return authenticate(r, &r->result) || !admit(r);
 }
 
-static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection,
-				  const char *url, const char *method,
-				  const char *version, const char *upload_data,
-				  size_t *upload_size, void **context)
+/* A chunk's extension that fills a request's memory leaves the library (0.9.75) deaf to
+ * its socket, so that shutting that down at the deadline is not always heard: it must
+ * look at its own clock, and sooner than it does for connections that rest. */
+static void limit_chunks(struct web_request *r, unsigned times)
 {
-	struct web *w = cls;
+	unsigned seconds = (unsigned)(times * r->daemon->w->header_ms / 1000 + 1);
+
+	if (r->body.chunked)
+		MHD_set_connection_option(r->connection, MHD_CONNECTION_OPTION_TIMEOUT,
+					  seconds);
+}
+
+enum MHD_Result web_on_request(void *cls, struct MHD_Connection *connection,
+			       const char *url, const char *method, const char *version,
+			       const char *upload_data, size_t *upload_size,
+			       void **context)
+{
+	struct web_daemon *d = cls;
+	struct web *w = d->w;
 	struct web_request *r = *context;
 	struct web_conn *conn = web_conn_of(connection);
 
+	if (r && r->naps) {
+		if (loop_now_ms(d->loop) < r->nap_ends_ms)
+			return MHD_YES;
+		web_nap_end(r);
+		web_sleep(r);
+		return MHD_YES;
+	}
 	/* no memory for one of them */
 	if (!r || !r->target || !conn)
 		return MHD_NO;
@@ -274,9 +308,11 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection,
 		r->passed = true;
 		if (r->body.chunked || r->body.length)
 			web_conn_deadline(w->conns, conn, BODY_TIMES * w->header_ms);
+		limit_chunks(r, BODY_TIMES);
 		return MHD_YES;
 	}
 	if (*upload_size) {
+		d->again = true;
 		bool good = web_body_add(r, upload_data, *upload_size);
 		*upload_size = 0;
 		return good ? MHD_YES : MHD_NO;
@@ -284,68 +320,9 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection,
 	if (!r->complete) {
 		r->complete = true;
 		web_conn_deadline(w->conns, conn, REQUEST_TIMES * w->header_ms);
+		limit_chunks(r, KEEP_TIMES);
 	}
 	return r->held ? web_answer_held(r) : serve(r);
-}
-
-/* Never used: each session gets its own credentials when it begins. The library wants
- * to know at its start where certificates come from. */
-static int no_certificate(gnutls_session_t session, const gnutls_datum_t *names,
-			  int name_count, const gnutls_pk_algorithm_t *algorithms,
-			  int algorithm_count, gnutls_pcert_st **certs, unsigned *count,
-			  gnutls_privkey_t *key)
-{
-	(void)session;
-	(void)names;
-	(void)name_count;
-	(void)algorithms;
-	(void)algorithm_count;
-	(void)certs;
-	(void)count;
-	(void)key;
-	return -1;
-}
-
-static int start_listener(struct web *w, int *fd, bool tls, unsigned threads,
-			  struct err *err)
-{
-	struct listener *l = &w->listeners[w->count];
-	unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME |
-			 (tls ? MHD_USE_TLS : 0);
-	unsigned limit =
-		w->max_requests ? w->max_requests + CONNECTIONS_SPARE : CONNECTIONS_MAX;
-	unsigned keep_s = (unsigned)(KEEP_TIMES * w->header_ms / 1000 + 5);
-	/* a pool of one is no pool for the library; TLS' callback comes last so that
-	 * it can be left out */
-	struct MHD_OptionItem options[] = {
-		{MHD_OPTION_LISTEN_SOCKET, *fd, NULL},
-		{MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_BYTES, NULL},
-		{MHD_OPTION_CONNECTION_LIMIT, (intptr_t)limit, NULL},
-		{MHD_OPTION_PER_IP_CONNECTION_LIMIT,
-		 (intptr_t)(limit - CONNECTIONS_OTHERS), NULL},
-		{MHD_OPTION_CONNECTION_TIMEOUT, (intptr_t)keep_s, NULL},
-		{MHD_OPTION_THREAD_POOL_SIZE, (intptr_t)threads, NULL},
-		{MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)on_connection, w},
-		{MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)on_completed, w},
-		{MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)on_uri, w},
-		{MHD_OPTION_UNESCAPE_CALLBACK, (intptr_t)keep_escapes, w},
-		{tls ? MHD_OPTION_HTTPS_CERT_CALLBACK : MHD_OPTION_END, 0,
-		 (void *)no_certificate},
-		{MHD_OPTION_END, 0, NULL},
-	};
-
-	l->port = listen_port(*fd);
-	errno = 0;
-	l->mhd = MHD_start_daemon(flags, 0, NULL, NULL, on_request, w, MHD_OPTION_ARRAY,
-				  options, MHD_OPTION_END);
-	if (!l->mhd)
-		return err_set(err, errno ? -errno : -EIO,
-			       "web: the HTTP library does not start on port %u%s%s",
-			       l->port, errno ? ": " : "",
-			       errno ? strerror(errno) : "");
-	*fd = -1; /* the library's now */
-	w->count++;
-	return 0;
 }
 
 static int open_listeners(const struct web_params *p, int fds[LISTENERS_MAX],
@@ -385,9 +362,8 @@ static int start_all(struct web *w, const struct web_params *p, struct err *err)
 	}
 	if (rc >= 0)
 		rc = web_conns_new(&w->conns, err);
-	for (int i = 0; rc == 0 && i < n; i++)
-		rc = start_listener(w, &fds[i], tls, n > 1 ? THREADS / 2 : THREADS,
-				    err);
+	if (rc == 0)
+		rc = web_daemons_start(w, fds, (size_t)n, tls, p, err);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	for (size_t i = 0; i < LISTENERS_MAX; i++) {
 		if (fds[i] >= 0)
@@ -403,6 +379,7 @@ int web_start(const struct web_params *params, struct web **ret, struct err *err
 	if (!w)
 		return err_set(err, -ENOMEM, "web: out of memory");
 	w->max_requests = params->max_requests;
+	w->max_connections = params->max_connections;
 	w->bodies_bytes_max =
 		params->bodies_bytes_max ? params->bodies_bytes_max : BODIES_BYTES;
 	w->program = params->program;
@@ -437,24 +414,27 @@ void web_stop(struct web *w)
 {
 	if (!w)
 		return;
-	for (size_t i = 0; i < w->count; i++) {
-		int fd = MHD_quiesce_daemon(w->listeners[i].mhd);
-		if (fd >= 0)
-			close(fd);
-	}
+	if (!w->loop_count)
+		web_daemons_quiesce(w);
 	/* wakes every connection that sleeps for a password; from here on none does */
 	if (w->auth)
 		web_auth_stop(w->auth);
-	wait_for_requests(w, STOP_MS);
+	if (!w->loop_count)
+		wait_for_requests(w, STOP_MS);
 	if (w->before_stop)
 		w->before_stop(w->arg);
-	wait_for_requests(w, TOLD_MS);
-	for (size_t i = 0; i < w->count; i++)
-		MHD_stop_daemon(w->listeners[i].mhd);
+	if (!w->loop_count)
+		wait_for_requests(w, TOLD_MS);
+	web_daemons_stop(w);
 	web_conns_free(w->conns);
 	web_auth_free(w->auth);
 	web_policy_free(w->policy);
 	free(w);
+}
+
+unsigned web_requests(const struct web *w)
+{
+	return atomic_load(&w->requests);
 }
 
 int web_reload(struct web *w, struct err *err)
@@ -464,7 +444,7 @@ int web_reload(struct web *w, struct err *err)
 
 unsigned web_port(const struct web *w, size_t i)
 {
-	return i < w->count ? w->listeners[i].port : 0;
+	return i < w->count ? w->ports[i] : 0;
 }
 
 int web_check_config(const char *path, struct err *err)

@@ -7,19 +7,21 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
+#include <sys/types.h>
 
 #include "lib/buf.h"
 #include "lib/err.h"
 
 /* An HTTP server with TLS, passwords, limits and deadlines, on libmicrohttpd's own
- * threads, for a table of routes, each of which says which methods and how long a body
- * it takes.
+ * threads or on loops of the program's, for a table of routes, each of which says which
+ * methods and how long a body it takes.
  *
  * A route's handler runs on a thread that serves all connections, so it must not wait.
  * Either it answers, or it sleeps: web_sleep() first, then the request is handed to a
  * thread of the program, which calls web_wake() once, and the handler is called again
  * with what that thread left in web_state(). */
 
+struct loop;
 struct web;
 struct web_request;
 
@@ -29,7 +31,8 @@ enum web_method {
 	WEB_POST = 4,
 	WEB_PUT = 8,
 	WEB_PATCH = 16,
-	WEB_DELETE = 32
+	WEB_DELETE = 32,
+	WEB_OPTIONS = 64
 };
 
 /* A request is refused by its head where that suffices (400, 401, 405, 411, 413, 415,
@@ -84,6 +87,14 @@ struct web_params {
 	void (*before_stop)(void *arg);
 	/* Tests alone: how long a silent connection lives; 0: 10 s */
 	unsigned idle_timeout_s;
+	/* Connections of one address and one loop; 0: as max_requests says */
+	uint32_t max_connections;
+	/* Loops (lib/loop.h) that serve instead of threads of the library, all of them
+	 * on all addresses; each request stays with the loop that took its connection,
+	 * and so do its handler's calls. They run when web_start() is over and end
+	 * before web_stop(). SIGPIPE must be ignored. None: the library's threads. */
+	struct loop *const *loops;
+	size_t loop_count;
 };
 
 /* Copies what is not said to be borrowed. Fails with a text that names the address, or
@@ -91,8 +102,14 @@ struct web_params {
  * ports below 1024 and root's key files are opened here. */
 int web_start(const struct web_params *params, struct web **ret, struct err *err);
 
-/* Answers what is under way, then ends all threads. Accepts NULL. */
+/* Answers what is under way, then ends all threads. Accepts NULL. With loops: they run
+ * no longer, web_quiesce() was called before they ended and no request sleeps. */
 void web_stop(struct web *w);
+/* Takes no new connection from now on; answers say that theirs ends with them. With
+ * loops alone, any thread. */
+void web_quiesce(struct web *w);
+/* Requests under way, answers that are being sent included. Any thread. */
+unsigned web_requests(const struct web *w);
 
 /* SIGHUP: reads the web configuration and certificates again. A broken one leaves the
  * old in force and is the error. */
@@ -116,6 +133,15 @@ void web_body_drop(struct web_request *r);
 const char *web_header(struct web_request *r, const char *name);
 /* How many headers have this name, in any case of letters. */
 unsigned web_header_count(struct web_request *r, const char *name);
+/* Which of web_params' addresses it came to. */
+size_t web_listener(const struct web_request *r);
+/* Which of web_params' loops serves it; 0 without loops. */
+size_t web_loop(const struct web_request *r);
+/* Its connection's descriptor, for poll(2) alone: while a request sleeps nobody else
+ * looks whether its client is there still. */
+int web_fd(const struct web_request *r);
+/* From now on the request must be over within ms (60 s by itself). */
+void web_deadline(struct web_request *r, uint64_t ms);
 /* The target as it came, with its query. */
 const char *web_target(const struct web_request *r);
 /* The other end of the connection, NULL: unknown (a unix socket). */
@@ -132,7 +158,12 @@ const char *web_password_user(struct web_request *r);
 void **web_state(struct web_request *r);
 
 void web_sleep(struct web_request *r);
-/* From any thread, once for each web_sleep(). */
+/* The same for what is expected within milliseconds, and woken by the request's own
+ * loop alone: to go to sleep and to wake up costs three system calls, which a short nap
+ * saves. A longer one becomes sleep. */
+void web_nap(struct web_request *r);
+/* From any thread, once for each web_sleep(); with loops, from the request's own also
+ * when it does not sleep, which does nothing. */
 void web_wake(struct web_request *r);
 
 /* Adds a header to the answer, before web_answer*(). At most WEB_EXTRA_MAX; name and
@@ -148,5 +179,15 @@ void web_answer_text(struct web_request *r, unsigned status, const char *text);
 void web_answer_shared(struct web_request *r, unsigned status, const char *type,
 		       const void *data, size_t len, void (*release)(void *arg),
 		       void *arg);
+
+/* Sends what read() gives, called on the server's thread whenever the client can take
+ * more: it puts 1 to max bytes into buf; 0: that was all; -EAGAIN: nothing is there
+ * now, the request sleeps until web_wake(); any other error: the answer is broken, and
+ * its connection is reset, so that what was sent of it never looks whole. length: of
+ * all, or -1: not known. One buffer of memory, no more than WEB_STREAM_BYTES. */
+#define WEB_STREAM_BYTES 16384
+void web_answer_stream(struct web_request *r, unsigned status, const char *type,
+		       int64_t length,
+		       ssize_t (*read)(void *arg, void *buf, size_t max), void *arg);
 
 #endif

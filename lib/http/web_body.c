@@ -17,8 +17,9 @@ static const struct {
 	const char *name;
 	enum web_method method;
 } methods[] = {
-	{"GET", WEB_GET}, {"HEAD", WEB_HEAD},   {"POST", WEB_POST},
-	{"PUT", WEB_PUT}, {"PATCH", WEB_PATCH}, {"DELETE", WEB_DELETE},
+	{"GET", WEB_GET},         {"HEAD", WEB_HEAD},   {"POST", WEB_POST},
+	{"PUT", WEB_PUT},         {"PATCH", WEB_PATCH}, {"DELETE", WEB_DELETE},
+	{"OPTIONS", WEB_OPTIONS},
 };
 #define METHODS (sizeof(methods) / sizeof(methods[0]))
 
@@ -52,13 +53,13 @@ struct headers {
  * reader. */
 static bool is_token(const char *s)
 {
-	static const char others[] = "!#$%&'*+-.^_`|~";
+	static const char others[] = "!#$%&'*+.^_`|~";
 
 	if (!*s)
 		return false;
 	for (; *s; s++) {
-		if (!(*s >= '0' && *s <= '9') && !(*s >= 'A' && *s <= 'Z') &&
-		    !(*s >= 'a' && *s <= 'z') && !strchr(others, *s))
+		if (!((*s | 32) >= 'a' && (*s | 32) <= 'z') && *s != '-' &&
+		    !(*s >= '0' && *s <= '9') && !strchr(others, *s))
 			return false;
 	}
 	return true;

@@ -10,13 +10,39 @@
 #include "lib/http/web_auth.h"
 #include "lib/http/web_conn.h"
 #include "lib/http/web_policy.h"
+#include "lib/loop.h"
 
 #define LISTENERS_MAX 16
 #define PATH_BYTES_MAX 1024
+#define KEEP_TIMES 12 /* header_ms, for the next request of a connection to begin */
 
-struct listener {
+/* One address as one loop, or the library's threads, serve it. */
+struct web_daemon {
+	struct web *w;
 	struct MHD_Daemon *mhd;
-	unsigned port;
+	size_t listener;
+	struct loop *loop; /* NULL: threads of the library */
+	struct loop_watch watch;
+	struct loop_task task;
+	bool ready; /* it has something to do */
+	bool tls;
+	bool again;    /* what the library did now may not be all that it can do */
+	unsigned naps; /* requests that wait without being asleep */
+	unsigned runs; /* one behind the other in which nothing was done */
+	/* memory of requests that are over, for the next; with a loop alone */
+	struct web_request *spare;
+	unsigned spares;
+	bool quiet; /* takes no new connections any more */
+	uint64_t ran_ms;
+};
+
+/* The daemons of one loop. */
+struct web_loop {
+	struct loop_hook hook;
+	struct web *w;
+	struct loop *loop;
+	struct web_daemon *daemons[LISTENERS_MAX];
+	size_t count;
 };
 
 struct web {
@@ -30,8 +56,14 @@ struct web {
 	struct web_policy *policy;
 	struct web_auth *auth;
 	struct web_conns *conns;
-	struct listener listeners[LISTENERS_MAX];
-	size_t count;
+	unsigned ports[LISTENERS_MAX];
+	size_t count; /* of addresses */
+	struct web_daemon *daemons;
+	size_t daemon_count;
+	struct web_loop *loops;
+	size_t loop_count;
+	uint32_t max_connections;
+	atomic_bool closing;
 	atomic_uint requests; /* under way */
 	atomic_size_t bodies_bytes;
 	size_t bodies_bytes_max;
@@ -49,7 +81,9 @@ struct web_body {
 
 /* One request, from its first line to the last byte of its answer. */
 struct web_request {
+	struct web_request *next; /* among the spare ones */
 	struct web *w;
+	struct web_daemon *daemon;
 	struct MHD_Connection *connection;
 	const char *uri; /* as it came; the library cuts it up where a query begins */
 	size_t uri_len;
@@ -65,6 +99,10 @@ struct web_request {
 	const struct web_route *route;
 	bool handled; /* one of its functions has been called */
 	bool slept;   /* one of them has gone to sleep */
+	bool asleep;  /* and has not been woken */
+	bool deep;    /* it was asleep at least once */
+	bool naps;
+	uint64_t nap_ends_ms;
 	enum web_method method;
 	struct web_body body;
 	/* an answer before the body came, that waits for the body's end */
@@ -76,8 +114,35 @@ struct web_request {
 	} extra[WEB_EXTRA_MAX];
 	size_t extra_count;
 	unsigned status;
+	ssize_t (*read)(void *arg, void *buf, size_t max); /* of a streamed answer */
+	void *read_arg;
 	char path[PATH_BYTES_MAX];
 };
+
+/* ---- lib/http/web.c -------------------------------------------------------------- */
+
+void web_on_connection(void *cls, struct MHD_Connection *connection, void **context,
+		       enum MHD_ConnectionNotificationCode code);
+void *web_on_uri(void *cls, const char *uri, struct MHD_Connection *connection);
+void web_on_completed(void *cls, struct MHD_Connection *connection, void **context,
+		      enum MHD_RequestTerminationCode code);
+enum MHD_Result web_on_request(void *cls, struct MHD_Connection *connection,
+			       const char *url, const char *method, const char *version,
+			       const char *upload_data, size_t *upload_size,
+			       void **context);
+
+/* ---- lib/http/web_daemon.c ------------------------------------------------------- */
+
+/* Serves the listening sockets fds[count], which are taken. */
+int web_daemons_start(struct web *w, int *fds, size_t count, bool tls,
+		      const struct web_params *p, struct err *err);
+void web_daemons_quiesce(struct web *w); /* without loops */
+void web_daemons_stop(struct web *w);
+/* The request's nap is over, if it had one. */
+void web_nap_end(struct web_request *r);
+/* A connection of d was resumed: d is to look at it. Any thread. */
+void web_daemon_wake(struct web_daemon *d);
+
 /* ---- lib/http/web_request.c ------------------------------------------------------ */
 
 struct web_conn *web_conn_of(struct MHD_Connection *connection);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A request of the HTTP server as handlers see it, and how it is answered. */
+#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -69,7 +70,7 @@ static void answer(struct web_request *r, unsigned status, const char *type,
 	web_settings_unref(s);
 	/* the library is less strict about chunks than others are: what follows one in
 	 * the connection is not read */
-	if (good && r->body.chunked)
+	if (good && (r->body.chunked || atomic_load(&r->w->closing)))
 		good = put_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
 	if (good && hears_out(r)) {
 		r->passed = true;
@@ -134,6 +135,49 @@ enum MHD_Result web_refuse(struct web_request *r, unsigned status, const char *t
 	return r->result;
 }
 
+/* To the client's kernel it is as if we had died: no end of file that could be taken
+ * for the answer's. connect(2) to no address dissolves the association, which resets
+ * it. */
+static void reset(struct web_request *r)
+{
+	const struct sockaddr none = {.sa_family = AF_UNSPEC};
+
+	(void)connect(web_fd(r), &none, sizeof(none));
+}
+
+/* The library's question for more. */
+static ssize_t read_more(void *cls, uint64_t pos, char *buf, size_t max)
+{
+	struct web_request *r = cls;
+
+	(void)pos;
+	r->daemon->again = true;
+	ssize_t n = r->read(r->read_arg, buf, max);
+	if (n > 0)
+		return n;
+	if (n == 0)
+		return MHD_CONTENT_READER_END_OF_STREAM;
+	if (n == -EAGAIN) {
+		r->asleep = r->deep = true;
+		MHD_suspend_connection(r->connection);
+		return 0;
+	}
+	reset(r);
+	return MHD_CONTENT_READER_END_WITH_ERROR;
+}
+
+void web_answer_stream(struct web_request *r, unsigned status, const char *type,
+		       int64_t length,
+		       ssize_t (*read)(void *arg, void *buf, size_t max), void *arg)
+{
+	r->read = read;
+	r->read_arg = arg;
+	answer(r, status, type,
+	       MHD_create_response_from_callback(length < 0 ? MHD_SIZE_UNKNOWN
+							    : (uint64_t)length,
+						 WEB_STREAM_BYTES, read_more, r, NULL));
+}
+
 const char *web_path(const struct web_request *r)
 {
 	return r->path;
@@ -153,6 +197,32 @@ const void *web_body(const struct web_request *r, size_t *ret_len)
 void web_body_drop(struct web_request *r)
 {
 	web_body_free(r);
+}
+
+size_t web_listener(const struct web_request *r)
+{
+	return r->daemon->listener;
+}
+
+size_t web_loop(const struct web_request *r)
+{
+	return r->w->loop_count ? (size_t)(r->daemon - r->w->daemons) / r->w->count : 0;
+}
+
+int web_fd(const struct web_request *r)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+		r->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+	return info ? info->connect_fd : -1;
+}
+
+void web_deadline(struct web_request *r, uint64_t ms)
+{
+	struct web_conn *conn = web_conn_of(r->connection);
+
+	if (conn)
+		web_conn_deadline(r->w->conns, conn, ms);
 }
 
 const char *web_target(const struct web_request *r)
@@ -185,6 +255,9 @@ unsigned web_header_count(struct web_request *r, const char *name)
 {
 	struct count c = {.name = name};
 
+	/* most are not there, which the library finds out faster */
+	if (!web_header(r, name))
+		return 0;
 	MHD_get_connection_values(r->connection, MHD_HEADER_KIND, count_header, &c);
 	return c.n;
 }
@@ -235,13 +308,26 @@ void **web_state(struct web_request *r)
 void web_sleep(struct web_request *r)
 {
 	r->result = MHD_YES;
-	r->slept = true;
+	r->slept = r->asleep = r->deep = true;
 	MHD_suspend_connection(r->connection);
 }
 
 void web_wake(struct web_request *r)
 {
+	struct web_daemon *d = r->daemon;
+
+	if (r->naps) {
+		web_nap_end(r);
+		d->ready = true;
+		return;
+	}
+	/* the library would take it for the end of the next sleep */
+	if (!r->asleep)
+		return;
+	r->asleep = false;
+	/* from here on the request may be over */
 	MHD_resume_connection(r->connection);
+	web_daemon_wake(d);
 }
 
 void web_add_header(struct web_request *r, const char *name, const char *value)

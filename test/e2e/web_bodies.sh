@@ -8,12 +8,14 @@ command -v curl >/dev/null || skip_all "curl is not installed"
 [ -x "$BUILD/web_bodies" ] || skip_all "web_bodies is not built"
 cd "$SCRATCH" || exit 1
 CURL=(curl -s -m 20)
+LOOPS=() # or --loops N: the program's threads serve
+[ -z "${WEB_LOOPS:-}" ] || LOOPS=(--loops "$WEB_LOOPS")
 
 start() {
 	local name=$1; shift
 	OUT=$SCRATCH/$name.out LOG=$SCRATCH/$name.log
 	mkfifo "$name.in"
-	"$BUILD/web_bodies" "$@" <"$name.in" >"$OUT" 2>"$LOG" &
+	"$BUILD/web_bodies" "${LOOPS[@]}" "$@" <"$name.in" >"$OUT" 2>"$LOG" &
 	PID=$!
 	exec {IN}>"$name.in"
 	started "$PID"
@@ -129,4 +131,10 @@ is "the right one is let in" "$("${CURL[@]}" -u 'ada:correct horse' --data-binar
 is "a wrong key behind it is not reached" "$(code -u ada:wrong -H 'X-Key: good' --data-binary @full "$U/guard")" 401
 stop
 is "nobody was asked for a key" "$(tail -1 "$OUT")" "admits 0 handles 1 ends 0"
+
+# --- the same where the program's own loops serve
+if [ -z "${WEB_LOOPS:-}" ]; then
+	on_loops() { WEB_LOOPS=2 bash "$TOP/test/e2e/web_bodies.sh" >loops 2>&1 || { grep -A2 '^not ok' loops | sed 's/^/# /'; return 1; }; }
+	ok "all of this on loops of the program's" on_loops
+fi
 tap_done

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A web server whose routes take bodies, for what the body tests send it.
  *
- *	web_bodies [--idle S] [--bodies BYTES] [--config FILE]
+ *	web_bodies [--idle S] [--bodies BYTES] [--config FILE] [--loops N]
  *
  * POST or PUT /echo, at most 100000 bytes: "METHOD LENGTH CRC32C". POST /typed wants
  * application/json. POST /guard wants "X-Key: good", which another thread looks at.
@@ -19,9 +19,11 @@
 #include "lib/crc32c.h"
 #include "lib/http/web.h"
 #include "lib/log.h"
+#include "lib/loop.h"
 #include "lib/parse.h"
 
 #define BODY_MAX 100000
+#define LOOPS_MAX 4
 
 struct bodies {
 	atomic_uint admits, handles, ends;
@@ -120,8 +122,67 @@ static const struct web_route routes[] = {
 	{.path = "/get", .handle = echo},
 };
 
+/* The program's own loops, where they are asked for. */
+struct loops {
+	struct loop *loop[LOOPS_MAX];
+	pthread_t thread[LOOPS_MAX];
+	struct loop_task task[LOOPS_MAX];
+	atomic_bool stop;
+	uint32_t count;
+};
+
+struct runs {
+	struct loops *all;
+	struct loop *loop;
+};
+
+static void *run_loop(void *arg)
+{
+	struct runs *r = arg;
+
+	loop_run(r->loop, &r->all->stop);
+	free(r);
+	return NULL;
+}
+
+static int start_loops(struct loops *l)
+{
+	for (uint32_t i = 0; i < l->count; i++) {
+		struct runs *r = calloc(1, sizeof(*r));
+		if (!r)
+			return -ENOMEM;
+		*r = (struct runs){l, l->loop[i]};
+		if (pthread_create(&l->thread[i], NULL, run_loop, r) != 0)
+			return -EAGAIN;
+	}
+	return 0;
+}
+
+static void nothing(struct loop_task *task)
+{
+	(void)task;
+}
+
+static void stop_loops(struct loops *l, struct web *web)
+{
+	const struct timespec pause = {.tv_nsec = 10000000};
+
+	if (!l->count)
+		return;
+	web_quiesce(web);
+	for (unsigned i = 0; i < 300 && web_requests(web); i++)
+		nanosleep(&pause, NULL);
+	atomic_store(&l->stop, true);
+	for (uint32_t i = 0; i < l->count; i++) {
+		l->task[i].run = nothing;
+		loop_post(l->loop[i], &l->task[i]);
+		pthread_join(l->thread[i], NULL);
+	}
+}
+
 int main(int argc, char **argv)
 {
+	struct loops loops = {.count = 0};
 	static const char *const listen[] = {"127.0.0.1:0"};
 	struct bodies b = {0};
 	uint32_t idle_s = 0, bodies = 0;
@@ -137,11 +198,21 @@ int main(int argc, char **argv)
 				 ? parse_u32(argv[i + 1], &idle_s)
 			 : strcmp(argv[i], "--bodies") == 0
 				 ? parse_u32(argv[i + 1], &bodies)
+			 : strcmp(argv[i], "--loops") == 0
+				 ? parse_u32(argv[i + 1], &loops.count)
 				 : -EINVAL)
 			return 2;
 	}
 	log_init("web_bodies", LOG_LOGFMT, LOG_INFO);
-	struct web_params p = {.program = "test",
+	if (loops.count > LOOPS_MAX)
+		return 2;
+	for (uint32_t i = 0; i < loops.count; i++) {
+		if (loop_new(&loops.loop[i], &err) < 0)
+			return 1;
+	}
+	struct web_params p = {.loops = loops.loop,
+			       .loop_count = loops.count,
+			       .program = "test",
 			       .listen = listen,
 			       .listen_count = 1,
 			       .config_file = config,
@@ -150,7 +221,7 @@ int main(int argc, char **argv)
 			       .route_count = sizeof(routes) / sizeof(routes[0]),
 			       .arg = &b,
 			       .idle_timeout_s = idle_s};
-	if (web_start(&p, &web, &err) < 0) {
+	if (web_start(&p, &web, &err) < 0 || start_loops(&loops) < 0) {
 		fprintf(stderr, "web_bodies: %s\n", err_text(&err));
 		return 1;
 	}
@@ -158,7 +229,10 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	while (read(STDIN_FILENO, text, sizeof(text)) > 0)
 		;
+	stop_loops(&loops, web);
 	web_stop(web);
+	for (uint32_t i = 0; i < loops.count; i++)
+		loop_free(loops.loop[i]);
 	printf("admits %u handles %u ends %u\n", b.admits, b.handles, b.ends);
 	return 0;
 }
