@@ -34,8 +34,14 @@ static const struct param_spec zone = {
 	"Zone for times in text (Europe/Paris); the server's."};
 static const struct param_spec field = {"field", PARAM_TEXT, true,
 					"Only this member of each row."};
+static const struct param_spec groupby = {"groupby", PARAM_TEXT, true,
+					  "cluster_id, resource_manager, project, "
+					  "groupname or username, of which each row "
+					  "has one anyway; others are refused."};
 static const struct param_spec limit = {"limit", PARAM_COUNT, false,
 					"Most rows of a page, 1 to 1000; 100."};
+static const struct param_spec most = {"most", PARAM_TEXT, false,
+				       "Most units, 1 to 10001; 1000."};
 static const struct param_spec cursor = {"cursor", PARAM_TEXT, false,
 					 "The `cursor` of the page before."};
 static const struct param_spec role = {"role", PARAM_TEXT, false,
@@ -57,9 +63,12 @@ LIST(projects_params, &project, &cluster, &zone);
 LIST(units_params, &cluster, &uuid, &project, &user, &running, &state, &from, &to,
      &zone, &field, &limit, &cursor);
 LIST(verify_params, &uuid_exact, &cluster, &from, &to);
+LIST(own_params, &cluster, &from, &to, &most);
 LIST(unit_params, &from, &to, &resolution, &limit, &zone);
-LIST(usage_params, &cluster, &project, &from, &to, &zone, &field);
-LIST(usage_admin_params, &cluster, &project, &user, &from, &to, &zone, &field);
+LIST(usage_params, &cluster, &project, &from, &to, &zone, &field, &groupby);
+LIST(usage_admin_params, &cluster, &project, &user, &from, &to, &zone, &field,
+     &groupby);
+LIST(usage_projects_params, &cluster, &project, &user, &from, &to, &zone, &field);
 LIST(daily_params, &cluster, &project, &from, &to, &limit, &cursor, &zone, &field);
 LIST(daily_admin_params, &cluster, &project, &user, &from, &to, &limit, &cursor, &zone,
      &field);
@@ -96,12 +105,29 @@ const struct endpoint endpoints[] = {
 	 verify_params,
 	 api_verify,
 	 "Whether each of these ids was, in the window, a unit that one may see, and "
-	 "nobody else's: 200, or 403. For load balancers."},
+	 "nobody else's: 200, or 403. By POST, with up to 10000 ids in the body, one "
+	 "in a "
+	 "line: all runs of each, and the role of whoever asks. For load balancers."},
+	{"/units/own", EVERYBODY(SCOPE_SELF), own_params, api_units_own,
+	 "All runs of the ids that whoever asks had units of in the window, in one "
+	 "cluster, and the role there. For load balancers."},
 	{"/units/*",
 	 {SCOPE_MATES, SCOPE_CLUSTERS, SCOPE_ALL},
 	 unit_params,
 	 api_unit,
 	 "A unit (the `id` of its row) with its nodes, steps and series."},
+	{"/units/{cluster}/{uuid}",
+	 {SCOPE_MATES, SCOPE_CLUSTERS, SCOPE_ALL},
+	 unit_params,
+	 api_unit,
+	 "The same by what its user knows of it: the latest run of this id in a "
+	 "cluster "
+	 "that one may see."},
+	{"/units/{cluster}/{uuid}/{run}",
+	 {SCOPE_MATES, SCOPE_CLUSTERS, SCOPE_ALL},
+	 unit_params,
+	 api_unit,
+	 "The same of one run: the number of its restarts, 0 for the first."},
 	{"/usage/current", EVERYBODY(SCOPE_MATES), usage_params, api_usage_current,
 	 "Sums of the window, by full hours, for each user and project."},
 	{"/usage/global", EVERYBODY(SCOPE_MATES), usage_params, api_usage_global,
@@ -114,7 +140,7 @@ const struct endpoint endpoints[] = {
 	 "Sums for each day (UTC), user and project."},
 	{"/usage/daily/admin", OPERATORS, daily_admin_params, api_usage_daily,
 	 "The same of everybody."},
-	{"/usage/projects", OPERATORS, usage_admin_params, api_usage_projects,
+	{"/usage/projects", OPERATORS, usage_projects_params, api_usage_projects,
 	 "For each project: users, units, use of what it had, energy, grams."},
 	{"/clusters/admin", OPERATORS, no_params, api_clusters, "Clusters."},
 	{"/stats", EVERYBODY(SCOPE_SELF), stats_params, api_stats,
@@ -134,15 +160,55 @@ const struct endpoint endpoints[] = {
 };
 const size_t endpoint_count = sizeof(endpoints) / sizeof(endpoints[0]);
 
-const struct endpoint *access_find(const char *path, uint64_t *ret_id)
+static bool take_number(const char *s, size_t n, uint64_t max, uint64_t *ret)
+{
+	return parse_u64_len(s, n, ret) == 0 && *ret <= max;
+}
+
+static bool take_text(const char *s, size_t n, char *ret, size_t size)
+{
+	if (n == 0 || n >= size)
+		return false;
+	memcpy(ret, s, n);
+	ret[n] = '\0';
+	return true;
+}
+
+/* One part between slashes: what the table has in braces, or the same word. */
+static bool take_part(const char *pattern, size_t m, const char *s, size_t n,
+		      struct path_args *ret)
+{
+	if (m == 1 && *pattern == '*')
+		return take_number(s, n, INT64_MAX, &ret->id);
+	if (m == 9 && memcmp(pattern, "{cluster}", m) == 0)
+		return take_text(s, n, ret->cluster, sizeof(ret->cluster));
+	if (m == 6 && memcmp(pattern, "{uuid}", m) == 0)
+		return take_text(s, n, ret->uuid, sizeof(ret->uuid)) &&
+		       params_is_id(ret->uuid, strlen(ret->uuid));
+	if (m == 5 && memcmp(pattern, "{run}", m) == 0) {
+		ret->has_run = true;
+		return take_number(s, n, INT32_MAX, &ret->run);
+	}
+	return m == n && memcmp(pattern, s, n) == 0;
+}
+
+static bool take_path(const char *pattern, const char *path, struct path_args *ret)
+{
+	*ret = (struct path_args){.id = 0};
+	while (*pattern == '/' && *path == '/') {
+		size_t m = strcspn(++pattern, "/"), n = strcspn(++path, "/");
+		if (!take_part(pattern, m, path, n, ret))
+			return false;
+		pattern += m;
+		path += n;
+	}
+	return !*pattern && !*path;
+}
+
+const struct endpoint *access_find(const char *path, struct path_args *ret)
 {
 	for (size_t i = 0; i < endpoint_count; i++) {
-		const char *p = endpoints[i].path;
-		size_t n = strlen(p);
-		if (strcmp(p, path) == 0 && p[n - 1] != '*')
-			return &endpoints[i];
-		if (p[n - 1] == '*' && strncmp(path, p, n - 1) == 0 &&
-		    parse_u64(path + n - 1, ret_id) == 0 && *ret_id <= INT64_MAX)
+		if (take_path(endpoints[i].path, path, ret))
 			return &endpoints[i];
 	}
 	return NULL;
@@ -220,7 +286,7 @@ static int operated(const struct conf_list *operators, const char *login, struct
 	query_text(&q, names.data);
 	query_put(&q,
 		  "::jsonb)) UNION SELECT cluster FROM role WHERE role = 'operator' "
-		  "AND login = ");
+		  "AND (valid_to IS NULL OR valid_to > now()) AND login = ");
 	query_text(&q, login);
 	int rc = query_run(&q, pg, &r, err);
 	buf_done(&names);
@@ -243,7 +309,7 @@ static int is_admin(const struct access_site *site, const char *login, struct pg
 	if (is_listed(site->admins, login))
 		return 1;
 	query_put(&q, "SELECT FROM role WHERE role = 'admin' AND cluster IS NULL AND "
-		      "login = ");
+		      "(valid_to IS NULL OR valid_to > now()) AND login = ");
 	query_text(&q, login);
 	int rc = query_run(&q, pg, &r, err);
 	return rc < 0 ? rc : PQntuples(r) > 0;

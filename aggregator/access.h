@@ -32,7 +32,9 @@ enum access_role { ROLE_USER, ROLE_OPERATOR, ROLE_ADMIN };
 struct ask; /* aggregator/api.h */
 
 struct endpoint {
-	const char *path;          /* below /api/v1; a '*' at its end is a number */
+	/* Below /api/v1. A part that is '*' is a unit's number, {cluster}, {uuid} and
+	 * {run} are what they say. */
+	const char *path;
 	enum scope_kind scopes[3]; /* by role */
 	const struct param_spec *const *params;
 	/* Runs on a thread of the pool. */
@@ -43,8 +45,16 @@ struct endpoint {
 extern const struct endpoint endpoints[];
 extern const size_t endpoint_count;
 
-/* NULL: there is none. *ret_id is the number of a '*'. Total on any text. */
-const struct endpoint *access_find(const char *path, uint64_t *ret_id);
+/* What a path says; "", 0 and false where it has no such part. */
+struct path_args {
+	uint64_t id;
+	char cluster[256], uuid[129]; /* uuid: PARAM_ID */
+	uint64_t run;
+	bool has_run;
+};
+
+/* NULL: there is none. Total on any text. */
+const struct endpoint *access_find(const char *path, struct path_args *ret);
 
 /* Roles by configuration: "login", for operators also "login/cluster". -EINVAL. */
 int access_check_roles(const struct conf_list *admins,

@@ -293,6 +293,13 @@ static int answer_in(struct pg *pg, void *arg, struct err *err)
 	return a->endpoint->answer(a, err);
 }
 
+/* It asks in a user's name, once for many, and has limits for its users itself. */
+static bool is_of_load_balancer(const struct ask *a)
+{
+	return *a->who.front && (a->endpoint->answer == api_units_own ||
+				 a->endpoint->answer == api_verify);
+}
+
 static int run(struct pg *pg, void *arg, struct err *err)
 {
 	struct ask *a = arg;
@@ -300,7 +307,7 @@ static int run(struct pg *pg, void *arg, struct err *err)
 	int rc = identity_prove(api_site_identity(a->site), &a->proof.facts, &a->who,
 				err);
 
-	if (rc == 0 && *a->who.login &&
+	if (rc == 0 && *a->who.login && !is_of_load_balancer(a) &&
 	    !api_limit_take(s->limit, a->who.login, clock_boottime_ns()))
 		rc = err_set(err, -EBUSY,
 			     "%s has asked too often in this minute "
@@ -351,21 +358,36 @@ static void done(void *arg, int rc, const struct err *err)
 }
 
 /* Pages of the site's list may read answers (Fetch standard, CORS protocol). */
-static void allow_origin(struct ask *a)
+static bool allow_origin(struct ask *a)
 {
 	struct api_state *s = a->app->api;
 	const char *origin = s->has_origins ? web_header(a->r, "Origin") : NULL;
 
 	if (!origin || web_header_count(a->r, "Origin") != 1 || strlen(origin) > 256 ||
 	    regexec(&s->origins, origin, 0, NULL, 0) != 0)
-		return;
+		return false;
 	web_add_header(a->r, "Access-Control-Allow-Origin", origin);
 	web_add_header(a->r, "Vary", "Origin");
+	return true;
+}
+
+/* A browser asks whether a page may send a proof of who asks (the peer's answer, less
+ * the headers of a front end, which no page is). Says nothing of anybody. */
+static void answer_preflight(struct ask *a)
+{
+	if (!allow_origin(a)) {
+		web_answer_text(a->r, 403, "this origin is not one of the site's\n");
+		return;
+	}
+	web_add_header(a->r, "Access-Control-Allow-Methods", "GET, HEAD");
+	web_add_header(a->r, "Access-Control-Allow-Headers",
+		       "Accept, Authorization, Content-Type, Origin, X-Grafana-Id");
+	web_answer(a->r, 204, "text/plain", "", 0);
 }
 
 static void send_answer(struct ask *a)
 {
-	allow_origin(a);
+	(void)allow_origin(a);
 	web_answer(a->r, a->status ? a->status : 200,
 		   a->content_type ? a->content_type : JSON_TYPE, a->body.data,
 		   a->body.len);
@@ -392,7 +414,11 @@ static void begin(struct app *app, struct web_request *r)
 		web_answer_text(r, 404, "404 page not found\n");
 		return;
 	}
-	a->endpoint = access_find(path + strlen(PREFIX), &a->id);
+	if (web_method(r) == WEB_OPTIONS) {
+		answer_preflight(a);
+		return;
+	}
+	a->endpoint = access_find(path + strlen(PREFIX), &a->path);
 	if (!a->endpoint) {
 		refuse_now(a, -ENOENT, "there is no such endpoint");
 		return;

@@ -22,7 +22,7 @@ struct ask {
 	struct web_request *r;
 	struct api_site *site; /* what the site said when it began */
 	const struct endpoint *endpoint;
-	uint64_t id; /* of a path with '*' */
+	struct path_args path;
 	struct identity_request proof;
 	struct identity_who who;
 	struct scope scope;
@@ -73,6 +73,9 @@ int api_units(struct ask *a, struct err *err);
 int api_units_admin(struct ask *a, struct err *err);
 int api_unit(struct ask *a, struct err *err);
 int api_verify(struct ask *a, struct err *err);
+/* A POST of it: any number of ids up to 10 000, in the body. */
+int api_verify_many(struct ask *a, struct err *err);
+int api_units_own(struct ask *a, struct err *err);
 int api_usage_current(struct ask *a, struct err *err);
 int api_usage_global(struct ask *a, struct err *err);
 int api_usage_daily(struct ask *a, struct err *err);

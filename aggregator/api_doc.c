@@ -42,6 +42,28 @@ static const char *who_may(const struct endpoint *e)
 	}
 }
 
+/* The parts of a path that are not words: "*" is the number of a row. Returns how many.
+ */
+static size_t put_path_params(struct buf *b, const char *path)
+{
+	size_t count = 0;
+
+	while (*path == '/') {
+		size_t n = strcspn(++path, "/");
+		bool number = n == 1 && *path == '*';
+		bool run = n == 5 && memcmp(path, "{run}", n) == 0;
+		if (number || *path == '{')
+			buf_printf(b,
+				   "%s{\"name\":\"%.*s\",\"in\":\"path\","
+				   "\"required\":true,\"schema\":{\"type\":\"%s\"}}",
+				   count++ ? "," : "", number ? 2 : (int)n - 2,
+				   number ? "id" : path + 1,
+				   number || run ? "integer" : "string");
+		path += n;
+	}
+	return count;
+}
+
 static void put_endpoint(struct buf *b, const struct endpoint *e)
 {
 	size_t n = strlen(e->path);
@@ -53,11 +75,9 @@ static void put_endpoint(struct buf *b, const struct endpoint *e)
 	buf_printf(&text, "%s%s", e->what, who_may(e));
 	buf_put_json(b, text.data ? text.data : "", text.len);
 	buf_puts(b, ",\"parameters\":[");
-	if (numbered)
-		buf_puts(b, "{\"name\":\"id\",\"in\":\"path\",\"required\":true,"
-			    "\"schema\":{\"type\":\"integer\"}}");
+	size_t in_path = put_path_params(b, e->path);
 	for (size_t i = 0; e->params[i]; i++) {
-		buf_puts(b, i || numbered ? "," : "");
+		buf_puts(b, i || in_path ? "," : "");
 		put_param(b, e->params[i]);
 	}
 	buf_puts(

@@ -63,11 +63,13 @@ static int admins(struct ask *a, struct err *err)
 		buf_put_json(&names, l->items[i], strlen(l->items[i]));
 	}
 	buf_putc(&names, ']');
-	query_put(&q,
-		  "SELECT jsonb_build_object('cluster_id', 'all', 'name', r.login, "
-		  "'projects', '[]'::jsonb, 'tags', jsonb_agg(DISTINCT r.source)) FROM "
-		  "(SELECT login, source FROM role WHERE role = 'admin' UNION SELECT "
-		  "jsonb_array_elements_text(");
+	query_put(
+		&q,
+		"SELECT jsonb_build_object('cluster_id', 'all', 'name', r.login, "
+		"'projects', '[]'::jsonb, 'tags', jsonb_agg(DISTINCT r.source)) FROM "
+		"(SELECT login, source FROM role WHERE role = 'admin' AND (valid_to IS "
+		"NULL OR valid_to > now()) UNION SELECT "
+		"jsonb_array_elements_text(");
 	query_text(&q, names.data);
 	query_put(&q, "::jsonb), 'config') r (login, source) WHERE true");
 	api_put_filter(a, &q, "user", NULL, "r.login");

@@ -81,13 +81,15 @@ static void put_filters(const struct ask *a, struct query *q)
 		     "u.het_offset))");
 }
 
-/* One branch of a feed: rows (row, key, id) of units with this condition. */
+/* One branch of a feed: rows (key, id, observed_ms, node_ms) of units with this
+ * condition. */
 static void put_branch(const struct ask *a, const struct selection *s, struct query *q,
 		       const char *owner, const char *life, const char *key)
 {
-	query_put(q, "(SELECT u AS row, ");
+	query_put(q, "(SELECT ");
 	query_put(q, key);
-	query_put(q, " AS key, u.id AS id FROM unit u, w WHERE ");
+	query_put(q, " AS key, u.id AS id, u.observed_ms, u.node_ms FROM unit u, w "
+		     "WHERE ");
 	query_put(q, owner);
 	query_put(q, life);
 	scope_put_unit(&a->scope, q);
@@ -220,16 +222,17 @@ static int list(struct ask *a, bool all, struct err *err)
 	query_time_us(&q, a->from_us);
 	query_put(&q, " - interval '7 days' AS week, ");
 	query_time_us(&q, a->to_us);
-	query_put(&q, " AS b) SELECT ");
-	api_put_json(a, &q, "api_unit(y.row)");
-	query_put(&q,
-		  ", (y.row).observed_ms AS observed_ms, (y.row).node_ms AS node_ms, "
-		  "api_us(y.key) || '-' || y.id AS page FROM (SELECT DISTINCT ON "
-		  "(z.key, z.id) z.* FROM (");
+	query_put(&q, " AS b), y AS MATERIALIZED (SELECT DISTINCT ON (z.key, z.id) z.* "
+		      "FROM (");
 	put_feeds(a, &s, &q, all);
 	query_put(&q, ") z ORDER BY z.key DESC, z.id LIMIT ");
 	query_s64(&q, (int64_t)s.limit + 1);
-	query_put(&q, ") y ORDER BY y.key DESC, y.id");
+	query_put(&q, ") SELECT ");
+	api_put_json(a, &q, params_has(p, "field") ? "j.members::jsonb" : "j.members");
+	query_put(&q,
+		  ", y.observed_ms, y.node_ms, api_us(y.key) || '-' || y.id AS page "
+		  "FROM y JOIN api_units(ARRAY(SELECT id FROM y)) j ON j.unit = y.id "
+		  "ORDER BY y.key DESC, y.id");
 	return api_rows(a, &q, s.limit, err);
 }
 
@@ -272,6 +275,33 @@ static int read_resolution(const struct ask *a, const char **ret, struct err *er
 	return 0;
 }
 
+/* By the number of its row, or the latest of those that users know by this id. */
+static void put_which(const struct ask *a, struct query *q)
+{
+	const struct path_args *p = &a->path;
+
+	if (!*p->uuid) {
+		query_s64(q, (int64_t)p->id);
+		return;
+	}
+	query_put(q,
+		  "(SELECT u.id FROM unit u JOIN cluster c ON c.id = u.cluster WHERE "
+		  "c.name = ");
+	query_text(q, p->cluster);
+	query_put(q, " AND u.uuid = ");
+	query_text(q, p->uuid);
+	if (p->has_run) {
+		query_put(q, " AND u.restarts = ");
+		query_s64(q, (int64_t)p->run);
+	}
+	query_put(q, " AND ");
+	scope_put_unit(&a->scope, q);
+	query_put(
+		q,
+		" ORDER BY coalesce(u.started, u.submitted, u.ended) DESC NULLS LAST, "
+		"u.id DESC LIMIT 1)");
+}
+
 int api_unit(struct ask *a, struct err *err)
 {
 	const struct param *from = params_get(&a->params, "from");
@@ -285,11 +315,11 @@ int api_unit(struct ask *a, struct err *err)
 		return rc;
 	a->from_us = from ? from->number : 0;
 	a->to_us = to ? to->number : a->now_us;
-	query_put(&q,
-		  "SELECT api_unit(u) || jsonb_build_object('nodes', api_nodes(u.id), "
-		  "'steps', api_steps(u.id)");
+	query_put(&q, "SELECT concat(left((SELECT j.members FROM "
+		      "api_units(ARRAY[u.id]) j), -1), ',\"nodes\":', "
+		      "api_nodes(u.id), ',\"steps\":', api_steps(u.id), ");
 	if (series) {
-		query_put(&q, ", 'series', ");
+		query_put(&q, "',\"series\":', ");
 		query_put(&q, series);
 		query_put(&q, "(u.id, greatest(u.started, ");
 		query_time_us(&q, a->from_us);
@@ -297,11 +327,11 @@ int api_unit(struct ask *a, struct err *err)
 		query_time_us(&q, a->to_us);
 		query_put(&q, "), ");
 		query_s64(&q, most ? (int64_t)most->number : SERIES_MAX);
-		query_put(&q, "::integer)");
+		query_put(&q, "::integer), ");
 	}
-	query_put(&q, "), u.observed_ms AS observed_ms, u.node_ms AS node_ms, "
+	query_put(&q, "'}'), u.observed_ms AS observed_ms, u.node_ms AS node_ms, "
 		      "api_utc(u.as_of) AS as_of FROM unit u WHERE u.id = ");
-	query_s64(&q, (int64_t)a->id);
+	put_which(a, &q);
 	query_put(&q, " AND ");
 	scope_put_unit(&a->scope, &q);
 	rc = api_rows(a, &q, 0, err);
@@ -345,6 +375,8 @@ int api_verify(struct ask *a, struct err *err)
 	auto_pgresult PGresult *r = NULL;
 	size_t denied = 0;
 
+	if (web_method(a->r) == WEB_POST)
+		return api_verify_many(a, err);
 	if (!params_has(&a->params, "uuid"))
 		return err_set(err, -EINVAL, "uuid: at least one is needed");
 	if (a->params.count > VERIFY_MAX + 8)

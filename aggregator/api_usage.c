@@ -13,6 +13,10 @@
 #define DAY_US (24 * HOUR_US)
 #define GROUPS_MAX 10000 /* of persons and projects in one answer */
 
+#define DAY_UJ                                                                         \
+	"energy_total_uj(d.package_uj, d.dram_uj, d.psys_uj, d.gpu_uj, d.host_uj, "    \
+	"d.other_uj)"
+
 #define SUMS                                                                           \
 	"sum(d.wall_ms) AS wall_ms, sum(d.node_ms) AS node_ms, sum(d.observed_ms) AS " \
 	"observed_ms, sum(d.cpu_ns) AS cpu_ns, sum(d.cpu_alloc_ms) AS cpu_alloc_ms, "  \
@@ -24,7 +28,8 @@
 	"sum(d.gpu_memory_byte_ms) AS gpu_memory_byte_ms, sum(d.package_uj) AS "       \
 	"package_uj, sum(d.dram_uj) AS dram_uj, sum(d.psys_uj) AS psys_uj, "           \
 	"sum(d.gpu_uj) AS gpu_uj, sum(d.host_uj) AS host_uj, sum(d.other_uj) AS "      \
-	"other_uj, grams_sum(d.grams) AS grams"
+	"other_uj, grams_sum(d.grams) AS grams, coalesce(sum(" DAY_UJ                  \
+	" * d.pue) / nullif(sum(" DAY_UJ "), 0), 1) AS pue"
 
 #define SUMS_JSON                                                                      \
 	"api_sums(g.wall_ms::bigint, g.node_ms::bigint, g.observed_ms::bigint, "       \
@@ -32,7 +37,7 @@
 	"g.memory_alloc_byte_ms, g.io_read_bytes, g.io_write_bytes, g.net_rx_bytes, "  \
 	"g.net_tx_bytes, g.gpu_busy_ms::bigint, g.gpu_alloc_ms::bigint, "              \
 	"g.gpu_memory_byte_ms, g.package_uj, g.dram_uj, g.psys_uj, g.gpu_uj, "         \
-	"g.host_uj, g.other_uj, g.grams, pue_at(g.cluster, now()))"
+	"g.host_uj, g.other_uj, g.grams, g.pue)"
 
 #define AS_OF ", api_as_of() AS as_of"
 
@@ -51,6 +56,14 @@ static void put_day(struct query *q, uint64_t us)
 	query_put(q, ")");
 }
 
+/* kWh have the building's share of each day in them, as grams have. */
+static void put_pue(struct query *q, const char *cluster)
+{
+	query_put(q, " LEFT JOIN pue_range r ON r.cluster = ");
+	query_put(q, cluster);
+	query_put(q, " AND d.day >= r.first AND d.day < r.after");
+}
+
 /* Rows of usage_day in [first, after), with `counted`: units that are not counted by a
  * day before. */
 static void put_days(const struct ask *a, struct query *q, uint64_t first_us,
@@ -64,13 +77,14 @@ static void put_days(const struct ask *a, struct query *q, uint64_t first_us,
 	} else {
 		query_put(q, "d.units_started AS counted, ");
 	}
-	query_put(q,
-		  "d.wall_ms, d.node_ms, d.observed_ms, d.cpu_ns, d.cpu_alloc_ms, "
-		  "d.memory_byte_ms, d.memory_alloc_byte_ms, d.io_read_bytes, "
-		  "d.io_write_bytes, d.net_rx_bytes, d.net_tx_bytes, d.gpu_busy_ms, "
-		  "d.gpu_alloc_ms, d.gpu_memory_byte_ms, d.package_uj, d.dram_uj, "
-		  "d.psys_uj, d.gpu_uj, d.host_uj, d.other_uj, d.grams FROM usage_day "
-		  "d WHERE d.day >= ");
+	query_put(q, "d.wall_ms, d.node_ms, d.observed_ms, d.cpu_ns, d.cpu_alloc_ms, "
+		     "d.memory_byte_ms, d.memory_alloc_byte_ms, d.io_read_bytes, "
+		     "d.io_write_bytes, d.net_rx_bytes, d.net_tx_bytes, d.gpu_busy_ms, "
+		     "d.gpu_alloc_ms, d.gpu_memory_byte_ms, d.package_uj, d.dram_uj, "
+		     "d.psys_uj, d.gpu_uj, d.host_uj, d.other_uj, d.grams, "
+		     "coalesce(r.pue, 1) AS pue FROM usage_day d");
+	put_pue(q, "d.cluster");
+	query_put(q, " WHERE d.day >= ");
 	put_day(q, first_us);
 	query_put(q, " AND d.day < ");
 	put_day(q, after_us);
@@ -93,9 +107,11 @@ static void put_hours(const struct ask *a, struct query *q, uint64_t from_us,
 	query_time_us(q, from_us);
 	query_put(q, ", ");
 	query_time_us(q, to_us);
+	query_put(q, "), h.*, coalesce(r.pue, 1) FROM unit_day d JOIN unit u ON u.id = "
+		     "d.unit");
+	put_pue(q, "u.cluster");
 	query_put(q,
-		  "), h.* FROM unit_day d JOIN unit u ON u.id = d.unit CROSS JOIN "
-		  "LATERAL (SELECT sum(h.node_ms), sum(h.observed_ms), "
+		  " CROSS JOIN LATERAL (SELECT sum(h.node_ms), sum(h.observed_ms), "
 		  "sum(h.cpu_user_ns + h.cpu_system_ns), sum(h.cpu_alloc_ms), "
 		  "sum(h.memory_byte_ms), sum(h.memory_alloc_byte_ms), "
 		  "sum(h.io_read_bytes), sum(h.io_write_bytes), sum(h.net_rx_bytes), "
@@ -190,10 +206,32 @@ static int groups(struct ask *a, void (*put)(struct ask *a, struct query *q),
 	return api_rows(a, &q, GROUPS_MAX, err);
 }
 
+/* The peer's clients ask for columns that rows are told apart by. Rows have all of
+ * these; dropping another one in silence would be a sum of something else. */
+static int check_groupby(const struct ask *a, struct err *err)
+{
+	static const char *const columns[] = {"cluster_id", "resource_manager",
+					      "project", "groupname", "username"};
+
+	for (size_t i = 0; i < a->params.count; i++) {
+		const struct param *p = &a->params.items[i];
+		bool known = strcmp(p->spec->name, "groupby") != 0 || !*p->value;
+		for (size_t k = 0; k < sizeof(columns) / sizeof(columns[0]); k++)
+			known |= strcmp(p->value, columns[k]) == 0;
+		if (!known)
+			return err_set(err, -EINVAL,
+				       "groupby: must be cluster_id, resource_manager, "
+				       "project, groupname or username");
+	}
+	return 0;
+}
+
 int api_usage_current(struct ask *a, struct err *err)
 {
-	int rc = api_window(a, err);
+	int rc = check_groupby(a, err);
 
+	if (rc == 0)
+		rc = api_window(a, err);
 	return rc < 0 ? rc : groups(a, put_window, err);
 }
 
@@ -204,7 +242,9 @@ static void put_all_time(struct ask *a, struct query *q)
 
 int api_usage_global(struct ask *a, struct err *err)
 {
-	return groups(a, put_all_time, err);
+	int rc = check_groupby(a, err);
+
+	return rc < 0 ? rc : groups(a, put_all_time, err);
 }
 
 /* ---- by day ---------------------------------------------------------------------- */
@@ -254,7 +294,9 @@ int api_usage_daily(struct ask *a, struct err *err)
 	query_put(&q,
 		  ", g.observed_ms AS observed_ms, g.node_ms AS node_ms, (g.day - DATE "
 		  "'1970-01-01') || '-' || g.person || '-' || g.project AS page" AS_OF
-		  " FROM (SELECT d.* FROM usage_day d WHERE d.day >= ");
+		  " FROM (SELECT d.*, coalesce(r.pue, 1) AS pue FROM usage_day d");
+	put_pue(&q, "d.cluster");
+	query_put(&q, " WHERE d.day >= ");
 	put_day(&q, a->from_us);
 	query_put(&q, " AND d.day < ");
 	put_day(&q, a->to_us);

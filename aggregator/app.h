@@ -31,11 +31,13 @@ struct app {
 	int signalfd;
 	atomic_uint_fast64_t reloads, reload_failures;
 
+	struct grafana *grafana; /* its teams as admins, or NULL */
 	struct people *people;   /* the refresh of associations, or NULL */
 	struct api_state *api;   /* who asks, and counts of answers */
 	struct cluster *cluster; /* the private one, NULL: --db.url, or another's */
 	char cluster_url[512];   /* of another's, for --check and --migrate */
 	struct ladder *ladder;   /* partitions and retention */
+	atomic_int_fast64_t clocks_apart_s; /* the database's less ours, the ladder's */
 	struct ingest *ingest;
 	struct records *records; /* linker and roll-up */
 	struct factors *factors; /* emission factors and PUE */

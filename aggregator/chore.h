@@ -34,7 +34,8 @@ enum chore_lock {
 	CHORE_LINKER = 1,
 	CHORE_ROLLUP = 2,
 	CHORE_FACTORS = 3,
-	CHORE_PEOPLE = 4
+	CHORE_PEOPLE = 4,
+	CHORE_GRAFANA = 5
 };
 
 struct chore;

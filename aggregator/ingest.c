@@ -25,6 +25,7 @@
 #define THREADS 2
 #define NAMES_MAX 32
 #define BODIES_MAX ((size_t)16 << 20) /* of requests that are under way */
+#define FULL_NS (60 * NSEC_PER_SEC)
 #define REQUESTS_MAX 512u
 #define SCRATCH_KEPT ((size_t)256 << 10)
 
@@ -151,6 +152,8 @@ void ingest_admit(void *arg, struct web_request *r)
 
 	if (rc >= 0) {
 		const char *why = app_no_database(in->app);
+		if (!why)
+			why = ladder_no_clock(in->app);
 		pthread_mutex_lock(&in->mutex);
 		if (in->requests >= REQUESTS_MAX || in->bodies >= BODIES_MAX)
 			why = "too many reports are waiting";
@@ -475,6 +478,19 @@ static int open_ingest(struct app *app, struct err *err)
 static int reload(struct app *app, struct err *err)
 {
 	return sender_reload(app->ingest->sender, err);
+}
+
+const char *ingest_no_space(struct app *app)
+{
+	uint64_t full_ns =
+		app->ingest
+			? atomic_load(
+				  &ingest_writer_counters(app->ingest->writer)->full_ns)
+			: 0;
+
+	return full_ns && clock_boottime_ns() - full_ns < FULL_NS
+		       ? "the database has no space left for reports"
+		       : NULL;
 }
 
 static void metrics(struct app *app, struct prom *out)

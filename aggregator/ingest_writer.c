@@ -174,6 +174,8 @@ static void write_group(struct ingest_writer *w, uint32_t n)
 	struct err err = {""};
 	int rc = write_some(w, 0, n, &err);
 
+	if (rc == 0 || rc == -ENOSPC)
+		atomic_store(&w->counters.full_ns, rc ? clock_boottime_ns() : 0);
 	say(w, rc == -EINVAL ? 0 : rc, &err);
 	if (rc != -EINVAL || n == 1) {
 		for (uint32_t i = 0; i < n; i++)

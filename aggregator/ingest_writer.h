@@ -47,6 +47,8 @@ struct ingest_counters {
 	atomic_uint_fast64_t starts, intervals, finals, jobs; /* that were committed */
 	atomic_uint_fast64_t repeated, differ;                /* intervals */
 	atomic_uint_fast64_t job_repeated, staged, write_ns;
+	/* Boot time when a group found no space; 0: the last one was written */
+	atomic_uint_fast64_t full_ns;
 };
 
 struct ingest_writer;

@@ -20,6 +20,7 @@
 #define VACUUM_MS (3600u * 1000)
 
 struct ladder {
+	struct app *app;
 	struct partitions_plan plan;
 	struct pg *pg;
 	pthread_t thread;
@@ -57,12 +58,33 @@ void ladder_window(const struct options *o, uint64_t now_ns, uint64_t *ret_oldes
 	*ret_newest_ns = today_ns + plan.ahead_days * DAY_NS;
 }
 
+static int look_at_clocks(struct app *app, struct pg *pg, struct err *err)
+{
+	int64_t apart;
+	int rc = partitions_clock(pg, &apart, err);
+
+	if (rc == 0)
+		atomic_store(&app->clocks_apart_s, apart);
+	return rc;
+}
+
 static int database_up(struct app *app, struct pg *pg, struct err *err)
 {
 	struct partitions_plan plan = ladder_plan(&app->options);
-	int rc = partitions_make(pg, &plan, err);
+	int rc = look_at_clocks(app, pg, err);
 
-	return rc < 0 ? rc : 0;
+	if (rc == 0)
+		rc = partitions_make_first(pg, &plan, err);
+	return rc < 0 ? rc : 0; /* the rest is the ladder's thread's */
+}
+
+const char *ladder_no_clock(struct app *app)
+{
+	int64_t apart = atomic_load(&app->clocks_apart_s);
+
+	return apart > PARTITIONS_APART_S || apart < -PARTITIONS_APART_S
+		       ? "the database's clock and the aggregator's are a day apart"
+		       : NULL;
 }
 
 static bool stopping(struct ladder *l)
@@ -89,6 +111,8 @@ static int round_of(struct ladder *l, struct err *err)
 	int dropped = 0, made = partitions_make(l->pg, &l->plan, err);
 	int rc = made;
 
+	if (rc >= 0)
+		rc = look_at_clocks(l->app, l->pg, err);
 	if (rc >= 0)
 		rc = dropped = partitions_drop(l->pg, &l->plan, err);
 	if (rc >= 0)
@@ -142,6 +166,7 @@ static int open_ladder(struct app *app, struct err *err)
 	if (!l)
 		return err_set(err, -ENOMEM, "out of memory");
 	app->ladder = l;
+	l->app = app;
 	l->plan = ladder_plan(&app->options);
 	pthread_mutex_init(&l->mutex, NULL);
 	pthread_condattr_init(&attr);

@@ -20,4 +20,9 @@ struct partitions_plan ladder_plan(const struct options *o);
 void ladder_window(const struct options *o, uint64_t now_ns, uint64_t *ret_oldest_ns,
 		   uint64_t *ret_newest_ns);
 
+/* Words for answers while nobody can tell how old a report is, so that none may be
+ * refused for its age: the database's clock and this machine's are a day apart. NULL:
+ * they are not. Any thread. */
+const char *ladder_no_clock(struct app *app);
+
 #endif

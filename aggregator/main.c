@@ -3,11 +3,8 @@
  * Exit status 2: the command line or a configuration is wrong; 1: it could not start
  * (--check: 0 good, 1 warnings, 2 failures). */
 #include <errno.h>
-#include <inttypes.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "aggregator/app.h"
@@ -16,34 +13,15 @@
 #include "aggregator/database.h"
 #include "aggregator/import.h"
 #include "aggregator/records.h"
-#include "lib/cleanup.h"
-#include "lib/clock.h"
-#include "lib/fs.h"
 #include "lib/log.h"
-#include "lib/notify.h"
+#include "lib/program.h"
+#include "lib/service.h"
 #include "lib/signals.h"
 
 #define TICK_MS 1000
 #define POOL_GRACE_MS 5000
 /* of the private cluster, beside those for requests: background work, a person */
 #define CONNECTIONS_MORE 26
-
-enum { EXIT_OK = 0, EXIT_CANNOT = 1, EXIT_USAGE = 2 };
-
-static int print(const struct buf *b)
-{
-	if (b->len && fs_write_all(STDOUT_FILENO, b->data, b->len) < 0)
-		return EXIT_CANNOT;
-	return EXIT_OK;
-}
-
-/* For doc/aggregator.md, which has this text. */
-static int print_markdown(void)
-{
-	auto_buf struct buf b = BUF_INIT;
-	conf_markdown(options_table, options_count, &b);
-	return buf_error(&b) ? EXIT_CANNOT : print(&b);
-}
 
 static int check_options(const struct options *o, struct err *err)
 {
@@ -76,14 +54,15 @@ static int check_config(const struct options *o)
 		rc = web_check_config(o->web_config_file, &err);
 	if (rc < 0) {
 		fprintf(stderr, "ceems_aggregator: %s\n", err.text);
-		return EXIT_USAGE;
+		return PROGRAM_USAGE;
 	}
 	printf("ceems_aggregator: the configuration is good\n");
-	return EXIT_OK;
+	return PROGRAM_OK;
 }
 
-/* As who we shall be: the private cluster's server is started here. */
-static int find_database(struct app *app, struct err *err)
+/* As who we shall be: the private cluster's server is started here. Once: a command
+ * that ends, for which the database of an aggregator that runs is as good. */
+static int find_database(struct app *app, bool once, struct err *err)
 {
 	const struct options *o = &app->options;
 	int rc = 0;
@@ -99,8 +78,7 @@ static int find_database(struct app *app, struct err *err)
 			   &app->cluster, err);
 	if (rc == 0) {
 		app->pg.url = cluster_url(app->cluster);
-	} else if (rc == -EBUSY && (o->check || o->migrate)) {
-		/* an aggregator runs it: its database is as good */
+	} else if (rc == -EBUSY && once) {
 		app->pg.url = app->cluster_url;
 		rc = cluster_url_of(o->data_path, app->cluster_url,
 				    sizeof(app->cluster_url), err);
@@ -114,7 +92,7 @@ static int before_threads(void *arg, struct err *err)
 	int rc = privileges_drop(&app->privileges, err);
 
 	if (rc == 0)
-		rc = find_database(app, err);
+		rc = find_database(app, false, err);
 	if (rc == 0)
 		rc = database_open(app, err);
 	for (size_t i = 0; rc == 0 && i < app_part_count; i++) {
@@ -192,58 +170,64 @@ static void close_all(struct app *app)
 		close(app->signalfd);
 }
 
-static void reload(void *arg)
+static bool reload(void *arg)
 {
 	struct app *app = arg;
 	struct err err = {""};
-	bool failed = false;
-	char state[64];
+	bool good = true;
 
-	snprintf(state, sizeof(state), "RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
-		 clock_read_ns(CLOCK_MONOTONIC) / 1000);
-	(void)notify_send(state);
 	if (web_reload(app->web, &err) < 0) {
-		failed = true;
+		good = false;
 		log_error("reload: %s: the old web configuration stays in force",
 			  err.text);
 	}
 	for (size_t i = 0; i < app_part_count; i++) {
 		if (!app_parts[i]->reload || app_parts[i]->reload(app, &err) == 0)
 			continue;
-		failed = true;
+		good = false;
 		log_error("reload: %s: %s: what was stays in force", app_parts[i]->name,
 			  err.text);
 	}
-	atomic_fetch_add(failed ? &app->reload_failures : &app->reloads, 1);
-	if (!failed)
-		log_info("reload: done");
-	(void)notify_send("READY=1");
+	atomic_fetch_add(good ? &app->reloads : &app->reload_failures, 1);
+	return good;
+}
+
+static unsigned tick(void *arg)
+{
+	struct app *app = arg;
+
+	if (app->cluster)
+		cluster_tick(app->cluster);
+	for (size_t i = 0; i < app_part_count; i++) {
+		if (app_parts[i]->tick)
+			app_parts[i]->tick(app);
+	}
+	return TICK_MS;
 }
 
 static void run(struct app *app)
 {
-	struct pollfd fd = {.fd = app->signalfd, .events = POLLIN};
-
-	if (app->privileges.drop)
-		log_info("runs as user %s", app->privileges.user);
-	else if (geteuid() == 0)
-		log_warn("keeps running as root (--security.drop-privileges)");
+	service_say_user(&app->privileges);
 	for (size_t i = 0; web_port(app->web, i); i++)
 		log_info("serves on port %u", web_port(app->web, i));
-	log_info("ready");
-	(void)notify_send("READY=1");
-	for (;;) {
-		int n = poll(&fd, 1, TICK_MS);
-		if (n > 0 && !signals_take(app->signalfd, reload, app))
-			break;
-		if (app->cluster)
-			cluster_tick(app->cluster);
-		for (size_t i = 0; i < app_part_count; i++) {
-			if (app_parts[i]->tick)
-				app_parts[i]->tick(app);
-		}
-	}
-	(void)notify_send("STOPPING=1");
+	service_run(&(struct service){
+		.signalfd = app->signalfd,
+		.wait_ms = TICK_MS,
+		.tick = tick,
+		.reload = reload,
+		.arg = app,
+	});
+}
+
+/* Options that are accepted so that a peer's unit file keeps working */
+static void say_ignored(const struct options *o)
+{
+	if (*o->gomaxprocs)
+		log_warn("--runtime.gomaxprocs: ignored, there is no Go runtime here");
+	if (o->debug_server)
+		log_warn("--web.debug-server: ignored, there is no pprof here");
+	if (o->compression)
+		log_warn("--web.compression: ignored, a front end compresses answers");
 }
 
 static int serve(struct app *app)
@@ -251,17 +235,18 @@ static int serve(struct app *app)
 	struct err err = {""};
 
 	log_info("ceems_aggregator %s", CEEMS_VERSION);
+	say_ignored(&app->options);
 	int rc = open_all(app, &err);
 	if (rc < 0)
 		log_error("%s", err.text);
 	else
 		run(app);
 	close_all(app);
-	return rc < 0 ? EXIT_CANNOT : EXIT_OK;
+	return rc < 0 ? PROGRAM_CANNOT : PROGRAM_OK;
 }
 
-/* --migrate and --check: without web and threads, the user and the database as when it
- * serves. */
+/* --migrate, --check, --import, --erase, --recompute: without web and threads, the user
+ * and the database as when it serves. */
 static int run_once(struct app *app, int (*what)(struct app *app, struct err *err))
 {
 	const struct options *o = &app->options;
@@ -276,33 +261,31 @@ static int run_once(struct app *app, int (*what)(struct app *app, struct err *er
 	if (rc == 0)
 		rc = privileges_drop(&app->privileges, &err);
 	if (rc == 0)
-		rc = find_database(app, &err);
+		rc = find_database(app, true, &err);
 	if (rc == 0)
 		rc = what(app, &err);
 	if (rc < 0)
 		fprintf(stderr, "ceems_aggregator: %s\n", err.text);
 	cluster_stop(app->cluster);
-	return rc < 0 ? EXIT_CANNOT : rc;
+	return rc < 0 ? PROGRAM_CANNOT : rc;
 }
 
 int main(int argc, char *argv[])
 {
-	auto_buf struct buf out = BUF_INIT, warnings = BUF_INIT;
+	const struct program program = {
+		.name = "ceems_aggregator",
+		.options = options_table,
+		.option_count = options_count,
+	};
+	auto_buf struct buf warnings = BUF_INIT;
 	struct app app = {.signalfd = -1, .argc = argc, .argv = argv};
-	struct err err = {""};
+	enum program_status status;
+	int rc;
 
-	if (argc == 2 && strcmp(argv[1], "--help-markdown") == 0)
-		return print_markdown();
-	int rc = conf_load(options_table, options_count, "ceems_aggregator", argc, argv,
-			   &app.options, &out, &warnings, &err);
-	if (rc == 1)
-		return print(&out);
-	if (rc < 0) {
-		fprintf(stderr, "ceems_aggregator: %s\n", err.text);
-		return EXIT_USAGE;
-	}
-	log_init("ceems_aggregator", (enum log_format)app.options.log_format,
-		 options_log_level(&app.options));
+	if (!program_options(&program, argc, argv, &app.options, &warnings, &status))
+		return status;
+	program_log("ceems_aggregator", app.options.log_format, app.options.log_level,
+		    &warnings);
 	if (app.options.check_config)
 		rc = check_config(&app.options);
 	else if (app.options.migrate)

@@ -3,15 +3,11 @@
  * what every program here has. */
 #include "aggregator/options.h"
 
-#include <syslog.h>
-
 #include "lib/emission_options.h"
+#include "lib/service_options.h"
 
 #define ROW CONF_ROW
 #define DAY_MS (86400ull * 1000)
-
-static const char *const log_levels[] = {"debug", "info", "warn", "error", NULL};
-static const char *const log_formats[] = {"logfmt", "json", NULL};
 
 static const char *const certificates[] = {"off", "cn", "email", "dns", NULL};
 
@@ -27,32 +23,30 @@ const struct conf_opt options_table[] = {
 	    "partitions), print findings, and exit: 0 good, 1 warnings, 2 failures."),
 	ROW("migrate", CONF_BOOL, migrate, "false",
 	    "Bring the database's schema up to this program's, and exit."),
-	ROW("log.level", CONF_ENUM, log_level, "info",
-	    "Least severe messages to log: debug, info, warn or error.",
-	    .choices = log_levels),
-	ROW("log.format", CONF_ENUM, log_format, "logfmt",
-	    "Log lines as logfmt or json.", .choices = log_formats),
-	ROW("security.run-as-user", CONF_STRING, run_as_user, "",
-	    "User (name or number) to become when started as root. Empty: ceems where "
-	    "it exists, else nobody."),
-	ROW("security.drop-privileges", CONF_BOOL, drop_privileges, "true",
-	    "Give up root and every capability once started.", .flags = CONF_HIDDEN),
-	ROW("web.listen-address", CONF_LIST, listen_addresses, ":9020",
-	    "Address to serve on, as host:port or :port. May be given several times."),
-	ROW("web.config.file", CONF_STRING, web_config_file, "",
-	    "TLS, client certificates and basic authentication, in the format of "
-	    "Prometheus' exporter toolkit.",
-	    .env = "CEEMS_API_SERVER_WEB_CONFIG_FILE"),
-	ROW("web.systemd-socket", CONF_BOOL, systemd_socket, "false",
-	    "Serve on the sockets that systemd passes, not on web.listen-address."),
+	LOG_OPTION_ROWS(0),
+	USER_OPTION_ROWS,
+	WEB_OPTION_ROWS(":9020", NULL, "CEEMS_API_SERVER_WEB_CONFIG_FILE"),
 	ROW("web.route-prefix", CONF_STRING, route_prefix, "/",
 	    "Path before /api/ in every address of the API, for a reverse proxy; "
 	    "/health and /metrics have none."),
+	ROW("web.compression", CONF_BOOL, compression, "false",
+	    "Accepted, no effect: answers are compressed by a front end.",
+	    .flags = CONF_HIDDEN),
+	ROW("web.compression.level", CONF_U64, compression_level, "5",
+	    "Accepted, no effect.", .flags = CONF_HIDDEN),
+	ROW("web.debug-server", CONF_BOOL, debug_server, "false",
+	    "Accepted, no effect: there is no pprof here.", .flags = CONF_HIDDEN),
+	ROW("runtime.gomaxprocs", CONF_STRING, gomaxprocs, "",
+	    "Accepted, no effect: there is no Go runtime here.", .flags = CONF_HIDDEN),
+	ROW("security.disable-cap-awareness", CONF_BOOL, disable_cap_awareness, "false",
+	    "Accepted, no effect: no capability is ever kept.", .flags = CONF_HIDDEN),
 	ROW("web.cors.origin", CONF_STRING, cors_origin, "",
 	    "Regular expression for origins (CORS) whose pages may read answers; it "
 	    "must match the whole origin. Empty: none."),
 	ROW("web.max-requests", CONF_U64, max_requests, "0",
-	    "Most requests of a user in a minute, 0 for no limit.", .max = 1000000),
+	    "Most requests of a user in a minute, 0 for no limit. What a load "
+	    "balancer asks about its units does not count.",
+	    .max = 1000000),
 	ROW("web.max-connections", CONF_U64, max_connections, "1024",
 	    "Most requests served at a time.", .min = 1, .max = 65536),
 	ROW("query.max-period", CONF_DURATION, query_max_period_ms, "0s",
@@ -81,6 +75,17 @@ const struct conf_opt options_table[] = {
 	ROW("operator.users", CONF_LIST, operators, "",
 	    "Logins that see the records of everybody; login/cluster: of that "
 	    "cluster."),
+	ROW("admin.grafana.url", CONF_STRING, grafana_url, "",
+	    "Grafana whose teams' members are admins, under the login that they have "
+	    "there. Empty: none."),
+	ROW("admin.grafana.teams-ids", CONF_LIST, grafana_teams, "",
+	    "Numbers of those teams."),
+	ROW("admin.grafana.token-file", CONF_STRING, grafana_token_file, "",
+	    "File with a token of a service account of Grafana that may read teams."),
+	ROW("admin.grafana.ca-file", CONF_STRING, grafana_ca_file, "",
+	    "Certificates that vouch for Grafana. Empty: the system's."),
+	ROW("admin.grafana.refresh", CONF_DURATION, grafana_refresh_ms, "10m",
+	    "How often it is asked.", .min = 1000, .max = 86400000),
 	ROW("privacy.project-members", CONF_BOOL, project_members, "false",
 	    "Members of a project see each other's units and usage in it."),
 	ROW("identity.munge", CONF_BOOL, identity_munge, "true",
@@ -173,9 +178,3 @@ const struct conf_opt options_table[] = {
 	    .max = 366 * DAY_MS),
 };
 const size_t options_count = sizeof(options_table) / sizeof(options_table[0]);
-
-int options_log_level(const struct options *o)
-{
-	static const int levels[] = {LOG_DEBUG, LOG_INFO, LOG_WARNING, LOG_ERR};
-	return levels[o->log_level & 3];
-}

@@ -6,19 +6,22 @@
 #include <stdint.h>
 
 #include "lib/conf.h"
+#include "lib/emission_options.h"
+#include "lib/service_options.h"
 
 /* The aggregator's options, by command line, --config.file or environment. */
 
 struct options {
 	char *config_file;
 	bool check_config, check, migrate;
-	int log_level, log_format;
-	char *run_as_user;
-	bool drop_privileges;
+	LOG_OPTION_MEMBERS;
+	USER_OPTION_MEMBERS;
 
-	struct conf_list listen_addresses;
-	char *web_config_file, *route_prefix, *cors_origin;
-	bool systemd_socket;
+	WEB_OPTION_MEMBERS;
+	char *route_prefix, *cors_origin;
+	bool debug_server, compression, disable_cap_awareness; /* no effect */
+	uint64_t compression_level;                            /* none */
+	char *gomaxprocs;                                      /* none */
 	uint64_t max_requests;    /* of a client in a minute, 0: no limit */
 	uint64_t max_connections; /* requests at a time */
 	uint64_t query_max_period_ms;
@@ -27,6 +30,9 @@ struct options {
 	char *people, *slurm_bindir;
 	uint64_t people_refresh_ms;
 	struct conf_list admins, operators;
+	char *grafana_url, *grafana_token_file, *grafana_ca_file;
+	struct conf_list grafana_teams;
+	uint64_t grafana_refresh_ms;
 	bool project_members;
 	bool identity_munge;
 	char *munge_socket, *certificate_suffix;
@@ -48,11 +54,7 @@ struct options {
 	char *ingest_munge_socket, *ingest_token_file;
 	struct conf_list ingest_users, ingest_client_names, ingest_clusters;
 	struct conf_list emissions_zones, emissions_pue;
-	char *emissions_file; /* path or URL */
-	char *emissions_rte_url, *emissions_emaps_url, *emissions_wt_url;
-	char *emissions_emaps_token_file, *emissions_wt_password_file;
-	char *emissions_wt_user, *emissions_wt_region;
-	char *emissions_ca_file;
+	EMISSION_OPTION_MEMBERS;
 	uint64_t linker_grace_ms, linker_lost_ms, rollup_delay_ms;
 
 	uint64_t retention_intervals_ms, retention_hours_ms;
@@ -61,8 +63,5 @@ struct options {
 
 extern const struct conf_opt options_table[];
 extern const size_t options_count;
-
-/* The level as syslog has it. */
-int options_log_level(const struct options *o);
 
 #endif

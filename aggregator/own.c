@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "aggregator/app.h"
+#include "aggregator/ingest.h"
 #include "aggregator/routes.h"
 #include "lib/http/negotiate.h"
 
@@ -36,6 +37,9 @@ void serve_health(void *arg, struct web_request *r)
 {
 	const char *why = app_no_database(arg);
 	char text[128];
+
+	if (!why)
+		why = ingest_no_space(arg);
 
 	if (!why) {
 		web_answer_text(r, 200, "CEEMS aggregator is healthy\n");

@@ -96,13 +96,16 @@ int params_time(const char *s, uint64_t now_us, uint64_t *ret_us)
 	return rc;
 }
 
-static bool is_id(const char *s)
+bool params_is_id(const char *s, size_t len)
 {
-	size_t n = strlen(s);
-
-	return n && n <= 128 &&
-	       strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-			 "0123456789._:+-") == n;
+	if (!len || len > 128)
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if (!s[i] || !strchr("abcdefghijklmnopqrstuvwxyz"
+				     "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:+-",
+				     s[i]))
+			return false;
+	return true;
 }
 
 static int check_value(struct param *p, uint64_t now_us, struct err *err)
@@ -114,7 +117,7 @@ static int check_value(struct param *p, uint64_t now_us, struct err *err)
 	case PARAM_TEXT:
 		return 0;
 	case PARAM_ID:
-		if (!is_id(p->value))
+		if (!params_is_id(p->value, strlen(p->value)))
 			return err_set(err, -EINVAL, "%s: not the id of a unit", name);
 		return 0;
 	case PARAM_FLAG:

@@ -51,6 +51,9 @@ int params_parse(const char *target, const struct param_spec *const specs[],
 		 struct err *err);
 void params_done(struct param_set *p);
 
+/* Whether these bytes can be the id of a unit: PARAM_ID. */
+bool params_is_id(const char *s, size_t len);
+
 /* The first value; NULL: not given. */
 const struct param *params_get(const struct param_set *p, const char *name);
 bool params_has(const struct param_set *p, const char *name);

@@ -12,13 +12,19 @@
 /* any fixed number: "ceemspar" */
 #define LOCK "SELECT pg_advisory_xact_lock(7378697333187011954)"
 #define NAME_MAX_BYTES 64
+#define FIRST_DAYS 31u
+#define FIRST_MONTHS 13u
 #define ROWS_MAX 10000
-#define CLOCKS_APART_S 86400
 #define LOCK_TIMEOUT "2s"
+
+/* Those of a long retention take seconds: each transaction makes so many */
+#define MADE_MAX 128
 
 /* The names and bounds that there should be and are not. $1 interval days, $2 months,
  * $3 days ahead. One day and one month more than is kept: a report may come while the
- * window moves. */
+ * window moves. By a scan and not to_regclass(), which may answer from before another
+ * aggregator had the lock. Months first, then the latest day: those that there are have
+ * no gap, and where there is a day there is its month. */
 static const struct pg_statement missing = {
 	"partitions_missing",
 	"WITH wanted (parent, name, lo, hi) AS ("
@@ -33,21 +39,29 @@ static const struct pg_statement missing = {
 	"date_trunc('month', now() + make_interval(days => $3::int + 31)), "
 	"'1 month') m) "
 	"SELECT parent, name, lo, hi FROM wanted "
-	"WHERE to_regclass(name) IS NULL ORDER BY lo"};
+	"WHERE NOT EXISTS (SELECT FROM pg_class c WHERE c.relname = name AND "
+	"c.relnamespace = (SELECT relnamespace FROM pg_class "
+	"WHERE oid = 'unit_interval'::regclass)) ORDER BY "
+	"parent, lo DESC"};
 
-/* Those that are too old. */
+/* Those that are too old. A day has reports when its file has bytes. */
 static const struct pg_statement old = {
 	"partitions_old",
-	"WITH there (name, day, cut, last) AS ("
+	"WITH days (name, day, filled) AS ("
 	"SELECT c.relname, to_date(right(c.relname, 8), 'YYYYMMDD'), "
-	"(date_trunc('day', now()) - make_interval(days => $1::int + 1))::date, 1 "
+	"pg_relation_size(c.oid) > 0 "
 	"FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid "
 	"WHERE i.inhparent = 'unit_interval'::regclass "
-	"AND c.relname ~ '^unit_interval_[0-9]{8}$' "
+	"AND c.relname ~ '^unit_interval_[0-9]{8}$'), "
+	"today (day) AS (SELECT least(date_trunc('day', now()), "
+	"(SELECT max(day) FROM days WHERE filled))), "
+	"there (name, day, cut, last) AS ("
+	"SELECT d.name, d.day, (t.day - make_interval(days => $1::int + 1))::date, 1 "
+	"FROM days d, today t "
 	"UNION ALL "
 	"SELECT c.relname, to_date(right(c.relname, 6), 'YYYYMM'), "
-	"(date_trunc('month', now()) - make_interval(months => $2::int))::date, 2 "
-	"FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid "
+	"(date_trunc('month', t.day) - make_interval(months => $2::int))::date, 2 "
+	"FROM today t, pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid "
 	"WHERE i.inhparent = 'unit_hour'::regclass "
 	"AND c.relname ~ '^unit_hour_[0-9]{6}$') "
 	"SELECT name FROM there t WHERE day < cut AND (last = 2 OR day < cut - 7 OR "
@@ -104,7 +118,7 @@ static int make_one(struct pg *pg, const PGresult *r, int row, struct err *err)
 
 struct making {
 	const struct partitions_plan *plan;
-	int made;
+	int made, left;
 };
 
 static int make_body(struct pg *pg, void *arg, struct err *err)
@@ -118,41 +132,70 @@ static int make_body(struct pg *pg, void *arg, struct err *err)
 	int rc = pg_exec(pg, LOCK, NULL, err);
 	if (rc == 0)
 		rc = pg_run(pg, &missing, &args, &r, err);
-	for (int i = 0; rc == 0 && i < PQntuples(r) && i < ROWS_MAX; i++, m->made++)
+	for (int i = 0; rc == 0 && i < PQntuples(r) && i < MADE_MAX; i++, m->made++)
 		rc = make_one(pg, r, i, err);
+	m->left = rc == 0 ? PQntuples(r) - m->made : 0;
 	return rc;
 }
 
 int partitions_make(struct pg *pg, const struct partitions_plan *plan, struct err *err)
 {
-	struct making m = {.plan = plan};
-	int rc = pg_transaction(pg, PG_READ_COMMITTED, 0, make_body, &m, err);
+	struct making m = {.plan = plan, .left = 1};
+	int rc = 0, made = 0;
 
-	return rc < 0 ? rc : m.made;
+	for (int i = 0; rc == 0 && m.left > 0 && i < ROWS_MAX; i++) {
+		rc = pg_transaction(pg, PG_READ_COMMITTED, 0, make_body, &m, err);
+		made += rc == 0 ? m.made : 0;
+	}
+	return rc < 0 ? rc : made;
 }
 
+int partitions_make_first(struct pg *pg, const struct partitions_plan *plan,
+			  struct err *err)
+{
+	struct partitions_plan first = *plan;
+
+	if (first.interval_days > FIRST_DAYS)
+		first.interval_days = FIRST_DAYS;
+	if (first.hour_months > FIRST_MONTHS)
+		first.hour_months = FIRST_MONTHS;
+	return partitions_make(pg, &first, err);
+}
+
+/* One aggregator at a time: two that drop the same partition at once may find it
+ * without its parent, which Postgres takes for damage (XX000). */
 static int drop_one(struct pg *pg, void *arg, struct err *err)
 {
 	const char *name = arg;
 	char sql[256];
 
 	snprintf(sql, sizeof(sql),
-		 "SET LOCAL lock_timeout = '" LOCK_TIMEOUT "'; DROP TABLE IF EXISTS %s",
+		 "SET LOCAL lock_timeout = '" LOCK_TIMEOUT "'; " LOCK
+		 "; DROP TABLE IF EXISTS %s",
 		 name);
 	return pg_exec(pg, sql, NULL, err);
 }
 
-static int compare_clocks(struct pg *pg, struct err *err)
+int partitions_clock(struct pg *pg, int64_t *ret_apart_s, struct err *err)
 {
 	static const struct pg_statement now = {
 		"partitions_now", "SELECT extract(epoch FROM now())::bigint"};
 	int64_t there;
 	int rc = pg_run_s64(pg, &now, NULL, &there, err);
 
+	if (rc == 0)
+		*ret_apart_s = there - (int64_t)(clock_realtime_ns() / NSEC_PER_SEC);
+	return rc;
+}
+
+static int compare_clocks(struct pg *pg, struct err *err)
+{
+	int64_t apart;
+	int rc = partitions_clock(pg, &apart, err);
+
 	if (rc < 0)
 		return rc;
-	int64_t apart = there - (int64_t)(clock_realtime_ns() / NSEC_PER_SEC);
-	if (apart > CLOCKS_APART_S || apart < -CLOCKS_APART_S)
+	if (apart > PARTITIONS_APART_S || apart < -PARTITIONS_APART_S)
 		return err_set(err, -ERANGE,
 			       "the database's clock and this machine's are %lld s "
 			       "apart: nothing is dropped until one is set right",

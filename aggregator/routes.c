@@ -15,6 +15,7 @@
 
 #define API "/api/"
 #define PREFIX_MAX 128
+#define VERIFY_BYTES_MAX ((size_t)10000 * 129)
 
 static const struct web_route routes[] = {
 	{.path = "/health", .open = true, .handle = serve_health},
@@ -27,7 +28,16 @@ static const struct web_route routes[] = {
 	 .admit = ingest_admit,
 	 .handle = ingest_handle,
 	 .end = ingest_end},
-	/* the endpoints of access.c, and whatever else is asked for */
+	/* many ids, see doc/api.md */
+	{.path = API "v1/units/verify",
+	 .own_proof = true,
+	 .methods = WEB_GET | WEB_HEAD | WEB_POST,
+	 .body_bytes_max = VERIFY_BYTES_MAX,
+	 .body_type = "text/plain",
+	 .handle = api_serve,
+	 .end = api_end},
+	/* the endpoints of access.c, and whatever else is asked for: the last row,
+	 * as the one before for pages of other origins */
 	{.path = NULL, .own_proof = true, .handle = api_serve, .end = api_end},
 };
 #define ROUTES (sizeof(routes) / sizeof(routes[0]))
@@ -70,6 +80,10 @@ int app_routes(const struct options *o, struct web_route **ret, size_t *ret_coun
 		return err_set(err, -ENOMEM, "out of memory");
 	memcpy(copy, routes, sizeof(routes));
 	char *text = (char *)(copy + ROUTES);
+	/* browsers ask before they read; without origins there is nothing to say */
+	if (*o->cors_origin)
+		for (size_t i = ROUTES - 2; i < ROUTES; i++)
+			copy[i].methods |= WEB_GET | WEB_HEAD | WEB_OPTIONS;
 	for (size_t i = 0; i < ROUTES; i++) {
 		const char *path = routes[i].path;
 		if (!path || !*prefix || strncmp(path, API, strlen(API)) != 0)

@@ -64,7 +64,8 @@ CREATE TABLE role (
 	login text NOT NULL,
 	role text NOT NULL CHECK (role IN ('admin', 'operator')),
 	cluster smallint REFERENCES cluster,
-	source text NOT NULL   -- config, grafana, ...
+	source text NOT NULL,  -- config, grafana, ...
+	valid_to timestamptz   -- NULL: until somebody says otherwise
 );
 CREATE UNIQUE INDEX role_once ON role (login, role, coalesce(cluster, 0), source);
 

@@ -21,8 +21,9 @@ AS $$ SELECT (t AT TIME ZONE 'UTC')::date $$;
 CREATE FUNCTION utc_midnight(d date) RETURNS timestamptz LANGUAGE sql IMMUTABLE PARALLEL SAFE
 AS $$ SELECT d::timestamp AT TIME ZONE 'UTC' $$;
 -- Milliseconds that [a0, a1) and [b0, b1) share; 0 when one of them is empty or the wrong way round.
+-- STABLE, as extract() of a timestamptz is: called IMMUTABLE it would not be inlined.
 CREATE FUNCTION overlap_ms(a0 timestamptz, a1 timestamptz, b0 timestamptz, b1 timestamptz)
-RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+RETURNS bigint LANGUAGE sql STABLE PARALLEL SAFE AS $$
 	SELECT greatest(0, (extract(epoch FROM least(a1, b1)) * 1000)::bigint
 			- (extract(epoch FROM greatest(a0, b0)) * 1000)::bigint)
 $$;

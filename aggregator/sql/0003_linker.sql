@@ -3,10 +3,11 @@
 -- one aggregator at a time (aggregator/linker.c holds the advisory lock), a bounded number of rows
 -- for each call.
 --
--- A run is known by (cluster, uuid, restarts, submitted), but nodes do not know `submitted`: their
--- rows find their run by uuid, restarts, uid and by when it was. Ids are used again years later, or
--- after a cold start of slurmctld within hours; so lives must meet, clocks being wrong by up to
--- link_skew(), and the nearest one is taken.
+-- A run is known by (cluster, uuid, restarts, submitted), but nodes do not know `submitted`, and
+-- their `restarts` are how often that node has seen the id begin anew: slurmstepd does not know
+-- better, so that it is 0 where a requeued job goes on elsewhere, and 1 where another job has the
+-- id. Rows of nodes find their run by uuid, uid and by when they began. Where clocks are wrong, by
+-- up to link_skew(), by restarts, as long as the run has not heard of all its nodes.
 
 CREATE FUNCTION link_skew() RETURNS interval LANGUAGE sql IMMUTABLE AS $$ SELECT interval '1 hour' $$;
 
@@ -14,6 +15,18 @@ CREATE FUNCTION link_skew() RETURNS interval LANGUAGE sql IMMUTABLE AS $$ SELECT
 CREATE FUNCTION life_distance(a0 timestamptz, a1 timestamptz, b0 timestamptz, b1 timestamptz)
 RETURNS interval LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
 	SELECT greatest(interval '0', a0 - b1, b0 - a1)
+$$;
+
+-- Whether what a node saw begin began in a run, whose times are whole seconds.
+CREATE FUNCTION link_inside(at timestamptz, began timestamptz, over timestamptz) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+	SELECT coalesce(at >= began - interval '2 s'
+		AND at < coalesce(over, 'infinity') + interval '1 s', false)
+$$;
+
+-- Whether a run of so many nodes has not yet heard of all of them.
+CREATE FUNCTION link_room(of_unit bigint, most integer) RETURNS boolean LANGUAGE sql STABLE AS $$
+	SELECT count(DISTINCT node) < coalesce(most, 2147483647) FROM unit_node WHERE unit = of_unit
 $$;
 
 -- Work that the link of an instance to another unit makes for the roll-up.
@@ -26,20 +39,24 @@ CREATE FUNCTION link_mark(instances bigint[]) RETURNS void LANGUAGE sql AS $$
 		FROM unit_node n WHERE n.instance = ANY (instances) AND n.ended IS NOT NULL
 $$;
 
--- The unit that a row of a node belongs to, NULL: there is none yet.
+-- The unit that a row of a node belongs to, NULL: there is none yet. In doubt it is none: a record
+-- takes what is its own of units that only nodes have told of.
 CREATE FUNCTION link_find(c smallint, n unit_node) RETURNS bigint LANGUAGE sql STABLE AS $$
 	SELECT u.id FROM unit u,
 	LATERAL (SELECT life_distance(u.started, coalesce(u.ended,
 			-- it may be over without anybody having said so yet
 			CASE u.known_by WHEN 'node' THEN (SELECT max(coalesce(o.ended, '9999-01-01'))
 				FROM unit_node o WHERE o.unit = u.id) END, '9999-01-01'),
-			n.started, coalesce(n.ended, n.last_t1)) AS away) d
-	WHERE u.cluster = c AND u.uuid = n.uuid AND (u.restarts = n.restarts OR n.guessed)
+			n.started, coalesce(n.ended, n.last_t1)) AS away) d,
+	LATERAL (SELECT u.known_by <> 'node' AND link_inside(n.started, u.started, u.ended)
+			AS inside, u.restarts = n.restarts OR n.guessed AS same) w
+	WHERE u.cluster = c AND u.uuid = n.uuid
 		AND (u.uid = n.uid OR u.uid IS NULL OR n.uid IS NULL)
 		AND u.started IS NOT NULL
-		-- two nodes may be wrong in opposite directions
-		AND d.away <= CASE u.known_by WHEN 'node' THEN 2 * link_skew() ELSE link_skew() END
-	ORDER BY d.away, abs(extract(epoch FROM u.started - n.started)), u.id LIMIT 1
+		AND (w.inside OR w.same AND CASE u.known_by
+			WHEN 'node' THEN d.away <= interval '5 s'
+			ELSE d.away <= link_skew() AND link_room(u.id, u.nodes) END)
+	ORDER BY w.inside DESC, d.away, abs(extract(epoch FROM u.started - n.started)), u.id LIMIT 1
 $$;
 
 -- Until its record comes a unit is what its nodes say.
@@ -187,8 +204,10 @@ BEGIN
 			THEN link_project(o.cluster, m->>'account') ELSE o.project END,
 		name = u.name, user_group = coalesce(m->>'group', u.user_group),
 		partition = u.partition, qos = u.qos, reservation = u.reservation, wckey = u.wckey,
-		array_job = u.array_job, array_task = u.array_task, het_job = u.het_job,
-		het_offset = u.het_offset, eligible = u.eligible,
+		-- what the record does not have the job has not, whatever a node said
+		array_job = (m->>'array_job')::bigint, array_task = (m->>'array_task')::bigint,
+		het_job = (m->>'het_job')::bigint, het_offset = (m->>'het_offset')::integer,
+		eligible = u.eligible,
 		started = u.started, ended = u.ended, resized = u.resized, state = u.state,
 		reason = u.reason, exit_code = u.exit_code,
 		derived_exit_code = u.derived_exit_code, time_limit_s = u.time_limit_s,
@@ -201,19 +220,25 @@ BEGIN
 END
 $$;
 
--- Units of nodes alone that are the same run: their lives meet, and no other run of that id is
--- nearer. The first is the oldest.
-CREATE FUNCTION link_candidates(c smallint, the_uuid text, run integer, m jsonb) RETURNS bigint[]
-LANGUAGE sql STABLE AS $$
-	SELECT array_agg(u.id ORDER BY u.id) FROM unit u
-	WHERE u.cluster = c AND u.uuid = the_uuid AND u.submitted IS NULL
-		AND (u.restarts = run OR NOT EXISTS (SELECT FROM unit_node n
-			WHERE n.unit = u.id AND NOT n.guessed))
-		AND (u.uid IS NULL OR m->>'uid' IS NULL OR u.uid = (m->>'uid')::bigint)
-		AND life_distance(u.started, coalesce(u.ended, (SELECT max(coalesce(n.ended,
-				n.last_t1)) FROM unit_node n WHERE n.unit = u.id)),
-			(m->>'started')::timestamptz,
-			coalesce((m->>'ended')::timestamptz, '9999-01-01')) <= link_skew()
+-- Units of nodes alone that are the same run, the oldest first: those that began in it, and while
+-- these are fewer than its nodes those with its restarts whose lives nearly meet.
+CREATE FUNCTION link_candidates(c smallint, the_uuid text, run integer, m jsonb, target bigint)
+RETURNS bigint[] LANGUAGE sql STABLE AS $$
+	WITH near AS (SELECT u.id, link_inside(u.started, (m->>'started')::timestamptz,
+				(m->>'ended')::timestamptz) AS inside,
+			u.restarts = run OR NOT EXISTS (SELECT FROM unit_node n
+				WHERE n.unit = u.id AND NOT n.guessed) AS same
+		FROM unit u WHERE u.cluster = c AND u.uuid = the_uuid AND u.submitted IS NULL
+			AND (u.uid IS NULL OR m->>'uid' IS NULL OR u.uid = (m->>'uid')::bigint)
+			AND life_distance(u.started, coalesce(u.ended,
+					(SELECT max(coalesce(n.ended, n.last_t1))
+					FROM unit_node n WHERE n.unit = u.id)),
+				(m->>'started')::timestamptz,
+				coalesce((m->>'ended')::timestamptz, '9999-01-01')) <= link_skew()),
+	heard AS (SELECT count(DISTINCT n.node) AS nodes FROM unit_node n
+		WHERE n.unit = target OR n.unit IN (SELECT id FROM near WHERE inside))
+	SELECT array_agg(near.id ORDER BY near.id) FROM near, heard
+	WHERE inside OR same AND heard.nodes < coalesce((m->>'nodes')::integer, 2147483647)
 $$;
 
 -- Gives each new record its unit: the run's own, or one that nodes told of, or a new one.
@@ -233,7 +258,7 @@ BEGIN
 			AND restarts = k.restarts AND submitted = k.submitted;
 		others := NULL;
 		IF f.m->>'started' IS NOT NULL THEN
-			others := link_candidates(k.cluster, k.uuid, k.restarts, f.m);
+			others := link_candidates(k.cluster, k.uuid, k.restarts, f.m, target);
 		END IF;
 		IF target IS NULL AND others IS NOT NULL THEN
 			target := others[1];
@@ -246,9 +271,9 @@ BEGIN
 		IF cardinality(others) > 0 THEN
 			PERFORM link_merge(target, others);
 		END IF;
+		UPDATE unit SET restarts = k.restarts WHERE id = target AND restarts <> k.restarts;
 		PERFORM link_update(target, f.m || jsonb_build_object('submitted', k.submitted),
 			f.source);
-		UPDATE unit SET restarts = k.restarts WHERE id = target AND restarts <> k.restarts;
 		UPDATE job_record SET unit = target WHERE cluster = k.cluster AND uuid = k.uuid
 			AND restarts = k.restarts AND submitted = k.submitted
 			AND unit IS DISTINCT FROM target;
@@ -288,3 +313,9 @@ $$;
 ALTER FUNCTION link_nodes(integer) SET jit = off;
 ALTER FUNCTION link_jobs(integer) SET jit = off;
 ALTER FUNCTION link_end(interval, interval) SET jit = off;
+
+-- They look up a few rows of tables that may have grown a thousandfold since they were last
+-- analyzed: what is right for a table of ten rows stays the plan of a session until then.
+ALTER FUNCTION link_nodes(integer) SET enable_seqscan = off;
+ALTER FUNCTION link_jobs(integer) SET enable_seqscan = off;
+ALTER FUNCTION link_end(interval, interval) SET enable_seqscan = off;

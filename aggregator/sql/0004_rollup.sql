@@ -103,7 +103,7 @@ BEGIN
 		sum(s.dram_uj), sum(s.psys_uj), sum(s.gpu_uj), sum(s.host_uj), sum(s.other_uj)
 	FROM ru_hour b JOIN unit_node n ON n.unit = b.unit
 	CROSS JOIN LATERAL (SELECT overlap_ms(n.started, greatest(n.ended, n.last_t1), b.hour,
-		b.hour + interval '1 h') AS ms) life
+		b.hour + interval '1 h') AS ms OFFSET 0) life
 	CROSS JOIN LATERAL (SELECT count(*) AS rows, sum(i.observed_ms) AS observed_ms,
 			sum(i.cpu_user_ns) AS cpu_user_ns, sum(i.cpu_system_ns) AS cpu_system_ns,
 			sum(i.memory_mean_bytes::numeric * i.ms) AS memory_byte_ms,

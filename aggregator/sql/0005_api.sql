@@ -1,16 +1,18 @@
 -- SPDX-License-Identifier: GPL-2.0-or-later
 -- How rows become the API's JSON (doc/api.md). Who may see which rows is not decided here but in
--- aggregator/access.c. Times are shown in the session's TimeZone, which each request sets.
+-- aggregator/access.c. Times are shown in the session's TimeZone, which each request sets. A function
+-- that is called IMMUTABLE and uses what is only STABLE becomes no part of a statement: each call
+-- then starts an executor of its own, which takes ten times as long.
 
 CREATE FUNCTION api_ts(t timestamptz) RETURNS text LANGUAGE sql STABLE PARALLEL SAFE
 AS $$ SELECT to_char(t, 'YYYY-MM-DD"T"HH24:MI:SSTZHTZM') $$;
-CREATE FUNCTION api_utc(t timestamptz) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+CREATE FUNCTION api_utc(t timestamptz) RETURNS text LANGUAGE sql STABLE PARALLEL SAFE
 AS $$ SELECT to_char(t AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') $$;
 CREATE FUNCTION api_as_of() RETURNS text LANGUAGE sql STABLE PARALLEL SAFE
 AS $$ SELECT api_utc(as_of) FROM rollup_state $$;
-CREATE FUNCTION api_ms(t timestamptz) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
+CREATE FUNCTION api_ms(t timestamptz) RETURNS bigint LANGUAGE sql STABLE PARALLEL SAFE
 AS $$ SELECT (extract(epoch FROM t) * 1000)::bigint $$;
-CREATE FUNCTION api_us(t timestamptz) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
+CREATE FUNCTION api_us(t timestamptz) RETURNS bigint LANGUAGE sql STABLE PARALLEL SAFE
 AS $$ SELECT (extract(epoch FROM t) * 1000000)::bigint $$;
 
 -- a / b, NULL where there is nothing to divide by.
@@ -19,7 +21,7 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT CASE WHEN b > 0 THEN round(a /
 
 -- "[D-]HH:MM:SS" as Slurm writes it.
 CREATE FUNCTION api_elapsed(ms bigint) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-	SELECT CASE WHEN ms >= 86400000 THEN ms / 86400000 || '-' ELSE '' END
+	SELECT CASE WHEN ms >= 86400000 THEN (ms / 86400000)::text || '-' ELSE '' END
 		|| lpad((ms / 3600000 % 24)::text, 2, '0') || ':'
 		|| lpad((ms / 60000 % 60)::text, 2, '0') || ':'
 		|| lpad((ms / 1000 % 60)::text, 2, '0')
@@ -27,12 +29,27 @@ $$;
 
 -- A wait status as Slurm shows it.
 CREATE FUNCTION api_exit(status integer) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
-AS $$ SELECT (status >> 8 & 255) || ':' || (status & 127) $$;
+AS $$ SELECT (status >> 8 & 255)::text || ':' || (status & 127)::text $$;
 
 CREATE FUNCTION api_step(n bigint) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
 	SELECT CASE n WHEN 4294967291 THEN 'batch' WHEN 4294967292 THEN 'extern'
 		WHEN 4294967290 THEN 'interactive' ELSE n::text END
 $$;
+
+-- What the building adds on each day (UTC), as ranges of days: what was valid, weighed by its time.
+CREATE VIEW pue_range AS
+	WITH p AS (SELECT cluster, valid_from AS a, coalesce(lead(valid_from) OVER
+			(PARTITION BY cluster ORDER BY valid_from), 'infinity') AS b,
+			pue::numeric AS pue FROM pue),
+	whole AS (SELECT cluster, utc_day(a) + (a > utc_midnight(utc_day(a)))::integer AS first,
+			utc_day(b) AS after, pue FROM p),
+	cut AS (SELECT DISTINCT cluster, utc_day(a) AS day FROM p
+		WHERE a > utc_midnight(utc_day(a)))
+	SELECT cluster, first, after, pue FROM whole WHERE first < after
+	UNION ALL
+	SELECT cluster, day, day + 1, 1 + sum((p.pue - 1) * overlap_ms(p.a, p.b,
+		utc_midnight(day), utc_midnight(day + 1))) / 86400000
+	FROM cut JOIN p USING (cluster) GROUP BY cluster, day;
 
 CREATE FUNCTION api_joules(package_uj numeric, dram_uj numeric, psys_uj numeric, gpu_uj numeric,
 	host_uj numeric, other_uj numeric) RETURNS jsonb LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
@@ -44,15 +61,80 @@ CREATE FUNCTION api_joules(package_uj numeric, dram_uj numeric, psys_uj numeric,
 			other_uj) / 1000000, 6))
 $$;
 
--- Grams as the peer names them, the part that energy of one side has of all.
-CREATE FUNCTION api_grams(grams jsonb, part numeric) RETURNS jsonb LANGUAGE sql IMMUTABLE
-PARALLEL SAFE AS $$
-	SELECT jsonb_object_agg(key || '_total', round(value::numeric * part, 8))
+-- Rows of units are put together as text: a page has ten thousand members, and building each of them
+-- as JSON took longer than all the rest. '"name":' || value is NULL where there is no value, which
+-- concat() leaves out; what may hold any character goes through api_text().
+CREATE FUNCTION api_text(t text) RETURNS text LANGUAGE sql STABLE PARALLEL SAFE
+AS $$ SELECT to_json(t)::text $$;
+-- A map of one number.
+CREATE FUNCTION api_map(name text, value numeric) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+AS $$ SELECT '{' || coalesce('"' || name || '":' || value::text, '') || '}' $$;
+
+-- Grams as the peer names them, of energy without GPUs and of GPUs, each the part that its energy has
+-- of all: members of a map, NULL where there is none.
+CREATE FUNCTION api_grams(grams jsonb, total_uj numeric, gpu_uj numeric, OUT cpu text, OUT gpu text)
+RETURNS SETOF record LANGUAGE sql STABLE PARALLEL SAFE AS $$
+	SELECT string_agg(api_text(key || '_total') || ':' || round(value::numeric
+			* (1 - round(coalesce(gpu_uj, 0) / nullif(total_uj, 0), 9)), 8), ','),
+		string_agg(api_text(key || '_total') || ':' || round(value::numeric
+			* round(gpu_uj / nullif(total_uj, 0), 9), 8), ',')
 	FROM jsonb_each_text(grams)
 $$;
 
 -- What sums of units, usages and days have in common: the peer's maps, and ours in base units.
--- The peer's kWh have the building's share (pue) in them, joules are what was measured.
+-- The peer's kWh have the building's share (pue) in them, joules are what was measured. Text, each
+-- member with a comma before it. One expression, so that it becomes part of the statement that has
+-- it: what is used twice comes as an argument.
+CREATE FUNCTION api_sums_text(wall_ms bigint, node_ms bigint, observed_ms bigint, cpu_ns numeric,
+	cpu_alloc_ms bigint, memory_byte_ms numeric, memory_alloc_byte_ms numeric,
+	io_read_bytes numeric, io_write_bytes numeric, net_rx_bytes numeric, net_tx_bytes numeric,
+	gpu_busy_ms bigint, gpu_alloc_ms bigint, gpu_memory_byte_ms numeric,
+	package_uj numeric, dram_uj numeric, psys_uj numeric, gpu_uj numeric, host_uj numeric,
+	other_uj numeric, total_uj numeric, grams jsonb, cpu_grams text, gpu_grams text,
+	pue numeric) RETURNS text LANGUAGE sql STABLE PARALLEL SAFE AS $$
+	SELECT concat(
+		',"total_time_seconds":{', ltrim(concat(
+			',"walltime":' || round(wall_ms / 1000.0, 3),
+			',"alloc_cputime":' || round(cpu_alloc_ms / 1000.0, 3),
+			',"alloc_cpumemtime":' || round(memory_alloc_byte_ms / 1048576000, 3),
+			',"alloc_gputime":' || round(gpu_alloc_ms / 1000.0, 3),
+			',"alloc_gpumemtime":' || CASE WHEN gpu_alloc_ms > 0
+				THEN round(wall_ms / 1000.0, 3) ELSE 0 END), ','), '}',
+		',"avg_cpu_usage":', api_map('global', CASE WHEN cpu_alloc_ms > 0
+			THEN round(cpu_ns / 10000 / cpu_alloc_ms, 4) END),
+		',"avg_cpu_mem_usage":', api_map('global', CASE WHEN memory_alloc_byte_ms > 0
+			THEN round(memory_byte_ms * 100 / memory_alloc_byte_ms, 4) END),
+		',"avg_gpu_usage":', api_map('global', CASE WHEN gpu_alloc_ms > 0
+			THEN round(gpu_busy_ms * 100.0 / gpu_alloc_ms, 4) END),
+		',"total_cpu_energy_usage_kwh":', api_map('total',
+			round((total_uj - coalesce(gpu_uj, 0)) * pue / 3600000000000, 9)),
+		',"total_gpu_energy_usage_kwh":', api_map('total',
+			round(gpu_uj * pue / 3600000000000, 9)),
+		',"total_cpu_emissions_gms":{', cpu_grams, '}',
+		',"total_gpu_emissions_gms":{', gpu_grams, '}',
+		',"total_io_read_stats":', api_map('bytes_total', io_read_bytes),
+		',"total_io_write_stats":', api_map('bytes_total', io_write_bytes),
+		',"total_ingress_stats":', api_map('bytes_total', net_rx_bytes),
+		',"total_egress_stats":', api_map('bytes_total', net_tx_bytes),
+		',"memory_mean_bytes":' || CASE WHEN wall_ms > 0
+			THEN round(memory_byte_ms / wall_ms) END,
+		',"gpu_memory_mean_bytes":' || CASE WHEN wall_ms > 0
+			THEN round(gpu_memory_byte_ms / wall_ms) END,
+		',"cpu_seconds":' || round(cpu_ns / 1000000000, 6),
+		',"energy_joules":{', ltrim(concat(
+			',"package":' || round(package_uj / 1000000, 6),
+			',"dram":' || round(dram_uj / 1000000, 6),
+			',"psys":' || round(psys_uj / 1000000, 6),
+			',"gpu":' || round(gpu_uj / 1000000, 6),
+			',"host":' || round(host_uj / 1000000, 6),
+			',"other":' || round(other_uj / 1000000, 6),
+			',"total":' || round(total_uj / 1000000, 6)), ','), '}',
+		',"grams":' || grams::text,
+		',"coverage":' || CASE WHEN node_ms > 0
+			THEN round(observed_ms::numeric / node_ms, 4) END)
+$$;
+
+-- For rows that are few.
 CREATE FUNCTION api_sums(wall_ms bigint, node_ms bigint, observed_ms bigint, cpu_ns numeric,
 	cpu_alloc_ms bigint, memory_byte_ms numeric, memory_alloc_byte_ms numeric,
 	io_read_bytes numeric, io_write_bytes numeric, net_rx_bytes numeric, net_tx_bytes numeric,
@@ -60,91 +142,79 @@ CREATE FUNCTION api_sums(wall_ms bigint, node_ms bigint, observed_ms bigint, cpu
 	package_uj numeric, dram_uj numeric, psys_uj numeric, gpu_uj numeric, host_uj numeric,
 	other_uj numeric, grams jsonb, pue numeric) RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
 DECLARE
-	total numeric := energy_total_uj(package_uj, dram_uj, psys_uj, gpu_uj, host_uj, other_uj);
-	of_gpu numeric := api_part(coalesce(gpu_uj, 0), total, 9);
+	total_uj numeric := energy_total_uj(package_uj, dram_uj, psys_uj, gpu_uj, host_uj, other_uj);
+	g record;
 BEGIN
-	RETURN jsonb_build_object(
-		'total_time_seconds', jsonb_build_object('walltime', round(wall_ms / 1000.0, 3),
-			'alloc_cputime', round(cpu_alloc_ms / 1000.0, 3),
-			'alloc_cpumemtime', round(memory_alloc_byte_ms / 1048576000, 3),
-			'alloc_gputime', round(gpu_alloc_ms / 1000.0, 3),
-			'alloc_gpumemtime', CASE WHEN gpu_alloc_ms > 0
-				THEN round(wall_ms / 1000.0, 3) ELSE 0 END),
-		'avg_cpu_usage', jsonb_build_object('global',
-			api_part(cpu_ns / 10000, cpu_alloc_ms, 4)),
-		'avg_cpu_mem_usage', jsonb_build_object('global',
-			api_part(memory_byte_ms * 100, memory_alloc_byte_ms, 4)),
-		'avg_gpu_usage', jsonb_build_object('global',
-			api_part(gpu_busy_ms * 100, gpu_alloc_ms, 4)),
-		'total_cpu_energy_usage_kwh', jsonb_build_object('total',
-			round((total - coalesce(gpu_uj, 0)) * pue / 3600000000000, 9)),
-		'total_gpu_energy_usage_kwh', jsonb_build_object('total',
-			round(gpu_uj * pue / 3600000000000, 9)),
-		'total_cpu_emissions_gms', coalesce(api_grams(grams, 1 - of_gpu), '{}'),
-		'total_gpu_emissions_gms', coalesce(CASE WHEN gpu_uj IS NOT NULL
-			THEN api_grams(grams, of_gpu) END, '{}'),
-		'total_io_read_stats', jsonb_build_object('bytes_total', io_read_bytes),
-		'total_io_write_stats', jsonb_build_object('bytes_total', io_write_bytes),
-		'total_ingress_stats', jsonb_build_object('bytes_total', net_rx_bytes),
-		'total_egress_stats', jsonb_build_object('bytes_total', net_tx_bytes),
-		'memory_mean_bytes', api_part(memory_byte_ms, wall_ms, 0),
-		'gpu_memory_mean_bytes', api_part(gpu_memory_byte_ms, wall_ms, 0),
-		'cpu_seconds', round(cpu_ns / 1000000000, 6),
-		'energy_joules', api_joules(package_uj, dram_uj, psys_uj, gpu_uj, host_uj,
-			other_uj),
-		'grams', grams,
-		'coverage', api_part(observed_ms, node_ms, 4));
+	SELECT * INTO g FROM api_grams(grams, total_uj, gpu_uj);
+	RETURN '{' || ltrim(api_sums_text(wall_ms, node_ms, observed_ms, cpu_ns, cpu_alloc_ms,
+		memory_byte_ms, memory_alloc_byte_ms, io_read_bytes, io_write_bytes, net_rx_bytes,
+		net_tx_bytes, gpu_busy_ms, gpu_alloc_ms, gpu_memory_byte_ms, package_uj, dram_uj,
+		psys_uj, gpu_uj, host_uj, other_uj, total_uj, grams, g.cpu, g.gpu, pue), ',') || '}';
 END
 $$;
 
-CREATE FUNCTION api_unit(u unit) RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
-DECLARE
-	c cluster;
-	who text;
-	what text;
-	sources text;
-	elapsed_ms bigint := greatest(0,
-		api_ms(coalesce(u.ended, now())) - api_ms(u.started));
+-- Units as rows of the API. The plan is kept by the session. OFFSET 0 keeps a value from being worked
+-- out anew wherever it is named.
+CREATE FUNCTION api_units(ids bigint[]) RETURNS TABLE (unit bigint, members text)
+LANGUAGE plpgsql STABLE AS $$
+#variable_conflict use_column
 BEGIN
-	SELECT * INTO c FROM cluster WHERE id = u.cluster;
-	SELECT p.name INTO who FROM person p WHERE p.id = u.person;
-	SELECT p.name INTO what FROM project p WHERE p.id = u.project;
-	SELECT s.label INTO sources FROM energy_sources s WHERE s.id = u.energy_sources;
-	RETURN jsonb_strip_nulls(jsonb_build_object(
-		'id', u.id, 'cluster_id', c.name, 'resource_manager', c.manager, 'uuid', u.uuid,
-		'restarts', u.restarts, 'name', u.name, 'project', what,
-		'groupname', u.user_group, 'username', who,
-		'created_at', api_ts(u.submitted), 'created_at_ts', api_ms(u.submitted),
-		'eligible_at_ts', api_ms(u.eligible),
-		'started_at', api_ts(u.started), 'started_at_ts', api_ms(u.started),
-		'ended_at', coalesce(api_ts(u.ended), 'Unknown'),
-		'ended_at_ts', coalesce(api_ms(u.ended), 0),
-		'elapsed', api_elapsed(elapsed_ms),
-		'elapsed_seconds', round(elapsed_ms / 1000.0, 3), 'state', u.state,
-		'known_by', u.known_by, 'as_of', api_ts(u.as_of), 'as_of_ts', api_ms(u.as_of),
-		'energy_sources', sources,
-		'memory_peak_bytes', u.memory_peak_bytes,
-		'cpu_user_seconds', round(u.cpu_user_ns / 1000000000, 6),
-		'cpu_system_seconds', round(u.cpu_system_ns / 1000000000, 6),
-		'allocation', jsonb_build_object('nodes', u.nodes, 'cpus', u.cpus,
-			'mem', u.memory_bytes, 'gpus', u.gpus),
-		'tags', jsonb_build_object('uid', u.uid, 'gid', u.gid, 'partition', u.partition,
-			'qos', u.qos, 'reservation', u.reservation, 'wckey', u.wckey,
-			'exit_code', api_exit(u.exit_code),
-			'derived_exit_code', api_exit(u.derived_exit_code),
-			'reason', u.reason, 'nodelist', u.node_list, 'workdir', u.work_dir,
-			'comment', u.comment, 'tres_allocated', u.tres_allocated,
-			'tres_requested', u.tres_requested, 'gres', u.gres, 'sluid', u.sluid,
-			'time_limit_s', u.time_limit_s, 'array_job', u.array_job,
-			'array_task', u.array_task, 'het_job', u.het_job,
-			'het_offset', u.het_offset))
-		|| CASE WHEN u.as_of IS NULL THEN '{}'::jsonb ELSE
-			api_sums(u.wall_ms, u.node_ms, u.observed_ms,
-				u.cpu_user_ns + u.cpu_system_ns, u.cpu_alloc_ms, u.memory_byte_ms,
-				u.memory_alloc_byte_ms, u.io_read_bytes, u.io_write_bytes,
-				u.net_rx_bytes, u.net_tx_bytes, u.gpu_busy_ms, u.gpu_alloc_ms,
-				u.gpu_memory_byte_ms, u.package_uj, u.dram_uj, u.psys_uj, u.gpu_uj,
-				u.host_uj, u.other_uj, u.grams, pue_at(u.cluster, u.started)) END);
+	RETURN QUERY SELECT u.id, concat('{"id":', u.id,
+		',"cluster_id":', api_text(c.name), ',"resource_manager":"', c.manager,
+		'","uuid":', api_text(u.uuid), ',"restarts":', u.restarts,
+		',"name":' || api_text(u.name), ',"project":' || api_text(pr.name),
+		',"groupname":' || api_text(u.user_group), ',"username":' || api_text(pe.name),
+		',"created_at":"' || api_ts(u.submitted) || '"',
+		',"created_at_ts":' || api_ms(u.submitted),
+		',"eligible_at_ts":' || api_ms(u.eligible),
+		',"started_at":"' || api_ts(u.started) || '"',
+		',"started_at_ts":' || api_ms(u.started),
+		',"ended_at":"', coalesce(api_ts(u.ended), 'Unknown'),
+		'","ended_at_ts":', coalesce(api_ms(u.ended), 0),
+		',"elapsed":"' || api_elapsed(e.elapsed_ms) || '"',
+		',"elapsed_seconds":' || round(e.elapsed_ms / 1000.0, 3),
+		',"state":', api_text(u.state), ',"known_by":"', u.known_by,
+		'"', ',"as_of":"' || api_ts(u.as_of) || '"', ',"as_of_ts":' || api_ms(u.as_of),
+		',"energy_sources":' || api_text(s.label),
+		',"memory_peak_bytes":' || u.memory_peak_bytes,
+		',"cpu_user_seconds":' || round(u.cpu_user_ns / 1000000000, 6),
+		',"cpu_system_seconds":' || round(u.cpu_system_ns / 1000000000, 6),
+		',"allocation":{', ltrim(concat(',"nodes":' || u.nodes, ',"cpus":' || u.cpus,
+			',"mem":' || u.memory_bytes, ',"gpus":' || u.gpus), ','),
+		'},"tags":{', ltrim(concat(',"uid":' || u.uid, ',"gid":' || u.gid,
+			',"partition":' || api_text(u.partition), ',"qos":' || api_text(u.qos),
+			',"reservation":' || api_text(u.reservation),
+			',"wckey":' || api_text(u.wckey),
+			',"exit_code":"' || api_exit(u.exit_code) || '"',
+			',"derived_exit_code":"' || api_exit(u.derived_exit_code) || '"',
+			',"reason":' || api_text(u.reason), ',"nodelist":' || api_text(u.node_list),
+			',"workdir":' || api_text(u.work_dir), ',"comment":' || api_text(u.comment),
+			',"tres_allocated":' || api_text(u.tres_allocated),
+			',"tres_requested":' || api_text(u.tres_requested),
+			',"gres":' || api_text(u.gres), ',"sluid":' || api_text(u.sluid),
+			',"time_limit_s":' || u.time_limit_s, ',"array_job":' || u.array_job,
+			',"array_task":' || u.array_task, ',"het_job":' || u.het_job,
+			',"het_offset":' || u.het_offset), ','), '}',
+		CASE WHEN u.as_of IS NOT NULL THEN api_sums_text(
+			u.wall_ms, u.node_ms, u.observed_ms, e.cpu_ns, u.cpu_alloc_ms,
+			u.memory_byte_ms, u.memory_alloc_byte_ms, u.io_read_bytes,
+			u.io_write_bytes, u.net_rx_bytes, u.net_tx_bytes, u.gpu_busy_ms,
+			u.gpu_alloc_ms, u.gpu_memory_byte_ms, u.package_uj, u.dram_uj, u.psys_uj,
+			u.gpu_uj, u.host_uj, u.other_uj, e.total_uj, u.grams, g.cpu, g.gpu,
+			e.pue) END, '}')
+	FROM unit u JOIN cluster c ON c.id = u.cluster
+	LEFT JOIN person pe ON pe.id = u.person
+	LEFT JOIN project pr ON pr.id = u.project
+	LEFT JOIN energy_sources s ON s.id = u.energy_sources
+	CROSS JOIN LATERAL (SELECT u.cpu_user_ns + u.cpu_system_ns AS cpu_ns,
+		greatest(0, api_ms(coalesce(u.ended, now())) - api_ms(u.started)) AS elapsed_ms,
+		energy_total_uj(u.package_uj, u.dram_uj, u.psys_uj, u.gpu_uj, u.host_uj,
+			u.other_uj) AS total_uj,
+		coalesce((SELECT p.pue::numeric FROM pue p WHERE p.cluster = u.cluster
+			AND p.valid_from <= u.started ORDER BY p.valid_from DESC LIMIT 1), 1)
+			AS pue OFFSET 0) e
+	CROSS JOIN LATERAL api_grams(u.grams, e.total_uj, u.gpu_uj) g
+	WHERE u.id = ANY (ids);
 END
 $$;
 

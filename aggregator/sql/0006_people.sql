@@ -73,6 +73,25 @@ BEGIN
 END
 $$;
 
+-- The admins by the word of one source, a list of logins ("" is nobody), for so long: who is not in it
+-- is none any more. Returns how many.
+CREATE FUNCTION roles_of(by_source text, logins jsonb, holds_ms bigint) RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+	until timestamptz := now() + holds_ms * interval '1 ms';
+	n bigint;
+BEGIN
+	DELETE FROM role WHERE source = by_source AND NOT logins ? login;
+	INSERT INTO role (login, role, source, valid_to)
+		SELECT DISTINCT l, 'admin', by_source, until FROM jsonb_array_elements_text(logins) l
+		WHERE l <> '' ORDER BY l
+		ON CONFLICT (login, role, coalesce(cluster, 0), source)
+		DO UPDATE SET valid_to = excluded.valid_to;
+	GET DIAGNOSTICS n = ROW_COUNT;
+	RETURN n;
+END
+$$;
+
 -- A login becomes a pseudonym everywhere, and what names a person beside it goes: job names,
 -- comments, folders, groups, numbers. What they used stays. Returns how many persons (one on each
 -- cluster) it was.

@@ -57,6 +57,12 @@ ok "and the first goes on" healthy
 out=$("$agg" --check --data.path="$DATA" 2>&1)
 is "--check looks at the private database while it is in use, and finds it good" $? 0
 
+like "--recompute marks hours in it, too" "$("$agg" --recompute --from=2025-01-01 --to=2025-02-01 --data.path="$DATA" 2>&1)" '0 hours are marked'
+echo 'kept|physics|ann|' >"$SCRATCH/people"
+like "--import reads people into it" "$("$agg" --import=sacctmgr="$SCRATCH/people" --data.path="$DATA" 2>&1)" '1 associations of users read, 1 memberships begin'
+like "--erase makes one of them a pseudonym" "$("$agg" --erase=ann --data.path="$DATA" 2>&1)" 'erased on 1 clusters'
+is "it does" "$(psql_private -c "SELECT count(*) FROM person WHERE name = 'ann'")" 0
+
 kill -KILL "$(head -1 "$DATA/pgdata/postmaster.pid")"
 back() { psql_private -c 'SELECT 1' && healthy; }
 ok "a server that dies is started again" wait_for 30 back
@@ -64,6 +70,8 @@ ok "a server that dies is started again" wait_for 30 back
 kill "$agg_pid"; wait "$agg_pid"
 is "SIGTERM ends it well" $? 0
 is "and its Postgres with it" "$(servers)" ""
+like "a command of its own starts and ends the database" "$("$agg" --recompute --from=2025-01-01 --to=2025-02-01 --data.path="$DATA" 2>&1)" '0 hours are marked'
+is "and leaves nothing running" "$(servers)" ""
 is "in good order" "$("$PGBIN/pg_controldata" "$DATA/pgdata" | sed -n 's/^Database cluster state: *//p')" "shut down"
 
 agg_start

@@ -4,40 +4,23 @@
 # (each user, endpoint and parameter), each proof of who asks, hostile values in every parameter.
 . "$(dirname "$0")/../tap.sh"
 . "$TOP/test/pg.sh"
-agg=$BUILD/ceems_aggregator
-[ -x "$agg" ] || skip_all "ceems_aggregator was not built here"
-for t in curl jq python3; do command -v $t >/dev/null || skip_all "$t is not installed"; done
-need_pg
-pg_start || { ok "Postgres starts" false; tap_done; }
-"$agg" --migrate --db.url="$PGURL" >/dev/null && psql_do -f test/e2e/api_seed.sql >/dev/null || { ok "records to ask for" false; tap_done; }
-# records as they are: the linker and the roll-up of the aggregator wait for their locks
-psql_do -c "SELECT pg_advisory_lock(x'6365656d'::integer, 1), pg_advisory_lock(x'6365656d'::integer, 2)" -c 'SELECT pg_sleep(600)' >/dev/null 2>&1 &
-started $!
-port=$(free_port)
+. "$TOP/test/api.sh"
+need_api python3
+api_database "as it is"
 URL=http://127.0.0.1:$port/api/v1
 golden=$TOP/test/golden/api
-kept=$((($(date +%s) - 1735689600) / 86400 + 62))d # since the records of March 2025
 # bcrypt of "correct horse"
 hash='$2b$10$abcdefghijklmnopqrstuu23JPZtHcGhwXSF41f93o/7vBdDut3Xu'
 printf "basic_auth_users:\n  lb: '%s'\n  prometheus: '%s'\n" "$hash" "$hash" >"$SCRATCH/web.yaml"
 chmod 600 "$SCRATCH/web.yaml"
 
-agg_start() { # flags
-	"$agg" --db.url="$PGURL" --web.listen-address="127.0.0.1:$port" --web.config.file="$SCRATCH/web.yaml" \
-		--security.drop-privileges=false --retention.hours="$kept" --retention.intervals="$kept" \
-		--identity.front-end=password:lb --admin.users=boss --operator.users=olga "$@" >>"$SCRATCH/log" 2>&1 &
-	agg_pid=$!
-	started $agg_pid
-	up() { [ "$(curl -s -o /dev/null -w '%{http_code}' "http://127.0.0.1:$port/health")" = 200 ]; }
-	wait_for 30 up
+serve() { # flags
+	agg_start --web.config.file="$SCRATCH/web.yaml" --identity.front-end=password:lb --admin.users=boss --operator.users=olga "$@"
 }
-agg_stop() { kill "$agg_pid"; wait "$agg_pid"; }
 # as USER TARGET [curl's]: the body; ask: status, then body
 as() { local u=$1 t=$2; shift 2; curl -s -u 'lb:correct horse' -H "X-Grafana-User: $u" "$@" "$URL$t"; }
 status() { as "$@" -o /dev/null -w '%{http_code}'; }
-rows() { jq -r "[.data[]? | $1] | sort | join(\" \")" 2>/dev/null; }
-W='from=2025-03-10T10:00:00Z&to=2025-03-10T12:00:00Z'
-agg_start || { ok "it serves" false; tap_done; }
+serve || { ok "it serves" false; tap_done; }
 
 # ---- golden answers; what follows the clock is left out
 plain='del(.as_of) | walk(if type == "object" then (if .state? == "RUNNING" then del(.elapsed, .elapsed_seconds) else . end)
@@ -104,6 +87,28 @@ is "HEAD is answered like GET, without a body" "$(curl -s -I -u 'lb:correct hors
 is "the OpenAPI document lists the endpoints" "$(as x /openapi.json | jq -r '.paths | keys[]' | sort | tr '\n' ' ')" \
 	"$(sed -n 's/^	{"\(\/[^"]*\)",.*/\1/p' "$TOP/aggregator/access.c" | sed 's/\*/{id}/' | sort | tr '\n' ' ')"
 
+# ---- a unit by what its user knows of it
+one() { as "$1" "/units/$2" | jq -c 'if .data then .data[0] | [.id, .restarts] else .errorType end'; }
+is "a unit is found by its cluster and number" "$(one alice alpha/101) $(one carol beta/101)" "[1,0] [4,0]"
+is "another's is not there" "$(one alice beta/101) $(one alice alpha/102) $(one alice alpha/300) $(one boss alpha/102)" '"not_found" "not_found" "not_found" [2,0]'
+is "of a number that was used again the latest that one may see" "$(one alice alpha/50) $(one bob alpha/50) $(one boss alpha/50)" "[8,0] [7,0] [8,0]"
+psql_do -c "INSERT INTO unit (cluster, uuid, restarts, submitted, known_by, uid, person, started) SELECT cluster, uuid, 2, submitted, known_by, uid, person, started + interval '1 day' FROM unit WHERE id = 8"
+is "a run by its number" "$(one alice alpha/50/0) $(one alice alpha/50/2 | cut -d, -f2) $(one alice alpha/50 | cut -d, -f2) $(one alice alpha/50/1)" '[8,0] 2] 2] "not_found"'
+psql_do -c "DELETE FROM unit WHERE uuid = '50' AND restarts = 2"
+is "what is no path is none" "$(for p in alpha/101/x alpha/101/0/0 alpha/ /101 alpha/a%20b alpha/101/-1 alpha/%2e%2e; do status boss "/units/$p"; done)" 404404404404404404404
+
+# ---- PUE of each day, as grams have it
+psql_do -c "INSERT INTO pue VALUES (1, '1970-01-01 00:00+00', 1.2), (1, '2025-03-05 12:00+00', 1.6)"
+pue() { jq -c "[.data[] | [.day, (((.total_cpu_energy_usage_kwh.total + (.total_gpu_energy_usage_kwh.total // 0)) * 3600000 / .energy_joules.total * 1000 | round) / 1000)]] | $1"; }
+is "a day's kWh have the building's share of that day" "$(as alice '/usage/daily?from=2025-03-04T00:00:00Z&to=2025-03-07T00:00:00Z' | pue .)" '[["2025-03-04",1.2],["2025-03-05",1.4],["2025-03-06",1.6]]'
+is "a window's are the sum of its days'" "$(as alice '/usage/current?from=2025-03-04T00:00:00Z&to=2025-03-07T00:00:00Z' | pue '.[0][1]') $(as alice "/usage/current?$W" | pue '.[0][1]')" "1.4 1.6"
+psql_do -c "DELETE FROM pue"
+
+# ---- groupby: names of the peer, never a text
+g() { status alice "/usage/current?$W&groupby=$1"; }
+is "what rows are told apart by may be asked for" "$(for c in cluster_id resource_manager project groupname username username\&groupby=project; do g $c; done) $(as alice "/usage/global?groupby=project" | jq -c .warnings)" "200200200200200200 null"
+is "nothing else" "$(for c in state uuid 1 '1%20UNION%20SELECT%20name%20FROM%20person--' "'"; do g "$c"; done) $(status boss '/usage/global/admin?groupby=1')" "400400400400400 400"
+
 # ---- the matrix: who sees whose
 paths='/users /projects /units /usage/current /usage/global /usage/daily /stats /emissions/factors'
 admin_paths='/users/admin /projects/admin /units/admin /usage/current/admin /usage/global/admin /usage/daily/admin /usage/projects
@@ -153,6 +158,25 @@ is "a hundred ids are one question, more are not" "$(v alice "$(printf 'uuid=123
 is "none is no question" "$(v alice '') $(v alice 'uuid=') $(v alice 'uuid=a%20b')" "400 400 400"
 is "operators may see theirs, admins all" "$(v opa 'uuid=102&cluster_id=alpha') $(v opa 'uuid=101&cluster_id=beta') $(v boss uuid=101)" "200 403 200"
 
+# many ids at once, for load balancers: all runs of each
+many() { local u=$1 c=$2; shift 2; printf '%s\n' "$@" | as "$u" "/units/verify?cluster_id=$c" -X POST -H 'Content-Type: text/plain' --data-binary @-; }
+runs() { jq -r '.data[0] | .role + ":" + ([.units[] | "\(.[0])=\(.[3])"] | sort | join(","))'; }
+is "many ids are one question: every run of each, and the role" "$(many alice alpha 101 102 300 31337 | runs)" "user:101=true,102=false,300=false"
+is "what only a node has told of is its owner's" "$(many bob alpha 300 | runs)" "user:300=true"
+is "an id that was used again has both runs" "$(many alice alpha 50 | runs) $(many bob alpha 50 | runs)" "user:50=false,50=true user:50=false,50=true"
+is "begin and end are milliseconds" "$(many alice alpha 50 | jq -r '[.data[0].units[] | (.[1] | type), (.[2] | type)] | unique | join(",")')" number
+is "another cluster has other units" "$(many alice beta 101 | runs) $(many alice nowhere 101 | runs)" "user:101=false user:"
+is "roles are of the cluster" "$(many opa alpha 102 | runs) $(many opa beta 101 | runs) $(many olga beta 101 | runs) $(many boss beta 101 | runs)" "operator:102=true user:101=false operator:101=true admin:101=true"
+is "none is a question after the role" "$(as boss '/units/verify?cluster_id=alpha' -X POST -H 'Content-Type: text/plain' -d '' | runs)" "admin:"
+is "ten thousand ids are" "$(seq 100000 109999 | as alice '/units/verify?cluster_id=alpha' -X POST -H 'Content-Type: text/plain' --data-binary @- | runs)" "user:"
+post() { as alice "/units/verify$1" -o /dev/null -w '%{http_code}' -X POST -H "Content-Type: ${3:-text/plain}" --data-binary "$2"; }
+is "more are not, nor what is no id, nor without one cluster, nor in another form" \
+	"$(post '?cluster_id=alpha' "$(seq 100000 110000)") $(post '?cluster_id=alpha' "$(printf '1\n"x\n')") $(post '?cluster_id=alpha' "$(printf '1\n\n2')") $(post '' 1) $(post '?cluster_id=alpha&cluster_id=beta' 1) $(post '?cluster_id=alpha&uuid=1' 1) $(post '?cluster_id=alpha' 1 application/json)" \
+	"400 400 400 400 400 400 415"
+is "own units of a window, with what else had their ids" "$(as alice "/units/own?cluster_id=alpha&from=0" | jq -r '.data[0].units[] | select(.[0] == "50") | .[3]' | sort | xargs)" "false true"
+is "for themselves everybody is a user" "$(as boss "/units/own?cluster_id=alpha&from=0" | runs)" "admin:"
+is "and no more than are asked for" "$(as alice "/units/own?cluster_id=alpha&from=0&most=1" | jq '[.data[0].units[][0]] | unique | length') $(status alice '/units/own?cluster_id=alpha&most=0') $(status alice '/units/own')" "1 400 400"
+
 # ---- who asks
 code() { curl -s -o "$SCRATCH/body" -w '%{http_code}' "$@"; }
 is "nobody is nobody" "$(code "$URL/units")" 401
@@ -167,26 +191,28 @@ is "a forged token is refused" "$(code -H 'X-Grafana-Id: eyJhbGciOiJub25lIn0.eyJ
 
 # ---- hostile values in every parameter
 before=$(psql_do -c 'SELECT count(*), sum(id) FROM unit')
-values=$(printf '%s\n' "'" "' OR '1'='1" "1;DROP TABLE unit;--" '$1' "\\'" '{}' "' UNION SELECT * FROM person--" | jq -rR @uri)
-for p in $(as x /openapi.json | jq -r '.paths | keys[]' | sed 's/{id}/1/' | grep -v 'openapi\|demo'); do
-	for name in uuid project user cluster_id from field timezone cursor limit running state role resolution zone x; do
+values=$(printf '%s\n' "'" "' OR '1'='1" "1;DROP TABLE unit;--" '$1' "\\'" '{}' "' UNION SELECT * FROM person--" | jq -rR @uri; echo '%0d%0aX-Injected:%20yes%0d%0a%0d%0a')
+for p in $(as x /openapi.json | jq -r '.paths | keys[]' | sed 's/{id}/1/; s/{cluster}/alpha/; s/{uuid}/101/; s/{run}/0/' | grep -v 'openapi\|demo'); do
+	for name in uuid project user cluster_id from field timezone cursor limit running state role resolution zone groupby x; do
 		for value in $values %00 %ff % -1 99999999999999999999 NaN; do echo "$p?$name=$value"; done
 	done
 done >"$SCRATCH/hostile"
 awk -v u="$URL" '{ printf "url = \"%s%s\"\noutput = /dev/null\n", u, $0 }' "$SCRATCH/hostile" >"$SCRATCH/curl.conf"
-curl -s -Z --parallel-max 8 -u 'lb:correct horse' -H 'X-Grafana-User: boss' -w '%{http_code} %{url_effective}\n' -K "$SCRATCH/curl.conf" >"$SCRATCH/codes" 2>/dev/null
+curl -s -Z --parallel-max 8 -u 'lb:correct horse' -H 'X-Grafana-User: boss' -w '%{http_code} %{url_effective} %header{x-injected}\n' -K "$SCRATCH/curl.conf" >"$SCRATCH/codes" 2>/dev/null
 is "hostile values are refused or find nothing ($(wc -l <"$SCRATCH/hostile") of them)" "$(awk '$1 != 200 && $1 != 400 && $1 != 403 { print; n++ } n > 5 { exit }' "$SCRATCH/codes")" ""
 is "each was answered" "$(wc -l <"$SCRATCH/codes")" "$(wc -l <"$SCRATCH/hostile")"
+is "none became a header of the answer" "$(grep -c ' yes$' "$SCRATCH/codes")" 0
 is "and changed nothing" "$(psql_do -c 'SELECT count(*), sum(id) FROM unit')" "$before"
 is "nothing was an error of the program or of SQL" "$(grep -cE 'level=(error|warn).*api: ' "$SCRATCH/log")" 0
 like "a path that is not there is not there" "$(as alice /units/../users/admin --path-as-is)" not_found
 is "nor others" "$(status alice /units/1x) $(status alice /units/-1) $(status alice /Units) $(status alice '/units//') $(status alice /units/1/nodes)" "404 404 404 404 404"
+is "without a list of origins nobody asks first" "$(status alice /units -X OPTIONS -H 'Origin: https://g.example')" 405
 is "writing is not for this API" "$(as alice /units -X POST -o /dev/null -w '%{http_code}') $(as alice /units/1 -X DELETE -o /dev/null -w '%{http_code}')" "405 405"
 is "many parameters are refused" "$(status alice "/units?$(printf 'project=a&%.0s' $(seq 140))")" 400
 agg_stop
 
 # ---- a site where project members see each other; MUNGE
-agg_start --privacy.project-members --web.route-prefix=/ceems --query.max-period=40d --web.cors.origin='https://(g|h)[.]example'
+serve --privacy.project-members --web.route-prefix=/ceems --query.max-period=40d --web.cors.origin='https://(g|h)[.]example'
 URL=http://127.0.0.1:$port/ceems/api/v1
 is "project members see each other where the site says so" "$(as alice "/units?$W&project=phys" | rows .uuid)" "101 102 107 108 201 202"
 is "for those who ask" "$(as alice "/units?$W" | rows .uuid) / $(as alice "/units?$W&user=bob" | rows .uuid)" "101 105 107 108 201 202 / 102"
@@ -197,6 +223,11 @@ is "and former members are none" "$(as dave "/units?$W&project=phys" | jq -c .da
 is "members are listed" "$(as bob /projects | jq -c '.data[0].users')" '["alice","bob"]'
 is "a page of a listed origin may read" "$(as alice /users -o /dev/null -D - -H 'Origin: https://g.example' | tr -d '\r' | grep -i '^access-control')" "Access-Control-Allow-Origin: https://g.example"
 is "no other" "$(as alice /users -o /dev/null -D - -H 'Origin: https://g.example.evil' | grep -ci '^access-control')" 0
+preflight() { curl -s -X OPTIONS -o /dev/null -D - -w '%{http_code}\n' -H "Origin: $1" -H 'Access-Control-Request-Method: GET' -H 'Access-Control-Request-Headers: authorization' "$URL/units" | tr -d '\r'; }
+is "a browser that asks first is told what a page may send" "$(preflight https://h.example | grep -iE '^(access|vary|[0-9]+$)' | sort)" \
+	"$(printf '%s\n' 204 'Access-Control-Allow-Headers: Accept, Authorization, Content-Type, Origin, X-Grafana-Id' 'Access-Control-Allow-Methods: GET, HEAD' \
+		'Access-Control-Allow-Origin: https://h.example' 'Vary: Origin' | sort)"
+is "a page of another origin nothing" "$(preflight https://h.example.evil | grep -ciE '^access') $(preflight null | tail -1)" "0 403"
 is "too long a window is refused" "$(status alice '/units?from=0')" 400
 agg_stop
 
@@ -211,9 +242,10 @@ else
 		--log-file="$SCRATCH/m/log" --seed-file="$SCRATCH/m/seed" >/dev/null 2>&1 &
 	started $!
 	wait_for 5 test -S "$SCRATCH/m/sock"
-	agg_start --identity.munge-socket="$SCRATCH/m/sock"
+	serve --identity.munge-socket="$SCRATCH/m/sock"
 	cred() { setpriv --reuid="$1" --regid=100 --clear-groups munge --socket="$SCRATCH/m/sock" -s "$2"; }
 	m() { curl -s -o "$SCRATCH/body" -w '%{http_code}' -H "Authorization: MUNGE $1" "${@:3}" "http://127.0.0.1:$port$2"; }
+	expired=$(setpriv --reuid=61001 --regid=100 --clear-groups munge --socket="$SCRATCH/m/sock" --ttl=1 -s 'ceems-api/1 GET /api/v1/users')
 	c=$(cred 61001 'ceems-api/1 GET /api/v1/units?from=0')
 	is "a credential proves who asks, by a number that only the records have a name for" "$(m "$c" '/api/v1/units?from=0') $(rows .uuid <"$SCRATCH/body")" \
 		"403 "
@@ -225,22 +257,22 @@ else
 	is "one for another request is refused" "$(m "$c" /api/v1/users)" 401
 	is "one with a user's header is refused" "$(m "$(cred 61001 'ceems-api/1 GET /api/v1/users')" /api/v1/users -H 'X-Grafana-User: boss')" 403
 	is "a forged one is refused" "$(m 'MUNGE:AwQDAADc4fd+:' /api/v1/users)" 401
+	sleep 2
+	is "one that has expired is refused" "$(m "$expired" /api/v1/users) $(jq -r .error "$SCRATCH/body")" "401 munge: Expired credential"
 	is "one without a name here is refused" "$(m "$(cred 64242 'ceems-api/1 GET /api/v1/users')" /api/v1/users) $(jq -r .error "$SCRATCH/body")" "403 uid 64242 has no name here"
 	agg_stop
 fi
 URL=http://127.0.0.1:$port/api/v1
-agg_start --web.max-requests=3
+serve --web.max-requests=3
 codes=$(for i in 1 2 3 4 5 6 7 8; do status alice /users; done)
 like "who asks too often is told to wait, others are not" "$codes $(status bob /users)" '^(200){3,6}(429)+(200)*(429)* 200$'
+is "what a load balancer asks about units is not counted" \
+	"$(for i in 1 2 3 4 5 6 7 8; do status carol '/units/verify?uuid=none'; done)" 403403403403403403403403
 agg_stop
 
 # ---- roles that change, without a restart
 printf 'admin:\n  users: [bob]\n' >"$SCRATCH/agg.yaml"
-"$agg" --config.file="$SCRATCH/agg.yaml" --db.url="$PGURL" --web.listen-address="127.0.0.1:$port" --web.config.file="$SCRATCH/web.yaml" \
-	--security.drop-privileges=false --retention.hours="$kept" --retention.intervals="$kept" --identity.front-end=password:lb >>"$SCRATCH/log" 2>&1 &
-agg_pid=$!
-started $agg_pid
-wait_for 30 up
+agg_start --config.file="$SCRATCH/agg.yaml" --web.config.file="$SCRATCH/web.yaml" --identity.front-end=password:lb
 is "who is an admin by the file is one" "$(status bob /clusters/admin) $(status alice /clusters/admin)" "200 403"
 printf 'admin:\n  users: [alice]\n' >"$SCRATCH/agg.yaml"
 kill -HUP "$agg_pid"

@@ -6,7 +6,7 @@
 . "$TOP/test/pg.sh"
 agg=$BUILD/ceems_aggregator
 [ -x "$agg" ] || skip_all "ceems_aggregator was not built here"
-for t in curl jq; do command -v $t >/dev/null || skip_all "$t is not installed"; done
+for t in curl jq python3; do command -v $t >/dev/null || skip_all "$t is not installed"; done
 need_pg
 pg_start || { ok "Postgres starts" false; tap_done; }
 port=$(free_port)
@@ -19,11 +19,47 @@ common=(--db.url="$PGURL" --security.drop-privileges=false)
 import() { "$agg" "${common[@]}" --import="$@" 2>&1; }
 as() { curl -s -u 'lb:correct horse' -H "X-Grafana-User: $1" "$URL$2"; }
 printf 'alpha|phys|\nalpha|phys|alice\nalpha|phys|bob\nalpha|root|root\n' >"$SCRATCH/people"
+# a Grafana with a team: its answer is a file, its token another
+grafana=$(free_port)
+echo '[{"login": "gina", "teamId": 7}, {"login": "no login"}, {"login": "o;DROP"}]' >"$SCRATCH/team"
+echo glsa_planted >"$SCRATCH/token"
+chmod 600 "$SCRATCH/token"
+python3 - "$grafana" "$SCRATCH/team" >"$SCRATCH/grafana.log" 2>&1 <<'E' &
+import http.server, sys
+class H(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        body = open(sys.argv[2], 'rb').read()
+        good = self.path == '/g/api/teams/7/members' and self.headers['Authorization'] == 'Bearer glsa_planted'
+        self.send_response(200 if good and body else 500 if good else 401)
+        self.send_header('Content-Length', str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+http.server.ThreadingHTTPServer(('127.0.0.1', int(sys.argv[1])), H).serve_forever()
+E
+started $!
 "$agg" "${common[@]}" --web.listen-address="127.0.0.1:$port" --web.config.file="$SCRATCH/web.yaml" --identity.front-end=password:lb \
+	--admin.grafana.url="http://127.0.0.1:$grafana/g/" --admin.grafana.teams-ids=7 --admin.grafana.token-file="$SCRATCH/token" --admin.grafana.refresh=1s \
 	--people.associations="$SCRATCH/people" --people.refresh=1s --admin.users=boss >"$SCRATCH/log" 2>&1 &
 started $!
 up() { [ "$(curl -s -o /dev/null -w '%{http_code}' "http://127.0.0.1:$port/health")" = 200 ]; }
 wait_for 20 up || { ok "it serves" false; tap_done; }
+
+# admins by Grafana's word
+admins() { as boss '/users/admin?role=admin' | jq -r '[.data[] | .name + ":" + .tags[0]] | join(" ")'; }
+are() { [ "$(admins)" = "$1" ]; }
+ok "members of a team of Grafana are admins" wait_for 10 are "boss:config gina:grafana"
+is "and may what admins may" "$(as gina /clusters/admin | jq -r .status) $(as o /clusters/admin | jq -r .errorType)" "success forbidden"
+: >"$SCRATCH/team"
+ok "when it fails, that is said" wait_for 10 grep -q 'grafana: .*status 500' "$SCRATCH/log"
+ok "and its last word holds" are "boss:config gina:grafana"
+is "for an hour" "$(psql_do -c "SELECT valid_to - now() BETWEEN interval '50 min' AND interval '61 min' FROM role WHERE login = 'gina'")" t
+psql_do -c "UPDATE role SET valid_to = now() - interval '1 s' WHERE login = 'gina'"
+is "not for ever" "$(admins) $(as gina /clusters/admin | jq -r .errorType)" "boss:config forbidden"
+echo '[{"login": "hugo"}]' >"$SCRATCH/team"
+ok "who leaves the team is none" wait_for 10 are "boss:config hugo:grafana"
+is "the token is in no log" "$(grep -c glsa_planted "$SCRATCH/log")" 0
+is "teams that are no numbers are refused" "$("$agg" --check-config --admin.grafana.url=http://g --admin.grafana.teams-ids=../../x 2>&1 >/dev/null; echo $?)" \
+	"$(printf '%s\n' 'ceems_aggregator: --admin.grafana.teams-ids=../../x: not a number' 2)"
 
 # people
 has() { [ "$(as "$1" /projects | jq -r '[.data[].name] | join(" ")')" = "$2" ]; }
@@ -46,7 +82,8 @@ units() { [ "$(as boss '/units/admin?from=2026-01-01T00:00:00Z' | jq -r '.data |
 psql_do -c "UPDATE job_record SET received = now()" # nothing is left behind
 ok "they become units, each once" wait_for 10 units 5
 row() { as boss "/units/admin?uuid=$1" | jq -r ".data[0] | $2"; }
-is "with what Slurm knew" "$(row 2 '[.name, .state, .username, .project, .known_by, .tags.exit_code, .allocation.cpus] | map(tostring) | join(" ")')" "fails FAILED alice phys import 3:0 1"
+knows() { [ "$(row 2 '[.name, .state, .username, .project, .known_by, .tags.exit_code, .allocation.cpus] | map(tostring) | join(" ")')" = "fails FAILED alice phys import 3:0 1" ]; }
+ok "with what Slurm knew" wait_for 10 knows
 is "names may have any characters" "$(row 1 .name)" "pipe|name"
 is "tasks of an array are found by its number" "$(as boss '/units/admin?uuid=3' | jq '.data | length')" 2
 is "a job that runs runs" "$(row 5 .state)" RUNNING

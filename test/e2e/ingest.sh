@@ -138,6 +138,28 @@ lines "final instance=60 unit=2 node=n9 started=$((T + 5)) ended=$((T + 700)) us
 settle "a late node"
 is "a node's report after the record finds it" "$(sql "SELECT count(*) FROM unit_node n JOIN unit u ON u.id = n.unit WHERE u.uuid = '2'")" 2
 
+# ---- runs that nodes do not tell apart: a requeued job goes on on a node that never saw it; a
+# number is given again, which a node takes for a requeue. In each order of reports and records.
+R=$((T + 1000))
+before() { echo "final instance=$1 unit=$2 node=n1 started=$R ended=$((R + 60)) user=100 system=0"; }
+requeued() { echo "job id=$1 submit=$((R - 5)) start=$R end=$((R + 60)) state=1024 event=2 node_count=1"; }
+elsewhere() { echo "final instance=$1 unit=$2 node=n2 started=$((R + 200)) ended=$((R + 260)) user=200 system=0"; }
+again() { echo "job id=$1 restarts=1 submit=$((R - 5)) start=$((R + 200)) end=$((R + 260)) node_count=1"; }
+over() { echo "job id=$1 submit=$((R - 5)) start=$R end=$((R + 60)) node_count=1"; }
+reused() { echo "final instance=$1 unit=$2 node=n1 restarts=1 started=$((R + 200)) ended=$((R + 260)) user=200 system=0"; }
+other() { echo "job id=$1 submit=$((R + 199)) start=$((R + 200)) end=$((R + 260)) node_count=1 user=eve account=other"; }
+{ before 700 700; before 710 710; requeued 720; elsewhere 731 730; before 740 740; over 750; reused 761 760; } | "$make" | push >/dev/null
+settle "the first of each"
+{ requeued 700; elsewhere 711 710; again 720; before 730 730; over 740; before 750 750; other 760; } | "$make" | push >/dev/null
+settle "the second"
+{ elsewhere 701 700; requeued 710; before 720 720; again 730; reused 741 740; other 750; before 760 760; } | "$make" | push >/dev/null
+settle "the third"
+{ again 700; again 710; elsewhere 721 720; requeued 730; other 740; reused 751 750; over 760; } | "$make" | push >/dev/null
+settle "the last"
+is "each run has what was used in it" "$(sql "SELECT u.uuid, u.restarts, j.name, u.cpu_user_ns FROM unit u LEFT JOIN project j ON j.id = u.project WHERE u.uuid BETWEEN '700' AND '760' AND u.known_by = 'jobcomp' ORDER BY u.uuid, u.started")" \
+	"$(for u in 700 710 720 730; do printf '%s|0|physics|100\n%s|1|physics|200\n' $u $u; done; for u in 740 750 760; do printf '%s|0|physics|100\n%s|0|other|200\n' $u $u; done)"
+is "and there are no others" "$(sql "SELECT count(*) FROM unit WHERE uuid BETWEEN '700' AND '760'")" 14
+
 # ---- grams and recompute
 grams() { sql "SELECT trim_scale((grams->>'file')::numeric * 1000000000) FROM unit WHERE uuid = '2'"; }
 has_grams() { [ "$(grams)" = 200 ]; }
@@ -168,6 +190,7 @@ if command -v munged >/dev/null && command -v munge >/dev/null && have_root && g
 	cred() { munge -S "$MSOCK" -s "$1$(sha256sum <body | cut -d' ' -f1)"; }
 	mcode() { "${CURL[@]}" -o answer -w '%{http_code}' -H "Authorization: MUNGE $1" --data-binary @"$2" "$(url 2)"; }
 	c=$(cred "ceems-ingest/1 ")
+	expired=$(munge -S "$MSOCK" --ttl=1 -s "ceems-ingest/1 $(sha256sum <body | cut -d' ' -f1)")
 	is "MUNGE of root for this body" "$(mcode "$c" body)" 200
 	is "a second time it is nobody's" "$(mcode "$c" body)" 401
 	lines "start instance=901 unit=901 started=$T" >other
@@ -175,6 +198,8 @@ if command -v munged >/dev/null && command -v munge >/dev/null && have_root && g
 	is "for another purpose" "$(mcode "$(cred "ceems-api/1 ")" body)" 401
 	is "of a user who may not" "$(mcode "$(setpriv --reuid=65534 --regid=65534 --clear-groups munge -S "$MSOCK" -s "ceems-ingest/1 $(sha256sum <body | cut -d' ' -f1)")" body)" 403
 	is "and nothing of that was written" "$(sql 'SELECT count(*) FROM unit_node WHERE instance = 901')" 0
+	sleep 2
+	is "a credential that has expired" "$(mcode "$expired" body) $(cat answer)" '401 {"status":"error","errorType":"unauthorized","error":"munge: Expired credential"}'
 	kill "${PIDS[2]}"
 else
 	skip "MUNGE says who sends" "needs root, munge and libmunge"

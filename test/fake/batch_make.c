@@ -5,9 +5,9 @@
  *	start|interval|final key=value ...    cluster node unit instance restarts uid
  *cpus memory started ended t0 t1 end user system mean peak package dram host other
  *source flags name boot step; times in seconds job key=value ...                     id
- *cluster user account uid submit start end resize state event restarts name nodes raw
- *HEX                               any bytes many N ...                            the
- *line N times, instances counted up In values \xHH is a byte. */
+ *cluster user account uid submit start end resize state event restarts name nodes
+ *node_count raw HEX                               any bytes many N ... the line N
+ *times, instances counted up In values \xHH is a byte. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -180,6 +180,7 @@ static int make_job(const struct line *l, uint64_t more, unsigned char *out,
 	j.account = (s = get(l, "account")) ? s : "physics";
 	j.name = (s = get(l, "name")) ? s : "job";
 	j.nodes = (s = get(l, "nodes")) ? s : "";
+	j.node_count = (uint32_t)number(l, "node_count", 0);
 	return job_encode(&j, out, size);
 }
 

@@ -2,6 +2,7 @@
 #include "aggregator/partitions.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <time.h>
 
 #include "aggregator/ladder.h"
@@ -14,6 +15,19 @@ static const struct partitions_plan plan = {
 	.interval_days = 30, .hour_months = 12, .ahead_days = 3};
 static const struct partitions_plan longer = {
 	.interval_days = 40, .hour_months = 15, .ahead_days = 3};
+
+static int64_t ahead_s; /* of this program's clock of the day */
+
+int __real_clock_gettime(clockid_t id, struct timespec *ts);
+int __wrap_clock_gettime(clockid_t id, struct timespec *ts);
+int __wrap_clock_gettime(clockid_t id, struct timespec *ts)
+{
+	int rc = __real_clock_gettime(id, ts);
+
+	if (id == CLOCK_REALTIME)
+		ts->tv_sec += ahead_s;
+	return rc;
+}
 
 static int64_t number(const char *sql)
 {
@@ -96,6 +110,27 @@ static void made_ahead_and_as_far_back_as_is_kept(void **state)
 		-EEXIST);
 }
 
+static void a_long_retention_begins_with_what_reports_need(void **state)
+{
+	const struct partitions_plan years = {
+		.interval_days = 400, .hour_months = 30, .ahead_days = 3};
+	struct partitions_state s;
+	struct err err = {""};
+
+	(void)state;
+	int made = partitions_make_first(pg, &years, &err);
+	assert_int_equal(made, number(INTERVALS) + number(HOURS));
+	assert_int_equal(number(INTERVALS), 31 + 1 + 1 + 3);
+	must(INSERT "- interval '31 days', 1, 1");
+	assert_int_equal(partitions_look(pg, &years, &s, &err), 0);
+	assert_in_range(s.missing, 400 - 31 + 30 - 14, 400 - 31 + 30 - 12);
+	/* more than one transaction makes, none forgotten */
+	assert_int_equal(partitions_make(pg, &years, &err), s.missing);
+	assert_int_equal(number(INTERVALS), 400 + 1 + 1 + 3);
+	must(INSERT "- interval '400 days', 1, 1");
+	assert_int_equal(partitions_make_first(pg, &years, &err), 0);
+}
+
 static void old_ones_are_dropped_and_no_others(void **state)
 {
 	struct err err = {""};
@@ -104,11 +139,12 @@ static void old_ones_are_dropped_and_no_others(void **state)
 	assert_true(partitions_make(pg, &longer, &err) > 0);
 	must(INSERT "- interval '39 days', 1, 1");
 	must(INSERT "- interval '29 days', 1, 1");
+	must(INSERT ", 1, 1");
 	must("CREATE TABLE unit_interval_mine PARTITION OF unit_interval FOR VALUES "
 	     "FROM ('2001-01-01') TO ('2001-01-02')");
 	assert_int_equal(partitions_drop(pg, &plan, &err), 10 + 3);
 	assert_int_equal(number(INTERVALS), 35 + 1);
-	assert_int_equal(number("SELECT count(*) FROM unit_interval"), 1);
+	assert_int_equal(number("SELECT count(*) FROM unit_interval"), 2);
 	assert_int_equal(partitions_drop(pg, &plan, &err), 0);
 }
 
@@ -124,6 +160,98 @@ static void what_the_roll_up_has_still_to_read_waits(void **state)
 	assert_int_equal(partitions_drop(pg, &plan, &err), 9 + 3);
 	must("DELETE FROM dirty");
 	assert_int_equal(partitions_drop(pg, &plan, &err), 1);
+}
+
+/* The clock of this test is right, and what is stored is old: as if the clock had
+ * leapt. */
+static void without_new_reports_nothing_gets_old(void **state)
+{
+	struct err err = {""};
+
+	(void)state;
+	assert_true(partitions_make(pg, &longer, &err) > 0);
+	must(INSERT "- interval '39 days', 1, 1");
+	assert_true(partitions_drop(pg, &plan, &err) >= 0);
+	assert_int_equal(number(INTERVALS), 45);
+	must(INSERT "- interval '9 days', 1, 1");
+	assert_true(partitions_drop(pg, &plan, &err) >= 1);
+	assert_int_equal(number(INTERVALS), 44);
+	assert_int_equal(number("SELECT count(*) FROM unit_interval"), 2);
+	must(INSERT ", 1, 1");
+	assert_true(partitions_drop(pg, &plan, &err) >= 9);
+	assert_int_equal(number(INTERVALS), 35);
+	assert_int_equal(number("SELECT count(*) FROM unit_interval"), 2);
+}
+
+static void nothing_is_old_while_clocks_differ(void **state)
+{
+	struct err err = {""};
+	int64_t apart;
+
+	(void)state;
+	assert_true(partitions_make(pg, &longer, &err) > 0);
+	must(INSERT ", 1, 1");
+	for (int days = -400; days <= 400; days += 800) {
+		ahead_s = (int64_t)days * 86400;
+		assert_int_equal(partitions_clock(pg, &apart, &err), 0);
+		assert_in_range(apart + ahead_s + 5, 0, 10);
+		assert_int_equal(partitions_drop(pg, &plan, &err), -ERANGE);
+		assert_non_null(strstr(err.text, "s apart: nothing is dropped"));
+	}
+	ahead_s = 3600;
+	assert_int_equal(partitions_drop(pg, &plan, &err), 10 + 3);
+	ahead_s = 0;
+}
+
+struct keeper {
+	pthread_t thread;
+	struct pg *pg;
+	int made, dropped, failed;
+};
+
+static void *keep(void *arg)
+{
+	const struct pg_params params = {.url = server.url};
+	struct keeper *k = arg;
+	struct err err = {""};
+
+	if (pg_new(&params, &k->pg, &err) < 0 ||
+	    pg_exec(k->pg, "SET search_path = mine", NULL, &err) < 0)
+		k->failed++;
+	for (int i = 0; i < 8 && !k->failed; i++) {
+		/* whose options differ, for a while: what one makes the other drops */
+		int made = partitions_make(k->pg, i % 2 ? &plan : &longer, &err);
+		int dropped = partitions_drop(k->pg, &plan, &err);
+		k->made += made > 0 ? made : 0;
+		k->dropped += dropped > 0 ? dropped : 0;
+		k->failed += made < 0 || (dropped < 0 && dropped != -EAGAIN);
+	}
+	if (k->failed)
+		fprintf(stderr, "%s\n", err.text);
+	pg_free(k->pg);
+	return NULL;
+}
+
+static void several_aggregators_keep_the_ladder_at_once(void **state)
+{
+	struct keeper keepers[4] = {0};
+	struct err err = {""};
+
+	(void)state;
+	assert_true(partitions_make(pg, &longer, &err) > 0);
+	must(INSERT ", 1, 1");
+	must(INSERT "- interval '20 days', 1, 1");
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(
+			pthread_create(&keepers[i].thread, NULL, keep, &keepers[i]), 0);
+	for (int i = 0; i < 4; i++) {
+		pthread_join(keepers[i].thread, NULL);
+		assert_int_equal(keepers[i].failed, 0);
+	}
+	assert_true(partitions_make(pg, &plan, &err) >= 0);
+	assert_true(partitions_drop(pg, &plan, &err) >= 0);
+	assert_int_equal(number(INTERVALS), 35);
+	assert_int_equal(number("SELECT count(*) FROM unit_interval"), 2);
 }
 
 static void query_in_the_way_only_delays(void **state)
@@ -198,8 +326,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(made_ahead_and_as_far_back_as_is_kept),
+		cmocka_unit_test(a_long_retention_begins_with_what_reports_need),
 		cmocka_unit_test(old_ones_are_dropped_and_no_others),
 		cmocka_unit_test(what_the_roll_up_has_still_to_read_waits),
+		cmocka_unit_test(without_new_reports_nothing_gets_old),
+		cmocka_unit_test(nothing_is_old_while_clocks_differ),
+		cmocka_unit_test(several_aggregators_keep_the_ladder_at_once),
 		cmocka_unit_test(query_in_the_way_only_delays),
 		cmocka_unit_test(past_day_is_vacuumed_once),
 		cmocka_unit_test(window_is_within_the_partitions),

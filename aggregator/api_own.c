@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Whose many units are, for load balancers (doc/api.md): all runs that an id ever had,
+ * so that they can tell for any time whether all of them were the caller's. */
+#include <errno.h>
+#include <string.h>
+
+#include "aggregator/api.h"
+#include "lib/parse.h"
+
+#define IDS_MAX 10000u
+#define RUNS_MAX 200000
+
+/* "id\nid\n" as elements of an array's text: ids have nothing that needs an escape. */
+static int read_ids(struct ask *a, struct buf *ret, struct err *err)
+{
+	size_t len, n = 0;
+	const char *p = web_body(a->r, &len), *end = p + len;
+
+	while (p < end) {
+		const char *eol = memchr(p, '\n', (size_t)(end - p));
+		size_t id = (size_t)((eol ? eol : end) - p);
+
+		if (!params_is_id(p, id))
+			return err_set(err, -EINVAL, "line %zu: not the id of a unit",
+				       n + 1);
+		if (++n > IDS_MAX)
+			return err_set(err, -EINVAL, "at most %u ids", IDS_MAX);
+		buf_puts(ret, ret->len ? ",\"" : "\"");
+		buf_put(ret, p, id);
+		buf_putc(ret, '"');
+		p += id + 1;
+	}
+	return buf_error(ret) ? err_set(err, -ENOMEM, "out of memory") : 0;
+}
+
+static int one_cluster(const struct ask *a, const char **ret, struct err *err)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < a->params.count; i++) {
+		if (strcmp(a->params.items[i].spec->name, "cluster_id") != 0)
+			continue;
+		*ret = a->params.items[i].value;
+		n++;
+	}
+	return n == 1 ? 0 : err_set(err, -EINVAL, "cluster_id: exactly one is needed");
+}
+
+/* Times as whole milliseconds, outwards. */
+static void put_times(struct query *q, const char *table)
+{
+	static const char *const parts[] = {
+		"floor(date_part('epoch', ", ".started) * 1000)::bigint, ",
+		"ceil(date_part('epoch', ", ".ended) * 1000)::bigint, "};
+
+	for (size_t i = 0; i < 4; i += 2) {
+		query_put(q, parts[i]);
+		query_put(q, table);
+		query_put(q, parts[i + 1]);
+	}
+}
+
+/* All runs of the ids of the array that ids writes, those included that only a node has
+ * told of. What never began has no series. */
+static void put_runs(struct ask *a, struct query *q, const struct buf *ids)
+{
+	for (int linked = 1; linked >= 0; linked--) {
+		query_put(q, linked ? "SELECT u.uuid, " : " UNION ALL SELECT n.uuid, ");
+		put_times(q, linked ? "u" : "n");
+		if (linked)
+			scope_put_unit(&a->scope, q);
+		else
+			scope_put_unlinked(&a->scope, q);
+		query_put(q,
+			  linked ? " FROM unit u WHERE u.cluster = (SELECT id FROM c) "
+				   "AND u.started IS NOT NULL AND u.uuid = "
+				 : " FROM unit_node n JOIN node o ON o.id = n.node "
+				   "WHERE n.unit IS NULL AND o.cluster = (SELECT id "
+				   "FROM c) AND n.uuid = ");
+		if (ids) {
+			query_put(q, "ANY (ARRAY(SELECT unnest(");
+			query_numbers(q, ids, "text");
+			query_put(q, ")))");
+		} else {
+			query_put(q, "ANY (ARRAY(SELECT uuid FROM mine))");
+		}
+	}
+	query_put(q, " LIMIT ");
+	query_s64(q, RUNS_MAX + 1);
+}
+
+static int put_role(struct ask *a, const char *cluster, struct err *err)
+{
+	static const char *const names[] = {"user", "operator", "admin"};
+	enum access_role role = a->scope.role;
+	auto_query struct query q = {.list_count = 0};
+	auto_pgresult PGresult *r = NULL;
+	int rc = 0;
+
+	if (role == ROLE_OPERATOR && a->scope.clusters.len) {
+		query_put(&q, "SELECT FROM cluster WHERE name = ");
+		query_text(&q, cluster);
+		query_put(&q, " AND id = ANY (");
+		query_numbers(&q, &a->scope.clusters, "smallint");
+		query_put(&q, ")");
+		rc = query_run(&q, a->pg, &r, err);
+		if (rc == 0 && PQntuples(r) == 0)
+			role = ROLE_USER;
+	}
+	buf_printf(&a->data, "{\"role\":\"%s\",\"units\":[", names[role]);
+	return rc;
+}
+
+static int put_rows(struct ask *a, struct query *q, struct err *err)
+{
+	auto_pgresult PGresult *r = NULL;
+	int rc = query_run(q, a->pg, &r, err);
+
+	if (rc < 0)
+		return rc;
+	if (PQntuples(r) > RUNS_MAX)
+		return err_set(err, -EFBIG, "more than %d runs: ask for fewer units",
+			       RUNS_MAX);
+	for (int i = 0; i < PQntuples(r); i++) {
+		const char *own = pg_get_text(r, i, 3);
+
+		buf_puts(&a->data, i ? ",[" : "[");
+		buf_put_json(&a->data, PQgetvalue(r, i, 0),
+			     (size_t)PQgetlength(r, i, 0));
+		buf_printf(&a->data, ",%s,%s,%s]", PQgetvalue(r, i, 1),
+			   PQgetisnull(r, i, 2) ? "null" : PQgetvalue(r, i, 2),
+			   own && *own == 't' ? "true" : "false");
+	}
+	a->rows = 1;
+	buf_puts(&a->data, "]}");
+	return 0;
+}
+
+static void put_cluster(struct query *q, const char *cluster)
+{
+	query_put(q, "WITH c AS (SELECT id FROM cluster WHERE name = ");
+	query_text(q, cluster);
+	query_put(q, ")");
+}
+
+int api_verify_many(struct ask *a, struct err *err)
+{
+	auto_query struct query q = {.list_count = 0};
+	auto_buf struct buf ids = BUF_INIT;
+	const char *cluster = NULL;
+	int rc = one_cluster(a, &cluster, err);
+
+	if (rc == 0 && a->params.count > 1)
+		rc = err_set(err, -EINVAL, "only cluster_id goes with a body of ids");
+	if (rc == 0)
+		rc = read_ids(a, &ids, err);
+	if (rc == 0)
+		rc = put_role(a, cluster, err);
+	if (rc < 0)
+		return rc;
+	put_cluster(&q, cluster);
+	query_put(&q, " ");
+	put_runs(a, &q, &ids);
+	return put_rows(a, &q, err);
+}
+
+int api_units_own(struct ask *a, struct err *err)
+{
+	const struct param *most = params_get(&a->params, "most");
+	auto_query struct query q = {.list_count = 0};
+	const char *cluster = NULL;
+	uint64_t limit = 1000;
+	int rc = one_cluster(a, &cluster, err);
+
+	if (rc == 0 && most &&
+	    (parse_u64(most->value, &limit) < 0 || !limit || limit > IDS_MAX + 1))
+		rc = err_set(err, -EINVAL, "most: must be 1 to %u", IDS_MAX + 1);
+	if (rc == 0)
+		rc = api_window(a, err);
+	if (rc == 0)
+		rc = put_role(a, cluster, err);
+	if (rc < 0)
+		return rc;
+	put_cluster(&q, cluster);
+	query_put(&q, ", mine AS (SELECT u.uuid FROM unit u WHERE u.cluster = "
+		      "(SELECT id FROM c) AND u.started < ");
+	query_time_us(&q, a->to_us);
+	query_put(&q, " AND (u.ended IS NULL OR u.ended >= ");
+	query_time_us(&q, a->from_us);
+	query_put(&q, ") AND ");
+	scope_put_unit(&a->scope, &q);
+	query_put(&q, " GROUP BY u.uuid LIMIT ");
+	query_s64(&q, (int64_t)limit);
+	query_put(&q, ") ");
+	put_runs(a, &q, NULL);
+	return put_rows(a, &q, err);
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_AGGREGATOR_GRAFANA_H
+#define CEEMS_AGGREGATOR_GRAFANA_H
+
+#include "aggregator/app.h"
+
+/* Members of teams of Grafana (--admin.grafana.teams-ids) are admins as long as Grafana
+ * says so, in the table `role` by the word of 'grafana'. */
+extern const struct part part_grafana;
+
+#endif

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Sourced, after test/tap.sh: need_clock_off sets clock_off, words for env(1) beside
+# CLOCK_OFF_S=SECONDS: a program that is started with them has a clock that is so much ahead.
+need_clock_off() {
+	case $BUILD in */san-*) skip_all "a sanitizer must be the first library" ;; esac
+	"${CC:-cc}" -std=gnu11 -O1 -shared -fPIC -o "$SCRATCH/clock_off.so" "$TOP/test/fake/clock_off.c" 2>/dev/null || skip_all "no compiler for the wrong clock"
+	chmod 755 "$SCRATCH/clock_off.so"
+	clock_off=(LD_PRELOAD="$SCRATCH/clock_off.so")
+}

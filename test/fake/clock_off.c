@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* For LD_PRELOAD: a program's clock of the day is CLOCK_OFF_S seconds wrong. Clocks
+ *that only count (CLOCK_MONOTONIC, CLOCK_BOOTTIME) are right, as on a machine whose
+ *time was set wrong.
+ *
+ *	cc -shared -fPIC -o clock_off.so clock_off.c
+ *	CLOCK_OFF_S=3600 LD_PRELOAD=clock_off.so ceemsd ... */
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+static long long off_s(void)
+{
+	const char *s = getenv("CLOCK_OFF_S");
+
+	return s ? strtoll(s, NULL, 10) : 0;
+}
+
+int clock_gettime(clockid_t id, struct timespec *ts)
+{
+	int rc = (int)syscall(SYS_clock_gettime, id, ts);
+
+	if (rc == 0 && (id == CLOCK_REALTIME || id == CLOCK_REALTIME_COARSE))
+		ts->tv_sec += off_s();
+	return rc;
+}
+
+int gettimeofday(struct timeval *tv, void *zone)
+{
+	struct timespec ts;
+
+	(void)zone;
+	clock_gettime(CLOCK_REALTIME, &ts);
+	tv->tv_sec = ts.tv_sec;
+	tv->tv_usec = ts.tv_nsec / 1000;
+	return 0;
+}
+
+time_t time(time_t *ret)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	if (ret)
+		*ret = ts.tv_sec;
+	return ts.tv_sec;
+}
