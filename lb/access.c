@@ -6,15 +6,14 @@
 #include <string.h>
 
 #include "lb/access.h"
+#include "lb/claim_set.h"
 #include "lb/re.h"
 
 struct access_plan {
 	const struct access_policy *policy;
-	struct access_claim *claims;
-	size_t count, room;
-	uint32_t *index; /* hash table of claim number + 1; a power of two of slots */
-	size_t slots;
+	struct claim_set claims;
 	struct access_gap *gaps;
+	int64_t from_ms, to_ms; /* that is touched; from > to: none */
 	struct query {
 		struct query *next;
 		struct promql *q;
@@ -39,6 +38,8 @@ int access_plan_new(const struct access_policy *policy, struct access_plan **ret
 	if (!p)
 		return -ENOMEM;
 	p->policy = policy;
+	p->from_ms = INT64_MAX;
+	p->to_ms = INT64_MIN;
 	*ret = p;
 	return 0;
 }
@@ -59,78 +60,21 @@ void access_plan_free(struct access_plan *p)
 		p->queries = q->next;
 		free(q);
 	}
-	free(p->claims);
-	free(p->index);
+	claim_set_done(&p->claims);
 	free(p);
 }
 
 /* ---- claims ---------------------------------------------------------------------- */
 
-static uint64_t hash(const struct access_claim *c)
-{
-	uint64_t h = 14695981039346656037ull;
-
-	for (uint32_t i = 0; i < c->id.len; i++)
-		h = (h ^ (unsigned char)c->id.p[i]) * 1099511628211ull;
-	h = (h ^ (uint64_t)c->from_ms) * 1099511628211ull;
-	h = (h ^ (uint64_t)c->to_ms) * 1099511628211ull;
-	return h ^ h >> 29;
-}
-
-static uint32_t *slot_of(const struct access_plan *p, const struct access_claim *c)
-{
-	size_t i = hash(c) & (p->slots - 1);
-
-	for (;; i = (i + 1) & (p->slots - 1)) {
-		const struct access_claim *o;
-
-		if (!p->index[i])
-			return &p->index[i];
-		o = &p->claims[p->index[i] - 1];
-		if (o->from_ms == c->from_ms && o->to_ms == c->to_ms &&
-		    str_same(o->id, c->id))
-			return &p->index[i];
-	}
-}
-
-static int more_room(struct access_plan *p)
-{
-	size_t room = p->room ? p->room * 2 : 32;
-	struct access_claim *claims = realloc(p->claims, room * sizeof(*claims));
-	uint32_t *index;
-
-	if (!claims)
-		return -ENOMEM;
-	p->claims = claims;
-	index = calloc(room * 2, sizeof(*index));
-	if (!index)
-		return -ENOMEM;
-	free(p->index);
-	p->index = index;
-	p->slots = room * 2;
-	p->room = room;
-	for (size_t i = 0; i < p->count; i++)
-		*slot_of(p, &p->claims[i]) = (uint32_t)i + 1;
-	return 0;
-}
-
 static int claim(struct walk *w, struct str id, int64_t from_ms, int64_t to_ms)
 {
-	struct access_claim c = {.id = id, .from_ms = from_ms, .to_ms = to_ms};
-	struct access_plan *p = w->p;
-	uint32_t *slot;
+	const struct access_claim c = {.id = id, .from_ms = from_ms, .to_ms = to_ms};
+	int rc = claim_set_add(&w->p->claims, &c);
 
-	if (p->count == p->room && more_room(p))
-		return err_set(w->err, -ENOMEM, "out of memory");
-	slot = slot_of(p, &c);
-	if (*slot)
-		return 0;
-	if (p->count == ACCESS_CLAIMS_MAX)
-		return err_set(w->err, -E2BIG, "this names more than %u units",
+	if (rc == -E2BIG)
+		return err_set(w->err, rc, "this names more than %u units",
 			       ACCESS_CLAIMS_MAX);
-	p->claims[p->count++] = c;
-	*slot = (uint32_t)p->count;
-	return 0;
+	return rc ? err_set(w->err, rc, "out of memory") : 0;
 }
 
 /* ---- which units a selector names ------------------------------------------------ */
@@ -191,21 +135,23 @@ struct metrics {
 	unsigned count;
 };
 
-static int one_metric(void *arg, struct str name)
+static void one_family(struct metrics *m, const struct access_family *f)
 {
-	struct metrics *m = arg;
-	const struct access_family *f = family_of(m->policy, name);
-
 	m->count++;
-	if (!f || !name.len) {
+	if (!f)
 		m->known = false;
-		return 0;
-	}
-	if (!f->label)
-		return 0;
+	if (!f || !f->label)
+		return;
 	m->harmless = false;
 	m->differ = m->differ || (m->label && strcmp(m->label, f->label) != 0);
 	m->label = f->label;
+}
+
+static int one_metric(void *arg, struct str name)
+{
+	struct metrics *m = arg;
+
+	one_family(m, name.len ? family_of(m->policy, name) : NULL);
 	return 0;
 }
 
@@ -281,16 +227,38 @@ static int leave_gap(struct walk *w, struct promql_node *n, const char *label,
 	return 0;
 }
 
-/* One selector that reads [from_ms, to_ms] */
-static int prove(struct walk *w, struct promql_node *n, int64_t from_ms, int64_t to_ms)
+static void touch(struct access_plan *p, int64_t from_ms, int64_t to_ms)
 {
-	struct metrics m = metrics_of(w->p->policy, n);
+	if (from_ms < p->from_ms)
+		p->from_ms = from_ms;
+	if (to_ms > p->to_ms)
+		p->to_ms = to_ms;
+}
+
+bool access_span(const struct access_plan *p, int64_t *ret_from_ms, int64_t *ret_to_ms)
+{
+	if (p->from_ms > p->to_ms)
+		return false;
+	*ret_from_ms = p->from_ms;
+	*ret_to_ms = p->to_ms;
+	return true;
+}
+
+/* One selector of these metrics that reads [from_ms, to_ms]; units_max: how many units
+ * it may be narrowed to when it names none */
+static int prove(struct walk *w, struct promql_node *n, struct metrics m,
+		 uint32_t units_max, int64_t from_ms, int64_t to_ms)
+{
 	struct naming naming = {.w = w, .from_ms = from_ms, .to_ms = to_ms};
 
+	touch(w->p, from_ms, to_ms);
+	if (w->p->policy->open)
+		return 0;
 	if (!m.known)
 		return refuse(w, n,
 			      m.count ? "this metric is not one that may be read here"
-				      : "this selects metrics without naming them",
+				      : "this names no metric: write its name before "
+					"the braces",
 			      NULL);
 	if (m.harmless)
 		return 0;
@@ -310,9 +278,8 @@ static int prove(struct walk *w, struct promql_node *n, int64_t from_ms, int64_t
 		rc = values(t, one_unit, &naming);
 		return rc < 0 ? rc : 0;
 	}
-	if (w->p->policy->inject_max)
-		return leave_gap(w, n, m.label, w->p->policy->inject_max, from_ms,
-				 to_ms);
+	if (units_max)
+		return leave_gap(w, n, m.label, units_max, from_ms, to_ms);
 	return refuse(w, n, "this query selects units without naming them", m.label);
 }
 
@@ -352,8 +319,11 @@ static int walk(struct walk *w, struct promql_node *n, struct when t);
 static int walk_selector(struct walk *w, struct promql_node *n, int64_t reach_ms,
 			 struct when t)
 {
+	const struct access_policy *policy = w->p->policy;
+
 	t = shifted(n, t);
-	return prove(w, n, bound((double)t.lo - (double)reach_ms), t.hi);
+	return prove(w, n, metrics_of(policy, n), policy->inject_max,
+		     bound((double)t.lo - (double)reach_ms), t.hi);
 }
 
 static int walk_subquery(struct walk *w, struct promql_node *n, struct when t)
@@ -361,6 +331,36 @@ static int walk_subquery(struct walk *w, struct promql_node *n, struct when t)
 	t = shifted(n, t);
 	t.lo = bound((double)t.lo - (double)ms_of(n->range_ns));
 	return walk(w, n->expr, t);
+}
+
+static bool is_hidden(const struct access_policy *policy, const struct promql_node *n)
+{
+	while (n->kind == PROMQL_PAREN)
+		n = n->expr;
+	for (size_t i = 0; i < policy->hidden_count; i++) {
+		if (n->kind == PROMQL_STRING_LITERAL &&
+		    str_eq(n->string, policy->hidden[i]))
+			return true;
+	}
+	return false;
+}
+
+/* label_replace(v, to, how, from, re) and label_join(v, to, how, from...) */
+static int check_copies(struct walk *w, const struct promql_node *n)
+{
+	const char *name = promql_function_name(n->function);
+	const struct promql_node *a = n->expr;
+
+	if (!w->p->policy->hidden_count ||
+	    (strcmp(name, "label_replace") != 0 && strcmp(name, "label_join") != 0))
+		return 0;
+	for (size_t i = 0; a; a = a->next, i++) {
+		if (i >= 3 && is_hidden(w->p->policy, a))
+			return err_set(w->err, -EACCES,
+				       "%s: this copies a label that is not shown here",
+				       name);
+	}
+	return 0;
 }
 
 static int walk(struct walk *w, struct promql_node *n, struct when t)
@@ -388,10 +388,12 @@ static int walk(struct walk *w, struct promql_node *n, struct when t)
 		return rc ? rc : walk(w, n->expr, t);
 	case PROMQL_CALL:
 		/* info() joins metrics that its selectors do not name */
-		if (!strcmp(promql_function_name(n->function), "info"))
+		if (!w->p->policy->open &&
+		    !strcmp(promql_function_name(n->function), "info"))
 			return err_set(w->err, -EACCES,
 				       "info() reads metrics that the query does not "
 				       "name: join them by name instead");
+		rc = check_copies(w, n);
 		for (struct promql_node *a = n->expr; a && !rc; a = a->next)
 			rc = walk(w, a, t);
 		return rc;
@@ -423,6 +425,37 @@ int access_plan_add(struct access_plan *p, struct promql *query, int64_t start_m
 		return err_set(err, -ERANGE, "the query's time ends before it begins");
 	rc = keep_query(p, query, err);
 	return rc ? rc : walk(&w, promql_root(query), t);
+}
+
+/* Of all types: what all families have in common */
+static struct metrics profiles_of(const struct access_policy *policy, struct str type)
+{
+	struct metrics m = {.policy = policy, .known = true, .harmless = true};
+
+	if (type.len)
+		one_metric(&m, type);
+	else
+		for (size_t i = 0; i < policy->family_count; i++)
+			one_family(&m, &policy->families[i]);
+	m.known = m.known && m.count;
+	return m;
+}
+
+int access_plan_add_profiles(struct access_plan *p, struct promql *selector,
+			     struct str type, bool narrow, int64_t from_ms,
+			     int64_t to_ms, struct err *err)
+{
+	const struct access_policy *policy = p->policy;
+	struct walk w = {.p = p, .q = selector, .err = err};
+	int rc;
+
+	if (from_ms > to_ms || from_ms < -TIME_MAX_MS || to_ms > TIME_MAX_MS)
+		return err_set(err, -ERANGE, "the query's time ends before it begins");
+	rc = keep_query(p, selector, err);
+	return rc ? rc
+		  : prove(&w, promql_root(selector), profiles_of(policy, type),
+			  narrow ? policy->narrow_max : policy->inject_max, from_ms,
+			  to_ms);
 }
 
 /* ---- all metrics of a family ----------------------------------------------------- */
@@ -483,7 +516,8 @@ int access_plan_add_family(struct access_plan *p, struct promql *query, size_t i
 	if (overlapped(p->policy, i) || strcmp(want.data, is.data) != 0)
 		return -ENODATA;
 	rc = keep_query(p, query, err);
-	if (rc || !f->label)
+	touch(p, from_ms, to_ms);
+	if (rc || !f->label || p->policy->open)
 		return rc;
 	if (!p->policy->narrow_max)
 		return refuse(&w, n, "this selects units without naming them",
@@ -495,8 +529,8 @@ int access_plan_add_family(struct access_plan *p, struct promql *query, size_t i
 
 struct access_claim *access_claims(struct access_plan *p, size_t *ret_count)
 {
-	*ret_count = p->count;
-	return p->claims;
+	*ret_count = p->claims.count;
+	return p->claims.claims;
 }
 
 struct access_gap *access_gaps(struct access_plan *p)
@@ -567,8 +601,8 @@ int access_decide(struct access_plan *p, struct err *err)
 {
 	const struct access_policy *policy = p->policy;
 
-	for (size_t i = 0; i < p->count; i++) {
-		int rc = verdict(&p->claims[i], err);
+	for (size_t i = 0; i < p->claims.count; i++) {
+		int rc = verdict(&p->claims.claims[i], err);
 
 		if (rc)
 			return rc;

@@ -38,12 +38,19 @@ struct access_policy {
 	size_t family_count;
 	/* Matcher that each selector gets. NULL: the backend has one cluster only. */
 	const char *cluster_label, *cluster;
+	/* Labels that answers do not show (filter_labels): none is copied into another
+	 * one either. Borrowed. */
+	const char *const *hidden;
+	size_t hidden_count;
 	int64_t lookback_ms; /* how far an instant selector looks back: the server's */
 	/* Instead of refusing a selector that names no unit: it gets a matcher for all
 	 * units of the caller that lived in its time, at most so many. 0: refused. */
 	uint32_t inject_max;
 	/* The same for access_plan_add_family(); 0: refused */
 	uint32_t narrow_max;
+	/* For a role that reads all: nothing is to be proved, the cluster's matcher is
+	 * added all the same. */
+	bool open;
 };
 
 /* At most so many units are asked for in one request. */
@@ -95,6 +102,19 @@ int access_plan_add_family(struct access_plan *p, struct promql *query, size_t i
 			   int64_t from_ms, int64_t to_ms, struct err *err)
 	__attribute__((warn_unused_result));
 void access_family_selector(const struct access_family *f, struct buf *out);
+
+/* The time that all queries of the plan touch; false: they read nothing. */
+bool access_span(const struct access_plan *p, int64_t *ret_from_ms, int64_t *ret_to_ms);
+
+/* The same for a selector of profiles, which have a type in place of a metric's name:
+ * families are by type ("process_cpu:*"); type "": of any type, then all families must
+ * keep the unit in one label. It reads [from_ms, to_ms] and no more, there is no
+ * lookback. narrow: it asks for labels or series and names nothing, narrow_max holds in
+ * place of inject_max. */
+int access_plan_add_profiles(struct access_plan *p, struct promql *selector,
+			     struct str type, bool narrow, int64_t from_ms,
+			     int64_t to_ms, struct err *err)
+	__attribute__((warn_unused_result));
 
 /* What must be known: each (id, time) once. To be answered in place. */
 struct access_claim *access_claims(struct access_plan *p, size_t *ret_count);

@@ -118,24 +118,39 @@ int form_get(const struct form *f, const char *name, struct str *ret, struct err
 	return found;
 }
 
+static bool is_plain(unsigned char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+	       (c >= 'A' && c <= 'Z') || c == '-' || c == '.' || c == '_' || c == '~';
+}
+
+static void put_escaped(struct buf *out, const char *text, size_t len)
+{
+	static const char digits[] = "0123456789ABCDEF";
+	char *p = buf_reserve(out, len * 3);
+	size_t n = 0;
+
+	if (!p)
+		return;
+	for (size_t i = 0; i < len; i++) {
+		unsigned char c = (unsigned char)text[i];
+
+		if (is_plain(c)) {
+			p[n++] = (char)c;
+			continue;
+		}
+		p[n++] = '%';
+		p[n++] = digits[c >> 4];
+		p[n++] = digits[c & 15];
+	}
+	buf_commit(out, n);
+}
+
 void form_put(struct buf *out, const char *name, const char *value, size_t len)
 {
-	const char *texts[] = {name, value};
-	size_t lens[] = {strlen(name), len};
-
 	if (out->len)
 		buf_putc(out, '&');
-	for (int t = 0; t < 2; t++) {
-		for (size_t i = 0; i < lens[t]; i++) {
-			unsigned char c = (unsigned char)texts[t][i];
-
-			if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
-			    (c >= 'A' && c <= 'Z') || strchr("-._~", c))
-				buf_putc(out, (char)c);
-			else
-				buf_printf(out, "%%%02X", c);
-		}
-		if (!t)
-			buf_putc(out, '=');
-	}
+	put_escaped(out, name, strlen(name));
+	buf_putc(out, '=');
+	put_escaped(out, value, len);
 }

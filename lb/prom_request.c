@@ -235,6 +235,7 @@ static int take_times(struct prom_request *r, const struct form *f, unsigned tak
 	if (takes & TAKES_INSTANT) {
 		rc = take_time(f, "time", &r->start_ms, r->time, err);
 		/* what is proved for now shall be asked for now */
+		r->of_now = !rc;
 		if (!rc)
 			snprintf(r->time, sizeof(r->time), "%.3f",
 				 (double)now_ms / 1000);

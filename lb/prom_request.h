@@ -45,6 +45,7 @@ struct prom_request {
 	/* Checked and put into one form; "" when it was not there */
 	char time[32], start[32], end[32], step[32], timeout[32], limit[24];
 	bool stats;
+	bool of_now; /* no time was given: it is asked for the time when it was read */
 };
 
 /* Whether a path of this API is a call that this file knows; what it knows not is for

@@ -2,12 +2,12 @@
 #include "lb/access.h"
 
 #include <errno.h>
-#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "test/promql_random.h"
+#include "test/unit/promql_world.h"
 #include "test/unit/unit.h"
 
 #define MINUTE_MS 60000ll
@@ -189,7 +189,7 @@ static void what_is_not_named_is_refused_and_told_how(void **state)
 	may_not("ceems_x{uuid!~\"3\"}", NULL);
 	may_not("ceems_x{UUID=\"1\"}", NULL);
 	may_not("DCGM_FI_X{uuid=\"1\"}", NULL); /* not the label of that family */
-	may_not("{uuid=\"1\"}", "without naming them");
+	may_not("{uuid=\"1\"}", "this names no metric: write its name before");
 	may_not("{__name__=~\"ceems_.*\",uuid=\"1\"}", NULL);
 	may_not("{__name__=~\"ceems_x|DCGM_y\",uuid=\"1\"}", "different labels");
 	may_not("{__name__!=\"x\",uuid=\"1\"}", NULL);
@@ -389,32 +389,16 @@ static void info_is_refused(void **state)
 /* What is read is worked out here in another way: the query that would be sent is
  * evaluated at each of its steps, subqueries at each of theirs, and each selector looks
  * at each series of the world. */
-struct world {
-	const char *user;
-	int64_t start_ms, end_ms;
-	const char *leak;
-	unsigned reads; /* series of the user's own that were read */
+struct reads {
+	struct world world;
+	const char *user, *leak;
+	unsigned own; /* series of the user's own that were read */
 };
 
-static bool match_value(const struct promql_matcher *m, const char *value)
+static void read_series(struct world *world, const struct promql_node *n,
+			int64_t from_ms, int64_t to_ms)
 {
-	char text[256];
-	regex_t re;
-	bool hit;
-
-	if (m->match <= MATCH_NOT_EQUAL)
-		return str_eq(m->value, value) == (m->match == MATCH_EQUAL);
-	snprintf(text, sizeof(text), "^(%.*s)$", (int)m->value.len, m->value.p);
-	if (regcomp(&re, text, REG_EXTENDED | REG_NOSUB))
-		return true; /* not one for this engine: takes everything */
-	hit = regexec(&re, value, 0, NULL, 0) == 0;
-	regfree(&re);
-	return hit == (m->match == MATCH_REGEX);
-}
-
-static void read_series(struct world *w, const struct promql_node *n, int64_t from_ms,
-			int64_t to_ms)
-{
+	struct reads *w = (struct reads *)world;
 	static const struct {
 		const char *name, *label;
 	} kinds[] = {{"ceems_x", "uuid"}, {"ceems_y", "uuid"}, {"DCGM_z", "hpc_job"}};
@@ -435,68 +419,16 @@ static void read_series(struct world *w, const struct promql_node *n, int64_t fr
 					v = runs[i].id;
 				else if (str_eq(m->name, "cluster"))
 					v = runs[i].cluster;
-				hit = match_value(m, v);
+				hit = world_match(m, v);
 			}
 			if (!hit)
 				continue;
 			if (strcmp(runs[i].owner, w->user))
 				w->leak = runs[i].id;
 			else
-				w->reads++;
+				w->own++;
 		}
 	}
-}
-
-static void evaluate(struct world *w, const struct promql_node *n, int64_t t);
-
-static int64_t moved(const struct world *w, const struct promql_node *n, int64_t t)
-{
-	if (n->at == AT_TIME)
-		t = (int64_t)(n->at_s * 1000);
-	if (n->at == AT_START)
-		t = w->start_ms;
-	if (n->at == AT_END)
-		t = w->end_ms;
-	return t - n->offset_ns / 1000000;
-}
-
-static void evaluate_subquery(struct world *w, const struct promql_node *n, int64_t t)
-{
-	int64_t step = n->step_ns ? n->step_ns / 1000000 : MINUTE_MS;
-	int64_t range = n->range_ns / 1000000, s;
-
-	if (range / step > 12) /* not each of a thousand */
-		step = range / 12;
-	t = moved(w, n, t);
-	for (s = t - range; s <= t; s += step)
-		evaluate(w, n->expr, s);
-	evaluate(w, n->expr, t);
-}
-
-static void evaluate(struct world *w, const struct promql_node *n, int64_t t)
-{
-	if (w->leak)
-		return;
-	if (n->kind == PROMQL_SELECTOR) {
-		t = moved(w, n, t);
-		read_series(w, n, t - LOOKBACK_MS, t);
-		return;
-	}
-	if (n->kind == PROMQL_RANGE) {
-		t = moved(w, n->expr, t);
-		read_series(w, n->expr, t - n->range_ns / 1000000, t);
-		return;
-	}
-	if (n->kind == PROMQL_SUBQUERY) {
-		evaluate_subquery(w, n, t);
-		return;
-	}
-	if (n->param)
-		evaluate(w, n->param, t);
-	for (const struct promql_node *e = n->expr; e; e = e->next)
-		evaluate(w, e, t);
-	if (n->right)
-		evaluate(w, n->right, t);
 }
 
 static void any_selector(void *arg, struct promql_random *r, struct buf *out)
@@ -577,7 +509,10 @@ static void no_random_query_reads_what_is_of_others(void **state)
 	unsigned asked = 0, allowed = 0, reads = 0;
 
 	while (asked < 100000) {
-		struct world w = {.user = random_below(&r, 2) ? "ann" : "bob"};
+		struct reads w = {
+			.user = random_below(&r, 2) ? "ann" : "bob",
+			.world = {.read = read_series, .lookback_ms = LOOKBACK_MS}};
+		struct world *times = &w.world;
 		auto_promql struct promql *sent = NULL;
 		struct access_policy how = policy;
 		struct err err;
@@ -586,11 +521,13 @@ static void no_random_query_reads_what_is_of_others(void **state)
 		how.inject_max = random_below(&r, 4) ? 0 : 20;
 		if (!random_below(&r, 4))
 			how.cluster = "beta";
-		w.end_ms = NOW_MS - (int64_t)random_below(&r, 600000) * MINUTE_MS *
-					    (random_below(&r, 4) == 0);
-		w.start_ms = w.end_ms - (int64_t)random_below(&r, 3) * 40 * MINUTE_MS;
+		times->end_ms = NOW_MS - (int64_t)random_below(&r, 600000) * MINUTE_MS *
+						 (random_below(&r, 4) == 0);
+		times->start_ms =
+			times->end_ms - (int64_t)random_below(&r, 3) * 40 * MINUTE_MS;
 		promql_random(&r, &text);
-		rc = ask(&how, text.data, w.user, w.start_ms, w.end_ms, &out, &err);
+		rc = ask(&how, text.data, w.user, times->start_ms, times->end_ms, &out,
+			 &err);
 		if (rc == -EINVAL)
 			continue; /* no query */
 		asked++;
@@ -600,12 +537,13 @@ static void no_random_query_reads_what_is_of_others(void **state)
 		assert_int_equal(
 			promql_parse(out.data, out.len, PROMQL_2, NULL, &sent, &err),
 			0);
-		for (int64_t t = w.start_ms; t <= w.end_ms; t += 20 * MINUTE_MS)
-			evaluate(&w, promql_root(sent), t);
+		for (int64_t t = times->start_ms; t <= times->end_ms;
+		     t += 20 * MINUTE_MS)
+			world_evaluate(times, promql_root(sent), t);
 		if (w.leak)
 			fail_msg("%s may read unit %s: %s\n sent as %s", w.user, w.leak,
 				 text.data, out.data);
-		reads += w.reads;
+		reads += w.own;
 	}
 	assert_true(allowed > 5000 && reads > 1000);
 }
@@ -633,9 +571,51 @@ static void no_random_query_of_own_units_is_refused(void **state)
 	}
 }
 
+static void labels_that_are_hidden_are_not_copied_into_others(void **state)
+{
+	static const char *const hidden[] = {"instance", "hostname"};
+	static const char *const bad[] = {
+		"label_replace(ceems_x{uuid=\"1\"}, \"a\", \"$1\", \"instance\", "
+		"\"(.*)\")",
+		"sum(label_join(ceems_x{uuid=\"1\"}, \"a\", \"-\", \"uuid\", "
+		"\"host\\x6eame\"))",
+		"label_replace(ceems_x{uuid=\"1\"}, \"a\", \"$1\", 'hostname', "
+		"\"(.*)\") * 0",
+		"max_over_time(label_replace(ceems_x{uuid=\"1\"}, \"a\", \"$1\", "
+		"`instance`, \"(.*)\")[5m:1m])",
+	};
+	static const char *const good[] = {
+		"label_replace(ceems_x{uuid=\"1\"}, \"instance\", \"$1\", \"uuid\", "
+		"\"(.*)\")",
+		"label_join(ceems_x{uuid=\"1\"}, \"a\", \"instance\", \"uuid\")",
+		"sum by (instance) (ceems_x{uuid=\"1\"})",
+	};
+	struct access_policy p = policy;
+
+	(void)state;
+	p.hidden = hidden;
+	p.hidden_count = 2;
+	for (size_t k = 0; k < 7; k++) {
+		const char *text = k < 4 ? bad[k] : good[k - 4];
+		struct access_plan *plan = NULL;
+		auto_promql struct promql *q = NULL;
+		struct err err = {""};
+
+		assert_int_equal(
+			promql_parse(text, strlen(text), PROMQL_2, NULL, &q, &err), 0);
+		assert_int_equal(access_plan_new(&p, &plan), 0);
+		int rc = access_plan_add(plan, q, NOW_MS, NOW_MS, &err);
+		assert_int_equal(rc, k < 4 ? -EACCES : 0);
+		if (rc < 0)
+			assert_non_null(strstr(err.text, "not shown here"));
+		access_plan_free(plan);
+	}
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(labels_that_are_hidden_are_not_copied_into_others),
 		cmocka_unit_test(units_that_are_named_and_own_are_read),
 		cmocka_unit_test(what_tells_nothing_of_others_is_read),
 		cmocka_unit_test(what_is_not_named_is_refused_and_told_how),

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_LB_GATE_H
+#define CEEMS_LB_GATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lb/call.h"
+#include "lb/protocol.h"
+#include "lb/site.h"
+#include "lib/err.h"
+#include "lib/http/identity.h"
+#include "lib/prom.h"
+
+/*
+ * From a request to a verdict: who asks (lib/http/identity.h), for which cluster, with
+ * which role; is it read and proved (lb/protocol.h, lb/access.h) by what is known about
+ * ownership; may this user have one more request. gate_pass() is called on the thread
+ * that serves and never waits: what it must wait for (MUNGE, keys, the aggregator) is
+ * asked for by threads of the gate, then the request is woken and gate_pass() called
+ * again.
+ */
+
+struct gate;
+struct owned_params;
+
+struct gate_params {
+	const char *user_agent;
+	const struct identity_params *identity; /* copied */
+	unsigned threads;                       /* that wait; 0: 4 */
+	const struct owned_params *tests; /* in place of aggregator and clocks; NULL */
+};
+
+int gate_new(const struct gate_params *params, struct gate **ret, struct err *err);
+/* To be called when threads may be started. */
+int gate_start(struct gate *g, struct err *err);
+/* Wakes all that wait; from here on gate_pass() refuses with 503. */
+void gate_stop(struct gate *g);
+void gate_free(struct gate *g); /* accepts NULL */
+/* Another site from now on; decisions made under the old one are forgotten. g holds s.
+ */
+void gate_set_site(struct gate *g, struct site *s);
+/* Anew, on a reload; what fails leaves the old in force. */
+int gate_set_identity(struct gate *g, const struct identity_params *p, struct err *err);
+
+/* One request. Zero-initialise, fill in the first part; all of it borrowed and alive
+ * until gate_end(). */
+struct gate_request {
+	enum site_protocol protocol;
+	const struct identity_facts *facts;
+	struct protocol_input input; /* dialect and now_ms are filled in by the gate */
+	unsigned cluster_headers;    /* how many X-Ceems-Cluster-Id there are */
+	const char *cluster_header;  /* the first */
+	void (*wake)(void *arg);     /* from any thread, once for each GATE_WAIT */
+	void *wake_arg;
+
+	/* The verdict */
+	unsigned status; /* 0: send call; 200: body is the answer */
+	struct call call;
+	const struct site_cluster *cluster; /* of site */
+	struct site *site;                  /* held */
+	struct buf body;                    /* of an answer or a refusal */
+	const char *body_type;
+	char retry_after[8];              /* "" or seconds, with 429 and 503 */
+	char login[IDENTITY_LOGIN_BYTES]; /* "" while it is not proved */
+	void *state;                      /* the gate's */
+};
+
+enum gate_answer { GATE_DONE, GATE_WAIT };
+enum gate_answer gate_pass(struct gate *g, struct gate_request *r);
+/* Once, whatever the verdict was: the user may have another one, memory goes. After
+ * GATE_WAIT only when wake() has been called (a client that went waits that long). */
+void gate_end(struct gate *g, struct gate_request *r);
+
+void gate_metrics(struct gate *g, struct prom *out);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_LB_OWNED_ANSWER_H
+#define CEEMS_LB_OWNED_ANSWER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lb/owned_rule.h"
+#include "lb/promql.h"
+#include "lib/err.h"
+
+/* The aggregator's answer about units (doc/api.md, /units/verify and /units/own):
+ *
+ *   {"status":"success","data":[{"role":"user","units":[["4711",1700000000000,null,true],
+ *    ...]}], ...}
+ *
+ * one row for each run: id, begin, end (null: it is not over), whether the caller may
+ * see it. It is read as a stranger's: what is not exactly this is none. */
+
+#define OWNED_ANSWER_BYTES_MAX ((size_t)16 << 20)
+#define OWNED_ROWS_MAX 200000u
+
+enum owned_role { OWNED_USER, OWNED_OPERATOR, OWNED_ADMIN };
+
+struct owned_unit {
+	struct str id;
+	const struct owned_run *runs;
+	size_t count; /* 0: not known */
+};
+
+struct json_object;
+
+struct owned_answer {
+	enum owned_role role;
+	struct owned_unit *units;
+	size_t count;
+	struct owned_run *runs;
+	struct json_object *text;
+};
+
+/* ids: what was asked for, in the order of ret->units; a row of anything else spoils
+ * the answer. ids NULL: units are what the answer names. Zero-initialise ret.
+ * -EBADMSG, -ENOMEM. */
+int owned_answer_read(const char *text, size_t len, const struct str *ids, size_t count,
+		      struct owned_answer *ret, struct err *err);
+void owned_answer_done(struct owned_answer *a); /* accepts a zeroed one */
+
+#endif

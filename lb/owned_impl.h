@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_LB_OWNED_IMPL_H
+#define CEEMS_LB_OWNED_IMPL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "lb/crew.h"
+#include "lb/lru.h"
+#include "lb/owned.h"
+#include "lib/log.h"
+
+/* Between owned.c (what is remembered) and owned_question.c (what is asked). */
+
+#define OWNED_ENTRIES 100000u
+#define OWNED_ID_BYTES 128u /* longest id of a unit (doc/api.md) */
+
+struct owned {
+	struct owned_params params;
+	struct crew *crew;
+	struct lru *units, *lists, *roles;
+	pthread_mutex_t mutex; /* of what follows */
+	struct site *site;
+	uint64_t generation; /* of the site */
+	struct owned_question *asking;
+	struct log_repeat failures;
+
+	atomic_uint_fast64_t hits, misses;
+	atomic_uint_fast64_t questions, joined, failed, ask_ns, units_asked;
+};
+
+enum owned_kind { KIND_UNITS = 'u', KIND_LIST = 'l', KIND_ROLE = 'r' };
+
+/* kind, login, cluster: what each key begins with */
+void owned_key(struct buf *out, enum owned_kind kind, const char *login,
+	       const char *cluster);
+/* Mutex held: what a question was answered with is remembered. */
+void owned_remember(struct owned *o, const struct owned_ask *ask,
+		    const struct owned_answer *a, int64_t as_of_ms, uint64_t boot_ms,
+		    const struct owned_rules *rules);
+/* Literals of the units that may be filled in; as owned_look_list(). */
+int owned_pick(const struct owned_rules *rules, const struct owned_unit *units,
+	       size_t count, const struct owned_answer_time *t, int64_t from_ms,
+	       int64_t to_ms, struct buf *ret, size_t *ret_count);
+/* Whether a text can be the id of a unit: what cannot is not asked for. */
+bool owned_is_id(struct str id);
+/* Times of lists are asked for in full minutes, so that they are asked for again. */
+void owned_round(int64_t *from_ms, int64_t *to_ms);
+
+#endif

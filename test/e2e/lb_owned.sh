@@ -1,0 +1,230 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Whose is it, asked of a real aggregator on a real Postgres, with a real Prometheus behind: rights
+# that are taken away, roles that end, numbers that are used again, jobs that have just begun, an
+# aggregator without its database; and the ways around a load balancer that looks for patterns, of
+# which none may bring back a single sample of somebody else.
+# timeout 120
+. "$(dirname "$0")/../tap.sh"
+. "$TOP/test/pg.sh"
+lb=$BUILD/ceems_lb agg=$BUILD/ceems_aggregator
+for p in "$lb" "$agg"; do [ -x "$p" ] || skip_all "${p##*/} was not built here"; done
+for t in prometheus promtool curl jq; do command -v $t >/dev/null || skip_all "$t is not installed"; done
+need_pg
+cd "$SCRATCH" || exit 1
+# bcrypt of "correct horse"
+hash='$2b$10$abcdefghijklmnopqrstuu23JPZtHcGhwXSF41f93o/7vBdDut3Xu'
+pg_start || { ok "Postgres starts" false; tap_done; }
+"$agg" --migrate --db.url="$PGURL" >/dev/null && psql_do -f "$TOP/test/e2e/lb_seed.sql" >/dev/null || { ok "records of jobs" false; tap_done; }
+printf "basic_auth_users:\n  lb: '%s'\n" "$hash" >agg-web.yaml
+printf "basic_auth_users:\n  grafana: '%s'\n" "$hash" >lb-web.yaml
+chmod 600 agg-web.yaml lb-web.yaml
+agg_port=$(free_port) prom_port=$(free_port)
+munge=() identity='munge: false'
+if have_root && command -v munged >/dev/null && command -v munge >/dev/null; then
+	mkdir -m 755 m
+	(umask 077 && head -c 128 /dev/urandom >m/key)
+	munged --foreground --force --key-file="$SCRATCH/m/key" --socket="$SCRATCH/m/sock" --pid-file="$SCRATCH/m/pid" \
+		--log-file="$SCRATCH/m/log" --seed-file="$SCRATCH/m/seed" >/dev/null 2>&1 &
+	started $!
+	wait_for 5 test -S m/sock && munge=(--identity.munge-socket="$SCRATCH/m/sock" --identity.front-end=munge:root) identity="munge_socket: $SCRATCH/m/sock"
+fi
+"$agg" --db.url="$PGURL" --web.listen-address="127.0.0.1:$agg_port" --web.config.file=agg-web.yaml --security.drop-privileges=false \
+	--identity.front-end=password:lb ${munge[@]+"${munge[@]}"} >agg.log 2>&1 &
+started $!
+wait_for 30 curl -sf -o /dev/null "http://127.0.0.1:$agg_port/health" || { ok "an aggregator" false; tap_done; }
+
+# what bob's jobs measured is 66601, 66602, ...: no answer to alice may have it
+end=$(date +%s)
+awk -v to="$end" 'BEGIN {
+	n = split("alpha 101 1,alpha 102 66602,alpha 103 3,alpha 104 4,alpha 105 5,beta 101 66601,beta 201 6", unit, ",")
+	print "# TYPE ceems_compute_unit_memory_used_bytes gauge"
+	for (i = 1; i <= n; i++) {
+		split(unit[i], u, " ")
+		for (t = to - 7200; t <= to; t += 30)
+			printf "ceems_compute_unit_memory_used_bytes{ceems_id=\"%s\",uuid=\"%s\",secret=\"s%s\"} %d %d\n", u[1], u[2], u[3], u[3], t
+	}
+	print "# EOF" }' >data.om
+promtool tsdb create-blocks-from openmetrics data.om tsdb >/dev/null 2>&1 || { ok "data for Prometheus" false; tap_done; }
+echo 'scrape_configs: []' >prometheus.yml
+prometheus --config.file=prometheus.yml --storage.tsdb.path=tsdb --log.level=error --storage.tsdb.retention.time=10y \
+	--web.listen-address="127.0.0.1:$prom_port" >prom.log 2>&1 </dev/null &
+started $!
+wait_for 20 curl -sf -o /dev/null "http://127.0.0.1:$prom_port/-/ready"
+
+config() { # more of ceems_lb, how it proves itself to the aggregator
+	cat >lb.yaml <<-END
+		ceems_lb:
+		  identity: {$identity, front_ends: ["password:grafana"]}
+		  limits: {owned: 4s, unknown: 1s, linger: 1s, user_requests: 100}
+		  cluster_label: ceems_id
+		  $1
+		  backends:
+		    - {id: alpha, tsdb: [{web: {url: "http://127.0.0.1:$prom_port"}}]}
+		    - {id: beta, tsdb: [{web: {url: "http://127.0.0.1:$prom_port"}}]}
+		ceems_api_server:
+		  web: {url: "http://127.0.0.1:$agg_port", ${2:-basic_auth: {username: lb, password: correct horse\}}}
+	END
+	chmod 600 lb.yaml
+}
+config ''
+"$lb" --config.file=lb.yaml --web.config.file=lb-web.yaml --web.listen-address=127.0.0.1:0 --web.listen-address=127.0.0.1:0 \
+	--security.drop-privileges=false 2>lb.log &
+LB=$!
+started $LB
+wait_for 10 grep -q 'msg="*ready' lb.log || { ok "the load balancer starts" false; sed 's/^/# /' lb.log; tap_done; }
+port=$(sed -n "s/.*serves Prometheus' API on port \([0-9]*\).*/\1/p" lb.log)
+C=alpha
+as() { local u=$1 p=$2; shift 2; curl -s -m 20 -u 'grafana:correct horse' -H "X-Grafana-User: $u" -H "X-Ceems-Cluster-Id: $C" "http://127.0.0.1:$port$p" "$@"; }
+M=ceems_compute_unit_memory_used_bytes
+code() { as "$1" /api/v1/query -o body -w '%{http_code}' --data-urlencode "query=$2"; }
+value() { as "$1" /api/v1/query --data-urlencode "query=$2" | jq -r '[.data.result[]?.value[1]] | join(" ")' 2>/dev/null; }
+reads() { [ "$(code "$1" "$M{uuid=\"$2\"}")" = 200 ]; }
+refused() { [ "$(code "$1" "$M{uuid=\"$2\"}")" = 403 ]; }
+
+# ---- rights end, jobs begin
+is "a user reads her own, and not another's" "$(value alice "$M{uuid=\"101\"}") $(code alice "$M{uuid=\"102\"}")" "1 403"
+psql_do -c "UPDATE unit SET person = (SELECT p.id FROM person p WHERE p.name = 'bob' AND p.cluster = unit.cluster) WHERE uuid = '101' AND cluster = 1"
+ok "a right that was taken away ends" wait_for 10 refused alice 101
+ok "and whose it is now reads it" wait_for 10 reads bob 101
+psql_do -c "UPDATE unit SET person = (SELECT p.id FROM person p WHERE p.name = 'alice' AND p.cluster = unit.cluster) WHERE uuid = '101' AND cluster = 1"
+ok "and back" wait_for 10 reads alice 101
+is "a job that nobody knows is refused, and told why" "$(code alice "$M{uuid=\"104\"}") $(jq -r .error body)" \
+	"403 unit 104 is not known yet: try again in a few seconds"
+psql_do -c "INSERT INTO unit (cluster, uuid, submitted, known_by, person, started) SELECT 1, '104', now(), 'jobcomp', id, now() - interval '100 min' FROM person WHERE name = 'alice' AND cluster = 1"
+ok "once it is known it opens" wait_for 10 reads alice 104
+psql_do -c "INSERT INTO unit_node (instance, node, uuid, restarts, uid, started, last_t1) SELECT 77, min(id), '105', 0, 61001, now() - interval '1 min', now() FROM node WHERE cluster = 1"
+ok "one that only its node has told of, by its number of a user" wait_for 10 reads alice 105
+ok "and to nobody else" refused bob 105
+
+# ---- a number that is used again
+ok "a job that is over is read until now" reads alice 103
+psql_do -c "INSERT INTO unit (cluster, uuid, submitted, known_by, person, started) SELECT 1, '103', now(), 'jobcomp', id, now() FROM person WHERE name = 'bob' AND cluster = 1"
+ok "until somebody else has its number" wait_for 10 refused alice 103
+is "its own time stays open" "$(as alice /api/v1/query_range -o /dev/null -w '%{http_code}' -d "start=$((end - 5000))&end=$((end - 2400))&step=60" --data-urlencode "query=$M{uuid=\"103\"}")" 200
+is "the time of both is nobody's" "$(code bob "max_over_time($M{uuid=\"103\"}[2h])") $(code alice "max_over_time($M{uuid=\"103\"}[2h])")" "403 403"
+
+# ---- roles end
+is "no role, nothing without a unit" "$(code carol "sum($M)")" 403
+psql_do -c "INSERT INTO role VALUES ('carol', 'admin', NULL, 'test')"
+is_admin() { [ "$(code carol "sum($M)")" = 200 ]; }
+is_none() { ! is_admin; }
+ok "who becomes an admin reads all of the cluster" wait_for 10 is_admin
+is "and of no other" "$(value carol "count($M{uuid=\"201\"})")" ""
+psql_do -c "DELETE FROM role"
+ok "who is one no longer does not" wait_for 10 is_none
+
+# ---- ways around: nothing of bob's comes back
+leak() { grep -q 666 body && echo leak; }
+n=0 bad=''
+while IFS= read -r q; do
+	n=$((n + 1))
+	c=$(code alice "$q")
+	[ "$c" != 200 ] && [ -z "$(leak)" ] || bad="$bad $q"
+done <<E
+$M{uuid="104"} or $M{uuid="102"}
+$M{uuid="104"} or $M
+{__name__=~".+"} or $M{uuid="104"}
+{__name__=~".+"} # ,uuid="104"
+$M{uuid="104"} or $M{uuid=~"10.+"}
+$M{uuid="104"} or $M{uuid!="x"}
+$M{uuid = '102'}
+$M{uuid=\`102\`}
+$M{uuid="\\x3102"}
+$M{uuid="104"} * on () group_right () $M
+label_replace($M, "uuid", "104", "uuid", ".*")
+label_join($M{uuid="102"}, "uuid", "", "secret")
+count_values("secret", $M)
+absent($M{uuid="102"})
+scalar($M{uuid="102"}) + $M{uuid="104"}
+max_over_time(($M{uuid="104"} or $M)[10m:1m])
+topk(1, $M)
+$M{uuid="104",ceems_id="beta"} or $M{uuid="101",ceems_id="beta"}
+sum by (secret) ($M{uuid=~"104|102"})
+$M{uuid="101"} offset -1h or $M{uuid=~".*"} @ $end
+E
+is "none of $n queries reads what is of others" "$bad" ""
+bad='' n=0
+V='query=ceems_compute_unit_memory_used_bytes%7Buuid%3D%22102%22%7D' O='query=ceems_compute_unit_memory_used_bytes%7Buuid%3D%22104%22%7D'
+MV='match[]=ceems_compute_unit_memory_used_bytes%7Buuid%3D%22102%22%7D' MO='match[]=ceems_compute_unit_memory_used_bytes%7Buuid%3D%22104%22%7D'
+while read -r target data; do
+	n=$((n + 1))
+	c=$(as alice "$target" -g --path-as-is -o body -w '%{http_code}' ${data:+-d "$data"})
+	[ "$c" != 200 ] && [ -z "$(leak)" ] || bad="$bad $target:$c"
+done <<E
+/api/v1/query?$V&$O
+/api/v1/query?$O&$V
+/api/v1/query?$O $V
+/api/v1/query?$V $O
+/api/v1/query/?$O&$V
+//api/v1/query?$V
+/api/v1/./query?$V
+/api/v1/label/../query?$V
+/api/v1/query%2f?$V
+/api/v1/series?$MO&$MV
+/api/v1/series?$MO&match[]=%7B__name__%3D~%22.%2B%22%7D
+/api/v1/labels?$MO&$MV
+/api/v1/label/secret/values?$MO&$MV
+/api/v1/query_exemplars?$V&start=$((end - 100))&end=$end
+/federate?$MV
+/federate/?$MV
+/api/v1/read x=1
+/api/v1/admin/tsdb/delete_series $MV
+/api/v1/status/config
+/api/v1/status/tsdb
+/api/v1/targets
+/api/v1/rules
+/metrics/../api/v1/query?$V
+/
+E
+is "none of $n requests does" "$bad" ""
+for p in label/secret/values label/uuid/values labels "series?match[]=$M"; do as alice "/api/v1/$p" -g; done >body
+is "what is asked for without a unit is narrowed" "$(leak)$(as alice /api/v1/label/uuid/values | jq -c '.data')" '["101","104","105"]'
+is "by the time that is asked for" "$(as alice "/api/v1/label/uuid/values?start=$((end - 5000))&end=$((end - 2400))" | jq -c .data)" '["101","103","104"]'
+is "who has nothing sees nothing" "$(as eve /api/v1/label/uuid/values | jq -c .data) $(as eve /api/v1/label/secret/values | jq -c .data)" '[] []'
+
+# ---- where the site narrows instead of refusing
+config 'enforce: inject'
+kill -HUP "$LB"
+ok "another configuration" wait_for 5 grep -q 'reload: done' lb.log
+is "a sum without a unit is of one's own" "$(value alice "sum($M)") $(value eve "sum($M)")" "10 "
+is "another's name is refused all the same" "$(code alice "sum($M{uuid=\"102\"}) + sum($M)")" 403
+
+# ---- both sides by MUNGE
+if [ ${#munge[@]} = 0 ]; then
+	skip "MUNGE on both sides" "needs root, munged and munge"
+else
+	psql_do -c "INSERT INTO person (cluster, name, uid) VALUES (1, 'daemon', 1)" -c "INSERT INTO unit (cluster, uuid, submitted, known_by, person, started)
+		SELECT 1, '106', now(), 'jobcomp', id, now() FROM person WHERE name = 'daemon' AND cluster = 1"
+	config '' 'munge: true'
+	: >lb.log
+	kill -HUP "$LB"
+	wait_for 5 grep -q 'reload: done' lb.log
+	by_munge() { # payload's request, then curl's
+		local c
+		c=$(setpriv --reuid=1 --regid=1 --clear-groups munge --socket="$SCRATCH/m/sock" -s "ceems-api/1 $1")
+		curl -s -m 20 -o body -w '%{http_code}' -H "Authorization: MUNGE $c" -H "X-Ceems-Cluster-Id: alpha" "http://127.0.0.1:$port/api/v1/query" "${@:2}"
+	}
+	is "an ordinary user's credential, and ours to the aggregator" "$(by_munge 'POST /api/v1/query' --data-urlencode "query=$M{uuid=\"106\"}")" 200
+	is "opens nothing else" "$(by_munge 'POST /api/v1/query' --data-urlencode "query=$M{uuid=\"101\"}")" 403
+	is "one for another request is none" "$(by_munge 'GET /api/v1/query' --data-urlencode "query=$M{uuid=\"106\"}")" 401
+	is "and none with a name beside it" "$(by_munge 'POST /api/v1/query' -H 'X-Grafana-User: alice' --data-urlencode 'query=1')" 403
+fi
+
+# ---- many at once, and no database
+psql_do -c "INSERT INTO unit (cluster, uuid, submitted, known_by, person, started) SELECT 1, i::text, now(), 'jobcomp', (SELECT id FROM person WHERE name = 'alice' AND cluster = 1), now() FROM generate_series(10000, 16999) i"
+many="$M{uuid=~\"$(seq -s'|' 10000 16999)|101\"}"
+is "seven thousand units are one question" "$(value alice "$many")" 1
+is "and one that is not among them spoils it" "$(code alice "${many/10000/102}")" 403
+# a reload forgets: what is known then is of now
+: >lb.log
+kill -HUP "$LB"
+wait_for 5 grep -q 'reload: done' lb.log
+ok "one's own is known" reads alice 101
+pg_kill
+is "without a database what is known holds" "$(code alice "$M{uuid=\"101\"}")" 200
+down() { [ "$(code alice "$M{uuid=\"101\"}")" = 503 ]; }
+ok "until its time is over, then it is refused" wait_for 10 down
+like "in words" "$(jq -r .error body)" 'aggregator does not answer'
+is "and what reads nothing of anybody is answered" "$(code alice 1+1)" 200
+tap_done

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Questions over HTTP, to aggregators that answer well, not, or rudely. */
+#include "lb/owned.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "test/unit/http_script.h"
+
+static const struct str ids[] = {{"1", 1}, {"22", 2}};
+static const struct owned_ask question = {
+	.login = "ann", .cluster = "al&pha", .ids = ids, .count = 2};
+
+struct talk {
+	unsigned status;
+	const char *headers, *raw; /* raw: in place of an answer */
+	char request[4096];
+};
+
+static bool answer(void *arg, const char *request, struct buf *out)
+{
+	struct talk *t = arg;
+
+	snprintf(t->request, sizeof(t->request), "%s", request);
+	if (t->raw) {
+		buf_puts(out, t->raw);
+		return false;
+	}
+	http_script_put(out, t->status, t->headers ? t->headers : "", "{\"x\":1}");
+	return true;
+}
+
+static int ask(struct talk *t, const struct owned_ask *q, const char *before,
+	       struct buf *ret, struct err *err)
+{
+	struct http_script s;
+	const char *urls[2] = {before, NULL};
+	struct site_api api = {.user = "lb",
+			       .password = "correct horse",
+			       .urls = urls,
+			       .timeout_ms = 400};
+	struct owned_link *link = NULL;
+	atomic_bool stop = false;
+	int rc;
+
+	http_script_start(&s, answer, t);
+	urls[before ? 1 : 0] = s.url;
+	api.url_count = before ? 2 : 1;
+	rc = owned_link_ask(&link, &api, 1, "test", &stop, q, ret, err);
+	owned_link_free(link);
+	http_script_stop(&s);
+	return rc;
+}
+
+static void a_question_is_asked_as_the_user_by_the_front_end_that_we_are(void **state)
+{
+	struct talk t = {.status = 200};
+	auto_buf struct buf body = BUF_INIT;
+	const struct owned_ask list = {.login = "ann",
+				       .cluster = "alpha",
+				       .own = true,
+				       .from_ms = 1999,
+				       .to_ms = 3001,
+				       .most = 10};
+	struct err err;
+
+	(void)state;
+	assert_int_equal(ask(&t, &question, NULL, &body, &err), 0);
+	assert_string_equal(body.data, "{\"x\":1}");
+	assert_non_null(
+		strstr(t.request, "POST /api/v1/units/verify?cluster_id=al%26pha "));
+	assert_non_null(strstr(t.request, "\r\nX-Grafana-User: ann\r\n"));
+	assert_non_null(strstr(t.request, "\r\nAuthorization: Basic "));
+	assert_non_null(strstr(t.request, "\r\nContent-Type: text/plain\r\n"));
+	assert_non_null(strstr(t.request, "\r\n\r\n1\n22\n"));
+	/* outwards to full seconds */
+	assert_int_equal(ask(&t, &list, NULL, &body, &err), 0);
+	assert_non_null(strstr(t.request,
+			       "GET /api/v1/units/own?cluster_id=alpha&from=1"
+			       "&to=4&most=11 "));
+}
+
+static void the_next_one_is_asked_when_one_does_not_answer(void **state)
+{
+	struct talk t = {.status = 200};
+	auto_buf struct buf body = BUF_INIT;
+	struct err err;
+
+	(void)state;
+	assert_int_equal(ask(&t, &question, "http://127.0.0.1:1", &body, &err), 0);
+	assert_string_equal(body.data, "{\"x\":1}");
+}
+
+static void whatever_is_no_answer_is_an_error(void **state)
+{
+	static const struct {
+		unsigned status;
+		const char *headers, *raw;
+		int rc;
+	} ways[] = {
+		{500, NULL, NULL, -EHOSTDOWN},
+		{503, NULL, NULL, -EHOSTDOWN},
+		{404, NULL, NULL, -EHOSTDOWN},
+		{204, NULL, NULL, -EHOSTDOWN},
+		{302, "Location: http://127.0.0.1:1/\r\n", NULL, -EHOSTDOWN},
+		{401, NULL, NULL, -EACCES},
+		{403, NULL, NULL, -EACCES},
+		{0, NULL, "", -EHOSTDOWN},
+		{0, NULL, "not HTTP\r\n\r\n", -EHOSTDOWN},
+		{0, NULL, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"cut",
+		 -EHOSTDOWN},
+		{0, NULL, "HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n{",
+		 -EHOSTDOWN},
+		{0, NULL, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+		 -EHOSTDOWN},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		struct talk t = {.status = ways[i].status,
+				 .headers = ways[i].headers,
+				 .raw = ways[i].raw};
+		auto_buf struct buf body = BUF_INIT;
+		struct err err = {""};
+		int rc = ask(&t, &question, NULL, &body, &err);
+
+		if (rc != ways[i].rc)
+			fail_msg("%zu: %d %s", i, rc, err.text);
+		assert_int_equal(body.len, 0);
+		assert_null(strstr(err.text, "correct horse"));
+	}
+}
+
+/* Says nothing until it is let go. */
+static bool silent(void *arg, const char *request, struct buf *out)
+{
+	(void)request;
+	(void)out;
+	for (int i = 0; i < 200 && !atomic_load((atomic_bool *)arg); i++)
+		usleep(20000);
+	return false;
+}
+
+static void one_that_is_silent_is_left(void **state)
+{
+	struct http_script s;
+	atomic_bool gone = false, stop = false;
+	const char *urls[1];
+	struct site_api api = {.urls = urls, .url_count = 1, .timeout_ms = 200};
+	struct owned_link *link = NULL;
+	auto_buf struct buf body = BUF_INIT;
+	struct err err;
+
+	(void)state;
+	http_script_start(&s, silent, &gone);
+	urls[0] = s.url;
+	assert_int_equal(
+		owned_link_ask(&link, &api, 1, "test", &stop, &question, &body, &err),
+		-EHOSTDOWN);
+	assert_false(atomic_load(&gone));
+	atomic_store(&gone, true);
+	owned_link_free(link);
+	http_script_stop(&s);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			a_question_is_asked_as_the_user_by_the_front_end_that_we_are),
+		cmocka_unit_test(the_next_one_is_asked_when_one_does_not_answer),
+		cmocka_unit_test(whatever_is_no_answer_is_an_error),
+		cmocka_unit_test(one_that_is_silent_is_left),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
