@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The load balancer as a whole: how its parts begin, are told of another configuration,
+ * and end. */
+#include "lb/balancer.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "lb/backend_impl.h"
+#include "lb/gate.h"
+#include "lb/health.h"
+#include "lb/site.h"
+#include "lb/worker.h"
+#include "lib/log.h"
+
+#define USER_AGENT "ceems_lb/" CEEMS_VERSION
+
+struct balancer {
+	const struct options *options;
+	const struct privileges *privileges;
+	pthread_mutex_t mutex; /* for site: workers read it for /metrics and /health */
+	struct site *site;
+	struct identity *identity; /* what of a request is collected */
+	struct gate *gate;
+	struct health *health;
+	_Atomic(struct workers *) workers; /* may serve before the start is over */
+	atomic_ulong reloads, reload_failures;
+	bool gate_runs;
+};
+
+/* ---- configuration --------------------------------------------------------------- */
+
+/* One line each: lines is not changed. */
+static void each_note(const struct site *s, void (*f)(const char *line, int len))
+{
+	for (const char *line = s->notes; *line;) {
+		size_t n = strcspn(line, "\n");
+
+		f(line, (int)n);
+		line += n + (line[n] == '\n');
+	}
+}
+
+static void log_note(const char *line, int len)
+{
+	log_warn("%.*s", len, line);
+}
+
+static void print_note(const char *line, int len)
+{
+	printf("ceems_lb: %.*s\n", len, line);
+}
+
+static int read_site(const struct options *o, const struct site *before,
+		     struct site **ret, struct err *err)
+{
+	if (!*o->config_file)
+		return err_set(err, -EINVAL,
+			       "--config.file is needed: it says which clusters there "
+			       "are");
+	return site_read(o->config_file, o->expand, before, ret, err);
+}
+
+/* As little as collecting needs: keys of tokens are the gate's. */
+static int make_identity(const struct site *s, struct identity **ret, struct err *err)
+{
+	struct identity_params p = s->identity;
+
+	p.token_keys = NULL;
+	return identity_new(&p, ret, err);
+}
+
+static int check_addresses(const struct options *o, struct err *err)
+{
+	if (!o->systemd_socket && o->listen_addresses.count > SITE_PROTOCOLS)
+		return err_set(err, -EINVAL,
+			       "--web.listen-address: the first is Prometheus', the "
+			       "second Pyroscope's, there is no third");
+	return 0;
+}
+
+int balancer_check(const struct options *o, struct err *err)
+{
+	struct identity *id = NULL;
+	struct site *s = NULL;
+	int rc = check_addresses(o, err);
+
+	if (rc == 0)
+		rc = read_site(o, NULL, &s, err);
+	if (rc == 0)
+		rc = make_identity(s, &id, err);
+	identity_free(id);
+	if (rc == 0 && *o->web_config_file)
+		rc = web_check_config(o->web_config_file, err);
+	if (rc == 0)
+		each_note(s, print_note);
+	site_drop(s);
+	return rc;
+}
+
+/* ---- what is told of it ---------------------------------------------------------- */
+
+static struct site *current_site(struct balancer *b)
+{
+	pthread_mutex_lock(&b->mutex);
+	struct site *s = site_hold(b->site);
+	pthread_mutex_unlock(&b->mutex);
+	return s;
+}
+
+typedef void (*server_f)(void *arg, struct backend_server *s);
+
+static void each_server(const struct site *s, server_f f, void *arg)
+{
+	for (size_t c = 0; c < s->cluster_count; c++) {
+		for (int p = 0; p < SITE_PROTOCOLS; p++) {
+			const struct backend_set *set = s->clusters[c].backends[p];
+
+			for (size_t i = 0; set && i < backend_set_count(set); i++)
+				f(arg, backend_set_at(set, i));
+		}
+	}
+}
+
+static void count_up(void *arg, struct backend_server *s)
+{
+	*(unsigned *)arg += !atomic_load(&s->down);
+}
+
+/* Up as long as it can be of use to anybody. */
+static const char *unhealthy(void *arg)
+{
+	struct balancer *b = arg;
+	struct site *s = current_site(b);
+	unsigned up = 0;
+
+	each_server(s, count_up, &up);
+	site_drop(s);
+	return up ? NULL : "none of the servers behind ceems_lb answers";
+}
+
+static void put_server(void *arg, struct backend_server *s)
+{
+	backend_metrics(s, arg);
+}
+
+static void put(struct prom *out, const struct prom_family *f, const char *label,
+		const char *value, uint64_t v)
+{
+	const struct prom_label l = {label, value};
+
+	prom_family(out, f);
+	prom_put_u64(out, &l, label ? 1 : 0, v);
+}
+
+static void metrics(void *arg, struct prom *out)
+{
+	static const struct prom_family build = {"ceems_lb_build_info", PROM_GAUGE,
+						 "Version of the program; always 1"};
+	static const struct prom_family reloads = {
+		"ceems_lb_reloads_total", PROM_COUNTER,
+		"Times the configuration was read again, by how it went"};
+	static const struct prom_family open = {
+		"ceems_lb_open", PROM_GAUGE,
+		"1: there is no access control, the site wants it so"};
+	static const struct prom_family clusters = {"ceems_lb_clusters", PROM_GAUGE,
+						    "Clusters that are configured"};
+	struct balancer *b = arg;
+	struct site *s = current_site(b);
+
+	put(out, &build, "version", CEEMS_VERSION, 1);
+	put(out, &reloads, "result", "ok", atomic_load(&b->reloads));
+	put(out, &reloads, "result", "failed", atomic_load(&b->reload_failures));
+	put(out, &open, NULL, NULL, s->open);
+	put(out, &clusters, NULL, NULL, s->cluster_count);
+	each_server(s, put_server, out);
+	site_drop(s);
+	gate_metrics(b->gate, out); /* the workers put their own */
+}
+
+/* ---- start, reload, end ---------------------------------------------------------- */
+
+static int before_threads(void *arg, struct err *err)
+{
+	struct balancer *b = arg;
+	int rc = privileges_drop(b->privileges, err);
+
+	if (rc == 0)
+		rc = gate_start(b->gate, err);
+	b->gate_runs = rc == 0;
+	return rc == 0 ? health_start(b->health, err) : rc;
+}
+
+static int start_workers(struct balancer *b, struct err *err)
+{
+	const struct options *o = b->options;
+	const char *const *listen = (const char *const *)o->listen_addresses.items;
+	struct workers_params w = {
+		.count = (unsigned)o->threads,
+		.config_file = o->web_config_file,
+		.systemd_socket = o->systemd_socket,
+		.max_requests = (uint32_t)o->max_requests,
+		.drain_ms = (uint32_t)o->drain_ms,
+		.gate = b->gate,
+		.identity = b->identity,
+		.unhealthy = unhealthy,
+		.metrics = metrics,
+		.arg = b,
+		.before_threads = before_threads,
+	};
+
+	for (size_t i = 0; i < SITE_PROTOCOLS && i < o->listen_addresses.count; i++) {
+		w.listen[i] = &listen[i];
+		w.listen_count[i] = 1;
+	}
+	struct workers *started = NULL;
+	int rc = workers_start(&w, &started, err);
+	atomic_store(&b->workers, started);
+	return rc;
+}
+
+static void say_ports(const struct balancer *b)
+{
+	static const char *const names[] = {"Prometheus'", "Pyroscope's"};
+
+	for (int p = 0; p < SITE_PROTOCOLS; p++) {
+		unsigned port = workers_port(b->workers, (enum site_protocol)p, 0);
+
+		if (port)
+			log_info("serves %s API on port %u", names[p], port);
+	}
+}
+
+int balancer_start(const struct options *o, const struct privileges *privileges,
+		   struct balancer **ret, struct err *err)
+{
+	struct balancer *b = calloc(1, sizeof(*b));
+	struct gate_params g = {.user_agent = USER_AGENT};
+
+	if (!b)
+		return err_set(err, -ENOMEM, "out of memory");
+	b->options = o;
+	b->privileges = privileges;
+	pthread_mutex_init(&b->mutex, NULL);
+	int rc = check_addresses(o, err);
+	if (rc == 0)
+		rc = read_site(o, NULL, &b->site, err);
+	if (rc == 0)
+		rc = make_identity(b->site, &b->identity, err);
+	if (rc == 0) {
+		each_note(b->site, log_note);
+		g.identity = &b->site->identity;
+		rc = gate_new(&g, &b->gate, err);
+	}
+	if (rc == 0)
+		rc = health_new(USER_AGENT, &b->health, err);
+	if (rc == 0) {
+		gate_set_site(b->gate, b->site);
+		health_set_site(b->health, b->site);
+		rc = start_workers(b, err);
+	}
+	if (rc < 0) {
+		balancer_stop(b);
+		return rc;
+	}
+	say_ports(b);
+	*ret = b;
+	return 0;
+}
+
+/* Headers that name users are read by workers as they were at the start. */
+static void compare_headers(const struct site *a, const struct site *b)
+{
+	bool same = a->identity.user_header_count == b->identity.user_header_count;
+
+	for (size_t i = 0; same && i < a->identity.user_header_count; i++)
+		same = strcasecmp(a->identity.user_headers[i],
+				  b->identity.user_headers[i]) == 0;
+	if (!same)
+		log_warn("reload: identity.user_headers: takes effect at a restart");
+}
+
+static int reload_site(struct balancer *b, struct err *err)
+{
+	struct site *s = NULL;
+	int rc = read_site(b->options, b->site, &s, err);
+
+	if (rc == 0)
+		rc = gate_set_identity(b->gate, &s->identity, err);
+	if (rc < 0) {
+		site_drop(s);
+		return rc;
+	}
+	each_note(s, log_note);
+	compare_headers(b->site, s);
+	gate_set_site(b->gate, s);
+	health_set_site(b->health, s);
+	pthread_mutex_lock(&b->mutex);
+	struct site *old = b->site;
+	b->site = s;
+	pthread_mutex_unlock(&b->mutex);
+	site_drop(old);
+	return 0;
+}
+
+bool balancer_reload(struct balancer *b)
+{
+	struct err err = {""};
+	bool good = true;
+
+	if (reload_site(b, &err) < 0) {
+		log_error("reload: %s: the old configuration stays in force", err.text);
+		good = false;
+	}
+	if (workers_reload(b->workers, &err) < 0) {
+		log_error("reload: %s: the old web configuration stays in force",
+			  err.text);
+		good = false;
+	}
+	atomic_fetch_add(good ? &b->reloads : &b->reload_failures, 1);
+	return good;
+}
+
+void balancer_stop(struct balancer *b)
+{
+	if (!b)
+		return;
+	workers_stop(b->workers);
+	if (b->gate_runs)
+		gate_stop(b->gate);
+	gate_free(b->gate);
+	health_free(b->health);
+	identity_free(b->identity);
+	site_drop(b->site);
+	pthread_mutex_destroy(&b->mutex);
+	free(b);
+}

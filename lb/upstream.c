@@ -1,0 +1,535 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Calls to backends: the request, the head of its answer, and the body as it is asked
+ * for. What a call costs is one send and one receive where nothing goes wrong. */
+#include "lb/upstream.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lb/upstream_impl.h"
+
+#define BODY_SHORT 4096 /* sent together with the head */
+#define INTERIM_MAX 8
+#define SPARE_MAX 256
+#define SPARE_BYTES 8192
+#define SWEEP_MS 100
+
+static uint64_t now_ms(const struct upstreams *u)
+{
+	return loop_now_ms(u->loop);
+}
+
+/* The connection goes back or away; x has none then. */
+static void let_go(struct upstream *x, bool keeps)
+{
+	struct conn *c = x->conn;
+
+	x->conn = NULL;
+	if (c)
+		conn_put(c, keeps);
+}
+
+static void fail(struct upstream *x, int rc, const char *why)
+{
+	let_go(x, false);
+	x->naming = false;
+	x->state = UPSTREAM_FAILED;
+	x->error = rc;
+	x->why = why;
+}
+
+/* Whether all of the request is with the kernel. */
+static bool is_sent(const struct upstream *x)
+{
+	size_t rest = x->call->body.len > BODY_SHORT ? x->call->body.len : 0;
+
+	return x->sent == x->request.len + rest;
+}
+
+static int send_more(struct upstream *x)
+{
+	while (!is_sent(x)) {
+		bool in_head = x->sent < x->request.len;
+		size_t at = in_head ? x->sent : x->sent - x->request.len;
+		const struct buf *b = in_head ? &x->request : &x->call->body;
+		ssize_t n = conn_send(x->conn, b->data + at, b->len - at);
+		if (n == -EAGAIN)
+			return 0;
+		if (n < 0)
+			return (int)n;
+		x->sent += (size_t)n;
+	}
+	return 0;
+}
+
+static void over(struct upstream *x, bool clean)
+{
+	bool keeps = clean && x->head.keeps && is_sent(x);
+
+	let_go(x, keeps);
+}
+
+/* Of a read that ended with a head: len bytes behind it, in the scratch. */
+static int take_rest(struct upstream *x, char *data, size_t len)
+{
+	size_t used;
+	ssize_t n = answer_body_take(&x->body, data, len, &used);
+
+	if (n < 0)
+		return (int)n;
+	if (n > 0) {
+		x->stash = malloc((size_t)n);
+		if (!x->stash)
+			return -ENOMEM;
+		memcpy(x->stash, data, (size_t)n);
+		x->stash_len = (size_t)n;
+		atomic_fetch_add(&x->u->counts.bytes, (uint64_t)n);
+	}
+	if (x->body.over)
+		over(x, used == len);
+	return 0;
+}
+
+/* Looks for the head in what came so far. 1: it is there, 0: more is to come;
+ * *ret_used: interim answers before it, which nobody needs. */
+static int look(struct upstream *x, char *data, size_t len, size_t seen,
+		size_t *ret_used)
+{
+	size_t used = 0;
+
+	for (;;) {
+		ssize_t n = answer_head_read(data + used, len - used, seen, &x->head,
+					     &x->why);
+		*ret_used = used;
+		if (n <= 0)
+			return (int)n;
+		used += (size_t)n;
+		seen = 0;
+		if (x->head.status >= 200)
+			break;
+		if (++x->interim > INTERIM_MAX) {
+			x->why = "too many interim answers";
+			return -EBADMSG;
+		}
+	}
+	answer_body_begin(&x->body, &x->head, false);
+	int rc = take_rest(x, data + used, len - used);
+	x->why = rc == -EBADMSG ? "bad chunks" : "out of memory";
+	return rc < 0 ? rc : 1;
+}
+
+/* What came is looked at where it lies; it is copied only when it ends within a head.
+ */
+static int take_head(struct upstream *x, size_t len)
+{
+	size_t seen = x->partial.len, used = 0;
+	char *data = x->u->scratch;
+
+	if (seen) {
+		buf_put(&x->partial, data, len);
+		if (buf_error(&x->partial))
+			return -ENOMEM;
+		data = x->partial.data;
+		len = x->partial.len;
+	}
+	int rc = look(x, data, len, seen, &used);
+	if (rc != 0)
+		return rc;
+	if (seen) {
+		memmove(data, data + used, len - used);
+		buf_truncate(&x->partial, len - used);
+	} else {
+		buf_put(&x->partial, data + used, len - used);
+	}
+	return buf_error(&x->partial) ? -ENOMEM : 0;
+}
+
+/* 1: the head is there, 0: more is to come. */
+static int read_head(struct upstream *x)
+{
+	struct conn *c = x->conn;
+
+	while (c->readable || conn_pending(c)) {
+		ssize_t n = conn_recv(c, x->u->scratch, SCRATCH_BYTES);
+		if (n == -EAGAIN)
+			return 0;
+		x->why = "it hung up without an answer";
+		if (n <= 0)
+			return n < 0 ? (int)n : -ECONNRESET;
+		if (!x->begun)
+			x->first_byte_ms = (uint32_t)(now_ms(x->u) - x->started_ms);
+		x->begun = true;
+		int rc = take_head(x, (size_t)n);
+		if (rc != 0)
+			return rc;
+	}
+	return 0;
+}
+
+/* A connection for it, and what can be done at once. */
+static void begin(struct upstream *x)
+{
+	const char *why = NULL;
+	int rc = conn_get(x, &why);
+
+	x->naming = rc == -EAGAIN;
+	x->connect_ms = now_ms(x->u);
+	if (rc == -EAGAIN)
+		return;
+	if (rc < 0) {
+		fail(x, rc, why);
+		return;
+	}
+	if (x->conn->state != CONN_OPEN)
+		return;
+	rc = send_more(x);
+	if (rc < 0)
+		upstream_broke(x, rc, "the request could not be sent");
+}
+
+void upstream_broke(struct upstream *x, int rc, const char *why)
+{
+	struct conn *c = x->conn;
+	bool connecting = c && c->state == CONN_CONNECTS;
+	bool stale = c && c->used && !x->begun && rc != -ETIMEDOUT;
+
+	if (stale || (connecting && x->tries + 1 < c->pool->addresses.count)) {
+		/* the backend closed what was kept just when it was used, or an
+		 * address does not answer: nothing was answered yet */
+		if (stale)
+			atomic_fetch_add(&x->u->counts.stale, 1);
+		else
+			x->tries++;
+		x->fresh = true;
+		x->sent = 0;
+		x->conn = NULL;
+		conn_close(c);
+		begin(x);
+		if (x->state != UPSTREAM_FAILED)
+			return;
+	} else {
+		fail(x, rc, why);
+	}
+	if (!x->starting)
+		x->event(x->arg);
+}
+
+void upstream_go(struct upstream *x)
+{
+	if (x->state == UPSTREAM_ANSWERS) {
+		x->event(x->arg);
+		return;
+	}
+	int rc = send_more(x), sent = rc;
+	/* one that refuses a long body answers and closes: that is worth reading */
+	x->why = "the request could not be sent";
+	if (rc == 0 || x->conn->readable)
+		rc = read_head(x);
+	if (rc == 0)
+		rc = sent;
+	if (rc == 0)
+		return;
+	if (rc < 0) {
+		upstream_broke(x, rc, x->why);
+		return;
+	}
+	x->state = UPSTREAM_ANSWERS;
+	buf_done(&x->partial);
+	x->event(x->arg);
+}
+
+ssize_t upstream_read(struct upstream *x, void *buf, size_t max)
+{
+	if (x->stash_at < x->stash_len) {
+		size_t n = x->stash_len - x->stash_at;
+		n = n < max ? n : max;
+		memcpy(buf, x->stash + x->stash_at, n);
+		x->stash_at += n;
+		if (x->stash_at == x->stash_len) {
+			free(x->stash);
+			x->stash = NULL;
+			x->stash_len = x->stash_at = 0;
+		}
+		return (ssize_t)n;
+	}
+	while (!x->body.over && x->state == UPSTREAM_ANSWERS) {
+		struct conn *c = x->conn;
+		if (!c->readable && !conn_pending(c))
+			return -EAGAIN;
+		ssize_t n = conn_recv(c, buf, max);
+		if (n == -EAGAIN)
+			return n;
+		size_t used = 0;
+		if (n > 0) {
+			ssize_t got = answer_body_take(&x->body, buf, (size_t)n, &used);
+			bool rest = used < (size_t)n;
+			n = got;
+			if (got >= 0 && x->body.over)
+				over(x, !rest);
+		} else if (n == 0) {
+			n = answer_body_end(&x->body);
+			if (n == 0)
+				over(x, false);
+		}
+		if (n < 0)
+			fail(x, (int)n,
+			     n == -EBADMSG ? "bad chunks"
+					   : "it was cut within its answer");
+		if (n > 0) {
+			atomic_fetch_add(&x->u->counts.bytes, (uint64_t)n);
+			return n;
+		}
+	}
+	return x->state == UPSTREAM_FAILED ? x->error : 0;
+}
+
+void *upstream_take(struct upstream *x, size_t *ret_len)
+{
+	char *data = x->stash;
+
+	if (!x->body.over || x->stash_at || x->state != UPSTREAM_ANSWERS)
+		return NULL;
+	if (!data)
+		data = calloc(1, 1);
+	*ret_len = x->stash_len;
+	x->stash = NULL;
+	x->stash_len = 0;
+	return data;
+}
+
+static void put_request(struct upstream *x, const struct call *call)
+{
+	const struct backend *b = x->backend;
+	struct buf *out = &x->request;
+
+	buf_puts(out, call->get ? "GET " : "POST ");
+	buf_puts(out, b->base_path ? b->base_path : "");
+	buf_put(out, call->target.data, call->target.len);
+	buf_puts(out, " HTTP/1.1\r\n");
+	buf_puts(out, b->fixed_headers ? b->fixed_headers : "");
+	if (call->content_type) {
+		buf_puts(out, "Content-Type: ");
+		buf_puts(out, call->content_type);
+		buf_puts(out, "\r\n");
+	}
+	if (!call->get || call->body.len) {
+		buf_puts(out, "Content-Length: ");
+		buf_put_u64(out, call->body.len);
+		buf_puts(out, "\r\n");
+	}
+	if (call->accept) {
+		buf_puts(out, "Accept: ");
+		buf_puts(out, call->accept);
+		buf_puts(out, "\r\n");
+	}
+	buf_puts(out, call->gzip ? "Accept-Encoding: gzip\r\nUser-Agent: "
+				 : "Accept-Encoding: identity\r\nUser-Agent: ");
+	buf_puts(out, x->u->user_agent);
+	buf_puts(out, "\r\n\r\n");
+	if (call->body.len <= BODY_SHORT)
+		buf_put(out, call->body.data, call->body.len);
+}
+
+static struct upstream *call_new(struct upstreams *u)
+{
+	struct upstream *x = u->spare;
+
+	if (!x)
+		return calloc(1, sizeof(*x));
+	struct buf request = x->request;
+	u->spare = x->next;
+	u->spares--;
+	*x = (struct upstream){.request = request};
+	buf_reset(&x->request);
+	return x;
+}
+
+static void call_free(struct upstream *x)
+{
+	struct upstreams *u = x->u;
+
+	if (u->spares >= SPARE_MAX || x->request.cap > SPARE_BYTES) {
+		buf_done(&x->request);
+		free(x);
+		return;
+	}
+	x->next = u->spare;
+	u->spare = x;
+	u->spares++;
+}
+
+int upstream_start(struct upstreams *u, struct backend *b, const struct call *call,
+		   void (*event)(void *arg), void *arg, struct upstream **ret)
+{
+	struct upstream *x = call_new(u);
+
+	if (!x)
+		return -ENOMEM;
+	x->u = u;
+	x->backend = backend_hold(b);
+	x->call = call;
+	x->event = event;
+	x->arg = arg;
+	x->started_ms = now_ms(u);
+	x->next = u->calls;
+	x->at = &u->calls;
+	if (x->next)
+		x->next->at = &x->next;
+	u->calls = x;
+	put_request(x, call);
+	if (buf_error(&x->request)) {
+		upstream_end(x);
+		return -ENOMEM;
+	}
+	*ret = x;
+	x->starting = true;
+	begin(x);
+	x->starting = false;
+	return 0;
+}
+
+enum upstream_state upstream_state(const struct upstream *x)
+{
+	return x->state;
+}
+
+const struct answer_head *upstream_head(const struct upstream *x)
+{
+	return &x->head;
+}
+
+uint32_t upstream_first_byte_ms(const struct upstream *x)
+{
+	return x->begun ? x->first_byte_ms : (uint32_t)(now_ms(x->u) - x->started_ms);
+}
+
+int upstream_error(const struct upstream *x, const char **ret_why)
+{
+	*ret_why = x->why ? x->why : "it failed";
+	return x->error;
+}
+
+void upstream_end(struct upstream *x)
+{
+	*x->at = x->next;
+	if (x->next)
+		x->next->at = x->at;
+	let_go(x, false);
+	backend_drop(x->backend);
+	buf_done(&x->partial);
+	free(x->stash);
+	call_free(x);
+}
+
+/* A name was answered: whoever waits asks again. */
+static void on_named(struct loop_task *task)
+{
+	struct upstreams *u =
+		(struct upstreams *)((char *)task - offsetof(struct upstreams, named));
+	struct upstream *next;
+
+	for (struct upstream *x = u->calls; x; x = next) {
+		next = x->next;
+		if (!x->naming)
+			continue;
+		begin(x);
+		if (x->state == UPSTREAM_FAILED)
+			x->event(x->arg);
+	}
+}
+
+static void check_time(struct upstream *x, uint64_t now)
+{
+	const struct backend *b = x->backend;
+	bool open = x->conn && x->conn->state == CONN_OPEN;
+	bool late = now - x->started_ms >= b->timeout_ms && !x->body.over;
+
+	if (x->state == UPSTREAM_FAILED || (x->state == UPSTREAM_ANSWERS && !x->conn))
+		return;
+	if (!late && (open || now - x->connect_ms < b->connect_timeout_ms))
+		return;
+	if (!late && x->conn) {
+		upstream_broke(x, -ETIMEDOUT, "it takes no connection in time");
+		return;
+	}
+	if (x->state == UPSTREAM_ANSWERS && x->conn->readable)
+		fail(x, -ECANCELED, "its answer is not taken in time");
+	else
+		fail(x, -ETIMEDOUT,
+		     x->naming ? "its name is not found in time"
+			       : "it does not answer in time");
+	x->event(x->arg);
+}
+
+static int on_hook(struct loop_hook *hook)
+{
+	struct upstreams *u =
+		(struct upstreams *)((char *)hook - offsetof(struct upstreams, hook));
+	uint64_t now = now_ms(u);
+	struct upstream *next;
+
+	if (now - u->swept_ms >= SWEEP_MS) {
+		u->swept_ms = now;
+		for (struct upstream *x = u->calls; x; x = next) {
+			next = x->next;
+			check_time(x, now);
+		}
+		pools_sweep(u, now);
+	}
+	return u->calls ? SWEEP_MS : 10 * SWEEP_MS;
+}
+
+int upstreams_new(struct loop *loop, struct resolver *resolver, const char *user_agent,
+		  struct upstreams **ret, struct err *err)
+{
+	struct upstreams *u = calloc(1, sizeof(*u));
+
+	if (u)
+		u->user_agent = strdup(user_agent);
+	if (!u || !u->user_agent) {
+		free(u);
+		return err_set(err, -ENOMEM, "backends: out of memory");
+	}
+	u->loop = loop;
+	u->resolver = resolver;
+	u->named.run = on_named;
+	u->hook.run = on_hook;
+	if (resolver_tell(resolver, loop, &u->named) < 0) {
+		upstreams_free(u);
+		return err_set(err, -ENOSPC, "backends: too many threads");
+	}
+	loop_add_hook(loop, &u->hook);
+	*ret = u;
+	return 0;
+}
+
+void upstreams_free(struct upstreams *u)
+{
+	if (!u)
+		return;
+	pools_free(u);
+	while (u->spare) {
+		struct upstream *x = u->spare;
+		u->spare = x->next;
+		buf_done(&x->request);
+		free(x);
+	}
+	tls_done(u);
+	free(u->user_agent);
+	free(u);
+}
+
+void upstreams_counts(struct upstreams *u, struct upstream_counts *ret)
+{
+	struct counts *c = &u->counts;
+
+	*ret = (struct upstream_counts){
+		.connects = atomic_load(&c->connects),
+		.reused = atomic_load(&c->reused),
+		.stale = atomic_load(&c->stale),
+		.bytes = atomic_load(&c->bytes),
+		.open = atomic_load(&c->open),
+		.idle = atomic_load(&c->idle),
+	};
+}

@@ -1,0 +1,118 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# TLS from the load balancer to a backend: whom it believes, what it shows, sessions that go on; and
+# TLS and passwords before it, on its own loops. Names that have to be asked for.
+. "$(dirname "$0")/../tap.sh"
+command -v openssl >/dev/null || skip_all "openssl is not installed"
+command -v curl >/dev/null || skip_all "curl is not installed"
+[ -x "$BUILD/lb_host" ] || skip_all "lb_host is not built"
+cd "$SCRATCH" || exit 1
+CURL=(curl -s -m 20)
+
+certificate() { # name, subject alternative names, CA
+	openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "$1.key" -out "$1.csr" -subj "/CN=$1" 2>/dev/null
+	openssl x509 -req -in "$1.csr" -CA "$3.pem" -CAkey "$3.key" -set_serial $RANDOM -days 2 -out "$1.pem" \
+		-extfile <(echo "subjectAltName=$2") 2>/dev/null
+}
+for ca in good other; do
+	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "$ca.key" -out "$ca.pem" -subj "/CN=$ca ca" -days 2 2>/dev/null
+done
+certificate server DNS:localhost,DNS:prometheus.example,IP:127.0.0.1 good
+certificate stranger DNS:elsewhere.example good
+certificate client DNS:lb.example good
+cat client.key >>client.pem
+chmod 600 ./*.key ./*.pem
+
+# serve NAME CERTIFICATE MORE: a backend over TLS
+serve() {
+	printf 'tls_server_config:\n  cert_file: %s.pem\n  key_file: %s.key\n%s' "$2" "$2" "${3:-}" >"$1.yaml"
+	chmod 600 "$1.yaml"
+	mkfifo "$1.in"
+	"$BUILD/web_bodies" --config "$SCRATCH/$1.yaml" <"$1.in" >"$1.out" 2>"$1.log" &
+	started $!
+	eval "exec {$1_IN}>$1.in"
+	wait_for 10 grep -q ^ready "$1.out" || { sed 's/^/# /' "$1.log"; return 1; }
+	eval "$1=$(sed -n 's/^ready //p' "$1.out")"
+}
+host() { # option... backend...
+	rm -f host.in host.out # of the one before
+	mkfifo host.in
+	"$BUILD/lb_host" --workers 1 "$@" <host.in >host.out 2>host.log &
+	PID=$!
+	exec {IN}>host.in
+	started "$PID"
+	wait_for 10 grep -q ^ready host.out || { sed 's/^/# /' host.log; return 1; }
+	PORT=$(awk '/^ready/ { print $2 }' host.out)
+	U=${SCHEME:-http}://127.0.0.1:$PORT
+}
+stop() { exec {IN}>&-; wait "$PID"; }
+code() { "${CURL[@]}" -o /dev/null -w '%{http_code}' "$@"; }
+# once WANT WHAT option... backend: a load balancer for one question
+once() { local what=$1 want=$2; shift 2; host "$@"; is "$what" "$(code "$U/get")" "$want"; stop; }
+
+serve plain server || skip_all "no server over TLS"
+serve wrong stranger
+serve asking server $'  client_ca_file: good.pem\n  client_auth_type: RequireAndVerifyClientCert\n'
+once "a backend with a good certificate is asked" 200 --ca good.pem "tls:127.0.0.1:$plain"
+once "by its name too, which is asked for" 200 --ca good.pem "tls:localhost:$plain"
+once "by another name that the site gives" 200 --ca good.pem --name prometheus.example "tls:127.0.0.1:$plain"
+once "not by a name that it does not have" 502 --ca good.pem --name else.example "tls:127.0.0.1:$plain"
+once "not under another CA" 502 --ca other.pem "tls:127.0.0.1:$plain"
+once "not under the system's" 502 "tls:127.0.0.1:$plain"
+once "not with a certificate of somebody else" 502 --ca good.pem "tls:127.0.0.1:$wrong"
+once "not where no TLS is spoken" 502 --ca good.pem "tls:127.0.0.1:$(free_port)"
+once "a CA file that is not there is an error" 502 --ca missing.pem "tls:127.0.0.1:$plain"
+once "a backend that asks for a certificate is shown ours" 200 --ca good.pem --cert client.pem "tls:127.0.0.1:$asking"
+once "without one it refuses" 502 --ca good.pem "tls:127.0.0.1:$asking"
+once "a name that does not exist is 502 in time" 502 "no-such-name.invalid:9"
+
+host --ca good.pem "tls:127.0.0.1:$plain"
+head -c 99999 /dev/urandom >long
+is "a long body goes through TLS whole" "$("${CURL[@]}" --data-binary @long "$U/echo")" \
+	"$("${CURL[@]}" --cacert good.pem --data-binary @long "https://127.0.0.1:$plain/echo")"
+is "again on the same connection" "$(for _ in 1 2 3 4; do code "$U/get"; done)$("${CURL[@]}" "$U/metrics" | awk '/^ceems.*connections_total.*new/ { print $2 }')" 2002002002001
+is "many at once" "$(for i in $(seq 30); do printf 'url=%s\noutput=/dev/null\n' "$U/get"; done >urls; "${CURL[@]}" -Z --parallel-immediate -K urls -w '%{http_code}\n' 2>/dev/null | grep -c ^200)" 30
+stop
+
+# --- certificates that are replaced
+cp other.pem ca.pem
+host --ca ca.pem "tls:127.0.0.1:$plain"
+before=$(code "$U/get")
+cp good.pem ca.pem
+is "a CA that is replaced is read again" "$before$(code "$U/get")" 502200
+stop
+cp client.pem ours.pem
+host --ca good.pem --cert ours.pem "tls:127.0.0.1:$asking"
+echo broken >ours.pem
+is "one that cannot be read is refused" "$(code "$U/get")" 502
+cp client.pem ours.pem
+touch -d '1 hour ago' ours.pem
+is "and read when it can be" "$(code "$U/get")" 200
+stop
+
+# s_server tells in its answers whether a session was begun or taken up again, and closes
+sessions() { # version
+	local port
+	port=$(free_port)
+	openssl s_server -accept "127.0.0.1:$port" -cert server.pem -key server.key -www "-$1" -quiet >/dev/null 2>&1 &
+	started $!
+	wait_for 5 bash -c "exec 3<>/dev/tcp/127.0.0.1/$port"
+	host --ca good.pem "tls:127.0.0.1:$port"
+	for _ in 1 2 3; do "${CURL[@]}" "$U/" | grep -oE '^(New|Reused),' | head -1; done | tr -d '\n'
+	stop
+}
+for v in tls1_2 tls1_3; do is "a session goes on with the next connection ($v)" "$(sessions $v)" New,Reused,Reused,; done
+
+# --- before it
+hash='$2b$10$abcdefghijklmnopqrstuu23JPZtHcGhwXSF41f93o/7vBdDut3Xu' # of "correct horse"
+printf 'tls_server_config:\n  cert_file: server.pem\n  key_file: server.key\nbasic_auth_users:\n  ada: %s\n' "$hash" >front.yaml
+chmod 600 front.yaml
+SCHEME=https CURL+=(--cacert good.pem)
+host --config "$SCRATCH/front.yaml" --ca good.pem "tls:127.0.0.1:$plain"
+is "clients come over TLS" "$(code "$U/get")" 200
+is "a password that comes is checked" "$(code -u ada:wrong "$U/get")$(code -u 'ada:correct horse' "$U/get")" 401200
+is "long answers go over TLS on both sides" "$("${CURL[@]}" --data-binary @long "$U/echo" | cut -d' ' -f1,2)" "POST 99999"
+is "a client without TLS is nobody" "$(curl -s -m 5 -o /dev/null -w '%{http_code}' "http://127.0.0.1:$PORT/get")" 000
+stop
+like "nothing is left" "$(grep '^backend' host.out)" ' refs 0$'
+tap_done
