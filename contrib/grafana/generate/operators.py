@@ -1,0 +1,355 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What operators look at: the cluster, one node, and ceems itself.
+
+These queries name no unit, so the load balancer answers them for roles alone (operator, admin);
+so does the API with /admin and /usage/projects.
+"""
+from grafana import (RATE, Page, all_watts, api, bargauge, beside_gpus, col, of_gpus, pie, prom,
+                     series, stat, table, var_api, var_choice, var_label, var_source)
+from users import CLUSTER, PROVIDERS, USE, daily, grams, kwh, only_provider
+
+AGE = [("green", None), ("orange", 60), ("red", 300)]
+BAD = [("green", None), ("red", 1)]
+
+
+def rate(metric, match=""):
+    return f"rate({metric}{{{match}}}{RATE})" if match else f"rate({metric}{RATE})"
+
+
+def cluster_power(p):
+    node, att = "ceems_node_energy_joules_total", "ceems_node_attributed_energy_joules_total"
+    rest = "ceems_node_unattributed_energy_joules_total"
+    p.put(stat("Power", "Of all nodes, as measured.",
+               [prom(all_watts(node), "now", True)], "watt"), 4, 4)
+    p.put(stat("Charged to units", "Share of what is measured now.",
+               [prom(f"{all_watts(att)} / {all_watts(node)}", "now", True)],
+               "percentunit"), 4, 4)
+    p.put(stat("Running", "Units on nodes now.", [prom("sum(ceems_compute_units)", "units", True)],
+               "none"), 4, 4)
+    p.put(stat("Nodes", "That answer, and that do not.",
+               [prom("count(ceems_exporter_build_info)", "up", True),
+                prom("count(up{job=\"ceems\"} == 0) or vector(0)", "down", True)], "none"), 4, 4)
+    p.put(stat("Nodes that do not add up", "Units + system + idle is what the sensor measured, on "
+               "each node and for each domain, in each scrape. Anything but 0 is a fault of ours.",
+               [prom(f"count(abs(sum by (instance, domain) ({node}) "
+                     f"- sum by (instance, domain) ({att}) - sum by (instance, domain) ({rest})) "
+                     "> 0.001) or vector(0)", "nodes and domains", True)], "none", steps=BAD),
+          4, 4)
+    p.put(stat("Silent sensors", "Sources without a new measurement for five minutes.",
+               [prom("count(ceems_energy_source_age_seconds > 300) or vector(0)", "sources", True)],
+               "none", steps=BAD), 4, 4)
+    p.row("Power and energy")
+    p.put(series("Power", "What units were charged with, what was idle (held by nobody) and what "
+                 "the system itself used; together what is measured.",
+                 [prom(f"sum({beside_gpus(att)})", "units"),
+                  prom(f"sum({of_gpus(att)})", "GPUs of units"),
+                  prom(f"sum by (kind) ({beside_gpus(rest)})", "{{kind}}"),
+                  prom(f"sum by (kind) ({of_gpus(rest)})", "GPUs, {{kind}}")], "watt",
+                 stack=True),
+          12, 8)
+    p.put(series("Power by domain", "host holds package, dram and other, and gpu where the "
+                 "host's sensor does.",
+                 [prom(f"sum by (domain, source) ({rate(node)})", "{{domain}} ({{source}})")],
+                 "watt"), 12, 8)
+
+
+def cluster_records(p):
+    p.row("Projects and people")
+    columns = [col("project", "Project", "string",
+                   links=[("The project", "/d/ceems-op-project?var-project=${__value.raw}"
+                           "&var-cluster=${cluster}&${__url_time_range}")]),
+               col("num_users", "Users"), col("num_units", "Units"),
+               col("cpu_seconds", "CPU time used", unit="dtdurations"),
+               col("avg_cpu_usage.global", "CPU", unit="percent"),
+               col("avg_cpu_mem_usage.global", "Memory", unit="percent"),
+               col("avg_gpu_usage.global", "GPU", unit="percent")] + kwh() + grams() + [
+                   col("coverage", "Coverage", unit="percentunit")]
+    p.put(table("Use by project", "The dearest first. Mean use is of what was allocated.",
+                api("/usage/projects", columns, [CLUSTER]), columns, only_provider()), 16, 11)
+    p.put(pie("Energy by project", "Beside GPUs, with the building's share.",
+              [api("/usage/projects", [columns[0], kwh()[0]], [CLUSTER])], "kwatth"), 8, 11)
+    columns = [col("username", "User", "string"), col("project", "Project", "string"),
+               col("num_units", "Units"),
+               col("total_time_seconds.alloc_cputime", "Allocated", unit="dtdurations"),
+               col("cpu_seconds", "Used", unit="dtdurations"),
+               col("avg_cpu_usage.global", "CPU", unit="percent"),
+               col("avg_cpu_mem_usage.global", "Memory", unit="percent"), kwh()[0]]
+    unused = [{"id": "calculateField", "options": {
+        "mode": "binary", "alias": "CPU time left unused", "binary": {
+            "left": "Allocated", "operator": "-", "right": "Used"}}},
+              {"id": "sortBy", "options": {"sort": [{"field": "CPU time left unused",
+                                                     "desc": True}]}}]
+    p.put(table("Waste", "CPU time that was allocated and not used, the most first: whom to talk "
+                "to about smaller requests.", api("/usage/current/admin", columns, [CLUSTER]),
+                columns, unused, overrides=[
+                    {"matcher": {"id": "byName", "options": "CPU time left unused"},
+                     "properties": [{"id": "unit", "value": "dtdurations"}]}]), 16, 11)
+    p.put(bargauge("Coverage by project", "Share of the time of units on nodes that was really "
+                   "watched. Below 99 % numbers are too low.",
+                   [api("/usage/projects", [col("project", "Project", "string"),
+                                            col("coverage", "Coverage")], [CLUSTER])],
+                   "percentunit", steps=[("red", None), ("orange", 0.95), ("green", 0.99)],
+                   min=0, max=1), 8, 11)
+    p.row("Day by day")
+    daily(p, "/usage/daily/admin", [CLUSTER], "Of all units.")
+
+
+def cluster_state(p):
+    p.row("How busy")
+    p.put(series("CPU", "Of all nodes that one scrape job has; recorded.",
+                 [prom("job:ceems_cpu_usage:avg_ratio_irate", "{{job}}")], "percent", max=100),
+          8, 7)
+    p.put(series("Memory", "The same.",
+                 [prom("job:ceems_cpu_memory_usage:avg_ratio", "{{job}}")], "percent", max=100),
+          8, 7)
+    p.put(series("Units that ended", "An hour, by how.",
+                 [prom(f"3600 * sum by (state) ({rate('ceems_units_ended_total')})",
+                       "{{state}}")], "short", stack=True), 8, 7)
+    p.row("Emissions")
+    p.put(series("Emissions", "Grams of CO2e an hour, by the factor that each node counts with; "
+                 "recorded.",
+                 [prom("3600 * sum by (provider) (job:ceems_host_emissions_g_s:pue)",
+                       "host, {{provider}}")], "massg"), 8, 7)
+    p.put(series("Emission factors", "Grams for a kWh.",
+                 [prom("max by (provider, country_code) (ceems_emissions_gCo2_kWh)",
+                       "{{provider}} {{country_code}}")], "short"), 8, 7)
+    p.put(table("Providers", "Age of what they said last.",
+                prom("max by (provider, country_code) (ceems_emissions_age_seconds)",
+                     table=True), transform=columns_of("provider", "country_code", "Age"),
+                overrides=[unit_of("Age", "dtdurations")]), 8, 7)
+    p.row("Sensors and data")
+    p.put(table("Age of sensors", "Time since the newest measurement of each source, the oldest "
+                "first.", prom("topk(50, max by (instance, source) "
+                               "(ceems_energy_source_age_seconds))", table=True),
+                transform=columns_of("instance", "source", "Age"), sort="Age",
+                overrides=[unit_of("Age", "dtdurations")]), 8, 9)
+    p.put(table("Collectors that failed", "At the last scrape.",
+                prom("ceems_scrape_collector_success == 0", table=True),
+                transform=columns_of("instance", "collector", "Value")), 8, 9)
+    p.put(series("What may be missing", "Counters that fell or leapt (such a step adds nothing), "
+                 "that nobody read while ceemsd was down, and reports that were lost.",
+                 [prom("sum by (source) (increase(ceems_energy_source_resets_total[1h]))",
+                       "resets {{source}}"),
+                  prom("sum by (source) (increase(ceems_energy_source_gaps_total[1h]))",
+                       "gaps {{source}}"),
+                  prom("sum by (kind) (increase(ceems_reports_lost_total[1h]))",
+                       "lost reports {{kind}}")], "short"), 8, 9)
+
+
+def columns_of(*names):
+    """Of a table from Prometheus only these labels, and its value under the last name."""
+    keep = "|".join(names[:-1])
+    return [{"id": "filterFieldsByName", "options": {"include": {
+        "pattern": f"^({keep}|Value.*)$"}}},
+            {"id": "renameByRegex", "options": {"regex": "^Value.*", "renamePattern": names[-1]}}]
+
+
+def unit_of(name, unit):
+    return {"matcher": {"id": "byName", "options": name},
+            "properties": [{"id": "unit", "value": unit}]}
+
+
+def cluster():
+    p = Page("ceems-op-cluster", "operator", "Cluster",
+             "Power, energy by project, what nobody is charged with, waste, sensors, coverage and "
+             "emissions of a cluster.", ["operator"], "now-24h", "1m")
+    p.variables = [var_source("prometheus", "Prometheus", "prometheus"),
+                   var_source("api", "API", "yesoreyeram-infinity-datasource"),
+                   var_api("cluster", "Cluster", "/clusters/admin", "id"),
+                   var_choice("provider", "Emissions by", PROVIDERS)]
+    p.link("All units", "ceems-op-units")
+    p.link("Nodes", "ceems-op-node")
+    p.link("ceems itself", "ceems-op-self")
+    cluster_power(p)
+    cluster_records(p)
+    cluster_state(p)
+    return p
+
+
+def node():
+    p = Page("ceems-op-node", "operator", "Node",
+             "One node: who uses it, what it takes, and its sensors one by one.", ["operator"],
+             "now-6h", "1m")
+    p.variables = [var_source("prometheus", "Prometheus", "prometheus"),
+                   var_label("node", "Node", "ceems_cpu_count", "hostname", multi=False),
+                   var_label("instance", "Exporter", 'ceems_cpu_count{hostname="$node"}',
+                             "instance", multi=False, hide=2)]
+    p.link("Cluster", "ceems-op-cluster")
+    on, at = 'hostname="$node"', 'instance="$instance"'
+    joules = "ceems_compute_unit_energy_joules_total"
+    att = "ceems_node_attributed_energy_joules_total"
+    rest = "ceems_node_unattributed_energy_joules_total"
+    p.row("Who uses it")
+    p.put(series("Units", "The twenty that take most power; each joule once.",
+                 [prom(f"topk(20, sum by (manager, uuid) ({beside_gpus(joules, on)}))",
+                       "{{manager}} {{uuid}}"),
+                  prom(f"topk(20, sum by (manager, uuid) ({of_gpus(joules, on)}))",
+                       "GPUs of {{manager}} {{uuid}}")], "watt", stack=True), 12, 9)
+    p.put(series("CPUs", "Used by each unit, and by everything.",
+                 [prom("topk(20, sum by (uuid) ("
+                       f"{rate('ceems_compute_unit_cpu_user_seconds_total', on)} + "
+                       f"{rate('ceems_compute_unit_cpu_system_seconds_total', on)}))", "{{uuid}}"),
+                  prom("sum(rate(ceems_cpu_seconds_total{" + on
+                       + ',mode!~"idle|iowait|steal"}' + RATE + "))", "all")], "short"), 12, 9)
+    p.row("What it takes")
+    p.put(series("Charged, idle and system", "Together what is measured.",
+                 [prom(f"sum({beside_gpus(att, on)})", "units"),
+                  prom(f"sum({of_gpus(att, on)})", "GPUs of units"),
+                  prom(f"sum by (kind) ({beside_gpus(rest, on)})", "{{kind}}"),
+                  prom(f"sum by (kind) ({of_gpus(rest, on)})", "GPUs, {{kind}}")], "watt",
+                 stack=True), 8, 8)
+    p.put(series("Domains", "By what measures them.",
+                 [prom(f"sum by (domain, source) ({rate('ceems_node_energy_joules_total', on)})",
+                       "{{domain}} ({{source}})"),
+                  prom(f"ceems_node_idle_power_watts{{{on}}}", "idle {{domain}}")], "watt"), 8, 8)
+    p.put(stat("Sensors", "Time since each source's newest measurement.",
+               [prom(f"max by (source) (ceems_energy_source_age_seconds{{{at}}})", "{{source}}",
+                     True)], "dtdurations", steps=AGE), 4, 8)
+    p.put(stat("Deficit", "What parts took beyond what the host's sensor showed, still to be made "
+               "up for; and what is estimated since its last reading.",
+               [prom(f"ceems_node_energy_deficit_joules{{{on}}}", "deficit", True),
+                prom(f"sum by (domain) (ceems_node_provisional_energy_joules{{{on}}})",
+                     "provisional {{domain}}", True)], "joule"), 4, 8)
+    p.row("How busy")
+    p.put(series("CPU", "Of all threads, by mode.",
+                 [prom("100 * sum by (mode) (rate(ceems_cpu_seconds_total{" + on
+                       + ',mode!="idle"}' + RATE + ")) / scalar(ceems_cpu_count{" + on + "})",
+                       "{{mode}}")], "percent", stack=True), 8, 7)
+    p.put(series("Memory", "Of the machine.",
+                 [prom(f"ceems_meminfo_MemTotal_bytes{{{on}}} - "
+                       f"ceems_meminfo_MemAvailable_bytes{{{on}}}", "used"),
+                  prom(f"ceems_meminfo_MemTotal_bytes{{{on}}}", "all")], "bytes"), 8, 7)
+    p.put(series("Units", "Running, and ended an hour.",
+                 [prom(f"sum(ceems_compute_units{{{on}}})", "running"),
+                  prom(f"3600 * sum by (state) ({rate('ceems_units_ended_total', on)})",
+                       "{{state}} an hour")], "short"), 8, 7)
+    p.row("Sensors one by one", closed=True)
+    p.put(series("RAPL", "Processors and memory, by zone.",
+                 [prom("rate({__name__=~\"ceems_rapl_[a-z]+_joules_total\"," + on + "}" + RATE
+                       + ")", "{{__name__}} {{index}}")], "watt"), 8, 8)
+    p.put(series("Board management", "IPMI (DCMI), Redfish and the BMC's own mean.",
+                 [prom(f"ceems_ipmi_dcmi_current_watts{{{on}}}", "IPMI"),
+                  prom(f"ceems_ipmi_dcmi_avg_watts{{{on}}}", "IPMI, mean"),
+                  prom(f"ceems_redfish_current_watts{{{on}}}", "Redfish {{chassis}}")], "watt"),
+          8, 8)
+    p.put(series("Other sensors", "Power meters of the kernel (hwmon), Cray's, and the model.",
+                 [prom(f"ceems_hwmon_power_current_watts{{{on}}}", "{{chip_name}} {{sensor}}"),
+                  prom(f"ceems_cray_pm_counters_power_watts{{{on}}}", "Cray {{domain}}"),
+                  prom(f"ceems_model_power_watts{{{on}}}", "model")], "watt"), 8, 8)
+    p.row("Network", closed=True)
+    p.put(series("Ethernet", "By device.",
+                 [prom(rate("ceems_netdev_receive_bytes_total", on), "in {{device}}"),
+                  prom(rate("ceems_netdev_transmit_bytes_total", on), "out {{device}}")], "Bps"),
+          12, 8)
+    p.put(series("InfiniBand", "By port.",
+                 [prom(rate("ceems_infiniband_port_data_received_bytes_total", at),
+                       "in {{device}} {{port}}"),
+                  prom(rate("ceems_infiniband_port_data_transmitted_bytes_total", at),
+                       "out {{device}} {{port}}")], "Bps"), 12, 8)
+    return p
+
+
+def self_page():
+    p = Page("ceems-op-self", "operator", "ceems itself",
+             "Daemons, couriers, the aggregator and the load balancer: what they cost, and what they may have lost.",
+             ["operator"], "now-6h", "1m")
+    p.variables = [var_source("prometheus", "Prometheus", "prometheus")]
+    p.link("Cluster", "ceems-op-cluster")
+    p.row("Nodes")
+    p.put(series("CPU of ceemsd", "Of one CPU: mean and highest of all nodes.",
+                 [prom(f"100 * avg(rate(process_cpu_seconds_total{{job=\"ceems\"}}{RATE}))",
+                       "mean"),
+                  prom(f"100 * max(rate(process_cpu_seconds_total{{job=\"ceems\"}}{RATE}))",
+                       "highest")], "percent"), 6, 7)
+    p.put(series("Memory of ceemsd", "Resident, mean and highest.",
+                 [prom("avg(process_resident_memory_bytes{job=\"ceems\"})", "mean"),
+                  prom("max(process_resident_memory_bytes{job=\"ceems\"})", "highest")],
+                 "bytes"), 6, 7)
+    p.put(series("Collectors", "Time that each took at a scrape, highest of all nodes.",
+                 [prom("max by (collector) (ceems_scrape_collector_duration_seconds)",
+                       "{{collector}}")], "s"), 6, 7)
+    p.put(series("Collectors that failed", "Nodes.",
+                 [prom("count by (collector) (ceems_scrape_collector_success == 0)",
+                       "{{collector}}")], "short"), 6, 7)
+    p.row("The ring and the table of units")
+    p.put(series("Records", "From Slurm's plugins, a second.",
+                 [prom(f"sum({rate('ceems_ring_records_total')})", "records")], "cps"), 8, 7)
+    p.put(series("Records lost", "That found the ring full, were torn or could not be read; units "
+                 "whose start nobody saw, or for which there was no room.",
+                 [prom(f"sum({rate('ceems_ring_dropped_total')})", "ring full"),
+                  prom(f"sum({rate('ceems_ring_torn_total')})", "torn"),
+                  prom(f"sum({rate('ceems_ring_bad_records_total')})", "unreadable"),
+                  prom(f"sum({rate('ceems_units_late_stops_total')})", "late stops"),
+                  prom(f"sum({rate('ceems_units_refused_records_total')})", "table full")],
+                 "cps"), 8, 7)
+    p.put(series("Fullest", "Of all nodes.",
+                 [prom("max(ceems_ring_pending / ceems_ring_slots)", "ring"),
+                  prom("max(ceems_units_table_used / ceems_units_table_capacity)", "units"),
+                  prom("max(ceems_steps_table_used / ceems_steps_table_capacity)", "steps")],
+                 "percentunit", max=1), 8, 7)
+    p.row("Reports on their way")
+    p.put(series("Written", "A second, by kind.",
+                 [prom(f"sum by (kind) ({rate('ceems_reports_written_total')})", "{{kind}}")],
+                 "cps"), 6, 7)
+    p.put(series("Waiting", "The oldest report that is not sent yet, of all nodes.",
+                 [prom("max(ceems_reports_oldest_unsent_age_seconds)", "oldest"),
+                  prom("quantile(0.95, ceems_reports_oldest_unsent_age_seconds)", "95 %")],
+                 "s"), 6, 7)
+    p.put(series("Spools", "The largest, and all together.",
+                 [prom("max(ceems_reports_spool_bytes)", "largest"),
+                  prom("sum(ceems_reports_spool_bytes)", "all")], "bytes"), 6, 7)
+    p.put(series("Couriers", "Batches sent and not taken, records refused, restarts; a second.",
+                 [prom(f"sum({rate('ceems_courier_posts_total')})", "sent"),
+                  prom(f"sum({rate('ceems_courier_post_failures_total')})", "not taken"),
+                  prom(f"sum by (result) ({rate('ceems_courier_records_total')})",
+                       "records {{result}}"),
+                  prom(f"sum({rate('ceems_courier_restarts_total')})", "restarts")], "cps"), 6, 7)
+    p.row("The aggregator")
+    a = "ceems_aggregator_"
+    p.put(stat("Database", "1: there.", [prom(f"min({a}database_up)", "up", True)], "none",
+               steps=[("red", None), ("green", 1)]), 3, 7)
+    p.put(stat("Behind", "How long the oldest hour waits to be summed; rows that nobody has "
+               "linked yet.",
+               [prom(f"max({a}rollup_lag_seconds)", "roll-up", True),
+                prom(f"sum({a}unlinked)", "unlinked rows", True)], "none",
+               overrides=[unit_of("roll-up", "s")]), 3, 7)
+    p.put(series("Taken in", "Rows committed a second, by what they are.",
+                 [prom(f"sum by (kind) ({rate(a + 'ingest_records_total')})", "{{kind}}")],
+                 "cps"), 6, 7)
+    p.put(series("Refused and failed", "A second.",
+                 [prom(f"sum({rate(a + 'ingest_refused_records_total')})", "records refused"),
+                  prom(f"sum({rate(a + 'ingest_failed_pushes_total')})", "pushes failed"),
+                  prom(f"sum({rate(a + 'ingest_differing_total')})", "repeated, and different"),
+                  prom(f"sum by (reason) ({rate(a + 'api_refused_total')})",
+                       "requests, {{reason}}")], "cps"), 6, 7)
+    p.put(series("API", "Requests a second, by the class of their answer.",
+                 [prom(f"sum by (code) ({rate(a + 'api_requests_total')})", "{{code}}")], "reqps"),
+          6, 7)
+    balancer(p)
+    return p
+
+
+def balancer(p):
+    p.row("The load balancer")
+    b = "ceems_lb_"
+    p.put(series("Requests", "A second, by API and the class of their answer.",
+                 [prom(f"sum by (api, code) ({rate(b + 'requests_total')})", "{{api}} {{code}}")],
+                 "reqps"), 6, 7)
+    p.put(series("Decisions", "A second, by what they were made of: own units, a role; what was "
+                 "refused and why.",
+                 [prom(f"sum by (verdict, reason) ({rate(b + 'decisions_total')})",
+                       "{{verdict}}: {{reason}}")], "cps"), 6, 7)
+    p.put(series("Whose units", "Questions to the aggregator and those that it did not answer, a "
+                 "second; and how long one took.",
+                 [prom(f"sum({rate(b + 'ownership_questions_total')})", "questions"),
+                  prom(f"sum({rate(b + 'ownership_failures_total')})", "not answered"),
+                  prom(f"sum({rate(b + 'ownership_seconds_total')}) / "
+                       f"sum({rate(b + 'ownership_questions_total')})", "seconds")], "short"),
+          6, 7)
+    p.put(series("Servers behind it", "1: answers its checks.",
+                 [prom(f"min by (cluster, protocol, backend) ({b}backend_up)",
+                       "{{cluster}} {{protocol}} {{backend}}")], "short", max=1), 6, 7)
+
+
+def pages():
+    return [cluster(), node(), self_page()]

@@ -1,0 +1,325 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""One job, VM or pod. Every query names it (uuid="$uuid"): that is what the load balancer asks
+for. Totals are max_over_time() of the unit's own counters or records, which have the shortest
+job exactly; rate() is for how fast it goes (doc/metrics.md).
+"""
+from grafana import (RATE, Page, api, bars, beside_gpus, col, flame, of_gpus, profile, prom, series,
+                     stat, table, text, var_api, var_choice, var_label, var_source)
+from users import KINDS, PROVIDERS, grams, kwh, only_provider, variables
+
+UNIT = 'uuid="$uuid"'
+ON = UNIT + ',hostname=~"$host"'
+NODE = "{{hostname}} {{cgrouphostname}}"
+CPU_PROFILE = "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
+
+
+def rate(metric, more=""):
+    return f"rate({metric}{{{ON}{more}}}{RATE})"
+
+
+def total(metric, more=""):
+    return f"max_over_time({metric}{{{UNIT}{more}}}[$__range])"
+
+
+def recorded(name):
+    return f"{name}{{{ON}}}"
+
+
+def what_it_was(p, kind, slash):
+    """From the records: the unit, its nodes and its steps."""
+    its = [("cluster_id", "${cluster}"), ("uuid", "${uuid}")]
+    columns = [col("name", "Name", "string"), col("username", "User", "string"),
+               col("project", KINDS[kind]["project"], "string"), col("state", "State", "string"),
+               col("started_at_ts", "Started", "timestamp_epoch"),
+               col("ended_at", "Ended", "string"), col("elapsed", "Elapsed", "string"),
+               col("allocation.nodes", "Nodes"), col("allocation.cpus", "CPUs"),
+               col("allocation.mem", "Memory", unit="bytes"), col("allocation.gpus", "GPUs"),
+               col("known_by", "Known by", "string"),
+               col("coverage", "Coverage", unit="percentunit")]
+    p.put(table("What it is", "From the records; a row for each run of this id in the time "
+                "chosen. Known by node: no job record has come yet.",
+                api("/units" + slash, columns, its, window=False), columns), 24, 4)
+    for title, about, columns, unit in (
+            ("CPU", "Mean of what was allocated, over its life.",
+             [col("avg_cpu_usage.global", "CPU")], "percent"),
+            ("Memory", "Mean of what was allocated, over its life.",
+             [col("avg_cpu_mem_usage.global", "Memory")], "percent"),
+            ("Memory, highest", "On its busiest node.",
+             [col("memory_peak_bytes", "Highest")], "bytes"),
+            ("Energy", "With the building's share (PUE).", kwh(), "kwatth"),
+            ("Energy as measured", "By domain; total counts nothing twice.",
+             [col(f"energy_joules.{d}", d) for d in
+              ("total", "package", "dram", "gpu", "other")], "joule")):
+        p.put(stat(title, about, [api("/units" + slash, columns, its, window=False)], unit),
+              8 if "measured" in title else 3 if title != "Energy" else 4, 4)
+    p.put(stat("Emissions", "By the provider chosen above.",
+               [api("/units" + slash, grams(), its, window=False)], "massg",
+               transform=only_provider()), 3, 4)
+
+
+def cpu(p, kind):
+    p.row("CPU")
+    used = f"{rate('ceems_compute_unit_cpu_user_seconds_total')} + " \
+           f"{rate('ceems_compute_unit_cpu_system_seconds_total')}"
+    p.put(series("CPU in use", "Of the CPUs that it was given, on each node.",
+                 [prom(f"100 * ({used}) / ceems_compute_unit_cpus{{{ON}}}", NODE)], "percent",
+                 legend="table"), 12, 8)
+    p.put(series("User and system", "CPUs in use on all nodes, by mode.",
+                 [prom(f"sum({rate('ceems_compute_unit_cpu_user_seconds_total')})", "user"),
+                  prom(f"sum({rate('ceems_compute_unit_cpu_system_seconds_total')})", "system"),
+                  prom(f"sum(ceems_compute_unit_cpus{{{ON}}})", "allocated")], "short"), 8, 8)
+    p.put(stat("CPU time", "All of it, to the digit: the counter's last value on each node.",
+               [prom(f"sum({total('ceems_compute_unit_cpu_user_seconds_total')})", "user", True),
+                prom(f"sum({total('ceems_compute_unit_cpu_system_seconds_total')})", "system",
+                     True)], "s"), 4, 8)
+    p.put(series("Held back", "Time that it wanted to run and was not allowed to (throttled), and "
+                 "that all of it waited for a CPU (pressure; cgroup v2).",
+                 [prom(rate("ceems_compute_unit_cpu_throttled_seconds_total"),
+                       "throttled, " + NODE),
+                  prom(rate("ceems_compute_unit_cpu_psi_seconds"), "waiting, " + NODE)], "short"),
+          12, 7)
+    if kind == "slurm":
+        p.put(series("Steps", "CPUs in use by each step, where ceemsd counts them "
+                     "(--collector.slurm.steps).",
+                     [prom("sum by (step) ("
+                           + rate("ceems_compute_unit_step_cpu_user_seconds_total") + " + "
+                           + rate("ceems_compute_unit_step_cpu_system_seconds_total") + ")",
+                           "step {{step}}")], "short", stack=True), 12, 7)
+
+
+def memory(p):
+    p.row("Memory")
+    p.put(series("Memory", "Held by processes (rss), the page cache, all of it, and the limit; "
+                 "on all nodes.",
+                 [prom(f"sum(ceems_compute_unit_memory_{m}_bytes{{{ON}}})", what)
+                  for m, what in (("rss", "processes"), ("cache", "page cache"), ("used", "used"),
+                                  ("total", "limit"))], "bytes", legend="table"), 12, 8)
+    p.put(series("Of what it was given", "On each node.",
+                 [prom(f"100 * ceems_compute_unit_memory_used_bytes{{{ON}}} / "
+                       f"ceems_compute_unit_memory_total_bytes{{{ON}}}", NODE)], "percent"), 8, 8)
+    p.put(stat("Memory", "Highest on any node, and processes that were killed for want of it.",
+               [prom(f"max({total('ceems_compute_unit_memory_peak_bytes')})", "highest", True),
+                prom(f"sum({total('ceems_compute_unit_oom_kills_total')})", "killed", True)],
+               "bytes", overrides=[{"matcher": {"id": "byName", "options": "killed"},
+                                    "properties": [{"id": "unit", "value": "none"}]}]), 4, 8)
+
+
+def energy(p):
+    p.row("Power and energy")
+    joules = "ceems_compute_unit_energy_joules_total"
+    p.put(series("Power by domain", "What it was charged with, on all nodes. host is the whole "
+                 "node's share and holds the others; psys overlaps with package and dram. model: "
+                 "estimated, not measured.",
+                 [prom(f"sum by (domain, source) ({rate(joules)})", "{{domain}} ({{source}})")],
+                 "watt", legend="table"), 12, 8)
+    p.put(series("Power on each node", "Each joule once.",
+                 [prom(f"sum by (hostname) ({beside_gpus(joules, ON)})", "{{hostname}}"),
+                  prom(f"sum by (hostname) ({of_gpus(joules, ON)})", "GPUs of {{hostname}}")],
+                 "watt", stack=True), 8, 8)
+    p.put(stat("Energy", "All of it until the end of the time chosen, as measured.",
+               [prom(f"sum by (domain) ({total(joules)})", "{{domain}}", True)], "joule"), 4, 8)
+    p.put(series("Power with the building's share", "Recorded (ceems_tool prometheus rules), so "
+                 "that it is the same everywhere.",
+                 [prom(f"sum({recorded('uuid:ceems_host_power_watts:pue')})", "host"),
+                  prom(f"sum({recorded('uuid:ceems_gpu_power_watts:pue')})", "GPU")], "watt",
+                 stack=True), 12, 7)
+    p.put(series("Emissions", "Grams of CO2e per hour, by provider; recorded.",
+                 [prom("3600 * sum by (provider) ("
+                       + recorded("uuid:ceems_host_emissions_g_s:pue") + ")", "host, {{provider}}"),
+                  prom("3600 * sum by (provider) ("
+                       + recorded("uuid:ceems_gpu_emissions_g_s:pue") + ")", "GPU, {{provider}}")],
+                 "massg"), 12, 7)
+
+
+def gpu(p):
+    p.row("GPU", closed=True)
+    each = "{{hostname}} GPU {{index}}"
+    p.put(series("GPU in use", "Its share of each GPU that it has. Recorded, from the GPUs' "
+                 "exporter.", [prom(recorded("uuid:ceems_gpu_usage:ratio"), each)], "percent",
+                 legend="table", max=100), 8, 8)
+    p.put(series("GPU memory", "Of its share of each GPU.",
+                 [prom(recorded("uuid:ceems_gpu_memory_usage:ratio"), each)], "percent", max=100),
+          8, 8)
+    p.put(series("GPU power", "Its share of each GPU's, with the building's.",
+                 [prom(recorded("uuid:ceems_gpu_power_watts:pue"), each)], "watt"), 8, 8)
+    p.put(series("Streaming multiprocessors", "Share of time that they had something to do, and "
+                 "how much of what they hold was in use.",
+                 [prom(recorded("uuid:ceems_gpu_sm_active:ratio"), "active, " + each),
+                  prom(recorded("uuid:ceems_gpu_sm_occupancy:ratio"), "occupancy, " + each)],
+                 "percent", max=100), 8, 8)
+    p.put(series("Tensor and graphics engines", "Share of time that they were active.",
+                 [prom(recorded("uuid:ceems_gpu_pipe_tensor_active:ratio"), "tensor, " + each),
+                  prom(recorded("uuid:ceems_gpu_gr_engine_active:ratio"), "engine, " + each)],
+                 "percent", max=100), 8, 8)
+    p.put(series("Floating point engines", "FP64, FP32 and FP16 pipes: share of time active.",
+                 [prom(recorded(f"uuid:ceems_gpu_pipe_{fp}_active:ratio"), f"{fp}, " + each)
+                  for fp in ("fp64", "fp32", "fp16")], "percent", max=100), 8, 8)
+    p.put(series("Memory interface", "Share of time that data moved.",
+                 [prom(recorded("uuid:ceems_gpu_dram_active:ratio"), each)], "percent", max=100),
+          12, 7)
+    p.put(series("PCIe and NVLink", "Its share of what each GPU moves.",
+                 [prom(recorded(f"uuid:ceems_gpu_{bus}_{way}:bytes_per_second"),
+                       f"{bus} {way}, " + each)
+                  for bus in ("pcie", "nvlink") for way in ("rx", "tx")], "Bps"), 12, 7)
+
+
+def perf(p):
+    p.row("CPU performance counters", closed=True)
+
+    def per(a, b):
+        return f"sum by (hostname) ({rate(a)}) / sum by (hostname) ({rate(b)})"
+    n = "ceems_perf_"
+    p.put(series("Instructions per cycle", "Above 1 is good for most code.",
+                 [prom(per(n + "instructions_total", n + "cpucycles_total"), "{{hostname}}")],
+                 "short"), 8, 8)
+    p.put(series("Clock", "Mean of the CPUs that it used.",
+                 [prom(f"sum by (hostname) ({rate(n + 'cpucycles_total')}) / sum by (hostname) ("
+                       + rate("ceems_compute_unit_cpu_user_seconds_total") + " + "
+                       + rate("ceems_compute_unit_cpu_system_seconds_total") + ")",
+                       "{{hostname}}")], "hertz"), 8, 8)
+    p.put(series("Misses", "Of each kind of access, the share that missed.",
+                 [prom(per(n + "branch_misses_total", n + "branch_instructions_total"),
+                       "branches, {{hostname}}"),
+                  prom(per(n + "cache_misses_total", n + "cache_refs_total"),
+                       "cache, {{hostname}}"),
+                  prom(per(n + "cache_l1d_read_misses_total", n + "cache_l1d_read_hits_total"),
+                       "L1 reads, {{hostname}}"),
+                  prom(per(n + "cache_ll_read_misses_total", n + "cache_ll_read_hits_total"),
+                       "last level reads, {{hostname}}")], "percentunit"), 8, 8)
+    p.put(series("Switches and migrations", "A second, on each node.",
+                 [prom(rate(n + "context_switches_total"), "switches, {{hostname}}"),
+                  prom(rate(n + "cpu_migrations_total"), "migrations, {{hostname}}")], "cps"),
+          12, 7)
+    p.put(series("Page faults", "A second; major ones waited for a disk.",
+                 [prom(rate(n + "page_faults_total"), "all, {{hostname}}"),
+                  prom(rate(n + "major_faults_total"), "major, {{hostname}}")], "cps"), 12, 7)
+
+
+def io(p, kind, slash):
+    p.row("Files and disks", closed=True)
+    e = "ceems_ebpf_"
+    p.put(series("Reading and writing", "By mount point, on all nodes.",
+                 [prom(f"sum by (mountpoint) ({rate(e + w + '_bytes_total')})",
+                       w + " {{mountpoint}}") for w in ("read", "write")], "Bps"), 8, 8)
+    p.put(series("Calls", "Reads and writes a second, and those that failed.",
+                 [prom(f"sum by (mountpoint) ({rate(e + w + '_' + what + '_total')})",
+                       f"{w} {what} {{{{mountpoint}}}}")
+                  for w in ("read", "write") for what in ("requests", "errors")], "cps"), 8, 8)
+    p.put(series("Names", "Opened, made and removed a second.",
+                 [prom(f"sum({rate(e + w + '_requests_total')})", w)
+                  for w in ("open", "create", "unlink")], "cps"), 8, 8)
+    p.put(series("Waiting for disks", "Share of time that some or all of it waited (pressure; "
+                 "cgroup v2).",
+                 [prom(rate("ceems_compute_unit_io_psi_seconds"), "all, " + NODE),
+                  prom(rate("ceems_compute_unit_io_psi_some_seconds"), "some, " + NODE)],
+                 "percentunit"), 12, 7)
+    if kind != "slurm":
+        b = "ceems_compute_unit_blkio_"
+        p.put(series("Block devices", "Bytes a second by device.",
+                     [prom(f"sum by (device) ({rate(b + w + '_total_bytes')})", w + " {{device}}")
+                      for w in ("read", "write")], "Bps"), 6, 7)
+        p.put(series("Block requests", "A second, by device.",
+                     [prom(f"sum by (device) ({rate(b + w + '_total_requests')})",
+                           w + " {{device}}") for w in ("read", "write")], "cps"), 6, 7)
+    else:
+        columns = [col("t0_ts", "From", "timestamp_epoch"), col("io_read_bytes", "Read"),
+                   col("io_write_bytes", "Written")]
+        p.put(bars("By the hour", "From the records.",
+                   [api("/units/${run}", columns, [("resolution", "hour")], "data.series")],
+                   "bytes", "From"), 12, 7)
+
+
+def network(p):
+    p.row("Network", closed=True)
+    e = "ceems_ebpf_"
+    by = "{{proto}} {{family}}"
+    p.put(series("Received and sent", "By protocol, on all nodes.",
+                 [prom(f"sum by (proto, family) ({rate(e + 'ingress_bytes_total')})", "in " + by),
+                  prom(f"sum by (proto, family) ({rate(e + 'egress_bytes_total')})", "out " + by)],
+                 "Bps"), 8, 8)
+    p.put(series("Packets", "A second, and those that were sent again.",
+                 [prom(f"sum by (proto) ({rate(e + w + '_packets_total')})", w + " {{proto}}")
+                  for w in ("ingress", "egress", "retrans")], "pps"), 8, 8)
+    p.put(series("RDMA", "Queue pairs in use, and memory that is registered.",
+                 [prom(f"sum by (hostname) (ceems_rdma_qps_active{{{ON}}})",
+                       "queue pairs {{hostname}}"),
+                  prom(f"sum by (hostname) (ceems_rdma_mrs_len_active{{{ON}}})",
+                       "bytes {{hostname}}")], "short"), 8, 8)
+
+
+def profiling(p):
+    p.row("Where its time goes", closed=True)
+    p.put(flame("CPU time by function", "From Pyroscope, of the time chosen. Functions have names "
+                "where programs have symbols, and callers where they have frame pointers.",
+                profile('{service_name="$uuid"}', CPU_PROFILE)), 24, 18)
+
+
+def details(p, kind):
+    p.row("From the records", closed=True)
+    columns = [col("node", "Node", "string"), col("started_at_ts", "Started", "timestamp_epoch"),
+               col("ended_at", "Ended", "string"), col("how_ended", "How it ended", "string"),
+               col("cpus", "CPUs"), col("memory_bytes", "Memory", unit="bytes"),
+               col("final", "Final", "boolean")]
+    p.put(table("Nodes", "Final: the node's last report has come.",
+                api("/units/${run}", columns, [("resolution", "none")], "data.nodes"), columns),
+          12, 8)
+    if kind == "slurm":
+        columns = [col("step", "Step", "string"),
+                   col("started_at_ts", "Started", "timestamp_epoch"),
+                   col("ended_at", "Ended", "string"), col("exit_status", "Exit status"),
+                   col("cpus", "CPUs"), col("tasks", "Tasks"),
+                   col("cpu_user_seconds", "User", unit="s"),
+                   col("cpu_system_seconds", "System", unit="s"),
+                   col("memory_peak_bytes", "Memory, highest", unit="bytes"),
+                   col("energy_joules.total", "Energy", unit="joule")]
+        p.put(table("Steps", "Each with its final counters, however short it was.",
+                    api("/units/${run}", columns, [("resolution", "none")], "data.steps"),
+                    columns), 12, 8)
+    columns = [col("t0_ts", "From", "timestamp_epoch"), col("energy_joules.total", "Energy")]
+    p.put(bars("Energy, interval by interval", "As nodes reported it; what is summed up in all "
+               "other numbers from the records.",
+               [api("/units/${run}", columns, [("resolution", "interval")], "data.series")],
+               "joule", "From"), 12, 8)
+    columns = [col("t0_ts", "From", "timestamp_epoch"), col("cpu_seconds", "CPU time")]
+    p.put(bars("CPU time, interval by interval", "The same.",
+               [api("/units/${run}", columns, [("resolution", "interval")], "data.series")],
+               "s", "From"), 12, 8)
+
+
+def unit_page(kind, admin=False):
+    k = KINDS[kind]
+    slash = "/admin" if admin else ""
+    p = Page("ceems-op-unit" if admin else k["page"], "operator" if admin else "user",
+             "One unit (operators)" if admin else "One " + k["one"],
+             f"One {k['one']}: what it is, what it uses now, and all that is known of it.",
+             ["operator"] if admin else ["user", kind])
+    its = [("cluster_id", "${cluster}"), ("uuid", "${uuid}")]
+    p.variables = [var_source("prometheus", "Prometheus", "prometheus"),
+                   var_source("profiles", "Profiles", "grafana-pyroscope-datasource")]
+    p.variables += variables(admin) + [
+        var_api("uuid", k["id"], "/units" + slash, "uuid",
+                [("cluster_id", "${cluster}"), ("limit", "1000")], window=True),
+        var_api("run", "Run", "/units" + slash, "id", its, "started_at", hide=0),
+        var_label("host", "Node", f"ceems_compute_unit_cpus{{{UNIT}}}", "hostname"),
+        var_choice("provider", "Emissions by", PROVIDERS)]
+    p.link("All units" if admin else "My " + k["many"],
+           "ceems-op-units" if admin else k["list"])
+    what_it_was(p, kind, slash)
+    cpu(p, kind)
+    memory(p)
+    energy(p)
+    gpu(p)
+    if kind != "libvirt":
+        perf(p)
+    io(p, "any" if admin else kind, slash)
+    network(p)
+    if kind != "libvirt":
+        profiling(p)
+    details(p, kind)
+    p.put(text("Counters of a unit begin at 0 and keep their last value when it ends, so their "
+               "highest value in a time that holds its life is its total."), 24, 2)
+    return p
+
+
+def pages():
+    return [unit_page(k) for k in KINDS] + [unit_page("slurm", admin=True)]

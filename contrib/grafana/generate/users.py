@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""My jobs (VMs, pods), and a project; with what operators see of everybody by the same pages.
+
+All numbers here come from the records: they hold units that no scrape ever saw, and whose they
+are is decided by the API.
+"""
+from grafana import (Page, api, bargauge, bars, col, pie, stat, table, text, var_api, var_choice,
+                     var_source)
+
+CLUSTER = ("cluster_id", "${cluster}")
+PROVIDERS = ["owid", "rte", "emaps", "wt", "global"]
+USE = [("red", None), ("orange", 30), ("green", 70)]
+
+# of each manager: its own words, and the page about one unit
+KINDS = {
+    "slurm": {"one": "job", "many": "jobs", "page": "ceems-job", "list": "ceems-my-jobs",
+              "id": "Job", "project": "Account"},
+    "libvirt": {"one": "VM", "many": "VMs", "page": "ceems-vm", "list": "ceems-my-vms",
+                "id": "VM", "project": "Project"},
+    "k8s": {"one": "pod", "many": "pods", "page": "ceems-pod", "list": "ceems-my-pods",
+            "id": "Pod", "project": "Namespace"},
+}
+
+
+def variables(admin, cluster=True):
+    v = [var_source("api", "API", "yesoreyeram-infinity-datasource")]
+    if cluster and admin:
+        v.append(var_api("cluster", "Cluster", "/clusters/admin", "id"))
+    elif cluster:
+        v.append(var_api("cluster", "Cluster", "/users", "cluster_id"))
+    return v
+
+
+def only_provider():
+    """Of the columns "CO2e owid" and so on the one that was chosen."""
+    return [{"id": "filterFieldsByName",
+             "options": {"include": {"pattern": "^(?!CO2e ).*|^CO2e ${provider}$"}}},
+            {"id": "renameByRegex", "options": {"regex": "^CO2e .*", "renamePattern": "CO2e"}}]
+
+
+def grams(selector="grams"):
+    return [col(f"{selector}.{p}", f"CO2e {p}", unit="massg") for p in PROVIDERS]
+
+
+def kwh():
+    return [col("total_cpu_energy_usage_kwh.total", "Host energy", unit="kwatth"),
+            col("total_gpu_energy_usage_kwh.total", "GPU energy", unit="kwatth")]
+
+
+def totals(page, kind, path, params, what):
+    """The row of numbers on top: each adds up rows of cluster, project and user."""
+    def one(title, about, columns, unit, w, transform=None):
+        page.put(stat(title, about, [api(path, columns, params)], unit, "sum", transform), w, 4)
+
+    k = KINDS[kind]
+    one(k["many"][0].upper() + k["many"][1:], f"Those {k['many']} that were there in this time, {what}; "
+        "each counts once, also the shortest.", [col("num_units", k["many"])], "none", 3)
+    one("Time", f"Time that {k['many']} were running, one by one.",
+        [col("total_time_seconds.walltime", "Time")], "dtdurations", 4)
+    one("CPU time used", "Of all CPUs together.", [col("cpu_seconds", "CPU time")],
+        "dtdurations", 4)
+    one("CPU time allocated", "CPUs times time. What is used of it is in the table below.",
+        [col("total_time_seconds.alloc_cputime", "CPU time")], "dtdurations", 4)
+    one("Energy", "What the nodes' sensors measured, divided by use, with the building's share "
+        "(PUE). Host is everything beside GPUs.", kwh(), "kwatth", 5)
+    one("Emissions", "By the emission factors of the provider that is chosen above, at the time "
+        "the energy was used.", grams(), "massg", 4, only_provider())
+
+
+def daily(page, path, params, about):
+    params = params + [("limit", "1000")]
+    page.put(bars("Energy a day", about + " Days are those of UTC.",
+                  [api(path, [col("day", "Day", "timestamp")] + kwh(), params)], "kwatth", "Day",
+                  by_day(["Host energy", "GPU energy"]), stack=True), 12, 8)
+    page.put(bars("CPU time a day", "Used, and allocated.",
+                  [api(path, [col("day", "Day", "timestamp"), col("cpu_seconds", "Used"),
+                              col("total_time_seconds.alloc_cputime", "Allocated")], params)],
+                  "dtdurations", "Day", by_day(["Used", "Allocated"])), 12, 8)
+
+
+def by_day(columns):
+    """Rows of a day (of several projects and users) become one."""
+    fields = {c: {"operation": "aggregate", "aggregations": ["sum"]} for c in columns}
+    fields["Day"] = {"operation": "groupby", "aggregations": []}
+    return [{"id": "groupBy", "options": {"fields": fields}},
+            {"id": "renameByRegex", "options": {"regex": "(.*) \\(sum\\)", "renamePattern": "$1"}}]
+
+
+def unit_links(page):
+    """To the page about one unit, as long as it ran or until now. Only its name and its time go
+    along: what is shown there is asked for there."""
+    where = f"/d/{page}?var-uuid=${{__value.raw}}&var-cluster=${{__data.fields.Cluster}}"
+    begin = "&from=${__data.fields.begin}"
+    return [("Its whole time (ended)", where + begin + "&to=${__data.fields.end}"),
+            ("From its start until now", where + begin + "&to=now")]
+
+
+def unit_columns(kind, page, person=False):
+    k = KINDS[kind]
+    columns = [col("uuid", k["id"], "string", links=unit_links(page), width=110),
+               col("name", "Name", "string"), col("project", k["project"], "string")]
+    if person:
+        columns.append(col("username", "User", "string"))
+    columns += [
+        col("state", "State", "string", width=110),
+        col("started_at_ts", "Started", "timestamp_epoch", width=170),
+        col("elapsed", "Elapsed", "string", width=100),
+        col("allocation.cpus", "CPUs", width=70), col("allocation.gpus", "GPUs", width=70),
+        col("avg_cpu_usage.global", "CPU", unit="percent", width=80,
+            thresholds={"mode": "absolute", "steps": [{"color": c, "value": v} for c, v in USE]},
+            custom__cellOptions={"type": "color-text"}),
+        col("avg_cpu_mem_usage.global", "Memory", unit="percent", width=80),
+        col("memory_peak_bytes", "Memory, highest", unit="bytes", width=110),
+        col("avg_gpu_usage.global", "GPU", unit="percent", width=80)] + kwh() + grams() + [
+        col("coverage", "Coverage", unit="percentunit", width=90),
+        col("tags.nodelist", "Nodes", "string"), col("tags.partition", "Partition", "string"),
+        col("tags.qos", "QoS", "string"),
+        col("cluster_id", "Cluster", "string", hidden=True),
+        col("started_at_ts", "begin", hidden=True), col("ended_at_ts", "end", hidden=True)]
+    if kind != "slurm":
+        columns = [c for c in columns if c["text"] not in ("Partition", "QoS")]
+    return columns
+
+
+ABOUT_LIST = ("Those {many} that lived in this time, the latest first, 1000 at most. CPU and memory are "
+              "means of what was allocated; coverage is the share of its life that was watched. "
+              "The first column leads to the page about one {one}.")
+
+
+def my_units(kind):
+    k = KINDS[kind]
+    p = Page(k["list"], "user", "My " + k["many"],
+             f"Your own {k['many']}: totals, days, and each with what it used.", ["user", kind],
+             "now-7d")
+    p.variables = variables(False) + [
+        var_choice("provider", "Emissions by", PROVIDERS)]
+    p.link("Projects", "ceems-project")
+    mine = [CLUSTER]
+    totals(p, kind, "/usage/current", mine, "yours")
+    p.row("Day by day")
+    daily(p, "/usage/daily", mine, "Of your own " + k["many"] + ".")
+    p.row("By " + k["project"].lower())
+    p.put(bargauge("CPU used of what was allocated", "Mean over the time chosen.",
+                   [api("/usage/current", [col("project", k["project"], "string"),
+                                           col("avg_cpu_usage.global", "CPU")], mine)],
+                   "percent", steps=USE, min=0, max=100), 8, 7)
+    p.put(bargauge("Memory used of what was allocated", "Mean over the time chosen.",
+                   [api("/usage/current", [col("project", k["project"], "string"),
+                                           col("avg_cpu_mem_usage.global", "Memory")], mine)],
+                   "percent", steps=USE, min=0, max=100), 8, 7)
+    p.put(pie("Energy", "Beside GPUs.",
+              [api("/usage/current", [col("project", k["project"], "string"),
+                                      kwh()[0]], mine)], "kwatth"), 8, 7)
+    p.row("One by one")
+    columns = unit_columns(kind, k["page"])
+    p.put(table(k["many"][0].upper() + k["many"][1:], ABOUT_LIST.format(**k),
+                api("/units", columns, mine + [("limit", "1000")]), columns, only_provider()),
+          24, 16)
+    return p
+
+
+def project(admin):
+    slash = "/admin" if admin else ""
+    p = Page("ceems-op-project" if admin else "ceems-project", "operator" if admin else "user",
+             "Project (operators)" if admin else "Project",
+             "One project: totals, days, members and units.",
+             ["operator" if admin else "user"], "now-30d")
+    p.variables = variables(admin) + [
+        var_api("project", "Project", "/projects" + slash, "name", [CLUSTER]),
+        var_choice("provider", "Emissions by", PROVIDERS)]
+    its = [CLUSTER, ("project", "${project}")]
+    totals(p, "slurm", "/usage/current" + slash, its,
+           "of everybody" if admin else "yours, or of all members where the site lets them see "
+           "each other")
+    p.row("Day by day")
+    daily(p, "/usage/daily" + slash, its, "Of this project.")
+    p.row("Members")
+    columns = [col("username", "User", "string"), col("num_units", "Units"),
+               col("cpu_seconds", "CPU time used", unit="dtdurations"),
+               col("total_time_seconds.alloc_cputime", "CPU time allocated", unit="dtdurations"),
+               col("avg_cpu_usage.global", "CPU", unit="percent"),
+               col("avg_cpu_mem_usage.global", "Memory", unit="percent"),
+               col("avg_gpu_usage.global", "GPU", unit="percent")] + kwh() + grams() + [
+                   col("coverage", "Coverage", unit="percentunit")]
+    p.put(table("Use by member", "One row for each who used something.",
+                api("/usage/current" + slash, columns, its), columns, only_provider(),
+                "Host energy"), 16, 9)
+    p.put(pie("Energy by member", "Beside GPUs.",
+              [api("/usage/current" + slash, [columns[0], kwh()[0]], its)], "kwatth"), 8, 9)
+    p.row("Units")
+    columns = unit_columns("slurm", "ceems-op-unit" if admin else "ceems-job", person=True)
+    p.put(table("Units", ABOUT_LIST.format(**KINDS["slurm"]),
+                api("/units" + slash, columns, its + [("limit", "1000")]), columns,
+                only_provider()), 24, 14)
+    return p
+
+
+def all_units():
+    p = Page("ceems-op-units", "operator", "All units",
+             "Units of everybody on a cluster, of one user or all.", ["operator"], "now-24h")
+    p.variables = variables(True) + [
+        var_api("user", "User", "/users/admin", "name", [CLUSTER]),
+        var_choice("provider", "Emissions by", PROVIDERS)]
+    p.put(text("Units of one user below, then those of everybody. For a project see "
+               "[Project (operators)](/d/ceems-op-project)."), 24, 2)
+    p.row("Of the user")
+    totals(p, "slurm", "/usage/current/admin", [CLUSTER, ("user", "${user}")], "the user's")
+    columns = unit_columns("slurm", "ceems-op-unit")
+    p.put(table("Units of ${user}", ABOUT_LIST.format(**KINDS["slurm"]),
+                api("/units/admin", columns, [CLUSTER, ("user", "${user}"), ("limit", "1000")]),
+                columns, only_provider()), 24, 12)
+    p.row("Of everybody", closed=True)
+    columns = unit_columns("slurm", "ceems-op-unit", person=True)
+    p.put(table("Units", ABOUT_LIST.format(**KINDS["slurm"]),
+                api("/units/admin", columns, [CLUSTER, ("limit", "1000")]), columns,
+                only_provider()), 24, 16)
+    return p
+
+
+def pages():
+    return [my_units(k) for k in KINDS] + [project(False), project(True), all_units()]
