@@ -37,6 +37,8 @@ static const struct command commands[] = {
 	{"prometheus rules",
 	 "recording rules with the names that dashboards of CEEMS use",
 	 tool_prometheus_rules},
+	{"prometheus alerts", "what an operator should be told",
+	 tool_prometheus_alerts},
 	{"prometheus relabel", "labels of dcgm-exporter's and AMD's series",
 	 tool_prometheus_relabel},
 	{"prometheus scrape-config", "the scrape job of ceemsd",
@@ -66,6 +68,7 @@ static void usage(FILE *out)
 	      "Options of check api and check lb:\n"
 	      "  --url URL            default: of cacct.yaml\n"
 	      "  --config.file FILE   default: cacct.yaml of cacct(1)\n"
+	      "  --around URL         check lb: a server behind it; may be repeated\n"
 	      "Options of config create-web-config:\n"
 	      "  --output-dir DIR     default: config\n"
 	      "  --user NAME          default: ceems; --no-basic-auth: none\n"
@@ -81,6 +84,7 @@ static void usage(FILE *out)
 	      "  --country-code XX        grams by the factors of this zone, default: "
 	      "each node's own\n"
 	      "  --providers LIST         of these, default: owid,rte,emaps,wt\n"
+	      "prometheus alerts\n"
 	      "prometheus relabel dcgm|amd-smi|amd-device-metrics\n"
 	      "prometheus scrape-config [--cluster NAME] HOST:PORT ...\n"
 	      "\nceems_tool --help, --version\n"

@@ -13,7 +13,7 @@ ceems_tool_SRCS := cli/ceems_tool.c cli/spool.c cli/spoolview.c $(CLI_CHECK_SRCS
 ceems_tool_SRCS += cli/prometheus.c cli/tool_prometheus.c cli/tool_config.c
 ceems_tool_NET := $(filter 11111,$(HAVE_CURL)$(HAVE_JSON)$(HAVE_GNUTLS)$(HAVE_MHD)$(HAVE_YAML))
 ceems_tool_SRCS += $(if $(ceems_tool_NET),cli/selfsigned.c cli/tool_servers.c cli/tool_web.c,cli/tool_none.c)
-$(OBJ)/cli/prometheus.o: contrib/prometheus/rules.in contrib/prometheus/relabel.in
+$(OBJ)/cli/prometheus.o: contrib/prometheus/rules.in contrib/prometheus/relabel.in contrib/prometheus/alerts.yaml
 ceems_tool_LIBS := $(if $(ceems_tool_NET),libcacct libident libhttp libhttpd libconf) libgather libjobcomp libbase
 ceems_tool_PKGS := $(if $(ceems_tool_NET),libcurl json-c yaml-0.1 gnutls libmicrohttpd $(if $(HAVE_MUNGE),munge))
 ceems_tool_LDLIBS := $(if $(ceems_tool_NET),-lcrypt)

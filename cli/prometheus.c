@@ -20,6 +20,7 @@
 	extern const char name[] __attribute__((visibility("hidden")))
 INCLUDE(prometheus_rules_in, "contrib/prometheus/rules.in");
 INCLUDE(prometheus_relabel_in, "contrib/prometheus/relabel.in");
+INCLUDE(prometheus_alerts_yaml, "contrib/prometheus/alerts.yaml");
 
 #define MARK "#@ "
 #define WINDOW_OF_SCRAPES 4
@@ -147,6 +148,11 @@ int prometheus_rules(const struct prometheus_rules *r, struct buf *out, struct e
 	else if (rc == 0)
 		rc = put_section(out, prometheus_rules_in, "factor", words, 4, err);
 	return rc;
+}
+
+const char *prometheus_alerts(void)
+{
+	return prometheus_alerts_yaml;
 }
 
 int prometheus_relabel(const char *exporter, struct buf *out, struct err *err)

@@ -20,6 +20,9 @@ struct prometheus_rules {
 int prometheus_rules(const struct prometheus_rules *r, struct buf *out,
 		     struct err *err);
 
+/* Alerting rules for the jobs of the scrape configuration. Static. */
+const char *prometheus_alerts(void);
+
 /* Of dcgm, amd-smi or amd-device-metrics. */
 int prometheus_relabel(const char *exporter, struct buf *out, struct err *err);
 

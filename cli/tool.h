@@ -16,6 +16,7 @@ int tool_ring(int argc, char **argv);
 
 int tool_prometheus_rules(int argc, char **argv);
 int tool_prometheus_relabel(int argc, char **argv);
+int tool_prometheus_alerts(int argc, char **argv);
 int tool_prometheus_scrape_config(int argc, char **argv);
 
 int tool_create_web_config(int argc, char **argv);

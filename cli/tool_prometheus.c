@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* ceems_tool prometheus rules|relabel|scrape-config: to stdout, to be looked at before
- * they go into Prometheus' configuration. */
+/* ceems_tool prometheus rules|alerts|relabel|scrape-config: to stdout, to be looked at
+ * before they go into Prometheus' configuration. */
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
@@ -79,6 +79,17 @@ int tool_prometheus_rules(int argc, char **argv)
 		return tool_usage_error("unexpected argument: ", argv[optind]);
 	int rc = prometheus_rules(&r, &out, &err);
 	return done(rc, &out, &err);
+}
+
+int tool_prometheus_alerts(int argc, char **argv)
+{
+	auto_buf struct buf out = BUF_INIT;
+
+	if (argc != 1)
+		return tool_usage_error("prometheus alerts takes no argument: ",
+					argv[1]);
+	buf_puts(&out, prometheus_alerts());
+	return done(buf_error(&out), &out, NULL);
 }
 
 int tool_prometheus_relabel(int argc, char **argv)

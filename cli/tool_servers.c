@@ -17,15 +17,26 @@
 #include "lib/http/json.h"
 #include "lib/rfc3339.h"
 
-enum { OPT_URL = 256, OPT_CONFIG };
+enum { OPT_URL = 256, OPT_CONFIG, OPT_AROUND };
+
+#define AROUND_MAX 16u
 
 #define STALE_S 900u
 
-static int read_site(int argc, char **argv, struct site *site, const char **ret_url)
+/* Servers that nobody should reach but the load balancer. */
+struct around {
+	const char *urls[AROUND_MAX];
+	size_t count;
+};
+
+/* around: NULL where there is no such option */
+static int read_site(int argc, char **argv, struct site *site, const char **ret_url,
+		     struct around *around)
 {
 	static const struct option longs[] = {
 		{"url", required_argument, NULL, OPT_URL},
 		{"config.file", required_argument, NULL, OPT_CONFIG},
+		{"around", required_argument, NULL, OPT_AROUND},
 		{NULL, 0, NULL, 0}};
 	const char *file = NULL;
 	struct err err;
@@ -37,6 +48,8 @@ static int read_site(int argc, char **argv, struct site *site, const char **ret_
 			*ret_url = optarg;
 		else if (c == OPT_CONFIG)
 			file = optarg;
+		else if (c == OPT_AROUND && around && around->count < AROUND_MAX)
+			around->urls[around->count++] = optarg;
 		else
 			return tool_usage_error(c == ':' ? "needs a value: "
 							 : "unknown option: ",
@@ -135,16 +148,41 @@ static void check_identity(struct api *api, const char *target, const char *what
 	check_as_of(o, f);
 }
 
+/* From where we are: a server that answers us answers every user of this host. */
+static void check_around(const char *url, struct findings *f)
+{
+	static const char *const targets[] = {"/api/v1/labels", "/ready"};
+	const struct api_site nobody = {.url = (char *)(uintptr_t)url, .nobody = true};
+	auto_api struct api *api = NULL;
+	auto_buf struct buf text = {.max = 1 << 20};
+	struct err err;
+
+	if (api_new(&nobody, &api, &err) < 0) {
+		finding(f, LEVEL_FAIL, NULL, "%s: %s", url, err.text);
+		return;
+	}
+	for (size_t i = 0; i < 2; i++) {
+		if (api_get_text(api, targets[i], &text, &err) < 0)
+			continue;
+		finding(f, LEVEL_FAIL,
+			"close its port to all but the load balancer (doc/lb.md)",
+			"%s can be read from here, around the load balancer", url);
+		return;
+	}
+	finding(f, LEVEL_OK, NULL, "%s cannot be read from here", url);
+}
+
 static int check(int argc, char **argv, const char *name, bool lb)
 {
 	auto_site struct site site = {.cluster = NULL};
 	auto_api struct api *api = NULL;
 	struct findings f = {.out = stdout};
+	struct around around = {.count = 0};
 	const char *url = NULL;
 	struct err err;
 	const char *target =
 		lb ? "/api/v1/query?query=vector%281%29" : "/api/v1/units?limit=1";
-	int rc = read_site(argc, argv, &site, &url);
+	int rc = read_site(argc, argv, &site, &url, lb ? &around : NULL);
 
 	if (rc)
 		return rc;
@@ -162,6 +200,8 @@ static int check(int argc, char **argv, const char *name, bool lb)
 		check_identity(api, target, "it knows who we are, and answers", &f);
 		check_stranger(&server, target, &f);
 	}
+	for (size_t i = 0; i < around.count; i++)
+		check_around(around.urls[i], &f);
 	return findings_end(&f);
 }
 

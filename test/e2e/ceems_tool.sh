@@ -76,6 +76,12 @@ rm api/health
 is "one without health as well" "$?" 2
 "$tool" check lb --url http://127.0.0.1:9 >out
 is "nobody there" "$? $(grep -c 'no answer from the server' out)" "2 1"
+answers health 200 ok
+answers labels 200 '{"status":"success","data":[]}'
+answers query 401 '{"status":"error","error":"who?"}'
+"$tool" check lb --url "$U" --around "$U" --around http://127.0.0.1:9 >out
+is "a server that can be read past the load balancer is told" \
+	"$? $(grep -c "^fail: $U can be read from here" out) $(grep -c '^ok: http://127.0.0.1:9 cannot be read from here' out)" "2 1 1"
 is "without a name it asks for one" "$("$tool" check lb >out 2>&1; echo "$? $(grep -c -- --url out)")" "3 1"
 is "ring is ceems-ringdump" "$("$tool" ring -s "$SCRATCH/no-ring" 2>&1; echo $?)" "$("$BUILD/ceems-ringdump" -s "$SCRATCH/no-ring" 2>&1; echo $?)"
 for bad in "check config" "check config sh" "check web-config" "config create-web-config x" "config create-web-config --no-basic-auth" "config create-web-config --user a:b" \

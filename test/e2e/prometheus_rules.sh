@@ -14,6 +14,12 @@ known() { # fixture option...
 	promtool check rules "$SCRATCH/$name.rules" >"$SCRATCH/$name.out" 2>&1 &&
 		promtool test rules "$SCRATCH/$name.yaml" >>"$SCRATCH/$name.out" 2>&1 || { sed 's/^/# /' "$SCRATCH/$name.out"; return 1; }
 }
+alerts() {
+	"$tool" prometheus alerts >"$SCRATCH/alerts.rules" && cmp "$SCRATCH/alerts.rules" contrib/prometheus/alerts.yaml &&
+		sed "s|^rule_files:.*|rule_files: [$SCRATCH/alerts.rules]|" test/fixture/rules/alerts.yaml >"$SCRATCH/alerts.yaml" &&
+		promtool check rules "$SCRATCH/alerts.rules" >"$SCRATCH/alerts.out" 2>&1 &&
+		promtool test rules "$SCRATCH/alerts.yaml" >>"$SCRATCH/alerts.out" 2>&1 || { sed 's/^/# /' "$SCRATCH/alerts.out"; return 1; }
+}
 syntax() { promtool check config --syntax-only "$1" >/dev/null; }
 ok "power, usage and grams by the factors of a zone" known host --pue=1.25 --country-code=FR
 ok "grams by each node's own factor" known factor --pue 1.25
@@ -22,6 +28,13 @@ ok "GPUs by AMD's SMI exporter on two nodes" known amd-smi --pue=1.25 --gpu=amd-
 ok "GPUs by AMD's device-metrics-exporter, partitioned" known amd-device-metrics --pue=1.25 --gpu=amd-device-metrics
 sed -i 's/value: 2.5}/value: 2.6}/' "$SCRATCH/host.yaml"
 ok "a wrong result would be seen" eval "! promtool test rules $SCRATCH/host.yaml >/dev/null 2>&1"
+ok "every alert rings when it should, and only then" alerts
+for a in $(sed -n 's/.*- alert: //p' contrib/prometheus/alerts.yaml); do grep -q "alertname=\"$a\"" test/fixture/rules/alerts.yaml || echo "$a"; done >"$SCRATCH/untested"
+for m in $(grep -ohE '\bceems_[a-z_]+' <(grep -vE 'summary:|description:' contrib/prometheus/alerts.yaml) | sort -u); do
+	grep -rqF "\"$m\"" daemon lib lb aggregator courier || grep -rqF "\`$m\`" doc/metrics.md || echo "$m"
+done >"$SCRATCH/unheard"
+is "each asks for metrics that there are" "$(cat "$SCRATCH/unheard")" ""
+is "none is untested" "$(cat "$SCRATCH/untested")" ""
 is "the window is four scrapes" "$("$tool" prometheus rules --scrape-interval 15s | grep -c '\[60s\]')" "$(grep -c '@WINDOW@\]' <(sed -n '/^#@ head/,/^#@ dcgm/p' contrib/prometheus/rules.in))"
 
 for kind in dcgm amd-smi amd-device-metrics; do
@@ -30,7 +43,7 @@ for kind in dcgm amd-smi amd-device-metrics; do
 done
 "$tool" prometheus scrape-config --cluster 'a "b"' node001:9010 '[fd00::1]:9010' >"$SCRATCH/s.yaml"
 ok "Prometheus takes the scrape job" syntax "$SCRATCH/s.yaml"
-for bad in "rules --pue 0.5" "rules --gpu voodoo" "rules --country-code fr" "rules --scrape-interval 0" "rules x" "relabel" "relabel x" "scrape-config" "scrape-config a/b" \
+for bad in "rules --pue 0.5" "rules --gpu voodoo" "rules --country-code fr" "rules --scrape-interval 0" "rules x" "alerts x" "relabel" "relabel x" "scrape-config" "scrape-config a/b" \
 	"rules --country-code=FR --providers=a:b"; do
 	# shellcheck disable=SC2086
 	"$tool" prometheus $bad >"$SCRATCH/out" 2>"$SCRATCH/err"
