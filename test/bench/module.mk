@@ -83,3 +83,14 @@ ingest_load_PKGS := zlib
 endif
 BENCHES += ingest
 BENCHES += ingest_scale
+# lb: the load balancer's path beside nginx as a plain reverse proxy
+BENCHES += lb
+# lb_checks: ceems_lb with all that it checks beside the same nginx
+BENCHES += lb_checks
+# lb_owned: what the load balancer's gate costs, and whose 10 000 units are
+ifeq ($(filter libgate,$(ARCHIVES)),libgate)
+BENCH_PROGS += lb_owned_bench
+lb_owned_bench_LIBS := libgate libpyro libpromql libident libhttpd libhttp libconf libbase
+lb_owned_bench_PKGS := $(libgate_USES) cmocka
+BENCHES += lb_owned
+endif # of lb_owned
