@@ -23,13 +23,13 @@ docdir = $(PREFIX)/share/doc/ceems
 datadir = $(PREFIX)/share/ceems
 completiondir = $(PREFIX)/share/bash-completion/completions
 
-SBIN_PROGS := $(filter ceemsd ceems-ringdump ceems-courier redfish_proxy ceems_aggregator,$(PROGS))
+SBIN_PROGS := $(filter ceemsd ceems-ringdump ceems-courier redfish_proxy ceems_aggregator ceems_lb,$(PROGS))
 BIN_PROGS := $(filter-out $(SBIN_PROGS) $(NOINST_PROGS),$(PROGS))
 MAN1 := $(wildcard doc/man/*.1)
 MAN8 := $(wildcard doc/man/*.8)
 INSTALL_DOCS := README.md LICENSE COPYING CONTRIBUTING.md $(wildcard doc/*.md) $(wildcard doc/*.png)
 COMPLETIONS := contrib/completion/cacct contrib/completion/ceems_tool
-INSTALL_SAMPLES := $(wildcard contrib/packaging/slurm/*) contrib/prometheus/scrape.yaml
+INSTALL_SAMPLES := $(wildcard contrib/packaging/slurm/*) contrib/prometheus/scrape.yaml contrib/prometheus/alerts.yaml
 SUBST = sed -e 's|@sbindir@|$(sbindir)|g' -e 's|@sysconfdir@|$(sysconfdir)|g' -e 's|@plugindir@|$(plugindir)|g'
 
 # $(1) mode, $(2) files, $(3) folder: nothing for no files
@@ -59,18 +59,24 @@ install: all
 	$(call install_files,0644,$(INSTALL_DOCS),$(docdir))
 	$(call install_files,0644,$(INSTALL_SAMPLES),$(datadir))
 	$(call install_files,0644,$(COMPLETIONS),$(completiondir))
+	$(call install_files,0644,$(wildcard contrib/grafana/dashboards/user/*.json),$(datadir)/grafana/dashboards/user)
+	$(call install_files,0644,$(wildcard contrib/grafana/dashboards/operator/*.json),$(datadir)/grafana/dashboards/operator)
+	$(call install_files,0644,$(wildcard contrib/grafana/provisioning/datasources/*),$(datadir)/grafana/provisioning/datasources)
+	$(call install_files,0644,contrib/grafana/provisioning/dashboards/ceems.yaml,$(datadir)/grafana/provisioning/dashboards)
 	$(call install_files,0644,contrib/packaging/plugstack.conf.d/ceems.conf,$(datadir)/plugstack.conf.d)
 	$(call install_files,0644,contrib/packaging/systemd/ceemsd-perf.conf,$(datadir)/systemd)
 	$(call install_template,contrib/packaging/systemd/ceemsd.service.in,$(unitdir))
 	$(call install_template,contrib/packaging/systemd/redfish_proxy.service.in,$(unitdir))
 	$(call install_template,contrib/packaging/systemd/ceems-courier.service.in,$(unitdir))
 	$(call install_template,contrib/packaging/systemd/ceems_aggregator.service.in,$(unitdir))
+	$(call install_template,contrib/packaging/systemd/ceems_lb.service.in,$(unitdir))
 	$(call install_template,contrib/packaging/tmpfiles.d/ceems.conf.in,$(tmpfilesdir))
 	$(call install_files,0644,contrib/packaging/tmpfiles.d/ceems-jobcomp.conf,$(tmpfilesdir))
 	$(call install_files,0644,contrib/packaging/sysusers.d/ceems.conf,$(sysusersdir))
 	install -d -m 0751 "$(DESTDIR)$(sysconfdir)/ceems"
 	$(call install_config,contrib/packaging/etc/ceemsd.yaml.in)
 	$(call install_config,contrib/packaging/etc/aggregator.yaml)
+	$(call install_config,contrib/packaging/etc/lb.yaml)
 	$(call install_config,contrib/packaging/etc/ceems-courier.yaml)
 	$(call install_config,contrib/packaging/etc/redfish.yaml)
 	$(call install_config,contrib/packaging/etc/redfish_proxy.yaml)
@@ -82,7 +88,7 @@ install: all
 uninstall:
 	rm -f $(foreach p,$(SBIN_PROGS),"$(DESTDIR)$(sbindir)/$(p)") $(foreach p,$(BIN_PROGS),"$(DESTDIR)$(bindir)/$(p)")
 	rm -f $(foreach m,$(MAN1),"$(DESTDIR)$(mandir)/man1/$(notdir $(m))") $(foreach m,$(MAN8),"$(DESTDIR)$(mandir)/man8/$(notdir $(m))")
-	rm -f "$(DESTDIR)$(unitdir)/ceemsd.service" "$(DESTDIR)$(unitdir)/redfish_proxy.service" "$(DESTDIR)$(unitdir)/ceems-courier.service" "$(DESTDIR)$(unitdir)/ceems_aggregator.service" "$(DESTDIR)$(tmpfilesdir)/ceems.conf" "$(DESTDIR)$(tmpfilesdir)/ceems-jobcomp.conf" "$(DESTDIR)$(sysusersdir)/ceems.conf"
+	rm -f "$(DESTDIR)$(unitdir)/ceemsd.service" "$(DESTDIR)$(unitdir)/redfish_proxy.service" "$(DESTDIR)$(unitdir)/ceems-courier.service" "$(DESTDIR)$(unitdir)/ceems_aggregator.service" "$(DESTDIR)$(unitdir)/ceems_lb.service" "$(DESTDIR)$(tmpfilesdir)/ceems.conf" "$(DESTDIR)$(tmpfilesdir)/ceems-jobcomp.conf" "$(DESTDIR)$(sysusersdir)/ceems.conf"
 	rm -f $(foreach c,$(COMPLETIONS),"$(DESTDIR)$(completiondir)/$(notdir $(c))")
 	rm -rf "$(DESTDIR)$(plugindir)" "$(DESTDIR)$(docdir)" "$(DESTDIR)$(datadir)"
 

@@ -17,22 +17,25 @@ deps:
 
 tests: all $(TEST_BINARIES) $(FUZZ_REPLAYS)
 
-# deps may install what the probes at the top of this make looked for, so start afresh
+# deps may install what the probes at the top of this make looked for, so start afresh; the
+# build uses all processors unless -j says otherwise, and makes of tests have their own
+AFRESH = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
+RUN = MAKEFLAGS='$(filter-out -j% --jobserver%,$(MAKEFLAGS))' BUILD=$(BUILD) test/run
 check: deps
-	@$(MAKE) --no-print-directory check-run
+	@$(AFRESH) check-run
 check-run: tests
-	@BUILD=$(BUILD) test/run $(TEST_BINARIES) $(FUZZ_REPLAYS) $(CHECKS)
+	@$(RUN) $(TEST_BINARIES) $(FUZZ_REPLAYS) $(CHECKS)
 check-unit: tests
-	@BUILD=$(BUILD) test/run $(TEST_BINARIES) $(FUZZ_REPLAYS)
+	@$(RUN) $(TEST_BINARIES) $(FUZZ_REPLAYS)
 check-root: deps
-	@$(MAKE) --no-print-directory check-root-run
+	@$(AFRESH) check-root-run
 # the shell tests that say that they need root or start a real Slurm
 check-root-run: tests
-	@BUILD=$(BUILD) test/run $(sort $(CHECKS_ROOT) $(shell grep -lE 'have_root|test/rig/' $(CHECKS) /dev/null))
+	@$(RUN) $(sort $(CHECKS_ROOT) $(shell grep -lE 'have_root|test/rig/' $(CHECKS) /dev/null))
 check-long: deps
-	@$(MAKE) --no-print-directory check-long-run
+	@$(AFRESH) check-long-run
 check-long-run: tests
-	@BUILD=$(BUILD) CHECK_LONG=1 test/run $(TEST_BINARIES) $(FUZZ_REPLAYS) $(CHECKS) $(CHECKS_LONG)
+	@CHECK_LONG=1 $(RUN) $(TEST_BINARIES) $(FUZZ_REPLAYS) $(CHECKS) $(CHECKS_LONG)
 
 demo:
 	@mk/deps demo

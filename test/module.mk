@@ -13,6 +13,16 @@ web_host_LIBS := libweb libhttpd libnode libconf libbase
 web_host_PKGS := libmicrohttpd gnutls zlib yaml-0.1
 web_host_LDLIBS := -lcrypt
 
+# the load balancer's path without its decisions
+ifneq ($(filter liblbproxy,$(ARCHIVES)),)
+PROGS += lb_host
+NOINST_PROGS += lb_host
+lb_host_SRCS := test/fake/lb_host.c test/fake/lb_gate.c
+lb_host_LIBS := liblbproxy libident libhttpd libhttp libconf libbase
+lb_host_PKGS := $(liblbproxy_USES)
+lb_host_LDLIBS := -lcrypt
+endif
+
 # routes that take bodies
 PROGS += web_bodies
 NOINST_PROGS += web_bodies
@@ -85,6 +95,11 @@ PROGS += promql_print promql_random
 NOINST_PROGS += promql_print promql_random
 promql_print_SRCS := test/promql_print.c
 promql_print_LIBS := libpromql libbase
+# whether queries of a file can be proved
+PROGS += promql_prove
+NOINST_PROGS += promql_prove
+promql_prove_SRCS := test/promql_prove.c
+promql_prove_LIBS := libpromql libbase
 promql_random_SRCS := test/promql_random.c test/promql_random_main.c
 promql_random_LIBS := libbase
 # records for a spool, and what stands where an aggregator is expected
@@ -107,3 +122,10 @@ batch_make_SRCS := test/fake/batch_make.c
 batch_make_LIBS := libbatch libbase
 batch_make_PKGS := zlib
 endif
+# a server behind the load balancer that misbehaves, and many clients that do
+PROGS += backend_rude http_cases
+NOINST_PROGS += backend_rude http_cases
+backend_rude_SRCS := test/fake/backend_rude.c
+backend_rude_LIBS := libbase
+http_cases_SRCS := test/fake/http_cases.c
+http_cases_LIBS := libbase

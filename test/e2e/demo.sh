@@ -12,7 +12,7 @@ ls "$BUILD"/slurm/*/spank_ceems.so >/dev/null 2>&1 || skip_all "the plugins were
 
 # the demo of its own build folder, so that one which a person has running is left alone
 mkdir "$SCRATCH/build"
-ln -s "$BUILD"/{ceemsd,ceems-courier,ceems_aggregator,cacct,slurm} "$SCRATCH/build/"
+ln -s "$BUILD"/{ceemsd,ceems-courier,ceems_aggregator,cacct,ceems_lb,ceems_tool,slurm} "$SCRATCH/build/"
 export BUILD=$SCRATCH/build
 demo=$BUILD/demo
 test_cleanup() { test/rig/demo stop; }
@@ -53,6 +53,30 @@ else
 	for i in 1 2 3 4 5 6 7; do skip "records, part $i" "the aggregator, cacct or jobcomp_ceems.so is not built here"; done
 fi
 
+if grep -q 'through the load balancer' "$SCRATCH/page"; then
+	lb() { (. "$demo/demo.env"; lb_as "$@") 2>&1; }
+	lb_code() { lb "$@" -o /dev/null -w '%{http_code}'; }
+	job() { (. "$demo/demo.env"; eval "echo \$DEMO_JOB_$1"); }
+	seconds() { rows | awk -v j="$1" '$1 == j { print $5 }'; }
+	cpu=ceems_compute_unit_cpu_user_seconds_total
+	value() { lb "$1" /api/v1/query -G --data-urlencode "query=max_over_time($cpu{uuid=\"$2\"}[1h])" | jq -r '.data.result[0].value[1] // .error'; }
+	A=$(job A) B=$(job B)
+	like "it ends with what both users see through the load balancer" "$(grep ' asks for job ' "$SCRATCH/page")" \
+		"^daemon +asks for job $A, hers: [0-9.]+ s of CPU .*"$'\n'"daemon +asks for job $B, of games: refused: .+"$'\n'"games +asks for job $B, his: [0-9.]+ s of CPU .*"$'\n'"games +asks for job $A, of daemon: refused: .+$"
+	is "numbers are those of the table" "$(value daemon "$A") $(value games "$B")" "$(seconds "$A") $(seconds "$B")"
+	is "a job of another is refused, in each call" "$(for p in "query?query=$cpu{uuid=\"$B\"}" "query_range?query=$cpu{uuid=\"$B\"}&start=$(date -d -5min +%s)&end=$(date +%s)&step=15" \
+		"series?match[]=$cpu{uuid=\"$B\"}" "labels?match[]=$cpu{uuid=\"$B\"}" "label/uuid/values?match[]=$cpu{uuid=\"$B\"}"; do lb_code daemon "/api/v1/$p"; echo; done | sort | uniq -c | xargs)" "5 403"
+	is "one's own is not" "$(for p in "query?query=$cpu{uuid=\"$A\"}" "query_range?query=$cpu{uuid=\"$A\"}&start=$(date -d -5min +%s)&end=$(date +%s)&step=15" \
+		"series?match[]=$cpu{uuid=\"$A\"}" "labels?match[]=$cpu{uuid=\"$A\"}" "label/uuid/values?match[]=$cpu{uuid=\"$A\"}"; do lb_code daemon "/api/v1/$p"; echo; done | sort | uniq -c | xargs)" "5 200"
+	is "what names no job is narrowed to one's own" "$(lb daemon /api/v1/label/uuid/values | jq -r '.data[]' | sort -n | xargs)" "$(rows | awk '$3 == "daemon" { print $1 }' | sort -n | xargs)"
+	is "who is nobody is nobody, whatever the header says" "$(. "$demo/demo.env"; curl -s -o /dev/null -w '%{http_code}' -H "X-Grafana-User: daemon" "$LB_URL/api/v1/labels")" 401
+	is "nor is a wrong password one" "$(. "$demo/demo.env"; curl -s -o /dev/null -w '%{http_code}' -u daemon:daemon "$CEEMS_FRONT_URL/api/v1/labels")" 401
+	is "a profile of another is refused before anybody looks for a Pyroscope" "$(lb_code daemon "/pyroscope/render?query=process_cpu:cpu:nanoseconds:cpu:nanoseconds{service_name=\"$B\"}&from=now-1h&until=now")" 403
+	like "the passwords are root's alone" "$(stat -c '%a %U' "$demo"/front/*.curl | sort -u)" "^600 [a-z]+$"
+else
+	for i in 1 2 3 4 5 6 7 8 9; do skip "two users before the load balancer, part $i" "ceems_lb or nginx is not here"; done
+fi
+
 (
 	. "$demo/demo.env"
 	env | grep -E '^(SLURM_CONF|CEEMSD_URL|PROMETHEUS_URL|SLURM_RIG_NODES)='
@@ -82,7 +106,7 @@ ok "it starts over one that was killed" start
 is "with all its rows" "$(rows | wc -l)" 26
 nodes=$(. "$demo/demo.env"; echo "$SLURM_RIG_NODES")
 ok "it stops" test/rig/demo stop
-is "no process is left" "$(processes)" ""
+is "no process is left" "$(processes; pgrep -f "$demo/")" ""
 is "no control group is left" "$(find /sys/fs/cgroup -maxdepth 3 -name "*$nodes*" 2>/dev/null)" ""
 is "no file is left" "$(ls -A "$demo" 2>/dev/null)" ""
 ok "stopping what is not there is no error" test/rig/demo stop

@@ -96,8 +96,54 @@ if [ -x "$agg" ]; then
 		grep -qF "\`$m\`" $page || bad+="$m "
 	done
 	is "aggregator.md has its metrics" "$bad" ""
+	bad= n=0
+	while IFS='|' read -r _ flag here _; do
+		flag=$(sed -E 's/^ *`ceems_api_server (.*)` *$/\1/' <<<"$flag") here=${here# }
+		n=$((n + 1))
+		out=$("$agg" --check-config "$flag" 2>&1 >/dev/null) && r=accepted || r=refused
+		case $here in
+		same* | better* | *"(accepted)"*) [ $r = accepted ] || bad+="$flag: $here, but: $out"$'\n' ;;
+		*) [ $r = refused ] || bad+="$flag: $here, but it is accepted"$'\n' ;;
+		esac
+	done < <(grep '^| `ceems_api_server --' doc/compat.md)
+	is "ceems_aggregator accepts and refuses the peer's $n flags as compat.md says" "$bad" ""
+	ok "compat.md lists the flags of the peer's API server" [ "$n" -gt 15 ]
 else
 	skip "aggregator.md has the options of this ceems_aggregator" "ceems_aggregator was not built here"
+fi
+
+lb=$BUILD/ceems_lb page=doc/lb.md
+if [ -x "$lb" ]; then
+	"$lb" --help-markdown >"$SCRATCH/lb.md"
+	if [ "${1:-}" = UPDATE ]; then
+		awk -v b="$begin" -v e="$end" -v f="$SCRATCH/lb.md" '
+			index($0, e) == 1 { skip = 0 }
+			!skip { print }
+			index($0, b) == 1 { skip = 1; print ""; while ((getline l < f) > 0) print l; print "" }' $page >"$SCRATCH/page.md" &&
+			cp "$SCRATCH/page.md" $page
+	fi
+	awk -v b="$begin" -v e="$end" 'index($0, e) == 1 { on = 0 } on && NF { print } index($0, b) == 1 { on = 1 }' $page >"$SCRATCH/have.md"
+	is "lb.md has the options of this ceems_lb (else: test/e2e/docs_fresh.sh UPDATE)" \
+		"$(diff <(grep . "$SCRATCH/lb.md") "$SCRATCH/have.md" | head -10)" ""
+	bad=
+	for m in $(grep -ohE '"ceems_lb_[a-z_]+"' lb/*.c | tr -d '"' | sort -u); do
+		grep -qF "\`$m\`" $page || bad+="$m "
+	done
+	is "lb.md has its metrics" "$bad" ""
+	# each flag of the peer's in compat.md, given to ours
+	bad= n=0
+	while IFS='|' read -r _ flag here _; do
+		flag=$(sed -E 's/^ *`ceems_lb (.*)` *$/\1/' <<<"$flag") here=${here# }
+		n=$((n + 1))
+		out=$("$lb" --check-config --config.file=test/fixture/lb_config/documented-sample.yaml "$flag" 2>&1 >/dev/null) && r=accepted || r=refused
+		case $here in
+		same* | alias* | better* | *"(accepted)"*) [ $r = accepted ] || bad+="$flag: $here, but: $out"$'\n' ;;
+		*) [ $r = refused ] || bad+="$flag: $here, but it is accepted"$'\n' ;;
+		esac
+	done < <(grep '^| `ceems_lb --' doc/compat.md | grep -v 'config.file=\|web.config.file=')
+	is "ceems_lb accepts and refuses the peer's $n flags as compat.md says" "$bad" ""
+else
+	skip "lb.md has the options of this ceems_lb" "ceems_lb was not built here"
 fi
 
 is "each row of compat.md says what became of the name" \

@@ -131,7 +131,10 @@ echo "# $(wc -l <"$SCRATCH/truth") jobs ended, $(wc -l <"$SCRATCH/records.db") r
 ok "at least $least" test "$(wc -l <"$SCRATCH/truth")" -ge $least
 is "each job that Slurm ended is there, once" "$(diff "$SCRATCH/truth" "$SCRATCH/records.db")" ""
 is "each has ended" "$(db "SELECT uuid, known_by FROM unit WHERE ended IS NULL")" ""
-is "each instance belongs to one run" "$(db "SELECT unit FROM unit_node n JOIN unit u ON u.id = n.unit GROUP BY unit HAVING count(*) > 1")" ""
+# A slurmctld that was killed may start a run a second time, which stays one run to it: both are its own.
+twice=''
+[[ $letters != *S* ]] || twice="AND NOT bool_and(n.started BETWEEN u.started - interval '2 s' AND u.ended + interval '1 s')"
+is "each instance belongs to one run" "$(db "SELECT u.id FROM unit_node n JOIN unit u ON u.id = n.unit GROUP BY u.id HAVING count(*) > 1 $twice")" ""
 [[ $letters == *S* ]] || is "no report is left without a job" "$(db "SELECT uuid FROM unit WHERE known_by = 'node'")" ""
 is "every job that ran was seen by its node" "$(db "SELECT uuid FROM unit u WHERE started IS NOT NULL AND ended > started
 	AND NOT EXISTS (SELECT FROM unit_node n WHERE n.unit = u.id)")" ""
@@ -140,8 +143,8 @@ ok "nothing runs any more" wait_for 30 nothing_running
 db "SELECT uuid || ' ' || sum(cpu_user_ns + cpu_system_ns) FROM unit_node GROUP BY uuid HAVING count(*) = 1" | sort >"$SCRATCH/cpu.db"
 scraped_cpu | sed 's/^[^ ]* //' | sort | awk 'NR == FNR { once[$1]; next } $1 in once' "$SCRATCH/cpu.db" - >"$SCRATCH/cpu.truth"
 is "CPU time of each is what /metrics of its node says, to the nanosecond" "$(diff "$SCRATCH/cpu.truth" "$SCRATCH/cpu.db" | head -5)" ""
-is "the sums of units are those of their nodes" "$(db "SELECT u.uuid FROM unit u JOIN unit_node n ON n.unit = u.id
-	WHERE u.cpu_user_ns + u.cpu_system_ns <> n.cpu_user_ns + n.cpu_system_ns")" ""
+is "the sums of units are those of their nodes" "$(db "SELECT u.uuid FROM unit u JOIN unit_node n ON n.unit = u.id GROUP BY u.id
+	HAVING u.cpu_user_ns + u.cpu_system_ns <> sum(n.cpu_user_ns + n.cpu_system_ns)")" ""
 odd() { # runs whose windows are not their final report
 	db "SELECT n.uuid || ': ' || count(i.*) || ' windows, ' || n.cpu_user_ns + n.cpu_system_ns - coalesce(sum(i.cpu_user_ns + i.cpu_system_ns), 0) || ' ns, '
 		|| coalesce(n.host_uj, 0) - coalesce(sum(i.host_uj), 0) || ' uJ' FROM unit_node n LEFT JOIN unit_interval i USING (instance) GROUP BY n.instance

@@ -18,6 +18,9 @@ CHECKS += test/e2e/rapl_rights.sh
 CHECKS += test/e2e/ceemsd_kill9.sh
 CHECKS += test/e2e/web.sh
 CHECKS += test/e2e/web_bodies.sh
+CHECKS += test/e2e/lb_relay.sh
+CHECKS += test/e2e/lb_owned.sh
+CHECKS += test/e2e/lb_tls.sh
 CHECKS += test/e2e/ship.sh
 CHECKS += test/e2e/ship_ceemsd.sh
 CHECKS += test/e2e/ship_aggregator.sh
@@ -62,9 +65,13 @@ CHECKS += test/e2e/aggregator_private.sh
 CHECKS += test/e2e/ingest.sh
 CHECKS += test/e2e/promql_prometheus.sh
 CHECKS_LONG += test/e2e/promql_prometheus3.sh
+CHECKS_LONG += test/e2e/lb_pyroscope.sh
 CHECKS += test/e2e/aggregator_backup.sh
 CHECKS_LONG += test/e2e/aggregator_standby.sh
 CHECKS += test/e2e/prometheus_rules.sh
+CHECKS += test/e2e/grafana_dashboards.sh
+CHECKS += test/e2e/grafana_panels.sh
+CHECKS += test/e2e/grafana_schema.sh
 # jobcomp_ceems.so in slurmctld of both releases
 CHECKS += test/e2e/slurm_jobcomp.sh
 CHECKS += test/e2e/slurm_jobcomp_24.sh
@@ -76,3 +83,15 @@ CHECKS += test/e2e/slurm_jobcomp_faults.sh
 CHECKS += test/e2e/slurm_jobcomp_faults_24.sh
 CHECKS += test/e2e/ceems_tool.sh
 CHECKS += test/e2e/api_import.sh
+CHECKS += test/e2e/lb.sh
+# who asks and who sends: certificates, Grafana's tokens, each question of one user for another
+CHECKS += test/e2e/certificates.sh
+CHECKS += test/e2e/api_tokens.sh
+CHECKS += test/e2e/api_matrix.sh
+# connections that are cut, clocks that are wrong, jobs that are not who they say
+CHECKS += test/e2e/ingest_cut.sh
+CHECKS += test/e2e/aggregator_clocks.sh
+CHECKS += test/e2e/slurm_records.sh
+# the packaged services under a real systemd
+CHECKS_LONG += test/e2e/vm_systemd.sh
+CHECKS += test/e2e/lb_hostile.sh

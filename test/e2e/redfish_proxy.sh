@@ -36,6 +36,7 @@ proxy() {
 	local name=$1; shift
 	mine "$name.yaml"
 	LOG=$SCRATCH/$name.log
+	: >"$LOG" # of the one before
 	"$BUILD/redfish_proxy" --config.file="$name.yaml" --web.listen-address=127.0.0.1:0 --log.level=debug \
 		"${DROPPED[@]}" "$@" 2>"$LOG" &
 	PID=$!

@@ -45,6 +45,25 @@ like "the reason of a skip is shown" "$(cat "$SCRATCH/out")" "no network"
 run skips
 is "nothing but skips is no success" "$rc" 1
 
+# who runs beside whom: scripts wait, and overlap; what is busy does not; who is alone is alone
+mark='echo "begin $(basename "$0")" >>"$MARKS"; sleep 0.3; echo "end $(basename "$0")" >>"$MARKS"; echo ok 1 - a; echo 1..1'
+for n in waits1 waits2; do fake $n "$mark"; done
+for n in busy1 busy2; do fake $n "# busy"$'\n'"$mark"; done
+fake lonely "# alone"$'\n'"$mark"
+together() { # name...: who began and ended, in this order
+	: >"$SCRATCH/marks"
+	MARKS=$SCRATCH/marks TEST_JOBS=1 run "$@"
+	paste -sd' ' "$SCRATCH/marks"
+}
+like "two scripts that wait share a processor" "$(together waits1 waits2)" '^begin waits. begin waits. end waits. end waits.$'
+like "two that are busy do not" "$(together busy1 busy2)" '^begin busy. end busy. begin busy. end busy.$'
+like "who is alone comes last and has nobody beside" "$(together lonely waits1 waits2)" 'end waits. begin lonely end lonely$'
+mkdir -p "$SCRATCH/mk/e2e" && cp test/run "$SCRATCH/mk/run"
+is "what took longest begins first" "$(cd "$SCRATCH/mk" && for n in short1 short2 long1; do cp "$SCRATCH/waits1" e2e/$n; done
+	echo '9 e2e-long1' >times; : >"$SCRATCH/marks"
+	MARKS=$SCRATCH/marks TEST_JOBS=1 BUILD=$SCRATCH/mk/b ./run e2e/short1 e2e/short2 e2e/long1 >/dev/null; grep -c . "$SCRATCH/marks"; head -2 "$SCRATCH/marks" | grep -c long1)" $'6\n1'
+is "UPDATE_TIMES=1 writes the times anew" "$(cd "$SCRATCH/mk" && MARKS=/dev/null UPDATE_TIMES=1 BUILD=$SCRATCH/mk/b ./run e2e/short1 >/dev/null; wc -l <times)" 0
+
 # what test/bench/run promises
 mkdir -p "$SCRATCH/bb/bench"
 printf '#!/bin/bash\necho "{\\"bench\\":\\"x\\",\\"metric\\":\\"m\\",\\"value\\":3,\\"unit\\":\\"ns\\",\\"reach\\":\\"< 2\\",\\"ok\\":false}"\n' >"$SCRATCH/bb/bench/not_met"

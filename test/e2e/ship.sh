@@ -57,6 +57,9 @@ is "all are sent, each once" "$(taken a | grep -c '^big-') $(taken a | grep '^bi
 put noise final noise- 5 900000
 ok "what does not compress goes in smaller batches" once --aggregator.url="$A" --ship.spool="$SCRATCH/noise"
 is "all five" "$(taken a | grep -c '^noise-')" 5
+put torn final torn- 3; truncate -s -20 torn/*.seg; put torn final after- 2
+ok "a spool whose last record was torn, and one that goes on behind it" once --aggregator.url="$A" --ship.spool="$SCRATCH/torn"
+is "all but the torn one" "$(taken a | tail -4)" "$(names torn- 1 2; names after- 1 2)"
 
 # --- refusals that are about records
 tell a "refuse 000003"
@@ -152,6 +155,17 @@ tell a ok
 ok "what failed is tried again" wait_for 20 grep -q '^retry-000002' a.log
 end
 is "once is enough" "$(taken a | grep -c '^retry-')" 2
+
+# --- a folder that goes and comes again
+tell a ok
+put s13 final before- 1
+run anew --aggregator.url="$A" --ship.spool="$SCRATCH/s13"
+ok "a spool is read" wait_for 10 grep -q '^before-' a.log
+rm -rf "$SCRATCH/s13"
+put s13 final after- 2
+ok "one that was removed and made anew is, too" wait_for 20 grep -q '^after-000002' a.log
+end
+is "each of its records once" "$(taken a | grep -c '^after-')" 2
 
 # --- who dies
 # killed between the answer that never came and the acknowledgement

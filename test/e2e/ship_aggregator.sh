@@ -29,7 +29,7 @@ agg_start() {
 node_up() { curl -sf -m 5 -o body "http://127.0.0.1:$port/metrics"; }
 node_start() {
 	"$BUILD/ceemsd" --collector.disable-defaults --collector.courier --collector.ring --path.rundir="$SCRATCH/run" \
-		--web.listen-address="127.0.0.1:$port" --reports.enabled --reports.spool="$SCRATCH/spool" --reports.interval=1h --cluster=test \
+		--collector.slurm.nodes=none-here --web.listen-address="127.0.0.1:$port" --reports.enabled --reports.spool="$SCRATCH/spool" --reports.interval=1h --cluster=test \
 		--aggregator.url="http://127.0.0.1:$agg_port" --aggregator.token-file="$SCRATCH/token" --aggregator.timeout=5s >>node.log 2>&1 </dev/null &
 	pid=$!
 	started $pid

@@ -25,7 +25,7 @@ run() {
 	for i in 1 2 3; do
 		port=$(free_port) || exit 1
 		"${WITH[@]}" "$BUILD/ceemsd" --collector.disable-defaults --collector.courier --collector.ring --path.rundir="$SCRATCH/run" \
-			--web.listen-address="127.0.0.1:$port" --reports.enabled --reports.spool="$SCRATCH/spool" --reports.interval=1h \
+			--collector.slurm.nodes=none-here --web.listen-address="127.0.0.1:$port" --reports.spool="$SCRATCH/spool" --reports.interval=1h \
 			--aggregator.url="$host" --aggregator.token-file="$SCRATCH/token" >>ceemsd.log 2>&1 </dev/null &
 		pid=$!
 		started $pid

@@ -56,11 +56,15 @@ done
 wait "${submitters[@]}"
 ended() { no_job && nothing_running; }
 ok "everything ends" wait_for 60 ended
+srun -J brief "$JOBS/burn" 2500 >/dev/null
+wait_for 30 ended
 all_told() {
 	reports && [ "$(jq -s 'map(select(.kind == "final" and (.provisional | not)).instance) | unique | length' "$SCRATCH/reports")" -ge \
 		"$(jq '.units | length' "$SCRATCH/units")" ]
 }
 ok "every job gets its final report" wait_for 70 all_told
+of_brief() { reports && jq -es 'map(select(.hints.name == "brief" and .kind == "final" and .memory_average_bytes > 0)) | length >= 1' "$SCRATCH/reports" >/dev/null; }
+ok "a job of two seconds has an average of its memory, too" wait_for 15 of_brief
 scrape
 sleep 1.5
 reports

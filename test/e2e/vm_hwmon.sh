@@ -3,6 +3,7 @@
 # A real hwmon power meter: the kernel's acpi_power_meter on an ACPI table of ours, in a
 # virtual machine (test/vm/hwmon_guest.sh).
 # timeout 300
+# busy
 . "$(dirname "$0")/../tap.sh"
 
 command -v iasl >/dev/null || skip_all "iasl (acpica-tools) is not installed"

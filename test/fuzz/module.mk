@@ -18,6 +18,8 @@ FUZZERS += record
 record_fuzz_SRCS := lib/record.c lib/tlv.c lib/err.c lib/buf.c
 FUZZERS += ring
 ring_fuzz_SRCS := lib/boot.c lib/ring.c lib/record.c lib/tlv.c lib/crc32c.c lib/fs.c lib/parse.c lib/err.c lib/buf.c cli/ringview.c
+FUZZERS += answer
+answer_fuzz_SRCS := lb/answer.c
 FUZZERS += http_target
 http_target_fuzz_SRCS := lib/http/target.c lib/http/listen.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
 FUZZERS += negotiate
@@ -83,19 +85,32 @@ jwt_fuzz_PKGS := gnutls json-c
 FUZZERS += jobcomp_options
 jobcomp_options_fuzz_SRCS := jobcomp/options.c jobcomp/tres.c lib/fs.c lib/parse.c lib/err.c lib/buf.c
 FUZZERS += promql
-promql_fuzz_SRCS := $(libpromql_SRCS) lib/buf.c lib/err.c lib/parse.c lib/rfc3339.c
+promql_fuzz_SRCS := $(libpromql_SRCS) lib/siphash.c lib/buf.c lib/err.c lib/parse.c lib/rfc3339.c
 ifeq ($(filter libcourier,$(ARCHIVES)),libcourier)
 FUZZERS += ship_answer
 endif
 ship_answer_fuzz_SRCS := courier/ship_answer.c lib/http/json.c lib/parse.c lib/err.c lib/buf.c lib/fs.c
 ship_answer_fuzz_PKGS := json-c
+ifeq ($(HAVE_JSON),1)
+FUZZERS += owned_answer
+endif # of owned_answer
+owned_answer_fuzz_SRCS := lb/owned_answer.c lb/owned_rule.c lib/http/json.c lib/err.c
+owned_answer_fuzz_PKGS := json-c
 FUZZERS += prom_request
-prom_request_fuzz_SRCS := $(libpromql_SRCS) lib/buf.c lib/err.c lib/parse.c lib/rfc3339.c
+prom_request_fuzz_SRCS := $(libpromql_SRCS) lib/siphash.c lib/buf.c lib/err.c lib/parse.c lib/rfc3339.c
+ifeq ($(HAVE_ZLIB),1)
+FUZZERS += pyro
+pyro_fuzz_SRCS := $(libpyro_SRCS) $(libpromql_SRCS) lib/siphash.c lib/buf.c lib/err.c lib/parse.c lib/rfc3339.c
+pyro_fuzz_PKGS := zlib
+endif
 ifeq ($(HAVE_JSON)$(HAVE_PQ)$(HAVE_MHD),111)
 FUZZERS += sacct
+FUZZERS += grafana
 endif
 sacct_fuzz_SRCS := aggregator/sacct.c aggregator/sacct_json.c aggregator/associations.c lib/job.c lib/job_json.c lib/job_names.c lib/tlv.c lib/http/json.c lib/rfc3339.c lib/parse.c lib/err.c lib/buf.c lib/fs.c
 sacct_fuzz_PKGS := json-c
+grafana_fuzz_SRCS := aggregator/grafana_members.c lib/http/json.c lib/parse.c lib/err.c lib/buf.c lib/fs.c
+grafana_fuzz_PKGS := json-c
 FUZZERS += api_params
 api_params_fuzz_SRCS := aggregator/params.c lib/rfc3339.c lib/parse.c lib/err.c lib/buf.c lib/fs.c
 FUZZERS += when
@@ -106,3 +121,12 @@ cacct_fuzz_SRCS := $(filter-out cli/cacct_%,$(libcacct_SRCS)) cli/cacct_query.c 
 cacct_fuzz_SRCS += lib/buf.c lib/err.c lib/fs.c lib/parse.c lib/rfc3339.c lib/secret.c lib/yaml_walk.c lib/netaddr.c
 cacct_fuzz_PKGS := libcurl json-c yaml-0.1
 endif
+ifneq ($(filter liblbsite,$(ARCHIVES)),)
+FUZZERS += lb_filter lb_config
+endif
+lb_filter_fuzz_SRCS := lb/filter.c lib/buf.c lib/err.c lib/parse.c
+lb_filter_fuzz_PKGS := zlib
+lb_config_fuzz_SRCS := lb/backend.c lb/backend_set.c lb/keep.c lb/site.c lb/site_backends.c lb/site_build.c lb/site_client.c lb/site_read.c \
+	lib/http/client_url.c lib/yaml_walk.c lib/secret.c lib/prom.c lib/rfc3339.c lib/buf.c lib/err.c lib/fs.c lib/parse.c \
+	lib/http/identity.c lib/http/jwt.c lib/http/jwt_source.c lib/http/client.c lib/http/munge.c lib/http/json.c lib/netaddr.c
+lb_config_fuzz_PKGS := $(liblbsite_USES)

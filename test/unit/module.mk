@@ -5,8 +5,12 @@ buf_test_LIBS := libbase
 parse_test_LIBS := libbase
 fs_test_LIBS := libbase
 err_test_LIBS := libbase
+TESTS += loop_test
+loop_test_LIBS := libbase
 TESTS += crc32c_test
 crc32c_test_LIBS := libbase
+TESTS += siphash_test
+siphash_test_LIBS := libbase
 TESTS += prom_test
 prom_test_LIBS := libbase
 TESTS += cgroup_test
@@ -18,6 +22,9 @@ cgroup_fds_test_LIBS := libbase
 TESTS += conf_test
 conf_test_LIBS := libconf libbase
 conf_test_PKGS := yaml-0.1
+TESTS += service_test
+service_test_LIBS := libconf libbase
+service_test_PKGS := yaml-0.1
 TESTS += exec_test
 exec_test_LIBS := libbase
 TESTS += gpus_test
@@ -246,7 +253,7 @@ batch_test_LIBS := libbatch libbase
 batch_test_PKGS := zlib
 endif
 ifeq ($(HAVE_GNUTLS)$(HAVE_CURL)$(HAVE_JSON),111)
-TESTS += identity_test jwt_test sacct_test params_test
+TESTS += identity_test jwt_test sacct_test params_test grafana_test
 endif
 identity_test_LIBS := libident libhttp libbase
 identity_test_PKGS := $(libident_PKGS)
@@ -282,21 +289,83 @@ ifeq ($(HAVE_PQ)$(HAVE_MHD),11)
 TESTS += partitions_test
 partitions_test_LIBS := libaggregator libpg libbase
 partitions_test_PKGS := $(libaggregator_USES)
+partitions_test_LDFLAGS := -Wl,--wrap=clock_gettime
 endif
 TESTS += access_test
 access_test_SRCS := test/unit/access_test.c test/promql_random.c
 access_test_LIBS := libpromql libbase
+# from a request to a verdict
+ifeq ($(filter libgate,$(ARCHIVES)),libgate)
+GATE_LIBS := libgate libpyro libpromql libident libhttpd libhttp libconf libbase
+TESTS += gate_test gate_holes_test gate_random_test gate_wait_test owned_test owned_ask_test
+gate_wait_test_LIBS := $(GATE_LIBS)
+gate_wait_test_PKGS := $(libgate_USES)
+owned_ask_test_LIBS := $(GATE_LIBS)
+owned_ask_test_PKGS := $(libgate_USES)
+gate_random_test_SRCS := test/unit/gate_random_test.c test/promql_random.c
+gate_random_test_LIBS := $(GATE_LIBS)
+gate_random_test_PKGS := $(libgate_USES)
+gate_holes_test_LIBS := $(GATE_LIBS)
+gate_holes_test_PKGS := $(libgate_USES)
+owned_test_LIBS := $(GATE_LIBS)
+owned_test_PKGS := $(libgate_USES)
+gate_test_LIBS := $(GATE_LIBS)
+gate_test_PKGS := $(libgate_USES)
+endif # of the gate
 TESTS += cluster_name_test
 cluster_name_test_LIBS := libreports libbase
 TESTS += prom_request_test
 prom_request_test_LIBS := libpromql libbase
+ifeq ($(HAVE_ZLIB),1)
+TESTS += pyro_test
+pyro_test_LIBS := libpyro libpromql libbase
+pyro_test_PKGS := zlib
+TESTS += pyro_message_test
+pyro_message_test_LIBS := libpyro libpromql libbase
+pyro_message_test_PKGS := zlib
+TESTS += pyro_body_test
+pyro_body_test_LIBS := libpyro libpromql libbase
+pyro_body_test_PKGS := zlib
+TESTS += pyro_render_test
+pyro_render_test_LIBS := libpyro libpromql libbase
+pyro_render_test_PKGS := zlib
+endif
 TESTS += job_json_test
 job_json_test_LIBS := libbase
 sacct_test_LIBS := libaggregator libhttp libbase
 sacct_test_PKGS := json-c libcurl
 params_test_LIBS := libaggregator libbase
+grafana_test_LIBS := libaggregator libident libhttpd libhttp libconf libbase
+grafana_test_PKGS := $(libaggregator_USES)
+grafana_test_LDLIBS := -lcrypt
 ifeq ($(HAVE_PQ)$(HAVE_MHD)$(HAVE_ZLIB),111)
 TESTS += ingest_decode_test
 ingest_decode_test_LIBS := libingest libbatch libbase
 ingest_decode_test_PKGS := zlib
 endif
+ifneq ($(filter liblbsite,$(ARCHIVES)),)
+TESTS += lb_backend_test
+lb_backend_test_LIBS := liblbsite libpromql libident libhttp libconf libbase
+lb_backend_test_PKGS := $(liblbsite_USES)
+TESTS += lb_health_test
+lb_health_test_LIBS := liblbsite libpromql libident libhttp libconf libbase
+lb_health_test_PKGS := $(liblbsite_USES)
+TESTS += lb_site_test
+lb_site_test_LIBS := liblbsite libpromql libident libhttp libconf libbase
+lb_site_test_PKGS := $(liblbsite_USES)
+endif
+ifneq ($(filter liblbproxy,$(ARCHIVES)),)
+TESTS += answer_test
+answer_test_LIBS := liblbproxy libbase
+TESTS += resolve_test
+resolve_test_LIBS := liblbproxy libbase
+resolve_test_LDFLAGS := -Wl,--wrap=getaddrinfo,--wrap=freeaddrinfo
+endif
+ifneq ($(filter liblbproxy,$(ARCHIVES)),)
+TESTS += lb_filter_test
+lb_filter_test_LIBS := liblbproxy libbase
+lb_filter_test_PKGS := zlib
+endif
+TESTS += privileges_test
+privileges_test_LIBS := libbase
+privileges_test_LDFLAGS := -Wl,--wrap=syscall
