@@ -121,6 +121,8 @@ again=$(sbatch --parsable -A chemistry -J again -o /dev/null -e /dev/null --wrap
 is "the number is given a second time" "$again" "$forged"
 two() { is_db "SELECT count(*) FROM unit WHERE uuid = '$forged' AND known_by = 'jobcomp' AND ended IS NOT NULL" 2; }
 ok "there are two jobs of that number" wait_for 30 two
+reports_of_both() { is_db "SELECT count(*) FROM unit_node WHERE uuid = '$forged'" 2; }
+ok "and the node's report of each has come" wait_for 30 reports_of_both
 ok "all comes to rest" wait_for 30 nothing_waits
 is "each its owner's, with its own node's report" "$(db "SELECT p.name, j.name, u.name, count(n.instance), sum(n.cpu_user_ns + n.cpu_system_ns) >= 200000000
 	FROM unit u JOIN person p ON p.id = u.person JOIN project j ON j.id = u.project LEFT JOIN unit_node n ON n.unit = u.id WHERE u.uuid = '$forged' GROUP BY 1, 2, 3 ORDER BY 1")" \
