@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 ## make check           installs what is missing, builds, runs every test
 ## make check-root      only the tests that need root
-## make check-long      what takes longer than a quarter of an hour
+## make check-long      what takes longer than a quarter of an hour; no script gets a second try
 ## make bench[-NAME]    numbers, as JSON lines in build/bench/results.jsonl
 ## make demo            real Slurm, ceemsd and Prometheus on loopback; make demo-stop
 ## make fuzz-PARSER T=  libFuzzer for T seconds; PARSER is one of test/fuzz/*_fuzz.c
@@ -35,7 +35,7 @@ check-root-run: tests
 check-long: deps
 	@$(AFRESH) check-long-run
 check-long-run: tests
-	@CHECK_LONG=1 $(RUN) $(TEST_BINARIES) $(FUZZ_REPLAYS) $(CHECKS) $(CHECKS_LONG)
+	@CHECK_LONG=1 TEST_AGAIN=$${TEST_AGAIN:-0} $(RUN) $(TEST_BINARIES) $(FUZZ_REPLAYS) $(CHECKS) $(CHECKS_LONG)
 
 demo:
 	@mk/deps demo

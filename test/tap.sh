@@ -10,6 +10,7 @@ umask 022 # what programs refuse must not depend on the caller
 BUILD=${BUILD:-build}
 case $BUILD in /*) ;; *) BUILD=$TOP/$BUILD ;; esac
 SCRATCH=$(mktemp -d "${TMPDIR:-/tmp}/ceems-test.XXXXXX")
+[ -z "${CEEMS_TEST_SCRATCH:-}" ] || echo "$SCRATCH" >>"$CEEMS_TEST_SCRATCH" # test/run removes it when we cannot
 chmod 711 "$SCRATCH" # jobs of ordinary users must find their way in
 
 tap_result() { # ok|not-ok what
@@ -27,13 +28,23 @@ like() { if [[ $2 =~ $3 ]]; then tap_result ok "$1"; else tap_result not-ok "$1"
 skip() { tap_n=$((tap_n + 1)); echo "ok $tap_n - $1 # SKIP $2"; }
 skip_all() { echo "1..0 # SKIP $1"; exit 0; }
 have_root() { [ "$(id -u)" = 0 ]; }
-# started PID: ends it (TERM, then KILL) when the test ends
-started() { tap_pids+=("$1"); }
-# wait_for SECONDS command...: polls every 50 ms
-wait_for() {
-	local end=$((SECONDS + $1)); shift
+# started PID: ends it (TERM, then KILL) when the test ends. By then the number may be another
+# process's: it is known by its start as well.
+started() { tap_pids+=("$1:$(tap_begin "$1")"); }
+tap_begin() { # PID: when it started, in ticks since boot; nothing when it is gone
+	local line
+	{ read -r line <"/proc/$1/stat"; } 2>/dev/null || return 1
+	set -- ${line##*) }
+	[ "$1" = Z ] || echo "${20}"
+}
+# wait_for SECONDS command...: polls every 50 ms. On a busy machine a second is soon over and
+# says nothing: it waits a minute at least. within SECONDS: where the time itself is what is
+# promised, no longer.
+wait_for() { within $(($1 > 60 ? $1 : 60)) "${@:2}"; }
+within() {
+	local tap_until=$((SECONDS + $1)); shift
 	until "$@" >/dev/null 2>&1; do
-		[ $SECONDS -ge $end ] && return 1
+		[ $SECONDS -ge $tap_until ] && return 1
 		sleep 0.05
 	done
 }
@@ -43,13 +54,16 @@ tap_done() {
 	exit $tap_failed
 }
 tap_exit() {
-	local rc=$? pid
+	local rc=$? pid left=()
+	trap : HUP INT TERM # timeout(1) sends it twice
 	declare -F test_cleanup >/dev/null && test_cleanup
 	declare -F pg_cleanup >/dev/null && pg_cleanup
-	for pid in "${tap_pids[@]}"; do kill "$pid" 2>/dev/null; done
 	for pid in "${tap_pids[@]}"; do
-		for _ in $(seq 100); do kill -0 "$pid" 2>/dev/null || break; sleep 0.05; done
-		kill -9 "$pid" 2>/dev/null
+		[ -n "${pid#*:}" ] && [ "$(tap_begin "${pid%:*}")" = "${pid#*:}" ] && kill "${pid%:*}" 2>/dev/null && left+=("$pid")
+	done
+	for pid in "${left[@]}"; do
+		for _ in $(seq 100); do [ "$(tap_begin "${pid%:*}")" = "${pid#*:}" ] || continue 2; sleep 0.05; done
+		kill -9 "${pid%:*}" 2>/dev/null
 	done
 	[ "${KEEP:-0}" = 1 ] && echo "# kept $SCRATCH" || rm -rf "$SCRATCH"
 	exit $rc

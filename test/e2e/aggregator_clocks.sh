@@ -3,7 +3,6 @@
 # Retention with several aggregators on one database, and with clocks that are wrong: the
 # aggregator's, the database's, both. What is kept is kept, and a report is not refused for its
 # age by a clock that cannot tell.
-# timeout 120
 . "$(dirname "$0")/../tap.sh"
 . "$TOP/test/pg.sh"
 . "$TOP/test/clock_off.sh"

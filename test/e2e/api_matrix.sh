@@ -4,7 +4,6 @@
 # (of three that say of whom), whose values name B, B's project, units, cluster or all there is. Whoever asks is
 # alice, dave (who was a member of phys), carol (whose number is alice's on another cluster) or
 # nobody's; in an answer there is nothing of anybody else.
-# timeout 200
 . "$(dirname "$0")/../tap.sh"
 . "$TOP/test/pg.sh"
 . "$TOP/test/api.sh"

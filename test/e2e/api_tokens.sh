@@ -3,7 +3,6 @@
 # Grafana's signed identity tokens (X-Grafana-Id) at a real aggregator, which fetches the keys
 # by HTTPS. Grafana is in no Debian: the server of its keys and the signatures (openssl's) are
 # the test's, in the form of Grafana's documentation and source. Real: everything behind them.
-# timeout 150
 . "$(dirname "$0")/../tap.sh"
 . "$TOP/test/pg.sh"
 . "$TOP/test/api.sh"

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# timeout 240
 # The whole way of real jobs: Slurm, its plugins, ceemsd, courier, aggregator, Postgres, cacct; and
 # beside it sacct with slurmdbd, on the same jobs. What both know must agree.
 . "$(dirname "$0")/../tap.sh"

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # ceemsd on a machine without Slurm, ring or control groups: it starts, serves what is there,
 # and says what is not. Needs no root; as root it also shows that none of it is left.
-# timeout 120
 . "$(dirname "$0")/../tap.sh"
 
 mkdir "$SCRATCH/cgroup"

@@ -3,7 +3,6 @@
 # kill -9 of ceemsd while jobs come and go: afterwards the node's counters are exact, as if
 # nothing had happened. The jobs are made up (test/fake/unit_source), ring, table and daemon
 # are real. Needs no root.
-# timeout 180
 . "$(dirname "$0")/../tap.sh"
 
 mkdir "$SCRATCH/cgroup"

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # ceems_tool check: fixture configurations against whole golden reports, plugin files of
 # every wrong kind, and, where Slurm can be run here, a configuration that Slurm accepts.
-# timeout 120
 . "$(dirname "$0")/../tap.sh"
 tool=$BUILD/ceems_tool
 fix=test/fixture/slurm-conf

@@ -3,7 +3,6 @@
 # ceems_tool check slurm on the configuration of a running Slurm: it reads the same values as
 # Slurm does, finds nothing wrong, and a plugin that it calls refused is refused by Slurm
 # (check_slurm_rig.sh [VERSION]).
-# timeout 120
 . "$(dirname "$0")/../tap.sh"
 rig=test/rig/slurm
 slurm=${1:+--slurm=$1}

@@ -3,7 +3,6 @@
 # The demo, as make demo runs it: each of its jobs is in a real Prometheus with its final
 # counters, they add up to the node's, and demo-stop ends exactly what was started. It also
 # starts over one that was killed.
-# timeout 240
 . "$(dirname "$0")/../tap.sh"
 why=$(test/rig/slurm possible) || skip_all "$why"
 for c in prometheus curl jq; do command -v $c >/dev/null || skip_all "$c is not installed"; done

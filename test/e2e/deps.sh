@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # mk/deps on this machine's own system, seen through an overlay so that nothing here changes:
 # it installs what is missing, says so first, and starts and enables no service.
-# timeout 240
 . "$(dirname "$0")/../tap.sh"
 have_root || skip_all "needs root"
 command -v apt-get >/dev/null || skip_all "no apt-get here"

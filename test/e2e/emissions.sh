@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Emission factors with real ceemsd and ceems-courier, and a local server that plays every
 # provider, good and bad: what is exported, what a failure costs, and where secrets go.
-# timeout 200
 . "$(dirname "$0")/../tap.sh"
 
 [ -x "$BUILD/ceems-courier" ] || skip_all "ceems-courier is not built: no libcurl or no json-c"

@@ -3,7 +3,6 @@
 # Energy in a real ceemsd: a recorded RAPL tree whose counters this script moves, jobs that are
 # made up (test/fake/unit_source), scrapes all the while. Every scrape adds up to the microjoule,
 # nothing ever falls, and nothing that the sensor counted is lost over kill -9.
-# timeout 180
 . "$(dirname "$0")/../tap.sh"
 
 sys=$SCRATCH/sys

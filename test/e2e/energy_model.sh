@@ -3,7 +3,6 @@
 # ceemsd on a machine without a power sensor: the model's watts become the node's joules,
 # which add up, are marked as a model's, and end where it is off. Wrong coefficients are a
 # wrong command line.
-# timeout 120
 . "$(dirname "$0")/../tap.sh"
 
 mkdir -p "$SCRATCH/sys" "$SCRATCH/cgroup"

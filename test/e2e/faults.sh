@@ -7,7 +7,6 @@
 # FAULTS=LETTERS: in this order, as the test prints it, again and again. slurmctld is killed among
 # running jobs by the hour alone: it forgets what it has not written down in the last five seconds, and
 # what becomes of those jobs is Slurm's affair; here it dies when its state is saved.
-# timeout 260
 . "$(dirname "$0")/../tap.sh"
 . test/slurm.sh
 . test/jobcomp_slurm.sh

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# timeout 240
 # Every query of every panel is asked: the API's of a real aggregator with known records, as a
 # user and as an operator, and each column must be in its answer; Prometheus' of the demo, with
 # real jobs, as the user whose job it is: no error, and data where data must be.

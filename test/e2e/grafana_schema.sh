@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The dashboards against Grafana's own types (@grafana/schema of npm, the oldest and a new release
 # that they are for): pages, panels, options of each panel type, queries of Pyroscope.
-# timeout 200
 . "$(dirname "$0")/../tap.sh"
 for t in python3 node npm; do command -v $t >/dev/null || skip_all "$t is not installed"; done
 export PYTHONDONTWRITEBYTECODE=1

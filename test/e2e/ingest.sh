@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# timeout 240
 # Reports to two aggregators with one real Postgres: twice, late, in any order, without their job
 # record, malformed, hostile, many at once, while aggregators and Postgres are killed. At the end
 # each record is there once, linked to the right unit, and the sums agree.

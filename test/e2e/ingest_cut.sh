@@ -3,7 +3,6 @@
 # Connections to the aggregator that are cut, half open or never read from, beside one that is
 # good: it is served, nothing half is written, nothing twice. Then a real ceemsd and its courier
 # whose line to the aggregator is cut at every kind of moment.
-# timeout 200
 . "$(dirname "$0")/../tap.sh"
 . "$TOP/test/pg.sh"
 agg=$BUILD/ceems_aggregator make=$BUILD/batch_make

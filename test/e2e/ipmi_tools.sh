@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # ceemsd reads the power of the node by the real ipmitool, FreeIPMI and ipmiutil, which ask a
 # simulated BMC (OpenIPMI's ipmi_sim) over LAN.
-# timeout 240
 . "$(dirname "$0")/../tap.sh"
 
 why=$(test/rig/bmc possible) || skip_all "$why"

@@ -3,7 +3,6 @@
 # The load balancer as it is run: real Prometheus servers with data behind it, a real aggregator
 # that says whose jobs are whose, a front end with a password before it. Two clusters in one
 # Prometheus, servers that hold different times, one that is killed and comes back, reload, drain.
-# timeout 120
 . "$(dirname "$0")/../tap.sh"
 . "$TOP/test/pg.sh"
 lb=$BUILD/ceems_lb agg=${AGGREGATOR:-$BUILD/ceems_aggregator}

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# timeout 300
 # ceems_lb among enemies: HTTP that two readers could read in two ways, PromQL without end, backends
 # that lie, users who say that they are others, clocks that differ. After each of them it lives, another
 # user is served, and it has not grown. Ownership is the aggregator's, on a real Postgres; MUNGE and the

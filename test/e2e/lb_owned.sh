@@ -4,7 +4,6 @@
 # that are taken away, roles that end, numbers that are used again, jobs that have just begun, an
 # aggregator without its database; and the ways around a load balancer that looks for patterns, of
 # which none may bring back a single sample of somebody else.
-# timeout 120
 . "$(dirname "$0")/../tap.sh"
 . "$TOP/test/pg.sh"
 lb=$BUILD/ceems_lb agg=$BUILD/ceems_aggregator

@@ -5,7 +5,6 @@
 # built from a module): each call in each form gives the answer that it gives without the load
 # balancer, and what is not the user's is refused in each form. The server answers with what it
 # was asked, so that an answer that is the same is a question that is the same.
-# timeout 300
 . "$(dirname "$0")/../tap.sh"
 . "$TOP/test/pg.sh"
 for p in ceems_lb ceems_aggregator; do [ -x "$BUILD/$p" ] || skip_all "$p was not built here"; done

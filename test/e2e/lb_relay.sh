@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# timeout 180
 # The way of a request through the load balancer without its decisions: answers of backends that
 # are slow, cut, endless, too long or two at once, and clients that go, never read or send slowly.
 . "$(dirname "$0")/../tap.sh"

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The demo beside a Slurm, a ceemsd and a Prometheus that run already: their processes, their
 # running job and the machine's own configuration are the same before and after.
-# timeout 180
 . "$(dirname "$0")/../tap.sh"
 why=$(test/rig/slurm possible) || skip_all "$why"
 for c in prometheus curl jq; do command -v $c >/dev/null || skip_all "$c is not installed"; done

@@ -29,5 +29,5 @@ like "what needs root is counted as skipped" "$last" ', [1-9][0-9]* skipped$'
 like "and says why" "$(grep skipped "$SCRATCH/log")" 'needs? root'
 is "no package was touched" "$(diff <(echo "$before") <(packages))" ""
 if [ $rc != 0 ]; then grep -A12 -E '^FAIL|rror' "$SCRATCH/log" | head -80 | sed 's/^/# /'; fi
-echo "# $last"
+sed -n '/^FLAKY/,$s/^/# /p' "$SCRATCH/log"
 tap_done

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# timeout 180
 # A real Prometheus scrapes one and the same snapshot in both formats and stores identical
 # series. It always prefers OpenMetrics, so the second job goes through a little proxy that
 # asks for text instead. The server is held still (fixture files, a slow-changing process)

@@ -3,7 +3,6 @@
 # Our PromQL beside a real Prometheus 2.42: thousands of queries, written and by chance, are
 # accepted or refused by both, and what we print gives the same answer as what was asked, on a
 # Prometheus with data. QUERIES=N random ones (3000), SEED=N.
-# timeout 200
 . "$(dirname "$0")/../tap.sh"
 command -v prometheus >/dev/null || skip_all "prometheus is not installed"
 command -v promtool >/dev/null || skip_all "promtool is not installed"

@@ -4,7 +4,6 @@
 # CAP_PERFMON; and what is opened as root goes on when root is given up. The files are a
 # recorded tree; the perf events are real ones of this kernel (its CPU clock of CPU 0, whose
 # nanoseconds the tree calls nanojoules: 1 W), since no RAPL is here.
-# timeout 120
 . "$(dirname "$0")/../tap.sh"
 
 have_root || skip_all "needs root: it becomes another user, with and without capabilities"

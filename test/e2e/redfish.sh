@@ -3,7 +3,6 @@
 # ceemsd, ceems-courier and a BMC that speaks Redfish over TLS, of our own making for the
 # faults: sessions, a BMC that dies, comes back, is slow, forgets and refuses, a courier that is
 # killed. Secrets are looked for in every log.
-# timeout 200
 . "$(dirname "$0")/../tap.sh"
 
 [ -x "$BUILD/ceems-courier" ] || skip_all "ceems-courier is not built here (libcurl, json-c)"

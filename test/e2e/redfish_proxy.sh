@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# timeout 240
 # redfish_proxy with real clients, a real munged, real certificates and a real nginx before it.
 # The BMCs are made up (test/fake/redfish_bmc.c): what matters here is how they fail.
 . "$(dirname "$0")/../tap.sh"

@@ -3,7 +3,6 @@
 # ceems-courier against Redfish servers that are not ours: OpenStack's sushy-tools, of PyPI. Its
 # static server shows a tree in the form of DMTF's mock-ups (test/fixture/redfish/mockup); its
 # emulator's chassis have no power, which is said.
-# timeout 200
 . "$(dirname "$0")/../tap.sh"
 
 [ -x "$BUILD/ceems-courier" ] || skip_all "ceems-courier is not built here (libcurl, json-c)"

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The rig itself: each Slurm starts, runs jobs of ordinary users, and leaves nothing behind,
 # also when it was killed. Two rigs run side by side.
-# timeout 120
 . "$(dirname "$0")/../tap.sh"
 rig=test/rig/slurm
 why=$($rig possible) || skip_all "$why"

@@ -46,10 +46,12 @@ run skips
 is "nothing but skips is no success" "$rc" 1
 
 # who runs beside whom: scripts wait, and overlap; what is busy does not; who is alone is alone
-mark='echo "begin $(basename "$0")" >>"$MARKS"; sleep 0.3; echo "end $(basename "$0")" >>"$MARKS"; echo ok 1 - a; echo 1..1'
-for n in waits1 waits2; do fake $n "$mark"; done
-for n in busy1 busy2; do fake $n "# busy"$'\n'"$mark"; done
-fake lonely "# alone"$'\n'"$mark"
+mark() { echo 'echo "begin $(basename "$0")" >>"$MARKS"; '"$1"'; echo "end $(basename "$0")" >>"$MARKS"; echo ok 1 - a; echo 1..1'; }
+# until another has begun, however long it takes here; or long enough that another would have
+both='for i in $(seq 600); do [ "$(grep -c begin "$MARKS")" -ge 2 ] && break; sleep 0.1; done'
+for n in waits1 waits2; do fake $n "$(mark "$both")"; done
+for n in busy1 busy2; do fake $n "# busy"$'\n'"$(mark 'sleep 0.3')"; done
+fake lonely "# alone"$'\n'"$(mark 'sleep 0.3')"
 together() { # name...: who began and ended, in this order
 	: >"$SCRATCH/marks"
 	MARKS=$SCRATCH/marks TEST_JOBS=1 run "$@"
@@ -62,7 +64,76 @@ mkdir -p "$SCRATCH/mk/e2e" && cp test/run "$SCRATCH/mk/run"
 is "what took longest begins first" "$(cd "$SCRATCH/mk" && for n in short1 short2 long1; do cp "$SCRATCH/waits1" e2e/$n; done
 	echo '9 e2e-long1' >times; : >"$SCRATCH/marks"
 	MARKS=$SCRATCH/marks TEST_JOBS=1 BUILD=$SCRATCH/mk/b ./run e2e/short1 e2e/short2 e2e/long1 >/dev/null; grep -c . "$SCRATCH/marks"; head -2 "$SCRATCH/marks" | grep -c long1)" $'6\n1'
-is "UPDATE_TIMES=1 writes the times anew" "$(cd "$SCRATCH/mk" && MARKS=/dev/null UPDATE_TIMES=1 BUILD=$SCRATCH/mk/b ./run e2e/short1 >/dev/null; wc -l <times)" 0
+cp "$SCRATCH/good" "$SCRATCH/mk/e2e/quick"
+is "UPDATE_TIMES=1 writes the times anew" "$(cd "$SCRATCH/mk" && MARKS=/dev/null UPDATE_TIMES=1 BUILD=$SCRATCH/mk/b ./run e2e/quick >/dev/null; wc -l <times)" 0
+
+# ---- once more: a script, which failed while others ran beside it; two of them at most
+meet='echo begin >>"$MARKS"; for i in $(seq 600); do [ "$(grep -c begin "$MARKS")" -ge "$MEET" ] && break; sleep 0.1; done'
+fails_beside='echo ok 1 - a; echo not ok 2 - b of $n; echo 1..2; exit 1'
+for n in once1 once2 once3; do
+	fake $n "n=$n; $meet; [ ! -e \$0.ran ] || { echo ok 1 - a; echo ok 2 - b; echo 1..2; exit; }; touch \$0.ran; $fails_beside"
+done
+fake never1 "n=never1; $meet; echo ran >>\$0.ran; $fails_beside"
+fake never2 "n=never2; $meet; echo ran >>\$0.ran; $fails_beside"
+cat >"$SCRATCH/program.c" <<-'END'
+	#include <stdio.h>
+	int main(int argc, char *argv[])
+	{
+		char name[4096];
+		(void)argc;
+		(void)snprintf(name, sizeof(name), "%s.ran", argv[0]);
+		FILE *f = fopen(name, "a");
+		if (f && fputs("ran\n", f) >= 0 && fclose(f) == 0)
+			puts("not ok 1 - c\n1..1");
+		return 1;
+	}
+END
+again() { # MEET name...: they run beside each other, or alone
+	local meet=$1
+	shift
+	rm -f "$SCRATCH"/*.ran
+	: >"$SCRATCH/marks"
+	MEET=$meet MARKS=$SCRATCH/marks TEST_JOBS=${JOBS:-2} run "$@"
+}
+ran() { cat "$SCRATCH/$1.ran" | wc -l; }
+again 2 once1 waits1
+is "a script that failed beside others and passes alone counts by that" "$last $rc" "3 passed, 0 failed, 0 skipped 0"
+like "which is said, with its first log and what failed" "$(tail -n +3 "$SCRATCH/out")" \
+	"^FLAKY [^ ]*once1: failed beside others, passed alone: first log ([^ ]*)"$'\n'"    not ok 2 - b of once1"
+like "that is kept" "$(cat "$(sed -n 's/^FLAKY.*first log //p' "$SCRATCH/out")")" 'not ok 2 - b of once1'
+again 2 once1 once2
+is "so do two" "$last $rc $(grep -c ^FLAKY "$SCRATCH/out")" "4 passed, 0 failed, 0 skipped 0 2"
+JOBS=3 again 3 once1 once2 once3
+is "three are a fault: none of them runs again" "$last $rc $(grep -c ^FLAKY "$SCRATCH/out")" "3 passed, 3 failed, 0 skipped 1 0"
+again 2 never1 waits1
+is "one that fails alone as well is red, and ran twice" "$last $rc $(ran never1)" "2 passed, 1 failed, 0 skipped 1 2"
+like "both logs are named" "$(grep ^FAIL "$SCRATCH/out")" 'never1\.log, the second time: first log .*never1\.first\.log'
+again 2 once1 never1
+is "one of two may pass" "$last $rc $(grep -c ^FLAKY "$SCRATCH/out")" "3 passed, 1 failed, 0 skipped 1 1"
+again 1 never1
+is "who ran alone does not run again" "$last $rc $(ran never1)" "1 passed, 1 failed, 0 skipped 1 1"
+TEST_AGAIN=0 again 2 once1 waits1
+is "TEST_AGAIN=0: nobody does" "$last $rc $(grep -c ^FLAKY "$SCRATCH/out")" "2 passed, 1 failed, 0 skipped 1 0"
+if "${CC:-cc}" -o "$SCRATCH/program" "$SCRATCH/program.c" 2>/dev/null; then
+	again 1 program waits1 waits2
+	is "nor does a C program ever" "$last $rc $(ran program)" "2 passed, 1 failed, 0 skipped 1 1"
+else
+	skip "nor does a C program ever" "no compiler"
+fi
+
+# ---- what a script leaves: a daemon in a session of its own, a scratch folder that it could not remove
+fake leaves '. "$LEAVES_TOP/test/tap.sh"; setsid sleep 1000 & echo $! >"$LEAVES/pid"; echo "$SCRATCH" >"$LEAVES/scratch"; ok "a" true; echo 1..1; kill -9 $$'
+fake forgets '. "$LEAVES_TOP/test/tap.sh"; setsid sleep 1000 & echo $! >"$LEAVES/pid"; ok "a" true; tap_done'
+gone() { local pid; pid=$(cat "$LEAVES/pid") && [ -z "$(tap_begin "$pid")" ]; }
+mkdir "$SCRATCH/left"
+export LEAVES=$SCRATCH/left LEAVES_TOP=$TOP
+run leaves
+is "a script that is killed is a failure" "$last" "1 passed, 1 failed, 0 skipped"
+ok "its daemon does not live on" wait_for 10 gone
+ok "its folder is gone" [ ! -d "$(cat "$LEAVES/scratch")" ]
+run forgets
+like "a daemon that a script forgets is ended, and named" "$(cat "$SCRATCH/out")" "left running, ended now: $(cat "$LEAVES/pid") sleep 1000"
+ok "and is gone" wait_for 10 gone
 
 # what test/bench/run promises
 mkdir -p "$SCRATCH/bb/bench"

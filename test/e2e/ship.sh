@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# timeout 170
 # From the spool to an aggregator with the real ceems-courier: what is sent when, what each
 # answer costs, and that no record is lost or stands in the way of others, whatever dies.
 . "$(dirname "$0")/../tap.sh"

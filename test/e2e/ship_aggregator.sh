@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# timeout 170
 # The way of a node's records with real parts: ring, ceemsd, spool, ceems-courier, aggregator,
 # Postgres. Each of them is killed while jobs run; at the end each job is there, once.
 . "$(dirname "$0")/../tap.sh"

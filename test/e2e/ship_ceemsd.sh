@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# timeout 120
 # Reports of made-up jobs from ring to aggregator, by real ceemsd and its ceems-courier: that
 # they arrive, that the courier is started anew when it dies or at a reload, what is told.
 . "$(dirname "$0")/../tap.sh"

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Jobs with a /tmp of their own (job_container/tmpfs) and an extern step, in 22.05 and 24.11,
 # there with contain_spank, whose hooks run inside the container: the same exact records.
-# timeout 120
 export TMPDIR=/var/tmp # what the jobs need must not be in /tmp
 . "$(dirname "$0")/../tap.sh"
 . "$(dirname "$0")/../slurm.sh"

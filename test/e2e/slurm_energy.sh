@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Energy in sacct: real Slurm with slurmdbd and MariaDB, the real plugin and the real energy
 # page. The power is made up (test/fake/energy_daemon.c), so that every joule is known.
-# timeout 400
 #   slurm_energy.sh [24.11]
 . "$(dirname "$0")/../tap.sh"
 . test/slurm.sh

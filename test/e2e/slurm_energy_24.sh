@@ -1,5 +1,4 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # slurm_energy.sh in Slurm 24.11, from the Debian 13 chroot.
-# timeout 400
 exec "$(dirname "$0")/slurm_energy.sh" 24.11

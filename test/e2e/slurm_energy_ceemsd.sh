@@ -3,7 +3,6 @@
 # From the CPU to sacct: the real ceemsd fills the energy page, the real plugin reads it in a
 # real Slurm with slurmdbd. The machine has no power sensor: source `model`, with watts that are
 # given, so what is exact here is the division, and what agrees are sacct and /metrics.
-# timeout 400
 #   slurm_energy_ceemsd.sh [24.11]
 . "$(dirname "$0")/../tap.sh"
 . test/slurm.sh

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Jobs of every kind in a real Slurm, and what its slurmctld's jobcomp plugin makes of them:
 # one record each, in agreement with sacct, and the same jobs in the plugin that is chained.
-# timeout 240
 #   slurm_jobcomp.sh [24.11]
 . "$(dirname "$0")/../tap.sh"
 . test/slurm.sh

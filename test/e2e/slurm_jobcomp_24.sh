@@ -1,5 +1,4 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # slurm_jobcomp.sh in Slurm 24.11, from the Debian 13 chroot.
-# timeout 240
 exec "$(dirname "$0")/slurm_jobcomp.sh" 24.11

@@ -3,7 +3,6 @@
 # What becomes of completion records when something dies or is full: slurmctld killed and
 # reconfigured under a stream of jobs, the spool's folder with the wrong mode, missing, full.
 # jobcomp/filetxt, chained, writes each record in the call itself and so knows the truth.
-# timeout 240
 #   slurm_jobcomp_faults.sh [24.11]
 . "$(dirname "$0")/../tap.sh"
 . test/slurm.sh

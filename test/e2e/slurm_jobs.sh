@@ -3,7 +3,6 @@
 # Every shape of job in a real Slurm (slurm_jobs.sh [VERSION]): each unit's CPU time in
 # /metrics is that of its steps' records to the digit, the node's counters are their sum and
 # the kernel's own count for the node, ends are counted by how, and nothing stays running.
-# timeout 240
 . "$(dirname "$0")/../tap.sh"
 . "$(dirname "$0")/../slurm.sh"
 

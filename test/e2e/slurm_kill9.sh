@@ -3,7 +3,6 @@
 # ceemsd is killed again and again while four people submit a hundred short jobs to a real
 # Slurm, whose slurmd is restarted once: afterwards every job is there once, its CPU time is
 # that of the ring's records, and the node's counters are their sum and the kernel's count.
-# timeout 180
 . "$(dirname "$0")/../tap.sh"
 . "$(dirname "$0")/../slurm.sh"
 need_slurm

@@ -3,7 +3,6 @@
 # The slurmstepd of a running step is killed in a real Slurm: what its orphaned task goes on
 # using still counts for the job; when that has gone too the step has ended as lost, with the
 # kernel's own count, although nobody removes its control groups.
-# timeout 120
 . "$(dirname "$0")/../tap.sh"
 . "$(dirname "$0")/../slurm.sh"
 need_slurm

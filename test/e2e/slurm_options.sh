@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The plugin's options and plugstack arguments in a real Slurm: what users ask for and what
 # the site lets them; and a ring in any state, which a job must not notice.
-# timeout 180
 . "$(dirname "$0")/../tap.sh"
 . "$(dirname "$0")/../slurm.sh"
 need_slurm

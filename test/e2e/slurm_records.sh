@@ -3,7 +3,6 @@
 # What could give a record of a real job to another: a job that forges its account, name and
 # user in its environment; a node whose clock leaps by an hour; job numbers that begin anew. Real
 # Slurm, plugins, ceemsd, couriers, aggregator and Postgres; only the clock is made wrong.
-# timeout 150
 . "$(dirname "$0")/../tap.sh"
 . test/slurm.sh
 . test/jobcomp_slurm.sh

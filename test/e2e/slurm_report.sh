@@ -4,7 +4,6 @@
 # user sees on stderr, from srun, --pty, labelled, a batch script and a step of two nodes. The
 # energy is an invention of test/fake/energy_page_put, and in the end ceemsd's model of the
 # machine.
-# timeout 180
 . "$(dirname "$0")/../tap.sh"
 . "$(dirname "$0")/../slurm.sh"
 need_slurm

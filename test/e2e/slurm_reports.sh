@@ -3,7 +3,6 @@
 # What the aggregator is told of jobs of a real Slurm while ceemsd is killed again and again,
 # and for a while has no spool: each job has one instance, its windows lie side by side, what
 # comes twice is the same, and their sums are the last final report and what /metrics says.
-# timeout 180
 . "$(dirname "$0")/../tap.sh"
 . "$(dirname "$0")/../slurm.sh"
 need_slurm

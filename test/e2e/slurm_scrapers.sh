@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A real Prometheus every second, curl every three, and others at any time: each of them sees
 # every job with its final counters, and an ended job stays for three of the longest gaps.
-# timeout 180
 . "$(dirname "$0")/../tap.sh"
 . "$(dirname "$0")/../slurm.sh"
 need_slurm

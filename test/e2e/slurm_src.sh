@@ -3,7 +3,6 @@
 # SLURM_SRC=: the plugins build against another Slurm tree, laid out as a source tree or as
 # an installation, and carry its version, which Slurm's loader compares. The tree is this
 # machine's headers under another version number.
-# timeout 120
 . "$(dirname "$0")/../tap.sh"
 [ -e /usr/include/slurm/slurm_version.h ] || skip_all "no Slurm headers here (libslurm-dev)"
 command -v objdump >/dev/null || skip_all "objdump is not installed"

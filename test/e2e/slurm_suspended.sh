@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A job that Slurm has suspended pays for the CPUs that it holds and for nothing else, exactly; once
 # it goes on it pays for its CPU time again. Source `model`, with watts that are given.
-# timeout 120
 . "$(dirname "$0")/../tap.sh"
 . test/slurm.sh
 need_slurm

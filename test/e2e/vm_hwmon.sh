@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A real hwmon power meter: the kernel's acpi_power_meter on an ACPI table of ours, in a
 # virtual machine (test/vm/hwmon_guest.sh).
-# timeout 300
 # busy
 . "$(dirname "$0")/../tap.sh"
 

@@ -3,7 +3,6 @@
 # The kernel's IPMI driver in a virtual machine with OpenIPMI's simulated BMC: ceemsd reads
 # the node's power at the real /dev/ipmi0 (test/vm/ipmi_guest.sh). And QEMU's own BMC, which
 # knows no DCMI.
-# timeout 400
 # busy
 . "$(dirname "$0")/../tap.sh"
 

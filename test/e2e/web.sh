@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# timeout 180
 # The web server with real clients: formats, compression, TLS, passwords, certificates that
 # change, and clients without manners.
 . "$(dirname "$0")/../tap.sh"

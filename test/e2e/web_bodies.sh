@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# timeout 120
 # Bodies of requests: what is taken, what is refused before it is sent, and clients that
 # cut, dribble, lie about lengths or hide a second request in the first.
 . "$(dirname "$0")/../tap.sh"

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The ring protocol, model checked: all interleavings of the sizes below, and then the
 # model without each of the things that make it right, which must give a counterexample.
-# timeout 280
 . "$(dirname "$0")/../tap.sh"
 
 command -v spin >/dev/null || skip_all "spin is not installed (apt install spin)"

@@ -2,8 +2,10 @@
 #ifndef CEEMS_TEST_PG_SERVER_H
 #define CEEMS_TEST_PG_SERVER_H
 
+#include <signal.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "lib/pg/pg.h"
 #include "test/unit/scratch.h"
@@ -13,6 +15,7 @@
 struct pg_server {
 	char dir[SCRATCH_PATH];
 	char url[256];
+	pid_t guard;
 };
 
 static inline int pg_server_do(const struct pg_server *s, const char *what,
@@ -25,6 +28,29 @@ static inline int pg_server_do(const struct pg_server *s, const char *what,
 	return system(command);
 }
 
+/* A test that is killed ends no server: this process does, whom the kernel tells of its
+ * death. In a session of its own, since timeout(1) kills the test's whole group. */
+static inline pid_t pg_server_guard(const struct pg_server *s)
+{
+	pid_t test = getpid(), pid = fork();
+	sigset_t death;
+	int got;
+
+	if (pid != 0)
+		return pid;
+	(void)sigemptyset(&death);
+	(void)sigaddset(&death, SIGTERM);
+	if (setsid() < 0 || sigprocmask(SIG_BLOCK, &death, NULL) < 0 ||
+	    prctl(PR_SET_PDEATHSIG, SIGTERM) < 0)
+		_exit(1);
+	while (getppid() == test)
+		(void)sigwait(&death, &got);
+	(void)sigprocmask(SIG_UNBLOCK, &death, NULL);
+	(void)pg_server_do(s, "stop", "2>/dev/null");
+	(void)nftw(s->dir, scratch_remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	_exit(0);
+}
+
 /* For main(), before cmocka: false when the program cannot run here, which is said. */
 static inline bool pg_server_start(struct pg_server *s, const char *options)
 {
@@ -34,6 +60,7 @@ static inline bool pg_server_start(struct pg_server *s, const char *options)
 	}
 	(void)snprintf(s->dir, sizeof(s->dir), "/tmp/ceems-test.XXXXXX");
 	if (!mkdtemp(s->dir) || chmod(s->dir, 0711) < 0 ||
+	    (s->guard = pg_server_guard(s)) < 0 ||
 	    pg_server_do(s, "start", options) != 0) {
 		printf("1..1\nnot ok 1 - Postgres starts\n");
 		exit(1);
@@ -47,6 +74,8 @@ static inline void pg_server_stop(struct pg_server *s)
 {
 	(void)pg_server_do(s, "stop", "");
 	(void)nftw(s->dir, scratch_remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	(void)kill(s->guard, SIGKILL);
+	(void)waitpid(s->guard, NULL, 0);
 }
 
 #endif

@@ -388,6 +388,46 @@ static void copy_that_fails_leaves_nothing(void **state)
 	assert_int_equal(number(pg, "SELECT count(*) FROM small"), 0);
 }
 
+/* What the guard of pg_server.h is for: the test is killed, as by timeout(1). */
+static void server_of_a_test_that_is_killed_ends(void **state)
+{
+	struct pg_server other;
+	char path[128], line[256];
+	int status, told[2];
+
+	(void)state;
+	assert_int_equal(pipe(told), 0);
+	(void)fflush(stdout);
+	pid_t test = fork();
+	assert_true(test >= 0);
+	if (test == 0) {
+		if (pg_server_start(&other, ""))
+			(void)!write(told[1], &other, sizeof(other));
+		(void)pause();
+		_exit(0);
+	}
+	(void)close(told[1]);
+	assert_int_equal(read(told[0], &other, sizeof(other)), sizeof(other));
+	(void)close(told[0]);
+	(void)snprintf(path, sizeof(path), "%s/pg/data/postmaster.pid", other.dir);
+	FILE *f = fopen(path, "re");
+	assert_non_null(f);
+	assert_non_null(fgets(line, sizeof(line), f));
+	(void)fclose(f);
+	assert_int_equal(kill(test, SIGKILL), 0);
+	assert_int_equal(waitpid(test, &status, 0), test);
+	for (int i = 0; i < 1200 && access(other.dir, F_OK) == 0; i++)
+		(void)usleep(50000);
+	assert_int_equal(access(other.dir, F_OK), -1);
+	/* the number may be another process's by now, its words are not */
+	(void)snprintf(path, sizeof(path), "/proc/%d/cmdline", atoi(line));
+	f = fopen(path, "re");
+	size_t n = f ? fread(line, 1, sizeof(line), f) : 0;
+	assert_null(memmem(line, n, other.dir, strlen(other.dir)));
+	if (f)
+		(void)fclose(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -403,6 +443,7 @@ int main(void)
 		cmocka_unit_test(copy_that_fails_leaves_nothing),
 		cmocka_unit_test(server_that_is_away_is_left_alone_and_found_again),
 		cmocka_unit_test(server_that_hangs_is_given_up),
+		cmocka_unit_test(server_of_a_test_that_is_killed_ends),
 	};
 
 	if (!pg_server_start(&server, ""))
