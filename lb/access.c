@@ -28,6 +28,7 @@ struct when {
 struct walk {
 	struct access_plan *p;
 	struct promql *q;
+	int64_t around_ms; /* claimed before and behind what is asked for */
 	struct err *err;
 };
 
@@ -222,7 +223,8 @@ static int leave_gap(struct walk *w, struct promql_node *n, const char *label,
 				 .label = label,
 				 .units_max = units_max,
 				 .from_ms = from_ms,
-				 .to_ms = to_ms};
+				 .to_ms = to_ms,
+				 .around_ms = w->around_ms};
 	w->p->gaps = g;
 	return 0;
 }
@@ -249,7 +251,9 @@ bool access_span(const struct access_plan *p, int64_t *ret_from_ms, int64_t *ret
 static int prove(struct walk *w, struct promql_node *n, struct metrics m,
 		 uint32_t units_max, int64_t from_ms, int64_t to_ms)
 {
-	struct naming naming = {.w = w, .from_ms = from_ms, .to_ms = to_ms};
+	struct naming naming = {.w = w,
+				.from_ms = from_ms - w->around_ms,
+				.to_ms = to_ms + w->around_ms};
 
 	touch(w->p, from_ms, to_ms);
 	if (w->p->policy->open)
@@ -294,6 +298,20 @@ static int64_t bound(double ms)
 					   : (int64_t)ms;
 }
 
+/* Times at which queries are evaluated: 1824 to 2115. Prometheus' engine takes the
+ * distance of two times as nanoseconds of 64 bits, which end at 292 years: beyond, an @
+ * and an offset mean one time here and another one there. */
+#define EVALUATED_MAX_MS 4600000000000ll
+
+static int check_evaluated(const struct when *t, struct err *err)
+{
+	if (t->lo < -EVALUATED_MAX_MS || t->hi > EVALUATED_MAX_MS)
+		return err_set(err, -ERANGE,
+			       "the query is evaluated further than a century from "
+			       "now");
+	return 0;
+}
+
 /* Nanoseconds as milliseconds, away from zero */
 static int64_t ms_of(int64_t ns)
 {
@@ -301,17 +319,20 @@ static int64_t ms_of(int64_t ns)
 }
 
 /* Times at which n (a selector or subquery) is asked: its @ and offset applied */
-static struct when shifted(const struct promql_node *n, struct when t)
+static int shift(const struct promql_node *n, struct when *t, struct err *err)
 {
+	int rc;
+
 	if (n->at == AT_TIME)
-		t.lo = t.hi = bound(n->at_s * 1000);
+		t->lo = t->hi = bound(n->at_s * 1000);
 	else if (n->at == AT_START)
-		t.lo = t.hi = t.start;
+		t->lo = t->hi = t->start;
 	else if (n->at == AT_END)
-		t.lo = t.hi = t.end;
-	t.lo = bound((double)t.lo - (double)n->offset_ns / 1e6 - 1);
-	t.hi = bound((double)t.hi - (double)n->offset_ns / 1e6 + 1);
-	return t;
+		t->lo = t->hi = t->end;
+	rc = check_evaluated(t, err);
+	t->lo = bound((double)t->lo - (double)n->offset_ns / 1e6 - 1);
+	t->hi = bound((double)t->hi - (double)n->offset_ns / 1e6 + 1);
+	return rc ? rc : check_evaluated(t, err);
 }
 
 static int walk(struct walk *w, struct promql_node *n, struct when t);
@@ -320,17 +341,19 @@ static int walk_selector(struct walk *w, struct promql_node *n, int64_t reach_ms
 			 struct when t)
 {
 	const struct access_policy *policy = w->p->policy;
+	int rc = shift(n, &t, w->err);
 
-	t = shifted(n, t);
-	return prove(w, n, metrics_of(policy, n), policy->inject_max,
-		     bound((double)t.lo - (double)reach_ms), t.hi);
+	return rc ? rc
+		  : prove(w, n, metrics_of(policy, n), policy->inject_max,
+			  t.lo - reach_ms, t.hi);
 }
 
 static int walk_subquery(struct walk *w, struct promql_node *n, struct when t)
 {
-	t = shifted(n, t);
-	t.lo = bound((double)t.lo - (double)ms_of(n->range_ns));
-	return walk(w, n->expr, t);
+	int rc = shift(n, &t, w->err);
+
+	t.lo -= ms_of(n->range_ns);
+	return rc ? rc : walk(w, n->expr, t);
 }
 
 static bool is_hidden(const struct access_policy *policy, const struct promql_node *n)
@@ -427,6 +450,23 @@ int access_plan_add(struct access_plan *p, struct promql *query, int64_t start_m
 	return rc ? rc : walk(&w, promql_root(query), t);
 }
 
+int access_plan_add_selectors(struct access_plan *p, struct promql *query,
+			      int64_t from_ms, int64_t to_ms, int64_t around_ms,
+			      struct err *err)
+{
+	struct walk w = {.p = p, .q = query, .around_ms = around_ms, .err = err};
+	int rc;
+
+	if (from_ms > to_ms || from_ms < -TIME_MAX_MS || to_ms > TIME_MAX_MS)
+		return err_set(err, -ERANGE, "the query's time ends before it begins");
+	rc = keep_query(p, query, err);
+	for (struct promql_node *n = promql_selectors(query); n && !rc;
+	     n = n->next_selector)
+		rc = prove(&w, n, metrics_of(p->policy, n), p->policy->inject_max,
+			   from_ms - p->policy->lookback_ms, to_ms);
+	return rc;
+}
+
 /* Of all types: what all families have in common */
 static struct metrics profiles_of(const struct access_policy *policy, struct str type)
 {
@@ -501,10 +541,11 @@ static bool overlapped(const struct access_policy *policy, size_t i)
 }
 
 int access_plan_add_family(struct access_plan *p, struct promql *query, size_t i,
-			   int64_t from_ms, int64_t to_ms, struct err *err)
+			   int64_t from_ms, int64_t to_ms, int64_t around_ms,
+			   struct err *err)
 {
 	const struct access_family *f = &p->policy->families[i];
-	struct walk w = {.p = p, .q = query, .err = err};
+	struct walk w = {.p = p, .q = query, .around_ms = around_ms, .err = err};
 	struct promql_node *n = promql_root(query);
 	auto_buf struct buf want = BUF_INIT, is = BUF_INIT;
 	int rc;

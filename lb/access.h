@@ -77,7 +77,9 @@ struct access_gap {
 	struct promql_node *selector;
 	const char *label;
 	uint32_t units_max;
-	int64_t from_ms, to_ms;
+	/* Those that lived in [from, to] and were nobody else's from around_ms before
+	 * until around_ms after it */
+	int64_t from_ms, to_ms, around_ms;
 };
 
 struct access_plan;
@@ -87,20 +89,29 @@ int access_plan_new(const struct access_policy *policy, struct access_plan **ret
 void access_plan_free(struct access_plan *p); /* accepts NULL; queries stay */
 
 /* Adds a query that is evaluated at times from start_ms to end_ms (the same for an
- * instant query); for match[] the time that the request spans. The query is borrowed
- * until the plan is freed. -EACCES: it can be proved for nobody, with what to change;
- * -E2BIG: names too many units; -ERANGE: touches time that is no time; -ENOMEM. */
+ * instant query). The query is borrowed until the plan is freed. -EACCES: it can be
+ * proved for nobody, with what to change; -E2BIG: names too many units; -ERANGE:
+ * touches time that is no time; -ENOMEM. */
 int access_plan_add(struct access_plan *p, struct promql *query, int64_t start_ms,
 		    int64_t end_ms, struct err *err)
 	__attribute__((warn_unused_result));
+
+/* The same for what is asked of each selector alone, in [from_ms, to_ms], whatever
+ * offset, @ or subquery stands beside it: match[], exemplars (Prometheus,
+ * web/api/v1/api.go: queryExemplars() takes the selectors out of the query).
+ * around_ms: as much more is claimed before and behind it, as labels are answered from
+ * whole blocks. */
+int access_plan_add_selectors(struct access_plan *p, struct promql *query,
+			      int64_t from_ms, int64_t to_ms, int64_t around_ms,
+			      struct err *err) __attribute__((warn_unused_result));
 
 /* Adds a selector of all metrics of policy->families[i], as access_family_selector()
  * writes it: for labels and series that were asked for without a selector. It becomes a
  * gap, or nothing to do for metrics that tell of nobody. -ENODATA: metrics of another
  * family are among them, leave this one out. */
 int access_plan_add_family(struct access_plan *p, struct promql *query, size_t i,
-			   int64_t from_ms, int64_t to_ms, struct err *err)
-	__attribute__((warn_unused_result));
+			   int64_t from_ms, int64_t to_ms, int64_t around_ms,
+			   struct err *err) __attribute__((warn_unused_result));
 void access_family_selector(const struct access_family *f, struct buf *out);
 
 /* The time that all queries of the plan touch; false: they read nothing. */

@@ -365,7 +365,7 @@ static enum gate_next gaps(struct gate_state *s)
 	if (!gap)
 		return go(s, decide);
 	rc = owned_look_list(s->g->owned, &who, gap->from_ms, gap->to_ms,
-			     gap->units_max, &ids, &count);
+			     gap->around_ms, gap->units_max, &ids, &count);
 	if (rc > 0)
 		return fill(s, gap, &ids, count);
 	if (owned_ask_list(s->g->owned, &who, gap->from_ms, gap->to_ms, gap->units_max,
@@ -381,8 +381,8 @@ static enum gate_next gap_answered(struct gate_state *s)
 	auto_buf struct buf ids = BUF_INIT;
 	size_t count = 0;
 
-	if (owned_answered_list(s->question, gap->from_ms, gap->to_ms, &ids, &count,
-				&s->err))
+	if (owned_answered_list(s->question, gap->from_ms, gap->to_ms, gap->around_ms,
+				&ids, &count, &s->err))
 		return nobody(s);
 	return fill(s, gap, &ids, count);
 }

@@ -116,14 +116,15 @@ void owned_round(int64_t *from_ms, int64_t *to_ms)
 
 int owned_pick(const struct owned_rules *rules, const struct owned_unit *units,
 	       size_t count, const struct owned_answer_time *t, int64_t from_ms,
-	       int64_t to_ms, struct buf *ret, size_t *ret_count)
+	       int64_t to_ms, int64_t around_ms, struct buf *ret, size_t *ret_count)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < count; i++) {
 		const struct owned_unit *u = &units[i];
 		enum access_answer a =
-			owned_judge(rules, u->runs, u->count, t, from_ms, to_ms);
+			owned_judge(rules, u->runs, u->count, t, from_ms - around_ms,
+				    to_ms + around_ms);
 
 		if (a == ACCESS_UNASKED)
 			return 0;
@@ -163,8 +164,8 @@ static void list_bytes(struct buf *out, const struct head *h,
 }
 
 static int pick_bytes(const struct owned_who *who, const struct buf *list,
-		      int64_t from_ms, int64_t to_ms, struct buf *ret,
-		      size_t *ret_count)
+		      int64_t from_ms, int64_t to_ms, int64_t around_ms,
+		      struct buf *ret, size_t *ret_count)
 {
 	const char *p = list->data + sizeof(struct head), *end = list->data + list->len;
 	struct owned_run runs[OWNED_RUNS_MAX];
@@ -186,7 +187,8 @@ static int pick_bytes(const struct owned_who *who, const struct buf *list,
 		p += sizeof(lens) + lens[0];
 		memcpy(runs, p, u.count * sizeof(*runs));
 		p += u.count * sizeof(*runs);
-		rc = owned_pick(&who->rules, &u, 1, &age, from_ms, to_ms, ret, &one);
+		rc = owned_pick(&who->rules, &u, 1, &age, from_ms, to_ms, around_ms,
+				ret, &one);
 		if (rc <= 0)
 			return rc;
 		n += one;
@@ -196,7 +198,8 @@ static int pick_bytes(const struct owned_who *who, const struct buf *list,
 }
 
 int owned_look_list(struct owned *o, const struct owned_who *who, int64_t from_ms,
-		    int64_t to_ms, uint32_t most, struct buf *ret, size_t *ret_count)
+		    int64_t to_ms, int64_t around_ms, uint32_t most, struct buf *ret,
+		    size_t *ret_count)
 {
 	auto_buf struct buf key = BUF_INIT, list = BUF_INIT;
 	int64_t from = from_ms, to = to_ms;
@@ -206,7 +209,7 @@ int owned_look_list(struct owned *o, const struct owned_who *who, int64_t from_m
 	list_key(&key, who, from, to, most);
 	if (!buf_error(&key) &&
 	    lru_get(o->lists, key.data, key.len, who->boot_ms, &list))
-		rc = pick_bytes(who, &list, from_ms, to_ms, ret, ret_count);
+		rc = pick_bytes(who, &list, from_ms, to_ms, around_ms, ret, ret_count);
 	if (rc <= 0)
 		buf_reset(ret);
 	atomic_fetch_add(rc > 0 ? &o->hits : &o->misses, 1);

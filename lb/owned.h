@@ -66,11 +66,13 @@ void owned_set_site(struct owned *o, struct site *s, uint32_t entries);
  * ACCESS_UNASKED. */
 size_t owned_look(struct owned *o, const struct owned_who *who,
 		  struct access_claim *claims, size_t count);
-/* The caller's own units that lived in a time, as literals for access_fill(): 1, and
- * how many (more than most: there are too many); 0: it must be asked. ids are in ret,
- * one behind the other, each with a NUL. */
+/* The caller's own units that lived in a time and were nobody else's in around_ms more
+ * on either side, as literals for access_fill(): 1, and how many (more than most: there
+ * are too many); 0: it must be asked. ids are in ret, one behind the other, each with a
+ * NUL. */
 int owned_look_list(struct owned *o, const struct owned_who *who, int64_t from_ms,
-		    int64_t to_ms, uint32_t most, struct buf *ret, size_t *ret_count);
+		    int64_t to_ms, int64_t around_ms, uint32_t most, struct buf *ret,
+		    size_t *ret_count);
 /* false: not known, or no longer. */
 bool owned_look_role(struct owned *o, const struct owned_who *who,
 		     enum owned_role *ret);
@@ -98,7 +100,8 @@ int owned_answered(const struct owned_question *q, struct access_claim *claims,
 		   size_t count, enum owned_role *ret_role, struct err *err);
 /* The same for a list, as owned_look_list(). */
 int owned_answered_list(const struct owned_question *q, int64_t from_ms, int64_t to_ms,
-			struct buf *ret, size_t *ret_count, struct err *err);
+			int64_t around_ms, struct buf *ret, size_t *ret_count,
+			struct err *err);
 void owned_question_drop(struct owned_question *q); /* accepts NULL */
 
 void owned_metrics(struct owned *o, struct prom *out);

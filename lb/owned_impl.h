@@ -41,7 +41,7 @@ void owned_remember(struct owned *o, const struct owned_ask *ask,
 /* Literals of the units that may be filled in; as owned_look_list(). */
 int owned_pick(const struct owned_rules *rules, const struct owned_unit *units,
 	       size_t count, const struct owned_answer_time *t, int64_t from_ms,
-	       int64_t to_ms, struct buf *ret, size_t *ret_count);
+	       int64_t to_ms, int64_t around_ms, struct buf *ret, size_t *ret_count);
 /* Whether a text can be the id of a unit: what cannot is not asked for. */
 bool owned_is_id(struct str id);
 /* Times of lists are asked for in full minutes, so that they are asked for again. */

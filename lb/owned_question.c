@@ -329,7 +329,8 @@ int owned_answered(const struct owned_question *q, struct access_claim *claims,
 }
 
 int owned_answered_list(const struct owned_question *q, int64_t from_ms, int64_t to_ms,
-			struct buf *ret, size_t *ret_count, struct err *err)
+			int64_t around_ms, struct buf *ret, size_t *ret_count,
+			struct err *err)
 {
 	const struct owned_answer_time t = fresh(q);
 	int rc;
@@ -337,6 +338,6 @@ int owned_answered_list(const struct owned_question *q, int64_t from_ms, int64_t
 	if (q->rc)
 		return err_set(err, q->rc, "%s", q->err.text);
 	rc = owned_pick(&q->rules, q->answer.units, q->answer.count, &t, from_ms, to_ms,
-			ret, ret_count);
+			around_ms, ret, ret_count);
 	return rc > 0 ? 0 : err_set(err, -ENOMEM, "out of memory");
 }

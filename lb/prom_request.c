@@ -16,6 +16,11 @@
 #define TIME_FIRST_MS 0ll
 #define TIME_LAST_MS 253402300799000ll /* 9999-12-31 */
 
+/* Labels and series are answered from all of a block, or of a day's index, that the
+ * time meets, whatever of it lies outside. Blocks are of 31 days at most (Prometheus:
+ * storage.tsdb.max-block-duration; Thanos: 14 days; VictoriaMetrics: a day). */
+#define BLOCK_MS (31ll * 24 * 3600 * 1000)
+
 #define LABELS_PREFIX "/api/v1/label/"
 #define VALUES_SUFFIX "/values"
 
@@ -367,7 +372,7 @@ static int prove_families(struct prom_request *r, const struct access_policy *po
 		if (rc)
 			return rc;
 		rc = access_plan_add_family(plan, r->queries[r->query_count - 1], i,
-					    r->start_ms, r->end_ms, err);
+					    r->start_ms, r->end_ms, BLOCK_MS, err);
 		if (rc == -ENODATA) {
 			promql_free(r->queries[--r->query_count]);
 			rc = 0;
@@ -381,13 +386,19 @@ static int prove_families(struct prom_request *r, const struct access_policy *po
 int prom_request_prove(struct prom_request *r, const struct access_policy *policy,
 		       struct access_plan *plan, struct err *err)
 {
-	if (calls[r->call].takes & TAKES_MATCHES && !r->query_count)
+	unsigned takes = calls[r->call].takes;
+
+	if (takes & TAKES_MATCHES && !r->query_count)
 		return prove_families(r, policy, plan, err);
 	if (r->call == PROM_FORMAT_QUERY || r->call == PROM_PARSE_QUERY)
 		return 0; /* text to text: nothing is read */
 	for (size_t i = 0; i < r->query_count; i++) {
-		int rc = access_plan_add(plan, r->queries[i], r->start_ms, r->end_ms,
-					 err);
+		int rc = takes & (TAKES_MATCHES | TAKES_SPAN)
+				 ? access_plan_add_selectors(
+					   plan, r->queries[i], r->start_ms, r->end_ms,
+					   takes & TAKES_MATCHES ? BLOCK_MS : 0, err)
+				 : access_plan_add(plan, r->queries[i], r->start_ms,
+						   r->end_ms, err);
 
 		if (rc)
 			return rc;

@@ -23,6 +23,11 @@ hash='$2b$10$abcdefghijklmnopqrstuu23JPZtHcGhwXSF41f93o/7vBdDut3Xu'
 pg_start || { ok "Postgres starts" false; tap_done; }
 "$agg" --migrate --db.url="$PGURL" >/dev/null && psql_do -f "$TOP/test/e2e/lb_seed.sql" >/dev/null ||
 	{ ok "records of jobs" false; tap_done; }
+# 103 of alpha is alice's; some hours before bob had that number
+psql_do -c "INSERT INTO unit (cluster, uuid, restarts, submitted, known_by, uid, gid, person, project, name, started, ended, state)
+	SELECT cluster, '103', 0, now() - interval '5 hours', 'jobcomp', uid, gid, person, project, 'job',
+		now() - interval '4 hours', now() - interval '3 hours', 'COMPLETED'
+	FROM unit JOIN cluster c ON c.id = cluster WHERE c.name = 'alpha' AND uuid = '102'" >/dev/null || ok "a number that is used again" false
 printf "basic_auth_users:\n  lb: '%s'\n" "$hash" >agg-web.yaml
 chmod 600 agg-web.yaml
 agg_port=$(free_port)
@@ -132,6 +137,13 @@ is "as a range" "$(as alice /api/v1/query_range -G --data-urlencode "query=$M{uu
 like "not another's, and is told why" "$(query alice "$M{uuid=\"102\"}" | why)" '102'
 is "which is a 403" "$(code alice /api/v1/query --data-urlencode "query=$M{uuid=\"102\"}")" 403
 like "a selector without a unit is refused with what to add" "$(query alice "$M" | why)" 'add uuid='
+# exemplars are read from start to end, whatever the query says beside its selectors
+exemplars() { code alice /api/v1/query_exemplars --data-urlencode "query=$M{uuid=\"103\"}$1" -d "start=$((end - $2))&end=$((end - $3))"; }
+is "exemplars are of the time that is asked for" "$(exemplars "" 3600 0) $(exemplars "" 13000 12000)" "200 403"
+is "and of no other" "$(exemplars " offset -12000s" 13000 12000) $(exemplars " @ $end" 13000 12000)" "403 403"
+is "names of labels are refused for a number that was another's in their block" \
+	"$(code alice "/api/v1/labels?match[]=$M%7Buuid=%22103%22%7D&start=$((end - 3600))&end=$end" -g)" 403
+is "which can be queried" "$(code alice /api/v1/query --data-urlencode "query=$M{uuid=\"103\"}")" 200
 is "nothing of the node" "$(code alice /api/v1/query -d 'query=node_load1')" 403
 is "not the peer's way around: one's own beside another's" \
 	"$(code alice /api/v1/query --data-urlencode "query=$M{uuid=\"101\"} or $M{uuid=\"102\"}")" 403

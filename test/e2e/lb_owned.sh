@@ -179,7 +179,8 @@ E
 is "none of $n requests does" "$bad" ""
 for p in label/secret/values label/uuid/values labels "series?match[]=$M"; do as alice "/api/v1/$p" -g; done >body
 is "what is asked for without a unit is narrowed" "$(leak)$(as alice /api/v1/label/uuid/values | jq -c '.data')" '["101","104","105"]'
-is "by the time that is asked for" "$(as alice "/api/v1/label/uuid/values?start=$((end - 5000))&end=$((end - 2400))" | jq -c .data)" '["101","103","104"]'
+# 103 is bob's now: one block may hold labels of both
+is "by the time that is asked for" "$(as alice "/api/v1/label/uuid/values?start=$((end - 5000))&end=$((end - 2400))" | jq -c .data)" '["101","104"]'
 is "who has nothing sees nothing" "$(as eve /api/v1/label/uuid/values | jq -c .data) $(as eve /api/v1/label/secret/values | jq -c .data)" '[] []'
 
 # ---- where the site narrows instead of refusing

@@ -277,6 +277,34 @@ static void ids_that_come_again_are_told_apart_by_time(void **state)
 	may("ceems_x{uuid=\"4\"} offset 498990m", NULL);
 }
 
+/* Engines reckon with nanoseconds of 64 bits: so far away @ and offset are not one time
+ * for all. */
+static void times_that_are_centuries_away_are_refused(void **state)
+{
+	static const char *const far[] = {
+		"ceems_x{uuid=\"1\"} @ -99999999999",
+		"ceems_x{uuid=\"1\"} @ 9e9",
+		"ceems_x{uuid=\"1\"} offset 280y",
+		"ceems_x{uuid=\"1\"} offset -200y",
+		"max_over_time(ceems_x{uuid=\"1\"}[1h:1m] @ 1e10)",
+		"max_over_time((ceems_x{uuid=\"1\"} offset 100y)[100y:1y])",
+	};
+	auto_buf struct buf out = BUF_INIT;
+	struct err err;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(far) / sizeof(far[0]); i++)
+		assert_int_equal(
+			ask(&policy, far[i], "ann", NOW_MS, NOW_MS, &out, &err),
+			-ERANGE);
+	assert_int_equal(ask(&policy, "ceems_x{uuid=\"1\"}", "ann", 9000000000000,
+			     9000000000000, &out, &err),
+			 -ERANGE);
+	may("max_over_time(ceems_x{uuid=\"1\"}[290y])", NULL);
+	may("ceems_x{uuid=\"1\"} @ 0", NULL);
+	may("ceems_x{uuid=\"1\"} offset 100y", NULL);
+}
+
 static void clusters_are_told_apart(void **state)
 {
 	(void)state;
@@ -622,6 +650,7 @@ int main(void)
 		cmocka_unit_test(what_is_of_others_is_refused),
 		cmocka_unit_test(no_part_of_a_query_hides_a_selector),
 		cmocka_unit_test(ids_that_come_again_are_told_apart_by_time),
+		cmocka_unit_test(times_that_are_centuries_away_are_refused),
 		cmocka_unit_test(clusters_are_told_apart),
 		cmocka_unit_test(what_is_not_named_can_be_narrowed),
 		cmocka_unit_test(what_was_not_asked_is_refused),

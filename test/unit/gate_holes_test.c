@@ -167,6 +167,45 @@ static const struct {
 	 "query=" VICTIM "&start=1700000000&end=1700000001", NULL, 403},
 	{"16", "/api/v1/query_exemplars",
 	 "query=" OWN "&start=1700000000&end=1700000001", NULL, 0},
+	/* the server reads exemplars of [start, end], whatever the query says: 4 was
+	 * bob's then */
+	{"own", "/api/v1/query_exemplars",
+	 "query=ceems_a%7Buuid%3D%224%22%7D%20offset%20-375d&start=1667600000&end="
+	 "1667603600",
+	 NULL, 403},
+	{"own", "/api/v1/query_exemplars",
+	 "query=ceems_a%7Buuid%3D%224%22%7D%20%40%201700000000&start=1667600000&end="
+	 "1667603600",
+	 NULL, 403},
+	{"own", "/api/v1/query_exemplars",
+	 "query=max_over_time(ceems_a%7Buuid%3D%224%22%7D%5B1h%3A1m%5D%20%40%"
+	 "201700000000)"
+	 "&start=1667600000&end=1667603600",
+	 NULL, 403},
+	{"own", "/api/v1/query_exemplars",
+	 "query=rate(ceems_a%7Buuid%3D%224%22%7D%5B2y%5D)&start=1699999000&end="
+	 "1700000000",
+	 NULL, 0}, /* no range is read */
+	/* 4 was bob's a day before: in one block with what is asked for */
+	{"own", "/api/v1/series",
+	 "match[]=ceems_a%7Buuid%3D%224%22%7D&start=1667700000&end=1667703600", NULL,
+	 403},
+	{"own", "/api/v1/labels",
+	 "match[]=ceems_a%7Buuid%3D%224%22%7D&start=1667700000&end=1667703600", NULL,
+	 403},
+	{"own", "/api/v1/label/hostname/values",
+	 "match[]=ceems_a%7Buuid%3D%224%22%7D&start=1667500000&end=1667503600", NULL,
+	 403},
+	{"own", "/api/v1/query_range",
+	 "query=ceems_a%7Buuid%3D%224%22%7D&start=1667700000&end=1667703600&step=60",
+	 NULL, 0},
+	{"own", "/api/v1/label/hostname/values",
+	 "match[]=ceems_a%7Buuid%3D%224%22%7D&start=1671000000&end=1671003600", NULL,
+	 0},
+	/* times that are further from each other than 292 years */
+	{"own", "/api/v1/query",
+	 "query=ceems_a%7Buuid%3D%221%22%7D%20%40%20-99999999999&time=10923372036",
+	 NULL, 400},
 	{"16", "/api/v1/metadata", NULL, NULL, 403},
 	{"16", "/api/v1/rules", NULL, NULL, 403},
 	{"16", "/api/v1/alerts", NULL, NULL, 403},
@@ -297,6 +336,33 @@ static void labels_without_match_are_narrowed_not_opened(void **state)
 		assert_int_equal(lab_get(&l, "ann", paths[i], NULL, &a), 0);
 		assert_null(strstr(a.text, "7C4%7C"));
 	}
+	lab_close(&l);
+}
+
+/* Labels come from whole blocks: 7 was bob's in the days before. */
+static void labels_of_a_number_that_was_anothers_lately_are_not_filled_in(void **state)
+{
+	static const struct lab_run lately[] = {
+		{"1", "alpha", "ann", NOW - HOUR_MS, INT64_MAX},
+		{"7", "alpha", "bob", NOW - 30 * 24 * HOUR_MS, NOW - 29 * 24 * HOUR_MS},
+		{"7", "alpha", "ann", NOW - HOUR_MS, INT64_MAX},
+		{"8", "alpha", "bob", NOW - 90 * 24 * HOUR_MS, NOW - 89 * 24 * HOUR_MS},
+		{"8", "alpha", "ann", NOW - HOUR_MS, INT64_MAX},
+	};
+	static const char *const paths[] = {"/api/v1/labels",
+					    "/api/v1/label/hostname/values"};
+	struct lab_asked a;
+	struct lab l;
+
+	(void)state;
+	lab_open(&l, lately, 5);
+	for (size_t i = 0; i < 4; i++) { /* asked for, then remembered */
+		assert_int_equal(lab_get(&l, "ann", paths[i % 2],
+					 "start=1699999000&end=1700000000", &a),
+				 0);
+		assert_non_null(strstr(a.text, "uuid%3D~%221%7C8%22"));
+	}
+	assert_int_equal(lab_query(&l, "ann", "ceems_a{uuid=\"7\"}", &a), 0);
 	lab_close(&l);
 }
 
@@ -596,6 +662,8 @@ int main(void)
 		cmocka_unit_test(no_parameter_and_no_path_is_a_way_around),
 		cmocka_unit_test(each_request_is_refused_to_whoever_does_not_own_it),
 		cmocka_unit_test(labels_without_match_are_narrowed_not_opened),
+		cmocka_unit_test(
+			labels_of_a_number_that_was_anothers_lately_are_not_filled_in),
 		cmocka_unit_test(clusters_are_one_at_a_time_and_never_mixed),
 		cmocka_unit_test(rights_that_were_taken_away_end_in_time),
 		cmocka_unit_test(an_admin_who_is_none_any_more_is_none),
