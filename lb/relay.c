@@ -97,15 +97,6 @@ static void refuse(struct relay *y, unsigned status, const char *text)
 
 /* ---- what came ------------------------------------------------------------------- */
 
-/* The header's value; *twice when there are two of them. */
-static const char *once(struct web_request *r, const char *name, bool *twice)
-{
-	const char *value = web_header(r, name);
-
-	*twice |= value && web_header_count(r, name) > 1;
-	return value;
-}
-
 /* False: it was refused. */
 static bool collect(struct relay *y)
 {
@@ -113,25 +104,34 @@ static bool collect(struct relay *y)
 	struct gate_request *g = &y->gate;
 	struct protocol_input *in = &g->input;
 	const char *query = strchr(web_target(r), '?');
-	bool twice = false;
+	enum { TYPE, ENCODING, ACCEPT, ACCEPT_ENCODING, CLUSTER, HEADERS };
+	struct web_header_values v[HEADERS] = {
+		[TYPE] = {.name = "Content-Type"},
+		[ENCODING] = {.name = "Content-Encoding"},
+		[ACCEPT] = {.name = "Accept"},
+		[ACCEPT_ENCODING] = {.name = "Accept-Encoding"},
+		[CLUSTER] = {.name = "X-Ceems-Cluster-Id"},
+	};
 
 	in->post = web_method(r) == WEB_POST;
 	in->path = web_path(r);
 	in->query = query ? query + 1 : NULL;
 	in->body = web_body(r, &in->body_len);
-	in->content_type = once(r, "Content-Type", &twice);
-	in->content_encoding = once(r, "Content-Encoding", &twice);
-	in->accept = once(r, "Accept", &twice);
-	in->accept_encoding = once(r, "Accept-Encoding", &twice);
-	if (twice) {
+	web_headers(r, v, HEADERS);
+	in->content_type = v[TYPE].first;
+	in->content_encoding = v[ENCODING].first;
+	in->accept = v[ACCEPT].first;
+	in->accept_encoding = v[ACCEPT_ENCODING].first;
+	for (size_t i = 0; i < CLUSTER; i++) {
+		if (v[i].count < 2)
+			continue;
 		refuse(y, 400, "a header is there twice");
 		return false;
 	}
 	identity_collect(y->all->identity, r, &y->identity);
 	g->facts = &y->identity.facts;
-	g->cluster_header = web_header(r, "X-Ceems-Cluster-Id");
-	g->cluster_headers =
-		g->cluster_header ? web_header_count(r, "X-Ceems-Cluster-Id") : 0;
+	g->cluster_header = v[CLUSTER].first;
+	g->cluster_headers = v[CLUSTER].count;
 	g->wake = wake_from_gate;
 	g->wake_arg = y;
 	return true;

@@ -23,7 +23,8 @@ static const char *const front_kinds[] = {"certificate", "password", "munge"};
 
 struct front {
 	enum front_kind kind;
-	char *name;
+	char *text;       /* kind:name */
+	const char *name; /* in it */
 };
 
 /* An array of texts and its copy. */
@@ -88,9 +89,10 @@ static int add_front(struct identity *id, const char *text, struct err *err)
 				       FRONT_ENDS_MAX);
 		struct front *f = &id->fronts[id->front_count];
 		f->kind = (enum front_kind)k;
-		f->name = strdup(text + n + 1);
-		if (!f->name)
+		f->text = strdup(text);
+		if (!f->text)
 			return err_set(err, -ENOMEM, "out of memory");
+		f->name = f->text + n + 1;
 		id->front_count++;
 		return 0;
 	}
@@ -185,7 +187,7 @@ void identity_free(struct identity *id)
 		return;
 	jwt_source_free(id->tokens);
 	for (size_t i = 0; i < id->front_count; i++)
-		free(id->fronts[i].name);
+		free(id->fronts[i].text);
 	free_texts(&id->headers);
 	free_texts(&id->issuers);
 	free_texts(&id->audiences);
@@ -201,11 +203,17 @@ const char *identity_user_header(const struct identity *id, size_t i)
 
 bool identity_is_login(const char *s)
 {
-	size_t n = strnlen(s, IDENTITY_LOGIN_BYTES);
+	size_t n = 0;
 
-	return n > 0 && n < IDENTITY_LOGIN_BYTES && *s != '-' &&
-	       strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-			 "0123456789._@+-$") == n;
+	for (; s[n]; n++) {
+		char c = s[n];
+		if (!((c | 32) >= 'a' && (c | 32) <= 'z') && !(c >= '0' && c <= '9') &&
+		    !strchr("._@+-$", c))
+			return false;
+		if (n + 1 == IDENTITY_LOGIN_BYTES)
+			return false;
+	}
+	return n > 0 && *s != '-';
 }
 
 static int take_login(const char *s, struct identity_who *ret, struct err *err)
@@ -223,8 +231,7 @@ static bool is_front(const struct identity *id, enum front_kind kind, const char
 		const struct front *f = &id->fronts[i];
 		if (f->kind != kind || strcmp(f->name, name) != 0)
 			continue;
-		snprintf(ret->front, sizeof(ret->front), "%s:%s", front_kinds[kind],
-			 name);
+		memcpy(ret->front, f->text, strlen(f->text) + 1);
 		return true;
 	}
 	return false;

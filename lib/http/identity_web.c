@@ -50,21 +50,28 @@ void identity_collect(const struct identity *id, struct web_request *r,
 		      struct identity_request *ret)
 {
 	struct identity_facts *f = &ret->facts;
+	struct web_header_values v[2 + IDENTITY_HEADERS_MAX] = {
+		{.name = "Authorization"}, {.name = "X-Grafana-Id"}};
+	size_t n = 2;
 
 	*ret = (struct identity_request){.names = NULL};
 	f->method = method_name(web_method(r));
 	f->target = web_target(r);
 	f->has_peer = netaddr_from(web_peer(r), &f->peer) == 0;
-	f->authorizations = web_header_count(r, "Authorization");
-	f->authorization = web_header(r, "Authorization");
 	f->password_user = web_password_user(r);
-	for (size_t i = 0; i < IDENTITY_HEADERS_MAX; i++) {
-		const char *name = identity_user_header(id, i);
-		f->user[i].count = name ? web_header_count(r, name) : 0;
-		f->user[i].first = f->user[i].count ? web_header(r, name) : NULL;
+	while (n < 2 + IDENTITY_HEADERS_MAX && identity_user_header(id, n - 2)) {
+		v[n].name = identity_user_header(id, n - 2);
+		n++;
 	}
-	f->tokens = web_header_count(r, "X-Grafana-Id");
-	f->token = web_header(r, "X-Grafana-Id");
+	web_headers(r, v, n);
+	f->authorizations = v[0].count;
+	f->authorization = v[0].first;
+	f->tokens = v[1].count;
+	f->token = v[1].first;
+	for (size_t i = 2; i < n; i++) {
+		f->user[i - 2].count = v[i].count;
+		f->user[i - 2].first = v[i].first;
+	}
 	collect_names(r, ret);
 }
 

@@ -201,6 +201,7 @@ static int authenticate(struct web_request *r, enum MHD_Result *ret_result)
 {
 	struct web *w = r->w;
 	struct auth_job *job = NULL;
+	struct auth_known *known = web_conn_known(web_conn_of(r->connection));
 
 	if (!r->decided) {
 		web_policy_refresh(w->policy);
@@ -210,7 +211,10 @@ static int authenticate(struct web_request *r, enum MHD_Result *ret_result)
 			r->connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
 		if (s->config.user_count && asks_password(r, header)) {
 			r->password = true;
-			r->verdict = web_auth_check(w->auth, &s->config, header, &job);
+			r->verdict = web_auth_check(w->auth, &s->config, header, known,
+						    &job);
+			if (r->verdict == AUTH_GOOD && known->until_ns)
+				memcpy(r->user, known->user, sizeof(known->user));
 		}
 		web_settings_unref(s);
 		r->decided = r->verdict != AUTH_PENDING;

@@ -133,6 +133,14 @@ void web_body_drop(struct web_request *r);
 const char *web_header(struct web_request *r, const char *name);
 /* How many headers have this name, in any case of letters. */
 unsigned web_header_count(struct web_request *r, const char *name);
+/* Both for several names, in one look at all that came. */
+struct web_header_values {
+	const char *name;  /* to be filled in */
+	const char *first; /* NULL: there is none */
+	unsigned count;
+	size_t len; /* of name */
+};
+void web_headers(struct web_request *r, struct web_header_values *values, size_t count);
 /* Which of web_params' addresses it came to. */
 size_t web_listener(const struct web_request *r);
 /* Which of web_params' loops serves it; 0 without loops. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Passwords: one slow check per new credential, on a thread of its own, then a table of
- * keyed digests. A wrong password, an unknown user and a known one cost the same. */
+ * keyed digests, and before it, for each connection, a tag of what it proved last. A
+ * wrong password, an unknown user and a known one cost the same. */
 #include "lib/http/web_auth.h"
 
 #include <crypt.h>
@@ -14,6 +15,7 @@
 
 #include "lib/cleanup.h"
 #include "lib/clock.h"
+#include "lib/siphash.h"
 
 #define MAC_BYTES 32
 #define SEEN_MAX 64 /* of each verdict */
@@ -21,6 +23,9 @@
  * changed password ends it at once. */
 #define GOOD_NS (300 * NSEC_PER_SEC)
 #define BAD_NS (10 * NSEC_PER_SEC)
+/* So seldom does a busy connection look into the table, which keeps its verdict alive
+ * for others. */
+#define KNOWN_NS (10 * NSEC_PER_SEC)
 #define NAME_MAX_BYTES 256
 #define PASSWORD_MAX_BYTES 512
 
@@ -45,6 +50,7 @@ struct web_auth {
 	pthread_t thread;
 	bool has_thread, stopping;
 	unsigned char key[MAC_BYTES];
+	uint64_t tag_keys[2][2];
 	struct seen good[SEEN_MAX], bad[SEEN_MAX];
 	struct auth_job *first, **last;
 	unsigned waiting, computed;
@@ -56,7 +62,8 @@ int web_auth_new(struct web_auth **ret, struct err *err)
 
 	if (!a)
 		return err_set(err, -ENOMEM, "web: out of memory");
-	if (gnutls_rnd(GNUTLS_RND_KEY, a->key, sizeof(a->key)) < 0) {
+	if (gnutls_rnd(GNUTLS_RND_KEY, a->key, sizeof(a->key)) < 0 ||
+	    gnutls_rnd(GNUTLS_RND_KEY, a->tag_keys, sizeof(a->tag_keys)) < 0) {
 		free(a);
 		return err_set(err, -EIO, "web: no random numbers");
 	}
@@ -198,28 +205,29 @@ static enum auth_verdict remembered(struct web_auth *a, const struct auth_job *j
 	return seen_find(a->bad, j->mac, now_ns) ? AUTH_BAD : AUTH_PENDING;
 }
 
-enum auth_verdict web_auth_check(struct web_auth *a, const struct web_config *users,
-				 const char *header, struct auth_job **ret_job)
+/* A header that the table decides. *ret_user: who that is, when it is good. */
+static enum auth_verdict look_up(struct web_auth *a, const struct web_config *users,
+				 const char *header, char ret_user[NAME_MAX_BYTES],
+				 struct auth_job **ret_job)
 {
-	char name[NAME_MAX_BYTES];
-	struct auth_job *j = header ? calloc(1, sizeof(*j)) : NULL;
+	struct auth_job *j = calloc(1, sizeof(*j));
 
 	if (!j)
 		return AUTH_BAD;
-	if (web_auth_decode(header, name, sizeof(name), j->password,
+	if (web_auth_decode(header, ret_user, NAME_MAX_BYTES, j->password,
 			    sizeof(j->password)) < 0) {
 		job_free(j);
 		return AUTH_BAD;
 	}
 	dummy_hash(users, j->hash);
 	for (size_t i = 0; i < users->user_count; i++) {
-		if (strcmp(users->users[i].name, name) == 0) {
+		if (strcmp(users->users[i].name, ret_user) == 0) {
 			memcpy(j->hash, users->users[i].hash, sizeof(j->hash));
 			j->known = true;
 		}
 	}
 	enum auth_verdict v = AUTH_BAD;
-	if (digest(a, name, j, j->mac) == 0) {
+	if (digest(a, ret_user, j, j->mac) == 0) {
 		pthread_mutex_lock(&a->mutex);
 		v = remembered(a, j);
 		pthread_mutex_unlock(&a->mutex);
@@ -228,6 +236,44 @@ enum auth_verdict web_auth_check(struct web_auth *a, const struct web_config *us
 		*ret_job = j;
 	else
 		job_free(j);
+	return v;
+}
+
+/* As struct auth_known says it, in constant time; *ret: what it would have to be. */
+static bool is_known(const struct web_auth *a, const struct web_config *users,
+		     const char *header, const struct auth_known *is,
+		     struct auth_known *ret)
+{
+	uint64_t now_ns = clock_boottime_ns();
+	size_t len = strlen(header);
+
+	ret->tag[0] = siphash13(a->tag_keys[0], header, len);
+	ret->tag[1] = siphash13(a->tag_keys[1], header, len);
+	ret->reading = users->reading;
+	ret->until_ns = now_ns + KNOWN_NS;
+	return is->until_ns > now_ns && is->reading == ret->reading &&
+	       ((is->tag[0] ^ ret->tag[0]) | (is->tag[1] ^ ret->tag[1])) == 0;
+}
+
+enum auth_verdict web_auth_check(struct web_auth *a, const struct web_config *users,
+				 const char *header, struct auth_known *known,
+				 struct auth_job **ret_job)
+{
+	struct auth_known fresh;
+	char user[NAME_MAX_BYTES];
+
+	if (!header)
+		return AUTH_BAD;
+	if (known && is_known(a, users, header, known, &fresh))
+		return AUTH_GOOD;
+	enum auth_verdict v = look_up(a, users, header, user, ret_job);
+	if (!known)
+		return v;
+	known->until_ns = 0;
+	if (v == AUTH_GOOD && strlen(user) < sizeof(known->user)) {
+		memcpy(fresh.user, user, strlen(user) + 1);
+		*known = fresh;
+	}
 	return v;
 }
 

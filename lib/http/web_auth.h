@@ -10,6 +10,16 @@
  * while as an HMAC under a key made at start: neither passwords nor plain digests of
  * them are kept. All functions may be called from any thread. */
 
+/* What one connection proved last: the same header is good again at once, for a few
+ * seconds, under the same configuration. As with all verdicts, no password is kept: a
+ * tag of 128 bits under keys made at start. Zero-initialise; one thread. */
+struct auth_known {
+	uint64_t tag[2];
+	uint64_t until_ns; /* 0: nothing */
+	uint64_t reading;  /* of struct web_config */
+	char user[64];
+};
+
 enum auth_verdict {
 	AUTH_GOOD,
 	AUTH_BAD,
@@ -31,9 +41,11 @@ void web_auth_free(struct web_auth *a); /* accepts NULL; after web_auth_stop() *
 
 /* The verdict on an Authorization header (NULL: none) for these users, when it is
  * known; else *ret_job is for web_auth_submit(), which takes it. No memory: AUTH_BAD.
- */
+ * known: of the header's connection, or NULL; after AUTH_GOOD its user is who that is,
+ * unless its until_ns is 0. */
 enum auth_verdict web_auth_check(struct web_auth *a, const struct web_config *users,
-				 const char *header, struct auth_job **ret_job);
+				 const char *header, struct auth_known *known,
+				 struct auth_job **ret_job);
 
 /* Queues a job; done is called once on the auth thread. -EBUSY: AUTH_QUEUE_MAX wait
  * already, -ESHUTDOWN: stopping; the job is freed and done is not called. */

@@ -51,32 +51,40 @@ struct headers {
 
 /* RFC 9110, 5.6.2. A name with a blank before its colon is another header to the next
  * reader. */
-static bool is_token(const char *s)
+static bool is_token(const char *s, size_t len)
 {
 	static const char others[] = "!#$%&'*+.^_`|~";
 
-	if (!*s)
-		return false;
-	for (; *s; s++) {
-		if (!((*s | 32) >= 'a' && (*s | 32) <= 'z') && *s != '-' &&
-		    !(*s >= '0' && *s <= '9') && !strchr(others, *s))
+	for (size_t i = 0; i < len; i++) {
+		char c = s[i];
+		if (!((c | 32) >= 'a' && (c | 32) <= 'z') && c != '-' &&
+		    !(c >= '0' && c <= '9') && !(c && strchr(others, c)))
 			return false;
 	}
-	return true;
+	return len > 0;
 }
 
 static enum MHD_Result look(void *cls, enum MHD_ValueKind kind, const char *name,
-			    const char *value)
+			    size_t len, const char *value, size_t value_len)
 {
 	struct headers *h = cls;
+	const struct {
+		const char *name;
+		unsigned *count;
+	} framing[] = {
+		{MHD_HTTP_HEADER_HOST, &h->host},
+		{MHD_HTTP_HEADER_CONTENT_LENGTH, &h->length},
+		{MHD_HTTP_HEADER_TRANSFER_ENCODING, &h->encoding},
+		{MHD_HTTP_HEADER_EXPECT, &h->expect},
+	};
 
 	(void)kind;
 	(void)value;
-	h->bad_name |= !is_token(name);
-	h->host += strcasecmp(name, MHD_HTTP_HEADER_HOST) == 0;
-	h->length += strcasecmp(name, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0;
-	h->encoding += strcasecmp(name, MHD_HTTP_HEADER_TRANSFER_ENCODING) == 0;
-	h->expect += strcasecmp(name, MHD_HTTP_HEADER_EXPECT) == 0;
+	(void)value_len;
+	h->bad_name |= !is_token(name, len);
+	for (size_t i = 0; i < sizeof(framing) / sizeof(framing[0]); i++)
+		*framing[i].count += len == strlen(framing[i].name) &&
+				     strcasecmp(name, framing[i].name) == 0;
 	return MHD_YES;
 }
 
@@ -85,7 +93,7 @@ static unsigned framing(struct web_request *r, bool http11, const char **ret_tex
 	struct headers h = {0};
 	uint64_t n = 0;
 
-	MHD_get_connection_values(r->connection, MHD_HEADER_KIND, look, &h);
+	MHD_get_connection_values_n(r->connection, MHD_HEADER_KIND, look, &h);
 	*ret_text = "ambiguous request\n";
 	if (h.bad_name || h.host > 1 || h.length > 1 || h.encoding > 1 ||
 	    (h.length && h.encoding) || (h.encoding && !http11))

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "lib/buf.h"
 #include "lib/err.h"
@@ -45,6 +46,7 @@ struct web_config {
 	size_t header_count;
 	struct web_config_user *users;
 	size_t user_count;
+	uint64_t reading; /* which of the program's this is, from 1; 0: of a test */
 	/* things taken but not acted on, one line each, for the log */
 	struct buf notes;
 };

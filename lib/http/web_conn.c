@@ -19,6 +19,7 @@ struct web_conn {
 	uint64_t deadline_ns;
 	bool over;
 	void *data;
+	struct auth_known known;
 };
 
 struct web_conns {
@@ -148,6 +149,11 @@ void web_conn_deadline(struct web_conns *c, struct web_conn *k, uint64_t ms)
 void *web_conn_data(const struct web_conn *k)
 {
 	return k->data;
+}
+
+struct auth_known *web_conn_known(struct web_conn *k)
+{
+	return &k->known;
 }
 
 void web_conn_remove(struct web_conns *c, struct web_conn *k)

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "lib/err.h"
+#include "lib/http/web_auth.h"
 
 /* Deadlines of connections. The HTTP library ends connections that are silent; one that
  * sends or takes a byte now and then would live for ever, so every phase of a
@@ -21,6 +22,8 @@ void web_conns_free(struct web_conns *c); /* no connection may be left; accepts 
 struct web_conn *web_conn_add(struct web_conns *c, int fd, uint64_t ms, void *data);
 void web_conn_deadline(struct web_conns *c, struct web_conn *conn, uint64_t ms);
 void *web_conn_data(const struct web_conn *conn);
+/* What it proved last; its own. */
+struct auth_known *web_conn_known(struct web_conn *conn);
 /* Before its fd is closed. */
 void web_conn_remove(struct web_conns *c, struct web_conn *conn);
 

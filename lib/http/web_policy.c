@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <gnutls/x509.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -33,6 +34,7 @@ struct web_policy {
 	struct web_settings *current;
 	struct signature seen[FILES]; /* of the last attempt, good or bad */
 	uint64_t next_look_ns;
+	atomic_uint_fast64_t readings;
 };
 
 static void sign(const char *path, struct signature *ret)
@@ -171,6 +173,7 @@ static int settings_load(struct web_policy *p, struct web_settings **ret,
 		settings_free(s);
 		return rc;
 	}
+	s->config.reading = atomic_fetch_add(&p->readings, 1) + 1;
 	*ret = s;
 	return 0;
 }

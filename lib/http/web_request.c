@@ -235,31 +235,47 @@ const char *web_header(struct web_request *r, const char *name)
 	return MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, name);
 }
 
-struct count {
-	const char *name;
-	unsigned n;
+struct search {
+	struct web_header_values *values;
+	size_t count;
 };
 
-static enum MHD_Result count_header(void *cls, enum MHD_ValueKind kind,
-				    const char *name, const char *value)
+static enum MHD_Result search_header(void *cls, enum MHD_ValueKind kind,
+				     const char *name, size_t name_len,
+				     const char *value, size_t value_len)
 {
-	struct count *c = cls;
+	const struct search *s = cls;
 
 	(void)kind;
-	(void)value;
-	c->n += strcasecmp(name, c->name) == 0;
+	(void)value_len;
+	for (size_t i = 0; i < s->count; i++) {
+		struct web_header_values *v = &s->values[i];
+		if (v->len != name_len || strcasecmp(v->name, name) != 0)
+			continue;
+		if (!v->count++)
+			v->first = value ? value : "";
+	}
 	return MHD_YES;
+}
+
+void web_headers(struct web_request *r, struct web_header_values *values, size_t count)
+{
+	struct search s = {values, count};
+
+	for (size_t i = 0; i < count; i++) {
+		values[i].len = strlen(values[i].name);
+		values[i].first = NULL;
+		values[i].count = 0;
+	}
+	MHD_get_connection_values_n(r->connection, MHD_HEADER_KIND, search_header, &s);
 }
 
 unsigned web_header_count(struct web_request *r, const char *name)
 {
-	struct count c = {.name = name};
+	struct web_header_values v = {.name = name};
 
-	/* most are not there, which the library finds out faster */
-	if (!web_header(r, name))
-		return 0;
-	MHD_get_connection_values(r->connection, MHD_HEADER_KIND, count_header, &c);
-	return c.n;
+	web_headers(r, &v, 1);
+	return v.count;
 }
 
 const struct sockaddr *web_peer(struct web_request *r)
@@ -292,6 +308,8 @@ const char *web_password_user(struct web_request *r)
 
 	if (!r->password || r->verdict != AUTH_GOOD)
 		return NULL;
+	if (*r->user)
+		return r->user;
 	int rc = web_auth_decode(
 		MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND,
 					    MHD_HTTP_HEADER_AUTHORIZATION),

@@ -78,13 +78,19 @@ static void on_done(void *arg, enum auth_verdict verdict)
 	pthread_mutex_unlock(&w->mutex);
 }
 
+static void on_verdict_lost(void *arg, enum auth_verdict verdict)
+{
+	(void)arg;
+	(void)verdict;
+}
+
 /* The verdict, computed when it must be; *computed says whether it was. */
 static enum auth_verdict verdict(const char *header, bool *computed)
 {
 	struct wait w = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 1,
 			 AUTH_PENDING};
 	struct auth_job *job = NULL;
-	enum auth_verdict v = web_auth_check(a, &users, header, &job);
+	enum auth_verdict v = web_auth_check(a, &users, header, NULL, &job);
 	*computed = v == AUTH_PENDING;
 	if (v != AUTH_PENDING)
 		return v;
@@ -165,11 +171,11 @@ static void headers_that_are_none_are_bad_without_work(void **state)
 	};
 	for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
 		struct auth_job *job = NULL;
-		if (web_auth_check(a, &users, headers[i], &job) != AUTH_BAD)
+		if (web_auth_check(a, &users, headers[i], NULL, &job) != AUTH_BAD)
 			fail_msg("%s", headers[i]);
 		assert_null(job);
 	}
-	assert_int_equal(web_auth_check(a, &users, NULL, NULL), AUTH_BAD);
+	assert_int_equal(web_auth_check(a, &users, NULL, NULL, NULL), AUTH_BAD);
 	char name[8], password[8];
 	assert_int_equal(web_auth_decode(basic("longer than 8", "x"), name,
 					 sizeof(name), password, sizeof(password)),
@@ -184,6 +190,55 @@ static void headers_that_are_none_are_bad_without_work(void **state)
 	assert_string_equal(password, "p:q");
 }
 
+static void a_connection_knows_what_it_proved_under_this_configuration(void **state)
+{
+	struct auth_known known = {.until_ns = 0};
+	struct auth_job *job = NULL;
+	const char *good = basic("ada", "correct horse");
+	bool computed;
+
+	(void)state;
+	users.reading = 1;
+	assert_int_equal(verdict(good, &computed), AUTH_GOOD);
+	assert_int_equal(web_auth_check(a, &users, good, &known, NULL), AUTH_GOOD);
+	assert_string_equal(known.user, "ada");
+	assert_int_not_equal(known.until_ns, 0);
+
+	/* with no user left nobody but the connection can know */
+	size_t count = users.user_count;
+	users.user_count = 0;
+	assert_int_equal(web_auth_check(a, &users, good, &known, NULL), AUTH_GOOD);
+	/* read again: what was known is worth nothing */
+	users.reading = 2;
+	assert_int_equal(web_auth_check(a, &users, good, &known, &job), AUTH_PENDING);
+	assert_int_equal(known.until_ns, 0);
+	assert_int_equal(web_auth_submit(a, job, on_verdict_lost, NULL), 0);
+	users.user_count = count;
+
+	/* another header (the last letter of base64 has bits that say nothing), none */
+	assert_int_equal(web_auth_check(a, &users, good, &known, NULL), AUTH_GOOD);
+	for (size_t i = 6; i < strlen(good) - 2; i++) {
+		char other[512];
+		struct auth_known k = known;
+		snprintf(other, sizeof(other), "%s", good);
+		other[i] ^= 1;
+		job = NULL;
+		assert_int_not_equal(web_auth_check(a, &users, other, &k, &job),
+				     AUTH_GOOD);
+		assert_int_equal(k.until_ns, 0);
+		if (job)
+			(void)web_auth_submit(a, job, on_verdict_lost, NULL);
+	}
+	assert_int_equal(web_auth_check(a, &users, NULL, &known, NULL), AUTH_BAD);
+	/* and not for ever */
+	known.until_ns = 1;
+	users.user_count = 0;
+	assert_int_equal(web_auth_check(a, &users, good, &known, &job), AUTH_PENDING);
+	(void)web_auth_submit(a, job, on_verdict_lost,
+			      NULL); /* the queue may be full */
+	users.user_count = count;
+}
+
 static void queue_is_bounded_and_stop_answers_what_waits(void **state)
 {
 	(void)state;
@@ -195,7 +250,7 @@ static void queue_is_bounded_and_stop_answers_what_waits(void **state)
 		struct auth_job *job = NULL;
 		snprintf(password, sizeof(password), "guess %d", i);
 		assert_int_equal(
-			web_auth_check(a, &users, basic("ada", password), &job),
+			web_auth_check(a, &users, basic("ada", password), NULL, &job),
 			AUTH_PENDING);
 		pthread_mutex_lock(&w.mutex);
 		w.left++;
@@ -218,7 +273,7 @@ static void queue_is_bounded_and_stop_answers_what_waits(void **state)
 	assert_int_equal(w.left, 0);
 	assert_int_equal(w.verdict, AUTH_BAD);
 	struct auth_job *job = NULL;
-	assert_int_equal(web_auth_check(a, &users, basic("ada", "late"), &job),
+	assert_int_equal(web_auth_check(a, &users, basic("ada", "late"), NULL, &job),
 			 AUTH_PENDING);
 	assert_int_equal(web_auth_submit(a, job, on_done, &w), -ESHUTDOWN);
 }
@@ -233,6 +288,9 @@ int main(void)
 			teardown),
 		cmocka_unit_test_setup_teardown(
 			changed_password_ends_the_remembered_verdict, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			a_connection_knows_what_it_proved_under_this_configuration,
+			setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			headers_that_are_none_are_bad_without_work, setup, teardown),
 		cmocka_unit_test_setup_teardown(
