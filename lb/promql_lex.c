@@ -10,14 +10,15 @@
 
 #include "lb/promql_impl.h"
 
-bool str_eq(struct str a, const char *b)
-{
-	return strlen(b) == a.len && memcmp(a.p, b, a.len) == 0;
-}
-
+/* (what is empty may be NULL, which memcmp must not be given) */
 bool str_same(struct str a, struct str b)
 {
-	return a.len == b.len && memcmp(a.p, b.p, a.len) == 0;
+	return a.len == b.len && (a.len == 0 || memcmp(a.p, b.p, a.len) == 0);
+}
+
+bool str_eq(struct str a, const char *b)
+{
+	return str_same(a, (struct str){b, (uint32_t)strlen(b)});
 }
 
 static const struct keyword {

@@ -42,7 +42,7 @@ static void add(struct rig *r, const struct backend_params *p)
 static void add_many(struct rig *r, size_t n, uint32_t max, uint32_t slow_ms)
 {
 	for (size_t i = 0; i < n; i++) {
-		char name[32];
+		char name[48];
 		struct backend_params p;
 
 		snprintf(name, sizeof(name), "http://b%zu:9090", i);

@@ -19,10 +19,11 @@ struct world {
 static bool answer(void *arg, const char *request, struct buf *out)
 {
 	struct world *w = arg;
-	size_t n = strlen(w->asked);
+	size_t n = strlen(w->asked), len = strcspn(request, " ");
 
-	snprintf(w->asked + n, sizeof(w->asked) - n, "%.*s ",
-		 (int)strcspn(request, " "), request);
+	assert_true(n + len + 2 <= sizeof(w->asked));
+	memcpy(w->asked + n, request, len);
+	memcpy(w->asked + n + len, " ", 2);
 	if (strncmp(request, "POST", 4) == 0) {
 		assert_non_null(strstr(request, "/redfish/v1/SessionService/Sessions"));
 		assert_non_null(strstr(request, "\"UserName\":\"admin\""));
