@@ -193,6 +193,7 @@ static void put_hints(struct buf *b, const struct record *r)
 	put_text(b, "account", r->account);
 	put_text(b, "partition", r->partition);
 	put_text(b, "user", r->user);
+	put_text(b, "command", r->command);
 	for (uint32_t i = 0; i < r->env_count; i++) {
 		buf_puts(b, i ? "," : ",\"env\":{");
 		buf_put_json(b, r->env[i].name, strlen(r->env[i].name));

@@ -51,8 +51,10 @@ static void describe_unit(struct unit *unit, const struct record *r)
 	keep_first(unit->sluid, r->sluid, sizeof(unit->sluid));
 }
 
-static void describe_step(struct step *s, const struct record *r)
+static void describe_step(struct work *w)
 {
+	const struct record *r = w->r;
+	struct step *s = &w->step;
 	if (r->stepd_pid)
 		s->stepd_pid = r->stepd_pid;
 	if (r->tasks)
@@ -63,6 +65,12 @@ static void describe_step(struct step *s, const struct record *r)
 	if (r->cgroup_count) {
 		s->cgroup_count = r->cgroup_count;
 		memcpy(s->cgroups, r->cgroups, sizeof(s->cgroups));
+	}
+	if (*r->command && !*w->name.command) {
+		w->named = true;
+		memcpy(w->name.command, r->command, sizeof(w->name.command));
+		if (strcmp(r->name, r->command) != 0)
+			memcpy(w->name.label, r->name, sizeof(w->name.label));
 	}
 }
 
@@ -122,6 +130,7 @@ static bool take_step(struct work *w, bool synthetic)
 	w->si = w->unit_new ? UNITS_NONE : steps_find(u, w->ui, r->step);
 	if (w->si != UNITS_NONE) {
 		w->step = u->steps[w->si];
+		w->name = u->step_names[w->si];
 		return true;
 	}
 	w->si = store_step_free(u);
@@ -240,7 +249,7 @@ static int apply_start(struct work *w, bool synthetic, struct err *err)
 	if (!take_unit(w, synthetic) || !take_step(w, synthetic))
 		return refuse(w, err);
 	describe_unit(&w->unit, r);
-	describe_step(&w->step, r);
+	describe_step(w);
 	if (r->step == RECORD_STEP_EXTERN)
 		w->unit.marks |= UNIT_DEFINITE;
 	if (!synthetic)
@@ -270,7 +279,7 @@ static int apply_stop(struct work *w, struct err *err)
 	if (w->step_new)
 		w->node.stops_late++;
 	describe_unit(&w->unit, r);
-	describe_step(&w->step, r);
+	describe_step(w);
 	totals_merge(&w->step.totals, &w->counters);
 	if (w->step.lost == STEP_LOST) {
 		w->step.lost = STEP_REVIVED;

@@ -107,6 +107,14 @@ struct step {
 	struct unit_totals totals;   /* last reading, never decreasing; final at stop */
 };
 
+/* What a step is called, two hints: the program that it runs, and SLURM_JOB_NAME where
+ * that says something else. The step's name is the latter when the job has another
+ * (srun -J), else the former; this node need not know the job's. */
+struct step_name {
+	char command[RECORD_NAME_MAX];
+	char label[RECORD_NAME_MAX];
+};
+
 /* Counters of the node over all units of a manager that ever were (folded ones). */
 struct node_totals {
 	struct unit_totals units;
@@ -183,6 +191,8 @@ uint32_t units_next(const struct units *u, uint32_t i);
 struct unit *units_get(struct units *u, uint32_t i);
 uint32_t steps_next(const struct units *u, uint32_t i);
 struct step *steps_get(struct units *u, uint32_t i);
+/* Of a slot in use */
+const struct step_name *steps_name(const struct units *u, uint32_t i);
 uint32_t units_capacity(const struct units *u);
 uint32_t steps_capacity(const struct units *u);
 uint32_t units_used(const struct units *u);

@@ -351,6 +351,11 @@ struct unit *units_get(struct units *u, uint32_t i)
 {
 	return i < u->h->capacity && bit_get(u->units_taken, i) ? &u->units[i] : NULL;
 }
+const struct step_name *steps_name(const struct units *u, uint32_t i)
+{
+	return &u->step_names[i];
+}
+
 struct step *steps_get(struct units *u, uint32_t i)
 {
 	return i < u->h->steps_capacity && bit_get(u->steps_taken, i) ? &u->steps[i]

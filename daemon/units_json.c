@@ -65,6 +65,17 @@ static void put_unit_energy(struct buf *b, const struct units *u, uint32_t i)
 	buf_put_scaled(b, provisional, 6);
 }
 
+static void put_step_hints(struct buf *b, const struct step_name *name)
+{
+	if (!*name->command)
+		return;
+	buf_puts(b, ",\"hints\":{\"trusted\":false");
+	text(b, "command", name->command);
+	if (*name->label)
+		text(b, "name", name->label);
+	buf_putc(b, '}');
+}
+
 static void put_step(struct buf *b, const struct units *u, uint32_t i,
 		     const struct step *s)
 {
@@ -84,6 +95,7 @@ static void put_step(struct buf *b, const struct units *u, uint32_t i,
 		text(b, "cgroup", s->cgroups[0].path);
 	put_totals(b, &s->totals);
 	put_joules(b, u, "energy_joules", step_energy(u, i)->uj);
+	put_step_hints(b, steps_name(u, i));
 	buf_putc(b, '}');
 }
 

@@ -17,7 +17,8 @@
 #include "lib/cleanup.h"
 
 #define MAGIC "CEEMSUNI"
-#define VERSION 5u
+#define VERSION 6u
+#define VERSION_UNNAMED 5u /* without names of steps: gets them at open */
 #define PAGE 4096u
 #define CHUNK 64u /* slots that get disk space at a time */
 #define STEPS_PER_UNIT 4u
@@ -66,9 +67,14 @@ static size_t reports_off(uint32_t capacity)
 	return step_energy_off(capacity) +
 	       pages((size_t)capacity * STEPS_PER_UNIT * sizeof(struct step_accounts));
 }
-static size_t file_bytes(uint32_t capacity)
+static size_t names_off(uint32_t capacity)
 {
 	return reports_off(capacity) + pages(capacity * sizeof(struct unit_report));
+}
+static size_t file_bytes(uint32_t capacity)
+{
+	return names_off(capacity) +
+	       pages((size_t)capacity * STEPS_PER_UNIT * sizeof(struct step_name));
 }
 
 /* ---- transactions ---------------------------------------------------------------- */
@@ -136,11 +142,11 @@ static bool log_is_sound(const struct units *u)
 
 /* ---- slots ----------------------------------------------------------------------- */
 
-/* Slots of one kind: what is kept of each is in two or three places. */
+/* Slots of one kind: what is kept of each is in three places. */
 struct area {
 	size_t off, slot;
 	size_t energy_off, energy_slot;
-	size_t report_off, report_slot; /* slot 0: none */
+	size_t more_off, more_slot;
 	uint32_t capacity;
 };
 
@@ -156,8 +162,7 @@ static bool back(struct units *u, const struct area *a, uint32_t *backed, uint32
 		uint32_t left = a->capacity - *backed, n = left < CHUNK ? left : CHUNK;
 		if (!allocate(u, a->off, a->slot, *backed, n) ||
 		    !allocate(u, a->energy_off, a->energy_slot, *backed, n) ||
-		    (a->report_slot &&
-		     !allocate(u, a->report_off, a->report_slot, *backed, n)))
+		    !allocate(u, a->more_off, a->more_slot, *backed, n))
 			return false;
 		*backed += n;
 	}
@@ -171,8 +176,8 @@ uint32_t store_unit_free(struct units *u)
 				  .slot = sizeof(struct unit),
 				  .energy_off = unit_energy_off(capacity),
 				  .energy_slot = sizeof(struct unit_accounts),
-				  .report_off = reports_off(capacity),
-				  .report_slot = sizeof(struct unit_report),
+				  .more_off = reports_off(capacity),
+				  .more_slot = sizeof(struct unit_report),
 				  .capacity = capacity};
 	if (i == UNITS_NONE || !back(u, &area, &u->h->units_backed, i))
 		return UNITS_NONE;
@@ -186,6 +191,8 @@ uint32_t store_step_free(struct units *u)
 				  .slot = sizeof(struct step),
 				  .energy_off = step_energy_off(capacity),
 				  .energy_slot = sizeof(struct step_accounts),
+				  .more_off = names_off(capacity),
+				  .more_slot = sizeof(struct step_name),
 				  .capacity = u->h->steps_capacity};
 	if (i == UNITS_NONE || !back(u, &area, &u->h->steps_backed, i))
 		return UNITS_NONE;
@@ -241,20 +248,47 @@ static void set_places(struct units *u)
 	u->unit_energy = (struct unit_accounts *)(u->map + unit_energy_off(capacity));
 	u->step_energy = (struct step_accounts *)(u->map + step_energy_off(capacity));
 	u->unit_reports = (struct unit_report *)(u->map + reports_off(capacity));
+	u->step_names = (struct step_name *)(u->map + names_off(capacity));
 }
 
 static bool header_is_ours(const struct units *u, size_t bytes, const char *boot)
 {
 	const struct store_header *h = u->h;
+	bool unnamed = h->version == VERSION_UNNAMED;
 	return memcmp(h->magic, MAGIC, sizeof(h->magic)) == 0 &&
-	       h->version == VERSION && h->unit_bytes == sizeof(struct unit) &&
+	       (h->version == VERSION || unnamed) &&
+	       h->unit_bytes == sizeof(struct unit) &&
 	       h->step_bytes == sizeof(struct step) && h->capacity >= 1 &&
 	       h->capacity <= 1u << 20 &&
 	       h->steps_capacity == h->capacity * STEPS_PER_UNIT &&
-	       bytes == file_bytes(h->capacity) && h->units_backed <= h->capacity &&
-	       h->steps_backed <= h->steps_capacity &&
+	       (bytes == file_bytes(h->capacity) ||
+		(unnamed && bytes == names_off(h->capacity))) &&
+	       h->units_backed <= h->capacity && h->steps_backed <= h->steps_capacity &&
 	       memcmp(h->boot_id, boot, sizeof(h->boot_id)) == 0;
 }
+
+/* A table of the version before gets the names' place at its end, so that an upgrade of
+ * the daemon forgets nothing of what runs. Killed on the way, it is done again. */
+static int add_names(struct units *u, struct err *err)
+{
+	uint32_t capacity = u->h->capacity, backed = u->h->steps_backed;
+	off_t used = (off_t)(backed * sizeof(struct step_name));
+
+	if (u->h->version == VERSION)
+		return 0;
+	int rc = ftruncate(u->fd, (off_t)file_bytes(capacity)) < 0 ? -errno : 0;
+	if (rc == 0 && used)
+		rc = -posix_fallocate(u->fd, (off_t)names_off(capacity), used);
+	if (rc < 0)
+		return err_set(err, rc, "extend unit table: %s", strerror(-rc));
+	munmap(u->map, u->bytes);
+	u->map = NULL;
+	rc = map_file(u, file_bytes(capacity), err);
+	if (rc == 0)
+		u->h->version = VERSION;
+	return rc;
+}
+
 /* 0: taken over; -ENOENT: nothing that can be, and err says why when there is
  * something; else failure. */
 static int take_over(struct units *u, int dirfd, const char *boot, struct err *err)
@@ -284,6 +318,9 @@ static int take_over(struct units *u, int dirfd, const char *boot, struct err *e
 			       memcmp(u->h->boot_id, boot, sizeof(u->h->boot_id)) != 0
 				       ? "from another boot"
 				       : "of another version, or damaged");
+	rc = add_names(u, err);
+	if (rc)
+		return rc;
 	set_places(u);
 	if (u->log->valid) {
 		if (!log_is_sound(u))

@@ -13,7 +13,7 @@
  * record means.
  *
  * The file: header | log | tombstones | energy | units | steps | accounts of units |
- * accounts of steps | reports of units, each on a page of its own. A
+ * accounts of steps | reports of units | names of steps, each on a page of its own. A
  * transaction is a list of (place, bytes) written to the log; then `valid` is set, the
  * bytes are copied to their places, and `valid` is cleared. Whoever finds `valid` set
  * copies again. Death by signal keeps what was stored, in program order, so this needs
@@ -82,6 +82,7 @@ struct units {
 	struct unit_accounts *unit_energy;
 	struct step_accounts *step_energy;
 	struct unit_report *unit_reports;
+	struct step_name *step_names;
 
 	/* private, rebuilt at open */
 	uint64_t *units_taken, *steps_taken; /* bitmaps */

@@ -64,6 +64,8 @@ void work_commit(struct work *w)
 		txn_put(u, &u->steps[w->si], &w->step, sizeof(w->step));
 	if (w->step_new)
 		energy_put_step(u, w->si);
+	if (w->step_new || w->named)
+		txn_put(u, &u->step_names[w->si], &w->name, sizeof(w->name));
 	txn_put(u, &u->h->node[w->r->manager], &w->node, sizeof(w->node));
 	work_put_pos(w);
 	txn_commit(u);

@@ -16,6 +16,8 @@ struct work {
 	bool unit_new, step_new, rekeyed;
 	struct unit unit;
 	struct step step;
+	struct step_name name;
+	bool named; /* name has changed */
 	struct node_totals node;
 };
 

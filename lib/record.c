@@ -42,6 +42,7 @@ enum field_id {
 	F_USER = 260,
 	F_HET_JOB = 261,
 	F_ENV = 262,
+	F_COMMAND = 263,
 };
 
 enum field_kind { U8 = TLV_U8, U32 = TLV_U32, U64 = TLV_U64, TEXT = TLV_TEXT };
@@ -80,6 +81,7 @@ static const struct tlv_member fields[] = {
 	FIELD(F_SLUID, TEXT, sluid, false),
 	FIELD(F_HET_JOB, U32, het_job, true),
 	FIELD(F_NAME, TEXT, name, false),
+	FIELD(F_COMMAND, TEXT, command, false),
 	FIELD(F_ACCOUNT, TEXT, account, false),
 	FIELD(F_PARTITION, TEXT, partition, false),
 	FIELD(F_USER, TEXT, user, false),
@@ -406,6 +408,11 @@ const char *record_manager_name(uint8_t manager)
 	static const char *const names[] = {"?", "slurm", "libvirt", "k8s"};
 
 	return manager < sizeof(names) / sizeof(names[0]) ? names[manager] : "?";
+}
+
+bool record_step_is_numbered(uint32_t step)
+{
+	return step <= 0xfffffff0u; /* slurm.h: SLURM_MAX_NORMAL_STEP_ID */
 }
 
 const char *record_step_name(uint32_t step, char buf[16])

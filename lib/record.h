@@ -127,7 +127,10 @@ struct record {
 	char account[RECORD_NAME_MAX];
 	char partition[RECORD_NAME_MAX];
 	char user[RECORD_NAME_MAX];
-	uint32_t het_job; /* RECORD_NO_VAL: none */
+	char command[RECORD_NAME_MAX]; /* what a numbered step runs, without its folder:
+					  Slurm's name of the step but for srun -J,
+					  which is in name */
+	uint32_t het_job;              /* RECORD_NO_VAL: none */
 	uint32_t env_count;
 	struct record_env {
 		char name[RECORD_ENV_NAME_MAX];
@@ -159,6 +162,8 @@ int record_decode(const void *data, size_t len, struct record *ret, struct err *
 
 const char *record_type_name(uint8_t type);       /* "step_start", "?" */
 const char *record_manager_name(uint8_t manager); /* "slurm", "libvirt", "k8s", "?" */
+/* One that the job started with srun, not one of Slurm's own. */
+bool record_step_is_numbered(uint32_t step);
 /* "batch" "extern" "interactive" or the number; into buf, returned. */
 const char *record_step_name(uint32_t step, char buf[16]);
 

@@ -150,6 +150,21 @@ static void take_hints(struct record *r, spank_t sp, const struct policy *policy
 	}
 }
 
+/* slurmstepd is not told a step's name: srun tells slurmctld alone. It is that of the
+ * program without its folder, or what srun -J says, which srun also puts into
+ * SLURM_JOB_NAME; of two, the aggregator knows which (doc/slurm.md). */
+static void take_command(struct record *r, spank_t sp)
+{
+	int argc = 0;
+	char **argv = NULL;
+	if (!record_step_is_numbered(r->step) ||
+	    spank_get_item(sp, S_JOB_ARGV, &argc, &argv) != ESPANK_SUCCESS ||
+	    argc < 1 || !argv || !argv[0])
+		return;
+	const char *slash = strrchr(argv[0], '/');
+	record_set(r, r->command, sizeof(r->command), slash ? slash + 1 : argv[0]);
+}
+
 /* Slurm sets or unsets SLURM_JOB_GPUS for batch and interactive steps and
  * SLURM_STEP_GPUS for numbered ones; the other of the two is whatever the user
  * exported. Where the cluster has no GresTypes=gpu both are the user's: only the daemon
@@ -438,6 +453,7 @@ void step_task_forked(struct step *s, spank_t sp)
 	take_gpus(r, sp);
 	take_request(s, sp);
 	take_hints(r, sp, s->policy);
+	take_command(r, sp);
 	if (getrusage(RUSAGE_CHILDREN, &s->children_before) < 0 ||
 	    getpid() != s->stepd_pid)
 		memset(&s->children_before, 0, sizeof(s->children_before));

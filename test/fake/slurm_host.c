@@ -62,6 +62,14 @@ static spank_err_t get_task_item(spank_item_t item, va_list ap)
 	return ESPANK_SUCCESS;
 }
 
+static int count(const char *const *list)
+{
+	int n = 0;
+	while (list && list[n])
+		n++;
+	return n;
+}
+
 static spank_err_t get_job_item(spank_item_t item, va_list ap)
 {
 	switch (item) {
@@ -109,6 +117,10 @@ static spank_err_t get_job_item(spank_item_t item, va_list ap)
 		break;
 	case S_JOB_ARRAY_TASK_ID:
 		*va_arg(ap, uint32_t *) = fake.array_task;
+		break;
+	case S_JOB_ARGV:
+		*va_arg(ap, int *) = count(fake.argv);
+		*va_arg(ap, const char *const **) = fake.argv;
 		break;
 	default:
 		return ESPANK_BAD_ARG;

@@ -26,6 +26,7 @@ struct fake_slurm {
 	const char *job_cores, *step_cores;
 	uint64_t job_mem_mb, step_mem_mb; /* 0: not said */
 	const char *const *env;           /* the job's, NULL-terminated "NAME=value" */
+	const char *const *argv;          /* NULL-terminated; NULL: none */
 	/* the task of the hook that runs; pid 0: no task (ESPANK_NOT_TASK) */
 	pid_t task_pid;
 	bool task_exited;

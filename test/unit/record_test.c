@@ -99,8 +99,9 @@ static void random_record(uint64_t *seed, struct record *r, size_t longest)
 	for (size_t i = 0; i < sizeof(u32) / sizeof(u32[0]); i++)
 		*u32[i] = (uint32_t)number(seed);
 	r->memory_bytes = number(seed);
-	char *const text[] = {r->node, r->gpus,    r->gpu_share, r->sluid,
-			      r->name, r->account, r->partition, r->user};
+	char *const text[] = {r->node,      r->gpus, r->gpu_share,
+			      r->sluid,     r->name, r->account,
+			      r->partition, r->user, r->command};
 	for (size_t i = 0; i < sizeof(text) / sizeof(text[0]); i++)
 		random_text(seed, text[i], below(seed, longest) + 1);
 	random_counters(seed, &r->counters);
@@ -237,6 +238,7 @@ static size_t sample(struct record *r, unsigned char *wire)
 	r->counters.cpu_user_ns = 4000000;
 	record_set(r, r->unit, sizeof(r->unit), "4711");
 	record_set(r, r->name, sizeof(r->name), "a \"job\"\n");
+	record_set(r, r->command, sizeof(r->command), "a step's\n");
 	record_add_cgroup(r, CGROUP_UNIFIED, "/system.slice/job_4711/step_3");
 	int len = record_encode(r, wire, RING_RECORD_MAX);
 	assert_true(len > 0);
@@ -516,6 +518,12 @@ static void names_are_total(void **state)
 			    "interactive");
 	assert_string_equal(record_step_name(0, buf), "0");
 	assert_string_equal(record_step_name(4294967295u, buf), "4294967295");
+	assert_true(record_step_is_numbered(0));
+	assert_true(record_step_is_numbered(4711));
+	assert_false(record_step_is_numbered(RECORD_STEP_INTERACTIVE));
+	assert_false(record_step_is_numbered(RECORD_STEP_BATCH));
+	assert_false(record_step_is_numbered(RECORD_STEP_EXTERN));
+	assert_false(record_step_is_numbered(RECORD_NO_VAL));
 }
 
 int main(void)

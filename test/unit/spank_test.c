@@ -140,6 +140,70 @@ many_tasks_give_one_start_and_one_stop_with_the_largest_counters(void **state)
 	assert_int_equal(r.flags & RECORD_SIGNALLED, 0);
 }
 
+static void command_is(struct world *w, const char *const *argv, const char *command,
+		       bool cut)
+{
+	struct record r;
+	fake_reset();
+	fake.argv = argv;
+	assert_int_equal(init(w, NULL, NULL), 0);
+	fork_task(TASK_PID);
+	world_expect(w, RECORD_STEP_START, &r);
+	assert_string_equal(r.command, command);
+	assert_int_equal(r.flags & RECORD_CUT, cut ? RECORD_CUT : 0);
+	end_task(0);
+	world_expect(w, RECORD_STEP_STOP, &r);
+	assert_string_equal(r.command, command);
+	leave();
+	world_expect(w, RECORD_STEP_STOP, &r);
+}
+
+static void a_numbered_step_is_called_what_it_runs(void **state)
+{
+	struct world *w = *state;
+	char many[400] = "/opt/";
+	memset(many + 5, 'm', 300);
+	const char *const plain[] = {"burn", "300", NULL};
+	const char *const path[] = {"/usr/local/bin/my prog", NULL};
+	const char *const odd[] = {"./a\"b'\n\xff\xc3\xa4", NULL};
+	const char *const folder[] = {"bin/", NULL};
+	const char *const empty[] = {"", NULL};
+	const char *const large[] = {many, NULL};
+	const char *const none[] = {NULL};
+	make_v1(w);
+	command_is(w, plain, "burn", false);
+	command_is(w, path, "my prog", false);
+	command_is(w, odd, "a\"b'\n\xff\xc3\xa4", false);
+	command_is(w, folder, "", false);
+	command_is(w, empty, "", false);
+	command_is(w, none, "", false);
+	command_is(w, NULL, "", false);
+	char cut[RECORD_NAME_MAX];
+	memset(cut, 'm', sizeof(cut) - 1);
+	cut[sizeof(cut) - 1] = '\0';
+	command_is(w, large, cut, true);
+}
+
+static void slurms_own_steps_have_names_already(void **state)
+{
+	struct world *w = *state;
+	struct record r;
+	static const uint32_t steps[] = {RECORD_STEP_BATCH, RECORD_STEP_INTERACTIVE};
+	const char *const argv[] = {"/var/spool/slurm_script", NULL};
+	make_v1(w);
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		fake_reset();
+		fake.argv = argv;
+		fake.step = steps[i];
+		assert_int_equal(init(w, NULL, NULL), 0);
+		fork_task(TASK_PID);
+		world_expect(w, RECORD_STEP_START, &r);
+		assert_string_equal(r.command, "");
+		leave();
+		world_expect(w, RECORD_STEP_STOP, &r);
+	}
+}
+
 static void step_that_dies_by_signal_says_so(void **state)
 {
 	struct world *w = *state;
@@ -583,6 +647,8 @@ int main(void)
 		ON_A_NODE(step_cpus_count_hardware_threads),
 		ON_A_NODE(array_task_and_requeue_are_facts),
 		ON_A_NODE(array_ids_of_other_steps_are_the_users_word),
+		ON_A_NODE(a_numbered_step_is_called_what_it_runs),
+		ON_A_NODE(slurms_own_steps_have_names_already),
 		ON_A_NODE(
 			many_tasks_give_one_start_and_one_stop_with_the_largest_counters),
 		ON_A_NODE(step_that_dies_by_signal_says_so),

@@ -122,6 +122,26 @@ static void facts_stand_beside_and_hints_apart(void **state)
 	json_object_put(o);
 }
 
+static void what_a_step_runs_is_a_hint(void **state)
+{
+	(void)state;
+	auto_buf struct buf out = BUF_INIT;
+	struct record r = step(RECORD_STEP_START, "4713");
+	r.step = 0;
+	snprintf(r.command, sizeof(r.command), "burn\n");
+	snprintf(r.name, sizeof(r.name), "other");
+	apply(&r);
+	r.step = 1;
+	snprintf(r.name, sizeof(r.name), "burn\n");
+	apply(&r);
+	assert_int_equal(units_put_json(u, &out), 0);
+	assert_non_null(strstr(out.data, "\"hints\":{\"trusted\":false,"
+					 "\"command\":\"burn\\u000a\","
+					 "\"name\":\"other\"}}"));
+	assert_non_null(strstr(out.data, "\"hints\":{\"trusted\":false,"
+					 "\"command\":\"burn\\u000a\"}}"));
+}
+
 static void gpus_that_slurm_set_are_a_fact(void **state)
 {
 	(void)state;
@@ -202,6 +222,8 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(facts_stand_beside_and_hints_apart,
 						setup, teardown),
+		cmocka_unit_test_setup_teardown(what_a_step_runs_is_a_hint, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(gpus_that_slurm_set_are_a_fact, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(

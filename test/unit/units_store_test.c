@@ -108,6 +108,91 @@ static void a_damaged_or_foreign_file_is_replaced(void **state)
 	}
 }
 
+static const struct step_name *name_of(const char *id, uint32_t step)
+{
+	uint32_t i = units_find(u, MANAGER_SLURM, NODE, id, 0);
+	assert_true(i != UNITS_NONE);
+	uint32_t s = steps_find(u, i, step);
+	assert_true(s != UNITS_NONE);
+	return steps_name(u, s);
+}
+
+static void named_start(const char *id, uint32_t step, const char *command,
+			const char *name)
+{
+	struct record r = rec(RECORD_STEP_START, id, step);
+	snprintf(r.command, sizeof(r.command), "%s", command);
+	snprintf(r.name, sizeof(r.name), "%s", name);
+	assert_int_equal(apply(&r), 0);
+}
+
+static void names_of_steps_stay_with_them(void **state)
+{
+	(void)state;
+	fresh(16);
+	now = T0;
+	start_ok("7", RECORD_STEP_EXTERN);
+	named_start("7", 0, "burn", "job");
+	named_start("7", 1, "sleep", "sleep");
+	named_start("7", 1, "later", "word");
+	start_ok("7", 2);
+	named_start("7", 2, "at last", ""); /* its first start was found, say */
+	reopen();
+	assert_string_equal(name_of("7", 0)->command, "burn");
+	assert_string_equal(name_of("7", 0)->label, "job");
+	assert_string_equal(name_of("7", 1)->command, "sleep");
+	assert_string_equal(name_of("7", 1)->label, "");
+	assert_string_equal(name_of("7", 2)->command, "at last");
+	assert_string_equal(name_of("7", RECORD_STEP_EXTERN)->command, "");
+	/* a slot that another step gets has none of the first one's */
+	stop_ok("7", 0, 1, 1);
+	now += 61 * SEC;
+	units_expire(u, now, &policy);
+	uint32_t used = steps_used(u);
+	start_ok("7", 3);
+	assert_int_equal(steps_used(u), used + 1);
+	assert_string_equal(name_of("7", 3)->command, "");
+	assert_string_equal(name_of("7", 3)->label, "");
+}
+
+/* What the daemon of the version before left behind, whole or with the daemon that took
+ * it over killed on the way. */
+static void a_table_without_names_is_taken_over(void **state)
+{
+	(void)state;
+	for (int killed = 0; killed < 2; killed++) {
+		fresh(16);
+		now = T0;
+		named_start("7", 0, "burn", "job");
+		stop_ok("8", 0, 5, 5);
+		uint32_t old = 5;
+		off_t names = (unsigned char *)u->step_names - u->map;
+		write_at((off_t)offsetof(struct store_header, version), &old,
+			 sizeof(old));
+		units_close(u);
+		u = NULL;
+		auto_close int fd =
+			openat(dirfd_, UNITS_PATH_NAME, O_WRONLY | O_CLOEXEC);
+		assert_true(fd >= 0);
+		assert_int_equal(ftruncate(fd, names), 0);
+		if (killed)
+			assert_int_equal(ftruncate(fd, names + 8192), 0);
+		bool made_new = true;
+		struct err err;
+		assert_int_equal(units_open(dirfd_, 16, &u, &made_new, &err), 0);
+		assert_false(made_new);
+		assert_int_equal(total_of("8").cpu_user_ns, 5);
+		assert_string_equal(name_of("7", 0)->command, "");
+		named_start("7", 1, "second", "");
+		struct record r = stop("7", 0, 9, 9, true);
+		snprintf(r.command, sizeof(r.command), "burn");
+		assert_int_equal(apply(&r), 0);
+		reopen();
+		assert_string_equal(name_of("7", 0)->command, "burn");
+		assert_string_equal(name_of("7", 1)->command, "second");
+	}
+}
+
 static void disk_space_is_taken_as_used(void **state)
 {
 	(void)state;
@@ -336,6 +421,8 @@ int main(void)
 		cmocka_unit_test(everything_is_there_after_reopening),
 		cmocka_unit_test(a_second_daemon_is_kept_out),
 		cmocka_unit_test(a_damaged_or_foreign_file_is_replaced),
+		cmocka_unit_test(names_of_steps_stay_with_them),
+		cmocka_unit_test(a_table_without_names_is_taken_over),
 		cmocka_unit_test(disk_space_is_taken_as_used),
 		cmocka_unit_test(killed_at_random_times_each_record_counts_once),
 		cmocka_unit_test(every_instruction_is_a_safe_place_to_die),
