@@ -228,7 +228,8 @@ int ingest_copy_nodes(struct pg *pg, const struct ingest_group *g, struct err *e
 	return pg_copy_end(&c, NULL, err);
 }
 
-static void put_step(struct pg_copy *c, uint32_t seq, const struct ingest_step *s)
+static void put_step(struct pg_copy *c, const struct ingest_push *p, uint32_t seq,
+		     const struct ingest_step *s)
 {
 	pg_copy_row(c);
 	pg_copy_s32(c, (int32_t)seq);
@@ -246,8 +247,10 @@ static void put_step(struct pg_copy *c, uint32_t seq, const struct ingest_step *
 	put_s64(c, s->io_read_bytes);
 	put_s64(c, s->io_write_bytes);
 	put_energy(c, s->energy_uj);
+	put_text(c, p, s->command);
+	put_text(c, p, s->label);
 }
-#define STEP_COLUMN_COUNT 20
+#define STEP_COLUMN_COUNT 22
 
 int ingest_copy_steps(struct pg *pg, const struct ingest_group *g, struct err *err)
 {
@@ -264,7 +267,7 @@ int ingest_copy_steps(struct pg *pg, const struct ingest_group *g, struct err *e
 		return rc;
 	for (uint32_t i = 0; i < g->count; i++) {
 		for (uint32_t k = 0; k < g->pushes[i]->step_count; k++)
-			put_step(&c, seq++, &g->pushes[i]->steps[k]);
+			put_step(&c, g->pushes[i], seq++, &g->pushes[i]->steps[k]);
 	}
 	return pg_copy_end(&c, NULL, err);
 }

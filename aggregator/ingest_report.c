@@ -282,6 +282,8 @@ static int put_steps(const struct report *r, struct ingest_push *p, struct err *
 			.memory_peak_bytes = count_of(s->memory_peak_bytes, MEMORY_MAX),
 			.io_read_bytes = count_of(s->io_read_bytes, BYTES_MAX),
 			.io_write_bytes = count_of(s->io_write_bytes, BYTES_MAX),
+			.command = put(p, s->command),
+			.label = put(p, s->label),
 		};
 		if (row->exit_status == INGEST_NULL && row->ended_ns && !s->exit_status)
 			row->exit_status = 0;

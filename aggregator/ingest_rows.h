@@ -58,6 +58,7 @@ struct ingest_step {
 	int64_t cpu_user_ns, cpu_system_ns, memory_peak_bytes, io_read_bytes,
 		io_write_bytes;
 	int64_t energy_uj[6];
+	ingest_text command, label; /* hints, see struct report_step */
 };
 
 struct ingest_job {

@@ -102,6 +102,12 @@ static void put_step(struct buf *b, const struct report_step *s)
 			buf_printf(b, ",\"%s_uj\":%llu", report_domain_name(d),
 				   (unsigned long long)s->energy_uj[d]);
 	}
+	if (*s->command || *s->label) {
+		buf_puts(b, ",\"hints\":{\"trusted\":false");
+		text(b, "command", s->command);
+		text(b, "name", s->label);
+		buf_putc(b, '}');
+	}
 	buf_putc(b, '}');
 }
 

@@ -177,6 +177,9 @@ bool report_fill_step(struct report *r, const struct units *u, uint32_t i,
 	};
 	for (uint32_t d = 0; d < ENERGY_DOMAINS; d++)
 		to->energy_uj[d + 1] = e->uj[d];
+	const struct step_name *name = steps_name(u, step);
+	report_set(r, to->command, sizeof(to->command), name->command);
+	report_set(r, to->label, sizeof(to->label), name->label);
 	return true;
 }
 

@@ -44,9 +44,10 @@ enum field_id {
 	F_ACCOUNT = 258,
 	F_PARTITION = 259,
 	F_HET_JOB = 261,
+	F_STEP_NAME = 263, /* after the steps */
 };
 
-enum own_kind { USE = TLV_OTHER, ENERGY, STEP };
+enum own_kind { USE = TLV_OTHER, ENERGY, STEP, STEP_NAME };
 
 #define FIELD(id, kind, member, no_val)                                                \
 	TLV_MEMBER(struct report, id, kind, member, no_val)
@@ -86,6 +87,7 @@ static const struct tlv_member fields[] = {
 	FIELD(F_PARTITION, TLV_TEXT, hints.partition, false),
 	FIELD(F_HET_JOB, TLV_U32, hints.het_job, true),
 	FIELD(F_STEP, STEP, steps, false),
+	FIELD(F_STEP_NAME, STEP_NAME, steps, false),
 };
 
 #define FIELDS (sizeof(fields) / sizeof(fields[0]))
@@ -97,6 +99,7 @@ static const struct tlv_member fields[] = {
 #define STEP_VALUES 8u
 #define STEP_FIXED_BYTES (STEP_NUMBERS * 4u + STEP_VALUES * 8u + 1u)
 #define STEP_ENERGY_BYTES 9u
+#define STEP_NAME_HEAD_BYTES 5u
 #define WHAT "report"
 
 _Static_assert(FIELDS <= 64, "one bit per field");
@@ -104,7 +107,8 @@ _Static_assert(offsetof(struct report, steps) +
 			       REPORT_STEPS_MAX * sizeof(struct report_step) ==
 		       sizeof(struct report),
 	       "steps come last");
-/* all that is not a step at its longest, and every step with all domains */
+/* all that is not a step at its longest, and every step with all domains; the names of
+ * that many steps need not fit */
 _Static_assert(4096 + REPORT_STEPS_MAX * (TLV_FIELD_HEAD_BYTES + STEP_FIXED_BYTES +
 					  (REPORT_DOMAINS - 1) * STEP_ENERGY_BYTES) <
 		       REPORT_BYTES_MAX,
@@ -251,6 +255,26 @@ static void put_steps(struct tlv_out *o, const struct report *r)
 		put_step(o, &r->steps[i]);
 }
 
+/* u32 step, u8 length of the command, the command, the label */
+static void put_step_names(struct tlv_out *o, const struct report *r)
+{
+	for (uint32_t i = 0; i < r->step_count && i < REPORT_STEPS_MAX; i++) {
+		const struct report_step *s = &r->steps[i];
+		size_t command = strnlen(s->command, sizeof(s->command));
+		size_t label = strnlen(s->label, sizeof(s->label));
+		if (!command && !label)
+			continue;
+		unsigned char *p =
+			tlv_put(o, F_STEP_NAME, STEP_NAME_HEAD_BYTES + command + label);
+		if (!p)
+			return;
+		tlv_put_le(p, s->step, 4);
+		p[4] = (unsigned char)command;
+		memcpy(p + STEP_NAME_HEAD_BYTES, s->command, command);
+		memcpy(p + STEP_NAME_HEAD_BYTES + command, s->label, label);
+	}
+}
+
 static void put_one(struct tlv_out *o, const struct report *r,
 		    const struct tlv_member *f)
 {
@@ -263,6 +287,9 @@ static void put_one(struct tlv_out *o, const struct report *r,
 		return;
 	case STEP:
 		put_steps(o, r);
+		return;
+	case STEP_NAME:
+		put_step_names(o, r);
 		return;
 	default:
 		tlv_put_member(o, r, f, f->id == F_MANAGER || f->id == F_FLAGS);
@@ -279,13 +306,18 @@ int report_encode(const struct report *r, void *buf, size_t size)
 
 	if (rc < 0)
 		return rc;
+	uint32_t cut = r->step_count > REPORT_STEPS_MAX ? REPORT_STEPS_CUT : 0;
 	for (size_t i = 0; i < FIELDS; i++) {
 		put_one(&o, r, &fields[i]);
-		if (o.full && fields[i].kind != STEP)
+		if (!o.full)
+			continue;
+		if (fields[i].kind < STEP)
 			return -EMSGSIZE;
+		cut |= fields[i].kind == STEP ? REPORT_STEPS_CUT : REPORT_CUT;
+		break;
 	}
-	if (o.full || r->step_count > REPORT_STEPS_MAX)
-		tlv_put_le(o.data + flags_at, r->flags | REPORT_STEPS_CUT, 4);
+	if (cut)
+		tlv_put_le(o.data + flags_at, r->flags | cut, 4);
 	return (int)o.len;
 }
 
@@ -397,6 +429,42 @@ static int get_step(struct report *r, const struct tlv_member *f,
 	return 0;
 }
 
+static struct report_step *find_step(struct report *r, uint32_t step)
+{
+	for (uint32_t i = 0; i < r->step_count; i++) {
+		if (r->steps[i].step == step)
+			return &r->steps[i];
+	}
+	return NULL;
+}
+
+static void get_text(struct report *r, char *dst, const unsigned char *p, size_t len)
+{
+	if (!tlv_copy_text(dst, RECORD_NAME_MAX, (const char *)p, len))
+		r->flags |= REPORT_CUT;
+	make_utf8(dst, RECORD_NAME_MAX);
+}
+
+static int get_step_name(struct report *r, const struct tlv_member *f,
+			 const struct tlv_value *v, struct err *err)
+{
+	const unsigned char *p = v->data;
+
+	if (v->len < STEP_NAME_HEAD_BYTES || p[4] > v->len - STEP_NAME_HEAD_BYTES)
+		return tlv_bad(err, WHAT, f, "cut short in its names", v->len);
+	size_t command = p[4], label = v->len - STEP_NAME_HEAD_BYTES - command;
+	if (memchr(p + STEP_NAME_HEAD_BYTES, 0, command + label))
+		return tlv_bad(err, WHAT, f, "zero byte in a text", v->len);
+	/* of one that was left out: nothing to name */
+	struct report_step *s = find_step(r, (uint32_t)tlv_get_le(p, 4));
+	if (!s)
+		return 0;
+	p += STEP_NAME_HEAD_BYTES;
+	get_text(r, s->command, p, command);
+	get_text(r, s->label, p + command, label);
+	return 0;
+}
+
 static int get_one(struct report *r, const struct tlv_member *f,
 		   const struct tlv_value *v, struct err *err)
 {
@@ -410,6 +478,8 @@ static int get_one(struct report *r, const struct tlv_member *f,
 		return get_energy(r, f, v, err);
 	case STEP:
 		return get_step(r, f, v, err);
+	case STEP_NAME:
+		return get_step_name(r, f, v, err);
 	default:
 		break;
 	}
@@ -486,7 +556,7 @@ int report_decode(const void *data, size_t len, struct report *ret, struct err *
 				       f ? f->name : "unknown", v.id);
 		if (!f)
 			continue;
-		bool many = f->kind == ENERGY || f->kind == STEP;
+		bool many = f->kind >= ENERGY && f->kind <= STEP_NAME;
 		if (!many && seen >> index & 1)
 			return tlv_bad(err, WHAT, f, "there twice", v.len);
 		seen |= (uint64_t)1 << index;

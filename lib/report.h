@@ -120,6 +120,11 @@ struct report_step {
 	uint64_t io_read_bytes, io_write_bytes;
 	uint64_t oom_kills;
 	uint64_t energy_uj[REPORT_DOMAINS]; /* by enum report_domain_id */
+	/* Hints, "": not known: the program of a numbered step, and the job's name in
+	 * its environment where that is another. The step's name is the latter when the
+	 * job's is another still (srun -J), else the former. */
+	char command[RECORD_NAME_MAX];
+	char label[RECORD_NAME_MAX];
 };
 
 struct report {
@@ -183,7 +188,8 @@ bool report_add_energy(struct report *r, uint32_t domain, const char *source,
 		       uint64_t uj);
 
 /* Encodes into buf: REPORT_BYTES_MAX bytes always suffice. Steps that do not fit are
- * left out from the end, with REPORT_STEPS_CUT. Returns the length or -EMSGSIZE. */
+ * left out from the end, with REPORT_STEPS_CUT, and before them their names, with
+ * REPORT_CUT. Returns the length or -EMSGSIZE. */
 int report_encode(const struct report *r, void *buf, size_t size);
 
 /* Any bytes give a report or -EPROTO with a text naming the field. Unknown fields are

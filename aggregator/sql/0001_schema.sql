@@ -187,6 +187,7 @@ CREATE TABLE unit_step (
 	cpu_user_ns bigint, cpu_system_ns bigint,
 	memory_peak_bytes bigint, io_read_bytes bigint, io_write_bytes bigint,
 	package_uj bigint, dram_uj bigint, psys_uj bigint, gpu_uj bigint, host_uj bigint, other_uj bigint,
+	command text, label text,      -- hints: what a numbered step ran, and its SLURM_JOB_NAME if another
 	PRIMARY KEY (instance, step)
 );
 

@@ -57,7 +57,7 @@ BEGIN
 		cpus integer, tasks integer, cpu_user_ns bigint, cpu_system_ns bigint,
 		memory_peak_bytes bigint, io_read_bytes bigint, io_write_bytes bigint,
 		package_uj bigint, dram_uj bigint, psys_uj bigint, gpu_uj bigint,
-		host_uj bigint, other_uj bigint
+		host_uj bigint, other_uj bigint, command text, label text
 	) ON COMMIT DELETE ROWS;
 	CREATE TEMP TABLE in_interval (LIKE unit_interval) ON COMMIT DELETE ROWS;
 	CREATE TEMP TABLE in_job (
@@ -171,11 +171,12 @@ CREATE FUNCTION ingest_steps() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
 	INSERT INTO unit_step AS o (instance, step, started, ended, exit_status, lost, cpus,
 			tasks, cpu_user_ns, cpu_system_ns, memory_peak_bytes, io_read_bytes,
-			io_write_bytes, package_uj, dram_uj, psys_uj, gpu_uj, host_uj, other_uj)
+			io_write_bytes, package_uj, dram_uj, psys_uj, gpu_uj, host_uj, other_uj,
+			command, label)
 		SELECT DISTINCT ON (instance, step) instance, step, started, ended, exit_status,
 			lost, cpus, tasks, cpu_user_ns, cpu_system_ns, memory_peak_bytes,
 			io_read_bytes, io_write_bytes, package_uj, dram_uj, psys_uj, gpu_uj,
-			host_uj, other_uj
+			host_uj, other_uj, command, label
 		FROM in_step ORDER BY instance, step, (ended IS NULL), seq DESC
 		ON CONFLICT (instance, step) DO UPDATE SET
 			started = excluded.started, ended = excluded.ended,
@@ -188,7 +189,9 @@ BEGIN
 			io_write_bytes = excluded.io_write_bytes,
 			package_uj = excluded.package_uj, dram_uj = excluded.dram_uj,
 			psys_uj = excluded.psys_uj, gpu_uj = excluded.gpu_uj,
-			host_uj = excluded.host_uj, other_uj = excluded.other_uj
+			host_uj = excluded.host_uj, other_uj = excluded.other_uj,
+			command = coalesce(excluded.command, o.command),
+			label = coalesce(excluded.label, o.label)
 		WHERE o.ended IS NULL OR excluded.ended IS NOT NULL;
 END
 $$;

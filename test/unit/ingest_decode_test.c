@@ -81,6 +81,25 @@ static void what_is_not_known_is_not_zero(void **state)
 	ingest_push_done(&p);
 }
 
+static void names_of_steps_are_kept_as_they_came(void **state)
+{
+	(void)state;
+	static struct report r;
+	struct ingest_push p = {0};
+
+	make(&r, REPORT_INTERVAL, NOW_S - 600, NOW_S - 300);
+	r.steps[0] = (struct report_step){.step = 3, .command = "burn", .label = "a b"};
+	r.steps[1] = (struct report_step){.step = RECORD_STEP_BATCH};
+	r.step_count = 2;
+	assert_int_equal(ingest_report(&r, &rules, &p, &err), 0);
+	assert_int_equal(p.step_count, 2);
+	assert_string_equal(ingest_push_text(&p, p.steps[0].command), "burn");
+	assert_string_equal(ingest_push_text(&p, p.steps[0].label), "a b");
+	assert_null(ingest_push_text(&p, p.steps[1].command));
+	assert_null(ingest_push_text(&p, p.steps[1].label));
+	ingest_push_done(&p);
+}
+
 static void refused(struct report *r, const char *why)
 {
 	struct ingest_push p = {0};
@@ -186,6 +205,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_interval_over_hours_is_cut_there_and_its_sum_kept),
 		cmocka_unit_test(what_is_not_known_is_not_zero),
+		cmocka_unit_test(names_of_steps_are_kept_as_they_came),
 		cmocka_unit_test(what_cannot_be_is_refused_with_a_reason),
 		cmocka_unit_test(a_clock_an_hour_ahead_still_counts),
 		cmocka_unit_test(other_clusters_are_refused_where_some_are_named),

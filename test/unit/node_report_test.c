@@ -68,6 +68,10 @@ static void random_step(uint64_t *seed, struct report_step *s)
 		*values[i] = number(seed);
 	for (uint32_t d = 1; d < REPORT_DOMAINS; d++)
 		s->energy_uj[d] = number(seed);
+	if (next(seed) % 2)
+		random_text(seed, s->command, sizeof(s->command));
+	if (next(seed) % 4 == 0)
+		random_text(seed, s->label, sizeof(s->label));
 }
 
 static void random_use(uint64_t *seed, struct report_use *u)
@@ -189,6 +193,69 @@ static void steps_that_do_not_fit_are_left_out_and_flagged(void **state)
 	assert_in_range(out.step_count, 10, 99);
 	assert_int_equal(out.steps[9].step, 9);
 	assert_int_equal(report_encode(&in, wire, 40), -EMSGSIZE);
+}
+
+static void names_of_steps_make_no_step_stay_out(void **state)
+{
+	(void)state;
+	required(&in, REPORT_FINAL);
+	in.step_count = REPORT_STEPS_MAX;
+	for (uint32_t i = 0; i < in.step_count; i++) {
+		memset(&in.steps[i], 0, sizeof(in.steps[i]));
+		in.steps[i].step = i;
+		memset(in.steps[i].command, 'c', RECORD_NAME_MAX - 1);
+		memset(in.steps[i].label, 'l', RECORD_NAME_MAX - 1);
+	}
+	int len = report_encode(&in, wire, 40000);
+	assert_in_range(len, 39000, 40000);
+	assert_int_equal(report_decode(wire, (size_t)len, &out, &err), 0);
+	assert_int_equal(out.step_count, REPORT_STEPS_MAX);
+	assert_int_equal(out.flags, REPORT_CUT);
+	assert_string_equal(out.steps[0].command, in.steps[0].command);
+	assert_string_equal(out.steps[0].label, in.steps[0].label);
+	assert_string_equal(out.steps[REPORT_STEPS_MAX - 1].command, "");
+}
+
+/* As another version, or nobody, might write it. */
+static void names_of_steps_are_checked(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *value;
+		size_t len;
+		const char *why, *command, *label;
+	} cases[] = {
+		{"\7\0\0\0\3abcdef", 11, NULL, "abc", "def"},
+		{"\7\0\0\0\6abcdef", 11, NULL, "abcdef", ""},
+		{"\7\0\0\0\0", 5, NULL, "", ""},
+		{"\7\0\0\0\2\xff\xc3\xff", 8, NULL, "??", "?"},
+		{"\10\0\0\0\3abcdef", 11, NULL, "", ""}, /* of another step */
+		{"\7\0\0\0", 4, "cut short in its names", "", ""},
+		{"\7\0\0\0\7abcdef", 11, "cut short in its names", "", ""},
+		{"\7\0\0\0\3a\0cdef", 11, "zero byte", "", ""},
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		required(&in, REPORT_FINAL);
+		in.step_count = 1;
+		in.steps[0] = (struct report_step){.step = 7};
+		int n = report_encode(&in, wire, sizeof(wire));
+		assert_true(n > 0);
+		size_t len = (size_t)n;
+		wire[len] = 7;
+		wire[len + 1] = 1;
+		wire[len + 2] = (unsigned char)cases[i].len;
+		wire[len + 3] = 0;
+		memcpy(wire + len + 4, cases[i].value, cases[i].len);
+		len += 4 + cases[i].len;
+		int rc = report_decode(wire, len, &out, &err);
+		assert_int_equal(rc, cases[i].why ? -EPROTO : 0);
+		if (cases[i].why) {
+			assert_non_null(strstr(err.text, cases[i].why));
+			continue;
+		}
+		assert_string_equal(out.steps[0].command, cases[i].command);
+		assert_string_equal(out.steps[0].label, cases[i].label);
+	}
 }
 
 /* Without one field each: the text names it. */
@@ -348,6 +415,8 @@ int main(void)
 		cmocka_unit_test(random_reports_come_back_as_they_were),
 		cmocka_unit_test(the_longest_report_fits),
 		cmocka_unit_test(steps_that_do_not_fit_are_left_out_and_flagged),
+		cmocka_unit_test(names_of_steps_make_no_step_stay_out),
+		cmocka_unit_test(names_of_steps_are_checked),
 		cmocka_unit_test(each_required_field_that_is_missing_is_named),
 		cmocka_unit_test(windows_that_make_no_sense_are_refused),
 		cmocka_unit_test(numbers_that_no_database_takes_are_refused),
