@@ -27,6 +27,7 @@
 #define SACCTMGR_DEADLINE_MS 60000u
 #define ROWS_AT_ONCE 1000
 #define ROWS_BYTES ((size_t)8 << 20)
+#define ROWS_BYTES_MAX ((size_t)32 << 20) /* and the steps of the last one */
 
 #define SACCT_FORMAT                                                                   \
 	"--format=JobIDRaw,JobID,Cluster,User,UID,Group,GID,Account,QOS,Partition,"    \
@@ -95,9 +96,9 @@ static int read_sacct(const struct options *o, const char *file, struct buf *ret
 	if (asprintf(&path, "%s/sacct", o->slurm_bindir) < 0 ||
 	    asprintf(&start, "--starttime=%s", o->import_start) < 0)
 		return err_set(err, -ENOMEM, "out of memory");
-	const char *const argv[] = {path,         "-D",         "-X",
-				    "--allusers", "-P",         "--delimiter=\x1f",
-				    start,        SACCT_FORMAT, NULL};
+	const char *const argv[] = {
+		path,  "-D",         "--allusers", "-P", "--delimiter=\x1f",
+		start, SACCT_FORMAT, NULL};
 	return run_command(argv, SACCT_DEADLINE_MS, SACCT_TEXT_MAX, ret, err);
 }
 
@@ -149,7 +150,8 @@ static int send_rows(struct import *m, struct err *err)
 	return rc;
 }
 
-static int take_job(void *arg, const struct job *j, struct err *err)
+static int take_job(void *arg, const struct job *j, const char *step_names,
+		    struct err *err)
 {
 	struct import *m = arg;
 	auto_buf struct buf record = {.max = 1 << 20};
@@ -165,7 +167,9 @@ static int take_job(void *arg, const struct job *j, struct err *err)
 		   ",\"part\":%" PRIu64 ",\"state\":%u,\"record\":",
 		   j->job_id, j->restarts & INT32_MAX, j->submit_s,
 		   part ? part : j->submit_s, j->state & INT32_MAX);
-	buf_put(&m->rows, record.data, record.len);
+	buf_put(&m->rows, record.data, record.len - (step_names != NULL));
+	if (step_names)
+		buf_printf(&m->rows, ",\"step_names\":%s}", step_names);
 	buf_putc(&m->rows, '}');
 	return m->count < ROWS_AT_ONCE && m->rows.len < ROWS_BYTES ? 0
 								   : send_rows(m, err);
@@ -191,7 +195,7 @@ static int import_jobs(struct app *app, const char *file, struct pg *pg,
 {
 	const struct options *o = &app->options;
 	auto_buf struct buf text = {.max = SACCT_TEXT_MAX};
-	struct import m = {.pg = pg, .rows = {.max = 4 * ROWS_BYTES}};
+	struct import m = {.pg = pg, .rows = {.max = ROWS_BYTES_MAX}};
 	struct sacct_counts c;
 	int rc = read_sacct(o, file, &text, err);
 

@@ -93,6 +93,10 @@ struct table {
 	int of[COLUMNS_MAX]; /* enum column, -1: none of ours */
 	bool has[COLUMNS];
 	const char *v[COLUMNS]; /* of this row; "" where there is none */
+	/* the last row of a job, whose steps come after it; its texts stay in the text
+	 */
+	struct job job;
+	const char *job_id; /* NULL: none */
 };
 
 int sacct_state(const char *s, uint32_t *ret_state, uint32_t *ret_by)
@@ -134,7 +138,36 @@ void sacct_refuse(struct sacct_reader *r, const char *why)
 			 why);
 }
 
-int sacct_give(struct sacct_reader *r, struct job *j, bool has_run, struct err *err)
+void sacct_step(struct sacct_reader *r, const char *number, const char *name)
+{
+	size_t digits = strspn(number, "0123456789");
+
+	/* "0+1": a part of a step of a heterogeneous job */
+	if (!digits || digits > 10 || (number[digits] && number[digits] != '+') ||
+	    !*name || r->step_count == SACCT_STEPS_MAX)
+		return;
+	buf_printf(&r->steps, "%s\"%.*s\":", r->step_count++ ? "," : "{", (int)digits,
+		   number);
+	size_t len = 0, n;
+	while (name[len] && len < JOB_NAME_MAX) {
+		n = utf8_len(name + len, strlen(name + len));
+		len += n ? n : 1;
+	}
+	buf_put_json(&r->steps, name, len);
+}
+
+static int give(struct sacct_reader *r, const struct job *j, struct err *err)
+{
+	if (r->step_count)
+		buf_putc(&r->steps, '}');
+	if (buf_error(&r->steps))
+		return err_set(err, -ENOMEM, "out of memory");
+	r->counts->jobs++;
+	return r->f(r->arg, j, r->step_count ? r->steps.data : NULL, err);
+}
+
+static int complete(struct sacct_reader *r, struct job *j, bool has_run,
+		    struct err *err)
 {
 	if (!*j->cluster)
 		j->cluster = r->cluster;
@@ -157,8 +190,16 @@ int sacct_give(struct sacct_reader *r, struct job *j, bool has_run, struct err *
 		return 0;
 	}
 	j->event = (uint8_t)job_event_of(j->state, j->start_s != 0, false);
-	r->counts->jobs++;
-	return r->f(r->arg, j, err);
+	return give(r, j, err);
+}
+
+int sacct_give(struct sacct_reader *r, struct job *j, bool has_run, struct err *err)
+{
+	int rc = complete(r, j, has_run, err);
+
+	buf_reset(&r->steps);
+	r->step_count = 0;
+	return rc;
 }
 
 /* ---- values ---------------------------------------------------------------------- */
@@ -290,15 +331,37 @@ static void take_texts(const struct table *t, struct job *j)
 		j->nodes = t->v[C_NODELIST];
 }
 
+static int give_job(struct table *t, struct err *err)
+{
+	if (!t->job_id)
+		return 0;
+	t->job_id = NULL;
+	return sacct_give(t->r, &t->job, t->has[C_RESTARTS], err);
+}
+
+/* "12.0" after the row of job 12 */
+static void take_step(struct table *t, const char *id, const char *dot)
+{
+	size_t n = (size_t)(dot - id);
+
+	if (t->job_id && strncmp(t->job_id, id, n) == 0 && !t->job_id[n])
+		sacct_step(t->r, dot + 1, t->v[C_JOBNAME]);
+}
+
 static int take_row(struct table *t, struct err *err)
 {
 	const char *id = *t->v[C_JOBIDRAW] ? t->v[C_JOBIDRAW] : t->v[C_JOBID];
+	const char *dot = strchr(id, '.');
 	struct job j;
 
-	job_init(&j);
-	/* a step, or the part of an array that waits */
-	if (strchr(id, '.') || strchr(id, '['))
+	if (dot) {
+		take_step(t, id, dot);
 		return 0;
+	}
+	int rc = give_job(t, err);
+	if (rc < 0 || strchr(id, '[')) /* the part of an array that waits */
+		return rc;
+	job_init(&j);
 	take_group(t->v[C_JOBID], &j);
 	take_texts(t, &j);
 	if (parse_u32(id, &j.job_id) < 0 ||
@@ -319,7 +382,9 @@ static int take_row(struct table *t, struct err *err)
 	j.node_count = take_u32(t->v[C_NNODES], 0);
 	j.cpus = take_u32(t->v[C_CPUS], 0);
 	j.restarts = take_u32(t->v[C_RESTARTS], 0);
-	return sacct_give(t->r, &j, t->has[C_RESTARTS], err);
+	t->job = j;
+	t->job_id = id;
+	return 0;
 }
 
 /* Cuts a line into the table's columns; false: it has another number of them. */
@@ -399,7 +464,7 @@ static int read_table(struct sacct_reader *r, char *text, size_t len, struct err
 	}
 	if (rc == 0 && t.count == 0)
 		return err_set(err, -EBADMSG, "not what sacct prints: it is empty");
-	return rc;
+	return rc < 0 ? rc : give_job(&t, err);
 }
 
 int sacct_read(char *text, size_t len, const char *cluster, sacct_job_f f, void *arg,
@@ -411,7 +476,9 @@ int sacct_read(char *text, size_t len, const char *cluster, sacct_job_f f, void 
 	*ret = (struct sacct_counts){.jobs = 0};
 	while (blanks < len && strchr(" \t\r\n", text[blanks]) && text[blanks])
 		blanks++;
-	if (blanks < len && text[blanks] == '{')
-		return sacct_json(&r, text, len, err);
-	return read_table(&r, text, len, err);
+	r.steps.max = (size_t)SACCT_STEPS_MAX * (6 * JOB_NAME_MAX + 32);
+	int rc = blanks < len && text[blanks] == '{' ? sacct_json(&r, text, len, err)
+						     : read_table(&r, text, len, err);
+	buf_done(&r.steps);
+	return rc;
 }

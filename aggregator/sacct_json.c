@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "aggregator/sacct.h"
@@ -167,6 +168,29 @@ static void take_texts(struct json_object *o, struct job *j)
 		j->reason_name = reason;
 }
 
+/* The step's id is "0", "12.0", or a number, by release. */
+static void take_steps(struct json_object *o, struct sacct_reader *r)
+{
+	struct json_object *list = at(o, "steps");
+	char digits[16];
+
+	if (!json_object_is_type(list, json_type_array))
+		return;
+	size_t n = json_object_array_length(list);
+	for (size_t i = 0; i < n && i < SACCT_STEPS_MAX; i++) {
+		struct json_object *step =
+			at(json_object_array_get_idx(list, i), "step");
+		struct json_object *id = at(step, "id");
+		uint64_t v;
+		const char *number_text = text(id), *dot = strrchr(number_text, '.');
+		if (number(id, &v) && v <= UINT32_MAX) {
+			(void)snprintf(digits, sizeof(digits), "%u", (unsigned)v);
+			number_text = digits;
+		}
+		sacct_step(r, dot ? dot + 1 : number_text, text(at(step, "name")));
+	}
+}
+
 static int take_job(struct sacct_reader *r, struct json_object *o, struct err *err)
 {
 	auto_buf struct buf allocated = {.max = JOB_LONG_MAX};
@@ -203,6 +227,7 @@ static int take_job(struct sacct_reader *r, struct json_object *o, struct err *e
 	uint64_t cpus;
 	if (job_tres_get(j.tres_allocated, "cpu", &cpus) == 0 && cpus <= INT32_MAX)
 		j.cpus = (uint32_t)cpus;
+	take_steps(o, r);
 	return sacct_give(r, &j, restarts != NULL, err);
 }
 

@@ -317,17 +317,32 @@ static void put_spark(const struct report *r, const char *name, enum series_valu
 	buf_puts(out, " at most\n");
 }
 
+const char *report_step(const struct unit *step)
+{
+	const char *dot = strrchr(step->id, '.');
+
+	return dot ? dot + 1 : step->id;
+}
+
+const char *report_step_name(const struct unit *step)
+{
+	const char *name = step->text[UNIT_NAME];
+
+	return name && strcmp(name, report_step(step)) != 0 ? name : "";
+}
+
 static void put_steps(const struct report *r, struct buf *out)
 {
 	if (!r->step_count)
 		return;
-	buf_puts(out,
-		 "\n  Step           Elapsed    CPU time  Most memory      Energy  "
-		 "Exit\n");
+	buf_puts(out, "\n  Step                    Elapsed    CPU time  Most memory    "
+		      "  Energy  "
+		      "Exit\n");
 	for (size_t i = 0; i < r->step_count; i++) {
 		const struct unit *s = &r->steps[i];
 		const double *n = s->number;
-		const char *dot = strrchr(s->id, '.');
+		const char *name = report_step_name(s);
+		auto_buf struct buf step = BUF_INIT;
 		struct buf cells[4] = {BUF_INIT, BUF_INIT, BUF_INIT, BUF_INIT};
 		if (!isnan(n[UNIT_ELAPSED_S]))
 			put_span(&cells[0], n[UNIT_ELAPSED_S]);
@@ -337,8 +352,9 @@ static void put_steps(const struct report *r, struct buf *out)
 			put_bytes(&cells[2], n[UNIT_MEMORY_PEAK_BYTES]);
 		if (!isnan(n[UNIT_ENERGY_J]))
 			put_wh(&cells[3], n[UNIT_ENERGY_J]);
+		buf_printf(&step, "%s%s%s", report_step(s), *name ? " " : "", name);
 		buf_puts(out, "  ");
-		text_put_field(out, dot ? dot + 1 : s->id, 11, true);
+		text_put_field(out, step.data ? step.data : "", 20, true);
 		for (size_t c = 0; c < 4; c++) {
 			buf_putc(out, ' ');
 			text_put_field(out, cells[c].data ? cells[c].data : "",

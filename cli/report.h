@@ -47,6 +47,10 @@ size_t report_hints(const struct report *r, struct buf ret[REPORT_HINTS_MAX]);
 void report_head(const struct report *r, struct buf *title, struct buf *who,
 		 struct buf *when);
 
+/* "0", "batch"; and what it is called beside that, "": nothing. */
+const char *report_step(const struct unit *step);
+const char *report_step_name(const struct unit *step);
+
 void report_put_text(const struct report *r, struct buf *out);
 /* A page by itself: no script, nothing from elsewhere. */
 void report_put_html(const struct report *r, struct buf *out);

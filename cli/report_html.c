@@ -91,14 +91,15 @@ static void put_steps(const struct report *r, struct buf *out)
 		free(columns);
 		return;
 	}
-	buf_puts(out, "<h2>Steps</h2>\n<table>\n<tr><th>Step</th>");
+	buf_puts(out, "<h2>Steps</h2>\n<table>\n<tr><th>Step</th><th>Name</th>");
 	for (size_t i = 0; i < columns->count; i++)
 		buf_printf(out, "<th class=\"n\">%s</th>", columns->use[i].title);
 	buf_puts(out, "</tr>\n");
 	for (size_t s = 0; s < r->step_count; s++) {
-		const char *dot = strrchr(r->steps[s].id, '.');
 		buf_puts(out, "<tr><td>");
-		put_html(out, dot ? dot + 1 : r->steps[s].id);
+		put_html(out, report_step(&r->steps[s]));
+		buf_puts(out, "</td><td>");
+		put_html(out, report_step_name(&r->steps[s]));
 		buf_puts(out, "</td>");
 		for (size_t i = 0; i < columns->count; i++) {
 			auto_buf struct buf cell = BUF_INIT;

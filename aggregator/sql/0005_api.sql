@@ -239,11 +239,24 @@ CREATE FUNCTION api_nodes(target bigint) RETURNS jsonb LANGUAGE sql STABLE AS $$
 	JOIN node o ON o.id = n.node
 $$;
 
--- A unit's steps, summed over its nodes.
+-- A step's name: what it ran, or what srun -J said, which is in its environment as the job's name and
+-- is another than the job's. A hint is cut at 63 bytes and has ? where a byte is no character.
+CREATE FUNCTION api_step_name(command text, label text, job text) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+	SELECT CASE WHEN label <> replace(job, U&'\FFFD', '?') AND NOT (octet_length(label) >= 60
+			AND starts_with(replace(job, U&'\FFFD', '?'), label))
+		THEN label ELSE command END
+$$;
+
+-- A unit's steps, summed over its nodes. Their names are Slurm's where an import has them.
 CREATE FUNCTION api_steps(target bigint) RETURNS jsonb LANGUAGE sql STABLE AS $$
 	SELECT coalesce(jsonb_agg(j ORDER BY began, step), '[]') FROM (
 		SELECT s.step, min(s.started) AS began, jsonb_strip_nulls(jsonb_build_object(
 			'step', api_step(s.step),
+			'name', coalesce(i.names->>s.step::text,
+				api_step_name(min(s.command), min(s.label), u.name)),
+			'name_known_by', CASE WHEN i.names ? s.step::text THEN 'import'
+				WHEN min(s.command) IS NOT NULL THEN 'node' END,
 			'started_at', api_ts(min(s.started)),
 			'started_at_ts', api_ms(min(s.started)),
 			'ended_at', api_ts(CASE WHEN bool_and(s.ended IS NOT NULL)
@@ -263,7 +276,11 @@ CREATE FUNCTION api_steps(target bigint) RETURNS jsonb LANGUAGE sql STABLE AS $$
 				sum(s.psys_uj), sum(s.gpu_uj), sum(s.host_uj),
 				sum(s.other_uj)))) AS j
 		FROM unit_node n JOIN unit_step s ON s.instance = n.instance
-		WHERE n.unit = target GROUP BY s.step LIMIT 10000) x
+		JOIN unit u ON u.id = n.unit
+		CROSS JOIN LATERAL (SELECT jsonb_object_agg(k.key, k.value) AS names
+			FROM job_record j, jsonb_each(j.record->'step_names') k
+			WHERE j.unit = target) i
+		WHERE n.unit = target GROUP BY s.step, u.name, i.names LIMIT 10000) x
 $$;
 
 -- What a unit used in [a, b), interval by interval, summed over its nodes; at most `most` points.

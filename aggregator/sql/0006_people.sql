@@ -107,7 +107,9 @@ BEGIN
 	alias := 'erased-' || ids[1];
 	UPDATE unit_node n SET uid = NULL, gid = NULL, hints = NULL
 		FROM unit u WHERE u.person = ANY (ids) AND n.unit = u.id;
-	UPDATE job_record j SET record = (j.record - '{name,comment,work_dir,group,uid,gid,wckey,reservation,cancelled_by}'::text[])
+	UPDATE unit_step s SET command = NULL, label = NULL FROM unit_node n JOIN unit u ON u.id = n.unit
+		WHERE u.person = ANY (ids) AND s.instance = n.instance AND s.command IS NOT NULL;
+	UPDATE job_record j SET record = (j.record - '{name,step_names,comment,work_dir,group,uid,gid,wckey,reservation,cancelled_by}'::text[])
 			|| jsonb_build_object('user', alias)
 		FROM unit u WHERE u.person = ANY (ids) AND j.unit = u.id;
 	UPDATE unit SET name = NULL, comment = NULL, work_dir = NULL, user_group = NULL, uid = NULL,

@@ -52,6 +52,28 @@ demo_units alice /demo/units
 openapi alice /openapi.json
 E
 
+# ---- names of steps: what ran, or what srun -J said, which is not the job's name
+step_name() { psql_do -c "SELECT coalesce(api_step_name($1), 'NULL')"; }
+many=$(printf 'm%.0s' {1..300})
+while IFS='|' read -r args name; do
+	is "a step's name of ($args)" "$(step_name "${args/MANY/$many}")" "$name"
+done <<E
+'run', NULL, 'job'|run
+'run', 'job', 'job'|run
+'run', 'other', 'job'|other
+'run', 'other', NULL|run
+NULL, NULL, 'job'|NULL
+'run', '${many:0:63}', 'MANY'|run
+'run', '${many:0:63}', 'mm'|${many:0:63}
+'run', 'mm', 'MANY'|mm
+'run', 'a??', concat('a', chr(65533), chr(65533))|run
+E
+psql_do -c "INSERT INTO job_record (cluster, uuid, restarts, submitted, part, state, source, unit, record)
+	SELECT cluster, uuid, restarts, submitted, started, 3, 'import', id, '{\"step_names\": {\"0\": \"by Slurm\"}}' FROM unit WHERE id = 1"
+is "an import knows better than a node" "$(as alice /units/1 | jq -c '.data[0].steps[] | [.step, .name, .name_known_by]' | paste -sd' ')" \
+	'["0","by Slurm","import"] ["batch",null,null]'
+psql_do -c "DELETE FROM job_record WHERE record ? 'step_names'"
+
 # ---- windows, pages
 is "usage is what happened in the window, not what ended in it" \
 	"$(as alice "/usage/current?$W&field=total_time_seconds" | jq '.data[0].total_time_seconds.walltime')" 10800

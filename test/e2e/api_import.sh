@@ -104,10 +104,34 @@ like "what is not sacct's is refused" "$(echo hello | import sacct=-)" "not what
 like "24.11's JSON is read" "$(import sacct=test/fixture/sacct/24.11.json)" ': 5 jobs read, 5 of them new or changed, 0 rows refused'
 like "imports are in the audit" "$(psql_do -c "SELECT count(*) FROM audit WHERE action = 'import'")" '^[3-9]'
 
+# names of steps: the rows that follow their job's
+python3 - test/fixture/sacct/24.11.txt >"$SCRATCH/steps.txt" <<'E'
+import sys
+lines = open(sys.argv[1]).read().splitlines()
+names = lines[0].split('\x1f')
+print(lines[0])
+print(lines[1])
+for step, name in (('batch', 'batch'), ('0', 'pipe|step'), ('1', 'a\'b"c')):
+    row = lines[1].split('\x1f')
+    row[names.index('JobIDRaw')] += '.' + step
+    row[names.index('JobName')] = name
+    print('\x1f'.join(row))
+E
+like "rows of steps are no jobs" "$(import "sacct=$SCRATCH/steps.txt")" ': 1 jobs read, 1 of them new or changed, 0 rows refused'
+of_steps() { psql_do -c "SELECT $1 FROM job_record WHERE record ? 'step_names' ORDER BY received DESC LIMIT 1"; }
+linked() { [ -n "$(of_steps unit)" ]; }
+ok "they are linked with it" wait_for 10 linked
+psql_do -c "INSERT INTO unit_step (instance, step, command) SELECT 77, s, 'guess' FROM generate_series(0, 2) s;
+	INSERT INTO node (cluster, name) SELECT id, 'n1' FROM cluster LIMIT 1;
+	INSERT INTO unit_node (instance, node, uuid, restarts, started, last_t1, unit)
+		SELECT 77, n.id, '1', 0, now(), now(), $(of_steps unit) FROM node n LIMIT 1"
+step_names() { as boss "/units/$(of_steps unit)" | jq -r '[.data[0].steps[] | .step + "=" + .name + "/" + .name_known_by] | join(" ")'; }
+is "and their names win over what nodes saw" "$(step_names)" $'0=pipe|step/import 1=a\'b"c/import 2=guess/node'
+
 # forgotten
 ok "both are there" wait_for 10 units 10
 like "a person is made a pseudonym" "$("$agg" "${common[@]}" --erase=alice 2>&1)" 'erased on 1 clusters'
-is "no trace of the name" "$(for t in unit job_record unit_node person membership role audit project; do psql_do -c "SELECT t::text FROM $t t"; done | grep -c 'alice\|pipe')" 0
+is "no trace of the name" "$(for t in unit job_record unit_node unit_step person membership role audit project; do psql_do -c "SELECT t::text FROM $t t"; done | grep -c 'alice\|pipe\|guess')" 0
 is "but what was used stays" "$(as boss '/units/admin?from=2026-01-01T00:00:00Z' | jq -r '[.data[].username] | unique | join(" ")')" "erased-$(psql_do -c "SELECT min(id) FROM person WHERE erased_at IS NOT NULL")"
 is "the pseudonym is nobody's login" "$(as "erased-$(psql_do -c 'SELECT min(id) FROM person WHERE erased_at IS NOT NULL')" '/units?from=0' | jq -c .data)" "[]"
 import sacct=test/fixture/sacct/22.05.json >/dev/null

@@ -65,6 +65,7 @@ INSERT INTO unit_step (instance, step, started, ended, exit_status, cpus, tasks,
 		cpu_system_ns, memory_peak_bytes, package_uj)
 	SELECT 11, s, '2025-03-10 10:30+00', '2025-03-10 12:00+00', 0, 4, 1, 1000000000, 500000000, 1048576,
 		2500000 FROM unnest('{0,4294967291}'::bigint[]) s;
+UPDATE unit_step SET command = 'solve', label = 'job of alice' WHERE step = 0;
 
 CREATE TABLE unit_hour_202502 PARTITION OF unit_hour
 	FOR VALUES FROM ('2025-02-01 00:00+00') TO ('2025-03-01 00:00+00');

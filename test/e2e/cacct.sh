@@ -60,7 +60,7 @@ is "-s and -r choose" "$(cacct "${DAY[@]}" -n -P -o jobid -s F,R; cacct "${DAY[@
 # --- steps
 cp "$TOP/test/fixture/api/units_101" api/ 2>/dev/null
 is "steps on request" "$(cacct -n -P --steps -j 4711 -o jobid,jobname,elapsed,exitcode,maxrss,state)" \
-	$'4711|relax.sh|01:00:00|0:0|8G|COMPLETED\n4711.batch|batch|01:00:00|0:0|1G|COMPLETED\n4711.0||00:59:00|0:0|8G|COMPLETED'
+	$'4711|relax.sh|01:00:00|0:0|8G|COMPLETED\n4711.batch|batch|01:00:00|0:0|1G|COMPLETED\n4711.0|relax <mpi>|00:59:00|0:0|8G|COMPLETED'
 is "one step by name" "$(cacct -n -P -j 4711.0 -o jobid)" 4711.0
 
 like "steps need no series" "$(asked)" '/api/v1/units/101\?resolution=none'

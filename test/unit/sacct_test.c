@@ -17,9 +17,10 @@ struct seen {
 	unsigned count;
 	struct job jobs[16];
 	char names[16][32], states[16][32], nodes[16][32], tres[16][128];
+	char steps[16][128];
 };
 
-static int see(void *arg, const struct job *j, struct err *e)
+static int see(void *arg, const struct job *j, const char *step_names, struct err *e)
 {
 	struct seen *s = arg;
 
@@ -31,6 +32,7 @@ static int see(void *arg, const struct job *j, struct err *e)
 	snprintf(s->states[i], 32, "%s", job_state_name(j->state));
 	snprintf(s->nodes[i], 32, "%s", j->nodes);
 	snprintf(s->tres[i], 128, "%s", j->tres_allocated);
+	snprintf(s->steps[i], 128, "%s", step_names ? step_names : "");
 	return 0;
 }
 
@@ -110,6 +112,44 @@ static void runs_of_a_job_are_numbered(void **state)
 	assert_int_equal(s.jobs[2].restarts, 0);
 	assert_int_equal(s.jobs[2].cancelled_by, 1000);
 	assert_int_equal(s.jobs[2].exit_code, 15);
+}
+
+static void names_of_steps_go_with_their_job(void **state)
+{
+	struct seen s;
+	(void)state;
+	read_text(NAMES "7|7|c|u|1000|1010|1020|COMPLETED|0:0|a\n"
+			"7.batch|7.batch|c||1000|1010|1020|COMPLETED|0:0|batch\n"
+			"7.extern|7.extern|c||1000|1010|1020|COMPLETED|0:0|extern\n"
+			"7.0|7.0|c||1000|1010|1020|DANCING|0:0|bu\"rn\n"
+			"7.12|7.12|c||1000|1010|1020|COMPLETED|0:0|\xff\n"
+			"7.13|7.13|c||1000|1010|1020|COMPLETED|0:0|\n"
+			"8|8|c|u|1000|1010|1020|COMPLETED|0:0|a\n"
+			"9|9|c|u|never|1010|1020|COMPLETED|0:0|a\n"
+			"9.0|9.0|c||1000|1010|1020|COMPLETED|0:0|of none\n"
+			"10|5_1|c|u|1000|1010|1020|COMPLETED|0:0|a\n"
+			"10.4294967280|5_1.0|c||1000|1010|1020|COMPLETED|0:0|last\n"
+			"10.0+1|10.0+1|c||1000|1010|1020|COMPLETED|0:0|part\n",
+		  &s);
+	assert_int_equal(s.count, 3);
+	assert_string_equal(s.steps[0], "{\"0\":\"bu\\\"rn\",\"12\":\"\\ufffd\"}");
+	assert_string_equal(s.steps[1], "");
+	assert_string_equal(s.steps[2], "{\"4294967280\":\"last\",\"0\":\"part\"}");
+	static const char json[] =
+		"{\"jobs\":[{\"job_id\":7,\"cluster\":\"c\",\"state\":{\"current\":"
+		"\"COMPLETED\"},\"time\":{\"submission\":1000,\"start\":1010,\"end\":"
+		"1020},"
+		"\"steps\":[{\"step\":{\"id\":\"batch\",\"name\":\"batch\"}},"
+		"{\"step\":{\"job_id\":7,\"id\":\"0\",\"name\":\"burn\"}},"
+		"{\"step\":{\"id\":\"7.1\",\"name\":\"x\\ny\"}},"
+		"{\"step\":{\"id\":2,\"name\":\"z\"}},{\"step\":3},4]},"
+		"{\"job_id\":8,\"cluster\":\"c\",\"state\":{\"current\":\"COMPLETED\"},"
+		"\"time\":{\"submission\":1000,\"start\":1010,\"end\":1020}}]}";
+	read_text(json, &s);
+	assert_int_equal(s.count, 2);
+	assert_string_equal(s.steps[0],
+			    "{\"0\":\"burn\",\"1\":\"x\\u000ay\",\"2\":\"z\"}");
+	assert_string_equal(s.steps[1], "");
 }
 
 static void steps_are_left_out_and_nonsense_is_counted(void **state)
@@ -212,6 +252,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(releases_and_forms_agree),
 		cmocka_unit_test(runs_of_a_job_are_numbered),
+		cmocka_unit_test(names_of_steps_go_with_their_job),
 		cmocka_unit_test(steps_are_left_out_and_nonsense_is_counted),
 		cmocka_unit_test(times_may_have_zones),
 		cmocka_unit_test(what_is_not_sacct_is_refused),
