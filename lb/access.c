@@ -348,6 +348,37 @@ static int walk_selector(struct walk *w, struct promql_node *n, int64_t reach_ms
 			  t.lo - reach_ms, t.hi);
 }
 
+/* The selector in timestamp(selector); NULL: it is another call */
+static struct promql_node *stamped(const struct promql_node *call)
+{
+	struct promql_node *n = call->expr;
+
+	if (strcmp(promql_function_name(call->function), "timestamp") != 0)
+		return NULL;
+	while (n && n->kind == PROMQL_PAREN)
+		n = n->expr;
+	return n && n->kind == PROMQL_SELECTOR ? n : NULL;
+}
+
+/* With an @ Prometheus' timestamp() forgets the selector's offset when it reads
+ * (promql/engine.go: rangeEvalTimestampFunctionOverVectorSelector()), though not when
+ * it asks its storage: with one that answers more than it was asked for both times are
+ * read. */
+static int walk_stamped(struct walk *w, struct promql_node *n, struct when t)
+{
+	struct promql_node plain = *n;
+	struct when moved = t, still = t;
+	int rc = shift(n, &moved, w->err);
+
+	plain.offset_ns = 0;
+	rc = rc ? rc : shift(&plain, &still, w->err);
+	return rc ? rc
+		  : prove(w, n, metrics_of(w->p->policy, n), w->p->policy->inject_max,
+			  (moved.lo < still.lo ? moved.lo : still.lo) -
+				  w->p->policy->lookback_ms,
+			  moved.hi > still.hi ? moved.hi : still.hi);
+}
+
 static int walk_subquery(struct walk *w, struct promql_node *n, struct when t)
 {
 	int rc = shift(n, &t, w->err);
@@ -416,6 +447,8 @@ static int walk(struct walk *w, struct promql_node *n, struct when t)
 			return err_set(w->err, -EACCES,
 				       "info() reads metrics that the query does not "
 				       "name: join them by name instead");
+		if (stamped(n) && stamped(n)->at != AT_NONE)
+			return walk_stamped(w, stamped(n), t);
 		rc = check_copies(w, n);
 		for (struct promql_node *a = n->expr; a && !rc; a = a->next)
 			rc = walk(w, a, t);

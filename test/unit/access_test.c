@@ -272,6 +272,10 @@ static void ids_that_come_again_are_told_apart_by_time(void **state)
 	/* an @ inside a subquery takes no part of its range */
 	may("max_over_time((ceems_x{uuid=\"4\"} @ end())[2y:1d])", NULL);
 	may("ceems_x{uuid=\"4\"} offset -1h", NULL);
+	/* what an engine may read besides: timestamp() forgets the offset */
+	may_not("timestamp(ceems_x{uuid=\"4\"} @ 1670000000 offset -347d)", NULL);
+	may_not("-timestamp((ceems_x{uuid=\"4\"} @ 1670000000 offset -347d))", NULL);
+	may("timestamp(ceems_x{uuid=\"4\"} @ end() offset 5m)", NULL);
 	/* 499000 minutes ago it ended: seen for the lookback, then no more */
 	may_not("ceems_x{uuid=\"4\"} offset 498998m", NULL);
 	may("ceems_x{uuid=\"4\"} offset 498990m", NULL);

@@ -461,6 +461,75 @@ static void rights_that_were_taken_away_end_in_time(void **state)
 	lab_close(&l);
 }
 
+static void set_runs(struct lab *l, const struct lab_run *to, size_t count)
+{
+	pthread_mutex_lock(&l->mutex);
+	l->runs = to;
+	l->run_count = count;
+	pthread_mutex_unlock(&l->mutex);
+}
+
+/* What is remembered of a request is worth no more than what is known of its units. */
+static void a_request_that_came_before_does_not_outlive_its_right(void **state)
+{
+	static const struct lab_run after[] = {
+		{"2", "alpha", "bob", NOW - 10 * HOUR_MS, NOW - 5 * HOUR_MS},
+	};
+	static const char *const path = "/api/v1/query",
+				 *const again = "query=ceems_a%7Buuid%3D%222%22%7D"
+						"&time=1699975000";
+	struct lab_asked a;
+	struct lab l;
+
+	(void)state;
+	lab_open(&l, runs, RUNS);
+	assert_int_equal(lab_query(&l, "ann", "ceems_b{uuid=\"2\"}", NULL), 0);
+	lab_wait_ms(&l, 50000);
+	assert_int_equal(lab_get(&l, "ann", path, again, NULL), 0);
+	set_runs(&l, after, 1);
+	lab_wait_ms(&l, 10000); /* what was known of 2 is over, the request is not */
+	assert_int_equal(lab_query(&l, "ann", "ceems_b{uuid=\"2\"}", NULL), 403);
+	assert_int_equal(lab_get(&l, "ann", path, again, &a), 403);
+	assert_non_null(strstr(a.text, "not yours"));
+	lab_close(&l);
+}
+
+/* What was filled in is asked for anew: a unit that began, one that is another's now */
+static void what_was_filled_in_is_not_remembered_with_its_request(void **state)
+{
+	static const struct lab_run before[] = {
+		{"1", "alpha", "ann", NOW - HOUR_MS, NOW - LAB_MINUTE_MS},
+	};
+	static const struct lab_run after[] = {
+		{"1", "alpha", "bob", NOW - HOUR_MS, NOW - LAB_MINUTE_MS},
+		{"6", "alpha", "ann", NOW + 1000, INT64_MAX},
+	};
+	static const struct lab_run more[] = {
+		{"6", "alpha", "ann", NOW + 1000, INT64_MAX},
+		{"9", "alpha", "ann", NOW + 6000, INT64_MAX},
+	};
+	static const char *const path = "/api/v1/labels",
+				 *const query = "start=1699999000&end=1700000100";
+	struct lab_asked a;
+	struct lab l;
+
+	(void)state;
+	lab_open(&l, before, 1);
+	assert_int_equal(lab_get(&l, "ann", path, query, &a), 0);
+	assert_non_null(strstr(a.text, "uuid%3D~%221%22"));
+	set_runs(&l, after, 2);
+	lab_wait_ms(&l, 5000); /* limits.unknown */
+	assert_int_equal(lab_get(&l, "ann", path, query, &a), 0);
+	assert_non_null(strstr(a.text, "uuid%3D~%226%22"));
+	assert_null(strstr(a.text, "uuid%3D~%221"));
+	/* a new one beside one that runs on */
+	set_runs(&l, more, 2);
+	lab_wait_ms(&l, 5000);
+	assert_int_equal(lab_get(&l, "ann", path, query, &a), 0);
+	assert_non_null(strstr(a.text, "uuid%3D~%226%7C9%22"));
+	lab_close(&l);
+}
+
 static void an_admin_who_is_none_any_more_is_none(void **state)
 {
 	struct lab l;
@@ -666,6 +735,8 @@ int main(void)
 			labels_of_a_number_that_was_anothers_lately_are_not_filled_in),
 		cmocka_unit_test(clusters_are_one_at_a_time_and_never_mixed),
 		cmocka_unit_test(rights_that_were_taken_away_end_in_time),
+		cmocka_unit_test(a_request_that_came_before_does_not_outlive_its_right),
+		cmocka_unit_test(what_was_filled_in_is_not_remembered_with_its_request),
 		cmocka_unit_test(an_admin_who_is_none_any_more_is_none),
 		cmocka_unit_test(names_are_whole_names),
 		cmocka_unit_test(a_header_alone_is_never_enough),
