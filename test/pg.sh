@@ -18,6 +18,13 @@ pg_stop() { "$TOP/test/rig/pg" stop "${1:-$SCRATCH/pg}"; }
 pg_kill() { "$TOP/test/rig/pg" kill "${1:-$SCRATCH/pg}"; }
 pg_up() { "$TOP/test/rig/pg" up "${1:-$SCRATCH/pg}"; }
 psql_do() { "$PGBIN/psql" -XAtq -v ON_ERROR_STOP=1 "$PGURL" "$@"; } # -c SQL
+# no chore of an aggregator's that writes (linker, roll-up) works from now on: records stay as they are
+pg_still() {
+	psql_do -c "SELECT pg_advisory_lock(x'6365656d'::integer, 1), pg_advisory_lock(x'6365656d'::integer, 2)" -c 'SELECT pg_sleep(3600)' >/dev/null 2>&1 &
+	started $!
+	wait_for 30 pg_is_still
+}
+pg_is_still() { [ "$(psql_do -c "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid = x'6365656d'::integer AND objid IN (1, 2) AND granted")" = 2 ]; }
 psql_admin() { "$PGBIN/psql" -XAtq -v ON_ERROR_STOP=1 "$PGADMIN" "$@"; }
 
 # before the scratch folder goes; test_cleanup stays the test's own

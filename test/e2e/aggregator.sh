@@ -104,7 +104,7 @@ psql_do -c "INSERT INTO schema_migration VALUES ($last + 1, 'from_the_future.sql
 out=$("$agg" --migrate --db.url="$PGURL" 2>&1)
 is "a database that is newer is refused" $? 1
 like "with words" "$out" "the database is newer than this program"
-out=$(timeout 20 "$agg" --web.listen-address="127.0.0.1:$port" --db.url="$PGURL" 2>&1)
+out=$(timeout 100 "$agg" --web.listen-address="127.0.0.1:$port" --db.url="$PGURL" 2>&1)
 is "also at start" $? 1
 like "with the same words" "$out" "the database is newer than this program"
 psql_do -c "DELETE FROM schema_migration WHERE number > $last" -c "UPDATE schema_migration SET checksum = 'x' WHERE number = 1"

@@ -16,8 +16,10 @@ agg_start() { # flags
 	"$agg" --web.listen-address="127.0.0.1:$port" "$@" >>"$SCRATCH/agg.log" 2>&1 &
 	agg_pid=$!
 	started $agg_pid
-	wait_for 60 healthy
+	wait_for 60 healthy && wait_for 60 partitions
 }
+# the first of them are made after it serves
+partitions() { [ "$(curl -s "http://127.0.0.1:$port/metrics" | sed -n 's/^ceems_aggregator_partitions{table="unit_interval"} //p')" -gt 0 ]; }
 test_cleanup() { kill "$agg_pid" 2>/dev/null && wait "$agg_pid"; }
 sums() { # of all that a restore must bring back
 	"$PGBIN/psql" -XAtq "$1" -c "SELECT md5(string_agg(i::text, ',' ORDER BY instance, t0)) FROM unit_interval i" \

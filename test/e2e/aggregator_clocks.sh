@@ -21,18 +21,18 @@ begin() { # which off-seconds [flags]
 	shift 2
 	[ "$off" = 0 ] || pre=(env "${clock_off[@]}" CLOCK_OFF_S="$off")
 	"${pre[@]}" "$agg" --db.url="$PGURL" --web.listen-address="127.0.0.1:${ports[i]}" --ingest.token-file="$SCRATCH/token" \
-		--security.drop-privileges=false "$@" >>"agg$i.log" 2>&1 &
+		--security.drop-privileges=false "$@" >"agg$i.log" 2>&1 &
 	pids[i]=$!
 	started "${pids[i]}"
 }
-up() { curl -sf -m 5 -o /dev/null "$(U "$1")/health"; }
+up() { curl -sf -m 20 -o /dev/null "$(U "$1")/health"; }
 end() { local i; for i; do kill "${pids[i]}"; wait "${pids[i]}"; done; }
 metric() { curl -s "$(U "$1")/metrics" | awk -v m="$2" 'index($0, m " ") == 1 { print $2 }'; }
 sql() { psql_do -c "$1"; }
 days() { sql "SELECT count(*) FROM pg_inherits WHERE inhparent = 'unit_interval'::regclass AND inhrelid::regclass::text < 'unit_interval_' || to_char(now() + interval '100 days', 'YYYYMMDD')"; }
 kept() { sql 'SELECT count(*) FROM unit_interval'; }
 round() { # which: its ladder has gone once around, well or not
-	[ "$(metric "$1" ceems_aggregator_ladder_failures_total)" != 0 ] || [ "$(metric "$1" 'ceems_aggregator_partitions{table="unit_interval"}')" != 0 ]
+	[ "$(metric "$1" ceems_aggregator_ladder_failures_total)" -gt 0 ] || [ "$(metric "$1" 'ceems_aggregator_partitions{table="unit_interval"}')" -gt 0 ]
 }
 push() { # which
 	printf 'interval instance=%s unit=7 started=%s t0=%s t1=%s user=1\n' "$2" $((now - 7200)) $((now - 3600)) $((now - 3300)) | "$make" |
@@ -70,7 +70,7 @@ wrong() { # what aggregator's-off
 day=86400
 for off in $((90 * day)) $((-90 * day)) $((4000 * day)); do
 	wrong "its clock is $((off / day)) days ahead" $off
-	like "it is said" "$(tail -5 agg0.log)" "ladder: the database's clock and this machine's are -?[0-9]+ s apart: nothing is dropped"
+	like "it is said" "$(cat agg0.log)" "ladder: the database's clock and this machine's are -?[0-9]+ s apart: nothing is dropped"
 	is "a report waits, and is not refused for its age" "$(push 0 200) $(grep -o 'a day apart' answer)" "503 a day apart"
 	is "and the failure is counted" "$(metric 0 ceems_aggregator_ladder_failures_total)" 1
 	end 0

@@ -46,7 +46,7 @@ T=$SCRATCH/space
 mkdir "$T" && mount -t tmpfs -o size=8m,mode=755 none "$T" && mkdir "$T/d" && chown "$(stat -c %u "$DATA/pgdata")" "$T/d" && chmod 700 "$T/d"
 sql() { "$PGBIN/psql" -XAtq "$private" -c "$1" 2>&1; }
 sql "CREATE TABLESPACE apart LOCATION '$T/d'" && sql 'ALTER TABLE unit_node SET TABLESPACE apart'
-send() { for i in $(seq "$2" "$3"); do echo "start instance=$i unit=$i started=$(date +%s)"; done | "$BUILD/batch_make" | curl -s -m 20 -o /dev/null -w '%{http_code}' \
+send() { for i in $(seq "$2" "$3"); do echo "start instance=$i unit=$i started=$(date +%s)"; done | "$BUILD/batch_make" | curl -s -m 100 -o /dev/null -w '%{http_code}' \
 	-H 'Content-Type: application/x-ceems-batch' -H 'Authorization: Bearer a-token-of-this-test' --data-binary @- "http://127.0.0.1:$port/api/v1/ingest"; }
 is "a report is taken" "$(send x 1 1)" 200
 dd if=/dev/zero of="$T/fill" bs=1M 2>/dev/null
@@ -54,8 +54,9 @@ is "reports that find no space are told to wait" "$(send x 1000 4000)" 503
 like "/health says so" "$(curl -s "http://127.0.0.1:$port/health")" 'no space left for reports'
 is "while queries are answered" "$(sql 'SELECT count(*) FROM unit_node')" 1
 rm "$T/fill"
-is "with room again they are taken" "$(send x 1000 4000)" 200
-ok "and all is healthy" healthy
+taken() { [ "$(send x 1000 4000)" = 200 ]; }
+ok "with room again they are taken" wait_for 20 taken
+ok "and all is healthy" wait_for 20 healthy
 kill "$agg_pid"; wait "$agg_pid"
 is "and ends well" $? 0
 tap_done

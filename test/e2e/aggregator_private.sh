@@ -50,7 +50,7 @@ else
 fi
 psql_private -c "INSERT INTO cluster (name) VALUES ('kept')"
 
-out=$(timeout 60 "$agg" --web.listen-address="127.0.0.1:$(free_port)" --data.path="$DATA" 2>&1)
+out=$(timeout 200 "$agg" --web.listen-address="127.0.0.1:$(free_port)" --data.path="$DATA" 2>&1)
 is "a second aggregator on the same folder is refused" $? 1
 like "with words" "$out" "in use by another ceems_aggregator"
 ok "and the first goes on" healthy
@@ -98,7 +98,7 @@ is "with what was there" "$(psql_private -c "SELECT name FROM cluster")" kept
 kill "$agg_pid"; wait "$agg_pid"
 
 refused() { # what regex
-	out=$(timeout 60 "$agg" --web.listen-address="127.0.0.1:$port" --data.path="$DATA" 2>&1)
+	out=$(timeout 200 "$agg" --web.listen-address="127.0.0.1:$port" --data.path="$DATA" 2>&1)
 	is "$1 is refused" $? 1
 	like "with words: $1" "$out" "$2"
 }
@@ -125,7 +125,7 @@ fi
 
 # a disk that is full
 if have_root && mkdir "$SCRATCH/full" && mount -t tmpfs -o size=20m,mode=755 none "$SCRATCH/full" 2>/dev/null; then
-	out=$(timeout 60 "$agg" --web.listen-address="127.0.0.1:$port" --data.path="$SCRATCH/full/data" 2>&1)
+	out=$(timeout 200 "$agg" --web.listen-address="127.0.0.1:$port" --data.path="$SCRATCH/full/data" 2>&1)
 	rc=$?
 	umount "$SCRATCH/full"
 	is "a full disk stops the start" $rc 1

@@ -41,7 +41,7 @@ head_of() { echo "{\"alg\":\"ES256\",\"typ\":\"JWT\",\"kid\":\"$1\"}"; }
 now=$(date +%s)
 claims() { # user [name=JSON]...: what Grafana says of a user, and changes to it
 	local c m
-	c=$(jq -nc --arg u "$1" --argjson n "$now" '{iss: "https://localhost/grafana/", sub: "user:7", aud: "org:1", iat: $n, exp: ($n + 600), jti: "x",
+	c=$(jq -nc --arg u "$1" --argjson n "$now" '{iss: "https://localhost/grafana/", sub: "user:7", aud: "org:1", iat: $n, exp: ($n + 3000), jti: "x",
 		authenticatedBy: "password", email: ($u + "@site.example"), username: $u, identifier: "7", type: "user", namespace: "default"}')
 	shift
 	for m; do c=$(jq -c --arg k "${m%%=*}" --argjson v "${m#*=}" '.[$k] = $v' <<<"$c"); done
@@ -123,7 +123,8 @@ says "no login in it" 401 'no claim "username".*newer Grafanas' "$(good alice us
 says "an empty one" 401 'no claim "username"' "$(good alice 'username=""')"
 is "a login that is none" "$(code "$(good alice "username=\"boss' OR '1'='1\"")" /units) $(code "$(good alice 'username="boss\u0000x"')" /units)" "400 401"
 is "nonsense" "$(code . /units) $(code ... /units) $(code "$(head -c 9000 /dev/zero | tr '\0' a)" /units) $(code "${g//./..}" /units)" "401 401 401 401"
-is "tokens of keys that are not known make us ask no more often" "$(for _ in 1 2 3 4 5; do code "$(token thief "$(head_of new$RANDOM)" "$(claims boss)")" /units; done) $(wc -l <asked)" "401401401401401 2"
+is "tokens of keys that are not known" "$(for _ in 1 2 3 4 5; do code "$(token thief "$(head_of new$RANDOM)" "$(claims boss)")" /units; done)" "401401401401401"
+ok "make us ask no more often than twice a minute" [ "$(wc -l <asked)" -le $((2 + (SECONDS - began) / 29)) ]
 
 # ---- keys that change; a server of keys that is away. Each is asked at most twice a minute.
 live=$port live_pid=$agg_pid
@@ -135,13 +136,15 @@ is "who has keys goes on" "$(P=("$live"); code "$(good alice)" /units)" 200
 says "who has none takes no token" 503 'there are no keys to verify it' "$(good alice)"
 is "nor a header instead" "$(code "$(good alice)" /units/admin -H 'X-Grafana-User: boss') $(curl -s -o /dev/null -w '%{http_code}' -H 'X-Grafana-User: boss' "http://127.0.0.1:$port/api/v1/units/admin")" "503 401"
 keys "$(jwk new new)"
+were=$(grep -c signing-keys asked)
 grafana
 new=$(token new "$(head_of new)" "$(claims alice)")
 took_new() { sleep 0.5; [ "$(P=("$live"); code "$new" /units)" = 200 ]; }
 while [ $SECONDS -lt $((began + 29)) ]; do sleep 0.5; done
 ok "a new key is fetched when a token comes with it" wait_for 10 took_new
 is "the old one, which is gone, is good no longer" "$(P=("$live"); code "$(good alice)" /units)" 401
-is "that was one question" "$(($(grep -c signing-keys asked) - 1))" 1
+# the other aggregator asks a second time when a minute is over, whoever comes
+is "that was one question" "$(($(grep -c signing-keys asked) - were - (SECONDS - later >= 59)))" 1
 healed() { sleep 0.5; [ "$(code "$new" /units)" = 200 ]; }
 ok "whoever had none is right again" wait_for $((later + 45 - SECONDS)) healed
 is "no token is in the log" "$(grep -cE 'eyJ' log)" 0

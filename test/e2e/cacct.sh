@@ -75,7 +75,7 @@ cacct report 999 >out 2>err
 like "no such job" "$? $(cat err)" '^1 cacct: error: no job 999 that you may see$'
 if command -v chromium-headless-shell >/dev/null; then
 	# in a browser: every plot is drawn, and nothing is asked for from elsewhere
-	browser() { timeout 60 chromium-headless-shell --no-sandbox --disable-gpu --disable-dev-shm-usage --user-data-dir="$SCRATCH/chromium" "$@" 2>browser.log; }
+	browser() { timeout 250 chromium-headless-shell --no-sandbox --disable-gpu --disable-dev-shm-usage --user-data-dir="$SCRATCH/chromium" "$@" 2>browser.log; }
 	browser --dump-dom "file://$SCRATCH/page.html" >dom
 	is "Chromium draws the plots" "$(grep -o '<svg' dom | wc -l)" 4
 	browser --window-size=860,1700 --screenshot="$SCRATCH/page.png" "file://$SCRATCH/page.html" >/dev/null

@@ -26,7 +26,7 @@ scaled() { awk -v v="$1" 'BEGIN { s = sprintf("%d.%09d", v / 1e9, v % 1e9); sub(
 
 start
 ok "starts" wait_for 20 answers
-"$BUILD/unit_source" --ring="$SCRATCH/run/ring" --count=$units --rate=800 --producers=4 --steps=2 \
+"$BUILD/unit_source" --ring="$SCRATCH/run/ring" --count=$units --rate=400 --producers=4 --steps=2 \
 	>"$SCRATCH/truth" 2>"$SCRATCH/source.err" &
 source=$!
 started $source

@@ -34,7 +34,7 @@ start() {
 	return 1
 }
 stop() { kill "$pid" 2>/dev/null; wait "$pid" 2>/dev/null; cat "$SCRATCH/last" >>"$SCRATCH/log"; }
-scrape() { curl -sf -m 5 -o "$SCRATCH/body" "http://127.0.0.1:$port/metrics"; }
+scrape() { curl -sf -m 20 -o "$SCRATCH/body" "http://127.0.0.1:$port/metrics"; }
 shows() { scrape && grep -qF -- "$1" "$SCRATCH/body"; }
 courier() { pgrep -P "$pid" -f ceems-courier; }
 factor() { echo "ceems_emissions_gCo2_kWh{provider=\"$1\",provider_name=\"$2\",country_code=\"$3\",country=\"$4\"} $5"; }
@@ -61,7 +61,7 @@ ok "RTE eCO2mix" shows "$(factor rte 'RTE eCO2 Mix' FR France 302)"
 ok "Electricity Maps" shows "$(factor emaps 'Electricity Maps' DE Germany 302)"
 ok "WattTime, pounds per MWh as grams per kWh" shows "$(factor wt 'Watt Time' CAISO_NORTH CAISO_NORTH 136.985)"
 ok "the site's own" shows "$(factor file File FR France 302)"
-ok "their ages" test "$(grep -cE '^ceems_emissions_age_seconds\{.*\} (30[0-9]|3[12][0-9])$' "$SCRATCH/body")" = 4
+ok "their ages" test "$(grep -cE '^ceems_emissions_age_seconds\{.*\} 3[0-9][0-9]$' "$SCRATCH/body")" = 4
 asked=$(grep -o 'start=[^& ]*' "$SCRATCH/host/requests" | head -1)
 like "on a host in Tokyo WattTime is asked for an hour of UTC" "$asked" '^start=.*Z$'
 ok "that is the last hour" test "${asked#start=}" '>' "$before"

@@ -27,7 +27,7 @@ stop() { # SIGNAL
 	kill "-$1" $pid
 	{ wait $pid; } 2>/dev/null
 }
-scrape() { curl -sf -m 5 -o "$SCRATCH/body" "$url/metrics"; }
+scrape() { curl -sf -m 20 -o "$SCRATCH/body" "$url/metrics"; }
 # in place, as the kernel does it: never empty, same number of digits
 move() { uj=$((uj + $1)); printf '%s\n' "$uj" 1<>"$zone"; }
 
@@ -58,7 +58,7 @@ is "which is all of processes outside of jobs, or nobody's" "$(rest)" 2500000
 	>"$SCRATCH/truth" 2>"$SCRATCH/source.err" &
 source=$!
 started $source
-while kill -0 $source 2>/dev/null; do
+while kill -0 $source 2>/dev/null || [ "$(wc -l <"$SCRATCH/scrapes")" -lt 12 ]; do
 	move $((RANDOM * 10 + 7))
 	log_scrape
 done
@@ -122,8 +122,8 @@ uj=$lower
 move 0
 start
 ok "starts on a counter that was set back" wait_for 20 ticks
-sleep 0.5
-scrape
+gap() { scrape && grep -q '^ceems_energy_source_gaps_total{source="rapl"} 1$' "$SCRATCH/body"; }
+wait_for 20 gap
 is "which makes no jump" "$(node)" $((was + 4000000))
 is "is counted" "$(grep 'gaps_total{source="rapl"}' "$SCRATCH/body")" \
 	'ceems_energy_source_gaps_total{source="rapl"} 1'

@@ -18,7 +18,7 @@ daemon() { # argument...
 	wait_for 20 scrape || sed 's/^/# /' "$log"
 }
 stop() { kill $pid && wait $pid; }
-scrape() { curl -sf -m 5 -o "$SCRATCH/body" "$url/metrics"; }
+scrape() { curl -sf -m 20 -o "$SCRATCH/body" "$url/metrics"; }
 value() { sed -n "s/^$1{[^}]*$2[^}]*} //p" "$SCRATCH/body"; }
 # a condition on numbers of the scrape: awk expression, then its numbers as a, b, c, d
 holds() { awk -v a="${2:-x}" -v b="$3" -v c="$4" -v d="$5" "BEGIN { exit !($1) }"; }
@@ -67,7 +67,7 @@ daemon --energy.model=off
 sleep 1
 scrape
 is "switched off there is nothing" "$(grep -cE '^ceems_(model|node_energy)_' "$SCRATCH/body")" 0
-ok "which is said" grep -q 'energy source model: not on this machine (--energy.model=off)' "$log"
+ok "which is said" wait_for 20 grep -q 'energy source model: not on this machine (--energy.model=off)' "$log"
 stop
 
 mkdir -p "$SCRATCH/sys/class/hwmon/hwmon0"

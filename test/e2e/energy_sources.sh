@@ -13,7 +13,7 @@ chmod 0755 "$SCRATCH" # the daemon's user comes by here
 port=$(free_port) || exit 1
 url=http://127.0.0.1:$port
 
-scrape() { curl -sf -m 5 -o "$SCRATCH/body" "$url/metrics"; }
+scrape() { curl -sf -m 20 -o "$SCRATCH/body" "$url/metrics"; }
 value() { scrape && sed -n "s|^$1{.*$2.*} ||p" "$SCRATCH/body"; }
 package() { value ceems_rapl_package_joules_total 'intel-rapl:0"'; }
 is_package() { [ "$(package)" = "$1" ]; }

@@ -21,7 +21,7 @@ agg_start() { # which, flags
 	started "${PIDS[i]}"
 	wait_for 15 curl -sf -o /dev/null "http://127.0.0.1:${PORTS[i]}/health"
 }
-CURL=(curl -s -m 20 -H 'Content-Type: application/x-ceems-batch')
+CURL=(curl -s -m 100 -H 'Content-Type: application/x-ceems-batch')
 TOKEN=(-H 'Authorization: Bearer a-token-of-this-test')
 url() { echo "http://127.0.0.1:${PORTS[${1:-0}]}/api/v1/ingest"; }
 push() { "${CURL[@]}" "${TOKEN[@]}" --data-binary @- "$@" "$(url 0)"; }  # body on stdin
@@ -208,6 +208,10 @@ fi
 before=$(metric 'ceems_aggregator_ingest_commits_total{way="copied"}')
 for i in $(seq 40); do lines "start instance=$((1000 + i)) unit=$((1000 + i)) node=g$i started=$T" >"g$i"; done
 pids=()
+# the first finds its table locked, so that the others come together however slowly they come
+psql_do -c 'BEGIN' -c 'LOCK TABLE unit_node IN EXCLUSIVE MODE' -c 'SELECT pg_sleep(4)' -c COMMIT >/dev/null & pids+=($!)
+locked() { [ "$(sql "SELECT count(*) FROM pg_locks WHERE relation = 'unit_node'::regclass AND mode = 'ExclusiveLock' AND granted")" = 1 ]; }
+wait_for 10 locked
 for i in $(seq 40); do "${CURL[@]}" "${TOKEN[@]}" -o /dev/null --data-binary @"g$i" "$(url)" & pids+=($!); done
 wait "${pids[@]}"
 after=$(metric 'ceems_aggregator_ingest_commits_total{way="copied"}')
@@ -217,8 +221,8 @@ ok "in fewer commits ($((after - before)))" [ $((after - before)) -lt 30 ]
 # ---- kill -9 of aggregators and of Postgres while reports come
 send() { # file, until somebody says 200
 	local try
-	for try in $(seq 100); do
-		[ "$(curl -s -m 5 -o /dev/null -w '%{http_code}' "${TOKEN[@]}" -H 'Content-Type: application/x-ceems-batch' --data-binary @"$1" "$(url $((try % 2)))")" = 200 ] && return 0
+	for try in $(seq 1000); do
+		[ "$(curl -s -m 20 -o /dev/null -w '%{http_code}' "${TOKEN[@]}" -H 'Content-Type: application/x-ceems-batch' --data-binary @"$1" "$(url $((try % 2)))")" = 200 ] && return 0
 		sleep 0.1
 	done
 	return 1

@@ -67,7 +67,7 @@ cat >main.yaml <<-END
 END
 lb main || { ok "ceems_lb starts" false; tap_done; }
 # as USER TARGET [curl's]: body; code: its status; why: what a user is told
-as() { local u=$1 t=$2; shift 2; curl -s -m 20 -g --path-as-is -u 'grafana:correct horse' -H "X-Grafana-User: $u" -H 'X-Ceems-Cluster-Id: alpha' "$@" "$U$t"; }
+as() { local u=$1 t=$2; shift 2; curl -s -m 100 -g --path-as-is -u 'grafana:correct horse' -H "X-Grafana-User: $u" -H 'X-Ceems-Cluster-Id: alpha' "$@" "$U$t"; }
 code() { as "$@" -o /dev/null -w '%{http_code}'; }
 why() { as "$@" | jq -r '.error // .' 2>/dev/null; }
 own() { echo "/api/v1/query?query=ceems_x%7Buuid%3D%22$1%22%7D"; }
@@ -95,7 +95,7 @@ warm
 # What must hold after anything: the same process, bob served, no growth beyond what its limits
 # are, nothing left open once all is quiet. A sanitizer's memory is not its own.
 quiet() { [ "$(fds)" -le $((base_fds + 16)) ]; }
-metric() { curl -s -m 5 -u 'prometheus:correct horse' "$U/metrics" | sed -n "s/^$1 //p" | head -1; }
+metric() { curl -s -m 20 -u 'prometheus:correct horse' "$U/metrics" | sed -n "s/^$1 //p" | head -1; }
 # this very one, and one that has not had its 30 s for its body yet
 idle() { [ "$(metric ceems_lb_requests_under_way)" -le "${1:-2}" ]; }
 served() { [ "$(code bob "$(own 102)")" = 200 ]; }
@@ -184,7 +184,7 @@ fi
 
 # --- too much of everything
 many() { head -c "$1" /dev/zero | tr '\0' "${2:-a}"; }
-rude() { printf '%b' "$1" | cat - "${@:2}" | "$BUILD/http_rude" --wait 3 "$P"; }
+rude() { printf '%b' "$1" | cat - "${@:2}" | "$BUILD/http_rude" --wait "${WAIT:-30}" "$P"; }
 get="GET $(own 101) HTTP/1.1\\r\\nHost: x\\r\\n${auth}X-Grafana-User: alice\\r\\n"
 post="POST /api/v1/query HTTP/1.1\\r\\nHost: x\\r\\n${auth}X-Grafana-User: alice\\r\\nContent-Type: application/x-www-form-urlencoded\\r\\n"
 before=$(asked)
@@ -193,17 +193,17 @@ like "a header of a megabyte" "$(rude "${get}X: " big)" '^(4[0-9][0-9] )?closed$
 like "a header's name of a megabyte" "$(rude "$get" big)" '^(4[0-9][0-9] )?closed$'
 like "ten thousand headers" "$(seq -f 'X-%g: y' 10000 | sed 's/$/\r/' >headers; rude "$get" headers)" '^(4[0-9][0-9] )?closed$'
 like "ten thousand empty headers of one name" "$(yes $'X:\r' | head -n 10000 >headers; rude "$get" headers)" '^(4[0-9][0-9] )?closed$'
-like "a hundred thousand empty lines" "$(yes $'\r' | head -n 100000 >headers; rude '' headers)" '^(4[0-9][0-9] )?(closed|open)$'
+like "a hundred thousand empty lines" "$(yes $'\r' | head -n 100000 >headers; WAIT=3 rude '' headers)" '^(4[0-9][0-9] )?(closed|open)$'
 like "a body that is longer than any may be" "$(code alice /api/v1/query -X POST --data-binary @big)" '^4[0-9][0-9]$'
 like "a body that says it is longer" "$(rude "${post}Content-Length: 99999999999\\r\\n\\r\\n")" '^(4[0-9][0-9] )?closed$'
-like "a chunk's extension of a megabyte" "$(rude "${post}Transfer-Encoding: chunked\\r\\n\\r\\n5;x=" big)" '^(4[0-9][0-9] )?(closed|open)$'
+like "a chunk's extension of a megabyte" "$(WAIT=3 rude "${post}Transfer-Encoding: chunked\\r\\n\\r\\n5;x=" big)" '^(4[0-9][0-9] )?(closed|open)$'
 cpu() { awk '{ print $14 + $15 }' "/proc/$PID/stat"; } # in hundredths of a second
 spent=$(cpu)
 sleep 1
 ok "which waits for its end without a processor" test $(($(cpu) - spent)) -lt 30
-like "trailers of a megabyte" "$(rude "${post}Transfer-Encoding: chunked\\r\\n\\r\\n$(printf %x "$L")\\r\\n$B\\r\\n0\\r\\nX: " big)" '^(4[0-9][0-9] |200 )?(closed|open)$'
+like "trailers of a megabyte" "$(WAIT=3 rude "${post}Transfer-Encoding: chunked\\r\\n\\r\\n$(printf %x "$L")\\r\\n$B\\r\\n0\\r\\nX: " big)" '^(4[0-9][0-9] |200 )?(closed|open)$'
 { printf 'query='; many 20000; } >long
-like "twenty thousand chunks of one byte" "$({ printf '%b' "${post}Transfer-Encoding: chunked\\r\\nConnection: close\\r\\n\\r\\n"; fold -w1 long | sed 's/.*/1\r\n&\r/'; printf '0\r\n\r\n'; } | "$BUILD/http_rude" --wait 3 "$P")" '^4[0-9][0-9] closed$'
+like "twenty thousand chunks of one byte" "$({ printf '%b' "${post}Transfer-Encoding: chunked\\r\\nConnection: close\\r\\n\\r\\n"; fold -w1 long | sed 's/.*/1\r\n&\r/'; printf '0\r\n\r\n'; } | "$BUILD/http_rude" --wait 30 "$P")" '^4[0-9][0-9] closed$'
 is "none of that reached the backend, or only what was good of it" "$(strange "$before")" ""
 still "too much of everything"
 before=$(asked)
@@ -285,7 +285,7 @@ cat >bad.yaml <<-END
 	  health: {fail_after: 1000, eject: 10ms}
 	  backends:
 	    - id: alpha
-	      tsdb: [{web: {url: "http://127.0.0.1:$BACKEND"}, timeout: 2s}]
+	      tsdb: [{web: {url: "http://127.0.0.1:$BACKEND"}, timeout: 6s}]
 	  identity: {front_ends: ["password:grafana"], munge: false}
 	ceems_api_server:
 	  web: {url: "http://127.0.0.1:$AGG", basic_auth: {username: lb, password: correct horse}}
@@ -293,14 +293,17 @@ END
 lb bad || { ok "ceems_lb starts again" false; tap_done; }
 warm
 answer() { printf '%b' "$1" >raw; }
+lates() { cat control.late 2>/dev/null | wc -l; }
+later_than() { [ "$(lates)" -gt "$1" ]; }
 lie() { # WHAT WANTED [ANSWER]: raw answers are in the file raw
 	local got
 	[ $# -lt 3 ] || answer "$3"
 	told "${HOW:-raw} raw"
+	late=$(lates)
 	got=$(as alice "$(own 101)" -o body -w '%{http_code} %{size_download} %{exitcode}')
 	told ok
 	# what comes when the next request is on its way already cannot be told from its answer
-	[ "${HOW:-}" != later ] || sleep 0.1
+	[ "${HOW:-}" != later ] || wait_for 10 later_than "$late"
 	like "$1" "$got" "$2"
 	grep -q POISON body 2>/dev/null && is "and none of it is told: $1" "$(cat body)" ""
 	next=$(as bob "$(own 102)" | jq -r '.data.result[0].metric.asked' 2>/dev/null)
@@ -346,7 +349,7 @@ is "no, really" "$(as alice "$(own 101)" -D - -o /dev/null | grep -ciE '^(set-co
 told ok
 HOW=more lie "an answer behind the answer" '^200 '
 HOW=later lie "an answer that nobody asked for" '^200 '
-for i in 1 2 3 4 5; do told later; as alice "$(own 101)" >/dev/null; told ok; sleep 0.1; as bob "$(own 102)"; done >told
+for i in 1 2 3 4 5; do late=$(lates); told later; as alice "$(own 101)" >/dev/null; told ok; wait_for 10 later_than "$late"; as bob "$(own 102)"; done >told
 is "whoever comes next never gets it" "$(grep -o 102 told | wc -l) $(grep -c POISON told)" "5 0"
 HOW='slow 700' lie "a slow answer is an answer" '^200 '
 HOW='drip 2' lie "one byte at a time as well" '^200 '
@@ -355,7 +358,7 @@ HOW=drop lie "a connection that is closed" "$bad"
 HOW=reset lie "a connection that is reset" "$bad"
 HOW=heads lie "a head without end" "$bad"
 told endless
-as alice "$(own 101)" -m 1.5 -o body >/dev/null
+as alice "$(own 101)" -m 4 -o body >/dev/null
 like "an answer without end is passed on as it comes" "$(stat -c %s body)" '^[1-9][0-9]{5}'
 still "backends that lie"
 head -c 100M /dev/zero | gzip -1 >zeros.gz
@@ -383,7 +386,7 @@ kill "$PID"; wait "$PID"
 # --- who says that he is another
 lb main || { ok "ceems_lb starts again" false; tap_done; }
 warm
-ask() { curl -s -m 20 -g -o /dev/null -w '%{http_code}' -H 'X-Ceems-Cluster-Id: alpha' "$@" "$U$(own 102)"; }
+ask() { curl -s -m 100 -g -o /dev/null -w '%{http_code}' -H 'X-Ceems-Cluster-Id: alpha' "$@" "$U$(own 102)"; }
 front=(-u 'grafana:correct horse')
 before=$(asked)
 is "a name alone is nobody's" "$(ask -H 'X-Grafana-User: bob')" 401

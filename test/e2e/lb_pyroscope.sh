@@ -58,13 +58,14 @@ cat >lb.yaml <<-END
 END
 mine lb.yaml lb-web.yaml
 wait_for 30 curl -sf -o /dev/null "http://127.0.0.1:$agg_port/health"
+wait_for 30 curl -s -o /dev/null "http://127.0.0.1:$pyro_port/"
 "$BUILD/ceems_lb" --config.file=lb.yaml --web.config.file=lb-web.yaml --web.listen-address=127.0.0.1:0 \
 	--web.listen-address=127.0.0.1:0 "${DROPPED[@]}" 2>lb.log &
 started $!
 wait_for 10 grep -q 'msg="*ready' lb.log || { ok "the load balancer starts" false; sed 's/^/# /' lb.log; tap_done; }
 port=$(sed -n "s/.*serves Pyroscope.* API on port \([0-9]*\).*/\1/p" lb.log)
 U=http://127.0.0.1:$port
-as() { curl -s -m 20 -u 'grafana:correct horse' -H "X-Grafana-User: $1" "$U$2" "${@:3}"; }
+as() { curl -s -m 100 -u 'grafana:correct horse' -H "X-Grafana-User: $1" "$U$2" "${@:3}"; }
 
 # --- the same answers
 end=$(($(date +%s) * 1000)) start=$((end - 3600000))

@@ -6,7 +6,7 @@
 command -v curl >/dev/null || skip_all "curl is not installed"
 [ -x "$BUILD/lb_host" ] || skip_all "lb_host is not built"
 cd "$SCRATCH" || exit 1
-CURL=(curl -s -m 20)
+CURL=(curl -s -m 100)
 r='\r\n'
 
 # rude NAME: a backend; its control file is NAME.ctl, what it was asked NAME.rec
@@ -45,7 +45,7 @@ peak() { awk '/^VmHWM/ { print $2 }' "/proc/$PID/status"; }
 metric() { "${CURL[@]}" "$U/metrics" | awk -v m="$1" '$1 == m { print $2 }'; }
 
 rude A || skip_all "backend_rude does not start"
-host one --workers 1 --timeout 3000 "127.0.0.1:$A"
+host one --workers 1 --timeout 8000 "127.0.0.1:$A"
 B="$PORT"
 
 # --- what goes through
@@ -130,11 +130,12 @@ is "broken chunks" "$([ "$(whole)" != 0 ] && echo seen)" seen
 # --- two answers where one was asked for
 answers A "HTTP/1.1 200 OK${r}Content-Length: 5${r}${r}abcdeHTTP/1.1 200 OK${r}Content-Length: 6${r}${r}POISON"
 is "what follows an answer is nobody's" "$("${CURL[@]}" "$U/x" "$U/x" "$U/x")" abcdeabcdeabcde
-for how in more later; do
-	control A $how
-	is "also when it is whole ($how)" \
-		"$(for _ in 1 2 3 4; do "${CURL[@]}" -d q=1 "$U/x"; sleep 0.07; done | grep -c POISON)" 0
-done
+control A more
+is "also when it is whole" "$(for _ in 1 2 3 4; do "${CURL[@]}" -d q=1 "$U/x"; done | grep -c POISON)" 0
+control A later
+lates() { cat A.ctl.late 2>/dev/null | wc -l; }
+later_than() { [ "$(lates)" -gt "$1" ]; }
+is "and comes later" "$(for _ in 1 2 3 4; do late=$(lates); "${CURL[@]}" -d q=1 "$U/x"; wait_for 10 later_than "$late"; done | grep -c POISON)" 0
 control A ok
 like "then all is as before" "$("${CURL[@]}" -d 'query=up' "$U/x")" '"asked":"query=up"'
 
@@ -146,13 +147,20 @@ control A ok
 
 # --- clients
 before=$(metric 'ceems_lb_relay_events_total{event="cancelled"}')
+asked() { wc -l <"$1.rec"; }
+asked_since() { [ "$(asked "$1")" -gt "$2" ]; } # BACKEND how many there were
+cancelled() { [ "$(($(metric 'ceems_lb_relay_events_total{event="cancelled"}') - before))" = "$1" ]; }
 control A hang
-curl -s -m 0.5 "$U/x"; sleep 0.8
-is "a client that goes cancels its call" "$(($(metric 'ceems_lb_relay_events_total{event="cancelled"}') - before))" 1
+was=$(asked A)
+curl -s -m 100 "$U/x" & client=$!
+wait_for 10 asked_since A "$was"
+kill $client; wait $client 2>/dev/null
+ok "a client that goes cancels its call" wait_for 10 cancelled 1
 control A endless
-curl -s -m 1 -o /dev/null "$U/x"
-sleep 0.5
-is "in the middle of an answer too" "$(($(metric 'ceems_lb_relay_events_total{event="cancelled"}') - before))" 2
+curl -s -m 100 -o taken "$U/x" & client=$!
+wait_for 10 eval '[ "$(stat -c %s taken)" -gt 100000 ]'
+kill $client; wait $client 2>/dev/null
+ok "in the middle of an answer too" wait_for 10 cancelled 2
 is "nothing of them is left" "$(metric 'ceems_lb_upstream_connections{state="busy"}')$(metric ceems_lb_requests_under_way)" 01
 control A ok
 whole >/dev/null
@@ -167,9 +175,9 @@ is "and stop nobody" "$(code "$U/refuse")" 403
 wait "${pids[@]}"
 control A ok
 is "a client that sends slowly is answered" \
-	"$(printf 'GET /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n' | "$BUILD/http_rude" --slow 5 --wait 8 "$PORT")" "200 closed"
+	"$(printf 'GET /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n' | "$BUILD/http_rude" --slow 5 --wait 60 "$PORT")" "200 closed"
 is "requests behind each other in one piece are answered" \
-	"$(printf 'GET /x HTTP/1.1\r\nHost: x\r\n\r\nGET /refuse HTTP/1.1\r\nHost: x\r\n\r\nGET /wait HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n' | "$BUILD/http_rude" --wait 8 "$PORT")" "200 403 200 closed"
+	"$(printf 'GET /x HTTP/1.1\r\nHost: x\r\n\r\nGET /refuse HTTP/1.1\r\nHost: x\r\n\r\nGET /wait HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n' | "$BUILD/http_rude" --wait 60 "$PORT")" "200 403 200 closed"
 stop
 is "it ends well" "$RC$(grep -c . one.log)" 00
 like "every call was ended, and none is held" "$(grep '^backend 0' one.out)" ' refs 0$'
@@ -190,7 +198,7 @@ stop
 host filter --workers 1 --timeout 60000 --filter secret "127.0.0.1:$A"
 series='{"status":"success","data":{"resultType":"vector","result":[{"metric":{"a":"b","secret":"planted"},"value":[1,"1"]}]}}'
 answers A "HTTP/1.1 200 OK${r}Content-Type: application/json${r}Content-Length: ${#series}${r}${r}$series"
-filtered() { curl -s -m 60 "$@" "$U/api/v1/query?query=up"; }
+filtered() { curl -s -m 200 "$@" "$U/api/v1/query?query=up"; }
 is "a label that is to be taken out is" "$(filtered)" "${series/,\"secret\":\"planted\"/}"
 { printf "HTTP/1.1 200 OK${r}Content-Type: application/json${r}Content-Encoding: gzip${r}${r}"; echo "$series" | gzip; } >A.bytes
 control A "close $SCRATCH/A.bytes"
@@ -211,10 +219,11 @@ stop
 control A ok
 
 # --- the end
-host three --workers 2 --drain 3000 "127.0.0.1:$A"
+host three --workers 2 --drain 30000 "127.0.0.1:$A"
 control A "slow 1000"
+was=$(asked A)
 { exec {IN}>&-; code "$U/x"; } >slow & waits=$!
-sleep 0.3
+wait_for 10 asked_since A "$was"
 exec {IN}>&-
 wait $waits
 is "what is under way is answered before the end" "$(cat slow)" 200
@@ -222,8 +231,9 @@ wait "$PID"
 is "then it ends" $? 0
 host four --drain 300 "127.0.0.1:$A"
 control A hang
+was=$(asked A)
 { exec {IN}>&-; code "$U/x"; } >slow & waits=$!
-sleep 0.3
+wait_for 10 asked_since A "$was"
 exec {IN}>&-
 wait $waits
 is "what takes longer is told so" "$(cat slow)" 503

@@ -7,7 +7,7 @@ command -v openssl >/dev/null || skip_all "openssl is not installed"
 command -v curl >/dev/null || skip_all "curl is not installed"
 [ -x "$BUILD/lb_host" ] || skip_all "lb_host is not built"
 cd "$SCRATCH" || exit 1
-CURL=(curl -s -m 20)
+CURL=(curl -s -m 100)
 
 certificate() { # name, subject alternative names, CA
 	openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "$1.key" -out "$1.csr" -subj "/CN=$1" 2>/dev/null

@@ -40,7 +40,7 @@ daemon() { # command...: run before ceemsd; $pid, $log, $url
 }
 other=(setpriv --reuid=$user --regid=$user --clear-groups)
 package() {
-	curl -sf -m 5 -o "$SCRATCH/body" "$url/metrics"
+	curl -sf -m 20 -o "$SCRATCH/body" "$url/metrics"
 	sed -n 's/^ceems_rapl_package_joules_total{.*index="0".*} //p' "$SCRATCH/body"
 }
 is_package() { [ "$(package)" = "$1" ]; }

@@ -40,11 +40,13 @@ bmc() {
 }
 fault() { echo "$*" >"$SCRATCH/control.new" && mv "$SCRATCH/control.new" "$SCRATCH/control"; }
 fault watts 321
+# asked: until the BMC has been asked again
+asked() { local n; n=$(wc -l <"$SCRATCH/bmc.log"); wait_for 20 eval '[ "$(wc -l <"$SCRATCH/bmc.log")" -gt '"$n"' ]'; }
 bmc || skip_all "the made-up BMC does not start: $(cat "$SCRATCH/bmc.out")"
 
 config() { # [LINE...]
 	{
-		printf 'redfish_collector:\n  hostname: 127.0.0.1\n  port: %s\n  timeout: 1500\n  username: reader\n' "$bmc_port"
+		printf 'redfish_collector:\n  hostname: 127.0.0.1\n  port: %s\n  timeout: 15000\n  username: reader\n' "$bmc_port"
 		printf '  %s\n' "$@"
 	} >"$SCRATCH/redfish.yaml"
 	chmod "${mode:-640}" "$SCRATCH/redfish.yaml"
@@ -110,7 +112,7 @@ printf '%s\n' "$secret" >"$SCRATCH/password"
 chmod 600 "$SCRATCH/password"
 port=$(free_port) || exit 1
 url=http://127.0.0.1:$port
-scrape() { curl -sf -m 5 -o "$SCRATCH/body" "$url/metrics"; }
+scrape() { curl -sf -m 20 -o "$SCRATCH/body" "$url/metrics"; }
 value() { scrape && sed -n "s|^$1{.*$2.*} ||p" "$SCRATCH/body"; }
 watts() { value ceems_redfish_current_watts chassis; }
 is_watts() { [ "$(watts)" = "$1" ]; }
@@ -142,7 +144,7 @@ if ! wait_for 20 is_watts 321; then
 	tap_done
 fi
 ok "by the peer's name and labels" grep -qE '^ceems_redfish_current_watts\{hostname="[^"]+",chassis="[^"]+"\} 321$' "$SCRATCH/body"
-ok "the sensor's age is there" fresh
+ok "the sensor's age is there" wait_for 20 fresh
 is "ceemsd links neither an HTTP client nor its JSON" "$(ldd "$BUILD/ceemsd" | grep -cE 'libcurl|json-c')" 0
 if have_root && [ "${as[0]}" != --no-security.drop-privileges ]; then
 	is "the courier is nobody, with no capability" \
@@ -157,7 +159,7 @@ ok "a new reading is shown" wait_for 20 is_watts 322
 is "there was one login" "$(grep -c '^POST' "$SCRATCH/bmc.log")" 1
 
 fault forget
-sleep 0.5
+asked
 fault watts 323
 ok "sessions that the BMC forgot are made anew" wait_for 20 is_watts 323
 
@@ -170,13 +172,13 @@ ok "and tells readings" wait_for 20 is_watts 324
 fault cut
 ok "answers that are cut age the reading" wait_for 20 older 2
 fault deep 10000
-sleep 0.5
+asked
 fault html
-sleep 0.5
+asked
 fault big 3000000
-sleep 0.5
+asked
 fault redirect https://127.0.0.1:1/redfish/v1/
-sleep 0.5
+asked
 fault status 503
 ok "as do other answers that are none" wait_for 20 older 5
 is "the collector goes on" "$(value ceems_scrape_collector_success 'collector="redfish"')" 1
@@ -200,7 +202,7 @@ kill -TERM $pid
 ok "ceemsd ends" wait_for 20 gone $pid
 wait $pid
 is "with status 0" $? 0
-ok "and the courier with it" gone "$last"
-ok "which has ended its session" grep -q '^DELETE' "$SCRATCH/bmc.log"
+ok "and the courier with it" wait_for 10 gone "$last"
+ok "which has ended its session" wait_for 10 grep -q '^DELETE' "$SCRATCH/bmc.log"
 is "no log holds the password" "$(grep -l -- "$secret" "$SCRATCH/log" "$SCRATCH/once")" ""
 tap_done

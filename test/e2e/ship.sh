@@ -24,7 +24,7 @@ host() {
 }
 tell() { echo "$2" >"$1.control.new"; mv "$1.control.new" "$1.control"; }
 put() { "$BUILD/spool_put" "$@"; }
-courier() { timeout 60 "$BUILD/ceems-courier" --log.level=debug "${PROOF[@]}" "$@"; }
+courier() { timeout 200 "$BUILD/ceems-courier" --log.level=debug "${PROOF[@]}" "$@"; }
 once() { courier --once "$@" >>once.log 2>&1; }
 # run NAME OPTION...: in the background, PID
 run() {
@@ -94,10 +94,10 @@ is "the rest is sent when it takes records again" "$(taken a | grep -c '^row-')"
 
 # --- answers that are about the server: nothing leaves the spool
 put s5 final kept- 3
-for bad in "status 500" "status 503" "status 429" "status 401" "status 403" "status 404" "status 405" "status 418" "status 204" cut half html "redirect $A/" "slow 3000"; do
+for bad in "status 500" "status 503" "status 429" "status 401" "status 403" "status 404" "status 405" "status 418" "status 204" cut half html "redirect $A/" "slow 9000"; do
 	tell a "$bad"
 	: >bad.log
-	courier --once --aggregator.timeout=1s --aggregator.url="$A" --ship.spool="$SCRATCH/s5" >bad.log 2>&1 && echo "# $bad: status 0"
+	courier --once --aggregator.timeout=4s --aggregator.url="$A" --ship.spool="$SCRATCH/s5" >bad.log 2>&1 && echo "# $bad: status 0"
 	grep -q 'tried again in' bad.log || echo "# $bad: $(cat bad.log)"
 	[ -e s5/cursor ] && echo "# $bad: acknowledged"
 	case $bad in
@@ -143,7 +143,7 @@ now=$(date +%s%3N)
 put s7 final atonce- 1
 wait_for 10 grep -q '^atonce-' a.log
 took=$(($(date +%s%3N) - now))
-ok "a final one goes at once ($took ms)" test "$took" -lt 5000
+ok "a final one goes at once, not in an hour ($took ms)" test "$took" -lt 30000
 is "and takes with it what waits before it" "$(taken a | grep -c '^slot-')" 2
 end
 tell a "status 500"
@@ -168,10 +168,12 @@ is "each of its records once" "$(taken a | grep -c '^after-')" 2
 
 # --- who dies
 # killed between the answer that never came and the acknowledgement
-tell a "slow 1500"
+tell a "slow 5000"
 put s9 final killed- 3
+waits() { [ "$(grep -c '^# waits' a.log)" -gt "$1" ]; }
+were=$(grep -c '^# waits' a.log)
 run killed --aggregator.url="$A" --ship.spool="$SCRATCH/s9"
-sleep 0.7; kill -9 "$PID"; wait "$PID" 2>/dev/null
+wait_for 10 waits "$were"; kill -9 "$PID"; wait "$PID" 2>/dev/null
 wait_for 10 grep -q '^killed-000003' a.log
 tell a ok
 once --aggregator.url="$A" --ship.spool="$SCRATCH/s9"
@@ -194,7 +196,7 @@ wait $feeder
 tell a ok
 ok "after many deaths the rest is sent" once --aggregator.url="$A" --ship.spool="$SCRATCH/s10"
 is "of 300 records none is missing" "$(taken a | grep '^storm' | sort -u | wc -l)" 300
-is "a second courier keeps its hands off" "$(run one --aggregator.url="$A" --ship.spool="$SCRATCH/s10"; sleep 0.5; courier --once --aggregator.url="$A" --ship.spool="$SCRATCH/s10" 2>&1 | grep -c 'nothing is sent from it'; end)" 1
+is "a second courier keeps its hands off" "$(put s10 final has- 1; run one --aggregator.url="$A" --ship.spool="$SCRATCH/s10"; wait_for 10 grep -q '^has-' a.log; courier --once --aggregator.url="$A" --ship.spool="$SCRATCH/s10" 2>&1 | grep -c 'nothing is sent from it'; end)" 1
 
 # --- a full disk under the cursor
 if have_root && mkdir full && mount -t tmpfs -o size=256k,mode=700 tmpfs full 2>/dev/null; then

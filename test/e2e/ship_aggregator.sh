@@ -17,7 +17,7 @@ cp token agg-token; chmod 600 agg-token
 agg_port=$(free_port)
 port=$(free_port)
 
-agg_up() { curl -sf -m 5 -o /dev/null "http://127.0.0.1:$agg_port/health"; }
+agg_up() { curl -sf -m 20 -o /dev/null "http://127.0.0.1:$agg_port/health"; }
 agg_start() {
 	"$BUILD/ceems_aggregator" --web.listen-address="127.0.0.1:$agg_port" --db.url="$PGURL" --security.drop-privileges=false \
 		--ingest.token-file="$SCRATCH/agg-token" >>agg.log 2>&1 </dev/null &
@@ -25,7 +25,7 @@ agg_start() {
 	started $agg_pid
 	wait_for 30 agg_up
 }
-node_up() { curl -sf -m 5 -o body "http://127.0.0.1:$port/metrics"; }
+node_up() { curl -sf -m 20 -o body "http://127.0.0.1:$port/metrics"; }
 node_start() {
 	"$BUILD/ceemsd" --collector.disable-defaults --collector.courier --collector.ring --path.rundir="$SCRATCH/run" \
 		--collector.slurm.nodes=none-here --web.listen-address="127.0.0.1:$port" --reports.enabled --reports.spool="$SCRATCH/spool" --reports.interval=1h --cluster=test \

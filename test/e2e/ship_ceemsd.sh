@@ -35,7 +35,7 @@ run() {
 	sed 's/^/# /' ceemsd.log
 	return 1
 }
-scrape() { curl -sf -m 5 -o body "http://127.0.0.1:$port/metrics"; }
+scrape() { curl -sf -m 20 -o body "http://127.0.0.1:$port/metrics"; }
 value() { scrape; sed -n "s/^$1{.*} //p" body; }
 accepted() { scrape; sed -n 's/^ceems_courier_records_total{.*result="accepted"} //p' body; }
 arrived() { sed -n 's/^# records=\([0-9]*\) .*/\1/p' log 2>/dev/null | awk '{ n += $1 } END { print n + 0 }'; }
@@ -73,13 +73,13 @@ echo "status 503" >control
 jobs_run 5 3000
 ok "what waits is seen" wait_for 15 eval '[ "$(value ceems_courier_waiting_records)" -ge 1 ]'
 ok "and that it fails" wait_for 10 eval '[ "$(value ceems_courier_post_failures_total)" -ge 1 ]'
-like "ceemsd's log says why" "$(cat ceemsd.log)" 'ship: .*HTTP status 503'
+ok "ceemsd's log says why" wait_for 10 grep -q 'ship: .*HTTP status 503' ceemsd.log
 echo ok >control
 n=$(arrived)
 ok "it goes when the aggregator is back" wait_for 70 eval '[ "$(arrived)" -ge $((n + 10)) ]'
 ok "nothing waits" wait_for 10 eval '[ "$(value ceems_courier_waiting_records)" = 0 ]'
 kill "$pid"; wait "$pid" 2>/dev/null
-is "the courier ends with it" "$(pgrep -f "ceems-courier.*$SCRATCH")" ""
+ok "the courier ends with it" wait_for 10 eval '! pgrep -f "ceems-courier.*$SCRATCH"'
 is "no token in a log or on a command line" "$(grep -c s3cret ceemsd.log)" 0
 
 # --- what --check-config says

@@ -6,7 +6,7 @@
 command -v curl >/dev/null || skip_all "curl is not installed"
 [ -x "$BUILD/web_host" ] || skip_all "web_host is not built"
 cd "$SCRATCH" || exit 1
-CURL=(curl -s -m 20)
+CURL=(curl -s -m 100)
 
 # start NAME args...: sets PORT, PORTS, PID, LOG; the server ends when the test does
 start() {
@@ -34,9 +34,9 @@ U=http://127.0.0.1:$PORT
 is "health says so" "$("${CURL[@]}" "$U/health")" "CEEMS Exporter is healthy"
 # one address that holds all the connections it can get does not lock out the others
 idle=()
-for _ in $(seq 40); do rude --from 2 --wait 8 "$PORT" </dev/null >/dev/null 2>&1 & idle+=($!); done
+for _ in $(seq 40); do rude --from 2 --wait 60 "$PORT" </dev/null >/dev/null 2>&1 & idle+=($!); done
 sleep 1
-is "one host's idle connections lock nobody out" "$(code -m 4 "$U/health")" 200
+is "one host's idle connections lock nobody out" "$(code -m 30 "$U/health")" 200
 kill "${idle[@]}" 2>/dev/null
 wait "${idle[@]}" 2>/dev/null
 n=0; for p in $PORTS; do [ "$(code "http://localhost:$p/health")" = 200 ] && n=$((n + 1)); done
@@ -65,7 +65,7 @@ like "scrapes are counted" "$("${CURL[@]}" "$U/metrics")" 'promhttp_metric_handl
 like "the process tells of itself" "$("${CURL[@]}" "$U/metrics")" 'process_resident_memory_bytes [1-9]'
 now=$(date +%s)
 began=$("${CURL[@]}" "$U/metrics" | sed -n 's/^process_start_time_seconds //p')
-ok "its start time is now" test "$((now - ${began%.*}))" -lt 60
+ok "its start time is now" test "$((now - ${began%.*}))" -lt 300
 if command -v promtool >/dev/null; then
 	is "promtool reads the text" "$("${CURL[@]}" "$U/metrics" | promtool check metrics 2>&1 | grep -c 'error while')" 0
 else
@@ -105,22 +105,27 @@ stop
 is "it ends cleanly" "$?" 0
 
 # --- time
-start slow --idle 1 --slow 1500 --max-requests 1 / 127.0.0.1:0
+start slow --idle 1 --slow 4000 --max-requests 1 / 127.0.0.1:0
 U=http://127.0.0.1:$PORT
 is "a request that dribbles in is ended" "$(printf 'GET /health HTTP/1.1\r\nHost: x\r\nX: %0200d\r\n\r\n' 0 | rude --slow 100 --wait 5 "$PORT")" closed
 is "a silent connection is ended" "$(printf '' | rude --wait 5 "$PORT")" closed
 like "an answer that is not taken is ended" \
 	"$({ for _ in $(seq 300); do printf 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'; done; } | rude --deaf 9 --wait 5 "$PORT")" '^(200 )*closed$'
-"${CURL[@]}" -o /dev/null "$U/metrics" &
+# of two that overlap one is too much, whichever comes first
+code "$U/metrics" >first.code &
 first=$!
 sleep 0.4
-is "over max-requests is 503" "$(code "$U/metrics")" 503
+second=$(code "$U/metrics")
+wait $first
+is "over max-requests is 503" "$(printf '%s\n' "$(cat first.code)" "$second" | sort | xargs)" "200 503"
+code "$U/metrics" >/dev/null &
+first=$!
 is "health answers beside a scrape" "$(code "$U/health")" 200
 wait $first
 is "then scrapes go on" "$(code "$U/metrics")" 200
 "${CURL[@]}" -o "$SCRATCH/last" "$U/metrics" &
 first=$!
-sleep 0.4
+sleep 1.5
 stop
 wait $first
 is "a scrape under way at the end is answered" "$?$(grep -c test_slow_runs_total "$SCRATCH/last")" 03
@@ -128,9 +133,8 @@ is "a scrape under way at the end is answered" "$?$(grep -c test_slow_runs_total
 # --- concurrent scrapes share work
 start shared --slow 500 / 127.0.0.1:0
 U=http://127.0.0.1:$PORT
-pids=()
-for _ in $(seq 12); do "${CURL[@]}" -o /dev/null "$U/metrics" & pids+=($!); done
-wait "${pids[@]}"
+for _ in $(seq 12); do printf 'url=%s\noutput=/dev/null\n' "$U/metrics"; done >urls
+"${CURL[@]}" -Z --parallel-immediate -K urls 2>/dev/null
 runs=$("${CURL[@]}" "$U/metrics" | sed -n 's/^test_slow_runs_total //p')
 ok "twelve scrapes at once took fewer collections ($runs)" test "$runs" -le 5
 stop
@@ -221,7 +225,7 @@ like "the certificate is the first" "$(serial)" 'CN ?= ?server'
 cp renewed.key tls.key; cp renewed.pem tls.pem
 like "a renewed certificate is taken without a restart" "$(wait_for 5 eval 'serial | grep -q renewed'; serial)" 'CN ?= ?renewed'
 echo broken >tls.pem
-sleep 1.2
+wait_for 10 grep -q 'keeping the configuration in force' "$LOG"
 like "a broken one leaves the old in force" "$(serial)$(sleep 1.2; serial)" 'renewed.*renewed'
 is "and is said once" "$(grep -c 'keeping the configuration in force' "$LOG")" 1
 cp renewed.pem tls.pem

@@ -8,16 +8,15 @@
  *	ok                  what Prometheus answers; its one metric has what was asked
  *	slow MS, drip MS    the same late, or a byte every MS
  *	more, later         the same, and behind it, at once or 50 ms later, another
- *	                    whole answer that nobody asked for ("POISON")
- *	raw FILE            these bytes, and the connection stays open
- *	close FILE          these bytes, then it is closed
- *	once                ok to the first request of a connection, nothing to others
- *	endless, heads      a body, or lines of a head, without end
- *	hang, drop, reset   no answer at all
- *	sick                health checks fail too (else they never do)
- * and is read for each request. RECORD gets one line each: the connection's number, the
- * request line, headers and body, with "|" between them. What is not one request with
- * the length that it says is noted as BAD, bytes behind one as EXTRA. */
+ *	                    whole answer that nobody asked for ("POISON"); of a later
+ *one CONTROL.late gets a line when it is on its way raw FILE            these bytes,
+ *and the connection stays open close FILE          these bytes, then it is closed once
+ *ok to the first request of a connection, nothing to others endless, heads      a body,
+ *or lines of a head, without end hang, drop, reset   no answer at all sick health
+ *checks fail too (else they never do) and is read for each request. RECORD gets one
+ *line each: the connection's number, the request line, headers and body, with "|"
+ *between them. What is not one request with the length that it says is noted as BAD,
+ *bytes behind one as EXTRA. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -298,7 +297,11 @@ static bool answer(struct asked *a)
 	sleep_ms(50);
 	buf_reset(&out);
 	put_answer(&out, poison, sizeof(poison) - 1);
-	return send_all(a->fd, out.data, out.len);
+	bool sent = send_all(a->fd, out.data, out.len);
+	(void)snprintf(text, sizeof(text), "%s.late", a->control);
+	auto_close int late =
+		open(text, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+	return late >= 0 && fs_write_all(late, "\n", 1) == 0 && sent;
 }
 
 static void serve(struct asked *a)

@@ -227,6 +227,9 @@ static enum MHD_Result finish(struct host *h, struct MHD_Connection *c,
 	    told(h, "status"))
 		return fail_early(h, c);
 	if (told(h, "slow")) {
+		buf_printf(&log, "# waits\n");
+		write_log(h, &log);
+		buf_reset(&log);
 		struct timespec ts = {.tv_sec = number(h) / 1000,
 				      .tv_nsec = (long)(number(h) % 1000) * 1000000};
 		nanosleep(&ts, NULL);

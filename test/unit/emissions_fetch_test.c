@@ -174,7 +174,7 @@ static bool answer(void *arg, const char *request, struct buf *out)
 
 static void setup(struct world *w, const struct emissions_provider *p)
 {
-	struct http_client_config http = {.timeout_ms = 300, .redirects = 3};
+	struct http_client_config http = {.timeout_ms = 2000, .redirects = 3};
 
 	memset(w, 0, sizeof(*w));
 	w->provider = p;

@@ -187,7 +187,7 @@ static void begin(struct lab *l, struct waiting *w, const char *user, const char
 
 static void finish(struct lab *l, struct waiting *w, unsigned status)
 {
-	for (int i = 0; i < 5000 && !atomic_load(&w->woken); i++)
+	for (int i = 0; i < 60000 && !atomic_load(&w->woken); i++)
 		usleep(1000);
 	assert_int_equal(atomic_load(&w->woken), 1);
 	assert_int_equal(gate_pass(l->gate, &w->a.r), GATE_DONE);

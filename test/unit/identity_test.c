@@ -333,7 +333,7 @@ static bool start_munged(void)
 		      sock, pid, log, seed, (char *)NULL);
 		_exit(127);
 	}
-	for (int i = 0; i < 300 && access(socket_path, F_OK) < 0; i++)
+	for (int i = 0; i < 6000 && access(socket_path, F_OK) < 0; i++)
 		usleep(10000);
 	return access(socket_path, F_OK) == 0;
 }

@@ -324,28 +324,28 @@ static void tools_are_run_with_a_deadline_and_limits(void **state)
 	(void)state;
 
 	assert_int_equal(
-		run("cat " TOOLS "ipmitool.txt; echo 'a warning' >&2", 5000, &p, &err),
+		run("cat " TOOLS "ipmitool.txt; echo 'a warning' >&2", 60000, &p, &err),
 		0);
 	assert_int_equal(p.current_w, 312);
 	/* what is on stderr is not a reading */
-	assert_int_equal(run("cat " TOOLS "ipmitool.txt >&2", 5000, &p, &err),
+	assert_int_equal(run("cat " TOOLS "ipmitool.txt >&2", 60000, &p, &err),
 			 -EBADMSG);
 	assert_int_equal(run("echo 'cannot open device' >&2; cat " TOOLS
 			     "ipmitool.txt; "
 			     "exit 3",
-			     5000, &p, &err),
+			     60000, &p, &err),
 			 -EIO);
 	assert_non_null(strstr(err.text, "/tool: exit status 3: cannot open device"));
-	assert_int_equal(run("kill -9 $$", 5000, &p, &err), -EIO);
+	assert_int_equal(run("kill -9 $$", 60000, &p, &err), -EIO);
 	assert_non_null(strstr(err.text, "killed by signal 9"));
 	uint64_t then = clock_boottime_ns();
 	assert_int_equal(run("cat " TOOLS "ipmitool.txt; sleep 60", 200, &p, &err),
 			 -ETIMEDOUT);
 	assert_true(clock_boottime_ns() - then < 30 * NSEC_PER_SEC);
-	assert_int_equal(run("exec cat /dev/zero", 10000, &p, &err), -EFBIG);
-	assert_int_equal(run("exec cat /dev/zero >&2", 10000, &p, &err), -EFBIG);
-	assert_int_equal(run("head -c 5000 /dev/urandom", 5000, &p, &err), -EBADMSG);
-	assert_int_equal(run("true", 5000, &p, &err), -EBADMSG);
+	assert_int_equal(run("exec cat /dev/zero", 60000, &p, &err), -EFBIG);
+	assert_int_equal(run("exec cat /dev/zero >&2", 60000, &p, &err), -EFBIG);
+	assert_int_equal(run("head -c 5000 /dev/urandom", 60000, &p, &err), -EBADMSG);
+	assert_int_equal(run("true", 60000, &p, &err), -EBADMSG);
 	assert_non_null(strstr(err.text, "no power reading in its output"));
 }
 

@@ -74,7 +74,7 @@ static void wait_durable(struct writer *w, uint64_t n)
 {
 	struct writer_stats s = {0};
 
-	for (int i = 0; i < 2000; i++) {
+	for (int i = 0; i < 12000; i++) {
 		writer_stats(w, &s);
 		if (s.durable >= n)
 			return;
@@ -85,7 +85,7 @@ static void wait_durable(struct writer *w, uint64_t n)
 
 static void wait_errors(unsigned n)
 {
-	for (int i = 0; i < 2000; i++) {
+	for (int i = 0; i < 12000; i++) {
 		pthread_mutex_lock(&lock);
 		unsigned have = errors;
 		pthread_mutex_unlock(&lock);
@@ -145,7 +145,7 @@ static void records_are_durable_in_their_order_with_names(void **state)
 		assert_int_equal(put(w, 100 + i), 0);
 	wait_durable(w, 2000);
 	assert_int_equal(spooled(100), 2000);
-	assert_true(writer_stop(w, 1000));
+	assert_true(writer_stop(w, 60000));
 	assert_int_equal(lost(), 0);
 	assert_int_equal(errors, 0);
 }
@@ -160,12 +160,12 @@ static void a_lone_record_is_in_the_file_before_the_sync(void **state)
 	(void)state;
 	assert_int_equal(put(w, 1), 0);
 	/* a kill of the process now costs nothing */
-	for (int i = 0; i < 2000 && n != 1; i++) {
+	for (int i = 0; i < 12000 && n != 1; i++) {
 		usleep(5000);
 		n = access(folder, F_OK) == 0 ? spooled(1) : 0;
 	}
 	assert_int_equal(n, 1);
-	assert_true(writer_stop(w, 1000));
+	assert_true(writer_stop(w, 60000));
 	assert_int_equal(spooled(1), 1);
 }
 
@@ -198,7 +198,7 @@ static void the_lock_of_another_is_waited_for_in_silence(void **state)
 	assert_int_equal(s.queued, 50);
 	spool_writer_close(other);
 	wait_durable(w, 50);
-	assert_true(writer_stop(w, 1000));
+	assert_true(writer_stop(w, 60000));
 	assert_int_equal(spooled(1), 50);
 	assert_int_equal(errors, 0);
 }
@@ -214,7 +214,7 @@ static void a_folder_of_the_wrong_mode_costs_nothing_once_it_is_right(void **sta
 	assert_int_equal(put(w, 1), 0);
 	assert_int_equal(chmod(folder, 0700), 0);
 	wait_durable(w, 1);
-	assert_true(writer_stop(w, 1000));
+	assert_true(writer_stop(w, 60000));
 	assert_int_equal(spooled(1), 1);
 	assert_int_equal(errors, 1); /* said once */
 	assert_int_equal(infos, 1);  /* and when it was over */
@@ -242,7 +242,7 @@ static void what_the_queue_has_no_room_for_is_counted(void **state)
 	assert_true(last_error_says("completion records of jobs are lost so far"));
 	assert_int_equal(chmod(folder, 0700), 0);
 	wait_durable(w, 10);
-	assert_true(writer_stop(w, 1000));
+	assert_true(writer_stop(w, 60000));
 	assert_int_equal(spooled(1), 10);
 	assert_int_equal(lost(), 3); /* where operators look for it */
 }
@@ -298,7 +298,7 @@ static void a_full_spool_keeps_what_fits_in_memory(void **state)
 	}
 	spool_reader_close(r);
 	assert_int_equal(n, 400);
-	assert_true(writer_stop(w, 1000));
+	assert_true(writer_stop(w, 60000));
 	assert_int_equal(lost(), 0);
 }
 
@@ -312,7 +312,7 @@ static void a_folder_that_was_removed_is_made_again(void **state)
 	assert_int_equal(put(w, 2), 0);
 	wait_durable(w, 2);
 	assert_int_equal(spooled(2), 1);
-	assert_true(writer_stop(w, 1000));
+	assert_true(writer_stop(w, 60000));
 	assert_true(last_error_says("removed or replaced"));
 }
 
@@ -325,7 +325,7 @@ static void *put_many(void *arg)
 {
 	struct putter *p = arg;
 
-	for (uint32_t i = 0; i < 2000; i++)
+	for (uint32_t i = 0; i < 12000; i++)
 		p->bad += put(p->w, 7) != 0;
 	return NULL;
 }
@@ -344,7 +344,7 @@ static void several_threads_may_put(void **state)
 		assert_int_equal(p[i].bad, 0);
 	}
 	wait_durable(w, 8000);
-	assert_true(writer_stop(w, 1000));
+	assert_true(writer_stop(w, 60000));
 }
 
 static char base[SCRATCH_PATH];

@@ -120,7 +120,7 @@ static struct backend *backend_of(const struct server *s, bool pyroscope)
 				   .from_ms = INT64_MIN,
 				   .to_ms = INT64_MAX,
 				   .dialect = -1,
-				   .care = {.timeout_ms = 300}};
+				   .care = {.timeout_ms = 2000}};
 
 	snprintf(name, sizeof(name), "http://127.0.0.1:%u/base", s->port);
 	assert_int_equal(backend_new(&p, &b, NULL), 0);
@@ -231,7 +231,7 @@ static void one_that_says_nothing_is_ill_in_time(void **state)
 
 static bool soon(atomic_bool *what, bool is)
 {
-	for (int i = 0; i < 1000; i++) {
+	for (int i = 0; i < 6000; i++) {
 		if (atomic_load(what) == is)
 			return true;
 		usleep(10000);
@@ -250,7 +250,7 @@ static void threads_find_who_went_and_who_came_back(void **state)
 	(void)state;
 	server_start(&s);
 	snprintf(text, sizeof(text),
-		 "ceems_lb:\n  health: {interval: 100ms, timeout: 300ms}\n  backends:\n"
+		 "ceems_lb:\n  health: {interval: 100ms, timeout: 5s}\n  backends:\n"
 		 "    - id: a\n      tsdb: [{web: {url: "
 		 "\"http://127.0.0.1:%u/base\"}}]\n",
 		 s.port);
@@ -265,6 +265,11 @@ static void threads_find_who_went_and_who_came_back(void **state)
 	atomic_store(&s.ready, 200);
 	assert_true(soon(&b->down, false));
 	assert_true(atomic_load(&b->since_ms) > 0);
+	for (int i = 0; i < 6000; i++) {
+		if (backend_set_dialect(site->clusters[0].backends[0]) == PROMQL_3)
+			break;
+		usleep(10000);
+	}
 	assert_int_equal(backend_set_dialect(site->clusters[0].backends[0]), PROMQL_3);
 	assert_true(atomic_load(&b->checks_failed) > 0);
 	health_stop(h);

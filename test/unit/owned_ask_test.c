@@ -38,7 +38,7 @@ static int ask(struct talk *t, const struct owned_ask *q, const char *before,
 	struct site_api api = {.user = "lb",
 			       .password = "correct horse",
 			       .urls = urls,
-			       .timeout_ms = 400};
+			       .timeout_ms = 20000};
 	struct owned_link *link = NULL;
 	atomic_bool stop = false;
 	int rc;

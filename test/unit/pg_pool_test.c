@@ -83,7 +83,7 @@ static int submit(struct pg_pool *p, struct task *t, const char *sql, unsigned m
 
 static void wait_done(struct task *t)
 {
-	for (int i = 0; i < 2000 && !atomic_load(&t->done); i++)
+	for (int i = 0; i < 6000 && !atomic_load(&t->done); i++)
 		usleep(10000);
 	assert_int_equal(atomic_load(&t->done), 1);
 }
@@ -99,6 +99,17 @@ static void wait_state(struct pg_pool *p, bool up)
 	assert_int_equal(s.up, up);
 }
 
+static void wait_queued(struct pg_pool *p, unsigned n)
+{
+	struct pg_pool_state s = {.queued = n + 1};
+
+	for (int i = 0; i < 6000 && s.queued != n; i++) {
+		usleep(10000);
+		pg_pool_get_state(p, &s);
+	}
+	assert_int_equal(s.queued, n);
+}
+
 static void jobs_run_on_several_connections(void **state)
 {
 	struct pg_pool *p = open_pool(3, 0);
@@ -106,7 +117,7 @@ static void jobs_run_on_several_connections(void **state)
 	struct pg_pool_state s;
 
 	(void)state;
-	assert_true(pg_pool_wait(p, 10000));
+	assert_true(pg_pool_wait(p, 60000));
 	for (int i = 0; i < 20; i++)
 		assert_int_equal(submit(p, &t[i], "SELECT pg_sleep(0.01)", 0), 0);
 	for (int i = 0; i < 20; i++) {
@@ -127,9 +138,9 @@ static void full_queue_is_said_at_once(void **state)
 	int taken = 0, refused = 0;
 
 	(void)state;
-	assert_true(pg_pool_wait(p, 10000));
+	assert_true(pg_pool_wait(p, 60000));
 	for (int i = 0; i < 8; i++) {
-		int rc = submit(p, &t[i], "SELECT pg_sleep(0.3)", 0);
+		int rc = submit(p, &t[i], "SELECT pg_sleep(60)", 0);
 		if (rc == 0)
 			taken++;
 		else
@@ -146,7 +157,7 @@ static void deadlines_are_kept(void **state)
 	struct task slow, late;
 
 	(void)state;
-	assert_true(pg_pool_wait(p, 10000));
+	assert_true(pg_pool_wait(p, 60000));
 	assert_int_equal(submit(p, &slow, "SELECT pg_sleep(60)", 300), 0);
 	assert_int_equal(submit(p, &late, "SELECT 1", 100), 0);
 	wait_done(&slow);
@@ -162,10 +173,10 @@ static void stop_ends_every_job_once(void **state)
 	struct task t[5], after;
 
 	(void)state;
-	assert_true(pg_pool_wait(p, 10000));
+	assert_true(pg_pool_wait(p, 60000));
 	for (int i = 0; i < 5; i++)
 		assert_int_equal(submit(p, &t[i], "SELECT pg_sleep(60)", 60000), 0);
-	usleep(100000);
+	wait_queued(p, 4); /* the first is under way */
 	pg_pool_stop(p, 50);
 	for (int i = 0; i < 5; i++) {
 		assert_int_equal(atomic_load(&t[i].done), 1);
@@ -182,7 +193,7 @@ static void jobs_fail_at_once_while_the_database_is_away(void **state)
 	struct pg_pool_state s;
 
 	(void)state;
-	assert_true(pg_pool_wait(p, 10000));
+	assert_true(pg_pool_wait(p, 60000));
 	atomic_store(&downs, 0);
 	assert_int_equal(pg_server_do(&server, "kill", ""), 0);
 	/* the job that finds out fails; then none is taken */
@@ -211,7 +222,7 @@ static void one_cut_connection_is_not_the_end_of_all(void **state)
 	struct pg_pool_state s;
 
 	(void)state;
-	assert_true(pg_pool_wait(p, 10000));
+	assert_true(pg_pool_wait(p, 60000));
 	for (int i = 0; i < 4; i++) {
 		assert_int_equal(submit(p, &t,
 					"SELECT pg_terminate_backend(pg_backend_pid())",
@@ -236,7 +247,7 @@ static void database_that_is_refused_stays_down_with_the_reason(void **state)
 	(void)state;
 	atomic_store(&up_result, -EPROTO);
 	struct pg_pool *p = open_pool(2, 0);
-	assert_false(pg_pool_wait(p, 10000));
+	assert_false(pg_pool_wait(p, 60000));
 	pg_pool_get_state(p, &s);
 	assert_int_equal(s.reason, -EPROTO);
 	assert_string_equal(s.why.text, "not this one");
@@ -264,7 +275,7 @@ static void server_that_hangs_is_away(void **state)
 	struct task t;
 
 	(void)state;
-	assert_true(pg_pool_wait(p, 10000));
+	assert_true(pg_pool_wait(p, 60000));
 	stop_all(SIGSTOP);
 	/* the job is not kept waiting, and the next ones are refused */
 	assert_int_equal(submit(p, &t, "SELECT 1", 500), 0);

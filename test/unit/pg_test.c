@@ -165,7 +165,13 @@ static void slow_statement_is_cancelled(void **state)
 
 static void *interrupt_soon(void *arg)
 {
-	usleep(100000);
+	static const char runs[] =
+		"SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND "
+		"query = 'SELECT pg_sleep(30)'";
+	auto_pg struct pg *other = open_pg();
+
+	while (number(other, runs) != 1)
+		usleep(10000);
 	pg_interrupt(arg);
 	return NULL;
 }
@@ -294,13 +300,13 @@ static void server_that_hangs_is_given_up(void **state)
 
 	(void)state;
 	int64_t pid = number(pg, "SELECT pg_backend_pid()");
-	pg_statement_timeout(pg, 1);
+	pg_statement_timeout(pg, 500);
 	must(pg, "SELECT 1");
 	assert_int_equal(kill((pid_t)pid, SIGSTOP), 0);
 	assert_int_equal(pg_exec(pg, "SELECT 1", NULL, &err), -EHOSTDOWN);
 	assert_int_equal(kill((pid_t)pid, SIGKILL), 0); /* all sessions end */
 	pg_statement_timeout(pg, 0);
-	for (int i = 0; i < 100; i++) {
+	for (int i = 0; i < 1200; i++) {
 		pg_connect_now(pg);
 		if (pg_connect(pg, &err) == 0)
 			break;

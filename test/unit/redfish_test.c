@@ -714,7 +714,7 @@ static void a_bmc_that_hangs_costs_its_timeout(void **state)
 	struct world w;
 	pthread_t t;
 	world_init(&w);
-	w.timeout_ms = 2000;
+	w.timeout_ms = 4000;
 	configure(&w, "");
 	assert_int_equal(look(&w), 0);
 	pthread_mutex_lock(&w.bmc.lock); /* its thread waits for us */

@@ -321,7 +321,7 @@ static void requests_share_a_collection_that_began_after_them(void **state)
 	while (begun < CLIENTS)
 		nanosleep(&pause, NULL);
 	/* begun is counted before the wait: give the last one time to get there */
-	struct timespec settle = {.tv_nsec = 50000000};
+	struct timespec settle = {.tv_nsec = 500000000};
 	nanosleep(&settle, NULL);
 	world.hold = false;
 	for (size_t i = 0; i < CLIENTS; i++)

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -283,11 +284,18 @@ static void extern_step_brackets_the_unit_and_has_no_task(void **state)
 }
 
 /* as Slurm's X11 clean-up does */
-static void *lend_the_effective_id(void *ret_ok)
+struct lender {
+	atomic_bool seen;
+	bool lent;
+};
+static void *lend_the_effective_id(void *arg)
 {
 	const struct timespec nap = {.tv_nsec = 30000000};
-	bool *ok = ret_ok;
-	*ok = seteuid(65534) == 0 && nanosleep(&nap, NULL) == 0 && seteuid(0) == 0;
+	struct lender *l = arg;
+	l->lent = seteuid(65534) == 0;
+	while (!atomic_load(&l->seen))
+		usleep(100);
+	l->lent = nanosleep(&nap, NULL) == 0 && seteuid(0) == 0 && l->lent;
 	return NULL;
 }
 
@@ -295,22 +303,23 @@ static void exit_hook_waits_out_an_effective_id_that_another_thread_lent(void **
 {
 	struct world *w = *state;
 	struct record r;
-	pthread_t lender;
-	bool lent = false;
+	pthread_t thread;
+	struct lender lender = {.lent = false};
 	if (geteuid() != 0)
 		skip();
 	make_v1(w);
 	init(w, NULL, NULL);
 	fork_task(TASK_PID);
 	world_expect(w, RECORD_STEP_START, &r);
-	assert_int_equal(pthread_create(&lender, NULL, lend_the_effective_id, &lent),
+	assert_int_equal(pthread_create(&thread, NULL, lend_the_effective_id, &lender),
 			 0);
-	for (int i = 0; i < 1000 && geteuid() == 0; i++)
+	for (int i = 0; i < 600000 && geteuid() == 0; i++)
 		usleep(100);
 	assert_int_equal(geteuid(), 65534);
+	atomic_store(&lender.seen, true);
 	leave();
-	pthread_join(lender, NULL);
-	assert_true(lent);
+	pthread_join(thread, NULL);
+	assert_true(lender.lent);
 	world_expect(w, RECORD_STEP_STOP, &r);
 	assert_true(r.flags & RECORD_LAST);
 }

@@ -362,7 +362,7 @@ static void shards_of_a_gpu_pay_by_their_number(void **state)
 	lab_apply(&lab, RECORD_STEP_START, "2", 0, 1, 0);
 	hold("1", "shard:1");
 	hold("2", "shard:2");
-	for (int i = 0; i < 500; i++) {
+	for (int i = 0; i < 6000; i++) {
 		uint64_t now = lab_unit_uj(&lab, "1", ENERGY_GPU);
 		if (now - was == 10 * WATT)
 			break;

@@ -52,7 +52,7 @@ static bool in_force(struct web_policy *p, const char *name)
 /* Files are looked at once a second */
 static bool comes_into_force(struct web_policy *p, const char *name)
 {
-	for (int i = 0; i < 50 && !in_force(p, name); i++) {
+	for (int i = 0; i < 600 && !in_force(p, name); i++) {
 		usleep(100000);
 		web_policy_refresh(p);
 	}
