@@ -27,13 +27,12 @@ ask() {
 		cp "$SCRATCH/answer" "$SCRATCH/a/$n"
 	done < <(of "$kinds" "$folder" | sort -k2)
 }
-records_as() { local u=$1 a=$2; shift 2; curl -s -m 20 -u 'lb:correct horse' -H "X-Grafana-User: $u" "http://127.0.0.1:$agg_port$a" "$@"; }
+records_as() { local u=$1 a=$2; shift 2; curl -s -m 60 -u 'lb:correct horse' -H "X-Grafana-User: $u" "http://127.0.0.1:$agg_port$a" "$@"; }
 if [ ! -x "$agg" ] || ! test/rig/pg possible >/dev/null; then
 	skip "the API's columns" "no aggregator or no Postgres here"
 else
 	pg_start && "$agg" --migrate --db.url="$PGURL" >/dev/null && psql_do -f test/e2e/api_seed.sql >/dev/null || { ok "records to ask for" false; tap_done; }
-	psql_do -c "SELECT pg_advisory_lock(x'6365656d'::integer, 1), pg_advisory_lock(x'6365656d'::integer, 2)" -c 'SELECT pg_sleep(600)' >/dev/null 2>&1 &
-	started $!
+	pg_still || { ok "the chores stand still" false; tap_done; }
 	agg_port=$(free_port)
 	days=$((($(date +%s) - 1735689600) / 86400 + 62))d
 	printf "basic_auth_users:\n  lb: '%s'\n" '$2b$10$abcdefghijklmnopqrstuu23JPZtHcGhwXSF41f93o/7vBdDut3Xu' >"$SCRATCH/web.yaml"
@@ -81,7 +80,7 @@ owner=$(awk -v j="$job" '$1 == j { print $3; exit }' "$SCRATCH/page")
 owner_get() { # ask: the API, by MUNGE as the job's owner
 	local c
 	c=$(setpriv --reuid "$owner" --regid "$(id -g "$owner")" --clear-groups munge --socket="$CEEMS_MUNGE_SOCKET" -s "ceems-api/1 GET $1") &&
-		curl -s -g -m 20 -H "Authorization: MUNGE $c" "$API_URL$1"
+		curl -s -g -m 60 -H "Authorization: MUNGE $c" "$API_URL$1"
 }
 read -r cluster run < <(owner_get "/api/v1/units?uuid=$job" | jq -r '.data[0] | "\(.cluster_id) \(.id)"')
 questions __from="${begin}000" __to="$(date +%s)000" __rate_interval=8s __range=300s cluster="$cluster" uuid="$job" run="$run" project=none host='.*' \
@@ -140,9 +139,9 @@ else
 fi
 prometheus_get() { # USER ASK
 	if [ -n "$lb_port" ]; then
-		curl -s -g -m 20 -u 'lb:correct horse' -H "X-Grafana-User: $1" -H 'X-Ceems-Cluster-Id: alpha' "http://127.0.0.1:$lb_port$2"
+		curl -s -g -m 60 -u 'lb:correct horse' -H "X-Grafana-User: $1" -H 'X-Ceems-Cluster-Id: alpha' "http://127.0.0.1:$lb_port$2"
 	else
-		curl -s -g -m 20 "$PROMETHEUS_URL$2"
+		curl -s -g -m 60 "$PROMETHEUS_URL$2"
 	fi
 }
 cat >"$SCRATCH/must" <<'END'
@@ -198,7 +197,7 @@ if [ -n "$lb_port" ]; then
 	flame() { # USER: how each flame graph is answered
 		local n ask
 		while read -r n ask; do
-			curl -s -m 20 -o "$SCRATCH/answer" -w '%{http_code} ' -u 'lb:correct horse' -H "X-Grafana-User: $1" -H 'X-Ceems-Cluster-Id: alpha' \
+			curl -s -m 60 -o "$SCRATCH/answer" -w '%{http_code} ' -u 'lb:correct horse' -H "X-Grafana-User: $1" -H 'X-Ceems-Cluster-Id: alpha' \
 				-H 'Content-Type: application/json' -d "$ask" "http://127.0.0.1:$pyro_port/querier.v1.QuerierService/SelectMergeStacktraces"
 		done < <(of profiles user)
 	}

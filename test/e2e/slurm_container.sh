@@ -7,7 +7,7 @@ export TMPDIR=/var/tmp # what the jobs need must not be in /tmp
 . "$(dirname "$0")/../slurm.sh"
 need_slurm
 
-alone() { wait_for 20 no_job && timeout 60 "$@" >/dev/null 2>&1; }
+alone() { wait_for 20 no_job && timeout 150 "$@" >/dev/null 2>&1; }
 # /units alone: a scrape would read the extern step once more than its records do
 idle_known() { curl -sf -o "$SCRATCH/units" "$CEEMSD_URL/units" && [ "$(jq '[.units[] | select(.state == "running")] | length' "$SCRATCH/units")" = 1 ]; }
 
@@ -38,7 +38,7 @@ one() { # version [slurm.conf line]
 	if [ -z "$SLURM_RIG_ROOT" ]; then
 		touch "/tmp/ceems-container.$$"
 		is "$v: a job has a /tmp of its own" \
-			"$(timeout 60 srun -J tmp sh -c "[ -e /tmp/ceems-container.$$ ] || echo its own" 2>/dev/null)" "its own"
+			"$(timeout 150 srun -J tmp sh -c "[ -e /tmp/ceems-container.$$ ] || echo its own" 2>/dev/null)" "its own"
 		rm -f "/tmp/ceems-container.$$"
 		batch="srun $JOBS/burn 50; srun $JOBS/burn 30; $JOBS/burn 20" want="0=5 1=1 batch=1 extern=6"
 	else

@@ -48,9 +48,11 @@ write_mix() {
 	END
 }
 write_mix
+# the daemon has heard of the end of each step of a job, and what it then says is said
+all_settled() { truth "[.rows[] | select(.job == $1) | .ended] | length > 0 and all" | grep -q true; }
 sbatch --wait "$JOBS/mix" >/dev/null
 ok "a batch job with steps has ended" wait_for 20 rows 4 5
-sleep 0.5
+wait_for 20 all_settled 4
 steps=$(($(joules 4.batch) + $(joules 4.0) + $(joules 4.1)))
 job=$(joules 4)
 is "its energy is that of its extern step" "$job" "$(joules 4.extern)"
@@ -66,13 +68,15 @@ measured=$(truth .node) idle=$(truth .idle)
 ok "jobs + idle = node within 1 J per step: $job J, $idle of $measured uJ" near $((job * 1000000 + idle - begun)) $((measured - begun)) 4 1000000
 srun --mem=20 -n3 --overcommit "$JOBS/burn" 200
 ok "srun -n3: one energy for its three tasks" wait_for 20 rows 5 2
+wait_for 20 all_settled 5
 settled=$(truth ".rows[] | select(.job == 5 and .step == 0).uj")
 ok "which is the settled one: $(joules 5.0) J, $settled uJ" near "$(joules 5.0)" "$settled" 1
 
 # a question while a step runs, and who looks at the page
-srun --mem=20 --acctg-freq=task=1 sleep 3 & job=$!
-sleep 1.5
-like "sstat shows the energy of a step that runs" "$(sstat -n -P -j 6.0 -o ConsumedEnergyRaw)" '^[0-9]+$'
+srun --mem=20 --acctg-freq=task=1 sh -c "while [ ! -e $JOBS/looked ]; do sleep 0.1; done" & job=$!
+shown() { sstat -n -P -j 6.0 -o ConsumedEnergyRaw | grep -qxE '[0-9]+'; }
+ok "sstat shows the energy of a step that runs" wait_for 20 shown
+touch "$JOBS/looked"
 wait $job
 ctld=$(cat "$SLURM/pid/slurmctld")
 ok "slurmctld has loaded the plugin" grep -q acct_gather_energy_ceems "/proc/$ctld/maps"
@@ -98,7 +102,7 @@ energy_rig --contain --nodes=enA$$,enB$$
 fake_start --dynamic-mw=50000 --idle-mw=0 --interval-ms=300
 srun --mem=20 -N2 -n2 "$JOBS/burn" 800
 ok "a job on two nodes of one host has ended" wait_for 20 rows 1 2
-sleep 0.5
+wait_for 20 all_settled 1
 is "each node has a row of its own" "$(truth '[.rows[] | select(.step == 0)] | length')" 2
 settled=$(truth '[.rows[] | select(.step == 0).uj] | add')
 ok "the step has the energy of both: $(joules 1.0) J, $settled uJ" near "$(joules 1.0)" "$settled" 2
@@ -127,7 +131,7 @@ if [ "${1:-}" = 24.11 ]; then
 	write_mix
 	sbatch --stepmgr --wait "$JOBS/mix" >/dev/null
 	ok "with stepmgr a batch job has all its rows" wait_for 20 rows 1 5
-	sleep 0.5
+	wait_for 20 all_settled 1
 	ok "its steps are managed by its extern step" grep -q '1.extern stepmgr' "$SLURM"/log/slurmd-*.log
 	is "its energy is that of its extern step" "$(joules 1)" "$(joules 1.extern)"
 	settled=$(truth ".rows[] | select(.job == 1 and .step == 4294967295).uj")

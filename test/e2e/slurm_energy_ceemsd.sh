@@ -23,8 +23,16 @@ uj() {
 		END { printf "%.0f\n", sum }' "$SCRATCH/metrics"
 }
 unit_uj() { uj ceems_compute_unit_energy_joules_total "uuid=\"$1\""; }
-settled_energy() { # every job has ended, and two ticks since
-	wait_for 30 no_job && sleep 2.5 && scrape
+settled_energy() { # every job has ended, and three ticks since
+	wait_for 30 no_job && ticks 3 && scrape
+}
+ticks() { # so many, by the idle power that each adds
+	local n was
+	for ((n = 0; n <= $1; n++)); do
+		scrape
+		was=$(uj ceems_node_energy_joules_total '')
+		wait_for 20 eval 'scrape && [ "$(uj ceems_node_energy_joules_total "")" != "'"$was"'" ]' || return
+	done
 }
 
 energy_rig --contain

@@ -20,7 +20,7 @@ jobcomp_rig --contain --nodes=$a,$b
 munge=$SLURM/munge.sock
 pg_start || { ok "Postgres starts" false; tap_done; }
 agg_port=$(free_port)
-agg_up() { curl -sf -m 5 -o /dev/null "http://127.0.0.1:$agg_port/health"; }
+agg_up() { curl -sf -m 20 -o /dev/null "http://127.0.0.1:$agg_port/health"; }
 "$BUILD/ceems_aggregator" --web.listen-address="127.0.0.1:$agg_port" --db.url="$PGURL" --no-security.drop-privileges \
 	--identity.munge-socket="$munge" --ingest.munge-socket="$munge" --ingest.user=root --rollup.delay=500ms --linker.grace=5s \
 	>"$SCRATCH/aggregator.log" 2>&1 </dev/null &
@@ -89,16 +89,16 @@ node 0
 wrong "a clock that is right again" 80
 
 # ---- a job that is requeued and goes on on another node, which does not know that it is its second run
-moved=$(as daemon sbatch --parsable --requeue -w $a -A physics -J moved -o /dev/null -e /dev/null --wrap "srun $JOBS/burn 100; sleep 60")
+moved=$(as daemon sbatch --parsable --requeue -w $a -A physics -J moved -o /dev/null -e /dev/null --wrap "srun $JOBS/burn 100; touch $JOBS/burnt-\$SLURMD_NODENAME; sleep 600")
 on() { [ "$(squeue -h -j "$moved" -t R -o %N)" = "$1" ] && is_db "SELECT count(*) FROM unit_node n JOIN node o ON o.id = n.node WHERE n.uuid = '$moved' AND o.name = '$1'" 1; }
 ok "a job runs on one node" wait_for 20 on $a
-sleep 1
+wait_for 20 test -e "$JOBS/burnt-$a" # what it uses there is used
 scontrol requeue "$moved"
 pending() { [ -n "$(squeue -h -j "$moved" -t PD -o %i)" ]; }
 wait_for 20 pending
 scontrol update JobId="$moved" ReqNodeList= ExcNodeList=$a StartTime=now
 ok "and again on another" wait_for 30 on $b
-sleep 1
+wait_for 20 test -e "$JOBS/burnt-$b"
 scancel "$moved"
 is_moved() { is_db "SELECT count(*) FROM unit WHERE uuid = '$moved' AND known_by = 'jobcomp' AND ended IS NOT NULL" 2; }
 ok "it has a record of each run" wait_for 20 is_moved

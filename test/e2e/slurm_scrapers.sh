@@ -61,7 +61,6 @@ for i in 1 2 3 4 5 6 7 8 9; do
 done
 sbatch -o /dev/null -e /dev/null --wrap "srun $JOBS/burn 500; srun $JOBS/burn 200" >/dev/null
 ok "the jobs end" settled 60
-sleep 4 # everyone has come by once more
 kill $busy1 $busy2
 scrape
 is "28 jobs" "$(scraped_cpu | wc -l)" 28
@@ -69,15 +68,26 @@ is "each with the CPU time of its records" "$(scraped_cpu)" "$(record_cpu)"
 lines() { # file: "mode uuid seconds" of each job
 	sed -n 's/^ceems_compute_unit_cpu_\(user\|system\)_seconds_total{.*uuid="\([0-9]*\)"} /\1 \2 /p' "$1" | sort
 }
-for mode in user system; do
-	curl -sfG --data-urlencode "query=max_over_time(ceems_compute_unit_cpu_${mode}_seconds_total{cgrouphostname=\"$node\"}[1h])" "$prometheus/api/v1/query" |
-		jq -r ".data.result[] | \"$mode \\(.metric.uuid) \\(.value[1])\""
-done | sort >"$SCRATCH/prometheus.cpu"
+# everyone comes by once more
+prometheus_cpu() {
+	local mode
+	for mode in user system; do
+		curl -sfG --data-urlencode "query=max_over_time(ceems_compute_unit_cpu_${mode}_seconds_total{cgrouphostname=\"$node\"}[1h])" "$prometheus/api/v1/query" |
+			jq -r ".data.result[] | \"$mode \\(.metric.uuid) \\(.value[1])\""
+	done | sort >"$SCRATCH/prometheus.cpu"
+}
+prometheus_node() {
+	curl -sfG --data-urlencode "query=ceems_units_cpu_seconds_total" "$prometheus/api/v1/query" | jq -r '.data.result[] | "\(.metric.mode) \(.value[1])"' | sort
+}
+node_cpu() { sed -n 's/^ceems_units_cpu_seconds_total{.*mode="\([a-z]*\)"} /\1 /p' "$SCRATCH/metrics" | sort; }
+came_by() {
+	last=$(ls -v "$SCRATCH"/slow.* | grep -v new | tail -1)
+	prometheus_cpu
+	[ "$(cat "$SCRATCH/prometheus.cpu")" = "$(lines "$SCRATCH/metrics")" ] && [ "$(prometheus_node)" = "$(node_cpu)" ] && [ "$(lines "$last")" = "$(lines "$SCRATCH/metrics")" ]
+}
+wait_for 30 came_by
 is "max_over_time in Prometheus is each job's final counter, to the digit" "$(cat "$SCRATCH/prometheus.cpu")" "$(lines "$SCRATCH/metrics")"
-is "Prometheus has the node's counters, too" \
-	"$(curl -sfG --data-urlencode "query=ceems_units_cpu_seconds_total" "$prometheus/api/v1/query" | jq -r '.data.result[] | "\(.metric.mode) \(.value[1])"' | sort)" \
-	"$(sed -n 's/^ceems_units_cpu_seconds_total{.*mode="\([a-z]*\)"} /\1 /p' "$SCRATCH/metrics" | sort)"
-last=$(ls -v "$SCRATCH"/slow.* | grep -v new | tail -1)
+is "Prometheus has the node's counters, too" "$(prometheus_node)" "$(node_cpu)"
 is "so has who comes every three seconds" "$(lines "$last")" "$(lines "$SCRATCH/metrics")"
 ok "he came several times while jobs ran" test "${last##*.}" -ge 3
 is "who came all the time never got an error or half a page" "$(sort -u "$SCRATCH"/busy.log.*)" good
@@ -105,6 +115,6 @@ sleep 2
 scrape
 like "an ended job is still there after two gaps of two seconds" "$(scraped_cpu)" "$node $id [1-9]"
 gone() { scrape && ! scraped_cpu | grep -q "^$node $id "; }
-ok "and goes after three" wait_for 20 gone
+ok "and goes after three" wait_for 200 gone
 is "its counters stay in the node's" "$(scraped_node_cpu)" "$(record_node_cpu)"
 tap_done

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Slurm 24.11 on cgroup v2 with every controller, in a virtual machine: jobs, their records
 # and their metrics (test/vm/cgroup2_guest.sh). Debian's own Slurm on cgroup v2, too.
+# timeout 1300
 # alone
 . "$(dirname "$0")/../tap.sh"
 
@@ -11,7 +12,7 @@ vm() { # name arguments of test/vm/run... version: runs the guest and numbers it
 	why=$(test/vm/run possible "${@:1:$#-1}") || { skip "$name" "$why"; return; }
 	[ -e "$BUILD/slurm/${!#}/spank_ceems.so" ] || { skip "$name" "no plugin for Slurm ${!#} was built here"; return; }
 	[ -x "$BUILD/ceemsd" ] || { skip "$name" "ceemsd was not built here"; return; }
-	test/vm/run "${@:1:$#-1}" --timeout=270 test/vm/cgroup2_guest.sh "${!#}" >"$SCRATCH/out"
+	test/vm/run "${@:1:$#-1}" --timeout=560 test/vm/cgroup2_guest.sh "${!#}" >"$SCRATCH/out"
 	rc=$?
 	while IFS= read -r line; do
 		case $line in

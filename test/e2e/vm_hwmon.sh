@@ -9,7 +9,7 @@ command -v iasl >/dev/null || skip_all "iasl (acpica-tools) is not installed"
 why=$(test/vm/run possible --host) || skip_all "$why"
 [ -x "$BUILD/ceemsd" ] || skip_all "ceemsd was not built here"
 ok "the table compiles" eval 'iasl -p "$SCRATCH/meter" test/vm/power_meter.asl >"$SCRATCH/iasl"'
-test/vm/run --host --timeout=270 --module=acpi_power_meter --qemu=-acpitable --qemu="file=$SCRATCH/meter.aml" \
+test/vm/run --host --timeout=570 --module=acpi_power_meter --qemu=-acpitable --qemu="file=$SCRATCH/meter.aml" \
 	test/vm/hwmon_guest.sh >"$SCRATCH/out"
 rc=$?
 while IFS= read -r line; do

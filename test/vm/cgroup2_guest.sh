@@ -85,7 +85,7 @@ unit_joules() { sed -n "/domain=\"host\"/s/^ceems_compute_unit_energy_joules_tot
 if [ -n "$energy" ]; then
 	ok "a job that needs energy ends well" as daemon srun --mem=20 "$dir/jobs/work" 60000 # job 5
 	wait_for 60 bash -c '[ -z "$(squeue -h -t all -o %t | grep -v -e CD -e F)" ]'
-	sleep 2.5
+	sleep 6 # some ticks of the daemon
 	get /metrics >"$SCRATCH/metrics"
 	slurm=$(energy 5) ours=$(unit_joules 5)
 	echo "# job 5: $slurm J in Slurm, $ours J in ceemsd"
