@@ -19,6 +19,7 @@
 #define HEADER_S 10     /* a request's head must be here after so long */
 #define REQUEST_TIMES 6 /* its answer must be taken after so many times that */
 #define BODY_TIMES 3    /* its body must be here after so many times that */
+#define CHUNK_PAUSE_S 2 /* between two parts of a body in chunks */
 #define BODIES_BYTES ((size_t)64 << 20)
 #define STOP_MS 5000
 #define SPARE_MAX 256
@@ -272,12 +273,10 @@ static bool stopped_by_head(struct web_request *r, const char *url, const char *
 }
 
 /* A chunk's extension that fills a request's memory leaves the library (0.9.75) deaf to
- * its socket, so that shutting that down at the deadline is not always heard: it must
- * look at its own clock, and sooner than it does for connections that rest. */
-static void limit_chunks(struct web_request *r, unsigned times)
+ * its socket, so that shutting that down at the deadline is not always heard, and busy
+ * with it whenever it runs: it must look at its own clock, and soon. */
+static void limit_pause(struct web_request *r, unsigned seconds)
 {
-	unsigned seconds = (unsigned)(times * r->daemon->w->header_ms / 1000 + 1);
-
 	if (r->body.chunked)
 		MHD_set_connection_option(r->connection, MHD_CONNECTION_OPTION_TIMEOUT,
 					  seconds);
@@ -312,7 +311,7 @@ enum MHD_Result web_on_request(void *cls, struct MHD_Connection *connection,
 		r->passed = true;
 		if (r->body.chunked || r->body.length)
 			web_conn_deadline(w->conns, conn, BODY_TIMES * w->header_ms);
-		limit_chunks(r, BODY_TIMES);
+		limit_pause(r, CHUNK_PAUSE_S);
 		return MHD_YES;
 	}
 	if (*upload_size) {
@@ -324,7 +323,7 @@ enum MHD_Result web_on_request(void *cls, struct MHD_Connection *connection,
 	if (!r->complete) {
 		r->complete = true;
 		web_conn_deadline(w->conns, conn, REQUEST_TIMES * w->header_ms);
-		limit_chunks(r, KEEP_TIMES);
+		limit_pause(r, (unsigned)(KEEP_TIMES * w->header_ms / 1000 + 1));
 	}
 	return r->held ? web_answer_held(r) : serve(r);
 }

@@ -20,7 +20,8 @@
 #define TICK_MS 1000          /* the library looks for silent connections */
 #define NAPS_MAX 256          /* each is looked at whenever the library runs */
 #define NAP_MS 20
-#define RUNS_MAX 100 /* then it waits STUCK_MS */
+#define RUNS_MAX 100 /* in which nothing is done: then it is stuck */
+#define RUNS_STUCK 3 /* then, whenever something happens */
 #define STUCK_MS 10
 
 #if MHD_VERSION < 0x00097002
@@ -166,18 +167,21 @@ static bool has_more(struct web_daemon *d)
 		return d->again;
 	if (MHD_get_timeout(d->mhd, &ms) != MHD_YES || ms != 0) {
 		d->runs = 0;
+		d->stuck = false;
 		return false;
 	}
 	/* a chunk's extension that fills the memory of its request leaves the library
-	 * (0.9.75) ready for nothing, until the request's time is over */
+	 * (0.9.75) ready for nothing, until CHUNK_PAUSE_S is over; on threads of its
+	 * own it answers 500 at once */
 	d->runs = d->again ? 0 : d->runs + 1;
-	return d->runs < RUNS_MAX;
+	d->stuck |= d->runs >= RUNS_MAX;
+	return d->runs < (d->stuck ? RUNS_STUCK : RUNS_MAX);
 }
 
 /* How long it is left alone when nothing happens. */
 static int pause_ms(const struct web_daemon *d)
 {
-	return d->naps ? NAP_MS : d->runs >= RUNS_MAX ? STUCK_MS : TICK_MS;
+	return d->naps ? NAP_MS : d->stuck ? STUCK_MS : TICK_MS;
 }
 
 static void quiesce(struct web_daemon *d)

@@ -29,6 +29,7 @@ struct web_daemon {
 	bool again;    /* what the library did now may not be all that it can do */
 	unsigned naps; /* requests that wait without being asleep */
 	unsigned runs; /* one behind the other in which nothing was done */
+	bool stuck;    /* so many that nothing will be */
 	/* memory of requests that are over, for the next; with a loop alone */
 	struct web_request *spare;
 	unsigned spares;

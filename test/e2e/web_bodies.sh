@@ -98,6 +98,29 @@ like "503 says when to come again" "$(tr -d '\r' <full.head | sed -n 's/^retry-a
 wait "${pids[@]}"
 ok "what is held is bounded ($((($(rss) - before))) kB)" test $(($(rss) - before)) -lt 4000
 is "afterwards it is given back" "$(for _ in 1 2 3 4 5; do code --data-binary @full "$U/echo"; done)" 200200200200200
+
+# --- a chunk's extension, or a trailer, that fills the memory of its request: libmicrohttpd (0.9.75) on a loop of the program's
+# looks at it for ever then
+cpu() { awk '{ print $14 + $15 }' "/proc/$PID/stat"; } # hundredths of a second
+spin() { # WHAT HEAD: nobody burns the processor while such a request lives, and it does not live long
+	local at spent
+	{ printf '%b' "$2"; head -c 40000 /dev/zero | tr '\0' a; } | "$BUILD/http_rude" --wait 8 "$PORT" >spin.out &
+	at=$!
+	sleep 0.3
+	spent=$(cpu)
+	is "$1: others are served beside it" "$(for _ in $(seq 20); do code "$U/get"; sleep 0.05; done)" "$(printf '200%.0s' $(seq 20))"
+	wait "$at"
+	spent=$(($(cpu) - spent))
+	ok "$1: no processor burns ($spent ticks)" test "$spent" -lt 20
+	like "$1: it ends soon" "$(cat spin.out)" '^([45][0-9][0-9] )?closed$'
+}
+to() { printf '%s HTTP/1.1\\r\\nHost: x\\r\\n%sTransfer-Encoding: chunked\\r\\n\\r\\n' "$1" "${2:-}"; }
+spin "a chunk's extension" "$(to 'POST /echo')5;x="
+spin "a trailer" "$(to 'POST /echo')1\r\na\r\n0\r\nX: "
+spin "for a method that is not taken" "$(to 'DELETE /echo')5;x="
+spin "for a type that is not" "$(to 'POST /typed' 'Content-Type: text/plain\r\n')5;x="
+spin "for who may not send it" "$(to 'POST /guard' 'X-Key: bad\r\n')5;x="
+spin "for a path without bodies" "$(to 'GET /get')5;x="
 stop
 is "no log line came of all this" "$(head -c 300 "$LOG")" ""
 
