@@ -124,7 +124,7 @@ void web_on_completed(void *cls, struct MHD_Connection *connection, void **conte
 	if (r->handled && r->route->end)
 		r->route->end(w->arg, r, r->status);
 	if (conn)
-		web_conn_deadline(w->conns, conn, KEEP_TIMES * w->header_ms);
+		web_conn_rest(w->conns, conn, KEEP_TIMES * w->header_ms);
 	if (r->held)
 		MHD_destroy_response(r->held);
 	web_body_free(r);
@@ -364,7 +364,7 @@ static int start_all(struct web *w, const struct web_params *p, struct err *err)
 		rc = dropped < 0 ? dropped : rc;
 	}
 	if (rc >= 0)
-		rc = web_conns_new(&w->conns, err);
+		rc = web_conns_new(w->header_ms / 2, &w->conns, err);
 	if (rc == 0)
 		rc = web_daemons_start(w, fds, (size_t)n, tls, p, err);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Ends connections that are slow on purpose or by accident. The thread sleeps while
- * there are none; a connection over its time is shut down, not closed: the HTTP library
- * owns the descriptor and sees an end of file. */
+/* Ends connections that are slow on purpose or by accident, or whose client went
+ * unseen. The thread sleeps while there are none; a connection over its time is shut
+ * down, not closed: the HTTP library owns the descriptor and sees an end of file. */
 #include "lib/http/web_conn.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -13,10 +14,13 @@
 
 #include "lib/clock.h"
 
+#define LOOK_AT 256
+
 struct web_conn {
 	struct web_conn *prev, *next;
 	int fd;
 	uint64_t deadline_ns;
+	uint64_t rests_ns; /* since when it owes a request; 0: one is under way */
 	bool over;
 	void *data;
 	struct auth_known known;
@@ -27,6 +31,7 @@ struct web_conns {
 	pthread_cond_t change;
 	pthread_t thread;
 	bool stopping;
+	uint64_t look_ns;     /* between two looks for clients that went */
 	uint64_t wake_ns;     /* when the thread looks again by itself */
 	struct web_conn list; /* its head */
 };
@@ -36,20 +41,64 @@ static uint64_t now_ns(void)
 	return clock_read_ns(CLOCK_MONOTONIC);
 }
 
-/* Shuts down what is over; returns the next deadline, UINT64_MAX when there is none. */
+static void end(struct web_conn *k)
+{
+	shutdown(k->fd, SHUT_RDWR);
+	k->over = true;
+}
+
+static void end_gone(struct pollfd *fds, struct web_conn **conns, nfds_t n)
+{
+	if (poll(fds, n, 0) <= 0)
+		return;
+	for (nfds_t i = 0; i < n; i++) {
+		if (fds[i].revents & (POLLRDHUP | POLLHUP | POLLERR))
+			end(conns[i]);
+	}
+}
+
+/* The library (0.9.75) asks its kernel for changes alone, and reads what came once: an
+ * end that came together with the last request is not heard of again, and the
+ * connection would rest for its whole time. Whoever closed his side and has rested for
+ * a while sends no more. */
+static void sweep_gone(struct web_conns *c, uint64_t now)
+{
+	struct pollfd fds[LOOK_AT];
+	struct web_conn *conns[LOOK_AT];
+	nfds_t n = 0;
+
+	for (struct web_conn *k = c->list.next; k != &c->list; k = k->next) {
+		if (k->over || !k->rests_ns || now - k->rests_ns < c->look_ns)
+			continue;
+		conns[n] = k;
+		fds[n++] = (struct pollfd){.fd = k->fd, .events = POLLRDHUP};
+		if (n == LOOK_AT) {
+			end_gone(fds, conns, n);
+			n = 0;
+		}
+	}
+	if (n)
+		end_gone(fds, conns, n);
+}
+
+/* Shuts down what is over; returns when to look again, UINT64_MAX: there is nothing to
+ * look at. */
 static uint64_t sweep(struct web_conns *c)
 {
 	uint64_t now = now_ns(), next = UINT64_MAX;
 
+	sweep_gone(c, now);
 	for (struct web_conn *k = c->list.next; k != &c->list; k = k->next) {
 		if (k->over)
 			continue;
 		if (k->deadline_ns <= now) {
-			shutdown(k->fd, SHUT_RDWR);
-			k->over = true;
-		} else if (k->deadline_ns < next) {
-			next = k->deadline_ns;
+			end(k);
+			continue;
 		}
+		if (k->deadline_ns < next)
+			next = k->deadline_ns;
+		if (now + c->look_ns < next)
+			next = now + c->look_ns;
 	}
 	return next;
 }
@@ -73,7 +122,7 @@ static void *conns_thread(void *arg)
 	return NULL;
 }
 
-int web_conns_new(struct web_conns **ret, struct err *err)
+int web_conns_new(uint64_t look_ms, struct web_conns **ret, struct err *err)
 {
 	struct web_conns *c = calloc(1, sizeof(*c));
 	pthread_condattr_t attr;
@@ -81,6 +130,7 @@ int web_conns_new(struct web_conns **ret, struct err *err)
 	if (!c)
 		return err_set(err, -ENOMEM, "web: out of memory");
 	c->list.next = c->list.prev = &c->list;
+	c->look_ns = look_ms * NSEC_PER_MSEC;
 	c->wake_ns = UINT64_MAX;
 	pthread_mutex_init(&c->mutex, NULL);
 	pthread_condattr_init(&attr);
@@ -142,7 +192,16 @@ struct web_conn *web_conn_add(struct web_conns *c, int fd, uint64_t ms, void *da
 void web_conn_deadline(struct web_conns *c, struct web_conn *k, uint64_t ms)
 {
 	pthread_mutex_lock(&c->mutex);
+	k->rests_ns = 0;
 	set_deadline(c, k, ms);
+	pthread_mutex_unlock(&c->mutex);
+}
+
+void web_conn_rest(struct web_conns *c, struct web_conn *k, uint64_t ms)
+{
+	pthread_mutex_lock(&c->mutex);
+	set_deadline(c, k, ms);
+	k->rests_ns = k->deadline_ns - ms * NSEC_PER_MSEC;
 	pthread_mutex_unlock(&c->mutex);
 }
 

@@ -90,6 +90,10 @@ is "what stands behind the last chunk is no header" \
 is "a body in time leaves the connection open" "$(printf "$(head_of 'Content-Length: 300\r\n')"'%0300d' 0 | "$BUILD/http_rude" --wait 1 "$PORT")" "200 open"
 is "a body that dribbles in is ended" "$(printf "$(head_of 'Content-Length: 300\r\n')"'%0300d' 0 | "$BUILD/http_rude" --slow 50 --wait 8 "$PORT")" closed
 is "a body that never comes is ended" "$(raw "$(head_of 'Content-Length: 300\r\n')abc")" closed
+fin() { printf "$@" | "$BUILD/http_rude" --fin 1 --wait 8 "$PORT"; }
+is "who closes its side with its request has its answer, and leaves no connection behind" "$(fin 'GET /get HTTP/1.1\r\nHost: x\r\n\r\n')" "200 closed"
+is "or with the last byte of a body" "$(fin "$(head_of 'Content-Length: 3\r\n')abc")" "200 closed"
+is "who closes with the second of two has both" "$(fin "$(head_of 'Content-Length: 3\r\n')abcGET /get HTTP/1.1\r\nHost: x\r\n\r\n")" "200 200 closed"
 before=$(rss)
 for _ in $(seq 12); do { printf 'POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 99999\r\n\r\n'; head -c 90000 /dev/zero; } | "$BUILD/http_rude" --wait 6 "$PORT" >>held & pids+=($!); done
 full() { [ "$("${CURL[@]}" -D full.head -o /dev/null -w '%{http_code}' --data-binary @full "$U/echo")" = 503 ]; }

@@ -2,14 +2,16 @@
 /* An HTTP client without manners: sends its standard input as it is, whatever it holds,
  * and prints the status codes that came back and how it ended.
  *
- *	http_rude [--slow MS] [--wait S] [--deaf S] [--from N] PORT < bytes
+ *	http_rude [--slow MS] [--wait S] [--deaf S] [--from N] [--fin 1] PORT < bytes
  *
  * --slow: one byte every MS; --deaf: takes no answer for S seconds; --wait: gives up
- * after S (10); --from: its address is 127.0.0.N. Prints for example "200 200 closed",
- *"closed" or "408 open". Exit status 0 unless it cannot connect. */
+ * after S (10); --from: its address is 127.0.0.N; --fin: closes its sending side with
+ *the last byte, in one segment. Prints for example "200 200 closed", "closed" or "408
+ * open". Exit status 0 unless it cannot connect. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +26,7 @@
 #include "lib/parse.h"
 
 struct rude {
-	uint32_t port, slow_ms, wait_s, deaf_s, from;
+	uint32_t port, slow_ms, wait_s, deaf_s, from, fin;
 };
 
 static void sleep_ms(uint32_t ms)
@@ -43,6 +45,7 @@ static int parse_args(int argc, char **argv, struct rude *r)
 			       : strcmp(argv[i], "--wait") == 0 ? &r->wait_s
 			       : strcmp(argv[i], "--deaf") == 0 ? &r->deaf_s
 			       : strcmp(argv[i], "--from") == 0 ? &r->from
+			       : strcmp(argv[i], "--fin") == 0  ? &r->fin
 								: NULL;
 		if (!to || parse_u32(argv[i + 1], to) < 0)
 			return -EINVAL;
@@ -119,7 +122,11 @@ int main(int argc, char **argv)
 		fprintf(stderr, "connect to port %u: %s\n", r.port, strerror(-fd));
 		return 1;
 	}
+	const int fin = (int)r.fin;
+	setsockopt(fd, IPPROTO_TCP, TCP_CORK, &fin, sizeof(fin));
 	send_all(fd, &r, &in);
+	if (r.fin)
+		shutdown(fd, SHUT_WR);
 	sleep_ms(r.deaf_s * 1000);
 	const char *how = "open";
 	uint64_t end_ns = clock_boottime_ns() + r.wait_s * NSEC_PER_SEC;
