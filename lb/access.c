@@ -131,6 +131,7 @@ struct metrics {
 	const struct access_policy *policy;
 	bool known;        /* each has a family */
 	bool harmless;     /* none tells of anybody */
+	bool operators;    /* some are of no unit, but of all */
 	const char *label; /* of all that do; NULL: they differ, or none does */
 	bool differ;
 	unsigned count;
@@ -141,6 +142,8 @@ static void one_family(struct metrics *m, const struct access_family *f)
 	m->count++;
 	if (!f)
 		m->known = false;
+	if (f && f->operators)
+		m->operators = true;
 	if (!f || !f->label)
 		return;
 	m->harmless = false;
@@ -263,6 +266,11 @@ static int prove(struct walk *w, struct promql_node *n, struct metrics m,
 			      m.count ? "this metric is not one that may be read here"
 				      : "this names no metric: write its name before "
 					"the braces",
+			      NULL);
+	if (m.operators)
+		return refuse(w, n,
+			      "this metric is of a whole node or service, not of a "
+			      "unit: operators may read it",
 			      NULL);
 	if (m.harmless)
 		return 0;
@@ -553,7 +561,8 @@ void access_family_selector(const struct access_family *f, struct buf *out)
 	}
 }
 
-/* Could a metric of f be one of an earlier family that keeps its units elsewhere? */
+/* Could a metric of f be one of an earlier family that keeps its units elsewhere, or
+ * that is closed while f is not narrowed? */
 static bool overlapped(const struct access_policy *policy, size_t i)
 {
 	const struct access_family *f = &policy->families[i];
@@ -569,6 +578,8 @@ static bool overlapped(const struct access_policy *policy, size_t i)
 
 		if (meet && g->label && (!f->label || strcmp(f->label, g->label) != 0))
 			return true;
+		if (meet && g->operators && !f->label)
+			return true;
 	}
 	return false;
 }
@@ -583,6 +594,8 @@ int access_plan_add_family(struct access_plan *p, struct promql *query, size_t i
 	auto_buf struct buf want = BUF_INIT, is = BUF_INIT;
 	int rc;
 
+	if (f->operators)
+		return -ENODATA;
 	access_family_selector(f, &want);
 	promql_print(query, &is);
 	if (buf_error(&want) || buf_error(&is))

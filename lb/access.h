@@ -31,6 +31,7 @@
 struct access_family {
 	const char *metric; /* a name, or a prefix with "*" at its end */
 	const char *label;  /* NULL: these metrics tell nothing of anybody */
+	bool operators;     /* or of all units of a node: closed, whatever is named */
 };
 
 struct access_policy {

@@ -71,27 +71,37 @@ static int on_tells_nothing(void *arg, const char *key, yaml_node_t *v)
 	return rc;
 }
 
+static int on_operators(void *arg, const char *key, yaml_node_t *v)
+{
+	struct site_parser *p = arg;
+	return yaml_walk_bool(
+		&p->w, key, v,
+		&p->draft->families[p->draft->family_count - 1].operators);
+}
+
 static int on_family(void *arg, const char *key, yaml_node_t *v)
 {
 	static const struct yaml_key keys[] = {{"metric", on_metric},
 					       {"label", on_label},
-					       {"public", on_tells_nothing}};
+					       {"public", on_tells_nothing},
+					       {"operators", on_operators}};
 	struct site_parser *p = arg;
 	struct access_draft *a = p->draft;
 	struct access_family *f = &a->families[a->family_count++];
 
 	p->public_family = false;
-	*f = (struct access_family){NULL, NULL};
-	int rc = yaml_walk_map(&p->w, p, key, v, keys, 3);
+	*f = (struct access_family){.metric = NULL};
+	int rc = yaml_walk_map(&p->w, p, key, v, keys, 4);
 	if (rc < 0)
 		return rc;
 	if (!f->metric)
 		return yaml_walk_fail(&p->w, v, key, "a family needs a metric");
 	/* a label that was forgotten must not open anything */
-	if (!f->label == !p->public_family)
+	if ((f->label != NULL) + p->public_family + f->operators != 1)
 		return yaml_walk_fail(&p->w, v, key,
-				      "either the label that keeps the unit, or "
-				      "public: true for metrics that tell of nobody");
+				      "one of: the label that keeps the unit; "
+				      "public: true for metrics that tell of nobody; "
+				      "operators: true for those of whole nodes");
 	return 0;
 }
 

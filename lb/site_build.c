@@ -16,11 +16,37 @@
 /* Metrics of ours and of the peer, behind what the site says. Those of other exporters
  * are not guessed. A family of which nothing is known is closed. */
 static const struct access_family families[] = {
-	{"ceems_emissions_factor_grams_per_joule", NULL},
-	{"ceems_emissions_gCo2_kWh", NULL},
-	{"prometheus_build_info", NULL},
-	{"ceems_*", "uuid"},
-	{"uuid:*", "uuid"},
+	{"ceems_emissions_factor_grams_per_joule", NULL, false},
+	{"ceems_emissions_gCo2_kWh", NULL, false},
+	{"prometheus_build_info", NULL, false},
+	/* no unit can be named in these: who is told to do so is led astray */
+	{"ceems_aggregator_*", NULL, true},
+	{"ceems_compute_units", NULL, true},
+	{"ceems_courier_*", NULL, true},
+	{"ceems_cpu_*", NULL, true},
+	{"ceems_cray_*", NULL, true},
+	{"ceems_emissions_*", NULL, true},
+	{"ceems_energy_*", NULL, true},
+	{"ceems_exporter_*", NULL, true},
+	{"ceems_hwmon_*", NULL, true},
+	{"ceems_infiniband_*", NULL, true},
+	{"ceems_ipmi_*", NULL, true},
+	{"ceems_lb_*", NULL, true},
+	{"ceems_meminfo_*", NULL, true},
+	{"ceems_model_*", NULL, true},
+	{"ceems_netdev_*", NULL, true},
+	{"ceems_node_*", NULL, true},
+	{"ceems_rapl_*", NULL, true},
+	{"ceems_redfish_*", NULL, true},
+	{"ceems_reports_*", NULL, true},
+	{"ceems_ring_*", NULL, true},
+	{"ceems_scrape_*", NULL, true},
+	{"ceems_short_*", NULL, true},
+	{"ceems_steps_*", NULL, true},
+	{"ceems_units_*", NULL, true},
+	{"instance:ceems_*", NULL, true},
+	{"ceems_*", "uuid", false},
+	{"uuid:*", "uuid", false},
 };
 #define FAMILIES (sizeof(families) / sizeof(families[0]))
 

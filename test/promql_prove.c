@@ -14,9 +14,9 @@
 #include "lb/promql.h"
 
 static const struct access_family families[] = {
-	{"ceems_emissions_gCo2_kWh", NULL},
-	{"ceems_*", "uuid"},
-	{"uuid:*", "uuid"},
+	{"ceems_emissions_gCo2_kWh", NULL, false},
+	{"ceems_*", "uuid", false},
+	{"uuid:*", "uuid", false},
 };
 static const struct access_policy policy = {
 	.families = families,

@@ -37,9 +37,9 @@ static const char *const queries[] = {
 #define QUERIES (sizeof(queries) / sizeof(queries[0]))
 
 static const struct access_family families[] = {
-	{"ceems_emissions_*", NULL},
-	{"ceems_*", "uuid"},
-	{"uuid:*", "uuid"},
+	{"ceems_emissions_*", NULL, false},
+	{"ceems_*", "uuid", false},
+	{"uuid:*", "uuid", false},
 };
 
 static int once(const char *text, const struct access_policy *policy, struct buf *out)

@@ -210,7 +210,7 @@ if [ -n "$lb_port" ]; then
 	is "another user is refused each of them" "$(refused)" "$asked"
 	rm -r "$SCRATCH/a"; mkdir "$SCRATCH/a"
 	ask 'prometheus|labels' operator prometheus_get alice
-	like "and what is for operators is refused to users" "$(judge 2>&1 | grep -m1 'ceems-op-cluster: Power A')" 'add uuid='
+	like "and what is for operators is refused to users" "$(judge 2>&1 | grep -m1 'ceems-op-cluster: Power A')" 'operators may read it'
 fi
 echo "no-page|no panel|A" >>"$SCRATCH/must"
 is "a panel without data is seen" "$(judge | tail -1)" "no-page: no panel A: no data"

@@ -15,7 +15,7 @@ static void must(bool ok)
 		abort();
 }
 
-static const struct access_family families[] = {{"*", "service_name"}};
+static const struct access_family families[] = {{"*", "service_name", false}};
 static const struct access_policy policy = {
 	.families = families, .family_count = 1, .inject_max = 1, .narrow_max = 1};
 

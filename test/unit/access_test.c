@@ -15,8 +15,9 @@
 #define NOW_MS 1700000000000ll
 
 static const struct access_family families[] = {
-	{"ceems_emissions_*", NULL}, {"ceems_*", "uuid"}, {"uuid:*", "uuid"},
-	{"DCGM_*", "hpc_job"},       {"up", NULL},
+	{"ceems_emissions_*", NULL, false}, {"ceems_node_*", NULL, true},
+	{"ceems_*", "uuid", false},         {"uuid:*", "uuid", false},
+	{"DCGM_*", "hpc_job", false},       {"up", NULL, false},
 };
 static const struct access_policy policy = {
 	.families = families,
@@ -194,6 +195,13 @@ static void what_is_not_named_is_refused_and_told_how(void **state)
 	may_not("{__name__=~\"ceems_x|DCGM_y\",uuid=\"1\"}", "different labels");
 	may_not("{__name__!=\"x\",uuid=\"1\"}", NULL);
 	may_not("node_load1", "not one that may be read");
+	may_not("ceems_node_x", "ceems_node_x: this metric is of a whole node or "
+				"service, not of a unit: operators may read it");
+	may_not("ceems_node_x{uuid=\"1\"}", "operators may read it");
+	may_not("{__name__=~\"ceems_x|ceems_node_x\",uuid=\"1\"}",
+		"operators may read it");
+	may_not("ceems_x{uuid=\"1\"} / on () group_left () ceems_node_x",
+		"ceems_node_x: this metric is of a whole node");
 	may_not("up_x", NULL);
 	may_not("upx{uuid=\"1\"}", NULL);
 }

@@ -74,8 +74,11 @@ enum promql_dialect backend_set_dialect(const struct backend_set *s)
 }
 
 static const struct access_family lab_families[] = {
-	{"ceems_emissions_*", NULL}, {"ceems_*", "uuid"}, {"uuid:*", "uuid"},
-	{"DCGM_*", "hpc_job"},       {"up", NULL},
+	{"ceems_emissions_*", NULL, false},
+	{"ceems_*", "uuid", false},
+	{"uuid:*", "uuid", false},
+	{"DCGM_*", "hpc_job", false},
+	{"up", NULL, false},
 };
 
 /* ---- the aggregator -------------------------------------------------------------- */

@@ -480,7 +480,7 @@ static unsigned pyro(struct lab *l, const char *user, const char *body,
 
 static void profiles_pass_the_same_gate(void **state)
 {
-	static const struct access_family families[] = {{"*", "service_name"}};
+	static const struct access_family families[] = {{"*", "service_name", false}};
 	static const char own[] =
 		"{\"profile_typeID\":\"process_cpu:cpu:nanoseconds:cpu:nanoseconds\","
 		"\"label_selector\":\"{service_name=\\\"1\\\"}\","

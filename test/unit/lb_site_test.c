@@ -276,10 +276,67 @@ static void defaults_are_closed(void **state)
 	assert_int_equal(s->limits.unknown_s, 3);
 	for (size_t i = 0; i < p->family_count; i++) {
 		/* nothing that is of each node is for everybody */
-		if (!p->families[i].label)
+		if (!p->families[i].label && !p->families[i].operators)
 			assert_null(strchr(p->families[i].metric, '*'));
 		assert_string_not_equal(p->families[i].metric, "*");
 	}
+	site_drop(s);
+}
+
+/* What a user is told who names no unit. */
+static void refusal(const struct access_policy *policy, const char *metric,
+		    struct err *err)
+{
+	struct promql *q = NULL;
+	struct access_plan *plan = NULL;
+
+	err->text[0] = '\0';
+	assert_int_equal(promql_parse(metric, strlen(metric), PROMQL_2, NULL, &q, err),
+			 0);
+	assert_int_equal(access_plan_new(policy, &plan), 0);
+	int rc = access_plan_add(plan, q, 0, 0, err);
+	assert_int_equal(rc < 0, *err->text != '\0');
+	access_plan_free(plan);
+	promql_free(q);
+}
+
+/* By the labels that the documentation gives each of our metrics */
+static void metrics_without_units_are_said_to_be_for_operators(void **state)
+{
+	struct site *s = parse(ONE "\"http://h\"}\n", NULL);
+	const struct access_policy *p = s->clusters[0].policy;
+	FILE *doc = fopen("doc/metrics.md", "re");
+	unsigned of_units = 0, of_nodes = 0;
+	char line[4096];
+
+	(void)state;
+	assert_non_null(doc);
+	while (fgets(line, sizeof(line), doc)) {
+		char name[128], *cell[4] = {NULL};
+		struct err err;
+
+		for (size_t i = 0; i < 4; i++)
+			cell[i] = strtok(i ? NULL : line, "|");
+		if (!cell[3] || sscanf(cell[0], " `%127[a-zA-Z0-9_]", name) != 1 ||
+		    strncmp(name, "ceems_", 6) != 0)
+			continue;
+		bool unit = strstr(cell[2], " U,") || strstr(cell[2], " U ") ||
+			    strstr(cell[2], "uuid,") || strstr(cell[2], " uuid");
+
+		refusal(p, name, &err);
+		of_units += unit;
+		of_nodes += !unit;
+		if (unit && !strstr(err.text, "add: uuid=") &&
+		    !strstr(err.text, "add uuid="))
+			fail_msg("%s: '%s'", name, err.text);
+		if (!unit && *err.text && !strstr(err.text, "operators may read it"))
+			fail_msg("%s: '%s'", name, err.text);
+		if (!unit && !*err.text && strncmp(name, "ceems_emissions_", 16) != 0)
+			fail_msg("%s is open", name);
+	}
+	fclose(doc);
+	assert_true(of_units > 20);
+	assert_true(of_nodes > 100);
 	site_drop(s);
 }
 
@@ -347,6 +404,11 @@ static void what_is_wrong_is_named_with_its_line(void **state)
 	refused(ONE "http://h}\n  strategy: random\n", "must be round-robin");
 	refused(ONE "http://h}\n  enforce: maybe\n", "refuse or inject");
 	refused(ONE "http://h}\n  families: [{metric: x}]\n", "public: true");
+	refused(ONE "http://h}\n  families: [{metric: x, label: y, operators: true}]\n",
+		"operators: true");
+	refused(ONE
+		"http://h}\n  families: [{metric: x, public: true, operators: true}]\n",
+		"one of");
 	refused(ONE "http://h}\n  families: [{metric: x, label: y, public: true}]\n",
 		"public: true");
 	refused(ONE "http://h}\n  families: [{metric: \"a*b\", label: y}]\n", "prefix");
@@ -405,6 +467,7 @@ int main(void)
 		cmocka_unit_test(what_is_ours_is_read),
 		cmocka_unit_test(servers_have_their_times_and_limits),
 		cmocka_unit_test(defaults_are_closed),
+		cmocka_unit_test(metrics_without_units_are_said_to_be_for_operators),
 		cmocka_unit_test(servers_that_stay_the_same_keep_their_state),
 		cmocka_unit_test(values_can_come_from_the_environment),
 		cmocka_unit_test(what_is_wrong_is_named_with_its_line),

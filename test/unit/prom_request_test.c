@@ -10,8 +10,11 @@
 #define NOW_MS 1700000000000ll
 
 static const struct access_family families[] = {
-	{"ceems_emissions_*", NULL}, {"ceems_*", "uuid"}, {"DCGM_X", "hpc_job"},
-	{"DCGM_*", "uuid"},          {"D*", NULL},
+	{"ceems_emissions_*", NULL, false},
+	{"ceems_*", "uuid", false},
+	{"DCGM_X", "hpc_job", false},
+	{"DCGM_*", "uuid", false},
+	{"D*", NULL, false},
 };
 static struct access_policy policy = {
 	.families = families,

@@ -24,7 +24,7 @@ struct pyro_lab {
 	unsigned gaps;
 };
 
-static const struct access_family lab_families[] = {{"*", "service_name"}};
+static const struct access_family lab_families[] = {{"*", "service_name", false}};
 
 static inline void lab_done(struct pyro_lab *l)
 {

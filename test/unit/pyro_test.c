@@ -394,8 +394,9 @@ static void profiles_without_a_unit_are_not_narrowed_as_labels_are(void **state)
 static void families_are_by_type_of_profile(void **state)
 {
 	(void)state;
-	static const struct access_family two[] = {
-		{"node:*", NULL}, {"memory:*", "uuid"}, {"*", "service_name"}};
+	static const struct access_family two[] = {{"node:*", NULL, false},
+						   {"memory:*", "uuid", false},
+						   {"*", "service_name", false}};
 	static const struct access_policy policy = {
 		.families = two, .family_count = 3, .narrow_max = 10};
 #define T(type, selector)                                                              \
