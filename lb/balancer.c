@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "lb/backend_impl.h"
 #include "lb/gate.h"
@@ -25,7 +24,6 @@ struct balancer {
 	const struct privileges *privileges;
 	pthread_mutex_t mutex; /* for site: workers read it for /metrics and /health */
 	struct site *site;
-	struct identity *identity; /* what of a request is collected */
 	struct gate *gate;
 	struct health *health;
 	_Atomic(struct workers *) workers; /* may serve before the start is over */
@@ -66,13 +64,16 @@ static int read_site(const struct options *o, const struct site *before,
 	return site_read(o->config_file, o->expand, before, ret, err);
 }
 
-/* As little as collecting needs: keys of tokens are the gate's. */
-static int make_identity(const struct site *s, struct identity **ret, struct err *err)
+/* As little as a check may do: keys of tokens are fetched. */
+static int check_identity(const struct site *s, struct err *err)
 {
 	struct identity_params p = s->identity;
+	struct identity *id = NULL;
 
 	p.token_keys = NULL;
-	return identity_new(&p, ret, err);
+	int rc = identity_new(&p, &id, err);
+	identity_free(id);
+	return rc;
 }
 
 static int check_addresses(const struct options *o, struct err *err)
@@ -86,15 +87,13 @@ static int check_addresses(const struct options *o, struct err *err)
 
 int balancer_check(const struct options *o, struct err *err)
 {
-	struct identity *id = NULL;
 	struct site *s = NULL;
 	int rc = check_addresses(o, err);
 
 	if (rc == 0)
 		rc = read_site(o, NULL, &s, err);
 	if (rc == 0)
-		rc = make_identity(s, &id, err);
-	identity_free(id);
+		rc = check_identity(s, err);
 	if (rc == 0 && *o->web_config_file)
 		rc = web_check_config(o->web_config_file, err);
 	if (rc == 0)
@@ -207,7 +206,6 @@ static int start_workers(struct balancer *b, struct err *err)
 		.max_requests = (uint32_t)o->max_requests,
 		.drain_ms = (uint32_t)o->drain_ms,
 		.gate = b->gate,
-		.identity = b->identity,
 		.unhealthy = unhealthy,
 		.metrics = metrics,
 		.arg = b,
@@ -250,8 +248,6 @@ int balancer_start(const struct options *o, const struct privileges *privileges,
 	int rc = check_addresses(o, err);
 	if (rc == 0)
 		rc = read_site(o, NULL, &b->site, err);
-	if (rc == 0)
-		rc = make_identity(b->site, &b->identity, err);
 	if (rc == 0) {
 		each_note(b->site, log_note);
 		g.identity = &b->site->identity;
@@ -273,18 +269,6 @@ int balancer_start(const struct options *o, const struct privileges *privileges,
 	return 0;
 }
 
-/* Headers that name users are read by workers as they were at the start. */
-static void compare_headers(const struct site *a, const struct site *b)
-{
-	bool same = a->identity.user_header_count == b->identity.user_header_count;
-
-	for (size_t i = 0; same && i < a->identity.user_header_count; i++)
-		same = strcasecmp(a->identity.user_headers[i],
-				  b->identity.user_headers[i]) == 0;
-	if (!same)
-		log_warn("reload: identity.user_headers: takes effect at a restart");
-}
-
 static int reload_site(struct balancer *b, struct err *err)
 {
 	struct site *s = NULL;
@@ -297,7 +281,6 @@ static int reload_site(struct balancer *b, struct err *err)
 		return rc;
 	}
 	each_note(s, log_note);
-	compare_headers(b->site, s);
 	gate_set_site(b->gate, s);
 	health_set_site(b->health, s);
 	pthread_mutex_lock(&b->mutex);
@@ -335,7 +318,6 @@ void balancer_stop(struct balancer *b)
 		gate_stop(b->gate);
 	gate_free(b->gate);
 	health_free(b->health);
-	identity_free(b->identity);
 	site_drop(b->site);
 	pthread_mutex_destroy(&b->mutex);
 	free(b);

@@ -52,6 +52,8 @@ static struct gate_state *begin(struct gate *g, struct gate_request *r)
 	s->generation = g->generation;
 	pthread_mutex_unlock(&g->mutex);
 	r->state = s;
+	if (r->collect)
+		r->collect(r->arg, s->keeper->id);
 	return s;
 }
 

@@ -48,12 +48,16 @@ int gate_set_identity(struct gate *g, const struct identity_params *p, struct er
  * until gate_end(). */
 struct gate_request {
 	enum site_protocol protocol;
+	/* What identity_prove() is told; collected when collect() is called, by the
+	 * first gate_pass(), for the identity that will prove it: a reload may bring
+	 * another one meanwhile. NULL: they are there. */
 	const struct identity_facts *facts;
+	void (*collect)(void *arg, const struct identity *id);
 	struct protocol_input input; /* dialect and now_ms are filled in by the gate */
 	unsigned cluster_headers;    /* how many X-Ceems-Cluster-Id there are */
 	const char *cluster_header;  /* the first */
 	void (*wake)(void *arg);     /* from any thread, once for each GATE_WAIT */
-	void *wake_arg;
+	void *arg;                   /* of both */
 
 	/* The verdict */
 	unsigned status; /* 0: send call; 200: body is the answer */

@@ -267,7 +267,7 @@ static void wake(void *arg)
 {
 	struct gate_state *s = arg;
 
-	s->r->wake(s->r->wake_arg);
+	s->r->wake(s->r->arg);
 }
 
 static struct owned_waiter *waiter(struct gate_state *s)

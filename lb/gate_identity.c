@@ -133,7 +133,7 @@ static void prove(struct crew_job *j, void **mine, const atomic_bool *stop)
 		atomic_load(stop)
 			? err_set(&s->err, -EHOSTDOWN, "the load balancer is stopping")
 			: identity_prove(s->keeper->id, s->r->facts, &s->who, &s->err);
-	s->r->wake(s->r->wake_arg);
+	s->r->wake(s->r->arg);
 }
 
 /* Without access control a name is welcome and not needed. */

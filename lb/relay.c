@@ -97,6 +97,14 @@ static void refuse(struct relay *y, unsigned status, const char *text)
 
 /* ---- what came ------------------------------------------------------------------- */
 
+static void collect_facts(void *arg, const struct identity *id)
+{
+	struct relay *y = arg;
+
+	identity_collect(id, y->r, &y->identity);
+	y->gate.facts = &y->identity.facts;
+}
+
 /* False: it was refused. */
 static bool collect(struct relay *y)
 {
@@ -128,12 +136,11 @@ static bool collect(struct relay *y)
 		refuse(y, 400, "a header is there twice");
 		return false;
 	}
-	identity_collect(y->all->identity, r, &y->identity);
-	g->facts = &y->identity.facts;
+	g->collect = collect_facts;
 	g->cluster_header = v[CLUSTER].first;
 	g->cluster_headers = v[CLUSTER].count;
 	g->wake = wake_from_gate;
-	g->wake_arg = y;
+	g->arg = y;
 	return true;
 }
 

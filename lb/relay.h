@@ -9,7 +9,6 @@
 #include "lb/gate.h"
 #include "lb/site.h"
 #include "lb/upstream.h"
-#include "lib/http/identity.h"
 #include "lib/http/web.h"
 #include "lib/loop.h"
 
@@ -30,7 +29,6 @@ struct relay_counts {
 struct relays {
 	struct loop *loop;
 	struct gate *gate;
-	const struct identity *identity;
 	struct upstreams *upstreams;
 	struct relay *first; /* all that are under way */
 	struct relay *spare; /* memory for the next */
@@ -41,7 +39,7 @@ struct relays {
 	struct relay_counts counts[SITE_PROTOCOLS];
 };
 
-void relays_init(struct relays *rs); /* its first four members are set */
+void relays_init(struct relays *rs); /* its first three members are set */
 void relays_done(struct relays *rs); /* none is under way */
 
 /* For web_route's handle() and end(). */

@@ -140,7 +140,6 @@ static int make_worker(struct workers *w, struct worker *k, struct err *err)
 		return rc;
 	k->relays.loop = k->loop;
 	k->relays.gate = w->p.gate;
-	k->relays.identity = w->p.identity;
 	k->relays.upstreams = k->upstreams;
 	relays_init(&k->relays);
 	return 0;

@@ -31,9 +31,8 @@ struct workers_params {
 	const char *config_file;
 	bool systemd_socket;
 	uint32_t max_requests;
-	uint32_t drain_ms;               /* of workers_stop() for answers under way */
-	struct gate *gate;               /* borrowed */
-	const struct identity *identity; /* what of a request is collected; borrowed */
+	uint32_t drain_ms; /* of workers_stop() for answers under way */
+	struct gate *gate; /* borrowed */
 	/* 200 or 503 with a reason (static); called on any worker */
 	const char *(*unhealthy)(void *arg);
 	void (*metrics)(void *arg, struct prom *out);

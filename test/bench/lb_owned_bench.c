@@ -55,7 +55,7 @@ static int pass(struct lab *l, const char *form)
 	lab_user(&a, "ann");
 	a.r.facts = &a.facts;
 	a.r.wake = lab_wake;
-	a.r.wake_arg = l;
+	a.r.arg = l;
 	if (gate_pass(l->gate, &a.r) == GATE_WAIT) {
 		pthread_mutex_lock(&l->mutex);
 		while (!l->woken)

@@ -227,6 +227,18 @@ is "to the one that holds all of it" "$(($(answered 1) - one)) $(($(answered 2) 
 is "what nobody holds is refused" "$(ask_from 86400 0)" 422
 like "with what there is" "$(why <body)" 'begins at'
 
+# --- a header that names users, by a reload
+reloads() { metric 'ceems_lb_reloads_total{result="ok"}'; }
+reload() { local n; n=$(reloads); mine lb.yaml; kill -HUP "$LB"; more() { [ "$(reloads)" -gt "$n" ]; }; wait_for 10 more; }
+named_by() { curl -s -o /dev/null -w '%{http_code}' -u 'grafana:correct horse' -H "$1: alice" -H 'X-Ceems-Cluster-Id: alpha' "$U/api/v1/query?query=1"; }
+is "a header that is no user's name here" "$(named_by X-WEBAUTH-USER) $(named_by X-Grafana-User)" "401 200"
+sed -i 's/munge: false,/munge: false, user_headers: [X-WEBAUTH-USER],/' lb.yaml
+ok "user_headers are taken by SIGHUP" reload
+is "and each request is asked by them alone" "$(named_by X-WEBAUTH-USER) $(named_by X-Grafana-User)" "200 401"
+sed -i 's/ user_headers: .X-WEBAUTH-USER.,//' lb.yaml
+ok "and back" reload
+is "as before" "$(named_by X-WEBAUTH-USER) $(named_by X-Grafana-User)" "401 200"
+
 # --- labels that are not shown
 query alice "$M{uuid=\"101\"}" >body
 is "filter_labels are not in the answer" "$(jq -c '.data.result[0].metric | keys' body)" '["__name__","ceems_id","uuid"]'

@@ -132,7 +132,7 @@ static void *think(void *arg)
 	const struct timespec pause = {.tv_nsec = 20000000};
 
 	nanosleep(&pause, NULL);
-	t->r->wake(t->r->wake_arg);
+	t->r->wake(t->r->arg);
 	atomic_fetch_sub(&t->g->thinking, 1);
 	free(t);
 	return NULL;

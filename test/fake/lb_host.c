@@ -61,12 +61,8 @@ static void report(void)
 int main(int argc, char **argv)
 {
 	static const char *const listen[] = {"127.0.0.1:0"};
-	static const char *const header[] = {"X-Grafana-User"};
-	const struct identity_params who = {.user_headers = header,
-					    .user_header_count = 1};
 	struct workers_params p = {
 		.listen = {listen, listen}, .listen_count = {1, 1}, .drain_ms = 2000};
-	struct identity *identity = NULL;
 	struct workers *w = NULL;
 	struct err err = {""};
 	uint32_t timeout = 0;
@@ -88,12 +84,10 @@ int main(int argc, char **argv)
 	}
 	signal(SIGPIPE, SIG_IGN);
 	log_init("lb_host", LOG_LOGFMT, LOG_INFO);
-	if (fake_gate_new(&set, &p.gate) < 0 ||
-	    identity_new(&who, &identity, &err) < 0) {
+	if (fake_gate_new(&set, &p.gate) < 0) {
 		fprintf(stderr, "lb_host: %s\n", err_text(&err));
 		return 1;
 	}
-	p.identity = identity;
 	if (workers_start(&p, &w, &err) < 0) {
 		fprintf(stderr, "lb_host: %s\n", err_text(&err));
 		return 1;
@@ -105,7 +99,6 @@ int main(int argc, char **argv)
 		;
 	workers_stop(w);
 	gate_free(p.gate);
-	identity_free(identity);
 	report();
 	return 0;
 }

@@ -236,7 +236,7 @@ static inline void lab_pass(struct lab *l, struct lab_asked *a)
 
 	r->facts = &a->facts;
 	r->wake = lab_wake;
-	r->wake_arg = l;
+	r->arg = l;
 	while (!done) {
 		done = gate_pass(l->gate, r) == GATE_DONE;
 		pthread_mutex_lock(&l->mutex);

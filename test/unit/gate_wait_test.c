@@ -139,6 +139,74 @@ a_token_is_verified_by_a_thread_and_remembered_until_it_expires(void **state)
 	tokens_close(&t);
 }
 
+struct collected {
+	struct lab_asked a;
+	const struct identity_params *next; /* a reload, once it is collected */
+	struct lab *lab;
+	char header[64];
+};
+
+static void collect(void *arg, const struct identity *id)
+{
+	struct collected *c = arg;
+	struct err err;
+
+	snprintf(c->header, sizeof(c->header), "%s", identity_user_header(id, 0));
+	c->a.r.facts = &c->a.facts;
+	if (c->next)
+		assert_int_equal(gate_set_identity(c->lab->gate, c->next, &err), 0);
+}
+
+static void no_wake(void *arg)
+{
+	(void)arg;
+	fail();
+}
+
+/* A request whose user header was read by one configuration is not judged by the next,
+ * to which the same place is another header. */
+static void facts_are_collected_for_the_identity_that_proves_them(void **state)
+{
+	static const char *const fronts[] = {"password:grafana"};
+	static const char *const first[] = {"X-Grafana-User"}, *const second[] = {
+								       "X-B"};
+	const struct identity_params before = {.front_ends = fronts,
+					       .front_end_count = 1,
+					       .user_headers = first,
+					       .user_header_count = 1};
+	const struct identity_params after = {.user_headers = second,
+					      .user_header_count = 1};
+	struct lab l;
+	struct err err;
+
+	(void)state;
+	lab_open(&l, runs, RUNS);
+	assert_int_equal(gate_set_identity(l.gate, &before, &err), 0);
+	for (int round = 0; round < 2; round++) {
+		struct collected c = {
+			.lab = &l,
+			.next = round ? NULL : &after,
+			.a = {.facts = {.method = "GET",
+					.target = "/",
+					.password_user = "grafana",
+					.user[0] = {.count = 1, .first = "ann"}},
+			      .r = {.input = {.path = "/api/v1/query",
+					      .query = "query=1"},
+				    .collect = collect,
+				    .cluster_headers = 1,
+				    .cluster_header = "alpha"}}};
+		struct gate_request *r = &c.a.r;
+
+		r->wake = no_wake;
+		r->arg = &c;
+		assert_int_equal(gate_pass(l.gate, r), GATE_DONE);
+		assert_string_equal(c.header, round ? "X-B" : "X-Grafana-User");
+		assert_int_equal(r->status, round ? 401 : 0);
+		gate_end(l.gate, r);
+	}
+	lab_close(&l);
+}
+
 static void a_reload_of_identity_forgets_tokens(void **state)
 {
 	static const char *const headers[] = {"X-Grafana-User"};
@@ -180,7 +248,7 @@ static void begin(struct lab *l, struct waiting *w, const char *user, const char
 			    .cluster_headers = 1,
 			    .cluster_header = "alpha",
 			    .wake = woken,
-			    .wake_arg = w}}};
+			    .arg = w}}};
 	lab_user(&w->a, user);
 	assert_int_equal(gate_pass(l->gate, &w->a.r), GATE_WAIT);
 }
@@ -327,7 +395,7 @@ static void *work(void *arg)
 						  .wake = woken}}};
 
 		one.a.r.facts = &one.a.facts;
-		one.a.r.wake_arg = &one;
+		one.a.r.arg = &one;
 		lab_user(&one.a, w->user);
 		while (gate_pass(w->l->gate, &one.a.r) == GATE_WAIT) {
 			while (!atomic_load(&one.woken))
@@ -585,6 +653,7 @@ int main(void)
 		cmocka_unit_test(
 			a_token_is_verified_by_a_thread_and_remembered_until_it_expires),
 		cmocka_unit_test(a_reload_of_identity_forgets_tokens),
+		cmocka_unit_test(facts_are_collected_for_the_identity_that_proves_them),
 		cmocka_unit_test(who_wants_to_know_the_same_waits_for_one_question),
 		cmocka_unit_test(at_the_end_all_are_woken_and_refused),
 		cmocka_unit_test(another_site_forgets_what_was_decided_under_the_old),
