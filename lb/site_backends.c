@@ -105,6 +105,20 @@ static int on_family(void *arg, const char *key, yaml_node_t *v)
 	return 0;
 }
 
+/* "" is a word of its own: profiles have no such label. */
+static int on_label_or_none(struct site_parser *p, const char *key, yaml_node_t *v,
+			    const char **ret)
+{
+	const char *s = NULL;
+	int rc = site_text(p, key, v, &s);
+
+	if (rc == 0 && !*s) {
+		*ret = s;
+		return 0;
+	}
+	return rc < 0 ? rc : on_name(p, key, v, false, ret);
+}
+
 static int on_enforce(struct site_parser *p, const char *key, yaml_node_t *v)
 {
 	const char *s = NULL;
@@ -128,6 +142,8 @@ int site_on_access(void *arg, const char *key, yaml_node_t *v)
 		return on_name(p, key, v, false, &a->cluster_label);
 	if (strcmp(key, "profile_label") == 0)
 		return on_name(p, key, v, false, &a->profile_label);
+	if (strcmp(key, "profile_cluster_label") == 0)
+		return on_label_or_none(p, key, v, &a->profile_cluster_label);
 	if (strcmp(key, "enforce") == 0)
 		return on_enforce(p, key, v);
 	if (strcmp(key, "families") == 0) {

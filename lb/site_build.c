@@ -199,13 +199,11 @@ static bool share(const struct cluster_draft *a, const struct cluster_draft *b, 
 	return false;
 }
 
-static bool shares(const struct site_parser *p, const struct cluster_draft *c)
+static bool shares(const struct site_parser *p, const struct cluster_draft *c, int k)
 {
 	for (size_t i = 0; i < p->cluster_count; i++) {
-		for (int k = 0; p->clusters[i] != c && k < SITE_PROTOCOLS; k++) {
-			if (share(c, p->clusters[i], k))
-				return true;
-		}
+		if (p->clusters[i] != c && share(c, p->clusters[i], k))
+			return true;
 	}
 	return false;
 }
@@ -248,6 +246,25 @@ static int keep_hidden(struct site_parser *p, const struct cluster_draft *c,
 	return 0;
 }
 
+/* A Pyroscope of one cluster beside a Prometheus of several: its profiles need no label
+ * of the cluster, or have another one. */
+static int keep_profile_label(struct site_parser *p, const struct cluster_draft *c,
+			      struct access_policy *ret)
+{
+	const char *label =
+		c->access->profile_cluster_label ?: p->access->profile_cluster_label;
+
+	if (!label)
+		return 0;
+	if (!*label && shares(p, c, SITE_PYROSCOPE))
+		return fail(p, c->line,
+			    "profile_cluster_label: none, but another cluster has the "
+			    "same Pyroscope",
+			    c->id);
+	ret->cluster_label = *label ? label : NULL;
+	return 0;
+}
+
 static int make_policies(struct site_parser *p, const struct cluster_draft *c,
 			 struct site_cluster *ret)
 {
@@ -274,21 +291,25 @@ static int make_policies(struct site_parser *p, const struct cluster_draft *c,
 		.inject_max = inject ? (uint32_t)inject_max : 0,
 		.narrow_max = (uint32_t)narrow_max,
 	};
-	if (!prom->cluster_label && shares(p, c)) {
+	if (!prom->cluster_label &&
+	    (shares(p, c, SITE_PROMETHEUS) || shares(p, c, SITE_PYROSCOPE))) {
 		prom->cluster_label = SHARED_LABEL;
 		buf_printf(&p->notes,
 			   "cluster %s: it shares a server with another one, so each "
 			   "query is narrowed to " SHARED_LABEL
-			   "=\"%s\" (cluster_label "
-			   "names another label)\n",
+			   "=\"%s\" (cluster_label names another label, "
+			   "profile_cluster_label that of profiles)\n",
 			   c->id, c->id);
 	}
 	*pyro = *prom;
+	int rc = keep_profile_label(p, c, pyro);
+	if (rc < 0)
+		return rc;
 	profile->metric = "*";
 	profile->label = own->profile_label ?: all->profile_label ?: "service_name";
 	pyro->families = profile;
 	pyro->family_count = 1;
-	int rc = keep_hidden(p, c, prom);
+	rc = keep_hidden(p, c, prom);
 	return rc < 0 ? rc : keep_families(p, own->family_count ? own : all, prom);
 }
 

@@ -55,7 +55,8 @@ struct access_draft {
 	struct access_family families[SITE_FAMILIES_MAX];
 	size_t family_count;
 	const char *cluster_label, *profile_label;
-	int inject; /* -1: not said */
+	const char *profile_cluster_label; /* "": none; NULL: cluster_label */
+	int inject;                        /* -1: not said */
 	bool lookback_given, inject_max_given, narrow_max_given;
 	uint64_t lookback_ms, inject_max, narrow_max;
 };
@@ -129,6 +130,7 @@ void access_draft_init(struct access_draft *a);
 int site_on_access(void *arg, const char *key, yaml_node_t *v);
 #define SITE_ACCESS_KEYS                                                               \
 	{"cluster_label", site_on_access}, {"profile_label", site_on_access},          \
+		{"profile_cluster_label", site_on_access},                             \
 		{"lookback", site_on_access}, {"families", site_on_access},            \
 		{"enforce", site_on_access}, {"inject_max", site_on_access},           \
 	{                                                                              \

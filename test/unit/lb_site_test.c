@@ -238,6 +238,53 @@ static void what_is_ours_is_read(void **state)
 	site_drop(s);
 }
 
+/* A Prometheus of two clusters, and a Pyroscope for each. */
+static void profiles_have_a_label_of_their_own_for_the_cluster(void **state)
+{
+#define TWO(top, own, second)                                                          \
+	"ceems_lb:\n" top "  backends:\n"                                              \
+	"    - id: a\n" own "      tsdb: [{web: {url: http://h}}]\n"                   \
+	"      pyroscope: [{web: {url: http://p}}]\n"                                  \
+	"    - id: b\n      tsdb: [{web: {url: http://h}}]\n"                          \
+	"      pyroscope: [{web: {url: " second "}}]\n"
+	static const struct {
+		const char *text, *prom, *pyro;
+	} rows[] = {
+		{TWO("", "", "http://q"), "ceems_id", "ceems_id"},
+		{TWO("  cluster_label: c\n", "", "http://q"), "c", "c"},
+		{TWO("  profile_cluster_label: d\n", "", "http://q"), "ceems_id", "d"},
+		{TWO("  profile_cluster_label: \"\"\n", "", "http://q"), "ceems_id",
+		 NULL},
+		{TWO("  cluster_label: c\n", "      profile_cluster_label: d\n",
+		     "http://p"),
+		 "c", "d"},
+		{TWO("  profile_cluster_label: d\n",
+		     "      profile_cluster_label: \"\"\n", "http://q"),
+		 "ceems_id", NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct site *s = parse(rows[i].text, NULL);
+		const struct access_policy *p = site_cluster(s, "a")->policy;
+
+		assert_string_equal(p[SITE_PROMETHEUS].cluster_label, rows[i].prom);
+		if (rows[i].pyro)
+			assert_string_equal(p[SITE_PYROSCOPE].cluster_label,
+					    rows[i].pyro);
+		else
+			assert_null(p[SITE_PYROSCOPE].cluster_label);
+		assert_string_equal(p[SITE_PYROSCOPE].cluster, "a");
+		site_drop(s);
+	}
+	/* what would show one cluster's profiles in the other */
+	refused(TWO("  profile_cluster_label: \"\"\n", "", "http://p"),
+		"another cluster has the same Pyroscope");
+	refused(TWO("  profile_cluster_label: a-b\n", "", "http://q"),
+		"not the name of a label");
+#undef TWO
+}
+
 static void servers_have_their_times_and_limits(void **state)
 {
 	struct site *s = fixture("ours", NULL);
@@ -465,6 +512,7 @@ int main(void)
 		cmocka_unit_test(the_old_spelling_of_servers_is_taken),
 		cmocka_unit_test(the_reference_of_its_keys_is_taken),
 		cmocka_unit_test(what_is_ours_is_read),
+		cmocka_unit_test(profiles_have_a_label_of_their_own_for_the_cluster),
 		cmocka_unit_test(servers_have_their_times_and_limits),
 		cmocka_unit_test(defaults_are_closed),
 		cmocka_unit_test(metrics_without_units_are_said_to_be_for_operators),
