@@ -33,6 +33,7 @@ struct backend {
 	const char *ca_file, *cert_file, *key_file, *server_name;
 	bool insecure;
 	uint32_t connect_timeout_ms, timeout_ms; /* timeout: until the answer is over */
+	uint32_t first_byte_timeout_ms; /* until its head is there; 0: as timeout */
 	/* labels that are taken out of its answers (filter_labels) */
 	const char *const *filter_labels;
 	size_t filter_label_count;

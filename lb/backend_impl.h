@@ -44,7 +44,7 @@ struct backend_params {
 	size_t header_count;
 	const char *ca_file, *cert_file, *key_file, *server_name;
 	bool insecure;
-	uint32_t connect_timeout_ms, timeout_ms;
+	uint32_t connect_timeout_ms, timeout_ms, first_byte_timeout_ms;
 	const char *const *filter_labels;
 	size_t filter_label_count;
 	uint32_t max_requests; /* at a time; 0: no limit */

@@ -213,6 +213,9 @@ static int on_server_number(void *arg, const char *key, yaml_node_t *v)
 				   &s->retention_ms);
 	if (strcmp(key, "max_requests") == 0)
 		return site_number(p, key, v, 'n', 0, 65536, &s->max_requests);
+	if (strcmp(key, "first_byte_timeout") == 0)
+		return site_number(p, key, v, 'd', 100, DAY_MS,
+				   &s->first_byte_timeout_ms);
 	if (strcmp(key, "connect_timeout") == 0)
 		return site_number(p, key, v, 'd', 10, 60000, &s->connect_timeout_ms);
 	return site_number(p, key, v, 'd', 100, 3600000, &s->timeout_ms);
@@ -297,6 +300,7 @@ static int on_server(struct site_parser *p, const char *key, yaml_node_t *v,
 		{"max_requests", on_server_number},
 		{"timeout", on_server_number},
 		{"connect_timeout", on_server_number},
+		{"first_byte_timeout", on_server_number},
 		{"dialect", on_dialect},
 	};
 
@@ -305,6 +309,9 @@ static int on_server(struct site_parser *p, const char *key, yaml_node_t *v,
 	int rc = yaml_walk_map(&p->w, p, key, v, keys, sizeof(keys) / sizeof(keys[0]));
 	if (rc == 0 && !p->server->client.url_count)
 		rc = yaml_walk_fail(&p->w, v, key, "a server needs web with a url");
+	if (rc == 0 && p->server->first_byte_timeout_ms > p->server->timeout_ms)
+		rc = yaml_walk_fail(&p->w, v, "first_byte_timeout",
+				    "longer than timeout, which ends the whole answer");
 	if (rc == 0 && kind == SITE_PYROSCOPE && p->server->filter_labels.count)
 		rc = yaml_walk_fail(&p->w, v, "filter_labels",
 				    "for servers of tsdb alone");

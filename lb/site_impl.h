@@ -45,7 +45,8 @@ struct server_draft {
 	struct http_url_parts url;
 	const char *name; /* url in one spelling, with its port */
 	struct site_list filter_labels;
-	uint64_t retention_ms, max_requests, timeout_ms, connect_timeout_ms;
+	uint64_t retention_ms, max_requests, timeout_ms, connect_timeout_ms,
+		first_byte_timeout_ms;
 	int64_t from_ms, to_ms;
 	int dialect;
 };

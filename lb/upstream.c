@@ -439,11 +439,22 @@ static void on_named(struct loop_task *task)
 	}
 }
 
+static bool is_late(const struct upstream *x, uint64_t now)
+{
+	const struct backend *b = x->backend;
+	uint64_t ms = now - x->started_ms;
+
+	if (x->state == UPSTREAM_WAITS && b->first_byte_timeout_ms &&
+	    ms >= b->first_byte_timeout_ms)
+		return true;
+	return ms >= b->timeout_ms && !x->body.over;
+}
+
 static void check_time(struct upstream *x, uint64_t now)
 {
 	const struct backend *b = x->backend;
 	bool open = x->conn && x->conn->state == CONN_OPEN;
-	bool late = now - x->started_ms >= b->timeout_ms && !x->body.over;
+	bool late = is_late(x, now);
 
 	if (x->state == UPSTREAM_FAILED || (x->state == UPSTREAM_ANSWERS && !x->conn))
 		return;

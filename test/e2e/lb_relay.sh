@@ -194,6 +194,26 @@ control A ok
 ok "retries are counted" test "$(metric 'ceems_lb_relay_events_total{event="retried"}')" -ge 3
 stop
 
+# --- an answer must begin in its own time
+host begin --workers 1 --timeout 20000 --first-byte 700 "127.0.0.1:$A"
+took() { local at=${EPOCHREALTIME/./}; "$@"; echo " $(((${EPOCHREALTIME/./} - at) / 1000))"; }
+in_time() { awk -v max="$2" '{ exit !($1 == '"$1"' && $2 < max) }'; }
+control A hang
+took said >began
+ok "a server that hangs is given up when its answer should have begun ($(cat began) ms)" in_time 504 6000 <began
+control A "slow 1500"
+is "so is one that begins too late" "$(said)" 504
+answers A "HTTP/1.1 200 OK${r}X-Long: %0400d${r}" 0
+is "and one whose head has no end" "$(said)" 504
+control A "slow 200"
+is "one that begins in time is not" "$(said)" 200
+control A endless
+is "and what has begun may take longer" "$("${CURL[@]}" -m 2 -o got -w '%{http_code}' "$U/x"; echo " $?")" "200 28"
+control A ok
+is "then all is as before it" "$(said)" 200
+stop
+like "none of it counts against the server" "$(grep '^backend 0' begin.out)" 'failed 0 timed_out 3 '
+
 # --- labels that are taken out
 host filter --workers 1 --timeout 60000 --filter secret "127.0.0.1:$A"
 series='{"status":"success","data":{"resultType":"vector","result":[{"metric":{"a":"b","secret":"planted"},"value":[1,"1"]}]}}'

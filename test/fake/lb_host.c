@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The load balancer's path without its decisions, for tests and measurements of it.
  *
- *	lb_host [--workers N] [--drain MS] [--timeout MS] [--config FILE] [--ca FILE]
- *		[--cert FILE] [--name NAME] [--filter LABEL] BACKEND...
+ *	lb_host [--workers N] [--drain MS] [--timeout MS] [--first-byte MS]
+ *		[--config FILE] [--ca FILE] [--cert FILE] [--name NAME]
+ *		[--filter LABEL] BACKEND...
  *
  * BACKEND: HOST:PORT or tls:HOST:PORT; --ca, --cert (with its key) and --name are
  * TLS's. Prints "ready PORT PORT", runs until its
@@ -20,6 +21,7 @@
 
 static struct backend_set set;
 static const char *ca, *cert, *server_name, *label;
+static uint32_t first_byte_ms;
 
 static bool option(const char *name, const char *value, struct workers_params *p,
 		   uint32_t *timeout)
@@ -36,6 +38,8 @@ static bool option(const char *name, const char *value, struct workers_params *p
 	}
 	if (strcmp(name, "--workers") == 0)
 		return parse_u32(value, &p->count) == 0;
+	if (strcmp(name, "--first-byte") == 0)
+		return parse_u32(value, &first_byte_ms) == 0;
 	if (strcmp(name, "--drain") == 0)
 		return parse_u32(value, &p->drain_ms) == 0;
 	if (strcmp(name, "--timeout") == 0)
@@ -76,6 +80,7 @@ int main(int argc, char **argv)
 			return 2;
 		struct backend *b = &set.backends[set.count - 1].public;
 		b->timeout_ms = timeout ? timeout : b->timeout_ms;
+		b->first_byte_timeout_ms = first_byte_ms;
 		b->ca_file = ca;
 		b->cert_file = cert;
 		b->server_name = server_name;

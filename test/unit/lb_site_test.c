@@ -297,6 +297,8 @@ static void servers_have_their_times_and_limits(void **state)
 	assert_int_equal(hot->max_requests, 64);
 	assert_int_equal(hot->timeout_ms, 30000);
 	assert_int_equal(hot->connect_timeout_ms, 500);
+	assert_int_equal(hot->first_byte_timeout_ms, 10000);
+	assert_int_equal(old->first_byte_timeout_ms, 0);
 	assert_int_equal(hot->dialect, PROMQL_3);
 	assert_int_equal(hot->care.interval_ms, 1000);
 	assert_int_equal(hot->care.fall, 3);
@@ -450,6 +452,9 @@ static void what_is_wrong_is_named_with_its_line(void **state)
 		"control character");
 	refused(ONE "http://h}\n  strategy: random\n", "must be round-robin");
 	refused(ONE "http://h}\n  enforce: maybe\n", "refuse or inject");
+	refused(ONE
+		"http://h}\n          timeout: 5s\n          first_byte_timeout: 6s\n",
+		"longer than timeout");
 	refused(ONE "http://h}\n  families: [{metric: x}]\n", "public: true");
 	refused(ONE "http://h}\n  families: [{metric: x, label: y, operators: true}]\n",
 		"operators: true");
