@@ -212,7 +212,10 @@ static int start_workers(struct balancer *b, struct err *err)
 		.before_threads = before_threads,
 	};
 
-	for (size_t i = 0; i < SITE_PROTOCOLS && i < o->listen_addresses.count; i++) {
+	/* systemd's sockets are as many as it says, and in this order too */
+	for (size_t i = 0; i < SITE_PROTOCOLS; i++) {
+		if (!o->systemd_socket && i == o->listen_addresses.count)
+			break;
 		w.listen[i] = &listen[i];
 		w.listen_count[i] = 1;
 	}

@@ -160,7 +160,7 @@ static int start_web(struct workers *w, const struct workers_params *p, struct e
 
 	for (size_t i = 0; i < SITE_PROTOCOLS; i++) {
 		w->listen_count[i] = p->listen_count[i];
-		for (size_t k = 0; k < p->listen_count[i]; k++) {
+		for (size_t k = 0; k < p->listen_count[i] && !p->systemd_socket; k++) {
 			if (n == LISTEN_MAX)
 				return err_set(err, -EINVAL,
 					       "web.listen-address: at most %d",
@@ -192,7 +192,13 @@ static int start_web(struct workers *w, const struct workers_params *p, struct e
 		.loops = loops,
 		.loop_count = w->count,
 	};
-	return web_start(&web, &w->web, err);
+	int rc = web_start(&web, &w->web, err);
+	if (rc == 0 && p->systemd_socket &&
+	    web_port(w->web, w->listen_count[0] + w->listen_count[1]))
+		rc = err_set(err, -EINVAL,
+			     "web.systemd-socket: the first socket is Prometheus', "
+			     "the second Pyroscope's, there is no third");
+	return rc;
 }
 
 static void *worker_thread(void *arg)

@@ -115,4 +115,88 @@ is "long answers go over TLS on both sides" "$("${CURL[@]}" --data-binary @long 
 is "a client without TLS is nobody" "$(curl -s -m 5 -o /dev/null -w '%{http_code}' "http://127.0.0.1:$PORT/get")" 000
 stop
 like "nothing is left" "$(grep '^backend' host.out)" ' refs 0$'
+
+# --- the program itself, on two sockets of systemd's over TLS, with a certificate that is renewed
+if ! [ -x "$BUILD/ceems_lb" ] || ! command -v systemd-socket-activate >/dev/null; then
+	skip "ceems_lb on systemd's sockets" "ceems_lb is not built or systemd-socket-activate not installed"
+	tap_done
+fi
+if have_root; then DROPPED=(--security.run-as-user=nobody); else DROPPED=(); fi
+mine() { # FILE...: the program may read them, others may not
+	chmod 640 "$@"
+	if have_root; then chgrp "$(id -gn nobody)" "$@"; fi
+}
+chmod 755 .
+echo ok >rude.ctl
+mkfifo rude.in
+"$BUILD/backend_rude" rude.ctl rude.rec <rude.in >rude.out 2>rude.log &
+started $!
+exec {RUDE_IN}>rude.in
+wait_for 10 grep -q ^ready rude.out
+rude=$(sed -n 's/^ready //p' rude.out)
+cat >lb.yaml <<-END
+	ceems_lb:
+	  open: true
+	  backends: [{id: alpha, tsdb: [{web: {url: "http://127.0.0.1:$rude"}}], pyroscope: [{web: {url: "http://127.0.0.1:$rude"}}]}]
+END
+cp server.pem web.pem
+cp server.key web.key
+printf 'tls_server_config:\n  cert_file: web.pem\n  key_file: web.key\n' >web.yaml
+mine lb.yaml web.yaml web.pem web.key
+activate() { # PORT...
+	local p ports=()
+	for p in "$@"; do ports+=(-l "127.0.0.1:$p"); done
+	systemd-socket-activate "${ports[@]}" "$BUILD/ceems_lb" --config.file="$SCRATCH/lb.yaml" --web.config.file="$SCRATCH/web.yaml" \
+		--web.systemd-socket --web.threads=2 "${DROPPED[@]}" >lb.log 2>&1 </dev/null &
+	LB=$!
+	started "$LB"
+}
+P=$(free_port) Y=$(free_port)
+activate "$P" "$Y"
+serves() { [ "$(code "https://127.0.0.1:$P/api/v1/query?query=1")" = 200 ]; }
+ok "Prometheus' API is served on the first socket of systemd's" wait_for 20 serves
+calls() { code -H 'Content-Type: application/json' -d '{"start":1,"end":2}' "https://127.0.0.1:$1/querier.v1.QuerierService/ProfileTypes"; }
+is "and Pyroscope's on the second, each there alone" "$(calls "$Y") $(calls "$P") $(code "https://127.0.0.1:$Y/api/v1/query?query=1")" "200 403 403"
+ok "both are said at the start" test "$(grep -cE "serves (Prometheus'|Pyroscope's) API on port ($P|$Y)" lb.log)" = 2
+serial() { # PORT: of the certificate that is shown
+	openssl s_client -connect "127.0.0.1:$1" </dev/null 2>/dev/null | openssl x509 -noout -serial
+}
+of() { openssl x509 -noout -serial -in "$1"; }
+is "both show the certificate" "$(serial "$P") $(serial "$Y")" "$(of server.pem) $(of server.pem)"
+# a client that stays connected
+mkfifo kept.in
+openssl s_client -quiet -connect "127.0.0.1:$P" <kept.in >kept.out 2>/dev/null &
+started $!
+exec {KEPT}>kept.in
+kept() { : >kept.out; printf 'GET /health HTTP/1.1\r\nHost: x\r\n\r\n' >&"$KEPT"; wait_for 5 grep -q '^HTTP/1.1 200' kept.out; }
+ok "a client stays connected" kept
+certificate renewed DNS:localhost,IP:127.0.0.1 good
+# with the old times, so that nothing but SIGHUP makes it look
+reloads() { "${CURL[@]}" "https://127.0.0.1:$P/metrics" | awk '/^ceems_lb_reloads_total/ { n += $2 } END { print n }'; }
+reload() { local n; n=$(reloads); kill -HUP "$LB"; more() { [ "$(reloads)" -gt "$n" ]; }; wait_for 10 more; }
+touch -r web.pem times
+cp renewed.pem web.pem; cp renewed.key web.key
+touch -r times web.pem web.key
+ok "SIGHUP is taken" reload
+is "and both show the new one" "$(serial "$P") $(serial "$Y")" "$(of renewed.pem) $(of renewed.pem)"
+ok "who is connected stays so" kept
+is "others are served" "$(code "https://127.0.0.1:$P/api/v1/query?query=1") $(calls "$Y")" "200 200"
+echo broken >web.pem
+ok "a broken one" reload
+is "leaves the one before in force" "$(serial "$P") $(serial "$Y")" "$(of renewed.pem) $(of renewed.pem)"
+like "and is named" "$(grep -o 'msg=.*the old web configuration stays in force' lb.log | head -1)" '/web.pem with .*/web.key: '
+cp renewed.pem web.pem
+echo >web.yaml
+ok "no TLS any more" reload
+like "needs a restart, which is said" "$(tail -n 3 lb.log)" 'switching TLS on or off needs a restart'
+is "and is still TLS" "$(code "https://127.0.0.1:$P/health")" 200
+exec {KEPT}>&-
+kill -TERM "$LB"
+wait "$LB"
+is "it ends well" $? 0
+Z=$(free_port)
+activate "$P" "$Y" "$Z"
+curl -s -m 10 "http://127.0.0.1:$P/" >/dev/null
+wait "$LB"
+is "a third socket is an error" "$? $(grep -c 'there is no third' lb.log)" "1 1"
 tap_done
