@@ -13,6 +13,7 @@
 #include "aggregator/database.h"
 #include "aggregator/import.h"
 #include "aggregator/records.h"
+#include "lib/http/listen.h"
 #include "lib/log.h"
 #include "lib/program.h"
 #include "lib/service.h"
@@ -50,6 +51,9 @@ static int check_config(const struct options *o)
 	struct err err = {""};
 	int rc = check_options(o, &err);
 
+	if (rc == 0 && !o->systemd_socket)
+		rc = listen_check((const char *const *)o->listen_addresses.items,
+				  o->listen_addresses.count, &err);
 	if (rc == 0 && *o->web_config_file)
 		rc = web_check_config(o->web_config_file, &err);
 	if (rc < 0) {

@@ -6,6 +6,7 @@
 
 #include "daemon/courier_link.h"
 #include "daemon/daemon.h"
+#include "lib/http/listen.h"
 #include "lib/log.h"
 
 /* Options that are accepted so that a peer's unit file keeps working */
@@ -19,12 +20,17 @@ static void say_ignored(const struct options *o)
 
 static enum program_status check_config(const struct options *o)
 {
-	struct err err;
-	if (*o->web_config_file && web_check_config(o->web_config_file, &err) < 0) {
-		fprintf(stderr, "ceemsd: %s\n", err.text);
-		return PROGRAM_USAGE;
-	}
-	if (courier_check(o, &err) < 0) {
+	struct err err = {""};
+	int rc = 0;
+
+	if (!o->systemd_socket)
+		rc = listen_check((const char *const *)o->listen_addresses.items,
+				  o->listen_addresses.count, &err);
+	if (rc == 0 && *o->web_config_file)
+		rc = web_check_config(o->web_config_file, &err);
+	if (rc == 0)
+		rc = courier_check(o, &err);
+	if (rc < 0) {
 		fprintf(stderr, "ceemsd: %s\n", err.text);
 		return PROGRAM_USAGE;
 	}

@@ -4,17 +4,20 @@
 #include "lb/balancer.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lb/backend_impl.h"
 #include "lb/gate.h"
 #include "lb/health.h"
 #include "lb/site.h"
 #include "lb/worker.h"
+#include "lib/http/listen.h"
 #include "lib/log.h"
 
 #define USER_AGENT "ceems_lb/" CEEMS_VERSION
@@ -64,15 +67,47 @@ static int read_site(const struct options *o, const struct site *before,
 	return site_read(o->config_file, o->expand, before, ret, err);
 }
 
-/* As little as a check may do: keys of tokens are fetched. */
-static int check_identity(const struct site *s, struct err *err)
+static int check_file(const char *what, const char *path, struct err *err)
 {
-	struct identity_params p = s->identity;
-	struct identity *id = NULL;
+	if (!path)
+		return 0;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (fd < 0) {
+		int rc = -errno;
+		return err_set(err, rc, "%s: open %s: %s", what, path, strerror(-rc));
+	}
+	close(fd);
+	return 0;
+}
 
-	p.token_keys = NULL;
-	int rc = identity_new(&p, &id, err);
-	identity_free(id);
+/* Files that are read when they are needed: who asks for a check wants to know now. */
+static int check_files(const struct site *s, struct err *err)
+{
+	const struct identity_params *i = &s->identity;
+	const struct site_api *a = &s->api;
+	static const char api[] = "ceems_api_server.web";
+	bool is_url = i->token_keys && strstr(i->token_keys, "://");
+	int rc = check_file("identity.token_keys", is_url ? NULL : i->token_keys, err);
+
+	rc = rc ? rc : check_file("identity.token_ca_file", i->token_ca_file, err);
+	rc = rc ? rc : check_file(api, a->ca_file, err);
+	rc = rc ? rc : check_file(api, a->cert_file, err);
+	rc = rc ? rc : check_file(api, a->key_file, err);
+	rc = rc ? rc : check_file(api, a->password_file, err);
+	for (size_t c = 0; c < s->cluster_count; c++) {
+		for (int k = 0; k < SITE_PROTOCOLS; k++) {
+			const struct backend_set *set = s->clusters[c].backends[k];
+
+			for (size_t n = 0; !rc && set && n < backend_set_count(set);
+			     n++) {
+				const struct backend *b = &backend_set_at(set, n)->pub;
+
+				rc = check_file(b->name, b->ca_file, err);
+				rc = rc ? rc : check_file(b->name, b->cert_file, err);
+				rc = rc ? rc : check_file(b->name, b->key_file, err);
+			}
+		}
+	}
 	return rc;
 }
 
@@ -82,7 +117,10 @@ static int check_addresses(const struct options *o, struct err *err)
 		return err_set(err, -EINVAL,
 			       "--web.listen-address: the first is Prometheus', the "
 			       "second Pyroscope's, there is no third");
-	return 0;
+	return o->systemd_socket
+		       ? 0
+		       : listen_check((const char *const *)o->listen_addresses.items,
+				      o->listen_addresses.count, err);
 }
 
 int balancer_check(const struct options *o, struct err *err)
@@ -93,7 +131,7 @@ int balancer_check(const struct options *o, struct err *err)
 	if (rc == 0)
 		rc = read_site(o, NULL, &s, err);
 	if (rc == 0)
-		rc = check_identity(s, err);
+		rc = check_files(s, err);
 	if (rc == 0 && *o->web_config_file)
 		rc = web_check_config(o->web_config_file, err);
 	if (rc == 0)

@@ -37,11 +37,11 @@ static int on_name(struct site_parser *p, const char *key, yaml_node_t *v, bool 
 	int rc = site_text(p, key, v, &s);
 
 	if (rc == 0 && !is_name(s, metric))
-		rc = yaml_walk_fail(&p->w, v,
+		rc = yaml_walk_fail(&p->w, v, key,
 				    metric ? "not the name of a metric, or a prefix "
 					     "with * at its end"
-					   : "not the name of a label",
-				    key);
+					   : "not the name of a label (letters, digits "
+					     "and _)");
 	if (rc == 0)
 		*ret = s;
 	return rc;

@@ -362,6 +362,9 @@ static int make_api(struct site_parser *p)
 		return fail(p, c->line, "ceems_api_server.web",
 			    "a password, a client certificate or MUNGE prove who we "
 			    "are; authorization and http_headers do not");
+	if (c->basic && !c->password && !c->password_file)
+		return fail(p, c->line, "ceems_api_server.web",
+			    "basic_auth needs password or password_file");
 	memcpy(urls.items, c->urls, sizeof(c->urls));
 	api->ca_file = c->ca_file;
 	api->cert_file = c->cert_file;
@@ -407,7 +410,8 @@ static int make_roles(struct site_parser *p)
 						  : p->operators.items[i - all.count];
 
 		if (!identity_is_login(login))
-			return fail(p, 1, "roles: not a login", login);
+			return fail(p, p->roles_line ? p->roles_line : 1,
+				    "roles: not a login", login);
 	}
 	int rc = keep_list(p, &all, &p->site->admins, &p->site->admin_count);
 	if (rc == 0)
@@ -416,17 +420,31 @@ static int make_roles(struct site_parser *p)
 	return rc;
 }
 
+/* All but keys of tokens, which may have to be fetched. */
+static int check_identity(struct site_parser *p, size_t line)
+{
+	struct identity_params i = p->site->identity;
+	struct identity *id = NULL;
+	struct err err = {""};
+
+	i.token_keys = NULL;
+	int rc = identity_new(&i, &id, &err);
+	identity_free(id);
+	return rc < 0 ? fail(p, line, "identity", err.text) : 0;
+}
+
 static int make_identity(struct site_parser *p)
 {
 	struct identity_params *i = &p->site->identity;
+	size_t line = p->identity_line ? p->identity_line : 1;
 	int rc = keep_list(p, &p->front_ends, &i->front_ends, &i->front_end_count);
 
 	if (!p->user_headers.count)
 		p->user_headers.items[p->user_headers.count++] = "X-Grafana-User";
 	if (p->user_headers.count > IDENTITY_HEADERS_MAX)
-		return fail(p, 1, "identity.user_headers", "too many");
+		return fail(p, line, "identity.user_headers", "too many");
 	if (i->token_keys && (!p->token_issuers.count || !p->token_audiences.count))
-		return fail(p, 1, "identity.token_keys",
+		return fail(p, line, "identity.token_keys",
 			    "needs token_issuers and token_audiences");
 	if (rc == 0)
 		rc = keep_list(p, &p->front_end_addresses, &i->front_end_addresses,
@@ -440,7 +458,7 @@ static int make_identity(struct site_parser *p)
 	if (rc == 0)
 		rc = keep_list(p, &p->token_audiences, &i->token_audiences,
 			       &i->token_audience_count);
-	return rc;
+	return rc < 0 ? rc : check_identity(p, line);
 }
 
 static void note_access(struct site_parser *p)

@@ -258,6 +258,8 @@ static int on_roles(void *arg, const char *key, yaml_node_t *v)
 					       {"operators", on_role},
 					       {"operators_read_all", on_role}};
 	struct site_parser *p = arg;
+
+	p->roles_line = yaml_walk_line(v);
 	return yaml_walk_map(&p->w, p, key, v, keys, 3);
 }
 
@@ -334,7 +336,13 @@ static int on_identity_list(void *arg, const char *key, yaml_node_t *v)
 		list = &p->user_headers;
 	else if (strcmp(key, "token_issuers") == 0)
 		list = &p->token_issuers;
-	return site_strings(p, key, v, list);
+	int rc = site_strings(p, key, v, list);
+
+	if (rc == 0 && list == &p->user_headers && !list->count)
+		rc = yaml_walk_fail(&p->w, v, key,
+				    "names no header (without this key it is "
+				    "X-Grafana-User)");
+	return rc;
 }
 
 static int on_identity(void *arg, const char *key, yaml_node_t *v)
@@ -353,6 +361,8 @@ static int on_identity(void *arg, const char *key, yaml_node_t *v)
 		{"token_audiences", on_identity_list},
 	};
 	struct site_parser *p = arg;
+
+	p->identity_line = yaml_walk_line(v);
 	return yaml_walk_map(&p->w, p, key, v, keys, sizeof(keys) / sizeof(keys[0]));
 }
 
@@ -494,7 +504,7 @@ int site_read(const char *path, bool expand, const struct site *before,
 	if (st.st_mode & 0022)
 		rc = err_set(err, -EPERM,
 			     "%s: can be written by others than its owner (mode %04o), "
-			     "refused",
+			     "refused (chmod go-w)",
 			     path, st.st_mode & 07777);
 	if (rc == 0 && secrets)
 		rc = secret_check(path, &st, err);

@@ -117,6 +117,20 @@ static bool is_empty(const yaml_node_t *n)
 	return n->type == YAML_SCALAR_NODE && n->data.scalar.length == 0;
 }
 
+/* With what could be meant: all that the mapping may have. */
+static int unknown_key(struct yaml_walk *w, const yaml_node_t *at, const char *name,
+		       const struct yaml_key *keys, size_t n)
+{
+	auto_buf struct buf text = BUF_INIT;
+
+	buf_printf(&text, "%.60s (known here:", name);
+	for (size_t i = 0; i < n && text.len < 160; i++)
+		buf_printf(&text, "%s%s", i ? ", " : " ", keys[i].name);
+	buf_puts(&text, text.len < 160 ? ")" : " ...)");
+	return yaml_walk_fail(w, at, "unknown key",
+			      buf_error(&text) ? name : text.data);
+}
+
 int yaml_walk_map(struct yaml_walk *w, void *arg, const char *where, yaml_node_t *map,
 		  const struct yaml_key *keys, size_t n)
 {
@@ -137,7 +151,7 @@ int yaml_walk_map(struct yaml_walk *w, void *arg, const char *where, yaml_node_t
 		while (f < n && strcmp(keys[f].name, name) != 0)
 			f++;
 		if (f == n)
-			return yaml_walk_fail(w, k, "unknown key", name);
+			return unknown_key(w, k, name, keys, n);
 		if (seen & 1ull << f)
 			return yaml_walk_fail(w, k, "key given twice", name);
 		seen |= 1ull << f;
@@ -168,6 +182,49 @@ int yaml_walk_list(struct yaml_walk *w, void *arg, const char *key, yaml_node_t 
 	return 0;
 }
 
+/* Whether the line before which the parser gave up, or that one, begins with a tab. */
+static bool has_tab(const char *text, size_t len, size_t line)
+{
+	for (size_t i = 0, at = 0; i < len && at <= line; at++) {
+		while (i < len && text[i] == ' ')
+			i++;
+		if (i < len && text[i] == '\t' && at + 1 >= line)
+			return true;
+		const char *end = memchr(text + i, '\n', len - i);
+		i = end ? (size_t)(end - text) + 1 : len;
+	}
+	return false;
+}
+
+static int not_yaml(struct yaml_walk *w, const yaml_parser_t *yaml, const char *text,
+		    size_t len)
+{
+	size_t line = yaml->problem_mark.line;
+
+	return err_set(w->err, -EINVAL, "%s:%zu: %s%s", w->file, line + 1,
+		       yaml->problem ? yaml->problem : "not YAML",
+		       has_tab(text, len, line)
+			       ? " (YAML is indented with blanks, not with tabs)"
+			       : "");
+}
+
+/* What stands behind the document would be read by nobody. */
+static int check_end(struct yaml_walk *w, yaml_parser_t *yaml, const char *text,
+		     size_t len)
+{
+	yaml_document_t doc;
+	int rc = 0;
+
+	if (!yaml_parser_load(yaml, &doc))
+		return not_yaml(w, yaml, text, len);
+	if (yaml_document_get_root_node(&doc))
+		rc = err_set(w->err, -EINVAL,
+			     "%s:%zu: a second document (---): one file, one document",
+			     w->file, doc.start_mark.line + 1);
+	yaml_document_delete(&doc);
+	return rc;
+}
+
 int yaml_walk_text(struct yaml_walk *w, const char *text, size_t len, size_t max,
 		   int (*root)(void *arg, yaml_node_t *node), void *arg)
 {
@@ -182,14 +239,15 @@ int yaml_walk_text(struct yaml_walk *w, const char *text, size_t len, size_t max
 		return err_set(w->err, -ENOMEM, "%s: out of memory", w->file);
 	yaml_parser_set_input_string(&yaml, (const unsigned char *)text, len);
 	if (!yaml_parser_load(&yaml, &doc)) {
-		rc = err_set(w->err, -EINVAL, "%s:%zu: %s", w->file,
-			     yaml.problem_mark.line + 1,
-			     yaml.problem ? yaml.problem : "not YAML");
+		rc = not_yaml(w, &yaml, text, len);
 	} else {
 		w->doc = &doc;
 		rc = root(arg, yaml_document_get_root_node(&doc));
 		w->doc = NULL;
+		bool more = yaml_document_get_root_node(&doc) != NULL;
 		yaml_document_delete(&doc);
+		if (rc == 0 && more)
+			rc = check_end(w, &yaml, text, len);
 	}
 	yaml_parser_delete(&yaml);
 	return rc;

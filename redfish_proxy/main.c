@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "lib/http/listen.h"
 #include "lib/http/web.h"
 #include "lib/log.h"
 #include "lib/privileges.h"
@@ -29,6 +30,9 @@ static enum program_status check_config(const struct options *o)
 	struct err err = {""};
 	int rc = proxy_check(o->config_file, o->expand, &err);
 
+	if (rc == 0 && !o->systemd_socket)
+		rc = listen_check((const char *const *)o->listen_addresses.items,
+				  o->listen_addresses.count, &err);
 	if (rc == 0 && *o->web_config_file)
 		rc = web_check_config(o->web_config_file, &err);
 	if (rc < 0) {

@@ -59,7 +59,11 @@ int http_url_check(const char *url, struct err *err)
 	}
 	auto_url CURLU *u = read_url(url);
 	if (!u)
-		return err_set(err, -EINVAL, "not a URL");
+		return err_set(err, -EINVAL,
+			       strstr(url, "://")
+				       ? "not a URL (http://HOST:PORT, a port is 1 to "
+					 "65535)"
+				       : "must begin with http:// or https://");
 	auto_part char *scheme = part(u, CURLUPART_SCHEME);
 	auto_part char *host = part(u, CURLUPART_HOST);
 	auto_part char *user = part(u, CURLUPART_USER);
@@ -123,7 +127,7 @@ int http_url_split(const char *url, struct http_url_parts *ret, struct err *err)
 		return err_set(err, -EINVAL, "a query or zone does not belong there");
 	p.tls = strcmp(scheme, "https") == 0;
 	if (parse_u32(number, &port) < 0 || !port || port > 65535)
-		return err_set(err, -EINVAL, "not a port");
+		return err_set(err, -EINVAL, "a port is 1 to 65535");
 	p.port = (uint16_t)port;
 	size_t n = strlen(path);
 	while (n && path[n - 1] == '/')

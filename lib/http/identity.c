@@ -120,7 +120,7 @@ static int copy_lists(struct identity *id, const struct identity_params *p,
 		id->range_count++;
 	}
 	if (p->user_header_count == 0 || p->user_header_count > IDENTITY_HEADERS_MAX)
-		return err_set(err, -EINVAL, "web.user-header-name: 1 to %d of them",
+		return err_set(err, -EINVAL, "headers that name users: 1 to %d of them",
 			       IDENTITY_HEADERS_MAX);
 	for (size_t i = 0; i < p->user_header_count; i++) {
 		const char *h = p->user_headers[i];
@@ -129,8 +129,8 @@ static int copy_lists(struct identity *id, const struct identity_params *p,
 			      "0123456789-") != strlen(h))
 			return err_set(
 				err, -EINVAL,
-				"web.user-header-name: %.100s: not the name of a "
-				"header",
+				"header that names users: %.100s: not the name of a "
+				"header (X-Grafana-User)",
 				h);
 	}
 	return 0;

@@ -76,24 +76,43 @@ static int listen_any(uint16_t port)
 	return fd;
 }
 
+/* An address in its parts. */
+static int split(const char *address, char ret_host[256], char ret_port[8],
+		 uint32_t *ret_number, struct err *err)
+{
+	if (listen_split(address, ret_host, 256, ret_port, 8) == 0 &&
+	    parse_u32(ret_port, ret_number) == 0)
+		return 0;
+	return err_set(err, -EINVAL,
+		       "listen on %s: not HOST:PORT, :PORT or [IPV6]:PORT", address);
+}
+
+int listen_check(const char *const *addresses, size_t count, struct err *err)
+{
+	char host[256], port[8];
+	uint32_t number;
+	int rc = count ? 0 : err_set(err, -EINVAL, "web.listen-address: there is none");
+
+	for (size_t i = 0; i < count && rc == 0; i++)
+		rc = split(addresses[i], host, port, &number, err);
+	return rc;
+}
+
 int listen_open(const char *address, struct err *err)
 {
 	char host[256], port[8];
 	uint32_t number = 0;
+	int rc = split(address, host, port, &number, err), fd;
 
-	if (listen_split(address, host, sizeof(host), port, sizeof(port)) < 0 ||
-	    parse_u32(port, &number) < 0)
-		return err_set(err, -EINVAL,
-			       "listen on %s: not HOST:PORT, :PORT or [IPV6]:PORT",
-			       address);
-	int fd;
+	if (rc < 0)
+		return rc;
 	if (!*host) {
 		fd = listen_any((uint16_t)number);
 	} else {
 		struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
 					 .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
 		struct addrinfo *list = NULL;
-		int rc = getaddrinfo(host, port, &hints, &list);
+		rc = getaddrinfo(host, port, &hints, &list);
 		if (rc != 0)
 			return err_set(err, -EADDRNOTAVAIL, "listen on %s: %s", address,
 				       gai_strerror(rc));

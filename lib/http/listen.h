@@ -13,6 +13,9 @@
  */
 int listen_open(const char *address, struct err *err);
 
+/* Whether that is how addresses are written, with the same text. Opens nothing. */
+int listen_check(const char *const *addresses, size_t count, struct err *err);
+
 /* Takes over the sockets that systemd passed (sd_listen_fds(3): LISTEN_PID,
  * LISTEN_FDS): their number, at most max, into ret_fds. -ENOENT when there are none. */
 int listen_take_systemd(int *ret_fds, size_t max, struct err *err);

@@ -194,6 +194,17 @@ exec {KEPT}>&-
 kill -TERM "$LB"
 wait "$LB"
 is "it ends well" $? 0
+# --- what a start would only find out later is said by --check-config
+printf 'tls_server_config:\n  cert_file: renewed.pem\n  key_file: renewed.key\n' >web.yaml
+check() { "$BUILD/ceems_lb" --config.file=lb.yaml --check-config "$@" 2>&1; }
+like "a good configuration is good" "$(check --web.config.file=web.yaml)" 'the configuration is good$'
+like "an address that is none is named" "$(check --web.listen-address=9030)" 'listen on 9030: not HOST:PORT'
+like "no address at all too" "$(check --web.listen-address=)" 'listen on : not HOST:PORT'
+sed "s|url: \"http://127.0.0.1:$rude\"}}\], p|url: \"https://h:9090\", tls_config: {ca_file: nope.pem}}}], p|" lb.yaml >missing.yaml
+mine missing.yaml
+like "a file that is missing is named with its server" "$("$BUILD/ceems_lb" --config.file=missing.yaml --check-config 2>&1)" 'https://h:9090: open .*nope.pem: No such file'
+like "a port that is none" "$(sed 's|127.0.0.1:[0-9]*|h:99999|' lb.yaml >port.yaml; chmod 640 port.yaml; "$BUILD/ceems_lb" --config.file=port.yaml --check-config 2>&1)" 'port.yaml:3: url: not a URL'
+like "who may write it" "$(cp lb.yaml loose.yaml; chmod 666 loose.yaml; "$BUILD/ceems_lb" --config.file=loose.yaml --check-config 2>&1)" 'refused \(chmod go-w\)'
 Z=$(free_port)
 activate "$P" "$Y" "$Z"
 curl -s -m 10 "http://127.0.0.1:$P/" >/dev/null

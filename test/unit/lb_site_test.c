@@ -389,6 +389,66 @@ static void metrics_without_units_are_said_to_be_for_operators(void **state)
 	site_drop(s);
 }
 
+/* What a tired administrator writes, and what he is told. */
+static void each_slip_is_named_with_its_line_and_what_to_do(void **state)
+{
+#define GOOD ONE "http://h}\n"
+	static const struct {
+		const char *text, *why;
+	} rows[] = {
+		{"ceems_lb:\n\tbackends: []\n", "lb.yaml:2: "},
+		{"ceems_lb:\n\tbackends: []\n", "with blanks, not with tabs"},
+		{"ceems_lb:\n  backends:\n    - id: a\n\t  tsdb: []\n",
+		 "with blanks, not with tabs"},
+		{GOOD "  stategy: x\n",
+		 "lb.yaml:6: unknown key: stategy (known here: strategy, "},
+		{"cems_lb:\n  x: 1\n", "lb.yaml:1: unknown key: cems_lb (known here: "
+				       "ceems_lb, ceems_api_server, "},
+		{ONE "http://h, port: 1}\n", "lb.yaml:5: unknown key: port"},
+		{"ceems_lb:\n  backends:\n    - id: a\n      tsdb: []\n",
+		 "lb.yaml:3: backends: a cluster needs servers"},
+		{"ceems_lb:\n  backends: []\n", "ceems_lb.backends: there is none"},
+		{"", "ceems_lb.backends: there is none"},
+		{GOOD "    - id: a\n      tsdb: [{web: {url: http://i}}]\n",
+		 "lb.yaml:6: an id that is there twice: a"},
+		{GOOD "      tsdb: []\n", "lb.yaml:6: key given twice: tsdb"},
+		{GOOD "---\n" GOOD, "a second document (---): one file, one document"},
+		{GOOD "  cluster_label: a-b\n",
+		 "lb.yaml:6: cluster_label: not the name of a label (letters"},
+		{GOOD "  limits: {owned: 60}\n",
+		 "lb.yaml:6: owned: not a duration (10s)"},
+		{GOOD "  limits: {user_requests: many}\n",
+		 "lb.yaml:6: user_requests: not a number"},
+		{GOOD "  identity: {front_ends: [grafana]}\n",
+		 "lb.yaml:6: identity: identity.front-end: grafana: must be "
+		 "certificate:NAME, password:USER or munge:USER"},
+		{GOOD "  identity: {front_end_addresses: [h.example]}\n",
+		 "lb.yaml:6: identity: identity.front-end-address: h.example: not an "
+		 "address or range"},
+		{GOOD "  identity: {user_headers: [\"X User\"]}\n",
+		 "lb.yaml:6: identity: header that names users: X User: not the name"},
+		{GOOD "  identity: {user_headers: []}\n",
+		 "lb.yaml:6: user_headers: names no header"},
+		{GOOD "  identity: {token_keys: /k.json}\n",
+		 "lb.yaml:6: identity.token_keys: needs token_issuers and "
+		 "token_audiences"},
+		{GOOD
+		 "ceems_api_server:\n  web: {url: http://h, basic_auth: {username: "
+		 "lb}}\n",
+		 "basic_auth needs password or password_file"},
+		{GOOD "  open: false\n  roles: {admins: [\"a b\"]}\n",
+		 "lb.yaml:7: roles: not a login: a b"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		refused(rows[i].text, rows[i].why);
+	/* a document's end is none */
+	site_drop(parse(GOOD "...\n# nothing more\n", NULL));
+	site_drop(parse("---\n" GOOD, NULL));
+#undef GOOD
+}
+
 static void servers_that_stay_the_same_keep_their_state(void **state)
 {
 	struct site *s =
@@ -428,6 +488,13 @@ static void what_is_wrong_is_named_with_its_line(void **state)
 	refused("ceems_lb: {}\n", "there is none");
 	refused("", "there is none");
 	refused(ONE "\"ftp://h\"}\n", "lb.yaml:5: url: neither http nor https");
+	refused(ONE "\"h:9090\"}\n",
+		"lb.yaml:5: url: must begin with http:// or https://");
+	refused(ONE "\"\"}\n", "lb.yaml:5: url: must begin with http:// or https://");
+	refused(ONE "\"http://h:99999\"}\n",
+		"lb.yaml:5: url: not a URL (http://HOST:PORT, "
+		"a port is 1 to 65535)");
+	refused(ONE "\"http://h:0\"}\n", "lb.yaml:5: url: a port is 1 to 65535");
 	refused(ONE "\"http://u:p@h\"}\n", "do not belong there");
 	refused(ONE "\"http://h/a b\"}\n", "blank");
 	refused(ONE "\"http://h//x\"}\n", "url");
@@ -521,6 +588,7 @@ int main(void)
 		cmocka_unit_test(servers_have_their_times_and_limits),
 		cmocka_unit_test(defaults_are_closed),
 		cmocka_unit_test(metrics_without_units_are_said_to_be_for_operators),
+		cmocka_unit_test(each_slip_is_named_with_its_line_and_what_to_do),
 		cmocka_unit_test(servers_that_stay_the_same_keep_their_state),
 		cmocka_unit_test(values_can_come_from_the_environment),
 		cmocka_unit_test(what_is_wrong_is_named_with_its_line),
