@@ -44,6 +44,7 @@ struct cacct {
 	struct table_style style;
 	bool summary;
 	/* report and series */
+	const char *report_of; /* as it was written */
 	const char *html_file; /* NULL: text on stdout */
 	const char *out_dir;
 	unsigned step_s; /* of series, 0: what the server allows */

@@ -101,7 +101,7 @@ static const struct option longs[] = {
 
 static const char usage_text[] =
 	"Usage: cacct [OPTION ...]\n"
-	"       cacct report JOBID [--html FILE]\n"
+	"       cacct report JOBID [--html FILE | --json]\n"
 	"\n"
 	"Which jobs (default: yours of today, running ones included):\n"
 	"  -j, --jobs LIST        12, 12_3, 12_[1-4], 12+1, 12.batch\n"
@@ -217,13 +217,20 @@ static int set_color(struct cacct *c, const char *text, struct err *err)
 	return 0;
 }
 
+/* The last one that is named counts. */
+static int set_form(struct cacct *c, enum table_form form)
+{
+	c->json = false;
+	c->style.form = form;
+	return 0;
+}
+
 static int set_html(struct cacct *c, const char *file, struct err *err)
 {
 	if (c->command != CACCT_REPORT && file)
 		return err_set(err, -EINVAL, "--html takes a file only with report");
-	c->style.form = TABLE_HTML;
 	c->html_file = file;
-	return 0;
+	return set_form(c, TABLE_HTML);
 }
 
 static int set_step(struct cacct *c, const char *text, struct err *err)
@@ -256,6 +263,7 @@ static int apply_which(struct cacct *c, int opt, const char *arg, struct err *er
 		c->all_clusters = true;
 		return 0;
 	case 'j':
+		c->report_of = arg;
 		return jobsel_parse(arg, &c->jobs, err);
 	case 'q':
 		return add_list(&c->qos, arg, err);
@@ -300,11 +308,9 @@ static int apply_form(struct cacct *c, int opt, const char *arg, struct err *err
 		c->style.header = false;
 		return 0;
 	case 'p':
-		c->style.form = TABLE_PARSABLE;
-		return 0;
+		return set_form(c, TABLE_PARSABLE);
 	case 'P':
-		c->style.form = TABLE_PARSABLE2;
-		return 0;
+		return set_form(c, TABLE_PARSABLE2);
 	case OPT_DELIMITER:
 		if (!*arg)
 			return err_set(err, -EINVAL, "--delimiter: empty");
@@ -314,11 +320,9 @@ static int apply_form(struct cacct *c, int opt, const char *arg, struct err *err
 		c->json = true;
 		return 0;
 	case OPT_CSV:
-		c->style.form = TABLE_CSV;
-		return 0;
+		return set_form(c, TABLE_CSV);
 	case OPT_MARKDOWN:
-		c->style.form = TABLE_MARKDOWN;
-		return 0;
+		return set_form(c, TABLE_MARKDOWN);
 	case OPT_HTML:
 		return set_html(c, arg, err);
 	case OPT_UNITS:
@@ -422,6 +426,10 @@ static int finish(struct cacct *c, struct err *err)
 	if (c->command == CACCT_REPORT && c->jobs.count != 1)
 		return err_set(err, -EINVAL,
 			       "report takes one job: cacct report JOBID");
+	if (c->command == CACCT_REPORT && !c->json && c->style.form != TABLE_FIELDS &&
+	    c->style.form != TABLE_HTML)
+		return err_set(err, -EINVAL,
+			       "report is a screen, a page (--html FILE) or --json");
 	if (c->command == CACCT_SERIES && !c->jobs.count)
 		return err_set(err, -EINVAL, "--ts needs the jobs: -j LIST");
 	if (!c->own_columns)
@@ -429,7 +437,6 @@ static int finish(struct cacct *c, struct err *err)
 				   &c->columns, err);
 	if (rc < 0)
 		return rc;
-	c->steps = c->steps || jobsel_names_steps(&c->jobs);
 	c->style.drop_empty = !c->own_columns && c->style.form != TABLE_PARSABLE &&
 			      c->style.form != TABLE_PARSABLE2 &&
 			      c->style.form != TABLE_CSV;
@@ -487,11 +494,13 @@ int cacct_options(int argc, char **argv, time_t now, struct cacct *c, struct buf
 	if (c->command == CACCT_PRINTED)
 		return 0;
 	for (; optind < argc; optind++) {
-		if (c->command == CACCT_REPORT && !c->jobs.count)
+		if (c->command == CACCT_REPORT && !c->jobs.count) {
+			c->report_of = argv[optind];
 			rc = jobsel_parse(argv[optind], &c->jobs, err);
-		else
+		} else {
 			rc = err_set(err, -EINVAL, "unexpected argument: %s",
 				     argv[optind]);
+		}
 		if (rc < 0)
 			return rc;
 	}

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <pwd.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
@@ -25,9 +26,11 @@ enum way {
 
 struct query {
 	struct cacct *c;
+	const struct jobsel *jobs; /* that are asked for */
+	size_t first;              /* of these, in this question */
+	bool *found;               /* each of them */
 	cacct_unit_f f;
 	void *arg;
-	uint64_t given;
 };
 
 /* Does the user ask for nobody but herself? */
@@ -72,9 +75,10 @@ static void put_job(const struct jobsel_one *one, struct buf *t)
 	api_put_param(t, "uuid", text);
 }
 
-/* which: /units, the same with the users, or /units/admin; jobs from first on. */
-static void put_target(const struct cacct *c, enum way way, size_t first, struct buf *t)
+/* which: /units, the same with the users, or /units/admin; jobs from q->first on. */
+static void put_target(const struct query *q, enum way way, struct buf *t)
 {
+	const struct cacct *c = q->c;
 	const bool admin = way == WAY_ADMIN;
 
 	buf_puts(t, admin ? "/api/v1/units/admin" : "/api/v1/units");
@@ -85,8 +89,9 @@ static void put_target(const struct cacct *c, enum way way, size_t first, struct
 	put_list(t, "project", &c->accounts);
 	if (way != WAY_OWN && !c->all_users)
 		put_list(t, "user", &c->users);
-	for (size_t i = first; i < c->jobs.count && i < first + JOBS_AT_ONCE; i++)
-		put_job(&c->jobs.one[i], t);
+	for (size_t i = q->first; i < q->jobs->count && i < q->first + JOBS_AT_ONCE;
+	     i++)
+		put_job(&q->jobs->one[i], t);
 	if (!c->jobs.count || c->has_start || c->has_end) {
 		put_number(t, "from", c->start);
 		put_number(t, "to", c->end + 1); /* a window of no length is none */
@@ -126,7 +131,7 @@ static bool state_fits(const struct cacct *c, const struct unit *u)
 
 static bool fits(const struct cacct *c, const struct unit *u)
 {
-	return jobsel_has(&c->jobs, u) && in_window(c, u) && state_fits(c, u) &&
+	return in_window(c, u) && state_fits(c, u) &&
 	       cacct_list_has(&c->partitions, u->text[UNIT_PARTITION]) &&
 	       cacct_list_has(&c->qos, u->text[UNIT_QOS]) &&
 	       cacct_list_has(&c->names, u->text[UNIT_NAME]) &&
@@ -141,20 +146,27 @@ static int one(void *arg, struct json_object *row, struct err *err)
 	struct unit u;
 
 	unit_from_json(row, q->c->now, &u);
+	if (q->jobs->count) {
+		/* one that is named twice is given once, by the question of the first
+		 */
+		size_t i = jobsel_first(q->jobs, &u);
+		if (i < q->first || i - q->first >= JOBS_AT_ONCE || i == q->jobs->count)
+			return 0;
+		for (; i < q->jobs->count; i++)
+			q->found[i] = q->found[i] || jobsel_is(&q->jobs->one[i], &u);
+	}
 	if (!fits(q->c, &u))
 		return 0;
-	q->given++;
 	return q->f(q->arg, &u, row, err);
 }
 
 static int ask(struct query *q, struct api *api, enum way way,
 	       struct json_object **ret_meta, struct err *err)
 {
-	size_t first = 0;
-
+	q->first = 0;
 	do {
 		auto_buf struct buf target = {.max = 64 << 10};
-		put_target(q->c, way, first, &target);
+		put_target(q, way, &target);
 		if (buf_error(&target))
 			return err_set(err, -EINVAL,
 				       "too long a question: name fewer things");
@@ -164,27 +176,54 @@ static int ask(struct query *q, struct api *api, enum way way,
 		int rc = api_rows(api, target.data, one, q, ret_meta, err);
 		if (rc < 0)
 			return rc;
-		first += JOBS_AT_ONCE;
-	} while (first < q->c->jobs.count);
+		q->first += JOBS_AT_ONCE;
+	} while (q->first < q->jobs->count);
 	return 0;
+}
+
+/* Jobs that were named and are not the caller's own may be someone else's: operators
+ * may see them, and to others they are as if they were not there. */
+static int ask_for_others(struct query *q, struct api *api,
+			  struct json_object **ret_meta, struct err *err)
+{
+	const struct jobsel *named = q->jobs;
+	auto_free struct jobsel_one *one_of = calloc(named->count, sizeof(*one_of));
+	struct jobsel left = {.one = one_of};
+	auto_json struct json_object *meta = NULL;
+
+	if (!one_of)
+		return err_set(err, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < named->count; i++)
+		if (!q->found[i])
+			left.one[left.count++] = named->one[i];
+	if (!left.count)
+		return 0;
+	q->jobs = &left;
+	int rc = ask(q, api, WAY_ADMIN, &meta, err);
+	q->jobs = named;
+	if (rc == 0 && meta) {
+		struct json_object *own = *ret_meta;
+		*ret_meta = steal_ptr(&meta);
+		json_object_put(own);
+	}
+	return rc == -EACCES ? 0 : rc;
 }
 
 int cacct_units(struct cacct *c, struct api *api, cacct_unit_f f, void *arg,
 		struct json_object **ret_meta, struct err *err)
 {
-	struct query q = {.c = c, .f = f, .arg = arg};
+	auto_free bool *found = calloc(c->jobs.count + 1, sizeof(*found));
+	struct query q = {.c = c, .jobs = &c->jobs, .found = found, .f = f, .arg = arg};
 	auto_json struct json_object *meta = NULL;
 	struct err other;
 	int rc;
 
+	if (!found)
+		return err_set(err, -ENOMEM, "out of memory");
 	if (only_self(c)) {
 		rc = ask(&q, api, WAY_OWN, &meta, err);
-		/* a job that was named may be someone else's: operators may see it */
-		if (rc == 0 && !q.given && c->jobs.count) {
-			rc = ask(&q, api, WAY_ADMIN, &meta, err);
-			if (rc == -EACCES)
-				rc = 0;
-		}
+		if (rc == 0 && c->jobs.count && !c->users.count)
+			rc = ask_for_others(&q, api, &meta, err);
 	} else {
 		rc = ask(&q, api, WAY_ADMIN, &meta, err);
 		if (rc == -EACCES && !c->all_users &&

@@ -43,10 +43,8 @@ static bool shows_utf8(void)
 
 static void read_steps(struct report *r, struct json_object *detail, int64_t now)
 {
-	struct json_object *list = unit_json_at(detail, "steps");
-	size_t n = list && json_object_is_type(list, json_type_array)
-			   ? json_object_array_length(list)
-			   : 0;
+	struct json_object *list = unit_steps(detail);
+	size_t n = list ? json_object_array_length(list) : 0;
 
 	for (size_t i = 0; i < n && r->step_count < REPORT_STEPS_MAX; i++) {
 		struct json_object *o = json_object_array_get_idx(list, i);
@@ -87,13 +85,19 @@ int cacct_report(struct cacct *c, struct api *api, struct buf *out, struct err *
 	int rc = cacct_units(c, api, pick_one, &p, NULL, err);
 	row = p.row;
 	if (rc == 0 && !row)
-		rc = err_set(err, -ENOENT, "no job %s that you may see",
-			     c->jobs.one[0].job);
+		rc = err_set(err, -ENOENT, "no job %s that you may see", c->report_of);
 	if (rc == 0) {
 		unit_from_json(row, c->now, &u);
-		rc = cacct_detail(api, &u, "none", 0, &detail, err);
+		rc = cacct_detail(api, &u, c->json ? "interval" : "none", 0, &detail,
+				  err);
 	}
-	if (rc == 0) {
+	if (rc == 0 && c->json) {
+		buf_puts(out, json_object_to_json_string_ext(
+				      detail, JSON_C_TO_STRING_PLAIN |
+						      JSON_C_TO_STRING_NOSLASHESCAPE));
+		buf_putc(out, '\n');
+		rc = buf_error(out);
+	} else if (rc == 0) {
 		unit_from_json(detail, c->now, &r->unit);
 		read_steps(r, detail, c->now);
 		r->more = p.count - 1;
@@ -103,7 +107,7 @@ int cacct_report(struct cacct *c, struct api *api, struct buf *out, struct err *
 		r->utf8 = shows_utf8();
 		rc = series_load(api, &r->unit, &r->series, err);
 	}
-	if (rc == 0)
+	if (rc == 0 && !c->json)
 		rc = finish(c, r, out, err);
 	series_done(&r->series);
 	free(r);

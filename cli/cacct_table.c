@@ -23,6 +23,7 @@ struct work {
 	struct summary summary;
 	struct progress progress;
 	struct buf *json; /* NULL: the table */
+	uint64_t rows;    /* of the API */
 };
 
 static void put_json(struct buf *out, struct json_object *o)
@@ -32,25 +33,27 @@ static void put_json(struct buf *out, struct json_object *o)
 			 o, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
 }
 
-static int add_steps(struct work *w, const struct unit *u, struct json_object *detail,
-		     struct err *err)
+/* Those that are named, or all of a job that is. What the summary counts is what is
+ * shown: steps where their job is not. */
+static int add_steps(struct work *w, const struct unit *u, bool whole,
+		     struct json_object *detail, struct err *err)
 {
-	struct json_object *steps = unit_json_at(detail, "steps");
+	struct json_object *steps = unit_steps(detail);
+	size_t n = steps ? json_object_array_length(steps) : 0;
 	struct unit step;
 
-	if (!steps || !json_object_is_type(steps, json_type_array))
-		return 0;
-	size_t n = json_object_array_length(steps);
 	for (size_t i = 0; i < n; i++) {
 		struct json_object *o = json_object_array_get_idx(steps, i);
 		if (!json_object_is_type(o, json_type_object))
 			continue;
 		unit_step_from_json(u, o, w->c->now, &step);
-		if (!jobsel_has_step(&w->c->jobs, u, &step))
+		if (!(whole && w->c->steps) && !jobsel_has_step(&w->c->jobs, u, &step))
 			continue;
 		int rc = table_add(&w->table, &step, err);
 		if (rc < 0)
 			return rc;
+		if (!whole)
+			summary_add(&w->summary, &step);
 	}
 	return 0;
 }
@@ -60,26 +63,27 @@ static int add(void *arg, const struct unit *u, struct json_object *row,
 {
 	struct work *w = arg;
 	auto_json struct json_object *detail = NULL;
-	bool named_step = jobsel_names_steps(&w->c->jobs);
+	bool whole = w->json || jobsel_has_whole(&w->c->jobs, u);
 	int rc = 0;
 
-	summary_add(&w->summary, u);
-	progress_step(&w->progress, w->summary.units);
-	if (w->c->steps) {
+	progress_step(&w->progress, ++w->rows);
+	if (whole)
+		summary_add(&w->summary, u);
+	if (w->c->steps || jobsel_names_steps(&w->c->jobs, u)) {
 		rc = cacct_detail(w->api, u, "none", 0, &detail, err);
 		if (rc < 0)
 			return rc;
 	}
 	if (w->json) {
-		buf_puts(w->json, w->summary.units > 1 ? ",\n" : "\n");
+		buf_puts(w->json, w->rows > 1 ? ",\n" : "\n");
 		put_json(w->json, detail ? detail : row);
 		rc = buf_error(w->json);
 		return rc < 0 ? err_set(err, rc, "too much for the memory") : 0;
 	}
-	if (!named_step)
+	if (whole)
 		rc = table_add(&w->table, u, err);
 	if (rc == 0 && detail)
-		rc = add_steps(w, u, detail, err);
+		rc = add_steps(w, u, whole, detail, err);
 	return rc;
 }
 

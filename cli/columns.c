@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "cli/text.h"
 #include "cli/when.h"
 #include "lib/parse.h"
 
@@ -95,7 +96,7 @@ static const struct column table[] = {
 	C("SystemCPU", NULL, CPU_SPAN, 10, CPU_SYSTEM_S,
 	  "CPU time of the kernel for it"),
 	C("Timelimit", NULL, SPAN, 10, LIMIT_S, "time limit"),
-	C("TimelimitRaw", NULL, MINUTES, 12, LIMIT_S, "the same in minutes"),
+	C("TimelimitRaw", NULL, MINUTES, 10, LIMIT_S, "the same in minutes"),
 	C("TotalCPU", NULL, CPU_SPAN, 10, CPU_S, "CPU time used"),
 	C("UID", NULL, COUNT, 6, UID, "user id"),
 	C("User", "username", TEXT, 9, USER, "user"),
@@ -140,6 +141,8 @@ static void use_of(const struct column *c, struct column_use *ret)
 	memset(ret, 0, sizeof(*ret));
 	ret->c = c;
 	ret->width = (size_t)c->width;
+	ret->left = c->kind == COLUMN_JOB_ID || /* as sacct */
+		    (c->kind == COLUMN_TEXT && c->from == UNIT_UUID);
 	(void)snprintf(ret->title, sizeof(ret->title), "%s", c->name);
 }
 
@@ -228,16 +231,6 @@ bool column_is_number(const struct column *c)
 	return c->kind > COLUMN_TIME;
 }
 
-/* Three digits that count, never an exponent. */
-static void put_short(struct buf *out, double v)
-{
-	int decimals = v >= 100 ? 0 : v >= 10 ? 1 : v >= 1 || v == 0 ? 2 : 3;
-
-	if (v != 0 && v < 0.01)
-		decimals = 6;
-	buf_printf(out, "%.*f", decimals, v);
-}
-
 /* 1536 -> "1.50K" as convert_num_unit() of Slurm does it: whole numbers bare */
 static void put_unit(struct buf *out, double v, double base,
 		     const struct column_style *style)
@@ -309,7 +302,7 @@ static void put_number(struct buf *out, const struct column *c, double v,
 			put_unit(out, v, 1000, style);
 		break;
 	case COLUMN_WH:
-		put_short(out, v / 3600);
+		text_put_short(out, v / 3600);
 		break;
 	case COLUMN_KWH:
 		buf_printf(out, "%.6f", v / 3.6e6);
@@ -324,7 +317,7 @@ static void put_grams(struct buf *out, const struct column_use *use,
 {
 	for (size_t i = 0; i < u->grams_count; i++) {
 		if (strcasecmp(u->grams[i].provider, use->provider) == 0) {
-			put_short(out, u->grams[i].grams);
+			text_put_short(out, u->grams[i].grams);
 			return;
 		}
 	}

@@ -143,7 +143,7 @@ static bool is_number(double v, const char *text)
 	return strcmp(own, text) == 0;
 }
 
-static bool matches(const struct jobsel_one *one, const struct unit *u)
+bool jobsel_is(const struct jobsel_one *one, const struct unit *u)
 {
 	const char *raw = u->text[UNIT_UUID];
 	bool is_raw = raw && strcmp(raw, one->job) == 0;
@@ -158,10 +158,24 @@ static bool matches(const struct jobsel_one *one, const struct unit *u)
 	       is_number(u->number[UNIT_HET_JOB], one->job);
 }
 
+size_t jobsel_first(const struct jobsel *s, const struct unit *u)
+{
+	size_t i = 0;
+
+	while (i < s->count && !jobsel_is(&s->one[i], u))
+		i++;
+	return i;
+}
+
 bool jobsel_has(const struct jobsel *s, const struct unit *u)
 {
+	return !s->count || jobsel_first(s, u) < s->count;
+}
+
+bool jobsel_has_whole(const struct jobsel *s, const struct unit *u)
+{
 	for (size_t i = 0; i < s->count; i++)
-		if (matches(&s->one[i], u))
+		if (!s->one[i].step[0] && jobsel_is(&s->one[i], u))
 			return true;
 	return !s->count;
 }
@@ -171,18 +185,17 @@ bool jobsel_has_step(const struct jobsel *s, const struct unit *of,
 {
 	const char *dot = strrchr(step->id, '.');
 
-	for (size_t i = 0; i < s->count; i++)
-		if (matches(&s->one[i], of) &&
-		    (!s->one[i].step[0] ||
-		     (dot && strcmp(dot + 1, s->one[i].step) == 0)))
+	for (size_t i = 0; dot && i < s->count; i++)
+		if (s->one[i].step[0] && strcmp(dot + 1, s->one[i].step) == 0 &&
+		    jobsel_is(&s->one[i], of))
 			return true;
-	return !s->count;
+	return false;
 }
 
-bool jobsel_names_steps(const struct jobsel *s)
+bool jobsel_names_steps(const struct jobsel *s, const struct unit *of)
 {
 	for (size_t i = 0; i < s->count; i++)
-		if (s->one[i].step[0])
+		if (s->one[i].step[0] && jobsel_is(&s->one[i], of))
 			return true;
 	return false;
 }

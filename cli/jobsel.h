@@ -32,10 +32,17 @@ void jobsel_done(struct jobsel *s);
 
 /* Is the unit one of them? True for an empty selection. */
 bool jobsel_has(const struct jobsel *s, const struct unit *u);
-/* Is the step of such a unit one of them? */
+/* Is it this one? */
+bool jobsel_is(const struct jobsel_one *one, const struct unit *u);
+/* The first that it is; count: none. */
+size_t jobsel_first(const struct jobsel *s, const struct unit *u);
+/* Is it one of them as a whole, not only by steps of it? True for an empty selection.
+ */
+bool jobsel_has_whole(const struct jobsel *s, const struct unit *u);
+/* Is this step of it named? */
 bool jobsel_has_step(const struct jobsel *s, const struct unit *of,
 		     const struct unit *step);
-/* Is any step named? Then steps are shown. */
-bool jobsel_names_steps(const struct jobsel *s);
+/* Is any step of it named? */
+bool jobsel_names_steps(const struct jobsel *s, const struct unit *of);
 
 #endif

@@ -26,16 +26,6 @@ static void put_bytes(struct buf *out, double v)
 	buf_puts(out, u ? "iB" : "B");
 }
 
-static void put_wh(struct buf *out, double joules)
-{
-	double wh = joules / 3600;
-
-	if (wh >= 1000)
-		buf_printf(out, "%.2f kWh", wh / 1000);
-	else
-		buf_printf(out, wh < 1 ? "%.4f Wh" : "%.1f Wh", wh);
-}
-
 static void put_span(struct buf *out, double s)
 {
 	char text[WHEN_SIZE];
@@ -44,12 +34,21 @@ static void put_span(struct buf *out, double s)
 	buf_puts(out, text);
 }
 
+/* CPU time: of the first minute its parts count, too. */
+static void put_cpu_span(struct buf *out, double s)
+{
+	if (s < 59.995)
+		buf_printf(out, "%.2f s", s);
+	else
+		put_span(out, s);
+}
+
 static void say_cpu(const double *n, struct buf *t)
 {
 	if (isnan(n[UNIT_CPU_S]) && isnan(n[UNIT_CPU_RATIO]))
 		return;
 	if (!isnan(n[UNIT_CPU_S])) {
-		put_span(t, n[UNIT_CPU_S]);
+		put_cpu_span(t, n[UNIT_CPU_S]);
 		buf_puts(t, " used");
 	}
 	if (!isnan(n[UNIT_CPU_ALLOC_S])) {
@@ -100,7 +99,7 @@ static void say_energy(const struct unit *u, struct buf *t)
 
 	if (isnan(n[UNIT_ENERGY_J]))
 		return;
-	put_wh(t, n[UNIT_ENERGY_J]);
+	text_put_wh(t, n[UNIT_ENERGY_J] / 3600);
 	if (n[UNIT_ELAPSED_S] > 0)
 		buf_printf(t, ", %.1f W on average",
 			   n[UNIT_ENERGY_J] / n[UNIT_ELAPSED_S]);
@@ -108,7 +107,7 @@ static void say_energy(const struct unit *u, struct buf *t)
 		if (isnan(n[parts[i].n]))
 			continue;
 		buf_printf(t, "%s%s ", sep, parts[i].name);
-		put_wh(t, n[parts[i].n]);
+		text_put_wh(t, n[parts[i].n] / 3600);
 		sep = ", ";
 	}
 	if (u->text[UNIT_SOURCES])
@@ -117,10 +116,11 @@ static void say_energy(const struct unit *u, struct buf *t)
 
 static void say_emissions(const struct unit *u, struct buf *t)
 {
-	for (size_t i = 0; i < u->grams_count; i++)
-		buf_printf(t, "%s%.*f g CO2e (%s)", i ? ", " : "",
-			   u->grams[i].grams < 10 ? 2 : 0, u->grams[i].grams,
-			   u->grams[i].provider);
+	for (size_t i = 0; i < u->grams_count; i++) {
+		buf_puts(t, i ? ", " : "");
+		text_put_amount(t, u->grams[i].grams);
+		buf_printf(t, " g CO2e (%s)", u->grams[i].provider);
+	}
 }
 
 static void say_two(struct buf *t, const double *a, const double *b,
@@ -347,11 +347,11 @@ static void put_steps(const struct report *r, struct buf *out)
 		if (!isnan(n[UNIT_ELAPSED_S]))
 			put_span(&cells[0], n[UNIT_ELAPSED_S]);
 		if (!isnan(n[UNIT_CPU_S]))
-			put_span(&cells[1], n[UNIT_CPU_S]);
+			put_cpu_span(&cells[1], n[UNIT_CPU_S]);
 		if (!isnan(n[UNIT_MEMORY_PEAK_BYTES]))
 			put_bytes(&cells[2], n[UNIT_MEMORY_PEAK_BYTES]);
 		if (!isnan(n[UNIT_ENERGY_J]))
-			put_wh(&cells[3], n[UNIT_ENERGY_J]);
+			text_put_wh(&cells[3], n[UNIT_ENERGY_J] / 3600);
 		buf_printf(&step, "%s%s%s", report_step(s), *name ? " " : "", name);
 		buf_puts(out, "  ");
 		text_put_field(out, step.data ? step.data : "", 20, true);

@@ -34,7 +34,7 @@ static const char style_text[] =
 	"white-space:nowrap}\n"
 	".bar{display:inline-block;width:120px;height:.7em;background:var(--rule);"
 	"border-radius:.2em;margin-right:.5em}.bar i{display:block;height:100%;"
-	"background:var(--a);border-radius:.2em}\n"
+	"background:var(--a);border-radius:.2em}.pc{display:inline-block;width:4.5em}\n"
 	"figure{margin:1.2em 0}figcaption span{margin-left:1em;color:var(--soft)}\n"
 	"figcaption span:before{content:'';display:inline-block;width:1em;height:.25em;"
 	"margin-right:.4em;vertical-align:middle;background:var(--a)}\n"
@@ -71,7 +71,7 @@ static void put_facts(const struct report *r, struct buf *out)
 			buf_printf(out,
 				   "<span class=\"bar\"><i "
 				   "style=\"width:%.1f%%\"></i></span>"
-				   "%.1f %%",
+				   "<span class=\"pc\">%.1f %%</span>",
 				   100 * (ratio > 1 ? 1 : ratio), 100 * ratio);
 		buf_puts(out, "</td><td>");
 		put_html(out, text.data);

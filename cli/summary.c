@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/text.h"
 #include "cli/when.h"
 
 static void add_grams(struct summary *s, const char *provider, double grams)
@@ -32,9 +33,8 @@ void summary_add(struct summary *s, const struct unit *u)
 	double elapsed_s = isnan(n[UNIT_ELAPSED_S]) ? 0 : n[UNIT_ELAPSED_S];
 	double alloc_s = isnan(n[UNIT_CPU_ALLOC_S]) ? 0 : n[UNIT_CPU_ALLOC_S];
 
-	if (u->is_step)
-		return;
-	s->units++;
+	s->units += !u->is_step;
+	s->steps += u->is_step;
 	s->running += unit_is_running(u);
 	s->elapsed_s += elapsed_s;
 	s->cpu_alloc_s += alloc_s;
@@ -66,11 +66,9 @@ static void put_energy(const struct summary *s, struct buf *out)
 
 	if (!s->with_energy)
 		return;
-	if (wh < 1000)
-		buf_printf(out, "; %.*f Wh", wh < 10 ? 3 : 1, wh);
-	else
-		buf_printf(out, "; %.3f kWh", wh / 1000);
-	if (s->with_energy < s->units)
+	buf_puts(out, "; ");
+	text_put_wh(out, wh);
+	if (s->with_energy < s->units + s->steps)
 		buf_printf(out, " (of %" PRIu64 " of them)", s->with_energy);
 }
 
@@ -78,11 +76,16 @@ void summary_put(const struct summary *s, struct buf *out)
 {
 	char text[WHEN_SIZE];
 
-	buf_printf(out, "Summary: %" PRIu64 " job%s", s->units,
-		   s->units == 1 ? "" : "s");
+	buf_puts(out, "Summary: ");
+	if (s->units || !s->steps)
+		buf_printf(out, "%" PRIu64 " job%s", s->units,
+			   s->units == 1 ? "" : "s");
+	if (s->steps)
+		buf_printf(out, "%s%" PRIu64 " step%s", s->units ? ", " : "", s->steps,
+			   s->steps == 1 ? "" : "s");
 	if (s->running)
 		buf_printf(out, " (%" PRIu64 " running)", s->running);
-	if (!s->units)
+	if (!s->units && !s->steps)
 		return;
 	when_print_span(when_seconds(s->elapsed_s), text);
 	buf_printf(out, "; elapsed %s", text);
@@ -94,9 +97,11 @@ void summary_put(const struct summary *s, struct buf *out)
 		buf_printf(out, "; memory %.1f%% used",
 			   100 * s->memory_byte_s / s->memory_of_byte_s);
 	put_energy(s, out);
-	for (size_t i = 0; i < s->grams_count; i++)
-		buf_printf(out, "; %.*f g CO2e (%s)", s->grams[i].grams < 10 ? 3 : 1,
-			   s->grams[i].grams, s->grams[i].provider);
+	for (size_t i = 0; i < s->grams_count; i++) {
+		buf_puts(out, "; ");
+		text_put_amount(out, s->grams[i].grams);
+		buf_printf(out, " g CO2e (%s)", s->grams[i].provider);
+	}
 	if (s->coverage_of_s > 0)
 		buf_printf(out, "; coverage %.1f%%",
 			   100 * s->observed_s / s->coverage_of_s);

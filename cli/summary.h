@@ -5,9 +5,10 @@
 #include "cli/unit.h"
 #include "lib/buf.h"
 
-/* Sums over exactly the units that are shown; steps do not count a second time. */
+/* Sums over exactly the rows that are given to it: steps only where their job is none.
+ */
 struct summary {
-	uint64_t units, running, with_energy, with_coverage;
+	uint64_t units, steps, running, with_energy, with_coverage;
 	double elapsed_s, cpu_alloc_s, energy_j;
 	double cpu_s, cpu_of_s; /* CPU time used, and the CPU time allocated to those */
 	double memory_byte_s, memory_of_byte_s;

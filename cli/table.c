@@ -3,6 +3,7 @@
 #include "cli/table.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,16 @@
 #include "cli/text.h"
 
 #define TEXT_MAX ((size_t)1 << 30)
+
+/* What rows are ordered by, as sacct has them: by submission, in the same second what
+ * is of no array first; a step's is its job's. */
+struct table_key {
+	double submitted, array_job, array_task;
+	double job;       /* what is no number is behind all that are */
+	uint32_t cluster; /* in text */
+	uint32_t uuid;    /* the same, where job is no number */
+	size_t row;       /* as they came */
+};
 
 static size_t stride(const struct table *t)
 {
@@ -31,6 +42,8 @@ void table_done(struct table *t)
 	buf_done(&t->text);
 	free(t->cells);
 	t->cells = NULL;
+	free(t->keys);
+	t->keys = NULL;
 }
 
 static int make_room(struct table *t)
@@ -44,6 +57,10 @@ static int make_room(struct table *t)
 	if (!cells)
 		return -ENOMEM;
 	t->cells = cells;
+	struct table_key *keys = reallocarray(t->keys, room, sizeof(*keys));
+	if (!keys)
+		return -ENOMEM;
+	t->keys = keys;
 	t->room = room;
 	return 0;
 }
@@ -58,6 +75,68 @@ static uint32_t add_cell(struct table *t, const struct column_use *use,
 		return 0;
 	buf_putc(&t->text, '\0');
 	return (uint32_t)at;
+}
+
+static uint32_t add_text(struct table *t, const char *text)
+{
+	size_t at = t->text.len;
+
+	if (!text || !*text)
+		return 0;
+	buf_puts(&t->text, text);
+	buf_putc(&t->text, '\0');
+	return (uint32_t)at;
+}
+
+/* Is that text already what is there? Nearly all rows are of one cluster. */
+static uint32_t add_again(struct table *t, uint32_t before, const char *text)
+{
+	if (text && !buf_error(&t->text) && strcmp(t->text.data + before, text) == 0)
+		return before;
+	return add_text(t, text);
+}
+
+static void add_key(struct table *t, const struct unit *u)
+{
+	struct table_key k = {.submitted = u->submitted,
+			      .array_job = u->array_job,
+			      .array_task = u->array_task,
+			      .job = INFINITY,
+			      .row = t->rows};
+	const char *uuid = u->text[UNIT_UUID] ? u->text[UNIT_UUID] : "";
+	size_t digits = strspn(uuid, "0123456789");
+
+	if (digits && digits < 16 && (!uuid[digits] || uuid[digits] == '.'))
+		k.job = strtod(uuid, NULL);
+	else
+		k.uuid = add_text(t, uuid);
+	k.cluster = add_again(t, t->rows ? t->keys[t->rows - 1].cluster : 0,
+			      u->text[UNIT_CLUSTER]);
+	t->keys[t->rows] = k;
+}
+
+static int compare(double a, double b)
+{
+	return (a > b) - (a < b);
+}
+
+static int by_key(const void *a, const void *b, void *table)
+{
+	const struct table_key *x = a, *y = b;
+	const char *text = ((const struct table *)table)->text.data;
+	int rc = compare(x->submitted, y->submitted);
+
+	if (rc == 0 && x->cluster != y->cluster)
+		rc = strcmp(text + x->cluster, text + y->cluster);
+	if (rc == 0)
+		rc = compare(x->array_job, y->array_job);
+	if (rc == 0)
+		rc = compare(x->array_task, y->array_task);
+	if (rc == 0)
+		rc = compare(x->job, y->job);
+	if (rc == 0 && x->uuid != y->uuid)
+		rc = strcmp(text + x->uuid, text + y->uuid);
+	return rc ? rc : (x->row > y->row) - (x->row < y->row);
 }
 
 static bool is_all_grams(const struct column_use *use)
@@ -108,6 +187,7 @@ int table_add(struct table *t, const struct unit *u, struct err *err)
 		if (!is_all_grams(&t->columns->use[i]))
 			cells[i] = add_cell(t, &t->columns->use[i], u);
 	add_grams(t, u, cells + t->columns->count);
+	add_key(t, u);
 	rc = buf_error(&t->text);
 	if (rc < 0)
 		return err_set(err, rc, "too much for the memory: ask for less");
@@ -122,9 +202,10 @@ struct shown {
 };
 #define SHOWN_MAX (COLUMNS_MAX + 4 * UNIT_PROVIDERS_MAX)
 
+/* Of the row-th in order */
 static const char *cell(const struct table *t, size_t row, size_t i)
 {
-	return t->text.data + t->cells[row * stride(t) + i];
+	return t->text.data + t->cells[t->keys[row].row * stride(t) + i];
 }
 
 static bool is_empty(const struct table *t, size_t i)
@@ -158,6 +239,12 @@ static size_t show(const struct table *t, struct shown *ret)
 				columns_of_provider(use, t->providers[order[g]],
 						    &ret[n].use);
 				ret[n++].cell = t->columns->count + order[g];
+			}
+			/* asked for by name it is there, also where nothing is known */
+			if (!t->provider_count && !t->style.drop_empty &&
+			    n < SHOWN_MAX) {
+				ret[n].use = *use;
+				ret[n++].cell = i;
 			}
 		} else if (n < SHOWN_MAX &&
 			   !(t->style.drop_empty && t->rows && is_empty(t, i))) {
@@ -194,7 +281,10 @@ static void write_fields(const struct table *t, const struct shown *s, size_t n,
 			 struct buf *out)
 {
 	for (size_t i = 0; t->style.header && i < n; i++) {
-		text_put_field(out, s[i].use.title, s[i].use.width, s[i].use.left);
+		char title[sizeof(s[i].use.title)]; /* cut without a mark, as sacct */
+		(void)snprintf(title, sizeof(title), "%.*s", (int)s[i].use.width,
+			       s[i].use.title);
+		text_put_field(out, title, s[i].use.width, s[i].use.left);
 		buf_puts(out, i + 1 < n ? " " : "\n");
 	}
 	for (size_t i = 0; t->style.header && i < n; i++) {
@@ -297,12 +387,14 @@ static void write_html(const struct table *t, const struct shown *s, size_t n,
 	buf_puts(out, "</table>\n");
 }
 
-int table_write(const struct table *t, const char *summary, struct buf *out)
+int table_write(struct table *t, const char *summary, struct buf *out)
 {
 	struct shown *s = calloc(SHOWN_MAX, sizeof(*s));
 
 	if (!s)
 		return -ENOMEM;
+	if (t->rows)
+		qsort_r(t->keys, t->rows, sizeof(t->keys[0]), by_key, t);
 	size_t n = show(t, s);
 	switch (t->style.form) {
 	case TABLE_PARSABLE:

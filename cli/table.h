@@ -39,6 +39,7 @@ struct table {
 	size_t provider_count;
 	struct buf text; /* the cells, one NUL-terminated text after the other */
 	uint32_t *cells; /* where in text; rows x (columns + UNIT_PROVIDERS_MAX) */
+	struct table_key *keys; /* of the rows: their order */
 	size_t rows, room;
 };
 
@@ -51,8 +52,9 @@ void table_done(struct table *t);
 /* -EFBIG: more than TABLE_ROWS_MAX rows, or more text than 1 GiB; -ENOMEM */
 int table_add(struct table *t, const struct unit *u, struct err *err);
 
-/* Writes all of it; summary (one line of plain text, or NULL) comes after the rows in
- * the forms that people read. */
-int table_write(const struct table *t, const char *summary, struct buf *out);
+/* Writes all of it, in sacct's order: by submission, steps behind their job. summary
+ * (one line of plain text, or NULL) comes after the rows in the forms that people read.
+ */
+int table_write(struct table *t, const char *summary, struct buf *out);
 
 #endif

@@ -185,3 +185,27 @@ void text_put_parsable(struct buf *out, const char *s, const char *sep)
 		left -= n;
 	}
 }
+
+void text_put_short(struct buf *out, double v)
+{
+	int decimals = v >= 100 ? 0 : v >= 10 ? 1 : v >= 1 || v == 0 ? 2 : 3;
+
+	if (v != 0 && v < 0.01)
+		decimals = 6;
+	buf_printf(out, "%.*f", decimals, v);
+}
+
+void text_put_amount(struct buf *out, double v)
+{
+	buf_printf(out, "%.*f", v >= 10 ? 1 : v >= 0.01 || v == 0 ? 3 : 6, v);
+}
+
+void text_put_wh(struct buf *out, double wh)
+{
+	if (wh >= 1000) {
+		buf_printf(out, "%.3f kWh", wh / 1000);
+		return;
+	}
+	text_put_amount(out, wh);
+	buf_puts(out, " Wh");
+}

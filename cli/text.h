@@ -35,4 +35,13 @@ size_t text_width(const char *s);
 /* Plain text in which sep and line ends do not occur: a '?' stands for each. */
 void text_put_parsable(struct buf *out, const char *s, const char *sep);
 
+/* Three digits that count, never an exponent. */
+void text_put_short(struct buf *out, double v);
+
+/* A sum, of which more digits may count: 12.5, 1.500, 0.000022. */
+void text_put_amount(struct buf *out, double v);
+
+/* The same with its unit, kWh from 1000 on. */
+void text_put_wh(struct buf *out, double wh);
+
 #endif

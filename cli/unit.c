@@ -272,12 +272,22 @@ static void name_it(struct unit *u)
 		(void)snprintf(u->id, sizeof(u->id), "%.60s", raw);
 }
 
+static double whole_or_0(double v)
+{
+	return isnan(v) ? 0 : floor(v);
+}
+
 void unit_from_json(struct json_object *row, int64_t now, struct unit *ret)
 {
 	memset(ret, 0, sizeof(*ret));
 	read_all(ret, row);
 	complete(ret, now);
 	name_it(ret);
+	const double *n = ret->number;
+	bool known = !isnan(n[UNIT_SUBMITTED]);
+	ret->submitted = whole_or_0(n[known ? UNIT_SUBMITTED : UNIT_STARTED]);
+	ret->array_job = whole_or_0(n[UNIT_ARRAY_JOB]);
+	ret->array_task = whole_or_0(n[UNIT_ARRAY_TASK]);
 }
 
 void unit_step_from_json(const struct unit *of, struct json_object *step, int64_t now,
@@ -303,6 +313,13 @@ void unit_step_from_json(const struct unit *of, struct json_object *step, int64_
 	else
 		(void)snprintf(ret->id, sizeof(ret->id), "%.40s.%.20s", of->id,
 			       name ? name : "?");
+	(void)snprintf(ret->raw_id, sizeof(ret->raw_id), "%.40s%s",
+		       of->text[UNIT_UUID] ? of->text[UNIT_UUID] : "?",
+		       strrchr(ret->id, '.'));
+	ret->text[UNIT_UUID] = ret->raw_id;
+	ret->submitted = of->submitted;
+	ret->array_job = of->array_job;
+	ret->array_task = of->array_task;
 	if (!ret->text[UNIT_STATE]) {
 		double status = unit_json_number(step, "exit_status");
 		if (isnan(ret->number[UNIT_ENDED]))
@@ -312,6 +329,37 @@ void unit_step_from_json(const struct unit *of, struct json_object *step, int64_
 	}
 	if (!ret->text[UNIT_NAME] && isnan(number))
 		ret->text[UNIT_NAME] = name; /* batch, extern */
+}
+
+/* Slurm numbers those with names below 0, in this order. */
+static double step_order(struct json_object *step)
+{
+	static const char *const names[] = {"extern", "batch", "interactive"};
+	const char *name = unit_json_text(step, "step");
+	double number = unit_json_number(step, "step");
+
+	for (size_t i = 0; name && i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(name, names[i]) == 0)
+			return -1 - (double)i;
+	return isnan(number) ? INFINITY : number;
+}
+
+static int by_step(const void *a, const void *b)
+{
+	double x = step_order(*(struct json_object *const *)a);
+	double y = step_order(*(struct json_object *const *)b);
+
+	return (x > y) - (x < y);
+}
+
+struct json_object *unit_steps(struct json_object *detail)
+{
+	struct json_object *list = unit_json_at(detail, "steps");
+
+	if (!list || !json_object_is_type(list, json_type_array))
+		return NULL;
+	json_object_array_sort(list, by_step);
+	return list;
 }
 
 bool unit_is_running(const struct unit *u)

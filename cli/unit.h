@@ -99,6 +99,9 @@ struct unit {
 	struct unit_grams grams[UNIT_PROVIDERS_MAX]; /* by provider's name */
 	size_t grams_count;
 	char exit_text[2][16];
+	char raw_id[64]; /* of a step, 4711.batch */
+	/* What sacct orders jobs by; of a step those of its job. */
+	double submitted, array_job, array_task;
 };
 
 /* Anything that is missing or of another type is not known; never fails. now: end of
@@ -108,6 +111,10 @@ void unit_from_json(struct json_object *row, int64_t now, struct unit *ret);
 /* A step of it: an object of the steps of /units/{id}. */
 void unit_step_from_json(const struct unit *of, struct json_object *step, int64_t now,
 			 struct unit *ret);
+
+/* The steps of /units/{id} in the order of sacct: interactive, batch, extern, 0, 1.
+ * NULL: there are none. Borrowed from detail. */
+struct json_object *unit_steps(struct json_object *detail);
 
 bool unit_is_running(const struct unit *u);
 

@@ -65,12 +65,27 @@ is "one step by name" "$(cacct -n -P -j 4711.0 -o jobid)" 4711.0
 
 like "steps need no series" "$(asked)" '/api/v1/units/101\?resolution=none'
 
+is "as sacct orders them, and with raw ids as sacct has them" "$(cacct -n -P --steps -j 4711 -o jobidraw | paste -sd' ')" "4711 4711.batch 4711.0"
+is "the summary is of the step, where the step alone is shown" "$(cacct -j 4711.0 | tail -n 1 | cut -d';' -f1,2)" "Summary: 1 step; elapsed 00:59:00"
+is "and of nothing where there is none of that name" "$(cacct -j 4711.77 | tail -n 1)" "Summary: 0 jobs"
+is "a job that is named beside another's step is a row" "$(cacct -j 4711.0,4713 -n -P -o jobid | paste -sd' ')" "4711.0 4713"
+is "one that is named twice is there once" "$(cacct -n -P -j "4711,$(seq -s, 5000 5120),4711" -o jobid)" 4711
+: >api/requests
+answers units_admin 200 '{"status":"success","data":[{"id":900,"uuid":"999","username":"eve","state":"COMPLETED","started_at_ts":1774512010000,"ended_at_ts":1774512020000}]}'
+is "jobs that are named and not one's own are asked for as an operator does" "$(cacct -n -P -j 4711,999 -o jobid | paste -sd' ') $(asked | tail -n 1)" \
+	"4711 999 /api/v1/units/admin?uuid=999&running=true&limit=500"
+answers units_admin 403 '{"status":"error","errorType":"forbidden","error":"operators only"}'
+
 # --- a report
 cacct report 4711 >out 2>err
 is "a report is one screen" "$? $(cat err) $(awk 'length > 160' out | wc -l) $(($(wc -l <out) < 30))" "0  0 1"
 is "the same as the golden one" "$(LANG=C cacct report 4711)" "$(cat "$TOP/test/golden/cacct_report.txt")"
 cacct report 4711 --html page.html >out 2>err
 is "a page goes to its file" "$? $(cat out err) $(cmp page.html "$TOP/test/golden/cacct_report.html")" "0  "
+is "as JSON: all that the API says of it" "$(cacct report 4711 --json | jq -r '[.uuid, (.steps | length)] | join(" ")')" "4711 2"
+is "the last form that is named counts" "$(cacct "${DAY[@]}" --json --csv | head -c 5)" JobID
+cacct report 4711 --csv >out 2>err
+like "a report is no table" "$? $(cat err)" '^1 cacct: error: report is a screen, a page \(--html FILE\) or --json$'
 cacct report 999 >out 2>err
 like "no such job" "$? $(cat err)" '^1 cacct: error: no job 999 that you may see$'
 if command -v chromium-headless-shell >/dev/null; then

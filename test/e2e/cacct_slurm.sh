@@ -66,6 +66,12 @@ compare() {
 }
 wait_for 20 compare
 is "sacct and cacct agree on $(wc -l <<<"$theirs") jobs: ids, names, people, state, times, CPUs, nodes" "$(diff <(echo "$theirs") <(echo "$ours"))" ""
+# columns that both have: titles, widths, sides; and the order of the rows
+shared=Account,AllocCPUS,AllocNodes,AllocTRES,Cluster,Comment,ConsumedEnergy,ConsumedEnergyRaw,CPUTime,CPUTimeRAW,DerivedExitCode,Elapsed,ElapsedRaw,Eligible,End,ExitCode,GID,Group
+shared+=,JobID,JobIDRaw,JobName,MaxRSS,NCPUS,NNodes,NodeList,Partition,QOS,Reason,ReqTRES,Reservation,Start,State,Submit,SystemCPU,Timelimit,TimelimitRaw,TotalCPU,UID,User,UserCPU,WCKey,WorkDir
+heads() { "$@" -o "$shared" | head -n 2 | sed 's/ *$//'; }
+is "columns that both have look the same" "$(heads cacct root -a -S "$since")" "$(heads sacct -a -X -S "$since")"
+is "rows stand in the same order" "$(cacct root -a -n -P -S "$since" -o jobid | grep -vxF "$gone")" "$(sacct -a -X -n -P -S "$since" -o jobid | grep -vxF "$gone")"
 tres() { # id|a,b: the parts sorted
 	local id all
 	while IFS='|' read -r id all; do [ "$id" = "$gone" ] || echo "$id $(tr ',' '\n' <<<"$all" | LC_ALL=C sort | paste -sd,)"; done | LC_ALL=C sort
@@ -77,6 +83,8 @@ steps() { diff <(sacct -n -P -j "$(cacct daemon -n -P --name steps -S "$since" -
 same_steps() { send; steps >/dev/null; }
 wait_for 20 same_steps
 is "steps: the same ones" "$(steps)" ""
+raw=$(cacct daemon -n -P --name steps -S "$since" -o jobidraw)
+is "in the same order, with the same raw ids" "$(cacct daemon -n -P --steps -j "$raw" -o jobidraw)" "$(sacct -n -P -j "$raw" -o jobidraw)"
 # CPU time: sacct polls, we count; a burn of 300 + 500 ms
 burnt() { # milliseconds, once the sums have followed
 	send

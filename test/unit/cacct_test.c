@@ -242,7 +242,19 @@ static void job_lists_are_read_as_sacct_does(void **state)
 	u.number[UNIT_HET_JOB] = 9;
 	u.number[UNIT_HET_OFFSET] = 1;
 	assert_true(jobsel_has(&s, &u));
-	assert_true(jobsel_names_steps(&s));
+	assert_false(jobsel_names_steps(&s, &u));
+	assert_int_equal(jobsel_first(&s, &u), 5);
+	assert_true(jobsel_has_whole(&s, &u));
+	u.number[UNIT_HET_JOB] = NAN;
+	u.text[UNIT_UUID] = "77"; /* only its batch step */
+	assert_true(jobsel_has(&s, &u));
+	assert_false(jobsel_has_whole(&s, &u));
+	assert_true(jobsel_names_steps(&s, &u));
+	struct unit step = {.id = "77.batch"};
+	assert_true(jobsel_has_step(&s, &u, &step));
+	(void)snprintf(step.id, sizeof(step.id), "77.0");
+	assert_false(jobsel_has_step(&s, &u, &step));
+	u.number[UNIT_ARRAY_JOB] = 4700;
 	jobsel_done(&s);
 	assert_int_equal(jobsel_parse("4700", &s, &err), 0); /* all of the array */
 	assert_true(jobsel_has(&s, &u));
@@ -283,6 +295,72 @@ static void summary_is_of_the_rows_and_says_what_is_missing(void **state)
 	struct unit step = {.is_step = true};
 	summary_add(&s, &step);
 	assert_int_equal(s.units, 4);
+	assert_int_equal(s.steps, 1);
+}
+
+static void rows_are_in_the_order_of_sacct(void **state)
+{
+	static const struct {
+		const char *uuid, *cluster;
+		double submitted, array, task;
+	} rows[] = {
+		{"100", "a", 9, 0, 0}, {"9", "b", 7, 0, 0},    {"9", "a", 7, 0, 0},
+		{"9", "a", 5, 0, 0},   {"x-y", "a", 9, 0, 0},  {"1e3", "a", 9, 0, 0},
+		{"20", "a", 8, 0, 0},  {"20.0", "a", 8, 0, 0}, {"3", "a", 8, 3, 3},
+		{"21", "a", 8, 3, 1},  {"22", "a", 8, 0, 0}};
+	const struct table_style style = {.form = TABLE_PARSABLE2};
+	static struct columns columns;
+	auto_buf struct buf out = BUF_INIT;
+	struct table t;
+	struct err err;
+	(void)state;
+	columns.count = 0;
+	assert_int_equal(columns_parse("jobidraw,cluster", &columns, &err), 0);
+	table_init(&t, &columns, &style);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct unit u = {.submitted = rows[i].submitted,
+				 .array_job = rows[i].array,
+				 .array_task = rows[i].task};
+		u.text[UNIT_UUID] = rows[i].uuid;
+		u.text[UNIT_CLUSTER] = rows[i].cluster;
+		assert_int_equal(table_add(&t, &u, &err), 0);
+	}
+	assert_int_equal(table_write(&t, NULL, &out), 0);
+	table_done(&t);
+	assert_string_equal(out.data, "9|a\n9|a\n9|b\n20|a\n20.0|a\n22|a\n21|a\n3|a\n"
+				      "100|a\n1e3|a\nx-y|a\n");
+}
+
+static void steps_are_in_the_order_of_slurm(void **state)
+{
+	auto_json struct json_object *o = json_tokener_parse(
+		"{\"steps\":[{\"step\":\"10\"},5,{\"step\":\"extern\"},{\"step\":2},"
+		"{\"step\":\"batch\"},{\"step\":\"interactive\"},{\"step\":\"0\"}]}");
+	(void)state;
+	assert_string_equal(
+		json_object_to_json_string_ext(unit_steps(o), JSON_C_TO_STRING_PLAIN),
+		"[{\"step\":\"interactive\"},{\"step\":\"batch\"},{\"step\":\"extern\"}"
+		","
+		"{\"step\":\"0\"},{\"step\":2},{\"step\":\"10\"},5]");
+}
+
+/* Emissions that were asked for and that nobody knows are an empty column. */
+static void a_column_that_was_asked_for_is_there(void **state)
+{
+	struct table_style style = {.form = TABLE_PARSABLE2, .header = true};
+	static struct columns columns;
+	auto_buf struct buf out = BUF_INIT;
+	struct unit u = {.text = {[UNIT_UUID] = "1"}};
+	struct table t;
+	struct err err;
+	(void)state;
+	columns.count = 0;
+	assert_int_equal(columns_parse("jobidraw,grams,restarts", &columns, &err), 0);
+	table_init(&t, &columns, &style);
+	assert_int_equal(table_add(&t, &u, &err), 0);
+	assert_int_equal(table_write(&t, NULL, &out), 0);
+	table_done(&t);
+	assert_string_equal(out.data, "JobIDRaw|Grams|Restarts\n1||0\n");
 }
 
 static int load(const char *text, struct site *s, struct err *err)
@@ -501,6 +579,9 @@ int main(void)
 		cmocka_unit_test(format_refuses_what_it_does_not_know),
 		cmocka_unit_test(job_lists_are_read_as_sacct_does),
 		cmocka_unit_test(summary_is_of_the_rows_and_says_what_is_missing),
+		cmocka_unit_test(rows_are_in_the_order_of_sacct),
+		cmocka_unit_test(steps_are_in_the_order_of_slurm),
+		cmocka_unit_test(a_column_that_was_asked_for_is_there),
 		cmocka_unit_test(peers_configuration_is_read_and_secrets_in_it_refused),
 		cmocka_unit_test(strange_rows_are_rows_without_knowledge),
 		cmocka_unit_test(report_is_as_its_golden),
