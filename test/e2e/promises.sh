@@ -75,6 +75,12 @@ is "every test named in promises.md exists and is run" "$bad" ""
 twice=$(awk -F'|' '/^\|/ && !/^\|---/ && $2 !~ /^ *promise *$/ { print $2 }' "$promises" | sort | uniq -d)
 is "no promise has two rows" "$twice" ""
 
+# two changes that are merged may leave rows without their table, or a heading among rows
+strays() { awk '(/^\|/ && prev !~ /^\|/ && !/^\| promise \| shown by \| latest figure \|$/) || (/^## / && prev != "") { print NR ": " substr($0, 1, 60) } { prev = $0 }' "$1"; }
+is "each row stands in a table, each heading between two" "$(strays "$promises")" ""
+printf '| promise | shown by | latest figure |\n|---|---|---|\n| a | open | |\n## Next\n| b | open | |\n' >"$SCRATCH/stray.md"
+is "and one that does not would be seen" "$(strays "$SCRATCH/stray.md" | cut -d: -f1 | paste -sd' ')" "4 5"
+
 # the checker itself must be able to fail
 cat >"$SCRATCH/bad.md" <<'END'
 | promise | shown by | latest figure |
