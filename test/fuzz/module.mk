@@ -82,6 +82,11 @@ FUZZERS += jwt
 endif
 jwt_fuzz_SRCS := lib/http/jwt.c lib/http/json.c lib/err.c
 jwt_fuzz_PKGS := gnutls json-c
+ifeq ($(HAVE_GNUTLS)$(HAVE_CURL)$(HAVE_JSON),111)
+FUZZERS += identity
+endif
+identity_fuzz_SRCS := lib/http/identity.c lib/http/jwt_source.c lib/http/jwt.c lib/http/json.c lib/http/client.c lib/http/client_url.c lib/secret.c lib/netaddr.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
+identity_fuzz_PKGS := gnutls libcurl json-c
 FUZZERS += jobcomp_options
 jobcomp_options_fuzz_SRCS := jobcomp/options.c jobcomp/tres.c lib/fs.c lib/parse.c lib/err.c lib/buf.c
 FUZZERS += promql
