@@ -203,6 +203,6 @@ int sender_munge(const struct sender *s, const char *authorization, const void *
 		if (s->uids[i] == facts.uid)
 			return 0;
 	}
-	return err_set(err, -EPERM, "uid %u may not send reports (--ingest.users)",
+	return err_set(err, -EPERM, "uid %u may not send reports (--ingest.user)",
 		       facts.uid);
 }

@@ -13,84 +13,109 @@ struct command {
 	const char *words; /* "check slurm" */
 	const char *help;
 	int (*run)(int argc, char **argv); /* argv[0] is the last of words */
+	const char *options;               /* lines; NULL: it has none */
 };
 
 static int run_check_slurm(int argc, char **argv);
 static int run_check_ring(int argc, char **argv);
 
+#define SERVER_OPTIONS                                                                 \
+	"  --url URL            default: of cacct.yaml\n"                              \
+	"  --config.file FILE   default: cacct.yaml of cacct(1)\n"
+
 static const struct command commands[] = {
 	{"check slurm",
 	 "is this host's Slurm configured so that every job is recorded?",
-	 run_check_slurm},
-	{"check ring", "is the ring there, and is ceemsd reading it?", run_check_ring},
-	{"spool", "what waits in a spool to be sent, as lines of JSON", run_spool},
-	{"check config", "does a program accept its configuration?", tool_check_config},
+	 run_check_slurm,
+	 "  --slurm-conf PATH    default: SLURM_CONF, then the usual places\n"
+	 "  --plugstack PATH     default: as slurm.conf says\n"
+	 "  --cgroup-conf PATH   default: beside slurm.conf\n"
+	 "  --ring PATH          the ring that ceemsd makes, default: the plugin's\n"
+	 "  --plugin-dir DIR     where else plugins are; may be repeated\n"
+	 "  --slurm-version V    default: ask slurmd, slurmctld or srun\n"},
+	{"check ring", "is the ring there, and is ceemsd reading it?", run_check_ring,
+	 "  --ring PATH          default: " RING_PATH_DEFAULT "\n"},
+	{"check config", "does a program accept its configuration?", tool_check_config,
+	 "  PROGRAM [FILE]       such as ceemsd /etc/ceems/ceemsd.yaml\n"},
 	{"check web-config", "do servers accept these files for --web.config.file?",
-	 tool_check_web_config},
+	 tool_check_web_config, "  FILE ...\n"},
 	{"check api", "does the aggregator answer us, and refuse strangers?",
-	 tool_check_api},
+	 tool_check_api, SERVER_OPTIONS},
 	{"check lb", "does the load balancer answer us, and refuse strangers?",
-	 tool_check_lb},
+	 tool_check_lb,
+	 SERVER_OPTIONS "  --around URL         a server behind it; may be repeated\n"},
 	{"config create-web-config",
-	 "a password and a certificate for --web.config.file", tool_create_web_config},
-	{"ring", "the ring as lines of JSON: ceems-ringdump", tool_ring},
+	 "a password and a certificate for --web.config.file", tool_create_web_config,
+	 "  --output-dir DIR     default: config\n"
+	 "  --user NAME          default: ceems; --no-basic-auth: none\n"
+	 "  --tls                with a certificate that vouches for itself\n"
+	 "  --tls.host NAME      may be repeated, default: this host, localhost\n"
+	 "  --tls.validity D     default: 8760h\n"
+	 "  --force              over what is there\n"},
+	{"ring", "the ring as lines of JSON: ceems-ringdump", tool_ring,
+	 "  [OPTION ...] [RING]  as of ceems-ringdump --help\n"},
+	{"spool", "what waits in a spool to be sent, as lines of JSON", run_spool,
+	 "  [--stats] FOLDER     such as /var/spool/ceems/ceemsd\n"},
 	{"prometheus rules",
 	 "recording rules with the names that dashboards of CEEMS use",
-	 tool_prometheus_rules},
-	{"prometheus alerts", "what an operator should be told",
-	 tool_prometheus_alerts},
+	 tool_prometheus_rules,
+	 "  --pue N              what the building adds, default: 1\n"
+	 "  --scrape-interval D  watts are of the last four, default: 30s\n"
+	 "  --gpu KIND           dcgm, amd-smi, amd-device-metrics; default: none\n"
+	 "  --country-code XX    grams by the factors of this zone, default: each "
+	 "node's own\n"
+	 "  --providers LIST     of these, default: owid,rte,emaps,wt\n"},
+	{"prometheus alerts", "what an operator should be told", tool_prometheus_alerts,
+	 NULL},
 	{"prometheus relabel", "labels of dcgm-exporter's and AMD's series",
-	 tool_prometheus_relabel},
+	 tool_prometheus_relabel, "  dcgm|amd-smi|amd-device-metrics\n"},
 	{"prometheus scrape-config", "the scrape job of ceemsd",
-	 tool_prometheus_scrape_config},
+	 tool_prometheus_scrape_config, "  [--cluster NAME] HOST:PORT ...\n"},
 };
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+/* Of the commands that begin with that word, or of all. */
+static void list(FILE *out, const char *word)
+{
+	size_t len = word ? strlen(word) : 0;
+
+	for (size_t i = 0; i < COMMANDS; i++) {
+		const char *words = commands[i].words;
+		if (word && !(strncmp(words, word, len) == 0 && words[len] == ' '))
+			continue;
+		fprintf(out, "  %-25s %s\n", words, commands[i].help);
+	}
+}
+
+static bool is_group(const char *word)
+{
+	size_t len = strlen(word);
+
+	for (size_t i = 0; i < COMMANDS; i++)
+		if (strncmp(commands[i].words, word, len) == 0 &&
+		    commands[i].words[len] == ' ')
+			return true;
+	return false;
+}
 
 static void usage(FILE *out)
 {
 	fputs("Usage: ceems_tool COMMAND [OPTION ...]\n\nCommands:\n", out);
+	list(out, NULL);
 	for (size_t i = 0; i < COMMANDS; i++)
-		fprintf(out, "  %-25s %s\n", commands[i].words, commands[i].help);
-	fputs("\nOptions of check slurm:\n"
-	      "  --slurm-conf PATH    default: SLURM_CONF, then the usual places\n"
-	      "  --plugstack PATH     default: as slurm.conf says\n"
-	      "  --cgroup-conf PATH   default: beside slurm.conf\n"
-	      "  --ring PATH          the ring that ceemsd makes, default: the "
-	      "plugin's\n"
-	      "  --plugin-dir DIR     where else plugins are; may be repeated\n"
-	      "  --slurm-version V    default: ask slurmd, slurmctld or srun\n"
-	      "Options of check ring:\n"
-	      "  --ring PATH          default: " RING_PATH_DEFAULT "\n"
-	      "Arguments of spool:\n"
-	      "  [--stats] FOLDER     such as /var/spool/ceems/ceemsd\n"
-	      "check config PROGRAM [FILE]\n"
-	      "check web-config FILE ...\n"
-	      "Options of check api and check lb:\n"
-	      "  --url URL            default: of cacct.yaml\n"
-	      "  --config.file FILE   default: cacct.yaml of cacct(1)\n"
-	      "  --around URL         check lb: a server behind it; may be repeated\n"
-	      "Options of config create-web-config:\n"
-	      "  --output-dir DIR     default: config\n"
-	      "  --user NAME          default: ceems; --no-basic-auth: none\n"
-	      "  --tls                with a certificate that vouches for itself\n"
-	      "  --tls.host NAME      may be repeated, default: this host, localhost\n"
-	      "  --tls.validity D     default: 8760h\n"
-	      "  --force              over what is there\n"
-	      "Options of prometheus rules:\n"
-	      "  --pue N                  what the building adds, default: 1\n"
-	      "  --scrape-interval D      watts are of the last four, default: 30s\n"
-	      "  --gpu KIND               dcgm, amd-smi, amd-device-metrics; default: "
-	      "none\n"
-	      "  --country-code XX        grams by the factors of this zone, default: "
-	      "each node's own\n"
-	      "  --providers LIST         of these, default: owid,rte,emaps,wt\n"
-	      "prometheus alerts\n"
-	      "prometheus relabel dcgm|amd-smi|amd-device-metrics\n"
-	      "prometheus scrape-config [--cluster NAME] HOST:PORT ...\n"
-	      "\nceems_tool --help, --version\n"
+		if (commands[i].options)
+			fprintf(out, "%s%s:\n%s", i ? "" : "\nTheir options:\n",
+				commands[i].words, commands[i].options);
+	fputs("\nceems_tool --help, --version, COMMAND --help\n"
 	      "Exit status of a check: 0 all well, 1 something to look at, 2 something "
 	      "wrong;\n3: the command line is wrong. See ceems_tool(1).\n",
 	      out);
+}
+
+static void usage_of(const struct command *c)
+{
+	printf("Usage: ceems_tool %s%s\n\n%s\n%s%s", c->words, c->options ? " ..." : "",
+	       c->help, c->options ? "\n" : "", c->options ? c->options : "");
 }
 
 enum {
@@ -218,16 +243,24 @@ int main(int argc, char **argv)
 			continue;
 		for (int k = n + 1; k < argc; k++) {
 			if (strcmp(argv[k], "--help") == 0) {
-				usage(stdout);
+				usage_of(&commands[i]);
 				return 0;
 			}
 		}
 		int rc = commands[i].run(argc - n, argv + n);
 		return fflush(stdout) == 0 ? rc : TOOL_USAGE;
 	}
-	if (argc < 2)
+	if (argc < 2) {
 		usage(stderr);
-	else
+	} else if (!is_group(argv[1])) {
 		tool_usage_error("unknown command: ", argv[1]);
+	} else if (argc > 2 && strcmp(argv[2], "--help") == 0) {
+		list(stdout, argv[1]);
+		return 0;
+	} else {
+		fprintf(stderr, "ceems_tool: %s%s is no command; there are:\n", argv[1],
+			argc > 2 ? " and what follows" : " alone");
+		list(stderr, argv[1]);
+	}
 	return TOOL_USAGE;
 }
