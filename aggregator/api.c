@@ -420,7 +420,12 @@ static void begin(struct app *app, struct web_request *r)
 	}
 	a->endpoint = access_find(path + strlen(PREFIX), &a->path);
 	if (!a->endpoint) {
-		refuse_now(a, -ENOENT, "there is no such endpoint");
+		refuse_now(a, -ENOENT,
+			   strncmp(path + strlen(PREFIX), "/units/", 7) == 0
+				   ? "a unit is asked for by the id of its row, or "
+				     "by CLUSTER/UUID or CLUSTER/UUID/RESTARTS"
+				   : "there is no such endpoint "
+				     "(openapi.json lists them)");
 		return;
 	}
 	if (a->endpoint->scopes[ROLE_USER] == SCOPE_PUBLIC) {

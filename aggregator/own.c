@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the aggregator says of itself: /health and /metrics. */
+/* What the aggregator says of itself: /, /health and /metrics. */
 #include <errno.h>
+#include <string.h>
 
 #include "aggregator/app.h"
 #include "aggregator/ingest.h"
 #include "aggregator/routes.h"
+#include "lib/buf.h"
 #include "lib/http/negotiate.h"
 
 #define METRICS_BYTES_MAX (4u << 20)
@@ -31,6 +33,29 @@ const char *app_no_database(struct app *app)
 	default:
 		return "the database cannot be reached";
 	}
+}
+
+void serve_landing(void *arg, struct web_request *r)
+{
+	const struct app *app = arg;
+	char prefix[ROUTES_PREFIX_MAX];
+	auto_buf struct buf out = BUF_INIT;
+
+	if (routes_prefix(&app->options, prefix, NULL) < 0 || strpbrk(prefix, "<>\"&"))
+		prefix[0] = '\0';
+	buf_printf(&out,
+		   "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+		   "<title>CEEMS aggregator</title></head>\n<body>"
+		   "<h1>CEEMS aggregator</h1>\n<p>What compute units used, took and "
+		   "emitted.</p>\n<p>ceems_aggregator " CEEMS_VERSION
+		   "</p>\n<ul>\n<li>The API is below <code>%s/api/v1/</code>: "
+		   "<a href=\"%s/api/v1/openapi.json\">OpenAPI document</a></li>\n"
+		   "<li><a href=\"/health\">Health</a></li>\n"
+		   "<li><a href=\"/metrics\">Metrics</a></li>\n</ul>\n"
+		   "</body></html>\n",
+		   prefix, prefix);
+	if (!buf_error(&out))
+		web_answer(r, 200, "text/html; charset=utf-8", out.data, out.len);
 }
 
 void serve_health(void *arg, struct web_request *r)

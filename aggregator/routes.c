@@ -14,10 +14,10 @@
 #include "lib/batch.h"
 
 #define API "/api/"
-#define PREFIX_MAX 128
 #define VERIFY_BYTES_MAX ((size_t)10000 * 129)
 
 static const struct web_route routes[] = {
+	{.path = "/", .open = true, .handle = serve_landing},
 	{.path = "/health", .open = true, .handle = serve_health},
 	{.path = "/metrics", .handle = serve_metrics},
 	{.path = BATCH_PATH,
@@ -43,7 +43,7 @@ static const struct web_route routes[] = {
 #define ROUTES (sizeof(routes) / sizeof(routes[0]))
 
 /* "/x/" and "x" are "/x"; "/" and "" are nothing. */
-static int read_prefix(const struct options *o, char ret[PREFIX_MAX], struct err *err)
+int routes_prefix(const struct options *o, char ret[ROUTES_PREFIX_MAX], struct err *err)
 {
 	const char *p = o->route_prefix;
 	size_t n = strlen(p);
@@ -54,9 +54,9 @@ static int read_prefix(const struct options *o, char ret[PREFIX_MAX], struct err
 	}
 	while (n && p[n - 1] == '/')
 		n--;
-	if (n + 2 > PREFIX_MAX)
+	if (n + 2 > ROUTES_PREFIX_MAX)
 		return err_set(err, -EINVAL, "--web.route-prefix is too long");
-	snprintf(ret, PREFIX_MAX, "%s%.*s", n ? "/" : "", (int)n, p);
+	snprintf(ret, ROUTES_PREFIX_MAX, "%s%.*s", n ? "/" : "", (int)n, p);
 	if (strpbrk(ret, "?#% "))
 		return err_set(err, -EINVAL, "--web.route-prefix=%s is no path",
 			       o->route_prefix);
@@ -67,14 +67,15 @@ static int read_prefix(const struct options *o, char ret[PREFIX_MAX], struct err
 int app_routes(const struct options *o, struct web_route **ret, size_t *ret_count,
 	       struct err *err)
 {
-	char prefix[PREFIX_MAX];
+	char prefix[ROUTES_PREFIX_MAX];
 	size_t bytes = sizeof(routes);
-	int rc = read_prefix(o, prefix, err);
+	int rc = routes_prefix(o, prefix, err);
 
 	if (rc < 0)
 		return rc;
 	for (size_t i = 0; i < ROUTES; i++)
-		bytes += strlen(routes[i].path ? routes[i].path : "") + PREFIX_MAX;
+		bytes += strlen(routes[i].path ? routes[i].path : "") +
+			 ROUTES_PREFIX_MAX;
 	struct web_route *copy = malloc(bytes);
 	if (!copy)
 		return err_set(err, -ENOMEM, "out of memory");
@@ -101,9 +102,9 @@ int app_routes(const struct options *o, struct web_route **ret, size_t *ret_coun
 const char *app_path(const struct app *app, const struct web_request *r)
 {
 	const char *path = web_path(r);
-	char prefix[PREFIX_MAX];
+	char prefix[ROUTES_PREFIX_MAX];
 
-	if (read_prefix(&app->options, prefix, NULL) < 0 || !*prefix)
+	if (routes_prefix(&app->options, prefix, NULL) < 0 || !*prefix)
 		return path;
 	size_t n = strlen(prefix);
 	return strncmp(path, prefix, n) == 0 && path[n] == '/' ? path + n : path;

@@ -228,6 +228,9 @@ is "and changed nothing" "$(psql_do -c 'SELECT count(*), sum(id) FROM unit')" "$
 is "nothing was an error of the program or of SQL" "$(grep -cE 'level=(error|warn).*api: ' "$SCRATCH/log")" 0
 like "a path that is not there is not there" "$(as alice /units/../users/admin --path-as-is)" not_found
 is "nor others" "$(status alice /units/1x) $(status alice /units/-1) $(status alice /Units) $(status alice '/units//') $(status alice /units/1/nodes)" "404 404 404 404 404"
+like "a word that is no id is told what is" "$(as alice /units/job42)" 'CLUSTER/UUID'
+like "and what is no endpoint where they are listed" "$(as alice /unit)" 'no such endpoint .openapi.json lists them'
+like "the page that a browser finds first names the document" "$(curl -s "http://127.0.0.1:$port/")" 'href="/api/v1/openapi.json"'
 is "without a list of origins nobody asks first" "$(status alice /units -X OPTIONS -H 'Origin: https://g.example')" 405
 is "writing is not for this API" "$(as alice /units -X POST -o /dev/null -w '%{http_code}') $(as alice /units/1 -X DELETE -o /dev/null -w '%{http_code}')" "405 405"
 is "many parameters are refused" "$(status alice "/units?$(printf 'project=a&%.0s' $(seq 140))")" 400
@@ -237,6 +240,7 @@ agg_stop
 serve --privacy.project-members --web.route-prefix=/ceems --query.max-period=40d --web.cors.origin='https://(g|h)[.]example'
 URL=http://127.0.0.1:$port/ceems/api/v1
 is "project members see each other where the site says so" "$(as alice "/units?$W&project=phys" | rows .uuid)" "101 102 107 108 201 202"
+like "the page that a browser finds first names the API where it is" "$(curl -s "http://127.0.0.1:$port/")" 'href="/ceems/api/v1/openapi.json"'
 is "for those who ask" "$(as alice "/units?$W" | rows .uuid) / $(as alice "/units?$W&user=bob" | rows .uuid)" "101 105 107 108 201 202 / 102"
 is "usage too" "$(as alice "/usage/current?$W" | rows .username) $(status alice /units/2) $(v alice 'uuid=102&cluster_id=alpha')" "alice bob 200 200"
 is "but no others" "$(as alice "/usage/current?$W&project=chem" | jq -c .data) $(as alice "/units?$W&user=carol" | jq -c .data) $(status alice /units/3) $(v alice uuid=103)" "[] [] 404 403"
