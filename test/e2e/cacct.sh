@@ -48,6 +48,11 @@ like "another user as an operator does, and no name becomes a parameter" "$targe
 : >api/requests
 cacct >/dev/null
 like "the default is today, from midnight" "$(asked | head -n 1)" "from=$(date -d "$(date +%F)" +%s)&to=[0-9]+&running"
+: >api/requests
+cacct -s F >/dev/null
+is "with states alone it is now, as sacct has it" "$(asked | head -n 1 | sed -n 's/.*from=\([0-9]*\)&to=\([0-9]*\)&.*/\1 \2/p' | awk '{ print $2 - $1 }')" 1
+is "a job that was over before the window is not shown, whatever the server says" "$(cacct -n -P -S 2026-03-26T10:00 -E 2026-03-26T12:00 -o jobid | sort | paste -sd' ')" "4700_14 4715"
+is "nor one that began after it" "$(cacct -n -P -S 2026-03-26 -E 2026-03-26T09:01 -o jobid | paste -sd' ')" 4711
 rm api/units_admin
 answers units_admin 403 '{"status":"error","errorType":"forbidden","error":"operators only"}'
 cacct -a "${DAY[@]}" >out 2>err

@@ -174,6 +174,10 @@ is "a new PUE is computed in by itself" "$(grams)" 300
 sql "INSERT INTO emission_factor VALUES ('file', 'FR', '2024-06-01', 720)"
 settle "a late factor"
 is "and a factor that comes late" "$(grams)" 600
+sql "INSERT INTO pue VALUES (1, to_timestamp($NOW), 3); INSERT INTO emission_factor VALUES ('file', 'FR', to_timestamp($NOW), 7200)"
+"$agg" --db.url="$PGURL" --recompute --from="$(date -u -d @$((T - 3600)) +%FT%TZ)" --to="$(date -u -d @$((NOW + 60)) +%FT%TZ)" >out 2>&1
+settle "what counts from now on"
+is "what counts from now on leaves what was" "$(grams)" 600
 
 # ---- MUNGE: bound to the body, good once, of an allowed user
 if command -v munged >/dev/null && command -v munge >/dev/null && have_root && grep -q munge_decode "$agg"; then

@@ -102,6 +102,27 @@ srun --mem=20 true
 ok "a folder that was removed under it is made again" wait_for 10 test -d "$SPOOL"
 ok "with the record" wait_for 10 count_records 1
 
+# ---- a chain that fails ------------------------------------------------------------------
+# jobcomp/script refuses a JobCompLoc that is no program: alone that would be slurmctld's end
+chained() { # PLUGIN: slurmctld begins anew with it
+	stop_ctld
+	sed -i "s|^chain:.*|chain: $1|" "$SLURM/jobcomp.yaml"
+	start_ctld
+}
+for chain in jobcomp/nosuch jobcomp/script; do
+	chained $chain
+	ok "slurmctld starts with a chained plugin that fails: $chain" back
+	case $chain in */nosuch) why='jobcomp/nosuch cannot be loaded' ;; *) why='jobcomp/script does not take JobCompLoc' ;; esac
+	ok "which is said" wait_for 5 said "$why"
+	n=$(records | wc -l)
+	ok "jobs run" srun --mem=20 true
+	ok "and have their record here" wait_for 10 count_records $((n + 1))
+done
+chained jobcomp/filetxt
+ok "slurmctld starts with the one that works" back
+srun --mem=20 true
+like "which gets its records again" "$(wait_for 10 test -s "$TXT" && tail -n 1 "$TXT")" "^JobId=$(record .job_id | sort -n | tail -n 1) "
+
 # ---- full -----------------------------------------------------------------------------------
 if [ $mounted = 1 ]; then
 	stop_ctld
