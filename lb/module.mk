@@ -5,6 +5,7 @@ ARCHIVES += libpromql
 libpromql_SRCS += lb/access.c
 libpromql_SRCS += lb/claim_set.c
 libpromql_SRCS += lb/form.c
+libpromql_SRCS += lb/json_read.c
 libpromql_SRCS += lb/prom_request.c
 libpromql_SRCS += lb/promql_check.c
 libpromql_SRCS += lb/promql_functions.c

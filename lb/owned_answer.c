@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lb/json_read.h"
+#include "lib/buf.h"
 #include "lib/cleanup.h"
-#include "lib/http/json.h"
+#include "lib/parse.h"
 
 struct row {
 	struct str id;
@@ -30,40 +32,209 @@ static int bad(struct err *err, const char *what)
 	return err_set(err, -EBADMSG, "the aggregator's answer: %s", what);
 }
 
-static bool whole_number(struct json_object *j, int64_t *ret)
+/* ---- its text -------------------------------------------------------------------- */
+
+struct reading {
+	struct json_reader json;
+	bool has_status, has_data, has_role;
+	enum owned_role role;
+	struct row *rows;
+	size_t count, room;
+};
+
+/* Without its escapes, in place: the text is ours. */
+static int read_string(struct reading *r, struct str *ret)
 {
-	if (!json_object_is_type(j, json_type_int))
-		return false;
-	*ret = json_object_get_int64(j);
-	return true;
+	int rc = json_raw_string(&r->json, ret);
+
+	return rc ? rc : json_unescape(&r->json, *ret, (char *)ret->p, &ret->len);
 }
 
-static int read_row(struct json_object *j, struct row *ret, struct err *err)
+static int read_whole(struct reading *r, int64_t *ret)
 {
-	struct json_object *id, *own, *to;
-	int64_t t;
+	char text[24];
+	struct str s;
+	int rc = json_number(&r->json, &s);
 
-	if (!json_object_is_type(j, json_type_array) || json_object_array_length(j) < 4)
-		return bad(err, "a row is not one");
-	id = json_object_array_get_idx(j, 0);
-	to = json_object_array_get_idx(j, 2);
-	own = json_object_array_get_idx(j, 3);
-	ret->run.to_ms = INT64_MAX;
-	if (!json_object_is_type(id, json_type_string) ||
-	    !whole_number(json_object_array_get_idx(j, 1), &ret->run.from_ms) ||
-	    (to && !whole_number(to, &ret->run.to_ms)) ||
-	    !json_object_is_type(own, json_type_boolean))
-		return bad(err, "a row is not one");
-	ret->id = (struct str){json_object_get_string(id),
-			       (uint32_t)json_object_get_string_len(id)};
-	ret->run.own = json_object_get_boolean(own);
-	if (ret->run.to_ms < ret->run.from_ms) {
-		t = ret->run.to_ms;
-		ret->run.to_ms = ret->run.from_ms;
-		ret->run.from_ms = t;
+	if (rc)
+		return rc;
+	if (s.len < sizeof(text)) {
+		memcpy(text, s.p, s.len);
+		text[s.len] = '\0';
 	}
+	return s.len < sizeof(text) && parse_s64(text, ret) == 0
+		       ? 0
+		       : json_broken(&r->json, "not a whole number");
+}
+
+static int comma(struct reading *r)
+{
+	return json_take(&r->json, ',') ? 0 : json_broken(&r->json, "a row ends early");
+}
+
+/* ["4711",1700000000000,null,true], and what may come behind some day */
+static int read_row(struct reading *r, struct row *ret)
+{
+	struct row row = {.run = {.to_ms = INT64_MAX}};
+	int rc;
+
+	if (!json_take(&r->json, '['))
+		return json_broken(&r->json, "a row is not one");
+	rc = read_string(r, &row.id);
+	rc = rc ? rc : comma(r);
+	rc = rc ? rc : read_whole(r, &row.run.from_ms);
+	rc = rc ? rc : comma(r);
+	if (!rc && !json_take_word(&r->json, "null"))
+		rc = read_whole(r, &row.run.to_ms);
+	rc = rc ? rc : comma(r);
+	if (rc)
+		return rc;
+	row.run.own = json_take_word(&r->json, "true");
+	if (!row.run.own && !json_take_word(&r->json, "false"))
+		return json_broken(&r->json, "true or false belongs here");
+	while (!rc && json_take(&r->json, ','))
+		rc = json_skip(&r->json);
+	if (!rc && !json_take(&r->json, ']'))
+		rc = json_broken(&r->json, "a row without end");
+	if (rc)
+		return rc;
+	if (row.run.to_ms < row.run.from_ms) {
+		int64_t t = row.run.to_ms;
+
+		row.run.to_ms = row.run.from_ms;
+		row.run.from_ms = t;
+	}
+	*ret = row;
 	return 0;
 }
+
+static int make_room(struct reading *r)
+{
+	size_t room = r->room ? r->room * 2 : 1024;
+	struct row *rows;
+
+	if (r->count < r->room)
+		return 0;
+	if (r->count >= OWNED_ROWS_MAX)
+		return json_broken(&r->json, "too many runs");
+	rows = reallocarray(r->rows, room, sizeof(*rows));
+	if (!rows)
+		return err_set(r->json.err, -ENOMEM, "out of memory");
+	r->rows = rows;
+	r->room = room;
+	return 0;
+}
+
+static int read_rows(struct reading *r)
+{
+	int rc = 0;
+
+	if (r->rows)
+		return json_broken(&r->json, "units are there twice");
+	if (!json_take(&r->json, '['))
+		return json_broken(&r->json, "units are a list");
+	rc = make_room(r);
+	if (json_take(&r->json, ']'))
+		return rc;
+	do {
+		rc = rc ? rc : make_room(r);
+		rc = rc ? rc : read_row(r, &r->rows[r->count]);
+		r->count += !rc;
+	} while (!rc && json_take(&r->json, ','));
+	if (!rc && !json_take(&r->json, ']'))
+		rc = json_broken(&r->json, "units without end");
+	return rc;
+}
+
+static int read_role(struct reading *r)
+{
+	static const char *const names[] = {"user", "operator", "admin"};
+	struct str role;
+	int rc;
+
+	if (r->has_role)
+		return json_broken(&r->json, "the role is there twice");
+	rc = read_string(r, &role);
+	for (unsigned i = 0; !rc && i < 3; i++)
+		if (str_eq(role, names[i])) {
+			r->role = (enum owned_role)i;
+			r->has_role = true;
+		}
+	return rc || r->has_role ? rc
+				 : json_broken(&r->json, "a role that is not known");
+}
+
+/* Members of an object, each by its name. */
+static int read_object(struct reading *r,
+		       int (*member)(struct reading *r, struct str name))
+{
+	int rc = 0;
+
+	if (!json_take(&r->json, '{'))
+		return json_broken(&r->json, "an object belongs here");
+	if (json_take(&r->json, '}'))
+		return 0;
+	do {
+		struct str name;
+
+		rc = read_string(r, &name);
+		if (!rc && !json_take(&r->json, ':'))
+			rc = json_broken(&r->json, "a colon belongs here");
+		rc = rc ? rc : member(r, name);
+	} while (!rc && json_take(&r->json, ','));
+	if (!rc && !json_take(&r->json, '}'))
+		rc = json_broken(&r->json, "an object without end");
+	return rc;
+}
+
+static int read_one_member(struct reading *r, struct str name)
+{
+	if (str_eq(name, "role"))
+		return read_role(r);
+	return str_eq(name, "units") ? read_rows(r) : json_skip(&r->json);
+}
+
+static int read_status(struct reading *r)
+{
+	struct str s;
+	int rc = read_string(r, &s);
+
+	if (rc)
+		return rc;
+	if (r->has_status || !str_eq(s, "success"))
+		return json_broken(&r->json, "it is not a success");
+	r->has_status = true;
+	return 0;
+}
+
+static int read_member(struct reading *r, struct str name)
+{
+	int rc;
+
+	if (str_eq(name, "status"))
+		return read_status(r);
+	if (!str_eq(name, "data"))
+		return json_skip(&r->json);
+	if (r->has_data || !json_take(&r->json, '['))
+		return json_broken(&r->json, "data is one list");
+	r->has_data = true;
+	rc = read_object(r, read_one_member);
+	if (!rc && !json_take(&r->json, ']'))
+		rc = json_broken(&r->json, "data has more than one");
+	return rc;
+}
+
+static int read_text(struct reading *r)
+{
+	int rc = read_object(r, read_member);
+
+	rc = rc ? rc : json_end(&r->json);
+	if (!rc && !(r->has_status && r->has_data && r->has_role && r->rows))
+		rc = json_broken(&r->json, "there is no status, role or unit in it");
+	return rc;
+}
+
+/* ---- what it says ---------------------------------------------------------------- */
 
 /* As they mostly come: then nothing is to be done. */
 static bool sorted(const struct row *rows, size_t n)
@@ -72,33 +243,6 @@ static bool sorted(const struct row *rows, size_t n)
 		if (compare(&rows[i - 1], &rows[i]) > 0)
 			return false;
 	return true;
-}
-
-static int read_rows(struct json_object *units, struct row **ret, size_t *ret_count,
-		     struct err *err)
-{
-	size_t n;
-	auto_free struct row *rows = NULL;
-
-	if (!json_object_is_type(units, json_type_array))
-		return bad(err, "it has no units");
-	n = json_object_array_length(units);
-	if (n > OWNED_ROWS_MAX)
-		return bad(err, "too many runs");
-	rows = calloc(n + 1, sizeof(*rows));
-	if (!rows)
-		return err_set(err, -ENOMEM, "out of memory");
-	for (size_t i = 0; i < n; i++) {
-		int rc = read_row(json_object_array_get_idx(units, i), &rows[i], err);
-
-		if (rc)
-			return rc;
-	}
-	if (!sorted(rows, n))
-		qsort(rows, n, sizeof(*rows), compare);
-	*ret = steal_ptr(&rows);
-	*ret_count = n;
-	return 0;
 }
 
 static size_t group_len(const struct row *rows, size_t n, size_t i)
@@ -179,71 +323,46 @@ static int take_asked(struct owned_answer *a, struct row *rows, size_t n,
 	return used == n ? 0 : bad(err, "it is about units that nobody asked for");
 }
 
-static int read_role(struct json_object *one, enum owned_role *ret, struct err *err)
+static int take(struct owned_answer *a, struct reading *r, const struct str *ids,
+		size_t count, struct err *err)
 {
-	static const char *const names[] = {"user", "operator", "admin"};
-	struct json_object *role = NULL;
-
-	if (!json_object_object_get_ex(one, "role", &role) ||
-	    !json_object_is_type(role, json_type_string))
-		return bad(err, "it has no role");
-	for (unsigned i = 0; i < 3; i++)
-		if (!strcmp(json_object_get_string(role), names[i])) {
-			*ret = (enum owned_role)i;
-			return 0;
-		}
-	return bad(err, "a role that is not known");
-}
-
-static int read_all(struct owned_answer *a, const struct str *ids, size_t count,
-		    struct err *err)
-{
-	struct json_object *status = NULL, *data = NULL, *one = NULL, *units = NULL;
-	auto_free struct row *rows = NULL;
-	size_t n = 0;
 	int rc;
 
-	if (!json_object_object_get_ex(a->text, "status", &status) ||
-	    !json_object_is_type(status, json_type_string) ||
-	    strcmp(json_object_get_string(status), "success") != 0 ||
-	    !json_object_object_get_ex(a->text, "data", &data) ||
-	    !json_object_is_type(data, json_type_array) ||
-	    json_object_array_length(data) != 1)
-		return bad(err, "not one");
-	one = json_object_array_get_idx(data, 0);
-	if (!json_object_is_type(one, json_type_object))
-		return bad(err, "not one");
-	rc = read_role(one, &a->role, err);
-	if (rc)
-		return rc;
-	json_object_object_get_ex(one, "units", &units);
-	rc = read_rows(units, &rows, &n, err);
-	if (rc)
-		return rc;
-	a->runs = calloc(n + 2, sizeof(*a->runs));
+	if (!sorted(r->rows, r->count))
+		qsort(r->rows, r->count, sizeof(*r->rows), compare);
+	a->role = r->role;
+	a->runs = calloc(r->count + 2, sizeof(*a->runs));
 	if (!a->runs)
 		return err_set(err, -ENOMEM, "out of memory");
 	if (ids)
-		return take_asked(a, rows, n, ids, count, err);
-	rc = take_all(a, rows, n);
+		return take_asked(a, r->rows, r->count, ids, count, err);
+	rc = take_all(a, r->rows, r->count);
 	return rc ? err_set(err, rc, "out of memory") : 0;
 }
 
-int owned_answer_read(const char *text, size_t len, const struct str *ids, size_t count,
+int owned_answer_read(struct buf *text, const struct str *ids, size_t count,
 		      struct owned_answer *ret, struct err *err)
 {
-	const struct http_json_limits limits = {
-		.bytes_max = OWNED_ANSWER_BYTES_MAX, .depth_max = 8, .strict = true};
 	struct owned_answer a = {.role = OWNED_USER};
-	int rc = http_json_object(text, len, &limits, &a.text, err);
+	struct reading r = {.count = 0};
+	int rc;
 
+	if (text->len > OWNED_ANSWER_BYTES_MAX)
+		return bad(err, "too long");
+	json_reader_init(&r.json, text->data ? text->data : "", text->len, err);
+	rc = read_text(&r);
 	if (rc)
-		return err_prefix(err, rc, "the aggregator's answer");
-	rc = read_all(&a, ids, count, err);
+		rc = err_prefix(err, rc == -ENOMEM ? rc : -EBADMSG,
+				"the aggregator's answer");
+	else
+		rc = take(&a, &r, ids, count, err);
+	free(r.rows);
 	if (rc) {
 		owned_answer_done(&a);
 		return rc;
 	}
+	a.text = *text;
+	*text = (struct buf){.max = text->max};
 	*ret = a;
 	return 0;
 }
@@ -252,7 +371,6 @@ void owned_answer_done(struct owned_answer *a)
 {
 	free(a->units);
 	free(a->runs);
-	if (a->text)
-		json_object_put(a->text);
+	buf_done(&a->text);
 	*a = (struct owned_answer){.role = OWNED_USER};
 }

@@ -8,6 +8,7 @@
 
 #include "lb/owned_rule.h"
 #include "lb/promql.h"
+#include "lib/buf.h"
 #include "lib/err.h"
 
 /* The aggregator's answer about units (doc/api.md, /units/verify and /units/own):
@@ -29,20 +30,18 @@ struct owned_unit {
 	size_t count; /* 0: not known */
 };
 
-struct json_object;
-
 struct owned_answer {
 	enum owned_role role;
 	struct owned_unit *units;
 	size_t count;
 	struct owned_run *runs;
-	struct json_object *text;
+	struct buf text; /* where ids are that were not asked for */
 };
 
 /* ids: what was asked for, in the order of ret->units; a row of anything else spoils
- * the answer. ids NULL: units are what the answer names. Zero-initialise ret.
- * -EBADMSG, -ENOMEM. */
-int owned_answer_read(const char *text, size_t len, const struct str *ids, size_t count,
+ * the answer. ids NULL: units are what the answer names. Zero-initialise ret. The text
+ * is written to, and ret's when that is read. -EBADMSG, -ENOMEM. */
+int owned_answer_read(struct buf *text, const struct str *ids, size_t count,
 		      struct owned_answer *ret, struct err *err);
 void owned_answer_done(struct owned_answer *a); /* accepts a zeroed one */
 

@@ -75,8 +75,8 @@ static int ask(struct owned_question *q, void **mine, const atomic_bool *stop)
 					    &q->ask, &body, &q->err);
 	rc = rc ? rc : buf_error(&body);
 	return rc ? rc
-		  : owned_answer_read(body.data ? body.data : "", body.len, q->ask.ids,
-				      q->ask.count, &q->answer, &q->err);
+		  : owned_answer_read(&body, q->ask.ids, q->ask.count, &q->answer,
+				      &q->err);
 }
 
 static void note(struct owned *o, const struct owned_question *q, uint64_t ns)

@@ -128,13 +128,3 @@ bool pyro_is_default(const struct pyro_value *v)
 	}
 	return !v->integer;
 }
-
-bool pyro_is_text(const char *s, size_t len)
-{
-	for (size_t i = 0, n; i < len; i += n) {
-		n = utf8_len(s + i, len - i);
-		if (!n || !s[i])
-			return false;
-	}
-	return true;
-}

@@ -85,7 +85,7 @@ struct pyro_arena {
 	uint32_t values; /* made so far */
 };
 #define PYRO_VALUES_MAX 1024u /* values of one request */
-#define PYRO_DEPTH_MAX 16u    /* of what is within each other in JSON, dropped or not */
+#define PYRO_DEPTH_MAX 16u    /* of messages within each other */
 #define PYRO_BODY_MAX (256u << 10)
 
 void pyro_arena_done(struct pyro_arena *a);
@@ -104,8 +104,6 @@ struct pyro_value *pyro_find(const struct pyro_message *m, enum pyro_role role);
 const struct pyro_field *pyro_field_of(const struct pyro_type *t, enum pyro_role role);
 /* It says what its absence says. */
 bool pyro_is_default(const struct pyro_value *v);
-/* UTF-8 without NUL */
-bool pyro_is_text(const char *s, size_t len);
 
 /* Bytes are copied. -EINVAL, -E2BIG, -ENOMEM. */
 int pyro_read_proto(struct pyro_arena *a, const struct pyro_type *type,

@@ -135,7 +135,7 @@ static int read_string(struct reader *r, struct pyro_value *v)
 
 	if (rc)
 		return rc;
-	if (!pyro_is_text((const char *)bytes, n))
+	if (!utf8_is_text((const char *)bytes, n))
 		return err_set(r->err, -EINVAL, "field \"%s\" is not UTF-8",
 			       v->field->name);
 	if (pyro_keep(r->arena, bytes, n, &v->string))

@@ -173,7 +173,7 @@ static int take_looks(struct pyro_request *r, const struct form *f, struct err *
 		v = f->fields[i].value;
 		if (strcmp(f->fields[i].name, "groupBy") != 0)
 			continue;
-		if (!pyro_is_text(v.p, v.len))
+		if (!utf8_is_text(v.p, v.len))
 			return bad_value("groupBy", v, err);
 		form_put(&r->parameters, "groupBy", v.p, v.len);
 	}
@@ -187,7 +187,7 @@ static int take_label(struct pyro_request *r, const struct form *f, struct err *
 
 	if (rc < 0)
 		return rc;
-	if (!rc || !v.len || !pyro_is_text(v.p, v.len))
+	if (!rc || !v.len || !utf8_is_text(v.p, v.len))
 		return err_set(err, -EINVAL, "parameter \"label\" is missing");
 	form_put(&r->parameters, "label", v.p, v.len);
 	return 0;

@@ -218,6 +218,16 @@ size_t utf8_len(const char *s, size_t left)
 	return n;
 }
 
+bool utf8_is_text(const char *s, size_t len)
+{
+	for (size_t i = 0, n; i < len; i += n) {
+		n = utf8_len(s + i, len - i);
+		if (!n || !s[i])
+			return false;
+	}
+	return true;
+}
+
 void buf_put_json(struct buf *b, const char *s, size_t len)
 {
 	buf_putc(b, '"');

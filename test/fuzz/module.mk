@@ -96,11 +96,8 @@ FUZZERS += ship_answer
 endif
 ship_answer_fuzz_SRCS := courier/ship_answer.c lib/http/json.c lib/parse.c lib/err.c lib/buf.c lib/fs.c
 ship_answer_fuzz_PKGS := json-c
-ifeq ($(HAVE_JSON),1)
 FUZZERS += owned_answer
-endif # of owned_answer
-owned_answer_fuzz_SRCS := lb/owned_answer.c lb/owned_rule.c lib/http/json.c lib/err.c
-owned_answer_fuzz_PKGS := json-c
+owned_answer_fuzz_SRCS := lb/owned_answer.c lb/owned_rule.c $(libpromql_SRCS) lib/siphash.c lib/buf.c lib/err.c lib/parse.c lib/rfc3339.c
 FUZZERS += prom_request
 prom_request_fuzz_SRCS := $(libpromql_SRCS) lib/siphash.c lib/buf.c lib/err.c lib/parse.c lib/rfc3339.c
 ifeq ($(HAVE_ZLIB),1)

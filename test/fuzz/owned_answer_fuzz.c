@@ -12,13 +12,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct str ids[] = {{"1", 1}, {"12", 2}, {"a.b", 3}};
 	struct owned_answer a = {.role = OWNED_USER};
+	auto_buf struct buf text = BUF_INIT;
 	struct err err;
 	bool any = size && data[0] & 1;
 
 	if (!size)
 		return 0;
-	if (owned_answer_read((const char *)data + 1, size - 1, any ? NULL : ids,
-			      any ? 0 : 3, &a, &err))
+	buf_put(&text, data + 1, size - 1);
+	if (owned_answer_read(&text, any ? NULL : ids, any ? 0 : 3, &a, &err))
 		return 0;
 	if (!any && a.count != 3)
 		abort();

@@ -160,14 +160,17 @@ static const struct str asked[] = {{"1", 1}, {"12", 2}, {"a.b", 3}};
 
 static int take(const char *text, struct owned_answer *a)
 {
+	auto_buf struct buf b = BUF_INIT;
 	struct err err;
 
-	return owned_answer_read(text, strlen(text), asked, 3, a, &err);
+	buf_puts(&b, text);
+	return owned_answer_read(&b, asked, 3, a, &err);
 }
 
 static void rows_in_any_order_are_one_units(void **state)
 {
 	struct owned_answer a = {.role = OWNED_USER};
+	auto_buf struct buf list = BUF_INIT;
 
 	(void)state;
 	assert_int_equal(take(ROWS("[\"12\",5,9,true],[\"1\",1,null,false],"
@@ -183,14 +186,15 @@ static void rows_in_any_order_are_one_units(void **state)
 	for (size_t i = 0; i < 3; i++)
 		assert_true(a.units[1].runs[i].from_ms <= a.units[1].runs[i].to_ms);
 	owned_answer_done(&a);
-	assert_int_equal(
-		owned_answer_read(ROWS("[\"b\",1,2,true],[\"a\",1,2,true],"
-				       "[\"b\",3,4,false]"),
-				  strlen(ROWS("[\"b\",1,2,true],[\"a\",1,2,true]"
-					      ",[\"b\",3,4,false]")),
-				  NULL, 0, &a, NULL),
-		0);
+	/* however its id is written, and whatever else is there */
+	buf_puts(&list, " {\"more\":{\"x\":[1.5e3,\"\\n\"]},\"data\":[{\"units\": ["
+			"[\"b\",1,2,true], [\"a\",1,2,true,\"x\"],"
+			"[\"\\u0062\",3,4,false]],\"role\":\"admin\"}],"
+			"\"status\":\"success\"}\n");
+	assert_int_equal(owned_answer_read(&list, NULL, 0, &a, NULL), 0);
+	assert_int_equal(a.role, OWNED_ADMIN);
 	assert_int_equal(a.count, 2);
+	assert_true(str_eq(a.units[1].id, "b"));
 	assert_int_equal(a.units[1].count, 2);
 	owned_answer_done(&a);
 }
@@ -226,6 +230,21 @@ static void what_is_not_exactly_an_answer_is_none(void **state)
 		ROWS("null"),
 		ROWS("[\"2\",1,2,true]"), /* nobody asked for it */
 		ROWS("[\"1\",1,2,true]") "x",
+		ROWS("[\"1\",1,2,true],"),
+		ROWS("[\"1\",01,2,true]"),
+		ROWS("[\"1\",9223372036854775808,2,true]"),
+		ROWS("[\"1\\u0000\",1,2,true]"),
+		ROWS("[\"1\\ud800\",1,2,true]"),
+		ROWS("[\"1\",1,2,true,[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]"),
+		/* said twice */
+		"{\"status\":\"success\",\"status\":\"success\",\"data\":[{"
+		"\"role\":\"user\",\"units\":[]}]}",
+		"{\"status\":\"success\",\"data\":[{\"role\":\"user\",\"role\":"
+		"\"admin\",\"units\":[]}]}",
+		"{\"status\":\"success\",\"data\":[{\"role\":\"user\",\"units\":[],"
+		"\"units\":[[\"1\",1,2,true]]}]}",
+		"{\"status\":\"success\",\"data\":[{\"role\":\"user\",\"units\":[]}]"
+		",\"data\":[{\"role\":\"user\",\"units\":[]}]}",
 		"{\"status\":\"success\",\"data\":[{\"role\":\"user\",\"units\":[["
 		"\"1\",1",
 	};
