@@ -111,6 +111,15 @@ static int put_role(struct ask *a, const char *cluster, struct err *err)
 	return rc;
 }
 
+static void put_number(struct buf *out, const PGresult *r, int row, int column)
+{
+	if (PQgetisnull(r, row, column))
+		buf_puts(out, "null");
+	else
+		buf_put(out, PQgetvalue(r, row, column),
+			(size_t)PQgetlength(r, row, column));
+}
+
 static int put_rows(struct ask *a, struct query *q, struct err *err)
 {
 	auto_pgresult PGresult *r = NULL;
@@ -127,9 +136,11 @@ static int put_rows(struct ask *a, struct query *q, struct err *err)
 		buf_puts(&a->data, i ? ",[" : "[");
 		buf_put_json(&a->data, PQgetvalue(r, i, 0),
 			     (size_t)PQgetlength(r, i, 0));
-		buf_printf(&a->data, ",%s,%s,%s]", PQgetvalue(r, i, 1),
-			   PQgetisnull(r, i, 2) ? "null" : PQgetvalue(r, i, 2),
-			   own && *own == 't' ? "true" : "false");
+		buf_putc(&a->data, ',');
+		put_number(&a->data, r, i, 1);
+		buf_putc(&a->data, ',');
+		put_number(&a->data, r, i, 2);
+		buf_puts(&a->data, own && *own == 't' ? ",true]" : ",false]");
 	}
 	a->rows = 1;
 	buf_puts(&a->data, "]}");
