@@ -11,6 +11,7 @@
 #include "lib/log.h"
 
 #define AWAY_MS 1000u /* until the database is asked for again */
+#define FAILED_MAX_MS 300000u
 
 struct chore {
 	struct chore_params params;
@@ -19,7 +20,8 @@ struct chore {
 	pthread_cond_t wake;
 	pthread_t thread;
 	bool has_thread, stopping;
-	bool more; /* of the last turn */
+	bool more;         /* of the last turn */
+	unsigned failures; /* in a row */
 	struct log_repeat failing;
 };
 
@@ -66,6 +68,25 @@ static void say(struct chore *c, int rc, const struct err *err)
 		log_info("%s: works again", c->params.name);
 }
 
+unsigned chore_retry_ms(unsigned period_ms, unsigned failures)
+{
+	unsigned most = period_ms < FAILED_MAX_MS ? period_ms : FAILED_MAX_MS;
+	unsigned ms = AWAY_MS;
+
+	while (failures-- > 1 && ms < most)
+		ms *= 2;
+	return ms < most ? ms : most > AWAY_MS ? most : AWAY_MS;
+}
+
+/* A database that is away is not the chore's failure: its connection has a back-off of
+ * its own, and there is work as soon as it is back. */
+static unsigned retry_ms(struct chore *c, int rc)
+{
+	if (!pg_connected(c->pg) || rc == -EAGAIN)
+		return AWAY_MS;
+	return chore_retry_ms(c->params.period_ms, ++c->failures);
+}
+
 static unsigned one_turn(struct chore *c)
 {
 	struct err err = {""};
@@ -74,9 +95,12 @@ static unsigned one_turn(struct chore *c)
 	say(c, rc, &err);
 	if (rc < 0 && rc != -EHOSTDOWN && rc != -EAGAIN && c->params.failed)
 		c->params.failed(c->pg, c->params.arg, rc);
-	if (rc == 0 && c->params.look)
+	if (rc < 0)
+		return retry_ms(c, rc);
+	c->failures = 0;
+	if (c->params.look)
 		c->params.look(c->pg, c->params.arg);
-	return rc < 0 ? AWAY_MS : c->more ? 0 : c->params.period_ms;
+	return c->more ? 0 : c->params.period_ms;
 }
 
 static void *work(void *arg)

@@ -9,7 +9,9 @@
 
 /* Work that one of all aggregators of a database does at a time, again and again, on a
  * thread with a connection of its own. Whose turn it is, an advisory lock says, taken
- * with each transaction: when that aggregator dies, the next one goes on. */
+ * with each transaction: when that aggregator dies, the next one goes on. One that
+ * fails is tried again soon, then less and less often: what it needs may be away for
+ * long. */
 
 struct chore_params {
 	const char *name; /* "linker": in the log; borrowed */
@@ -39,6 +41,10 @@ enum chore_lock {
 };
 
 struct chore;
+
+/* How long one waits that has failed so often in a row: a second, doubling, up to its
+ * own period or five minutes, whichever is shorter. */
+unsigned chore_retry_ms(unsigned period_ms, unsigned failures);
 
 int chore_new(const struct pg_params *pg, const struct chore_params *params,
 	      struct chore **ret, struct err *err);

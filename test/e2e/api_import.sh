@@ -71,6 +71,30 @@ ok "and take them away at the next refresh" wait_for 10 has alice chem
 like "a list that is none is refused" "$(import "sacctmgr=$SCRATCH/people")" "not one association"
 sleep 2
 ok "and takes nothing away" has bob phys
+# a command that fails is not run each second, nor given up
+mkdir "$SCRATCH/bin"
+cat >"$SCRATCH/bin/sacctmgr" <<-END
+	#!/bin/sh
+	date +%s%3N >>$SCRATCH/calls
+	[ ! -e $SCRATCH/works ] || exec cat $SCRATCH/people.works
+	echo 'slurmdbd is not there' >&2
+	exit 1
+END
+chmod 755 "$SCRATCH/bin/sacctmgr"
+echo 'alpha|phys|carol' >"$SCRATCH/people.works"
+: >"$SCRATCH/calls"
+psql_do -c "CREATE DATABASE other" 2>/dev/null || psql_admin -c "CREATE DATABASE other OWNER ceems"
+other=(--db.url="${PGURL/\/ceems\?//other?}" --security.drop-privileges=false)
+"$agg" --migrate "${other[@]}" >/dev/null
+"$agg" "${other[@]}" --web.listen-address="127.0.0.1:$(free_port)" --web.config.file="$SCRATCH/web.yaml" \
+	--people.associations=sacctmgr --slurm.bindir="$SCRATCH/bin" --people.refresh=4s >"$SCRATCH/log.other" 2>&1 &
+started $!
+called() { [ "$(wc -l <"$SCRATCH/calls")" -ge "$1" ]; }
+ok "a refresh that fails is tried again" wait_for 30 called 5
+is "after one second, two, four, then each four" \
+	"$(awk 'NR > 1 && NR < 6 { d = $1 - t; print (d >= (NR == 2 ? 1000 : NR == 3 ? 2000 : 4000)) } { t = $1 }' "$SCRATCH/calls" | xargs)" "1 1 1 1"
+touch "$SCRATCH/works"
+ok "until it works" wait_for 30 grep -q 'people: works again' "$SCRATCH/log.other"
 like "a list can be given by hand" "$(printf 'alpha|phys|alice\nalpha|phys|bob\nalpha|chem|alice\n' | import sacctmgr=-)" ': 3 associations of users read, 1 memberships begin, 0 end'
 is "membership has its times" "$(psql_do -c "SELECT count(*), count(valid_to) FROM membership m JOIN person p ON p.id = m.person WHERE p.name = 'alice'")" "3|1"
 
