@@ -11,6 +11,7 @@
 
 #define SERIES_MAX 2000
 #define VERIFY_MAX 100
+#define WEEK_US (7ull * 86400 * 1000000)
 
 /* What decides about a unit beside its feed. */
 struct selection {
@@ -81,18 +82,37 @@ static void put_filters(const struct ask *a, struct query *q)
 		     "u.het_offset))");
 }
 
+/* A condition with the window in it: @a its begin, @b its end, @w a week before it.
+ * As values, so that an index walks no further than the window. */
+static void put_life(const struct ask *a, struct query *q, const char *life)
+{
+	uint64_t week_us = a->from_us > WEEK_US ? a->from_us - WEEK_US : 0;
+
+	for (const char *at; (at = strchr(life, '@')); life = at + 2) {
+		buf_put(&q->sql, life, (size_t)(at - life));
+		query_time_us(q, at[1] == 'a'   ? a->from_us
+				 : at[1] == 'b' ? a->to_us
+						: week_us);
+	}
+	query_put(q, life);
+}
+
 /* One branch of a feed: rows (key, id, observed_ms, node_ms) of units with this
- * condition. */
+ * condition. CASE hides the scope from the planner: it would look that up as well, or
+ * think that next to nothing is left of the feed, and fetch all that somebody ever ran
+ * instead of walking down the feed for a page. */
 static void put_branch(const struct ask *a, const struct selection *s, struct query *q,
 		       const char *owner, const char *life, const char *key)
 {
 	query_put(q, "(SELECT ");
 	query_put(q, key);
-	query_put(q, " AS key, u.id AS id, u.observed_ms, u.node_ms FROM unit u, w "
+	query_put(q, " AS key, u.id AS id, u.observed_ms, u.node_ms FROM unit u "
 		     "WHERE ");
 	query_put(q, owner);
-	query_put(q, life);
+	put_life(a, q, life);
+	query_put(q, " AND CASE WHEN ");
 	scope_put_unit(&a->scope, q);
+	query_put(q, " THEN true END");
 	put_filters(a, q);
 	put_page(s, q, key);
 	query_put(q, " ORDER BY ");
@@ -107,20 +127,18 @@ static void put_branch(const struct ask *a, const struct selection *s, struct qu
 static void put_feed(const struct ask *a, const struct selection *s, struct query *q,
 		     const char *owner)
 {
-	put_branch(
-		a, s, q, owner,
-		" AND u.started >= w.week AND u.started < w.b AND (u.ended IS NULL OR "
-		"u.ended > w.a OR (u.ended = u.started AND u.ended = w.a)) AND ",
-		"u.started");
-	query_put(q, " UNION ALL ");
-	put_branch(
-		a, s, q, owner,
-		" AND u.started < w.week AND (u.ended IS NULL OR u.ended - u.started > "
-		"interval '7 days') AND (u.ended IS NULL OR u.ended > w.a) AND ",
-		"u.started");
+	put_branch(a, s, q, owner,
+		   " AND u.started >= @w AND u.started < @b AND (u.ended IS NULL OR "
+		   "u.ended > @a OR (u.ended = u.started AND u.ended = @a))",
+		   "u.started");
 	query_put(q, " UNION ALL ");
 	put_branch(a, s, q, owner,
-		   " AND u.started IS NULL AND u.ended >= w.a AND u.ended < w.b AND ",
+		   " AND u.started < @w AND (u.ended IS NULL OR u.ended - u.started > "
+		   "interval '7 days') AND (u.ended IS NULL OR u.ended > @a)",
+		   "u.started");
+	query_put(q, " UNION ALL ");
+	put_branch(a, s, q, owner,
+		   " AND u.started IS NULL AND u.ended >= @a AND u.ended < @b",
 		   "u.ended");
 }
 
@@ -150,7 +168,7 @@ static void put_unnamed(const struct ask *a, const struct selection *s, struct q
 	query_numbers(q, &a->scope.uids, "bigint");
 	query_put(q, ") AS f (c, uid), LATERAL (");
 	put_branch(a, s, q, "u.cluster = f.c AND u.uid = f.uid AND u.person IS NULL",
-		   " AND u.started < w.b AND (u.ended IS NULL OR u.ended > w.a) AND ",
+		   " AND u.started < @b AND (u.ended IS NULL OR u.ended > @a)",
 		   "u.started");
 	query_put(q, ") x");
 }
@@ -176,9 +194,9 @@ static void put_by_id(const struct ask *a, const struct selection *s, struct que
 {
 	put_branch(a, s, q, "true",
 		   s->all_time
-			   ? " AND "
-			   : " AND coalesce(u.started, u.ended, u.submitted) < w.b AND "
-			     "(u.ended IS NULL OR u.ended > w.a) AND ",
+			   ? ""
+			   : " AND coalesce(u.started, u.ended, u.submitted) < @b AND "
+			     "(u.ended IS NULL OR u.ended > @a)",
 		   "coalesce(u.started, u.ended, u.submitted)");
 }
 
@@ -216,13 +234,7 @@ static int list(struct ask *a, bool all, struct err *err)
 	s.all_time =
 		params_has(p, "uuid") && !params_has(p, "from") && !params_has(p, "to");
 	a->windowed = !s.all_time;
-	query_put(&q, "WITH w AS (SELECT ");
-	query_time_us(&q, a->from_us);
-	query_put(&q, " AS a, ");
-	query_time_us(&q, a->from_us);
-	query_put(&q, " - interval '7 days' AS week, ");
-	query_time_us(&q, a->to_us);
-	query_put(&q, " AS b), y AS MATERIALIZED (SELECT DISTINCT ON (z.key, z.id) z.* "
+	query_put(&q, "WITH y AS MATERIALIZED (SELECT DISTINCT ON (z.key, z.id) z.* "
 		      "FROM (");
 	put_feeds(a, &s, &q, all);
 	query_put(&q, ") z ORDER BY z.key DESC, z.id LIMIT ");
