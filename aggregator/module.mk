@@ -11,6 +11,7 @@ libaggregator_SRCS += aggregator/chore.c
 libaggregator_SRCS += aggregator/cluster.c
 libaggregator_SRCS += aggregator/cluster_files.c
 libaggregator_SRCS += aggregator/cluster_find.c
+libaggregator_SRCS += aggregator/coverage.c
 libaggregator_SRCS += aggregator/access.c
 libaggregator_SRCS += aggregator/api.c
 libaggregator_SRCS += aggregator/api_doc.c

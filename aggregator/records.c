@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "aggregator/chore.h"
+#include "aggregator/coverage.h"
 #include "lib/clock.h"
 #include "lib/log.h"
 #include "lib/rfc3339.h"
@@ -17,6 +18,7 @@
 #define LINK_END_NS (10 * NSEC_PER_SEC)
 #define LOOK_NS (15 * NSEC_PER_SEC)
 #define LOOK_UNITS_NS (60 * NSEC_PER_SEC)
+#define LOOK_COVERAGE_NS (600 * NSEC_PER_SEC)
 #define ROLLUP_PERIOD_MS 1000u
 #define ROLLUP_AT_ONCE 5000
 #define TIMEOUT_MS 300000u
@@ -24,8 +26,9 @@
 struct records {
 	struct app *app;
 	struct chore *linker, *rollup;
+	struct coverage *coverage;
 	/* the linker's thread */
-	uint64_t ended_ns, looked_ns, looked_units_ns;
+	uint64_t ended_ns, looked_ns, looked_units_ns, looked_coverage_ns;
 	/* the roll-up's */
 	int at_once;
 	uint64_t looked_marks_ns;
@@ -114,6 +117,8 @@ static void look_at_units(struct pg *pg, void *arg)
 		      "count(*) FILTER (WHERE ended IS NOT NULL) FROM unit "
 		      "WHERE person IS NULL AND known_by = 'node'",
 		      &s->running_alone, &s->ended_alone);
+	if (due(&s->looked_coverage_ns, LOOK_COVERAGE_NS))
+		coverage_look(s->coverage, pg);
 }
 
 /* ---- roll-up --------------------------------------------------------------------- */
@@ -176,6 +181,7 @@ static void close_records(struct app *app)
 		return;
 	chore_free(s->linker);
 	chore_free(s->rollup);
+	coverage_free(s->coverage);
 	free(s);
 }
 
@@ -217,7 +223,9 @@ static int open_records(struct app *app, struct err *err)
 	s->app = app;
 	s->at_once = ROLLUP_AT_ONCE;
 	app->records = s;
-	int rc = chore_new(&app->pg, &linker, &s->linker, err);
+	int rc = coverage_new(&s->coverage, err);
+	if (rc == 0)
+		rc = chore_new(&app->pg, &linker, &s->linker, err);
 	if (rc == 0)
 		rc = chore_new(&app->pg, &rollup, &s->rollup, err);
 	if (rc < 0)
@@ -277,6 +285,7 @@ static void metrics(struct app *app, struct prom *out)
 	int64_t ms = atomic_load(&s->lag_ms);
 	prom_put_scaled(out, NULL, 0, ms > 0 ? (uint64_t)ms : 0, 3);
 	put(out, &postponed, NULL, NULL, (int64_t)atomic_load(&s->postponed));
+	coverage_metrics(s->coverage, out);
 }
 
 const struct part part_records = {

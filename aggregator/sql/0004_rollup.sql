@@ -374,6 +374,20 @@ BEGIN
 END
 $$;
 
+-- How much of the time that units were on nodes was watched, by cluster: of those that ended in the
+-- last day, an hour ago at the latest, so that their last reports had the time to come. One that no
+-- node told of was not watched.
+CREATE INDEX unit_ended ON unit USING brin (ended) WITH (pages_per_range = 32, autosummarize = on);
+CREATE FUNCTION coverage(OUT cluster text, OUT observed_ms numeric, OUT node_ms numeric)
+RETURNS SETOF record LANGUAGE sql STABLE AS $$
+	SELECT c.name, sum(coalesce(u.observed_ms, 0)), sum(coalesce(u.node_ms, greatest(u.nodes, 1)
+		* overlap_ms(u.started, u.ended, '1970-01-01', 'infinity')))
+	FROM unit u JOIN cluster c ON c.id = u.cluster
+	WHERE u.ended > now() - interval '25 h' AND u.ended <= now() - interval '1 h'
+		AND u.started IS NOT NULL
+	GROUP BY c.name
+$$;
+
 -- Takes at most `most` marks that are due and computes what they name. Returns how many it took.
 CREATE FUNCTION rollup(most integer) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE

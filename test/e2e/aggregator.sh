@@ -52,9 +52,16 @@ is "four that migrate at once all end well" $rc 0
 is "and each file was applied by one of them" "$(cat "$SCRATCH"/m? | sed 's/[^0-9]* \([0-9]*\) migrations.*/\1/' | awk '{ s += $1 } END { print s }')" \
 	"$("$PGBIN/psql" -XAtq "$second" -c 'SELECT count(*) FROM schema_migration')"
 
-# serves
+# serves; of five jobs of a whole day and one whose last report may still come
+psql_do -c "INSERT INTO cluster (name) VALUES ('c1'), ('c2'), ('c3');
+	INSERT INTO unit (cluster, uuid, known_by, submitted, started, ended, nodes, as_of, node_ms, observed_ms)
+	SELECT c, i::text, 'jobcomp', now(), now() - a * interval '1 h', now() - b * interval '1 h', n, now(), there, seen
+	FROM (VALUES (1, 1, 4, 3, 2, 7200000, 7200000), (1, 2, 40, 24, 1, 57600000, 28800000), (1, 3, 60, 30, 1, 10000000, 0),
+		(1, 4, 2, 0.5, 1, 5400000, 0), (2, 5, 3, 2, 1, 3600000, 3600000), (3, 6, 5, 3, 2, NULL, NULL)) v (c, i, a, b, n, there, seen)"
 agg_start --db.url="$PGURL"
 ok "it is healthy" wait_for 5 healthy
+covered() { [ "$(for c in c1 c2 c3; do metric "ceems_aggregator_coverage_ratio{cluster=\"$c\"}"; done | xargs)" = "$1" ]; }
+ok "what was watched of the last day's units is a metric, what no node told of counts" wait_for 10 covered "0.5555555555555556 1 0"
 is "metrics say that the database is there" "$(metric ceems_aggregator_database_up)" 1
 kill -HUP "$agg_pid"
 reloaded() { [ "$(metric 'ceems_aggregator_reloads_total{result="ok"}')" = 1 ]; }
