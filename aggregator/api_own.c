@@ -46,27 +46,13 @@ static int one_cluster(const struct ask *a, const char **ret, struct err *err)
 	return n == 1 ? 0 : err_set(err, -EINVAL, "cluster_id: exactly one is needed");
 }
 
-/* Times as whole milliseconds, outwards. */
-static void put_times(struct query *q, const char *table)
-{
-	static const char *const parts[] = {
-		"floor(date_part('epoch', ", ".started) * 1000)::bigint, ",
-		"ceil(date_part('epoch', ", ".ended) * 1000)::bigint, "};
-
-	for (size_t i = 0; i < 4; i += 2) {
-		query_put(q, parts[i]);
-		query_put(q, table);
-		query_put(q, parts[i + 1]);
-	}
-}
-
 /* All runs of the ids of the array that ids writes, those included that only a node has
  * told of. What never began has no series. */
 static void put_runs(struct ask *a, struct query *q, const struct buf *ids)
 {
 	for (int linked = 1; linked >= 0; linked--) {
-		query_put(q, linked ? "SELECT u.uuid, " : " UNION ALL SELECT n.uuid, ");
-		put_times(q, linked ? "u" : "n");
+		query_put(q, linked ? "SELECT u.uuid, u.started, u.ended, "
+				    : " UNION ALL SELECT n.uuid, n.started, n.ended, ");
 		if (linked)
 			scope_put_unit(&a->scope, q);
 		else
@@ -111,19 +97,27 @@ static int put_role(struct ask *a, const char *cluster, struct err *err)
 	return rc;
 }
 
-static void put_number(struct buf *out, const PGresult *r, int row, int column)
+/* A time as whole milliseconds, rounded outwards; null where there is none, which an
+ * end may be that is not there yet, or infinite. */
+static void put_ms(struct buf *out, const PGresult *r, int row, int column, bool up)
 {
-	if (PQgetisnull(r, row, column))
+	int64_t us, ms;
+
+	if (pg_binary_time(r, row, column, &us) < 0) {
 		buf_puts(out, "null");
-	else
-		buf_put(out, PQgetvalue(r, row, column),
-			(size_t)PQgetlength(r, row, column));
+		return;
+	}
+	ms = us / 1000;
+	if (us % 1000)
+		ms += up ? us > 0 : -(us < 0);
+	buf_put_s64(out, ms);
 }
 
+/* In ten thousands: the results are binary, and nothing is printed by a format. */
 static int put_rows(struct ask *a, struct query *q, struct err *err)
 {
 	auto_pgresult PGresult *r = NULL;
-	int rc = query_run(q, a->pg, &r, err);
+	int rc = query_run_binary(q, a->pg, &r, err);
 
 	if (rc < 0)
 		return rc;
@@ -131,16 +125,17 @@ static int put_rows(struct ask *a, struct query *q, struct err *err)
 		return err_set(err, -EFBIG, "more than %d runs: ask for fewer units",
 			       RUNS_MAX);
 	for (int i = 0; i < PQntuples(r); i++) {
-		const char *own = pg_get_text(r, i, 3);
+		bool own = false;
 
 		buf_puts(&a->data, i ? ",[" : "[");
 		buf_put_json(&a->data, PQgetvalue(r, i, 0),
 			     (size_t)PQgetlength(r, i, 0));
 		buf_putc(&a->data, ',');
-		put_number(&a->data, r, i, 1);
+		put_ms(&a->data, r, i, 1, false);
 		buf_putc(&a->data, ',');
-		put_number(&a->data, r, i, 2);
-		buf_puts(&a->data, own && *own == 't' ? ",true]" : ",false]");
+		put_ms(&a->data, r, i, 2, true);
+		own = pg_binary_bool(r, i, 3, &own) == 0 && own;
+		buf_puts(&a->data, own ? ",true]" : ",false]");
 	}
 	a->rows = 1;
 	buf_puts(&a->data, "]}");

@@ -119,3 +119,10 @@ int query_run(struct query *q, struct pg *pg, PGresult **ret, struct err *err)
 		return err_set(err, -ENOMEM, "out of memory");
 	return pg_query(pg, q->sql.data, &q->args, ret, err);
 }
+
+int query_run_binary(struct query *q, struct pg *pg, PGresult **ret, struct err *err)
+{
+	if (buf_error(&q->sql))
+		return err_set(err, -ENOMEM, "out of memory");
+	return pg_query_binary(pg, q->sql.data, &q->args, ret, err);
+}

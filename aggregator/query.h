@@ -38,5 +38,6 @@ void query_param_list(struct query *q, const struct param_set *p, const char *na
 void query_numbers(struct query *q, const struct buf *numbers, const char *type);
 
 int query_run(struct query *q, struct pg *pg, PGresult **ret, struct err *err);
+int query_run_binary(struct query *q, struct pg *pg, PGresult **ret, struct err *err);
 
 #endif

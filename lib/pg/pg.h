@@ -93,6 +93,11 @@ int pg_exec(struct pg *pg, const char *sql, PGresult **ret, struct err *err);
 int pg_query(struct pg *pg, const char *sql, const struct pg_args *args, PGresult **ret,
 	     struct err *err);
 
+/* The same with binary results, which the server need not write as text: for answers of
+ * ten thousand rows. Texts are as ever, the rest by pg_binary_*(). */
+int pg_query_binary(struct pg *pg, const char *sql, const struct pg_args *args,
+		    PGresult **ret, struct err *err);
+
 /* A statement that is prepared when a connection first meets it. Declare as static
  * const; name is unique in the program, at most 63 bytes. */
 struct pg_statement {
@@ -124,6 +129,12 @@ int pg_get_u64(const PGresult *r, int row, int column, uint64_t *ret)
 int pg_get_f64(const PGresult *r, int row, int column, double *ret)
 	__attribute__((warn_unused_result));
 int pg_get_bool(const PGresult *r, int row, int column, bool *ret)
+	__attribute__((warn_unused_result));
+/* Binary results, else alike. A timestamptz in microseconds since 1970 (PostgreSQL
+ * source, timestamptz_send(): since 2000, big-endian); an infinite one is -EBADMSG. */
+int pg_binary_bool(const PGresult *r, int row, int column, bool *ret)
+	__attribute__((warn_unused_result));
+int pg_binary_time(const PGresult *r, int row, int column, int64_t *ret_us)
 	__attribute__((warn_unused_result));
 /* Borrowed from the result; NULL for NULL. */
 const char *pg_get_text(const PGresult *r, int row, int column);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Queries with values, statements that are prepared once for each connection, and the
  * values of results. Values never become part of a command's text. */
+#include <endian.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -118,8 +119,8 @@ int pg_exec(struct pg *pg, const char *sql, PGresult **ret, struct err *err)
 	return pg_finish(pg, PGRES_TUPLES_OK, ret, err);
 }
 
-int pg_query(struct pg *pg, const char *sql, const struct pg_args *args, PGresult **ret,
-	     struct err *err)
+static int query(struct pg *pg, const char *sql, const struct pg_args *args,
+		 bool binary, PGresult **ret, struct err *err)
 {
 	if (args && args->overflow)
 		return err_set(err, -EINVAL, "more than %d values", PG_ARGS_MAX);
@@ -127,9 +128,21 @@ int pg_query(struct pg *pg, const char *sql, const struct pg_args *args, PGresul
 	if (rc < 0)
 		return rc;
 	if (!PQsendQueryParams(pg->conn, sql, args ? args->count : 0, NULL,
-			       args ? args->values : NULL, NULL, NULL, 0))
+			       args ? args->values : NULL, NULL, NULL, binary))
 		return pg_fail(pg, NULL, err);
 	return pg_finish(pg, PGRES_TUPLES_OK, ret, err);
+}
+
+int pg_query(struct pg *pg, const char *sql, const struct pg_args *args, PGresult **ret,
+	     struct err *err)
+{
+	return query(pg, sql, args, false, ret, err);
+}
+
+int pg_query_binary(struct pg *pg, const char *sql, const struct pg_args *args,
+		    PGresult **ret, struct err *err)
+{
+	return query(pg, sql, args, true, ret, err);
 }
 
 static int run_once(struct pg *pg, const struct pg_statement *s,
@@ -221,5 +234,34 @@ int pg_get_bool(const PGresult *r, int row, int column, bool *ret)
 	if (strcmp(s, "t") != 0 && strcmp(s, "f") != 0)
 		return -EBADMSG;
 	*ret = *s == 't';
+	return 0;
+}
+
+int pg_binary_bool(const PGresult *r, int row, int column, bool *ret)
+{
+	if (PQgetisnull(r, row, column))
+		return -ENODATA;
+	if (!PQfformat(r, column) || PQgetlength(r, row, column) != 1)
+		return -EBADMSG;
+	*ret = *PQgetvalue(r, row, column) != 0;
+	return 0;
+}
+
+int pg_binary_time(const PGresult *r, int row, int column, int64_t *ret_us)
+{
+	const int64_t epoch_us = 946684800ll * 1000000; /* 2000 */
+	uint64_t be;
+	int64_t us;
+
+	if (PQgetisnull(r, row, column))
+		return -ENODATA;
+	if (!PQfformat(r, column) || PQgetlength(r, row, column) != sizeof(be))
+		return -EBADMSG;
+	memcpy(&be, PQgetvalue(r, row, column), sizeof(be));
+	us = (int64_t)be64toh(be);
+	/* its infinities are the ends of the type */
+	if (us == INT64_MIN || us > INT64_MAX - epoch_us)
+		return -EBADMSG;
+	*ret_us = us + epoch_us;
 	return 0;
 }

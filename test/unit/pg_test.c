@@ -108,6 +108,48 @@ static void values_come_back_as_they_went(void **state)
 	assert_int_equal(pg_get_bool(r, 0, 3, &b), -EBADMSG);
 }
 
+static void binary_results_are_the_same_values(void **state)
+{
+	auto_pg struct pg *pg = open_pg();
+	auto_pgresult PGresult *r = NULL;
+	struct pg_args a = PG_ARGS_INIT;
+	struct err err = {""};
+	int64_t us = 1;
+	bool b = false;
+
+	(void)state;
+	pg_arg_time(&a, 1700000000123456789);
+	if (pg_query_binary(pg,
+			    "SELECT $1::timestamptz, '1969-12-31 23:59:59.999999Z'::"
+			    "timestamptz, 'infinity'::timestamptz, NULL::timestamptz, "
+			    "true, false, 'text'",
+			    &a, &r, &err) < 0)
+		fail_msg("%s", err.text);
+	assert_int_equal(pg_binary_time(r, 0, 0, &us), 0);
+	assert_true(us == 1700000000123456);
+	assert_int_equal(pg_binary_time(r, 0, 1, &us), 0);
+	assert_true(us == -1);
+	assert_int_equal(pg_binary_time(r, 0, 2, &us), -EBADMSG);
+	assert_int_equal(pg_binary_time(r, 0, 3, &us), -ENODATA);
+	assert_int_equal(pg_binary_time(r, 0, 4, &us), -EBADMSG);
+	assert_int_equal(pg_binary_bool(r, 0, 4, &b), 0);
+	assert_true(b);
+	assert_int_equal(pg_binary_bool(r, 0, 5, &b), 0);
+	assert_false(b);
+	assert_int_equal(pg_binary_bool(r, 0, 3, &b), -ENODATA);
+	assert_int_equal(pg_binary_bool(r, 0, 6, &b), -EBADMSG);
+	assert_string_equal(pg_get_text(r, 0, 6), "text");
+	PQclear(r);
+	r = NULL;
+	/* text is not taken for it */
+	assert_int_equal(
+		pg_query(pg, "SELECT 'trueness'::text, 't'::\"char\"", NULL, &r, &err),
+		0);
+	assert_int_equal(pg_binary_time(r, 0, 0, &us), -EBADMSG);
+	assert_int_equal(pg_binary_bool(r, 0, 1, &b), -EBADMSG);
+	assert_true(us == -1);
+}
+
 static void too_many_values_are_an_error(void **state)
 {
 	auto_pg struct pg *pg = open_pg();
@@ -439,6 +481,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(url_that_is_none_is_refused_without_its_password),
 		cmocka_unit_test(values_come_back_as_they_went),
+		cmocka_unit_test(binary_results_are_the_same_values),
 		cmocka_unit_test(too_many_values_are_an_error),
 		cmocka_unit_test(failures_say_what_to_do),
 		cmocka_unit_test(slow_statement_is_cancelled),
