@@ -68,6 +68,10 @@ static void put_ids(struct buf *b, const struct job *j)
 	if (j->het_offset <= INT32_MAX)
 		put_number(b, "het_offset", j->het_offset);
 	put_text(b, "array_tasks", j->array_tasks);
+	if (j->flags & JOB_BY_SRUN) {
+		put_key(b, "by_srun");
+		buf_puts(b, "true");
+	}
 }
 
 static void put_what(struct buf *b, const struct job *j)

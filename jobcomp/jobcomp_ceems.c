@@ -100,6 +100,18 @@ static uint64_t sluid(const job_record_t *j)
 #endif
 }
 
+/* The command line that the client says it was called with */
+static bool by_srun(const job_record_t *j)
+{
+	const char *line = j->details ? j->details->submit_line : NULL;
+	if (j->batch_flag || !line)
+		return false;
+	size_t len = strcspn(line, " ");
+	const char *slash = memrchr(line, '/', len);
+	const char *name = slash ? slash + 1 : line;
+	return len - (size_t)(name - line) == 4 && memcmp(name, "srun", 4) == 0;
+}
+
 static void fill_ids(struct job *r, const job_record_t *j)
 {
 	r->job_id = j->job_id;
@@ -126,6 +138,7 @@ static void fill_ids(struct job *r, const job_record_t *j)
 	r->name = text(j->name);
 	r->comment = text(j->comment);
 	r->admin_comment = text(j->admin_comment);
+	r->flags |= by_srun(j) ? JOB_BY_SRUN : 0;
 }
 
 static void fill_end(struct job *r, const job_record_t *j)

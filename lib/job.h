@@ -70,6 +70,8 @@ enum job_state {
 
 enum job_flag {
 	JOB_CUT = 1 << 0, /* some text was too long and was cut */
+	JOB_BY_SRUN =
+		1 << 1, /* srun made the job for a step: it is of one name with it */
 };
 
 /* Texts are never NULL after job_init() or job_decode(): "" is not known. Times are

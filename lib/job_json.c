@@ -99,6 +99,8 @@ void job_put_json(const struct job *j, struct buf *out)
 	put_text(out, "tres_requested", j->tres_requested);
 	put_text(out, "tres_allocated", j->tres_allocated);
 	put_text(out, "gres", j->gres);
+	if (j->flags & JOB_BY_SRUN)
+		buf_puts(out, ",\"by_srun\":true");
 	if (j->flags & JOB_CUT)
 		buf_puts(out, ",\"cut\":true");
 }

@@ -241,9 +241,10 @@ $$;
 
 -- A step's name: what it ran, or what srun -J said, which is in its environment as the job's name and
 -- is another than the job's. A hint is cut at 63 bytes and has ? where a byte is no character.
-CREATE FUNCTION api_step_name(command text, label text, job text) RETURNS text
+-- its_srun: of the srun that made the job, which the job has its name from.
+CREATE FUNCTION api_step_name(command text, label text, job text, its_srun boolean) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-	SELECT CASE WHEN label <> replace(job, U&'\FFFD', '?') AND NOT (octet_length(label) >= 60
+	SELECT CASE WHEN its_srun THEN coalesce(label, command) WHEN label <> replace(job, U&'\FFFD', '?') AND NOT (octet_length(label) >= 60
 			AND starts_with(replace(job, U&'\FFFD', '?'), label))
 		THEN label ELSE command END
 $$;
@@ -254,7 +255,8 @@ CREATE FUNCTION api_steps(target bigint) RETURNS jsonb LANGUAGE sql STABLE AS $$
 		SELECT s.step, min(s.started) AS began, jsonb_strip_nulls(jsonb_build_object(
 			'step', api_step(s.step),
 			'name', coalesce(i.names->>s.step::text,
-				api_step_name(min(s.command), min(s.label), u.name)),
+				api_step_name(min(s.command), min(s.label), u.name,
+					s.step = 0 AND j.by_srun)),
 			'name_known_by', CASE WHEN i.names ? s.step::text THEN 'import'
 				WHEN min(s.command) IS NOT NULL THEN 'node' END,
 			'started_at', api_ts(min(s.started)),
@@ -280,7 +282,9 @@ CREATE FUNCTION api_steps(target bigint) RETURNS jsonb LANGUAGE sql STABLE AS $$
 		CROSS JOIN LATERAL (SELECT jsonb_object_agg(k.key, k.value) AS names
 			FROM job_record j, jsonb_each(j.record->'step_names') k
 			WHERE j.unit = target) i
-		WHERE n.unit = target GROUP BY s.step, u.name, i.names LIMIT 10000) x
+		CROSS JOIN LATERAL (SELECT bool_or(j.record ? 'by_srun') AS by_srun
+			FROM job_record j WHERE j.unit = target) j
+		WHERE n.unit = target GROUP BY s.step, u.name, i.names, j.by_srun LIMIT 10000) x
 $$;
 
 -- What a unit used in [a, b), interval by interval, summed over its nodes; at most `most` points.

@@ -37,6 +37,8 @@ static const char *const controllers[] = {"cpuacct", "memory", "freezer", "cpuse
 static char names[JOB_VARIABLES][48];
 static const char *env[JOB_VARIABLES + 3];
 
+static const char *const argv_of_task[] = {"/opt/site/bin/solver", "input", NULL};
+
 static void make_environment(void)
 {
 	for (size_t i = 0; i < JOB_VARIABLES; i++) {
@@ -404,6 +406,7 @@ static void measure(bool full, char *ring_arg, struct ring *ring, pid_t task,
 		       full ? "full ring" : "dead consumer", names_of[groups]);
 	fake_reset();
 	fake.env = env;
+	fake.argv = argv_of_task;
 	for (unsigned i = 0; full && i <= RING_SLOTS_DEFAULT / 3; i++)
 		(void)one_step(ring_arg, getpid(), GROUPS_NONE);
 	for (unsigned i = 0; i < STEPS; i++) {

@@ -58,15 +58,18 @@ many=$(printf 'm%.0s' {1..300})
 while IFS='|' read -r args name; do
 	is "a step's name of ($args)" "$(step_name "${args/MANY/$many}")" "$name"
 done <<E
-'run', NULL, 'job'|run
-'run', 'job', 'job'|run
-'run', 'other', 'job'|other
-'run', 'other', NULL|run
-NULL, NULL, 'job'|NULL
-'run', '${many:0:63}', 'MANY'|run
-'run', '${many:0:63}', 'mm'|${many:0:63}
-'run', 'mm', 'MANY'|mm
-'run', 'a??', concat('a', chr(65533), chr(65533))|run
+'run', NULL, 'job', false|run
+'run', 'job', 'job', false|run
+'run', 'other', 'job', false|other
+'run', 'other', NULL, false|run
+NULL, NULL, 'job', false|NULL
+'run', '${many:0:63}', 'MANY', false|run
+'run', '${many:0:63}', 'mm', false|${many:0:63}
+'run', 'mm', 'MANY', false|mm
+'run', 'a??', concat('a', chr(65533), chr(65533)), false|run
+'run', 'job', 'job', NULL|run
+'run', 'job', 'job', true|job
+'run', NULL, 'job', true|run
 E
 psql_do -c "INSERT INTO job_record (cluster, uuid, restarts, submitted, part, state, source, unit, record)
 	SELECT cluster, uuid, restarts, submitted, started, 3, 'import', id, '{\"step_names\": {\"0\": \"by Slurm\"}}' FROM unit WHERE id = 1"

@@ -114,5 +114,55 @@ cacct daemon -j "$long" --ts --ts.out-dir "$JOBS/ts" >/dev/null
 ok "its series has its intervals" [ "$(cat "$JOBS"/ts/*-"$long".csv | wc -l)" -ge 2 ]
 "$BUILD/ceems_tool" check api >"$SCRATCH/out"; rc=$?
 is "ceems_tool check api is content with it" "$rc $(tail -n 1 "$SCRATCH/out")" "0 4 ok, 0 to look at, 0 wrong" || sed 's/^/# /' "$SCRATCH/out"
+# --- names of steps: sacct's, as far as slurmstepd can know them, with 63 bytes; also such as nobody should give
+many=$(printf 'm%.0s' {1..200})
+odd=$(printf 'it'\''s "q" \\ \xc3\xa9\n2')
+bad=$(printf 'b\xffd')
+for n in "two words" "$odd" "$bad" "$many"; do cp /bin/true "$JOBS/$n"; done
+cat >"$JOBS/names.sh" <<-END
+	#!/bin/bash
+	srun true
+	srun /bin/true
+	srun -J other /bin/true
+	srun -J 'with  blanks' true
+	srun "$JOBS/two words"
+	srun '$JOBS/${odd//\'/\'\\\'\'}'
+	srun "$JOBS/$bad"
+	srun "$JOBS/$many"
+	srun -J '${many:0:40}$many' true
+	srun sleep 0
+END
+told=$(as daemon sbatch --parsable -J named -o "$JOBS/names.out" "$JOBS/names.sh")
+told+=" $(as daemon srun -Q bash -c 'echo $SLURM_JOB_ID; exec true')"
+told+=" $(as daemon srun -Q -J alone bash -c 'echo $SLURM_JOB_ID; exec true')"
+told+=" $(as daemon salloc -Q bash -c 'srun -J first true; srun true; srun -J another true; echo $SLURM_JOB_ID')"
+# what nobody but slurmctld can know: -J with the job's own name, and an environment that lies
+unknown=$(as daemon salloc -Q -J mine bash -c 'srun -J mine true; SLURM_JOB_NAME=forged srun true; echo $SLURM_JOB_ID')
+is "jobs with steps of all kinds of names run" "$(wc -w <<<"$told $unknown") $(cat "$JOBS/names.out")" "5 "
+ok "they end" wait_for 60 no_job
+their_names() { # job: "step name" in JSON
+	sacct -a -S "$since" --json 2>/dev/null | jq -c --argjson j "$1" '[.jobs[] | select(.job_id == $j) | .steps[].step |
+		[(.id | tostring | split(".") | last), .name]] | sort[]'
+}
+our_names() { cacct daemon -S "$since" --steps --json -j "$1" | jq -c '[.jobs[].steps[] | [.step, .name // .step]] | sort[]'; }
+short() { jq -c '[.[0], .[1][0:63]]'; }
+differ() { diff <(their_names "$1" | short) <(our_names "$1" | short); }
+for j in $told; do
+	same_names() { send; [ "$(their_names "$j" | wc -l)" -gt 1 ] && differ "$j" >/dev/null; }
+	wait_for 30 same_names
+	is "sacct and cacct call the $(their_names "$j" | wc -l) steps of job $j the same" "$(differ "$j")" "" || their_names "$j" | sed 's/^/# /'
+done
+all_unknown() { send; [ "$(our_names "$unknown" | wc -l)" = 3 ]; }
+wait_for 30 all_unknown
+is "two ways to mislead a node are known" "$(differ "$unknown" | grep '^[<>]' | tr -d '\n')" '< ["0","mine"]< ["1","true"]> ["0","true"]> ["1","forged"]'
+like "an import of sacct's rows" "$(sacct -a -D -S "$since" --json 2>/dev/null |
+	"$BUILD/ceems_aggregator" --db.url="$PGURL" --security.drop-privileges=false --import=sacct=- 2>&1)" ' jobs read, [1-9][0-9]* of them new'
+for j in $told $unknown; do
+	whole() { [ "$(their_names "$j")" = "$(our_names "$j")" ]; }
+	wait_for 20 whole
+	is "knows them all, whole: job $j" "$(diff <(their_names "$j") <(our_names "$j"))" ""
+done
+like "a report has them" "$(cacct daemon report "${told%% *}")" $'\n  4 two words  .*\n  5 it.s "q" '
+
 [ -s "$SCRATCH/cacct.err" ] && sort "$SCRATCH/cacct.err" | uniq -c | sed 's/^/# /'
 tap_done

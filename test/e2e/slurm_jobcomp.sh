@@ -40,6 +40,7 @@ is "no amount that is not known, and no energy" "$(record '.tres_allocated, .tre
 is "an ordinary user's failed job" "$(record 'select(.user == "daemon") | [.state, .exit_code, .reason_name, .uid, .group] | map(tostring) | join(" ")')" \
 	"FAILED 768 NonZeroExitCode $(id -u daemon) $(id -gn daemon)"
 is "one that was killed for want of memory" "$(record 'select(.name == "tail") | .state')" OUT_OF_MEMORY
+is "all five were made by srun" "$(record .by_srun | sort | uniq -c | tr -s ' ')" " 5 true"
 is "each component of a heterogeneous job" "$(record 'select(.het_job) | [.het_offset, .job_id - .het_job] | map(tostring) | join(" ")' | paste -sd,)" "0 0,1 1"
 
 # ---- arrays ------------------------------------------------------------------------------
@@ -59,6 +60,7 @@ is "what of it never ran is one record" "$(record "select(.array_job == $array a
 ran=$(record "select(.array_job == $array and .event == \"ended\") | .array_task" | sort -n | paste -sd,)
 left=$(record "select(.array_job == $array and .event == \"array_remainder\") | .array_task_count")
 is "each task of it is in one record: $ran and $left more" $(($(tr ',' '\n' <<<"$ran" | wc -l) + left)) 10
+is "sbatch is not srun" "$(record "select(.array_job == $array) | .by_srun" | sort -u)" null
 like "which are named" "$(record "select(.array_job == $array and .event == \"array_remainder\") | .array_tasks")" '^[1-9](-9)?$'
 is "a task has an id of its own" "$(record "select(.array_job == $array and .event == \"ended\") | .job_id" | sort -u | wc -l)" \
 	"$(tr ',' '\n' <<<"$ran" | wc -l)"

@@ -49,13 +49,13 @@ static void zero_is_told_where_it_is_known(void **state)
 	j.array_job = 6;
 	j.array_task = 0;
 	j.time_limit_min = JOB_INFINITE;
-	j.flags = JOB_CUT;
+	j.flags = JOB_CUT | JOB_BY_SRUN;
 	assert_json(&j, ",\"event\":\"ended\",\"cluster\":\"c\",\"job_id\":7,"
 			"\"restarts\":0,\"state\":\"COMPLETED\",\"state_number\":3,"
 			"\"uid\":0,\"gid\":0,\"recorded_ns\":1,\"array_job\":6,"
 			"\"array_task\":0,\"submit_s\":5,\"start_s\":5,\"part_s\":5,"
 			"\"exit_code\":0,\"time_limit_min\":\"infinite\","
-			"\"name\":\"a\\\"b\",\"cut\":true");
+			"\"name\":\"a\\\"b\",\"by_srun\":true,\"cut\":true");
 }
 
 int main(void)
