@@ -88,7 +88,7 @@ both() {
 	config <<-END
 		ceems_lb:
 		  strategy: round-robin
-		  health: {interval: 300ms, timeout: 1s, slow_start: 0s}
+		  health: {interval: 300ms, timeout: 10s, slow_start: 0s}
 		  identity: {munge: false, front_ends: ["password:grafana"]}
 		  limits: {owned: 2s}
 		  audit: {decisions: true}
@@ -193,7 +193,7 @@ is "and leaves the old in force" "$(query alice "$M{uuid=\"101\"}" | value)" 100
 is "which is counted" "$(metric 'ceems_lb_reloads_total{result="failed"}')" 1
 config <<-END
 	ceems_lb:
-	  health: {interval: 300ms, timeout: 1s}
+	  health: {interval: 300ms, timeout: 10s}
 	  identity: {munge: false, front_ends: ["password:grafana"]}
 	  cluster_label: ceems_id
 	  backends:
