@@ -104,6 +104,9 @@ ask bob 102 102 >bob
 is "the other user reads his own" "$(awk -F'\t' '$1 == "Series" && $3 ~ /^\+/' bob | wc -l)" 9
 
 # --- by hand
+base64_frames() { as alice /querier.v1.QuerierService/ProfileTypes -H "Content-Type: application/grpc-web-text$1" -d AAAAAAA= -o /dev/null -w '%{http_code}'; }
+theirs=$(curl -s -m 20 -o /dev/null -w '%{http_code}' -H 'Content-Type: application/grpc-web-text' -d AAAAAAA= "http://127.0.0.1:$pyro_port/querier.v1.QuerierService/ProfileTypes")
+is "gRPC-web in base64 is spoken neither by Pyroscope's handlers nor here" "$theirs $(base64_frames '') $(base64_frames +proto)" "415 415 415"
 json() { as alice "/querier.v1.QuerierService/$1" -H 'Content-Type: application/json' -d "$2"; }
 is "labels of all are narrowed to one's own jobs" \
 	"$(json LabelValues '{"name":"service_name","matchers":["{}"],"start":'$start',"end":'$end'}' | jq -r '.names[0] | fromjson | .matchers[0]')" \
