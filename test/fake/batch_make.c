@@ -2,12 +2,18 @@
 /* Reports and job records as a test wants them: lines on stdin, the body of a POST
  * (lib/batch.h) on stdout, packed with --packed.
  *
- *	start|interval|final key=value ...    cluster node unit instance restarts uid
- *cpus memory started ended t0 t1 end user system mean peak package dram host other
- *source flags name boot step; times in seconds job key=value ...                     id
- *cluster user account uid submit start end resize state event restarts name nodes
- *node_count raw HEX                               any bytes many N ... the line N
- *times, instances counted up In values \xHH is a byte. */
+ * start|interval|final key=value ...: cluster node unit instance restarts uid cpus
+ * memory started ended t0 t1 end user system mean peak package dram host other source
+ * flags name boot step; times in seconds
+ *
+ * job key=value ...: id cluster user account uid submit start end resize state event
+ * restarts name nodes node_count
+ *
+ * raw HEX: any bytes
+ *
+ * many N ...: the line N times, instances counted up
+ *
+ * In values \xHH is a byte. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -251,5 +257,8 @@ int main(int argc, char *argv[])
 	if (packed && batch_pack(b.plain.data, b.plain.len, &out) < 0)
 		die("pack");
 	const struct buf *body = packed ? &out : &b.plain;
-	return fs_write_all(STDOUT_FILENO, body->data, body->len) < 0;
+	int rc = fs_write_all(STDOUT_FILENO, body->data, body->len);
+	buf_done(&out);
+	buf_done(&b.plain);
+	return rc < 0;
 }
