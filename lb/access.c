@@ -95,7 +95,7 @@ static int literal(void *arg, const char *s, size_t len)
 }
 
 /* The values that a matcher allows, when these can be listed: how many, -EINVAL when
- * not.
+ * not; -ENOMEM.
  */
 static int values(const struct promql_matcher *m, each_f each, void *arg)
 {
@@ -134,6 +134,7 @@ struct metrics {
 	bool operators;    /* some are of no unit, but of all */
 	const char *label; /* of all that do; NULL: they differ, or none does */
 	bool differ;
+	bool no_memory; /* to find out */
 	unsigned count;
 };
 
@@ -165,6 +166,7 @@ static struct metrics metrics_of(const struct access_policy *policy,
 {
 	struct metrics m = {.policy = policy, .known = true, .harmless = true},
 		       none = {.policy = policy};
+	int rc;
 
 	if (n->name.len) {
 		one_metric(&m, n->name);
@@ -173,7 +175,9 @@ static struct metrics metrics_of(const struct access_policy *policy,
 	for (const struct promql_matcher *t = n->matchers; t; t = t->next) {
 		if (!str_eq(t->name, "__name__"))
 			continue;
-		if (values(t, one_metric, &m) > 0)
+		rc = values(t, one_metric, &m);
+		m.no_memory = rc == -ENOMEM;
+		if (rc > 0 || m.no_memory)
 			return m;
 		m = (struct metrics){.policy = policy, .known = true, .harmless = true};
 	}
@@ -261,6 +265,8 @@ static int prove(struct walk *w, struct promql_node *n, struct metrics m,
 	touch(w->p, from_ms, to_ms);
 	if (w->p->policy->open)
 		return 0;
+	if (m.no_memory)
+		return err_set(w->err, -ENOMEM, "out of memory");
 	if (!m.known)
 		return refuse(w, n,
 			      m.count ? "this metric is not one that may be read here"
@@ -284,7 +290,10 @@ static int prove(struct walk *w, struct promql_node *n, struct metrics m,
 		if (!str_eq(t->name, m.label))
 			continue;
 		naming.dry = true;
-		if (values(t, one_unit, &naming) < 0)
+		rc = values(t, one_unit, &naming);
+		if (rc == -ENOMEM)
+			return err_set(w->err, rc, "out of memory");
+		if (rc < 0)
 			continue;
 		naming.dry = false;
 		rc = values(t, one_unit, &naming);

@@ -73,7 +73,8 @@ static int ask(struct owned_question *q, void **mine, const atomic_bool *stop)
 			   : owned_link_ask((struct owned_link **)mine, &q->site->api,
 					    q->generation, o->params.user_agent, stop,
 					    &q->ask, &body, &q->err);
-	rc = rc ? rc : buf_error(&body);
+	if (!rc && buf_error(&body))
+		rc = err_set(&q->err, buf_error(&body), "no memory for the answer");
 	return rc ? rc
 		  : owned_answer_read(&body, q->ask.ids, q->ask.count, &q->answer,
 				      &q->err);

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # One program per source file; <name>.c here unless <name>_SRCS says otherwise.
+# allocations that fail when a test says so (test/fake/starve.h)
+STARVE_LDFLAGS := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=reallocarray,--wrap=aligned_alloc,--wrap=strdup,--wrap=strndup,--wrap=asprintf,--wrap=vasprintf
 TESTS += buf_test parse_test fs_test err_test
 buf_test_LIBS := libbase
 parse_test_LIBS := libbase
@@ -300,7 +302,11 @@ access_test_LIBS := libpromql libbase
 # from a request to a verdict
 ifeq ($(filter libgate,$(ARCHIVES)),libgate)
 GATE_LIBS := libgate libpyro libpromql libident libhttpd libhttp libconf libbase
-TESTS += gate_test gate_holes_test gate_random_test gate_wait_test owned_test owned_ask_test
+TESTS += gate_test gate_holes_test gate_memory_test gate_random_test gate_wait_test owned_test owned_ask_test
+gate_memory_test_SRCS := test/unit/gate_memory_test.c test/fake/starve.c
+gate_memory_test_LIBS := $(GATE_LIBS)
+gate_memory_test_PKGS := $(libgate_USES)
+gate_memory_test_LDFLAGS := $(STARVE_LDFLAGS)
 gate_wait_test_LIBS := $(GATE_LIBS)
 gate_wait_test_PKGS := $(libgate_USES)
 owned_ask_test_LIBS := $(GATE_LIBS)
