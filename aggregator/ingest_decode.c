@@ -82,14 +82,15 @@ static int decode_all(struct batch_reader *r, const struct ingest_rules *rules,
 		struct err why = {""};
 		int rc = take(record, len, rules, scratch, ret, &why);
 		ret->records++;
-		if (rc == -ENOMEM || buf_error(&ret->texts))
-			return err_set(err, -ENOMEM, "out of memory");
 		if (rc == 0) {
 			ret->accepted++;
-			continue;
+		} else if (rc != -ENOMEM) {
+			mark_back(ret, &before);
+			ingest_push_refuse(ret, i, why.text);
 		}
-		mark_back(ret, &before);
-		ingest_push_refuse(ret, i, why.text);
+		/* what is refused never comes again: not for want of memory */
+		if (rc == -ENOMEM || ret->no_memory || buf_error(&ret->texts))
+			return err_set(err, -ENOMEM, "out of memory");
 	}
 	return 0;
 }

@@ -198,6 +198,8 @@ static ingest_text put_hints(struct ingest_push *p, const struct report_hints *h
 		if (!buf_error(&b))
 			t = ingest_push_put(p, b.data, b.len);
 	}
+	if (buf_error(&b) == -ENOMEM)
+		p->no_memory = true;
 	buf_done(&b);
 	return t;
 }

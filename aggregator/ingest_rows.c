@@ -75,13 +75,16 @@ int ingest_push_label(struct ingest_push *p, const char *label)
 }
 
 /* Room for one more, zeroed. */
-static void *grow(void **rows, uint32_t *count, uint32_t *cap, size_t size)
+static void *grow(struct ingest_push *p, void **rows, uint32_t *count, uint32_t *cap,
+		  size_t size)
 {
 	if (*count == *cap) {
 		uint32_t n = *cap ? *cap * 2 : 16;
 		void *r = realloc(*rows, n * size);
-		if (!r)
+		if (!r) {
+			p->no_memory = true;
 			return NULL;
+		}
 		*rows = r;
 		*cap = n;
 	}
@@ -94,8 +97,8 @@ static void *grow(void **rows, uint32_t *count, uint32_t *cap, size_t size)
 #define GROW(p, name)                                                                  \
 	(ingest_push_rows(p) >= INGEST_ROWS_MAX                                        \
 		 ? NULL                                                                \
-		 : grow((void **)&(p)->name##s, &(p)->name##_count, &(p)->name##_cap,  \
-			sizeof(*(p)->name##s)))
+		 : grow(p, (void **)&(p)->name##s, &(p)->name##_count,                 \
+			&(p)->name##_cap, sizeof(*(p)->name##s)))
 
 struct ingest_interval *ingest_push_interval(struct ingest_push *p)
 {
@@ -133,8 +136,8 @@ void ingest_push_see(struct ingest_push *p, const char *manager, const char *clu
 	}
 	if (p->seen_count >= INGEST_SEEN_MAX)
 		return;
-	struct ingest_seen *s =
-		grow((void **)&p->seen, &p->seen_count, &p->seen_cap, sizeof(*p->seen));
+	struct ingest_seen *s = grow(p, (void **)&p->seen, &p->seen_count, &p->seen_cap,
+				     sizeof(*p->seen));
 	if (!s)
 		return;
 	s->manager = ingest_push_put(p, manager, strlen(manager));
@@ -147,7 +150,7 @@ void ingest_push_refuse(struct ingest_push *p, uint32_t index, const char *reaso
 	p->refused++;
 	if (p->refusal_count >= INGEST_REASONS_MAX)
 		return;
-	struct ingest_refusal *r = grow((void **)&p->refusals, &p->refusal_count,
+	struct ingest_refusal *r = grow(p, (void **)&p->refusals, &p->refusal_count,
 					&p->refusal_cap, sizeof(*p->refusals));
 	if (!r)
 		return;

@@ -97,6 +97,7 @@ struct ingest_push {
 		refusal_count;
 	uint32_t interval_cap, node_cap, step_cap, job_cap, seen_cap, refusal_cap;
 	uint32_t records, accepted, refused;
+	bool no_memory; /* for something of it: not to be used */
 	char labels[INGEST_LABELS_MAX][INGEST_LABEL_BYTES];
 	uint32_t label_count;
 	struct buf texts;
@@ -115,7 +116,7 @@ const char *ingest_push_text(const struct ingest_push *p, ingest_text t);
 ingest_text ingest_push_put(struct ingest_push *p, const char *s, size_t len);
 /* Index of a label, -1: there are too many. */
 int ingest_push_label(struct ingest_push *p, const char *label);
-/* A zeroed row at the end, or NULL: no memory, or too many. */
+/* A zeroed row at the end, or NULL: too many, or no memory, which the push notes. */
 struct ingest_interval *ingest_push_interval(struct ingest_push *p);
 struct ingest_node *ingest_push_node(struct ingest_push *p);
 struct ingest_step *ingest_push_step(struct ingest_push *p);

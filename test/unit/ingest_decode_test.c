@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/batch.h"
 #include "lib/clock.h"
+#include "test/fake/starve.h"
 #include "test/unit/unit.h"
 
 #define NOW_S 1800000000ull
@@ -200,6 +202,83 @@ static void a_job_becomes_columns_of_unit(void **state)
 	ingest_push_done(&p);
 }
 
+static void put_report(struct batch *b, const struct report *r)
+{
+	static unsigned char record[REPORT_BYTES_MAX];
+	int n = report_encode(r, record, sizeof(record));
+
+	assert_true(n > 0);
+	assert_int_equal(batch_add(b, record, (size_t)n), 0);
+}
+
+/* One record of each kind, and one that is refused. */
+static void put_all_kinds(struct batch *b)
+{
+	static struct report r;
+	static unsigned char record[JOB_RECORD_MAX];
+	struct job j;
+	int n;
+
+	batch_begin(b, 0);
+	make(&r, REPORT_START, NOW_S - 7000, NOW_S - 7000);
+	snprintf(r.hints.name, sizeof(r.hints.name), "a \"name\"");
+	put_report(b, &r);
+	make(&r, REPORT_INTERVAL, NOW_S - 7000, NOW_S - 10);
+	report_add_energy(&r, REPORT_PACKAGE, "rapl", 10000019);
+	put_report(b, &r);
+	make(&r, REPORT_INTERVAL, NOW_S - 31 * 86400, NOW_S - 31 * 86400 + 300);
+	put_report(b, &r);
+	make(&r, REPORT_FINAL, NOW_S - 7000, NOW_S - 10);
+	r.ended_ns = r.t1_ns;
+	r.end = REPORT_END_COMPLETED;
+	r.steps[0] = (struct report_step){.started_ns = r.t0_ns, .ended_ns = r.t1_ns};
+	r.step_count = 1;
+	put_report(b, &r);
+	job_init(&j);
+	j.job_id = 5;
+	j.cluster = "c";
+	j.submit_s = j.start_s = NOW_S - 7000;
+	j.end_s = NOW_S - 10;
+	j.state = JOB_STATE_COMPLETED;
+	j.event = JOB_EVENT_ENDED;
+	j.recorded_ns = NOW_S * NSEC_PER_SEC;
+	j.name = "a \"name\"";
+	n = job_encode(&j, record, sizeof(record));
+	assert_true(n > 0);
+	assert_int_equal(batch_add(b, record, (size_t)n), 0);
+}
+
+/* What is refused never comes again: a push that finds no memory fails as a whole. */
+static void without_memory_nothing_is_refused_for_good(void **state)
+{
+	(void)state;
+	struct batch b = {0};
+	bool failed = true;
+	unsigned n;
+
+	put_all_kinds(&b);
+	for (n = 1; failed; n++) {
+		struct ingest_push p;
+		auto_buf struct buf scratch = BUF_INIT;
+
+		starve_at(n, false);
+		int rc = ingest_decode(b.plain.data, b.plain.len, false, &rules,
+				       &scratch, &p, &err);
+		failed = starve_end();
+		if (rc != (failed ? -ENOMEM : 0))
+			fail_msg("allocation %u: %d, %u of %u refused: %s", n, rc,
+				 p.refused, p.records,
+				 p.refusal_count ? p.refusals[0].reason : "");
+		if (!failed) {
+			assert_int_equal(p.accepted, 4);
+			assert_int_equal(p.refused, 1);
+		}
+		ingest_push_done(&p);
+	}
+	assert_true(n > 10);
+	buf_done(&b.plain);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -211,6 +290,7 @@ int main(void)
 		cmocka_unit_test(other_clusters_are_refused_where_some_are_named),
 		cmocka_unit_test(texts_are_utf8_whatever_came),
 		cmocka_unit_test(a_job_becomes_columns_of_unit),
+		cmocka_unit_test(without_memory_nothing_is_refused_for_good),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
