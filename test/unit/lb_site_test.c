@@ -12,6 +12,7 @@
 #include "lb/backend_impl.h"
 #include "lib/cleanup.h"
 #include "lib/fs.h"
+#include "test/fake/starve.h"
 #include "test/unit/unit.h"
 
 #define FOLDER "test/fixture/lb_config/"
@@ -572,6 +573,34 @@ static void files_that_others_may_write_or_read_secrets_of_are_refused(void **st
 	assert_true(site_read(path, false, NULL, &s, &err) < 0);
 }
 
+/* A file of which a line was not kept for want of memory would be another file. */
+static void without_memory_a_file_is_not_taken(void **state)
+{
+	static const char path[] = FOLDER "ours.yaml";
+	auto_buf struct buf text = BUF_INIT;
+	bool failed = true;
+	unsigned n;
+
+	(void)state;
+	assert_int_equal(fs_read_buf_at(AT_FDCWD, path, 1 << 20, &text, NULL), 0);
+	for (n = 1; failed; n++) {
+		struct site *s = NULL;
+		struct err err = {""};
+
+		starve_at(n, false);
+		int rc = site_parse(text.data, text.len, path, false, NULL, &s, NULL,
+				    &err);
+		failed = starve_end();
+		if (failed != (rc < 0) || failed != !s)
+			fail_msg("allocation %u: %d %s", n, rc, err.text);
+		if (failed && !err.text[0])
+			fail_msg("allocation %u: fails without a word", n);
+		if (s)
+			site_drop(s);
+	}
+	assert_true(n > 50);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -592,6 +621,7 @@ int main(void)
 		cmocka_unit_test(servers_that_stay_the_same_keep_their_state),
 		cmocka_unit_test(values_can_come_from_the_environment),
 		cmocka_unit_test(what_is_wrong_is_named_with_its_line),
+		cmocka_unit_test(without_memory_a_file_is_not_taken),
 		cmocka_unit_test(
 			files_that_others_may_write_or_read_secrets_of_are_refused),
 	};

@@ -362,6 +362,8 @@ TESTS += lb_health_test
 lb_health_test_LIBS := liblbsite libpromql libident libhttp libconf libbase
 lb_health_test_PKGS := $(liblbsite_USES)
 TESTS += lb_site_test
+lb_site_test_SRCS := test/unit/lb_site_test.c test/fake/starve.c
+lb_site_test_LDFLAGS := $(STARVE_LDFLAGS)
 lb_site_test_LIBS := liblbsite libpromql libident libhttp libconf libbase
 lb_site_test_PKGS := $(liblbsite_USES)
 endif
