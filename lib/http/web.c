@@ -120,7 +120,8 @@ void web_on_completed(void *cls, struct MHD_Connection *connection, void **conte
 	if (!r)
 		return;
 	web_nap_end(r);
-	d->again |= r->deep;
+	if (r->deep)
+		web_daemon_again(d);
 	if (r->handled && r->route->end)
 		r->route->end(w->arg, r, r->status);
 	if (conn)
@@ -315,7 +316,7 @@ enum MHD_Result web_on_request(void *cls, struct MHD_Connection *connection,
 		return MHD_YES;
 	}
 	if (*upload_size) {
-		d->again = true;
+		web_daemon_again(d);
 		bool good = web_body_add(r, upload_data, *upload_size);
 		*upload_size = 0;
 		return good ? MHD_YES : MHD_NO;

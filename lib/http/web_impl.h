@@ -26,7 +26,7 @@ struct web_daemon {
 	struct loop_task task;
 	bool ready; /* it has something to do */
 	bool tls;
-	bool again;    /* what the library did now may not be all that it can do */
+	bool again;    /* web_daemon_again() */
 	unsigned naps; /* requests that wait without being asleep */
 	unsigned runs; /* one behind the other in which nothing was done */
 	bool stuck;    /* so many that nothing will be */
@@ -36,6 +36,14 @@ struct web_daemon {
 	bool quiet; /* takes no new connections any more */
 	uint64_t ran_ms;
 };
+
+/* What the library did now may not be all that it can do. Said to a loop alone, on its
+ * own thread: several threads of the library have one daemon in common. */
+static inline void web_daemon_again(struct web_daemon *d)
+{
+	if (d->loop)
+		d->again = true;
+}
 
 /* The daemons of one loop. */
 struct web_loop {

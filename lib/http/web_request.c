@@ -151,7 +151,7 @@ static ssize_t read_more(void *cls, uint64_t pos, char *buf, size_t max)
 	struct web_request *r = cls;
 
 	(void)pos;
-	r->daemon->again = true;
+	web_daemon_again(r->daemon);
 	ssize_t n = r->read(r->read_arg, buf, max);
 	if (n > 0)
 		return n;
