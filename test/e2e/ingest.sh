@@ -262,7 +262,10 @@ is "and persons' days with those of their units" "$(sql 'SELECT (SELECT sum(cpu_
 is "units with all of them have them" "$(sql "SELECT count(*), sum(cpu_user_ns) FROM unit WHERE uuid LIKE 's20_'")" "4|2000000"
 is "no token in a log" "$(cat agg?.log | grep -c a-token)" 0
 hwm() { awk '/^VmHWM/ { print $2 }' "/proc/${PIDS[1]}/status"; }
-ok "little memory: $(hwm) KiB" [ "$(hwm)" -lt 65536 ]
+case $BUILD in
+*/san-thread*) skip "little memory" "the thread sanitizer's own is more" ;;
+*) ok "little memory: $(hwm) KiB" [ "$(hwm)" -lt 65536 ] ;;
+esac
 kill "${PIDS[0]}"; wait "${PIDS[0]}"
 is "it ends well" $? 0
 tap_done
