@@ -233,9 +233,11 @@ static void a_connection_knows_what_it_proved_under_this_configuration(void **st
 	/* and not for ever */
 	known.until_ns = 1;
 	users.user_count = 0;
-	assert_int_equal(web_auth_check(a, &users, good, &known, &job), AUTH_PENDING);
-	(void)web_auth_submit(a, job, on_verdict_lost,
-			      NULL); /* the queue may be full */
+	job = NULL;
+	/* (the verdict without users may be there by now) */
+	assert_int_not_equal(web_auth_check(a, &users, good, &known, &job), AUTH_GOOD);
+	if (job) /* the queue may be full */
+		(void)web_auth_submit(a, job, on_verdict_lost, NULL);
 	users.user_count = count;
 }
 
