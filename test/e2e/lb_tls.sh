@@ -92,14 +92,15 @@ stop
 
 # s_server tells in its answers whether a session was begun or taken up again, and closes
 sessions() { # version
-	local port
+	local port server
 	port=$(free_port)
 	openssl s_server -accept "127.0.0.1:$port" -cert server.pem -key server.key -www "-$1" -quiet >/dev/null 2>&1 &
-	started $!
+	server=$! # of this subshell
 	wait_for 5 bash -c "exec 3<>/dev/tcp/127.0.0.1/$port"
 	host --ca good.pem "tls:127.0.0.1:$port"
 	for _ in 1 2 3; do "${CURL[@]}" "$U/" | grep -oE '^(New|Reused),' | head -1; done | tr -d '\n'
 	stop
+	kill "$server"
 }
 for v in tls1_2 tls1_3; do is "a session goes on with the next connection ($v)" "$(sessions $v)" New,Reused,Reused,; done
 

@@ -3,6 +3,7 @@
 # test/run itself: a runner that counts a crash, a time-out or a missing plan as success
 # would make every other test worthless.
 . "$(dirname "$0")/../tap.sh"
+unset TEST_AGAIN KEEP # of the run that this is a part of
 
 fake() { # name, text of the script's body
 	printf '#!/bin/bash\n%s\n' "$2" >"$SCRATCH/$1"
