@@ -100,6 +100,11 @@ PROGS += promql_prove
 NOINST_PROGS += promql_prove
 promql_prove_SRCS := test/promql_prove.c
 promql_prove_LIBS := libpromql libbase
+# what is claimed for queries by chance
+PROGS += promql_claims
+NOINST_PROGS += promql_claims
+promql_claims_SRCS := test/promql_claims.c test/promql_random.c
+promql_claims_LIBS := libpromql libbase
 promql_random_SRCS := test/promql_random.c test/promql_random_main.c
 promql_random_LIBS := libbase
 # records for a spool, and what stands where an aggregator is expected

@@ -65,6 +65,7 @@ CHECKS += test/e2e/aggregator_private.sh
 CHECKS += test/e2e/ingest.sh
 CHECKS += test/e2e/promql_prometheus.sh
 CHECKS_LONG += test/e2e/promql_prometheus3.sh
+CHECKS_LONG += test/e2e/promql_reads3.sh
 CHECKS_LONG += test/e2e/lb_pyroscope.sh
 CHECKS += test/e2e/aggregator_backup.sh
 CHECKS_LONG += test/e2e/aggregator_standby.sh
