@@ -14,23 +14,23 @@ struct access_plan {
 	struct claim_set claims;
 	struct access_gap *gaps;
 	int64_t from_ms, to_ms; /* that is touched; from > to: none */
+	struct access_reaches reaches;
 	struct query {
 		struct query *next;
 		struct promql *q;
 	} * queries;
 };
 
-/* Evaluated at times from lo to hi */
-struct when {
-	int64_t lo, hi, start, end;
-};
-
 struct walk {
 	struct access_plan *p;
 	struct promql *q;
-	int64_t around_ms; /* claimed before and behind what is asked for */
+	int64_t start_ms, end_ms; /* at which it is evaluated */
+	int64_t around_ms;        /* claimed before and behind what is asked for */
 	struct err *err;
 };
+
+/* Of a query as it is asked */
+static const struct access_reach whole = {.from = ACCESS_START, .to = ACCESS_END};
 
 int access_plan_new(const struct access_policy *policy, struct access_plan **ret)
 {
@@ -41,6 +41,7 @@ int access_plan_new(const struct access_policy *policy, struct access_plan **ret
 	p->policy = policy;
 	p->from_ms = INT64_MAX;
 	p->to_ms = INT64_MIN;
+	p->reaches.far_ms = -1;
 	*ret = p;
 	return 0;
 }
@@ -67,11 +68,13 @@ void access_plan_free(struct access_plan *p)
 
 /* ---- claims ---------------------------------------------------------------------- */
 
-static int claim(struct walk *w, struct str id, int64_t from_ms, int64_t to_ms)
+static int claim(struct walk *w, struct str id, const struct access_reach *reach)
 {
-	const struct access_claim c = {.id = id, .from_ms = from_ms, .to_ms = to_ms};
-	int rc = claim_set_add(&w->p->claims, &c);
+	struct access_claim c = {.id = id, .reach = *reach};
+	int rc;
 
+	access_reach_at(reach, w->start_ms, w->end_ms, &c.from_ms, &c.to_ms);
+	rc = claim_set_add(&w->p->claims, &c);
 	if (rc == -E2BIG)
 		return err_set(w->err, rc, "this names more than %u units",
 			       ACCESS_CLAIMS_MAX);
@@ -186,7 +189,7 @@ static struct metrics metrics_of(const struct access_policy *policy,
 
 struct naming {
 	struct walk *w;
-	int64_t from_ms, to_ms;
+	struct access_reach reach;
 	bool dry; /* only looks whether it can be done */
 };
 
@@ -202,7 +205,7 @@ static int one_unit(void *arg, struct str id)
 	copy = promql_keep(n->w->q, id.p, id.len);
 	if (!copy)
 		return err_set(n->w->err, -ENOMEM, "out of memory");
-	return claim(n->w, (struct str){copy, id.len}, n->from_ms, n->to_ms);
+	return claim(n->w, (struct str){copy, id.len}, &n->reach);
 }
 
 static int refuse(struct walk *w, const struct promql_node *n, const char *what,
@@ -236,12 +239,49 @@ static int leave_gap(struct walk *w, struct promql_node *n, const char *label,
 	return 0;
 }
 
-static void touch(struct access_plan *p, int64_t from_ms, int64_t to_ms)
+void access_reach_at(const struct access_reach *reach, int64_t start_ms, int64_t end_ms,
+		     int64_t *ret_from_ms, int64_t *ret_to_ms)
 {
-	if (from_ms < p->from_ms)
-		p->from_ms = from_ms;
-	if (to_ms > p->to_ms)
-		p->to_ms = to_ms;
+	const int64_t bases[] = {
+		[ACCESS_EPOCH] = 0, [ACCESS_START] = start_ms, [ACCESS_END] = end_ms};
+
+	*ret_from_ms = bases[reach->from] + reach->from_ms;
+	*ret_to_ms = bases[reach->to] + reach->to_ms;
+}
+
+bool access_same_reach(const struct access_reach *a, const struct access_reach *b)
+{
+	return a->from == b->from && a->to == b->to && a->from_ms == b->from_ms &&
+	       a->to_ms == b->to_ms;
+}
+
+static void keep_reach(struct access_reaches *r, const struct access_reach *reach)
+{
+	for (size_t i = 0; i < r->count && i < ACCESS_REACHES_MAX; i++)
+		if (access_same_reach(&r->at[i], reach))
+			return;
+	if (r->count < ACCESS_REACHES_MAX)
+		r->at[r->count] = *reach;
+	if (r->count <= ACCESS_REACHES_MAX)
+		r->count++;
+}
+
+const struct access_reaches *access_reaches(const struct access_plan *p)
+{
+	return &p->reaches;
+}
+
+static void touch(struct walk *w, const struct access_reach *reach,
+		  int64_t *ret_from_ms, int64_t *ret_to_ms)
+{
+	struct access_plan *p = w->p;
+
+	access_reach_at(reach, w->start_ms, w->end_ms, ret_from_ms, ret_to_ms);
+	if (*ret_from_ms < p->from_ms)
+		p->from_ms = *ret_from_ms;
+	if (*ret_to_ms > p->to_ms)
+		p->to_ms = *ret_to_ms;
+	keep_reach(&p->reaches, reach);
 }
 
 bool access_span(const struct access_plan *p, int64_t *ret_from_ms, int64_t *ret_to_ms)
@@ -253,16 +293,17 @@ bool access_span(const struct access_plan *p, int64_t *ret_from_ms, int64_t *ret
 	return true;
 }
 
-/* One selector of these metrics that reads [from_ms, to_ms]; units_max: how many units
- * it may be narrowed to when it names none */
+/* One selector of these metrics; units_max: how many units it may be narrowed to when
+ * it names none */
 static int prove(struct walk *w, struct promql_node *n, struct metrics m,
-		 uint32_t units_max, int64_t from_ms, int64_t to_ms)
+		 uint32_t units_max, struct access_reach reach)
 {
-	struct naming naming = {.w = w,
-				.from_ms = from_ms - w->around_ms,
-				.to_ms = to_ms + w->around_ms};
+	struct naming naming = {.w = w, .reach = reach};
+	int64_t from_ms, to_ms;
 
-	touch(w->p, from_ms, to_ms);
+	touch(w, &reach, &from_ms, &to_ms);
+	naming.reach.from_ms -= w->around_ms;
+	naming.reach.to_ms += w->around_ms;
 	if (w->p->policy->open)
 		return 0;
 	if (m.no_memory)
@@ -320,49 +361,75 @@ static int64_t bound(double ms)
  * and an offset mean one time here and another one there. */
 #define EVALUATED_MAX_MS 4600000000000ll
 
-static int check_evaluated(const struct when *t, struct err *err)
+bool access_reaches_hold(int64_t far_ms, int64_t start_ms, int64_t end_ms)
 {
-	if (t->lo < -EVALUATED_MAX_MS || t->hi > EVALUATED_MAX_MS)
-		return err_set(err, -ERANGE,
+	return far_ms < 0 ||
+	       (far_ms <= EVALUATED_MAX_MS && start_ms >= far_ms - EVALUATED_MAX_MS &&
+		end_ms <= EVALUATED_MAX_MS - far_ms);
+}
+
+static void keep_far(struct access_reaches *r, enum access_base base, int64_t ms)
+{
+	ms = ms < 0 ? -ms : ms;
+	if (base != ACCESS_EPOCH && ms > r->far_ms)
+		r->far_ms = ms;
+}
+
+static int check_evaluated(struct walk *w, const struct access_reach *t)
+{
+	int64_t lo, hi;
+
+	access_reach_at(t, w->start_ms, w->end_ms, &lo, &hi);
+	if (lo < -EVALUATED_MAX_MS || hi > EVALUATED_MAX_MS)
+		return err_set(w->err, -ERANGE,
 			       "the query is evaluated further than a century from "
 			       "now");
+	keep_far(&w->p->reaches, t->from, t->from_ms);
+	keep_far(&w->p->reaches, t->to, t->to_ms);
 	return 0;
 }
 
-/* Nanoseconds as milliseconds, away from zero */
+/* Nanoseconds as milliseconds, rounded down */
 static int64_t ms_of(int64_t ns)
 {
-	return ns / 1000000 + (ns % 1000000 > 0) - (ns % 1000000 < 0);
+	return ns / 1000000 - (ns % 1000000 < 0);
 }
 
-/* Times at which n (a selector or subquery) is asked: its @ and offset applied */
-static int shift(const struct promql_node *n, struct when *t, struct err *err)
+/* The same, rounded up */
+static int64_t ms_above(int64_t ns)
+{
+	return ns / 1000000 + (ns % 1000000 > 0);
+}
+
+/* Times at which n (a selector or subquery) is asked: its @ and offset applied. What is
+ * added up stays small: it is checked at each step. */
+static int shift(struct walk *w, const struct promql_node *n, struct access_reach *t)
 {
 	int rc;
 
-	if (n->at == AT_TIME)
-		t->lo = t->hi = bound(n->at_s * 1000);
-	else if (n->at == AT_START)
-		t->lo = t->hi = t->start;
-	else if (n->at == AT_END)
-		t->lo = t->hi = t->end;
-	rc = check_evaluated(t, err);
-	t->lo = bound((double)t->lo - (double)n->offset_ns / 1e6 - 1);
-	t->hi = bound((double)t->hi - (double)n->offset_ns / 1e6 + 1);
-	return rc ? rc : check_evaluated(t, err);
+	if (n->at == AT_TIME) {
+		t->from = t->to = ACCESS_EPOCH;
+		t->from_ms = t->to_ms = bound(n->at_s * 1000);
+	} else if (n->at == AT_START || n->at == AT_END) {
+		t->from = t->to = n->at == AT_START ? ACCESS_START : ACCESS_END;
+		t->from_ms = t->to_ms = 0;
+	}
+	rc = check_evaluated(w, t);
+	t->from_ms -= ms_above(n->offset_ns) + 1;
+	t->to_ms -= ms_of(n->offset_ns) - 1;
+	return rc ? rc : check_evaluated(w, t);
 }
 
-static int walk(struct walk *w, struct promql_node *n, struct when t);
+static int walk(struct walk *w, struct promql_node *n, struct access_reach t);
 
 static int walk_selector(struct walk *w, struct promql_node *n, int64_t reach_ms,
-			 struct when t)
+			 struct access_reach t)
 {
 	const struct access_policy *policy = w->p->policy;
-	int rc = shift(n, &t, w->err);
+	int rc = shift(w, n, &t);
 
-	return rc ? rc
-		  : prove(w, n, metrics_of(policy, n), policy->inject_max,
-			  t.lo - reach_ms, t.hi);
+	t.from_ms -= reach_ms;
+	return rc ? rc : prove(w, n, metrics_of(policy, n), policy->inject_max, t);
 }
 
 /* The selector in timestamp(selector); NULL: it is another call */
@@ -381,26 +448,30 @@ static struct promql_node *stamped(const struct promql_node *call)
  * (promql/engine.go: rangeEvalTimestampFunctionOverVectorSelector()), though not when
  * it asks its storage: with one that answers more than it was asked for both times are
  * read. */
-static int walk_stamped(struct walk *w, struct promql_node *n, struct when t)
+static int walk_stamped(struct walk *w, struct promql_node *n, struct access_reach t)
 {
 	struct promql_node plain = *n;
-	struct when moved = t, still = t;
-	int rc = shift(n, &moved, w->err);
+	struct access_reach still = t;
+	int rc = shift(w, n, &t);
 
 	plain.offset_ns = 0;
-	rc = rc ? rc : shift(&plain, &still, w->err);
+	rc = rc ? rc : shift(w, &plain, &still);
+	/* both from the @ */
+	if (still.from_ms < t.from_ms)
+		t.from_ms = still.from_ms;
+	if (still.to_ms > t.to_ms)
+		t.to_ms = still.to_ms;
+	t.from_ms -= w->p->policy->lookback_ms;
 	return rc ? rc
 		  : prove(w, n, metrics_of(w->p->policy, n), w->p->policy->inject_max,
-			  (moved.lo < still.lo ? moved.lo : still.lo) -
-				  w->p->policy->lookback_ms,
-			  moved.hi > still.hi ? moved.hi : still.hi);
+			  t);
 }
 
-static int walk_subquery(struct walk *w, struct promql_node *n, struct when t)
+static int walk_subquery(struct walk *w, struct promql_node *n, struct access_reach t)
 {
-	int rc = shift(n, &t, w->err);
+	int rc = shift(w, n, &t);
 
-	t.lo -= ms_of(n->range_ns);
+	t.from_ms -= ms_above(n->range_ns);
 	return rc ? rc : walk(w, n->expr, t);
 }
 
@@ -434,7 +505,7 @@ static int check_copies(struct walk *w, const struct promql_node *n)
 	return 0;
 }
 
-static int walk(struct walk *w, struct promql_node *n, struct when t)
+static int walk(struct walk *w, struct promql_node *n, struct access_reach t)
 {
 	int rc = 0;
 
@@ -445,7 +516,7 @@ static int walk(struct walk *w, struct promql_node *n, struct when t)
 	case PROMQL_SELECTOR:
 		return walk_selector(w, n, w->p->policy->lookback_ms, t);
 	case PROMQL_RANGE:
-		return walk_selector(w, n->expr, ms_of(n->range_ns), t);
+		return walk_selector(w, n->expr, ms_above(n->range_ns), t);
 	case PROMQL_SUBQUERY:
 		return walk_subquery(w, n, t);
 	case PROMQL_PAREN:
@@ -489,31 +560,37 @@ static int keep_query(struct access_plan *p, struct promql *query, struct err *e
 int access_plan_add(struct access_plan *p, struct promql *query, int64_t start_ms,
 		    int64_t end_ms, struct err *err)
 {
-	struct walk w = {.p = p, .q = query, .err = err};
-	struct when t = {
-		.lo = start_ms, .hi = end_ms, .start = start_ms, .end = end_ms};
+	struct walk w = {
+		.p = p, .q = query, .start_ms = start_ms, .end_ms = end_ms, .err = err};
 	int rc;
 
 	if (start_ms > end_ms || start_ms < -TIME_MAX_MS || end_ms > TIME_MAX_MS)
 		return err_set(err, -ERANGE, "the query's time ends before it begins");
 	rc = keep_query(p, query, err);
-	return rc ? rc : walk(&w, promql_root(query), t);
+	return rc ? rc : walk(&w, promql_root(query), whole);
 }
 
 int access_plan_add_selectors(struct access_plan *p, struct promql *query,
 			      int64_t from_ms, int64_t to_ms, int64_t around_ms,
 			      struct err *err)
 {
-	struct walk w = {.p = p, .q = query, .around_ms = around_ms, .err = err};
+	struct walk w = {.p = p,
+			 .q = query,
+			 .start_ms = from_ms,
+			 .end_ms = to_ms,
+			 .around_ms = around_ms,
+			 .err = err};
+	struct access_reach reach = whole;
 	int rc;
 
 	if (from_ms > to_ms || from_ms < -TIME_MAX_MS || to_ms > TIME_MAX_MS)
 		return err_set(err, -ERANGE, "the query's time ends before it begins");
 	rc = keep_query(p, query, err);
+	reach.from_ms -= p->policy->lookback_ms;
 	for (struct promql_node *n = promql_selectors(query); n && !rc;
 	     n = n->next_selector)
 		rc = prove(&w, n, metrics_of(p->policy, n), p->policy->inject_max,
-			   from_ms - p->policy->lookback_ms, to_ms);
+			   reach);
 	return rc;
 }
 
@@ -537,6 +614,7 @@ int access_plan_add_profiles(struct access_plan *p, struct promql *selector,
 {
 	const struct access_policy *policy = p->policy;
 	struct walk w = {.p = p, .q = selector, .err = err};
+	const struct access_reach fixed = {.from_ms = from_ms, .to_ms = to_ms};
 	int rc;
 
 	if (from_ms > to_ms || from_ms < -TIME_MAX_MS || to_ms > TIME_MAX_MS)
@@ -544,8 +622,7 @@ int access_plan_add_profiles(struct access_plan *p, struct promql *selector,
 	rc = keep_query(p, selector, err);
 	return rc ? rc
 		  : prove(&w, promql_root(selector), profiles_of(policy, type),
-			  narrow ? policy->narrow_max : policy->inject_max, from_ms,
-			  to_ms);
+			  narrow ? policy->narrow_max : policy->inject_max, fixed);
 }
 
 /* ---- all metrics of a family ----------------------------------------------------- */
@@ -598,7 +675,12 @@ int access_plan_add_family(struct access_plan *p, struct promql *query, size_t i
 			   struct err *err)
 {
 	const struct access_family *f = &p->policy->families[i];
-	struct walk w = {.p = p, .q = query, .around_ms = around_ms, .err = err};
+	struct walk w = {.p = p,
+			 .q = query,
+			 .start_ms = from_ms,
+			 .end_ms = to_ms,
+			 .around_ms = around_ms,
+			 .err = err};
 	struct promql_node *n = promql_root(query);
 	auto_buf struct buf want = BUF_INIT, is = BUF_INIT;
 	int rc;
@@ -612,7 +694,7 @@ int access_plan_add_family(struct access_plan *p, struct promql *query, size_t i
 	if (overlapped(p->policy, i) || strcmp(want.data, is.data) != 0)
 		return -ENODATA;
 	rc = keep_query(p, query, err);
-	touch(p, from_ms, to_ms);
+	touch(&w, &whole, &from_ms, &to_ms);
 	if (rc || !f->label || p->policy->open)
 		return rc;
 	if (!p->policy->narrow_max)

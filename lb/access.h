@@ -57,6 +57,20 @@ struct access_policy {
 /* At most so many units are asked for in one request. */
 #define ACCESS_CLAIMS_MAX 10000u
 
+/* The time that a selector reads, as it follows from the times at which its query is
+ * evaluated: so many milliseconds from the query's start, its end, or the epoch.
+ * Offset,
+ * @, ranges and subqueries around it are in it: a proof made for one time holds for
+ * another one with what its reaches are then. */
+enum access_base { ACCESS_EPOCH, ACCESS_START, ACCESS_END };
+struct access_reach {
+	enum access_base from, to;
+	int64_t from_ms, to_ms;
+};
+bool access_same_reach(const struct access_reach *a, const struct access_reach *b);
+void access_reach_at(const struct access_reach *reach, int64_t start_ms, int64_t end_ms,
+		     int64_t *ret_from_ms, int64_t *ret_to_ms);
+
 enum access_answer {
 	ACCESS_UNASKED = 0,
 	ACCESS_OWN, /* it is known, and each run of it in that time is the caller's */
@@ -69,6 +83,7 @@ struct access_claim {
 	struct str id;
 	int64_t from_ms, to_ms;
 	enum access_answer answer; /* to be filled in */
+	struct access_reach reach; /* what from_ms and to_ms came from */
 };
 
 /* A selector that shall be narrowed to what is the caller's */
@@ -117,6 +132,19 @@ void access_family_selector(const struct access_family *f, struct buf *out);
 
 /* The time that all queries of the plan touch; false: they read nothing. */
 bool access_span(const struct access_plan *p, int64_t *ret_from_ms, int64_t *ret_to_ms);
+
+/* What that span follows from, for queries that were all added with one time. */
+#define ACCESS_REACHES_MAX 32u
+struct access_reaches {
+	struct access_reach at[ACCESS_REACHES_MAX];
+	size_t count; /* more than that: at[] is not all */
+	/* Most that a time at which a part is evaluated differs from the query's start
+	 * or end; -1: nothing is evaluated */
+	int64_t far_ms;
+};
+const struct access_reaches *access_reaches(const struct access_plan *p);
+/* Whether what was added with such a far_ms could be added for this time too. */
+bool access_reaches_hold(int64_t far_ms, int64_t start_ms, int64_t end_ms);
 
 /* The same for a selector of profiles, which have a type in place of a metric's name:
  * families are by type ("process_cpu:*"); type "": of any type, then all families must

@@ -22,9 +22,11 @@ struct call {
 	/* The time that it touches, lookback and offsets included, in ms since the
 	 * epoch; INT64_MIN to INT64_MAX: any. For backends that hold a part of time. */
 	int64_t from_ms, to_ms;
-	/* The same whenever it is asked: no time in it stands for "now". What was
-	 * decided about another call is not used again for longer than a second. */
+	/* The same whenever it is asked: no time in it stands for "now". */
 	bool timeless;
+	/* Where in the target (of a GET) or the body the times stand that
+	 * protocol->times() reads: others may stand there in their place. */
+	size_t times_at;
 };
 
 void call_done(struct call *c); /* accepts a zeroed one */

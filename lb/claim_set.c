@@ -11,7 +11,8 @@
 static uint64_t hash(const struct claim_set *s, const struct access_claim *c)
 {
 	const uint64_t all[] = {siphash13(s->key, c->id.p, c->id.len),
-				(uint64_t)c->from_ms, (uint64_t)c->to_ms};
+				(uint64_t)c->from_ms, (uint64_t)c->to_ms,
+				(uint64_t)c->reach.from_ms, (uint64_t)c->reach.to_ms};
 
 	return siphash13(s->key, all, sizeof(all));
 }
@@ -27,7 +28,7 @@ static uint32_t *slot_of(const struct claim_set *s, const struct access_claim *c
 			return &s->index[i];
 		o = &s->claims[s->index[i] - 1];
 		if (o->from_ms == c->from_ms && o->to_ms == c->to_ms &&
-		    str_same(o->id, c->id))
+		    access_same_reach(&o->reach, &c->reach) && str_same(o->id, c->id))
 			return &s->index[i];
 	}
 }

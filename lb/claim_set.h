@@ -7,7 +7,8 @@
 
 #include "lb/access.h"
 
-/* Claims of a plan in the order in which they were made, each (id, time) once. */
+/* Claims of a plan in the order in which they were made, each (id, time, reach) once.
+ */
 struct claim_set {
 	struct access_claim *claims;
 	size_t count, room;

@@ -150,6 +150,8 @@ void gate_end(struct gate *g, struct gate_request *r)
 		s->protocol->free(s->request);
 	owned_question_drop(s->question);
 	buf_done(&s->key);
+	buf_done(&s->kept);
+	free(s->claims);
 	gate_keeper_drop(s->keeper);
 	if (s->site)
 		site_drop(s->site);

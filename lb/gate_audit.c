@@ -38,9 +38,9 @@ const char *gate_reason_name(enum gate_reason why)
 
 static void put_units(const struct gate_state *s, struct buf *out)
 {
-	size_t count = 0;
+	size_t count = s->claim_count;
 	const struct access_claim *claims =
-		s->plan ? access_claims(s->plan, &count) : NULL;
+		s->plan ? access_claims(s->plan, &count) : s->claims;
 
 	for (size_t i = 0; i < count && i < UNITS_MAX; i++) {
 		struct str id = claims[i].id;

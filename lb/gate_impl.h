@@ -83,6 +83,12 @@ struct gate_state {
 	void *request;
 	struct access_plan *plan;
 	struct buf key; /* of the decision; empty: it is not remembered */
+	bool timed;     /* and its times are told apart: */
+	struct protocol_times times;
+	struct buf kept; /* what was remembered */
+	/* its units, for the audit; NULL unless there is one */
+	struct access_claim *claims;
+	size_t claim_count;
 
 	bool role_known;
 	enum owned_role role;
@@ -108,7 +114,6 @@ void gate_keeper_drop(struct gate_keeper *k); /* accepts NULL */
 enum gate_next gate_read(struct gate_state *s);
 
 /* gate_remember.c: decisions that are made again at once */
-void gate_decision_key(struct gate_state *s);
 bool gate_decision_find(struct gate_state *s);
 void gate_decision_keep(struct gate_state *s);
 

@@ -125,7 +125,7 @@ static int prom_read(const struct protocol_input *in, void **ret, struct err *er
 	} else {
 		rc = prom_request_read(in->path, in->query, in->body, in->body_len,
 				       in->dialect, in->now_ms, &t->known, err);
-		t->timeless = !rc && !t->known->of_now;
+		t->timeless = !rc && !t->known->when.of_now;
 	}
 	if (rc) {
 		prom_free(t);
@@ -236,19 +236,38 @@ static int prom_write(void *request, struct call *ret, struct err *err)
 	if (ret->get) {
 		auto_buf struct buf form = BUF_INIT;
 
-		prom_request_form(t->known, &form);
+		ret->times_at = prom_request_form(t->known, &form);
 		if (form.len) {
 			buf_putc(&ret->target, '?');
+			ret->times_at += ret->target.len;
 			buf_put(&ret->target, form.data, form.len);
 		}
 		rc = buf_error(&form);
 	} else {
 		ret->content_type = FORM_TYPE;
-		prom_request_form(t->known, &ret->body);
+		ret->times_at = prom_request_form(t->known, &ret->body);
 		rc = buf_error(&ret->body);
 	}
 	rc = rc ? rc : buf_error(&ret->target);
 	return rc ? err_set(err, rc, "out of memory") : 0;
+}
+
+static bool prom_times(const struct protocol_input *in, struct buf *key,
+		       struct protocol_times *ret)
+{
+	size_t query_len = in->query ? strlen(in->query) : 0;
+	struct prom_times t;
+
+	if ((query_len && in->body_len) ||
+	    !prom_times_split(in->path, in->body_len ? in->body : in->query,
+			      in->body_len ? in->body_len : query_len, in->now_ms, key,
+			      &t))
+		return false;
+	ret->start_ms = t.start_ms;
+	ret->end_ms = t.end_ms;
+	_Static_assert(sizeof(ret->text) == PROM_TIMES_BYTES, "of each of three times");
+	prom_times_text(&t, ret->text);
+	return true;
 }
 
 static int prom_answer(void *request, struct buf *out, const char **type,
@@ -302,6 +321,7 @@ const struct protocol protocol_prometheus = {
 	.cluster = prom_cluster,
 	.prove = prom_prove,
 	.write = prom_write,
+	.times = prom_times,
 	.answer = prom_answer,
 	.refuse = prom_refuse,
 };

@@ -144,9 +144,9 @@ static int bad_value(const char *name, struct str v, struct err *err)
 		       v.len < 60 ? (int)v.len : 60, v.p);
 }
 
-/* A time into *ret_ms and text; without it *ret_ms stays and text is "". */
+/* A time into *ret_ms; without it *ret_ms stays. */
 static int take_time(const struct form *f, const char *name, int64_t *ret_ms,
-		     char text[32], struct err *err)
+		     struct err *err)
 {
 	struct str v;
 	int rc = form_get(f, name, &v, err);
@@ -155,7 +155,6 @@ static int take_time(const struct form *f, const char *name, int64_t *ret_ms,
 		return rc;
 	if (time_ms(v.p, ret_ms))
 		return bad_value(name, v, err);
-	snprintf(text, 32, "%.3f", (double)*ret_ms / 1000);
 	return 1;
 }
 
@@ -231,45 +230,154 @@ static int take_matches(struct prom_request *r, const struct form *f,
 	return 0;
 }
 
-static int take_times(struct prom_request *r, const struct form *f, unsigned takes,
-		      int64_t now_ms, struct err *err)
+/* What of the times stands for what was not given. */
+static void times_begin(unsigned takes, int64_t now_ms, struct prom_times *ret)
 {
-	int rc = 0, start, end;
+	bool span = takes & (TAKES_RANGE | TAKES_SPAN);
 
-	r->start_ms = r->end_ms = now_ms;
+	*ret = (struct prom_times){.start_ms = span ? TIME_FIRST_MS : now_ms,
+				   .end_ms = span ? TIME_LAST_MS : now_ms};
+}
+
+/* start_ms is "time" for an instant query; the has_ are how it was given. */
+static int times_end(unsigned takes, struct prom_times *t, struct err *err)
+{
 	if (takes & TAKES_INSTANT) {
-		rc = take_time(f, "time", &r->start_ms, r->time, err);
 		/* what is proved for now shall be asked for now */
-		r->of_now = !rc;
-		if (!rc)
-			snprintf(r->time, sizeof(r->time), "%.3f",
-				 (double)now_ms / 1000);
-		r->end_ms = r->start_ms;
-		return rc < 0 ? rc : 0;
+		t->of_now = !t->has_time;
+		t->has_time = true;
+		t->end_ms = t->start_ms;
 	}
-	if (!(takes & (TAKES_RANGE | TAKES_SPAN)))
-		return 0;
-	r->start_ms = TIME_FIRST_MS;
-	r->end_ms = TIME_LAST_MS;
-	start = take_time(f, "start", &r->start_ms, r->start, err);
-	end = start < 0 ? start : take_time(f, "end", &r->end_ms, r->end, err);
-	if (end < 0)
-		return end;
-	if (takes & TAKES_RANGE) {
-		if (!start || !end)
-			return err_set(err, -EINVAL, "parameter \"%s\" is missing",
-				       start ? "end" : "start");
-		rc = take_seconds(f, "step", r->step, err);
-		if (!rc)
-			rc = err_set(err, -EINVAL, "parameter \"step\" is missing");
-		if (rc < 0)
-			return rc;
-	}
-	if (r->end_ms < r->start_ms)
+	if (takes & TAKES_RANGE && !(t->has_start && t->has_end))
+		return err_set(err, -EINVAL, "parameter \"%s\" is missing",
+			       t->has_start ? "end" : "start");
+	if (t->end_ms < t->start_ms)
 		return err_set(err, -EINVAL,
 			       "end timestamp must not be before start time");
 	return 0;
 }
+
+static int take_times(struct prom_request *r, const struct form *f, unsigned takes,
+		      int64_t now_ms, struct err *err)
+{
+	struct prom_times *t = &r->when;
+	int rc = 0, start, end;
+
+	times_begin(takes, now_ms, t);
+	if (takes & TAKES_INSTANT) {
+		rc = take_time(f, "time", &t->start_ms, err);
+		t->has_time = rc > 0;
+	} else if (takes & (TAKES_RANGE | TAKES_SPAN)) {
+		start = take_time(f, "start", &t->start_ms, err);
+		end = start < 0 ? start : take_time(f, "end", &t->end_ms, err);
+		t->has_start = start > 0;
+		t->has_end = end > 0;
+		rc = end;
+	}
+	if (rc >= 0 && takes & TAKES_RANGE) {
+		rc = take_seconds(f, "step", r->step, err);
+		if (!rc)
+			rc = err_set(err, -EINVAL, "parameter \"step\" is missing");
+	}
+	return rc < 0 ? rc : times_end(takes, t, err);
+}
+
+/* ---- times alone ----------------------------------------------------------------- */
+
+struct field {
+	const char *name, *value; /* value: behind "=", or the end */
+	size_t name_len, value_len;
+};
+
+static inline bool is_named(const struct field *f, const char *name)
+{
+	size_t n = strlen(name);
+
+	return f->name_len == n && memcmp(f->name, name, n) == 0;
+}
+
+/* Is a name what it looks like? */
+static bool is_plain(const struct field *f)
+{
+	for (size_t i = 0; i < f->name_len; i++) {
+		char c = f->name[i];
+
+		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'))
+			return is_named(f, "match[]") || is_named(f, "match%5B%5D");
+	}
+	return f->name_len > 0;
+}
+
+/* A time that is given once, and plainly: up to twelve digits of seconds and three
+ * behind the point, which time_ms() takes for the same milliseconds. */
+static bool split_time(const struct field *f, bool *has, int64_t *ret_ms)
+{
+	size_t i = 0, point = f->value_len;
+	int64_t ms = 0;
+
+	for (; i < f->value_len; i++) {
+		char c = f->value[i];
+
+		if (c == '.' && i && point == f->value_len)
+			point = i;
+		else if (c >= '0' && c <= '9' && i < (point < i ? point + 4 : 12))
+			ms = ms * 10 + (c - '0');
+		else
+			return false;
+	}
+	if (*has || !i)
+		return false;
+	for (i -= point + (point < i); i < 3; i++)
+		ms *= 10;
+	*has = true;
+	*ret_ms = ms;
+	return true;
+}
+
+static bool split_field(const struct field *f, unsigned takes, struct buf *key,
+			struct prom_times *t)
+{
+	if (!is_plain(f))
+		return false;
+	if (takes & TAKES_INSTANT && is_named(f, "time"))
+		return split_time(f, &t->has_time, &t->start_ms);
+	if (takes & (TAKES_RANGE | TAKES_SPAN) && is_named(f, "start"))
+		return split_time(f, &t->has_start, &t->start_ms);
+	if (takes & (TAKES_RANGE | TAKES_SPAN) && is_named(f, "end"))
+		return split_time(f, &t->has_end, &t->end_ms);
+	buf_put(key, f->name, (size_t)(f->value - f->name) + f->value_len);
+	buf_putc(key, '&');
+	return true;
+}
+
+bool prom_times_split(const char *path, const char *form, size_t len, int64_t now_ms,
+		      struct buf *key, struct prom_times *ret)
+{
+	const char *p = form, *end = form + len;
+	enum prom_call call;
+
+	if (find(path, &call))
+		return false;
+	times_begin(calls[call].takes, now_ms, ret);
+	while (p < end) {
+		const char *amp = memchr(p, '&', (size_t)(end - p));
+		const char *stop = amp ? amp : end;
+		const char *equals = memchr(p, '=', (size_t)(stop - p));
+		struct field f = {.name = p,
+				  .name_len = (size_t)((equals ? equals : stop) - p),
+				  .value = equals ? equals + 1 : stop};
+
+		f.value_len = (size_t)(stop - f.value);
+		if (!split_field(&f, calls[call].takes, key, ret))
+			return false;
+		p = stop + 1;
+	}
+	buf_putc(key, ret->has_start ? 's' : '-');
+	buf_putc(key, ret->has_end ? 'e' : '-');
+	return times_end(calls[call].takes, ret, NULL) == 0;
+}
+
+/* ---- a whole request ------------------------------------------------------------- */
 
 static int take_all(struct prom_request *r, const struct form *f,
 		    enum promql_dialect dialect, int64_t now_ms, struct err *err)
@@ -372,7 +480,8 @@ static int prove_families(struct prom_request *r, const struct access_policy *po
 		if (rc)
 			return rc;
 		rc = access_plan_add_family(plan, r->queries[r->query_count - 1], i,
-					    r->start_ms, r->end_ms, BLOCK_MS, err);
+					    r->when.start_ms, r->when.end_ms, BLOCK_MS,
+					    err);
 		if (rc == -ENODATA) {
 			promql_free(r->queries[--r->query_count]);
 			rc = 0;
@@ -393,12 +502,14 @@ int prom_request_prove(struct prom_request *r, const struct access_policy *polic
 	if (r->call == PROM_FORMAT_QUERY || r->call == PROM_PARSE_QUERY)
 		return 0; /* text to text: nothing is read */
 	for (size_t i = 0; i < r->query_count; i++) {
-		int rc = takes & (TAKES_MATCHES | TAKES_SPAN)
-				 ? access_plan_add_selectors(
-					   plan, r->queries[i], r->start_ms, r->end_ms,
-					   takes & TAKES_MATCHES ? BLOCK_MS : 0, err)
-				 : access_plan_add(plan, r->queries[i], r->start_ms,
-						   r->end_ms, err);
+		int rc =
+			takes & (TAKES_MATCHES | TAKES_SPAN)
+				? access_plan_add_selectors(
+					  plan, r->queries[i], r->when.start_ms,
+					  r->when.end_ms,
+					  takes & TAKES_MATCHES ? BLOCK_MS : 0, err)
+				: access_plan_add(plan, r->queries[i], r->when.start_ms,
+						  r->when.end_ms, err);
 
 		if (rc)
 			return rc;
@@ -419,9 +530,42 @@ static void put(struct buf *out, const char *name, const char *value)
 		form_put(out, name, value, strlen(value));
 }
 
-void prom_request_form(const struct prom_request *r, struct buf *out)
+static char *put_time(char *p, const char *name, int64_t ms)
+{
+	uint64_t n = ms < 0 ? 0 - (uint64_t)ms : (uint64_t)ms;
+	char digits[24];
+	size_t count = 0;
+
+	p = stpcpy(p, name);
+	if (ms < 0)
+		*p++ = '-';
+	for (; n || count < 5; n /= 10) {
+		digits[count++] = (char)('0' + n % 10);
+		if (count == 3)
+			digits[count++] = '.';
+	}
+	while (count)
+		*p++ = digits[--count];
+	*p = '\0';
+	return p;
+}
+
+void prom_times_text(const struct prom_times *t, char ret[PROM_TIMES_BYTES])
+{
+	*ret = '\0';
+	if (t->has_time)
+		ret = put_time(ret, "&time=", t->start_ms);
+	if (t->has_start)
+		ret = put_time(ret, "&start=", t->start_ms);
+	if (t->has_end)
+		put_time(ret, "&end=", t->end_ms);
+}
+
+size_t prom_request_form(const struct prom_request *r, struct buf *out)
 {
 	bool query = calls[r->call].takes & TAKES_QUERY;
+	char times[PROM_TIMES_BYTES];
+	size_t times_at;
 
 	for (size_t i = 0; i < r->query_count; i++) {
 		auto_buf struct buf text = BUF_INIT;
@@ -429,15 +573,16 @@ void prom_request_form(const struct prom_request *r, struct buf *out)
 		promql_print(r->queries[i], &text);
 		if (buf_error(&text)) {
 			out->error = buf_error(&text);
-			return;
+			return 0;
 		}
 		form_put(out, query ? "query" : "match[]", text.data, text.len);
 	}
-	put(out, "time", r->time);
-	put(out, "start", r->start);
-	put(out, "end", r->end);
+	times_at = out->len;
+	prom_times_text(&r->when, times);
+	buf_puts(out, out->len || !*times ? times : times + 1);
 	put(out, "step", r->step);
 	put(out, "timeout", r->timeout);
 	put(out, "limit", r->limit);
 	put(out, "stats", r->stats ? "all" : "");
+	return times_at;
 }

@@ -34,18 +34,23 @@ enum prom_call {
 #define PROM_BODY_MAX (128u << 10) /* bytes of a form, in the URL or in the body */
 #define PROM_LABEL_MAX 128u
 
-struct prom_request {
-	enum prom_call call;
-	char path[PROM_LABEL_MAX + 32]; /* what is sent on, exactly */
+struct prom_times {
 	/* What the request can touch, in milliseconds since the epoch: the times at
 	 * which a query is evaluated, or the span of series and labels */
 	int64_t start_ms, end_ms;
+	bool has_time, has_start, has_end; /* are sent on */
+	bool of_now; /* no time was given: it is asked for the time when it was read */
+};
+
+struct prom_request {
+	enum prom_call call;
+	char path[PROM_LABEL_MAX + 32]; /* what is sent on, exactly */
+	struct prom_times when;
 	struct promql *queries[PROM_MATCHES_MAX]; /* owned */
 	size_t query_count;
 	/* Checked and put into one form; "" when it was not there */
-	char time[32], start[32], end[32], step[32], timeout[32], limit[24];
+	char step[32], timeout[32], limit[24];
 	bool stats;
-	bool of_now; /* no time was given: it is asked for the time when it was read */
 };
 
 /* Whether a path of this API is a call that this file knows; what it knows not is for
@@ -70,10 +75,19 @@ int prom_request_prove(struct prom_request *r, const struct access_policy *polic
 	__attribute__((warn_unused_result));
 
 /* The form to be POSTed, from what the trees are now. Label values and buildinfo have
- * no POST: prom_request_is_get(), and the form goes behind "?". Errors are the
- * buffer's.
+ * no POST: prom_request_is_get(), and the form goes behind "?". Returns where in it
+ * stands what prom_times_text() says. Errors are the buffer's.
  */
-void prom_request_form(const struct prom_request *r, struct buf *out);
+size_t prom_request_form(const struct prom_request *r, struct buf *out);
 bool prom_request_is_get(const struct prom_request *r);
+/* Each time behind an "&". */
+#define PROM_TIMES_BYTES 128
+void prom_times_text(const struct prom_times *t, char ret[PROM_TIMES_BYTES]);
+
+/* The times of a form whose names are plain, read as prom_request_read() reads them.
+ * All else of it is appended to key as it came, with which times there were. False:
+ * there is something about it that only prom_request_read() understands, or refuses. */
+bool prom_times_split(const char *path, const char *form, size_t len, int64_t now_ms,
+		      struct buf *key, struct prom_times *ret);
 
 #endif

@@ -40,6 +40,13 @@ enum protocol_verdict {
 	PROTOCOL_CLOSED, /* for nobody: writes, unknown paths */
 };
 
+/* At which times a request's queries are evaluated, and these as write() writes them.
+ */
+struct protocol_times {
+	int64_t start_ms, end_ms;
+	char text[128]; /* behind other parameters, each with its "&"; "": none */
+};
+
 struct protocol {
 	const char *name; /* "prometheus", "pyroscope" */
 	/* Static verdict for a path and method, before anything else is read. */
@@ -57,6 +64,12 @@ struct protocol {
 	/* After access_decide() was good: what is sent on. A request of a role is
 	 * written without a plan, narrowed to nothing but the cluster. */
 	int (*write)(void *request, struct call *ret, struct err *err);
+	/* Takes the times out of a request that is otherwise plain: appends to key what
+	 * of the parameters is left, so that two requests with one key differ in their
+	 * times alone. False: it takes read() to understand it. NULL: of this protocol
+	 * always. */
+	bool (*times)(const struct protocol_input *in, struct buf *key,
+		      struct protocol_times *ret);
 	/* PROTOCOL_ANSWER: the body of a 200, with its media type (static). */
 	int (*answer)(void *request, struct buf *out, const char **type,
 		      struct err *err);

@@ -225,6 +225,7 @@ struct lab_asked {
 	struct identity_facts facts;
 	struct gate_request r;
 	unsigned waits;
+	int64_t from_ms, to_ms; /* that the call touches */
 	char text[16384]; /* the refusal, or what is sent: target, blank, body */
 };
 
@@ -246,6 +247,8 @@ static inline void lab_pass(struct lab *l, struct lab_asked *a)
 		pthread_mutex_unlock(&l->mutex);
 		a->waits += !done;
 	}
+	a->from_ms = r->call.from_ms;
+	a->to_ms = r->call.to_ms;
 	if (r->status)
 		snprintf(a->text, sizeof(a->text), "%s",
 			 r->body.data ? r->body.data : "");

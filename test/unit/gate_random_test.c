@@ -5,6 +5,7 @@
 #include "lb/gate.h"
 
 #include "lb/form.h"
+#include "lb/gate_impl.h"
 #include "test/promql_random.h"
 #include "test/unit/gate_lab.h"
 #include "test/unit/promql_world.h"
@@ -288,10 +289,152 @@ static void what_is_remembered_is_what_would_be_decided_now(void **state)
 	lab_close(&fresh);
 }
 
+/* ---- the same question at other times -------------------------------------------- */
+
+#define PROOFS 60000u
+
+static int64_t any_time(struct promql_random *r, const struct lab *l)
+{
+	switch (random_below(r, 12)) {
+	case 0: /* round the ends of what may be evaluated, and of what is a time */
+		return 4600000000000ll - (int64_t)random_below(r, 3600000);
+	case 1:
+		return 4600000000000ll + (int64_t)random_below(r, 3600000);
+	case 2:
+		return (int64_t)random_below(r, 1000000000);
+	default:
+		return l->now_ms - (int64_t)random_below(r, 7200000) + 600000;
+	}
+}
+
+static void put_ms(struct buf *out, const char *name, int64_t ms)
+{
+	/* some with a fraction, some as whole seconds */
+	if (ms % 3)
+		buf_printf(out, "&%s=%lld", name, (long long)(ms / 1000));
+	else
+		buf_printf(out, "&%s=%lld.%03d", name, (long long)(ms / 1000),
+			   (int)(ms % 1000));
+}
+
+static const struct {
+	const char *path, *name;
+	bool selectors; /* takes match[] */
+} times_calls[] = {
+	{"/api/v1/query_range", "query", false},
+	{"/api/v1/query_range", "query", false},
+	{"/api/v1/query", "query", false},
+	{"/api/v1/query_exemplars", "query", false},
+	{"/api/v1/series", "match[]", true},
+	{"/api/v1/labels", "match%5B%5D", true},
+	{"/api/v1/label/uuid/values", "match[]", true},
+};
+#define TIMES_CALLS (sizeof(times_calls) / sizeof(times_calls[0]))
+
+/* The call's form but for its times. */
+static void put_question(size_t call, const char *expr, struct buf *out)
+{
+	static char form[32768];
+
+	lab_form(expr, form, sizeof(form));
+	buf_reset(out);
+	buf_printf(out, "%s=%s", times_calls[call].name, strchr(form, '=') + 1);
+	if (call < 2)
+		buf_puts(out, "&step=60");
+}
+
+static void put_any_times(size_t call, struct promql_random *r, const struct lab *l,
+			  struct buf *out)
+{
+	int64_t start = any_time(r, l), end = start + (int64_t)random_below(r, 4000000);
+
+	if (random_below(r, 20) == 0)
+		end = start - 1000; /* refused */
+	if (!strcmp(times_calls[call].path, "/api/v1/query")) {
+		if (random_below(r, 3))
+			put_ms(out, "time", start);
+		return;
+	}
+	if (call < 2 || random_below(r, 4))
+		put_ms(out, "start", start);
+	if (call < 2 || random_below(r, 4))
+		put_ms(out, "end", end);
+}
+
+/* Asked as it is, then with a parameter that no call has: that one was never asked
+ * before, and is proved anew by what is known of the units at the same time. */
+static void a_proof_of_another_time_is_the_proof_of_this_one(void **state)
+{
+	static struct history h;
+	struct promql_random r = {
+		.state = 20261123, .clean = true, .selector = any_selector};
+	auto_buf struct buf text = BUF_INIT, form = BUF_INIT;
+	struct lab l;
+	unsigned asked = 0, allowed = 0, refused = 0, proofs = 0;
+	uint64_t hits = 0;
+	size_t question;
+
+	(void)state;
+	lab_open(&l, h.runs, 0);
+	while (asked < PROOFS) {
+		static struct lab_asked a, b;
+		size_t call = random_below(&r, TIMES_CALLS);
+
+		promql_random(&r, &text);
+		if (times_calls[call].selectors) {
+			buf_reset(&text);
+			any_selector(NULL, &r, &text);
+		}
+		if (text.len > 2000)
+			continue;
+		put_question(call, text.data, &form);
+		question = form.len;
+		for (unsigned times = 2 + random_below(&r, 4); times; times--) {
+			const char *user = people[random_below(&r, 3)];
+			unsigned status, again;
+			uint64_t before;
+
+			lab_wait_ms(&l, random_below(&r, 4) ? random_below(&r, 40)
+							    : random_below(&r, 90000));
+			if (!random_below(&r, 10)) {
+				live(&h, &r, l.now_ms);
+				set_history(&l, &h);
+			}
+			if (!random_below(&r, 500))
+				gate_set_site(l.gate, &l.site); /* as SIGHUP does */
+			buf_truncate(&form, question);
+			put_any_times(call, &r, &l, &form);
+			before = atomic_load(&l.gate->decision_hits);
+			status = lab_get(&l, user, times_calls[call].path, form.data,
+					 &a);
+			hits += atomic_load(&l.gate->decision_hits) - before;
+			buf_printf(&form, "&once=%u", ++asked);
+			before = atomic_load(&l.gate->decision_hits);
+			again = lab_get(&l, user, times_calls[call].path, form.data,
+					&b);
+			assert_true(atomic_load(&l.gate->decision_hits) == before);
+			if (status != again || strcmp(a.text, b.text) != 0 ||
+			    (!status && (a.from_ms != b.from_ms || a.to_ms != b.to_ms)))
+				fail_msg("%s %s: %s: %u %s, proved anew %u %s",
+					 times_calls[call].path, form.data, user,
+					 status, a.text, again, b.text);
+			allowed += !status;
+			refused += status == 403;
+			proofs++;
+		}
+	}
+	print_message("%u allowed, %u refused, %llu of %u by a proof of another time\n",
+		      allowed, refused, (unsigned long long)hits, proofs);
+	assert_true(allowed > PROOFS / 10 && refused > PROOFS / 10 &&
+		    hits > allowed / 3);
+	lab_close(&l);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_remembered_is_what_would_be_decided_now),
+		cmocka_unit_test(a_proof_of_another_time_is_the_proof_of_this_one),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 /* What waits and what does not: tokens, questions that are shared, the end; who reads
  * by a role; what is told about decisions. */
 #include "lb/gate.h"
+#include "lb/gate_impl.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -348,8 +349,7 @@ static void a_new_unit_opens_as_soon_as_its_refusal_is_forgotten(void **state)
 	lab_close(&l);
 }
 
-static void
-a_query_without_a_time_is_sent_for_now_and_remembered_for_a_second(void **state)
+static void a_query_without_a_time_is_sent_for_now_each_time_by_one_proof(void **state)
 {
 	struct lab l;
 	struct lab_asked a;
@@ -360,10 +360,11 @@ a_query_without_a_time_is_sent_for_now_and_remembered_for_a_second(void **state)
 	assert_non_null(strstr(a.text, "time=1700000000.000"));
 	lab_wait_ms(&l, 999);
 	assert_int_equal(lab_query(&l, "ann", "ceems_a{uuid=\"1\"}", &a), 0);
-	assert_non_null(strstr(a.text, "time=1700000000.000"));
+	assert_non_null(strstr(a.text, "time=1700000000.999"));
 	lab_wait_ms(&l, 1);
 	assert_int_equal(lab_query(&l, "ann", "ceems_a{uuid=\"1\"}", &a), 0);
 	assert_non_null(strstr(a.text, "time=1700000001.000"));
+	assert_int_equal(atomic_load(&l.gate->decision_hits), 2);
 	lab_close(&l);
 }
 
@@ -591,6 +592,9 @@ static void the_audit_names_units_in_quotes_and_no_query(void **state)
 	gate_set_site(l.gate, &l.site);
 	dup2(fd, 2);
 	lab_query(&l, "ann", "ceems_a{uuid=\"1\"}", NULL);
+	/* once more, which is remembered: the line is the same but for its time */
+	lab_query(&l, "ann", "ceems_a{uuid=\"1\"}", NULL);
+	assert_int_equal(atomic_load(&l.gate->decision_hits), 1);
 	lab_query(&l, "ann", "ceems_a{uuid=\"3\"}", NULL);
 	lab_query(&l, "ann",
 		  "ceems_secret{uuid=\"x\\nlevel=info msg=\\\"audit: user=bob\\\"\"}",
@@ -606,11 +610,15 @@ static void the_audit_names_units_in_quotes_and_no_query(void **state)
 	assert_non_null(strstr(text.data, "verdict=refused status=403 reason=foreign "
 					  "units=\\\"3\\\""));
 	assert_null(strstr(text.data, "ceems_secret"));
-	/* three lines, none of them made by a unit's id */
+	const char *first = strstr(text.data, "audit: "),
+		   *second = strstr(first + 1, "audit: ");
+	assert_int_equal(strcspn(first, "\n"), strcspn(second, "\n"));
+	assert_memory_equal(first, second, strcspn(first, "\n"));
+	/* four lines, none of them made by a unit's id */
 	unsigned lines = 0;
 	for (const char *p = text.data; (p = strchr(p, '\n')); p++)
 		lines++;
-	assert_int_equal(lines, 3);
+	assert_int_equal(lines, 4);
 	for (const char *p = text.data; p && *p; p = strchr(p, '\n') + 1)
 		assert_int_equal(strncmp(p, "ts=", 3), 0);
 	lab_close(&l);
@@ -660,7 +668,7 @@ int main(void)
 		cmocka_unit_test(many_threads_pass_while_all_is_replaced),
 		cmocka_unit_test(a_new_unit_opens_as_soon_as_its_refusal_is_forgotten),
 		cmocka_unit_test(
-			a_query_without_a_time_is_sent_for_now_and_remembered_for_a_second),
+			a_query_without_a_time_is_sent_for_now_each_time_by_one_proof),
 		cmocka_unit_test(
 			roles_read_what_the_site_lets_them_and_stay_in_their_cluster),
 		cmocka_unit_test(an_open_site_asks_nobody_and_says_so),

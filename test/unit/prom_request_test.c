@@ -2,6 +2,7 @@
 #include "lb/prom_request.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "lb/form.h"
@@ -303,10 +304,72 @@ static void the_time_that_is_proved_is_the_time_that_is_asked(void **state)
 		struct err err;
 
 		assert_int_equal(get(rows[i].path, rows[i].query, &r, &err), 0);
-		assert_true(r->start_ms == rows[i].start_ms);
-		assert_true(r->end_ms == rows[i].end_ms);
+		assert_true(r->when.start_ms == rows[i].start_ms);
+		assert_true(r->when.end_ms == rows[i].end_ms);
 		prom_request_free(r);
 	}
+}
+
+/* The key and the times, or "-": it takes a whole reading */
+static const char *split(const char *path, const char *form)
+{
+	static char ret[400];
+	auto_buf struct buf key = BUF_INIT;
+	char times[PROM_TIMES_BYTES];
+	struct prom_times t;
+
+	if (!prom_times_split(path, form, strlen(form), NOW_MS, &key, &t))
+		return "-";
+	assert_int_equal(buf_error(&key), 0);
+	prom_times_text(&t, times);
+	snprintf(ret, sizeof(ret), "%s %s", key.data, times);
+	return ret;
+}
+
+static void times_are_told_apart_where_they_are_plain(void **state)
+{
+	(void)state;
+	static const char range[] = "/api/v1/query_range", query[] = "/api/v1/query",
+			  series[] = "/api/v1/series";
+	static const struct {
+		const char *path, *form, *split;
+	} rows[] = {
+		{range, "query=up&start=1&end=2.5&step=3",
+		 "query=up&step=3&se &start=1.000&end=2.500"},
+		{range, "end=2.05&query=a%2Bb&step=3&start=0",
+		 "query=a%2Bb&step=3&se &start=0.000&end=2.050"},
+		{range, "query=up&start=999999999999.999&end=999999999999.999&",
+		 "query=up&se &start=999999999999.999&end=999999999999.999"},
+		{query, "query=up&time=7", "query=up&-- &time=7.000"},
+		{query, "query=up", "query=up&-- &time=1700000000.000"},
+		/* what a call does not have is no time */
+		{query, "query=up&start=x", "query=up&start=x&-- &time=1700000000.000"},
+		{series, "match%5B%5D=up&start=5", "match%5B%5D=up&s- &start=5.000"},
+		{series, "match[]=up&match[]=a&end=5",
+		 "match[]=up&match[]=a&-e &end=5.000"},
+		{"/api/v1/format_query", "query=a&time=1", "query=a&time=1&-- "},
+		/* refused, or to be understood by others */
+		{range, "query=up&start=2&end=1&step=3", "-"},
+		{range, "query=up&start=2&step=3", "-"},
+		{range, "query=up&start=1&start=1&end=2&step=3", "-"},
+		{range, "query=up&start=1&end=2&step=3&%73tart=1", "-"},
+		{range, "query=up&start=1&end=2&step=3&st+art=1", "-"},
+		{range, "query=up&start=1&end=2&step=3&=1", "-"},
+		{range, "query=up&start=-1&end=2&step=3", "-"},
+		{range, "query=up&start=1e3&end=2000&step=3", "-"},
+		{range, "query=up&start=1.0001&end=2&step=3", "-"},
+		{range, "query=up&start=1..1&end=2&step=3", "-"},
+		{range, "query=up&start=.5&end=2&step=3", "-"},
+		{range, "query=up&&start=1&end=2&step=3", "-"},
+		{range, "query=up&start=&end=2&step=3", "-"},
+		{range, "query=up&start&end=2&step=3", "-"},
+		{range, "query=up&start=1&end=1000000000000&step=3", "-"},
+		{query, "query=up&time=2023-11-14T23:13:20Z", "-"},
+		{"/api/v1/rules", "", "-"},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		assert_string_equal(split(rows[i].path, rows[i].form), rows[i].split);
 }
 
 int main(void)
@@ -321,6 +384,7 @@ int main(void)
 		cmocka_unit_test(each_match_of_a_union_is_proved),
 		cmocka_unit_test(without_match_series_are_narrowed_to_ones_own),
 		cmocka_unit_test(the_time_that_is_proved_is_the_time_that_is_asked),
+		cmocka_unit_test(times_are_told_apart_where_they_are_plain),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
