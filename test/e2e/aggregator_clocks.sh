@@ -35,10 +35,11 @@ round() { # which: its ladder has gone once around, well or not
 	[ "$(metric "$1" ceems_aggregator_ladder_failures_total)" -gt 0 ] || [ "$(metric "$1" 'ceems_aggregator_partitions{table="unit_interval"}')" -gt 0 ]
 }
 push() { # which
-	printf 'interval instance=%s unit=7 started=%s t0=%s t1=%s user=1\n' "$2" $((now - 7200)) $((now - 3600)) $((now - 3300)) | "$make" |
+	printf 'interval instance=%s unit=7 started=%s t0=%s t1=%s user=1\n' "$2" $((hour - 3600)) $hour $((hour + 300)) | "$make" |
 		curl -s -o answer -w '%{http_code}' -H 'Authorization: Bearer a-token-of-this-test' -H 'Content-Type: application/x-ceems-batch' --data-binary @- "$(U "$1")/api/v1/ingest"
 }
 now=$(date +%s)
+hour=$((now - now % 3600 - 3600)) # a window over the end of an hour is two rows
 
 # ---- two at once
 begin 0 0 --retention.intervals=60d

@@ -126,9 +126,10 @@ while True:
     threading.Thread(target=serve, args=(s, next(kinds) if not os.path.exists('good') else 'well'), daemon=True).start()
 END
 	line=$(free_port) node=$(free_port)
+	mkdir cgroup # this machine's own has the jobs of rigs beside
 	python3 line.py "$line" "$port" 2>line.log &
 	started $!
-	"$BUILD/ceemsd" --collector.disable-defaults --collector.courier --collector.ring --path.rundir="$SCRATCH/run" --web.listen-address="127.0.0.1:$node" \
+	"$BUILD/ceemsd" --collector.disable-defaults --collector.courier --collector.ring --path.rundir="$SCRATCH/run" --path.cgroupfs="$SCRATCH/cgroup" --web.listen-address="127.0.0.1:$node" \
 		--reports.enabled --reports.spool="$SCRATCH/spool" --reports.interval=1h --cluster=cut --aggregator.url="http://127.0.0.1:$line" \
 		--aggregator.token-file="$SCRATCH/node-token" --aggregator.timeout=2s >node.log 2>&1 </dev/null &
 	node_pid=$!
