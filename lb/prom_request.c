@@ -536,7 +536,8 @@ static char *put_time(char *p, const char *name, int64_t ms)
 	char digits[24];
 	size_t count = 0;
 
-	p = stpcpy(p, name);
+	memcpy(p, name, strlen(name));
+	p += strlen(name);
 	if (ms < 0)
 		*p++ = '-';
 	for (; n || count < 5; n /= 10) {

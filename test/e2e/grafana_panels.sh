@@ -120,6 +120,8 @@ lb_start() {
 		http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Profiles).serve_forever()
 	END
 	started $!
+	profiles_up() { curl -s -o /dev/null "http://127.0.0.1:$profiles_port/ready"; } # or its next chance is in five seconds
+	wait_for 20 profiles_up
 	chmod 640 "$SCRATCH/lb.yaml" "$SCRATCH/web.yaml"
 	chgrp "$(id -gn nobody)" "$SCRATCH/lb.yaml" "$SCRATCH/web.yaml"
 	"$BUILD/ceems_lb" --config.file="$SCRATCH/lb.yaml" --web.config.file="$SCRATCH/web.yaml" --web.listen-address=127.0.0.1:0 \

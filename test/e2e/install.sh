@@ -120,7 +120,8 @@ if with redfish_proxy; then
 	out=$("$BUILD/redfish_proxy" --check-config --config.file="$dest/etc/ceems/redfish_proxy.yaml" 2>&1) && r=ok || r=$out
 	is "redfish_proxy accepts the packaged configuration" "$r" ok
 	# the same with what is commented out
-	sed -E 's,^( *)#([a-z]|  ),\1\2,' contrib/packaging/etc/lb.yaml >"$SCRATCH/lb.yaml"
+	(cd "$SCRATCH" && . "$TOP/test/pki.sh" && pki_ca ca)
+	sed -E "s,^( *)#([a-z]|  ),\1\2,; s,/etc/ceems/ca.pem,$SCRATCH/ca.pem," contrib/packaging/etc/lb.yaml >"$SCRATCH/lb.yaml"
 	chmod 640 "$SCRATCH/lb.yaml"
 	out=$("$BUILD/ceems_lb" --check-config --config.file="$SCRATCH/lb.yaml" 2>&1)
 	like "also with what is commented out in it" "$out" "the configuration is good"

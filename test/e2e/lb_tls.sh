@@ -208,7 +208,8 @@ like "a port that is none" "$(sed 's|127.0.0.1:[0-9]*|h:99999|' lb.yaml >port.ya
 like "who may write it" "$(cp lb.yaml loose.yaml; chmod 666 loose.yaml; "$BUILD/ceems_lb" --config.file=loose.yaml --check-config 2>&1)" 'refused \(chmod go-w\)'
 Z=$(free_port)
 activate "$P" "$Y" "$Z"
-curl -s -m 10 "http://127.0.0.1:$P/" >/dev/null
+gave_up() { curl -s -m 10 -o /dev/null "http://127.0.0.1:$P/"; ! kill -0 "$LB" 2>/dev/null; } # it begins with a connection
+wait_for 20 gave_up || kill "$LB"
 wait "$LB"
 is "a third socket is an error" "$? $(grep -c 'there is no third' lb.log)" "1 1"
 tap_done

@@ -226,7 +226,7 @@ struct lab_asked {
 	struct gate_request r;
 	unsigned waits;
 	int64_t from_ms, to_ms; /* that the call touches */
-	char text[16384]; /* the refusal, or what is sent: target, blank, body */
+	char text[16384];       /* the refusal, or what is sent: target, blank, body */
 };
 
 /* Fills in what was not. Ends the request: what stays is status, waits and text. */
