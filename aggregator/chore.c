@@ -9,6 +9,7 @@
 
 #include "lib/clock.h"
 #include "lib/log.h"
+#include "lib/wait.h"
 
 #define AWAY_MS 1000u /* until the database is asked for again */
 #define FAILED_MAX_MS 300000u
@@ -28,13 +29,11 @@ struct chore {
 /* False: the end. */
 static bool rest(struct chore *c, unsigned ms)
 {
-	uint64_t until = clock_read_ns(CLOCK_MONOTONIC) + ms * NSEC_PER_MSEC;
-	struct timespec ts = {.tv_sec = (time_t)(until / NSEC_PER_SEC),
-			      .tv_nsec = (long)(until % NSEC_PER_SEC)};
+	struct timespec until = wait_in(ms);
 
 	pthread_mutex_lock(&c->mutex);
 	while (!c->stopping && ms &&
-	       pthread_cond_timedwait(&c->wake, &c->mutex, &ts) != ETIMEDOUT)
+	       pthread_cond_timedwait(&c->wake, &c->mutex, &until) != ETIMEDOUT)
 		;
 	bool go_on = !c->stopping;
 	pthread_mutex_unlock(&c->mutex);
@@ -117,17 +116,13 @@ int chore_new(const struct pg_params *pg, const struct chore_params *params,
 {
 	struct chore *c = calloc(1, sizeof(*c));
 	struct pg_params p = *pg;
-	pthread_condattr_t monotonic;
 
 	if (!c)
 		return err_set(err, -ENOMEM, "out of memory");
 	c->params = *params;
 	p.statement_timeout_ms = params->timeout_ms;
 	pthread_mutex_init(&c->mutex, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&c->wake, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	wait_cond_init(&c->wake);
 	int rc = pg_new(&p, &c->pg, err);
 	if (rc == 0) {
 		rc = -pthread_create(&c->thread, NULL, work, c);

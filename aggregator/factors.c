@@ -12,6 +12,7 @@
 #include "lib/emission.h"
 #include "lib/log.h"
 #include "lib/parse.h"
+#include "lib/wait.h"
 
 #define TIMEOUT_MS 30000u
 #define LOOK_MS 10000u
@@ -241,13 +242,11 @@ static void look(struct factors *f)
 
 static bool rest(struct factors *f)
 {
-	uint64_t until = clock_read_ns(CLOCK_MONOTONIC) + LOOK_MS * NSEC_PER_MSEC;
-	struct timespec ts = {.tv_sec = (time_t)(until / NSEC_PER_SEC),
-			      .tv_nsec = (long)(until % NSEC_PER_SEC)};
+	struct timespec until = wait_in(LOOK_MS);
 
 	pthread_mutex_lock(&f->mutex);
 	while (!atomic_load(&f->stop) &&
-	       pthread_cond_timedwait(&f->wake, &f->mutex, &ts) != ETIMEDOUT)
+	       pthread_cond_timedwait(&f->wake, &f->mutex, &until) != ETIMEDOUT)
 		;
 	pthread_mutex_unlock(&f->mutex);
 	return !atomic_load(&f->stop);
@@ -393,17 +392,13 @@ static int start(struct factors *f, struct err *err)
 static int open_factors(struct app *app, struct err *err)
 {
 	struct factors *f = calloc(1, sizeof(*f));
-	pthread_condattr_t monotonic;
 
 	if (!f)
 		return err_set(err, -ENOMEM, "out of memory");
 	f->app = app;
 	app->factors = f;
 	pthread_mutex_init(&f->mutex, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&f->wake, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	wait_cond_init(&f->wake);
 	configure(f);
 	int rc = start(f, err);
 	if (rc < 0)

@@ -11,6 +11,7 @@
 #include "aggregator/ingest_write.h"
 #include "lib/clock.h"
 #include "lib/log.h"
+#include "lib/wait.h"
 
 #define KNOWN_MAX 500000u
 
@@ -96,8 +97,7 @@ static uint32_t gather(struct ingest_writer *w)
 				 INGEST_QUIET_MS * NSEC_PER_MSEC;
 		/* who waits for an answer sends nothing more meanwhile */
 		until = quiet < until ? quiet : until;
-		struct timespec ts = {.tv_sec = (time_t)(until / NSEC_PER_SEC),
-				      .tv_nsec = (long)(until % NSEC_PER_SEC)};
+		struct timespec ts = wait_at(until);
 		if (pthread_cond_timedwait(&w->more, &w->mutex, &ts) == ETIMEDOUT)
 			break;
 	}
@@ -205,18 +205,14 @@ int ingest_writer_new(const struct ingest_writer_params *params,
 		      struct ingest_writer **ret, struct err *err)
 {
 	struct ingest_writer *w = calloc(1, sizeof(*w));
-	pthread_condattr_t monotonic;
 
 	if (!w)
 		return err_set(err, -ENOMEM, "out of memory");
 	w->params = *params;
 	w->last = &w->first;
 	pthread_mutex_init(&w->mutex, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&w->more, &monotonic);
+	wait_cond_init(&w->more);
 	pthread_cond_init(&w->less, NULL);
-	pthread_condattr_destroy(&monotonic);
 	w->known = known_new(KNOWN_MAX);
 	w->group = calloc(1, sizeof(*w->group));
 	int rc = w->known && w->group ? 0 : err_set(err, -ENOMEM, "out of memory");

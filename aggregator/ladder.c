@@ -11,6 +11,7 @@
 
 #include "lib/clock.h"
 #include "lib/log.h"
+#include "lib/wait.h"
 
 #define DAY_MS (86400ull * 1000)
 #define MONTH_MS (30 * DAY_MS)
@@ -139,7 +140,6 @@ static void *keep(void *arg)
 
 	while (!stopping(l)) {
 		struct err err = {""};
-		struct timespec until;
 		int rc = round_of(l, &err);
 
 		/* that the database is away is the pool's to say */
@@ -148,8 +148,7 @@ static void *keep(void *arg)
 			log_error("ladder: %s: is tried again", err.text);
 		else if (rc >= 0 && log_repeat_over(&l->failing))
 			log_info("ladder: works again");
-		clock_gettime(CLOCK_MONOTONIC, &until);
-		until.tv_sec += rc < 0 ? RETRY_S : ROUND_S;
+		struct timespec until = wait_in(1000ull * (rc < 0 ? RETRY_S : ROUND_S));
 		pthread_mutex_lock(&l->mutex);
 		if (!l->stopping)
 			pthread_cond_timedwait(&l->wake, &l->mutex, &until);
@@ -161,7 +160,6 @@ static void *keep(void *arg)
 static int open_ladder(struct app *app, struct err *err)
 {
 	struct ladder *l = calloc(1, sizeof(*l));
-	pthread_condattr_t attr;
 
 	if (!l)
 		return err_set(err, -ENOMEM, "out of memory");
@@ -169,10 +167,7 @@ static int open_ladder(struct app *app, struct err *err)
 	l->app = app;
 	l->plan = ladder_plan(&app->options);
 	pthread_mutex_init(&l->mutex, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&l->wake, &attr);
-	pthread_condattr_destroy(&attr);
+	wait_cond_init(&l->wake);
 	int rc = pg_new(&app->pg, &l->pg, err);
 	if (rc < 0)
 		return rc;

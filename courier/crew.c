@@ -9,6 +9,7 @@
 #include "courier/courier.h"
 #include "lib/clock.h"
 #include "lib/log.h"
+#include "lib/wait.h"
 
 #define LONGEST_WAIT_MS 60000u
 #define REOPEN_MS 60000u
@@ -74,13 +75,6 @@ static int work(struct crew_seat *t, struct err *err)
 	return rc < 0 ? rc : t->task->poll(t->state, err);
 }
 
-static struct timespec until(clockid_t clock, uint64_t ms)
-{
-	uint64_t ns = clock_read_ns(clock) + ms * NSEC_PER_MSEC;
-	return (struct timespec){.tv_sec = (time_t)(ns / NSEC_PER_SEC),
-				 .tv_nsec = (long)(ns % NSEC_PER_SEC)};
-}
-
 static void *thread_main(void *arg)
 {
 	struct crew_seat *t = arg;
@@ -99,8 +93,8 @@ static void *thread_main(void *arg)
 		/* from before the poll: a slow server does not stretch the period */
 		uint64_t took_ms =
 			(clock_read_ns(CLOCK_MONOTONIC) - start) / NSEC_PER_MSEC;
-		struct timespec next = until(CLOCK_MONOTONIC,
-					     took_ms < wait_ms ? wait_ms - took_ms : 1);
+		struct timespec next =
+			wait_in(took_ms < wait_ms ? wait_ms - took_ms : 1);
 		pthread_mutex_lock(&w->mutex);
 		while (!atomic_load(&c->stop) &&
 		       pthread_cond_timedwait(&w->wake, &w->mutex, &next) == 0)
@@ -142,7 +136,6 @@ int crew_start(struct courier *c, const struct task *const *list, size_t count,
 	       struct crew **ret, struct err *err)
 {
 	struct crew *w = calloc(1, sizeof(*w));
-	pthread_condattr_t condattr;
 	pthread_attr_t attr;
 	int rc = 0;
 
@@ -155,10 +148,7 @@ int crew_start(struct courier *c, const struct task *const *list, size_t count,
 		return err_set(err, -ENOMEM, "out of memory");
 	}
 	pthread_mutex_init(&w->mutex, NULL);
-	pthread_condattr_init(&condattr);
-	pthread_condattr_setclock(&condattr, CLOCK_MONOTONIC);
-	pthread_cond_init(&w->wake, &condattr);
-	pthread_condattr_destroy(&condattr);
+	wait_cond_init(&w->wake);
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK_BYTES);
 	for (size_t i = 0; i < count && rc == 0; i++)
@@ -200,10 +190,9 @@ bool crew_end(struct crew *w)
 	pthread_mutex_lock(&w->mutex);
 	pthread_cond_broadcast(&w->wake);
 	pthread_mutex_unlock(&w->mutex);
-	struct timespec end = until(CLOCK_REALTIME, END_SECONDS * 1000ull);
+	struct timespec end = wait_in(END_SECONDS * 1000ull);
 	for (size_t i = 0; i < w->count; i++) {
-		if (w->seats[i].has_thread &&
-		    pthread_timedjoin_np(w->seats[i].thread, NULL, &end) != 0)
+		if (w->seats[i].has_thread && wait_join(w->seats[i].thread, &end) != 0)
 			all = false;
 	}
 	if (!all)

@@ -16,6 +16,7 @@
 #include "lib/clock.h"
 #include "lib/log.h"
 #include "lib/spool.h"
+#include "lib/wait.h"
 
 #define STACK_BYTES ((size_t)256 << 10)
 #define ROUND_NS NSEC_PER_SEC
@@ -221,11 +222,9 @@ static void round_of(struct reports *r, bool last)
 
 static bool stop_asked(struct reports *r)
 {
-	struct timespec until;
+	struct timespec until = wait_in(ROUND_NS / NSEC_PER_MSEC);
 
 	pthread_mutex_lock(&r->mutex);
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += ROUND_NS / NSEC_PER_SEC;
 	int rc = 0;
 	while (!r->stopping && rc != ETIMEDOUT)
 		rc = pthread_cond_timedwait(&r->wake, &r->mutex, &until);
@@ -277,15 +276,11 @@ int reports_new(const struct reports_params *p, uid_t uid, gid_t gid,
 		struct reports **ret, struct err *err)
 {
 	struct reports *r = calloc(1, sizeof(*r));
-	pthread_condattr_t attr;
 
 	if (!r)
 		return err_set(err, -ENOMEM, "reports: out of memory");
 	pthread_mutex_init(&r->mutex, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&r->wake, &attr);
-	pthread_condattr_destroy(&attr);
+	wait_cond_init(&r->wake);
 	int rc = make(r, p, err);
 	if (rc < 0) {
 		reports_free(r);

@@ -11,6 +11,7 @@
 
 #include "lib/clock.h"
 #include "lib/log.h"
+#include "lib/wait.h"
 
 #define REOPEN_NS (60 * NSEC_PER_SEC)
 #define FIRST_MS 200u
@@ -161,13 +162,6 @@ static void sample_seat(struct seat *t)
 	publish(t);
 }
 
-static struct timespec after(clockid_t clock, uint64_t ms)
-{
-	uint64_t ns = clock_read_ns(clock) + ms * NSEC_PER_MSEC;
-	return (struct timespec){.tv_sec = (time_t)(ns / NSEC_PER_SEC),
-				 .tv_nsec = (long)(ns % NSEC_PER_SEC)};
-}
-
 static void *thread_main(void *arg)
 {
 	struct seat *t = arg;
@@ -176,7 +170,7 @@ static void *thread_main(void *arg)
 	pthread_mutex_lock(&s->mutex);
 	while (!s->stopping) {
 		/* from before the sampling: a slow one does not stretch the period */
-		struct timespec next = after(CLOCK_MONOTONIC, t->period_ms);
+		struct timespec next = wait_in(t->period_ms);
 		pthread_mutex_unlock(&s->mutex);
 		sample_seat(t);
 		pthread_mutex_lock(&s->mutex);
@@ -196,7 +190,6 @@ int sampler_new(const struct env *env, uint64_t period_ms,
 		struct err *err)
 {
 	struct sampler *s = calloc(1, sizeof(*s));
-	pthread_condattr_t attr;
 
 	if (!s)
 		return err_set(err, -ENOMEM, "sampler: out of memory");
@@ -208,11 +201,8 @@ int sampler_new(const struct env *env, uint64_t period_ms,
 		return err_set(err, -ENOMEM, "sampler: out of memory");
 	}
 	pthread_mutex_init(&s->mutex, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&s->stop, &attr);
-	pthread_cond_init(&s->tried, &attr);
-	pthread_condattr_destroy(&attr);
+	wait_cond_init(&s->stop);
+	wait_cond_init(&s->tried);
 	for (; s->count < count; s->count++) {
 		struct seat *t = &s->seats[s->count];
 		t->owner = s;
@@ -236,7 +226,7 @@ static bool all_tried(const struct sampler *s)
 /* So that the first scrape has what a sensor of normal speed gives. */
 static void wait_for_first(struct sampler *s)
 {
-	struct timespec until = after(CLOCK_MONOTONIC, FIRST_MS);
+	struct timespec until = wait_in(FIRST_MS);
 
 	pthread_mutex_lock(&s->mutex);
 	while (!all_tried(s) &&
@@ -387,7 +377,7 @@ uint64_t sampler_asking_ns(struct sampler *s, const struct source *source)
 
 void sampler_wait(struct sampler *s, uint64_t *io_round, uint64_t timeout_ms)
 {
-	struct timespec until = after(CLOCK_MONOTONIC, timeout_ms);
+	struct timespec until = wait_in(timeout_ms);
 
 	pthread_mutex_lock(&s->mutex);
 	while (!s->stopping && s->rounds == *io_round &&
@@ -407,9 +397,9 @@ void sampler_wake(struct sampler *s)
 
 static bool end_thread(struct seat *t)
 {
-	struct timespec until = after(CLOCK_REALTIME, END_MS);
+	struct timespec until = wait_in(END_MS);
 
-	if (!t->has_thread || pthread_timedjoin_np(t->thread, NULL, &until) == 0)
+	if (!t->has_thread || wait_join(t->thread, &until) == 0)
 		return true;
 	log_warn("energy source %s: still waits for its sensor, left behind",
 		 t->source->name);

@@ -14,6 +14,7 @@
 #include "daemon/options.h"
 #include "lib/clock.h"
 #include "lib/log.h"
+#include "lib/wait.h"
 
 #define MAPS_MAX 64 /* slurmds of one host */
 #define RETRY_NS (60 * NSEC_PER_SEC)
@@ -111,7 +112,7 @@ static struct question *question_new(const struct gpu_maps *m,
 	q->slurmd = m->slurmd;
 	q->node = map->node[0] ? map->node : NULL;
 	pthread_mutex_init(&q->mutex, NULL);
-	pthread_cond_init(&q->change, NULL);
+	wait_cond_init(&q->change);
 	if (pthread_create(&q->thread, NULL, ask, q) == 0)
 		return q;
 	pthread_cond_destroy(&q->change);
@@ -123,13 +124,11 @@ static struct question *question_new(const struct gpu_maps *m,
 /* Whether the answer is there, after waiting for at most so long. */
 static bool answered(struct question *q, unsigned wait_ms)
 {
-	uint64_t until = clock_realtime_ns() + wait_ms * NSEC_PER_MSEC;
-	struct timespec ts = {.tv_sec = (time_t)(until / NSEC_PER_SEC),
-			      .tv_nsec = (long)(until % NSEC_PER_SEC)};
+	struct timespec until = wait_in(wait_ms);
 
 	pthread_mutex_lock(&q->mutex);
 	while (wait_ms && !q->answered)
-		if (pthread_cond_timedwait(&q->change, &q->mutex, &ts) == ETIMEDOUT)
+		if (pthread_cond_timedwait(&q->change, &q->mutex, &until) == ETIMEDOUT)
 			break;
 	bool is = q->answered;
 	pthread_mutex_unlock(&q->mutex);

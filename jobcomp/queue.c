@@ -10,11 +10,10 @@
 
 #include "lib/clock.h"
 #include "lib/job.h"
+#include "lib/wait.h"
 
 int queue_init(struct queue *q, uint32_t count_max, uint64_t bytes_max)
 {
-	pthread_condattr_t attr;
-
 	*q = (struct queue){
 		.count_max = count_max ? count_max : QUEUE_COUNT_DEFAULT,
 		.bytes_max = bytes_max ? bytes_max : QUEUE_BYTES_DEFAULT,
@@ -22,11 +21,8 @@ int queue_init(struct queue *q, uint32_t count_max, uint64_t bytes_max)
 	int rc = pthread_mutex_init(&q->lock, NULL);
 	if (rc)
 		return -rc;
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	rc = pthread_cond_init(&q->changed, &attr);
-	pthread_condattr_destroy(&attr);
-	return -rc;
+	wait_cond_init(&q->changed);
+	return 0;
 }
 
 void queue_done(struct queue *q)
@@ -97,17 +93,9 @@ int queue_put(struct queue *q, const void *data, size_t len, uint32_t uid, uint3
 
 /* ---- the writer ------------------------------------------------------------------ */
 
-static struct timespec after_ms(uint32_t ms)
-{
-	uint64_t ns = clock_read_ns(CLOCK_MONOTONIC) + ms * NSEC_PER_MSEC;
-
-	return (struct timespec){.tv_sec = (time_t)(ns / NSEC_PER_SEC),
-				 .tv_nsec = (long)(ns % NSEC_PER_SEC)};
-}
-
 struct queue_item *queue_peek(struct queue *q, uint32_t wait_ms)
 {
-	struct timespec until = after_ms(wait_ms);
+	struct timespec until = wait_in(wait_ms);
 
 	pthread_mutex_lock(&q->lock);
 	while (!q->next && !q->stop && wait_ms) {
@@ -123,7 +111,7 @@ struct queue_item *queue_peek(struct queue *q, uint32_t wait_ms)
 
 void queue_nap(struct queue *q, uint32_t ms)
 {
-	struct timespec until = after_ms(ms);
+	struct timespec until = wait_in(ms);
 
 	pthread_mutex_lock(&q->lock);
 	while (!q->stop && pthread_cond_timedwait(&q->changed, &q->lock, &until) == 0)

@@ -18,6 +18,7 @@
 #include "lib/job.h"
 #include "lib/log.h"
 #include "lib/spool.h"
+#include "lib/wait.h"
 
 #define SYNC_AFTER_MS 300u
 #define NAP_MS 20u           /* between two looks into a queue that is in use */
@@ -380,8 +381,6 @@ void writer_count_lost(struct writer *w)
 
 bool writer_stop(struct writer *w, uint32_t wait_ms)
 {
-	struct timespec until;
-
 	if (!w)
 		return true;
 	pthread_mutex_lock(&w->queue.lock);
@@ -389,9 +388,8 @@ bool writer_stop(struct writer *w, uint32_t wait_ms)
 	pthread_mutex_unlock(&w->queue.lock);
 	queue_stop(&w->queue);
 	/* the thread gives up by itself; more only when it hangs */
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += wait_ms / 1000 + 2;
-	if (pthread_timedjoin_np(w->thread, NULL, &until) != 0) {
+	struct timespec until = wait_in(wait_ms + 2000ull);
+	if (wait_join(w->thread, &until) != 0) {
 		say(w->log.error,
 		    "%s: the writer of completion records hangs, slurmctld ends "
 		    "without it",

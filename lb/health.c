@@ -16,6 +16,7 @@
 #include "lib/http/client.h"
 #include "lib/http/json.h"
 #include "lib/log.h"
+#include "lib/wait.h"
 
 #define LOOK_MS 200       /* how soon a failed request leads to a check */
 #define DIALECT_MS 600000 /* a server may be upgraded while we look away */
@@ -253,13 +254,9 @@ static void look_at(struct health *h, struct backend_server *s, int64_t now)
 
 static void wait_for(struct health *h, int64_t ms)
 {
-	struct timespec at;
+	struct timespec until = wait_in((uint64_t)ms);
 
-	clock_gettime(CLOCK_MONOTONIC, &at);
-	at.tv_nsec += (long)(ms % 1000 * 1000000);
-	at.tv_sec += ms / 1000 + at.tv_nsec / 1000000000;
-	at.tv_nsec %= 1000000000;
-	pthread_cond_timedwait(&h->more, &h->mutex, &at);
+	pthread_cond_timedwait(&h->more, &h->mutex, &until);
 }
 
 static void *thread_main(void *arg)
@@ -285,16 +282,12 @@ static void *thread_main(void *arg)
 int health_new(const char *user_agent, struct health **ret, struct err *err)
 {
 	struct health *h = calloc(1, sizeof(*h));
-	pthread_condattr_t attr;
 
 	if (!h)
 		return err_set(err, -ENOMEM, "out of memory");
 	h->user_agent = user_agent;
 	pthread_mutex_init(&h->mutex, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&h->more, &attr);
-	pthread_condattr_destroy(&attr);
+	wait_cond_init(&h->more);
 	*ret = h;
 	return 0;
 }

@@ -16,6 +16,7 @@
 #include "lib/clock.h"
 #include "lib/fs.h"
 #include "lib/http/client.h"
+#include "lib/wait.h"
 
 #define REFRESH_S 3600
 #define RETRY_S 60
@@ -82,14 +83,6 @@ static void attempt(struct jwt_source *s)
 	pthread_cond_broadcast(&s->tried);
 }
 
-static struct timespec in_ms(uint64_t ms)
-{
-	uint64_t ns = clock_read_ns(CLOCK_MONOTONIC) + ms * NSEC_PER_MSEC;
-
-	return (struct timespec){(time_t)(ns / NSEC_PER_SEC),
-				 (long)(ns % NSEC_PER_SEC)};
-}
-
 static void *work(void *arg)
 {
 	struct jwt_source *s = arg;
@@ -98,8 +91,8 @@ static void *work(void *arg)
 	while (!atomic_load(&s->stop)) {
 		attempt(s);
 		bool good = !*s->last.text;
-		struct timespec soon = in_ms(1000ull * s->ask_s);
-		struct timespec late = in_ms(1000ull * (good ? REFRESH_S : RETRY_S));
+		struct timespec soon = wait_in(1000ull * s->ask_s);
+		struct timespec late = wait_in(1000ull * (good ? REFRESH_S : RETRY_S));
 		int rc = 0;
 		while (!atomic_load(&s->stop) && rc == 0)
 			rc = pthread_cond_timedwait(&s->wake, &s->mutex, &soon);
@@ -133,16 +126,12 @@ int jwt_source_new(const struct jwt_source_params *params, struct jwt_source **r
 		   struct err *err)
 {
 	struct jwt_source *s = calloc(1, sizeof(*s));
-	pthread_condattr_t monotonic;
 
 	if (!s)
 		return err_set(err, -ENOMEM, "out of memory");
 	pthread_mutex_init(&s->mutex, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&s->wake, &monotonic);
-	pthread_cond_init(&s->tried, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	wait_cond_init(&s->wake);
+	wait_cond_init(&s->tried);
 	s->ask_s = params->ask_s ? params->ask_s : JWT_SOURCE_ASK_S;
 	s->where = strdup(params->where);
 	s->ca_file = params->ca_file ? strdup(params->ca_file) : NULL;
@@ -199,7 +188,7 @@ static struct jwt_keys *get_keys(struct jwt_source *s)
 /* Asks for newer keys and waits for the attempt; false: there is none soon. */
 static bool wait_for_newer(struct jwt_source *s)
 {
-	struct timespec until = in_ms(JWT_SOURCE_WAIT_MS);
+	struct timespec until = wait_in(JWT_SOURCE_WAIT_MS);
 	int rc = 0;
 
 	pthread_mutex_lock(&s->mutex);

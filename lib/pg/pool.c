@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "lib/clock.h"
+#include "lib/wait.h"
 
 #define THREADS 4
 #define QUEUE_MAX 256
@@ -38,13 +39,6 @@ struct pg_pool {
 	bool stopping, tried, suspect;
 	struct pg_pool_state state;
 };
-
-static struct timespec in_ms(uint64_t ms)
-{
-	uint64_t ns = clock_read_ns(CLOCK_MONOTONIC) + ms * NSEC_PER_MSEC;
-	return (struct timespec){.tv_sec = (time_t)(ns / NSEC_PER_SEC),
-				 .tv_nsec = (long)(ns % NSEC_PER_SEC)};
-}
 
 static struct pg_job *pop(struct pg_pool *p)
 {
@@ -184,7 +178,7 @@ static void run_job(struct worker *w, struct pg_job *job)
 static void first_waits(struct worker *w)
 {
 	struct pg_pool *p = w->pool;
-	struct timespec until = in_ms(p->state.up ? PROBE_MS : RETRY_MS);
+	struct timespec until = wait_in(p->state.up ? PROBE_MS : RETRY_MS);
 
 	if (pthread_cond_timedwait(&p->work, &p->mutex, &until) == ETIMEDOUT &&
 	    !p->stopping)
@@ -234,7 +228,6 @@ int pg_pool_new(const struct pg_pool_params *params, struct pg_pool **ret,
 		struct err *err)
 {
 	struct pg_pool *p = calloc(1, sizeof(*p));
-	pthread_condattr_t attr;
 	int rc = 0;
 
 	if (!p)
@@ -248,11 +241,8 @@ int pg_pool_new(const struct pg_pool_params *params, struct pg_pool **ret,
 	p->state.threads = p->worker_count;
 	p->tail = &p->head;
 	pthread_mutex_init(&p->mutex, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&p->work, &attr);
-	pthread_cond_init(&p->idle, &attr);
-	pthread_condattr_destroy(&attr);
+	wait_cond_init(&p->work);
+	wait_cond_init(&p->idle);
 	(void)err_set(&p->state.why, -EHOSTDOWN, "not connected yet");
 	p->state.reason = -EHOSTDOWN;
 	p->workers = calloc(p->worker_count, sizeof(*p->workers));
@@ -304,7 +294,7 @@ void pg_pool_get_state(struct pg_pool *p, struct pg_pool_state *ret)
 
 bool pg_pool_wait(struct pg_pool *p, unsigned ms)
 {
-	struct timespec until = in_ms(ms);
+	struct timespec until = wait_in(ms);
 
 	pthread_mutex_lock(&p->mutex);
 	while (!p->tried && !p->stopping &&
@@ -317,7 +307,7 @@ bool pg_pool_wait(struct pg_pool *p, unsigned ms)
 
 void pg_pool_stop(struct pg_pool *p, unsigned grace_ms)
 {
-	struct timespec until = in_ms(grace_ms);
+	struct timespec until = wait_in(grace_ms);
 
 	if (!p)
 		return;

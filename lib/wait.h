@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_LIB_WAIT_H
+#define CEEMS_LIB_WAIT_H
+
+#include <pthread.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "lib/clock.h"
+
+/*
+ * Waits of threads, by CLOCK_MONOTONIC: a wall clock that is set neither ends nor
+ * stretches one. A condition variable that is waited for with a deadline of this file
+ * is made by wait_cond_init(); one of pthread_cond_init() waits by the wall clock.
+ */
+
+static inline void wait_cond_init(pthread_cond_t *cond)
+{
+	pthread_condattr_t attr;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(cond, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
+/* The deadline at a time of CLOCK_MONOTONIC */
+static inline struct timespec wait_at(uint64_t monotonic_ns)
+{
+	return (struct timespec){.tv_sec = (time_t)(monotonic_ns / NSEC_PER_SEC),
+				 .tv_nsec = (long)(monotonic_ns % NSEC_PER_SEC)};
+}
+
+/* The deadline in so many milliseconds */
+static inline struct timespec wait_in(uint64_t ms)
+{
+	return wait_at(clock_read_ns(CLOCK_MONOTONIC) + ms * NSEC_PER_MSEC);
+}
+
+/* pthread_join() until the deadline. 0 or an error number: ETIMEDOUT. */
+static inline int wait_join(pthread_t thread, const struct timespec *deadline)
+{
+	return pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, deadline);
+}
+
+#endif
