@@ -106,6 +106,14 @@ again 2 once1 once2
 is "so do two" "$last $rc $(grep -c ^FLAKY "$SCRATCH/out")" "4 passed, 0 failed, 0 skipped 0 2"
 JOBS=3 again 3 once1 once2 once3
 is "three are a fault: none of them runs again" "$last $rc $(grep -c ^FLAKY "$SCRATCH/out")" "3 passed, 3 failed, 0 skipped 1 0"
+quick=()
+for n in {1..72}; do
+	printf '#!/bin/bash\nprintf "ok 1\\n1..1\\n"\n' >"$SCRATCH/quick$n"
+	chmod +x "$SCRATCH/quick$n"
+	quick+=("quick$n")
+done
+JOBS=3 again 3 once1 once2 once3 "${quick[@]}"
+is "unless they are three of 75" "$last $rc $(grep -c ^FLAKY "$SCRATCH/out")" "78 passed, 0 failed, 0 skipped 0 3"
 again 2 never1 waits1
 is "one that fails alone as well is red, and ran twice" "$last $rc $(ran never1)" "2 passed, 1 failed, 0 skipped 1 2"
 like "both logs are named" "$(grep ^FAIL "$SCRATCH/out")" 'never1\.log, the second time: first log .*never1\.first\.log'
