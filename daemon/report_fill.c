@@ -28,8 +28,7 @@ static uint64_t minus(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
-/* What happened at a time of CLOCK_BOOTTIME, by the clock that the unit began with */
-static uint64_t realtime_of(const struct unit *unit, uint64_t boottime_ns)
+uint64_t report_time_of(const struct unit *unit, uint64_t boottime_ns)
 {
 	if (!boottime_ns)
 		return 0;
@@ -64,6 +63,7 @@ void report_fill_unit(struct report *r, enum report_type type, const struct unit
 	if (*unit->gpus && parse_list_count(unit->gpus, strlen(unit->gpus), &gpus) == 0)
 		r->gpu_count = gpus;
 	r->started_ns = unit->started_realtime_ns;
+	r->started_boottime_ns = unit->started_boottime_ns;
 	SET(r, hints.sluid, unit->sluid);
 	SET(r, hints.name, unit->name);
 	SET(r, hints.account, unit->account);
@@ -135,7 +135,7 @@ void report_fill_totals(struct report *r, const struct units *u, uint32_t i,
 
 	unit_total(u, i, &t);
 	r->t0_ns = unit->started_realtime_ns;
-	r->ended_ns = unit->ended_realtime_ns;
+	r->ended_ns = report_time_of(unit, unit->ended_boottime_ns);
 	if (r->ended_ns < r->t0_ns)
 		r->ended_ns = r->t0_ns;
 	r->end = (uint8_t)(unit->end ? unit->end : UNIT_END_COMPLETED);
@@ -166,8 +166,8 @@ bool report_fill_step(struct report *r, const struct units *u, uint32_t i,
 		.exit_status = s->exit_status,
 		.tasks = s->tasks,
 		.cpus = s->cpus,
-		.started_ns = realtime_of(unit, s->started_boottime_ns),
-		.ended_ns = realtime_of(unit, s->ended_boottime_ns),
+		.started_ns = report_time_of(unit, s->started_boottime_ns),
+		.ended_ns = report_time_of(unit, s->ended_boottime_ns),
 		.cpu_user_ns = s->totals.cpu_user_ns,
 		.cpu_system_ns = s->totals.cpu_system_ns,
 		.memory_peak_bytes = s->totals.memory_peak_bytes,

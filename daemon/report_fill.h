@@ -14,6 +14,10 @@ struct report_who {
 	const char *(*source_name)(uint32_t tag); /* of an energy source */
 };
 
+/* When something happened, by the one base of all times of a unit (lib/report.h).
+ * boottime_ns 0: never, 0. */
+uint64_t report_time_of(const struct unit *unit, uint64_t boottime_ns);
+
 /* Begins r: who the unit is and what it was given. */
 void report_fill_unit(struct report *r, enum report_type type, const struct units *u,
 		      uint32_t i, const struct report_who *who);

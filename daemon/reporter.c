@@ -39,8 +39,9 @@ struct reporter {
 	uint32_t ended; /* units, in the last round */
 	uint64_t gap_from_ns, gap_to_ns;
 	uint64_t last_ns, memory_until_ns;
-	uint64_t boundary_ns; /* realtime: the last end of a window that has passed */
-	bool cutting;         /* not all units have been cut there */
+	/* Boottime: windows that end after the one, at the other at the latest, are to
+	 * be closed */
+	uint64_t cut_from_ns, cut_to_ns;
 	uint32_t sources[ENERGY_DOMAINS];
 	uint64_t changes;
 	uint64_t written[TIMES];
@@ -171,37 +172,45 @@ static void look_at_sources(struct reporter *r)
 	take_sources(r);
 }
 
-static uint64_t boundary_before(const struct reporter *r, uint64_t now_realtime_ns)
+/* The last end of a window of the unit that has passed, 0: none since the last time.
+ * The first one after the start of the daemon ends a window, not the one before it:
+ * counters of now are no counters of then. Each unit has its own time, which nobody can
+ * set. */
+static uint64_t boundary_of(const struct reporter *r, uint32_t i)
 {
-	return now_realtime_ns / r->p.interval_ns * r->p.interval_ns;
+	const struct unit *unit = units_get(r->p.units, i);
+	uint64_t to = report_time_of(unit, r->cut_to_ns);
+	uint64_t boundary = to / r->p.interval_ns * r->p.interval_ns;
+
+	if (r->cut_to_ns < unit->started_boottime_ns ||
+	    report_time_of(unit, r->cut_from_ns) >= boundary)
+		return 0;
+	return boundary;
 }
 
-static void look_at_clock(struct reporter *r, uint64_t now_realtime_ns)
+/* All steps are read once before windows are closed. */
+static void prepare_cut(struct reporter *r, uint64_t now_ns)
 {
-	uint64_t boundary = boundary_before(r, now_realtime_ns);
+	struct units *u = r->p.units;
+	bool any = false;
 
-	/* The first one after the start ends a window, not the one before it: counters
-	 * of now are no counters of then. A clock that was set back ends none. */
-	if (r->boundary_ns && boundary > r->boundary_ns) {
-		r->cutting = true;
-		if (r->p.sample)
-			(void)sample_steps(r->p.sample);
-	} else if (boundary < r->boundary_ns) {
-		r->cutting = false;
-	}
-	r->boundary_ns = boundary;
+	r->cut_to_ns = now_ns;
+	for (uint32_t i = units_next(u, 0); i != UNITS_NONE && !any;
+	     i = units_next(u, i + 1))
+		any = units_get(u, i)->state == UNIT_RUNNING && boundary_of(r, i);
+	if (any && r->p.sample)
+		(void)sample_steps(r->p.sample);
 }
 
-void reporter_round(struct reporter *r, uint64_t now_boottime_ns,
-		    uint64_t now_realtime_ns)
+void reporter_round(struct reporter *r, uint64_t now_ns)
 {
-	note_late_round(r, now_boottime_ns);
+	note_late_round(r, now_ns);
 	meet_all(r);
-	r->last_ns = now_boottime_ns;
-	units_set_alive(r->p.units, now_boottime_ns);
-	read_memory(r, now_boottime_ns);
+	r->last_ns = now_ns;
+	units_set_alive(r->p.units, now_ns);
+	read_memory(r, now_ns);
 	look_at_sources(r);
-	look_at_clock(r, now_realtime_ns);
+	prepare_cut(r, now_ns);
 }
 
 /* ---- batches --------------------------------------------------------------------- */
@@ -316,11 +325,12 @@ static void close_window(struct reporter *r, uint32_t i, uint64_t t1_ns,
 }
 
 static void gather_running(struct reporter *r, struct report_batch *b, uint32_t i,
-			   uint64_t now_ns, uint64_t now_realtime_ns)
+			   uint64_t now_ns)
 {
 	struct units *u = r->p.units;
 	struct seen *s = &r->seen[i];
-	uint64_t t0 = begin_of(r, i);
+	uint64_t t0 = begin_of(r, i), boundary = boundary_of(r, i);
+	uint64_t unit_now_ns = report_time_of(units_get(u, i), now_ns);
 	uint32_t hash = report_fill_hash(u, i);
 
 	/* it went on after it had seemed to be over */
@@ -333,11 +343,10 @@ static void gather_running(struct reporter *r, struct report_batch *b, uint32_t 
 			item->hash = hash;
 	}
 	if (!(unit_report(u, i)->marks & REPORT_PENDING)) {
-		if (r->cutting && t0 < r->boundary_ns)
-			close_window(r, i, r->boundary_ns, now_ns);
-		else if (t0 < now_realtime_ns &&
-			 steps_due(r, i, now_ns) >= STEPS_ENOUGH)
-			close_window(r, i, now_realtime_ns, now_ns);
+		if (t0 < boundary)
+			close_window(r, i, boundary, now_ns);
+		else if (t0 < unit_now_ns && steps_due(r, i, now_ns) >= STEPS_ENOUGH)
+			close_window(r, i, unit_now_ns, now_ns);
 	}
 	if (unit_report(u, i)->marks & REPORT_PENDING)
 		put_interval(r, b, i, now_ns);
@@ -367,7 +376,8 @@ static void gather_ended(struct reporter *r, struct report_batch *b, uint32_t i,
 		return;
 	}
 	if (unit_report_grew(u, i)) {
-		uint64_t t0 = begin_of(r, i), t1 = unit->ended_realtime_ns;
+		uint64_t t0 = begin_of(r, i);
+		uint64_t t1 = report_time_of(unit, unit->ended_boottime_ns);
 		close_window(r, i, t1 > t0 ? t1 : t0 + NSEC_PER_MSEC, now_ns);
 		put_interval(r, b, i, now_ns);
 		put_final(r, b, i, &ur->next, false);
@@ -376,8 +386,7 @@ static void gather_ended(struct reporter *r, struct report_batch *b, uint32_t i,
 	}
 }
 
-void reporter_gather(struct reporter *r, struct report_batch *b,
-		     uint64_t now_boottime_ns, uint64_t now_realtime_ns)
+void reporter_gather(struct reporter *r, struct report_batch *b, uint64_t now_ns)
 {
 	struct units *u = r->p.units;
 	uint32_t capacity = units_capacity(u);
@@ -395,13 +404,12 @@ void reporter_gather(struct reporter *r, struct report_batch *b,
 		}
 		meet(r, r->cursor);
 		if (units_get(u, r->cursor)->state == UNIT_RUNNING)
-			gather_running(r, b, r->cursor, now_boottime_ns,
-				       now_realtime_ns);
+			gather_running(r, b, r->cursor, now_ns);
 		else
-			gather_ended(r, b, r->cursor, now_boottime_ns);
+			gather_ended(r, b, r->cursor, now_ns);
 	}
 	r->cursor = 0;
-	r->cutting = false;
+	r->cut_from_ns = r->cut_to_ns;
 }
 
 /* ---- after the spool ------------------------------------------------------------- */
@@ -463,6 +471,7 @@ int reporter_new(const struct reporter_params *p, uint64_t now_boottime_ns,
 	r->gap_from_ns = units_alive_ns(p->units);
 	r->gap_to_ns = now_boottime_ns;
 	r->last_ns = now_boottime_ns;
+	r->cut_from_ns = r->cut_to_ns = now_boottime_ns;
 	meet_all(r);
 	units_set_alive(p->units, now_boottime_ns);
 	take_sources(r);

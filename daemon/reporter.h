@@ -57,13 +57,11 @@ int reporter_new(const struct reporter_params *p, uint64_t now_boottime_ns,
 		 struct reporter **ret, struct err *err);
 void reporter_free(struct reporter *r); /* accepts NULL */
 
-/* Looks at the clocks: notes that the daemon lives, reads memory now and then, and sees
- * whether a window has ended. */
-void reporter_round(struct reporter *r, uint64_t now_boottime_ns,
-		    uint64_t now_realtime_ns);
+/* Looks at the clock (CLOCK_BOOTTIME): notes that the daemon lives, reads memory now
+ * and then, and sees whether windows have ended. */
+void reporter_round(struct reporter *r, uint64_t now_ns);
 
-void reporter_gather(struct reporter *r, struct report_batch *b,
-		     uint64_t now_boottime_ns, uint64_t now_realtime_ns);
+void reporter_gather(struct reporter *r, struct report_batch *b, uint64_t now_ns);
 /* The first n items of the batch are in the spool, durably. */
 void reporter_settle(struct reporter *r, const struct report_batch *b, uint32_t n);
 

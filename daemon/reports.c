@@ -156,8 +156,8 @@ static void gather(struct reports *r, bool begin)
 
 	pthread_mutex_lock(r->p.lock);
 	if (begin)
-		reporter_round(r->reporter, env->boottime_ns(), env->realtime_ns());
-	reporter_gather(r->reporter, r->batch, env->boottime_ns(), env->realtime_ns());
+		reporter_round(r->reporter, env->boottime_ns());
+	reporter_gather(r->reporter, r->batch, env->boottime_ns());
 	pthread_mutex_unlock(r->p.lock);
 }
 
@@ -200,8 +200,7 @@ static void round_of(struct reports *r, bool last)
 
 	if (blocked || !open_spool(r)) {
 		pthread_mutex_lock(r->p.lock);
-		reporter_round(r->reporter, r->p.env->boottime_ns(),
-			       r->p.env->realtime_ns());
+		reporter_round(r->reporter, r->p.env->boottime_ns());
 		pthread_mutex_unlock(r->p.lock);
 		take_stats(r);
 		return;

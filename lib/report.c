@@ -38,6 +38,7 @@ enum field_id {
 	F_ENERGY = 25,
 	F_STEPS_STARTED = 26,
 	F_STEP = 27,
+	F_STARTED_BOOTTIME = 28,
 
 	F_SLUID = 256,
 	F_NAME = 257,
@@ -73,6 +74,7 @@ static const struct tlv_member fields[] = {
 	FIELD(F_GPU_COUNT, TLV_U32, gpu_count, false),
 	FIELD(F_GPUS, TLV_TEXT, gpus, false),
 	FIELD(F_GPU_SHARE, TLV_TEXT, gpu_share, false),
+	FIELD(F_STARTED_BOOTTIME, TLV_U64, started_boottime_ns, false),
 	FIELD(F_ENDED, TLV_U64, ended_ns, false),
 	FIELD(F_END, TLV_U8, end, false),
 	FIELD(F_T0, TLV_U64, t0_ns, false),

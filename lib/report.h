@@ -24,7 +24,10 @@
  * by (instance), (instance, t0_ns) and (instance). What has the same key is the same
  * report, or one that knows more.
  *
- * Times are CLOCK_REALTIME of the node in nanoseconds.
+ * Times are nanoseconds since 1970 by one base for each unit: CLOCK_REALTIME of the
+ *node when the unit began, and from there on what CLOCK_BOOTTIME counts. So no time of
+ *a unit leaps, whatever is done to the node's clock, and the base may be wrong as a
+ *whole.
  */
 
 enum report_type {
@@ -148,8 +151,10 @@ struct report {
 	char gpu_share[RECORD_GPUS_MAX]; /* "shard:N", "mps:PERCENT", "": whole ones */
 
 	uint64_t started_ns;
-	uint64_t ended_ns; /* 0: it has not */
-	uint8_t end;       /* enum report_end */
+	uint64_t
+		started_boottime_ns; /* the same moment by CLOCK_BOOTTIME, 0: unknown */
+	uint64_t ended_ns;           /* 0: it has not */
+	uint8_t end;                 /* enum report_end */
 
 	/* INTERVAL: the window. FINAL: the whole life. START: 0 */
 	uint64_t t0_ns, t1_ns;

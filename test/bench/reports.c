@@ -57,9 +57,9 @@ static uint64_t tell(struct reporter *r, struct spool_writer *w)
 	struct err err;
 	uint64_t n = 0;
 
-	reporter_round(r, now, now);
+	reporter_round(r, now);
 	do {
-		reporter_gather(r, &batch, now, now);
+		reporter_gather(r, &batch, now);
 		for (uint32_t i = 0; i < batch.count; i++) {
 			const struct report_item *item = &batch.items[i];
 			if (spool_append(w, SPOOL_FINAL, batch.data + item->at,

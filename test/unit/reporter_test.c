@@ -94,10 +94,10 @@ static void keep(const struct report_item *item)
 /* One second's work; the spool takes at most so many records. */
 static void work_most(uint32_t most)
 {
-	reporter_round(reporter, now, now);
+	reporter_round(reporter, now);
 	for (unsigned turn = 0;; turn++) {
 		assert_true(turn < 1000);
-		reporter_gather(reporter, &batch, now, now);
+		reporter_gather(reporter, &batch, now);
 		uint32_t n = batch.count < most ? batch.count : most;
 		for (uint32_t i = 0; i < n; i++)
 			keep(&batch.items[i]);
@@ -325,8 +325,8 @@ static void an_interval_that_death_interrupts_comes_again_to_the_byte(void **sta
 	uint32_t s = steps_find(u, 0, 0);
 	reading(s, 7 * SEC, SEC);
 	now = 1200 * SEC;
-	reporter_round(reporter, now, now);
-	reporter_gather(reporter, &batch, now, now);
+	reporter_round(reporter, now);
+	reporter_gather(reporter, &batch, now);
 	assert_int_equal(batch.count, 1);
 	keep(&batch.items[0]); /* in the spool, and then the lights go out */
 	restart();
@@ -387,21 +387,57 @@ static void a_window_after_downtime_ends_at_the_next_multiple(void **state)
 	assert_int_equal(last(REPORT_INTERVAL)->t1_ns, 1500 * SEC);
 }
 
-static void a_clock_that_is_set_back_ends_no_window(void **state)
+/* Of the wall clock over the time since boot, in these */
+#define BOOTED (100 * 86400 * SEC)
+
+/* A record of a node whose clock is off by so much */
+static void apply_off(enum record_type type, const char *id, uint32_t step,
+		      int64_t off_ns, uint64_t cpu_ns)
 {
-	(void)state;
-	begin(16);
-	start_ok("7", RECORD_STEP_EXTERN);
-	work_until(1300 * SEC);
-	assert_int_equal(count(REPORT_INTERVAL), 1);
-	for (int i = 0; i < 30; i++, now += SEC) { /* realtime an hour before */
-		reporter_round(reporter, now, now - 1000 * SEC + (uint64_t)i * SEC);
-		reporter_gather(reporter, &batch, now,
-				now - 1000 * SEC + (uint64_t)i * SEC);
-		assert_int_equal(batch.count, 0);
+	struct record a = rec(type, id, step);
+
+	a.realtime_ns = (uint64_t)((int64_t)(BOOTED + now) + off_ns);
+	if (type == RECORD_STEP_STOP) {
+		a.counters.source = COUNTERS_CGROUP_V1;
+		a.counters.cpu_user_ns = cpu_ns;
+		a.flags = RECORD_LAST;
 	}
-	work_until(1501 * SEC);
-	assert_int_equal(last(REPORT_INTERVAL)->t0_ns, 1200 * SEC);
+	assert_int_equal(apply(&a), 0);
+}
+
+static void a_clock_that_leaps_moves_no_window_and_no_end(void **state)
+{
+	static const int64_t leaps_s[] = {5, -5, 3600, -3600, 30 * 86400, -30 * 86400};
+	(void)state;
+	for (size_t k = 0; k < sizeof(leaps_s) / sizeof(leaps_s[0]); k++) {
+		const int64_t off = leaps_s[k] * (int64_t)SEC;
+		begin(16);
+		const uint64_t epoch = now;
+		apply_off(RECORD_STEP_START, "7", RECORD_STEP_EXTERN, 0, 0);
+		apply_off(RECORD_STEP_START, "7", 0, off, 0);
+		apply_off(RECORD_STEP_START, "8", RECORD_STEP_EXTERN, off, 0);
+		work_until(epoch + 250 * SEC);
+		uint64_t one = unit_report(u, 0)->instance;
+		uint64_t other = unit_report(u, 1)->instance;
+		apply_off(RECORD_STEP_STOP, "7", 0, -off, 7 * SEC);
+		apply_off(RECORD_STEP_STOP, "7", RECORD_STEP_EXTERN, -off, 0);
+		apply_off(RECORD_STEP_STOP, "8", RECORD_STEP_EXTERN, 0, 8 * SEC);
+		work_until(now + 60 * SEC);
+		for (uint32_t i = 0; i < heard_count; i++) {
+			if (heard[i].type != REPORT_FINAL)
+				continue;
+			uint64_t began = BOOTED + epoch;
+			if (heard[i].instance == other)
+				began = (uint64_t)((int64_t)began + off);
+			assert_int_equal(heard[i].t0_ns, began);
+			assert_int_equal(heard[i].ended_ns, began + 250 * SEC);
+			assert_int_equal(heard[i].cpu_ns,
+					 (heard[i].instance == one ? 7 : 8) * SEC);
+		}
+		assert_int_equal(count(REPORT_FINAL), 2);
+		assert_adds_up(one);
+		assert_adds_up(other);
+	}
 }
 
 static void a_spool_that_fails_loses_nothing(void **state)
@@ -659,8 +695,8 @@ static void sums_hold_whatever_happens(void **state)
 			work_most(below(4) ? UINT32_MAX : 0);
 			if (below(40) == 0) { /* killed, perhaps in the middle */
 				if (below(2)) {
-					reporter_round(reporter, now, now);
-					reporter_gather(reporter, &batch, now, now);
+					reporter_round(reporter, now);
+					reporter_gather(reporter, &batch, now);
 					for (uint32_t i = 0; i < below(3); i++)
 						if (i < batch.count)
 							keep(&batch.items[i]);
@@ -755,7 +791,7 @@ int main(void)
 			an_interval_that_death_interrupts_comes_again_to_the_byte),
 		cmocka_unit_test(time_without_a_daemon_is_not_observed),
 		cmocka_unit_test(a_window_after_downtime_ends_at_the_next_multiple),
-		cmocka_unit_test(a_clock_that_is_set_back_ends_no_window),
+		cmocka_unit_test(a_clock_that_leaps_moves_no_window_and_no_end),
 		cmocka_unit_test(a_spool_that_fails_loses_nothing),
 		cmocka_unit_test(a_unit_that_cannot_be_told_leaves_and_is_counted),
 		cmocka_unit_test(a_unit_leaves_once_it_is_told),
