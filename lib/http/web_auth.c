@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Passwords: one slow check per new credential, on a thread of its own, then a table of
- * keyed digests, and before it, for each connection, a tag of what it proved last. A
- * wrong password, an unknown user and a known one cost the same. */
+/* Passwords: one slow check per new credential, on a thread of its own, for all
+ * requests that wait for the same one; then a table of keyed digests, and before it,
+ * for each connection, a tag of what it proved last. A wrong password, an unknown user
+ * and a known one cost the same. */
 #include "lib/http/web_auth.h"
 
 #include <crypt.h>
@@ -18,10 +19,12 @@
 #include "lib/siphash.h"
 
 #define MAC_BYTES 32
-#define SEEN_MAX 64 /* of each verdict */
-/* A good verdict lives on while it is used; its hash is part of the digest, so that a
- * changed password ends it at once. */
-#define GOOD_NS (300 * NSEC_PER_SEC)
+#define GOOD_MAX WEB_CONFIG_USERS_MAX /* each user has one that is right */
+#define BAD_MAX 64
+/* A good verdict lives on while it is used, over nights and holidays: bcrypt would say
+ * the same. The hash and the reading of the configuration are part of the digest, so
+ * that a changed password, and SIGHUP, end it at once. */
+#define GOOD_NS (7 * 86400 * NSEC_PER_SEC)
 #define BAD_NS (10 * NSEC_PER_SEC)
 /* So seldom does a busy connection look into the table, which keeps its verdict alive
  * for others. */
@@ -36,8 +39,12 @@ struct seen {
 
 struct auth_job {
 	struct auth_job *next;
+	/* those with the same credential, which wait for this one's verdict: no more
+	 * than there are requests */
+	struct auth_job *same;
 	char hash[61];
 	bool known; /* the user exists */
+	uint64_t reading;
 	char password[PASSWORD_MAX_BYTES];
 	unsigned char mac[MAC_BYTES];
 	auth_done_f done;
@@ -51,7 +58,8 @@ struct web_auth {
 	bool has_thread, stopping;
 	unsigned char key[MAC_BYTES];
 	uint64_t tag_keys[2][2];
-	struct seen good[SEEN_MAX], bad[SEEN_MAX];
+	struct seen good[GOOD_MAX], bad[BAD_MAX];
+	struct auth_job *running; /* NULL: none */
 	struct auth_job *first, **last;
 	unsigned waiting, computed;
 };
@@ -164,15 +172,16 @@ static int digest(struct web_auth *a, const char *name, const struct auth_job *j
 	int rc = gnutls_hmac(h, name, strlen(name) + 1);
 	rc |= gnutls_hmac(h, j->password, strlen(j->password) + 1);
 	rc |= gnutls_hmac(h, j->hash, sizeof(j->hash));
+	rc |= gnutls_hmac(h, &j->reading, sizeof(j->reading));
 	gnutls_hmac_deinit(h, ret);
 	return rc ? -EIO : 0;
 }
 
 /* Constant time in the digest; the position tells nothing about it. */
-static struct seen *seen_find(struct seen *table, const unsigned char mac[MAC_BYTES],
-			      uint64_t now_ns)
+static struct seen *seen_find(struct seen *table, size_t count,
+			      const unsigned char mac[MAC_BYTES], uint64_t now_ns)
 {
-	for (size_t i = 0; i < SEEN_MAX; i++) {
+	for (size_t i = 0; i < count; i++) {
 		if (table[i].until_ns > now_ns &&
 		    gnutls_memcmp(table[i].mac, mac, MAC_BYTES) == 0)
 			return &table[i];
@@ -180,12 +189,12 @@ static struct seen *seen_find(struct seen *table, const unsigned char mac[MAC_BY
 	return NULL;
 }
 
-static void seen_add(struct seen *table, const unsigned char mac[MAC_BYTES],
-		     uint64_t until_ns)
+static void seen_add(struct seen *table, size_t count,
+		     const unsigned char mac[MAC_BYTES], uint64_t until_ns)
 {
 	struct seen *oldest = &table[0];
 
-	for (size_t i = 1; i < SEEN_MAX; i++) {
+	for (size_t i = 1; i < count; i++) {
 		if (table[i].until_ns < oldest->until_ns)
 			oldest = &table[i];
 	}
@@ -196,13 +205,13 @@ static void seen_add(struct seen *table, const unsigned char mac[MAC_BYTES],
 static enum auth_verdict remembered(struct web_auth *a, const struct auth_job *j)
 {
 	uint64_t now_ns = clock_boottime_ns();
-	struct seen *s = seen_find(a->good, j->mac, now_ns);
+	struct seen *s = seen_find(a->good, GOOD_MAX, j->mac, now_ns);
 
 	if (s) {
 		s->until_ns = now_ns + GOOD_NS;
 		return AUTH_GOOD;
 	}
-	return seen_find(a->bad, j->mac, now_ns) ? AUTH_BAD : AUTH_PENDING;
+	return seen_find(a->bad, BAD_MAX, j->mac, now_ns) ? AUTH_BAD : AUTH_PENDING;
 }
 
 /* A header that the table decides. *ret_user: who that is, when it is good. */
@@ -219,6 +228,7 @@ static enum auth_verdict look_up(struct web_auth *a, const struct web_config *us
 		job_free(j);
 		return AUTH_BAD;
 	}
+	j->reading = users->reading;
 	dummy_hash(users, j->hash);
 	for (size_t i = 0; i < users->user_count; i++) {
 		if (strcmp(users->users[i].name, ret_user) == 0) {
@@ -290,6 +300,34 @@ static bool matches(const struct auth_job *j)
 	return good && j->known;
 }
 
+/* With the mutex, which is given up while bcrypt runs. */
+static enum auth_verdict decide(struct web_auth *a, const struct auth_job *j)
+{
+	if (a->stopping)
+		return AUTH_BAD;
+	pthread_mutex_unlock(&a->mutex);
+	enum auth_verdict v = matches(j) ? AUTH_GOOD : AUTH_BAD;
+	pthread_mutex_lock(&a->mutex);
+	a->computed++;
+	uint64_t now_ns = clock_boottime_ns();
+	if (v == AUTH_GOOD)
+		seen_add(a->good, GOOD_MAX, j->mac, now_ns + GOOD_NS);
+	else
+		seen_add(a->bad, BAD_MAX, j->mac, now_ns + BAD_NS);
+	return v;
+}
+
+/* Takes the job and those that wait with it. */
+static void tell_all(struct auth_job *j, enum auth_verdict v)
+{
+	while (j) {
+		struct auth_job *next = j->same;
+		j->done(j->arg, v);
+		job_free(j);
+		j = next;
+	}
+}
+
 static void *auth_thread(void *arg)
 {
 	struct web_auth *a = arg;
@@ -305,52 +343,73 @@ static void *auth_thread(void *arg)
 		if (!a->first)
 			a->last = &a->first;
 		a->waiting--;
-		/* the same credential may have been decided while this one waited */
-		enum auth_verdict v = a->stopping ? AUTH_BAD : remembered(a, j);
-		if (v == AUTH_PENDING) {
-			pthread_mutex_unlock(&a->mutex);
-			v = matches(j) ? AUTH_GOOD : AUTH_BAD;
-			pthread_mutex_lock(&a->mutex);
-			a->computed++;
-			uint64_t now_ns = clock_boottime_ns();
-			if (v == AUTH_GOOD)
-				seen_add(a->good, j->mac, now_ns + GOOD_NS);
-			else
-				seen_add(a->bad, j->mac, now_ns + BAD_NS);
-		}
+		a->running = j;
+		enum auth_verdict v = decide(a, j);
+		a->running = NULL;
 		pthread_mutex_unlock(&a->mutex);
-		j->done(j->arg, v);
-		job_free(j);
+		tell_all(j, v);
 		pthread_mutex_lock(&a->mutex);
 	}
 	pthread_mutex_unlock(&a->mutex);
 	return NULL;
 }
 
+/* The job that is waiting or being computed and will say the same; NULL: none. */
+static struct auth_job *find_same(struct web_auth *a, const struct auth_job *job)
+{
+	if (a->running && gnutls_memcmp(a->running->mac, job->mac, MAC_BYTES) == 0)
+		return a->running;
+	for (struct auth_job *j = a->first; j; j = j->next) {
+		if (gnutls_memcmp(j->mac, job->mac, MAC_BYTES) == 0)
+			return j;
+	}
+	return NULL;
+}
+
+static int queue_job(struct web_auth *a, struct auth_job *job)
+{
+	if (a->waiting >= AUTH_QUEUE_MAX)
+		return -EBUSY;
+	if (!a->has_thread) {
+		int rc = -pthread_create(&a->thread, NULL, auth_thread, a);
+		if (rc < 0)
+			return rc;
+	}
+	a->has_thread = true;
+	*a->last = job;
+	a->last = &job->next;
+	a->waiting++;
+	pthread_cond_signal(&a->more);
+	return 0;
+}
+
 int web_auth_submit(struct web_auth *a, struct auth_job *job, auth_done_f done,
 		    void *arg)
 {
+	enum auth_verdict v = AUTH_PENDING;
 	int rc = 0;
 
 	job->done = done;
 	job->arg = arg;
 	pthread_mutex_lock(&a->mutex);
-	if (a->stopping)
+	struct auth_job *same = find_same(a, job);
+	if (a->stopping) {
 		rc = -ESHUTDOWN;
-	else if (a->waiting >= AUTH_QUEUE_MAX)
-		rc = -EBUSY;
-	else if (!a->has_thread)
-		rc = -pthread_create(&a->thread, NULL, auth_thread, a);
-	if (rc == 0) {
-		a->has_thread = true;
-		*a->last = job;
-		a->last = &job->next;
-		a->waiting++;
-		pthread_cond_signal(&a->more);
+	} else if (same) {
+		explicit_bzero(job->password, sizeof(job->password));
+		job->same = same->same;
+		same->same = job;
+	} else {
+		/* it may have been decided since web_auth_check() looked */
+		v = remembered(a, job);
+		if (v == AUTH_PENDING)
+			rc = queue_job(a, job);
 	}
 	pthread_mutex_unlock(&a->mutex);
 	if (rc < 0)
 		job_free(job);
+	else if (v != AUTH_PENDING)
+		tell_all(job, v);
 	return rc;
 }
 

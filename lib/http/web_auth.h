@@ -47,8 +47,10 @@ enum auth_verdict web_auth_check(struct web_auth *a, const struct web_config *us
 				 const char *header, struct auth_known *known,
 				 struct auth_job **ret_job);
 
-/* Queues a job; done is called once on the auth thread. -EBUSY: AUTH_QUEUE_MAX wait
- * already, -ESHUTDOWN: stopping; the job is freed and done is not called. */
+/* Queues a job; done is called once, on the auth thread or, where the verdict is there
+ * by now, at once. Jobs of one credential wait for one verdict and are one in the
+ * queue. -EBUSY: AUTH_QUEUE_MAX wait already, -ESHUTDOWN: stopping; the job is freed
+ * and done is not called. */
 int web_auth_submit(struct web_auth *a, struct auth_job *job, auth_done_f done,
 		    void *arg);
 

@@ -18,6 +18,7 @@ CHECKS += test/e2e/rapl_rights.sh
 CHECKS += test/e2e/ceemsd_kill9.sh
 CHECKS += test/e2e/web.sh
 CHECKS += test/e2e/web_bodies.sh
+CHECKS += test/e2e/web_attack.sh
 CHECKS += test/e2e/lb_relay.sh
 CHECKS += test/e2e/lb_owned.sh
 CHECKS += test/e2e/lb_tls.sh

@@ -8,11 +8,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "lib/clock.h"
 #include "test/unit/unit.h"
 
 static struct web_config users;
 static struct web_auth *a;
+static int64_t ahead_s; /* of the real clock */
+
+int __real_clock_gettime(clockid_t id, struct timespec *ret);
+int __wrap_clock_gettime(clockid_t id, struct timespec *ret);
+
+int __wrap_clock_gettime(clockid_t id, struct timespec *ret)
+{
+	int rc = __real_clock_gettime(id, ret);
+
+	ret->tv_sec += ahead_s;
+	return rc;
+}
 
 /* A header "Basic ..." for name:password; one of a few static buffers. */
 static const char *basic(const char *name, const char *password)
@@ -58,6 +72,7 @@ static int teardown(void **state)
 	(void)state;
 	web_auth_free(a);
 	web_config_done(&users);
+	ahead_s = 0;
 	return 0;
 }
 
@@ -156,6 +171,123 @@ static void changed_password_ends_the_remembered_verdict(void **state)
 	users.users[0].hash = old;
 }
 
+/* Holds the auth thread until it is told otherwise: what is submitted meanwhile waits.
+ */
+struct gate {
+	pthread_mutex_t mutex;
+	pthread_cond_t change;
+	bool reached, open;
+};
+
+static void hold_thread(void *arg, enum auth_verdict verdict)
+{
+	struct gate *g = arg;
+
+	(void)verdict;
+	pthread_mutex_lock(&g->mutex);
+	g->reached = true;
+	pthread_cond_broadcast(&g->change);
+	while (!g->open)
+		pthread_cond_wait(&g->change, &g->mutex);
+	pthread_mutex_unlock(&g->mutex);
+}
+
+static void open_gate(struct gate *g)
+{
+	pthread_mutex_lock(&g->mutex);
+	g->open = true;
+	pthread_cond_broadcast(&g->change);
+	pthread_mutex_unlock(&g->mutex);
+}
+
+static void submit_held(struct gate *g)
+{
+	struct auth_job *job = NULL;
+
+	assert_int_equal(web_auth_check(a, &users, basic("ada", "holds"), NULL, &job),
+			 AUTH_PENDING);
+	assert_int_equal(web_auth_submit(a, job, hold_thread, g), 0);
+	pthread_mutex_lock(&g->mutex);
+	while (!g->reached)
+		pthread_cond_wait(&g->change, &g->mutex);
+	pthread_mutex_unlock(&g->mutex);
+}
+
+static void many_with_one_credential_wait_for_one_bcrypt(void **state)
+{
+	enum { PANELS = 8 * AUTH_QUEUE_MAX };
+	struct gate g = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false,
+			 false};
+	struct wait w = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, PANELS,
+			 AUTH_PENDING};
+
+	(void)state;
+	submit_held(&g);
+	for (int i = 0; i < PANELS; i++) {
+		struct auth_job *job = NULL;
+		assert_int_equal(web_auth_check(a, &users,
+						basic("ada", "correct horse"), NULL,
+						&job),
+				 AUTH_PENDING);
+		assert_int_equal(web_auth_submit(a, job, on_done, &w), 0);
+	}
+	open_gate(&g);
+	pthread_mutex_lock(&w.mutex);
+	while (w.left)
+		pthread_cond_wait(&w.done, &w.mutex);
+	pthread_mutex_unlock(&w.mutex);
+	assert_int_equal(w.verdict, AUTH_GOOD);
+	assert_int_equal(web_auth_computed(a), 2);
+}
+
+static void what_was_decided_before_it_was_submitted_is_told_at_once(void **state)
+{
+	struct wait w = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 1,
+			 AUTH_PENDING};
+	struct auth_job *late = NULL;
+	const char *good = basic("ada", "correct horse");
+	bool computed;
+
+	(void)state;
+	assert_int_equal(web_auth_check(a, &users, good, NULL, &late), AUTH_PENDING);
+	assert_int_equal(verdict(good, &computed), AUTH_GOOD);
+	assert_int_equal(web_auth_submit(a, late, on_done, &w), 0);
+	assert_int_equal(w.left, 0);
+	assert_int_equal(w.verdict, AUTH_GOOD);
+	assert_int_equal(web_auth_computed(a), 1);
+}
+
+static void a_right_password_outlives_quiet_nights_while_it_is_used(void **state)
+{
+	const char *good = basic("ada", "correct horse");
+	bool computed;
+
+	(void)state;
+	assert_int_equal(verdict(good, &computed), AUTH_GOOD);
+	for (int nights = 0; nights < 30; nights++) {
+		ahead_s += 86400;
+		assert_int_equal(verdict(good, &computed), AUTH_GOOD);
+		assert_false(computed);
+	}
+	/* but not for ever without */
+	ahead_s += 8 * 86400;
+	assert_int_equal(verdict(good, &computed), AUTH_GOOD);
+	assert_true(computed);
+}
+
+static void a_configuration_that_is_read_again_forgets(void **state)
+{
+	const char *good = basic("ada", "correct horse");
+	bool computed;
+
+	(void)state;
+	assert_int_equal(verdict(good, &computed), AUTH_GOOD);
+	users.reading++;
+	assert_int_equal(verdict(good, &computed), AUTH_GOOD);
+	assert_true(computed);
+	users.reading--;
+}
+
 static void headers_that_are_none_are_bad_without_work(void **state)
 {
 	(void)state;
@@ -214,6 +346,9 @@ static void a_connection_knows_what_it_proved_under_this_configuration(void **st
 	assert_int_equal(known.until_ns, 0);
 	assert_int_equal(web_auth_submit(a, job, on_verdict_lost, NULL), 0);
 	users.user_count = count;
+	/* nor is what anybody was told before */
+	assert_int_equal(verdict(good, &computed), AUTH_GOOD);
+	assert_true(computed);
 
 	/* another header (the last letter of base64 has bits that say nothing), none */
 	assert_int_equal(web_auth_check(a, &users, good, &known, NULL), AUTH_GOOD);
@@ -290,6 +425,16 @@ int main(void)
 			teardown),
 		cmocka_unit_test_setup_teardown(
 			changed_password_ends_the_remembered_verdict, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			many_with_one_credential_wait_for_one_bcrypt, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			what_was_decided_before_it_was_submitted_is_told_at_once, setup,
+			teardown),
+		cmocka_unit_test_setup_teardown(
+			a_right_password_outlives_quiet_nights_while_it_is_used, setup,
+			teardown),
+		cmocka_unit_test_setup_teardown(
+			a_configuration_that_is_read_again_forgets, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			a_connection_knows_what_it_proved_under_this_configuration,
 			setup, teardown),

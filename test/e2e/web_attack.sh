@@ -1,0 +1,45 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Clients that prove nothing and take what they can get, and beside them those who do prove who
+# they are: these are served, each time.
+. "$(dirname "$0")/../tap.sh"
+command -v curl >/dev/null || skip_all "curl is not installed"
+[ -x "$BUILD/web_host" ] || skip_all "web_host is not built"
+cd "$SCRATCH" || exit 1
+CURL=(curl -s -m 100)
+
+# start NAME args...: sets PORT, PID, LOG; the server ends when the test does
+start() {
+	local name=$1; shift
+	LOG=$SCRATCH/$name.log
+	mkfifo "$SCRATCH/$name.in"
+	"$BUILD/web_host" "$@" <"$SCRATCH/$name.in" >"$SCRATCH/$name.out" 2>"$LOG" &
+	PID=$!
+	exec {IN}>"$SCRATCH/$name.in"
+	started "$PID"
+	wait_for 60 grep -q ^ready "$SCRATCH/$name.out" || { sed 's/^/# /' "$LOG"; return 1; }
+	PORT=$(sed 's/^ready //' "$SCRATCH/$name.out")
+}
+stop() { exec {IN}>&-; wait "$PID"; }
+# codes N [curl's options]: the answers to N requests at once, each status and how many
+codes() {
+	local n=$1; shift
+	for _ in $(seq "$n"); do printf 'url=http://127.0.0.1:%s/health\noutput=/dev/null\n' "$PORT"; done >urls
+	"${CURL[@]}" -Z --parallel-immediate --parallel-max 100 -w '%{http_code}\n' "$@" -K urls 2>/dev/null |
+		sort | uniq -c | awk '{ printf "%s%s x %s", s, $2, $1; s = ", " }'
+}
+
+# bcrypt of "correct horse", cost 10
+hash='$2b$10$abcdefghijklmnopqrstuu23JPZtHcGhwXSF41f93o/7vBdDut3Xu'
+printf 'basic_auth_users:\n  ada: %s\n' "$hash" >web.yaml
+chmod 640 web.yaml
+
+# --- a page of panels, when nobody has been heard of yet
+start panels --config "$SCRATCH/web.yaml" / 127.0.0.1:0
+is "30 panels at a fresh start are all let in" "$(codes 30 -u 'ada:correct horse')" "200 x 30"
+kill -HUP "$PID"
+ok "the configuration is read again" wait_for 60 grep -q reloaded "$LOG"
+is "30 panels after SIGHUP are all let in" "$(codes 30 -u 'ada:correct horse')" "200 x 30"
+is "30 panels with a wrong password are all told so" "$(codes 30 -u 'ada:wrong')" "401 x 30"
+stop
+tap_done
