@@ -61,6 +61,18 @@ static void put_use(struct buf *b, const struct report_use *u)
 		number(b, "gpu_memory_bytes", u->gpu_memory_bytes);
 }
 
+static void put_before(struct buf *b, const struct report_before *before)
+{
+	if (before->known & REPORT_HAS_CPU) {
+		number(b, "before_cpu_user_ns", before->cpu_user_ns);
+		number(b, "before_cpu_system_ns", before->cpu_system_ns);
+	}
+	if (before->known & REPORT_HAS_IO) {
+		number(b, "before_io_read_bytes", before->io_read_bytes);
+		number(b, "before_io_write_bytes", before->io_write_bytes);
+	}
+}
+
 static void put_energy(struct buf *b, const struct report *r)
 {
 	if (!r->energy_count)
@@ -143,6 +155,8 @@ static void put_report(struct buf *b, const struct report *r)
 	flag(b, "discovered", r->flags & REPORT_DISCOVERED);
 	flag(b, "provisional", r->flags & REPORT_PROVISIONAL);
 	flag(b, "steps_cut", r->flags & REPORT_STEPS_CUT);
+	flag(b, "found", r->flags & REPORT_FOUND);
+	put_before(b, &r->before);
 	number(b, "started_ns", r->started_ns);
 	if (r->type == REPORT_FINAL) {
 		number(b, "ended_ns", r->ended_ns);

@@ -39,6 +39,7 @@ enum field_id {
 	F_STEPS_STARTED = 26,
 	F_STEP = 27,
 	F_STARTED_BOOTTIME = 28,
+	F_BEFORE = 29,
 
 	F_SLUID = 256,
 	F_NAME = 257,
@@ -48,7 +49,7 @@ enum field_id {
 	F_STEP_NAME = 263, /* after the steps */
 };
 
-enum own_kind { USE = TLV_OTHER, ENERGY, STEP, STEP_NAME };
+enum own_kind { USE = TLV_OTHER, BEFORE, ENERGY, STEP, STEP_NAME };
 
 #define FIELD(id, kind, member, no_val)                                                \
 	TLV_MEMBER(struct report, id, kind, member, no_val)
@@ -81,6 +82,7 @@ static const struct tlv_member fields[] = {
 	FIELD(F_T1, TLV_U64, t1_ns, false),
 	FIELD(F_OBSERVED, TLV_U64, observed_ns, false),
 	FIELD(F_USE, USE, use, false),
+	FIELD(F_BEFORE, BEFORE, before, false),
 	FIELD(F_ENERGY, ENERGY, energy, false),
 	FIELD(F_STEPS_STARTED, TLV_U32, steps_started, false),
 	FIELD(F_SLUID, TLV_TEXT, hints.sluid, false),
@@ -95,7 +97,7 @@ static const struct tlv_member fields[] = {
 #define FIELDS (sizeof(fields) / sizeof(fields[0]))
 #define REQUIRED 7u /* the first so many of the table, but the flags */
 #define USE_VALUES 12u
-#define USE_BYTES (4u + USE_VALUES * 8u)
+#define BEFORE_VALUES 4u
 #define ENERGY_HEAD_BYTES 12u
 #define STEP_NUMBERS 5u
 #define STEP_VALUES 8u
@@ -189,6 +191,19 @@ bool report_add_energy(struct report *r, uint32_t domain, const char *source,
 
 /* ---- encoding -------------------------------------------------------------------- */
 
+/* Which of them are known, then all of them. Nothing where none is. */
+static void put_known(struct tlv_out *o, uint16_t id, uint32_t known,
+		      const uint64_t *values, size_t n)
+{
+	unsigned char *p = known ? tlv_put(o, id, 4 + 8 * n) : NULL;
+
+	if (!p)
+		return;
+	tlv_put_le(p, known, 4);
+	for (size_t i = 0; i < n; i++)
+		tlv_put_le(p + 4 + 8 * i, values[i], 8);
+}
+
 static void put_use(struct tlv_out *o, const struct report_use *u)
 {
 	const uint64_t values[USE_VALUES] = {
@@ -197,13 +212,16 @@ static void put_use(struct tlv_out *o, const struct report_use *u)
 		u->io_read_bytes,        u->io_write_bytes,    u->network_rx_bytes,
 		u->network_tx_bytes,     u->gpu_busy_ns,       u->gpu_memory_bytes,
 	};
-	unsigned char *p = u->known ? tlv_put(o, F_USE, USE_BYTES) : NULL;
 
-	if (!p)
-		return;
-	tlv_put_le(p, u->known, 4);
-	for (size_t i = 0; i < USE_VALUES; i++)
-		tlv_put_le(p + 4 + 8 * i, values[i], 8);
+	put_known(o, F_USE, u->known, values, USE_VALUES);
+}
+
+static void put_before(struct tlv_out *o, const struct report_before *b)
+{
+	const uint64_t values[BEFORE_VALUES] = {b->cpu_user_ns, b->cpu_system_ns,
+						b->io_read_bytes, b->io_write_bytes};
+
+	put_known(o, F_BEFORE, b->known, values, BEFORE_VALUES);
 }
 
 static void put_energies(struct tlv_out *o, const struct report *r)
@@ -284,6 +302,9 @@ static void put_one(struct tlv_out *o, const struct report *r,
 	case USE:
 		put_use(o, &r->use);
 		return;
+	case BEFORE:
+		put_before(o, &r->before);
+		return;
 	case ENERGY:
 		put_energies(o, r);
 		return;
@@ -343,6 +364,18 @@ static int get_numbers(const struct tlv_member *f, const unsigned char *p,
 	return 0;
 }
 
+static int get_known(const struct tlv_member *f, const struct tlv_value *v,
+		     uint32_t *ret_known, uint64_t *const *values, size_t n,
+		     struct err *err)
+{
+	if (v->len < 4 + 8 * n) /* a later version may have more */
+		return tlv_bad(err, WHAT, f, "cut short", v->len);
+	*ret_known = (uint32_t)tlv_get_le(v->data, 4);
+	if (!*ret_known)
+		return tlv_bad(err, WHAT, f, "nothing is known", v->len);
+	return get_numbers(f, v->data + 4, values, n, err);
+}
+
 static int get_use(struct report *r, const struct tlv_member *f,
 		   const struct tlv_value *v, struct err *err)
 {
@@ -354,12 +387,17 @@ static int get_use(struct report *r, const struct tlv_member *f,
 		&u->network_tx_bytes,     &u->gpu_busy_ns,       &u->gpu_memory_bytes,
 	};
 
-	if (v->len < USE_BYTES) /* a later version may have more */
-		return tlv_bad(err, WHAT, f, "cut short", v->len);
-	u->known = (uint32_t)tlv_get_le(v->data, 4);
-	if (!u->known)
-		return tlv_bad(err, WHAT, f, "nothing is known", v->len);
-	return get_numbers(f, v->data + 4, values, USE_VALUES, err);
+	return get_known(f, v, &u->known, values, USE_VALUES, err);
+}
+
+static int get_before(struct report *r, const struct tlv_member *f,
+		      const struct tlv_value *v, struct err *err)
+{
+	struct report_before *b = &r->before;
+	uint64_t *const values[BEFORE_VALUES] = {&b->cpu_user_ns, &b->cpu_system_ns,
+						 &b->io_read_bytes, &b->io_write_bytes};
+
+	return get_known(f, v, &b->known, values, BEFORE_VALUES, err);
 }
 
 static int get_energy(struct report *r, const struct tlv_member *f,
@@ -476,6 +514,8 @@ static int get_one(struct report *r, const struct tlv_member *f,
 	switch (f->kind) {
 	case USE:
 		return get_use(r, f, v, err);
+	case BEFORE:
+		return get_before(r, f, v, err);
 	case ENERGY:
 		return get_energy(r, f, v, err);
 	case STEP:

@@ -71,6 +71,7 @@ enum report_flag {
 					 restarts are a guess, uid and the like missing */
 	REPORT_PROVISIONAL = 1 << 3,  /* FINAL: energy is not settled yet */
 	REPORT_GPUS_TRUSTED = 1 << 4, /* gpus is Slurm's word, not the user's */
+	REPORT_FOUND = 1 << 5,        /* found in mid-life: see struct report_before */
 };
 
 /* What of struct report_use is known */
@@ -95,6 +96,16 @@ struct report_use {
 	uint64_t network_rx_bytes, network_tx_bytes;
 	uint64_t gpu_busy_ns; /* GPUs x time */
 	uint64_t gpu_memory_bytes;
+};
+
+/* What the unit's control group on this node had counted before the first window of
+ * this instance, steps that had ended by then included. The windows are what it used
+ * since: absolute counter = before + sum of the windows. Whether another instance has
+ * told of some of it the aggregator knows. */
+struct report_before {
+	uint32_t known; /* REPORT_HAS_CPU, REPORT_HAS_IO; 0: nothing was before */
+	uint64_t cpu_user_ns, cpu_system_ns;
+	uint64_t io_read_bytes, io_write_bytes;
 };
 
 struct report_energy {
@@ -163,6 +174,7 @@ struct report {
 	 * divided in one piece, if at all */
 	uint64_t observed_ns;
 	struct report_use use;
+	struct report_before before;
 	uint32_t energy_count;
 	struct report_energy energy[REPORT_ENERGIES_MAX];
 

@@ -87,6 +87,19 @@ static void random_use(uint64_t *seed, struct report_use *u)
 		*values[i] = number(seed);
 }
 
+static void random_before(uint64_t *seed, struct report_before *b)
+{
+	if (next(seed) % 2)
+		return;
+	*b = (struct report_before){
+		1 | (uint32_t)(next(seed) & 8),
+		number(seed),
+		number(seed),
+		number(seed),
+		number(seed),
+	};
+}
+
 static void required(struct report *r, enum report_type type)
 {
 	report_init(r, type, MANAGER_SLURM);
@@ -110,7 +123,7 @@ static void random_report(uint64_t *seed, struct report *r)
 {
 	required(r, (enum report_type)(REPORT_START + next(seed) % 3));
 	r->manager = (uint8_t)(1 + next(seed) % 3);
-	r->flags = (uint32_t)next(seed) & 0x1d;
+	r->flags = (uint32_t)next(seed) & 0x3d;
 	r->instance = number(seed) | 1;
 	uint32_t *const u32[] = {&r->restarts,  &r->uid,           &r->gid,
 				 &r->array_job, &r->cpus,          &r->array_task,
@@ -126,6 +139,7 @@ static void random_report(uint64_t *seed, struct report *r)
 	random_text(seed, r->hints.partition, sizeof(r->hints.partition));
 	random_text(seed, r->hints.sluid, sizeof(r->hints.sluid));
 	random_use(seed, &r->use);
+	random_before(seed, &r->before);
 	for (uint64_t n = next(seed) % (REPORT_ENERGIES_MAX + 1); n; n--) {
 		char source[REPORT_SOURCE_MAX];
 		snprintf(source, sizeof(source), "source%u", (unsigned)n);
@@ -321,6 +335,10 @@ static void numbers_that_no_database_takes_are_refused(void **state)
 	in.use.known = REPORT_HAS_CPU;
 	in.use.cpu_user_ns = UINT64_MAX;
 	refuse("field use: number above");
+	required(&in, REPORT_START);
+	in.before.known = REPORT_HAS_IO;
+	in.before.io_write_bytes = UINT64_MAX;
+	refuse("field before: number above");
 	required(&in, REPORT_INTERVAL);
 	report_add_energy(&in, REPORT_PACKAGE, "rapl", UINT64_MAX);
 	refuse("field energy: number above");
