@@ -3,6 +3,7 @@
  * unit's columns, so that the linker's SQL can read it and an operator can erase a
  * name. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -56,10 +57,14 @@ static void put_time(struct buf *b, const char *key, uint64_t s)
 
 static void put_ids(struct buf *b, const struct job *j)
 {
-	char sluid[16];
+	char sluid[16], row[24];
 
 	put_text(b, "event", job_event_name(j->event));
 	put_text(b, "sluid", job_sluid_text(j->sluid, sluid));
+	if (j->db_index) { /* a text: more digits than JSON's numbers keep */
+		snprintf(row, sizeof(row), "%" PRIu64, j->db_index);
+		put_text(b, "db_index", row);
+	}
 	put_id(b, "uid", j->uid);
 	put_id(b, "gid", j->gid);
 	put_id(b, "array_job", j->array_job);

@@ -39,6 +39,7 @@ enum field_id {
 	F_NODE_COUNT = 27,
 	F_CPUS = 28,
 	F_TASKS = 29,
+	F_DB_INDEX = 30,
 
 	F_USER = 40,
 	F_GROUP = 41,
@@ -95,6 +96,7 @@ static const struct field fields[] = {
 	/* those above are required */
 	NUMBER(F_RESTARTS, U32, restarts, ZERO),
 	NUMBER(F_SLUID, U64, sluid, ZERO),
+	NUMBER(F_DB_INDEX, U64, db_index, ZERO),
 	NUMBER(F_ELIGIBLE, U64, eligible_s, ZERO),
 	NUMBER(F_START, U64, start_s, ZERO),
 	NUMBER(F_END, U64, end_s, ZERO),

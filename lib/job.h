@@ -9,15 +9,16 @@
 #include "lib/err.h"
 
 /*
- * The completion record of a job: what slurmctld knew when it told its jobcomp plugin,
+ * A record of a job: what slurmctld knew when it told its jobcomp plugin,
  * one record per call. Type 33 of the records in a spool: u16 type, then fields as (u16
  * type, u16 length, value), little-endian, unaligned. Unknown fields are skipped,
  * required ones checked; the decoder is total.
  *
- * A job is told several times in its life: once for each run that was requeued, once
- * for each part before a resize, once at its end; each component of a heterogeneous job
- * and each array task is a job of its own. (cluster, job_id, restarts, submit_s,
- * job_part_s(), state) tells two records apart; the same record may come twice.
+ * A job is told several times in its life: when it starts (Slurm 25.05 and later), once
+ * for each run that was requeued, once for each part before a resize, once at its end;
+ * each component of a heterogeneous job and each array task is a job of its own.
+ * (cluster, job_id, restarts, submit_s, job_part_s(), state) tells two records apart;
+ * the same record may come twice.
  */
 
 #define JOB_RECORD_TYPE 33u
@@ -40,6 +41,7 @@ enum job_event {
 	JOB_EVENT_ARRAY_REMAINDER =
 		5,             /* the tasks of an array that never ran, together */
 	JOB_EVENT_REVOKED = 6, /* another cluster of the federation ran it */
+	JOB_EVENT_STARTED = 7, /* it runs; no end is known */
 	JOB_EVENTS,
 };
 
@@ -85,6 +87,7 @@ struct job {
 	uint32_t uid, gid;
 	uint64_t recorded_ns; /* CLOCK_REALTIME of the call */
 	uint64_t sluid;       /* 0: none; job_sluid_text() */
+	uint64_t db_index;    /* of slurmdbd's row of this part; 0: none */
 
 	uint64_t submit_s, eligible_s;
 	uint64_t start_s;  /* 0: it never ran */

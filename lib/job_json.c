@@ -2,7 +2,9 @@
 /* Completion records for people and scripts. */
 #include "lib/job_json.h"
 
+#include <inttypes.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 static void put_key(struct buf *out, const char *key)
@@ -38,7 +40,7 @@ static void put_time(struct buf *out, const char *key, uint64_t v)
 
 static void put_ids(const struct job *j, struct buf *out)
 {
-	char sluid[16];
+	char sluid[16], row[24];
 
 	put_text(out, "event", job_event_name(j->event));
 	put_text(out, "cluster", j->cluster);
@@ -50,6 +52,10 @@ static void put_ids(const struct job *j, struct buf *out)
 	put_number(out, "gid", j->gid);
 	put_number(out, "recorded_ns", j->recorded_ns);
 	put_text(out, "sluid", job_sluid_text(j->sluid, sluid));
+	if (j->db_index) { /* a text: more digits than JSON's numbers keep */
+		snprintf(row, sizeof(row), "%" PRIu64, j->db_index);
+		put_text(out, "db_index", row);
+	}
 	put_known(out, "array_job", j->array_job);
 	put_known(out, "array_task", j->array_task);
 	put_time(out, "array_task_count", j->array_task_count);

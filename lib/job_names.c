@@ -38,6 +38,7 @@ const char *job_event_name(uint8_t event)
 		"cancelled_pending",
 		"array_remainder",
 		"revoked",
+		"started",
 	};
 
 	return event < JOB_EVENTS ? names[event] : "?";

@@ -20,7 +20,8 @@ jobcomp_rig() {
 	echo "JobCompLoc=$TXT" >>"$SCRATCH/jobcomp.conf"
 	rig_start ${jobcomp_version:+--slurm=$jobcomp_version} --jobcomp="$SCRATCH/jobcomp.yaml" --conf="$SCRATCH/jobcomp.conf" "$@"
 }
-records() { "$BUILD/ceems_tool" spool "$SPOOL" 2>/dev/null; }
+# of ends: starts, which Slurm tells since 25.05, are apart
+records() { "$BUILD/ceems_tool" spool "$SPOOL" 2>/dev/null | grep -v '"event":"started"'; }
 # record FILTER: of the records, as jq -r
 record() { records | jq -r "$1"; }
 count_records() { [ "$(records | wc -l)" -ge "$1" ]; }

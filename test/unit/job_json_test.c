@@ -46,13 +46,16 @@ static void zero_is_told_where_it_is_known(void **state)
 	j.cluster = "c";
 	j.name = "a\"b";
 	j.exit_code = 0;
+	j.sluid = j.db_index = 0x0123456789abcdef;
 	j.array_job = 6;
 	j.array_task = 0;
 	j.time_limit_min = JOB_INFINITE;
 	j.flags = JOB_CUT | JOB_BY_SRUN;
 	assert_json(&j, ",\"event\":\"ended\",\"cluster\":\"c\",\"job_id\":7,"
 			"\"restarts\":0,\"state\":\"COMPLETED\",\"state_number\":3,"
-			"\"uid\":0,\"gid\":0,\"recorded_ns\":1,\"array_job\":6,"
+			"\"uid\":0,\"gid\":0,\"recorded_ns\":1,"
+			"\"sluid\":\"s028T5CY4TQKFF\","
+			"\"db_index\":\"81985529216486895\",\"array_job\":6,"
 			"\"array_task\":0,\"submit_s\":5,\"start_s\":5,\"part_s\":5,"
 			"\"exit_code\":0,\"time_limit_min\":\"infinite\","
 			"\"name\":\"a\\\"b\",\"by_srun\":true,\"cut\":true");

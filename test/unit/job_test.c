@@ -24,6 +24,7 @@ static struct job an_array_task(void)
 	j.gid = 100;
 	j.recorded_ns = 1700000099123456789;
 	j.sluid = 0x0123456789abcdef;
+	j.db_index = 0x0123456789abcdf0;
 	j.submit_s = 1700000000;
 	j.eligible_s = 1700000001;
 	j.start_s = 1700000010;
@@ -314,7 +315,7 @@ every_cut_of_a_record_is_an_error_or_lacks_only_what_is_optional(void **state)
 		good++;
 	}
 	/* behind the required fields and each optional one that is there */
-	assert_int_equal(good, 35);
+	assert_int_equal(good, 36);
 }
 
 static void bad_bytes_are_named(void **state)
@@ -363,6 +364,7 @@ static void events_are_told_from_the_state(void **state)
 		job_event_of(JOB_FLAG_REVOKED | JOB_STATE_CANCELLED, false, false),
 		JOB_EVENT_REVOKED);
 	assert_string_equal(job_event_name(JOB_EVENT_REVOKED), "revoked");
+	assert_string_equal(job_event_name(JOB_EVENT_STARTED), "started");
 	assert_string_equal(job_event_name(77), "?");
 }
 
