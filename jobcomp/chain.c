@@ -7,8 +7,14 @@
 
 static const char *symbols[] = {
 	"jobcomp_p_set_location",
+#if HAVE_RECORD_START
+	"jobcomp_p_record_job_end",
+	"jobcomp_p_get_jobs",
+	"jobcomp_p_record_job_start",
+#else
 	"jobcomp_p_log_record",
 	"jobcomp_p_get_jobs",
+#endif
 };
 _Static_assert(sizeof(symbols) / sizeof(symbols[0]) * sizeof(void (*)(void)) ==
 		       sizeof(struct chain_calls),

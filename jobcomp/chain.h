@@ -13,8 +13,11 @@ struct chain {
 	plugin_context_t *context; /* NULL: none */
 	struct chain_calls {
 		set_location_f *set_location; /* in the order of the symbols */
-		log_record_f *log_record;
+		record_f *record_end;
 		get_jobs_f *get_jobs;
+#if HAVE_RECORD_START
+		record_f *record_start;
+#endif
 	} calls;
 };
 

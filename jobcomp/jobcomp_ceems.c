@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* jobcomp_ceems.so: each completion record of slurmctld into our spool, and into
- * another jobcomp plugin where the site chains one. Everything that is wrong with our
- * side is logged, and costs records at worst: init and set_location succeed whatever
- * happens, and no call waits for a disk. sacct -c loads this plugin as well: there it
- * has no thread, no spool and nothing to say.
+/* jobcomp_ceems.so: each record of slurmctld, of a job's end and since 25.05 of its
+ * start, into our spool, and into another jobcomp plugin where the site chains one.
+ * Everything that is wrong with our side is logged, and costs records at worst: init
+ * and set_location succeed whatever happens, and no call waits for a disk. sacct -c
+ * loads this plugin as well: there it has no thread, no spool and nothing to say.
  *
  * Built against the private headers of one exact Slurm release, as its loader wants. */
 #include "jobcomp/slurm_headers.h"
@@ -31,7 +31,12 @@ const uint32_t plugin_version = SLURM_VERSION_NUMBER;
 extern int init(void);
 extern int fini(void);
 extern set_location_f jobcomp_p_set_location;
-extern log_record_f jobcomp_p_log_record;
+#if HAVE_RECORD_START
+extern record_f jobcomp_p_record_job_end;
+extern record_f jobcomp_p_record_job_start;
+#else
+extern record_f jobcomp_p_log_record;
+#endif
 extern get_jobs_f jobcomp_p_get_jobs;
 #pragma GCC visibility pop
 
@@ -89,11 +94,16 @@ static uint64_t when(time_t t)
 	return t > 0 ? (uint64_t)t : 0;
 }
 
+static uint64_t get_db_index(const job_record_t *j)
+{
+	return j->db_index != NO_VAL64 ? j->db_index : 0;
+}
+
 /* Of 24.11 and later; the number is slurmdbd's row where that has made one. */
-static uint64_t sluid(const job_record_t *j)
+static uint64_t get_sluid(const job_record_t *j)
 {
 #if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(24, 11, 0)
-	return j->db_index >> 52 && j->db_index != NO_VAL64 ? j->db_index : 0;
+	return JOB_SLUID(j) >> 52 && JOB_SLUID(j) != NO_VAL64 ? JOB_SLUID(j) : 0;
 #else
 	(void)j;
 	return 0;
@@ -119,7 +129,8 @@ static void fill_ids(struct job *r, const job_record_t *j)
 	r->state = j->job_state;
 	r->uid = j->user_id;
 	r->gid = j->group_id;
-	r->sluid = sluid(j);
+	r->sluid = get_sluid(j);
+	r->db_index = get_db_index(j);
 	if (j->array_job_id) {
 		r->array_job = j->array_job_id;
 		r->array_task = j->array_task_id;
@@ -141,6 +152,17 @@ static void fill_ids(struct job *r, const job_record_t *j)
 	r->flags |= by_srun(j) ? JOB_BY_SRUN : 0;
 }
 
+static void fill_request(struct job *r, const job_record_t *j)
+{
+	r->time_limit_min = j->time_limit;
+	if (!j->details)
+		return;
+	r->submit_s = when(j->details->submit_time);
+	r->eligible_s = when(j->details->begin_time);
+	r->work_dir = text(j->details->work_dir);
+	r->tasks = j->details->num_tasks;
+}
+
 static void fill_end(struct job *r, const job_record_t *j)
 {
 	r->exit_code = j->exit_code;
@@ -150,16 +172,9 @@ static void fill_end(struct job *r, const job_record_t *j)
 		r->reason_name = text(REASON_TEXT(j->state_reason));
 	if (j->requid != INFINITE)
 		r->cancelled_by = j->requid;
-	r->time_limit_min = j->time_limit;
 	r->end_s = when(j->end_time);
 	r->resize_s = when(j->resize_time);
 	r->suspended_s = when(j->tot_sus_time);
-	if (j->details) {
-		r->submit_s = when(j->details->submit_time);
-		r->eligible_s = when(j->details->begin_time);
-		r->work_dir = text(j->details->work_dir);
-		r->tasks = j->details->num_tasks;
-	}
 	/* the end that a job is expected to have is not that of its part */
 	if (!r->end_s || r->event == JOB_EVENT_RESIZED)
 		r->end_s = r->recorded_ns / NSEC_PER_SEC;
@@ -183,10 +198,10 @@ static const char *buffered(struct buf *b)
 	return buf_error(b) || !b->data ? "" : b->data;
 }
 
-static int encode(const job_record_t *j)
+static int encode_record(const job_record_t *j, bool start)
 {
 	static const assoc_mgr_lock_t locks = {.qos = READ_LOCK, .tres = READ_LOCK};
-	bool ran = (j->nodes && *j->nodes) ||
+	bool ran = start || (j->nodes && *j->nodes) ||
 		   (j->job_state & JOB_STATE_BASE) == JOB_COMPLETE;
 	bool array = j->array_job_id && j->array_task_id == NO_VAL;
 	char *tasks = NULL;
@@ -197,9 +212,12 @@ static int encode(const job_record_t *j)
 	buf_reset(&plugin.allocated);
 	buf_reset(&plugin.gres);
 	r.recorded_ns = clock_realtime_ns();
-	r.event = (uint8_t)job_event_of(j->job_state, ran, array);
+	r.event = start ? JOB_EVENT_STARTED
+			: (uint8_t)job_event_of(j->job_state, ran, array);
 	fill_ids(&r, j);
-	fill_end(&r, j);
+	fill_request(&r, j);
+	if (!start)
+		fill_end(&r, j);
 	if (ran)
 		fill_allocation(&r, j);
 	if (array && j->array_recs && j->array_recs->task_id_bitmap) {
@@ -221,21 +239,43 @@ static int encode(const job_record_t *j)
 	return len;
 }
 
-extern int jobcomp_p_log_record(job_record_t *job)
+static void write_record(const job_record_t *job, bool start)
 {
-	if (plugin.writer) {
-		int len = encode(job);
-		if (len < 0)
-			writer_count_lost(plugin.writer);
-		else
-			writer_put(plugin.writer, plugin.record, (size_t)len,
-				   job->user_id, job->group_id,
-				   job->user_name && *job->user_name);
-	}
+	if (!plugin.writer)
+		return;
+	int len = encode_record(job, start);
+	if (len < 0)
+		writer_count_lost(plugin.writer);
+	else
+		writer_put(plugin.writer, plugin.record, (size_t)len, job->user_id,
+			   job->group_id, job->user_name && *job->user_name);
+}
+
+#if HAVE_RECORD_START
+extern int jobcomp_p_record_job_end(job_record_t *job, uint32_t event)
+{
+	write_record(job, false);
 	if (plugin.chain.context)
-		(void)plugin.chain.calls.log_record(job);
+		(void)plugin.chain.calls.record_end(job, event);
 	return SLURM_SUCCESS;
 }
+
+extern int jobcomp_p_record_job_start(job_record_t *job, uint32_t event)
+{
+	write_record(job, true);
+	if (plugin.chain.context)
+		(void)plugin.chain.calls.record_start(job, event);
+	return SLURM_SUCCESS;
+}
+#else
+extern int jobcomp_p_log_record(job_record_t *job)
+{
+	write_record(job, false);
+	if (plugin.chain.context)
+		(void)plugin.chain.calls.record_end(job);
+	return SLURM_SUCCESS;
+}
+#endif
 
 /* ---- the other calls ------------------------------------------------------------- */
 

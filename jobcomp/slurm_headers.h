@@ -30,13 +30,34 @@
 #define REASON_TEXT(r) job_reason_string(r)
 #endif
 
+#define SAME_TYPE(a, b) __builtin_types_compatible_p(__typeof__(a), __typeof__(b))
+
+/* Since 25.05 the plugin is called at a job's start as well, and told which it is. */
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(25, 5, 0)
+#define HAVE_RECORD_START 1
+#define jobcomp_g_write jobcomp_g_record_job_end
+typedef int record_f(job_record_t *job, uint32_t event);
+typedef int caller_f(job_record_t *job);
+_Static_assert(SAME_TYPE(caller_f, jobcomp_g_record_job_start), "jobcomp.h");
+#else
+#define HAVE_RECORD_START 0
+typedef int record_f(job_record_t *job);
+typedef record_f caller_f;
+#endif
+
+/* Since 25.11 a job keeps its SLUID when it is resized, and db_index is the one of the
+ * row of its present part. */
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(25, 11, 0)
+#define JOB_SLUID(j) ((j)->step_id.sluid)
+#else
+#define JOB_SLUID(j) ((j)->db_index)
+#endif
+
 /* What Slurm calls; the types are those of the functions that call it. */
 typedef int set_location_f(LOCATION_PARAMETER);
-typedef int log_record_f(job_record_t *job);
 typedef struct xlist *get_jobs_f(slurmdb_job_cond_t *cond);
-#define SAME_TYPE(a, b) __builtin_types_compatible_p(__typeof__(a), __typeof__(b))
 _Static_assert(SAME_TYPE(set_location_f, jobcomp_g_set_location), "jobcomp.h");
-_Static_assert(SAME_TYPE(log_record_f, jobcomp_g_write), "jobcomp.h");
+_Static_assert(SAME_TYPE(caller_f, jobcomp_g_write), "jobcomp.h");
 _Static_assert(SAME_TYPE(get_jobs_f, jobcomp_g_get_jobs), "jobcomp.h");
 #endif
 
