@@ -101,9 +101,12 @@ const struct conf_opt options_table[] = {
 	    "are refused."),
 	ROW("identity.front-end", CONF_LIST, front_ends, "",
 	    "Who may name a user by a header: certificate:NAME, password:USER (of "
-	    "web.config.file), munge:LOGIN."),
+	    "web.config.file), munge:LOGIN or munge:NUMBER, each with @ADDRESS or "
+	    "@RANGE that it connects from (munge:ceems-lb@10.0.0.5). One by MUNGE "
+	    "that has no address is believed from this host alone."),
 	ROW("identity.front-end-address", CONF_LIST, front_end_addresses, "",
-	    "Addresses or ranges that front ends connect from. Empty: any."),
+	    "Addresses or ranges that front ends without an address of their own "
+	    "connect from. Empty: any, by MUNGE this host alone."),
 	ROW("web.user-header-name", CONF_LIST, user_headers, "X-Grafana-User",
 	    "Headers by which a front end names its user."),
 	ROW("identity.token-keys", CONF_STRING, token_keys, "",

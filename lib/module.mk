@@ -18,6 +18,7 @@ libbase_SRCS += lib/fs.c
 libbase_SRCS += lib/log.c
 libbase_SRCS += lib/loop.c
 libbase_SRCS += lib/netaddr.c
+libbase_SRCS += lib/party.c
 libbase_SRCS += lib/parse.c
 libbase_SRCS += lib/privileges.c
 libbase_SRCS += lib/crc32c.c

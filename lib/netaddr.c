@@ -49,6 +49,14 @@ bool netaddr_equal(const struct netaddr *a, const struct netaddr *b)
 	return memcmp(a->b, b->b, sizeof(a->b)) == 0;
 }
 
+bool netaddr_is_loopback(const struct netaddr *a)
+{
+	static const struct netaddr one = {.b = {[15] = 1}};
+
+	return netaddr_equal(a, &one) ||
+	       (memcmp(a->b, mapped, sizeof(mapped)) == 0 && a->b[12] == 127);
+}
+
 void netaddr_text(const struct netaddr *a, char ret[NETADDR_TEXT_MAX])
 {
 	bool v4 = memcmp(a->b, mapped, sizeof(mapped)) == 0;

@@ -27,6 +27,8 @@ int netaddr_parse(const char *s, struct netaddr *ret);
 /* -EAFNOSUPPORT: neither IPv4 nor IPv6. */
 int netaddr_from(const struct sockaddr *sa, struct netaddr *ret);
 bool netaddr_equal(const struct netaddr *a, const struct netaddr *b);
+/* 127.0.0.0/8 or ::1: a connection from there is from this very host. */
+bool netaddr_is_loopback(const struct netaddr *a);
 void netaddr_text(const struct netaddr *a, char ret[NETADDR_TEXT_MAX]);
 
 /* An address or a range. -EINVAL, also for bits set beyond the prefix: a typing error

@@ -14,18 +14,10 @@
 #include "lib/cleanup.h"
 #include "lib/http/jwt_source.h"
 #include "lib/http/munge.h"
+#include "lib/party.h"
 
 #define FRONT_ENDS_MAX 64
 #define RANGES_MAX 64
-
-enum front_kind { FRONT_CERTIFICATE, FRONT_PASSWORD, FRONT_MUNGE };
-static const char *const front_kinds[] = {"certificate", "password", "munge"};
-
-struct front {
-	enum front_kind kind;
-	char *text;       /* kind:name */
-	const char *name; /* in it */
-};
 
 /* An array of texts and its copy. */
 struct texts {
@@ -38,7 +30,7 @@ struct identity {
 	char *munge_socket;
 	enum identity_certificate certificate;
 	char *suffix;
-	struct front fronts[FRONT_ENDS_MAX];
+	struct party fronts[FRONT_ENDS_MAX];
 	size_t front_count;
 	struct netrange ranges[RANGES_MAX];
 	size_t range_count;
@@ -77,29 +69,17 @@ static int copy_text(const char *s, char **ret)
 
 static int add_front(struct identity *id, const char *text, struct err *err)
 {
-	size_t n = strcspn(text, ":");
+	struct party p;
+	int rc = party_parse(text, PARTY_CERTIFICATE | PARTY_PASSWORD | PARTY_MUNGE, &p,
+			     err);
 
-	for (unsigned k = 0; k < 3; k++) {
-		if (strlen(front_kinds[k]) != n ||
-		    memcmp(text, front_kinds[k], n) != 0 || !text[n] || !text[n + 1] ||
-		    strlen(text + n + 1) >= IDENTITY_LOGIN_BYTES)
-			continue;
-		if (id->front_count == FRONT_ENDS_MAX)
-			return err_set(err, -EINVAL, "identity.front-end: at most %d",
-				       FRONT_ENDS_MAX);
-		struct front *f = &id->fronts[id->front_count];
-		f->kind = (enum front_kind)k;
-		f->text = strdup(text);
-		if (!f->text)
-			return err_set(err, -ENOMEM, "out of memory");
-		f->name = f->text + n + 1;
-		id->front_count++;
-		return 0;
-	}
-	return err_set(err, -EINVAL,
-		       "identity.front-end: %.100s: must be certificate:NAME, "
-		       "password:USER or munge:USER",
-		       text);
+	if (rc < 0)
+		return err_prefix(err, rc, "identity.front-end");
+	if (id->front_count == FRONT_ENDS_MAX)
+		return err_set(err, -EINVAL, "identity.front-end: at most %d",
+			       FRONT_ENDS_MAX);
+	id->fronts[id->front_count++] = p;
+	return 0;
 }
 
 static int copy_lists(struct identity *id, const struct identity_params *p,
@@ -186,8 +166,6 @@ void identity_free(struct identity *id)
 	if (!id)
 		return;
 	jwt_source_free(id->tokens);
-	for (size_t i = 0; i < id->front_count; i++)
-		free(id->fronts[i].text);
 	free_texts(&id->headers);
 	free_texts(&id->issuers);
 	free_texts(&id->audiences);
@@ -224,17 +202,69 @@ static int take_login(const char *s, struct identity_who *ret, struct err *err)
 	return 0;
 }
 
-static bool is_front(const struct identity *id, enum front_kind kind, const char *name,
-		     struct identity_who *ret)
+/* Whether the request comes from where this front end should be. Of those that say no
+ * address MUNGE's are on this very host: a credential of their account can be made on
+ * each host of the site. */
+static bool is_front_near(const struct identity *id, const struct party *p,
+			  const struct identity_facts *f)
 {
-	for (size_t i = 0; *name && i < id->front_count; i++) {
-		const struct front *f = &id->fronts[i];
-		if (f->kind != kind || strcmp(f->name, name) != 0)
-			continue;
-		memcpy(ret->front, f->text, strlen(f->text) + 1);
-		return true;
+	const struct netaddr *peer = f->has_peer ? &f->peer : NULL;
+
+	if (p->has_range)
+		return party_is_at(p, peer);
+	for (size_t i = 0; i < id->range_count; i++) {
+		if (peer && netrange_has(&id->ranges[i], peer))
+			return true;
 	}
-	return false;
+	if (id->range_count)
+		return false;
+	return p->kind != PARTY_MUNGE || (peer && netaddr_is_loopback(peer));
+}
+
+/* Whether it is listed, and where: one name may be there with several addresses. */
+struct front {
+	bool listed, near;
+};
+
+static void add_match(const struct identity *id, const struct party *p,
+		      const struct identity_facts *f, struct front *ret,
+		      struct identity_who *who)
+{
+	static const char *const words[] = {[PARTY_CERTIFICATE] = "certificate",
+					    [PARTY_PASSWORD] = "password",
+					    [PARTY_MUNGE] = "munge"};
+
+	snprintf(who->front, sizeof(who->front), "%s:%s", words[p->kind], p->name);
+	ret->listed = true;
+	ret->near |= is_front_near(id, p, f);
+}
+
+static struct front find_front(const struct identity *id, enum party_kind kind,
+			       const char *name, const struct identity_facts *f,
+			       struct identity_who *who)
+{
+	struct front front = {.listed = false};
+
+	for (size_t i = 0; *name && i < id->front_count; i++) {
+		const struct party *p = &id->fronts[i];
+		if (p->kind == kind && strcmp(p->name, name) == 0)
+			add_match(id, p, f, &front, who);
+	}
+	return front;
+}
+
+static struct front find_front_account(const struct identity *id, uint32_t uid,
+				       const char *login,
+				       const struct identity_facts *f,
+				       struct identity_who *who)
+{
+	struct front front = {.listed = false};
+
+	for (size_t i = 0; i < id->front_count; i++) {
+		if (party_is_account(&id->fronts[i], uid, login))
+			add_match(id, &id->fronts[i], f, &front, who);
+	}
+	return front;
 }
 
 /* How many headers name a user, all of the configured names together. */
@@ -280,17 +310,17 @@ static int by_token(struct identity *id, const struct identity_facts *f,
 
 /* Of a front end that has proved itself: ret->front says which. */
 static int by_front(struct identity *id, const struct identity_facts *f,
-		    struct identity_who *ret, struct err *err)
+		    const struct front *front, struct identity_who *ret,
+		    struct err *err)
 {
 	const char *user = NULL;
 	unsigned n = user_headers(f, &user);
-	bool near = id->range_count == 0;
 
-	for (size_t i = 0; i < id->range_count && f->has_peer; i++)
-		near |= netrange_has(&id->ranges[i], &f->peer);
-	if (!near)
-		return err_set(err, -EPERM, "%s does not come from where it should",
-			       ret->front);
+	if (!front->near)
+		return err_set(err, -EPERM,
+			       "%s does not come from where it should "
+			       "(identity.front-end: %s@ADDRESS)",
+			       ret->front, ret->front);
 	if (n > 1)
 		return err_set(err, -EINVAL,
 			       "there are several headers that name a user");
@@ -386,10 +416,11 @@ static int by_munge(struct identity *id, const struct identity_facts *f,
 	rc = name_of_uid(m.uid, ret->login, err);
 	if (rc < 0)
 		return rc;
-	if (is_front(id, FRONT_MUNGE, ret->login, ret)) {
+	const struct front front = find_front_account(id, m.uid, ret->login, f, ret);
+	if (front.listed) {
 		ret->has_uid = false;
 		ret->login[0] = '\0';
-		return by_front(id, f, ret, err);
+		return by_front(id, f, &front, ret, err);
 	}
 	return as_user(f, err);
 }
@@ -416,8 +447,10 @@ static int by_certificate(struct identity *id, const struct identity_facts *f,
 	bool known = false;
 
 	for (size_t i = 0; i < f->name_count; i++) {
-		if (is_front(id, FRONT_CERTIFICATE, f->names[i].text, ret))
-			return by_front(id, f, ret, err);
+		const struct front front =
+			find_front(id, PARTY_CERTIFICATE, f->names[i].text, f, ret);
+		if (front.listed)
+			return by_front(id, f, &front, ret, err);
 	}
 	for (size_t i = 0; id->certificate && i < f->name_count; i++) {
 		if (!login_of_name(id, &f->names[i], login))
@@ -471,12 +504,14 @@ int identity_prove(struct identity *id, const struct identity_facts *f,
 	if (f->authorizations > 1)
 		return err_set(err, -EINVAL, "Authorization is there twice");
 	bool certificate = f->name_count && (id->certificate || id->front_count);
+	struct front password = {.listed = false};
 
+	if (f->password_user && !uses_munge(f))
+		password = find_front(id, PARTY_PASSWORD, f->password_user, f, &who);
 	if (uses_munge(f))
 		rc = by_munge(id, f, &who, err);
-	else if (f->password_user &&
-		 is_front(id, FRONT_PASSWORD, f->password_user, &who))
-		rc = by_front(id, f, &who, err);
+	else if (password.listed)
+		rc = by_front(id, f, &password, &who, err);
 	else if (certificate)
 		rc = by_certificate(id, f, &who, err);
 	else if (f->tokens)

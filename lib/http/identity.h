@@ -49,10 +49,13 @@ struct identity_params {
 	enum identity_certificate certificate;
 	/* cut from the name's end, "@site.example"; names without it are refused */
 	const char *certificate_suffix;
-	/* "certificate:NAME", "password:USER", "munge:USER" */
+	/* "certificate:NAME", "password:USER", "munge:USER" or its number, each with
+	 * @ADDRESS or @RANGE behind it or not (lib/party.h). MUNGE's without one,
+	 * where front_end_addresses has none either, are believed from this host. */
 	const char *const *front_ends;
 	size_t front_end_count;
-	/* where front ends connect from, as ranges; none: from anywhere */
+	/* where those without an address connect from, as ranges; none: from anywhere,
+	 * but for MUNGE's */
 	const char *const *front_end_addresses;
 	size_t front_end_address_count;
 	const char *const *user_headers; /* 1 to IDENTITY_HEADERS_MAX */

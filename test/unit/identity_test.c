@@ -200,6 +200,45 @@ static void a_front_end_comes_from_where_it_should(void **state)
 	assert_int_equal(prove(&f), 0);
 }
 
+static void come_from(struct identity_facts *f, const char *address)
+{
+	f->has_peer = true;
+	assert_int_equal(netaddr_parse(address, &f->peer), 0);
+}
+
+/* Its own address is the one that counts; one name may be on several hosts. */
+static void a_front_end_has_an_address_of_its_own(void **state)
+{
+	static const char *const list[] = {"password:lb@10.0.0.5",
+					   "password:lb@fd00::/64",
+					   "certificate:web@site.example"};
+	struct identity_facts f = facts();
+
+	(void)state;
+	use(&(struct identity_params){.front_ends = list,
+				      .front_end_count = 3,
+				      .front_end_addresses = near,
+				      .front_end_address_count = 1,
+				      .user_headers = one_header,
+				      .user_header_count = 1});
+	f.password_user = "lb";
+	user(&f, 0, "alice");
+	assert_int_equal(prove(&f), -EPERM);
+	come_from(&f, "10.0.0.6");
+	assert_int_equal(prove(&f), -EPERM);
+	assert_non_null(strstr(err.text, "password:lb@ADDRESS"));
+	come_from(&f, "10.0.0.5");
+	assert_int_equal(prove(&f), 0);
+	assert_string_equal(who.front, "password:lb");
+	come_from(&f, "fd00::7");
+	assert_int_equal(prove(&f), 0);
+	f.password_user = NULL;
+	name(&f, CERTIFICATE_EMAIL, "web@site.example");
+	assert_int_equal(prove(&f), -EPERM);
+	come_from(&f, "10.9.9.9");
+	assert_int_equal(prove(&f), 0);
+}
+
 static void a_users_certificate_is_read_by_the_sites_rule(void **state)
 {
 	struct identity_params p = {.certificate = CERTIFICATE_EMAIL,
@@ -400,19 +439,6 @@ static void a_munge_credential_is_its_makers_for_one_request(void **state)
 	f.authorization = "MUNGE ";
 	assert_int_equal(prove(&f), -EACCES);
 
-	/* one of the site's list may speak for others */
-	char front[80];
-	snprintf(front, sizeof(front), "munge:%s", me->pw_name);
-	const char *list[] = {front};
-	p.front_ends = list;
-	p.front_end_count = 1;
-	use(&p);
-	f = with_credential(&header, PAYLOAD);
-	user(&f, 0, "bob");
-	assert_int_equal(prove(&f), 0);
-	assert_string_equal(who.login, "bob");
-	assert_false(who.has_uid);
-
 	p.munge = false;
 	use(&p);
 	f = with_credential(&header, PAYLOAD);
@@ -425,9 +451,61 @@ static void a_munge_credential_is_its_makers_for_one_request(void **state)
 	assert_int_equal(identity_status(-EHOSTDOWN), 503);
 }
 
+static int prove_front(const char *front, const char *peer)
+{
+	auto_buf struct buf header = BUF_INIT;
+	const struct identity_params p = {.munge = true,
+					  .munge_socket = socket_path,
+					  .front_ends = &front,
+					  .front_end_count = 1,
+					  .user_headers = one_header,
+					  .user_header_count = 1};
+
+	use(&p);
+	struct identity_facts f = with_credential(&header, PAYLOAD);
+	user(&f, 0, "bob");
+	if (peer)
+		come_from(&f, peer);
+	return prove(&f);
+}
+
+/* Its account is there on each host that has the site's key. */
+static void a_munge_front_end_is_an_account_at_an_address(void **state)
+{
+	const struct passwd *me = getpwuid(getuid());
+	char name[80], there[96], number[32], range[48], other[48];
+
+	(void)state;
+	if (!me || !munged)
+		skip();
+	snprintf(name, sizeof(name), "munge:%s", me->pw_name);
+	snprintf(there, sizeof(there), "munge:%s@10.0.0.5", me->pw_name);
+	snprintf(number, sizeof(number), "munge:%u", getuid());
+	snprintf(range, sizeof(range), "munge:%u@10.0.0.0/24", getuid());
+	snprintf(other, sizeof(other), "munge:%u@10.0.0.5", getuid() + 1);
+	assert_int_equal(prove_front(name, NULL), -EPERM);
+	assert_int_equal(prove_front(name, "10.0.0.5"), -EPERM);
+	assert_int_equal(prove_front(number, "10.0.0.5"), -EPERM);
+	assert_int_equal(prove_front(name, "127.0.0.1"), 0);
+	assert_string_equal(who.login, "bob");
+	assert_false(who.has_uid);
+	assert_int_equal(prove_front(number, "::1"), 0);
+	assert_int_equal(prove_front(there, "10.0.0.5"), 0);
+	assert_int_equal(prove_front(there, "10.0.0.6"), -EPERM);
+	assert_int_equal(prove_front(there, "127.0.0.1"), -EPERM);
+	assert_int_equal(prove_front(range, "10.0.0.77"), 0);
+	assert_string_equal(who.front, number);
+	/* another account is a user, and no user may name another one */
+	assert_int_equal(prove_front(other, "10.0.0.5"), -EPERM);
+	assert_non_null(strstr(err.text, "only a front end"));
+}
+
 static void parameters_that_make_no_sense_are_named(void **state)
 {
 	static const char *const bad_front[] = {"grafana"}, *const empty[] = {"munge:"};
+	static const char *const bad_at[] = {"munge:lb@10.0.0.300",
+					     "munge:lb@10.0.0.5/8", "munge:@10.0.0.5",
+					     "token:x", "10.0.0.5"};
 	static const char *const bad_range[] = {"10.0.0.1/8"}, *const bad_header[] = {
 								       "a b"};
 	struct identity *x = NULL;
@@ -441,6 +519,11 @@ static void parameters_that_make_no_sense_are_named(void **state)
 	assert_non_null(strstr(err.text, "identity.front-end: grafana"));
 	p.front_ends = empty;
 	assert_int_equal(identity_new(&p, &x, &err), -EINVAL);
+	for (size_t i = 0; i < sizeof(bad_at) / sizeof(bad_at[0]); i++) {
+		p.front_ends = &bad_at[i];
+		assert_int_equal(identity_new(&p, &x, &err), -EINVAL);
+		assert_non_null(strstr(err.text, bad_at[i]));
+	}
 	p.front_end_count = 0;
 	p.front_end_addresses = bad_range;
 	p.front_end_address_count = 1;
@@ -484,10 +567,12 @@ int main(void)
 		cmocka_unit_test(a_front_end_that_names_nobody_is_nobody),
 		cmocka_unit_test(what_is_no_login_is_refused),
 		cmocka_unit_test(a_front_end_comes_from_where_it_should),
+		cmocka_unit_test(a_front_end_has_an_address_of_its_own),
 		cmocka_unit_test(a_users_certificate_is_read_by_the_sites_rule),
 		cmocka_unit_test(a_token_proves_and_agrees_with_its_front_end),
 		cmocka_unit_test(token_keys_need_issuer_and_audience),
 		cmocka_unit_test(a_munge_credential_is_its_makers_for_one_request),
+		cmocka_unit_test(a_munge_front_end_is_an_account_at_an_address),
 		cmocka_unit_test(parameters_that_make_no_sense_are_named),
 	};
 	return cmocka_run_group_tests(tests, begin, end);

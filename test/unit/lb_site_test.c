@@ -422,7 +422,7 @@ static void each_slip_is_named_with_its_line_and_what_to_do(void **state)
 		 "lb.yaml:6: user_requests: not a number"},
 		{GOOD "  identity: {front_ends: [grafana]}\n",
 		 "lb.yaml:6: identity: identity.front-end: grafana: must be "
-		 "certificate:NAME, password:USER or munge:USER"},
+		 "one of certificate:NAME, password:USER, munge:LOGIN"},
 		{GOOD "  identity: {front_end_addresses: [h.example]}\n",
 		 "lb.yaml:6: identity: identity.front-end-address: h.example: not an "
 		 "address or range"},
