@@ -55,8 +55,29 @@ mk/deps check >/dev/null 2>&1 &
 pid=$!
 wait_for 20 [ -e $policy ]
 kill -9 $pid
-ok "killed, it takes its policy away again" wait_for 60 [ ! -e $policy ]
+no_cluster=/etc/postgresql-common/createcluster.d
+ours() { ls -d $policy* $no_cluster/*ceems* 2>/dev/null; }
+gone() { [ -z "$(ours)" ]; }
+ok "killed, it takes its files away again" wait_for 180 gone
 is "and leaves no service enabled" "$(links | grep -v '/K01')" ""
+
+# killed at each step of making them: chmod comes after a file is written and before it has its name
+mkdir "$SCRATCH/bin"
+cat >"$SCRATCH/bin/chmod" <<-END
+	#!/bin/sh
+	echo >>$SCRATCH/calls
+	[ "\$(wc -l <$SCRATCH/calls)" != "\$KILL_AT" ] || { ls $policy* $no_cluster/*ceems* >$SCRATCH/seen 2>/dev/null; kill -9 \$PPID; }
+	exec /bin/chmod "\$@"
+END
+chmod 755 "$SCRATCH/bin/chmod"
+for n in 1 2; do
+	remove
+	: >"$SCRATCH/calls"
+	PATH=$SCRATCH/bin:$PATH KILL_AT=$n mk/deps check >/dev/null 2>&1
+	is "killed at file $n of two, it had begun that one" "$? $(wc -l <"$SCRATCH/calls") $(wc -l <"$SCRATCH/seen")" "137 $n $n"
+	ok "and takes away what it made" wait_for 180 gone
+	is "nor does what waited for its end stay" "$(find /tmp -name 'ceems-deps.*' -type p)" ""
+done
 
 remove
 printf '#!/bin/sh\n# of the machine\nexit 101\n' >$policy && chmod 755 $policy
