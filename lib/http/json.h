@@ -11,10 +11,12 @@
 /* The body of an HTTP answer that ought to be one JSON object or list; it is a
  * stranger's. A program that uses it lists json-c in _PKGS. */
 
+#define HTTP_JSON_DEPTH_MAX 64 /* of nesting, where strict */
+
 struct http_json_limits {
 	size_t bytes_max; /* at most 1 GiB */
 	int depth_max;    /* of nesting */
-	bool strict;      /* UTF-8 and RFC 8259 to the letter */
+	bool strict; /* UTF-8 and RFC 8259 to the letter, whatever json-c's release */
 };
 
 /* The whole text is the object, blanks around it apart. -EBADMSG with words that tell

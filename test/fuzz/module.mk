@@ -80,7 +80,7 @@ endif
 ifeq ($(HAVE_GNUTLS)$(HAVE_JSON),11)
 FUZZERS += jwt
 endif
-jwt_fuzz_SRCS := lib/http/jwt.c lib/http/json.c lib/err.c
+jwt_fuzz_SRCS := lib/http/jwt.c lib/http/json.c lib/buf.c lib/fs.c lib/parse.c lib/err.c
 jwt_fuzz_PKGS := gnutls json-c
 ifeq ($(HAVE_GNUTLS)$(HAVE_CURL)$(HAVE_JSON),111)
 FUZZERS += identity
