@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 ## make check           installs what is missing, builds, runs every test
+## make check-unit      only unit tests and the fuzzers' corpora; installs nothing (libcmocka-dev)
 ## make check-root      only the tests that need root
 ## make check-long      what takes longer than a quarter of an hour; no script gets a second try
 ## make bench[-NAME]    numbers, as JSON lines in build/bench/results.jsonl
@@ -15,6 +16,12 @@ FUZZ_REPLAYS := $(addsuffix _replay,$(addprefix $(BUILD)/fuzz/,$(FUZZERS)))
 deps:
 	@mk/deps check
 
+# said before the compiler says it worse
+ifneq ($(filter check-unit,$(MAKECMDGOALS)),)
+ifeq ($(HAVE_CMOCKA),)
+$(error check-unit: cmocka is missing: apt-get install libcmocka-dev, or mk/deps check for all that tests need)
+endif
+endif
 tests: all $(TEST_BINARIES) $(FUZZ_REPLAYS)
 
 # deps may install what the probes at the top of this make looked for, so start afresh; the

@@ -14,6 +14,8 @@ is "the archive builds, warnings being errors" $? 0
 [ "$tap_failed" = 0 ] || sed 's/^/# /' "$SCRATCH/make.log" | tail -20
 make -s check-unit >"$SCRATCH/check.log" 2>&1
 like "its unit tests pass" "$(tail -1 "$SCRATCH/check.log")" '^[1-9][0-9]* passed, 0 failed'
+like "without cmocka they say what is missing" "$(make -s check-unit HAVE_CMOCKA= 2>&1)" 'cmocka is missing: apt-get install libcmocka-dev'
+like "and make help names them" "$(make help)" 'make check-unit .*libcmocka-dev'
 make -s install DESTDIR="$SCRATCH/root" PREFIX=/usr >"$SCRATCH/install.log" 2>&1
 is "it installs" $? 0
 tap_done
