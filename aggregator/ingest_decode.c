@@ -71,6 +71,16 @@ static void mark_back(struct ingest_push *p, const struct mark *m)
 	p->job_count = m->jobs;
 }
 
+/* What a sender says of its own clocks is no record of a unit and is not counted. */
+static int take_clock(const void *record, size_t len, struct ingest_push *p,
+		      struct err *err)
+{
+	int rc = report_clock_decode(record, len, &p->clock, err);
+
+	p->has_clock = rc == 0;
+	return rc < 0 ? -EINVAL : 0;
+}
+
 static int decode_all(struct batch_reader *r, const struct ingest_rules *rules,
 		      struct report *scratch, struct ingest_push *ret, struct err *err)
 {
@@ -80,6 +90,11 @@ static int decode_all(struct batch_reader *r, const struct ingest_rules *rules,
 	for (uint32_t i = 0; batch_next(r, &record, &len) == 1; i++) {
 		struct mark before = mark_set(ret);
 		struct err why = {""};
+		if (i == 0 && *(const unsigned char *)record == REPORT_CLOCK) {
+			if (take_clock(record, len, ret, &why) < 0)
+				ingest_push_refuse(ret, i, why.text);
+			continue;
+		}
 		int rc = take(record, len, rules, scratch, ret, &why);
 		ret->records++;
 		if (rc == 0) {

@@ -8,6 +8,7 @@
 
 #include "lib/buf.h"
 #include "lib/err.h"
+#include "lib/report_clock.h"
 
 /*
  * A push (the body of one POST, lib/batch.h) as rows for the tables of
@@ -98,6 +99,8 @@ struct ingest_push {
 	uint32_t interval_cap, node_cap, step_cap, job_cap, seen_cap, refusal_cap;
 	uint32_t records, accepted, refused;
 	bool no_memory; /* for something of it: not to be used */
+	bool has_clock; /* the sender's, when it sent */
+	struct report_clock clock;
 	char labels[INGEST_LABELS_MAX][INGEST_LABEL_BYTES];
 	uint32_t label_count;
 	struct buf texts;

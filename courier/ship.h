@@ -69,10 +69,11 @@ struct ship_answer {
 	char error[SHIP_REASON_BYTES]; /* its own words, printable; "": none */
 };
 
-/* Total on any bytes. count: of the batch's records. retry_after: the header, or NULL.
- */
-void ship_answer_read(unsigned status, const char *body, size_t len, uint32_t count,
-		      const char *retry_after, struct ship_answer *ret);
+/* Total on any bytes. count: of our records in the batch, behind `head` that are only
+ * about us (lib/report_clock.h): an aggregator that does not know those refuses them,
+ * which is nobody's loss and not in *ret. retry_after: the header, or NULL. */
+void ship_answer_read(unsigned status, const char *body, size_t len, uint32_t head,
+		      uint32_t count, const char *retry_after, struct ship_answer *ret);
 
 /* ---- courier/ship_post.c: one POST ------------------------------------------------
  */
@@ -84,9 +85,9 @@ struct ship_post;
 int ship_post_new(struct courier *c, struct ship_post **ret, struct err *err);
 void ship_post_free(struct ship_post *p); /* NULL-safe */
 
-/* Sends a plain batch of count records to the i-th URL. 0: *ret is its answer, and err
- * says what is wrong with it unless it is SHIP_TAKEN; -E2BIG: does not pack small
- * enough; else no answer came. */
+/* Sends a plain batch of count records, and our clocks before them, to the i-th URL. 0:
+ * *ret is its answer, and err says what is wrong with it unless it is SHIP_TAKEN;
+ * -E2BIG: does not pack small enough; else no answer came. */
 int ship_post_do(struct ship_post *p, size_t i, const void *plain, size_t len,
 		 uint32_t count, struct ship_answer *ret, struct err *err);
 uint64_t ship_post_bytes(const struct ship_post *p); /* of bodies, sent so far */

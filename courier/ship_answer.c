@@ -52,27 +52,35 @@ static int number_of(struct json_object *j, const char *key, uint32_t max,
 	return 0;
 }
 
-static int read_refused(struct json_object *list, uint32_t count,
-			struct ship_answer *ret)
+/* *ret_head: how many of the head are refused. Those are the first of the list. */
+static int read_refused(struct json_object *list, uint32_t head, uint32_t count,
+			uint32_t *ret_head, struct ship_answer *ret)
 {
 	size_t n = json_object_array_length(list);
 
-	if (n > count)
+	if (n > (size_t)head + count)
 		return -EBADMSG;
-	ret->refused = (uint32_t)n;
-	ret->reason_count = n < SHIP_REASONS_MAX ? (uint32_t)n : SHIP_REASONS_MAX;
-	for (size_t i = 0; i < ret->reason_count; i++) {
+	for (size_t i = 0; i < n && ret->reason_count < SHIP_REASONS_MAX; i++) {
 		struct json_object *one = json_object_array_get_idx(list, i);
+		uint32_t index = 0, k = ret->reason_count;
 		if (!json_object_is_type(one, json_type_object) ||
-		    number_of(one, "index", count - 1, &ret->reasons[i].index) < 0)
+		    number_of(one, "index", head + count - 1, &index) < 0)
 			return -EBADMSG;
-		copy_text(ret->reasons[i].text, SHIP_REASON_BYTES,
+		if (index < head) {
+			++*ret_head;
+			continue;
+		}
+		ret->reasons[k].index = index - head;
+		copy_text(ret->reasons[k].text, SHIP_REASON_BYTES,
 			  string_of(one, "reason"));
+		ret->reason_count++;
 	}
-	return 0;
+	ret->refused = (uint32_t)n - *ret_head;
+	return ret->refused > count ? -EBADMSG : 0;
 }
 
-static int read_success(struct json_object *j, uint32_t count, struct ship_answer *ret)
+static int read_success(struct json_object *j, uint32_t head, uint32_t count,
+			struct ship_answer *ret)
 {
 	struct json_object *data = NULL, *refused = NULL;
 	const char *status = string_of(j, "status");
@@ -90,12 +98,12 @@ static int read_success(struct json_object *j, uint32_t count, struct ship_answe
 		return 0;
 	if (!json_object_is_type(refused, json_type_array))
 		return -EBADMSG;
-	int rc = read_refused(refused, count, ret);
+	uint32_t of_head = 0, all = 0;
+	int rc = read_refused(refused, head, count, &of_head, ret);
 	/* the list may be shorter than what it is a list of */
-	uint32_t all = 0;
-	if (rc == 0 && number_of(data, "refused_count", count, &all) == 0 &&
-	    all > ret->refused)
-		ret->refused = all;
+	if (rc == 0 && number_of(data, "refused_count", head + count, &all) == 0 &&
+	    all > of_head && all - of_head > ret->refused)
+		ret->refused = all - of_head;
 	return rc;
 }
 
@@ -109,8 +117,8 @@ static bool read_error(struct json_object *j, struct ship_answer *ret)
 	return true;
 }
 
-void ship_answer_read(unsigned status, const char *body, size_t len, uint32_t count,
-		      const char *retry_after, struct ship_answer *ret)
+void ship_answer_read(unsigned status, const char *body, size_t len, uint32_t head,
+		      uint32_t count, const char *retry_after, struct ship_answer *ret)
 {
 	static const struct http_json_limits limits = {
 		.bytes_max = ANSWER_MAX, .depth_max = DEPTH_MAX, .strict = true};
@@ -127,7 +135,7 @@ void ship_answer_read(unsigned status, const char *body, size_t len, uint32_t co
 		a.verdict = SHIP_HALVE;
 	} else if (status == 200 && is_json) {
 		struct ship_answer taken = a;
-		if (read_success(j, count, &taken) == 0) {
+		if (read_success(j, head, count, &taken) == 0) {
 			taken.verdict = SHIP_TAKEN;
 			a = taken;
 		}

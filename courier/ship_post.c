@@ -10,16 +10,20 @@
 #include "courier/ship.h"
 #include "lib/cleanup.h"
 #include "lib/http/munge.h"
+#include "lib/report_clock.h"
 #include "lib/secret.h"
+#include "lib/tlv.h"
 
 #define SHA256_BYTES 32u
+#define WHOLE_KEPT ((size_t)128 << 10) /* memory kept between two POSTs */
 
 enum proof { PROOF_MUNGE, PROOF_TOKEN, PROOF_CERTIFICATE };
 
 struct ship_post {
 	struct http_client *client;
 	struct http_response answer;
-	struct buf packed;
+	struct buf whole, packed;
+	const char *hostname;
 	enum proof proof;
 	const char *token_file, *munge_socket; /* the options' */
 	char *urls[SHIP_URLS_MAX];
@@ -113,6 +117,7 @@ int ship_post_new(struct courier *c, struct ship_post **ret, struct err *err)
 
 	if (!p)
 		return err_set(err, -ENOMEM, "out of memory");
+	p->hostname = c->hostname;
 	int rc = choose_proof(p, o, err);
 	if (rc == 0 && o->aggregator_urls.count > SHIP_URLS_MAX)
 		rc = err_set(err, -EINVAL, "--aggregator.url: more than %u",
@@ -135,6 +140,7 @@ void ship_post_free(struct ship_post *p)
 		return;
 	http_client_free(p->client);
 	http_response_done(&p->answer);
+	buf_done(&p->whole);
 	buf_done(&p->packed);
 	for (size_t i = 0; i < p->url_count; i++)
 		free(p->urls[i]);
@@ -157,6 +163,30 @@ static int make_credential(const struct ship_post *p, struct buf *ret, struct er
 	return munge_write(p->munge_socket, payload, sizeof(payload) - 1, ret, err);
 }
 
+/* The batch with our clocks of this moment at its head, packed */
+static int pack_with_clock(struct ship_post *p, const char *plain, size_t len)
+{
+	unsigned char record[REPORT_CLOCK_BYTES_MAX], head[4];
+	struct report_clock clock;
+
+	report_clock_read(&clock, p->hostname);
+	int n = report_clock_encode(&clock, record, sizeof(record));
+	if (n < 0)
+		return n;
+	tlv_put_le(head, (uint64_t)n, sizeof(head));
+	buf_reset(&p->whole);
+	buf_put(&p->whole, plain, BATCH_MAGIC_BYTES);
+	buf_put(&p->whole, head, sizeof(head));
+	buf_put(&p->whole, record, (size_t)n);
+	buf_put(&p->whole, plain + BATCH_MAGIC_BYTES, len - BATCH_MAGIC_BYTES);
+	int rc = buf_error(&p->whole);
+	if (rc == 0)
+		rc = batch_pack(p->whole.data, p->whole.len, &p->packed);
+	if (p->whole.cap > WHOLE_KEPT)
+		buf_done(&p->whole);
+	return rc;
+}
+
 static void judge(struct ship_post *p, const char *url, uint32_t count,
 		  struct ship_answer *ret, struct err *err)
 {
@@ -165,7 +195,7 @@ static void judge(struct ship_post *p, const char *url, uint32_t count,
 	char name[512];
 
 	http_url_name(url, name, sizeof(name));
-	ship_answer_read(a->status, a->body.data, a->body.len, count,
+	ship_answer_read(a->status, a->body.data, a->body.len, 1, count,
 			 http_client_header(p->client, "Retry-After"), ret);
 	if (ret->verdict == SHIP_DENIED)
 		what = ", does not let us send (its allow-list, our --aggregator "
@@ -188,7 +218,7 @@ int ship_post_do(struct ship_post *p, size_t i, const void *plain, size_t len,
 	};
 	auto_buf struct buf credential = BUF_INIT;
 	struct http_auth auth = {.scheme = "Bearer", .credentials_file = p->token_file};
-	int rc = batch_pack(plain, len, &p->packed);
+	int rc = pack_with_clock(p, plain, len);
 
 	if (rc == 0 && p->proof == PROOF_MUNGE) {
 		rc = make_credential(p, &credential, err);

@@ -23,6 +23,8 @@
 
 static int add_entry(struct ship_spool *s, const struct spool_record *r)
 {
+	if (s->batch.count == BATCH_RECORDS_MAX - 1) /* our clocks are one more */
+		return -E2BIG;
 	if (s->batch.count == s->room) {
 		size_t room = s->room ? 2 * s->room : ENTRIES_FIRST;
 		struct ship_entry *more =

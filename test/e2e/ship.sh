@@ -92,6 +92,14 @@ tell a ok
 once --aggregator.url="$A" --ship.spool="$SCRATCH/row"
 is "the rest is sent when it takes records again" "$(taken a | grep -c '^row-')" $((40 - 34))
 
+tell a old
+put s1 final clock- 5
+: >once.log
+ok "an aggregator that does not know the clocks of the sender takes the rest" once --aggregator.url="$A" --ship.spool="$SCRATCH/s1"
+is "all of it, each once" "$(taken a | grep '^clock-')" "$(names clock- 1 5)"
+is "and nothing is said" "$(grep -c 'refused:' once.log)" 0
+tell a ok
+
 # --- answers that are about the server: nothing leaves the spool
 put s5 final kept- 3
 for bad in "status 500" "status 503" "status 429" "status 401" "status 403" "status 404" "status 405" "status 418" "status 204" cut half html "redirect $A/" "slow 9000"; do

@@ -15,6 +15,7 @@
  *	refuse TEXT    200, but such records not           half      half an answer
  *	longer N       413 for bodies beyond N             redirect URL
  *	few N          400 for more than N records         ok        nothing
+ *	old            does not know the sender's clocks
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -34,6 +35,7 @@
 #include "lib/fs.h"
 #include "lib/http/munge.h"
 #include "lib/parse.h"
+#include "lib/report_clock.h"
 
 struct host {
 	const char *control, *log, *munge, *token, *cert, *key, *ca;
@@ -172,6 +174,16 @@ static enum MHD_Result take(const struct host *h, struct MHD_Connection *c,
 	uint32_t n = 0, i = 0;
 
 	while (batch_next(r, &record, &len)) {
+		if (*(const unsigned char *)record == REPORT_CLOCK) {
+			if (told(h, "old"))
+				buf_printf(
+					&refused,
+					"{\"index\":%u,\"reason\":\"records of type 20 "
+					"are not known here\"}",
+					i);
+			i++;
+			continue;
+		}
 		const char *name = (const char *)record + 1;
 		size_t name_len = name_length(record, len) - 1;
 		bool has = *h->value &&
@@ -245,6 +257,7 @@ static enum MHD_Result finish(struct host *h, struct MHD_Connection *c,
 	if (batch_unpack(body->data, body->len, &plain, &err) < 0 ||
 	    batch_open(&r, plain.data, plain.len, &err) < 0)
 		return error(c, 400, err.text);
+	r.count -= r.count && r.at[4] == REPORT_CLOCK;
 	if (told(h, "few") && r.count > number(h))
 		return error(c, 400, "so many at once make no sense");
 	buf_printf(&log, "# records=%u bytes=%zu uid=%d connection=%s\n", r.count,

@@ -22,7 +22,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	memcpy(copy, data + 2, size - 2);
 	copy[size - 2] = '\0';
-	ship_answer_read(status, copy, size - 2, COUNT, data[1] & 1 ? copy : NULL, &a);
+	ship_answer_read(status, copy, size - 2, data[1] >> 1 & 1, COUNT,
+			 data[1] & 1 ? copy : NULL, &a);
 	if (a.verdict == SHIP_TAKEN) {
 		if (status != 200 || a.accepted > COUNT || a.refused > COUNT ||
 		    a.reason_count > SHIP_REASONS_MAX)

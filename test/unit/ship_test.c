@@ -86,7 +86,7 @@ static enum ship_verdict verdict(unsigned status, const char *body)
 {
 	struct ship_answer a;
 
-	ship_answer_read(status, body, strlen(body), 3, NULL, &a);
+	ship_answer_read(status, body, strlen(body), 0, 3, NULL, &a);
 	return a.verdict;
 }
 
@@ -146,7 +146,7 @@ static void refusals_come_with_bounded_printable_reasons(void **state)
 		"{\"status\":\"success\",\"data\":[{\"accepted\":18,\"refused\":["
 		"{\"index\":4,\"reason\":\"a\\nb\\u0007\\u00e9\"},{\"index\":19}]}]}";
 
-	ship_answer_read(200, body, sizeof(body) - 1, 20, NULL, &a);
+	ship_answer_read(200, body, sizeof(body) - 1, 0, 20, NULL, &a);
 	assert_int_equal(a.verdict, SHIP_TAKEN);
 	assert_int_equal(a.accepted, 18);
 	assert_int_equal(a.refused, 2);
@@ -156,13 +156,35 @@ static void refusals_come_with_bounded_printable_reasons(void **state)
 	static const char more[] =
 		"{\"status\":\"success\",\"data\":[{\"accepted\":10,\"refused\":["
 		"{\"index\":4,\"reason\":\"x\"}],\"refused_count\":9}]}";
-	ship_answer_read(200, more, sizeof(more) - 1, 20, NULL, &a);
+	ship_answer_read(200, more, sizeof(more) - 1, 0, 20, NULL, &a);
 	assert_int_equal(a.refused, 9);
 	assert_int_equal(a.reason_count, 1);
-	ship_answer_read(503, "", 0, 20, "17", &a);
+	ship_answer_read(503, "", 0, 0, 20, "17", &a);
 	assert_int_equal(a.retry_after_s, 17);
-	ship_answer_read(503, "", 0, 20, "Sun, 22 Nov 2026 00:00:00 GMT", &a);
+	ship_answer_read(503, "", 0, 0, 20, "Sun, 22 Nov 2026 00:00:00 GMT", &a);
 	assert_int_equal(a.retry_after_s, 0);
+}
+
+static void an_aggregator_that_does_not_know_our_clocks_costs_nothing(void **state)
+{
+	(void)state;
+	struct ship_answer a;
+	static const char old[] =
+		"{\"status\":\"success\",\"data\":[{\"accepted\":2,\"refused\":["
+		"{\"index\":0,\"reason\":\"records of type 20 are not known here\"},"
+		"{\"index\":3,\"reason\":\"x\"}],\"refused_count\":2}]}";
+
+	ship_answer_read(200, old, sizeof(old) - 1, 1, 3, NULL, &a);
+	assert_int_equal(a.verdict, SHIP_TAKEN);
+	assert_int_equal(a.accepted, 2);
+	assert_int_equal(a.refused, 1);
+	assert_int_equal(a.reason_count, 1);
+	assert_int_equal(a.reasons[0].index, 2);
+	static const char all[] =
+		"{\"status\":\"success\",\"data\":[{\"accepted\":0,\"refused\":["
+		"{\"index\":1},{\"index\":1}]}]}";
+	ship_answer_read(200, all, sizeof(all) - 1, 1, 1, NULL, &a);
+	assert_int_equal(a.verdict, SHIP_LATER);
 }
 
 int main(void)
@@ -175,6 +197,8 @@ int main(void)
 		cmocka_unit_test(only_an_aggregators_word_ends_a_record),
 		cmocka_unit_test(a_batch_without_sense_is_told_from_a_proxys_refusal),
 		cmocka_unit_test(refusals_come_with_bounded_printable_reasons),
+		cmocka_unit_test(
+			an_aggregator_that_does_not_know_our_clocks_costs_nothing),
 	};
 	return cmocka_run_group_tests_name("ship_test", tests, NULL, NULL);
 }
