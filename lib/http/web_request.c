@@ -166,16 +166,29 @@ static ssize_t read_more(void *cls, uint64_t pos, char *buf, size_t max)
 	return MHD_CONTENT_READER_END_WITH_ERROR;
 }
 
+/* Whether bytes follow the answer's head (RFC 9112, 6.3). */
+static bool has_body(const struct web_request *r, unsigned status)
+{
+	return r->method != WEB_HEAD && status >= 200 &&
+	       status != MHD_HTTP_NO_CONTENT && status != MHD_HTTP_NOT_MODIFIED;
+}
+
 void web_answer_stream(struct web_request *r, unsigned status, const char *type,
 		       int64_t length,
 		       ssize_t (*read)(void *arg, void *buf, size_t max), void *arg)
 {
 	r->read = read;
 	r->read_arg = arg;
-	answer(r, status, type,
-	       MHD_create_response_from_callback(length < 0 ? MHD_SIZE_UNKNOWN
-							    : (uint64_t)length,
-						 WEB_STREAM_BYTES, read_more, r, NULL));
+	struct MHD_Response *response = MHD_create_response_from_callback(
+		length < 0 ? MHD_SIZE_UNKNOWN : (uint64_t)length, WEB_STREAM_BYTES,
+		read_more, r, NULL);
+	/* the library ends the chunks of a body that it does not send, and the client
+	 * takes that for the next answer: such an answer has no chunks, and is the
+	 * connection's last */
+	if (response && length < 0 && !has_body(r, status))
+		(void)MHD_set_response_options(
+			response, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
+	answer(r, status, type, response);
 }
 
 const char *web_path(const struct web_request *r)

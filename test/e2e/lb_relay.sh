@@ -37,7 +37,7 @@ control() { echo "$2" >"$1.ctl"; }
 code() { "${CURL[@]}" -o /dev/null -w '%{http_code}' "$@"; }
 # answers NAME BYTES: the backend answers with these bytes and leaves the connection open
 answers() { printf "$2" "${@:3}" >"$1.bytes"; control "$1" "raw $SCRATCH/$1.bytes"; }
-closes() { printf "$2" >"$1.bytes"; control "$1" "close $SCRATCH/$1.bytes"; }
+closes() { printf "$2" "${@:3}" >"$1.bytes"; control "$1" "close $SCRATCH/$1.bytes"; }
 said() { code "$U/x"; }
 # whole: what curl thinks of it, 0: all is there
 whole() { "${CURL[@]}" -o got "$@" "$U/x"; echo $?; }
@@ -79,6 +79,27 @@ answers A "HTTP/1.1 100 Continue${r}${r}HTTP/1.1 103 Early${r}X: y${r}${r}HTTP/1
 is "one behind interim answers" "$(whole)$(cat got)" 0abcde
 answers A "HTTP/1.1 204 No Content${r}${r}"
 is "one without a body" "$(said)" 204
+# raw METHOD: all that comes of such a request and one behind it, to the connection's end. Behind the
+# first head there may be nothing, or the next.
+raw() {
+	exec {RAW}<>"/dev/tcp/127.0.0.1/$PORT"
+	printf "$1 /x HTTP/1.1${r}Host: x${r}${r}GET /health HTTP/1.1${r}Host: x${r}Connection: close${r}${r}" >&"$RAW"
+	timeout 60 cat <&"$RAW" | tr -d '\r'
+	exec {RAW}>&-
+}
+behind() { raw "$1" | sed '1,/^$/d' | head -c 9; }
+long=40000
+answers A "HTTP/1.1 200 OK${r}Transfer-Encoding: chunked${r}${r}%x${r}%0${long}d${r}0${r}${r}" $long 0
+is "a long answer in chunks has no byte behind the head of a HEAD" "$(behind HEAD | sed 's/^HTTP.*//')" ""
+is "and is whole for a GET" "$(whole)$(stat -c %s got)" "0$long"
+answers A "HTTP/1.1 200 OK${r}Content-Length: $long${r}${r}%0${long}d" 0
+is "nor has one with a length" "$(behind HEAD)" "HTTP/1.1 "
+closes A "HTTP/1.1 200 OK${r}${r}%0${long}d" 0
+is "nor one that ends with its connection" "$(behind HEAD | sed 's/^HTTP.*//')" ""
+for status in 204 304; do
+	answers A "HTTP/1.1 $status Short${r}${r}"
+	is "nor has a $status" "$(behind GET | sed 's/^HTTP.*//;s/^{.*/refused/')" "$([ $status = 304 ] && echo refused)"
+done
 answers A "HTTP/1.1 400 Bad${r}Content-Length: 5${r}${r}abcde"
 is "a refusal by the backend" "$(said)" 400
 answers A "HTTP/1.1 503 Busy${r}Content-Length: 5${r}${r}abcde"
