@@ -4,6 +4,7 @@
 #include "lib/http/target.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
 static int hex(char c)
@@ -15,6 +16,14 @@ static int hex(char c)
 	if (c >= 'A' && c <= 'F')
 		return c - 'A' + 10;
 	return -1;
+}
+
+/* What is the same path with or without its escape (RFC 3986, 2.3), and what would make
+ * it another one: two readers would compare two texts. */
+static bool needs_no_escape(int c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+	       (c >= '0' && c <= '9') || (c && strchr("-._~/\\%", c));
 }
 
 int target_path(const char *target, char *ret, size_t size)
@@ -35,6 +44,8 @@ int target_path(const char *target, char *ret, size_t size)
 			if (low < 0)
 				return -EINVAL;
 			c = high * 16 + low;
+			if (needs_no_escape(c))
+				return -EINVAL;
 			p += 2;
 		}
 		if (c < 0x20 || c >= 0x7f)

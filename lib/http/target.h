@@ -6,7 +6,8 @@
 
 /* The path of a request target (RFC 9112, 3.2.1: origin-form), without its query, with
  * percent-escapes decoded. Total on any text. 0, or -EINVAL: does not begin with '/',
- * has a fragment or a broken escape, or holds a blank, a control character (%00
+ * has a fragment or a broken escape, an escape of what needs none ("%71uery", "%2F",
+ * "%25"), or holds a blank, a control character (%00
  * included) or bytes beyond ASCII; -ENAMETOOLONG: longer than size - 1. Nothing is
  * normalised: "//metrics" and "/./metrics" are other paths than "/metrics". */
 int target_path(const char *target, char *ret, size_t size);

@@ -14,6 +14,7 @@
 #include "lib/http/listen.h"
 #include "lib/http/target.h"
 #include "lib/http/web_body.h"
+#include "lib/http/web_head.h"
 #include "lib/http/web_impl.h"
 
 #define HEADER_S 10     /* a request's head must be here after so long */
@@ -240,15 +241,6 @@ static int authenticate(struct web_request *r, enum MHD_Result *ret_result)
 	return 1;
 }
 
-/* A NUL in the request line makes the library's strings shorter than the line: what
- * follows the target's end is then not the version. Newer ones refuse it themselves. */
-static bool target_has_nul(const struct web_request *r, const char *version)
-{
-	if (strverscmp(MHD_get_version(), "0.9.77") >= 0 || !r->uri || !*version)
-		return false;
-	return version != r->uri + r->uri_len + 1;
-}
-
 /* By its head alone. True: refused, or asleep; r->result is what to return. */
 static bool stopped_by_head(struct web_request *r, const char *url, const char *method,
 			    const char *version)
@@ -260,8 +252,9 @@ static bool stopped_by_head(struct web_request *r, const char *url, const char *
 		r->seen = true;
 		r->path_rc = target_path(url, r->path, sizeof(r->path));
 		r->route = r->path_rc < 0 ? NULL : find_route(r->w, r->path);
-		if (target_has_nul(r, version)) {
-			web_refuse(r, MHD_HTTP_BAD_REQUEST, "NUL in request\n");
+		text = web_head_wrong(r, method, version);
+		if (text) {
+			web_refuse(r, MHD_HTTP_BAD_REQUEST, text);
 			return true;
 		}
 		status = web_head_check(r, method, version, &text);

@@ -87,6 +87,10 @@ static int start_daemon(struct web_daemon *d, int *fd, bool tls, unsigned thread
 		{d->loop ? MHD_OPTION_SIGPIPE_HANDLED_BY_APP
 			 : MHD_OPTION_THREAD_POOL_SIZE,
 		 d->loop ? 1 : (intptr_t)threads, NULL},
+#if MHD_VERSION >= 0x00097701
+		/* older ones: web_head_wrong() */
+		{MHD_OPTION_CLIENT_DISCIPLINE_LVL, 1, NULL},
+#endif
 		{tls ? MHD_OPTION_HTTPS_CERT_CALLBACK : MHD_OPTION_END, 0,
 		 (void *)no_certificate},
 		{MHD_OPTION_END, 0, NULL},

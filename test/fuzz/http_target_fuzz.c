@@ -24,6 +24,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			if ((unsigned char)*p < 0x20 || (unsigned char)*p >= 0x7f)
 				abort();
 		}
+		/* no two of one length: what needs no escape has none */
+		if (strncmp(s, path, strcspn(s, "%?")) != 0)
+			abort();
 	}
 	if (listen_split(s, host, sizeof(host), port, sizeof(port)) == 0 && !*port)
 		abort();
