@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "lib/clock.h"
+#include "lib/signals.h"
 
 #define TOLD_MAX 64 /* loops */
 
@@ -164,12 +165,11 @@ static void *resolver_thread(void *arg)
 /* With the mutex. */
 static int start(struct resolver *r)
 {
-	sigset_t all, old;
+	sigset_t old;
 
 	if (r->started)
 		return 0;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
+	signals_block(&old);
 	int rc = -pthread_create(&r->thread, NULL, resolver_thread, r);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	r->started = rc == 0;

@@ -14,6 +14,7 @@
 #include "lb/relay.h"
 #include "lib/http/negotiate.h"
 #include "lib/log.h"
+#include "lib/signals.h"
 
 #define WORKERS_MAX 16
 #define LISTEN_MAX 16
@@ -211,11 +212,10 @@ static void *worker_thread(void *arg)
 
 static int start_threads(struct workers *w, struct err *err)
 {
-	sigset_t all, old;
+	sigset_t old;
 	int rc = 0;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
+	signals_block(&old);
 	for (size_t i = 0; rc == 0 && i < w->count; i++) {
 		struct worker *k = &w->workers[i];
 		rc = -pthread_create(&k->thread, NULL, worker_thread, k);

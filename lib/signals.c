@@ -5,8 +5,12 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <unistd.h>
 
 int signals_open(int *ret_fd, struct err *err)
 {
@@ -25,4 +29,69 @@ int signals_open(int *ret_fd, struct err *err)
 	}
 	*ret_fd = fd;
 	return 0;
+}
+
+void signals_block(sigset_t *ret_old)
+{
+	static const int own[] = {SIGBUS,  SIGSEGV, SIGILL, SIGFPE,
+				  SIGTRAP, SIGABRT, SIGSYS};
+	sigset_t set;
+
+	sigfillset(&set);
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		sigdelset(&set, own[i]);
+	pthread_sigmask(SIG_SETMASK, &set, ret_old);
+}
+
+/* ---- files that are made shorter while they are mapped --------------------------- */
+
+/* Hidden and of the process, like the signal itself. What the handler says is written
+ * down beforehand: it may call next to nothing (signal-safety(7)). */
+static struct mapping {
+	const char *map;
+	size_t bytes;
+	char text[512];
+} mappings[SIGNALS_MAPPINGS];
+
+static void say_and_end(int signal_number, siginfo_t *info, void *context)
+{
+	const char *at = info->si_addr;
+
+	(void)context;
+	for (size_t i = 0; i < SIGNALS_MAPPINGS; i++) {
+		const struct mapping *m = &mappings[i];
+		if (!m->map || at < m->map || at >= m->map + m->bytes)
+			continue;
+		(void)!write(STDERR_FILENO, m->text, strlen(m->text));
+		_exit(SIGNALS_STATUS_BUS);
+	}
+	/* not ours: the access is made again, with nobody to catch it */
+	signal(signal_number, SIG_DFL);
+}
+
+int signals_guard(const void *map, size_t bytes, const char *name)
+{
+	struct sigaction action = {.sa_sigaction = say_and_end, .sa_flags = SA_SIGINFO};
+	struct mapping *m = mappings;
+
+	while (m < mappings + SIGNALS_MAPPINGS && m->map)
+		m++;
+	if (m == mappings + SIGNALS_MAPPINGS)
+		return -ENOSPC;
+	bool journal = getenv("JOURNAL_STREAM") || getenv("INVOCATION_ID");
+	(void)snprintf(m->text, sizeof(m->text),
+		       "%s%s: shorter than it was when it was mapped: something has "
+		       "truncated it; ending, to begin with a new one\n",
+		       journal ? "<3>" : "", name);
+	m->bytes = bytes;
+	m->map = map;
+	return sigaction(SIGBUS, &action, NULL) < 0 ? -errno : 0;
+}
+
+void signals_unguard(const void *map)
+{
+	for (size_t i = 0; i < SIGNALS_MAPPINGS; i++) {
+		if (mappings[i].map == map)
+			mappings[i].map = NULL;
+	}
 }

@@ -11,6 +11,7 @@
 
 #include "lib/clock.h"
 #include "lib/log.h"
+#include "lib/signals.h"
 #include "redfish_proxy/bmc.h"
 #include "redfish_proxy/session.h"
 
@@ -335,13 +336,12 @@ static void *work(void *arg)
 static int start_threads(struct targets *t, size_t n, void *(*f)(void *))
 {
 	pthread_attr_t attr;
-	sigset_t all, old;
+	sigset_t old;
 	int rc = 0;
 
 	pthread_attr_init(&attr);
 	(void)pthread_attr_setstacksize(&attr, STACK_BYTES);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
+	signals_block(&old);
 	for (t->thread_count = 0; t->thread_count < n; t->thread_count++) {
 		rc = -pthread_create(&t->threads[t->thread_count], &attr, f, t);
 		if (rc < 0)

@@ -16,6 +16,7 @@
 #include "lib/http/web_body.h"
 #include "lib/http/web_head.h"
 #include "lib/http/web_impl.h"
+#include "lib/signals.h"
 
 #define HEADER_S 10     /* a request's head must be here after so long */
 #define REQUEST_TIMES 6 /* its answer must be taken after so many times that */
@@ -347,9 +348,8 @@ static int start_all(struct web *w, const struct web_params *p, struct err *err)
 	int rc = open_listeners(p, fds, err);
 	int n = rc;
 	/* signals are the main thread's */
-	sigset_t all, old;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
+	sigset_t old;
+	signals_block(&old);
 	struct web_settings *s = web_policy_get(w->policy);
 	bool tls = s->config.tls;
 	web_settings_unref(s);
