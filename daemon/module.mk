@@ -31,6 +31,7 @@ libdaemon_SRCS += daemon/units_find.c
 libdaemon_SRCS += daemon/units_index.c
 libdaemon_SRCS += daemon/units_json.c
 libdaemon_SRCS += daemon/units_report.c
+libdaemon_SRCS += daemon/units_sound.c
 libdaemon_SRCS += daemon/units_store.c
 libdaemon_SRCS += daemon/units_totals.c
 libdaemon_SRCS += daemon/units_work.c

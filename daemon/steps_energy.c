@@ -12,6 +12,7 @@
 struct family {
 	struct steps_energy *s;
 	struct units *u;
+	uint32_t i; /* the unit */
 	const struct unit *unit;
 	size_t n;
 };
@@ -59,10 +60,9 @@ static void give(struct family *f, enum energy_domain d, uint64_t uj)
 
 	if (!uj || !energy_split(uj, w->slots, f->n + 1, w->shares, w->order))
 		return;
-	for (uint32_t s = f->unit->first_step; s != UNITS_NONE && k <= f->n; k++) {
-		step_energy_draft(f->u, s)->uj[d] += w->shares[k];
-		s = steps_get(f->u, s)->next;
-	}
+	for (uint32_t s = units_first_step(f->u, f->i); s != UNITS_NONE && k <= f->n;
+	     s = steps_after(f->u, s))
+		step_energy_draft(f->u, s)->uj[d] += w->shares[k++];
 }
 
 /* What the unit has and its steps do not is the rest's. `all` may be less where steps
@@ -82,11 +82,10 @@ static void weigh_rest(struct family *f, uint64_t all)
 
 static int begin(struct family *f)
 {
-	uint32_t limit = steps_capacity(f->u);
-
 	f->n = 0;
-	for (uint32_t s = f->unit->first_step; s != UNITS_NONE && limit--; f->n++)
-		s = steps_get(f->u, s)->next;
+	for (uint32_t s = units_first_step(f->u, f->i); s != UNITS_NONE;
+	     s = steps_after(f->u, s))
+		f->n++;
 	return energy_work_reserve(&f->s->work, f->n);
 }
 
@@ -97,7 +96,8 @@ static void weigh(struct family *f, enum by by, uint64_t t0_ns, uint64_t t1_ns,
 {
 	size_t k = 1;
 
-	for (uint32_t s = f->unit->first_step; s != UNITS_NONE && k <= f->n; k++) {
+	for (uint32_t s = units_first_step(f->u, f->i); s != UNITS_NONE && k <= f->n;
+	     s = steps_after(f->u, s), k++) {
 		const struct step *step = steps_get(f->u, s);
 		const struct step_energy *e = step_energy_draft(f->u, s);
 		uint64_t w = by == BY_CPU_NOW ? minus(cpu_ns(step), e->charged_cpu_ns)
@@ -105,7 +105,6 @@ static void weigh(struct family *f, enum by by, uint64_t t0_ns, uint64_t t1_ns,
 			     : by == BY_CPU_WAITING ? e->waiting.used_ns
 						    : e->waiting.alloc_us;
 		f->s->work.slots[k].weight = w;
-		s = step->next;
 	}
 	weigh_rest(f, all);
 }
@@ -137,14 +136,14 @@ static void note_use(struct family *f, uint64_t t0_ns, uint64_t t1_ns)
 {
 	size_t k = 0;
 
-	for (uint32_t s = f->unit->first_step; s != UNITS_NONE && k < f->n; k++) {
+	for (uint32_t s = units_first_step(f->u, f->i); s != UNITS_NONE && k < f->n;
+	     s = steps_after(f->u, s), k++) {
 		const struct step *step = steps_get(f->u, s);
 		struct step_energy *e = step_energy_draft(f->u, s);
 		uint64_t used = minus(cpu_ns(step), e->charged_cpu_ns);
 		e->open.used_ns += used;
 		e->open.alloc_us += alloc_us(step, t0_ns, t1_ns);
 		e->charged_cpu_ns += used;
-		s = step->next;
 	}
 }
 
@@ -152,8 +151,8 @@ int steps_energy_tick(struct steps_energy *s, struct units *u, uint64_t t0_ns,
 		      uint64_t t1_ns)
 {
 	for (uint32_t i = units_next(u, 0); i != UNITS_NONE; i = units_next(u, i + 1)) {
-		struct family f = {.s = s, .u = u, .unit = units_get(u, i)};
-		if (f.unit->first_step == UNITS_NONE)
+		struct family f = {.s = s, .u = u, .i = i, .unit = units_get(u, i)};
+		if (units_first_step(u, i) == UNITS_NONE)
 			continue;
 		if (begin(&f) < 0)
 			return -ENOMEM;
@@ -231,8 +230,8 @@ static void charge_host(struct family *f, uint32_t i)
 void steps_energy_after_close(struct steps_energy *s, struct units *u)
 {
 	for (uint32_t i = units_next(u, 0); i != UNITS_NONE; i = units_next(u, i + 1)) {
-		struct family f = {.s = s, .u = u, .unit = units_get(u, i)};
-		if (f.unit->first_step != UNITS_NONE && begin(&f) == 0)
+		struct family f = {.s = s, .u = u, .i = i, .unit = units_get(u, i)};
+		if (units_first_step(u, i) != UNITS_NONE && begin(&f) == 0)
 			charge_host(&f, i);
 	}
 	for (uint32_t i = steps_next(u, 0); i != UNITS_NONE; i = steps_next(u, i + 1))

@@ -82,7 +82,7 @@ static bool take_unit(struct work *w, bool synthetic)
 
 	w->ui = find_unit_of(w->u, w->r, synthetic);
 	if (w->ui != UNITS_NONE) {
-		w->unit = u->units[w->ui];
+		w->unit = *units_get(u, w->ui);
 		if (!synthetic && (w->unit.marks & UNIT_DISCOVERED)) {
 			w->unit.marks &= ~(uint32_t)UNIT_DISCOVERED;
 			w->unit.restarts = r->restarts;
@@ -129,7 +129,7 @@ static bool take_step(struct work *w, bool synthetic)
 
 	w->si = w->unit_new ? UNITS_NONE : steps_find(u, w->ui, r->step);
 	if (w->si != UNITS_NONE) {
-		w->step = u->steps[w->si];
+		w->step = *steps_get(u, w->si);
 		w->name = u->step_names[w->si];
 		return true;
 	}
@@ -138,11 +138,11 @@ static bool take_step(struct work *w, bool synthetic)
 		uint32_t oldest = links_first(&u->steps_ended);
 		if (oldest == UNITS_NONE)
 			return false;
-		bool ours = !w->unit_new && u->steps[oldest].unit == w->ui;
+		bool ours = !w->unit_new && steps_unit(u, oldest) == w->ui;
 		expire_step(u, oldest);
 		if (ours) { /* the copy must not bring the old list back */
 			w->unit.folded = u->units[w->ui].folded;
-			w->unit.first_step = u->units[w->ui].first_step;
+			w->unit.first_step = units_first_step(u, w->ui);
 		}
 		w->si = store_step_free(u);
 		if (w->si == UNITS_NONE)
@@ -178,7 +178,7 @@ static int refuse(struct work *w, struct err *err)
 	if (stop)
 		totals_add(&w->node.units, &w->counters);
 	txn_begin(u);
-	txn_put(u, &u->h->node[w->r->manager], &w->node, sizeof(w->node));
+	txn_put(u, store_node(u, w->r->manager), &w->node, sizeof(w->node));
 	if (tomb)
 		expire_tomb_put(u, expire_tomb_key(&who, w->r->step, w->r->stepd_pid),
 				&w->counters);
@@ -229,7 +229,7 @@ static bool late_record(struct work *w)
 		totals_add_growth(&w->node.units, &tomb->totals, &t.totals);
 	}
 	txn_put(u, tomb, &t, sizeof(t));
-	txn_put(u, &u->h->node[r->manager], &w->node, sizeof(w->node));
+	txn_put(u, store_node(u, r->manager), &w->node, sizeof(w->node));
 	work_put_pos(w);
 	txn_commit(u);
 	return true;
@@ -328,15 +328,15 @@ static int apply_unit(struct work *w, struct err *err)
 static int bad(struct units *u, const struct record *r, uint64_t pos, struct err *err,
 	       const char *why)
 {
-	struct node_totals *node =
-		&u->h->node[r->manager < STORE_MANAGERS ? r->manager : 0];
-	struct node_totals n = *node;
+	struct node_totals *node = store_node(u, r->manager), n = *node;
 	n.records++;
 	n.records_bad++;
 	txn_begin(u);
 	txn_put(u, node, &n, sizeof(n));
-	if (pos != UINT64_MAX)
+	if (pos != UINT64_MAX) {
+		u->ring_pos = pos;
 		txn_put(u, &u->h->ring_pos, &pos, sizeof(pos));
+	}
 	txn_commit(u);
 	return err_set(err, -EPROTO, "%s", why);
 }
@@ -344,7 +344,7 @@ static int bad(struct units *u, const struct record *r, uint64_t pos, struct err
 int units_apply(struct units *u, const struct record *r, uint64_t pos,
 		uint64_t now_boottime_ns, uint64_t now_realtime_ns, struct err *err)
 {
-	uint64_t last = u->h->ring_pos;
+	uint64_t last = u->ring_pos;
 	if (pos != UINT64_MAX && last != UINT64_MAX && pos <= last)
 		return -EEXIST;
 	if (r->manager < MANAGER_SLURM || r->manager > MANAGER_K8S)
@@ -394,7 +394,7 @@ int units_apply(struct units *u, const struct record *r, uint64_t pos,
 
 uint64_t units_ring_pos(const struct units *u)
 {
-	return u->h->ring_pos;
+	return u->ring_pos;
 }
 
 void units_set_ring(struct units *u, uint64_t ring_id)
@@ -405,5 +405,6 @@ void units_set_ring(struct units *u, uint64_t ring_id)
 	txn_begin(u);
 	txn_put(u, &u->h->ring_id, &ring_id, sizeof(ring_id));
 	txn_put(u, &u->h->ring_pos, &none, sizeof(none));
+	u->ring_pos = none;
 	txn_commit(u);
 }

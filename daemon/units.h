@@ -193,6 +193,16 @@ uint32_t steps_next(const struct units *u, uint32_t i);
 struct step *steps_get(struct units *u, uint32_t i);
 /* Of a slot in use */
 const struct step_name *steps_name(const struct units *u, uint32_t i);
+/* The steps of a unit that are in the table, newest first; UNITS_NONE: no more. The
+ * members first_step, next and unit of the file are for the next daemon only. */
+uint32_t units_first_step(const struct units *u, uint32_t i);
+uint32_t steps_after(const struct units *u, uint32_t step);
+uint32_t steps_unit(const struct units *u, uint32_t step);
+/* Values of the file that were found out of their bounds and put right: something else
+ * has written to it. */
+uint64_t units_mended(const struct units *u);
+/* Where the file is mapped */
+const void *units_mapping(const struct units *u, size_t *ret_bytes);
 uint32_t units_capacity(const struct units *u);
 uint32_t steps_capacity(const struct units *u);
 uint32_t units_used(const struct units *u);

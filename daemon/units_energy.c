@@ -109,14 +109,15 @@ static void put_leaver(struct units *u, uint32_t i)
 				  .alloc_kib = unit->memory_bytes / 1024,
 				  .alloc_mcpu = unit->cpus * 1000};
 
-	if (e->leavers == ENERGY_LEAVERS) {
+	uint64_t leavers = *(volatile uint64_t *)&e->leavers;
+	if (leavers >= ENERGY_LEAVERS) {
 		struct energy_leaver *last = &e->leaver[ENERGY_LEAVERS - 1];
 		uint64_t cpu_ns = last->cpu_ns + l.cpu_ns;
 		txn_put(u, &last->cpu_ns, &cpu_ns, sizeof(cpu_ns));
 		return;
 	}
-	uint64_t n = e->leavers + 1;
-	txn_put(u, &e->leaver[e->leavers], &l, sizeof(l));
+	uint64_t n = leavers + 1;
+	txn_put(u, &e->leaver[leavers], &l, sizeof(l));
 	txn_put(u, &e->leavers, &n, sizeof(n));
 }
 

@@ -44,7 +44,8 @@ static bool settled(const struct step *s)
 void expire_step(struct units *u, uint32_t i)
 {
 	const struct step *s = &u->steps[i];
-	struct unit *unit = &u->units[s->unit];
+	uint32_t next = steps_after(u, i), prev = u->places[i].prev;
+	struct unit *unit = &u->units[steps_unit(u, i)];
 	struct unit_totals folded = unit->folded;
 	uint32_t state = UNIT_FREE;
 	bool tomb = !settled(s);
@@ -55,11 +56,10 @@ void expire_step(struct units *u, uint32_t i)
 	if (tomb)
 		expire_tomb_put(u, expire_tomb_key(unit, s->step, s->stepd_pid),
 				&s->totals);
-	if (u->step_prev[i])
-		txn_put(u, &u->steps[u->step_prev[i] - 1].next, &s->next,
-			sizeof(s->next));
+	if (prev)
+		txn_put(u, &u->steps[prev - 1].next, &next, sizeof(next));
 	else
-		txn_put(u, &unit->first_step, &s->next, sizeof(s->next));
+		txn_put(u, &unit->first_step, &next, sizeof(next));
 	txn_put(u, &u->steps[i].state, &state, sizeof(state));
 	txn_commit(u);
 	if (tomb)
@@ -67,18 +67,25 @@ void expire_step(struct units *u, uint32_t i)
 	store_step_drop(u, i);
 }
 
+static void count_end_of(struct node_totals *n, const struct unit *unit)
+{
+	uint32_t end = *(const volatile uint32_t *)&unit->end;
+	n->ended[end < UNIT_END_STATES ? end : UNIT_END_LOST]++;
+}
+
 void expire_unit_now(struct units *u, uint32_t i, bool early)
 {
 	struct unit *unit = &u->units[i];
-	uint32_t state = UNIT_FREE;
+	uint32_t state = UNIT_FREE, s;
 
 	report_leaves(u, i);
-	while (unit->first_step != UNITS_NONE)
-		expire_step(u, unit->first_step);
-	struct node_totals *node = &u->h->node[unit->manager], n = *node;
+	while ((s = units_first_step(u, i)) != UNITS_NONE)
+		expire_step(u, s);
+	store_mend_unit(u, i);
+	struct node_totals *node = store_node(u, unit->manager), n = *node;
 	totals_add(&n.units, &unit->folded);
 	if (!(unit->marks & UNIT_COUNTED))
-		n.ended[unit->end]++;
+		count_end_of(&n, unit);
 	if (early) {
 		n.short_units++;
 		totals_add(&n.short_totals, &unit->folded);
@@ -112,9 +119,10 @@ bool units_exported(const struct units *u, uint32_t i, uint64_t now_boottime_ns,
 	       policy->min_export_ms * NSEC_PER_MSEC;
 }
 
-static bool all_settled(const struct units *u, const struct unit *unit)
+static bool all_settled(const struct units *u, uint32_t i)
 {
-	for (uint32_t s = unit->first_step; s != UNITS_NONE; s = u->steps[s].next) {
+	for (uint32_t s = units_first_step(u, i); s != UNITS_NONE;
+	     s = steps_after(u, s)) {
 		if (!settled(&u->steps[s]))
 			return false;
 	}
@@ -124,9 +132,9 @@ static bool all_settled(const struct units *u, const struct unit *unit)
 static void count_end(struct units *u, uint32_t i)
 {
 	struct unit *unit = &u->units[i];
-	struct node_totals *node = &u->h->node[unit->manager], n = *node;
+	struct node_totals *node = store_node(u, unit->manager), n = *node;
 	uint32_t marks = unit->marks | UNIT_COUNTED;
-	n.ended[unit->end]++;
+	count_end_of(&n, unit);
 	txn_begin(u);
 	txn_put(u, node, &n, sizeof(n));
 	txn_put(u, &unit->marks, &marks, sizeof(marks));
@@ -149,7 +157,7 @@ static void expire_unit(struct units *u, uint32_t i, uint64_t now,
 		return; /* the next tick is a moment away */
 	if (report_is_owed(u, i, gone_ms))
 		return;
-	if (gone_ms >= UNITS_LATE_MS || (final && all_settled(u, unit)))
+	if (gone_ms >= UNITS_LATE_MS || (final && all_settled(u, i)))
 		expire_unit_now(u, i, is_short);
 }
 
@@ -165,7 +173,7 @@ void units_expire(struct units *u, uint64_t now_boottime_ns,
 	     i != UNITS_NONE && u->units_count > policy->max_exported; i = next) {
 		uint64_t gone_ns = since(now_boottime_ns, u->units[i].left_boottime_ns);
 		next = links_after(&u->units_ended, i);
-		if (u->units_count < u->h->capacity / 4 * 3 &&
+		if (u->units_count < u->capacity / 4 * 3 &&
 		    report_is_owed(u, i, gone_ns / NSEC_PER_MSEC))
 			continue;
 		expire_unit_now(u, i, gone_ns < policy->linger_ms * NSEC_PER_MSEC);

@@ -70,8 +70,8 @@ static uint32_t find_guessed(const struct units *u, const struct record *r)
 		*slash = '\0';
 		uint32_t s = steps_find_job_path(u, job);
 		if (s != UNITS_NONE &&
-		    (u->units[u->steps[s].unit].marks & UNIT_DISCOVERED))
-			return u->steps[s].unit;
+		    (u->units[steps_unit(u, s)].marks & UNIT_DISCOVERED))
+			return steps_unit(u, s);
 	}
 	return UNITS_NONE;
 }
@@ -92,7 +92,7 @@ uint32_t steps_find_job_path(const struct units *u, const char *path)
 	size_t len = strlen(path);
 	for (uint32_t i = steps_next(u, 0); i != UNITS_NONE; i = steps_next(u, i + 1)) {
 		const struct step *s = &u->steps[i];
-		for (uint32_t c = 0; c < s->cgroup_count; c++) {
+		for (uint32_t c = 0; c < u->places[i].paths; c++) {
 			const char *p = s->cgroups[c].path;
 			if (strncmp(p, path, len) == 0 && p[len] == '/' &&
 			    !strchr(p + len + 1, '/'))

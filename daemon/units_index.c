@@ -59,21 +59,21 @@ static bool index_grow(struct index *x)
 	return true;
 }
 
-static void index_add(struct index *x, uint64_t key, uint32_t value)
+static void index_add(struct index *x, uint32_t hash, uint32_t value)
 {
 	/* Without memory for a bigger table an entry is left out while the table is
 	 * nearly full: a look-up then misses, which costs exactness but not safety. */
 	if ((!x->slots || x->used >= x->mask / 2) && !index_grow(x) &&
 	    (!x->slots || x->used >= x->mask - 1))
 		return;
-	index_raw_add(x, fold32(key), value);
+	index_raw_add(x, hash, value);
 }
 
-static void index_remove(struct index *x, uint64_t key, uint32_t value)
+static void index_remove(struct index *x, uint32_t hash, uint32_t value)
 {
 	if (!x->slots)
 		return;
-	uint32_t hash = fold32(key), at = hash & x->mask;
+	uint32_t at = hash & x->mask;
 	while (x->slots[at].value &&
 	       (x->slots[at].hash != hash || x->slots[at].value != value + 1))
 		at = (at + 1) & x->mask;
@@ -119,9 +119,14 @@ void links_append(struct links *l, uint32_t i)
 	l->tail = i + 1;
 }
 
+bool links_have(const struct links *l, uint32_t i)
+{
+	return l->prev[i] || l->head == i + 1;
+}
+
 void links_remove(struct links *l, uint32_t i)
 {
-	if (!l->prev[i] && l->head != i + 1)
+	if (!links_have(l, i))
 		return;
 	if (l->prev[i])
 		l->next[l->prev[i] - 1] = l->next[i];
@@ -175,11 +180,13 @@ static uint32_t bit_next(const uint64_t *map, uint32_t n, uint32_t i, bool on)
 void store_unit_index(struct units *u, uint32_t i, bool on)
 {
 	const struct unit *unit = &u->units[i];
-	uint64_t key = store_key(unit->manager, unit->node, unit->id);
-	if (on)
-		index_add(&u->by_unit, key, i);
-	else
-		index_remove(&u->by_unit, key, i);
+	if (on) {
+		u->unit_hash[i] =
+			fold32(store_key(unit->manager, unit->node, unit->id));
+		index_add(&u->by_unit, u->unit_hash[i], i);
+	} else {
+		index_remove(&u->by_unit, u->unit_hash[i], i);
+	}
 }
 
 static uint64_t step_key(uint32_t unit, uint32_t step)
@@ -195,21 +202,29 @@ static uint64_t path_key(const char *path)
 void store_step_index(struct units *u, uint32_t i, bool on)
 {
 	const struct step *s = &u->steps[i];
-	void (*change)(struct index *, uint64_t, uint32_t) =
+	struct step_place *p = &u->places[i];
+	void (*change)(struct index *, uint32_t, uint32_t) =
 		on ? index_add : index_remove;
-	change(&u->by_step, step_key(s->unit, s->step), i);
-	for (uint32_t c = 0; c < s->cgroup_count; c++)
-		change(&u->by_path, path_key(s->cgroups[c].path), i);
+	if (on) {
+		p->hash = fold32(step_key(p->unit - 1, s->step));
+		p->paths = store_paths(s);
+		for (uint32_t c = 0; c < p->paths; c++)
+			p->path_hash[c] = fold32(path_key(s->cgroups[c].path));
+	}
+	change(&u->by_step, p->hash, i);
+	for (uint32_t c = 0; c < p->paths; c++)
+		change(&u->by_path, p->path_hash[c], i);
 }
 
 void store_tomb_index(struct units *u, uint32_t i, bool on)
 {
-	if (!u->tombs[i].key)
+	uint64_t key = u->tombs[i].key;
+	if (!key)
 		return;
 	if (on)
-		index_add(&u->by_tomb, u->tombs[i].key, i);
+		index_add(&u->by_tomb, fold32(key), i);
 	else
-		index_remove(&u->by_tomb, u->tombs[i].key, i);
+		index_remove(&u->by_tomb, fold32(key), i);
 }
 
 struct tomb *store_tomb_find(const struct units *u, uint64_t key)
@@ -229,6 +244,7 @@ void store_unit_take(struct units *u, uint32_t i)
 	u->discovered += !!(u->units[i].marks & UNIT_DISCOVERED);
 	u->generation++;
 	u->unit_serials[i] = ++u->next_serial;
+	u->first_step[i] = 0;
 	store_unit_index(u, i, true);
 }
 
@@ -243,26 +259,31 @@ void store_unit_drop(struct units *u, uint32_t i)
 }
 
 /* The step is first in its unit's list. */
-void store_step_take(struct units *u, uint32_t i)
+void store_step_take(struct units *u, uint32_t i, uint32_t unit)
 {
-	const struct step *s = &u->steps[i];
+	uint32_t next = u->first_step[unit];
 	bit_set(u->steps_taken, i, true);
 	u->steps_count++;
 	u->generation++;
 	u->step_serials[i] = ++u->next_serial;
-	u->step_prev[i] = 0;
-	if (s->next != UNITS_NONE)
-		u->step_prev[s->next] = i + 1;
+	u->places[i] = (struct step_place){.unit = unit + 1, .next = next};
+	if (next)
+		u->places[next - 1].prev = i + 1;
+	u->first_step[unit] = i + 1;
 	store_step_index(u, i, true);
 }
 
 void store_step_drop(struct units *u, uint32_t i)
 {
-	const struct step *s = &u->steps[i];
+	const struct step_place *p = &u->places[i];
 	store_step_index(u, i, false);
 	links_remove(&u->steps_ended, i);
-	if (s->next != UNITS_NONE)
-		u->step_prev[s->next] = u->step_prev[i];
+	if (p->next)
+		u->places[p->next - 1].prev = p->prev;
+	if (p->prev)
+		u->places[p->prev - 1].next = p->next;
+	else
+		u->first_step[p->unit - 1] = p->next;
 	bit_set(u->steps_taken, i, false);
 	u->steps_count--;
 	u->generation++;
@@ -309,7 +330,7 @@ uint32_t steps_find(const struct units *u, uint32_t unit, uint32_t step)
 	uint64_t key = step_key(unit, step);
 	uint32_t cursor = UNITS_NONE, i;
 	while ((i = index_find(&u->by_step, key, &cursor)) != UNITS_NONE) {
-		if (u->steps[i].unit == unit && u->steps[i].step == step)
+		if (steps_unit(u, i) == unit && u->steps[i].step == step)
 			return i;
 	}
 	return UNITS_NONE;
@@ -322,7 +343,7 @@ uint32_t steps_find_path(const struct units *u, const char *path)
 	while ((i = index_find(&u->by_path, key, &cursor)) != UNITS_NONE) {
 		const struct step *s = &u->steps[i];
 		bool same = false;
-		for (uint32_t c = 0; c < s->cgroup_count; c++)
+		for (uint32_t c = 0; c < u->places[i].paths; c++)
 			same = same || strcmp(s->cgroups[c].path, path) == 0;
 		/* a requeued job's step has the path of the earlier run's */
 		if (same && (best == UNITS_NONE || s->state == UNIT_RUNNING))
@@ -333,23 +354,26 @@ uint32_t steps_find_path(const struct units *u, const char *path)
 
 uint32_t index_unit_free(const struct units *u)
 {
-	return bit_next(u->units_taken, u->h->capacity, 0, false);
+	return bit_next(u->units_taken, u->capacity, 0, false);
 }
 uint32_t index_step_free(const struct units *u)
 {
-	return bit_next(u->steps_taken, u->h->steps_capacity, 0, false);
+	return bit_next(u->steps_taken, u->steps_capacity, 0, false);
 }
 uint32_t units_next(const struct units *u, uint32_t i)
 {
-	return bit_next(u->units_taken, u->h->capacity, i, true);
+	return bit_next(u->units_taken, u->capacity, i, true);
 }
 uint32_t steps_next(const struct units *u, uint32_t i)
 {
-	return bit_next(u->steps_taken, u->h->steps_capacity, i, true);
+	return bit_next(u->steps_taken, u->steps_capacity, i, true);
 }
 struct unit *units_get(struct units *u, uint32_t i)
 {
-	return i < u->h->capacity && bit_get(u->units_taken, i) ? &u->units[i] : NULL;
+	if (i >= u->capacity || !bit_get(u->units_taken, i))
+		return NULL;
+	store_mend_unit(u, i);
+	return &u->units[i];
 }
 const struct step_name *steps_name(const struct units *u, uint32_t i)
 {
@@ -358,16 +382,30 @@ const struct step_name *steps_name(const struct units *u, uint32_t i)
 
 struct step *steps_get(struct units *u, uint32_t i)
 {
-	return i < u->h->steps_capacity && bit_get(u->steps_taken, i) ? &u->steps[i]
-								      : NULL;
+	if (i >= u->steps_capacity || !bit_get(u->steps_taken, i))
+		return NULL;
+	store_mend_step(u, i);
+	return &u->steps[i];
+}
+uint32_t units_first_step(const struct units *u, uint32_t i)
+{
+	return u->first_step[i] - 1; /* 0 - 1 is UNITS_NONE */
+}
+uint32_t steps_after(const struct units *u, uint32_t step)
+{
+	return u->places[step].next - 1;
+}
+uint32_t steps_unit(const struct units *u, uint32_t step)
+{
+	return u->places[step].unit - 1;
 }
 uint32_t units_capacity(const struct units *u)
 {
-	return u->h->capacity;
+	return u->capacity;
 }
 uint32_t steps_capacity(const struct units *u)
 {
-	return u->h->steps_capacity;
+	return u->steps_capacity;
 }
 uint32_t units_used(const struct units *u)
 {
@@ -410,10 +448,13 @@ void index_done(struct units *u)
 	free(u->unit_serials);
 	free(u->step_serials);
 	free(u->steps_told);
-	free(u->step_prev);
+	free(u->first_step);
+	free(u->unit_hash);
+	free(u->places);
 	u->units_taken = u->steps_taken = u->unit_serials = u->step_serials = NULL;
 	u->steps_told = NULL;
-	u->step_prev = NULL;
+	u->first_step = u->unit_hash = NULL;
+	u->places = NULL;
 	u->units_count = u->steps_count = u->discovered = 0;
 	links_free(&u->units_ended);
 	links_free(&u->steps_ended);
@@ -422,56 +463,25 @@ void index_done(struct units *u)
 	index_free(&u->by_path);
 	index_free(&u->by_tomb);
 }
-static bool ends(const char *s, size_t size)
-{
-	return memchr(s, 0, size) != NULL;
-}
-
-static bool unit_is_sound(const struct units *u, const struct unit *unit)
-{
-	return (unit->state == UNIT_RUNNING || unit->state == UNIT_ENDED) &&
-	       unit->manager < STORE_MANAGERS && unit->end < UNIT_END_STATES &&
-	       (unit->first_step == UNITS_NONE ||
-		unit->first_step < u->h->steps_backed) &&
-	       ends(unit->id, sizeof(unit->id)) &&
-	       ends(unit->node, sizeof(unit->node)) &&
-	       ends(unit->gpus, sizeof(unit->gpus)) &&
-	       ends(unit->gpu_share, sizeof(unit->gpu_share)) &&
-	       ends(unit->name, sizeof(unit->name)) &&
-	       ends(unit->account, sizeof(unit->account)) &&
-	       ends(unit->partition, sizeof(unit->partition)) &&
-	       ends(unit->sluid, sizeof(unit->sluid));
-}
-
-static bool step_is_sound(const struct units *u, const struct step *s)
-{
-	if ((s->state != UNIT_RUNNING && s->state != UNIT_ENDED) ||
-	    s->unit >= u->h->units_backed || s->cgroup_count > RECORD_CGROUPS_MAX ||
-	    (s->next != UNITS_NONE && s->next >= u->h->steps_backed))
-		return false;
-	for (uint32_t c = 0; c < s->cgroup_count; c++) {
-		if (!ends(s->cgroups[c].path, sizeof(s->cgroups[c].path)))
-			return false;
-	}
-	return true;
-}
 int index_init(struct units *u, struct err *err)
 {
-	size_t n = u->h->capacity, m = u->h->steps_capacity;
+	size_t n = u->capacity, m = u->steps_capacity;
 	u->units_taken = calloc(n / 64 + 1, sizeof(uint64_t));
 	u->steps_taken = calloc(m / 64 + 1, sizeof(uint64_t));
 	u->unit_serials = calloc(n, sizeof(uint64_t));
 	u->step_serials = calloc(m, sizeof(uint64_t));
 	u->steps_told = calloc(m, sizeof(uint64_t));
-	u->step_prev = calloc(m, sizeof(uint32_t));
+	u->first_step = calloc(n, sizeof(uint32_t));
+	u->unit_hash = calloc(n, sizeof(uint32_t));
+	u->places = calloc(m, sizeof(*u->places));
 	u->units_ended.next = calloc(n, sizeof(uint32_t));
 	u->units_ended.prev = calloc(n, sizeof(uint32_t));
 	u->steps_ended.next = calloc(m, sizeof(uint32_t));
 	u->steps_ended.prev = calloc(m, sizeof(uint32_t));
 	if (!u->units_taken || !u->steps_taken || !u->unit_serials ||
-	    !u->step_serials || !u->steps_told || !u->step_prev ||
-	    !u->units_ended.next || !u->units_ended.prev || !u->steps_ended.next ||
-	    !u->steps_ended.prev)
+	    !u->step_serials || !u->steps_told || !u->first_step || !u->unit_hash ||
+	    !u->places || !u->units_ended.next || !u->units_ended.prev ||
+	    !u->steps_ended.next || !u->steps_ended.prev)
 		return err_set(err, -ENOMEM, "unit table: out of memory");
 	return 0;
 }
@@ -493,24 +503,45 @@ static void link_sorted(struct links *l, struct ended *list, size_t n)
 		links_append(l, list[i].i);
 }
 
+/* The steps of unit i as the file links them, in the same order. */
+static bool take_steps(struct units *u, uint32_t i, uint32_t in_use, uint32_t *in_lists)
+{
+	uint32_t *end = &u->first_step[i], prev = 0;
+
+	for (uint32_t s = u->units[i].first_step, next; s != UNITS_NONE; s = next) {
+		if (s >= u->steps_backed || u->steps[s].state == UNIT_FREE ||
+		    u->steps[s].unit != i || ++*in_lists > in_use)
+			return false;
+		next = u->steps[s].next;
+		bit_set(u->steps_taken, s, true);
+		u->steps_count++;
+		u->step_serials[s] = ++u->next_serial;
+		u->places[s] = (struct step_place){.unit = i + 1, .prev = prev};
+		*end = prev = s + 1;
+		end = &u->places[s].next;
+		store_step_index(u, s, true);
+	}
+	return true;
+}
+
 /* Every slot in use is sound and every step is in its own unit's list exactly once;
  * otherwise the file is damaged (-EBADMSG) and not used. */
 int index_rebuild(struct units *u, struct err *err)
 {
-	size_t most = u->h->units_backed + u->h->steps_backed + 1u, n = 0;
+	size_t most = u->units_backed + u->steps_backed + 1u, n = 0;
 	auto_free struct ended *list = calloc(most, sizeof(*list));
 	if (!list)
 		return err_set(err, -ENOMEM, "unit table: out of memory");
 
 	uint32_t in_use = 0, in_lists = 0;
-	for (uint32_t i = 0; i < u->h->steps_backed; i++) {
+	for (uint32_t i = 0; i < u->steps_backed; i++) {
 		if (u->steps[i].state == UNIT_FREE)
 			continue;
 		if (!step_is_sound(u, &u->steps[i]))
 			return err_set(err, -EBADMSG, "unit table: damaged step %u", i);
 		in_use++;
 	}
-	for (uint32_t i = 0; i < u->h->units_backed; i++) {
+	for (uint32_t i = 0; i < u->units_backed; i++) {
 		struct unit *unit = &u->units[i];
 		if (unit->state == UNIT_FREE)
 			continue;
@@ -519,21 +550,9 @@ int index_rebuild(struct units *u, struct err *err)
 		store_unit_take(u, i);
 		if (unit->state == UNIT_ENDED)
 			list[n++] = (struct ended){unit->left_boottime_ns, i};
-		uint32_t prev = 0;
-		for (uint32_t s = unit->first_step; s != UNITS_NONE;
-		     s = u->steps[s].next) {
-			if (u->steps[s].state == UNIT_FREE || u->steps[s].unit != i ||
-			    ++in_lists > in_use)
-				return err_set(err, -EBADMSG,
-					       "unit table: damaged list of unit %u",
-					       i);
-			bit_set(u->steps_taken, s, true);
-			u->steps_count++;
-			u->step_serials[s] = ++u->next_serial;
-			u->step_prev[s] = prev;
-			store_step_index(u, s, true);
-			prev = s + 1;
-		}
+		if (!take_steps(u, i, in_use, &in_lists))
+			return err_set(err, -EBADMSG,
+				       "unit table: damaged list of unit %u", i);
 	}
 	if (in_lists != in_use)
 		return err_set(err, -EBADMSG, "unit table: steps without a unit");

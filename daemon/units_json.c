@@ -6,8 +6,17 @@
 
 #include "daemon/units_energy.h"
 
-static const char *const states[] = {"free", "running", "ended"};
-static const char *const ends[] = {"", "completed", "failed", "oom", "lost"};
+static const char *state_name(uint32_t state)
+{
+	return state == UNIT_ENDED ? "ended" : "running";
+}
+
+static const char *end_name(uint32_t end)
+{
+	static const char *const ends[] = {"", "completed", "failed", "oom", "lost"};
+
+	return ends[end < UNIT_END_STATES ? end : UNIT_END_LOST];
+}
 
 static void text(struct buf *b, const char *name, const char *value)
 {
@@ -83,7 +92,7 @@ static void put_step(struct buf *b, const struct units *u, uint32_t i,
 	buf_puts(b, "{\"step\":");
 	record_step_name(s->step, name);
 	buf_put_json(b, name, strlen(name));
-	text(b, "state", states[s->state]);
+	text(b, "state", state_name(s->state));
 	number(b, "slurmstepd_pid", s->stepd_pid);
 	number(b, "tasks", s->tasks);
 	number(b, "cpus", s->cpus);
@@ -111,8 +120,8 @@ static void put_unit(struct units *u, uint32_t i, struct buf *b)
 	text(b, "id", unit->id);
 	text(b, "node", unit->node);
 	number(b, "restarts", unit->restarts);
-	text(b, "state", states[unit->state]);
-	text(b, "end", ends[unit->end]);
+	text(b, "state", state_name(unit->state));
+	text(b, "end", end_name(unit->end));
 	number(b, "uid", unit->uid);
 	number(b, "gid", unit->gid);
 	number(b, "cpus", unit->cpus);
@@ -146,10 +155,9 @@ static void put_unit(struct units *u, uint32_t i, struct buf *b)
 	text(b, "partition", unit->partition);
 	text(b, "sluid", unit->sluid);
 	buf_puts(b, "},\"steps\":[");
-	for (uint32_t s = unit->first_step; s != UNITS_NONE;) {
-		const struct step *step = steps_get(u, s);
-		put_step(b, u, s, step);
-		s = step->next;
+	for (uint32_t s = units_first_step(u, i); s != UNITS_NONE;) {
+		put_step(b, u, s, steps_get(u, s));
+		s = steps_after(u, s);
 		if (s != UNITS_NONE)
 			buf_putc(b, ',');
 	}

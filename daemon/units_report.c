@@ -29,20 +29,28 @@ static void put(struct units *u, uint32_t i, const struct unit_report *r)
 
 /* ---- energy ---------------------------------------------------------------------- */
 
+/* What is read from the file bounds nothing. */
+static uint32_t energies_of(const struct unit_report *r)
+{
+	uint32_t n = *(const volatile uint32_t *)&r->energies;
+
+	return n < REPORT_ENERGIES_MAX ? n : REPORT_ENERGIES_MAX;
+}
+
 /* The place of (domain, source). When all are taken: the last of the same domain, so
  * that sums stay right and a source that came late is called by another's name. */
 static uint32_t place_of(struct unit_report *r, uint32_t domain, uint32_t source)
 {
 	uint32_t same = REPORT_ENERGIES_MAX - 1;
 
-	for (uint32_t k = 0; k < r->energies; k++) {
+	for (uint32_t k = 0; k < energies_of(r); k++) {
 		if (r->energy[k].domain != domain)
 			continue;
 		if (r->energy[k].source == source)
 			return k;
 		same = k;
 	}
-	if (r->energies == REPORT_ENERGIES_MAX)
+	if (r->energies >= REPORT_ENERGIES_MAX)
 		return same;
 	r->energy[r->energies].domain = domain;
 	r->energy[r->energies].source = source;
@@ -136,7 +144,7 @@ bool unit_report_grew(const struct units *u, uint32_t i)
 		if (settled[d] != r->seen_uj[d])
 			return true;
 	}
-	for (uint32_t k = 0; k < r->energies; k++) {
+	for (uint32_t k = 0; k < energies_of(r); k++) {
 		if (r->live_uj[k] != r->told.uj[k])
 			return true;
 	}
@@ -148,9 +156,10 @@ bool unit_report_grew(const struct units *u, uint32_t i)
 	       t.io_write_bytes != r->told.io_write_bytes;
 }
 
-static bool stops_are_last(const struct units *u, const struct unit *unit)
+static bool stops_are_last(const struct units *u, uint32_t i)
 {
-	for (uint32_t s = unit->first_step; s != UNITS_NONE; s = u->steps[s].next) {
+	for (uint32_t s = units_first_step(u, i); s != UNITS_NONE;
+	     s = steps_after(u, s)) {
 		if (!(u->steps[s].flags & RECORD_LAST))
 			return false;
 	}
@@ -174,7 +183,7 @@ bool unit_report_settled(const struct units *u, uint32_t i, uint64_t now_boottim
 		return false;
 	if (!(unit->marks & UNIT_DEFINITE) && gone_ms < UNITS_GRACE_MS)
 		return false;
-	return gone_ms >= STOP_LATE_MS || stops_are_last(u, unit);
+	return gone_ms >= STOP_LATE_MS || stops_are_last(u, i);
 }
 
 /* ---- windows --------------------------------------------------------------------- */
@@ -280,7 +289,7 @@ bool report_is_owed(const struct units *u, uint32_t i, uint64_t gone_ms)
 bool report_step_is_owed(const struct units *u, uint32_t i)
 {
 	return u->reporting && !units_step_is_told(u, i) &&
-	       u->steps_count < u->h->steps_capacity / 4 * 3;
+	       u->steps_count < u->steps_capacity / 4 * 3;
 }
 
 void report_leaves(struct units *u, uint32_t i)

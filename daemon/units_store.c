@@ -86,34 +86,39 @@ struct log_entry {
 
 void txn_begin(struct units *u)
 {
-	assert(!u->log->valid);
-	u->log->bytes = 0;
+	assert(!u->txn.valid);
+	u->txn.valid = 1;
+	u->txn.bytes = 0;
 }
 
 void txn_put(struct units *u, void *dst, const void *src, size_t len)
 {
 	struct log_entry e = {(uint64_t)((unsigned char *)dst - u->map), len};
-	assert(u->log->bytes + sizeof(e) + len <= sizeof(u->log->data));
-	memcpy(u->log->data + u->log->bytes, &e, sizeof(e));
-	memcpy(u->log->data + u->log->bytes + sizeof(e), src, len);
-	u->log->bytes += (uint32_t)(sizeof(e) + len);
+	assert(u->txn.bytes + sizeof(e) + len <= sizeof(u->txn.data));
+	memcpy(u->txn.data + u->txn.bytes, &e, sizeof(e));
+	memcpy(u->txn.data + u->txn.bytes + sizeof(e), src, len);
+	u->txn.bytes += (uint32_t)(sizeof(e) + len);
 }
 
+/* From our own copy of the log, which nobody else can change. */
 static void replay(struct units *u)
 {
-	for (uint32_t at = 0; at < u->log->bytes;) {
+	for (uint32_t at = 0; at < u->txn.bytes;) {
 		struct log_entry e;
-		memcpy(&e, u->log->data + at, sizeof(e));
-		memcpy(u->map + e.off, u->log->data + at + sizeof(e), e.len);
+		memcpy(&e, u->txn.data + at, sizeof(e));
+		memcpy(u->map + e.off, u->txn.data + at + sizeof(e), e.len);
 		at += (uint32_t)(sizeof(e) + e.len);
 	}
 	atomic_signal_fence(memory_order_seq_cst);
 	__atomic_store_n(&u->log->valid, 0, __ATOMIC_RELEASE);
 	atomic_signal_fence(memory_order_seq_cst);
+	u->txn.valid = 0;
 }
 
 void txn_commit(struct units *u)
 {
+	memcpy(u->log->data, u->txn.data, u->txn.bytes);
+	u->log->bytes = u->txn.bytes;
 	atomic_signal_fence(memory_order_seq_cst);
 	__atomic_store_n(&u->log->valid, 1, __ATOMIC_RELEASE);
 	atomic_signal_fence(memory_order_seq_cst);
@@ -123,7 +128,7 @@ void txn_commit(struct units *u)
 /* A log from a file that we did not just write: no entry may lead out of the file. */
 static bool log_is_sound(const struct units *u)
 {
-	const struct store_log *log = u->log;
+	const struct store_log *log = &u->txn;
 	if (log->bytes > sizeof(log->data))
 		return false;
 	for (size_t at = 0; at < log->bytes;) {
@@ -171,7 +176,7 @@ static bool back(struct units *u, const struct area *a, uint32_t *backed, uint32
 
 uint32_t store_unit_free(struct units *u)
 {
-	uint32_t i = index_unit_free(u), capacity = u->h->capacity;
+	uint32_t i = index_unit_free(u), capacity = u->capacity;
 	const struct area area = {.off = units_off(),
 				  .slot = sizeof(struct unit),
 				  .energy_off = unit_energy_off(capacity),
@@ -179,33 +184,53 @@ uint32_t store_unit_free(struct units *u)
 				  .more_off = reports_off(capacity),
 				  .more_slot = sizeof(struct unit_report),
 				  .capacity = capacity};
-	if (i == UNITS_NONE || !back(u, &area, &u->h->units_backed, i))
+	if (i == UNITS_NONE || !back(u, &area, &u->units_backed, i))
 		return UNITS_NONE;
+	u->h->units_backed = u->units_backed;
 	return i;
 }
 
 uint32_t store_step_free(struct units *u)
 {
-	uint32_t i = index_step_free(u), capacity = u->h->capacity;
+	uint32_t i = index_step_free(u), capacity = u->capacity;
 	const struct area area = {.off = steps_off(capacity),
 				  .slot = sizeof(struct step),
 				  .energy_off = step_energy_off(capacity),
 				  .energy_slot = sizeof(struct step_accounts),
 				  .more_off = names_off(capacity),
 				  .more_slot = sizeof(struct step_name),
-				  .capacity = u->h->steps_capacity};
-	if (i == UNITS_NONE || !back(u, &area, &u->h->steps_backed, i))
+				  .capacity = u->steps_capacity};
+	if (i == UNITS_NONE || !back(u, &area, &u->steps_backed, i))
 		return UNITS_NONE;
+	u->h->steps_backed = u->steps_backed;
 	return i;
 }
 
 /* ---- open ------------------------------------------------------------------------ */
 
-static void unmap(struct units *u)
+/* A page of zeros lies behind the file: a text in it that has lost its end ends there.
+ */
+static size_t mapped_bytes(size_t bytes)
+{
+	return pages(bytes) + PAGE;
+}
+
+static void unmap_file(struct units *u)
 {
 	if (u->map)
-		munmap(u->map, u->bytes);
+		munmap(u->map, mapped_bytes(u->bytes));
 	u->map = NULL;
+}
+
+const void *units_mapping(const struct units *u, size_t *ret_bytes)
+{
+	*ret_bytes = u->bytes;
+	return u->map;
+}
+
+static void unmap(struct units *u)
+{
+	unmap_file(u);
 	if (u->fd >= 0)
 		close(u->fd); /* and with it the lock */
 	u->fd = -1;
@@ -224,9 +249,13 @@ void units_close(struct units *u)
 
 static int map_file(struct units *u, size_t bytes, struct err *err)
 {
-	void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, u->fd, 0);
-	if (map == MAP_FAILED) {
+	void *map = mmap(NULL, mapped_bytes(bytes), PROT_READ,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (map == MAP_FAILED || mmap(map, bytes, PROT_READ | PROT_WRITE,
+				      MAP_SHARED | MAP_FIXED, u->fd, 0) == MAP_FAILED) {
 		int rc = -errno;
+		if (map != MAP_FAILED)
+			munmap(map, mapped_bytes(bytes));
 		return err_set(err, rc, "map unit table: %s", strerror(-rc));
 	}
 	madvise(map, bytes, MADV_DONTFORK);
@@ -240,10 +269,19 @@ static int map_file(struct units *u, size_t bytes, struct err *err)
 	return 0;
 }
 
+/* The header is believed once, here. */
+static void take_bounds(struct units *u, const struct store_header *h)
+{
+	u->capacity = h->capacity;
+	u->steps_capacity = h->steps_capacity;
+	u->units_backed = h->units_backed;
+	u->steps_backed = h->steps_backed;
+}
+
 /* What lies behind what depends on the capacity */
 static void set_places(struct units *u)
 {
-	uint32_t capacity = u->h->capacity;
+	uint32_t capacity = u->capacity;
 	u->steps = (struct step *)(u->map + steps_off(capacity));
 	u->unit_energy = (struct unit_accounts *)(u->map + unit_energy_off(capacity));
 	u->step_energy = (struct step_accounts *)(u->map + step_energy_off(capacity));
@@ -251,9 +289,8 @@ static void set_places(struct units *u)
 	u->step_names = (struct step_name *)(u->map + names_off(capacity));
 }
 
-static bool header_is_ours(const struct units *u, size_t bytes, const char *boot)
+static bool header_is_ours(const struct store_header *h, size_t bytes, const char *boot)
 {
-	const struct store_header *h = u->h;
 	bool unnamed = h->version == VERSION_UNNAMED;
 	return memcmp(h->magic, MAGIC, sizeof(h->magic)) == 0 &&
 	       (h->version == VERSION || unnamed) &&
@@ -271,7 +308,7 @@ static bool header_is_ours(const struct units *u, size_t bytes, const char *boot
  * the daemon forgets nothing of what runs. Killed on the way, it is done again. */
 static int add_names(struct units *u, struct err *err)
 {
-	uint32_t capacity = u->h->capacity, backed = u->h->steps_backed;
+	uint32_t capacity = u->capacity, backed = u->steps_backed;
 	off_t used = (off_t)(backed * sizeof(struct step_name));
 
 	if (u->h->version == VERSION)
@@ -281,8 +318,7 @@ static int add_names(struct units *u, struct err *err)
 		rc = -posix_fallocate(u->fd, (off_t)names_off(capacity), used);
 	if (rc < 0)
 		return err_set(err, rc, "extend unit table: %s", strerror(-rc));
-	munmap(u->map, u->bytes);
-	u->map = NULL;
+	unmap_file(u);
 	rc = map_file(u, file_bytes(capacity), err);
 	if (rc == 0)
 		u->h->version = VERSION;
@@ -313,16 +349,20 @@ static int take_over(struct units *u, int dirfd, const char *boot, struct err *e
 	int rc = map_file(u, (size_t)st.st_size, err);
 	if (rc)
 		return rc;
-	if (!header_is_ours(u, u->bytes, boot))
+	const struct store_header h = *u->h;
+	if (!header_is_ours(&h, u->bytes, boot))
 		return err_set(err, -ENOENT,
-			       memcmp(u->h->boot_id, boot, sizeof(u->h->boot_id)) != 0
+			       memcmp(h.boot_id, boot, sizeof(h.boot_id)) != 0
 				       ? "from another boot"
 				       : "of another version, or damaged");
+	take_bounds(u, &h);
 	rc = add_names(u, err);
 	if (rc)
 		return rc;
 	set_places(u);
 	if (u->log->valid) {
+		u->txn = *u->log;
+		u->txn.valid = 0;
 		if (!log_is_sound(u))
 			return err_set(err, -ENOENT, "its log is damaged");
 		replay(u);
@@ -369,6 +409,7 @@ static int make_new(struct units *u, int dirfd, uint32_t capacity, const char *b
 	memcpy(h.magic, MAGIC, sizeof(h.magic));
 	memcpy(h.boot_id, boot, sizeof(h.boot_id));
 	*u->h = h;
+	take_bounds(u, &h);
 	energy_node_init(&u->energy[0].node);
 	set_places(u);
 	rc = index_init(u, err);
@@ -409,6 +450,7 @@ int units_open(int dirfd, uint32_t capacity, struct units **ret, bool *ret_made_
 		units_close(u);
 		return rc;
 	}
+	u->ring_pos = u->h->ring_pos; /* which the log may have moved */
 	*ret = u;
 	*ret_made_new = made_new;
 	return 0;

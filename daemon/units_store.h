@@ -68,6 +68,12 @@ struct links {
 	uint32_t *next, *prev;
 	uint32_t head, tail;
 };
+/* Under what a step is in the look-ups, and whose it is */
+struct step_place {
+	uint32_t unit, next, prev; /* the unit's list of steps; numbers + 1, 0: none */
+	uint32_t hash, paths;
+	uint32_t path_hash[RECORD_CGROUPS_MAX];
+};
 
 struct units {
 	int fd;
@@ -84,7 +90,17 @@ struct units {
 	struct unit_report *unit_reports;
 	struct step_name *step_names;
 
-	/* private, rebuilt at open */
+	/* Private, rebuilt at open. What leads anywhere is taken from here and never
+	 * from the file: that may be damaged at any moment, and then counters are
+	 * wrong but nothing else. */
+	uint32_t capacity, steps_capacity;
+	uint32_t units_backed, steps_backed;
+	uint64_t ring_pos;
+	struct store_log txn; /* valid: one is open */
+	uint64_t mended;      /* values of the file that were out of their bounds */
+	uint32_t *first_step; /* of each unit, number + 1 */
+	uint32_t *unit_hash;
+	struct step_place *places;
 	uint64_t *units_taken, *steps_taken; /* bitmaps */
 	uint32_t units_count, steps_count;
 	bool energy_ticking, reporting;
@@ -93,7 +109,6 @@ struct units {
 	uint64_t *unit_serials, *step_serials;
 	uint64_t *steps_told; /* serial of the step that a report has told of */
 	uint64_t next_serial, generation;
-	uint32_t *step_prev; /* in the unit's list, number + 1 */
 	struct links units_ended, steps_ended;
 	struct index by_unit, by_step, by_path, by_tomb;
 };
@@ -110,7 +125,7 @@ uint32_t store_unit_free(struct units *u);
 uint32_t store_step_free(struct units *u);
 void store_unit_take(struct units *u, uint32_t i);
 void store_unit_drop(struct units *u, uint32_t i);
-void store_step_take(struct units *u, uint32_t i);
+void store_step_take(struct units *u, uint32_t i, uint32_t unit);
 void store_step_drop(struct units *u, uint32_t i);
 /* Before and after a change of what the look-ups depend on (id; cgroups) */
 void store_unit_index(struct units *u, uint32_t i, bool on);
@@ -135,6 +150,21 @@ void links_append(struct links *l, uint32_t i);
 void links_remove(struct links *l, uint32_t i); /* also when it is not in the list */
 uint32_t links_first(const struct links *l);
 uint32_t links_after(const struct links *l, uint32_t i);
+
+bool links_have(const struct links *l, uint32_t i);
+
+/* ---- units_sound.c --------------------------------------------------------------- */
+
+/* Are a unit and a step of a file that we did not write well formed? */
+bool unit_is_sound(const struct units *u, const struct unit *unit);
+bool step_is_sound(const struct units *u, const struct step *s);
+/* Puts right in the file what leads out of it: lists, states, ends of texts. */
+void store_mend_unit(struct units *u, uint32_t i);
+void store_mend_step(struct units *u, uint32_t i);
+/* The node's totals of a manager, also of one that does not exist */
+struct node_totals *store_node(const struct units *u, uint32_t manager);
+/* Of `count` paths that a step says it has, how many there can be */
+uint32_t store_paths(const struct step *s);
 
 uint64_t store_key(uint32_t manager, const char *node, const char *id);
 uint64_t store_mix(uint64_t h, uint64_t v);

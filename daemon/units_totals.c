@@ -91,14 +91,15 @@ struct unit_totals totals_of_record(const struct record_counters *c)
 void unit_total(const struct units *u, uint32_t i, struct unit_totals *ret)
 {
 	struct unit_totals t = u->units[i].folded;
-	for (uint32_t s = u->units[i].first_step; s != UNITS_NONE; s = u->steps[s].next)
+	for (uint32_t s = units_first_step(u, i); s != UNITS_NONE;
+	     s = steps_after(u, s))
 		totals_add(&t, &u->steps[s].totals);
 	*ret = t;
 }
 
 const struct node_totals *units_node_counts(const struct units *u, uint32_t manager)
 {
-	return &u->h->node[manager < STORE_MANAGERS ? manager : 0];
+	return store_node(u, manager);
 }
 
 void units_node_totals(const struct units *u, uint32_t manager, struct node_totals *ret)

@@ -19,18 +19,21 @@ static enum unit_end end_of(const struct unit *unit, const struct unit_totals *t
 /* Again, after something else has changed the node's totals */
 void work_load_node(struct work *w)
 {
-	w->node = w->u->h->node[w->r->manager];
+	w->node = *store_node(w->u, w->r->manager);
 	w->node.records += w->pos != UINT64_MAX;
 }
 
 void work_put_pos(struct work *w)
 {
-	if (w->pos != UINT64_MAX)
-		txn_put(w->u, &w->u->h->ring_pos, &w->pos, sizeof(w->pos));
+	if (w->pos == UINT64_MAX)
+		return;
+	w->u->ring_pos = w->pos;
+	txn_put(w->u, &w->u->h->ring_pos, &w->pos, sizeof(w->pos));
 }
 
-static void relink(struct links *l, uint32_t i, bool was, bool is)
+static void relink(struct links *l, uint32_t i, bool is)
 {
+	bool was = links_have(l, i);
 	if (is && !was)
 		links_append(l, i);
 	else if (was && !is)
@@ -40,19 +43,15 @@ static void relink(struct links *l, uint32_t i, bool was, bool is)
 void work_commit(struct work *w)
 {
 	struct units *u = w->u;
-	bool unit_was_ended = false, step_was_ended = false;
 
 	if (w->ui != UNITS_NONE && !w->unit_new) {
-		unit_was_ended = u->units[w->ui].state == UNIT_ENDED;
 		if ((u->units[w->ui].marks & ~w->unit.marks) & UNIT_DISCOVERED)
 			u->discovered--;
 		if (w->rekeyed)
 			store_unit_index(u, w->ui, false);
 	}
-	if (w->si != UNITS_NONE && !w->step_new) {
-		step_was_ended = u->steps[w->si].state == UNIT_ENDED;
+	if (w->si != UNITS_NONE && !w->step_new)
 		store_step_index(u, w->si, false);
-	}
 	txn_begin(u);
 	if (w->ui != UNITS_NONE)
 		txn_put(u, &u->units[w->ui], &w->unit, sizeof(w->unit));
@@ -66,7 +65,7 @@ void work_commit(struct work *w)
 		energy_put_step(u, w->si);
 	if (w->step_new || w->named)
 		txn_put(u, &u->step_names[w->si], &w->name, sizeof(w->name));
-	txn_put(u, &u->h->node[w->r->manager], &w->node, sizeof(w->node));
+	txn_put(u, store_node(u, w->r->manager), &w->node, sizeof(w->node));
 	work_put_pos(w);
 	txn_commit(u);
 
@@ -75,16 +74,14 @@ void work_commit(struct work *w)
 			store_unit_take(u, w->ui);
 		else if (w->rekeyed)
 			store_unit_index(u, w->ui, true);
-		relink(&u->units_ended, w->ui, unit_was_ended,
-		       w->unit.state == UNIT_ENDED);
+		relink(&u->units_ended, w->ui, w->unit.state == UNIT_ENDED);
 	}
 	if (w->si != UNITS_NONE) {
 		if (w->step_new)
-			store_step_take(u, w->si);
+			store_step_take(u, w->si, w->ui);
 		else
 			store_step_index(u, w->si, true);
-		relink(&u->steps_ended, w->si, step_was_ended,
-		       w->step.state == UNIT_ENDED);
+		relink(&u->steps_ended, w->si, w->step.state == UNIT_ENDED);
 	}
 }
 
@@ -116,7 +113,7 @@ void work_settle_unit(struct work *w, uint64_t realtime_ns, uint64_t boottime_ns
 	}
 	if ((unit->marks & UNIT_DEFINITE) && !(unit->marks & UNIT_COUNTED)) {
 		unit->marks |= UNIT_COUNTED;
-		w->node.ended[unit->end]++;
+		w->node.ended[unit->end]++; /* of our copy */
 	}
 }
 
@@ -144,10 +141,10 @@ struct work work_load(struct units *u, const struct record *r, uint32_t ui, uint
 			 .ui = ui,
 			 .si = si};
 	if (ui != UNITS_NONE)
-		w.unit = u->units[ui];
+		w.unit = *units_get(u, ui);
 	if (si != UNITS_NONE)
-		w.step = u->steps[si];
-	w.node = u->h->node[r->manager];
+		w.step = *steps_get(u, si);
+	w.node = *store_node(u, r->manager);
 	return w;
 }
 
@@ -164,7 +161,7 @@ void units_step_reading(struct units *u, uint32_t step,
 void units_step_lost(struct units *u, uint32_t step, uint64_t now_boottime_ns,
 		     uint64_t now_realtime_ns)
 {
-	uint32_t ui = u->steps[step].unit;
+	uint32_t ui = steps_unit(u, step);
 	struct record r = {.manager = (uint8_t)u->units[ui].manager};
 	struct work w = work_load(u, &r, ui, step, now_boottime_ns, now_realtime_ns);
 	if (w.step.state != UNIT_RUNNING)
@@ -206,7 +203,8 @@ void units_drop_anchors(struct units *u, uint64_t now_boottime_ns,
 static void end_unit(struct units *u, uint32_t i, uint64_t now_boottime_ns,
 		     uint64_t now_realtime_ns)
 {
-	for (uint32_t s = u->units[i].first_step; s != UNITS_NONE; s = u->steps[s].next)
+	for (uint32_t s = units_first_step(u, i); s != UNITS_NONE;
+	     s = steps_after(u, s))
 		units_step_lost(u, s, now_boottime_ns, now_realtime_ns);
 	if (u->units[i].state == UNIT_RUNNING)
 		drop_anchor(u, i, now_boottime_ns, now_realtime_ns);

@@ -94,11 +94,10 @@ static uint64_t cpu_ns(const struct unit_totals *t)
 
 /* A step that was found by its directory had used what it used before anybody looked.
  */
-static void greet_steps(struct units *u, const struct unit *unit,
-			struct unit_energy *energy)
+static void greet_steps(struct units *u, uint32_t i, struct unit_energy *energy)
 {
-	uint32_t limit = steps_capacity(u);
-	for (uint32_t s = unit->first_step; s != UNITS_NONE && limit--;) {
+	for (uint32_t s = units_first_step(u, i); s != UNITS_NONE;
+	     s = steps_after(u, s)) {
 		const struct step *step = steps_get(u, s);
 		struct step_energy *e = step_energy_draft(u, s);
 		if (!e->seen && step->discovered) {
@@ -106,7 +105,6 @@ static void greet_steps(struct units *u, const struct unit *unit,
 			energy->charged_cpu_ns += e->charged_cpu_ns;
 		}
 		e->seen = 1;
-		s = step->next;
 	}
 }
 
@@ -118,14 +116,12 @@ static uint64_t lived_ms(const struct uses_params *p, uint64_t started_ns,
 	return to > from ? (to - from) / NSEC_PER_MSEC : 0;
 }
 
-static uint64_t rss_kib(const struct uses_params *p, const struct unit *unit)
+static uint64_t rss_kib(const struct uses_params *p, uint32_t i)
 {
-	uint32_t limit = steps_capacity(p->units);
 	uint64_t bytes = 0;
-	for (uint32_t s = unit->first_step; p->sample && s != UNITS_NONE && limit--;) {
+	for (uint32_t s = units_first_step(p->units, i); p->sample && s != UNITS_NONE;
+	     s = steps_after(p->units, s))
 		bytes += sample_rss_bytes(p->sample, s);
-		s = steps_get(p->units, s)->next;
-	}
 	return bytes / 1024;
 }
 
@@ -143,7 +139,7 @@ static void take_unit(struct uses *w, const struct uses_params *p, uint32_t i)
 	struct unit_totals t;
 
 	w->accounts[w->account_count++] = &energy->account;
-	greet_steps(p->units, unit, energy);
+	greet_steps(p->units, i, energy);
 	unit_total(p->units, i, &t);
 	uint64_t used = cpu_ns(&t), charged = energy->charged_cpu_ns;
 	uint64_t new_ns = used > charged ? used - charged : 0;
@@ -162,7 +158,7 @@ static void take_unit(struct uses *w, const struct uses_params *p, uint32_t i)
 		.alloc_kib = unit->memory_bytes / 1024,
 	};
 	use->memory_kib_ms =
-		rss_kib(p, unit) * lived_ms(p, use->started_ns, use->ended_ns);
+		rss_kib(p, i) * lived_ms(p, use->started_ns, use->ended_ns);
 	if (p->gpus && unit->gpus[0])
 		take_gpus(w, p, unit, use);
 	w->cpu_ns += new_ns;
@@ -206,7 +202,7 @@ int uses_fill(struct uses *w, const struct uses_params *p, struct energy_state *
 		return err_set(err, -ENOMEM, "energy: out of memory");
 	for (uint32_t i = units_next(u, 0); i != UNITS_NONE; i = units_next(u, i + 1))
 		take_unit(w, p, i);
-	for (uint64_t l = 0; l < draft->leavers; l++)
+	for (uint64_t l = 0; l < draft->leavers && l < ENERGY_LEAVERS; l++)
 		take_leaver(w, draft, &draft->leaver[l]);
 	draft->leavers = 0;
 	return 0;
