@@ -214,17 +214,15 @@ static struct view *view_of(struct slurm *s, uint32_t i, const struct unit *unit
 }
 
 /* The job's control group is the parent of any of its steps'. */
-static void find_job(struct slurm *s, struct view *v, const struct unit *unit)
+static void find_job(struct slurm *s, struct view *v)
 {
-	uint32_t limit = steps_capacity(s->units);
-
-	for (uint32_t i = unit->first_step; i != UNITS_NONE && !v->job && limit--;) {
+	for (uint32_t i = units_first_step(s->units, v->index);
+	     i != UNITS_NONE && !v->job; i = steps_after(s->units, i)) {
 		const struct step *step = steps_get(s->units, i);
 		if (step->cgroup_count)
 			v->job =
 				cgroup_fds_new(s->env->cgroupfd, &s->env->cgroups,
 					       step->cgroups, step->cgroup_count, true);
-		i = step->next;
 	}
 }
 
@@ -266,15 +264,14 @@ static void set_memory(const struct slurm *s, const struct unit *unit,
 /* On v1 kills and failures are counted where they happen, below the job. A job that has
  * met its limit has its running steps looked at, so that they do not show up only when
  * the step ends. */
-static void read_steps_at_limit(const struct slurm *s, const struct unit *unit,
+static void read_steps_at_limit(const struct slurm *s, uint32_t unit,
 				const struct cgroup_memory *job)
 {
-	uint32_t limit = steps_capacity(s->units);
-
 	if (s->env->cgroups.unified_only || !job->has_peak ||
 	    job->peak_bytes + NEAR_LIMIT < job->limit_bytes)
 		return;
-	for (uint32_t i = unit->first_step; i != UNITS_NONE && limit--;) {
+	for (uint32_t i = units_first_step(s->units, unit); i != UNITS_NONE;
+	     i = steps_after(s->units, i)) {
 		const struct step *step = steps_get(s->units, i);
 		struct cgroup_memory m;
 		struct cgroup_fds *c = NULL;
@@ -290,7 +287,6 @@ static void read_steps_at_limit(const struct slurm *s, const struct unit *unit,
 			units_step_reading(s->units, i, &t);
 		}
 		cgroup_fds_free(c);
-		i = step->next;
 	}
 }
 
@@ -322,7 +318,7 @@ static int read_memory(const struct slurm *s, const struct unit *unit, struct vi
 	if (rc < 0)
 		return failed(rc) ? rc : 0;
 	set_memory(s, unit, m, out);
-	read_steps_at_limit(s, unit, m);
+	read_steps_at_limit(s, v->index, m);
 	unit_total(s->units, v->index, t);
 	if (m->has_peak && m->peak_bytes > v->peak_bytes)
 		v->peak_bytes = m->peak_bytes;
@@ -432,13 +428,13 @@ static void say_failure(struct slurm *s, const struct unit *unit, const struct e
 }
 
 /* A step whose CPU time could not be read: the unit's sum would be an old one. */
-static bool has_unread_step(struct slurm *s, const struct unit *unit)
+static bool has_unread_step(struct slurm *s, uint32_t unit)
 {
-	for (uint32_t i = unit->first_step; i != UNITS_NONE;) {
+	for (uint32_t i = units_first_step(s->units, unit); i != UNITS_NONE;
+	     i = steps_after(s->units, i)) {
 		const struct step *step = steps_get(s->units, i);
 		if (step->state == UNIT_RUNNING && step->unread_boottime_ns)
 			return true;
-		i = step->next;
 	}
 	return false;
 }
@@ -455,11 +451,11 @@ static void read_unit(struct slurm *s, uint32_t i, const struct unit *unit,
 	unit_total(s->units, i, &totals);
 	if (unit->state == UNIT_RUNNING) {
 		if (!v->job)
-			find_job(s, v, unit);
+			find_job(s, v);
 		if (v->job)
 			rc = read_job(s, unit, v, &totals, out, &err);
 		read_cpus(s, v, unit, out);
-		if (rc >= 0 && has_unread_step(s, unit))
+		if (rc >= 0 && has_unread_step(s, i))
 			rc = err_set(&err, -EIO,
 				     "CPU time of a step could not be read");
 	} else {
@@ -576,12 +572,12 @@ static int collect_steps(struct slurm *s, struct prom *out)
 	for (uint32_t i = steps_next(u, 0); i != UNITS_NONE && n < room;
 	     i = steps_next(u, i + 1)) {
 		const struct step *step = steps_get(u, i);
-		const struct view *v = s->views[step->unit];
+		uint32_t unit = steps_unit(u, i);
+		const struct view *v = s->views[unit];
 		/* only beside its unit: no view means that it is not exported */
-		if (!v || v->replaced || v->serial != unit_serial(u, step->unit))
+		if (!v || v->replaced || v->serial != unit_serial(u, unit))
 			continue;
-		struct step_view *sv =
-			step_view_of(s, i, step, units_get(u, step->unit));
+		struct step_view *sv = step_view_of(s, i, step, units_get(u, unit));
 		if (!sv)
 			return -ENOMEM;
 		set_step(step, sv, &values[n++]);

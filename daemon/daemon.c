@@ -94,6 +94,13 @@ static void open_env(struct daemon *d)
 	}
 }
 
+/* Somebody else may make a file shorter at any moment. */
+static void guard_mapping(const char *path, const void *map, size_t bytes)
+{
+	if (signals_guard(map, bytes, path) < 0)
+		log_warn("%s: not watched for being truncated", path);
+}
+
 static void open_rundir(struct daemon *d)
 {
 	const char *path = d->options.path_rundir;
@@ -112,6 +119,7 @@ static void open_rundir(struct daemon *d)
 
 static void open_units(struct daemon *d)
 {
+	char path[4096];
 	struct err err;
 	bool made_new = false;
 	uint32_t capacity = (uint32_t)d->options.unit_capacity;
@@ -141,6 +149,12 @@ static void open_units(struct daemon *d)
 	    units_chown(d->units, d->privileges.uid, d->privileges.gid, &err) < 0)
 		log_warn("%s/%s", d->options.path_rundir, err.text);
 	d->env.units = d->units;
+	size_t bytes;
+	const void *map = units_mapping(d->units, &bytes);
+	int n = snprintf(path, sizeof(path), "%s/%s", d->options.path_rundir,
+			 UNITS_PATH_NAME);
+	if (n > 0 && (size_t)n < sizeof(path))
+		guard_mapping(path, map, bytes);
 }
 
 static void open_ring(struct daemon *d)
@@ -164,6 +178,7 @@ static void open_ring(struct daemon *d)
 		return;
 	}
 	d->has_ring = true;
+	guard_mapping(path, d->ring.header, d->ring.bytes);
 	if (made_new && err.text[0])
 		log_warn("%s: the old ring was not kept, nor what was in it", err.text);
 	if (made_new)
@@ -437,8 +452,14 @@ void daemon_close(struct daemon *d)
 	emissions_free(d->emissions);
 	free(d->enabled);
 	sample_free(d->sample);
-	if (d->has_ring)
+	if (d->has_ring) {
+		signals_unguard(d->ring.header);
 		ring_consumer_close(&d->ring);
+	}
+	if (d->units) {
+		size_t bytes;
+		signals_unguard(units_mapping(d->units, &bytes));
+	}
 	units_close(d->units);
 	const int fds[] = {d->rundirfd,  d->signalfd,     d->env.procfd,
 			   d->env.sysfd, d->env.cgroupfd, d->env.devfd};

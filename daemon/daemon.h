@@ -57,7 +57,8 @@ struct daemon {
 
 	int signalfd; /* SIGHUP, SIGTERM, SIGINT */
 	bool said_no_traffic;
-	struct log_repeat walk_log;
+	struct log_repeat walk_log, mended_log;
+	uint64_t mended; /* units_mended() at the last look */
 };
 
 /* Opens everything and drops privileges. What is missing is a log line and off; what

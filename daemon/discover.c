@@ -231,7 +231,7 @@ static bool describe(const struct env *env, const char *path, struct record *r)
 	uint32_t sibling = steps_find_job_path(u, job);
 	if (sibling != UNITS_NONE) {
 		/* a record has told whose directory this is, whatever its name */
-		const struct unit *unit = units_get(u, steps_get(u, sibling)->unit);
+		const struct unit *unit = units_get(u, steps_unit(u, sibling));
 		record_set(r, r->unit, sizeof(r->unit), unit->id);
 		record_set(r, r->node, sizeof(r->node), unit->node);
 		r->restarts = unit->restarts;

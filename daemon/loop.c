@@ -81,6 +81,19 @@ static void trim(struct daemon *d)
 	(void)madvise(d->ring.header, d->ring.bytes, MADV_DONTNEED);
 }
 
+static void look_for_damage(struct daemon *d, uint64_t now)
+{
+	uint64_t mended = units_mended(d->units);
+
+	if (mended != d->mended && log_repeat_due(&d->mended_log, now))
+		log_error("%s/%s: something else has written to it: %llu values that "
+			  "made no sense were put right, counters in it may be wrong; "
+			  "stop ceemsd, remove the file and start it to count anew",
+			  d->options.path_rundir, UNITS_PATH_NAME,
+			  (unsigned long long)(mended - d->mended));
+	d->mended = mended;
+}
+
 /* Under the lock */
 static void look(struct daemon *d, struct timers *t, uint64_t now)
 {
@@ -101,6 +114,7 @@ static void look(struct daemon *d, struct timers *t, uint64_t now)
 	if (due(&t->expire_ns, now, EXPIRE_MS)) {
 		sample_end_lost(d->sample, d->has_ring ? d->ingest.drained_ns : now);
 		units_expire(d->units, now, &d->policy);
+		look_for_damage(d, now);
 	}
 }
 

@@ -249,15 +249,14 @@ static bool holds_cpus(const struct step *step)
 }
 
 /* CPUs of all steps that run; more than the unit has where they overlap. */
-static uint64_t held_cpus(struct units *u, const struct unit *unit)
+static uint64_t held_cpus(struct units *u, uint32_t i)
 {
-	uint32_t limit = steps_capacity(u);
 	uint64_t n = 0;
 
-	for (uint32_t s = unit->first_step; s != UNITS_NONE && limit--;) {
+	for (uint32_t s = units_first_step(u, i); s != UNITS_NONE;
+	     s = steps_after(u, s)) {
 		const struct step *step = steps_get(u, s);
 		n += holds_cpus(step) ? step->cpus : 0;
-		s = step->next;
 	}
 	return n;
 }
@@ -351,7 +350,7 @@ static void put_unit(struct page_fill *p, uint32_t i, const struct ticker_view *
 {
 	struct units *u = p->env->units;
 	const struct unit *unit = units_get(u, i);
-	uint32_t job, limit = steps_capacity(u);
+	uint32_t job;
 
 	if (unit->manager != MANAGER_SLURM || parse_u32(unit->id, &job) < 0)
 		return;
@@ -359,11 +358,10 @@ static void put_unit(struct page_fill *p, uint32_t i, const struct ticker_view *
 		(void)put_job(p, job, i, gpu_power(p, i, v));
 		return;
 	}
-	uint64_t held = held_cpus(u, unit);
-	for (uint32_t s = unit->first_step; s != UNITS_NONE && limit--;) {
+	uint64_t held = held_cpus(u, i);
+	for (uint32_t s = units_first_step(u, i); s != UNITS_NONE;
+	     s = steps_after(u, s))
 		(void)put_step(p, job, i, s, p->gpus ? p->gpus[i].uw : 0, held);
-		s = steps_get(u, s)->next;
-	}
 }
 
 int page_fill_tick(struct page_fill *p, struct err *err)

@@ -257,8 +257,8 @@ static uint32_t steps_due(const struct reporter *r, uint32_t i, uint64_t now_ns)
 {
 	uint32_t n = 0;
 
-	for (uint32_t s = units_get(r->p.units, i)->first_step; s != UNITS_NONE;
-	     s = steps_get(r->p.units, s)->next)
+	for (uint32_t s = units_first_step(r->p.units, i); s != UNITS_NONE;
+	     s = steps_after(r->p.units, s))
 		n += step_due(r, s, now_ns);
 	return n;
 }
@@ -269,8 +269,8 @@ static void put_steps(struct reporter *r, struct report_batch *b, uint32_t i,
 {
 	struct units *u = r->p.units;
 
-	for (uint32_t s = units_get(u, i)->first_step; s != UNITS_NONE;
-	     s = steps_get(u, s)->next) {
+	for (uint32_t s = units_first_step(u, i); s != UNITS_NONE;
+	     s = steps_after(u, s)) {
 		if (now_ns ? !step_due(r, s, now_ns)
 			   : steps_get(u, s)->state != UNIT_ENDED)
 			continue;

@@ -99,7 +99,7 @@ static struct cgroup_fds *fds_of(struct sample *s, uint32_t i, const struct step
 /* Is the step's directory there, in any hierarchy that it was seen in? */
 static bool cgroup_is_there(const struct env *env, const struct step *step)
 {
-	for (uint32_t c = 0; c < step->cgroup_count; c++) {
+	for (uint32_t c = 0; c < step->cgroup_count && c < RECORD_CGROUPS_MAX; c++) {
 		uint32_t bits = step->cgroups[c].controllers;
 		for (uint32_t bit = 1; bit && bit <= bits; bit <<= 1) {
 			const char *dir =
@@ -155,7 +155,8 @@ static bool read_step(struct sample *s, uint32_t i, struct step *step)
 	if (rc < 0) {
 		if (log_repeat_due(&s->failing, s->env->boottime_ns()))
 			log_warn("unit %s: %s: not read this time",
-				 units_get(s->units, step->unit)->id, err_text(&err));
+				 units_get(s->units, steps_unit(s->units, i))->id,
+				 err_text(&err));
 		step->unread_boottime_ns = s->env->boottime_ns();
 		return false;
 	}
@@ -206,10 +207,9 @@ int sample_steps(struct sample *s)
 }
 
 /* The job's control group is the parent of any of its steps'. */
-static struct cgroup_fds *job_fds(struct sample *s, uint32_t i, const struct unit *unit)
+static struct cgroup_fds *job_fds(struct sample *s, uint32_t i)
 {
 	struct units *u = s->units;
-	uint32_t limit = steps_capacity(u);
 
 	if (!grow(&s->jobs, &s->job_count, i))
 		return NULL;
@@ -220,13 +220,13 @@ static struct cgroup_fds *job_fds(struct sample *s, uint32_t i, const struct uni
 		d->serial = unit_serial(u, i);
 		d->cpus_until_ns = d->cpus = 0;
 	}
-	for (uint32_t k = unit->first_step; k != UNITS_NONE && !d->fds && limit--;) {
+	for (uint32_t k = units_first_step(u, i); k != UNITS_NONE && !d->fds;
+	     k = steps_after(u, k)) {
 		const struct step *step = steps_get(u, k);
 		if (step->cgroup_count)
 			d->fds =
 				cgroup_fds_new(s->env->cgroupfd, &s->env->cgroups,
 					       step->cgroups, step->cgroup_count, true);
-		k = step->next;
 	}
 	return d->fds;
 }
@@ -236,7 +236,7 @@ bool sample_job_cpu(struct sample *s, uint32_t i, uint64_t *ret_ns)
 	const struct unit *unit = units_get(s->units, i);
 	struct cgroup_cpu cpu;
 	struct cgroup_fds *fds =
-		unit && unit->state == UNIT_RUNNING ? job_fds(s, i, unit) : NULL;
+		unit && unit->state == UNIT_RUNNING ? job_fds(s, i) : NULL;
 
 	if (!fds || cgroup_read_cpu(fds, &cpu, NULL) < 0)
 		return false;
@@ -257,7 +257,7 @@ uint32_t sample_job_cpus(struct sample *s, uint32_t i)
 	const struct unit *unit = units_get(s->units, i);
 	uint64_t now_ns = s->env->boottime_ns();
 	struct cgroup_fds *fds =
-		unit && unit->state == UNIT_RUNNING ? job_fds(s, i, unit) : NULL;
+		unit && unit->state == UNIT_RUNNING ? job_fds(s, i) : NULL;
 	uint32_t cpus;
 
 	if (i >= s->job_count || s->jobs[i].serial != unit_serial(s->units, i))
@@ -278,7 +278,7 @@ bool sample_job_rss(struct sample *s, uint32_t i, uint64_t *ret_bytes)
 	const struct unit *unit = units_get(s->units, i);
 	struct cgroup_memory m;
 	struct cgroup_fds *fds =
-		unit && unit->state == UNIT_RUNNING ? job_fds(s, i, unit) : NULL;
+		unit && unit->state == UNIT_RUNNING ? job_fds(s, i) : NULL;
 
 	if (!fds || cgroup_read_memory(fds, false, NULL, &m, NULL) < 0)
 		return false;
@@ -288,10 +288,8 @@ bool sample_job_rss(struct sample *s, uint32_t i, uint64_t *ret_bytes)
 
 void sample_unit_io(struct sample *s, uint32_t i)
 {
-	const struct unit *unit = units_get(s->units, i);
-	uint32_t limit = steps_capacity(s->units);
-
-	for (uint32_t k = unit->first_step; k != UNITS_NONE && limit--;) {
+	for (uint32_t k = units_first_step(s->units, i); k != UNITS_NONE;
+	     k = steps_after(s->units, k)) {
 		const struct step *step = steps_get(s->units, k);
 		struct unit_totals t = {0};
 		struct cgroup_fds *fds =
@@ -299,7 +297,6 @@ void sample_unit_io(struct sample *s, uint32_t i)
 		if (fds &&
 		    cgroup_read_io(fds, &t.io_read_bytes, &t.io_write_bytes, NULL) == 0)
 			units_step_reading(s->units, k, &t);
-		k = step->next;
 	}
 }
 
@@ -333,7 +330,7 @@ void sample_step(struct sample *s, uint32_t i)
 static void end_lost(struct sample *s, uint32_t i, const struct step *step)
 {
 	char name[16];
-	const struct unit *unit = units_get(s->units, step->unit);
+	const struct unit *unit = units_get(s->units, steps_unit(s->units, i));
 
 	log_info("unit %s step %s: gone without a stop record, ended as lost with what "
 		 "was read last",
