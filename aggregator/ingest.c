@@ -271,11 +271,6 @@ static void written(void *arg, int rc, const struct err *err)
 	(void)err;
 }
 
-static bool is_known(void *arg, int64_t instance)
-{
-	return known_has(arg, instance);
-}
-
 static int read_records(struct push_request *q, struct buf *scratch, struct err *err)
 {
 	struct ingest *in = q->ingest;
@@ -288,8 +283,7 @@ static int read_records(struct push_request *q, struct buf *scratch, struct err 
 		.oldest_ns = oldest,
 		.clusters = (const char *const *)o->ingest_clusters.items,
 		.cluster_count = o->ingest_clusters.count,
-		.known = is_known,
-		.arg = ingest_writer_known(in->writer),
+		.known = ingest_writer_known(in->writer),
 	};
 
 	if (q->prove) {

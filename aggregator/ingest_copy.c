@@ -205,8 +205,9 @@ static void put_node(struct pg_copy *c, const struct ingest_group *g, uint32_t p
 	put_s64(c, u->gpu_memory_mean_kib);
 	put_energy(c, u->energy_uj);
 	put_label(c, g, push, u->label);
+	pg_copy_s64(c, n->shift_ms);
 }
-#define NODE_COLUMN_COUNT 43
+#define NODE_COLUMN_COUNT 44
 
 int ingest_copy_nodes(struct pg *pg, const struct ingest_group *g, struct err *err)
 {

@@ -2,6 +2,7 @@
 #ifndef CEEMS_AGGREGATOR_INGEST_COPY_H
 #define CEEMS_AGGREGATOR_INGEST_COPY_H
 
+#include "aggregator/ingest_known.h"
 #include "aggregator/ingest_rows.h"
 #include "lib/pg/pg.h"
 
@@ -13,6 +14,7 @@
 struct ingest_group {
 	struct ingest_push *pushes[INGEST_GROUP_MAX];
 	uint32_t count;
+	struct known *known; /* learns where instances are; NULL: not */
 	/* Numbers of the labels of each push, as energy_sources has them: 0, none */
 	int16_t label_ids[INGEST_GROUP_MAX][INGEST_LABELS_MAX];
 };

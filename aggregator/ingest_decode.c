@@ -110,6 +110,50 @@ static int decode_all(struct batch_reader *r, const struct ingest_rules *rules,
 	return 0;
 }
 
+/* Where the reports of instances belong that not the age says: the latest time of all
+ * reports of the push decides, so that they stay together. */
+static int place_together(struct batch_reader r, const struct ingest_rules *rules,
+			  struct report *scratch, const struct ingest_push *p,
+			  struct known **ret)
+{
+	struct known *placed = known_new(BATCH_RECORDS_MAX);
+	const void *record;
+	size_t len;
+
+	if (!placed)
+		return -ENOMEM;
+	while (batch_next(&r, &record, &len) == 1) {
+		int64_t had = 0, shift;
+		unsigned type = *(const unsigned char *)record;
+		if (type < REPORT_START || type > REPORT_FINAL ||
+		    report_decode(record, len, scratch, NULL) < 0)
+			continue;
+		shift = ingest_place_shift(scratch, p->has_clock ? &p->clock : NULL,
+					   rules->now_ns);
+		if (!known_has(placed, (int64_t)scratch->instance, &had) || shift < had)
+			known_put(placed, (int64_t)scratch->instance, shift);
+	}
+	*ret = placed;
+	return 0;
+}
+
+/* Once more, now that it is known where each instance is */
+static int decode_placed(const struct batch_reader *r, const struct ingest_rules *rules,
+			 struct report *scratch, struct ingest_push *ret,
+			 struct err *err)
+{
+	struct ingest_rules placed = *rules;
+	struct batch_reader again = *r;
+
+	if (place_together(*r, rules, scratch, ret, &placed.placed) < 0)
+		return err_set(err, -ENOMEM, "out of memory");
+	ingest_push_done(ret);
+	memset(ret, 0, sizeof(*ret));
+	int rc = decode_all(&again, &placed, scratch, ret, err);
+	known_free(placed.placed);
+	return rc;
+}
+
 int ingest_decode(const void *body, size_t len, bool packed,
 		  const struct ingest_rules *rules, struct buf *scratch,
 		  struct ingest_push *ret, struct err *err)
@@ -128,5 +172,9 @@ int ingest_decode(const void *body, size_t len, bool packed,
 	auto_free struct report *report = malloc(sizeof(*report));
 	if (!report)
 		return err_set(err, -ENOMEM, "out of memory");
-	return decode_all(&r, rules, report, ret, err);
+	struct batch_reader first = r;
+	rc = decode_all(&first, rules, report, ret, err);
+	if (rc == 0 && ret->entangled)
+		rc = decode_placed(&r, rules, report, ret, err);
+	return rc;
 }

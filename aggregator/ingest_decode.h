@@ -2,6 +2,8 @@
 #ifndef CEEMS_AGGREGATOR_INGEST_DECODE_H
 #define CEEMS_AGGREGATOR_INGEST_DECODE_H
 
+#include "aggregator/ingest_known.h"
+#include "aggregator/ingest_place.h"
 #include "aggregator/ingest_rows.h"
 #include "lib/job.h"
 #include "lib/report.h"
@@ -15,13 +17,14 @@ struct ingest_rules {
 	/* Names that a record's cluster may have; none: any */
 	const char *const *clusters;
 	size_t cluster_count;
-	/* Whether the database knows an instance for sure; NULL: none. */
-	bool (*known)(void *arg, int64_t instance);
-	void *arg;
+	/* Instances that the database has for sure, and where their times are; NULL:
+	 * none */
+	struct known *known;
+	/* Of this push: where instances are whose reports must be seen together; NULL:
+	 * none */
+	struct known *placed;
 };
 
-/* How far a node's clock may be ahead of ours: one that is an hour off still counts. */
-#define INGEST_AHEAD_NS (2ull * 3600 * 1000000000)
 #define INGEST_INTERVAL_MAX_NS (32ull * 86400 * 1000000000)
 
 /* A body, packed or not: 0, or -EBADMSG, -EFBIG, -ENOMEM with words. ret is zeroed or
@@ -31,8 +34,8 @@ int ingest_decode(const void *body, size_t len, bool packed,
 		  struct ingest_push *ret, struct err *err);
 
 /* One record each: 0, -EINVAL with the reason why it is refused, -ENOMEM. */
-int ingest_report(const struct report *r, const struct ingest_rules *rules,
-		  struct ingest_push *p, struct err *err);
+int ingest_report(struct report *r, const struct ingest_rules *rules,
+		  struct ingest_push *p, struct err *err); /* moves r's times */
 int ingest_job(const struct job *j, const struct ingest_rules *rules,
 	       struct ingest_push *p, struct err *err);
 

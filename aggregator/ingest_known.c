@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A set of numbers above 0, by open addressing. */
+/* Numbers above 0, each with another, by open addressing. */
 #include "aggregator/ingest_known.h"
 
 #include <pthread.h>
@@ -8,9 +8,14 @@
 
 #define FIRST_SLOTS 1024u
 
+struct slot {
+	int64_t instance; /* 0: free */
+	int64_t shift_ms;
+};
+
 struct known {
 	pthread_mutex_t mutex;
-	int64_t *slots; /* 0: free */
+	struct slot *slots;
 	size_t slot_count, count, max;
 };
 
@@ -19,7 +24,7 @@ static size_t place(const struct known *k, int64_t instance)
 	uint64_t h = (uint64_t)instance * 0x9e3779b97f4a7c15ull;
 	size_t i = (size_t)(h >> 20) & (k->slot_count - 1);
 
-	while (k->slots[i] && k->slots[i] != instance)
+	while (k->slots[i].instance && k->slots[i].instance != instance)
 		i = (i + 1) & (k->slot_count - 1);
 	return i;
 }
@@ -50,10 +55,13 @@ void known_free(struct known *k)
 	free(k);
 }
 
-bool known_has(struct known *k, int64_t instance)
+bool known_has(struct known *k, int64_t instance, int64_t *ret_shift_ms)
 {
 	pthread_mutex_lock(&k->mutex);
-	bool has = k->slots[place(k, instance)] == instance;
+	const struct slot *s = &k->slots[place(k, instance)];
+	bool has = s->instance == instance;
+	if (has && ret_shift_ms)
+		*ret_shift_ms = s->shift_ms;
 	pthread_mutex_unlock(&k->mutex);
 	return has;
 }
@@ -61,17 +69,17 @@ bool known_has(struct known *k, int64_t instance)
 /* At most half full, or the search would have no end. False: no memory. */
 static bool more_slots(struct known *k)
 {
-	int64_t *old = k->slots;
+	struct slot *old = k->slots;
 	size_t n = k->slot_count;
-	int64_t *slots = calloc(n * 2, sizeof(*slots));
+	struct slot *slots = calloc(n * 2, sizeof(*slots));
 
 	if (!slots)
 		return false;
 	k->slots = slots;
 	k->slot_count = n * 2;
 	for (size_t i = 0; i < n; i++) {
-		if (old[i])
-			slots[place(k, old[i])] = old[i];
+		if (old[i].instance)
+			slots[place(k, old[i].instance)] = old[i];
 	}
 	free(old);
 	return true;
@@ -83,7 +91,7 @@ static void forget(struct known *k)
 	k->count = 0;
 }
 
-void known_add(struct known *k, int64_t instance)
+void known_put(struct known *k, int64_t instance, int64_t shift_ms)
 {
 	if (instance <= 0)
 		return;
@@ -92,10 +100,8 @@ void known_add(struct known *k, int64_t instance)
 		forget(k);
 	if (k->count * 2 < k->slot_count || more_slots(k)) {
 		size_t i = place(k, instance);
-		if (!k->slots[i]) {
-			k->slots[i] = instance;
-			k->count++;
-		}
+		k->count += !k->slots[i].instance;
+		k->slots[i] = (struct slot){instance, shift_ms};
 	}
 	pthread_mutex_unlock(&k->mutex);
 }

@@ -7,14 +7,17 @@
 #include <stdint.h>
 
 /* Instances that the database surely has a row of, so that an interval report need not
- * say who it is of each time. Bounded: when it is full it forgets all. Thread safe. */
+ * say who it is of each time, and how far their times are moved
+ * (aggregator/ingest_place.h). Bounded: when it is full it forgets all. Thread safe. */
 
 struct known;
 
 struct known *known_new(size_t max); /* NULL: no memory */
 void known_free(struct known *k);    /* accepts NULL */
-bool known_has(struct known *k, int64_t instance);
-void known_add(struct known *k, int64_t instance);
+/* *ret_shift_ms (may be NULL) is set when it is there. */
+bool known_has(struct known *k, int64_t instance, int64_t *ret_shift_ms);
+/* Adds or changes. */
+void known_put(struct known *k, int64_t instance, int64_t shift_ms);
 /* The database went away and may come back as another. */
 void known_forget(struct known *k);
 size_t known_count(struct known *k);

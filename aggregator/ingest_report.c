@@ -17,6 +17,7 @@
 /* A megawatt for one node, and a second for rounding */
 #define UJ_PER_MS_MAX 1000000000ull
 #define CPUS_MAX 65536ull
+#define TIME_MAX_NS (1ull << 62) /* in the year 2116 */
 
 static const char *const domains[] = {"package", "dram", "psys",
 				      "gpu",     "host", "other"};
@@ -224,8 +225,9 @@ static bool is_uuid(const char *s)
 	return true;
 }
 
-static int put_node(const struct report *r, const struct ingest_use *use,
-		    struct ingest_push *p, struct err *err)
+static int put_node(const struct report *r, int64_t shift_ms,
+		    const struct ingest_use *use, struct ingest_push *p,
+		    struct err *err)
 {
 	struct ingest_node *n = ingest_push_node(p);
 
@@ -244,6 +246,7 @@ static int put_node(const struct report *r, const struct ingest_use *use,
 		.started_ns = r->started_ns,
 		.ended_ns = r->ended_ns,
 		.t1_ns = r->t1_ns,
+		.shift_ms = shift_ms,
 		.cpus = count_of(r->cpus, COUNT_MAX),
 		.memory_bytes = count_of(r->memory_bytes, MEMORY_MAX),
 		.gpus = count_of(r->gpu_count, COUNT_MAX),
@@ -295,42 +298,62 @@ static int put_steps(const struct report *r, struct ingest_push *p, struct err *
 	return 0;
 }
 
-/* Times that cannot be, or that nothing is kept for */
-static int check_times(const struct report *r, const struct ingest_rules *rules,
-		       struct err *err)
+/* Puts r where it was. *ret: by how much its times were moved. */
+static int place_report(struct report *r, const struct ingest_rules *rules,
+			struct ingest_push *p, int64_t *ret, struct err *err)
 {
-	uint64_t latest = r->started_ns > r->t1_ns ? r->started_ns : r->t1_ns;
+	int64_t instance = (int64_t)r->instance, shift_ms = 0;
 
-	if (r->ended_ns > latest)
-		latest = r->ended_ns;
-	for (uint32_t i = 0; i < r->step_count; i++) {
-		if (r->steps[i].ended_ns > latest)
-			latest = r->steps[i].ended_ns;
-		if (r->steps[i].started_ns > latest)
-			latest = r->steps[i].started_ns;
+	if (ingest_place_latest(r) > TIME_MAX_NS)
+		return err_set(err, -EINVAL, "a time that cannot be");
+	if (!(rules->known && known_has(rules->known, instance, &shift_ms)) &&
+	    !(rules->placed && known_has(rules->placed, instance, &shift_ms))) {
+		shift_ms = ingest_place_shift(r, p->has_clock ? &p->clock : NULL,
+					      rules->now_ns);
+		p->entangled |= shift_ms != 0;
 	}
-	if (latest > rules->now_ns && latest - rules->now_ns > INGEST_AHEAD_NS)
-		return err_set(
-			err, -EINVAL,
-			"the node's clock is %llu s ahead of the aggregator's",
-			(unsigned long long)((latest - rules->now_ns) / NSEC_PER_SEC));
-	if (r->type == REPORT_START)
+	ingest_place_move(r, shift_ms);
+	p->moved += shift_ms != 0;
+	*ret = shift_ms;
+	return 0;
+}
+
+static int refuse_time(struct ingest_push *p, struct err *err, const char *what,
+		       uint64_t number, const char *unit)
+{
+	p->untimely++;
+	return err_set(err, -EINVAL, "%s: %llu %s", what, (unsigned long long)number,
+		       unit);
+}
+
+/* Times that nothing is kept for, or that are not yet */
+static int check_times(const struct report *r, const struct ingest_rules *rules,
+		       struct ingest_push *p, struct err *err)
+{
+	uint64_t latest = ingest_place_latest(r), now = rules->now_ns;
+
+	if (latest > now && latest - now > INGEST_AHEAD_NS)
+		return refuse_time(p, err, "ahead of the aggregator's clock",
+				   (latest - now) / NSEC_PER_SEC, "s");
+	if (r->type != REPORT_INTERVAL)
 		return 0;
-	if (r->type == REPORT_INTERVAL && r->t0_ns < rules->oldest_ns)
-		return err_set(err, -EINVAL, "older than what is kept: %llu days",
-			       (unsigned long long)((rules->now_ns - r->t0_ns) /
-						    NSEC_PER_SEC / 86400));
-	if (r->type == REPORT_INTERVAL && r->t1_ns - r->t0_ns > INGEST_INTERVAL_MAX_NS)
+	if (r->t0_ns < rules->oldest_ns)
+		return refuse_time(p, err, "older than what is kept",
+				   (now - r->t0_ns) / NSEC_PER_SEC / 86400, "days");
+	if (r->t1_ns - r->t0_ns > INGEST_INTERVAL_MAX_NS)
 		return err_set(err, -EINVAL, "an interval of more than 32 days");
 	return 0;
 }
 
-int ingest_report(const struct report *r, const struct ingest_rules *rules,
+int ingest_report(struct report *r, const struct ingest_rules *rules,
 		  struct ingest_push *p, struct err *err)
 {
 	struct ingest_use use;
-	int rc = check_times(r, rules, err);
+	int64_t shift_ms = 0;
+	int rc = place_report(r, rules, p, &shift_ms, err);
 
+	if (rc == 0)
+		rc = check_times(r, rules, p, err);
 	if (rc == 0 && !ingest_is_cluster(rules, r->cluster))
 		rc = err_set(err, -EINVAL, "no such cluster is allowed here");
 	ingest_use_clear(&use);
@@ -342,7 +365,7 @@ int ingest_report(const struct report *r, const struct ingest_rules *rules,
 	if (r->type == REPORT_INTERVAL)
 		rc = put_intervals(r, &use, p, err);
 	if (rc == 0 && (r->type != REPORT_INTERVAL || !rules->known ||
-			!rules->known(rules->arg, (int64_t)r->instance)))
-		rc = put_node(r, &use, p, err);
+			!known_has(rules->known, (int64_t)r->instance, NULL)))
+		rc = put_node(r, shift_ms, &use, p, err);
 	return rc < 0 ? rc : put_steps(r, p, err);
 }

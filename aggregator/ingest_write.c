@@ -195,6 +195,29 @@ static int add_intervals(struct ingest_write *w, struct err *err)
 	return rc < 0 ? rc : add_staged(w, err);
 }
 
+/* The row decides where an instance is. */
+static int check_places(struct pg *pg, const struct ingest_group *g, struct err *err)
+{
+	auto_pgresult PGresult *r = NULL;
+	int rc = pg_exec(pg, "SELECT instance, shift_ms FROM ingest_misplaced()", &r,
+			 err);
+
+	if (rc < 0)
+		return rc;
+	for (int i = 0; i < PQntuples(r); i++) {
+		int64_t instance, shift_ms;
+		rc = pg_get_s64(r, i, 0, &instance);
+		if (rc == 0)
+			rc = pg_get_s64(r, i, 1, &shift_ms);
+		if (rc < 0)
+			return rc;
+		if (g->known)
+			known_put(g->known, instance, shift_ms);
+	}
+	return PQntuples(r) ? err_set(err, -ESTALE, "placed anew when it comes again")
+			    : 0;
+}
+
 static int body(struct pg *pg, void *arg, struct err *err)
 {
 	struct ingest_write *w = arg;
@@ -217,6 +240,8 @@ static int body(struct pg *pg, void *arg, struct err *err)
 		rc = ingest_copy_seen(pg, g, err);
 	if (rc == 0)
 		rc = pg_exec(pg, "SELECT ingest_merge()", &r, err);
+	if (rc == 0)
+		rc = check_places(pg, g, err);
 	return rc < 0 ? rc : pg_get_s64(r, 0, 0, &w->jobs);
 }
 

@@ -14,8 +14,10 @@ int ingest_write_new(const struct pg_params *pg, uint64_t rollup_ms,
 void ingest_write_free(struct ingest_write *w); /* accepts NULL */
 
 /* 0 after the commit, else as lib/pg/pg.h, and nothing is written (-EHOSTDOWN at the
- * commit: or all of it). label_ids of g are the function's. Adds to repeated, differ,
- * job_repeated and staged. */
+ * commit: or all of it). -ESTALE: the database has some of the instances elsewhere, as
+ * another aggregator placed them, or we before a restart; known has learnt it.
+ * label_ids of g are the function's. Adds to repeated, differ, job_repeated and staged.
+ */
 int ingest_write(struct ingest_write *w, struct ingest_group *g,
 		 struct ingest_counters *counters, struct err *err);
 

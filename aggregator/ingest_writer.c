@@ -116,7 +116,7 @@ static void count(struct ingest_writer *w, const struct ingest_push *p)
 	struct ingest_counters *c = &w->counters;
 
 	for (uint32_t i = 0; i < p->node_count; i++) {
-		known_add(w->known, p->nodes[i].instance);
+		known_put(w->known, p->nodes[i].instance, p->nodes[i].shift_ms);
 		if (p->nodes[i].type == 17)
 			atomic_fetch_add(&c->starts, 1);
 		else if (p->nodes[i].type == 19)
@@ -133,6 +133,7 @@ static int write_some(struct ingest_writer *w, uint32_t from, uint32_t n,
 	uint64_t began = clock_read_ns(CLOCK_MONOTONIC);
 
 	w->group->count = n;
+	w->group->known = w->known;
 	for (uint32_t i = 0; i < n; i++)
 		w->group->pushes[i] = &w->tickets[from + i]->push;
 	int rc = ingest_write(w->write, w->group, &w->counters, err);
@@ -176,8 +177,9 @@ static void write_group(struct ingest_writer *w, uint32_t n)
 
 	if (rc == 0 || rc == -ENOSPC)
 		atomic_store(&w->counters.full_ns, rc ? clock_boottime_ns() : 0);
-	say(w, rc == -EINVAL ? 0 : rc, &err);
-	if (rc != -EINVAL || n == 1) {
+	bool of_one = rc == -EINVAL || rc == -ESTALE;
+	say(w, of_one ? 0 : rc, &err);
+	if (!of_one || n == 1) {
 		for (uint32_t i = 0; i < n; i++)
 			tell(w, i, rc, &err);
 		return;

@@ -32,7 +32,6 @@ libaggregator_SRCS += aggregator/grafana.c
 libaggregator_SRCS += aggregator/grafana_members.c
 libaggregator_SRCS += aggregator/ingest.c
 libaggregator_SRCS += aggregator/ingest_copy.c
-libaggregator_SRCS += aggregator/ingest_known.c
 libaggregator_SRCS += aggregator/ingest_metrics.c
 libaggregator_SRCS += aggregator/ingest_sender.c
 libaggregator_SRCS += aggregator/ingest_write.c
@@ -51,6 +50,8 @@ libaggregator_SRCS += aggregator/schema.c
 ARCHIVES += libingest
 libingest_SRCS += aggregator/ingest_decode.c
 libingest_SRCS += aggregator/ingest_job.c
+libingest_SRCS += aggregator/ingest_known.c
+libingest_SRCS += aggregator/ingest_place.c
 libingest_SRCS += aggregator/ingest_report.c
 libingest_SRCS += aggregator/ingest_rows.c
 

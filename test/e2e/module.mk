@@ -65,6 +65,7 @@ CHECKS += test/e2e/aggregator.sh
 CHECKS += test/e2e/cacct.sh
 CHECKS += test/e2e/aggregator_private.sh
 CHECKS += test/e2e/ingest.sh
+CHECKS += test/e2e/ingest_clocks.sh
 CHECKS += test/e2e/promql_prometheus.sh
 CHECKS_LONG += test/e2e/promql_prometheus3.sh
 CHECKS_LONG += test/e2e/promql_reads3.sh

@@ -4,10 +4,12 @@
  *
  * start|interval|final key=value ...: cluster node unit instance restarts uid cpus
  * memory started ended t0 t1 end user system mean peak package dram host other source
- * flags name boot step; times in seconds
+ * flags name boot boottime (of the start) step; times in seconds
  *
  * job key=value ...: id cluster user account uid submit start end resize state event
  * restarts name nodes node_count
+ *
+ * clock boottime=SECONDS realtime=SECONDS boot=ID node=NAME: of the sender, first
  *
  * raw HEX: any bytes
  *
@@ -25,6 +27,7 @@
 #include "lib/job.h"
 #include "lib/parse.h"
 #include "lib/report.h"
+#include "lib/report_clock.h"
 
 #define WORDS_MAX 64
 #define NS 1000000000ull
@@ -155,6 +158,7 @@ static int make_report(const struct line *l, uint64_t more, unsigned char *out,
 	r.cpus = (uint32_t)number(l, "cpus", 0);
 	r.memory_bytes = number(l, "memory", 0);
 	r.started_ns = number(l, "started", 0) * NS;
+	r.started_boottime_ns = number(l, "boottime", 0) * NS;
 	r.ended_ns = number(l, "ended", 0) * NS;
 	if (type == REPORT_FINAL)
 		r.end = (uint8_t)number(l, "end", REPORT_END_COMPLETED);
@@ -162,6 +166,18 @@ static int make_report(const struct line *l, uint64_t more, unsigned char *out,
 		use(l, &r);
 	step(l, &r);
 	return report_encode(&r, out, size);
+}
+
+static int make_clock(const struct line *l, unsigned char *out, size_t size)
+{
+	struct report_clock c = {0};
+
+	text(l, "node", "n1", c.node, sizeof(c.node));
+	text(l, "boot", "11111111-2222-3333-4444-555555555555", c.boot_id,
+	     sizeof(c.boot_id));
+	c.boottime_ns = number(l, "boottime", 0) * NS;
+	c.realtime_ns = number(l, "realtime", 0) * NS;
+	return report_clock_encode(&c, out, size);
 }
 
 static int make_job(const struct line *l, uint64_t more, unsigned char *out,
@@ -209,6 +225,8 @@ static void add(struct batch *b, const struct line *l, uint64_t more)
 
 	if (strcmp(l->words[0], "job") == 0)
 		n = make_job(l, more, out, sizeof(out));
+	else if (strcmp(l->words[0], "clock") == 0)
+		n = make_clock(l, out, sizeof(out));
 	else if (strcmp(l->words[0], "raw") == 0)
 		n = make_raw(l, out, sizeof(out));
 	else

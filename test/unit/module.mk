@@ -355,6 +355,9 @@ grafana_test_LIBS := libaggregator libident libhttpd libhttp libconf libbase
 grafana_test_PKGS := $(libaggregator_USES)
 grafana_test_LDLIBS := -lcrypt
 ifeq ($(HAVE_PQ)$(HAVE_MHD)$(HAVE_ZLIB),111)
+TESTS += ingest_place_test
+ingest_place_test_LIBS := libingest libbatch libbase
+ingest_place_test_PKGS := zlib
 TESTS += ingest_decode_test
 ingest_decode_test_SRCS := test/unit/ingest_decode_test.c test/fake/starve.c
 ingest_decode_test_LDFLAGS := $(STARVE_LDFLAGS)

@@ -1,0 +1,106 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Nodes whose clocks were wrong for a while, by seconds or by weeks: what their units used is there
+# once, where it belongs, whichever of two aggregators is told, when and how often.
+. "$(dirname "$0")/../tap.sh"
+. "$TOP/test/pg.sh"
+agg=$BUILD/ceems_aggregator make=$BUILD/batch_make
+[ -x "$agg" ] && [ -x "$make" ] || skip_all "ceems_aggregator was not built here"
+command -v curl >/dev/null || skip_all "curl is not installed"
+need_pg
+cd "$SCRATCH" || exit 1
+(umask 077; echo a-token-of-this-test >token)
+pg_start || { ok "Postgres starts" false; tap_done; }
+ports=() pids=()
+U() { echo "http://127.0.0.1:${ports[$1]}"; }
+up() { curl -sf -m 20 -o /dev/null "$(U "$1")/health"; }
+begin() { # which
+	ports[$1]=$(free_port)
+	"$agg" --db.url="$PGURL" --web.listen-address="127.0.0.1:${ports[$1]}" --ingest.token-file="$SCRATCH/token" --security.drop-privileges=false >>"agg$1.log" 2>&1 &
+	pids[$1]=$!
+	started "${pids[$1]}"
+	wait_for 60 up "$1"
+}
+end() { kill "${pids[$1]}"; wait "${pids[$1]}"; }
+sql() { psql_do -c "$1"; }
+post() { # which, lines on stdin
+	"$make" | curl -s -m 100 -o answer -w '%{http_code}' -H 'Authorization: Bearer a-token-of-this-test' -H 'Content-Type: application/x-ceems-batch' --data-binary @- "$(U "$1")/api/v1/ingest"
+}
+# as a courier: until it is taken
+push() { local n; cat >lines; for ((n = 0; n < 20; n++)); do [ "$(post "$1" <lines)" = 200 ] && break; sleep 0.2; done; cat answer; }
+BOOT=100000 # boottime of the node when it is $now
+clock() { echo "clock boottime=$BOOT realtime=$((now + ${1:-0}))"; }
+# unit INSTANCE OFF AGE: an hour's life that began so long ago by a clock that was so much ahead; user is its CPU time
+unit() {
+	local i=$1 s=$((now - $3 + $2)) b=$((BOOT - $3))
+	echo "start instance=$i unit=$i started=$s boottime=$b cpus=1"
+	echo "interval instance=$i unit=$i started=$s boottime=$b t0=$s t1=$((s + 1800)) user=1000"
+	echo "interval instance=$i unit=$i started=$s boottime=$b t0=$((s + 1800)) t1=$((s + 3600)) user=234"
+	echo "final instance=$i unit=$i started=$s boottime=$b ended=$((s + 3600)) user=1234 step=0"
+}
+# of instances from $1 to $2: rows, CPU time of intervals, of finals, whose start is not where it is to be, whose life is no hour
+look() { # first last age
+	sql "SELECT count(*), sum(i.cpu), sum(n.cpu_user_ns), count(*) FILTER (WHERE abs(extract(epoch FROM n.started) - $now + $3) > 125),
+		count(*) FILTER (WHERE n.ended - n.started <> interval '1 h' OR i.t0 <> n.started OR i.ms <> 3600000 OR NOT n.final)
+		FROM unit_node n LEFT JOIN LATERAL (SELECT sum(cpu_user_ns) AS cpu, min(t0) AS t0, sum(ms) AS ms FROM unit_interval i WHERE i.instance = n.instance) i ON true
+		WHERE n.instance BETWEEN $1 AND $2"
+}
+OFFS=(0 5 -5 3600 -3600 10800 -10800 86400 -86400 2592000 -2592000 -1600000000)
+n=${#OFFS[@]}
+now=$(date +%s)
+{ begin 0 && begin 1; } || { ok "two aggregators start on one database" false; tail -3 agg?.log; tap_done; }
+
+# ---- the clock was wrong when they began, and is right again
+for k in "${!OFFS[@]}"; do unit $((100 + k)) "${OFFS[k]}" 7200; done >units
+{ clock; cat units; } | push 0 >first
+like "units of a clock that was wrong are taken" "$(cat first)" "\"accepted\":$((4 * n)),\"refused\":\[\]"
+is "each is there, where it belongs, with all that it used" "$(look 100 $((99 + n)) 7200)" "$n|$((n * 1234))|$((n * 1234))|0|0"
+is "only what was wrong was moved" "$(sql 'SELECT count(*) FROM unit_node WHERE shift_ms = 0')" 1
+
+# ---- while it is wrong
+for k in "${!OFFS[@]}"; do
+	{ clock "${OFFS[k]}"; unit $((200 + k)) "${OFFS[k]}" 7200; unit $((300 + k)) 0 7200; } | push $((k % 2)) >one
+	grep -q '"refused":\[\]' one || cat one
+done >bad
+is "a node is taken while its clock is wrong" "$(cat bad)" ""
+is "what began in that time is where it belongs" "$(look 200 $((199 + n)) 7200)" "$n|$((n * 1234))|$((n * 1234))|0|0"
+is "and what began before" "$(look 300 $((299 + n)) 7200)" "$n|$((n * 1234))|$((n * 1234))|0|0"
+
+# ---- again, elsewhere, later
+for turn in 1 0 1; do { clock 7; cat units; } | push $turn >again; done
+like "an aggregator that placed nothing of it takes it again" "$(cat again)" '"refused":\[\]'
+is "nothing is there twice" "$(look 100 $((99 + n)) 7200)" "$n|$((n * 1234))|$((n * 1234))|0|0"
+end 0
+ok "one is started again" begin 0
+BOOT=$((BOOT + 40)) # the same moments, told with an age that is some seconds off
+{ clock 7; cat units; } | push 0 >again
+is "and knows where they are" "$(look 100 $((99 + n)) 7200) $(sql 'SELECT count(*) FROM unit_interval i JOIN unit_node n USING (instance) WHERE i.t0 < n.started OR i.t0 >= n.ended')" "$n|$((n * 1234))|$((n * 1234))|0|0 0"
+BOOT=$((BOOT - 40))
+
+# ---- while they live, in several pushes, to both
+s=$((now - 1800 + 2592000)) b=$((BOOT - 1800)) more="instance=400 unit=400 started=$((now - 1800 + 2592000)) boottime=$((BOOT - 1800))"
+{ clock 2592000; echo "start $more"; } | push 0 >/dev/null
+{ clock; echo "interval $more t0=$s t1=$((s + 600)) user=10"; } | push 1 >/dev/null
+{ clock; echo "interval $more t0=$((s + 600)) t1=$((s + 1200)) user=20"; echo "final $more ended=$((s + 1200)) user=30"; } | push 0 >/dev/null
+is "a life in several pushes stays in one piece" "$(sql "SELECT sum(i.cpu_user_ns), min(i.t0) = n.started, max(i.t0 + i.ms * interval '1 ms') = n.ended, sum(i.ms) FROM unit_node n JOIN unit_interval i USING (instance) WHERE instance = 400 GROUP BY n.started, n.ended")" "30|t|t|1200000"
+
+# ---- of an earlier boot: only wall times are left
+unit 500 0 120000 >units
+unit 501 2592000 120000 >>units
+unit 502 -86400 120000 >>units
+sed -i 's/ boottime=[-0-9]*/ boottime=5 boot=21111111-2222-3333-4444-555555555555/' units
+{ clock; cat units; } | push 1 >one
+like "reports of an earlier boot are taken" "$(cat one)" '"accepted":12,"refused":\[\]'
+is "with all that was used, and none of it later than that boot" "$(sql "SELECT sum(i.cpu_user_ns), count(DISTINCT instance), bool_and(n.ended <= to_timestamp($now - $BOOT + 1)), bool_and(n.ended - n.started = interval '1 h') FROM unit_node n JOIN unit_interval i USING (instance) WHERE instance BETWEEN 500 AND 502")" "3702|3|t|t"
+{ clock 9; cat units; } | push 0 >/dev/null
+is "once" "$(sql "SELECT sum(cpu_user_ns) FROM unit_interval WHERE instance BETWEEN 500 AND 502")" 3702
+
+# ---- who does not say his clocks
+unit 600 10800 7200 | sed 's/ boottime=[0-9]*//' | push 0 >one
+like "a node of an older release is taken too" "$(cat one)" '"accepted":4,"refused":\[\]'
+is "with all that was used, and not in the future" "$(sql "SELECT sum(i.cpu_user_ns), bool_and(n.ended <= now() + interval '2 h') FROM unit_node n JOIN unit_interval i USING (instance) WHERE instance = 600")" "1234|t"
+is "nothing was refused" "$(for i in 0 1; do curl -s "$(U $i)/metrics" | awk '$1 == "ceems_aggregator_ingest_refused_records_total" { print $2 }'; done | tr '\n' ' ')" "0 0 "
+is "and no aggregator had an error" "$(cat agg?.log | grep -c 'level=error')" 0
+end 0
+end 1
+tap_done
