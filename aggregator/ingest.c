@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A request's way: admitted by its head (ingest_admit), handed to one of two threads
- * that prove its MUNGE credential and read its records (work), then to the writer,
- * answered after the commit. The bodies that are on this way are bounded. */
+/* A request's way: admitted by its head (ingest_admit), by its MUNGE credential before
+ * any of its body is read; handed to one of two threads that compare the body with the
+ * credential and read its records (work), then to the writer, answered after the
+ * commit. The bodies that are on this way are bounded. */
 #include "aggregator/ingest.h"
 
 #include <errno.h>
@@ -35,8 +36,11 @@ struct push_request {
 	struct web_request *web;
 	const void *body;
 	size_t len;
-	bool packed, prove;
-	const char *authorization;
+	bool packed;
+	bool prove;   /* munge has a credential, which the body is compared with */
+	bool decoded; /* by its thread */
+	bool counted; /* among requests and bodies */
+	struct munge_job munge;
 	struct ingest_ticket ticket;
 	unsigned status; /* of the answer */
 	struct err why;
@@ -45,6 +49,7 @@ struct push_request {
 struct ingest {
 	struct app *app;
 	struct sender *sender;
+	struct munge *munge; /* NULL: --no-ingest.munge */
 	struct ingest_writer *writer;
 	struct ingest_requests counts;
 	pthread_mutex_t mutex;
@@ -144,50 +149,85 @@ static void refuse(struct ingest *in, struct web_request *r, int rc,
 	answer_error(r, status, err->text);
 }
 
-void ingest_admit(void *arg, struct web_request *r)
+static void on_decoded(void *arg)
 {
-	struct ingest *in = ((struct app *)arg)->ingest;
-	struct err err = {""};
-	int rc = prove_by_head(in, r, &err);
+	struct push_request *q = arg;
 
-	if (rc >= 0) {
-		const char *why = app_no_database(in->app);
-		if (!why)
-			why = ladder_no_clock(in->app);
-		pthread_mutex_lock(&in->mutex);
-		if (in->requests >= REQUESTS_MAX || in->bodies >= BODIES_MAX)
-			why = "too many reports are waiting";
-		pthread_mutex_unlock(&in->mutex);
-		if (!why)
-			return;
-		rc = err_set(&err, -EBUSY, "%s", why);
-	}
-	refuse(in, r, rc, &err);
+	q->decoded = true;
+	web_wake(q->web);
 }
 
-static int begin(struct ingest *in, struct web_request *r, struct push_request **ret,
-		 struct err *err)
+/* The request sleeps until its credential, which is good once, has been looked at. */
+static int ask_munge(struct ingest *in, struct web_request *r, struct err *err)
 {
-	const char *encoding = web_header(r, "Content-Encoding");
 	struct push_request *q = calloc(1, sizeof(*q));
 
 	if (!q)
 		return err_set(err, -ENOMEM, "out of memory");
+	*web_state(r) = q;
+	q->ingest = in;
+	q->web = r;
+	q->prove = true;
+	q->munge.credential = sender_credential(web_header(r, "Authorization"));
+	q->munge.key = web_client_key(r);
+	q->munge.done = on_decoded;
+	q->munge.arg = q;
+	/* first asleep, then to be woken */
+	web_sleep(r);
+	int rc = munge_submit(in->munge, &q->munge);
+	if (rc == 0)
+		return 0;
+	web_wake(r);
+	return err_set(err, rc, "too many MUNGE credentials are waiting");
+}
+
+static int admit_by_head(struct ingest *in, struct web_request *r, struct err *err)
+{
+	int rc = prove_by_head(in, r, err);
+
+	if (rc < 0)
+		return rc;
+	const char *why = app_no_database(in->app);
+	if (!why)
+		why = ladder_no_clock(in->app);
+	pthread_mutex_lock(&in->mutex);
+	if (in->requests >= REQUESTS_MAX || in->bodies >= BODIES_MAX)
+		why = "too many reports are waiting";
+	pthread_mutex_unlock(&in->mutex);
+	if (why)
+		return err_set(err, -EBUSY, "%s", why);
+	return rc == 1 ? ask_munge(in, r, err) : 0;
+}
+
+void ingest_admit(void *arg, struct web_request *r)
+{
+	struct ingest *in = ((struct app *)arg)->ingest;
+	struct push_request *q = *web_state(r);
+	struct err err = {""};
+	int rc;
+
+	if (q && q->decoded) {
+		err = q->munge.why;
+		rc = sender_may(in->sender, &q->munge.facts, &err);
+	} else {
+		rc = admit_by_head(in, r, &err);
+	}
+	if (rc < 0)
+		refuse(in, r, rc, &err);
+}
+
+static int begin(struct ingest *in, struct web_request *r, struct push_request *q,
+		 struct err *err)
+{
+	const char *encoding = web_header(r, "Content-Encoding");
+
 	q->ingest = in;
 	q->web = r;
 	q->body = web_body(r, &q->len);
 	q->packed = encoding && strcasecmp(encoding, BATCH_ENCODING) == 0;
-	int rc = prove_by_head(in, r, err);
-	if (rc >= 0 && encoding && !q->packed && strcasecmp(encoding, "identity") != 0)
-		rc = err_set(err, -EBADMSG, "Content-Encoding is %s or nothing",
-			     BATCH_ENCODING);
-	if (rc < 0) {
-		free(q);
-		return rc;
-	}
-	q->prove = rc == 1;
-	q->authorization = web_header(r, "Authorization");
-	*ret = q;
+	if (encoding && !q->packed && strcasecmp(encoding, "identity") != 0)
+		return err_set(err, -EBADMSG, "Content-Encoding is %s or nothing",
+			       BATCH_ENCODING);
 	return 0;
 }
 
@@ -207,18 +247,20 @@ void ingest_handle(void *arg, struct web_request *r)
 	struct push_request *q = *web_state(r);
 	struct err err = {""};
 
-	if (q) {
+	if (q && q->counted) {
 		finish(in, q, r);
 		return;
 	}
-	int rc = begin(in, r, &q, &err);
+	if (!q)
+		q = *web_state(r) = calloc(1, sizeof(*q));
+	int rc = q ? begin(in, r, q, &err) : err_set(&err, -ENOMEM, "out of memory");
 	if (rc < 0) {
 		refuse(in, r, rc, &err);
 		return;
 	}
-	*web_state(r) = q;
 	pthread_mutex_lock(&in->mutex);
 	bool stopping = in->stopping;
+	q->counted = true;
 	in->bodies += q->len;
 	in->requests++;
 	if (!stopping) {
@@ -243,10 +285,13 @@ void ingest_end(void *arg, struct web_request *r, unsigned status)
 	if (!q)
 		return;
 	pthread_mutex_lock(&in->mutex);
-	in->bodies -= q->len;
-	in->requests--;
+	if (q->counted) {
+		in->bodies -= q->len;
+		in->requests--;
+	}
 	pthread_mutex_unlock(&in->mutex);
 	ingest_push_done(&q->ticket.push);
+	munge_facts_done(&q->munge.facts);
 	free(q);
 	*web_state(r) = NULL;
 }
@@ -287,8 +332,7 @@ static int read_records(struct push_request *q, struct buf *scratch, struct err 
 	};
 
 	if (q->prove) {
-		int rc = sender_munge(in->sender, q->authorization, q->body, q->len,
-				      err);
+		int rc = sender_has_sent(&q->munge.facts, q->body, q->len, err);
 		if (rc < 0)
 			return rc;
 	}
@@ -377,7 +421,6 @@ static struct sender_params sender_options(const struct options *o)
 {
 	return (struct sender_params){
 		.munge = o->ingest_munge,
-		.munge_socket = o->ingest_munge_socket,
 		.users = (const char *const *)o->ingest_users.items,
 		.user_count = o->ingest_users.count,
 		.token_file = o->ingest_token_file,
@@ -404,6 +447,7 @@ static void close_ingest(struct app *app)
 	if (!in)
 		return;
 	ingest_writer_free(in->writer);
+	munge_free(in->munge);
 	sender_free(in->sender);
 	pthread_cond_destroy(&in->more);
 	pthread_mutex_destroy(&in->mutex);
@@ -418,8 +462,11 @@ static int start(struct ingest *in, struct err *err)
 		.pg = in->app->pg,
 		.rollup_ms = o->rollup_delay_ms,
 	};
+	const char *socket = *o->ingest_munge_socket ? o->ingest_munge_socket : NULL;
 	int rc = sender_new(&params, &in->sender, err);
 
+	if (rc == 0 && o->ingest_munge)
+		rc = munge_new(socket, &in->munge, err);
 	if (rc == 0)
 		rc = ingest_writer_new(&writer, &in->writer, err);
 	while (rc == 0 && in->thread_count < THREADS) {
@@ -442,6 +489,8 @@ static void stop(struct app *app)
 	in->stopping = true;
 	pthread_cond_broadcast(&in->more);
 	pthread_mutex_unlock(&in->mutex);
+	if (in->munge)
+		munge_stop(in->munge);
 	/* first the writer: a thread of ours may wait for it */
 	if (in->writer)
 		ingest_writer_stop(in->writer);

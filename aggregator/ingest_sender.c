@@ -13,7 +13,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "lib/http/munge.h"
 #include "lib/parse.h"
 #include "lib/secret.h"
 
@@ -184,25 +183,35 @@ static bool is_of_body(const struct munge_facts *m, const void *body, size_t len
 	return m->payload.len == n && memcmp(m->payload.data, want, n) == 0;
 }
 
-int sender_munge(const struct sender *s, const char *authorization, const void *body,
-		 size_t len, struct err *err)
+const char *sender_credential(const char *authorization)
 {
-	auto_munge_facts struct munge_facts facts = {0};
 	const char *credential = after(authorization, "MUNGE");
-	const char *socket = s->params.munge_socket;
 
-	if (!credential)
-		return err_set(err, -EACCES, "no MUNGE credential");
-	int rc = munge_read(socket && *socket ? socket : NULL, credential, &facts, err);
-	if (rc < 0)
-		return rc == -EHOSTDOWN ? rc : -EACCES;
-	if (!is_of_body(&facts, body, len))
+	return credential ? credential : "";
+}
+
+int sender_may(const struct sender *s, const struct munge_facts *m, struct err *err)
+{
+	size_t n = strlen(SENDER_MUNGE_PAYLOAD);
+
+	if (m->rc < 0)
+		return m->rc == -EHOSTDOWN ? -EHOSTDOWN : -EACCES;
+	if (m->payload.len < n || memcmp(m->payload.data, SENDER_MUNGE_PAYLOAD, n) != 0)
 		return err_set(err, -EACCES,
-			       "the MUNGE credential is not of these reports");
+			       "the MUNGE credential was not made to send reports");
 	for (size_t i = 0; i < s->uid_count; i++) {
-		if (s->uids[i] == facts.uid)
+		if (s->uids[i] == m->uid)
 			return 0;
 	}
 	return err_set(err, -EPERM, "uid %u may not send reports (--ingest.user)",
-		       facts.uid);
+		       m->uid);
+}
+
+int sender_has_sent(const struct munge_facts *m, const void *body, size_t len,
+		    struct err *err)
+{
+	return is_of_body(m, body, len)
+		       ? 0
+		       : err_set(err, -EACCES,
+				 "the MUNGE credential is not of these reports");
 }

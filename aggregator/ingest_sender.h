@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "lib/err.h"
+#include "lib/http/munge.h"
 
 /*
  * Who may send reports, proved in one of three ways:
@@ -22,7 +23,6 @@
 
 struct sender_params {
 	bool munge;
-	const char *munge_socket; /* NULL or "": libmunge's own */
 	const char *const *users; /* names or numbers; unknown names are left out */
 	size_t user_count;
 	const char *token_file;   /* NULL or "": none */
@@ -51,10 +51,15 @@ struct sender_facts {
  * at with the body; -EACCES: nobody's who may (401). */
 int sender_admit(const struct sender *s, const struct sender_facts *f, struct err *err);
 
-/* The credential of an Authorization header that sender_admit() said 1 of; waits for
- * munged. 0; -EACCES: forged, replayed, of another body; -EPERM: proved, but not
- * allowed (403); -EHOSTDOWN: munged does not answer (503). */
-int sender_munge(const struct sender *s, const char *authorization, const void *body,
-		 size_t len, struct err *err);
+/* The credential in an Authorization header that sender_admit() said 1 of. */
+const char *sender_credential(const char *authorization);
+
+/* Whether whoever made the credential may send, before a byte of the body is there. 0;
+ * -EACCES: forged, replayed, made for another purpose; -EPERM: proved, but not allowed
+ * (403); -EHOSTDOWN: munged did not answer (503). */
+int sender_may(const struct sender *s, const struct munge_facts *m, struct err *err);
+/* Whether the credential was made for this body: 0 or -EACCES. */
+int sender_has_sent(const struct munge_facts *m, const void *body, size_t len,
+		    struct err *err);
 
 #endif

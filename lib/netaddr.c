@@ -44,6 +44,17 @@ int netaddr_from(const struct sockaddr *sa, struct netaddr *ret)
 	return -EAFNOSUPPORT;
 }
 
+/* IPv4's come below 2^48, where no address of IPv6 begins but the unspecified range. */
+uint64_t netaddr_key(const struct netaddr *a)
+{
+	bool v4 = memcmp(a->b, mapped, sizeof(mapped)) == 0;
+	uint64_t key = 0;
+
+	for (unsigned i = 0; i < 8; i++)
+		key = key << 8 | a->b[v4 ? 8 + i : i];
+	return key;
+}
+
 bool netaddr_equal(const struct netaddr *a, const struct netaddr *b)
 {
 	return memcmp(a->b, b->b, sizeof(a->b)) == 0;

@@ -26,6 +26,9 @@ struct netrange {
 int netaddr_parse(const char *s, struct netaddr *ret);
 /* -EAFNOSUPPORT: neither IPv4 nor IPv6. */
 int netaddr_from(const struct sockaddr *sa, struct netaddr *ret);
+/* A number of the network that one client can choose addresses from: the address of
+ * IPv4, the first 64 bits of IPv6 (RFC 7421). No two such networks share one. */
+uint64_t netaddr_key(const struct netaddr *a);
 bool netaddr_equal(const struct netaddr *a, const struct netaddr *b);
 /* 127.0.0.0/8 or ::1: a connection from there is from this very host. */
 bool netaddr_is_loopback(const struct netaddr *a);

@@ -105,6 +105,7 @@ static bool ask_munge(struct ask *a)
 		return false;
 	a->munge.done = on_munge;
 	a->munge.arg = a;
+	a->munge.key = web_client_key(a->r);
 	a->phase = PHASE_MUNGE;
 	web_sleep(a->r);
 	if (munge_submit(a->site->munge, &a->munge) == 0)

@@ -20,8 +20,7 @@ struct munge {
 	pthread_cond_t more;
 	pthread_t thread;
 	bool has_thread, stopping;
-	struct munge_job *first, **last;
-	unsigned waiting;
+	struct fair waiting;
 };
 
 void munge_facts_done(struct munge_facts *f)
@@ -142,26 +141,24 @@ int munge_write(const char *socket, const char *payload, size_t len, struct buf 
 }
 #endif
 
-static void *work(void *arg)
+static void *munge_thread(void *arg)
 {
 	struct munge *m = arg;
 
 	pthread_mutex_lock(&m->mutex);
 	for (;;) {
-		while (!m->first && !m->stopping)
+		while (!m->waiting.count && !m->stopping)
 			pthread_cond_wait(&m->more, &m->mutex);
-		struct munge_job *j = m->first;
+		struct munge_job *j = (struct munge_job *)fair_pop(&m->waiting);
 		if (!j)
 			break;
-		m->first = j->next;
-		if (!m->first)
-			m->last = &m->first;
-		m->waiting--;
 		bool stopping = m->stopping;
 		pthread_mutex_unlock(&m->mutex);
 		j->facts = (struct munge_facts){.rc = -EHOSTDOWN};
-		if (!stopping)
-			(void)munge_read(m->socket, j->credential, &j->facts, NULL);
+		if (stopping)
+			(void)err_set(&j->why, -EHOSTDOWN, "this server is stopping");
+		else
+			(void)munge_read(m->socket, j->credential, &j->facts, &j->why);
 		j->done(j->arg);
 		pthread_mutex_lock(&m->mutex);
 	}
@@ -175,7 +172,8 @@ int munge_new(const char *socket, struct munge **ret, struct err *err)
 
 	if (!m)
 		return err_set(err, -ENOMEM, "out of memory");
-	m->last = &m->first;
+	m->waiting.most = MUNGE_QUEUE_MAX;
+	m->waiting.lane_most = MUNGE_LANE_MAX;
 	pthread_mutex_init(&m->mutex, NULL);
 	pthread_cond_init(&m->more, NULL);
 	int rc = 0;
@@ -184,7 +182,7 @@ int munge_new(const char *socket, struct munge **ret, struct err *err)
 		rc = m->socket ? 0 : -ENOMEM;
 	}
 	if (rc == 0)
-		rc = -pthread_create(&m->thread, NULL, work, m);
+		rc = -pthread_create(&m->thread, NULL, munge_thread, m);
 	if (rc < 0) {
 		munge_free(m);
 		return err_set(err, rc, "munge: start thread: %s", strerror(-rc));
@@ -218,18 +216,10 @@ void munge_free(struct munge *m)
 
 int munge_submit(struct munge *m, struct munge_job *j)
 {
-	int rc = 0;
-
 	pthread_mutex_lock(&m->mutex);
-	if (m->stopping || m->waiting >= MUNGE_QUEUE_MAX)
-		rc = -EBUSY;
-	if (rc == 0) {
-		j->next = NULL;
-		*m->last = j;
-		m->last = &j->next;
-		m->waiting++;
+	int rc = m->stopping ? -EBUSY : fair_push(&m->waiting, &j->item, j->key);
+	if (rc == 0)
 		pthread_cond_signal(&m->more);
-	}
 	pthread_mutex_unlock(&m->mutex);
 	return rc;
 }

@@ -7,6 +7,7 @@
 
 #include "lib/buf.h"
 #include "lib/err.h"
+#include "lib/fair.h"
 #include "lib/netaddr.h"
 
 /* Who sent a request, by a credential of the MUNGE daemon that all hosts of a site
@@ -39,16 +40,20 @@ int munge_read(const char *socket, const char *credential, struct munge_facts *r
 int munge_write(const char *socket, const char *payload, size_t len, struct buf *ret,
 		struct err *err);
 
-/* A thread that waits for the daemon in place of threads that must not. Thread safe. */
+/* A thread that waits for the daemon in place of threads that must not; each key waits
+ * for one of each other at most. Thread safe. */
 #define MUNGE_QUEUE_MAX 1024
+#define MUNGE_LANE_MAX 512 /* of one key */
 
 struct munge;
 
 /* Storage of the caller until done is called. */
 struct munge_job {
-	struct munge_job *next;
+	struct fair_item item;
+	uint64_t key; /* of whoever asks: web_client_key() */
 	const char *credential;
 	struct munge_facts facts; /* for munge_facts_done() */
+	struct err why;           /* of facts.rc */
 	void (*done)(void *arg);
 	void *arg;
 };
@@ -59,7 +64,7 @@ void munge_stop(struct munge *m);
 /* Accepts NULL. */
 void munge_free(struct munge *m);
 
-/* -EBUSY: too many wait, done is not called. */
+/* -EBUSY: too many wait, of this key or of all; done is not called. */
 int munge_submit(struct munge *m, struct munge_job *j);
 
 #endif

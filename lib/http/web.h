@@ -154,6 +154,9 @@ void web_deadline(struct web_request *r, uint64_t ms);
 const char *web_target(const struct web_request *r);
 /* The other end of the connection, NULL: unknown (a unix socket). */
 const struct sockaddr *web_peer(struct web_request *r);
+/* One number for all who could be the same client, for queues in which strangers wait
+ * in turn (lib/fair.h): its IPv4 address, its /64 of IPv6. */
+uint64_t web_client_key(struct web_request *r);
 /* The TLS session, NULL: plain HTTP. Its certificate has passed what client_auth_type
  * asks for, which may be nothing. */
 gnutls_session_t web_tls(struct web_request *r);

@@ -8,6 +8,7 @@
 
 #include "lib/http/web_body.h"
 #include "lib/http/web_impl.h"
+#include "lib/netaddr.h"
 
 struct web_conn *web_conn_of(struct MHD_Connection *connection)
 {
@@ -297,6 +298,13 @@ const struct sockaddr *web_peer(struct web_request *r)
 		r->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
 
 	return info ? info->client_addr : NULL;
+}
+
+uint64_t web_client_key(struct web_request *r)
+{
+	struct netaddr a;
+
+	return netaddr_from(web_peer(r), &a) < 0 ? 0 : netaddr_key(&a);
 }
 
 gnutls_session_t web_tls(struct web_request *r)

@@ -20,6 +20,7 @@ CHECKS += test/e2e/damaged.sh
 CHECKS += test/e2e/web.sh
 CHECKS += test/e2e/web_bodies.sh
 CHECKS += test/e2e/web_attack.sh
+CHECKS += test/e2e/web_attack_aggregator.sh
 CHECKS += test/e2e/lb_relay.sh
 CHECKS += test/e2e/lb_owned.sh
 CHECKS += test/e2e/lb_tls.sh
