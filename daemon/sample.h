@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "daemon/env.h"
+#include "daemon/units.h"
 
 /* Reads the CPU time of running steps into the unit table: at each scrape, and between
  * scrapes often enough that a stop record that never comes costs little. The caller
@@ -42,6 +43,12 @@ bool sample_job_rss(struct sample *s, uint32_t unit, uint64_t *ret_bytes);
 void sample_unit_io(struct sample *s, uint32_t unit);
 /* Reads one step now: its stop record brought no counters. */
 void sample_step(struct sample *s, uint32_t step);
+/* Reads all running steps of a unit. False: one of them cannot be read now. */
+bool sample_unit(struct sample *s, uint32_t unit);
+/* What the job of a running unit has counted by its own control group, steps that ended
+ * included, slurmstepds of running ones (v2) not: CPU time and IO. False: cannot be
+ * read. */
+bool sample_job_totals(struct sample *s, uint32_t unit, struct unit_totals *ret);
 
 /* After the ring was found empty at drained_boottime_ns: ends the steps that have been
  * gone since SAMPLE_LOST_MS before that. Returns how many. */

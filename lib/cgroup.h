@@ -133,6 +133,10 @@ int cgroup_read_io(struct cgroup_fds *c, uint64_t *ret_read, uint64_t *ret_writt
 /* What the CPU time was split into before this object was made (by a daemon that was
  * restarted): the next readings go on from there. */
 void cgroup_fds_seed_cpu(struct cgroup_fds *c, uint64_t user_ns, uint64_t system_ns);
+/* On v2 what the step's slurmstepd itself used, which is in the job's CPU time and not
+ * in the step's; 0 where there is none, and on v1. Nothing is kept open. */
+int cgroup_read_stepd_cpu(struct cgroup_fds *c, struct cgroup_cpu *ret,
+			  struct err *err);
 /* How many files it keeps open now. */
 unsigned cgroup_fds_open(const struct cgroup_fds *c);
 

@@ -226,6 +226,19 @@ void cgroup_look_for_user(struct cgroup_fds *c)
 	close(fd);
 }
 
+ssize_t cgroup_read_stepd(struct cgroup_fds *c, char *buf, size_t size, struct err *err)
+{
+	if (!c->step || !cgroup_on_v2(c, CPU_USAGE) || c->without_user)
+		return 0;
+	auto_close int fd = open_file(c, CPU_USAGE, "/slurm", err);
+	if (fd < 0)
+		return fd == -ENODATA ? 0 : fd;
+	ssize_t n = fs_pread(fd, buf, size);
+	return n < 0 ? err_set(err, (int)n, "%s/slurm: %s", c->dir[UNIFIED],
+			       strerror((int)-n))
+		     : n;
+}
+
 ssize_t cgroup_read_file(struct cgroup_fds *c, enum cgroup_file f, char *buf,
 			 size_t size, struct err *err)
 {

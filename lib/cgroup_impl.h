@@ -63,6 +63,9 @@ enum cgroup_tree cgroup_tree_of(const struct cgroup_fds *c, enum cgroup_file f);
 bool cgroup_on_v2(const struct cgroup_fds *c, enum cgroup_file f);
 
 /* Its length and a NUL behind it; errors are those of cgroup_read_cpu(). */
+/* cpu.stat of the step's slurmstepd: its length, 0: there is none */
+ssize_t cgroup_read_stepd(struct cgroup_fds *c, char *buf, size_t size,
+			  struct err *err);
 ssize_t cgroup_read_file(struct cgroup_fds *c, enum cgroup_file f, char *buf,
 			 size_t size, struct err *err);
 /* Puts the file's path before the error of whoever parsed it. */

@@ -19,6 +19,19 @@ static int read_v2_cpu(struct cgroup_fds *c, struct cgroup_cpu *ret, struct err 
 	return rc < 0 ? cgroup_file_error(c, CPU_USAGE, rc, err) : 0;
 }
 
+int cgroup_read_stepd_cpu(struct cgroup_fds *c, struct cgroup_cpu *ret, struct err *err)
+{
+	char text[CGROUP_FILE_MAX];
+	struct cgroup_cpu cpu = {0};
+	ssize_t n = cgroup_read_stepd(c, text, sizeof(text), err);
+	int rc = n > 0 ? cgroup_parse_cpu_stat(text, (size_t)n, &cpu, err) : (int)n;
+
+	if (rc < 0)
+		return rc;
+	*ret = cpu;
+	return 0;
+}
+
 /* User and system ticks for the ratio. Younger than a tick: cpuacct.stat may know. */
 static int read_v1_ticks(struct cgroup_fds *c, uint64_t *ret_user, uint64_t *ret_system,
 			 struct err *err)
