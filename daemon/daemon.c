@@ -17,9 +17,11 @@
 #include "daemon/daemon_energy.h"
 #include "daemon/discover.h"
 #include "daemon/emissions.h"
+#include "daemon/found.h"
 #include "daemon/ipmi_lan.h"
 #include "daemon/msr.h"
 #include "daemon/perf_cpu.h"
+#include "daemon/units_found.h"
 #include "daemon/units_json.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
@@ -135,6 +137,9 @@ static void open_units(struct daemon *d)
 	if (made_new && err.text[0])
 		log_warn("%s/%s: %s: begun anew, what ended before is not counted",
 			 d->options.path_rundir, UNITS_PATH_NAME, err.text);
+	/* until first_look() has found that nothing runs */
+	if (made_new)
+		units_set_anew(d->units, clock_boottime_ns());
 	if (made_new)
 		log_info("%s/%s: new, with room for %u units", d->options.path_rundir,
 			 UNITS_PATH_NAME, units_capacity(d->units));
@@ -232,8 +237,13 @@ static void first_look(struct daemon *d)
 
 	if (d->has_ring)
 		ingest_tick(&d->ingest, 0);
-	if (d->units && discover_walk(&d->env, &err) < 0)
+	if (!d->units)
+		return;
+	if (discover_walk(&d->env, &err) < 0)
 		log_warn("discover: %s", err.text);
+	else if (!units_used(d->units))
+		units_set_anew(d->units, 0);
+	found_read_units(&d->env, d->sample, d->has_ring ? &d->ingest : NULL, true);
 }
 
 /* The sources of the collectors that are on. Files that only root may read are opened

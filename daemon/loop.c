@@ -9,6 +9,7 @@
 #include "daemon/courier_link.h"
 #include "daemon/daemon.h"
 #include "daemon/discover.h"
+#include "daemon/found.h"
 #include "lib/clock.h"
 #include "lib/log.h"
 #include "lib/service.h"
@@ -107,6 +108,7 @@ static void look(struct daemon *d, struct timers *t, uint64_t now)
 		walk(d, now);
 		t->walk_ns = now + DISCOVER_PERIOD_MS * NSEC_PER_MSEC;
 	}
+	found_read_units(&d->env, d->sample, d->has_ring ? &d->ingest : NULL, false);
 	if (due(&t->sample_ns, now, SAMPLE_MS))
 		sample_steps(d->sample);
 	if (due(&t->abandoned_ns, now, ABANDONED_MS))

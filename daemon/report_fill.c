@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "daemon/units_energy.h"
+#include "daemon/units_found.h"
 #include "lib/clock.h"
 #include "lib/crc32c.h"
 #include "lib/parse.h"
@@ -46,6 +47,8 @@ void report_fill_unit(struct report *r, enum report_type type, const struct unit
 	r->flags |= unit->flags & RECORD_CUT ? REPORT_CUT : 0;
 	r->flags |= unit->flags & RECORD_GPUS_TRUSTED ? REPORT_GPUS_TRUSTED : 0;
 	r->flags |= guess ? REPORT_DISCOVERED : 0;
+	r->flags |= unit->marks & UNIT_FOUND ? REPORT_FOUND : 0;
+	r->before = unit_before(u, i)->all;
 	SET(r, cluster, who->cluster);
 	SET(r, node, *unit->node ? unit->node : who->hostname);
 	SET(r, boot_id, who->boot_id);
@@ -128,10 +131,17 @@ void report_fill_window(struct report *r, const struct units *u, uint32_t i,
 void report_fill_totals(struct report *r, const struct units *u, uint32_t i,
 			const struct report_sums *sums, const struct report_who *who)
 {
-	static const struct report_sums nothing;
 	const struct unit *unit = units_get((struct units *)u, i);
 	const struct unit_report *ur = unit_report(u, i);
 	struct unit_totals t;
+
+	const struct report_before *before = &unit_before(u, i)->all;
+	const struct report_sums from = {
+		.cpu_user_ns = before->cpu_user_ns,
+		.cpu_system_ns = before->cpu_system_ns,
+		.io_read_bytes = before->io_read_bytes,
+		.io_write_bytes = before->io_write_bytes,
+	};
 
 	unit_total(u, i, &t);
 	r->t0_ns = unit->started_realtime_ns;
@@ -140,10 +150,10 @@ void report_fill_totals(struct report *r, const struct units *u, uint32_t i,
 		r->ended_ns = r->t0_ns;
 	r->end = (uint8_t)(unit->end ? unit->end : UNIT_END_COMPLETED);
 	r->t1_ns = r->ended_ns > r->t0_ns ? r->ended_ns : r->t0_ns + NSEC_PER_MSEC;
-	fill_use(r, &nothing, sums,
+	fill_use(r, &from, sums,
 		 t.memory_peak_bytes > ur->peak_bytes ? t.memory_peak_bytes
 						      : ur->peak_bytes);
-	fill_energy(r, ur, &nothing, sums, who);
+	fill_energy(r, ur, &from, sums, who);
 }
 
 bool report_fill_step(struct report *r, const struct units *u, uint32_t i,
@@ -190,7 +200,7 @@ uint32_t report_fill_hash(const struct units *u, uint32_t i)
 		unit->restarts,     unit->uid,
 		unit->gid,          unit->array_job,
 		unit->array_task,   unit->het_job,
-		unit->cpus,         unit->marks & UNIT_DISCOVERED,
+		unit->cpus,         unit->marks & (UNIT_DISCOVERED | UNIT_FOUND),
 		unit->memory_bytes, unit->started_realtime_ns,
 	};
 	uint32_t h = crc32c(0, numbers, sizeof(numbers));

@@ -403,6 +403,8 @@ void reporter_gather(struct reporter *r, struct report_batch *b, uint64_t now_ns
 			return;
 		}
 		meet(r, r->cursor);
+		if (units_get(u, r->cursor)->marks & UNIT_UNREAD)
+			continue; /* where its windows begin is not known yet */
 		if (units_get(u, r->cursor)->state == UNIT_RUNNING)
 			gather_running(r, b, r->cursor, now_ns);
 		else

@@ -329,14 +329,11 @@ void sample_step(struct sample *s, uint32_t i)
 
 bool sample_unit(struct sample *s, uint32_t i)
 {
-	const struct unit *unit = units_get(s->units, i);
-	uint32_t limit = steps_capacity(s->units);
-
-	for (uint32_t k = unit->first_step; k != UNITS_NONE && limit--;) {
+	for (uint32_t k = units_first_step(s->units, i); k != UNITS_NONE;
+	     k = steps_after(s->units, k)) {
 		struct step *step = steps_get(s->units, k);
 		if (step->state == UNIT_RUNNING && !read_step(s, k, step))
 			return false;
-		k = step->next;
 	}
 	return true;
 }
@@ -349,7 +346,6 @@ static void take_off(uint64_t *v, uint64_t less)
 bool sample_job_totals(struct sample *s, uint32_t i, struct unit_totals *ret)
 {
 	const struct unit *unit = units_get(s->units, i);
-	uint32_t limit = steps_capacity(s->units);
 	struct unit_totals t = {0};
 	struct cgroup_cpu cpu;
 	struct cgroup_fds *fds =
@@ -360,14 +356,14 @@ bool sample_job_totals(struct sample *s, uint32_t i, struct unit_totals *ret)
 	t.cpu_user_ns = cpu.user_ns;
 	t.cpu_system_ns = cpu.system_ns;
 	(void)cgroup_read_io(fds, &t.io_read_bytes, &t.io_write_bytes, NULL);
-	for (uint32_t k = unit->first_step; k != UNITS_NONE && limit--;) {
+	for (uint32_t k = units_first_step(s->units, i); k != UNITS_NONE;
+	     k = steps_after(s->units, k)) {
 		const struct step *step = steps_get(s->units, k);
 		fds = step->state == UNIT_RUNNING ? fds_of(s, k, step) : NULL;
 		if (fds && cgroup_read_stepd_cpu(fds, &cpu, NULL) == 0) {
 			take_off(&t.cpu_user_ns, cpu.user_ns);
 			take_off(&t.cpu_system_ns, cpu.system_ns);
 		}
-		k = step->next;
 	}
 	*ret = t;
 	return true;

@@ -113,7 +113,8 @@ static bool take_unit(struct work *w, bool synthetic)
 			      .array_task = RECORD_NO_VAL,
 			      .het_job = RECORD_NO_VAL,
 			      .first_step = UNITS_NONE,
-			      .marks = synthetic ? UNIT_DISCOVERED : 0,
+			      .marks = (synthetic ? UNIT_DISCOVERED : 0u) |
+				       (synthetic || units_anew(u) ? UNIT_UNREAD : 0u),
 			      .started_realtime_ns = r->realtime_ns,
 			      .started_boottime_ns = r->boottime_ns};
 	memcpy(unit->id, r->unit, sizeof(unit->id));
@@ -153,8 +154,12 @@ static bool take_step(struct work *w, bool synthetic)
 				.unit = w->ui,
 				.next = w->unit.first_step,
 				.step = r->step,
-				.discovered = synthetic,
+				.discovered =
+					synthetic ||
+					(r->type == RECORD_STEP_STOP && units_anew(u)),
 				.started_boottime_ns = r->boottime_ns};
+	if (synthetic && (w->unit.marks & UNIT_FOUND))
+		w->unit.marks |= UNIT_UNREAD; /* its group's count contains the step */
 	w->unit.first_step = w->si;
 	w->unit.steps_running++;
 	w->unit.steps_started++;
@@ -269,6 +274,16 @@ static int apply_start(struct work *w, bool synthetic, struct err *err)
 	return 0;
 }
 
+static void note_late_stop(struct work *w)
+{
+	w->node.stops_late++;
+	if (!(w->unit.marks & UNIT_FOUND))
+		return;
+	w->before = w->u->befores[w->ui];
+	found_take_rest(&w->unit.folded, &w->before, &w->counters);
+	w->before_changed = true;
+}
+
 static int apply_stop(struct work *w, struct err *err)
 {
 	const struct record *r = w->r;
@@ -277,7 +292,7 @@ static int apply_stop(struct work *w, struct err *err)
 	if (!take_unit(w, false) || !take_step(w, false))
 		return refuse(w, err);
 	if (w->step_new)
-		w->node.stops_late++;
+		note_late_stop(w);
 	describe_unit(&w->unit, r);
 	describe_step(w);
 	totals_merge(&w->step.totals, &w->counters);

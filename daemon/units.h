@@ -52,6 +52,8 @@ enum unit_mark {
 	UNIT_FAILED = 1 << 3,     /* some step's exit status is not 0 */
 	UNIT_DISCOVERED = 1 << 4, /* only known from its cgroup: id and restarts are a
 				     guess until a record comes */
+	UNIT_FOUND = 1 << 5,      /* lived before: units_found.h */
+	UNIT_UNREAD = 1 << 6,     /* what it had used by then is not known yet */
 };
 
 struct unit {
@@ -94,7 +96,8 @@ struct step {
 	uint32_t step;
 	uint32_t stepd_pid, tasks, cpus;
 	uint32_t exit_status, flags;
-	uint32_t discovered; /* found by walking, no start record */
+	uint32_t discovered; /* found by walking, or by its stop in a table that was
+				begun anew: no start record */
 	uint32_t cgroup_count;
 	uint32_t lost; /* enum step_lost */
 	struct record_cgroup cgroups[RECORD_CGROUPS_MAX];

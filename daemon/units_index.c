@@ -242,6 +242,7 @@ void store_unit_take(struct units *u, uint32_t i)
 	bit_set(u->units_taken, i, true);
 	u->units_count++;
 	u->discovered += !!(u->units[i].marks & UNIT_DISCOVERED);
+	u->unread += !!(u->units[i].marks & UNIT_UNREAD);
 	u->generation++;
 	u->unit_serials[i] = ++u->next_serial;
 	u->first_step[i] = 0;
@@ -255,6 +256,7 @@ void store_unit_drop(struct units *u, uint32_t i)
 	bit_set(u->units_taken, i, false);
 	u->units_count--;
 	u->discovered -= !!(u->units[i].marks & UNIT_DISCOVERED);
+	u->unread -= u->unread && (u->units[i].marks & UNIT_UNREAD);
 	u->generation++;
 }
 
@@ -455,7 +457,7 @@ void index_done(struct units *u)
 	u->steps_told = NULL;
 	u->first_step = u->unit_hash = NULL;
 	u->places = NULL;
-	u->units_count = u->steps_count = u->discovered = 0;
+	u->units_count = u->steps_count = u->discovered = u->unread = 0;
 	links_free(&u->units_ended);
 	links_free(&u->steps_ended);
 	index_free(&u->by_unit);

@@ -17,8 +17,10 @@
 #include "lib/cleanup.h"
 
 #define MAGIC "CEEMSUNI"
-#define VERSION 6u
-#define VERSION_UNNAMED 5u /* without names of steps: gets them at open */
+#define VERSION 7u
+/* Older ones get what they lack at open, see extend_file(). */
+#define VERSION_NO_BEFORE 6u /* without what units had used before */
+#define VERSION_UNNAMED 5u   /* and without names of steps */
 #define PAGE 4096u
 #define CHUNK 64u /* slots that get disk space at a time */
 #define STEPS_PER_UNIT 4u
@@ -71,10 +73,28 @@ static size_t names_off(uint32_t capacity)
 {
 	return reports_off(capacity) + pages(capacity * sizeof(struct unit_report));
 }
-static size_t file_bytes(uint32_t capacity)
+static size_t befores_off(uint32_t capacity)
 {
 	return names_off(capacity) +
 	       pages((size_t)capacity * STEPS_PER_UNIT * sizeof(struct step_name));
+}
+static size_t file_bytes(uint32_t capacity)
+{
+	return befores_off(capacity) + pages(capacity * sizeof(struct unit_before));
+}
+/* Of a version, 0: not one that is taken over */
+static size_t bytes_of(uint32_t version, uint32_t capacity)
+{
+	switch (version) {
+	case VERSION:
+		return file_bytes(capacity);
+	case VERSION_NO_BEFORE:
+		return befores_off(capacity);
+	case VERSION_UNNAMED:
+		return names_off(capacity);
+	default:
+		return 0;
+	}
 }
 
 /* ---- transactions ---------------------------------------------------------------- */
@@ -287,26 +307,33 @@ static void set_places(struct units *u)
 	u->step_energy = (struct step_accounts *)(u->map + step_energy_off(capacity));
 	u->unit_reports = (struct unit_report *)(u->map + reports_off(capacity));
 	u->step_names = (struct step_name *)(u->map + names_off(capacity));
+	u->befores = (struct unit_before *)(u->map + befores_off(capacity));
 }
 
 static bool header_is_ours(const struct store_header *h, size_t bytes, const char *boot)
 {
-	bool unnamed = h->version == VERSION_UNNAMED;
 	return memcmp(h->magic, MAGIC, sizeof(h->magic)) == 0 &&
-	       (h->version == VERSION || unnamed) &&
 	       h->unit_bytes == sizeof(struct unit) &&
 	       h->step_bytes == sizeof(struct step) && h->capacity >= 1 &&
 	       h->capacity <= 1u << 20 &&
 	       h->steps_capacity == h->capacity * STEPS_PER_UNIT &&
-	       (bytes == file_bytes(h->capacity) ||
-		(unnamed && bytes == names_off(h->capacity))) &&
+	       bytes_of(h->version, h->capacity) &&
+	       (bytes == bytes_of(h->version, h->capacity) ||
+		bytes == file_bytes(h->capacity)) &&
 	       h->units_backed <= h->capacity && h->steps_backed <= h->steps_capacity &&
 	       memcmp(h->boot_id, boot, sizeof(h->boot_id)) == 0;
 }
 
-/* A table of the version before gets the names' place at its end, so that an upgrade of
+/* All slots at once: they are small. */
+static int back_befores(struct units *u, uint32_t capacity)
+{
+	return -posix_fallocate(u->fd, (off_t)befores_off(capacity),
+				(off_t)(capacity * sizeof(struct unit_before)));
+}
+
+/* A table of a version before gets its further places at its end, so that an upgrade of
  * the daemon forgets nothing of what runs. Killed on the way, it is done again. */
-static int add_names(struct units *u, struct err *err)
+static int extend_file(struct units *u, struct err *err)
 {
 	uint32_t capacity = u->capacity, backed = u->steps_backed;
 	off_t used = (off_t)(backed * sizeof(struct step_name));
@@ -316,6 +343,8 @@ static int add_names(struct units *u, struct err *err)
 	int rc = ftruncate(u->fd, (off_t)file_bytes(capacity)) < 0 ? -errno : 0;
 	if (rc == 0 && used)
 		rc = -posix_fallocate(u->fd, (off_t)names_off(capacity), used);
+	if (rc == 0)
+		rc = back_befores(u, capacity);
 	if (rc < 0)
 		return err_set(err, rc, "extend unit table: %s", strerror(-rc));
 	unmap_file(u);
@@ -356,7 +385,7 @@ static int take_over(struct units *u, int dirfd, const char *boot, struct err *e
 				       ? "from another boot"
 				       : "of another version, or damaged");
 	take_bounds(u, &h);
-	rc = add_names(u, err);
+	rc = extend_file(u, err);
 	if (rc)
 		return rc;
 	set_places(u);
@@ -395,6 +424,8 @@ static int make_new(struct units *u, int dirfd, uint32_t capacity, const char *b
 		rc = -errno;
 	if (!rc)
 		rc = -posix_fallocate(u->fd, 0, (off_t)units_off());
+	if (!rc)
+		rc = back_befores(u, capacity);
 	if (rc)
 		return err_set(err, rc, "make %s: %s", tmp, strerror(-rc));
 	rc = map_file(u, bytes, err);

@@ -4,6 +4,7 @@
 
 #include "daemon/units.h"
 #include "daemon/units_energy.h"
+#include "daemon/units_found.h"
 #include "daemon/units_report.h"
 #include "lib/boot.h"
 
@@ -13,7 +14,8 @@
  * record means.
  *
  * The file: header | log | tombstones | energy | units | steps | accounts of units |
- * accounts of steps | reports of units | names of steps, each on a page of its own. A
+ * accounts of steps | reports of units | names of steps | what units had used before,
+ * each on a page of its own. A
  * transaction is a list of (place, bytes) written to the log; then `valid` is set, the
  * bytes are copied to their places, and `valid` is cleared. Whoever finds `valid` set
  * copies again. Death by signal keeps what was stored, in program order, so this needs
@@ -36,6 +38,7 @@ struct store_header {
 	uint32_t energy_generation; /* which of each two accounts counts: 0 or 1 */
 	uint64_t alive_ns;          /* CLOCK_BOOTTIME: units_set_alive() */
 	struct node_totals node[STORE_MANAGERS];
+	uint64_t anew_ns; /* units_set_anew(); before version 7: 0 */
 };
 
 struct store_log {
@@ -89,6 +92,7 @@ struct units {
 	struct step_accounts *step_energy;
 	struct unit_report *unit_reports;
 	struct step_name *step_names;
+	struct unit_before *befores;
 
 	/* Private, rebuilt at open. What leads anywhere is taken from here and never
 	 * from the file: that may be damaged at any moment, and then counters are
@@ -106,6 +110,7 @@ struct units {
 	bool energy_ticking, reporting;
 	uint64_t left_untold;
 	uint32_t discovered; /* units with UNIT_DISCOVERED */
+	uint32_t unread;     /* with UNIT_UNREAD */
 	uint64_t *unit_serials, *step_serials;
 	uint64_t *steps_told; /* serial of the step that a report has told of */
 	uint64_t next_serial, generation;

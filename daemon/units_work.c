@@ -47,6 +47,7 @@ void work_commit(struct work *w)
 	if (w->ui != UNITS_NONE && !w->unit_new) {
 		if ((u->units[w->ui].marks & ~w->unit.marks) & UNIT_DISCOVERED)
 			u->discovered--;
+		u->unread += !!(w->unit.marks & ~u->units[w->ui].marks & UNIT_UNREAD);
 		if (w->rekeyed)
 			store_unit_index(u, w->ui, false);
 	}
@@ -58,6 +59,9 @@ void work_commit(struct work *w)
 	if (w->unit_new) {
 		energy_put_unit(u, w->ui);
 		report_put_unit(u, w->ui);
+		found_put_unit(u, w->ui);
+	} else if (w->before_changed) {
+		txn_put(u, &u->befores[w->ui], &w->before, sizeof(w->before));
 	}
 	if (w->si != UNITS_NONE)
 		txn_put(u, &u->steps[w->si], &w->step, sizeof(w->step));

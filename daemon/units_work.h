@@ -18,6 +18,8 @@ struct work {
 	struct step step;
 	struct step_name name;
 	bool named; /* name has changed */
+	struct unit_before before;
+	bool before_changed;
 	struct node_totals node;
 };
 

@@ -141,6 +141,8 @@ static void take_unit(struct uses *w, const struct uses_params *p, uint32_t i)
 	w->accounts[w->account_count++] = &energy->account;
 	greet_steps(p->units, i, energy);
 	unit_total(p->units, i, &t);
+	if (unit->marks & UNIT_UNREAD) /* what it had used before is not ours */
+		energy->charged_cpu_ns = cpu_ns(&t);
 	uint64_t used = cpu_ns(&t), charged = energy->charged_cpu_ns;
 	uint64_t new_ns = used > charged ? used - charged : 0;
 	bool ended = unit->state == UNIT_ENDED;

@@ -155,8 +155,44 @@ static void names_of_steps_stay_with_them(void **state)
 	assert_string_equal(name_of("7", 3)->label, "");
 }
 
-/* What the daemon of the version before left behind, whole or with the daemon that took
- * it over killed on the way. */
+/* As the daemon of that version left it, its file ending at `end`; killed: the daemon
+ * that takes it over has died on the way. */
+static void make_older(uint32_t version, off_t end, bool killed)
+{
+	off_t all = (off_t)u->bytes;
+	bool made_new = true;
+	struct err err;
+
+	write_at((off_t)offsetof(struct store_header, version), &version,
+		 sizeof(version));
+	units_close(u);
+	u = NULL;
+	auto_close int fd = openat(dirfd_, UNITS_PATH_NAME, O_WRONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, end), 0);
+	if (killed)
+		assert_int_equal(ftruncate(fd, all), 0);
+	assert_int_equal(units_open(dirfd_, 16, &u, &made_new, &err), 0);
+	assert_false(made_new);
+}
+
+/* Also when the daemon that took it over was killed on the way */
+static void a_table_without_what_was_before_is_taken_over(void **state)
+{
+	(void)state;
+	for (int killed = 0; killed < 2; killed++) {
+		fresh(16);
+		now = T0;
+		named_start("7", 0, "burn", "job");
+		make_older(6, (unsigned char *)u->befores - u->map, killed);
+		assert_string_equal(name_of("7", 0)->command, "burn");
+		assert_int_equal(unit_before(u, 0)->all.known, 0);
+		assert_false(units_anew(u));
+		reopen();
+		assert_string_equal(name_of("7", 0)->command, "burn");
+	}
+}
+
 static void a_table_without_names_is_taken_over(void **state)
 {
 	(void)state;
@@ -165,22 +201,7 @@ static void a_table_without_names_is_taken_over(void **state)
 		now = T0;
 		named_start("7", 0, "burn", "job");
 		stop_ok("8", 0, 5, 5);
-		uint32_t old = 5;
-		off_t names = (unsigned char *)u->step_names - u->map;
-		write_at((off_t)offsetof(struct store_header, version), &old,
-			 sizeof(old));
-		units_close(u);
-		u = NULL;
-		auto_close int fd =
-			openat(dirfd_, UNITS_PATH_NAME, O_WRONLY | O_CLOEXEC);
-		assert_true(fd >= 0);
-		assert_int_equal(ftruncate(fd, names), 0);
-		if (killed)
-			assert_int_equal(ftruncate(fd, names + 8192), 0);
-		bool made_new = true;
-		struct err err;
-		assert_int_equal(units_open(dirfd_, 16, &u, &made_new, &err), 0);
-		assert_false(made_new);
+		make_older(5, (unsigned char *)u->step_names - u->map, killed);
 		assert_int_equal(total_of("8").cpu_user_ns, 5);
 		assert_string_equal(name_of("7", 0)->command, "");
 		named_start("7", 1, "second", "");
@@ -423,6 +444,7 @@ int main(void)
 		cmocka_unit_test(a_damaged_or_foreign_file_is_replaced),
 		cmocka_unit_test(names_of_steps_stay_with_them),
 		cmocka_unit_test(a_table_without_names_is_taken_over),
+		cmocka_unit_test(a_table_without_what_was_before_is_taken_over),
 		cmocka_unit_test(disk_space_is_taken_as_used),
 		cmocka_unit_test(killed_at_random_times_each_record_counts_once),
 		cmocka_unit_test(every_instruction_is_a_safe_place_to_die),
