@@ -192,10 +192,12 @@ static int take_limit(const struct form *f, char text[24], struct err *err)
 static int add_query(struct prom_request *r, struct str text, bool selector,
 		     enum promql_dialect dialect, struct err *err)
 {
+	const struct promql_limits limits = {.steps = &r->steps};
+
 	if (r->query_count == PROM_MATCHES_MAX)
 		return err_set(err, -E2BIG, "more than %u match[]", PROM_MATCHES_MAX);
 	return (selector ? promql_parse_selector
-			 : promql_parse)(text.p, text.len, dialect, NULL,
+			 : promql_parse)(text.p, text.len, dialect, &limits,
 					 &r->queries[r->query_count], err)
 		       ?: (r->query_count++, 0);
 }
@@ -442,6 +444,7 @@ int prom_request_read(const char *path, const char *query, const void *body,
 	if (!r)
 		return err_set(err, -ENOMEM, "out of memory");
 	r->call = call;
+	r->steps = steps_for((query ? strlen(query) : 0) + body_len);
 	snprintf(r->path, sizeof(r->path), "%s", path);
 	rc = take_all(r, &f, dialect, now_ms, err);
 	if (rc) {

@@ -43,6 +43,7 @@ struct prom_times {
 };
 
 struct prom_request {
+	struct steps steps; /* that reading and proving may take */
 	enum prom_call call;
 	char path[PROM_LABEL_MAX + 32]; /* what is sent on, exactly */
 	struct prom_times when;

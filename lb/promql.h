@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lb/steps.h"
 #include "lib/buf.h"
 #include "lib/err.h"
 
@@ -158,6 +159,9 @@ struct promql_limits {
 	uint32_t nodes;  /* 4096, matchers and labels included */
 	uint32_t depth;  /* 64: brackets and operators in each other */
 	uint32_t height; /* 256: of the tree, a chain of operators included */
+	/* Of the whole request; outlives the query. NULL: as the text's length allows.
+	 */
+	struct steps *steps;
 };
 #define PROMQL_BYTES_MAX (64u << 10)
 #define PROMQL_NODES_MAX 4096u
@@ -191,6 +195,9 @@ struct promql_node *promql_selectors(struct promql *q);
 int promql_add_matcher(struct promql *q, struct promql_node *selector,
 		       enum promql_match match, const char *name, const char *value,
 		       size_t value_len) __attribute__((warn_unused_result));
+
+/* What its parser and its proof count. */
+struct steps *promql_steps(struct promql *q);
 
 /* A copy of bytes that lives as long as the query; NULL: no memory. */
 const char *promql_keep(struct promql *q, const void *bytes, size_t len);

@@ -2,6 +2,7 @@
 /* PromQL's type rules, as Prometheus checks them when it has parsed. */
 #include <errno.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lb/promql_impl.h"
@@ -43,7 +44,7 @@ static int matches_nothing(struct check *c, const struct promql_node *n,
 	*c->at = n->at_byte;
 	if (m->match == MATCH_REGEX || m->match == MATCH_NOT_REGEX)
 		rc = re_check(m->value.p, m->value.len, c->q->dialect == PROMQL_3,
-			      &empty, c->err);
+			      &empty, c->q->steps, c->err);
 	*ret = m->match == MATCH_EQUAL || m->match == MATCH_REGEX ? empty : !empty;
 	return rc;
 }
@@ -135,14 +136,60 @@ static bool is_set(enum promql_op op)
 	return op == PROMQL_AND || op == PROMQL_OR || op == PROMQL_UNLESS;
 }
 
+static int compare_labels(const void *a, const void *b, void *steps)
+{
+	const struct str *x = a, *y = b;
+	uint32_t n = x->len < y->len ? x->len : y->len;
+
+	((struct steps *)steps)->used += 1 + n / 8;
+	int c = n ? memcmp(x->p, y->p, n) : 0;
+	return c ? c : (x->len > y->len) - (x->len < y->len);
+}
+
+/* Whether a label is in both lists: 1, 0, or an error. Lists are as long as the query:
+ * each of one is looked for in the other, sorted. */
+static int meet(struct check *c, const struct promql_label *a,
+		const struct promql_label *b)
+{
+	struct str *sorted, *to;
+	size_t count = 0;
+
+	for (const struct promql_label *l = a; l && b; l = l->next)
+		count++;
+	if (!count)
+		return 0;
+	sorted = to = promql_alloc(c->q, count * sizeof(*sorted));
+	if (!sorted)
+		return err_set(c->err, -ENOMEM, "out of memory");
+	for (; a; a = a->next)
+		*to++ = a->name;
+	qsort_r(sorted, count, sizeof(*sorted), compare_labels, c->q->steps);
+	for (; b; b = b->next) {
+		size_t lo = 0, hi = count;
+
+		while (lo < hi) {
+			size_t mid = (lo + hi) / 2;
+			int order = compare_labels(&b->name, &sorted[mid], c->q->steps);
+
+			if (!order)
+				return 1;
+			if (order < 0)
+				hi = mid;
+			else
+				lo = mid + 1;
+		}
+	}
+	return steps_take(c->q->steps, 0, c->err);
+}
+
 static int check_matching(struct check *c, struct promql_node *n, bool vectors)
 {
-	for (struct promql_label *a = n->labels; a && n->on; a = a->next)
-		for (struct promql_label *b = n->include; b; b = b->next)
-			if (str_same(a->name, b->name))
-				return bad(c, n,
-					   "label must not occur in ON and GROUP "
-					   "clause at once");
+	int rc = n->on ? meet(c, n->labels, n->include) : 0;
+
+	if (rc > 0)
+		return bad(c, n, "label must not occur in ON and GROUP clause at once");
+	if (rc)
+		return rc;
 	if (!vectors && n->labels)
 		return bad(c, n,
 			   "vector matching only allowed between instant vectors");

@@ -14,6 +14,7 @@ struct promql {
 	const char *text; /* the caller's, while parsing */
 	size_t len;
 	uint32_t nodes;
+	struct steps *steps, own; /* own: unless they are the request's */
 	struct promql_node *root;
 	struct promql_node *selectors, **selectors_end;
 	struct promql_chunk *chunks; /* all memory of the tree */
@@ -73,6 +74,7 @@ struct lexer {
 	size_t len, pos;
 	enum promql_dialect dialect;
 	bool in_braces, in_brackets, colon_seen, duration_seen;
+	struct steps *steps;
 };
 
 /* The next token; on -EINVAL err has it without a position, which is *ret_at. */

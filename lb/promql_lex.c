@@ -426,8 +426,12 @@ static void skip_comments(struct lexer *l)
 	}
 }
 
+#define WORD_STEPS 8 /* looked for among all keywords */
+
 int promql_lex(struct lexer *l, struct token *ret, uint32_t *ret_at, struct err *err)
 {
+	size_t begin = l->pos;
+
 	struct token t = {.type = T_EOF};
 	bool begun = l->in_brackets && !l->duration_seen;
 	bool duration = begun && l->dialect == PROMQL_2;
@@ -452,6 +456,8 @@ int promql_lex(struct lexer *l, struct token *ret, uint32_t *ret_at, struct err 
 	} else {
 		rc = lex_outside(l, &t, err);
 	}
+	if (!rc)
+		rc = steps_take(l->steps, l->pos - begin + WORD_STEPS, err);
 	if (rc)
 		return rc;
 	t.text.len = (uint32_t)(l->pos - t.at);

@@ -38,11 +38,16 @@ int parser_fail_at(struct parser *p, uint32_t at, const char *text)
 
 /* ---- pieces of the tree ---- */
 
+#define PIECE_STEPS 8 /* memory for one, and what comes of it */
+
 void *parser_piece(struct parser *p, size_t size, int *ret_rc)
 {
 	void *m = NULL;
 
 	p->error_at = p->now.at;
+	*ret_rc = steps_take(p->q->steps, PIECE_STEPS, p->err);
+	if (*ret_rc)
+		return NULL;
 	if (++p->q->nodes > p->q->limits.nodes)
 		*ret_rc = err_set(p->err, -E2BIG, "more than %u parts",
 				  p->q->limits.nodes);
@@ -249,7 +254,8 @@ static int parse(const char *text, size_t len, enum promql_dialect dialect,
 		return err_set(err, -ENOMEM, "out of memory");
 	if (len > q->limits.bytes)
 		return err_set(err, -E2BIG, "longer than %u bytes", q->limits.bytes);
-	p.lexer = (struct lexer){.text = text, .len = len, .dialect = dialect};
+	p.lexer = (struct lexer){
+		.text = text, .len = len, .dialect = dialect, .steps = q->steps};
 	rc = parser_advance(&p);
 	if (!rc && selector &&
 	    (p.now.type == T_STRING || p.now.type == T_NUMBER ||

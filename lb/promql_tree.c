@@ -54,6 +54,11 @@ struct promql_node *promql_root(struct promql *q)
 	return q->root;
 }
 
+struct steps *promql_steps(struct promql *q)
+{
+	return q->steps;
+}
+
 struct promql_node *promql_selectors(struct promql *q)
 {
 	return q->selectors;
@@ -80,6 +85,8 @@ struct promql *promql_new(const char *text, size_t len, enum promql_dialect dial
 	q->limits.nodes = limit(limits->nodes, PROMQL_NODES_MAX);
 	q->limits.depth = limit(limits->depth, PROMQL_DEPTH_MAX);
 	q->limits.height = limit(limits->height, PROMQL_HEIGHT_MAX);
+	q->own = steps_for(len);
+	q->steps = limits->steps ? limits->steps : &q->own;
 	q->text = text;
 	q->len = len;
 	q->selectors_end = &q->selectors;

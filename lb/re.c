@@ -16,6 +16,9 @@ struct re {
 	const char *p, *end;
 	bool angle_names;
 	unsigned depth;
+	const char *colon; /* the first ":]" at or behind colon_from; end: none */
+	const char *colon_from;
+	struct steps *steps;
 	struct err *err;
 };
 
@@ -141,19 +144,33 @@ static int unicode_class(struct re *r)
 	return 0;
 }
 
+/* The first ":]" at or behind from, each byte looked at once in an expression: from
+ * never goes back. NULL: there is none. */
+static const char *find_colon(struct re *r, const char *from)
+{
+	if (!r->colon_from || r->colon < from) {
+		const char *hit = memmem(from, (size_t)(r->end - from), ":]", 2);
+
+		r->colon = hit ? hit : r->end;
+		r->colon_from = from;
+		if (r->steps)
+			r->steps->used += (size_t)(r->colon - from);
+	}
+	return r->colon < r->end ? r->colon : NULL;
+}
+
 /* [:alpha:] at r->p; 1: it was one, 0: no */
 static int posix_class(struct re *r)
 {
 	static const char *const names[] = {"alnum", "alpha", "ascii", "blank", "cntrl",
 					    "digit", "graph", "lower", "print", "punct",
 					    "space", "upper", "word",  "xdigit"};
-	const char *begin = r->p + 2, *close = begin;
+	const char *begin = r->p + 2, *close;
 
 	if (r->end - r->p < 4 || r->p[1] != ':')
 		return 0;
-	while (r->end - close >= 2 && !(close[0] == ':' && close[1] == ']'))
-		close++;
-	if (r->end - close < 2)
+	close = find_colon(r, begin);
+	if (!close)
 		return 0;
 	if (begin < close && *begin == '^')
 		begin++;
@@ -191,8 +208,10 @@ static int class(struct re *r)
 		r->p++;
 	for (;; first = false) {
 		uint32_t lo, hi;
-		int rc;
+		int rc = steps_take(r->steps, 1, r->err);
 
+		if (rc)
+			return rc;
 		if (r->p >= r->end)
 			return bad(r, "missing closing ]");
 		if (*r->p == ']' && !first) {
@@ -307,6 +326,7 @@ static int repeat_counts(struct re *r, long *ret_min, long *ret_max)
 {
 	const char *begin = r->p++;
 	long min = repeat_number(r), max = min;
+	int rc;
 
 	if (min >= 0 && r->p < r->end && *r->p == ',') {
 		r->p++;
@@ -317,6 +337,9 @@ static int repeat_counts(struct re *r, long *ret_min, long *ret_max)
 				min = -1;
 		}
 	}
+	rc = steps_take(r->steps, (size_t)(r->p - begin), r->err);
+	if (rc)
+		return rc;
 	if (min < 0 || r->p >= r->end || *r->p != '}') {
 		r->p = begin;
 		return 0;
@@ -488,11 +511,16 @@ static int sequence(struct re *r, struct known *ret)
 			long min, max;
 
 			rc = repeat_counts(r, &min, &max);
+			if (rc < 0)
+				return rc;
 			if (rc)
 				return bad(r, "missing argument to repetition "
 					      "operator");
 		}
 		rc = atom(r, &k);
+		if (rc >= 0)
+			rc = steps_take(r->steps, (size_t)(r->p - before), r->err)
+				     ?: rc;
 		if (rc < 0)
 			return rc;
 		if (!rc)
@@ -536,13 +564,18 @@ static int alternatives(struct re *r, bool in_group, struct known *ret)
 }
 
 int re_check(const char *re, size_t len, bool angle_names, bool *ret_empty,
-	     struct err *err)
+	     struct steps *steps, struct err *err)
 {
-	struct re r = {
-		.p = re, .end = re + len, .angle_names = angle_names, .err = err};
+	struct re r = {.p = re,
+		       .end = re + len,
+		       .angle_names = angle_names,
+		       .steps = steps,
+		       .err = err};
 	struct known k;
-	int rc;
+	int rc = steps_take(steps, len, err);
 
+	if (rc)
+		return rc;
 	for (size_t i = 0; i < len;) {
 		size_t n = utf8_len(re + i, len - i);
 

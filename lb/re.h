@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "lb/steps.h"
 #include "lib/err.h"
 
 /* What has to be known of a regular expression of a label matcher (RE2's syntax as Go's
@@ -15,10 +16,11 @@
 #define RE_DEPTH_MAX 64u /* groups in groups */
 
 /* 0 and *ret_empty: whether the anchored expression matches "". -EINVAL: not an
- * expression; -E2BIG: groups nested too deep. Unknown names in \p{Name} are not
+ * expression; -E2BIG: groups nested too deep, or no steps left (NULL: nobody counts).
+ * Unknown names in \p{Name} are not
  * noticed. angle_names: (?<name>...) is known (Prometheus 3). */
 int re_check(const char *re, size_t len, bool angle_names, bool *ret_empty,
-	     struct err *err) __attribute__((warn_unused_result));
+	     struct steps *steps, struct err *err) __attribute__((warn_unused_result));
 
 /* Calls each() for every string of an alternation of literals, "a|b|c", also in one
  * group or between ^ and $; escaped punctuation is the character. Returns how many, or

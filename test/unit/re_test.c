@@ -11,7 +11,7 @@ static int check(const char *re, bool *ret_empty)
 {
 	struct err err;
 
-	return re_check(re, strlen(re), false, ret_empty, &err);
+	return re_check(re, strlen(re), false, ret_empty, NULL, &err);
 }
 
 static void the_syntax_of_re2_is_known(void **state)
