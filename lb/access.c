@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "lb/access.h"
+#include "lb/access_metrics.h"
 #include "lb/claim_set.h"
-#include "lb/re.h"
 
 struct access_plan {
 	const struct access_policy *policy;
@@ -83,125 +83,25 @@ static int claim(struct walk *w, struct str id, const struct access_reach *reach
 
 /* ---- which units a selector names ------------------------------------------------ */
 
-typedef int (*each_f)(void *arg, struct str s);
-
-struct literals {
-	each_f each;
-	void *arg;
-};
-
-static int literal(void *arg, const char *s, size_t len)
-{
-	struct literals *l = arg;
-
-	return l->each(l->arg, (struct str){s, (uint32_t)len});
-}
-
-/* The values that a matcher allows, when these can be listed: how many, -EINVAL when
- * not; -ENOMEM.
- */
-static int values(const struct promql_matcher *m, each_f each, void *arg)
-{
-	struct literals l = {.each = each, .arg = arg};
-
-	if (m->match == MATCH_EQUAL)
-		return each(arg, m->value) ?: 1;
-	if (m->match == MATCH_REGEX)
-		return re_literals(m->value.p, m->value.len, literal, &l);
-	return -EINVAL;
-}
-
-static bool fits(const char *pattern, struct str name)
-{
-	size_t n = strlen(pattern);
-
-	if (n && pattern[n - 1] == '*')
-		return name.len >= n - 1 && memcmp(name.p, pattern, n - 1) == 0;
-	return str_eq(name, pattern);
-}
-
-static const struct access_family *family_of(const struct access_policy *policy,
-					     struct str metric)
-{
-	for (size_t i = 0; i < policy->family_count; i++)
-		if (fits(policy->families[i].metric, metric))
-			return &policy->families[i];
-	return NULL;
-}
-
-/* What all metrics of a selector have in common */
-struct metrics {
-	const struct access_policy *policy;
-	bool known;        /* each has a family */
-	bool harmless;     /* none tells of anybody */
-	bool operators;    /* some are of no unit, but of all */
-	const char *label; /* of all that do; NULL: they differ, or none does */
-	bool differ;
-	bool no_memory; /* to find out */
-	unsigned count;
-};
-
-static void one_family(struct metrics *m, const struct access_family *f)
-{
-	m->count++;
-	if (!f)
-		m->known = false;
-	if (f && f->operators)
-		m->operators = true;
-	if (!f || !f->label)
-		return;
-	m->harmless = false;
-	m->differ = m->differ || (m->label && strcmp(m->label, f->label) != 0);
-	m->label = f->label;
-}
-
-static int one_metric(void *arg, struct str name)
-{
-	struct metrics *m = arg;
-
-	one_family(m, name.len ? family_of(m->policy, name) : NULL);
-	return 0;
-}
-
-/* By its name, or by a matcher of __name__ that lists names; else unknown. */
-static struct metrics metrics_of(const struct access_policy *policy,
-				 const struct promql_node *n)
-{
-	struct metrics m = {.policy = policy, .known = true, .harmless = true},
-		       none = {.policy = policy};
-	int rc;
-
-	if (n->name.len) {
-		one_metric(&m, n->name);
-		return m;
-	}
-	for (const struct promql_matcher *t = n->matchers; t; t = t->next) {
-		if (!str_eq(t->name, "__name__"))
-			continue;
-		rc = values(t, one_metric, &m);
-		m.no_memory = rc == -ENOMEM;
-		if (rc > 0 || m.no_memory)
-			return m;
-		m = (struct metrics){.policy = policy, .known = true, .harmless = true};
-	}
-	return none;
-}
-
 struct naming {
 	struct walk *w;
 	struct access_reach reach;
 	bool dry; /* only looks whether it can be done */
 };
 
+#define CLAIM_STEPS 8 /* hashed, and put into a list */
+
 static int one_unit(void *arg, struct str id)
 {
 	struct naming *n = arg;
 	const char *copy;
+	int rc;
 
 	if (!id.len)
 		return -EINVAL; /* series without the label: of no unit, or of all */
-	if (n->dry)
-		return 0;
+	rc = steps_take(promql_steps(n->w->q), CLAIM_STEPS + id.len, n->w->err);
+	if (rc || n->dry)
+		return rc;
 	copy = promql_keep(n->w->q, id.p, id.len);
 	if (!copy)
 		return err_set(n->w->err, -ENOMEM, "out of memory");
@@ -295,7 +195,7 @@ bool access_span(const struct access_plan *p, int64_t *ret_from_ms, int64_t *ret
 
 /* One selector of these metrics; units_max: how many units it may be narrowed to when
  * it names none */
-static int prove(struct walk *w, struct promql_node *n, struct metrics m,
+static int prove(struct walk *w, struct promql_node *n, struct access_metrics m,
 		 uint32_t units_max, struct access_reach reach)
 {
 	struct naming naming = {.w = w, .reach = reach};
@@ -306,8 +206,10 @@ static int prove(struct walk *w, struct promql_node *n, struct metrics m,
 	naming.reach.to_ms += w->around_ms;
 	if (w->p->policy->open)
 		return 0;
-	if (m.no_memory)
-		return err_set(w->err, -ENOMEM, "out of memory");
+	if (m.rc == -E2BIG)
+		return steps_take(promql_steps(w->q), 0, w->err);
+	if (m.rc)
+		return err_set(w->err, m.rc, "out of memory");
 	if (!m.known)
 		return refuse(w, n,
 			      m.count ? "this metric is not one that may be read here"
@@ -331,13 +233,15 @@ static int prove(struct walk *w, struct promql_node *n, struct metrics m,
 		if (!str_eq(t->name, m.label))
 			continue;
 		naming.dry = true;
-		rc = values(t, one_unit, &naming);
+		rc = access_values(t, one_unit, &naming);
 		if (rc == -ENOMEM)
 			return err_set(w->err, rc, "out of memory");
+		if (rc == -E2BIG)
+			return rc;
 		if (rc < 0)
 			continue;
 		naming.dry = false;
-		rc = values(t, one_unit, &naming);
+		rc = access_values(t, one_unit, &naming);
 		return rc < 0 ? rc : 0;
 	}
 	if (units_max)
@@ -429,7 +333,9 @@ static int walk_selector(struct walk *w, struct promql_node *n, int64_t reach_ms
 	int rc = shift(w, n, &t);
 
 	t.from_ms -= reach_ms;
-	return rc ? rc : prove(w, n, metrics_of(policy, n), policy->inject_max, t);
+	return rc ? rc
+		  : prove(w, n, access_metrics_of(policy, w->q, n), policy->inject_max,
+			  t);
 }
 
 /* The selector in timestamp(selector); NULL: it is another call */
@@ -463,8 +369,8 @@ static int walk_stamped(struct walk *w, struct promql_node *n, struct access_rea
 		t.to_ms = still.to_ms;
 	t.from_ms -= w->p->policy->lookback_ms;
 	return rc ? rc
-		  : prove(w, n, metrics_of(w->p->policy, n), w->p->policy->inject_max,
-			  t);
+		  : prove(w, n, access_metrics_of(w->p->policy, w->q, n),
+			  w->p->policy->inject_max, t);
 }
 
 static int walk_subquery(struct walk *w, struct promql_node *n, struct access_reach t)
@@ -589,23 +495,9 @@ int access_plan_add_selectors(struct access_plan *p, struct promql *query,
 	reach.from_ms -= p->policy->lookback_ms;
 	for (struct promql_node *n = promql_selectors(query); n && !rc;
 	     n = n->next_selector)
-		rc = prove(&w, n, metrics_of(p->policy, n), p->policy->inject_max,
-			   reach);
+		rc = prove(&w, n, access_metrics_of(p->policy, query, n),
+			   p->policy->inject_max, reach);
 	return rc;
-}
-
-/* Of all types: what all families have in common */
-static struct metrics profiles_of(const struct access_policy *policy, struct str type)
-{
-	struct metrics m = {.policy = policy, .known = true, .harmless = true};
-
-	if (type.len)
-		one_metric(&m, type);
-	else
-		for (size_t i = 0; i < policy->family_count; i++)
-			one_family(&m, &policy->families[i]);
-	m.known = m.known && m.count;
-	return m;
 }
 
 int access_plan_add_profiles(struct access_plan *p, struct promql *selector,
@@ -621,7 +513,7 @@ int access_plan_add_profiles(struct access_plan *p, struct promql *selector,
 		return err_set(err, -ERANGE, "the query's time ends before it begins");
 	rc = keep_query(p, selector, err);
 	return rc ? rc
-		  : prove(&w, promql_root(selector), profiles_of(policy, type),
+		  : prove(&w, promql_root(selector), access_profiles_of(policy, type),
 			  narrow ? policy->narrow_max : policy->inject_max, fixed);
 }
 

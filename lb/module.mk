@@ -3,6 +3,7 @@
 # libpromql: PromQL to tree and back, and what a tree may read; libc only
 ARCHIVES += libpromql
 libpromql_SRCS += lb/access.c
+libpromql_SRCS += lb/access_metrics.c
 libpromql_SRCS += lb/claim_set.c
 libpromql_SRCS += lb/form.c
 libpromql_SRCS += lb/json_read.c
