@@ -23,9 +23,13 @@ int json_broken(struct json_reader *r, const char *what)
 
 static void blanks(struct json_reader *r)
 {
+	const char *begin = r->p;
+
 	while (r->p < r->end &&
 	       (*r->p == ' ' || *r->p == '\t' || *r->p == '\n' || *r->p == '\r'))
 		r->p++;
+	if (r->steps)
+		r->steps->used += 1 + (size_t)(r->p - begin);
 }
 
 bool json_take(struct json_reader *r, char c)
@@ -79,7 +83,7 @@ int json_raw_string(struct json_reader *r, struct str *ret)
 		return json_broken(r, "a string without end");
 	*ret = (struct str){begin, (uint32_t)(r->p - begin)};
 	r->p++;
-	return 0;
+	return steps_take(r->steps, ret->len, r->err);
 }
 
 struct escape {
@@ -190,7 +194,7 @@ int json_unescape(struct json_reader *r, struct str raw, char *to, uint32_t *ret
 	if (!utf8_is_text(to, len))
 		return json_broken(r, "a string that is not UTF-8");
 	*ret_len = len;
-	return 0;
+	return steps_take(r->steps, raw.len, r->err);
 }
 
 /* ---- numbers --------------------------------------------------------------------- */
@@ -244,7 +248,7 @@ int json_number(struct json_reader *r, struct str *ret)
 		return json_broken(r, "a number belongs here");
 	*ret = (struct str){r->p, (uint32_t)(stop - r->p)};
 	r->p = stop;
-	return 0;
+	return steps_take(r->steps, ret->len, r->err);
 }
 
 /* ---- what is within -------------------------------------------------------------- */

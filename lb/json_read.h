@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "lb/promql.h"
+#include "lb/steps.h"
 #include "lib/err.h"
 
 /* JSON (RFC 8259, to the letter) read from front to back by who knows what it should
@@ -26,7 +27,8 @@
 struct json_reader {
 	struct err *err;
 	const char *text, *p, *end;
-	unsigned depth; /* for json_enter() */
+	unsigned depth;      /* for json_enter() */
+	struct steps *steps; /* NULL: nobody counts */
 };
 
 void json_reader_init(struct json_reader *r, const char *text, size_t len,

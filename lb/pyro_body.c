@@ -76,8 +76,15 @@ static int too_long(struct err *err)
 	return err_set(err, -E2BIG, "a message of more than %u bytes", PYRO_BODY_MAX);
 }
 
+/* What a message may become: text of many units is a twentieth when it is compressed,
+ * zeros are a thousandth. */
+#define INFLATED_TIMES 64u
+#define INFLATED_FIRST ((size_t)16 << 10)
+
 static int inflate_all(z_stream *z, struct buf *out, struct err *err)
 {
+	size_t most = INFLATED_FIRST + (size_t)z->avail_in * INFLATED_TIMES;
+
 	for (;;) { /* each turn fills its room, or is the last */
 		size_t room = PYRO_BODY_MAX + 1 - out->len;
 		char *at;
@@ -93,6 +100,11 @@ static int inflate_all(z_stream *z, struct buf *out, struct err *err)
 		buf_commit(out, room - z->avail_out);
 		if (out->len > PYRO_BODY_MAX)
 			return too_long(err);
+		if (out->len > most)
+			return err_set(err, -E2BIG,
+				       "a message that is compressed more than %u "
+				       "times",
+				       INFLATED_TIMES);
 		if (rc == Z_STREAM_END && z->avail_in)
 			return err_set(err, -EINVAL, "bytes behind the gzip body");
 		if (rc == Z_STREAM_END)

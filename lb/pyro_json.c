@@ -222,6 +222,7 @@ int pyro_read_json(struct pyro_arena *a, const struct pyro_type *type, const cha
 		return err_set(err, -E2BIG, "a message of more than %u bytes",
 			       PYRO_BODY_MAX);
 	json_reader_init(&r.json, text, len, err);
+	r.json.steps = a->steps;
 	rc = read_message(&r, type, ret);
 	return rc ? rc : json_end(&r.json);
 }

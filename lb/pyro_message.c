@@ -70,17 +70,23 @@ struct pyro_message *pyro_new(struct pyro_arena *a, const struct pyro_type *type
 int pyro_add(struct pyro_arena *a, struct pyro_message *m, const struct pyro_field *f,
 	     struct pyro_value **ret, struct err *err)
 {
+	size_t place = (size_t)(f - m->type->fields), before = place;
 	struct pyro_value **at = &m->values, *v;
 
-	while (*at && (*at)->field->number < f->number)
-		at = &(*at)->next;
-	if (*at && (*at)->field == f && !f->repeated)
+	if (!m->last)
+		m->last = pyro_alloc(a, m->type->count * sizeof(struct pyro_value *));
+	if (!m->last)
+		return err_set(err, -ENOMEM, "out of memory");
+	if (m->last[place] && !f->repeated)
 		return err_set(err, -EINVAL, "%s: field \"%s\" is there twice",
 			       m->type->name, f->name);
 	if (a->values == PYRO_VALUES_MAX)
 		return err_set(err, -E2BIG, "more than %u values", PYRO_VALUES_MAX);
-	while (*at && (*at)->field == f)
-		at = &(*at)->next;
+	/* behind the last one of its field, or of the nearest field before it */
+	while (!m->last[before] && before)
+		before--;
+	if (m->last[before])
+		at = &m->last[before]->next;
 	v = pyro_alloc(a, sizeof(*v));
 	if (!v)
 		return err_set(err, -ENOMEM, "out of memory");
@@ -88,6 +94,7 @@ int pyro_add(struct pyro_arena *a, struct pyro_message *m, const struct pyro_fie
 	v->field = f;
 	v->next = *at;
 	*at = v;
+	m->last[place] = v;
 	*ret = v;
 	return 0;
 }

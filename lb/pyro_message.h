@@ -75,6 +75,7 @@ struct pyro_value {
 struct pyro_message {
 	const struct pyro_type *type;
 	struct pyro_value *values;
+	struct pyro_value **last; /* of each field of the type; NULL: no value yet */
 };
 
 /* Memory of a tree: all of it goes at once. Zero-initialise. */
@@ -82,7 +83,8 @@ struct pyro_arena {
 	struct pyro_chunk *chunks;
 	char *room;
 	size_t left;
-	uint32_t values; /* made so far */
+	uint32_t values;     /* made so far */
+	struct steps *steps; /* of reading; NULL: nobody counts */
 };
 #define PYRO_VALUES_MAX 1024u /* values of one request */
 #define PYRO_DEPTH_MAX 16u    /* of messages within each other */

@@ -9,6 +9,7 @@
 
 enum wire { WIRE_VARINT = 0, WIRE_I64 = 1, WIRE_LEN = 2, WIRE_I32 = 5 };
 
+#define FIELD_STEPS 8 /* looked for in a table */
 #define FIELD_NUMBER_MAX ((1u << 29) - 1)
 
 struct reader {
@@ -230,8 +231,14 @@ static int read_message(struct reader *r, const struct pyro_type *type,
 	if (r->depth > PYRO_DEPTH_MAX)
 		return err_set(r->err, -E2BIG, "messages within messages too deep");
 	*ret = m;
-	while (r->p < r->end && !rc)
+	while (r->p < r->end && !rc) {
+		const unsigned char *begin = r->p;
+
 		rc = read_field(r, m);
+		rc = rc ? rc
+			: steps_take(r->arena->steps,
+				     FIELD_STEPS + (size_t)(r->p - begin), r->err);
+	}
 	return rc;
 }
 

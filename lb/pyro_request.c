@@ -56,6 +56,7 @@ int pyro_request_add(struct pyro_request *r, struct str text, struct str type,
 		     struct pyro_selector **ret, struct err *err)
 {
 	static const char any[] = "{a=\"a\"}"; /* until its matcher is taken out */
+	const struct promql_limits limits = {.steps = &r->steps};
 	struct pyro_selector *s = &r->selectors[r->count];
 	bool all = selects_all(text);
 	int rc = 0;
@@ -68,8 +69,8 @@ int pyro_request_add(struct pyro_request *r, struct str text, struct str type,
 	if (all)
 		text = (struct str){any, sizeof(any) - 1};
 	rc = rc ? rc
-		: promql_parse_selector(text.p, text.len, r->dialect, NULL, &s->query,
-					err);
+		: promql_parse_selector(text.p, text.len, r->dialect, &limits,
+					&s->query, err);
 	if (rc)
 		return rc;
 	if (all)
@@ -204,6 +205,8 @@ static int read_rpc(struct pyro_request *r, const struct protocol_input *in,
 
 	if (rc)
 		return rc;
+	r->steps = steps_for(message.len);
+	r->arena.steps = &r->steps;
 	if (r->form.json)
 		rc = pyro_read_json(&r->arena, type, message.data, message.len,
 				    &r->message, err);
@@ -232,6 +235,7 @@ int pyro_request_read(const struct protocol_input *in, struct pyro_request **ret
 		return err_set(err, -ENOMEM, "out of memory");
 	r->call = call;
 	r->now_ms = in->now_ms;
+	r->steps = steps_for((in->query ? strlen(in->query) : 0) + in->body_len);
 	r->dialect = in->dialect;
 	rc = call->way == PYRO_RPC ? read_rpc(r, in, err)
 				   : pyro_render_read(r, in, err);

@@ -59,6 +59,7 @@ struct pyro_request {
 	int64_t now_ms;
 	bool of_now; /* some time of it stands for now */
 	enum promql_dialect dialect;
+	struct steps steps; /* that reading and proving may take */
 	struct pyro_arena arena;
 	struct pyro_message *message; /* of PYRO_RPC */
 	struct buf parameters;        /* of a form, all but selectors */

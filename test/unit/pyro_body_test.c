@@ -198,12 +198,21 @@ static int unzip(const struct buf *body, size_t len, const char *encoding,
 static void compression_is_undone_and_a_bomb_does_not_go_off(void **state)
 {
 	(void)state;
-	auto_buf struct buf zeroes = BUF_INIT, zipped = BUF_INIT, message = BUF_INIT;
+	auto_buf struct buf zeroes = BUF_INIT, zipped = BUF_INIT, message = BUF_INIT,
+			    text = BUF_INIT;
 	struct err err;
+
+	/* numbers of units, as a message has them */
+	for (unsigned i = 0; text.len < PYRO_BODY_MAX; i++)
+		buf_printf(&text, "%u|", 100000 + i * 7);
 
 	memset(buf_reserve(&zeroes, 8 << 20), 0, 8 << 20);
 	buf_commit(&zeroes, 8 << 20);
 	zip(zeroes.data, PYRO_BODY_MAX, &zipped);
+	assert_int_equal(unzip(&zipped, zipped.len, "gzip", &message, &err), -E2BIG);
+	assert_non_null(strstr(err.text, "compressed more than"));
+	buf_reset(&zipped);
+	zip(text.data, PYRO_BODY_MAX, &zipped);
 	assert_int_equal(unzip(&zipped, zipped.len, "gzip", &message, &err), 0);
 	assert_int_equal(message.len, PYRO_BODY_MAX);
 	assert_int_equal(unzip(&zipped, zipped.len, "GZIP", &message, &err), 0);
