@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The demo, as make demo runs it: each of its jobs is in a real Prometheus with its final
 # counters, they add up to the node's, and demo-stop ends exactly what was started. It also
-# starts over one that was killed.
+# starts over one that was killed. The project lies in a home of mode 0700 here, as Debian makes
+# them: what other users run must come to where they can reach it.
 . "$(dirname "$0")/../tap.sh"
 why=$(test/rig/slurm possible) || skip_all "$why"
 for c in prometheus curl jq; do command -v $c >/dev/null || skip_all "$c is not installed"; done
@@ -10,10 +11,10 @@ for c in prometheus curl jq; do command -v $c >/dev/null || skip_all "$c is not 
 ls "$BUILD"/slurm/*/spank_ceems.so >/dev/null 2>&1 || skip_all "the plugins were not built here"
 
 # the demo of its own build folder, so that one which a person has running is left alone
-mkdir "$SCRATCH/build"
-ln -s "$BUILD"/{ceemsd,ceems-courier,ceems_aggregator,cacct,ceems_lb,ceems_tool,slurm} "$SCRATCH/build/"
-export BUILD=$SCRATCH/build
-demo=$BUILD/demo
+mkdir -m 700 "$SCRATCH/home"
+mkdir "$SCRATCH/home/build"
+ln -s "$BUILD"/{ceemsd,ceems-courier,ceems_aggregator,cacct,ceems_lb,ceems_tool,slurm} "$SCRATCH/home/build/"
+export BUILD=$SCRATCH/home/build
 test_cleanup() { test/rig/demo stop; }
 
 processes() { # what runs with the demo's mark, or its rig's, zombies apart
@@ -27,6 +28,10 @@ processes() { # what runs with the demo's mark, or its rig's, zombies apart
 # on a busy machine the demo takes longer than ended jobs stay in /units, which we look at last
 start() { CEEMS_DEMO_FLAGS=--unit.linger=1h test/rig/demo start >"$SCRATCH/page" 2>&1; }
 ok "it starts, and its own check of the sums holds" start
+demo=$(. "$BUILD/demo/demo.env" && echo "$CEEMS_DEMO_DIR")
+as_games() { setpriv --reuid games --regid games --clear-groups sh -c '"$0" --version >/dev/null 2>&1; echo $?' "$1"; }
+is "its programs are where ordinary users can run them" "$(as_games "$demo/programs/ceemsd")" 0
+is "where they were built that is not so" "$(as_games "$BUILD/ceemsd")" 126
 sed 's/^/# /' "$SCRATCH/page"
 rows() { grep -E '^ +[0-9]+  [a-z]+[0-9]* +[a-z]+ +COMPLETED ' "$SCRATCH/page"; }
 is "one row per job" "$(rows | wc -l)" 26
@@ -44,20 +49,20 @@ if ls "$BUILD"/slurm/*/jobcomp_ceems.so "$BUILD/ceems_aggregator" "$BUILD/cacct"
 	is "a user sees the records of her own jobs, by cacct" "$(mine | awk '{ print $2 }' | sort | paste -sd' ')" "alloc burner1 burner3 gpu"
 	is "each with the energy it took" "$(mine | awk '!($(NF - 2) > 0)')" ""
 	is "and the grams of it, 475 a kWh" "$(mine | awk '{ g = $(NF - 1); e = $(NF - 2) * 0.475 } !(g > 0 && g > 0.99 * e - 2e-6 && g < 1.01 * e + 2e-6)')" ""
-	cacct_as() { (. "$demo/demo.env"; as "$@") 2>&1; }
+	cacct_as() { (. "$BUILD/demo/demo.env"; as "$@") 2>&1; }
 	is "cacct needs no option in that shell" "$(cacct_as games cacct -nP -o JobName | sort | uniq -c | awk '{ print $1 $2 }' | paste -sd' ')" "1burner2 1perf 20short"
 	like "nor a page about one job" "$(cacct_as daemon cacct report 3)" 'burner3  COMPLETED'
 	like "which is not shown to another" "$(cacct_as games cacct report 3)" 'no job 3 that you may see'
-	like "the API's address is in demo.env" "$(. "$demo/demo.env"; curl -s "$API_URL/health")" '.'
-	is "and asks who one is" "$(. "$demo/demo.env"; curl -s -o /dev/null -w '%{http_code}' "$API_URL/api/v1/units")" 401
+	like "the API's address is in demo.env" "$(. "$BUILD/demo/demo.env"; curl -s "$API_URL/health")" '.'
+	is "and asks who one is" "$(. "$BUILD/demo/demo.env"; curl -s -o /dev/null -w '%{http_code}' "$API_URL/api/v1/units")" 401
 else
 	for i in 1 2 3 4 5 6 7 8; do skip "records, part $i" "the aggregator, cacct or jobcomp_ceems.so is not built here"; done
 fi
 
 if grep -q 'through the load balancer' "$SCRATCH/page"; then
-	lb() { (. "$demo/demo.env"; lb_as "$@") 2>&1; }
+	lb() { (. "$BUILD/demo/demo.env"; lb_as "$@") 2>&1; }
 	lb_code() { lb "$@" -o /dev/null -w '%{http_code}'; }
-	job() { (. "$demo/demo.env"; eval "echo \$DEMO_JOB_$1"); }
+	job() { (. "$BUILD/demo/demo.env"; eval "echo \$DEMO_JOB_$1"); }
 	seconds() { rows | awk -v j="$1" '$1 == j { print $5 }'; }
 	cpu=ceems_compute_unit_cpu_user_seconds_total
 	value() { lb "$1" /api/v1/query -G --data-urlencode "query=max_over_time($cpu{uuid=\"$2\"}[1h])" | jq -r '.data.result[0].value[1] // .error'; }
@@ -70,8 +75,8 @@ if grep -q 'through the load balancer' "$SCRATCH/page"; then
 	is "one's own is not" "$(for p in "query?query=$cpu{uuid=\"$A\"}" "query_range?query=$cpu{uuid=\"$A\"}&start=$(date -d -5min +%s)&end=$(date +%s)&step=15" \
 		"series?match[]=$cpu{uuid=\"$A\"}" "labels?match[]=$cpu{uuid=\"$A\"}" "label/uuid/values?match[]=$cpu{uuid=\"$A\"}"; do lb_code daemon "/api/v1/$p"; echo; done | sort | uniq -c | xargs)" "5 200"
 	is "what names no job is narrowed to one's own" "$(lb daemon /api/v1/label/uuid/values | jq -r '.data[]' | sort -n | xargs)" "$(rows | awk '$3 == "daemon" { print $1 }' | sort -n | xargs)"
-	is "who is nobody is nobody, whatever the header says" "$(. "$demo/demo.env"; curl -s -o /dev/null -w '%{http_code}' -H "X-Grafana-User: daemon" "$LB_URL/api/v1/labels")" 401
-	is "nor is a wrong password one" "$(. "$demo/demo.env"; curl -s -o /dev/null -w '%{http_code}' -u daemon:daemon "$CEEMS_FRONT_URL/api/v1/labels")" 401
+	is "who is nobody is nobody, whatever the header says" "$(. "$BUILD/demo/demo.env"; curl -s -o /dev/null -w '%{http_code}' -H "X-Grafana-User: daemon" "$LB_URL/api/v1/labels")" 401
+	is "nor is a wrong password one" "$(. "$BUILD/demo/demo.env"; curl -s -o /dev/null -w '%{http_code}' -u daemon:daemon "$CEEMS_FRONT_URL/api/v1/labels")" 401
 	is "a profile of another is refused before anybody looks for a Pyroscope" "$(lb_code daemon "/pyroscope/render?query=process_cpu:cpu:nanoseconds:cpu:nanoseconds{service_name=\"$B\"}&from=now-1h&until=now")" 403
 	like "the passwords are root's alone" "$(stat -c '%a %U' "$demo"/front/*.curl | sort -u)" "^600 [a-z]+$"
 else
@@ -79,7 +84,7 @@ else
 fi
 
 (
-	. "$demo/demo.env"
+	. "$BUILD/demo/demo.env"
 	env | grep -E '^(SLURM_CONF|CEEMSD_URL|PROMETHEUS_URL|SLURM_RIG_NODES)='
 	srun -Q --ceems-report bash -c '"$1/jobs/burn" 1500; echo "srun works"' - "$CEEMS_DEMO_DIR" && as games srun -Q id -un
 ) >"$SCRATCH/env" 2>&1
@@ -109,10 +114,10 @@ for pid in "$demo"/slurm/pid/*; do kill -9 "$(cat "$pid")"; done
 for pid in $(cd /proc && grep -lszxF "CEEMS_DEMO_PROG=$demo" [0-9]*/environ); do kill -9 "${pid%/environ}"; done
 ok "it starts over one that was killed" start
 is "with all its rows" "$(rows | wc -l)" 26
-nodes=$(. "$demo/demo.env"; echo "$SLURM_RIG_NODES")
+nodes=$(. "$BUILD/demo/demo.env"; echo "$SLURM_RIG_NODES")
 ok "it stops" test/rig/demo stop
 is "no process is left" "$(processes; pgrep -f "$demo/")" ""
 is "no control group is left" "$(find /sys/fs/cgroup -maxdepth 3 -name "*$nodes*" 2>/dev/null)" ""
-is "no file is left" "$(ls -A "$demo" 2>/dev/null)" ""
+is "no file is left" "$(ls -A "$demo" "$BUILD/demo" 2>/dev/null)" ""
 ok "stopping what is not there is no error" test/rig/demo stop
 tap_done

@@ -15,7 +15,7 @@ if [ -z "${IN_OVERLAY:-}" ]; then
 		mount -t overlay overlay -o lowerdir=/,upperdir=up,workdir=work root &&
 		mount -t proc proc root/proc && mount --rbind /dev root/dev &&
 		mount -t tmpfs -o mode=1777 none root/tmp &&
-		mkdir -p "root$1" && mount --bind "$1" "root$1" &&
+		mkdir -p "root$1" && mount --rbind "$1" "root$1" &&
 		exec chroot root "$1/test/e2e/deps.sh"' x "$TOP" >"$SCRATCH/out" 2>&1
 	rc=$?
 	grep -q '^1\.\.' "$SCRATCH/out" || { sed 's/^/# /' "$SCRATCH/out"; skip_all "no overlay of / possible here"; }

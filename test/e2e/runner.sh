@@ -61,7 +61,7 @@ together() { # name...: who began and ended, in this order
 like "two scripts that wait share a processor" "$(together waits1 waits2)" '^begin waits. begin waits. end waits. end waits.$'
 like "two that are busy do not" "$(together busy1 busy2)" '^begin busy. end busy. begin busy. end busy.$'
 like "who is alone comes last and has nobody beside" "$(together lonely waits1 waits2)" 'end waits. begin lonely end lonely$'
-mkdir -p "$SCRATCH/mk/e2e" && cp test/run "$SCRATCH/mk/run"
+mkdir -p "$SCRATCH/mk/e2e" && cp test/{run,reach} "$SCRATCH/mk/"
 is "what took longest begins first" "$(cd "$SCRATCH/mk" && for n in short1 short2 long1; do cp "$SCRATCH/waits1" e2e/$n; done
 	echo '9 e2e-long1' >times; : >"$SCRATCH/marks"
 	MARKS=$SCRATCH/marks TEST_JOBS=1 BUILD=$SCRATCH/mk/b ./run e2e/short1 e2e/short2 e2e/long1 >/dev/null; grep -c . "$SCRATCH/marks"; head -2 "$SCRATCH/marks" | grep -c long1)" $'6\n1'
