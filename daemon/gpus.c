@@ -289,7 +289,9 @@ int gpus_parse(const char *text, size_t len, struct gpus *ret, struct err *err)
 
 int gpus_probe(const char *slurmd, const char *node, struct gpus *ret, struct err *err)
 {
-	const char *argv[] = {slurmd, "-G", node ? "-N" : NULL, node, NULL};
+	/* 26.05 opens its log file first, which is root's */
+	const char *argv[] = {slurmd, "-G", "-L", "/dev/null", node ? "-N" : NULL,
+			      node,   NULL};
 	/* where slurm.conf is, as every command of Slurm's is told it */
 	const char *conf = getenv("SLURM_CONF");
 	char slurm_conf[PATH_MAX] = "";

@@ -118,7 +118,7 @@ plugin
 kill "$truth_pid"
 # tasks that end at different moments have a line each, those that end together one
 job() { srun "$@" 2>&1 | sed '/^srun: job [0-9]* \(queued\|has been\)/d; /^srun: \(Job step creation temporarily\|Step created for\|error: IO: Hey, you told me\)/d
-	s/StepId=[0-9]*/StepId=N/; s/: tasks\{0,1\} [0-9,-]*: /: task N: /' | sort -u; echo "${PIPESTATUS[0]}"; }
+	s/^\[[0-9T:.-]*\] //; s/StepId=[0-9]*/StepId=N/; s/: tasks\{0,1\} [0-9,-]*: /: task N: /' | sort -u; echo "${PIPESTATUS[0]}"; }
 work() { # status and output of jobs that end in different ways
 	job sh -c 'echo out; echo err >&2'
 	job -n2 sh -c 'exit 7'
