@@ -22,13 +22,18 @@ static int compare_one(const PGresult *r, int row, const struct pg_migration *al
 
 	if (rc < 0)
 		return err_set(err, -EBADMSG, "schema_migration: no number");
-	if (number > count)
+	if ((size_t)row >= count || number > all[count - 1].number)
 		return err_set(err, -EPROTO,
 			       "the database is newer than this program: it has "
-			       "migration %s, the program knows %zu; start a newer "
+			       "migration %s, the program knows %u; start a newer "
 			       "program, or restore the backup from before",
-			       name ? name : "?", count);
-	const struct pg_migration *m = &all[number - 1];
+			       name ? name : "?", count ? all[count - 1].number : 0);
+	const struct pg_migration *m = &all[row];
+	if (number != m->number)
+		return err_set(err, -EBADMSG,
+			       "migration %s is not in the database, which has %s "
+			       "already: it was made by an unfinished program",
+			       m->name, name ? name : "?");
 	if (!name || strcmp(name, m->name) != 0)
 		return err_set(err, -EBADMSG,
 			       "migration %" PRIu64 " is %s in the database and %s in "
@@ -60,10 +65,13 @@ static int load_rows(struct pg *pg, const struct pg_migration *all, size_t count
 		"ORDER BY m.number";
 	struct pg_args args = PG_ARGS_INIT;
 
-	if (count > 20)
+	if (count && all[count - 1].number > 20)
 		return err_set(err, -E2BIG, "more migrations than the runner takes");
-	for (size_t i = 0; i < 20; i++)
-		pg_arg_text(&args, i < count ? all[i].sql : NULL);
+	for (unsigned number = 1, i = 0; number <= 20; number++) {
+		bool have = i < count && all[i].number == number;
+		pg_arg_text(&args, have ? all[i].sql : NULL);
+		i += have;
+	}
 	return pg_query(pg, sql, &args, ret, err);
 }
 

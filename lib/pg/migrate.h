@@ -13,13 +13,13 @@
  */
 
 struct pg_migration {
-	unsigned number;  /* 1, 2, 3, ... without gaps */
+	unsigned number;  /* rising; one that was never used may be left out */
 	const char *name; /* "0001_schema.sql" */
 	const char *sql;
 };
 
 struct pg_migrate_status {
-	unsigned applied; /* number of the database's newest, 0: none */
+	unsigned applied; /* how many of ours the database has */
 	unsigned known;   /* of ours */
 };
 
