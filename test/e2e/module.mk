@@ -80,6 +80,7 @@ CHECKS += test/e2e/grafana_panels.sh
 CHECKS += test/e2e/grafana_schema.sh
 # jobcomp_ceems.so in slurmctld of both releases
 CHECKS += test/e2e/jobcomp_shapes.sh
+CHECKS += test/e2e/ingest_starts.sh
 CHECKS += test/e2e/slurm_jobcomp.sh
 CHECKS += test/e2e/slurm_jobcomp_24.sh
 CHECKS += test/e2e/api.sh
