@@ -227,7 +227,8 @@ static int authenticate(struct web_request *r, enum MHD_Result *ret_result)
 		/* first asleep, then to be woken */
 		r->asleep = r->deep = true;
 		MHD_suspend_connection(r->connection);
-		if (web_auth_submit(w->auth, job, on_verdict, r) == 0) {
+		if (web_auth_submit(w->auth, job, web_client_key(r), on_verdict, r) ==
+		    0) {
 			*ret_result = MHD_YES;
 			return 1;
 		}

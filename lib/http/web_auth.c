@@ -16,7 +16,9 @@
 
 #include "lib/cleanup.h"
 #include "lib/clock.h"
+#include "lib/fair.h"
 #include "lib/siphash.h"
+#include "lib/wait.h"
 
 #define MAC_BYTES 32
 #define GOOD_MAX WEB_CONFIG_USERS_MAX /* each user has one that is right */
@@ -29,6 +31,13 @@
 /* So seldom does a busy connection look into the table, which keeps its verdict alive
  * for others. */
 #define KNOWN_NS (10 * NSEC_PER_SEC)
+/* After a wrong password the thread rests for so many times what it took: before the
+ * next of those that had none wrong lately, and of those that had. */
+#define REST_FRESH 1
+#define REST_FAILING 4
+#define REST_MAX_NS NSEC_PER_SEC
+#define FAILING_NS (60 * NSEC_PER_SEC)
+#define FAILING_MAX 256
 #define NAME_MAX_BYTES 256
 #define PASSWORD_MAX_BYTES 512
 
@@ -38,13 +47,16 @@ struct seen {
 };
 
 struct auth_job {
-	struct auth_job *next;
+	struct fair_item item;
 	/* those with the same credential, which wait for this one's verdict: no more
 	 * than there are requests */
 	struct auth_job *same;
 	char hash[61];
 	bool known; /* the user exists */
 	uint64_t reading;
+	/* of client and user: guesses at one user delay no other user, who may come
+	 * through the same proxy */
+	uint64_t lane;
 	char password[PASSWORD_MAX_BYTES];
 	unsigned char mac[MAC_BYTES];
 	auth_done_f done;
@@ -60,8 +72,14 @@ struct web_auth {
 	uint64_t tag_keys[2][2];
 	struct seen good[GOOD_MAX], bad[BAD_MAX];
 	struct auth_job *running; /* NULL: none */
-	struct auth_job *first, **last;
-	unsigned waiting, computed;
+	struct lanes {
+		struct fair waiting;
+		uint64_t rests_until_ns;
+	} fresh, failing;
+	struct failure {
+		uint64_t lane, until_ns;
+	} failures[FAILING_MAX]; /* their lanes are failing */
+	unsigned computed;
 };
 
 int web_auth_new(struct web_auth **ret, struct err *err)
@@ -76,8 +94,9 @@ int web_auth_new(struct web_auth **ret, struct err *err)
 		return err_set(err, -EIO, "web: no random numbers");
 	}
 	pthread_mutex_init(&a->mutex, NULL);
-	pthread_cond_init(&a->more, NULL);
-	a->last = &a->first;
+	wait_cond_init(&a->more);
+	a->fresh.waiting.most = a->failing.waiting.most = AUTH_QUEUE_MAX;
+	a->fresh.waiting.lane_most = a->failing.waiting.lane_most = AUTH_LANE_MAX;
 	*ret = a;
 	return 0;
 }
@@ -236,6 +255,8 @@ static enum auth_verdict look_up(struct web_auth *a, const struct web_config *us
 			j->known = true;
 		}
 	}
+	/* all that do not exist are one */
+	j->lane = j->known ? siphash13(a->tag_keys[0], ret_user, strlen(ret_user)) : 0;
 	enum auth_verdict v = AUTH_BAD;
 	if (digest(a, ret_user, j, j->mac) == 0) {
 		pthread_mutex_lock(&a->mutex);
@@ -300,20 +321,56 @@ static bool matches(const struct auth_job *j)
 	return good && j->known;
 }
 
+static bool is_failing(const struct web_auth *a, uint64_t lane, uint64_t now_ns)
+{
+	for (size_t i = 0; i < FAILING_MAX; i++) {
+		if (a->failures[i].until_ns > now_ns && a->failures[i].lane == lane)
+			return true;
+	}
+	return false;
+}
+
+static void note_failure(struct web_auth *a, uint64_t lane, uint64_t took_ns)
+{
+	uint64_t now_ns = clock_read_ns(CLOCK_MONOTONIC);
+	struct lanes *l = is_failing(a, lane, now_ns) ? &a->failing : &a->fresh;
+	struct failure *f = &a->failures[0];
+
+	for (size_t i = 0; i < FAILING_MAX; i++) {
+		struct failure *k = &a->failures[i];
+		if (k->lane == lane) {
+			f = k;
+			break;
+		}
+		if (k->until_ns < f->until_ns)
+			f = k;
+	}
+	*f = (struct failure){lane, now_ns + FAILING_NS};
+	if (took_ns > REST_MAX_NS)
+		took_ns = REST_MAX_NS;
+	a->fresh.rests_until_ns = now_ns + REST_FRESH * took_ns;
+	if (l == &a->failing)
+		a->failing.rests_until_ns = now_ns + REST_FAILING * took_ns;
+}
+
 /* With the mutex, which is given up while bcrypt runs. */
 static enum auth_verdict decide(struct web_auth *a, const struct auth_job *j)
 {
 	if (a->stopping)
 		return AUTH_BAD;
 	pthread_mutex_unlock(&a->mutex);
+	uint64_t began_ns = clock_read_ns(CLOCK_MONOTONIC);
 	enum auth_verdict v = matches(j) ? AUTH_GOOD : AUTH_BAD;
+	uint64_t took_ns = clock_read_ns(CLOCK_MONOTONIC) - began_ns;
 	pthread_mutex_lock(&a->mutex);
 	a->computed++;
 	uint64_t now_ns = clock_boottime_ns();
-	if (v == AUTH_GOOD)
+	if (v == AUTH_GOOD) {
 		seen_add(a->good, GOOD_MAX, j->mac, now_ns + GOOD_NS);
-	else
+	} else {
 		seen_add(a->bad, BAD_MAX, j->mac, now_ns + BAD_NS);
+		note_failure(a, j->lane, took_ns);
+	}
 	return v;
 }
 
@@ -328,21 +385,42 @@ static void tell_all(struct auth_job *j, enum auth_verdict v)
 	}
 }
 
+/* Those whose turn is next, NULL: nobody waits. */
+static struct lanes *next_lanes(struct web_auth *a)
+{
+	if (!a->fresh.waiting.count)
+		return a->failing.waiting.count ? &a->failing : NULL;
+	if (!a->failing.waiting.count)
+		return &a->fresh;
+	return a->fresh.rests_until_ns <= a->failing.rests_until_ns ? &a->fresh
+								    : &a->failing;
+}
+
+/* Waits for the next job and the end of its rest. NULL: none comes any more. */
+static struct auth_job *next_job(struct web_auth *a)
+{
+	for (;;) {
+		struct lanes *l = next_lanes(a);
+		if (!l && a->stopping)
+			return NULL;
+		if (!l) {
+			pthread_cond_wait(&a->more, &a->mutex);
+			continue;
+		}
+		if (a->stopping || l->rests_until_ns <= clock_read_ns(CLOCK_MONOTONIC))
+			return (struct auth_job *)fair_pop(&l->waiting);
+		const struct timespec at = wait_at(l->rests_until_ns);
+		pthread_cond_timedwait(&a->more, &a->mutex, &at);
+	}
+}
+
 static void *auth_thread(void *arg)
 {
 	struct web_auth *a = arg;
+	struct auth_job *j;
 
 	pthread_mutex_lock(&a->mutex);
-	for (;;) {
-		while (!a->first && !a->stopping)
-			pthread_cond_wait(&a->more, &a->mutex);
-		struct auth_job *j = a->first;
-		if (!j)
-			break;
-		a->first = j->next;
-		if (!a->first)
-			a->last = &a->first;
-		a->waiting--;
+	while ((j = next_job(a))) {
 		a->running = j;
 		enum auth_verdict v = decide(a, j);
 		a->running = NULL;
@@ -354,43 +432,51 @@ static void *auth_thread(void *arg)
 	return NULL;
 }
 
+static int has_mac(const struct fair_item *item, const void *mac)
+{
+	const struct auth_job *j = (const struct auth_job *)(const void *)item;
+
+	return gnutls_memcmp(j->mac, mac, MAC_BYTES) == 0;
+}
+
 /* The job that is waiting or being computed and will say the same; NULL: none. */
 static struct auth_job *find_same(struct web_auth *a, const struct auth_job *job)
 {
-	if (a->running && gnutls_memcmp(a->running->mac, job->mac, MAC_BYTES) == 0)
+	if (a->running && has_mac(&a->running->item, job->mac))
 		return a->running;
-	for (struct auth_job *j = a->first; j; j = j->next) {
-		if (gnutls_memcmp(j->mac, job->mac, MAC_BYTES) == 0)
-			return j;
-	}
-	return NULL;
+	struct fair_item *i = fair_find(&a->fresh.waiting, has_mac, job->mac);
+	if (!i)
+		i = fair_find(&a->failing.waiting, has_mac, job->mac);
+	return (struct auth_job *)i;
 }
 
 static int queue_job(struct web_auth *a, struct auth_job *job)
 {
-	if (a->waiting >= AUTH_QUEUE_MAX)
-		return -EBUSY;
+	bool failing = is_failing(a, job->lane, clock_read_ns(CLOCK_MONOTONIC));
+	struct lanes *l = failing ? &a->failing : &a->fresh;
+
 	if (!a->has_thread) {
 		int rc = -pthread_create(&a->thread, NULL, auth_thread, a);
 		if (rc < 0)
 			return rc;
 	}
 	a->has_thread = true;
-	*a->last = job;
-	a->last = &job->next;
-	a->waiting++;
-	pthread_cond_signal(&a->more);
-	return 0;
+	int rc = fair_push(&l->waiting, &job->item, job->lane);
+	if (rc == 0)
+		pthread_cond_signal(&a->more);
+	return rc;
 }
 
-int web_auth_submit(struct web_auth *a, struct auth_job *job, auth_done_f done,
-		    void *arg)
+int web_auth_submit(struct web_auth *a, struct auth_job *job, uint64_t client,
+		    auth_done_f done, void *arg)
 {
 	enum auth_verdict v = AUTH_PENDING;
+	const uint64_t lane[2] = {client, job->lane};
 	int rc = 0;
 
 	job->done = done;
 	job->arg = arg;
+	job->lane = siphash13(a->tag_keys[1], lane, sizeof(lane));
 	pthread_mutex_lock(&a->mutex);
 	struct auth_job *same = find_same(a, job);
 	if (a->stopping) {

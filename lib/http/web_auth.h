@@ -31,7 +31,8 @@ struct auth_job;
 
 typedef void (*auth_done_f)(void *arg, enum auth_verdict verdict);
 
-#define AUTH_QUEUE_MAX 16
+#define AUTH_QUEUE_MAX 64 /* that wait */
+#define AUTH_LANE_MAX 16  /* of one client and user */
 
 int web_auth_new(struct web_auth **ret, struct err *err);
 /* Ends the thread; jobs that wait are answered AUTH_BAD first, later ones are refused
@@ -49,10 +50,12 @@ enum auth_verdict web_auth_check(struct web_auth *a, const struct web_config *us
 
 /* Queues a job; done is called once, on the auth thread or, where the verdict is there
  * by now, at once. Jobs of one credential wait for one verdict and are one in the
- * queue. -EBUSY: AUTH_QUEUE_MAX wait already, -ESHUTDOWN: stopping; the job is freed
- * and done is not called. */
-int web_auth_submit(struct web_auth *a, struct auth_job *job, auth_done_f done,
-		    void *arg);
+ * queue. Clients (web_client_key()) are served in turn; after a wrong password the
+ * thread rests, longest for those who had one wrong before, so that guesses take a part
+ * of one processor. -EBUSY: too many wait, of this client or of all; -ESHUTDOWN:
+ * stopping; the job is freed and done is not called. */
+int web_auth_submit(struct web_auth *a, struct auth_job *job, uint64_t client,
+		    auth_done_f done, void *arg);
 
 /* bcrypts computed so far: what tests count. */
 unsigned web_auth_computed(struct web_auth *a);

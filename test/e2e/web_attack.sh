@@ -42,4 +42,20 @@ ok "the configuration is read again" wait_for 60 grep -q reloaded "$LOG"
 is "30 panels after SIGHUP are all let in" "$(codes 30 -u 'ada:correct horse')" "200 x 30"
 is "30 panels with a wrong password are all told so" "$(codes 30 -u 'ada:wrong')" "401 x 30"
 stop
+
+# --- guesses that never end, from one client, who has asked for as much as it can
+start guesses --config "$SCRATCH/web.yaml" / 127.0.0.1:0
+for i in $(seq 200); do
+	printf 'url=http://127.0.0.1:%s/health\noutput=/dev/null\nuser="ada:guess %s"\n' "$PORT" "$i"
+	printf 'interface=127.9.0.1\nmax-time=200\nwrite-out="%%{http_code}\\n"\nnext\n'
+done >guesses
+curl -s -Z --parallel-immediate --parallel-max 50 -K guesses >guessed 2>/dev/null &
+GUESSER=$!
+started "$GUESSER"
+ok "guesses are turned away when too many wait" wait_for 100 grep -q 503 guessed
+is "a right password from elsewhere is let in meanwhile" "$(codes 8 -u 'ada:correct horse')" "200 x 8"
+kill "$GUESSER" 2>/dev/null
+wait "$GUESSER" 2>/dev/null
+stop
+
 tap_done

@@ -109,7 +109,7 @@ static enum auth_verdict verdict(const char *header, bool *computed)
 	*computed = v == AUTH_PENDING;
 	if (v != AUTH_PENDING)
 		return v;
-	assert_int_equal(web_auth_submit(a, job, on_done, &w), 0);
+	assert_int_equal(web_auth_submit(a, job, 1, on_done, &w), 0);
 	pthread_mutex_lock(&w.mutex);
 	while (w.left)
 		pthread_cond_wait(&w.done, &w.mutex);
@@ -206,7 +206,7 @@ static void submit_held(struct gate *g)
 
 	assert_int_equal(web_auth_check(a, &users, basic("ada", "holds"), NULL, &job),
 			 AUTH_PENDING);
-	assert_int_equal(web_auth_submit(a, job, hold_thread, g), 0);
+	assert_int_equal(web_auth_submit(a, job, 1, hold_thread, g), 0);
 	pthread_mutex_lock(&g->mutex);
 	while (!g->reached)
 		pthread_cond_wait(&g->change, &g->mutex);
@@ -229,7 +229,7 @@ static void many_with_one_credential_wait_for_one_bcrypt(void **state)
 						basic("ada", "correct horse"), NULL,
 						&job),
 				 AUTH_PENDING);
-		assert_int_equal(web_auth_submit(a, job, on_done, &w), 0);
+		assert_int_equal(web_auth_submit(a, job, 1, on_done, &w), 0);
 	}
 	open_gate(&g);
 	pthread_mutex_lock(&w.mutex);
@@ -238,6 +238,101 @@ static void many_with_one_credential_wait_for_one_bcrypt(void **state)
 	pthread_mutex_unlock(&w.mutex);
 	assert_int_equal(w.verdict, AUTH_GOOD);
 	assert_int_equal(web_auth_computed(a), 2);
+}
+
+struct late {
+	struct wait wait;
+	unsigned computed; /* when it was told */
+};
+
+static void on_late(void *arg, enum auth_verdict verdict)
+{
+	struct late *l = arg;
+
+	l->computed = web_auth_computed(a);
+	on_done(&l->wait, verdict);
+}
+
+static void wait_for_late(struct late *l)
+{
+	pthread_mutex_lock(&l->wait.mutex);
+	while (l->wait.left)
+		pthread_cond_wait(&l->wait.done, &l->wait.mutex);
+	pthread_mutex_unlock(&l->wait.mutex);
+}
+
+/* So many guesses as are taken from one client. */
+static int submit_guesses(uint64_t client, const char *user)
+{
+	int taken = 0;
+
+	for (int rc = 0; rc == 0; taken += rc == 0) {
+		struct auth_job *job = NULL;
+		char guess[64];
+		snprintf(guess, sizeof(guess), "%s %d", user, taken);
+		assert_int_equal(
+			web_auth_check(a, &users, basic(user, guess), NULL, &job),
+			AUTH_PENDING);
+		rc = web_auth_submit(a, job, client, on_verdict_lost, NULL);
+		assert_true(rc == 0 || rc == -EBUSY);
+	}
+	return taken;
+}
+
+static void a_flood_of_guesses_delays_whoever_sends_it_alone(void **state)
+{
+	struct gate g = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false,
+			 false};
+	struct late far = {.wait = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER,
+				    1, AUTH_PENDING}};
+	struct late near = far;
+	struct auth_job *job = NULL;
+
+	(void)state;
+	submit_held(&g);
+	assert_int_equal(submit_guesses(7, "ada"), AUTH_LANE_MAX);
+	assert_int_equal(submit_guesses(7, "nobody"), AUTH_LANE_MAX);
+	/* the same user from elsewhere, another user from the same client */
+	assert_int_equal(
+		web_auth_check(a, &users, basic("ada", "correct horse"), NULL, &job),
+		AUTH_PENDING);
+	assert_int_equal(web_auth_submit(a, job, 8, on_late, &far), 0);
+	assert_int_equal(
+		web_auth_check(a, &users, basic("eve", "old style"), NULL, &job),
+		AUTH_PENDING);
+	assert_int_equal(web_auth_submit(a, job, 7, on_late, &near), 0);
+	open_gate(&g);
+	wait_for_late(&far);
+	wait_for_late(&near);
+	assert_int_equal(far.wait.verdict, AUTH_GOOD);
+	assert_int_equal(near.wait.verdict, AUTH_GOOD);
+	/* after the one that held the thread, at most one of each other */
+	assert_true(far.computed <= 5);
+	assert_true(near.computed <= 5);
+}
+
+static void whoever_guessed_wrong_waits_behind_those_who_did_not(void **state)
+{
+	struct gate g = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false,
+			 false};
+	struct late right = {.wait = {PTHREAD_MUTEX_INITIALIZER,
+				      PTHREAD_COND_INITIALIZER, 1, AUTH_PENDING}};
+	struct auth_job *job = NULL;
+	bool computed;
+
+	(void)state;
+	/* client 1 has one wrong, and so for a while has a lane of those who fail */
+	assert_int_equal(verdict(basic("ada", "wrong"), &computed), AUTH_BAD);
+	submit_held(&g);
+	assert_int_equal(submit_guesses(1, "ada"), AUTH_LANE_MAX);
+	assert_int_equal(
+		web_auth_check(a, &users, basic("ada", "correct horse"), NULL, &job),
+		AUTH_PENDING);
+	assert_int_equal(web_auth_submit(a, job, 2, on_late, &right), 0);
+	open_gate(&g);
+	wait_for_late(&right);
+	assert_int_equal(right.wait.verdict, AUTH_GOOD);
+	assert_true(right.computed <= 4);
 }
 
 static void what_was_decided_before_it_was_submitted_is_told_at_once(void **state)
@@ -251,7 +346,7 @@ static void what_was_decided_before_it_was_submitted_is_told_at_once(void **stat
 	(void)state;
 	assert_int_equal(web_auth_check(a, &users, good, NULL, &late), AUTH_PENDING);
 	assert_int_equal(verdict(good, &computed), AUTH_GOOD);
-	assert_int_equal(web_auth_submit(a, late, on_done, &w), 0);
+	assert_int_equal(web_auth_submit(a, late, 1, on_done, &w), 0);
 	assert_int_equal(w.left, 0);
 	assert_int_equal(w.verdict, AUTH_GOOD);
 	assert_int_equal(web_auth_computed(a), 1);
@@ -344,7 +439,7 @@ static void a_connection_knows_what_it_proved_under_this_configuration(void **st
 	users.reading = 2;
 	assert_int_equal(web_auth_check(a, &users, good, &known, &job), AUTH_PENDING);
 	assert_int_equal(known.until_ns, 0);
-	assert_int_equal(web_auth_submit(a, job, on_verdict_lost, NULL), 0);
+	assert_int_equal(web_auth_submit(a, job, 1, on_verdict_lost, NULL), 0);
 	users.user_count = count;
 	/* nor is what anybody was told before */
 	assert_int_equal(verdict(good, &computed), AUTH_GOOD);
@@ -362,7 +457,7 @@ static void a_connection_knows_what_it_proved_under_this_configuration(void **st
 				     AUTH_GOOD);
 		assert_int_equal(k.until_ns, 0);
 		if (job)
-			(void)web_auth_submit(a, job, on_verdict_lost, NULL);
+			(void)web_auth_submit(a, job, 1, on_verdict_lost, NULL);
 	}
 	assert_int_equal(web_auth_check(a, &users, NULL, &known, NULL), AUTH_BAD);
 	/* and not for ever */
@@ -372,7 +467,7 @@ static void a_connection_knows_what_it_proved_under_this_configuration(void **st
 	/* (the verdict without users may be there by now) */
 	assert_int_not_equal(web_auth_check(a, &users, good, &known, &job), AUTH_GOOD);
 	if (job) /* the queue may be full */
-		(void)web_auth_submit(a, job, on_verdict_lost, NULL);
+		(void)web_auth_submit(a, job, 1, on_verdict_lost, NULL);
 	users.user_count = count;
 }
 
@@ -392,7 +487,7 @@ static void queue_is_bounded_and_stop_answers_what_waits(void **state)
 		pthread_mutex_lock(&w.mutex);
 		w.left++;
 		pthread_mutex_unlock(&w.mutex);
-		int rc = web_auth_submit(a, job, on_done, &w);
+		int rc = web_auth_submit(a, job, 1, on_done, &w);
 		if (rc == 0) {
 			taken++;
 			continue;
@@ -404,7 +499,7 @@ static void queue_is_bounded_and_stop_answers_what_waits(void **state)
 		pthread_mutex_unlock(&w.mutex);
 	}
 	assert_true(refused > 0);
-	assert_true(taken >= AUTH_QUEUE_MAX);
+	assert_true(taken >= AUTH_LANE_MAX);
 	web_auth_stop(a);
 	/* every one that was taken has been answered */
 	assert_int_equal(w.left, 0);
@@ -412,7 +507,7 @@ static void queue_is_bounded_and_stop_answers_what_waits(void **state)
 	struct auth_job *job = NULL;
 	assert_int_equal(web_auth_check(a, &users, basic("ada", "late"), NULL, &job),
 			 AUTH_PENDING);
-	assert_int_equal(web_auth_submit(a, job, on_done, &w), -ESHUTDOWN);
+	assert_int_equal(web_auth_submit(a, job, 1, on_done, &w), -ESHUTDOWN);
 }
 
 int main(void)
@@ -427,6 +522,12 @@ int main(void)
 			changed_password_ends_the_remembered_verdict, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			many_with_one_credential_wait_for_one_bcrypt, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			a_flood_of_guesses_delays_whoever_sends_it_alone, setup,
+			teardown),
+		cmocka_unit_test_setup_teardown(
+			whoever_guessed_wrong_waits_behind_those_who_did_not, setup,
+			teardown),
 		cmocka_unit_test_setup_teardown(
 			what_was_decided_before_it_was_submitted_is_told_at_once, setup,
 			teardown),
