@@ -129,6 +129,7 @@ static int open_web(struct app *app, struct err *err)
 		.listen_count = o->listen_addresses.count,
 		.systemd_socket = o->systemd_socket,
 		.config_file = o->web_config_file,
+		.json_errors = true,
 		.max_requests = (uint32_t)o->max_connections,
 		.arg = app,
 		.before_threads = before_threads,

@@ -185,6 +185,7 @@ static int start_web(struct workers *w, const struct workers_params *p, struct e
 		.listen_count = n,
 		.systemd_socket = p->systemd_socket,
 		.config_file = p->config_file,
+		.json_errors = true,
 		.max_connections = CONNECTIONS_MAX,
 		.routes = w->routes,
 		.route_count = HOUSE,

@@ -239,7 +239,14 @@ static int authenticate(struct web_request *r, enum MHD_Result *ret_result)
 	}
 	if (r->verdict == AUTH_GOOD)
 		return 0;
-	*ret_result = web_refuse(r, MHD_HTTP_UNAUTHORIZED, "Unauthorized\n");
+	*ret_result =
+		web_refuse(r, MHD_HTTP_UNAUTHORIZED,
+			   MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND,
+						       MHD_HTTP_HEADER_AUTHORIZATION)
+				   ? "wrong user or password (basic_auth_users of "
+				     "web.config.file)\n"
+				   : "a password is needed (basic_auth_users of "
+				     "web.config.file)\n");
 	return 1;
 }
 
@@ -381,6 +388,7 @@ int web_start(const struct web_params *params, struct web **ret, struct err *err
 	w->bodies_bytes_max =
 		params->bodies_bytes_max ? params->bodies_bytes_max : BODIES_BYTES;
 	w->program = params->program;
+	w->json_errors = params->json_errors;
 	w->routes = params->routes;
 	w->route_count = params->route_count;
 	w->arg = params->arg;

@@ -76,6 +76,9 @@ struct web_params {
 	const struct web_route *routes; /* borrowed; outlive the web */
 	size_t route_count;
 	void *arg; /* for the functions of routes and those below */
+	/* Refusals by web_answer_text() and the server's own are JSON as Prometheus
+	 * answers errors, which Grafana shows; but those of open routes. */
+	bool json_errors;
 	/* All bodies that are held at a time; 0: 64 MiB. Beyond it: 503. */
 	size_t bodies_bytes_max;
 	/* Called once when ports and key files are open and no thread runs yet, signals

@@ -57,6 +57,7 @@ struct web_loop {
 struct web {
 	const char *program;
 	uint32_t max_requests;
+	bool json_errors;
 	const struct web_route *routes;
 	size_t route_count;
 	void *arg;

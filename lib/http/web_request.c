@@ -105,8 +105,36 @@ void web_answer_shared(struct web_request *r, unsigned status, const char *type,
 	answer(r, status, type, response);
 }
 
+/* As the HTTP API of Prometheus has errors: its clients show the text. */
+static void put_json_error(unsigned status, const char *text, struct buf *out)
+{
+	size_t len = strlen(text);
+	const char *type = status == MHD_HTTP_UNAUTHORIZED          ? "unauthorized"
+			   : status == MHD_HTTP_FORBIDDEN           ? "forbidden"
+			   : status == MHD_HTTP_NOT_FOUND           ? "not_found"
+			   : status == MHD_HTTP_SERVICE_UNAVAILABLE ? "unavailable"
+			   : status >= 500                          ? "internal"
+								    : "bad_data";
+
+	if (len && text[len - 1] == '\n')
+		len--;
+	buf_printf(out, "{\"status\":\"error\",\"errorType\":\"%s\",\"error\":", type);
+	buf_put_json(out, text, len);
+	buf_puts(out, "}\n");
+}
+
 void web_answer_text(struct web_request *r, unsigned status, const char *text)
 {
+	auto_buf struct buf error = BUF_INIT;
+	const char *body_type = "text/plain; charset=utf-8";
+
+	if (status >= 400 && r->w->json_errors && !(r->route && r->route->open)) {
+		put_json_error(status, text, &error);
+		if (!buf_error(&error)) {
+			text = error.data;
+			body_type = "application/json";
+		}
+	}
 	size_t len = strlen(text);
 	struct MHD_Response *response = MHD_create_response_from_buffer(
 		len, (void *)(uintptr_t)text, MHD_RESPMEM_MUST_COPY);
@@ -127,7 +155,7 @@ void web_answer_text(struct web_request *r, unsigned status, const char *text)
 	if (response && status >= 400 && status < 500 && status != MHD_HTTP_NOT_FOUND &&
 	    status != MHD_HTTP_UNAUTHORIZED)
 		(void)put_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
-	answer(r, status, "text/plain; charset=utf-8", response);
+	answer(r, status, body_type, response);
 }
 
 enum MHD_Result web_refuse(struct web_request *r, unsigned status, const char *text)

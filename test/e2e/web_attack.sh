@@ -4,7 +4,7 @@
 # they are: these are served, each time.
 . "$(dirname "$0")/../tap.sh"
 command -v curl >/dev/null || skip_all "curl is not installed"
-[ -x "$BUILD/web_host" ] || skip_all "web_host is not built"
+for p in web_host lb_host backend_rude; do [ -x "$BUILD/$p" ] || skip_all "$p is not built"; done
 cd "$SCRATCH" || exit 1
 CURL=(curl -s -m 100)
 
@@ -58,4 +58,23 @@ kill "$GUESSER" 2>/dev/null
 wait "$GUESSER" 2>/dev/null
 stop
 
+# --- the load balancer: what it refuses is what Grafana shows
+mkfifo rude.in
+echo ok >rude.ctl
+"$BUILD/backend_rude" rude.ctl rude.rec <rude.in >rude.out 2>rude.log &
+started $!
+exec {RUDE_IN}>rude.in
+ok "a backend starts" wait_for 60 grep -q ^ready rude.out
+mkfifo lb.in
+"$BUILD/lb_host" --workers 1 --config "$SCRATCH/web.yaml" "127.0.0.1:$(sed -n 's/^ready //p' rude.out)" <lb.in >lb.out 2>lb.log &
+PID=$!
+exec {IN}>lb.in
+started "$PID"
+ok "a load balancer starts" wait_for 60 grep -q ^ready lb.out
+PORT=$(awk '/^ready/ { print $2 }' lb.out)
+like "a wrong password is Prometheus' error" \
+	"$("${CURL[@]}" -u ada:wrong "http://127.0.0.1:$PORT/api/v1/query?query=up")" \
+	'^\{"status":"error","errorType":"unauthorized","error":"wrong user or password [^"]*"\}$'
+like "so is what is no method" "$("${CURL[@]}" -X DELETE "http://127.0.0.1:$PORT/api/v1/query")" '^\{"status":"error","errorType":"bad_data"'
+stop
 tap_done
