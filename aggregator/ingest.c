@@ -13,6 +13,7 @@
 #include <strings.h>
 
 #include "aggregator/ingest_decode.h"
+#include "aggregator/ingest_host.h"
 #include "aggregator/ingest_metrics.h"
 #include "aggregator/ingest_sender.h"
 #include "aggregator/ingest_writer.h"
@@ -41,6 +42,9 @@ struct push_request {
 	bool decoded; /* by its thread */
 	bool counted; /* among requests and bodies */
 	struct munge_job munge;
+	struct tls_name *names; /* of the certificate, that proof's names are in */
+	const char *name_texts[NAMES_MAX];
+	struct sender_proof proof;
 	struct ingest_ticket ticket;
 	unsigned status; /* of the answer */
 	struct err why;
@@ -50,6 +54,7 @@ struct ingest {
 	struct app *app;
 	struct sender *sender;
 	struct munge *munge; /* NULL: --no-ingest.munge */
+	struct ingest_hosts *hosts;
 	struct ingest_writer *writer;
 	struct ingest_requests counts;
 	pthread_mutex_t mutex;
@@ -123,21 +128,30 @@ static unsigned status_of(int rc)
 	}
 }
 
-static int prove_by_head(struct ingest *in, struct web_request *r, struct err *err)
+/* q's names and proof are filled in. */
+static int prove_by_head(struct ingest *in, struct web_request *r,
+			 struct push_request *q, struct err *err)
 {
-	auto_free struct tls_name *all = NULL;
-	const char *names[NAMES_MAX];
 	struct sender_facts f = {
 		.authorizations = web_header_count(r, "Authorization"),
 		.authorization = web_header(r, "Authorization"),
-		.names = names,
+		.names = q->name_texts,
 	};
 
+	f.has_peer = netaddr_from(web_peer(r), &f.peer) == 0;
 	if (web_tls(r) && web_tls_verified(r))
-		f.name_count = tls_names(web_tls(r), NAMES_MAX, &all);
+		f.name_count = tls_names(web_tls(r), NAMES_MAX, &q->names);
 	for (size_t i = 0; i < f.name_count; i++)
-		names[i] = all[i].text;
-	return sender_admit(in->sender, &f, err);
+		q->name_texts[i] = q->names[i].text;
+	return sender_admit(in->sender, &f, &q->proof, err);
+}
+
+static void free_request(struct push_request *q)
+{
+	if (!q)
+		return;
+	free(q->names);
+	free(q);
 }
 
 static void refuse(struct ingest *in, struct web_request *r, int rc,
@@ -172,6 +186,8 @@ static int ask_munge(struct ingest *in, struct web_request *r, struct err *err)
 	q->munge.key = web_client_key(r);
 	q->munge.done = on_decoded;
 	q->munge.arg = q;
+	if (prove_by_head(in, r, q, err) < 0)
+		return -EACCES;
 	/* first asleep, then to be woken */
 	web_sleep(r);
 	int rc = munge_submit(in->munge, &q->munge);
@@ -183,8 +199,10 @@ static int ask_munge(struct ingest *in, struct web_request *r, struct err *err)
 
 static int admit_by_head(struct ingest *in, struct web_request *r, struct err *err)
 {
-	int rc = prove_by_head(in, r, err);
+	struct push_request q = {.ingest = in};
+	int rc = prove_by_head(in, r, &q, err);
 
+	free(q.names);
 	if (rc < 0)
 		return rc;
 	const char *why = app_no_database(in->app);
@@ -208,7 +226,7 @@ void ingest_admit(void *arg, struct web_request *r)
 
 	if (q && q->decoded) {
 		err = q->munge.why;
-		rc = sender_may(in->sender, &q->munge.facts, &err);
+		rc = sender_may(in->sender, &q->munge.facts, &q->proof, &err);
 	} else {
 		rc = admit_by_head(in, r, &err);
 	}
@@ -228,6 +246,9 @@ static int begin(struct ingest *in, struct web_request *r, struct push_request *
 	if (encoding && !q->packed && strcasecmp(encoding, "identity") != 0)
 		return err_set(err, -EBADMSG, "Content-Encoding is %s or nothing",
 			       BATCH_ENCODING);
+	/* MUNGE's has been looked at */
+	if (!q->prove && prove_by_head(in, r, q, err) != 0)
+		return err_set(err, -EACCES, "it is not proved who sends");
 	return 0;
 }
 
@@ -292,7 +313,7 @@ void ingest_end(void *arg, struct web_request *r, unsigned status)
 	pthread_mutex_unlock(&in->mutex);
 	ingest_push_done(&q->ticket.push);
 	munge_facts_done(&q->munge.facts);
-	free(q);
+	free_request(q);
 	*web_state(r) = NULL;
 }
 
@@ -326,8 +347,7 @@ static int read_records(struct push_request *q, struct buf *scratch, struct err 
 	const struct ingest_rules rules = {
 		.now_ns = now,
 		.oldest_ns = oldest,
-		.clusters = (const char *const *)o->ingest_clusters.items,
-		.cluster_count = o->ingest_clusters.count,
+		.may = &q->proof.may,
 		.known = ingest_writer_known(in->writer),
 	};
 
@@ -423,6 +443,10 @@ static struct sender_params sender_options(const struct options *o)
 		.munge = o->ingest_munge,
 		.users = (const char *const *)o->ingest_users.items,
 		.user_count = o->ingest_users.count,
+		.jobs_from = (const char *const *)o->ingest_jobs_from.items,
+		.jobs_from_count = o->ingest_jobs_from.count,
+		.clusters = (const char *const *)o->ingest_clusters.items,
+		.cluster_count = o->ingest_clusters.count,
 		.token_file = o->ingest_token_file,
 		.names = (const char *const *)o->ingest_client_names.items,
 		.name_count = o->ingest_client_names.count,
@@ -449,22 +473,46 @@ static void close_ingest(struct app *app)
 	ingest_writer_free(in->writer);
 	munge_free(in->munge);
 	sender_free(in->sender);
+	ingest_hosts_free(in->hosts);
 	pthread_cond_destroy(&in->more);
 	pthread_mutex_destroy(&in->mutex);
 	free(in);
 }
 
+static int ask_host(void *arg, const char *node, const struct netaddr *host,
+		    struct err *err)
+{
+	return ingest_host_is(arg, node, host, err);
+}
+
+/* A typing error would look like a site whose nodes say nothing. */
+static void warn_unknown(const struct sender *s)
+{
+	const char *word;
+
+	for (size_t i = 0; (word = sender_unknown(s, i)); i++)
+		log_warn("%s: this host knows no such user, so nothing that it sends "
+			 "is believed: give its number, or take it out",
+			 word);
+}
+
 static int start(struct ingest *in, struct err *err)
 {
 	const struct options *o = &in->app->options;
-	const struct sender_params params = sender_options(o);
+	struct sender_params params = sender_options(o);
 	const struct ingest_writer_params writer = {
 		.pg = in->app->pg,
 		.rollup_ms = o->rollup_delay_ms,
 	};
 	const char *socket = *o->ingest_munge_socket ? o->ingest_munge_socket : NULL;
-	int rc = sender_new(&params, &in->sender, err);
+	int rc = ingest_hosts_new(&in->hosts, err);
 
+	params.is_host = ask_host;
+	params.arg = in->hosts;
+	if (rc == 0)
+		rc = sender_new(&params, &in->sender, err);
+	if (rc == 0)
+		warn_unknown(in->sender);
 	if (rc == 0 && o->ingest_munge)
 		rc = munge_new(socket, &in->munge, err);
 	if (rc == 0)
@@ -520,7 +568,11 @@ static int open_ingest(struct app *app, struct err *err)
 
 static int reload(struct app *app, struct err *err)
 {
-	return sender_reload(app->ingest->sender, err);
+	int rc = sender_reload(app->ingest->sender, err);
+
+	if (rc == 0)
+		warn_unknown(app->ingest->sender);
+	return rc;
 }
 
 const char *ingest_no_space(struct app *app)

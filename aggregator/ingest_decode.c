@@ -10,15 +10,6 @@
 #include "lib/batch.h"
 #include "lib/cleanup.h"
 
-bool ingest_is_cluster(const struct ingest_rules *rules, const char *name)
-{
-	for (size_t i = 0; i < rules->cluster_count; i++) {
-		if (strcmp(rules->clusters[i], name) == 0)
-			return true;
-	}
-	return !rules->cluster_count;
-}
-
 static int take_job(const void *record, size_t len, const struct ingest_rules *rules,
 		    struct ingest_push *p, struct err *err)
 {
@@ -27,7 +18,10 @@ static int take_job(const void *record, size_t len, const struct ingest_rules *r
 
 	if (rc < 0)
 		return rc == -ENOMEM ? rc : -EINVAL;
-	rc = ingest_job(&j, rules, p, err);
+	if (rules->may)
+		rc = ingest_may_job(rules->may, j.cluster, err);
+	if (rc == 0)
+		rc = ingest_job(&j, rules, p, err);
 	job_done(&j);
 	return rc;
 }
@@ -43,6 +37,12 @@ static int take(const void *record, size_t len, const struct ingest_rules *rules
 	case REPORT_FINAL:
 		if (report_decode(record, len, scratch, err) < 0)
 			return -EINVAL;
+		if (rules->may) {
+			int rc = ingest_may_report(rules->may, scratch->cluster,
+						   scratch->node, err);
+			if (rc < 0)
+				return rc;
+		}
 		return ingest_report(scratch, rules, p, err);
 	case JOB_RECORD_TYPE:
 		return take_job(record, len, rules, p, err);
@@ -84,6 +84,8 @@ static int take_clock(const void *record, size_t len, struct ingest_push *p,
 static int decode_all(struct batch_reader *r, const struct ingest_rules *rules,
 		      struct report *scratch, struct ingest_push *ret, struct err *err)
 {
+	struct err denied = {""};
+	uint32_t denials = 0;
 	const void *record;
 	size_t len;
 
@@ -99,7 +101,11 @@ static int decode_all(struct batch_reader *r, const struct ingest_rules *rules,
 		ret->records++;
 		if (rc == 0) {
 			ret->accepted++;
+		} else if (rc == -EHOSTDOWN) {
+			return err_set(err, rc, "%s", why.text);
 		} else if (rc != -ENOMEM) {
+			if (rc == -EACCES && denials++ == 0)
+				denied = why;
 			mark_back(ret, &before);
 			ingest_push_refuse(ret, i, why.text);
 		}
@@ -107,6 +113,10 @@ static int decode_all(struct batch_reader *r, const struct ingest_rules *rules,
 		if (rc == -ENOMEM || ret->no_memory || buf_error(&ret->texts))
 			return err_set(err, -ENOMEM, "out of memory");
 	}
+	/* what is refused is given up: not for a word that is wrong in a configuration
+	 */
+	if (denials && !ret->accepted && denials == ret->refused)
+		return err_set(err, -EPERM, "%s", denied.text);
 	return 0;
 }
 

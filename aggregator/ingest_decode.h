@@ -3,6 +3,7 @@
 #define CEEMS_AGGREGATOR_INGEST_DECODE_H
 
 #include "aggregator/ingest_known.h"
+#include "aggregator/ingest_may.h"
 #include "aggregator/ingest_place.h"
 #include "aggregator/ingest_rows.h"
 #include "lib/job.h"
@@ -14,9 +15,7 @@ struct ingest_rules {
 	uint64_t now_ns;
 	/* Intervals before it are refused: older than what is kept. 0: none are */
 	uint64_t oldest_ns;
-	/* Names that a record's cluster may have; none: any */
-	const char *const *clusters;
-	size_t cluster_count;
+	const struct ingest_may *may; /* who sends; NULL: anything may be sent */
 	/* Instances that the database has for sure, and where their times are; NULL:
 	 * none */
 	struct known *known;
@@ -27,8 +26,9 @@ struct ingest_rules {
 
 #define INGEST_INTERVAL_MAX_NS (32ull * 86400 * 1000000000)
 
-/* A body, packed or not: 0, or -EBADMSG, -EFBIG, -ENOMEM with words. ret is zeroed or
- * to be done. scratch is for the plain bytes. */
+/* A body, packed or not: 0, or -EBADMSG, -EFBIG, -ENOMEM with words; -EPERM: whoever
+ * sends may send nothing of it; -EHOSTDOWN: that cannot be found out now. ret is zeroed
+ * or to be done. scratch is for the plain bytes. */
 int ingest_decode(const void *body, size_t len, bool packed,
 		  const struct ingest_rules *rules, struct buf *scratch,
 		  struct ingest_push *ret, struct err *err);
@@ -41,8 +41,5 @@ int ingest_job(const struct job *j, const struct ingest_rules *rules,
 
 /* The JSON of job_record.record. ret is empty. -ENOMEM, -EFBIG. */
 int ingest_job_json(const struct job *j, struct buf *ret);
-
-/* Whether records may be of a cluster of that name. */
-bool ingest_is_cluster(const struct ingest_rules *rules, const char *name);
 
 #endif

@@ -354,8 +354,6 @@ int ingest_report(struct report *r, const struct ingest_rules *rules,
 
 	if (rc == 0)
 		rc = check_times(r, rules, p, err);
-	if (rc == 0 && !ingest_is_cluster(rules, r->cluster))
-		rc = err_set(err, -EINVAL, "no such cluster is allowed here");
 	ingest_use_clear(&use);
 	if (rc == 0 && r->type != REPORT_START)
 		rc = take_use(r, p, &use, err);

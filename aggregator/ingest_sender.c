@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A report is believed: who may send one may say anything of any unit. So nobody may by
- * default but root and ceems of hosts that share the MUNGE key. */
+/* Who sends is proved here; what it may send is decided by ingest_may.c. By default
+ * nobody may but root and ceems of a node, of that node, and Slurm's own user. */
 #include "aggregator/ingest_sender.h"
 
 #include <errno.h>
@@ -17,15 +17,29 @@
 #include "lib/secret.h"
 
 #define USERS_MAX 64
+#define JOBS_FROM_MAX 64
+#define CLUSTERS_MAX 256
+#define WORD_BYTES 160
+#define NAME_BYTES 512 /* longer than a name of a certificate */
 #define TOKENS_BYTES_MAX 65536u
 #define TOKEN_MIN 16u
 #define HASH_BYTES 32u
 #define PASSWD_BYTES 16384
 
+/* An account of --ingest.user or of --ingest.jobs-from */
+struct account {
+	struct party party; /* its uid is known, or it is left out */
+	bool any_node;
+	bool left_out;
+	char word[WORD_BYTES]; /* option and text, for words */
+};
+
 struct sender {
 	struct sender_params params;
-	uint32_t uids[USERS_MAX];
-	size_t uid_count;
+	struct account users[USERS_MAX], jobs[JOBS_FROM_MAX];
+	size_t user_count, job_count;
+	struct ingest_cluster clusters[CLUSTERS_MAX];
+	size_t cluster_count;
 	pthread_rwlock_t lock;
 	struct buf tokens; /* lines */
 };
@@ -35,30 +49,134 @@ static int find_uid(const char *name, uint32_t *ret)
 	char memory[PASSWD_BYTES];
 	struct passwd pw, *found = NULL;
 
-	if (parse_u32(name, ret) == 0)
-		return 0;
 	if (getpwnam_r(name, &pw, memory, sizeof(memory), &found) != 0 || !found)
 		return -ENOENT;
 	*ret = pw.pw_uid;
 	return 0;
 }
 
+/* Accounts by name have the number of this host. */
+static void find_account(struct account *a)
+{
+	uint32_t uid = 0;
+
+	if (a->party.kind != PARTY_MUNGE || parse_u32(a->party.name, &uid) == 0)
+		return;
+	a->party.has_uid = find_uid(a->party.name, &a->party.uid) == 0;
+	a->left_out = !a->party.has_uid;
+}
+
+static void find_accounts(struct sender *s)
+{
+	for (size_t i = 0; i < s->user_count; i++)
+		find_account(&s->users[i]);
+	for (size_t i = 0; i < s->job_count; i++)
+		find_account(&s->jobs[i]);
+	for (size_t i = 0; i < s->cluster_count; i++) {
+		struct account a = {.party = s->clusters[i].from};
+		find_account(&a); /* one that is not known sends nothing */
+		s->clusters[i].from = a.party;
+	}
+}
+
+const char *sender_unknown(const struct sender *s, size_t i)
+{
+	for (size_t k = 0; k < s->user_count + s->job_count; k++) {
+		const struct account *a =
+			k < s->user_count ? &s->users[k] : &s->jobs[k - s->user_count];
+		if (a->left_out && i-- == 0)
+			return a->word;
+	}
+	return NULL;
+}
+
 int sender_reload(struct sender *s, struct err *err)
 {
-	struct buf fresh = BUF_INIT;
+	struct buf fresh = BUF_INIT, old = BUF_INIT;
+	bool has_file = s->params.token_file && *s->params.token_file;
 
-	if (!s->params.token_file || !*s->params.token_file)
-		return 0;
-	int rc = secret_load(s->params.token_file, TOKENS_BYTES_MAX, &fresh, err);
-	if (rc < 0) {
-		secret_wipe(&fresh);
-		return rc;
+	if (has_file) {
+		int rc = secret_load(s->params.token_file, TOKENS_BYTES_MAX, &fresh,
+				     err);
+		if (rc < 0) {
+			secret_wipe(&fresh);
+			return rc;
+		}
 	}
 	pthread_rwlock_wrlock(&s->lock);
-	struct buf old = s->tokens;
-	s->tokens = fresh;
+	find_accounts(s);
+	if (has_file) {
+		old = s->tokens;
+		s->tokens = fresh;
+	}
 	pthread_rwlock_unlock(&s->lock);
 	secret_wipe(&old);
+	return 0;
+}
+
+/* "NAME=*" is NAME, for any node. */
+static bool cut_any(const char *text, char *ret, size_t size)
+{
+	size_t n = strlen(text);
+	bool any = n > 2 && strcmp(text + n - 2, "=*") == 0;
+
+	snprintf(ret, size, "%.*s", (int)(any ? n - 2 : n), text);
+	return any;
+}
+
+static int read_users(struct sender *s, struct err *err)
+{
+	const struct sender_params *p = &s->params;
+
+	for (size_t i = 0; i < p->user_count; i++) {
+		struct account *a = &s->users[s->user_count];
+		char name[PARTY_NAME_BYTES], text[WORD_BYTES];
+		if (s->user_count == USERS_MAX)
+			return err_set(err, -EINVAL, "ingest.user: at most %d",
+				       USERS_MAX);
+		a->any_node = cut_any(p->users[i], name, sizeof(name));
+		snprintf(text, sizeof(text), "munge:%s", name);
+		if (party_parse(text, PARTY_MUNGE, &a->party, err) < 0)
+			return err_prefix(err, -EINVAL, "ingest.user");
+		snprintf(a->word, sizeof(a->word), "ingest.user: %s", name);
+		s->user_count++;
+	}
+	return 0;
+}
+
+static int read_jobs_from(struct sender *s, struct err *err)
+{
+	const struct sender_params *p = &s->params;
+
+	for (size_t i = 0; i < p->jobs_from_count; i++) {
+		struct account *a = &s->jobs[s->job_count];
+		if (s->job_count == JOBS_FROM_MAX)
+			return err_set(err, -EINVAL, "ingest.jobs-from: at most %d",
+				       JOBS_FROM_MAX);
+		if (party_parse(p->jobs_from[i],
+				PARTY_MUNGE | PARTY_TOKEN | PARTY_CERTIFICATE,
+				&a->party, err) < 0)
+			return err_prefix(err, -EINVAL, "ingest.jobs-from");
+		snprintf(a->word, sizeof(a->word), "ingest.jobs-from: %.120s",
+			 p->jobs_from[i]);
+		s->job_count++;
+	}
+	return 0;
+}
+
+static int read_clusters(struct sender *s, struct err *err)
+{
+	const struct sender_params *p = &s->params;
+
+	if (p->cluster_count > CLUSTERS_MAX)
+		return err_set(err, -EINVAL, "ingest.cluster: at most %d",
+			       CLUSTERS_MAX);
+	for (size_t i = 0; i < p->cluster_count; i++) {
+		int rc = ingest_cluster_parse(p->clusters[i], &s->clusters[i], err);
+		if (rc < 0)
+			return rc;
+		s->cluster_count++;
+	}
 	return 0;
 }
 
@@ -70,14 +188,17 @@ int sender_new(const struct sender_params *params, struct sender **ret, struct e
 		return err_set(err, -ENOMEM, "out of memory");
 	s->params = *params;
 	pthread_rwlock_init(&s->lock, NULL);
-	for (size_t i = 0; i < params->user_count && s->uid_count < USERS_MAX; i++) {
-		if (find_uid(params->users[i], &s->uids[s->uid_count]) == 0)
-			s->uid_count++;
+	int rc = read_users(s, err);
+	rc = rc ? rc : read_jobs_from(s, err);
+	rc = rc ? rc : read_clusters(s, err);
+	if (rc == 0) {
+		rc = sender_reload(s, err);
+		if (rc < 0)
+			(void)err_prefix(err, rc, "--ingest.token-file");
 	}
-	int rc = sender_reload(s, err);
 	if (rc < 0) {
 		sender_free(s);
-		return err_prefix(err, rc, "--ingest.token-file");
+		return rc;
 	}
 	*ret = s;
 	return 0;
@@ -114,56 +235,113 @@ static bool same_token(const char *a, size_t a_len, const char *b, size_t b_len)
 	return gnutls_memcmp(x, y, HASH_BYTES) == 0;
 }
 
-static bool is_token(const struct sender *s, const char *token)
+/* "TOKEN", "NAME TOKEN", "NAME=* TOKEN": how long the name is, and where the token */
+static size_t split_line(const char *line, size_t len, size_t *ret_at)
 {
-	const char *p = s->tokens.data, *end = p + s->tokens.len, *line;
-	size_t len = strlen(token), line_len;
+	const char *blank = memchr(line, ' ', len);
+	size_t name = blank ? (size_t)(blank - line) : 0, at = name;
+
+	while (at < len && line[at] == ' ')
+		at++;
+	*ret_at = at;
+	return name;
+}
+
+static bool is_token(const struct sender *s, const char *token, struct ingest_party *p)
+{
+	const char *q = s->tokens.data, *end = q + s->tokens.len, *line;
+	size_t len = strlen(token), line_len, at;
 	bool found = false;
 
-	while (p && len >= TOKEN_MIN && scan_line(&p, end, &line, &line_len)) {
+	while (q && len >= TOKEN_MIN && scan_line(&q, end, &line, &line_len)) {
+		char name[PARTY_NAME_BYTES + 2];
 		while (line_len &&
 		       (line[line_len - 1] == ' ' || line[line_len - 1] == '\r'))
 			line_len--;
-		if (line_len >= TOKEN_MIN && *line != '#' &&
-		    same_token(token, len, line, line_len))
-			found = true;
+		size_t n = split_line(line, line_len, &at);
+		if (line_len - at < TOKEN_MIN || *line == '#' || n >= sizeof(name) ||
+		    !same_token(token, len, line + at, line_len - at))
+			continue;
+		memcpy(name, line, n);
+		name[n] = '\0';
+		p->any_node = cut_any(name, p->name, sizeof(p->name)) || !n;
+		found = true;
 	}
 	return found;
 }
 
-static bool is_name(const struct sender *s, const struct sender_facts *f)
+/* A certificate's right to send reports: "*" is any, of the node that it names. */
+static void add_names(const struct sender *s, struct ingest_party *p)
 {
+	char name[NAME_BYTES];
+
 	for (size_t i = 0; i < s->params.name_count; i++) {
-		if (f->name_count && strcmp(s->params.names[i], "*") == 0)
-			return true;
-		for (size_t k = 0; k < f->name_count; k++) {
-			if (strcasecmp(s->params.names[i], f->names[k]) == 0)
-				return true;
-		}
+		bool any = cut_any(s->params.names[i], name, sizeof(name));
+		bool fits = p->name_count && strcmp(name, "*") == 0;
+		for (size_t k = 0; k < p->name_count; k++)
+			fits |= strcasecmp(name, p->names[k]) == 0;
+		p->reports |= fits;
+		p->any_node |= fits && any;
 	}
-	return false;
 }
 
-int sender_admit(const struct sender *s, const struct sender_facts *f, struct err *err)
+static void add_jobs(const struct sender *s, struct ingest_party *p)
 {
-	const char *token;
-	bool good;
+	for (size_t i = 0; i < s->job_count; i++) {
+		const struct party *from = &s->jobs[i].party;
+		if (s->jobs[i].left_out || !ingest_party_is(p, from))
+			continue;
+		p->jobs = true;
+		if (p->kind == PARTY_MUNGE)
+			snprintf(p->name, sizeof(p->name), "%s", from->name);
+	}
+}
 
+static int is_our_host(void *arg, const char *node, struct err *err)
+{
+	const struct sender_proof *proof = arg;
+	const struct sender_params *p = &proof->sender->params;
+
+	return p->is_host ? p->is_host(p->arg, node, &proof->host, err) : 0;
+}
+
+int sender_admit(const struct sender *s, const struct sender_facts *f,
+		 struct sender_proof *ret, struct err *err)
+{
+	struct ingest_party *p = &ret->party;
+	const char *token;
+
+	*ret = (struct sender_proof){
+		.party = {.has_peer = f->has_peer, .peer = f->peer},
+		.may = {.clusters = s->clusters,
+			.cluster_count = s->cluster_count,
+			.party = &ret->party},
+		.sender = s};
 	if (f->authorizations > 1)
 		return err_set(err, -EACCES, "more than one Authorization header");
-	if (!f->authorization)
-		return is_name(s, f)
+	if (!f->authorization) {
+		p->kind = PARTY_CERTIFICATE;
+		p->names = f->names;
+		p->name_count = f->name_count;
+		add_names(s, p);
+		add_jobs(s, p);
+		return p->reports || p->jobs
 			       ? 0
 			       : err_set(err, -EACCES, "it is not proved who sends");
+	}
 	if (s->params.munge && after(f->authorization, "MUNGE"))
 		return 1;
 	token = after(f->authorization, "Bearer");
 	if (!token)
 		return err_set(err, -EACCES, "no way of proof that is allowed here");
+	p->kind = PARTY_TOKEN;
 	pthread_rwlock_rdlock((pthread_rwlock_t *)&s->lock);
-	good = is_token(s, token);
+	p->reports = is_token(s, token, p);
 	pthread_rwlock_unlock((pthread_rwlock_t *)&s->lock);
-	return good ? 0 : err_set(err, -EACCES, "no such token");
+	if (!p->reports)
+		return err_set(err, -EACCES, "no such token");
+	add_jobs(s, p);
+	return 0;
 }
 
 static bool is_of_body(const struct munge_facts *m, const void *body, size_t len)
@@ -183,6 +361,22 @@ static bool is_of_body(const struct munge_facts *m, const void *body, size_t len
 	return m->payload.len == n && memcmp(m->payload.data, want, n) == 0;
 }
 
+/* What an account may send. */
+static void add_rights(const struct sender *s, struct ingest_party *p)
+{
+	pthread_rwlock_rdlock((pthread_rwlock_t *)&s->lock);
+	for (size_t i = 0; i < s->user_count; i++) {
+		const struct account *a = &s->users[i];
+		if (a->left_out || !ingest_party_is(p, &a->party))
+			continue;
+		p->reports = true;
+		p->any_node |= a->any_node;
+		snprintf(p->name, sizeof(p->name), "%s", a->party.name);
+	}
+	add_jobs(s, p);
+	pthread_rwlock_unlock((pthread_rwlock_t *)&s->lock);
+}
+
 const char *sender_credential(const char *authorization)
 {
 	const char *credential = after(authorization, "MUNGE");
@@ -190,8 +384,11 @@ const char *sender_credential(const char *authorization)
 	return credential ? credential : "";
 }
 
-int sender_may(const struct sender *s, const struct munge_facts *m, struct err *err)
+int sender_may(const struct sender *s, const struct munge_facts *m,
+	       struct sender_proof *proof, struct err *err)
 {
+	static const struct netaddr unspecified = {.b = {[10] = 0xff, [11] = 0xff}};
+	struct ingest_party *p = &proof->party;
 	size_t n = strlen(SENDER_MUNGE_PAYLOAD);
 
 	if (m->rc < 0)
@@ -199,12 +396,22 @@ int sender_may(const struct sender *s, const struct munge_facts *m, struct err *
 	if (m->payload.len < n || memcmp(m->payload.data, SENDER_MUNGE_PAYLOAD, n) != 0)
 		return err_set(err, -EACCES,
 			       "the MUNGE credential was not made to send reports");
-	for (size_t i = 0; i < s->uid_count; i++) {
-		if (s->uids[i] == m->uid)
-			return 0;
-	}
-	return err_set(err, -EPERM, "uid %u may not send reports (--ingest.user)",
-		       m->uid);
+	p->kind = PARTY_MUNGE;
+	p->uid = m->uid;
+	p->is_host = is_our_host;
+	p->arg = proof;
+	/* a daemon that names no host of the network is the connection's */
+	proof->host = m->origin;
+	if (p->has_peer && (netaddr_is_loopback(&m->origin) ||
+			    netaddr_equal(&m->origin, &unspecified)))
+		proof->host = p->peer;
+	add_rights(s, p);
+	return p->reports || p->jobs
+		       ? 0
+		       : err_set(err, -EPERM,
+				 "uid %u may not send reports (ingest.user, "
+				 "ingest.jobs-from)",
+				 m->uid);
 }
 
 int sender_has_sent(const struct munge_facts *m, const void *body, size_t len,

@@ -145,17 +145,25 @@ const struct conf_opt options_table[] = {
 	ROW("ingest.munge-socket", CONF_STRING, ingest_munge_socket, "",
 	    "Socket of munged. Empty: libmunge's own."),
 	ROW("ingest.user", CONF_LIST, ingest_users, "root,ceems",
-	    "User (name or number) whose MUNGE credentials may send reports. May be "
-	    "given several times."),
+	    "User (name or number) whose MUNGE credentials may send reports, each of "
+	    "the node that it is made on, whose name must be that host's here; NAME=*: "
+	    "of any node; NAME@ADDRESS: from there. May be given several times."),
+	ROW("ingest.jobs-from", CONF_LIST, ingest_jobs_from, "munge:slurm",
+	    "Who may send completion records: munge:USER (SlurmUser, name or number), "
+	    "certificate:NAME or token:NAME, each with @ADDRESS or @RANGE or not. May "
+	    "be given several times."),
 	ROW("ingest.token-file", CONF_STRING, ingest_token_file, "",
 	    "File with tokens, one in a line, that may send reports (Authorization: "
-	    "Bearer), of 16 characters or more."),
+	    "Bearer), of 16 characters or more: TOKEN of any node, NODE TOKEN of that "
+	    "one, NAME=* TOKEN of any with a name for ingest.jobs-from."),
 	ROW("ingest.client-name", CONF_LIST, ingest_client_names, "",
 	    "Name in a verified client certificate (DNS name or CN) that may send "
-	    "reports; * is any. May be given several times."),
+	    "reports of the node that it names; * is any; NAME=*: of any node. May be "
+	    "given several times."),
 	ROW("ingest.cluster", CONF_LIST, ingest_clusters, "",
 	    "Name that a cluster may have; reports of others are refused. None: any. "
-	    "May be given several times."),
+	    "CLUSTER=SENDER: only from there, an address, a range, or as in "
+	    "ingest.jobs-from. May be given several times."),
 	ROW("emissions.zone", CONF_LIST, emissions_zones, "",
 	    "Whose emission factors count: PROVIDER=ZONE (owid=FR), for one cluster "
 	    "CLUSTER/PROVIDER=ZONE. May be given several times."),

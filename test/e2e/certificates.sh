@@ -76,6 +76,8 @@ is "it sends no reports" "$(push grafana)" 401
 
 # ---- nodes
 is "a listed node's reports are taken" "$(push n1) $(psql_do -c 'SELECT count(*) FROM unit_node WHERE instance = 900')" "200 1"
+printf 'start instance=901 unit=900 node=n2 started=%s\n' "$(date +%s)" | "$BUILD/batch_make" >batch.n2
+is "and of no other node" "$(mv batch batch.n1; mv batch.n2 batch; push n1; mv batch.n1 batch) $(psql_do -c 'SELECT count(*) FROM unit_node WHERE instance = 901')" "403 0"
 is "those of a node that is not listed are not, nor a user's" "$(push n2) $(push alice) $(push carol)" "401 401 401"
 is "a certificate and a token that is none are none" "$(push n1 -H 'Authorization: Bearer a-token-of-nobody-at-all')" 401
 is "a node asks for nobody" "$(code n1 $units)" 401
@@ -96,7 +98,7 @@ if [ -x "$BUILD/ceemsd" ] && [ -x "$BUILD/ceems-courier" ] && [ -x "$BUILD/unit_
 	node_port=$(free_port)
 	arrived() { [ "$(psql_do -c "SELECT count(*) FROM unit_node WHERE final AND uuid BETWEEN '5000' AND '5019'")" = 20 ]; }
 	ok "ceemsd starts, with a certificate that is not listed" node n2
-	"$BUILD/unit_source" --ring="$SCRATCH/run/ring" --count=20 --first-id=5000 --rate=50 >/dev/null
+	"$BUILD/unit_source" --ring="$SCRATCH/run/ring" --count=20 --first-id=5000 --rate=50 --node=n1 >/dev/null
 	refused() { grep -q 'it is not proved who sends' node.log; }
 	ok "its courier is refused, and says why" wait_for 20 refused
 	is "nothing of it is written" "$(psql_do -c "SELECT count(*) FROM unit_node WHERE uuid LIKE '50__'")" 0
@@ -114,7 +116,7 @@ agg_stop
 web RequireAndVerifyClientCert
 ok "where each must show one" serve --ingest.client-name='*'
 is "whoever has none is not heard" "$(code '' $units) $(code '' /health) $(push '') $(code forged $units)" "000 000 000 000"
-is "who has one is" "$(code alice $units) $(push n2)" "200 200"
+is "who has one is, a node as itself" "$(code alice $units) $(push n1) $(push n2)" "200 200 403"
 agg_stop
 
 # ---- shown, but looked at by nobody: it proves nothing

@@ -27,7 +27,7 @@ agg_up() { curl -sf -m 20 -o /dev/null "http://127.0.0.1:$agg_port/health"; }
 
 start_aggregator() {
 	"$BUILD/ceems_aggregator" --web.listen-address="127.0.0.1:$agg_port" --db.url="$PGURL" --no-security.drop-privileges \
-		--identity.munge-socket="$munge" --ingest.munge-socket="$munge" --ingest.user=root --rollup.delay=1s --linker.grace=10s \
+		--identity.munge-socket="$munge" --ingest.munge-socket="$munge" --ingest.user='root=*' --ingest.jobs-from=munge:root --rollup.delay=1s --linker.grace=10s \
 		>>"$SCRATCH/aggregator.log" 2>&1 </dev/null &
 	aggregator_pid=$!
 	started $aggregator_pid

@@ -10,12 +10,12 @@ agg=$BUILD/ceems_aggregator make=$BUILD/batch_make
 command -v curl >/dev/null || skip_all "curl is not installed"
 need_pg
 cd "$SCRATCH" || exit 1
-umask 077; echo a-token-of-this-test >token; umask 022
+umask 077; printf '%s\n' 'test=* a-token-of-this-test' 'n1 a-token-of-node-n1' a-token-of-any-node >token; umask 022
 PORTS=("$(free_port)" "$(free_port)") PIDS=()
 
 agg_start() { # which, flags
 	local i=$1; shift
-	"$agg" --db.url="$PGURL" --web.listen-address="127.0.0.1:${PORTS[i]}" --ingest.token-file="$SCRATCH/token" \
+	"$agg" --db.url="$PGURL" --web.listen-address="127.0.0.1:${PORTS[i]}" --ingest.token-file="$SCRATCH/token" --ingest.jobs-from=token:test \
 		--security.drop-privileges=false --rollup.delay=500ms --linker.grace=2s --linker.lost-after=10m "$@" >>"$SCRATCH/agg$i.log" 2>&1 &
 	PIDS[i]=$!
 	started "${PIDS[i]}"
@@ -50,6 +50,14 @@ is "another scheme" "$(code -u root:root <body)" 401
 is "MUNGE that is no credential" "$(code -H 'Authorization: MUNGE MUNGE:abc:' <body | sed 's/503/401/')" 401
 is "nothing of that was written" "$(sql 'SELECT count(*) FROM unit_node')" 0
 is "the token's are taken" "$(code "${TOKEN[@]}" <body)" 200
+is "a token that has a node's name is of that node" "$(code -H 'Authorization: Bearer a-token-of-node-n1' <body)" 200
+lines "start instance=2 unit=1 node=n2 started=$T" "job id=9 submit=$T start=$T end=$((T + 1))" >other
+is "and of no other; it is no Slurm either: all of it is kept" "$(code -H 'Authorization: Bearer a-token-of-node-n1' <other)" 403
+like "and it is said why" "$(cat answer)" 'token:n1 does not speak for node n2'
+lines "start instance=1 unit=1 started=$T" "job id=9 submit=$T start=$T end=$((T + 1))" >other
+is "a completion record of whom Slurm is not" "$(code -H 'Authorization: Bearer a-token-of-any-node' <other)" 200
+like "is refused by itself" "$(cat answer)" '"accepted":1,"refused":\[\{"index":1,"reason":"a token without a name sends no completion records'
+is "and written nowhere" "$(sql 'SELECT count(*) FROM job_record')" 0
 
 # ---- what is no batch
 is "bytes that are no batch" "$(printf 'hello' | code "${TOKEN[@]}")" 400
@@ -188,15 +196,26 @@ if command -v munged >/dev/null && command -v munge >/dev/null && have_root && g
 	started $!
 	wait_for 10 test -S "$MSOCK"
 	PORTS[2]=$(free_port)
-	agg_start 2 --ingest.munge-socket="$MSOCK" || ok "a third aggregator" false
-	lines "start instance=900 unit=900 started=$T" >body
+	agg_start 2 --ingest.munge-socket="$MSOCK" --ingest.user=root --ingest.user=no-such-user --ingest.cluster=c1 --ingest.cluster=c2=munge:root \
+		--ingest.cluster=c3=10.255.255.1 || ok "a third aggregator" false
+	like "a user that is not known is said at the start" "$(cat agg2.log)" 'level=warn.*ingest.user: no-such-user: this host knows no such user'
+	here=$(uname -n)
+	lines "start instance=900 unit=900 node=${here%%.*} started=$T" "start instance=902 unit=902 cluster=c2 node=$here started=$T" >body
 	cred() { munge -S "$MSOCK" -s "$1$(sha256sum <body | cut -d' ' -f1)"; }
+	body_cred() { munge -S "$MSOCK" -s "ceems-ingest/1 $(sha256sum <"$1" | cut -d' ' -f1)"; }
 	mcode() { "${CURL[@]}" -o answer -w '%{http_code}' -H "Authorization: MUNGE $1" --data-binary @"$2" "$(url 2)"; }
 	c=$(cred "ceems-ingest/1 ")
 	expired=$(munge -S "$MSOCK" --ttl=1 -s "ceems-ingest/1 $(sha256sum <body | cut -d' ' -f1)")
 	is "MUNGE of root for this body" "$(mcode "$c" body)" 200
 	is "a second time it is nobody's" "$(mcode "$c" body)" 401
-	lines "start instance=901 unit=901 started=$T" >other
+	lines "start instance=901 unit=901 node=elsewhere started=$T" >other
+	is "MUNGE of this host for another node" "$(mcode "$(body_cred other)" other)" 403
+	like "names it" "$(cat answer)" 'munge:root does not speak for node elsewhere'
+	lines "job id=901 submit=$T start=$T end=$((T + 1))" >other
+	is "root, for a completion record" "$(mcode "$(body_cred other)" other)" 403
+	like "is told that Slurm's are Slurm's" "$(cat answer)" 'munge:root sends no completion records .ingest.jobs-from'
+	lines "start instance=901 unit=901 cluster=c3 node=$here started=$T" >other
+	is "a cluster that another host sends for" "$(mcode "$(body_cred other)" other)" 403
 	is "for another body" "$(mcode "$(cred "ceems-ingest/1 ")" other)" 401
 	is "for another purpose" "$(mcode "$(cred "ceems-api/1 ")" body)" 401
 	is "of a user who may not" "$(mcode "$(setpriv --reuid=65534 --regid=65534 --clear-groups munge -S "$MSOCK" -s "ceems-ingest/1 $(sha256sum <body | cut -d' ' -f1)")" body)" 403

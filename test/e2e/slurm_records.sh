@@ -22,7 +22,7 @@ pg_start || { ok "Postgres starts" false; tap_done; }
 agg_port=$(free_port)
 agg_up() { curl -sf -m 20 -o /dev/null "http://127.0.0.1:$agg_port/health"; }
 "$BUILD/ceems_aggregator" --web.listen-address="127.0.0.1:$agg_port" --db.url="$PGURL" --no-security.drop-privileges \
-	--identity.munge-socket="$munge" --ingest.munge-socket="$munge" --ingest.user=root --rollup.delay=500ms --linker.grace=5s \
+	--identity.munge-socket="$munge" --ingest.munge-socket="$munge" --ingest.user='root=*' --ingest.jobs-from=munge:root --rollup.delay=500ms --linker.grace=5s \
 	>"$SCRATCH/aggregator.log" 2>&1 </dev/null &
 started $!
 "$BUILD/ceems-courier" --ship.spool="$SPOOL" --aggregator.url="http://127.0.0.1:$agg_port" --aggregator.munge-socket="$munge" \

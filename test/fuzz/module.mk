@@ -75,7 +75,7 @@ FUZZERS += batch
 batch_fuzz_SRCS := lib/batch.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
 batch_fuzz_PKGS := zlib
 FUZZERS += ingest
-ingest_fuzz_SRCS := aggregator/ingest_decode.c aggregator/ingest_job.c aggregator/ingest_report.c aggregator/ingest_rows.c lib/batch.c lib/buf.c lib/err.c lib/fs.c lib/parse.c \
+ingest_fuzz_SRCS := aggregator/ingest_decode.c aggregator/ingest_job.c aggregator/ingest_known.c aggregator/ingest_may.c aggregator/ingest_place.c lib/report_clock.c lib/boot.c lib/party.c lib/netaddr.c aggregator/ingest_report.c aggregator/ingest_rows.c lib/batch.c lib/buf.c lib/err.c lib/fs.c lib/parse.c \
 	lib/job.c lib/job_names.c lib/report.c lib/record.c lib/tlv.c lib/rfc3339.c
 ingest_fuzz_PKGS := zlib
 endif

@@ -143,23 +143,6 @@ static void a_clock_an_hour_ahead_still_counts(void **state)
 	ingest_push_done(&p);
 }
 
-static void other_clusters_are_refused_where_some_are_named(void **state)
-{
-	(void)state;
-	static const char *const names[] = {"a", "b"};
-	static struct report r;
-	struct ingest_rules some = rules;
-	struct ingest_push p = {0};
-
-	some.clusters = names;
-	some.cluster_count = 2;
-	make(&r, REPORT_START, NOW_S, NOW_S);
-	assert_int_equal(ingest_report(&r, &some, &p, &err), -EINVAL);
-	snprintf(r.cluster, sizeof(r.cluster), "b");
-	assert_int_equal(ingest_report(&r, &some, &p, &err), 0);
-	ingest_push_done(&p);
-}
-
 static void texts_are_utf8_whatever_came(void **state)
 {
 	(void)state;
@@ -207,6 +190,49 @@ static void put_report(struct batch *b, const struct report *r)
 
 	assert_true(n > 0);
 	assert_int_equal(batch_add(b, record, (size_t)n), 0);
+}
+
+static int decode_pair(const struct ingest_party *from, const char *first,
+		       const char *second, struct ingest_push *ret)
+{
+	auto_buf struct buf scratch = BUF_INIT;
+	struct batch body = {0};
+	struct ingest_cluster only_b;
+	const struct ingest_may may = {
+		.clusters = &only_b, .cluster_count = 1, .party = from};
+	static struct report r;
+	struct ingest_rules some = rules;
+
+	assert_int_equal(ingest_cluster_parse("b", &only_b, &err), 0);
+	some.may = &may;
+	batch_begin(&body, 0);
+	make(&r, REPORT_START, NOW_S, NOW_S);
+	snprintf(r.cluster, sizeof(r.cluster), "%s", first);
+	put_report(&body, &r);
+	snprintf(r.cluster, sizeof(r.cluster), "%s", second);
+	put_report(&body, &r);
+	int rc = ingest_decode(body.plain.data, body.plain.len, false, &some, &scratch,
+			       ret, &err);
+	buf_done(&body.plain);
+	return rc;
+}
+
+static void what_one_may_not_send_is_refused_alone(void **state)
+{
+	(void)state;
+	struct ingest_party from = {.kind = PARTY_TOKEN, .reports = true};
+	struct ingest_push p = {0};
+
+	assert_int_equal(decode_pair(&from, "a", "b", &p), 0);
+	assert_int_equal(p.accepted, 1);
+	assert_int_equal(p.refused, 1);
+	assert_int_equal(p.refusals[0].index, 0);
+	assert_non_null(strstr(p.refusals[0].reason, "no such cluster"));
+	ingest_push_done(&p);
+	/* all of it: nothing is given up for a wrong word in a configuration */
+	assert_int_equal(decode_pair(&from, "a", "c", &p), -EPERM);
+	assert_non_null(strstr(err.text, "no such cluster"));
+	ingest_push_done(&p);
 }
 
 /* One record of each kind, and one that is refused. */
@@ -285,7 +311,7 @@ int main(void)
 		cmocka_unit_test(names_of_steps_are_kept_as_they_came),
 		cmocka_unit_test(what_cannot_be_is_refused_with_a_reason),
 		cmocka_unit_test(a_clock_an_hour_ahead_still_counts),
-		cmocka_unit_test(other_clusters_are_refused_where_some_are_named),
+		cmocka_unit_test(what_one_may_not_send_is_refused_alone),
 		cmocka_unit_test(texts_are_utf8_whatever_came),
 		cmocka_unit_test(a_job_becomes_columns_of_unit),
 		cmocka_unit_test(without_memory_nothing_is_refused_for_good),

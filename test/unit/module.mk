@@ -362,6 +362,8 @@ grafana_test_LIBS := libaggregator libident libhttpd libhttp libconf libbase
 grafana_test_PKGS := $(libaggregator_USES)
 grafana_test_LDLIBS := -lcrypt
 ifeq ($(HAVE_PQ)$(HAVE_MHD)$(HAVE_ZLIB),111)
+TESTS += ingest_may_test
+ingest_may_test_LIBS := libingest libbase
 TESTS += ingest_place_test
 ingest_place_test_LIBS := libingest libbatch libbase
 ingest_place_test_PKGS := zlib
