@@ -120,7 +120,7 @@ is "of a number that was used again the latest that one may see" "$(one alice al
 psql_do -c "INSERT INTO unit (cluster, uuid, restarts, submitted, known_by, uid, person, started) SELECT cluster, uuid, 2, submitted, known_by, uid, person, started + interval '1 day' FROM unit WHERE id = 8"
 is "a run by its number" "$(one alice alpha/50/0) $(one alice alpha/50/2 | cut -d, -f2) $(one alice alpha/50 | cut -d, -f2) $(one alice alpha/50/1)" '[8,0] 2] 2] "not_found"'
 psql_do -c "DELETE FROM unit WHERE uuid = '50' AND restarts = 2"
-is "what is no path is none" "$(for p in alpha/101/x alpha/101/0/0 alpha/ /101 alpha/a%20b alpha/101/-1 alpha/%2e%2e; do status boss "/units/$p"; done)" 404404404404404404404
+is "what is no path is none" "$(for p in alpha/101/x alpha/101/0/0 alpha/ /101 alpha/a%20b alpha/101/-1 alpha/%2e%2e; do status boss "/units/$p"; done)" 404404404404404404400
 
 # ---- PUE of each day, as grams have it
 psql_do -c "INSERT INTO pue VALUES (1, '1970-01-01 00:00+00', 1.2), (1, '2025-03-05 12:00+00', 1.6)"
