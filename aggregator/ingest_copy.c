@@ -229,6 +229,51 @@ int ingest_copy_nodes(struct pg *pg, const struct ingest_group *g, struct err *e
 	return pg_copy_end(&c, NULL, err);
 }
 
+static bool has_found(const struct ingest_group *g)
+{
+	for (uint32_t i = 0; i < g->count; i++) {
+		for (uint32_t k = 0; k < g->pushes[i]->node_count; k++) {
+			if (g->pushes[i]->nodes[k].found)
+				return true;
+		}
+	}
+	return false;
+}
+
+static void put_found(struct pg_copy *c, const struct ingest_node *n)
+{
+	if (!n->found)
+		return;
+	pg_copy_row(c);
+	pg_copy_s64(c, n->instance);
+	pg_copy_time(c, n->started_ns);
+	pg_copy_s64(c, n->before_user_ns);
+	pg_copy_s64(c, n->before_system_ns);
+	put_s64(c, n->before_read_bytes);
+	put_s64(c, n->before_write_bytes);
+}
+#define FOUND_COLUMN_COUNT 6
+
+int ingest_copy_found(struct pg *pg, const struct ingest_group *g, struct err *err)
+{
+	struct pg_copy c;
+
+	if (!has_found(g))
+		return 0;
+	int rc = pg_exec(pg, "SELECT ingest_found_staging()", NULL, err);
+	if (rc == 0)
+		rc = pg_copy_begin(&c, pg, "COPY in_found FROM STDIN (FORMAT binary)",
+				   FOUND_COLUMN_COUNT, err);
+	if (rc < 0)
+		return rc;
+	for (uint32_t i = 0; i < g->count; i++) {
+		for (uint32_t k = 0; k < g->pushes[i]->node_count; k++)
+			put_found(&c, &g->pushes[i]->nodes[k]);
+	}
+	rc = pg_copy_end(&c, NULL, err);
+	return rc < 0 ? rc : pg_exec(pg, "SELECT ingest_found()", NULL, err);
+}
+
 static void put_step(struct pg_copy *c, const struct ingest_push *p, uint32_t seq,
 		     const struct ingest_step *s)
 {

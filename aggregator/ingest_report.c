@@ -225,6 +225,19 @@ static bool is_uuid(const char *s)
 	return true;
 }
 
+static void take_before(const struct report_before *b, bool found,
+			struct ingest_node *n)
+{
+	bool io = b->known & REPORT_HAS_IO;
+
+	n->found = found && b->known & REPORT_HAS_CPU;
+	n->before_user_ns = (int64_t)b->cpu_user_ns;
+	n->before_system_ns = (int64_t)b->cpu_system_ns;
+	n->before_read_bytes = io ? count_of(b->io_read_bytes, BYTES_MAX) : INGEST_NULL;
+	n->before_write_bytes =
+		io ? count_of(b->io_write_bytes, BYTES_MAX) : INGEST_NULL;
+}
+
 static int put_node(const struct report *r, int64_t shift_ms,
 		    const struct ingest_use *use, struct ingest_push *p,
 		    struct err *err)
@@ -261,6 +274,7 @@ static int put_node(const struct report *r, int64_t shift_ms,
 		.hints = put_hints(p, &r->hints),
 		.use = *use,
 	};
+	take_before(&r->before, r->flags & REPORT_FOUND, n);
 	return 0;
 }
 

@@ -42,7 +42,7 @@ typedef uint32_t ingest_text;
 
 struct ingest_node {
 	uint8_t type; /* enum report_type: an interval says what a lost start would */
-	bool provisional, guessed;
+	bool provisional, guessed, found;
 	int64_t instance, restarts, uid, gid, array_job, array_task;
 	uint64_t started_ns, ended_ns, t1_ns; /* 0: none */
 	int64_t shift_ms;                     /* that is in them */
@@ -50,6 +50,8 @@ struct ingest_node {
 	ingest_text manager, cluster, node, boot, uuid, how_ended, gpu_list, gpu_share;
 	ingest_text hints; /* JSON */
 	struct ingest_use use;
+	/* found: what the unit had used by then */
+	int64_t before_user_ns, before_system_ns, before_read_bytes, before_write_bytes;
 };
 
 struct ingest_step {

@@ -4,6 +4,7 @@
  *
  * start|interval|final key=value ...: cluster node unit instance restarts uid cpus
  * memory started ended t0 t1 end user system mean peak package dram host other source
+ * before_user before_system (of one that was found)
  * flags name boot boottime (of the start) step; times in seconds
  *
  * job key=value ...: id cluster user account uid submit start end resize state event
@@ -122,6 +123,15 @@ static void use(const struct line *l, struct report *r)
 	energy(l, r);
 }
 
+static void before(const struct line *l, struct report *r)
+{
+	if (!get(l, "before_user"))
+		return;
+	r->flags |= REPORT_FOUND;
+	r->before = (struct report_before){REPORT_HAS_CPU, number(l, "before_user", 0),
+					   number(l, "before_system", 0), 0, 0};
+}
+
 static void step(const struct line *l, struct report *r)
 {
 	if (!get(l, "step"))
@@ -165,6 +175,7 @@ static int make_report(const struct line *l, uint64_t more, unsigned char *out,
 	if (type != REPORT_START)
 		use(l, &r);
 	step(l, &r);
+	before(l, &r);
 	return report_encode(&r, out, size);
 }
 

@@ -1,0 +1,85 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What is billed of units that a node found in mid-life: what their control group had counted by then
+# as far as no earlier instance has told of it; once, in whatever order and how often reports come,
+# in the hours between, and as time that nobody watched.
+. "$(dirname "$0")/../tap.sh"
+. "$TOP/test/aggregator.sh"
+agg_begin
+T=$(($(date +%s) / 3600 * 3600 - 4 * 3600)) # full hours that are over
+S=1000000000
+billed() { sql "SELECT (SELECT cpu_user_ns + cpu_system_ns FROM unit WHERE uuid = '$1') || ' ' || (SELECT sum(d.cpu_user_ns + d.cpu_system_ns) FROM unit_day d JOIN unit u ON u.id = d.unit WHERE u.uuid = '$1')"; }
+bills() { [ "$(billed "$1")" = "$2 $2" ]; }
+hours() { sql "SELECT string_agg(((extract(epoch FROM h.hour) - $T) / 3600)::integer || ':' || h.cpu_user_ns + h.cpu_system_ns, ' ' ORDER BY h.hour) FROM unit_hour h JOIN unit u ON u.id = h.unit WHERE u.uuid = '$1'"; }
+coverage() { sql "SELECT round(observed_ms::numeric / node_ms, 4) FROM unit WHERE uuid = '$1'"; }
+job() { echo "job id=$1 submit=$((T - 10)) start=$T end=$((T + 10800)) nodes=n1 node_count=1"; }
+
+# ---- the first start of ceemsd: nobody has told of what was before
+first() { # unit instance
+	echo "start instance=$2 unit=$1 started=$((T + 7200)) cpus=2 before_user=$((70 * S + 1)) before_system=$((30 * S))"
+	echo "interval instance=$2 unit=$1 started=$((T + 7200)) t0=$((T + 7200)) t1=$((T + 7500)) user=$((5 * S)) system=0 before_user=$((70 * S + 1)) before_system=$((30 * S))"
+	echo "interval instance=$2 unit=$1 started=$((T + 7200)) t0=$((T + 7500)) t1=$((T + 10800)) user=$((6 * S)) system=7 before_user=$((70 * S + 1)) before_system=$((30 * S))"
+}
+last() { echo "final instance=$2 unit=$1 started=$((T + 7200)) ended=$((T + 10800)) user=$((11 * S)) system=7 before_user=$((70 * S + 1)) before_system=$((30 * S)) cpus=2"; }
+mapfile -t lines < <(first 1 10)
+push "${lines[@]}"
+ok "a unit that was found is billed with what it had used" wait_for 60 bills 1 $((111 * S + 8))
+push "${lines[@]}" "$(job 1)"
+settle
+ok "once, however often it is told" bills 1 $((111 * S + 8))
+is "over the hours since its record says that it began" "$(hours 1)" "0:$((50 * S)) 1:$((50 * S + 1)) 2:$((11 * S + 7))"
+push "$(last 1 10)"
+settle
+ok "its final report has what was since, and is added to" bills 1 $((111 * S + 8))
+is "a third of its life was watched" "$(coverage 1)" 0.3333
+is "its person's day has it too" "$(sql "SELECT sum(cpu_ns) FROM usage_day")" $((111 * S + 8))
+is "the unit's node is shown as found, with all that it used" "$(sql "SELECT string_agg((n->>'found_at_ts')::bigint / 1000 - $T || ' ' || (n->>'cpu_user_seconds')::numeric + (n->>'cpu_system_seconds')::numeric, ',') FROM unit u, jsonb_array_elements(api_nodes(u.id)) n WHERE u.uuid = '1'")" "7200 111.000000"
+
+# ---- a table begun anew: an earlier instance has told of most
+earlier() { # unit instance
+	echo "start instance=$2 unit=$1 started=$T cpus=2"
+	echo "interval instance=$2 unit=$1 started=$T t0=$T t1=$((T + 3600)) user=$((60 * S)) system=0"
+}
+earlier_late() { echo "interval instance=$2 unit=$1 started=$T t0=$((T + 3600)) t1=$((T + 5400)) user=$((10 * S)) system=$((20 * S))"; }
+all=$((111 * S + 8))
+# every order of who comes when: the one before, its last interval, the one that was found, the record
+n=1
+for order in "e l f j" "f e l j" "f j l e" "j f e l" "l f e j" "e f j l"; do
+	n=$((n + 1))
+	for part in $order; do
+		case $part in
+		e) mapfile -t lines < <(earlier $n $((n * 10))) ;;
+		l) mapfile -t lines < <(earlier_late $n $((n * 10))) ;;
+		f) mapfile -t lines < <(first $n $((n * 10 + 1))) ;;
+		j) lines=("$(job $n)") ;;
+		esac
+		push "${lines[@]}"
+		settle
+		push "${lines[@]}"
+	done
+	settle
+	ok "in the order $order it is billed once" bills $n $all
+	is "and where it belongs" "$(hours $n)" "0:$((60 * S)) 1:$((40 * S + 1)) 2:$((11 * S + 7))"
+	is "half an hour was not watched" "$(coverage $n)" 0.8333
+done
+push "$(last 3 31)"
+settle
+ok "a final report of the last one changes nothing" bills 3 $all
+# the table had been kept after all, and its final report was only late: it had told more
+push "final instance=40 unit=4 started=$T ended=$((T + 5400)) user=$((75 * S)) system=$((30 * S)) cpus=2"
+settle
+is "never more than the control group had, where it is known" "$(sql "SELECT coalesce(sum(carried_cpu_user_ns + carried_cpu_system_ns), -1) FROM unit_node WHERE uuid = '4'")" 0
+
+# ---- three times, on two nodes
+n=20
+push "start instance=200 unit=$n started=$T" "interval instance=200 unit=$n started=$T t0=$T t1=$((T + 600)) user=$S system=0" \
+	"start instance=201 unit=$n started=$((T + 1200)) before_user=$((4 * S)) before_system=0" \
+	"interval instance=201 unit=$n started=$((T + 1200)) t0=$((T + 1200)) t1=$((T + 1800)) user=$S system=0 before_user=$((4 * S)) before_system=0" \
+	"start instance=202 unit=$n started=$((T + 2400)) before_user=$((9 * S)) before_system=0" \
+	"interval instance=202 unit=$n started=$((T + 2400)) t0=$((T + 2400)) t1=$((T + 3000)) user=$S system=0 before_user=$((9 * S)) before_system=0" \
+	"start instance=203 unit=$n node=n2 started=$((T + 2400)) before_user=$((2 * S)) before_system=0" \
+	"interval instance=203 unit=$n node=n2 started=$((T + 2400)) t0=$((T + 2400)) t1=$((T + 3000)) user=$S system=0 before_user=$((2 * S)) before_system=0" \
+	"job id=$n submit=$T start=$T end=$((T + 7200)) nodes=n[1-2] node_count=2"
+settle
+ok "each time what came between, on each node" bills $n $(((10 + 3) * S))
+tap_done
