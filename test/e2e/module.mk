@@ -100,6 +100,7 @@ CHECKS += test/e2e/api_matrix.sh
 CHECKS += test/e2e/ingest_cut.sh
 CHECKS += test/e2e/aggregator_clocks.sh
 CHECKS += test/e2e/aggregator_found.sh
+CHECKS += test/e2e/aggregator_numbers.sh
 CHECKS += test/e2e/slurm_records.sh
 # the packaged services under a real systemd
 CHECKS_LONG += test/e2e/vm_systemd.sh
