@@ -15,6 +15,7 @@
 
 #include "lib/boot.h"
 #include "lib/cleanup.h"
+#include "lib/fs.h"
 
 #define MAGIC "CEEMSUNI"
 #define VERSION 7u
@@ -411,14 +412,14 @@ static int take_over(struct units *u, int dirfd, const char *boot, struct err *e
 static int make_new(struct units *u, int dirfd, uint32_t capacity, const char *boot,
 		    struct err *err)
 {
-	const char *tmp = UNITS_PATH_NAME ".new";
+	char tmp[FS_NEW_BYTES];
 	size_t bytes = file_bytes(capacity);
+	int rc = 0;
 
-	unlinkat(dirfd, tmp, 0);
-	u->fd = openat(dirfd, tmp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
-		       0600);
-	int rc = u->fd < 0 ? -errno : 0;
-	if (!rc && flock(u->fd, LOCK_EX | LOCK_NB) < 0)
+	u->fd = fs_create_new_at(dirfd, UNITS_PATH_NAME, 0600, tmp, err);
+	if (u->fd < 0)
+		return u->fd;
+	if (flock(u->fd, LOCK_EX | LOCK_NB) < 0)
 		rc = -errno;
 	if (!rc && ftruncate(u->fd, (off_t)bytes) < 0)
 		rc = -errno;

@@ -13,6 +13,7 @@
 #include "lib/cleanup.h"
 #include "lib/energy_page.h"
 #include "lib/energy_page_file.h"
+#include "lib/fs.h"
 
 struct energy_page_writer {
 	int fd;
@@ -72,17 +73,11 @@ static int fill_new(int fd, const char *path, uint32_t capacity, struct err *err
 
 static int make_new(const char *path, uint32_t capacity, struct err *err)
 {
-	char tmp[4096];
-	int n = snprintf(tmp, sizeof(tmp), "%s.new", path);
+	char tmp[FS_NEW_BYTES];
 
-	if (n < 0 || (size_t)n >= sizeof(tmp))
-		return err_set(err, -ENAMETOOLONG, "%s: path too long", path);
-	if (unlink(tmp) < 0 && errno != ENOENT)
-		return err_set(err, -errno, "remove %s: %s", tmp, strerror(errno));
-	auto_close int fd =
-		open(tmp, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	auto_close int fd = fs_create_new_at(AT_FDCWD, path, 0600, tmp, err);
 	if (fd < 0)
-		return err_set(err, -errno, "create %s: %s", tmp, strerror(errno));
+		return fd;
 	int rc = fill_new(fd, tmp, capacity, err);
 	if (rc == 0 && rename(tmp, path) < 0)
 		rc = err_set(err, -errno, "rename %s to %s: %s", tmp, path,

@@ -142,6 +142,11 @@ int fs_read_u64_at(int dirfd, const char *path, uint64_t *ret, struct err *err)
 	}
 }
 
+int fs_write_errno(void)
+{
+	return errno == EFBIG ? -ENOSPC : -errno;
+}
+
 int fs_write_all(int fd, const void *data, size_t len)
 {
 	const char *p = data;
@@ -151,7 +156,7 @@ int fs_write_all(int fd, const void *data, size_t len)
 		if (n < 0) {
 			if (errno == EINTR)
 				continue;
-			return -errno;
+			return fs_write_errno();
 		}
 		p += n;
 		len -= (size_t)n;
@@ -159,21 +164,35 @@ int fs_write_all(int fd, const void *data, size_t len)
 	return 0;
 }
 
-int fs_write_atomic_at(int dirfd, const char *path, const void *data, size_t len,
-		       mode_t mode, struct err *err)
+int fs_create_new_at(int dirfd, const char *path, mode_t mode, char *tmp,
+		     struct err *err)
 {
-	char tmp[4096];
-	int n = snprintf(tmp, sizeof(tmp), "%s.new", path);
+	int n = snprintf(tmp, FS_NEW_BYTES, "%s.new", path);
 
-	if (n < 0 || (size_t)n >= sizeof(tmp))
+	if (n < 0 || n >= FS_NEW_BYTES)
 		return err_set(err, -ENAMETOOLONG, "%s: path too long", path);
-	auto_close int fd =
-		openat(dirfd, tmp,
-		       O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, mode);
+	if (unlinkat(dirfd, tmp, 0) < 0 && errno != ENOENT) {
+		int rc = -errno;
+		return err_set(err, rc, "remove %s: %s", tmp, strerror(-rc));
+	}
+	/* whoever puts one there between the two is refused */
+	int fd = openat(dirfd, tmp, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+			mode);
 	if (fd < 0) {
 		int rc = -errno;
 		return err_set(err, rc, "create %s: %s", tmp, strerror(-rc));
 	}
+	return fd;
+}
+
+int fs_write_atomic_at(int dirfd, const char *path, const void *data, size_t len,
+		       mode_t mode, struct err *err)
+{
+	char tmp[FS_NEW_BYTES];
+
+	auto_close int fd = fs_create_new_at(dirfd, path, mode, tmp, err);
+	if (fd < 0)
+		return fd;
 	int rc = fs_write_all(fd, data, len);
 	if (rc == 0 && (fchmod(fd, mode) < 0 || fsync(fd) < 0))
 		rc = -errno;

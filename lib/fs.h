@@ -38,6 +38,14 @@ int fs_read_buf_at(int dirfd, const char *path, size_t max, struct buf *b,
 int fs_read_u64_at(int dirfd, const char *path, uint64_t *ret, struct err *err);
 int fs_pread_u64(int fd, uint64_t *ret);
 
+/* Makes "path.new", for the file that will be renamed to path: always a file of our own
+ * making, in place of what was left there or put there by others. Its name goes to
+ * tmp[FS_NEW_BYTES]. mode is subject to the umask. The fd, for reading and writing, or
+ * negative errno. */
+#define FS_NEW_BYTES 4096
+int fs_create_new_at(int dirfd, const char *path, mode_t mode, char *tmp,
+		     struct err *err);
+
 /* Writes data to path by a temporary file beside it, fsync and rename. mode is exact.
  */
 int fs_write_atomic_at(int dirfd, const char *path, const void *data, size_t len,
@@ -45,6 +53,9 @@ int fs_write_atomic_at(int dirfd, const char *path, const void *data, size_t len
 
 /* Writes all bytes to fd, repeating short writes and EINTR. */
 int fs_write_all(int fd, const void *data, size_t len);
+/* -errno of a write that has just failed. What finds no room below RLIMIT_FSIZE is told
+ * as what finds none on the disk: -ENOSPC. */
+int fs_write_errno(void);
 
 /* Checks an open file that we are about to trust: a regular file with one link, owned
  * by owner, with no permission bit outside mode. -EPERM with a text that says what to

@@ -489,19 +489,11 @@ static int fill_new(int fd, const char *path, uint32_t slots, struct ring *ret,
 
 static int make_new(const char *path, uint32_t slots, struct ring *ret, struct err *err)
 {
-	char tmp[4096];
-	int n = snprintf(tmp, sizeof(tmp), "%s.new", path);
+	char tmp[FS_NEW_BYTES];
 
-	if (n < 0 || (size_t)n >= sizeof(tmp))
-		return err_set(err, -ENAMETOOLONG, "%s: path too long", path);
-	if (unlink(tmp) < 0 && errno != ENOENT)
-		return err_set(err, -errno, "remove %s: %s", tmp, strerror(errno));
-	auto_close int fd =
-		open(tmp, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0) {
-		int rc = -errno;
-		return err_set(err, rc, "create %s: %s", tmp, strerror(-rc));
-	}
+	auto_close int fd = fs_create_new_at(AT_FDCWD, path, 0600, tmp, err);
+	if (fd < 0)
+		return fd;
 	struct ring r = {.fd = -1};
 	/* locked before it can be seen under its name */
 	int rc = lock_file(fd, tmp, err);

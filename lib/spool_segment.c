@@ -415,8 +415,6 @@ int cursor_write(int dirfd, const struct cursor *c, struct err *err)
 		.magic = CURSOR_MAGIC, .acked = c->acked, .damaged = c->damaged};
 
 	f.crc = CRC_OF(&f, crc);
-	/* left by a crash, or put there by the folder's owner as a link of his */
-	unlinkat(dirfd, CURSOR_NAME ".new", 0);
 	/* readable for the writer's user when root reads; the folder itself is 0700 */
 	return fs_write_atomic_at(dirfd, CURSOR_NAME, &f, sizeof(f), 0644, err);
 }
@@ -446,7 +444,7 @@ int losses_write(int fd, struct losses *l)
 	ssize_t n =
 		pwrite(fd, &next, sizeof(next), (off_t)(next.turn % 2 * LOSSES_SLOT));
 	if (n < 0)
-		return -errno;
+		return fs_write_errno();
 	if ((size_t)n != sizeof(next))
 		return -ENOSPC;
 	*l = next;

@@ -10,6 +10,7 @@
 
 #include "lib/cleanup.h"
 #include "lib/crc32c.h"
+#include "lib/fs.h"
 #include "lib/spool_segment.h"
 
 struct active {
@@ -81,7 +82,7 @@ static int pwrite_all(int fd, const char *data, size_t len, uint64_t off)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return n < 0 ? -errno : -ENOSPC;
+			return n < 0 ? fs_write_errno() : -ENOSPC;
 		data += n;
 		len -= (size_t)n;
 		off += (uint64_t)n;

@@ -84,6 +84,43 @@ static void atomic_write_replaces_with_exact_mode(void **state)
 	assert_int_equal(faccessat(dirfd_, "a.new", F_OK, 0), -1);
 }
 
+/* Who owns the folder, or a crash, may have left anything under the other name. */
+static void atomic_write_follows_and_truncates_nothing(void **state)
+{
+	(void)state;
+	struct err err;
+	struct stat st;
+	char text[16], tmp[FS_NEW_BYTES];
+
+	put("victim", "precious");
+	assert_int_equal(fchmodat(dirfd_, "victim", 0600, 0), 0);
+	assert_int_equal(linkat(dirfd_, "victim", dirfd_, "a.new", 0), 0);
+	assert_int_equal(fs_write_atomic_at(dirfd_, "a", "one", 3, 0644, &err), 0);
+	assert_int_equal(symlinkat("victim", dirfd_, "a.new"), 0);
+	assert_int_equal(fs_write_atomic_at(dirfd_, "a", "two", 3, 0644, &err), 0);
+	assert_int_equal(fs_read_at(dirfd_, "a", text, sizeof(text), &err), 3);
+	assert_string_equal(text, "two");
+	assert_int_equal(fs_read_at(dirfd_, "victim", text, sizeof(text), &err), 8);
+	assert_string_equal(text, "precious");
+	assert_int_equal(fstatat(dirfd_, "victim", &st, 0), 0);
+	assert_int_equal(st.st_mode & 07777, 0600);
+	/* each is a file of its own */
+	auto_close int one = fs_create_new_at(dirfd_, "a", 0600, tmp, &err);
+	auto_close int two = fs_create_new_at(dirfd_, "a", 0600, tmp, &err);
+	assert_true(one >= 0 && two >= 0);
+	assert_string_equal(tmp, "a.new");
+	assert_int_equal(fstat(one, &st), 0);
+	assert_int_equal(st.st_nlink, 0);
+	assert_int_equal(fstat(two, &st), 0);
+	assert_int_equal(st.st_nlink, 1);
+	assert_int_equal(unlinkat(dirfd_, tmp, 0), 0);
+	/* what cannot be removed is said */
+	assert_int_equal(mkdirat(dirfd_, "a.new", 0700), 0);
+	assert_true(fs_write_atomic_at(dirfd_, "a", "x", 1, 0644, &err) < 0);
+	assert_non_null(strstr(err.text, "remove a.new"));
+	assert_int_equal(unlinkat(dirfd_, "a.new", AT_REMOVEDIR), 0);
+}
+
 static void trust_is_refused_with_what_to_change(void **state)
 {
 	(void)state;
@@ -116,7 +153,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
-	static const char *const names[] = {"n", "a", "t", "t2"};
+	static const char *const names[] = {"n", "a", "t", "t2", "victim"};
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		unlinkat(dirfd_, names[i], 0);
 	close(dirfd_);
@@ -129,6 +166,7 @@ int main(void)
 		cmocka_unit_test(read_u64_rejects_what_is_not_a_number),
 		cmocka_unit_test(read_is_bounded),
 		cmocka_unit_test(atomic_write_replaces_with_exact_mode),
+		cmocka_unit_test(atomic_write_follows_and_truncates_nothing),
 		cmocka_unit_test(trust_is_refused_with_what_to_change),
 	};
 	return cmocka_run_group_tests_name("fs", tests, setup, teardown);
