@@ -140,7 +140,7 @@ static int prove_by_head(struct ingest *in, struct web_request *r,
 
 	f.has_peer = netaddr_from(web_peer(r), &f.peer) == 0;
 	if (web_tls(r) && web_tls_verified(r))
-		f.name_count = tls_names(web_tls(r), NAMES_MAX, &q->names);
+		f.name_count = tls_names(web_tls(r), NAMES_MAX, &q->names, NULL);
 	for (size_t i = 0; i < f.name_count; i++)
 		q->name_texts[i] = q->names[i].text;
 	return sender_admit(in->sender, &f, &q->proof, err);

@@ -62,6 +62,7 @@ static void token_key(const struct gate_state *s, struct buf *out)
 		buf_put(out, &f->user[i].count, sizeof(f->user[i].count));
 		put_text(out, f->user[i].first);
 	}
+	buf_putc(out, f->client_certificate ? '1' : '0');
 	for (size_t i = 0; i < f->name_count; i++) {
 		buf_putc(out, (char)('a' + (int)f->names[i].kind));
 		put_text(out, f->names[i].text);

@@ -71,7 +71,7 @@ static void collect_facts(struct ask *a)
 	if (!f->redfish_url)
 		f->redfish_url = "";
 	if (tls && web_tls_verified(a->r))
-		n = tls_names(tls, ACCESS_NAMES_MAX, &a->names);
+		n = tls_names(tls, ACCESS_NAMES_MAX, &a->names, NULL);
 	for (size_t i = 0; i < n; i++) {
 		if (a->names[i].kind != TLS_NAME_EMAIL)
 			f->names[f->name_count++] = a->names[i].text;

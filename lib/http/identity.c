@@ -446,7 +446,15 @@ static int by_certificate(struct identity *id, const struct identity_facts *f,
 	char login[IDENTITY_LOGIN_BYTES];
 	bool known = false;
 
+	if (!f->client_certificate)
+		return err_set(err, -EACCES,
+			       "the certificate is not for clients alone: its extended "
+			       "key usage must be clientAuth, without serverAuth");
 	for (size_t i = 0; i < f->name_count; i++) {
+		/* a name of another kind is another name */
+		if (f->names[i].kind == CERTIFICATE_EMAIL &&
+		    !strchr(f->names[i].text, '@'))
+			continue;
 		const struct front front =
 			find_front(id, PARTY_CERTIFICATE, f->names[i].text, f, ret);
 		if (front.listed)

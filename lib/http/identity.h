@@ -15,7 +15,8 @@
  *
  * 1. Authorization: MUNGE <credential>, whose payload is IDENTITY_MUNGE_PAYLOAD, the
  *    method, a blank and the target: the login of its uid.
- * 2. A verified client certificate: a front end's, or, where the site says so, a
+ * 2. A verified certificate of a client and of no server (extended key usage): a front
+ * end's, or, where the site says so, a
  * user's, by one of its names.
  * 3. A password of the web configuration (or MUNGE, of a user that is listed): a front
  *    end's.
@@ -92,6 +93,7 @@ struct identity_facts {
 	const char *password_user; /* whose password was good; NULL: none */
 	struct identity_name names[IDENTITY_NAMES_MAX]; /* of a verified certificate */
 	size_t name_count;
+	bool client_certificate; /* which is for clients and nothing else */
 	struct {
 		unsigned count;
 		const char *first;

@@ -40,7 +40,8 @@ static void collect_names(struct web_request *r, struct identity_request *ret)
 	/* a certificate that nobody has looked at is a claim */
 	if (!tls || !web_tls_verified(r))
 		return;
-	f->name_count = tls_names(tls, IDENTITY_NAMES_MAX, &ret->names);
+	f->name_count =
+		tls_names(tls, IDENTITY_NAMES_MAX, &ret->names, &f->client_certificate);
 	for (size_t i = 0; i < f->name_count; i++)
 		f->names[i] = (struct identity_name){kinds[ret->names[i].kind],
 						     ret->names[i].text};

@@ -15,6 +15,7 @@
 #include "lib/cleanup.h"
 #include "lib/http/json.h"
 
+#define USER_SUBJECT "user:"
 #define COORDINATE_BYTES 32 /* of P-256; r and s have as many */
 
 struct key {
@@ -315,6 +316,17 @@ static bool audience_is_ours(struct json_object *o, const struct jwt_rules *rule
 	return false;
 }
 
+/* Grafana says who a token is of as "user:1": service accounts, API keys, alert rules
+ * and its own renderer have other types, and the name of a service account is chosen by
+ * whoever may make one. */
+static bool is_of_user(struct json_object *o)
+{
+	const char *sub = text_of(o, "sub");
+
+	return sub && strncmp(sub, USER_SUBJECT, sizeof(USER_SUBJECT) - 1) == 0 &&
+	       sub[sizeof(USER_SUBJECT) - 1] && is_or_absent(o, "type", "user");
+}
+
 static int check_claims(struct json_object *o, const struct jwt_rules *rules,
 			uint64_t now_s, struct jwt_claims *ret, struct err *err)
 {
@@ -328,6 +340,11 @@ static int check_claims(struct json_object *o, const struct jwt_rules *rules,
 		return err_set(err, -EACCES, "token: it is of another issuer (iss)");
 	if (!audience_is_ours(o, rules))
 		return err_set(err, -EACCES, "token: it is for another audience (aud)");
+	if (!is_of_user(o))
+		return err_set(err, -EACCES,
+			       "token: it is not a user's (sub is not \"user:...\"): "
+			       "service accounts, API keys and alert rules have no "
+			       "units");
 	const char *login = text_of(o, claim);
 	if (!login || !*login || strlen(login) >= sizeof(ret->login))
 		return err_set(err, -EACCES,

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PURPOSES_MAX 32
+
 /* A text that was put there by others: its length counts, not its first NUL. */
 static size_t keep(struct tls_name *list, size_t n, enum tls_name_kind kind, size_t len)
 {
@@ -38,7 +40,28 @@ static size_t read_names(gnutls_x509_crt_t crt, size_t max, struct tls_name *lis
 	return n;
 }
 
-size_t tls_names(gnutls_session_t session, size_t max, struct tls_name **ret)
+/* "Any use" names none. What lists no use at all may be a server's as well. */
+static bool is_client_alone(gnutls_x509_crt_t crt)
+{
+	bool client = false;
+
+	for (unsigned i = 0; i < PURPOSES_MAX; i++) {
+		char oid[64];
+		size_t len = sizeof(oid);
+		int rc = gnutls_x509_crt_get_key_purpose_oid(crt, i, oid, &len, NULL);
+
+		if (rc == GNUTLS_E_REQUESTED_DATA_NOT_AVAILABLE)
+			return client;
+		if (rc < 0 || strcmp(oid, GNUTLS_KP_TLS_WWW_SERVER) == 0 ||
+		    strcmp(oid, GNUTLS_KP_ANY) == 0)
+			return false;
+		client |= strcmp(oid, GNUTLS_KP_TLS_WWW_CLIENT) == 0;
+	}
+	return false;
+}
+
+size_t tls_names(gnutls_session_t session, size_t max, struct tls_name **ret,
+		 bool *ret_client)
 {
 	unsigned count = 0;
 	const gnutls_datum_t *der = gnutls_certificate_get_peers(session, &count);
@@ -50,6 +73,8 @@ size_t tls_names(gnutls_session_t session, size_t max, struct tls_name **ret)
 	struct tls_name *list = calloc(max, sizeof(*list));
 	if (list && gnutls_x509_crt_import(crt, der, GNUTLS_X509_FMT_DER) == 0)
 		n = read_names(crt, max, list);
+	if (n && ret_client)
+		*ret_client = is_client_alone(crt);
 	gnutls_x509_crt_deinit(crt);
 	if (n)
 		*ret = list;

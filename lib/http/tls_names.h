@@ -3,6 +3,7 @@
 #define CEEMS_LIB_HTTP_TLS_NAMES_H
 
 #include <gnutls/gnutls.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 /* The names in a client's certificate: of subjectAltName DNS names and mail addresses,
@@ -18,7 +19,10 @@ struct tls_name {
 	char text[TLS_NAME_BYTES];
 };
 
-/* At most max of them into *ret, which the caller frees; 0: there is none. */
-size_t tls_names(gnutls_session_t session, size_t max, struct tls_name **ret);
+/* At most max of them into *ret, which the caller frees; 0: there is none.
+ * *ret_client (may be NULL): the certificate says itself that it is a client's
+ * (extendedKeyUsage, RFC 5280, 4.2.1.12) and not that it is a server's too. */
+size_t tls_names(gnutls_session_t session, size_t max, struct tls_name **ret,
+		 bool *ret_client);
 
 #endif

@@ -23,6 +23,10 @@ pki_cert grafana root clientAuth DNS:grafana.site.example
 pki_cert n1 root clientAuth DNS:n1.cluster.example
 pki_cert n2 root clientAuth DNS:n2.cluster.example
 pki_cert servant root serverAuth email:boss@site.example,DNS:n1.cluster.example
+pki_cert both root serverAuth,clientAuth email:boss@site.example,DNS:grafana.site.example
+pki_cert anything root anyExtendedKeyUsage email:boss@site.example,DNS:grafana.site.example
+pki_cert signs root codeSigning,clientAuth DNS:grafana.site.example
+pki_cert mailed root clientAuth email:grafana.site.example
 pki_cert forged other clientAuth email:boss@site.example,DNS:grafana.site.example,DNS:n1.cluster.example
 pki_expired late root clientAuth email:boss@site.example,DNS:grafana.site.example,DNS:n1.cluster.example
 ok "a CA and its certificates" test -s late.pem -a -s forged.pem
@@ -64,6 +68,12 @@ is "nor a node" "$(code n1 $units -H 'X-Grafana-User: boss')" 401
 is "a certificate of another CA ends the connection" "$(code forged $units) $(push forged)" "000 000"
 is "so does one that has expired" "$(code late $units) $(push late)" "000 000"
 is "and one that is for servers" "$(code servant $units) $(push servant)" "000 000"
+for name in both anything; do
+	like "one that may be a server's as well is nobody's ($name)" \
+		"$(code $name $units) $(why) $(code $name /api/v1/units/admin -H 'X-Grafana-User: boss')" '^401 .*clientAuth, without serverAuth 401$'
+done
+is "other uses beside it do no harm" "$(code signs /api/v1/units/admin -H 'X-Grafana-User: boss')" 200
+is "a mail address is no front end's name" "$(code mailed /api/v1/units/admin -H 'X-Grafana-User: boss')" 401
 is "without the key it is nothing" "$(curl "${TLS[@]}" --cert alice.pem --key n2.key -o /dev/null -w '%{http_code}' "$U$units")" 000
 
 # ---- a front end

@@ -81,7 +81,8 @@ static void token(struct tokens *t, const char *login, int life_s, struct buf *r
 	long now = (long)time(NULL);
 
 	snprintf(claims, sizeof(claims),
-		 "{\"iss\":\"https://grafana\",\"aud\":\"org:1\",\"iat\":%ld,"
+		 "{\"iss\":\"https://"
+		 "grafana\",\"aud\":\"org:1\",\"sub\":\"user:1\",\"iat\":%ld,"
 		 "\"exp\":%ld,\"username\":\"%s\"}",
 		 now - 10, now + life_s, login);
 	buf_reset(ret);

@@ -51,6 +51,7 @@ static struct identity_facts facts(void)
 static void name(struct identity_facts *f, enum identity_certificate kind,
 		 const char *text)
 {
+	f->client_certificate = true;
 	f->names[f->name_count++] = (struct identity_name){kind, text};
 }
 
@@ -288,7 +289,8 @@ static void a_token_proves_and_agrees_with_its_front_end(void **state)
 	assert_int_equal(
 		fs_write_atomic_at(AT_FDCWD, path, set.data, set.len, 0600, &err), 0);
 	snprintf(claims, sizeof(claims),
-		 "{\"iss\":\"https://g/\",\"aud\":\"org:1\",\"username\":\"alice\","
+		 "{\"iss\":\"https://g/"
+		 "\",\"aud\":\"org:1\",\"sub\":\"user:1\",\"username\":\"alice\","
 		 "\"iat\":%llu,\"exp\":%llu}",
 		 now, now + 600);
 	jwt_sign(&token, key, "{\"alg\":\"ES256\",\"kid\":\"k\"}", claims);

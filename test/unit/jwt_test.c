@@ -19,7 +19,7 @@
 #define TIMES "\"iat\":1699999990,\"exp\":1700000590"
 #define WHO                                                                            \
 	"\"iss\":\"https://grafana.example/"                                           \
-	"\",\"aud\":\"org:1\",\"username\":\"alice\""
+	"\",\"aud\":\"org:1\",\"sub\":\"user:1\",\"username\":\"alice\""
 #define CLAIMS "{" WHO "," TIMES "}"
 
 static const char *const issuers[] = {"https://grafana.example/"};
@@ -83,10 +83,11 @@ static void the_login_is_what_grafana_signed(void **state)
 static void one_of_several_audiences_is_enough(void **state)
 {
 	(void)state;
-	assert_int_equal(check(HEADER,
-			       "{\"iss\":\"https://grafana.example/\",\"aud\":[3,\"x\","
-			       "\"org:7\"],\"username\":\"a\"," TIMES "}"),
-			 0);
+	assert_int_equal(
+		check(HEADER,
+		      "{\"iss\":\"https://grafana.example/\",\"aud\":[3,\"x\","
+		      "\"org:7\"],\"sub\":\"user:u1\",\"username\":\"a\"," TIMES "}"),
+		0);
 }
 
 /* Signed by OpenSSL (Python's cryptography 48): two of our own make could agree in what
@@ -95,14 +96,14 @@ static void a_token_of_another_library_is_good(void **state)
 {
 	static const char jwk[] =
 		"{\"keys\":[{\"kty\":\"EC\",\"crv\":\"P-256\",\"kid\":\"one\","
-		"\"x\":\"aL0a1BLDalnBVVwCwocor7e2yWPMQNjfx85mQ_Iytns\","
-		"\"y\":\"AIngFDppVuqwwFuNTWAfpmR9e3H-VrGS5fmnQlYvl_g\"}]}";
+		"\"x\":\"CvBwj6jzY8zLuYwH8eZ6q1BM0LPpoQkQM1TEt2rkaKs\","
+		"\"y\":\"lcCeu9zI12jQL55xVebyYtnkRZ1we66IrXL6xlw9x40\"}]}";
 	static const char token[] =
 		"eyJhbGciOiJFUzI1NiIsInR5cCI6Imp3dCIsImtpZCI6Im9uZSJ9.eyJpc3M"
-		"iOiJodHRwczovL2dyYWZhbmEuZXhhbXBsZS8iLCJhdWQiOiJvcmc6MSIsInV"
-		"zZXJuYW1lIjoiYWxpY2UiLCJpYXQiOjE2OTk5OTk5OTAsImV4cCI6MTcwMDA"
-		"wMDU5MH0.FO2fXcsw22erZtHj5LJ18BHP9rHZKjNJOFjSBEi2CCNWI8Ik9-c"
-		"RlaweT5VtkJbVkCk1xcglHMkNZDP0zzHAIQ";
+		"iOiJodHRwczovL2dyYWZhbmEuZXhhbXBsZS8iLCJhdWQiOiJvcmc6MSIsInN"
+		"1YiI6InVzZXI6MSIsInVzZXJuYW1lIjoiYWxpY2UiLCJpYXQiOjE2OTk5OTk"
+		"5OTAsImV4cCI6MTcwMDAwMDU5MH0.OUbCSJ0WJ7HYplU3IQu76tglpG--a5l"
+		"BAdyjskHiAKefJkngnwg5yuBeTbqEJtO7fZFFB8fniz0P1YL9b1rgqA";
 	struct jwt_keys *k = NULL;
 	struct jwt_claims c;
 
@@ -221,6 +222,44 @@ static void without_a_login_the_refusal_explains(void **state)
 		-EACCES);
 }
 
+static void only_a_user_is_one(void **state)
+{
+	static const struct {
+		const char *subject;
+		int rc;
+	} cases[] = {
+		{"\"sub\":\"user:1\"", 0},
+		{"\"sub\":\"user:cek2x9\",\"type\":\"user\"", 0},
+		{"\"sub\":\"user:\"", -EACCES},
+		{"\"sub\":\"User:1\"", -EACCES},
+		{"\"sub\":\"1\"", -EACCES},
+		{"\"sub\":1", -EACCES},
+		{"\"sub\":\"service-account:3\"", -EACCES},
+		{"\"sub\":\"api-key:3\"", -EACCES},
+		{"\"sub\":\"anonymous:0\"", -EACCES},
+		{"\"sub\":\"render:0\"", -EACCES},
+		{"\"sub\":\"user:1\",\"type\":\"service-account\"", -EACCES},
+		{"\"sub\":\"user:1\",\"type\":1", -EACCES},
+		{"\"type\":\"user\"", -EACCES},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char claims[512];
+		int rc;
+
+		snprintf(claims, sizeof(claims),
+			 "{\"iss\":\"https://grafana.example/\",\"aud\":\"org:1\","
+			 "\"username\":\"alice\",%s," TIMES "}",
+			 cases[i].subject);
+		rc = check(HEADER, claims);
+		if (rc != cases[i].rc)
+			fail_msg("%s: %d", cases[i].subject, rc);
+		if (rc)
+			assert_non_null(strstr(err.text, "not a user's"));
+	}
+}
+
 static void key_sets_without_a_key_of_ours_are_none(void **state)
 {
 	static const char *const bad[] = {
@@ -328,6 +367,7 @@ int main(void)
 		cmocka_unit_test(another_audience_or_issuer_is_refused),
 		cmocka_unit_test(time_is_kept_with_a_little_leeway),
 		cmocka_unit_test(without_a_login_the_refusal_explains),
+		cmocka_unit_test(only_a_user_is_one),
 		cmocka_unit_test(key_sets_without_a_key_of_ours_are_none),
 		cmocka_unit_test(a_new_key_is_fetched_when_a_token_comes_with_it),
 		cmocka_unit_test(without_keys_it_is_nobodys_fault_and_nobodys_right),
