@@ -209,6 +209,7 @@ server(const struct cluster *c, int out, pid_t parent)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
 	execve(postgres, (char *const *)argv, (char *const *)env);
 	_exit(127);
 }

@@ -30,6 +30,8 @@ const char *app_no_database(struct app *app)
 		return "the database refuses this program's user";
 	case -ENOSPC:
 		return "the database has no space left";
+	case -EROFS:
+		return "the database is read-only";
 	default:
 		return "the database cannot be reached";
 	}

@@ -138,7 +138,9 @@ static void serve_units(void *arg, struct web_request *r)
 		rc = p->units_json(p->arg, &out);
 	else
 		buf_puts(&out, "{\"units\":[]}\n");
-	if (rc < 0 || buf_error(&out))
+	if (rc == -ENOMEM || buf_error(&out) == -ENOMEM)
+		web_answer_text(r, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory\n");
+	else if (rc < 0 || buf_error(&out))
 		web_answer_text(r, MHD_HTTP_INTERNAL_SERVER_ERROR,
 				"the units could not be read\n");
 	else

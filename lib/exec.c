@@ -40,6 +40,7 @@ child(const char *const argv[], const char *const env[], int out, int err)
 		_exit(127);
 	close_above_stderr();
 	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	execve(argv[0], (char *const *)argv,

@@ -22,6 +22,8 @@ int signals_open(int *ret_fd, struct err *err)
 	sigaddset(&set, SIGINT);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	/* a file at its limit (RLIMIT_FSIZE) is a write that fails */
+	signal(SIGXFSZ, SIG_IGN);
 	int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (fd < 0) {
 		int rc = -errno;

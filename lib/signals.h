@@ -7,9 +7,9 @@
 
 #include "lib/err.h"
 
-/* Blocks SIGHUP, SIGTERM and SIGINT, ignores SIGPIPE, and gives a descriptor that reads
- * them (signalfd(2), closed by exec). 0 or negative errno. Call before threads: they
- * inherit what is blocked. */
+/* Blocks SIGHUP, SIGTERM and SIGINT, ignores SIGPIPE and SIGXFSZ, and gives a
+ * descriptor that reads them (signalfd(2), closed by exec). 0 or negative errno. Call
+ * before threads: they inherit what is blocked. */
 int signals_open(int *ret_fd, struct err *err);
 
 /* Around the making of a thread that is to be left alone by signals: it inherits what

@@ -48,13 +48,32 @@ enum MHD_Result web_answer_held(struct web_request *r)
 	return r->result;
 }
 
+/* In place of an answer for which there was no memory: it needs a few hundred bytes. */
+static struct MHD_Response *make_excuse(struct web_request *r, unsigned *status,
+					const char **type)
+{
+	static char text[] = "out of memory\n";
+	struct MHD_Response *response = MHD_create_response_from_buffer(
+		sizeof(text) - 1, text, MHD_RESPMEM_PERSISTENT);
+
+	if (response)
+		(void)put_header(response, MHD_HTTP_HEADER_RETRY_AFTER, "1");
+	r->extra_count = 0; /* they were about the other one */
+	*status = MHD_HTTP_SERVICE_UNAVAILABLE;
+	*type = "text/plain; charset=utf-8";
+	return response;
+}
+
 /* Takes the response. A result of MHD_NO closes the connection. */
 static void answer(struct web_request *r, unsigned status, const char *type,
 		   struct MHD_Response *response)
 {
 	struct web_settings *s = web_policy_get(r->w->policy);
-	bool nosniff = true, good = response != NULL;
+	bool nosniff = true;
 
+	if (!response)
+		response = make_excuse(r, &status, &type);
+	bool good = response != NULL;
 	r->status = status;
 	if (good)
 		good = put_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type) &&

@@ -171,6 +171,19 @@ static void ignore_notice(void *arg, const PGresult *r)
 	(void)r; /* NOTICEs would go to stderr */
 }
 
+/* libpq's own words, which it translates for programs that ask for it alone: no
+ * SQLSTATE comes of target_session_attrs (fe-connect.c). */
+static bool says_read_only(const char *text)
+{
+	return strstr(text, "session is read-only") ||
+	       strstr(text, "server is in hot standby mode");
+}
+
+bool pg_read_only(const struct pg *pg)
+{
+	return pg->read_only;
+}
+
 /* libpq's texts have several lines, one for each host. */
 static int connect_failed(struct pg *pg, int rc, const char *text, struct err *err)
 {
@@ -186,7 +199,13 @@ static int connect_failed(struct pg *pg, int rc, const char *text, struct err *e
 	line[n] = '\0';
 	pg_disconnect(pg);
 	leave_alone(pg);
-	(void)err_set(&pg->last, rc, "no connection to the database: %s", line);
+	pg->read_only = says_read_only(line);
+	(void)err_set(&pg->last, rc, "%s: %s",
+		      pg->read_only ? "the database is read-only (promote the standby, "
+				      "name its primary in db.url, or set "
+				      "default_transaction_read_only = off)"
+				    : "no connection to the database",
+		      line);
 	return err_set(err, rc, "%s", pg->last.text);
 }
 

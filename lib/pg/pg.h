@@ -51,6 +51,9 @@ int pg_connect(struct pg *pg, struct err *err);
 void pg_connect_now(struct pg *pg);
 void pg_disconnect(struct pg *pg);
 bool pg_connected(const struct pg *pg);
+/* Whether the last connection that failed did so because the server takes no writes: a
+ * standby, or default_transaction_read_only. */
+bool pg_read_only(const struct pg *pg);
 /* "host:5432/ceems as user": of the connection, "" without one. Borrowed. */
 const char *pg_where(const struct pg *pg);
 /* The server's version as 150018, 0 without a connection. */

@@ -28,6 +28,7 @@ struct pg {
 	uint64_t next_try_ns;
 	unsigned failures;
 	struct err last;
+	bool read_only; /* it is there, and takes no writes */
 
 	pthread_mutex_t mutex; /* of cancel and interrupted */
 	PGcancel *cancel;

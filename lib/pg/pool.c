@@ -128,7 +128,8 @@ static void look(struct worker *w)
 	if (p->stopping)
 		return;
 	if (rc < 0 && (!was_up || rc == -EHOSTDOWN))
-		set_down(p, rc, &err);
+		set_down(p, rc == -EHOSTDOWN && pg_read_only(w->pg) ? -EROFS : rc,
+			 &err);
 	else if (!p->state.up && !was_up)
 		set_up(p, w->pg);
 }

@@ -50,7 +50,7 @@ struct pg_pool_params {
 
 struct pg_pool_state {
 	bool up;
-	int reason;      /* errno of the failure when down */
+	int reason;      /* errno of the failure when down; -EROFS: takes no writes */
 	struct err why;  /* when down */
 	int version;     /* the server's, 0: unknown */
 	char where[160]; /* pg_where() of the last connection that was made */

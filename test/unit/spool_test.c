@@ -2,6 +2,8 @@
 /* The spool in one process: what comes back, and what does not after damage. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "lib/crc32c.h"
@@ -704,6 +706,39 @@ static void full_disk_leaves_nothing_half_written(void **state)
 	}
 }
 
+static void limit_of_a_files_size_is_a_full_disk(void **state)
+{
+	(void)state;
+	struct rlimit was, limit;
+	struct err err = {""};
+	struct spool_record rec;
+	uint32_t stored = 0;
+
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
+	void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+	struct spool_writer *w = writer(&roomy);
+	limit = was;
+	limit.rlim_cur = 4096;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	while (stored < 1000 && put(w, SPOOL_FINAL, stored, NULL, &err) == 0)
+		stored++;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
+	assert_in_range(stored, 1, 999);
+	assert_non_null(strstr(err.text, "No space left on device"));
+	assert_int_equal(stats().lost[SPOOL_FINAL], 1);
+	assert_int_equal(put(w, SPOOL_FINAL, stored, NULL, &err), 0);
+	struct spool_reader *r = reader();
+	for (uint32_t i = 0; i <= stored; i++) {
+		assert_int_equal(next(r, &rec), 1);
+		assert_int_equal(check(&rec), i);
+	}
+	assert_int_equal(next(r, &rec), 0);
+	assert_int_equal(stats().damaged, 0);
+	spool_reader_close(r);
+	spool_writer_close(w);
+	signal(SIGXFSZ, handler);
+}
+
 static void tail_that_cannot_be_cut_is_left_behind(void **state)
 {
 	(void)state;
@@ -748,6 +783,7 @@ int main(void)
 		T(garbage_segments_do_not_stop_anybody),
 		T(segment_of_a_newer_version_is_left_alone),
 		T(full_disk_leaves_nothing_half_written),
+		T(limit_of_a_files_size_is_a_full_disk),
 		T(tail_that_cannot_be_cut_is_left_behind),
 	};
 	return cmocka_run_group_tests_name("spool", tests, setup, teardown);
