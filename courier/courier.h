@@ -9,6 +9,7 @@
 #include "courier/options.h"
 #include "lib/courier_msg.h"
 #include "lib/err.h"
+#include "lib/program.h"
 
 /*
  * ceems-courier: the process of a node that speaks HTTP, so that ceemsd links no HTTP
@@ -56,6 +57,10 @@ int crew_once(struct crew *w);
 /* Sets c->stop, waits a few seconds for the threads to close their tasks. NULL-safe.
  * false: one hangs, its memory is left to it. */
 bool crew_end(struct crew *w);
+
+/* courier/flush.c: sends what the spool holds by the task ship, for
+ * options.flush_timeout at most, and prints what is left. */
+enum program_status courier_flush(struct courier *c, const struct task *ship);
 
 /* courier/link.c. Sends a message whose items and own fields are filled; its head is
  * filled here. Alone, with --print, it goes to stdout as text. Never waits: what ceemsd

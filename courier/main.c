@@ -108,6 +108,15 @@ static enum program_status check_config(struct courier *c)
 	return status;
 }
 
+static const struct task *find_task(const char *name)
+{
+	for (size_t i = 0; i < tasks_count; i++) {
+		if (strcmp(tasks[i]->name, name) == 0)
+			return tasks[i];
+	}
+	return NULL;
+}
+
 static enum program_status run(struct courier *c, int signals)
 {
 	struct crew *crew = NULL;
@@ -140,6 +149,7 @@ int main(int argc, char *argv[])
 		.name = "ceems-courier",
 		.options = courier_options,
 		.option_count = courier_options_count,
+		.load = courier_load,
 	};
 	auto_buf struct buf warnings = BUF_INIT;
 	struct courier c = {.link = -1};
@@ -162,6 +172,8 @@ int main(int argc, char *argv[])
 		log_error("%s", err.text);
 	else if (c.options.check_config)
 		status = check_config(&c);
+	else if (c.options.flush)
+		status = courier_flush(&c, find_task("ship"));
 	else if (check_link(&c) == 0)
 		status = run(&c, signals);
 	if (signals >= 0)

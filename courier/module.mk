@@ -21,6 +21,7 @@ libcourier_PKGS := $(libcourier_USES)
 libcourier_CFLAGS := $(if $(HAVE_MUNGE),-DHAVE_MUNGE)
 libcourier_SRCS += courier/crew.c
 libcourier_SRCS += courier/emissions.c
+libcourier_SRCS += courier/flush.c
 libcourier_SRCS += courier/link.c
 libcourier_SRCS += courier/options.c
 libcourier_SRCS += courier/redfish.c

@@ -2,6 +2,8 @@
 /* One table of options, see lib/conf.h. */
 #include "courier/options.h"
 
+#include <string.h>
+
 #include "lib/emission_options.h"
 #include "lib/service_options.h"
 #include "lib/ship_options.h"
@@ -20,6 +22,11 @@ const struct conf_opt courier_options[] = {
 	    "exit. No server is asked."),
 	ROW("once", CONF_BOOL, once, "false",
 	    "Look at every server once, then exit: with status 1 if one failed."),
+	ROW("flush", CONF_BOOL, flush, "false",
+	    "Send what ceemsd's spool holds, say how many records are left, and exit: "
+	    "with status 1 if there are any. config.file may be ceemsd's."),
+	ROW("flush.timeout", CONF_DURATION, flush_timeout_ms, "30s",
+	    "How long that may take.", .min = 100, .max = 600000),
 	ROW("print", CONF_BOOL, print, "false",
 	    "Write what is learnt to standard output."),
 
@@ -54,7 +61,28 @@ const struct conf_opt courier_options[] = {
 	    "not all nodes send at once; others go at once. ceemsd's "
 	    "--reports.interval.",
 	    .min = 100, .max = 86400000),
+	ROW("reports.spool", CONF_STRING, reports_spool, "",
+	    "With --flush: the spool, as ceemsd's configuration names it; empty: "
+	    "/var/spool/ceems/ceemsd."),
 	SHIP_OPTION_ROWS,
 };
 const size_t courier_options_count =
 	sizeof(courier_options) / sizeof(courier_options[0]);
+
+int courier_load(int argc, char *const argv[], void *dst, struct buf *out,
+		 struct buf *warnings, struct err *err)
+{
+	struct conf_opt table[sizeof(courier_options) / sizeof(courier_options[0])];
+
+	memcpy(table, courier_options, sizeof(table));
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--flush") != 0)
+			continue;
+		for (size_t k = 0; k < courier_options_count; k++) {
+			if (strcmp(table[k].name, "config.file") == 0)
+				table[k].flags |= CONF_OTHERS;
+		}
+	}
+	return conf_load(table, courier_options_count, "ceems-courier", argc, argv, dst,
+			 out, warnings, err);
+}

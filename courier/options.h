@@ -14,7 +14,8 @@ struct options {
 	LOG_OPTION_MEMBERS;
 	char *config_file;
 	uint64_t link_fd; /* 0: none */
-	bool check_config, once, print;
+	bool check_config, once, print, flush;
+	uint64_t flush_timeout_ms;
 
 	bool collector_redfish;
 	char *redfish_config_file;
@@ -29,8 +30,14 @@ struct options {
 
 	struct conf_list ship_spools;
 	uint64_t ship_interval_ms;
+	char *reports_spool; /* ceemsd's, for flush */
 	SHIP_OPTION_MEMBERS;
 };
+
+/* conf_load() of them; with --flush the file may be ceemsd's, whose other keys are
+ * passed over. */
+int courier_load(int argc, char *const argv[], void *dst, struct buf *out,
+		 struct buf *warnings, struct err *err);
 
 extern const struct conf_opt courier_options[];
 extern const size_t courier_options_count;

@@ -50,6 +50,8 @@ enum conf_flag {
 				 a restart */
 	CONF_ELSEWHERE =
 		1 << 3, /* "config.file" alone: the program reads that file itself */
+	CONF_OTHERS = 1 << 4, /* "config.file" alone: it is another program's too, keys
+			       * that are not ours are passed over */
 };
 
 struct conf_opt {

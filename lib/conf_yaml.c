@@ -260,10 +260,39 @@ static int push_key(struct reader *r, const yaml_event_t *e)
 
 static int read_mapping(struct reader *r);
 
+static bool has_others(const struct reader *r)
+{
+	const struct conf_opt *file = conf_find(r->opts, r->n, "config.file", 11);
+
+	return file && file->flags & CONF_OTHERS;
+}
+
+/* To the end of a value that is another program's; next_event() bounds what it is. */
+static int skip_value(struct reader *r, const yaml_event_t *e)
+{
+	unsigned depth = e->type != YAML_SCALAR_EVENT;
+
+	while (depth) {
+		auto_event yaml_event_t next = {0};
+		int rc = next_event(r, &next);
+		if (rc < 0)
+			return rc;
+		if (next.type == YAML_MAPPING_START_EVENT ||
+		    next.type == YAML_SEQUENCE_START_EVENT)
+			depth++;
+		else if (next.type == YAML_MAPPING_END_EVENT ||
+			 next.type == YAML_SEQUENCE_END_EVENT)
+			depth--;
+	}
+	return 0;
+}
+
 static int read_value(struct reader *r, const yaml_event_t *e)
 {
 	size_t line = line_of(e);
 
+	if (!here(r) && !is_prefix(r) && has_others(r))
+		return skip_value(r, e);
 	if (e->type == YAML_SCALAR_EVENT)
 		return read_scalar(r, e);
 	if (r->depth >= DEPTH_MAX)

@@ -78,12 +78,12 @@ ok "healthy again when it is back" wait_for 20 healthy
 is "which is counted" "$(metric ceems_aggregator_database_losses_total)" 1
 
 # a database that takes no writes is there: it is called what it is
-psql_do -c "ALTER SYSTEM SET default_transaction_read_only = on" -c "SELECT pg_reload_conf()" >/dev/null
+psql_do -c "ALTER ROLE CURRENT_USER SET default_transaction_read_only = on"
 psql_do -c "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'ceems_aggregator%'" >/dev/null
 read_only() { sick; grep -q 'the database is read-only$' "$SCRATCH/body"; }
 ok "a read-only database is called so" wait_for 30 read_only
 ok "the log says what to do" wait_for 10 grep -q 'the database is read-only (promote the standby' "$SCRATCH/agg.log"
-psql_do -c "SET default_transaction_read_only = off" -c "ALTER SYSTEM RESET default_transaction_read_only" -c "SELECT pg_reload_conf()" >/dev/null
+psql_do -c "SET default_transaction_read_only = off" -c "ALTER ROLE CURRENT_USER RESET default_transaction_read_only"
 ok "healthy again when it takes writes" wait_for 30 healthy
 agg_stop
 is "SIGTERM ends it well" $? 0

@@ -281,5 +281,45 @@ if grep -q munge_encode "$BUILD/ceems-courier" && command -v munged >/dev/null &
 else
 	skip "MUNGE says who sends" "needs root, munged and libmunge"
 fi
+
+# --- a file's size has a limit: the cursor cannot be written, nothing dies of it, nothing is lost
+PROOF=(--aggregator.token-file="$SCRATCH/token")
+put limit final limit- 3
+(ulimit -f 0; courier --once --aggregator.url="$A" --ship.spool="$SCRATCH/limit" 2>&1; echo "status $?") | cat >limit.out
+like "a courier at the limit of a file's size ends by itself" "$(tail -1 limit.out)" '^status [01]$'
+is "it has sent what there is" "$(taken a | grep '^limit-')" "$(names limit- 1 3)"
+ok "and says what it could not write" grep -q 'No space left on device' limit.out
+ok "without the limit it goes on" once --aggregator.url="$A" --ship.spool="$SCRATCH/limit"
+is "nothing is lost" "$(taken a | grep '^limit-' | sort -u)" "$(names limit- 1 3)"
+
+# --- before a node goes down
+flush() { courier --flush "$@" 2>>once.log; }
+put flush interval flush- 2000; put flush final last- 2
+cat >ceemsd.yaml <<-END
+	collector:
+	  cpu: true
+	  netdev: {device-include: [eth0, "ib.*"], other: {deeper: [1, {x: y}]}}
+	cluster: alpha
+	aggregator:
+	  url: [$A]
+	  token-file: $SCRATCH/token
+	reports:
+	  enabled: true
+	  spool: $SCRATCH/flush
+END
+is "what ceemsd left is sent, by its configuration" "$(timeout 200 "$BUILD/ceems-courier" --flush --config.file=ceemsd.yaml 2>>once.log; echo "$?")" "ceems-courier: 2002 records sent, none left
+0"
+is "all of it" "$(taken a | grep -cE '^(flush|last)-')" 2002
+is "nothing there is nothing left" "$(flush --aggregator.url="$A" --ship.spool="$SCRATCH/no-such-spool"; echo "$?")" "ceems-courier: 0 records sent, none left
+0"
+like "another's keys are passed over for that alone" "$(timeout 200 "$BUILD/ceems-courier" --once --config.file=ceemsd.yaml 2>&1)" 'unknown key "collector.cpu"'
+put flush final dead- 3
+dead=$(free_port)
+began=$SECONDS
+like "what nobody takes is counted, in a bounded time" \
+	"$(flush --flush.timeout=2s --aggregator.url="http://127.0.0.1:$dead" --ship.spool="$SCRATCH/flush"; echo "$?")" '^ceems-courier: 3 records could not be sent: .*1$'
+ok "which is over" test $((SECONDS - began)) -lt 60
+ok "and stays for the next time" once --aggregator.url="$A" --ship.spool="$SCRATCH/flush"
+is "when it comes" "$(taken a | grep '^dead-')" "$(names dead- 1 3)"
 is "no log line holds a token or a credential" "$(cat ./*.courier once.log bad.log | grep -cE 's3cret|MUNGE:')" 0
 tap_done
