@@ -69,6 +69,7 @@ else
 	skip "systemd-analyze verify finds nothing" "systemd-analyze is not installed"
 fi
 like "the ring survives a stop of the daemon" "$(cat "$dest/usr/lib/systemd/system/ceemsd.service")" "RuntimeDirectoryPreserve=yes"
+like "the flush stops after ceemsd and slurmd, before MUNGE and the network" "$(tr '\n' ' ' <"$dest/usr/lib/systemd/system/ceems-flush.service")" "Before=ceemsd.service slurmd.service After=network.target .*munge.service"
 like "root without CAP_KILL could not reload it" "$(cat "$dest/usr/lib/systemd/system/ceemsd.service")" "ExecReload=\+/bin/kill"
 like "the daemon starts before slurmd" "$(cat "$dest/usr/lib/systemd/system/ceemsd.service")" "Before=slurmd.service"
 if command -v systemd-tmpfiles >/dev/null && have_root; then

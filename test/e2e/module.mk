@@ -102,6 +102,7 @@ CHECKS += test/e2e/aggregator_clocks.sh
 CHECKS += test/e2e/aggregator_found.sh
 CHECKS += test/e2e/aggregator_numbers.sh
 CHECKS += test/e2e/slurm_records.sh
+CHECKS += test/e2e/units_memory.sh
 # the packaged services under a real systemd
 CHECKS_LONG += test/e2e/vm_systemd.sh
 CHECKS += test/e2e/lb_hostile.sh
