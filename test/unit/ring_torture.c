@@ -208,6 +208,9 @@ static void consume(struct shared *s)
 		_exit(2); /* a ring that was in order has been thrown away */
 	settle(s);
 	for (;;) {
+		/* Before the look: a ring that is empty after the last producer has
+		 * ended stays so, one that was empty before says nothing. */
+		bool last = __atomic_load_n(&s->producers_done, __ATOMIC_ACQUIRE);
 		int rc = ring_peek(&r, buf, &len, &pos);
 		if (rc == 1) {
 			struct record_body b;
@@ -215,7 +218,7 @@ static void consume(struct shared *s)
 			apply(s, &b, len, pos);
 			ring_release(&r, pos);
 		} else if (rc == 0) {
-			if (__atomic_load_n(&s->producers_done, __ATOMIC_ACQUIRE))
+			if (last)
 				_exit(0);
 			sched_yield();
 		}
