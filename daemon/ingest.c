@@ -59,8 +59,9 @@ static void apply(struct ingest *in, const unsigned char *data, size_t len,
 	}
 	if (rc == -ENOSPC) {
 		if (log_repeat_due(&in->full_log, now))
-			log_warn("%s: a unit is not exported, its counters are in the "
-				 "node's (--unit.capacity)",
+			log_warn("%s: a step is not seen while it runs; what it used "
+				 "is counted at its end, with its unit, or with the "
+				 "node alone where there is no room for that",
 				 err_text(&err));
 	} else if (rc < 0 && rc != -EEXIST) {
 		if (log_repeat_due(&in->bad_log, now))

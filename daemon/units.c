@@ -167,48 +167,85 @@ static bool take_step(struct work *w, bool synthetic)
 	return true;
 }
 
-/* No room: a start is repaired by its stop, and a stop's counters go to the node at
- * once. A second stop of it must not count twice, hence the tombstone. */
+/* What the end of a step says about its unit */
+static void note_stop(struct work *w)
+{
+	const struct record *r = w->r;
+
+	if (r->step == RECORD_STEP_EXTERN) {
+		/* It outlives all other steps, and its own tasks are only killed. */
+		w->unit.marks |= UNIT_DEFINITE;
+		w->unit.marks &= ~(uint32_t)UNIT_ANCHORED;
+	} else if (w->step.exit_status) {
+		w->unit.marks |= UNIT_FAILED;
+	}
+	work_settle_unit(w, r->realtime_ns, r->boottime_ns);
+}
+
+/* Which room is missing, and what makes more of it */
+static int say_no_room(const struct units *u, struct err *err)
+{
+	if (u->back_errno)
+		return err_set(err, -ENOSPC,
+			       "no disk space for another slot of the unit table (%s): "
+			       "make room in --path.rundir",
+			       strerror(u->back_errno));
+	return err_set(err, -ENOSPC,
+		       "unit table full (%u of %u units, %u of %u steps): raise "
+		       "--unit.capacity",
+		       u->units_count, u->capacity, u->steps_count, u->steps_capacity);
+}
+
+static uint64_t tomb_key_of(const struct record *r, uint32_t stepd_pid)
+{
+	struct unit who = {.manager = r->manager};
+
+	memcpy(who.id, r->unit, sizeof(who.id));
+	memcpy(who.node, r->node, sizeof(who.node));
+	return expire_tomb_key(&who, r->step, stepd_pid);
+}
+
+/* No room: a start is repaired by its stop, and a stop's counters go to its unit, or to
+ * the node where there is no room for a unit either. A second stop of it must not count
+ * twice, hence the tombstone. */
 static int refuse(struct work *w, struct err *err)
 {
-	struct units *u = w->u;
-	struct unit who = {.manager = w->r->manager};
-	memcpy(who.id, w->r->unit, sizeof(who.id));
-	memcpy(who.node, w->r->node, sizeof(who.node));
-
-	work_load_node(w);
-	w->node.refused++;
 	bool stop = w->r->type == RECORD_STEP_STOP;
-	bool tomb = stop && !(w->r->flags & RECORD_LAST);
+	bool has_unit = w->ui != UNITS_NONE && (stop || !w->unit_new);
+	int rc = say_no_room(w->u, err);
+
+	w->si = UNITS_NONE;
+	w->node.refused++;
+	if (!has_unit) {
+		w->ui = UNITS_NONE;
+		w->unit_new = false;
+		work_load_node(w);
+		w->node.refused++;
+	}
 	if (stop)
-		totals_add(&w->node.units, &w->counters);
-	txn_begin(u);
-	txn_put(u, store_node(u, w->r->manager), &w->node, sizeof(w->node));
-	if (tomb)
-		expire_tomb_put(u, expire_tomb_key(&who, w->r->step, w->r->stepd_pid),
-				&w->counters);
-	work_put_pos(w);
-	txn_commit(u);
-	if (tomb)
-		expire_tomb_put_done(u);
-	return err_set(err, -ENOSPC,
-		       "unit table full (%u units, %u steps, all running)",
-		       u->units_count, u->steps_count);
+		totals_add(has_unit ? &w->unit.folded : &w->node.units, &w->counters);
+	if (stop && !(w->r->flags & RECORD_LAST))
+		w->tomb_key = tomb_key_of(w->r, w->r->stepd_pid);
+	if (has_unit && stop) {
+		describe_unit(&w->unit, w->r);
+		w->step.exit_status = w->r->exit_status;
+		w->unit.steps_started++;
+		w->node.steps_started++;
+		w->node.steps_ended++;
+		w->node.stops_late++;
+		note_stop(w);
+	}
+	work_commit(w);
+	return rc;
 }
 
 static struct tomb *find_tomb(const struct work *w)
 {
 	const struct record *r = w->r;
-	struct unit who = {.manager = r->manager};
 	if (!w->u->by_tomb.used)
 		return NULL;
-	memcpy(who.id, r->unit, sizeof(who.id));
-	memcpy(who.node, r->node, sizeof(who.node));
-	struct tomb *t =
-		store_tomb_find(w->u, expire_tomb_key(&who, r->step, r->stepd_pid));
-	return t || !r->stepd_pid
-		       ? t
-		       : store_tomb_find(w->u, expire_tomb_key(&who, r->step, 0));
+	struct tomb *t = store_tomb_find(w->u, tomb_key_of(r, r->stepd_pid));
+	return t || !r->stepd_pid ? t : store_tomb_find(w->u, tomb_key_of(r, 0));
 }
 
 /* A further record of a step that has left the table: only what its counters grew by
@@ -304,14 +341,7 @@ static int apply_stop(struct work *w, struct err *err)
 	if (r->exit_status)
 		w->step.exit_status = r->exit_status;
 	work_end_step(w, r->boottime_ns);
-	if (r->step == RECORD_STEP_EXTERN) {
-		/* It outlives all other steps, and its own tasks are only killed. */
-		w->unit.marks |= UNIT_DEFINITE;
-		w->unit.marks &= ~(uint32_t)UNIT_ANCHORED;
-	} else if (w->step.exit_status) {
-		w->unit.marks |= UNIT_FAILED;
-	}
-	work_settle_unit(w, r->realtime_ns, r->boottime_ns);
+	note_stop(w);
 	work_commit(w);
 	return 0;
 }

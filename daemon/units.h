@@ -127,7 +127,8 @@ struct node_totals {
 	struct unit_totals short_totals;
 	uint64_t records, records_bad;
 	uint64_t stops_late; /* stop records whose step was not in the table */
-	uint64_t refused; /* records that found no room; their counters are in units */
+	uint64_t refused;    /* records that found no room; a stop's counters are in its
+				unit, or in units when there is no room for that either */
 };
 
 /* When units leave the table. Set once and at reload. */
@@ -160,8 +161,8 @@ int units_chown(struct units *u, uid_t uid, gid_t gid, struct err *err);
 
 /* Applies one ring record in one transaction. pos is its ring position, UINT64_MAX for
  * a synthetic record. -EEXIST: already applied (position not above the last one).
- * -EPROTO: makes no sense, counted. -ENOSPC: table full; the oldest ended unit is
- * folded first. */
+ * -EPROTO: makes no sense, counted. -ENOSPC: table full, or no disk space for
+ * more of it; what ended first is folded before. The counters of a stop still count. */
 int units_apply(struct units *u, const struct record *r, uint64_t pos,
 		uint64_t now_boottime_ns, uint64_t now_realtime_ns, struct err *err);
 uint64_t units_ring_pos(const struct units *u); /* last applied, UINT64_MAX: none */

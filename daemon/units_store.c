@@ -178,7 +178,9 @@ struct area {
 
 static bool allocate(struct units *u, size_t off, size_t slot, uint32_t at, uint32_t n)
 {
-	return posix_fallocate(u->fd, (off_t)(off + at * slot), (off_t)(n * slot)) == 0;
+	u->back_errno =
+		posix_fallocate(u->fd, (off_t)(off + at * slot), (off_t)(n * slot));
+	return u->back_errno == 0;
 }
 
 /* Gives the next chunk of slots disk space. False when there is none. */
@@ -198,6 +200,7 @@ static bool back(struct units *u, const struct area *a, uint32_t *backed, uint32
 uint32_t store_unit_free(struct units *u)
 {
 	uint32_t i = index_unit_free(u), capacity = u->capacity;
+	u->back_errno = 0;
 	const struct area area = {.off = units_off(),
 				  .slot = sizeof(struct unit),
 				  .energy_off = unit_energy_off(capacity),
@@ -214,6 +217,7 @@ uint32_t store_unit_free(struct units *u)
 uint32_t store_step_free(struct units *u)
 {
 	uint32_t i = index_step_free(u), capacity = u->capacity;
+	u->back_errno = 0;
 	const struct area area = {.off = steps_off(capacity),
 				  .slot = sizeof(struct step),
 				  .energy_off = step_energy_off(capacity),

@@ -100,6 +100,7 @@ struct units {
 	uint32_t capacity, steps_capacity;
 	uint32_t units_backed, steps_backed;
 	uint64_t ring_pos;
+	int back_errno;       /* why the last slot got no disk space, 0: it did */
 	struct store_log txn; /* valid: one is open */
 	uint64_t mended;      /* values of the file that were out of their bounds */
 	uint32_t *first_step; /* of each unit, number + 1 */

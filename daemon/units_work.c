@@ -3,6 +3,7 @@
  * daemon killed at any instruction goes on with each applied once or not at all. */
 #include "daemon/units_work.h"
 
+#include "daemon/units_expire.h"
 #include "daemon/units_totals.h"
 
 static enum unit_end end_of(const struct unit *unit, const struct unit_totals *t)
@@ -70,8 +71,12 @@ void work_commit(struct work *w)
 	if (w->step_new || w->named)
 		txn_put(u, &u->step_names[w->si], &w->name, sizeof(w->name));
 	txn_put(u, store_node(u, w->r->manager), &w->node, sizeof(w->node));
+	if (w->tomb_key)
+		expire_tomb_put(u, w->tomb_key, &w->counters);
 	work_put_pos(w);
 	txn_commit(u);
+	if (w->tomb_key)
+		expire_tomb_put_done(u);
 
 	if (w->ui != UNITS_NONE) {
 		if (w->unit_new)

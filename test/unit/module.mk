@@ -56,6 +56,7 @@ TESTS += units_test units_energy_test units_expire_test units_store_test
 units_test_LIBS := libdaemon libbase
 units_energy_test_LIBS := libdaemon libbase
 units_expire_test_LIBS := libdaemon libbase
+units_expire_test_LDFLAGS := -Wl,--wrap=posix_fallocate
 units_store_test_LIBS := libdaemon libbase
 TESTS += report_test
 report_test_SRCS := test/unit/report_test.c spank/report.c

@@ -5,6 +5,15 @@
 
 #include "test/unit/units_fixture.h"
 
+int __real_posix_fallocate(int fd, off_t off, off_t len);
+int __wrap_posix_fallocate(int fd, off_t off, off_t len);
+static int fallocate_errno;
+
+int __wrap_posix_fallocate(int fd, off_t off, off_t len)
+{
+	return fallocate_errno ? fallocate_errno : __real_posix_fallocate(fd, off, len);
+}
+
 static void an_ended_unit_lingers_then_counts_in_the_node(void **state)
 {
 	(void)state;
@@ -143,6 +152,64 @@ static void a_table_full_of_running_units_loses_no_counter(void **state)
 	assert_int_equal(node().refused, 2);
 }
 
+/* Fewer of them than a unit may have steps: four to a unit */
+static void fill_with_running_steps(void)
+{
+	fresh(1);
+	start_ok("7", RECORD_STEP_EXTERN);
+	for (uint32_t step = 0; step < 3; step++)
+		start_ok("7", step);
+}
+
+static void a_step_without_room_counts_with_its_unit(void **state)
+{
+	struct err err;
+
+	(void)state;
+	fill_with_running_steps();
+	struct record r = rec(RECORD_STEP_START, "7", 3);
+	assert_int_equal(units_apply(u, &r, ++pos, now, now, &err), -ENOSPC);
+	assert_non_null(strstr(err.text, "--unit.capacity"));
+	r = stop("7", 3, 70, 7, false);
+	assert_int_equal(apply(&r), -ENOSPC);
+	r = stop("7", 3, 75, 7, true); /* and only the growth of the second */
+	assert_int_equal(apply(&r), 0);
+	assert_int_equal(total_of("7").cpu_user_ns, 75);
+	assert_int_equal(unit_of("7", 0)->state, UNIT_RUNNING);
+	assert_int_equal(unit_of("7", 0)->steps_started, 5);
+	reopen();
+	assert_int_equal(total_of("7").cpu_user_ns, 75);
+	for (uint32_t step = 0; step < 3; step++)
+		stop_ok("7", step, 1, 0);
+	stop_ok("7", RECORD_STEP_EXTERN, 1, 0);
+	now += 61 * SEC;
+	units_expire(u, now, &policy);
+	struct node_totals n = node();
+	assert_int_equal(n.units.cpu_user_ns, 79);
+	assert_int_equal(n.steps_started, n.steps_ended);
+	assert_int_equal(n.ended[UNIT_END_COMPLETED], 1);
+}
+
+static void a_full_file_system_is_not_called_a_full_table(void **state)
+{
+	struct err err;
+
+	(void)state;
+	fresh(64);
+	fallocate_errno = ENOSPC;
+	struct record r = rec(RECORD_STEP_START, "7", 0);
+	int rc = units_apply(u, &r, ++pos, now, now, &err);
+	fallocate_errno = 0;
+	assert_int_equal(rc, -ENOSPC);
+	assert_non_null(strstr(err.text, "--path.rundir"));
+	assert_null(strstr(err.text, "--unit.capacity"));
+	assert_null(unit_of("7", 0));
+	/* there is room again: its stop makes it */
+	stop_ok("7", 0, 5, 1);
+	assert_int_equal(total_of("7").cpu_user_ns, 5);
+	assert_int_equal(node().refused, 1);
+}
+
 static void a_second_stop_after_folding_counts_only_its_growth(void **state)
 {
 	(void)state;
@@ -172,6 +239,8 @@ int main(void)
 		cmocka_unit_test(ended_steps_fold_into_their_running_unit),
 		cmocka_unit_test(a_full_table_folds_ended_units_first),
 		cmocka_unit_test(a_table_full_of_running_units_loses_no_counter),
+		cmocka_unit_test(a_step_without_room_counts_with_its_unit),
+		cmocka_unit_test(a_full_file_system_is_not_called_a_full_table),
 		cmocka_unit_test(a_second_stop_after_folding_counts_only_its_growth),
 	};
 	return cmocka_run_group_tests_name("units_expire", tests, setup, teardown);
