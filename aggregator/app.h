@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "aggregator/options.h"
+#include "aggregator/witness.h"
 #include "lib/buf.h"
 #include "lib/http/web.h"
 #include "lib/pg/pool.h"
@@ -38,6 +39,7 @@ struct app {
 	char cluster_url[512];   /* of another's, for --check and --migrate */
 	struct ladder *ladder;   /* partitions and retention */
 	atomic_int_fast64_t clocks_apart_s; /* the database's less ours, the ladder's */
+	struct witnesses witnesses;         /* of our clock */
 	struct ingest *ingest;
 	struct records *records; /* linker and roll-up */
 	struct factors *factors; /* emission factors and PUE */

@@ -45,6 +45,8 @@ struct push_request {
 	struct tls_name *names; /* of the certificate, that proof's names are in */
 	const char *name_texts[NAMES_MAX];
 	struct sender_proof proof;
+	char who[SENDER_WHO_BYTES];
+	uint64_t realtime_ns, boottime_ns; /* when it was here */
 	struct ingest_ticket ticket;
 	unsigned status; /* of the answer */
 	struct err why;
@@ -65,7 +67,7 @@ struct ingest {
 	struct push_request *first, **last;
 	size_t bodies;
 	unsigned requests;
-	struct log_repeat refusing; /* under mutex */
+	struct log_repeat refusing, wrong_clock; /* under mutex */
 };
 
 /* ---- answers --------------------------------------------------------------------- */
@@ -249,6 +251,9 @@ static int begin(struct ingest *in, struct web_request *r, struct push_request *
 	/* MUNGE's has been looked at */
 	if (!q->prove && prove_by_head(in, r, q, err) != 0)
 		return err_set(err, -EACCES, "it is not proved who sends");
+	sender_who(&q->proof, web_header(r, "Authorization"), q->who);
+	q->realtime_ns = clock_realtime_ns();
+	q->boottime_ns = clock_boottime_ns();
 	return 0;
 }
 
@@ -341,11 +346,11 @@ static int read_records(struct push_request *q, struct buf *scratch, struct err 
 {
 	struct ingest *in = q->ingest;
 	const struct options *o = &in->app->options;
-	uint64_t now = clock_realtime_ns(), oldest, newest;
+	uint64_t oldest, newest;
 
-	ladder_window(o, now, &oldest, &newest);
+	ladder_window(o, q->realtime_ns, &oldest, &newest);
 	const struct ingest_rules rules = {
-		.now_ns = now,
+		.now_ns = q->realtime_ns,
 		.oldest_ns = oldest,
 		.may = &q->proof.may,
 		.known = ingest_writer_known(in->writer),
@@ -358,6 +363,44 @@ static int read_records(struct push_request *q, struct buf *scratch, struct err 
 	}
 	return ingest_decode(q->body, q->len, q->packed, &rules, scratch,
 			     &q->ticket.push, err);
+}
+
+static void say_clock(struct ingest *in, const char *why)
+{
+	pthread_mutex_lock(&in->mutex);
+	if (*why && log_repeat_due(&in->wrong_clock, clock_boottime_ns()))
+		log_error("ingest: this host cannot judge reports: %s", why);
+	else if (!*why && log_repeat_over(&in->wrong_clock))
+		log_info("ingest: this host's clock is right again");
+	pthread_mutex_unlock(&in->mutex);
+}
+
+/* Whether our clock can be trusted with this push: what it would refuse is never sent
+ * again. -EBUSY: it is to come again. */
+static int check_clock(struct push_request *q, struct err *err)
+{
+	struct ingest *in = q->ingest;
+	struct witnesses *w = &in->app->witnesses;
+	const struct ingest_push *p = &q->ticket.push;
+	char why[WITNESS_TEXT_BYTES];
+
+	if (p->has_clock)
+		witness_tell(w, q->who, p->clock.realtime_ns, q->boottime_ns);
+	struct witness_verdict v =
+		witness_judge(w, clock_realtime_ns(), clock_boottime_ns());
+	bool wait = witness_text(&v, why);
+	say_clock(in, why);
+	if (!wait && p->untimely && v.state != WITNESS_GOOD) {
+		snprintf(
+			why, sizeof(why),
+			"too old or in the future, if the aggregator's clock is right: "
+			"by its word alone nothing is refused");
+		wait = true;
+	}
+	if (!wait)
+		return 0;
+	atomic_fetch_add(&in->counts.waiting, p->records);
+	return err_set(err, -EBUSY, "%s", why);
 }
 
 /* One line for many: a node with a broken clock says the same all day. */
@@ -380,11 +423,14 @@ static void serve(struct push_request *q, struct buf *scratch)
 	struct err err = {""};
 	int rc = read_records(q, scratch, &err);
 
+	if (rc == 0)
+		rc = check_clock(q, &err);
 	if (rc < 0) {
 		ingest_push_done(&q->ticket.push);
 		over(q, rc, &err);
 		return;
 	}
+	atomic_fetch_add(&q->ingest->counts.moved, q->ticket.push.moved);
 	say_refused(q->ingest, q);
 	if (!ingest_push_rows(&q->ticket.push)) {
 		over(q, 0, NULL);
@@ -474,6 +520,7 @@ static void close_ingest(struct app *app)
 	munge_free(in->munge);
 	sender_free(in->sender);
 	ingest_hosts_free(in->hosts);
+	witness_done(&app->witnesses);
 	pthread_cond_destroy(&in->more);
 	pthread_mutex_destroy(&in->mutex);
 	free(in);
@@ -601,6 +648,7 @@ static void metrics(struct app *app, struct prom *out)
 	pthread_mutex_unlock(&in->mutex);
 	g.waiting_rows = ingest_writer_waiting_rows(in->writer);
 	g.known = known_count(ingest_writer_known(in->writer));
+	witness_metrics(&app->witnesses, out);
 	ingest_metrics_put(&in->counts, ingest_writer_counters(in->writer), &g, out);
 }
 

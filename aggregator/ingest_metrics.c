@@ -32,6 +32,13 @@ static void put_requests(struct ingest_requests *r, const struct ingest_gauges *
 	static const struct prom_family refused = {
 		"ceems_aggregator_ingest_refused_records_total", PROM_COUNTER,
 		"Records that were refused: unreadable, too old, from the future"};
+	static const struct prom_family waiting = {
+		"ceems_aggregator_ingest_waiting_records_total", PROM_COUNTER,
+		"Records that were sent back to come again because this host's clock "
+		"may be wrong"};
+	static const struct prom_family moved = {
+		"ceems_aggregator_ingest_moved_records_total", PROM_COUNTER,
+		"Reports whose times were moved because their node's clock was wrong"};
 	static const struct prom_family flight = {
 		"ceems_aggregator_ingest_requests_in_flight", PROM_GAUGE,
 		"Pushes that are being read or wait to be written"};
@@ -49,6 +56,8 @@ static void put_requests(struct ingest_requests *r, const struct ingest_gauges *
 		put(out, &requests, "code", status_names[i],
 		    atomic_load(&r->by_status[i]));
 	put(out, &refused, NULL, NULL, atomic_load(&r->refused));
+	put(out, &waiting, NULL, NULL, atomic_load(&r->waiting));
+	put(out, &moved, NULL, NULL, atomic_load(&r->moved));
 	put(out, &flight, NULL, NULL, g->requests);
 	put(out, &bytes, NULL, NULL, g->bodies_bytes);
 	put(out, &rows, NULL, NULL, g->waiting_rows);

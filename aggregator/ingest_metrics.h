@@ -11,7 +11,8 @@
 
 struct ingest_requests {
 	atomic_uint_fast64_t by_status[6]; /* 200 400 401 403 413 503 */
-	atomic_uint_fast64_t refused;      /* records */
+	/* records; moved: reports whose times were */
+	atomic_uint_fast64_t refused, waiting, moved;
 };
 
 struct ingest_gauges {

@@ -422,3 +422,28 @@ int sender_has_sent(const struct munge_facts *m, const void *body, size_t len,
 		       : err_set(err, -EACCES,
 				 "the MUNGE credential is not of these reports");
 }
+
+void sender_who(const struct sender_proof *proof, const char *authorization,
+		char ret[SENDER_WHO_BYTES])
+{
+	const struct ingest_party *p = &proof->party;
+	unsigned char h[HASH_BYTES] = {0};
+	char address[NETADDR_TEXT_MAX];
+
+	switch (p->kind) {
+	case PARTY_MUNGE:
+		netaddr_text(&proof->host, address);
+		snprintf(ret, SENDER_WHO_BYTES, "munge %s", address);
+		return;
+	case PARTY_CERTIFICATE:
+		snprintf(ret, SENDER_WHO_BYTES, "certificate %.*s",
+			 SENDER_WHO_BYTES - 16, p->name_count ? p->names[0] : "");
+		return;
+	default:
+		if (authorization)
+			(void)gnutls_hash_fast(GNUTLS_DIG_SHA256, authorization,
+					       strlen(authorization), h);
+		snprintf(ret, SENDER_WHO_BYTES, "token %02x%02x%02x%02x%02x%02x", h[0],
+			 h[1], h[2], h[3], h[4], h[5]);
+	}
+}

@@ -90,6 +90,11 @@ const char *sender_credential(const char *authorization);
  * (403); -EHOSTDOWN: munged did not answer (503). proof is sender_admit()'s. */
 int sender_may(const struct sender *s, const struct munge_facts *m,
 	       struct sender_proof *proof, struct err *err);
+/* What proved it, for it counts as one (aggregator/witness.h): the host of a MUNGE
+ * credential, the certificate, or the token, which is not in the text. */
+#define SENDER_WHO_BYTES 72
+void sender_who(const struct sender_proof *proof, const char *authorization,
+		char ret[SENDER_WHO_BYTES]);
 /* Whether the credential was made for this body: 0 or -EACCES. */
 int sender_has_sent(const struct munge_facts *m, const void *body, size_t len,
 		    struct err *err);

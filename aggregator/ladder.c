@@ -64,9 +64,13 @@ static int look_at_clocks(struct app *app, struct pg *pg, struct err *err)
 	int64_t apart;
 	int rc = partitions_clock(pg, &apart, err);
 
-	if (rc == 0)
-		atomic_store(&app->clocks_apart_s, apart);
-	return rc;
+	if (rc < 0)
+		return rc;
+	atomic_store(&app->clocks_apart_s, apart);
+	uint64_t there_ns =
+		clock_realtime_ns() + (uint64_t)(apart * (int64_t)NSEC_PER_SEC);
+	witness_tell(&app->witnesses, WITNESS_DATABASE, there_ns, clock_boottime_ns());
+	return 0;
 }
 
 static int database_up(struct app *app, struct pg *pg, struct err *err)
@@ -134,6 +138,12 @@ static int round_of(struct ladder *l, struct err *err)
 	return rc;
 }
 
+static bool is_clock_wrong(struct app *app)
+{
+	return witness_judge(&app->witnesses, clock_realtime_ns(), clock_boottime_ns())
+		       .state == WITNESS_WRONG;
+}
+
 static void *keep(void *arg)
 {
 	struct ladder *l = arg;
@@ -148,7 +158,8 @@ static void *keep(void *arg)
 			log_error("ladder: %s: is tried again", err.text);
 		else if (rc >= 0 && log_repeat_over(&l->failing))
 			log_info("ladder: works again");
-		struct timespec until = wait_in(1000ull * (rc < 0 ? RETRY_S : ROUND_S));
+		bool soon = rc < 0 || is_clock_wrong(l->app);
+		struct timespec until = wait_in(1000ull * (soon ? RETRY_S : ROUND_S));
 		pthread_mutex_lock(&l->mutex);
 		if (!l->stopping)
 			pthread_cond_timedwait(&l->wake, &l->mutex, &until);

@@ -283,7 +283,10 @@ int main(int argc, char *argv[])
 		.option_count = options_count,
 	};
 	auto_buf struct buf warnings = BUF_INIT;
-	struct app app = {.signalfd = -1, .argc = argc, .argv = argv};
+	struct app app = {.signalfd = -1,
+			  .argc = argc,
+			  .argv = argv,
+			  .witnesses = WITNESSES_INIT};
 	enum program_status status;
 	int rc;
 

@@ -46,6 +46,7 @@ libaggregator_SRCS += aggregator/query.c
 libaggregator_SRCS += aggregator/records.c
 libaggregator_SRCS += aggregator/routes.c
 libaggregator_SRCS += aggregator/schema.c
+libaggregator_SRCS += aggregator/witness.c
 
 # libingest: a batch as rows, without a database
 ARCHIVES += libingest

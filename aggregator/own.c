@@ -7,6 +7,7 @@
 #include "aggregator/ingest.h"
 #include "aggregator/routes.h"
 #include "lib/buf.h"
+#include "lib/clock.h"
 #include "lib/http/negotiate.h"
 
 #define METRICS_BYTES_MAX (4u << 20)
@@ -62,11 +63,16 @@ void serve_landing(void *arg, struct web_request *r)
 
 void serve_health(void *arg, struct web_request *r)
 {
-	const char *why = app_no_database(arg);
-	char text[128];
+	struct app *app = arg;
+	const char *why = app_no_database(app);
+	char text[WITNESS_TEXT_BYTES + 64], clock[WITNESS_TEXT_BYTES];
+	struct witness_verdict v = witness_judge(&app->witnesses, clock_realtime_ns(),
+						 clock_boottime_ns());
 
 	if (!why)
-		why = ingest_no_space(arg);
+		why = ingest_no_space(app);
+	if (!why && witness_text(&v, clock))
+		why = clock;
 
 	if (!why) {
 		web_answer_text(r, 200, "CEEMS aggregator is healthy\n");

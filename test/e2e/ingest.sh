@@ -98,7 +98,7 @@ is "with other numbers the first word counts" "$(sql "SELECT cpu_user_ns FROM un
 
 # ---- what is refused, one by one
 NOW=$(date +%s)
-lines "start instance=30 unit=3 started=$NOW" "raw 63" "raw 1200" \
+lines "clock boottime=100000 realtime=$NOW" "start instance=30 unit=3 started=$NOW" "raw 63" "raw 1200" \
 	"start instance=30 unit=3 started=6000000000" \
 	"interval instance=30 unit=3 started=1000000000 t0=$((NOW - 86400 * 40)) t1=$((NOW - 86400 * 40 + 300)) user=1" \
 	"interval instance=30 unit=3 started=$T t0=$T t1=$((T + 300)) package=900000000000000000" \

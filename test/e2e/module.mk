@@ -98,6 +98,7 @@ CHECKS += test/e2e/api_tokens.sh
 CHECKS += test/e2e/api_matrix.sh
 # connections that are cut, clocks that are wrong, jobs that are not who they say
 CHECKS += test/e2e/ingest_cut.sh
+CHECKS += test/e2e/aggregator_clock.sh
 CHECKS += test/e2e/aggregator_clocks.sh
 CHECKS += test/e2e/aggregator_found.sh
 CHECKS += test/e2e/aggregator_numbers.sh

@@ -301,7 +301,9 @@ TESTS += reporter_test
 reporter_test_LIBS := libreports libticker libnode libsources libdaemon libconf libbase
 reporter_test_PKGS := yaml-0.1
 ifeq ($(HAVE_PQ)$(HAVE_MHD),11)
-TESTS += partitions_test chore_test
+TESTS += partitions_test chore_test witness_test
+witness_test_LIBS := libaggregator libpg libbase
+witness_test_PKGS := $(libaggregator_USES)
 chore_test_LIBS := libaggregator libpg libbase
 chore_test_PKGS := $(libaggregator_USES)
 partitions_test_LIBS := libaggregator libpg libbase
