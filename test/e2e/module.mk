@@ -99,6 +99,7 @@ CHECKS += test/e2e/api_matrix.sh
 # connections that are cut, clocks that are wrong, jobs that are not who they say
 CHECKS += test/e2e/ingest_cut.sh
 CHECKS += test/e2e/aggregator_clock.sh
+CHECKS += test/e2e/clock_leaps.sh
 CHECKS += test/e2e/aggregator_clocks.sh
 CHECKS += test/e2e/aggregator_found.sh
 CHECKS += test/e2e/aggregator_numbers.sh
