@@ -12,6 +12,7 @@
 SPANK_PLUGIN(ceems_job, 1)
 #pragma GCC visibility pop
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -28,6 +29,8 @@ SPANK_PLUGIN(ceems_job, 1)
 #include "spank/gpulist.h"
 #include "spank/options.h"
 #include "spank/step.h"
+
+#define ROOT_ENTRIES_MAX 4096u /* of the unified hierarchy's root */
 
 static uint32_t env_u32(const char *name, uint32_t otherwise)
 {
@@ -52,6 +55,30 @@ static void take_gpus(struct record *r)
 	r->flags |= RECORD_GPUS_TRUSTED | (rc > 0 ? RECORD_CUT : 0);
 }
 
+/* On v2 in the slice that CgroupSlice= names (system.slice without it): slices of the
+ * root are few. */
+static bool has_scope_of(int rootfd, const char *node)
+{
+	char path[RECORD_CGROUP_MAX];
+	auto_close int fd = fs_opendir_at(rootfd, ".", NULL);
+	auto_closedir DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *e;
+
+	if (dir)
+		(void)steal_fd(&fd);
+	for (unsigned i = 0; dir && i < ROOT_ENTRIES_MAX && (e = readdir(dir)); i++) {
+		const char *dot = strrchr(e->d_name, '.');
+		if (!dot || strcmp(dot, ".slice") != 0)
+			continue;
+		int n = snprintf(path, sizeof(path), "%s/%s_slurmstepd.scope",
+				 e->d_name, node);
+		if (n > 0 && (size_t)n < sizeof(path) &&
+		    faccessat(rootfd, path, F_OK, 0) == 0)
+			return true;
+	}
+	return false;
+}
+
 /* Steps take their node name from their cgroup path, which has one only where Slurm was
  * built for several slurmds on a host; else a job would be two units. A prolog has no
  * such path, so the directories that slurmd makes at its start are looked at. */
@@ -63,12 +90,8 @@ static bool has_root_of(int rootfd, const struct cgroup_layout *l, const char *n
 	char path[RECORD_CGROUP_MAX];
 	int n;
 
-	if (l->unified_only) {
-		n = snprintf(path, sizeof(path), "system.slice/%s_slurmstepd.scope",
-			     node);
-		return n > 0 && (size_t)n < sizeof(path) &&
-		       faccessat(rootfd, path, F_OK, 0) == 0;
-	}
+	if (l->unified_only)
+		return has_scope_of(rootfd, node);
 	for (size_t i = 0; i < sizeof(hierarchies) / sizeof(hierarchies[0]); i++) {
 		const char *dir = cgroup_dir(l, hierarchies[i]);
 		if (!*dir)

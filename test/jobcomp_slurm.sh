@@ -8,7 +8,7 @@ need_jobcomp() { # [version]
 	if [ -n "$jobcomp_version" ] && [ "$jobcomp_version" != "$(rig_version)" ]; then
 		release=$(dpkg-query --admindir="$(test/rig/chroot path)/var/lib/dpkg" -W -f '${Version}' slurmctld 2>/dev/null | sed 's/-.*//')
 	else
-		release=$(slurmd -V | sed 's/^[^ ]* //')
+		release=$(slurmd -V | sed 's/^[^ ]* \([0-9.]*\).*/\1/') # 26.05.0-0pre1 is 26.05.0
 	fi
 	[ -e "$BUILD/slurm/$release/jobcomp_ceems.so" ] || skip_all "the jobcomp plugin for Slurm $release was not built here"
 }

@@ -76,6 +76,15 @@ static void node_is_the_one_in_the_cgroup_paths_of_steps(void **state)
 	run(w, slurm_spank_job_epilog, NULL);
 	world_expect(w, RECORD_UNIT_STOP, &r);
 	assert_string_equal(r.node, "n1");
+	/* CgroupSlice= */
+	setenv("SLURMD_NODENAME", "n2", 1);
+	run(w, slurm_spank_job_epilog, NULL);
+	world_expect(w, RECORD_UNIT_STOP, &r);
+	assert_string_equal(r.node, "");
+	world_put(w, "cgroup/slurm.slice/n2_slurmstepd.scope/tasks", "");
+	run(w, slurm_spank_job_epilog, NULL);
+	world_expect(w, RECORD_UNIT_STOP, &r);
+	assert_string_equal(r.node, "n2");
 	setenv("SLURMD_NODENAME", "../n1", 1);
 	run(w, slurm_spank_job_epilog, NULL);
 	world_expect(w, RECORD_UNIT_STOP, &r);
