@@ -34,6 +34,9 @@ void check_slurm(const struct check_options *o, struct findings *f);
 void check_plugstack(const struct check_options *o, const char *path,
 		     const struct slurmconf *slurm_conf, char *ret_ring,
 		     size_t ret_ring_size, struct findings *f);
+/* Folders that PluginDir names: each must be there on every host that reads the file.
+ */
+void check_plugin_dirs(const struct slurmconf *slurm_conf, struct findings *f);
 /* A plugin of ours by file name ("jobcomp_ceems.so"): there, and of a fitting version.
  * exact: also the last number must agree (all but SPANK). */
 void check_plugin_file(const struct check_options *o,

@@ -142,6 +142,25 @@ static char *find_plugin(const struct check_options *o,
 	return NULL;
 }
 
+void check_plugin_dirs(const struct slurmconf *slurm_conf, struct findings *f)
+{
+	const struct slurmconf_pair *p = slurmconf_get(slurm_conf, "PluginDir");
+	auto_free char *dirs = strdup(p ? p->value : "");
+	char *rest = dirs;
+
+	for (const char *d; rest && *rest;) {
+		struct stat st;
+		d = strsep(&rest, ":");
+		if (stat(d, &st) < 0 || !S_ISDIR(st.st_mode))
+			finding(f, LEVEL_FAIL,
+				"take it out of PluginDir (ceems-slurm-plugins links "
+				"our plugins into Slurm's own folder), or make it",
+				"%s:%u: PluginDir names %s, which is no folder here: "
+				"no daemon and no command of Slurm starts on this host",
+				p->file, p->line, d);
+	}
+}
+
 void check_plugin_file(const struct check_options *o,
 		       const struct slurmconf *slurm_conf, const char *name, bool exact,
 		       struct findings *f)
@@ -150,7 +169,8 @@ void check_plugin_file(const struct check_options *o,
 
 	if (!path)
 		finding(f, LEVEL_FAIL,
-			"install it in PluginDir, or name its folder with --plugin-dir",
+			"ceems-slurm-plugins link, or name its folder with "
+			"--plugin-dir",
 			"%s: configured, but not found; slurmctld and slurmd do not "
 			"start without it",
 			name);

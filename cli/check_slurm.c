@@ -238,6 +238,7 @@ static void check_conf(const struct conf *k, const char *ring)
 {
 	bool gpus;
 
+	check_plugin_dirs(k->c, k->f);
 	check_tracking(k);
 	check_gres(k, &gpus);
 	check_energy(k->o, k->path, k->c, k->f);

@@ -54,6 +54,8 @@ install: all
 		install -d -m 0755 "$(DESTDIR)$(plugindir)/slurm-$$(basename $$d)" && \
 		install -m 0755 "$$d"*.so "$(DESTDIR)$(plugindir)/slurm-$$(basename $$d)/" || exit 1; \
 	done
+	$(call install_template,contrib/packaging/bin/ceems-slurm-plugins.in,$(sbindir))
+	chmod 0755 "$(DESTDIR)$(sbindir)/ceems-slurm-plugins"
 	$(call install_files,0644,$(MAN1),$(mandir)/man1)
 	$(call install_files,0644,$(MAN8),$(mandir)/man8)
 	$(call install_files,0644,$(INSTALL_DOCS),$(docdir))
@@ -87,6 +89,9 @@ install: all
 	$(call install_config,contrib/packaging/etc/jobcomp.yaml)
 
 uninstall:
+	! test -x "$(DESTDIR)$(sbindir)/ceems-slurm-plugins" || test -n "$(DESTDIR)" || "$(sbindir)/ceems-slurm-plugins" unlink || \
+		test "$$("$(sbindir)/ceems-slurm-plugins" status 2>/dev/null | grep -c ': linked, ')" = 0
+	rm -f "$(DESTDIR)$(sbindir)/ceems-slurm-plugins"
 	rm -f $(foreach p,$(SBIN_PROGS),"$(DESTDIR)$(sbindir)/$(p)") $(foreach p,$(BIN_PROGS),"$(DESTDIR)$(bindir)/$(p)")
 	rm -f $(foreach m,$(MAN1),"$(DESTDIR)$(mandir)/man1/$(notdir $(m))") $(foreach m,$(MAN8),"$(DESTDIR)$(mandir)/man8/$(notdir $(m))")
 	rm -f "$(DESTDIR)$(unitdir)/ceemsd.service" "$(DESTDIR)$(unitdir)/redfish_proxy.service" "$(DESTDIR)$(unitdir)/ceems-courier.service" "$(DESTDIR)$(unitdir)/ceems-flush.service" "$(DESTDIR)$(unitdir)/ceems_aggregator.service" "$(DESTDIR)$(unitdir)/ceems_lb.service" "$(DESTDIR)$(tmpfilesdir)/ceems.conf" "$(DESTDIR)$(tmpfilesdir)/ceems-jobcomp.conf" "$(DESTDIR)$(sysusersdir)/ceems.conf"

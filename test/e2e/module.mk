@@ -31,6 +31,7 @@ CHECKS += test/e2e/demo.sh test/e2e/demo_home.sh
 CHECKS_LONG += test/e2e/noroot.sh
 CHECKS += test/e2e/notify.sh
 CHECKS += test/e2e/check_slurm_rig.sh
+CHECKS += test/e2e/slurm_plugins_linked.sh
 CHECKS += test/e2e/check_slurm_rig_24.sh
 CHECKS += test/e2e/spank_symbols.sh
 CHECKS += test/e2e/collectors_complete.sh
