@@ -58,6 +58,18 @@ static struct spank_option options[] = {
 	},
 };
 
+/* The daemon of this version takes these options into the job's record and no further:
+ * a user who waits for figures is told before the job runs. */
+static void say_not_yet(enum option option)
+{
+	if (option == OPTION_PERF && plugin.asked.perf)
+		slurm_info("ceems: --ceems-perf: noted in the job's record; this "
+			   "version counts no CPU events yet");
+	if (option == OPTION_PROFILE && plugin.asked.profile_hz)
+		slurm_info("ceems: --ceems-profile: noted in the job's record; this "
+			   "version takes no profiles yet");
+}
+
 /* Locally (srun, salloc, sbatch) a bad value is the user's mistake and ends the command
  * before there is a job. Remotely it can only be forged or from another version: it is
  * dropped. What the site does not allow never ends anything. */
@@ -80,6 +92,8 @@ static int option_given(int val, const char *value, int remote)
 			slurm_info("ceems: %s", err.text);
 	}
 	plugin.asked = asked;
+	if (!remote)
+		say_not_yet((enum option)val);
 	return ESPANK_SUCCESS;
 }
 

@@ -19,7 +19,8 @@ mounts() { cat /proc/mounts | grep -F "$1"; }
 
 one() { # folder version
 	local dir=$SCRATCH/$1 node=self$1x$$ p
-	ok "$2 starts" $rig start "$dir" --slurm="$2" --no-plugin --nodes="$node"
+	ok "$2 starts" $rig start "$dir" --slurm="$2" --no-plugin --nodes="$node" 8>"$SCRATCH/inherited"
+	is "$2 has a munged that keeps nothing open of whoever started it" "$(readlink /proc/"$(cat "$dir/pid/munged")"/fd/* | grep -c "$SCRATCH/inherited")" 0
 	like "$2 is what srun says it is" "$("$dir/bin/srun" -V)" " ${2//./\\.}\."
 	is "$2 runs a job of an ordinary user" "$("$dir/bin/as" daemon srun id -un)" daemon
 	ok "$2 leaves the compiler its assembler" env PATH="$dir/bin:$PATH" sh -c \

@@ -228,6 +228,22 @@ static void denied_options_are_said_locally_and_ignored_never_an_error(void **st
 	assert_int_equal(r.profile_hz, 0);
 }
 
+static void what_is_not_counted_yet_is_said_at_submit(void **state)
+{
+	struct world *w = *state;
+	char *argv[] = {w->ring_arg};
+
+	fake.context = S_CTX_LOCAL;
+	slurm_spank_init(fake_spank(), 1, argv);
+	assert_int_equal(fake_option("ceems-report", "text", 0), 0);
+	assert_int_equal(fake_logged(FAKE_INFO), 0);
+	assert_int_equal(fake_option("ceems-perf", "software", 0), 0);
+	assert_non_null(fake_log_line("--ceems-perf: noted in the job's record"));
+	assert_int_equal(fake_option("ceems-profile", "10", 0), 0);
+	assert_non_null(fake_log_line("--ceems-profile: noted in the job's record"));
+	assert_int_equal(fake_logged(FAKE_INFO), 2);
+}
+
 static void profile_rate_is_lowered_to_the_sites_maximum(void **state)
 {
 	struct world *w = *state;
@@ -400,6 +416,7 @@ int main(void)
 		ON_A_NODE(forged_bad_value_in_slurmstepd_is_dropped),
 		ON_A_NODE(very_long_values_are_refused),
 		ON_A_NODE(denied_options_are_said_locally_and_ignored_never_an_error),
+		ON_A_NODE(what_is_not_counted_yet_is_said_at_submit),
 		ON_A_NODE(profile_rate_is_lowered_to_the_sites_maximum),
 		ON_A_NODE(perf_always_needs_no_option_but_the_option_narrows_it),
 		ON_A_NODE(old_environment_trigger_counts_where_perf_is_allowed),
