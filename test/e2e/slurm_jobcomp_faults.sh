@@ -31,6 +31,12 @@ stop_ctld() { # waits until it is gone
 truth() { sed -n 's/^JobId=\([0-9]*\) .* StartTime=\([^ ]*\) EndTime=\([^ ]*\) .*/\1 \2 \3/p' "$TXT" | while read -r i s e; do echo "$i $(date -d "$s" +%s) $(date -d "$e" +%s)"; done | sort; }
 told() { record '"\(.job_id) \(.start_s // .end_s) \(.end_s)"' | sort; }
 said() { [ "$(complaints "$1")" -ge 1 ]; }
+# said_seldom TEXT SECOND: once, and since then again after 1, 2, 4 ... minutes: a busy machine takes some
+said_seldom() {
+	local most=1 at=60 gap=60
+	while [ $((SECONDS - $2)) -ge $at ]; do most=$((most + 1)) gap=$((gap * 2)) at=$((at + gap)); done
+	[ "$(complaints "$1")" -ge 1 ] && [ "$(complaints "$1")" -le $most ]
+}
 # what kill -9 took out of the queue: a record is on the disk a second after its call, not before
 : >"$SCRATCH/young"
 same() { [ $(($(wc -l <"$TXT") - $(wc -l <"$SCRATCH/young"))) = "$(records | wc -l)" ]; }
@@ -60,9 +66,13 @@ is "nobody complains of a lock" "$(complaints 'another')" 0
 # ---- kill -9 ------------------------------------------------------------------------------
 stream 7 & one=$!
 sleep 3
-killed=$(date +%s)
+# older than a second is what jobcomp/filetxt was told a second before, not what ended then
+truth | uniq >"$SCRATCH/old"
+sleep 1.2
+# between two calls: in the middle of one ours has the record already, and jobcomp/filetxt not yet
+between_calls() { kill -STOP "$(ctld_pid)" && { [ -z "$(comm -13 <(truth) <(told))" ] || { kill -CONT "$(ctld_pid)"; false; }; }; }
+wait_for 20 between_calls
 stop_ctld -KILL
-cp "$TXT" "$SCRATCH/truth.at"
 sleep 0.2
 start_ctld
 wait $one
@@ -70,7 +80,7 @@ ok "slurmctld comes back after kill -9" back
 # what its state file says to run still, although it has ended, Slurm itself finds out late
 scancel -u root
 ok "all jobs are over" wait_for 40 no_job
-lost() { comm -23 <(truth | uniq) <(told | uniq) | awk -v k="$killed" '$3 < k - 1' | wc -l; }
+lost() { comm -23 "$SCRATCH/old" <(told | uniq) | wc -l; }
 none_lost() { [ "$(lost)" = 0 ]; }
 sleep 1
 wait_for 10 none_lost
@@ -80,10 +90,9 @@ echo "# $(wc -l <"$SCRATCH/young") younger ones"
 is "none is there more often than slurmctld told it" "$(comm -13 <(truth) <(told))" ""
 
 # ---- the folder -----------------------------------------------------------------------------
-before=$(records | wc -l)
-n=$(wc -l <"$TXT")
 chmod 750 "$SPOOL"
 stop_ctld
+begun=$SECONDS
 start_ctld
 ok "slurmctld starts with a spool of the wrong mode" back
 ok "it says so, with what to do" wait_for 10 said 'chmod 0700'
@@ -91,7 +100,7 @@ ok "jobs run" srun --mem=20 true
 for i in 1 2 3; do srun --mem=20 true; done
 like "scontrol answers" "$(scontrol -o show partition)" PartitionName=main
 sleep 1
-is "it is said once" "$(complaints 'chmod 0700')" 1
+ok "it is said once" said_seldom 'chmod 0700' $begun
 chmod 700 "$SPOOL"
 ok "once it is put right the records are written" wait_for 10 same
 ok "and it says that, too" wait_for 5 said 'are written again'
@@ -131,6 +140,7 @@ if [ $mounted = 1 ]; then
 	: >"$TXT"
 	: >"$SCRATCH/young"
 	head -c 40000 /dev/zero >"$full/other"
+	begun=$SECONDS
 	start_ctld
 	back
 	sbatch -o /dev/null -e /dev/null --mem=20 --comment="$(head -c 1000 /dev/zero | tr '\0' y)" --array=0-29 --wrap true >/dev/null
@@ -140,9 +150,10 @@ if [ $mounted = 1 ]; then
 	rm "$full/other"
 	ok "with room again every record is written" wait_for 10 same
 	is "none is lost" "$(told)" "$(truth)"
-	is "it was said once" "$(complaints 'No space left')" 1
+	ok "it was said once" said_seldom 'No space left' $begun
 else
 	skip "jobs run while the spool's disk is full" "no tmpfs can be mounted here"
 fi
-is "the node is not drained" "$(sinfo -h -N -o %T | sort -u)" idle
+node_idle() { [ "$(sinfo -h -N -o %T | sort -u)" = idle ]; }
+ok "the node is not drained" wait_for 60 node_idle
 tap_done
