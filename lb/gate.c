@@ -71,6 +71,8 @@ struct owned_who gate_who(struct gate_state *s)
 		rules.unknown_ms = rules.owned_ms;
 	return (struct owned_who){.login = s->r->login,
 				  .cluster = s->cluster ? s->cluster->id : "",
+				  .has_uid = s->who.has_uid,
+				  .uid = s->who.uid,
 				  .now_ms = s->r->input.now_ms,
 				  .boot_ms = s->boot_ms,
 				  .rules = rules};

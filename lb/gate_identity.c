@@ -52,6 +52,8 @@ static void token_key(const struct gate_state *s, struct buf *out)
 	buf_put(out, &s->generation, sizeof(s->generation));
 	buf_put(out, &f->tokens, sizeof(f->tokens));
 	put_text(out, f->token);
+	buf_put(out, &f->uids, sizeof(f->uids));
+	put_text(out, f->uid);
 	buf_put(out, &f->authorizations, sizeof(f->authorizations));
 	put_text(out, f->authorization);
 	put_text(out, f->password_user);

@@ -26,11 +26,14 @@ struct cached {
 #define ENTRY_BYTES 400u /* of a unit with few runs, its key and the table */
 
 void owned_key(struct buf *out, enum owned_kind kind, const char *login,
-	       const char *cluster)
+	       const char *cluster, const uint32_t *uid)
 {
 	buf_putc(out, (char)kind);
 	buf_put(out, login, strlen(login) + 1);
 	buf_put(out, cluster, strlen(cluster) + 1);
+	buf_putc(out, uid ? '1' : '0');
+	if (uid)
+		buf_put(out, uid, sizeof(*uid));
 }
 
 bool owned_is_id(struct str id)
@@ -62,7 +65,8 @@ size_t owned_look(struct owned *o, const struct owned_who *who,
 	auto_buf struct buf key = BUF_INIT;
 	size_t prefix, unknown = 0;
 
-	owned_key(&key, KIND_UNITS, who->login, who->cluster);
+	owned_key(&key, KIND_UNITS, who->login, who->cluster,
+		  who->has_uid ? &who->uid : NULL);
 	prefix = key.len;
 	for (size_t i = 0; i < count; i++) {
 		struct access_claim *c = &claims[i];
@@ -98,7 +102,8 @@ bool owned_look_role(struct owned *o, const struct owned_who *who, enum owned_ro
 	unsigned char role;
 	size_t len;
 
-	owned_key(&key, KIND_ROLE, who->login, who->cluster);
+	owned_key(&key, KIND_ROLE, who->login, who->cluster,
+		  who->has_uid ? &who->uid : NULL);
 	if (buf_error(&key) ||
 	    !lru_copy(o->roles, key.data, key.len, who->boot_ms, &role, 1, &len))
 		return false;
@@ -142,7 +147,8 @@ int owned_pick(const struct owned_rules *rules, const struct owned_unit *units,
 static void list_key(struct buf *out, const struct owned_who *who, int64_t from_ms,
 		     int64_t to_ms, uint32_t most)
 {
-	owned_key(out, KIND_LIST, who->login, who->cluster);
+	owned_key(out, KIND_LIST, who->login, who->cluster,
+		  who->has_uid ? &who->uid : NULL);
 	buf_put(out, &from_ms, sizeof(from_ms));
 	buf_put(out, &to_ms, sizeof(to_ms));
 	buf_put(out, &most, sizeof(most));
@@ -225,7 +231,8 @@ static void remember_units(struct owned *o, const struct owned_ask *ask,
 	auto_buf struct buf key = BUF_INIT;
 	size_t prefix;
 
-	owned_key(&key, KIND_UNITS, ask->login, ask->cluster);
+	owned_key(&key, KIND_UNITS, ask->login, ask->cluster,
+		  ask->has_uid ? &ask->uid : NULL);
 	prefix = key.len;
 	for (size_t i = 0; i < a->count; i++) {
 		const struct owned_unit *u = &a->units[i];
@@ -245,7 +252,10 @@ static void remember_list(struct owned *o, const struct owned_ask *ask,
 			  const struct owned_answer *a, const struct head *head,
 			  const struct owned_rules *rules)
 {
-	const struct owned_who who = {.login = ask->login, .cluster = ask->cluster};
+	const struct owned_who who = {.login = ask->login,
+				      .cluster = ask->cluster,
+				      .has_uid = ask->has_uid,
+				      .uid = ask->uid};
 	auto_buf struct buf key = BUF_INIT, list = BUF_INIT;
 	/* what is not in it may have begun since */
 	int64_t hold =
@@ -270,7 +280,8 @@ void owned_remember(struct owned *o, const struct owned_ask *ask,
 		remember_list(o, ask, a, &head, rules);
 	else
 		remember_units(o, ask, a, &head, boot_ms + (uint64_t)rules->owned_ms);
-	owned_key(&key, KIND_ROLE, ask->login, ask->cluster);
+	owned_key(&key, KIND_ROLE, ask->login, ask->cluster,
+		  ask->has_uid ? &ask->uid : NULL);
 	if (!buf_error(&key))
 		lru_put(o->roles, key.data, key.len, &role, 1,
 			boot_ms + (uint64_t)(a->role == OWNED_USER ? rules->unknown_ms

@@ -26,6 +26,8 @@ struct owned_question;
 /* Who wants to know, and when; borrowed during a call. */
 struct owned_who {
 	const char *login, *cluster;
+	bool has_uid; /* proved beside the login */
+	uint32_t uid;
 	int64_t now_ms;   /* since the epoch */
 	uint64_t boot_ms; /* of CLOCK_BOOTTIME */
 	struct owned_rules rules;
@@ -35,6 +37,8 @@ struct owned_who {
  * that lived in a time, at most most + 1 of them. */
 struct owned_ask {
 	const char *login, *cluster;
+	bool has_uid;
+	uint32_t uid;
 	const struct str *ids; /* each once */
 	size_t count;
 	bool own;

@@ -3,6 +3,7 @@
  * end that we are (doc/api.md). The aggregators of the list are tried in order, from
  * the one that answered last. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,11 +116,16 @@ static int ask_one(struct owned_link *l, const struct site_api *api, const char 
 	struct http_auth auth = {.user = api->user,
 				 .password = api->password,
 				 .password_file = api->password_file};
-	const struct http_header headers[] = {{"X-Grafana-User", q->login},
-					      {"Content-Type", "text/plain"}};
-	size_t n = strlen(base);
+	char uid[24];
+	/* the last ones are left out where there is no number, no body */
+	const struct http_header all[] = {{"Content-Type", "text/plain"},
+					  {"X-Grafana-User", q->login},
+					  {IDENTITY_UID_HEADER, uid}};
+	const struct http_header *headers = q->own ? all + 1 : all;
+	size_t n = strlen(base), header_count = (q->own ? 1 : 2) + q->has_uid;
 	int rc;
 
+	snprintf(uid, sizeof(uid), "%u", q->uid);
 	while (n && base[n - 1] == '/')
 		n--;
 	buf_put(&url, base, n);
@@ -136,7 +142,7 @@ static int ask_one(struct owned_link *l, const struct site_api *api, const char 
 		.method = q->own ? HTTP_GET : HTTP_POST,
 		.url = url.data,
 		.headers = headers,
-		.header_count = q->own ? 1 : 2,
+		.header_count = header_count,
 		.body = q->own ? NULL : body->data,
 		.body_len = q->own ? 0 : body->len,
 		.auth = api->munge || api->user ? &auth : NULL,

@@ -31,9 +31,10 @@ struct owned {
 
 enum owned_kind { KIND_UNITS = 'u', KIND_LIST = 'l', KIND_ROLE = 'r' };
 
-/* kind, login, cluster: what each key begins with */
+/* kind, login, cluster, uid (NULL: none): what each key begins with, since one login
+ * may be two people */
 void owned_key(struct buf *out, enum owned_kind kind, const char *login,
-	       const char *cluster);
+	       const char *cluster, const uint32_t *uid);
 /* Mutex held: what a question was answered with is remembered. */
 void owned_remember(struct owned *o, const struct owned_ask *ask,
 		    const struct owned_answer *a, int64_t as_of_ms, uint64_t boot_ms,

@@ -197,7 +197,10 @@ static struct owned_question *new_question(struct owned *o, const struct owned_w
 	q->job.run = run;
 	atomic_init(&q->refs, 1);
 	q->rules = who->rules;
-	owned_key(&q->key, kind, who->login, who->cluster);
+	owned_key(&q->key, kind, who->login, who->cluster,
+		  who->has_uid ? &who->uid : NULL);
+	q->ask.has_uid = who->has_uid;
+	q->ask.uid = who->uid;
 	return q;
 }
 

@@ -14,6 +14,7 @@
 #include "lib/cleanup.h"
 #include "lib/http/jwt_source.h"
 #include "lib/http/munge.h"
+#include "lib/parse.h"
 #include "lib/party.h"
 
 #define FRONT_ENDS_MAX 64
@@ -308,6 +309,19 @@ static int by_token(struct identity *id, const struct identity_facts *f,
 	return take_login(claims.login, ret, err);
 }
 
+/* What a front end says of the number of the user that it names. */
+static int take_uid(const struct identity_facts *f, struct identity_who *ret,
+		    struct err *err)
+{
+	if (f->uids == 0)
+		return 0;
+	if (f->uids > 1 || parse_u32(f->uid, &ret->uid) < 0)
+		return err_set(err, -EINVAL,
+			       IDENTITY_UID_HEADER ": must be one number");
+	ret->has_uid = true;
+	return 0;
+}
+
 /* Of a front end that has proved itself: ret->front says which. */
 static int by_front(struct identity *id, const struct identity_facts *f,
 		    const struct front *front, struct identity_who *ret,
@@ -330,6 +344,8 @@ static int by_front(struct identity *id, const struct identity_facts *f,
 	ret->way = WAY_FRONT_END;
 	if (n == 1 && take_login(user, ret, err) < 0)
 		return err_prefix(err, -EINVAL, "header that names the user");
+	if (take_uid(f, ret, err) < 0)
+		return -EINVAL;
 	if (f->tokens == 0 || (n == 1 && !id->tokens))
 		return 0;
 	struct identity_who token = {.way = WAY_TOKEN};
@@ -350,7 +366,7 @@ static int as_user(const struct identity_facts *f, struct err *err)
 {
 	const char *user = NULL;
 
-	if (user_headers(f, &user))
+	if (user_headers(f, &user) || f->uids)
 		return err_set(err, -EPERM,
 			       "only a front end of this site's list may name a user "
 			       "by a header");
@@ -529,7 +545,10 @@ int identity_prove(struct identity *id, const struct identity_facts *f,
 	/* beside a token of its own a header is as good as none */
 	if (rc == 0 && who.way == WAY_TOKEN && !*who.front) {
 		const char *user = NULL;
-		if (user_headers(f, &user) > 0 && strcmp(user, who.login) != 0)
+		if (f->uids)
+			rc = err_set(err, -EPERM,
+				     IDENTITY_UID_HEADER " is a front end's to say");
+		else if (user_headers(f, &user) > 0 && strcmp(user, who.login) != 0)
 			rc = err_set(
 				err, -EPERM,
 				"X-Grafana-Id and the user's header name two users");

@@ -30,6 +30,9 @@
 
 #define IDENTITY_MUNGE_PAYLOAD "ceems-api/1 "
 #define IDENTITY_LOGIN_BYTES 129
+/* The number of the user that a front end names, where it was proved to it: the same
+ * login may be two people, of two clusters or one after the other. */
+#define IDENTITY_UID_HEADER "X-Ceems-Uid"
 #define IDENTITY_HEADERS_MAX 8 /* that may name a front end's user */
 #define IDENTITY_NAMES_MAX 32  /* of a certificate that are looked at */
 
@@ -100,6 +103,8 @@ struct identity_facts {
 	} user[IDENTITY_HEADERS_MAX]; /* in the order of identity_user_header() */
 	unsigned tokens;              /* how many X-Grafana-Id there are */
 	const char *token;
+	unsigned uids; /* how many IDENTITY_UID_HEADER there are */
+	const char *uid;
 };
 
 struct identity_who {
@@ -108,7 +113,7 @@ struct identity_who {
 	 * this host has no name for. */
 	char login[IDENTITY_LOGIN_BYTES];
 	bool has_uid;
-	uint32_t uid; /* MUNGE's */
+	uint32_t uid; /* MUNGE's, or a front end's word beside the login */
 	char front[IDENTITY_LOGIN_BYTES +
 		   16]; /* as listed, "certificate:grafana"; "" */
 	/* Until when a token says so, seconds since the epoch; 0: no token does. The

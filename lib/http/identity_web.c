@@ -6,6 +6,8 @@
 
 #include "lib/http/tls_names.h"
 
+#define FIXED_HEADERS 3
+
 static const char *method_name(enum web_method m)
 {
 	switch (m) {
@@ -51,17 +53,20 @@ void identity_collect(const struct identity *id, struct web_request *r,
 		      struct identity_request *ret)
 {
 	struct identity_facts *f = &ret->facts;
-	struct web_header_values v[2 + IDENTITY_HEADERS_MAX] = {
-		{.name = "Authorization"}, {.name = "X-Grafana-Id"}};
-	size_t n = 2;
+	struct web_header_values v[FIXED_HEADERS + IDENTITY_HEADERS_MAX] = {
+		{.name = "Authorization"},
+		{.name = "X-Grafana-Id"},
+		{.name = IDENTITY_UID_HEADER}};
+	size_t n = FIXED_HEADERS;
 
 	*ret = (struct identity_request){.names = NULL};
 	f->method = method_name(web_method(r));
 	f->target = web_target(r);
 	f->has_peer = netaddr_from(web_peer(r), &f->peer) == 0;
 	f->password_user = web_password_user(r);
-	while (n < 2 + IDENTITY_HEADERS_MAX && identity_user_header(id, n - 2)) {
-		v[n].name = identity_user_header(id, n - 2);
+	while (n < FIXED_HEADERS + IDENTITY_HEADERS_MAX &&
+	       identity_user_header(id, n - FIXED_HEADERS)) {
+		v[n].name = identity_user_header(id, n - FIXED_HEADERS);
 		n++;
 	}
 	web_headers(r, v, n);
@@ -69,9 +74,11 @@ void identity_collect(const struct identity *id, struct web_request *r,
 	f->authorization = v[0].first;
 	f->tokens = v[1].count;
 	f->token = v[1].first;
-	for (size_t i = 2; i < n; i++) {
-		f->user[i - 2].count = v[i].count;
-		f->user[i - 2].first = v[i].first;
+	f->uids = v[2].count;
+	f->uid = v[2].first;
+	for (size_t i = FIXED_HEADERS; i < n; i++) {
+		f->user[i - FIXED_HEADERS].count = v[i].count;
+		f->user[i - FIXED_HEADERS].first = v[i].first;
 	}
 	collect_names(r, ret);
 }

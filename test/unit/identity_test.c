@@ -207,6 +207,34 @@ static void come_from(struct identity_facts *f, const char *address)
 	assert_int_equal(netaddr_parse(address, &f->peer), 0);
 }
 
+/* One login may be two people: who proved a number says so. */
+static void a_front_end_may_say_the_number_too(void **state)
+{
+	struct identity_facts f = facts();
+
+	(void)state;
+	use_fronts();
+	f.password_user = "lb";
+	user(&f, 0, "alice");
+	assert_int_equal(prove(&f), 0);
+	assert_false(who.has_uid);
+	f.uids = 1;
+	f.uid = "1001";
+	assert_int_equal(prove(&f), 0);
+	assert_true(who.has_uid);
+	assert_int_equal(who.uid, 1001);
+	f.uid = "root";
+	assert_int_equal(prove(&f), -EINVAL);
+	f.uid = "1001";
+	f.uids = 2;
+	assert_int_equal(prove(&f), -EINVAL);
+	/* nobody else may */
+	f = facts();
+	f.uids = 1;
+	f.uid = "1001";
+	assert_int_equal(prove(&f), -EACCES);
+}
+
 /* Its own address is the one that counts; one name may be on several hosts. */
 static void a_front_end_has_an_address_of_its_own(void **state)
 {
@@ -430,6 +458,10 @@ static void a_munge_credential_is_its_makers_for_one_request(void **state)
 	user(&f, 0, "bob");
 	assert_int_equal(prove(&f), -EPERM);
 	f = with_credential(&header, PAYLOAD);
+	f.uids = 1;
+	f.uid = "0";
+	assert_int_equal(prove(&f), -EPERM);
+	f = with_credential(&header, PAYLOAD);
 	f.tokens = 1;
 	f.token = "a.b.c";
 	assert_int_equal(prove(&f), -EPERM);
@@ -570,6 +602,7 @@ int main(void)
 		cmocka_unit_test(what_is_no_login_is_refused),
 		cmocka_unit_test(a_front_end_comes_from_where_it_should),
 		cmocka_unit_test(a_front_end_has_an_address_of_its_own),
+		cmocka_unit_test(a_front_end_may_say_the_number_too),
 		cmocka_unit_test(a_users_certificate_is_read_by_the_sites_rule),
 		cmocka_unit_test(a_token_proves_and_agrees_with_its_front_end),
 		cmocka_unit_test(token_keys_need_issuer_and_audience),

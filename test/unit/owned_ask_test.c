@@ -70,9 +70,17 @@ static void a_question_is_asked_as_the_user_by_the_front_end_that_we_are(void **
 	assert_non_null(
 		strstr(t.request, "POST /api/v1/units/verify?cluster_id=al%26pha "));
 	assert_non_null(strstr(t.request, "\r\nX-Grafana-User: ann\r\n"));
+	assert_null(strstr(t.request, "X-Ceems-Uid"));
 	assert_non_null(strstr(t.request, "\r\nAuthorization: Basic "));
 	assert_non_null(strstr(t.request, "\r\nContent-Type: text/plain\r\n"));
 	assert_non_null(strstr(t.request, "\r\n\r\n1\n22\n"));
+	/* and the number that was proved beside the name */
+	struct owned_ask numbered = question;
+	numbered.has_uid = true;
+	numbered.uid = 1001;
+	assert_int_equal(ask(&t, &numbered, NULL, &body, &err), 0);
+	assert_non_null(strstr(t.request, "\r\nX-Ceems-Uid: 1001\r\n"));
+	assert_non_null(strstr(t.request, "\r\nX-Grafana-User: ann\r\n"));
 	/* outwards to full seconds */
 	assert_int_equal(ask(&t, &list, NULL, &body, &err), 0);
 	assert_non_null(strstr(t.request,
