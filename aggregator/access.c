@@ -346,9 +346,10 @@ static int name_by_uid(struct identity_who *who, struct pg *pg, struct err *err)
 
 	query_put(
 		&q,
-		"SELECT DISTINCT name FROM person WHERE erased_at IS NULL AND uid = ");
+		"SELECT DISTINCT name FROM (SELECT DISTINCT ON (cluster) cluster, name "
+		"FROM person WHERE erased_at IS NULL AND uid = ");
 	query_s64(&q, who->uid);
-	query_put(&q, " LIMIT 2");
+	query_put(&q, " ORDER BY cluster, newest DESC NULLS LAST) p LIMIT 2");
 	int rc = query_run(&q, pg, &r, err);
 	if (rc < 0)
 		return rc;
@@ -358,22 +359,40 @@ static int name_by_uid(struct identity_who *who, struct pg *pg, struct err *err)
 	return 0;
 }
 
+/* Of a proved number those who have it with this name; the one without a number is
+ * theirs where nobody else has the name. A bare name means the one who last submitted a
+ * job, and units that only nodes told of are theirs while nobody else has the number.
+ */
+static void put_persons(const struct identity_who *who, struct query *q)
+{
+	query_put(q, "SELECT DISTINCT ON (p.cluster) p.id, p.cluster, CASE WHEN ");
+	query_put(q, who->has_uid
+			     ? "true"
+			     : "NOT EXISTS (SELECT FROM person o WHERE o.cluster = "
+			       "p.cluster AND o.uid = p.uid AND o.id <> p.id AND "
+			       "o.erased_at IS NULL AND (p.newest IS NULL OR o.newest "
+			       "> p.newest))");
+	query_put(q, " THEN p.uid END FROM person p WHERE p.erased_at IS NULL AND "
+		     "p.name = ");
+	query_text(q, who->login);
+	if (who->has_uid) {
+		query_put(q, " AND (p.uid = ");
+		query_s64(q, who->uid);
+		query_put(q, " OR (p.uid IS NULL AND NOT EXISTS (SELECT FROM person o "
+			     "WHERE o.cluster = p.cluster AND o.name = p.name AND "
+			     "o.erased_at IS NULL AND o.uid IS NOT NULL)))");
+	}
+	query_put(q, " ORDER BY p.cluster, p.newest DESC NULLS LAST, p.uid IS NULL, "
+		     "p.id DESC LIMIT 1000");
+}
+
 static int find_persons(const struct identity_who *who, struct pg *pg,
 			struct scope *ret, struct err *err)
 {
 	auto_pgresult PGresult *r = NULL;
 	auto_query struct query q = {.list_count = 0};
 
-	query_put(&q, "SELECT id, cluster, uid FROM person WHERE erased_at IS NULL "
-		      "AND name = ");
-	query_text(&q, who->login);
-	if (who->has_uid) {
-		/* the same name for another number is somebody else */
-		query_put(&q, " AND (uid IS NULL OR uid = ");
-		query_s64(&q, who->uid);
-		query_put(&q, ")");
-	}
-	query_put(&q, " ORDER BY cluster LIMIT 1000");
+	put_persons(who, &q);
 	int rc = query_run(&q, pg, &r, err);
 	for (int i = 0; rc == 0 && i < PQntuples(r); i++) {
 		append(&ret->persons, pg_get_text(r, i, 0));
@@ -491,7 +510,10 @@ void scope_put_unit(const struct scope *s, struct query *q)
 		query_put(q, "false");
 		return;
 	}
-	query_put(q, "(u.person = ANY (");
+	/* of what is held it is not known whose it is */
+	query_put(q,
+		  s->kind == SCOPE_CLUSTERS ? "(true AND (" : "(u.held IS NULL AND (");
+	query_put(q, "u.person = ANY (");
 	query_numbers(q, &s->persons, "integer");
 	query_put(q, ") OR (u.person IS NULL AND ");
 	put_uids(s, q, "u.cluster", "u.uid");
@@ -506,7 +528,7 @@ void scope_put_unit(const struct scope *s, struct query *q)
 		query_numbers(q, &s->clusters, "smallint");
 		query_put(q, ")");
 	}
-	query_put(q, ")");
+	query_put(q, "))");
 }
 
 void scope_put_unlinked(const struct scope *s, struct query *q)

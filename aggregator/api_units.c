@@ -367,7 +367,8 @@ static void put_verdicts(struct ask *a, struct query *q)
 	scope_put_unit(&a->scope, q);
 	query_put(q,
 		  " AS seen FROM unit u WHERE u.uuid = i.uuid AND u.started < w.b AND "
-		  "(u.ended IS NULL OR u.ended >= w.a)");
+		  "(u.ended IS NULL OR u.ended >= w.a) AND u.held IS DISTINCT FROM "
+		  "'settled'");
 	api_put_filter(a, q, "cluster_id", "cluster", "u.cluster");
 	query_put(q, " UNION ALL SELECT ");
 	scope_put_unlinked(&a->scope, q);

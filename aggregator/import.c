@@ -21,6 +21,7 @@
 #include "lib/exec.h"
 #include "lib/fs.h"
 #include "lib/log.h"
+#include "lib/parse.h"
 
 #define ASSOCIATIONS_BYTES_MAX ((size_t)256 << 20)
 #define SACCT_DEADLINE_MS 3600000u
@@ -333,28 +334,97 @@ int import_run(struct app *app, struct err *err)
 	return rc;
 }
 
-int erase_run(struct app *app, struct err *err)
+/* A function of SQL that takes some texts and who calls, and returns a number. */
+static int call_for_operator(struct app *app, const char *function,
+			     const char *const *texts, size_t count, int64_t *ret,
+			     struct err *err)
 {
 	auto_pg struct pg *pg = NULL;
 	auto_query struct query q = {.list_count = 0};
 	auto_pgresult PGresult *r = NULL;
 	const struct passwd *pw = getpwuid(getuid());
-	int64_t n = 0;
 	int rc = open_database(app, &pg, err);
 
-	query_put(&q, "SELECT person_erase(");
-	query_text(&q, app->options.erase);
-	query_put(&q, ", ");
+	query_put(&q, "SELECT ");
+	query_put(&q, function);
+	query_put(&q, "(");
+	for (size_t i = 0; i < count; i++) {
+		query_text(&q, texts[i]);
+		query_put(&q, ", ");
+	}
 	query_text(&q, pw ? pw->pw_name : "?");
 	query_put(&q, ")");
 	if (rc == 0)
 		rc = query_run(&q, pg, &r, err);
 	if (rc == 0)
-		rc = pg_get_s64(r, 0, 0, &n);
+		rc = pg_get_s64(r, 0, 0, ret);
+	return rc;
+}
+
+int settle_run(struct app *app, struct err *err)
+{
+	const char *slash = strrchr(app->options.settle, '/');
+	char cluster[256];
+	int64_t n = 0;
+
+	if (!slash || slash == app->options.settle || !slash[1] ||
+	    (size_t)(slash - app->options.settle) >= sizeof(cluster))
+		return err_set(err, -EINVAL, "--settle: must be CLUSTER/ID");
+	snprintf(cluster, sizeof(cluster), "%.*s", (int)(slash - app->options.settle),
+		 app->options.settle);
+	const char *const texts[] = {cluster, slash + 1};
+	int rc = call_for_operator(app, "unit_settle", texts, 2, &n, err);
+	if (rc < 0)
+		return rc;
+	if (n == 0)
+		return err_set(err, -ENOENT, "no unit %s is held there", slash + 1);
+	printf("ceems_aggregator: %" PRId64 " runs are their owners' again\n", n);
+	return 0;
+}
+
+/* "CLUSTER/LOGIN:OLD:NEW" */
+int renumber_run(struct app *app, struct err *err)
+{
+	auto_free char *text = strdup(app->options.renumber);
+	char *part[4] = {text};
+	uint32_t number;
+	int64_t n = 0;
+
+	if (!text)
+		return err_set(err, -ENOMEM, "out of memory");
+	for (int i = 1; i < 4 && part[i - 1]; i++) {
+		part[i] = strchr(part[i - 1], i == 1 ? '/' : ':');
+		if (part[i])
+			*part[i]++ = '\0';
+	}
+	if (!part[3] || !*part[0] || !*part[1] || parse_u32(part[2], &number) < 0 ||
+	    parse_u32(part[3], &number) < 0)
+		return err_set(err, -EINVAL,
+			       "--renumber: must be CLUSTER/LOGIN:OLD:NEW");
+	int rc = call_for_operator(app, "person_renumber", (const char *const *)part, 4,
+				   &n, err);
+	if (rc < 0)
+		return rc;
+	if (n < 0)
+		return err_set(err, -ENOENT, "there is no such person");
+	printf("ceems_aggregator: %" PRId64 " units have the new number\n", n);
+	return 0;
+}
+
+int erase_run(struct app *app, struct err *err)
+{
+	const char *const texts[] = {app->options.erase};
+	int64_t n = 0;
+	int rc = call_for_operator(app, "person_erase", texts, 1, &n, err);
+
 	if (rc < 0)
 		return rc;
 	if (n == 0)
 		return err_set(err, -ENOENT, "there is no such person");
+	if (n < 0)
+		return err_set(err, -EINVAL,
+			       "several people have had the login %s: --erase=%s:UID",
+			       texts[0], texts[0]);
 	printf("ceems_aggregator: erased on %" PRId64 " clusters\n", n);
 	return 0;
 }

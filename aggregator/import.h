@@ -9,8 +9,12 @@
 /* --import WHAT[=FILE]: reads the file ("-": standard input), or runs Slurm's command
  * as the user that we are, and says what was taken. Doing it twice changes nothing. */
 int import_run(struct app *app, struct err *err);
-/* --erase LOGIN: a person becomes a pseudonym. */
+/* --erase LOGIN or LOGIN:UID: a person becomes a pseudonym. */
 int erase_run(struct app *app, struct err *err);
+/* --renumber CLUSTER/LOGIN:OLD:NEW: a person has another number. */
+int renumber_run(struct app *app, struct err *err);
+/* --settle CLUSTER/ID: slurmctld was right on whose a unit is. */
+int settle_run(struct app *app, struct err *err);
 /* Whether what --import says makes sense. */
 int import_check(const struct options *o, struct err *err);
 

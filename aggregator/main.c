@@ -250,7 +250,7 @@ static int serve(struct app *app)
 	return rc < 0 ? PROGRAM_CANNOT : PROGRAM_OK;
 }
 
-/* --migrate, --check, --import, --erase, --recompute: without web and threads, the user
+/* --migrate, --check, --import, --erase, --renumber, --settle, --recompute: without web and threads, the user
  * and the database as when it serves. */
 static int run_once(struct app *app, int (*what)(struct app *app, struct err *err))
 {
@@ -304,6 +304,10 @@ int main(int argc, char *argv[])
 		rc = run_once(&app, import_run);
 	else if (*app.options.erase)
 		rc = run_once(&app, erase_run);
+	else if (*app.options.renumber)
+		rc = run_once(&app, renumber_run);
+	else if (*app.options.settle)
+		rc = run_once(&app, settle_run);
 	else if (app.options.recompute)
 		rc = run_once(&app, records_recompute);
 	else

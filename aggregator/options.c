@@ -61,7 +61,14 @@ const struct conf_opt options_table[] = {
 	ROW("import.cluster", CONF_STRING, import_cluster, "",
 	    "Cluster of imported rows that name none."),
 	ROW("erase", CONF_STRING, erase, "",
-	    "Make a login a pseudonym in all records, and exit (doc/privacy.md)."),
+	    "Make a login a pseudonym in all records, and exit (doc/privacy.md); "
+	    "LOGIN:UID where the login was used again."),
+	ROW("renumber", CONF_STRING, renumber, "",
+	    "CLUSTER/LOGIN:OLD:NEW: somebody's number on a cluster became another "
+	    "one; their records go with it. And exit."),
+	ROW("settle", CONF_STRING, settle, "",
+	    "CLUSTER/ID of a unit that a node's report contradicts slurmctld on: "
+	    "whose it is is slurmctld's word from now on, and exit (doc/ingest.md)."),
 	ROW("people.associations", CONF_STRING, people, "",
 	    "Where it is read who is in which project: sacctmgr (the command), or an "
 	    "absolute path of a file with the output of sacctmgr -nP list associations "

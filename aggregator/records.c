@@ -34,6 +34,7 @@ struct records {
 	uint64_t looked_marks_ns;
 	atomic_uint_fast64_t linked_nodes, linked_jobs, ended, marks, postponed;
 	atomic_int_fast64_t waiting_nodes, waiting_jobs, running_alone, ended_alone;
+	atomic_int_fast64_t held, settled;
 	atomic_int_fast64_t waiting_marks, lag_ms;
 };
 
@@ -106,11 +107,17 @@ static void look_at_units(struct pg *pg, void *arg)
 {
 	struct records *s = arg;
 
-	if (due(&s->looked_ns, LOOK_NS))
+	if (due(&s->looked_ns, LOOK_NS)) {
 		store(pg,
 		      "SELECT (SELECT count(*) FROM unit_node WHERE unit IS NULL), "
 		      "(SELECT count(*) FROM job_record WHERE unit IS NULL)",
 		      &s->waiting_nodes, &s->waiting_jobs);
+		store(pg,
+		      "SELECT count(*) FILTER (WHERE held = 'open'), count(*) FILTER "
+		      "(WHERE held = 'settled') FROM unit WHERE held IS NOT NULL AND "
+		      "submitted IS NULL",
+		      &s->held, &s->settled);
+	}
 	if (due(&s->looked_units_ns, LOOK_UNITS_NS))
 		store(pg,
 		      "SELECT count(*) FILTER (WHERE ended IS NULL), "
@@ -253,6 +260,10 @@ static void metrics(struct app *app, struct prom *out)
 	static const struct prom_family alone = {
 		"ceems_aggregator_units_without_record", PROM_GAUGE,
 		"Units that only nodes have told of, without a job record"};
+	static const struct prom_family held = {
+		"ceems_aggregator_units_held", PROM_GAUGE,
+		"Units of nodes' reports that contradict slurmctld on the owner, by "
+		"whether somebody has looked: open, settled"};
 	static const struct prom_family ended = {
 		"ceems_aggregator_units_ended_by_reports_total", PROM_COUNTER,
 		"Units whose end no job record told"};
@@ -278,6 +289,8 @@ static void metrics(struct app *app, struct prom *out)
 	put(out, &unlinked, "kind", "job", atomic_load(&s->waiting_jobs));
 	put(out, &alone, "state", "running", atomic_load(&s->running_alone));
 	put(out, &alone, "state", "ended", atomic_load(&s->ended_alone));
+	put(out, &held, "state", "open", atomic_load(&s->held));
+	put(out, &held, "state", "settled", atomic_load(&s->settled));
 	put(out, &ended, NULL, NULL, (int64_t)atomic_load(&s->ended));
 	put(out, &marks, NULL, NULL, (int64_t)atomic_load(&s->marks));
 	put(out, &waiting, NULL, NULL, atomic_load(&s->waiting_marks));

@@ -96,7 +96,7 @@ CHECKS += test/e2e/lb.sh
 # who asks and who sends: certificates, Grafana's tokens, each question of one user for another
 CHECKS += test/e2e/certificates.sh
 CHECKS += test/e2e/api_tokens.sh
-CHECKS += test/e2e/api_matrix.sh
+CHECKS += test/e2e/api_matrix.sh test/e2e/people.sh
 # connections that are cut, clocks that are wrong, jobs that are not who they say
 CHECKS += test/e2e/ingest_cut.sh
 CHECKS += test/e2e/aggregator_clock.sh
