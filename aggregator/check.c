@@ -225,6 +225,15 @@ static void check_backlog(struct check *c)
 		rows, age_s);
 }
 
+int check_none(const char *data_path)
+{
+	struct findings f = {.out = stdout};
+
+	finding(&f, LEVEL_FAIL, "start the aggregator, which makes it, or set --db.url",
+		"there is no private database in %s yet", data_path);
+	return findings_end(&f);
+}
+
 int check_database(struct app *app, struct err *err)
 {
 	struct check c = {.f = {.out = stdout}, .app = app};

@@ -346,6 +346,15 @@ int cluster_url_of(const char *data_path, char *ret, size_t size, struct err *er
 	return rc;
 }
 
+bool cluster_exists(const char *data_path)
+{
+	char path[PATH_MAX];
+	int n = snprintf(path, sizeof(path), "%s/pgdata/PG_VERSION", data_path);
+
+	return n > 0 && (size_t)n < sizeof(path) &&
+	       (access(path, F_OK) == 0 || errno != ENOENT);
+}
+
 const char *cluster_url(const struct cluster *c)
 {
 	return c->url;

@@ -2,6 +2,8 @@
 #ifndef CEEMS_AGGREGATOR_CLUSTER_H
 #define CEEMS_AGGREGATOR_CLUSTER_H
 
+#include <stdbool.h>
+
 #include "lib/err.h"
 #include "lib/privileges.h"
 
@@ -29,6 +31,9 @@ int cluster_prepare(const char *data_path, const struct privileges *who,
  */
 int cluster_start(const char *data_path, unsigned connections, struct cluster **ret,
 		  struct err *err);
+
+/* Whether there may be a database in the folder: false is certain. */
+bool cluster_exists(const char *data_path);
 
 /* The URL of the database in a folder, for when another aggregator runs it. */
 int cluster_url_of(const char *data_path, char *ret, size_t size, struct err *err);

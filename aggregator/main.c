@@ -215,6 +215,8 @@ static void run(struct app *app)
 	service_say_user(&app->privileges);
 	for (size_t i = 0; web_port(app->web, i); i++)
 		log_info("serves on port %u", web_port(app->web, i));
+	if (web_is_in_clear(app->web))
+		service_say_in_clear();
 	service_run(&(struct service){
 		.signalfd = app->signalfd,
 		.wait_ms = TICK_MS,
@@ -275,6 +277,16 @@ static int run_once(struct app *app, int (*what)(struct app *app, struct err *er
 	return rc < 0 ? PROGRAM_CANNOT : rc;
 }
 
+/* Looks, and makes nothing: the private database is begun by serving. */
+static int check_existing(struct app *app)
+{
+	const struct options *o = &app->options;
+
+	if (!*o->db_url && !cluster_exists(o->data_path))
+		return check_none(o->data_path);
+	return run_once(app, check_database);
+}
+
 int main(int argc, char *argv[])
 {
 	const struct program program = {
@@ -299,7 +311,7 @@ int main(int argc, char *argv[])
 	else if (app.options.migrate)
 		rc = run_once(&app, database_migrate);
 	else if (app.options.check)
-		rc = run_once(&app, check_database);
+		rc = check_existing(&app);
 	else if (*app.options.import)
 		rc = run_once(&app, import_run);
 	else if (*app.options.erase)

@@ -19,6 +19,7 @@
 #include "lb/worker.h"
 #include "lib/http/listen.h"
 #include "lib/log.h"
+#include "lib/service.h"
 
 #define USER_AGENT "ceems_lb/" CEEMS_VERSION
 
@@ -273,6 +274,8 @@ static void say_ports(const struct balancer *b)
 		if (port)
 			log_info("serves %s API on port %u", names[p], port);
 	}
+	if (workers_in_clear(b->workers))
+		service_say_in_clear();
 }
 
 int balancer_start(const struct options *o, const struct privileges *privileges,

@@ -21,7 +21,8 @@ const struct conf_opt options_table[] = {
 	USER_OPTION_ROWS,
 	ROW("runtime.gomaxprocs", CONF_STRING, gomaxprocs, "",
 	    "Accepted, no effect: there is no Go runtime here."),
-	ROW("web.listen-address", CONF_LIST, listen_addresses, ":9030,:9040",
+	ROW("web.listen-address", CONF_LIST, listen_addresses,
+	    "127.0.0.1:9030,127.0.0.1:9040",
 	    "Address to serve on, as host:port or :port: the first is Prometheus', the "
 	    "second Pyroscope's."),
 	ROW("web.config.file", CONF_STRING, web_config_file, "",

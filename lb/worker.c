@@ -308,6 +308,11 @@ void workers_stop(struct workers *w)
 	free(w);
 }
 
+bool workers_in_clear(const struct workers *w)
+{
+	return web_is_in_clear(w->web);
+}
+
 unsigned workers_port(const struct workers *w, enum site_protocol p, size_t i)
 {
 	if (i >= w->listen_count[p])

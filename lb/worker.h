@@ -45,6 +45,8 @@ int workers_start(const struct workers_params *params, struct workers **ret,
 int workers_reload(struct workers *w, struct err *err); /* web configuration */
 /* Takes no new request, ends what is under way within drain_ms, joins. Accepts NULL. */
 void workers_stop(struct workers *w);
+/* web_is_in_clear() of their server. */
+bool workers_in_clear(const struct workers *w);
 unsigned workers_port(const struct workers *w, enum site_protocol p, size_t i);
 void workers_metrics(struct workers *w, struct prom *out);
 

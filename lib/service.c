@@ -23,6 +23,14 @@ void service_say_user(const struct privileges *p)
 		log_warn("keeps running as root (--security.drop-privileges)");
 }
 
+void service_say_in_clear(void)
+{
+	log_warn("serves other hosts by plain HTTP: passwords and answers can be read "
+		 "on "
+		 "the way. Give --web.config.file a tls_server_config, or listen on "
+		 "127.0.0.1 behind a proxy with TLS");
+}
+
 static void reload(const struct service *s)
 {
 	char state[64];

@@ -32,6 +32,9 @@ struct service {
 /* Logs as whom the program runs: p as it was when privileges_drop() had been called. */
 void service_say_user(const struct privileges *p);
 
+/* Warns that passwords and records can be read on the way (web_is_in_clear()). */
+void service_say_in_clear(void);
+
 /* Says "ready" to the log and to systemd (sd_notify(3): READY, RELOADING, STOPPING),
  * then serves until SIGTERM or SIGINT, which is logged. All on the calling thread. */
 void service_run(const struct service *s);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "lib/cleanup.h"
+#include "lib/netaddr.h"
 #include "lib/parse.h"
 
 #define BACKLOG 128
@@ -162,6 +163,19 @@ int listen_take_systemd(int *ret_fds, size_t max, struct err *err)
 		ret_fds[i] = SYSTEMD_FIRST_FD + (int)i;
 	}
 	return (int)n;
+}
+
+bool listen_is_local(int fd)
+{
+	struct sockaddr_storage ss = {0};
+	struct netaddr a;
+	socklen_t len = sizeof(ss);
+
+	if (getsockname(fd, (struct sockaddr *)&ss, &len) < 0)
+		return false;
+	if (ss.ss_family == AF_UNIX)
+		return true;
+	return netaddr_from((struct sockaddr *)&ss, &a) == 0 && netaddr_is_loopback(&a);
 }
 
 unsigned listen_port(int fd)

@@ -2,6 +2,7 @@
 #ifndef CEEMS_LIB_HTTP_LISTEN_H
 #define CEEMS_LIB_HTTP_LISTEN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "lib/err.h"
@@ -22,6 +23,10 @@ int listen_take_systemd(int *ret_fds, size_t max, struct err *err);
 
 /* The port of a listening socket, 0 when it has none (a unix socket). */
 unsigned listen_port(int fd);
+
+/* Whether nobody but this host's own programs can connect to a listening socket: a
+ * loopback address or a unix socket. */
+bool listen_is_local(int fd);
 
 /* Splits "host:port" or "[host]:port" into host and port, which must be 0-65535. The
  * host may be empty. -EINVAL. */

@@ -361,6 +361,8 @@ static int start_all(struct web *w, const struct web_params *p, struct err *err)
 	struct web_settings *s = web_policy_get(w->policy);
 	bool tls = s->config.tls;
 	web_settings_unref(s);
+	for (int i = 0; i < n && !tls; i++)
+		w->in_clear |= !listen_is_local(fds[i]);
 	if (rc >= 0 && p->before_threads) {
 		int dropped = p->before_threads(p->arg, err);
 		rc = dropped < 0 ? dropped : rc;
@@ -446,6 +448,11 @@ unsigned web_requests(const struct web *w)
 int web_reload(struct web *w, struct err *err)
 {
 	return web_policy_reload(w->policy, err);
+}
+
+bool web_is_in_clear(const struct web *w)
+{
+	return w->in_clear;
 }
 
 unsigned web_port(const struct web *w, size_t i)

@@ -120,6 +120,9 @@ int web_reload(struct web *w, struct err *err);
 
 /* Port of the i-th listener, 0 when there is none. */
 unsigned web_port(const struct web *w, size_t i);
+/* Whether it serves other hosts by plain HTTP: what comes and goes can be read on the
+ * way. */
+bool web_is_in_clear(const struct web *w);
 
 /* Reads a web configuration for --check-config: 0 or the error web_start() would give.
  */

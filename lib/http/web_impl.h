@@ -68,6 +68,7 @@ struct web {
 	struct web_conns *conns;
 	unsigned ports[LISTENERS_MAX];
 	size_t count; /* of addresses */
+	bool in_clear;
 	struct web_daemon *daemons;
 	size_t daemon_count;
 	struct web_loop *loops;

@@ -35,7 +35,11 @@ psql_private() { "$PGBIN/psql" -XAtq "host=$DATA/s dbname=ceems user=ceems" "$@"
 # as the aggregator's user when we are root
 owner() { stat -c %U "$DATA"; }
 
+out=$("$agg" --check --data.path="$DATA" 2>&1); rc=$?
+is "--check before the first start finds nothing" "$rc $(grep -c '^fail: there is no private database' <<<"$out")" "2 1"
+ok "and makes nothing" [ ! -e "$DATA" ]
 ok "one command makes a database and serves" agg_start
+is "on this host alone there is nothing to warn of" "$(grep -c 'plain HTTP' "$SCRATCH/agg.log")" 0
 like "it says at the start what it is for" "$(grep 'private database' "$SCRATCH/agg.log" | head -1)" "for trials and small sites"
 is "the tables are there" "$(psql_private -c "SELECT count(*) FROM pg_class WHERE relname IN ('unit', 'unit_interval')")" 2
 if have_root; then is "the server is not root's" "$(ps -o uid= -p "$(servers | head -1)" | grep -c '^ *0$')" 0; else skip "the server is not root's" "needs root"; fi
@@ -82,7 +86,8 @@ backend=$(psql_private -c 'SELECT pid FROM pg_stat_activity WHERE backend_type =
 kill -STOP "$backend"
 kill -KILL "$agg_pid"; wait "$agg_pid" 2>/dev/null
 (sleep 1; kill -CONT "$backend") &
-ok "after a kill -9 of the aggregator the next one starts" agg_start
+ok "after a kill -9 of the aggregator the next one starts" agg_start --web.listen-address="0.0.0.0:0"
+is "plain HTTP for other hosts is warned of, with what to do" "$(grep -c 'plain HTTP.*tls_server_config' "$SCRATCH/agg.log")" 1
 is "with what was there" "$(psql_private -c "SELECT name FROM cluster")" kept
 
 # killed both, and the number of the server is another process's now

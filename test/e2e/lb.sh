@@ -130,6 +130,8 @@ is "the configuration is good" "$("$lb" --config.file=lb.yaml --web.config.file=
 ok "it starts" lb_start || tap_done
 if have_root; then is "it runs as somebody without rights" "$(stat -c %U "/proc/$LB")" nobody; fi
 
+is "serving this host alone there is no warning of plain HTTP" "$(grep -c 'plain HTTP' lb.log)" 0
+
 # --- allowed and refused
 is "a user reads her own job" "$(query alice "$M{uuid=\"101\"}" | value)" 1000
 is "as a range" "$(as alice /api/v1/query_range -G --data-urlencode "query=$M{uuid=\"101\"}" -d "start=$((end - 300))&end=$end&step=60" |

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -64,6 +65,23 @@ static void port_in_use_names_the_address(void **state)
 	assert_non_null(strstr(err.text, address));
 }
 
+static void who_can_connect_is_known(void **state)
+{
+	(void)state;
+	struct sockaddr_un un = {.sun_family = AF_UNIX};
+	auto_close int here = listen_open("127.0.0.1:0", NULL);
+	auto_close int all = listen_open("0.0.0.0:0", NULL);
+	auto_close int any = listen_open(":0", NULL);
+	auto_close int file = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_true(here >= 0 && all >= 0 && any >= 0 && file >= 0);
+	assert_int_equal(bind(file, (struct sockaddr *)&un, sizeof(sa_family_t)), 0);
+	assert_true(listen_is_local(here));
+	assert_true(listen_is_local(file));
+	assert_false(listen_is_local(all));
+	assert_false(listen_is_local(any));
+	assert_false(listen_is_local(-1));
+}
+
 /* In a child, whose descriptor 3 and environment are its own. */
 static int take_in_child(int pass_fd, const char *count, bool right_pid)
 {
@@ -109,6 +127,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(addresses_are_split),
 		cmocka_unit_test(port_in_use_names_the_address),
+		cmocka_unit_test(who_can_connect_is_known),
 		cmocka_unit_test(sockets_of_systemd_are_taken_and_checked),
 	};
 	return cmocka_run_group_tests_name("listen_test", tests, NULL, NULL);
