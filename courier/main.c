@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "courier/courier.h"
+#include "courier/ship.h"
 #include "lib/cleanup.h"
 #include "lib/log.h"
 #include "lib/notify.h"
@@ -102,6 +103,13 @@ static enum program_status check_config(struct courier *c)
 			status = PROGRAM_USAGE;
 		}
 		tasks[i]->close(state);
+	}
+	const struct conf_list *spools = &c->options.ship_spools;
+	for (size_t i = 0; i < spools->count; i++) {
+		struct err err = {""};
+		/* ceemsd's comes with its first report: no mistake, but perhaps one */
+		if (ship_spool_check(spools->items[i], &err) < 0)
+			fprintf(stderr, "ceems-courier: warning: %s\n", err.text);
 	}
 	if (status == PROGRAM_OK)
 		printf("ceems-courier: the configuration is good\n");

@@ -239,6 +239,11 @@ static int ship_poll(void *state, struct err *err)
 	int rc = 0;
 
 	t->retry_after_s = 0;
+	for (size_t i = 0; i < t->spool_count && t->courier->options.once; i++) {
+		rc = ship_spool_check(t->spools[i].folder, err);
+		if (rc < 0)
+			return rc;
+	}
 	/* the servers are the same for all spools: after one failure all wait */
 	for (size_t i = 0; i < t->spool_count && rc == 0; i++)
 		rc = drain(t, &t->spools[i], err);

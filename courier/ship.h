@@ -131,5 +131,7 @@ void ship_spool_put_aside(struct ship_spool *s, const char *why, uint64_t now_ns
 /* Length of the plain batch of the first n records. */
 size_t ship_spool_bytes(const struct ship_spool *s, uint32_t n);
 void ship_spool_done(struct ship_spool *s);
+/* Whether there is a folder; else a text that names the option. */
+int ship_spool_check(const char *folder, struct err *err);
 
 #endif

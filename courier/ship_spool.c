@@ -79,12 +79,24 @@ static void write_down(struct ship_spool *s, uint64_t now_ns)
 	s->to_ack = 0;
 }
 
+int ship_spool_check(const char *folder, struct err *err)
+{
+	struct stat st;
+	int rc = stat(folder, &st) < 0 ? -errno : S_ISDIR(st.st_mode) ? 0 : -ENOTDIR;
+
+	return rc == 0 ? 0
+		       : err_set(err, rc, "--ship.spool=%s: %s (is it spelt right?)",
+				 folder, strerror(-rc));
+}
+
 static int open_reader(struct ship_spool *s, uint64_t now_ns)
 {
 	struct err err = {""};
 	int rc = spool_reader_open(s->folder, &s->reader, &err);
 
-	if (rc < 0 && rc != -ENOENT && log_repeat_due(&s->open_log, now_ns))
+	if (rc == -ENOENT && ship_spool_check(s->folder, &err) == 0)
+		return rc; /* nothing was ever written into it */
+	if (rc < 0 && log_repeat_due(&s->open_log, now_ns))
 		log_warn("ship: %s, nothing is sent from it", err.text);
 	if (rc == 0 && log_repeat_over(&s->open_log))
 		log_info("ship: %s: is read again", s->folder);

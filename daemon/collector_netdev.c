@@ -10,6 +10,7 @@
 #include "daemon/options.h"
 #include "daemon/proc_parse.h"
 #include "daemon/procfile.h"
+#include "lib/log.h"
 
 #define DEVICES_MAX 65536
 
@@ -85,6 +86,43 @@ static int compile(struct netdev *n, const struct options *o, struct err *err)
 	return 0;
 }
 
+static bool wanted(const struct netdev *n, const char *name)
+{
+	return !n->has_pattern ||
+	       (regexec(&n->pattern, name, 0, NULL, 0) == 0) != n->exclude;
+}
+
+/* The interface's name, "": too long to be one. */
+static const char *name_of(const struct netdev_line *l, char name[64])
+{
+	size_t len = l->name_len < 64 ? l->name_len : 0;
+
+	memcpy(name, l->name, len);
+	name[len] = '\0';
+	return name;
+}
+
+/* An interface may come later, so it is no error; a pattern in another dialect is. */
+static void warn_of_pattern(struct netdev *n, const struct options *o)
+{
+	struct netdev_line l;
+	const char *p;
+	char name[64];
+	size_t len, seen = 0;
+
+	if (!n->has_pattern || procfile_read(&n->file, &p, &len, NULL) < 0)
+		return;
+	for (const char *end = p + len;
+	     seen < DEVICES_MAX && proc_next_netdev(&p, end, &l); seen++) {
+		if (wanted(n, name_of(&l, name)))
+			return;
+	}
+	log_warn("collector.netdev.device-%s=%s leaves none of the %zu interfaces that "
+		 "there are (it is a POSIX extended expression: [0-9], not \\d)",
+		 n->exclude ? "exclude" : "include",
+		 n->exclude ? o->netdev_exclude : o->netdev_include, seen);
+}
+
 static int netdev_open(const struct env *env, void **ret_state, struct err *err)
 {
 	struct netdev *n = calloc(1, sizeof(*n));
@@ -95,18 +133,14 @@ static int netdev_open(const struct env *env, void **ret_state, struct err *err)
 	int rc = procfile_open(&n->file, env->procfd, "net/dev", err);
 	if (rc == 0)
 		rc = compile(n, env->options, err);
+	if (rc == 0)
+		warn_of_pattern(n, env->options);
 	if (rc < 0) {
 		netdev_close(n);
 		return rc;
 	}
 	*ret_state = n;
 	return 0;
-}
-
-static bool wanted(const struct netdev *n, const char *name)
-{
-	return !n->has_pattern ||
-	       (regexec(&n->pattern, name, 0, NULL, 0) == 0) != n->exclude;
 }
 
 static int netdev_collect(void *state, struct prom *out, struct err *err)
@@ -122,11 +156,7 @@ static int netdev_collect(void *state, struct prom *out, struct err *err)
 	for (const char *end = p + len;
 	     seen < DEVICES_MAX && proc_next_netdev(&p, end, &l); seen++) {
 		char name[64];
-		if (l.name_len >= sizeof(name))
-			continue;
-		memcpy(name, l.name, l.name_len);
-		name[l.name_len] = '\0';
-		if (!wanted(n, name))
+		if (!*name_of(&l, name) || !wanted(n, name))
 			continue;
 		struct prom_label labels[2] = {{"hostname", n->hostname},
 					       {"device", name}};

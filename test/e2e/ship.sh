@@ -49,7 +49,11 @@ like "the connection is closed after a batch" "$(grep '^#' a.log)" 'records=5 .*
 put s2 job two- 3; put s3 interval three- 3
 ok "two spools, a base path with a slash" once --aggregator.url="$A/" --ship.spool="$SCRATCH/s2" --ship.spool="$SCRATCH/s3"
 is "both are sent" "$(taken a | tail -6 | sort)" "$(names three- 1 3; names two- 1 3)"
-ok "a spool that is not there yet is no failure" once --aggregator.url="$A" --ship.spool="$SCRATCH/none"
+mkdir "$SCRATCH/none"
+ok "a spool without a record yet is no failure" once --aggregator.url="$A" --ship.spool="$SCRATCH/none"
+ok "a folder that is not there is one" bash -c "! '$BUILD/ceems-courier' --once --aggregator.url='$A' --ship.spool='$SCRATCH/nobe' >'$SCRATCH/typo' 2>&1"
+like "which is said" "$(cat "$SCRATCH/typo")" '--ship.spool=.*/nobe: No such file or directory \(is it spelt right\?\)'
+like "and by --check-config, as a warning" "$("$BUILD/ceems-courier" --check-config --aggregator.url="$A" --ship.spool="$SCRATCH/nobe" 2>&1)" 'warning: --ship.spool=.*/nobe: No such file'
 put big interval big- 30000 20
 ok "more than a batch holds" once --aggregator.url="$A" --ship.spool="$SCRATCH/big"
 is "all are sent, each once" "$(taken a | grep -c '^big-') $(taken a | grep '^big-' | sort -u | wc -l)" "30000 30000"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "test/unit/node.h"
 
@@ -70,6 +72,40 @@ static void bad_patterns_are_named(void **state)
 	node_done(&n, c);
 }
 
+/* What stderr is told while the collector opens */
+static void open_listening(struct node *n, char text[1000])
+{
+	int log = memfd_create("log", MFD_CLOEXEC), old = dup(STDERR_FILENO);
+
+	assert_true(log >= 0 && old >= 0 && dup2(log, STDERR_FILENO) >= 0);
+	node_open(n, c);
+	assert_true(dup2(old, STDERR_FILENO) >= 0);
+	close(old);
+	ssize_t got = pread(log, text, 999, 0);
+	text[got > 0 ? got : 0] = '\0';
+	close(log);
+}
+
+static void a_pattern_that_leaves_no_interface_is_said(void **state)
+{
+	(void)state;
+	static char digits[] = "eth\\d+", good[] = "eth[0-9]+";
+	char text[1000];
+	struct node n;
+
+	node_init(&n, "test/fixture/node_x86");
+	n.options.netdev_include = digits;
+	open_listening(&n, text);
+	assert_non_null(strstr(text, "leaves none of the"));
+	assert_non_null(strstr(text, "[0-9]"));
+	node_done(&n, c);
+	node_init(&n, "test/fixture/node_x86");
+	n.options.netdev_include = good;
+	open_listening(&n, text);
+	assert_string_equal(text, "");
+	node_done(&n, c);
+}
+
 static void file_without_interfaces_is_an_error(void **state)
 {
 	(void)state;
@@ -86,6 +122,7 @@ int main(void)
 		cmocka_unit_test(all_interfaces_are_the_golden_scrape),
 		cmocka_unit_test(patterns_match_anywhere_in_the_name_unless_anchored),
 		cmocka_unit_test(bad_patterns_are_named),
+		cmocka_unit_test(a_pattern_that_leaves_no_interface_is_said),
 		cmocka_unit_test(file_without_interfaces_is_an_error),
 	};
 	return cmocka_run_group_tests_name("collector_netdev_test", tests, NULL, NULL);
