@@ -96,6 +96,8 @@ static int before_threads(void *arg, struct err *err)
 	int rc = privileges_drop(&app->privileges, err);
 
 	if (rc == 0)
+		rc = privileges_hide(err);
+	if (rc == 0)
 		rc = find_database(app, false, err);
 	if (rc == 0)
 		rc = database_open(app, err);

@@ -229,6 +229,8 @@ static int before_threads(void *arg, struct err *err)
 	int rc = privileges_drop(b->privileges, err);
 
 	if (rc == 0)
+		rc = privileges_hide(err);
+	if (rc == 0)
 		rc = gate_start(b->gate, err);
 	b->gate_runs = rc == 0;
 	return rc == 0 ? health_start(b->health, err) : rc;

@@ -100,6 +100,14 @@ int privileges_limit(struct err *err)
 	return 0;
 }
 
+int privileges_hide(struct err *err)
+{
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0)
+		return 0;
+	int rc = -errno;
+	return err_set(err, rc, "PR_SET_DUMPABLE: %s", strerror(-rc));
+}
+
 /* A unit of systemd that starts without capabilities may forbid this call, too
  * (SystemCallFilter=~@privileged): there is nothing to drop then. */
 static int drop_capabilities(void)

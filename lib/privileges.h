@@ -25,6 +25,11 @@ int privileges_choose(const char *user, bool drop, struct privileges *ret,
  * capability can come back. What root has now it keeps until privileges_drop(). */
 int privileges_limit(struct err *err);
 
+/* What the process holds (keys, passwords, records of users) is for no other program of
+ * the same account: no core file, no ptrace, no look into /proc/PID. After
+ * privileges_drop(), which undoes it. A program that it starts is not bound. */
+int privileges_hide(struct err *err);
+
 /* Becomes p: groups, gid, uid, no capability left, in all threads. Fails rather than
  * leave a way back. */
 int privileges_drop(const struct privileges *p, struct err *err);

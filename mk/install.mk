@@ -78,15 +78,18 @@ install: all
 	$(call install_files,0644,contrib/packaging/sysusers.d/ceems.conf,$(sysusersdir))
 	install -d -m 0751 "$(DESTDIR)$(sysconfdir)/ceems"
 	$(call install_config,contrib/packaging/etc/ceemsd.yaml.in)
-	$(call install_config,contrib/packaging/etc/aggregator.yaml)
+	$(call install_config,contrib/packaging/etc/aggregator.yaml.in)
+	$(call install_config,contrib/packaging/etc/aggregator-web.yaml)
+	$(call install_config,contrib/packaging/etc/lb-web.yaml)
+	$(call install_config,contrib/packaging/etc/redfish_proxy-web.yaml)
 	$(call install_config,contrib/packaging/etc/lb.yaml)
-	$(call install_config,contrib/packaging/etc/ceems-courier.yaml)
 	$(call install_config,contrib/packaging/etc/redfish.yaml)
 	$(call install_config,contrib/packaging/etc/redfish_proxy.yaml)
 	$(call install_config,contrib/packaging/etc/web-config.yaml)
-	test -e "$(DESTDIR)$(sysconfdir)/ceems/cacct.yaml" || install -m 0644 contrib/packaging/etc/cacct.yaml "$(DESTDIR)$(sysconfdir)/ceems/"
+	for f in cacct jobcomp ceems-courier; do \
+		test -e "$(DESTDIR)$(sysconfdir)/ceems/$$f.yaml" || install -m 0644 contrib/packaging/etc/$$f.yaml "$(DESTDIR)$(sysconfdir)/ceems/" || exit 1; \
+	done
 	$(call install_config,contrib/packaging/etc/acct_gather.conf)
-	$(call install_config,contrib/packaging/etc/jobcomp.yaml)
 
 uninstall:
 	! test -x "$(DESTDIR)$(sbindir)/ceems-slurm-plugins" || test -n "$(DESTDIR)" || "$(sbindir)/ceems-slurm-plugins" unlink || \

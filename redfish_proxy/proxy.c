@@ -341,6 +341,8 @@ int proxy_before_threads(void *proxy, struct err *err)
 	const struct privileges *who = p->params.privileges;
 	int rc = who ? privileges_drop(who, err) : 0;
 
+	if (rc == 0 && who)
+		rc = privileges_hide(err);
 	return rc < 0 ? rc : site_open(p->site, &p->metrics, err);
 }
 

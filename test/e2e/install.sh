@@ -21,7 +21,16 @@ done
 is "configuration folder is closed, but for files that are open themselves" "$(mode etc/ceems)" 751
 is "cacct's configuration is for every user" "$(mode etc/ceems/cacct.yaml)" 644
 if with cacct; then ok "and cacct takes it" env -u CEEMS_API_URL CEEMS_API_URL=http://127.0.0.1:9 bash -c "$BUILD/cacct --config.file=$dest/etc/ceems/cacct.yaml -e >/dev/null"; else skip "and cacct takes it" "not built here"; fi
-for f in etc/ceems/ceemsd.yaml etc/ceems/aggregator.yaml etc/ceems/lb.yaml etc/ceems/ceems-courier.yaml etc/ceems/redfish.yaml etc/ceems/redfish_proxy.yaml etc/ceems/web-config.yaml etc/ceems/acct_gather.conf etc/ceems/jobcomp.yaml; do is "$f is not for everybody" "$(mode "$f")" 640; done
+for f in ceemsd aggregator lb redfish redfish_proxy web-config aggregator-web lb-web redfish_proxy-web; do is "$f.yaml is not for everybody" "$(mode "etc/ceems/$f.yaml")" 640; done
+is "acct_gather.conf is not for everybody" "$(mode etc/ceems/acct_gather.conf)" 640
+is "what SlurmUser reads, who is no member of ours, is" "$(mode etc/ceems/jobcomp.yaml) $(mode etc/ceems/ceems-courier.yaml)" "644 644"
+is "no password opens two services" "$(grep -hoE '\$2y\$.*' "$dest"/etc/ceems/*.yaml | sort | uniq -d)" ""
+units=$dest/usr/lib/systemd/system
+account() { sed -n 's/^User=//p' "$units/$1.service"; }
+is "each service has an account of its own" "$(for s in ceems_aggregator ceems_lb redfish_proxy ceems-courier; do account $s; done | xargs)" \
+	"ceems-aggregator ceems-lb ceems-redfish slurm"
+is "which sysusers make, but SlurmUser" "$(awk '$1 == "u" { print $2 }' "$dest/usr/lib/sysusers.d/ceems.conf" | xargs)" "ceems ceems-aggregator ceems-lb ceems-redfish"
+is "none has a core file, memory or tasks without a bound" "$(grep -LE '^LimitCORE=0$' "$units"/*.service; grep -LE '^MemoryMax=' "$units"/*.service; grep -LE '^TasksMax=' "$units"/*.service)" ""
 if with ceemsd; then is "ceemsd" "$(mode usr/sbin/ceemsd)" 755; else skip "ceemsd" "not built here"; fi
 if with ceems_tool; then is "ceems_tool" "$(mode usr/bin/ceems_tool)" 755; else skip "ceems_tool" "not built here"; fi
 is "nothing is writable for others or setuid" "$(find "$dest" \( -perm /o+w -o -perm /6000 \) ! -type l)" ""
@@ -76,12 +85,19 @@ if command -v systemd-tmpfiles >/dev/null && have_root; then
 	# user and group ceems need not exist on this machine: look at the syntax only
 	r=$SCRATCH/tmproot
 	mkdir -p "$r/etc" && printf 'root:x:0:0::/:/bin/sh\nceems:x:64999:64999::/:/bin/false\n' >"$r/etc/passwd" && printf 'root:x:0:\nceems:x:64999:\n' >"$r/etc/group"
+	n=64990
+	for u in ceems-aggregator ceems-lb ceems-redfish; do
+		echo "$u:x:$n:$n::/:/bin/false" >>"$r/etc/passwd"
+		echo "$u:x:$n:" >>"$r/etc/group"
+		n=$((n + 1))
+	done
 	cp -r "$dest/etc/ceems" "$r/etc/" # at each boot: what make install chose must stay
 	before=$(cd "$r/etc/ceems" && stat -c '%n %a' . *)
 	systemd-tmpfiles --root="$r" --create "$dest/usr/lib/tmpfiles.d/ceems.conf" >"$SCRATCH/tmpfiles.log" 2>&1
 	is "tmpfiles make /run/ceems for root and group ceems" "$(stat -c '%a %u %g' "$r/run/ceems" 2>/dev/null)" "750 0 64999"
 	is "tmpfiles leave the modes of the configuration as make install gave them" "$(cd "$r/etc/ceems" && stat -c '%n %a' . *)" "$before"
-	is "and its group may read it" "$(stat -c '%a %g' "$r/etc/ceems/ceemsd.yaml")" "640 64999"
+	is "and each file is for its service" "$(cd "$r/etc/ceems" && stat -c '%n %a %g' *.yaml | sed 's/[.]yaml//' | LC_ALL=C sort | paste -sd,)" \
+		"aggregator 640 64990,aggregator-web 640 64990,cacct 644 0,ceems-courier 644 0,ceemsd 640 64999,jobcomp 644 0,lb 640 64991,lb-web 640 64991,redfish 640 64999,redfish_proxy 640 64992,redfish_proxy-web 640 64992,web-config 640 64999"
 	is "tmpfiles make the daemon's spool private" "$(stat -c '%a %u' "$r/var/spool/ceems/ceemsd" 2>/dev/null)" "700 64999"
 else
 	skip "tmpfiles make /run/ceems for root and group ceems" "needs root and systemd-tmpfiles"
@@ -131,9 +147,11 @@ else
 fi
 if with ceems_aggregator; then
 	is "ceems_aggregator" "$(mode usr/sbin/ceems_aggregator)" 755
-	out=$("$BUILD/ceems_aggregator" --check-config --config.file="$dest/etc/ceems/aggregator.yaml" 2>&1)
+	chmod 600 "$dest/etc/ceems/aggregator-web.yaml"
+	sed "s,/etc/ceems/,$dest/etc/ceems/," "$dest/etc/ceems/aggregator.yaml" >"$SCRATCH/agg.yaml"
+	out=$("$BUILD/ceems_aggregator" --check-config --config.file="$SCRATCH/agg.yaml" 2>&1)
 	like "ceems_aggregator accepts the packaged configuration" "$out" "the configuration is good"
-	sed -E 's,^#([a-z]|  ),\1,; /config.file:/d' contrib/packaging/etc/aggregator.yaml >"$SCRATCH/agg.yaml"
+	sed -E 's,^( *)#([a-z]+:|  ),\1\2,; /config.file:/d' contrib/packaging/etc/aggregator.yaml.in >"$SCRATCH/agg.yaml"
 	out=$("$BUILD/ceems_aggregator" --check-config --config.file="$SCRATCH/agg.yaml" 2>&1)
 	like "and all of its examples" "$out" "the configuration is good"
 else
@@ -145,7 +163,7 @@ if command -v dpkg-deb >/dev/null; then
 	is "a Debian package can be built" "$(dpkg-deb -f "$deb" Package Version 2>&1 | paste -sd' ')" "Package: ceems-slurm Version: 0.0.1~test"
 	is "the package owns its files as root" "$(dpkg-deb -c "$deb" | awk '$2 != "root/root"')" ""
 	is "the package treats the configuration as the site's" "$(dpkg-deb -I "$deb" conffiles | sort | paste -sd' ')" \
-		"/etc/ceems/acct_gather.conf /etc/ceems/aggregator.yaml /etc/ceems/cacct.yaml /etc/ceems/ceems-courier.yaml /etc/ceems/ceemsd.yaml /etc/ceems/jobcomp.yaml /etc/ceems/lb.yaml /etc/ceems/redfish.yaml /etc/ceems/redfish_proxy.yaml /etc/ceems/web-config.yaml"
+		"/etc/ceems/acct_gather.conf /etc/ceems/aggregator-web.yaml /etc/ceems/aggregator.yaml /etc/ceems/cacct.yaml /etc/ceems/ceems-courier.yaml /etc/ceems/ceemsd.yaml /etc/ceems/jobcomp.yaml /etc/ceems/lb-web.yaml /etc/ceems/lb.yaml /etc/ceems/redfish.yaml /etc/ceems/redfish_proxy-web.yaml /etc/ceems/redfish_proxy.yaml /etc/ceems/web-config.yaml"
 	dpkg-deb -x "$deb" "$SCRATCH/debroot"
 	is "the package has what make install has" "$(diff <(cd "$dest" && find . -type f | sort) <(cd "$SCRATCH/debroot" && find . -type f | sed '/share\/man/s/\.gz$//' | sort))" ""
 else
@@ -153,5 +171,5 @@ else
 fi
 
 ok "make uninstall" make -s uninstall DESTDIR="$dest" PREFIX=/usr
-is "only the site's configuration is left" "$(cd "$dest" && find . -type f | sort | paste -sd' ')" "./etc/ceems/acct_gather.conf ./etc/ceems/aggregator.yaml ./etc/ceems/cacct.yaml ./etc/ceems/ceems-courier.yaml ./etc/ceems/ceemsd.yaml ./etc/ceems/jobcomp.yaml ./etc/ceems/lb.yaml ./etc/ceems/redfish.yaml ./etc/ceems/redfish_proxy.yaml ./etc/ceems/web-config.yaml"
+is "only the site's configuration is left" "$(cd "$dest" && find . -type f | sort | paste -sd' ')" "./etc/ceems/acct_gather.conf ./etc/ceems/aggregator-web.yaml ./etc/ceems/aggregator.yaml ./etc/ceems/cacct.yaml ./etc/ceems/ceems-courier.yaml ./etc/ceems/ceemsd.yaml ./etc/ceems/jobcomp.yaml ./etc/ceems/lb-web.yaml ./etc/ceems/lb.yaml ./etc/ceems/redfish.yaml ./etc/ceems/redfish_proxy-web.yaml ./etc/ceems/redfish_proxy.yaml ./etc/ceems/web-config.yaml"
 tap_done

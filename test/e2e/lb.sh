@@ -128,7 +128,12 @@ both
 is "the configuration is good" "$("$lb" --config.file=lb.yaml --web.config.file=lb-web.yaml --check-config | tail -1)" \
 	"ceems_lb: the configuration is good"
 ok "it starts" lb_start || tap_done
-if have_root; then is "it runs as somebody without rights" "$(stat -c %U "/proc/$LB")" nobody; fi
+if have_root; then
+	# /proc/PID of who hides is root's
+	is "it runs as somebody without rights" "$(sed -n 's/^Uid:\t//p' "/proc/$LB/status" | tr '\t' ' ')" "65534 65534 65534 65534"
+	is "whom another program of that account cannot look into" \
+		"$(setpriv --reuid=65534 --regid=65534 --clear-groups sh -c 'cat "/proc/$0/environ" 2>&1 | grep -c "Permission denied"' "$LB")" 1
+fi
 
 is "serving this host alone there is no warning of plain HTTP" "$(grep -c 'plain HTTP' lb.log)" 0
 

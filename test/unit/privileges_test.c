@@ -61,11 +61,28 @@ static void capabilities_that_cannot_be_dropped_are_a_failure(void **state)
 	assert_int_equal(drop_as_nobody(true), EPERM);
 }
 
+static void who_hides_can_not_be_looked_into(void **state)
+{
+	(void)state;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+		int rc = privileges_hide(NULL);
+		_exit(rc == 0 ? prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) : 100);
+	}
+	int status = -1;
+	waitpid(pid, &status, 0);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_refusal_is_none_where_there_is_nothing_to_drop),
 		cmocka_unit_test(capabilities_that_cannot_be_dropped_are_a_failure),
+		cmocka_unit_test(who_hides_can_not_be_looked_into),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,6 @@ systemd-sysusers /usr/lib/sysusers.d/ceems.conf
 mkdir -p /var/spool/ceems /var/lib/ceems
 # as shipped it sends nothing and ends: an aggregator, and the spool of a slurmctld
 printf 'aggregator:\n  url: [http://127.0.0.1:9020]\nship.spool:\n  - /var/spool/ceems/jobcomp\n' >/etc/ceems/ceems-courier.yaml
-chgrp ceems /etc/ceems/*.yaml
 getent passwd slurm >/dev/null || useradd -r slurm
 systemd-tmpfiles --create /usr/lib/tmpfiles.d/ceems.conf /usr/lib/tmpfiles.d/ceems-jobcomp.conf
 rm -f /etc/systemd/system/*.wants/* # what this machine starts is its own affair
@@ -46,7 +45,7 @@ show() { tail -n 15 "/var/log/ceems/$1" | sed 's/^/# /'; inside systemctl status
 for s in ceemsd ceems_aggregator ceems-courier redfish_proxy; do
 	inside systemctl start "$s" || show "$s"
 	is "$s starts as it is packaged, and says that it is ready" "$(state "$s" ActiveState) $(state "$s" SubState)" "active running"
-	case $s in ceemsd) user=ceems ;; ceems-courier) user=slurm ;; *) user=ceems ;; esac
+	case $s in ceemsd) user=ceems ;; ceems-courier) user=slurm ;; ceems_aggregator) user=ceems-aggregator ;; redfish_proxy) user=ceems-redfish ;; esac
 	is "$s runs as $user, without a capability" "$(inside awk '/^Uid:/ { u = $3 } /^CapEff:/ { c = $2 } END { print u, c }' "/proc/$(state "$s" MainPID)/status")" "$(id -u $user) 0000000000000000"
 done
 ok "ceemsd serves, to whom it should" wait_for 20 answers 9010 /metrics 401
