@@ -44,6 +44,18 @@ list "$dest" >"$SCRATCH/second"
 is "the second installation gives the same files" "$(diff "$SCRATCH/first" "$SCRATCH/second")" ""
 like "configuration is never overwritten" "$(tail -1 "$dest/etc/ceems/ceemsd.yaml")" "the site's own"
 
+for p in $(mk/deps list d | tr '|' '\n' | grep -- -dev); do
+	[ "$p" = libcurl-dev ] || grep -qE "(^|[ ])$p( |\\\\|\$)" doc/install.md || echo "$p"
+done >"$SCRATCH/unnamed"
+is "install.md names every package that programs are built with" "$(cat "$SCRATCH/unnamed")" ""
+if with ceems_aggregator; then
+	like "make says what it leaves out, and which package that wants" "$(make -s HAVE_PQ= all 2>&1)" 'left out: ceems_aggregator .*apt-get install libpq-dev'
+	make -s install HAVE_PQ= DESTDIR="$SCRATCH/less" PREFIX=/usr >"$SCRATCH/less.log" 2>&1
+	is "a unit whose program is not built is not installed" "$(cd "$SCRATCH/less/usr/lib/systemd/system" && echo *)" "ceems-courier.service ceems-flush.service ceems_lb.service ceemsd.service redfish_proxy.service"
+else
+	skip "make says what it leaves out, and which package that wants" "not built here"
+fi
+
 mapfile -t plugins < <(find "$dest/usr/lib/ceems" -name '*.so' 2>/dev/null)
 if [ "${#plugins[@]}" -gt 0 ]; then
 	needed=$(for p in "${plugins[@]}"; do readelf -d "$p"; done | sed -n 's/.*(NEEDED).*\[\(.*\)\].*/\1/p' | sort -u | grep -vE '^(libc|ld-linux.*|libpthread|libdl)\.so')
