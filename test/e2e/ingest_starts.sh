@@ -10,13 +10,13 @@ agg=$BUILD/ceems_aggregator make=$BUILD/batch_make
 command -v curl >/dev/null || skip_all "curl is not installed"
 need_pg
 cd "$SCRATCH" || exit 1
-umask 077; echo a-token-of-this-test >token; umask 022
+umask 077; echo 'test=* a-token-of-this-test' >token; umask 022
 
 agg_start() { # at a port that is free: tries again when another took it
 	local i
 	for i in 1 2 3; do
 		PORT=$(free_port)
-		"$agg" --db.url="$PGURL" --web.listen-address="127.0.0.1:$PORT" --ingest.token-file="$SCRATCH/token" \
+		"$agg" --db.url="$PGURL" --web.listen-address="127.0.0.1:$PORT" --ingest.token-file="$SCRATCH/token" --ingest.jobs-from=token:test \
 			--security.drop-privileges=false --rollup.delay=200ms --linker.grace=100ms --linker.lost-after=10m >>"$SCRATCH/agg.log" 2>&1 &
 		started $!
 		within 20 curl -sf -o /dev/null "http://127.0.0.1:$PORT/health" && return
