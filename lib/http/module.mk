@@ -11,6 +11,7 @@ libhttpd_SRCS += lib/http/target.c
 libhttpd_SRCS += lib/http/web.c
 libhttpd_SRCS += lib/http/web_auth.c
 libhttpd_SRCS += lib/http/web_body.c
+libhttpd_SRCS += lib/http/web_budget.c
 libhttpd_SRCS += lib/http/web_config.c
 libhttpd_SRCS += lib/http/web_conn.c
 libhttpd_SRCS += lib/http/web_daemon.c
