@@ -199,6 +199,16 @@ static int ask_munge(struct ingest *in, struct web_request *r, struct err *err)
 	return err_set(err, rc, "too many MUNGE credentials are waiting");
 }
 
+/* Nodes are told apart by the host that made the credential. */
+static void note_sender(struct web_request *r, const struct munge_facts *m)
+{
+	char text[NETADDR_TEXT_MAX + 16], origin[NETADDR_TEXT_MAX];
+
+	netaddr_text(&m->origin, origin);
+	snprintf(text, sizeof(text), "%u@%s", m->uid, origin);
+	web_proved(r, "sender:", text);
+}
+
 static int admit_by_head(struct ingest *in, struct web_request *r, struct err *err)
 {
 	struct push_request q = {.ingest = in};
@@ -216,7 +226,10 @@ static int admit_by_head(struct ingest *in, struct web_request *r, struct err *e
 	pthread_mutex_unlock(&in->mutex);
 	if (why)
 		return err_set(err, -EBUSY, "%s", why);
-	return rc == 1 ? ask_munge(in, r, err) : 0;
+	if (rc == 1)
+		return ask_munge(in, r, err);
+	web_proved(r, "sender:", "token or certificate");
+	return 0;
 }
 
 void ingest_admit(void *arg, struct web_request *r)
@@ -229,6 +242,8 @@ void ingest_admit(void *arg, struct web_request *r)
 	if (q && q->decoded) {
 		err = q->munge.why;
 		rc = sender_may(in->sender, &q->munge.facts, &q->proof, &err);
+		if (rc == 0)
+			note_sender(r, &q->munge.facts);
 	} else {
 		rc = admit_by_head(in, r, &err);
 	}

@@ -16,6 +16,7 @@
 #include "lib/http/web_body.h"
 #include "lib/http/web_head.h"
 #include "lib/http/web_impl.h"
+#include "lib/netaddr.h"
 #include "lib/signals.h"
 
 #define HEADER_S 10     /* a request's head must be here after so long */
@@ -26,6 +27,28 @@
 #define STOP_MS 5000
 #define SPARE_MAX 256
 #define TOLD_MS 1000 /* for those that were told that we end */
+
+/* All of 127/8 is one host, and one of IPv6 has a /64. */
+static struct web_conn_from find_origin(size_t place, const struct sockaddr *sa)
+{
+	struct web_conn_from f = {.place = place};
+	struct netaddr a;
+
+	if (netaddr_from(sa, &a) < 0)
+		return f;
+	f.client = netaddr_key(&a);
+	f.net = netaddr_is_loopback(&a) ? 0 : f.client;
+	return f;
+}
+
+enum MHD_Result web_on_accept(void *cls, const struct sockaddr *sa, socklen_t len)
+{
+	const struct web_daemon *d = cls;
+	const struct web_conn_from from = find_origin(d->listener, sa);
+
+	(void)len;
+	return web_conns_admit(d->w->conns, &from) ? MHD_YES : MHD_NO;
+}
 
 /* A connection begins or ends. What it needs of the configuration stays with it. */
 void web_on_connection(void *cls, struct MHD_Connection *connection, void **context,
@@ -57,7 +80,10 @@ void web_on_connection(void *cls, struct MHD_Connection *connection, void **cont
 		if (info)
 			(void)!web_settings_apply(s, info->tls_session);
 	}
-	*context = web_conn_add(w->conns, fd, w->header_ms, s);
+	info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	const struct web_conn_from from =
+		find_origin(d->listener, info ? info->client_addr : NULL);
+	*context = web_conn_add(w->conns, fd, w->header_ms, s, &from);
 	if (!*context)
 		web_settings_unref(s);
 }
@@ -237,8 +263,11 @@ static int authenticate(struct web_request *r, enum MHD_Result *ret_result)
 					 "too many passwords to check\n");
 		return 1;
 	}
-	if (r->verdict == AUTH_GOOD)
+	if (r->verdict == AUTH_GOOD) {
+		if (r->password)
+			web_proved(r, "password:", web_password_user(r));
 		return 0;
+	}
 	*ret_result =
 		web_refuse(r, MHD_HTTP_UNAUTHORIZED,
 			   MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND,
@@ -272,7 +301,13 @@ static bool stopped_by_head(struct web_request *r, const char *url, const char *
 			return true;
 		}
 	}
-	return authenticate(r, &r->result) || !admit(r);
+	if (authenticate(r, &r->result) || !admit(r))
+		return true;
+	/* now that it may be known whose it is */
+	if (!r->body.length || web_body_fits(r))
+		return false;
+	web_refuse(r, MHD_HTTP_SERVICE_UNAVAILABLE, "too many requests at a time\n");
+	return true;
 }
 
 /* A chunk's extension that fills a request's memory leaves the library (0.9.75) deaf to
@@ -306,7 +341,7 @@ enum MHD_Result web_on_request(void *cls, struct MHD_Connection *connection,
 	if (!r || !r->target || !conn)
 		return MHD_NO;
 	if (!r->seen)
-		web_conn_deadline(w->conns, conn, REQUEST_TIMES * w->header_ms);
+		web_conn_begin(w->conns, conn, REQUEST_TIMES * w->header_ms);
 	if (!r->passed) {
 		bool stopped = stopped_by_head(r, url, method, version);
 		if (stopped && !r->passed)
@@ -368,7 +403,8 @@ static int start_all(struct web *w, const struct web_params *p, struct err *err)
 		rc = dropped < 0 ? dropped : rc;
 	}
 	if (rc >= 0)
-		rc = web_conns_new(w->header_ms / 2, &w->conns, err);
+		rc = web_conns_new(w->header_ms / 2, web_connections_most(w, p),
+				   &w->conns, err);
 	if (rc == 0)
 		rc = web_daemons_start(w, fds, (size_t)n, tls, p, err);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
@@ -397,7 +433,10 @@ int web_start(const struct web_params *params, struct web **ret, struct err *err
 	w->before_stop = params->before_stop;
 	w->header_ms =
 		1000ull * (params->idle_timeout_s ? params->idle_timeout_s : HEADER_S);
-	int rc = web_policy_new(params->config_file, &w->policy, err);
+	pthread_mutex_init(&w->bodies_mutex, NULL);
+	int rc = web_bodies_init(w, err);
+	if (rc == 0)
+		rc = web_policy_new(params->config_file, &w->policy, err);
 	if (rc == 0)
 		rc = web_auth_new(&w->auth, err);
 	if (rc == 0)
@@ -437,6 +476,8 @@ void web_stop(struct web *w)
 	web_conns_free(w->conns);
 	web_auth_free(w->auth);
 	web_policy_free(w->policy);
+	pthread_mutex_destroy(&w->bodies_mutex);
+	free(w->bodies);
 	free(w);
 }
 

@@ -90,7 +90,7 @@ struct web_params {
 	void (*before_stop)(void *arg);
 	/* Tests alone: how long a silent connection lives; 0: 10 s */
 	unsigned idle_timeout_s;
-	/* Connections of one address and one loop; 0: as max_requests says */
+	/* Connections of one address for each loop; 0: as max_requests says */
 	uint32_t max_connections;
 	/* Loops (lib/loop.h) that serve instead of threads of the library, all of them
 	 * on all addresses; each request stays with the loop that took its connection,
@@ -163,6 +163,9 @@ const struct sockaddr *web_peer(struct web_request *r);
 /* One number for all who could be the same client, for queues in which strangers wait
  * in turn (lib/fair.h): its IPv4 address, its /64 of IPv6. */
 uint64_t web_client_key(struct web_request *r);
+/* It is proved who asks, kind and name together: the connection and its bodies count as
+ * theirs, no longer as of a client of whom nothing is known. */
+void web_proved(struct web_request *r, const char *kind, const char *name);
 /* The TLS session, NULL: plain HTTP. Its certificate has passed what client_auth_type
  * asks for, which may be nothing. */
 gnutls_session_t web_tls(struct web_request *r);

@@ -4,6 +4,9 @@
  * 9112, 6.3 and 11.2) it is refused. */
 #include "lib/http/web_body.h"
 
+#include <errno.h>
+#include <gnutls/crypto.h>
+#include <gnutls/gnutls.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -161,18 +164,92 @@ unsigned web_head_check(struct web_request *r, const char *method, const char *v
 	if (r->route->body_type &&
 	    !is_type(web_header(r, MHD_HTTP_HEADER_CONTENT_TYPE), r->route->body_type))
 		return MHD_HTTP_UNSUPPORTED_MEDIA_TYPE;
-	*ret_text = "too many requests at a time\n";
-	if (atomic_load(&r->w->bodies_bytes) + r->body.length > r->w->bodies_bytes_max)
-		return MHD_HTTP_SERVICE_UNAVAILABLE;
 	return 0;
 }
 
-static bool take_room(struct web *w, size_t bytes)
+int web_bodies_init(struct web *w, struct err *err)
 {
-	if (atomic_fetch_add(&w->bodies_bytes, bytes) + bytes <= w->bodies_bytes_max)
-		return true;
-	atomic_fetch_sub(&w->bodies_bytes, bytes);
-	return false;
+	w->bodies = calloc(1, sizeof(*w->bodies));
+	if (!w->bodies || gnutls_rnd(GNUTLS_RND_NONCE, w->bodies->hash_key,
+				     sizeof(w->bodies->hash_key)) < 0)
+		return err_set(err, -ENOMEM, "web: out of memory");
+	return 0;
+}
+
+/* Who proves nothing leaves a quarter to those who do and has a quarter for each
+ * client, but always what this call takes. With the mutex. */
+static size_t most_of(const struct web_request *r)
+{
+	size_t all = r->w->bodies_bytes_max;
+	size_t most = r->body.unproved ? all / 4 : all - all / 4;
+
+	return most > r->route->body_bytes_max ? most : r->route->body_bytes_max;
+}
+
+static bool has_room(const struct web_request *r, size_t bytes)
+{
+	const struct web *w = r->w;
+	size_t all = w->bodies_bytes_max;
+
+	if (bytes > all || w->bodies_bytes > all - bytes)
+		return false;
+	if (r->body.unproved && w->bodies_unproved + bytes > all - all / 4 &&
+	    w->bodies_unproved)
+		return false;
+	size_t most = most_of(r), used = web_budget_used(w->bodies, r->body.holder);
+	return bytes <= most && used <= most - bytes;
+}
+
+static void find_holder(struct web_request *r)
+{
+	const struct web_conn *conn = web_conn_of(r->connection);
+	uint64_t who = conn ? web_conn_who(conn) : 0;
+
+	if (r->body.room)
+		return;
+	r->body.unproved = !who;
+	r->body.holder = who ? who : conn ? ~web_conn_client(conn) : 0;
+}
+
+static bool take_room(struct web_request *r, size_t bytes)
+{
+	struct web *w = r->w;
+
+	pthread_mutex_lock(&w->bodies_mutex);
+	find_holder(r);
+	bool good = has_room(r, bytes) &&
+		    web_budget_take(w->bodies, r->body.holder, bytes, SIZE_MAX);
+	if (good) {
+		w->bodies_bytes += bytes;
+		w->bodies_unproved += r->body.unproved ? bytes : 0;
+	} else {
+		w->bodies_refused++;
+	}
+	pthread_mutex_unlock(&w->bodies_mutex);
+	return good;
+}
+
+static void give_room(struct web_request *r, size_t bytes)
+{
+	struct web *w = r->w;
+
+	if (!bytes)
+		return;
+	pthread_mutex_lock(&w->bodies_mutex);
+	web_budget_give(w->bodies, r->body.holder, bytes);
+	w->bodies_bytes -= bytes;
+	w->bodies_unproved -= r->body.unproved ? bytes : 0;
+	pthread_mutex_unlock(&w->bodies_mutex);
+}
+
+bool web_body_fits(struct web_request *r)
+{
+	pthread_mutex_lock(&r->w->bodies_mutex);
+	find_holder(r);
+	bool fits = has_room(r, (size_t)r->body.length);
+	r->w->bodies_refused += !fits;
+	pthread_mutex_unlock(&r->w->bodies_mutex);
+	return fits;
 }
 
 /* Room for len more, which are within the route's limit. */
@@ -188,11 +265,11 @@ static bool make_room(struct web_request *r, size_t len)
 	while (room < need)
 		room *= 2; /* need is at most body_bytes_max */
 	room = room < most ? room : most;
-	if (!take_room(r->w, room - r->body.room))
+	if (!take_room(r, room - r->body.room))
 		return false;
 	char *data = realloc(r->body.data, room);
 	if (!data) {
-		atomic_fetch_sub(&r->w->bodies_bytes, room - r->body.room);
+		give_room(r, room - r->body.room);
 		return false;
 	}
 	r->body.data = data;
@@ -222,7 +299,7 @@ bool web_body_add(struct web_request *r, const void *data, size_t len)
 
 void web_body_free(struct web_request *r)
 {
-	atomic_fetch_sub(&r->w->bodies_bytes, r->body.room);
+	give_room(r, r->body.room);
 	free(r->body.data);
 	r->body.data = NULL;
 	r->body.room = r->body.len = 0;

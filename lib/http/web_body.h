@@ -15,6 +15,11 @@ unsigned web_head_check(struct web_request *r, const char *method, const char *v
  * is too much, the connection is to be closed. */
 bool web_body_add(struct web_request *r, const void *data, size_t len);
 
+int web_bodies_init(struct web *w, struct err *err);
+/* Whether there is room for a body as it was announced, for whoever has been proved by
+ * now. */
+bool web_body_fits(struct web_request *r);
+
 /* Gives its memory back. */
 void web_body_free(struct web_request *r);
 

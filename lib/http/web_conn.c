@@ -5,6 +5,8 @@
 #include "lib/http/web_conn.h"
 
 #include <errno.h>
+#include <gnutls/crypto.h>
+#include <gnutls/gnutls.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -13,8 +15,11 @@
 #include <sys/socket.h>
 
 #include "lib/clock.h"
+#include "lib/http/web_budget.h"
 
 #define LOOK_AT 256
+/* A request of nobody's that takes longer than this may end for another's. */
+#define BUSY_NS (5 * NSEC_PER_SEC)
 
 struct web_conn {
 	struct web_conn *prev, *next;
@@ -24,6 +29,11 @@ struct web_conn {
 	bool over;
 	void *data;
 	struct auth_known known;
+	struct web_conn_from from;
+	uint64_t since_ns; /* of being idle, or busy */
+	uint64_t who;      /* 0: nothing is proved */
+	bool busy;
+	bool counted, in_unproved, in_idle, in_proved; /* it counts there */
 };
 
 struct web_conns {
@@ -34,6 +44,12 @@ struct web_conns {
 	uint64_t look_ns;     /* between two looks for clients that went */
 	uint64_t wake_ns;     /* when the thread looks again by itself */
 	struct web_conn list; /* its head */
+	size_t most;          /* of each place */
+	size_t count[WEB_PLACES_MAX];
+	struct web_budget unproved; /* by client, of each place */
+	struct web_budget idle;     /* the same that ask for nothing, by network */
+	struct web_budget proved;   /* by who */
+	uint64_t ended, refused;
 };
 
 static uint64_t now_ns(void)
@@ -41,19 +57,52 @@ static uint64_t now_ns(void)
 	return clock_read_ns(CLOCK_MONOTONIC);
 }
 
-static void end(struct web_conn *k)
+/* One number for a client, or whoever, at a place. */
+static uint64_t at_place(const struct web_conn_from *from, uint64_t key)
+{
+	return key ^ (from->place * 0x9e3779b97f4a7c15);
+}
+
+static void count_in(struct web_budget *b, uint64_t key, bool want, bool *is)
+{
+	if (want && !*is)
+		*is = web_budget_take(b, key, 1, SIZE_MAX);
+	else if (!want && *is) {
+		web_budget_give(b, key, 1);
+		*is = false;
+	}
+}
+
+/* With the mutex, whenever something of it has changed, and between two who's. */
+static void count_conn(struct web_conns *c, struct web_conn *k)
+{
+	const struct web_conn_from *f = &k->from;
+	bool unproved = !k->over && !k->who;
+
+	if (k->counted == k->over) {
+		k->counted = !k->over;
+		c->count[f->place] += k->counted ? 1 : (size_t)-1;
+	}
+	count_in(&c->unproved, at_place(f, f->client), unproved, &k->in_unproved);
+	count_in(&c->idle, at_place(f, f->net), unproved && !k->busy, &k->in_idle);
+	count_in(&c->proved, at_place(f, k->who), !k->over && k->who, &k->in_proved);
+}
+
+static void end_conn(struct web_conns *c, struct web_conn *k)
 {
 	shutdown(k->fd, SHUT_RDWR);
 	k->over = true;
+	count_conn(c, k);
 }
 
-static void end_gone(struct pollfd *fds, struct web_conn **conns, nfds_t n)
+static void end_gone(struct web_conns *c, struct pollfd *fds, struct web_conn **conns,
+		     nfds_t n)
 {
 	if (poll(fds, n, 0) <= 0)
 		return;
 	for (nfds_t i = 0; i < n; i++) {
 		if (fds[i].revents & (POLLRDHUP | POLLHUP | POLLERR))
-			end(conns[i]);
+			end_conn(c, conns[i]);
 	}
 }
 
@@ -73,12 +122,12 @@ static void sweep_gone(struct web_conns *c, uint64_t now)
 		conns[n] = k;
 		fds[n++] = (struct pollfd){.fd = k->fd, .events = POLLRDHUP};
 		if (n == LOOK_AT) {
-			end_gone(fds, conns, n);
+			end_gone(c, fds, conns, n);
 			n = 0;
 		}
 	}
 	if (n)
-		end_gone(fds, conns, n);
+		end_gone(c, fds, conns, n);
 }
 
 /* Shuts down what is over; returns when to look again, UINT64_MAX: there is nothing to
@@ -92,7 +141,7 @@ static uint64_t sweep(struct web_conns *c)
 		if (k->over)
 			continue;
 		if (k->deadline_ns <= now) {
-			end(k);
+			end_conn(c, k);
 			continue;
 		}
 		if (k->deadline_ns < next)
@@ -122,13 +171,19 @@ static void *conns_thread(void *arg)
 	return NULL;
 }
 
-int web_conns_new(uint64_t look_ms, struct web_conns **ret, struct err *err)
+int web_conns_new(uint64_t look_ms, size_t most, struct web_conns **ret,
+		  struct err *err)
 {
 	struct web_conns *c = calloc(1, sizeof(*c));
 	pthread_condattr_t attr;
 
 	if (!c)
 		return err_set(err, -ENOMEM, "web: out of memory");
+	struct web_budget *const budgets[] = {&c->unproved, &c->idle, &c->proved};
+	for (size_t i = 0; i < sizeof(budgets) / sizeof(budgets[0]); i++)
+		(void)gnutls_rnd(GNUTLS_RND_NONCE, budgets[i]->hash_key,
+				 sizeof(budgets[i]->hash_key));
+	c->most = most;
 	c->list.next = c->list.prev = &c->list;
 	c->look_ns = look_ms * NSEC_PER_MSEC;
 	c->wake_ns = UINT64_MAX;
@@ -171,7 +226,108 @@ static void set_deadline(struct web_conns *c, struct web_conn *k, uint64_t ms)
 		pthread_cond_signal(&c->change);
 }
 
-struct web_conn *web_conn_add(struct web_conns *c, int fd, uint64_t ms, void *data)
+/* How soon it ends for another: by class, by how much of the place its like have, by
+ * how long it has been so. */
+struct merit {
+	unsigned class;
+	size_t weight;
+	uint64_t since_ns;
+};
+
+/* False: it stays. */
+static bool weigh_conn(const struct web_conns *c, const struct web_conn *k,
+		       uint64_t now, struct merit *ret)
+{
+	const struct web_conn_from *f = &k->from;
+
+	ret->since_ns = k->since_ns;
+	if (!k->who && !k->busy) {
+		ret->class = 3;
+		ret->weight = web_budget_used(&c->idle, at_place(f, f->net));
+	} else if (!k->who && now - k->since_ns > BUSY_NS) {
+		ret->class = 2;
+		ret->weight = web_budget_used(&c->unproved, at_place(f, f->client));
+	} else if (k->who && !k->busy) {
+		ret->class = 1;
+		ret->weight = web_budget_used(&c->proved, at_place(f, k->who));
+	} else {
+		return false;
+	}
+	return true;
+}
+
+static bool is_before(const struct merit *a, const struct merit *b)
+{
+	if (a->class != b->class)
+		return a->class > b->class;
+	if (a->weight != b->weight)
+		return a->weight > b->weight;
+	return a->since_ns < b->since_ns;
+}
+
+/* Which one ends for another of this place: of this client or who alone, where one is
+ * given. NULL: none. */
+static struct web_conn *find_victim(struct web_conns *c, size_t place,
+				    const uint64_t *client, const uint64_t *who)
+{
+	struct web_conn *victim = NULL;
+	struct merit worst = {0}, m;
+	uint64_t now = now_ns();
+
+	for (struct web_conn *k = c->list.next; k != &c->list; k = k->next) {
+		if (k->over || k->from.place != place ||
+		    (client && (k->who || k->from.client != *client)) ||
+		    (who && k->who != *who) || !weigh_conn(c, k, now, &m))
+			continue;
+		if (!victim || is_before(&m, &worst)) {
+			victim = k;
+			worst = m;
+		}
+	}
+	return victim;
+}
+
+/* Three quarters of a place are enough for one client that proves nothing. */
+static bool make_room(struct web_conns *c, const struct web_conn_from *f)
+{
+	struct web_conn *victim = NULL;
+
+	if (web_budget_used(&c->unproved, at_place(f, f->client)) >=
+	    c->most - c->most / 4) {
+		victim = find_victim(c, f->place, &f->client, NULL);
+		if (!victim)
+			return false;
+	} else if (c->count[f->place] >= c->most) {
+		victim = find_victim(c, f->place, NULL, NULL);
+		if (!victim)
+			return false;
+	}
+	if (victim) {
+		end_conn(c, victim);
+		c->ended++;
+	}
+	return true;
+}
+
+bool web_conns_admit(struct web_conns *c, const struct web_conn_from *from)
+{
+	pthread_mutex_lock(&c->mutex);
+	bool good = make_room(c, from);
+	c->refused += !good;
+	pthread_mutex_unlock(&c->mutex);
+	return good;
+}
+
+void web_conns_counts(struct web_conns *c, uint64_t *ret_ended, uint64_t *ret_refused)
+{
+	pthread_mutex_lock(&c->mutex);
+	*ret_ended = c->ended;
+	*ret_refused = c->refused;
+	pthread_mutex_unlock(&c->mutex);
+}
+
+struct web_conn *web_conn_add(struct web_conns *c, int fd, uint64_t ms, void *data,
+			      const struct web_conn_from *from)
 {
 	struct web_conn *k = calloc(1, sizeof(*k));
 
@@ -179,11 +335,14 @@ struct web_conn *web_conn_add(struct web_conns *c, int fd, uint64_t ms, void *da
 		return NULL;
 	k->fd = fd;
 	k->data = data;
+	k->from = *from;
+	k->since_ns = now_ns();
 	pthread_mutex_lock(&c->mutex);
 	k->next = &c->list;
 	k->prev = c->list.prev;
 	k->prev->next = k;
 	c->list.prev = k;
+	count_conn(c, k);
 	set_deadline(c, k, ms);
 	pthread_mutex_unlock(&c->mutex);
 	return k;
@@ -197,11 +356,68 @@ void web_conn_deadline(struct web_conns *c, struct web_conn *k, uint64_t ms)
 	pthread_mutex_unlock(&c->mutex);
 }
 
+/* With the mutex. */
+static void set_busy(struct web_conns *c, struct web_conn *k, bool busy)
+{
+	if (k->busy == busy)
+		return;
+	k->busy = busy;
+	k->since_ns = now_ns();
+	count_conn(c, k);
+}
+
+void web_conn_begin(struct web_conns *c, struct web_conn *k, uint64_t ms)
+{
+	pthread_mutex_lock(&c->mutex);
+	k->rests_ns = 0;
+	set_deadline(c, k, ms);
+	set_busy(c, k, true);
+	pthread_mutex_unlock(&c->mutex);
+}
+
+void web_conn_refused(struct web_conns *c, struct web_conn *k)
+{
+	pthread_mutex_lock(&c->mutex);
+	set_busy(c, k, false);
+	pthread_mutex_unlock(&c->mutex);
+}
+
+void web_conn_prove(struct web_conns *c, struct web_conn *k, uint64_t who)
+{
+	if (k->who == who)
+		return;
+	pthread_mutex_lock(&c->mutex);
+	/* out of where it was, then to where it is now */
+	count_in(&c->proved, at_place(&k->from, k->who), false, &k->in_proved);
+	k->who = who;
+	count_conn(c, k);
+	if (who && web_budget_used(&c->proved, at_place(&k->from, who)) >
+			   c->most - c->most / 4) {
+		struct web_conn *other = find_victim(c, k->from.place, NULL, &who);
+		if (other && other != k) {
+			end_conn(c, other);
+			c->ended++;
+		}
+	}
+	pthread_mutex_unlock(&c->mutex);
+}
+
+uint64_t web_conn_who(const struct web_conn *k)
+{
+	return k->who;
+}
+
+uint64_t web_conn_client(const struct web_conn *k)
+{
+	return k->from.client;
+}
+
 void web_conn_rest(struct web_conns *c, struct web_conn *k, uint64_t ms)
 {
 	pthread_mutex_lock(&c->mutex);
 	set_deadline(c, k, ms);
 	k->rests_ns = k->deadline_ns - ms * NSEC_PER_MSEC;
+	set_busy(c, k, false);
 	pthread_mutex_unlock(&c->mutex);
 }
 
@@ -218,6 +434,8 @@ struct auth_known *web_conn_known(struct web_conn *k)
 void web_conn_remove(struct web_conns *c, struct web_conn *k)
 {
 	pthread_mutex_lock(&c->mutex);
+	k->over = true;
+	count_conn(c, k);
 	k->prev->next = k->next;
 	k->next->prev = k->prev;
 	pthread_mutex_unlock(&c->mutex);

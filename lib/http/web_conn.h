@@ -2,25 +2,58 @@
 #ifndef CEEMS_LIB_HTTP_WEB_CONN_H
 #define CEEMS_LIB_HTTP_WEB_CONN_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "lib/err.h"
 #include "lib/http/web_auth.h"
 
-/* Deadlines of connections. The HTTP library ends connections that are silent; one that
- * sends or takes a byte now and then would live for ever, so every phase of a
- * connection also has a fixed end, which a thread enforces. Thread safe. */
+/* Deadlines of connections, and how many there may be. The HTTP library ends
+ * connections that are silent; one that sends or takes a byte now and then would live
+ * for ever, so every phase of a connection also has a fixed end, which a thread
+ * enforces.
+ *
+ * Who has proved nothing has three quarters of a place (an address that is listened on)
+ * at most for each client. When a place is full, one of those who prove nothing and ask
+ * for nothing ends for the next: of the network that has most of them, the oldest.
+ * Proof makes a connection one of whoever was proved, who may have as many. Thread
+ * safe. */
+
+#define WEB_PLACES_MAX 16
+
+struct web_conn_from {
+	size_t place;
+	uint64_t client; /* netaddr_key() */
+	uint64_t net;    /* the same for all that one host could come from */
+};
 
 struct web_conns;
 struct web_conn;
 
-/* look_ms: how long a connection rests before its client may be found gone. */
-int web_conns_new(uint64_t look_ms, struct web_conns **ret, struct err *err);
+/* look_ms: how long a connection rests before its client may be found gone; most: of
+ * connections of each place. */
+int web_conns_new(uint64_t look_ms, size_t most, struct web_conns **ret,
+		  struct err *err);
 void web_conns_free(struct web_conns *c); /* no connection may be left; accepts NULL */
 
+/* Whether a client may have one more connection, for which another may have to end. */
+bool web_conns_admit(struct web_conns *c, const struct web_conn_from *from);
+/* How many ended for others, and how many clients got none. */
+void web_conns_counts(struct web_conns *c, uint64_t *ret_ended, uint64_t *ret_refused);
 /* A connection that must reach its next phase within ms; NULL without memory. data is
  * the caller's, returned by web_conn_data(). */
-struct web_conn *web_conn_add(struct web_conns *c, int fd, uint64_t ms, void *data);
+struct web_conn *web_conn_add(struct web_conns *c, int fd, uint64_t ms, void *data,
+			      const struct web_conn_from *from);
+/* A request's head is there: it is under way until web_conn_rest(). */
+void web_conn_begin(struct web_conns *c, struct web_conn *conn, uint64_t ms);
+/* It was refused, what comes of it still is not of interest. */
+void web_conn_refused(struct web_conns *c, struct web_conn *conn);
+/* Whoever it is has proved it, a number other than 0; 0: no longer. */
+void web_conn_prove(struct web_conns *c, struct web_conn *conn, uint64_t who);
+/* Who that is; 0: nothing is proved. On the connection's own thread. */
+uint64_t web_conn_who(const struct web_conn *conn);
+uint64_t web_conn_client(const struct web_conn *conn);
 void web_conn_deadline(struct web_conns *c, struct web_conn *conn, uint64_t ms);
 /* The same, between two requests: it ends before its time if its client has closed its
  * side. */

@@ -16,7 +16,7 @@
 #define CONNECTION_BYTES 16384 /* of request line and headers together */
 #define CONNECTIONS_SPARE 24   /* beyond max_requests: to be told 503, and /health */
 #define CONNECTIONS_MAX 1024
-#define CONNECTIONS_OTHERS 12 /* that one address cannot take from the others */
+#define CONNECTIONS_ENDING 64 /* have been ended for others and are not gone yet */
 #define TICK_MS 1000          /* the library looks for silent connections */
 #define NAPS_MAX 256          /* each is looked at whenever the library runs */
 #define NAP_MS 20
@@ -54,11 +54,14 @@ static int no_certificate(gnutls_session_t session, const gnutls_datum_t *names,
 	return -1;
 }
 
-static unsigned connections_most(const struct web *w)
+size_t web_connections_most(const struct web *w, const struct web_params *p)
 {
+	size_t loops = p->loop_count ? p->loop_count : 1;
+
 	if (w->max_connections)
-		return w->max_connections;
-	return w->max_requests ? w->max_requests + CONNECTIONS_SPARE : CONNECTIONS_MAX;
+		return w->max_connections * loops;
+	return loops * (w->max_requests ? w->max_requests + CONNECTIONS_SPARE
+					: CONNECTIONS_MAX);
 }
 
 /* Takes *fd. */
@@ -69,7 +72,9 @@ static int start_daemon(struct web_daemon *d, int *fd, bool tls, unsigned thread
 	unsigned flags = (d->loop ? MHD_USE_EPOLL | MHD_USE_TURBO
 				  : MHD_USE_EPOLL_INTERNAL_THREAD) |
 			 MHD_ALLOW_SUSPEND_RESUME | (tls ? MHD_USE_TLS : 0);
-	unsigned limit = connections_most(w);
+	/* web_conns_admit() decides; each thread of the library has a part of this */
+	size_t limit =
+		(w->connections_most + CONNECTIONS_ENDING) * (threads ? threads : 1);
 	unsigned keep_s = (unsigned)(KEEP_TIMES * w->header_ms / 1000 + 5);
 	/* a pool of none is not to be mentioned to the library; TLS' callback comes
 	 * last so that it can be left out */
@@ -77,8 +82,6 @@ static int start_daemon(struct web_daemon *d, int *fd, bool tls, unsigned thread
 		{MHD_OPTION_LISTEN_SOCKET, *fd, NULL},
 		{MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_BYTES, NULL},
 		{MHD_OPTION_CONNECTION_LIMIT, (intptr_t)limit, NULL},
-		{MHD_OPTION_PER_IP_CONNECTION_LIMIT,
-		 (intptr_t)(limit - CONNECTIONS_OTHERS), NULL},
 		{MHD_OPTION_CONNECTION_TIMEOUT, (intptr_t)keep_s, NULL},
 		{MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)web_on_connection, d},
 		{MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)web_on_completed, d},
@@ -97,7 +100,7 @@ static int start_daemon(struct web_daemon *d, int *fd, bool tls, unsigned thread
 	};
 
 	errno = 0;
-	d->mhd = MHD_start_daemon(flags, 0, NULL, NULL, web_on_request, d,
+	d->mhd = MHD_start_daemon(flags, 0, web_on_accept, d, web_on_request, d,
 				  MHD_OPTION_ARRAY, options, MHD_OPTION_END);
 	if (!d->mhd)
 		return err_set(err, errno ? -errno : -EIO,
@@ -280,6 +283,7 @@ int web_daemons_start(struct web *w, int *fds, size_t count, bool tls,
 	size_t daemons = count * (p->loop_count ? p->loop_count : 1);
 	int rc = 0;
 
+	w->connections_most = web_connections_most(w, p);
 	w->daemons = calloc(daemons, sizeof(*w->daemons));
 	if (!w->daemons)
 		return err_set(err, -ENOMEM, "web: out of memory");

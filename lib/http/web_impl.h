@@ -4,15 +4,17 @@
 
 /* What the files of the web server share; for nobody else. */
 #include <microhttpd.h>
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "lib/http/web.h"
 #include "lib/http/web_auth.h"
+#include "lib/http/web_budget.h"
 #include "lib/http/web_conn.h"
 #include "lib/http/web_policy.h"
 #include "lib/loop.h"
 
-#define LISTENERS_MAX 16
+#define LISTENERS_MAX WEB_PLACES_MAX
 #define PATH_BYTES_MAX 1024
 #define KEEP_TIMES 12 /* header_ms, for the next request of a connection to begin */
 
@@ -74,10 +76,15 @@ struct web {
 	struct web_loop *loops;
 	size_t loop_count;
 	uint32_t max_connections;
+	size_t connections_most; /* of each address */
 	atomic_bool closing;
 	atomic_uint requests; /* under way */
-	atomic_size_t bodies_bytes;
 	size_t bodies_bytes_max;
+	pthread_mutex_t bodies_mutex;
+	struct web_budget
+		*bodies; /* bytes that are held, by client or who was proved */
+	size_t bodies_bytes, bodies_unproved; /* the latter of the former */
+	uint64_t bodies_refused;
 };
 
 /* Of one request: what its head says of it, and what came. */
@@ -86,6 +93,8 @@ struct web_body {
 	uint64_t length;                   /* as announced */
 	char *data;
 	size_t len, room;
+	uint64_t holder;  /* whose room it is */
+	bool unproved;    /* that is a client alone */
 	size_t skipped;   /* read, not kept */
 	unsigned refused; /* status, found out while it came */
 };
@@ -134,6 +143,7 @@ struct web_request {
 
 void web_on_connection(void *cls, struct MHD_Connection *connection, void **context,
 		       enum MHD_ConnectionNotificationCode code);
+enum MHD_Result web_on_accept(void *cls, const struct sockaddr *sa, socklen_t len);
 void *web_on_uri(void *cls, const char *uri, struct MHD_Connection *connection);
 void web_on_completed(void *cls, struct MHD_Connection *connection, void **context,
 		      enum MHD_RequestTerminationCode code);
@@ -144,6 +154,8 @@ enum MHD_Result web_on_request(void *cls, struct MHD_Connection *connection,
 
 /* ---- lib/http/web_daemon.c ------------------------------------------------------- */
 
+/* Of each address. */
+size_t web_connections_most(const struct web *w, const struct web_params *p);
 /* Serves the listening sockets fds[count], which are taken. */
 int web_daemons_start(struct web *w, int *fds, size_t count, bool tls,
 		      const struct web_params *p, struct err *err);

@@ -9,6 +9,7 @@
 #include "lib/http/web_body.h"
 #include "lib/http/web_impl.h"
 #include "lib/netaddr.h"
+#include "lib/siphash.h"
 
 struct web_conn *web_conn_of(struct MHD_Connection *connection)
 {
@@ -69,6 +70,7 @@ static void answer(struct web_request *r, unsigned status, const char *type,
 		   struct MHD_Response *response)
 {
 	struct web_settings *s = web_policy_get(r->w->policy);
+	struct web_conn *conn = web_conn_of(r->connection);
 	bool nosniff = true;
 
 	if (!response)
@@ -92,7 +94,11 @@ static void answer(struct web_request *r, unsigned status, const char *type,
 	 * the connection is not read */
 	if (good && (r->body.chunked || atomic_load(&r->w->closing)))
 		good = put_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
+	if (status == MHD_HTTP_UNAUTHORIZED && conn)
+		web_conn_prove(r->w->conns, conn, 0);
 	if (good && hears_out(r)) {
+		if (conn)
+			web_conn_refused(r->w->conns, conn);
 		r->passed = true;
 		r->held = response;
 		r->result = MHD_YES;
@@ -352,6 +358,21 @@ uint64_t web_client_key(struct web_request *r)
 	struct netaddr a;
 
 	return netaddr_from(web_peer(r), &a) < 0 ? 0 : netaddr_key(&a);
+}
+
+void web_proved(struct web_request *r, const char *kind, const char *name)
+{
+	struct web_conn *conn = web_conn_of(r->connection);
+	char text[300];
+
+	if (!conn || !name)
+		return;
+	int n = snprintf(text, sizeof(text), "%s%s", kind, name);
+	size_t len = n < 0 ? 0 : strnlen(text, sizeof(text));
+	/* not secret: who could choose names proves them */
+	static const uint64_t key[2] = {0x636f6e6e65637473, 0x2073657276657220};
+	uint64_t who = siphash13(key, text, len);
+	web_conn_prove(r->w->conns, conn, who ? who : 1);
 }
 
 gnutls_session_t web_tls(struct web_request *r)

@@ -4,7 +4,7 @@
 # they are: these are served, each time.
 . "$(dirname "$0")/../tap.sh"
 command -v curl >/dev/null || skip_all "curl is not installed"
-for p in web_host lb_host backend_rude; do [ -x "$BUILD/$p" ] || skip_all "$p is not built"; done
+for p in web_host lb_host backend_rude http_crowd; do [ -x "$BUILD/$p" ] || skip_all "$p is not built"; done
 cd "$SCRATCH" || exit 1
 CURL=(curl -s -m 100)
 
@@ -58,6 +58,36 @@ kill "$GUESSER" 2>/dev/null
 wait "$GUESSER" 2>/dev/null
 stop
 
+# --- connections that ask for nothing
+# crowd OPTIONS: as test/fake/http_crowd.c has it, what each sends first is in the file head
+crowd() {
+	"$BUILD/http_crowd" "$@" "$PORT" <head >crowd.out &
+	CROWD=$!
+	started "$CROWD"
+	wait_for 100 grep -q ready crowd.out
+}
+disperse() { kill "$CROWD"; wait "$CROWD" 2>/dev/null; }
+# scrapes N: one after another, each by a connection of its own
+scrapes() {
+	for _ in $(seq "$1"); do "${CURL[@]}" -o /dev/null -w '%{http_code}\n' "http://127.0.0.1:$PORT/metrics"; done |
+		sort | uniq -c | awk '{ printf "%s%s x %s", s, $2, $1; s = ", " }'
+}
+start idle / 127.0.0.1:0
+: >head
+crowd --count 400 --spread 1
+is "beside 400 silent clients of 127.9.0.x each scrape is answered" "$(scrapes 12)" "200 x 12"
+disperse
+printf 'GET /health HTTP/1.1\r\nHost: x\r\n\r\n' >head
+crowd --count 400 --again 1
+is "and beside one client with 400 that never ends" "$(scrapes 12)" "200 x 12"
+disperse
+printf 'GET /health HTTP/1.1\r\nHost: x\r\n' >head
+crowd --count 90 --spread 1 --again 1
+is "and beside 90 heads that stay half" "$(scrapes 12)" "200 x 12"
+disperse
+ok "the server runs on" kill -0 "$PID"
+stop
+
 # --- the load balancer: what it refuses is what Grafana shows
 mkfifo rude.in
 echo ok >rude.ctl
@@ -76,5 +106,18 @@ like "a wrong password is Prometheus' error" \
 	"$("${CURL[@]}" -u ada:wrong "http://127.0.0.1:$PORT/api/v1/query?query=up")" \
 	'^\{"status":"error","errorType":"unauthorized","error":"wrong user or password [^"]*"\}$'
 like "so is what is no method" "$("${CURL[@]}" -X DELETE "http://127.0.0.1:$PORT/api/v1/query")" '^\{"status":"error","errorType":"bad_data"'
+
+# --- bodies of nobody, at the load balancer, which proves its users after a body is there
+{ printf 'query='; head -c 900000 /dev/zero | tr '\0' a; } >long
+queries() {
+	for _ in $(seq "$1"); do
+		"${CURL[@]}" -u 'ada:correct horse' -o /dev/null -w '%{http_code}\n' --data-binary @long "http://127.0.0.1:$PORT/api/v1/query"
+	done | sort | uniq -c | awk '{ printf "%s%s x %s", s, $2, $1; s = ", " }'
+}
+is "long queries are taken" "$(queries 4)" "200 x 4"
+printf 'POST /api/v1/query HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 1048576\r\n\r\n' >head
+crowd --count 80 --zeros 1048575
+is "and beside 80 bodies of nobody's that stay without their end" "$(queries 8)" "200 x 8"
+disperse
 stop
 tap_done
