@@ -28,6 +28,7 @@
 struct api_state {
 	struct api_sites *sites;
 	struct api_limit *limit;
+	struct munge *munge;
 	bool has_origins;
 	regex_t origins;
 	struct log_repeat failures; /* of the database, pool's threads */
@@ -300,10 +301,11 @@ static bool is_of_load_balancer(const struct ask *a)
 				 a->endpoint->answer == api_verify);
 }
 
-static int run(struct pg *pg, void *arg, struct err *err)
+static int prove_asker(struct pg *pg, void *arg, struct err *err)
 {
 	struct ask *a = arg;
 	struct api_state *s = a->app->api;
+	(void)pg;
 	int rc = identity_prove(api_site_identity(a->site), &a->proof.facts, &a->who,
 				err);
 
@@ -313,6 +315,15 @@ static int run(struct pg *pg, void *arg, struct err *err)
 			     "%s has asked too often in this minute "
 			     "(--web.max-requests)",
 			     a->who.login);
+	a->proved = rc == 0;
+	return rc;
+}
+
+static int run(struct pg *pg, void *arg, struct err *err)
+{
+	struct ask *a = arg;
+	int rc = a->proved ? 0 : prove_asker(pg, a, err);
+
 	/* parameters last: they are for those who may ask */
 	if (rc == 0)
 		rc = params_parse(web_target(a->r), a->endpoint->params, a->now_us,
@@ -354,6 +365,24 @@ static void done(void *arg, int rc, const struct err *err)
 		a->refusal = *err;
 	note_failure(a);
 	compose(a);
+	a->phase = ASK_OVER;
+	web_wake(a->r);
+}
+
+static void proof_done(void *arg, int rc, const struct err *err)
+{
+	struct ask *a = arg;
+
+	if (rc < 0)
+		done(arg, rc, err);
+	else
+		web_wake(a->r);
+}
+
+static void on_decoded(void *arg)
+{
+	struct ask *a = arg;
+
 	web_wake(a->r);
 }
 
@@ -385,8 +414,15 @@ static void answer_preflight(struct ask *a)
 	web_answer(a->r, 204, "text/plain", "", 0);
 }
 
+static void note_proof(struct ask *a)
+{
+	if (a->proved)
+		web_proved(a->r, "asks:", *a->who.front ? a->who.front : a->who.login);
+}
+
 static void send_answer(struct ask *a)
 {
+	note_proof(a);
 	(void)allow_origin(a);
 	web_answer(a->r, a->status ? a->status : 200,
 		   a->content_type ? a->content_type : JSON_TYPE, a->body.data,
@@ -400,23 +436,63 @@ static void refuse_now(struct ask *a, int rc, const char *text)
 	send_answer(a);
 }
 
-static void begin(struct app *app, struct web_request *r)
+/* To the pool, whose done() is called once. */
+static void submit_ask(struct ask *a,
+		       int (*job)(struct pg *pg, void *arg, struct err *err),
+		       void (*over)(void *arg, int rc, const struct err *err))
+{
+	a->job = (struct pg_job){.run = job, .done = over, .arg = a};
+	/* first asleep, then to be woken */
+	web_sleep(a->r);
+	int rc = pg_pool_submit(a->app->pool, &a->job, &a->refusal);
+	if (rc < 0)
+		done(a, rc, NULL);
+}
+
+/* True: it sleeps until its credential is decoded, or was refused. */
+static bool ask_munge(struct ask *a)
+{
+	struct munge *m = a->app->api->munge;
+	struct identity *id = api_site_identity(a->site);
+	const struct options *now = api_site_options(a->site);
+
+	/* another socket since the last reload: the pool's thread asks there */
+	if (!m || strcmp(now->munge_socket, a->app->options.munge_socket) != 0)
+		return false;
+	a->munge.credential = identity_credential(id, &a->proof.facts);
+	if (!a->munge.credential)
+		return false;
+	a->munge.key = web_client_key(a->r);
+	a->munge.done = on_decoded;
+	a->munge.arg = a;
+	a->proof.facts.munge = &a->munge;
+	a->phase = ASK_MUNGE;
+	web_sleep(a->r);
+	if (munge_submit(m, &a->munge) == 0)
+		return true;
+	web_wake(a->r);
+	refuse_now(a, -EAGAIN, "too many MUNGE credentials are waiting");
+	return true;
+}
+
+/* Whether it is a request to be proved; else it is answered. */
+static bool begin(struct app *app, struct web_request *r)
 {
 	struct ask *a = *web_state(r) = calloc(1, sizeof(*a));
 	const char *path = app_path(app, r);
 
 	if (!a)
-		return; /* which closes the connection */
+		return false; /* handled without a, which closes the connection */
 	a->app = app;
 	a->r = r;
 	a->now_us = clock_realtime_ns() / 1000;
 	if (strncmp(path, PREFIX, strlen(PREFIX)) != 0) {
 		web_answer_text(r, 404, "404 page not found\n");
-		return;
+		return false;
 	}
 	if (web_method(r) == WEB_OPTIONS) {
 		answer_preflight(a);
-		return;
+		return false;
 	}
 	a->endpoint = access_find(path + strlen(PREFIX), &a->path);
 	if (!a->endpoint) {
@@ -426,37 +502,52 @@ static void begin(struct app *app, struct web_request *r)
 				     "by CLUSTER/UUID or CLUSTER/UUID/RESTARTS"
 				   : "there is no such endpoint "
 				     "(openapi.json lists them)");
-		return;
+		return false;
 	}
 	if (a->endpoint->scopes[ROLE_USER] == SCOPE_PUBLIC) {
 		a->rc = a->endpoint->answer(a, &a->refusal);
 		compose(a);
 		send_answer(a);
-		return;
+		return false;
 	}
 	a->site = api_site_take(app->api->sites);
 	identity_collect(api_site_identity(a->site), r, &a->proof);
-	a->job = (struct pg_job){.run = run, .done = done, .arg = a};
-	/* first asleep, then to be woken */
-	web_sleep(r);
-	int rc = pg_pool_submit(app->pool, &a->job, &a->refusal);
-	if (rc == 0)
+	return true;
+}
+
+void api_admit(void *arg, struct web_request *r)
+{
+	struct ask *a = *web_state(r);
+
+	if (!a && (!begin(arg, r) || ask_munge(*web_state(r))))
 		return;
-	a->rc = rc;
-	note_failure(a);
-	compose(a);
-	a->awake = true;
-	web_wake(r);
+	a = *web_state(r);
+	if (a->phase == ASK_OVER) {
+		send_answer(a);
+	} else if (a->munge.facts.rc < 0) {
+		refuse_now(a, a->munge.facts.rc == -EHOSTDOWN ? -EHOSTDOWN : -EACCES,
+			   a->munge.why.text);
+	} else if (web_method(r) == WEB_POST && !a->proved) {
+		a->phase = ASK_PROOF;
+		submit_ask(a, prove_asker, proof_done);
+	} else {
+		note_proof(a);
+	}
 }
 
 void api_serve(void *arg, struct web_request *r)
 {
 	struct ask *a = *web_state(r);
 
+	(void)arg;
 	if (!a)
-		begin(arg, r);
-	else
+		return;
+	if (a->phase == ASK_OVER) {
 		send_answer(a);
+		return;
+	}
+	a->phase = ASK_ANSWER;
+	submit_ask(a, run, done);
 }
 
 void api_end(void *arg, struct web_request *r, unsigned status)
@@ -471,6 +562,7 @@ void api_end(void *arg, struct web_request *r, unsigned status)
 	if (!a)
 		return;
 	identity_request_done(&a->proof);
+	munge_facts_done(&a->munge.facts);
 	api_site_release(s->sites, a->site);
 	scope_done(&a->scope);
 	params_done(&a->params);
@@ -528,12 +620,22 @@ static int api_open(struct app *app, struct err *err)
 			return rc;
 		s->has_origins = true;
 	}
+	const char *socket = app->options.munge_socket;
+	if (app->options.identity_munge &&
+	    munge_new(*socket ? socket : NULL, &s->munge, err) < 0)
+		return -ENOMEM;
 	return api_sites_new(&app->options, &s->sites, err);
 }
 
 static int api_reload(struct app *app, struct err *err)
 {
 	return api_sites_reload(app->api->sites, app->argc, app->argv, err);
+}
+
+static void api_stop(struct app *app)
+{
+	if (app->api && app->api->munge)
+		munge_stop(app->api->munge);
 }
 
 static void api_close(struct app *app)
@@ -543,6 +645,7 @@ static void api_close(struct app *app)
 	if (!s)
 		return;
 	api_sites_free(s->sites);
+	munge_free(s->munge);
 	api_limit_free(s->limit);
 	if (s->has_origins)
 		regfree(&s->origins);
@@ -584,6 +687,7 @@ const struct part part_api = {
 	.check = api_check,
 	.open = api_open,
 	.reload = api_reload,
+	.stop = api_stop,
 	.close = api_close,
 	.metrics = api_metrics,
 };

@@ -5,13 +5,16 @@
 #include "aggregator/access.h"
 #include "aggregator/app.h"
 #include "lib/http/identity_web.h"
+#include "lib/http/munge.h"
 
 /* The REST API (doc/api.md): a request is looked at by a thread of the web server,
  * proved, allowed and answered by one of the pool, and sent by the first again. */
 
 extern const struct part part_api;
 
-/* Handles all below /api/ that no other route has. arg is the struct app. */
+/* Handles all below /api/ that no other route has. arg is the struct app. A body is
+ * read when it is proved who asks. */
+void api_admit(void *arg, struct web_request *r);
 void api_serve(void *arg, struct web_request *r);
 void api_end(void *arg, struct web_request *r, unsigned status);
 
@@ -24,6 +27,15 @@ struct ask {
 	const struct endpoint *endpoint;
 	struct path_args path;
 	struct identity_request proof;
+	struct munge_job munge;
+	enum {
+		ASK_NEW,
+		ASK_MUNGE, /* its credential has been, or is being, decoded */
+		ASK_PROOF, /* the pool proves who asks */
+		ASK_ANSWER,
+		ASK_OVER, /* the answer is in body */
+	} phase;
+	bool proved; /* who it is */
 	struct identity_who who;
 	struct scope scope;
 	struct param_set params;
@@ -44,7 +56,6 @@ struct ask {
 	struct buf body;
 	char *content_type; /* NULL: JSON; static */
 	bool raw;           /* data is the whole body */
-	bool awake;
 };
 
 /* Runs a query whose rows are: JSON; optionally columns named observed_ms and node_ms,

@@ -34,11 +34,16 @@ static const struct web_route routes[] = {
 	 .methods = WEB_GET | WEB_HEAD | WEB_POST,
 	 .body_bytes_max = VERIFY_BYTES_MAX,
 	 .body_type = "text/plain",
+	 .admit = api_admit,
 	 .handle = api_serve,
 	 .end = api_end},
 	/* the endpoints of access.c, and whatever else is asked for: the last row,
 	 * as the one before for pages of other origins */
-	{.path = NULL, .own_proof = true, .handle = api_serve, .end = api_end},
+	{.path = NULL,
+	 .own_proof = true,
+	 .admit = api_admit,
+	 .handle = api_serve,
+	 .end = api_end},
 };
 #define ROUTES (sizeof(routes) / sizeof(routes[0]))
 

@@ -408,31 +408,40 @@ static bool payload_is_ours(const struct munge_facts *m, const struct identity_f
 	       memcmp(s + p + n + 1, f->target, t) == 0;
 }
 
+static const char *credential_of(const struct identity_facts *f)
+{
+	const char *s = f->authorization + strlen("MUNGE");
+
+	return s + strspn(s, " ");
+}
+
 static int by_munge(struct identity *id, const struct identity_facts *f,
 		    struct identity_who *ret, struct err *err)
 {
-	auto_munge_facts struct munge_facts m = {.rc = -EACCES};
+	auto_munge_facts struct munge_facts own = {.rc = -EACCES};
+	const struct munge_facts *m = f->munge ? &f->munge->facts : &own;
+	int rc = m->rc;
 
 	if (!id->munge)
 		return err_set(err, -EACCES,
 			       "MUNGE credentials are not accepted here "
 			       "(identity.munge)");
-	int rc = munge_read(id->munge_socket,
-			    f->authorization + strlen("MUNGE") +
-				    strspn(f->authorization + strlen("MUNGE"), " "),
-			    &m, err);
+	if (!f->munge)
+		rc = munge_read(id->munge_socket, credential_of(f), &own, err);
+	else if (rc < 0)
+		(void)err_set(err, rc, "%s", f->munge->why.text);
 	if (rc < 0)
 		return rc == -ENOTSUP || rc == -EINVAL ? -EACCES : rc;
-	if (!payload_is_ours(&m, f))
+	if (!payload_is_ours(m, f))
 		return err_set(err, -EACCES,
 			       "munge: the credential was made for another request");
 	ret->way = WAY_MUNGE;
 	ret->has_uid = true;
-	ret->uid = m.uid;
-	rc = name_of_uid(m.uid, ret->login, err);
+	ret->uid = m->uid;
+	rc = name_of_uid(m->uid, ret->login, err);
 	if (rc < 0)
 		return rc;
-	const struct front front = find_front_account(id, m.uid, ret->login, f, ret);
+	const struct front front = find_front_account(id, m->uid, ret->login, f, ret);
 	if (front.listed) {
 		ret->has_uid = false;
 		ret->login[0] = '\0';
@@ -512,6 +521,13 @@ static int by_nothing(struct identity *id, const struct identity_facts *f,
 static bool uses_munge(const struct identity_facts *f)
 {
 	return f->authorization && strncasecmp(f->authorization, "MUNGE ", 6) == 0;
+}
+
+const char *identity_credential(const struct identity *id,
+				const struct identity_facts *f)
+{
+	return id->munge && f->authorizations == 1 && uses_munge(f) ? credential_of(f)
+								    : NULL;
 }
 
 bool identity_waits(const struct identity *id, const struct identity_facts *f)

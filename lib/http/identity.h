@@ -81,6 +81,8 @@ void identity_free(struct identity *id); /* accepts NULL */
 /* The headers that may name a user, in order; NULL: there is no i-th. Borrowed. */
 const char *identity_user_header(const struct identity *id, size_t i);
 
+struct munge_job;
+
 struct identity_name {
 	enum identity_certificate kind;
 	const char *text;
@@ -94,6 +96,9 @@ struct identity_facts {
 	unsigned authorizations;   /* how many Authorization headers there are */
 	const char *authorization; /* the first; NULL: none */
 	const char *password_user; /* whose password was good; NULL: none */
+	/* The credential of authorization as it was decoded, which can be done once;
+	 * NULL: identity_prove() does so. */
+	const struct munge_job *munge;
 	struct identity_name names[IDENTITY_NAMES_MAX]; /* of a verified certificate */
 	size_t name_count;
 	bool client_certificate; /* which is for clients and nothing else */
@@ -135,6 +140,11 @@ int identity_prove(struct identity *id, const struct identity_facts *f,
 /* Whether identity_prove() may have to wait for somebody; what it knows itself (a front
  * end's password or certificate and the user's header) it says at once. */
 bool identity_waits(const struct identity *id, const struct identity_facts *f);
+
+/* The MUNGE credential that identity_prove() would look at, for munge_submit(); NULL:
+ * none comes, or none is taken. */
+const char *identity_credential(const struct identity *id,
+				const struct identity_facts *f);
 
 /* The HTTP status for an error of identity_prove(). */
 unsigned identity_status(int rc);

@@ -18,7 +18,7 @@ PID=$!
 started "$PID"
 ok "the aggregator starts" wait_for 100 curl -sf -o /dev/null "http://127.0.0.1:$PORT/health"
 T=$(($(date +%s) / 3600 * 3600 - 7200))
-printf 'start instance=1 unit=1 started=%s\n' "$T" | "$make" >body
+for i in $(seq 2000); do echo "start instance=$i unit=$i started=$T"; done | "$make" >body
 
 # crowd OPTIONS: as test/fake/http_crowd.c has it, what each sends first is in the file head; CROWD is it
 crowd() {
@@ -38,16 +38,16 @@ head_of() { # path, type, length, proof
 	printf 'POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: %s\r\nContent-Length: %s\r\n%s\r\n\r\n' "$1" "$2" "$3" "$4"
 }
 
-is "reports are taken" "$(pushes 20)" "200 x 20;"
+is "reports are taken" "$(pushes 8)" "200 x 8;"
 big=$((8 << 20)) many=1290000
 for proof in 'Authorization: MUNGE x' 'Authorization: MUNGE MUNGE:AwQDAAB:' 'X-Nothing: x'; do
 	head_of /api/v1/ingest application/x-ceems-batch $big "$proof" >head
 	crowd --count 9 --zeros $((big - 1))
-	is "reports are taken beside 9 bodies of 8 MiB with ${proof%:*}" "$(pushes 20)" "200 x 20;"
+	is "reports are taken beside 9 bodies of 8 MiB with ${proof%:*}" "$(pushes 8)" "200 x 8;"
 	disperse
 	head_of /api/v1/units/verify text/plain $many "$proof" >head
 	crowd --count 60 --zeros $((many - 1))
-	is "and beside 60 lists of units to be verified" "$(pushes 20)" "200 x 20;"
+	is "and beside 60 lists of units to be verified" "$(pushes 8)" "200 x 8;"
 	disperse
 done
 ok "the aggregator runs on" kill -0 "$PID"
