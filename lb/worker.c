@@ -8,10 +8,10 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 
 #include "lb/relay.h"
+#include "lib/http/listen.h"
 #include "lib/http/negotiate.h"
 #include "lib/log.h"
 #include "lib/signals.h"
@@ -19,7 +19,7 @@
 #define WORKERS_MAX 16
 #define LISTEN_MAX 16
 #define CONNECTIONS_MAX 4096 /* of one worker and address */
-#define FILES_MAX 65536
+#define FILES_MAX 65536      /* connections on both sides */
 #define BODY_MAX (1u << 20)
 #define METRICS_BYTES_MAX ((size_t)8 << 20)
 #define TOLD_MS 2000 /* for those that are told that we end */
@@ -110,17 +110,6 @@ static unsigned cpu_count(void)
 	int n = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
 
 	return n < 1 ? 1 : n > WORKERS_MAX ? WORKERS_MAX : (unsigned)n;
-}
-
-/* Connections on both sides are descriptors: the soft limit is for select(2). */
-static void raise_files(void)
-{
-	struct rlimit l;
-
-	if (getrlimit(RLIMIT_NOFILE, &l) < 0 || l.rlim_cur >= FILES_MAX)
-		return;
-	l.rlim_cur = l.rlim_max < FILES_MAX ? l.rlim_max : FILES_MAX;
-	(void)setrlimit(RLIMIT_NOFILE, &l);
 }
 
 static void nothing(struct loop_task *task)
@@ -236,7 +225,7 @@ int workers_start(const struct workers_params *p, struct workers **ret, struct e
 	w->count = p->count ? p->count : cpu_count();
 	if (w->count > WORKERS_MAX)
 		w->count = WORKERS_MAX;
-	raise_files();
+	listen_files(FILES_MAX);
 	int rc = resolver_new(&w->resolver, err);
 	for (size_t i = 0; rc == 0 && i < w->count; i++)
 		rc = make_worker(w, &w->workers[i], err);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -190,4 +191,14 @@ unsigned listen_port(int fd)
 	if (ss.ss_family == AF_INET6)
 		return ntohs(((struct sockaddr_in6 *)(void *)&ss)->sin6_port);
 	return 0;
+}
+
+void listen_files(uint64_t wanted)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) < 0 || l.rlim_cur >= wanted)
+		return;
+	l.rlim_cur = l.rlim_max < wanted ? l.rlim_max : wanted;
+	(void)setrlimit(RLIMIT_NOFILE, &l);
 }

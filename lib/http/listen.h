@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "lib/err.h"
 
@@ -32,5 +33,9 @@ bool listen_is_local(int fd);
  * host may be empty. -EINVAL. */
 int listen_split(const char *address, char *ret_host, size_t host_size, char *ret_port,
 		 size_t port_size);
+
+/* Room for so many descriptors, as far as the hard limit lets: the soft one is for
+ * select(2). */
+void listen_files(uint64_t wanted);
 
 #endif

@@ -17,6 +17,7 @@
 #define CONNECTIONS_SPARE 24   /* beyond max_requests: to be told 503, and /health */
 #define CONNECTIONS_MAX 1024
 #define CONNECTIONS_ENDING 64 /* have been ended for others and are not gone yet */
+#define FILES_OTHERS 512      /* that the program has beside connections */
 #define TICK_MS 1000          /* the library looks for silent connections */
 #define NAPS_MAX 256          /* each is looked at whenever the library runs */
 #define NAP_MS 20
@@ -284,6 +285,7 @@ int web_daemons_start(struct web *w, int *fds, size_t count, bool tls,
 	int rc = 0;
 
 	w->connections_most = web_connections_most(w, p);
+	listen_files(count * (w->connections_most + CONNECTIONS_ENDING) + FILES_OTHERS);
 	w->daemons = calloc(daemons, sizeof(*w->daemons));
 	if (!w->daemons)
 		return err_set(err, -ENOMEM, "web: out of memory");
