@@ -11,9 +11,9 @@ cd "$SCRATCH" || exit 1
 agg_up() { curl -sf -m 20 -o /dev/null "http://127.0.0.1:$agg_port/health"; }
 agg_begin() { # [flags]: with a Postgres; a failure ends the test
 	pg_start || { ok "Postgres starts" false; tap_done; }
-	(umask 077; echo a-token-of-this-test >"$SCRATCH/token")
+	(umask 077; echo "test=* a-token-of-this-test" >"$SCRATCH/token")
 	agg_port=$(free_port)
-	"$agg" --db.url="$PGURL" --web.listen-address="127.0.0.1:$agg_port" --ingest.token-file="$SCRATCH/token" \
+	"$agg" --db.url="$PGURL" --web.listen-address="127.0.0.1:$agg_port" --ingest.token-file="$SCRATCH/token" --ingest.jobs-from=token:test \
 		--security.drop-privileges=false --rollup.delay=100ms --linker.grace=1h --linker.lost-after=10m "$@" >"$SCRATCH/agg.log" 2>&1 &
 	agg_pid=$!
 	started $agg_pid
