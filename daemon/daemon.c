@@ -190,6 +190,63 @@ static void open_ring(struct daemon *d)
 		log_info("%s: new, with %u slots", path, d->ring.count);
 }
 
+static void close_ring(struct daemon *d)
+{
+	if (!d->has_ring)
+		return;
+	signals_unguard(d->ring.header);
+	ring_consumer_close(&d->ring);
+	d->has_ring = false;
+}
+
+/* Under the lock. What was published until the ring was lost is taken first. */
+static bool renew_ring(struct daemon *d)
+{
+	uint64_t records = d->ingest.records;
+
+	ingest_tick(&d->ingest, 0);
+	log_error("%s/ring: removed or replaced under us (%llu records were still in "
+		  "it): steps that began since are looked for among the control groups",
+		  d->options.path_rundir,
+		  (unsigned long long)(d->ingest.records - records));
+	if (d->privileges.drop) {
+		log_error("%s/ring: only root can make it again: ending with status "
+			  "%d, to be started anew",
+			  d->options.path_rundir, SIGNALS_STATUS_BUS);
+		return false;
+	}
+	close_ring(d);
+	open_ring(d);
+	if (!d->has_ring)
+		return false;
+	ingest_init(&d->ingest, &d->env, &d->ring, d->units, d->sample);
+	d->ingest.records = records;
+	d->ingest.want_walk = true;
+	return true;
+}
+
+bool daemon_keep_files(struct daemon *d)
+{
+	char path[4096];
+	int n = snprintf(path, sizeof(path), "%s/ring", d->options.path_rundir);
+	bool kept = true;
+
+	pthread_mutex_lock(&d->lock);
+	if (d->units && !d->said_units_removed && units_removed(d->units)) {
+		log_error("%s/%s: removed under us: counting goes on in memory, the "
+			  "next start begins anew",
+			  d->options.path_rundir, UNITS_PATH_NAME);
+		d->said_units_removed = true;
+	}
+	if (d->has_ring && n > 0 && (size_t)n < sizeof(path) &&
+	    !ring_in_place(&d->ring, path))
+		kept = renew_ring(d);
+	pthread_mutex_unlock(&d->lock);
+	if (!kept)
+		d->status = SIGNALS_STATUS_BUS;
+	return kept;
+}
+
 static int open_consumers(struct daemon *d, struct err *err)
 {
 	if (!d->units)
@@ -462,10 +519,7 @@ void daemon_close(struct daemon *d)
 	emissions_free(d->emissions);
 	free(d->enabled);
 	sample_free(d->sample);
-	if (d->has_ring) {
-		signals_unguard(d->ring.header);
-		ring_consumer_close(&d->ring);
-	}
+	close_ring(d);
 	if (d->units) {
 		size_t bytes;
 		signals_unguard(units_mapping(d->units, &bytes));

@@ -58,6 +58,8 @@ struct daemon {
 	int signalfd; /* SIGHUP, SIGTERM, SIGINT */
 	bool said_no_traffic;
 	struct log_repeat walk_log, mended_log;
+	bool said_units_removed;
+	int status;      /* of the process: 0, or SIGNALS_STATUS_BUS */
 	uint64_t mended; /* units_mended() at the last look */
 };
 
@@ -66,8 +68,12 @@ struct daemon {
  * a user that does not exist. Signals are blocked and threads run after it. */
 int daemon_open(struct daemon *d, struct err *err);
 void daemon_close(struct daemon *d);
+/* Looks whether ring and table still have their names. A ring that has none is made
+ * anew; false: that takes root, which has been given up. */
+bool daemon_keep_files(struct daemon *d);
 
-/* Serves until SIGTERM or SIGINT. */
+/* Serves until SIGTERM or SIGINT, or until a file of the run directory is lost that
+ * only a new start can make again (d->status). */
 void daemon_run(struct daemon *d);
 
 #endif

@@ -16,13 +16,15 @@
 
 #define SAMPLE_MS 5000u /* a lost stop record costs at most this much */
 #define EXPIRE_MS 1000u
+#define FILES_MS 500u /* a lost ring is noticed within a second */
 #define TRIM_MS 10000u
 #define ABANDONED_MS 10000u
 #define POLL_SLOWEST 4u  /* times --ring.poll, while no record comes */
 #define TRAFFIC_MS 5000u /* a start is quiet for so long before it is remarked */
 
 struct timers {
-	uint64_t sample_ns, expire_ns, abandoned_ns, walk_ns, trim_ns, traffic_ns;
+	uint64_t files_ns, sample_ns, expire_ns, abandoned_ns, walk_ns, trim_ns,
+		traffic_ns;
 };
 
 struct loop {
@@ -181,6 +183,8 @@ static unsigned tick(void *arg)
 	struct daemon *d = l->daemon;
 	uint64_t now = clock_boottime_ns();
 
+	if (due(&l->timers.files_ns, now, FILES_MS) && !daemon_keep_files(d))
+		return SERVICE_END;
 	if (now >= l->timers.expire_ns)
 		set_policy(d); /* asks scrape, so not under our lock */
 	pthread_mutex_lock(&d->lock);

@@ -49,7 +49,7 @@ static int serve(struct daemon *d)
 	else
 		daemon_run(d);
 	daemon_close(d);
-	return rc < 0 ? PROGRAM_CANNOT : PROGRAM_OK;
+	return rc < 0 ? PROGRAM_CANNOT : d->status;
 }
 
 static int load(int argc, char *const argv[], void *dst, struct buf *out,

@@ -205,6 +205,8 @@ uint32_t steps_unit(const struct units *u, uint32_t step);
 /* Values of the file that were found out of their bounds and put right: something else
  * has written to it. */
 uint64_t units_mended(const struct units *u);
+/* Does the file have no name any more? Then a restart begins anew. */
+bool units_removed(const struct units *u);
 /* Where the file is mapped */
 const void *units_mapping(const struct units *u, size_t *ret_bytes);
 uint32_t units_capacity(const struct units *u);

@@ -247,6 +247,13 @@ static void unmap_file(struct units *u)
 	u->map = NULL;
 }
 
+bool units_removed(const struct units *u)
+{
+	struct stat st;
+
+	return fstat(u->fd, &st) == 0 && st.st_nlink == 0;
+}
+
 const void *units_mapping(const struct units *u, size_t *ret_bytes)
 {
 	*ret_bytes = u->bytes;

@@ -570,6 +570,17 @@ int ring_consumer_open(const char *path, uint32_t slots, struct ring *ret,
 	return 0;
 }
 
+bool ring_in_place(const struct ring *r, const char *path)
+{
+	struct stat by_fd, by_path;
+
+	if (fstat(r->fd, &by_fd) < 0 || by_fd.st_nlink == 0)
+		return false;
+	if (lstat(path, &by_path) < 0) /* who may not look knows nothing */
+		return errno != ENOENT && errno != ENOTDIR;
+	return by_fd.st_ino == by_path.st_ino && by_fd.st_dev == by_path.st_dev;
+}
+
 void ring_consumer_close(struct ring *r)
 {
 	ring_detach(r);

@@ -114,6 +114,9 @@ int ring_send(const char *path, uid_t owner, const void *record, size_t len,
  * must ring_consumer_close() its copy (or exec). */
 int ring_consumer_open(const char *path, uint32_t slots, struct ring *ret,
 		       bool *ret_made_new, struct err *err);
+/* Is it still what plugins find at path? False: removed, moved away or replaced, so
+ * that no record comes any more. */
+bool ring_in_place(const struct ring *r, const char *path);
 void ring_consumer_close(struct ring *r);
 
 /* The next record in order. Copies at most RING_RECORD_MAX bytes to buf.

@@ -70,8 +70,11 @@ void service_run(const struct service *s)
 		int n = poll(&fd, 1, wait_ms);
 		if (n > 0 && !take_signals(s))
 			break;
+		unsigned next_ms = s->tick ? s->tick(s->arg) : 0;
+		if (next_ms == SERVICE_END)
+			break;
 		if (s->tick)
-			wait_ms = (int)s->tick(s->arg);
+			wait_ms = (int)next_ms;
 	}
 	(void)notify_send("STOPPING=1");
 }

@@ -2,6 +2,7 @@
 #ifndef CEEMS_LIB_SERVICE_H
 #define CEEMS_LIB_SERVICE_H
 
+#include <limits.h>
 #include <stdbool.h>
 
 #include "lib/privileges.h"
@@ -17,11 +18,13 @@
  *		.tick = tick, .reload = reload, .arg = &program});
  *	... stop, close fd ...
  */
+#define SERVICE_END UINT_MAX
 struct service {
 	int signalfd;     /* of signals_open(); stays the caller's */
 	unsigned wait_ms; /* until the first tick */
 	/* What is done now and then; must not wait. Returns the ms until the next. A
-	 * signal may bring it earlier. NULL: nothing. */
+	 * signal may bring it earlier. SERVICE_END: it cannot go on, and has logged
+	 * why. NULL: nothing. */
 	unsigned (*tick)(void *arg);
 	/* SIGHUP: reads everything again. What is refused stays as it was, and is
 	 * logged by it; false: something was. */

@@ -41,6 +41,23 @@ static void second_consumer_is_refused(void **state)
 	CONSUMED(f, "x");
 }
 
+static void ring_that_lost_its_name_is_not_in_place(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_true(ring_in_place(&f->consumer, f->path));
+	assert_int_equal(rename(f->path, f->other), 0);
+	assert_false(ring_in_place(&f->consumer, f->path));
+	assert_true(ring_in_place(&f->consumer, f->other));
+	/* something else in its place */
+	int fd = open(f->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	close(fd);
+	assert_false(ring_in_place(&f->consumer, f->path));
+	assert_int_equal(unlink(f->other), 0);
+	assert_false(ring_in_place(&f->consumer, f->path));
+}
+
 static void consumer_of_bad_geometry_is_refused(void **state)
 {
 	struct fixture *f = *state;
@@ -554,6 +571,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		RING_TEST(slot_memory_is_really_allocated),
 		RING_TEST(second_consumer_is_refused),
+		RING_TEST(ring_that_lost_its_name_is_not_in_place),
 		RING_TEST(consumer_of_bad_geometry_is_refused),
 		RING_TEST(consumer_replaces_what_is_no_ring),
 		RING_TEST(consumer_replaces_a_ring_of_another_size),

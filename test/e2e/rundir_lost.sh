@@ -1,0 +1,85 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The ring, then the whole run directory, removed under a running ceemsd: it is noticed, said, and
+# made anew, and no counter is lost. The jobs are made up (test/fake/unit_source).
+. "$(dirname "$0")/../tap.sh"
+
+mkdir "$SCRATCH/cgroup"
+port=$(free_port) || exit 1
+url=http://127.0.0.1:$port
+run=$SCRATCH/run
+
+start() { # OPTION...
+	"$BUILD/ceemsd" --path.rundir="$run" --path.cgroupfs="$SCRATCH/cgroup" --collector.slurm \
+		--web.listen-address="127.0.0.1:$port" --ring.slots=64 --unit.linger=1h --no-reports.enabled \
+		"$@" >>"$SCRATCH/log" 2>&1 </dev/null &
+	pid=$!
+	started $pid
+}
+answers() { curl -sf -o "$SCRATCH/body" "$url/metrics"; }
+value() { sed -n "s/^$1 //p" "$SCRATCH/body"; }
+sum_of() { jq -s "map(.$1) | add" "$SCRATCH"/truth.*; }
+scaled() { awk -v v="$1" 'BEGIN { s = sprintf("%d.%09d", v / 1e9, v % 1e9); sub(/\.?0+$/, "", s); print s }'; }
+feed() { # FIRST-ID
+	"$BUILD/unit_source" --ring="$run/ring" --first-id="$1" --count=10 --steps=2 >"$SCRATCH/truth.$1" 2>>"$SCRATCH/source.err"
+}
+counts_all() {
+	answers || return 1
+	local host
+	host=$(sed -n 's/^ceems_compute_units{manager="slurm",hostname="\([^"]*\)"} .*/\1/p' "$SCRATCH/body")
+	[ "$(value "ceems_units_cpu_seconds_total{manager=\"slurm\",hostname=\"$host\",mode=\"user\"}")" = "$(scaled "$(sum_of cpu_user_ns)")" ]
+}
+is_new() { [ -f "$run/ring" ] && [ "$(stat -c %i "$run/ring")" != "$1" ]; }
+gone() { ! kill -0 $pid 2>/dev/null; }
+status_of() {
+	wait_for 60 gone
+	{ wait $pid; } 2>/dev/null
+	echo $?
+}
+
+# who may make a ring makes it: an ordinary user's own, or root's that was not given up
+start --no-security.drop-privileges
+ok "starts" wait_for 30 answers
+feed 100
+ok "counts" wait_for 30 counts_all
+exec 5<"$run/ring" # so that its inode's number does not come back
+old=$(stat -c %i "$run/ring")
+rm "$run/ring"
+ok "ring removed: there is a new one" wait_for 30 is_new "$old"
+ok "ring removed: it is said" grep -q 'run/ring: removed or replaced under us' "$SCRATCH/log"
+feed 200
+is "ring removed: the new one takes records" $? 0
+ok "ring removed: and nothing is lost" wait_for 30 counts_all
+old=$(stat -c %i "$run/ring")
+mv "$run/ring" "$run/moved"
+ok "ring moved away: there is a new one" wait_for 30 is_new "$old"
+feed 300
+ok "ring moved away: and nothing is lost" wait_for 30 counts_all
+ok "it is still the same process" kill -0 $pid
+kill $pid
+is "and ends well" "$(status_of)" 0
+
+if have_root; then
+	: >"$SCRATCH/log"
+	start
+	ok "without root: starts" wait_for 30 answers
+	ok "without root: goes on with the table" wait_for 30 counts_all
+	rm "$run/ring"
+	is "without root, ring removed: ends with a status for systemd" "$(status_of)" 72
+	ok "without root, ring removed: says why" grep -q 'only root can make it again' "$SCRATCH/log"
+	start
+	ok "without root, ring removed: started again, it answers" wait_for 30 answers
+	feed 400
+	ok "without root, ring removed: and nothing is lost" wait_for 30 counts_all
+	rm -r "$run"
+	is "without root, run directory removed: ends with a status for systemd" "$(status_of)" 72
+	ok "without root, run directory removed: says that the table is lost" grep -q 'run/units: removed under us' "$SCRATCH/log"
+	rm -f "$SCRATCH"/truth.*
+	start
+	ok "without root, run directory removed: started again, it answers" wait_for 30 answers
+	feed 500
+	ok "without root, run directory removed: and counts" wait_for 30 counts_all
+else
+	skip "a daemon that has given up root" "needs root"
+fi
+tap_done
