@@ -17,6 +17,7 @@ CHECKS += test/e2e/slurm_suspended.sh
 CHECKS += test/e2e/rapl_rights.sh
 CHECKS += test/e2e/ceemsd_kill9.sh
 CHECKS += test/e2e/damaged.sh
+CHECKS += test/e2e/table_full.sh
 CHECKS += test/e2e/rundir_lost.sh
 CHECKS += test/e2e/web.sh
 CHECKS += test/e2e/web_bodies.sh

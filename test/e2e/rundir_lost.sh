@@ -31,10 +31,10 @@ counts_all() {
 }
 is_new() { [ -f "$run/ring" ] && [ "$(stat -c %i "$run/ring")" != "$1" ]; }
 gone() { ! kill -0 $pid 2>/dev/null; }
-status_of() {
+end_status() { # sets status: of the process, once it has ended
 	wait_for 60 gone
-	{ wait $pid; } 2>/dev/null
-	echo $?
+	wait $pid
+	status=$?
 }
 
 # who may make a ring makes it: an ordinary user's own, or root's that was not given up
@@ -57,7 +57,8 @@ feed 300
 ok "ring moved away: and nothing is lost" wait_for 30 counts_all
 ok "it is still the same process" kill -0 $pid
 kill $pid
-is "and ends well" "$(status_of)" 0
+end_status
+is "and ends well" $status 0
 
 if have_root; then
 	: >"$SCRATCH/log"
@@ -65,14 +66,16 @@ if have_root; then
 	ok "without root: starts" wait_for 30 answers
 	ok "without root: goes on with the table" wait_for 30 counts_all
 	rm "$run/ring"
-	is "without root, ring removed: ends with a status for systemd" "$(status_of)" 72
+	end_status
+	is "without root, ring removed: ends with a status for systemd" $status 72
 	ok "without root, ring removed: says why" grep -q 'only root can make it again' "$SCRATCH/log"
 	start
 	ok "without root, ring removed: started again, it answers" wait_for 30 answers
 	feed 400
 	ok "without root, ring removed: and nothing is lost" wait_for 30 counts_all
 	rm -r "$run"
-	is "without root, run directory removed: ends with a status for systemd" "$(status_of)" 72
+	end_status
+	is "without root, run directory removed: ends with a status for systemd" $status 72
 	ok "without root, run directory removed: says that the table is lost" grep -q 'run/units: removed under us' "$SCRATCH/log"
 	rm -f "$SCRATCH"/truth.*
 	start
