@@ -22,7 +22,7 @@
  * package, dram, psys and gpu are closed by each tick. host and other are closed when a
  * fresh reading of the host sensor says what a host interval took, often many ticks
  * later: other = host - (package + dram + gpu where the sensor includes them). When
- *that is negative, other is 0 and the rest a deficit that the next intervals pay back:
+ * that is negative, other is 0 and the rest a deficit that the next intervals pay back:
  *
  *	parts in closed host intervals + measured_uj[OTHER]
  *		= measured_uj[HOST] + deficit_uj + forgiven_uj

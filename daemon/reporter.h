@@ -16,7 +16,7 @@ struct sample;
  *	reporter_round()	once a second
  *	reporter_gather()	fills a batch; again while it is full
  *	reporter_settle()	after the batch was written, or as much of it as could
- *be
+ * be
  */
 struct reporter;
 

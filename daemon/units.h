@@ -12,10 +12,10 @@
 
 /*
  * The unit table: /run/ceems/units, a mapping that survives kill -9 of the daemon (not
- *a reboot). What a ring record does is one transaction through a redo log of one entry
- *in the same file, together with the record's ring position: after a crash at any
+ * a reboot). What a ring record does is one transaction through a redo log of one entry
+ * in the same file, together with the record's ring position: after a crash at any
  * instruction each record has been applied exactly once. Counters read from live
- *cgroups are plain monotone stores. The caller serialises (struct daemon's lock).
+ * cgroups are plain monotone stores. The caller serialises (struct daemon's lock).
  *
  *	unit's value = sum of folded (ended) steps + its steps still in the table
  *	node's value = units folded out of the table + units in the table

@@ -25,9 +25,9 @@
  * report, or one that knows more.
  *
  * Times are nanoseconds since 1970 by one base for each unit: CLOCK_REALTIME of the
- *node when the unit began, and from there on what CLOCK_BOOTTIME counts. So no time of
- *a unit leaps, whatever is done to the node's clock, and the base may be wrong as a
- *whole.
+ * node when the unit began, and from there on what CLOCK_BOOTTIME counts. So no time of
+ * a unit leaps, whatever is done to the node's clock, and the base may be wrong as a
+ * whole.
  */
 
 enum report_type {

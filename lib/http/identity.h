@@ -16,8 +16,7 @@
  * 1. Authorization: MUNGE <credential>, whose payload is IDENTITY_MUNGE_PAYLOAD, the
  *    method, a blank and the target: the login of its uid.
  * 2. A verified certificate of a client and of no server (extended key usage): a front
- * end's, or, where the site says so, a
- * user's, by one of its names.
+ *    end's, or, where the site says so, a user's, by one of its names.
  * 3. A password of the web configuration (or MUNGE, of a user that is listed): a front
  *    end's.
  * 4. X-Grafana-Id: a token that Grafana has signed.

@@ -9,14 +9,16 @@
  *	slow MS, drip MS    the same late, or a byte every MS
  *	more, later         the same, and behind it, at once or 50 ms later, another
  *	                    whole answer that nobody asked for ("POISON"); of a later
- *one CONTROL.late gets a line when it is on its way raw FILE            these bytes,
- *and the connection stays open close FILE          these bytes, then it is closed once
- *ok to the first request of a connection, nothing to others endless, heads      a body,
- *or lines of a head, without end hang, drop, reset   no answer at all sick health
- *checks fail too (else they never do) and is read for each request. RECORD gets one
- *line each: the connection's number, the request line, headers and body, with "|"
- *between them. What is not one request with the length that it says is noted as BAD,
- *bytes behind one as EXTRA. */
+ *	                    one CONTROL.late gets a line when it is on its way
+ *	raw FILE            these bytes, and the connection stays open
+ *	close FILE          these bytes, then it is closed
+ *	once                ok to the first request of a connection, nothing to others
+ *	endless, heads      a body, or lines of a head, without end
+ *	hang, drop, reset   no answer at all
+ *	sick                health checks fail too (else they never do)
+ * and is read for each request. RECORD gets one line each: the connection's number, the
+ * request line, headers and body, with "|" between them. What is not one request with
+ * the length that it says is noted as BAD, bytes behind one as EXTRA. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>

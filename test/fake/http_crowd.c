@@ -6,7 +6,7 @@
  *
  * --from: the address is 127.9.0.N, with --spread each client has the next one;
  *--again: a connection that was ended is made anew. Prints "ready" when all of them
- *have sent what is taken at once, and runs until it is killed. */
+ * have sent what is taken at once, and runs until it is killed. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
