@@ -254,8 +254,8 @@ static int serve(struct app *app)
 	return rc < 0 ? PROGRAM_CANNOT : PROGRAM_OK;
 }
 
-/* --migrate, --check, --import, --erase, --renumber, --settle, --recompute: without web and threads, the user
- * and the database as when it serves. */
+/* --migrate, --check, --import, --erase, --renumber, --settle, --recompute: without web
+ * and threads, the user and the database as when it serves. */
 static int run_once(struct app *app, int (*what)(struct app *app, struct err *err))
 {
 	const struct options *o = &app->options;
