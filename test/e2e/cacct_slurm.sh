@@ -17,7 +17,7 @@ unset CEEMS_TOKEN_FILE XDG_CONFIG_HOME NO_COLOR
 MUNGE=$(sed -n 's/^AuthInfo=socket=//p' "$SLURM_CONF")
 port=$(free_port)
 "$BUILD/ceems_aggregator" --web.listen-address="127.0.0.1:$port" --db.url="$PGURL" --identity.munge-socket="$MUNGE" --ingest.munge-socket="$MUNGE" \
-	--ingest.user='root=*' --admin.users=root --rollup.delay=0s --security.run-as-user="" >"$SCRATCH/agg.log" 2>&1 &
+	--ingest.user='root=*' --ingest.jobs-from=munge:root --admin.users=root --rollup.delay=0s --security.run-as-user="" >"$SCRATCH/agg.log" 2>&1 &
 started $!
 export CEEMS_API_URL=http://127.0.0.1:$port CEEMS_MUNGE_SOCKET=$MUNGE
 ceemsd_start --reports.enabled --reports.interval=2s --reports.spool="$SCRATCH/spool" --cluster="$(sed -n 's/^ClusterName=//p' "$SLURM_CONF")"

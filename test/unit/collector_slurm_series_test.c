@@ -163,7 +163,7 @@ static void fake_slurmd(const char *path)
 
 	assert_non_null(getcwd(cwd, sizeof(cwd)));
 	(void)snprintf(text, sizeof(text),
-		       "#!/bin/sh\n[ \"$*\" = '-G -N n1' ] || exit 3\n"
+		       "#!/bin/sh\n[ \"$*\" = '-G -L /dev/null -N n1' ] || exit 3\n"
 		       "cat %s/test/fixture/gpus/slurmd-G/22.05-skip0.txt >&2\n",
 		       cwd);
 	assert_int_equal(

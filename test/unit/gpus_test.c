@@ -343,7 +343,7 @@ static void probe_reads_stderr_and_passes_the_node_name(void **state)
 	char path[64];
 	(void)state;
 	fake_slurmd(path, sizeof(path),
-		    "[ \"$*\" = '-G -N n 1' ] && cat " FIXTURE
+		    "[ \"$*\" = '-G -L /dev/null -N n 1' ] && cat " FIXTURE
 		    "slurmd-G/22.05-plain.txt >&2\n");
 	assert_int_equal(gpus_probe(path, "n 1", &g, &err), 0);
 	assert_int_equal(g.count, 2);
