@@ -4,6 +4,7 @@
 
 #include "daemon/ticker.h"
 
+#include "daemon/found.h"
 #include "lib/fs.h"
 
 #include "test/unit/energy_lab.h"
@@ -96,6 +97,7 @@ static void a_discovered_step_is_charged_from_where_it_was_found(void **state)
 	packages(10 * WATT);
 	assert_true(lab_tick(&lab, 1000, 500));
 	assert_int_equal(lab_unit_uj(&lab, "9", ENERGY_PACKAGE), 0);
+	found_read_units(&lab.tree.node.env, NULL, NULL, true);
 	lab_used(&lab, "9", 0, 3600500);
 	packages(10 * WATT);
 	assert_true(lab_tick(&lab, 1000, 500));
