@@ -12,6 +12,7 @@
 #include <src/slurmd/slurmstepd/slurmstepd_job.h>
 #if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(22, 11, 0)
 #include <src/interfaces/acct_gather_energy.h>
+#include <src/interfaces/cgroup.h>
 #include <src/interfaces/jobacct_gather.h>
 #else
 #include <src/common/slurm_acct_gather_energy.h>
@@ -24,6 +25,7 @@
 #include <unistd.h>
 
 #include "acct_gather/gather.h"
+#include "acct_gather/keep.h"
 #include "lib/clock.h"
 #include "lib/parse.h"
 
@@ -55,6 +57,7 @@ static struct {
 	bool begun;
 	struct gather gather;
 	stepd_step_rec_t *step; /* borrowed until fini() */
+	struct keep keep;       /* of an extern step */
 	/* the answer before: for watts, and as the previous value */
 	uint64_t uj, at_ns;
 	uint64_t first_uj, first_ns;
@@ -146,6 +149,36 @@ static uint32_t allocated_mcpu(const stepd_step_rec_t *step, bool whole_job)
 	return (uint32_t)((uint64_t)cpus * 1000 * mine / job_cores);
 }
 
+/* Before the first step of the job can have come and gone. slurmstepd's own path does
+ * not tell it yet; it is built as Slurm builds it. */
+static void keep_job_group(const stepd_step_rec_t *step)
+{
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(25, 5, 0)
+	struct err err;
+
+	if (!slurm_cgroup_conf.cgroup_prepend || !step->node_name)
+		return;
+	char *slurm = slurm_conf_expand_slurmd_path(slurm_cgroup_conf.cgroup_prepend,
+						    step->node_name, step->node_name);
+	if (keep_make(&plugin.keep, gather_host_default.cgroup, slurm, step->uid,
+		      step->step_id.job_id, &err) < 0)
+		debug("ceems: the job's CPU counter goes with each of its last steps: "
+		      "%s",
+		      err.text);
+	else
+		(void)gather_step_group(&plugin.gather, plugin.keep.step);
+	xfree(slurm);
+#else
+	(void)step; /* Slurm keeps it */
+#endif
+}
+
+/* A slurmstepd that fails before fini() exits, and leaves nothing behind. */
+__attribute__((destructor)) static void remove_group(void)
+{
+	keep_remove(&plugin.keep);
+}
+
 static void begin_step(stepd_step_rec_t *step)
 {
 	bool whole_job = step->step_id.step_id == SLURM_EXTERN_CONT;
@@ -159,6 +192,8 @@ static void begin_step(stepd_step_rec_t *step)
 	begin();
 	plugin.step = step;
 	gather_step_begin(&plugin.gather, &s);
+	if (whole_job)
+		keep_job_group(step);
 }
 
 /* The tasks' control group is there at the first poll at the latest, and is
@@ -281,6 +316,7 @@ extern int fini(void)
 		write_final();
 	if (plugin.begun)
 		gather_done(&plugin.gather);
+	keep_remove(&plugin.keep);
 	plugin.step = NULL;
 	plugin.begun = false;
 	return SLURM_SUCCESS;

@@ -94,11 +94,40 @@ static int open_layout(struct gather *g)
 	return 0;
 }
 
+static int open_counter(struct gather *g, const struct record *r)
+{
+	struct cgroup_cpu cpu;
+
+	if (!r->cgroup_count)
+		return -ENODATA;
+	struct cgroup_fds *c =
+		cgroup_fds_new(g->cgroupfd, &g->layout, r->cgroups, r->cgroup_count,
+			       g->step.step == ENERGY_PAGE_JOB);
+	if (!c)
+		return -ENODATA;
+	if (cgroup_read_cpu(c, &cpu, NULL) < 0) {
+		cgroup_fds_free(c);
+		return -ENODATA;
+	}
+	g->cpu = c;
+	return 0;
+}
+
+int gather_step_group(struct gather *g, const char *path)
+{
+	struct record r;
+
+	if (open_layout(g) < 0)
+		return -ENODATA;
+	record_init(&r, RECORD_STEP_START, MANAGER_SLURM);
+	record_add_cgroup(&r, CGROUP_CPUACCT, path);
+	return open_counter(g, &r);
+}
+
 int gather_step_cgroup(struct gather *g, pid_t pid)
 {
 	char path[64], text[PROC_CGROUP_MAX];
 	struct record r;
-	struct cgroup_cpu cpu;
 
 	if (pid > 0)
 		snprintf(path, sizeof(path), "%s/%d/cgroup", g->host.proc, (int)pid);
@@ -110,19 +139,7 @@ int gather_step_cgroup(struct gather *g, pid_t pid)
 	record_init(&r, RECORD_STEP_START, MANAGER_SLURM);
 	cgroup_record_paths(text, (size_t)len, &r);
 	cgroup_record_share_cpuacct(g->cgroupfd, &g->layout, &r);
-	if (!r.cgroup_count)
-		return -ENODATA;
-	struct cgroup_fds *c =
-		cgroup_fds_new(g->cgroupfd, &g->layout, r.cgroups, r.cgroup_count,
-			       g->step.step == ENERGY_PAGE_JOB);
-	if (!c)
-		return -ENODATA;
-	if (cgroup_read_cpu(c, &cpu, NULL) < 0) {
-		cgroup_fds_free(c);
-		return -ENODATA;
-	}
-	g->cpu = c;
-	return 0;
+	return open_counter(g, &r);
 }
 
 static void read_cpu(struct gather *g)

@@ -59,6 +59,8 @@ void gather_step_begin(struct gather *g, const struct gather_step *step);
 bool gather_step_wants_cgroup(const struct gather *g);
 /* 0, or -ENODATA: none there (yet). */
 int gather_step_cgroup(struct gather *g, pid_t pid);
+/* The same by the step's own path in cpuacct of v1, where the caller knows it. */
+int gather_step_group(struct gather *g, const char *path);
 
 /* The step's energy now in microjoules, never less than before. Without a page, or with
  * the page of a daemon that has stopped, what was known. -ENODATA: there never was

@@ -11,7 +11,7 @@ need_energy() { # [version]
 		[ -n "$release" ] || skip_all "no slurmdbd in the chroot"
 	else
 		command -v slurmdbd >/dev/null || skip_all "slurmdbd is not installed"
-		release=$(slurmd -V | sed 's/^[^ ]* //')
+		release=$(slurmd -V | sed 's/^[^ ]* \([0-9.]*\).*/\1/')
 	fi
 	[ -e "$BUILD/slurm/$release/acct_gather_energy_ceems.so" ] || skip_all "the energy plugin for Slurm $release was not built here"
 }
