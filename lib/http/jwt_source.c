@@ -173,30 +173,32 @@ void jwt_source_free(struct jwt_source *s)
 	free(s);
 }
 
-/* The keys that may be believed; NULL: none. */
-static struct jwt_keys *get_keys(struct jwt_source *s)
+/* The keys that may be believed, after so many attempts; NULL: none. */
+static struct jwt_keys *get_keys(struct jwt_source *s, uint64_t *attempts)
 {
 	struct jwt_keys *k = NULL;
 
 	pthread_mutex_lock(&s->mutex);
+	*attempts = s->attempts;
 	if (s->keys && clock_boottime_ns() - s->keys_ns < BELIEVED_S * NSEC_PER_SEC)
 		k = jwt_keys_ref(s->keys);
 	pthread_mutex_unlock(&s->mutex);
 	return k;
 }
 
-/* Asks for newer keys and waits for the attempt; false: there is none soon. */
-static bool wait_for_newer(struct jwt_source *s)
+/* Asks for newer keys than those of so many attempts and waits for the next one, which
+ * may have ended since they were looked at; false: there is none soon. */
+static bool wait_for_newer(struct jwt_source *s, uint64_t attempts)
 {
 	struct timespec until = wait_in(JWT_SOURCE_WAIT_MS);
 	int rc = 0;
 
 	pthread_mutex_lock(&s->mutex);
-	uint64_t attempts = s->attempts;
 	/* the thread itself is asleep for ask_s after each attempt: nobody waits for
 	 * that */
-	bool soon = attempts == 0 ||
-		    clock_boottime_ns() - s->attempt_ns >= s->ask_s * NSEC_PER_SEC;
+	bool soon = s->attempts == attempts &&
+		    (attempts == 0 ||
+		     clock_boottime_ns() - s->attempt_ns >= s->ask_s * NSEC_PER_SEC);
 	if (soon) {
 		s->asked = true;
 		pthread_cond_signal(&s->wake);
@@ -224,13 +226,14 @@ int jwt_source_verify(struct jwt_source *s, const struct jwt_rules *rules,
 	int rc = -ENOKEY;
 
 	for (int i = 0; i < 2 && rc == -ENOKEY; i++) {
-		struct jwt_keys *k = get_keys(s);
+		uint64_t attempts;
+		struct jwt_keys *k = get_keys(s, &attempts);
 		rc = k ? jwt_verify(k, rules, token, now_s, ret, err) : -ENOKEY;
 		if (!k)
 			(void)no_keys(s, err);
 		bool had = k;
 		jwt_keys_unref(k);
-		if (rc == -ENOKEY && (i > 0 || !wait_for_newer(s)))
+		if (rc == -ENOKEY && (i > 0 || !wait_for_newer(s, attempts)))
 			return had ? -EACCES : -EHOSTDOWN;
 	}
 	return rc;
