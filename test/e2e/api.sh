@@ -3,6 +3,7 @@
 # The aggregator's API on a real Postgres: what each endpoint answers (golden), who may see what
 # (each user, endpoint and parameter), each proof of who asks, hostile values in every parameter.
 . "$(dirname "$0")/../tap.sh"
+. "$TOP/test/munge.sh"
 . "$TOP/test/pg.sh"
 . "$TOP/test/api.sh"
 need_api python3
@@ -260,21 +261,15 @@ is "a page of another origin nothing" "$(preflight https://h.example.evil | grep
 is "too long a window is refused" "$(status alice '/units?from=0')" 400
 agg_stop
 
-if ! command -v munged >/dev/null || ! command -v munge >/dev/null || ! have_root; then
+if ! have_munge "$BUILD/ceems_aggregator"; then
 	skip "identity by MUNGE" "needs root, munged and munge"
 else
 	URL=http://127.0.0.1:$port/api/v1
-	mkdir -m 755 "$SCRATCH/m"
-	dd if=/dev/urandom of="$SCRATCH/m/key" bs=1 count=128 2>/dev/null
-	chmod 600 "$SCRATCH/m/key"
-	munged --foreground --force --key-file="$SCRATCH/m/key" --socket="$SCRATCH/m/sock" --pid-file="$SCRATCH/m/pid" \
-		--log-file="$SCRATCH/m/log" --seed-file="$SCRATCH/m/seed" >/dev/null 2>&1 &
-	started $!
-	wait_for 5 test -S "$SCRATCH/m/sock"
-	serve --identity.munge-socket="$SCRATCH/m/sock"
-	cred() { setpriv --reuid="$1" --regid=100 --clear-groups munge --socket="$SCRATCH/m/sock" -s "$2"; }
+	munge_start
+	serve --identity.munge-socket="$MUNGE_SOCKET"
+	cred() { setpriv --reuid="$1" --regid=100 --clear-groups munge --socket="$MUNGE_SOCKET" -s "$2"; }
 	m() { curl -s -o "$SCRATCH/body" -w '%{http_code}' -H "Authorization: MUNGE $1" "${@:3}" "http://127.0.0.1:$port$2"; }
-	expired=$(setpriv --reuid=61001 --regid=100 --clear-groups munge --socket="$SCRATCH/m/sock" --ttl=1 -s 'ceems-api/1 GET /api/v1/users')
+	expired=$(setpriv --reuid=61001 --regid=100 --clear-groups munge --socket="$MUNGE_SOCKET" --ttl=1 -s 'ceems-api/1 GET /api/v1/users')
 	c=$(cred 61001 'ceems-api/1 GET /api/v1/units?from=0')
 	is "a credential proves who asks, by a number that only the records have a name for" "$(m "$c" '/api/v1/units?from=0') $(rows .uuid <"$SCRATCH/body")" \
 		"403 "

@@ -3,6 +3,7 @@
 # cacct against recorded answers: who it says it is, what it asks, what it says when it gets
 # nothing, and what a terminal sees.
 . "$(dirname "$0")/../tap.sh"
+. "$TOP/test/munge.sh"
 [ -x "$BUILD/cacct" ] || skip_all "cacct is not built"
 cd "$SCRATCH" || exit 1
 export TZ=UTC HOME=$SCRATCH/home LC_ALL=C
@@ -199,15 +200,10 @@ like "and it says so" "$(cat err)" 'no answer from the server'
 # --- who asks: MUNGE, by a munged of our own
 cp "$TOP/test/fixture/api/units" api/units
 unset CEEMS_TOKEN_FILE
-if ! command -v munged >/dev/null || ! have_root || ! grep -q munge_encode "$BUILD/cacct" || ! unshare -m mount -t tmpfs none /run 2>/dev/null; then
+if ! have_munge "$BUILD/cacct" || ! unshare -m mount -t tmpfs none /run 2>/dev/null; then
 	skip "identity by MUNGE" "needs root, munged, libmunge and mount namespaces"
 else
-	mkdir -m 755 munge
-	(umask 077 && head -c 1024 /dev/urandom >munge.key)
-	munged --foreground --force --key-file="$SCRATCH/munge.key" --socket="$SCRATCH/munge/munge.socket.2" --pid-file="$SCRATCH/munge/pid" \
-		--log-file="$SCRATCH/munged.log" --seed-file="$SCRATCH/munge.seed" >munged.out 2>&1 &
-	started $!
-	wait_for 10 test -S munge/munge.socket.2
+	munge_start
 	: >api/requests
 	# libmunge's own socket, for this command only; as an ordinary user
 	unshare -m sh -c 'mount -t tmpfs none /run && mkdir /run/munge && mount --bind "$0" /run/munge && shift 0 && exec setpriv --reuid=nobody --regid=nogroup --clear-groups "$@"' \
@@ -215,7 +211,7 @@ else
 	is "an ordinary user asks by MUNGE" "$? $(cat err)" "0 "
 	is "each question has a credential of its own" "$(grep -o '^Authorization: MUNGE .*' api/requests | sort -u | grep -c .)" 2
 	sed -n 's/^Authorization: MUNGE \(MUNGE:[^ ]*:\).*/\1/p' api/requests | tr -d '\r' | head -n 1 >cred
-	unmunge --socket=munge/munge.socket.2 <cred >decoded 2>&1
+	unmunge --socket="$MUNGE_SOCKET" <cred >decoded 2>&1
 	like "it is that user's" "$(grep ^UID: decoded)" "nobody"
 	is "it is for this very question" "$(tail -n 1 decoded)" "ceems-api/1 GET $(asked | head -n 1)"
 	CEEMS_API_URL=$CEEMS_API_URL/prefix/ "$BUILD/cacct" >out 2>err

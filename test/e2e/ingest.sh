@@ -4,6 +4,7 @@
 # record, malformed, hostile, many at once, while aggregators and Postgres are killed. At the end
 # each record is there once, linked to the right unit, and the sums agree.
 . "$(dirname "$0")/../tap.sh"
+. "$TOP/test/munge.sh"
 . "$TOP/test/pg.sh"
 agg=$BUILD/ceems_aggregator make=$BUILD/batch_make
 [ -x "$agg" ] && [ -x "$make" ] || skip_all "ceems_aggregator was not built here"
@@ -188,24 +189,19 @@ settle "what counts from now on"
 is "what counts from now on leaves what was" "$(grams)" 600
 
 # ---- MUNGE: bound to the body, good once, of an allowed user
-if command -v munged >/dev/null && command -v munge >/dev/null && have_root && grep -q munge_decode "$agg"; then
-	mkdir munge; chmod 755 munge; MSOCK=$SCRATCH/munge/socket
-	(umask 077; head -c 1024 /dev/urandom >munge.key)
-	munged --foreground --force --key-file="$SCRATCH/munge.key" --socket="$MSOCK" --pid-file="$SCRATCH/munge/pid" \
-		--log-file="$SCRATCH/munged.log" --seed-file="$SCRATCH/munge.seed" >munged.out 2>&1 &
-	started $!
-	wait_for 10 test -S "$MSOCK"
+if have_munge "$agg"; then
+	munge_start
 	PORTS[2]=$(free_port)
-	agg_start 2 --ingest.munge-socket="$MSOCK" --ingest.user=root --ingest.user=no-such-user --ingest.cluster=c1 --ingest.cluster=c2=munge:root \
+	agg_start 2 --ingest.munge-socket="$MUNGE_SOCKET" --ingest.user=root --ingest.user=no-such-user --ingest.cluster=c1 --ingest.cluster=c2=munge:root \
 		--ingest.cluster=c3=10.255.255.1 || ok "a third aggregator" false
 	like "a user that is not known is said at the start" "$(cat agg2.log)" 'level=warn.*ingest.user: no-such-user: this host knows no such user'
 	here=$(uname -n)
 	lines "start instance=900 unit=900 node=${here%%.*} started=$T" "start instance=902 unit=902 cluster=c2 node=$here started=$T" >body
-	cred() { munge -S "$MSOCK" -s "$1$(sha256sum <body | cut -d' ' -f1)"; }
-	body_cred() { munge -S "$MSOCK" -s "ceems-ingest/1 $(sha256sum <"$1" | cut -d' ' -f1)"; }
+	cred() { munge -S "$MUNGE_SOCKET" -s "$1$(sha256sum <body | cut -d' ' -f1)"; }
+	body_cred() { munge -S "$MUNGE_SOCKET" -s "ceems-ingest/1 $(sha256sum <"$1" | cut -d' ' -f1)"; }
 	mcode() { "${CURL[@]}" -o answer -w '%{http_code}' -H "Authorization: MUNGE $1" --data-binary @"$2" "$(url 2)"; }
 	c=$(cred "ceems-ingest/1 ")
-	expired=$(munge -S "$MSOCK" --ttl=1 -s "ceems-ingest/1 $(sha256sum <body | cut -d' ' -f1)")
+	expired=$(munge -S "$MUNGE_SOCKET" --ttl=1 -s "ceems-ingest/1 $(sha256sum <body | cut -d' ' -f1)")
 	is "MUNGE of root for this body" "$(mcode "$c" body)" 200
 	is "a second time it is nobody's" "$(mcode "$c" body)" 401
 	lines "start instance=901 unit=901 node=elsewhere started=$T" >other
@@ -218,7 +214,7 @@ if command -v munged >/dev/null && command -v munge >/dev/null && have_root && g
 	is "a cluster that another host sends for" "$(mcode "$(body_cred other)" other)" 403
 	is "for another body" "$(mcode "$(cred "ceems-ingest/1 ")" other)" 401
 	is "for another purpose" "$(mcode "$(cred "ceems-api/1 ")" body)" 401
-	is "of a user who may not" "$(mcode "$(setpriv --reuid=65534 --regid=65534 --clear-groups munge -S "$MSOCK" -s "ceems-ingest/1 $(sha256sum <body | cut -d' ' -f1)")" body)" 403
+	is "of a user who may not" "$(mcode "$(setpriv --reuid=65534 --regid=65534 --clear-groups munge -S "$MUNGE_SOCKET" -s "ceems-ingest/1 $(sha256sum <body | cut -d' ' -f1)")" body)" 403
 	is "and nothing of that was written" "$(sql 'SELECT count(*) FROM unit_node WHERE instance = 901')" 0
 	sleep 2
 	is "a credential that has expired" "$(mcode "$expired" body) $(cat answer)" '401 {"status":"error","errorType":"unauthorized","error":"munge: Expired credential"}'

@@ -6,6 +6,7 @@
 # nginx before it are real; the backend is made up (test/fake/backend_rude.c), since only a made-up one
 # can be this bad and can say what it was asked to the byte.
 . "$(dirname "$0")/../tap.sh"
+. "$TOP/test/munge.sh"
 . "$TOP/test/pg.sh"
 for p in ceems_lb ceems_aggregator backend_rude http_cases http_rude; do [ -x "$BUILD/$p" ] || skip_all "$p is not built here"; done
 for c in curl jq gzip base64; do command -v $c >/dev/null || skip_all "$c is not installed"; done
@@ -418,23 +419,17 @@ is "no log line has the password, a token or a query in it" "$(cat ./*.log | gre
 still "forged identity"
 kill "$PID"; wait "$PID"
 
-if ! have_root || ! command -v munged >/dev/null || ! grep -q munge "$BUILD/ceems_lb"; then
+if ! have_munge "$BUILD/ceems_lb"; then
 	skip "identity by MUNGE" "needs root, munged and libmunge"
 else
-	mkdir -m 755 munge
-	MSOCK=$SCRATCH/munge/munge.socket.2
-	(umask 077 && head -c 1024 /dev/urandom >munge.key)
-	munged --foreground --force --key-file="$SCRATCH/munge.key" --socket="$MSOCK" --pid-file="$SCRATCH/munge/pid" \
-		--log-file="$SCRATCH/munged.log" --seed-file="$SCRATCH/munge.seed" >munged.out 2>&1 &
-	started $!
-	wait_for 10 test -S "$MSOCK"
+	munge_start
 	psql_do -c "INSERT INTO person (cluster, name, uid) SELECT id, 'games', $(id -u games) FROM cluster" \
 		-c "INSERT INTO unit (cluster, uuid, restarts, submitted, known_by, uid, gid, person, started, state)
 			SELECT c.id, '104', 0, now() - interval '2 h', 'jobcomp', p.uid, 100, p.id, now() - interval '1 h', 'RUNNING'
 			FROM cluster c, person p WHERE p.name = 'games'" >/dev/null
-	sed "s|munge: false|munge_socket: $MSOCK|" main.yaml >munge.yaml
+	sed "s|munge: false|munge_socket: $MUNGE_SOCKET|" main.yaml >munge.yaml
 	lb munge || { ok "ceems_lb starts with MUNGE" false; tap_done; }
-	cred() { setpriv --reuid="$1" --regid=nogroup --clear-groups munge --socket="$MSOCK" -s "$2"; }
+	cred() { setpriv --reuid="$1" --regid=nogroup --clear-groups munge --socket="$MUNGE_SOCKET" -s "$2"; }
 	by() { curl -s -o /dev/null -w '%{http_code}' -H 'X-Ceems-Cluster-Id: alpha' -H "Authorization: MUNGE $1" "${@:3}" "$U$2"; }
 	c=$(cred games "ceems-api/1 GET $(own 104)")
 	is "a credential says who asks" "$(by "$c" "$(own 104)")" 200

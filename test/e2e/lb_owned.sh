@@ -5,6 +5,7 @@
 # aggregator without its database; and the ways around a load balancer that looks for patterns, of
 # which none may bring back a single sample of somebody else.
 . "$(dirname "$0")/../tap.sh"
+. "$TOP/test/munge.sh"
 . "$TOP/test/pg.sh"
 lb=$BUILD/ceems_lb agg=$BUILD/ceems_aggregator
 for p in "$lb" "$agg"; do [ -x "$p" ] || skip_all "${p##*/} was not built here"; done
@@ -20,14 +21,7 @@ printf "basic_auth_users:\n  grafana: '%s'\n" "$hash" >lb-web.yaml
 chmod 600 agg-web.yaml lb-web.yaml
 agg_port=$(free_port) prom_port=$(free_port)
 munge=() identity='munge: false'
-if have_root && command -v munged >/dev/null && command -v munge >/dev/null; then
-	mkdir -m 755 m
-	(umask 077 && head -c 128 /dev/urandom >m/key)
-	munged --foreground --force --key-file="$SCRATCH/m/key" --socket="$SCRATCH/m/sock" --pid-file="$SCRATCH/m/pid" \
-		--log-file="$SCRATCH/m/log" --seed-file="$SCRATCH/m/seed" >/dev/null 2>&1 &
-	started $!
-	wait_for 5 test -S m/sock && munge=(--identity.munge-socket="$SCRATCH/m/sock" --identity.front-end=munge:root) identity="munge_socket: $SCRATCH/m/sock"
-fi
+have_munge "$agg" && munge_start && munge=(--identity.munge-socket="$MUNGE_SOCKET" --identity.front-end=munge:root) identity="munge_socket: $MUNGE_SOCKET"
 "$agg" --db.url="$PGURL" --web.listen-address="127.0.0.1:$agg_port" --web.config.file=agg-web.yaml --security.drop-privileges=false \
 	--identity.front-end=password:lb ${munge[@]+"${munge[@]}"} >agg.log 2>&1 &
 started $!
@@ -202,7 +196,7 @@ else
 	wait_for 5 grep -q 'reload: done' lb.log
 	by_munge() { # payload's request, then curl's
 		local c
-		c=$(setpriv --reuid=1 --regid=1 --clear-groups munge --socket="$SCRATCH/m/sock" -s "ceems-api/1 $1")
+		c=$(setpriv --reuid=1 --regid=1 --clear-groups munge --socket="$MUNGE_SOCKET" -s "ceems-api/1 $1")
 		curl -s -m 100 -o body -w '%{http_code}' -H "Authorization: MUNGE $c" -H "X-Ceems-Cluster-Id: alpha" "http://127.0.0.1:$port/api/v1/query" "${@:2}"
 	}
 	is "an ordinary user's credential, and ours to the aggregator" "$(by_munge 'POST /api/v1/query' --data-urlencode "query=$M{uuid=\"106\"}")" 200

@@ -3,6 +3,7 @@
 # Who somebody is: slurmctld's word on the owner against a node's, a login that is used again, by
 # each way of asking, on a real Postgres and, where there is one, with a real munged.
 . "$(dirname "$0")/../tap.sh"
+. "$TOP/test/munge.sh"
 . "$TOP/test/pg.sh"
 . "$TOP/test/api.sh"
 make=$BUILD/batch_make
@@ -16,14 +17,7 @@ chmod 600 web.yaml
 pg_start || { ok "Postgres starts" false; tap_done; }
 port=$(free_port)
 munge=()
-if have_root && command -v munged >/dev/null && command -v munge >/dev/null && grep -q munge_decode "$agg"; then
-	mkdir -m 755 m
-	(umask 077; head -c 1024 /dev/urandom >m.key)
-	munged --foreground --force --key-file="$SCRATCH/m.key" --socket="$SCRATCH/m/sock" --pid-file="$SCRATCH/m/pid" \
-		--log-file="$SCRATCH/m.log" --seed-file="$SCRATCH/m.seed" >/dev/null 2>&1 &
-	started $!
-	wait_for 30 test -S m/sock && munge=(--identity.munge-socket="$SCRATCH/m/sock")
-fi
+have_munge "$agg" && munge_start && munge=(--identity.munge-socket="$MUNGE_SOCKET")
 ok "the aggregator serves" agg_start ${munge[@]+"${munge[@]}"} --web.config.file="$SCRATCH/web.yaml" --identity.front-end=password:lb --admin.users=boss \
 	--ingest.token-file="$SCRATCH/token" --ingest.jobs-from=token:test --rollup.delay=500ms
 URL=http://127.0.0.1:$port
@@ -91,7 +85,7 @@ is "her job without a record is not his" "$(verify cid 53) $(verify dora 53), $(
 if [ ${#munge[@]} -gt 0 ]; then
 	by() { # uid, target, more of curl
 		local cred
-		cred=$(setpriv --reuid="$1" --regid="$1" --clear-groups munge -S "$SCRATCH/m/sock" -s "ceems-api/1 GET /api/v1$2")
+		cred=$(setpriv --reuid="$1" --regid="$1" --clear-groups munge -S "$MUNGE_SOCKET" -s "ceems-api/1 GET /api/v1$2")
 		curl -s -m 100 -H "Authorization: MUNGE $cred" "${@:3}" "$URL/api/v1$2"
 	}
 	is "dora's number is hers" "$(by $D '/units?from=0' | rows .uuid)" "52 53"

@@ -3,6 +3,7 @@
 # redfish_proxy with real clients, a real munged, real certificates and a real nginx before it.
 # The BMCs are made up (test/fake/redfish_bmc.c): what matters here is how they fail.
 . "$(dirname "$0")/../tap.sh"
+. "$TOP/test/munge.sh"
 command -v curl >/dev/null || skip_all "curl is not installed"
 [ -x "$BUILD/redfish_proxy" ] || skip_all "redfish_proxy is not built"
 cd "$SCRATCH" || exit 1
@@ -312,20 +313,14 @@ else
 fi
 
 # --- identity by MUNGE
-if ! grep -q munge "$BUILD/redfish_proxy" 2>/dev/null || ! command -v munged >/dev/null || ! have_root; then
+if ! have_munge "$BUILD/redfish_proxy"; then
 	skip "identity by MUNGE" "needs root, munged and libmunge"
 else
-	mkdir -m 755 munge
-	MSOCK=$SCRATCH/munge/munge.socket.2
-	(umask 077 && head -c 1024 /dev/urandom >munge.key)
-	munged --foreground --force --key-file="$SCRATCH/munge.key" --socket="$MSOCK" --pid-file="$SCRATCH/munge/pid" \
-		--log-file="$SCRATCH/munged.log" --seed-file="$SCRATCH/munge.seed" --origin=127.0.0.2 >munged.out 2>&1 &
-	started $!
-	wait_for 10 test -S "$MSOCK"
+	munge_start --origin=127.0.0.2
 	cat >munge.yaml <<-E
 		redfish_proxy:
 		  identity: [munge]
-		  munge_socket: $MSOCK
+		  munge_socket: $MUNGE_SOCKET
 		  munge_users: [root]
 		  targets:
 		    - {host_ip_addrs: [127.0.0.2], nodes: [node2], url: "http://127.0.0.1:$three_PORT"}
@@ -333,7 +328,7 @@ else
 		  limits: {cache: 0s, error_cache: 0s}
 	E
 	proxy munge
-	cred() { munge --socket="$MSOCK" -s "$1" "${@:2}"; }
+	cred() { munge --socket="$MUNGE_SOCKET" -s "$1" "${@:2}"; }
 	c=$(cred 'ceems-redfish-proxy/1 node2')
 	like "a credential says which node asks" "$(as 4 -H "X-Ceems-Munge: $c" "$U$POWER")" '^200 .*333'
 	is "it is good once" "$(as 4 -H "X-Ceems-Munge: $c" "$U$POWER")" "401 refused: bad_credential"
@@ -341,7 +336,7 @@ else
 	is "one of another key is none" "$(as 2 -H 'X-Ceems-Munge: MUNGE:AwQDAAB=:' "$U$POWER")" "401 refused: bad_credential"
 	is "one for another purpose is none" "$(as 2 -H "X-Ceems-Munge: $(cred node2)" "$U$POWER")" "401 refused: bad_credential"
 	is "a node speaks for itself only" "$(as 2 -H "X-Ceems-Munge: $(cred 'ceems-redfish-proxy/1 node3')" "$U$POWER")" "401 refused: bad_credential"
-	is "a user's credential is none" "$(as 2 -H "X-Ceems-Munge: $(setpriv --reuid=nobody --regid=nogroup --clear-groups munge --socket="$MSOCK" -s 'ceems-redfish-proxy/1 node2')" "$U$POWER")" "401 refused: bad_credential"
+	is "a user's credential is none" "$(as 2 -H "X-Ceems-Munge: $(setpriv --reuid=nobody --regid=nogroup --clear-groups munge --socket="$MUNGE_SOCKET" -s 'ceems-redfish-proxy/1 node2')" "$U$POWER")" "401 refused: bad_credential"
 	if [ -x "$BUILD/ceems-courier" ] && unshare -m mount -t tmpfs none /run 2>/dev/null; then
 		cat >mnode.yaml <<-E
 			redfish_collector: {external_url: "$U", munge: node2}

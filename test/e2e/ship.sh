@@ -3,6 +3,7 @@
 # From the spool to an aggregator with the real ceems-courier: what is sent when, what each
 # answer costs, and that no record is lost or stands in the way of others, whatever dies.
 . "$(dirname "$0")/../tap.sh"
+. "$TOP/test/munge.sh"
 
 [ -x "$BUILD/ceems-courier" ] || skip_all "ceems-courier is not built"
 [ -x "$BUILD/ingest_host" ] || skip_all "ingest_host is not built: no libmicrohttpd"
@@ -260,16 +261,10 @@ if command -v openssl >/dev/null; then
 else
 	skip "TLS" "openssl is not installed"
 fi
-if grep -q munge_encode "$BUILD/ceems-courier" && command -v munged >/dev/null && have_root; then
-	mkdir -m 755 munge
-	MSOCK=$SCRATCH/munge/socket
-	(umask 077 && head -c 1024 /dev/urandom >munge.key)
-	munged --foreground --force --key-file="$SCRATCH/munge.key" --socket="$MSOCK" --pid-file="$SCRATCH/munge/pid" \
-		--log-file="$SCRATCH/munged.log" --seed-file="$SCRATCH/munge.seed" >munged.out 2>&1 &
-	started $!
-	wait_for 10 test -S "$MSOCK"
-	host m --munge "$MSOCK"; M=http://127.0.0.1:$PORT
-	PROOF=(--aggregator.munge-socket="$MSOCK")
+if have_munge "$BUILD/ceems-courier"; then
+	munge_start
+	host m --munge "$MUNGE_SOCKET"; M=http://127.0.0.1:$PORT
+	PROOF=(--aggregator.munge-socket="$MUNGE_SOCKET")
 	put s12 final munge- 2
 	ok "MUNGE says who sends" once --aggregator.url="$M" --ship.spool="$SCRATCH/s12"
 	like "which uid, of which body" "$(cat m.log)" 'uid=0 '
@@ -279,7 +274,7 @@ if grep -q munge_encode "$BUILD/ceems-courier" && command -v munged >/dev/null &
 	PROOF=(--aggregator.munge-socket="$SCRATCH/munge/gone")
 	put s12 final munge3- 1
 	ok "no munged: kept" eval '! once --aggregator.url="$M" --ship.spool="$SCRATCH/s12"'
-	PROOF=(--aggregator.munge-socket="$MSOCK")
+	PROOF=(--aggregator.munge-socket="$MUNGE_SOCKET")
 	ok "then it is sent" once --aggregator.url="$M" --ship.spool="$SCRATCH/s12"
 	is "all of them" "$(taken m | wc -l)" 5
 else

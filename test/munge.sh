@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Sourced, after test/tap.sh, by tests that prove who asks: a munged of their own.
+#   have_munge PROGRAM && munge_start     MUNGE_SOCKET, in $SCRATCH/munge
+MUNGE_SOCKET=$SCRATCH/munge/munge.socket.2
+
+have_munge() { # program of ours that was built with libmunge
+	have_root && command -v munged >/dev/null && command -v munge >/dev/null && grep -q -e munge_encode -e munge_decode "$1"
+}
+# What is left behind of a killed run must not keep what it inherited open: a pipe's reader waits for it.
+munge_start() { # [flags]
+	mkdir -m 755 "$SCRATCH/munge"
+	(umask 077 && head -c 1024 /dev/urandom >"$SCRATCH/munge.key")
+	(
+		for fd in /proc/"$BASHPID"/fd/*; do
+			fd=${fd##*/}
+			[ "$fd" -le 2 ] || eval "exec $fd>&-"
+		done
+		exec munged --foreground --force --key-file="$SCRATCH/munge.key" --socket="$MUNGE_SOCKET" \
+			--pid-file="$SCRATCH/munge/pid" --log-file="$SCRATCH/munged.log" --seed-file="$SCRATCH/munge.seed" "$@"
+	) </dev/null >"$SCRATCH/munged.out" 2>&1 &
+	started $!
+	wait_for 30 test -S "$MUNGE_SOCKET"
+}
