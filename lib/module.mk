@@ -39,6 +39,7 @@ libbase_SRCS += lib/record.c
 libbase_SRCS += lib/report.c
 libbase_SRCS += lib/report_clock.c
 libbase_SRCS += lib/tlv.c
+libbase_SRCS += lib/turns.c
 libbase_SRCS += lib/ring.c
 libbase_SRCS += lib/notify.c
 libbase_SRCS += lib/service.c

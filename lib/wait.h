@@ -37,6 +37,18 @@ static inline struct timespec wait_in(uint64_t ms)
 	return wait_at(clock_read_ns(CLOCK_MONOTONIC) + ms * NSEC_PER_MSEC);
 }
 
+/* Until it is signalled or that time is there, UINT64_MAX: never. */
+static inline void wait_until(pthread_cond_t *cond, pthread_mutex_t *mutex,
+			      uint64_t monotonic_ns)
+{
+	const struct timespec at = wait_at(monotonic_ns);
+
+	if (monotonic_ns == UINT64_MAX)
+		pthread_cond_wait(cond, mutex);
+	else
+		pthread_cond_timedwait(cond, mutex, &at);
+}
+
 /* pthread_join() until the deadline. 0 or an error number: ETIMEDOUT. */
 static inline int wait_join(pthread_t thread, const struct timespec *deadline)
 {

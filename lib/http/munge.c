@@ -10,9 +10,14 @@
 #include <string.h>
 #include <time.h>
 
+#include "lib/wait.h"
+
 #ifdef HAVE_MUNGE
 #include <munge.h>
 #endif
+
+/* Most that one bad credential is charged for: the daemon may have been slow. */
+#define TOOK_MAX_NS (20 * NSEC_PER_MSEC)
 
 struct munge {
 	char *socket;
@@ -20,7 +25,7 @@ struct munge {
 	pthread_cond_t more;
 	pthread_t thread;
 	bool has_thread, stopping;
-	struct fair waiting;
+	struct turns turns; /* jobs that wait */
 };
 
 void munge_facts_done(struct munge_facts *f)
@@ -141,26 +146,47 @@ int munge_write(const char *socket, const char *payload, size_t len, struct buf 
 }
 #endif
 
+/* Without the mutex. Whether it is charged: the daemon's own failures are nobody's. */
+static bool decode_job(const struct munge *m, struct munge_job *j)
+{
+	return munge_read(m->socket, j->credential, &j->facts, &j->why) == -EACCES;
+}
+
+/* With the mutex. */
+static void run_job(struct munge *m, struct munge_job *j)
+{
+	bool stopping = m->stopping, bad = false;
+	uint64_t key = j->key, began_ns = clock_read_ns(CLOCK_MONOTONIC);
+
+	pthread_mutex_unlock(&m->mutex);
+	j->facts = (struct munge_facts){.rc = -EHOSTDOWN};
+	if (stopping)
+		(void)err_set(&j->why, -EHOSTDOWN, "this server is stopping");
+	else
+		bad = decode_job(m, j);
+	j->done(j->arg);
+	pthread_mutex_lock(&m->mutex);
+	uint64_t now_ns = clock_read_ns(CLOCK_MONOTONIC);
+	if (bad)
+		turns_charge(&m->turns, key, now_ns - began_ns, now_ns);
+}
+
 static void *munge_thread(void *arg)
 {
 	struct munge *m = arg;
 
 	pthread_mutex_lock(&m->mutex);
 	for (;;) {
-		while (!m->waiting.count && !m->stopping)
-			pthread_cond_wait(&m->more, &m->mutex);
-		struct munge_job *j = (struct munge_job *)fair_pop(&m->waiting);
-		if (!j)
+		uint64_t now_ns =
+			m->stopping ? UINT64_MAX : clock_read_ns(CLOCK_MONOTONIC);
+		uint64_t at_ns;
+		struct fair_item *i = turns_pop(&m->turns, now_ns, &at_ns);
+		if (i)
+			run_job(m, (struct munge_job *)i);
+		else if (m->stopping)
 			break;
-		bool stopping = m->stopping;
-		pthread_mutex_unlock(&m->mutex);
-		j->facts = (struct munge_facts){.rc = -EHOSTDOWN};
-		if (stopping)
-			(void)err_set(&j->why, -EHOSTDOWN, "this server is stopping");
 		else
-			(void)munge_read(m->socket, j->credential, &j->facts, &j->why);
-		j->done(j->arg);
-		pthread_mutex_lock(&m->mutex);
+			wait_until(&m->more, &m->mutex, at_ns);
 	}
 	pthread_mutex_unlock(&m->mutex);
 	return NULL;
@@ -172,10 +198,9 @@ int munge_new(const char *socket, struct munge **ret, struct err *err)
 
 	if (!m)
 		return err_set(err, -ENOMEM, "out of memory");
-	m->waiting.most = MUNGE_QUEUE_MAX;
-	m->waiting.lane_most = MUNGE_LANE_MAX;
+	turns_init(&m->turns, MUNGE_QUEUE_MAX, MUNGE_LANE_MAX, TOOK_MAX_NS);
 	pthread_mutex_init(&m->mutex, NULL);
-	pthread_cond_init(&m->more, NULL);
+	wait_cond_init(&m->more);
 	int rc = 0;
 	if (socket) {
 		m->socket = strdup(socket);
@@ -217,7 +242,9 @@ void munge_free(struct munge *m)
 int munge_submit(struct munge *m, struct munge_job *j)
 {
 	pthread_mutex_lock(&m->mutex);
-	int rc = m->stopping ? -EBUSY : fair_push(&m->waiting, &j->item, j->key);
+	int rc = m->stopping ? -EBUSY
+			     : turns_push(&m->turns, &j->item, j->key,
+					  clock_read_ns(CLOCK_MONOTONIC));
 	if (rc == 0)
 		pthread_cond_signal(&m->more);
 	pthread_mutex_unlock(&m->mutex);

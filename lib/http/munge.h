@@ -7,8 +7,8 @@
 
 #include "lib/buf.h"
 #include "lib/err.h"
-#include "lib/fair.h"
 #include "lib/netaddr.h"
+#include "lib/turns.h"
 
 /* Who sent a request, by a credential of the MUNGE daemon that all hosts of a site
  * share a key with (munge(7)). The daemon takes each credential once and only while it
@@ -41,7 +41,8 @@ int munge_write(const char *socket, const char *payload, size_t len, struct buf 
 		struct err *err);
 
 /* A thread that waits for the daemon in place of threads that must not; each key waits
- * for one of each other at most. Thread safe. */
+ * for one of each other at most, and is charged for credentials that were none
+ * (lib/turns.h). Thread safe. */
 #define MUNGE_QUEUE_MAX 1024
 #define MUNGE_LANE_MAX 512 /* of one key */
 

@@ -16,8 +16,8 @@
 
 #include "lib/cleanup.h"
 #include "lib/clock.h"
-#include "lib/fair.h"
 #include "lib/siphash.h"
+#include "lib/turns.h"
 #include "lib/wait.h"
 
 #define MAC_BYTES 32
@@ -31,13 +31,6 @@
 /* So seldom does a busy connection look into the table, which keeps its verdict alive
  * for others. */
 #define KNOWN_NS (10 * NSEC_PER_SEC)
-/* After a wrong password the thread rests for so many times what it took: before the
- * next of those that had none wrong lately, and of those that had. */
-#define REST_FRESH 1
-#define REST_FAILING 4
-#define REST_MAX_NS NSEC_PER_SEC
-#define FAILING_NS (60 * NSEC_PER_SEC)
-#define FAILING_MAX 256
 #define NAME_MAX_BYTES 256
 #define PASSWORD_MAX_BYTES 512
 
@@ -72,13 +65,7 @@ struct web_auth {
 	uint64_t tag_keys[2][2];
 	struct seen good[GOOD_MAX], bad[BAD_MAX];
 	struct auth_job *running; /* NULL: none */
-	struct lanes {
-		struct fair waiting;
-		uint64_t rests_until_ns;
-	} fresh, failing;
-	struct failure {
-		uint64_t lane, until_ns;
-	} failures[FAILING_MAX]; /* their lanes are failing */
+	struct turns turns;       /* jobs that wait */
 	unsigned computed;
 };
 
@@ -95,8 +82,7 @@ int web_auth_new(struct web_auth **ret, struct err *err)
 	}
 	pthread_mutex_init(&a->mutex, NULL);
 	wait_cond_init(&a->more);
-	a->fresh.waiting.most = a->failing.waiting.most = AUTH_QUEUE_MAX;
-	a->fresh.waiting.lane_most = a->failing.waiting.lane_most = AUTH_LANE_MAX;
+	turns_init(&a->turns, AUTH_QUEUE_MAX, AUTH_LANE_MAX, NSEC_PER_SEC);
 	*ret = a;
 	return 0;
 }
@@ -321,38 +307,6 @@ static bool matches(const struct auth_job *j)
 	return good && j->known;
 }
 
-static bool is_failing(const struct web_auth *a, uint64_t lane, uint64_t now_ns)
-{
-	for (size_t i = 0; i < FAILING_MAX; i++) {
-		if (a->failures[i].until_ns > now_ns && a->failures[i].lane == lane)
-			return true;
-	}
-	return false;
-}
-
-static void note_failure(struct web_auth *a, uint64_t lane, uint64_t took_ns)
-{
-	uint64_t now_ns = clock_read_ns(CLOCK_MONOTONIC);
-	struct lanes *l = is_failing(a, lane, now_ns) ? &a->failing : &a->fresh;
-	struct failure *f = &a->failures[0];
-
-	for (size_t i = 0; i < FAILING_MAX; i++) {
-		struct failure *k = &a->failures[i];
-		if (k->lane == lane) {
-			f = k;
-			break;
-		}
-		if (k->until_ns < f->until_ns)
-			f = k;
-	}
-	*f = (struct failure){lane, now_ns + FAILING_NS};
-	if (took_ns > REST_MAX_NS)
-		took_ns = REST_MAX_NS;
-	a->fresh.rests_until_ns = now_ns + REST_FRESH * took_ns;
-	if (l == &a->failing)
-		a->failing.rests_until_ns = now_ns + REST_FAILING * took_ns;
-}
-
 /* With the mutex, which is given up while bcrypt runs. */
 static enum auth_verdict decide(struct web_auth *a, const struct auth_job *j)
 {
@@ -369,7 +323,8 @@ static enum auth_verdict decide(struct web_auth *a, const struct auth_job *j)
 		seen_add(a->good, GOOD_MAX, j->mac, now_ns + GOOD_NS);
 	} else {
 		seen_add(a->bad, BAD_MAX, j->mac, now_ns + BAD_NS);
-		note_failure(a, j->lane, took_ns);
+		turns_charge(&a->turns, j->lane, took_ns,
+			     clock_read_ns(CLOCK_MONOTONIC));
 	}
 	return v;
 }
@@ -385,32 +340,17 @@ static void tell_all(struct auth_job *j, enum auth_verdict v)
 	}
 }
 
-/* Those whose turn is next, NULL: nobody waits. */
-static struct lanes *next_lanes(struct web_auth *a)
-{
-	if (!a->fresh.waiting.count)
-		return a->failing.waiting.count ? &a->failing : NULL;
-	if (!a->failing.waiting.count)
-		return &a->fresh;
-	return a->fresh.rests_until_ns <= a->failing.rests_until_ns ? &a->fresh
-								    : &a->failing;
-}
-
-/* Waits for the next job and the end of its rest. NULL: none comes any more. */
+/* Waits for the next job. NULL: none comes any more. */
 static struct auth_job *next_job(struct web_auth *a)
 {
 	for (;;) {
-		struct lanes *l = next_lanes(a);
-		if (!l && a->stopping)
-			return NULL;
-		if (!l) {
-			pthread_cond_wait(&a->more, &a->mutex);
-			continue;
-		}
-		if (a->stopping || l->rests_until_ns <= clock_read_ns(CLOCK_MONOTONIC))
-			return (struct auth_job *)fair_pop(&l->waiting);
-		const struct timespec at = wait_at(l->rests_until_ns);
-		pthread_cond_timedwait(&a->more, &a->mutex, &at);
+		uint64_t now_ns =
+			a->stopping ? UINT64_MAX : clock_read_ns(CLOCK_MONOTONIC);
+		uint64_t at_ns;
+		struct fair_item *i = turns_pop(&a->turns, now_ns, &at_ns);
+		if (i || a->stopping)
+			return (struct auth_job *)i;
+		wait_until(&a->more, &a->mutex, at_ns);
 	}
 }
 
@@ -444,24 +384,19 @@ static struct auth_job *find_same(struct web_auth *a, const struct auth_job *job
 {
 	if (a->running && has_mac(&a->running->item, job->mac))
 		return a->running;
-	struct fair_item *i = fair_find(&a->fresh.waiting, has_mac, job->mac);
-	if (!i)
-		i = fair_find(&a->failing.waiting, has_mac, job->mac);
-	return (struct auth_job *)i;
+	return (struct auth_job *)turns_find(&a->turns, has_mac, job->mac);
 }
 
 static int queue_job(struct web_auth *a, struct auth_job *job)
 {
-	bool failing = is_failing(a, job->lane, clock_read_ns(CLOCK_MONOTONIC));
-	struct lanes *l = failing ? &a->failing : &a->fresh;
-
 	if (!a->has_thread) {
 		int rc = -pthread_create(&a->thread, NULL, auth_thread, a);
 		if (rc < 0)
 			return rc;
 	}
 	a->has_thread = true;
-	int rc = fair_push(&l->waiting, &job->item, job->lane);
+	int rc = turns_push(&a->turns, &job->item, job->lane,
+			    clock_read_ns(CLOCK_MONOTONIC));
 	if (rc == 0)
 		pthread_cond_signal(&a->more);
 	return rc;
