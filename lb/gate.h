@@ -53,6 +53,7 @@ struct gate_request {
 	 * another one meanwhile. NULL: they are there. */
 	const struct identity_facts *facts;
 	void (*collect)(void *arg, const struct identity *id);
+	uint64_t client; /* web_client_key() of whoever asks: they wait in turn */
 	struct protocol_input input; /* dialect and now_ms are filled in by the gate */
 	unsigned cluster_headers;    /* how many X-Ceems-Cluster-Id there are */
 	const char *cluster_header;  /* the first */

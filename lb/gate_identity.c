@@ -126,7 +126,7 @@ static enum gate_next woken(struct gate_state *s)
 	return known(s);
 }
 
-static void prove(struct crew_job *j, void **mine, const atomic_bool *stop)
+static bool prove_by_thread(struct crew_job *j, void **mine, const atomic_bool *stop)
 {
 	struct gate_state *s =
 		(struct gate_state *)((char *)j - offsetof(struct gate_state, prove));
@@ -136,7 +136,9 @@ static void prove(struct crew_job *j, void **mine, const atomic_bool *stop)
 		atomic_load(stop)
 			? err_set(&s->err, -EHOSTDOWN, "the load balancer is stopping")
 			: identity_prove(s->keeper->id, s->r->facts, &s->who, &s->err);
+	bool failed = s->who_rc == -EACCES;
 	s->r->wake(s->r->arg);
+	return failed;
 }
 
 /* Without access control a name is welcome and not needed. */
@@ -160,9 +162,9 @@ enum gate_next gate_prove_who(struct gate_state *s)
 	}
 	if (remembered(s))
 		return known(s);
-	s->prove.run = prove;
+	s->prove.run = prove_by_thread;
 	s->step = woken;
-	if (crew_submit(s->g->provers, &s->prove))
+	if (crew_submit(s->g->provers, &s->prove, s->r->client))
 		return NEXT_WAIT;
 	return gate_refuse(s, REASON_ERROR, 503, 1,
 			   "too many wait for proof of who they are");

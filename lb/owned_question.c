@@ -8,6 +8,7 @@
 #include "lb/owned_impl.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
+#include "lib/siphash.h"
 
 /* A question that has been under way for longer is not joined any more: its answer
  * would be older than one that is asked for now. */
@@ -102,7 +103,7 @@ static void note(struct owned *o, const struct owned_question *q, uint64_t ns)
 		log_info("ownership: the aggregator answers again");
 }
 
-static void run(struct crew_job *job, void **mine, const atomic_bool *stop)
+static bool ask_by_thread(struct crew_job *job, void **mine, const atomic_bool *stop)
 {
 	struct owned_question *q = (struct owned_question *)job;
 	struct owned *o = q->o;
@@ -135,6 +136,7 @@ static void run(struct crew_job *job, void **mine, const atomic_bool *stop)
 		w = next;
 	}
 	owned_question_drop(q);
+	return false;
 }
 
 /* ---- making a question ----------------------------------------------------------- */
@@ -194,7 +196,7 @@ static struct owned_question *new_question(struct owned *o, const struct owned_w
 	if (!q)
 		return NULL;
 	q->o = o;
-	q->job.run = run;
+	q->job.run = ask_by_thread;
 	atomic_init(&q->refs, 1);
 	q->rules = who->rules;
 	owned_key(&q->key, kind, who->login, who->cluster,
@@ -220,6 +222,14 @@ static struct owned_question *same(const struct owned *o,
 		    memcmp(a->key.data, q->key.data, q->key.len) == 0)
 			return a;
 	return NULL;
+}
+
+/* Users wait in turn, not their questions; they do not choose their names. */
+static uint64_t key_of_user(const char *login)
+{
+	static const uint64_t key[2] = {0x6f776e65645f7175, 0x657374696f6e5f6c};
+
+	return siphash13(key, login, strlen(login));
 }
 
 /* Takes q, or joins one that is the same. */
@@ -253,7 +263,7 @@ static int submit(struct owned_question *q, const struct owned_who *who,
 		q->next = o->asking;
 		o->asking = q;
 		atomic_fetch_add(&q->refs, 1);
-		if (!crew_submit(o->crew, &q->job)) {
+		if (!crew_submit(o->crew, &q->job, key_of_user(who->login))) {
 			o->asking = q->next;
 			atomic_fetch_sub(&q->refs, 1);
 			rc = err_set(err, -EBUSY, "too many questions wait");

@@ -161,6 +161,7 @@ static struct relay *relay_new(struct relays *rs, enum site_protocol protocol,
 	y->all = rs;
 	y->r = r;
 	y->gate.protocol = protocol;
+	y->gate.client = web_client_key(r);
 	y->woken.run = on_gate;
 	y->since_ms = loop_now_ms(rs->loop);
 	y->next = rs->first;

@@ -8,7 +8,6 @@
 
 #include "lib/http/web_body.h"
 #include "lib/http/web_impl.h"
-#include "lib/netaddr.h"
 #include "lib/siphash.h"
 
 struct web_conn *web_conn_of(struct MHD_Connection *connection)
@@ -355,9 +354,11 @@ const struct sockaddr *web_peer(struct web_request *r)
 
 uint64_t web_client_key(struct web_request *r)
 {
-	struct netaddr a;
+	const struct web_conn *conn = web_conn_of(r->connection);
+	uint64_t who = conn ? web_conn_who(conn) : 0;
 
-	return netaddr_from(web_peer(r), &a) < 0 ? 0 : netaddr_key(&a);
+	/* of the one kind no number is one of the other: both are chosen freely */
+	return who ? who | 1 : conn ? web_conn_client(conn) << 1 : 0;
 }
 
 void web_proved(struct web_request *r, const char *kind, const char *name)
