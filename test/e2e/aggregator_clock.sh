@@ -3,14 +3,9 @@
 # An aggregator whose own clock is wrong, by hours or by months, and nodes whose clocks are right:
 # it says so and refuses nothing; when its clock is right all is there, once.
 . "$(dirname "$0")/../tap.sh"
-. "$TOP/test/pg.sh"
+. "$TOP/test/aggregator.sh"
 . "$TOP/test/clock_off.sh"
-agg=$BUILD/ceems_aggregator make=$BUILD/batch_make
-[ -x "$agg" ] && [ -x "$make" ] || skip_all "ceems_aggregator was not built here"
-command -v curl >/dev/null || skip_all "curl is not installed"
-need_pg
 need_clock_off
-cd "$SCRATCH" || exit 1
 (umask 077; printf '%s\n' a-token-of-this-test b-token-of-this-test c-token-of-this-test >token)
 pg_start || { ok "Postgres starts" false; tap_done; }
 U() { echo "http://127.0.0.1:$port"; }

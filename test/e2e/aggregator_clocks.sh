@@ -4,14 +4,9 @@
 # aggregator's, the database's, both. What is kept is kept, and a report is not refused for its
 # age by a clock that cannot tell.
 . "$(dirname "$0")/../tap.sh"
-. "$TOP/test/pg.sh"
+. "$TOP/test/aggregator.sh"
 . "$TOP/test/clock_off.sh"
-agg=$BUILD/ceems_aggregator make=$BUILD/batch_make
-[ -x "$agg" ] && [ -x "$make" ] || skip_all "ceems_aggregator was not built here"
-command -v curl >/dev/null || skip_all "curl is not installed"
-need_pg
 need_clock_off
-cd "$SCRATCH" || exit 1
 (umask 077; echo a-token-of-this-test >token)
 pg_start || { ok "Postgres starts" false; tap_done; }
 ports=("$(free_port)" "$(free_port)") pids=()

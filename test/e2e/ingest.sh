@@ -5,12 +5,7 @@
 # each record is there once, linked to the right unit, and the sums agree.
 . "$(dirname "$0")/../tap.sh"
 . "$TOP/test/munge.sh"
-. "$TOP/test/pg.sh"
-agg=$BUILD/ceems_aggregator make=$BUILD/batch_make
-[ -x "$agg" ] && [ -x "$make" ] || skip_all "ceems_aggregator was not built here"
-command -v curl >/dev/null || skip_all "curl is not installed"
-need_pg
-cd "$SCRATCH" || exit 1
+. "$TOP/test/aggregator.sh"
 umask 077; printf '%s\n' 'test=* a-token-of-this-test' 'n1 a-token-of-node-n1' a-token-of-any-node >token; umask 022
 PORTS=("$(free_port)" "$(free_port)") PIDS=()
 

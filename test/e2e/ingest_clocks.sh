@@ -3,12 +3,7 @@
 # Nodes whose clocks were wrong for a while, by seconds or by weeks: what their units used is there
 # once, where it belongs, whichever of two aggregators is told, when and how often.
 . "$(dirname "$0")/../tap.sh"
-. "$TOP/test/pg.sh"
-agg=$BUILD/ceems_aggregator make=$BUILD/batch_make
-[ -x "$agg" ] && [ -x "$make" ] || skip_all "ceems_aggregator was not built here"
-command -v curl >/dev/null || skip_all "curl is not installed"
-need_pg
-cd "$SCRATCH" || exit 1
+. "$TOP/test/aggregator.sh"
 (umask 077; echo a-token-of-this-test >token)
 pg_start || { ok "Postgres starts" false; tap_done; }
 ports=() pids=()

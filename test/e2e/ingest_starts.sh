@@ -4,12 +4,7 @@
 # owner, account and name as facts; the record of its end takes their place, in whichever order they
 # come, and nothing is there twice.
 . "$(dirname "$0")/../tap.sh"
-. "$TOP/test/pg.sh"
-agg=$BUILD/ceems_aggregator make=$BUILD/batch_make
-[ -x "$agg" ] && [ -x "$make" ] || skip_all "ceems_aggregator was not built here"
-command -v curl >/dev/null || skip_all "curl is not installed"
-need_pg
-cd "$SCRATCH" || exit 1
+. "$TOP/test/aggregator.sh"
 umask 077; echo 'test=* a-token-of-this-test' >token; umask 022
 
 agg_start() { # at a port that is free: tries again when another took it

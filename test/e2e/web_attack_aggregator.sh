@@ -3,12 +3,7 @@
 # Clients that prove nothing send the aggregator what bodies it lets them, and hold on; senders of
 # reports are served meanwhile, each time.
 . "$(dirname "$0")/../tap.sh"
-. "$TOP/test/pg.sh"
-agg=$BUILD/ceems_aggregator make=$BUILD/batch_make
-[ -x "$agg" ] && [ -x "$make" ] || skip_all "ceems_aggregator was not built here"
-command -v curl >/dev/null || skip_all "curl is not installed"
-need_pg
-cd "$SCRATCH" || exit 1
+. "$TOP/test/aggregator.sh"
 umask 077; echo a-token-of-this-test >token; umask 022
 pg_start || { ok "Postgres starts" false; tap_done; }
 PORT=$(free_port)

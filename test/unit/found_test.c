@@ -5,42 +5,11 @@
 
 #include "daemon/units_found.h"
 #include "daemon/units_report.h"
-#include "lib/fs.h"
-#include "test/unit/units_fixture.h"
+#include "test/unit/sample_fixture.h"
 
-#define JOB "/slurm_n1/uid_1000/job_41"
-#define ALL (CGROUP_CPUACCT | CGROUP_MEMORY | CGROUP_CPUSET | CGROUP_CPU | CGROUP_PIDS)
 #define JOB_NS (99 * SEC)
 #define STEP_NS 3000000001u
 #define BATCH_NS 1557888u
-
-static struct env env;
-static struct sample *s;
-
-static uint64_t boottime(void)
-{
-	return now;
-}
-
-static int up(void **state)
-{
-	(void)state;
-	fresh(16);
-	env = (struct env){.units = u, .boottime_ns = boottime, .procfd = -1};
-	env.cgroupfd = fs_opendir_at(AT_FDCWD, "test/fixture/v1/sys/fs/cgroup", NULL);
-	if (env.cgroupfd < 0 || cgroup_probe(env.cgroupfd, &env.cgroups, NULL) < 0)
-		return -1;
-	s = sample_new(&env);
-	return s ? 0 : -1;
-}
-
-static int down(void **state)
-{
-	(void)state;
-	sample_free(s);
-	close(env.cgroupfd);
-	return 0;
-}
 
 /* by its directory, or by its start record */
 static uint32_t meet_step(uint32_t step, const char *name, bool record)
@@ -177,7 +146,7 @@ static void a_stop_without_a_start_tells_of_before(void **state)
 
 int main(void)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, up, down)
+#define T(name) cmocka_unit_test_setup_teardown(name, sample_up, sample_down)
 	const struct CMUnitTest tests[] = {
 		T(a_unit_found_has_what_its_group_has_counted),
 		T(a_start_record_gets_a_second_to_come_first),

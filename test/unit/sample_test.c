@@ -2,39 +2,7 @@
 /* What is read of jobs and steps between scrapes, on a recorded tree. */
 #include "daemon/sample.h"
 
-#include "lib/fs.h"
-#include "test/unit/units_fixture.h"
-
-#define JOB "/slurm_n1/uid_1000/job_41"
-#define ALL (CGROUP_CPUACCT | CGROUP_MEMORY | CGROUP_CPUSET | CGROUP_CPU | CGROUP_PIDS)
-
-static struct env env;
-static struct sample *s;
-
-static uint64_t boottime(void)
-{
-	return now;
-}
-
-static int up(void **state)
-{
-	(void)state;
-	fresh(16);
-	env = (struct env){.units = u, .boottime_ns = boottime, .procfd = -1};
-	env.cgroupfd = fs_opendir_at(AT_FDCWD, "test/fixture/v1/sys/fs/cgroup", NULL);
-	if (env.cgroupfd < 0 || cgroup_probe(env.cgroupfd, &env.cgroups, NULL) < 0)
-		return -1;
-	s = sample_new(&env);
-	return s ? 0 : -1;
-}
-
-static int down(void **state)
-{
-	(void)state;
-	sample_free(s);
-	close(env.cgroupfd);
-	return 0;
-}
+#include "test/unit/sample_fixture.h"
 
 static uint32_t start(const char *id, const char *path)
 {
@@ -106,7 +74,7 @@ static void resident_memory_is_known_once_it_was_read(void **state)
 
 int main(void)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, up, down)
+#define T(name) cmocka_unit_test_setup_teardown(name, sample_up, sample_down)
 	const struct CMUnitTest tests[] = {
 		T(a_jobs_cpus_are_those_of_its_cpuset),
 		T(without_a_cpuset_a_jobs_cores_are_those_of_its_extern_step),
