@@ -16,10 +16,11 @@ need_energy() { # [version]
 	[ -e "$BUILD/slurm/$release/acct_gather_energy_ceems.so" ] || skip_all "the energy plugin for Slurm $release was not built here"
 }
 energy_rig() { rig_start ${energy_version:+--slurm=$energy_version} --dbd --energy "$@"; }
-# the first other energy plugin that comes with this Slurm
+# the first other energy plugin that comes with this Slurm: where it has no "none", that word in
+# AcctGatherEnergyType takes out the others, too
 other_plugin() {
 	local f
-	for f in "$SLURM_RIG_ROOT"/usr/lib/*/slurm-wlm/acct_gather_energy_{none,gpu,pm_counters}.so; do
+	for f in "$SLURM_RIG_PLUGINS"/acct_gather_energy_{none,gpu,pm_counters}.so; do
 		[ -e "$f" ] || continue
 		f=${f##*_energy_}
 		echo "${f%.so}"

@@ -61,7 +61,7 @@ BENCHES += reports
 # drain: memory of ceems-courier while a full spool empties
 BENCHES += drain
 # jobcomp: what slurmctld waits for at a completion record, and jobs a second with and without
-JOBCOMP_HERE := $(firstword $(filter %:$(shell slurmd -V 2>/dev/null | sed 's/^[^ ]* //'),$(JOBCOMP_BUILDS)))
+JOBCOMP_HERE := $(firstword $(filter %:$(shell slurmd -V 2>/dev/null | sed 's/^[^ ]* \([0-9.]*\).*/\1/'),$(JOBCOMP_BUILDS)))
 LIBSLURMFULL := $(firstword $(wildcard /usr/lib/*/slurm-wlm/libslurmfull.so))
 ifneq ($(and $(JOBCOMP_HERE),$(LIBSLURMFULL)),)
 BENCH_PROGS += jobcomp_bench

@@ -106,7 +106,14 @@ if [ ${#dbd[@]} -gt 0 ]; then
 	wait_for 15 agree
 	is "state, exit code, times and TRES of all that ran agree with sacct" "$(ours)" "$(theirs)"
 	if [ "$SLURM_RIG_VERSION" != 22.05 ]; then
-		sluids() { record 'select(.start_s) | "\(.job_id)|\(.sluid)"' | sort; }
+		# sacct's is of its row: since 25.11 that of a resized job's later parts is not the job's
+		spelt() { # of a 64-bit number, as Slurm does
+			local digits=0123456789ABCDEFGHJKMNPQRSTVWXYZ i s=
+			for ((i = 60; i >= 0; i -= 5)); do s+=${digits:$((($1 >> i) & (i == 60 ? 15 : 31))):1}; done
+			echo "s$s"
+		}
+		sluids() { record 'select(.start_s) | "\(.job_id) \(.db_index)"' | while read -r job row; do echo "$job|$(spelt "$row")"; done | sort; }
+		is "a job's SLUID is its first row's" "$(record "select(.job_id != $resized and .start_s) | .sluid" | sort)" "$(sluids | grep -v "^$resized|" | cut -d'|' -f2 | sort)"
 		is "and so do the SLUIDs" "$(sluids)" "$(sacct -n -P -X -D -S now-1hour -o JobIDRaw,SLUID,Start | awk -F'|' '$3 ~ /^2/ { print $1 "|" $2 }' | sort)"
 	fi
 	is "GPUs by the site's own TRES" "$(jq -r .tres_allocated <<<"$first" | grep -o 'gres/gpu=1')" "gres/gpu=1"
