@@ -14,6 +14,7 @@
 #include "courier/ship.h"
 #include "lib/cleanup.h"
 #include "lib/fs.h"
+#include "lib/job.h"
 
 #define PLAIN_MAX                                                                      \
 	(((size_t)2 << 20) - 64)     /* with its NUL just under a power of two         \
@@ -42,6 +43,13 @@ static int add_entry(struct ship_spool *s, const struct spool_record *r)
 	return 0;
 }
 
+/* Whether it is sent at once: all but interval reports. The first byte is the type. */
+static bool is_urgent(const struct spool_record *r)
+{
+	return r->cls != SPOOL_INTERVAL ||
+	       (r->len && *(const unsigned char *)r->data == JOB_RECORD_TYPE);
+}
+
 /* Into the batch, else where it waits for the next one. */
 static int take(struct ship_spool *s, const struct spool_record *r, uint64_t now_ns)
 {
@@ -56,7 +64,7 @@ static int take(struct ship_spool *s, const struct spool_record *r, uint64_t now
 	}
 	if (s->batch.count == 1 && !s->since_ns)
 		s->since_ns = now_ns;
-	if (rc == 0 && r->cls != SPOOL_INTERVAL)
+	if (rc == 0 && is_urgent(r))
 		s->urgent = true;
 	return rc;
 }
@@ -123,7 +131,7 @@ static int take_left_over(struct ship_spool *s, uint64_t now_ns)
 	if (rc < 0)
 		return rc;
 	s->since_ns = now_ns;
-	s->urgent |= r.cls != SPOOL_INTERVAL;
+	s->urgent |= is_urgent(&r);
 	buf_done(&s->left_over);
 	return 0;
 }

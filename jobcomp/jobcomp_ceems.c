@@ -15,6 +15,7 @@
 
 #include "jobcomp/chain.h"
 #include "jobcomp/options.h"
+#include "jobcomp/queue.h"
 #include "jobcomp/tres.h"
 #include "jobcomp/writer.h"
 #include "lib/buf.h"
@@ -244,11 +245,14 @@ static void write_record(const job_record_t *job, bool start)
 	if (!plugin.writer)
 		return;
 	int len = encode_record(job, start);
+	uint32_t flags = start ? QUEUE_START : 0;
+	if (job->user_name && *job->user_name)
+		flags |= QUEUE_HAS_USER;
 	if (len < 0)
 		writer_count_lost(plugin.writer);
 	else
 		writer_put(plugin.writer, plugin.record, (size_t)len, job->user_id,
-			   job->group_id, job->user_name && *job->user_name);
+			   job->group_id, flags);
 }
 
 #if HAVE_RECORD_START

@@ -25,25 +25,42 @@ int queue_init(struct queue *q, uint32_t count_max, uint64_t bytes_max)
 	return 0;
 }
 
-void queue_done(struct queue *q)
+static void free_lane(struct queue_lane *l)
 {
-	for (struct queue_item *i = q->head, *next; i; i = next) {
+	for (struct queue_item *i = l->head, *next; i; i = next) {
 		next = i->next;
 		free(i);
 	}
+}
+
+void queue_done(struct queue *q)
+{
+	free_lane(&q->ends);
+	free_lane(&q->starts);
 	pthread_cond_destroy(&q->changed);
 	pthread_mutex_destroy(&q->lock);
 }
 
-void queue_count_refused(struct queue *q)
+static struct queue_lane *lane_of(struct queue *q, uint32_t flags)
+{
+	return flags & QUEUE_START ? &q->starts : &q->ends;
+}
+
+static void count_lost(struct queue *q, uint32_t flags)
+{
+	q->lost.all++;
+	q->lost.starts += (flags & QUEUE_START) != 0;
+}
+
+void queue_count_lost(struct queue *q)
 {
 	pthread_mutex_lock(&q->lock);
-	q->refused++;
+	count_lost(q, 0);
 	pthread_mutex_unlock(&q->lock);
 }
 
 static struct queue_item *item_new(const void *data, size_t len, uint32_t uid,
-				   uint32_t gid, bool has_user)
+				   uint32_t gid, uint32_t flags)
 {
 	struct queue_item *i = malloc(sizeof(*i) + len + JOB_NAMES_ROOM);
 
@@ -51,37 +68,78 @@ static struct queue_item *item_new(const void *data, size_t len, uint32_t uid,
 		return NULL;
 	*i = (struct queue_item){.uid = uid,
 				 .gid = gid,
-				 .has_user = has_user,
+				 .flags = flags,
 				 .len = len,
 				 .size = len + JOB_NAMES_ROOM};
 	memcpy(i->data, data, len);
 	return i;
 }
 
-int queue_put(struct queue *q, const void *data, size_t len, uint32_t uid, uint32_t gid,
-	      bool has_user)
+/* Takes the item after before (NULL: the first of its lane), which is not written, out
+ * of the queue, and counts it. */
+static void lose_item(struct queue *q, struct queue_item *i, struct queue_item *before)
 {
-	struct queue_item *i = item_new(data, len, uid, gid, has_user);
+	struct queue_lane *l = lane_of(q, i->flags);
+
+	*(before ? &before->next : &l->head) = i->next;
+	if (l->next == i)
+		l->next = i->next;
+	if (l->tail == i)
+		l->tail = before;
+	q->count--;
+	q->bytes -= i->size;
+	count_lost(q, i->flags);
+	free(i);
+}
+
+static bool has_room(const struct queue *q, size_t size)
+{
+	return q->count < q->count_max && q->bytes + size <= q->bytes_max;
+}
+
+/* The oldest starts, but for what is written and what the writer has just now. */
+static void make_room(struct queue *q, size_t size)
+{
+	while (!has_room(q, size)) {
+		bool taken = q->starts.next && q->starts.next == q->taken;
+		struct queue_item *before = taken ? q->taken : q->starts.written;
+		struct queue_item *oldest = taken ? before->next : q->starts.next;
+		if (!oldest)
+			return;
+		lose_item(q, oldest, before);
+	}
+}
+
+static void append_item(struct queue *q, struct queue_item *i)
+{
+	struct queue_lane *l = lane_of(q, i->flags);
+
+	*(l->tail ? &l->tail->next : &l->head) = i;
+	l->tail = i;
+	if (!l->next)
+		l->next = i;
+	q->count++;
+	q->bytes += i->size;
+}
+
+int queue_put(struct queue *q, const void *data, size_t len, uint32_t uid, uint32_t gid,
+	      uint32_t flags)
+{
+	struct queue_item *i = item_new(data, len, uid, gid, flags);
 	bool wake = false;
 	int rc = i ? 0 : -ENOMEM;
 
 	pthread_mutex_lock(&q->lock);
-	if (i && (q->count >= q->count_max || q->bytes + i->size > q->bytes_max))
+	if (i && !(flags & QUEUE_START))
+		make_room(q, i->size);
+	if (i && !has_room(q, i->size))
 		rc = -ENOBUFS;
 	if (rc == 0) {
-		if (q->tail)
-			q->tail->next = i;
-		else
-			q->head = i;
-		q->tail = i;
-		if (!q->next)
-			q->next = i;
-		q->count++;
-		q->bytes += i->size;
+		append_item(q, i);
 		wake = q->waiting;
 		q->waiting = false;
 	} else {
-		q->refused++;
+		count_lost(q, flags);
 	}
 	pthread_mutex_unlock(&q->lock);
 	if (wake)
@@ -93,18 +151,23 @@ int queue_put(struct queue *q, const void *data, size_t len, uint32_t uid, uint3
 
 /* ---- the writer ------------------------------------------------------------------ */
 
+static struct queue_item *next_item(const struct queue *q)
+{
+	return q->ends.next ? q->ends.next : q->starts.next;
+}
+
 struct queue_item *queue_peek(struct queue *q, uint32_t wait_ms)
 {
 	struct timespec until = wait_in(wait_ms);
 
 	pthread_mutex_lock(&q->lock);
-	while (!q->next && !q->stop && wait_ms) {
+	while (!next_item(q) && !q->stop && wait_ms) {
 		q->waiting = true;
 		if (pthread_cond_timedwait(&q->changed, &q->lock, &until) == ETIMEDOUT)
 			break;
 	}
 	q->waiting = false;
-	struct queue_item *i = q->next;
+	struct queue_item *i = q->taken = next_item(q);
 	pthread_mutex_unlock(&q->lock);
 	return i;
 }
@@ -122,53 +185,53 @@ void queue_nap(struct queue *q, uint32_t ms)
 void queue_written(struct queue *q)
 {
 	pthread_mutex_lock(&q->lock);
-	q->next = q->next->next;
+	struct queue_lane *l = lane_of(q, q->taken->flags);
+	l->written = q->taken;
+	l->next = q->taken->next;
+	q->taken = NULL;
 	pthread_mutex_unlock(&q->lock);
 }
 
-static void forget_head(struct queue *q)
+static void free_written(struct queue *q, struct queue_lane *l)
 {
-	struct queue_item *i = q->head;
-
-	q->head = i->next;
-	if (!q->head)
-		q->tail = NULL;
-	q->count--;
-	q->bytes -= i->size;
-	free(i);
+	while (l->head != l->next) {
+		struct queue_item *i = l->head;
+		l->head = i->next;
+		q->count--;
+		q->bytes -= i->size;
+		free(i);
+	}
+	if (!l->head)
+		l->tail = NULL;
+	l->written = NULL;
 }
 
 void queue_free_written(struct queue *q)
 {
 	pthread_mutex_lock(&q->lock);
-	while (q->head && q->head != q->next)
-		forget_head(q);
+	free_written(q, &q->ends);
+	free_written(q, &q->starts);
 	pthread_mutex_unlock(&q->lock);
 }
 
 void queue_rewind(struct queue *q)
 {
 	pthread_mutex_lock(&q->lock);
-	q->next = q->head;
+	struct queue_lane *lanes[] = {&q->ends, &q->starts};
+	for (int i = 0; i < 2; i++) {
+		lanes[i]->next = lanes[i]->head;
+		lanes[i]->written = NULL;
+	}
 	pthread_mutex_unlock(&q->lock);
 }
 
 void queue_drop(struct queue *q)
 {
 	pthread_mutex_lock(&q->lock);
-	struct queue_item **at = &q->head, *before = NULL, *i = q->next;
-	while (*at != i) {
-		before = *at;
-		at = &before->next;
-	}
-	*at = q->next = i->next;
-	if (q->tail == i)
-		q->tail = before;
-	q->count--;
-	q->bytes -= i->size;
-	q->refused++;
+	struct queue_item *i = q->taken;
+	q->taken = NULL;
+	lose_item(q, i, lane_of(q, i->flags)->written);
 	pthread_mutex_unlock(&q->lock);
-	free(i);
 }
 
 bool queue_stopped(struct queue *q)
@@ -179,10 +242,10 @@ bool queue_stopped(struct queue *q)
 	return stop;
 }
 
-uint64_t queue_refused(struct queue *q)
+struct queue_lost queue_lost(struct queue *q)
 {
 	pthread_mutex_lock(&q->lock);
-	uint64_t n = q->refused;
+	struct queue_lost n = q->lost;
 	pthread_mutex_unlock(&q->lock);
 	return n;
 }

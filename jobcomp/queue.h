@@ -10,29 +10,45 @@
 /*
  * Encoded completion records between slurmctld's threads, which only put, and the one
  * writer, which takes. Bounded: when it is full the newest record is refused and
- * counted. A record stays in it until the writer says that it is durable, so that one
- * whose sync failed can be written again.
+ * counted; but an end takes the place of the oldest starts, which only say earlier what
+ * ends say as well. Ends come before starts. A record stays in it until the writer says
+ * that it is durable, so that one whose sync failed can be written again.
  */
 
 #define QUEUE_BYTES_DEFAULT (64u << 20) /* some 60 000 records of jobs as they are */
 #define QUEUE_COUNT_DEFAULT 100000u
 
+enum queue_flag {
+	QUEUE_HAS_USER = 1 << 0, /* its user's name is in the record */
+	QUEUE_START = 1 << 1,    /* of a start */
+};
+
 struct queue_item {
 	struct queue_item *next;
 	uint32_t uid, gid;
-	bool has_user, named; /* named: the names have been added */
+	uint32_t flags; /* enum queue_flag */
+	bool named;     /* the names have been added */
 	size_t len, size;
 	unsigned char data[];
+};
+
+struct queue_lane {
+	struct queue_item *head, *tail;
+	struct queue_item *written; /* the last that has been written, */
+	struct queue_item *next;    /* and the one after it */
 };
 
 struct queue {
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* CLOCK_MONOTONIC; only the writer waits */
-	struct queue_item *head, *tail;
-	struct queue_item *next; /* the first that has not been written */
+	struct queue_lane ends, starts;
+	struct queue_item *taken; /* the writer has it */
 	uint32_t count, count_max;
 	uint64_t bytes, bytes_max;
-	uint64_t refused; /* for want of room or memory, ever */
+	struct queue_lost {
+		uint64_t all; /* for want of room or memory, ever */
+		uint64_t starts;
+	} lost;
 	bool waiting, stop;
 };
 
@@ -40,11 +56,11 @@ struct queue {
 int queue_init(struct queue *q, uint32_t count_max, uint64_t bytes_max);
 void queue_done(struct queue *q); /* frees what is left */
 
-/* Copies a record of len bytes. user: its user's name is in it. 0, or -ENOBUFS and
- * -ENOMEM, counted. Any thread; never waits for the disk. */
+/* Copies a record of len bytes; flags: enum queue_flag. 0, or -ENOBUFS and -ENOMEM,
+ * counted. Any thread; never waits for the disk. */
 int queue_put(struct queue *q, const void *data, size_t len, uint32_t uid, uint32_t gid,
-	      bool has_user);
-void queue_count_refused(struct queue *q); /* a record that could not even be put */
+	      uint32_t flags);
+void queue_count_lost(struct queue *q); /* a record that could not even be put */
 
 /* ---- the writer alone ------------------------------------------------------------ */
 
@@ -56,11 +72,11 @@ void queue_nap(struct queue *q, uint32_t ms);
 void queue_written(struct queue *q);      /* the one that queue_peek() gave */
 void queue_free_written(struct queue *q); /* they are durable */
 void queue_rewind(struct queue *q);       /* they are not: all again */
-/* Gives the one that queue_peek() gave up: counted as refused. */
+/* Gives the one that queue_peek() gave up: counted as lost. */
 void queue_drop(struct queue *q);
 
 bool queue_stopped(struct queue *q);
-uint64_t queue_refused(struct queue *q);
+struct queue_lost queue_lost(struct queue *q);
 uint32_t queue_count(struct queue *q); /* not yet durable */
 
 void queue_stop(struct queue *q); /* any thread */

@@ -43,8 +43,8 @@ struct writer {
 	struct spool_writer *spool; /* NULL: not to be had */
 	struct stat folder_is;
 	uint64_t retry_at_ns, locked_since_ns, unsynced_since_ns;
-	uint64_t unsynced; /* records */
-	uint64_t noted;    /* losses that the spool has been told of */
+	uint64_t unsynced;       /* records */
+	struct queue_lost noted; /* losses that the spool has been told of */
 	struct log_repeat trouble, losses;
 	struct names names;
 };
@@ -94,21 +94,30 @@ static void trouble_over(struct writer *w)
 	log_repeat_over(&w->losses);
 }
 
+/* A start says earlier what the end says as well: a spool without room gives it up. */
+static enum spool_class class_of(uint32_t flags)
+{
+	return flags & QUEUE_START ? SPOOL_INTERVAL : SPOOL_JOB;
+}
+
 /* Losses since the spool was last told of them. */
 static void tell_losses(struct writer *w, uint64_t now_ns)
 {
-	uint64_t lost = queue_refused(&w->queue);
+	struct queue_lost lost = queue_lost(&w->queue);
+	uint64_t starts = lost.starts - w->noted.starts;
 
-	if (lost == w->noted)
+	if (lost.all == w->noted.all)
 		return;
 	if (log_repeat_due(&w->losses, now_ns))
 		say(w->log.error,
-		    "%s: %ju completion records of jobs are lost so far, the queue was "
-		    "full",
-		    w->folder, (uintmax_t)lost);
+		    "%s: %ju completion records of jobs are lost so far, %ju of "
+		    "starts, "
+		    "the queue was full",
+		    w->folder, (uintmax_t)lost.all, (uintmax_t)lost.starts);
 	if (!w->spool)
 		return;
-	spool_count_lost(w->spool, SPOOL_JOB, lost - w->noted);
+	spool_count_lost(w->spool, SPOOL_JOB, lost.all - w->noted.all - starts);
+	spool_count_lost(w->spool, class_of(QUEUE_START), starts);
 	w->noted = lost;
 	if (!w->unsynced_since_ns)
 		w->unsynced_since_ns = now_ns;
@@ -165,7 +174,8 @@ static void add_names(struct writer *w, struct queue_item *i, uint64_t now_ns)
 {
 	if (i->named)
 		return;
-	const char *user = i->has_user ? "" : names_user(&w->names, i->uid, now_ns);
+	const char *user =
+		i->flags & QUEUE_HAS_USER ? "" : names_user(&w->names, i->uid, now_ns);
 	const char *group = names_group(&w->names, i->gid, now_ns);
 	int len = job_add_names(i->data, i->len, i->size, user, group);
 	if (len > 0)
@@ -179,7 +189,7 @@ static bool write_one(struct writer *w, struct queue_item *i, uint64_t now_ns)
 	struct err err = {""};
 
 	add_names(w, i, now_ns);
-	int rc = spool_try(w->spool, SPOOL_JOB, i->data, i->len, NULL, &err);
+	int rc = spool_try(w->spool, class_of(i->flags), i->data, i->len, NULL, &err);
 	if (rc == -EMSGSIZE) { /* cannot be: job_encode() has bounds */
 		queue_drop(&w->queue);
 		return true;
@@ -369,14 +379,14 @@ int writer_start(const struct writer_options *o, const struct writer_log *log,
 /* ---- everybody else -------------------------------------------------------------- */
 
 int writer_put(struct writer *w, const void *record, size_t len, uint32_t uid,
-	       uint32_t gid, bool has_user)
+	       uint32_t gid, uint32_t flags)
 {
-	return queue_put(&w->queue, record, len, uid, gid, has_user);
+	return queue_put(&w->queue, record, len, uid, gid, flags);
 }
 
 void writer_count_lost(struct writer *w)
 {
-	queue_count_refused(&w->queue);
+	queue_count_lost(&w->queue);
 }
 
 bool writer_stop(struct writer *w, uint32_t wait_ms)
@@ -406,7 +416,7 @@ void writer_stats(struct writer *w, struct writer_stats *ret)
 {
 	pthread_mutex_lock(&w->queue.lock);
 	*ret = (struct writer_stats){.durable = w->durable,
-				     .lost = w->queue.refused,
+				     .lost = w->queue.lost.all,
 				     .queued = w->queue.count};
 	pthread_mutex_unlock(&w->queue.lock);
 }

@@ -37,10 +37,10 @@ struct writer;
 int writer_start(const struct writer_options *o, const struct writer_log *log,
 		 struct writer **ret, struct err *err);
 
-/* Hands a record over. Never waits for a disk or a name service. Any thread. user: its
- * user's name is in it already. 0, -ENOBUFS or -ENOMEM (counted). */
+/* Hands a record over. Never waits for a disk or a name service. Any thread. flags:
+ * enum queue_flag. 0, -ENOBUFS or -ENOMEM (counted). */
 int writer_put(struct writer *w, const void *record, size_t len, uint32_t uid,
-	       uint32_t gid, bool has_user);
+	       uint32_t gid, uint32_t flags);
 /* A record that could not be made. */
 void writer_count_lost(struct writer *w);
 

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "jobcomp/queue.h"
 #include "jobcomp/writer.h"
 #include "lib/clock.h"
 #include "lib/job.h"
@@ -54,19 +55,25 @@ static struct writer *start_default(void)
 	return start(&o);
 }
 
-static int put(struct writer *w, uint32_t job_id)
+static int put_event(struct writer *w, uint32_t job_id, enum job_event event,
+		     uint32_t flags)
 {
 	unsigned char record[1024];
 	struct job j;
 
 	job_init(&j);
-	j.event = JOB_EVENT_ENDED;
+	j.event = event;
 	j.job_id = job_id;
 	j.recorded_ns = j.submit_s = 1;
 	j.cluster = "c";
 	int len = job_encode(&j, record, sizeof(record));
 	assert_true(len > 0);
-	return writer_put(w, record, (size_t)len, 0, 0, false);
+	return writer_put(w, record, (size_t)len, 0, 0, flags);
+}
+
+static int put(struct writer *w, uint32_t job_id)
+{
+	return put_event(w, job_id, JOB_EVENT_ENDED, 0);
 }
 
 /* Waits for a figure of the writer; the most it may take is a machine that is stuck. */
@@ -302,6 +309,41 @@ static void a_full_spool_keeps_what_fits_in_memory(void **state)
 	assert_int_equal(lost(), 0);
 }
 
+static void a_spool_without_room_gives_up_starts_and_no_end(void **state)
+{
+	const struct writer_options o = {.spool = folder, .max_bytes = 32768};
+	struct spool_stats st = {0};
+	struct spool_record rec = {0};
+	struct spool_reader *r;
+	struct err err = {""};
+	uint32_t n[JOB_EVENTS] = {0};
+
+	(void)state;
+	struct writer *w = start(&o);
+	for (uint32_t i = 0; i < 2000; i++)
+		assert_int_equal(put_event(w, 1 + i, JOB_EVENT_STARTED, QUEUE_START),
+				 0);
+	wait_durable(w, 2000);
+	for (uint32_t i = 0; i < 100; i++)
+		assert_int_equal(put(w, 1 + i), 0);
+	wait_durable(w, 2100);
+	assert_true(writer_stop(w, 60000));
+	assert_int_equal(errors, 0);
+	assert_int_equal(spool_reader_open(folder, &r, &err), 0);
+	while (spool_next(r, &rec, &err) == 1) {
+		struct job j;
+		assert_int_equal(job_decode(rec.data, rec.len, &j, &err), 0);
+		n[j.event]++;
+		job_done(&j);
+	}
+	spool_reader_close(r);
+	assert_int_equal(n[JOB_EVENT_ENDED], 100);
+	assert_int_equal(spool_stats(folder, &st, &err), 0);
+	assert_int_equal(st.lost[SPOOL_JOB], 0);
+	assert_true(st.lost[SPOOL_INTERVAL] > 0);
+	assert_int_equal(n[JOB_EVENT_STARTED] + st.lost[SPOOL_INTERVAL], 2000);
+}
+
 static void a_folder_that_was_removed_is_made_again(void **state)
 {
 	(void)state;
@@ -379,6 +421,7 @@ int main(void)
 		T(what_the_queue_has_no_room_for_is_counted),
 		T(the_queue_is_bounded_in_bytes),
 		T(a_full_spool_keeps_what_fits_in_memory),
+		T(a_spool_without_room_gives_up_starts_and_no_end),
 		T(a_folder_that_was_removed_is_made_again),
 		T(several_threads_may_put),
 	};
