@@ -7,12 +7,12 @@
 #include <gnutls/crypto.h>
 #include <gnutls/gnutls.h>
 #include <pthread.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "lib/account.h"
 #include "lib/parse.h"
 #include "lib/secret.h"
 
@@ -24,7 +24,6 @@
 #define TOKENS_BYTES_MAX 65536u
 #define TOKEN_MIN 16u
 #define HASH_BYTES 32u
-#define PASSWD_BYTES 16384
 
 /* An account of --ingest.user or of --ingest.jobs-from */
 struct account {
@@ -44,17 +43,6 @@ struct sender {
 	struct buf tokens; /* lines */
 };
 
-static int find_uid(const char *name, uint32_t *ret)
-{
-	char memory[PASSWD_BYTES];
-	struct passwd pw, *found = NULL;
-
-	if (getpwnam_r(name, &pw, memory, sizeof(memory), &found) != 0 || !found)
-		return -ENOENT;
-	*ret = pw.pw_uid;
-	return 0;
-}
-
 /* Accounts by name have the number of this host. */
 static void find_account(struct account *a)
 {
@@ -62,7 +50,7 @@ static void find_account(struct account *a)
 
 	if (a->party.kind != PARTY_MUNGE || parse_u32(a->party.name, &uid) == 0)
 		return;
-	a->party.has_uid = find_uid(a->party.name, &a->party.uid) == 0;
+	a->party.has_uid = account_find_uid(a->party.name, &a->party.uid) == 0;
 	a->left_out = !a->party.has_uid;
 }
 
