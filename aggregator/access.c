@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "aggregator/api.h"
+#include "lib/http/role_entry.h"
 #include "lib/parse.h"
 
 static const struct param_spec cluster = {"cluster_id", PARAM_TEXT, true,
@@ -216,10 +217,37 @@ const struct endpoint *access_find(const char *path, struct path_args *ret)
 
 /* ---- roles ----------------------------------------------------------------------- */
 
-static bool is_listed(const struct conf_list *l, const char *login)
+/* Who asks, as the lists and the table have them. */
+struct claimant {
+	const struct identity_who *who;
+	bool looked, has_account;
+};
+
+/* A login without a number: no other account than this host's is meant. */
+static bool is_bare_of(struct claimant *c)
+{
+	if (!c->who->has_uid)
+		return true;
+	if (c->who->of_records)
+		return false;
+	if (!c->looked)
+		c->has_account = role_entry_is_account(c->who);
+	c->looked = true;
+	return c->has_account;
+}
+
+static bool is_meant(struct claimant *c, const char *s, size_t len)
+{
+	enum role_match match = role_entry_match(s, len, c->who);
+
+	return match == ROLE_MATCH_YES ||
+	       (match == ROLE_MATCH_ACCOUNT && is_bare_of(c));
+}
+
+static bool is_listed(const struct conf_list *l, struct claimant *c)
 {
 	for (size_t i = 0; l && i < l->count; i++) {
-		if (strcmp(l->items[i], login) == 0)
+		if (is_meant(c, l->items[i], strlen(l->items[i])))
 			return true;
 	}
 	return false;
@@ -228,25 +256,23 @@ static bool is_listed(const struct conf_list *l, const char *login)
 int access_check_roles(const struct conf_list *admins,
 		       const struct conf_list *operators, struct err *err)
 {
-	char login[IDENTITY_LOGIN_BYTES];
+	struct role_entry e;
 
 	for (size_t i = 0; i < admins->count; i++) {
-		if (!identity_is_login(admins->items[i]))
+		const char *s = admins->items[i];
+		if (role_entry_parse(s, strlen(s), &e) < 0)
 			return err_set(err, -EINVAL,
-				       "--admin.users: %.100s: not a login",
-				       admins->items[i]);
+				       "--admin.users: %.100s: not a login, or "
+				       "login:number",
+				       s);
 	}
 	for (size_t i = 0; i < operators->count; i++) {
 		const char *s = operators->items[i];
 		size_t n = strcspn(s, "/");
-		if (n >= sizeof(login) || (s[n] && !s[n + 1]))
-			n = 0;
-		memcpy(login, s, n);
-		login[n] = '\0';
-		if (!identity_is_login(login))
+		if ((s[n] && !s[n + 1]) || role_entry_parse(s, n, &e) < 0)
 			return err_set(err, -EINVAL,
-				       "--operator.users: %.100s: not a login, or "
-				       "login/cluster",
+				       "--operator.users: %.100s: not a login or "
+				       "login:number, with or without /cluster",
 				       s);
 	}
 	return 0;
@@ -261,18 +287,18 @@ static void append(struct buf *b, const char *number)
 
 /* The clusters that an operator has, by name from the configuration and by number from
  * the database; *ret_all: all of them. */
-static int operated(const struct conf_list *operators, const char *login, struct pg *pg,
-		    struct buf *ret, bool *ret_all, struct err *err)
+static int operated(const struct conf_list *operators, struct claimant *c,
+		    struct pg *pg, struct buf *ret, bool *ret_all, struct err *err)
 {
 	struct buf names = {.max = 65536};
 	auto_query struct query q = {.list_count = 0};
 	auto_pgresult PGresult *r = NULL;
-	size_t n = strlen(login);
 
 	buf_putc(&names, '[');
 	for (size_t i = 0; i < operators->count; i++) {
 		const char *s = operators->items[i];
-		if (strncmp(s, login, n) != 0 || (s[n] && s[n] != '/'))
+		size_t n = strcspn(s, "/");
+		if (!is_meant(c, s, n))
 			continue;
 		*ret_all |= !s[n];
 		if (!s[n])
@@ -281,17 +307,19 @@ static int operated(const struct conf_list *operators, const char *login, struct
 		buf_put_json(&names, s + n + 1, strlen(s + n + 1));
 	}
 	buf_putc(&names, ']');
-	query_put(&q, "SELECT id FROM cluster WHERE name IN (SELECT "
+	query_put(&q, "SELECT id, 'listed' FROM cluster WHERE name IN (SELECT "
 		      "jsonb_array_elements_text(");
 	query_text(&q, names.data);
-	query_put(&q,
-		  "::jsonb)) UNION SELECT cluster FROM role WHERE role = 'operator' "
-		  "AND (valid_to IS NULL OR valid_to > now()) AND login = ");
-	query_text(&q, login);
+	query_put(&q, "::jsonb)) UNION SELECT cluster, NULL FROM role WHERE role = "
+		      "'operator' "
+		      "AND (valid_to IS NULL OR valid_to > now()) AND login = ");
+	query_text(&q, c->who->login);
 	int rc = query_run(&q, pg, &r, err);
 	buf_done(&names);
 	for (int i = 0; rc == 0 && i < PQntuples(r); i++) {
 		const char *id = pg_get_text(r, i, 0);
+		if (!pg_get_text(r, i, 1) && !is_bare_of(c))
+			continue;
 		if (id)
 			append(ret, id);
 		else
@@ -300,32 +328,32 @@ static int operated(const struct conf_list *operators, const char *login, struct
 	return rc;
 }
 
-static int is_admin(const struct access_site *site, const char *login, struct pg *pg,
+static int is_admin(const struct access_site *site, struct claimant *c, struct pg *pg,
 		    struct err *err)
 {
 	auto_pgresult PGresult *r = NULL;
 	auto_query struct query q = {.list_count = 0};
 
-	if (is_listed(site->admins, login))
+	if (is_listed(site->admins, c))
 		return 1;
 	query_put(&q, "SELECT FROM role WHERE role = 'admin' AND cluster IS NULL AND "
 		      "(valid_to IS NULL OR valid_to > now()) AND login = ");
-	query_text(&q, login);
+	query_text(&q, c->who->login);
 	int rc = query_run(&q, pg, &r, err);
-	return rc < 0 ? rc : PQntuples(r) > 0;
+	return rc < 0 ? rc : PQntuples(r) > 0 && is_bare_of(c);
 }
 
-static int find_role(const struct access_site *site, const char *login, struct pg *pg,
+static int find_role(const struct access_site *site, struct claimant *c, struct pg *pg,
 		     struct scope *ret, struct err *err)
 {
 	bool all = false;
-	int rc = is_admin(site, login, pg, err);
+	int rc = is_admin(site, c, pg, err);
 
 	if (rc > 0)
 		ret->role = ROLE_ADMIN;
 	if (rc != 0)
 		return rc < 0 ? rc : 0;
-	rc = operated(site->operators, login, pg, &ret->clusters, &all, err);
+	rc = operated(site->operators, c, pg, &ret->clusters, &all, err);
 	if (rc < 0)
 		return rc;
 	if (all || ret->clusters.len)
@@ -333,6 +361,16 @@ static int find_role(const struct access_site *site, const char *login, struct p
 	if (all) /* each operator of all clusters sees what all clusters have */
 		buf_reset(&ret->clusters);
 	return 0;
+}
+
+/* None is whose who is only named by a front end. */
+static void withhold_role(const struct identity_who *who, struct scope *s)
+{
+	if (s->role == ROLE_USER || !who->named)
+		return;
+	role_entry_withhold(who);
+	s->role = ROLE_USER;
+	buf_reset(&s->clusters);
 }
 
 /* ---- persons --------------------------------------------------------------------- */
@@ -356,6 +394,7 @@ static int name_by_uid(struct identity_who *who, struct pg *pg, struct err *err)
 	if (PQntuples(r) != 1 || !identity_is_login(pg_get_text(r, 0, 0)))
 		return err_set(err, -EPERM, "uid %u has no name here", who->uid);
 	snprintf(who->login, sizeof(who->login), "%s", pg_get_text(r, 0, 0));
+	who->of_records = true;
 	return 0;
 }
 
@@ -446,14 +485,16 @@ int access_resolve(const struct access_site *site, const struct endpoint *e,
 		   struct identity_who *who, struct pg *pg, struct scope *ret,
 		   struct err *err)
 {
+	struct claimant claimant = {.who = who};
 	int rc = 0;
 
 	if (!*who->login)
 		rc = name_by_uid(who, pg, err);
 	if (rc == 0)
-		rc = find_role(site, who->login, pg, ret, err);
+		rc = find_role(site, &claimant, pg, ret, err);
 	if (rc < 0)
 		return rc;
+	withhold_role(who, ret);
 	ret->kind = e->scopes[ret->role];
 	if (ret->kind == SCOPE_NONE)
 		return err_set(err, -EPERM, "%s: this is for operators and admins",

@@ -60,7 +60,7 @@ static int admins(struct ask *a, struct err *err)
 	buf_putc(&names, '[');
 	for (size_t i = 0; i < l->count; i++) {
 		buf_puts(&names, i ? "," : "");
-		buf_put_json(&names, l->items[i], strlen(l->items[i]));
+		buf_put_json(&names, l->items[i], strcspn(l->items[i], ":"));
 	}
 	buf_putc(&names, ']');
 	query_put(

@@ -78,10 +78,12 @@ const struct conf_opt options_table[] = {
 	ROW("slurm.bindir", CONF_STRING, slurm_bindir, "/usr/bin",
 	    "Folder of sacct and sacctmgr."),
 	ROW("admin.users", CONF_LIST, admins, "",
-	    "Logins that see and may do everything."),
+	    "Who sees and may do everything: LOGIN, or LOGIN:UID, which counts only "
+	    "where that number was proved (by MUNGE). A login alone is the account "
+	    "of that name on this host."),
 	ROW("operator.users", CONF_LIST, operators, "",
-	    "Logins that see the records of everybody; login/cluster: of that "
-	    "cluster."),
+	    "Who sees the records of everybody: LOGIN or LOGIN:UID as above; with "
+	    "/CLUSTER behind it of that cluster."),
 	ROW("admin.grafana.url", CONF_STRING, grafana_url, "",
 	    "Grafana whose teams' members are admins, under the login that they have "
 	    "there. Empty: none."),
@@ -114,6 +116,10 @@ const struct conf_opt options_table[] = {
 	ROW("identity.front-end-address", CONF_LIST, front_end_addresses, "",
 	    "Addresses or ranges that front ends without an address of their own "
 	    "connect from. Empty: any, by MUNGE this host alone."),
+	ROW("identity.front-end-roles", CONF_BOOL, front_end_roles, "false",
+	    "Who is named by a front end alone may be an admin or operator; else "
+	    "that one is an ordinary user. The number that one by MUNGE says beside "
+	    "the login (the load balancer) counts as proved, as do tokens."),
 	ROW("web.user-header-name", CONF_LIST, user_headers, "X-Grafana-User",
 	    "Headers by which a front end names its user."),
 	ROW("identity.token-keys", CONF_STRING, token_keys, "",

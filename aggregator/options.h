@@ -34,7 +34,7 @@ struct options {
 	struct conf_list grafana_teams;
 	uint64_t grafana_refresh_ms;
 	bool project_members;
-	bool identity_munge;
+	bool identity_munge, front_end_roles;
 	char *munge_socket, *certificate_suffix;
 	int certificate; /* enum identity_certificate */
 	struct conf_list front_ends, front_end_addresses, user_headers;

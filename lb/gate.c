@@ -72,6 +72,7 @@ struct owned_who gate_who(struct gate_state *s)
 	return (struct owned_who){.login = s->r->login,
 				  .cluster = s->cluster ? s->cluster->id : "",
 				  .has_uid = s->who.has_uid,
+				  .named = s->who.named,
 				  .uid = s->who.uid,
 				  .now_ms = s->r->input.now_ms,
 				  .boot_ms = s->boot_ms,

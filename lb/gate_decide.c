@@ -7,6 +7,7 @@
 
 #include "lb/gate_impl.h"
 #include "lib/http/negotiate.h"
+#include "lib/http/role_entry.h"
 
 static enum gate_next prove(struct gate_state *s);
 static enum gate_next own(struct gate_state *s);
@@ -46,29 +47,46 @@ static enum gate_next bad_request(struct gate_state *s, int rc)
 
 /* ---- roles ----------------------------------------------------------------------- */
 
-static bool listed(const char *const *names, size_t count, const char *login)
+/* A login without a number is the account of that name on this host, as MUNGE's is; of
+ * a number that somebody else proved it is not known. */
+static bool is_listed(const char *const *names, size_t count,
+		      const struct identity_who *who)
 {
-	for (size_t i = 0; i < count; i++)
-		if (!strcmp(names[i], login))
+	for (size_t i = 0; i < count; i++) {
+		enum role_match m = role_entry_match(names[i], strlen(names[i]), who);
+		if (m == ROLE_MATCH_YES ||
+		    (m == ROLE_MATCH_ACCOUNT && who->way == WAY_MUNGE))
 			return true;
+	}
 	return false;
+}
+
+/* What a list or the aggregator says of the role; none is whose who is only named by a
+ * front end. */
+static void raise_role(struct gate_state *s, enum owned_role role)
+{
+	if (role <= s->role)
+		return;
+	if (s->who.named)
+		role_entry_withhold(&s->who);
+	else
+		s->role = role;
 }
 
 /* What is known of the role without asking. */
 static void look_role(struct gate_state *s)
 {
 	const struct owned_who who = gate_who(s);
+	enum owned_role role = OWNED_USER;
 
-	if (listed(s->site->admins, s->site->admin_count, s->r->login)) {
-		s->role = OWNED_ADMIN;
-		s->role_known = true;
-		return;
-	}
-	s->role_known = owned_look_role(s->g->owned, &who, &s->role);
-	if (s->role_known && s->role == OWNED_ADMIN)
-		return;
-	if (listed(s->site->operators, s->site->operator_count, s->r->login))
-		s->role = OWNED_OPERATOR; /* the aggregator may know more */
+	if (is_listed(s->site->admins, s->site->admin_count, &s->who))
+		raise_role(s, OWNED_ADMIN);
+	s->role_known =
+		s->role == OWNED_ADMIN || owned_look_role(s->g->owned, &who, &role);
+	raise_role(s, role);
+	/* the aggregator may know more */
+	if (is_listed(s->site->operators, s->site->operator_count, &s->who))
+		raise_role(s, OWNED_OPERATOR);
 }
 
 /* Whether the role reads what cannot be proved. What is not narrowed to the cluster
@@ -312,8 +330,7 @@ static enum gate_next own_answered(struct gate_state *s)
 
 	if (owned_answered(s->question, claims, count, &role, &s->err))
 		return nobody(s);
-	if (role > s->role)
-		s->role = role;
+	raise_role(s, role);
 	s->role_known = true;
 	return go(s, gaps);
 }
@@ -457,8 +474,8 @@ static enum gate_next role_answered(struct gate_state *s)
 	enum owned_role role = OWNED_USER;
 	bool narrowed = s->refusal != REASON_NO_ROLE;
 
-	if (!owned_answered(s->question, NULL, 0, &role, &s->err) && role > s->role)
-		s->role = role;
+	if (!owned_answered(s->question, NULL, 0, &role, &s->err))
+		raise_role(s, role);
 	s->role_known = true;
 	s->err = why;
 	return reads_all(s, narrowed) ? open_all(s) : refused(s);

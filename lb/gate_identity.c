@@ -54,6 +54,7 @@ static void token_key(const struct gate_state *s, struct buf *out)
 	put_text(out, f->token);
 	buf_put(out, &f->uids, sizeof(f->uids));
 	put_text(out, f->uid);
+	buf_putc(out, f->no_role ? '1' : '0');
 	buf_put(out, &f->authorizations, sizeof(f->authorizations));
 	put_text(out, f->authorization);
 	put_text(out, f->password_user);

@@ -26,11 +26,12 @@ struct cached {
 #define ENTRY_BYTES 400u /* of a unit with few runs, its key and the table */
 
 void owned_key(struct buf *out, enum owned_kind kind, const char *login,
-	       const char *cluster, const uint32_t *uid)
+	       const char *cluster, const uint32_t *uid, bool named)
 {
 	buf_putc(out, (char)kind);
 	buf_put(out, login, strlen(login) + 1);
 	buf_put(out, cluster, strlen(cluster) + 1);
+	buf_putc(out, named ? 'n' : 'p');
 	buf_putc(out, uid ? '1' : '0');
 	if (uid)
 		buf_put(out, uid, sizeof(*uid));
@@ -66,7 +67,7 @@ size_t owned_look(struct owned *o, const struct owned_who *who,
 	size_t prefix, unknown = 0;
 
 	owned_key(&key, KIND_UNITS, who->login, who->cluster,
-		  who->has_uid ? &who->uid : NULL);
+		  who->has_uid ? &who->uid : NULL, who->named);
 	prefix = key.len;
 	for (size_t i = 0; i < count; i++) {
 		struct access_claim *c = &claims[i];
@@ -103,7 +104,7 @@ bool owned_look_role(struct owned *o, const struct owned_who *who, enum owned_ro
 	size_t len;
 
 	owned_key(&key, KIND_ROLE, who->login, who->cluster,
-		  who->has_uid ? &who->uid : NULL);
+		  who->has_uid ? &who->uid : NULL, who->named);
 	if (buf_error(&key) ||
 	    !lru_copy(o->roles, key.data, key.len, who->boot_ms, &role, 1, &len))
 		return false;
@@ -148,7 +149,7 @@ static void list_key(struct buf *out, const struct owned_who *who, int64_t from_
 		     int64_t to_ms, uint32_t most)
 {
 	owned_key(out, KIND_LIST, who->login, who->cluster,
-		  who->has_uid ? &who->uid : NULL);
+		  who->has_uid ? &who->uid : NULL, who->named);
 	buf_put(out, &from_ms, sizeof(from_ms));
 	buf_put(out, &to_ms, sizeof(to_ms));
 	buf_put(out, &most, sizeof(most));
@@ -232,7 +233,7 @@ static void remember_units(struct owned *o, const struct owned_ask *ask,
 	size_t prefix;
 
 	owned_key(&key, KIND_UNITS, ask->login, ask->cluster,
-		  ask->has_uid ? &ask->uid : NULL);
+		  ask->has_uid ? &ask->uid : NULL, ask->named);
 	prefix = key.len;
 	for (size_t i = 0; i < a->count; i++) {
 		const struct owned_unit *u = &a->units[i];
@@ -255,6 +256,7 @@ static void remember_list(struct owned *o, const struct owned_ask *ask,
 	const struct owned_who who = {.login = ask->login,
 				      .cluster = ask->cluster,
 				      .has_uid = ask->has_uid,
+				      .named = ask->named,
 				      .uid = ask->uid};
 	auto_buf struct buf key = BUF_INIT, list = BUF_INIT;
 	/* what is not in it may have begun since */
@@ -281,7 +283,7 @@ void owned_remember(struct owned *o, const struct owned_ask *ask,
 	else
 		remember_units(o, ask, a, &head, boot_ms + (uint64_t)rules->owned_ms);
 	owned_key(&key, KIND_ROLE, ask->login, ask->cluster,
-		  ask->has_uid ? &ask->uid : NULL);
+		  ask->has_uid ? &ask->uid : NULL, ask->named);
 	if (!buf_error(&key))
 		lru_put(o->roles, key.data, key.len, &role, 1,
 			boot_ms + (uint64_t)(a->role == OWNED_USER ? rules->unknown_ms

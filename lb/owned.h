@@ -26,7 +26,8 @@ struct owned_question;
 /* Who wants to know, and when; borrowed during a call. */
 struct owned_who {
 	const char *login, *cluster;
-	bool has_uid; /* proved beside the login */
+	bool has_uid; /* beside the login */
+	bool named;   /* identity_who.named: to be answered as an ordinary user */
 	uint32_t uid;
 	int64_t now_ms;   /* since the epoch */
 	uint64_t boot_ms; /* of CLOCK_BOOTTIME */
@@ -37,7 +38,7 @@ struct owned_who {
  * that lived in a time, at most most + 1 of them. */
 struct owned_ask {
 	const char *login, *cluster;
-	bool has_uid;
+	bool has_uid, named;
 	uint32_t uid;
 	const struct str *ids; /* each once */
 	size_t count;

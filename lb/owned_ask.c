@@ -117,15 +117,20 @@ static int ask_one(struct owned_link *l, const struct site_api *api, const char 
 				 .password = api->password,
 				 .password_file = api->password_file};
 	char uid[24];
-	/* the last ones are left out where there is no number, no body */
-	const struct http_header all[] = {{"Content-Type", "text/plain"},
-					  {"X-Grafana-User", q->login},
-					  {IDENTITY_UID_HEADER, uid}};
-	const struct http_header *headers = q->own ? all + 1 : all;
-	size_t n = strlen(base), header_count = (q->own ? 1 : 2) + q->has_uid;
+	struct http_header headers[4] = {{"X-Grafana-User", q->login}};
+	size_t n = strlen(base), header_count = 1;
 	int rc;
 
 	snprintf(uid, sizeof(uid), "%u", q->uid);
+	if (q->has_uid)
+		headers[header_count++] =
+			(struct http_header){IDENTITY_UID_HEADER, uid};
+	if (q->named)
+		headers[header_count++] =
+			(struct http_header){IDENTITY_NO_ROLE_HEADER, "1"};
+	if (!q->own)
+		headers[header_count++] =
+			(struct http_header){"Content-Type", "text/plain"};
 	while (n && base[n - 1] == '/')
 		n--;
 	buf_put(&url, base, n);

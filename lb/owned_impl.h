@@ -31,10 +31,10 @@ struct owned {
 
 enum owned_kind { KIND_UNITS = 'u', KIND_LIST = 'l', KIND_ROLE = 'r' };
 
-/* kind, login, cluster, uid (NULL: none): what each key begins with, since one login
- * may be two people */
+/* kind, login, cluster, whether that one is only named, uid (NULL: none): what each key
+ * begins with, since one login may be two people, and roles widen answers */
 void owned_key(struct buf *out, enum owned_kind kind, const char *login,
-	       const char *cluster, const uint32_t *uid);
+	       const char *cluster, const uint32_t *uid, bool named);
 /* Mutex held: what a question was answered with is remembered. */
 void owned_remember(struct owned *o, const struct owned_ask *ask,
 		    const struct owned_answer *a, int64_t as_of_ms, uint64_t boot_ms,

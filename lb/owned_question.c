@@ -200,9 +200,10 @@ static struct owned_question *new_question(struct owned *o, const struct owned_w
 	atomic_init(&q->refs, 1);
 	q->rules = who->rules;
 	owned_key(&q->key, kind, who->login, who->cluster,
-		  who->has_uid ? &who->uid : NULL);
+		  who->has_uid ? &who->uid : NULL, who->named);
 	q->ask.has_uid = who->has_uid;
 	q->ask.uid = who->uid;
+	q->ask.named = who->named;
 	return q;
 }
 

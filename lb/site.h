@@ -59,7 +59,8 @@ struct site {
 	bool open; /* no access control at all: said at each start, in /metrics and logs
 		    */
 	struct site_limits limits;
-	/* Logins with a role by the file, beside those that the aggregator says */
+	/* LOGIN or LOGIN:UID with a role by the file, beside those that the aggregator
+	 * says */
 	const char *const *admins, *const *operators;
 	size_t admin_count, operator_count;
 	bool operators_read_all; /* role operator passes unproved for queries */

@@ -6,6 +6,7 @@
 
 #include "lb/site_impl.h"
 #include "lib/cleanup.h"
+#include "lib/http/role_entry.h"
 
 /* What the peer's documentation calls the label of a cluster. */
 #define SHARED_LABEL "ceems_id"
@@ -397,6 +398,7 @@ static void make_limits(struct site_parser *p)
 static int make_roles(struct site_parser *p)
 {
 	struct site_list all = {.count = 0};
+	struct role_entry e;
 
 	for (size_t i = 0; i < p->admins.count; i++)
 		all.items[all.count++] = p->admins.items[i];
@@ -409,9 +411,9 @@ static int make_roles(struct site_parser *p)
 		const char *login = i < all.count ? all.items[i]
 						  : p->operators.items[i - all.count];
 
-		if (!identity_is_login(login))
+		if (role_entry_parse(login, strlen(login), &e) < 0)
 			return fail(p, p->roles_line ? p->roles_line : 1,
-				    "roles: not a login", login);
+				    "roles: not a login or login:number", login);
 	}
 	int rc = keep_list(p, &all, &p->site->admins, &p->site->admin_count);
 	if (rc == 0)

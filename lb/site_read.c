@@ -285,10 +285,13 @@ static int on_audit(void *arg, const char *key, yaml_node_t *v)
 
 /* ---- identity -------------------------------------------------------------------- */
 
-static int on_identity_munge(void *arg, const char *key, yaml_node_t *v)
+static int on_identity_flag(void *arg, const char *key, yaml_node_t *v)
 {
 	struct site_parser *p = arg;
-	return yaml_walk_bool(&p->w, key, v, &p->site->identity.munge);
+	struct identity_params *i = &p->site->identity;
+	return yaml_walk_bool(&p->w, key, v,
+			      strcmp(key, "munge") == 0 ? &i->munge
+							: &i->front_end_roles);
 }
 
 static int on_identity_text(void *arg, const char *key, yaml_node_t *v)
@@ -348,12 +351,13 @@ static int on_identity_list(void *arg, const char *key, yaml_node_t *v)
 static int on_identity(void *arg, const char *key, yaml_node_t *v)
 {
 	static const struct yaml_key keys[] = {
-		{"munge", on_identity_munge},
+		{"munge", on_identity_flag},
 		{"munge_socket", on_identity_text},
 		{"certificate", on_certificate},
 		{"certificate_suffix", on_identity_text},
 		{"front_ends", on_identity_list},
 		{"front_end_addresses", on_identity_list},
+		{"front_end_roles", on_identity_flag},
 		{"user_headers", on_identity_list},
 		{"token_keys", on_identity_text},
 		{"token_ca_file", on_identity_text},

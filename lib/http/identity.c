@@ -27,7 +27,7 @@ struct texts {
 };
 
 struct identity {
-	bool munge;
+	bool munge, front_end_roles;
 	char *munge_socket;
 	enum identity_certificate certificate;
 	char *suffix;
@@ -143,6 +143,7 @@ int identity_new(const struct identity_params *p, struct identity **ret,
 		return err_set(err, -ENOMEM, "out of memory");
 	id->munge = p->munge;
 	id->certificate = p->certificate;
+	id->front_end_roles = p->front_end_roles;
 	int rc = 0;
 	if (copy_text(p->munge_socket, &id->munge_socket) < 0 ||
 	    copy_text(p->certificate_suffix, &id->suffix) < 0 ||
@@ -225,6 +226,7 @@ static bool is_front_near(const struct identity *id, const struct party *p,
 /* Whether it is listed, and where: one name may be there with several addresses. */
 struct front {
 	bool listed, near;
+	bool munge; /* believed to have proved the number that it says */
 };
 
 static void add_match(const struct identity *id, const struct party *p,
@@ -237,6 +239,7 @@ static void add_match(const struct identity *id, const struct party *p,
 
 	snprintf(who->front, sizeof(who->front), "%s:%s", words[p->kind], p->name);
 	ret->listed = true;
+	ret->munge = p->kind == PARTY_MUNGE;
 	ret->near |= is_front_near(id, p, f);
 }
 
@@ -283,6 +286,19 @@ static unsigned user_headers(const struct identity_facts *f, const char **ret)
 
 /* ---- the proofs ------------------------------------------------------------------ */
 
+/* Accounts that Slurm and its nodes trust in everything; an other name of root is it,
+ * too. */
+static int refuse_system(const struct identity_who *who, struct err *err)
+{
+	if (strcmp(who->login, "root") != 0 && strcmp(who->login, "slurm") != 0 &&
+	    !(who->has_uid && who->uid == 0))
+		return 0;
+	return err_set(err, -EPERM,
+		       "%s: nobody is root or slurm by the word of a front end: such "
+		       "an account asks by MUNGE, itself",
+		       who->login);
+}
+
 static int by_token(struct identity *id, const struct identity_facts *f,
 		    struct identity_who *ret, struct err *err)
 {
@@ -306,7 +322,8 @@ static int by_token(struct identity *id, const struct identity_facts *f,
 		return rc;
 	ret->way = WAY_TOKEN;
 	ret->until_s = claims.exp_s;
-	return take_login(claims.login, ret, err);
+	rc = take_login(claims.login, ret, err);
+	return rc < 0 ? rc : refuse_system(ret, err);
 }
 
 /* What a front end says of the number of the user that it names. */
@@ -346,6 +363,10 @@ static int by_front(struct identity *id, const struct identity_facts *f,
 		return err_prefix(err, -EINVAL, "header that names the user");
 	if (take_uid(f, ret, err) < 0)
 		return -EINVAL;
+	bool proved = front->munge && ret->has_uid;
+	if (n == 1 && !proved && refuse_system(ret, err) < 0)
+		return -EPERM;
+	ret->named = f->no_role || (!proved && !id->front_end_roles);
 	if (f->tokens == 0 || (n == 1 && !id->tokens))
 		return 0;
 	struct identity_who token = {.way = WAY_TOKEN};
@@ -356,6 +377,7 @@ static int by_front(struct identity *id, const struct identity_facts *f,
 		return err_set(err, -EPERM,
 			       "X-Grafana-Id and the user's header name two users");
 	ret->way = WAY_TOKEN;
+	ret->named = f->no_role;
 	ret->until_s = token.until_s;
 	memcpy(ret->login, token.login, sizeof(ret->login));
 	return 0;

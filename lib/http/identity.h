@@ -24,6 +24,7 @@
  * A front end is one that the operator has listed; it names its user by one header, and
  * a token that comes with it must be of the same user. From anybody else such a header
  * is refused, not ignored: a request with two opinions about whose it is is nobody's.
+ * Nobody is root by the word of a front end or Grafana.
  * What is used and does not hold is the end; there is no way back to a weaker proof.
  */
 
@@ -32,6 +33,9 @@
 /* The number of the user that a front end names, where it was proved to it: the same
  * login may be two people, of two clusters or one after the other. */
 #define IDENTITY_UID_HEADER "X-Ceems-Uid"
+/* There when its user was only named to the front end, too: no role, whatever else is
+ * proved (the load balancer hands on what it was told). */
+#define IDENTITY_NO_ROLE_HEADER "X-Ceems-No-Role"
 #define IDENTITY_HEADERS_MAX 8 /* that may name a front end's user */
 #define IDENTITY_NAMES_MAX 32  /* of a certificate that are looked at */
 
@@ -61,6 +65,8 @@ struct identity_params {
 	 * but for MUNGE's */
 	const char *const *front_end_addresses;
 	size_t front_end_address_count;
+	/* Who is named by a front end alone may have a role; else that one has none. */
+	bool front_end_roles;
 	const char *const *user_headers; /* 1 to IDENTITY_HEADERS_MAX */
 	size_t user_header_count;
 	const char *token_keys; /* URL or file; NULL or "": tokens are refused */
@@ -109,6 +115,7 @@ struct identity_facts {
 	const char *token;
 	unsigned uids; /* how many IDENTITY_UID_HEADER there are */
 	const char *uid;
+	bool no_role; /* IDENTITY_NO_ROLE_HEADER is there */
 };
 
 struct identity_who {
@@ -120,6 +127,12 @@ struct identity_who {
 	uint32_t uid; /* MUNGE's, or a front end's word beside the login */
 	char front[IDENTITY_LOGIN_BYTES +
 		   16]; /* as listed, "certificate:grafana"; "" */
+	/* By the word of a front end alone, which gives no role here. One by MUNGE that
+	 * says the number has proved it (the load balancer). */
+	bool named;
+	/* The login was not proved: records have it for the number. identity_prove()
+	 * never says so. */
+	bool of_records;
 	/* Until when a token says so, seconds since the epoch; 0: no token does. The
 	 * same request is of the same user until then. */
 	uint64_t until_s;

@@ -6,7 +6,7 @@
 
 #include "lib/http/tls_names.h"
 
-#define FIXED_HEADERS 3
+#define FIXED_HEADERS 4
 
 static const char *method_name(enum web_method m)
 {
@@ -56,7 +56,8 @@ void identity_collect(const struct identity *id, struct web_request *r,
 	struct web_header_values v[FIXED_HEADERS + IDENTITY_HEADERS_MAX] = {
 		{.name = "Authorization"},
 		{.name = "X-Grafana-Id"},
-		{.name = IDENTITY_UID_HEADER}};
+		{.name = IDENTITY_UID_HEADER},
+		{.name = IDENTITY_NO_ROLE_HEADER}};
 	size_t n = FIXED_HEADERS;
 
 	*ret = (struct identity_request){.names = NULL};
@@ -76,6 +77,7 @@ void identity_collect(const struct identity *id, struct web_request *r,
 	f->token = v[1].first;
 	f->uids = v[2].count;
 	f->uid = v[2].first;
+	f->no_role = v[3].count > 0;
 	for (size_t i = FIXED_HEADERS; i < n; i++) {
 		f->user[i - FIXED_HEADERS].count = v[i].count;
 		f->user[i - FIXED_HEADERS].first = v[i].first;

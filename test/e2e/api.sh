@@ -16,7 +16,7 @@ printf "basic_auth_users:\n  lb: '%s'\n  prometheus: '%s'\n" "$hash" "$hash" >"$
 chmod 600 "$SCRATCH/web.yaml"
 
 serve() { # flags
-	agg_start --web.config.file="$SCRATCH/web.yaml" --identity.front-end=password:lb --admin.users=boss --operator.users=olga "$@"
+	agg_start --web.config.file="$SCRATCH/web.yaml" --identity.front-end=password:lb --identity.front-end-roles=true --admin.users=boss --operator.users=olga "$@"
 }
 # as USER TARGET [curl's]: the body; ask: status, then body
 as() { local u=$1 t=$2; shift 2; curl -s -u 'lb:correct horse' -H "X-Grafana-User: $u" "$@" "$URL$t"; }
@@ -296,7 +296,7 @@ agg_stop
 
 # ---- roles that change, without a restart
 printf 'admin:\n  users: [bob]\n' >"$SCRATCH/agg.yaml"
-agg_start --config.file="$SCRATCH/agg.yaml" --web.config.file="$SCRATCH/web.yaml" --identity.front-end=password:lb
+agg_start --config.file="$SCRATCH/agg.yaml" --web.config.file="$SCRATCH/web.yaml" --identity.front-end=password:lb --identity.front-end-roles=true
 is "who is an admin by the file is one" "$(status bob /clusters/admin) $(status alice /clusters/admin)" "200 403"
 printf 'admin:\n  users: [alice]\n' >"$SCRATCH/agg.yaml"
 kill -HUP "$agg_pid"

@@ -37,7 +37,7 @@ class H(http.server.BaseHTTPRequestHandler):
 http.server.ThreadingHTTPServer(('127.0.0.1', int(sys.argv[1])), H).serve_forever()
 E
 started $!
-"$agg" "${common[@]}" --web.listen-address="127.0.0.1:$port" --web.config.file="$SCRATCH/web.yaml" --identity.front-end=password:lb \
+"$agg" "${common[@]}" --web.listen-address="127.0.0.1:$port" --web.config.file="$SCRATCH/web.yaml" --identity.front-end=password:lb --identity.front-end-roles=true \
 	--admin.grafana.url="http://127.0.0.1:$grafana/g/" --admin.grafana.teams-ids=7 --admin.grafana.token-file="$SCRATCH/token" --admin.grafana.refresh=1s \
 	--people.associations="$SCRATCH/people" --people.refresh=1s --admin.users=boss >"$SCRATCH/log" 2>&1 &
 started $!

@@ -12,7 +12,7 @@ api_database "as it is"
 hash='$2b$10$abcdefghijklmnopqrstuu23JPZtHcGhwXSF41f93o/7vBdDut3Xu' # of "correct horse"
 printf "basic_auth_users:\n  lb: '%s'\n" "$hash" >"$SCRATCH/web.yaml"
 chmod 600 "$SCRATCH/web.yaml"
-ok "the aggregator serves" agg_start --web.config.file="$SCRATCH/web.yaml" --identity.front-end=password:lb --admin.users=boss --db.threads=2
+ok "the aggregator serves" agg_start --web.config.file="$SCRATCH/web.yaml" --identity.front-end=password:lb --identity.front-end-roles=true --admin.users=boss --db.threads=2
 cat >"$SCRATCH/ask.py" <<'END'
 import base64, http.client, itertools, json, re, sys
 port, depth = int(sys.argv[1]), int(sys.argv[2])

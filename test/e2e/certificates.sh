@@ -45,7 +45,7 @@ web() { # client_auth_type: VerifyClientCertIfGiven, ...
 agg_code() { curl "${TLS[@]}" --cert n1.pem --key n1.key -o /dev/null -w '%{http_code}' "$U$1"; }
 serve() {
 	agg_start --web.config.file="$SCRATCH/web.yaml" --identity.certificate=email --identity.certificate-suffix=@site.example \
-		--identity.front-end=certificate:grafana.site.example --ingest.client-name=n1.cluster.example --admin.users=boss "$@"
+		--identity.front-end=certificate:grafana.site.example --identity.front-end-roles=true --ingest.client-name=n1.cluster.example --admin.users=boss "$@"
 }
 units=/api/v1/units
 

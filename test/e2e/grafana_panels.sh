@@ -38,7 +38,7 @@ else
 	printf "basic_auth_users:\n  lb: '%s'\n" '$2b$10$abcdefghijklmnopqrstuu23JPZtHcGhwXSF41f93o/7vBdDut3Xu' >"$SCRATCH/web.yaml"
 	chmod 600 "$SCRATCH/web.yaml"
 	"$agg" --db.url="$PGURL" --web.listen-address="127.0.0.1:$agg_port" --web.config.file="$SCRATCH/web.yaml" --security.drop-privileges=false \
-		--retention.hours="$days" --retention.intervals="$days" --identity.front-end=password:lb --operator.users=olga >"$SCRATCH/agg.log" 2>&1 &
+		--retention.hours="$days" --retention.intervals="$days" --identity.front-end=password:lb --identity.front-end-roles=true --operator.users=olga >"$SCRATCH/agg.log" 2>&1 &
 	started $!
 	up() { [ "$(curl -s -o /dev/null -w '%{http_code}' "http://127.0.0.1:$agg_port/health")" = 200 ]; }
 	wait_for 30 up
@@ -97,7 +97,7 @@ lb_start() {
 		to_timestamp($begin), 'jobcomp', uid, id, to_timestamp($begin), 'RUNNING' FROM person WHERE cluster = 1 AND name = 'alice'" || return 1
 	cat >"$SCRATCH/lb.yaml" <<-END
 		ceems_lb:
-		  identity: {munge: false, front_ends: ["password:lb"]}
+		  identity: {munge: false, front_ends: ["password:lb"], front_end_roles: true}
 		  roles: {operators_read_all: true}
 		  backends:
 		    - id: alpha

@@ -33,7 +33,7 @@ chmod 600 agg-web.yaml
 agg_port=$(free_port)
 agg_start() {
 	"$agg" --db.url="$PGURL" --web.listen-address="127.0.0.1:$agg_port" --web.config.file=agg-web.yaml \
-		--security.drop-privileges=false --identity.front-end=password:lb --admin.users=boss >>agg.log 2>&1 &
+		--security.drop-privileges=false --identity.front-end=password:lb --identity.front-end-roles=true --admin.users=boss >>agg.log 2>&1 &
 	agg_pid=$!
 	started $agg_pid
 	wait_for 30 curl -sf -o /dev/null "http://127.0.0.1:$agg_port/health"
@@ -89,7 +89,7 @@ both() {
 		ceems_lb:
 		  strategy: round-robin
 		  health: {interval: 300ms, timeout: 10s, slow_start: 0s}
-		  identity: {munge: false, front_ends: ["password:grafana"]}
+		  identity: {munge: false, front_ends: ["password:grafana"], front_end_roles: true}
 		  limits: {owned: 2s}
 		  audit: {decisions: true}
 		  $*
@@ -201,7 +201,7 @@ is "which is counted" "$(metric 'ceems_lb_reloads_total{result="failed"}')" 1
 config <<-END
 	ceems_lb:
 	  health: {interval: 300ms, timeout: 10s}
-	  identity: {munge: false, front_ends: ["password:grafana"]}
+	  identity: {munge: false, front_ends: ["password:grafana"], front_end_roles: true}
 	  cluster_label: ceems_id
 	  backends:
 	    - id: alpha

@@ -23,7 +23,7 @@ agg_port=$(free_port) prom_port=$(free_port)
 munge=() identity='munge: false'
 have_munge "$agg" && munge_start && munge=(--identity.munge-socket="$MUNGE_SOCKET" --identity.front-end=munge:root) identity="munge_socket: $MUNGE_SOCKET"
 "$agg" --db.url="$PGURL" --web.listen-address="127.0.0.1:$agg_port" --web.config.file=agg-web.yaml --security.drop-privileges=false \
-	--identity.front-end=password:lb ${munge[@]+"${munge[@]}"} >agg.log 2>&1 &
+	--identity.front-end=password:lb --identity.front-end-roles=true ${munge[@]+"${munge[@]}"} >agg.log 2>&1 &
 started $!
 wait_for 30 curl -sf -o /dev/null "http://127.0.0.1:$agg_port/health" || { ok "an aggregator" false; tap_done; }
 
@@ -48,7 +48,7 @@ wait_for 20 curl -sf -o /dev/null "http://127.0.0.1:$prom_port/-/ready"
 config() { # more of ceems_lb, how it proves itself to the aggregator
 	cat >lb.yaml <<-END
 		ceems_lb:
-		  identity: {$identity, front_ends: ["password:grafana"]}
+		  identity: {$identity, front_ends: ["password:grafana"], front_end_roles: true}
 		  limits: {owned: ${OWNED:-4s}, unknown: 1s, linger: 1s, user_requests: 100}
 		  cluster_label: ceems_id
 		  $1

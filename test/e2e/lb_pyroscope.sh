@@ -40,14 +40,14 @@ mine() { # FILE...: the load balancer may read them, others may not
 }
 agg_port=$(free_port)
 "$BUILD/ceems_aggregator" --db.url="$PGURL" --web.listen-address="127.0.0.1:$agg_port" --web.config.file=agg-web.yaml \
-	--security.drop-privileges=false --identity.front-end=password:lb --admin.users=boss >>agg.log 2>&1 &
+	--security.drop-privileges=false --identity.front-end=password:lb --identity.front-end-roles=true --admin.users=boss >>agg.log 2>&1 &
 started $!
 pyro_port=$(free_port)
 "$pyro" serve "127.0.0.1:$pyro_port" >pyro.log 2>&1 &
 started $!
 cat >lb.yaml <<-END
 	ceems_lb:
-	  identity: {munge: false, front_ends: ["password:grafana"]}
+	  identity: {munge: false, front_ends: ["password:grafana"], front_end_roles: true}
 	  backends:
 	    - id: alpha
 	      pyroscope: [{web: {url: "http://127.0.0.1:$pyro_port"}}]

@@ -18,7 +18,7 @@ pg_start || { ok "Postgres starts" false; tap_done; }
 port=$(free_port)
 munge=()
 have_munge "$agg" && munge_start && munge=(--identity.munge-socket="$MUNGE_SOCKET")
-ok "the aggregator serves" agg_start ${munge[@]+"${munge[@]}"} --web.config.file="$SCRATCH/web.yaml" --identity.front-end=password:lb --admin.users=boss \
+ok "the aggregator serves" agg_start ${munge[@]+"${munge[@]}"} --web.config.file="$SCRATCH/web.yaml" --identity.front-end=password:lb --identity.front-end-roles=true --admin.users=boss \
 	--ingest.token-file="$SCRATCH/token" --ingest.jobs-from=token:test --rollup.delay=500ms
 URL=http://127.0.0.1:$port
 push() { # lines of batch_make
@@ -106,5 +106,27 @@ like "a form that is none" "$("$agg" --renumber=ben:1:2 --db.url="$PGURL" 2>&1)"
 like "a login of two people is erased by its number" "$("$agg" --erase=ann --db.url="$PGURL" 2>&1)" 'several people'
 like "so" "$("$agg" --erase=ann:$A --db.url="$PGURL" 2>&1)" 'erased on 1 clusters'
 is "the other ann has what she had" "$(units ann), $(sql "SELECT count(*) FROM unit WHERE name = 'of-$A' AND uuid = '31'")" "32, 0"
+
+# ---- roles: whose they are, and who is named to us alone
+may() { as "$1" '/units/admin?from=0' "${@:2}" -o /dev/null -w '%{http_code}'; }
+is "where the site says so whom a front end names may be an admin, unless it says otherwise" "$(may boss) $(may boss -H 'X-Ceems-No-Role: 1')" "200 403"
+agg_stop
+: >"$SCRATCH/log"
+ok "the aggregator serves without that" agg_start ${munge[@]+"${munge[@]}"} --web.config.file="$SCRATCH/web.yaml" --identity.front-end=password:lb \
+	--admin.users=boss --admin.users=eve:3900006 --admin.users=fay --admin.users=daemon --ingest.token-file="$SCRATCH/token" --ingest.jobs-from=token:test --rollup.delay=500ms
+is "who is only named has no role" "$(may boss) $(may boss -H 'X-Ceems-Uid: 3900010') $(may eve -H 'X-Ceems-Uid: 3900006')" "403 403 403"
+is "but reads what users read" "$(units eve -H 'X-Ceems-Uid: 3900006')" "$([ ${#munge[@]} -eq 0 ] || echo 62)"
+like "which is in the log, once" "$(grep -c 'has a role, but not when password:lb names them' "$SCRATCH/log")" "^1\$"
+is "nobody is root by a front end's word" "$(may root) $(may slurm) $(may eve -H 'X-Ceems-Uid: 0')" "403 403 403"
+if [ ${#munge[@]} -gt 0 ]; then
+	take "fay" "job id=71 submit=$T start=$T end=$((T + 300)) user=fay uid=3900012"
+	can() { by "$1" '/units/admin' -o /dev/null -w '%{http_code}'; }
+	is "an admin by login and number is who has proved the number" "$(can 3900006)" 200
+	is "the same login with another number is none" "$(can 3900005)" 403
+	is "a bare login is not whom records call so" "$(can 3900012) $(by 3900012 '/units?from=0' | rows .uuid)" "403 71"
+	is "it is this host's account" "$(can "$(id -u daemon)")" 200
+else
+	skip "roles by MUNGE" "needs root, munge and libmunge"
+fi
 agg_stop
 tap_done

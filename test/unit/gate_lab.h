@@ -117,7 +117,8 @@ static int lab_ask(void *arg, const struct owned_ask *q, struct buf *ret,
 	} else if (l->body) {
 		buf_puts(ret, l->body);
 	} else {
-		bool has = l->role && (!l->role_of || !strcmp(l->role_of, q->login));
+		bool has = l->role && !q->named &&
+			   (!l->role_of || !strcmp(l->role_of, q->login));
 
 		buf_printf(ret,
 			   "{\"status\":\"success\",\"data\":[{\"role\":\"%s\","
@@ -160,13 +161,15 @@ static inline void lab_wait_ms(struct lab *l, int64_t ms)
 
 /* ---- the gate -------------------------------------------------------------------- */
 
+static const char *const lab_fronts[] = {"password:lb"};
+static const char *const lab_headers[] = {"X-Grafana-User"};
+
 static inline void lab_open(struct lab *l, const struct lab_run *runs, size_t count)
 {
-	static const char *const fronts[] = {"password:lb"};
-	static const char *const headers[] = {"X-Grafana-User"};
-	static const struct identity_params identity = {.front_ends = fronts,
+	static const struct identity_params identity = {.front_ends = lab_fronts,
 							.front_end_count = 1,
-							.user_headers = headers,
+							.front_end_roles = true,
+							.user_headers = lab_headers,
 							.user_header_count = 1};
 	static const char *const ids[] = {"alpha", "beta"};
 	struct err err;

@@ -465,7 +465,7 @@ static unsigned query_on(struct lab *l, const char *user, const char *cluster,
 
 static void roles_read_what_the_site_lets_them_and_stay_in_their_cluster(void **state)
 {
-	static const char *const admins[] = {"root"}, *const operators[] = {"olga"};
+	static const char *const admins[] = {"boss"}, *const operators[] = {"olga"};
 	struct lab l;
 	struct lab_asked a;
 
@@ -478,17 +478,17 @@ static void roles_read_what_the_site_lets_them_and_stay_in_their_cluster(void **
 	gate_set_site(l.gate, &l.site);
 	/* an admin by the file needs no aggregator */
 	l.fail = -EHOSTDOWN;
-	assert_int_equal(query_on(&l, "root", "alpha", "/api/v1/query",
+	assert_int_equal(query_on(&l, "boss", "alpha", "/api/v1/query",
 				  "query=sum(node_load1)", &a),
 			 0);
 	assert_non_null(strstr(a.text, "cluster%3D%22alpha%22"));
-	assert_int_equal(query_on(&l, "root", "alpha", "/api/v1/labels", NULL, &a), 0);
+	assert_int_equal(query_on(&l, "boss", "alpha", "/api/v1/labels", NULL, &a), 0);
 	assert_non_null(strstr(a.text, "cluster%3D%22alpha%22"));
-	assert_int_equal(query_on(&l, "root", "alpha", "/federate",
+	assert_int_equal(query_on(&l, "boss", "alpha", "/federate",
 				  "match%5B%5D=up&x=%26%3d", &a),
 			 0);
 	assert_string_equal(a.text, "/federate?match%5B%5D=up&x=%26%3D ");
-	assert_int_equal(query_on(&l, "root", "alpha", "/api/v1/write", NULL, NULL),
+	assert_int_equal(query_on(&l, "boss", "alpha", "/api/v1/write", NULL, NULL),
 			 403);
 	l.fail = 0;
 	/* operators: as users, unless the site says more */
@@ -509,6 +509,41 @@ static void roles_read_what_the_site_lets_them_and_stay_in_their_cluster(void **
 	gate_set_site(l.gate, &l.site);
 	assert_int_equal(
 		query_on(&l, "olga", "alpha", "/federate", "match%5B%5D=up", NULL), 0);
+	lab_close(&l);
+}
+
+/* Neither by the file nor by the aggregator's word, fresh or remembered. */
+static void who_is_only_named_has_no_role(void **state)
+{
+	static const char *const admins[] = {"boss"};
+	struct identity_params identity = {.front_ends = lab_fronts,
+					   .front_end_count = 1,
+					   .front_end_roles = true,
+					   .user_headers = lab_headers,
+					   .user_header_count = 1};
+	struct err err;
+	struct lab l;
+
+	(void)state;
+	lab_open(&l, runs, RUNS);
+	l.site.admins = admins;
+	l.site.admin_count = 1;
+	l.role = "admin";
+	l.role_of = "olga";
+	gate_set_site(l.gate, &l.site);
+	for (int trusted = 1; trusted >= 0; trusted--) {
+		identity.front_end_roles = trusted;
+		assert_int_equal(gate_set_identity(l.gate, &identity, &err), 0);
+		for (int i = 0; i < 2; i++) {
+			assert_int_equal(query_on(&l, i ? "olga" : "boss", "alpha",
+						  "/api/v1/query", "query=node_load1",
+						  NULL),
+					 trusted ? 0 : 403);
+			assert_int_equal(query_on(&l, i ? "olga" : "boss", "alpha",
+						  "/federate", "match%5B%5D=up", NULL),
+					 trusted ? 0 : 403);
+		}
+	}
 	lab_close(&l);
 }
 
@@ -672,6 +707,7 @@ int main(void)
 			a_query_without_a_time_is_sent_for_now_each_time_by_one_proof),
 		cmocka_unit_test(
 			roles_read_what_the_site_lets_them_and_stay_in_their_cluster),
+		cmocka_unit_test(who_is_only_named_has_no_role),
 		cmocka_unit_test(an_open_site_asks_nobody_and_says_so),
 		cmocka_unit_test(profiles_pass_the_same_gate),
 		cmocka_unit_test(the_audit_names_units_in_quotes_and_no_query),

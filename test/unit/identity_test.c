@@ -235,6 +235,57 @@ static void a_front_end_may_say_the_number_too(void **state)
 	assert_int_equal(prove(&f), -EACCES);
 }
 
+/* The site may say so; a number by password is a word like the name. */
+static void a_front_end_gives_no_role_unless_told(void **state)
+{
+	struct identity_params p = {.front_ends = fronts,
+				    .front_end_count = 2,
+				    .user_headers = headers,
+				    .user_header_count = 2};
+	struct identity_facts f = facts();
+
+	(void)state;
+	use(&p);
+	f.password_user = "lb";
+	user(&f, 0, "alice");
+	assert_int_equal(prove(&f), 0);
+	assert_true(who.named);
+	f.uids = 1;
+	f.uid = "1001";
+	assert_int_equal(prove(&f), 0);
+	assert_true(who.named);
+	p.front_end_roles = true;
+	use(&p);
+	assert_int_equal(prove(&f), 0);
+	assert_false(who.named);
+	f.no_role = true;
+	assert_int_equal(prove(&f), 0);
+	assert_true(who.named);
+}
+
+static void a_front_end_names_no_root(void **state)
+{
+	static const char *const names[] = {"root", "slurm", "alice"};
+	struct identity_params p = {.front_ends = fronts,
+				    .front_end_count = 2,
+				    .front_end_roles = true,
+				    .user_headers = headers,
+				    .user_header_count = 2};
+
+	(void)state;
+	use(&p);
+	for (size_t i = 0; i < 3; i++) {
+		struct identity_facts f = facts();
+		f.password_user = "lb";
+		user(&f, 0, names[i]);
+		assert_int_equal(prove(&f), i < 2 ? -EPERM : 0);
+		f.uids = 1;
+		f.uid = "0";
+		assert_int_equal(prove(&f), -EPERM);
+		assert_non_null(strstr(err.text, "by the word of a front end"));
+	}
+}
+
 /* Its own address is the one that counts; one name may be on several hosts. */
 static void a_front_end_has_an_address_of_its_own(void **state)
 {
@@ -601,6 +652,8 @@ int main(void)
 		cmocka_unit_test(a_front_end_that_names_nobody_is_nobody),
 		cmocka_unit_test(what_is_no_login_is_refused),
 		cmocka_unit_test(a_front_end_comes_from_where_it_should),
+		cmocka_unit_test(a_front_end_gives_no_role_unless_told),
+		cmocka_unit_test(a_front_end_names_no_root),
 		cmocka_unit_test(a_front_end_has_an_address_of_its_own),
 		cmocka_unit_test(a_front_end_may_say_the_number_too),
 		cmocka_unit_test(a_users_certificate_is_read_by_the_sites_rule),

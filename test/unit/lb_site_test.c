@@ -438,7 +438,7 @@ static void each_slip_is_named_with_its_line_and_what_to_do(void **state)
 		 "lb}}\n",
 		 "basic_auth needs password or password_file"},
 		{GOOD "  open: false\n  roles: {admins: [\"a b\"]}\n",
-		 "lb.yaml:7: roles: not a login: a b"},
+		 "lb.yaml:7: roles: not a login or login:number: a b"},
 	};
 
 	(void)state;

@@ -81,6 +81,11 @@ static void a_question_is_asked_as_the_user_by_the_front_end_that_we_are(void **
 	assert_int_equal(ask(&t, &numbered, NULL, &body, &err), 0);
 	assert_non_null(strstr(t.request, "\r\nX-Ceems-Uid: 1001\r\n"));
 	assert_non_null(strstr(t.request, "\r\nX-Grafana-User: ann\r\n"));
+	assert_null(strstr(t.request, "X-Ceems-No-Role"));
+	/* which is only a word: the aggregator hears that, too */
+	numbered.named = true;
+	assert_int_equal(ask(&t, &numbered, NULL, &body, &err), 0);
+	assert_non_null(strstr(t.request, "\r\nX-Ceems-No-Role: 1\r\n"));
 	/* outwards to full seconds */
 	assert_int_equal(ask(&t, &list, NULL, &body, &err), 0);
 	assert_non_null(strstr(t.request,
