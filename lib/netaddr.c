@@ -45,14 +45,14 @@ int netaddr_from(const struct sockaddr *sa, struct netaddr *ret)
 }
 
 /* IPv4's come below 2^48, where no address of IPv6 begins but the unspecified range. */
-uint64_t netaddr_key(const struct netaddr *a)
+uint64_t netaddr_key(const struct netaddr *a, struct netaddr_prefix prefix)
 {
 	bool v4 = memcmp(a->b, mapped, sizeof(mapped)) == 0;
 	uint64_t key = 0;
 
 	for (unsigned i = 0; i < 8; i++)
 		key = key << 8 | a->b[v4 ? 8 + i : i];
-	return key;
+	return key & UINT64_MAX << (v4 ? 32u - prefix.ipv4 : 64u - prefix.ipv6);
 }
 
 bool netaddr_equal(const struct netaddr *a, const struct netaddr *b)

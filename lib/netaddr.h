@@ -26,9 +26,22 @@ struct netrange {
 int netaddr_parse(const char *s, struct netaddr *ret);
 /* -EAFNOSUPPORT: neither IPv4 nor IPv6. */
 int netaddr_from(const struct sockaddr *sa, struct netaddr *ret);
-/* A number of the network that one client can choose addresses from: the address of
- * IPv4, the first 64 bits of IPv6 (RFC 7421). No two such networks share one. */
-uint64_t netaddr_key(const struct netaddr *a);
+/* How many bits tell one client's network from another's. */
+struct netaddr_prefix {
+	uint8_t ipv4; /* 1-32 */
+	uint8_t ipv6; /* 1-64 */
+};
+/* A host of IPv4, a /64 of IPv6, of which one host can choose each address (RFC 7421).
+ */
+#define NETADDR_PREFIX_OF_HOST                                                         \
+	(struct netaddr_prefix)                                                        \
+	{                                                                              \
+		.ipv4 = 32, .ipv6 = 64                                                 \
+	}
+
+/* A number of the network that one client can choose addresses from. No two such
+ * networks share one. */
+uint64_t netaddr_key(const struct netaddr *a, struct netaddr_prefix prefix);
 bool netaddr_equal(const struct netaddr *a, const struct netaddr *b);
 /* 127.0.0.0/8 or ::1: a connection from there is from this very host. */
 bool netaddr_is_loopback(const struct netaddr *a);

@@ -28,15 +28,17 @@
 #define SPARE_MAX 256
 #define TOLD_MS 1000 /* for those that were told that we end */
 
-/* All of 127/8 is one host, and one of IPv6 has a /64. */
-static struct web_conn_from find_origin(size_t place, const struct sockaddr *sa)
+/* All of 127/8 is one host. */
+static struct web_conn_from find_origin(const struct web_daemon *d,
+					const struct web_settings *s,
+					const struct sockaddr *sa)
 {
-	struct web_conn_from f = {.place = place};
+	struct web_conn_from f = {.place = d->listener};
 	struct netaddr a;
 
 	if (netaddr_from(sa, &a) < 0)
 		return f;
-	f.client = netaddr_key(&a);
+	f.client = netaddr_key(&a, s->config.client_prefix);
 	f.net = netaddr_is_loopback(&a) ? 0 : f.client;
 	return f;
 }
@@ -44,9 +46,11 @@ static struct web_conn_from find_origin(size_t place, const struct sockaddr *sa)
 enum MHD_Result web_on_accept(void *cls, const struct sockaddr *sa, socklen_t len)
 {
 	const struct web_daemon *d = cls;
-	const struct web_conn_from from = find_origin(d->listener, sa);
+	struct web_settings *s = web_policy_get(d->w->policy);
+	const struct web_conn_from from = find_origin(d, s, sa);
 
 	(void)len;
+	web_settings_unref(s);
 	return web_conns_admit(d->w->conns, &from) ? MHD_YES : MHD_NO;
 }
 
@@ -82,7 +86,7 @@ void web_on_connection(void *cls, struct MHD_Connection *connection, void **cont
 	}
 	info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
 	const struct web_conn_from from =
-		find_origin(d->listener, info ? info->client_addr : NULL);
+		find_origin(d, s, info ? info->client_addr : NULL);
 	*context = web_conn_add(w->conns, fd, w->header_ms, s, &from);
 	if (!*context)
 		web_settings_unref(s);

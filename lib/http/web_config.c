@@ -4,6 +4,7 @@
 #include "lib/http/web_config.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -348,6 +349,47 @@ static int on_users(void *arg, const char *key, yaml_node_t *v)
 	return 0;
 }
 
+static int read_prefix(struct parser *p, const char *key, yaml_node_t *v,
+		       uint32_t least, uint32_t most, uint8_t *ret)
+{
+	const char *s = "";
+	uint32_t bits;
+	char what[64];
+	int rc = yaml_walk_scalar(&p->w, key, v, &s);
+
+	if (rc < 0)
+		return rc;
+	if (parse_u32(s, &bits) < 0 || bits < least || bits > most) {
+		snprintf(what, sizeof(what), "client_prefix: must be %u to %u bits",
+			 least, most);
+		return yaml_walk_fail(&p->w, v, what, key);
+	}
+	*ret = (uint8_t)bits;
+	return 0;
+}
+
+/* Shorter ones than these would make one client of half a country. */
+static int on_ipv4(void *arg, const char *key, yaml_node_t *v)
+{
+	struct parser *p = arg;
+	return read_prefix(p, key, v, 8, 32, &p->c->client_prefix.ipv4);
+}
+
+static int on_ipv6(void *arg, const char *key, yaml_node_t *v)
+{
+	struct parser *p = arg;
+	return read_prefix(p, key, v, 16, 64, &p->c->client_prefix.ipv6);
+}
+
+/* Ours: the toolkit has no such key. */
+static int on_client_prefix(void *arg, const char *key, yaml_node_t *v)
+{
+	static const struct yaml_key keys[] = {{"ipv4", on_ipv4}, {"ipv6", on_ipv6}};
+	struct parser *p = arg;
+
+	return yaml_walk_map(&p->w, p, key, v, keys, sizeof(keys) / sizeof(keys[0]));
+}
+
 /* "NORMAL:-VERS-ALL:+VERS-TLS1.2:..." from what was said. The default is the toolkit's:
  * TLS 1.2 and newer. GnuTLS' own order prefers the client's choice unless told. */
 static void make_priority(struct parser *p)
@@ -417,9 +459,8 @@ static int check_whole(struct parser *p)
 static int parse_document(void *arg, yaml_node_t *root)
 {
 	static const struct yaml_key keys[] = {
-		{"tls_server_config", on_tls},
-		{"http_server_config", on_http},
-		{"basic_auth_users", on_users},
+		{"tls_server_config", on_tls},  {"http_server_config", on_http},
+		{"basic_auth_users", on_users}, {"client_prefix", on_client_prefix},
 		{"rate_limit", unsupported},
 	};
 	struct parser *p = arg;
@@ -432,7 +473,7 @@ static int parse_document(void *arg, yaml_node_t *root)
 int web_config_parse(const char *text, size_t len, const char *file,
 		     struct web_config *ret, struct err *err)
 {
-	struct web_config c = {0};
+	struct web_config c = {.client_prefix = NETADDR_PREFIX_OF_HOST};
 	struct parser p = {.w = {.file = file, .err = err},
 			   .c = &c,
 			   .min_version = 12,

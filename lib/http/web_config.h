@@ -8,6 +8,7 @@
 
 #include "lib/buf.h"
 #include "lib/err.h"
+#include "lib/netaddr.h"
 
 /* --web.config.file in the format of Prometheus' exporter-toolkit
  * (github.com/prometheus/exporter-toolkit/blob/master/docs/web-configuration.md). What
@@ -46,6 +47,7 @@ struct web_config {
 	size_t header_count;
 	struct web_config_user *users;
 	size_t user_count;
+	struct netaddr_prefix client_prefix; /* of what counts as one client */
 	uint64_t reading; /* which of the program's this is, from 1; 0: of a test */
 	/* things taken but not acted on, one line each, for the log */
 	struct buf notes;

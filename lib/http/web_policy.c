@@ -165,6 +165,7 @@ static int settings_load(struct web_policy *p, struct web_settings **ret,
 		return err_set(err, -ENOMEM, "%s: out of memory", p->file);
 	s->policy = p;
 	s->refs = 1;
+	s->config.client_prefix = NETADDR_PREFIX_OF_HOST;
 	if (*p->file)
 		rc = web_config_load(p->file, &s->config, err);
 	if (rc == 0 && s->config.tls)

@@ -21,6 +21,46 @@ static int parse(const char *text, struct web_config *c, struct err *err)
 	return web_config_parse(text, strlen(text), "/etc/ceems/web.yaml", c, err);
 }
 
+/* The key of an address under a configuration. */
+static uint64_t key_of(const char *text, const char *address)
+{
+	struct web_config c;
+	struct netaddr a;
+
+	assert_int_equal(parse(text, &c, NULL), 0);
+	uint64_t key =
+		netaddr_parse(address, &a) < 0 ? 0 : netaddr_key(&a, c.client_prefix);
+	web_config_done(&c);
+	return key;
+}
+
+static void one_client_is_as_wide_as_its_prefix(void **state)
+{
+	static const struct {
+		const char *text, *a, *b;
+		bool one;
+	} cases[] = {
+		{"", "10.0.0.1", "10.0.0.2", false},
+		{"", "fd00::1", "fd00::2", true},
+		{"", "fd00:0:0:1::1", "fd00::1", false},
+		{"client_prefix: {ipv4: 24}", "10.0.0.1", "10.0.0.254", true},
+		{"client_prefix: {ipv4: 24}", "10.0.0.1", "10.0.1.1", false},
+		{"client_prefix: {ipv4: 24}", "fd00:0:0:1::1", "fd00::1", false},
+		{"client_prefix: {ipv6: 56}", "fd00:0:0:1::1", "fd00::1", true},
+		{"client_prefix: {ipv6: 56}", "fd00:0:0:100::1", "fd00::1", false},
+		{"client_prefix: {ipv6: 56}", "10.0.0.1", "10.0.0.2", false},
+		{"client_prefix: {ipv4: 8, ipv6: 16}", "10.0.0.1", "10.9.9.9", true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		bool one = key_of(cases[i].text, cases[i].a) ==
+			   key_of(cases[i].text, cases[i].b);
+		if (one != cases[i].one)
+			fail_msg("case %zu", i);
+	}
+}
+
 static void whole_file_is_read(void **state)
 {
 	(void)state;
@@ -110,6 +150,11 @@ static void what_is_wrong_is_named_with_its_line(void **state)
 		 ":2: not supported: client_allowed_sans"},
 		{"tls_server_config:\n  cert: |\n   x\n", "not supported: cert"},
 		{"rate_limit:\n  burst: 1\n", "not supported: rate_limit"},
+		{"client_prefix:\n  ipv4: 33\n",
+		 ":2: client_prefix: must be 8 to 32 bits: ipv4"},
+		{"client_prefix:\n  ipv6: /56\n",
+		 ":2: client_prefix: must be 16 to 64 bits: ipv6"},
+		{"client_prefix: {ipv5: 1}\n", ":1: unknown key: ipv5"},
 		{"tls_server_config:\n  cert_file: a\n", "go together"},
 		{"tls_server_config:\n  key_file: a\n", "go together"},
 		{"tls_server_config:\n  cert_file: a\n  cert_file: b\n",
@@ -241,6 +286,7 @@ int main(void)
 		cmocka_unit_test(empty_file_is_plain_http),
 		cmocka_unit_test(http2_is_taken_and_said_not_to_be_served),
 		cmocka_unit_test(what_is_wrong_is_named_with_its_line),
+		cmocka_unit_test(one_client_is_as_wide_as_its_prefix),
 		cmocka_unit_test(message_never_shows_a_hash),
 		cmocka_unit_test(file_with_hashes_is_refused_when_others_can_read_it),
 	};
