@@ -417,7 +417,7 @@ static void answer_preflight(struct ask *a)
 static void note_proof(struct ask *a)
 {
 	if (a->proved)
-		web_proved(a->r, "asks:", *a->who.front ? a->who.front : a->who.login);
+		web_proved(a->r, a->who.front, a->who.login);
 }
 
 static void send_answer(struct ask *a)
@@ -473,6 +473,15 @@ static bool ask_munge(struct ask *a)
 	web_wake(a->r);
 	refuse_now(a, -EAGAIN, "too many MUNGE credentials are waiting");
 	return true;
+}
+
+bool api_is_front_end(struct app *app, const struct netaddr *peer)
+{
+	struct api_site *site = api_site_take(app->api->sites);
+	bool is = identity_is_front_address(api_site_identity(site), peer);
+
+	api_site_release(app->api->sites, site);
+	return is;
 }
 
 /* Whether it is a request to be proved; else it is answered. */

@@ -18,6 +18,10 @@ void api_admit(void *arg, struct web_request *r);
 void api_serve(void *arg, struct web_request *r);
 void api_end(void *arg, struct web_request *r, unsigned status);
 
+/* Whether front ends of the site's list connect from there. Any thread, once the parts
+ * are open. */
+bool api_is_front_end(struct app *app, const struct netaddr *peer);
+
 /* ---- for the endpoints ----------------------------------------------------------- */
 
 struct ask {

@@ -6,6 +6,7 @@
 #include "aggregator/ingest.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -209,11 +210,25 @@ static void note_sender(struct web_request *r, const struct munge_facts *m)
 	web_proved(r, "sender:", text);
 }
 
+/* Many nodes may have one token. */
+static void note_named(struct web_request *r, const struct sender_proof *proof)
+{
+	const char *authorization = web_header(r, "Authorization");
+	char who[SENDER_WHO_BYTES], text[SENDER_WHO_BYTES + 24];
+
+	sender_who(proof, authorization, who);
+	snprintf(text, sizeof(text), "%s %" PRIx64, who,
+		 authorization ? web_client_network(r) : 0);
+	web_proved(r, "sender:", text);
+}
+
 static int admit_by_head(struct ingest *in, struct web_request *r, struct err *err)
 {
 	struct push_request q = {.ingest = in};
 	int rc = prove_by_head(in, r, &q, err);
 
+	if (rc == 0)
+		note_named(r, &q.proof);
 	free(q.names);
 	if (rc < 0)
 		return rc;
@@ -226,10 +241,7 @@ static int admit_by_head(struct ingest *in, struct web_request *r, struct err *e
 	pthread_mutex_unlock(&in->mutex);
 	if (why)
 		return err_set(err, -EBUSY, "%s", why);
-	if (rc == 1)
-		return ask_munge(in, r, err);
-	web_proved(r, "sender:", "token or certificate");
-	return 0;
+	return rc == 1 ? ask_munge(in, r, err) : 0;
 }
 
 void ingest_admit(void *arg, struct web_request *r)

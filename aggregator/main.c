@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "aggregator/api.h"
 #include "aggregator/app.h"
 #include "aggregator/check.h"
 #include "aggregator/cluster.h"
@@ -122,6 +123,13 @@ static void before_stop(void *arg)
 	pg_pool_stop(app->pool, POOL_GRACE_MS);
 }
 
+static bool is_front_end(void *arg, const struct netaddr *peer)
+{
+	struct app *app = arg;
+
+	return app->api && api_is_front_end(app, peer);
+}
+
 static int open_web(struct app *app, struct err *err)
 {
 	const struct options *o = &app->options;
@@ -136,6 +144,7 @@ static int open_web(struct app *app, struct err *err)
 		.arg = app,
 		.before_threads = before_threads,
 		.before_stop = before_stop,
+		.is_front_end = is_front_end,
 	};
 	int rc = app_routes(o, &app->routes, &w.route_count, err);
 

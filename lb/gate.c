@@ -244,6 +244,14 @@ void gate_set_site(struct gate *g, struct site *s)
 		site_drop(old);
 }
 
+bool gate_is_front_end(struct gate *g, const struct netaddr *peer)
+{
+	pthread_mutex_lock(&g->mutex);
+	bool is = identity_is_front_address(g->keeper->id, peer);
+	pthread_mutex_unlock(&g->mutex);
+	return is;
+}
+
 int gate_set_identity(struct gate *g, const struct identity_params *p, struct err *err)
 {
 	struct gate_keeper *k = NULL, *old;

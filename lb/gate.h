@@ -69,7 +69,9 @@ struct gate_request {
 	const char *body_type;
 	char retry_after[8];              /* "" or seconds, with 429 and 503 */
 	char login[IDENTITY_LOGIN_BYTES]; /* "" while it is not proved */
-	void *state;                      /* the gate's */
+	/* as identity_who has it; "": no front end speaks for the user */
+	char front[IDENTITY_LOGIN_BYTES + 16];
+	void *state; /* the gate's */
 };
 
 enum gate_answer { GATE_DONE, GATE_WAIT };
@@ -77,6 +79,9 @@ enum gate_answer gate_pass(struct gate *g, struct gate_request *r);
 /* Once, whatever the verdict was: the user may have another one, memory goes. After
  * GATE_WAIT only when wake() has been called (a client that went waits that long). */
 void gate_end(struct gate *g, struct gate_request *r);
+
+/* Whether front ends of the site's list connect from there. Any thread. */
+bool gate_is_front_end(struct gate *g, const struct netaddr *peer);
 
 void gate_metrics(struct gate *g, struct prom *out);
 

@@ -116,6 +116,7 @@ static enum gate_next known(struct gate_state *s)
 		return gate_refuse(s, REASON_UNPROVED, 403, 0,
 				   "the user's number has no name here");
 	memcpy(r->login, s->who.login, sizeof(r->login));
+	memcpy(r->front, s->who.front, sizeof(r->front));
 	s->step = gate_read;
 	return NEXT_STEP;
 }

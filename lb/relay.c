@@ -401,8 +401,8 @@ void relay_handle(struct relays *rs, enum site_protocol protocol, struct web_req
 			web_sleep(r);
 			return;
 		}
-		if (*y->gate.login && !web_password_user(r))
-			web_proved(r, "user:", y->gate.login);
+		if (*y->gate.login)
+			web_proved(r, y->gate.front, y->gate.login);
 		if (y->gate.status) {
 			answer(y);
 			return;

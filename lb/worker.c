@@ -142,6 +142,13 @@ static int before_threads(void *arg, struct err *err)
 	return w->p.before_threads(w->p.arg, err);
 }
 
+static bool is_front_end(void *arg, const struct netaddr *peer)
+{
+	struct workers *w = arg;
+
+	return gate_is_front_end(w->p.gate, peer);
+}
+
 static int start_web(struct workers *w, const struct workers_params *p, struct err *err)
 {
 	const char *listen[LISTEN_MAX];
@@ -180,6 +187,7 @@ static int start_web(struct workers *w, const struct workers_params *p, struct e
 		.route_count = HOUSE,
 		.arg = w,
 		.before_threads = p->before_threads ? before_threads : NULL,
+		.is_front_end = is_front_end,
 		.loops = loops,
 		.loop_count = w->count,
 	};

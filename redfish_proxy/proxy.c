@@ -203,12 +203,20 @@ static void ask_bmc(struct ask *a, const struct access_decision *d)
 	}
 }
 
+/* An address is what a client that proves nothing counts as anyway. */
+static bool has_proof(const struct access_facts *f)
+{
+	return f->munge == ACCESS_MUNGE_GOOD || f->name_count;
+}
+
 static void decide(struct ask *a)
 {
 	struct access_decision d;
 
 	access_decide(a->site->access, &a->facts, &d);
 	atomic_fetch_add(&a->p->metrics.verdicts[d.verdict], 1);
+	if (d.verdict == ACCESS_GRANTED && has_proof(&a->facts))
+		web_proved(a->r, "client:", d.who);
 	if (d.verdict == ACCESS_GRANTED)
 		ask_bmc(a, &d);
 	else

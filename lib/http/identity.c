@@ -176,6 +176,29 @@ void identity_free(struct identity *id)
 	free(id);
 }
 
+static bool is_narrow(const struct netrange *r, const struct netaddr *a)
+{
+	const struct netrange v4 = {.addr = {.b = {[10] = 0xff, [11] = 0xff}},
+				    .bits = 96};
+
+	return r->bits >= (netrange_has(&v4, &r->addr) ? 112u : 48u) &&
+	       netrange_has(r, a);
+}
+
+bool identity_is_front_address(const struct identity *id, const struct netaddr *a)
+{
+	for (size_t i = 0; i < id->front_count; i++) {
+		const struct party *p = &id->fronts[i];
+		if (p->has_range && is_narrow(&p->range, a))
+			return true;
+	}
+	for (size_t i = 0; i < id->range_count; i++) {
+		if (is_narrow(&id->ranges[i], a))
+			return true;
+	}
+	return false;
+}
+
 const char *identity_user_header(const struct identity *id, size_t i)
 {
 	return i < id->headers.count ? id->headers.items[i] : NULL;

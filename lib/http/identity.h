@@ -83,6 +83,9 @@ struct identity;
 int identity_new(const struct identity_params *params, struct identity **ret,
 		 struct err *err);
 void identity_free(struct identity *id); /* accepts NULL */
+/* Whether it is an address that the operator lists for front ends. Ranges wider than a
+ * /16 of IPv4 or a /48 of IPv6 say that anybody may be there, and are none. */
+bool identity_is_front_address(const struct identity *id, const struct netaddr *a);
 /* The headers that may name a user, in order; NULL: there is no i-th. Borrowed. */
 const char *identity_user_header(const struct identity *id, size_t i);
 

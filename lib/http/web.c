@@ -34,12 +34,14 @@ static struct web_conn_from find_origin(const struct web_daemon *d,
 					const struct sockaddr *sa)
 {
 	struct web_conn_from f = {.place = d->listener};
+	struct web *w = d->w;
 	struct netaddr a;
 
 	if (netaddr_from(sa, &a) < 0)
 		return f;
 	f.client = netaddr_key(&a, s->config.client_prefix);
 	f.net = netaddr_is_loopback(&a) ? 0 : f.client;
+	f.front_end = w->is_front_end && w->is_front_end(w->arg, &a);
 	return f;
 }
 
@@ -408,7 +410,7 @@ static int start_all(struct web *w, const struct web_params *p, struct err *err)
 	}
 	if (rc >= 0)
 		rc = web_conns_new(w->header_ms / 2, web_connections_most(w, p),
-				   &w->conns, err);
+				   w->is_front_end != NULL, &w->conns, err);
 	if (rc == 0)
 		rc = web_daemons_start(w, fds, (size_t)n, tls, p, err);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
@@ -435,6 +437,7 @@ int web_start(const struct web_params *params, struct web **ret, struct err *err
 	w->route_count = params->route_count;
 	w->arg = params->arg;
 	w->before_stop = params->before_stop;
+	w->is_front_end = params->is_front_end;
 	w->header_ms =
 		1000ull * (params->idle_timeout_s ? params->idle_timeout_s : HEADER_S);
 	pthread_mutex_init(&w->bodies_mutex, NULL);

@@ -11,6 +11,7 @@
 
 #include "lib/buf.h"
 #include "lib/err.h"
+#include "lib/netaddr.h"
 
 /* An HTTP server with TLS, passwords, limits and deadlines, on libmicrohttpd's own
  * threads or on loops of the program's, for a table of routes, each of which says which
@@ -88,6 +89,10 @@ struct web_params {
 	/* Called by web_stop() once requests have had time to end: wakes all that sleep
 	 * still; from here on none may. NULL: nothing to do. */
 	void (*before_stop)(void *arg);
+	/* Whether front ends of the site's list connect from there: a quarter of
+	 * connections and bodies is theirs. Called for each connection, on any thread,
+	 * after before_threads. NULL: there are none, and no reserve. */
+	bool (*is_front_end)(void *arg, const struct netaddr *peer);
 	/* Tests alone: how long a silent connection lives; 0: 10 s */
 	unsigned idle_timeout_s;
 	/* Connections of one address for each loop; 0: as max_requests says */
@@ -161,8 +166,11 @@ const char *web_target(const struct web_request *r);
 /* The other end of the connection, NULL: unknown (a unix socket). */
 const struct sockaddr *web_peer(struct web_request *r);
 /* One number for all who could be the same client, for queues in which strangers wait
- * in turn (lib/fair.h): its IPv4 address, its /64 of IPv6. */
+ * in turn (lib/turns.h): who was proved on its connection, else its address, as far as
+ * client_prefix of the web configuration says. */
 uint64_t web_client_key(struct web_request *r);
+/* The same of the connection alone, whoever was proved. */
+uint64_t web_client_network(struct web_request *r);
 /* It is proved who asks, kind and name together: the connection and its bodies count as
  * theirs, no longer as of a client of whom nothing is known. */
 void web_proved(struct web_request *r, const char *kind, const char *name);

@@ -176,12 +176,12 @@ int web_bodies_init(struct web *w, struct err *err)
 	return 0;
 }
 
-/* Who proves nothing leaves a quarter to those who do and has a quarter for each
- * client, but always what this call takes. With the mutex. */
+/* Who proves nothing leaves a quarter to those who do, and one to front ends, and has a
+ * quarter for each client, but always what this call takes. With the mutex. */
 static size_t most_of(const struct web_request *r)
 {
 	size_t all = r->w->bodies_bytes_max;
-	size_t most = r->body.unproved ? all / 4 : all - all / 4;
+	size_t most = r->body.stranger ? all / 4 : all - all / 4;
 
 	return most > r->route->body_bytes_max ? most : r->route->body_bytes_max;
 }
@@ -191,10 +191,15 @@ static bool has_room(const struct web_request *r, size_t bytes)
 	const struct web *w = r->w;
 	size_t all = w->bodies_bytes_max;
 
+	size_t strangers = w->is_front_end ? all / 2 : all - all / 4;
+
 	if (bytes > all || w->bodies_bytes > all - bytes)
 		return false;
 	if (r->body.unproved && w->bodies_unproved + bytes > all - all / 4 &&
 	    w->bodies_unproved)
+		return false;
+	if (r->body.stranger && w->bodies_strangers + bytes > strangers &&
+	    w->bodies_strangers)
 		return false;
 	size_t most = most_of(r), used = web_budget_used(w->bodies, r->body.holder);
 	return bytes <= most && used <= most - bytes;
@@ -208,7 +213,8 @@ static void find_holder(struct web_request *r)
 	if (r->body.room)
 		return;
 	r->body.unproved = !who;
-	r->body.holder = who ? who : conn ? ~web_conn_client(conn) : 0;
+	r->body.stranger = !who && !(conn && web_conn_from(conn)->front_end);
+	r->body.holder = who ? who : conn ? ~web_conn_from(conn)->client : 0;
 }
 
 static bool take_room(struct web_request *r, size_t bytes)
@@ -222,6 +228,7 @@ static bool take_room(struct web_request *r, size_t bytes)
 	if (good) {
 		w->bodies_bytes += bytes;
 		w->bodies_unproved += r->body.unproved ? bytes : 0;
+		w->bodies_strangers += r->body.stranger ? bytes : 0;
 	} else {
 		w->bodies_refused++;
 	}
@@ -239,6 +246,7 @@ static void give_room(struct web_request *r, size_t bytes)
 	web_budget_give(w->bodies, r->body.holder, bytes);
 	w->bodies_bytes -= bytes;
 	w->bodies_unproved -= r->body.unproved ? bytes : 0;
+	w->bodies_strangers -= r->body.stranger ? bytes : 0;
 	pthread_mutex_unlock(&w->bodies_mutex);
 }
 

@@ -34,6 +34,7 @@ struct web_conn {
 	uint64_t who;      /* 0: nothing is proved */
 	bool busy;
 	bool counted, in_unproved, in_idle, in_proved; /* it counts there */
+	bool in_strangers;
 };
 
 struct web_conns {
@@ -45,10 +46,12 @@ struct web_conns {
 	uint64_t wake_ns;     /* when the thread looks again by itself */
 	struct web_conn list; /* its head */
 	size_t most;          /* of each place */
+	size_t strangers_most;
 	size_t count[WEB_PLACES_MAX];
-	struct web_budget unproved; /* by client, of each place */
-	struct web_budget idle;     /* the same that ask for nothing, by network */
-	struct web_budget proved;   /* by who */
+	size_t strangers[WEB_PLACES_MAX]; /* of them, who prove nothing */
+	struct web_budget unproved;       /* by client, of each place */
+	struct web_budget idle;   /* the same that ask for nothing, by network */
+	struct web_budget proved; /* by who */
 	uint64_t ended, refused;
 };
 
@@ -73,16 +76,21 @@ static void count_in(struct web_budget *b, uint64_t key, bool want, bool *is)
 	}
 }
 
+static void count_one(size_t *count, bool want, bool *is)
+{
+	if (want != *is)
+		*count += want ? 1 : (size_t)-1;
+	*is = want;
+}
+
 /* With the mutex, whenever something of it has changed, and between two who's. */
 static void count_conn(struct web_conns *c, struct web_conn *k)
 {
 	const struct web_conn_from *f = &k->from;
 	bool unproved = !k->over && !k->who;
 
-	if (k->counted == k->over) {
-		k->counted = !k->over;
-		c->count[f->place] += k->counted ? 1 : (size_t)-1;
-	}
+	count_one(&c->count[f->place], !k->over, &k->counted);
+	count_one(&c->strangers[f->place], unproved && !f->front_end, &k->in_strangers);
 	count_in(&c->unproved, at_place(f, f->client), unproved, &k->in_unproved);
 	count_in(&c->idle, at_place(f, f->net), unproved && !k->busy, &k->in_idle);
 	count_in(&c->proved, at_place(f, k->who), !k->over && k->who, &k->in_proved);
@@ -171,7 +179,7 @@ static void *conns_thread(void *arg)
 	return NULL;
 }
 
-int web_conns_new(uint64_t look_ms, size_t most, struct web_conns **ret,
+int web_conns_new(uint64_t look_ms, size_t most, bool reserve, struct web_conns **ret,
 		  struct err *err)
 {
 	struct web_conns *c = calloc(1, sizeof(*c));
@@ -184,6 +192,7 @@ int web_conns_new(uint64_t look_ms, size_t most, struct web_conns **ret,
 		(void)gnutls_rnd(GNUTLS_RND_NONCE, budgets[i]->hash_key,
 				 sizeof(budgets[i]->hash_key));
 	c->most = most;
+	c->strangers_most = reserve ? most - most / 4 : most;
 	c->list.next = c->list.prev = &c->list;
 	c->look_ns = look_ms * NSEC_PER_MSEC;
 	c->wake_ns = UINT64_MAX;
@@ -241,6 +250,11 @@ static bool weigh_conn(const struct web_conns *c, const struct web_conn *k,
 	const struct web_conn_from *f = &k->from;
 
 	ret->since_ns = k->since_ns;
+	if (!k->who && f->front_end) {
+		ret->class = 1;
+		ret->weight = web_budget_used(&c->unproved, at_place(f, f->client));
+		return !k->busy;
+	}
 	if (!k->who && !k->busy) {
 		ret->class = 3;
 		ret->weight = web_budget_used(&c->idle, at_place(f, f->net));
@@ -265,19 +279,33 @@ static bool is_before(const struct merit *a, const struct merit *b)
 	return a->since_ns < b->since_ns;
 }
 
-/* Which one ends for another of this place: of this client or who alone, where one is
- * given. NULL: none. */
-static struct web_conn *find_victim(struct web_conns *c, size_t place,
-				    const uint64_t *client, const uint64_t *who)
+/* Among whom one is looked for that ends for another: of a place, and where one of the
+ * others is given, of those alone. */
+struct choice {
+	size_t place;
+	const uint64_t *client, *who; /* who prove nothing; who are that one */
+	bool strangers;               /* who are no front ends and prove nothing */
+};
+
+static bool is_among(const struct choice *among, const struct web_conn *k)
+{
+	const struct web_conn_from *f = &k->from;
+
+	return !k->over && f->place == among->place &&
+	       (!among->client || (!k->who && f->client == *among->client)) &&
+	       (!among->who || k->who == *among->who) &&
+	       (!among->strangers || k->in_strangers);
+}
+
+/* NULL: none may end. */
+static struct web_conn *find_victim(struct web_conns *c, const struct choice *among)
 {
 	struct web_conn *victim = NULL;
 	struct merit worst = {0}, m;
 	uint64_t now = now_ns();
 
 	for (struct web_conn *k = c->list.next; k != &c->list; k = k->next) {
-		if (k->over || k->from.place != place ||
-		    (client && (k->who || k->from.client != *client)) ||
-		    (who && k->who != *who) || !weigh_conn(c, k, now, &m))
+		if (!is_among(among, k) || !weigh_conn(c, k, now, &m))
 			continue;
 		if (!victim || is_before(&m, &worst)) {
 			victim = k;
@@ -287,25 +315,31 @@ static struct web_conn *find_victim(struct web_conns *c, size_t place,
 	return victim;
 }
 
-/* Three quarters of a place are enough for one client that proves nothing. */
+/* Three quarters of a place are enough for one client that proves nothing. Where front
+ * ends have a reserve that is what all strangers have, and half is for one of them. */
+static size_t most_of_client(const struct web_conns *c, const struct web_conn_from *f)
+{
+	if (c->strangers_most == c->most || f->front_end)
+		return c->most - c->most / 4;
+	return c->most - c->most / 2;
+}
+
 static bool make_room(struct web_conns *c, const struct web_conn_from *f)
 {
-	struct web_conn *victim = NULL;
+	struct choice among = {.place = f->place};
 
 	if (web_budget_used(&c->unproved, at_place(f, f->client)) >=
-	    c->most - c->most / 4) {
-		victim = find_victim(c, f->place, &f->client, NULL);
-		if (!victim)
-			return false;
-	} else if (c->count[f->place] >= c->most) {
-		victim = find_victim(c, f->place, NULL, NULL);
-		if (!victim)
-			return false;
-	}
-	if (victim) {
-		end_conn(c, victim);
-		c->ended++;
-	}
+	    most_of_client(c, f))
+		among.client = &f->client;
+	else if (!f->front_end && c->strangers[f->place] >= c->strangers_most)
+		among.strangers = true;
+	else if (c->count[f->place] < c->most)
+		return true;
+	struct web_conn *victim = find_victim(c, &among);
+	if (!victim)
+		return false;
+	end_conn(c, victim);
+	c->ended++;
 	return true;
 }
 
@@ -393,7 +427,8 @@ void web_conn_prove(struct web_conns *c, struct web_conn *k, uint64_t who)
 	count_conn(c, k);
 	if (who && web_budget_used(&c->proved, at_place(&k->from, who)) >
 			   c->most - c->most / 4) {
-		struct web_conn *other = find_victim(c, k->from.place, NULL, &who);
+		const struct choice among = {.place = k->from.place, .who = &who};
+		struct web_conn *other = find_victim(c, &among);
 		if (other && other != k) {
 			end_conn(c, other);
 			c->ended++;
@@ -407,9 +442,9 @@ uint64_t web_conn_who(const struct web_conn *k)
 	return k->who;
 }
 
-uint64_t web_conn_client(const struct web_conn *k)
+const struct web_conn_from *web_conn_from(const struct web_conn *k)
 {
-	return k->from.client;
+	return &k->from;
 }
 
 void web_conn_rest(struct web_conns *c, struct web_conn *k, uint64_t ms)

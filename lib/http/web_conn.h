@@ -17,8 +17,10 @@
  * Who has proved nothing has three quarters of a place (an address that is listened on)
  * at most for each client. When a place is full, one of those who prove nothing and ask
  * for nothing ends for the next: of the network that has most of them, the oldest.
- * Proof makes a connection one of whoever was proved, who may have as many. Thread
- * safe. */
+ * Proof makes a connection one of whoever was proved, who may have as many. Where
+ * front ends are listed a quarter of each place is kept free of strangers, of whom one
+ * has half then, and an idle connection from there ends as late as one that is proved.
+ * Thread safe. */
 
 #define WEB_PLACES_MAX 16
 
@@ -26,14 +28,15 @@ struct web_conn_from {
 	size_t place;
 	uint64_t client; /* netaddr_key() */
 	uint64_t net;    /* the same for all that one host could come from */
+	bool front_end;  /* one of the site's list connects from there */
 };
 
 struct web_conns;
 struct web_conn;
 
 /* look_ms: how long a connection rests before its client may be found gone; most: of
- * connections of each place. */
-int web_conns_new(uint64_t look_ms, size_t most, struct web_conns **ret,
+ * connections of each place; reserve: a quarter is kept for front ends. */
+int web_conns_new(uint64_t look_ms, size_t most, bool reserve, struct web_conns **ret,
 		  struct err *err);
 void web_conns_free(struct web_conns *c); /* no connection may be left; accepts NULL */
 
@@ -53,7 +56,7 @@ void web_conn_refused(struct web_conns *c, struct web_conn *conn);
 void web_conn_prove(struct web_conns *c, struct web_conn *conn, uint64_t who);
 /* Who that is; 0: nothing is proved. On the connection's own thread. */
 uint64_t web_conn_who(const struct web_conn *conn);
-uint64_t web_conn_client(const struct web_conn *conn);
+const struct web_conn_from *web_conn_from(const struct web_conn *conn);
 void web_conn_deadline(struct web_conns *c, struct web_conn *conn, uint64_t ms);
 /* The same, between two requests: it ends before its time if its client has closed its
  * side. */

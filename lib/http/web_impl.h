@@ -64,6 +64,7 @@ struct web {
 	size_t route_count;
 	void *arg;
 	void (*before_stop)(void *arg);
+	bool (*is_front_end)(void *arg, const struct netaddr *peer);
 	uint64_t header_ms;
 	struct web_policy *policy;
 	struct web_auth *auth;
@@ -83,7 +84,8 @@ struct web {
 	pthread_mutex_t bodies_mutex;
 	struct web_budget
 		*bodies; /* bytes that are held, by client or who was proved */
-	size_t bodies_bytes, bodies_unproved; /* the latter of the former */
+	/* of all, of those who prove nothing, and of these but for front ends */
+	size_t bodies_bytes, bodies_unproved, bodies_strangers;
 	uint64_t bodies_refused;
 };
 
@@ -95,6 +97,7 @@ struct web_body {
 	size_t len, room;
 	uint64_t holder;  /* whose room it is */
 	bool unproved;    /* that is a client alone */
+	bool stranger;    /* and from no address of a front end */
 	size_t skipped;   /* read, not kept */
 	unsigned refused; /* status, found out while it came */
 };

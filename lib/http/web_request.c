@@ -358,7 +358,14 @@ uint64_t web_client_key(struct web_request *r)
 	uint64_t who = conn ? web_conn_who(conn) : 0;
 
 	/* of the one kind no number is one of the other: both are chosen freely */
-	return who ? who | 1 : conn ? web_conn_client(conn) << 1 : 0;
+	return who ? who | 1 : conn ? web_conn_from(conn)->client << 1 : 0;
+}
+
+uint64_t web_client_network(struct web_request *r)
+{
+	const struct web_conn *conn = web_conn_of(r->connection);
+
+	return conn ? web_conn_from(conn)->client : 0;
 }
 
 void web_proved(struct web_request *r, const char *kind, const char *name)

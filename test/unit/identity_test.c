@@ -319,6 +319,37 @@ static void a_front_end_has_an_address_of_its_own(void **state)
 	assert_int_equal(prove(&f), 0);
 }
 
+static bool has_reserve(const char *address)
+{
+	struct netaddr a;
+
+	assert_int_equal(netaddr_parse(address, &a), 0);
+	return identity_is_front_address(id, &a);
+}
+
+static void addresses_of_front_ends_are_known(void **state)
+{
+	static const char *const list[] = {"password:lb@10.0.0.5",
+					   "munge:ceems-lb@fd00::/64", "password:web"};
+	static const char *const ranges[] = {"10.1.0.0/16", "10.0.0.0/8", "fd01::/32"};
+	static const char *const are[] = {"10.0.0.5", "fd00::7", "10.1.2.3"};
+	/* where anybody may be has none */
+	static const char *const others[] = {"10.0.0.6", "10.9.9.9", "fd01::1",
+					     "127.0.0.1"};
+
+	(void)state;
+	use(&(struct identity_params){.front_ends = list,
+				      .front_end_count = 3,
+				      .front_end_addresses = ranges,
+				      .front_end_address_count = 3,
+				      .user_headers = one_header,
+				      .user_header_count = 1});
+	for (size_t i = 0; i < sizeof(are) / sizeof(are[0]); i++)
+		assert_true(has_reserve(are[i]));
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		assert_false(has_reserve(others[i]));
+}
+
 static void a_users_certificate_is_read_by_the_sites_rule(void **state)
 {
 	struct identity_params p = {.certificate = CERTIFICATE_EMAIL,
@@ -655,6 +686,7 @@ int main(void)
 		cmocka_unit_test(a_front_end_gives_no_role_unless_told),
 		cmocka_unit_test(a_front_end_names_no_root),
 		cmocka_unit_test(a_front_end_has_an_address_of_its_own),
+		cmocka_unit_test(addresses_of_front_ends_are_known),
 		cmocka_unit_test(a_front_end_may_say_the_number_too),
 		cmocka_unit_test(a_users_certificate_is_read_by_the_sites_rule),
 		cmocka_unit_test(a_token_proves_and_agrees_with_its_front_end),

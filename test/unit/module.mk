@@ -102,6 +102,10 @@ ring_torture_LIBS := libbase
 TESTS += cli_check_test
 cli_check_test_SRCS := test/unit/cli_check_test.c cli/check_energy.c cli/check_jobcomp.c cli/check_plugstack.c cli/check_ring.c cli/check_slurm.c cli/elfsym.c spank/options.c
 cli_check_test_LIBS := libgather libjobcomp libbase
+TESTS += web_conn_test
+web_conn_test_LIBS := libhttpd libbase
+web_conn_test_PKGS := gnutls
+web_conn_test_LDFLAGS := -Wl,--wrap=clock_gettime
 TESTS += web_budget_test
 web_budget_test_LIBS := libhttpd libbase
 TESTS += web_auth_test
