@@ -14,6 +14,7 @@
 #include "lib/conf_impl.h"
 #include "lib/fs.h"
 #include "lib/parse.h"
+#include "lib/spelling.h"
 
 /* ---- the table ------------------------------------------------------------------- */
 
@@ -33,43 +34,10 @@ const struct conf_opt *conf_target(const struct conf_opt *opts, size_t n,
 	return o->alias_of ? conf_find(opts, n, o->alias_of, strlen(o->alias_of)) : o;
 }
 
-static size_t min3(size_t a, size_t b, size_t c)
-{
-	size_t m = a < b ? a : b;
-	return m < c ? m : c;
-}
-
-/* Edit distance with exchanges of neighbours ("optimal string alignment"). */
-static size_t distance(const char *a, size_t na, const char *b, size_t nb)
-{
-	size_t row[3][CONF_NAME_MAX + 1];
-	size_t *prev = row[0], *cur = row[1], *before = row[2];
-
-	if (na > CONF_NAME_MAX || nb > CONF_NAME_MAX)
-		return SIZE_MAX;
-	for (size_t j = 0; j <= nb; j++)
-		prev[j] = j;
-	for (size_t i = 1; i <= na; i++) {
-		cur[0] = i;
-		for (size_t j = 1; j <= nb; j++) {
-			cur[j] = min3(prev[j] + 1, cur[j - 1] + 1,
-				      prev[j - 1] + (a[i - 1] != b[j - 1]));
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] &&
-			    a[i - 2] == b[j - 1] && before[j - 2] + 1 < cur[j])
-				cur[j] = before[j - 2] + 1;
-		}
-		size_t *t = before;
-		before = prev;
-		prev = cur;
-		cur = t;
-	}
-	return prev[nb];
-}
-
 const char *conf_nearest(const struct conf_opt *opts, size_t n, const char *name,
 			 bool prefixes, size_t *ret_len)
 {
-	size_t len = strlen(name), best = 2 + len / 6;
+	size_t len = strlen(name), best = spelling_most(len) + 1;
 	const char *found = NULL;
 
 	for (size_t i = 0; i < n; i++) {
@@ -80,7 +48,7 @@ const char *conf_nearest(const struct conf_opt *opts, size_t n, const char *name
 		for (size_t l = prefixes ? 1 : full; l <= full; l++) {
 			if (l < full && s[l] != '.')
 				continue;
-			size_t d = distance(name, len, s, l);
+			size_t d = spelling_distance(name, len, s, l);
 			if (d < best) {
 				best = d;
 				found = s;

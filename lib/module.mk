@@ -38,6 +38,7 @@ libconf_SRCS := lib/conf.c lib/conf_help.c lib/conf_yaml.c lib/program.c lib/yam
 libconf_PKGS := yaml-0.1
 libbase_SRCS += lib/record.c
 libbase_SRCS += lib/report.c
+libbase_SRCS += lib/spelling.c
 libbase_SRCS += lib/report_clock.c
 libbase_SRCS += lib/tlv.c
 libbase_SRCS += lib/turns.c
