@@ -11,6 +11,7 @@
 #include "cli/text.h"
 #include "cli/when.h"
 #include "lib/parse.h"
+#include "lib/spelling.h"
 
 #define C(name_, peer_, kind_, width_, from_, help_)                                   \
 	{                                                                              \
@@ -73,8 +74,10 @@ static const struct column table[] = {
 	C("JobName", "Name", TEXT, 10, NAME, "name"),
 	C("MaxRSS", NULL, BYTES, 10, MEMORY_PEAK_BYTES, "highest memory on one node"),
 	C("MemAvg", NULL, BYTES, 10, MEMORY_MEAN_BYTES, "mean of the memory used"),
-	C("MemEff", "cpuMemoryUsage", RATIO, 6, MEMORY_RATIO,
-	  "memory used of memory allocated"),
+	C("MemAvgEff", "cpuMemoryUsage", RATIO, 9, MEMORY_RATIO,
+	  "mean of the memory used, of memory allocated"),
+	C("MemEff", NULL, RATIO, 6, MEMORY_PEAK_RATIO,
+	  "highest memory on one node, of memory requested there"),
 	C("MemPeak", NULL, BYTES, 10, MEMORY_PEAK_BYTES, "highest memory on one node"),
 	C("NCPUS", NULL, COUNT, 10, CPUS, "allocated CPUs"),
 	C("NetIn", NULL, BYTES, 10, NET_RX_BYTES, "bytes received"),
@@ -82,8 +85,13 @@ static const struct column table[] = {
 	C("NNodes", NULL, COUNT, 8, NODES, "nodes"),
 	C("NodeList", NULL, TEXT, 15, NODE_LIST, "nodes by name"),
 	C("Partition", NULL, TEXT, 10, PARTITION, "partition"),
+	C("Planned", NULL, SPAN, 10, PLANNED_S,
+	  "time from when it might have started until it did"),
 	C("QOS", NULL, TEXT, 10, QOS, "quality of service"),
 	C("Reason", NULL, TEXT, 22, REASON, "why it waited or ended"),
+	C("ReqCPUS", NULL, COUNT, 8, REQ_CPUS, "requested CPUs"),
+	C("ReqMem", NULL, BYTES, 10, REQ_MEMORY_BYTES, "requested memory"),
+	C("ReqNodes", NULL, COUNT, 8, REQ_NODES, "requested nodes"),
 	C("ReqTRES", NULL, TEXT, 10, REQ_TRES,
 	  "all that was requested, in Slurm's words"),
 	C("Reservation", NULL, TEXT, 20, RESERVATION, "reservation"),
@@ -95,12 +103,17 @@ static const struct column table[] = {
 	C("Submit", "createdAt", TIME, 19, SUBMITTED, "when it was submitted"),
 	C("SystemCPU", NULL, CPU_SPAN, 10, CPU_SYSTEM_S,
 	  "CPU time of the kernel for it"),
+	C("TimeEff", NULL, RATIO, 7, TIME_RATIO, "time used of the time limit"),
 	C("Timelimit", NULL, SPAN, 10, LIMIT_S, "time limit"),
 	C("TimelimitRaw", NULL, MINUTES, 10, LIMIT_S, "the same in minutes"),
 	C("TotalCPU", NULL, CPU_SPAN, 10, CPU_S, "CPU time used"),
 	C("UID", NULL, COUNT, 6, UID, "user id"),
 	C("User", "username", TEXT, 9, USER, "user"),
 	C("UserCPU", NULL, CPU_SPAN, 10, CPU_USER_S, "CPU time of its programs"),
+	C("WastedCPUHours", NULL, HOURS, 14, WASTED_CPU_S,
+	  "hours of allocated CPUs that were not used"),
+	C("WastedEnergy", NULL, JOULES, 12, WASTED_J,
+	  "joules while CPUs and GPUs were idle, by their unused share"),
 	C("WCKey", NULL, TEXT, 10, WCKEY, "workload characterisation key"),
 	C("WorkDir", NULL, TEXT, 20, WORK_DIR, "working folder"),
 };
@@ -164,6 +177,22 @@ static int find_grams(const char *text, size_t len, struct column_use *ret)
 	return 0;
 }
 
+/* "" and nothing else, or the likeliest name as a question */
+static void suggest_name(const char *text, size_t len, char *ret, size_t size)
+{
+	size_t best = spelling_most(len) + 1;
+
+	*ret = '\0';
+	for (size_t i = 0; i < TABLE; i++) {
+		size_t d = spelling_distance(text, len, table[i].name,
+					     strlen(table[i].name));
+		if (d >= best)
+			continue;
+		best = d;
+		(void)snprintf(ret, size, "did you mean \"%s\"? ", table[i].name);
+	}
+}
+
 static int one(const char *text, size_t len, struct columns *ret, struct err *err)
 {
 	size_t name_len = 0;
@@ -181,9 +210,15 @@ static int one(const char *text, size_t len, struct columns *ret, struct err *er
 	const struct column *c = find(text, name_len);
 	if (c)
 		use_of(c, use);
-	else if (find_grams(text, name_len, use) < 0)
-		return err_set(err, -EINVAL, "Invalid field requested: \"%.*s\"",
-			       (int)(name_len < 40 ? name_len : 40), text);
+	else if (find_grams(text, name_len, use) < 0) {
+		char near[64];
+		suggest_name(text, name_len, near, sizeof(near));
+		return err_set(
+			err, -EINVAL,
+			"Invalid field requested: \"%.*s\" (%s--helpformat lists "
+			"all fields)",
+			(int)(name_len < 40 ? name_len : 40), text, near);
+	}
 	if (name_len < len) {
 		const char *p = text + name_len + 1, *end = text + len;
 		uint64_t width;
@@ -302,6 +337,7 @@ static void put_number(struct buf *out, const struct column *c, double v,
 			put_unit(out, v, 1000, style);
 		break;
 	case COLUMN_WH:
+	case COLUMN_HOURS:
 		text_put_short(out, v / 3600);
 		break;
 	case COLUMN_KWH:

@@ -23,7 +23,8 @@ enum column_kind {
 	COLUMN_BYTES,
 	COLUMN_RATIO, /* shown in per cent */
 	COLUMN_JOULES,
-	COLUMN_WH, /* joules, shown as watt hours */
+	COLUMN_WH,    /* joules, shown as watt hours */
+	COLUMN_HOURS, /* seconds, shown as hours with decimals */
 	COLUMN_KWH,
 	COLUMN_GRAMS, /* of one provider, or of all: one column each */
 };

@@ -94,7 +94,7 @@ void summary_put(const struct summary *s, struct buf *out)
 	if (s->cpu_of_s > 0)
 		buf_printf(out, ", %.1f%% used", 100 * s->cpu_s / s->cpu_of_s);
 	if (s->memory_of_byte_s > 0)
-		buf_printf(out, "; memory %.1f%% used",
+		buf_printf(out, "; memory %.1f%% used on average",
 			   100 * s->memory_byte_s / s->memory_of_byte_s);
 	put_energy(s, out);
 	for (size_t i = 0; i < s->grams_count; i++) {

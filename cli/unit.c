@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/job.h"
 #include "lib/parse.h"
 #include "lib/rfc3339.h"
 
@@ -209,6 +210,53 @@ static bool is_time(double v)
 	return !isnan(v) && v > 0;
 }
 
+static double requested(const struct unit *u, const char *name)
+{
+	uint64_t v;
+
+	return u->text[UNIT_REQ_TRES] &&
+			       job_tres_get(u->text[UNIT_REQ_TRES], name, &v) == 0
+		       ? (double)v
+		       : NAN;
+}
+
+/* The share of something that stood idle; none where its use is not known. */
+static double idle(double amount, double used_ratio)
+{
+	return used_ratio < 1 ? amount * (1 - used_ratio) : 0;
+}
+
+/* What a job asked for beside what it did with it; NAN wherever a part is not known. */
+static void compare_with_request(struct unit *u, int64_t now)
+{
+	double *n = u->number;
+	double since = isnan(n[UNIT_ELIGIBLE]) ? n[UNIT_SUBMITTED] : n[UNIT_ELIGIBLE];
+	double until = isnan(n[UNIT_STARTED]) ? n[UNIT_ENDED] : n[UNIT_STARTED];
+	double gpu_j = isnan(n[UNIT_GPU_J]) ? 0 : n[UNIT_GPU_J];
+
+	n[UNIT_REQ_CPUS] = requested(u, "cpu");
+	n[UNIT_REQ_NODES] = requested(u, "node");
+	n[UNIT_REQ_MEMORY_BYTES] = requested(u, "mem");
+	n[UNIT_PLANNED_S] = fmax(0, (isnan(until) ? (double)now : until) - since);
+	if (isnan(since) || u->is_step)
+		n[UNIT_PLANNED_S] = NAN;
+	if (n[UNIT_LIMIT_S] > 0)
+		n[UNIT_TIME_RATIO] = n[UNIT_ELAPSED_S] / n[UNIT_LIMIT_S];
+	/* requests and allocations are of all nodes together, the peak is of one */
+	double memory = n[UNIT_REQ_MEMORY_BYTES] > 0 ? n[UNIT_REQ_MEMORY_BYTES]
+						     : n[UNIT_MEMORY_BYTES];
+	if (memory > 0)
+		n[UNIT_MEMORY_PEAK_RATIO] =
+			n[UNIT_MEMORY_PEAK_BYTES] * fmax(1, n[UNIT_NODES]) / memory;
+	if (isnan(n[UNIT_CPU_RATIO]))
+		return;
+	n[UNIT_WASTED_CPU_S] = idle(n[UNIT_CPU_ALLOC_S], n[UNIT_CPU_RATIO]);
+	n[UNIT_WASTED_J] = idle(fmax(0, n[UNIT_ENERGY_J] - gpu_j), n[UNIT_CPU_RATIO]) +
+			   idle(gpu_j, n[UNIT_GPU_RATIO]);
+	if (isnan(n[UNIT_ENERGY_J]))
+		n[UNIT_WASTED_J] = NAN;
+}
+
 /* What follows from the rest where the API does not say it. */
 static void complete(struct unit *u, int64_t now)
 {
@@ -230,12 +278,15 @@ static void complete(struct unit *u, int64_t now)
 		n[UNIT_CPU_ALLOC_S] = n[UNIT_CPUS] * n[UNIT_ELAPSED_S];
 	if (isnan(n[UNIT_CPU_RATIO]) && n[UNIT_CPU_ALLOC_S] > 0)
 		n[UNIT_CPU_RATIO] = n[UNIT_CPU_S] / n[UNIT_CPU_ALLOC_S];
-	n[UNIT_ENERGY_J] = sum(n[UNIT_CPU_SIDE_J], n[UNIT_GPU_SIDE_J]);
+	/* only the peer's server has no other: these have the building's share */
+	if (isnan(n[UNIT_ENERGY_J]))
+		n[UNIT_ENERGY_J] = sum(n[UNIT_CPU_SIDE_J], n[UNIT_GPU_SIDE_J]);
 	if (isnan(n[UNIT_ENERGY_J]))
 		n[UNIT_ENERGY_J] = isnan(n[UNIT_HOST_J])
 					   ? sum(sum(n[UNIT_PACKAGE_J], n[UNIT_DRAM_J]),
 						 n[UNIT_GPU_J])
 					   : n[UNIT_HOST_J];
+	compare_with_request(u, now);
 }
 
 static void read_all(struct unit *u, struct json_object *o)

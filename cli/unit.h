@@ -79,6 +79,14 @@ enum unit_number {
 	UNIT_HOST_J,
 	UNIT_OTHER_J,
 	UNIT_COVERAGE, /* 0-1 */
+	UNIT_REQ_CPUS,
+	UNIT_REQ_NODES,
+	UNIT_REQ_MEMORY_BYTES,
+	UNIT_PLANNED_S,         /* from when it might have started to when it did */
+	UNIT_TIME_RATIO,        /* of its time limit */
+	UNIT_MEMORY_PEAK_RATIO, /* highest on one node over what it may use there */
+	UNIT_WASTED_CPU_S,      /* allocated and not used */
+	UNIT_WASTED_J, /* energy times the share of CPUs, and of GPUs, that idled */
 	UNIT_AS_OF,
 	UNIT_NUMBERS
 };

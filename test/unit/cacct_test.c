@@ -212,6 +212,13 @@ static void format_refuses_what_it_does_not_know(void **state)
 		assert_int_equal(columns_parse(bad[i], &columns, &err), -EINVAL);
 		assert_int_equal(columns.count, 0);
 	}
+	assert_int_equal(columns_parse("jobid,elasped", &columns, &err), -EINVAL);
+	assert_string_equal(err.text,
+			    "Invalid field requested: \"elasped\" (did you mean "
+			    "\"Elapsed\"? --helpformat lists all fields)");
+	assert_int_equal(columns_parse("nonsensical", &columns, &err), -EINVAL);
+	assert_string_equal(err.text, "Invalid field requested: \"nonsensical\" "
+				      "(--helpformat lists all fields)");
 	assert_int_equal(columns_parse("JOBID,,state%-3,GramsOWID%6,", &columns, &err),
 			 0);
 	assert_int_equal(columns.count, 3);
@@ -220,6 +227,78 @@ static void format_refuses_what_it_does_not_know(void **state)
 	for (int i = 0; i < 200; i++)
 		(void)columns_parse("jobid", &columns, &err);
 	assert_int_equal(columns.count, COLUMNS_MAX);
+}
+
+/* 4 CPUs and 8 GiB on two nodes for an hour; two were busy, 3 GiB on one node. */
+static void what_was_asked_for_stands_beside_what_was_used(void **state)
+{
+	static const char row[] =
+		"{\"uuid\":\"1\",\"created_at_ts\":1774512000000,"
+		"\"eligible_at_ts\":1774512060000,\"started_at_ts\":1774512070000,"
+		"\"ended_at_ts\":1774515670000,\"time_limit_s\":7200,"
+		"\"tres_requested\":\"cpu=3,mem=8G,node=1,billing=3\",%s"
+		"\"allocation\":{\"nodes\":2,\"cpus\":4,\"mem\":17179869184},"
+		"\"avg_cpu_usage\":{\"global\":50},\"memory_peak_bytes\":3221225472}";
+	static const char fields[] = "reqcpus,reqnodes,reqmem,planned,timeeff,memeff,"
+				     "wastedcpuhours,wastedenergy";
+	static const char *const cases[][2] = {
+		{"\"energy_joules\":{\"total\":900},",
+		 "3|1|8G|00:00:10|50.0%|75.0%|2.00|450\n"},
+		/* of GPUs whose use is not known nothing was wasted */
+		{"\"energy_joules\":{\"total\":900,\"gpu\":500},",
+		 "3|1|8G|00:00:10|50.0%|75.0%|2.00|200\n"},
+		{"\"energy_joules\":{\"total\":900,\"gpu\":500},"
+		 "\"avg_gpu_usage\":{\"global\":90},",
+		 "3|1|8G|00:00:10|50.0%|75.0%|2.00|250\n"},
+		{"", "3|1|8G|00:00:10|50.0%|75.0%|2.00|\n"},
+	};
+	static struct columns columns;
+	const struct table_style style = {.form = TABLE_PARSABLE2};
+	struct err err;
+
+	(void)state;
+	columns.count = 0;
+	assert_int_equal(columns_parse(fields, &columns, &err), 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		auto_buf struct buf text = BUF_INIT, out = BUF_INIT;
+		struct table t;
+		struct unit u;
+		buf_printf(&text, row, cases[i][0]);
+		auto_json struct json_object *o = json_tokener_parse(text.data);
+		assert_non_null(o);
+		unit_from_json(o, NOW, &u);
+		table_init(&t, &columns, &style);
+		assert_int_equal(table_add(&t, &u, &err), 0);
+		assert_int_equal(table_write(&t, NULL, &out), 0);
+		table_done(&t);
+		assert_string_equal(out.data, cases[i][1]);
+	}
+}
+
+/* The peer's kilowatt hours have the building's share in them, as joules have not. */
+static void energy_is_as_measured_where_the_server_says_it(void **state)
+{
+	static const char *const cases[][2] = {
+		{"{\"energy_joules\":{\"total\":3600,\"host\":3600},"
+		 "\"total_cpu_energy_usage_kwh\":{\"total\":0.0015}}",
+		 "3600 5400"},
+		{"{\"total_cpu_energy_usage_kwh\":{\"total\":0.001},"
+		 "\"total_gpu_energy_usage_kwh\":{\"total\":0.0005}}",
+		 "5400 3600"},
+		{"{\"energy_joules\":{\"package\":100,\"dram\":10}}", "110 nan"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		auto_json struct json_object *o = json_tokener_parse(cases[i][0]);
+		struct unit u;
+		char text[64];
+		assert_non_null(o);
+		unit_from_json(o, NOW, &u);
+		(void)snprintf(text, sizeof(text), "%.0f %.0f", u.number[UNIT_ENERGY_J],
+			       u.number[UNIT_CPU_SIDE_J]);
+		assert_string_equal(text, cases[i][1]);
+	}
 }
 
 static void job_lists_are_read_as_sacct_does(void **state)
@@ -577,6 +656,8 @@ int main(void)
 		cmocka_unit_test(each_form_has_its_own_escapes),
 		cmocka_unit_test(fields_count_columns_and_not_bytes),
 		cmocka_unit_test(format_refuses_what_it_does_not_know),
+		cmocka_unit_test(what_was_asked_for_stands_beside_what_was_used),
+		cmocka_unit_test(energy_is_as_measured_where_the_server_says_it),
 		cmocka_unit_test(job_lists_are_read_as_sacct_does),
 		cmocka_unit_test(summary_is_of_the_rows_and_says_what_is_missing),
 		cmocka_unit_test(rows_are_in_the_order_of_sacct),
