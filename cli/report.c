@@ -13,6 +13,10 @@
 #define BAR 20
 #define SPARK 60
 
+/* Advice has floors: below them a number would be true and of no use. */
+#define IDLE_RATIO 0.02
+#define MEM_STEP (256.0 * 1048576)
+
 static void put_bytes(struct buf *out, double v)
 {
 	static const char units[] = " KMGTP";
@@ -191,7 +195,10 @@ size_t report_hints(const struct report *r, struct buf ret[REPORT_HINTS_MAX])
 
 	if (unit_is_running(u) || !(n[UNIT_ELAPSED_S] >= 60))
 		return 0; /* too early, or too short, to give advice */
-	if (n[UNIT_CPUS] > 1 && n[UNIT_CPU_RATIO] < 0.25)
+	if (n[UNIT_CPU_RATIO] < IDLE_RATIO)
+		buf_puts(&ret[h++], "It waited nearly all the time: its CPUs had "
+				    "nothing to do.");
+	else if (n[UNIT_CPUS] > 1 && n[UNIT_CPU_RATIO] < 0.25)
 		buf_printf(&ret[h++],
 			   "About %.0f of %.0f CPUs had work to do: fewer would have "
 			   "done.",
@@ -201,7 +208,8 @@ size_t report_hints(const struct report *r, struct buf ret[REPORT_HINTS_MAX])
 	    n[UNIT_MEMORY_PEAK_BYTES] < 0.5 * n[UNIT_MEMORY_BYTES]) {
 		buf_puts(&ret[h], "Memory was never more than half used: --mem=");
 		buf_printf(&ret[h++], "%.0fM would have left a fifth to spare.",
-			   ceil(n[UNIT_MEMORY_PEAK_BYTES] * 1.25 / 1048576));
+			   fmax(1, ceil(n[UNIT_MEMORY_PEAK_BYTES] * 1.25 / MEM_STEP)) *
+				   MEM_STEP / 1048576);
 	}
 	if (n[UNIT_LIMIT_S] > 4 * n[UNIT_ELAPSED_S] && n[UNIT_LIMIT_S] > 3600) {
 		buf_puts(&ret[h], "It took ");

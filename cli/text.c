@@ -206,6 +206,11 @@ void text_put_wh(struct buf *out, double wh)
 		buf_printf(out, "%.3f kWh", wh / 1000);
 		return;
 	}
+	if (wh > 0 && wh < 0.01) {
+		double j = wh * 3600;
+		buf_printf(out, j < 1 ? "%.3g mJ" : "%.3g J", j < 1 ? j * 1000 : j);
+		return;
+	}
 	text_put_amount(out, wh);
 	buf_puts(out, " Wh");
 }

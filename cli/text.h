@@ -41,7 +41,7 @@ void text_put_short(struct buf *out, double v);
 /* A sum, of which more digits may count: 12.5, 1.500, 0.000022. */
 void text_put_amount(struct buf *out, double v);
 
-/* The same with its unit, kWh from 1000 on. */
+/* The same with its unit, kWh from 1000 on; what would begin with zeros in J or mJ. */
 void text_put_wh(struct buf *out, double wh);
 
 #endif

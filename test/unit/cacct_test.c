@@ -553,6 +553,68 @@ static void report_is_as_its_golden(void **state)
 	series_done(&r.series);
 }
 
+/* Each hint can be followed: nobody asks for 2 MB, or for one of two CPUs to sleep. */
+static void hints_have_floors(void **state)
+{
+	static const struct {
+		double cpus, cpu_ratio, peak;
+		const char *hints;
+	} cases[] = {
+		{2, 0.001, 1 << 20,
+		 "It waited nearly all the time: its CPUs had nothing to do. Memory "
+		 "was never more than half used: --mem=256M would have left a fifth "
+		 "to spare. "},
+		{1, 0.5, 1e9,
+		 "Memory was never more than half used: --mem=1280M would have left "
+		 "a fifth to spare. "},
+		{16, 0.1, 4e9,
+		 "About 2 of 16 CPUs had work to do: fewer would have "
+		 "done. "},
+		{1, 0.1, 4e9, ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct buf hints[REPORT_HINTS_MAX] = {{0}};
+		auto_buf struct buf all = BUF_INIT;
+		static struct report r;
+		memset(&r, 0, sizeof(r));
+		for (size_t n = 0; n < UNIT_NUMBERS; n++)
+			r.unit.number[n] = NAN;
+		r.unit.number[UNIT_ENDED] = NOW;
+		r.unit.number[UNIT_ELAPSED_S] = 600;
+		r.unit.number[UNIT_NODES] = 1;
+		r.unit.number[UNIT_CPUS] = cases[i].cpus;
+		r.unit.number[UNIT_CPU_RATIO] = cases[i].cpu_ratio;
+		r.unit.number[UNIT_MEMORY_BYTES] = 6e9;
+		r.unit.number[UNIT_MEMORY_PEAK_BYTES] = cases[i].peak;
+		size_t count = report_hints(&r, hints);
+		buf_puts(&all, "");
+		for (size_t h = 0; h < count; h++) {
+			buf_printf(&all, "%s ", hints[h].data);
+			buf_done(&hints[h]);
+		}
+		assert_string_equal(all.len ? all.data : "", cases[i].hints);
+	}
+}
+
+static void small_energies_have_small_units(void **state)
+{
+	static const struct {
+		double wh;
+		const char *text;
+	} cases[] = {{0, "0.000 Wh"},     {1e-9, "0.0036 mJ"}, {2e-5, "72 mJ"},
+		     {0.0005, "1.8 J"},   {0.0099, "35.6 J"},  {0.01, "0.010 Wh"},
+		     {12.345, "12.3 Wh"}, {2500, "2.500 kWh"}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		auto_buf struct buf out = BUF_INIT;
+		text_put_wh(&out, cases[i].wh);
+		assert_string_equal(out.data, cases[i].text);
+	}
+}
+
 static void report_of_a_strange_job_is_harmless(void **state)
 {
 	static const char *const rows[] = {
@@ -666,6 +728,8 @@ int main(void)
 		cmocka_unit_test(peers_configuration_is_read_and_secrets_in_it_refused),
 		cmocka_unit_test(strange_rows_are_rows_without_knowledge),
 		cmocka_unit_test(report_is_as_its_golden),
+		cmocka_unit_test(hints_have_floors),
+		cmocka_unit_test(small_energies_have_small_units),
 		cmocka_unit_test(report_of_a_strange_job_is_harmless),
 		cmocka_unit_test(steps_of_range_queries_fit_the_server),
 		cmocka_unit_test(queries_take_ids_and_nothing_else),
