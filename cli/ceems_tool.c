@@ -47,6 +47,7 @@ static const struct command commands[] = {
 	{"config create-web-config",
 	 "a password and a certificate for --web.config.file", tool_create_web_config,
 	 "  --output-dir DIR     default: config\n"
+	 "  --file NAME          default: web-config.yaml\n"
 	 "  --user NAME          default: ceems; --no-basic-auth: none\n"
 	 "  --tls                with a certificate that vouches for itself\n"
 	 "  --tls.host NAME      may be repeated, default: this host, localhost\n"

@@ -27,6 +27,7 @@
 
 enum {
 	OPT_DIR = 256,
+	OPT_FILE,
 	OPT_USER,
 	OPT_AUTH,
 	OPT_NO_AUTH,
@@ -37,7 +38,7 @@ enum {
 };
 
 struct wish {
-	const char *dir, *user;
+	const char *dir, *file, *user;
 	bool auth, tls, force;
 	const char *hosts[HOSTS_MAX];
 	size_t host_count;
@@ -86,10 +87,20 @@ static int put_user(const struct wish *w, char password[PASSWORD_LEN + 1],
 static int write_one(int dir, const struct wish *w, const char *name,
 		     const struct buf *text, mode_t mode, struct err *err)
 {
+	struct stat old;
+
 	if (!w->force && faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 		return err_set(err, -EEXIST, "%s/%s is there already (--force)", w->dir,
 			       name);
-	return fs_write_atomic_at(dir, name, text->data, text->len, mode, err);
+	/* over a packaged file: its service reads this one by the group of that one */
+	bool kept = fstatat(dir, name, &old, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    S_ISREG(old.st_mode);
+	int rc = fs_write_atomic_at(dir, name, text->data, text->len, mode, err);
+	if (rc == 0 && kept && geteuid() == 0 &&
+	    fchownat(dir, name, old.st_uid, old.st_gid, AT_SYMLINK_NOFOLLOW) < 0)
+		return err_set(err, -errno, "%s/%s: cannot keep its owner: %s", w->dir,
+			       name, strerror(errno));
+	return rc;
 }
 
 static int create(const struct wish *w, char password[PASSWORD_LEN + 1],
@@ -117,7 +128,7 @@ static int create(const struct wish *w, char password[PASSWORD_LEN + 1],
 		rc = write_one(dir, w, "server.key", &key, 0640, err);
 	if (rc == 0 && w->tls)
 		rc = write_one(dir, w, "server.crt", &cert, 0644, err);
-	return rc == 0 ? write_one(dir, w, "web-config.yaml", &text, 0640, err) : rc;
+	return rc == 0 ? write_one(dir, w, w->file, &text, 0640, err) : rc;
 }
 
 static int read_option(struct wish *w, int c, char **argv)
@@ -125,6 +136,12 @@ static int read_option(struct wish *w, int c, char **argv)
 	switch (c) {
 	case OPT_DIR:
 		w->dir = optarg;
+		return 0;
+	case OPT_FILE:
+		if (!*optarg || *optarg == '.' || strchr(optarg, '/'))
+			return tool_usage_error("--file: a name in --output-dir: ",
+						optarg);
+		w->file = optarg;
 		return 0;
 	case OPT_USER:
 		if (!*optarg || strpbrk(optarg, ":\r\n"))
@@ -163,6 +180,7 @@ int tool_create_web_config(int argc, char **argv)
 {
 	static const struct option longs[] = {
 		{"output-dir", required_argument, NULL, OPT_DIR},
+		{"file", required_argument, NULL, OPT_FILE},
 		{"user", required_argument, NULL, OPT_USER},
 		{"basic-auth", no_argument, NULL, OPT_AUTH},
 		{"no-basic-auth", no_argument, NULL, OPT_NO_AUTH},
@@ -172,6 +190,7 @@ int tool_create_web_config(int argc, char **argv)
 		{"force", no_argument, NULL, OPT_FORCE},
 		{NULL, 0, NULL, 0}};
 	struct wish w = {.dir = "config",
+			 .file = "web-config.yaml",
 			 .user = "ceems",
 			 .auth = true,
 			 .validity_ms = 31536000000};
@@ -199,7 +218,7 @@ int tool_create_web_config(int argc, char **argv)
 		(void)fprintf(stderr, "ceems_tool: %s\n", err.text);
 		return TOOL_FAILED;
 	}
-	printf("%s/web-config.yaml is for --web.config.file\n", w.dir);
+	printf("%s/%s is for --web.config.file\n", w.dir, w.file);
 	if (w.tls)
 		printf("%s/server.crt is what clients verify the server with\n", w.dir);
 	if (w.auth) /* only its hash is kept */

@@ -27,6 +27,15 @@ is "nothing is written over" "$? $(cat out)" "2 "
 like "it says so" "$(cat err)" 'web-config.yaml is there already'
 is "unless told to" "$("$tool" config create-web-config --output-dir web --tls --tls.host localhost --tls.host 127.0.0.1 --force >said; echo $?)" 0
 password=$(sed -n 's/^password: //p' said)
+"$tool" config create-web-config --output-dir two --file lb-web.yaml --user grafana >said.lb
+is "another name, beside the first" "$? $(ls two | paste -sd' ') $(grep -c '"grafana": "' two/lb-web.yaml) $(head -n 1 said.lb)" "0 lb-web.yaml web-config.yaml 1 two/lb-web.yaml is for --web.config.file"
+if have_root; then
+	chgrp games two/lb-web.yaml
+	"$tool" config create-web-config --output-dir two --file lb-web.yaml --user grafana --force >/dev/null
+	is "what is written over keeps its owner and mode" "$(stat -c '%U:%G %a' two/lb-web.yaml)" "root:games 640"
+else
+	skip "what is written over keeps its owner and mode" "needs root"
+fi
 "$tool" check web-config web/web-config.yaml >out
 is "check web-config is content" "$? $(tail -n 1 out)" "0 1 ok, 0 to look at, 0 wrong"
 "$tool" check web-config two/web-config.yaml >out
@@ -84,7 +93,7 @@ is "a server that can be read past the load balancer is told" \
 	"$? $(grep -c "^fail: $U can be read from here" out) $(grep -c '^ok: http://127.0.0.1:9 cannot be read from here' out)" "2 1 1"
 is "without a name it asks for one" "$("$tool" check lb >out 2>&1; echo "$? $(grep -c -- --url out)")" "3 1"
 is "ring is ceems-ringdump" "$("$tool" ring -s "$SCRATCH/no-ring" 2>&1; echo $?)" "$("$BUILD/ceems-ringdump" -s "$SCRATCH/no-ring" 2>&1; echo $?)"
-for bad in "check config" "check config sh" "check web-config" "config create-web-config x" "config create-web-config --no-basic-auth" "config create-web-config --user a:b" \
+for bad in "check config" "check config sh" "check web-config" "config create-web-config x" "config create-web-config --no-basic-auth" "config create-web-config --user a:b" "config create-web-config --file ../x" \
 	"config create-web-config --tls.validity 1s" "check api x" "check lb --nothing"; do
 	# shellcheck disable=SC2086
 	"$tool" $bad >out 2>err
