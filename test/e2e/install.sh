@@ -31,6 +31,10 @@ is "each service has an account of its own" "$(for s in ceems_aggregator ceems_l
 	"ceems-aggregator ceems-lb ceems-redfish slurm"
 is "which sysusers make, but SlurmUser" "$(awk '$1 == "u" { print $2 }' "$dest/usr/lib/sysusers.d/ceems.conf" | xargs)" "ceems ceems-aggregator ceems-lb ceems-redfish"
 is "none has a core file, memory or tasks without a bound" "$(grep -LE '^LimitCORE=0$' "$units"/*.service; grep -LE '^MemoryMax=' "$units"/*.service; grep -LE '^TasksMax=' "$units"/*.service)" ""
+in_table() { sed -n "s/^| \`$1\` | [^|]* | \([^|]*\) |.*/\1/p" doc/security.md; }
+is "security.md has a row for each unit, with its account" "$(for f in "$units"/*.service; do u=${f##*/}; echo "$u $(in_table "$u")"; done)" \
+	"$(for f in "$units"/*.service; do u=${f##*/}; a=$(account "${u%.service}"); echo "$u ${a:-root, then ceems}"; done)"
+like "the controller's courier finds nothing else of SlurmUser's" "$(grep ^InaccessiblePaths "$units/ceems-courier.service" | xargs)" '-/var/lib/slurm .*-/etc/slurm/slurmdbd.conf'
 if with ceemsd; then is "ceemsd" "$(mode usr/sbin/ceemsd)" 755; else skip "ceemsd" "not built here"; fi
 if with ceems_tool; then is "ceems_tool" "$(mode usr/bin/ceems_tool)" 755; else skip "ceems_tool" "not built here"; fi
 is "nothing is writable for others or setuid" "$(find "$dest" \( -perm /o+w -o -perm /6000 \) ! -type l)" ""
@@ -44,10 +48,14 @@ list "$dest" >"$SCRATCH/second"
 is "the second installation gives the same files" "$(diff "$SCRATCH/first" "$SCRATCH/second")" ""
 like "configuration is never overwritten" "$(tail -1 "$dest/etc/ceems/ceemsd.yaml")" "the site's own"
 
-for p in $(mk/deps list d | tr '|' '\n' | grep -- -dev); do
-	[ "$p" = libcurl-dev ] || grep -qE "(^|[ ])$p( |\\\\|\$)" doc/install.md || echo "$p"
-done >"$SCRATCH/unnamed"
-is "install.md names every package that programs are built with" "$(cat "$SCRATCH/unnamed")" ""
+for page in install quickstart; do
+	for p in $(mk/deps list d | tr '|' '\n' | grep -- -dev); do
+		[ "$p" = libcurl-dev ] || grep -qE "(^|[ ])$p( |\\\\|\$)" "doc/$page.md" || echo "$p"
+	done >"$SCRATCH/unnamed"
+	is "$page.md names every package that programs are built with" "$(cat "$SCRATCH/unnamed")" ""
+done
+n=$(grep -cE '^[0-9]+\. ' doc/quickstart.md)
+is "quickstart.md numbers its commands, fewer than 25" "$(sed -n 's/^\([0-9]*\)\. .*/\1/p' doc/quickstart.md | xargs) $([ "$n" -lt 25 ] && echo few)" "$(seq -s' ' "$n") few"
 if with ceems_aggregator; then
 	like "make says what it leaves out, and which package that wants" "$(make -s HAVE_PQ= all 2>&1)" 'left out: ceems_aggregator .*apt-get install libpq-dev'
 	make -s install HAVE_PQ= DESTDIR="$SCRATCH/less" PREFIX=/usr >"$SCRATCH/less.log" 2>&1

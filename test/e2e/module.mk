@@ -110,4 +110,6 @@ CHECKS += test/e2e/slurm_records.sh
 CHECKS += test/e2e/units_memory.sh
 # the packaged services under a real systemd
 CHECKS_LONG += test/e2e/vm_systemd.sh
+# doc/quickstart.md typed in a fresh Debian
+CHECKS_LONG += test/e2e/quickstart.sh
 CHECKS += test/e2e/lb_hostile.sh
