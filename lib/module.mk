@@ -23,6 +23,7 @@ libbase_SRCS += lib/netaddr.c
 libbase_SRCS += lib/party.c
 libbase_SRCS += lib/parse.c
 libbase_SRCS += lib/privileges.c
+libbase_SRCS += lib/sandbox.c
 libbase_SRCS += lib/crc32c.c
 libbase_SRCS += lib/prom.c
 libbase_SRCS += lib/secret.c
