@@ -30,6 +30,7 @@ struct app {
 	struct web *web;
 	struct web_route *routes;
 	int signalfd;
+	bool calls_filtered;
 	atomic_uint_fast64_t reloads, reload_failures;
 
 	struct grafana *grafana; /* its teams as admins, or NULL */

@@ -99,6 +99,9 @@ static int before_threads(void *arg, struct err *err)
 	if (rc == 0)
 		rc = privileges_hide(err);
 	if (rc == 0)
+		app->calls_filtered = service_filter_calls(
+			app->options.drop_privileges && app->options.seccomp);
+	if (rc == 0)
 		rc = find_database(app, false, err);
 	if (rc == 0)
 		rc = database_open(app, err);

@@ -25,6 +25,7 @@ const struct conf_opt options_table[] = {
 	    "Bring the database's schema up to this program's, and exit."),
 	LOG_OPTION_ROWS(0),
 	USER_OPTION_ROWS,
+	SANDBOX_OPTION_ROWS,
 	WEB_OPTION_ROWS("127.0.0.1:9020", NULL, "CEEMS_API_SERVER_WEB_CONFIG_FILE"),
 	ROW("web.route-prefix", CONF_STRING, route_prefix, "/",
 	    "Path before /api/ in every address of the API, for a reverse proxy; "

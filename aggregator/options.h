@@ -16,6 +16,7 @@ struct options {
 	bool check_config, check, migrate;
 	LOG_OPTION_MEMBERS;
 	USER_OPTION_MEMBERS;
+	SANDBOX_OPTION_MEMBERS;
 
 	WEB_OPTION_MEMBERS;
 	char *route_prefix, *cors_origin;

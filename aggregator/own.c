@@ -139,11 +139,15 @@ static void put_all(struct app *app, struct prom *out)
 	static const struct prom_family reloads = {
 		"ceems_aggregator_reloads_total", PROM_COUNTER,
 		"Times the configuration was read again, by how it went"};
+	static const struct prom_family sandbox = {
+		"ceems_aggregator_sandbox_active", PROM_GAUGE,
+		"1 where the kernel keeps the program to what it needs, by kind"};
 	struct pg_pool_state s;
 
 	put(out, &build, "version", CEEMS_VERSION, 1);
 	put(out, &reloads, "result", "ok", atomic_load(&app->reloads));
 	put(out, &reloads, "result", "failed", atomic_load(&app->reload_failures));
+	put(out, &sandbox, "kind", "seccomp", app->calls_filtered);
 	pg_pool_get_state(app->pool, &s);
 	put_database(&s, out);
 	for (size_t i = 0; i < app_part_count; i++) {

@@ -19,6 +19,7 @@
 #include "lib/log.h"
 #include "lib/notify.h"
 #include "lib/program.h"
+#include "lib/service.h"
 #include "lib/signals.h"
 
 static void find_hostname(struct courier *c)
@@ -173,6 +174,9 @@ int main(int argc, char *argv[])
 	/* it holds passwords: no core, no reading by others of the same user */
 	(void)prctl(PR_SET_DUMPABLE, 0);
 	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	/* ceemsd's filter holds for its child */
+	if (!c.options.link_fd && !c.options.check_config)
+		(void)service_filter_calls(c.options.seccomp);
 	find_hostname(&c);
 	int signals = -1;
 	status = PROGRAM_CANNOT;

@@ -12,6 +12,7 @@
 
 const struct conf_opt courier_options[] = {
 	LOG_OPTION_ROWS(0),
+	SANDBOX_OPTION_ROWS,
 	ROW("config.file", CONF_STRING, config_file, "",
 	    "YAML file with options; the command line wins."),
 	ROW("link.fd", CONF_U64, link_fd, "0",

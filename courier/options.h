@@ -12,6 +12,7 @@
  * only. */
 struct options {
 	LOG_OPTION_MEMBERS;
+	SANDBOX_OPTION_MEMBERS;
 	char *config_file;
 	uint64_t link_fd; /* 0: none */
 	bool check_config, once, print, flush;

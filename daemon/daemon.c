@@ -448,6 +448,9 @@ static int drop(void *arg, struct err *err)
 {
 	struct daemon *d = arg;
 	int rc = privileges_drop(&d->privileges, err);
+	if (rc == 0)
+		d->env.calls_filtered = service_filter_calls(
+			d->options.drop_privileges && d->options.seccomp);
 	if (rc == 0 && d->courier)
 		rc = courier_link_start(d->courier, err);
 	if (rc == 0)

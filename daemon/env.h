@@ -2,6 +2,7 @@
 #ifndef CEEMS_DAEMON_ENV_H
 #define CEEMS_DAEMON_ENV_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/cgroup.h"
@@ -42,6 +43,7 @@ struct env {
 	/* An event on a whole CPU: descriptor or negative errno. NULL: there are none.
 	 */
 	int (*perf_open)(uint32_t type, uint64_t config, int cpu);
+	bool calls_filtered; /* service_filter_calls() */
 	uint64_t (*realtime_ns)(void);
 	uint64_t (*boottime_ns)(void);
 };

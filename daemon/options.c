@@ -32,6 +32,7 @@ const struct conf_opt options_table[] = {
 	    "exit."),
 	LOG_OPTION_ROWS(CONF_RELOAD),
 	USER_OPTION_ROWS,
+	SANDBOX_OPTION_ROWS,
 	ROW("security.disable-cap-awareness", CONF_BOOL, disable_cap_awareness, "false",
 	    "Accepted, no effect: no capability is ever kept.", .flags = CONF_HIDDEN),
 	ROW("runtime.gomaxprocs", CONF_STRING, gomaxprocs, "",

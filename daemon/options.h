@@ -34,6 +34,7 @@ struct options {
 	bool check_config;
 	LOG_OPTION_MEMBERS;
 	USER_OPTION_MEMBERS;
+	SANDBOX_OPTION_MEMBERS;
 	bool disable_cap_awareness; /* accepted, has no effect */
 	char *gomaxprocs;           /* accepted, has no effect */
 

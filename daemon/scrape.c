@@ -157,6 +157,7 @@ static void collect_all(struct scrape *s, struct prom *out)
 	if (s->params.lock)
 		pthread_mutex_unlock(s->params.lock);
 	self_put_build_info(out);
+	self_put_sandbox(s->params.env, out);
 	if (s->params.exporter_metrics) {
 		self_put_process(s->self, out);
 		put_http(s, out);

@@ -228,3 +228,14 @@ void self_put_build_info(struct prom *out)
 	prom_family(out, &info);
 	prom_put_u64(out, labels, sizeof(labels) / sizeof(labels[0]), 1);
 }
+
+void self_put_sandbox(const struct env *env, struct prom *out)
+{
+	static const struct prom_family sandbox = {
+		"ceems_exporter_sandbox_active", PROM_GAUGE,
+		"1 where the kernel keeps the program to what it needs, by kind"};
+	static const struct prom_label seccomp = {"kind", "seccomp"};
+
+	prom_family(out, &sandbox);
+	prom_put_u64(out, &seccomp, 1, env->calls_filtered);
+}

@@ -22,4 +22,7 @@ void self_put_process(struct self *s, struct prom *out);
  * C program are empty, which Prometheus stores as absent. */
 void self_put_build_info(struct prom *out);
 
+/* ceems_exporter_sandbox_active */
+void self_put_sandbox(const struct env *env, struct prom *out);
+
 #endif

@@ -33,6 +33,7 @@ struct balancer {
 	_Atomic(struct workers *) workers; /* may serve before the start is over */
 	atomic_ulong reloads, reload_failures;
 	bool gate_runs;
+	bool calls_filtered;
 };
 
 /* ---- configuration --------------------------------------------------------------- */
@@ -206,6 +207,9 @@ static void metrics(void *arg, struct prom *out)
 	static const struct prom_family open = {
 		"ceems_lb_open", PROM_GAUGE,
 		"1: there is no access control, the site wants it so"};
+	static const struct prom_family sandbox = {
+		"ceems_lb_sandbox_active", PROM_GAUGE,
+		"1 where the kernel keeps the program to what it needs, by kind"};
 	static const struct prom_family clusters = {"ceems_lb_clusters", PROM_GAUGE,
 						    "Clusters that are configured"};
 	struct balancer *b = arg;
@@ -215,6 +219,7 @@ static void metrics(void *arg, struct prom *out)
 	put(out, &reloads, "result", "ok", atomic_load(&b->reloads));
 	put(out, &reloads, "result", "failed", atomic_load(&b->reload_failures));
 	put(out, &open, NULL, NULL, s->open);
+	put(out, &sandbox, "kind", "seccomp", b->calls_filtered);
 	put(out, &clusters, NULL, NULL, s->cluster_count);
 	each_server(s, put_server, out);
 	site_drop(s);
@@ -230,6 +235,9 @@ static int before_threads(void *arg, struct err *err)
 
 	if (rc == 0)
 		rc = privileges_hide(err);
+	if (rc == 0)
+		b->calls_filtered = service_filter_calls(b->options->drop_privileges &&
+							 b->options->seccomp);
 	if (rc == 0)
 		rc = gate_start(b->gate, err);
 	b->gate_runs = rc == 0;

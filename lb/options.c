@@ -19,6 +19,7 @@ const struct conf_opt options_table[] = {
 	    "with them and what has no effect, and exit."),
 	LOG_OPTION_ROWS(0),
 	USER_OPTION_ROWS,
+	SANDBOX_OPTION_ROWS,
 	ROW("runtime.gomaxprocs", CONF_STRING, gomaxprocs, "",
 	    "Accepted, no effect: there is no Go runtime here."),
 	ROW("web.listen-address", CONF_LIST, listen_addresses,

@@ -15,6 +15,7 @@ struct options {
 	bool expand, check_config;
 	LOG_OPTION_MEMBERS;
 	USER_OPTION_MEMBERS;
+	SANDBOX_OPTION_MEMBERS;
 	WEB_OPTION_MEMBERS;
 	uint64_t threads, max_requests, drain_ms;
 	char *gomaxprocs;

@@ -2,6 +2,7 @@
 /* The loop of a daemon's main thread: signals, ticks, systemd. */
 #include "lib/service.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
@@ -13,6 +14,7 @@
 #include "lib/clock.h"
 #include "lib/log.h"
 #include "lib/notify.h"
+#include "lib/sandbox.h"
 
 void service_say_user(const struct privileges *p)
 {
@@ -21,6 +23,26 @@ void service_say_user(const struct privileges *p)
 			 p->fallback ? " (there is no user ceems)" : "");
 	else if (geteuid() == 0)
 		log_warn("keeps running as root (--security.drop-privileges)");
+}
+
+bool service_filter_calls(bool wanted)
+{
+	struct err err = {""};
+
+	if (!wanted) {
+		log_info("system calls are not filtered (--security.seccomp, "
+			 "--security.drop-privileges)");
+		return false;
+	}
+	int rc = sandbox_filter_calls(&err);
+	if (rc == -ENOSYS)
+		log_info("system calls are not filtered: %s", err.text);
+	else if (rc < 0)
+		log_warn("system calls are not filtered: %s", err.text);
+	else
+		log_info("system calls are filtered: the kernel refuses what needs "
+			 "privileges (seccomp)");
+	return rc == 0;
 }
 
 void service_say_in_clear(void)

@@ -35,6 +35,11 @@ struct service {
 /* Logs as whom the program runs: p as it was when privileges_drop() had been called. */
 void service_say_user(const struct privileges *p);
 
+/* Filters the system calls of the program and of what it starts (lib/sandbox.h) if
+ * wanted, and logs what came of it; true: they are filtered. A kernel that cannot is no
+ * failure. After privileges_drop(), before the first thread. */
+bool service_filter_calls(bool wanted);
+
 /* Warns that passwords and records can be read on the way (web_is_in_clear()). */
 void service_say_in_clear(void);
 

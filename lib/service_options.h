@@ -30,6 +30,14 @@
 		    "Give up root and every capability once started.",                 \
 		    .flags = CONF_HIDDEN)
 
+/* service_filter_calls() takes it. */
+#define SANDBOX_OPTION_MEMBERS bool seccomp
+
+#define SANDBOX_OPTION_ROWS                                                            \
+	ROW("security.seccomp", CONF_BOOL, seccomp, "true",                            \
+	    "Once started, have the kernel refuse system calls that need privileges "  \
+	    "or are never used, to this program and to what it starts.")
+
 /* web_start() takes them. */
 #define WEB_OPTION_MEMBERS                                                             \
 	struct conf_list listen_addresses;                                             \

@@ -70,6 +70,7 @@ static int open_all(struct proxy_program *p, struct err *err)
 		.expand = o->expand,
 		.max_requests = (uint32_t)o->max_requests,
 		.privileges = &p->privileges,
+		.filter_calls = o->drop_privileges && o->seccomp,
 	};
 	int rc = privileges_choose(o->run_as_user, o->drop_privileges, &p->privileges,
 				   err);

@@ -106,8 +106,12 @@ void metrics_put(struct metrics *m, const struct metrics_gauges *g, struct prom 
 	static const struct prom_family reloads = {
 		"ceems_redfish_proxy_reloads_total", PROM_COUNTER,
 		"Times the configuration was read again, by how it went"};
+	static const struct prom_family sandbox = {
+		"ceems_redfish_proxy_sandbox_active", PROM_GAUGE,
+		"1 where the kernel keeps the program to what it needs, by kind"};
 
 	put(out, &build, "version", CEEMS_VERSION, 1);
+	put(out, &sandbox, "kind", "seccomp", m->calls_filtered);
 	put(out, &reloads, "result", "ok", atomic_load(&m->reloads));
 	put(out, &reloads, "result", "failed", atomic_load(&m->reload_failures));
 	put_requests(m, out);

@@ -3,6 +3,7 @@
 #define CEEMS_REDFISH_PROXY_METRICS_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,6 +30,7 @@ struct metrics {
 	atomic_ullong bmc_ns, logins, login_failures;
 	atomic_ullong reloads, reload_failures;
 	atomic_uint in_flight;
+	bool calls_filtered; /* written before threads start */
 };
 
 enum metrics_limit { LIMIT_QUEUE, LIMIT_RATE, LIMIT_TABLES };

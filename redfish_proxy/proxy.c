@@ -15,6 +15,7 @@
 #include "lib/http/redfish_munge.h"
 #include "lib/http/tls_names.h"
 #include "lib/log.h"
+#include "lib/service.h"
 #include "redfish_proxy/metrics.h"
 #include "redfish_proxy/site.h"
 
@@ -351,6 +352,9 @@ int proxy_before_threads(void *proxy, struct err *err)
 
 	if (rc == 0 && who)
 		rc = privileges_hide(err);
+	if (rc == 0 && who)
+		p->metrics.calls_filtered =
+			service_filter_calls(p->params.filter_calls);
 	return rc < 0 ? rc : site_open(p->site, &p->metrics, err);
 }
 

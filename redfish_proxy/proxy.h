@@ -18,6 +18,7 @@ struct proxy_params {
 	bool expand;
 	uint32_t max_requests;               /* for BMCs at a time, 0: no limit */
 	const struct privileges *privileges; /* borrowed; NULL: stays who it is */
+	bool filter_calls;                   /* with privileges: service.h */
 };
 
 /* Reads the configuration. */

@@ -135,6 +135,8 @@ if have_root; then
 		"$(setpriv --reuid=65534 --regid=65534 --clear-groups sh -c 'cat "/proc/$0/environ" 2>&1 | grep -c "Permission denied"' "$LB")" 1
 fi
 
+is "its system calls are filtered, where the kernel can" "$(metric 'ceems_lb_sandbox_active{kind="seccomp"}')" \
+	"$(! grep -q 'not filtered: this kernel' lb.log; echo $((1 - $?)))"
 is "serving this host alone there is no warning of plain HTTP" "$(grep -c 'plain HTTP' lb.log)" 0
 
 # --- allowed and refused

@@ -71,6 +71,8 @@ cat >main.yaml <<-E
 	  limits: {cache: 0s, error_cache: 0s, timeout: 5s, body: 64KiB, burst: 1000, rate: 1000}
 E
 proxy main || { skip_all "redfish_proxy does not start"; }
+is "its system calls are filtered, where the kernel can" "$(metric 'ceems_redfish_proxy_sandbox_active{kind="seccomp"}')" \
+	"$(! grep -q "not filtered: this kernel" "$LOG"; echo $((1 - $?)))"
 told one watts 111
 told two watts 222
 like "a node reads its own BMC" "$(as 2 "$U$POWER")" '^200 .*"PowerConsumedWatts":111'

@@ -48,6 +48,9 @@ for s in ceemsd ceems_aggregator ceems-courier redfish_proxy; do
 	case $s in ceemsd) user=ceems ;; ceems-courier) user=slurm ;; ceems_aggregator) user=ceems-aggregator ;; redfish_proxy) user=ceems-redfish ;; esac
 	is "$s runs as $user, without a capability" "$(inside awk '/^Uid:/ { u = $3 } /^CapEff:/ { c = $2 } END { print u, c }' "/proc/$(state "$s" MainPID)/status")" "$(id -u $user) 0000000000000000"
 done
+for s in ceemsd ceems_aggregator ceems-courier redfish_proxy; do
+	ok "$s filters its own system calls inside its fence" grep -q 'system calls are filtered' "/var/log/ceems/$s"
+done
 ok "ceemsd serves, to whom it should" wait_for 20 answers 9010 /metrics 401
 ok "the aggregator has made its private database inside its fence, and serves" wait_for 200 answers 9020 /health 200 || show ceems_aggregator
 answers_at_all() { [ -n "$(get 5000 / 2>/dev/null)" ]; }
