@@ -42,6 +42,7 @@ struct cacct {
 	struct columns columns;
 	bool long_form, own_columns, json;
 	struct table_style style;
+	struct columns_order order;
 	bool summary;
 	/* report and series */
 	const char *report_of; /* as it was written */

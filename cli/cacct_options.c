@@ -46,6 +46,7 @@ enum {
 	OPT_COLOR,
 	OPT_USAGE,
 	OPT_MARKDOWN_HELP,
+	OPT_SORT,
 	OPT_IGNORED,
 };
 
@@ -88,6 +89,7 @@ static const struct option longs[] = {
 	{"csv", no_argument, NULL, OPT_CSV},
 	{"html", optional_argument, NULL, OPT_HTML},
 	{"markdown", no_argument, NULL, OPT_MARKDOWN},
+	{"sort", required_argument, NULL, OPT_SORT},
 	{"steps", no_argument, NULL, OPT_STEPS},
 	{"ts", no_argument, NULL, OPT_TS},
 	{"ts.out-dir", required_argument, NULL, OPT_TS_DIR},
@@ -119,6 +121,7 @@ static const char usage_text[] =
 	"  -l, --long             many columns     -b, --brief   few\n"
 	"  -e, --helpformat       the names of all columns\n"
 	"      --steps            also the steps;  -X: no steps, the default\n"
+	"      --sort [-]NAME,... rows by these columns; -: the highest first\n"
 	"In which form:\n"
 	"  -n, --noheader         without header and summary line\n"
 	"  -p, --parsable         fields with '|' behind each, -P, --parsable2 "
@@ -327,6 +330,9 @@ static int apply_form(struct cacct *c, int opt, const char *arg, struct err *err
 		return set_html(c, arg, err);
 	case OPT_UNITS:
 		return set_units(c, arg, err);
+	case OPT_SORT:
+		c->style.order = &c->order;
+		return columns_parse_order(arg, &c->order, err);
 	case OPT_NOCONVERT:
 		c->style.numbers.exact = true;
 		return 0;
@@ -430,6 +436,9 @@ static int finish(struct cacct *c, struct err *err)
 	    c->style.form != TABLE_HTML)
 		return err_set(err, -EINVAL,
 			       "report is a screen, a page (--html FILE) or --json");
+	if (c->json && c->style.order)
+		return err_set(err, -EINVAL,
+			       "--sort orders tables; --json has the server's order");
 	if (c->command == CACCT_SERIES && !c->jobs.count)
 		return err_set(err, -EINVAL, "--ts needs the jobs: -j LIST");
 	if (!c->own_columns)

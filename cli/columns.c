@@ -251,6 +251,31 @@ int columns_parse(const char *text, struct columns *ret, struct err *err)
 	return 0;
 }
 
+int columns_parse_order(const char *text, struct columns_order *ret, struct err *err)
+{
+	static struct columns all;
+
+	ret->count = 0;
+	while (*text) {
+		size_t len = strcspn(text, ",");
+		bool down = *text == '-';
+		size_t sign = down || *text == '+';
+		all.count = 0;
+		int rc = len > sign ? one(text + sign, len - sign, &all, err) : 0;
+		if (rc < 0)
+			return rc;
+		if (ret->count + all.count > COLUMNS_ORDER_MAX)
+			return err_set(err, -EINVAL, "--sort takes %d fields at most",
+				       COLUMNS_ORDER_MAX);
+		if (all.count) {
+			ret->by[ret->count] = all.use[0];
+			ret->down[ret->count++] = down;
+		}
+		text += len + (text[len] == ',');
+	}
+	return ret->count ? 0 : err_set(err, -EINVAL, "--sort: no field is named");
+}
+
 void columns_of_provider(const struct column_use *all, const char *provider,
 			 struct column_use *ret)
 {
@@ -357,6 +382,19 @@ static void put_grams(struct buf *out, const struct column_use *use,
 			return;
 		}
 	}
+}
+
+double column_value(const struct column_use *use, const struct unit *u)
+{
+	if (use->c->kind != COLUMN_GRAMS)
+		return column_is_number(use->c) || use->c->kind == COLUMN_TIME
+			       ? u->number[use->c->from]
+			       : NAN;
+	for (size_t i = 0; i < u->grams_count; i++)
+		if (!use->provider[0] ||
+		    strcasecmp(u->grams[i].provider, use->provider) == 0)
+			return u->grams[i].grams;
+	return NAN;
 }
 
 void column_put(struct buf *out, const struct column_use *use, const struct unit *u,

@@ -68,6 +68,22 @@ int columns_parse(const char *text, struct columns *ret, struct err *err);
 void columns_of_provider(const struct column_use *all, const char *provider,
 			 struct column_use *ret);
 
+/* What rows are ordered by, first things first. */
+#define COLUMNS_ORDER_MAX 4
+
+struct columns_order {
+	struct column_use by[COLUMNS_ORDER_MAX];
+	bool down[COLUMNS_ORDER_MAX]; /* the highest first */
+	size_t count;
+};
+
+/* "EnergyWh", "-Elapsed,User": a minus for the highest first, as squeue --sort. -EINVAL
+ * names the field. */
+int columns_parse_order(const char *text, struct columns_order *ret, struct err *err);
+
+/* What a row is ordered by in a column that is no text; NAN: not known. */
+double column_value(const struct column_use *use, const struct unit *u);
+
 /* The text of a unit in a column, "" where it is not known. */
 void column_put(struct buf *out, const struct column_use *use, const struct unit *u,
 		const struct column_style *style);

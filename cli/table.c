@@ -16,10 +16,12 @@
  * is of no array first; a step's is its job's. */
 struct table_key {
 	double submitted, array_job, array_task;
-	double job;       /* what is no number is behind all that are */
-	uint32_t cluster; /* in text */
-	uint32_t uuid;    /* the same, where job is no number */
-	size_t row;       /* as they came */
+	double job;                   /* what is no number is behind all that are */
+	double by[COLUMNS_ORDER_MAX]; /* values, or where in text; of a step its job's
+				       */
+	uint32_t cluster;             /* in text */
+	uint32_t uuid;                /* the same, where job is no number */
+	size_t row;                   /* as they came */
 };
 
 static size_t stride(const struct table *t)
@@ -96,6 +98,20 @@ static uint32_t add_again(struct table *t, uint32_t before, const char *text)
 	return add_text(t, text);
 }
 
+static bool is_text(const struct column_use *use)
+{
+	return use->c->kind == COLUMN_TEXT || use->c->kind == COLUMN_JOB_ID;
+}
+
+static void add_values(struct table *t, const struct unit *u, double *ret)
+{
+	const struct columns_order *o = t->style.order;
+
+	for (size_t i = 0; i < o->count; i++)
+		ret[i] = is_text(&o->by[i]) ? (double)add_cell(t, &o->by[i], u)
+					    : column_value(&o->by[i], u);
+}
+
 static void add_key(struct table *t, const struct unit *u)
 {
 	struct table_key k = {.submitted = u->submitted,
@@ -112,6 +128,10 @@ static void add_key(struct table *t, const struct unit *u)
 		k.uuid = add_text(t, uuid);
 	k.cluster = add_again(t, t->rows ? t->keys[t->rows - 1].cluster : 0,
 			      u->text[UNIT_CLUSTER]);
+	if (u->is_step && t->rows)
+		memcpy(k.by, t->keys[t->rows - 1].by, sizeof(k.by));
+	else if (t->style.order)
+		add_values(t, u, k.by);
 	t->keys[t->rows] = k;
 }
 
@@ -120,12 +140,35 @@ static int compare(double a, double b)
 	return (a > b) - (a < b);
 }
 
+/* What is not known comes last, whichever way it goes. */
+static int compare_values(const struct table *t, const struct table_key *x,
+			  const struct table_key *y)
+{
+	const struct columns_order *o = t->style.order;
+	int rc = 0;
+
+	for (size_t i = 0; o && rc == 0 && i < o->count; i++) {
+		bool text = is_text(&o->by[i]);
+		bool no_x = text ? x->by[i] == 0 : isnan(x->by[i]);
+		bool no_y = text ? y->by[i] == 0 : isnan(y->by[i]);
+		if (no_x || no_y)
+			return no_x == no_y ? 0 : no_x - no_y;
+		rc = text ? strverscmp(t->text.data + (size_t)x->by[i],
+				       t->text.data + (size_t)y->by[i])
+			  : compare(x->by[i], y->by[i]);
+		rc = o->down[i] ? -rc : rc;
+	}
+	return rc;
+}
+
 static int by_key(const void *a, const void *b, void *table)
 {
 	const struct table_key *x = a, *y = b;
 	const char *text = ((const struct table *)table)->text.data;
-	int rc = compare(x->submitted, y->submitted);
+	int rc = compare_values(table, x, y);
 
+	if (rc == 0)
+		rc = compare(x->submitted, y->submitted);
 	if (rc == 0 && x->cluster != y->cluster)
 		rc = strcmp(text + x->cluster, text + y->cluster);
 	if (rc == 0)

@@ -29,6 +29,7 @@ struct table_style {
 	bool header, color;
 	bool drop_empty; /* leave out columns that no row has a value in */
 	struct column_style numbers;
+	const struct columns_order *order; /* borrowed; NULL: as sacct */
 };
 
 struct table {
@@ -52,8 +53,9 @@ void table_done(struct table *t);
 /* -EFBIG: more than TABLE_ROWS_MAX rows, or more text than 1 GiB; -ENOMEM */
 int table_add(struct table *t, const struct unit *u, struct err *err);
 
-/* Writes all of it, in sacct's order: by submission, steps behind their job. summary
- * (one line of plain text, or NULL) comes after the rows in the forms that people read.
+/* Writes all of it, in the order of its style, else sacct's: by submission; steps
+ * behind their job. summary (one line of plain text, or NULL) comes after the rows in
+ * the forms that people read.
  */
 int table_write(struct table *t, const char *summary, struct buf *out);
 

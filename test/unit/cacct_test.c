@@ -410,6 +410,61 @@ static void rows_are_in_the_order_of_sacct(void **state)
 				      "100|a\n1e3|a\nx-y|a\n");
 }
 
+static void rows_are_in_the_order_that_was_asked_for(void **state)
+{
+	static const struct {
+		const char *order, *jobs;
+	} cases[] = {
+		{"elapsed", "4 2 2.0 3 1 5 "}, /* 5 is not known */
+		{"-Elapsed", "1 2 2.0 3 4 5 "},
+		{"user,-elapsed", "1 4 2 2.0 3 5 "},
+		{"-user,+elapsed", "2 2.0 3 4 1 5 "},
+		{"gramsX", "1 2 2.0 3 4 5 "},
+		{"jobname", "2 2.0 3 4 5 1 "}, /* n2 before n10 */
+	};
+	static const struct {
+		const char *uuid, *user, *name;
+		double elapsed;
+		bool step;
+	} rows[] = {{"1", "ada", "n10", 50, false}, {"2", "bob", "n2", 20, false},
+		    {"2.0", NULL, "x", 5, true},    {"3", "bob", "n2", 20, false},
+		    {"4", "ada", "n2", 10, false},  {"5", NULL, "n3", NAN, false}};
+	static struct columns columns;
+	static struct columns_order order;
+	const struct table_style style = {.form = TABLE_PARSABLE2, .order = &order};
+	struct err err;
+
+	(void)state;
+	columns.count = 0;
+	assert_int_equal(columns_parse("jobidraw", &columns, &err), 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		auto_buf struct buf out = BUF_INIT;
+		struct table t;
+		assert_int_equal(columns_parse_order(cases[i].order, &order, &err), 0);
+		table_init(&t, &columns, &style);
+		for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+			struct unit u = {.submitted = (double)k,
+					 .is_step = rows[k].step};
+			if (u.is_step)
+				u.submitted--;
+			u.number[UNIT_ELAPSED_S] = rows[k].elapsed;
+			u.text[UNIT_UUID] = rows[k].uuid;
+			u.text[UNIT_USER] = rows[k].user;
+			u.text[UNIT_NAME] = rows[k].name;
+			assert_int_equal(table_add(&t, &u, &err), 0);
+		}
+		assert_int_equal(table_write(&t, NULL, &out), 0);
+		table_done(&t);
+		for (char *p = out.data; *p; p++)
+			*p = *p == '\n' ? ' ' : *p;
+		assert_string_equal(out.data, cases[i].jobs);
+	}
+	assert_int_equal(columns_parse_order("-nothing", &order, &err), -EINVAL);
+	assert_int_equal(columns_parse_order(",", &order, &err), -EINVAL);
+	assert_int_equal(columns_parse_order("user,user,user,user,user", &order, &err),
+			 -EINVAL);
+}
+
 static void steps_are_in_the_order_of_slurm(void **state)
 {
 	auto_json struct json_object *o = json_tokener_parse(
@@ -723,6 +778,7 @@ int main(void)
 		cmocka_unit_test(job_lists_are_read_as_sacct_does),
 		cmocka_unit_test(summary_is_of_the_rows_and_says_what_is_missing),
 		cmocka_unit_test(rows_are_in_the_order_of_sacct),
+		cmocka_unit_test(rows_are_in_the_order_that_was_asked_for),
 		cmocka_unit_test(steps_are_in_the_order_of_slurm),
 		cmocka_unit_test(a_column_that_was_asked_for_is_there),
 		cmocka_unit_test(peers_configuration_is_read_and_secrets_in_it_refused),
