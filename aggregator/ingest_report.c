@@ -176,14 +176,15 @@ static int put_intervals(const struct report *r, const struct ingest_use *use,
 	return 0;
 }
 
-static ingest_text put_hints(struct ingest_push *p, const struct report_hints *h)
+static ingest_text put_hints(struct ingest_push *p, const struct report *r)
 {
+	const struct report_hints *h = &r->hints;
 	const struct {
 		const char *key, *value;
 	} all[] = {{"name", h->name},
 		   {"account", h->account},
 		   {"partition", h->partition},
-		   {"sluid", h->sluid}};
+		   {r->flags & REPORT_SLUID ? "cgroup_sluid" : "sluid", h->sluid}};
 	struct buf b;
 	ingest_text t = 0;
 
@@ -271,7 +272,7 @@ static int put_node(const struct report *r, int64_t shift_ms,
 		.how_ended = put(p, report_end_name(r->end)),
 		.gpu_list = put(p, r->gpus),
 		.gpu_share = put(p, r->gpu_share),
-		.hints = put_hints(p, &r->hints),
+		.hints = put_hints(p, r),
 		.use = *use,
 	};
 	take_before(&r->before, r->flags & REPORT_FOUND, n);

@@ -156,6 +156,7 @@ static void put_report(struct buf *b, const struct report *r)
 	flag(b, "provisional", r->flags & REPORT_PROVISIONAL);
 	flag(b, "steps_cut", r->flags & REPORT_STEPS_CUT);
 	flag(b, "found", r->flags & REPORT_FOUND);
+	flag(b, "sluid_of_cgroup", r->flags & REPORT_SLUID);
 	put_before(b, &r->before);
 	number(b, "started_ns", r->started_ns);
 	if (r->type == REPORT_FINAL) {

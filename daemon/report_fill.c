@@ -48,6 +48,7 @@ void report_fill_unit(struct report *r, enum report_type type, const struct unit
 	r->flags |= unit->flags & RECORD_GPUS_TRUSTED ? REPORT_GPUS_TRUSTED : 0;
 	r->flags |= guess ? REPORT_DISCOVERED : 0;
 	r->flags |= unit->marks & UNIT_FOUND ? REPORT_FOUND : 0;
+	r->flags |= unit->marks & UNIT_SLUID ? REPORT_SLUID : 0;
 	r->before = unit_before(u, i)->all;
 	SET(r, cluster, who->cluster);
 	SET(r, node, *unit->node ? unit->node : who->hostname);
@@ -196,11 +197,12 @@ bool report_fill_step(struct report *r, const struct units *u, uint32_t i,
 uint32_t report_fill_hash(const struct units *u, uint32_t i)
 {
 	const struct unit *unit = units_get((struct units *)u, i);
+	const uint32_t told = UNIT_DISCOVERED | UNIT_FOUND | UNIT_SLUID;
 	const uint64_t numbers[] = {
 		unit->restarts,     unit->uid,
 		unit->gid,          unit->array_job,
 		unit->array_task,   unit->het_job,
-		unit->cpus,         unit->marks & (UNIT_DISCOVERED | UNIT_FOUND),
+		unit->cpus,         unit->marks & told,
 		unit->memory_bytes, unit->started_realtime_ns,
 	};
 	uint32_t h = crc32c(0, numbers, sizeof(numbers));

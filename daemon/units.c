@@ -11,11 +11,29 @@
 #include "daemon/units_find.h"
 #include "daemon/units_totals.h"
 #include "daemon/units_work.h"
+#include "lib/cgroup.h"
 
 static void keep_first(char *dst, const char *src, size_t size)
 {
 	if (!*dst)
 		memcpy(dst, src, size);
+}
+
+/* A job can forge the SLUID in its environment, not the name of its control group. */
+static void take_sluid(struct unit *unit, const struct record *r)
+{
+	char sluid[CGROUP_SLUID_SIZE];
+
+	if (unit->marks & UNIT_SLUID)
+		return;
+	for (uint32_t c = 0; c < r->cgroup_count; c++) {
+		if (!cgroup_job_sluid(r->cgroups[c].path, sluid))
+			continue;
+		memcpy(unit->sluid, sluid, sizeof(sluid));
+		unit->marks |= UNIT_SLUID;
+		return;
+	}
+	keep_first(unit->sluid, r->sluid, sizeof(unit->sluid));
 }
 
 static void describe_unit(struct unit *unit, const struct record *r)
@@ -48,7 +66,7 @@ static void describe_unit(struct unit *unit, const struct record *r)
 	keep_first(unit->name, r->name, sizeof(unit->name));
 	keep_first(unit->account, r->account, sizeof(unit->account));
 	keep_first(unit->partition, r->partition, sizeof(unit->partition));
-	keep_first(unit->sluid, r->sluid, sizeof(unit->sluid));
+	take_sluid(unit, r);
 }
 
 static void describe_step(struct work *w)

@@ -54,6 +54,7 @@ enum unit_mark {
 				     guess until a record comes */
 	UNIT_FOUND = 1 << 5,      /* lived before: units_found.h */
 	UNIT_UNREAD = 1 << 6,     /* what it had used by then is not known yet */
+	UNIT_SLUID = 1 << 7,      /* sluid is its control group's name, no hint */
 };
 
 struct unit {

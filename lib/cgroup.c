@@ -221,6 +221,22 @@ size_t cgroup_job_len(const char *path, size_t len)
 	return start;
 }
 
+bool cgroup_job_sluid(const char *path, char ret[CGROUP_SLUID_SIZE])
+{
+	/* Crockford's base 32, as src/common/sluid.c has it */
+	static const char digits[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+	const size_t len = CGROUP_SLUID_SIZE - 1;
+	static const char scope[] = "slurmstepd.scope/";
+	size_t job = cgroup_job_len(path, strlen(path));
+
+	if (job <= len || !ends(path, job - len, scope) || path[job - len] != 's' ||
+	    strspn(path + job - len + 1, digits) != len - 1)
+		return false;
+	memcpy(ret, path + job - len, len);
+	ret[len] = '\0';
+	return true;
+}
+
 /* slurmd's node name in one component; NULL when the component is not a Slurm root.
  * Both spellings are Slurm's own (xcgroup and cgroup/v2's scope). */
 static const char *node_of(const char *c, size_t len, size_t *ret_len)

@@ -9,6 +9,8 @@
 #include "lib/err.h"
 #include "lib/record.h"
 
+#define CGROUP_SLUID_SIZE 15u
+
 /*
  * Control groups, v1, v2 and hybrid, read the same way by the plugins (once, at the end
  * of a step) and by the daemon (kept fds, at each scrape). Sources: kernel
@@ -54,6 +56,10 @@ uint32_t cgroup_controller_bits(const char *names, size_t len);
 size_t cgroup_step_len(const char *path, size_t len);
 /* Length of the job's part of a step path (its parent), 0 if none. */
 size_t cgroup_job_len(const char *path, size_t len);
+/* The SLUID that the job's part of a step path, right below slurmstepd's scope, is
+ * named by (Slurm 26.05, src/plugins/cgroup/v2): "s" and 13 digits. False, ret
+ * untouched: it is named otherwise. */
+bool cgroup_job_sluid(const char *path, char ret[CGROUP_SLUID_SIZE]);
 /* The slurmd node name in a path: "slurm_<node>" (v1) or "<node>_slurmstepd.scope"
  * (v2);
  * "" when there is only one slurmd. Returns false when the path is not Slurm's. */

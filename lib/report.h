@@ -72,6 +72,8 @@ enum report_flag {
 	REPORT_PROVISIONAL = 1 << 3,  /* FINAL: energy is not settled yet */
 	REPORT_GPUS_TRUSTED = 1 << 4, /* gpus is Slurm's word, not the user's */
 	REPORT_FOUND = 1 << 5,        /* found in mid-life: see struct report_before */
+	REPORT_SLUID = 1 << 6,        /* hints.sluid is the name of its control group,
+					 which a job cannot forge */
 };
 
 /* What of struct report_use is known */

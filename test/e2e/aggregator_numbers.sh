@@ -54,4 +54,56 @@ push_old 12 120 $((N - 300))
 push "job id=12 submit=$((N - 700)) start=$((N - 600)) end=$((N - 300)) nodes=n1 node_count=1 uid=1001"
 settle
 is "another user's job of the number is another" "$(of_record 12) $(of_nodes 12)" "0 5000000000"
+
+# ---- SLUIDs: slurmctld's record has the job's, the node reads it off the control group's name (26.05) ----
+# as numbers and as Slurm spells them
+first=4503599627370497 F=s0040000000001 second=4503599627370498 S=s0040000000002
+told() { # unit instance cpu [more]: of a job that lived while the record's ran
+	local u=$1 i=$2 cpu=$3
+	shift 3
+	push "start instance=$i unit=$u started=$((N - 590)) $*" "interval instance=$i unit=$u started=$((N - 590)) t0=$((N - 590)) t1=$((N - 500)) user=$cpu system=0 $*" \
+		"final instance=$i unit=$u started=$((N - 590)) ended=$((N - 500)) user=$cpu system=0 $*"
+}
+ran() { push "job id=$1 submit=$((N - 700)) start=$((N - 600)) end=$((N - 490)) nodes=n1 node_count=1 $2"; }
+by_its_name() { of_record "$1"; sql "SELECT count(*) FROM unit WHERE uuid = '$2'"; }
+# flags=4: found by its control group alone, whose name is all that the node knows
+T=s0040000000003 U=s0040000000004
+ran 13 sluid=$first
+told 14 140 5 sluid=$S
+told 15 150 5 hint=$S
+told 16 160 5 sluid=$S
+told 17 170 5 sluid=$F uid=1001
+told 18 180 5 sluid=$F
+# a clock that leapt by two days, further than any time is believed
+push "job id=19 submit=$((N - 172900)) start=$((N - 172800)) end=$((N - 172790)) nodes=n1 node_count=1 sluid=$second"
+told $T 200 5 sluid=$T flags=4 uid=4294967294
+ran 21 sluid=4503599627370500
+told 22 220 5 sluid=$F
+settle
+told 13 130 5 sluid=$S
+ran 14 sluid=$first
+ran 15 sluid=$first
+ran 16
+ran 17 sluid=$first
+told 18 181 7 sluid=$S
+told 19 190 5 sluid=$S
+ran 20 sluid=4503599627370499
+told $U 210 5 sluid=$U flags=4 uid=4294967294
+# found in mid-life, after an earlier job of the number in another group
+push "start instance=221 unit=22 started=$((N - 300)) before_user=9 before_system=0 sluid=$S" \
+	"final instance=221 unit=22 started=$((N - 300)) ended=$((N - 200)) user=1 system=0 before_user=9 before_system=0 sluid=$S"
+settle
+is "another SLUID is another job, although user, boot and time fit" "$(of_record 13) $(of_nodes 13)" "0 5"
+is "nor does a record take what another job used" "$(of_record 14) $(of_nodes 14)" "0 5"
+is "what a job's environment says decides nothing, nor a SLUID without the other" "$(of_record 15) $(of_nodes 15) $(of_record 16) $(of_nodes 16)" "5 0 5 0"
+is "another user's stays apart with the same SLUID" "$(of_record 17) $(of_nodes 17)" "0 5"
+is "nodes alone tell two jobs apart" "$(sql "SELECT string_agg(cpu_user_ns::text, ' ' ORDER BY cpu_user_ns) FROM unit WHERE uuid = '18'")" "5 7"
+is "the same SLUID joins what clocks would part" "$(of_record 19) $(of_nodes 19)" "5 0"
+is "a job that a node knows by its SLUID alone comes to its record" "$(by_its_name 20 $T | paste -sd' ')" "5 0"
+is "also when the record was there first" "$(by_its_name 21 $U | paste -sd' ')" "5 0"
+is "what an earlier job of the number used is not taken from what a group had counted" \
+	"$(sql "SELECT string_agg(cpu_user_ns::text, ' ' ORDER BY cpu_user_ns) FROM unit WHERE uuid = '22'")" "5 10"
+told 13 131 7 sluid=$F
+settle
+is "the same SLUID is the same job" "$(of_record 13) $(of_nodes 13)" "7 5"
 tap_done

@@ -5,10 +5,11 @@
  * start|interval|final key=value ...: cluster node unit instance restarts uid cpus
  * memory started ended t0 t1 end user system mean peak package dram host other source
  * before_user before_system (of one that was found)
- * flags name boot boottime (of the start) step; times in seconds
+ * flags name boot boottime (of the start) step; times in seconds; sluid (its control
+ * group's name) or hint (a SLUID of its environment), as texts
  *
  * job key=value ...: id cluster user account uid submit start end resize state event
- * restarts name nodes node_count
+ * restarts name nodes node_count sluid (a number)
  *
  * clock boottime=SECONDS realtime=SECONDS boot=ID node=NAME: of the sender, first
  *
@@ -162,7 +163,12 @@ static int make_report(const struct line *l, uint64_t more, unsigned char *out,
 	text(l, "boot", "11111111-2222-3333-4444-555555555555", r.boot_id,
 	     sizeof(r.boot_id));
 	text(l, "name", "", r.hints.name, sizeof(r.hints.name));
+	text(l, "hint", "", r.hints.sluid, sizeof(r.hints.sluid));
 	r.flags = (uint32_t)number(l, "flags", 0);
+	if (get(l, "sluid")) {
+		text(l, "sluid", "", r.hints.sluid, sizeof(r.hints.sluid));
+		r.flags |= REPORT_SLUID;
+	}
 	r.restarts = (uint32_t)number(l, "restarts", 0);
 	r.uid = (uint32_t)number(l, "uid", 1000);
 	r.cpus = (uint32_t)number(l, "cpus", 0);
@@ -214,6 +220,7 @@ static int make_job(const struct line *l, uint64_t more, unsigned char *out,
 	j.name = (s = get(l, "name")) ? s : "job";
 	j.nodes = (s = get(l, "nodes")) ? s : "";
 	j.node_count = (uint32_t)number(l, "node_count", 0);
+	j.sluid = number(l, "sluid", 0);
 	return job_encode(&j, out, size);
 }
 

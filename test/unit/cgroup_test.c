@@ -89,6 +89,34 @@ static void step_and_job_are_cut_out_of_any_path(void **state)
 	}
 }
 
+static void a_sluid_is_the_name_of_a_job_below_the_scope(void **state)
+{
+	static const char *const others[] = {
+		"/system.slice/slurmstepd.scope/job_3/step_0",
+		"/system.slice/slurmstepd.scope/s7GK2P0QW/step_0",
+		"/system.slice/slurmstepd.scope/sEBDM82W0NSD000/step_0",
+		"/system.slice/slurmstepd.scope/sEBDM82W0NSD0U/step_0",
+		"/system.slice/slurmstepd.scope/xsEBDM82W0NSD00/step_0",
+		"/system.slice/slurmstepd.scope/sEBDM82W0NSD00",
+		"/system.slice/slurmstepd.scope/job_3/step_0/sEBDM82W0NSD00/step_1",
+		"/slurm/uid_0/sEBDM82W0NSD00/step_0",
+		"sEBDM82W0NSD00/step_0",
+		"/step_0",
+		"",
+	};
+	char sluid[CGROUP_SLUID_SIZE] = "as it was";
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		assert_false(cgroup_job_sluid(others[i], sluid));
+		assert_string_equal(sluid, "as it was");
+	}
+	assert_true(cgroup_job_sluid(
+		"/system.slice/n1_slurmstepd.scope/sEBDM82W0NSD00/step_0/user/task_0",
+		sluid));
+	assert_string_equal(sluid, "sEBDM82W0NSD00");
+}
+
 static void node_name_comes_from_the_path(void **state)
 {
 	(void)state;
@@ -200,6 +228,7 @@ int main(void)
 			probe_handles_symlinks_and_joint_mounts_of_a_hybrid_machine),
 		cmocka_unit_test(probe_says_when_there_are_none),
 		cmocka_unit_test(step_and_job_are_cut_out_of_any_path),
+		cmocka_unit_test(a_sluid_is_the_name_of_a_job_below_the_scope),
 		cmocka_unit_test(node_name_comes_from_the_path),
 		cmocka_unit_test(paths_that_climb_are_refused),
 		cmocka_unit_test(guess_is_the_layout_of_nearly_every_v1),

@@ -246,22 +246,26 @@ static void a_job_named_by_its_sluid_is_the_job_of_its_records(void **state)
 	(void)state;
 	struct err err;
 	v2_tree();
-	step("system.slice/slurmstepd.scope/s7GK2P0QW/step_extern");
+	step("system.slice/slurmstepd.scope/sEBDM82W0NSD00/step_extern");
 	assert_int_equal(walk(), 1);
-	assert_non_null(unit_of("", "s7GK2P0QW"));
+	assert_non_null(unit_of("", "sEBDM82W0NSD00"));
 	/* its next step tells the id */
 	struct record r;
 	record_init(&r, RECORD_STEP_START, MANAGER_SLURM);
 	record_set(&r, r.unit, sizeof(r.unit), "41");
+	record_set(&r, r.sluid, sizeof(r.sluid), "sFORGED");
 	r.step = 0;
 	r.boottime_ns = now;
 	record_add_cgroup(&r, CGROUP_UNIFIED,
-			  "/system.slice/slurmstepd.scope/s7GK2P0QW/step_0");
+			  "/system.slice/slurmstepd.scope/sEBDM82W0NSD00/step_0");
 	assert_int_equal(units_apply(units, &r, 0, now, now, &err), 0);
-	assert_null(unit_of("", "s7GK2P0QW"));
+	assert_null(unit_of("", "sEBDM82W0NSD00"));
 	assert_true(has_step("", "41", RECORD_STEP_EXTERN) && has_step("", "41", 0));
+	/* the group's name is no hint; the environment's word is */
+	assert_string_equal(unit_of("", "41")->sluid, "sEBDM82W0NSD00");
+	assert_true(unit_of("", "41")->marks & UNIT_SLUID);
 	/* and a step found later belongs to it from the start */
-	step("system.slice/slurmstepd.scope/s7GK2P0QW/step_1");
+	step("system.slice/slurmstepd.scope/sEBDM82W0NSD00/step_1");
 	assert_int_equal(walk(), 1);
 	assert_true(has_step("", "41", 1));
 	assert_int_equal(units_used(units), 1);
