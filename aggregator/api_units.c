@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "aggregator/api.h"
+#include "aggregator/api_site.h"
 #include "lib/parse.h"
 
 #define SERIES_MAX 2000
@@ -220,6 +221,31 @@ static void put_feeds(const struct ask *a, const struct selection *s, struct que
 	}
 }
 
+/* The object of a unit and what else belongs to it. A unit runs until slurmctld says
+ * that it has ended. Where its nodes have all said so, its reader is told, and until
+ * when the record is awaited; from then on the nodes' word counts (link_end of the
+ * linker). */
+static void put_members(const struct ask *a, struct query *q, const char *unit)
+{
+	const struct options *o = api_site_options(a->site);
+	uint64_t lost_ms = o->linker_lost_ms > o->linker_grace_ms ? o->linker_lost_ms
+								  : o->linker_grace_ms;
+
+	query_put(q, "concat(left(j.members, -1), (SELECT concat("
+		     "',\"ended_on_nodes_at\":\"', api_ts(max(n.ended)), "
+		     "'\",\"ended_on_nodes_ts\":', api_ms(max(n.ended)), "
+		     "',\"record_awaited_until_ts\":', api_ms(max(n.heard)) + CASE "
+		     "bool_or(r.known_by = 'node') WHEN true THEN ");
+	query_s64(q, (int64_t)o->linker_grace_ms);
+	query_put(q, " ELSE ");
+	query_s64(q, (int64_t)lost_ms);
+	query_put(q,
+		  " END) FROM unit r JOIN unit_node n ON n.unit = r.id WHERE r.id = ");
+	query_put(q, unit);
+	query_put(q, " AND r.started IS NOT NULL AND r.ended IS NULL "
+		     "HAVING bool_and(n.ended IS NOT NULL))");
+}
+
 static int list(struct ask *a, bool all, struct err *err)
 {
 	auto_query struct query q = {.list_count = 0};
@@ -240,11 +266,13 @@ static int list(struct ask *a, bool all, struct err *err)
 	query_put(&q, ") z ORDER BY z.key DESC, z.id LIMIT ");
 	query_s64(&q, (int64_t)s.limit + 1);
 	query_put(&q, ") SELECT ");
-	api_put_json(a, &q, params_has(p, "field") ? "j.members::jsonb" : "j.members");
+	api_put_json(a, &q, params_has(p, "field") ? "m.text::jsonb" : "m.text");
 	query_put(&q,
 		  ", y.observed_ms, y.node_ms, api_us(y.key) || '-' || y.id AS page "
 		  "FROM y JOIN api_units(ARRAY(SELECT id FROM y)) j ON j.unit = y.id "
-		  "ORDER BY y.key DESC, y.id");
+		  "CROSS JOIN LATERAL (SELECT ");
+	put_members(a, &q, "y.id");
+	query_put(&q, ", '}') AS text OFFSET 0) m ORDER BY y.key DESC, y.id");
 	return api_rows(a, &q, s.limit, err);
 }
 
@@ -327,9 +355,10 @@ int api_unit(struct ask *a, struct err *err)
 		return rc;
 	a->from_us = from ? from->number : 0;
 	a->to_us = to ? to->number : a->now_us;
-	query_put(&q, "SELECT concat(left((SELECT j.members FROM "
-		      "api_units(ARRAY[u.id]) j), -1), ',\"nodes\":', "
-		      "api_nodes(u.id), ',\"steps\":', api_steps(u.id), ");
+	query_put(&q, "SELECT ");
+	put_members(a, &q, "u.id");
+	query_put(&q, ", ',\"nodes\":', api_nodes(u.id), ',\"steps\":', "
+		      "api_steps(u.id), ");
 	if (series) {
 		query_put(&q, "',\"series\":', ");
 		query_put(&q, series);
@@ -342,7 +371,8 @@ int api_unit(struct ask *a, struct err *err)
 		query_put(&q, "::integer), ");
 	}
 	query_put(&q, "'}'), u.observed_ms AS observed_ms, u.node_ms AS node_ms, "
-		      "api_utc(u.as_of) AS as_of FROM unit u WHERE u.id = ");
+		      "api_utc(u.as_of) AS as_of FROM unit u CROSS JOIN LATERAL "
+		      "api_units(ARRAY[u.id]) j WHERE u.id = ");
 	put_which(a, &q);
 	query_put(&q, " AND ");
 	scope_put_unit(&a->scope, &q);

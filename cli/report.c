@@ -250,6 +250,12 @@ void report_head(const struct report *r, struct buf *title, struct buf *who,
 		buf_puts(when, "It never started");
 		return;
 	}
+	if (unit_is_awaited(u)) {
+		when_print((time_t)when_seconds(n[UNIT_ENDED_ON_NODES]), text);
+		buf_printf(when, "Over on its nodes since %s; ", text);
+		when_print((time_t)when_seconds(n[UNIT_AWAITED_UNTIL]), text);
+		buf_printf(when, "Slurm's record is awaited until %s. ", text);
+	}
 	buf_puts(when, unit_is_running(u) ? "Running for " : "Ran ");
 	put_span(when, n[UNIT_ELAPSED_S]);
 	when_print((time_t)when_seconds(n[UNIT_STARTED]), text);

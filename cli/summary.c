@@ -36,6 +36,7 @@ void summary_add(struct summary *s, const struct unit *u)
 	s->units += !u->is_step;
 	s->steps += u->is_step;
 	s->running += unit_is_running(u);
+	s->awaited += unit_is_awaited(u);
 	s->elapsed_s += elapsed_s;
 	s->cpu_alloc_s += alloc_s;
 	if (!isnan(n[UNIT_ENERGY_J])) {
@@ -84,7 +85,14 @@ void summary_put(const struct summary *s, struct buf *out)
 		buf_printf(out, "%s%" PRIu64 " step%s", s->units ? ", " : "", s->steps,
 			   s->steps == 1 ? "" : "s");
 	if (s->running)
-		buf_printf(out, " (%" PRIu64 " running)", s->running);
+		buf_printf(out, " (%" PRIu64 " running", s->running);
+	if (s->awaited)
+		buf_printf(out,
+			   ", %" PRIu64 " of them over on %s nodes: Slurm's record is "
+			   "awaited",
+			   s->awaited, s->awaited == 1 ? "its" : "their");
+	if (s->running)
+		buf_putc(out, ')');
 	if (!s->units && !s->steps)
 		return;
 	when_print_span(when_seconds(s->elapsed_s), text);

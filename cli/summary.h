@@ -8,7 +8,7 @@
 /* Sums over exactly the rows that are given to it: steps only where their job is none.
  */
 struct summary {
-	uint64_t units, steps, running, with_energy, with_coverage;
+	uint64_t units, steps, running, awaited, with_energy, with_coverage;
 	double elapsed_s, cpu_alloc_s, energy_j;
 	double cpu_s, cpu_of_s; /* CPU time used, and the CPU time allocated to those */
 	double memory_byte_s, memory_of_byte_s;

@@ -88,6 +88,8 @@ static const struct {
 	{UNIT_OTHER_J, 1, "energy_joules.other"},
 	{UNIT_COVERAGE, 1, "coverage"},
 	{UNIT_AS_OF, 1e-3, "as_of_ts"},
+	{UNIT_ENDED_ON_NODES, 1e-3, "ended_on_nodes_ts"},
+	{UNIT_AWAITED_UNTIL, 1e-3, "record_awaited_until_ts"},
 };
 
 struct json_object *unit_json_at(struct json_object *o, const char *paths)
@@ -416,4 +418,10 @@ struct json_object *unit_steps(struct json_object *detail)
 bool unit_is_running(const struct unit *u)
 {
 	return isnan(u->number[UNIT_ENDED]);
+}
+
+bool unit_is_awaited(const struct unit *u)
+{
+	return !u->is_step && unit_is_running(u) &&
+	       !isnan(u->number[UNIT_ENDED_ON_NODES]);
 }

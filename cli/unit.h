@@ -88,6 +88,8 @@ enum unit_number {
 	UNIT_WASTED_CPU_S,      /* allocated and not used */
 	UNIT_WASTED_J, /* energy times the share of CPUs, and of GPUs, that idled */
 	UNIT_AS_OF,
+	UNIT_ENDED_ON_NODES, /* it counts as running: slurmctld's record is awaited, */
+	UNIT_AWAITED_UNTIL,  /* until then */
 	UNIT_NUMBERS
 };
 
@@ -125,6 +127,8 @@ void unit_step_from_json(const struct unit *of, struct json_object *step, int64_
 struct json_object *unit_steps(struct json_object *detail);
 
 bool unit_is_running(const struct unit *u);
+/* It counts as running, but its nodes have all said that it has ended. */
+bool unit_is_awaited(const struct unit *u);
 
 /* The member at a path like "tags.qos"; several paths are separated by '|', the first
  * that is there and not null counts. NULL: none. */

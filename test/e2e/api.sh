@@ -53,6 +53,20 @@ demo_units alice /demo/units
 openapi alice /openapi.json
 E
 
+# ---- a unit that is over on its nodes, while slurmctld has not said so
+awaited() { as carol "/units?uuid=103&timezone=UTC$1" | jq -r '.data[0] | [.state, .ended_on_nodes_at, (.record_awaited_until_ts // 0) / 1000] | join(" ")'; }
+is "a unit that runs on a node awaits nothing" "$(awaited)" "RUNNING  0"
+psql_do -c "UPDATE unit_node SET ended = '2025-03-10 10:00+00', heard = '2025-03-10 10:00:05+00' WHERE uuid = '103'" >/dev/null
+over=$(as carol '/units?uuid=103&timezone=UTC' | jq -r '.data[0].ended_on_nodes_at')
+is "when all its nodes have ended it is said, and until when slurmctld's record is awaited: linker.lost-after" "$(awaited)" \
+	"RUNNING $over $(date -d '2025-03-10T16:00:05Z' +%s)"
+like "in whose time zone one asks" "$over" '2025-03-10T10:00:00|2025-03-10 10:00:00'
+is "the unit's own page says so, too" "$(id=$(as carol '/units?uuid=103' | jq -r '.data[0].id'); as carol "/units/$id?timezone=UTC" | jq -r '.data[0] | .ended_on_nodes_at, (.nodes | length)' | xargs)" "$over 1"
+is "chosen members may be these" "$(as carol '/units?uuid=103&field=record_awaited_until_ts' | jq -c '.data[0] | keys')" '["record_awaited_until_ts"]'
+psql_do -c "UPDATE unit SET known_by = 'node' WHERE uuid = '103'" >/dev/null
+is "without any record of slurmctld it is linker.grace" "$(awaited | sed 's/.* //')" "$(date -d '2025-03-10T10:10:05Z' +%s)"
+psql_do -c "UPDATE unit SET known_by = 'jobcomp' WHERE uuid = '103'; UPDATE unit_node SET ended = NULL, heard = DEFAULT WHERE uuid = '103'" >/dev/null
+
 # ---- names of steps: what ran, or what srun -J said, which is not the job's name
 step_name() { psql_do -c "SELECT coalesce(api_step_name($1), 'NULL')"; }
 many=$(printf 'm%.0s' {1..300})

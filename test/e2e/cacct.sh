@@ -82,10 +82,20 @@ is "jobs that are named and not one's own are asked for as an operator does" "$(
 	"4711 999 /api/v1/units/admin?uuid=999&running=true&limit=500"
 answers units_admin 403 '{"status":"error","errorType":"forbidden","error":"operators only"}'
 
+# --- over on its nodes, while slurmctld has not said so
+cp api/units.p2 running.p2
+sed -i 's/"ended_at_ts":0,/"ended_at_ts":0,"ended_on_nodes_ts":1774525000000,"record_awaited_until_ts":1774525600000,/' api/units.p2
+like "a job that is over on its nodes is said to be, though it is RUNNING" "$(cacct "${DAY[@]}")" 'RUNNING.*\(1 running, 1 of them over on its nodes: Slurm.s record is awaited\)'
+cp running.p2 api/units.p2
+
 # --- a report
 cacct report 4711 >out 2>err
 is "a report is one screen" "$? $(cat err) $(awk 'length > 160' out | wc -l) $(($(wc -l <out) < 30))" "0  0 1"
 is "the same as the golden one" "$(LANG=C cacct report 4711)" "$(cat "$TOP/test/golden/cacct_report.txt")"
+cp api/units_101 running.101
+tr -d '\n' <running.101 | sed 's/"ended_at_ts": *[0-9]*,/"ended_at_ts":0,"ended_on_nodes_ts":1774525000000,"record_awaited_until_ts":1774525600000,/; s/^\([0-9]*\)/\1\n/' >api/units_101
+like "of a job over on its nodes it says until when Slurm's record is awaited" "$(cacct report 4711)" 'Over on its nodes since 2026-03-26.11:36:40; Slurm.s record is awaited until 2026-03-26.11:46:40'
+cp running.101 api/units_101
 cacct report 4711 --html page.html >out 2>err
 is "a page goes to its file" "$? $(cat out err) $(cmp page.html "$TOP/test/golden/cacct_report.html")" "0  "
 is "as JSON: all that the API says of it" "$(cacct report 4711 --json | jq -r '[.uuid, (.steps | length)] | join(" ")')" "4711 2"
