@@ -22,6 +22,12 @@ void api_end(void *arg, struct web_request *r, unsigned status);
  * are open. */
 bool api_is_front_end(struct app *app, const struct netaddr *peer);
 
+/* Of a row u of `unit`: whether it is known when it was. What nothing but a wall clock
+ * of a boot that is over knows gives nobody a right until its record has come. */
+#define UNIT_IS_TIMED                                                                  \
+	"(u.known_by <> 'node' OR NOT EXISTS (SELECT FROM unit_node f WHERE f.unit = " \
+	"u.id AND f.over_by IS NOT NULL))"
+
 /* ---- for the endpoints ----------------------------------------------------------- */
 
 struct ask {

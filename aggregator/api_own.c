@@ -57,14 +57,14 @@ static void put_runs(struct ask *a, struct query *q, const struct buf *ids)
 			scope_put_unit(&a->scope, q);
 		else
 			scope_put_unlinked(&a->scope, q);
-		query_put(q,
-			  linked ? " FROM unit u WHERE u.cluster = (SELECT id FROM c) "
-				   "AND u.started IS NOT NULL AND u.held IS DISTINCT "
-				   "FROM "
-				   "'settled' AND u.uuid = "
-				 : " FROM unit_node n JOIN node o ON o.id = n.node "
-				   "WHERE n.unit IS NULL AND o.cluster = (SELECT id "
-				   "FROM c) AND n.uuid = ");
+		query_put(
+			q,
+			linked ? " FROM unit u WHERE u.cluster = (SELECT id FROM c) "
+				 "AND u.started IS NOT NULL AND " UNIT_IS_TIMED
+				 " AND u.held IS DISTINCT FROM 'settled' AND u.uuid = "
+			       : " FROM unit_node n JOIN node o ON o.id = n.node "
+				 "WHERE n.unit IS NULL AND n.over_by IS NULL AND "
+				 "o.cluster = (SELECT id FROM c) AND n.uuid = ");
 		if (ids) {
 			query_put(q, "ANY (ARRAY(SELECT unnest(");
 			query_numbers(q, ids, "text");

@@ -397,14 +397,15 @@ static void put_verdicts(struct ask *a, struct query *q)
 	scope_put_unit(&a->scope, q);
 	query_put(q,
 		  " AS seen FROM unit u WHERE u.uuid = i.uuid AND u.started < w.b AND "
-		  "(u.ended IS NULL OR u.ended >= w.a) AND u.held IS DISTINCT FROM "
-		  "'settled'");
+		  "(u.ended IS NULL OR u.ended >= w.a) AND " UNIT_IS_TIMED
+		  " AND u.held IS DISTINCT FROM 'settled'");
 	api_put_filter(a, q, "cluster_id", "cluster", "u.cluster");
 	query_put(q, " UNION ALL SELECT ");
 	scope_put_unlinked(&a->scope, q);
 	query_put(q,
 		  " FROM unit_node n JOIN node o ON o.id = n.node WHERE n.unit IS NULL "
-		  "AND n.uuid = i.uuid AND n.started < w.b AND (n.ended IS NULL OR "
+		  "AND n.over_by IS NULL AND n.uuid = i.uuid AND n.started < w.b AND "
+		  "(n.ended IS NULL OR "
 		  "n.ended >= w.a)");
 	api_put_filter(a, q, "cluster_id", "cluster", "o.cluster");
 	query_put(q, ") r ON true) j GROUP BY j.uuid ORDER BY j.uuid");

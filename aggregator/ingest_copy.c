@@ -274,6 +274,38 @@ int ingest_copy_found(struct pg *pg, const struct ingest_group *g, struct err *e
 	return rc < 0 ? rc : pg_exec(pg, "SELECT ingest_found()", NULL, err);
 }
 
+/* Of the instance the first word counts, as for where it stands. */
+int ingest_copy_over(struct pg *pg, const struct ingest_group *g, struct err *err)
+{
+	struct pg_copy c;
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < g->count; i++) {
+		for (uint32_t k = 0; k < g->pushes[i]->node_count; k++)
+			count += g->pushes[i]->nodes[k].over_ns != 0;
+	}
+	if (!count)
+		return 0;
+	int rc = pg_exec(pg, "SELECT ingest_over_staging()", NULL, err);
+	if (rc == 0)
+		rc = pg_copy_begin(&c, pg, "COPY in_over FROM STDIN (FORMAT binary)", 2,
+				   err);
+	if (rc < 0)
+		return rc;
+	for (uint32_t i = 0; i < g->count; i++) {
+		for (uint32_t k = 0; k < g->pushes[i]->node_count; k++) {
+			const struct ingest_node *n = &g->pushes[i]->nodes[k];
+			if (!n->over_ns)
+				continue;
+			pg_copy_row(&c);
+			pg_copy_s64(&c, n->instance);
+			pg_copy_time(&c, n->over_ns);
+		}
+	}
+	rc = pg_copy_end(&c, NULL, err);
+	return rc < 0 ? rc : pg_exec(pg, "SELECT ingest_over()", NULL, err);
+}
+
 static void put_step(struct pg_copy *c, const struct ingest_push *p, uint32_t seq,
 		     const struct ingest_step *s)
 {

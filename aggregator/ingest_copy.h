@@ -29,6 +29,8 @@ int ingest_copy_marks(struct pg *pg, const struct ingest_group *g, uint64_t now_
 int ingest_copy_nodes(struct pg *pg, const struct ingest_group *g, struct err *err);
 /* Of nodes, what they found in mid-life; after ingest_merge(). */
 int ingest_copy_found(struct pg *pg, const struct ingest_group *g, struct err *err);
+/* Of nodes whose times are flagged, when they were over; after ingest_merge(). */
+int ingest_copy_over(struct pg *pg, const struct ingest_group *g, struct err *err);
 int ingest_copy_steps(struct pg *pg, const struct ingest_group *g, struct err *err);
 int ingest_copy_jobs(struct pg *pg, const struct ingest_group *g, struct err *err);
 int ingest_copy_seen(struct pg *pg, const struct ingest_group *g, struct err *err);

@@ -126,6 +126,7 @@ static int place_together(struct batch_reader r, const struct ingest_rules *rule
 			  struct report *scratch, const struct ingest_push *p,
 			  struct known **ret)
 {
+	const struct ingest_place at = ingest_place_of(rules, p);
 	struct known *placed = known_new(BATCH_RECORDS_MAX);
 	const void *record;
 	size_t len;
@@ -138,8 +139,7 @@ static int place_together(struct batch_reader r, const struct ingest_rules *rule
 		if (type < REPORT_START || type > REPORT_FINAL ||
 		    report_decode(record, len, scratch, NULL) < 0)
 			continue;
-		shift = ingest_place_shift(scratch, p->has_clock ? &p->clock : NULL,
-					   rules->now_ns);
+		shift = ingest_place_shift(scratch, &at);
 		if (!known_has(placed, (int64_t)scratch->instance, &had) || shift < had)
 			known_put(placed, (int64_t)scratch->instance, shift);
 	}

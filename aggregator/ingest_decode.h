@@ -39,6 +39,10 @@ int ingest_report(struct report *r, const struct ingest_rules *rules,
 int ingest_job(const struct job *j, const struct ingest_rules *rules,
 	       struct ingest_push *p, struct err *err);
 
+/* Where a push stands in time. Borrows p's clock. */
+struct ingest_place ingest_place_of(const struct ingest_rules *rules,
+				    const struct ingest_push *p);
+
 /* The JSON of job_record.record. ret is empty. -ENOMEM, -EFBIG. */
 int ingest_job_json(const struct job *j, struct buf *ret);
 

@@ -12,6 +12,7 @@
 #include "lib/rfc3339.h"
 
 #define TIME_MAX_S 253402300799ull /* the end of 9999 */
+#define LATEST_MAX_S 4600000000ull /* in the year 2115: as nanoseconds a number */
 
 static void put_key(struct buf *b, const char *key)
 {
@@ -127,17 +128,49 @@ static void put_names(struct buf *b, const struct job *j)
 	put_text(b, "comment", j->comment);
 }
 
-static int check(const struct job *j, const struct ingest_rules *rules, struct err *err)
+static uint64_t latest_of(const struct job *j)
 {
-	const uint64_t times[] = {j->submit_s, j->eligible_s, j->start_s,
-				  j->end_s,    j->resize_s,   job_part_s(j)};
-	uint64_t latest = (rules->now_ns + INGEST_AHEAD_NS) / NSEC_PER_SEC;
+	const uint64_t times[] = {j->submit_s, j->start_s, j->end_s, j->resize_s,
+				  job_part_s(j)};
+	uint64_t latest = 0;
+
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
+		latest = times[i] > latest ? times[i] : latest;
+	return latest;
+}
+
+/* By how many seconds slurmctld's clock is ahead of what a clock can be. Where it says
+ * what its clock shows, by that, else so that nothing of it is yet to be. 0: it is not.
+ */
+static uint64_t ahead_s(const struct job *j, const struct ingest_rules *rules,
+			const struct ingest_push *p)
+{
+	uint64_t now_s = rules->now_ns / NSEC_PER_SEC, latest = latest_of(j);
+	uint64_t there_s = p->has_clock ? p->clock.realtime_ns / NSEC_PER_SEC : 0;
+
+	if (latest <= now_s + INGEST_AHEAD_NS / NSEC_PER_SEC)
+		return 0;
+	return there_s >= latest ? there_s - now_s : latest - now_s;
+}
+
+/* When it ran is moved. When it was submitted is a part of what the run is known by, as
+ * slurmctld says it each time. */
+static void move_back(struct job *j, uint64_t s)
+{
+	uint64_t *const times[] = {&j->eligible_s, &j->start_s, &j->end_s,
+				   &j->resize_s};
 
 	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
-		/* a job may be held until a time to come */
-		if (times[i] > (i == 1 ? TIME_MAX_S : latest))
-			return err_set(err, -EINVAL, "its times lie in the future");
+		if (*times[i])
+			*times[i] = *times[i] > s ? *times[i] - s : 1;
 	}
+}
+
+static int check(const struct job *j, struct err *err)
+{
+	/* a job may be held until a time to come */
+	if (j->eligible_s > TIME_MAX_S || latest_of(j) > LATEST_MAX_S)
+		return err_set(err, -EINVAL, "a time that cannot be");
 	if (j->state > INT32_MAX || j->restarts > INT32_MAX)
 		return err_set(err, -EINVAL, "state or restarts are out of range");
 	return 0;
@@ -157,13 +190,21 @@ int ingest_job(const struct job *j, const struct ingest_rules *rules,
 	       struct ingest_push *p, struct err *err)
 {
 	auto_buf struct buf b = BUF_INIT;
+	struct job moved = *j;
 	char id[16];
-	int rc = check(j, rules, err);
+	int rc = check(j, err);
 
 	if (rc < 0)
 		return rc;
+	uint64_t ahead = ahead_s(j, rules, p);
+	if (ahead) {
+		/* if our clock is right */
+		p->untimely++;
+		p->moved++;
+		move_back(&moved, ahead);
+	}
 	buf_init(&b, 1 << 20);
-	if (ingest_job_json(j, &b) < 0)
+	if (ingest_job_json(&moved, &b) < 0)
 		return err_set(err, -ENOMEM, "out of memory");
 	struct ingest_job *row = ingest_push_job(p);
 	if (!row)

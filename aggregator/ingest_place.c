@@ -45,14 +45,36 @@ static bool is_of_earlier(const struct report *r, const struct report_clock *c)
 	return c && *r->boot_id && *c->boot_id && strcmp(r->boot_id, c->boot_id) != 0;
 }
 
-int64_t ingest_place_shift(const struct report *r, const struct report_clock *c,
-			   uint64_t now_ns)
+/* When it was sent. A node that is right knows that best: the way here takes time. */
+static uint64_t sent_at(const struct ingest_place *at)
 {
-	/* A node that is right knows best when it sent: the way here takes time. */
-	bool right = c && distance(c->realtime_ns, now_ns) <= INGEST_CLOCKS_AGREE_NS;
-	uint64_t sent_ns = right ? c->realtime_ns : now_ns;
+	const struct report_clock *c = at->clock;
+
+	return c && distance(c->realtime_ns, at->now_ns) <= INGEST_CLOCKS_AGREE_NS
+		       ? c->realtime_ns
+		       : at->now_ns;
+}
+
+/* When its boot was over at the latest, and in *ret_slack_ns by how much its clock may
+ * be ahead of that. */
+static uint64_t end_at(const struct report *r, const struct ingest_place *at,
+		       uint64_t *ret_slack_ns)
+{
+	const struct report_clock *c = at->clock;
+	uint64_t sent_ns = sent_at(at);
+	bool earlier = is_of_earlier(r, c) && sent_ns > c->boottime_ns;
+
+	*ret_slack_ns = earlier ? INGEST_CLOCKS_AGREE_NS : INGEST_AHEAD_NS;
+	return earlier ? sent_ns - c->boottime_ns : sent_ns;
+}
+
+int64_t ingest_place_shift(const struct report *r, const struct ingest_place *at)
+{
+	const struct report_clock *c = at->clock;
+	uint64_t slack_ns, end_ns = end_at(r, at, &slack_ns);
 
 	if (c && is_of_boot(r, c)) {
+		uint64_t sent_ns = sent_at(at);
 		uint64_t age = c->boottime_ns - r->started_boottime_ns;
 		uint64_t began = sent_ns > age ? sent_ns - age : 1;
 		return distance(began, r->started_ns) <= INGEST_PLACE_NS
@@ -60,10 +82,19 @@ int64_t ingest_place_shift(const struct report *r, const struct report_clock *c,
 			       : ms_between(r->started_ns, began);
 	}
 	uint64_t latest = ingest_place_latest(r);
-	bool earlier = is_of_earlier(r, c) && sent_ns > c->boottime_ns;
-	uint64_t end = earlier ? sent_ns - c->boottime_ns : sent_ns;
-	uint64_t slack = earlier ? INGEST_CLOCKS_AGREE_NS : INGEST_AHEAD_NS;
-	return latest > end + slack ? ms_between(latest, end) - 1 : 0;
+	if (latest > end_ns + slack_ns || latest + INGEST_UNSET_NS < at->oldest_ns)
+		return ms_between(latest, end_ns) - 1;
+	return 0;
+}
+
+uint64_t ingest_place_over(const struct report *r, const struct ingest_place *at,
+			   int64_t shift_ms)
+{
+	uint64_t slack_ns;
+
+	if (at->clock && is_of_boot(r, at->clock))
+		return 0;
+	return is_of_earlier(r, at->clock) || shift_ms ? end_at(r, at, &slack_ns) : 0;
 }
 
 static void move_time(uint64_t *t, int64_t ns)

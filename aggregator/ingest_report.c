@@ -239,7 +239,23 @@ static void take_before(const struct report_before *b, bool found,
 		io ? count_of(b->io_write_bytes, BYTES_MAX) : INGEST_NULL;
 }
 
-static int put_node(const struct report *r, int64_t shift_ms,
+struct ingest_place ingest_place_of(const struct ingest_rules *rules,
+				    const struct ingest_push *p)
+{
+	return (struct ingest_place){
+		.clock = p->has_clock ? &p->clock : NULL,
+		.now_ns = rules->now_ns,
+		.oldest_ns = rules->oldest_ns,
+	};
+}
+
+/* How much its times were moved, and when it was over, 0: not flagged */
+struct placed {
+	int64_t shift_ms;
+	uint64_t over_ns;
+};
+
+static int put_node(const struct report *r, const struct placed *placed,
 		    const struct ingest_use *use, struct ingest_push *p,
 		    struct err *err)
 {
@@ -260,7 +276,8 @@ static int put_node(const struct report *r, int64_t shift_ms,
 		.started_ns = r->started_ns,
 		.ended_ns = r->ended_ns,
 		.t1_ns = r->t1_ns,
-		.shift_ms = shift_ms,
+		.shift_ms = placed->shift_ms,
+		.over_ns = placed->over_ns,
 		.cpus = count_of(r->cpus, COUNT_MAX),
 		.memory_bytes = count_of(r->memory_bytes, MEMORY_MAX),
 		.gpus = count_of(r->gpu_count, COUNT_MAX),
@@ -313,23 +330,24 @@ static int put_steps(const struct report *r, struct ingest_push *p, struct err *
 	return 0;
 }
 
-/* Puts r where it was. *ret: by how much its times were moved. */
+/* Puts r where it was. */
 static int place_report(struct report *r, const struct ingest_rules *rules,
-			struct ingest_push *p, int64_t *ret, struct err *err)
+			struct ingest_push *p, struct placed *ret, struct err *err)
 {
+	const struct ingest_place at = ingest_place_of(rules, p);
 	int64_t instance = (int64_t)r->instance, shift_ms = 0;
 
 	if (ingest_place_latest(r) > TIME_MAX_NS)
 		return err_set(err, -EINVAL, "a time that cannot be");
 	if (!(rules->known && known_has(rules->known, instance, &shift_ms)) &&
 	    !(rules->placed && known_has(rules->placed, instance, &shift_ms))) {
-		shift_ms = ingest_place_shift(r, p->has_clock ? &p->clock : NULL,
-					      rules->now_ns);
+		shift_ms = ingest_place_shift(r, &at);
 		p->entangled |= shift_ms != 0;
 	}
 	ingest_place_move(r, shift_ms);
 	p->moved += shift_ms != 0;
-	*ret = shift_ms;
+	ret->shift_ms = shift_ms;
+	ret->over_ns = ingest_place_over(r, &at, shift_ms);
 	return 0;
 }
 
@@ -364,8 +382,8 @@ int ingest_report(struct report *r, const struct ingest_rules *rules,
 		  struct ingest_push *p, struct err *err)
 {
 	struct ingest_use use;
-	int64_t shift_ms = 0;
-	int rc = place_report(r, rules, p, &shift_ms, err);
+	struct placed placed = {0};
+	int rc = place_report(r, rules, p, &placed, err);
 
 	if (rc == 0)
 		rc = check_times(r, rules, p, err);
@@ -379,6 +397,6 @@ int ingest_report(struct report *r, const struct ingest_rules *rules,
 		rc = put_intervals(r, &use, p, err);
 	if (rc == 0 && (r->type != REPORT_INTERVAL || !rules->known ||
 			!known_has(rules->known, (int64_t)r->instance, NULL)))
-		rc = put_node(r, shift_ms, &use, p, err);
+		rc = put_node(r, &placed, &use, p, err);
 	return rc < 0 ? rc : put_steps(r, p, err);
 }

@@ -46,6 +46,7 @@ struct ingest_node {
 	int64_t instance, restarts, uid, gid, array_job, array_task;
 	uint64_t started_ns, ended_ns, t1_ns; /* 0: none */
 	int64_t shift_ms;                     /* that is in them */
+	uint64_t over_ns;                     /* see ingest_place_over() */
 	int64_t cpus, memory_bytes, gpus;
 	ingest_text manager, cluster, node, boot, uuid, how_ended, gpu_list, gpu_share;
 	ingest_text hints; /* JSON */
@@ -101,10 +102,11 @@ struct ingest_push {
 		refusal_count;
 	uint32_t interval_cap, node_cap, step_cap, job_cap, seen_cap, refusal_cap;
 	uint32_t records, accepted, refused;
-	bool no_memory;           /* for something of it: not to be used */
-	bool entangled;           /* where a report is depends on others of the push */
-	uint32_t untimely, moved; /* refused for their times; with times moved */
-	bool has_clock;           /* the sender's, when it sent */
+	bool no_memory; /* for something of it: not to be used */
+	bool entangled; /* where a report is depends on others of the push */
+	uint32_t untimely,
+		moved;  /* refused, or moved, by our clock; with times moved */
+	bool has_clock; /* the sender's, when it sent */
 	struct report_clock clock;
 	char labels[INGEST_LABELS_MAX][INGEST_LABEL_BYTES];
 	uint32_t label_count;

@@ -243,6 +243,8 @@ static int body(struct pg *pg, void *arg, struct err *err)
 	if (rc == 0)
 		rc = ingest_copy_found(pg, g, err);
 	if (rc == 0)
+		rc = ingest_copy_over(pg, g, err);
+	if (rc == 0)
 		rc = check_places(pg, g, err);
 	return rc < 0 ? rc : pg_get_s64(r, 0, 0, &w->jobs);
 }

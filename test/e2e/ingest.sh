@@ -100,8 +100,8 @@ lines "clock boottime=100000 realtime=$NOW" "start instance=30 unit=3 started=$N
 	"interval instance=30 unit=3 started=$T t0=$T t1=$((T + 300)) package=900000000000000000" \
 	"job id=3 submit=$((NOW + 90000)) start=$((NOW + 90000)) end=$((NOW + 90001))" >body
 out=$(push <body)
-like "the good one of seven is taken" "$out" '"accepted":1,.*"refused_count":6'
-for why in 'type 99' 'manager|too short|field' 'a time that cannot be' 'older than what is kept' 'package: .* cannot be' 'in the future'; do
+like "the good ones of seven are taken" "$out" '"accepted":2,.*"refused_count":5'
+for why in 'type 99' 'manager|too short|field' 'a time that cannot be' 'older than what is kept' 'package: .* cannot be'; do
 	like "a reason: $why" "$out" "$why"
 done
 like "a record with a field of a later version is taken" "$(lines "start instance=31 unit=31 started=$T" | python3 -c '

@@ -4,14 +4,15 @@
 # once, where it belongs, whichever of two aggregators is told, when and how often.
 . "$(dirname "$0")/../tap.sh"
 . "$TOP/test/aggregator.sh"
-(umask 077; echo a-token-of-this-test >token)
+(umask 077; printf '%s
+' 'test=* a-token-of-this-test' 'ctl=* a-token-of-slurmctld' >token)
 pg_start || { ok "Postgres starts" false; tap_done; }
 ports=() pids=()
 U() { echo "http://127.0.0.1:${ports[$1]}"; }
 up() { curl -sf -m 20 -o /dev/null "$(U "$1")/health"; }
 begin() { # which
 	ports[$1]=$(free_port)
-	"$agg" --db.url="$PGURL" --web.listen-address="127.0.0.1:${ports[$1]}" --ingest.token-file="$SCRATCH/token" --security.drop-privileges=false >>"agg$1.log" 2>&1 &
+	"$agg" --db.url="$PGURL" --web.listen-address="127.0.0.1:${ports[$1]}" --ingest.token-file="$SCRATCH/token" --ingest.jobs-from=token:test --ingest.jobs-from=token:ctl --security.drop-privileges=false >>"agg$1.log" 2>&1 &
 	pids[$1]=$!
 	started "${pids[$1]}"
 	wait_for 60 up "$1"
@@ -19,7 +20,7 @@ begin() { # which
 end() { kill "${pids[$1]}"; wait "${pids[$1]}"; }
 sql() { psql_do -c "$1"; }
 post() { # which, lines on stdin
-	"$make" | curl -s -m 100 -o answer -w '%{http_code}' -H 'Authorization: Bearer a-token-of-this-test' -H 'Content-Type: application/x-ceems-batch' --data-binary @- "$(U "$1")/api/v1/ingest"
+	"$make" | curl -s -m 100 -o answer -w '%{http_code}' -H "Authorization: Bearer ${token:-a-token-of-this-test}" -H 'Content-Type: application/x-ceems-batch' --data-binary @- "$(U "$1")/api/v1/ingest"
 }
 # as a courier: until it is taken
 push() { local n; cat >lines; for ((n = 0; n < 20; n++)); do [ "$(post "$1" <lines)" = 200 ] && break; sleep 0.2; done; cat answer; }
@@ -89,6 +90,35 @@ like "reports of an earlier boot are taken" "$(cat one)" '"accepted":12,"refused
 is "with all that was used, and none of it later than that boot" "$(sql "SELECT sum(i.cpu_user_ns), count(DISTINCT instance), bool_and(n.ended <= to_timestamp($now - $BOOT + 1)), bool_and(n.ended - n.started = interval '1 h') FROM unit_node n JOIN unit_interval i USING (instance) WHERE instance BETWEEN 500 AND 502")" "3702|3|t|t"
 { clock 9; cat units; } | push 0 >/dev/null
 is "once" "$(sql "SELECT sum(cpu_user_ns) FROM unit_interval WHERE instance BETWEEN 500 AND 502")" 3702
+
+# ---- whose they are: by their records, not by such times
+jobs() { for i in 500 501 502; do echo "job id=$i user=somebody submit=$((now - 120100)) start=$((now - 120000)) end=$((now - 116400)) state=3 event=1 node_count=1"; done; }
+timed() { sql "SELECT count(*) FROM unit u JOIN unit_node n ON n.unit = u.id WHERE u.uuid BETWEEN '500' AND '502' AND u.known_by = 'jobcomp'"; }
+linked() { [ "$(timed)" = 3 ]; }
+provisional() { [ "$(sql "SELECT count(*) FROM unit WHERE uuid BETWEEN '500' AND '502' AND known_by = 'node'")" = 3 ]; }
+ok "such reports wait for their records" wait_for 60 provisional
+{ clock; jobs; } | push 0 >one
+like "records come" "$(cat one)" '"refused":\[\]'
+ok "and each finds its report, whatever the clock was then" wait_for 60 linked
+is "whose life is between the submission and the end of its boot" "$(sql "SELECT bool_and(n.over_by IS NOT NULL AND n.started >= u.submitted AND n.ended <= n.over_by), min(n.over_by) > to_timestamp($now - $BOOT - 130) FROM unit u JOIN unit_node n ON n.unit = u.id WHERE u.uuid BETWEEN '500' AND '502'")" "t|t"
+is "others' times are not flagged" "$(sql 'SELECT count(*) FROM unit_node WHERE over_by IS NOT NULL')" 3
+billed() { [ "$(sql "SELECT count(*), sum(cpu_user_ns) FROM unit WHERE uuid BETWEEN '500' AND '502'")" = "3|3702" ]; }
+ok "it is on the bill" wait_for 60 billed
+unit 510 $((120060 - now)) 120000 | sed 's/ boottime=[-0-9]*/ boottime=5 boot=21111111-2222-3333-4444-555555555555/' >units
+{ clock; cat units; } | push 1 >one
+like "a clock that was never set" "$(cat one)" '"refused":\[\]'
+is "loses nothing" "$(sql 'SELECT sum(cpu_user_ns) FROM unit_interval WHERE instance = 510')" 1234
+
+# ---- a slurmctld whose clock is a day ahead
+{ clock 86400; echo "job id=520 user=somebody submit=$((now + 86400 - 100)) start=$((now + 86400 - 90)) end=$((now + 86400 - 10)) state=3 event=1 node_count=1"; } >units
+token=a-token-of-slurmctld
+push 0 <units >one
+push 1 <units >again
+token=
+like "its records are taken" "$(cat one again)" '"refused":\[\].*"refused":\[\]'
+future() { [ "$(sql "SELECT count(*) FROM unit WHERE uuid = '520'")" = 1 ]; }
+ok "as one job" wait_for 60 future
+is "that ran when it ran" "$(sql "SELECT count(*), bool_and(abs(extract(epoch FROM started) - $now + 90) < 125 AND ended - started = interval '80 s') FROM unit WHERE uuid = '520'")" "1|t"
 
 # ---- who does not say his clocks
 unit 600 10800 7200 | sed 's/ boottime=[0-9]*//' | push 0 >one

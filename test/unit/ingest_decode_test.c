@@ -8,6 +8,7 @@
 
 #include "lib/batch.h"
 #include "lib/clock.h"
+#include "lib/rfc3339.h"
 #include "test/fake/starve.h"
 #include "test/unit/unit.h"
 
@@ -178,8 +179,39 @@ static void a_job_becomes_columns_of_unit(void **state)
 	assert_non_null(strstr(record, "\"gpus\":2"));
 	assert_null(strstr(record, "array_job"));
 	assert_int_equal(p.jobs[0].part_s, 2000);
-	j.end_s = NOW_S + 86400;
+	j.end_s = 5000000000;
 	assert_int_equal(ingest_job(&j, &rules, &p, &err), -EINVAL);
+	ingest_push_done(&p);
+}
+
+/* A slurmctld whose clock is ahead: nothing is lost for that. */
+static void a_job_of_the_future_is_moved_back_and_keeps_its_name(void **state)
+{
+	(void)state;
+	struct ingest_push p = {0};
+	struct job j;
+	char text[RFC3339_BYTES], want[64];
+
+	job_init(&j);
+	j.job_id = 6;
+	j.cluster = "c";
+	j.submit_s = NOW_S + 86400 - 500;
+	j.start_s = NOW_S + 86400 - 400;
+	j.end_s = NOW_S + 86400 - 100;
+	for (unsigned said = 0; said < 2; said++) {
+		/* it says what its clock shows, or does not */
+		p.has_clock = said;
+		p.clock.realtime_ns = (NOW_S + 86400) * NSEC_PER_SEC;
+		assert_int_equal(ingest_job(&j, &rules, &p, &err), 0);
+		rfc3339_print(NOW_S - (said ? 400 : 300), text);
+		snprintf(want, sizeof(want), "\"started\":\"%s\"", text);
+		assert_non_null(
+			strstr(ingest_push_text(&p, p.jobs[said].record), want));
+		assert_int_equal(p.jobs[said].submitted_s, j.submit_s);
+		assert_int_equal(p.jobs[said].part_s, j.start_s);
+	}
+	/* by a clock that nobody confirms it waits (ingest.c) */
+	assert_int_equal(p.untimely, 2);
 	ingest_push_done(&p);
 }
 
@@ -314,6 +346,7 @@ int main(void)
 		cmocka_unit_test(what_one_may_not_send_is_refused_alone),
 		cmocka_unit_test(texts_are_utf8_whatever_came),
 		cmocka_unit_test(a_job_becomes_columns_of_unit),
+		cmocka_unit_test(a_job_of_the_future_is_moved_back_and_keeps_its_name),
 		cmocka_unit_test(without_memory_nothing_is_refused_for_good),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -47,6 +47,21 @@ static struct report_clock clock_of(int64_t off_s)
 	return c;
 }
 
+#define KEPT (30 * 86400 * SEC)
+static int64_t shift_of(const struct report_clock *c, uint64_t now_ns)
+{
+	const struct ingest_place at = {c, now_ns, now_ns - KEPT};
+
+	return ingest_place_shift(&r, &at);
+}
+
+static uint64_t over_of(const struct report_clock *c)
+{
+	const struct ingest_place at = {c, NOW, NOW - KEPT};
+
+	return ingest_place_over(&r, &at, ingest_place_shift(&r, &at));
+}
+
 static void assert_near(uint64_t a, uint64_t b, uint64_t s)
 {
 	if ((a > b ? a - b : b - a) > s * SEC)
@@ -61,7 +76,7 @@ static void a_unit_of_this_boot_is_where_its_age_says(void **state)
 		for (size_t now = 0; now < OFFS; now++) {
 			struct report_clock c = clock_of(offs_s[now]);
 			make_final(BOOT, 5000, offs_s[then]);
-			int64_t ms = ingest_place_shift(&r, &c, NOW);
+			int64_t ms = shift_of(&c, NOW);
 			ingest_place_move(&r, ms);
 			/* a clock that is little off counts as right */
 			assert_near(r.started_ns, NOW - 5000 * SEC,
@@ -85,11 +100,11 @@ static void a_right_clock_is_believed_whatever_the_push_took(void **state)
 
 	for (uint64_t late_s = 0; late_s < 120; late_s++) {
 		make_final(BOOT, 5000, 0);
-		assert_int_equal(ingest_place_shift(&r, &c, NOW + late_s * SEC), 0);
+		assert_int_equal(shift_of(&c, NOW + late_s * SEC), 0);
 	}
 	/* and NTP moves it a little while the unit lives */
 	c.realtime_ns += SEC;
-	assert_int_equal(ingest_place_shift(&r, &c, NOW), 0);
+	assert_int_equal(shift_of(&c, NOW), 0);
 }
 
 static void of_an_earlier_boot_is_what_was_before_this_one(void **state)
@@ -99,11 +114,11 @@ static void of_an_earlier_boot_is_what_was_before_this_one(void **state)
 
 	make_final(EARLIER, UP / SEC + 5000, 0);
 	r.started_boottime_ns = 77;
-	assert_int_equal(ingest_place_shift(&r, &c, NOW), 0);
+	assert_int_equal(shift_of(&c, NOW), 0);
 	make_final(EARLIER, UP / SEC + 5000, -30 * 86400);
-	assert_int_equal(ingest_place_shift(&r, &c, NOW), 0);
+	assert_int_equal(shift_of(&c, NOW), 0);
 	make_final(EARLIER, UP / SEC + 5000, 30 * 86400);
-	ingest_place_move(&r, ingest_place_shift(&r, &c, NOW));
+	ingest_place_move(&r, shift_of(&c, NOW));
 	assert_near(r.ended_ns, NOW - UP, 1);
 	assert_true(r.ended_ns <= NOW - UP);
 	assert_int_equal(r.ended_ns - r.started_ns, 300 * SEC);
@@ -113,12 +128,12 @@ static void without_clocks_what_is_ahead_by_hours_is_now(void **state)
 {
 	(void)state;
 	make_final(BOOT, 400, 3600);
-	assert_int_equal(ingest_place_shift(&r, NULL, NOW), 0);
+	assert_int_equal(shift_of(NULL, NOW), 0);
 	make_final(BOOT, 400, 10800);
-	ingest_place_move(&r, ingest_place_shift(&r, NULL, NOW));
+	ingest_place_move(&r, shift_of(NULL, NOW));
 	assert_near(r.ended_ns, NOW, 1);
 	make_final(BOOT, 400, -30 * 86400);
-	assert_int_equal(ingest_place_shift(&r, NULL, NOW), 0);
+	assert_int_equal(shift_of(NULL, NOW), 0);
 }
 
 static void clocks_that_lie_make_no_nonsense(void **state)
@@ -134,7 +149,7 @@ static void clocks_that_lie_make_no_nonsense(void **state)
 				c.boottime_ns = odd[i];
 				c.realtime_ns = odd[k];
 				r.started_boottime_ns = odd[n];
-				ingest_place_move(&r, ingest_place_shift(&r, &c, NOW));
+				ingest_place_move(&r, shift_of(&c, NOW));
 				assert_true(r.started_ns > 0);
 				assert_true(r.started_ns < NOW + 7200 * SEC);
 				assert_true(r.ended_ns >= r.started_ns);
@@ -146,6 +161,43 @@ static void clocks_that_lie_make_no_nonsense(void **state)
 	assert_true(r.started_ns < NOW + 7200 * SEC);
 }
 
+/* A node without a battery: 1970 until NTP has spoken, and then the next boot. */
+static void a_clock_that_was_never_set_loses_nothing(void **state)
+{
+	(void)state;
+	struct report_clock c = clock_of(0);
+
+	make_final(EARLIER, 0, 0);
+	ingest_place_move(&r, 60000 - (int64_t)(NOW / NSEC_PER_MSEC));
+	ingest_place_move(&r, shift_of(&c, NOW));
+	assert_near(r.ended_ns, NOW - UP, 1);
+	assert_int_equal(r.ended_ns - r.started_ns, 300 * SEC);
+	make_final("", 0, 0);
+	r.started_boottime_ns = 0;
+	ingest_place_move(&r, 60000 - (int64_t)(NOW / NSEC_PER_MSEC));
+	ingest_place_move(&r, shift_of(NULL, NOW));
+	assert_near(r.ended_ns, NOW, 1);
+}
+
+static void times_that_only_a_wall_clock_knows_are_flagged(void **state)
+{
+	(void)state;
+	struct report_clock c = clock_of(0);
+
+	make_final(BOOT, 5000, 86400);
+	assert_int_equal(over_of(&c), 0);
+	make_final(EARLIER, 400000, 0);
+	assert_near(over_of(&c), NOW - UP, 1);
+	make_final(EARLIER, 400000, 86400 * 30);
+	assert_near(over_of(&c), NOW - UP, 1);
+	/* an older release: what is not moved is believed */
+	make_final("", 400000, 0);
+	r.started_boottime_ns = 0;
+	assert_int_equal(over_of(NULL), 0);
+	ingest_place_move(&r, 86400 * 30 * 1000ll);
+	assert_near(over_of(NULL), NOW, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -153,6 +205,8 @@ int main(void)
 		cmocka_unit_test(a_right_clock_is_believed_whatever_the_push_took),
 		cmocka_unit_test(of_an_earlier_boot_is_what_was_before_this_one),
 		cmocka_unit_test(without_clocks_what_is_ahead_by_hours_is_now),
+		cmocka_unit_test(a_clock_that_was_never_set_loses_nothing),
+		cmocka_unit_test(times_that_only_a_wall_clock_knows_are_flagged),
 		cmocka_unit_test(clocks_that_lie_make_no_nonsense),
 	};
 
