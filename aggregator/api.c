@@ -13,6 +13,7 @@
 
 #include "aggregator/api_limit.h"
 #include "aggregator/api_site.h"
+#include "aggregator/routes.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/log.h"
@@ -522,6 +523,15 @@ static bool begin(struct app *app, struct web_request *r)
 	a->site = api_site_take(app->api->sites);
 	identity_collect(api_site_identity(a->site), r, &a->proof);
 	return true;
+}
+
+bool api_admits_metrics(struct app *app, struct web_request *r)
+{
+	struct api_site *site = api_site_take(app->api->sites);
+	bool may = identity_admits_metrics(api_site_identity(site), r);
+
+	api_site_release(app->api->sites, site);
+	return may;
 }
 
 void api_admit(void *arg, struct web_request *r)

@@ -32,6 +32,8 @@ static struct identity_params params_of(const struct options *o)
 			(const char *const *)o->front_end_addresses.items,
 		.front_end_address_count = o->front_end_addresses.count,
 		.front_end_roles = o->front_end_roles,
+		.metrics = (const char *const *)o->metrics.items,
+		.metrics_count = o->metrics.count,
 		.user_headers = (const char *const *)o->user_headers.items,
 		.user_header_count = o->user_headers.count,
 		.token_keys = o->token_keys,

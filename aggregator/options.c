@@ -121,6 +121,11 @@ const struct conf_opt options_table[] = {
 	    "Who is named by a front end alone may be an admin or operator; else "
 	    "that one is an ordinary user. The number that one by MUNGE says beside "
 	    "the login (the load balancer) counts as proved, as do tokens."),
+	ROW("identity.metrics", CONF_LIST, metrics, "",
+	    "Who reads /metrics: password:USER (of web.config.file) or "
+	    "certificate:NAME, each with @ADDRESS or @RANGE or not, an address or a "
+	    "range. Empty: whom web.config.file lets in, but no front end and no "
+	    "user."),
 	ROW("web.user-header-name", CONF_LIST, user_headers, "X-Grafana-User",
 	    "Headers by which a front end names its user."),
 	ROW("identity.token-keys", CONF_STRING, token_keys, "",

@@ -158,6 +158,8 @@ static void put_all(struct app *app, struct prom *out)
 
 void serve_metrics(void *arg, struct web_request *r)
 {
+	if (!api_admits_metrics(arg, r))
+		return;
 	auto_buf struct buf body = BUF_INIT;
 	const char *type;
 	enum prom_format format = negotiate_format(web_header(r, "Accept"), &type);

@@ -19,6 +19,10 @@ int routes_prefix(const struct options *o, char ret[ROUTES_PREFIX_MAX],
 /* own.c */
 void serve_landing(void *arg, struct web_request *r);
 void serve_health(void *arg, struct web_request *r);
+struct app;
+
+/* Whether whoever sent r may read metrics; else it has been answered. */
+bool api_admits_metrics(struct app *app, struct web_request *r);
 void serve_metrics(void *arg, struct web_request *r);
 
 #endif

@@ -17,6 +17,7 @@
 #include "lb/health.h"
 #include "lb/site.h"
 #include "lb/worker.h"
+#include "lib/http/identity_web.h"
 #include "lib/http/listen.h"
 #include "lib/log.h"
 #include "lib/service.h"
@@ -197,6 +198,27 @@ static void put(struct prom *out, const struct prom_family *f, const char *label
 	prom_put_u64(out, &l, label ? 1 : 0, v);
 }
 
+struct scraper {
+	struct web_request *r;
+	bool admitted; /* else answered */
+};
+
+static void admit_scraper(void *arg, const struct identity *id)
+{
+	struct scraper *s = arg;
+
+	s->admitted = identity_admits_metrics(id, s->r);
+}
+
+static bool admits_metrics(void *arg, struct web_request *r)
+{
+	struct balancer *b = arg;
+	struct scraper s = {.r = r};
+
+	gate_with_identity(b->gate, admit_scraper, &s);
+	return s.admitted;
+}
+
 static void metrics(void *arg, struct prom *out)
 {
 	static const struct prom_family build = {"ceems_lb_build_info", PROM_GAUGE,
@@ -256,6 +278,7 @@ static int start_workers(struct balancer *b, struct err *err)
 		.drain_ms = (uint32_t)o->drain_ms,
 		.gate = b->gate,
 		.unhealthy = unhealthy,
+		.admits_metrics = admits_metrics,
 		.metrics = metrics,
 		.arg = b,
 		.before_threads = before_threads,

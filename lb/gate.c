@@ -252,6 +252,19 @@ bool gate_is_front_end(struct gate *g, const struct netaddr *peer)
 	return is;
 }
 
+void gate_with_identity(struct gate *g, void (*use)(void *arg, const struct identity *),
+			void *arg)
+{
+	struct gate_keeper *k;
+
+	pthread_mutex_lock(&g->mutex);
+	k = g->keeper;
+	atomic_fetch_add(&k->refs, 1);
+	pthread_mutex_unlock(&g->mutex);
+	use(arg, k->id);
+	gate_keeper_drop(k);
+}
+
 int gate_set_identity(struct gate *g, const struct identity_params *p, struct err *err)
 {
 	struct gate_keeper *k = NULL, *old;

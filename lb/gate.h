@@ -44,6 +44,10 @@ void gate_set_site(struct gate *g, struct site *s);
 /* Anew, on a reload; what fails leaves the old in force. */
 int gate_set_identity(struct gate *g, const struct identity_params *p, struct err *err);
 
+/* Calls use() with the identity that is in force. */
+void gate_with_identity(struct gate *g, void (*use)(void *arg, const struct identity *),
+			void *arg);
+
 /* One request. Zero-initialise, fill in the first part; all of it borrowed and alive
  * until gate_end(). */
 struct gate_request {

@@ -335,6 +335,8 @@ static int on_identity_list(void *arg, const char *key, yaml_node_t *v)
 		list = &p->front_ends;
 	else if (strcmp(key, "front_end_addresses") == 0)
 		list = &p->front_end_addresses;
+	else if (strcmp(key, "metrics") == 0)
+		list = &p->metrics;
 	else if (strcmp(key, "user_headers") == 0)
 		list = &p->user_headers;
 	else if (strcmp(key, "token_issuers") == 0)
@@ -358,6 +360,7 @@ static int on_identity(void *arg, const char *key, yaml_node_t *v)
 		{"front_ends", on_identity_list},
 		{"front_end_addresses", on_identity_list},
 		{"front_end_roles", on_identity_flag},
+		{"metrics", on_identity_list},
 		{"user_headers", on_identity_list},
 		{"token_keys", on_identity_text},
 		{"token_ca_file", on_identity_text},

@@ -83,9 +83,8 @@ static void serve_health(void *arg, struct web_request *r)
 		web_answer_text(r, 200, "CEEMS load balancer is healthy\n");
 }
 
-static void serve_metrics(void *arg, struct web_request *r)
+static void put_metrics(struct workers *w, struct web_request *r)
 {
-	struct workers *w = arg;
 	const char *type;
 	enum prom_format format = negotiate_format(web_header(r, "Accept"), &type);
 	struct prom *prom = prom_new(METRICS_BYTES_MAX);
@@ -102,6 +101,14 @@ static void serve_metrics(void *arg, struct web_request *r)
 	else
 		web_answer_text(r, 500, "out of memory\n");
 	prom_free(prom);
+}
+
+static void serve_metrics(void *arg, struct web_request *r)
+{
+	struct workers *w = arg;
+
+	if (!w->p.admits_metrics || w->p.admits_metrics(w->p.arg, r))
+		put_metrics(w, r);
 }
 
 static unsigned cpu_count(void)

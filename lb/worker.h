@@ -35,6 +35,9 @@ struct workers_params {
 	struct gate *gate; /* borrowed */
 	/* 200 or 503 with a reason (static); called on any worker */
 	const char *(*unhealthy)(void *arg);
+	/* Whether whoever sent r may read metrics; else it has been answered. NULL: all
+	 */
+	bool (*admits_metrics)(void *arg, struct web_request *r);
 	void (*metrics)(void *arg, struct prom *out);
 	void *arg;
 	int (*before_threads)(void *arg, struct err *err);

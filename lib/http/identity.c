@@ -31,8 +31,8 @@ struct identity {
 	char *munge_socket;
 	enum identity_certificate certificate;
 	char *suffix;
-	struct party fronts[FRONT_ENDS_MAX];
-	size_t front_count;
+	struct party fronts[FRONT_ENDS_MAX], metrics[FRONT_ENDS_MAX];
+	size_t front_count, metrics_count;
 	struct netrange ranges[RANGES_MAX];
 	size_t range_count;
 	struct texts headers, issuers, audiences;
@@ -68,29 +68,36 @@ static int copy_text(const char *s, char **ret)
 	return *ret ? 0 : -ENOMEM;
 }
 
-static int add_front(struct identity *id, const char *text, struct err *err)
+static int copy_parties(const char *const *items, size_t count, unsigned kinds,
+			const char *option, struct party *ret, size_t *ret_count,
+			struct err *err)
 {
-	struct party p;
-	int rc = party_parse(text, PARTY_CERTIFICATE | PARTY_PASSWORD | PARTY_MUNGE, &p,
-			     err);
-
-	if (rc < 0)
-		return err_prefix(err, rc, "identity.front-end");
-	if (id->front_count == FRONT_ENDS_MAX)
-		return err_set(err, -EINVAL, "identity.front-end: at most %d",
-			       FRONT_ENDS_MAX);
-	id->fronts[id->front_count++] = p;
+	for (size_t i = 0; i < count; i++) {
+		if (i == FRONT_ENDS_MAX)
+			return err_set(err, -EINVAL, "%s: at most %d", option,
+				       FRONT_ENDS_MAX);
+		int rc = party_parse(items[i], kinds, &ret[i], err);
+		if (rc < 0)
+			return err_prefix(err, rc, "%s", option);
+		*ret_count = i + 1;
+	}
 	return 0;
 }
 
 static int copy_lists(struct identity *id, const struct identity_params *p,
 		      struct err *err)
 {
-	for (size_t i = 0; i < p->front_end_count; i++) {
-		int rc = add_front(id, p->front_ends[i], err);
-		if (rc < 0)
-			return rc;
-	}
+	int rc = copy_parties(p->front_ends, p->front_end_count,
+			      PARTY_CERTIFICATE | PARTY_PASSWORD | PARTY_MUNGE,
+			      "identity.front-end", id->fronts, &id->front_count, err);
+
+	if (rc == 0)
+		rc = copy_parties(p->metrics, p->metrics_count,
+				  PARTY_CERTIFICATE | PARTY_PASSWORD | PARTY_ADDRESS,
+				  "identity.metrics", id->metrics, &id->metrics_count,
+				  err);
+	if (rc < 0)
+		return rc;
 	for (size_t i = 0; i < p->front_end_address_count; i++) {
 		if (i == RANGES_MAX ||
 		    netrange_parse(p->front_end_addresses[i], &id->ranges[i]) < 0)
@@ -617,6 +624,60 @@ int identity_prove(struct identity *id, const struct identity_facts *f,
 	if (rc == 0)
 		*ret = who;
 	return rc;
+}
+
+/* ---- metrics --------------------------------------------------------------------- */
+
+static bool has_name(const struct identity_facts *f, const char *name)
+{
+	for (size_t i = 0; f->client_certificate && i < f->name_count; i++) {
+		if (strcmp(f->names[i].text, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool may_scrape(const struct party *p, const struct identity_facts *f)
+{
+	if (!party_is_at(p, f->has_peer ? &f->peer : NULL))
+		return false;
+	if (p->kind == PARTY_PASSWORD)
+		return f->password_user && strcmp(p->name, f->password_user) == 0;
+	return p->kind == PARTY_ADDRESS || has_name(f, p->name);
+}
+
+/* Of a front end, wherever it is, or a user. */
+static bool is_user_side(const struct identity *id, const struct identity_facts *f)
+{
+	struct identity_who who;
+	char login[IDENTITY_LOGIN_BYTES];
+
+	if (f->password_user &&
+	    find_front(id, PARTY_PASSWORD, f->password_user, f, &who).listed)
+		return true;
+	for (size_t i = 0; i < f->name_count; i++) {
+		if (find_front(id, PARTY_CERTIFICATE, f->names[i].text, f, &who)
+			    .listed ||
+		    (id->certificate && login_of_name(id, &f->names[i], login)))
+			return true;
+	}
+	return false;
+}
+
+int identity_check_metrics(const struct identity *id, const struct identity_facts *f,
+			   struct err *err)
+{
+	const char *user = NULL;
+	bool may = !id->metrics_count && !is_user_side(id, f);
+
+	for (size_t i = 0; i < id->metrics_count; i++)
+		may |= may_scrape(&id->metrics[i], f);
+	if (may && !user_headers(f, &user) && !f->tokens && !f->uids)
+		return 0;
+	return err_set(err, -EPERM,
+		       "metrics of this service are not for users, or who names them: "
+		       "Prometheus needs a password or certificate of its own, or a "
+		       "place in identity.metrics");
 }
 
 unsigned identity_status(int rc)

@@ -67,6 +67,10 @@ struct identity_params {
 	size_t front_end_address_count;
 	/* Who is named by a front end alone may have a role; else that one has none. */
 	bool front_end_roles;
+	/* Who reads /metrics: "password:USER", "certificate:NAME", each with @ADDRESS
+	 * or not, an address or a range; none: see identity_check_metrics() */
+	const char *const *metrics;
+	size_t metrics_count;
 	const char *const *user_headers; /* 1 to IDENTITY_HEADERS_MAX */
 	size_t user_header_count;
 	const char *token_keys; /* URL or file; NULL or "": tokens are refused */
@@ -160,6 +164,12 @@ bool identity_waits(const struct identity *id, const struct identity_facts *f);
  * none comes, or none is taken. */
 const char *identity_credential(const struct identity *id,
 				const struct identity_facts *f);
+
+/* Whether /metrics is for whoever asks, whom the web configuration has let in: one of
+ * identity_params.metrics, or without such a list any but front ends, behind which all
+ * users are. Never whose request names a user. -EPERM. Waits for nobody. */
+int identity_check_metrics(const struct identity *id, const struct identity_facts *f,
+			   struct err *err);
 
 /* The HTTP status for an error of identity_prove(). */
 unsigned identity_status(int rc);

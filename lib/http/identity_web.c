@@ -90,3 +90,16 @@ void identity_request_done(struct identity_request *q)
 	free(q->names);
 	q->names = NULL;
 }
+
+bool identity_admits_metrics(const struct identity *id, struct web_request *r)
+{
+	struct identity_request q;
+	struct err err;
+
+	identity_collect(id, r, &q);
+	int rc = identity_check_metrics(id, &q.facts, &err);
+	identity_request_done(&q);
+	if (rc < 0)
+		web_answer_text(r, identity_status(rc), err.text); /* copies */
+	return rc == 0;
+}

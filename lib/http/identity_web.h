@@ -18,6 +18,9 @@ struct identity_request {
 
 void identity_collect(const struct identity *id, struct web_request *r,
 		      struct identity_request *ret);
+/* Whether /metrics is for whoever sent r (identity_check_metrics()); else it has been
+ * answered. Its route needs no own_proof. */
+bool identity_admits_metrics(const struct identity *id, struct web_request *r);
 void identity_request_done(struct identity_request *q); /* accepts a zeroed one */
 
 #endif

@@ -125,7 +125,7 @@ fi
 
 if command -v promtool >/dev/null; then
 	(umask 077 && mkdir -p "$SCRATCH/prom" && echo x >"$SCRATCH/prom/pw" &&
-		sed "s|/etc/prometheus/ceems.password|$SCRATCH/prom/pw|" contrib/prometheus/scrape.yaml >"$SCRATCH/prom/p.yml")
+		sed "s|/etc/prometheus/ceems[a-z-]*[.]password|$SCRATCH/prom/pw|" contrib/prometheus/scrape.yaml >"$SCRATCH/prom/p.yml")
 	promtool check config "$SCRATCH/prom/p.yml" >"$SCRATCH/scrape.log" 2>&1 && r=ok || r=$(cat "$SCRATCH/scrape.log")
 	is "promtool accepts the sample scrape configuration" "$r" ok
 	promtool check web-config "$dest/etc/ceems/web-config.yaml" >"$SCRATCH/web.log" 2>&1 && r=ok || r=$(cat "$SCRATCH/web.log")

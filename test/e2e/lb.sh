@@ -102,7 +102,7 @@ both() {
 		      tsdb: [{web: {url: "http://127.0.0.1:${prom_port[1]}"}}]
 	END
 }
-printf "basic_auth_users:\n  grafana: '%s'\n" "$hash" >lb-web.yaml
+printf "basic_auth_users:\n  grafana: '%s'\n  prometheus: '%s'\n" "$hash" "$hash" >lb-web.yaml
 mine lb-web.yaml
 lb_start() {
 	: >lb.log # of the one before
@@ -122,12 +122,16 @@ query() { local u=$1 q=$2; shift 2; as "$u" /api/v1/query --data-urlencode "quer
 value() { jq -r '[.data.result[]?.value[1]] | join(" ")' 2>/dev/null; }
 why() { jq -r '.error // "none"' 2>/dev/null; }
 M=ceems_compute_unit_memory_used_bytes
-metric() { curl -s -u 'grafana:correct horse' "$U/metrics" | grep -F "$1 " | sed 's/.* //'; }
+metric() { curl -s -u 'prometheus:correct horse' "$U/metrics" | grep -F "$1 " | sed 's/.* //'; }
 
 both
 is "the configuration is good" "$("$lb" --config.file=lb.yaml --web.config.file=lb-web.yaml --check-config | tail -1)" \
 	"ceems_lb: the configuration is good"
 ok "it starts" lb_start || tap_done
+scrape() { curl -s -m 100 -o body -w '%{http_code}' "$@" "$U/metrics"; }
+is "metrics are Prometheus' by a password of its own" "$(scrape -u 'prometheus:correct horse') $(scrape)" "200 401"
+is "and not for those who come by a front end" "$(scrape -u 'grafana:correct horse') $(why <body | cut -c1-51) $(scrape -u 'prometheus:correct horse' -H 'X-Grafana-User: ann')" \
+	"403 metrics of this service are not for users, or who n 403"
 if have_root; then
 	# /proc/PID of who hides is root's
 	is "it runs as somebody without rights" "$(sed -n 's/^Uid:\t//p' "/proc/$LB/status" | tr '\t' ' ')" "65534 65534 65534 65534"

@@ -11,7 +11,7 @@ make=$BUILD/batch_make
 need_api
 cd "$SCRATCH" || exit 1
 hash='$2b$10$abcdefghijklmnopqrstuu23JPZtHcGhwXSF41f93o/7vBdDut3Xu' # of "correct horse"
-printf "basic_auth_users:\n  lb: '%s'\n" "$hash" >web.yaml
+printf "basic_auth_users:\n  lb: '%s'\n  prometheus: '%s'\n" "$hash" "$hash" >web.yaml
 umask 077; echo 'test=* a-token-of-this-test' >token; umask 022
 chmod 600 web.yaml
 pg_start || { ok "Postgres starts" false; tap_done; }
@@ -51,8 +51,9 @@ is "of another job" "$(sql "SELECT uid, held FROM unit WHERE uuid = '2' ORDER BY
 is "which is nobody's either" "$(verify alice 2) $(verify mallory 2)" "403 403"
 is "each is in the audit, with the node" "$(sql "SELECT detail->>'uuid', detail->>'uid', detail->>'said', detail->'nodes' FROM audit WHERE action = 'hold' ORDER BY 1")" \
 	$'1|1001|6666|["n2"]\n2|1001|6666|["n2"]'
-counted() { curl -s -u 'lb:correct horse' "$URL/metrics" | grep -qx 'ceems_aggregator_units_held{state="open"} 2'; }
+counted() { curl -s -u 'prometheus:correct horse' "$URL/metrics" | grep -qx 'ceems_aggregator_units_held{state="open"} 2'; }
 ok "and counted" wait_for 60 counted
+is "metrics are not a front end's" "$(curl -s -m 100 -u 'lb:correct horse' -o /dev/null -w '%{http_code}' "$URL/metrics")" 403
 is "nothing is gone" "$(sql 'SELECT count(*) FROM unit_node')" 3
 like "somebody has looked" "$("$agg" --settle=c1/1 --db.url="$PGURL" 2>&1)" '1 runs are their owners. again'
 is "then it is whose slurmctld said" "$(verify alice 1) $(verify mallory 1) $(runs alice 1) $(runs mallory 1)" "200 403 true false"

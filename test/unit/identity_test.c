@@ -286,6 +286,45 @@ static void a_front_end_names_no_root(void **state)
 	}
 }
 
+static void metrics_are_not_for_users_or_front_ends(void **state)
+{
+	static const char *const listed[] = {"password:prom", "certificate:prom.site",
+					     "192.0.2.7"};
+	struct identity_params p = {.front_ends = fronts,
+				    .front_end_count = 2,
+				    .user_headers = headers,
+				    .user_header_count = 2};
+	struct identity_facts f = facts(), none = f;
+
+	(void)state;
+	use(&p);
+	assert_int_equal(identity_check_metrics(id, &none, &err), 0);
+	f.password_user = "lb";
+	assert_int_equal(identity_check_metrics(id, &f, &err), -EPERM);
+	f.password_user = "prom";
+	assert_int_equal(identity_check_metrics(id, &f, &err), 0);
+	user(&f, 0, "alice");
+	assert_int_equal(identity_check_metrics(id, &f, &err), -EPERM);
+	/* a list is the whole of it */
+	p.metrics = listed;
+	p.metrics_count = 3;
+	use(&p);
+	assert_int_equal(identity_check_metrics(id, &none, &err), -EPERM);
+	assert_int_equal(identity_check_metrics(id, &f, &err), -EPERM);
+	f = none;
+	f.password_user = "prom";
+	assert_int_equal(identity_check_metrics(id, &f, &err), 0);
+	f.password_user = "other";
+	assert_int_equal(identity_check_metrics(id, &f, &err), -EPERM);
+	f.has_peer = netaddr_parse("192.0.2.7", &f.peer) == 0;
+	assert_int_equal(identity_check_metrics(id, &f, &err), 0);
+	f = none;
+	f.names[0] = (struct identity_name){CERTIFICATE_DNS, "prom.site"};
+	f.name_count = 1;
+	f.client_certificate = true;
+	assert_int_equal(identity_check_metrics(id, &f, &err), 0);
+}
+
 /* Its own address is the one that counts; one name may be on several hosts. */
 static void a_front_end_has_an_address_of_its_own(void **state)
 {
@@ -685,6 +724,7 @@ int main(void)
 		cmocka_unit_test(a_front_end_comes_from_where_it_should),
 		cmocka_unit_test(a_front_end_gives_no_role_unless_told),
 		cmocka_unit_test(a_front_end_names_no_root),
+		cmocka_unit_test(metrics_are_not_for_users_or_front_ends),
 		cmocka_unit_test(a_front_end_has_an_address_of_its_own),
 		cmocka_unit_test(addresses_of_front_ends_are_known),
 		cmocka_unit_test(a_front_end_may_say_the_number_too),
