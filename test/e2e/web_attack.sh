@@ -82,7 +82,8 @@ crowd --count 400 --again 1
 is "and beside one client with 400 that never ends" "$(scrapes 12)" "200 x 12"
 disperse
 printf 'GET /health HTTP/1.1\r\nHost: x\r\n' >head
-crowd --count 90 --spread 1 --again 1
+# all of 127/8 is one network: whose head is not there before 64 others came may be the one that ends
+crowd --count 90 --spread 1 --again 1000
 is "and beside 90 heads that stay half" "$(scrapes 12)" "200 x 12"
 disperse
 ok "the server runs on" kill -0 "$PID"

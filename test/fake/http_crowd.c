@@ -2,11 +2,12 @@
 /* Many HTTP clients that take what they can get: each sends standard input and then
  * zeros, and holds its connection for as long as it is let.
  *
- *	http_crowd [--count N] [--zeros BYTES] [--from N] [--spread 1] [--again 1] PORT
+ *	http_crowd [--count N] [--zeros BYTES] [--from N] [--spread 1] [--again MS] PORT
  *
  * --from: the address is 127.9.0.N, with --spread each client has the next one;
- *--again: a connection that was ended is made anew. Prints "ready" when all of them
- * have sent what is taken at once, and runs until it is killed. */
+ * --again: a connection that was ended is made anew, at most once in so many ms. Prints
+ * "ready" when all of them have sent what is taken at once, and runs until it is
+ * killed. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -145,7 +146,7 @@ static void run_crowd(const struct crowd *c, struct client *clients, struct poll
 		poll(fds, c->count, ROUND_MS);
 		for (uint32_t i = 0; i < c->count; i++)
 			moved |= serve_client(c, i, &clients[i], fds[i].revents);
-		usleep(ROUND_MS * 1000 / 4);
+		usleep(1000 * (ready && c->again > ROUND_MS ? c->again : ROUND_MS / 4));
 		quiet_ms = moved ? 0 : quiet_ms + ROUND_MS;
 		bool enough = clock_boottime_ns() - began_ns > READY_MS * NSEC_PER_MSEC;
 		if (!ready && (enough || quiet_ms >= QUIET_MS)) {
