@@ -472,6 +472,7 @@ static bool ask_munge(struct ask *a)
 	if (munge_submit(m, &a->munge) == 0)
 		return true;
 	web_wake(a->r);
+	web_count_munge(a->r, -EBUSY);
 	refuse_now(a, -EAGAIN, "too many MUNGE credentials are waiting");
 	return true;
 }
@@ -544,6 +545,7 @@ void api_admit(void *arg, struct web_request *r)
 	if (a->phase == ASK_OVER) {
 		send_answer(a);
 	} else if (a->munge.facts.rc < 0) {
+		web_count_munge(r, a->munge.facts.rc);
 		refuse_now(a, a->munge.facts.rc == -EHOSTDOWN ? -EHOSTDOWN : -EACCES,
 			   a->munge.why.text);
 	} else if (web_method(r) == WEB_POST && !a->proved) {

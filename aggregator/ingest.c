@@ -197,6 +197,7 @@ static int ask_munge(struct ingest *in, struct web_request *r, struct err *err)
 	if (rc == 0)
 		return 0;
 	web_wake(r);
+	web_count_munge(r, -EBUSY);
 	return err_set(err, rc, "too many MUNGE credentials are waiting");
 }
 
@@ -253,6 +254,7 @@ void ingest_admit(void *arg, struct web_request *r)
 
 	if (q && q->decoded) {
 		err = q->munge.why;
+		web_count_munge(r, q->munge.facts.rc);
 		rc = sender_may(in->sender, &q->munge.facts, &q->proof, &err);
 		if (rc == 0)
 			note_sender(r, &q->munge.facts);

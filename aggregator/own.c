@@ -165,8 +165,10 @@ void serve_metrics(void *arg, struct web_request *r)
 	enum prom_format format = negotiate_format(web_header(r, "Accept"), &type);
 	struct prom *prom = prom_new(METRICS_BYTES_MAX);
 
-	if (prom)
+	if (prom) {
 		put_all(arg, prom);
+		web_metrics(web_of(r), prom);
+	}
 	if (prom && prom_render(prom, format, &body) == 0)
 		web_answer(r, 200, type, body.data, body.len);
 	else

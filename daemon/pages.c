@@ -219,6 +219,11 @@ static int start_web(struct pages *p, const struct pages_params *params,
 	return web_start(&w, &p->web, err);
 }
 
+static void put_web(void *arg, struct prom *out)
+{
+	web_metrics(arg, out);
+}
+
 int pages_start(const struct pages_params *params, struct pages **ret, struct err *err)
 {
 	struct pages *p = calloc(1, sizeof(*p));
@@ -249,6 +254,7 @@ int pages_start(const struct pages_params *params, struct pages **ret, struct er
 		pages_stop(p);
 		return rc;
 	}
+	scrape_add_own(p->scrape, put_web, p->web);
 	*ret = p;
 	return 0;
 }
@@ -257,6 +263,8 @@ void pages_stop(struct pages *p)
 {
 	if (!p)
 		return;
+	if (p->scrape)
+		scrape_add_own(p->scrape, NULL, NULL);
 	web_stop(p->web);
 	flight_free(p->flight);
 	free(p->telemetry_path);

@@ -63,6 +63,8 @@ struct scrape {
 	int last_rc;
 	struct prom *spare; /* the memory of a result that is over, for the next one */
 	uint64_t start_ns, longest_gap_ns;
+	void (*put_own)(void *arg, struct prom *out);
+	void *own_arg;
 
 	atomic_uint in_flight;
 	atomic_ullong requests[3]; /* 200, 500, 503 */
@@ -136,6 +138,16 @@ static void put_http(struct scrape *s, struct prom *out)
 			     atomic_load(&s->requests[i]));
 }
 
+static void put_own(struct scrape *s, struct prom *out)
+{
+	pthread_mutex_lock(&s->mutex);
+	void (*put)(void *arg, struct prom *out) = s->put_own;
+	void *arg = s->own_arg;
+	pthread_mutex_unlock(&s->mutex);
+	if (put)
+		put(arg, out);
+}
+
 static void collect_all(struct scrape *s, struct prom *out)
 {
 	if (s->params.lock)
@@ -161,6 +173,7 @@ static void collect_all(struct scrape *s, struct prom *out)
 	if (s->params.exporter_metrics) {
 		self_put_process(s->self, out);
 		put_http(s, out);
+		put_own(s, out);
 	}
 }
 
@@ -369,6 +382,15 @@ uint64_t scrape_count(struct scrape *s)
 	uint64_t n = s->finished;
 	pthread_mutex_unlock(&s->mutex);
 	return n;
+}
+
+void scrape_add_own(struct scrape *s, void (*put)(void *arg, struct prom *out),
+		    void *arg)
+{
+	pthread_mutex_lock(&s->mutex);
+	s->put_own = put;
+	s->own_arg = arg;
+	pthread_mutex_unlock(&s->mutex);
 }
 
 uint32_t scrape_http_begin(struct scrape *s)

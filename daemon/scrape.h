@@ -35,9 +35,10 @@ struct scrape_params {
 	 * answer. */
 	void (*prepare)(void *arg);
 	void *arg;
-	bool exporter_metrics; /* process_* and promhttp_*: off with
-				  --web.disable-exporter-metrics */
-	size_t max_bytes;      /* of one scrape's samples; 0: 64 MiB */
+	/* process_*, promhttp_* and what scrape_add_own() has: off with
+	 * --web.disable-exporter-metrics */
+	bool exporter_metrics;
+	size_t max_bytes; /* of one scrape's samples; 0: 64 MiB */
 };
 
 /* Opens the collectors. One that fails to open is off with one log line, its success is
@@ -69,6 +70,11 @@ uint64_t scrape_longest_gap_ms(struct scrape *s);
 uint64_t scrape_linger_ms(struct scrape *s, uint64_t at_least_ms);
 /* Collections so far. */
 uint64_t scrape_count(struct scrape *s);
+
+/* More metrics about ceemsd itself from now on: put is called on the thread that
+ * collects. NULL: no more from the next collection on. */
+void scrape_add_own(struct scrape *s, void (*put)(void *arg, struct prom *out),
+		    void *arg);
 
 /* For promhttp_metric_handler_requests_{total,in_flight}. begin returns how many are in
  * flight now, this one included; end tells the status that was answered. */

@@ -71,6 +71,7 @@ struct gate_request {
 	struct site *site;                  /* held */
 	struct buf body;                    /* of an answer or a refusal */
 	const char *body_type;
+	int munge_rc;                     /* of its credential; 0: good, or none */
 	char retry_after[8];              /* "" or seconds, with 429 and 503 */
 	char login[IDENTITY_LOGIN_BYTES]; /* "" while it is not proved */
 	/* as identity_who has it; "": no front end speaks for the user */

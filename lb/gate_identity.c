@@ -121,10 +121,17 @@ static enum gate_next known(struct gate_state *s)
 	return NEXT_STEP;
 }
 
+static void note_munge(struct gate_state *s, int rc)
+{
+	if (identity_credential(s->keeper->id, s->r->facts))
+		s->r->munge_rc = rc;
+}
+
 static enum gate_next woken(struct gate_state *s)
 {
 	if (s->who_rc == 0)
 		remember(s);
+	note_munge(s, s->who_rc);
 	return known(s);
 }
 
@@ -168,6 +175,7 @@ enum gate_next gate_prove_who(struct gate_state *s)
 	s->step = woken;
 	if (crew_submit(s->g->provers, &s->prove, s->r->client))
 		return NEXT_WAIT;
+	note_munge(s, -EBUSY);
 	return gate_refuse(s, REASON_ERROR, 503, 1,
 			   "too many wait for proof of who they are");
 }

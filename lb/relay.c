@@ -401,6 +401,7 @@ void relay_handle(struct relays *rs, enum site_protocol protocol, struct web_req
 			web_sleep(r);
 			return;
 		}
+		web_count_munge(r, y->gate.munge_rc);
 		if (*y->gate.login)
 			web_proved(r, y->gate.front, y->gate.login);
 		if (y->gate.status) {

@@ -412,4 +412,5 @@ void workers_metrics(struct workers *w, struct prom *out)
 	put(out, "state", "idle", sum.idle);
 	prom_family(out, &bytes_family);
 	prom_put_u64(out, NULL, 0, sum.bytes);
+	web_metrics(w->web, out);
 }

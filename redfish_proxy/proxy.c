@@ -112,6 +112,7 @@ static bool ask_munge(struct ask *a)
 	if (munge_submit(a->site->munge, &a->munge) == 0)
 		return true;
 	web_wake(a->r);
+	web_count_munge(a->r, -EBUSY);
 	return false;
 }
 
@@ -119,6 +120,7 @@ static void take_munge(struct ask *a)
 {
 	const struct munge_facts *m = &a->munge.facts;
 
+	web_count_munge(a->r, m->rc);
 	if (m->rc < 0 ||
 	    !access_munge_node(m->payload.data, m->payload.len, a->munge_node))
 		return;
@@ -294,8 +296,10 @@ static void serve_metrics(void *arg, struct web_request *r)
 	cache_size(s->cache, &g.cache_entries, &g.cache_bytes);
 	targets_count(s->targets, &g.targets, &g.targets_down, &g.queued);
 	atomic_fetch_sub(&s->refs, 1);
-	if (prom)
+	if (prom) {
 		metrics_put(&p->metrics, &g, prom);
+		web_metrics(web_of(r), prom);
+	}
 	if (prom && prom_render(prom, format, &body) == 0)
 		web_answer(r, 200, type, body.data, body.len);
 	else

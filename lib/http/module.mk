@@ -14,6 +14,7 @@ libhttpd_SRCS += lib/http/web_body.c
 libhttpd_SRCS += lib/http/web_budget.c
 libhttpd_SRCS += lib/http/web_config.c
 libhttpd_SRCS += lib/http/web_conn.c
+libhttpd_SRCS += lib/http/web_metrics.c
 libhttpd_SRCS += lib/http/web_daemon.c
 libhttpd_SRCS += lib/http/web_head.c
 libhttpd_SRCS += lib/http/web_policy.c

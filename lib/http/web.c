@@ -265,6 +265,7 @@ static int authenticate(struct web_request *r, enum MHD_Result *ret_result)
 			return 1;
 		}
 		web_wake(r);
+		web_count_check(w, WEB_CHECK_PASSWORD, -EBUSY);
 		*ret_result = web_refuse(r, MHD_HTTP_SERVICE_UNAVAILABLE,
 					 "too many passwords to check\n");
 		return 1;
@@ -274,14 +275,13 @@ static int authenticate(struct web_request *r, enum MHD_Result *ret_result)
 			web_proved(r, "password:", web_password_user(r));
 		return 0;
 	}
-	*ret_result =
-		web_refuse(r, MHD_HTTP_UNAUTHORIZED,
-			   MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND,
-						       MHD_HTTP_HEADER_AUTHORIZATION)
-				   ? "wrong user or password (basic_auth_users of "
-				     "web.config.file)\n"
-				   : "a password is needed (basic_auth_users of "
-				     "web.config.file)\n");
+	bool came = web_header(r, MHD_HTTP_HEADER_AUTHORIZATION) != NULL;
+	web_count_check(w, WEB_CHECK_PASSWORD, came ? -EACCES : 0);
+	*ret_result = web_refuse(r, MHD_HTTP_UNAUTHORIZED,
+				 came ? "wrong user or password (basic_auth_users of "
+					"web.config.file)\n"
+				      : "a password is needed (basic_auth_users of "
+					"web.config.file)\n");
 	return 1;
 }
 

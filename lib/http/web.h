@@ -23,6 +23,7 @@
  * with what that thread left in web_state(). */
 
 struct loop;
+struct prom;
 struct web;
 struct web_request;
 
@@ -123,6 +124,9 @@ unsigned web_requests(const struct web *w);
  * old in force and is the error. */
 int web_reload(struct web *w, struct err *err);
 
+/* ceems_web_*: who was turned away. Any thread. */
+void web_metrics(struct web *w, struct prom *out);
+
 /* Port of the i-th listener, 0 when there is none. */
 unsigned web_port(const struct web *w, size_t i);
 /* Whether it serves other hosts by plain HTTP: what comes and goes can be read on the
@@ -134,6 +138,7 @@ bool web_is_in_clear(const struct web *w);
 int web_check_config(const char *path, struct err *err);
 
 /* For handlers. What is returned is borrowed until the request ends. */
+struct web *web_of(const struct web_request *r); /* also while web_start() runs */
 const char *web_path(const struct web_request *r);
 enum web_method web_method(const struct web_request *r);
 /* The body, "" when there is none; no NUL follows it. */
@@ -174,6 +179,9 @@ uint64_t web_client_network(struct web_request *r);
 /* It is proved who asks, kind and name together: the connection and its bodies count as
  * theirs, no longer as of a client of whom nothing is known. */
 void web_proved(struct web_request *r, const char *kind, const char *name);
+/* A MUNGE credential of this request has been looked at, for web_metrics(): 0, -EACCES,
+ * -EBUSY: it was not looked at, too many wait, -EHOSTDOWN. */
+void web_count_munge(struct web_request *r, int rc);
 /* The TLS session, NULL: plain HTTP. Its certificate has passed what client_auth_type
  * asks for, which may be nothing. */
 gnutls_session_t web_tls(struct web_request *r);

@@ -18,6 +18,14 @@
 #define PATH_BYTES_MAX 1024
 #define KEEP_TIMES 12 /* header_ms, for the next request of a connection to begin */
 
+enum web_check { WEB_CHECK_PASSWORD, WEB_CHECK_MUNGE, WEB_CHECKS };
+enum web_check_reason {
+	WEB_CHECK_WRONG,
+	WEB_CHECK_BUSY,
+	WEB_CHECK_NO_ANSWER,
+	WEB_CHECK_REASONS
+};
+
 /* One address as one loop, or the library's threads, serve it. */
 struct web_daemon {
 	struct web *w;
@@ -87,6 +95,7 @@ struct web {
 	/* of all, of those who prove nothing, and of these but for front ends */
 	size_t bodies_bytes, bodies_unproved, bodies_strangers;
 	uint64_t bodies_refused;
+	atomic_uint_fast64_t checks[WEB_CHECKS][WEB_CHECK_REASONS]; /* refused */
 };
 
 /* Of one request: what its head says of it, and what came. */
@@ -154,6 +163,11 @@ enum MHD_Result web_on_request(void *cls, struct MHD_Connection *connection,
 			       const char *url, const char *method, const char *version,
 			       const char *upload_data, size_t *upload_size,
 			       void **context);
+
+/* ---- lib/http/web_metrics.c ------------------------------------------------------ */
+
+/* rc: 0, -EACCES: it is wrong, -EBUSY: too many wait, others: nobody answers. */
+void web_count_check(struct web *w, enum web_check check, int rc);
 
 /* ---- lib/http/web_daemon.c ------------------------------------------------------- */
 

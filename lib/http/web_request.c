@@ -244,6 +244,11 @@ void web_answer_stream(struct web_request *r, unsigned status, const char *type,
 	answer(r, status, type, response);
 }
 
+struct web *web_of(const struct web_request *r)
+{
+	return r->w;
+}
+
 const char *web_path(const struct web_request *r)
 {
 	return r->path;

@@ -151,6 +151,11 @@ fi
 is "each row of compat.md says what became of the name" \
 	"$(awk -F'|' '/^\| `/ && $3 !~ /^ (same|alias|better|later|not applicable)( \(accepted\))? *$/ { print FILENAME ":" NR ":" $3 }' doc/compat.md)" ""
 is "no name has two rows in compat.md" "$(sed -n 's/^| `\([^`]*\)`.*/\1/p' doc/compat.md | sort | uniq -d)" ""
+bad=
+for m in $(grep -ohE '"ceems_web_[a-z_]+"' lib/http/*.c | tr -d '"' | sort -u); do
+	for page in metrics lb aggregator redfish_proxy; do grep -qF "\`$m\`" doc/$page.md || bad+="$page.md: $m "; done
+done
+is "the web server's metrics are in the page of each program" "$bad" ""
 is "no metric has two rows in metrics.md" "$(sed -n 's/^| *`\{0,1\}\(ceems_[a-zA-Z0-9_<>]*\).*/\1/p' doc/metrics.md | sort | uniq -d)" ""
 
 # metrics of the golden scrapes are documented; so is what promtool does not like

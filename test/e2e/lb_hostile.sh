@@ -441,6 +441,7 @@ else
 	is "nor reads another's" "$(by "$(cred games "ceems-api/1 GET $(own 102)")" "$(own 102)")" 403
 	is "one of another key is none" "$(by "MUNGE:AwQDAAB$(many 80 A)=:" "$(own 104)")" 401
 	is "no log line has a credential in it" "$(grep -c MUNGE: munge.log)" 0
+	ok "credentials that were none are counted" [ "$(metric 'ceems_web_checks_refused_total{check="munge",reason="wrong"}')" -gt 0 ]
 	kill "$PID"; wait "$PID"
 fi
 

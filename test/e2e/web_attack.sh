@@ -29,6 +29,12 @@ codes() {
 		sort | uniq -c | awk '{ printf "%s%s x %s", s, $2, $1; s = ", " }'
 }
 
+# counted NAME [LABELS]: of /metrics
+counted() {
+	"${CURL[@]}" -u 'ada:correct horse' "http://127.0.0.1:$PORT/metrics" |
+		awk -v n="ceems_web_$1${2:+{$2\}}" '$1 == n { print $2 }'
+}
+
 # bcrypt of "correct horse", cost 10
 hash='$2b$10$abcdefghijklmnopqrstuu23JPZtHcGhwXSF41f93o/7vBdDut3Xu'
 printf 'basic_auth_users:\n  ada: %s\n' "$hash" >web.yaml
@@ -41,6 +47,7 @@ kill -HUP "$PID"
 ok "the configuration is read again" wait_for 60 grep -q reloaded "$LOG"
 is "30 panels after SIGHUP are all let in" "$(codes 30 -u 'ada:correct horse')" "200 x 30"
 is "30 panels with a wrong password are all told so" "$(codes 30 -u 'ada:wrong')" "401 x 30"
+is "and counted" "$(counted checks_refused_total 'check="password",reason="wrong"')" 30
 stop
 
 # --- guesses that never end, from one client, who has asked for as much as it can
@@ -56,6 +63,7 @@ ok "guesses are turned away when too many wait" wait_for 100 grep -q 503 guessed
 is "a right password from elsewhere is let in meanwhile" "$(codes 8 -u 'ada:correct horse')" "200 x 8"
 kill "$GUESSER" 2>/dev/null
 wait "$GUESSER" 2>/dev/null
+ok "guesses that were turned away are counted" [ "$(counted checks_refused_total 'check="password",reason="busy"')" -gt 0 ]
 stop
 
 # --- connections that ask for nothing
@@ -86,6 +94,7 @@ printf 'GET /health HTTP/1.1\r\nHost: x\r\n' >head
 crowd --count 90 --spread 1 --again 1000
 is "and beside 90 heads that stay half" "$(scrapes 12)" "200 x 12"
 disperse
+ok "connections that ended for others are counted" [ "$(counted connections_ended_total)" -gt 0 ]
 ok "the server runs on" kill -0 "$PID"
 stop
 
@@ -129,5 +138,6 @@ front() {
 }
 is "front ends have room for theirs beside 80 of so many clients" "$(front 8)" "200 x 8"
 disperse
+ok "bodies without room are counted" [ "$(counted bodies_refused_total)" -gt 0 ]
 stop
 tap_done

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Whom the server turned away, for /metrics of each program (doc/metrics.md). */
+#include <errno.h>
+
+#include "lib/http/web_impl.h"
+#include "lib/prom.h"
+
+static const struct prom_family connections_refused = {
+	"ceems_web_connections_refused_total", PROM_COUNTER,
+	"Clients that got no connection: they, or all, have too many"};
+static const struct prom_family connections_ended = {
+	"ceems_web_connections_ended_total", PROM_COUNTER,
+	"Connections that were ended so that another one found room"};
+static const struct prom_family bodies_refused = {
+	"ceems_web_bodies_refused_total", PROM_COUNTER,
+	"Requests with bodies for which there was no room: their sender, or all, have "
+	"too much"};
+static const struct prom_family checks_refused = {
+	"ceems_web_checks_refused_total", PROM_COUNTER,
+	"Requests that proved nothing by a password or a MUNGE credential: it was "
+	"wrong, too many waited to be checked, munged did not answer"};
+
+void web_count_check(struct web *w, enum web_check check, int rc)
+{
+	switch (rc) {
+	case 0:
+		return;
+	case -EBUSY:
+		atomic_fetch_add(&w->checks[check][WEB_CHECK_BUSY], 1);
+		return;
+	case -EACCES:
+		atomic_fetch_add(&w->checks[check][WEB_CHECK_WRONG], 1);
+		return;
+	default:
+		atomic_fetch_add(&w->checks[check][WEB_CHECK_NO_ANSWER], 1);
+	}
+}
+
+void web_count_munge(struct web_request *r, int rc)
+{
+	web_count_check(r->w, WEB_CHECK_MUNGE, rc);
+}
+
+static void put_one(struct prom *out, const struct prom_family *f, uint64_t v)
+{
+	prom_family(out, f);
+	prom_put_u64(out, NULL, 0, v);
+}
+
+void web_metrics(struct web *w, struct prom *out)
+{
+	static const char *const checks[] = {"password", "munge"};
+	static const char *const reasons[] = {"wrong", "busy", "no_answer"};
+	uint64_t ended, refused;
+
+	web_conns_counts(w->conns, &ended, &refused);
+	pthread_mutex_lock(&w->bodies_mutex);
+	uint64_t bodies = w->bodies_refused;
+	pthread_mutex_unlock(&w->bodies_mutex);
+	put_one(out, &connections_refused, refused);
+	put_one(out, &connections_ended, ended);
+	put_one(out, &bodies_refused, bodies);
+	prom_family(out, &checks_refused);
+	for (size_t c = 0; c < WEB_CHECKS; c++) {
+		for (size_t i = 0; i < WEB_CHECK_REASONS; i++) {
+			const struct prom_label labels[] = {{"check", checks[c]},
+							    {"reason", reasons[i]}};
+			/* passwords are checked here: there is nobody to wait for */
+			if (c != WEB_CHECK_PASSWORD || i != WEB_CHECK_NO_ANSWER)
+				prom_put_u64(out, labels, 2,
+					     atomic_load(&w->checks[c][i]));
+		}
+	}
+}
