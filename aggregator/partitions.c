@@ -190,7 +190,7 @@ int partitions_clock(struct pg *pg, int64_t *ret_apart_s, struct err *err)
 
 static int compare_clocks(struct pg *pg, struct err *err)
 {
-	int64_t apart;
+	int64_t apart = 0; /* gcc 14 does not see that it is set where rc is 0 */
 	int rc = partitions_clock(pg, &apart, err);
 
 	if (rc < 0)

@@ -2,7 +2,7 @@
 FUZZERS += cgroup
 cgroup_fuzz_SRCS := lib/cgroup.c lib/cgroup_parse.c lib/cgroup_record.c lib/record.c lib/tlv.c lib/parse.c lib/err.c lib/fs.c lib/buf.c
 FUZZERS += conf
-conf_fuzz_SRCS := lib/conf.c lib/conf_help.c lib/conf_yaml.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
+conf_fuzz_SRCS := lib/conf.c lib/spelling.c lib/conf_help.c lib/conf_yaml.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
 conf_fuzz_PKGS := yaml-0.1
 FUZZERS += spool
 spool_fuzz_SRCS := lib/spool_segment.c lib/buf.c lib/crc32c.c lib/err.c lib/fs.c lib/parse.c
@@ -122,7 +122,7 @@ when_fuzz_SRCS := cli/when.c lib/err.c
 ifeq ($(HAVE_CURL)$(HAVE_JSON)$(HAVE_GNUTLS),111)
 FUZZERS += cacct
 cacct_fuzz_SRCS := $(filter-out cli/cacct_%,$(libcacct_SRCS)) cli/cacct_query.c lib/http/client.c lib/http/client_url.c lib/http/json.c lib/http/munge.c lib/fair.c lib/turns.c
-cacct_fuzz_SRCS += lib/buf.c lib/err.c lib/fs.c lib/parse.c lib/rfc3339.c lib/secret.c lib/yaml_walk.c lib/netaddr.c
+cacct_fuzz_SRCS += lib/spelling.c lib/job_names.c lib/buf.c lib/err.c lib/fs.c lib/parse.c lib/rfc3339.c lib/secret.c lib/yaml_walk.c lib/netaddr.c
 cacct_fuzz_PKGS := libcurl json-c yaml-0.1
 endif
 ifneq ($(filter liblbsite,$(ARCHIVES)),)
