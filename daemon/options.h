@@ -32,6 +32,7 @@ struct options {
 	/* general */
 	char *config_file; /* "" = none */
 	bool check_config;
+	bool later; /* CONF_LATER: never true */
 	LOG_OPTION_MEMBERS;
 	USER_OPTION_MEMBERS;
 	SANDBOX_OPTION_MEMBERS;

@@ -28,6 +28,23 @@ const struct conf_opt *conf_find(const struct conf_opt *opts, size_t n,
 	return NULL;
 }
 
+const struct conf_opt *conf_find_later(const struct conf_opt *opts, size_t n,
+				       const char *name, size_t len)
+{
+	for (size_t i = 0; i < n; i++) {
+		size_t l = strlen(opts[i].name);
+		if (opts[i].flags & CONF_LATER && l <= len &&
+		    memcmp(opts[i].name, name, l) == 0 && (l == len || name[l] == '.'))
+			return &opts[i];
+	}
+	return NULL;
+}
+
+int conf_refuse_later(const char *where, struct err *err)
+{
+	return err_set(err, -ENOTSUP, "%s: comes with a later release", where);
+}
+
 const struct conf_opt *conf_target(const struct conf_opt *opts, size_t n,
 				   const struct conf_opt *o)
 {
@@ -189,7 +206,9 @@ int conf_set(const struct conf_opt *o, void *dst, const char *text, const char *
 	case CONF_BOOL:
 		if (parse_bool(text, member(o, dst)) < 0)
 			return wrong(o, -EINVAL, text, where, err);
-		return 0;
+		return o->flags & CONF_LATER && *(bool *)member(o, dst)
+			       ? conf_refuse_later(where, err)
+			       : 0;
 	case CONF_U64:
 	case CONF_DURATION:
 	case CONF_BYTES:
@@ -436,6 +455,11 @@ static int parse_arg(const struct load *l, int argc, char *const argv[], int *i,
 		a.opt = conf_find(l->opts, l->n, name + 3, len - 3);
 		no = true;
 	}
+	if (!a.opt &&
+	    (a.opt = conf_find_later(l->opts, l->n, no ? name + 3 : name,
+				     no ? len - 3 : len)) &&
+	    !no)
+		return conf_refuse_later(word, l->err);
 	if (!a.opt)
 		return unknown_flag(l, name, len);
 	const struct conf_opt *o = conf_target(l->opts, l->n, a.opt);

@@ -52,6 +52,9 @@ enum conf_flag {
 		1 << 3, /* "config.file" alone: the program reads that file itself */
 	CONF_OTHERS = 1 << 4, /* "config.file" alone: it is another program's too, keys
 			       * that are not ours are passed over */
+	CONF_LATER = 1 << 5,  /* a CONF_BOOL of what a later release does, or the
+			       * beginning ("name.") of options of it: they are refused
+			       * as such, unless switched off; in no help */
 };
 
 struct conf_opt {

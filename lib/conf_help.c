@@ -120,7 +120,7 @@ static bool same_group(const struct conf_opt *a, const struct conf_opt *b)
 
 static bool shown(const struct conf_opt *o)
 {
-	return !(o->flags & (CONF_HIDDEN | CONF_DEPRECATED));
+	return !(o->flags & (CONF_HIDDEN | CONF_DEPRECATED | CONF_LATER));
 }
 
 /* Groups by the first word of the name, in the table's order. */
@@ -185,6 +185,8 @@ void conf_markdown(const struct conf_opt *opts, size_t n, struct buf *out)
 		const struct conf_opt *o = &opts[i];
 		char env[CONF_NAME_MAX + 8];
 		struct buf cell = BUF_INIT;
+		if (o->flags & CONF_LATER)
+			continue;
 		conf_env_name(o, env);
 		if (o->kind == CONF_ENUM)
 			put_choices(o, &cell);

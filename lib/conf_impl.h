@@ -15,6 +15,11 @@ const struct conf_opt *conf_find(const struct conf_opt *opts, size_t n,
 /* What an alias stands for, the option itself otherwise; NULL: the table is wrong. */
 const struct conf_opt *conf_target(const struct conf_opt *opts, size_t n,
 				   const struct conf_opt *o);
+/* The row with CONF_LATER that is name or its beginning, or NULL. */
+const struct conf_opt *conf_find_later(const struct conf_opt *opts, size_t n,
+				       const char *name, size_t len);
+/* "WHERE: comes with a later release" */
+int conf_refuse_later(const char *where, struct err *err);
 /* The likeliest name meant by a misspelt one, or NULL. prefixes: parts of names up to a
  * dot count as names too. *ret_len is its length in the borrowed text. */
 const char *conf_nearest(const struct conf_opt *opts, size_t n, const char *name,

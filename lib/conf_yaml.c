@@ -93,6 +93,10 @@ static int next_event(struct reader *r, yaml_event_t *ret)
 static int unknown_key(const struct reader *r, size_t line, bool mapping)
 {
 	size_t near_len = 0;
+
+	if (conf_find_later(r->opts, r->n, r->path, strlen(r->path)))
+		return fail(r, -ENOTSUP, line, "%s: comes with a later release",
+			    r->path);
 	const char *near = conf_nearest(r->opts, r->n, r->path, mapping, &near_len);
 
 	if (!near)
