@@ -32,7 +32,7 @@ static int run(struct cacct *c, struct buf *out, struct err *err)
 			       "or /etc/ceems/cacct.yaml (see cacct(1))");
 	rc = api_new(&c->site.api, &api, err);
 	if (rc < 0)
-		return err_prefix(err, rc, "the API's URL");
+		return err_prefix(err, rc, "the API at %.100s", c->site.api.url);
 	switch (c->command) {
 	case CACCT_REPORT:
 		return cacct_report(c, api, out, err);

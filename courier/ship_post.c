@@ -53,7 +53,11 @@ static int add_url(struct ship_post *p, const char *url, struct err *err)
 	size_t n = strlen(url);
 
 	if (strncasecmp(url, "http://", 7) != 0 && strncasecmp(url, "https://", 8) != 0)
-		return err_set(err, -EINVAL, "--aggregator.url: not http or https");
+		return err_set(
+			err, -EINVAL,
+			"--aggregator.url: \"%.100s\" must begin with http:// or "
+			"https://",
+			url);
 	if (strpbrk(url, "?#@ "))
 		return err_set(err, -EINVAL,
 			       "--aggregator.url: more than a host, a port and a path");

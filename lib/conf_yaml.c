@@ -10,6 +10,7 @@
 
 #include "lib/cleanup.h"
 #include "lib/conf_impl.h"
+#include "lib/yaml_walk.h"
 
 #define DEPTH_MAX 8
 
@@ -67,6 +68,11 @@ static int next_event(struct reader *r, yaml_event_t *ret)
 						     p->input.string.start),
 					    p->problem_offset),
 				    "%s", why);
+		if (yaml_has_tab((const char *)p->input.string.start,
+				 (size_t)(p->input.string.end - p->input.string.start),
+				 p->problem_mark.line))
+			return fail(r, -EINVAL, p->problem_mark.line + 1,
+				    "%s" YAML_TAB_HINT, why);
 		return fail(r, -EINVAL, p->problem_mark.line + 1, "%s%s%s", why,
 			    p->context ? ", " : "", p->context ? p->context : "");
 	}

@@ -182,8 +182,7 @@ int yaml_walk_list(struct yaml_walk *w, void *arg, const char *key, yaml_node_t 
 	return 0;
 }
 
-/* Whether the line before which the parser gave up, or that one, begins with a tab. */
-static bool has_tab(const char *text, size_t len, size_t line)
+bool yaml_has_tab(const char *text, size_t len, size_t line)
 {
 	for (size_t i = 0, at = 0; i < len && at <= line; at++) {
 		while (i < len && text[i] == ' ')
@@ -203,9 +202,7 @@ static int not_yaml(struct yaml_walk *w, const yaml_parser_t *yaml, const char *
 
 	return err_set(w->err, -EINVAL, "%s:%zu: %s%s", w->file, line + 1,
 		       yaml->problem ? yaml->problem : "not YAML",
-		       has_tab(text, len, line)
-			       ? " (YAML is indented with blanks, not with tabs)"
-			       : "");
+		       yaml_has_tab(text, len, line) ? YAML_TAB_HINT : "");
 }
 
 /* What stands behind the document would be read by nobody. */

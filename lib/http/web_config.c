@@ -331,9 +331,27 @@ static int on_user(struct parser *p, yaml_node_t *k, yaml_node_t *v)
 	return 0;
 }
 
+static int at_line(struct parser *p, size_t line, const char *what)
+{
+	return err_set(p->w.err, -EINVAL, "%s:%zu: %s", p->w.file, line, what);
+}
+
+/* "ada:$2y$10$...": without a blank behind the colon it is one text. */
+static bool is_htpasswd(const yaml_node_t *v)
+{
+	return v->type == YAML_SCALAR_NODE &&
+	       strstr((const char *)v->data.scalar.value, ":$");
+}
+
+#define HTPASSWD_HINT                                                                  \
+	"a line of htpasswd stands below basic_auth_users:, indented, with a blank "   \
+	"behind the colon (ada: $2y$...)"
+
 static int on_users(void *arg, const char *key, yaml_node_t *v)
 {
 	struct parser *p = arg;
+	if (is_htpasswd(v))
+		return at_line(p, v->start_mark.line + 1, HTPASSWD_HINT);
 	if (v->type == YAML_SCALAR_NODE && v->data.scalar.length == 0)
 		return 0;
 	if (v->type != YAML_MAPPING_NODE)
@@ -418,11 +436,6 @@ static void make_priority(struct parser *p)
 		buf_puts(b, ":%SERVER_PRECEDENCE");
 }
 
-static int at_line(struct parser *p, size_t line, const char *what)
-{
-	return err_set(p->w.err, -EINVAL, "%s:%zu: %s", p->w.file, line, what);
-}
-
 /* What no key can check alone. */
 static int check_whole(struct parser *p)
 {
@@ -464,6 +477,8 @@ static int parse_document(void *arg, yaml_node_t *root)
 		{"rate_limit", unsupported},
 	};
 	struct parser *p = arg;
+	if (root && is_htpasswd(root))
+		return at_line(p, root->start_mark.line + 1, HTPASSWD_HINT);
 	int rc = root ? yaml_walk_map(&p->w, p, "web configuration", root, keys,
 				      sizeof(keys) / sizeof(keys[0]))
 		      : 0;

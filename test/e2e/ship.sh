@@ -237,7 +237,7 @@ chmod 644 bad-token
 like "a token that all can read is refused" "$(courier --once --aggregator.url="$A" --ship.spool="$SCRATCH/s11" 2>&1)" 'bad-token: holds secrets and has mode 0644'
 PROOF=(--aggregator.token-file="$SCRATCH/token")
 like "a token does not travel in the clear" "$(courier --check-config --aggregator.url=http://10.0.0.1:9020 2>&1)" 'not over http to another host'
-like "nonsense for a URL is refused" "$(courier --check-config --aggregator.url=ftp://x 2>&1)" 'not http or https'
+like "nonsense for a URL is refused" "$(courier --check-config --aggregator.url=ftp://x 2>&1)" '"ftp://x" must begin with http:// or https://'
 like "half a certificate is refused" "$(courier --check-config --aggregator.url="$A" --aggregator.cert-file=x 2>&1)" 'both or none'
 if command -v openssl >/dev/null; then
 	ca() { openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj "/CN=$1" -keyout "$1.key" -out "$1.pem" 2>/dev/null; }

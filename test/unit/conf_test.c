@@ -415,8 +415,8 @@ static void wrong_files_name_line_and_key(void **state)
 		 "c.yaml:3: found unexpected end of stream, while scanning a quoted "
 		 "scalar"},
 		{"ring:\n\tslots: 1\n",
-		 "c.yaml:2: found character that cannot start any token, while "
-		 "scanning for the next token"},
+		 "c.yaml:2: found character that cannot start any token (YAML is "
+		 "indented with blanks, not with tabs)"},
 		{"path.procfs: b: c\n",
 		 "c.yaml:1: mapping values are not allowed in this context"},
 		{"ring:\n  slots: \xff\xfe\n", "c.yaml:2: invalid leading UTF-8 octet"},
