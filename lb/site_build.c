@@ -45,6 +45,7 @@ static const struct access_family families[] = {
 	{"ceems_short_*", NULL, true},
 	{"ceems_steps_*", NULL, true},
 	{"ceems_units_*", NULL, true},
+	{"ceems_web_*", NULL, true},
 	{"instance:ceems_*", NULL, true},
 	{"ceems_*", "uuid", false},
 	{"uuid:*", "uuid", false},
