@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What no row of the table says by itself: collectors by name, options that need or
  * exclude each other, and what may change while the daemon runs. */
+#include <ctype.h>
 #include <errno.h>
 #include <regex.h>
 #include <stddef.h>
@@ -44,9 +45,27 @@ static bool is_collector(const struct conf_opt *opt)
 	       strcmp(opt->def, "true") == 0;
 }
 
+/* POSIX takes \d for the letter d, and the pattern of another engine then matches
+ * nothing. Returns the first such letter; NULL: none. */
+static const char *find_foreign(const char *pattern)
+{
+	for (const char *p = pattern; (p = strchr(p, '\\')) && p[1]; p += 2)
+		if (isalpha((unsigned char)p[1]) && !strchr("wWsSbB", p[1]))
+			return p + 1;
+	return NULL;
+}
+
 static int check_pattern(const char *name, const char *pattern, struct err *err)
 {
+	const char *foreign = find_foreign(pattern);
 	regex_t re;
+
+	if (foreign)
+		return err_set(err, -EINVAL,
+			       "--%s=%s: \\%c is not known to POSIX extended regular "
+			       "expressions%s",
+			       name, pattern, *foreign,
+			       *foreign == 'd' ? " (write [0-9])" : "");
 	char text[128];
 	int rc = *pattern ? regcomp(&re, pattern, REG_EXTENDED | REG_NOSUB) : 0;
 

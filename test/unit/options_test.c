@@ -203,6 +203,8 @@ static void what_cannot_be_is_refused_by_name(void **state)
 		 "--collector.netdev.device-exclude=b",
 		 "exclude each other"},
 		{"--collector.netdev.device-exclude=eth[", "device-exclude=eth["},
+		{"--collector.netdev.device-include=^eth\\d+$", "write [0-9]"},
+		{"--collector.netdev.device-exclude=\\\\\\pL", "\\p is not known"},
 		{"--collector.libvirt", "collector.libvirt"}, /* of a later version */
 		{"--unit.capacity=1", "unit.capacity"},
 		{"--collector.ipmi_dcmi.cmd=ipmitool",
@@ -297,7 +299,7 @@ static void help_shows_each_option_once_and_no_hidden_one(void **state)
 		size_t n = strlen(name);
 		for (const char *p = out.data; (p = strstr(p, name)); p += n)
 			shown = shown || (strchr("-]", p[-1]) && strchr(" =\n,", p[n]));
-		if (shown == !!(options_table[i].flags & CONF_HIDDEN))
+		if (shown == !!(options_table[i].flags & (CONF_HIDDEN | CONF_LATER)))
 			fail_msg("%s: %s in --help", name, shown ? "is" : "is not");
 	}
 }
