@@ -82,4 +82,34 @@ push "start instance=200 unit=$n started=$T" "interval instance=200 unit=$n star
 	"job id=$n submit=$T start=$T end=$((T + 7200)) nodes=n[1-2] node_count=2"
 settle
 ok "each time what came between, on each node" bills $n $(((10 + 3) * S))
+
+# ---- tables begun anew that take from the ring what the ones before had taken: all begin when the unit did
+recalled() { # unit instance before window
+	echo "start instance=$2 unit=$1 started=$T before_user=$(($3 * S)) before_system=0"
+	echo "interval instance=$2 unit=$1 started=$T t0=$T t1=$((T + 600)) user=$(($4 * S)) system=0 before_user=$(($3 * S)) before_system=0"
+	echo "final instance=$2 unit=$1 started=$T ended=$((T + 600)) user=$(($4 * S)) system=0 before_user=$(($3 * S)) before_system=0"
+}
+for order in "0 1 2 3" "3 2 1 0" "2 0 3 1"; do
+	n=$((n + 1))
+	for part in $order; do
+		case $part in
+		0) mapfile -t lines < <(echo "start instance=$((n * 100 + 3)) unit=$n started=$((T + 1))"; echo "interval instance=$((n * 100 + 3)) unit=$n started=$((T + 1)) t0=$((T + 1)) t1=$((T + 300)) user=$((5 * S)) system=0") ;;
+		1) mapfile -t lines < <(recalled $n $((n * 100 + 2)) 7 2) ;;
+		2) mapfile -t lines < <(recalled $n $((n * 100 + 1)) 9 0) ;;
+		3) lines=("job id=$n submit=$T start=$T end=$((T + 600)) nodes=n1 node_count=1") ;;
+		esac
+		push "${lines[@]}"
+		settle
+	done
+	ok "what was taken from the ring again is billed once, in the order $order" bills $n $((9 * S))
+done
+
+# ---- a full disk took its intervals, and an earlier instance never told its end
+n=$((n + 1))
+push "start instance=$((n * 100)) unit=$n started=$T" "interval instance=$((n * 100)) unit=$n started=$T t0=$T t1=$((T + 300)) user=$((5 * S)) system=0" \
+	"start instance=$((n * 100 + 1)) unit=$n started=$((T + 300)) before_user=$((7 * S)) before_system=0" \
+	"final instance=$((n * 100 + 1)) unit=$n started=$((T + 300)) ended=$((T + 600)) user=$((2 * S)) system=0 before_user=$((7 * S)) before_system=0" \
+	"job id=$n submit=$T start=$T end=$((T + 600)) nodes=n1 node_count=1"
+settle
+is "its final report counts" "$(sql "SELECT cpu_user_ns + cpu_system_ns FROM unit WHERE uuid = '$n'")" $((9 * S))
 tap_done
