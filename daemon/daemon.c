@@ -137,6 +137,7 @@ static void open_units(struct daemon *d)
 	if (made_new && err.text[0])
 		log_warn("%s/%s: %s: begun anew, what ended before is not counted",
 			 d->options.path_rundir, UNITS_PATH_NAME, err.text);
+	d->made_units = made_new;
 	/* until first_look() has found that nothing runs */
 	if (made_new)
 		units_set_anew(d->units, clock_boottime_ns());
@@ -292,6 +293,14 @@ static void first_look(struct daemon *d)
 {
 	struct err err;
 
+	unsigned recalled = 0;
+
+	if (d->has_ring && d->made_units)
+		recalled = ingest_recall(&d->ingest);
+	if (recalled)
+		log_info("%s/ring: %u records that an earlier unit table took are read "
+			 "again",
+			 d->options.path_rundir, recalled);
 	if (d->has_ring)
 		ingest_tick(&d->ingest, 0);
 	if (!d->units)

@@ -35,6 +35,7 @@ struct daemon {
 	struct ring ring;
 	bool has_ring;
 	struct units *units;
+	bool made_units; /* by this process */
 	struct sample *sample;
 	struct ingest ingest;
 	struct units_policy policy;

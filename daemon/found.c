@@ -77,7 +77,7 @@ static void look_at(const struct env *env, struct sample *s, struct ingest *in,
 	bool known = unit->marks & UNIT_FOUND;
 	units_found_read(u, i, rc > 0 ? &job : NULL);
 	const struct report_before *b = &unit_before(u, i)->all;
-	if (!known && (unit->marks & UNIT_FOUND))
+	if (!known && (unit->marks & UNIT_FOUND) && unit->state == UNIT_RUNNING)
 		log_info("unit %s: found in mid-life, it had used %llu.%03llu s of CPU "
 			 "time%s",
 			 unit->id,

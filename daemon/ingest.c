@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "daemon/units_found.h"
+
 void ingest_init(struct ingest *in, const struct env *env, struct ring *ring,
 		 struct units *units, struct sample *sample)
 {
@@ -107,5 +109,25 @@ unsigned ingest_tick(struct ingest *in, unsigned most)
 		ring_release(in->ring, pos);
 	}
 	look_for_losses(in);
+	return n;
+}
+
+unsigned ingest_recall(struct ingest *in)
+{
+	unsigned char data[RING_RECORD_MAX];
+	uint64_t tail = __atomic_load_n(&in->ring->header->tail, __ATOMIC_ACQUIRE);
+	uint64_t pos = tail > in->ring->count ? tail - in->ring->count : 0;
+	unsigned n = 0;
+
+	units_set_recalling(in->units, true);
+	/* not more than the ring has slots, whatever the header says */
+	for (uint32_t i = 0; i < in->ring->count && pos < tail; i++, pos++) {
+		size_t len = 0;
+		if (!ring_recall(in->ring, pos, data, &len))
+			continue;
+		apply(in, data, len, pos);
+		n++;
+	}
+	units_set_recalling(in->units, false);
 	return n;
 }

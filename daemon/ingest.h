@@ -39,4 +39,10 @@ void ingest_init(struct ingest *in, const struct env *env, struct ring *ring,
 /* Applies at most `most` records (0: INGEST_MOST). Returns how many were taken. */
 unsigned ingest_tick(struct ingest *in, unsigned most);
 
+/* For a table that was begun anew: applies once more what the ring still has of records
+ * that the earlier table took, so that units that had ended and were not reported yet
+ * are not lost. They are units found (units_found.h): who was told of them before
+ * counts them once. Before the first tick. Returns how many records it were. */
+unsigned ingest_recall(struct ingest *in);
+
 #endif

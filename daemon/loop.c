@@ -16,7 +16,7 @@
 
 #define SAMPLE_MS 5000u /* a lost stop record costs at most this much */
 #define EXPIRE_MS 1000u
-#define FILES_MS 500u /* a lost ring is noticed within a second */
+#define FILES_MS 50u /* what a ring that is not there costs, at most */
 #define TRIM_MS 10000u
 #define ABANDONED_MS 10000u
 #define POLL_SLOWEST 4u  /* times --ring.poll, while no record comes */

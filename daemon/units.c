@@ -173,7 +173,7 @@ static bool take_step(struct work *w, bool synthetic)
 				.next = w->unit.first_step,
 				.step = r->step,
 				.discovered =
-					synthetic ||
+					synthetic || u->recalling ||
 					(r->type == RECORD_STEP_STOP && units_anew(u)),
 				.started_boottime_ns = r->boottime_ns};
 	if (synthetic && (w->unit.marks & UNIT_FOUND))
@@ -312,7 +312,7 @@ static int apply_start(struct work *w, bool synthetic, struct err *err)
 	describe_step(w);
 	if (r->step == RECORD_STEP_EXTERN)
 		w->unit.marks |= UNIT_DEFINITE;
-	if (!synthetic)
+	if (!synthetic && !w->u->recalling)
 		w->step.discovered = 0;
 	/* A step that was given up comes back to life; an older start of one that
 	 * ended does not. */

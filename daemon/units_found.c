@@ -29,6 +29,11 @@ bool units_anew(const struct units *u)
 	return u->h->anew_ns != 0;
 }
 
+void units_set_recalling(struct units *u, bool recalling)
+{
+	u->recalling = recalling;
+}
+
 void found_put_unit(struct units *u, uint32_t i)
 {
 	static const struct unit_before none;

@@ -38,6 +38,10 @@ void units_found_read(struct units *u, uint32_t i, const struct unit_totals *job
 void units_set_anew(struct units *u, uint64_t boottime_ns);
 bool units_anew(const struct units *u);
 
+/* Records that are applied meanwhile have been applied to an earlier table: what they
+ * tell was told, so that it is of before. Not in the file. */
+void units_set_recalling(struct units *u, bool recalling);
+
 /* ---- for the files of the unit table only ---------------------------------------- */
 
 /* Within a transaction: a slot that is being taken */

@@ -108,7 +108,7 @@ struct units {
 	struct step_place *places;
 	uint64_t *units_taken, *steps_taken; /* bitmaps */
 	uint32_t units_count, steps_count;
-	bool energy_ticking, reporting;
+	bool energy_ticking, reporting, recalling;
 	uint64_t left_untold;
 	uint32_t discovered; /* units with UNIT_DISCOVERED */
 	uint32_t unread;     /* with UNIT_UNREAD */

@@ -682,3 +682,16 @@ void ring_release(struct ring *r, uint64_t pos)
 	if (!ours || !free_slot(r, pos, word, RING_MARK_RELEASED))
 		store(&r->header->tail, pos + 1); /* overwritten: do not stand still */
 }
+
+bool ring_recall(const struct ring *r, uint64_t pos, void *buf, size_t *ret_len)
+{
+	const struct ring_slot *slot = slot_at(r, pos);
+	uint64_t released = ring_word(ring_lap_of(pos, r->count) + 1, RING_FREE, 0,
+				      RING_MARK_RELEASED);
+
+	if (load(&slot->word) != released || !take(slot, buf, ret_len))
+		return false;
+	/* what was copied is the record, and not the next one's */
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return __atomic_load_n(&slot->word, __ATOMIC_RELAXED) == released;
+}

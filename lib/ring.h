@@ -130,6 +130,11 @@ void ring_consumer_close(struct ring *r);
 int ring_peek(struct ring *r, void *buf, size_t *ret_len, uint64_t *ret_pos);
 void ring_release(struct ring *r, uint64_t pos);
 
+/* A record that was released and whose place nobody has taken yet: false: there is none
+ * of that position. Positions are below the header's tail, the last ring->count of
+ * them. */
+bool ring_recall(const struct ring *r, uint64_t pos, void *buf, size_t *ret_len);
+
 /* Replaceable for tests: true when the producer (pid, boottime second mod 2^20) is
  * gone. */
 extern bool (*ring_producer_gone)(pid_t pid, uint32_t second);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "daemon/options.h"
+#include "daemon/units_found.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/fs.h"
@@ -203,6 +204,76 @@ static void a_new_ring_begins_anew(void **state)
 	assert_int_equal(units_ring_pos(units), 0);
 }
 
+static void begin_table_anew(void)
+{
+	struct err err;
+	bool made_new;
+
+	units_close(units);
+	unlinkat(dirfd_, UNITS_PATH_NAME, 0);
+	assert_int_equal(units_open(dirfd_, 64, &units, &made_new, &err), 0);
+	assert_true(made_new);
+	env.units = units;
+	units_set_anew(units, now);
+	ingest_init(&in, &env, &ring, units, sample);
+}
+
+/* The CPU time that reports call before, once it has been read */
+static uint64_t before_of(const char *id)
+{
+	uint32_t i = units_find(units, MANAGER_SLURM, "", id, 0);
+
+	assert_int_not_equal(i, UNITS_NONE);
+	units_found_read(units, i, NULL);
+	assert_true(units_get(units, i)->marks & UNIT_FOUND);
+	return unit_before(units, i)->all.cpu_user_ns;
+}
+
+static void a_table_begun_anew_takes_what_the_ring_still_has(void **state)
+{
+	(void)state;
+	const uint64_t used = 5 * NSEC_PER_SEC;
+	struct record r = rec(RECORD_STEP_START, "7");
+
+	assert_int_equal(send_record(&r), 0);
+	r = stop("7", used);
+	assert_int_equal(send_record(&r), 0);
+	assert_int_equal(ingest_tick(&in, 0), 2);
+	/* and one that waits, of which all is told in windows */
+	r = rec(RECORD_STEP_START, "8");
+	assert_int_equal(send_record(&r), 0);
+	begin_table_anew();
+	assert_int_equal(ingest_recall(&in), 2);
+	assert_int_equal(ingest_tick(&in, 0), 1);
+	assert_int_equal(before_of("7"), used);
+	assert_int_equal(node().units.cpu_user_ns, used);
+	assert_int_equal(
+		units_get(units, units_find(units, MANAGER_SLURM, "", "7", 0))->state,
+		UNIT_ENDED);
+	/* what has been taken twice over is there once */
+	assert_int_equal(ingest_tick(&in, 0), 0);
+	begin_table_anew();
+	assert_int_equal(ingest_recall(&in), 3);
+	assert_int_equal(before_of("7"), used);
+}
+
+static void places_that_were_taken_again_are_not_recalled(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < SLOTS + 5; i++) {
+		struct record r = stop("7", 5);
+		assert_int_equal(send_record(&r), 0);
+		assert_int_equal(ingest_tick(&in, 0), 1);
+	}
+	for (unsigned i = 0; i < 3; i++) {
+		struct record r = stop("7", 5);
+		assert_int_equal(send_record(&r), 0);
+	}
+	begin_table_anew();
+	assert_int_equal(ingest_recall(&in), SLOTS - 3);
+	assert_int_equal(ingest_tick(&in, 0), 3);
+}
+
 static void a_full_table_stops_nothing(void **state)
 {
 	(void)state;
@@ -390,6 +461,8 @@ int main(void)
 		T(an_applied_record_is_released_not_applied_again),
 		T(a_full_ring_asks_for_a_walk),
 		T(a_new_ring_begins_anew),
+		T(a_table_begun_anew_takes_what_the_ring_still_has),
+		T(places_that_were_taken_again_are_not_recalled),
 		T(a_full_table_stops_nothing),
 		T(a_stop_without_counters_is_read_from_the_cgroup),
 		T(a_running_step_grows_with_its_readings),
