@@ -48,6 +48,7 @@ CHECKS += test/e2e/slurm_kill9.sh
 CHECKS += test/e2e/slurm_reports.sh
 CHECKS += test/e2e/faults.sh
 CHECKS_LONG += test/e2e/faults_long.sh
+CHECKS_LONG += test/e2e/mixes_long.sh
 CHECKS += test/e2e/slurm_report.sh
 CHECKS += test/e2e/slurm_found.sh
 CHECKS += test/e2e/slurm_lost.sh
