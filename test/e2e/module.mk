@@ -35,6 +35,7 @@ CHECKS_LONG += test/e2e/noroot.sh
 CHECKS += test/e2e/notify.sh
 CHECKS += test/e2e/check_slurm_rig.sh
 CHECKS += test/e2e/slurm_plugins_linked.sh
+CHECKS_LONG += test/e2e/slurm_mixed.sh
 CHECKS += test/e2e/check_slurm_rig_24.sh
 CHECKS += test/e2e/spank_symbols.sh
 CHECKS += test/e2e/collectors_complete.sh
