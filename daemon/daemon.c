@@ -201,14 +201,14 @@ static void close_ring(struct daemon *d)
 }
 
 /* Under the lock. What was published until the ring was lost is taken first. */
-static bool renew_ring(struct daemon *d)
+static bool renew_ring(struct daemon *d, const char *why)
 {
 	uint64_t records = d->ingest.records;
 
 	ingest_tick(&d->ingest, 0);
-	log_error("%s/ring: removed or replaced under us (%llu records were still in "
-		  "it): steps that began since are looked for among the control groups",
-		  d->options.path_rundir,
+	log_error("%s/ring: %s (%llu records were still in it): steps that began since "
+		  "are looked for among the control groups",
+		  d->options.path_rundir, why,
 		  (unsigned long long)(d->ingest.records - records));
 	if (d->privileges.drop) {
 		log_error("%s/ring: only root can make it again: ending with status "
@@ -239,9 +239,13 @@ bool daemon_keep_files(struct daemon *d)
 			  d->options.path_rundir, UNITS_PATH_NAME);
 		d->said_units_removed = true;
 	}
-	if (d->has_ring && n > 0 && (size_t)n < sizeof(path) &&
-	    !ring_in_place(&d->ring, path))
-		kept = renew_ring(d);
+	if (d->has_ring && n > 0 && (size_t)n < sizeof(path)) {
+		if (!ring_in_place(&d->ring, path))
+			kept = renew_ring(d, "removed or replaced under us");
+		else if (!ring_is_sound(&d->ring))
+			kept = renew_ring(d, "something else has written to its head "
+					     "or tail, no record would come");
+	}
 	pthread_mutex_unlock(&d->lock);
 	if (!kept)
 		d->status = SIGNALS_STATUS_BUS;

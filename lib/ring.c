@@ -369,16 +369,29 @@ bool (*ring_producer_gone)(pid_t pid, uint32_t second) = producer_gone;
 
 /* ---- the consumer ---------------------------------------------------------------- */
 
-/* Whether head, tail and all slots are a state that the protocol can reach; a ring that
- * is not would jam or lose records, so it is not taken over. */
-static bool consistent(const struct ring *r)
+bool ring_is_sound(const struct ring *r)
 {
+	uint64_t head = load(&r->header->head); /* before the slot: see below */
 	uint64_t tail = load(&r->header->tail);
-	uint64_t head = load(&r->header->head);
+	uint64_t word = load(&slot_at(r, tail)->word);
 
 	/* head may be one behind (a producer died before moving it), and the slot at
 	 * tail may be free already (a consumer died before moving tail) */
 	if (head + 1 - tail > (uint64_t)r->count + 2)
+		return false;
+	/* head passes only what was taken, and only the consumer frees that, for the
+	 * next lap */
+	return head + 1 - tail <= 1 || ring_word_state(word) != RING_FREE ||
+	       ring_word_lap(word) != ring_lap_of(tail, r->count);
+}
+
+/* The same of all slots; a ring that is not would jam or lose records, so it is not
+ * taken over. */
+static bool consistent(const struct ring *r)
+{
+	uint64_t tail = load(&r->header->tail);
+
+	if (!ring_is_sound(r))
 		return false;
 	for (uint32_t i = 0; i < r->count; i++) {
 		uint64_t pos = tail + i;

@@ -117,6 +117,10 @@ int ring_consumer_open(const char *path, uint32_t slots, struct ring *ret,
 /* Is it still what plugins find at path? False: removed, moved away or replaced, so
  * that no record comes any more. */
 bool ring_in_place(const struct ring *r, const char *path);
+/* Are head and tail still a state that the protocol can reach? False: something else
+ * has written to them, and records would be dropped, or wait, for ever. Consumer only.
+ */
+bool ring_is_sound(const struct ring *r);
 void ring_consumer_close(struct ring *r);
 
 /* The next record in order. Copies at most RING_RECORD_MAX bytes to buf.

@@ -11,7 +11,7 @@ run=$SCRATCH/run
 
 start() {
 	"$BUILD/ceemsd" --path.rundir="$run" --path.cgroupfs="$SCRATCH/cgroup" --collector.slurm \
-		--web.listen-address="127.0.0.1:$port" --unit.capacity=16 --ring.slots=64 \
+		--web.listen-address="127.0.0.1:$port" --no-security.drop-privileges --unit.capacity=16 --ring.slots=64 \
 		--reports.spool="$SCRATCH/spool" >>"$SCRATCH/log" 2>&1 </dev/null &
 	pid=$!
 	started $pid

@@ -55,6 +55,13 @@ mv "$run/ring" "$run/moved"
 ok "ring moved away: there is a new one" wait_for 30 is_new "$old"
 feed 300
 ok "ring moved away: and nothing is lost" wait_for 30 counts_all
+# a head from which no record would come any more: at 128 (lib/ring.h)
+old=$(stat -c %i "$run/ring")
+printf wwwwwwww | dd of="$run/ring" bs=1 seek=128 conv=notrunc status=none
+ok "head overwritten: there is a new ring" wait_for 30 is_new "$old"
+ok "head overwritten: it is said" grep -q 'run/ring: something else has written to its head or tail' "$SCRATCH/log"
+feed 350
+ok "head overwritten: and nothing is lost" wait_for 30 counts_all
 ok "it is still the same process" kill -0 $pid
 kill $pid
 end_status

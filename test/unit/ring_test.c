@@ -58,6 +58,67 @@ static void ring_that_lost_its_name_is_not_in_place(void **state)
 	assert_false(ring_in_place(&f->consumer, f->path));
 }
 
+/* Wrong head or tail: seen, and not taken over by the next consumer. */
+static void assert_not_sound(struct fixture *f, uint64_t *at, uint64_t value)
+{
+	bool made = false;
+
+	assert_true(ring_is_sound(&f->consumer));
+	*at = value;
+	assert_false(ring_is_sound(&f->consumer));
+	ring_consumer_close(&f->consumer);
+	assert_int_equal(
+		ring_consumer_open(f->path, SLOTS, &f->consumer, &made, &f->err), 0);
+	assert_true(made);
+	assert_true(ring_is_sound(&f->consumer));
+	ring_detach(&f->producer);
+	assert_int_equal(ring_attach(f->path, geteuid(), &f->producer, &f->err), 0);
+}
+
+static void head_or_tail_that_something_else_wrote_is_noticed(void **state)
+{
+	struct fixture *f = *state;
+	static const uint64_t wrong[] = {1ull << 20, 1ull << 63, 0xdeadbeefdeadbeef};
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		assert_not_sound(f, &f->consumer.header->head, wrong[i]);
+		assert_not_sound(f, &f->consumer.header->tail, wrong[i]);
+	}
+	/* so near that the distance is a possible one: holes that nobody fills */
+	assert_not_sound(f, &f->consumer.header->head, 3);
+	assert_int_equal(publish_text(&f->producer, "a"), 0);
+	CONSUMED(f, "a");
+}
+
+static void every_state_of_the_protocol_is_sound(void **state)
+{
+	struct fixture *f = *state;
+
+	for (unsigned round = 0; round < 5 * SLOTS; round++) {
+		unsigned n = round % (SLOTS + 1);
+		for (unsigned i = 0; i < n; i++) {
+			assert_int_equal(publish_text(&f->producer, "x"), 0);
+			assert_true(ring_is_sound(&f->consumer));
+		}
+		if (n == SLOTS)
+			assert_int_equal(publish_text(&f->producer, "x"), -ENOBUFS);
+		for (unsigned i = 0; i < n; i++) {
+			CONSUMED(f, "x");
+			assert_true(ring_is_sound(&f->consumer));
+		}
+	}
+	/* a producer that died before moving head, a consumer before moving tail */
+	assert_int_equal(publish_text(&f->producer, "a"), 0);
+	f->consumer.header->head--;
+	assert_true(ring_is_sound(&f->consumer));
+	CONSUMED(f, "a");
+	assert_true(ring_is_sound(&f->consumer));
+	f->consumer.header->tail--;
+	assert_true(ring_is_sound(&f->consumer));
+	CONSUMED(f, "(empty)");
+	assert_true(ring_is_sound(&f->consumer));
+}
+
 static void consumer_of_bad_geometry_is_refused(void **state)
 {
 	struct fixture *f = *state;
@@ -572,6 +633,8 @@ int main(void)
 		RING_TEST(slot_memory_is_really_allocated),
 		RING_TEST(second_consumer_is_refused),
 		RING_TEST(ring_that_lost_its_name_is_not_in_place),
+		RING_TEST(head_or_tail_that_something_else_wrote_is_noticed),
+		RING_TEST(every_state_of_the_protocol_is_sound),
 		RING_TEST(consumer_of_bad_geometry_is_refused),
 		RING_TEST(consumer_replaces_what_is_no_ring),
 		RING_TEST(consumer_replaces_a_ring_of_another_size),
