@@ -223,6 +223,25 @@ static uint64_t tomb_key_of(const struct record *r, uint32_t stepd_pid)
 	return expire_tomb_key(&who, r->step, stepd_pid);
 }
 
+/* In place of a slurmstepd's, for a step of which only the directory is known */
+#define ANY_STEPD UINT32_MAX
+
+/* Until its last stop the step's group is there, and with room again would be found and
+ * counted from 0. */
+static void hide_from_walk(struct work *w)
+{
+	txn_begin(w->u);
+	expire_tomb_put(w->u, tomb_key_of(w->r, ANY_STEPD), &w->counters);
+	txn_commit(w->u);
+	expire_tomb_put_done(w->u);
+}
+
+static bool hidden_from_walk(const struct work *w)
+{
+	return w->u->by_tomb.used &&
+	       store_tomb_find(w->u, tomb_key_of(w->r, ANY_STEPD));
+}
+
 /* No room: a start is repaired by its stop, and a stop's counters go to its unit, or to
  * the node where there is no room for a unit either. A second stop of it must not count
  * twice, hence the tombstone. */
@@ -242,8 +261,10 @@ static int refuse(struct work *w, struct err *err)
 	}
 	if (stop)
 		totals_add(has_unit ? &w->unit.folded : &w->node.units, &w->counters);
-	if (stop && !(w->r->flags & RECORD_LAST))
+	if (stop && !(w->r->flags & RECORD_LAST)) {
+		hide_from_walk(w);
 		w->tomb_key = tomb_key_of(w->r, w->r->stepd_pid);
+	}
 	if (has_unit && stop) {
 		describe_unit(&w->unit, w->r);
 		w->step.exit_status = w->r->exit_status;
@@ -304,8 +325,11 @@ static bool step_in_table(const struct work *w)
 static int apply_start(struct work *w, bool synthetic, struct err *err)
 {
 	const struct record *r = w->r;
-	if (!synthetic && !step_in_table(w) && late_record(w))
+	bool there = step_in_table(w);
+	if (!synthetic && !there && late_record(w))
 		return 0;
+	if (synthetic && !there && hidden_from_walk(w))
+		return -EEXIST;
 	if (!take_unit(w, synthetic) || !take_step(w, synthetic))
 		return refuse(w, err);
 	describe_unit(&w->unit, r);

@@ -190,6 +190,31 @@ static void a_step_without_room_counts_with_its_unit(void **state)
 	assert_int_equal(n.ended[UNIT_END_COMPLETED], 1);
 }
 
+static void a_step_refused_at_its_first_stop_is_not_found_before_its_last(void **state)
+{
+	struct err err;
+
+	(void)state;
+	fill_with_running_steps();
+	struct record r = stop("7", 3, 70, 7, false);
+	assert_int_equal(apply(&r), -ENOSPC);
+	/* there is room again, and a walk sees the step's control group */
+	stop_ok("7", 0, 1, 0);
+	now += 61 * SEC;
+	units_expire(u, now, &policy);
+	r = rec(RECORD_STEP_START, "7", 3);
+	r.stepd_pid = 0;
+	assert_int_equal(units_apply(u, &r, UINT64_MAX, now, now, &err), -EEXIST);
+	assert_int_equal(total_of("7").cpu_user_ns, 71);
+	reopen();
+	assert_int_equal(units_apply(u, &r, UINT64_MAX, now, now, &err), -EEXIST);
+	stop_ok("7", 3, 75, 7);
+	assert_int_equal(total_of("7").cpu_user_ns, 76);
+	/* other steps are found */
+	r.step = 4;
+	assert_int_equal(units_apply(u, &r, UINT64_MAX, now, now, &err), 0);
+}
+
 static void a_full_file_system_is_not_called_a_full_table(void **state)
 {
 	struct err err;
@@ -240,6 +265,8 @@ int main(void)
 		cmocka_unit_test(a_full_table_folds_ended_units_first),
 		cmocka_unit_test(a_table_full_of_running_units_loses_no_counter),
 		cmocka_unit_test(a_step_without_room_counts_with_its_unit),
+		cmocka_unit_test(
+			a_step_refused_at_its_first_stop_is_not_found_before_its_last),
 		cmocka_unit_test(a_full_file_system_is_not_called_a_full_table),
 		cmocka_unit_test(a_second_stop_after_folding_counts_only_its_growth),
 	};

@@ -74,7 +74,7 @@ for job in 1 2 3 4; do
 	ok "/metrics has CPU time of job $job" positive "$(awk -v a="${user:-0}" -v b="${system:-0}" 'BEGIN { print a + b }')"
 done
 is "all steps have ended, none was lost" "$(grep -oE '\{"step":[^}]*("lost":true|"state":"running")[^}]*' "$SCRATCH/units")" ""
-like "a step's group is the user's part, not slurmstepd's" "$(grep -oE '"cgroup":"[^"]*job_1/step_0[^"]*"' "$SCRATCH/units")" 'step_0'
+like "a step's group is the user's part, not slurmstepd's" "$(grep -oE '"cgroup":"[^"]*/(job_1|s[0-9A-Z]{13})/step_0[^"]*"' "$SCRATCH/units")" 'step_0'
 like "the extern step is there" "$(cat "$SCRATCH/units")" '"step":"extern"'
 is "no record was dropped, torn or bad" "$(ring dropped_total) $(ring torn_total) $(ring bad_records_total)" "0 0 0"
 
