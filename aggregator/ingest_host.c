@@ -10,10 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-#include <unistd.h>
 
 #include "lib/clock.h"
+#include "lib/own_host.h"
 
 #define SLOTS 4096u
 #define NODE_BYTES 256
@@ -78,22 +77,11 @@ static bool is_own(const struct netaddr *a)
 	return own;
 }
 
-/* The whole name, or that without its domain. */
-static bool is_own_name(const char *node)
-{
-	char name[NODE_BYTES] = "";
-	size_t n = strlen(node);
-
-	if (gethostname(name, sizeof(name) - 1) < 0)
-		return false;
-	return strncasecmp(name, node, n) == 0 && (!name[n] || name[n] == '.');
-}
-
 static int look_up(const char *node, const struct netaddr *host, struct err *err)
 {
 	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
 	struct addrinfo *list = NULL;
-	bool here = is_own(host), fits = here && is_own_name(node);
+	bool here = is_own(host), fits = here && own_host_is_named(node);
 
 	if (fits)
 		return 1;

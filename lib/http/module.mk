@@ -28,5 +28,6 @@ libident_PKGS := gnutls $(if $(HAVE_JSON),json-c) $(if $(HAVE_CURL),libcurl) $(i
 libident_CFLAGS := $(if $(HAVE_MUNGE),-DHAVE_MUNGE)
 libident_SRCS += $(if $(HAVE_CURL),$(if $(HAVE_JSON),lib/http/identity.c lib/http/identity_web.c lib/http/jwt.c lib/http/jwt_source.c lib/http/role_entry.c))
 libident_SRCS += lib/http/munge.c
+libident_SRCS += lib/http/munge_request.c
 libident_SRCS += lib/http/tls_names.c
 endif

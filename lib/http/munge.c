@@ -10,6 +10,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "lib/http/munge_request.h"
+#include "lib/own_host.h"
 #include "lib/wait.h"
 
 #ifdef HAVE_MUNGE
@@ -85,6 +87,7 @@ int munge_read(const char *socket, const char *credential, struct munge_facts *r
 	int len = 0;
 	uid_t uid = (uid_t)-1;
 	gid_t gid = (gid_t)-1;
+	char host[256];
 
 	*ret = (struct munge_facts){.rc = -EACCES};
 	if (strlen(credential) > MUNGE_CREDENTIAL_MAX)
@@ -98,6 +101,9 @@ int munge_read(const char *socket, const char *credential, struct munge_facts *r
 				  "munge: %s", munge_strerror(e));
 	else
 		ret->rc = take(ctx, payload, len, ret, err);
+	/* here one may wait; who compares must not */
+	if (ret->rc == 0 && munge_request_host(ret, host, sizeof(host)))
+		own_host_learn_name(host);
 	ret->uid = uid;
 	ret->gid = gid;
 	free(payload); /* also there when the credential was replayed */

@@ -170,6 +170,8 @@ void web_deadline(struct web_request *r, uint64_t ms);
 const char *web_target(const struct web_request *r);
 /* The other end of the connection, NULL: unknown (a unix socket). */
 const struct sockaddr *web_peer(struct web_request *r);
+/* Our end of it: the address that the client came to. -EAFNOSUPPORT: a unix socket. */
+int web_local(const struct web_request *r, struct netaddr *ret);
 /* One number for all who could be the same client, for queues in which strangers wait
  * in turn (lib/turns.h): who was proved on its connection, else its address, as far as
  * client_prefix of the web configuration says. */

@@ -288,6 +288,16 @@ int web_fd(const struct web_request *r)
 	return info ? info->connect_fd : -1;
 }
 
+int web_local(const struct web_request *r, struct netaddr *ret)
+{
+	struct sockaddr_storage ss;
+	socklen_t len = sizeof(ss);
+
+	if (getsockname(web_fd(r), (struct sockaddr *)&ss, &len) < 0)
+		return -errno;
+	return netaddr_from((struct sockaddr *)&ss, ret);
+}
+
 void web_deadline(struct web_request *r, uint64_t ms)
 {
 	struct web_conn *conn = web_conn_of(r->connection);

@@ -87,7 +87,7 @@ jwt_fuzz_PKGS := gnutls json-c
 ifeq ($(HAVE_GNUTLS)$(HAVE_CURL)$(HAVE_JSON),111)
 FUZZERS += identity
 endif
-identity_fuzz_SRCS := lib/http/identity.c lib/party.c lib/http/jwt_source.c lib/http/jwt.c lib/http/json.c lib/http/client.c lib/http/client_url.c lib/secret.c lib/netaddr.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
+identity_fuzz_SRCS := lib/http/identity.c lib/http/munge_request.c lib/own_host.c lib/party.c lib/http/jwt_source.c lib/http/jwt.c lib/http/json.c lib/http/client.c lib/http/client_url.c lib/secret.c lib/netaddr.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
 identity_fuzz_PKGS := gnutls libcurl json-c
 FUZZERS += jobcomp_options
 jobcomp_options_fuzz_SRCS := jobcomp/options.c jobcomp/tres.c lib/fs.c lib/parse.c lib/err.c lib/buf.c
@@ -121,9 +121,9 @@ FUZZERS += when
 when_fuzz_SRCS := cli/when.c lib/err.c
 ifeq ($(HAVE_CURL)$(HAVE_JSON)$(HAVE_GNUTLS),111)
 FUZZERS += cacct
-cacct_fuzz_SRCS := $(filter-out cli/cacct_%,$(libcacct_SRCS)) cli/cacct_query.c lib/http/client.c lib/http/client_url.c lib/http/json.c lib/http/munge.c lib/fair.c lib/turns.c
+cacct_fuzz_SRCS := $(filter-out cli/cacct_%,$(libcacct_SRCS)) cli/cacct_query.c lib/http/client.c lib/http/client_url.c lib/http/json.c lib/http/munge.c lib/http/munge_request.c lib/own_host.c lib/fair.c lib/turns.c
 cacct_fuzz_SRCS += lib/spelling.c lib/job_names.c lib/buf.c lib/err.c lib/fs.c lib/parse.c lib/rfc3339.c lib/secret.c lib/yaml_walk.c lib/netaddr.c
-cacct_fuzz_PKGS := libcurl json-c yaml-0.1
+cacct_fuzz_PKGS := libcurl json-c yaml-0.1 gnutls
 endif
 ifneq ($(filter liblbsite,$(ARCHIVES)),)
 FUZZERS += lb_filter lb_config
@@ -132,6 +132,6 @@ lb_filter_fuzz_SRCS := lb/filter.c lib/buf.c lib/err.c lib/parse.c
 lb_filter_fuzz_PKGS := zlib
 lb_config_fuzz_SRCS := lb/backend.c lb/backend_set.c lb/keep.c lb/site.c lb/site_backends.c lb/site_build.c lb/site_client.c lb/site_read.c \
 	lib/http/client_url.c lib/yaml_walk.c lib/secret.c lib/prom.c lib/rfc3339.c lib/buf.c lib/err.c lib/fs.c lib/parse.c \
-	lib/http/identity.c lib/http/role_entry.c lib/account.c lib/log.c lib/party.c lib/http/jwt.c lib/http/jwt_source.c lib/http/client.c lib/http/munge.c lib/fair.c lib/turns.c lib/http/json.c \
+	lib/http/identity.c lib/http/role_entry.c lib/account.c lib/log.c lib/party.c lib/http/jwt.c lib/http/jwt_source.c lib/http/client.c lib/http/munge.c lib/http/munge_request.c lib/own_host.c lib/fair.c lib/turns.c lib/http/json.c \
 	lib/netaddr.c
 lb_config_fuzz_PKGS := $(liblbsite_USES)

@@ -279,9 +279,11 @@ batch_test_LIBS := libbatch libbase
 batch_test_PKGS := zlib
 endif
 ifeq ($(HAVE_GNUTLS)$(HAVE_CURL)$(HAVE_JSON),111)
-TESTS += identity_test role_entry_test jwt_test sacct_test params_test grafana_test
+TESTS += identity_test munge_request_test role_entry_test jwt_test sacct_test params_test grafana_test
 endif
 identity_test_LIBS := libident libhttp libbase
+munge_request_test_LIBS := libident libhttp libbase
+munge_request_test_PKGS := $(libident_PKGS)
 role_entry_test_LIBS := libident libhttp libbase
 role_entry_test_PKGS := $(libident_PKGS)
 identity_test_PKGS := $(libident_PKGS)
