@@ -320,11 +320,22 @@ static int prove_asker(struct pg *pg, void *arg, struct err *err)
 	return rc;
 }
 
+/* The one that its credential is for. */
+static int check_body(const struct ask *a, struct err *err)
+{
+	size_t len;
+	const void *body = web_body(a->r, &len);
+
+	return identity_check_body(&a->who, body, len, err);
+}
+
 static int run(struct pg *pg, void *arg, struct err *err)
 {
 	struct ask *a = arg;
 	int rc = a->proved ? 0 : prove_asker(pg, a, err);
 
+	if (rc == 0)
+		rc = check_body(a, err);
 	/* parameters last: they are for those who may ask */
 	if (rc == 0)
 		rc = params_parse(web_target(a->r), a->endpoint->params, a->now_us,

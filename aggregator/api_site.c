@@ -24,6 +24,9 @@ static struct identity_params params_of(const struct options *o)
 	return (struct identity_params){
 		.munge = o->identity_munge,
 		.munge_socket = o->munge_socket,
+		.munge_hosts = (const char *const *)o->munge_hosts.items,
+		.munge_host_count = o->munge_hosts.count,
+		.munge_unbound = o->munge_unbound,
 		.certificate = (enum identity_certificate)o->certificate,
 		.certificate_suffix = o->certificate_suffix,
 		.front_ends = (const char *const *)o->front_ends.items,

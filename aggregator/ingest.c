@@ -255,7 +255,9 @@ void ingest_admit(void *arg, struct web_request *r)
 	if (q && q->decoded) {
 		err = q->munge.why;
 		web_count_munge(r, q->munge.facts.rc);
-		rc = sender_may(in->sender, &q->munge.facts, &q->proof, &err);
+		struct munge_asked asked = {.method = "POST", .target = web_target(r)};
+		asked.has_local = web_local(r, &asked.local) == 0;
+		rc = sender_may(in->sender, &q->munge.facts, &asked, &q->proof, &err);
 		if (rc == 0)
 			note_sender(r, &q->munge.facts);
 	} else {
@@ -386,7 +388,8 @@ static int read_records(struct push_request *q, struct buf *scratch, struct err 
 	};
 
 	if (q->prove) {
-		int rc = sender_has_sent(&q->munge.facts, q->body, q->len, err);
+		int rc = sender_has_sent(&q->munge.facts, &q->proof, q->body, q->len,
+					 err);
 		if (rc < 0)
 			return rc;
 	}
@@ -516,6 +519,9 @@ static struct sender_params sender_options(const struct options *o)
 {
 	return (struct sender_params){
 		.munge = o->ingest_munge,
+		.munge_hosts = (const char *const *)o->munge_hosts.items,
+		.munge_host_count = o->munge_hosts.count,
+		.munge_unbound = o->munge_unbound,
 		.users = (const char *const *)o->ingest_users.items,
 		.user_count = o->ingest_users.count,
 		.jobs_from = (const char *const *)o->ingest_jobs_from.items,

@@ -372,18 +372,42 @@ const char *sender_credential(const char *authorization)
 	return credential ? credential : "";
 }
 
-int sender_may(const struct sender *s, const struct munge_facts *m,
-	       struct sender_proof *proof, struct err *err)
+static int check_request(const struct sender *s, const struct munge_facts *m,
+			 struct munge_asked asked, struct sender_proof *proof,
+			 struct err *err)
 {
-	static const struct netaddr unspecified = {.b = {[10] = 0xff, [11] = 0xff}};
-	struct ingest_party *p = &proof->party;
 	size_t n = strlen(SENDER_MUNGE_PAYLOAD);
 
-	if (m->rc < 0)
-		return m->rc == -EHOSTDOWN ? -EHOSTDOWN : -EACCES;
+	asked.has_peer = proof->party.has_peer;
+	asked.peer = proof->party.peer;
+	asked.hosts = s->params.munge_hosts;
+	asked.host_count = s->params.munge_host_count;
+
+	if (munge_request_is_bound(m))
+		return munge_request_check(m, &asked, proof->body, err);
 	if (m->payload.len < n || memcmp(m->payload.data, SENDER_MUNGE_PAYLOAD, n) != 0)
 		return err_set(err, -EACCES,
 			       "the MUNGE credential was not made to send reports");
+	if (!s->params.munge_unbound)
+		return err_set(err, -EACCES,
+			       "the MUNGE credential is of a release before, for no "
+			       "host of its own (identity.munge-unbound)");
+	return 0;
+}
+
+int sender_may(const struct sender *s, const struct munge_facts *m,
+	       const struct munge_asked *asked, struct sender_proof *proof,
+	       struct err *err)
+{
+	static const struct netaddr unspecified = {.b = {[10] = 0xff, [11] = 0xff}};
+	struct ingest_party *p = &proof->party;
+	int rc;
+
+	if (m->rc < 0)
+		return m->rc == -EHOSTDOWN ? -EHOSTDOWN : -EACCES;
+	rc = check_request(s, m, *asked, proof, err);
+	if (rc < 0)
+		return rc;
 	p->kind = PARTY_MUNGE;
 	p->uid = m->uid;
 	p->is_host = is_our_host;
@@ -402,9 +426,11 @@ int sender_may(const struct sender *s, const struct munge_facts *m,
 				 m->uid);
 }
 
-int sender_has_sent(const struct munge_facts *m, const void *body, size_t len,
-		    struct err *err)
+int sender_has_sent(const struct munge_facts *m, const struct sender_proof *proof,
+		    const void *body, size_t len, struct err *err)
 {
+	if (*proof->body)
+		return munge_request_check_body(proof->body, body, len, err);
 	return is_of_body(m, body, len)
 		       ? 0
 		       : err_set(err, -EACCES,

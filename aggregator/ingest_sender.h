@@ -8,14 +8,18 @@
 
 #include "aggregator/ingest_may.h"
 #include "lib/err.h"
-#include "lib/http/munge.h"
+#include "lib/http/munge_request.h"
 
 /*
  * Who may send reports, proved in one of three ways:
  *
- *	Authorization: MUNGE <credential>   whose payload is SENDER_MUNGE_PAYLOAD and
- *the SHA-256 of the body in hex, of an allowed uid Authorization: Bearer <token> one of
- *the lines of a file a client certificate                verified, with an allowed name
+ *	Authorization: MUNGE <credential>   for this request (lib/http/munge_request.h),
+ *	                                    of an allowed uid
+ *	Authorization: Bearer <token>       one of the lines of a file
+ *	a client certificate                verified, with an allowed name
+ *
+ * Of a release before, where those are taken still, MUNGE's payload is
+ * SENDER_MUNGE_PAYLOAD and the SHA-256 of the body in hex.
  *
  * What of it that one may send is ingest_may.h's. Thread safe.
  */
@@ -24,6 +28,10 @@
 
 struct sender_params {
 	bool munge;
+	/* identity_params' */
+	const char *const *munge_hosts;
+	size_t munge_host_count;
+	bool munge_unbound;
 	/* Of nodes, by MUNGE: accounts by name or number, with @ADDRESS and =* (for any
 	 * node) or not; names that this host does not know are left out. */
 	const char *const *users;
@@ -74,6 +82,8 @@ struct sender_proof {
 	struct ingest_may may; /* of party */
 	const struct sender *sender;
 	struct netaddr host; /* of MUNGE */
+	/* The hash that the body must have; "": its payload says */
+	char body[MUNGE_REQUEST_HASH_BYTES];
 };
 
 /* By the head alone, without waiting: 0: proved; 1: a MUNGE credential is to be looked
@@ -87,16 +97,18 @@ const char *sender_credential(const char *authorization);
 
 /* Whether whoever made the credential may send, before a byte of the body is there. 0;
  * -EACCES: forged, replayed, made for another purpose; -EPERM: proved, but not allowed
- * (403); -EHOSTDOWN: munged did not answer (503). proof is sender_admit()'s. */
+ * (403); -EHOSTDOWN: munged did not answer (503). proof is sender_admit()'s; of asked,
+ * peer and hosts are known here. */
 int sender_may(const struct sender *s, const struct munge_facts *m,
-	       struct sender_proof *proof, struct err *err);
+	       const struct munge_asked *asked, struct sender_proof *proof,
+	       struct err *err);
 /* What proved it, for it counts as one (aggregator/witness.h): the host of a MUNGE
  * credential, the certificate, or the token, which is not in the text. */
 #define SENDER_WHO_BYTES 72
 void sender_who(const struct sender_proof *proof, const char *authorization,
 		char ret[SENDER_WHO_BYTES]);
 /* Whether the credential was made for this body: 0 or -EACCES. */
-int sender_has_sent(const struct munge_facts *m, const void *body, size_t len,
-		    struct err *err);
+int sender_has_sent(const struct munge_facts *m, const struct sender_proof *proof,
+		    const void *body, size_t len, struct err *err);
 
 #endif

@@ -100,6 +100,13 @@ const struct conf_opt options_table[] = {
 	    "Members of a project see each other's units and usage in it."),
 	ROW("identity.munge", CONF_BOOL, identity_munge, "true",
 	    "Take MUNGE credentials as proof of who asks."),
+	ROW("identity.munge-hosts", CONF_LIST, munge_hosts, "",
+	    "Names of this host in URLs of clients by MUNGE, beside its own name and "
+	    "addresses: HOST or HOST:PORT, of an alias or a reverse proxy; \"*\": "
+	    "any."),
+	ROW("identity.munge-unbound", CONF_BOOL, munge_unbound, "true",
+	    "Takes credentials of clients and nodes of the release before, which are "
+	    "good at other hosts, too. false when all are newer."),
 	ROW("identity.munge-socket", CONF_STRING, munge_socket, "",
 	    "Socket of the MUNGE daemon. Empty: MUNGE's own."),
 	ROW("identity.certificate", CONF_ENUM, certificate, "off",

@@ -36,7 +36,8 @@ struct options {
 	uint64_t grafana_refresh_ms;
 	bool project_members;
 	bool identity_munge, front_end_roles;
-	struct conf_list metrics;
+	bool munge_unbound;
+	struct conf_list metrics, munge_hosts;
 	char *munge_socket, *certificate_suffix;
 	int certificate; /* enum identity_certificate */
 	struct conf_list front_ends, front_end_addresses, user_headers;

@@ -145,6 +145,9 @@ static bool prove_by_thread(struct crew_job *j, void **mine, const atomic_bool *
 		atomic_load(stop)
 			? err_set(&s->err, -EHOSTDOWN, "the load balancer is stopping")
 			: identity_prove(s->keeper->id, s->r->facts, &s->who, &s->err);
+	if (s->who_rc == 0)
+		s->who_rc = identity_check_body(&s->who, s->r->input.body,
+						s->r->input.body_len, &s->err);
 	bool failed = s->who_rc == -EACCES;
 	s->r->wake(s->r->arg);
 	return failed;

@@ -453,6 +453,9 @@ static int make_identity(struct site_parser *p)
 		rc = keep_list(p, &p->front_end_addresses, &i->front_end_addresses,
 			       &i->front_end_address_count);
 	if (rc == 0)
+		rc = keep_list(p, &p->munge_hosts, &i->munge_hosts,
+			       &i->munge_host_count);
+	if (rc == 0)
 		rc = keep_list(p, &p->metrics, &i->metrics, &i->metrics_count);
 	if (rc == 0)
 		rc = keep_list(p, &p->user_headers, &i->user_headers,

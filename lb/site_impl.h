@@ -93,8 +93,8 @@ struct site_parser {
 	bool has_api;
 	struct site_list admins, api_admins, operators;
 	size_t roles_line, identity_line; /* where these sections are */
-	struct site_list front_ends, front_end_addresses, metrics, user_headers,
-		token_issuers, token_audiences;
+	struct site_list front_ends, front_end_addresses, metrics, munge_hosts,
+		user_headers, token_issuers, token_audiences;
 	struct site *site; /* its simple members are filled in while reading */
 	/* what is being read */
 	struct client_draft *client;

@@ -289,9 +289,13 @@ static int on_identity_flag(void *arg, const char *key, yaml_node_t *v)
 {
 	struct site_parser *p = arg;
 	struct identity_params *i = &p->site->identity;
-	return yaml_walk_bool(&p->w, key, v,
-			      strcmp(key, "munge") == 0 ? &i->munge
-							: &i->front_end_roles);
+	bool *flag = &i->munge;
+
+	if (strcmp(key, "munge_unbound") == 0)
+		flag = &i->munge_unbound;
+	else if (strcmp(key, "front_end_roles") == 0)
+		flag = &i->front_end_roles;
+	return yaml_walk_bool(&p->w, key, v, flag);
 }
 
 static int on_identity_text(void *arg, const char *key, yaml_node_t *v)
@@ -337,6 +341,8 @@ static int on_identity_list(void *arg, const char *key, yaml_node_t *v)
 		list = &p->front_end_addresses;
 	else if (strcmp(key, "metrics") == 0)
 		list = &p->metrics;
+	else if (strcmp(key, "munge_hosts") == 0)
+		list = &p->munge_hosts;
 	else if (strcmp(key, "user_headers") == 0)
 		list = &p->user_headers;
 	else if (strcmp(key, "token_issuers") == 0)
@@ -355,6 +361,8 @@ static int on_identity(void *arg, const char *key, yaml_node_t *v)
 	static const struct yaml_key keys[] = {
 		{"munge", on_identity_flag},
 		{"munge_socket", on_identity_text},
+		{"munge_hosts", on_identity_list},
+		{"munge_unbound", on_identity_flag},
 		{"certificate", on_certificate},
 		{"certificate_suffix", on_identity_text},
 		{"front_ends", on_identity_list},
@@ -476,6 +484,7 @@ int site_parse(const char *text, size_t len, const char *file, bool expand,
 	p.keep = &s->keep;
 	p.site = &s->pub;
 	p.site->identity.munge = true;
+	p.site->identity.munge_unbound = true;
 	p.api.munge = -1;
 	default_numbers(&p);
 	int rc = yaml_walk_text(&p.w, text, len, SITE_BYTES_MAX, at_root, &p);

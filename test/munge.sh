@@ -21,3 +21,7 @@ munge_start() { # [flags]
 	started $!
 	wait_for 30 test -S "$MUNGE_SOCKET"
 }
+munge_payload() { # METHOD, http URL, the body's file: what a credential for this request says
+	local place=${2#http://}
+	printf 'ceems-http/2 %s %s /%s %s' "$1" "${place%%/*}" "${place#*/}" "$(sha256sum <"${3:-/dev/null}" | cut -d' ' -f1)"
+}

@@ -27,7 +27,7 @@ struct texts {
 };
 
 struct identity {
-	bool munge, front_end_roles;
+	bool munge, munge_unbound, front_end_roles;
 	char *munge_socket;
 	enum identity_certificate certificate;
 	char *suffix;
@@ -35,7 +35,7 @@ struct identity {
 	size_t front_count, metrics_count;
 	struct netrange ranges[RANGES_MAX];
 	size_t range_count;
-	struct texts headers, issuers, audiences;
+	struct texts headers, issuers, audiences, munge_hosts;
 	struct jwt_source *tokens;
 };
 
@@ -107,6 +107,13 @@ static int copy_lists(struct identity *id, const struct identity_params *p,
 				       p->front_end_addresses[i], RANGES_MAX);
 		id->range_count++;
 	}
+	for (size_t i = 0; i < p->munge_host_count; i++) {
+		if (!munge_request_is_host(p->munge_hosts[i]))
+			return err_set(err, -EINVAL,
+				       "identity.munge-hosts: %.100s: not HOST or "
+				       "HOST:PORT",
+				       p->munge_hosts[i]);
+	}
 	if (p->user_header_count == 0 || p->user_header_count > IDENTITY_HEADERS_MAX)
 		return err_set(err, -EINVAL, "headers that name users: 1 to %d of them",
 			       IDENTITY_HEADERS_MAX);
@@ -149,12 +156,14 @@ int identity_new(const struct identity_params *p, struct identity **ret,
 	if (!id)
 		return err_set(err, -ENOMEM, "out of memory");
 	id->munge = p->munge;
+	id->munge_unbound = p->munge_unbound;
 	id->certificate = p->certificate;
 	id->front_end_roles = p->front_end_roles;
 	int rc = 0;
 	if (copy_text(p->munge_socket, &id->munge_socket) < 0 ||
 	    copy_text(p->certificate_suffix, &id->suffix) < 0 ||
 	    copy_texts(p->user_headers, p->user_header_count, &id->headers) < 0 ||
+	    copy_texts(p->munge_hosts, p->munge_host_count, &id->munge_hosts) < 0 ||
 	    copy_texts(p->token_issuers, p->token_issuer_count, &id->issuers) < 0 ||
 	    copy_texts(p->token_audiences, p->token_audience_count, &id->audiences) < 0)
 		rc = err_set(err, -ENOMEM, "out of memory");
@@ -178,6 +187,7 @@ void identity_free(struct identity *id)
 	free_texts(&id->headers);
 	free_texts(&id->issuers);
 	free_texts(&id->audiences);
+	free_texts(&id->munge_hosts);
 	free(id->munge_socket);
 	free(id->suffix);
 	free(id);
@@ -460,6 +470,32 @@ static bool payload_is_ours(const struct munge_facts *m, const struct identity_f
 	       memcmp(s + p + n + 1, f->target, t) == 0;
 }
 
+static int check_request(const struct identity *id, const struct munge_facts *m,
+			 const struct identity_facts *f, struct identity_who *ret,
+			 struct err *err)
+{
+	const struct munge_asked asked = {
+		.method = f->method,
+		.target = f->target,
+		.has_peer = f->has_peer,
+		.peer = f->peer,
+		.has_local = f->has_local,
+		.local = f->local,
+		.hosts = (const char *const *)id->munge_hosts.items,
+		.host_count = id->munge_hosts.count};
+
+	if (munge_request_is_bound(m))
+		return munge_request_check(m, &asked, ret->body, err);
+	if (!payload_is_ours(m, f))
+		return err_set(err, -EACCES,
+			       "munge: the credential was made for another request");
+	if (!id->munge_unbound)
+		return err_set(err, -EACCES,
+			       "munge: the credential is of a release before, for no "
+			       "host and body of its own (identity.munge-unbound)");
+	return 0;
+}
+
 static const char *credential_of(const struct identity_facts *f)
 {
 	const char *s = f->authorization + strlen("MUNGE");
@@ -484,9 +520,9 @@ static int by_munge(struct identity *id, const struct identity_facts *f,
 		(void)err_set(err, rc, "%s", f->munge->why.text);
 	if (rc < 0)
 		return rc == -ENOTSUP || rc == -EINVAL ? -EACCES : rc;
-	if (!payload_is_ours(m, f))
-		return err_set(err, -EACCES,
-			       "munge: the credential was made for another request");
+	rc = check_request(id, m, f, ret, err);
+	if (rc < 0)
+		return rc;
 	ret->way = WAY_MUNGE;
 	ret->has_uid = true;
 	ret->uid = m->uid;
@@ -624,6 +660,12 @@ int identity_prove(struct identity *id, const struct identity_facts *f,
 	if (rc == 0)
 		*ret = who;
 	return rc;
+}
+
+int identity_check_body(const struct identity_who *who, const void *body, size_t len,
+			struct err *err)
+{
+	return *who->body ? munge_request_check_body(who->body, body, len, err) : 0;
 }
 
 /* ---- metrics --------------------------------------------------------------------- */

@@ -7,14 +7,17 @@
 #include <stdint.h>
 
 #include "lib/err.h"
+#include "lib/http/munge_request.h"
 #include "lib/netaddr.h"
 
 /*
  * Whose request it is, proved. The one place where that is decided, for the aggregator
  * and the load balancer (doc/security.md gives the reasons):
  *
- * 1. Authorization: MUNGE <credential>, whose payload is IDENTITY_MUNGE_PAYLOAD, the
- *    method, a blank and the target: the login of its uid.
+ * 1. Authorization: MUNGE <credential> for this very request
+ * (lib/http/munge_request.h): the login of its uid. Of a release before, where the site
+ * takes those still, its payload is IDENTITY_MUNGE_PAYLOAD, the method, a blank and the
+ * target.
  * 2. A verified certificate of a client and of no server (extended key usage): a front
  *    end's, or, where the site says so, a user's, by one of its names.
  * 3. A password of the web configuration (or MUNGE, of a user that is listed): a front
@@ -53,6 +56,10 @@ enum identity_certificate {
 struct identity_params {
 	bool munge;
 	const char *munge_socket; /* NULL or "": libmunge's own */
+	/* Names that this host has beside its own, in credentials; "*": any */
+	const char *const *munge_hosts;
+	size_t munge_host_count;
+	bool munge_unbound; /* credentials of a release before are good */
 	enum identity_certificate certificate;
 	/* cut from the name's end, "@site.example"; names without it are refused */
 	const char *certificate_suffix;
@@ -103,11 +110,11 @@ struct identity_name {
 /* What is known about a request, all of it borrowed. Texts may hold anything. */
 struct identity_facts {
 	const char *method, *target; /* of the request line, as it came */
-	bool has_peer;
-	struct netaddr peer;
-	unsigned authorizations;   /* how many Authorization headers there are */
-	const char *authorization; /* the first; NULL: none */
-	const char *password_user; /* whose password was good; NULL: none */
+	bool has_peer, has_local;
+	struct netaddr peer, local; /* both ends of the connection */
+	unsigned authorizations;    /* how many Authorization headers there are */
+	const char *authorization;  /* the first; NULL: none */
+	const char *password_user;  /* whose password was good; NULL: none */
 	/* The credential of authorization as it was decoded, which can be done once;
 	 * NULL: identity_prove() does so. */
 	const struct munge_job *munge;
@@ -140,6 +147,9 @@ struct identity_who {
 	/* The login was not proved: records have it for the number. identity_prove()
 	 * never says so. */
 	bool of_records;
+	/* Of MUNGE: the hash that the body must have, for identity_check_body(); "":
+	 * not known */
+	char body[MUNGE_REQUEST_HASH_BYTES];
 	/* Until when a token says so, seconds since the epoch; 0: no token does. The
 	 * same request is of the same user until then. */
 	uint64_t until_s;
@@ -164,6 +174,11 @@ bool identity_waits(const struct identity *id, const struct identity_facts *f);
  * none comes, or none is taken. */
 const char *identity_credential(const struct identity *id,
 				const struct identity_facts *f);
+
+/* Whether the body that has come since is the one that who proved to send: 0, -EACCES.
+ */
+int identity_check_body(const struct identity_who *who, const void *body, size_t len,
+			struct err *err);
 
 /* Whether /metrics is for whoever asks, whom the web configuration has let in: one of
  * identity_params.metrics, or without such a list any but front ends, behind which all

@@ -64,6 +64,7 @@ void identity_collect(const struct identity *id, struct web_request *r,
 	f->method = method_name(web_method(r));
 	f->target = web_target(r);
 	f->has_peer = netaddr_from(web_peer(r), &f->peer) == 0;
+	f->has_local = web_local(r, &f->local) == 0;
 	f->password_user = web_password_user(r);
 	while (n < FIXED_HEADERS + IDENTITY_HEADERS_MAX &&
 	       identity_user_header(id, n - FIXED_HEADERS)) {

@@ -210,9 +210,23 @@ if have_munge "$agg"; then
 	is "for another body" "$(mcode "$(cred "ceems-ingest/1 ")" other)" 401
 	is "for another purpose" "$(mcode "$(cred "ceems-api/1 ")" body)" 401
 	is "of a user who may not" "$(mcode "$(setpriv --reuid=65534 --regid=65534 --clear-groups munge -S "$MUNGE_SOCKET" -s "ceems-ingest/1 $(sha256sum <body | cut -d' ' -f1)")" body)" 403
+	bound() { munge -S "$MUNGE_SOCKET" -s "$(munge_payload POST "${2:-$(url 2)}" "$1")"; }
+	is "one for this host, path and body" "$(mcode "$(bound body)" body)" 200
+	is "not for another body" "$(mcode "$(bound body)" other) $(jq -r .error answer)" "401 munge: the credential was made for another body"
+	is "nor for another path" "$(mcode "$(bound body "$(url 2)x")" body) $(jq -r .error answer)" "401 munge: the credential was made for another method or path"
+	is "nor for another host" "$(mcode "$(bound body http://a.other.example:9020/api/v1/ingest)" body) $(jq -r .error answer)" \
+		"401 munge: the credential was made for host a.other.example, which is not this one (identity.munge-hosts)"
 	is "and nothing of that was written" "$(sql 'SELECT count(*) FROM unit_node WHERE instance = 901')" 0
 	sleep 2
 	is "a credential that has expired" "$(mcode "$expired" body) $(cat answer)" '401 {"status":"error","errorType":"unauthorized","error":"munge: Expired credential"}'
+	kill "${PIDS[2]}"
+	wait "${PIDS[2]}"
+	agg_start 2 --ingest.munge-socket="$MUNGE_SOCKET" --ingest.user=root --identity.munge-unbound=false --identity.munge-hosts=agg.site.example ||
+		ok "the aggregator of a site that is done with its upgrade" false
+	lines "start instance=903 unit=903 node=${here%%.*} started=$T" >body
+	is "which takes none of the release before" "$(mcode "$(body_cred body)" body) $(jq -r .error answer | grep -o identity.munge-unbound)" "401 identity.munge-unbound"
+	is "a host without its port is none" "$(mcode "$(bound body http://agg.site.example/api/v1/ingest)" body)" 401
+	is "its other name is known by the option" "$(mcode "$(bound body http://AGG.site.example:9020/api/v1/ingest)" body)" 200
 	kill "${PIDS[2]}"
 else
 	skip "MUNGE says who sends" "needs root, munge and libmunge"

@@ -202,6 +202,16 @@ else
 	is "an ordinary user's credential, and ours to the aggregator" "$(by_munge 'POST /api/v1/query' --data-urlencode "query=$M{uuid=\"106\"}")" 200
 	is "opens nothing else" "$(by_munge 'POST /api/v1/query' --data-urlencode "query=$M{uuid=\"101\"}")" 403
 	is "one for another request is none" "$(by_munge 'GET /api/v1/query' --data-urlencode "query=$M{uuid=\"106\"}")" 401
+	by_bound() { # body that it is made for, URL that it is made for, body that is sent
+		local c
+		printf '%s' "$1" >made
+		c=$(setpriv --reuid=1 --regid=1 --clear-groups munge --socket="$MUNGE_SOCKET" -s "$(munge_payload POST "$2" made)")
+		curl -s -m 100 -o body -w '%{http_code}' -H "Authorization: MUNGE $c" -H "X-Ceems-Cluster-Id: alpha" "http://127.0.0.1:$port/api/v1/query" --data-binary "$3"
+	}
+	here=http://127.0.0.1:$port/api/v1/query mine="query=$M{uuid=\"106\"}"
+	is "one that is bound to host and body" "$(by_bound "$mine" "$here" "$mine")" 200
+	is "is of that body alone" "$(by_bound "$mine" "$here" "query=up") $(jq -r .error body)" "401 munge: the credential was made for another body"
+	is "and of that host" "$(by_bound "$mine" "http://other.example:9030/api/v1/query" "$mine") $(jq -r .error body | grep -o 'host other.example')" "401 host other.example"
 	is "and none with a name beside it" "$(by_munge 'POST /api/v1/query' -H 'X-Grafana-User: alice' --data-urlencode 'query=1')" 403
 fi
 

@@ -553,6 +553,7 @@ static void a_munge_credential_is_its_makers_for_one_request(void **state)
 		skip();
 	struct identity_params p = {.munge = true,
 				    .munge_socket = socket_path,
+				    .munge_unbound = true,
 				    .user_headers = one_header,
 				    .user_header_count = 1};
 	use(&p);
@@ -594,6 +595,12 @@ static void a_munge_credential_is_its_makers_for_one_request(void **state)
 	f.authorization = "MUNGE ";
 	assert_int_equal(prove(&f), -EACCES);
 
+	p.munge_unbound = false;
+	use(&p);
+	f = with_credential(&header, PAYLOAD);
+	assert_int_equal(prove(&f), -EACCES);
+	assert_non_null(strstr(err.text, "identity.munge-unbound"));
+
 	p.munge = false;
 	use(&p);
 	f = with_credential(&header, PAYLOAD);
@@ -606,10 +613,49 @@ static void a_munge_credential_is_its_makers_for_one_request(void **state)
 	assert_int_equal(identity_status(-EHOSTDOWN), 503);
 }
 
+static void a_bound_credential_is_for_one_host_and_body(void **state)
+{
+	static const char *const hosts[] = {"agg.site"};
+	static const char url[] = "http://AGG.site/api/v1/units?x=1";
+	auto_buf struct buf header = BUF_INIT;
+	struct identity_params p = {.munge = true,
+				    .munge_socket = socket_path,
+				    .munge_hosts = hosts,
+				    .munge_host_count = 1,
+				    .user_headers = one_header,
+				    .user_header_count = 1};
+	struct identity_facts f = facts();
+
+	(void)state;
+	if (!munged)
+		skip();
+	use(&p);
+	for (int i = 0; i < 2; i++) {
+		p.munge_host_count = i ? 0 : 1;
+		use(&p);
+		buf_reset(&header);
+		buf_puts(&header, "MUNGE ");
+		assert_int_equal(munge_request_write(socket_path, "GET", url, "x=1", 3,
+						     &header, &err),
+				 0);
+		f.authorizations = 1;
+		f.authorization = header.data;
+		assert_int_equal(prove(&f), i ? -EACCES : 0);
+		if (i)
+			assert_non_null(strstr(err.text, "for host agg.site, which"));
+		else
+			assert_int_equal(identity_check_body(&who, "x=1", 3, &err), 0);
+		if (!i)
+			assert_int_equal(identity_check_body(&who, "x=2", 3, &err),
+					 -EACCES);
+	}
+}
+
 static int prove_front(const char *front, const char *peer)
 {
 	auto_buf struct buf header = BUF_INIT;
 	const struct identity_params p = {.munge = true,
+					  .munge_unbound = true,
 					  .munge_socket = socket_path,
 					  .front_ends = &front,
 					  .front_end_count = 1,
@@ -732,6 +778,7 @@ int main(void)
 		cmocka_unit_test(a_token_proves_and_agrees_with_its_front_end),
 		cmocka_unit_test(token_keys_need_issuer_and_audience),
 		cmocka_unit_test(a_munge_credential_is_its_makers_for_one_request),
+		cmocka_unit_test(a_bound_credential_is_for_one_host_and_body),
 		cmocka_unit_test(a_munge_front_end_is_an_account_at_an_address),
 		cmocka_unit_test(parameters_that_make_no_sense_are_named),
 	};
