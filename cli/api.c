@@ -11,12 +11,11 @@
 #include "lib/cleanup.h"
 #include "lib/http/client_url.h"
 #include "lib/http/json.h"
-#include "lib/http/munge.h"
+#include "lib/http/munge_request.h"
 
 #define BODY_MAX ((size_t)64 << 20)
 #define TIMEOUT_MS 60000
 #define PAGES_MAX 100000u
-#define PURPOSE "ceems-api/1 GET " /* see doc/api.md */
 
 struct api {
 	const struct api_site *site; /* borrowed */
@@ -95,16 +94,13 @@ void api_free(struct api *a)
 }
 
 /* A credential is good once and for one question, so each question has its own. */
-static int munge_auth(const char *socket, const char *target, struct buf *credential,
+static int munge_auth(const char *socket, const char *url, struct buf *credential,
 		      struct http_auth *auth, struct err *err)
 {
-	auto_buf struct buf payload = {.max = MUNGE_PAYLOAD_MAX};
+	int rc = munge_request_write(socket, "GET", url, NULL, 0, credential, err);
 
-	buf_puts(&payload, PURPOSE);
-	buf_puts(&payload, target);
-	if (buf_error(&payload))
+	if (rc == -E2BIG)
 		return err_set(err, -EINVAL, "too long a question: name fewer jobs");
-	int rc = munge_write(socket, payload.data, payload.len, credential, err);
 	if (rc < 0)
 		return err_prefix(err, rc,
 				  "cannot show who you are (is munged running here? "
@@ -114,7 +110,7 @@ static int munge_auth(const char *socket, const char *target, struct buf *creden
 	return 0;
 }
 
-static int identify(struct api *a, const char *target, struct buf *credential,
+static int identify(struct api *a, const char *url, struct buf *credential,
 		    struct http_auth *auth, struct err *err)
 {
 	const struct api_site *s = a->site;
@@ -128,7 +124,7 @@ static int identify(struct api *a, const char *target, struct buf *credential,
 		auth->user = s->user;
 		auth->password_file = s->password_file;
 	} else if (!s->cert_file) {
-		int rc = munge_auth(s->munge_socket, target, credential, auth, err);
+		int rc = munge_auth(s->munge_socket, url, credential, auth, err);
 		return s->anonymous ? 0 : rc;
 	}
 	return 0;
@@ -139,16 +135,14 @@ static int do_get(struct api *a, const char *target, struct http_response *resp,
 {
 	const struct http_header headers[] = {{"Accept", "application/json"}};
 	struct http_auth auth = {.user = NULL};
-	auto_buf struct buf full = {.max = 64 << 10}, url = {.max = 64 << 10},
-			    credential = {.max = 64 << 10};
+	auto_buf struct buf url = {.max = 64 << 10}, credential = {.max = 64 << 10};
 	struct http_request req = {
 		.method = HTTP_GET, .headers = headers, .header_count = 1};
 
-	buf_printf(&full, "%s%s", a->path, target);
-	buf_printf(&url, "%s%s", a->base, full.data ? full.data : "");
-	if (buf_error(&full) || buf_error(&url))
+	buf_printf(&url, "%s%s%s", a->base, a->path, target);
+	if (buf_error(&url))
 		return err_set(err, -EINVAL, "too long a question: name fewer jobs");
-	int rc = identify(a, full.data, &credential, &auth, err);
+	int rc = identify(a, url.data, &credential, &auth, err);
 	if (rc < 0)
 		return rc;
 	req.url = url.data;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* One POST to an aggregator, and the proof of who sends it. */
 #include <errno.h>
-#include <gnutls/crypto.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,12 +8,11 @@
 
 #include "courier/ship.h"
 #include "lib/cleanup.h"
-#include "lib/http/munge.h"
+#include "lib/http/munge_request.h"
 #include "lib/report_clock.h"
 #include "lib/secret.h"
 #include "lib/tlv.h"
 
-#define SHA256_BYTES 32u
 #define WHOLE_KEPT ((size_t)128 << 10) /* memory kept between two POSTs */
 
 enum proof { PROOF_MUNGE, PROOF_TOKEN, PROOF_CERTIFICATE };
@@ -151,20 +149,12 @@ void ship_post_free(struct ship_post *p)
 	free(p);
 }
 
-/* A credential for this body alone, good once and for a minute. */
-static int make_credential(const struct ship_post *p, struct buf *ret, struct err *err)
+/* A credential for this body and server alone, good once and for a minute. */
+static int make_credential(const struct ship_post *p, size_t i, struct buf *ret,
+			   struct err *err)
 {
-	unsigned char digest[SHA256_BYTES];
-	char payload[sizeof(BATCH_MUNGE_PAYLOAD) + 2 * (size_t)SHA256_BYTES];
-	size_t at = sizeof(BATCH_MUNGE_PAYLOAD) - 1;
-
-	if (gnutls_hash_fast(GNUTLS_DIG_SHA256, p->packed.data, p->packed.len, digest) <
-	    0)
-		return err_set(err, -EIO, "munge: no SHA-256");
-	memcpy(payload, BATCH_MUNGE_PAYLOAD, at);
-	for (size_t i = 0; i < SHA256_BYTES; i++)
-		snprintf(payload + at + 2 * i, 3, "%02x", digest[i]);
-	return munge_write(p->munge_socket, payload, sizeof(payload) - 1, ret, err);
+	return munge_request_write(p->munge_socket, "POST", p->urls[i], p->packed.data,
+				   p->packed.len, ret, err);
 }
 
 /* The batch with our clocks of this moment at its head, packed */
@@ -225,7 +215,7 @@ int ship_post_do(struct ship_post *p, size_t i, const void *plain, size_t len,
 	int rc = pack_with_clock(p, plain, len);
 
 	if (rc == 0 && p->proof == PROOF_MUNGE) {
-		rc = make_credential(p, &credential, err);
+		rc = make_credential(p, i, &credential, err);
 		auth = (struct http_auth){.scheme = "MUNGE",
 					  .credentials = credential.data};
 	} else if (rc < 0) {

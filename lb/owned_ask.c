@@ -13,7 +13,7 @@
 #include "lib/clock.h"
 #include "lib/http/client.h"
 #include "lib/http/identity.h"
-#include "lib/http/munge.h"
+#include "lib/http/munge_request.h"
 
 #define TIMEOUT_MS 5000u
 
@@ -85,28 +85,6 @@ static void put_target(const struct owned_ask *q, struct buf *out)
 		out->error = buf_error(&form);
 }
 
-/* What stands in the request line for a URL: behind scheme and host. */
-static const char *target_of(const char *url)
-{
-	const char *host = strstr(url, "://");
-	const char *path = host ? strchr(host + 3, '/') : NULL;
-
-	return path ? path : "/";
-}
-
-/* Who we are, by MUNGE: one credential for one request. */
-static int credential(const struct site_api *api, const struct owned_ask *q,
-		      const char *url, struct buf *ret, struct err *err)
-{
-	auto_buf struct buf payload = BUF_INIT;
-
-	buf_printf(&payload, "%s%s %s", IDENTITY_MUNGE_PAYLOAD, q->own ? "GET" : "POST",
-		   target_of(url));
-	if (buf_error(&payload))
-		return err_set(err, -ENOMEM, "out of memory");
-	return munge_write(api->munge_socket, payload.data, payload.len, ret, err);
-}
-
 static int ask_one(struct owned_link *l, const struct site_api *api, const char *base,
 		   const struct owned_ask *q, const struct buf *body,
 		   uint32_t timeout_ms, struct buf *ret, struct err *err)
@@ -138,7 +116,9 @@ static int ask_one(struct owned_link *l, const struct site_api *api, const char 
 	if (buf_error(&url))
 		return err_set(err, -ENOMEM, "out of memory");
 	if (api->munge) {
-		rc = credential(api, q, url.data, &proof, err);
+		rc = munge_request_write(api->munge_socket, q->own ? "GET" : "POST",
+					 url.data, q->own ? NULL : body->data,
+					 q->own ? 0 : body->len, &proof, err);
 		if (rc)
 			return rc;
 		auth = (struct http_auth){.scheme = "MUNGE", .credentials = proof.data};

@@ -25,9 +25,6 @@
 #define BATCH_PATH "/api/v1/ingest"
 #define BATCH_TYPE "application/x-ceems-batch"
 #define BATCH_ENCODING "deflate"
-/* Who sends, where it is MUNGE that says so: "Authorization: MUNGE " and a credential
- * with this and the SHA-256 of the body as it is sent, in lower-case hexadecimal. */
-#define BATCH_MUNGE_PAYLOAD "ceems-ingest/1 "
 #define BATCH_MAGIC "CEB1"
 #define BATCH_MAGIC_BYTES 4u
 #define BATCH_PACKED_MAX ((size_t)1 << 20) /* of a body as it is sent */

@@ -223,7 +223,7 @@ else
 	sed -n 's/^Authorization: MUNGE \(MUNGE:[^ ]*:\).*/\1/p' api/requests | tr -d '\r' | head -n 1 >cred
 	unmunge --socket="$MUNGE_SOCKET" <cred >decoded 2>&1
 	like "it is that user's" "$(grep ^UID: decoded)" "nobody"
-	is "it is for this very question" "$(tail -n 1 decoded)" "ceems-api/1 GET $(asked | head -n 1)"
+	is "it is for this very question" "$(tail -n 1 decoded)" "$(munge_payload GET "$CEEMS_API_URL$(asked | head -n 1)")"
 	CEEMS_API_URL=$CEEMS_API_URL/prefix/ "$BUILD/cacct" >out 2>err
 	is "without munged it is refused here, not asked" "$? $(grep -c 'cannot show who you are' err)" "1 1"
 fi

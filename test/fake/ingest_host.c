@@ -19,7 +19,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <gnutls/crypto.h>
 #include <gnutls/gnutls.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
@@ -33,7 +32,7 @@
 #include "lib/batch.h"
 #include "lib/cleanup.h"
 #include "lib/fs.h"
-#include "lib/http/munge.h"
+#include "lib/http/munge_request.h"
 #include "lib/parse.h"
 #include "lib/report_clock.h"
 
@@ -120,8 +119,8 @@ static const char *check_sender(const struct host *h, struct MHD_Connection *c,
 {
 	const char *auth = header(c, "Authorization");
 	auto_munge_facts struct munge_facts facts = {0};
-	unsigned char digest[32];
-	char want[sizeof(BATCH_MUNGE_PAYLOAD) + 2 * sizeof(digest)];
+	const struct munge_asked asked = {.method = "POST", .target = BATCH_PATH};
+	char hash[MUNGE_REQUEST_HASH_BYTES];
 
 	if (h->token) {
 		return strncmp(auth, "Bearer ", 7) == 0 && !strcmp(auth + 7, h->token)
@@ -136,11 +135,9 @@ static const char *check_sender(const struct host *h, struct MHD_Connection *c,
 		return "no credential";
 	if (munge_read(h->munge, auth + 6, &facts, NULL) < 0)
 		return "bad credential";
-	size_t at = (size_t)snprintf(want, sizeof(want), "%s", BATCH_MUNGE_PAYLOAD);
-	gnutls_hash_fast(GNUTLS_DIG_SHA256, body->data, body->len, digest);
-	for (size_t i = 0; i < sizeof(digest); i++)
-		snprintf(want + at + 2 * i, 3, "%02x", digest[i]);
-	if (facts.payload.len != strlen(want) || strcmp(facts.payload.data, want) != 0)
+	if (munge_request_check(&facts, &asked, hash, NULL) < 0)
+		return "credential of another request";
+	if (munge_request_check_body(hash, body->data, body->len, NULL) < 0)
 		return "credential of another body";
 	*ret_uid = (int)facts.uid;
 	return "";
