@@ -94,3 +94,7 @@ lb_owned_bench_LIBS := libgate libpyro libpromql libident libhttpd libhttp libco
 lb_owned_bench_PKGS := $(libgate_USES) cmocka
 BENCHES += lb_owned
 endif # of lb_owned
+# web_attack: who proves who they are beside those who prove nothing, under a quota of a processor
+BENCH_PROGS += open_loop
+open_loop_LIBS := libbase
+BENCHES += web_attack
