@@ -24,6 +24,7 @@ CHECKS += test/e2e/web.sh
 CHECKS += test/e2e/web_bodies.sh
 CHECKS += test/e2e/web_attack.sh
 CHECKS += test/e2e/web_attack_aggregator.sh
+CHECKS_LONG += test/e2e/web_quiet.sh
 CHECKS += test/e2e/lb_relay.sh
 CHECKS += test/e2e/lb_owned.sh
 CHECKS += test/e2e/lb_tls.sh
