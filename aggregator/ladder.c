@@ -18,6 +18,7 @@
 #define DAY_NS (DAY_MS * NSEC_PER_MSEC)
 #define ROUND_S 900
 #define RETRY_S 30
+#define CLOCK_S 60 /* a database that stops being right is noticed */
 #define VACUUM_MS (3600u * 1000)
 
 struct ladder {
@@ -144,6 +145,23 @@ static bool is_clock_wrong(struct app *app)
 		       .state == WITNESS_WRONG;
 }
 
+/* Until the next round, or the end; looks at the database's clock meanwhile. */
+static void wait_round(struct ladder *l, unsigned seconds)
+{
+	uint64_t end_ns = clock_boottime_ns() + seconds * NSEC_PER_SEC;
+	unsigned step_s = seconds < CLOCK_S ? seconds : CLOCK_S;
+
+	while (!stopping(l) && clock_boottime_ns() < end_ns) {
+		struct timespec until = wait_in(1000ull * step_s);
+		pthread_mutex_lock(&l->mutex);
+		if (!l->stopping)
+			pthread_cond_timedwait(&l->wake, &l->mutex, &until);
+		pthread_mutex_unlock(&l->mutex);
+		if (!stopping(l) && look_at_clocks(l->app, l->pg, NULL) < 0)
+			return; /* the round says why */
+	}
+}
+
 static void *keep(void *arg)
 {
 	struct ladder *l = arg;
@@ -159,11 +177,7 @@ static void *keep(void *arg)
 		else if (rc >= 0 && log_repeat_over(&l->failing))
 			log_info("ladder: works again");
 		bool soon = rc < 0 || is_clock_wrong(l->app);
-		struct timespec until = wait_in(1000ull * (soon ? RETRY_S : ROUND_S));
-		pthread_mutex_lock(&l->mutex);
-		if (!l->stopping)
-			pthread_cond_timedwait(&l->wake, &l->mutex, &until);
-		pthread_mutex_unlock(&l->mutex);
+		wait_round(l, soon ? RETRY_S : ROUND_S);
 	}
 	return NULL;
 }
