@@ -15,6 +15,7 @@ libbase_SRCS += lib/cgroup_record.c
 libbase_SRCS += lib/energy_page.c
 libbase_SRCS += lib/energy_page_writer.c
 libbase_SRCS += lib/err.c
+libbase_SRCS += lib/fence.c
 libbase_SRCS += lib/fair.c
 libbase_SRCS += lib/fs.c
 libbase_SRCS += lib/log.c
