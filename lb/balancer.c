@@ -17,6 +17,7 @@
 #include "lb/health.h"
 #include "lb/site.h"
 #include "lb/worker.h"
+#include "lib/fence.h"
 #include "lib/http/identity_web.h"
 #include "lib/http/listen.h"
 #include "lib/log.h"
@@ -34,7 +35,7 @@ struct balancer {
 	_Atomic(struct workers *) workers; /* may serve before the start is over */
 	atomic_ulong reloads, reload_failures;
 	bool gate_runs;
-	bool calls_filtered;
+	bool calls_filtered, files_fenced;
 };
 
 /* ---- configuration --------------------------------------------------------------- */
@@ -241,6 +242,7 @@ static void metrics(void *arg, struct prom *out)
 	put(out, &reloads, "result", "ok", atomic_load(&b->reloads));
 	put(out, &reloads, "result", "failed", atomic_load(&b->reload_failures));
 	put(out, &open, NULL, NULL, s->open);
+	put(out, &sandbox, "kind", "landlock", b->files_fenced);
 	put(out, &sandbox, "kind", "seccomp", b->calls_filtered);
 	put(out, &clusters, NULL, NULL, s->cluster_count);
 	each_server(s, put_server, out);
@@ -250,6 +252,19 @@ static void metrics(void *arg, struct prom *out)
 
 /* ---- start, reload, end ---------------------------------------------------------- */
 
+static void fence_files(struct balancer *b)
+{
+	const struct options *o = b->options;
+	const struct conf_list *more = &o->landlock_read;
+	auto_buf struct buf files = BUF_INIT;
+
+	buf_printf(&files, "%s\n%s", o->config_file, b->site->files);
+	web_put_files(o->web_config_file, &files);
+	b->files_fenced = service_fence_files(
+		o->drop_privileges && o->landlock && buf_error(&files) == 0, files.data,
+		(const char *const *)more->items, more->count);
+}
+
 static int before_threads(void *arg, struct err *err)
 {
 	struct balancer *b = arg;
@@ -257,6 +272,8 @@ static int before_threads(void *arg, struct err *err)
 
 	if (rc == 0)
 		rc = privileges_hide(err);
+	if (rc == 0)
+		fence_files(b);
 	if (rc == 0)
 		b->calls_filtered = service_filter_calls(b->options->drop_privileges &&
 							 b->options->seccomp);
@@ -351,6 +368,10 @@ static int reload_site(struct balancer *b, struct err *err)
 	struct site *s = NULL;
 	int rc = read_site(b->options, b->site, &s, err);
 
+	/* some are read only when they are needed */
+	if (rc == 0 && b->files_fenced)
+		rc = fence_check_files(s->files, err);
+
 	if (rc == 0)
 		rc = gate_set_identity(b->gate, &s->identity, err);
 	if (rc < 0) {
@@ -375,11 +396,15 @@ bool balancer_reload(struct balancer *b)
 
 	if (reload_site(b, &err) < 0) {
 		log_error("reload: %s: the old configuration stays in force", err.text);
+		if (b->files_fenced)
+			service_say_outside(&err);
 		good = false;
 	}
 	if (workers_reload(b->workers, &err) < 0) {
 		log_error("reload: %s: the old web configuration stays in force",
 			  err.text);
+		if (b->files_fenced)
+			service_say_outside(&err);
 		good = false;
 	}
 	atomic_fetch_add(good ? &b->reloads : &b->reload_failures, 1);

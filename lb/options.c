@@ -20,6 +20,7 @@ const struct conf_opt options_table[] = {
 	LOG_OPTION_ROWS(0),
 	USER_OPTION_ROWS,
 	SANDBOX_OPTION_ROWS,
+	FENCE_OPTION_ROWS,
 	ROW("runtime.gomaxprocs", CONF_STRING, gomaxprocs, "",
 	    "Accepted, no effect: there is no Go runtime here."),
 	ROW("web.listen-address", CONF_LIST, listen_addresses,

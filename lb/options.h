@@ -16,6 +16,7 @@ struct options {
 	LOG_OPTION_MEMBERS;
 	USER_OPTION_MEMBERS;
 	SANDBOX_OPTION_MEMBERS;
+	FENCE_OPTION_MEMBERS;
 	WEB_OPTION_MEMBERS;
 	uint64_t threads, max_requests, drain_ms;
 	char *gomaxprocs;

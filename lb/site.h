@@ -67,6 +67,7 @@ struct site {
 	bool audit, audit_query; /* each decision is logged; with the query's text */
 	/* Whose request it is: for gate_new() and gate_set_identity() */
 	struct identity_params identity;
+	const char *files; /* that it names, one path per line; "" */
 	const char *notes; /* what was taken but is not acted on, one line each; "" */
 };
 

@@ -501,7 +501,10 @@ int site_build(struct site_parser *p, const struct site *before)
 	if (rc < 0)
 		return rc;
 	note_access(p);
-	if (buf_error(&p->notes))
+	if (buf_error(&p->notes) || buf_error(&p->files))
+		return site_no_memory(p);
+	p->site->files = keep_text(p->keep, p->files.data ? p->files.data : "");
+	if (!p->site->files)
 		return site_no_memory(p);
 	p->site->notes = keep_text(p->keep, p->notes.data ? p->notes.data : "");
 	return p->site->notes ? 0 : site_no_memory(p);

@@ -83,6 +83,7 @@ struct site_parser {
 	struct keep drafts; /* until it is made */
 	bool expand, secrets;
 	struct buf notes;
+	struct buf files; /* one path per line */
 	enum backend_strategy strategy;
 	struct access_draft *access; /* for all */
 	struct cluster_draft *clusters[SITE_CLUSTERS_MAX];

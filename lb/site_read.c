@@ -59,6 +59,7 @@ int site_path(struct site_parser *p, const char *key, yaml_node_t *v, const char
 		snprintf(full, size, "%.*s/%s", n, p->w.file, path);
 		path = full;
 	}
+	buf_printf(&p->files, "%s\n", path);
 	*ret = path;
 	return 0;
 }
@@ -307,8 +308,12 @@ static int on_identity_text(void *arg, const char *key, yaml_node_t *v)
 		return site_text(p, key, v, &i->munge_socket);
 	if (strcmp(key, "certificate_suffix") == 0)
 		return site_text(p, key, v, &i->certificate_suffix);
-	if (strcmp(key, "token_keys") == 0) /* a URL or a file */
-		return site_text(p, key, v, &i->token_keys);
+	if (strcmp(key, "token_keys") == 0) { /* a URL or a file */
+		int rc = site_text(p, key, v, &i->token_keys);
+		if (rc == 0 && !strstr(i->token_keys, "://"))
+			buf_printf(&p->files, "%s\n", i->token_keys);
+		return rc;
+	}
 	return site_path(p, key, v, &i->token_ca_file);
 }
 
@@ -491,6 +496,7 @@ int site_parse(const char *text, size_t len, const char *file, bool expand,
 	if (rc == 0)
 		rc = site_build(&p, before);
 	buf_done(&p.notes);
+	buf_done(&p.files);
 	keep_done(&p.drafts);
 	if (rc < 0) {
 		site_drop(&s->pub);

@@ -8,10 +8,12 @@
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "lib/clock.h"
+#include "lib/fence.h"
 #include "lib/log.h"
 #include "lib/notify.h"
 #include "lib/sandbox.h"
@@ -43,6 +45,42 @@ bool service_filter_calls(bool wanted)
 		log_info("system calls are filtered: the kernel refuses what needs "
 			 "privileges (seccomp)");
 	return rc == 0;
+}
+
+bool service_fence_files(bool wanted, const char *files, const char *const *folders,
+			 size_t count)
+{
+	struct fence f;
+	struct err err = {""};
+
+	if (!wanted) {
+		log_info("files are not fenced (--security.landlock, "
+			 "--security.drop-privileges)");
+		return false;
+	}
+	int rc = fence_begin(&f, &err);
+	if (rc == 0) {
+		fence_add_files(&f, files);
+		for (size_t i = 0; i < count; i++)
+			fence_add_folder(&f, folders[i]);
+		rc = fence_enter(&f, &err);
+	}
+	if (rc == -ENOSYS)
+		log_info("files are not fenced: %s", err.text);
+	else if (rc < 0)
+		log_warn("files are not fenced: %s", err.text);
+	else
+		log_info("files are fenced: it can read those of the system and of its "
+			 "configuration, and write none (Landlock)");
+	return rc == 0;
+}
+
+void service_say_outside(const struct err *err)
+{
+	if (strstr(err->text, strerror(EACCES)))
+		log_error("reload: only folders that the configuration named at the "
+			  "start can be read (Landlock): restart, or name more with "
+			  "--security.landlock-read");
 }
 
 void service_say_in_clear(void)

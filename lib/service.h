@@ -4,6 +4,7 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "lib/privileges.h"
 
@@ -39,6 +40,15 @@ void service_say_user(const struct privileges *p);
  * wanted, and logs what came of it; true: they are filtered. A kernel that cannot is no
  * failure. After privileges_drop(), before the first thread. */
 bool service_filter_calls(bool wanted);
+
+/* Keeps the program to the files of the system and to those beside files (one path per
+ * line) and in folders (lib/fence.h) if wanted, and logs what came of it; true: it is
+ * kept to them. As service_filter_calls(). */
+bool service_fence_files(bool wanted, const char *files, const char *const *folders,
+			 size_t count);
+
+/* A reload that failed for a file which may not be read: why that may be. */
+void service_say_outside(const struct err *err);
 
 /* Warns that passwords and records can be read on the way (web_is_in_clear()). */
 void service_say_in_clear(void);

@@ -38,6 +38,18 @@
 	    "Once started, have the kernel refuse system calls that need privileges "  \
 	    "or are never used, to this program and to what it starts.")
 
+/* service_fence_files() takes them. */
+#define FENCE_OPTION_MEMBERS                                                           \
+	bool landlock;                                                                 \
+	struct conf_list landlock_read
+
+#define FENCE_OPTION_ROWS                                                              \
+	ROW("security.landlock", CONF_BOOL, landlock, "true",                          \
+	    "Once started, have the kernel keep this program to reading the files of " \
+	    "the system and of folders that its configuration names."),                \
+		ROW("security.landlock-read", CONF_LIST, landlock_read, "",            \
+		    "Folder that it may read, too. May be given several times.")
+
 /* web_start() takes them. */
 #define WEB_OPTION_MEMBERS                                                             \
 	struct conf_list listen_addresses;                                             \

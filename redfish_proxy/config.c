@@ -427,6 +427,25 @@ static void free_names(char **names, size_t n)
 	free(names);
 }
 
+static void put_client_files(const struct config_login *l, const struct config_tls *t,
+			     struct buf *out)
+{
+	const char *const files[] = {l->password_file, l->credentials_file, t->ca_file,
+				     t->cert_file, t->key_file};
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		if (files[i])
+			buf_printf(out, "%s\n", files[i]);
+	}
+}
+
+void config_put_files(const struct config *c, struct buf *out)
+{
+	put_client_files(&c->login, &c->tls, out);
+	for (size_t i = 0; i < c->target_count; i++)
+		put_client_files(&c->targets[i].login, &c->targets[i].tls, out);
+}
+
 void config_done(struct config *c)
 {
 	for (size_t i = 0; i < c->target_count; i++) {

@@ -100,6 +100,9 @@ int config_parse(const char *text, size_t len, const char *file, bool expand,
  * refused when its owner or mode is wrong. */
 int config_load(const char *file, bool expand, struct config *ret, struct err *err);
 
+/* The files that it names, one path per line. */
+void config_put_files(const struct config *c, struct buf *out);
+
 /* Secrets are wiped. Accepts a zeroed one. */
 void config_done(struct config *c);
 

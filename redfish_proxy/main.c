@@ -71,6 +71,9 @@ static int open_all(struct proxy_program *p, struct err *err)
 		.max_requests = (uint32_t)o->max_requests,
 		.privileges = &p->privileges,
 		.filter_calls = o->drop_privileges && o->seccomp,
+		.fence_files = o->drop_privileges && o->landlock,
+		.web_config_file = o->web_config_file,
+		.folders = &o->landlock_read,
 	};
 	int rc = privileges_choose(o->run_as_user, o->drop_privileges, &p->privileges,
 				   err);
@@ -91,11 +94,15 @@ static bool reload(void *arg)
 
 	if (proxy_reload(p->proxy, &err) < 0) {
 		log_error("reload: %s: the old configuration stays in force", err.text);
+		if (proxy_is_fenced(p->proxy))
+			service_say_outside(&err);
 		good = false;
 	}
 	if (web_reload(p->web, &err) < 0) {
 		log_error("reload: %s: the old web configuration stays in force",
 			  err.text);
+		if (proxy_is_fenced(p->proxy))
+			service_say_outside(&err);
 		good = false;
 	}
 	return good;

@@ -111,6 +111,7 @@ void metrics_put(struct metrics *m, const struct metrics_gauges *g, struct prom 
 		"1 where the kernel keeps the program to what it needs, by kind"};
 
 	put(out, &build, "version", CEEMS_VERSION, 1);
+	put(out, &sandbox, "kind", "landlock", m->files_fenced);
 	put(out, &sandbox, "kind", "seccomp", m->calls_filtered);
 	put(out, &reloads, "result", "ok", atomic_load(&m->reloads));
 	put(out, &reloads, "result", "failed", atomic_load(&m->reload_failures));

@@ -30,7 +30,7 @@ struct metrics {
 	atomic_ullong bmc_ns, logins, login_failures;
 	atomic_ullong reloads, reload_failures;
 	atomic_uint in_flight;
-	bool calls_filtered; /* written before threads start */
+	bool calls_filtered, files_fenced; /* written before threads start */
 };
 
 enum metrics_limit { LIMIT_QUEUE, LIMIT_RATE, LIMIT_TABLES };

@@ -21,6 +21,7 @@ const struct conf_opt options_table[] = {
 	LOG_OPTION_ROWS(0),
 	USER_OPTION_ROWS,
 	SANDBOX_OPTION_ROWS,
+	FENCE_OPTION_ROWS,
 	ROW("runtime.gomaxprocs", CONF_STRING, gomaxprocs, "",
 	    "Accepted, no effect: there is no Go runtime here."),
 	WEB_OPTION_ROWS(":5000", NULL, "REDFISH_PROXY_WEB_CONFIG_FILE"),

@@ -16,6 +16,7 @@ struct options {
 	LOG_OPTION_MEMBERS;
 	USER_OPTION_MEMBERS;
 	SANDBOX_OPTION_MEMBERS;
+	FENCE_OPTION_MEMBERS;
 	WEB_OPTION_MEMBERS;
 	bool debug_server;
 	uint64_t max_requests;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "lib/clock.h"
+#include "lib/fence.h"
 #include "lib/http/negotiate.h"
 #include "lib/http/redfish_munge.h"
 #include "lib/http/tls_names.h"
@@ -348,6 +349,24 @@ int proxy_new(const struct proxy_params *params, struct proxy **ret, struct err 
 	return 0;
 }
 
+static void fence_files(struct proxy *p)
+{
+	const struct proxy_params *params = &p->params;
+	auto_buf struct buf files = BUF_INIT;
+
+	buf_printf(&files, "%s\n", params->config_file);
+	config_put_files(&p->site->config, &files);
+	web_put_files(params->web_config_file, &files);
+	p->metrics.files_fenced = service_fence_files(
+		params->fence_files && buf_error(&files) == 0, files.data,
+		(const char *const *)params->folders->items, params->folders->count);
+}
+
+bool proxy_is_fenced(const struct proxy *p)
+{
+	return p->metrics.files_fenced;
+}
+
 int proxy_before_threads(void *proxy, struct err *err)
 {
 	struct proxy *p = proxy;
@@ -356,6 +375,8 @@ int proxy_before_threads(void *proxy, struct err *err)
 
 	if (rc == 0 && who)
 		rc = privileges_hide(err);
+	if (rc == 0 && who)
+		fence_files(p);
 	if (rc == 0 && who)
 		p->metrics.calls_filtered =
 			service_filter_calls(p->params.filter_calls);
@@ -385,11 +406,24 @@ void proxy_free(struct proxy *p)
 	free(p);
 }
 
+/* They are read only when they are needed. */
+static int check_files(const struct proxy *p, const struct site *s, struct err *err)
+{
+	auto_buf struct buf files = BUF_INIT;
+
+	if (!p->metrics.files_fenced)
+		return 0;
+	config_put_files(&s->config, &files);
+	return files.data ? fence_check_files(files.data, err) : 0;
+}
+
 int proxy_reload(struct proxy *p, struct err *err)
 {
 	struct site *s = NULL;
 	int rc = site_new(p->params.config_file, p->params.expand, &s, err);
 
+	if (rc == 0)
+		rc = check_files(p, s, err);
 	if (rc == 0)
 		rc = site_open(s, &p->metrics, err);
 	if (rc < 0) {

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lib/conf.h"
 #include "lib/err.h"
 #include "lib/http/web.h"
 #include "lib/privileges.h"
@@ -18,7 +19,9 @@ struct proxy_params {
 	bool expand;
 	uint32_t max_requests;               /* for BMCs at a time, 0: no limit */
 	const struct privileges *privileges; /* borrowed; NULL: stays who it is */
-	bool filter_calls;                   /* with privileges: service.h */
+	bool filter_calls, fence_files;      /* with privileges: service.h */
+	const char *web_config_file;         /* to be read beside config_file; "" */
+	const struct conf_list *folders;     /* the same */
 };
 
 /* Reads the configuration. */
@@ -37,6 +40,9 @@ const struct web_route *proxy_routes(size_t *ret_count);
 /* Reads the configuration again; what is wrong leaves the old one in force. Requests
  * under way end with the one that they began with. For the thread of proxy_tick(). */
 int proxy_reload(struct proxy *p, struct err *err);
+
+/* Whether files outside of the folders that it began with cannot be read. */
+bool proxy_is_fenced(const struct proxy *p);
 
 /* Now and then: forgets what is old. */
 void proxy_tick(struct proxy *p);

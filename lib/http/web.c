@@ -517,3 +517,15 @@ int web_check_config(const char *path, struct err *err)
 		web_policy_free(p);
 	return rc;
 }
+
+void web_put_files(const char *path, struct buf *out)
+{
+	struct web_config c = {0};
+
+	if (!*path)
+		return;
+	buf_printf(out, "%s\n", path);
+	if (web_config_load(path, &c, NULL) == 0)
+		web_config_put_files(&c, out);
+	web_config_done(&c);
+}

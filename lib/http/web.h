@@ -137,6 +137,9 @@ bool web_is_in_clear(const struct web *w);
  */
 int web_check_config(const char *path, struct err *err);
 
+/* Puts path and the files that this configuration names, one per line; "": none. */
+void web_put_files(const char *path, struct buf *out);
+
 /* For handlers. What is returned is borrowed until the request ends. */
 struct web *web_of(const struct web_request *r); /* also while web_start() runs */
 const char *web_path(const struct web_request *r);

@@ -527,6 +527,16 @@ int web_config_load(const char *file, struct web_config *ret, struct err *err)
 	return rc;
 }
 
+void web_config_put_files(const struct web_config *c, struct buf *out)
+{
+	const char *const files[] = {c->cert_file, c->key_file, c->client_ca_file};
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		if (files[i])
+			buf_printf(out, "%s\n", files[i]);
+	}
+}
+
 void web_config_done(struct web_config *c)
 {
 	for (size_t i = 0; i < c->user_count; i++) {

@@ -62,6 +62,9 @@ int web_config_parse(const char *text, size_t len, const char *file,
  * its owner (root or ourselves) and its group can read it, or others can write it. */
 int web_config_load(const char *file, struct web_config *ret, struct err *err);
 
+/* The files that it names, one path per line. */
+void web_config_put_files(const struct web_config *c, struct buf *out);
+
 /* Secrets are wiped. Accepts a zeroed one. */
 void web_config_done(struct web_config *c);
 
