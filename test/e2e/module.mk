@@ -117,4 +117,6 @@ CHECKS += test/e2e/units_memory.sh
 CHECKS_LONG += test/e2e/vm_systemd.sh
 # doc/quickstart.md typed in a fresh Debian
 CHECKS_LONG += test/e2e/quickstart.sh
+# make demo and make check-unit on the other Debian
+CHECKS_LONG += test/e2e/other_release.sh
 CHECKS += test/e2e/lb_hostile.sh
