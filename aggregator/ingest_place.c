@@ -77,9 +77,11 @@ int64_t ingest_place_shift(const struct report *r, const struct ingest_place *at
 		uint64_t sent_ns = sent_at(at);
 		uint64_t age = c->boottime_ns - r->started_boottime_ns;
 		uint64_t began = sent_ns > age ? sent_ns - age : 1;
-		return distance(began, r->started_ns) <= INGEST_PLACE_NS
-			       ? 0
-			       : ms_between(r->started_ns, began);
+		uint64_t by_ours = at->now_ns > age ? at->now_ns - age : 1;
+		/* a sender that is half a minute off says nothing against the unit */
+		bool there = distance(began, r->started_ns) <= INGEST_PLACE_NS ||
+			     distance(by_ours, r->started_ns) <= INGEST_PLACE_NS;
+		return there ? 0 : ms_between(r->started_ns, began);
 	}
 	uint64_t latest = ingest_place_latest(r);
 	if (latest > end_ns + slack_ns || latest + INGEST_UNSET_NS < at->oldest_ns)

@@ -107,6 +107,17 @@ static void a_right_clock_is_believed_whatever_the_push_took(void **state)
 	assert_int_equal(shift_of(&c, NOW), 0);
 }
 
+static void a_sender_half_a_minute_off_moves_nothing_that_is_right(void **state)
+{
+	(void)state;
+	struct report_clock c = clock_of(30);
+
+	make_final(BOOT, 5000, 0);
+	assert_int_equal(shift_of(&c, NOW), 0);
+	c = clock_of(-30);
+	assert_int_equal(shift_of(&c, NOW), 0);
+}
+
 static void of_an_earlier_boot_is_what_was_before_this_one(void **state)
 {
 	(void)state;
@@ -203,6 +214,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_unit_of_this_boot_is_where_its_age_says),
 		cmocka_unit_test(a_right_clock_is_believed_whatever_the_push_took),
+		cmocka_unit_test(
+			a_sender_half_a_minute_off_moves_nothing_that_is_right),
 		cmocka_unit_test(of_an_earlier_boot_is_what_was_before_this_one),
 		cmocka_unit_test(without_clocks_what_is_ahead_by_hours_is_now),
 		cmocka_unit_test(a_clock_that_was_never_set_loses_nothing),
