@@ -28,12 +28,13 @@ for release in 22.05 23.02 23.11 24.05 24.11 25.05 25.11 26.05 26.11; do
 	number=$((10#${release%.*} << 16 | 10#${release#*.} << 8))
 	ok "$release: it compiles" build $number || continue
 	run >"$SCRATCH/out"
-	events="resized ended" calls=("chained: end of 77" "chained: end of 77")
+	events="ended resized" calls=("chained: end of 77" "chained: end of 77")
 	if [ $number -ge $((25 << 16 | 5 << 8)) ]; then
-		events="started resized ended"
+		events="ended resized started"
 		calls=("chained: start of 77, event 2" "chained: end of 77, event 1" "chained: end of 77, event 1")
 	fi
-	is "$release: each call is a record" "$(jq -r .event "$SCRATCH/records" | paste -sd' ')" "$events"
+	# a start may wait until ends are written
+	is "$release: each call is a record" "$(jq -r .event "$SCRATCH/records" | sort | paste -sd' ')" "$events"
 	is "$release: and a call of the chained plugin" "$(cat "$SCRATCH/out")" \
 		"$(printf '%s\n' "chained: jobcomp jobcomp/other, all calls" "info: ceems: completion records go to" "${calls[@]}")"
 	is "$release: the end has its times" "$(of ended '"\(.start_s) \(.end_s) \(.state)"')" "1700000010 1700000900 COMPLETED"
@@ -45,7 +46,7 @@ for release in 22.05 23.02 23.11 24.05 24.11 25.05 25.11 26.05 26.11; do
 	is "$release: SLUID and database row of both parts" \
 		"$(of resized '"\(.sluid // "") \(.db_index)"') $(of ended '"\(.sluid // "") \(.db_index)"')" \
 		"$first ${rows% *} $last ${rows#* }"
-	[ "${events%% *}" = started ] || continue
+	[[ $events == *started ]] || continue
 	is "$release: the start says who, what and where, and no end" \
 		"$(of started '[.job_id, .user, .uid, .account, .name, .partition, .qos, .nodes, .cpus, .start_s, .end_s, .exit_code, .state, .part_s] | map(tostring) | join(" ")')" \
 		"77 ann 1000 physics sim main normal n[1-2] 8 1700000010 null null RUNNING 1700000010"
