@@ -59,8 +59,10 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
 	SELECT coalesce(began <= over_by + interval '2 minutes', true)
 $$;
 
--- As in 0010, but for runs that were thought over, and for rows whose times are flagged: such a one is
--- of a run that began before its boot was over, and was not there already; of several the nearest.
+-- As in 0010, but: equal SLUIDs decide, whatever clocks say, and others exclude, and a node that found
+-- the job by its control group alone knows no other number (0014); runs that were thought over; and rows
+-- whose times are flagged: such a one is of a run that began before its boot was over, and was not there
+-- already; of several the nearest.
 CREATE OR REPLACE FUNCTION link_find(c smallint, n unit_node) RETURNS bigint LANGUAGE sql STABLE AS $$
 	SELECT u.id FROM unit u,
 	LATERAL (SELECT life_distance(u.started, coalesce(u.ended,
@@ -70,45 +72,52 @@ CREATE OR REPLACE FUNCTION link_find(c smallint, n unit_node) RETURNS bigint LAN
 			n.started, coalesce(n.ended, n.last_t1)) AS away) d,
 	LATERAL (SELECT u.known_by <> 'node' AND (link_inside(n.started, u.started, u.ended)
 				OR u.ended < n.started AND link_inside(n.started, u.started, unit_over(u)))
-			AS inside, u.restarts = n.restarts OR n.guessed AS same) w
-	WHERE u.cluster = c AND u.uuid = n.uuid
+			AS inside, u.restarts = n.restarts OR n.guessed AS same,
+		coalesce(link_sluid(u, n), false) AS sure) w
+	WHERE u.cluster = c AND (u.uuid = n.uuid OR u.sluid = node_sluid(n))
 		AND (u.uid = n.uid OR u.uid IS NULL OR n.uid IS NULL)
 		AND u.started IS NOT NULL
-		AND (u.known_by = 'node' OR NOT link_never_ran(u.started, u.ended, u.nodes, u.node_list)
-			AND link_possible(n, u.started) AND link_before(u.started, n.over_by))
-		AND (w.inside OR w.same AND NOT link_rebooted(u.id, n) AND CASE u.known_by
+		AND link_sluid(u, n) IS NOT FALSE
+		AND (u.uuid = n.uuid OR w.sure AND n.guessed)
+		AND (u.known_by = 'node' OR NOT link_never_ran(u.started, u.ended, u.nodes, u.node_list))
+		AND (w.sure OR (u.known_by = 'node' OR link_possible(n, u.started)
+				AND link_before(u.started, n.over_by))
+			AND (w.inside OR w.same AND NOT link_rebooted(u.id, n) AND CASE u.known_by
 			WHEN 'node' THEN d.away <= interval '5 s'
 			ELSE (d.away <= link_skew() OR n.over_by IS NOT NULL)
-				AND link_room(u.id, u.nodes) END)
-	ORDER BY w.inside DESC, d.away, abs(extract(epoch FROM u.started - n.started)), u.id LIMIT 1
+				AND link_room(u.id, u.nodes) END))
+	ORDER BY w.sure DESC, w.inside DESC, d.away, abs(extract(epoch FROM u.started - n.started)), u.id LIMIT 1
 $$;
 
--- As in 0010, but for flagged rows.
+-- As in 0010, but for SLUIDs (m has one only where it is slurmctld's) and for flagged rows.
 CREATE OR REPLACE FUNCTION link_candidates(c smallint, the_uuid text, run integer, m jsonb, target bigint)
 RETURNS bigint[] LANGUAGE sql STABLE AS $$
-	WITH near AS (SELECT u.id, link_inside(u.started, (m->>'started')::timestamptz,
+	WITH near AS (SELECT u.id, coalesce(s.sure, false) AS sure, link_inside(u.started, (m->>'started')::timestamptz,
 				(m->>'ended')::timestamptz) AS inside,
 			u.restarts = run OR NOT EXISTS (SELECT FROM unit_node n
 				WHERE n.unit = u.id AND NOT n.guessed) AS same
 		FROM unit u,
 		LATERAL (SELECT bool_and(n.over_by IS NOT NULL) AS flagged, max(n.over_by) AS over_by
-			FROM unit_node n WHERE n.unit = u.id) f
-		WHERE u.cluster = c AND u.uuid = the_uuid AND u.submitted IS NULL
+			FROM unit_node n WHERE n.unit = u.id) f,
+		LATERAL (SELECT bool_and(node_sluid(n) = m->>'sluid') AS sure
+			FROM unit_node n WHERE n.unit = u.id) s
+		WHERE u.cluster = c AND u.uuid IN (the_uuid, m->>'sluid') AND u.submitted IS NULL
+			AND s.sure IS NOT FALSE AND (u.uuid = the_uuid OR s.sure)
 			AND (u.uid IS NULL OR m->>'uid' IS NULL OR u.uid = (m->>'uid')::bigint)
 			AND NOT link_never_ran((m->>'started')::timestamptz,
 				(m->>'ended')::timestamptz, (m->>'nodes')::integer, m->>'node_list')
-			AND NOT EXISTS (SELECT FROM unit_node n WHERE n.unit = u.id
+			AND (s.sure OR NOT EXISTS (SELECT FROM unit_node n WHERE n.unit = u.id
 				AND NOT link_possible(n, (m->>'started')::timestamptz))
 			AND link_before((m->>'started')::timestamptz, f.over_by)
 			AND (f.flagged OR life_distance(u.started, coalesce(u.ended,
 					(SELECT max(coalesce(n.ended, n.last_t1))
 					FROM unit_node n WHERE n.unit = u.id)),
 				(m->>'started')::timestamptz,
-				coalesce((m->>'ended')::timestamptz, '9999-01-01')) <= link_skew())),
+				coalesce((m->>'ended')::timestamptz, '9999-01-01')) <= link_skew()))),
 	heard AS (SELECT count(DISTINCT n.node) AS nodes FROM unit_node n
-		WHERE n.unit = target OR n.unit IN (SELECT id FROM near WHERE inside))
+		WHERE n.unit = target OR n.unit IN (SELECT id FROM near WHERE inside OR sure))
 	SELECT array_agg(near.id ORDER BY near.id) FROM near, heard
-	WHERE inside OR same AND heard.nodes < coalesce((m->>'nodes')::integer, 2147483647)
+	WHERE sure OR inside OR same AND heard.nodes < coalesce((m->>'nodes')::integer, 2147483647)
 $$;
 
 -- As in 0003, but that a flagged start counts where there is no other.
