@@ -287,8 +287,9 @@ static void append(struct buf *b, const char *number)
 
 /* The clusters that an operator has, by name from the configuration and by number from
  * the database; *ret_all: all of them. */
-static int operated(const struct conf_list *operators, struct claimant *c,
-		    struct pg *pg, struct buf *ret, bool *ret_all, struct err *err)
+static int match_operators(const struct conf_list *operators, struct claimant *c,
+			   struct pg *pg, struct buf *ret, bool *ret_all,
+			   struct err *err)
 {
 	struct buf names = {.max = 65536};
 	auto_query struct query q = {.list_count = 0};
@@ -353,7 +354,7 @@ static int find_role(const struct access_site *site, struct claimant *c, struct 
 		ret->role = ROLE_ADMIN;
 	if (rc != 0)
 		return rc < 0 ? rc : 0;
-	rc = operated(site->operators, c, pg, &ret->clusters, &all, err);
+	rc = match_operators(site->operators, c, pg, &ret->clusters, &all, err);
 	if (rc < 0)
 		return rc;
 	if (all || ret->clusters.len)

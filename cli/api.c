@@ -110,8 +110,8 @@ static int munge_auth(const char *socket, const char *url, struct buf *credentia
 	return 0;
 }
 
-static int identify(struct api *a, const char *url, struct buf *credential,
-		    struct http_auth *auth, struct err *err)
+static int prove_identity(struct api *a, const char *url, struct buf *credential,
+			  struct http_auth *auth, struct err *err)
 {
 	const struct api_site *s = a->site;
 
@@ -142,7 +142,7 @@ static int do_get(struct api *a, const char *target, struct http_response *resp,
 	buf_printf(&url, "%s%s%s", a->base, a->path, target);
 	if (buf_error(&url))
 		return err_set(err, -EINVAL, "too long a question: name fewer jobs");
-	int rc = identify(a, url.data, &credential, &auth, err);
+	int rc = prove_identity(a, url.data, &credential, &auth, err);
 	if (rc < 0)
 		return rc;
 	req.url = url.data;

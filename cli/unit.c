@@ -212,7 +212,7 @@ static bool is_time(double v)
 	return !isnan(v) && v > 0;
 }
 
-static double requested(const struct unit *u, const char *name)
+static double requested_tres(const struct unit *u, const char *name)
 {
 	uint64_t v;
 
@@ -223,7 +223,7 @@ static double requested(const struct unit *u, const char *name)
 }
 
 /* The share of something that stood idle; none where its use is not known. */
-static double idle(double amount, double used_ratio)
+static double idle_share(double amount, double used_ratio)
 {
 	return used_ratio < 1 ? amount * (1 - used_ratio) : 0;
 }
@@ -236,9 +236,9 @@ static void compare_with_request(struct unit *u, int64_t now)
 	double until = isnan(n[UNIT_STARTED]) ? n[UNIT_ENDED] : n[UNIT_STARTED];
 	double gpu_j = isnan(n[UNIT_GPU_J]) ? 0 : n[UNIT_GPU_J];
 
-	n[UNIT_REQ_CPUS] = requested(u, "cpu");
-	n[UNIT_REQ_NODES] = requested(u, "node");
-	n[UNIT_REQ_MEMORY_BYTES] = requested(u, "mem");
+	n[UNIT_REQ_CPUS] = requested_tres(u, "cpu");
+	n[UNIT_REQ_NODES] = requested_tres(u, "node");
+	n[UNIT_REQ_MEMORY_BYTES] = requested_tres(u, "mem");
 	n[UNIT_PLANNED_S] = fmax(0, (isnan(until) ? (double)now : until) - since);
 	if (isnan(since) || u->is_step)
 		n[UNIT_PLANNED_S] = NAN;
@@ -252,9 +252,10 @@ static void compare_with_request(struct unit *u, int64_t now)
 			n[UNIT_MEMORY_PEAK_BYTES] * fmax(1, n[UNIT_NODES]) / memory;
 	if (isnan(n[UNIT_CPU_RATIO]))
 		return;
-	n[UNIT_WASTED_CPU_S] = idle(n[UNIT_CPU_ALLOC_S], n[UNIT_CPU_RATIO]);
-	n[UNIT_WASTED_J] = idle(fmax(0, n[UNIT_ENERGY_J] - gpu_j), n[UNIT_CPU_RATIO]) +
-			   idle(gpu_j, n[UNIT_GPU_RATIO]);
+	n[UNIT_WASTED_CPU_S] = idle_share(n[UNIT_CPU_ALLOC_S], n[UNIT_CPU_RATIO]);
+	n[UNIT_WASTED_J] =
+		idle_share(fmax(0, n[UNIT_ENERGY_J] - gpu_j), n[UNIT_CPU_RATIO]) +
+		idle_share(gpu_j, n[UNIT_GPU_RATIO]);
 	if (isnan(n[UNIT_ENERGY_J]))
 		n[UNIT_WASTED_J] = NAN;
 }

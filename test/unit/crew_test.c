@@ -57,7 +57,7 @@ static void hold_crew(void)
 	pthread_mutex_unlock(&lab.mutex);
 }
 
-static int setup(void **state)
+static int make_crew(void **state)
 {
 	(void)state;
 	lab.left = 0;
@@ -69,7 +69,7 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static int free_crew(void **state)
 {
 	(void)state;
 	crew_stop(lab.crew);
@@ -136,10 +136,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
-			one_who_asks_much_waits_behind_who_asks_little, setup,
-			teardown),
+			one_who_asks_much_waits_behind_who_asks_little, make_crew,
+			free_crew),
 		cmocka_unit_test_setup_teardown(who_fails_waits_behind_those_who_do_not,
-						setup, teardown),
+						make_crew, free_crew),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -77,7 +77,7 @@ static char *path_of(const char *name)
 	return p;
 }
 
-static int complain(const char *what)
+static int report_failure(const char *what)
 {
 	fprintf(stderr, "# %s: %s\n", what, strerror(errno));
 	return 1;
@@ -147,21 +147,21 @@ static int try_reading(void)
 
 	if (!can_open(path_of("in/file"), O_RDONLY) ||
 	    !can_open(path_of("in/deep/file"), O_RDONLY))
-		return complain("a file of a named folder");
+		return report_failure("a file of a named folder");
 	if (!can_open(path_of("in/link"), O_RDONLY) ||
 	    !can_open(path_of("linked/file"), O_RDONLY))
-		return complain("what a link points to");
+		return report_failure("what a link points to");
 	if (!is_refused(path_of("out/file"), O_RDONLY))
-		return complain("a file of another folder");
+		return report_failure("a file of another folder");
 	if (!can_open("/etc/passwd", O_RDONLY) ||
 	    !can_open("/proc/self/stat", O_RDONLY))
-		return complain("a file of the system");
+		return report_failure("a file of the system");
 	snprintf(lines, sizeof(lines), "%s\n%s\n", path_of("in/file"),
 		 path_of("out/file"));
 	if (fence_check_files(path_of("in/file"), &err) != 0 ||
 	    fence_check_files(lines, &err) != -EACCES ||
 	    !strstr(err.text, path_of("out/file")))
-		return complain("fence_check_files");
+		return report_failure("fence_check_files");
 	return 0;
 }
 
@@ -180,15 +180,15 @@ static int try_writing(void)
 	if (!is_refused(path_of("in/file"), O_WRONLY) ||
 	    !is_refused(path_of("in/new"), O_WRONLY | O_CREAT) ||
 	    !is_refused(path_of("out/file"), O_RDWR))
-		return complain("writing");
+		return report_failure("writing");
 	if (unlink(path_of("in/file")) == 0 || errno != EACCES)
-		return complain("removing");
+		return report_failure("removing");
 	if (!can_open("/dev/null", O_RDWR))
-		return complain("/dev/null");
+		return report_failure("/dev/null");
 	buf_init(&out, 4096);
 	buf_init(&said, 4096);
 	if (exec_run(argv, NULL, 60000, &out, &said, &status, NULL) == 0 && status == 0)
-		return complain("starting a program");
+		return report_failure("starting a program");
 	return 0;
 }
 
@@ -211,7 +211,7 @@ static int try_renewed(void)
 	int fd = open(path_of("in/file"), O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0 || read(fd, text, sizeof(text) - 1) != 3 || strcmp(text, "new") != 0)
-		return complain("a file that was replaced");
+		return report_failure("a file that was replaced");
 	return 0;
 }
 
@@ -250,10 +250,10 @@ static int try_services(void)
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	if (fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0)
-		return complain("a socket of another folder");
+		return report_failure("a socket of another folder");
 	errno = pthread_create(&t, NULL, look_up, &found);
 	if (errno || pthread_join(t, NULL) != 0 || !found)
-		return complain("users and services");
+		return report_failure("users and services");
 	return 0;
 }
 

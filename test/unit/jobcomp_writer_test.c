@@ -71,7 +71,7 @@ static int put_event(struct writer *w, uint32_t job_id, enum job_event event,
 	return writer_put(w, record, (size_t)len, 0, 0, flags);
 }
 
-static int put(struct writer *w, uint32_t job_id)
+static int put_end(struct writer *w, uint32_t job_id)
 {
 	return put_event(w, job_id, JOB_EVENT_ENDED, 0);
 }
@@ -149,7 +149,7 @@ static void records_are_durable_in_their_order_with_names(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < 2000; i++)
-		assert_int_equal(put(w, 100 + i), 0);
+		assert_int_equal(put_end(w, 100 + i), 0);
 	wait_durable(w, 2000);
 	assert_int_equal(spooled(100), 2000);
 	assert_true(writer_stop(w, 60000));
@@ -165,7 +165,7 @@ static void a_lone_record_is_in_the_file_before_the_sync(void **state)
 	uint32_t n = 0;
 
 	(void)state;
-	assert_int_equal(put(w, 1), 0);
+	assert_int_equal(put_end(w, 1), 0);
 	/* a kill of the process now costs nothing */
 	for (int i = 0; i < 12000 && n != 1; i++) {
 		usleep(5000);
@@ -182,7 +182,7 @@ static void stop_writes_what_is_queued(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < 5000; i++)
-		assert_int_equal(put(w, 1 + i), 0);
+		assert_int_equal(put_end(w, 1 + i), 0);
 	assert_true(writer_stop(w, 30000));
 	assert_int_equal(spooled(1), 5000);
 	assert_true(writer_stop(NULL, 0));
@@ -197,7 +197,7 @@ static void the_lock_of_another_is_waited_for_in_silence(void **state)
 	assert_int_equal(spool_writer_open(folder, NULL, &other, &err), 0);
 	struct writer *w = start_default();
 	for (uint32_t i = 0; i < 50; i++)
-		assert_int_equal(put(w, 1 + i), 0);
+		assert_int_equal(put_end(w, 1 + i), 0);
 	usleep(300000);
 	struct writer_stats s;
 	writer_stats(w, &s);
@@ -218,7 +218,7 @@ static void a_folder_of_the_wrong_mode_costs_nothing_once_it_is_right(void **sta
 	struct writer *w = start_default();
 	wait_errors(1);
 	assert_true(last_error_says("0755"));
-	assert_int_equal(put(w, 1), 0);
+	assert_int_equal(put_end(w, 1), 0);
 	assert_int_equal(chmod(folder, 0700), 0);
 	wait_durable(w, 1);
 	assert_true(writer_stop(w, 60000));
@@ -239,9 +239,9 @@ static void what_the_queue_has_no_room_for_is_counted(void **state)
 	struct writer *w = start(&o);
 	wait_errors(1);
 	for (uint32_t i = 0; i < 10; i++)
-		assert_int_equal(put(w, 1 + i), 0);
-	assert_int_equal(put(w, 11), -ENOBUFS);
-	assert_int_equal(put(w, 12), -ENOBUFS);
+		assert_int_equal(put_end(w, 1 + i), 0);
+	assert_int_equal(put_end(w, 11), -ENOBUFS);
+	assert_int_equal(put_end(w, 12), -ENOBUFS);
 	writer_count_lost(w);
 	writer_stats(w, &s);
 	assert_int_equal(s.lost, 3);
@@ -264,7 +264,7 @@ static void the_queue_is_bounded_in_bytes(void **state)
 	assert_int_equal(mkdir(folder, 0755), 0);
 	assert_int_equal(chmod(folder, 0755), 0);
 	struct writer *w = start(&o);
-	while (n < 100 && put(w, 1 + n) == 0)
+	while (n < 100 && put_end(w, 1 + n) == 0)
 		n++;
 	assert_in_range(n, 2, 20);
 	/* ends in bounded time, and says what it costs */
@@ -285,7 +285,7 @@ static void a_full_spool_keeps_what_fits_in_memory(void **state)
 	(void)state;
 	struct writer *w = start(&o);
 	for (uint32_t i = 0; i < 400; i++)
-		assert_int_equal(put(w, 1 + i), 0);
+		assert_int_equal(put_end(w, 1 + i), 0);
 	wait_errors(1);
 	assert_true(last_error_says("full"));
 	/* told records make room, and none is missing at the end */
@@ -325,7 +325,7 @@ static void a_spool_without_room_gives_up_starts_and_no_end(void **state)
 				 0);
 	wait_durable(w, 2000);
 	for (uint32_t i = 0; i < 100; i++)
-		assert_int_equal(put(w, 1 + i), 0);
+		assert_int_equal(put_end(w, 1 + i), 0);
 	wait_durable(w, 2100);
 	assert_true(writer_stop(w, 60000));
 	assert_int_equal(errors, 0);
@@ -348,10 +348,10 @@ static void a_folder_that_was_removed_is_made_again(void **state)
 {
 	(void)state;
 	struct writer *w = start_default();
-	assert_int_equal(put(w, 1), 0);
+	assert_int_equal(put_end(w, 1), 0);
 	wait_durable(w, 1);
 	scratch_remove(folder);
-	assert_int_equal(put(w, 2), 0);
+	assert_int_equal(put_end(w, 2), 0);
 	wait_durable(w, 2);
 	assert_int_equal(spooled(2), 1);
 	assert_true(writer_stop(w, 60000));
@@ -368,7 +368,7 @@ static void *put_many(void *arg)
 	struct putter *p = arg;
 
 	for (uint32_t i = 0; i < 12000; i++)
-		p->bad += put(p->w, 7) != 0;
+		p->bad += put_end(p->w, 7) != 0;
 	return NULL;
 }
 

@@ -23,7 +23,7 @@
 #define WAIT_MS 60000
 
 /* What a child says went wrong; the test program has no filter itself. */
-static int complain(const char *what)
+static int report_failure(const char *what)
 {
 	fprintf(stderr, "# %s: %s\n", what, strerror(errno));
 	return 1;
@@ -107,7 +107,7 @@ static int try_refused(void)
 		if (rc == 0 && r->call == SYS_clone)
 			_exit(0); /* a child that should not be */
 		if (rc >= 0 || errno != EPERM)
-			bad = complain(r->name);
+			bad = report_failure(r->name);
 	}
 	return bad;
 }
@@ -133,24 +133,24 @@ static int try_allowed(void)
 	FILE *f = fopen("/etc/passwd", "re");
 
 	if (!f || fclose(f) != 0)
-		return complain("open");
+		return report_failure("open");
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0 || listen(fd, 1) < 0 || close(fd) < 0)
-		return complain("socket");
+		return report_failure("socket");
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0 || (connect(fd, (struct sockaddr *)&a, 3) < 0 && errno == EPERM) ||
 	    close(fd) < 0)
-		return complain("unix socket");
+		return report_failure("unix socket");
 	errno = pthread_create(&t, NULL, say_yes, &yes);
 	if (errno || pthread_join(t, NULL) != 0 || !yes)
-		return complain("thread");
+		return report_failure("thread");
 	if (!getpwuid(0))
-		return complain("getpwuid");
+		return report_failure("getpwuid");
 	if (getaddrinfo("127.0.0.1", NULL, &hints, &found) != 0)
-		return complain("getaddrinfo");
+		return report_failure("getaddrinfo");
 	freeaddrinfo(found);
 	if (personality(0xffffffff) < 0)
-		return complain("asking for the personality");
+		return report_failure("asking for the personality");
 	return 0;
 }
 
@@ -172,7 +172,7 @@ static int try_program(void)
 	buf_init(&said, 4096);
 	int rc = exec_run(argv, NULL, WAIT_MS, &out, &said, &status, &err);
 	if (rc < 0 || status != 0 || !out.len || !memchr(out.data, '2', out.len))
-		return complain("a program that was started");
+		return report_failure("a program that was started");
 	buf_done(&out);
 	buf_done(&said);
 	return 0;
@@ -211,15 +211,16 @@ static int filter_with_thread(void)
 
 	if (pipe(e.go) < 0 || pthread_create(&t, NULL, try_when_told, &e) != 0 ||
 	    privileges_limit(&err) < 0)
-		return complain("thread");
+		return report_failure("thread");
 	if (sandbox_filter_calls(&err) < 0) {
 		fprintf(stderr, "# %s\n", err.text);
 		return 2;
 	}
 	if (write(e.go[1], "x", 1) != 1 || pthread_join(t, NULL) != 0)
-		return complain("thread");
+		return report_failure("thread");
 	errno = e.error;
-	return e.rc == -1 && e.error == EPERM ? 0 : complain("bpf in another thread");
+	return e.rc == -1 && e.error == EPERM ? 0
+					      : report_failure("bpf in another thread");
 }
 
 static void threads_that_run_are_filtered_too(void **state)

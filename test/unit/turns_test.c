@@ -14,7 +14,7 @@ static struct turns t;
 static struct fair_item items[MANY];
 static unsigned used;
 
-static int setup(void **state)
+static int make_turns(void **state)
 {
 	(void)state;
 	t = (struct turns){.fresh_in_a_row = 0};
@@ -136,17 +136,19 @@ static void at_the_end_no_rest_is_waited_for(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(right_checks_wait_for_nothing, setup),
+		cmocka_unit_test_setup(right_checks_wait_for_nothing, make_turns),
 		cmocka_unit_test_setup(
-			a_failed_check_lets_the_thread_rest_for_what_it_took, setup),
+			a_failed_check_lets_the_thread_rest_for_what_it_took,
+			make_turns),
 		cmocka_unit_test_setup(a_lane_that_failed_rests_longer_than_others,
-				       setup),
+				       make_turns),
 		cmocka_unit_test_setup(a_check_that_took_long_is_charged_in_part,
-				       setup),
-		cmocka_unit_test_setup(neither_kind_starves_the_other, setup),
-		cmocka_unit_test_setup(each_kind_and_lane_is_bounded, setup),
-		cmocka_unit_test_setup(many_failing_lanes_push_out_the_oldest, setup),
-		cmocka_unit_test_setup(at_the_end_no_rest_is_waited_for, setup),
+				       make_turns),
+		cmocka_unit_test_setup(neither_kind_starves_the_other, make_turns),
+		cmocka_unit_test_setup(each_kind_and_lane_is_bounded, make_turns),
+		cmocka_unit_test_setup(many_failing_lanes_push_out_the_oldest,
+				       make_turns),
+		cmocka_unit_test_setup(at_the_end_no_rest_is_waited_for, make_turns),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -43,7 +43,7 @@ static int start_conns(void **state, bool reserve)
 	return web_conns_new(LONG_MS, MOST, reserve, &conns, NULL);
 }
 
-static int setup(void **state)
+static int make_conns(void **state)
 {
 	return start_conns(state, true);
 }
@@ -53,7 +53,7 @@ static int setup_without_front_ends(void **state)
 	return start_conns(state, false);
 }
 
-static int teardown(void **state)
+static int free_conns(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < used; i++) {
@@ -202,24 +202,25 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			one_client_that_proves_nothing_has_three_quarters,
-			setup_without_front_ends, teardown),
+			setup_without_front_ends, free_conns),
 		cmocka_unit_test_setup_teardown(
-			one_stranger_has_half_beside_the_reserve, setup, teardown),
+			one_stranger_has_half_beside_the_reserve, make_conns,
+			free_conns),
 		cmocka_unit_test_setup_teardown(strangers_leave_a_quarter_to_front_ends,
-						setup, teardown),
+						make_conns, free_conns),
 		cmocka_unit_test_setup_teardown(
 			without_front_ends_strangers_have_it_all,
-			setup_without_front_ends, teardown),
+			setup_without_front_ends, free_conns),
 		cmocka_unit_test_setup_teardown(
-			an_idle_stranger_ends_before_a_front_end_that_is_idle, setup,
-			teardown),
+			an_idle_stranger_ends_before_a_front_end_that_is_idle,
+			make_conns, free_conns),
 		cmocka_unit_test_setup_teardown(
-			proof_moves_a_connection_to_whoever_was_proved, setup,
-			teardown),
+			proof_moves_a_connection_to_whoever_was_proved, make_conns,
+			free_conns),
 		cmocka_unit_test_setup_teardown(one_who_is_proved_has_three_quarters,
-						setup, teardown),
-		cmocka_unit_test_setup_teardown(what_takes_long_ends_for_another, setup,
-						teardown),
+						make_conns, free_conns),
+		cmocka_unit_test_setup_teardown(what_takes_long_ends_for_another,
+						make_conns, free_conns),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
