@@ -101,6 +101,12 @@ const struct endpoint endpoints[] = {
 	 "it."},
 	{"/units/admin", OPERATORS, units_params, api_units_admin,
 	 "The same of everybody."},
+	{"/units/visible",
+	 {SCOPE_MATES, SCOPE_CLUSTERS, SCOPE_ALL},
+	 units_params,
+	 api_units_visible,
+	 "What whoever asks may see: /units/admin for operators and admins, with their "
+	 "own on other clusters, and /units for everybody else."},
 	{"/units/verify",
 	 {SCOPE_MATES, SCOPE_CLUSTERS, SCOPE_ALL},
 	 verify_params,
@@ -137,10 +143,20 @@ const struct endpoint endpoints[] = {
 	 "The same of everybody."},
 	{"/usage/global/admin", OPERATORS, usage_admin_params, api_usage_global,
 	 "The same of everybody."},
+	{"/usage/current/visible",
+	 {SCOPE_MATES, SCOPE_CLUSTERS, SCOPE_ALL},
+	 usage_admin_params,
+	 api_usage_current,
+	 "The same of what whoever asks may see."},
 	{"/usage/daily", EVERYBODY(SCOPE_MATES), daily_params, api_usage_daily,
 	 "Sums for each day (UTC), user and project."},
 	{"/usage/daily/admin", OPERATORS, daily_admin_params, api_usage_daily,
 	 "The same of everybody."},
+	{"/usage/daily/visible",
+	 {SCOPE_MATES, SCOPE_CLUSTERS, SCOPE_ALL},
+	 daily_admin_params,
+	 api_usage_daily,
+	 "The same of what whoever asks may see."},
 	{"/usage/projects", OPERATORS, usage_projects_params, api_usage_projects,
 	 "For each project: users, units, use of what it had, energy, grams."},
 	{"/clusters/admin", OPERATORS, no_params, api_clusters, "Clusters."},
@@ -629,14 +645,28 @@ static void put_owner(const struct scope *s, struct query *q, const char *person
 	query_put(q, ")");
 }
 
+/* Operators of some clusters are users of the others. */
+static void put_owner_or_self(const struct scope *s, struct query *q,
+			      const char *cluster_of)
+{
+	query_put(q, "(");
+	put_owner(s, q, "d.person", "d.project", cluster_of);
+	if (s->kind == SCOPE_CLUSTERS) {
+		query_put(q, " OR d.person = ANY (");
+		query_numbers(q, &s->persons, "integer");
+		query_put(q, ")");
+	}
+	query_put(q, ")");
+}
+
 void scope_put_usage(const struct scope *s, struct query *q)
 {
-	put_owner(s, q, "d.person", "d.project", "d.cluster");
+	put_owner_or_self(s, q, "d.cluster");
 }
 
 void scope_put_day(const struct scope *s, struct query *q)
 {
-	put_owner(s, q, "d.person", "d.project", "u.cluster");
+	put_owner_or_self(s, q, "u.cluster");
 }
 
 void scope_put_person(const struct scope *s, struct query *q)

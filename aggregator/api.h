@@ -92,6 +92,7 @@ int api_projects(struct ask *a, struct err *err);
 int api_projects_admin(struct ask *a, struct err *err);
 int api_units(struct ask *a, struct err *err);
 int api_units_admin(struct ask *a, struct err *err);
+int api_units_visible(struct ask *a, struct err *err);
 int api_unit(struct ask *a, struct err *err);
 int api_verify(struct ask *a, struct err *err);
 /* A POST of it: any number of ids up to 10 000, in the body. */

@@ -297,6 +297,12 @@ int api_units_admin(struct ask *a, struct err *err)
 	return list(a, true, err);
 }
 
+int api_units_visible(struct ask *a, struct err *err)
+{
+	return a->scope.kind >= SCOPE_CLUSTERS ? api_units_admin(a, err)
+					       : api_units(a, err);
+}
+
 /* ---- one unit -------------------------------------------------------------------- */
 
 static int read_resolution(const struct ask *a, const char **ret, struct err *err)

@@ -19,27 +19,24 @@
 
 /* Whose units are asked for, and so where. */
 enum way {
-	WAY_OWN,   /* the caller's */
+	WAY_OWN,     /* the caller's */
+	WAY_VISIBLE, /* what the server lets the caller see, by her role */
 	WAY_MATES, /* of others by name, where the site lets project members see them */
 	WAY_ADMIN, /* of others, as operators see them */
 };
 
 struct query {
 	struct cacct *c;
-	const struct jobsel *jobs; /* that are asked for */
-	size_t first;              /* of these, in this question */
-	bool *found;               /* each of them */
+	size_t first; /* of the jobs that are named, in this question */
 	cacct_unit_f f;
 	void *arg;
 };
 
-/* Does the user ask for nobody but herself? */
-static bool only_self(const struct cacct *c)
+/* Does the user name nobody but herself? */
+static bool names_self(const struct cacct *c)
 {
 	struct passwd *pw = getpwuid(getuid());
 
-	if (c->all_users)
-		return false;
 	for (size_t i = 0; i < c->users.count; i++)
 		if (!pw || strcmp(c->users.items[i], pw->pw_name) != 0)
 			return false;
@@ -75,13 +72,16 @@ static void put_job(const struct jobsel_one *one, struct buf *t)
 	api_put_param(t, "uuid", text);
 }
 
-/* which: /units, the same with the users, or /units/admin; jobs from q->first on. */
+/* Jobs from q->first on. */
 static void put_target(const struct query *q, enum way way, struct buf *t)
 {
+	static const char *const paths[] = {[WAY_OWN] = "/api/v1/units",
+					    [WAY_VISIBLE] = "/api/v1/units/visible",
+					    [WAY_MATES] = "/api/v1/units",
+					    [WAY_ADMIN] = "/api/v1/units/admin"};
 	const struct cacct *c = q->c;
-	const bool admin = way == WAY_ADMIN;
 
-	buf_puts(t, admin ? "/api/v1/units/admin" : "/api/v1/units");
+	buf_puts(t, paths[way]);
 	if (c->clusters.count && !c->all_clusters)
 		put_list(t, "cluster_id", &c->clusters);
 	else if (c->site.cluster && !c->all_clusters)
@@ -89,9 +89,9 @@ static void put_target(const struct query *q, enum way way, struct buf *t)
 	put_list(t, "project", &c->accounts);
 	if (way != WAY_OWN && !c->all_users)
 		put_list(t, "user", &c->users);
-	for (size_t i = q->first; i < q->jobs->count && i < q->first + JOBS_AT_ONCE;
+	for (size_t i = q->first; i < q->c->jobs.count && i < q->first + JOBS_AT_ONCE;
 	     i++)
-		put_job(&q->jobs->one[i], t);
+		put_job(&q->c->jobs.one[i], t);
 	if (!c->jobs.count || c->has_start || c->has_end) {
 		put_number(t, "from", c->start);
 		put_number(t, "to", c->end + 1); /* a window of no length is none */
@@ -146,14 +146,13 @@ static int one(void *arg, struct json_object *row, struct err *err)
 	struct unit u;
 
 	unit_from_json(row, q->c->now, &u);
-	if (q->jobs->count) {
+	if (q->c->jobs.count) {
 		/* one that is named twice is given once, by the question of the first
 		 */
-		size_t i = jobsel_first(q->jobs, &u);
-		if (i < q->first || i - q->first >= JOBS_AT_ONCE || i == q->jobs->count)
+		size_t i = jobsel_first(&q->c->jobs, &u);
+		if (i < q->first || i - q->first >= JOBS_AT_ONCE ||
+		    i == q->c->jobs.count)
 			return 0;
-		for (; i < q->jobs->count; i++)
-			q->found[i] = q->found[i] || jobsel_is(&q->jobs->one[i], &u);
 	}
 	if (!fits(q->c, &u))
 		return 0;
@@ -177,53 +176,25 @@ static int ask(struct query *q, struct api *api, enum way way,
 		if (rc < 0)
 			return rc;
 		q->first += JOBS_AT_ONCE;
-	} while (q->first < q->jobs->count);
+	} while (q->first < q->c->jobs.count);
 	return 0;
-}
-
-/* Jobs that were named and are not the caller's own may be someone else's: operators
- * may see them, and to others they are as if they were not there. */
-static int ask_for_others(struct query *q, struct api *api,
-			  struct json_object **ret_meta, struct err *err)
-{
-	const struct jobsel *named = q->jobs;
-	auto_free struct jobsel_one *one_of = calloc(named->count, sizeof(*one_of));
-	struct jobsel left = {.one = one_of};
-	auto_json struct json_object *meta = NULL;
-
-	if (!one_of)
-		return err_set(err, -ENOMEM, "out of memory");
-	for (size_t i = 0; i < named->count; i++)
-		if (!q->found[i])
-			left.one[left.count++] = named->one[i];
-	if (!left.count)
-		return 0;
-	q->jobs = &left;
-	int rc = ask(q, api, WAY_ADMIN, &meta, err);
-	q->jobs = named;
-	if (rc == 0 && meta) {
-		struct json_object *own = *ret_meta;
-		*ret_meta = steal_ptr(&meta);
-		json_object_put(own);
-	}
-	return rc == -EACCES ? 0 : rc;
 }
 
 int cacct_units(struct cacct *c, struct api *api, cacct_unit_f f, void *arg,
 		struct json_object **ret_meta, struct err *err)
 {
-	auto_free bool *found = calloc(c->jobs.count + 1, sizeof(*found));
-	struct query q = {.c = c, .jobs = &c->jobs, .found = found, .f = f, .arg = arg};
+	struct query q = {.c = c, .f = f, .arg = arg};
 	auto_json struct json_object *meta = NULL;
 	struct err other;
 	int rc;
 
-	if (!found)
-		return err_set(err, -ENOMEM, "out of memory");
-	if (only_self(c)) {
+	if (!c->all_users && !c->users.count) {
+		rc = ask(&q, api, WAY_VISIBLE, &meta, err);
+		/* a server of before, or the peer's */
+		if (rc == -ENOENT)
+			rc = ask(&q, api, WAY_OWN, &meta, err);
+	} else if (!c->all_users && names_self(c)) {
 		rc = ask(&q, api, WAY_OWN, &meta, err);
-		if (rc == 0 && c->jobs.count && !c->users.count)
-			rc = ask_for_others(&q, api, &meta, err);
 	} else {
 		rc = ask(&q, api, WAY_ADMIN, &meta, err);
 		if (rc == -EACCES && !c->all_users &&

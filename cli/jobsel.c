@@ -143,7 +143,7 @@ static bool is_number(double v, const char *text)
 	return strcmp(own, text) == 0;
 }
 
-bool jobsel_is(const struct jobsel_one *one, const struct unit *u)
+static bool is_meant(const struct jobsel_one *one, const struct unit *u)
 {
 	const char *raw = u->text[UNIT_UUID];
 	bool is_raw = raw && strcmp(raw, one->job) == 0;
@@ -162,7 +162,7 @@ size_t jobsel_first(const struct jobsel *s, const struct unit *u)
 {
 	size_t i = 0;
 
-	while (i < s->count && !jobsel_is(&s->one[i], u))
+	while (i < s->count && !is_meant(&s->one[i], u))
 		i++;
 	return i;
 }
@@ -175,7 +175,7 @@ bool jobsel_has(const struct jobsel *s, const struct unit *u)
 bool jobsel_has_whole(const struct jobsel *s, const struct unit *u)
 {
 	for (size_t i = 0; i < s->count; i++)
-		if (!s->one[i].step[0] && jobsel_is(&s->one[i], u))
+		if (!s->one[i].step[0] && is_meant(&s->one[i], u))
 			return true;
 	return !s->count;
 }
@@ -187,7 +187,7 @@ bool jobsel_has_step(const struct jobsel *s, const struct unit *of,
 
 	for (size_t i = 0; dot && i < s->count; i++)
 		if (s->one[i].step[0] && strcmp(dot + 1, s->one[i].step) == 0 &&
-		    jobsel_is(&s->one[i], of))
+		    is_meant(&s->one[i], of))
 			return true;
 	return false;
 }
@@ -195,7 +195,7 @@ bool jobsel_has_step(const struct jobsel *s, const struct unit *of,
 bool jobsel_names_steps(const struct jobsel *s, const struct unit *of)
 {
 	for (size_t i = 0; i < s->count; i++)
-		if (s->one[i].step[0] && jobsel_is(&s->one[i], of))
+		if (s->one[i].step[0] && is_meant(&s->one[i], of))
 			return true;
 	return false;
 }

@@ -32,8 +32,6 @@ void jobsel_done(struct jobsel *s);
 
 /* Is the unit one of them? True for an empty selection. */
 bool jobsel_has(const struct jobsel *s, const struct unit *u);
-/* Is it this one? */
-bool jobsel_is(const struct jobsel_one *one, const struct unit *u);
 /* The first that it is; count: none. */
 size_t jobsel_first(const struct jobsel *s, const struct unit *u);
 /* Is it one of them as a whole, not only by steps of it? True for an empty selection.

@@ -150,7 +150,7 @@ is "what rows are told apart by may be asked for" "$(for c in cluster_id resourc
 is "nothing else" "$(for c in state uuid 1 '1%20UNION%20SELECT%20name%20FROM%20person--' "'"; do g "$c"; done) $(status boss '/usage/global/admin?groupby=1')" "400400400400400 400"
 
 # ---- the matrix: who sees whose
-paths='/users /projects /units /usage/current /usage/global /usage/daily /stats /emissions/factors'
+paths='/users /projects /units /units/visible /usage/current /usage/current/visible /usage/global /usage/daily /usage/daily/visible /stats /emissions/factors'
 admin_paths='/users/admin /projects/admin /units/admin /usage/current/admin /usage/global/admin /usage/daily/admin /usage/projects
 	/clusters/admin /stats/current/admin /stats/global/admin'
 others() { # of whom there are traces in an answer to alice
@@ -184,6 +184,14 @@ is "the same number is another's on another cluster" "$(as carol "/units?$W" | r
 is "an operator of one cluster sees that one" "$(as opa "/units/admin?$W&cluster_id=beta" | jq -c .data) $(as opa /clusters/admin | rows .id)" "[] alpha"
 is "and only its numbers" "$(as opa /usage/global/admin | rows .cluster_id) $(as opa /stats/global/admin | rows .cluster_id) $(as opa /users/admin | jq -r '[.data[].cluster_id] | unique[]')" "alpha alpha alpha alpha alpha"
 is "an admin's own units are an admin's own" "$(as boss /units?from=0 | jq -c .data)" "[]"
+visible() { as "$1" "/units/visible?$W" | jq -cr '[.data[] | .cluster_id + ":" + .uuid] | sort | join(" ")'; }
+is "what one may see is one's own for a user" "$(visible alice)" "$(as alice "/units?$W" | jq -cr '[.data[] | .cluster_id + ":" + .uuid] | sort | join(" ")')"
+is "everybody's for operators and admins" "$(visible boss) $(visible olga | wc -w)" "$(as boss "/units/admin?$W" | jq -cr '[.data[] | .cluster_id + ":" + .uuid] | sort | join(" ")') $(visible boss | wc -w)"
+psql_do -c "INSERT INTO role (login, role, cluster, source) SELECT 'carol', 'operator', id, 'test' FROM cluster WHERE name = 'alpha'"
+is "an operator of one cluster sees her own of the others, too" "$(visible carol | tr ' ' '\n' | grep -c alpha) $(visible carol | tr ' ' '\n' | grep beta | paste -sd' ')" "$(visible boss | tr ' ' '\n' | grep -c alpha) beta:101 beta:106"
+is "also in sums" "$(as carol "/usage/current/visible?$W" | rows '.cluster_id + ":" + .username' | tr ' ' '\n' | grep beta)" beta:carol
+psql_do -c "DELETE FROM role WHERE login = 'carol'"
+is "sums of a user are hers, also of another's name" "$(as alice "/usage/current/visible?$W" | rows .username) $(as alice "/usage/current/visible?$W&user=bob" | rows .username) $(as boss "/usage/current/visible?$W&user=bob" | rows .username)" "alice  bob"
 is "filters are kept by admins as well" "$(as boss "/units/admin?$W&user=bob" | rows .uuid) $(as boss "/units/admin?$W&project=chem" | rows .uuid)" "102 103"
 is "rights end with a membership" "$(as dave /projects | jq -c .data)" "[]"
 

@@ -96,6 +96,8 @@ echo "# $ms ms"
 
 # --- who sees what
 is "a user sees only her own" "$(cacct bin -n -P -S "$since" -o jobname)" other
+is "an admin sees all without asking for it, as root does with sacct" "$(cacct root -n -P -S "$since" -o jobid,user)" "$(cacct root -a -n -P -S "$since" -o jobid,user)"
+is "or those of whom she names" "$(cacct root -n -P -S "$since" -u bin -o jobname)" other
 cacct bin -a -S "$since" >"$SCRATCH/out"; rc=$?
 is "others are refused to her" "$rc $(wc -c <"$SCRATCH/out")" "1 0"
 cacct bin -u daemon -S "$since" >"$SCRATCH/out"; rc=$?
