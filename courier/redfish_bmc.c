@@ -11,7 +11,7 @@
 #include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/http/client.h"
-#include "lib/http/munge.h"
+#include "lib/http/munge_request.h"
 #include "lib/http/redfish_login.h"
 #include "lib/http/redfish_munge.h"
 #include "lib/log.h"
@@ -145,19 +145,6 @@ static size_t fill_headers(const struct redfish_bmc *b, bool is_post,
 	return n;
 }
 
-/* Which node asks, for redfish_proxy; nothing where that is not wanted. */
-static int make_credential(const char *node, struct buf *ret, struct err *err)
-{
-	auto_buf struct buf payload = {.max = 512};
-
-	if (!node)
-		return 0;
-	buf_printf(&payload, REDFISH_MUNGE_PAYLOAD "%s", node);
-	if (buf_error(&payload))
-		return err_set(err, -ENOMEM, "munge: out of memory");
-	return munge_write(NULL, payload.data, payload.len, ret, err);
-}
-
 static int ask(struct redfish_bmc *b, struct http_client *client,
 	       enum http_method method, const char *path, const struct buf *body,
 	       struct err *err)
@@ -170,9 +157,6 @@ static int ask(struct redfish_bmc *b, struct http_client *client,
 
 	if (n < 0 || (size_t)n >= sizeof(url))
 		return err_set(err, -EINVAL, "URL too long");
-	int rc = make_credential(b->config->munge, &credential, err);
-	if (rc < 0)
-		return rc;
 	struct http_request r = {
 		.method = method,
 		.url = url,
@@ -182,10 +166,17 @@ static int ask(struct redfish_bmc *b, struct http_client *client,
 		.body_len = body ? body->len : 0,
 		.auth = b->has_auth ? &b->auth : NULL,
 	};
+	/* which node asks, for redfish_proxy */
+	int rc = b->config->munge ? munge_request_write_node(NULL, b->config->munge,
+							     http_method_name(method),
+							     url, r.body, r.body_len,
+							     &credential, err)
+				  : 0;
 	if (credential.len)
 		headers[r.header_count++] =
 			(struct http_header){REDFISH_MUNGE_HEADER, credential.data};
-	rc = http_client_do(client, &r, &b->answer, err);
+	if (rc == 0)
+		rc = http_client_do(client, &r, &b->answer, err);
 	for (size_t i = 0; i < REDFISH_HEADERS_MAX; i++)
 		secret_wipe(&secrets[i]);
 	return rc;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "lib/cleanup.h"
+#include "lib/http/munge_request.h"
 #include "lib/parse.h"
 #include "lib/secret.h"
 #include "redfish_proxy/config_impl.h"
@@ -300,10 +301,38 @@ static int on_munge_socket(void *arg, const char *key, yaml_node_t *v)
 	return config_value(p, key, v, &p->c->munge_socket);
 }
 
-static int on_munge_origin(void *arg, const char *key, yaml_node_t *v)
+static int on_munge_host(void *arg, const char *key, yaml_node_t *v)
 {
 	struct config_parser *p = arg;
-	return yaml_walk_bool(&p->w, key, v, &p->c->munge_check_origin);
+	auto_free char *text = NULL;
+	int rc = config_value(p, key, v, &text);
+
+	if (rc < 0)
+		return rc;
+	if (!munge_request_is_host(text))
+		return yaml_walk_fail(&p->w, v, "not HOST or HOST:PORT", text);
+	char **more = reallocarray(p->c->munge_hosts, p->c->munge_host_count + 1,
+				   sizeof(*more));
+	if (!more)
+		return config_no_memory(p);
+	p->c->munge_hosts = more;
+	more[p->c->munge_host_count++] = steal_ptr(&text);
+	return 0;
+}
+
+static int on_munge_hosts(void *arg, const char *key, yaml_node_t *v)
+{
+	struct config_parser *p = arg;
+	return yaml_walk_list(&p->w, p, key, v, CONFIG_LIST_MAX, on_munge_host);
+}
+
+static int on_munge_flag(void *arg, const char *key, yaml_node_t *v)
+{
+	struct config_parser *p = arg;
+	return yaml_walk_bool(&p->w, key, v,
+			      strcmp(key, "munge_unbound") == 0
+				      ? &p->c->munge_unbound
+				      : &p->c->munge_check_origin);
 }
 
 static int on_login(void *arg, const char *key, yaml_node_t *v)
@@ -338,7 +367,9 @@ static int on_section(void *arg, const char *key, yaml_node_t *v)
 		{"allowed_api_resources", on_allow},
 		{"munge_users", on_munge_users},
 		{"munge_socket", on_munge_socket},
-		{"munge_check_origin", on_munge_origin},
+		{"munge_check_origin", on_munge_flag},
+		{"munge_hosts", on_munge_hosts},
+		{"munge_unbound", on_munge_flag},
 		{"limits", config_on_limits},
 		{"login", on_login},
 		{"basic_auth", on_login},
@@ -378,7 +409,7 @@ static int at_root(void *arg, yaml_node_t *root)
 int config_parse(const char *text, size_t len, const char *file, bool expand,
 		 struct config *ret, struct err *err)
 {
-	struct config c = {.munge_check_origin = true};
+	struct config c = {.munge_check_origin = true, .munge_unbound = true};
 	struct config_parser p = {
 		.w = {.file = file, .err = err}, .c = &c, .expand = expand};
 
@@ -466,6 +497,7 @@ void config_done(struct config *c)
 	config_tls_done(&c->tls);
 	free(c->munge_uids);
 	free(c->munge_socket);
+	free_names(c->munge_hosts, c->munge_host_count);
 	buf_done(&c->notes);
 	*c = (struct config){0};
 }

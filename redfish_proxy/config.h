@@ -18,7 +18,7 @@
 #define CONFIG_BYTES_MAX (16u << 20)
 #define CONFIG_TARGETS_MAX 65536
 #define CONFIG_PER_TARGET_MAX 64 /* addresses, nodes */
-#define CONFIG_LIST_MAX 1024     /* trusted_proxies, named_clients */
+#define CONFIG_LIST_MAX 1024     /* trusted_proxies, named_clients, munge_hosts */
 
 enum identity { IDENTITY_ADDRESS = 1, IDENTITY_TLS = 2, IDENTITY_MUNGE = 4 };
 
@@ -87,8 +87,11 @@ struct config {
 	size_t munge_uid_count;
 	char *munge_socket; /* NULL: libmunge's own */
 	bool munge_check_origin;
-	bool has_secrets; /* the file itself holds one */
-	struct buf notes; /* things taken but not acted on, one line each */
+	char **munge_hosts; /* names that this host has beside its own */
+	size_t munge_host_count;
+	bool munge_unbound; /* credentials of a release before are good */
+	bool has_secrets;   /* the file itself holds one */
+	struct buf notes;   /* things taken but not acted on, one line each */
 };
 
 /* expand: $NAME and ${NAME} in values are the environment's, $$ is $. On failure *ret

@@ -12,6 +12,7 @@
 
 #include "lib/clock.h"
 #include "lib/fence.h"
+#include "lib/http/munge_request.h"
 #include "lib/http/negotiate.h"
 #include "lib/http/redfish_munge.h"
 #include "lib/http/tls_names.h"
@@ -41,6 +42,7 @@ struct ask {
 	struct tls_name *names;
 	struct munge_job munge;
 	char munge_node[256];
+	struct err why_not; /* of a credential that does not hold */
 	struct cache_waiter waiter;
 	struct reply *reply;
 	char age[24];
@@ -117,13 +119,49 @@ static bool ask_munge(struct ask *a)
 	return false;
 }
 
+/* Whether the credential is for this request, which has no body. */
+static bool check_munge(struct ask *a)
+{
+	const struct munge_facts *m = &a->munge.facts;
+	const struct config *c = &a->site->config;
+	char hash[MUNGE_REQUEST_HASH_BYTES];
+	struct munge_asked asked = {.method = web_method(a->r) == WEB_HEAD ? "HEAD"
+									   : "GET",
+				    .target = a->facts.target,
+				    .has_peer = a->facts.has_peer,
+				    .peer = a->facts.peer,
+				    .hosts = (const char *const *)c->munge_hosts,
+				    .host_count = c->munge_host_count,
+				    .node = true};
+
+	if (m->rc < 0) {
+		a->why_not = a->munge.why;
+		return false;
+	}
+	if (munge_request_is_bound(m)) {
+		asked.has_local = web_local(a->r, &asked.local) == 0;
+		return munge_request_check(m, &asked, hash, &a->why_not) == 0 &&
+		       munge_request_check_body(hash, NULL, 0, &a->why_not) == 0 &&
+		       munge_request_node(m, a->munge_node, sizeof(a->munge_node));
+	}
+	if (!access_munge_node(m->payload.data, m->payload.len, a->munge_node)) {
+		(void)err_set(&a->why_not, -EACCES,
+			      "munge: the credential was made for another purpose");
+		return false;
+	}
+	if (!c->munge_unbound)
+		(void)err_set(&a->why_not, -EACCES,
+			      "munge: the credential is of a release before, for no "
+			      "host and path of its own (munge_unbound)");
+	return c->munge_unbound;
+}
+
 static void take_munge(struct ask *a)
 {
 	const struct munge_facts *m = &a->munge.facts;
 
 	web_count_munge(a->r, m->rc);
-	if (m->rc < 0 ||
-	    !access_munge_node(m->payload.data, m->payload.len, a->munge_node))
+	if (!check_munge(a))
 		return;
 	a->facts.munge = ACCESS_MUNGE_GOOD;
 	a->facts.munge_node = a->munge_node;
@@ -134,17 +172,20 @@ static void take_munge(struct ask *a)
 static void refuse(struct ask *a, const struct access_decision *d)
 {
 	struct proxy *p = a->p;
-	char text[96];
+	char text[96 + sizeof(a->why_not.text)];
+	const char *why = d->verdict == ACCESS_BAD_CREDENTIAL ? a->why_not.text : "";
 
 	pthread_mutex_lock(&p->mutex);
 	bool due = log_repeat_due(&p->refused[d->verdict], clock_boottime_ns());
 	uint64_t hidden = p->refused[d->verdict].hidden;
 	pthread_mutex_unlock(&p->mutex);
 	if (due)
-		log_warn("refused %s%s%s: %s (%" PRIu64 " more of these not logged)",
+		log_warn("refused %s%s%s: %s%s%s (%" PRIu64
+			 " more of these not logged)",
 			 d->who, *d->path ? " " : "", d->path,
-			 access_reason(d->verdict), hidden);
-	snprintf(text, sizeof(text), "refused: %s\n", access_reason(d->verdict));
+			 access_reason(d->verdict), *why ? ": " : "", why, hidden);
+	snprintf(text, sizeof(text), "refused: %s%s%s\n", access_reason(d->verdict),
+		 *why ? ": " : "", why);
 	web_answer_text(a->r, access_status(d->verdict), text);
 }
 

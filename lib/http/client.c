@@ -304,7 +304,7 @@ static int errno_of(const struct http_client *c, CURLcode rc)
 	}
 }
 
-static const char *method_name(enum http_method m)
+const char *http_method_name(enum http_method m)
 {
 	static const char *const names[] = {"GET", "HEAD", "POST", "DELETE"};
 	return names[m];
@@ -324,7 +324,7 @@ static int failure(const struct http_client *c, const struct http_request *r,
 							 : "answer too long";
 	else if (!*why || rc == -EINVAL)
 		why = curl_easy_strerror(code);
-	return err_set(err, rc, "%s %s: %s", method_name(r->method), name, why);
+	return err_set(err, rc, "%s %s: %s", http_method_name(r->method), name, why);
 }
 
 static int one(struct http_client *c, const struct http_request *r, const char *url,
@@ -385,7 +385,8 @@ static int with_redirects(struct http_client *c, const struct http_request *r,
 		url = steal_ptr(&next);
 		if (++hops > c->redirects)
 			rc = err_set(err, -ELOOP, "%s %s: more than %u redirects",
-				     method_name(r->method), ret->url, c->redirects);
+				     http_method_name(r->method), ret->url,
+				     c->redirects);
 	}
 	free(url);
 	return rc;
@@ -403,7 +404,7 @@ int http_client_do(struct http_client *c, const struct http_request *r,
 	int rc = http_url_check(r->url, err);
 	if (rc == 0)
 		rc = prepare(c, r, err);
-	rc = rc < 0 ? err_prefix(err, rc, "%s %s", method_name(r->method), name)
+	rc = rc < 0 ? err_prefix(err, rc, "%s %s", http_method_name(r->method), name)
 		    : with_redirects(c, r, ret, err);
 	(void)curl_easy_setopt(c->curl, CURLOPT_HTTPHEADER, NULL);
 	curl_slist_free_all(steal_ptr(&c->headers));

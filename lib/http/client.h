@@ -21,6 +21,8 @@
  */
 
 enum http_method { HTTP_GET, HTTP_HEAD, HTTP_POST, HTTP_DELETE };
+/* "GET". Static. */
+const char *http_method_name(enum http_method m);
 
 struct http_header {
 	const char *name, *value; /* no control characters in either: else -EINVAL */

@@ -52,8 +52,9 @@ static void put_place(struct buf *out, const char *url)
 	buf_puts(out, p + n);
 }
 
-int munge_request_write(const char *socket, const char *method, const char *url,
-			const void *body, size_t len, struct buf *ret, struct err *err)
+int munge_request_write_node(const char *socket, const char *node, const char *method,
+			     const char *url, const void *body, size_t len,
+			     struct buf *ret, struct err *err)
 {
 	auto_buf struct buf payload = {.max = MUNGE_PAYLOAD_MAX};
 	char hash[MUNGE_REQUEST_HASH_BYTES];
@@ -62,10 +63,16 @@ int munge_request_write(const char *socket, const char *method, const char *url,
 		return err_set(err, -EIO, "munge: no SHA-256");
 	buf_printf(&payload, MUNGE_REQUEST_WORD "%s ", method);
 	put_place(&payload, url);
-	buf_printf(&payload, " %s", hash);
+	buf_printf(&payload, " %s%s%s", hash, node ? " " : "", node ? node : "");
 	if (buf_error(&payload))
 		return err_set(err, -E2BIG, "munge: too long a URL");
 	return munge_write(socket, payload.data, payload.len, ret, err);
+}
+
+int munge_request_write(const char *socket, const char *method, const char *url,
+			const void *body, size_t len, struct buf *ret, struct err *err)
+{
+	return munge_request_write_node(socket, NULL, method, url, body, len, ret, err);
 }
 
 /* ---- a server's ------------------------------------------------------------------ */
@@ -81,21 +88,26 @@ struct field {
 	size_t len;
 };
 
-/* Method, authority, target, hash: there is no blank in any. */
-static bool split_payload(const struct munge_facts *m, struct field ret[4])
+/* There is no blank in any. */
+struct fields {
+	struct field method, authority, target, hash, node; /* node.s NULL: none */
+};
+
+static bool split_payload(const struct munge_facts *m, struct fields *ret)
 {
 	const char *p = m->payload.data + WORD_LEN,
 		   *end = m->payload.data + m->payload.len;
+	struct field f[5] = {{NULL, 0}};
+	size_t n = 0;
 
-	for (size_t i = 0; i < 4; i++) {
+	for (; p && n < 5; n++) {
 		const char *blank = memchr(p, ' ', (size_t)(end - p));
-		if (!blank != (i == 3))
-			return false;
-		ret[i] = (struct field){p, (size_t)((blank ? blank : end) - p)};
-		p = blank ? blank + 1 : end;
+		f[n] = (struct field){p, (size_t)((blank ? blank : end) - p)};
+		p = blank ? blank + 1 : NULL;
 	}
-	return ret[3].len == 2 * (size_t)HASH_BYTES &&
-	       memchr(ret[3].s, 0, ret[3].len) == NULL;
+	*ret = (struct fields){f[0], f[1], f[2], f[3], f[4]};
+	return !p && n >= 4 && ret->hash.len == 2 * (size_t)HASH_BYTES &&
+	       memchr(ret->hash.s, 0, ret->hash.len) == NULL;
 }
 
 static bool is_text(const struct field *f, const char *text)
@@ -122,17 +134,23 @@ static bool cut_host(const struct field *authority, char *ret, size_t size)
 
 bool munge_request_host(const struct munge_facts *m, char *ret, size_t size)
 {
-	struct field f[4];
+	struct fields f;
 
-	return munge_request_is_bound(m) && split_payload(m, f) &&
-	       cut_host(&f[1], ret, size);
+	return munge_request_is_bound(m) && split_payload(m, &f) &&
+	       cut_host(&f.authority, ret, size);
 }
 
-bool munge_request_is_host(const char *s)
+bool munge_request_node(const struct munge_facts *m, char *ret, size_t size)
 {
-	size_t n = strlen(s);
+	struct fields f;
 
-	return n && n < HOST_BYTES && !strpbrk(s, " /?#@\t\n");
+	if (!munge_request_is_bound(m) || !split_payload(m, &f) || f.node.len >= size ||
+	    (f.node.s && memchr(f.node.s, 0, f.node.len)))
+		return false;
+	if (f.node.s)
+		memcpy(ret, f.node.s, f.node.len);
+	ret[f.node.len] = '\0';
+	return true;
 }
 
 /* A name of the site's list, with or without the port. */
@@ -170,23 +188,24 @@ int munge_request_check(const struct munge_facts *m, const struct munge_asked *a
 			char ret_hash[MUNGE_REQUEST_HASH_BYTES], struct err *err)
 {
 	char host[HOST_BYTES];
-	struct field f[4];
+	struct fields f;
 
-	if (!munge_request_is_bound(m) || !split_payload(m, f) ||
-	    !cut_host(&f[1], host, sizeof(host)))
+	if (!munge_request_is_bound(m) || !split_payload(m, &f) ||
+	    !cut_host(&f.authority, host, sizeof(host)) || a->node != !!f.node.s)
 		return err_set(err, -EACCES,
 			       "munge: the credential is of no request that we know");
-	if (!is_ours(a, &f[1], host))
+	if (!is_ours(a, &f.authority, host))
 		return err_set(err, -EACCES,
 			       "munge: the credential was made for host %.100s, which "
-			       "is not this one (identity.munge-hosts)",
+			       "is not this one (munge-hosts of its "
+			       "configuration)",
 			       host);
-	if (!is_text(&f[0], a->method) || !is_text(&f[2], a->target))
+	if (!is_text(&f.method, a->method) || !is_text(&f.target, a->target))
 		return err_set(err, -EACCES,
 			       "munge: the credential was made for another method or "
 			       "path");
-	memcpy(ret_hash, f[3].s, f[3].len);
-	ret_hash[f[3].len] = '\0';
+	memcpy(ret_hash, f.hash.s, f.hash.len);
+	ret_hash[f.hash.len] = '\0';
 	return 0;
 }
 

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "lib/buf.h"
 #include "lib/err.h"
@@ -13,12 +14,13 @@
 /*
  * A MUNGE credential for one HTTP request to one server. Its payload is
  *
- *	ceems-http/2 METHOD AUTHORITY TARGET HASH
+ *	ceems-http/2 METHOD AUTHORITY TARGET HASH [NODE]
  *
  * AUTHORITY: host:port of the URL, in lower case, the port always there. TARGET: as in
  * the request line. HASH: SHA-256 of the body as it is sent, in lower-case hexadecimal,
- * of nothing where there is none. Whoever gets hold of one, a server that it was sent
- *to for instance, can use it for nothing else and nowhere else.
+ * of nothing where there is none. NODE: for redfish_proxy, the node that asks; for no
+ * other server. Whoever gets hold of one, a server that it was sent
+ * to for instance, can use it for nothing else and nowhere else.
  */
 
 #define MUNGE_REQUEST_WORD "ceems-http/2 "
@@ -29,12 +31,20 @@
 int munge_request_write(const char *socket, const char *method, const char *url,
 			const void *body, size_t len, struct buf *ret, struct err *err);
 
+/* The same for a server that is to know which node asks. */
+int munge_request_write_node(const char *socket, const char *node, const char *method,
+			     const char *url, const void *body, size_t len,
+			     struct buf *ret, struct err *err);
+
 /* Whether the payload is such a one; else it is of a release before, or another's. */
 bool munge_request_is_bound(const struct munge_facts *m);
 
 /* The host that such a credential is for, before which own_host_learn_name() is asked;
  * false: none. */
 bool munge_request_host(const struct munge_facts *m, char *ret, size_t size);
+
+/* The node that it names, "": none; false: it is no such credential, or too long. */
+bool munge_request_node(const struct munge_facts *m, char *ret, size_t size);
 
 /* What is asked, and where. All borrowed. */
 struct munge_asked {
@@ -44,6 +54,7 @@ struct munge_asked {
 	/* Names that we have beside this host's: HOST, HOST:PORT, "*": any */
 	const char *const *hosts;
 	size_t host_count;
+	bool node; /* it must name one; else it must not */
 };
 
 /* Whether the credential is for this request, by its head: 0, with the hash that its
@@ -57,6 +68,11 @@ int munge_request_check_body(const char *hash, const void *body, size_t len,
 			     struct err *err);
 
 /* Whether s can be one of munge_asked.hosts. */
-bool munge_request_is_host(const char *s);
+static inline bool munge_request_is_host(const char *s)
+{
+	size_t n = strlen(s);
+
+	return n && n < 256 && !strpbrk(s, " /?#@\t\n");
+}
 
 #endif

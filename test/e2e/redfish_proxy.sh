@@ -333,12 +333,30 @@ else
 	cred() { munge --socket="$MUNGE_SOCKET" -s "$1" "${@:2}"; }
 	c=$(cred 'ceems-redfish-proxy/1 node2')
 	like "a credential says which node asks" "$(as 4 -H "X-Ceems-Munge: $c" "$U$POWER")" '^200 .*333'
-	is "it is good once" "$(as 4 -H "X-Ceems-Munge: $c" "$U$POWER")" "401 refused: bad_credential"
+	is "it is good once" "$(as 4 -H "X-Ceems-Munge: $c" "$U$POWER")" "401 refused: bad_credential: munge: Replayed credential"
 	is "none is none" "$(as 2 "$U$POWER")" "401 refused: unidentified"
-	is "one of another key is none" "$(as 2 -H 'X-Ceems-Munge: MUNGE:AwQDAAB=:' "$U$POWER")" "401 refused: bad_credential"
-	is "one for another purpose is none" "$(as 2 -H "X-Ceems-Munge: $(cred node2)" "$U$POWER")" "401 refused: bad_credential"
+	like "one of another key is none" "$(as 2 -H 'X-Ceems-Munge: MUNGE:AwQDAAB=:' "$U$POWER")" "^401 refused: bad_credential: munge: "
+	is "one for another purpose is none" "$(as 2 -H "X-Ceems-Munge: $(cred node2)" "$U$POWER")" "401 refused: bad_credential: munge: the credential was made for another purpose"
 	is "a node speaks for itself only" "$(as 2 -H "X-Ceems-Munge: $(cred 'ceems-redfish-proxy/1 node3')" "$U$POWER")" "401 refused: bad_credential"
 	is "a user's credential is none" "$(as 2 -H "X-Ceems-Munge: $(setpriv --reuid=nobody --regid=nogroup --clear-groups munge --socket="$MUNGE_SOCKET" -s 'ceems-redfish-proxy/1 node2')" "$U$POWER")" "401 refused: bad_credential"
+	unbound_is_refused() { [ "$(as 4 -H "X-Ceems-Munge: $(cred 'ceems-redfish-proxy/1 node2')" "$U$POWER")" = "401 refused: bad_credential: munge: the credential is of a release before, for no host and path of its own (munge_unbound)" ]; }
+	# bound: a credential for this request, as ceems-courier makes them: METHOD URL NODE
+	bound() { cred "$(munge_payload "$1" "$2") $3"; }
+	denied() { # text, credential, why
+		is "$1" "$(as 2 -H "X-Ceems-Munge: $2" "$U$POWER")" "401 refused: bad_credential${3:+: munge: the credential $3}"
+	}
+	like "one for this request says which node asks" "$(as 4 -H "X-Ceems-Munge: $(bound GET "$U$POWER" node2)" "$U$POWER")" '^200 .*333'
+	denied "it is for one method" "$(bound POST "$U$POWER" node2)" "was made for another method or path"
+	denied "for one path" "$(bound GET "$U/redfish/v1/Chassis" node2)" "was made for another method or path"
+	denied "for one host" "$(bound GET "http://other.example:5000$POWER" node2)" "was made for host other.example, which is not this one (munge-hosts of its configuration)"
+	printf x >a_body
+	denied "for a request without a body" "$(cred "$(munge_payload GET "$U$POWER" a_body) node2")" "was made for another body"
+	denied "one that names no node is another server's" "$(cred "$(munge_payload GET "$U$POWER")")" "is of no request that we know"
+	denied "a node speaks for itself only by it, too" "$(bound GET "$U$POWER" node3)"
+	printf '  munge_hosts: [other.example]\n  munge_unbound: false\n' >>munge.yaml
+	kill -HUP "$PID"
+	wait_for 30 unbound_is_refused
+	like "a name that the site lists is ours" "$(as 4 -H "X-Ceems-Munge: $(bound GET "http://other.example:5000$POWER" node2)" "$U$POWER")" '^200 .*333'
 	if [ -x "$BUILD/ceems-courier" ] && unshare -m mount -t tmpfs none /run 2>/dev/null; then
 		cat >mnode.yaml <<-E
 			redfish_collector: {external_url: "$U", munge: node2}

@@ -105,6 +105,31 @@ static void another_request_is_named_and_garbage_is_none(void **state)
 	assert_non_null(strstr(err.text, "another method or path"));
 }
 
+static void a_node_is_named_where_it_is_asked_for_alone(void **state)
+{
+	static const char bare[] = WORD "GET localhost:1 /a?b=c " EMPTY;
+	static const char named[] = WORD "GET localhost:1 /a?b=c " EMPTY " n1";
+	auto_munge_facts struct munge_facts m = {.rc = 0};
+	char node[4];
+
+	(void)state;
+	expect_request("127.0.0.1");
+	assert_int_equal(check_payload(named), -EACCES);
+	asked.node = true;
+	assert_int_equal(check_payload(named), 0);
+	assert_int_equal(check_payload(bare), -EACCES);
+	assert_int_equal(check_payload(WORD "GET localhost:1 /a?b=c " EMPTY " n1 x"),
+			 -EACCES);
+	buf_puts(&m.payload, bare);
+	assert_true(munge_request_node(&m, node, sizeof(node)));
+	assert_string_equal(node, "");
+	buf_puts(&m.payload, " n1");
+	assert_true(munge_request_node(&m, node, sizeof(node)));
+	assert_string_equal(node, "n1");
+	buf_puts(&m.payload, "23"); /* has no room */
+	assert_false(munge_request_node(&m, node, sizeof(node)));
+}
+
 static void a_body_has_the_hash_that_was_said(void **state)
 {
 	(void)state;
@@ -119,6 +144,7 @@ int main(void)
 		cmocka_unit_test(loopback_is_ours_from_this_host_alone),
 		cmocka_unit_test(a_host_is_ours_by_its_name_or_the_sites_word),
 		cmocka_unit_test(another_request_is_named_and_garbage_is_none),
+		cmocka_unit_test(a_node_is_named_where_it_is_asked_for_alone),
 		cmocka_unit_test(a_body_has_the_hash_that_was_said),
 	};
 

@@ -59,6 +59,7 @@ static void verification_is_on_unless_it_is_said(void **state)
 	assert_int_equal(c.target_count, 0);
 	assert_true(c.allow.count > 5);
 	assert_true(c.munge_check_origin);
+	assert_true(c.munge_unbound);
 }
 
 static void login_is_a_session_unless_it_is_said(void **state)
@@ -134,6 +135,7 @@ static void what_is_wrong_is_named_by_line(void **state)
 		{"redfish_proxy:\n  limits: {cache: 5}", "not a duration"},
 		{"redfish_proxy:\n  limits: {caches: 5s}", "unknown key: caches"},
 		{"redfish_proxy:\n  munge_users: [no-such-user-here]", "no such user"},
+		{"redfish_proxy:\n  munge_hosts: ['a b']", "not HOST or HOST:PORT"},
 	};
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		err.text[0] = '\0';
