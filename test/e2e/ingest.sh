@@ -215,7 +215,7 @@ if have_munge "$agg"; then
 	is "not for another body" "$(mcode "$(bound body)" other) $(jq -r .error answer)" "401 munge: the credential was made for another body"
 	is "nor for another path" "$(mcode "$(bound body "$(url 2)x")" body) $(jq -r .error answer)" "401 munge: the credential was made for another method or path"
 	is "nor for another host" "$(mcode "$(bound body http://a.other.example:9020/api/v1/ingest)" body) $(jq -r .error answer)" \
-		"401 munge: the credential was made for host a.other.example, which is not this one (identity.munge-hosts)"
+		"401 munge: the credential was made for host a.other.example, which is not this one (munge-hosts of its configuration)"
 	is "and nothing of that was written" "$(sql 'SELECT count(*) FROM unit_node WHERE instance = 901')" 0
 	sleep 2
 	is "a credential that has expired" "$(mcode "$expired" body) $(cat answer)" '401 {"status":"error","errorType":"unauthorized","error":"munge: Expired credential"}'
