@@ -61,6 +61,7 @@ static int check_config(const struct options *o)
 		fprintf(stderr, "ceems_aggregator: %s\n", err.text);
 		return PROGRAM_USAGE;
 	}
+	service_check_calls("ceems_aggregator", o->drop_privileges && o->seccomp);
 	printf("ceems_aggregator: the configuration is good\n");
 	return PROGRAM_OK;
 }

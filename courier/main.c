@@ -112,6 +112,7 @@ static enum program_status check_config(struct courier *c)
 		if (ship_spool_check(spools->items[i], &err) < 0)
 			fprintf(stderr, "ceems-courier: warning: %s\n", err.text);
 	}
+	service_check_calls("ceems-courier", c->options.seccomp);
 	if (status == PROGRAM_OK)
 		printf("ceems-courier: the configuration is good\n");
 	return status;

@@ -8,6 +8,7 @@
 #include "daemon/daemon.h"
 #include "lib/http/listen.h"
 #include "lib/log.h"
+#include "lib/service.h"
 
 /* Options that are accepted so that a peer's unit file keeps working */
 static void say_ignored(const struct options *o)
@@ -34,6 +35,7 @@ static enum program_status check_config(const struct options *o)
 		fprintf(stderr, "ceemsd: %s\n", err.text);
 		return PROGRAM_USAGE;
 	}
+	service_check_calls("ceemsd", o->drop_privileges && o->seccomp);
 	printf("ceemsd: the configuration is good\n");
 	return PROGRAM_OK;
 }

@@ -71,6 +71,8 @@ static enum program_status check_config(const struct options *o)
 		fprintf(stderr, "ceems_lb: %s\n", err.text);
 		return PROGRAM_USAGE;
 	}
+	service_check_calls("ceems_lb", o->drop_privileges && o->seccomp);
+	service_check_files("ceems_lb", o->drop_privileges && o->landlock);
 	printf("ceems_lb: the configuration is good\n");
 	return PROGRAM_OK;
 }

@@ -82,15 +82,30 @@ static int add_rule(const struct fence *f, const char *path, uint64_t allowed)
 		       : 0;
 }
 
-int fence_begin(struct fence *f, struct err *err)
+/* Of the kernel's interface; -ENOSYS. */
+static long find_abi(struct err *err)
 {
 	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, CREATE_VERSION);
 
-	if (abi < 1)
-		return err_set(
-			err, -ENOSYS,
-			"this kernel has no Landlock (5.13, lsm=), or what "
-			"started us keeps us from it (systemd: SystemCallFilter=)");
+	if (abi >= 1)
+		return abi;
+	return err_set(err, -ENOSYS,
+		       "this kernel has no Landlock (5.13, lsm=), or what started us "
+		       "keeps us from it (systemd: SystemCallFilter=)");
+}
+
+int fence_probe(struct err *err)
+{
+	long abi = find_abi(err);
+	return abi < 0 ? (int)abi : 0;
+}
+
+int fence_begin(struct fence *f, struct err *err)
+{
+	long abi = find_abi(err);
+
+	if (abi < 0)
+		return (int)abi;
 	const struct ruleset r = {.handled = FIRST_ABI | (abi >= 2 ? REFER : 0) |
 					     (abi >= 3 ? TRUNCATE : 0)};
 	f->handled = r.handled;

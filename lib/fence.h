@@ -11,7 +11,7 @@
  * library, its name services and TLS read: /etc, /usr, /opt, /run, /proc, /sys, some of
  * /var), those of folders that are named here, all for reading; none for writing but
  * /dev/null; and nothing can be started. What is open stays so; sockets are connected
- *to as before. Folders, not files: a certificate that is replaced is a new file.
+ * to as before. Folders, not files: a certificate that is replaced is a new file.
  *
  *	struct fence f;
  *	rc = fence_begin(&f, err);
@@ -24,6 +24,9 @@ struct fence {
 	uint64_t handled;
 	char last[PATH_MAX]; /* folder, "" */
 };
+
+/* Whether fence_begin() would find Landlock: 0 or -ENOSYS. Changes nothing. */
+int fence_probe(struct err *err);
 
 /* -ENOSYS: this kernel has none, or what started us keeps us from it. */
 int fence_begin(struct fence *f, struct err *err);

@@ -301,7 +301,7 @@ static int refuse_calls(void)
 }
 #endif
 
-int sandbox_probe_calls(void)
+int sandbox_probe_calls(struct err *err)
 {
 #ifdef OUR_ARCH
 	const uint32_t action = SECCOMP_RET_ERRNO;
@@ -315,18 +315,17 @@ int sandbox_probe_calls(void)
 	    errno == EFAULT)
 		return 0;
 #endif
-	return -ENOSYS;
+	return err_set(err, -ENOSYS,
+		       "this kernel has no filters, or what started us keeps us from "
+		       "them (systemd: SystemCallFilter=seccomp)");
 }
 
 int sandbox_filter_calls(struct err *err)
 {
-	int rc = sandbox_probe_calls();
+	int rc = sandbox_probe_calls(err);
 
 	if (rc < 0)
-		return err_set(
-			err, rc,
-			"this kernel has no filters, or what started us "
-			"keeps us from them (systemd: SystemCallFilter=seccomp)");
+		return rc;
 #ifdef OUR_ARCH
 	rc = hide_clone3();
 	if (rc == 0)

@@ -19,6 +19,6 @@ int sandbox_filter_calls(struct err *err);
 
 /* Whether sandbox_filter_calls() would find what it needs: 0 or -ENOSYS. Changes
  * nothing. */
-int sandbox_probe_calls(void);
+int sandbox_probe_calls(struct err *err);
 
 #endif

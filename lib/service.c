@@ -27,19 +27,19 @@ void service_say_user(const struct privileges *p)
 		log_warn("keeps running as root (--security.drop-privileges)");
 }
 
+#define CALLS_OPTIONS "--security.seccomp, --security.drop-privileges"
+#define FILES_OPTIONS "--security.landlock, --security.drop-privileges"
+
 bool service_filter_calls(bool wanted)
 {
 	struct err err = {""};
 
 	if (!wanted) {
-		log_info("system calls are not filtered (--security.seccomp, "
-			 "--security.drop-privileges)");
+		log_info("system calls are not filtered (" CALLS_OPTIONS ")");
 		return false;
 	}
 	int rc = sandbox_filter_calls(&err);
-	if (rc == -ENOSYS)
-		log_info("system calls are not filtered: %s", err.text);
-	else if (rc < 0)
+	if (rc < 0)
 		log_warn("system calls are not filtered: %s", err.text);
 	else
 		log_info("system calls are filtered: the kernel refuses what needs "
@@ -54,8 +54,7 @@ bool service_fence_files(bool wanted, const char *files, const char *const *fold
 	struct err err = {""};
 
 	if (!wanted) {
-		log_info("files are not fenced (--security.landlock, "
-			 "--security.drop-privileges)");
+		log_info("files are not fenced (" FILES_OPTIONS ")");
 		return false;
 	}
 	int rc = fence_begin(&f, &err);
@@ -65,14 +64,48 @@ bool service_fence_files(bool wanted, const char *files, const char *const *fold
 			fence_add_folder(&f, folders[i]);
 		rc = fence_enter(&f, &err);
 	}
-	if (rc == -ENOSYS)
-		log_info("files are not fenced: %s", err.text);
-	else if (rc < 0)
+	if (rc < 0)
 		log_warn("files are not fenced: %s", err.text);
 	else
 		log_info("files are fenced: it can read those of the system and of its "
 			 "configuration, and write none (Landlock)");
 	return rc == 0;
+}
+
+/* What is missing is no mistake of the configuration, but perhaps the site's. */
+static void print_plan(const char *program, const char *what, const char *done,
+		       const struct err *missing)
+{
+	if (!*missing->text)
+		printf("%s: %s will be %s\n", program, what, done);
+	else
+		fprintf(stderr, "%s: warning: %s will not be %s: %s\n", program, what,
+			done, missing->text);
+}
+
+void service_check_calls(const char *program, bool wanted)
+{
+	struct err err = {""};
+
+	if (wanted) {
+		(void)sandbox_probe_calls(&err);
+		print_plan(program, "system calls", "filtered", &err);
+	} else {
+		printf("%s: system calls will not be filtered (" CALLS_OPTIONS ")\n",
+		       program);
+	}
+}
+
+void service_check_files(const char *program, bool wanted)
+{
+	struct err err = {""};
+
+	if (wanted) {
+		(void)fence_probe(&err);
+		print_plan(program, "files", "fenced", &err);
+	} else {
+		printf("%s: files will not be fenced (" FILES_OPTIONS ")\n", program);
+	}
 }
 
 void service_say_outside(const struct err *err)

@@ -47,6 +47,10 @@ bool service_filter_calls(bool wanted);
 bool service_fence_files(bool wanted, const char *files, const char *const *folders,
 			 size_t count);
 
+/* For --check-config of program: says what these two will do. */
+void service_check_calls(const char *program, bool wanted);
+void service_check_files(const char *program, bool wanted);
+
 /* A reload that failed for a file which may not be read: why that may be. */
 void service_say_outside(const struct err *err);
 

@@ -39,6 +39,8 @@ static enum program_status check_config(const struct options *o)
 		fprintf(stderr, "redfish_proxy: %s\n", err.text);
 		return PROGRAM_USAGE;
 	}
+	service_check_calls("redfish_proxy", o->drop_privileges && o->seccomp);
+	service_check_files("redfish_proxy", o->drop_privileges && o->landlock);
 	printf("redfish_proxy: the configuration is good\n");
 	return PROGRAM_OK;
 }

@@ -44,6 +44,10 @@ PROGS += http_crowd
 NOINST_PROGS += http_crowd
 http_crowd_SRCS := test/fake/http_crowd.c
 http_crowd_LIBS := libbase
+# runs a command as on a kernel without some calls
+PROGS += older_kernel
+NOINST_PROGS += older_kernel
+older_kernel_SRCS := test/fake/older_kernel.c
 PROGS += accept_proxy
 NOINST_PROGS += accept_proxy
 accept_proxy_SRCS := test/fake/accept_proxy.c

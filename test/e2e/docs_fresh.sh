@@ -114,6 +114,17 @@ else
 	skip "aggregator.md has the options of this ceems_aggregator" "ceems_aggregator was not built here"
 fi
 
+bad= n=0
+for p in ceemsd ceems_aggregator ceems_lb redfish_proxy ceems-courier; do
+	[ -x "$BUILD/$p" ] || continue
+	for o in $("$BUILD/$p" --help-markdown | grep -o '^| `security\.[a-z-]*' | tr -d '|` '); do
+		n=$((n + 1))
+		grep -qF "Fl -$o" "doc/man/$p.8" || bad+="$p: $o "
+	done
+done
+is "manual pages name each option of security.*" "$bad" ""
+ok "which there are" [ "$n" -gt 3 ]
+
 lb=$BUILD/ceems_lb page=doc/lb.md
 if [ -x "$lb" ]; then
 	"$lb" --help-markdown >"$SCRATCH/lb.md"

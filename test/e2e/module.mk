@@ -18,6 +18,7 @@ CHECKS += test/e2e/slurm_suspended.sh
 CHECKS += test/e2e/rapl_rights.sh
 CHECKS += test/e2e/sandbox.sh
 CHECKS += test/e2e/fence.sh
+CHECKS += test/e2e/older_kernel.sh
 CHECKS += test/e2e/ceemsd_kill9.sh
 CHECKS += test/e2e/damaged.sh
 CHECKS += test/e2e/table_full.sh

@@ -33,7 +33,7 @@ static void expect_child(int (*inside)(void))
 {
 	int status = -1;
 
-	if (sandbox_probe_calls() < 0)
+	if (sandbox_probe_calls(NULL) < 0)
 		skip();
 	pid_t pid = fork();
 	if (pid == 0) {
@@ -228,7 +228,7 @@ static void threads_that_run_are_filtered_too(void **state)
 	(void)state;
 	int status = -1;
 
-	if (sandbox_probe_calls() < 0)
+	if (sandbox_probe_calls(NULL) < 0)
 		skip();
 	pid_t pid = fork();
 	if (pid == 0)

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* older_kernel landlock|seccomp COMMAND...: runs it as on a kernel that does not know
+ * these system calls (ENOSYS). */
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* the same on every architecture */
+#define LANDLOCK_FIRST 444u
+#define LANDLOCK_LAST 446u
+
+static int hide_calls(unsigned first, unsigned last)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, first, 0, 2),
+		BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, last, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = {.len = sizeof(code) / sizeof(code[0]),
+					   .filter = code};
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return -1;
+	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+int main(int argc, char *argv[])
+{
+	int rc = -1;
+
+	if (argc < 3) {
+		fprintf(stderr, "usage: older_kernel landlock|seccomp COMMAND...\n");
+		return 2;
+	}
+	errno = EINVAL;
+	if (strcmp(argv[1], "landlock") == 0)
+		rc = hide_calls(LANDLOCK_FIRST, LANDLOCK_LAST);
+	else if (strcmp(argv[1], "seccomp") == 0)
+		rc = hide_calls(SYS_seccomp, SYS_seccomp);
+	if (rc == 0)
+		execvp(argv[2], argv + 2);
+	fprintf(stderr, "older_kernel: %s: %s\n", argv[1], strerror(errno));
+	return 126;
+}
