@@ -35,7 +35,7 @@ struct cacct {
 	struct jobsel jobs;
 	struct cacct_list users, accounts, states, partitions, clusters, qos, names,
 		groups;
-	bool all_users, all_clusters, steps;
+	bool all_users, all_clusters, steps, truncate;
 	bool has_start, has_end;
 	time_t now, start, end;
 	/* how */
@@ -68,9 +68,10 @@ int cacct_units(struct cacct *c, struct api *api, cacct_unit_f f, void *arg,
 		struct json_object **ret_meta, struct err *err);
 
 /* /units/{id} of a row: its nodes, steps and, by resolution (none, interval, hour), its
- * series from then on. Free with json_object_put(). */
+ * series of [from, to), 0: since ever, until now. Free with json_object_put(). */
 int cacct_detail(struct api *api, const struct unit *u, const char *resolution,
-		 int64_t from_s, struct json_object **ret, struct err *err);
+		 int64_t from_s, int64_t to_s, struct json_object **ret,
+		 struct err *err);
 
 /* The commands: 0, or negative with a text. */
 int cacct_table(struct cacct *c, struct api *api, struct buf *out, struct err *err);

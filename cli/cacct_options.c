@@ -80,6 +80,7 @@ static const struct option longs[] = {
 	{"partition", required_argument, NULL, 'r'},
 	{"qos", required_argument, NULL, 'q'},
 	{"state", required_argument, NULL, 's'},
+	{"truncate", no_argument, NULL, 'T'},
 	{"units", required_argument, NULL, OPT_UNITS},
 	{"user", required_argument, NULL, 'u'},
 	{"uid", required_argument, NULL, 'u'},
@@ -115,6 +116,7 @@ static const char usage_text[] =
 	"  -g, --group LIST       of these groups\n"
 	"  -S, --starttime TIME   that were there at or after it; default 00:00 today\n"
 	"  -E, --endtime TIME     that were there at or before it; default now\n"
+	"  -T, --truncate         times and sums cut to this window\n"
 	"  -s, --state LIST       in these states: CD, F, TO, OOM, RUNNING, ...\n"
 	"  -r, --partition LIST   -q, --qos LIST   --name LIST\n"
 	"  -M, --clusters LIST    -L, --allclusters\n"
@@ -286,6 +288,9 @@ static int apply_which(struct cacct *c, int opt, const char *arg, struct err *er
 	case 'E':
 		c->has_end = true;
 		return when_parse(arg, c->now, &c->end, err);
+	case 'T':
+		c->truncate = true;
+		return 0;
 	case 'X':
 		c->steps = false;
 		return 0;
@@ -380,7 +385,7 @@ static bool prints(struct cacct *c, int opt, struct buf *out)
 	return true;
 }
 
-#define SHORTS ":aA:bDeE:g:hj:lLM:no:pPq:r:s:S:u:VX"
+#define SHORTS ":aA:bDeE:g:hj:lLM:no:pPq:r:s:S:Tu:VX"
 
 /* In a report --html names the file. */
 static void options_of(enum cacct_command command, struct option ret[LONGS_MAX])
@@ -438,6 +443,10 @@ static int finish(struct cacct *c, struct err *err)
 	    c->style.form != TABLE_HTML)
 		return err_set(err, -EINVAL,
 			       "report is a screen, a page (--html FILE) or --json");
+	if (c->truncate && (c->json || c->command != CACCT_TABLE))
+		return err_set(err, -EINVAL,
+			       "-T cuts tables; --json, report and --ts have whole "
+			       "jobs");
 	if (c->json && c->style.order)
 		return err_set(err, -EINVAL,
 			       "--sort orders tables; --json has the server's order");

@@ -222,7 +222,8 @@ static int first_row(void *arg, struct json_object *row, struct err *err)
 }
 
 int cacct_detail(struct api *api, const struct unit *u, const char *resolution,
-		 int64_t from_s, struct json_object **ret, struct err *err)
+		 int64_t from_s, int64_t to_s, struct json_object **ret,
+		 struct err *err)
 {
 	auto_json struct json_object *row = NULL;
 	auto_buf struct buf target = {.max = 1024};
@@ -235,6 +236,8 @@ int cacct_detail(struct api *api, const struct unit *u, const char *resolution,
 	api_put_param(&target, "resolution", resolution);
 	if (from_s > 0)
 		put_number(&target, "from", from_s);
+	if (to_s > 0)
+		put_number(&target, "to", to_s);
 	if (buf_error(&target))
 		return err_set(err, -EINVAL, "too long an id");
 	int rc = api_rows(api, target.data, first_row, &row, NULL, err);

@@ -88,7 +88,7 @@ int cacct_report(struct cacct *c, struct api *api, struct buf *out, struct err *
 		rc = err_set(err, -ENOENT, "no job %s that you may see", c->report_of);
 	if (rc == 0) {
 		unit_from_json(row, c->now, &u);
-		rc = cacct_detail(api, &u, c->json ? "interval" : "none", 0, &detail,
+		rc = cacct_detail(api, &u, c->json ? "interval" : "none", 0, 0, &detail,
 				  err);
 	}
 	if (rc == 0 && c->json) {

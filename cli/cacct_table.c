@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/cacct.h"
+#include "cli/cut.h"
 #include "cli/progress.h"
 #include "cli/summary.h"
 #include "cli/text.h"
@@ -33,6 +34,56 @@ static void put_json(struct buf *out, struct json_object *o)
 			 o, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
 }
 
+/* Nodes tell a step's sums once, at its end: those of a part of it nobody knows. */
+static void cut_step(const struct cacct *c, struct unit *step)
+{
+	double from_s = (double)c->start, to_s = (double)c->end, now_s = (double)c->now;
+
+	if (cut_needs(step, from_s, to_s, now_s)) {
+		cut_forget_sums(step);
+		unit_compare_use(step);
+	}
+	cut_times(step, from_s, to_s, now_s);
+}
+
+static int load_cut(struct work *w, const struct unit *u, struct cut *cut,
+		    struct err *err)
+{
+	double now_s = (double)w->c->now, from_s, to_s;
+	int rc = series_load_window(w->api, u, "hour", w->c->start, w->c->end,
+				    &cut->hours, err);
+
+	/* an interval may have begun in the hour before */
+	for (int e = 0; rc == 0 && e < 2; e++)
+		if (cut_edge(u, cut, e, now_s, &from_s, &to_s))
+			rc = series_load_window(w->api, u, "interval",
+						(int64_t)from_s - 3600, (int64_t)to_s,
+						&cut->edges[e], err);
+	return rc;
+}
+
+/* The job as it was in the window. What is in it as a whole needs no question. */
+static int cut_job(struct work *w, struct unit *u, struct err *err)
+{
+	struct cut cut = {.from_s = (double)w->c->start, .to_s = (double)w->c->end};
+	double now_s = (double)w->c->now;
+	int rc = 0;
+
+	if (cut_needs(u, cut.from_s, cut.to_s, now_s)) {
+		rc = load_cut(w, u, &cut, err);
+		if (rc == 0)
+			cut_sums(u, &cut, now_s);
+	}
+	if (rc == 0) {
+		cut_times(u, cut.from_s, cut.to_s, now_s);
+		unit_compare_use(u);
+	}
+	series_done(&cut.hours);
+	series_done(&cut.edges[0]);
+	series_done(&cut.edges[1]);
+	return rc;
+}
+
 /* Those that are named, or all of a job that is. What the summary counts is what is
  * shown: steps where their job is not. */
 static int add_steps(struct work *w, const struct unit *u, bool whole,
@@ -49,6 +100,8 @@ static int add_steps(struct work *w, const struct unit *u, bool whole,
 		unit_step_from_json(u, o, w->c->now, &step);
 		if (!(whole && w->c->steps) && !jobsel_has_step(&w->c->jobs, u, &step))
 			continue;
+		if (w->c->truncate)
+			cut_step(w->c, &step);
 		int rc = table_add(&w->table, &step, err);
 		if (rc < 0)
 			return rc;
@@ -64,13 +117,20 @@ static int add(void *arg, const struct unit *u, struct json_object *row,
 	struct work *w = arg;
 	auto_json struct json_object *detail = NULL;
 	bool whole = w->json || jobsel_has_whole(&w->c->jobs, u);
+	struct unit part = *u;
 	int rc = 0;
 
 	progress_step(&w->progress, ++w->rows);
+	if (w->c->truncate) {
+		rc = cut_job(w, &part, err);
+		u = &part;
+	}
+	if (rc < 0)
+		return rc;
 	if (whole)
 		summary_add(&w->summary, u);
 	if (w->c->steps || jobsel_names_steps(&w->c->jobs, u)) {
-		rc = cacct_detail(w->api, u, "none", 0, &detail, err);
+		rc = cacct_detail(w->api, u, "none", 0, 0, &detail, err);
 		if (rc < 0)
 			return rc;
 	}

@@ -33,6 +33,7 @@ libcacct_SRCS += cli/cacct_report.c
 libcacct_SRCS += cli/cacct_series.c
 libcacct_SRCS += cli/cacct_table.c
 libcacct_SRCS += cli/columns.c
+libcacct_SRCS += cli/cut.c
 libcacct_SRCS += cli/jobsel.c
 libcacct_SRCS += cli/progress.c
 libcacct_SRCS += cli/promql_range.c

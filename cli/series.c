@@ -59,6 +59,7 @@ static int add_point(struct series *s, struct json_object *o, struct err *err)
 	}
 	for (size_t i = 0; i < SERIES_VALUES; i++)
 		p.value[i] = unit_json_number(o, values[i].from);
+	p.grams = json_object_get(unit_json_at(o, "grams"));
 	s->points[s->count++] = p;
 	return 0;
 }
@@ -83,15 +84,14 @@ int series_add(struct series *s, struct json_object *detail, struct err *err)
 
 /* The server gives so many points an answer; the next question begins where the last
  * one ended. */
-static int load(struct api *api, const struct unit *u, const char *resolution,
-		struct series *ret, struct err *err)
+int series_load_window(struct api *api, const struct unit *u, const char *resolution,
+		       int64_t from_s, int64_t to_s, struct series *ret,
+		       struct err *err)
 {
-	int64_t from_s = 0;
-
 	for (int i = 0; i < QUESTIONS_MAX; i++) {
 		auto_json struct json_object *detail = NULL;
 		size_t before = ret->count;
-		int rc = cacct_detail(api, u, resolution, from_s, &detail, err);
+		int rc = cacct_detail(api, u, resolution, from_s, to_s, &detail, err);
 		if (rc == 0)
 			rc = series_add(ret, detail, err);
 		if (rc < 0)
@@ -99,7 +99,7 @@ static int load(struct api *api, const struct unit *u, const char *resolution,
 		if (ret->count == before)
 			return 0;
 		int64_t next = (int64_t)ceil(ret->points[ret->count - 1].t1_s);
-		if (next <= from_s)
+		if (next <= from_s || (to_s > 0 && next >= to_s))
 			return 0;
 		from_s = next;
 	}
@@ -109,15 +109,17 @@ static int load(struct api *api, const struct unit *u, const char *resolution,
 int series_load(struct api *api, const struct unit *u, struct series *ret,
 		struct err *err)
 {
-	int rc = load(api, u, "interval", ret, err);
+	int rc = series_load_window(api, u, "interval", 0, 0, ret, err);
 
 	if (rc == 0 && !ret->count)
-		rc = load(api, u, "hour", ret, err);
+		rc = series_load_window(api, u, "hour", 0, 0, ret, err);
 	return rc;
 }
 
 void series_done(struct series *s)
 {
+	for (size_t i = 0; i < s->count; i++)
+		json_object_put(s->points[i].grams);
 	free(s->points);
 	memset(s, 0, sizeof(*s));
 }

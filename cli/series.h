@@ -36,6 +36,7 @@ enum series_value {
 struct series_point {
 	double t0_s, t1_s;           /* since 1970 */
 	double value[SERIES_VALUES]; /* of the interval; NAN: not known */
+	struct json_object *grams;   /* by provider; of hours alone, else NULL */
 };
 
 #define SERIES_POINTS_MAX 1000000u
@@ -49,6 +50,10 @@ struct series {
  * it does not keep any more, by hours. */
 int series_load(struct api *api, const struct unit *u, struct series *ret,
 		struct err *err);
+/* Those that meet [from, to), by intervals or by hours. */
+int series_load_window(struct api *api, const struct unit *u, const char *resolution,
+		       int64_t from_s, int64_t to_s, struct series *ret,
+		       struct err *err);
 void series_done(struct series *s);
 
 /* Adds the points of a detail's "series". Points without times, or before the last one,

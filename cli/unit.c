@@ -178,7 +178,7 @@ static void put_grams(struct unit *u, const char *name, double grams)
 }
 
 /* {"owid_total": 1.5} or {"owid": 1.5} */
-static void read_grams(struct unit *u, struct json_object *map)
+void unit_read_grams(struct unit *u, struct json_object *map)
 {
 	if (!map || !json_object_is_type(map, json_type_object))
 		return;
@@ -228,13 +228,12 @@ static double idle_share(double amount, double used_ratio)
 	return used_ratio < 1 ? amount * (1 - used_ratio) : 0;
 }
 
-/* What a job asked for beside what it did with it; NAN wherever a part is not known. */
-static void compare_with_request(struct unit *u, int64_t now)
+/* What a job asked for, and how long it waited and was let run. */
+static void read_request(struct unit *u, int64_t now)
 {
 	double *n = u->number;
 	double since = isnan(n[UNIT_ELIGIBLE]) ? n[UNIT_SUBMITTED] : n[UNIT_ELIGIBLE];
 	double until = isnan(n[UNIT_STARTED]) ? n[UNIT_ENDED] : n[UNIT_STARTED];
-	double gpu_j = isnan(n[UNIT_GPU_J]) ? 0 : n[UNIT_GPU_J];
 
 	n[UNIT_REQ_CPUS] = requested_tres(u, "cpu");
 	n[UNIT_REQ_NODES] = requested_tres(u, "node");
@@ -244,20 +243,26 @@ static void compare_with_request(struct unit *u, int64_t now)
 		n[UNIT_PLANNED_S] = NAN;
 	if (n[UNIT_LIMIT_S] > 0)
 		n[UNIT_TIME_RATIO] = n[UNIT_ELAPSED_S] / n[UNIT_LIMIT_S];
+}
+
+void unit_compare_use(struct unit *u)
+{
+	double *n = u->number, gpu_j = isnan(n[UNIT_GPU_J]) ? 0 : n[UNIT_GPU_J];
 	/* requests and allocations are of all nodes together, the peak is of one */
 	double memory = n[UNIT_REQ_MEMORY_BYTES] > 0 ? n[UNIT_REQ_MEMORY_BYTES]
 						     : n[UNIT_MEMORY_BYTES];
+
 	if (memory > 0)
 		n[UNIT_MEMORY_PEAK_RATIO] =
 			n[UNIT_MEMORY_PEAK_BYTES] * fmax(1, n[UNIT_NODES]) / memory;
+	n[UNIT_WASTED_CPU_S] = n[UNIT_WASTED_J] = NAN;
 	if (isnan(n[UNIT_CPU_RATIO]))
 		return;
 	n[UNIT_WASTED_CPU_S] = idle_share(n[UNIT_CPU_ALLOC_S], n[UNIT_CPU_RATIO]);
-	n[UNIT_WASTED_J] =
-		idle_share(fmax(0, n[UNIT_ENERGY_J] - gpu_j), n[UNIT_CPU_RATIO]) +
-		idle_share(gpu_j, n[UNIT_GPU_RATIO]);
-	if (isnan(n[UNIT_ENERGY_J]))
-		n[UNIT_WASTED_J] = NAN;
+	if (!isnan(n[UNIT_ENERGY_J]))
+		n[UNIT_WASTED_J] = idle_share(fmax(0, n[UNIT_ENERGY_J] - gpu_j),
+					      n[UNIT_CPU_RATIO]) +
+				   idle_share(gpu_j, n[UNIT_GPU_RATIO]);
 }
 
 /* What follows from the rest where the API does not say it. */
@@ -289,7 +294,8 @@ static void complete(struct unit *u, int64_t now)
 					   ? sum(sum(n[UNIT_PACKAGE_J], n[UNIT_DRAM_J]),
 						 n[UNIT_GPU_J])
 					   : n[UNIT_HOST_J];
-	compare_with_request(u, now);
+	read_request(u, now);
+	unit_compare_use(u);
 }
 
 static void read_all(struct unit *u, struct json_object *o)
@@ -304,10 +310,10 @@ static void read_all(struct unit *u, struct json_object *o)
 	read_exit(u, o, "exit_status", 0, UNIT_EXIT);
 	read_exit(u, o, "derived_exit_status", 1, UNIT_DERIVED_EXIT);
 	struct json_object *grams = unit_json_at(o, "grams");
-	read_grams(u, grams);
+	unit_read_grams(u, grams);
 	if (!grams) {
-		read_grams(u, unit_json_at(o, "total_cpu_emissions_gms"));
-		read_grams(u, unit_json_at(o, "total_gpu_emissions_gms"));
+		unit_read_grams(u, unit_json_at(o, "total_cpu_emissions_gms"));
+		unit_read_grams(u, unit_json_at(o, "total_gpu_emissions_gms"));
 	}
 }
 

@@ -126,6 +126,13 @@ void unit_step_from_json(const struct unit *of, struct json_object *step, int64_
  * NULL: there are none. Borrowed from detail. */
 struct json_object *unit_steps(struct json_object *detail);
 
+/* {"owid": 1.5}, added to its grams. */
+void unit_read_grams(struct unit *u, struct json_object *map);
+
+/* What its numbers say of what it had beside what it did with it: MEMORY_PEAK_RATIO,
+ * WASTED_CPU_S, WASTED_J; NAN wherever a part is not known. */
+void unit_compare_use(struct unit *u);
+
 bool unit_is_running(const struct unit *u);
 /* It counts as running, but its nodes have all said that it has ended. */
 bool unit_is_awaited(const struct unit *u);

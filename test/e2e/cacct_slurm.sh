@@ -32,7 +32,7 @@ as daemon sbatch -J array -a 1-3 -o /dev/null --wrap "$JOBS/burn 50" >/dev/null
 as daemon sbatch -J gpu --gres=gpu:1 --mem=64M -o /dev/null --wrap "sleep 1" >/dev/null
 as bin sbatch -J other -o /dev/null --wrap "$JOBS/burn 50" >/dev/null
 gone=$(as daemon sbatch --parsable -J gone -H -o /dev/null --wrap true)
-long=$(as daemon sbatch --parsable -J long -o /dev/null --wrap "sleep 300")
+long=$(as daemon sbatch --parsable -J long -o /dev/null --wrap "while :; do $JOBS/burn 50; sleep 0.1; done")
 runs() { [ "$(squeue -h -j "$long" -o %T)" = RUNNING ]; }
 ok "the long job runs" wait_for 30 runs
 cacct() { setpriv --reuid="$1" --regid="$1" --clear-groups env CEEMS_API_URL="$CEEMS_API_URL" CEEMS_MUNGE_SOCKET="$MUNGE" TZ=UTC HOME="$SCRATCH" "$BUILD/cacct" "${@:2}" 2>>"$SCRATCH/cacct.err"; }
@@ -43,6 +43,8 @@ send() {
 seen() { send; [ "$(cacct daemon -n -P -o state -j "$long")" = RUNNING ]; }
 ok "a running job is in cacct of its user" wait_for 20 seen
 is "with its elapsed time and without an end" "$(cacct daemon -n -P -o end -j "$long")" Unknown
+runs_on() { [ "$(($(date +%s) - $(date -d "$(squeue -h -j "$long" -o %S)" +%s)))" -ge 6 ]; }
+ok "it runs for some seconds, so that windows can cut it" wait_for 60 runs_on
 as daemon scancel "$gone" "$long"
 ended() { no_job; }
 ok "all jobs end" wait_for 90 ended
@@ -94,6 +96,26 @@ burnt() { # milliseconds, once the sums have followed
 ok "CPU time of the job is what it burnt" wait_for 20 burnt
 echo "# $ms ms"
 
+# --- -T: times cut to the window as sacct cuts them, sums to what happened in it
+moment() { sacct -X -n -P -j "$long" -o "$1" | xargs -I{} date -d {} +%s; }
+at() { date -d "@$1" +%FT%T; }
+began=$(moment start) over=$(moment end) middle=$((began + 3))
+cut_rows() { "$@" -X -n -P -T -S "$(at $((began + 2)))" -E "$(at $((over - 1)))" -j "$long" -o jobid,state,start,end,elapsed,elapsedraw,cputime,cputimeraw,submit | tidy; }
+is "times that a window cuts are sacct's" "$(cut_rows cacct root)" "$(cut_rows sacct -a)"
+like "they are cut" "$(cut_rows sacct -a | grep "^$long|")" "\|$(at $((began + 2)))\|$(at $((over - 1)))\|"
+is "without -T they are whole" "$(cacct root -n -P -S "$(at $middle)" -j "$long" -o start,end)" "$(sacct -X -n -P -j "$long" -o start,end)"
+used() { # of the long job in a window: ms of CPU, bytes, and joules as far as they are shown
+	cacct root -n -P -T --noconvert -S "$(at "$1")" -E "$(at "$2")" -j "$long" -o totalcpu,iowrite,consumedenergyraw | awk -F'[|:.]' '{ print $1 * 60000 + $2 * 1000 + $3, $4 + 0, $5 + 0 }'
+}
+parts() { # that they are known; two parts and the whole
+	send
+	echo "$(used "$began" $middle) $(used $middle "$over") $(used $((began - 9)) $((over + 9)))"
+}
+add_up() { parts | awk '{ d = $1 + $4 - $7; e = $3 + $6 - $9 } !($1 > 0 && $4 > 0 && d >= -2 && d <= 2 && e >= -2 && e <= 2) { exit 1 }'; }
+ok "what two windows have is what both together have" wait_for 20 add_up || parts | sed 's/^/# /'
+cacct root -T --json -j "$long" >"$SCRATCH/out"; rc=$?
+is "-T is of tables: whole jobs as JSON are not called parts" "$rc $(wc -c <"$SCRATCH/out")" "1 0"
+
 # --- who sees what
 is "a user sees only her own" "$(cacct bin -n -P -S "$since" -o jobname)" other
 is "an admin sees all without asking for it, as root does with sacct" "$(cacct root -n -P -S "$since" -o jobid,user)" "$(cacct root -a -n -P -S "$since" -o jobid,user)"
@@ -140,7 +162,7 @@ told+=" $(as daemon srun -Q -J alone bash -c 'echo $SLURM_JOB_ID; exec true')"
 told+=" $(as daemon salloc -Q bash -c 'srun -J first true; srun true; srun -J another true; echo $SLURM_JOB_ID')"
 # what nobody but slurmctld can know: -J with the job's own name, and an environment that lies
 unknown=$(as daemon salloc -Q -J mine bash -c 'srun -J mine true; SLURM_JOB_NAME=forged srun true; echo $SLURM_JOB_ID')
-is "jobs with steps of all kinds of names run" "$(wc -w <<<"$told $unknown") $(cat "$JOBS/names.out")" "5 "
+is "jobs with steps of all kinds of names run" "$(wc -w <<<"$told $unknown") $(grep -v '^srun: \(Job [0-9]* step creation\|Step created\)' "$JOBS/names.out")" "5 "
 ok "they end" wait_for 60 no_job
 their_names() { # job: "step name" in JSON
 	sacct -a -S "$since" --json 2>/dev/null | jq -c --argjson j "$1" '[.jobs[] | select(.job_id == $j) | .steps[].step |

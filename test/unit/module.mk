@@ -303,6 +303,9 @@ when_test_LIBS := libcacct libbase
 TESTS += cacct_test
 cacct_test_LIBS := libcacct libident libhttp libconf libbase
 cacct_test_PKGS := $(libcacct_USES)
+TESTS += cut_test
+cut_test_LIBS := libcacct libident libhttp libconf libbase
+cut_test_PKGS := $(libcacct_USES)
 endif
 TESTS += jobcomp_options_test
 jobcomp_options_test_LIBS := libjobcomp libbase
