@@ -43,6 +43,10 @@ static const struct param_spec limit = {"limit", PARAM_COUNT, false,
 					"Most rows of a page, 1 to 1000; 100."};
 static const struct param_spec most = {"most", PARAM_TEXT, false,
 				       "Most units, 1 to 10001; 1000."};
+static const struct param_spec latest = {
+	"latest", PARAM_COUNT, false,
+	"Beside what is asked for the runs of so many of one's own units, those that "
+	"began last: 1 to 1000."};
 static const struct param_spec cursor = {"cursor", PARAM_TEXT, false,
 					 "The `cursor` of the page before."};
 static const struct param_spec role = {"role", PARAM_TEXT, false,
@@ -63,7 +67,7 @@ LIST(users_admin_params, &user, &cluster, &project, &role, &zone);
 LIST(projects_params, &project, &cluster, &zone);
 LIST(units_params, &cluster, &uuid, &project, &user, &running, &state, &from, &to,
      &zone, &field, &limit, &cursor);
-LIST(verify_params, &uuid_exact, &cluster, &from, &to);
+LIST(verify_params, &uuid_exact, &cluster, &from, &to, &latest);
 LIST(own_params, &cluster, &from, &to, &most);
 LIST(unit_params, &from, &to, &resolution, &limit, &zone);
 LIST(usage_params, &cluster, &project, &from, &to, &zone, &field, &groupby);

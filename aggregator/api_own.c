@@ -95,7 +95,7 @@ static int put_role(struct ask *a, const char *cluster, struct err *err)
 		if (rc == 0 && PQntuples(r) == 0)
 			role = ROLE_USER;
 	}
-	buf_printf(&a->data, "{\"role\":\"%s\",\"units\":[", names[role]);
+	buf_printf(&a->data, "{\"role\":\"%s\"", names[role]);
 	return rc;
 }
 
@@ -115,14 +115,16 @@ static void put_ms(struct buf *out, const PGresult *r, int row, int column, bool
 	buf_put_s64(out, ms);
 }
 
-/* In ten thousands: the results are binary, and nothing is printed by a format. */
-static int put_rows(struct ask *a, struct query *q, struct err *err)
+/* A member of the answer, a constant. In ten thousands: the results are binary, and
+ * nothing is printed by a format. */
+static int put_rows(struct ask *a, struct query *q, const char *member, struct err *err)
 {
 	auto_pgresult PGresult *r = NULL;
 	int rc = query_run_binary(q, a->pg, &r, err);
 
 	if (rc < 0)
 		return rc;
+	buf_printf(&a->data, ",\"%s\":[", member);
 	if (PQntuples(r) > RUNS_MAX)
 		return err_set(err, -EFBIG, "more than %d runs: ask for fewer units",
 			       RUNS_MAX);
@@ -139,8 +141,16 @@ static int put_rows(struct ask *a, struct query *q, struct err *err)
 		own = pg_binary_bool(r, i, 3, &own) == 0 && own;
 		buf_puts(&a->data, own ? ",true]" : ",false]");
 	}
+	buf_putc(&a->data, ']');
+	return 0;
+}
+
+static int end_answer(struct ask *a, int rc)
+{
+	if (rc < 0)
+		return rc;
 	a->rows = 1;
-	buf_puts(&a->data, "]}");
+	buf_putc(&a->data, '}');
 	return 0;
 }
 
@@ -151,15 +161,53 @@ static void put_cluster(struct query *q, const char *cluster)
 	query_put(q, ")");
 }
 
+/* The ids of the units of whoever asks that began last, at most most of each of their
+ * persons, as table mine: by the index, however many units they ever had. */
+static void put_mine_latest(struct ask *a, struct query *q, uint64_t most)
+{
+	query_put(q, ", mine AS (SELECT l.uuid FROM unnest(");
+	query_numbers(q, &a->scope.persons, "integer");
+	query_put(q, ", ");
+	query_numbers(q, &a->scope.person_clusters, "smallint");
+	query_put(q, ") p (id, cluster) CROSS JOIN LATERAL (SELECT u.uuid FROM unit u "
+		     "WHERE u.person = p.id AND u.held IS NULL AND u.started IS NOT "
+		     "NULL ORDER BY u.started DESC LIMIT ");
+	query_s64(q, (int64_t)most);
+	query_put(q, ") l WHERE p.cluster = (SELECT id FROM c)) ");
+}
+
+/* Beside what was asked for: what whoever asks will ask for next. Whose they are is
+ * said by name, so that no answer is taken for another user's. */
+static int put_latest(struct ask *a, const char *cluster, const struct param *latest,
+		      struct err *err)
+{
+	auto_query struct query q = {.list_count = 0};
+	int rc;
+
+	put_cluster(&q, cluster);
+	put_mine_latest(a, &q, latest->number);
+	put_runs(a, &q, NULL);
+	rc = put_rows(a, &q, "latest", err);
+	if (rc == -EFBIG) { /* they are no more than a help */
+		buf_puts(&a->data, ",\"latest\":[]");
+		rc = 0;
+	}
+	buf_puts(&a->data, ",\"user\":");
+	buf_put_json(&a->data, a->who.login, strlen(a->who.login));
+	return rc;
+}
+
 int api_verify_many(struct ask *a, struct err *err)
 {
+	const struct param *latest = params_get(&a->params, "latest");
 	auto_query struct query q = {.list_count = 0};
 	auto_buf struct buf ids = BUF_INIT;
 	const char *cluster = NULL;
 	int rc = one_cluster(a, &cluster, err);
 
-	if (rc == 0 && a->params.count > 1)
-		rc = err_set(err, -EINVAL, "only cluster_id goes with a body of ids");
+	if (rc == 0 && a->params.count > (latest ? 2 : 1))
+		rc = err_set(err, -EINVAL,
+			     "only cluster_id and latest go with a body of ids");
 	if (rc == 0)
 		rc = read_ids(a, &ids, err);
 	if (rc == 0)
@@ -169,7 +217,10 @@ int api_verify_many(struct ask *a, struct err *err)
 	put_cluster(&q, cluster);
 	query_put(&q, " ");
 	put_runs(a, &q, &ids);
-	return put_rows(a, &q, err);
+	rc = put_rows(a, &q, "units", err);
+	if (rc == 0 && latest)
+		rc = put_latest(a, cluster, latest, err);
+	return end_answer(a, rc);
 }
 
 int api_units_own(struct ask *a, struct err *err)
@@ -201,5 +252,5 @@ int api_units_own(struct ask *a, struct err *err)
 	query_s64(&q, (int64_t)limit);
 	query_put(&q, ") ");
 	put_runs(a, &q, NULL);
-	return put_rows(a, &q, err);
+	return end_answer(a, put_rows(a, &q, "units", err));
 }

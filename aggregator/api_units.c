@@ -427,6 +427,8 @@ int api_verify(struct ask *a, struct err *err)
 
 	if (web_method(a->r) == WEB_POST)
 		return api_verify_many(a, err);
+	if (params_has(&a->params, "latest"))
+		return err_set(err, -EINVAL, "latest: only with a body of ids");
 	if (!params_has(&a->params, "uuid"))
 		return err_set(err, -EINVAL, "uuid: at least one is needed");
 	if (a->params.count > VERIFY_MAX + 8)

@@ -221,6 +221,12 @@ post() { as alice "/units/verify$1" -o /dev/null -w '%{http_code}' -X POST -H "C
 is "more are not, nor what is no id, nor without one cluster, nor in another form" \
 	"$(post '?cluster_id=alpha' "$(seq 100000 110000)") $(post '?cluster_id=alpha' "$(printf '1\n"x\n')") $(post '?cluster_id=alpha' "$(printf '1\n\n2')") $(post '' 1) $(post '?cluster_id=alpha&cluster_id=beta' 1) $(post '?cluster_id=alpha&uuid=1' 1) $(post '?cluster_id=alpha' 1 application/json)" \
 	"400 400 400 400 400 400 415"
+latest() { as "$1" "/units/verify?cluster_id=$2&latest=$3" -X POST -H 'Content-Type: text/plain' --data-binary "$4" | jq -r '.data[0] | (.user // "-") + ":" + ([.units[] | .[0]] | sort | join(",")) + ":" + ([.latest[]? | "\(.[0])=\(.[3])"] | unique | join(","))'; }
+is "one's own that began last beside them, every run of each" "$(latest alice alpha 1000 102 | grep -o '^alice:102:' )$(latest alice alpha 1000 102 | tr ':,' '\n\n' | grep -c '^50=')" "alice:102:2"
+is "all that records say are hers" "$(latest alice alpha 1000 '' | cut -d: -f3 | tr , '\n' | cut -d= -f1 | sort -u | xargs)" "101 107 201 202 50"
+is "the last, no more than are asked for, of this cluster" "$(latest alice alpha 1 '' | tr ',' '\n' | cut -d= -f1 | sort -u | wc -l) $(latest alice nowhere 9 '')" "1 alice::"
+is "nobody else's" "$(latest eve alpha 9 101)" "eve:101:"
+is "and only so" "$(post '?cluster_id=alpha&latest=0' 1) $(post '?cluster_id=alpha&latest=1001' 1) $(v alice 'uuid=107&cluster_id=alpha&latest=3')" "400 400 400"
 is "own units of a window, with what else had their ids" "$(as alice "/units/own?cluster_id=alpha&from=0" | jq -r '.data[0].units[] | select(.[0] == "50") | .[3]' | sort | xargs)" "false true"
 is "for themselves everybody is a user" "$(as boss "/units/own?cluster_id=alpha&from=0" | runs)" "admin:"
 is "and no more than are asked for" "$(as alice "/units/own?cluster_id=alpha&from=0&most=1" | jq '[.data[0].units[][0]] | unique | length') $(status alice '/units/own?cluster_id=alpha&most=0') $(status alice '/units/own')" "1 400 400"
