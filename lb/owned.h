@@ -45,6 +45,8 @@ struct owned_ask {
 	bool own;
 	int64_t from_ms, to_ms;
 	uint32_t most;
+	/* beside the units so many of the caller's own, those that began last */
+	uint32_t latest;
 };
 
 struct owned_params {

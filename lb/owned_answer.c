@@ -34,12 +34,18 @@ static int bad(struct err *err, const char *what)
 
 /* ---- its text -------------------------------------------------------------------- */
 
+/* Rows of one list */
+struct rows {
+	struct row *at; /* NULL: there was no list */
+	size_t count, room;
+};
+
 struct reading {
 	struct json_reader json;
 	bool has_status, has_data, has_role;
 	enum owned_role role;
-	struct row *rows;
-	size_t count, room;
+	struct rows units, latest;
+	struct str user; /* p NULL: none */
 };
 
 /* Without its escapes, in place: the text is ours. */
@@ -108,38 +114,38 @@ static int read_row(struct reading *r, struct row *ret)
 	return 0;
 }
 
-static int make_room(struct reading *r)
+static int make_room(struct reading *r, struct rows *to)
 {
-	size_t room = r->room ? r->room * 2 : 1024;
-	struct row *rows;
+	size_t room = to->room ? to->room * 2 : 1024;
+	struct row *at;
 
-	if (r->count < r->room)
+	if (to->count < to->room)
 		return 0;
-	if (r->count >= OWNED_ROWS_MAX)
+	if (to->count >= OWNED_ROWS_MAX)
 		return json_broken(&r->json, "too many runs");
-	rows = reallocarray(r->rows, room, sizeof(*rows));
-	if (!rows)
+	at = reallocarray(to->at, room, sizeof(*at));
+	if (!at)
 		return err_set(r->json.err, -ENOMEM, "out of memory");
-	r->rows = rows;
-	r->room = room;
+	to->at = at;
+	to->room = room;
 	return 0;
 }
 
-static int read_rows(struct reading *r)
+static int read_rows(struct reading *r, struct rows *to)
 {
 	int rc = 0;
 
-	if (r->rows)
+	if (to->at)
 		return json_broken(&r->json, "units are there twice");
 	if (!json_take(&r->json, '['))
 		return json_broken(&r->json, "units are a list");
-	rc = make_room(r);
+	rc = make_room(r, to);
 	if (json_take(&r->json, ']'))
 		return rc;
 	do {
-		rc = rc ? rc : make_room(r);
-		rc = rc ? rc : read_row(r, &r->rows[r->count]);
-		r->count += !rc;
+		rc = rc ? rc : make_room(r, to);
+		rc = rc ? rc : read_row(r, &to->at[to->count]);
+		to->count += !rc;
 	} while (!rc && json_take(&r->json, ','));
 	if (!rc && !json_take(&r->json, ']'))
 		rc = json_broken(&r->json, "units without end");
@@ -191,7 +197,14 @@ static int read_one_member(struct reading *r, struct str name)
 {
 	if (str_eq(name, "role"))
 		return read_role(r);
-	return str_eq(name, "units") ? read_rows(r) : json_skip(&r->json);
+	if (str_eq(name, "user")) {
+		if (r->user.p)
+			return json_broken(&r->json, "the user is there twice");
+		return read_string(r, &r->user);
+	}
+	if (str_eq(name, "latest"))
+		return read_rows(r, &r->latest);
+	return str_eq(name, "units") ? read_rows(r, &r->units) : json_skip(&r->json);
 }
 
 static int read_status(struct reading *r)
@@ -229,7 +242,7 @@ static int read_text(struct reading *r)
 	int rc = read_object(r, read_member);
 
 	rc = rc ? rc : json_end(&r->json);
-	if (!rc && !(r->has_status && r->has_data && r->has_role && r->rows))
+	if (!rc && !(r->has_status && r->has_data && r->has_role && r->units.at))
 		rc = json_broken(&r->json, "there is no status, role or unit in it");
 	return rc;
 }
@@ -255,10 +268,10 @@ static size_t group_len(const struct row *rows, size_t n, size_t i)
 }
 
 /* Runs of one id behind those that are there */
-static void put_unit(struct owned_answer *a, struct owned_unit *u, struct row *rows,
+static void put_unit(struct owned_run *all, struct owned_unit *u, struct row *rows,
 		     size_t n, size_t *used)
 {
-	struct owned_run *runs = a->runs + *used;
+	struct owned_run *runs = all + *used;
 
 	for (size_t i = 0; i < n; i++)
 		runs[i] = rows[i].run;
@@ -268,18 +281,22 @@ static void put_unit(struct owned_answer *a, struct owned_unit *u, struct row *r
 	rows[0].used = true;
 }
 
-static int take_all(struct owned_answer *a, struct row *rows, size_t n)
+/* All that a list names */
+static int take_all(const struct rows *from, struct owned_run *runs,
+		    struct owned_unit **ret, size_t *ret_count)
 {
-	size_t used = 0;
+	struct owned_unit *units = calloc(from->count + 1, sizeof(*units));
+	size_t used = 0, count = 0;
 
-	a->units = calloc(n + 1, sizeof(*a->units));
-	if (!a->units)
+	if (!units)
 		return -ENOMEM;
-	for (size_t i = 0, len; i < n; i += len) {
-		len = group_len(rows, n, i);
-		a->units[a->count].id = rows[i].id;
-		put_unit(a, &a->units[a->count++], &rows[i], len, &used);
+	for (size_t i = 0, len; i < from->count; i += len) {
+		len = group_len(from->at, from->count, i);
+		units[count].id = from->at[i].id;
+		put_unit(runs, &units[count++], &from->at[i], len, &used);
 	}
+	*ret = units;
+	*ret_count = count;
 	return 0;
 }
 
@@ -300,51 +317,66 @@ static struct row *first_of(struct row *rows, size_t n, struct str id)
 	return lo < n && compare(&rows[lo], &key) == 0 ? &rows[lo] : NULL;
 }
 
-static int take_asked(struct owned_answer *a, struct row *rows, size_t n,
+static int take_asked(struct owned_answer *a, const struct rows *from,
 		      const struct str *ids, size_t count, struct err *err)
 {
-	size_t used = 0;
+	size_t used = 0, n = from->count;
 
 	a->units = calloc(count + 1, sizeof(*a->units));
 	if (!a->units)
 		return err_set(err, -ENOMEM, "out of memory");
 	a->count = count;
 	for (size_t i = 0; i < count; i++) {
-		struct row *first = first_of(rows, n, ids[i]);
+		struct row *first = first_of(from->at, n, ids[i]);
 
 		a->units[i].id = ids[i];
 		if (!first)
 			continue;
 		if (first->used)
 			return bad(err, "an id was asked for twice");
-		put_unit(a, &a->units[i], first,
-			 group_len(rows, n, (size_t)(first - rows)), &used);
+		put_unit(a->runs, &a->units[i], first,
+			 group_len(from->at, n, (size_t)(first - from->at)), &used);
 	}
 	return used == n ? 0 : bad(err, "it is about units that nobody asked for");
 }
 
-static int take(struct owned_answer *a, struct reading *r, const struct str *ids,
-		size_t count, struct err *err)
+/* Room for the runs of a list, which is sorted. NULL: out of memory. */
+static struct owned_run *sort_rows(struct rows *list)
 {
-	int rc;
+	if (!sorted(list->at, list->count))
+		qsort(list->at, list->count, sizeof(*list->at), compare);
+	return calloc(list->count + 2, sizeof(struct owned_run));
+}
 
-	if (!sorted(r->rows, r->count))
-		qsort(r->rows, r->count, sizeof(*r->rows), compare);
+static int take(struct owned_answer *a, struct reading *r, const struct str *ids,
+		size_t count, const char *latest_of, struct err *err)
+{
+	bool latest =
+		latest_of && r->latest.at && r->user.p && str_eq(r->user, latest_of);
+	int rc = 0;
+
 	a->role = r->role;
-	a->runs = calloc(r->count + 2, sizeof(*a->runs));
+	a->runs = sort_rows(&r->units);
 	if (!a->runs)
 		return err_set(err, -ENOMEM, "out of memory");
 	if (ids)
-		return take_asked(a, r->rows, r->count, ids, count, err);
-	rc = take_all(a, r->rows, r->count);
-	return rc ? err_set(err, rc, "out of memory") : 0;
+		rc = take_asked(a, &r->units, ids, count, err);
+	else if (take_all(&r->units, a->runs, &a->units, &a->count))
+		rc = err_set(err, -ENOMEM, "out of memory");
+	if (rc || !latest)
+		return rc;
+	a->latest_runs = sort_rows(&r->latest);
+	if (!a->latest_runs ||
+	    take_all(&r->latest, a->latest_runs, &a->latest, &a->latest_count))
+		rc = err_set(err, -ENOMEM, "out of memory");
+	return rc;
 }
 
 int owned_answer_read(struct buf *text, const struct str *ids, size_t count,
-		      struct owned_answer *ret, struct err *err)
+		      const char *latest_of, struct owned_answer *ret, struct err *err)
 {
 	struct owned_answer a = {.role = OWNED_USER};
-	struct reading r = {.count = 0};
+	struct reading r = {.has_data = false};
 	int rc;
 
 	if (text->len > OWNED_ANSWER_BYTES_MAX)
@@ -355,8 +387,9 @@ int owned_answer_read(struct buf *text, const struct str *ids, size_t count,
 		rc = err_prefix(err, rc == -ENOMEM ? rc : -EBADMSG,
 				"the aggregator's answer");
 	else
-		rc = take(&a, &r, ids, count, err);
-	free(r.rows);
+		rc = take(&a, &r, ids, count, latest_of, err);
+	free(r.units.at);
+	free(r.latest.at);
 	if (rc) {
 		owned_answer_done(&a);
 		return rc;
@@ -371,6 +404,8 @@ void owned_answer_done(struct owned_answer *a)
 {
 	free(a->units);
 	free(a->runs);
+	free(a->latest);
+	free(a->latest_runs);
 	buf_done(&a->text);
 	*a = (struct owned_answer){.role = OWNED_USER};
 }

@@ -20,7 +20,8 @@
 struct owned_link {
 	uint64_t generation;
 	struct http_client *client;
-	size_t good; /* the URL that answered last */
+	size_t good;    /* the URL that answered last */
+	bool no_latest; /* an aggregator of before: it knows no such parameter */
 };
 
 void owned_link_free(struct owned_link *l)
@@ -65,7 +66,7 @@ static int open_link(struct owned_link **link, const struct site_api *api,
 	return 0;
 }
 
-static void put_target(const struct owned_ask *q, struct buf *out)
+static void put_target(const struct owned_ask *q, bool latest, struct buf *out)
 {
 	auto_buf struct buf form = BUF_INIT;
 
@@ -79,6 +80,8 @@ static void put_target(const struct owned_ask *q, struct buf *out)
 			   (long long)(from < 9999999999 ? from : 9999999999),
 			   (long long)(to < 9999999999 ? to : 9999999999), q->most + 1);
 	}
+	if (latest)
+		buf_printf(&form, "&latest=%u", q->latest);
 	buf_puts(out, q->own ? "/api/v1/units/own?" : "/api/v1/units/verify?");
 	buf_put(out, form.data, form.len);
 	if (buf_error(&form))
@@ -97,6 +100,7 @@ static int ask_one(struct owned_link *l, const struct site_api *api, const char 
 	char uid[24];
 	struct http_header headers[4] = {{"X-Grafana-User", q->login}};
 	size_t n = strlen(base), header_count = 1;
+	bool latest = q->latest && !l->no_latest;
 	int rc;
 
 	snprintf(uid, sizeof(uid), "%u", q->uid);
@@ -112,7 +116,7 @@ static int ask_one(struct owned_link *l, const struct site_api *api, const char 
 	while (n && base[n - 1] == '/')
 		n--;
 	buf_put(&url, base, n);
-	put_target(q, &url);
+	put_target(q, latest, &url);
 	if (buf_error(&url))
 		return err_set(err, -ENOMEM, "out of memory");
 	if (api->munge) {
@@ -142,6 +146,10 @@ static int ask_one(struct owned_link *l, const struct site_api *api, const char 
 			       "the aggregator (identity.front-end), or %s is nobody "
 			       "there",
 			       a.url, a.status, q->login);
+	if (a.status == 400 && latest) {
+		l->no_latest = true;
+		return -EAGAIN;
+	}
 	if (a.status != 200)
 		return err_set(err, -EHOSTDOWN, "%s: status %u", a.url, a.status);
 	buf_reset(ret);
@@ -177,6 +185,8 @@ int owned_link_ask(struct owned_link **link, const struct site_api *api,
 			break;
 		left_ms = (uint32_t)((until - now) / NSEC_PER_MSEC) + 1;
 		rc = ask_one(l, api, api->urls[k], q, &body, left_ms, ret, err);
+		if (rc == -EAGAIN)
+			rc = ask_one(l, api, api->urls[k], q, &body, left_ms, ret, err);
 		l->good = k;
 		if (!rc || rc == -EACCES || rc == -ENOMEM)
 			return rc;

@@ -77,7 +77,8 @@ static int ask(struct owned_question *q, void **mine, const atomic_bool *stop)
 	if (!rc && buf_error(&body))
 		rc = err_set(&q->err, buf_error(&body), "no memory for the answer");
 	return rc ? rc
-		  : owned_answer_read(&body, q->ask.ids, q->ask.count, &q->answer,
+		  : owned_answer_read(&body, q->ask.ids, q->ask.count,
+				      q->ask.latest ? q->ask.login : NULL, &q->answer,
 				      &q->err);
 }
 

@@ -19,7 +19,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!size)
 		return 0;
 	buf_put(&text, data + 1, size - 1);
-	if (owned_answer_read(&text, any ? NULL : ids, any ? 0 : 3, &a, &err))
+	if (owned_answer_read(&text, any ? NULL : ids, any ? 0 : 3, any ? NULL : "ann",
+			      &a, &err))
 		return 0;
 	if (!any && a.count != 3)
 		abort();

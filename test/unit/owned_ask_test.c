@@ -93,6 +93,60 @@ static void a_question_is_asked_as_the_user_by_the_front_end_that_we_are(void **
 			       "&to=4&most=11 "));
 }
 
+struct old_talk {
+	unsigned asked;
+	char first[512], last[512];
+};
+
+/* An aggregator of before, which refuses a parameter that it does not know. */
+static bool answer_as_before(void *arg, const char *request, struct buf *out)
+{
+	struct old_talk *t = arg;
+	bool knows = !strstr(request, "latest=");
+
+	snprintf(t->asked ? t->last : t->first, sizeof(t->last), "%s", request);
+	t->asked++;
+	http_script_put(out, knows ? 200 : 400, "", knows ? "{\"x\":1}" : "{}");
+	return true;
+}
+
+static void the_latest_are_asked_for_where_the_aggregator_knows_of_that(void **state)
+{
+	struct talk t = {.status = 200};
+	struct old_talk old = {.asked = 0};
+	auto_buf struct buf body = BUF_INIT;
+	struct owned_ask more = question;
+	struct http_script s;
+	const char *urls[1];
+	struct site_api api = {.user = "lb",
+			       .password = "correct horse",
+			       .urls = urls,
+			       .url_count = 1,
+			       .timeout_ms = 20000};
+	struct owned_link *link = NULL;
+	atomic_bool stop = false;
+	struct err err;
+
+	(void)state;
+	more.latest = 64;
+	assert_int_equal(ask(&t, &more, NULL, &body, &err), 0);
+	assert_non_null(strstr(t.request,
+			       "/units/verify?cluster_id=al%26pha&latest=64 HTTP/1.1"));
+	http_script_start(&s, answer_as_before, &old);
+	urls[0] = s.url;
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(owned_link_ask(&link, &api, 1, "test", &stop, &more,
+						&body, &err),
+				 0);
+		assert_string_equal(body.data, "{\"x\":1}");
+	}
+	owned_link_free(link);
+	http_script_stop(&s);
+	assert_int_equal(old.asked, 3);
+	assert_non_null(strstr(old.first, "latest=64"));
+	assert_null(strstr(old.last, "latest"));
+}
+
 static void the_next_one_is_asked_when_one_does_not_answer(void **state)
 {
 	struct talk t = {.status = 200};
@@ -181,6 +235,8 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			a_question_is_asked_as_the_user_by_the_front_end_that_we_are),
+		cmocka_unit_test(
+			the_latest_are_asked_for_where_the_aggregator_knows_of_that),
 		cmocka_unit_test(the_next_one_is_asked_when_one_does_not_answer),
 		cmocka_unit_test(whatever_is_no_answer_is_an_error),
 		cmocka_unit_test(one_that_is_silent_is_left),

@@ -164,7 +164,7 @@ static int take(const char *text, struct owned_answer *a)
 	struct err err;
 
 	buf_puts(&b, text);
-	return owned_answer_read(&b, asked, 3, a, &err);
+	return owned_answer_read(&b, asked, 3, "ann", a, &err);
 }
 
 static void rows_in_any_order_are_one_units(void **state)
@@ -191,7 +191,7 @@ static void rows_in_any_order_are_one_units(void **state)
 			"[\"b\",1,2,true], [\"a\",1,2,true,\"x\"],"
 			"[\"\\u0062\",3,4,false]],\"role\":\"admin\"}],"
 			"\"status\":\"success\"}\n");
-	assert_int_equal(owned_answer_read(&list, NULL, 0, &a, NULL), 0);
+	assert_int_equal(owned_answer_read(&list, NULL, 0, NULL, &a, NULL), 0);
 	assert_int_equal(a.role, OWNED_ADMIN);
 	assert_int_equal(a.count, 2);
 	assert_true(str_eq(a.units[1].id, "b"));
