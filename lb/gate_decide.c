@@ -9,6 +9,8 @@
 #include "lib/http/negotiate.h"
 #include "lib/http/role_entry.h"
 
+#define LOOKS_MAX 3
+
 static enum gate_next prove(struct gate_state *s);
 static enum gate_next own(struct gate_state *s);
 static enum gate_next own_answered(struct gate_state *s);
@@ -326,10 +328,16 @@ static enum gate_next own_answered(struct gate_state *s)
 	size_t count;
 	struct access_claim *claims = access_claims(s->plan, &count);
 
-	enum owned_role role = OWNED_USER;
+	enum owned_role role = s->role;
+	int rc = owned_answered(s->question, claims, count, &role, &s->err);
 
-	if (owned_answered(s->question, claims, count, &role, &s->err))
+	/* what others brought meanwhile is looked up, but not for ever */
+	if (rc < 0 || (rc > 0 && ++s->looks > LOOKS_MAX))
 		return nobody(s);
+	if (rc > 0) {
+		look_role(s); /* which came with it */
+		return go(s, own);
+	}
 	raise_role(s, role);
 	s->role_known = true;
 	return go(s, gaps);

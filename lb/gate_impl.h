@@ -94,6 +94,7 @@ struct gate_state {
 	enum owned_role role;
 	enum gate_reason refusal; /* unless a role allows it */
 	unsigned refusal_status;
+	unsigned looks; /* for what another request's question was to bring */
 	struct owned_waiter waiter;
 	struct owned_question *question;
 	enum gate_reason reason;

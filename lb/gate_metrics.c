@@ -49,6 +49,9 @@ void owned_metrics(struct owned *o, struct prom *out)
 	static const struct prom_family units = {"ceems_lb_ownership_units_total",
 						 PROM_COUNTER,
 						 "Units that were asked for"};
+	static const struct prom_family ahead = {
+		"ceems_lb_ownership_ahead_total", PROM_COUNTER,
+		"Times that what is in use was asked for again before it was too old"};
 	static const struct prom_family seconds = {
 		"ceems_lb_ownership_seconds_total", PROM_COUNTER,
 		"Time that questions took, all together"};
@@ -57,6 +60,7 @@ void owned_metrics(struct owned *o, struct prom *out)
 	put_one(out, &failed, atomic_load(&o->failed));
 	put_one(out, &joined, atomic_load(&o->joined));
 	put_one(out, &units, atomic_load(&o->units_asked));
+	put_one(out, &ahead, atomic_load(&o->ahead));
 	prom_family(out, &seconds);
 	prom_put_scaled(out, NULL, 0, atomic_load(&o->ask_ns), 9);
 	put_cache(out, "ownership", atomic_load(&o->hits), atomic_load(&o->misses),

@@ -71,6 +71,7 @@ libgate_SRCS += lb/gate_metrics.c
 libgate_SRCS += lb/gate_remember.c
 libgate_SRCS += lb/lru.c
 libgate_SRCS += lb/owned.c
+libgate_SRCS += lb/owned_ahead.c
 libgate_SRCS += lb/owned_answer.c
 libgate_SRCS += lb/owned_ask.c
 libgate_SRCS += lb/owned_question.c

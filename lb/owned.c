@@ -65,6 +65,7 @@ size_t owned_look(struct owned *o, const struct owned_who *who,
 {
 	auto_buf struct buf key = BUF_INIT;
 	size_t prefix, unknown = 0;
+	bool ages = false;
 
 	owned_key(&key, KIND_UNITS, who->login, who->cluster,
 		  who->has_uid ? &who->uid : NULL, who->named);
@@ -89,12 +90,33 @@ size_t owned_look(struct owned *o, const struct owned_who *who,
 						(len - sizeof(struct head)) /
 							sizeof(struct owned_run),
 						&age, c->from_ms, c->to_ms);
+			ages = ages || (c->answer == ACCESS_OWN &&
+					owned_ages(&who->rules, age.age_ms));
 		}
 		unknown += c->answer == ACCESS_UNASKED;
 	}
 	atomic_fetch_add_explicit(&o->hits, count - unknown, memory_order_relaxed);
 	atomic_fetch_add_explicit(&o->misses, unknown, memory_order_relaxed);
+	/* what is not known is asked for now, and these with it or by the next */
+	if (ages && !unknown)
+		owned_refresh(o, who, claims, count);
 	return unknown;
+}
+
+bool owned_is_known(struct owned *o, const struct owned_ask *ask, struct str id,
+		    uint64_t since_ms, uint64_t boot_ms)
+{
+	auto_buf struct buf key = BUF_INIT;
+	struct cached cached;
+	size_t len;
+
+	owned_key(&key, KIND_UNITS, ask->login, ask->cluster,
+		  ask->has_uid ? &ask->uid : NULL, ask->named);
+	buf_put(&key, id.p, id.len);
+	return !buf_error(&key) &&
+	       lru_copy(o->units, key.data, key.len, boot_ms, &cached, sizeof(cached),
+			&len) &&
+	       cached.head.boot_ms >= since_ms;
 }
 
 bool owned_look_role(struct owned *o, const struct owned_who *who, enum owned_role *ret)
@@ -226,8 +248,8 @@ int owned_look_list(struct owned *o, const struct owned_who *who, int64_t from_m
 /* ---- remembering ----------------------------------------------------------------- */
 
 static void remember_units(struct owned *o, const struct owned_ask *ask,
-			   const struct owned_answer *a, const struct head *head,
-			   uint64_t until_ms)
+			   const struct owned_unit *units, size_t count,
+			   const struct head *head, uint64_t until_ms)
 {
 	auto_buf struct buf key = BUF_INIT;
 	size_t prefix;
@@ -235,10 +257,12 @@ static void remember_units(struct owned *o, const struct owned_ask *ask,
 	owned_key(&key, KIND_UNITS, ask->login, ask->cluster,
 		  ask->has_uid ? &ask->uid : NULL, ask->named);
 	prefix = key.len;
-	for (size_t i = 0; i < a->count; i++) {
-		const struct owned_unit *u = &a->units[i];
+	for (size_t i = 0; i < count; i++) {
+		const struct owned_unit *u = &units[i];
 		struct cached c = {.head = *head};
 
+		if (!owned_is_id(u->id))
+			continue;
 		if (u->count)
 			memcpy(c.runs, u->runs, u->count * sizeof(*u->runs));
 		buf_truncate(&key, prefix);
@@ -278,10 +302,14 @@ void owned_remember(struct owned *o, const struct owned_ask *ask,
 	unsigned char role = (unsigned char)a->role;
 	auto_buf struct buf key = BUF_INIT;
 
-	if (ask->own)
+	uint64_t until_ms = boot_ms + (uint64_t)rules->owned_ms;
+
+	if (ask->own) {
 		remember_list(o, ask, a, &head, rules);
-	else
-		remember_units(o, ask, a, &head, boot_ms + (uint64_t)rules->owned_ms);
+	} else {
+		remember_units(o, ask, a->latest, a->latest_count, &head, until_ms);
+		remember_units(o, ask, a->units, a->count, &head, until_ms);
+	}
 	owned_key(&key, KIND_ROLE, ask->login, ask->cluster,
 		  ask->has_uid ? &ask->uid : NULL, ask->named);
 	if (!buf_error(&key))
@@ -299,6 +327,7 @@ int owned_new(const struct owned_params *params, struct owned **ret, struct err 
 	if (!o)
 		return err_set(err, -ENOMEM, "out of memory");
 	o->params = *params;
+	o->entries = OWNED_ENTRIES;
 	pthread_mutex_init(&o->mutex, NULL);
 	if (crew_new(params->threads ? params->threads : 4,
 		     params->ask ? NULL : (void (*)(void *))owned_link_free,
@@ -322,6 +351,7 @@ void owned_set_site(struct owned *o, struct site *s, uint32_t entries)
 	old = o->site;
 	o->site = s ? site_hold(s) : NULL;
 	o->generation++;
+	o->entries = entries;
 	lru_limit(o->units, entries, (size_t)entries * ENTRY_BYTES);
 	lru_clear(o->units);
 	lru_clear(o->lists);

@@ -70,7 +70,7 @@ void owned_free(struct owned *o); /* accepts NULL */
 void owned_set_site(struct owned *o, struct site *s, uint32_t entries);
 
 /* Fills in the answers that are remembered. Returns how many are not: these are
- * ACCESS_UNASKED. */
+ * ACCESS_UNASKED. What opens and will soon be too old is asked for again meanwhile. */
 size_t owned_look(struct owned *o, const struct owned_who *who,
 		  struct access_claim *claims, size_t count);
 /* The caller's own units that lived in a time and were nobody else's in around_ms more
@@ -102,7 +102,8 @@ int owned_ask_list(struct owned *o, const struct owned_who *who, int64_t from_ms
 		   int64_t to_ms, uint32_t most, struct owned_waiter *w,
 		   struct owned_question **ret, struct err *err);
 /* After wake(): 0, or why there is no answer (-EHOSTDOWN and its like, told to whoever
- * asks); fills claims that are ACCESS_UNASKED; *ret_role. */
+ * asks); fills claims that are ACCESS_UNASKED, and *ret_role. 1: some still are, since
+ * another question answered them meanwhile: look again. */
 int owned_answered(const struct owned_question *q, struct access_claim *claims,
 		   size_t count, enum owned_role *ret_role, struct err *err);
 /* The same for a list, as owned_look_list(). */
