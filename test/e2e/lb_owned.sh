@@ -220,6 +220,7 @@ psql_do -c "INSERT INTO unit (cluster, uuid, submitted, known_by, person, starte
 many="$M{uuid=~\"$(seq -s'|' 10000 16999)|101\"}"
 is "seven thousand units are one question" "$(value alice "$many")" 1
 is "and one that is not among them spoils it" "$(code alice "${many/10000/102}")" 403
+psql_do -c "DELETE FROM unit WHERE length(uuid) = 5"
 # a reload forgets: what is known then is of now, and for long enough to be looked at
 OWNED=12s config '' "${munge:+munge: true}"
 : >lb.log
@@ -228,6 +229,7 @@ wait_for 5 grep -q 'reload: done' lb.log
 ok "one's own is known" reads alice 101
 pg_kill
 is "without a database what is known holds" "$(code alice "$M{uuid=\"101\"}")" 200
+is "her other jobs are known with it and nobody else's" "$(code alice "$M{uuid=\"104\"}") $(code alice "$M{uuid=\"102\"}") $(code bob "$M{uuid=\"102\"}")" "200 503 503"
 down() { [ "$(code alice "$M{uuid=\"101\"}")" = 503 ]; }
 ok "until its time is over, then it is refused" within 40 down
 like "in words" "$(jq -r .error body)" 'aggregator does not answer'

@@ -40,8 +40,11 @@ struct lab {
 	size_t run_count;
 	const char *role; /* of everybody; NULL: user */
 	const char *role_of;
-	int fail;         /* what the question fails with */
-	const char *body; /* in place of an answer */
+	int fail;                /* what the question fails with */
+	const char *body;        /* in place of an answer */
+	bool latest;             /* it answers with the user's latest units, too */
+	const char *latest_user; /* and says that they are this one's; NULL: whose */
+	uint32_t latest_asked;   /* of how many it was asked for the last time */
 	unsigned asked;
 	size_t asked_units;
 	int64_t now_ms;
@@ -102,6 +105,36 @@ static bool lab_asked_for(const struct owned_ask *q, const struct lab *l,
 	return false;
 }
 
+static void lab_put_run(struct buf *out, const struct lab_run *r, const char *login,
+			bool first)
+{
+	buf_printf(out, "%s[\"%s\",%lld,", first ? "" : ",", r->id,
+		   (long long)r->from_ms);
+	if (r->to_ms == INT64_MAX)
+		buf_puts(out, "null");
+	else
+		buf_put_s64(out, r->to_ms);
+	buf_printf(out, ",%s]", strcmp(r->owner, login) ? "false" : "true");
+}
+
+/* Of the first units of the table that are the caller's, each with one run. */
+static void lab_put_latest(const struct lab *l, const struct owned_ask *q,
+			   struct buf *out)
+{
+	uint32_t n = 0;
+
+	buf_printf(out, ",\"user\":\"%s\",\"latest\":[",
+		   l->latest_user ? l->latest_user : q->login);
+	for (size_t i = 0; i < l->run_count && n < q->latest; i++) {
+		const struct lab_run *r = &l->runs[i];
+
+		if (!strcmp(r->cluster, q->cluster) &&
+		    !strcmp(r->owner, l->latest_user ? l->latest_user : q->login))
+			lab_put_run(out, r, r->owner, n++ == 0);
+	}
+	buf_putc(out, ']');
+}
+
 static int lab_ask(void *arg, const struct owned_ask *q, struct buf *ret,
 		   struct err *err)
 {
@@ -112,6 +145,7 @@ static int lab_ask(void *arg, const struct owned_ask *q, struct buf *ret,
 	pthread_mutex_lock(&l->mutex);
 	l->asked++;
 	l->asked_units += q->count;
+	l->latest_asked = q->latest;
 	if (l->fail) {
 		rc = err_set(err, l->fail, "nobody answers");
 	} else if (l->body) {
@@ -129,17 +163,13 @@ static int lab_ask(void *arg, const struct owned_ask *q, struct buf *ret,
 
 			if (!lab_asked_for(q, l, r))
 				continue;
-			buf_printf(ret, "%s[\"%s\",%lld,", first ? "" : ",", r->id,
-				   (long long)r->from_ms);
-			if (r->to_ms == INT64_MAX)
-				buf_puts(ret, "null");
-			else
-				buf_put_s64(ret, r->to_ms);
-			buf_printf(ret, ",%s]",
-				   strcmp(r->owner, q->login) ? "false" : "true");
+			lab_put_run(ret, r, q->login, first);
 			first = false;
 		}
-		buf_puts(ret, "]}]}");
+		buf_putc(ret, ']');
+		if (q->latest && l->latest)
+			lab_put_latest(l, q, ret);
+		buf_puts(ret, "}]}");
 	}
 	pthread_mutex_unlock(&l->mutex);
 	return rc;

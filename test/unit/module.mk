@@ -339,11 +339,13 @@ access_test_LIBS := libpromql libbase
 # from a request to a verdict
 ifeq ($(filter libgate,$(ARCHIVES)),libgate)
 GATE_LIBS := libgate libpyro libpromql libident libhttpd libhttp libconf libbase
-TESTS += gate_test gate_holes_test gate_memory_test gate_random_test gate_wait_test owned_test owned_ask_test
+TESTS += gate_test gate_holes_test gate_memory_test gate_random_test gate_wait_test gate_ahead_test owned_test owned_ask_test
 gate_memory_test_SRCS := test/unit/gate_memory_test.c test/fake/starve.c
 gate_memory_test_LIBS := $(GATE_LIBS)
 gate_memory_test_PKGS := $(libgate_USES)
 gate_memory_test_LDFLAGS := $(STARVE_LDFLAGS)
+gate_ahead_test_LIBS := $(GATE_LIBS)
+gate_ahead_test_PKGS := $(libgate_USES)
 gate_wait_test_LIBS := $(GATE_LIBS)
 gate_wait_test_PKGS := $(libgate_USES)
 owned_ask_test_LIBS := $(GATE_LIBS)
