@@ -22,15 +22,29 @@
  * independent of each other.
  */
 
-/* Which server it is for: status/buildinfo of the backend says. */
-enum promql_dialect {
-	PROMQL_2, /* Prometheus 2.42 (Debian 12) and what speaks like it */
-	/* Prometheus 3: quoted UTF-8 names, numbers as durations and durations as
-	 * numbers, underscores in numbers, info(), limitk, limit_ratio, renamed and new
-	 * functions. Not: arithmetic on durations, anchored, smoothed, fill (flags of
-	 * the server that are off by default); they are refused. */
-	PROMQL_3,
+/*
+ * Which server it is for: any PROMQL_VERSION() from 2.42 on, with the flags of
+ * --enable-feature that it was started with. lb/promql_features.c has what came when,
+ * lb/promql_functions.c the same for functions; what a version does not have is refused
+ * with a line that says which one does.
+ */
+#define PROMQL_FLAG_BITS 8
+#define PROMQL_VERSION(major, minor) (((major)*1000 + (minor)) << PROMQL_FLAG_BITS)
+enum promql_flag {
+	PROMQL_FUNCTIONS = 1, /* promql-experimental-functions */
+	PROMQL_FLAGS = PROMQL_FUNCTIONS,
 };
+enum promql_dialect {
+	/* Prometheus 2.42 (Debian 12), and what speaks like it */
+	PROMQL_2 = PROMQL_VERSION(2, 42) | PROMQL_FLAGS,
+	PROMQL_3 = PROMQL_VERSION(3, 5) | PROMQL_FLAGS,
+};
+/* "3.5.0-rc.1" or "2.55" -> PROMQL_VERSION(), without flags; -1: it is none. */
+int promql_dialect_of(const char *version);
+/* A flag by the name that Prometheus has for it; false: no such flag changes PromQL. */
+bool promql_flag(const char *name, unsigned *ret);
+/* What both of them know. */
+enum promql_dialect promql_older(enum promql_dialect a, enum promql_dialect b);
 
 struct str {
 	const char *p; /* not NUL-terminated */
@@ -90,8 +104,8 @@ enum promql_op {
 	PROMQL_BOTTOMK,
 	PROMQL_COUNT_VALUES,
 	PROMQL_QUANTILE,
-	PROMQL_LIMITK,      /* PROMQL_3 */
-	PROMQL_LIMIT_RATIO, /* PROMQL_3 */
+	PROMQL_LIMITK,
+	PROMQL_LIMIT_RATIO,
 	PROMQL_OPS,
 };
 
@@ -130,8 +144,8 @@ struct promql_node {
 	struct str string;
 
 	/* a selector: the metric's name before the braces, "" when there is none there;
-	 * matchers in the order written, in PROMQL_3 with those that a quoted metric
-	 * name in braces stands for. */
+	 * matchers in the order written, with those that a quoted metric name in braces
+	 * stands for. */
 	struct str name;
 	struct promql_matcher *matchers;
 	struct promql_node *next_selector; /* in the order written */

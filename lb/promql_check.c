@@ -43,8 +43,9 @@ static int matches_nothing(struct check *c, const struct promql_node *n,
 
 	*c->at = n->at_byte;
 	if (m->match == MATCH_REGEX || m->match == MATCH_NOT_REGEX)
-		rc = re_check(m->value.p, m->value.len, c->q->dialect == PROMQL_3,
-			      &empty, c->q->steps, c->err);
+		rc = re_check(m->value.p, m->value.len,
+			      promql_has(c->q->dialect, FEATURE_GROUP_NAMES), &empty,
+			      c->q->steps, c->err);
 	*ret = m->match == MATCH_EQUAL || m->match == MATCH_REGEX ? empty : !empty;
 	return rc;
 }

@@ -8,6 +8,34 @@
 
 struct promql_chunk;
 
+/* Versions as major * 1000 + minor */
+struct promql_known {
+	unsigned short since, until; /* until 0: it is there still */
+	unsigned char flag;          /* enum promql_flag that it needs; 0: none */
+	unsigned short opened;       /* and from here on not; 0: always */
+};
+
+enum promql_feature {
+	FEATURE_ALL, /* has it */
+	FEATURE_AT_BEFORE_RANGE,
+	FEATURE_QUOTED_NAMES,
+	FEATURE_NUMBERS_AS_DURATIONS,
+	FEATURE_LIMITS,
+	FEATURE_QUOTED_LABELS,
+	FEATURE_UTF8,
+	FEATURE_GROUP_NAMES,
+	FEATURE_DURATION_SCANNER,
+};
+bool promql_knows(enum promql_dialect d, struct promql_known k);
+bool promql_has(enum promql_dialect d, enum promql_feature f);
+/* Whether its scanner knows the words, be they allowed or not. */
+bool promql_scans(enum promql_dialect d, enum promql_feature f);
+/* Which version knows what d does not. */
+void promql_say_known(enum promql_dialect d, struct promql_known k, char *ret,
+		      size_t size);
+/* -EINVAL with a line that says so. */
+int promql_lacks(enum promql_dialect d, enum promql_feature f, struct err *err);
+
 struct promql {
 	enum promql_dialect dialect;
 	struct promql_limits limits;
@@ -94,6 +122,8 @@ int parser_advance(struct parser *p);
 int parser_expect(struct parser *p, enum token_type type, const char *context);
 int parser_unexpected(struct parser *p, const char *context);
 int parser_fail_at(struct parser *p, uint32_t at, const char *text);
+/* The token that is not yet taken is of another version. */
+int parser_lacks(struct parser *p, enum promql_feature f);
 /* A piece of the tree, counted; NULL and *ret_rc: above the limit, or no memory. */
 void *parser_piece(struct parser *p, size_t size, int *ret_rc);
 struct promql_node *parser_node(struct parser *p, enum promql_kind kind, uint32_t at,
@@ -131,12 +161,11 @@ struct promql_function {
 	const char *args; /* of s(calar) v(ector) m(atrix) t(ext), one letter each */
 	signed char variadic; /* so many of the last may be left out or, -1, repeated */
 	char type;            /* what it returns */
-	char dialects;        /* bits: 1 << enum promql_dialect */
+	struct promql_known known;
 };
 
-/* NULL: there is none in this dialect */
-const struct promql_function *promql_function_find(struct str name,
-						   enum promql_dialect dialect);
+/* NULL: there is none in any dialect */
+const struct promql_function *promql_function_find(struct str name);
 enum promql_type promql_type_of(char letter);
 const char *promql_type_name(enum promql_type type);
 

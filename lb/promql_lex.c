@@ -25,38 +25,38 @@ static const struct keyword {
 	const char *word;
 	enum token_type type;
 	enum promql_op op;
-	bool only_3;
+	enum promql_feature since;
 } keywords[] = {
-	{"and", T_OP, PROMQL_AND, false},
-	{"or", T_OP, PROMQL_OR, false},
-	{"unless", T_OP, PROMQL_UNLESS, false},
-	{"atan2", T_OP, PROMQL_ATAN2, false},
-	{"sum", T_AGGREGATOR, PROMQL_SUM, false},
-	{"avg", T_AGGREGATOR, PROMQL_AVG, false},
-	{"count", T_AGGREGATOR, PROMQL_COUNT, false},
-	{"min", T_AGGREGATOR, PROMQL_MIN, false},
-	{"max", T_AGGREGATOR, PROMQL_MAX, false},
-	{"group", T_AGGREGATOR, PROMQL_GROUP, false},
-	{"stddev", T_AGGREGATOR, PROMQL_STDDEV, false},
-	{"stdvar", T_AGGREGATOR, PROMQL_STDVAR, false},
-	{"topk", T_AGGREGATOR, PROMQL_TOPK, false},
-	{"bottomk", T_AGGREGATOR, PROMQL_BOTTOMK, false},
-	{"count_values", T_AGGREGATOR, PROMQL_COUNT_VALUES, false},
-	{"quantile", T_AGGREGATOR, PROMQL_QUANTILE, false},
-	{"limitk", T_AGGREGATOR, PROMQL_LIMITK, true},
-	{"limit_ratio", T_AGGREGATOR, PROMQL_LIMIT_RATIO, true},
-	{"offset", T_OFFSET, 0, false},
-	{"by", T_BY, 0, false},
-	{"without", T_WITHOUT, 0, false},
-	{"on", T_ON, 0, false},
-	{"ignoring", T_IGNORING, 0, false},
-	{"group_left", T_GROUP_LEFT, 0, false},
-	{"group_right", T_GROUP_RIGHT, 0, false},
-	{"bool", T_BOOL, 0, false},
-	{"start", T_START, 0, false},
-	{"end", T_END, 0, false},
-	{"inf", T_NUMBER, 0, false},
-	{"nan", T_NUMBER, 0, false},
+	{"and", T_OP, PROMQL_AND, FEATURE_ALL},
+	{"or", T_OP, PROMQL_OR, FEATURE_ALL},
+	{"unless", T_OP, PROMQL_UNLESS, FEATURE_ALL},
+	{"atan2", T_OP, PROMQL_ATAN2, FEATURE_ALL},
+	{"sum", T_AGGREGATOR, PROMQL_SUM, FEATURE_ALL},
+	{"avg", T_AGGREGATOR, PROMQL_AVG, FEATURE_ALL},
+	{"count", T_AGGREGATOR, PROMQL_COUNT, FEATURE_ALL},
+	{"min", T_AGGREGATOR, PROMQL_MIN, FEATURE_ALL},
+	{"max", T_AGGREGATOR, PROMQL_MAX, FEATURE_ALL},
+	{"group", T_AGGREGATOR, PROMQL_GROUP, FEATURE_ALL},
+	{"stddev", T_AGGREGATOR, PROMQL_STDDEV, FEATURE_ALL},
+	{"stdvar", T_AGGREGATOR, PROMQL_STDVAR, FEATURE_ALL},
+	{"topk", T_AGGREGATOR, PROMQL_TOPK, FEATURE_ALL},
+	{"bottomk", T_AGGREGATOR, PROMQL_BOTTOMK, FEATURE_ALL},
+	{"count_values", T_AGGREGATOR, PROMQL_COUNT_VALUES, FEATURE_ALL},
+	{"quantile", T_AGGREGATOR, PROMQL_QUANTILE, FEATURE_ALL},
+	{"limitk", T_AGGREGATOR, PROMQL_LIMITK, FEATURE_LIMITS},
+	{"limit_ratio", T_AGGREGATOR, PROMQL_LIMIT_RATIO, FEATURE_LIMITS},
+	{"offset", T_OFFSET, 0, FEATURE_ALL},
+	{"by", T_BY, 0, FEATURE_ALL},
+	{"without", T_WITHOUT, 0, FEATURE_ALL},
+	{"on", T_ON, 0, FEATURE_ALL},
+	{"ignoring", T_IGNORING, 0, FEATURE_ALL},
+	{"group_left", T_GROUP_LEFT, 0, FEATURE_ALL},
+	{"group_right", T_GROUP_RIGHT, 0, FEATURE_ALL},
+	{"bool", T_BOOL, 0, FEATURE_ALL},
+	{"start", T_START, 0, FEATURE_ALL},
+	{"end", T_END, 0, FEATURE_ALL},
+	{"inf", T_NUMBER, 0, FEATURE_ALL},
+	{"nan", T_NUMBER, 0, FEATURE_ALL},
 };
 
 static bool is_space(char c)
@@ -150,7 +150,8 @@ static bool scan_number_3(struct lexer *l)
 
 static bool scan_number(struct lexer *l)
 {
-	return l->dialect == PROMQL_2 ? scan_number_2(l) : scan_number_3(l);
+	return promql_has(l->dialect, FEATURE_NUMBERS_AS_DURATIONS) ? scan_number_3(l)
+								    : scan_number_2(l);
 }
 
 /* What follows the first digits of a duration; its order is checked with its value. */
@@ -181,9 +182,11 @@ static int number_or_duration(struct lexer *l, struct token *t, struct err *err)
 	return err_set(err, -EINVAL, "bad number or duration syntax");
 }
 
-/* After "[" in PROMQL_2 a duration follows, and nothing else. */
+/* After "[" a duration follows in old versions, and nothing else. */
 static int bracket_duration(struct lexer *l, struct token *t, struct err *err)
 {
+	if (promql_has(l->dialect, FEATURE_NUMBERS_AS_DURATIONS))
+		return number_or_duration(l, t, err);
 	if (scan_number(l))
 		return err_set(err, -EINVAL, "missing unit character in duration");
 	if (!scan_duration_rest(l))
@@ -239,7 +242,7 @@ static void lex_word(struct lexer *l, struct token *t, uint32_t begin)
 
 		if (strlen(k->word) != n ||
 		    strncasecmp(k->word, l->text + begin, n) != 0 ||
-		    (k->only_3 && l->dialect == PROMQL_2))
+		    !promql_scans(l->dialect, k->since))
 			continue;
 		t->type = k->type;
 		t->op = k->op;
@@ -285,8 +288,8 @@ static int lex_in_braces(struct lexer *l, struct token *t, struct err *err)
 	return err_set(err, -EINVAL, "unexpected character inside braces");
 }
 
-/* PROMQL_3: from "[" to "]" */
-static int lex_in_brackets_3(struct lexer *l, struct token *t, struct err *err)
+/* FEATURE_DURATION_SCANNER: from "[" to "]" */
+static int lex_in_brackets(struct lexer *l, struct token *t, struct err *err)
 {
 	char c = l->text[l->pos];
 
@@ -434,7 +437,8 @@ int promql_lex(struct lexer *l, struct token *ret, uint32_t *ret_at, struct err 
 
 	struct token t = {.type = T_EOF};
 	bool begun = l->in_brackets && !l->duration_seen;
-	bool duration = begun && l->dialect == PROMQL_2;
+	bool scanner = promql_has(l->dialect, FEATURE_DURATION_SCANNER);
+	bool duration = begun && !scanner;
 	int rc = 0;
 
 	if (begun)
@@ -451,8 +455,8 @@ int promql_lex(struct lexer *l, struct token *ret, uint32_t *ret_at, struct err 
 			rc = err_set(err, -EINVAL, "unexpected end of input");
 	} else if (l->in_braces) {
 		rc = lex_in_braces(l, &t, err);
-	} else if (l->in_brackets && l->dialect == PROMQL_3) {
-		rc = lex_in_brackets_3(l, &t, err);
+	} else if (l->in_brackets && scanner) {
+		rc = lex_in_brackets(l, &t, err);
 	} else {
 		rc = lex_outside(l, &t, err);
 	}

@@ -31,12 +31,15 @@ static int one_label(struct parser *p, struct str *ret)
 {
 	switch (p->now.type) {
 	case T_STRING:
-		if (p->q->dialect == PROMQL_2)
-			break;
+		if (!promql_has(p->q->dialect, FEATURE_QUOTED_LABELS))
+			return parser_lacks(p, FEATURE_QUOTED_LABELS);
 		if (parser_unquote(p, ret))
 			return -EINVAL;
 		if (!ret->len || !all_utf8(*ret))
 			break;
+		if (!promql_plain_label(*ret) &&
+		    !promql_has(p->q->dialect, FEATURE_UTF8))
+			return parser_lacks(p, FEATURE_UTF8);
 		return 0;
 	case T_OP: /* and, or, unless, atan2 */
 	case T_AGGREGATOR:
@@ -52,7 +55,8 @@ static int one_label(struct parser *p, struct str *ret)
 	case T_START:
 	case T_END:
 		if (!promql_plain_label(p->now.text) &&
-		    (p->q->dialect == PROMQL_2 || p->now.type != T_METRIC_IDENTIFIER))
+		    (p->now.type != T_METRIC_IDENTIFIER ||
+		     !promql_has(p->q->dialect, FEATURE_UTF8)))
 			break;
 		return parser_keep(p, p->now.text, ret);
 	default:
@@ -92,7 +96,9 @@ static int parse_matcher(struct parser *p, struct promql_matcher *m)
 	bool quoted = p->now.type == T_STRING;
 	int rc;
 
-	if (quoted && p->q->dialect == PROMQL_3)
+	if (quoted && !promql_has(p->q->dialect, FEATURE_QUOTED_NAMES))
+		rc = parser_lacks(p, FEATURE_QUOTED_NAMES);
+	else if (quoted)
 		rc = parser_unquote(p, &m->name);
 	else if (p->now.type == T_IDENTIFIER)
 		rc = parser_keep(p, p->now.text, &m->name);
@@ -200,6 +206,24 @@ static int parse_args(struct parser *p, struct promql_node **ret, unsigned *ret_
 	return parser_expect(p, T_RIGHT_PAREN, "call, expected \",\" or \")\"");
 }
 
+static int find_function(struct parser *p, struct token name,
+			 const struct promql_function **ret)
+{
+	const struct promql_function *f = promql_function_find(name.text);
+	int len = name.text.len < 64 ? (int)name.text.len : 64;
+	char known[128] = "";
+
+	if (f && promql_knows(p->q->dialect, f->known)) {
+		*ret = f;
+		return 0;
+	}
+	if (f)
+		promql_say_known(p->q->dialect, f->known, known, sizeof(known));
+	p->error_at = name.at;
+	return err_set(p->err, -EINVAL, "unknown function with name \"%.*s\"%s%s", len,
+		       name.text.p, f ? ": " : "", known);
+}
+
 static int parse_call(struct parser *p, struct token name, struct promql_node **ret)
 {
 	int rc = 0;
@@ -208,13 +232,9 @@ static int parse_call(struct parser *p, struct token name, struct promql_node **
 
 	if (!n)
 		return rc;
-	n->function = promql_function_find(name.text, p->q->dialect);
-	if (!n->function) {
-		p->error_at = name.at;
-		return err_set(p->err, -EINVAL, "unknown function with name \"%.*s\"",
-			       name.text.len < 64 ? (int)name.text.len : 64,
-			       name.text.p);
-	}
+	rc = find_function(p, name, &n->function);
+	if (rc)
+		return rc;
 	*ret = n;
 	return parse_args(p, &n->expr, &count) ?: parser_grown(p, n);
 }
@@ -253,6 +273,9 @@ static int parse_aggregate(struct parser *p, struct token op, struct promql_node
 	if (!n)
 		return rc;
 	n->op = op.op;
+	if ((op.op == PROMQL_LIMITK || op.op == PROMQL_LIMIT_RATIO) &&
+	    !promql_has(p->q->dialect, FEATURE_LIMITS))
+		return parser_lacks(p, FEATURE_LIMITS);
 	rc = parse_grouping(p, n);
 	rc = rc ? rc : parse_args(p, &args, &count);
 	if (!rc && !n->grouped)
@@ -358,8 +381,8 @@ int parser_operand(struct parser *p, struct promql_node **ret)
 	case T_LEFT_PAREN:
 		return parse_paren(p, ret);
 	case T_DURATION:
-		if (p->q->dialect == PROMQL_2)
-			break;
+		if (!promql_has(p->q->dialect, FEATURE_NUMBERS_AS_DURATIONS))
+			return parser_lacks(p, FEATURE_NUMBERS_AS_DURATIONS);
 		return parse_literal(p, ret);
 	case T_NUMBER:
 	case T_STRING:

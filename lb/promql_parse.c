@@ -36,6 +36,12 @@ int parser_fail_at(struct parser *p, uint32_t at, const char *text)
 	return err_set(p->err, -EINVAL, "%s", text);
 }
 
+int parser_lacks(struct parser *p, enum promql_feature f)
+{
+	p->error_at = p->now.at;
+	return promql_lacks(p->q->dialect, f, p->err);
+}
+
 /* ---- pieces of the tree ---- */
 
 #define PIECE_STEPS 8 /* memory for one, and what comes of it */

@@ -5,7 +5,7 @@
 
 #include "lb/promql_impl.h"
 
-/* One duration or, in PROMQL_3, number of seconds */
+/* One duration or, in newer versions, number of seconds */
 static int parse_unsigned_duration(struct parser *p, int64_t *ret_ns)
 {
 	double seconds;
@@ -14,8 +14,10 @@ static int parse_unsigned_duration(struct parser *p, int64_t *ret_ns)
 	p->error_at = p->now.at;
 	if (p->now.type == T_DURATION)
 		return promql_duration(p->now.text, ret_ns, p->err);
-	if (p->now.type != T_NUMBER || p->q->dialect != PROMQL_3)
+	if (p->now.type != T_NUMBER)
 		return parser_unexpected(p, "offset or range, expected duration");
+	if (!promql_has(p->q->dialect, FEATURE_NUMBERS_AS_DURATIONS))
+		return parser_lacks(p, FEATURE_NUMBERS_AS_DURATIONS);
 	rc = promql_number(p->now.text, p->q->dialect, &seconds, p->err);
 	if (rc)
 		return rc;
@@ -25,10 +27,11 @@ static int parse_unsigned_duration(struct parser *p, int64_t *ret_ns)
 	return 0;
 }
 
-/* A range, which is above 0, or an offset, which may have a sign (PROMQL_2: one minus)
- * and in PROMQL_3 may be 0 */
+/* A range, which is above 0, or an offset, which may have a sign (once: a minus) and in
+ * newer versions may be 0 */
 static int parse_duration(struct parser *p, bool offset, int64_t *ret_ns)
 {
+	bool old = !promql_has(p->q->dialect, FEATURE_NUMBERS_AS_DURATIONS);
 	bool minus = false;
 	int64_t ns = 0;
 	int rc = 0;
@@ -36,7 +39,7 @@ static int parse_duration(struct parser *p, bool offset, int64_t *ret_ns)
 	if (p->now.type == T_OP &&
 	    (p->now.op == PROMQL_SUB || p->now.op == PROMQL_ADD)) {
 		minus = p->now.op == PROMQL_SUB;
-		if (p->q->dialect == PROMQL_2 && (!offset || !minus))
+		if (old && (!offset || !minus))
 			return parser_unexpected(p,
 						 "offset or range, expected duration");
 		rc = parser_advance(p);
@@ -46,7 +49,7 @@ static int parse_duration(struct parser *p, bool offset, int64_t *ret_ns)
 		return rc;
 	if (minus)
 		ns = -ns;
-	if (offset ? p->q->dialect == PROMQL_2 && !ns : ns <= 0)
+	if (offset ? old && !ns : ns <= 0)
 		return parser_fail_at(p, p->now.at, "duration must be greater than 0");
 	*ret_ns = ns;
 	return parser_advance(p);
@@ -99,7 +102,8 @@ static int parse_time(struct parser *p, enum promql_at *ret_at, double *ret_s)
 	}
 	if (rc)
 		return rc;
-	if (p->now.type == T_DURATION && p->q->dialect == PROMQL_3) {
+	if (p->now.type == T_DURATION &&
+	    promql_has(p->q->dialect, FEATURE_NUMBERS_AS_DURATIONS)) {
 		rc = promql_duration(p->now.text, &ns, p->err);
 		v = rc ? 0 : (double)ns / 1e9;
 	} else if (p->now.type == T_NUMBER) {
@@ -172,7 +176,8 @@ static int parse_brackets(struct parser *p, struct promql_node **io)
 	if (inner->offset_ns)
 		return parser_fail_at(p, at,
 				      "no offset modifiers allowed before range");
-	if (inner->at == AT_TIME)
+	if (inner->at == AT_TIME ||
+	    (inner->at && !promql_has(p->q->dialect, FEATURE_AT_BEFORE_RANGE)))
 		return parser_fail_at(p, at, "no @ modifiers allowed before range");
 	return parser_expect(p, T_RIGHT_BRACKET,
 			     "subquery or range, expected \":\" or \"]\"");

@@ -145,7 +145,8 @@ int promql_number(struct str text, enum promql_dialect dialect, double *ret,
 
 	if (text.len >= sizeof(s) ||
 	    (memchr(text.p, '_', text.len) &&
-	     (dialect == PROMQL_2 || !underscores_fit(text.p, text.len))))
+	     (!promql_has(dialect, FEATURE_NUMBERS_AS_DURATIONS) ||
+	      !underscores_fit(text.p, text.len))))
 		goto bad;
 	for (size_t i = 0; i < text.len; i++)
 		if (text.p[i] != '_')

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Reads queries, each ended by a NUL, and prints for each "+TEXT" as our parser
  * understood it or "-ERROR", ended by a NUL: what the tests compare with Prometheus.
- *   promql_print [-3] [-s] <QUERIES   -3: the dialect of Prometheus 3, -s: selectors */
+ *   promql_print [-3] [-d VERSION] [-n] [-s] <QUERIES
+ * -3: the dialect of Prometheus 3, -d: of that version, -n: without its flags, -s:
+ * selectors */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,9 +22,14 @@ int main(int argc, char **argv)
 	ssize_t n;
 	int o;
 
-	while ((o = getopt(argc, argv, "3s")) != -1) {
+	while ((o = getopt(argc, argv, "3d:ns")) != -1) {
 		if (o == '3')
 			dialect = PROMQL_3;
+		else if (o == 'd')
+			dialect = (enum promql_dialect)(promql_dialect_of(optarg) |
+							PROMQL_FLAGS);
+		else if (o == 'n')
+			dialect &= ~(unsigned)PROMQL_FLAGS;
 		else if (o == 's')
 			parse = promql_parse_selector;
 		else
