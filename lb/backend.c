@@ -45,10 +45,11 @@ static void render_key(const struct backend_params *p, struct buf *b)
 	for (size_t i = 0; i < p->filter_label_count; i++)
 		put_key(b, "filter", p->filter_labels[i]);
 	buf_printf(b,
-		   "%d %u %d %d %u %u %u %u %" PRIu64 " %" PRId64 " %" PRId64 " %d\n",
+		   "%d %u %d %d %u %u %u %u %" PRIu64 " %" PRId64 " %" PRId64
+		   " %d %u\n",
 		   p->pyroscope, p->port, p->tls, p->insecure, p->connect_timeout_ms,
 		   p->timeout_ms, p->first_byte_timeout_ms, p->max_requests,
-		   p->retention_ms, p->from_ms, p->to_ms, p->dialect);
+		   p->retention_ms, p->from_ms, p->to_ms, p->dialect, p->promql_flags);
 	buf_printf(b, "%u %u %u %u %u %u %u\n", c->interval_ms, c->timeout_ms, c->fall,
 		   c->fail_after, c->eject_ms, c->eject_max_ms, c->slow_start_ms);
 }

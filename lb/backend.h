@@ -58,7 +58,8 @@ enum backend_outcome {
 /* Ends what backend_pick() began, with the time to its first byte. */
 void backend_ended(struct backend *b, enum backend_outcome how, uint32_t first_byte_ms);
 
-/* The oldest dialect among its servers, by build info or as the site says. */
+/* The oldest dialect among its servers that are well (all, when none is), by build info
+ * or as the site says. */
 enum promql_dialect backend_set_dialect(const struct backend_set *s);
 
 #endif

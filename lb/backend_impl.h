@@ -52,7 +52,8 @@ struct backend_params {
 	 * from_ms to to_ms (INT64_MIN, INT64_MAX: any). */
 	uint64_t retention_ms;
 	int64_t from_ms, to_ms;
-	int dialect; /* enum promql_dialect; -1: as its build info says */
+	int dialect;           /* enum promql_dialect; -1: as its build info says */
+	unsigned promql_flags; /* with these of enum promql_flag */
 	struct backend_care care;
 };
 

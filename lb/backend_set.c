@@ -100,14 +100,21 @@ struct backend_server *backend_set_at(const struct backend_set *set, size_t i)
 
 enum promql_dialect backend_set_dialect(const struct backend_set *set)
 {
-	enum promql_dialect oldest = PROMQL_3;
+	enum promql_dialect all = PROMQL_2, well = PROMQL_2;
+	bool some = false;
 
 	for (size_t i = 0; i < set->count; i++) {
-		if (atomic_load_explicit(&set->servers[i]->seen_dialect,
-					 memory_order_relaxed) != PROMQL_3)
-			oldest = PROMQL_2;
+		struct backend_server *s = set->servers[i];
+		int seen = atomic_load_explicit(&s->seen_dialect, memory_order_relaxed);
+		enum promql_dialect d = seen < 0 ? PROMQL_2 : (enum promql_dialect)seen;
+
+		all = i ? promql_older(all, d) : d;
+		if (atomic_load_explicit(&s->down, memory_order_relaxed))
+			continue;
+		well = some ? promql_older(well, d) : d;
+		some = true;
 	}
-	return oldest;
+	return some ? well : all;
 }
 
 /* ---- time ------------------------------------------------------------------------ */

@@ -82,7 +82,7 @@ static int ask(struct asker *a, const char *path, struct http_response *ret,
 }
 
 /* {"status":"success","data":{"version":"2.42.0",...}} */
-static int read_dialect(const struct http_response *r)
+static int read_dialect(const struct http_response *r, unsigned flags)
 {
 	const struct http_json_limits limits = {.bytes_max = ANSWER_BYTES_MAX,
 						.depth_max = 8};
@@ -96,8 +96,9 @@ static int read_dialect(const struct http_response *r)
 	    !json_object_object_get_ex(data, "version", &version) ||
 	    !json_object_is_type(version, json_type_string))
 		return -1;
-	const char *s = json_object_get_string(version);
-	return s[0] == '3' && s[1] == '.' ? PROMQL_3 : PROMQL_2;
+	/* what is only like Prometheus counts its versions otherwise */
+	int d = promql_dialect_of(json_object_get_string(version));
+	return d < PROMQL_2 ? PROMQL_2 : (int)((unsigned)d | flags);
 }
 
 static int check_status(const char *path, unsigned status, struct err *err)
@@ -124,7 +125,7 @@ static int check_prometheus(struct asker *a, bool want_dialect, int *ret_dialect
 	if (rc < 0)
 		return good ? 0 : rc;
 	if (r.status == 200)
-		*ret_dialect = read_dialect(&r);
+		*ret_dialect = read_dialect(&r, a->s->p.promql_flags);
 	return good ? 0 : check_status(build, r.status, err);
 }
 

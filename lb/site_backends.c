@@ -262,13 +262,37 @@ static int on_dialect(void *arg, const char *key, yaml_node_t *v)
 
 	if (rc < 0)
 		return rc;
-	if (strcmp(s, "2") == 0)
-		p->server->dialect = PROMQL_2;
-	else if (strcmp(s, "3") == 0)
-		p->server->dialect = PROMQL_3;
-	else if (strcmp(s, "auto") != 0)
-		return yaml_walk_fail(&p->w, v, key, "must be auto, 2 or 3");
+	if (strcmp(s, "auto") == 0)
+		return 0;
+	int d = strcmp(s, "2") == 0   ? PROMQL_VERSION(2, 42)
+		: strcmp(s, "3") == 0 ? PROMQL_VERSION(3, 5)
+		: strchr(s, '.')      ? promql_dialect_of(s)
+				      : -1;
+	if (d < PROMQL_VERSION(2, 42))
+		return yaml_walk_fail(&p->w, v, key,
+				      "must be auto, 2, 3 or a version from 2.42 on");
+	p->server->dialect = d;
 	return 0;
+}
+
+static int on_promql_flags(void *arg, const char *key, yaml_node_t *v)
+{
+	struct site_parser *p = arg;
+	struct site_list names = {.count = 0};
+	int rc = site_strings(p, key, v, &names);
+
+	p->server->promql_flags = 0;
+	for (size_t i = 0; rc == 0 && i < names.count; i++) {
+		unsigned bit;
+
+		if (!promql_flag(names.items[i], &bit))
+			return yaml_walk_fail(
+				&p->w, v, key,
+				"no flag of Prometheus' "
+				"--enable-feature that changes PromQL here");
+		p->server->promql_flags |= bit;
+	}
+	return rc;
 }
 
 /* The next server of a cluster's list. */
@@ -283,7 +307,8 @@ static struct server_draft *new_server(struct site_parser *p, enum site_protocol
 				   .to_ms = INT64_MAX,
 				   .timeout_ms = 120000,
 				   .connect_timeout_ms = 3000,
-				   .dialect = -1};
+				   .dialect = -1,
+				   .promql_flags = PROMQL_FLAGS};
 	c->servers[kind][c->server_count[kind]++] = s;
 	p->server = s;
 	return s;
@@ -302,6 +327,7 @@ static int on_server(struct site_parser *p, const char *key, yaml_node_t *v,
 		{"connect_timeout", on_server_number},
 		{"first_byte_timeout", on_server_number},
 		{"dialect", on_dialect},
+		{"promql_features", on_promql_flags},
 	};
 
 	if (!new_server(p, kind))

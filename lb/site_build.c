@@ -135,7 +135,10 @@ static int make_server(struct site_parser *p, const struct cluster_draft *c,
 		.retention_ms = d->retention_ms,
 		.from_ms = d->from_ms,
 		.to_ms = d->to_ms,
-		.dialect = d->dialect,
+		.dialect = d->dialect < 0
+				   ? -1
+				   : (int)((unsigned)d->dialect | d->promql_flags),
+		.promql_flags = d->promql_flags,
 	};
 
 	int rc = site_authorization(p, k, &params.authorization);

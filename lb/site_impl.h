@@ -49,6 +49,7 @@ struct server_draft {
 		first_byte_timeout_ms;
 	int64_t from_ms, to_ms;
 	int dialect;
+	unsigned promql_flags;
 };
 
 /* What can be said for all clusters and for one. */

@@ -130,7 +130,7 @@ FUZZERS += lb_filter lb_config
 endif
 lb_filter_fuzz_SRCS := lb/filter.c lib/buf.c lib/err.c lib/parse.c
 lb_filter_fuzz_PKGS := zlib
-lb_config_fuzz_SRCS := lb/backend.c lb/backend_set.c lb/keep.c lb/site.c lb/site_backends.c lb/site_build.c lb/site_client.c lb/site_read.c \
+lb_config_fuzz_SRCS := lb/backend.c lb/backend_set.c lb/keep.c lb/promql_features.c lb/site.c lb/site_backends.c lb/site_build.c lb/site_client.c lb/site_read.c \
 	lib/http/client_url.c lib/yaml_walk.c lib/secret.c lib/prom.c lib/rfc3339.c lib/buf.c lib/err.c lib/fs.c lib/parse.c \
 	lib/http/identity.c lib/http/role_entry.c lib/account.c lib/log.c lib/party.c lib/http/jwt.c lib/http/jwt_source.c lib/http/client.c lib/http/munge.c lib/http/munge_request.c lib/own_host.c lib/fair.c lib/turns.c lib/http/json.c \
 	lib/netaddr.c

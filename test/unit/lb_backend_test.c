@@ -613,6 +613,13 @@ static void the_dialect_is_the_oldest_of_a_set(void **state)
 	assert_int_equal(backend_set_dialect(r.set), PROMQL_2);
 	atomic_store(&backend_server(r.b[1])->seen_dialect, PROMQL_3);
 	assert_int_equal(backend_set_dialect(r.set), PROMQL_3);
+	atomic_store(&backend_server(r.b[1])->seen_dialect, PROMQL_VERSION(3, 16));
+	assert_int_equal(backend_set_dialect(r.set), PROMQL_VERSION(3, 5));
+	/* who is away is no reason to refuse */
+	atomic_store(&backend_server(r.b[0])->down, true);
+	assert_int_equal(backend_set_dialect(r.set), PROMQL_VERSION(3, 16));
+	atomic_store(&backend_server(r.b[1])->down, true);
+	assert_int_equal(backend_set_dialect(r.set), PROMQL_VERSION(3, 5));
 	done(&r);
 }
 

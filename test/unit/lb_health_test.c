@@ -120,6 +120,7 @@ static struct backend *backend_of(const struct server *s, bool pyroscope)
 				   .from_ms = INT64_MIN,
 				   .to_ms = INT64_MAX,
 				   .dialect = -1,
+				   .promql_flags = PROMQL_FLAGS,
 				   .care = {.timeout_ms = 2000}};
 
 	snprintf(name, sizeof(name), "http://127.0.0.1:%u/base", s->port);

@@ -510,7 +510,11 @@ static void what_is_wrong_is_named_with_its_line(void **state)
 	refused(ONE "http://h}\n          range: {from: 2025-01-02, to: 2025-01-01}\n",
 		"ends before");
 	refused(ONE "http://h}\n          range: {from: yesterday}\n", "neither a day");
-	refused(ONE "http://h}\n          dialect: 4\n", "auto, 2 or 3");
+	refused(ONE "http://h}\n          dialect: 4\n", "auto, 2, 3 or a version");
+	refused(ONE "http://h}\n          dialect: 2.41\n", "from 2.42 on");
+	refused(ONE "http://h}\n          dialect: x.y\n", "from 2.42 on");
+	refused(ONE "http://h}\n          promql_features: [old-ui]\n",
+		"--enable-feature");
 	refused(ONE "http://h, basic_auth: {password: x}}\n", "username");
 	refused(ONE "http://h, oauth2: {}}\n", "not supported: oauth2");
 	refused(ONE "http://h, tls_config: {cert_file: x}}\n", "go together");
