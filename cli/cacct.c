@@ -36,6 +36,8 @@ static int run(struct cacct *c, struct buf *out, struct err *err)
 	switch (c->command) {
 	case CACCT_REPORT:
 		return cacct_report(c, api, out, err);
+	case CACCT_USAGE:
+		return cacct_usage(c, api, out, err);
 	case CACCT_SERIES:
 		return cacct_series(c, api, out, err);
 	default:

@@ -26,7 +26,20 @@ struct cacct_list {
 	size_t texts;
 };
 
-enum cacct_command { CACCT_TABLE, CACCT_REPORT, CACCT_SERIES, CACCT_PRINTED };
+enum cacct_command {
+	CACCT_TABLE,
+	CACCT_REPORT,
+	CACCT_SERIES,
+	CACCT_USAGE,
+	CACCT_PRINTED
+};
+
+enum cacct_period {
+	CACCT_BY_NONE,
+	CACCT_BY_DAY,
+	CACCT_BY_WEEK,
+	CACCT_BY_MONTH,
+};
 
 struct cacct {
 	enum cacct_command command;
@@ -38,6 +51,9 @@ struct cacct {
 	bool all_users, all_clusters, steps, truncate;
 	bool has_start, has_end;
 	time_t now, start, end;
+	/* what rows of usage are told apart by */
+	bool by_cluster, by_account, by_user, has_by;
+	enum cacct_period by_period;
 	/* how */
 	struct columns columns;
 	bool long_form, own_columns, json;
@@ -60,6 +76,13 @@ void cacct_done(struct cacct *c);
 
 bool cacct_list_has(const struct cacct_list *l, const char *text); /* empty: true */
 
+/* Does the user name nobody but herself? True where she names nobody. */
+bool cacct_names_self(const struct cacct *c);
+/* Appends the parameters that say whose: clusters, accounts and users. */
+void cacct_put_whose(const struct cacct *c, bool has_users, struct buf *t);
+/* What the server has to say beside its rows, on stderr. */
+void cacct_put_warnings(struct json_object *meta);
+
 /* A row that was asked for. */
 typedef int (*cacct_unit_f)(void *arg, const struct unit *u, struct json_object *row,
 			    struct err *err);
@@ -76,6 +99,7 @@ int cacct_detail(struct api *api, const struct unit *u, const char *resolution,
 /* The commands: 0, or negative with a text. */
 int cacct_table(struct cacct *c, struct api *api, struct buf *out, struct err *err);
 int cacct_report(struct cacct *c, struct api *api, struct buf *out, struct err *err);
+int cacct_usage(struct cacct *c, struct api *api, struct buf *out, struct err *err);
 int cacct_series(struct cacct *c, struct api *api, struct buf *out, struct err *err);
 
 #endif

@@ -25,6 +25,12 @@
 	"MemEff,MemPeak,GPUUtil,GPUMem,IORead,IOWrite,NetIn,NetOut,EnergyWh,"          \
 	"EnergyPackage,EnergyDram,EnergyGPU,EnergyHost,EnergyOther,Source,Grams,"      \
 	"Coverage,NodeList"
+#define FORMAT_USAGE                                                                   \
+	"Period,Cluster,Account,User,Jobs,CPUHours,CPUEff,MemAvgEff,GPUUtil,"          \
+	"WastedCPUHours,EnergyWh,WastedEnergy,Grams,Coverage"
+#define FORMAT_USAGE_LONG                                                              \
+	FORMAT_USAGE ",TotalCPU,EnergyPackage,EnergyDram,EnergyGPU,EnergyHost,"        \
+		     "EnergyOther,IORead,IOWrite,NetIn,NetOut"
 #define FORMAT_BRIEF "JobID,State,ExitCode"
 
 enum {
@@ -47,6 +53,7 @@ enum {
 	OPT_USAGE,
 	OPT_MARKDOWN_HELP,
 	OPT_SORT,
+	OPT_BY,
 	OPT_IGNORED,
 };
 
@@ -90,6 +97,7 @@ static const struct option longs[] = {
 	{"csv", no_argument, NULL, OPT_CSV},
 	{"html", optional_argument, NULL, OPT_HTML},
 	{"markdown", no_argument, NULL, OPT_MARKDOWN},
+	{"by", required_argument, NULL, OPT_BY},
 	{"sort", required_argument, NULL, OPT_SORT},
 	{"steps", no_argument, NULL, OPT_STEPS},
 	{"ts", no_argument, NULL, OPT_TS},
@@ -105,6 +113,7 @@ static const struct option longs[] = {
 static const char usage_text[] =
 	"Usage: cacct [OPTION ...]\n"
 	"       cacct report JOBID [--html FILE | --json]\n"
+	"       cacct usage [--by LIST] [-S TIME] [-E TIME] [OPTION ...]\n"
 	"\n"
 	"Which jobs (default: those of today that you may see, running ones "
 	"included):\n"
@@ -126,6 +135,10 @@ static const char usage_text[] =
 	"  -e, --helpformat       the names of all columns\n"
 	"      --steps            also the steps;  -X: no steps, the default\n"
 	"      --sort [-]NAME,... rows by these columns; -: the highest first\n"
+	"Sums of all jobs in the window (usage; -S, -E, -u, -a, -A, -M, -L):\n"
+	"      --by LIST          rows by cluster, account, user (the default), and "
+	"day,\n"
+	"                         week or month; account alone: all users together\n"
 	"In which form:\n"
 	"  -n, --noheader         without header and summary line\n"
 	"  -p, --parsable         fields with '|' behind each, -P, --parsable2 "
@@ -251,6 +264,43 @@ static int set_step(struct cacct *c, const char *text, struct err *err)
 	return 0;
 }
 
+static int set_by(struct cacct *c, const char *text, struct err *err)
+{
+	static const struct {
+		const char *name;
+		enum cacct_period period;
+		char owner;
+	} words[] = {
+		{"cluster", CACCT_BY_NONE, 'c'}, {"account", CACCT_BY_NONE, 'a'},
+		{"project", CACCT_BY_NONE, 'a'}, {"user", CACCT_BY_NONE, 'u'},
+		{"day", CACCT_BY_DAY, 0},        {"week", CACCT_BY_WEEK, 0},
+		{"month", CACCT_BY_MONTH, 0},
+	};
+	const size_t n = sizeof(words) / sizeof(words[0]);
+
+	c->has_by = true;
+	if (!*text)
+		return err_set(err, -EINVAL, "--by: nothing is named");
+	for (size_t i, len; *text; text += len + (text[len] == ',')) {
+		len = strcspn(text, ",");
+		for (i = 0; i < n; i++)
+			if (strlen(words[i].name) == len &&
+			    strncasecmp(text, words[i].name, len) == 0)
+				break;
+		if (i == n)
+			return err_set(err, -EINVAL,
+				       "--by: cluster, account, user, day, week or "
+				       "month: \"%.*s\"",
+				       (int)(len < 40 ? len : 40), text);
+		if (words[i].period)
+			c->by_period = words[i].period;
+		c->by_cluster |= words[i].owner == 'c';
+		c->by_account |= words[i].owner == 'a';
+		c->by_user |= words[i].owner == 'u';
+	}
+	return 0;
+}
+
 /* What is in the way of a file: options that say which jobs and how */
 static int apply_which(struct cacct *c, int opt, const char *arg, struct err *err)
 {
@@ -340,6 +390,8 @@ static int apply_form(struct cacct *c, int opt, const char *arg, struct err *err
 	case OPT_SORT:
 		c->style.order = &c->order;
 		return columns_parse_order(arg, &c->order, err);
+	case OPT_BY:
+		return set_by(c, arg, err);
 	case OPT_NOCONVERT:
 		c->style.numbers.exact = true;
 		return 0;
@@ -431,11 +483,36 @@ static int window(struct cacct *c, struct err *err)
 	return 0;
 }
 
+/* Sums are of all jobs of somebody: the server has no others. */
+static int check_usage(struct cacct *c, struct err *err)
+{
+	if (c->command != CACCT_USAGE)
+		return c->has_by ? err_set(err, -EINVAL, "--by is for cacct usage") : 0;
+	if (c->jobs.count || c->states.count || c->partitions.count || c->qos.count ||
+	    c->names.count || c->groups.count || c->steps || c->truncate)
+		return err_set(
+			err, -EINVAL,
+			"usage is of all jobs in the window: it takes -S, -E, -u, "
+			"-a, -A, -M, -L and --by");
+	if (!c->has_by)
+		c->by_cluster = c->by_account = c->by_user = true;
+	return 0;
+}
+
+static const char *default_format(const struct cacct *c)
+{
+	if (c->command == CACCT_USAGE)
+		return c->long_form ? FORMAT_USAGE_LONG : FORMAT_USAGE;
+	return c->long_form ? FORMAT_LONG : FORMAT_DEFAULT;
+}
+
 static int finish(struct cacct *c, struct err *err)
 {
 	const char *no_color = getenv("NO_COLOR");
-	int rc = 0;
+	int rc = check_usage(c, err);
 
+	if (rc < 0)
+		return rc;
 	if (c->command == CACCT_REPORT && c->jobs.count != 1)
 		return err_set(err, -EINVAL,
 			       "report takes one job: cacct report JOBID");
@@ -453,8 +530,7 @@ static int finish(struct cacct *c, struct err *err)
 	if (c->command == CACCT_SERIES && !c->jobs.count)
 		return err_set(err, -EINVAL, "--ts needs the jobs: -j LIST");
 	if (!c->own_columns)
-		rc = columns_parse(c->long_form ? FORMAT_LONG : FORMAT_DEFAULT,
-				   &c->columns, err);
+		rc = columns_parse(default_format(c), &c->columns, err);
 	if (rc < 0)
 		return rc;
 	c->style.drop_empty = !c->own_columns && c->style.form != TABLE_PARSABLE &&
@@ -493,8 +569,9 @@ int cacct_options(int argc, char **argv, time_t now, struct cacct *c, struct buf
 	c->style.header = true;
 	c->terminal = isatty(STDOUT_FILENO);
 	c->color = c->terminal;
-	if (argc > 1 && strcmp(argv[1], "report") == 0) {
-		c->command = CACCT_REPORT;
+	if (argc > 1 &&
+	    (strcmp(argv[1], "report") == 0 || strcmp(argv[1], "usage") == 0)) {
+		c->command = argv[1][0] == 'r' ? CACCT_REPORT : CACCT_USAGE;
 		argv++;
 		argc--;
 	}

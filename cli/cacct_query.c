@@ -32,8 +32,7 @@ struct query {
 	void *arg;
 };
 
-/* Does the user name nobody but herself? */
-static bool names_self(const struct cacct *c)
+bool cacct_names_self(const struct cacct *c)
 {
 	struct passwd *pw = getpwuid(getuid());
 
@@ -55,6 +54,17 @@ static void put_number(struct buf *t, const char *name, int64_t v)
 
 	(void)snprintf(text, sizeof(text), "%" PRId64, v);
 	api_put_param(t, name, text);
+}
+
+void cacct_put_whose(const struct cacct *c, bool has_users, struct buf *t)
+{
+	if (c->clusters.count && !c->all_clusters)
+		put_list(t, "cluster_id", &c->clusters);
+	else if (c->site.cluster && !c->all_clusters)
+		api_put_param(t, "cluster_id", c->site.cluster);
+	put_list(t, "project", &c->accounts);
+	if (has_users && !c->all_users)
+		put_list(t, "user", &c->users);
 }
 
 /* As the API wants it: an array's task by both numbers. */
@@ -82,13 +92,7 @@ static void put_target(const struct query *q, enum way way, struct buf *t)
 	const struct cacct *c = q->c;
 
 	buf_puts(t, paths[way]);
-	if (c->clusters.count && !c->all_clusters)
-		put_list(t, "cluster_id", &c->clusters);
-	else if (c->site.cluster && !c->all_clusters)
-		api_put_param(t, "cluster_id", c->site.cluster);
-	put_list(t, "project", &c->accounts);
-	if (way != WAY_OWN && !c->all_users)
-		put_list(t, "user", &c->users);
+	cacct_put_whose(c, way != WAY_OWN, t);
 	for (size_t i = q->first; i < q->c->jobs.count && i < q->first + JOBS_AT_ONCE;
 	     i++)
 		put_job(&q->c->jobs.one[i], t);
@@ -193,7 +197,7 @@ int cacct_units(struct cacct *c, struct api *api, cacct_unit_f f, void *arg,
 		/* a server of before, or the peer's */
 		if (rc == -ENOENT)
 			rc = ask(&q, api, WAY_OWN, &meta, err);
-	} else if (!c->all_users && names_self(c)) {
+	} else if (!c->all_users && cacct_names_self(c)) {
 		rc = ask(&q, api, WAY_OWN, &meta, err);
 	} else {
 		rc = ask(&q, api, WAY_ADMIN, &meta, err);

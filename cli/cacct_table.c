@@ -168,8 +168,7 @@ static void end_json(struct work *w, struct json_object *meta, struct buf *out)
 		CEEMS_VERSION, (int64_t)w->c->start, (int64_t)w->c->end);
 }
 
-/* What the server has to say beside its rows, to whoever reads the table. */
-static void put_warnings(struct json_object *meta)
+void cacct_put_warnings(struct json_object *meta)
 {
 	struct json_object *list = meta ? unit_json_at(meta, "warnings") : NULL;
 	size_t n = list && json_object_is_type(list, json_type_array)
@@ -201,7 +200,7 @@ int cacct_table(struct cacct *c, struct api *api, struct buf *out, struct err *e
 	if (rc == 0 && c->json) {
 		end_json(&w, meta, out);
 	} else if (rc == 0) {
-		put_warnings(meta);
+		cacct_put_warnings(meta);
 		if (c->summary)
 			summary_put(&w.summary, &summary);
 		rc = table_write(&w.table, c->summary ? summary.data : NULL, out);

@@ -32,6 +32,7 @@ libcacct_SRCS += cli/cacct_query.c
 libcacct_SRCS += cli/cacct_report.c
 libcacct_SRCS += cli/cacct_series.c
 libcacct_SRCS += cli/cacct_table.c
+libcacct_SRCS += cli/cacct_usage.c
 libcacct_SRCS += cli/columns.c
 libcacct_SRCS += cli/cut.c
 libcacct_SRCS += cli/jobsel.c

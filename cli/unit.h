@@ -32,6 +32,7 @@ enum unit_text {
 	UNIT_SOURCES,
 	UNIT_EXIT, /* "0:0" */
 	UNIT_DERIVED_EXIT,
+	UNIT_PERIOD, /* of a row of usage: "2026-11", "2026-W48", "2026-11-23" */
 	UNIT_TEXTS
 };
 
@@ -90,6 +91,7 @@ enum unit_number {
 	UNIT_AS_OF,
 	UNIT_ENDED_ON_NODES, /* it counts as running: slurmctld's record is awaited, */
 	UNIT_AWAITED_UNTIL,  /* until then */
+	UNIT_JOBS,           /* of a row of usage */
 	UNIT_NUMBERS
 };
 

@@ -96,6 +96,35 @@ sed -i 's/"ended_at_ts":0,/"ended_at_ts":0,"ended_on_nodes_ts":1774525000000,"re
 like "a job that is over on its nodes is said to be, though it is RUNNING" "$(cacct "${DAY[@]}")" 'RUNNING.*\(1 running, 1 of them over on its nodes: Slurm.s record is awaited\)'
 cp running.p2 api/units.p2
 
+# --- usage: rows of the server's put together, and what they add up to
+row() { # project, user, day or "", jobs, begun, CPU seconds allocated and used, joules, grams
+	printf '{"cluster_id":"demo","project":"%s","username":"%s"%s,"num_units":%s,"num_units_started":%s,"total_time_seconds":{"walltime":%s,"alloc_cputime":%s},"cpu_seconds":%s,"avg_cpu_usage":{"global":%s},"energy_joules":{"total":%s},"grams":{"owid":%s},"coverage":1}' \
+		"$1" "$2" "${3:+,\"day\":\"$3\"}" "$4" "$5" "$6" "$6" "$7" "$(awk "BEGIN { print 100 * $7 / $6 }")" "$8" "$9"
+}
+rows_of() { local IFS=,; printf '200\n{"status":"success","data":[%s],"from":"2026-03-23T00:00:00Z","to":"2026-03-26T12:00:00Z","as_of":"2026-03-26T12:00:00Z","coverage":1}' "$*"; }
+rows_of "$(row bio ada '' 3 3 7200 3600 7200 2)" "$(row physics ada '' 2 2 3600 3600 3600 1)" "$(row physics eve '' 1 1 3600 0 3600 1)" >api/usage_current_visible
+# a job of Sunday goes on until Tuesday: once in each week
+rows_of "$(row physics ada 2026-03-22 1 1 3600 3600 3600 1)" "$(row physics ada 2026-03-23 1 0 3600 3600 3600 1)" "$(row physics ada 2026-03-24 2 1 3600 0 3600 1)" >api/usage_daily_visible
+WEEK=(-S 2026-03-22T01:00 -E 2026-03-26T12:00)
+: >api/requests
+cacct usage "${WEEK[@]}" >out 2>err
+is "usage is one question, whose the server decides" "$? $(cat err) $(asked)" "0  /api/v1/usage/current/visible?from=1774141200&to=1774526401"
+is "it is a table for each account and user" "$(cat out)" "$(cat "$TOP/test/golden/cacct_usage.txt")"
+is "rows are put together: shares by what they are of" "$(cacct usage -n -P --by=user -o user,jobs,cpuhours,cpueff,wastedcpuhours,wastedenergy "${WEEK[@]}")" $'ada|5|3.00|66.7%|1.00|3.60K\neve|1|1.00|0.0%|1.00|3.60K'
+is "accounts are projects" "$(cacct usage -n -P --by=project -o account,user,jobs "${WEEK[@]}")" $'bio||3\nphysics||3'
+is "a job is once in each week, of which it was in two" "$(cacct usage -n -P --by=week -o period,jobs,cpuhours "${WEEK[@]}")" $'2026-W12|1|1.00\n2026-W13|2|2.00'
+is "days and months" "$(cacct usage -n -P --by=month,user -o period,user,jobs "${WEEK[@]}") $(cacct usage -n -P --by=day -o period,jobs "${WEEK[@]}" | paste -sd' ')" "2026-03|ada|2 2026-03-22|1 2026-03-23|1 2026-03-24|2"
+is "it sorts" "$(cacct usage -n -P --sort -jobs,user -o account,user "${WEEK[@]}" | paste -sd' ')" "bio|ada physics|ada physics|eve"
+is "as JSON in base units" "$(cacct usage --json "${WEEK[@]}" | jq -c '[.usage[0].project, .usage[0].wasted_cpu_seconds, .total.jobs, .total.energy_joules, .total.grams.owid, .coverage]')" '["bio",3600,6,14400,4,1]'
+like "an account is asked for, and -a as an operator does" "$(cacct usage -A bio "${WEEK[@]}" >/dev/null; asked | tail -n 1)$(cacct usage -a >/dev/null 2>&1; asked | tail -n 1)" 'visible\?project=bio&.*/usage/current/admin\?from'
+rm api/usage_current_visible && rows_of "$(row bio ada '' 3 3 7200 3600 7200 2)" >api/usage_current
+is "an older server is asked for one's own" "$(cacct usage -n -P -o account "${WEEK[@]}")" bio
+for bad in "-j 1" "-s F" "--steps" "-T" "--by=nothing" "--by=" "extra"; do
+	# shellcheck disable=SC2086
+	cacct usage $bad >out 2>err
+	is "exit status 1 and one line: cacct usage $bad" "$? $(cat out) $(grep -c '^cacct: error: ' err)" "1  1"
+done
+
 # --- a report
 cacct report 4711 >out 2>err
 is "a report is one screen" "$? $(cat err) $(awk 'length > 160' out | wc -l) $(($(wc -l <out) < 30))" "0  0 1"

@@ -116,6 +116,18 @@ ok "what two windows have is what both together have" wait_for 20 add_up || part
 cacct root -T --json -j "$long" >"$SCRATCH/out"; rc=$?
 is "-T is of tables: whole jobs as JSON are not called parts" "$rc $(wc -c <"$SCRATCH/out")" "1 0"
 
+# --- usage: the sums of the same jobs
+sums() { # jobs, CPU seconds, joules: of all rows, and of usage
+	cacct root -S "$since" --json | jq -r '[(.jobs | length), ([.jobs[].cpu_seconds // 0] | add), ([.jobs[].energy_joules.total // 0] | add)] | map(. * 1000 | round / 1000) | join(" ")'
+	cacct root usage -S "$since" --json | jq -r '.total | [.jobs, .cpu_seconds // 0, .energy_joules // 0] | map(. * 1000 | round / 1000) | join(" ")'
+}
+same_sums() { send; sums | awk '{ if (NR == 1) { c = $2; e = $3 } else d = ($2 - c) * ($2 - c) + ($3 - e) * ($3 - e) } END { exit !(c > 0 && d < 0.0001) }'; }
+ok "usage has the sums of the jobs" wait_for 60 same_sums || sums | sed 's/^/# /'
+is "of a user her own" "$(cacct bin usage -n -P -S "$since" -o user,jobs) $(cacct daemon usage -n -P -S "$since" --by=user -o user)" "bin|1 daemon"
+is "of all for an admin, or of whom she names" "$(cacct root usage -n -P -S "$since" --by=user -o user | paste -sd' ') $(cacct root usage -n -P -S "$since" -u bin -o user)" "bin daemon bin"
+cacct bin usage -u daemon -S "$since" >"$SCRATCH/out"; rc=$?
+is "others are refused to a user" "$rc $(wc -c <"$SCRATCH/out")" "1 0"
+
 # --- who sees what
 is "a user sees only her own" "$(cacct bin -n -P -S "$since" -o jobname)" other
 is "an admin sees all without asking for it, as root does with sacct" "$(cacct root -n -P -S "$since" -o jobid,user)" "$(cacct root -a -n -P -S "$since" -o jobid,user)"
