@@ -17,6 +17,7 @@ libhttpd_SRCS += lib/http/web_conn.c
 libhttpd_SRCS += lib/http/web_metrics.c
 libhttpd_SRCS += lib/http/web_daemon.c
 libhttpd_SRCS += lib/http/web_head.c
+libhttpd_SRCS += lib/http/web_order.c
 libhttpd_SRCS += lib/http/web_policy.c
 libhttpd_SRCS += lib/http/web_request.c
 

@@ -8,6 +8,7 @@
 
 #include "lib/err.h"
 #include "lib/http/web_auth.h"
+#include "lib/http/web_order.h"
 
 /* Deadlines of connections, and how many there may be. The HTTP library ends
  * connections that are silent; one that sends or takes a byte now and then would live
@@ -16,20 +17,12 @@
  *
  * Who has proved nothing has three quarters of a place (an address that is listened on)
  * at most for each client. When a place is full, one of those who prove nothing and ask
- * for nothing ends for the next: of the network that has most of them, the oldest.
+ * for nothing ends for the next: of the network that has most of them, the oldest
+ * (lib/http/web_order.h).
  * Proof makes a connection one of whoever was proved, who may have as many. Where
  * front ends are listed a quarter of each place is kept free of strangers, of whom one
  * has half then, and an idle connection from there ends as late as one that is proved.
  * Thread safe. */
-
-#define WEB_PLACES_MAX 16
-
-struct web_conn_from {
-	size_t place;
-	uint64_t client; /* netaddr_key() */
-	uint64_t net;    /* the same for all that one host could come from */
-	bool front_end;  /* one of the site's list connects from there */
-};
 
 struct web_conns;
 struct web_conn;
