@@ -10,16 +10,14 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "lib/clock.h"
-#include "lib/http/web_budget.h"
 
 #define LOOK_AT 256
-/* A request of nobody's that takes longer than this may end for another's. */
-#define BUSY_NS (5 * NSEC_PER_SEC)
 
 struct web_conn {
 	struct web_conn *prev, *next;
@@ -29,12 +27,7 @@ struct web_conn {
 	bool over;
 	void *data;
 	struct auth_known known;
-	struct web_conn_from from;
-	uint64_t since_ns; /* of being idle, or busy */
-	uint64_t who;      /* 0: nothing is proved */
-	bool busy;
-	bool counted, in_unproved, in_idle, in_proved; /* it counts there */
-	bool in_strangers;
+	struct web_order_item item;
 };
 
 struct web_conns {
@@ -47,11 +40,7 @@ struct web_conns {
 	struct web_conn list; /* its head */
 	size_t most;          /* of each place */
 	size_t strangers_most;
-	size_t count[WEB_PLACES_MAX];
-	size_t strangers[WEB_PLACES_MAX]; /* of them, who prove nothing */
-	struct web_budget unproved;       /* by client, of each place */
-	struct web_budget idle;   /* the same that ask for nothing, by network */
-	struct web_budget proved; /* by who */
+	struct web_order order;
 	uint64_t ended, refused;
 };
 
@@ -60,47 +49,11 @@ static uint64_t now_ns(void)
 	return clock_read_ns(CLOCK_MONOTONIC);
 }
 
-/* One number for a client, or whoever, at a place. */
-static uint64_t at_place(const struct web_conn_from *from, uint64_t key)
-{
-	return key ^ (from->place * 0x9e3779b97f4a7c15);
-}
-
-static void count_in(struct web_budget *b, uint64_t key, bool want, bool *is)
-{
-	if (want && !*is)
-		*is = web_budget_take(b, key, 1, SIZE_MAX);
-	else if (!want && *is) {
-		web_budget_give(b, key, 1);
-		*is = false;
-	}
-}
-
-static void count_one(size_t *count, bool want, bool *is)
-{
-	if (want != *is)
-		*count += want ? 1 : (size_t)-1;
-	*is = want;
-}
-
-/* With the mutex, whenever something of it has changed, and between two who's. */
-static void count_conn(struct web_conns *c, struct web_conn *k)
-{
-	const struct web_conn_from *f = &k->from;
-	bool unproved = !k->over && !k->who;
-
-	count_one(&c->count[f->place], !k->over, &k->counted);
-	count_one(&c->strangers[f->place], unproved && !f->front_end, &k->in_strangers);
-	count_in(&c->unproved, at_place(f, f->client), unproved, &k->in_unproved);
-	count_in(&c->idle, at_place(f, f->net), unproved && !k->busy, &k->in_idle);
-	count_in(&c->proved, at_place(f, k->who), !k->over && k->who, &k->in_proved);
-}
-
 static void end_conn(struct web_conns *c, struct web_conn *k)
 {
 	shutdown(k->fd, SHUT_RDWR);
 	k->over = true;
-	count_conn(c, k);
+	web_order_remove(&c->order, &k->item);
 }
 
 static void end_gone(struct web_conns *c, struct pollfd *fds, struct web_conn **conns,
@@ -184,13 +137,12 @@ int web_conns_new(uint64_t look_ms, size_t most, bool reserve, struct web_conns 
 {
 	struct web_conns *c = calloc(1, sizeof(*c));
 	pthread_condattr_t attr;
+	uint64_t hash_key[2] = {0};
 
 	if (!c)
 		return err_set(err, -ENOMEM, "web: out of memory");
-	struct web_budget *const budgets[] = {&c->unproved, &c->idle, &c->proved};
-	for (size_t i = 0; i < sizeof(budgets) / sizeof(budgets[0]); i++)
-		(void)gnutls_rnd(GNUTLS_RND_NONCE, budgets[i]->hash_key,
-				 sizeof(budgets[i]->hash_key));
+	(void)gnutls_rnd(GNUTLS_RND_NONCE, hash_key, sizeof(hash_key));
+	web_order_init(&c->order, hash_key);
 	c->most = most;
 	c->strangers_most = reserve ? most - most / 4 : most;
 	c->list.next = c->list.prev = &c->list;
@@ -223,6 +175,7 @@ void web_conns_free(struct web_conns *c)
 	pthread_join(c->thread, NULL);
 	pthread_cond_destroy(&c->change);
 	pthread_mutex_destroy(&c->mutex);
+	web_order_done(&c->order);
 	free(c);
 }
 
@@ -235,84 +188,18 @@ static void set_deadline(struct web_conns *c, struct web_conn *k, uint64_t ms)
 		pthread_cond_signal(&c->change);
 }
 
-/* How soon it ends for another: by class, by how much of the place its like have, by
- * how long it has been so. */
-struct merit {
-	unsigned class;
-	size_t weight;
-	uint64_t since_ns;
-};
-
-/* False: it stays. */
-static bool weigh_conn(const struct web_conns *c, const struct web_conn *k,
-		       uint64_t now, struct merit *ret)
+/* False: none may end. */
+static bool end_for_another(struct web_conns *c, const struct web_choice *among,
+			    const struct web_conn *stays)
 {
-	const struct web_conn_from *f = &k->from;
+	struct web_order_item *i = web_order_find(&c->order, among, now_ns());
 
-	ret->since_ns = k->since_ns;
-	if (!k->who && f->front_end) {
-		ret->class = 1;
-		ret->weight = web_budget_used(&c->unproved, at_place(f, f->client));
-		return !k->busy;
-	}
-	if (!k->who && !k->busy) {
-		ret->class = 3;
-		ret->weight = web_budget_used(&c->idle, at_place(f, f->net));
-	} else if (!k->who && now - k->since_ns > BUSY_NS) {
-		ret->class = 2;
-		ret->weight = web_budget_used(&c->unproved, at_place(f, f->client));
-	} else if (k->who && !k->busy) {
-		ret->class = 1;
-		ret->weight = web_budget_used(&c->proved, at_place(f, k->who));
-	} else {
+	if (!i || (stays && i == &stays->item))
 		return false;
-	}
+	end_conn(c, (struct web_conn *)(void *)((char *)i -
+						offsetof(struct web_conn, item)));
+	c->ended++;
 	return true;
-}
-
-static bool is_before(const struct merit *a, const struct merit *b)
-{
-	if (a->class != b->class)
-		return a->class > b->class;
-	if (a->weight != b->weight)
-		return a->weight > b->weight;
-	return a->since_ns < b->since_ns;
-}
-
-/* Among whom one is looked for that ends for another: of a place, and where one of the
- * others is given, of those alone. */
-struct choice {
-	size_t place;
-	const uint64_t *client, *who; /* who prove nothing; who are that one */
-	bool strangers;               /* who are no front ends and prove nothing */
-};
-
-static bool is_among(const struct choice *among, const struct web_conn *k)
-{
-	const struct web_conn_from *f = &k->from;
-
-	return !k->over && f->place == among->place &&
-	       (!among->client || (!k->who && f->client == *among->client)) &&
-	       (!among->who || k->who == *among->who) &&
-	       (!among->strangers || k->in_strangers);
-}
-
-/* NULL: none may end. */
-static struct web_conn *find_victim(struct web_conns *c, const struct choice *among)
-{
-	struct web_conn *victim = NULL;
-	struct merit worst = {0}, m;
-	uint64_t now = now_ns();
-
-	for (struct web_conn *k = c->list.next; k != &c->list; k = k->next) {
-		if (!is_among(among, k) || !weigh_conn(c, k, now, &m))
-			continue;
-		if (!victim || is_before(&m, &worst)) {
-			victim = k;
-			worst = m;
-		}
-	}
-	return victim;
 }
 
 /* Three quarters of a place are enough for one client that proves nothing. Where front
@@ -326,21 +213,16 @@ static size_t most_of_client(const struct web_conns *c, const struct web_conn_fr
 
 static bool make_room(struct web_conns *c, const struct web_conn_from *f)
 {
-	struct choice among = {.place = f->place};
+	const struct web_place *place = &c->order.places[f->place];
+	struct web_choice among = {.place = f->place};
 
-	if (web_budget_used(&c->unproved, at_place(f, f->client)) >=
-	    most_of_client(c, f))
+	if (web_order_of_client(&c->order, f) >= most_of_client(c, f))
 		among.client = &f->client;
-	else if (!f->front_end && c->strangers[f->place] >= c->strangers_most)
+	else if (!f->front_end && place->strangers >= c->strangers_most)
 		among.strangers = true;
-	else if (c->count[f->place] < c->most)
+	else if (place->count < c->most)
 		return true;
-	struct web_conn *victim = find_victim(c, &among);
-	if (!victim)
-		return false;
-	end_conn(c, victim);
-	c->ended++;
-	return true;
+	return end_for_another(c, &among, NULL);
 }
 
 bool web_conns_admit(struct web_conns *c, const struct web_conn_from *from)
@@ -369,14 +251,13 @@ struct web_conn *web_conn_add(struct web_conns *c, int fd, uint64_t ms, void *da
 		return NULL;
 	k->fd = fd;
 	k->data = data;
-	k->from = *from;
-	k->since_ns = now_ns();
+	k->item.from = *from;
 	pthread_mutex_lock(&c->mutex);
 	k->next = &c->list;
 	k->prev = c->list.prev;
 	k->prev->next = k;
 	c->list.prev = k;
-	count_conn(c, k);
+	web_order_add(&c->order, &k->item, now_ns());
 	set_deadline(c, k, ms);
 	pthread_mutex_unlock(&c->mutex);
 	return k;
@@ -390,61 +271,44 @@ void web_conn_deadline(struct web_conns *c, struct web_conn *k, uint64_t ms)
 	pthread_mutex_unlock(&c->mutex);
 }
 
-/* With the mutex. */
-static void set_busy(struct web_conns *c, struct web_conn *k, bool busy)
-{
-	if (k->busy == busy)
-		return;
-	k->busy = busy;
-	k->since_ns = now_ns();
-	count_conn(c, k);
-}
-
 void web_conn_begin(struct web_conns *c, struct web_conn *k, uint64_t ms)
 {
 	pthread_mutex_lock(&c->mutex);
 	k->rests_ns = 0;
 	set_deadline(c, k, ms);
-	set_busy(c, k, true);
+	web_order_set_busy(&c->order, &k->item, true, now_ns());
 	pthread_mutex_unlock(&c->mutex);
 }
 
 void web_conn_refused(struct web_conns *c, struct web_conn *k)
 {
 	pthread_mutex_lock(&c->mutex);
-	set_busy(c, k, false);
+	web_order_set_busy(&c->order, &k->item, false, now_ns());
 	pthread_mutex_unlock(&c->mutex);
 }
 
 void web_conn_prove(struct web_conns *c, struct web_conn *k, uint64_t who)
 {
-	if (k->who == who)
+	const struct web_choice among = {.place = k->item.from.place, .who = &who};
+
+	if (k->item.who == who)
 		return;
 	pthread_mutex_lock(&c->mutex);
-	/* out of where it was, then to where it is now */
-	count_in(&c->proved, at_place(&k->from, k->who), false, &k->in_proved);
-	k->who = who;
-	count_conn(c, k);
-	if (who && web_budget_used(&c->proved, at_place(&k->from, who)) >
-			   c->most - c->most / 4) {
-		const struct choice among = {.place = k->from.place, .who = &who};
-		struct web_conn *other = find_victim(c, &among);
-		if (other && other != k) {
-			end_conn(c, other);
-			c->ended++;
-		}
-	}
+	web_order_set_who(&c->order, &k->item, who);
+	if (who &&
+	    web_order_of_who(&c->order, among.place, who) > c->most - c->most / 4)
+		(void)end_for_another(c, &among, k);
 	pthread_mutex_unlock(&c->mutex);
 }
 
 uint64_t web_conn_who(const struct web_conn *k)
 {
-	return k->who;
+	return k->item.who;
 }
 
 const struct web_conn_from *web_conn_from(const struct web_conn *k)
 {
-	return &k->from;
+	return &k->item.from;
 }
 
 void web_conn_rest(struct web_conns *c, struct web_conn *k, uint64_t ms)
@@ -452,7 +316,7 @@ void web_conn_rest(struct web_conns *c, struct web_conn *k, uint64_t ms)
 	pthread_mutex_lock(&c->mutex);
 	set_deadline(c, k, ms);
 	k->rests_ns = k->deadline_ns - ms * NSEC_PER_MSEC;
-	set_busy(c, k, false);
+	web_order_set_busy(&c->order, &k->item, false, now_ns());
 	pthread_mutex_unlock(&c->mutex);
 }
 
@@ -470,7 +334,7 @@ void web_conn_remove(struct web_conns *c, struct web_conn *k)
 {
 	pthread_mutex_lock(&c->mutex);
 	k->over = true;
-	count_conn(c, k);
+	web_order_remove(&c->order, &k->item);
 	k->prev->next = k->next;
 	k->next->prev = k->prev;
 	pthread_mutex_unlock(&c->mutex);
