@@ -47,7 +47,7 @@ int emissions_emaps_parse(const char *json, size_t len, const char *zone,
 		return err_set(err, -EBADMSG, "zone %.40s was not asked for", of);
 	/* life-cycle emissions of a grid are never nothing */
 	if (grams <= 0.0)
-		return err_set(err, -EBADMSG, "%g g/kWh cannot be", grams);
+		return err_set(err, -EBADMSG, "%g g/kWh is out of range", grams);
 	return emission_set_put(ret, zone, name, grams, time_s, err);
 }
 

@@ -44,7 +44,8 @@ int emissions_rte_parse(const char *json, size_t len, struct emission_set *ret,
 			return rc;
 		/* not even at night in May: the value is missing */
 		if (grams <= 0.0)
-			return err_set(err, -EBADMSG, "%g g/kWh cannot be", grams);
+			return err_set(err, -EBADMSG, "%g g/kWh is out of range",
+				       grams);
 		rc = emission_set_put(ret, "FR", "France", grams, time_s, err);
 		if (rc < 0)
 			return rc;

@@ -80,7 +80,7 @@ static int inflate_all(z_stream *z, struct buf *ret, struct err *err)
 			return err_set(err, -EFBIG, "batch longer than %zu bytes",
 				       BATCH_PLAIN_MAX);
 		if (rc == Z_STREAM_END && z->avail_in)
-			return err_set(err, -EBADMSG, "bytes behind the batch");
+			return err_set(err, -EBADMSG, "extra bytes after the batch");
 		if (rc == Z_STREAM_END)
 			return 0;
 		if (rc == Z_MEM_ERROR)
@@ -131,7 +131,7 @@ int batch_open(struct batch_reader *r, const void *plain, size_t len, struct err
 		size_t left = (size_t)(end - p);
 		size_t n = left < LENGTH_BYTES ? 0 : length_at(p);
 		if (n == 0 || n > left - LENGTH_BYTES)
-			return err_set(err, -EBADMSG, "record %u of a wrong length",
+			return err_set(err, -EBADMSG, "record %u has a wrong length",
 				       count);
 		if (++count > BATCH_RECORDS_MAX)
 			return err_set(err, -EFBIG, "more than %u records",

@@ -68,7 +68,7 @@ int boot_check_file(int fd, const struct stat *st, const char *path, uint64_t by
 	if (on_tmpfs(fd))
 		return 0;
 	if (boot_id(now, err) < 0)
-		return err_prefix(err, -EBADF, "%s: boot id not known", path);
+		return err_prefix(err, -EBADF, "%s: cannot read the boot id", path);
 	if (memcmp(id, now, sizeof(now)) != 0)
 		return err_set(err, -EBADF, "%s: from another boot", path);
 	return 0;

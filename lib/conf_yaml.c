@@ -207,8 +207,8 @@ static int read_scalar(struct reader *r, const yaml_event_t *e)
 	if (!o && is_prefix(r) && is_null(e))
 		return 0; /* all lines below it are commented out */
 	if (!o && is_prefix(r))
-		return fail(r, -EINVAL, line_of(e), "%s: wants a mapping, not a value",
-			    r->path);
+		return fail(r, -EINVAL, line_of(e),
+			    "%s: must be a mapping, not a value", r->path);
 	if (!o)
 		return unknown_key(r, line_of(e), false);
 	int rc = claim(r, o, line_of(e), &o);
@@ -379,7 +379,7 @@ static int read_stream(struct reader *r)
 			/* fall through */
 		case YAML_SEQUENCE_START_EVENT:
 			rc = fail(r, -EINVAL, line_of(&e),
-				  "the file must hold \"key: value\" lines");
+				  "the file must contain \"key: value\" lines");
 			break;
 		default:
 			break;

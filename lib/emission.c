@@ -118,7 +118,7 @@ int emission_set_put(struct emission_set *s, const char *zone, const char *count
 		return err_set(err, -EINVAL, "not a zone: \"%.40s\"", zone);
 	/* NaN compares false with everything */
 	if (!(grams_per_kwh >= 0.0 && grams_per_kwh * 1000.0 <= EMISSION_MG_MAX))
-		return err_set(err, -EINVAL, "%s: %g g/kWh cannot be", zone,
+		return err_set(err, -EINVAL, "%s: %g g/kWh is out of range", zone,
 			       grams_per_kwh);
 	size_t at = search(s, zone, &found);
 	if (found && s->items[at].time_s > time_s)

@@ -18,17 +18,17 @@
 	    "of time, zone and g/kWh."),                                               \
 		ROW("emissions.rte-url", CONF_STRING, emissions_rte_url,               \
 		    "https://reseaux-energies-rte.opendatasoft.com/api/explore/v2.1",  \
-		    "Where RTE's open data, or a mirror of it, is asked for."),        \
+		    "URL of RTE's open data, or of a mirror."),                        \
 		ROW("emissions.emaps-url", CONF_STRING, emissions_emaps_url,           \
 		    "https://api.electricitymaps.com/v3",                              \
-		    "Where Electricity Maps is asked, with the token of "              \
+		    "URL of Electricity Maps, used with the token of "                 \
 		    "EMAPS_API_TOKEN."),                                               \
 		ROW("emissions.emaps-token-file", CONF_STRING,                         \
 		    emissions_emaps_token_file, "",                                    \
 		    "File with the token, instead of EMAPS_API_TOKEN."),               \
 		ROW("emissions.wt-url", CONF_STRING, emissions_wt_url,                 \
 		    "https://api.watttime.org",                                        \
-		    "Where WattTime is asked, with the password of WT_PASSWORD."),     \
+		    "URL of WattTime, used with the password of WT_PASSWORD."),        \
 		ROW("emissions.wt-user", CONF_STRING, emissions_wt_user, "",           \
 		    "User name at WattTime.", .env = "WT_USERNAME"),                   \
 		ROW("emissions.wt-password-file", CONF_STRING,                         \

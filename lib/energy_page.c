@@ -72,7 +72,7 @@ static int check_folder(const char *path, int fd, struct err *err)
 	size_t len = slash ? (size_t)(slash - path) : 0;
 
 	if (!slash || len >= sizeof(folder) - 1)
-		return err_set(err, -EBADF, "%s: no path of a page", path);
+		return err_set(err, -EBADF, "%s: not the path of an energy page", path);
 	memcpy(folder, path, len);
 	memcpy(folder + len, len ? "" : "/", len ? 1 : 2);
 	if (stat(folder, &st) < 0 || fstat(fd, &page) < 0)

@@ -90,8 +90,8 @@ static long find_abi(struct err *err)
 	if (abi >= 1)
 		return abi;
 	return err_set(err, -ENOSYS,
-		       "this kernel has no Landlock (5.13, lsm=), or what started us "
-		       "keeps us from it (systemd: SystemCallFilter=)");
+		       "this kernel has no Landlock (5.13, lsm=), or SystemCallFilter= "
+		       "of the service's systemd unit forbids it");
 }
 
 int fence_probe(struct err *err)

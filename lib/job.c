@@ -490,8 +490,8 @@ int job_decode(const void *data, size_t len, struct job *ret, struct err *err)
 	if (!complete(&j)) {
 		job_done(&j);
 		return err_set(err, -EPROTO,
-			       "job record: cluster, job, submit time, "
-			       "event or time of the call is void");
+			       "job record: cluster, job, submit time, event or time "
+			       "of the call is missing");
 	}
 	*ret = j;
 	return 0;

@@ -137,8 +137,10 @@ int privileges_drop(const struct privileges *p, struct err *err)
 				       strerror(-rc));
 		}
 		if (setuid(0) == 0 || geteuid() != p->uid || getegid() != p->gid)
-			return err_set(err, -EPERM,
-				       "become user %s: root could come back", p->user);
+			return err_set(
+				err, -EPERM,
+				"become user %s: root privileges could be regained",
+				p->user);
 	} else if (geteuid() == 0) {
 		return 0; /* --no-security.drop-privileges */
 	}

@@ -277,7 +277,7 @@ static int get_cgroup(struct record *r, const struct tlv_member *f,
 		      const unsigned char *p, size_t len, struct err *err)
 {
 	if (len < 5 || p[4] != '/')
-		return bad_field(err, f, "no path from /", len);
+		return bad_field(err, f, "not an absolute path", len);
 	/* one that we have no room for is left out and flagged */
 	add_cgroup(r, (uint32_t)tlv_get_le(p, 4), (const char *)p + 4, len - 4);
 	return 0;

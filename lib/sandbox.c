@@ -316,8 +316,8 @@ int sandbox_probe_calls(struct err *err)
 		return 0;
 #endif
 	return err_set(err, -ENOSYS,
-		       "this kernel has no filters, or what started us keeps us from "
-		       "them (systemd: SystemCallFilter=seccomp)");
+		       "this kernel has no filters, or the service's systemd unit "
+		       "forbids them (SystemCallFilter= must allow seccomp)");
 }
 
 int sandbox_filter_calls(struct err *err)

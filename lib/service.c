@@ -119,9 +119,8 @@ void service_say_outside(const struct err *err)
 void service_say_in_clear(void)
 {
 	log_warn("serves other hosts by plain HTTP: passwords and answers can be read "
-		 "on "
-		 "the way. Give --web.config.file a tls_server_config, or listen on "
-		 "127.0.0.1 behind a proxy with TLS");
+		 "on the network. Give --web.config.file a tls_server_config, or "
+		 "listen on 127.0.0.1 behind a proxy with TLS");
 }
 
 static void reload(const struct service *s)

@@ -48,7 +48,7 @@
 	    "Once started, have the kernel keep this program to reading the files of " \
 	    "the system and of folders that its configuration names."),                \
 		ROW("security.landlock-read", CONF_LIST, landlock_read, "",            \
-		    "Folder that it may read, too. May be given several times.")
+		    "Another folder that it may read. May be given several times.")
 
 /* web_start() takes them. */
 #define WEB_OPTION_MEMBERS                                                             \

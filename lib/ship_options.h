@@ -19,16 +19,16 @@
 		    "File with a bearer token for it. Neither this nor a certificate " \
 		    "given: MUNGE."),                                                  \
 		ROW("aggregator.cert-file", CONF_STRING, aggregator_cert_file, "",     \
-		    "Client certificate (PEM) to show to it."),                        \
+		    "Client certificate (PEM) to present to it."),                     \
 		ROW("aggregator.key-file", CONF_STRING, aggregator_key_file, "",       \
 		    "Key of that certificate (PEM)."),                                 \
 		ROW("aggregator.ca-file", CONF_STRING, aggregator_ca_file, "",         \
-		    "Certificates (PEM) that it is verified with, instead of the "     \
+		    "CA certificates (PEM) to verify it with, instead of the "         \
 		    "system's."),                                                      \
 		ROW("aggregator.munge-socket", CONF_STRING, aggregator_munge_socket,   \
 		    "", "Socket of the MUNGE daemon, instead of its usual one."),      \
 		ROW("aggregator.timeout", CONF_DURATION, aggregator_timeout_ms, "30s", \
-		    "How long one of its answers is waited for.", .min = 100,          \
+		    "How long to wait for one of its answers.", .min = 100,            \
 		    .max = 600000)
 
 #endif

@@ -83,7 +83,7 @@ int signals_guard(const void *map, size_t bytes, const char *name)
 	bool journal = getenv("JOURNAL_STREAM") || getenv("INVOCATION_ID");
 	(void)snprintf(m->text, sizeof(m->text),
 		       "%s%s: shorter than it was when it was mapped: something has "
-		       "truncated it; ending, to begin with a new one\n",
+		       "truncated it; exiting, the next start begins with a new one\n",
 		       journal ? "<3>" : "", name);
 	m->bytes = bytes;
 	m->map = map;

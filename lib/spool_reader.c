@@ -172,7 +172,7 @@ int spool_ack(struct spool_reader *r, uint64_t seq, struct err *err)
 	if (r->lockfd < 0)
 		return err_set(err, -EPERM, "%s: only looked at", r->folder);
 	if (seq > r->given)
-		return err_set(err, -EINVAL, "%s: record %ju was not given yet",
+		return err_set(err, -EINVAL, "%s: record %ju has not been read yet",
 			       r->folder, (uintmax_t)seq);
 	/* The files go first: on a full disk that makes the room which the cursor's new
 	 * file needs. */

@@ -107,7 +107,7 @@ int folder_lock(int dirfd, const char *name, const char *folder, const char *who
 		if (fs_pread(fd, pid, sizeof(pid)) < 0)
 			pid[0] = '\0';
 		pid[strspn(pid, "0123456789")] = '\0';
-		return err_set(err, -EBUSY, "%s: another %s has it (process %s)",
+		return err_set(err, -EBUSY, "%s: in use by another %s (process %s)",
 			       folder, who, pid[0] ? pid : "unknown");
 	}
 	/* only for the message above: a full disk must not keep us from reading */

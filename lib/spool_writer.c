@@ -251,7 +251,7 @@ static int append(struct spool_writer *w, enum spool_class cls, const void *data
 {
 	if ((unsigned)cls >= SPOOL_CLASSES || len > SPOOL_RECORD_MAX)
 		return err_set(err, -EMSGSIZE,
-			       "%s: record of %zu bytes, the most is %u", w->folder,
+			       "%s: record of %zu bytes is longer than %u", w->folder,
 			       len, SPOOL_RECORD_MAX);
 	int rc = make_room(w, record_room(len) + sizeof(struct segment_header), err);
 	if (rc < 0)

@@ -53,13 +53,13 @@ static size_t expand_one(const char *s, struct buf *out, const char **ret_why)
 
 	while (is_word(name[len]))
 		len++;
-	*ret_why = "a $ without a name ($$ is the character)";
+	*ret_why = "a $ without a name (write $$ for a dollar sign)";
 	if (!len || len >= sizeof(text) || (braces && name[len] != '}'))
 		return 0;
 	memcpy(text, name, len);
 	text[len] = '\0';
 	const char *value = secure_getenv(text);
-	*ret_why = "a variable that is not set";
+	*ret_why = "the environment variable is not set";
 	if (!value)
 		return 0;
 	buf_puts(out, value);
@@ -215,9 +215,10 @@ static int check_end(struct yaml_walk *w, yaml_parser_t *yaml, const char *text,
 	if (!yaml_parser_load(yaml, &doc))
 		return not_yaml(w, yaml, text, len);
 	if (yaml_document_get_root_node(&doc))
-		rc = err_set(w->err, -EINVAL,
-			     "%s:%zu: a second document (---): one file, one document",
-			     w->file, doc.start_mark.line + 1);
+		rc = err_set(
+			w->err, -EINVAL,
+			"%s:%zu: a second document (---): a file may have only one",
+			w->file, doc.start_mark.line + 1);
 	yaml_document_delete(&doc);
 	return rc;
 }

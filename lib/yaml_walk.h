@@ -62,6 +62,6 @@ size_t yaml_walk_line(const yaml_node_t *n);
 /* Whether the line (from 0) at which a parser gave up, or the one before, begins with a
  * tab; and what is then said behind the parser's own words. */
 bool yaml_has_tab(const char *text, size_t len, size_t line);
-#define YAML_TAB_HINT " (YAML is indented with blanks, not with tabs)"
+#define YAML_TAB_HINT " (indent YAML with spaces, not with tabs)"
 
 #endif

@@ -200,7 +200,7 @@ static int put_basic(struct http_client *c, const char *user, const char *passwo
 	CURLcode rc = CURLE_OK;
 
 	if (strchr(user, ':'))
-		return err_set(err, -EINVAL, "a user name with a colon");
+		return err_set(err, -EINVAL, "the user name contains a colon");
 	rc |= curl_easy_setopt(c->curl, CURLOPT_HTTPAUTH, CURLAUTH_BASIC);
 	rc |= curl_easy_setopt(c->curl, CURLOPT_USERNAME, user);
 	rc |= curl_easy_setopt(c->curl, CURLOPT_PASSWORD, password ? password : "");

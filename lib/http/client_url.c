@@ -55,14 +55,15 @@ int http_url_check(const char *url, struct err *err)
 		return err_set(err, -EINVAL, "URL too long");
 	for (size_t i = 0; i < n; i++) {
 		if ((unsigned char)url[i] <= 0x20 || url[i] == 0x7f)
-			return err_set(err, -EINVAL, "blank or control character");
+			return err_set(err, -EINVAL,
+				       "contains a blank or control character");
 	}
 	auto_url CURLU *u = read_url(url);
 	if (!u)
 		return err_set(err, -EINVAL,
 			       strstr(url, "://")
-				       ? "not a URL (http://HOST:PORT, a port is 1 to "
-					 "65535)"
+				       ? "not a URL (http://HOST:PORT, a port must be "
+					 "1 to 65535)"
 				       : "must begin with http:// or https://");
 	auto_part char *scheme = part(u, CURLUPART_SCHEME);
 	auto_part char *host = part(u, CURLUPART_HOST);
@@ -74,9 +75,9 @@ int http_url_check(const char *url, struct err *err)
 	if (!host || !*host)
 		return err_set(err, -EINVAL, "no host");
 	if (user || password)
-		return err_set(err, -EINVAL, "user and password do not belong there");
+		return err_set(err, -EINVAL, "must not contain user and password");
 	if (fragment)
-		return err_set(err, -EINVAL, "a fragment does not belong there");
+		return err_set(err, -EINVAL, "must not contain a fragment");
 	return 0;
 }
 
@@ -124,10 +125,10 @@ int http_url_split(const char *url, struct http_url_parts *ret, struct err *err)
 	if (!scheme || !host || !number || !path)
 		return err_set(err, -ENOMEM, "out of memory");
 	if (query || zone)
-		return err_set(err, -EINVAL, "a query or zone does not belong there");
+		return err_set(err, -EINVAL, "must not contain a query or zone");
 	p.tls = strcmp(scheme, "https") == 0;
 	if (parse_u32(number, &port) < 0 || !port || port > 65535)
-		return err_set(err, -EINVAL, "a port is 1 to 65535");
+		return err_set(err, -EINVAL, "a port must be 1 to 65535");
 	p.port = (uint16_t)port;
 	size_t n = strlen(path);
 	while (n && path[n - 1] == '/')
@@ -195,7 +196,7 @@ int http_secret_read(const char *path, struct buf *ret, struct err *err)
 	       (text.data[text.len - 1] == '\n' || text.data[text.len - 1] == '\r'))
 		buf_truncate(&text, text.len - 1);
 	if (!text.len || strlen(text.data) != text.len)
-		return err_set(err, -EINVAL, "%s: no secret in it", path);
+		return err_set(err, -EINVAL, "%s: contains no secret", path);
 	buf_put(ret, text.data, text.len);
 	rc = buf_error(ret);
 	return rc ? err_set(err, rc, "%s: too long", path) : 0;

@@ -115,7 +115,8 @@ static int copy_lists(struct identity *id, const struct identity_params *p,
 				       p->munge_hosts[i]);
 	}
 	if (p->user_header_count == 0 || p->user_header_count > IDENTITY_HEADERS_MAX)
-		return err_set(err, -EINVAL, "headers that name users: 1 to %d of them",
+		return err_set(err, -EINVAL,
+			       "headers that name users: give 1 to %d of them",
 			       IDENTITY_HEADERS_MAX);
 	for (size_t i = 0; i < p->user_header_count; i++) {
 		const char *h = p->user_headers[i];
@@ -239,7 +240,7 @@ bool identity_is_login(const char *s)
 static int take_login(const char *s, struct identity_who *ret, struct err *err)
 {
 	if (!identity_is_login(s))
-		return err_set(err, -EINVAL, "this is not the name of a user");
+		return err_set(err, -EINVAL, "not a user name");
 	memcpy(ret->login, s, strlen(s) + 1);
 	return 0;
 }
@@ -334,8 +335,8 @@ static int refuse_system(const struct identity_who *who, struct err *err)
 	    !(who->has_uid && who->uid == 0))
 		return 0;
 	return err_set(err, -EPERM,
-		       "%s: nobody is root or slurm by the word of a front end: such "
-		       "an account asks by MUNGE, itself",
+		       "%s: a front end cannot name root or slurm: such an account "
+		       "must ask by MUNGE, itself",
 		       who->login);
 }
 
@@ -351,7 +352,7 @@ static int by_token(struct identity *id, const struct identity_facts *f,
 	struct jwt_claims claims;
 
 	if (f->tokens > 1)
-		return err_set(err, -EINVAL, "X-Grafana-Id is there twice");
+		return err_set(err, -EINVAL, "X-Grafana-Id appears twice");
 	if (!id->tokens)
 		return err_set(err, -EACCES,
 			       "tokens (X-Grafana-Id) are not accepted here "
@@ -389,12 +390,11 @@ static int by_front(struct identity *id, const struct identity_facts *f,
 
 	if (!front->near)
 		return err_set(err, -EPERM,
-			       "%s does not come from where it should "
+			       "%s connects from an address that is not listed for it "
 			       "(identity.front-end: %s@ADDRESS)",
 			       ret->front, ret->front);
 	if (n > 1)
-		return err_set(err, -EINVAL,
-			       "there are several headers that name a user");
+		return err_set(err, -EINVAL, "several headers name a user: send one");
 	if (n == 0 && f->tokens == 0)
 		return err_set(err, -EACCES, "%s names no user (header %s)", ret->front,
 			       id->headers.items[0]);
@@ -433,7 +433,8 @@ static int as_user(const struct identity_facts *f, struct err *err)
 			       "only a front end of this site's list may name a user "
 			       "by a header");
 	if (f->tokens)
-		return err_set(err, -EPERM, "there are two proofs of who asks");
+		return err_set(err, -EPERM,
+			       "there are two proofs of identity: send one");
 	return 0;
 }
 
@@ -490,9 +491,10 @@ static int check_request(const struct identity *id, const struct munge_facts *m,
 		return err_set(err, -EACCES,
 			       "munge: the credential was made for another request");
 	if (!id->munge_unbound)
-		return err_set(err, -EACCES,
-			       "munge: the credential is of a release before, for no "
-			       "host and body of its own (identity.munge-unbound)");
+		return err_set(
+			err, -EACCES,
+			"munge: the credential has the form of an earlier release, "
+			"which is bound to no host and body (identity.munge-unbound)");
 	return 0;
 }
 
@@ -577,14 +579,14 @@ static int by_certificate(struct identity *id, const struct identity_facts *f,
 		if (!login_of_name(id, &f->names[i], login))
 			continue;
 		if (known && strcmp(login, ret->login) != 0)
-			return err_set(err, -EPERM, "the certificate is of two users");
+			return err_set(err, -EPERM, "the certificate names two users");
 		memcpy(ret->login, login, sizeof(login));
 		known = true;
 	}
 	if (!known)
 		return err_set(err, -EACCES,
-			       "the client certificate is of no front end and no user "
-			       "here");
+			       "the client certificate belongs to no front end and no "
+			       "user here");
 	ret->way = WAY_CERTIFICATE;
 	return as_user(f, err);
 }
@@ -601,8 +603,8 @@ static int by_nothing(struct identity *id, const struct identity_facts *f,
 			"must have a client certificate or a password, and be in "
 			"identity.front-end");
 	if (f->authorization)
-		return err_set(err, -EACCES, "this kind of Authorization is not known");
-	return err_set(err, -EACCES, "nothing says who asks%s",
+		return err_set(err, -EACCES, "unknown kind of Authorization");
+	return err_set(err, -EACCES, "no proof of identity was sent%s",
 		       id->munge ? " (Authorization: MUNGE credential)" : "");
 }
 
@@ -630,7 +632,7 @@ int identity_prove(struct identity *id, const struct identity_facts *f,
 	int rc;
 
 	if (f->authorizations > 1)
-		return err_set(err, -EINVAL, "Authorization is there twice");
+		return err_set(err, -EINVAL, "Authorization appears twice");
 	bool certificate = f->name_count && (id->certificate || id->front_count);
 	struct front password = {.listed = false};
 
@@ -717,7 +719,7 @@ int identity_check_metrics(const struct identity *id, const struct identity_fact
 	if (may && !user_headers(f, &user) && !f->tokens && !f->uids)
 		return 0;
 	return err_set(err, -EPERM,
-		       "metrics of this service are not for users, or who names them: "
+		       "users and front ends may not read the metrics of this service: "
 		       "Prometheus needs a password or certificate of its own, or a "
 		       "place in identity.metrics");
 }

@@ -158,7 +158,7 @@ static int parse(const char *text, size_t len, const struct http_json_limits *l,
 	size_t begin = blanks(text, len);
 
 	if (len > l->bytes_max || len > BYTES_MAX)
-		return err_set(err, -EBADMSG, "%zu bytes are too many", len);
+		return err_set(err, -EBADMSG, "%zu bytes are too long", len);
 	if (begin == len)
 		return err_set(err, -EBADMSG, "an empty answer");
 	if (text[begin] == '<')
@@ -172,14 +172,14 @@ static int parse(const char *text, size_t len, const struct http_json_limits *l,
 	size_t end = json_tokener_get_parse_end(t);
 	json_tokener_free(t);
 	if (e == json_tokener_continue)
-		return err_set(err, -EBADMSG, "JSON that ends too soon");
+		return err_set(err, -EBADMSG, "JSON is cut short");
 	if (e != json_tokener_success)
 		return err_set(err, -EBADMSG, "not JSON: %s",
 			       json_tokener_error_desc(e));
 	if (end + blanks(text + end, len - end) < len)
-		return err_set(err, -EBADMSG, "not JSON: more behind its end");
+		return err_set(err, -EBADMSG, "not JSON: extra text after its end");
 	if (l->strict && !is_to_the_letter(text, len))
-		return err_set(err, -EBADMSG, "not JSON: RFC 8259 has no such form");
+		return err_set(err, -EBADMSG, "not JSON as in RFC 8259");
 	if (!json_object_is_type(j, type))
 		return err_set(err, -EBADMSG, "not a JSON %s", json_type_to_name(type));
 	*ret = j;

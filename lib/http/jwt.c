@@ -221,7 +221,7 @@ static int check_header(const struct jwt_keys *k, struct json_object *o,
 	struct json_object *crit;
 
 	if (!alg || strcmp(alg, "ES256") != 0)
-		return err_set(err, -EACCES, "token: it is not signed by ES256");
+		return err_set(err, -EACCES, "token: it is not signed with ES256");
 	if (json_object_object_get_ex(o, "crit", &crit))
 		return err_set(err, -EACCES, "token: it has extensions");
 	if (!kid)
@@ -273,16 +273,16 @@ static int check_times(struct json_object *o, uint64_t now_s, uint64_t *ret_exp,
 
 	if (time_of(o, "exp", &exp) < 0 || time_of(o, "iat", &iat) < 0 ||
 	    (rc < 0 && rc != -ENOENT))
-		return err_set(err, -EACCES,
-			       "token: it does not say from when until when it is valid"
-			       " (iat, exp, nbf)");
+		return err_set(
+			err, -EACCES,
+			"token: its time of validity is missing (iat, exp, nbf)");
 	if (now_s >= exp + JWT_LEEWAY_S)
 		return err_set(err, -EACCES, "token: it has expired");
 	if (iat > now_s + JWT_LEEWAY_S || nbf > now_s + JWT_LEEWAY_S)
 		return err_set(err, -EACCES,
 			       "token: it is not valid yet (do the clocks differ?)");
 	if (exp < iat || exp - iat > JWT_LIFE_MAX_S)
-		return err_set(err, -EACCES, "token: it lives too long");
+		return err_set(err, -EACCES, "token: it is valid for too long");
 	*ret_exp = exp;
 	return 0;
 }
@@ -348,8 +348,8 @@ static int check_claims(struct json_object *o, const struct jwt_rules *rules,
 	const char *login = text_of(o, claim);
 	if (!login || !*login || strlen(login) >= sizeof(ret->login))
 		return err_set(err, -EACCES,
-			       "token: it has no claim \"%s\", so that nobody can tell "
-			       "whose it is; newer Grafanas put the login there",
+			       "token: it has no claim \"%s\", so its user is unknown; "
+			       "Grafana 11.2 and later put the login there",
 			       claim);
 	memcpy(ret->login, login, strlen(login) + 1);
 	ret->exp_s = exp;

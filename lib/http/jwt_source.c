@@ -117,8 +117,9 @@ static int open_client(struct jwt_source *s, struct err *err)
 		return 0;
 	if (strncmp(s->where, "http://", 7) != 0 &&
 	    strncmp(s->where, "https://", 8) != 0)
-		return err_set(err, -EINVAL,
-			       "keys of tokens: an absolute path or an http(s) URL");
+		return err_set(
+			err, -EINVAL,
+			"keys of tokens: must be an absolute path or an http(s) URL");
 	return http_client_new(&config, &s->client, err);
 }
 

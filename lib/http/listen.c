@@ -93,7 +93,7 @@ int listen_check(const char *const *addresses, size_t count, struct err *err)
 {
 	char host[256], port[8];
 	uint32_t number;
-	int rc = count ? 0 : err_set(err, -EINVAL, "web.listen-address: there is none");
+	int rc = count ? 0 : err_set(err, -EINVAL, "web.listen-address: none given");
 
 	for (size_t i = 0; i < count && rc == 0; i++)
 		rc = split(addresses[i], host, port, &number, err);

@@ -69,7 +69,7 @@ static int take(munge_ctx_t ctx, const void *payload, int len, struct munge_fact
 	    munge_ctx_get(ctx, MUNGE_OPT_ENCODE_TIME, &encode_time) != EMUNGE_SUCCESS ||
 	    munge_ctx_get(ctx, MUNGE_OPT_DECODE_TIME, &now) != EMUNGE_SUCCESS)
 		return err_set(err, -EACCES,
-			       "munge: a credential that is none of ours");
+			       "munge: not a valid credential of this site");
 	if (now - encode_time > MUNGE_TTL_S)
 		return err_set(err, -EACCES, "munge: Expired credential");
 	if (len)

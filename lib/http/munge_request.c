@@ -193,7 +193,7 @@ int munge_request_check(const struct munge_facts *m, const struct munge_asked *a
 	if (!munge_request_is_bound(m) || !split_payload(m, &f) ||
 	    !cut_host(&f.authority, host, sizeof(host)) || a->node != !!f.node.s)
 		return err_set(err, -EACCES,
-			       "munge: the credential is of no request that we know");
+			       "munge: the credential is not bound to a request");
 	if (!is_ours(a, &f.authority, host))
 		return err_set(err, -EACCES,
 			       "munge: the credential was made for host %.100s, which "

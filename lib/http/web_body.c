@@ -109,11 +109,11 @@ static unsigned framing(struct web_request *r, bool http11, const char **ret_tex
 	if (h.length &&
 	    parse_u64(web_header(r, MHD_HTTP_HEADER_CONTENT_LENGTH), &n) < 0)
 		return MHD_HTTP_BAD_REQUEST;
-	*ret_text = "no such transfer coding\n";
+	*ret_text = "unknown transfer coding\n";
 	if (h.encoding && strcasecmp(web_header(r, MHD_HTTP_HEADER_TRANSFER_ENCODING),
 				     "chunked") != 0)
 		return MHD_HTTP_NOT_IMPLEMENTED;
-	*ret_text = "no such expectation\n";
+	*ret_text = "unknown expectation\n";
 	if (h.expect &&
 	    (h.expect > 1 ||
 	     strcasecmp(web_header(r, MHD_HTTP_HEADER_EXPECT), "100-continue") != 0))
@@ -148,11 +148,11 @@ unsigned web_head_check(struct web_request *r, const char *method, const char *v
 	if (status)
 		return status;
 	r->method = find_method(method);
-	*ret_text = "no such method here\n";
+	*ret_text = "method not allowed here\n";
 	if (!(r->method & web_methods(r)))
 		return MHD_HTTP_METHOD_NOT_ALLOWED;
 	bool wants = most && r->method & (WEB_POST | WEB_PUT | WEB_PATCH);
-	*ret_text = wants ? "body too long\n" : "no request here has a body\n";
+	*ret_text = wants ? "body too long\n" : "no request may have a body here\n";
 	if (body && (!wants || r->body.length > most))
 		return MHD_HTTP_CONTENT_TOO_LARGE;
 	if (!wants)
@@ -160,7 +160,7 @@ unsigned web_head_check(struct web_request *r, const char *method, const char *v
 	*ret_text = "Content-Length is missing\n";
 	if (!body && !r->body.announced)
 		return MHD_HTTP_LENGTH_REQUIRED;
-	*ret_text = "no such content type here\n";
+	*ret_text = "unsupported content type\n";
 	if (r->route->body_type &&
 	    !is_type(web_header(r, MHD_HTTP_HEADER_CONTENT_TYPE), r->route->body_type))
 		return MHD_HTTP_UNSUPPORTED_MEDIA_TYPE;

@@ -303,8 +303,9 @@ static int on_user(struct parser *p, yaml_node_t *k, yaml_node_t *v)
 	if (rc < 0)
 		return rc;
 	if (!*name || strchr(name, ':'))
-		return yaml_walk_fail(&p->w, k, "basic_auth_users",
-				      "a user name is not empty and has no colon");
+		return yaml_walk_fail(
+			&p->w, k, "basic_auth_users",
+			"a user name must not be empty or contain a colon");
 	/* never repeat the value: it is a secret */
 	if (!is_bcrypt(hash))
 		return yaml_walk_fail(

@@ -105,7 +105,7 @@ static int start_daemon(struct web_daemon *d, int *fd, bool tls, unsigned thread
 				  MHD_OPTION_ARRAY, options, MHD_OPTION_END);
 	if (!d->mhd)
 		return err_set(err, errno ? -errno : -EIO,
-			       "web: the HTTP library does not start on port %u%s%s",
+			       "web: the HTTP server cannot be started on port %u%s%s",
 			       w->ports[d->listener], errno ? ": " : "",
 			       errno ? strerror(errno) : "");
 	*fd = -1; /* the library's now */

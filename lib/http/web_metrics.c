@@ -7,18 +7,19 @@
 
 static const struct prom_family connections_refused = {
 	"ceems_web_connections_refused_total", PROM_COUNTER,
-	"Clients that got no connection: they, or all, have too many"};
+	"Connections refused because their client, or all clients together, had too "
+	"many"};
 static const struct prom_family connections_ended = {
 	"ceems_web_connections_ended_total", PROM_COUNTER,
-	"Connections that were ended so that another one found room"};
+	"Connections closed to make room for another one"};
 static const struct prom_family bodies_refused = {
 	"ceems_web_bodies_refused_total", PROM_COUNTER,
-	"Requests with bodies for which there was no room: their sender, or all, have "
-	"too much"};
+	"Requests refused because their sender, or all senders together, had too many "
+	"bytes of bodies in memory"};
 static const struct prom_family checks_refused = {
 	"ceems_web_checks_refused_total", PROM_COUNTER,
-	"Requests that proved nothing by a password or a MUNGE credential: it was "
-	"wrong, too many waited to be checked, munged did not answer"};
+	"Requests whose password or MUNGE credential was not accepted: it was wrong, "
+	"too many were waiting to be checked, or munged did not answer"};
 
 void web_count_check(struct web *w, enum web_check check, int rc)
 {

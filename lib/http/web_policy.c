@@ -130,7 +130,7 @@ static int load_ca(struct web_settings *s, struct err *err)
 	int n = gnutls_certificate_set_x509_trust_mem(s->cred, &d, GNUTLS_X509_FMT_PEM);
 	if (n <= 0)
 		return err_set(err, -EINVAL, "%s: %s", file,
-			       n < 0 ? gnutls_strerror(n) : "holds no certificate");
+			       n < 0 ? gnutls_strerror(n) : "contains no certificate");
 	return 0;
 }
 
@@ -143,7 +143,7 @@ static int load_tls(struct web_settings *s, const char *file, struct err *err)
 	int rc = gnutls_priority_init(&s->priority, s->config.priority.data, &at);
 	if (rc < 0)
 		return err_set(err, -EINVAL,
-			       "%s: this machine's GnuTLS does not take the "
+			       "%s: this machine's GnuTLS does not support the "
 			       "versions, suites or curves asked for (at \"%s\")",
 			       file, at);
 	rc = load_pem(s, err);
@@ -312,7 +312,7 @@ void web_policy_refresh(struct web_policy *p)
 		return;
 	struct err err = {""};
 	if (web_policy_reload(p, &err) < 0)
-		log_warn("web: %s, keeping the configuration in force", err_text(&err));
+		log_warn("web: %s, keeping the current configuration", err_text(&err));
 	else
 		log_info("web: %s and its certificates read again", p->file);
 }

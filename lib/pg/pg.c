@@ -258,7 +258,7 @@ static int set_session(struct pg *pg, struct err *err)
 int pg_connect(struct pg *pg, struct err *err)
 {
 	if (interrupted(pg))
-		return err_set(err, -ECANCELED, "the program ends");
+		return err_set(err, -ECANCELED, "the program is stopping");
 	if (pg_connected(pg))
 		return 0;
 	if (clock_boottime_ns() < pg->next_try_ns)

@@ -267,7 +267,7 @@ int pg_pool_submit(struct pg_pool *p, struct pg_job *job, struct err *err)
 
 	pthread_mutex_lock(&p->mutex);
 	if (p->stopping)
-		rc = err_set(err, -ECANCELED, "the program ends");
+		rc = err_set(err, -ECANCELED, "the program is stopping");
 	else if (!p->state.up)
 		rc = err_set(err, -EHOSTDOWN, "%s", p->state.why.text);
 	else if (p->state.queued >= p->queue_max)
@@ -315,7 +315,7 @@ void pg_pool_stop(struct pg_pool *p, unsigned grace_ms)
 	pthread_mutex_lock(&p->mutex);
 	p->stopping = true;
 	pthread_cond_broadcast(&p->work);
-	end_all(p, -ECANCELED, "the program ends");
+	end_all(p, -ECANCELED, "the program is stopping");
 	while (p->state.busy &&
 	       pthread_cond_timedwait(&p->idle, &p->mutex, &until) == 0)
 		;

@@ -58,11 +58,11 @@ is "a user's certificate is the user" "$(c alice "$units?$W" | rows .uuid)" "$(c
 like "who has units" "$(c alice "$units?$W" | rows .uuid)" '^101 105 '
 is "by the kind of name that the site has chosen, not by another in it" "$(c carol "$units?$W" | rows '.cluster_id + ":" + .uuid')" "alpha:103 beta:101 beta:106"
 is "and no more than the user" "$(code alice /api/v1/units/admin) $(code alice /api/v1/units/2) $(code alice '/api/v1/units/verify?uuid=102&cluster_id=alpha')" "403 404 403"
-is "one of two users is nobody's" "$(code two $units) $(why)" "403 the certificate is of two users"
+is "one of two users is nobody's" "$(code two $units) $(why)" "403 the certificate names two users"
 is "one whose name is no login" "$(code odd $units)" 401
 is "one of another site" "$(code abroad $units)" 401
 is "one that has the name as another kind" "$(code named $units)" 401
-like "which is said" "$(why)" 'of no front end and no user'
+like "which is said" "$(why)" 'belongs to no front end and no user'
 is "a user may not say to be another" "$(code alice $units -H 'X-Grafana-User: boss') $(why)" "403 only a front end of this site's list may name a user by a header"
 is "nor a node" "$(code n1 $units -H 'X-Grafana-User: boss')" 401
 is "a certificate of another CA ends the connection" "$(code forged $units) $(push forged)" "000 000"

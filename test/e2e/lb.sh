@@ -131,7 +131,7 @@ ok "it starts" lb_start || tap_done
 scrape() { curl -s -m 100 -o body -w '%{http_code}' "$@" "$U/metrics"; }
 is "metrics are Prometheus' by a password of its own" "$(scrape -u 'prometheus:correct horse') $(scrape)" "200 401"
 is "and not for those who come by a front end" "$(scrape -u 'grafana:correct horse') $(why <body | cut -c1-51) $(scrape -u 'prometheus:correct horse' -H 'X-Grafana-User: ann')" \
-	"403 metrics of this service are not for users, or who n 403"
+	"403 users and front ends may not read the metrics of th 403"
 if have_root; then
 	# /proc/PID of who hides is root's
 	is "it runs as somebody without rights" "$(sed -n 's/^Uid:\t//p' "/proc/$LB/status" | tr '\t' ' ')" "65534 65534 65534 65534"

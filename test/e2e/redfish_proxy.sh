@@ -351,7 +351,7 @@ else
 	denied "for one host" "$(bound GET "http://other.example:5000$POWER" node2)" "was made for host other.example, which is not this one (munge-hosts of its configuration)"
 	printf x >a_body
 	denied "for a request without a body" "$(cred "$(munge_payload GET "$U$POWER" a_body) node2")" "was made for another body"
-	denied "one that names no node is another server's" "$(cred "$(munge_payload GET "$U$POWER")")" "is of no request that we know"
+	denied "one that names no node is another server's" "$(cred "$(munge_payload GET "$U$POWER")")" "is not bound to a request"
 	denied "a node speaks for itself only by it, too" "$(bound GET "$U$POWER" node3)"
 	printf '  munge_hosts: [other.example]\n  munge_unbound: false\n' >>munge.yaml
 	kill -HUP "$PID"

@@ -245,9 +245,9 @@ like "the certificate is the first" "$(serial)" 'CN ?= ?server'
 cp renewed.key tls.key; cp renewed.pem tls.pem
 like "a renewed certificate is taken without a restart" "$(wait_for 5 eval 'serial | grep -q renewed'; serial)" 'CN ?= ?renewed'
 echo broken >tls.pem
-wait_for 10 eval 'serial >/dev/null; grep -q "keeping the configuration in force" "$LOG"'
+wait_for 10 eval 'serial >/dev/null; grep -q "keeping the current configuration" "$LOG"'
 like "a broken one leaves the old in force" "$(serial)$(sleep 1.2; serial)" 'renewed.*renewed'
-is "and is said once" "$(grep -c 'keeping the configuration in force' "$LOG")" 1
+is "and is said once" "$(grep -c 'keeping the current configuration' "$LOG")" 1
 cp renewed.pem tls.pem
 sed -i "s/^  ada: .*/  bob: ${hash//\//\\/}/" web.yaml
 kill -HUP "$PID"

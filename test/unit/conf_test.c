@@ -386,7 +386,7 @@ static void wrong_files_name_line_and_key(void **state)
 		{"web:\n  listen-address:\n  - ':1'\n  - [':2']\n",
 		 "c.yaml:4: web.listen-address: entries of the list must be plain "
 		 "values"},
-		{"ring: 5\n", "c.yaml:1: ring: wants a mapping, not a value"},
+		{"ring: 5\n", "c.yaml:1: ring: must be a mapping, not a value"},
 		{"ring.slots: 64\nring:\n  slots: 65\n",
 		 "c.yaml:3: duplicate key \"ring.slots\", set before in line 1"},
 		{"collector.slurm: 1\ncollector.slurm.enabled: 1\n",
@@ -403,8 +403,8 @@ static void wrong_files_name_line_and_key(void **state)
 		 "c.yaml:1: tags (\"tag:yaml.org,2002:int\") are not supported here"},
 		{"ring.slots: 64\n---\nring.slots: 65\n",
 		 "c.yaml:2: a second document, only one is allowed"},
-		{"- 1\n", "c.yaml:1: the file must hold \"key: value\" lines"},
-		{"just text\n", "c.yaml:1: the file must hold \"key: value\" lines"},
+		{"- 1\n", "c.yaml:1: the file must contain \"key: value\" lines"},
+		{"just text\n", "c.yaml:1: the file must contain \"key: value\" lines"},
 		{"? [1]\n: 2\n", "c.yaml:1: a key must be a word"},
 		{"'': 2\n", "c.yaml:1: empty key"},
 		{"path.procfs: \"a\\0b\"\n", "c.yaml:1: NUL in a text"},
@@ -415,8 +415,8 @@ static void wrong_files_name_line_and_key(void **state)
 		 "c.yaml:3: found unexpected end of stream, while scanning a quoted "
 		 "scalar"},
 		{"ring:\n\tslots: 1\n",
-		 "c.yaml:2: found character that cannot start any token (YAML is "
-		 "indented with blanks, not with tabs)"},
+		 "c.yaml:2: found character that cannot start any token ("
+		 "indent YAML with spaces, not with tabs)"},
 		{"path.procfs: b: c\n",
 		 "c.yaml:1: mapping values are not allowed in this context"},
 		{"ring:\n  slots: \xff\xfe\n", "c.yaml:2: invalid leading UTF-8 octet"},

@@ -39,7 +39,7 @@ static void what_came_instead_is_said_and_not_repeated(void **state)
 		assert_int_equal(parse("", l, "empty"), -EBADMSG);
 		assert_int_equal(parse("\n", l, "empty"), -EBADMSG);
 		assert_int_equal(parse("<html>", l, "web page"), -EBADMSG);
-		assert_int_equal(parse("{\"a\": ", l, "too soon"), -EBADMSG);
+		assert_int_equal(parse("{\"a\": ", l, "cut short"), -EBADMSG);
 		assert_int_equal(parse("[{}]", l, "not a JSON object"), -EBADMSG);
 		assert_int_equal(parse("{} {}", l, "not JSON"), -EBADMSG);
 		assert_int_equal(parse("{\"a\": planted}", l, "not JSON"), -EBADMSG);
@@ -66,7 +66,7 @@ static void depth_and_size_are_bounded(void **state)
 	assert_int_equal(parse(text, &strict, ""), 0);
 	text[100] = ' ';
 	text[101] = '\0';
-	assert_int_equal(parse(text, &strict, "too many"), -EBADMSG);
+	assert_int_equal(parse(text, &strict, "too long"), -EBADMSG);
 }
 
 static void strict_is_to_the_letter(void **state)

@@ -282,7 +282,8 @@ static void a_front_end_names_no_root(void **state)
 		f.uids = 1;
 		f.uid = "0";
 		assert_int_equal(prove(&f), -EPERM);
-		assert_non_null(strstr(err.text, "by the word of a front end"));
+		assert_non_null(
+			strstr(err.text, "a front end cannot name root or slurm"));
 	}
 }
 

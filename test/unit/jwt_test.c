@@ -201,7 +201,7 @@ static void time_is_kept_with_a_little_leeway(void **state)
 	assert_int_equal(
 		check(HEADER, "{" WHO ",\"iat\":1699999990,\"exp\":1800000000}"),
 		-EACCES);
-	assert_string_equal(err.text, "token: it lives too long");
+	assert_string_equal(err.text, "token: it is valid for too long");
 }
 
 static void without_a_login_the_refusal_explains(void **state)

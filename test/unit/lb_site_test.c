@@ -398,9 +398,9 @@ static void each_slip_is_named_with_its_line_and_what_to_do(void **state)
 		const char *text, *why;
 	} rows[] = {
 		{"ceems_lb:\n\tbackends: []\n", "lb.yaml:2: "},
-		{"ceems_lb:\n\tbackends: []\n", "with blanks, not with tabs"},
+		{"ceems_lb:\n\tbackends: []\n", "with spaces, not with tabs"},
 		{"ceems_lb:\n  backends:\n    - id: a\n\t  tsdb: []\n",
-		 "with blanks, not with tabs"},
+		 "with spaces, not with tabs"},
 		{GOOD "  stategy: x\n",
 		 "lb.yaml:6: unknown key: stategy (known here: strategy, "},
 		{"cems_lb:\n  x: 1\n", "lb.yaml:1: unknown key: cems_lb (known here: "
@@ -413,7 +413,8 @@ static void each_slip_is_named_with_its_line_and_what_to_do(void **state)
 		{GOOD "    - id: a\n      tsdb: [{web: {url: http://i}}]\n",
 		 "lb.yaml:6: an id that is there twice: a"},
 		{GOOD "      tsdb: []\n", "lb.yaml:6: key given twice: tsdb"},
-		{GOOD "---\n" GOOD, "a second document (---): one file, one document"},
+		{GOOD "---\n" GOOD,
+		 "a second document (---): a file may have only one"},
 		{GOOD "  cluster_label: a-b\n",
 		 "lb.yaml:6: cluster_label: not the name of a label (letters"},
 		{GOOD "  limits: {owned: 60}\n",
@@ -494,9 +495,9 @@ static void what_is_wrong_is_named_with_its_line(void **state)
 	refused(ONE "\"\"}\n", "lb.yaml:5: url: must begin with http:// or https://");
 	refused(ONE "\"http://h:99999\"}\n",
 		"lb.yaml:5: url: not a URL (http://HOST:PORT, "
-		"a port is 1 to 65535)");
-	refused(ONE "\"http://h:0\"}\n", "lb.yaml:5: url: a port is 1 to 65535");
-	refused(ONE "\"http://u:p@h\"}\n", "do not belong there");
+		"a port must be 1 to 65535)");
+	refused(ONE "\"http://h:0\"}\n", "lb.yaml:5: url: a port must be 1 to 65535");
+	refused(ONE "\"http://u:p@h\"}\n", "must not contain user and password");
 	refused(ONE "\"http://h/a b\"}\n", "blank");
 	refused(ONE "\"http://h//x\"}\n", "url");
 	refused(ONE "\"http://h?x=1\"}\n", "query");

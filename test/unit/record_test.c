@@ -359,7 +359,8 @@ static void wrong_fields_are_named(void **state)
 	refused(wire, append(wire, len, 8, "abc", 3), "restarts");
 	refused(wire, append(wire, len, 11, "abcd", 4), "uid: there twice");
 	refused(wire, append(wire, len, 260, "a\0b", 3), "user: zero byte");
-	refused(wire, append(wire, len, 23, "\1\0\0\0name", 8), "cgroups: no path");
+	refused(wire, append(wire, len, 23, "\1\0\0\0name", 8),
+		"cgroups: not an absolute path");
 	refused(wire, append(wire, len, 262, "\5abc", 4), "env: no name");
 	refused((const unsigned char *)"\x09\0", 2, "unknown type 9");
 	refused((const unsigned char *)"\x01\0", 2, "manager: missing");

@@ -523,11 +523,11 @@ static void second_writer_and_second_reader_are_refused(void **state)
 	struct err err;
 	char want[160];
 	assert_int_equal(spool_writer_open(folder, NULL, &w2, &err), -EBUSY);
-	snprintf(want, sizeof(want), "%s: another writer has it (process %d)", folder,
-		 (int)getpid());
+	snprintf(want, sizeof(want), "%s: in use by another writer (process %d)",
+		 folder, (int)getpid());
 	assert_string_equal(err.text, want);
 	assert_int_equal(spool_reader_open(folder, &r2, &err), -EBUSY);
-	assert_non_null(strstr(err.text, "another reader has it"));
+	assert_non_null(strstr(err.text, "in use by another reader"));
 	spool_reader_close(r);
 	spool_writer_close(w);
 	spool_writer_close(writer(&roomy));

@@ -191,8 +191,8 @@ static void what_is_wrong_is_named_with_its_line(void **state)
 		{"basic_auth_users:\n  u: $2b$32$abcdefghijklmnopqrstuu"
 		 "IIjbzLTtPONCeyPaCOkQ6NdDqDT8wLC\n",
 		 "bcrypt"},
-		{"basic_auth_users:\n  \"a:b\": " HASH "\n", "no colon"},
-		{"basic_auth_users:\n  \"\": " HASH "\n", "not empty"},
+		{"basic_auth_users:\n  \"a:b\": " HASH "\n", "contain a colon"},
+		{"basic_auth_users:\n  \"\": " HASH "\n", "must not be empty"},
 		{"basic_auth_users:\n  u: " HASH "\n  u: " HASH "\n",
 		 ":3: key given twice: u"},
 		{"basic_auth_users: [a, b]\n", "must be a mapping"},
