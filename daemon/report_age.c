@@ -11,7 +11,7 @@
 #include "lib/clock.h"
 
 #define FILES_MAX 4096u
-#define GAP_NS (10 * NSEC_PER_SEC)
+#define GAP_NS ((int64_t)(10 * NSEC_PER_SEC))
 
 static uint64_t oldest_file_ns(const char *folder)
 {
@@ -33,23 +33,29 @@ static uint64_t oldest_file_ns(const char *folder)
 	return oldest;
 }
 
-void report_age_begin(struct report_age *a, const char *folder, uint64_t acked)
+void report_age_begin(struct report_age *a, const char *folder, uint64_t acked,
+		      uint64_t realtime_ns, uint64_t boottime_ns)
 {
 	if (a->count)
 		return;
+	uint64_t oldest_ns = oldest_file_ns(folder);
+	uint64_t age_ns = realtime_ns > oldest_ns ? realtime_ns - oldest_ns : 0;
 	a->acked = acked;
-	a->before_ns = oldest_file_ns(folder);
+	a->has_before = oldest_ns != 0;
+	a->before_ns = (int64_t)boottime_ns - (int64_t)age_ns;
 }
 
 void report_age_note(struct report_age *a, uint64_t first, uint64_t last,
-		     uint64_t realtime_ns)
+		     uint64_t boottime_ns)
 {
-	if (a->before_ns && first > a->acked + 1)
+	int64_t now_ns = (int64_t)boottime_ns;
+
+	if (a->has_before && first > a->acked + 1)
 		a->marks[a->count++] =
 			(struct report_age_mark){first - 1, a->before_ns};
-	a->before_ns = 0;
+	a->has_before = false;
 	struct report_age_mark *newest = a->count ? &a->marks[a->count - 1] : NULL;
-	if (newest && realtime_ns - newest->ns < GAP_NS) {
+	if (newest && now_ns - newest->ns < GAP_NS) {
 		newest->seq = last;
 		return;
 	}
@@ -58,10 +64,10 @@ void report_age_note(struct report_age *a, uint64_t first, uint64_t last,
 		for (uint32_t i = 0; i < REPORT_AGE_MARKS; i += 2)
 			a->marks[a->count++] = a->marks[i];
 	}
-	a->marks[a->count++] = (struct report_age_mark){last, realtime_ns};
+	a->marks[a->count++] = (struct report_age_mark){last, now_ns};
 }
 
-uint64_t report_age_ns(struct report_age *a, uint64_t acked, uint64_t realtime_ns)
+uint64_t report_age_ns(struct report_age *a, uint64_t acked, uint64_t boottime_ns)
 {
 	uint32_t gone = 0;
 
@@ -69,7 +75,5 @@ uint64_t report_age_ns(struct report_age *a, uint64_t acked, uint64_t realtime_n
 		gone++;
 	memmove(a->marks, a->marks + gone, (a->count - gone) * sizeof(a->marks[0]));
 	a->count -= gone;
-	if (!a->count || realtime_ns < a->marks[0].ns)
-		return 0;
-	return realtime_ns - a->marks[0].ns;
+	return a->count ? (uint64_t)((int64_t)boottime_ns - a->marks[0].ns) : 0;
 }

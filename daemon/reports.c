@@ -108,7 +108,8 @@ static bool open_spool(struct reports *r)
 		return false;
 	}
 	if (spool_stats(r->folder, &stats, &err) == 0)
-		report_age_begin(&r->age, r->folder, stats.acked);
+		report_age_begin(&r->age, r->folder, stats.acked,
+				 r->p.env->realtime_ns(), r->p.env->boottime_ns());
 	return true;
 }
 
@@ -135,7 +136,7 @@ static uint32_t write_batch(struct reports *r)
 			first = seq;
 	}
 	if (n)
-		report_age_note(&r->age, first, seq, r->p.env->realtime_ns());
+		report_age_note(&r->age, first, seq, r->p.env->boottime_ns());
 	if (n && spool_sync(r->writer, &err) < 0) {
 		rc = -EIO;
 		n = 0; /* told again: nobody knows what is on the disk */
@@ -188,8 +189,7 @@ static void take_stats(struct reports *r)
 		r->stats.lost[0] = s.lost[SPOOL_INTERVAL];
 		r->stats.lost[1] = s.lost[SPOOL_FINAL];
 		r->stats.spool_bytes = s.bytes;
-		r->stats.oldest_age_ns =
-			report_age_ns(&r->age, s.acked, r->p.env->realtime_ns());
+		r->stats.oldest_age_ns = report_age_ns(&r->age, s.acked, now);
 	}
 	pthread_mutex_unlock(r->p.lock);
 }

@@ -368,6 +368,8 @@ gate_test_PKGS := $(libgate_USES)
 endif # of the gate
 TESTS += cluster_name_test
 cluster_name_test_LIBS := libreports libbase
+TESTS += report_age_test
+report_age_test_LIBS := libreports libbase
 TESTS += prom_request_test
 prom_request_test_LIBS := libpromql libbase
 ifeq ($(HAVE_ZLIB),1)
