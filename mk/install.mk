@@ -44,7 +44,7 @@ install_config = test -e "$(DESTDIR)$(sysconfdir)/ceems/$(notdir $(1:.in=))" || 
 
 .PHONY: data
 data:
-	contrib/emissions/refresh $(OWID)
+	contrib/emissions/refresh $(OWID) $(EDITION)
 
 .PHONY: install uninstall dist deb
 install: all

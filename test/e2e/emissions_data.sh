@@ -22,6 +22,10 @@ is "names stay" "$(grep '^DE,' "$SCRATCH/out.csv")" "DE,DEU,Germany,2100,77.123"
 is "a country without a number keeps its row" "$(grep '^AE,' "$SCRATCH/out.csv")" "$(grep '^AE,' "$table")"
 is "no country comes or goes" "$(grep -v '^#' "$SCRATCH/out.csv" | cut -d, -f1)" "$(grep -v '^#' "$table" | cut -d, -f1)"
 like "the edition is of today" "$(head -12 "$SCRATCH/out.csv")" "edition of $(date -u +%Y)"
+ok "an edition can be named" refresh "$SCRATCH/new.csv" 2031
+like "and stands in the head" "$(cat "$SCRATCH/out.csv")" 'edition of 2031\.'
+is "the shipped table is of 2025: numbers of 2024 for most of the larger countries" \
+	"$(grep -o 'edition of [0-9]*' "$table") $(grep -cE '^(FR|DE|US|CN|GB|JP|IN|BR|ES|IT),.*,2024,' "$table")" "edition of 2025 10"
 
 rm -f "$SCRATCH/out.csv"
 echo '<html>come back later</html>' >"$SCRATCH/page.html"
