@@ -19,6 +19,7 @@
 #define DEVICES_MAX 256
 #define PORTS_MAX 256
 #define NAME_BYTES 64
+#define INFO_BYTES 256 /* board_id of mlx5 alone has up to 63 and a line feed */
 
 /* port_{rcv,xmit}_data count 32-bit words ("data octets divided by 4") */
 #define WORD 4
@@ -185,7 +186,7 @@ static void put_info(struct prom *out, int devfd, const char *device)
 		"ceems_infiniband_info", PROM_GAUGE,
 		"Constant 1, labelled by board and firmware, from sysfs "
 		"class/infiniband"};
-	char board[NAME_BYTES] = "", firmware[NAME_BYTES] = "", hca[NAME_BYTES] = "";
+	char board[INFO_BYTES] = "", firmware[INFO_BYTES] = "", hca[INFO_BYTES] = "";
 
 	read_word(devfd, "board_id", board, sizeof(board));
 	read_word(devfd, "fw_ver", firmware, sizeof(firmware));

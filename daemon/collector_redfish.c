@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Power of the node from its BMC, as daemon/source_redfish.c had it last. */
 #include <errno.h>
+#include <string.h>
 
 #include "daemon/collector.h"
 #include "daemon/courier_link.h"
 #include "daemon/source_view.h"
 
 #define NAME "redfish"
+#define CHASSIS_BYTES sizeof(((struct source_channel *)0)->chip)
 
 /* Names and types of the peer; it has no energy */
 static const struct prom_family families[SOURCE_KINDS] = {
@@ -44,6 +46,51 @@ static int say_why(const struct source_view *v, struct err *err)
 	return err_set(err, -EAGAIN, "the BMC has not been read yet");
 }
 
+static bool is_plain(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+	       (c >= '0' && c <= '9') || c == '_';
+}
+
+/* As the peer writes it (its SanitizeMetricName()): what is no letter, digit or
+ * underscore, with the underscores around it, is one underscore. */
+static void write_chassis(const char *id, char ret[CHASSIS_BYTES])
+{
+	size_t n = 0;
+
+	for (const char *p = id; *p && n + 1 < CHASSIS_BYTES;) {
+		const char *other = p + strspn(p, "_");
+		if (!*other || is_plain(*other)) {
+			ret[n++] = *p++;
+			continue;
+		}
+		while (*other && !is_plain(*other))
+			other++;
+		p = other + strspn(other, "_");
+		ret[n++] = '_';
+	}
+	ret[n] = '\0';
+}
+
+/* Of the i-th channel; its very id where another chassis has the name already. */
+static const char *name_chassis(const struct source_view *v, size_t i,
+				char ret[CHASSIS_BYTES])
+{
+	const struct source_channel *c = &v->last.channels[i];
+	char other[CHASSIS_BYTES];
+
+	write_chassis(c->chip, ret);
+	for (size_t k = 0; k < i; k++) {
+		const struct source_channel *before = &v->last.channels[k];
+		if (before->kind != c->kind)
+			continue;
+		write_chassis(before->chip, other);
+		if (strcmp(other, ret) == 0)
+			return c->chip;
+	}
+	return ret;
+}
+
 static int redfish_view_collect(void *state, struct prom *out, struct err *err)
 {
 	struct source_view *v = state;
@@ -56,8 +103,10 @@ static int redfish_view_collect(void *state, struct prom *out, struct err *err)
 		return rc;
 	for (size_t i = 0; i < v->last.count; i++) {
 		const struct source_channel *c = &v->last.channels[i];
-		struct prom_label labels[2] = {{"hostname", v->env->hostname},
-					       {"chassis", c->chip}};
+		char chassis[CHASSIS_BYTES];
+		struct prom_label labels[2] = {
+			{"hostname", v->env->hostname},
+			{"chassis", name_chassis(v, i, chassis)}};
 		/* a counter stays where it stopped, a gauge of now must be of now */
 		if (c->kind != SOURCE_ENERGY && source_is_stale(c, now_ns))
 			continue;

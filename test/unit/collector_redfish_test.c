@@ -88,6 +88,37 @@ static void all_chassis_are_the_golden_scrape(void **state)
 	tree_done(&t, c);
 }
 
+static void a_chassis_is_named_as_the_peer_names_it(void **state)
+{
+	static const char *const names[][2] = {
+		{"System.Embedded.1", "System_Embedded_1"},
+		{"a_.-_b", "a_b"},
+		{"a__b", "a__b"},
+		{"._.", "__"},
+		{"Geh\xc3\xa4use 1", "Geh_use_1"},
+		{"a__b.", "a__b_"},
+		/* which another has by then: its own */
+		{"Geh use 1", "Geh use 1"},
+	};
+	(void)state;
+	struct energy_tree t;
+	start(&t);
+	begin();
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		say(COURIER_POWER, names[i][0], false, (i + 1) * 1000000);
+	tree_sample_after(&t, 0);
+	assert_int_equal(node_collect(&t.node, c), 0);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		char line[200];
+		snprintf(line, sizeof(line),
+			 "ceems_redfish_current_watts{hostname=\"host\",chassis="
+			 "\"%s\"} %zu\n",
+			 names[i][1], i + 1);
+		assert_non_null(strstr(t.node.text.data, line));
+	}
+	tree_done(&t, c);
+}
+
 static void a_dead_bmc_ages_and_its_joules_stop(void **state)
 {
 	(void)state;
@@ -229,6 +260,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_chassis_are_the_golden_scrape),
+		cmocka_unit_test(a_chassis_is_named_as_the_peer_names_it),
 		cmocka_unit_test(a_dead_bmc_ages_and_its_joules_stop),
 		cmocka_unit_test(a_counter_that_is_reset_adds_nothing),
 		cmocka_unit_test(a_time_that_is_not_yet_is_now),
