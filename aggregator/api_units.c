@@ -243,7 +243,11 @@ static void put_members(const struct ask *a, struct query *q, const char *unit)
 		  " END) FROM unit r JOIN unit_node n ON n.unit = r.id WHERE r.id = ");
 	query_put(q, unit);
 	query_put(q, " AND r.started IS NOT NULL AND r.ended IS NULL "
-		     "HAVING bool_and(n.ended IS NOT NULL))");
+		     "HAVING bool_and(n.ended IS NOT NULL)), (SELECT "
+		     "',\"suspended_seconds\":' || coalesce(max((s.record->>"
+		     "'suspended_s')::bigint), 0) FROM job_record s WHERE s.unit = ");
+	query_put(q, unit);
+	query_put(q, " HAVING count(*) > 0)");
 }
 
 static int list(struct ask *a, bool all, struct err *err)

@@ -30,6 +30,7 @@ static const struct column table[] = {
 	C("ArrayJobID", NULL, COUNT, 12, ARRAY_JOB, "job id of the array"),
 	C("ArrayTaskID", NULL, COUNT, 12, ARRAY_TASK, "task of the array"),
 	C("AsOf", NULL, TIME, 19, AS_OF, "when the sums of this row were made"),
+	C("AveCPU", NULL, SPAN, 10, AVE_CPU_S, "CPU time of a step, by tasks"),
 	C("Cluster", NULL, TEXT, 10, CLUSTER, "cluster"),
 	C("Comment", NULL, TEXT, 14, COMMENT, "comment"),
 	C("ConsumedEnergy", NULL, JOULES, 14, ENERGY_J,
@@ -87,10 +88,14 @@ static const struct column table[] = {
 	C("NetOut", NULL, BYTES, 10, NET_TX_BYTES, "bytes sent"),
 	C("NNodes", NULL, COUNT, 8, NODES, "nodes"),
 	C("NodeList", NULL, TEXT, 15, NODE_LIST, "nodes by name"),
+	C("NTasks", NULL, COUNT, 8, TASKS, "tasks of a step"),
 	C("Partition", NULL, TEXT, 10, PARTITION, "partition"),
 	C("Period", NULL, TEXT, 10, PERIOD, "day, week or month of cacct usage"),
 	C("Planned", NULL, SPAN, 10, PLANNED_S,
 	  "time from when it might have started until it did"),
+	C("PlannedCPU", NULL, SPAN, 10, PLANNED_CPU_S,
+	  "that time, times the requested CPUs"),
+	C("PlannedCPURAW", NULL, COUNT, 13, PLANNED_CPU_S, "the same in seconds"),
 	C("QOS", NULL, TEXT, 10, QOS, "quality of service"),
 	C("Reason", NULL, TEXT, 22, REASON, "why it waited or ended"),
 	C("ReqCPUS", NULL, COUNT, 8, REQ_CPUS, "requested CPUs"),
@@ -105,6 +110,8 @@ static const struct column table[] = {
 	C("Start", "startedAt", TIME, 19, STARTED, "when it started"),
 	C("State", NULL, TEXT, 10, STATE, "state"),
 	C("Submit", "createdAt", TIME, 19, SUBMITTED, "when it was submitted"),
+	C("Suspended", NULL, SPAN, 10, SUSPENDED_S,
+	  "how long it was suspended, no part of Elapsed"),
 	C("SystemCPU", NULL, CPU_SPAN, 10, CPU_SYSTEM_S,
 	  "CPU time of the kernel for it"),
 	C("TimeEff", NULL, RATIO, 7, TIME_RATIO, "time used of the time limit"),
@@ -126,11 +133,11 @@ static const struct column table[] = {
 /* second names that are no column of their own */
 static const struct {
 	const char *name, *means;
-} aliases[] = {{"gpuEmissions", "Grams"},
-	       {"endedAt", "End"},
-	       {"Nodes", "NodeList"},
-	       {"EnergyJ", "ConsumedEnergyRaw"},
-	       {"RestartCnt", "Restarts"}};
+} aliases[] = {
+	{"gpuEmissions", "Grams"},  {"endedAt", "End"},
+	{"Nodes", "NodeList"},      {"EnergyJ", "ConsumedEnergyRaw"},
+	{"RestartCnt", "Restarts"}, {"Reserved", "Planned"}, /* Slurm before 23.02 */
+	{"ResvCPU", "PlannedCPU"},  {"ResvCPURAW", "PlannedCPURAW"}};
 
 static bool is_name(const char *text, size_t len, const char *name)
 {

@@ -158,6 +158,22 @@ static bool holds(const struct series *s, struct span life, struct span part)
 	return false;
 }
 
+/* What hours know of an edge's hour beyond its intervals: a job may use something while
+ * Slurm has ended it already. Both parts of such an hour have their share of that. */
+static double find_rest(const struct cut *cut, int which, struct span life,
+			struct span part, enum series_value v)
+{
+	double from_s = floor(part.from_s / HOUR_S) * HOUR_S;
+	const struct span hour = {from_s, from_s + HOUR_S};
+	struct sum told = {0}, all = {0};
+
+	if (is_mean(v))
+		return 1;
+	add_points(&told, &cut->edges[which], life, hour, v);
+	add_points(&all, &cut->hours, life, hour, v);
+	return told.value > 0 ? fmax(1, all.value / told.value) : 1;
+}
+
 static struct sum sum_of(const struct unit *u, const struct cut *cut,
 			 enum series_value v, double now_s)
 {
@@ -169,7 +185,12 @@ static struct sum sum_of(const struct unit *u, const struct cut *cut,
 		struct span part = edge_part(u, cut, e, now_s);
 		if (!(length_of(part) > 0) || !holds(&cut->edges[e], life, part))
 			continue;
-		add_points(&s, &cut->edges[e], life, part, v);
+		struct sum some = {0};
+		add_points(&some, &cut->edges[e], life, part, v);
+		s.value += some.value * find_rest(cut, e, life, part, v);
+		s.peak = fmax(s.peak, some.peak);
+		s.known |= some.known;
+		s.missing |= some.missing;
 		if (e == 0)
 			rest.from_s = part.to_s;
 		else

@@ -59,6 +59,8 @@ static const struct {
 	{UNIT_ENDED, 1e-3, "ended_at_ts"},
 	{UNIT_ELAPSED_S, 1, "elapsed_seconds|total_time_seconds.walltime"},
 	{UNIT_LIMIT_S, 1, "time_limit_s|tags.time_limit_s"},
+	{UNIT_SUSPENDED_S, 1, "suspended_seconds"},
+	{UNIT_TASKS, 1, "tasks"},
 	{UNIT_NODES, 1, "allocation.nodes"},
 	{UNIT_CPUS, 1, "allocation.cpus|allocation.vcpus"},
 	{UNIT_MEMORY_BYTES, 1, "allocation.mem"},
@@ -241,6 +243,9 @@ static void read_request(struct unit *u, int64_t now)
 	n[UNIT_PLANNED_S] = fmax(0, (isnan(until) ? (double)now : until) - since);
 	if (isnan(since) || u->is_step)
 		n[UNIT_PLANNED_S] = NAN;
+	n[UNIT_PLANNED_CPU_S] = n[UNIT_PLANNED_S] * n[UNIT_REQ_CPUS];
+	if (n[UNIT_TASKS] > 0)
+		n[UNIT_AVE_CPU_S] = n[UNIT_CPU_S] / n[UNIT_TASKS];
 	if (n[UNIT_LIMIT_S] > 0)
 		n[UNIT_TIME_RATIO] = n[UNIT_ELAPSED_S] / n[UNIT_LIMIT_S];
 }
@@ -277,6 +282,9 @@ static void complete(struct unit *u, int64_t now)
 		n[UNIT_ELAPSED_S] =
 			(is_time(n[UNIT_ENDED]) ? n[UNIT_ENDED] : (double)now) -
 			n[UNIT_STARTED];
+	/* as sacct: what it was suspended is no part of it */
+	if (n[UNIT_SUSPENDED_S] > 0)
+		n[UNIT_ELAPSED_S] -= n[UNIT_SUSPENDED_S];
 	if (n[UNIT_ELAPSED_S] < 0)
 		n[UNIT_ELAPSED_S] = 0;
 	if (isnan(n[UNIT_CPU_S]))

@@ -52,6 +52,7 @@ enum unit_number {
 	UNIT_ENDED,
 	UNIT_ELAPSED_S,
 	UNIT_LIMIT_S,
+	UNIT_SUSPENDED_S,
 	UNIT_NODES,
 	UNIT_CPUS,
 	UNIT_MEMORY_BYTES, /* allocated */
@@ -84,6 +85,9 @@ enum unit_number {
 	UNIT_REQ_NODES,
 	UNIT_REQ_MEMORY_BYTES,
 	UNIT_PLANNED_S,         /* from when it might have started to when it did */
+	UNIT_PLANNED_CPU_S,     /* that, times the CPUs that it asked for */
+	UNIT_TASKS,             /* of a step */
+	UNIT_AVE_CPU_S,         /* of a step: CPU time by tasks */
 	UNIT_TIME_RATIO,        /* of its time limit */
 	UNIT_MEMORY_PEAK_RATIO, /* highest on one node over what it may use there */
 	UNIT_WASTED_CPU_S,      /* allocated and not used */

@@ -36,9 +36,9 @@ static void read_cut_series(struct series *s, const char *text)
 	json_object_put(o);
 }
 
-/* ret_unit's texts are not used */
-static void cut_it(double from_s, double to_s, bool has_intervals,
-		   struct unit *ret_unit)
+/* ret_unit's texts are not used; hour_j, if not 0: of the first hour */
+static void cut_life(double from_s, double to_s, bool has_intervals, double hour_j,
+		     struct unit *ret_unit)
 {
 	const double now_s = 1774600000;
 	struct json_object *o = json_tokener_parse(life);
@@ -46,6 +46,8 @@ static void cut_it(double from_s, double to_s, bool has_intervals,
 
 	unit_from_json(o, (int64_t)now_s, ret_unit);
 	read_cut_series(&cut.hours, course);
+	if (hour_j > 0)
+		cut.hours.points[0].value[SERIES_TOTAL_J] = hour_j;
 	for (int e = 0; has_intervals && e < 2; e++)
 		read_cut_series(&cut.edges[e], intervals);
 	assert_true(cut_needs(ret_unit, from_s, to_s, now_s));
@@ -56,6 +58,17 @@ static void cut_it(double from_s, double to_s, bool has_intervals,
 	series_done(&cut.edges[0]);
 	series_done(&cut.edges[1]);
 	json_object_put(o);
+}
+
+static void cut_it(double from_s, double to_s, bool has_intervals,
+		   struct unit *ret_unit)
+{
+	cut_life(from_s, to_s, has_intervals, 0, ret_unit);
+}
+
+static void cut_hours(double from_s, double to_s, double hour_j, struct unit *ret_unit)
+{
+	cut_life(from_s, to_s, true, hour_j, ret_unit);
 }
 
 static void a_window_has_what_happened_in_it(void **state)
@@ -78,6 +91,12 @@ static void a_window_has_what_happened_in_it(void **state)
 	assert_float_equal(u.number[UNIT_WASTED_CPU_S], 10800 - 13, 1e-6);
 	assert_float_equal(u.number[UNIT_MEMORY_PEAK_BYTES], 450, 1e-9);
 	assert_true(isnan(u.number[UNIT_CPU_USER_S])); /* of the window nobody knows */
+	/* hours know of more than intervals do: 200 J, of which they have 100 */
+	const double hour_j = 200;
+	cut_hours(t0 + 1800, t0 + 9000, hour_j, &u);
+	assert_float_equal(u.number[UNIT_ENERGY_J], 160 + 20, 1e-9);
+	cut_hours(t0 - 5, t0 + 1800, hour_j, &u);
+	assert_float_equal(u.number[UNIT_ENERGY_J], 40, 1e-9);
 	/* both edges in one hour: a sixth of an interval, and the other */
 	cut_it(t0 + 1500, t0 + 2700, true, &u);
 	assert_float_equal(u.number[UNIT_ENERGY_J], 20.0 / 6 + 40, 1e-6);
