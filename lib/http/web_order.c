@@ -173,7 +173,7 @@ static size_t find_bucket(const struct web_order *o, enum kind kind,
 }
 
 static struct web_group *find_group(const struct web_order *o, enum kind kind,
-				   const struct web_place *place, uint64_t key)
+				    const struct web_place *place, uint64_t key)
 {
 	struct web_group *g = o->buckets[find_bucket(o, kind, place, key)];
 
