@@ -305,12 +305,23 @@ static int64_t ms_above(int64_t ns)
 	return ns / 1000000 + (ns % 1000000 > 0);
 }
 
+/* A duration that is an expression still: what is proved must be numbers. */
+static int check_fixed(struct walk *w, const struct promql_node *n)
+{
+	if (!n->range_expr && !n->step_expr && !n->offset_expr)
+		return 0;
+	return err_set(w->err, -EACCES,
+		       "this query has a duration that was not worked out");
+}
+
 /* Times at which n (a selector or subquery) is asked: its @ and offset applied. What is
  * added up stays small: it is checked at each step. */
 static int shift(struct walk *w, const struct promql_node *n, struct access_reach *t)
 {
-	int rc;
+	int rc = check_fixed(w, n);
 
+	if (rc)
+		return rc;
 	if (n->at == AT_TIME) {
 		t->from = t->to = ACCESS_EPOCH;
 		t->from_ms = t->to_ms = bound(n->at_s * 1000);
@@ -326,6 +337,25 @@ static int shift(struct walk *w, const struct promql_node *n, struct access_reac
 
 static int walk(struct walk *w, struct promql_node *n, struct access_reach t);
 
+/* A selector is looked up further than its range says: "anchored" takes the sample
+ * before it, "smoothed" those on both sides (promql/engine.go:
+ * getTimeRangesForSelector(), matrixSelector()). */
+static int extend(struct walk *w, const struct promql_node *n, struct access_reach *t)
+{
+	switch (n->extent) {
+	case EXTENT_PLAIN:
+		return 0;
+	case EXTENT_ANCHORED:
+		t->from_ms -= w->p->policy->lookback_ms;
+		return 0;
+	case EXTENT_SMOOTHED:
+		t->from_ms -= w->p->policy->lookback_ms;
+		t->to_ms += w->p->policy->lookback_ms;
+		return 0;
+	}
+	return err_set(w->err, -EACCES, "this query has a modifier that is not known");
+}
+
 static int walk_selector(struct walk *w, struct promql_node *n, int64_t reach_ms,
 			 struct access_reach t)
 {
@@ -333,17 +363,20 @@ static int walk_selector(struct walk *w, struct promql_node *n, int64_t reach_ms
 	int rc = shift(w, n, &t);
 
 	t.from_ms -= reach_ms;
+	rc = rc ? rc : extend(w, n, &t);
 	return rc ? rc
 		  : prove(w, n, access_metrics_of(policy, w->q, n), policy->inject_max,
 			  t);
 }
 
-/* The selector in timestamp(selector); NULL: it is another call */
+/* The selector in timestamp(selector) or start_timestamp(selector); NULL: it is another
+ * call */
 static struct promql_node *stamped(const struct promql_node *call)
 {
+	const char *name = promql_function_name(call->function);
 	struct promql_node *n = call->expr;
 
-	if (strcmp(promql_function_name(call->function), "timestamp") != 0)
+	if (strcmp(name, "timestamp") != 0 && strcmp(name, "start_timestamp") != 0)
 		return NULL;
 	while (n && n->kind == PROMQL_PAREN)
 		n = n->expr;
@@ -368,6 +401,7 @@ static int walk_stamped(struct walk *w, struct promql_node *n, struct access_rea
 	if (still.to_ms > t.to_ms)
 		t.to_ms = still.to_ms;
 	t.from_ms -= w->p->policy->lookback_ms;
+	rc = rc ? rc : extend(w, n, &t);
 	return rc ? rc
 		  : prove(w, n, access_metrics_of(w->p->policy, w->q, n),
 			  w->p->policy->inject_max, t);
@@ -422,18 +456,25 @@ static int walk(struct walk *w, struct promql_node *n, struct access_reach t)
 	case PROMQL_SELECTOR:
 		return walk_selector(w, n, w->p->policy->lookback_ms, t);
 	case PROMQL_RANGE:
-		return walk_selector(w, n->expr, ms_above(n->range_ns), t);
+		rc = check_fixed(w, n);
+		return rc ? rc : walk_selector(w, n->expr, ms_above(n->range_ns), t);
 	case PROMQL_SUBQUERY:
 		return walk_subquery(w, n, t);
 	case PROMQL_PAREN:
 	case PROMQL_UNARY:
 		return walk(w, n->expr, t);
 	case PROMQL_BINARY:
+		/* what is filled in are numbers, which read nothing */
+		if ((n->fill_left && n->fill_left->kind != PROMQL_NUMBER_LITERAL) ||
+		    (n->fill_right && n->fill_right->kind != PROMQL_NUMBER_LITERAL))
+			break;
 		rc = walk(w, n->expr, t);
 		return rc ? rc : walk(w, n->right, t);
 	case PROMQL_AGGREGATE:
 		rc = n->param ? walk(w, n->param, t) : 0;
 		return rc ? rc : walk(w, n->expr, t);
+	case PROMQL_DURATION_CALL:
+		break;
 	case PROMQL_CALL:
 		/* info() joins metrics that its selectors do not name */
 		if (!w->p->policy->open &&

@@ -31,13 +31,18 @@
 #define PROMQL_FLAG_BITS 8
 #define PROMQL_VERSION(major, minor) (((major)*1000 + (minor)) << PROMQL_FLAG_BITS)
 enum promql_flag {
-	PROMQL_FUNCTIONS = 1, /* promql-experimental-functions */
-	PROMQL_FLAGS = PROMQL_FUNCTIONS,
+	PROMQL_FUNCTIONS = 1,       /* promql-experimental-functions */
+	PROMQL_EXTENDED_RANGES = 2, /* promql-extended-range-selectors */
+	PROMQL_FILL = 4,            /* promql-binop-fill-modifiers */
+	PROMQL_DURATIONS = 8,       /* promql-duration-expr */
+	PROMQL_FLAGS = PROMQL_FUNCTIONS | PROMQL_EXTENDED_RANGES | PROMQL_FILL |
+		       PROMQL_DURATIONS,
 };
 enum promql_dialect {
 	/* Prometheus 2.42 (Debian 12), and what speaks like it */
 	PROMQL_2 = PROMQL_VERSION(2, 42) | PROMQL_FLAGS,
 	PROMQL_3 = PROMQL_VERSION(3, 5) | PROMQL_FLAGS,
+	PROMQL_NEWEST = PROMQL_VERSION(3, 16) | PROMQL_FLAGS,
 };
 /* "3.5.0-rc.1" or "2.55" -> PROMQL_VERSION(), without flags; -1: it is none. */
 int promql_dialect_of(const char *version);
@@ -65,12 +70,13 @@ enum promql_kind {
 	PROMQL_STRING_LITERAL,
 	PROMQL_SELECTOR, /* instant vector selector */
 	PROMQL_RANGE, /* selector[range]; expr is the selector, with its @ and offset */
-	PROMQL_SUBQUERY,  /* expr[range:step] */
-	PROMQL_PAREN,     /* (expr) */
-	PROMQL_UNARY,     /* -expr, +expr */
-	PROMQL_BINARY,    /* expr op right */
-	PROMQL_AGGREGATE, /* op by (labels) (param, expr) */
-	PROMQL_CALL,      /* function(args) */
+	PROMQL_SUBQUERY,      /* expr[range:step] */
+	PROMQL_PAREN,         /* (expr) */
+	PROMQL_UNARY,         /* -expr, +expr */
+	PROMQL_BINARY,        /* expr op right */
+	PROMQL_AGGREGATE,     /* op by (labels) (param, expr) */
+	PROMQL_CALL,          /* function(args) */
+	PROMQL_DURATION_CALL, /* op(expr, right), in durations alone */
 };
 
 enum promql_op {
@@ -84,6 +90,8 @@ enum promql_op {
 	PROMQL_LSS,
 	PROMQL_GTE,
 	PROMQL_GTR,
+	PROMQL_TRIM_UPPER, /* </ */
+	PROMQL_TRIM_LOWER,
 	PROMQL_ADD, /* also unary */
 	PROMQL_SUB, /* also unary */
 	PROMQL_MUL,
@@ -106,6 +114,11 @@ enum promql_op {
 	PROMQL_QUANTILE,
 	PROMQL_LIMITK,
 	PROMQL_LIMIT_RATIO,
+	/* of durations */
+	PROMQL_STEP,        /* step() */
+	PROMQL_QUERY_RANGE, /* range() */
+	PROMQL_MIN_OF,
+	PROMQL_MAX_OF,
 	PROMQL_OPS,
 };
 
@@ -123,6 +136,8 @@ struct promql_label {
 };
 
 enum promql_card { CARD_ONE_TO_ONE, CARD_GROUP_LEFT, CARD_GROUP_RIGHT };
+/* What a selector reads beyond its range: lookback before it, or on both sides. */
+enum promql_extent { EXTENT_PLAIN, EXTENT_ANCHORED, EXTENT_SMOOTHED };
 enum promql_at { AT_NONE, AT_TIME, AT_START, AT_END };
 
 struct promql_function;
@@ -149,6 +164,7 @@ struct promql_node {
 	struct str name;
 	struct promql_matcher *matchers;
 	struct promql_node *next_selector; /* in the order written */
+	enum promql_extent extent;
 
 	/* a selector or subquery */
 	enum promql_at at;
@@ -157,6 +173,9 @@ struct promql_node {
 	/* a range or subquery, step_ns 0: the server's; a number that is a duration,
 	 * without its sign */
 	int64_t range_ns, step_ns;
+	/* that are not yet worked out; NULL: range_ns, step_ns, offset_ns count */
+	struct promql_node *range_expr, *step_expr, *offset_expr;
+	struct promql_node *next_unfixed;
 
 	/* an aggregation: by or without (grouped false: neither); a binary operation:
 	 * on or ignoring */
@@ -165,6 +184,8 @@ struct promql_node {
 	bool return_bool;
 	enum promql_card card;
 	struct promql_label *include; /* of group_left or group_right */
+	/* what stands for a sample that one side lacks; NULL: nothing does */
+	struct promql_node *fill_left, *fill_right;
 };
 
 /* Zero: the default, which is also the most. */

@@ -194,6 +194,12 @@ static int check_matching(struct check *c, struct promql_node *n, bool vectors)
 	if (!vectors && n->labels)
 		return bad(c, n,
 			   "vector matching only allowed between instant vectors");
+	if ((n->fill_left || n->fill_right) && (!vectors || is_set(n->op)))
+		return bad(c, n,
+			   vectors ? "filling in missing series not allowed for set "
+				     "operators"
+				   : "filling in missing series only allowed between "
+				     "instant vectors");
 	if (vectors && is_set(n->op) && n->card != CARD_ONE_TO_ONE)
 		return bad(c, n, "no grouping allowed for a set operation");
 	return 0;
@@ -269,6 +275,8 @@ static int check(struct check *c, struct promql_node *n)
 		return check_aggregate(c, n);
 	case PROMQL_CALL:
 		return check_call(c, n);
+	case PROMQL_DURATION_CALL:
+		break;
 	}
 	return bad(c, n, "unknown part");
 }

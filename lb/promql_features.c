@@ -24,6 +24,19 @@ static const struct feature {
 	[FEATURE_UTF8] = {"a label of any characters", {.since = 3000}},
 	[FEATURE_GROUP_NAMES] = {"a group's name as (?<name>...)", {.since = 3000}},
 	[FEATURE_DURATION_SCANNER] = {"an operator in brackets", {.since = 3004}},
+	[FEATURE_DURATIONS] = {"a duration that is an expression",
+			       {.since = 3004,
+				.flag = PROMQL_DURATIONS,
+				.opened = 3016}},
+	[FEATURE_STEP] = {"step()", {.since = 3006}},
+	[FEATURE_EXTENDED_RANGES] = {"anchored and smoothed",
+				     {.since = 3007,
+				      .flag = PROMQL_EXTENDED_RANGES,
+				      .opened = 3016}},
+	[FEATURE_RANGE] = {"range()", {.since = 3010}},
+	[FEATURE_FILL] = {"fill", {.since = 3010, .flag = PROMQL_FILL}},
+	[FEATURE_TRIM] = {"</ and >/", {.since = 3011}},
+	[FEATURE_MIN_MAX] = {"min_of and max_of", {.since = 3013}},
 };
 
 static const struct flag {
@@ -31,6 +44,9 @@ static const struct flag {
 	unsigned bit;
 } flags[] = {
 	{"promql-experimental-functions", PROMQL_FUNCTIONS},
+	{"promql-duration-expr", PROMQL_DURATIONS},
+	{"promql-extended-range-selectors", PROMQL_EXTENDED_RANGES},
+	{"promql-binop-fill-modifiers", PROMQL_FILL},
 };
 
 static unsigned version_of(enum promql_dialect d)

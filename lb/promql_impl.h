@@ -25,6 +25,13 @@ enum promql_feature {
 	FEATURE_UTF8,
 	FEATURE_GROUP_NAMES,
 	FEATURE_DURATION_SCANNER,
+	FEATURE_DURATIONS,
+	FEATURE_STEP,
+	FEATURE_EXTENDED_RANGES,
+	FEATURE_FILL,
+	FEATURE_RANGE,
+	FEATURE_TRIM,
+	FEATURE_MIN_MAX,
 };
 bool promql_knows(enum promql_dialect d, struct promql_known k);
 bool promql_has(enum promql_dialect d, enum promql_feature f);
@@ -45,6 +52,8 @@ struct promql {
 	struct steps *steps, own; /* own: unless they are the request's */
 	struct promql_node *root;
 	struct promql_node *selectors, **selectors_end;
+	struct promql_node *unfixed; /* selectors, ranges, subqueries */
+	bool depends_on_times;
 	struct promql_chunk *chunks; /* all memory of the tree */
 	char *room;
 	size_t left;
@@ -88,6 +97,15 @@ enum token_type {
 	T_WITHOUT,
 	T_START,
 	T_END,
+	T_STEP,
+	T_RANGE,
+	T_MAX_OF,
+	T_MIN_OF,
+	T_ANCHORED,
+	T_SMOOTHED,
+	T_FILL,
+	T_FILL_LEFT,
+	T_FILL_RIGHT,
 };
 
 struct token {
@@ -102,6 +120,7 @@ struct lexer {
 	size_t len, pos;
 	enum promql_dialect dialect;
 	bool in_braces, in_brackets, colon_seen, duration_seen;
+	bool in_duration; /* and no number was there yet */
 	struct steps *steps;
 };
 
@@ -135,6 +154,14 @@ int parser_keep(struct parser *p, struct str s, struct str *ret);
 int parser_unquote(struct parser *p, struct str *ret);
 /* "(" label, ... ")" */
 int parser_labels(struct parser *p, struct promql_label **end);
+/* How closely an operator binds; more is closer. */
+int parser_level(enum promql_op op);
+/* A duration of operators that bind at least as closely as min_level; 0: any. */
+int parser_duration(struct parser *p, int min_level, struct promql_node **ret);
+int parser_offset_duration(struct parser *p, struct promql_node **ret);
+/* A duration of owner that is to be worked out. */
+void parser_keep_duration(struct parser *p, struct promql_node *owner,
+			  struct promql_node **at, struct promql_node *n);
 int parser_operand(struct parser *p, struct promql_node **ret);
 /* What follows *io, which becomes what is around it. */
 int parser_follow(struct parser *p, struct promql_node **io);

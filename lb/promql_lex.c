@@ -55,6 +55,15 @@ static const struct keyword {
 	{"bool", T_BOOL, 0, FEATURE_ALL},
 	{"start", T_START, 0, FEATURE_ALL},
 	{"end", T_END, 0, FEATURE_ALL},
+	{"step", T_STEP, 0, FEATURE_STEP},
+	{"range", T_RANGE, 0, FEATURE_RANGE},
+	{"max_of", T_MAX_OF, 0, FEATURE_MIN_MAX},
+	{"min_of", T_MIN_OF, 0, FEATURE_MIN_MAX},
+	{"anchored", T_ANCHORED, 0, FEATURE_EXTENDED_RANGES},
+	{"smoothed", T_SMOOTHED, 0, FEATURE_EXTENDED_RANGES},
+	{"fill", T_FILL, 0, FEATURE_FILL},
+	{"fill_left", T_FILL_LEFT, 0, FEATURE_FILL},
+	{"fill_right", T_FILL_RIGHT, 0, FEATURE_FILL},
 	{"inf", T_NUMBER, 0, FEATURE_ALL},
 	{"nan", T_NUMBER, 0, FEATURE_ALL},
 };
@@ -228,6 +237,15 @@ static int lex_string(struct lexer *l, struct token *t, struct err *err)
 	return 0;
 }
 
+static bool before_paren(const struct lexer *l)
+{
+	size_t pos = l->pos;
+
+	while (pos < l->len && is_space(l->text[pos]))
+		pos++;
+	return at(l, pos) == '(';
+}
+
 static void lex_word(struct lexer *l, struct token *t, uint32_t begin)
 {
 	bool colon = false;
@@ -243,6 +261,9 @@ static void lex_word(struct lexer *l, struct token *t, uint32_t begin)
 		if (strlen(k->word) != n ||
 		    strncasecmp(k->word, l->text + begin, n) != 0 ||
 		    !promql_scans(l->dialect, k->since))
+			continue;
+		/* a name where nothing is to be filled in */
+		if (k->since == FEATURE_FILL && !before_paren(l))
 			continue;
 		t->type = k->type;
 		t->op = k->op;
@@ -288,42 +309,75 @@ static int lex_in_braces(struct lexer *l, struct token *t, struct err *err)
 	return err_set(err, -EINVAL, "unexpected character inside braces");
 }
 
-/* FEATURE_DURATION_SCANNER: from "[" to "]" */
-static int lex_in_brackets(struct lexer *l, struct token *t, struct err *err)
+/* Words of durations; no others are there. */
+static int lex_duration_word(struct lexer *l, struct token *t, struct err *err)
 {
-	char c = l->text[l->pos];
+	static const struct {
+		const char *word;
+		enum token_type type;
+		enum promql_feature since;
+	} words[] = {
+		{"step", T_STEP, FEATURE_STEP},
+		{"range", T_RANGE, FEATURE_RANGE},
+		{"max_of", T_MAX_OF, FEATURE_MIN_MAX},
+		{"min_of", T_MIN_OF, FEATURE_MIN_MAX},
+	};
+	size_t begin = l->pos;
 
-	if (is_digit(c) || (c == '.' && is_digit(at(l, l->pos + 1)))) {
+	while (is_alpha(at(l, l->pos)))
+		l->pos++;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (strlen(words[i].word) != l->pos - begin ||
+		    strncasecmp(words[i].word, l->text + begin, l->pos - begin) != 0)
+			continue;
+		if (!promql_scans(l->dialect, words[i].since))
+			return promql_lacks(l->dialect, words[i].since, err);
+		t->type = words[i].type;
 		l->duration_seen = true;
-		return number_or_duration(l, t, err);
-	}
-	l->pos++;
-	if (c == ']') {
-		t->type = T_RIGHT_BRACKET;
-		l->in_brackets = false;
 		return 0;
 	}
-	if (c == ':' && l->duration_seen && !l->colon_seen) {
-		t->type = T_COLON;
-		l->colon_seen = true;
-		return 0;
-	}
-	if (c == '+' || c == '-') {
-		t->type = T_OP;
-		t->op = c == '+' ? PROMQL_ADD : PROMQL_SUB;
-		return 0;
-	}
-	if (c && strchr("*/%^()", c))
-		return err_set(err, -EINVAL,
-			       "arithmetic on durations is not supported");
 	return err_set(err, -EINVAL, "unexpected character in duration expression");
 }
+
+static int lex_sign(struct lexer *l, struct token *t, struct err *err);
 
 static int op(struct token *t, enum promql_op o)
 {
 	t->type = T_OP;
 	t->op = o;
 	return 0;
+}
+
+/* FEATURE_DURATION_SCANNER: from "[" to the first number */
+static int lex_in_duration(struct lexer *l, struct token *t, struct err *err)
+{
+	char c = l->text[l->pos];
+
+	if (is_digit(c) || (c == '.' && is_digit(at(l, l->pos + 1)))) {
+		l->duration_seen = true;
+		l->in_duration = false;
+		return number_or_duration(l, t, err);
+	}
+	if (is_alpha(c))
+		return lex_duration_word(l, t, err);
+	if (c == ':' && l->duration_seen && !l->colon_seen) {
+		l->pos++;
+		t->type = T_COLON;
+		l->colon_seen = true;
+		return 0;
+	}
+	if (c && strchr("],()+-*/%^", c))
+		return lex_sign(l, t, err);
+	return err_set(err, -EINVAL, "unexpected character in duration expression");
+}
+
+/* "</" and ">/"; in an older version two operators, which never fit */
+static int lex_trim(struct lexer *l, struct token *t, enum promql_op o, struct err *err)
+{
+	if (!promql_has(l->dialect, FEATURE_TRIM))
+		return promql_lacks(l->dialect, FEATURE_TRIM, err);
+	l->pos++;
+	return op(t, o);
 }
 
 /* One character that stands for itself, or the beginning of an operator */
@@ -354,8 +408,12 @@ static int lex_sign(struct lexer *l, struct token *t, struct err *err)
 			return op(t, PROMQL_NEQ);
 		break;
 	case '<':
+		if (next_is(l, "/"))
+			return lex_trim(l, t, PROMQL_TRIM_UPPER, err);
 		return op(t, accept(l, "=") ? PROMQL_LTE : PROMQL_LSS);
 	case '>':
+		if (next_is(l, "/"))
+			return lex_trim(l, t, PROMQL_TRIM_LOWER, err);
 		return op(t, accept(l, "=") ? PROMQL_GTE : PROMQL_GTR);
 	case '(':
 		t->type = T_LEFT_PAREN;
@@ -371,14 +429,14 @@ static int lex_sign(struct lexer *l, struct token *t, struct err *err)
 		if (l->in_brackets)
 			break;
 		t->type = T_LEFT_BRACKET;
-		l->in_brackets = true;
+		l->in_brackets = l->in_duration = true;
 		l->colon_seen = l->duration_seen = false;
 		return 0;
 	case ']':
 		if (!l->in_brackets)
 			break;
 		t->type = T_RIGHT_BRACKET;
-		l->in_brackets = false;
+		l->in_brackets = l->in_duration = false;
 		return 0;
 	case '@':
 		t->type = T_AT;
@@ -401,8 +459,10 @@ static int lex_outside(struct lexer *l, struct token *t, struct err *err)
 		lex_word(l, t, t->at);
 		return 0;
 	}
-	/* The scanner of 2.42 takes a letter here for a colon, so foo[5mx1m] does not
-	 * get here but foo[5m x1m] does. */
+	if (c != ':' && promql_scans(l->dialect, FEATURE_STEP))
+		return lex_duration_word(l, t, err);
+	/* Older scanners take a letter here for a colon, so foo[5mx1m] does not get
+	 * here but foo[5m x1m] does. */
 	if (l->colon_seen)
 		return err_set(err, -EINVAL, "unexpected colon");
 	l->pos++;
@@ -436,9 +496,8 @@ int promql_lex(struct lexer *l, struct token *ret, uint32_t *ret_at, struct err 
 	size_t begin = l->pos;
 
 	struct token t = {.type = T_EOF};
-	bool begun = l->in_brackets && !l->duration_seen;
-	bool scanner = promql_has(l->dialect, FEATURE_DURATION_SCANNER);
-	bool duration = begun && !scanner;
+	bool begun = l->in_brackets && l->in_duration;
+	bool duration = begun && !promql_has(l->dialect, FEATURE_DURATION_SCANNER);
 	int rc = 0;
 
 	if (begun)
@@ -449,14 +508,15 @@ int promql_lex(struct lexer *l, struct token *ret, uint32_t *ret_at, struct err 
 	t.text.p = l->text + l->pos;
 	if (duration) {
 		l->duration_seen = true;
+		l->in_duration = false;
 		rc = bracket_duration(l, &t, err);
 	} else if (l->pos >= l->len) {
 		if (l->in_braces || l->in_brackets)
 			rc = err_set(err, -EINVAL, "unexpected end of input");
 	} else if (l->in_braces) {
 		rc = lex_in_braces(l, &t, err);
-	} else if (l->in_brackets && scanner) {
-		rc = lex_in_brackets(l, &t, err);
+	} else if (begun) {
+		rc = lex_in_duration(l, &t, err);
 	} else {
 		rc = lex_outside(l, &t, err);
 	}

@@ -54,6 +54,15 @@ static int one_label(struct parser *p, struct str *ret)
 	case T_ON:
 	case T_START:
 	case T_END:
+	case T_STEP:
+	case T_RANGE:
+	case T_MAX_OF:
+	case T_MIN_OF:
+	case T_ANCHORED:
+	case T_SMOOTHED:
+	case T_FILL:
+	case T_FILL_LEFT:
+	case T_FILL_RIGHT:
 		if (!promql_plain_label(p->now.text) &&
 		    (p->now.type != T_METRIC_IDENTIFIER ||
 		     !promql_has(p->q->dialect, FEATURE_UTF8)))
@@ -338,6 +347,22 @@ static int parse_paren(struct parser *p, struct promql_node **ret)
 	return rc ? rc : parser_grown(p, n);
 }
 
+static bool names_function(enum token_type type)
+{
+	switch (type) {
+	case T_IDENTIFIER:
+	case T_START:
+	case T_END:
+	case T_STEP:
+	case T_RANGE:
+	case T_MAX_OF:
+	case T_MIN_OF:
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* A word that may be a metric's name or begin a call or an aggregation: what follows
  * decides. */
 static int parse_word(struct parser *p, struct promql_node **ret)
@@ -352,7 +377,7 @@ static int parse_word(struct parser *p, struct promql_node **ret)
 	    (p->now.type == T_LEFT_PAREN || p->now.type == T_BY ||
 	     p->now.type == T_WITHOUT))
 		return parse_aggregate(p, word, ret);
-	if (word.type == T_IDENTIFIER && p->now.type == T_LEFT_PAREN)
+	if (names_function(word.type) && p->now.type == T_LEFT_PAREN)
 		return parse_call(p, word, ret);
 	p->lexer = before;
 	p->now = word;
@@ -375,6 +400,15 @@ int parser_operand(struct parser *p, struct promql_node **ret)
 	case T_WITHOUT:
 	case T_START:
 	case T_END:
+	case T_STEP:
+	case T_RANGE:
+	case T_MAX_OF:
+	case T_MIN_OF:
+	case T_ANCHORED:
+	case T_SMOOTHED:
+	case T_FILL:
+	case T_FILL_LEFT:
+	case T_FILL_RIGHT:
 		return parse_word(p, ret);
 	case T_LEFT_BRACE:
 		return parse_selector(p, false, ret);

@@ -114,7 +114,7 @@ int parser_unquote(struct parser *p, struct str *ret)
 
 enum level { LEVEL_MUL = 5, LEVEL_POW = 6 };
 
-static int level_of(enum promql_op op)
+int parser_level(enum promql_op op)
 {
 	switch (op) {
 	case PROMQL_OR:
@@ -171,17 +171,58 @@ static int parse_postfix(struct parser *p, struct promql_node **ret)
 	return rc ? rc : parser_follow(p, ret);
 }
 
-/* bool, on or ignoring, group_left or group_right */
-static int parse_modifiers(struct parser *p, struct promql_node *n)
+/* "(" number ")" */
+static int parse_fill_value(struct parser *p, struct promql_node **ret)
+{
+	bool minus = false;
+	int rc = parser_expect(p, T_LEFT_PAREN, "fill, expected \"(\"");
+
+	if (!rc && p->now.type == T_OP &&
+	    (p->now.op == PROMQL_ADD || p->now.op == PROMQL_SUB)) {
+		minus = p->now.op == PROMQL_SUB;
+		rc = parser_advance(p);
+	}
+	if (!rc && p->now.type != T_NUMBER && p->now.type != T_DURATION)
+		rc = parser_unexpected(p, "fill, expected number");
+	rc = rc ? rc : parser_operand(p, ret);
+	if (!rc && minus)
+		(*ret)->number = -(*ret)->number;
+	return rc ? rc : parser_expect(p, T_RIGHT_PAREN, "fill, expected \")\"");
+}
+
+/* fill, or fill_left and fill_right in any order, each once */
+static int parse_fill(struct parser *p, struct promql_node *n)
 {
 	int rc = 0;
 
-	if (p->now.type == T_BOOL) {
-		n->return_bool = true;
+	if (p->now.type == T_FILL) {
+		if (!promql_has(p->q->dialect, FEATURE_FILL))
+			return parser_lacks(p, FEATURE_FILL);
 		rc = parser_advance(p);
-	}
-	if (rc || (p->now.type != T_ON && p->now.type != T_IGNORING))
+		rc = rc ? rc : parse_fill_value(p, &n->fill_left);
+		n->fill_right = n->fill_left;
 		return rc;
+	}
+	while (!rc && ((p->now.type == T_FILL_LEFT && !n->fill_left) ||
+		       (p->now.type == T_FILL_RIGHT && !n->fill_right))) {
+		struct promql_node **side =
+			p->now.type == T_FILL_LEFT ? &n->fill_left : &n->fill_right;
+
+		if (!promql_has(p->q->dialect, FEATURE_FILL))
+			return parser_lacks(p, FEATURE_FILL);
+		rc = parser_advance(p);
+		rc = rc ? rc : parse_fill_value(p, side);
+	}
+	return rc;
+}
+
+/* on or ignoring, group_left or group_right */
+static int parse_matching(struct parser *p, struct promql_node *n)
+{
+	int rc = 0;
+
+	if (p->now.type != T_ON && p->now.type != T_IGNORING)
+		return 0;
 	n->grouped = true;
 	n->on = p->now.type == T_ON;
 	rc = parser_advance(p);
@@ -195,13 +236,26 @@ static int parse_modifiers(struct parser *p, struct promql_node *n)
 	return parser_labels(p, &n->include);
 }
 
+/* bool, then which labels match, then what is filled in */
+static int parse_modifiers(struct parser *p, struct promql_node *n)
+{
+	int rc = 0;
+
+	if (p->now.type == T_BOOL) {
+		n->return_bool = true;
+		rc = parser_advance(p);
+	}
+	rc = rc ? rc : parse_matching(p, n);
+	return rc ? rc : parse_fill(p, n);
+}
+
 static int climb(struct parser *p, int min_level, struct promql_node **ret)
 {
 	int rc = parse_postfix(p, ret);
 
-	while (!rc && p->now.type == T_OP && level_of(p->now.op) >= min_level) {
+	while (!rc && p->now.type == T_OP && parser_level(p->now.op) >= min_level) {
 		struct promql_node *n = parser_node(p, PROMQL_BINARY, p->now.at, &rc);
-		int level = level_of(p->now.op);
+		int level = parser_level(p->now.op);
 
 		if (!n)
 			return rc;

@@ -19,6 +19,8 @@ const char *promql_op_name(enum promql_op op)
 		[PROMQL_LSS] = "<",
 		[PROMQL_GTE] = ">=",
 		[PROMQL_GTR] = ">",
+		[PROMQL_TRIM_UPPER] = "</",
+		[PROMQL_TRIM_LOWER] = ">/",
 		[PROMQL_ADD] = "+",
 		[PROMQL_SUB] = "-",
 		[PROMQL_MUL] = "*",
@@ -40,6 +42,10 @@ const char *promql_op_name(enum promql_op op)
 		[PROMQL_QUANTILE] = "quantile",
 		[PROMQL_LIMITK] = "limitk",
 		[PROMQL_LIMIT_RATIO] = "limit_ratio",
+		[PROMQL_STEP] = "step",
+		[PROMQL_QUERY_RANGE] = "range",
+		[PROMQL_MIN_OF] = "min_of",
+		[PROMQL_MAX_OF] = "max_of",
 	};
 
 	return names[op];
@@ -117,15 +123,26 @@ static void put_duration(struct buf *out, int64_t ns)
 	}
 }
 
+static void put_length(struct buf *out, const struct promql_node *expr, int64_t ns)
+{
+	if (expr)
+		print(expr, out);
+	else
+		put_duration(out, ns);
+}
+
 static void put_time(const struct promql_node *n, struct buf *out)
 {
 	if (n->at == AT_TIME)
 		buf_printf(out, " @ %.3f", n->at_s);
 	else if (n->at)
 		buf_puts(out, n->at == AT_START ? " @ start()" : " @ end()");
-	if (n->offset_ns) {
+	if (n->offset_ns || n->offset_expr) {
 		buf_puts(out, " offset ");
-		put_duration(out, n->offset_ns);
+		/* ends with its bracket, whatever follows */
+		if (n->offset_expr && n->offset_expr->kind == PROMQL_PAREN)
+			buf_putc(out, '+');
+		put_length(out, n->offset_expr, n->offset_ns);
 	}
 }
 
@@ -163,6 +180,29 @@ static void put_number(const struct promql_node *n, struct buf *out)
 		buf_put_f64(out, v);
 }
 
+static void put_fill(const struct promql_node *n, struct buf *out)
+{
+	static const char *const names[] = {" fill (", " fill_left (", " fill_right ("};
+	bool both = n->fill_left && n->fill_left == n->fill_right;
+	const struct promql_node *values[] = {both ? n->fill_left : NULL,
+					      both ? NULL : n->fill_left,
+					      both ? NULL : n->fill_right};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (!values[i])
+			continue;
+		buf_puts(out, names[i]);
+		put_number(values[i], out);
+		buf_putc(out, ')');
+	}
+}
+
+static void put_extent(const struct promql_node *n, struct buf *out)
+{
+	if (n->extent)
+		buf_puts(out, n->extent == EXTENT_ANCHORED ? " anchored" : " smoothed");
+}
+
 static void put_binary(const struct promql_node *n, struct buf *out)
 {
 	print(n->expr, out);
@@ -179,6 +219,7 @@ static void put_binary(const struct promql_node *n, struct buf *out)
 			 n->card == CARD_GROUP_LEFT ? " group_left" : " group_right");
 		put_labels(out, n->include);
 	}
+	put_fill(n, out);
 	buf_putc(out, ' ');
 	print(n->right, out);
 }
@@ -212,14 +253,26 @@ static void put_call(const struct promql_node *n, struct buf *out)
 	buf_putc(out, ')');
 }
 
+static void put_duration_call(const struct promql_node *n, struct buf *out)
+{
+	buf_puts(out, promql_op_name(n->op));
+	buf_putc(out, '(');
+	if (n->expr) {
+		print(n->expr, out);
+		buf_puts(out, ", ");
+		print(n->right, out);
+	}
+	buf_putc(out, ')');
+}
+
 static void put_brackets(const struct promql_node *n, struct buf *out)
 {
 	buf_putc(out, '[');
-	put_duration(out, n->range_ns);
+	put_length(out, n->range_expr, n->range_ns);
 	if (n->kind == PROMQL_SUBQUERY)
 		buf_putc(out, ':');
-	if (n->step_ns)
-		put_duration(out, n->step_ns);
+	if (n->step_ns || n->step_expr)
+		put_length(out, n->step_expr, n->step_ns);
 	buf_putc(out, ']');
 }
 
@@ -234,11 +287,13 @@ static void print(const struct promql_node *n, struct buf *out)
 		break;
 	case PROMQL_SELECTOR:
 		put_selector(n, out);
+		put_extent(n, out);
 		put_time(n, out);
 		break;
 	case PROMQL_RANGE:
 		put_selector(n->expr, out);
 		put_brackets(n, out);
+		put_extent(n->expr, out);
 		put_time(n->expr, out);
 		break;
 	case PROMQL_SUBQUERY:
@@ -263,6 +318,9 @@ static void print(const struct promql_node *n, struct buf *out)
 		break;
 	case PROMQL_CALL:
 		put_call(n, out);
+		break;
+	case PROMQL_DURATION_CALL:
+		put_duration_call(n, out);
 		break;
 	}
 }
