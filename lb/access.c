@@ -513,6 +513,9 @@ int access_plan_add(struct access_plan *p, struct promql *query, int64_t start_m
 
 	if (start_ms > end_ms || start_ms < -TIME_MAX_MS || end_ms > TIME_MAX_MS)
 		return err_set(err, -ERANGE, "the query's time ends before it begins");
+	/* it reads other times when it is asked for others, and not as much later */
+	if (promql_depends_on_times(query))
+		p->reaches.count = ACCESS_REACHES_MAX + 1;
 	rc = keep_query(p, query, err);
 	return rc ? rc : walk(&w, promql_root(query), whole);
 }

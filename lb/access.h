@@ -106,7 +106,8 @@ void access_plan_free(struct access_plan *p); /* accepts NULL; queries stay */
 
 /* Adds a query that is evaluated at times from start_ms to end_ms (the same for an
  * instant query). The query is borrowed until the plan is freed. -EACCES: it can be
- * proved for nobody, with what to change; -E2BIG: names too many units; -ERANGE:
+ * proved for nobody, with what to change (and without promql_fix_durations() before
+ * where it has durations to be worked out); -E2BIG: names too many units; -ERANGE:
  * touches time that is no time; -ENOMEM. */
 int access_plan_add(struct access_plan *p, struct promql *query, int64_t start_ms,
 		    int64_t end_ms, struct err *err)

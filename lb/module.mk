@@ -9,6 +9,7 @@ libpromql_SRCS += lb/form.c
 libpromql_SRCS += lb/json_read.c
 libpromql_SRCS += lb/prom_request.c
 libpromql_SRCS += lb/promql_check.c
+libpromql_SRCS += lb/promql_duration.c
 libpromql_SRCS += lb/promql_features.c
 libpromql_SRCS += lb/promql_functions.c
 libpromql_SRCS += lb/promql_lex.c

@@ -159,7 +159,7 @@ static int take_time(const struct form *f, const char *name, int64_t *ret_ms,
 }
 
 static int take_seconds(const struct form *f, const char *name, char text[32],
-			struct err *err)
+			int64_t *ret_ms, struct err *err)
 {
 	double seconds;
 	struct str v;
@@ -170,6 +170,8 @@ static int take_seconds(const struct form *f, const char *name, char text[32],
 	if (seconds_of(v.p, &seconds))
 		return bad_value(name, v, err);
 	snprintf(text, 32, "%.3f", seconds);
+	if (ret_ms)
+		*ret_ms = llround(seconds * 1000);
 	return 1;
 }
 
@@ -277,7 +279,7 @@ static int take_times(struct prom_request *r, const struct form *f, unsigned tak
 		rc = end;
 	}
 	if (rc >= 0 && takes & TAKES_RANGE) {
-		rc = take_seconds(f, "step", r->step, err);
+		rc = take_seconds(f, "step", r->step, &r->step_ms, err);
 		if (!rc)
 			rc = err_set(err, -EINVAL, "parameter \"step\" is missing");
 	}
@@ -398,7 +400,7 @@ static int take_all(struct prom_request *r, const struct form *f,
 		rc = take_matches(r, f, dialect, err);
 	rc = rc ? rc : take_times(r, f, takes, now_ms, err);
 	if (rc >= 0 && takes & TAKES_TIMEOUT) {
-		rc = take_seconds(f, "timeout", r->timeout, err);
+		rc = take_seconds(f, "timeout", r->timeout, NULL, err);
 		if (rc >= 0)
 			rc = form_get(f, "stats", &v, err);
 		r->stats = rc > 0 && v.len;
@@ -505,14 +507,22 @@ int prom_request_prove(struct prom_request *r, const struct access_policy *polic
 	if (r->call == PROM_FORMAT_QUERY || r->call == PROM_PARSE_QUERY)
 		return 0; /* text to text: nothing is read */
 	for (size_t i = 0; i < r->query_count; i++) {
-		int rc =
-			takes & (TAKES_MATCHES | TAKES_SPAN)
-				? access_plan_add_selectors(
-					  plan, r->queries[i], r->when.start_ms,
-					  r->when.end_ms,
-					  takes & TAKES_MATCHES ? BLOCK_MS : 0, err)
-				: access_plan_add(plan, r->queries[i], r->when.start_ms,
-						  r->when.end_ms, err);
+		int rc = takes & (TAKES_MATCHES | TAKES_SPAN)
+				 ? 0
+				 : promql_fix_durations(r->queries[i],
+							r->when.end_ms -
+								r->when.start_ms,
+							r->step_ms, err);
+
+		if (rc)
+			return rc;
+		rc = takes & (TAKES_MATCHES | TAKES_SPAN)
+			     ? access_plan_add_selectors(
+				       plan, r->queries[i], r->when.start_ms,
+				       r->when.end_ms,
+				       takes & TAKES_MATCHES ? BLOCK_MS : 0, err)
+			     : access_plan_add(plan, r->queries[i], r->when.start_ms,
+					       r->when.end_ms, err);
 
 		if (rc)
 			return rc;

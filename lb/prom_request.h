@@ -51,6 +51,7 @@ struct prom_request {
 	size_t query_count;
 	/* Checked and put into one form; "" when it was not there */
 	char step[32], timeout[32], limit[24];
+	int64_t step_ms; /* 0: not there */
 	bool stats;
 };
 

@@ -226,6 +226,14 @@ struct promql_node *promql_root(struct promql *q);
 /* The first of all selectors, whatever they stand in; go on with ->next_selector. */
 struct promql_node *promql_selectors(struct promql *q);
 
+/* Works out durations that are expressions, for a query that is evaluated over so much
+ * time in such steps (both 0: at one time); numbers take their place. -EINVAL: one is
+ * none then. */
+int promql_fix_durations(struct promql *q, int64_t range_ms, int64_t step_ms,
+			 struct err *err) __attribute__((warn_unused_result));
+/* Whether some of them are of these times, others for others. */
+bool promql_depends_on_times(const struct promql *q);
+
 /* Adds name="value" to a selector. Bytes are copied. -ENOMEM. */
 int promql_add_matcher(struct promql *q, struct promql_node *selector,
 		       enum promql_match match, const char *name, const char *value,

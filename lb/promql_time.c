@@ -27,32 +27,45 @@ static int parse_unsigned_duration(struct parser *p, int64_t *ret_ns)
 	return 0;
 }
 
-/* A range, which is above 0, or an offset, which may have a sign (once: a minus) and in
- * newer versions may be 0 */
+/* A range or an offset, which is not 0 and may have a minus */
 static int parse_duration(struct parser *p, bool offset, int64_t *ret_ns)
 {
-	bool old = !promql_has(p->q->dialect, FEATURE_NUMBERS_AS_DURATIONS);
-	bool minus = false;
+	bool minus = offset && p->now.type == T_OP && p->now.op == PROMQL_SUB;
 	int64_t ns = 0;
-	int rc = 0;
+	int rc = minus ? parser_advance(p) : 0;
 
-	if (p->now.type == T_OP &&
-	    (p->now.op == PROMQL_SUB || p->now.op == PROMQL_ADD)) {
-		minus = p->now.op == PROMQL_SUB;
-		if (old && (!offset || !minus))
-			return parser_unexpected(p,
-						 "offset or range, expected duration");
-		rc = parser_advance(p);
-	}
 	rc = rc ? rc : parse_unsigned_duration(p, &ns);
 	if (rc)
 		return rc;
-	if (minus)
-		ns = -ns;
-	if (offset ? old && !ns : ns <= 0)
+	if (ns <= 0)
 		return parser_fail_at(p, p->now.at, "duration must be greater than 0");
-	*ret_ns = ns;
+	*ret_ns = minus ? -ns : ns;
 	return parser_advance(p);
+}
+
+/* The same where durations may be expressions; owner: of the range, step or offset */
+static int parse_length(struct parser *p, bool offset, struct promql_node *owner,
+			struct promql_node **expr, int64_t *ret_ns)
+{
+	uint32_t at = p->now.at;
+	struct promql_node *n = NULL;
+	int rc;
+
+	if (!promql_has(p->q->dialect, FEATURE_DURATION_SCANNER))
+		return parse_duration(p, offset, ret_ns);
+	rc = offset ? parser_offset_duration(p, &n) : parser_duration(p, 0, &n);
+	if (rc)
+		return rc;
+	if (n->kind != PROMQL_NUMBER_LITERAL) {
+		parser_keep_duration(p, owner, expr, n);
+		return 0;
+	}
+	*ret_ns = !n->is_duration      ? (int64_t)round(n->number * 1e9)
+		  : signbit(n->number) ? -n->range_ns
+				       : n->range_ns;
+	if (!offset && *ret_ns <= 0)
+		return parser_fail_at(p, at, "duration must be greater than 0");
+	return 0;
 }
 
 static struct promql_node *timed(struct promql_node *n)
@@ -65,22 +78,17 @@ static struct promql_node *timed(struct promql_node *n)
 static int parse_offset(struct parser *p, struct promql_node *n)
 {
 	uint32_t at = p->now.at;
-	int64_t ns = 0;
 	int rc = parser_advance(p);
 
-	rc = rc ? rc : parse_duration(p, true, &ns);
-	if (rc)
-		return rc;
 	n = timed(n);
 	if (!n)
 		return parser_fail_at(
 			p, at,
 			"offset modifier must be preceded by an instant vector "
 			"selector or range vector selector or a subquery");
-	if (n->offset_ns)
+	if (n->offset_ns || n->offset_expr)
 		return parser_fail_at(p, at, "offset may not be set multiple times");
-	n->offset_ns = ns;
-	return 0;
+	return rc ? rc : parse_length(p, true, n, &n->offset_expr, &n->offset_ns);
 }
 
 static int parse_time(struct parser *p, enum promql_at *ret_at, double *ret_s)
@@ -158,14 +166,14 @@ static int parse_brackets(struct parser *p, struct promql_node **io)
 	n->expr = inner;
 	*io = n;
 	rc = parser_grown(p, n) ?: parser_advance(p);
-	rc = rc ? rc : parse_duration(p, false, &n->range_ns);
+	rc = rc ? rc : parse_length(p, false, n, &n->range_expr, &n->range_ns);
 	if (rc)
 		return rc;
 	if (p->now.type == T_COLON) {
 		n->kind = PROMQL_SUBQUERY;
 		rc = parser_advance(p);
 		if (!rc && p->now.type != T_RIGHT_BRACKET)
-			rc = parse_duration(p, false, &n->step_ns);
+			rc = parse_length(p, false, n, &n->step_expr, &n->step_ns);
 		return rc ? rc
 			  : parser_expect(p, T_RIGHT_BRACKET,
 					  "subquery selector, expected \"]\"");
@@ -173,7 +181,7 @@ static int parse_brackets(struct parser *p, struct promql_node **io)
 	if (inner->kind != PROMQL_SELECTOR)
 		return parser_fail_at(p, at,
 				      "ranges only allowed for vector selectors");
-	if (inner->offset_ns)
+	if (inner->offset_ns || inner->offset_expr)
 		return parser_fail_at(p, at,
 				      "no offset modifiers allowed before range");
 	if (inner->at == AT_TIME ||
@@ -181,6 +189,27 @@ static int parse_brackets(struct parser *p, struct promql_node **io)
 		return parser_fail_at(p, at, "no @ modifiers allowed before range");
 	return parser_expect(p, T_RIGHT_BRACKET,
 			     "subquery or range, expected \":\" or \"]\"");
+}
+
+/* "anchored" or "smoothed" */
+static int parse_extent(struct parser *p, struct promql_node *n)
+{
+	enum promql_extent extent =
+		p->now.type == T_ANCHORED ? EXTENT_ANCHORED : EXTENT_SMOOTHED;
+	uint32_t at = p->now.at;
+
+	if (!promql_has(p->q->dialect, FEATURE_EXTENDED_RANGES))
+		return parser_lacks(p, FEATURE_EXTENDED_RANGES);
+	n = timed(n);
+	if (!n || n->kind != PROMQL_SELECTOR)
+		return parser_fail_at(p, at,
+				      "anchored and smoothed are for selectors alone");
+	if (n->extent && n->extent != extent)
+		return parser_fail_at(
+			p, at,
+			"anchored and smoothed modifiers cannot be used together");
+	n->extent = extent;
+	return parser_advance(p);
 }
 
 int parser_follow(struct parser *p, struct promql_node **io)
@@ -194,6 +223,8 @@ int parser_follow(struct parser *p, struct promql_node **io)
 			rc = parse_at(p, *io);
 		else if (p->now.type == T_LEFT_BRACKET)
 			rc = parse_brackets(p, io);
+		else if (p->now.type == T_ANCHORED || p->now.type == T_SMOOTHED)
+			rc = parse_extent(p, *io);
 		else
 			break;
 	}
