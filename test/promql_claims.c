@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* promql_claims SEED COUNT: queries of Prometheus 3 by chance, in which offsets, @ and
- * subqueries are more often than anywhere else, with the times at which they are asked
- * and what is claimed for each unit:
- *   "START END STEP ID:FROM:TO ...\1QUERY\0", in milliseconds */
+/* promql_claims SEED COUNT [newest]: queries of Prometheus 3 by chance, in which
+ * offsets, @ and subqueries are more often than anywhere else, with the times at which
+ * they are asked and what is claimed for each unit: "START END STEP ID:FROM:TO
+ * ...\1QUERY\0", in milliseconds */
 #include <stdio.h>
 
 #include "lb/access.h"
@@ -111,7 +111,9 @@ static int claims(struct promql *q, int64_t start_ms, int64_t end_ms, int64_t st
 
 	if (access_plan_new(&policy, &plan))
 		return 0;
-	if (access_plan_add(plan, q, start_ms, end_ms, &err) == 0) {
+	if (promql_fix_durations(q, end_ms - start_ms, end_ms == start_ms ? 0 : step_ms,
+				 &err) == 0 &&
+	    access_plan_add(plan, q, start_ms, end_ms, &err) == 0) {
 		c = access_claims(plan, &count);
 		promql_print(q, &text);
 		if (count)
@@ -135,8 +137,10 @@ int main(int argc, char **argv)
 	auto_buf struct buf text = BUF_INIT;
 	uint64_t seed, count, done = 0;
 
-	if (argc != 3 || parse_u64(argv[1], &seed) || parse_u64(argv[2], &count))
+	if (argc < 3 || parse_u64(argv[1], &seed) || parse_u64(argv[2], &count))
 		return 2;
+	if (argc > 3)
+		random.dialect = PROMQL_NEWEST;
 	r->state = seed * 0x9e3779b97f4a7c15ull + 1;
 	while (done < count) {
 		auto_promql struct promql *q = NULL;
@@ -153,7 +157,8 @@ int main(int argc, char **argv)
 			expression(r, &text, random_below(r, 4));
 		else
 			promql_random(r, &text);
-		if (promql_parse(text.data, text.len, PROMQL_3, NULL, &q, &err) == 0)
+		if (promql_parse(text.data, text.len, random.dialect, NULL, &q, &err) ==
+		    0)
 			done += (uint64_t)claims(q, end_ms - span_ms, end_ms,
 						 span_ms / (1 + random_below(r, 7)) +
 							 1);

@@ -34,7 +34,8 @@ static int prove(struct promql *q, struct err *err)
 	int rc = access_plan_new(&policy, &plan);
 
 	if (rc == 0)
-		rc = access_plan_add(plan, q, now_ms - 3600000, now_ms, err);
+		rc = promql_fix_durations(q, 3600000, 60000, err)
+			     ?: access_plan_add(plan, q, now_ms - 3600000, now_ms, err);
 	if (rc == 0) {
 		struct access_claim *claims = access_claims(plan, &count);
 		for (size_t i = 0; i < count; i++)

@@ -15,6 +15,7 @@ import (
 
 func main() {
 	parser.EnableExperimentalFunctions = true
+	parser.ExperimentalDurationExpr = true
 	in := bufio.NewReader(os.Stdin)
 	out := bufio.NewWriter(os.Stdout)
 	defer out.Flush()

@@ -337,6 +337,8 @@ partitions_test_PKGS := $(libaggregator_USES)
 partitions_test_LDFLAGS := -Wl,--wrap=clock_gettime
 endif
 TESTS += access_test
+TESTS += access_dialect_test
+access_dialect_test_LIBS := libpromql libbase
 access_test_SRCS := test/unit/access_test.c test/promql_random.c
 access_test_LIBS := libpromql libbase
 # from a request to a verdict

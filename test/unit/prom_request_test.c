@@ -310,6 +310,42 @@ static void the_time_that_is_proved_is_the_time_that_is_asked(void **state)
 	}
 }
 
+static void a_computed_duration_is_sent_as_a_number(void **state)
+{
+	static const char ask[] = "query=rate(ceems_x{uuid=\"1\"}[step()%2Brange()])"
+				  "&start=100&end=160&step=15";
+	auto_buf struct buf form = BUF_INIT;
+	struct prom_request *r = NULL;
+	struct access_plan *p = NULL;
+	struct err err = {""};
+	size_t n = 0;
+
+	(void)state;
+	assert_int_equal(prom_request_read("/api/v1/query_range", ask, NULL, 0,
+					   PROMQL_NEWEST, NOW_MS, &r, &err),
+			 0);
+	assert_int_equal(access_plan_new(&policy, &p), 0);
+	assert_int_equal(prom_request_prove(r, &policy, p, &err), 0);
+	const struct access_claim *c = access_claims(p, &n);
+	assert_int_equal(n, 1);
+	/* 75 seconds before the start, and no more than a moment more */
+	assert_true(c->from_ms <= 25000 && c->from_ms > 24000);
+	prom_request_form(r, &form);
+	assert_non_null(strstr(form.data, "1m15s"));
+	assert_null(strstr(form.data, "range"));
+	access_plan_free(p);
+	prom_request_free(r);
+	/* at one time both are nothing */
+	assert_int_equal(prom_request_read("/api/v1/query",
+					   "query=rate(ceems_x{uuid=\"1\"}[step()])",
+					   NULL, 0, PROMQL_NEWEST, NOW_MS, &r, &err),
+			 0);
+	assert_int_equal(access_plan_new(&policy, &p), 0);
+	assert_int_equal(prom_request_prove(r, &policy, p, &err), -EINVAL);
+	access_plan_free(p);
+	prom_request_free(r);
+}
+
 /* The key and the times, or "-": it takes a whole reading */
 static const char *split(const char *path, const char *form)
 {
@@ -383,6 +419,7 @@ int main(void)
 		cmocka_unit_test(what_is_too_much_is_refused),
 		cmocka_unit_test(each_match_of_a_union_is_proved),
 		cmocka_unit_test(without_match_series_are_narrowed_to_ones_own),
+		cmocka_unit_test(a_computed_duration_is_sent_as_a_number),
 		cmocka_unit_test(the_time_that_is_proved_is_the_time_that_is_asked),
 		cmocka_unit_test(times_are_told_apart_where_they_are_plain),
 	};

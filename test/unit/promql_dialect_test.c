@@ -50,6 +50,35 @@ static const struct row rows[] = {
 	{"start_timestamp(foo)", NULL, 3014, 0, true, 0},
 	{"foo @ start()[5m]", "foo[5m] @ start()", 2000, 3015, false, 0},
 	{"integral(foo[5m])", NULL, 3016, 0, true, 0},
+	{"foo[5m + 1m]", NULL, 3004, 0, true, 3016},
+	{"foo[-1m + 5m]", NULL, 3004, 0, true, 3016},
+	{"foo[-2^2 * 3 % 5]", "foo[-2 ^ 2 * 3 % 5]", 3004, 0, true, 3016},
+	{"foo[(5m):(1m)]", NULL, 3004, 0, true, 3016},
+	{"foo offset (1h / 2)", "foo offset +(1h / 2)", 3004, 0, true, 3016},
+	{"foo offset 5m * 2", NULL, 2042, 0, false, 0},
+	{"foo[1h - 5m:3 * 10] @ 5", "foo[1h - 5m:3 * 10] @ 5.000", 3004, 0, true, 3016},
+	{"foo[STEP()]", "foo[step()]", 3006, 0, true, 3016},
+	{"foo offset -step() + 1", NULL, 3006, 0, true, 3016},
+	{"rate(foo[5m] anchored)", NULL, 3007, 0, true, 3016},
+	{"foo smoothed @ 5 offset 1m", "foo smoothed @ 5.000 offset 1m", 3007, 0, true,
+	 3016},
+	{"foo smoothed[5m]", "foo[5m] smoothed", 3007, 0, true, 3016},
+	{"foo[range()]", NULL, 3010, 0, true, 3016},
+	{"foo + fill (5) bar", NULL, 3010, 0, true, 0},
+	{"foo + on (a) group_left () fill_right(-1) fill_left(2m) bar",
+	 "foo + on (a) group_left () fill_left (2m) fill_right (-1) bar", 3010, 0, true,
+	 0},
+	{"foo </ 5", NULL, 3011, 0, false, 0},
+	{"foo >/ on (a) bar", NULL, 3011, 0, false, 0},
+	{"start() + end() - step() * range()", NULL, 3012, 0, true, 0},
+	{"max_of(1, 2) + min_of(3, 4)", NULL, 3013, 0, true, 0},
+	{"foo[min_of(step(), 5m)]", NULL, 3013, 0, true, 3016},
+	{"foo offset -max_of(1m, 2)", NULL, 3013, 0, true, 3016},
+	/* new words stay names */
+	{"sum by (step, range, fill, smoothed, max_of) (anchored)", NULL, 2042, 0,
+	 false, 0},
+	{"step + range + min_of + fill + fill_left{smoothed=\"a\"}", NULL, 2042, 0,
+	 false, 0},
 };
 
 static bool takes(const struct row *r, int version, bool flags)
@@ -122,6 +151,107 @@ static void what_is_not_known_is_refused_with_the_version_that_knows(void **stat
 	}
 }
 
+static void what_no_version_takes_is_refused(void **state)
+{
+	static const char *const bad[] = {
+		"foo[5m / 0]",
+		"foo[5m % 0]",
+		"foo[0 - ]",
+		"foo[step]",
+		"foo[step(1)]",
+		"foo[time()]",
+		"foo[bar]",
+		"foo[min_of(1)]",
+		"foo[5m == 5m]",
+		"foo[(5m]",
+		"foo[5m)]",
+		"foo[-5m]",
+		"foo[:5m]",
+		"foo[1e300]",
+		"foo offset nan",
+		"foo offset (nan)",
+		"foo offset --5m",
+		"foo offset (1m) + bar",
+		"foo @ step()",
+		"foo[5m:1m] anchored",
+		"(foo) smoothed",
+		"rate(foo[5m]) anchored",
+		"foo anchored smoothed",
+		"1 smoothed",
+		"foo + fill (bar) bar",
+		"foo + fill () bar",
+		"foo + fill (1) fill_left (1) bar",
+		"foo + fill_left (1) fill_left (1) bar",
+		"foo + fill (1) 5",
+		"foo and fill (1) bar",
+		"1 + fill (1) 2",
+		"fill (foo)",
+		"foo </ bool 5",
+		"foo < / 5",
+		"\"a\" </ 5",
+		"start(foo)",
+		"max_of(foo, 1)",
+		"histogram_quantiles(foo, \"q\")",
+		"integral(foo)",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		auto_promql struct promql *q = NULL;
+		struct err err = {""};
+
+		if (promql_parse(bad[i], strlen(bad[i]), PROMQL_NEWEST, NULL, &q,
+				 &err) != -EINVAL)
+			fail_msg("%s is taken", bad[i]);
+		assert_true(err.text[0]);
+	}
+}
+
+static void check_fixed(const char *text, int64_t range_ms, int64_t step_ms,
+			const char *want)
+{
+	auto_promql struct promql *q = NULL;
+	auto_buf struct buf out = BUF_INIT;
+	struct err err = {""};
+
+	assert_int_equal(
+		promql_parse(text, strlen(text), PROMQL_NEWEST, NULL, &q, &err), 0);
+	int rc = promql_fix_durations(q, range_ms, step_ms, &err);
+	if (rc && want)
+		fail_msg("%s: %s", text, err.text);
+	promql_print(q, &out);
+	if (!rc)
+		assert_string_equal(out.data, want ? want : "refused");
+	else
+		assert_int_equal(rc, -EINVAL);
+}
+
+static void durations_come_to_numbers_before_they_are_sent(void **state)
+{
+	(void)state;
+	check_fixed("foo[5m + 1m]", 0, 0, "foo[6m]");
+	check_fixed("foo[2 ^ 6]", 0, 0, "foo[1m4s]");
+	check_fixed("foo[step() + 1]", 0, 15000, "foo[16s]");
+	check_fixed("foo[range() / 2:step()]", 3600000, 15000, "foo[30m:15s]");
+	check_fixed("foo offset -(step() * 2)", 0, 15000, "foo offset -30s");
+	check_fixed("foo offset (step() * 0)", 0, 15000, "foo");
+	check_fixed("foo[max_of(step(), 1m)] offset min_of(1h, range())", 60000, 15000,
+		    "foo[1m] offset 1m");
+	check_fixed("foo[7m % 4m]", 0, 0, "foo[3m]");
+	check_fixed("foo[(0.0019 + 0)]", 0, 0, "foo[1ms]");
+	check_fixed("sum(rate(a[1m * 2])) + max_over_time(b[3m:(1m)] offset (4m))", 0,
+		    0, "sum(rate(a[2m])) + max_over_time(b[3m:1m] offset 4m)");
+	/* nothing that is not a time */
+	check_fixed("foo[step()]", 0, 0, NULL);
+	check_fixed("foo[5m - 6m]", 0, 0, NULL);
+	check_fixed("foo[1m / (1 - 1)]", 0, 0, NULL);
+	check_fixed("foo[1m % (1 - 1)]", 0, 0, NULL);
+	check_fixed("foo[10 ^ 10 * 1]", 0, 0, NULL);
+	check_fixed("foo offset (0 - 10 ^ 300 * 10 ^ 300)", 0, 0, NULL);
+	check_fixed("foo offset ((0 - 1) ^ 0.5)", 0, 0, NULL);
+	check_fixed("foo[0.0001 + 0]", 0, 0, NULL);
+}
+
 static void versions_are_read_as_servers_say_them(void **state)
 {
 	(void)state;
@@ -143,6 +273,8 @@ int main(void)
 		cmocka_unit_test(each_version_takes_what_it_knows),
 		cmocka_unit_test(
 			what_is_not_known_is_refused_with_the_version_that_knows),
+		cmocka_unit_test(what_no_version_takes_is_refused),
+		cmocka_unit_test(durations_come_to_numbers_before_they_are_sent),
 		cmocka_unit_test(versions_are_read_as_servers_say_them),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

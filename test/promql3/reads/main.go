@@ -132,6 +132,7 @@ func within(t int64, claims []span) bool {
 
 func main() {
 	parser.EnableExperimentalFunctions = true
+	parser.ExperimentalDurationExpr = true
 	engine := promql.NewEngine(promql.EngineOpts{
 		MaxSamples: 10000, Timeout: time.Second, LookbackDelta: 5 * time.Minute,
 		EnableAtModifier: true, EnableNegativeOffset: true,
