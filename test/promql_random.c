@@ -173,7 +173,7 @@ static void put_text(struct promql_random *r, struct buf *out)
 
 static void put_label(struct promql_random *r, struct buf *out)
 {
-	if (r->dialect == PROMQL_3 && chance(r, 15))
+	if (r->dialect != PROMQL_2 && chance(r, 15))
 		put_text(r, out);
 	else
 		buf_puts(out, ODD(r, labels, odd_labels));
@@ -193,11 +193,60 @@ static void put_labels(struct promql_random *r, struct buf *out)
 	buf_putc(out, ')');
 }
 
+static bool is_newest(const struct promql_random *r)
+{
+	return r->dialect == PROMQL_NEWEST;
+}
+
+/* one that is an expression */
+static void put_computed(struct promql_random *r, struct buf *out, unsigned depth)
+{
+	static const char *const leaves[] = {"5m",     "30",       "2",        "1h",
+					     "step()", "range ()", "STEP ( )", "1.5"};
+	static const char *const ops[] = {"+", "*", "-", "/", "%", "^", "+", " * "};
+
+	switch (depth ? random_below(r, 6) : 0) {
+	case 1:
+		buf_putc(out, '(');
+		put_computed(r, out, depth - 1);
+		buf_putc(out, ')');
+		break;
+	case 2:
+		buf_puts(out, chance(r, 70) ? "-" : "+");
+		put_computed(r, out, depth - 1);
+		break;
+	case 3:
+		buf_puts(out, chance(r, 50) ? "max_of(" : "min_of(");
+		put_computed(r, out, depth - 1);
+		buf_puts(out, ", ");
+		put_computed(r, out, depth - 1);
+		buf_putc(out, ')');
+		break;
+	case 4:
+	case 5:
+		put_computed(r, out, depth - 1);
+		buf_puts(out, PICK(r, ops));
+		put_computed(r, out, depth - 1);
+		break;
+	default:
+		buf_puts(out, PICK(r, leaves));
+	}
+}
+
 static void put_duration(struct promql_random *r, struct buf *out)
 {
 	gap(r, out);
-	buf_puts(out, ODD(r, durations, odd_durations));
+	if (is_newest(r) && chance(r, 30))
+		put_computed(r, out, 3);
+	else
+		buf_puts(out, ODD(r, durations, odd_durations));
 	gap(r, out);
+}
+
+static void put_extent(struct promql_random *r, struct buf *out)
+{
+	if (is_newest(r) && chance(r, 8))
+		buf_puts(out, chance(r, 50) ? " anchored" : " smoothed");
 }
 
 static void put_selector(struct promql_random *r, struct buf *out)
@@ -239,7 +288,10 @@ static void put_times(struct promql_random *r, struct buf *out)
 
 	if (chance(r, 12)) {
 		buf_puts(out, chance(r, 25) ? " offset -" : " offset ");
-		buf_puts(out, ODD(r, durations, odd_durations));
+		if (is_newest(r) && chance(r, 30))
+			put_computed(r, out, 3);
+		else
+			buf_puts(out, ODD(r, durations, odd_durations));
 	}
 	if (chance(r, 12)) {
 		buf_puts(out, " @ ");
@@ -266,6 +318,7 @@ static void put_leaf(struct promql_random *r, struct buf *out, char type)
 			put_duration(r, out);
 			buf_putc(out, ']');
 		}
+		put_extent(r, out);
 		put_times(r, out);
 	}
 }
@@ -280,6 +333,23 @@ static void put_subquery(struct promql_random *r, struct buf *out, unsigned dept
 		put_duration(r, out);
 	buf_putc(out, ']');
 	put_times(r, out);
+}
+
+static void put_fill(struct promql_random *r, struct buf *out)
+{
+	switch (is_newest(r) ? random_below(r, 12) : 0) {
+	case 1:
+		buf_puts(out, " fill (-1.5)");
+		break;
+	case 2:
+		buf_puts(out, " fill_left(5m)");
+		break;
+	case 3:
+		buf_puts(out, " fill_right (0) fill_left (+Inf)");
+		break;
+	default:
+		break;
+	}
 }
 
 static void put_binary(struct promql_random *r, struct buf *out, unsigned depth,
@@ -306,6 +376,8 @@ static void put_binary(struct promql_random *r, struct buf *out, unsigned depth,
 		buf_puts(out, PICK(r, odd_ops));
 	else if (set)
 		buf_puts(out, PICK(r, sets));
+	else if (is_newest(r) && chance(r, 10))
+		buf_puts(out, chance(r, 50) ? "</" : ">/");
 	else
 		buf_puts(out, comparison ? PICK(r, comparisons) : PICK(r, ops));
 	if (comparison ? type == 's' || chance(r, 40) : !r->clean && chance(r, 1))
@@ -319,6 +391,8 @@ static void put_binary(struct promql_random *r, struct buf *out, unsigned depth,
 				put_labels(r, out);
 		}
 	}
+	if (left == 'v' && right == 'v' && !set)
+		put_fill(r, out);
 	buf_putc(out, ' ');
 	put_expr(r, out, depth - 1, right);
 }
@@ -342,7 +416,7 @@ static void put_aggregate(struct promql_random *r, struct buf *out, unsigned dep
 		{"bottomk", 's'}, {"quantile", 's'}, {"count_values", 't'},
 		{"SUM", 0},       {"limitk", 's'},   {"limit_ratio", 's'},
 	};
-	size_t most = sizeof(ops) / sizeof(ops[0]) - (r->dialect == PROMQL_3 ? 0 : 2);
+	size_t most = sizeof(ops) / sizeof(ops[0]) - (r->dialect != PROMQL_2 ? 0 : 2);
 	size_t i = random_below(r, (uint32_t)most);
 	uint32_t where = random_below(r, 3);
 
@@ -394,6 +468,11 @@ static void put_call(struct promql_random *r, struct buf *out, unsigned depth,
 			  {"absent_over_time", "m"},
 			  {"histogram_fraction", "ssv"},
 		  },
+	  newest[] = {{"start", ""}, {"end", ""},      {"step", ""},
+		      {"range", ""}, {"max_of", "ss"}, {"min_of", "ss"}},
+	  newest_vectors[] = {{"first_over_time", "m"}, {"histogram_quantiles", "vts"},
+			      {"integral", "m"},        {"start_timestamp", "v"},
+			      {"sort_by_label", "vt"},  {"mad_over_time", "m"}},
 	  odd[] = {{"nosuch", "v"},         {"rate", "v"}, {"abs", ""},   {"time", "s"},
 		   {"holt_winters", "mss"}, {"info", "v"}, {"hour", "vv"}};
 	const char *name, *args;
@@ -403,6 +482,11 @@ static void put_call(struct promql_random *r, struct buf *out, unsigned depth,
 
 		name = odd[i].name;
 		args = odd[i].args;
+	} else if (is_newest(r) && chance(r, 20)) {
+		size_t i = random_below(r, 6);
+
+		name = type == 's' ? newest[i].name : newest_vectors[i].name;
+		args = type == 's' ? newest[i].args : newest_vectors[i].args;
 	} else if (type == 's') {
 		size_t i = random_below(r, 3);
 

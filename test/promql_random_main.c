@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* promql_random SEED COUNT [3]: prints COUNT queries, each ended by a NUL; 3: in the
- * dialect of Prometheus 3. */
+/* promql_random SEED COUNT [3|newest]: prints COUNT queries, each ended by a NUL; 3: in
+ * the dialect of Prometheus 3; newest: in the newest one. */
 #include <stdio.h>
 
 #include "lib/parse.h"
@@ -8,7 +8,10 @@
 
 int main(int argc, char **argv)
 {
-	struct promql_random r = {.dialect = argc > 3 ? PROMQL_3 : PROMQL_2};
+	bool newest = argc > 3 && argv[3][0] == 'n';
+	struct promql_random r = {.dialect = newest     ? PROMQL_NEWEST
+					     : argc > 3 ? PROMQL_3
+							: PROMQL_2};
 	auto_buf struct buf out = BUF_INIT;
 	uint64_t seed, count;
 

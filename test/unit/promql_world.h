@@ -62,17 +62,24 @@ static inline void world_subquery(struct world *w, const struct promql_node *n,
 	world_evaluate(w, n->expr, t);
 }
 
+/* so much before t, and what its modifier adds */
+static inline void world_read(struct world *w, const struct promql_node *n, int64_t t,
+			      int64_t range_ms)
+{
+	t = world_moved(w, n, t);
+	w->read(w, n, t - range_ms - (n->extent == EXTENT_PLAIN ? 0 : w->lookback_ms),
+		t + (n->extent == EXTENT_SMOOTHED ? w->lookback_ms : 0));
+}
+
 static inline void world_evaluate(struct world *w, const struct promql_node *n,
 				  int64_t t)
 {
 	if (n->kind == PROMQL_SELECTOR) {
-		t = world_moved(w, n, t);
-		w->read(w, n, t - w->lookback_ms, t);
+		world_read(w, n, t, n->extent == EXTENT_PLAIN ? w->lookback_ms : 0);
 		return;
 	}
 	if (n->kind == PROMQL_RANGE) {
-		t = world_moved(w, n->expr, t);
-		w->read(w, n->expr, t - n->range_ns / 1000000, t);
+		world_read(w, n->expr, t, n->range_ns / 1000000);
 		return;
 	}
 	if (n->kind == PROMQL_SUBQUERY) {
