@@ -702,6 +702,12 @@ static int verdict(const struct access_claim *c, struct err *err)
 		return err_set(err, -EACCES,
 			       "unit %.*s is not known yet: try again in a few seconds",
 			       len, c->id.p);
+	case ACCESS_NO_ID:
+		return err_set(
+			err, -EACCES,
+			"no unit is called \"%.*s\": ids have letters, digits and "
+			". _ : + - only",
+			len, c->id.p);
 	case ACCESS_FOREIGN:
 		return err_set(err, -EACCES, "unit %.*s is not yours", len, c->id.p);
 	case ACCESS_UNASKED:

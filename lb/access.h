@@ -76,6 +76,7 @@ enum access_answer {
 	ACCESS_OWN, /* it is known, and each run of it in that time is the caller's */
 	ACCESS_FOREIGN, /* some run of it in that time is not */
 	ACCESS_UNKNOWN, /* no such unit is known (yet) */
+	ACCESS_NO_ID,   /* no unit can have this id */
 };
 
 /* [from, to] in milliseconds since the epoch; strings as in struct str */

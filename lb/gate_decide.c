@@ -431,7 +431,8 @@ static enum gate_next decide(struct gate_state *s)
 	}
 	if (count && claims->answer == ACCESS_UNASKED)
 		return nobody(s);
-	if (count && claims->answer == ACCESS_UNKNOWN)
+	if (count &&
+	    (claims->answer == ACCESS_UNKNOWN || claims->answer == ACCESS_NO_ID))
 		s->refusal = REASON_UNKNOWN;
 	return go(s, by_role);
 }

@@ -76,7 +76,7 @@ size_t owned_look(struct owned *o, const struct owned_who *who,
 		struct owned_answer_time age;
 		size_t len;
 
-		c->answer = ACCESS_UNKNOWN;
+		c->answer = ACCESS_NO_ID;
 		if (!owned_is_id(c->id))
 			continue;
 		buf_truncate(&key, prefix);

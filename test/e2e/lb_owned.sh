@@ -84,6 +84,8 @@ psql_do -c "UPDATE unit SET person = (SELECT p.id FROM person p WHERE p.name = '
 ok "and back" within 20 reads alice 101
 is "a job that nobody knows is refused, and told why" "$(code alice "$M{uuid=\"104\"}") $(jq -r .error body)" \
 	"403 unit 104 is not known yet: try again in a few seconds"
+is "an id that no unit can have is refused for good, by its name" "$(code alice "$M{uuid=\"my job\"}") $(jq -r .error body)" \
+	'403 no unit is called "my job": ids have letters, digits and . _ : + - only'
 psql_do -c "INSERT INTO unit (cluster, uuid, submitted, known_by, person, started) SELECT 1, '104', now(), 'jobcomp', id, now() - interval '100 min' FROM person WHERE name = 'alice' AND cluster = 1"
 ok "once it is known it opens" within 20 reads alice 104
 psql_do -c "INSERT INTO unit_node (instance, node, uuid, restarts, uid, started, last_t1) SELECT 77, min(id), '105', 0, 61001, now() - interval '1 min', now() FROM node WHERE cluster = 1"

@@ -46,6 +46,13 @@ static void what_is_not_ones_own_is_refused_in_words(void **state)
 	assert_non_null(strstr(a.text, "unit 3 is not yours"));
 	assert_int_equal(lab_query(&l, "ann", "ceems_x{uuid=\"77\"}", &a), 403);
 	assert_non_null(strstr(a.text, "not known yet"));
+	/* what will never be known is not to be tried again, nor asked for */
+	unsigned asked = l.asked;
+	assert_int_equal(lab_query(&l, "ann", "ceems_x{uuid=\"my job\"}", &a), 403);
+	assert_non_null(strstr(a.text, "no unit is called \\\"my job\\\": ids have"));
+	assert_null(strstr(a.text, "try again"));
+	assert_int_equal(lab_query(&l, "ann", "ceems_x{uuid=\"\u00e9\"}", &a), 403);
+	assert_int_equal(l.asked, asked);
 	assert_int_equal(lab_query(&l, "ann", "ceems_x", &a), 403);
 	assert_non_null(strstr(a.text, "add uuid="));
 	assert_int_equal(lab_query(&l, NULL, "ceems_x{uuid=\"1\"}", &a), 401);
