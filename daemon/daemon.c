@@ -203,7 +203,7 @@ static void close_ring(struct daemon *d)
 /* Under the lock. What was published until the ring was lost is taken first. */
 static bool renew_ring(struct daemon *d, const char *why)
 {
-	uint64_t records = d->ingest.records;
+	uint64_t records = d->ingest.records, inode = d->ring.header->inode;
 
 	ingest_tick(&d->ingest, 0);
 	log_error("%s/ring: %s (%llu records were still in it): steps that began since "
@@ -211,7 +211,7 @@ static bool renew_ring(struct daemon *d, const char *why)
 		  d->options.path_rundir, why,
 		  (unsigned long long)(d->ingest.records - records));
 	if (d->privileges.drop) {
-		log_error("%s/ring: only root can make it again: ending with status "
+		log_error("%s/ring: only root can put it back: ending with status "
 			  "%d, to be started anew",
 			  d->options.path_rundir, SIGNALS_STATUS_BUS);
 		return false;
@@ -220,6 +220,9 @@ static bool renew_ring(struct daemon *d, const char *why)
 	open_ring(d);
 	if (!d->has_ring)
 		return false;
+	if (d->ring.header->inode == inode)
+		log_info("%s/ring: put back, with what was sent meanwhile",
+			 d->options.path_rundir);
 	ingest_init(&d->ingest, &d->env, &d->ring, d->units, d->sample);
 	d->ingest.records = records;
 	d->ingest.want_walk = true;

@@ -109,6 +109,8 @@ static int check_ring(int fd, const char *path, uid_t owner, struct ring_header 
 
 	if (fstat(fd, &st) < 0)
 		return err_set(err, -errno, "stat %s: %s", path, strerror(errno));
+	if (st.st_nlink == 2) /* its spare name */
+		st.st_nlink = 1;
 	int rc = fs_check_trusted_stat(&st, path, owner, 0600, err);
 	if (rc < 0)
 		return rc;
@@ -150,6 +152,15 @@ static int map_ring(int fd, const char *path, uint32_t slots, int prot, int flag
 		.bytes = bytes,
 		.fd = -1,
 	};
+	return 0;
+}
+
+static int spare_name(const char *path, char ret[FS_NEW_BYTES], struct err *err)
+{
+	int n = snprintf(ret, FS_NEW_BYTES, "%s%s", path, RING_SPARE);
+
+	if (n < 0 || n >= FS_NEW_BYTES)
+		return err_set(err, -ENAMETOOLONG, "%s: path too long", path);
 	return 0;
 }
 
@@ -291,11 +302,25 @@ static void touch(uint64_t *p)
 	swap(p, 0, 0);
 }
 
+/* What is wrong is said of path: the spare name is for the moment until ceemsd has
+ * noticed. */
+static int attach_either(const char *path, uid_t owner, struct ring *ret,
+			 struct err *err)
+{
+	char spare[FS_NEW_BYTES];
+	int rc = ring_attach(path, owner, ret, err);
+
+	if (rc < 0 && spare_name(path, spare, NULL) == 0 &&
+	    ring_attach(spare, owner, ret, NULL) == 0)
+		return 0;
+	return rc;
+}
+
 int ring_send(const char *path, uid_t owner, const void *record, size_t len,
 	      struct err *err)
 {
 	struct ring r;
-	int rc = ring_attach(path, owner, &r, err);
+	int rc = attach_either(path, owner, &r, err);
 
 	if (rc < 0)
 		return rc;
@@ -526,6 +551,59 @@ static int make_new(const char *path, uint32_t slots, struct ring *ret, struct e
 	return 0;
 }
 
+/* Gives the file at `from` a second name, in place of what has it. */
+static int name_also(const char *from, const char *to, struct err *err)
+{
+	char tmp[FS_NEW_BYTES];
+	int n = snprintf(tmp, sizeof(tmp), "%s.new", to);
+
+	if (n < 0 || n >= FS_NEW_BYTES)
+		return err_set(err, -ENAMETOOLONG, "%s: path too long", to);
+	unlink(tmp);
+	if (link(from, tmp) == 0 && rename(tmp, to) == 0)
+		return 0;
+	int rc = -errno;
+	unlink(tmp);
+	return err_set(err, rc, "link %s to %s: %s", from, to, strerror(-rc));
+}
+
+/* Fails soft: without it a ring that loses its name loses what is sent until it is
+ * noticed. */
+static void keep_spare(struct ring *r, const char *path, const char *spare)
+{
+	struct stat st;
+
+	if (!ring_in_place(r, spare))
+		name_also(path, spare, NULL);
+	if (fstat(r->fd, &st) == 0)
+		r->links = (uint32_t)st.st_nlink;
+}
+
+/* The ring that has lost the name path, or has something else in its place: what was
+ * sent meanwhile is in it. */
+static int take_spare(const char *path, const char *spare, uint32_t slots,
+		      struct ring *ret)
+{
+	struct stat st;
+
+	/* a second link is path, whose ring is no good, or nothing of ours */
+	if (lstat(spare, &st) < 0 || st.st_nlink != 1)
+		return -EBADF;
+	auto_close int fd = open_existing(spare, NULL);
+	if (fd < 0)
+		return fd;
+	int rc = take_over(fd, spare, slots, ret, NULL);
+	if (rc < 0)
+		return rc;
+	rc = name_also(spare, path, NULL);
+	if (rc < 0) {
+		ring_detach(ret);
+		return rc;
+	}
+	ret->fd = steal_fd(&fd);
+	return 0;
+}
+
 /* Keeps two consumers from making a ring at the same time. */
 static int lock_folder(const char *path, struct err *err)
 {
@@ -551,17 +629,10 @@ static int lock_folder(const char *path, struct err *err)
 	return rc < 0 ? rc : steal_fd(&fd);
 }
 
-int ring_consumer_open(const char *path, uint32_t slots, struct ring *ret,
-		       bool *ret_made_new, struct err *err)
+/* What is at path, else what has the spare name, else a new one. */
+static int take_or_make(const char *path, const char *spare, uint32_t slots,
+			struct ring *ret, bool *ret_made_new, struct err *err)
 {
-	if (err)
-		err->text[0] = '\0';
-	if (!valid_slots(slots))
-		return err_set(err, -EINVAL, "%u: not a power of two from %u to %u",
-			       slots, RING_SLOTS_MIN, RING_SLOTS_MAX);
-	auto_close int folder = lock_folder(path, err);
-	if (folder < 0)
-		return folder;
 	/* The lock on the old file is held until the new one is in its place. */
 	auto_close int old = -EAGAIN;
 	for (int i = 0; i < OPEN_TRIES && old == -EAGAIN; i++)
@@ -570,24 +641,52 @@ int ring_consumer_open(const char *path, uint32_t slots, struct ring *ret,
 		return -EBUSY;
 	if (old == -ENOENT && err)
 		err->text[0] = '\0';
+	*ret_made_new = false;
 	if (old >= 0 && take_over(old, path, slots, ret, err) == 0) {
 		ret->fd = steal_fd(&old);
-		*ret_made_new = false;
 		return 0;
 	}
+	int rc = take_spare(path, spare, slots, ret);
+	if (rc == -EBUSY)
+		return err_set(err, rc, "%s: in use by another consumer", spare);
+	if (rc == 0)
+		return 0;
 	struct err failed;
-	int rc = make_new(path, slots, ret, &failed);
+	rc = make_new(path, slots, ret, &failed);
 	if (rc < 0)
 		return err_set(err, rc, "%s", failed.text);
 	*ret_made_new = true;
 	return 0;
 }
 
+int ring_consumer_open(const char *path, uint32_t slots, struct ring *ret,
+		       bool *ret_made_new, struct err *err)
+{
+	char spare[FS_NEW_BYTES];
+
+	if (err)
+		err->text[0] = '\0';
+	if (!valid_slots(slots))
+		return err_set(err, -EINVAL, "%u: not a power of two from %u to %u",
+			       slots, RING_SLOTS_MIN, RING_SLOTS_MAX);
+	int rc = spare_name(path, spare, err);
+	if (rc < 0)
+		return rc;
+	auto_close int folder = lock_folder(path, err);
+	if (folder < 0)
+		return folder;
+	rc = take_or_make(path, spare, slots, ret, ret_made_new, err);
+	if (rc == 0)
+		keep_spare(ret, path, spare);
+	return rc;
+}
+
 bool ring_in_place(const struct ring *r, const char *path)
 {
 	struct stat by_fd, by_path;
 
-	if (fstat(r->fd, &by_fd) < 0 || by_fd.st_nlink == 0)
+	if (fstat(r->fd, &by_fd) < 0 || by_fd.st_nlink == 0 ||
+	    by_fd.st_nlink < r->links)
 		return false;
 	if (lstat(path, &by_path) < 0) /* who may not look knows nothing */
 		return errno != ENOENT && errno != ENOTDIR;

@@ -41,6 +41,10 @@
 #define RING_SLOTS_MAX 65536u
 #define RING_RECORD_MAX (RING_SLOT_BYTES - 16u) /* bytes of record in a slot */
 #define RING_PATH_DEFAULT "/run/ceems/ring"
+/* The ring has a second name beside its first: who finds no ring at the one sends by
+ * the other, so that a ring that is removed or overwritten by name takes no record
+ * along. */
+#define RING_SPARE ".spare"
 
 struct ring_header {
 	char magic[8];
@@ -79,14 +83,16 @@ struct ring {
 	uint32_t count; /* from the checked header, constant for the mapping's life */
 	uint32_t pid;   /* of the process that mapped it; a fork does not inherit it */
 	size_t bytes;
-	int fd; /* consumer only, else -1 */
+	uint32_t links; /* names that the file had when it was opened; consumer only */
+	int fd;         /* consumer only, else -1 */
 };
 
-/* Maps an existing ring for publishing and checks it first: regular file, one link,
- * owner, mode 0600, exact size, fully allocated, magic, version, inode, boot id, pid
- * namespace. A symbolic link at the last component is refused. Never creates. Leaves no
- * fd open. The mapping is not inherited by fork; a child may call ring_detach. -ENOENT
- * no ring, -EPERM owner/mode/type, -EPROTO version, -EBADF anything else. */
+/* Maps an existing ring for publishing and checks it first: regular file, no link but
+ * its spare name, owner, mode 0600, exact size, fully allocated, magic, version, inode,
+ * boot id, pid namespace. A symbolic link at the last component is refused. Never
+ * creates. Leaves no fd open. The mapping is not inherited by fork; a child may call
+ * ring_detach. -ENOENT no ring, -EPERM owner/mode/type, -EPROTO version, -EBADF
+ * anything else. */
 int ring_attach(const char *path, uid_t owner, struct ring *ret, struct err *err);
 /* The same checks but the pid namespace, mapped for looking only: nothing that is done
  * with it can disturb the others. Not for ring_publish and the consumer's calls. */
@@ -100,7 +106,7 @@ void ring_detach(struct ring *r); /* NULL-safe, idempotent */
 int ring_publish(struct ring *r, const void *record, size_t len);
 
 /* attach + publish + detach: what a plugin hook does. Costs a handful of system calls.
- */
+ * Where there is no good ring at path, by its spare name. */
 int ring_send(const char *path, uid_t owner, const void *record, size_t len,
 	      struct err *err);
 
@@ -108,14 +114,15 @@ int ring_send(const char *path, uid_t owner, const void *record, size_t len,
 
 /* Opens path as the consumer: takes over a valid ring of the same geometry, else
  * replaces it by rename with a new one (allocated and touched page by page, mode 0600).
- * A lock on the file keeps a second consumer out (-EBUSY). *ret_made_new tells which it
- * was, and err's text then says why the old one was not kept ("" when there was none).
- * The owner is the effective uid. A forked child keeps the lock alive with ret->fd: it
- * must ring_consumer_close() its copy (or exec). */
+ * The ring that has only its spare name left is put back at path, with all that is in
+ * it. A lock on the file keeps a second consumer out (-EBUSY). *ret_made_new tells
+ * which it was, and err's text then says why the old one was not kept ("" when there
+ * was none). The owner is the effective uid. A forked child keeps the lock alive with
+ * ret->fd: it must ring_consumer_close() its copy (or exec). */
 int ring_consumer_open(const char *path, uint32_t slots, struct ring *ret,
 		       bool *ret_made_new, struct err *err);
-/* Is it still what plugins find at path? False: removed, moved away or replaced, so
- * that no record comes any more. */
+/* Is it still what plugins find at path, with its spare name? False: one of them was
+ * removed or replaced, or the ring was moved away. */
 bool ring_in_place(const struct ring *r, const char *path);
 /* Are head and tail still a state that the protocol can reach? False: something else
  * has written to them, and records would be dropped, or wait, for ever. Consumer only.

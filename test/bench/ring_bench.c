@@ -18,6 +18,7 @@
 #include "lib/clock.h"
 #include "lib/record.h"
 #include "lib/ring.h"
+#include "test/ring_files.h"
 
 #define ROUNDS 400
 #define ROUND_RECORDS 1024
@@ -292,7 +293,7 @@ static void many_producers(void)
 	struct shared *s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE,
 				MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-	unlink(path);
+	remove_ring(path);
 	if (s == MAP_FAILED ||
 	    ring_consumer_open(path, RING_SLOTS_DEFAULT, &r, &made, &err) < 0)
 		give_up("open");
@@ -346,6 +347,6 @@ int main(void)
 	one_producer();
 	whole_hook();
 	many_producers();
-	unlink(path);
+	remove_ring(path);
 	return rmdir(folder) < 0;
 }

@@ -24,6 +24,7 @@
 #include "lib/ring.h"
 #include "spank/step.h"
 #include "test/fake/slurm_host.h"
+#include "test/ring_files.h"
 
 #define STEPS 2000
 #define RECORDS_PER_STEP 6 /* in this process and in one of its own */
@@ -459,7 +460,7 @@ int main(void)
 	}
 	end_real_step(task);
 	ring_consumer_close(&ring);
-	(void)unlink(path);
+	(void)remove_ring(path);
 	(void)rmdir(folder);
 	return 0;
 }

@@ -1,14 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Everything at once that a site has seen: while real jobs run, in random order, the node's clock leaps (L for
-# a moment, l until the next), the unit table is removed (T) or damaged (t), the spool's disk full (F), the
-# aggregator's clock wrong (W), and the aggregator (A), ceemsd (D), its courier (c) and that of slurmctld's
-# records (C) are killed. Afterwards each job that Slurm ended is there once, with the CPU time that the kernel
+# a moment, l until the next), the unit table is removed (T) or damaged (t), the ring removed (R), the spool's
+# disk full (F), the aggregator's clock wrong (W), and the aggregator (A), ceemsd (D), its courier (c) and that
+# of slurmctld's records (C) are killed. Afterwards each job that Slurm ended is there once, with the CPU time that the kernel
 # counted for it. The kernel's count is read by slurmd's epilog: a group that its prolog puts into the job's
 # keeps that until then.
 # MIXES=N (20), JOBS=N (300, of each), SEED=N: of the first mix, the next has the next; LETTERS=: of these faults;
-# FAULTS=: in this order, as the test prints it. R removes the ring, which is not among them: a record that is
-# sent while there is none, a twentieth of a second, is lost. Smoke: MIXES=1 JOBS=20.
+# FAULTS=: in this order, as the test prints it. Smoke: MIXES=1 JOBS=20.
 # timeout 4300
 . "$(dirname "$0")/../tap.sh"
 . test/slurm.sh
@@ -114,7 +113,7 @@ strays() { db "SELECT uuid, known_by, cpu_user_ns + cpu_system_ns FROM unit WHER
 
 for ((mix = 1; mix <= mixes; mix++)); do
 	RANDOM=$seed
-	letters=${LETTERS:-LlTtFWADcC} faults='' name=mix$mix
+	letters=${LETTERS:-LlTtRFWADcC} faults='' name=mix$mix
 	submit_jobs $name &
 	submitter=$!
 	until ! kill -0 $submitter 2>/dev/null && no_job; do

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The ring, then the whole run directory, removed under a running ceemsd: it is noticed, said, and
-# made anew, and no counter is lost. The jobs are made up (test/fake/unit_source).
+# put back or made anew, and no counter is lost. The jobs are made up (test/fake/unit_source).
 . "$(dirname "$0")/../tap.sh"
 
 mkdir "$SCRATCH/cgroup"
@@ -29,6 +29,7 @@ counts_all() {
 	host=$(sed -n 's/^ceems_compute_units{manager="slurm",hostname="\([^"]*\)"} .*/\1/p' "$SCRATCH/body")
 	[ "$(value "ceems_units_cpu_seconds_total{manager=\"slurm\",hostname=\"$host\",mode=\"user\"}")" = "$(scaled "$(sum_of cpu_user_ns)")" ]
 }
+is_back() { [ "$(stat -c %i "$run/ring" 2>/dev/null)" = "$1" ]; }
 is_new() { [ -f "$run/ring" ] && [ "$(stat -c %i "$run/ring")" != "$1" ]; }
 gone() { ! kill -0 $pid 2>/dev/null; }
 end_status() { # sets status: of the process, once it has ended
@@ -42,14 +43,22 @@ start --no-security.drop-privileges
 ok "starts" wait_for 30 answers
 feed 100
 ok "counts" wait_for 30 counts_all
-exec 5<"$run/ring" # so that its inode's number does not come back
 old=$(stat -c %i "$run/ring")
+kill -STOP $pid
 rm "$run/ring"
-ok "ring removed: there is a new one" wait_for 30 is_new "$old"
+feed 150
+is "ring removed: who finds none has another way" $? 0
+kill -CONT $pid
+ok "ring removed: it is put back" wait_for 30 is_back "$old"
 ok "ring removed: it is said" grep -q 'run/ring: removed or replaced under us' "$SCRATCH/log"
 feed 200
-is "ring removed: the new one takes records" $? 0
 ok "ring removed: and nothing is lost" wait_for 30 counts_all
+exec 5<"$run/ring" # so that its inode's number does not come back
+rm "$run/ring" "$run/ring.spare"
+ok "ring removed by both its names: there is a new one" wait_for 30 is_new "$old"
+feed 250
+is "ring removed by both its names: the new one takes records" $? 0
+ok "ring removed by both its names: and nothing is lost" wait_for 30 counts_all
 old=$(stat -c %i "$run/ring")
 mv "$run/ring" "$run/moved"
 ok "ring moved away: there is a new one" wait_for 30 is_new "$old"
@@ -75,7 +84,9 @@ if have_root; then
 	rm "$run/ring"
 	end_status
 	is "without root, ring removed: ends with a status for systemd" $status 72
-	ok "without root, ring removed: says why" grep -q 'only root can make it again' "$SCRATCH/log"
+	ok "without root, ring removed: says why" grep -q 'only root can put it back' "$SCRATCH/log"
+	feed 380
+	is "without root, ring removed: what is sent meanwhile waits" $? 0
 	start
 	ok "without root, ring removed: started again, it answers" wait_for 30 answers
 	feed 400

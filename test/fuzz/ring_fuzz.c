@@ -13,6 +13,7 @@
 
 #include "cli/ringview.h"
 #include "lib/ring.h"
+#include "test/ring_files.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -23,7 +24,7 @@ static char folder[64], path[96];
 
 static void clean_up(void)
 {
-	unlink(path);
+	remove_ring(path);
 	rmdir(folder);
 }
 
@@ -89,7 +90,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	make_folder();
 	ring_producer_gone = nobody_gone;
 	unsigned how = size ? data[0] & 3 : 0;
-	unlink(path);
+	remove_ring(path);
 	if (ring_consumer_open(path, SLOTS, &consumer, &made, &err) < 0)
 		abort();
 	if (how ==

@@ -12,6 +12,7 @@
 #include "cli/elfsym.h"
 #include "lib/clock.h"
 #include "lib/ring.h"
+#include "test/ring_files.h"
 #include "test/unit/unit.h"
 
 /* ---- slurm.conf ------------------------------------------------------------------ */
@@ -277,7 +278,7 @@ static void ring_report_follows_its_health(void **state)
 	assert_int_equal(chmod(ring_path, 0600), 0);
 	assert_int_equal(truncate(ring_path, 100), 0);
 	expect(2, "restart ceemsd, which replaces it");
-	assert_int_equal(unlink(ring_path), 0);
+	assert_int_equal(remove_ring(ring_path), 0);
 	expect(2, "there is no ring; start ceemsd on this node");
 }
 
@@ -308,7 +309,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
-	unlink(ring_path);
+	remove_ring(ring_path);
 	*strrchr(ring_path, '/') = '\0';
 	return rmdir(ring_path);
 }

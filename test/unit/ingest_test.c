@@ -14,6 +14,7 @@
 #include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/fs.h"
+#include "test/ring_files.h"
 #include "test/unit/unit.h"
 
 #define SLOTS 64u
@@ -55,7 +56,7 @@ static int begin(void **state)
 	(void)state;
 	struct err err;
 	bool made_new;
-	unlinkat(dirfd_, "ring", 0);
+	remove_ring(ring_path);
 	unlinkat(dirfd_, UNITS_PATH_NAME, 0);
 	now = 1000 * NSEC_PER_SEC;
 	if (units_open(dirfd_, 64, &units, &made_new, &err) < 0)
@@ -192,7 +193,7 @@ static void a_new_ring_begins_anew(void **state)
 		assert_int_equal(send_record(&r), 0);
 	ingest_tick(&in, 0);
 	ring_consumer_close(&ring);
-	unlinkat(dirfd_, "ring", 0);
+	remove_ring(ring_path);
 	open_ring();
 	r = stop("8", 10); /* at position 0 again */
 	assert_int_equal(send_record(&r), 0);
@@ -444,7 +445,7 @@ static int teardown(void **state)
 {
 	(void)state;
 	remove_step();
-	unlinkat(dirfd_, "ring", 0);
+	remove_ring(ring_path);
 	unlinkat(dirfd_, UNITS_PATH_NAME, 0);
 	close(dirfd_);
 	return rmdir(folder);

@@ -166,7 +166,7 @@ static void on_a_tmpfs_no_boot_id_is_looked_up(void **state)
 	int rc = ring_attach(path, geteuid(), &producer, &f->err);
 	ring_detach(&producer);
 	ring_consumer_close(&consumer);
-	unlink(path);
+	remove_ring(path);
 	rmdir(folder);
 	assert_int_equal(rc, 0);
 }

@@ -17,6 +17,7 @@
 #include "lib/fs.h"
 #include "lib/ring.h"
 #include "lib/ring_word.h"
+#include "test/ring_files.h"
 #include "test/unit/unit.h"
 
 /* One scratch folder per test, with a ring of 16 slots and an attached producer. */
@@ -57,7 +58,7 @@ static inline int fixture_down(void **state)
 
 	ring_detach(&f->producer);
 	ring_consumer_close(&f->consumer);
-	unlink(f->path);
+	remove_ring(f->path);
 	unlink(f->other);
 	snprintf(tmp, sizeof(tmp), "%s.new", f->path);
 	unlink(tmp);

@@ -58,6 +58,75 @@ static void ring_that_lost_its_name_is_not_in_place(void **state)
 	assert_false(ring_in_place(&f->consumer, f->path));
 }
 
+static const char *sent(struct fixture *f, const char *record)
+{
+	static char buf[RING_RECORD_MAX + 1];
+
+	if (ring_send(f->path, geteuid(), record, strlen(record), &f->err) < 0)
+		return f->err.text;
+	return consume_text(&f->consumer, buf);
+}
+
+static void assert_put_back(struct fixture *f, const char *waiting)
+{
+	char buf[RING_RECORD_MAX + 1];
+	struct stat st, spare;
+	bool made = true;
+	char name[160];
+
+	ring_consumer_close(&f->consumer);
+	assert_int_equal(
+		ring_consumer_open(f->path, SLOTS, &f->consumer, &made, &f->err), 0);
+	assert_false(made);
+	assert_string_equal(consume_text(&f->consumer, buf), waiting);
+	snprintf(name, sizeof(name), "%s%s", f->path, RING_SPARE);
+	assert_int_equal(lstat(f->path, &st), 0);
+	assert_int_equal(lstat(name, &spare), 0);
+	assert_true(st.st_ino == spare.st_ino && st.st_nlink == 2);
+	assert_true(ring_in_place(&f->consumer, f->path));
+}
+
+static void ring_removed_by_name_takes_no_record_along(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(unlink(f->path), 0);
+	assert_string_equal(sent(f, "while it is read"), "while it is read");
+	assert_int_equal(ring_send(f->path, geteuid(), "later", 5, &f->err), 0);
+	assert_put_back(f, "later");
+	assert_string_equal(sent(f, "after"), "after");
+}
+
+static void ring_overwritten_by_name_takes_no_record_along(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(unlink(f->path), 0);
+	put(f->path, 0600, "CEEMSRNG", 8, 0, 0);
+	assert_int_equal(ring_send(f->path, geteuid(), "meanwhile", 9, &f->err), 0);
+	assert_put_back(f, "meanwhile");
+	/* and a ring of the right format that is another file's copy */
+	assert_int_equal(unlink(f->path), 0);
+	put(f->path, 0600, f->consumer.header, f->consumer.bytes, 0, 0);
+	assert_int_equal(ring_send(f->path, geteuid(), "again", 5, &f->err), 0);
+	assert_put_back(f, "again");
+}
+
+static void spare_name_that_is_lost_is_given_again(void **state)
+{
+	struct fixture *f = *state;
+	char name[160];
+
+	snprintf(name, sizeof(name), "%s%s", f->path, RING_SPARE);
+	assert_int_equal(unlink(name), 0);
+	assert_false(ring_in_place(&f->consumer, f->path));
+	assert_string_equal(sent(f, "one name"), "one name");
+	assert_int_equal(ring_send(f->path, geteuid(), "waits", 5, &f->err), 0);
+	assert_put_back(f, "waits");
+	assert_int_equal(remove_ring(f->path), 0);
+	assert_int_equal(ring_send(f->path, geteuid(), "lost", 4, &f->err), -ENOENT);
+}
+
 /* Wrong head or tail: seen, and not taken over by the next consumer. */
 static void assert_not_sound(struct fixture *f, uint64_t *at, uint64_t value)
 {
@@ -141,7 +210,7 @@ static void consumer_replaces_what_is_no_ring(void **state)
 	/* a link is replaced itself; what it points at is left alone */
 	snprintf(target, sizeof(target), "%s/ring.new", f->folder);
 	put(target, 0644, "stale", 5, 0, 0);
-	assert_int_equal(unlink(f->path), 0);
+	assert_int_equal(remove_ring(f->path), 0);
 	put(f->other, 0644, "precious", 8, 0, 0);
 	assert_int_equal(symlink(f->other, f->path), 0);
 	assert_int_equal(
@@ -633,6 +702,9 @@ int main(void)
 		RING_TEST(slot_memory_is_really_allocated),
 		RING_TEST(second_consumer_is_refused),
 		RING_TEST(ring_that_lost_its_name_is_not_in_place),
+		RING_TEST(ring_removed_by_name_takes_no_record_along),
+		RING_TEST(ring_overwritten_by_name_takes_no_record_along),
+		RING_TEST(spare_name_that_is_lost_is_given_again),
 		RING_TEST(head_or_tail_that_something_else_wrote_is_noticed),
 		RING_TEST(every_state_of_the_protocol_is_sound),
 		RING_TEST(consumer_of_bad_geometry_is_refused),

@@ -23,6 +23,7 @@
 #include "lib/clock.h"
 #include "lib/parse.h"
 #include "lib/ring.h"
+#include "test/ring_files.h"
 
 #define PRODUCERS 8
 #define SLOTS 1024u
@@ -433,7 +434,7 @@ int main(void)
 	} else {
 		check(false, "the ring is still one: %s", err.text);
 	}
-	unlink(path);
+	remove_ring(path);
 	rmdir(folder);
 	printf("1..%d\n", tests);
 	return failures != 0;

@@ -113,7 +113,7 @@ static void odd_environment_costs_only_what_is_odd(void **state)
 static void success_whatever_happens(void **state)
 {
 	struct world *w = *state;
-	unlink(w->ring);
+	remove_ring(w->ring);
 	assert_int_equal(run(w, slurm_spank_job_prolog, "colour=blue"), 0);
 	assert_int_equal(run(w, slurm_spank_job_epilog, NULL), 0);
 	fake.items_fail = true;

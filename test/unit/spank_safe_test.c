@@ -35,7 +35,7 @@ static void expect_quiet_failure(void)
 static void missing_ring_costs_a_log_line(void **state)
 {
 	struct world *w = *state;
-	unlink(w->ring);
+	remove_ring(w->ring);
 	whole_step(w);
 	expect_quiet_failure();
 	assert_int_equal(access(w->ring, F_OK), -1); /* a plugin never makes one */
@@ -48,6 +48,7 @@ static void things_that_are_no_ring_are_left_alone(void **state)
 	snprintf(other, sizeof(other), "%s/other", w->folder);
 	for (int kind = 0; kind < 6; kind++) {
 		fake_reset();
+		remove_ring(w->ring);
 		remove(w->ring);
 		switch (kind) {
 		case 0: /* a fifo must not block the launch */
@@ -121,7 +122,7 @@ static void ring_replaced_during_a_step_gets_its_stop(void **state)
 	make_v1(w);
 	init(w, NULL, NULL);
 	fork_task(TASK_PID);
-	unlink(w->ring);
+	remove_ring(w->ring);
 	ring_consumer_close(&w->consumer);
 	assert_int_equal(
 		ring_consumer_open(w->ring, WORLD_SLOTS, &w->consumer, &made, &w->err),
@@ -265,7 +266,7 @@ static void hooks_leave_no_descriptor_mapping_thread_handler_or_variable(void **
 		if (round < 2)
 			makers[round](w);
 		else
-			unlink(w->ring);
+			remove_ring(w->ring);
 		fake_reset();
 		take_traces(&before);
 		init(w, "env=HOME", NULL);

@@ -13,6 +13,7 @@
 #include "lib/ring.h"
 #include "spank/step.h"
 #include "test/fake/slurm_host.h"
+#include "test/ring_files.h"
 #include "test/unit/scratch.h"
 #include "test/unit/unit.h"
 
