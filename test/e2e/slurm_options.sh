@@ -134,7 +134,7 @@ plugin
 like "what the jobs do without the plugin" "$without" $'err\nout\n0\n.*exit code 7\n7\n.*\n137\n.*\n2\n3 step\nbatch'
 is "with the plugin" "$(work)" "$without"
 daemon_off
-rm -f "$RING"
+rm -f "$RING" "$RING.spare"
 is "no ring" "$(work)" "$without"
 ok "which is a line in the log" grep -q 'not recorded: .*No such file or directory' "$SLURM/log/slurmd-$node.log"
 head -c 5000000 /dev/urandom >"$RING"
