@@ -74,7 +74,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		(void)!prom_request_read(path, NULL, data + 1, size - 1, PROMQL_2, 1000,
 					 &r, &err);
 	else
-		(void)!prom_request_read(path, text, NULL, 0, PROMQL_3, 1000, &r, &err);
+		(void)!prom_request_read(path, text, NULL, 0, PROMQL_NEWEST, 1000, &r,
+					 &err);
 	free(text);
 	if (data[0] & 128)
 		check_times(path, (const char *)data + 1, size - 1, r);
@@ -84,7 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	must(!buf_error(&a));
 	if (a.len && a.len <= PROM_BODY_MAX &&
 	    !prom_request_read(path, NULL, a.data, a.len,
-			       data[0] & 128 ? PROMQL_2 : PROMQL_3, 1000, &again,
+			       data[0] & 128 ? PROMQL_2 : PROMQL_NEWEST, 1000, &again,
 			       &err)) {
 		prom_request_form(again, &b);
 		must(a.len == b.len && memcmp(a.data, b.data, a.len) == 0);

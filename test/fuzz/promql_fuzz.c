@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Any bytes as a query or a selector in both dialects; the first byte says which. What
+/* Any bytes as a query or a selector in three dialects; the first byte says which. What
  * is accepted is printed, and that text is accepted, and prints as itself. */
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +35,26 @@ static void literals(struct promql *q)
 		}
 }
 
+/* With its durations worked out it is a query still, and has none to be worked out. */
+static void check_fixed(struct promql *q, enum promql_dialect d)
+{
+	auto_promql struct promql *again = NULL;
+	auto_buf struct buf a = BUF_INIT, b = BUF_INIT;
+	struct err err = {""};
+
+	if (promql_fix_durations(q, 3600000, 15000, &err)) {
+		must(err.text[0]);
+		return;
+	}
+	promql_print(q, &a);
+	if (a.len > PROMQL_BYTES_MAX)
+		return;
+	must(!buf_error(&a) && !promql_parse(a.data, a.len, d, NULL, &again, &err));
+	must(!promql_depends_on_times(again));
+	promql_print(again, &b);
+	must(a.len == b.len && memcmp(a.data, b.data, a.len) == 0);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	auto_promql struct promql *q = NULL, *again = NULL;
@@ -47,7 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!size)
 		return 0;
-	d = data[0] & 1 ? PROMQL_3 : PROMQL_2;
+	d = data[0] & 4 ? PROMQL_NEWEST : data[0] & 1 ? PROMQL_3 : PROMQL_2;
 	selector = data[0] & 2;
 	rc = (selector ? promql_parse_selector : promql_parse)(
 		(const char *)data + 1, size - 1, d, &limits, &q, &err);
@@ -63,5 +83,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	must(!promql_parse(a.data, a.len, d, &limits, &again, &err));
 	promql_print(again, &b);
 	must(a.len == b.len && memcmp(a.data, b.data, a.len) == 0);
+	check_fixed(q, d);
 	return 0;
 }

@@ -69,7 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	call = &pyro_calls[(data[0] >> 4) % pyro_call_count];
 	in.path = call->path;
 	in.post = call->way == PYRO_RPC && (data[0] & 7) != 7;
-	in.dialect = data[0] & 8 ? PROMQL_3 : PROMQL_2;
+	in.dialect = data[0] & 8 ? PROMQL_NEWEST : PROMQL_2;
 	text = strndup((const char *)data + 1, size - 1);
 	must(text != NULL);
 	if (in.post) {
