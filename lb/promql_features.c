@@ -16,8 +16,9 @@ static const struct feature {
 	[FEATURE_AT_BEFORE_RANGE] = {"@ start() before a range",
 				     {.since = 2000, .until = 3015}},
 	[FEATURE_QUOTED_NAMES] = {"a quoted name in braces", {.since = 2051}},
-	[FEATURE_NUMBERS_AS_DURATIONS] = {"a number as duration, and the other way",
-					  {.since = 2054}},
+	[FEATURE_NUMBERS_AS_DURATIONS] =
+		{"a number for a duration, or a duration for a number",
+		 {.since = 2054}},
 	[FEATURE_LIMITS] = {"limitk and limit_ratio",
 			    {.since = 2054, .flag = PROMQL_FUNCTIONS}},
 	[FEATURE_QUOTED_LABELS] = {"a quoted label", {.since = 2055}},

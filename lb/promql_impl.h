@@ -124,6 +124,10 @@ struct lexer {
 	struct steps *steps;
 };
 
+/* The feature that a word belongs to in later versions, in this one it is a name;
+ * FEATURE_ALL: none. */
+enum promql_feature promql_newer_word(struct str word, enum promql_dialect d);
+
 /* The next token; on -EINVAL err has it without a position, which is *ret_at. */
 int promql_lex(struct lexer *l, struct token *ret, uint32_t *ret_at, struct err *err);
 

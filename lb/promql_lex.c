@@ -68,6 +68,16 @@ static const struct keyword {
 	{"nan", T_NUMBER, 0, FEATURE_ALL},
 };
 
+enum promql_feature promql_newer_word(struct str word, enum promql_dialect d)
+{
+	for (size_t i = 0; i < sizeof(keywords) / sizeof(keywords[0]); i++)
+		if (strlen(keywords[i].word) == word.len &&
+		    strncasecmp(keywords[i].word, word.p, word.len) == 0 &&
+		    !promql_scans(d, keywords[i].since))
+			return keywords[i].since;
+	return FEATURE_ALL;
+}
+
 static bool is_space(char c)
 {
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
@@ -197,7 +207,7 @@ static int bracket_duration(struct lexer *l, struct token *t, struct err *err)
 	if (promql_has(l->dialect, FEATURE_NUMBERS_AS_DURATIONS))
 		return number_or_duration(l, t, err);
 	if (scan_number(l))
-		return err_set(err, -EINVAL, "missing unit character in duration");
+		return promql_lacks(l->dialect, FEATURE_NUMBERS_AS_DURATIONS, err);
 	if (!scan_duration_rest(l))
 		return err_set(err, -EINVAL, "bad duration syntax");
 	t->type = T_DURATION;

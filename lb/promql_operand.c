@@ -220,15 +220,18 @@ static int find_function(struct parser *p, struct token name,
 {
 	const struct promql_function *f = promql_function_find(name.text);
 	int len = name.text.len < 64 ? (int)name.text.len : 64;
+	enum promql_feature newer = promql_newer_word(name.text, p->q->dialect);
 	char known[128] = "";
 
 	if (f && promql_knows(p->q->dialect, f->known)) {
 		*ret = f;
 		return 0;
 	}
+	p->error_at = name.at;
+	if (!f && newer)
+		return promql_lacks(p->q->dialect, newer, p->err);
 	if (f)
 		promql_say_known(p->q->dialect, f->known, known, sizeof(known));
-	p->error_at = name.at;
 	return err_set(p->err, -EINVAL, "unknown function with name \"%.*s\"%s%s", len,
 		       name.text.p, f ? ": " : "", known);
 }

@@ -16,6 +16,13 @@ int parser_advance(struct parser *p)
 
 int parser_unexpected(struct parser *p, const char *context)
 {
+	enum promql_feature newer =
+		p->now.type == T_IDENTIFIER
+			? promql_newer_word(p->now.text, p->q->dialect)
+			: FEATURE_ALL;
+
+	if (newer)
+		return parser_lacks(p, newer);
 	p->error_at = p->now.at;
 	if (p->now.type == T_EOF)
 		return err_set(p->err, -EINVAL, "unexpected end of input in %s",

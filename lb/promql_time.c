@@ -14,6 +14,8 @@ static int parse_unsigned_duration(struct parser *p, int64_t *ret_ns)
 	p->error_at = p->now.at;
 	if (p->now.type == T_DURATION)
 		return promql_duration(p->now.text, ret_ns, p->err);
+	if (p->now.type == T_LEFT_PAREN)
+		return parser_lacks(p, FEATURE_DURATIONS);
 	if (p->now.type != T_NUMBER)
 		return parser_unexpected(p, "offset or range, expected duration");
 	if (!promql_has(p->q->dialect, FEATURE_NUMBERS_AS_DURATIONS))
@@ -178,6 +180,8 @@ static int parse_brackets(struct parser *p, struct promql_node **io)
 			  : parser_expect(p, T_RIGHT_BRACKET,
 					  "subquery selector, expected \"]\"");
 	}
+	if (p->now.type == T_OP && !promql_has(p->q->dialect, FEATURE_DURATION_SCANNER))
+		return parser_lacks(p, FEATURE_DURATIONS);
 	if (inner->kind != PROMQL_SELECTOR)
 		return parser_fail_at(p, at,
 				      "ranges only allowed for vector selectors");

@@ -318,6 +318,7 @@ jobcomp_queue_test_LIBS := libjobcomp libbase
 TESTS += jobcomp_writer_test
 jobcomp_writer_test_LIBS := libjobcomp libbase
 TESTS += promql_test promql_dialect_test re_test json_read_test
+promql_dialect_test_SRCS := test/unit/promql_dialect_test.c test/promql_random.c
 promql_dialect_test_LIBS := libpromql libbase
 json_read_test_LIBS := libpromql libbase
 promql_test_SRCS := test/unit/promql_test.c test/promql_random.c

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "test/promql_random.h"
 #include "test/unit/unit.h"
 
 static const int versions[][2] = {{2, 42}, {2, 46}, {2, 47}, {2, 49}, {2, 51}, {2, 53},
@@ -129,7 +130,18 @@ static void what_is_not_known_is_refused_with_the_version_that_knows(void **stat
 		 "since 2.49 with --enable-feature=promql-experimental-functions"},
 		{"holt_winters(foo[5m], 1, 1)", PROMQL_3, "no more since 3.0"},
 		{"{\"foo\"}", PROMQL_2, "a quoted name in braces: "},
-		{"foo[300]", PROMQL_2, "missing unit character"},
+		{"foo[300]", PROMQL_2,
+		 "a number for a duration, or a duration for a number: Prometheus has "
+		 "it since 2.54"},
+		{"foo offset (1h)", PROMQL_2, "an expression: Prometheus has it since"},
+		{"foo[5m + 1m]", PROMQL_2, "an expression: Prometheus has it since"},
+		{"foo[5m * 2]", PROMQL_VERSION(3, 5),
+		 "since 3.4 with --enable-feature=promql-duration-expr, this is 3.5"},
+		{"rate(foo[5m] anchored)", PROMQL_2, "anchored and smoothed: "},
+		{"foo + fill (0) bar", PROMQL_3, "fill: Prometheus has it since 3.10"},
+		{"foo </ 5", PROMQL_3, "</ and >/: Prometheus has it since 3.11"},
+		{"foo[step()]", PROMQL_3, "step(): Prometheus has it since 3.6"},
+		{"max_of(1, 2)", PROMQL_3, "since 3.13"},
 		{"limitk(1, foo)", PROMQL_VERSION(3, 0),
 		 "limitk and limit_ratio: Prometheus has it since 2.54 with"},
 		{"first_over_time(foo[5m])", PROMQL_VERSION(3, 7),
@@ -252,6 +264,40 @@ static void durations_come_to_numbers_before_they_are_sent(void **state)
 	check_fixed("foo[0.0001 + 0]", 0, 0, NULL);
 }
 
+/* What was read for an old server and reaches a new one, which came back meanwhile,
+ * is the same query for it or none; a new one's is none for the old. */
+static void a_query_of_an_old_version_is_the_same_for_a_new_one(void **state)
+{
+	static const int older[] = {PROMQL_2, PROMQL_VERSION(2, 55), PROMQL_3};
+	auto_buf struct buf text = BUF_INIT, a = BUF_INIT, b = BUF_INIT;
+	unsigned same = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 30000; i++) {
+		enum promql_dialect d = (enum promql_dialect)older[i % 3];
+		struct promql_random r = {.state = 4711 + i,
+					  .dialect =
+						  d == PROMQL_2 ? PROMQL_2 : PROMQL_3};
+		auto_promql struct promql *p = NULL, *q = NULL;
+		struct err err;
+
+		promql_random(&r, &text);
+		if (!text.len || promql_parse(text.data, text.len, d, NULL, &p, &err))
+			continue;
+		buf_reset(&a);
+		promql_print(p, &a);
+		if (promql_parse(a.data, a.len, PROMQL_NEWEST, NULL, &q, &err)) {
+			assert_non_null(strstr(a.data, "holt_winters("));
+			continue;
+		}
+		buf_reset(&b);
+		promql_print(q, &b);
+		assert_string_equal(a.data, b.data);
+		same++;
+	}
+	assert_true(same > 10000);
+}
+
 static void versions_are_read_as_servers_say_them(void **state)
 {
 	(void)state;
@@ -275,6 +321,7 @@ int main(void)
 			what_is_not_known_is_refused_with_the_version_that_knows),
 		cmocka_unit_test(what_no_version_takes_is_refused),
 		cmocka_unit_test(durations_come_to_numbers_before_they_are_sent),
+		cmocka_unit_test(a_query_of_an_old_version_is_the_same_for_a_new_one),
 		cmocka_unit_test(versions_are_read_as_servers_say_them),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
