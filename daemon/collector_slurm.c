@@ -254,9 +254,11 @@ static void set_memory(const struct slurm *s, const struct unit *unit,
 		return;
 	unit_values_set(out, COL_MEMSW_USED, m->memsw_used_bytes);
 	unit_values_set(out, COL_MEMSW_FAIL_COUNT, m->memsw_fail_count);
-	/* v1 counts memory and swap together, v2 swap alone */
+	/* v1 counts memory and swap together, v2 swap alone, of which a machine may
+	 * have none: its memory then, as the peer has it */
+	bool memory_too = !v2 || !s->host_swap_bytes;
 	total = or_host(m->memsw_limit_bytes, 0,
-			s->host_swap_bytes + (v2 ? 0 : s->host_memory_bytes));
+			s->host_swap_bytes + (memory_too ? s->host_memory_bytes : 0));
 	if (total)
 		unit_values_set(out, COL_MEMSW_TOTAL, total);
 }

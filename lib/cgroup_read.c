@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What is read of a control group: CPU time, pressure, tasks, CPUs, IO. */
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #include "lib/cgroup_impl.h"
@@ -32,25 +33,48 @@ int cgroup_read_stepd_cpu(struct cgroup_fds *c, struct cgroup_cpu *ret, struct e
 	return 0;
 }
 
-/* User and system ticks for the ratio. Younger than a tick: cpuacct.stat may know. */
+/* By how many ticks of cpuacct.stat the two may differ in what they say is user time:
+ * each of its two numbers is cut to a tick, and they are not read at one moment. */
+#define TICKS_APART 4
+
+/* Whether user : system is about the same as ticks[0] : ticks[1]. */
+static bool is_same_ratio(uint64_t user, uint64_t system, const uint64_t ticks[2])
+{
+	const double all = (double)ticks[0] + (double)ticks[1];
+	const double ours = (double)user / ((double)user + (double)system);
+
+	return fabs(ours * all - (double)ticks[0]) <= TICKS_APART;
+}
+
+/* User and system times for the ratio. usage_user and usage_sys are to the nanosecond,
+ * but before Linux 5.17 they go by where the kernel was when it charged the time, and
+ * cpuacct.stat by what was interrupted, as everywhere else: where they
+ * contradict it it counts. Younger than a tick: the former alone know. */
 static int read_v1_ticks(struct cgroup_fds *c, uint64_t *ret_user, uint64_t *ret_system,
 			 struct err *err)
 {
 	char text[256];
+	uint64_t ticks[2] = {0, 0};
 	int rc = cgroup_read_number(c, CPU_USER, ret_user, err);
 
 	if (rc == 0)
 		rc = cgroup_read_number(c, CPU_SYSTEM, ret_system, err);
 	if (rc < 0 && rc != -ENODATA)
 		return rc;
-	if (rc == 0 && (*ret_user || *ret_system))
-		return 0;
+	bool known = rc == 0 && (*ret_user || *ret_system);
 	ssize_t n = cgroup_read_file(c, CPU_TICKS, text, sizeof(text), err);
-	*ret_user = *ret_system = 0;
-	if (n < 0)
-		return n == -ENODATA ? 0 : (int)n;
-	rc = cgroup_parse_cpuacct_stat(text, (size_t)n, ret_user, ret_system, err);
-	return rc < 0 ? cgroup_file_error(c, CPU_TICKS, rc, err) : 0;
+	if (n < 0 && n != -ENODATA)
+		return (int)n;
+	if (n > 0)
+		rc = cgroup_parse_cpuacct_stat(text, (size_t)n, &ticks[0], &ticks[1],
+					       err);
+	if (n > 0 && rc < 0)
+		return cgroup_file_error(c, CPU_TICKS, rc, err);
+	if (known && is_same_ratio(*ret_user, *ret_system, ticks))
+		return 0;
+	*ret_user = ticks[0];
+	*ret_system = ticks[1];
+	return 0;
 }
 
 static int read_v1_throttling(struct cgroup_fds *c, struct cgroup_cpu *ret,

@@ -44,6 +44,37 @@ static int read_all(const struct record_cgroup *p, struct err *err)
 	return first ? first : rc ? rc : third;
 }
 
+static struct cgroup_cpu split_of(const char *user, const char *system,
+				  const char *ticks)
+{
+	struct record_cgroup p = path_of(V1_ALL, "/j/step_0");
+	struct cgroup_cpu cpu = {0};
+
+	put("cpuacct/j/step_0/cpuacct.usage", "10000000007\n");
+	put("cpuacct/j/step_0/cpuacct.usage_user", user);
+	put("cpuacct/j/step_0/cpuacct.usage_sys", system);
+	put("cpuacct/j/step_0/cpuacct.stat", ticks);
+	struct cgroup_fds *c = cgroup_fds_new(scratch_fd, &v1_layout, &p, 1, false);
+	assert_int_equal(cgroup_read_cpu(c, &cpu, NULL), 0);
+	cgroup_fds_free(c);
+	assert_true(cpu.user_ns + cpu.system_ns == 10000000007);
+	return cpu;
+}
+
+/* They charge to where the kernel was then: nearly all of it as system time. */
+static void a_kernel_before_5_17_is_split_by_ticks(void **state)
+{
+	(void)state;
+	struct cgroup_cpu cpu =
+		split_of("1000000000\n", "9000000007\n", "user 900\nsystem 100\n");
+	assert_true(cpu.user_ns >= 9000000000 && cpu.user_ns <= 9000000007);
+	/* no better by ticks, cut as they are: to the nanosecond */
+	cpu = split_of("9004000000\n", "996000007\n", "user 900\nsystem 99\n");
+	assert_true(cpu.user_ns == 9004000000);
+	cpu = split_of("1000000000\n", "9000000007\n", "user 2\nsystem 1\n");
+	assert_true(cpu.user_ns == 1000000000);
+}
+
 static void wrong_files_are_errors_that_name_them_and_change_nothing(void **state)
 {
 	(void)state;
@@ -350,6 +381,7 @@ int main(void)
 		cmocka_unit_test(
 			wrong_files_are_errors_that_name_them_and_change_nothing),
 		cmocka_unit_test(huge_files_are_refused),
+		cmocka_unit_test(a_kernel_before_5_17_is_split_by_ticks),
 		cmocka_unit_test(missing_files_and_directories_are_told_apart),
 		cmocka_unit_test(near_the_limit_of_open_files_none_is_kept),
 		cmocka_unit_test(split_goes_on_where_a_former_daemon_was),

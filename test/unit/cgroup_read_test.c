@@ -83,7 +83,7 @@ static void v1_step_is_read(void **state)
 		assert_int_equal(cgroup_read_psi(c, "cpu", &psi, &err), -ENODATA);
 		assert_true(n == 7 && psi.some_ns == 7);
 	}
-	assert_int_equal(cgroup_fds_open(c), 14);
+	assert_int_equal(cgroup_fds_open(c), 15);
 	cgroup_fds_free(c);
 }
 

@@ -44,6 +44,30 @@ static void golden_of_cgroup_v2(void **state)
 	lab_done(&l);
 }
 
+static void without_swap_its_total_on_v2_is_the_memory_as_the_peer_has_it(void **state)
+{
+	(void)state;
+	static const char text[] =
+		"MemTotal:       16384000 kB\nSwapTotal:             0 kB\n";
+	struct lab l;
+	lab_init(&l, "test/fixture/v2");
+	close(l.env.procfd);
+	l.env.procfd = dup(l.folder_fd);
+	auto_close int fd =
+		openat(l.folder_fd, "meminfo", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	l.options.slurm_swap = true;
+	start(&l, "41", 0, "/system.slice/n1_slurmstepd.scope/job_41/step_0",
+	      CGROUP_UNIFIED);
+	sample(&l);
+	lab_open(&l);
+	scrape(&l);
+	assert_string_equal(
+		value(&l, "ceems_compute_unit_memsw_total_bytes", "uuid=\"41\""),
+		"16777216000");
+	lab_done(&l);
+}
+
 static void golden_of_a_hybrid_machine(void **state)
 {
 	(void)state;
@@ -339,6 +363,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(golden_of_cgroup_v1),
 		cmocka_unit_test(golden_of_cgroup_v2),
+		cmocka_unit_test(
+			without_swap_its_total_on_v2_is_the_memory_as_the_peer_has_it),
 		cmocka_unit_test(golden_of_a_hybrid_machine),
 		cmocka_unit_test(golden_without_any_job),
 		cmocka_unit_test(
