@@ -164,8 +164,13 @@ int prometheus_scrape(const char *const *targets, size_t count, const char *clus
 		      struct buf *out, struct err *err)
 {
 	buf_puts(out,
-		 "# 15 to 60 s are good; ceemsd's own account has `ceems_tool config "
-		 "create-web-config`.\n"
+		 "# 15 to 60 s are good. ceemsd knows prometheus by the "
+		 "web-config.yaml of "
+		 "\n"
+		 "# `ceems_tool config create-web-config --user prometheus`, which "
+		 "prints "
+		 "the\n"
+		 "# password: into the file below, that Prometheus alone can read.\n"
 		 "scrape_configs:\n"
 		 "  - job_name: ceems\n"
 		 "    scrape_interval: 30s\n"

@@ -30,6 +30,9 @@ struct collector {
 	 * serialised by the caller. */
 	int (*collect)(void *state, struct prom *out, struct err *err);
 	void (*close)(void *state); /* accepts NULL */
+	/* Whether its options make sense on this machine, for --check-config: 0, or
+	 * -ENOENT with what has no effect, and why. NULL: always. */
+	int (*look)(const struct env *env, struct err *err);
 };
 
 extern const struct collector *const collectors[]; /* sorted by name */

@@ -103,7 +103,7 @@ static const char *name_of(const struct netdev_line *l, char name[64])
 }
 
 /* An interface may come later, so it is no error; a pattern in another dialect is. */
-static void warn_of_pattern(struct netdev *n, const struct options *o)
+static int check_pattern(struct netdev *n, const struct options *o, struct err *err)
 {
 	struct netdev_line l;
 	const char *p;
@@ -111,16 +111,25 @@ static void warn_of_pattern(struct netdev *n, const struct options *o)
 	size_t len, seen = 0;
 
 	if (!n->has_pattern || procfile_read(&n->file, &p, &len, NULL) < 0)
-		return;
+		return 0;
 	for (const char *end = p + len;
 	     seen < DEVICES_MAX && proc_next_netdev(&p, end, &l); seen++) {
 		if (wanted(n, name_of(&l, name)))
-			return;
+			return 0;
 	}
-	log_warn("collector.netdev.device-%s=%s leaves none of the %zu interfaces that "
-		 "there are (it is a POSIX extended expression: [0-9], not \\d)",
-		 n->exclude ? "exclude" : "include",
-		 n->exclude ? o->netdev_exclude : o->netdev_include, seen);
+	return err_set(
+		err, -ENOENT,
+		"collector.netdev.device-%s=%s leaves none of the %zu interfaces "
+		"that there are (it is a POSIX extended expression: [0-9], not "
+		"\\d)",
+		n->exclude ? "exclude" : "include",
+		n->exclude ? o->netdev_exclude : o->netdev_include, seen);
+}
+
+static int open_file(const struct env *env, struct netdev *n, struct err *err)
+{
+	int rc = procfile_open(&n->file, env->procfd, "net/dev", err);
+	return rc < 0 ? rc : compile(n, env->options, err);
 }
 
 static int netdev_open(const struct env *env, void **ret_state, struct err *err)
@@ -130,17 +139,26 @@ static int netdev_open(const struct env *env, void **ret_state, struct err *err)
 	if (!n)
 		return err_set(err, -ENOMEM, "out of memory");
 	n->hostname = env->hostname;
-	int rc = procfile_open(&n->file, env->procfd, "net/dev", err);
-	if (rc == 0)
-		rc = compile(n, env->options, err);
-	if (rc == 0)
-		warn_of_pattern(n, env->options);
+	int rc = open_file(env, n, err);
 	if (rc < 0) {
 		netdev_close(n);
 		return rc;
 	}
+	struct err why;
+	if (check_pattern(n, env->options, &why) < 0)
+		log_warn("%s", why.text);
 	*ret_state = n;
 	return 0;
+}
+
+static int netdev_look(const struct env *env, struct err *err)
+{
+	struct netdev *n = calloc(1, sizeof(*n));
+	int rc = n && open_file(env, n, NULL) == 0 ? check_pattern(n, env->options, err)
+						   : 0;
+
+	netdev_close(n);
+	return rc;
 }
 
 static int netdev_collect(void *state, struct prom *out, struct err *err)
@@ -178,4 +196,5 @@ const struct collector collector_netdev = {
 	.open = netdev_open,
 	.collect = netdev_collect,
 	.close = netdev_close,
+	.look = netdev_look,
 };

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* ceemsd: the daemon of a node. Exit status 2: the command line or a configuration is
  * wrong; 1: it could not start. */
+#include <fcntl.h>
 #include <malloc.h>
 #include <stdio.h>
+#include <unistd.h>
 
+#include "daemon/collector.h"
 #include "daemon/courier_link.h"
 #include "daemon/daemon.h"
+#include "lib/fs.h"
 #include "lib/http/listen.h"
 #include "lib/log.h"
 #include "lib/service.h"
@@ -17,6 +21,25 @@ static void say_ignored(const struct options *o)
 		log_warn("--runtime.gomaxprocs: ignored, there is no Go runtime here");
 	if (o->debug_server)
 		log_warn("--web.debug-server: ignored, there is no pprof here");
+}
+
+/* What this machine has nothing for is no mistake, but perhaps one. */
+static void check_collectors(const struct options *o)
+{
+	struct err err = {""};
+	struct env env = {.options = o};
+
+	env.procfd = fs_opendir_at(AT_FDCWD, o->path_procfs, NULL);
+	env.sysfd = fs_opendir_at(AT_FDCWD, o->path_sysfs, NULL);
+	for (size_t i = 0; i < collectors_count; i++) {
+		const struct collector *c = collectors[i];
+		if (c->look && options_collector(o, c->name) && c->look(&env, &err) < 0)
+			fprintf(stderr, "ceemsd: warning: %s\n", err.text);
+	}
+	if (env.procfd >= 0)
+		close(env.procfd);
+	if (env.sysfd >= 0)
+		close(env.sysfd);
 }
 
 static enum program_status check_config(const struct options *o)
@@ -35,6 +58,7 @@ static enum program_status check_config(const struct options *o)
 		fprintf(stderr, "ceemsd: %s\n", err.text);
 		return PROGRAM_USAGE;
 	}
+	check_collectors(o);
 	service_check_calls("ceemsd", o->drop_privileges && o->seccomp);
 	printf("ceemsd: the configuration is good\n");
 	return PROGRAM_OK;

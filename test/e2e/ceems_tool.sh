@@ -56,6 +56,12 @@ if [ -x "$BUILD/ceemsd" ] && command -v curl >/dev/null; then
 	wait_for 10 get
 	is "a real ceemsd serves with it" "$(get -u "ceems:$password")" 200
 	is "to nobody else" "$(get) $(get -u ceems:wrong)" "401 401"
+	# what the printed scrape job says to type makes what it asks with
+	"$tool" prometheus scrape-config localhost:1 >scrape.yaml
+	read -ra typed < <(grep -o 'config create-web-config [^`]*' scrape.yaml)
+	"$tool" "${typed[@]}" --output-dir by-scrape >said.scrape
+	is "the printed scrape job's account is the one that its comment makes" \
+		"$(sed -n 's/^ *username: //p' scrape.yaml) $(sed -n 's/^user: //p' said.scrape)" "prometheus prometheus"
 	is "check config asks the program itself" "$("$tool" check config ceemsd >out; echo "$? $(tail -n 1 out)")" "0 1 ok, 0 to look at, 0 wrong"
 	echo 'no.such.option: 1' >ceemsd.yaml
 	"$tool" check config ceemsd ceemsd.yaml >out

@@ -120,6 +120,11 @@ is "--check-config finds it too" $? 2
 printf 'collector:\n  slurm:\n    enabled: true\n' >"$SCRATCH/config"
 run --check-config --config.file="$SCRATCH/config"
 is "--check-config passes a good file" $? 0
+run --check-config --collector.netdev --collector.netdev.device-include='^nowhere[0-9]+$'
+is "a pattern that no interface matches is no mistake" $? 0
+like "but perhaps one: --check-config says it" "$(cat "$SCRATCH/out")" 'warning: collector.netdev.device-include=.nowhere.*leaves none of the'
+run --check-config --collector.netdev.device-include='^nowhere[0-9]+$'
+is "and not where the collector is off" "$(grep -c 'leaves none' "$SCRATCH/out")" 0
 run --no-such-flag
 is "an unknown flag is exit status 2" $? 2
 run --collector.netdev.device-include=a --collector.netdev.device-exclude=b

@@ -98,11 +98,15 @@ static void a_pattern_that_leaves_no_interface_is_said(void **state)
 	open_listening(&n, text);
 	assert_non_null(strstr(text, "leaves none of the"));
 	assert_non_null(strstr(text, "[0-9]"));
+	struct err err;
+	assert_int_equal(c->look(&n.env, &err), -ENOENT); /* --check-config's */
+	assert_non_null(strstr(err.text, "leaves none of the"));
 	node_done(&n, c);
 	node_init(&n, "test/fixture/node_x86");
 	n.options.netdev_include = good;
 	open_listening(&n, text);
 	assert_string_equal(text, "");
+	assert_int_equal(c->look(&n.env, &err), 0);
 	node_done(&n, c);
 }
 
