@@ -131,19 +131,38 @@ static void put_length(struct buf *out, const struct promql_node *expr, int64_t 
 		put_duration(out, ns);
 }
 
-static void put_time(const struct promql_node *n, struct buf *out)
+static void put_at(const struct promql_node *n, struct buf *out)
 {
+	if (n->extent)
+		buf_puts(out, n->extent == EXTENT_ANCHORED ? " anchored" : " smoothed");
 	if (n->at == AT_TIME)
 		buf_printf(out, " @ %.3f", n->at_s);
 	else if (n->at)
 		buf_puts(out, n->at == AT_START ? " @ start()" : " @ end()");
-	if (n->offset_ns || n->offset_expr) {
-		buf_puts(out, " offset ");
-		/* ends with its bracket, whatever follows */
-		if (n->offset_expr && n->offset_expr->kind == PROMQL_PAREN)
-			buf_putc(out, '+');
-		put_length(out, n->offset_expr, n->offset_ns);
-	}
+}
+
+static void put_offset(const struct promql_node *n, struct buf *out)
+{
+	if (!n->offset_ns && !n->offset_expr)
+		return;
+	buf_puts(out, " offset ");
+	/* ends with its bracket, whatever follows */
+	if (n->offset_expr && n->offset_expr->kind == PROMQL_PAREN)
+		buf_putc(out, '+');
+	put_length(out, n->offset_expr, n->offset_ns);
+}
+
+/* An operator behind an offset of operators would be taken for one more of them: where
+ * there is one, an @ or modifier was between them. */
+static void put_time(const struct promql_node *n, struct buf *out)
+{
+	bool first = n->offset_expr && n->offset_expr->kind == PROMQL_BINARY;
+
+	if (first)
+		put_offset(n, out);
+	put_at(n, out);
+	if (!first)
+		put_offset(n, out);
 }
 
 static void put_selector(const struct promql_node *n, struct buf *out)
@@ -195,12 +214,6 @@ static void put_fill(const struct promql_node *n, struct buf *out)
 		put_number(values[i], out);
 		buf_putc(out, ')');
 	}
-}
-
-static void put_extent(const struct promql_node *n, struct buf *out)
-{
-	if (n->extent)
-		buf_puts(out, n->extent == EXTENT_ANCHORED ? " anchored" : " smoothed");
 }
 
 static void put_binary(const struct promql_node *n, struct buf *out)
@@ -287,13 +300,11 @@ static void print(const struct promql_node *n, struct buf *out)
 		break;
 	case PROMQL_SELECTOR:
 		put_selector(n, out);
-		put_extent(n, out);
 		put_time(n, out);
 		break;
 	case PROMQL_RANGE:
 		put_selector(n->expr, out);
 		put_brackets(n, out);
-		put_extent(n->expr, out);
 		put_time(n->expr, out);
 		break;
 	case PROMQL_SUBQUERY:

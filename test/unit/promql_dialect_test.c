@@ -75,6 +75,11 @@ static const struct row rows[] = {
 	{"max_of(1, 2) + min_of(3, 4)", NULL, 3013, 0, true, 0},
 	{"foo[min_of(step(), 5m)]", NULL, 3013, 0, true, 3016},
 	{"foo offset -max_of(1m, 2)", NULL, 3013, 0, true, 3016},
+	{"foo offset (1m) * 2 @ 5 % 3", "foo offset (1m) * 2 @ 5.000 % 3", 3004, 0,
+	 true, 3016},
+	{"foo @ 5 offset (1m) % 3", "foo offset (1m) % 3 @ 5.000", 3004, 0, true, 3016},
+	{"foo offset (1m) * 2 smoothed % 3", NULL, 3007, 0, true, 3016},
+	{"foo offset -(1m) % 3", NULL, 3004, 0, true, 3016},
 	/* new words stay names */
 	{"sum by (step, range, fill, smoothed, max_of) (anchored)", NULL, 2042, 0,
 	 false, 0},
