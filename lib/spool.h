@@ -33,8 +33,8 @@ enum spool_class {
 
 struct spool_limits {
 	uint64_t max_bytes;     /* all segments together; 0: default */
-	uint32_t segment_bytes; /* a new file begins after so many; 0: default. At most
-				   max_bytes / 4 */
+	uint32_t segment_bytes; /* a new file begins after so many; 0: default, or a
+				   16th of a small file system. At most max_bytes / 4 */
 };
 
 /* Losses since the folder was made, kept in the folder. */

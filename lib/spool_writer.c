@@ -6,12 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "lib/cleanup.h"
 #include "lib/crc32c.h"
 #include "lib/fs.h"
 #include "lib/spool_segment.h"
+
+#define DISK_PARTS 16 /* segments of a file system, at least */
 
 struct active {
 	int fd; /* -1: none, the next record begins a segment */
@@ -455,6 +458,21 @@ static int check_limits(struct spool_writer *w, const struct spool_limits *limit
 	return 0;
 }
 
+/* What has been told goes a segment at a time, and never the one that is written to: on
+ * a small file system segments are small, or that one alone would fill it. */
+static void fit_disk(struct spool_writer *w)
+{
+	struct statvfs fs;
+
+	if (fstatvfs(w->dirfd, &fs) < 0 || !fs.f_blocks)
+		return;
+	uint64_t part = (uint64_t)fs.f_blocks * fs.f_frsize / DISK_PARTS;
+	if (part < SPOOL_SEGMENT_MIN)
+		part = SPOOL_SEGMENT_MIN;
+	if (w->segment_bytes > part)
+		w->segment_bytes = (uint32_t)part;
+}
+
 static int open_all(struct spool_writer *w, const struct spool_limits *limits,
 		    struct err *err)
 {
@@ -466,6 +484,8 @@ static int open_all(struct spool_writer *w, const struct spool_limits *limits,
 	w->dirfd = folder_open(w->folder, true, err);
 	if (w->dirfd < 0)
 		return w->dirfd;
+	if (!limits || !limits->segment_bytes)
+		fit_disk(w);
 	w->lockfd = folder_lock(w->dirfd, WRITER_LOCK, w->folder, "writer", err);
 	if (w->lockfd < 0)
 		return w->lockfd;

@@ -60,19 +60,57 @@ static int on_full_tmpfs(void)
 	return access(path, F_OK) < 0 ? 9 : 0;
 }
 
-static void full_file_system_keeps_finals_and_recovers(void **state)
+/* Much more than fits, but told as soon as written: the default of a segment is eight
+ * times this file system. */
+static int on_small_tmpfs(void)
 {
-	(void)state;
+	struct spool_writer *w;
+	struct spool_reader *r;
+	struct spool_record rec;
+	struct err err;
+
+	if (unshare(CLONE_NEWNS) < 0 ||
+	    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount("spool", root, "tmpfs", 0, "size=1m") < 0)
+		return 77;
+	if (spool_writer_open(folder, NULL, &w, &err) < 0 ||
+	    spool_reader_open(folder, &r, &err) < 0)
+		return 1;
+	for (uint64_t i = 0; i < 40000; i++) {
+		if (put(w, SPOOL_FINAL, i, NULL, &err) < 0)
+			return 2;
+		if (spool_next(r, &rec, &err) != 1 || spool_ack(r, rec.seq, &err) < 0)
+			return 3;
+	}
+	spool_reader_close(r);
+	spool_writer_close(w);
+	return 0;
+}
+
+static void assert_child(int (*body)(void))
+{
 	int status;
 	pid_t pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0)
-		_exit(on_full_tmpfs());
+		_exit(body());
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
 	if (WEXITSTATUS(status) == 77)
 		skip();
 	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void full_file_system_keeps_finals_and_recovers(void **state)
+{
+	(void)state;
+	assert_child(on_full_tmpfs);
+}
+
+static void small_file_system_is_not_filled_by_what_was_told(void **state)
+{
+	(void)state;
+	assert_child(on_small_tmpfs);
 }
 
 /* Appends for ever; after each record its number goes into the pipe. */
@@ -251,6 +289,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(full_file_system_keeps_finals_and_recovers),
+		T(small_file_system_is_not_filled_by_what_was_told),
 		T(killed_writer_loses_no_appended_record),
 		T(reader_and_writer_run_at_once),
 		T(finals_come_through_an_always_full_spool),
