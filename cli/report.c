@@ -93,13 +93,15 @@ static void say_energy(const struct unit *u, struct buf *t)
 {
 	static const struct {
 		enum unit_number n;
-		const char *name;
-	} parts[] = {{UNIT_PACKAGE_J, "processors"},
-		     {UNIT_DRAM_J, "memory"},
-		     {UNIT_GPU_J, "GPUs"},
-		     {UNIT_OTHER_J, "the rest"}};
+		const char *name, *domain;
+	} parts[] = {{UNIT_HOST_J, "host", "host"},
+		     {UNIT_PACKAGE_J, "processors", "package"},
+		     {UNIT_DRAM_J, "memory", "dram"},
+		     {UNIT_GPU_J, "GPUs", "gpu"},
+		     {UNIT_OTHER_J, "the rest", "other"}};
 	const double *n = u->number;
 	const char *sep = ": ";
+	char source[32];
 
 	if (isnan(n[UNIT_ENERGY_J]))
 		return;
@@ -110,12 +112,13 @@ static void say_energy(const struct unit *u, struct buf *t)
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		if (isnan(n[parts[i].n]))
 			continue;
-		buf_printf(t, "%s%s ", sep, parts[i].name);
+		unit_energy_source(u, parts[i].domain, source, sizeof(source));
+		buf_printf(t, "%s%s%s%s%s ", sep, parts[i].name, *source ? " (" : "",
+			   source, *source ? ")" : "");
 		text_put_wh(t, n[parts[i].n] / 3600);
-		sep = ", ";
+		/* the host's has the others in it */
+		sep = parts[i].n == UNIT_HOST_J ? "; " : ", ";
 	}
-	if (u->text[UNIT_SOURCES])
-		buf_printf(t, " (%.120s)", u->text[UNIT_SOURCES]);
 }
 
 static void say_emissions(const struct unit *u, struct buf *t)
@@ -296,12 +299,13 @@ static double rate_at(const struct series *s, enum series_value v, double t)
 	return NAN;
 }
 
+static const char *const blocks[] = {"\u2581", "\u2582", "\u2583", "\u2584",
+				     "\u2585", "\u2586", "\u2587", "\u2588"};
+static const char plain[] = ".:-=+*#@";
+
 static void put_spark(const struct report *r, const char *name, enum series_value v,
 		      const char *unit, struct buf *out)
 {
-	static const char *const blocks[] = {"\u2581", "\u2582", "\u2583", "\u2584",
-					     "\u2585", "\u2586", "\u2587", "\u2588"};
-	static const char plain[] = ".:-=+*#@";
 	const struct series *s = &r->series;
 	double t0 = s->points[0].t0_s, t1 = s->points[s->count - 1].t1_s;
 	double rates[SPARK], most = 0;
@@ -329,6 +333,28 @@ static void put_spark(const struct report *r, const char *name, enum series_valu
 	else
 		buf_printf(out, most < 10 ? "%.2f %s" : "%.0f %s", most, unit);
 	buf_puts(out, " at most\n");
+}
+
+/* One scale of time for all lines, and what a mark means. */
+static void put_scale(const struct report *r, struct buf *out)
+{
+	const struct series *s = &r->series;
+	double t0 = s->points[0].t0_s, t1 = s->points[s->count - 1].t1_s;
+	char from[WHEN_SIZE], to[WHEN_SIZE];
+
+	when_print((time_t)when_seconds(t0), from);
+	when_print((time_t)when_seconds(t1), to);
+	buf_printf(out, "           %-*s%s\n           ", SPARK - (int)strlen(to), from,
+		   to);
+	for (size_t i = 0; i < 8; i++)
+		if (r->utf8)
+			buf_puts(out, blocks[i]);
+		else
+			buf_putc(out, plain[i]);
+	buf_puts(out,
+		 " from 0 to the most of its line, blank: not observed; a mark is ");
+	put_cpu_span(out, (t1 - t0) / SPARK);
+	buf_putc(out, '\n');
 }
 
 const char *report_step(const struct unit *step)
@@ -432,6 +458,7 @@ void report_put_text(const struct report *r, struct buf *out)
 		put_spark(r, "CPUs", SERIES_CPU_S, "in use", out);
 		put_spark(r, "Memory", SERIES_MEMORY_MEAN_BYTES, "B", out);
 		put_spark(r, "Power", SERIES_TOTAL_J, "W", out);
+		put_scale(r, out);
 	}
 	put_steps(r, out);
 	size_t n = report_hints(r, hints);

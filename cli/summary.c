@@ -42,6 +42,7 @@ void summary_add(struct summary *s, const struct unit *u)
 	if (!isnan(n[UNIT_ENERGY_J])) {
 		s->with_energy++;
 		s->energy_j += n[UNIT_ENERGY_J];
+		s->modelled_j += unit_modelled_joules(u);
 	}
 	if (!isnan(n[UNIT_CPU_RATIO])) {
 		s->cpu_s += n[UNIT_CPU_RATIO] * alloc_s;
@@ -69,6 +70,13 @@ static void put_energy(const struct summary *s, struct buf *out)
 		return;
 	buf_puts(out, "; ");
 	text_put_wh(out, wh);
+	if (s->modelled_j >= s->energy_j && s->modelled_j > 0) {
+		buf_puts(out, " by a model");
+	} else if (s->modelled_j > 0) {
+		buf_puts(out, ", ");
+		text_put_wh(out, s->modelled_j / 3600);
+		buf_puts(out, " of it by a model");
+	}
 	if (s->with_energy < s->units + s->steps)
 		buf_printf(out, " (of %" PRIu64 " of them)", s->with_energy);
 }
@@ -134,6 +142,7 @@ void summary_put_json(const struct summary *s, struct buf *out)
 	put_member(out, "memory_ratio", s->memory_byte_s / s->memory_of_byte_s,
 		   s->memory_of_byte_s > 0);
 	put_member(out, "energy_joules", s->energy_j, s->with_energy > 0);
+	put_member(out, "modelled_joules", s->modelled_j, s->with_energy > 0);
 	buf_printf(out, ",\"jobs_with_energy\":%" PRIu64, s->with_energy);
 	put_member(out, "coverage", s->observed_s / s->coverage_of_s,
 		   s->coverage_of_s > 0);

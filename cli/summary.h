@@ -9,7 +9,7 @@
  */
 struct summary {
 	uint64_t units, steps, running, awaited, with_energy, with_coverage;
-	double elapsed_s, cpu_alloc_s, energy_j;
+	double elapsed_s, cpu_alloc_s, energy_j, modelled_j;
 	double cpu_s, cpu_of_s; /* CPU time used, and the CPU time allocated to those */
 	double memory_byte_s, memory_of_byte_s;
 	double observed_s, coverage_of_s;

@@ -430,6 +430,49 @@ struct json_object *unit_steps(struct json_object *detail)
 	return list;
 }
 
+/* "package=rapl,dram=rapl,host=redfish" */
+void unit_energy_source(const struct unit *u, const char *domain, char *ret,
+			size_t size)
+{
+	const char *p = u->text[UNIT_SOURCES];
+	size_t n = strlen(domain);
+
+	*ret = '\0';
+	while (p && *p) {
+		size_t len = strcspn(p, ",");
+		if (len > n && memcmp(p, domain, n) == 0 && p[n] == '=') {
+			(void)snprintf(ret, size, "%.*s", (int)(len - n - 1),
+				       p + n + 1);
+			return;
+		}
+		p += len + (p[len] == ',');
+	}
+}
+
+double unit_modelled_joules(const struct unit *u)
+{
+	static const struct {
+		enum unit_number n;
+		const char *domain;
+	} parts[] = {{UNIT_PACKAGE_J, "package"},
+		     {UNIT_DRAM_J, "dram"},
+		     {UNIT_GPU_J, "gpu"}};
+	const double *n = u->number;
+	char source[16];
+	double sum = 0;
+
+	/* the whole node's is all of it, as far as it is known */
+	unit_energy_source(u, "host", source, sizeof(source));
+	if (!isnan(n[UNIT_HOST_J]))
+		return strcmp(source, "model") == 0 ? n[UNIT_HOST_J] : 0;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		unit_energy_source(u, parts[i].domain, source, sizeof(source));
+		if (strcmp(source, "model") == 0 && !isnan(n[parts[i].n]))
+			sum += n[parts[i].n];
+	}
+	return sum;
+}
+
 bool unit_is_running(const struct unit *u)
 {
 	return isnan(u->number[UNIT_ENDED]);

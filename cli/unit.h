@@ -139,6 +139,13 @@ void unit_read_grams(struct unit *u, struct json_object *map);
  * WASTED_CPU_S, WASTED_J; NAN wherever a part is not known. */
 void unit_compare_use(struct unit *u);
 
+/* What measured a domain ("host", "package"): "redfish", "model"; ret is "" where it is
+ * not known. */
+void unit_energy_source(const struct unit *u, const char *domain, char *ret,
+			size_t size);
+/* Joules of its energy that no sensor measured. */
+double unit_modelled_joules(const struct unit *u);
+
 bool unit_is_running(const struct unit *u);
 /* It counts as running, but its nodes have all said that it has ended. */
 bool unit_is_awaited(const struct unit *u);
