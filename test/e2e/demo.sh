@@ -39,7 +39,7 @@ is "twenty of them are the array's" "$(rows | grep -c ' short ')" 20
 is "they belong to two users" "$(rows | awk '{ print $3 }' | sort -u | paste -sd' ')" "daemon games"
 is "every job used CPU time" "$(rows | awk '!($5 + $6 > 0.001)')" ""
 is "the short ones far less than the burners" "$(rows | awk '$2 == "short" && $5 + $6 > 0.5')" ""
-like "the node's energy is there, with its source and the provider of the factor" "$(grep ' J by ' "$SCRATCH/page")" \
+like "the node's energy is there, with its source and the provider of the factor" "$(grep '^the node: ' "$SCRATCH/page")" \
 	'^the node: [0-9.]+ J by [a-z]+.* = jobs [0-9.]+ \+ idle [0-9.]+ \+ system [0-9.]+; 475.0 g/kWh by global$'
 is "every job took joules and emitted" "$(rows | awk '!($7 > 0 && $8 > 0)')" ""
 is "the short ones far less than the burners here, too" "$(rows | awk '$2 == "short" && $7 > short { short = $7 } $2 == "burner1" { burner = $7 } END { print short < burner / 4 }')" 1
@@ -55,8 +55,29 @@ if ls "$BUILD"/slurm/*/jobcomp_ceems.so "$BUILD/ceems_aggregator" "$BUILD/cacct"
 	like "which is not shown to another" "$(cacct_as games cacct report 3)" 'no job 3 that you may see'
 	like "the API's address is in demo.env" "$(. "$BUILD/demo/demo.env"; curl -s "$API_URL/health")" '.'
 	is "and asks who one is" "$(. "$BUILD/demo/demo.env"; curl -s -o /dev/null -w '%{http_code}' "$API_URL/api/v1/units")" 401
+	# each command of the users' page, by one of them; its jobs have other numbers here
+	. "$TOP/test/type_page.sh"
+	number_of() { mine | awk -v n="$1" '$2 == n { print $1 }'; }
+	burner3=$(number_of burner3) alloc=$(number_of alloc)
+	cacct() {
+		local args=() a
+		for a in "$@"; do
+			case $a in 3) a=$burner3 ;; 25) a=$alloc ;; esac
+			args+=("$a")
+		done
+		(. "$BUILD/demo/demo.env"; as daemon cacct "${args[@]}")
+	}
+	export TYPED_BAD=$SCRATCH/typed.bad
+	: >"$TYPED_BAD"
+	type_page doc/users.md >"$SCRATCH/users.md"
+	unset -f cacct
+	is "each command of users.md is answered" "$(cat "$TYPED_BAD")" ""
+	ok "there are many" [ "$(grep -c '^    \$ cacct' doc/users.md)" -ge 15 ]
+	heads() { grep -A1 '^    \$ cacct.* -o ' "$1"; }
+	is "with the columns that the page shows" "$(diff <(heads doc/users.md) <(heads "$SCRATCH/users.md"))" ""
+	is "its report is of the job, its steps and its energy" "$(grep -A30 '^    \$ cacct report' "$SCRATCH/users.md" | grep -oE "Job $burner3|host \((model|[a-z_]+)\)|0 burn" | sed 's/(.*)/()/' | paste -sd' ')" "Job $burner3 host () 0 burn"
 else
-	for i in 1 2 3 4 5 6 7 8; do skip "records, part $i" "the aggregator, cacct or jobcomp_ceems.so is not built here"; done
+	for i in 1 2 3 4 5 6 7 8 9 10 11 12; do skip "records, part $i" "the aggregator, cacct or jobcomp_ceems.so is not built here"; done
 fi
 
 if grep -q 'through the load balancer' "$SCRATCH/page"; then
