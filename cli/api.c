@@ -150,7 +150,9 @@ static int do_get(struct api *a, const char *target, struct http_response *resp,
 		req.auth = &auth;
 	rc = http_client_do(a->http, &req, resp, err);
 	if (rc == -ECONNREFUSED || rc == -EHOSTUNREACH || rc == -ETIMEDOUT)
-		return err_prefix(err, rc, "no answer from the server");
+		return err_prefix(err, rc,
+				  "no answer from the server (is it running, and is "
+				  "--api.url right?)");
 	return rc;
 }
 

@@ -199,8 +199,10 @@ static int add_states(struct cacct *c, const char *text, struct err *err)
 		       strcasecmp(c->states.items[i], states[k][1]) != 0)
 			k++;
 		if (k == n)
-			return err_set(err, -EINVAL, "Invalid job state: %s",
-				       c->states.items[i]);
+			return err_set(
+				err, -EINVAL,
+				"Invalid job state: %s (such as CD, F, TO or RUNNING)",
+				c->states.items[i]);
 		c->states.items[i] = (char *)states[k][1];
 	}
 	return rc;

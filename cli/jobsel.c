@@ -12,7 +12,9 @@
 
 static int bad(struct err *err, const char *text, size_t len)
 {
-	return err_set(err, -EINVAL, "Bad job/step specified: %.*s",
+	return err_set(err, -EINVAL,
+		       "Bad job/step specified: %.*s (such as 12, 12_3, 12_[1-4], 12+1 "
+		       "or 12.batch)",
 		       (int)(len < 60 ? len : 60), text);
 }
 

@@ -97,8 +97,10 @@ static int check_providers(const char *name, const struct conf_list *l, struct e
 {
 	for (size_t i = 0; i < l->count; i++) {
 		if (emission_provider_find(l->items[i]) < 0)
-			return err_set(err, -EINVAL, "--%s=%s: no such provider", name,
-				       l->items[i]);
+			return err_set(err, -EINVAL,
+				       "--%s=%s: no such provider (there are owid, "
+				       "global, rte, emaps, wt and file)",
+				       name, l->items[i]);
 	}
 	return 0;
 }

@@ -144,9 +144,13 @@ static enum gate_next read_request(struct gate_state *s)
 		return wrong_cluster(s, "X-Ceems-Cluster-Id is there twice");
 	if (r->cluster_headers) {
 		c = site_cluster(s->site, r->cluster_header);
-		if (!c)
-			return wrong_cluster(s, "X-Ceems-Cluster-Id: there is no such "
-						"cluster here");
+		if (!c) {
+			err_set(&s->err, -EINVAL,
+				"X-Ceems-Cluster-Id: there is no such cluster here: "
+				"%.64s (the id of one of backends)",
+				r->cluster_header);
+			return wrong_cluster(s, s->err.text);
+		}
 	} else if (s->site->cluster_count == 1) {
 		c = &s->site->clusters[0];
 	}

@@ -76,7 +76,7 @@ int site_number(struct site_parser *p, const char *key, yaml_node_t *v, char kin
 	rc = kind == 'd' ? parse_duration_ms(s, &n) : parse_u64(s, &n);
 	if (rc < 0)
 		return yaml_walk_fail(&p->w, v, key,
-				      kind == 'd' ? "not a duration (10s)"
+				      kind == 'd' ? "not a duration, such as 10s or 30d"
 						  : "not a number");
 	if (n < min || n > max)
 		return err_set(p->w.err, -EINVAL,

@@ -405,7 +405,7 @@ static int apply_file(const struct load *l, const char *path, bool explicit)
 	if (rc == -ENOENT && !explicit)
 		return 0; /* the default place may be empty */
 	if (rc < 0)
-		return rc;
+		return err_prefix(l->err, rc, "config.file");
 	return conf_apply_yaml(l->opts, l->n, text.data ? text.data : "", text.len,
 			       path, l->dst, l->warnings, l->err);
 }

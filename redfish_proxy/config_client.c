@@ -244,7 +244,7 @@ static int on_limit(void *arg, const char *key, yaml_node_t *v)
 				   : parse_u64(text, &n);
 	if (bad < 0)
 		return yaml_walk_fail(&p->w, v, key,
-				      l->kind == 'd'   ? "not a duration (10s)"
+				      l->kind == 'd'   ? "not a duration, such as 10s"
 				      : l->kind == 'b' ? "not a size (64KiB)"
 						       : "not a number");
 	if (n < l->min || n > l->max)

@@ -596,6 +596,13 @@ static int by_nothing(struct identity *id, const struct identity_facts *f,
 {
 	const char *user = NULL;
 
+	if (f->password_user)
+		return err_set(
+			err, -EACCES,
+			"the password of %.64s is right, but %.64s is no front end: "
+			"to let it name users add password:%.64s to identity.front-end "
+			"(identity.front_ends of a load balancer)",
+			f->password_user, f->password_user, f->password_user);
 	if (user_headers(f, &user))
 		return err_set(
 			err, -EACCES,

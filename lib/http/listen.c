@@ -122,7 +122,11 @@ int listen_open(const char *address, struct err *err)
 		freeaddrinfo(list);
 	}
 	if (fd < 0)
-		return err_set(err, fd, "listen on %s: %s", address, strerror(-fd));
+		return err_set(err, fd, "listen on %s: %s%s", address, strerror(-fd),
+			       fd == -EADDRINUSE ? ": stop the program that has this "
+						   "port, or give another one by "
+						   "--web.listen-address"
+						 : "");
 	return fd;
 }
 

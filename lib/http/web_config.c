@@ -345,8 +345,8 @@ static bool is_htpasswd(const yaml_node_t *v)
 }
 
 #define HTPASSWD_HINT                                                                  \
-	"a line of htpasswd stands below basic_auth_users:, indented, with a blank "   \
-	"behind the colon (ada: $2y$...)"
+	"a line of htpasswd belongs below basic_auth_users:, indented, with a space "  \
+	"after the colon (ada: $2y$...)"
 
 static int on_users(void *arg, const char *key, yaml_node_t *v)
 {

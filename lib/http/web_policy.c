@@ -149,6 +149,8 @@ static int load_tls(struct web_settings *s, const char *file, struct err *err)
 	rc = load_pem(s, err);
 	if (rc == 0 && s->config.client_ca_file)
 		rc = load_ca(s, err);
+	if (rc < 0)
+		return err_prefix(err, rc, "%s", file);
 	if (s->config.client_auth == CLIENT_VERIFY_IF_GIVEN ||
 	    s->config.client_auth == CLIENT_REQUIRE_VERIFY)
 		gnutls_certificate_set_verify_function(s->cred, verify_client);

@@ -5,6 +5,7 @@ CHECKS += test/e2e/install.sh
 CHECKS_LONG += test/e2e/dist.sh
 CHECKS += test/e2e/docs_fresh.sh
 CHECKS += test/e2e/public_names.sh
+CHECKS += test/e2e/mistakes.sh
 CHECKS += test/e2e/runner.sh
 CHECKS += test/e2e/rig_selftest.sh
 CHECKS += test/e2e/promtool_golden.sh

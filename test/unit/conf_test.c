@@ -283,7 +283,7 @@ static void wrong_command_lines_say_what_is_wrong(void **state)
 		{"--log.format=xml", NULL,
 		 "--log.format: \"xml\" is not one of logfmt, json"},
 		{"--config.file=/nonexistent/c.yaml", NULL,
-		 "open /nonexistent/c.yaml: No such file or directory"},
+		 "config.file: open /nonexistent/c.yaml: No such file or directory"},
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		auto_result struct result r = LOAD(cases[i].a, cases[i].b);

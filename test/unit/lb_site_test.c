@@ -418,7 +418,7 @@ static void each_slip_is_named_with_its_line_and_what_to_do(void **state)
 		{GOOD "  cluster_label: a-b\n",
 		 "lb.yaml:6: cluster_label: not the name of a label (letters"},
 		{GOOD "  limits: {owned: 60}\n",
-		 "lb.yaml:6: owned: not a duration (10s)"},
+		 "lb.yaml:6: owned: not a duration, such as 10s or 30d"},
 		{GOOD "  limits: {user_requests: many}\n",
 		 "lb.yaml:6: user_requests: not a number"},
 		{GOOD "  identity: {front_ends: [grafana]}\n",
