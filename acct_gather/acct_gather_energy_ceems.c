@@ -125,7 +125,7 @@ static void begin(void)
 	plugin.begun = true;
 	if (gather_options_read(&options, path ? path : GATHER_OPTIONS_PATH, 0, &err) <
 	    0)
-		error("ceems: %s, the plugin's defaults hold", err.text);
+		error("ceems: %s, the plugin uses its defaults", err.text);
 	gather_init(&plugin.gather, &options, &gather_host_default);
 }
 

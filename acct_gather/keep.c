@@ -87,12 +87,12 @@ static int set_paths(struct keep *k, const char *slurm, uid_t uid, uint32_t job,
 	size_t len = strlen(slurm);
 
 	if (len < 2 || !cgroup_path_ok(slurm, len))
-		return err_set(err, -EINVAL, "'%s' is no group of Slurm's", slurm);
+		return err_set(err, -EINVAL, "'%s' is not a group of Slurm's", slurm);
 	int user = snprintf(k->step, size, "%s/uid_%u", slurm, (unsigned)uid);
 	int all = snprintf(k->step, size, "%s/uid_%u/job_%u/step_extern", slurm,
 			   (unsigned)uid, (unsigned)job);
 	if (user < 0 || all < 0 || (size_t)all >= size)
-		return err_set(err, -EINVAL, "%s/uid_%u/job_%u: too long a path", slurm,
+		return err_set(err, -EINVAL, "%s/uid_%u/job_%u: path too long", slurm,
 			       (unsigned)uid, (unsigned)job);
 	k->end[KEEP_USER] = (size_t)user;
 	k->end[KEEP_STEP] = (size_t)all;
@@ -113,7 +113,7 @@ static int find_mount(const char *cgroup, char *ret, size_t size, struct err *er
 		return err_set(err, -ENODEV, "%s: no cpuacct of cgroup v1", cgroup);
 	int n = snprintf(ret, size, "%s/%s", cgroup, layout.cpuacct);
 	return n < 0 || (size_t)n >= size
-		       ? err_set(err, -EINVAL, "%s: too long a path", cgroup)
+		       ? err_set(err, -EINVAL, "%s: path too long", cgroup)
 		       : 0;
 }
 

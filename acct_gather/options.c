@@ -48,7 +48,7 @@ static int set(struct gather_options *o, struct word name, const char *value, in
 	if (word_is(name, "page")) {
 		if (value[0] != '/')
 			return err_set(err, -EINVAL,
-				       "line %d: page is no absolute path", line);
+				       "line %d: page is not an absolute path", line);
 		memcpy(o->page, value, strlen(value) + 1);
 		return 0;
 	}

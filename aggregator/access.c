@@ -26,23 +26,24 @@ static const struct param_spec running = {
 	"running", PARAM_FLAG, false, "false leaves out units that have not ended."};
 static const struct param_spec state = {"state", PARAM_TEXT, true,
 					"Only in this state, in Slurm's words."};
-static const struct param_spec from = {"from", PARAM_TIME, false,
-				       "Begin of the window; a day before `to`."};
+static const struct param_spec from = {
+	"from", PARAM_TIME, false,
+	"Start of the window; by default a day before `to`."};
 static const struct param_spec to = {"to", PARAM_TIME, false,
-				     "End of the window; now."};
+				     "End of the window; by default now."};
 static const struct param_spec zone = {
 	"timezone", PARAM_TEXT, false,
-	"Zone for times in text (Europe/Paris); the server's."};
+	"Zone for times in text (Europe/Paris); by default the server's."};
 static const struct param_spec field = {"field", PARAM_TEXT, true,
 					"Only this member of each row."};
 static const struct param_spec groupby = {"groupby", PARAM_TEXT, true,
 					  "cluster_id, resource_manager, project, "
 					  "groupname or username, of which each row "
 					  "has one anyway; others are refused."};
-static const struct param_spec limit = {"limit", PARAM_COUNT, false,
-					"Most rows of a page, 1 to 1000; 100."};
+static const struct param_spec limit = {
+	"limit", PARAM_COUNT, false, "Most rows of a page, 1 to 1000; by default 100."};
 static const struct param_spec most = {"most", PARAM_TEXT, false,
-				       "Most units, 1 to 10001; 1000."};
+				       "Most units, 1 to 10001; by default 1000."};
 static const struct param_spec latest = {
 	"latest", PARAM_COUNT, false,
 	"Beside what is asked for the runs of so many of one's own units, those that "
@@ -91,16 +92,15 @@ LIST(factors_params, &provider, &emission_zone, &from, &to, &limit, &zone);
 
 const struct endpoint endpoints[] = {
 	{"/users", EVERYBODY(SCOPE_SELF), users_params, api_users,
-	 "Whoever asks, on each cluster, with their projects."},
+	 "The caller, on each cluster, with their projects."},
 	{"/users/admin", OPERATORS, users_admin_params, api_users_admin,
 	 "All users, or, with role=admin, the admins."},
 	{"/projects", EVERYBODY(SCOPE_SELF), projects_params, api_projects,
-	 "Projects that one is a member of."},
+	 "Projects of which the caller is a member."},
 	{"/projects/admin", OPERATORS, projects_params, api_projects_admin,
 	 "All projects with their members."},
 	{"/units", EVERYBODY(SCOPE_MATES), units_params, api_units,
-	 "Units of whoever asks that lived in the window, the latest first; running "
-	 "ones "
+	 "Units of the caller that lived in the window, the latest first; running ones "
 	 "too. With project or user those of project members, where the site allows "
 	 "it."},
 	{"/units/admin", OPERATORS, units_params, api_units_admin,
@@ -109,18 +109,18 @@ const struct endpoint endpoints[] = {
 	 {SCOPE_MATES, SCOPE_CLUSTERS, SCOPE_ALL},
 	 units_params,
 	 api_units_visible,
-	 "What whoever asks may see: /units/admin for operators and admins, with their "
+	 "What the caller may see: /units/admin for operators and admins, with their "
 	 "own on other clusters, and /units for everybody else."},
 	{"/units/verify",
 	 {SCOPE_MATES, SCOPE_CLUSTERS, SCOPE_ALL},
 	 verify_params,
 	 api_verify,
-	 "Whether each of these ids was, in the window, a unit that one may see, and "
-	 "nobody else's: 200, or 403. By POST, with up to 10000 ids in the body, one "
-	 "in a "
-	 "line: all runs of each, and the role of whoever asks. For load balancers."},
+	 "Whether each of these ids was, in the window, a unit that the caller may "
+	 "see, and nobody else's: 200, or 403. By POST, with up to 10000 ids in the "
+	 "body, one in a line: all runs of each, and the caller's role. For load "
+	 "balancers."},
 	{"/units/own", EVERYBODY(SCOPE_SELF), own_params, api_units_own,
-	 "All runs of the ids that whoever asks had units of in the window, in one "
+	 "All runs of the ids under which the caller had units in the window, in one "
 	 "cluster, and the role there. For load balancers."},
 	{"/units/*",
 	 {SCOPE_MATES, SCOPE_CLUSTERS, SCOPE_ALL},
@@ -132,8 +132,7 @@ const struct endpoint endpoints[] = {
 	 unit_params,
 	 api_unit,
 	 "The same by what its user knows of it: the latest run of this id in a "
-	 "cluster "
-	 "that one may see."},
+	 "cluster that the caller may see."},
 	{"/units/{cluster}/{uuid}/{run}",
 	 {SCOPE_MATES, SCOPE_CLUSTERS, SCOPE_ALL},
 	 unit_params,
@@ -151,7 +150,7 @@ const struct endpoint endpoints[] = {
 	 {SCOPE_MATES, SCOPE_CLUSTERS, SCOPE_ALL},
 	 usage_admin_params,
 	 api_usage_current,
-	 "The same of what whoever asks may see."},
+	 "The same of what the caller may see."},
 	{"/usage/daily", EVERYBODY(SCOPE_MATES), daily_params, api_usage_daily,
 	 "Sums for each day (UTC), user and project."},
 	{"/usage/daily/admin", OPERATORS, daily_admin_params, api_usage_daily,
@@ -160,12 +159,12 @@ const struct endpoint endpoints[] = {
 	 {SCOPE_MATES, SCOPE_CLUSTERS, SCOPE_ALL},
 	 daily_admin_params,
 	 api_usage_daily,
-	 "The same of what whoever asks may see."},
+	 "The same of what the caller may see."},
 	{"/usage/projects", OPERATORS, usage_projects_params, api_usage_projects,
 	 "For each project: users, units, use of what it had, energy, grams."},
 	{"/clusters/admin", OPERATORS, no_params, api_clusters, "Clusters."},
 	{"/stats", EVERYBODY(SCOPE_SELF), stats_params, api_stats,
-	 "Numbers of units of whoever asks, and how fresh the data are."},
+	 "Numbers of units of the caller, and how fresh the data are."},
 	{"/stats/current/admin", OPERATORS, stats_params, api_stats,
 	 "Numbers of units, projects and users in the window, for each cluster."},
 	{"/stats/global/admin", OPERATORS, stats_params, api_stats_global,

@@ -417,7 +417,9 @@ static bool allow_origin(struct ask *a)
 static void answer_preflight(struct ask *a)
 {
 	if (!allow_origin(a)) {
-		web_answer_text(a->r, 403, "this origin is not one of the site's\n");
+		web_answer_text(
+			a->r, 403,
+			"this origin is not allowed here (--web.cors.origin)\n");
 		return;
 	}
 	web_add_header(a->r, "Access-Control-Allow-Methods", "GET, HEAD");
@@ -520,8 +522,8 @@ static bool begin(struct app *app, struct web_request *r)
 	if (!a->endpoint) {
 		refuse_now(a, -ENOENT,
 			   strncmp(path + strlen(PREFIX), "/units/", 7) == 0
-				   ? "a unit is asked for by the id of its row, or "
-				     "by CLUSTER/UUID or CLUSTER/UUID/RESTARTS"
+				   ? "name a unit by the id of its row, or by "
+				     "CLUSTER/UUID or CLUSTER/UUID/RESTARTS"
 				   : "there is no such endpoint "
 				     "(openapi.json lists them)");
 		return false;
@@ -694,7 +696,8 @@ static void api_metrics(struct app *app, struct prom *out)
 		"left"};
 	static const struct prom_family refused = {
 		"ceems_aggregator_api_refused_total", PROM_COUNTER,
-		"Requests that were not allowed: who asks was not proved, or may not"};
+		"Requests that were refused because the caller was not proved, or not "
+		"allowed"};
 	static const char *const classes[6] = {"none", "1xx", "2xx",
 					       "3xx",  "4xx", "5xx"};
 	struct api_state *s = app->api;

@@ -36,7 +36,7 @@ static const char *who_may(const struct endpoint *e)
 	case SCOPE_NONE:
 		return " Operators and admins.";
 	case SCOPE_PUBLIC:
-		return " Everybody, without proof of who asks.";
+		return " Everybody, without proof of identity.";
 	default:
 		return "";
 	}

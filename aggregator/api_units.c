@@ -32,7 +32,7 @@ static int read_cursor(const struct ask *a, struct selection *ret, struct err *e
 	if (!p->value[n] || parse_u64_len(p->value, n, &ret->page_us) < 0 ||
 	    parse_u64(p->value + n + 1, &ret->page_id) < 0 ||
 	    ret->page_us > 16000000000ull * 1000000 || ret->page_id > INT64_MAX)
-		return err_set(err, -EINVAL, "cursor: not one of ours");
+		return err_set(err, -EINVAL, "cursor: not one that this API gave");
 	ret->has_page = true;
 	return 0;
 }

@@ -262,7 +262,8 @@ static int put_after(const struct ask *a, struct query *q, struct err *err)
 		size_t n = strcspn(s, "-");
 		if (parse_u64_len(s, n, &v[i]) < 0 || v[i] > INT32_MAX ||
 		    (s[n] == '-') != (i < 2))
-			return err_set(err, -EINVAL, "cursor: not one of ours");
+			return err_set(err, -EINVAL,
+				       "cursor: not one that this API gave");
 		s += n + 1;
 	}
 	query_put(q, " AND (d.day, d.person, d.project) > (DATE '1970-01-01' + ");

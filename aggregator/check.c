@@ -65,7 +65,7 @@ static bool check_schema(struct check *c)
 		finding(&c->f, LEVEL_FAIL, "see doc/aggregator.md, failures", "%s",
 			err.text);
 	else if (s.applied < s.known && c->app->options.db_auto_migrate)
-		finding(&c->f, LEVEL_WARN, "the next start does them, or --migrate",
+		finding(&c->f, LEVEL_WARN, "the next start applies them, or --migrate",
 			"schema: %u of %u migrations done", s.applied, s.known);
 	else if (s.applied < s.known)
 		finding(&c->f, LEVEL_FAIL, "run ceems_aggregator --migrate",
@@ -130,7 +130,8 @@ static void check_settings(struct check *c)
 	if (!r || pg_get_u64(r, 0, 4, &slots) < 0 || pg_get_u64(r, 0, 5, &used) < 0 ||
 	    pg_get_bool(r, 0, 6, &tls) < 0 || pg_get_bool(r, 0, 7, &local) < 0)
 		return;
-	check_setting(c, r, 0, "UTF8", LEVEL_FAIL, "make the database with UTF8");
+	check_setting(c, r, 0, "UTF8", LEVEL_FAIL,
+		      "create the database with encoding UTF8");
 	check_setting(c, r, 1, "on", LEVEL_WARN, "a crash of the host can lose it all");
 	check_setting(c, r, 2, "on", LEVEL_WARN, "a crash of the host can damage it");
 	check_setting(c, r, 3, "on", LEVEL_WARN, "tables will grow without end");
@@ -166,7 +167,7 @@ static void check_rights(struct check *c)
 	const char *user = PQgetvalue(r, 0, 2);
 	if (!create)
 		finding(&c->f, LEVEL_FAIL, "GRANT CREATE ON SCHEMA public TO that role",
-			"role %s may make no tables, and so no partitions", user);
+			"role %s may not create tables, and so no partitions", user);
 	else if (foreign)
 		finding(&c->f, LEVEL_FAIL, "ALTER TABLE ... OWNER TO that role",
 			"%" PRIu64 " tables do not belong to role %s", foreign, user);

@@ -69,7 +69,7 @@ static int take_lock(struct cluster *c, struct err *err)
 	if (flock(c->lock, LOCK_EX | LOCK_NB) < 0)
 		return err_set(err, -EBUSY,
 			       "--data.path=%s is in use by another ceems_aggregator; "
-			       "several of them need a server of their own (--db.url)",
+			       "several aggregators need a database server (--db.url)",
 			       c->at.data);
 	return 0;
 }
@@ -89,7 +89,7 @@ static int end_leftovers(struct cluster *c, struct err *err)
 			break;
 		if (!told)
 			log_warn("private database: %zu processes of an earlier run "
-				 "are still here: they are ended",
+				 "are still running: ending them",
 				 n);
 		bool whole = false;
 		for (size_t i = 0; i < n; i++)
@@ -254,7 +254,7 @@ static int start_failed(struct cluster *c, struct err *err)
 	else if (strstr(line, "shared memory") || strstr(line, "semaphore"))
 		todo = "see the limits of this machine";
 	return err_set(err, -EIO, "private database in %s does not start: %s; %s",
-		       c->at.pgdata, *line ? line : "it says nothing", todo);
+		       c->at.pgdata, *line ? line : "it printed nothing", todo);
 }
 
 static int wait_ready(struct cluster *c, struct err *err)
@@ -375,8 +375,8 @@ void cluster_tick(struct cluster *c)
 	if (now_ns < c->restart_ns)
 		return;
 	cluster_last_words(&c->at, line, sizeof(line));
-	log_error("private database: the server ended (%s): it is started again",
-		  *line ? line : "it says nothing");
+	log_error("private database: the server stopped (%s): restarting it",
+		  *line ? line : "it printed nothing");
 	/* a server that ends at once is started ever more rarely */
 	c->restart_ns = now_ns + c->gap_ms * NSEC_PER_MSEC;
 	c->gap_ms = c->gap_ms * 2 < RESTART_MAX_MS ? c->gap_ms * 2 : RESTART_MAX_MS;
@@ -403,7 +403,7 @@ void cluster_stop(struct cluster *c)
 	if (c->pid && !reap(c)) {
 		kill(c->pid, SIGINT);
 		if (!wait_end(c, STOP_MS)) {
-			log_warn("private database: does not end, is ended hard");
+			log_warn("private database: does not stop, killing it");
 			kill(c->pid, SIGQUIT);
 			if (!wait_end(c, KILL_MS))
 				kill(c->pid, SIGKILL);

@@ -30,8 +30,7 @@ int cluster_paths_of(const char *data_path, struct cluster_paths *ret, struct er
 		      strlen("/s" SOCKET_NAME) - 1;
 
 	if (*data_path != '/' && !getcwd(cwd, sizeof(cwd)))
-		return err_set(err, -errno, "the folder we are in: %s",
-			       strerror(errno));
+		return err_set(err, -errno, "the current folder: %s", strerror(errno));
 	int n = snprintf(ret->data, sizeof(ret->data), "%s%s%s", cwd, *cwd ? "/" : "",
 			 data_path);
 	if (n < 0 || (size_t)n > room)

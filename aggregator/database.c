@@ -73,7 +73,7 @@ int database_open(struct app *app, struct err *err)
 	pg_pool_get_state(app->pool, &s);
 	if (s.reason == -EPROTO || s.reason == -EBADMSG)
 		return err_set(err, s.reason, "%s", s.why.text);
-	log_warn("starts without its database, which is looked for");
+	log_warn("starting without the database, still trying to connect to it");
 	return 0;
 }
 

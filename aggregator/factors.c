@@ -410,7 +410,7 @@ static void metrics(struct app *app, struct prom *out)
 {
 	static const struct prom_family stored = {
 		"ceems_aggregator_emission_factors_stored_total", PROM_COUNTER,
-		"Emission factors that were new"};
+		"New emission factors that were stored"};
 	static const struct prom_family failures = {
 		"ceems_aggregator_emission_failures_total", PROM_COUNTER,
 		"Questions to providers of emission factors that failed"};

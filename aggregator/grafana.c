@@ -113,9 +113,9 @@ static int refresh(struct pg *pg, void *arg, struct err *err)
 	}
 	/* it is not the database's failure: the next turn is as good */
 	if (rc != -ECANCELED && log_repeat_due(&g->failing, clock_boottime_ns()))
-		log_warn("grafana: %s: who was an admin by its word stays so for an "
-			 "hour",
-			 why.text);
+		log_warn(
+			"grafana: %s: the admins that it named stay admins for an hour",
+			why.text);
 	return 0;
 }
 

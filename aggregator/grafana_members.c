@@ -27,7 +27,7 @@ int grafana_members(const char *text, size_t len, struct buf *ret, struct err *e
 		if (!json_object_is_type(one, json_type_object) ||
 		    !json_object_object_get_ex(one, "login", &login) ||
 		    !json_object_is_type(login, json_type_string))
-			return err_set(err, -EBADMSG, "a member without a login");
+			return err_set(err, -EBADMSG, "a member has no login");
 		const char *s = json_object_get_string(login);
 		if ((size_t)json_object_get_string_len(login) != strlen(s) ||
 		    !identity_is_login(s))

@@ -378,7 +378,8 @@ int settle_run(struct app *app, struct err *err)
 		return rc;
 	if (n == 0)
 		return err_set(err, -ENOENT, "no unit %s is held there", slash + 1);
-	printf("ceems_aggregator: %" PRId64 " runs are their owners' again\n", n);
+	printf("ceems_aggregator: %" PRId64 " runs can be seen by their owners again\n",
+	       n);
 	return 0;
 }
 

@@ -277,11 +277,11 @@ static int begin(struct ingest *in, struct web_request *r, struct push_request *
 	q->body = web_body(r, &q->len);
 	q->packed = encoding && strcasecmp(encoding, BATCH_ENCODING) == 0;
 	if (encoding && !q->packed && strcasecmp(encoding, "identity") != 0)
-		return err_set(err, -EBADMSG, "Content-Encoding is %s or nothing",
+		return err_set(err, -EBADMSG, "Content-Encoding must be %s or absent",
 			       BATCH_ENCODING);
 	/* MUNGE's has been looked at */
 	if (!q->prove && prove_by_head(in, r, q, err) != 0)
-		return err_set(err, -EACCES, "it is not proved who sends");
+		return err_set(err, -EACCES, "the sender is not proved");
 	sender_who(&q->proof, web_header(r, "Authorization"), q->who);
 	q->realtime_ns = clock_realtime_ns();
 	q->boottime_ns = clock_boottime_ns();
@@ -423,10 +423,9 @@ static int check_clock(struct push_request *q, struct err *err)
 	bool wait = witness_text(&v, why);
 	say_clock(in, why);
 	if (!wait && p->untimely && v.state != WITNESS_GOOD) {
-		snprintf(
-			why, sizeof(why),
-			"too old or in the future, if the aggregator's clock is right: "
-			"by its word alone nothing is refused");
+		snprintf(why, sizeof(why),
+			 "too old or in the future by the aggregator's clock alone: "
+			 "waits until other clocks confirm it");
 		wait = true;
 	}
 	if (!wait)
@@ -573,8 +572,8 @@ static void warn_unknown(const struct sender *s)
 	const char *word;
 
 	for (size_t i = 0; (word = sender_unknown(s, i)); i++)
-		log_warn("%s: this host knows no such user, so nothing that it sends "
-			 "is believed: give its number, or take it out",
+		log_warn("%s: no such user on this host, so nothing that it sends is "
+			 "accepted: give its number, or remove it",
 			 word);
 }
 

@@ -47,8 +47,7 @@ static int take(const void *record, size_t len, const struct ingest_rules *rules
 	case JOB_RECORD_TYPE:
 		return take_job(record, len, rules, p, err);
 	default:
-		return err_set(err, -EINVAL, "records of type %u are not known here",
-			       type);
+		return err_set(err, -EINVAL, "unknown type of record: %u", type);
 	}
 }
 

@@ -170,7 +170,7 @@ static int check(const struct job *j, struct err *err)
 {
 	/* a job may be held until a time to come */
 	if (j->eligible_s > TIME_MAX_S || latest_of(j) > LATEST_MAX_S)
-		return err_set(err, -EINVAL, "a time that cannot be");
+		return err_set(err, -EINVAL, "an impossible time");
 	if (j->state > INT32_MAX || j->restarts > INT32_MAX)
 		return err_set(err, -EINVAL, "state or restarts are out of range");
 	return 0;

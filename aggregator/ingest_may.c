@@ -88,9 +88,9 @@ static int check_cluster(const struct ingest_may *may, const char *cluster,
 	}
 	if (!known)
 		return err_set(err, -EACCES,
-			       "no such cluster is allowed here (ingest.cluster)");
+			       "this cluster is not allowed here (ingest.cluster)");
 	return err_set(err, -EACCES,
-		       "%s does not send for this cluster (ingest.cluster)",
+		       "%s may not send for this cluster (ingest.cluster)",
 		       word_of(may->party, who, sizeof(who)));
 }
 
@@ -125,7 +125,7 @@ int ingest_may_report(const struct ingest_may *may, const char *cluster,
 	char who[200];
 
 	if (!p->reports)
-		return err_set(err, -EACCES, "%s sends no reports of nodes",
+		return err_set(err, -EACCES, "%s may not send reports of nodes",
 			       word_of(p, who, sizeof(who)));
 	int rc = check_cluster(may, cluster, err);
 	if (rc < 0)
@@ -134,7 +134,7 @@ int ingest_may_report(const struct ingest_may *may, const char *cluster,
 	if (rc < 0)
 		return rc;
 	return rc ? 0
-		  : err_set(err, -EACCES, "%s does not speak for node %.64s",
+		  : err_set(err, -EACCES, "%s may not send for node %.64s",
 			    word_of(p, who, sizeof(who)), node);
 }
 
@@ -145,7 +145,7 @@ int ingest_may_job(const struct ingest_may *may, const char *cluster, struct err
 
 	if (!p->jobs)
 		return err_set(err, -EACCES,
-			       "%s sends no completion records (ingest.jobs-from)",
+			       "%s may not send completion records (ingest.jobs-from)",
 			       word_of(p, who, sizeof(who)));
 	return check_cluster(may, cluster, err);
 }

@@ -28,14 +28,14 @@ static void put_requests(struct ingest_requests *r, const struct ingest_gauges *
 {
 	static const struct prom_family requests = {
 		"ceems_aggregator_ingest_requests_total", PROM_COUNTER,
-		"Pushes of reports by the status that was answered"};
+		"Pushes of reports by the status of the answer"};
 	static const struct prom_family refused = {
 		"ceems_aggregator_ingest_refused_records_total", PROM_COUNTER,
 		"Records that were refused: unreadable, too old, from the future"};
 	static const struct prom_family waiting = {
 		"ceems_aggregator_ingest_waiting_records_total", PROM_COUNTER,
-		"Records that were sent back to come again because this host's clock "
-		"may be wrong"};
+		"Records that must be sent again later because this host's clock may "
+		"be wrong"};
 	static const struct prom_family moved = {
 		"ceems_aggregator_ingest_moved_records_total", PROM_COUNTER,
 		"Reports whose times were moved because their node's clock was wrong"};
@@ -50,7 +50,7 @@ static void put_requests(struct ingest_requests *r, const struct ingest_gauges *
 						"Rows that wait for the next commit"};
 	static const struct prom_family known = {
 		"ceems_aggregator_ingest_known_instances", PROM_GAUGE,
-		"Units on nodes that need not be looked up"};
+		"Instances of units that need no look-up in the database"};
 
 	for (unsigned i = 0; i < 6; i++)
 		put(out, &requests, "code", status_names[i],
@@ -72,10 +72,10 @@ static void put_records(struct ingest_counters *c, struct prom *out)
 		"again"};
 	static const struct prom_family repeated = {
 		"ceems_aggregator_ingest_repeated_total", PROM_COUNTER,
-		"Of these, intervals and job records that were there already"};
+		"Of these, intervals and job records that were already stored"};
 	static const struct prom_family differ = {
 		"ceems_aggregator_ingest_differing_total", PROM_COUNTER,
-		"Repeated intervals with other numbers: the first word counts"};
+		"Repeated intervals with other numbers: the first one counts"};
 
 	put(out, &records, "kind", "start", atomic_load(&c->starts));
 	put(out, &records, "kind", "interval", atomic_load(&c->intervals));
@@ -90,8 +90,8 @@ static void put_writer(struct ingest_counters *c, struct prom *out)
 {
 	static const struct prom_family groups = {
 		"ceems_aggregator_ingest_commits_total", PROM_COUNTER,
-		"Commits, by how intervals went: copied, or staged because one was "
-		"there already"};
+		"Commits, by how intervals were written: copied, or staged because one "
+		"was already stored"};
 	static const struct prom_family pushes = {
 		"ceems_aggregator_ingest_committed_pushes_total", PROM_COUNTER,
 		"Pushes in these commits"};
@@ -100,7 +100,7 @@ static void put_writer(struct ingest_counters *c, struct prom *out)
 		"Pushes written one by one because the database refused their group"};
 	static const struct prom_family failed = {
 		"ceems_aggregator_ingest_failed_pushes_total", PROM_COUNTER,
-		"Pushes that were not written and come again"};
+		"Pushes that were not written and will be sent again"};
 	static const struct prom_family seconds = {
 		"ceems_aggregator_ingest_write_seconds_total", PROM_COUNTER,
 		"Time that commits took"};

@@ -45,8 +45,8 @@ static int64_t limited(struct limits *l, bool known, uint64_t v, uint64_t max,
 	if (!known)
 		return INGEST_NULL;
 	if (v > max && l->rc == 0)
-		l->rc = err_set(l->err, -EINVAL, "%s: %llu in %llu ms cannot be", what,
-				(unsigned long long)v, (unsigned long long)l->ms);
+		l->rc = err_set(l->err, -EINVAL, "%s: %llu in %llu ms is impossible",
+				what, (unsigned long long)v, (unsigned long long)l->ms);
 	return (int64_t)v;
 }
 
@@ -338,7 +338,7 @@ static int place_report(struct report *r, const struct ingest_rules *rules,
 	int64_t instance = (int64_t)r->instance, shift_ms = 0;
 
 	if (ingest_place_latest(r) > TIME_MAX_NS)
-		return err_set(err, -EINVAL, "a time that cannot be");
+		return err_set(err, -EINVAL, "an impossible time");
 	if (!(rules->known && known_has(rules->known, instance, &shift_ms)) &&
 	    !(rules->placed && known_has(rules->placed, instance, &shift_ms))) {
 		shift_ms = ingest_place_shift(r, &at);

@@ -315,19 +315,19 @@ int sender_admit(const struct sender *s, const struct sender_facts *f,
 		add_jobs(s, p);
 		return p->reports || p->jobs
 			       ? 0
-			       : err_set(err, -EACCES, "it is not proved who sends");
+			       : err_set(err, -EACCES, "the sender is not proved");
 	}
 	if (s->params.munge && after(f->authorization, "MUNGE"))
 		return 1;
 	token = after(f->authorization, "Bearer");
 	if (!token)
-		return err_set(err, -EACCES, "no way of proof that is allowed here");
+		return err_set(err, -EACCES, "this way of proof is not allowed here");
 	p->kind = PARTY_TOKEN;
 	pthread_rwlock_rdlock((pthread_rwlock_t *)&s->lock);
 	p->reports = is_token(s, token, p);
 	pthread_rwlock_unlock((pthread_rwlock_t *)&s->lock);
 	if (!p->reports)
-		return err_set(err, -EACCES, "no such token");
+		return err_set(err, -EACCES, "unknown token");
 	add_jobs(s, p);
 	return 0;
 }
@@ -389,9 +389,10 @@ static int check_request(const struct sender *s, const struct munge_facts *m,
 		return err_set(err, -EACCES,
 			       "the MUNGE credential was not made to send reports");
 	if (!s->params.munge_unbound)
-		return err_set(err, -EACCES,
-			       "the MUNGE credential is of a release before, for no "
-			       "host of its own (identity.munge-unbound)");
+		return err_set(
+			err, -EACCES,
+			"the MUNGE credential has the form of an earlier release, "
+			"which is bound to no host (identity.munge-unbound)");
 	return 0;
 }
 
@@ -434,7 +435,7 @@ int sender_has_sent(const struct munge_facts *m, const struct sender_proof *proo
 	return is_of_body(m, body, len)
 		       ? 0
 		       : err_set(err, -EACCES,
-				 "the MUNGE credential is not of these reports");
+				 "the MUNGE credential was made for other reports");
 }
 
 void sender_who(const struct sender_proof *proof, const char *authorization,

@@ -173,7 +173,7 @@ static void *keep(void *arg)
 		/* that the database is away is the pool's to say */
 		if (rc < 0 && rc != -EHOSTDOWN && rc != -ECANCELED &&
 		    log_repeat_due(&l->failing, clock_boottime_ns()))
-			log_error("ladder: %s: is tried again", err.text);
+			log_error("ladder: %s: will be tried again", err.text);
 		else if (rc >= 0 && log_repeat_over(&l->failing))
 			log_info("ladder: works again");
 		bool soon = rc < 0 || is_clock_wrong(l->app);
@@ -244,10 +244,10 @@ static void put_metrics(struct app *app, struct prom *out)
 {
 	static const struct prom_family there = {
 		"ceems_aggregator_partitions", PROM_GAUGE,
-		"Partitions of the tables that are kept for a time"};
+		"Partitions of the tables with limited retention"};
 	static const struct prom_family missing = {
 		"ceems_aggregator_partitions_missing", PROM_GAUGE,
-		"Partitions that should be there and are not"};
+		"Partitions that are missing"};
 	static const struct prom_family done = {
 		"ceems_aggregator_partitions_total", PROM_COUNTER,
 		"Partitions made, dropped and vacuumed by this aggregator"};

@@ -205,8 +205,8 @@ static bool reload(void *arg)
 		if (!app_parts[i]->reload || app_parts[i]->reload(app, &err) == 0)
 			continue;
 		good = false;
-		log_error("reload: %s: %s: what was stays in force", app_parts[i]->name,
-			  err.text);
+		log_error("reload: %s: %s: the old one stays in force",
+			  app_parts[i]->name, err.text);
 	}
 	atomic_fetch_add(good ? &app->reloads : &app->reload_failures, 1);
 	return good;

@@ -58,33 +58,33 @@ const struct conf_opt options_table[] = {
 	    "or from a file with its output (sacct=FILE, - for standard input), and "
 	    "exit."),
 	ROW("import.start", CONF_STRING, import_start, "now-2days",
-	    "Since when sacct is asked, in its own way of times."),
+	    "Start of what sacct is asked for, as sacct writes times."),
 	ROW("import.cluster", CONF_STRING, import_cluster, "",
 	    "Cluster of imported rows that name none."),
 	ROW("erase", CONF_STRING, erase, "",
-	    "Make a login a pseudonym in all records, and exit (doc/privacy.md); "
-	    "LOGIN:UID where the login was used again."),
+	    "Replace a login by a pseudonym in all records, and exit (doc/privacy.md); "
+	    "LOGIN:UID where several people had the login."),
 	ROW("renumber", CONF_STRING, renumber, "",
-	    "CLUSTER/LOGIN:OLD:NEW: somebody's number on a cluster became another "
-	    "one; their records go with it. And exit."),
+	    "CLUSTER/LOGIN:OLD:NEW: a person's uid on a cluster has changed: move "
+	    "their records to the new one, and exit."),
 	ROW("settle", CONF_STRING, settle, "",
-	    "CLUSTER/ID of a unit that a node's report contradicts slurmctld on: "
-	    "whose it is is slurmctld's word from now on, and exit (doc/ingest.md)."),
+	    "CLUSTER/ID of a held unit, whose owner a node's report disputes: take "
+	    "slurmctld's word for it, and exit (doc/ingest.md)."),
 	ROW("people.associations", CONF_STRING, people, "",
-	    "Where it is read who is in which project: sacctmgr (the command), or an "
+	    "Where project memberships come from: sacctmgr (the command), or an "
 	    "absolute path of a file with the output of sacctmgr -nP list associations "
-	    "format=Cluster,Account,User. Empty: nowhere."),
+	    "format=Cluster,Account,User. Empty: none."),
 	ROW("people.refresh", CONF_DURATION, people_refresh_ms, "10m",
-	    "How often that is done.", .min = 1000, .max = 86400000),
+	    "How often memberships are read.", .min = 1000, .max = 86400000),
 	ROW("slurm.bindir", CONF_STRING, slurm_bindir, "/usr/bin",
 	    "Folder of sacct and sacctmgr."),
 	ROW("admin.users", CONF_LIST, admins, "",
-	    "Who sees and may do everything: LOGIN, or LOGIN:UID, which counts only "
-	    "where that number was proved (by MUNGE). A login alone is the account "
-	    "of that name on this host."),
+	    "Admins, who see and may do everything: LOGIN, or LOGIN:UID, which counts "
+	    "only where that number was proved (by MUNGE). A login alone is the "
+	    "account of that name on this host."),
 	ROW("operator.users", CONF_LIST, operators, "",
-	    "Who sees the records of everybody: LOGIN or LOGIN:UID as above; with "
-	    "/CLUSTER behind it of that cluster."),
+	    "Operators, who see everybody's records: LOGIN or LOGIN:UID as above; "
+	    "followed by /CLUSTER, those of that cluster."),
 	ROW("admin.grafana.url", CONF_STRING, grafana_url, "",
 	    "Grafana whose teams' members are admins, under the login that they have "
 	    "there. Empty: none."),
@@ -93,7 +93,7 @@ const struct conf_opt options_table[] = {
 	ROW("admin.grafana.token-file", CONF_STRING, grafana_token_file, "",
 	    "File with a token of a service account of Grafana that may read teams."),
 	ROW("admin.grafana.ca-file", CONF_STRING, grafana_ca_file, "",
-	    "Certificates that vouch for Grafana. Empty: the system's."),
+	    "CA certificates to verify Grafana with. Empty: the system's."),
 	ROW("admin.grafana.refresh", CONF_DURATION, grafana_refresh_ms, "10m",
 	    "How often it is asked.", .min = 1000, .max = 86400000),
 	ROW("privacy.project-members", CONF_BOOL, project_members, "false",
@@ -101,12 +101,13 @@ const struct conf_opt options_table[] = {
 	ROW("identity.munge", CONF_BOOL, identity_munge, "true",
 	    "Take MUNGE credentials as proof of who asks."),
 	ROW("identity.munge-hosts", CONF_LIST, munge_hosts, "",
-	    "Names of this host in URLs of clients by MUNGE, beside its own name and "
-	    "addresses: HOST or HOST:PORT, of an alias or a reverse proxy; \"*\": "
+	    "Further names of this host in URLs of MUNGE clients, beside its own name "
+	    "and addresses: HOST or HOST:PORT, of an alias or a reverse proxy; \"*\": "
 	    "any."),
 	ROW("identity.munge-unbound", CONF_BOOL, munge_unbound, "true",
-	    "Takes credentials of clients and nodes of the release before, which are "
-	    "good at other hosts, too. false when all are newer."),
+	    "Accept MUNGE credentials of the previous release, which are valid at "
+	    "other hosts as well. Set it to false when all clients and nodes are "
+	    "newer."),
 	ROW("identity.munge-socket", CONF_STRING, munge_socket, "",
 	    "Socket of the MUNGE daemon. Empty: MUNGE's own."),
 	ROW("identity.certificate", CONF_ENUM, certificate, "off",
@@ -114,7 +115,7 @@ const struct conf_opt options_table[] = {
 	    "off: users' certificates prove nothing.",
 	    .choices = certificates),
 	ROW("identity.certificate-suffix", CONF_STRING, certificate_suffix, "",
-	    "What is cut from the end of that name (@site.example); names without it "
+	    "Suffix that is removed from that name (@site.example); names without it "
 	    "are refused."),
 	ROW("identity.front-end", CONF_LIST, front_ends, "",
 	    "Who may name a user by a header: certificate:NAME, password:USER (of "
@@ -125,14 +126,15 @@ const struct conf_opt options_table[] = {
 	    "Addresses or ranges that front ends without an address of their own "
 	    "connect from. Empty: any, by MUNGE this host alone."),
 	ROW("identity.front-end-roles", CONF_BOOL, front_end_roles, "false",
-	    "Who is named by a front end alone may be an admin or operator; else "
-	    "that one is an ordinary user. The number that one by MUNGE says beside "
-	    "the login (the load balancer) counts as proved, as do tokens."),
+	    "Users who are only named by a front end may be admins or operators; "
+	    "otherwise they are ordinary users. A uid that a front end by MUNGE (the "
+	    "load balancer) sends beside the login counts as proved, and so do "
+	    "tokens."),
 	ROW("identity.metrics", CONF_LIST, metrics, "",
-	    "Who reads /metrics: password:USER (of web.config.file) or "
+	    "Who may read /metrics: password:USER (of web.config.file) or "
 	    "certificate:NAME, each with @ADDRESS or @RANGE or not, an address or a "
-	    "range. Empty: whom web.config.file lets in, but no front end and no "
-	    "user."),
+	    "range. Empty: everybody whom web.config.file lets in, but no front end "
+	    "and no user."),
 	ROW("web.user-header-name", CONF_LIST, user_headers, "X-Grafana-User",
 	    "Headers by which a front end names its user."),
 	ROW("identity.token-keys", CONF_STRING, token_keys, "",
@@ -141,12 +143,13 @@ const struct conf_opt options_table[] = {
 	    "are "
 	    "refused."),
 	ROW("identity.token-ca-file", CONF_STRING, token_ca_file, "",
-	    "Certificates that vouch for identity.token-keys' server. Empty: the "
-	    "system's."),
+	    "CA certificates to verify the server of identity.token-keys with. Empty: "
+	    "the system's."),
 	ROW("identity.token-issuer", CONF_LIST, token_issuers, "",
-	    "Who signs tokens (iss): Grafana's root URL, as it has it."),
+	    "Issuer of tokens (iss): Grafana's root URL, exactly as it is configured "
+	    "there."),
 	ROW("identity.token-audience", CONF_LIST, token_audiences, "",
-	    "Whom tokens are for (aud): org:1 and so on."),
+	    "Audience of tokens (aud), such as org:1."),
 	ROW("db.url", CONF_STRING, db_url, "",
 	    "URL or connection string of Postgres (libpq), with several hosts for "
 	    "failover. Empty: a private cluster in data.path, for trials and small "
@@ -161,13 +164,14 @@ const struct conf_opt options_table[] = {
 	ROW("data.path", CONF_STRING, data_path, "/var/lib/ceems/aggregator",
 	    "Folder of the private cluster."),
 	ROW("recompute", CONF_BOOL, recompute, "false",
-	    "Mark what happened from --from to --to to be summed again, as after a "
+	    "Mark the time from --from to --to to be summed again, for example after a "
 	    "change of factors or PUE by hand, and exit."),
 	ROW("from", CONF_STRING, from, "",
 	    "With --recompute: a day (UTC) or a time with its zone."),
-	ROW("to", CONF_STRING, to, "", "The same, not included."),
+	ROW("to", CONF_STRING, to, "",
+	    "The end, not included: a day (UTC) or a time with its zone."),
 	ROW("ingest.munge", CONF_BOOL, ingest_munge, "true",
-	    "Take reports that a MUNGE credential of one of ingest.user comes with."),
+	    "Accept reports with a MUNGE credential of a user of ingest.user."),
 	ROW("ingest.munge-socket", CONF_STRING, ingest_munge_socket, "",
 	    "Socket of munged. Empty: libmunge's own."),
 	ROW("ingest.user", CONF_LIST, ingest_users, "root,ceems",
@@ -198,13 +202,13 @@ const struct conf_opt options_table[] = {
 	    "for one cluster CLUSTER=1.25. A new one counts from then on."),
 	EMISSION_OPTION_ROWS,
 	ROW("linker.grace", CONF_DURATION, linker_grace_ms, "10m",
-	    "How long after the last node's final report a job record is waited for; "
+	    "How long to wait for a job record after the last node's final report; "
 	    "then the reports say how the unit ended."),
 	ROW("linker.lost-after", CONF_DURATION, linker_lost_ms, "6h",
-	    "How long nothing is heard of a unit on a node until it is lost.",
+	    "A unit on a node is lost when nothing has been heard of it for so long.",
 	    .min = 1000),
 	ROW("rollup.delay", CONF_DURATION, rollup_delay_ms, "20s",
-	    "How long the sums of running units may be behind their reports, so that "
+	    "How far the sums of running units may lag behind their reports, so that "
 	    "reports are summed together."),
 	ROW("retention.intervals", CONF_DURATION, retention_intervals_ms, "30d",
 	    "How long interval reports are kept, whole days.", .min = 2 * DAY_MS),

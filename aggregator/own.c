@@ -112,10 +112,10 @@ static void put_database(const struct pg_pool_state *s, struct prom *out)
 		"Requests that wait for a connection"};
 	static const struct prom_family connects = {
 		"ceems_aggregator_database_connects_total", PROM_COUNTER,
-		"Times that the database was found, at start or again"};
+		"Connections made to a database that was away, the first one included"};
 	static const struct prom_family losses = {
 		"ceems_aggregator_database_losses_total", PROM_COUNTER,
-		"Times that the database went away"};
+		"Times that the database was lost"};
 
 	put(out, &up, NULL, NULL, s->up);
 	put(out, &jobs, "result", "ok", s->jobs - s->failed);

@@ -180,18 +180,18 @@ static int take(char *s, size_t len, const struct param_spec *const specs[],
 		value = s + len;
 	/* names need no escapes */
 	if (strspn(s, "abcdefghijklmnopqrstuvwxyz_") != n || n == 0 || n > 32)
-		return err_set(err, -EINVAL, "a parameter that is not known");
+		return err_set(err, -EINVAL, "unknown parameter");
 	const struct param_spec *spec = find_spec(specs, s);
 	if (!spec && is_peers(s)) {
 		buf_printf(warnings, "%s has no meaning here and was ignored\n", s);
 		return 0;
 	}
 	if (!spec)
-		return err_set(err, -EINVAL, "%s: a parameter that is not known", s);
+		return err_set(err, -EINVAL, "%s: unknown parameter", s);
 	if (ret->count == PARAMS_MAX)
 		return err_set(err, -EINVAL, "more than %d parameters", PARAMS_MAX);
 	if (!spec->repeats && params_has(ret, s))
-		return err_set(err, -EINVAL, "%s is there twice", s);
+		return err_set(err, -EINVAL, "%s appears twice", s);
 	struct param p = {.spec = spec, .value = value};
 	int rc = check_value(&p, now_us, err);
 	if (rc == 0)

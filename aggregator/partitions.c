@@ -107,7 +107,7 @@ static int make_one(struct pg *pg, const PGresult *r, int row, struct err *err)
 
 	if (!is_name(parent) || !is_name(name) || !lo || !hi || strchr(lo, '\'') ||
 	    strchr(hi, '\''))
-		return err_set(err, -EBADMSG, "partitions: a name that is none");
+		return err_set(err, -EBADMSG, "partitions: invalid name");
 	snprintf(sql, sizeof(sql),
 		 "CREATE TABLE %s (LIKE %s INCLUDING ALL); "
 		 "ALTER TABLE %s ATTACH PARTITION %s FOR VALUES FROM ('%s') TO ('%s')",

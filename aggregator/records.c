@@ -253,29 +253,29 @@ static void metrics(struct app *app, struct prom *out)
 {
 	static const struct prom_family linked = {
 		"ceems_aggregator_linked_total", PROM_COUNTER,
-		"Rows of nodes and job records that got their unit by this aggregator"};
+		"Node rows and job records that this aggregator linked to their unit"};
 	static const struct prom_family unlinked = {
 		"ceems_aggregator_unlinked", PROM_GAUGE,
-		"Rows of nodes and job records that wait for the linker"};
+		"Node rows and job records that wait to be linked"};
 	static const struct prom_family alone = {
 		"ceems_aggregator_units_without_record", PROM_GAUGE,
-		"Units that only nodes have told of, without a job record"};
+		"Units known from their nodes only, without a job record"};
 	static const struct prom_family held = {
 		"ceems_aggregator_units_held", PROM_GAUGE,
 		"Units of nodes' reports that contradict slurmctld on the owner, by "
 		"whether somebody has looked: open, settled"};
 	static const struct prom_family ended = {
 		"ceems_aggregator_units_ended_by_reports_total", PROM_COUNTER,
-		"Units whose end no job record told"};
+		"Units ended by their nodes' reports, without a job record"};
 	static const struct prom_family marks = {
 		"ceems_aggregator_rollup_marks_total", PROM_COUNTER,
 		"Hours of units that were summed again by this aggregator"};
 	static const struct prom_family waiting = {
 		"ceems_aggregator_rollup_waiting_marks", PROM_GAUGE,
 		"Hours that are due to be summed"};
-	static const struct prom_family lag = {"ceems_aggregator_rollup_lag_seconds",
-					       PROM_GAUGE,
-					       "How long the oldest of them is due"};
+	static const struct prom_family lag = {
+		"ceems_aggregator_rollup_lag_seconds", PROM_GAUGE,
+		"How long the oldest of them has been due"};
 	static const struct prom_family postponed = {
 		"ceems_aggregator_rollup_postponed_total", PROM_COUNTER,
 		"Hours that could not be summed and wait for a day"};

@@ -52,7 +52,7 @@ static int split_url(struct api *a, struct err *err)
 	while (path && url[base + path - 1] == '/')
 		path--;
 	if (memchr(url + base, '?', path))
-		return err_set(err, -EINVAL, "a URL without '?' is wanted");
+		return err_set(err, -EINVAL, "must be a URL without '?'");
 	if (base >= sizeof(a->base) || path >= sizeof(a->path))
 		return err_set(err, -EINVAL, "URL too long");
 	memcpy(a->base, url, base);
@@ -100,7 +100,8 @@ static int munge_auth(const char *socket, const char *url, struct buf *credentia
 	int rc = munge_request_write(socket, "GET", url, NULL, 0, credential, err);
 
 	if (rc == -E2BIG)
-		return err_set(err, -EINVAL, "too long a question: name fewer jobs");
+		return err_set(err, -EINVAL,
+			       "the request is too long: name fewer jobs");
 	if (rc < 0)
 		return err_prefix(err, rc,
 				  "cannot show who you are (is munged running here? "
@@ -141,7 +142,8 @@ static int do_get(struct api *a, const char *target, struct http_response *resp,
 
 	buf_printf(&url, "%s%s%s", a->base, a->path, target);
 	if (buf_error(&url))
-		return err_set(err, -EINVAL, "too long a question: name fewer jobs");
+		return err_set(err, -EINVAL,
+			       "the request is too long: name fewer jobs");
 	int rc = prove_identity(a, url.data, &credential, &auth, err);
 	if (rc < 0)
 		return rc;
@@ -186,7 +188,7 @@ static int status_error(const struct http_response *resp, struct json_object *o,
 	case 413:
 	case 414:
 	case 422:
-		return err_set(err, -EINVAL, "%s does not accept the question%s%.300s",
+		return err_set(err, -EINVAL, "%s does not accept the request%s%.300s",
 			       resp->url, colon, words);
 	case 429:
 	case 503:
@@ -270,13 +272,13 @@ static int each_row(struct json_object *page, api_row_f f, void *arg, struct err
 	if (!json_object_object_get_ex(page, "data", &data) || !data)
 		return 0;
 	if (!json_object_is_type(data, json_type_array))
-		return err_set(err, -EPROTO, "the server's data is no list");
+		return err_set(err, -EPROTO, "the server's data is not a list");
 	size_t n = json_object_array_length(data);
 	for (size_t i = 0; i < n; i++) {
 		struct json_object *row = json_object_array_get_idx(data, i);
 		if (!json_object_is_type(row, json_type_object))
 			return err_set(err, -EPROTO,
-				       "a row of the server's is no object");
+				       "a row from the server is not an object");
 		int rc = f(arg, row, err);
 		if (rc < 0)
 			return rc;
@@ -313,7 +315,7 @@ int api_rows(struct api *a, const char *target, api_row_f f, void *arg,
 		if (cursor.len)
 			api_put_param(&full, "cursor", cursor.data);
 		if (buf_error(&full))
-			return err_set(err, -EINVAL, "too long a question");
+			return err_set(err, -EINVAL, "the request is too long");
 		int rc = api_get(a, full.data, &page, err);
 		if (rc == 0)
 			rc = each_row(page, f, arg, err);

@@ -172,7 +172,7 @@ static int ask(struct query *q, struct api *api, enum way way,
 		put_target(q, way, &target);
 		if (buf_error(&target))
 			return err_set(err, -EINVAL,
-				       "too long a question: name fewer things");
+				       "the request is too long: name fewer things");
 		if (*ret_meta)
 			json_object_put(*ret_meta);
 		*ret_meta = NULL;

@@ -138,7 +138,7 @@ static int add(void *arg, const struct unit *u, struct json_object *row,
 		buf_puts(w->json, w->rows > 1 ? ",\n" : "\n");
 		put_json(w->json, detail ? detail : row);
 		rc = buf_error(w->json);
-		return rc < 0 ? err_set(err, rc, "too much for the memory") : 0;
+		return rc < 0 ? err_set(err, rc, "not enough memory") : 0;
 	}
 	if (whole)
 		rc = table_add(&w->table, u, err);
@@ -208,5 +208,5 @@ int cacct_table(struct cacct *c, struct api *api, struct buf *out, struct err *e
 	table_done(&w.table);
 	if (rc == 0)
 		rc = buf_error(out);
-	return rc < 0 && !*err->text ? err_set(err, rc, "too much for the memory") : rc;
+	return rc < 0 && !*err->text ? err_set(err, rc, "not enough memory") : rc;
 }

@@ -20,7 +20,7 @@ static int run_check_slurm(int argc, char **argv);
 static int run_check_ring(int argc, char **argv);
 
 #define SERVER_OPTIONS                                                                 \
-	"  --url URL            default: of cacct.yaml\n"                              \
+	"  --url URL            default: that of cacct.yaml\n"                         \
 	"  --config.file FILE   default: cacct.yaml of cacct(1)\n"
 
 static const struct command commands[] = {
@@ -46,13 +46,11 @@ static const struct command commands[] = {
 	 SERVER_OPTIONS "  --around URL         a server behind it; may be repeated\n"},
 	{"config create-web-config",
 	 "a password and a certificate for --web.config.file", tool_create_web_config,
-	 "  --output-dir DIR     default: config\n"
-	 "  --file NAME          default: web-config.yaml\n"
-	 "  --user NAME          default: ceems; --no-basic-auth: none\n"
-	 "  --tls                with a certificate that vouches for itself\n"
-	 "  --tls.host NAME      may be repeated, default: this host, localhost\n"
-	 "  --tls.validity D     default: 8760h\n"
-	 "  --force              over what is there\n"},
+	 "  --output-dir DIR     default: config\n  --file NAME          default: "
+	 "web-config.yaml\n  --user NAME          default: ceems; --no-basic-auth: "
+	 "none\n  --tls                with a self-signed certificate\n  --tls.host "
+	 "NAME      may be repeated, default: this host, localhost\n  --tls.validity D "
+	 "    default: 8760h\n  --force              overwrite files that exist\n"},
 	{"ring", "the ring as lines of JSON: ceems-ringdump", tool_ring,
 	 "  [OPTION ...] [RING]  as of ceems-ringdump --help\n"},
 	{"spool", "what waits in a spool to be sent, as lines of JSON", run_spool,
@@ -60,15 +58,14 @@ static const struct command commands[] = {
 	{"prometheus rules",
 	 "recording rules with the names that dashboards of CEEMS use",
 	 tool_prometheus_rules,
-	 "  --pue N              what the building adds, default: 1\n"
-	 "  --scrape-interval D  watts are of the last four, default: 30s\n"
-	 "  --gpu KIND           dcgm, amd-smi, amd-device-metrics; default: none\n"
-	 "  --country-code XX    grams by the factors of this zone, default: each "
-	 "node's own\n"
-	 "  --providers LIST     of these, default: owid,rte,emaps,wt\n"},
-	{"prometheus alerts", "what an operator should be told", tool_prometheus_alerts,
+	 "  --pue N              power usage effectiveness of the building, default: "
+	 "1\n  --scrape-interval D  watts are of the last four, default: 30s\n  --gpu "
+	 "KIND           dcgm, amd-smi, amd-device-metrics; default: none\n  "
+	 "--country-code XX    grams by the factors of this zone, default: each node's "
+	 "own\n  --providers LIST     of these, default: owid,rte,emaps,wt\n"},
+	{"prometheus alerts", "alerting rules for operators", tool_prometheus_alerts,
 	 NULL},
-	{"prometheus relabel", "labels of dcgm-exporter's and AMD's series",
+	{"prometheus relabel", "relabelling rules for dcgm-exporter's and AMD's series",
 	 tool_prometheus_relabel, "  dcgm|amd-smi|amd-device-metrics\n"},
 	{"prometheus scrape-config", "the scrape job of ceemsd",
 	 tool_prometheus_scrape_config, "  [--cluster NAME] HOST:PORT ...\n"},
@@ -163,7 +160,8 @@ static int parse_options(int argc, char **argv, const struct option *longs,
 			o->version = check_parse_version(optarg);
 			if (!o->version)
 				return tool_usage_error(
-					"--slurm-version: not like 22.05.8: ", optarg);
+					"--slurm-version: must look like 22.05.8: ",
+					optarg);
 			break;
 		case ':':
 			return tool_usage_error("needs a value: ", argv[optind - 1]);
@@ -259,8 +257,9 @@ int main(int argc, char **argv)
 		list(stdout, argv[1]);
 		return 0;
 	} else {
-		fprintf(stderr, "ceems_tool: %s%s is no command; there are:\n", argv[1],
-			argc > 2 ? " and what follows" : " alone");
+		fprintf(stderr,
+			"ceems_tool: %s%s is not a command; the commands are:\n",
+			argv[1], argc > 2 ? " and what follows" : " alone");
 		list(stderr, argv[1]);
 	}
 	return TOOL_USAGE;

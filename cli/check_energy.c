@@ -75,7 +75,8 @@ static void check_page(const char *path, struct findings *f)
 	uint64_t age_s =
 		now > node.tick_ns && rc == 0 ? (now - node.tick_ns) / NSEC_PER_SEC : 0;
 	if (rc < 0)
-		finding(f, LEVEL_WARN, "see ceemsd's log: has it a source of energy?",
+		finding(f, LEVEL_WARN,
+			"see ceemsd's log: does it have an energy source?",
 			"%s: no energy has been written yet", path);
 	else if (age_s > ENERGY_PAGE_DEAD_NS / NSEC_PER_SEC &&
 		 age_s > ENERGY_PAGE_DEAD_INTERVALS * node.interval_ns / NSEC_PER_SEC)
@@ -95,7 +96,7 @@ static void check_options(struct findings *f)
 	if (gather_options_read(&options, path ? path : GATHER_OPTIONS_PATH, 0, &err) <
 	    0)
 		finding(f, LEVEL_WARN, "correct it; doc/acct_gather.md has the names",
-			"%s (the plugin's defaults hold)", err.text);
+			"%s (the plugin uses its defaults)", err.text);
 	check_page(options.page, f);
 }
 

@@ -46,14 +46,14 @@ static void check_spool(const char *spool, const uid_t *owner, struct findings *
 
 	if (lstat(spool, &st) < 0) {
 		finding(f, LEVEL_WARN,
-			"on the host of slurmctld: make it, of SlurmUser and with mode "
+			"on slurmctld's host: create it, owned by SlurmUser, mode "
 			"0700; elsewhere it is not needed",
 			"%s: %s", spool, strerror(errno));
 		return;
 	}
 	if (!S_ISDIR(st.st_mode) || (st.st_mode & 07777) != 0700 ||
 	    (owner && st.st_uid != *owner))
-		finding(f, LEVEL_FAIL, "make it a folder of SlurmUser with mode 0700",
+		finding(f, LEVEL_FAIL, "make it a folder owned by SlurmUser, mode 0700",
 			"%s: mode %04o, owner %u: completion records wait in memory "
 			"until they are lost",
 			spool, (unsigned)(st.st_mode & 07777), (unsigned)st.st_uid);
@@ -76,11 +76,11 @@ static void check_options(const struct slurmconf *c, struct findings *f)
 		return;
 	}
 	if (rc < 0)
-		finding(f, LEVEL_FAIL, "correct it", "%s (the plugin's defaults hold)",
-			err.text);
+		finding(f, LEVEL_FAIL, "correct it",
+			"%s (the plugin uses its defaults)", err.text);
 	check_spool(options.spool, known ? &uid : NULL, f);
 	if (options.chain[0])
-		finding(f, LEVEL_OK, NULL, "%s: %s gets every record, too", l.path,
+		finding(f, LEVEL_OK, NULL, "%s: %s gets every record as well", l.path,
 			options.chain);
 }
 

@@ -187,7 +187,7 @@ static void check_our_line(struct stack *s, const char *where, bool required,
 	auto_free char *path = find_plugin(s->o, s->slurm_conf, words[0]);
 
 	if (s->found++)
-		finding(f, LEVEL_WARN, "leave one of the lines",
+		finding(f, LEVEL_WARN, "remove one of the lines",
 			"%s: %s is loaded a second time, each step is recorded twice",
 			where, words[0]);
 	if (required)

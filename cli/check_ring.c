@@ -90,7 +90,7 @@ void check_ring(const char *path, uid_t owner, bool must, struct findings *f)
 			"%s", err.text);
 	} else {
 		finding(f, LEVEL_OK, NULL,
-			"%s: a good ring (version %u, owner, mode, size, this boot)",
+			"%s: a valid ring (version %u, owner, mode, size, this boot)",
 			path, r.header->version);
 		check_consumer(path, &r, f);
 		check_counters(path, &r, f);

@@ -96,15 +96,16 @@ static int put_zone(const struct prometheus_rules *r, struct word *words, size_t
 	char provider[32];
 
 	if (!only(r->zone, strlen(r->zone), ZONE) || strlen(r->zone) > 16)
-		return err_set(err, -EINVAL, "--country-code: not like FR or DE: %s",
-			       r->zone);
+		return err_set(err, -EINVAL,
+			       "--country-code: must look like FR or DE: %s", r->zone);
 	int rc = put_section(out, prometheus_rules_in, "zone", words, count, err);
 	while (rc == 0 && *p) {
 		size_t len = strcspn(p, ",");
 		if (!only(p, len, WORD) || len >= sizeof(provider))
-			return err_set(err, -EINVAL,
-				       "--providers: not names with commas: %s",
-				       r->providers);
+			return err_set(
+				err, -EINVAL,
+				"--providers: must be names separated by commas: %s",
+				r->providers);
 		memcpy(provider, p, len);
 		provider[len] = '\0';
 		words[count] = (struct word){"@PROVIDER@", provider};

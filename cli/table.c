@@ -233,7 +233,7 @@ int table_add(struct table *t, const struct unit *u, struct err *err)
 	add_key(t, u);
 	rc = buf_error(&t->text);
 	if (rc < 0)
-		return err_set(err, rc, "too much for the memory: ask for less");
+		return err_set(err, rc, "not enough memory: ask for less");
 	t->rows++;
 	return 0;
 }

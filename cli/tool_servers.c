@@ -103,15 +103,15 @@ static void check_stranger(const struct api_site *server, const char *target,
 		return;
 	int rc = api_get(api, target, &o, &err);
 	if (rc == -EACCES)
-		finding(f, LEVEL_OK, NULL, "who does not say who she is is refused");
+		finding(f, LEVEL_OK, NULL, "a request without credentials is refused");
 	else if (rc == 0)
 		finding(f, LEVEL_FAIL,
 			"it has no access control, or something before it gives every "
 			"client a name",
-			"%s answers whoever asks", server->url);
+			"%s answers requests without credentials", server->url);
 	else
-		finding(f, LEVEL_WARN, "look at its log", "asked by nobody: %s",
-			err.text);
+		finding(f, LEVEL_WARN, "look at its log",
+			"asked without credentials: %s", err.text);
 }
 
 static void check_as_of(struct json_object *o, struct findings *f)
@@ -123,10 +123,10 @@ static void check_as_of(struct json_object *o, struct findings *f)
 		return;
 	if (at + STALE_S < now)
 		finding(f, LEVEL_WARN, "look at its log and its database",
-			"its sums are of %s, %" PRIu64 " minutes ago", as_of,
+			"its sums are as of %s, %" PRIu64 " minutes ago", as_of,
 			(now - at) / 60);
 	else
-		finding(f, LEVEL_OK, NULL, "its sums are of %s", as_of);
+		finding(f, LEVEL_OK, NULL, "its sums are as of %s", as_of);
 }
 
 static void check_identity(struct api *api, const char *target, const char *what,
@@ -138,9 +138,9 @@ static void check_identity(struct api *api, const char *target, const char *what
 
 	if (rc < 0) {
 		finding(f, LEVEL_FAIL,
-			rc == -EACCES
-				? "is MUNGE's key the server's, or the token good?"
-				: "look at its log",
+			rc == -EACCES ? "has this host the server's MUNGE key, or is "
+					"the token valid?"
+				      : "look at its log",
 			"%s: %s", what, err.text);
 		return;
 	}
@@ -197,7 +197,8 @@ static int check(int argc, char **argv, const char *name, bool lb)
 		return tool_usage_error(err.text, "");
 	check_health(&server, &f);
 	if (!f.count[LEVEL_FAIL]) {
-		check_identity(api, target, "it knows who we are, and answers", &f);
+		check_identity(api, target, "it accepts our credentials and answers",
+			       &f);
 		check_stranger(&server, target, &f);
 	}
 	for (size_t i = 0; i < around.count; i++)

@@ -90,7 +90,8 @@ static int write_one(int dir, const struct wish *w, const char *name,
 	struct stat old;
 
 	if (!w->force && faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-		return err_set(err, -EEXIST, "%s/%s is there already (--force)", w->dir,
+		return err_set(err, -EEXIST,
+			       "%s/%s exists already (--force overwrites it)", w->dir,
 			       name);
 	/* over a packaged file: its service reads this one by the group of that one */
 	bool kept = fstatat(dir, name, &old, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -236,8 +237,8 @@ int tool_check_web_config(int argc, char **argv)
 		struct web_config c = {.tls = false};
 		struct err err;
 		if (web_config_load(argv[i], &c, &err) < 0) {
-			finding(&f, LEVEL_FAIL, "no server of ours starts with it",
-				"%s", err.text);
+			finding(&f, LEVEL_FAIL, "no CEEMS server starts with it", "%s",
+				err.text);
 			continue;
 		}
 		finding(&f, LEVEL_OK, NULL, "%s: TLS %s, %zu user%s", argv[i],

@@ -57,7 +57,7 @@ int emissions_get(struct emissions_ask *ask, const struct http_request *r,
 			       ret->url, ret->status);
 	if (ret->status == 429 || ret->status == 503) {
 		ask->retry_after_s = retry_after(ask);
-		return err_set(err, -EBUSY, "%s: answered %u: asks for %llu s of peace",
+		return err_set(err, -EBUSY, "%s: answered %u: asks to wait %llu s",
 			       ret->url, ret->status,
 			       (unsigned long long)ask->retry_after_s);
 	}

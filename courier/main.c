@@ -141,13 +141,13 @@ static enum program_status run(struct courier *c, int signals)
 		return PROGRAM_CANNOT;
 	}
 	if (crew_size(crew) == 0)
-		log_info("nothing is configured for it, ends");
+		log_info("nothing is configured for it: exiting");
 	else if (c->options.once)
 		status = crew_once(crew) < 0 ? PROGRAM_CANNOT : PROGRAM_OK;
 	else
 		wait_for_end(c, signals);
 	if (!crew_end(crew)) {
-		log_warn("a server does not answer, not waited for");
+		log_warn("a server does not answer: exiting without waiting for it");
 		_exit(status);
 	}
 	return status;

@@ -22,7 +22,7 @@ const struct conf_opt courier_options[] = {
 	    "Read the files that the collectors name, say what is wrong with them, and "
 	    "exit. No server is asked."),
 	ROW("once", CONF_BOOL, once, "false",
-	    "Look at every server once, then exit: with status 1 if one failed."),
+	    "Ask every server once, then exit: with status 1 if one failed."),
 	ROW("flush", CONF_BOOL, flush, "false",
 	    "Send what ceemsd's spool holds, say how many records are left, and exit: "
 	    "with status 1 if there are any. config.file may be ceemsd's."),
@@ -34,7 +34,7 @@ const struct conf_opt courier_options[] = {
 	ROW("collector.redfish", CONF_BOOL, collector_redfish, "false",
 	    "Power of the node from its BMC, by Redfish."),
 	ROW("collector.redfish.config.file", CONF_STRING, redfish_config_file, "",
-	    "YAML file that says where the BMC is and who asks.",
+	    "YAML file with the BMC's address and the credentials for it.",
 	    .env = "CEEMS_EXPORTER_REDFISH_COLL_CONFIG_FILE"),
 	ROW("collector.redfish.config.file.expand-env-vars", CONF_BOOL,
 	    redfish_expand_env, "false",

@@ -299,7 +299,8 @@ static int discover(struct redfish *r, struct err *err)
 			return rc;
 	}
 	if (r->count == 0)
-		return err_set(err, -ENODATA, "no chassis of the BMC tells its power");
+		return err_set(err, -ENODATA,
+			       "no chassis of the BMC reports its power");
 	choose_counting(r);
 	for (size_t i = 0; i < r->count; i++)
 		log_info("redfish: chassis %s: power from %s%s", r->seats[i].chassis.id,

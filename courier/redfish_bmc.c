@@ -330,7 +330,8 @@ int redfish_bmc_get(struct redfish_bmc *b, const char *path, struct json_object 
 	bool fresh;
 
 	if (now_ns < b->hold_until_ns)
-		return err_set(err, -EACCES, "%s: refuses us, not asked for %llu s",
+		return err_set(err, -EACCES,
+			       "%s: it refuses our login, not asked again for %llu s",
 			       b->base,
 			       (unsigned long long)((b->hold_until_ns - now_ns) /
 						    NSEC_PER_SEC));

@@ -192,8 +192,8 @@ static void judge(struct ship_post *p, const char *url, uint32_t count,
 	ship_answer_read(a->status, a->body.data, a->body.len, 1, count,
 			 http_client_header(p->client, "Retry-After"), ret);
 	if (ret->verdict == SHIP_DENIED)
-		what = ", does not let us send (its allow-list, our --aggregator "
-		       "options, or the clocks)";
+		what = ", does not let us send (check its allow-list, our --aggregator "
+		       "options, and the clocks)";
 	else if (a->status == 200 || a->status / 100 == 3 ||
 		 (a->status / 100 == 4 && !ret->error[0]))
 		what = ", not the answer of an aggregator";

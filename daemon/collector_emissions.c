@@ -16,15 +16,16 @@
 static const struct prom_family factor = {
 	"ceems_emissions_gCo2_kWh", PROM_GAUGE,
 	"Grams of CO2 equivalent per kWh of electricity, by provider and zone"};
-static const struct prom_family current = {
-	"ceems_emissions_factor_grams_per_joule", PROM_GAUGE,
-	"The factor that grams of this node are counted with (--emissions.prefer)"};
+static const struct prom_family current = {"ceems_emissions_factor_grams_per_joule",
+					   PROM_GAUGE,
+					   "The emission factor that this node's grams "
+					   "are computed with (--emissions.prefer)"};
 static const struct prom_family age = {
 	"ceems_emissions_age_seconds", PROM_GAUGE,
-	"Time since the moment that the provider's newest value is of"};
+	"Age of the provider's newest value, by the time that it is valid for"};
 static const struct prom_family up = {
 	"ceems_emissions_provider_up", PROM_GAUGE,
-	"Whether the last question to the provider was answered as documented"};
+	"Whether the provider answered the last request as documented"};
 static const struct prom_family table = {
 	"ceems_emissions_table_info", PROM_GAUGE,
 	"The table of yearly means in use, with its newest year"};

@@ -21,31 +21,31 @@ static const struct prom_family family_node = {
 	"booted"};
 static const struct prom_family family_attributed = {
 	"ceems_node_attributed_energy_joules_total", PROM_COUNTER,
-	"The part of it that units were charged with, those that have ended included "
+	"Energy of the node that was charged to units, those that have ended included "
 	"(energy ticks of ceemsd)"};
 static const struct prom_family family_unattributed = {
 	"ceems_node_unattributed_energy_joules_total", PROM_COUNTER,
-	"The part of it that no unit was charged with: of what nobody held (idle), of "
-	"processes outside of units (system) (energy ticks of ceemsd)"};
+	"Energy of the node that was charged to no unit: of what nobody held (idle), "
+	"of processes outside of units (system) (energy ticks of ceemsd)"};
 static const struct prom_family family_provisional = {
 	"ceems_node_provisional_energy_joules", PROM_GAUGE,
-	"Estimate of what the sensor of the whole node will say of the time since its "
-	"last reading; in no counter yet (energy ticks of ceemsd)"};
+	"Estimate of what the sensor of the whole node will report for the time since "
+	"its last reading; not in any counter yet (energy ticks of ceemsd)"};
 static const struct prom_family family_deficit = {
 	"ceems_node_energy_deficit_joules", PROM_GAUGE,
 	"Energy that the parts of the node took beyond what its sensor showed for the "
 	"whole, still to be made up for (energy ticks of ceemsd)"};
 static const struct prom_family family_idle = {
 	"ceems_node_idle_power_watts", PROM_GAUGE,
-	"Power of the idle machine that energy is divided with; absent while it is not "
-	"known (--energy.idle-watts, or learned in quiet times)"};
+	"Idle power with which energy is divided; absent while it is not known "
+	"(--energy.idle-watts, or learned in quiet times)"};
 static const struct prom_family family_unit = {
 	"ceems_compute_unit_energy_joules_total", PROM_COUNTER,
-	"Energy that the unit was charged with (energy ticks of ceemsd)"};
+	"Energy that was charged to the unit (energy ticks of ceemsd)"};
 static const struct prom_family family_gaps = {
 	"ceems_energy_source_gaps_total", PROM_COUNTER,
-	"Counters of the source of which it cannot be known what they measured while "
-	"ceemsd was down: that is missing (ceemsd)"};
+	"Counters of the source whose measurements while ceemsd was down are unknown "
+	"and missing (ceemsd)"};
 
 /* Labels of a unit, rendered when its first sample is written and again when another
  * source takes over. */
@@ -325,7 +325,7 @@ static int energy_view_collect(void *state, struct prom *out, struct err *err)
 
 const struct collector collector_energy = {
 	.name = "energy",
-	.help = "The node's energy and whose it was",
+	.help = "The node's energy and to whom it is charged",
 	.on_by_default = true,
 	.open = energy_view_open,
 	.collect = energy_view_collect,

@@ -13,10 +13,10 @@ static const struct prom_family families[SOURCE_KINDS] = {
 			  "Power of the node as the model estimates it, not measured "
 			  "(/proc/stat and a power curve)"},
 	[SOURCE_POWER_IDLE] = {"ceems_model_idle_watts", PROM_GAUGE,
-			       "What the model says of an idle node (configuration or "
+			       "Power of an idle node by the model (configuration or "
 			       "built-in table)"},
 	[SOURCE_POWER_MAX] = {"ceems_model_max_watts", PROM_GAUGE,
-			      "What the model says of a node whose CPUs are all busy "
+			      "Power of a node whose CPUs are all busy by the model "
 			      "(configuration or built-in table)"},
 };
 

@@ -119,9 +119,8 @@ static int check_pattern(struct netdev *n, const struct options *o, struct err *
 	}
 	return err_set(
 		err, -ENOENT,
-		"collector.netdev.device-%s=%s leaves none of the %zu interfaces "
-		"that there are (it is a POSIX extended expression: [0-9], not "
-		"\\d)",
+		"collector.netdev.device-%s=%s leaves none of the %zu interfaces of "
+		"this node (it is a POSIX extended expression: [0-9], not \\d)",
 		n->exclude ? "exclude" : "include",
 		n->exclude ? o->netdev_exclude : o->netdev_include, seen);
 }

@@ -13,7 +13,7 @@
 /* Names and types of the peer; it has no energy */
 static const struct prom_family families[SOURCE_KINDS] = {
 	[SOURCE_ENERGY] = {"ceems_redfish_energy_joules_total", PROM_COUNTER,
-			   "Energy of the chassis since ceemsd looked first (Redfish "
+			   "Energy of the chassis since ceemsd first read it (Redfish "
 			   "EnvironmentMetrics EnergykWh)"},
 	[SOURCE_POWER] = {"ceems_redfish_current_watts", PROM_GAUGE,
 			  "Power of the chassis (Redfish)"},

@@ -259,7 +259,7 @@ static void child_gone(struct courier_link *l, int rc, const struct err *err)
 	l->started_ns = now_ns; /* from where the gap counts */
 	if (!log_repeat_due(&l->log, now_ns))
 		return;
-	log_warn("courier: %s (%s %d): what it served ages, started again in %llu s",
+	log_warn("courier: %s (%s %d): its data will get old, restarting it in %llu s",
 		 err->text, WIFSIGNALED(status) ? "signal" : "status",
 		 WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
 		 (unsigned long long)l->gap_ms / 1000);

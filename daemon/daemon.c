@@ -115,7 +115,8 @@ static void open_rundir(struct daemon *d)
 		log_warn("%s: change group: %s", path, strerror(errno));
 	d->rundirfd = fs_opendir_at(AT_FDCWD, path, &err);
 	if (d->rundirfd < 0)
-		log_warn("--path.rundir: %s: no ring and no unit table, jobs are off",
+		log_warn("--path.rundir: %s: no ring and no unit table, jobs are not "
+			 "recorded",
 			 err.text);
 }
 
@@ -130,12 +131,13 @@ static void open_units(struct daemon *d)
 		return;
 	int rc = units_open(d->rundirfd, capacity, &d->units, &made_new, &err);
 	if (rc < 0) {
-		log_warn("%s/%s: %s: jobs are off", d->options.path_rundir,
+		log_warn("%s/%s: %s: jobs are not recorded", d->options.path_rundir,
 			 UNITS_PATH_NAME, err.text);
 		return;
 	}
 	if (made_new && err.text[0])
-		log_warn("%s/%s: %s: begun anew, what ended before is not counted",
+		log_warn("%s/%s: %s: starting a new table, units that ended before are "
+			 "not counted",
 			 d->options.path_rundir, UNITS_PATH_NAME, err.text);
 	d->made_units = made_new;
 	/* until first_look() has found that nothing runs */
@@ -145,7 +147,7 @@ static void open_units(struct daemon *d)
 		log_info("%s/%s: new, with room for %u units", d->options.path_rundir,
 			 UNITS_PATH_NAME, units_capacity(d->units));
 	else
-		log_info("%s/%s: goes on with %u units", d->options.path_rundir,
+		log_info("%s/%s: resuming with %u units", d->options.path_rundir,
 			 UNITS_PATH_NAME, units_used(d->units));
 	if (units_capacity(d->units) != capacity)
 		log_warn("--unit.capacity=%u: the table keeps its %u units until the "
@@ -178,7 +180,7 @@ static void open_ring(struct daemon *d)
 	int rc = ring_consumer_open(path, (uint32_t)d->options.ring_slots, &d->ring,
 				    &made_new, &err);
 	if (rc < 0) {
-		log_warn("%s: %s: no records of jobs, they are looked for among the "
+		log_warn("%s: %s: no records of jobs, looking for them among the "
 			 "control groups",
 			 path, err.text);
 		return;
@@ -186,7 +188,9 @@ static void open_ring(struct daemon *d)
 	d->has_ring = true;
 	guard_mapping(path, d->ring.header, d->ring.bytes);
 	if (made_new && err.text[0])
-		log_warn("%s: the old ring was not kept, nor what was in it", err.text);
+		log_warn("%s: the old ring could not be kept, the records in it are "
+			 "lost",
+			 err.text);
 	if (made_new)
 		log_info("%s: new, with %u slots", path, d->ring.count);
 }
@@ -211,8 +215,8 @@ static bool renew_ring(struct daemon *d, const char *why)
 		  d->options.path_rundir, why,
 		  (unsigned long long)(d->ingest.records - records));
 	if (d->privileges.drop) {
-		log_error("%s/ring: only root can put it back: ending with status "
-			  "%d, to be started anew",
+		log_error("%s/ring: only root can put it back: exiting with status %d, "
+			  "to be restarted",
 			  d->options.path_rundir, SIGNALS_STATUS_BUS);
 		return false;
 	}
@@ -237,17 +241,17 @@ bool daemon_keep_files(struct daemon *d)
 
 	pthread_mutex_lock(&d->lock);
 	if (d->units && !d->said_units_removed && units_removed(d->units)) {
-		log_error("%s/%s: removed under us: counting goes on in memory, the "
-			  "next start begins anew",
+		log_error("%s/%s: removed while in use: counting continues in memory, "
+			  "the next start begins with an empty table",
 			  d->options.path_rundir, UNITS_PATH_NAME);
 		d->said_units_removed = true;
 	}
 	if (d->has_ring && n > 0 && (size_t)n < sizeof(path)) {
 		if (!ring_in_place(&d->ring, path))
-			kept = renew_ring(d, "removed or replaced under us");
+			kept = renew_ring(d, "removed or replaced while in use");
 		else if (!ring_is_sound(&d->ring))
 			kept = renew_ring(d, "something else has written to its head "
-					     "or tail, no record would come");
+					     "or tail, no record would arrive");
 	}
 	pthread_mutex_unlock(&d->lock);
 	if (!kept)
@@ -380,7 +384,7 @@ static void open_courier(struct daemon *d)
 	else
 		(void)err_set(&err, rc, "%s: %s", path, strerror(-rc));
 	if (rc < 0)
-		log_warn("courier: %s: what asks servers is off (--courier.path)",
+		log_warn("courier: %s: no servers are asked (--courier.path)",
 			 err.text);
 	courier_args_done(&args);
 	d->env.courier = d->courier;

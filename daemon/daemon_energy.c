@@ -56,7 +56,8 @@ static void after_tick(void *arg)
 		return;
 	int rc = page_fill_tick(d->page_fill, &err);
 	if (rc < 0 && log_repeat_due(&d->page_log, d->env.boottime_ns()))
-		log_warn("energy page: %s: it keeps the tick before", err_text(&err));
+		log_warn("energy page: %s: it still shows the tick before",
+			 err_text(&err));
 	else if (rc == 0 && log_repeat_over(&d->page_log))
 		log_info("energy page: is written again");
 }

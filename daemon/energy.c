@@ -353,7 +353,7 @@ static int check_tick(const struct energy_node *node, const struct energy_tick *
 			       (unsigned long long)t->t1_ns,
 			       (unsigned long long)node->last_ns);
 	if (!t->node_mcpu)
-		return err_set(err, -EINVAL, "energy: a node without CPUs");
+		return err_set(err, -EINVAL, "energy: the node has no CPUs");
 	for (size_t i = 0; i < n; i++)
 		if (check_use(t, &uses[i]) < 0)
 			return err_set(err, -EINVAL,

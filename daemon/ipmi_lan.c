@@ -146,7 +146,8 @@ int ipmi_lan_address(struct ipmi *dev, uint32_t deadline_ms, struct ipmi_lan *re
 	}
 	if (a.rc < 0)
 		return a.rc;
-	return err_set(err, -ENODATA, "%s: the BMC says no network address", dev->path);
+	return err_set(err, -ENODATA, "%s: the BMC reports no network address",
+		       dev->path);
 }
 
 int ipmi_lan_address_of(const struct env *env, unsigned dev_num, uint32_t deadline_ms,

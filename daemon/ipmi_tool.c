@@ -77,7 +77,7 @@ static int add_arguments(struct ipmi_tool *t, const char *line, struct err *err)
 	if (n < 0)
 		return 0; /* a tool or a script of the site */
 	if ((size_t)n >= sizeof(t->text) || cut_words(t) < 0)
-		return err_set(err, -EINVAL, "%s: too long a command", line);
+		return err_set(err, -EINVAL, "%s: command too long", line);
 	return 0;
 }
 
@@ -89,7 +89,7 @@ int ipmi_tool_set(const char *line, const struct env *env, struct ipmi_tool *ret
 
 	t->nid = CAPMC_ANY_NID;
 	if (n < 0 || (size_t)n >= sizeof(t->text))
-		return err_set(err, -EINVAL, "too long a command");
+		return err_set(err, -EINVAL, "command too long");
 	n = cut_words(t);
 	if (n < 0)
 		return err_set(err, -EINVAL, "%s: too many words", line);

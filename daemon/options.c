@@ -123,7 +123,7 @@ const struct conf_opt options_table[] = {
 	ROW("collector.emissions", CONF_BOOL, collector_emissions, "false",
 	    "Emission factors of electricity, in g/kWh."),
 	ROW("collector.energy", CONF_BOOL, collector_energy, "true",
-	    "The node's energy, and whose it was."),
+	    "The node's energy, and to whom it is charged."),
 	ROW("collector.hwmon", CONF_BOOL, collector_hwmon, "false",
 	    "Power and energy sensors of the hwmon class."),
 	ROW("collector.infiniband", CONF_BOOL, collector_infiniband, "false",
@@ -219,7 +219,8 @@ const struct conf_opt options_table[] = {
 	    "per "
 	    "zone."),
 	ROW("collector.redfish.config.file", CONF_STRING, redfish_config_file, "",
-	    "YAML file that says where the BMC is and who asks (doc/redfish.md).",
+	    "YAML file with the BMC's address and the credentials for it "
+	    "(doc/redfish.md).",
 	    .env = "CEEMS_EXPORTER_REDFISH_COLL_CONFIG_FILE"),
 	ROW("collector.redfish.web-config", CONF_STRING, redfish_config_file, "",
 	    "Other spelling.", .flags = CONF_HIDDEN | CONF_DEPRECATED,
@@ -236,7 +237,8 @@ const struct conf_opt options_table[] = {
 	    "not answer.",
 	    .min = 100, .max = 60000),
 	ROW("collector.redfish.bmc-address", CONF_STRING, redfish_bmc_address, "",
-	    "Address of the BMC where the file names no hostname. Empty: as IPMI says.",
+	    "Address of the BMC where the file names no hostname. Empty: the one that "
+	    "IPMI reports.",
 	    .flags = CONF_HIDDEN),
 	ROW("collector.emissions.provider", CONF_LIST, emissions_providers, "",
 	    "Where emission factors come from: owid, global, rte, emaps, wt or file. "

@@ -153,7 +153,7 @@ static void sample_seat(struct seat *t)
 		log_info("energy source %s: works again", name);
 	if (t->work.partial.text[0]) {
 		if (log_repeat_due(&t->partial, now_ns))
-			log_warn("energy source %s: %s, the rest goes on", name,
+			log_warn("energy source %s: %s, the rest continues", name,
 				 t->work.partial.text);
 	} else if (log_repeat_over(&t->partial)) {
 		log_info("energy source %s: all of it works again", name);
@@ -401,7 +401,8 @@ static bool end_thread(struct seat *t)
 
 	if (!t->has_thread || wait_join(t->thread, &until) == 0)
 		return true;
-	log_warn("energy source %s: still waits for its sensor, left behind",
+	log_warn("energy source %s: its thread still waits for the sensor, exiting "
+		 "without it",
 		 t->source->name);
 	return false;
 }

@@ -424,7 +424,8 @@ static int hwmon_sample(void *state, struct source_snapshot *out, struct err *er
 	out->resets = h->resets;
 	if (!read)
 		return err_set(err, last_rc, "%s",
-			       h->count ? out->partial.text : "no sensor is left");
+			       h->count ? out->partial.text
+					: "no sensor is left that can be read");
 	check_declared(h, &out->partial);
 	return 0;
 }

@@ -43,7 +43,7 @@ static void redfish_close(void *state)
 static int redfish_open(const struct env *env, void **ret_state, struct err *err)
 {
 	if (!env->courier)
-		return err_set(err, -ENODEV, "ceems-courier does not run");
+		return err_set(err, -ENODEV, "ceems-courier is not running");
 	struct redfish *r = calloc(1, sizeof(*r));
 	if (!r)
 		return err_set(err, -ENOMEM, "out of memory");

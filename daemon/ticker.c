@@ -404,8 +404,8 @@ static void say_what_is_missing(struct ticker *t)
 	uint32_t cut = meters_cut(t->meters);
 
 	if (cut > t->cut_said) {
-		log_warn("GPU %u is measured, but energy is divided of %u only", cut,
-			 METERS_GPUS);
+		log_warn("GPU %u is measured, but energy is attributed for %u only",
+			 cut, METERS_GPUS);
 		t->cut_said = cut;
 	}
 
@@ -417,9 +417,8 @@ static void say_what_is_missing(struct ticker *t)
 	for (uint32_t i = 1; all > t->gaps_said && i < METERS_SOURCES; i++) {
 		uint64_t n = meters_gaps(t->meters, i);
 		if (n)
-			log_warn("energy source %s: of %llu counters it is not known "
-				 "what they "
-				 "measured while ceemsd was down: that is missing",
+			log_warn("energy source %s: what %llu of its counters measured "
+				 "while ceemsd was down is unknown and missing",
 				 meters_source_name(i), (unsigned long long)n);
 	}
 	t->gaps_said = all;

@@ -327,7 +327,7 @@ static void read_options(void)
 	if (jobcomp_options_read(&plugin.options, path, geteuid(), complain,
 				 (void *)path, &err) < 0 &&
 	    running_in_slurmctld())
-		error("ceems: %s, the plugin's defaults hold", err.text);
+		error("ceems: %s, the plugin uses its defaults", err.text);
 }
 
 static void start_writer(void)

@@ -46,7 +46,7 @@ void jobcomp_options_init(struct jobcomp_options *o)
 static const char *set_spool(struct jobcomp_options *o, const char *v)
 {
 	if (v[0] != '/')
-		return "spool is no absolute path";
+		return "spool is not an absolute path";
 	snprintf(o->spool, sizeof(o->spool), "%s", v);
 	return NULL;
 }
@@ -56,7 +56,7 @@ static const char *set_max_bytes(struct jobcomp_options *o, const char *v)
 	uint64_t n;
 
 	if (parse_bytes(v, &n) < 0 || n < JOBCOMP_MAX_BYTES_MIN)
-		return "max_bytes is no size of at least 1MiB (4GiB)";
+		return "max_bytes is not a size of at least 1MiB, such as 4GiB";
 	o->max_bytes = n;
 	return NULL;
 }
@@ -72,7 +72,7 @@ static const char *set_chain(struct jobcomp_options *o, const char *v)
 	}
 	int n = snprintf(full, sizeof(full), "%s%s", prefix, v);
 	if (n < 0 || (size_t)n >= sizeof(full) || strncmp(full, "jobcomp/", 8) != 0)
-		return "chain is no jobcomp plugin (jobcomp/kafka)";
+		return "chain is not a jobcomp plugin, such as jobcomp/kafka";
 	if (strcmp(full, OURSELVES) == 0)
 		return "chain is this plugin itself";
 	memcpy(o->chain, full, sizeof(full));
@@ -108,7 +108,7 @@ static const char *get_value(struct word w, char ret[JOBCOMP_VALUE_MAX])
 			return "no closing quote";
 		struct word rest = trimmed(end + 1, w.text + w.len);
 		if (rest.len && rest.text[0] != '#')
-			return "more behind the closing quote";
+			return "text after the closing quote";
 		w = (struct word){w.text + 1, (size_t)(end - w.text) - 1};
 	} else {
 		for (size_t i = 0; i < w.len; i++)
@@ -139,7 +139,7 @@ static const char *read_line(struct reading *r, struct word line)
 		    memcmp(keys[i].name, name.text, name.len) != 0)
 			continue;
 		if (r->seen >> i & 1)
-			return "the key is there twice";
+			return "the key appears twice";
 		r->seen |= 1u << i;
 		const char *bad =
 			get_value(trimmed(colon + 1, line.text + line.len), value);

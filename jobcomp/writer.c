@@ -83,7 +83,7 @@ static void trouble(struct writer *w, const struct err *err, uint64_t now_ns)
 		    (uintmax_t)hidden, queue_count(&w->queue));
 	else
 		say(w->log.error,
-		    "%s: completion records wait in memory, jobs are not touched",
+		    "%s: completion records wait in memory, jobs are not affected",
 		    err->text);
 }
 

@@ -111,7 +111,7 @@ static void judge_failure(struct bmc_answer *a, int rc)
 		return;
 	case -EBADMSG:
 	case -EPROTO:
-		fail(a, RESULT_BAD, 502, false, "the BMC's answer is no good\n");
+		fail(a, RESULT_BAD, 502, false, "the BMC's answer is not valid\n");
 		return;
 	case -ECANCELED:
 		fail(a, RESULT_TIMEOUT, 503, true, "shutting down\n");
@@ -156,7 +156,7 @@ static void judge_status(struct bmc_answer *a, const struct bmc *b,
 	} else if (r->status == 429 || r->status == 503) {
 		fail(a, RESULT_BAD, 503, true, "the BMC is busy\n");
 	} else {
-		fail(a, RESULT_BAD, 502, false, "the BMC's answer is no good\n");
+		fail(a, RESULT_BAD, 502, false, "the BMC's answer is not valid\n");
 	}
 }
 

@@ -173,7 +173,7 @@ static int on_identity_one(void *arg, const char *key, yaml_node_t *v)
 			return 0;
 		}
 	}
-	return yaml_walk_fail(&p->w, v, "must be of address, tls, munge", key);
+	return yaml_walk_fail(&p->w, v, "must be address, tls or munge", key);
 }
 
 static int on_identity(void *arg, const char *key, yaml_node_t *v)

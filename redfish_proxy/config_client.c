@@ -175,8 +175,7 @@ int config_on_redirects(void *arg, const char *key, yaml_node_t *v)
 
 	if (rc == 0 && on)
 		buf_puts(&p->c->notes,
-			 "follow_redirects: never done, a BMC does not choose whom we "
-			 "ask\n");
+			 "follow_redirects: redirects are never followed\n");
 	return rc;
 }
 
@@ -187,7 +186,7 @@ int config_on_http2(void *arg, const char *key, yaml_node_t *v)
 	int rc = yaml_walk_bool(&p->w, key, v, &on);
 
 	if (rc == 0 && on)
-		buf_puts(&p->c->notes, "enable_http2: HTTP/1.1 is spoken\n");
+		buf_puts(&p->c->notes, "enable_http2: HTTP/1.1 is used\n");
 	return rc;
 }
 

@@ -21,7 +21,7 @@ static void put_requests(struct metrics *m, struct prom *out)
 		"Requests for BMCs by what was decided about them"};
 	static const struct prom_family limited = {
 		"ceems_redfish_proxy_limited_total", PROM_COUNTER,
-		"Requests that were refused for a limit"};
+		"Requests that were refused because of a limit"};
 	static const struct prom_family in_flight = {
 		"ceems_redfish_proxy_requests_in_flight", PROM_GAUGE,
 		"Requests for BMCs that are being answered"};
@@ -47,7 +47,8 @@ static void put_cache(struct metrics *m, const struct metrics_gauges *g,
 {
 	static const struct prom_family asked = {
 		"ceems_redfish_proxy_cache_lookups_total", PROM_COUNTER,
-		"Requests by what the cache had: an answer, one under way, nothing"};
+		"Requests by what the cache had: an answer, a request under way, "
+		"nothing"};
 	static const struct prom_family entries = {
 		"ceems_redfish_proxy_cache_entries", PROM_GAUGE,
 		"Answers in the cache and under way"};

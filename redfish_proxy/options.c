@@ -9,7 +9,7 @@
 
 const struct conf_opt options_table[] = {
 	ROW("config.file", CONF_STRING, config_file, "",
-	    "YAML file that says which node has which BMC, and how it is asked.",
+	    "YAML file that says which node has which BMC, and how the BMCs are asked.",
 	    .flags = CONF_ELSEWHERE, .env = "REDFISH_PROXY_CONFIG_FILE"),
 	ROW("config.file.expand-env-vars", CONF_BOOL, expand, "false",
 	    "Replace $NAME and ${NAME} in values of config.file by the environment's; "

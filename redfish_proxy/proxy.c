@@ -150,9 +150,10 @@ static bool check_munge(struct ask *a)
 		return false;
 	}
 	if (!c->munge_unbound)
-		(void)err_set(&a->why_not, -EACCES,
-			      "munge: the credential is of a release before, for no "
-			      "host and path of its own (munge_unbound)");
+		(void)err_set(
+			&a->why_not, -EACCES,
+			"munge: the credential has the form of an earlier release, "
+			"which is bound to no host and path (munge_unbound)");
 	return c->munge_unbound;
 }
 
@@ -243,7 +244,7 @@ static void ask_bmc(struct ask *a, const struct access_decision *d)
 	case CACHE_FULL:
 		atomic_fetch_add(&m->limited[LIMIT_TABLES], 1);
 		web_wake(a->r);
-		web_answer_text(a->r, 503, "too much is under way\n");
+		web_answer_text(a->r, 503, "too many requests are under way\n");
 		break;
 	}
 }

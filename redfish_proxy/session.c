@@ -86,7 +86,7 @@ static int take_token(struct session *s, struct err *err)
 {
 	if (!redfish_login_token(http_client_header(s->client, "X-Auth-Token"),
 				 s->token))
-		return err_set(err, -EBADMSG, "%s: login gave no good token", s->base);
+		return err_set(err, -EBADMSG, "%s: login gave no valid token", s->base);
 	take_location(s);
 	return 0;
 }
@@ -203,7 +203,7 @@ int session_get(struct session *s, const char *path, struct http_response *ret,
 		pause_logins(s);
 		return err_set(err, -EACCES, "%s: %s", s->base,
 			       s->login == REDFISH_AUTH
-				       ? "refuses user and password"
+				       ? "it refuses user and password"
 				       : "refuses a session that it has just made");
 	}
 	if (rc == 0 && fresh)

@@ -76,7 +76,7 @@ static int apply_env(struct policy *p, const char *names, struct err *err)
 		if (!env_name_ok(w))
 			return err_set(
 				err, -EINVAL,
-				"env: \"%s\" is no name of at most %d characters",
+				"env: \"%s\" is not a name of at most %d characters",
 				quote(w.text, w.len).text, RECORD_ENV_NAME_MAX - 1);
 		if (p->env_count == RECORD_ENV_MAX)
 			return err_set(err, -EINVAL, "env: more than %d names",
@@ -94,7 +94,7 @@ static int apply_path(const char *name, char to[RING_PATH_MAX], const char *path
 	size_t len = strlen(path);
 	if (path[0] != '/' || len >= RING_PATH_MAX)
 		return err_set(err, -EINVAL,
-			       "%s: \"%s\" is no absolute path of at most %d bytes",
+			       "%s: \"%s\" is not an absolute path of at most %d bytes",
 			       name, quote(path, len).text, RING_PATH_MAX - 1);
 	memcpy(to, path, len + 1);
 	return 0;

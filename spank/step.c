@@ -180,7 +180,7 @@ static void take_gpus(struct record *r, spank_t sp)
 		return;
 	int rc = gpulist_canonical(list, r->gpus, sizeof(r->gpus));
 	if (rc < 0) {
-		slurm_debug("ceems: %s is no list of gpu indices, ignored", name);
+		slurm_debug("ceems: %s is not a list of GPU indices, ignored", name);
 		return;
 	}
 	if (rc > 0)

@@ -107,8 +107,8 @@ psql_do -c "DROP TABLE unit_interval_$(date -u +%Y%m%d)"
 like "--check finds a partition that is missing" "$("$agg" --check --db.url="$PGURL" 2>&1)" "warn: partitions: .* 1 missing"
 psql_admin -c 'CREATE ROLE stranger LOGIN' -c 'CREATE DATABASE third'
 out=$("$agg" --check --db.url="${PGURL/ceems@\/ceems/stranger@/third}" 2>&1)
-is "--check fails where the role may make no tables" $? 2
-like "with words" "$out" "fail: role stranger may make no tables"
+is "--check fails where the role may not create tables" $? 2
+like "with words" "$out" "fail: role stranger may not create tables"
 like "--check finds migrations that are missing" "$out" "warn: schema: 0 of "
 out=$("$agg" --check --db.url="postgresql://ceems@127.0.0.1:1/ceems" 2>&1)
 is "--check of a server that is not there fails" $? 2

@@ -227,8 +227,8 @@ done <<'T'
 a web page|200|<html>|is not the API
 half an answer|200|{"status":"success","data":[{"uui|is not the API
 another envelope|200|{"data":[]}|is not the API
-data that is no list|200|{"status":"success","data":{}}|no list
-rows that are none|200|{"status":"success","data":[1]}|no object
+data that is no list|200|{"status":"success","data":{}}|not a list
+rows that are none|200|{"status":"success","data":[1]}|not an object
 429|429|{"status":"error","error":"slow down"}|busy
 words with control characters|400|{"status":"error","error":"a\u001b[31mb"}|a.*b
 T

@@ -24,7 +24,7 @@ fi
 is "a second one gets another password" "$("$tool" config create-web-config --output-dir two | grep -c "$password")" 0
 "$tool" config create-web-config --output-dir web >out 2>err
 is "nothing is written over" "$? $(cat out)" "2 "
-like "it says so" "$(cat err)" 'web-config.yaml is there already'
+like "it says so" "$(cat err)" 'web-config.yaml exists already'
 is "unless told to" "$("$tool" config create-web-config --output-dir web --tls --tls.host localhost --tls.host 127.0.0.1 --force >said; echo $?)" 0
 password=$(sed -n 's/^password: //p' said)
 "$tool" config create-web-config --output-dir two --file lb-web.yaml --user grafana >said.lb
@@ -82,10 +82,10 @@ answers() { printf '%s\n%s\n' "$2" "$3" >"api/$1"; }
 answers health 200 ok
 answers units 200 '{"status":"success","data":[],"as_of":"2020-01-01T00:00:00Z"}'
 "$tool" check api --url "$U" >out
-is "an API that answers strangers is wrong, and its old sums are seen" "$? $(grep -c 'answers whoever asks' out) $(grep -c '^warn: its sums are of 2020' out)" "2 1 1"
+is "an API that answers strangers is wrong, and its old sums are seen" "$? $(grep -c 'answers requests without credentials' out) $(grep -c '^warn: its sums are as of 2020' out)" "2 1 1"
 answers units 401 '{"status":"error","error":"who?"}'
 "$tool" check api --url "$U" >out
-is "one that does not know us is wrong" "$? $(grep -c 'does not know who you are: who?' out) $(grep -c 'who does not say who she is is refused' out)" "2 1 1"
+is "one that does not know us is wrong" "$? $(grep -c 'does not know who you are: who?' out) $(grep -c 'a request without credentials is refused' out)" "2 1 1"
 rm api/health
 "$tool" check api --url "$U" >out
 is "one without health as well" "$?" 2

@@ -157,5 +157,5 @@ ends 20 $pid
 # nothing at all
 daemon none --web.listen-address="127.0.0.1:$port" --path.rundir="$SCRATCH/no/where" --path.procfs=/nonexistent
 ok "starts without run directory and procfs" wait_for 20 answers health
-ok "and says that jobs are off" said "no/where.*jobs are off" none
+ok "and says that jobs are off" said "no/where.*jobs are not recorded" none
 tap_done

@@ -140,14 +140,14 @@ fi
 is "no command: usage, 3" "$("$tool" 2>&1 >/dev/null | head -1; "$tool" >/dev/null 2>&1; echo $?)" "Usage: ceems_tool COMMAND [OPTION ...]
 3"
 like "an unknown command is named" "$("$tool" czech 2>&1)" 'unknown command: czech'
-like "half a command is told what there is" "$("$tool" check 2>&1)" 'check alone is no command; there are:.*check slurm .*check lb '
-like "also with another half" "$("$tool" prometheus slurm 2>&1)" 'no command; there are:.*prometheus rules '
+like "half a command is told what there is" "$("$tool" check 2>&1)" 'check alone is not a command; the commands are:.*check slurm .*check lb '
+like "also with another half" "$("$tool" prometheus slurm 2>&1)" 'is not a command; the commands are:.*prometheus rules '
 is "these are asked for by --help, too" "$("$tool" config --help)" "$("$tool" --help | grep '^  config ')"
 is "--help of a command is of that one" "$("$tool" check ring --help | grep -c -e '--ring' -e '--url')" 1
 like "an unknown option is named" "$("$tool" check slurm --blue 2>&1)" 'unknown option: --blue'
 like "an option without its value is named" "$("$tool" check ring --ring 2>&1)" 'needs a value: --ring'
 like "an unexpected word is named" "$("$tool" check slurm now 2>&1)" 'unexpected argument: now'
-like "a version that is none is named" "$("$tool" check slurm --slurm-version new 2>&1)" 'not like 22.05.8: new'
+like "a version that is none is named" "$("$tool" check slurm --slurm-version new 2>&1)" 'must look like 22.05.8: new'
 is "a wrong command line is 3" "$("$tool" check slurm --blue >/dev/null 2>&1; echo $?)" 3
 ok "--help of a command" sh -c "'$tool' check slurm --help | grep -q plugin-dir"
 like "--version" "$("$tool" --version)" '^ceems_tool, version [0-9]'

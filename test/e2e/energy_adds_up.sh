@@ -127,7 +127,7 @@ wait_for 20 gap
 is "which makes no jump" "$(node)" $((was + 4000000))
 is "is counted" "$(grep 'gaps_total{source="rapl"}' "$SCRATCH/body")" \
 	'ceems_energy_source_gaps_total{source="rapl"} 1'
-ok "and said" grep -q 'energy source rapl: of 1 counters it is not known what they measured' "$SCRATCH/log"
+ok "and said" grep -q 'energy source rapl: what 1 of its counters measured while ceemsd was down is unknown' "$SCRATCH/log"
 uj=$old
 move 0
 sleep 0.5

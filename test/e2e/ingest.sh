@@ -49,10 +49,10 @@ is "the token's are taken" "$(code "${TOKEN[@]}" <body)" 200
 is "a token that has a node's name is of that node" "$(code -H 'Authorization: Bearer a-token-of-node-n1' <body)" 200
 lines "start instance=2 unit=1 node=n2 started=$T" "job id=9 submit=$T start=$T end=$((T + 1))" >other
 is "and of no other; it is no Slurm either: all of it is kept" "$(code -H 'Authorization: Bearer a-token-of-node-n1' <other)" 403
-like "and it is said why" "$(cat answer)" 'token:n1 does not speak for node n2'
+like "and it is said why" "$(cat answer)" 'token:n1 may not send for node n2'
 lines "start instance=1 unit=1 started=$T" "job id=9 submit=$T start=$T end=$((T + 1))" >other
 is "a completion record of whom Slurm is not" "$(code -H 'Authorization: Bearer a-token-of-any-node' <other)" 200
-like "is refused by itself" "$(cat answer)" '"accepted":1,"refused":\[\{"index":1,"reason":"a token without a name sends no completion records'
+like "is refused by itself" "$(cat answer)" '"accepted":1,"refused":\[\{"index":1,"reason":"a token without a name may not send completion records'
 is "and written nowhere" "$(sql 'SELECT count(*) FROM job_record')" 0
 
 # ---- what is no batch
@@ -101,7 +101,7 @@ lines "clock boottime=100000 realtime=$NOW" "start instance=30 unit=3 started=$N
 	"job id=3 submit=$((NOW + 90000)) start=$((NOW + 90000)) end=$((NOW + 90001))" >body
 out=$(push <body)
 like "the good ones of seven are taken" "$out" '"accepted":2,.*"refused_count":5'
-for why in 'type 99' 'manager|too short|field' 'a time that cannot be' 'older than what is kept' 'package: .* cannot be'; do
+for why in 'type 99' 'manager|too short|field' 'an impossible time' 'older than what is kept' 'package: .* cannot be'; do
 	like "a reason: $why" "$out" "$why"
 done
 like "a record with a field of a later version is taken" "$(lines "start instance=31 unit=31 started=$T" | python3 -c '
@@ -189,7 +189,7 @@ if have_munge "$agg"; then
 	PORTS[2]=$(free_port)
 	agg_start 2 --ingest.munge-socket="$MUNGE_SOCKET" --ingest.user=root --ingest.user=no-such-user --ingest.cluster=c1 --ingest.cluster=c2=munge:root \
 		--ingest.cluster=c3=10.255.255.1 || ok "a third aggregator" false
-	like "a user that is not known is said at the start" "$(cat agg2.log)" 'level=warn.*ingest.user: no-such-user: this host knows no such user'
+	like "a user that is not known is said at the start" "$(cat agg2.log)" 'level=warn.*ingest.user: no-such-user: no such user on this host'
 	here=$(uname -n)
 	lines "start instance=900 unit=900 node=${here%%.*} started=$T" "start instance=902 unit=902 cluster=c2 node=$here started=$T" >body
 	cred() { munge -S "$MUNGE_SOCKET" -s "$1$(sha256sum <body | cut -d' ' -f1)"; }
@@ -201,10 +201,10 @@ if have_munge "$agg"; then
 	is "a second time it is nobody's" "$(mcode "$c" body)" 401
 	lines "start instance=901 unit=901 node=elsewhere started=$T" >other
 	is "MUNGE of this host for another node" "$(mcode "$(body_cred other)" other)" 403
-	like "names it" "$(cat answer)" 'munge:root does not speak for node elsewhere'
+	like "names it" "$(cat answer)" 'munge:root may not send for node elsewhere'
 	lines "job id=901 submit=$T start=$T end=$((T + 1))" >other
 	is "root, for a completion record" "$(mcode "$(body_cred other)" other)" 403
-	like "is told that Slurm's are Slurm's" "$(cat answer)" 'munge:root sends no completion records .ingest.jobs-from'
+	like "is told that Slurm's are Slurm's" "$(cat answer)" 'munge:root may not send completion records .ingest.jobs-from'
 	lines "start instance=901 unit=901 cluster=c3 node=$here started=$T" >other
 	is "a cluster that another host sends for" "$(mcode "$(body_cred other)" other)" 403
 	is "for another body" "$(mcode "$(cred "ceems-ingest/1 ")" other)" 401

@@ -55,7 +55,7 @@ counted() { curl -s -u 'prometheus:correct horse' "$URL/metrics" | grep -qx 'cee
 ok "and counted" wait_for 60 counted
 is "metrics are not a front end's" "$(curl -s -m 100 -u 'lb:correct horse' -o /dev/null -w '%{http_code}' "$URL/metrics")" 403
 is "nothing is gone" "$(sql 'SELECT count(*) FROM unit_node')" 3
-like "somebody has looked" "$("$agg" --settle=c1/1 --db.url="$PGURL" 2>&1)" '1 runs are their owners. again'
+like "somebody has looked" "$("$agg" --settle=c1/1 --db.url="$PGURL" 2>&1)" '1 runs can be seen by their owners again'
 is "then it is whose slurmctld said" "$(verify alice 1) $(verify mallory 1) $(runs alice 1) $(runs mallory 1)" "200 403 true false"
 like "what is not held cannot be settled" "$("$agg" --settle=c1/3 --db.url="$PGURL" 2>&1)" 'no unit 3 is held'
 take "reports that come later change nothing of that" "final instance=12 unit=1 node=n2 uid=6666 started=$T ended=$((T + 600))"

@@ -148,9 +148,9 @@ fault() { told one "${@:2}"; is "$1" "$(as 2 "$U$POWER")" "$W"; }
 W="504 the BMC does not answer in time" fault "a slow answer ends" slow 15000
 W="502 the BMC cannot be reached" fault "a cut answer is none" cut
 W="502 the BMC's answer is too long" fault "an oversized answer is none" big 200000
-W="502 the BMC's answer is no good" fault "a page is none" html
-W="502 the BMC's answer is no good" fault "a redirect is not followed" redirect "http://127.0.0.1:$two_PORT$POWER"
-W="502 the BMC's answer is no good" fault "a failure is not passed on" status 500
+W="502 the BMC's answer is not valid" fault "a page is none" html
+W="502 the BMC's answer is not valid" fault "a redirect is not followed" redirect "http://127.0.0.1:$two_PORT$POWER"
+W="502 the BMC's answer is not valid" fault "a failure is not passed on" status 500
 W="503 the BMC is busy" fault "busy is busy" status 503
 W="404 the BMC has no such resource" fault "what is not there is not there" status 404
 like "nested JSON is only bytes" "$(told one deep 10000; code 2 "$U$POWER")" '^200$'
@@ -339,7 +339,7 @@ else
 	is "one for another purpose is none" "$(as 2 -H "X-Ceems-Munge: $(cred node2)" "$U$POWER")" "401 refused: bad_credential: munge: the credential was made for another purpose"
 	is "a node speaks for itself only" "$(as 2 -H "X-Ceems-Munge: $(cred 'ceems-redfish-proxy/1 node3')" "$U$POWER")" "401 refused: bad_credential"
 	is "a user's credential is none" "$(as 2 -H "X-Ceems-Munge: $(setpriv --reuid=nobody --regid=nogroup --clear-groups munge --socket="$MUNGE_SOCKET" -s 'ceems-redfish-proxy/1 node2')" "$U$POWER")" "401 refused: bad_credential"
-	unbound_is_refused() { [ "$(as 4 -H "X-Ceems-Munge: $(cred 'ceems-redfish-proxy/1 node2')" "$U$POWER")" = "401 refused: bad_credential: munge: the credential is of a release before, for no host and path of its own (munge_unbound)" ]; }
+	unbound_is_refused() { [ "$(as 4 -H "X-Ceems-Munge: $(cred 'ceems-redfish-proxy/1 node2')" "$U$POWER")" = "401 refused: bad_credential: munge: the credential has the form of an earlier release, which is bound to no host and path (munge_unbound)" ]; }
 	# bound: a credential for this request, as ceems-courier makes them: METHOD URL NODE
 	bound() { cred "$(munge_payload "$1" "$2") $3"; }
 	denied() { # text, credential, why

@@ -39,5 +39,5 @@ port=$(free_port) || exit 1
 started $!
 ok "the emulator starts" wait_for 60 up "$port"
 ok "a machine without power readings is a failure" eval '! look "$port"'
-like "that says so" "$(cat "$SCRATCH/log")" "no chassis of the BMC tells its power"
+like "that says so" "$(cat "$SCRATCH/log")" "no chassis of the BMC reports its power"
 tap_done

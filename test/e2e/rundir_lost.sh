@@ -50,7 +50,7 @@ feed 150
 is "ring removed: who finds none has another way" $? 0
 kill -CONT $pid
 ok "ring removed: it is put back" wait_for 30 is_back "$old"
-ok "ring removed: it is said" grep -q 'run/ring: removed or replaced under us' "$SCRATCH/log"
+ok "ring removed: it is said" grep -q 'run/ring: removed or replaced while in use' "$SCRATCH/log"
 feed 200
 ok "ring removed: and nothing is lost" wait_for 30 counts_all
 exec 5<"$run/ring" # so that its inode's number does not come back
@@ -94,7 +94,7 @@ if have_root; then
 	rm -r "$run"
 	end_status
 	is "without root, run directory removed: ends with a status for systemd" $status 72
-	ok "without root, run directory removed: says that the table is lost" grep -q 'run/units: removed under us' "$SCRATCH/log"
+	ok "without root, run directory removed: says that the table is lost" grep -q 'run/units: removed while in use' "$SCRATCH/log"
 	rm -f "$SCRATCH"/truth.*
 	start
 	ok "without root, run directory removed: started again, it answers" wait_for 30 answers

@@ -375,11 +375,12 @@ static void options_that_are_wrong_are_named_and_change_nothing(void **state)
 	static const struct {
 		const char *text, *says;
 	} bad[] = {
-		{"final = no\npage = run/energy\n", "line 2: page is no absolute path"},
+		{"final = no\npage = run/energy\n",
+		 "line 2: page is not an absolute path"},
 		{"final = perhaps\n", "line 1: final is not yes or no"},
 		{"\nring = /x\n", "line 2: unknown name"},
 		{"page\n", "line 1: not \"name = value\""},
-		{"page =\n", "line 1: page is no absolute path"},
+		{"page =\n", "line 1: page is not an absolute path"},
 	};
 	struct gather_options o;
 	struct err err;

@@ -130,7 +130,7 @@ static void what_cannot_be_is_refused_with_a_reason(void **state)
 	make(&r, REPORT_START, NOW_S, NOW_S);
 	r.steps[0] = (struct report_step){.ended_ns = UINT64_MAX};
 	r.step_count = 1;
-	refused(&r, "a time that cannot be");
+	refused(&r, "an impossible time");
 }
 
 static void a_clock_an_hour_ahead_still_counts(void **state)
@@ -259,11 +259,11 @@ static void what_one_may_not_send_is_refused_alone(void **state)
 	assert_int_equal(p.accepted, 1);
 	assert_int_equal(p.refused, 1);
 	assert_int_equal(p.refusals[0].index, 0);
-	assert_non_null(strstr(p.refusals[0].reason, "no such cluster"));
+	assert_non_null(strstr(p.refusals[0].reason, "this cluster is not allowed"));
 	ingest_push_done(&p);
 	/* all of it: nothing is given up for a wrong word in a configuration */
 	assert_int_equal(decode_pair(&from, "a", "c", &p), -EPERM);
-	assert_non_null(strstr(err.text, "no such cluster"));
+	assert_non_null(strstr(err.text, "this cluster is not allowed"));
 	ingest_push_done(&p);
 }
 

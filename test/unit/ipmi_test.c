@@ -395,7 +395,7 @@ static void the_address_of_the_bmc_is_found(void **state)
 	assert_int_equal(ipmi_lan_address(&dev, 5000, &lan, &err), -ENODATA);
 	lan_channel = 0;
 	assert_int_equal(ipmi_lan_address(&dev, 5000, &lan, &err), -ENODATA);
-	assert_string_equal(err.text, "ipmi0: the BMC says no network address");
+	assert_string_equal(err.text, "ipmi0: the BMC reports no network address");
 }
 
 static void one_deadline_holds_for_all_that_is_asked(void **state)

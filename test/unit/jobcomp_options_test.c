@@ -69,12 +69,12 @@ static void a_bad_line_is_named_and_the_others_hold(void **state)
 	assert_int_equal(o.max_bytes, JOBCOMP_MAX_BYTES_DEFAULT);
 	assert_string_equal(o.chain, "");
 	assert_non_null(strstr(complaints, "line 1: unknown key"));
-	assert_non_null(strstr(complaints, "line 2: spool is no absolute path"));
+	assert_non_null(strstr(complaints, "line 2: spool is not an absolute path"));
 	assert_non_null(strstr(complaints, "line 3: max_bytes"));
 	assert_non_null(strstr(complaints, "line 4: indented"));
-	assert_non_null(strstr(complaints, "line 5: chain is no jobcomp plugin"));
+	assert_non_null(strstr(complaints, "line 5: chain is not a jobcomp plugin"));
 	assert_non_null(strstr(complaints, "line 6: not \"key: value\""));
-	assert_non_null(strstr(complaints, "line 8: the key is there twice"));
+	assert_non_null(strstr(complaints, "line 8: the key appears twice"));
 	assert_non_null(strstr(complaints, "line 9: not"));
 	assert_non_null(strstr(complaints, "line 10: "));
 }

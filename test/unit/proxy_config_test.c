@@ -46,7 +46,8 @@ static void file_of_the_peer_is_taken(void **state)
 	assert_int_equal(c.allow.count, 2);
 	assert_int_equal(c.identity, IDENTITY_ADDRESS);
 	assert_non_null(strstr(c.notes.data, "redfish_config: old name"));
-	assert_non_null(strstr(c.notes.data, "follow_redirects: never done"));
+	assert_non_null(
+		strstr(c.notes.data, "follow_redirects: redirects are never followed"));
 }
 
 static void verification_is_on_unless_it_is_said(void **state)
@@ -114,7 +115,7 @@ static void what_is_wrong_is_named_by_line(void **state)
 		 "'http://x'}",
 		 ":3: not an IP address: 1.2.3"},
 		{"redfish_proxy:\n  target_url: https://bmc", "{node} or {fqdn}"},
-		{"redfish_proxy:\n  identity: [dns]", "address, tls, munge"},
+		{"redfish_proxy:\n  identity: [dns]", "address, tls or munge"},
 		{"redfish_proxy:\n  trusted_proxies: [10.0.0.1/8]",
 		 "not an address or range: 10.0.0.1/8"},
 		{"redfish_proxy:\n  named_clients: [10.0.0.300]",

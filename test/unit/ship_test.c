@@ -171,7 +171,7 @@ static void an_aggregator_that_does_not_know_our_clocks_costs_nothing(void **sta
 	struct ship_answer a;
 	static const char old[] =
 		"{\"status\":\"success\",\"data\":[{\"accepted\":2,\"refused\":["
-		"{\"index\":0,\"reason\":\"records of type 20 are not known here\"},"
+		"{\"index\":0,\"reason\":\"unknown type of record: 20\"},"
 		"{\"index\":3,\"reason\":\"x\"}],\"refused_count\":2}]}";
 
 	ship_answer_read(200, old, sizeof(old) - 1, 1, 3, NULL, &a);

@@ -27,7 +27,7 @@ ok "the device is there, for root only" [ "$(stat -c '%F %a %U' /dev/ipmi0)" = "
 
 # Redfish at the address that the BMC says by IPMI; nothing else knows it
 redfish=()
-is "a BMC without an address says so" "$("$BUILD/ipmi_address")" "ipmi0: the BMC says no network address"
+is "a BMC without an address says so" "$("$BUILD/ipmi_address")" "ipmi0: the BMC reports no network address"
 ipmitool lan set 1 ipsrc static >/dev/null
 ipmitool lan set 1 ipaddr 127.0.0.1 >/dev/null
 is "its address is known by raw IPMI" "$("$BUILD/ipmi_address")" "127.0.0.1 -"
