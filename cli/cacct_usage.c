@@ -273,7 +273,8 @@ static int ask_rows(struct work *w, struct api *api, const char *who,
 
 	put_target(w->c, who, &target);
 	if (buf_error(&target))
-		return err_set(err, -EINVAL, "too long a question: name fewer things");
+		return err_set(err, -EINVAL,
+			       "the request is too long: name fewer things");
 	return api_rows(api, target.data, take_row, w, ret_meta, err);
 }
 

@@ -212,7 +212,7 @@ static int prove(struct walk *w, struct promql_node *n, struct access_metrics m,
 		return err_set(w->err, m.rc, "out of memory");
 	if (!m.known)
 		return refuse(w, n,
-			      m.count ? "this metric is not one that may be read here"
+			      m.count ? "this metric may not be read here"
 				      : "this names no metric: write its name before "
 					"the braces",
 			      NULL);
@@ -713,8 +713,8 @@ static int verdict(const struct access_claim *c, struct err *err)
 	case ACCESS_UNASKED:
 		break;
 	}
-	return err_set(err, -EACCES, "whose unit %.*s is was not found out", len,
-		       c->id.p);
+	return err_set(err, -EACCES, "the owner of unit %.*s could not be found out",
+		       len, c->id.p);
 }
 
 int access_decide(struct access_plan *p, struct err *err)
@@ -730,7 +730,7 @@ int access_decide(struct access_plan *p, struct err *err)
 	for (const struct access_gap *g = p->gaps; g; g = g->next)
 		if (g->label)
 			return err_set(err, -EACCES,
-				       "which units are yours was not found out");
+				       "which units are yours could not be found out");
 	for (struct query *q = p->queries; q && policy->cluster_label; q = q->next)
 		for (struct promql_node *n = promql_selectors(q->q); n;
 		     n = n->next_selector)

@@ -294,10 +294,10 @@ void backend_metrics(struct backend_server *s, struct prom *out)
 		"Whether the backend answers its health checks"};
 	static const struct prom_family ejected = {
 		"ceems_lb_backend_ejected", PROM_GAUGE,
-		"Whether the backend is left alone for a while after failures"};
+		"Whether the backend is taken out for a while after failures"};
 	static const struct prom_family ejections = {
 		"ceems_lb_backend_ejections_total", PROM_COUNTER,
-		"Times the backend was left alone after failures"};
+		"Times that the backend was taken out after failures"};
 	static const struct prom_family busy = {
 		"ceems_lb_backend_requests_in_flight", PROM_GAUGE,
 		"Requests that the backend is answering"};

@@ -320,10 +320,9 @@ int backend_pick_at(struct backend_set *set, int64_t from_ms, int64_t to_ms,
 	}
 	if (c.full)
 		return err_set(err, -EBUSY,
-			       "the servers behind this one have as much to do as they "
-			       "may: try again");
-	return err_set(err, -EHOSTUNREACH,
-		       "none of the servers behind this one answers");
+			       "the servers behind this one are at their limit of "
+			       "requests: try again");
+	return err_set(err, -EHOSTUNREACH, "no server behind this one answers");
 }
 
 int backend_pick(struct backend_set *set, int64_t from_ms, int64_t to_ms,

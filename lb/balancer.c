@@ -229,7 +229,7 @@ static void metrics(void *arg, struct prom *out)
 		"Times the configuration was read again, by how it went"};
 	static const struct prom_family open = {
 		"ceems_lb_open", PROM_GAUGE,
-		"1: there is no access control, the site wants it so"};
+		"1: there is no access control, because the site switched it off"};
 	static const struct prom_family sandbox = {
 		"ceems_lb_sandbox_active", PROM_GAUGE,
 		"1 where the kernel keeps the program to what it needs, by kind"};

@@ -589,7 +589,7 @@ static int say(int rc, struct err *err)
 			   : rc == -ENOMEM ? "out of memory"
 					   : "not what Prometheus answers";
 
-	return err_set(err, rc, "an answer labels are taken out of: %s", what);
+	return err_set(err, rc, "an answer from which labels are removed: %s", what);
 }
 
 static ssize_t put_packed(struct filter *f, const void *data, size_t len,

@@ -111,7 +111,7 @@ int form_get(const struct form *f, const char *name, struct str *ret, struct err
 		if (strcmp(f->fields[i].name, name) != 0)
 			continue;
 		if (found++)
-			return err_set(err, -EINVAL, "parameter \"%s\" is there twice",
+			return err_set(err, -EINVAL, "parameter \"%s\" appears twice",
 				       name);
 		*ret = f->fields[i].value;
 	}

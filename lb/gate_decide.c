@@ -141,7 +141,7 @@ static enum gate_next read_request(struct gate_state *s)
 	int rc;
 
 	if (r->cluster_headers > 1)
-		return wrong_cluster(s, "X-Ceems-Cluster-Id is there twice");
+		return wrong_cluster(s, "X-Ceems-Cluster-Id appears twice");
 	if (r->cluster_headers) {
 		c = site_cluster(s->site, r->cluster_header);
 		if (!c) {
@@ -176,8 +176,9 @@ static enum gate_next read_request(struct gate_state *s)
 		c = named;
 	}
 	if (!c)
-		return wrong_cluster(s, "of which cluster? Say it by "
-					"X-Ceems-Cluster-Id, or ceems_id in the query");
+		return wrong_cluster(s,
+				     "which cluster? Name it by the header "
+				     "X-Ceems-Cluster-Id, or by ceems_id in the query");
 	if (!c->backends[r->protocol])
 		return wrong_cluster(s, "this cluster has no such server");
 	s->cluster = c;
@@ -210,7 +211,7 @@ static enum gate_next limited(struct gate_state *s)
 		break;
 	}
 	return gate_refuse(s, REASON_RATE, 429, wait_s,
-			   "too many requests of yours in this second");
+			   "too many requests from you in this second");
 }
 
 static enum gate_next call_of_role(struct gate_state *s)
@@ -223,7 +224,8 @@ static enum gate_next call_of_role(struct gate_state *s)
 	}
 	s->refusal = REASON_NO_ROLE;
 	s->refusal_status = 403;
-	err_set(&s->err, 0, "%s is for roles that this site names", s->r->input.path);
+	err_set(&s->err, 0, "%s is only for the roles that this site names",
+		s->r->input.path);
 	return go(s, by_role);
 }
 
@@ -305,7 +307,7 @@ static struct owned_waiter *waiter(struct gate_state *s)
 static enum gate_next nobody(struct gate_state *s)
 {
 	return gate_refuse(s, REASON_NOBODY, 503, 5,
-			   "whose units these are cannot be found out now: the "
+			   "the owners of these units cannot be found out now: the "
 			   "aggregator does not answer");
 }
 

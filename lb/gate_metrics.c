@@ -8,14 +8,13 @@ static void put_cache(struct prom *out, const char *cache, uint64_t hits,
 {
 	static const struct prom_family looks = {
 		"ceems_lb_cache_lookups_total", PROM_COUNTER,
-		"Lookups in what the load balancer remembers, by cache and whether it "
-		"was there"};
+		"Look-ups in the load balancer's caches, by cache and result"};
 	static const struct prom_family entries = {
 		"ceems_lb_cache_entries", PROM_GAUGE,
-		"Entries of what the load balancer remembers, by cache"};
+		"Entries of the load balancer's caches, by cache"};
 	static const struct prom_family evicted = {
 		"ceems_lb_cache_evicted_total", PROM_COUNTER,
-		"Entries that made room for others before their time was over"};
+		"Entries that were evicted before they expired"};
 	const struct prom_label hit[] = {{"cache", cache}, {"result", "hit"}};
 	const struct prom_label miss[] = {{"cache", cache}, {"result", "miss"}};
 	struct lru_state s = lru_state(l);
@@ -39,13 +38,13 @@ void owned_metrics(struct owned *o, struct prom *out)
 {
 	static const struct prom_family questions = {
 		"ceems_lb_ownership_questions_total", PROM_COUNTER,
-		"Questions to the aggregator whose units these are"};
+		"Questions to the aggregator about the owners of units"};
 	static const struct prom_family failed = {
 		"ceems_lb_ownership_failures_total", PROM_COUNTER,
-		"Questions that were not answered, or not well"};
+		"Questions that were not answered, or not properly"};
 	static const struct prom_family joined = {
 		"ceems_lb_ownership_joined_total", PROM_COUNTER,
-		"Requests that waited for the question of another one"};
+		"Requests that waited for another request's question"};
 	static const struct prom_family units = {"ceems_lb_ownership_units_total",
 						 PROM_COUNTER,
 						 "Units that were asked for"};
@@ -54,7 +53,7 @@ void owned_metrics(struct owned *o, struct prom *out)
 		"Times that what is in use was asked for again before it was too old"};
 	static const struct prom_family seconds = {
 		"ceems_lb_ownership_seconds_total", PROM_COUNTER,
-		"Time that questions took, all together"};
+		"Time that all questions took together"};
 
 	put_one(out, &questions, atomic_load(&o->questions));
 	put_one(out, &failed, atomic_load(&o->failed));
@@ -74,7 +73,7 @@ void gate_metrics(struct gate *g, struct prom *out)
 		"Decisions about requests, by protocol, verdict and reason"};
 	static const struct prom_family waited = {
 		"ceems_lb_decisions_waited_total", PROM_COUNTER,
-		"Times that a request waited for proof of who asks or of ownership"};
+		"Times that a request waited for proof of identity or of ownership"};
 	static const char *const protocols[SITE_PROTOCOLS] = {"prometheus",
 							      "pyroscope"};
 

@@ -105,7 +105,7 @@ static int check_status(const char *path, unsigned status, struct err *err)
 {
 	if (status == 200)
 		return 0;
-	return err_set(err, -EPROTO, "%s is answered with %u", path, status);
+	return err_set(err, -EPROTO, "%s was answered with status %u", path, status);
 }
 
 static int check_prometheus(struct asker *a, bool want_dialect, int *ret_dialect,

@@ -39,7 +39,7 @@ const struct conf_opt options_table[] = {
 	ROW("web.max-requests", CONF_U64, max_requests, "4096",
 	    "Most requests served at a time.", .min = 1, .max = 65536),
 	ROW("web.drain-timeout", CONF_DURATION, drain_ms, "20s",
-	    "How long answers under way may take once it is told to end.",
+	    "How long answers under way may take once the program is told to stop.",
 	    .max = 3600000),
 };
 const size_t options_count = sizeof(options_table) / sizeof(options_table[0]);

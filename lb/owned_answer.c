@@ -136,7 +136,7 @@ static int read_rows(struct reading *r, struct rows *to)
 	int rc = 0;
 
 	if (to->at)
-		return json_broken(&r->json, "units are there twice");
+		return json_broken(&r->json, "units appear twice");
 	if (!json_take(&r->json, '['))
 		return json_broken(&r->json, "units are a list");
 	rc = make_room(r, to);
@@ -159,7 +159,7 @@ static int read_role(struct reading *r)
 	int rc;
 
 	if (r->has_role)
-		return json_broken(&r->json, "the role is there twice");
+		return json_broken(&r->json, "the role appears twice");
 	rc = read_string(r, &role);
 	for (unsigned i = 0; !rc && i < 3; i++)
 		if (str_eq(role, names[i])) {
@@ -199,7 +199,7 @@ static int read_one_member(struct reading *r, struct str name)
 		return read_role(r);
 	if (str_eq(name, "user")) {
 		if (r->user.p)
-			return json_broken(&r->json, "the user is there twice");
+			return json_broken(&r->json, "the user appears twice");
 		return read_string(r, &r->user);
 	}
 	if (str_eq(name, "latest"))

@@ -108,7 +108,8 @@ static int ask(struct owned_question *q, void **mine, const atomic_bool *stop)
 					    q->generation, o->params.user_agent, stop,
 					    &q->ask, &body, &q->err);
 	if (!rc && buf_error(&body))
-		rc = err_set(&q->err, buf_error(&body), "no memory for the answer");
+		rc = err_set(&q->err, buf_error(&body),
+			     "not enough memory for the answer");
 	return rc ? rc
 		  : owned_answer_read(&body, q->ask.ids, q->ask.count,
 				      q->ask.latest ? q->ask.login : NULL, &q->answer,

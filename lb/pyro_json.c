@@ -175,7 +175,7 @@ static int read_member(struct reader *r, struct pyro_message *m, uint32_t *seen)
 		return json_skip(&r->json);
 	bit = 1u << (f - m->type->fields);
 	if (*seen & bit)
-		return err_set(r->json.err, -EINVAL, "field \"%s\" is there twice",
+		return err_set(r->json.err, -EINVAL, "field \"%s\" appears twice",
 			       f->name);
 	*seen |= bit;
 	if (json_take_word(&r->json, "null"))

@@ -78,7 +78,7 @@ int pyro_add(struct pyro_arena *a, struct pyro_message *m, const struct pyro_fie
 	if (!m->last)
 		return err_set(err, -ENOMEM, "out of memory");
 	if (m->last[place] && !f->repeated)
-		return err_set(err, -EINVAL, "%s: field \"%s\" is there twice",
+		return err_set(err, -EINVAL, "%s: field \"%s\" appears twice",
 			       m->type->name, f->name);
 	if (a->values == PYRO_VALUES_MAX)
 		return err_set(err, -E2BIG, "more than %u values", PYRO_VALUES_MAX);

@@ -133,7 +133,7 @@ static bool collect(struct relay *y)
 	for (size_t i = 0; i < CLUSTER; i++) {
 		if (v[i].count < 2)
 			continue;
-		refuse(y, 400, "a header is there twice");
+		refuse(y, 400, "a header appears twice");
 		return false;
 	}
 	g->collect = collect_facts;
@@ -284,9 +284,9 @@ static const char *bad_status(unsigned status)
 	if (status >= 300 && status < 400)
 		return "it answers with a redirect";
 	if (status == 401 || status == 407)
-		return "it does not know us";
+		return "it rejected our credentials";
 	if (status == 502 || status == 504)
-		return "so says the server before it";
+		return "as the server in front of it says";
 	return NULL;
 }
 

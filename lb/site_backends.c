@@ -397,11 +397,10 @@ static int on_id(void *arg, const char *key, yaml_node_t *v)
 			      "0123456789_.-");
 	if (!n || id[n] || n > 128)
 		return yaml_walk_fail(&p->w, v, key,
-				      "letters, digits and _ . - are what an id has");
+				      "an id has only letters, digits and _ . -");
 	for (size_t i = 0; i + 1 < p->cluster_count; i++) {
 		if (strcmp(p->clusters[i]->id, id) == 0)
-			return yaml_walk_fail(&p->w, v, "an id that is there twice",
-					      id);
+			return yaml_walk_fail(&p->w, v, "this id appears twice", id);
 	}
 	p->cluster->id = id;
 	return 0;

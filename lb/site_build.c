@@ -165,7 +165,7 @@ static int make_set(struct site_parser *p, const struct cluster_draft *c,
 		for (size_t i = 0; rc == 0 && i < n; i++) {
 			if (strcmp(list[i]->name, list[n]->name) != 0)
 				continue;
-			rc = fail(p, d->client.line, "a server that is there twice",
+			rc = fail(p, d->client.line, "this server appears twice",
 				  list[n]->name);
 			backend_drop(list[n]);
 		}
@@ -343,8 +343,7 @@ static int make_clusters(struct site_parser *p, const struct site *before)
 
 		if (!is_known(p, c->id))
 			return fail(p, c->line,
-				    "a cluster that the section clusters does not have",
-				    c->id);
+				    "the section clusters has no such cluster", c->id);
 		list[i].id = c->id;
 		p->site->cluster_count = i + 1; /* what is made is freed */
 		int rc = make_policies(p, c, &list[i]);
@@ -476,12 +475,12 @@ static void note_access(struct site_parser *p)
 {
 	if (p->site->open)
 		site_note(p, "open",
-			  "there is NO access control, whoever gets here reads "
+			  "there is NO access control: everybody who gets here reads "
 			  "everything");
 	else if (!p->has_api)
-		site_note(p, "ceems_api_server.web.url",
-			  "not there, so nobody knows who owns what and users are "
-			  "refused");
+		site_note(
+			p, "ceems_api_server.web.url",
+			"missing, so nobody knows who owns what and users are refused");
 	if (!p->site->open && !p->front_ends.count && !p->site->identity.token_keys)
 		site_note(p, "identity",
 			  "no front end may name users by a header, and there are no "
@@ -498,7 +497,7 @@ int site_build(struct site_parser *p, const struct site *before)
 	if (rc == 0)
 		rc = make_identity(p);
 	if (rc == 0 && !p->cluster_count)
-		rc = fail(p, 1, "ceems_lb.backends", "there is none");
+		rc = fail(p, 1, "ceems_lb.backends", "none given");
 	if (rc == 0)
 		rc = make_clusters(p, before);
 	if (rc < 0)

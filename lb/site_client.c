@@ -112,9 +112,9 @@ static int on_min_version(void *arg, const char *key, yaml_node_t *v)
 	int rc = site_text(p, key, v, &s);
 
 	if (rc == 0 && strcmp(s, "TLS12") != 0)
-		rc = yaml_walk_fail(&p->w, v, key,
-				    "TLS 1.2 and 1.3 are spoken: TLS12 is what it can "
-				    "be");
+		rc = yaml_walk_fail(
+			&p->w, v, key,
+			"TLS 1.2 and 1.3 are always used: only TLS12 can be given");
 	return rc;
 }
 
@@ -281,7 +281,7 @@ static int on_redirects(void *arg, const char *key, yaml_node_t *v)
 	int rc = yaml_walk_bool(&p->w, key, v, &on);
 
 	if (rc == 0 && on)
-		site_note(p, key, "never done, a server does not choose whom we ask");
+		site_note(p, key, "redirects are never followed");
 	return rc;
 }
 
@@ -292,7 +292,7 @@ static int on_http2(void *arg, const char *key, yaml_node_t *v)
 	int rc = yaml_walk_bool(&p->w, key, v, &on);
 
 	if (rc == 0 && on)
-		site_note(p, key, "HTTP/1.1 is spoken");
+		site_note(p, key, "HTTP/1.1 is used");
 	return rc;
 }
 

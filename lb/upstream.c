@@ -154,7 +154,7 @@ static int read_head(struct upstream *x)
 		ssize_t n = conn_recv(c, x->u->scratch, SCRATCH_BYTES);
 		if (n == -EAGAIN)
 			return 0;
-		x->why = "it hung up without an answer";
+		x->why = "it closed the connection without an answer";
 		if (n <= 0)
 			return n < 0 ? (int)n : -ECONNRESET;
 		if (!x->begun)
@@ -274,8 +274,7 @@ ssize_t upstream_read(struct upstream *x, void *buf, size_t max)
 		}
 		if (n < 0)
 			fail(x, (int)n,
-			     n == -EBADMSG ? "bad chunks"
-					   : "it was cut within its answer");
+			     n == -EBADMSG ? "bad chunks" : "its answer was cut short");
 		if (n > 0) {
 			atomic_fetch_add(&x->u->counts.bytes, (uint64_t)n);
 			return n;
@@ -461,15 +460,15 @@ static void check_time(struct upstream *x, uint64_t now)
 	if (!late && (open || now - x->connect_ms < b->connect_timeout_ms))
 		return;
 	if (!late && x->conn) {
-		upstream_broke(x, -ETIMEDOUT, "it takes no connection in time");
+		upstream_broke(x, -ETIMEDOUT, "it did not accept a connection in time");
 		return;
 	}
 	if (x->state == UPSTREAM_ANSWERS && x->conn->readable)
-		fail(x, -ECANCELED, "its answer is not taken in time");
+		fail(x, -ECANCELED, "the client did not take its answer in time");
 	else
 		fail(x, -ETIMEDOUT,
-		     x->naming ? "its name is not found in time"
-			       : "it does not answer in time");
+		     x->naming ? "its name could not be resolved in time"
+			       : "it did not answer in time");
 	x->event(x->arg);
 }
 

@@ -185,7 +185,7 @@ int tls_begin(struct conn *c, const char **why)
 
 	if (rc < 0)
 		return rc;
-	*why = "TLS cannot be begun";
+	*why = "TLS cannot be started";
 	if (!c->u->priority &&
 	    gnutls_priority_init(&c->u->priority, PRIORITY, NULL) < 0)
 		return -ENOMEM;
@@ -228,7 +228,7 @@ int tls_greet(struct conn *c, const char **why)
 		return 0;
 	}
 	*why = rc == GNUTLS_E_CERTIFICATE_VERIFICATION_ERROR
-		       ? "its certificate is not good"
+		       ? "its certificate is not valid"
 		       : "TLS failed";
 	return rc == GNUTLS_E_PULL_ERROR || rc == GNUTLS_E_PREMATURE_TERMINATION
 		       ? -ECONNRESET

@@ -328,12 +328,12 @@ unsigned workers_port(const struct workers *w, enum site_protocol p, size_t i)
 
 static const struct prom_family requests_family = {
 	"ceems_lb_requests_total", PROM_COUNTER,
-	"Requests by API and hundreds of their status; gone: the client went "
-	"before."};
+	"Requests by API and class of their status; gone: the client left before the "
+	"answer."};
 static const struct prom_family events_family = {
 	"ceems_lb_relay_events_total", PROM_COUNTER,
-	"Calls that were sent to a second backend (retried), whose client went "
-	"(cancelled), and answers that a backend cut (cut)."};
+	"Calls that were sent to a second backend (retried), whose client left "
+	"(cancelled), and answers that a backend cut short (cut)."};
 static const struct prom_family connections_family = {
 	"ceems_lb_upstream_connections_total", PROM_COUNTER,
 	"Connections to backends: made (new), used again (reused), found closed when "

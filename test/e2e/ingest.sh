@@ -101,7 +101,7 @@ lines "clock boottime=100000 realtime=$NOW" "start instance=30 unit=3 started=$N
 	"job id=3 submit=$((NOW + 90000)) start=$((NOW + 90000)) end=$((NOW + 90001))" >body
 out=$(push <body)
 like "the good ones of seven are taken" "$out" '"accepted":2,.*"refused_count":5'
-for why in 'type 99' 'manager|too short|field' 'an impossible time' 'older than what is kept' 'package: .* cannot be'; do
+for why in 'type of record: 99' 'manager|too short|field' 'an impossible time' 'older than what is kept' 'package: .* is impossible'; do
 	like "a reason: $why" "$out" "$why"
 done
 like "a record with a field of a later version is taken" "$(lines "start instance=31 unit=31 started=$T" | python3 -c '

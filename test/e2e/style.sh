@@ -91,6 +91,14 @@ else
 	skip "sources are formatted" "clang-format is not installed"
 fi
 
+# phrases that were mended once: they read like a translation and say less than plain English
+mended=('goes on with %' 'does not know us' '(is|are) there twice' 'removed under us' 'says who asks'
+	'Say it by' 'it is not proved who' 'is no absolute path' 'sends no (reports|records)' 'does not speak for' 'answers whoever asks'
+	'of a release before' 'what was stays in force' 'as much to do as they may' 'an id that is there' 'has it \(process' 'started us keeps'
+	'is not one that may' 'Whoever asks' 'that one may see' 'too long a (path|command|question)' 'is spoken' 'was not found out')
+is "no mended phrase is back in a message" \
+	"$(grep -nE "\"[^\"]*($(IFS='|'; echo "${mended[*]}"))" "${product[@]}" | head -10)" ""
+
 for f in "${sources[@]}"; do
 	n=$(wc -l <"$f")
 	[ "$n" -gt 1000 ] && echo "# $f has $n lines: look for the second idea"

@@ -246,7 +246,7 @@ static void a_selector_of_quoted_names_must_name_metric_and_units(void **state)
 	is_refused("{\"uuid\"=\"1\"}", "names no metric");
 	is_refused("{\"ceems_x\", \"uuid\"!=\"1\"}", "without naming them");
 	is_refused("{\"ceems_x\", \"uuid\"=~\"1|\"}", "without naming them");
-	is_refused("{\"node_load1\", \"uuid\"=\"1\"}", "not one that may be read");
+	is_refused("{\"node_load1\", \"uuid\"=\"1\"}", "this metric may not be read");
 	is_refused("{\"a b\"=\"c\", uuid=\"1\"}", "names no metric");
 }
 

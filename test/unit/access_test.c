@@ -204,7 +204,7 @@ static void what_is_not_named_is_refused_and_told_how(void **state)
 	may_not("{__name__=~\"ceems_.*\",uuid=\"1\"}", NULL);
 	may_not("{__name__=~\"ceems_x|DCGM_y\",uuid=\"1\"}", "different labels");
 	may_not("{__name__!=\"x\",uuid=\"1\"}", NULL);
-	may_not("node_load1", "not one that may be read");
+	may_not("node_load1", "this metric may not be read");
 	may_not("ceems_node_x", "ceems_node_x: this metric is of a whole node or "
 				"service, not of a unit: operators may read it");
 	may_not("ceems_node_x{uuid=\"1\"}", "operators may read it");

@@ -408,10 +408,10 @@ static void each_slip_is_named_with_its_line_and_what_to_do(void **state)
 		{ONE "http://h, port: 1}\n", "lb.yaml:5: unknown key: port"},
 		{"ceems_lb:\n  backends:\n    - id: a\n      tsdb: []\n",
 		 "lb.yaml:3: backends: a cluster needs servers"},
-		{"ceems_lb:\n  backends: []\n", "ceems_lb.backends: there is none"},
-		{"", "ceems_lb.backends: there is none"},
+		{"ceems_lb:\n  backends: []\n", "ceems_lb.backends: none given"},
+		{"", "ceems_lb.backends: none given"},
 		{GOOD "    - id: a\n      tsdb: [{web: {url: http://i}}]\n",
-		 "lb.yaml:6: an id that is there twice: a"},
+		 "lb.yaml:6: this id appears twice: a"},
 		{GOOD "      tsdb: []\n", "lb.yaml:6: key given twice: tsdb"},
 		{GOOD "---\n" GOOD,
 		 "a second document (---): a file may have only one"},
@@ -487,8 +487,8 @@ static void what_is_wrong_is_named_with_its_line(void **state)
 {
 	(void)state;
 	refused("ceems_lb:\n  backend: []\n", "lb.yaml:2: unknown key: backend");
-	refused("ceems_lb: {}\n", "there is none");
-	refused("", "there is none");
+	refused("ceems_lb: {}\n", "none given");
+	refused("", "none given");
 	refused(ONE "\"ftp://h\"}\n", "lb.yaml:5: url: neither http nor https");
 	refused(ONE "\"h:9090\"}\n",
 		"lb.yaml:5: url: must begin with http:// or https://");
@@ -503,10 +503,10 @@ static void what_is_wrong_is_named_with_its_line(void **state)
 	refused(ONE "\"http://h?x=1\"}\n", "query");
 	refused(ONE "\"http://h\\r\\nX: y\"}\n", "control");
 	refused(ONE "\"http://h\"}\n        - web: {url: http://H:80/}\n",
-		"there twice");
+		"appears twice");
 	refused(ONE "http://h}\n    - id: a\n      tsdb: [{web: {url: http://i}}]\n",
-		"there twice");
-	refused(ONE "http://h}\nclusters: [{id: b}]\n", "does not have: a");
+		"appears twice");
+	refused(ONE "http://h}\nclusters: [{id: b}]\n", "has no such cluster: a");
 	refused(ONE "http://h}\n          retention: 15\n", "duration");
 	refused(ONE "http://h}\n          range: {from: 2025-01-02, to: 2025-01-01}\n",
 		"ends before");

@@ -86,8 +86,8 @@ static void parameters_that_two_readers_could_read_in_two_ways_are_refused(void 
 	static const struct {
 		const char *path, *query, *why;
 	} rows[] = {
-		{"/api/v1/query", "query=up&query=down", "there twice"},
-		{"/api/v1/query", "query=up&time=1&time=2", "there twice"},
+		{"/api/v1/query", "query=up&query=down", "appears twice"},
+		{"/api/v1/query", "query=up&time=1&time=2", "appears twice"},
 		{"/api/v1/query", "query=up&lookback_delta=1d", "lookback_delta"},
 		{"/api/v1/query", "query=up%0", "broken"},
 		{"/api/v1/query", "query=up%zz", "broken"},

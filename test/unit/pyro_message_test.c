@@ -86,13 +86,13 @@ static void protobuf_that_two_readers_could_read_in_two_ways_is_refused(void **s
 	(void)state;
 	static const struct row rows[] = {
 		{&pyro_stacktraces, BYTES("\x12\x01{\x12\x01}"), -EINVAL,
-		 "\"label_selector\" is there twice"},
+		 "\"label_selector\" appears twice"},
 		{&pyro_stacktraces, BYTES("\x18\x01\x20\x01\x18\x02"), -EINVAL,
-		 "\"start\" is there twice"},
+		 "\"start\" appears twice"},
 		{&pyro_stacktraces, BYTES("\x18\x00\x18\x00"), -EINVAL, "twice"},
 		/* which one reader merges */
 		{&pyro_diff, BYTES("\x0a\x03\x12\x01{\x0a\x03\x0a\x01x"), -EINVAL,
-		 "\"left\" is there twice"},
+		 "\"left\" appears twice"},
 		{&pyro_stacktraces, BYTES("\x3a\x00\x3a\x00"), -EINVAL, "twice"},
 		/* a field of another wire type is not known to some */
 		{&pyro_stacktraces, BYTES("\x10\x01"), -EINVAL, "another wire type"},
@@ -209,7 +209,7 @@ static void json_that_two_readers_could_read_in_two_ways_is_refused(void **state
 	(void)state;
 	static const struct row rows[] = {
 		{&pyro_label_names, BYTES("{\"start\":1,\"start\":2}"), -EINVAL,
-		 "\"start\" is there twice"},
+		 "\"start\" appears twice"},
 		{&pyro_label_names, BYTES("{\"start\":null,\"start\":2}"), -EINVAL,
 		 "twice"},
 		{&pyro_label_names, BYTES("{\"matchers\":[],\"matchers\":[\"a\"]}"),
@@ -218,7 +218,7 @@ static void json_that_two_readers_could_read_in_two_ways_is_refused(void **state
 		 "twice"},
 		{&pyro_stacktraces,
 		 BYTES("{\"labelSelector\":\"a\",\"label_selector\":\"b\"}"), -EINVAL,
-		 "\"label_selector\" is there twice"},
+		 "\"label_selector\" appears twice"},
 		{&pyro_label_names, BYTES(""), -EINVAL, "object belongs"},
 		{&pyro_label_names, BYTES("[]"), -EINVAL, "object belongs"},
 		{&pyro_label_names, BYTES("null"), -EINVAL, "object belongs"},

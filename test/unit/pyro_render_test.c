@@ -133,8 +133,9 @@ static void what_is_not_proved_or_makes_no_sense_is_refused(void **state)
 		{RENDER, "query=" CPU "%7B__name__=%22a:b:c:d:e%22%7D", -EINVAL,
 		 "set twice"},
 		{RENDER, "query=process_cpu", -EINVAL, "profile type"},
-		{RENDER, "query=" CPU_MINE "&query=" CPU_MINE, -EINVAL, "there twice"},
-		{RENDER, "query=" CPU_MINE "&from=1&from=2", -EINVAL, "there twice"},
+		{RENDER, "query=" CPU_MINE "&query=" CPU_MINE, -EINVAL,
+		 "appears twice"},
+		{RENDER, "query=" CPU_MINE "&from=1&from=2", -EINVAL, "appears twice"},
 		/* a date to one reader, a time to another, now to a third */
 		{RENDER, "query=" CPU_MINE "&from=20231114", -EINVAL, "\"from\""},
 		{RENDER, "query=" CPU_MINE "&from=2023_1114", -EINVAL, "\"from\""},
