@@ -12,6 +12,7 @@
 #include "daemon/units_totals.h"
 #include "daemon/units_work.h"
 #include "lib/cgroup.h"
+#include "lib/clock.h"
 
 static void keep_first(char *dst, const char *src, size_t size)
 {
@@ -225,21 +226,45 @@ static uint64_t tomb_key_of(const struct record *r, uint32_t stepd_pid)
 
 /* In place of a slurmstepd's, for a step of which only the directory is known */
 #define ANY_STEPD UINT32_MAX
+/* In such a tombstone, which has no counters: when its last stop came, 0: not yet */
+#define HIDDEN_SINCE_STOP_NS totals.memory_fail_count
+/* Long enough for slurmstepd to remove the group after that */
+#define HIDDEN_FOR_NS (60 * NSEC_PER_SEC)
 
 /* Until its last stop the step's group is there, and with room again would be found and
  * counted from 0. */
 static void hide_from_walk(struct work *w)
 {
+	static const struct unit_totals none;
+
 	txn_begin(w->u);
-	expire_tomb_put(w->u, tomb_key_of(w->r, ANY_STEPD), &w->counters);
+	expire_tomb_put(w->u, tomb_key_of(w->r, ANY_STEPD), &none);
 	txn_commit(w->u);
 	expire_tomb_put_done(w->u);
 }
 
+/* Its group goes soon: the next of this name is of a requeued job, and may be known
+ * from nothing but its group. */
+static void hide_no_longer(struct work *w)
+{
+	struct tomb *t = store_tomb_find(w->u, tomb_key_of(w->r, ANY_STEPD));
+
+	if (!t)
+		return;
+	txn_begin(w->u);
+	txn_put(w->u, &t->HIDDEN_SINCE_STOP_NS, &w->boottime_ns,
+		sizeof(w->boottime_ns));
+	txn_commit(w->u);
+}
+
 static bool hidden_from_walk(const struct work *w)
 {
-	return w->u->by_tomb.used &&
-	       store_tomb_find(w->u, tomb_key_of(w->r, ANY_STEPD));
+	const struct tomb *t =
+		w->u->by_tomb.used ? store_tomb_find(w->u, tomb_key_of(w->r, ANY_STEPD))
+				   : NULL;
+
+	return t && (!t->HIDDEN_SINCE_STOP_NS ||
+		     w->boottime_ns < t->HIDDEN_SINCE_STOP_NS + HIDDEN_FOR_NS);
 }
 
 /* No room: a start is repaired by its stop, and a stop's counters go to its unit, or to
@@ -313,6 +338,8 @@ static bool late_record(struct work *w)
 	txn_put(u, store_node(u, r->manager), &w->node, sizeof(w->node));
 	work_put_pos(w);
 	txn_commit(u);
+	if (r->flags & RECORD_LAST)
+		hide_no_longer(w);
 	return true;
 }
 

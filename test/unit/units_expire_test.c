@@ -210,6 +210,15 @@ static void a_step_refused_at_its_first_stop_is_not_found_before_its_last(void *
 	assert_int_equal(units_apply(u, &r, UINT64_MAX, now, now, &err), -EEXIST);
 	stop_ok("7", 3, 75, 7);
 	assert_int_equal(total_of("7").cpu_user_ns, 76);
+	/* its group is there for a moment more */
+	now += SEC;
+	assert_int_equal(units_apply(u, &r, UINT64_MAX, now, now, &err), -EEXIST);
+	/* the same step of the requeued job, whose start was lost, is found */
+	stop_ok("7", 1, 1, 0);
+	now += 61 * SEC;
+	units_expire(u, now, &policy);
+	reopen();
+	assert_int_equal(units_apply(u, &r, UINT64_MAX, now, now, &err), 0);
 	/* other steps are found */
 	r.step = 4;
 	assert_int_equal(units_apply(u, &r, UINT64_MAX, now, now, &err), 0);
