@@ -13,6 +13,7 @@ struct access_plan {
 	const struct access_policy *policy;
 	struct claim_set claims;
 	struct access_gap *gaps;
+	size_t filled;
 	int64_t from_ms, to_ms; /* that is touched; from > to: none */
 	struct access_reaches reaches;
 	struct query {
@@ -134,7 +135,8 @@ static int leave_gap(struct walk *w, struct promql_node *n, const char *label,
 				 .units_max = units_max,
 				 .from_ms = from_ms,
 				 .to_ms = to_ms,
-				 .around_ms = w->around_ms};
+				 .around_ms = w->around_ms,
+				 .filled = &w->p->filled};
 	w->p->gaps = g;
 	return 0;
 }
@@ -661,6 +663,26 @@ static void put_literal(struct buf *out, struct str s)
 	}
 }
 
+#define GAP_BYTES 64u /* of work for one, without any unit */
+
+/* A short text may have thousands of selectors, each of which gets all units. */
+static int count_filling(const struct access_gap *gap, const struct str *ids,
+			 size_t count, struct err *err)
+{
+	size_t bytes = GAP_BYTES;
+
+	for (size_t i = 0; i < count; i++)
+		bytes += ids[i].len + 1;
+	if (bytes > ACCESS_FILL_MAX - *gap->filled)
+		return err_set(
+			err, -E2BIG,
+			"your units in place of all of these selectors make more "
+			"than %zu KiB: name some, or ask for less at a time",
+			ACCESS_FILL_MAX >> 10);
+	*gap->filled += bytes;
+	return 0;
+}
+
 int access_fill(struct access_gap *gap, const struct str *ids, size_t count,
 		struct err *err)
 {
@@ -672,6 +694,9 @@ int access_fill(struct access_gap *gap, const struct str *ids, size_t count,
 			       "you have %zu units in that time, more than %u: name "
 			       "some, or ask for less time",
 			       count, gap->units_max);
+	rc = count_filling(gap, ids, count, err);
+	if (rc)
+		return rc;
 	for (size_t i = 0; i < count; i++) {
 		if (i)
 			buf_putc(&re, '|');

@@ -97,6 +97,7 @@ struct access_gap {
 	/* Those that lived in [from, to] and were nobody else's from around_ms before
 	 * until around_ms after it */
 	int64_t from_ms, to_ms, around_ms;
+	size_t *filled; /* bytes that all of the request's gaps were given */
 };
 
 struct access_plan;
@@ -162,7 +163,9 @@ int access_plan_add_profiles(struct access_plan *p, struct promql *selector,
 struct access_claim *access_claims(struct access_plan *p, size_t *ret_count);
 /* Selectors to be narrowed (inject_max), each with access_fill(); NULL: none */
 struct access_gap *access_gaps(struct access_plan *p);
-/* Narrows one to these units; none: it selects nothing. -E2BIG: more than units_max. */
+/* Narrows one to these units; none: it selects nothing. -E2BIG: more than units_max, or
+ * more than ACCESS_FILL_MAX bytes for all gaps of a request. */
+#define ACCESS_FILL_MAX ((size_t)1 << 20)
 int access_fill(struct access_gap *gap, const struct str *ids, size_t count,
 		struct err *err) __attribute__((warn_unused_result));
 

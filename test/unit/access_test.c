@@ -370,6 +370,41 @@ static void what_is_not_named_can_be_narrowed(void **state)
 			 -E2BIG);
 }
 
+/* 8 bytes of text make 12 KiB that a backend is sent: no more than so many */
+static void what_is_filled_in_has_a_bound_for_all_of_a_request(void **state)
+{
+	static char name[400][32];
+	struct access_policy inject = policy;
+	struct access_plan *p = NULL;
+	auto_promql struct promql *q = NULL;
+	auto_buf struct buf text = BUF_INIT;
+	static struct str ids[400];
+	struct err err = {0};
+	size_t filled = 0;
+	int rc = 0;
+
+	(void)state;
+	inject.inject_max = 1000;
+	for (size_t i = 0; i < 400; i++) {
+		snprintf(name[i], sizeof(name[i]), "%031zu", i);
+		ids[i] = (struct str){name[i], 31};
+	}
+	for (size_t i = 0; i < 100; i++)
+		buf_puts(&text, i ? "+ceems_x" : "ceems_x");
+	assert_int_equal(promql_parse(text.data, text.len, PROMQL_2, NULL, &q, &err),
+			 0);
+	assert_int_equal(access_plan_new(&inject, &p), 0);
+	assert_int_equal(access_plan_add(p, q, NOW_MS, NOW_MS, &err), 0);
+	for (struct access_gap *g = access_gaps(p); g && !rc; g = g->next) {
+		rc = access_fill(g, ids, 400, &err);
+		filled += !rc;
+	}
+	assert_int_equal(rc, -E2BIG);
+	assert_non_null(strstr(err.text, "1024 KiB"));
+	assert_int_equal(filled, 81); /* of 12864 bytes each */
+	access_plan_free(p);
+}
+
 static void what_was_not_asked_is_refused(void **state)
 {
 	(void)state;
@@ -679,6 +714,7 @@ int main(void)
 		cmocka_unit_test(times_that_are_centuries_away_are_refused),
 		cmocka_unit_test(clusters_are_told_apart),
 		cmocka_unit_test(what_is_not_named_can_be_narrowed),
+		cmocka_unit_test(what_is_filled_in_has_a_bound_for_all_of_a_request),
 		cmocka_unit_test(what_was_not_asked_is_refused),
 		cmocka_unit_test(many_units_are_one_question),
 		cmocka_unit_test(info_is_refused),
