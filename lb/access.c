@@ -342,7 +342,8 @@ static int walk(struct walk *w, struct promql_node *n, struct access_reach t);
 /* A selector is looked up further than its range says: "anchored" takes the sample
  * before it, "smoothed" those on both sides (promql/engine.go:
  * getTimeRangesForSelector(), matrixSelector()). */
-static int extend(struct walk *w, const struct promql_node *n, struct access_reach *t)
+static int extend_reach(struct walk *w, const struct promql_node *n,
+			struct access_reach *t)
 {
 	switch (n->extent) {
 	case EXTENT_PLAIN:
@@ -365,7 +366,7 @@ static int walk_selector(struct walk *w, struct promql_node *n, int64_t reach_ms
 	int rc = shift(w, n, &t);
 
 	t.from_ms -= reach_ms;
-	rc = rc ? rc : extend(w, n, &t);
+	rc = rc ? rc : extend_reach(w, n, &t);
 	return rc ? rc
 		  : prove(w, n, access_metrics_of(policy, w->q, n), policy->inject_max,
 			  t);
@@ -403,7 +404,7 @@ static int walk_stamped(struct walk *w, struct promql_node *n, struct access_rea
 	if (still.to_ms > t.to_ms)
 		t.to_ms = still.to_ms;
 	t.from_ms -= w->p->policy->lookback_ms;
-	rc = rc ? rc : extend(w, n, &t);
+	rc = rc ? rc : extend_reach(w, n, &t);
 	return rc ? rc
 		  : prove(w, n, access_metrics_of(w->p->policy, w->q, n),
 			  w->p->policy->inject_max, t);

@@ -133,7 +133,7 @@ static int parse_operand(struct parser *p, struct promql_node **ret)
 }
 
 /* What follows an operand, by precedence */
-static int climb(struct parser *p, int min_level, struct promql_node **io)
+static int climb_operators(struct parser *p, int min_level, struct promql_node **io)
 {
 	int rc = 0;
 
@@ -173,7 +173,7 @@ int parser_duration(struct parser *p, int min_level, struct promql_node **ret)
 			       p->q->limits.depth);
 	}
 	rc = parse_operand(p, ret);
-	rc = rc ? rc : climb(p, min_level, ret);
+	rc = rc ? rc : climb_operators(p, min_level, ret);
 	p->depth--;
 	return rc;
 }
@@ -196,7 +196,7 @@ int parser_offset_duration(struct parser *p, struct promql_node **ret)
 	rc = rc || !is_signed ? rc : put_sign(p, sign, !brackets, ret);
 	if (rc || !brackets || (is_signed && promql_scans(p->q->dialect, FEATURE_STEP)))
 		return rc;
-	return climb(p, 0, ret);
+	return climb_operators(p, 0, ret);
 }
 
 void parser_keep_duration(struct parser *p, struct promql_node *owner,
@@ -216,7 +216,7 @@ struct times {
 	struct err *err;
 };
 
-static int fail(const struct times *t, const char *text)
+static int fail_duration(const struct times *t, const char *text)
 {
 	return err_set(t->err, -EINVAL, "%s", text);
 }
@@ -243,10 +243,10 @@ static int work_out_binary(const struct times *t, const struct promql_node *n,
 		return 0;
 	case PROMQL_DIV:
 		*ret = a / b;
-		return b == 0 ? fail(t, "duration: division by zero") : 0;
+		return b == 0 ? fail_duration(t, "duration: division by zero") : 0;
 	case PROMQL_MOD:
 		*ret = fmod(a, b);
-		return b == 0 ? fail(t, "duration: modulo by zero") : 0;
+		return b == 0 ? fail_duration(t, "duration: modulo by zero") : 0;
 	case PROMQL_POW:
 		*ret = pow(a, b);
 		return 0;
@@ -257,7 +257,7 @@ static int work_out_binary(const struct times *t, const struct promql_node *n,
 							     : b;
 		return 0;
 	default:
-		return fail(t, "duration: an operator that is not known");
+		return fail_duration(t, "duration: an operator that is not known");
 	}
 }
 
@@ -288,7 +288,7 @@ static int work_out(const struct times *t, const struct promql_node *n, double *
 			return work_out_binary(t, n, ret);
 		return 0;
 	default:
-		return fail(t, "duration: a part that is not known");
+		return fail_duration(t, "duration: a part that is not known");
 	}
 }
 
@@ -305,10 +305,10 @@ static int fix_one(const struct times *t, struct promql_node **expr, bool offset
 	if (rc)
 		return rc;
 	if (!isfinite(s) || fabs(s) > SECONDS_MAX)
-		return fail(t, "duration is out of range");
+		return fail_duration(t, "duration is out of range");
 	*ret_ns = (int64_t)(s * 1000) * 1000000;
 	if (!offset && *ret_ns <= 0)
-		return fail(t, "duration must be greater than 0");
+		return fail_duration(t, "duration must be greater than 0");
 	*expr = NULL;
 	return 0;
 }

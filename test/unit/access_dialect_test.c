@@ -30,7 +30,7 @@ struct asked {
 	struct err err;
 };
 
-static int ask(struct asked *a, const char *text)
+static int ask_newest(struct asked *a, const char *text)
 {
 	a->err.text[0] = '\0';
 	if (promql_parse(text, strlen(text), PROMQL_NEWEST, NULL, &a->q, &a->err))
@@ -53,7 +53,7 @@ static void claims_are(const char *text, const char *ids)
 	auto_buf struct buf got = BUF_INIT;
 	size_t n = 0;
 
-	if (ask(&a, text))
+	if (ask_newest(&a, text))
 		fail_msg("%s: %s", text, a.err.text);
 	const struct access_claim *c = access_claims(a.plan, &n);
 	buf_puts(&got, "");
@@ -70,7 +70,7 @@ static void claims_are(const char *text, const char *ids)
 static void is_refused(const char *text, const char *why)
 {
 	struct asked a = {NULL};
-	int rc = ask(&a, text);
+	int rc = ask_newest(&a, text);
 
 	if (rc != -EACCES && rc != -EINVAL && rc != -ERANGE)
 		fail_msg("not refused: %s (%d)", text, rc);
@@ -80,12 +80,12 @@ static void is_refused(const char *text, const char *why)
 }
 
 /* What unit 1 is claimed for: at least [from, to], and a second more at most */
-static void reads(const char *text, int64_t from_ms, int64_t to_ms)
+static void check_span(const char *text, int64_t from_ms, int64_t to_ms)
 {
 	struct asked a = {NULL};
 	int64_t from, to;
 
-	if (ask(&a, text))
+	if (ask_newest(&a, text))
 		fail_msg("%s: %s", text, a.err.text);
 	assert_true(access_span(a.plan, &from, &to));
 	if (from > from_ms || from < from_ms - 1000 || to < to_ms || to > to_ms + 1000)
@@ -99,43 +99,46 @@ static void reads(const char *text, int64_t from_ms, int64_t to_ms)
 static void anchored_and_smoothed_read_the_lookback_too(void **state)
 {
 	(void)state;
-	reads("rate(" X "[10m])", START_MS - 10 * MINUTE_MS, END_MS);
-	reads("rate(" X "[10m] anchored)", START_MS - 15 * MINUTE_MS, END_MS);
-	reads("rate(" X "[10m] smoothed)", START_MS - 15 * MINUTE_MS,
-	      END_MS + LOOKBACK_MS);
-	reads(X " smoothed", START_MS - 2 * LOOKBACK_MS, END_MS + LOOKBACK_MS);
-	reads(X " anchored", START_MS - 2 * LOOKBACK_MS, END_MS);
-	reads("rate(" X "[10m] smoothed offset 1h)", START_MS - 75 * MINUTE_MS,
-	      END_MS - 55 * MINUTE_MS);
-	reads("rate(" X "[10m] smoothed @ end())", END_MS - 15 * MINUTE_MS,
-	      END_MS + LOOKBACK_MS);
-	reads("max_over_time((" X " smoothed)[1h:1m])", START_MS - 70 * MINUTE_MS,
-	      END_MS + LOOKBACK_MS);
-	reads("timestamp(" X " smoothed @ start())", START_MS - 2 * LOOKBACK_MS,
-	      START_MS + LOOKBACK_MS);
+	check_span("rate(" X "[10m])", START_MS - 10 * MINUTE_MS, END_MS);
+	check_span("rate(" X "[10m] anchored)", START_MS - 15 * MINUTE_MS, END_MS);
+	check_span("rate(" X "[10m] smoothed)", START_MS - 15 * MINUTE_MS,
+		   END_MS + LOOKBACK_MS);
+	check_span(X " smoothed", START_MS - 2 * LOOKBACK_MS, END_MS + LOOKBACK_MS);
+	check_span(X " anchored", START_MS - 2 * LOOKBACK_MS, END_MS);
+	check_span("rate(" X "[10m] smoothed offset 1h)", START_MS - 75 * MINUTE_MS,
+		   END_MS - 55 * MINUTE_MS);
+	check_span("rate(" X "[10m] smoothed @ end())", END_MS - 15 * MINUTE_MS,
+		   END_MS + LOOKBACK_MS);
+	check_span("max_over_time((" X " smoothed)[1h:1m])", START_MS - 70 * MINUTE_MS,
+		   END_MS + LOOKBACK_MS);
+	check_span("timestamp(" X " smoothed @ start())", START_MS - 2 * LOOKBACK_MS,
+		   START_MS + LOOKBACK_MS);
 }
 
 static void start_timestamp_forgets_an_offset_as_timestamp_does(void **state)
 {
 	(void)state;
-	reads("start_timestamp(" X " @ start() offset 1h)", START_MS - 65 * MINUTE_MS,
-	      START_MS);
-	reads("start_timestamp((" X " @ start() offset -1h))", START_MS - 5 * MINUTE_MS,
-	      START_MS + 60 * MINUTE_MS);
+	check_span("start_timestamp(" X " @ start() offset 1h)",
+		   START_MS - 65 * MINUTE_MS, START_MS);
+	check_span("start_timestamp((" X " @ start() offset -1h))",
+		   START_MS - 5 * MINUTE_MS, START_MS + 60 * MINUTE_MS);
 }
 
 static void a_computed_duration_reads_as_far_as_it_comes_to(void **state)
 {
 	(void)state;
-	reads("rate(" X "[step() + 10m])", START_MS - 10 * MINUTE_MS - STEP_MS, END_MS);
-	reads("rate(" X "[range() * 2])", START_MS - 120 * MINUTE_MS, END_MS);
-	reads(X " offset (range() * 24)", START_MS - 1440 * MINUTE_MS - LOOKBACK_MS,
-	      END_MS - 1440 * MINUTE_MS);
-	reads(X " offset -range()", START_MS + 55 * MINUTE_MS, END_MS + 60 * MINUTE_MS);
-	reads(X " offset max_of(1h, 2h)", START_MS - 125 * MINUTE_MS,
-	      END_MS - 120 * MINUTE_MS);
-	reads("max_over_time(" X "[2 ^ 10 * 60:step()] offset (1h - 5m))",
-	      START_MS - (1024 + 55 + 5) * MINUTE_MS, END_MS - 55 * MINUTE_MS);
+	check_span("rate(" X "[step() + 10m])", START_MS - 10 * MINUTE_MS - STEP_MS,
+		   END_MS);
+	check_span("rate(" X "[range() * 2])", START_MS - 120 * MINUTE_MS, END_MS);
+	check_span(X " offset (range() * 24)",
+		   START_MS - 1440 * MINUTE_MS - LOOKBACK_MS,
+		   END_MS - 1440 * MINUTE_MS);
+	check_span(X " offset -range()", START_MS + 55 * MINUTE_MS,
+		   END_MS + 60 * MINUTE_MS);
+	check_span(X " offset max_of(1h, 2h)", START_MS - 125 * MINUTE_MS,
+		   END_MS - 120 * MINUTE_MS);
+	check_span("max_over_time(" X "[2 ^ 10 * 60:step()] offset (1h - 5m))",
+		   START_MS - (1024 + 55 + 5) * MINUTE_MS, END_MS - 55 * MINUTE_MS);
 	is_refused(X " offset (10 ^ 9 * 9)", "further than a century");
 	is_refused("rate(" X "[10 ^ 10 * 1])", "out of range");
 	is_refused("rate(" X "[1m - 2m])", "greater than 0");
@@ -186,7 +189,7 @@ static void what_depends_on_the_times_is_not_remembered(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct asked a = {NULL};
 
-		assert_int_equal(ask(&a, rows[i].text), 0);
+		assert_int_equal(ask_newest(&a, rows[i].text), 0);
 		assert_int_equal(access_reaches(a.plan)->count > ACCESS_REACHES_MAX,
 				 rows[i].depends);
 		drop_asked(&a);
@@ -257,18 +260,18 @@ static void a_part_that_is_not_known_is_refused(void **state)
 	struct asked a = {NULL}, b = {NULL}, c = {NULL};
 
 	(void)state;
-	assert_int_equal(ask(&a, X), 0);
+	assert_int_equal(ask_newest(&a, X), 0);
 	promql_root(a.q)->kind = (enum promql_kind)99;
 	assert_int_equal(access_plan_add(a.plan, a.q, START_MS, END_MS, &a.err),
 			 -EACCES);
 	promql_root(a.q)->kind = PROMQL_DURATION_CALL;
 	assert_int_equal(access_plan_add(a.plan, a.q, START_MS, END_MS, &a.err),
 			 -EACCES);
-	assert_int_equal(ask(&b, X), 0);
+	assert_int_equal(ask_newest(&b, X), 0);
 	promql_root(b.q)->extent = (enum promql_extent)99;
 	assert_int_equal(access_plan_add(b.plan, b.q, START_MS, END_MS, &b.err),
 			 -EACCES);
-	assert_int_equal(ask(&c, X " + " X), 0);
+	assert_int_equal(ask_newest(&c, X " + " X), 0);
 	promql_root(c.q)->fill_right = &other;
 	assert_int_equal(access_plan_add(c.plan, c.q, START_MS, END_MS, &c.err),
 			 -EACCES);
