@@ -209,7 +209,21 @@ static void add_grams(struct unit *u, struct json_object *of_hour, double share)
 	for (size_t i = 0; i < hour.grams_count; i++)
 		for (size_t g = 0; g < u->grams_count; g++)
 			if (strcmp(u->grams[g].provider, hour.grams[i].provider) == 0)
-				u->grams[g].grams += share * hour.grams[i].grams;
+				u->grams[g].grams =
+					(isnan(u->grams[g].grams) ? 0
+								  : u->grams[g].grams) +
+					share * hour.grams[i].grams;
+}
+
+/* A provider that no hour of the window has is not known there. */
+static void drop_unknown_grams(struct unit *u)
+{
+	size_t kept = 0;
+
+	for (size_t g = 0; g < u->grams_count; g++)
+		if (!isnan(u->grams[g].grams))
+			u->grams[kept++] = u->grams[g];
+	u->grams_count = kept;
 }
 
 /* Grams go with the energy of each hour. */
@@ -219,7 +233,7 @@ static void cut_grams(struct unit *u, const struct cut *cut, double now_s)
 	struct span window = meet(life, (struct span){cut->from_s, cut->to_s});
 
 	for (size_t g = 0; g < u->grams_count; g++)
-		u->grams[g].grams = 0;
+		u->grams[g].grams = NAN;
 	for (size_t i = 0; i < cut->hours.count; i++) {
 		const struct series_point *p = &cut->hours.points[i];
 		double share = share_of(p, life, window, SERIES_TOTAL_J);
@@ -233,6 +247,7 @@ static void cut_grams(struct unit *u, const struct cut *cut, double now_s)
 		if (share > 0)
 			add_grams(u, p->grams, share);
 	}
+	drop_unknown_grams(u);
 }
 
 void cut_forget_sums(struct unit *u)

@@ -111,6 +111,26 @@ static void a_window_has_what_happened_in_it(void **state)
 	assert_float_equal(u.number[UNIT_MEMORY_PEAK_BYTES], 300, 1e-9);
 	assert_true(isnan(u.number[UNIT_IO_READ_BYTES]));
 	assert_true(isnan(u.number[UNIT_GPU_J]));
+	assert_int_equal(u.grams_count, 1);
+}
+
+/* Hours of a server that has no factors for them say nothing of grams: not 0. */
+static void grams_that_no_hour_has_are_not_known(void **state)
+{
+	const double now_s = 1774600000, t0 = 1774512000;
+	struct json_object *o = json_tokener_parse(life);
+	struct cut cut = {.from_s = t0 + 1800, .to_s = now_s};
+	struct unit u;
+	(void)state;
+
+	unit_from_json(o, (int64_t)now_s, &u);
+	assert_int_equal(u.grams_count, 1);
+	read_cut_series(&cut.hours, intervals); /* these have none */
+	cut_sums(&u, &cut, now_s);
+	assert_float_equal(u.number[UNIT_ENERGY_J], 80, 1e-9);
+	assert_int_equal(u.grams_count, 0);
+	series_done(&cut.hours);
+	json_object_put(o);
 }
 
 static void windows_that_are_whole_cut_nothing(void **state)
@@ -136,6 +156,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_window_has_what_happened_in_it),
+		cmocka_unit_test(grams_that_no_hour_has_are_not_known),
 		cmocka_unit_test(windows_that_are_whole_cut_nothing),
 	};
 
