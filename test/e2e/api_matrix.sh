@@ -35,7 +35,7 @@ values = {
     'cluster_id': ['beta', 'alpha', 'alpha&cluster_id=beta'], 'uuid': ['102', '103', '101&uuid=102', '50', '300'],
     'from': ['0', '2024-01-01T00:00:00Z'], 'to': ['now', '2024-02-01T00:00:00Z'], 'running': ['true', 'false'],
     'state': ['RUNNING', 'COMPLETED'], 'role': ['admin'], 'field': ['username', 'project', 'uuid&field=username'],
-    'limit': ['1000'], 'most': ['1', '1000'], 'cursor': ['MTAw'], 'timezone': ['UTC'], 'resolution': ['hour'], 'groupby': ['username', 'project&groupby=cluster_id'], 'zone': ['FR'], 'provider': ['rte'],
+    'limit': ['1000'], 'most': ['1', '1000'], 'latest': ['9'], 'cursor': ['MTAw'], 'timezone': ['UTC'], 'resolution': ['hour'], 'groupby': ['username', 'project&groupby=cluster_id'], 'zone': ['FR'], 'provider': ['rte'],
 }
 telling = ('user', 'project', 'cluster_id', 'uuid', 'from', 'to', 'running', 'state', 'role') # of whom
 doc = json.loads(ask('alice', '/openapi.json')[1])
