@@ -331,7 +331,8 @@ static void pass_on(struct relay *y)
 		web_add_header(y->r, "Grpc-Message", h->grpc_message);
 	void *whole = upstream_take(y->call, &len);
 	if (whole) {
-		web_answer_shared(y->r, status, type, whole, len, free, whole);
+		web_answer_shared(y->r, status, type, whole, len, upstream_taken_free,
+				  whole);
 		release(y, BACKEND_ANSWERED);
 		return;
 	}

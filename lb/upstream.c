@@ -14,6 +14,10 @@
 #define SPARE_MAX 256
 #define SPARE_BYTES 8192
 #define SWEEP_MS 100
+/* so long at least, two sweeps at most, the rest of a short answer is waited for */
+#define GATHER_MS 100
+#define STASH_MIN ((size_t)16 << 10) /* of an answer whose length is not known */
+#define STASH_ROOM ((size_t)4 << 10) /* for one more read */
 
 static uint64_t now_ms(const struct upstreams *u)
 {
@@ -70,25 +74,138 @@ static void over(struct upstream *x, bool clean)
 	let_go(x, keeps);
 }
 
-/* Of a read that ended with a head: len bytes behind it, in the scratch. */
-static int take_rest(struct upstream *x, char *data, size_t len)
+/* ---- what comes before it is asked for --------------------------------------------
+ */
+
+struct stash {
+	struct upstreams *u;
+	size_t size;
+	char data[];
+};
+
+static struct stash *stash_of(char *data)
+{
+	return (struct stash *)(data - offsetof(struct stash, data));
+}
+
+void upstream_taken_free(void *data)
+{
+	struct stash *s = data ? stash_of(data) : NULL;
+
+	if (s)
+		s->u->stashed -= s->size;
+	free(s);
+}
+
+/* Room for size bytes, of which those that are there stay. */
+static int grow_stash(struct upstream *x, size_t size)
+{
+	struct stash *s = x->stash ? stash_of(x->stash) : NULL;
+
+	if (size <= x->stash_size && s)
+		return 0;
+	s = realloc(s, sizeof(*s) + size);
+	if (!s)
+		return -ENOMEM;
+	s->u = x->u;
+	s->size = size;
+	x->u->stashed += size - x->stash_size;
+	x->stash = s->data;
+	x->stash_size = size;
+	return 0;
+}
+
+static void drop_stash(struct upstream *x)
+{
+	upstream_taken_free(x->stash);
+	x->stash = NULL;
+	x->stash_len = x->stash_at = x->stash_size = 0;
+}
+
+/* How many bytes the stash is to have room for; 0: the answer is to be passed on as it
+ * comes. A byte more than its length, so that the last read is a short one. */
+static size_t room_for_body(const struct upstream *x)
+{
+	size_t size = x->stash_len * 2;
+
+	if (x->body.framing == ANSWER_LENGTH)
+		size = x->head.length <= WHOLE_MAX ? (size_t)x->head.length + 1 : 0;
+	else if (x->stash_len >= WHOLE_MAX)
+		size = 0;
+	else if (size < STASH_MIN)
+		size = STASH_MIN;
+	if (x->stash_size - x->stash_len >= STASH_ROOM && size > x->stash_size)
+		size = x->stash_size;
+	return size <= x->stash_size ||
+			       x->u->stashed + size - x->stash_size <= WHOLE_SUM_MAX
+		       ? size
+		       : 0;
+}
+
+/* Bytes of the body at data, used of which len came: decodes and counts them. */
+static ssize_t take_body(struct upstream *x, char *data, size_t len)
 {
 	size_t used;
 	ssize_t n = answer_body_take(&x->body, data, len, &used);
 
 	if (n < 0)
-		return (int)n;
-	if (n > 0) {
-		x->stash = malloc((size_t)n);
-		if (!x->stash)
-			return -ENOMEM;
-		memcpy(x->stash, data, (size_t)n);
-		x->stash_len = (size_t)n;
-		atomic_fetch_add(&x->u->counts.bytes, (uint64_t)n);
-	}
+		return n;
+	atomic_fetch_add(&x->u->counts.bytes, (uint64_t)n);
 	if (x->body.over)
 		over(x, used == len);
+	return n;
+}
+
+/* Of a read that ended with a head: len bytes behind it, in the scratch. */
+static int take_rest(struct upstream *x, char *data, size_t len)
+{
+	ssize_t n = take_body(x, data, len);
+	size_t room;
+
+	if (n <= 0)
+		return (int)n;
+	x->stash_len = (size_t)n;
+	room = x->body.over ? 0 : room_for_body(x);
+	if (grow_stash(x, room > (size_t)n ? room : (size_t)n) < 0) {
+		x->stash_len = 0;
+		return -ENOMEM;
+	}
+	memcpy(x->stash, data, (size_t)n);
 	return 0;
+}
+
+/* The rest of a short answer. 1: it is there, or shall be passed on as it comes; 0:
+ * more is to come. */
+static int gather_body(struct upstream *x)
+{
+	while (!x->body.over) {
+		struct conn *c = x->conn;
+		size_t room = room_for_body(x);
+		ssize_t n;
+
+		if (!room)
+			return 1;
+		if (!c->readable && !conn_pending(c))
+			return 0;
+		if (grow_stash(x, room) < 0)
+			return -ENOMEM;
+		n = conn_recv(c, x->stash + x->stash_len, x->stash_size - x->stash_len);
+		if (n == -EAGAIN)
+			return 0;
+		x->why = "its answer was cut short";
+		if (n > 0) {
+			n = take_body(x, x->stash + x->stash_len, (size_t)n);
+			x->why = "bad chunks";
+		} else if (n == 0) {
+			n = answer_body_end(&x->body);
+			if (n == 0)
+				over(x, false);
+		}
+		if (n < 0)
+			return (int)n;
+		x->stash_len += (size_t)n;
+	}
+	return 1;
 }
 
 /* Looks for the head in what came so far. 1: it is there, 0: more is to come;
@@ -215,18 +332,32 @@ void upstream_broke(struct upstream *x, int rc, const char *why)
 		x->event(x->arg);
 }
 
+/* What is there may be read. */
+static void pass_answer_on(struct upstream *x)
+{
+	x->state = UPSTREAM_ANSWERS;
+	buf_done(&x->partial);
+	x->event(x->arg);
+}
+
 void upstream_go(struct upstream *x)
 {
 	if (x->state == UPSTREAM_ANSWERS) {
 		x->event(x->arg);
 		return;
 	}
-	int rc = send_more(x), sent = rc;
+	int rc = x->gathers ? 0 : send_more(x), sent = rc;
+	if (!x->gathers)
+		x->why = "the request could not be sent";
 	/* one that refuses a long body answers and closes: that is worth reading */
-	x->why = "the request could not be sent";
-	if (rc == 0 || x->conn->readable)
+	if (!x->gathers && (rc == 0 || x->conn->readable)) {
 		rc = read_head(x);
-	if (rc == 0)
+		x->gathers = rc > 0;
+		x->gather_ms = now_ms(x->u);
+	}
+	if (x->gathers)
+		rc = gather_body(x);
+	else if (rc == 0)
 		rc = sent;
 	if (rc == 0)
 		return;
@@ -234,9 +365,7 @@ void upstream_go(struct upstream *x)
 		upstream_broke(x, rc, x->why);
 		return;
 	}
-	x->state = UPSTREAM_ANSWERS;
-	buf_done(&x->partial);
-	x->event(x->arg);
+	pass_answer_on(x);
 }
 
 ssize_t upstream_read(struct upstream *x, void *buf, size_t max)
@@ -246,11 +375,8 @@ ssize_t upstream_read(struct upstream *x, void *buf, size_t max)
 		n = n < max ? n : max;
 		memcpy(buf, x->stash + x->stash_at, n);
 		x->stash_at += n;
-		if (x->stash_at == x->stash_len) {
-			free(x->stash);
-			x->stash = NULL;
-			x->stash_len = x->stash_at = 0;
-		}
+		if (x->stash_at == x->stash_len)
+			drop_stash(x);
 		return (ssize_t)n;
 	}
 	while (!x->body.over && x->state == UPSTREAM_ANSWERS) {
@@ -260,13 +386,8 @@ ssize_t upstream_read(struct upstream *x, void *buf, size_t max)
 		ssize_t n = conn_recv(c, buf, max);
 		if (n == -EAGAIN)
 			return n;
-		size_t used = 0;
 		if (n > 0) {
-			ssize_t got = answer_body_take(&x->body, buf, (size_t)n, &used);
-			bool rest = used < (size_t)n;
-			n = got;
-			if (got >= 0 && x->body.over)
-				over(x, !rest);
+			n = take_body(x, buf, (size_t)n);
 		} else if (n == 0) {
 			n = answer_body_end(&x->body);
 			if (n == 0)
@@ -275,25 +396,23 @@ ssize_t upstream_read(struct upstream *x, void *buf, size_t max)
 		if (n < 0)
 			fail(x, (int)n,
 			     n == -EBADMSG ? "bad chunks" : "its answer was cut short");
-		if (n > 0) {
-			atomic_fetch_add(&x->u->counts.bytes, (uint64_t)n);
+		if (n > 0)
 			return n;
-		}
 	}
 	return x->state == UPSTREAM_FAILED ? x->error : 0;
 }
 
 void *upstream_take(struct upstream *x, size_t *ret_len)
 {
-	char *data = x->stash;
+	char *data;
 
-	if (!x->body.over || x->stash_at || x->state != UPSTREAM_ANSWERS)
+	if (!x->body.over || x->stash_at || x->state != UPSTREAM_ANSWERS ||
+	    (!x->stash && grow_stash(x, 0) < 0))
 		return NULL;
-	if (!data)
-		data = calloc(1, 1);
+	data = x->stash;
 	*ret_len = x->stash_len;
 	x->stash = NULL;
-	x->stash_len = 0;
+	x->stash_len = x->stash_size = 0;
 	return data;
 }
 
@@ -417,7 +536,7 @@ void upstream_end(struct upstream *x)
 	let_go(x, false);
 	backend_drop(x->backend);
 	buf_done(&x->partial);
-	free(x->stash);
+	drop_stash(x);
 	call_free(x);
 }
 
@@ -443,7 +562,7 @@ static bool is_late(const struct upstream *x, uint64_t now)
 	const struct backend *b = x->backend;
 	uint64_t ms = now - x->started_ms;
 
-	if (x->state == UPSTREAM_WAITS && b->first_byte_timeout_ms &&
+	if (x->state == UPSTREAM_WAITS && !x->gathers && b->first_byte_timeout_ms &&
 	    ms >= b->first_byte_timeout_ms)
 		return true;
 	return ms >= b->timeout_ms && !x->body.over;
@@ -457,6 +576,11 @@ static void check_time(struct upstream *x, uint64_t now)
 
 	if (x->state == UPSTREAM_FAILED || (x->state == UPSTREAM_ANSWERS && !x->conn))
 		return;
+	if (!late && x->gathers && x->state == UPSTREAM_WAITS) {
+		if (now - x->gather_ms >= GATHER_MS)
+			pass_answer_on(x);
+		return;
+	}
 	if (!late && (open || now - x->connect_ms < b->connect_timeout_ms))
 		return;
 	if (!late && x->conn) {

@@ -16,7 +16,8 @@
 
 /*
  * Calls to backends on one thread's loop: connections that are kept alive between
- * calls, over TLS where the backend says so, one call at a time in each. Answers are
+ * calls, over TLS where the backend says so, one call at a time in each. Short answers
+ * are taken whole, which saves their pieces the way through all of us. Longer ones are
  * pulled: nothing is read from a backend that nobody takes, so a slow client slows its
  * own backend connection and costs no memory.
  */
@@ -63,8 +64,10 @@ int upstream_error(const struct upstream *x, const char **ret_why);
 /* Bytes of the body; 0: it is over; -EAGAIN: event() follows; else as
  * upstream_error(). */
 ssize_t upstream_read(struct upstream *x, void *buf, size_t max);
-/* The whole body, when all of it came with the head, as memory for free(); NULL: no. */
+/* The whole body, when all of it is there, as memory for upstream_taken_free(), on the
+ * thread of the loop and before upstreams_free(); NULL: no. */
 void *upstream_take(struct upstream *x, size_t *ret_len);
+void upstream_taken_free(void *data);
 
 /* Once. Where the answer is not over its connection is closed. */
 void upstream_end(struct upstream *x);

@@ -9,7 +9,12 @@
 #include "lb/upstream.h"
 #include "lib/buf.h"
 
-#define SCRATCH_BYTES 16384 /* of one read while a head is looked for */
+/* Answers up to this length are taken whole before they are passed on, as long as those
+ * of a thread take no more than the second; others are passed on as they come. */
+#define WHOLE_MAX ((size_t)128 << 10)
+#define WHOLE_SUM_MAX ((size_t)16 << 20)
+/* of one read while a head is looked for: a whole answer, its head and chunks */
+#define SCRATCH_BYTES (WHOLE_MAX + 4096)
 #define POOLS 64
 
 struct pool;
@@ -65,6 +70,7 @@ struct upstreams {
 	struct tls_trust *trusts; /* certificates */
 	unsigned trust_ids;
 	struct counts counts;
+	size_t stashed; /* bytes of all stashes, taken ones included */
 	char scratch[SCRATCH_BYTES];
 };
 
@@ -92,9 +98,11 @@ struct upstream {
 	unsigned interim;   /* 1xx answers */
 	struct answer_head head;
 	struct answer_body body;
-	/* what of the body came with the head, decoded */
+	bool gathers;       /* the head is there, and the rest is waited for a moment */
+	uint64_t gather_ms; /* since when */
+	/* what of the body came before it was asked for, decoded */
 	char *stash;
-	size_t stash_len, stash_at;
+	size_t stash_len, stash_at, stash_size;
 };
 
 /* ---- lb/upstream_conn.c ---------------------------------------------------------- */

@@ -139,14 +139,33 @@ control A once
 is "a kept connection that is gone is no error" "$(for _ in 1 2 3 4 5; do code "$U/x"; done)" 200200200200200
 ok "but another one is made" test "$(metric 'ceems_lb_upstream_connections_total{kind="stale"}')" -ge 4
 
-# --- what is cut must not look whole
+# --- what is cut must not look whole: a short one is an error, a long one is cut for the client too
 closes A "HTTP/1.1 200 OK${r}Content-Length: 50${r}${r}abcde"
-is "a body cut short of its length" "$([ "$(whole)" != 0 ] && echo seen)" seen
+is "a body cut short of its length" "$([ "$(whole -f)" != 0 ] && echo seen)" seen
 closes A "HTTP/1.1 200 OK${r}Transfer-Encoding: chunked${r}${r}5${r}abcde${r}"
-is "chunks without the last one" "$([ "$(whole)" != 0 ] && echo seen)" seen
-is "to a client of HTTP/1.0 too" "$([ "$(whole -0)" != 0 ] && echo seen)" seen
+is "chunks without the last one" "$([ "$(whole -f)" != 0 ] && echo seen)" seen
+is "to a client of HTTP/1.0 too" "$([ "$(whole -f -0)" != 0 ] && echo seen)" seen
 answers A "HTTP/1.1 200 OK${r}Transfer-Encoding: chunked${r}${r}4e20${r}%020000dX" 0
-is "broken chunks" "$([ "$(whole)" != 0 ] && echo seen)" seen
+is "broken chunks" "$([ "$(whole -f)" != 0 ] && echo seen)" seen
+
+answers A "HTTP/1.1 200 OK${r}Transfer-Encoding: chunked${r}${r}5${r}abcde${r}"
+rm -f got
+"${CURL[@]}" -N -o got "$U/x" & client=$!
+has_bytes() { [ "$(stat -c %s got 2>/dev/null)" = "$1" ]; }
+ok "what has no end yet is passed on as it comes" wait_for 30 has_bytes 5
+kill $client; wait $client 2>/dev/null
+for kb in 4 30 100 127 129 400; do
+	answers A "HTTP/1.1 200 OK${r}Transfer-Encoding: chunked${r}${r}%x${r}%0$((kb * 512))d${r}%x${r}%0$((kb * 512))d${r}0${r}${r}" $((kb * 512)) 1 $((kb * 512)) 2
+	whole >>codes
+	stat -c %s got >>codes
+	md5sum <got >>codes
+	answers A "HTTP/1.1 200 OK${r}Content-Length: $((kb * 1024))${r}${r}%0$((kb * 512))d%0$((kb * 512))d" 1 2
+	whole >>codes2
+	stat -c %s got >>codes2
+	md5sum <got >>codes2
+done
+is "answers of 4 to 400 kB are whole, in chunks and with a length" "$(grep -v - codes | xargs)" "0 4096 0 30720 0 102400 0 130048 0 132096 0 409600"
+is "and the same" "$(cat codes2)" "$(cat codes)"
 
 # --- two answers where one was asked for
 answers A "HTTP/1.1 200 OK${r}Content-Length: 5${r}${r}abcdeHTTP/1.1 200 OK${r}Content-Length: 6${r}${r}POISON"
@@ -211,6 +230,8 @@ is "a backend that is not there is passed over" "$(for _ in 1 2 3 4 5 6 7 8 9; d
 control A drop
 control C ok
 is "one that answers nothing too" "$(for _ in 1 2 3 4 5 6; do code "$U/x"; done | sed 's/502//g;s/200/./g' | tr -d '\n' | cut -c1-3)" ...
+closes A "HTTP/1.1 200 OK${r}Content-Length: 50${r}${r}abcde"
+is "one that cuts a short answer too" "$(for _ in 1 2 3 4 5 6; do "${CURL[@]}" -o got -w '%{http_code}' "$U/x"; done | sed 's/502//g;s/200/./g' | tr -d '\n' | cut -c1-3)" ...
 control A ok
 ok "retries are counted" test "$(metric 'ceems_lb_relay_events_total{event="retried"}')" -ge 3
 stop
