@@ -87,6 +87,8 @@ BENCHES += ingest_scale
 BENCHES += lb
 # lb_checks: ceems_lb with all that it checks beside the same nginx
 BENCHES += lb_checks
+# lb_dashboard: answers of all sizes, 10 000 different queries that nobody asked before, panels at once
+BENCHES += lb_dashboard
 # lb_owned: what the load balancer's gate costs, and whose 10 000 units are
 ifeq ($(filter libgate,$(ARCHIVES)),libgate)
 BENCH_PROGS += lb_owned_bench

@@ -4,6 +4,7 @@
  *
  *	open_loop --seconds S --rate N [--from N] PORT      N requests a second
  *	open_loop --seconds S --clients N [--from N] PORT   N that ask again at once
+ *	open_loop --seconds S --clients N --once 1 PORT     until each was asked once
  *
  * Requests come by standard input, a NUL behind each, and are sent in turn on kept
  * connections, of which there are 16 at most in the first form: what is due waits for
@@ -48,7 +49,7 @@ struct conn {
 };
 
 struct bench {
-	uint32_t seconds, rate, clients, from, port;
+	uint32_t seconds, rate, clients, from, once, port;
 	struct buf text;
 	const char *requests[REQUESTS_MAX];
 	size_t request_count, next;
@@ -67,7 +68,8 @@ static int parse_args(int argc, char **argv, struct bench *b)
 	} options[] = {{"--seconds", &b->seconds},
 		       {"--rate", &b->rate},
 		       {"--clients", &b->clients},
-		       {"--from", &b->from}};
+		       {"--from", &b->from},
+		       {"--once", &b->once}};
 	int i = 1;
 
 	for (; i + 1 < argc; i += 2) {
@@ -296,6 +298,8 @@ static void run_bench(struct bench *b)
 		give_all(b);
 		look_at_conns(b, 1);
 		now_ns = clock_read_ns(CLOCK_MONOTONIC);
+		if (b->once && b->over == b->most)
+			break;
 	}
 }
 
@@ -331,6 +335,8 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < CONNS_MAX; i++)
 		b->conns[i].fd = -1;
 	b->most = b->rate ? (size_t)b->rate * b->seconds : 4u << 20;
+	if (b->once)
+		b->most = b->request_count;
 	b->took_ns = calloc(b->most, sizeof(*b->took_ns));
 	b->due = b->rate ? calloc(b->most, sizeof(*b->due)) : NULL;
 	if (!b->took_ns || (b->rate && !b->due))
