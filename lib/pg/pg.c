@@ -68,6 +68,13 @@ int pg_new(const struct pg_params *params, struct pg **ret, struct err *err)
 	return 0;
 }
 
+void pg_forget_statements(struct pg *pg)
+{
+	pg->prepared_count = 0;
+	while (pg->kept_count)
+		free(pg->kept[--pg->kept_count]);
+}
+
 void pg_disconnect(struct pg *pg)
 {
 	pthread_mutex_lock(&pg->mutex);
@@ -76,7 +83,7 @@ void pg_disconnect(struct pg *pg)
 	pthread_mutex_unlock(&pg->mutex);
 	PQfinish(pg->conn);
 	pg->conn = NULL;
-	pg->prepared_count = 0;
+	pg_forget_statements(pg);
 	pg->where[0] = '\0';
 }
 

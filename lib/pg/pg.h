@@ -96,10 +96,13 @@ int pg_exec(struct pg *pg, const char *sql, PGresult **ret, struct err *err);
 int pg_query(struct pg *pg, const char *sql, const struct pg_args *args, PGresult **ret,
 	     struct err *err);
 
-/* The same with binary results, which the server need not write as text: for answers of
- * ten thousand rows. Texts are as ever, the rest by pg_binary_*(). */
-int pg_query_binary(struct pg *pg, const char *sql, const struct pg_args *args,
-		    PGresult **ret, struct err *err);
+/* The same for a text that is made each time, but is one of a few: it is prepared when
+ * a connection first meets it, and planned once where the plan does not depend on the
+ * values. When there are too many of them: as pg_query(). binary: its results are,
+ * which the server need not write as text: for answers of ten thousand rows. Texts are
+ * as ever, the rest by pg_binary_*(). */
+int pg_query_kept(struct pg *pg, const char *sql, const struct pg_args *args,
+		  bool binary, PGresult **ret, struct err *err);
 
 /* A statement that is prepared when a connection first meets it. Declare as static
  * const; name is unique in the program, at most 63 bytes. */

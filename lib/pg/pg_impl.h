@@ -9,6 +9,7 @@
 /* What the files of lib/pg share. */
 
 #define PG_PREPARED_MAX 256
+#define PG_KEPT_MAX 64 /* texts of pg_query_kept() */
 
 struct pg {
 	char *url, *application;
@@ -20,6 +21,8 @@ struct pg {
 	PGconn *conn; /* NULL: none */
 	const char *prepared[PG_PREPARED_MAX];
 	size_t prepared_count;
+	char *kept[PG_KEPT_MAX]; /* prepared as "kept" and the place here */
+	size_t kept_count;
 	bool in_transaction;
 	char where[160];
 	char sqlstate[6];
@@ -52,6 +55,9 @@ int pg_flush(struct pg *pg, uint64_t deadline_ns, struct err *err);
  * first that failed). Within the statement's time and a little. Result states other
  * than a good end are failures, except want (PGRES_COPY_IN), at which it returns. */
 int pg_finish(struct pg *pg, ExecStatusType want, PGresult **ret, struct err *err);
+
+/* The session has no statements of ours any more. */
+void pg_forget_statements(struct pg *pg);
 
 /* Connected, the statement time-out said: ready to send. */
 int pg_begin(struct pg *pg, struct err *err);

@@ -139,12 +139,6 @@ int pg_query(struct pg *pg, const char *sql, const struct pg_args *args, PGresul
 	return query(pg, sql, args, false, ret, err);
 }
 
-int pg_query_binary(struct pg *pg, const char *sql, const struct pg_args *args,
-		    PGresult **ret, struct err *err)
-{
-	return query(pg, sql, args, true, ret, err);
-}
-
 static int run_once(struct pg *pg, const struct pg_statement *s,
 		    const struct pg_args *args, PGresult **ret, struct err *err)
 {
@@ -167,8 +161,62 @@ int pg_run(struct pg *pg, const struct pg_statement *s, const struct pg_args *ar
 		return err_set(err, -EINVAL, "more than %d values", PG_ARGS_MAX);
 	int rc = run_once(pg, s, args, ret, err);
 	if (rc < 0 && forgotten(pg)) {
-		pg->prepared_count = 0;
+		pg_forget_statements(pg);
 		rc = pg->in_transaction ? -EAGAIN : run_once(pg, s, args, ret, err);
+	}
+	return rc;
+}
+
+/* Its place, prepared; -ENOSPC: there is none any more. */
+static int keep_text(struct pg *pg, const char *sql, struct err *err)
+{
+	char name[16];
+	size_t i = 0;
+
+	while (i < pg->kept_count && strcmp(pg->kept[i], sql) != 0)
+		i++;
+	if (i < pg->kept_count)
+		return (int)i;
+	if (i == PG_KEPT_MAX)
+		return -ENOSPC;
+	snprintf(name, sizeof(name), "kept%zu", i);
+	if (!PQsendPrepare(pg->conn, name, sql, 0, NULL))
+		return pg_fail(pg, NULL, err);
+	int rc = pg_finish(pg, PGRES_COMMAND_OK, NULL, err);
+	if (rc < 0)
+		return rc;
+	pg->kept[i] = strdup(sql);
+	if (!pg->kept[i]) /* its name is taken */
+		pg_disconnect(pg);
+	if (!pg->conn)
+		return err_set(err, -ENOMEM, "out of memory");
+	pg->kept_count++;
+	return (int)i;
+}
+
+int pg_query_kept(struct pg *pg, const char *sql, const struct pg_args *args,
+		  bool binary, PGresult **ret, struct err *err)
+{
+	char name[16];
+
+	if (args && args->overflow)
+		return err_set(err, -EINVAL, "more than %d values", PG_ARGS_MAX);
+	int rc = pg_begin(pg, err);
+	if (rc == 0)
+		rc = keep_text(pg, sql, err);
+	if (rc == -ENOSPC && pg->kept_count == PG_KEPT_MAX)
+		return query(pg, sql, args, binary, ret, err);
+	if (rc < 0)
+		return rc;
+	snprintf(name, sizeof(name), "kept%d", rc);
+	if (!PQsendQueryPrepared(pg->conn, name, args ? args->count : 0,
+				 args ? args->values : NULL, NULL, NULL, binary))
+		return pg_fail(pg, NULL, err);
+	rc = pg_finish(pg, PGRES_TUPLES_OK, ret, err);
+	if (rc < 0 && forgotten(pg)) {
+		bool again = !pg->in_transaction;
+		pg_forget_statements(pg);
+		rc = again ? query(pg, sql, args, binary, ret, err) : -EAGAIN;
 	}
 	return rc;
 }

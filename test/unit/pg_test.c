@@ -108,6 +108,51 @@ static void values_come_back_as_they_went(void **state)
 	assert_int_equal(pg_get_bool(r, 0, 3, &b), -EBADMSG);
 }
 
+static int64_t kept(struct pg *pg, const char *sql, int64_t value)
+{
+	auto_pgresult PGresult *r = NULL;
+	struct pg_args a = PG_ARGS_INIT;
+	struct err err = {""};
+	int64_t v = -1;
+
+	pg_arg_s64(&a, value);
+	if (pg_query_kept(pg, sql, &a, false, &r, &err) < 0)
+		fail_msg("%s: %s", sql, err.text);
+	assert_int_equal(pg_get_s64(r, 0, 0, &v), 0);
+	return v;
+}
+
+static void texts_that_come_again_are_prepared_once_each(void **state)
+{
+	static const char count[] = "SELECT count(*) FROM pg_prepared_statements "
+				    "WHERE name LIKE 'kept%'";
+	auto_pg struct pg *pg = open_pg();
+	struct err err = {""};
+	char sql[64];
+
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		assert_int_equal(kept(pg, "SELECT $1::bigint + 1", i), i + 1);
+		assert_int_equal(kept(pg, "SELECT $1::bigint + 2", i), i + 2);
+	}
+	assert_int_equal(number(pg, count), 2);
+	/* there are as many as there is room for, the rest is asked all the same */
+	for (int i = 0; i < 200; i++) {
+		snprintf(sql, sizeof(sql), "SELECT $1::bigint + %d", i);
+		assert_int_equal(kept(pg, sql, 7), 7 + i);
+	}
+	assert_int_equal(number(pg, count), PG_KEPT_MAX);
+	/* a session that has lost them, one that is new, and one that is no SQL */
+	must(pg, "DEALLOCATE ALL");
+	assert_int_equal(kept(pg, "SELECT $1::bigint + 1", 1), 2);
+	assert_int_equal(kept(pg, "SELECT $1::bigint + 1", 1), 2);
+	pg_disconnect(pg);
+	assert_int_equal(kept(pg, "SELECT $1::bigint + 2", 1), 3);
+	assert_int_equal(number(pg, count), 1);
+	assert_true(pg_query_kept(pg, "SELEC", NULL, false, NULL, &err) < 0);
+	assert_int_equal(kept(pg, "SELECT $1::bigint + 2", 2), 4);
+}
+
 static void binary_results_are_the_same_values(void **state)
 {
 	auto_pg struct pg *pg = open_pg();
@@ -119,11 +164,11 @@ static void binary_results_are_the_same_values(void **state)
 
 	(void)state;
 	pg_arg_time(&a, 1700000000123456789);
-	if (pg_query_binary(pg,
-			    "SELECT $1::timestamptz, '1969-12-31 23:59:59.999999Z'::"
-			    "timestamptz, 'infinity'::timestamptz, NULL::timestamptz, "
-			    "true, false, 'text'",
-			    &a, &r, &err) < 0)
+	if (pg_query_kept(pg,
+			  "SELECT $1::timestamptz, '1969-12-31 23:59:59.999999Z'::"
+			  "timestamptz, 'infinity'::timestamptz, NULL::timestamptz, "
+			  "true, false, 'text'",
+			  &a, true, &r, &err) < 0)
 		fail_msg("%s", err.text);
 	assert_int_equal(pg_binary_time(r, 0, 0, &us), 0);
 	assert_true(us == 1700000000123456);
@@ -481,6 +526,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(url_that_is_none_is_refused_without_its_password),
 		cmocka_unit_test(values_come_back_as_they_went),
+		cmocka_unit_test(texts_that_come_again_are_prepared_once_each),
 		cmocka_unit_test(binary_results_are_the_same_values),
 		cmocka_unit_test(too_many_values_are_an_error),
 		cmocka_unit_test(failures_say_what_to_do),
