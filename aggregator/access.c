@@ -334,7 +334,7 @@ static int match_operators(const struct conf_list *operators, struct claimant *c
 		      "'operator' "
 		      "AND (valid_to IS NULL OR valid_to > now()) AND login = ");
 	query_text(&q, c->who->login);
-	int rc = query_run(&q, pg, &r, err);
+	int rc = query_run_kept(&q, pg, &r, err);
 	buf_done(&names);
 	for (int i = 0; rc == 0 && i < PQntuples(r); i++) {
 		const char *id = pg_get_text(r, i, 0);
@@ -359,7 +359,7 @@ static int is_admin(const struct access_site *site, struct claimant *c, struct p
 	query_put(&q, "SELECT FROM role WHERE role = 'admin' AND cluster IS NULL AND "
 		      "(valid_to IS NULL OR valid_to > now()) AND login = ");
 	query_text(&q, c->who->login);
-	int rc = query_run(&q, pg, &r, err);
+	int rc = query_run_kept(&q, pg, &r, err);
 	return rc < 0 ? rc : PQntuples(r) > 0 && is_bare_of(c);
 }
 
@@ -408,7 +408,7 @@ static int name_by_uid(struct identity_who *who, struct pg *pg, struct err *err)
 		"FROM person WHERE erased_at IS NULL AND uid = ");
 	query_s64(&q, who->uid);
 	query_put(&q, " ORDER BY cluster, newest DESC NULLS LAST) p LIMIT 2");
-	int rc = query_run(&q, pg, &r, err);
+	int rc = query_run_kept(&q, pg, &r, err);
 	if (rc < 0)
 		return rc;
 	if (PQntuples(r) != 1 || !identity_is_login(pg_get_text(r, 0, 0)))
@@ -452,7 +452,7 @@ static int find_persons(const struct identity_who *who, struct pg *pg,
 	auto_query struct query q = {.list_count = 0};
 
 	put_persons(who, &q);
-	int rc = query_run(&q, pg, &r, err);
+	int rc = query_run_kept(&q, pg, &r, err);
 	for (int i = 0; rc == 0 && i < PQntuples(r); i++) {
 		append(&ret->persons, pg_get_text(r, i, 0));
 		append(&ret->person_clusters, pg_get_text(r, i, 1));
@@ -475,7 +475,7 @@ static int find_persons(const struct identity_who *who, struct pg *pg,
 	query_put(&q, " OR (p.uid IS NOT NULL AND p.name = ");
 	query_text(&q, who->login);
 	query_put(&q, ")))");
-	rc = query_run(&q, pg, &r, err);
+	rc = query_run_kept(&q, pg, &r, err);
 	for (int i = 0; rc == 0 && i < PQntuples(r); i++) {
 		char uid[16];
 		snprintf(uid, sizeof(uid), "%u", who->uid);
@@ -495,7 +495,7 @@ static int find_projects(struct pg *pg, struct scope *ret, struct err *err)
 		  "AND (valid_to IS NULL OR valid_to > now()) AND person = ANY (");
 	query_numbers(&q, &ret->persons, "integer");
 	query_put(&q, ") LIMIT 10000");
-	int rc = query_run(&q, pg, &r, err);
+	int rc = query_run_kept(&q, pg, &r, err);
 	for (int i = 0; rc == 0 && i < PQntuples(r); i++)
 		append(&ret->projects, pg_get_text(r, i, 0));
 	return rc;

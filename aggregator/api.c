@@ -267,7 +267,7 @@ static int prepare(struct ask *a, struct err *err)
 		query_text(&q, zone->value);
 		query_put(&q, ", true)");
 	}
-	int rc = query_run(&q, a->pg, NULL, err);
+	int rc = query_run_kept(&q, a->pg, NULL, err);
 	if (rc == -EINVAL && zone)
 		return err_set(err, rc, "timezone: not known");
 	return rc;

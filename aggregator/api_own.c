@@ -91,7 +91,7 @@ static int put_role(struct ask *a, const char *cluster, struct err *err)
 		query_put(&q, " AND id = ANY (");
 		query_numbers(&q, &a->scope.clusters, "smallint");
 		query_put(&q, ")");
-		rc = query_run(&q, a->pg, &r, err);
+		rc = query_run_kept(&q, a->pg, &r, err);
 		if (rc == 0 && PQntuples(r) == 0)
 			role = ROLE_USER;
 	}
@@ -120,7 +120,7 @@ static void put_ms(struct buf *out, const PGresult *r, int row, int column, bool
 static int put_rows(struct ask *a, struct query *q, const char *member, struct err *err)
 {
 	auto_pgresult PGresult *r = NULL;
-	int rc = query_run_binary(q, a->pg, &r, err);
+	int rc = query_run_kept_binary(q, a->pg, &r, err);
 
 	if (rc < 0)
 		return rc;

@@ -120,9 +120,21 @@ int query_run(struct query *q, struct pg *pg, PGresult **ret, struct err *err)
 	return pg_query(pg, q->sql.data, &q->args, ret, err);
 }
 
-int query_run_binary(struct query *q, struct pg *pg, PGresult **ret, struct err *err)
+static int run_kept(struct query *q, struct pg *pg, bool binary, PGresult **ret,
+		    struct err *err)
 {
 	if (buf_error(&q->sql))
 		return err_set(err, -ENOMEM, "out of memory");
-	return pg_query_binary(pg, q->sql.data, &q->args, ret, err);
+	return pg_query_kept(pg, q->sql.data, &q->args, binary, ret, err);
+}
+
+int query_run_kept(struct query *q, struct pg *pg, PGresult **ret, struct err *err)
+{
+	return run_kept(q, pg, false, ret, err);
+}
+
+int query_run_kept_binary(struct query *q, struct pg *pg, PGresult **ret,
+			  struct err *err)
+{
+	return run_kept(q, pg, true, ret, err);
 }

@@ -38,6 +38,9 @@ void query_param_list(struct query *q, const struct param_set *p, const char *na
 void query_numbers(struct query *q, const struct buf *numbers, const char *type);
 
 int query_run(struct query *q, struct pg *pg, PGresult **ret, struct err *err);
-int query_run_binary(struct query *q, struct pg *pg, PGresult **ret, struct err *err);
+/* Of a text that comes again and again and is quick: planned once for a connection. */
+int query_run_kept(struct query *q, struct pg *pg, PGresult **ret, struct err *err);
+int query_run_kept_binary(struct query *q, struct pg *pg, PGresult **ret,
+			  struct err *err);
 
 #endif
