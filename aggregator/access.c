@@ -419,8 +419,9 @@ static int name_by_uid(struct identity_who *who, struct pg *pg, struct err *err)
 }
 
 /* Of a proved number those who have it with this name; the one without a number is
- * theirs where nobody else has the name. A bare name means the one who last submitted a
- * job, and units that only nodes told of are theirs while nobody else has the number.
+ * theirs where nobody else has the name and this host knows it by the number. A bare
+ * name means the one who last submitted a job, and units that only nodes told of are
+ * theirs while nobody else has the number.
  */
 static void put_persons(const struct identity_who *who, struct query *q)
 {
@@ -437,10 +438,14 @@ static void put_persons(const struct identity_who *who, struct query *q)
 	if (who->has_uid) {
 		query_put(q, " AND (p.uid = ");
 		query_s64(q, who->uid);
+	}
+	/* a name that only records have proves nothing where they have no number */
+	if (who->has_uid && who->of_records)
+		query_put(q, ")");
+	else if (who->has_uid)
 		query_put(q, " OR (p.uid IS NULL AND NOT EXISTS (SELECT FROM person o "
 			     "WHERE o.cluster = p.cluster AND o.name = p.name AND "
 			     "o.erased_at IS NULL AND o.uid IS NOT NULL)))");
-	}
 	query_put(q, " ORDER BY p.cluster, p.newest DESC NULLS LAST, p.uid IS NULL, "
 		     "p.id DESC LIMIT 1000");
 }

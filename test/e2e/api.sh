@@ -304,6 +304,13 @@ else
 	psql_do -c "UPDATE person SET uid = 62001 WHERE cluster = 2 AND name = 'carol'"
 	c=$(cred 61001 'ceems-api/1 GET /api/v1/units?from=0')
 	is "when the clusters agree about it" "$(m "$c" '/api/v1/units?from=0') $(rows .uuid <"$SCRATCH/body")" "200 101 105 106 107 108 201 202 50"
+	psql_do -c "INSERT INTO cluster (name) VALUES ('vms')" -c "INSERT INTO person (cluster, name) SELECT id, 'alice' FROM cluster WHERE name = 'vms'" \
+		-c "INSERT INTO unit (cluster, uuid, submitted, known_by, person, started) SELECT cluster, 'vm1', now(), 'import', id, now() FROM person WHERE name = 'alice' AND uid IS NULL" \
+		|| ok "a cluster whose people have no numbers" false
+	c=$(cred 61001 'ceems-api/1 GET /api/v1/units?from=0')
+	is "a name that only records have for the number is nobody's where they have no number" "$(m "$c" '/api/v1/units?from=0') $(rows .uuid <"$SCRATCH/body")" \
+		"200 101 105 106 107 108 201 202 50"
+	psql_do -c "DELETE FROM unit WHERE uuid = 'vm1'" -c "DELETE FROM person WHERE cluster = (SELECT id FROM cluster WHERE name = 'vms')" -c "DELETE FROM cluster WHERE name = 'vms'"
 	is "a replayed one is refused" "$(m "$c" '/api/v1/units?from=0') $(jq -r .error "$SCRATCH/body")" "401 munge: Replayed credential"
 	c=$(cred 61001 'ceems-api/1 GET /api/v1/units')
 	is "one for another request is refused" "$(m "$c" /api/v1/users)" 401

@@ -108,6 +108,10 @@ like "a login of two people is erased by its number" "$("$agg" --erase=ann --db.
 like "so" "$("$agg" --erase=ann:$A --db.url="$PGURL" 2>&1)" 'erased on 1 clusters'
 is "the other ann has what she had" "$(units ann), $(sql "SELECT count(*) FROM unit WHERE name = 'of-$A' AND uuid = '31'")" "32, 0"
 
+"$agg" --erase=mallory:6666 --db.url="$PGURL" >"$SCRATCH/erased" 2>&1
+like "who was held is forgotten" "$(cat "$SCRATCH/erased")" 'erased on 1 clusters'
+is "with the number in the audit, of nobody else" "$(sql "SELECT count(*) FROM audit WHERE action <> 'erase' AND detail::text ~ '\m6666\M'") $(sql "SELECT count(*) FROM audit WHERE action = 'hold' AND detail->>'uid' = '1001'")" "0 2"
+
 # ---- roles: whose they are, and who is named to us alone
 may() { as "$1" '/units/admin?from=0' "${@:2}" -o /dev/null -w '%{http_code}'; }
 is "where the site says so whom a front end names may be an admin, unless it says otherwise" "$(may boss) $(may boss -H 'X-Ceems-No-Role: 1')" "200 403"
