@@ -27,7 +27,7 @@
 #include "lib/buf.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
-#include "lib/parse.h"
+#include "test/number_flags.h"
 
 #define CONNS_MAX 1024u
 #define POOL_MAX 16u
@@ -62,29 +62,17 @@ struct bench {
 
 static int parse_args(int argc, char **argv, struct bench *b)
 {
-	const struct {
-		const char *name;
-		uint32_t *value;
-	} options[] = {{"--seconds", &b->seconds},
-		       {"--rate", &b->rate},
-		       {"--clients", &b->clients},
-		       {"--from", &b->from},
-		       {"--once", &b->once}};
-	int i = 1;
+	const struct number_flag flags[] = {{"--seconds", &b->seconds},
+					    {"--rate", &b->rate},
+					    {"--clients", &b->clients},
+					    {"--from", &b->from}};
+	int rc = number_flags_read(argc, argv, flags, sizeof(flags) / sizeof(flags[0]),
+				   &b->port);
 
-	for (; i + 1 < argc; i += 2) {
-		uint32_t *to = NULL;
-		for (size_t k = 0; k < sizeof(options) / sizeof(options[0]); k++) {
-			if (strcmp(argv[i], options[k].name) == 0)
-				to = options[k].value;
-		}
-		if (!to || parse_u32(argv[i + 1], to) < 0)
-			return -EINVAL;
-	}
-	if (i + 1 != argc || !b->seconds || !b->rate == !b->clients ||
-	    b->clients > CONNS_MAX)
-		return -EINVAL;
-	return parse_u32(argv[i], &b->port);
+	if (rc == 0 &&
+	    (!b->seconds || !b->rate == !b->clients || b->clients > CONNS_MAX))
+		rc = -EINVAL;
+	return rc;
 }
 
 static int read_requests(struct bench *b)

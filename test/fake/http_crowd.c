@@ -23,7 +23,7 @@
 #include "lib/buf.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
-#include "lib/parse.h"
+#include "test/number_flags.h"
 
 #define CROWD_MAX 4096
 #define QUIET_MS 300  /* nothing more is taken: ready */
@@ -42,27 +42,14 @@ struct client {
 
 static int parse_args(int argc, char **argv, struct crowd *c)
 {
-	const struct {
-		const char *name;
-		uint32_t *value;
-	} options[] = {
+	const struct number_flag flags[] = {
 		{"--count", &c->count},   {"--zeros", &c->zeros}, {"--from", &c->from},
 		{"--spread", &c->spread}, {"--again", &c->again},
 	};
-	int i = 1;
+	int rc = number_flags_read(argc, argv, flags, sizeof(flags) / sizeof(flags[0]),
+				   &c->port);
 
-	for (; i + 1 < argc; i += 2) {
-		uint32_t *to = NULL;
-		for (size_t k = 0; k < sizeof(options) / sizeof(options[0]); k++) {
-			if (strcmp(argv[i], options[k].name) == 0)
-				to = options[k].value;
-		}
-		if (!to || parse_u32(argv[i + 1], to) < 0)
-			return -EINVAL;
-	}
-	if (c->count > CROWD_MAX || i + 1 != argc)
-		return -EINVAL;
-	return parse_u32(argv[i], &c->port);
+	return rc == 0 && c->count > CROWD_MAX ? -EINVAL : rc;
 }
 
 static void open_client(const struct crowd *c, uint32_t number, struct client *k)
