@@ -288,9 +288,65 @@ static bool is_import(const char *what, const char *name, const char **ret_file)
 	return !what[n] || what[n + 1];
 }
 
+/* "CLUSTER/ID" */
+struct settle {
+	char cluster[256];
+	const char *id;
+};
+
+static int read_settle(const char *text, struct settle *ret, struct err *err)
+{
+	const char *slash = strrchr(text, '/');
+
+	if (!slash || slash == text || !slash[1] ||
+	    (size_t)(slash - text) >= sizeof(ret->cluster))
+		return err_set(err, -EINVAL, "--settle=%.100s: must be CLUSTER/ID",
+			       text);
+	snprintf(ret->cluster, sizeof(ret->cluster), "%.*s", (int)(slash - text), text);
+	ret->id = slash + 1;
+	return 0;
+}
+
+/* "CLUSTER/LOGIN:OLD:NEW" */
+struct renumber {
+	char text[512];
+	const char *part[4];
+};
+
+static int read_renumber(const char *text, struct renumber *ret, struct err *err)
+{
+	uint32_t number;
+	int n = snprintf(ret->text, sizeof(ret->text), "%s", text);
+	char *p = ret->text;
+
+	for (int i = 0; i < 4; i++) {
+		ret->part[i] = p;
+		p = p && i < 3 ? strchr(p, i ? ':' : '/') : NULL;
+		if (p)
+			*p++ = '\0';
+	}
+	if (n < 0 || (size_t)n >= sizeof(ret->text) || !ret->part[3] ||
+	    !*ret->part[0] || !*ret->part[1] || parse_u32(ret->part[2], &number) < 0 ||
+	    parse_u32(ret->part[3], &number) < 0)
+		return err_set(err, -EINVAL,
+			       "--renumber=%.100s: must be CLUSTER/LOGIN:OLD:NEW",
+			       text);
+	return 0;
+}
+
 int import_check(const struct options *o, struct err *err)
 {
+	struct renumber renumber;
+	struct settle settle;
 	const char *file;
+	int rc = 0;
+
+	if (*o->settle)
+		rc = read_settle(o->settle, &settle, err);
+	if (rc == 0 && *o->renumber)
+		rc = read_renumber(o->renumber, &renumber, err);
+	if (rc < 0)
+		return rc;
 
 	if (*o->import && !is_import(o->import, "sacct", &file) &&
 	    !is_import(o->import, "sacctmgr", &file))
@@ -363,47 +419,32 @@ static int call_for_operator(struct app *app, const char *function,
 
 int settle_run(struct app *app, struct err *err)
 {
-	const char *slash = strrchr(app->options.settle, '/');
-	char cluster[256];
+	struct settle settle;
 	int64_t n = 0;
+	int rc = read_settle(app->options.settle, &settle, err);
 
-	if (!slash || slash == app->options.settle || !slash[1] ||
-	    (size_t)(slash - app->options.settle) >= sizeof(cluster))
-		return err_set(err, -EINVAL, "--settle: must be CLUSTER/ID");
-	snprintf(cluster, sizeof(cluster), "%.*s", (int)(slash - app->options.settle),
-		 app->options.settle);
-	const char *const texts[] = {cluster, slash + 1};
-	int rc = call_for_operator(app, "unit_settle", texts, 2, &n, err);
+	if (rc < 0)
+		return rc;
+	const char *const texts[] = {settle.cluster, settle.id};
+	rc = call_for_operator(app, "unit_settle", texts, 2, &n, err);
 	if (rc < 0)
 		return rc;
 	if (n == 0)
-		return err_set(err, -ENOENT, "no unit %s is held there", slash + 1);
+		return err_set(err, -ENOENT, "no unit %s is held there", settle.id);
 	printf("ceems_aggregator: %" PRId64 " runs can be seen by their owners again\n",
 	       n);
 	return 0;
 }
 
-/* "CLUSTER/LOGIN:OLD:NEW" */
 int renumber_run(struct app *app, struct err *err)
 {
-	auto_free char *text = strdup(app->options.renumber);
-	char *part[4] = {text};
-	uint32_t number;
+	struct renumber renumber;
 	int64_t n = 0;
+	int rc = read_renumber(app->options.renumber, &renumber, err);
 
-	if (!text)
-		return err_set(err, -ENOMEM, "out of memory");
-	for (int i = 1; i < 4 && part[i - 1]; i++) {
-		part[i] = strchr(part[i - 1], i == 1 ? '/' : ':');
-		if (part[i])
-			*part[i]++ = '\0';
-	}
-	if (!part[3] || !*part[0] || !*part[1] || parse_u32(part[2], &number) < 0 ||
-	    parse_u32(part[3], &number) < 0)
-		return err_set(err, -EINVAL,
-			       "--renumber: must be CLUSTER/LOGIN:OLD:NEW");
-	int rc = call_for_operator(app, "person_renumber", (const char *const *)part, 4,
-				   &n, err);
+	if (rc < 0)
+		return rc;
+	rc = call_for_operator(app, "person_renumber", renumber.part, 4, &n, err);
 	if (rc < 0)
 		return rc;
 	if (n < 0)

@@ -15,7 +15,7 @@ int erase_run(struct app *app, struct err *err);
 int renumber_run(struct app *app, struct err *err);
 /* --settle CLUSTER/ID: slurmctld was right on whose a unit is. */
 int settle_run(struct app *app, struct err *err);
-/* Whether what --import says makes sense. */
+/* Whether what these options say makes sense. */
 int import_check(const struct options *o, struct err *err);
 
 /* Refreshes who is in which project (--people.associations). */

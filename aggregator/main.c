@@ -62,7 +62,7 @@ static int check_config(const struct options *o)
 		return PROGRAM_USAGE;
 	}
 	service_check_calls("ceems_aggregator", o->drop_privileges && o->seccomp);
-	printf("ceems_aggregator: the configuration is good\n");
+	printf("ceems_aggregator: the configuration is valid\n");
 	return PROGRAM_OK;
 }
 

@@ -114,7 +114,7 @@ static enum program_status check_config(struct courier *c)
 	}
 	service_check_calls("ceems-courier", c->options.seccomp);
 	if (status == PROGRAM_OK)
-		printf("ceems-courier: the configuration is good\n");
+		printf("ceems-courier: the configuration is valid\n");
 	return status;
 }
 

@@ -60,7 +60,7 @@ static enum program_status check_config(const struct options *o)
 	}
 	check_collectors(o);
 	service_check_calls("ceemsd", o->drop_privileges && o->seccomp);
-	printf("ceemsd: the configuration is good\n");
+	printf("ceemsd: the configuration is valid\n");
 	return PROGRAM_OK;
 }
 

@@ -73,7 +73,7 @@ static enum program_status check_config(const struct options *o)
 	}
 	service_check_calls("ceems_lb", o->drop_privileges && o->seccomp);
 	service_check_files("ceems_lb", o->drop_privileges && o->landlock);
-	printf("ceems_lb: the configuration is good\n");
+	printf("ceems_lb: the configuration is valid\n");
 	return PROGRAM_OK;
 }
 

@@ -41,7 +41,7 @@ static enum program_status check_config(const struct options *o)
 	}
 	service_check_calls("redfish_proxy", o->drop_privileges && o->seccomp);
 	service_check_files("redfish_proxy", o->drop_privileges && o->landlock);
-	printf("redfish_proxy: the configuration is good\n");
+	printf("redfish_proxy: the configuration is valid\n");
 	return PROGRAM_OK;
 }
 

@@ -147,7 +147,7 @@ if with ceems-courier; then
 	for s in 's,#none,,' 's,^( *)#([a-z_]+:|  ),\1\2,'; do # as packaged, and with what is commented out
 		sed -E "$s" contrib/packaging/etc/redfish.yaml >"$SCRATCH/rf.yaml"
 		out=$("$BUILD/ceems-courier" --check-config --collector.redfish --collector.redfish.config.file="$SCRATCH/rf.yaml" 2>&1)
-		like "ceems-courier accepts the packaged file for Redfish" "$out" "the configuration is good"
+		like "ceems-courier accepts the packaged file for Redfish" "$out" "the configuration is valid"
 	done
 else
 	skip "ceems-courier" "not built here"
@@ -161,7 +161,7 @@ if with redfish_proxy; then
 	sed -E "s,^( *)#([a-z]|  ),\1\2,; s,/etc/ceems/ca.pem,$SCRATCH/ca.pem," contrib/packaging/etc/lb.yaml >"$SCRATCH/lb.yaml"
 	chmod 640 "$SCRATCH/lb.yaml"
 	out=$("$BUILD/ceems_lb" --check-config --config.file="$SCRATCH/lb.yaml" 2>&1)
-	like "also with what is commented out in it" "$out" "the configuration is good"
+	like "also with what is commented out in it" "$out" "the configuration is valid"
 else
 	skip "ceems_lb" "not built here"
 fi
@@ -170,10 +170,10 @@ if with ceems_aggregator; then
 	chmod 600 "$dest/etc/ceems/aggregator-web.yaml"
 	sed "s,/etc/ceems/,$dest/etc/ceems/," "$dest/etc/ceems/aggregator.yaml" >"$SCRATCH/agg.yaml"
 	out=$("$BUILD/ceems_aggregator" --check-config --config.file="$SCRATCH/agg.yaml" 2>&1)
-	like "ceems_aggregator accepts the packaged configuration" "$out" "the configuration is good"
+	like "ceems_aggregator accepts the packaged configuration" "$out" "the configuration is valid"
 	sed -E 's,^( *)#([a-z]+:|  ),\1\2,; /config.file:/d' contrib/packaging/etc/aggregator.yaml.in >"$SCRATCH/agg.yaml"
 	out=$("$BUILD/ceems_aggregator" --check-config --config.file="$SCRATCH/agg.yaml" 2>&1)
-	like "and all of its examples" "$out" "the configuration is good"
+	like "and all of its examples" "$out" "the configuration is valid"
 else
 	skip "ceems_aggregator" "not built here"
 fi

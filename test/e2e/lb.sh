@@ -125,8 +125,8 @@ M=ceems_compute_unit_memory_used_bytes
 metric() { curl -s -u 'prometheus:correct horse' "$U/metrics" | grep -F "$1 " | sed 's/.* //'; }
 
 both
-is "the configuration is good" "$("$lb" --config.file=lb.yaml --web.config.file=lb-web.yaml --check-config | tail -1)" \
-	"ceems_lb: the configuration is good"
+is "the configuration is valid" "$("$lb" --config.file=lb.yaml --web.config.file=lb-web.yaml --check-config | tail -1)" \
+	"ceems_lb: the configuration is valid"
 ok "it starts" lb_start || tap_done
 scrape() { curl -s -m 100 -o body -w '%{http_code}' "$@" "$U/metrics"; }
 is "metrics are Prometheus' by a password of its own" "$(scrape -u 'prometheus:correct horse') $(scrape)" "200 401"

@@ -198,7 +198,7 @@ is "it ends well" $? 0
 # --- what a start would only find out later is said by --check-config
 printf 'tls_server_config:\n  cert_file: renewed.pem\n  key_file: renewed.key\n' >web.yaml
 check() { "$BUILD/ceems_lb" --config.file=lb.yaml --check-config "$@" 2>&1; }
-like "a good configuration is good" "$(check --web.config.file=web.yaml)" 'the configuration is good$'
+like "a good configuration is valid" "$(check --web.config.file=web.yaml)" 'the configuration is valid$'
 like "an address that is none is named" "$(check --web.listen-address=9030)" 'listen on 9030: not HOST:PORT'
 like "no address at all too" "$(check --web.listen-address=)" 'listen on : not HOST:PORT'
 sed "s|url: \"http://127.0.0.1:$rude\"}}\], p|url: \"https://h:9090\", tls_config: {ca_file: nope.pem}}}], p|" lb.yaml >missing.yaml

@@ -63,6 +63,8 @@ agg=$BUILD/ceems_aggregator
 mistake "a zone without its provider" '--emissions.zone=FR' 'PROVIDER=ZONE' "$agg" --check-config --emissions.zone=FR
 mistake "a regular expression that is none" '--web.cors.origin' 'POSIX, extended' "$agg" --check-config --db.url=postgresql://127.0.0.1/x '--web.cors.origin=('
 mistake "a database that is not there" "127.0.0.1" 'set --db.url' "$agg" --check --db.url="postgresql://ceems@127.0.0.1:$(free_port)/ceems"
+mistake "a held unit without its cluster" '--settle=4711' 'CLUSTER/ID' "$agg" --settle=4711 --data.path="$SCRATCH/none"
+ok "for which no database was made" [ ! -e "$SCRATCH/none" ]
 mistake "an operator of something else" '--operator.users: olga/' 'login' "$agg" --check-config --operator.users=olga/
 
 # --- BMCs

@@ -257,7 +257,7 @@ told three watts 333
 
 # --- configuration
 check() { "$BUILD/redfish_proxy" --check-config "$@" 2>&1; }
-is "--check-config says that it is good" "$(check --config.file=expiry.yaml | tail -1)" "redfish_proxy: the configuration is good"
+is "--check-config says that it is good" "$(check --config.file=expiry.yaml | tail -1)" "redfish_proxy: the configuration is valid"
 chmod 644 main.yaml
 like "a password that others can read is refused" "$(check --config.file=main.yaml)" 'main.yaml: holds secrets and has mode 0644, refused'
 chmod 666 expiry.yaml

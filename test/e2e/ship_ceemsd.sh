@@ -84,7 +84,7 @@ is "no token in a log or on a command line" "$(grep -c s3cret ceemsd.log)" 0
 
 # --- what --check-config says
 check() { "$BUILD/ceemsd" --check-config "$@" 2>&1; }
-like "a good configuration" "$(check --reports.enabled --aggregator.url="$host" --aggregator.token-file="$SCRATCH/token")" 'the configuration is good'
+like "a good configuration" "$(check --reports.enabled --aggregator.url="$host" --aggregator.token-file="$SCRATCH/token")" 'the configuration is valid'
 like "a token file that is not there" "$(check --reports.enabled --aggregator.url="$host" --aggregator.token-file=/nonexistent)" 'ship: .*/nonexistent: No such file'
 like "an address that is none" "$(check --reports.enabled --aggregator.url=aggregator:9020 --aggregator.token-file="$SCRATCH/token")" '"aggregator:9020" must begin with http:// or https://'
 printf 'redfish_collector:\n  hostname: x\n  pasword: y\n' >rf.yaml

@@ -92,7 +92,7 @@ else
 fi
 
 # phrases that were mended once: they read like a translation and say less than plain English
-mended=('goes on with %' 'does not know us' '(is|are) there twice' 'removed under us' 'says who asks'
+mended=('configuration is good' 'goes on with %' 'does not know us' '(is|are) there twice' 'removed under us' 'says who asks'
 	'Say it by' 'it is not proved who' 'is no absolute path' 'sends no (reports|records)' 'does not speak for' 'answers whoever asks'
 	'of a release before' 'what was stays in force' 'as much to do as they may' 'an id that is there' 'has it \(process' 'started us keeps'
 	'is not one that may' 'Whoever asks' 'that one may see' 'too long a (path|command|question)' 'is spoken' 'was not found out')
