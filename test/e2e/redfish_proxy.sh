@@ -272,9 +272,9 @@ cat >env.yaml <<-'E'
 	  basic_auth: {username: $$admin, password: "${BMC_PASSWORD}"}
 E
 chmod 600 env.yaml
-like "variables are expanded when that is asked for" "$(BMC_PASSWORD=x check --config.file=env.yaml --config.file.expand-env-vars)" 'is good'
+like "variables are expanded when that is asked for" "$(BMC_PASSWORD=x check --config.file=env.yaml --config.file.expand-env-vars)" 'is valid'
 like "one that is not set is an error" "$(check --config.file=env.yaml --config.file.expand-env-vars)" 'env.yaml:4: .*not set'
-like "the peer's flags are taken" "$(check --config.file=env.yaml --web.debug-server --runtime.gomaxprocs=1 --log.format=json --web.systemd-socket)" 'is good'
+like "the peer's flags are taken" "$(check --config.file=env.yaml --web.debug-server --runtime.gomaxprocs=1 --log.format=json --web.systemd-socket)" 'is valid'
 
 # --- a reverse proxy before it
 if command -v nginx >/dev/null; then
