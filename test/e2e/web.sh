@@ -161,8 +161,8 @@ stop
 
 # --- addresses
 start taken / 127.0.0.1:0
-is "a port in use is named" \
-	"$("$BUILD/web_host" / "127.0.0.1:$PORT" </dev/null 2>&1)" "web_host: listen on 127.0.0.1:$PORT: Address already in use"
+like "a port in use is named" \
+	"$("$BUILD/web_host" / "127.0.0.1:$PORT" </dev/null 2>&1)" "web_host: listen on 127.0.0.1:$PORT: Address already in use: stop the program"
 stop
 like "nonsense for an address is named" "$("$BUILD/web_host" / 127.0.0.1 </dev/null 2>&1)" 'listen on 127.0.0.1: not HOST:PORT'
 like "a port beyond 65535 is named" "$("$BUILD/web_host" / :99999 </dev/null 2>&1)" 'listen on :99999: not HOST:PORT'
