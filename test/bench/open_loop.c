@@ -65,7 +65,8 @@ static int parse_args(int argc, char **argv, struct bench *b)
 	const struct number_flag flags[] = {{"--seconds", &b->seconds},
 					    {"--rate", &b->rate},
 					    {"--clients", &b->clients},
-					    {"--from", &b->from}};
+					    {"--from", &b->from},
+					    {"--once", &b->once}};
 	int rc = number_flags_read(argc, argv, flags, sizeof(flags) / sizeof(flags[0]),
 				   &b->port);
 
