@@ -46,6 +46,7 @@ libbase_SRCS += lib/report_clock.c
 libbase_SRCS += lib/tlv.c
 libbase_SRCS += lib/turns.c
 libbase_SRCS += lib/ring.c
+libbase_SRCS += lib/ring_gone.c
 libbase_SRCS += lib/notify.c
 libbase_SRCS += lib/service.c
 libbase_SRCS += lib/signals.c
