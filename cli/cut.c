@@ -20,7 +20,7 @@ static struct span life_of(const struct unit *u, double now_s)
 			     isnan(n[UNIT_ENDED]) ? now_s : n[UNIT_ENDED]};
 }
 
-static struct span meet(struct span a, struct span b)
+static struct span common_span(struct span a, struct span b)
 {
 	struct span s = {fmax(a.from_s, b.from_s), fmin(a.to_s, b.to_s)};
 
@@ -100,8 +100,8 @@ static bool is_mean(enum series_value v)
 static double share_of(const struct series_point *p, struct span life, struct span part,
 		       enum series_value v)
 {
-	struct span whole = meet((struct span){p->t0_s, p->t1_s}, life);
-	double time_s = length_of(meet(whole, part));
+	struct span whole = common_span((struct span){p->t0_s, p->t1_s}, life);
+	double time_s = length_of(common_span(whole, part));
 
 	if (!(time_s > 0))
 		return 0;
@@ -140,8 +140,8 @@ static struct span edge_part(const struct unit *u, const struct cut *cut, int wh
 
 	if (!cut_edge(u, cut, which, now_s, &hour.from_s, &hour.to_s))
 		return (struct span){0, 0};
-	struct span part =
-		meet(hour, meet(life, (struct span){cut->from_s, cut->to_s}));
+	struct span part = common_span(
+		hour, common_span(life, (struct span){cut->from_s, cut->to_s}));
 	/* both edges in one hour: the first has it all */
 	double other;
 	if (which == 1 && cut_edge(u, cut, 0, now_s, &other, &hour.to_s) &&
@@ -150,7 +150,7 @@ static struct span edge_part(const struct unit *u, const struct cut *cut, int wh
 	return part;
 }
 
-static bool holds(const struct series *s, struct span life, struct span part)
+static bool series_has_part(const struct series *s, struct span life, struct span part)
 {
 	for (size_t i = 0; i < s->count; i++)
 		if (share_of(&s->points[i], life, part, SERIES_CPU_S) > 0)
@@ -178,12 +178,13 @@ static struct sum sum_of(const struct unit *u, const struct cut *cut,
 			 enum series_value v, double now_s)
 {
 	struct span life = life_of(u, now_s);
-	struct span rest = meet(life, (struct span){cut->from_s, cut->to_s});
+	struct span rest = common_span(life, (struct span){cut->from_s, cut->to_s});
 	struct sum s = {0};
 
 	for (int e = 0; e < 2; e++) {
 		struct span part = edge_part(u, cut, e, now_s);
-		if (!(length_of(part) > 0) || !holds(&cut->edges[e], life, part))
+		if (!(length_of(part) > 0) ||
+		    !series_has_part(&cut->edges[e], life, part))
 			continue;
 		struct sum some = {0};
 		add_points(&some, &cut->edges[e], life, part, v);
@@ -230,7 +231,7 @@ static void drop_unknown_grams(struct unit *u)
 static void cut_grams(struct unit *u, const struct cut *cut, double now_s)
 {
 	struct span life = life_of(u, now_s);
-	struct span window = meet(life, (struct span){cut->from_s, cut->to_s});
+	struct span window = common_span(life, (struct span){cut->from_s, cut->to_s});
 
 	for (size_t g = 0; g < u->grams_count; g++)
 		u->grams[g].grams = NAN;
@@ -275,7 +276,7 @@ void cut_sums(struct unit *u, const struct cut *cut, double now_s)
 	bool has_gpu_side = !isnan(n[UNIT_GPU_SIDE_J]);
 	struct unit whole = *u;
 	double time_s = length_of(
-		meet(life_of(u, now_s), (struct span){cut->from_s, cut->to_s}));
+		common_span(life_of(u, now_s), (struct span){cut->from_s, cut->to_s}));
 
 	for (size_t i = 0; i < sizeof(lost) / sizeof(lost[0]); i++)
 		n[lost[i]] = NAN;

@@ -68,7 +68,7 @@ void owned_question_drop(struct owned_question *q)
 	free(q);
 }
 
-static int compare(const void *a, const void *b)
+static int compare_ids(const void *a, const void *b)
 {
 	const struct str *x = a, *y = b;
 	uint32_t n = x->len < y->len ? x->len : y->len;
@@ -153,9 +153,9 @@ static int sort_ids(struct owned_question *q)
 		ids[i] = (struct str){at, (uint32_t)len};
 		at += len + 1;
 	}
-	qsort(ids, q->lines, sizeof(*ids), compare);
+	qsort(ids, q->lines, sizeof(*ids), compare_ids);
 	for (size_t i = 0; i < q->lines; i++)
-		if (!used || compare(&ids[used - 1], &ids[i]) != 0)
+		if (!used || compare_ids(&ids[used - 1], &ids[i]) != 0)
 			ids[used++] = ids[i];
 	free(q->ids);
 	q->ids = ids;
@@ -274,8 +274,9 @@ static bool ask_by_thread(struct crew_job *job, void **mine, const atomic_bool *
 
 static const struct str *find(const struct owned_question *q, struct str id)
 {
-	return q->ask.count ? bsearch(&id, q->ids, q->ask.count, sizeof(id), compare)
-			    : NULL;
+	return q->ask.count
+		       ? bsearch(&id, q->ids, q->ask.count, sizeof(id), compare_ids)
+		       : NULL;
 }
 
 /* Each id once, in one order; copied. */
@@ -290,9 +291,9 @@ static int take_ids(struct owned_question *q, const struct access_claim *claims,
 	for (size_t i = 0; i < count; i++)
 		if (claims[i].answer == which)
 			q->ids[n++] = claims[i].id;
-	qsort(q->ids, n, sizeof(*q->ids), compare);
+	qsort(q->ids, n, sizeof(*q->ids), compare_ids);
 	for (size_t i = 0; i < n; i++)
-		if (!used || compare(&q->ids[used - 1], &q->ids[i]) != 0)
+		if (!used || compare_ids(&q->ids[used - 1], &q->ids[i]) != 0)
 			q->ids[used++] = q->ids[i];
 	for (size_t i = 0; i < used; i++) {
 		buf_put(&q->text, q->ids[i].p, q->ids[i].len);

@@ -351,7 +351,7 @@ static int lex_duration_word(struct lexer *l, struct token *t, struct err *err)
 
 static int lex_sign(struct lexer *l, struct token *t, struct err *err);
 
-static int op(struct token *t, enum promql_op o)
+static int set_op(struct token *t, enum promql_op o)
 {
 	t->type = T_OP;
 	t->op = o;
@@ -387,7 +387,7 @@ static int lex_trim(struct lexer *l, struct token *t, enum promql_op o, struct e
 	if (!promql_has(l->dialect, FEATURE_TRIM))
 		return promql_lacks(l->dialect, FEATURE_TRIM, err);
 	l->pos++;
-	return op(t, o);
+	return set_op(t, o);
 }
 
 /* One character that stands for itself, or the beginning of an operator */
@@ -398,33 +398,33 @@ static int lex_sign(struct lexer *l, struct token *t, struct err *err)
 		t->type = T_COMMA;
 		return 0;
 	case '*':
-		return op(t, PROMQL_MUL);
+		return set_op(t, PROMQL_MUL);
 	case '/':
-		return op(t, PROMQL_DIV);
+		return set_op(t, PROMQL_DIV);
 	case '%':
-		return op(t, PROMQL_MOD);
+		return set_op(t, PROMQL_MOD);
 	case '+':
-		return op(t, PROMQL_ADD);
+		return set_op(t, PROMQL_ADD);
 	case '-':
-		return op(t, PROMQL_SUB);
+		return set_op(t, PROMQL_SUB);
 	case '^':
-		return op(t, PROMQL_POW);
+		return set_op(t, PROMQL_POW);
 	case '=':
 		if (accept(l, "="))
-			return op(t, PROMQL_EQL);
+			return set_op(t, PROMQL_EQL);
 		break;
 	case '!':
 		if (accept(l, "="))
-			return op(t, PROMQL_NEQ);
+			return set_op(t, PROMQL_NEQ);
 		break;
 	case '<':
 		if (next_is(l, "/"))
 			return lex_trim(l, t, PROMQL_TRIM_UPPER, err);
-		return op(t, accept(l, "=") ? PROMQL_LTE : PROMQL_LSS);
+		return set_op(t, accept(l, "=") ? PROMQL_LTE : PROMQL_LSS);
 	case '>':
 		if (next_is(l, "/"))
 			return lex_trim(l, t, PROMQL_TRIM_LOWER, err);
-		return op(t, accept(l, "=") ? PROMQL_GTE : PROMQL_GTR);
+		return set_op(t, accept(l, "=") ? PROMQL_GTE : PROMQL_GTR);
 	case '(':
 		t->type = T_LEFT_PAREN;
 		return 0;

@@ -128,8 +128,8 @@ static int ask_in(enum promql_dialect d, const struct access_policy *how,
 	return rc;
 }
 
-static int ask(const struct access_policy *how, const char *text, const char *user,
-	       int64_t start_ms, int64_t end_ms, struct buf *out, struct err *err)
+static int ask_as(const struct access_policy *how, const char *text, const char *user,
+		  int64_t start_ms, int64_t end_ms, struct buf *out, struct err *err)
 {
 	return ask_in(PROMQL_2, how, text, user, start_ms, end_ms, out, err);
 }
@@ -139,7 +139,7 @@ static void may(const char *text, const char *sent)
 	auto_buf struct buf out = BUF_INIT;
 	struct err err = {0};
 
-	if (ask(&policy, text, "ann", NOW_MS - MINUTE_MS, NOW_MS, &out, &err))
+	if (ask_as(&policy, text, "ann", NOW_MS - MINUTE_MS, NOW_MS, &out, &err))
 		fail_msg("%s: %s", text, err.text);
 	if (sent)
 		assert_string_equal(out.data, sent);
@@ -150,7 +150,7 @@ static void may_not(const char *text, const char *why)
 	auto_buf struct buf out = BUF_INIT;
 	struct err err = {0};
 
-	if (ask(&policy, text, "ann", NOW_MS - MINUTE_MS, NOW_MS, &out, &err) !=
+	if (ask_as(&policy, text, "ann", NOW_MS - MINUTE_MS, NOW_MS, &out, &err) !=
 	    -EACCES)
 		fail_msg("not refused: %s %s", text, err.text);
 	if (why && !strstr(err.text, why))
@@ -317,10 +317,10 @@ static void times_that_are_centuries_away_are_refused(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(far) / sizeof(far[0]); i++)
 		assert_int_equal(
-			ask(&policy, far[i], "ann", NOW_MS, NOW_MS, &out, &err),
+			ask_as(&policy, far[i], "ann", NOW_MS, NOW_MS, &out, &err),
 			-ERANGE);
-	assert_int_equal(ask(&policy, "ceems_x{uuid=\"1\"}", "ann", 9000000000000,
-			     9000000000000, &out, &err),
+	assert_int_equal(ask_as(&policy, "ceems_x{uuid=\"1\"}", "ann", 9000000000000,
+				9000000000000, &out, &err),
 			 -ERANGE);
 	may("max_over_time(ceems_x{uuid=\"1\"}[290y])", NULL);
 	may("ceems_x{uuid=\"1\"} @ 0", NULL);
@@ -336,11 +336,11 @@ static void clusters_are_told_apart(void **state)
 
 	beta.cluster = "beta";
 	assert_int_equal(
-		ask(&beta, "ceems_x{uuid=\"5\"}", "ann", NOW_MS, NOW_MS, &out, &err),
+		ask_as(&beta, "ceems_x{uuid=\"5\"}", "ann", NOW_MS, NOW_MS, &out, &err),
 		0);
 	assert_string_equal(out.data, "ceems_x{uuid=\"5\",cluster=\"beta\"}");
 	assert_int_equal(
-		ask(&beta, "ceems_x{uuid=\"1\"}", "ann", NOW_MS, NOW_MS, &out, &err),
+		ask_as(&beta, "ceems_x{uuid=\"1\"}", "ann", NOW_MS, NOW_MS, &out, &err),
 		-EACCES);
 	/* a matcher of one's own does not replace it */
 	may("ceems_x{uuid=\"1\",cluster=\"beta\"}",
@@ -355,18 +355,20 @@ static void what_is_not_named_can_be_narrowed(void **state)
 	struct err err;
 
 	inject.inject_max = 10;
-	assert_int_equal(ask(&inject, "sum(ceems_x) + ceems_y{uuid=\"1\"}", "ann",
-			     NOW_MS, NOW_MS, &out, &err),
+	assert_int_equal(ask_as(&inject, "sum(ceems_x) + ceems_y{uuid=\"1\"}", "ann",
+				NOW_MS, NOW_MS, &out, &err),
 			 0);
 	assert_string_equal(out.data,
 			    "sum(ceems_x{uuid=~\"1|4|a\\\\.b-c\",cluster=\"alpha\"}) + "
 			    "ceems_y{uuid=\"1\",cluster=\"alpha\"}");
-	assert_int_equal(ask(&inject, "ceems_x", "eve", NOW_MS, NOW_MS, &out, &err), 0);
+	assert_int_equal(ask_as(&inject, "ceems_x", "eve", NOW_MS, NOW_MS, &out, &err),
+			 0);
 	assert_string_equal(out.data, "ceems_x{uuid=\"-\",cluster=\"alpha\"}");
-	assert_int_equal(ask(&inject, "node_load1", "ann", NOW_MS, NOW_MS, &out, &err),
-			 -EACCES);
+	assert_int_equal(
+		ask_as(&inject, "node_load1", "ann", NOW_MS, NOW_MS, &out, &err),
+		-EACCES);
 	inject.inject_max = 2;
-	assert_int_equal(ask(&inject, "ceems_x", "ann", NOW_MS, NOW_MS, &out, &err),
+	assert_int_equal(ask_as(&inject, "ceems_x", "ann", NOW_MS, NOW_MS, &out, &err),
 			 -E2BIG);
 }
 
@@ -650,8 +652,8 @@ static void no_random_query_of_own_units_is_refused(void **state)
 		int rc;
 
 		promql_random(&r, &text);
-		rc = ask(&policy, text.data, "ann", NOW_MS - 60 * MINUTE_MS, NOW_MS,
-			 &out, &err);
+		rc = ask_as(&policy, text.data, "ann", NOW_MS - 60 * MINUTE_MS, NOW_MS,
+			    &out, &err);
 		if (rc == -EINVAL)
 			continue;
 		asked++;

@@ -87,7 +87,7 @@ static const struct row rows[] = {
 	 false, 0},
 };
 
-static bool takes(const struct row *r, int version, bool flags)
+static bool row_is_taken(const struct row *r, int version, bool flags)
 {
 	return version >= r->since && (!r->until || version < r->until) &&
 	       (flags || !r->flagged ||
@@ -103,7 +103,7 @@ static void check_row(const struct row *r, const int v[2], bool flags)
 	struct err err = {""};
 	int rc = promql_parse(r->text, strlen(r->text), d, NULL, &q, &err);
 
-	if (!rc != takes(r, v[0] * 1000 + v[1], flags))
+	if (!rc != row_is_taken(r, v[0] * 1000 + v[1], flags))
 		fail_msg("%s is %s for %d.%d%s: %s", r->text, rc ? "refused" : "taken",
 			 v[0], v[1], flags ? " with flags" : "", err.text);
 	if (rc)

@@ -58,7 +58,7 @@ static void ring_that_lost_its_name_is_not_in_place(void **state)
 	assert_false(ring_in_place(&f->consumer, f->path));
 }
 
-static const char *sent(struct fixture *f, const char *record)
+static const char *text_that_came(struct fixture *f, const char *record)
 {
 	static char buf[RING_RECORD_MAX + 1];
 
@@ -91,10 +91,10 @@ static void ring_removed_by_name_takes_no_record_along(void **state)
 	struct fixture *f = *state;
 
 	assert_int_equal(unlink(f->path), 0);
-	assert_string_equal(sent(f, "while it is read"), "while it is read");
+	assert_string_equal(text_that_came(f, "while it is read"), "while it is read");
 	assert_int_equal(ring_send(f->path, geteuid(), "later", 5, &f->err), 0);
 	assert_put_back(f, "later");
-	assert_string_equal(sent(f, "after"), "after");
+	assert_string_equal(text_that_came(f, "after"), "after");
 }
 
 static void ring_overwritten_by_name_takes_no_record_along(void **state)
@@ -120,7 +120,7 @@ static void spare_name_that_is_lost_is_given_again(void **state)
 	snprintf(name, sizeof(name), "%s%s", f->path, RING_SPARE);
 	assert_int_equal(unlink(name), 0);
 	assert_false(ring_in_place(&f->consumer, f->path));
-	assert_string_equal(sent(f, "one name"), "one name");
+	assert_string_equal(text_that_came(f, "one name"), "one name");
 	assert_int_equal(ring_send(f->path, geteuid(), "waits", 5, &f->err), 0);
 	assert_put_back(f, "waits");
 	assert_int_equal(remove_ring(f->path), 0);
