@@ -398,14 +398,8 @@ static void put_group(const struct group *g, struct buf *out)
 		buf_printf(out, ",\"%s\":", shares[i].json);
 		buf_put_f64(out, u->number[shares[i].n]);
 	}
-	buf_puts(out, ",\"grams\":{");
-	for (size_t i = 0; i < u->grams_count; i++) {
-		buf_puts(out, i ? "," : "");
-		buf_put_json(out, u->grams[i].provider, strlen(u->grams[i].provider));
-		buf_putc(out, ':');
-		buf_put_f64(out, u->grams[i].grams);
-	}
-	buf_puts(out, "}}");
+	unit_put_grams(out, u->grams, u->grams_count);
+	buf_putc(out, '}');
 }
 
 static void put_json(const struct work *w, struct json_object *meta, struct buf *out)

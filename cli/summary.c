@@ -146,12 +146,6 @@ void summary_put_json(const struct summary *s, struct buf *out)
 	buf_printf(out, ",\"jobs_with_energy\":%" PRIu64, s->with_energy);
 	put_member(out, "coverage", s->observed_s / s->coverage_of_s,
 		   s->coverage_of_s > 0);
-	buf_puts(out, ",\"grams\":{");
-	for (size_t i = 0; i < s->grams_count; i++) {
-		buf_puts(out, i ? "," : "");
-		buf_put_json(out, s->grams[i].provider, strlen(s->grams[i].provider));
-		buf_putc(out, ':');
-		buf_put_f64(out, s->grams[i].grams);
-	}
-	buf_puts(out, "}}");
+	unit_put_grams(out, s->grams, s->grams_count);
+	buf_putc(out, '}');
 }

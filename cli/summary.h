@@ -13,10 +13,7 @@ struct summary {
 	double cpu_s, cpu_of_s; /* CPU time used, and the CPU time allocated to those */
 	double memory_byte_s, memory_of_byte_s;
 	double observed_s, coverage_of_s;
-	struct {
-		char provider[UNIT_PROVIDER_BYTES];
-		double grams;
-	} grams[UNIT_PROVIDERS_MAX];
+	struct unit_grams grams[UNIT_PROVIDERS_MAX];
 	size_t grams_count;
 };
 

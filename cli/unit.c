@@ -188,6 +188,18 @@ void unit_read_grams(struct unit *u, struct json_object *map)
 		put_grams(u, key, number_of(value));
 }
 
+void unit_put_grams(struct buf *out, const struct unit_grams *grams, size_t count)
+{
+	buf_puts(out, ",\"grams\":{");
+	for (size_t i = 0; i < count; i++) {
+		buf_puts(out, i ? "," : "");
+		buf_put_json(out, grams[i].provider, strlen(grams[i].provider));
+		buf_putc(out, ':');
+		buf_put_f64(out, grams[i].grams);
+	}
+	buf_putc(out, '}');
+}
+
 /* A wait status as Slurm shows it. */
 static void read_exit(struct unit *u, struct json_object *o, const char *path,
 		      int which, enum unit_text to)

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/buf.h"
+
 /* A row of the API's units, or one of its steps, as cacct knows it: only this file's .c
  * knows how the API spells things. */
 
@@ -134,6 +136,8 @@ struct json_object *unit_steps(struct json_object *detail);
 
 /* {"owid": 1.5}, added to its grams. */
 void unit_read_grams(struct unit *u, struct json_object *map);
+/* ,"grams":{"owid":1.5}: a member that is not the first. */
+void unit_put_grams(struct buf *out, const struct unit_grams *grams, size_t count);
 
 /* What its numbers say of what it had beside what it did with it: MEMORY_PEAK_RATIO,
  * WASTED_CPU_S, WASTED_J; NAN wherever a part is not known. */
