@@ -23,7 +23,10 @@ FUZZERS :=
 DOCS_MAN :=
 
 include lib/module.mk
+include lib/records/module.mk
+include lib/conf/module.mk
 include lib/http/module.mk
+include lib/identity/module.mk
 include lib/pg/module.mk
 include courier/module.mk
 include daemon/module.mk

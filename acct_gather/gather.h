@@ -8,7 +8,7 @@
 
 #include "acct_gather/options.h"
 #include "lib/cgroup.h"
-#include "lib/energy_page.h"
+#include "lib/records/energy_page.h"
 
 /*
  * What the energy plugin does, without a Slurm: one process's view of the energy page,

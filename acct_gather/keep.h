@@ -6,7 +6,7 @@
 #include <sys/types.h>
 
 #include "lib/err.h"
-#include "lib/record.h"
+#include "lib/records/record.h"
 
 /*
  * The extern step's group in cpuacct of cgroup v1. Up to 24.11 Slurm makes it, and with

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "lib/cleanup.h"
-#include "lib/energy_page.h"
 #include "lib/fs.h"
 #include "lib/parse.h"
+#include "lib/records/energy_page.h"
 
 #define LINES_MAX 256
 

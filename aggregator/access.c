@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "aggregator/api.h"
-#include "lib/http/role_entry.h"
+#include "lib/identity/role_entry.h"
 #include "lib/parse.h"
 
 static const struct param_spec cluster = {"cluster_id", PARAM_TEXT, true,

@@ -6,8 +6,8 @@
 
 #include "aggregator/query.h"
 #include "lib/buf.h"
-#include "lib/conf.h"
-#include "lib/http/identity.h"
+#include "lib/conf/conf.h"
+#include "lib/identity/identity.h"
 
 /*
  * Who may see what of the API: one table of endpoints, with a scope for each role, and

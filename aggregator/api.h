@@ -4,8 +4,8 @@
 
 #include "aggregator/access.h"
 #include "aggregator/app.h"
-#include "lib/http/identity_web.h"
-#include "lib/http/munge.h"
+#include "lib/identity/identity_web.h"
+#include "lib/identity/munge.h"
 
 /* The REST API (doc/api.md): a request is looked at by a thread of the web server,
  * proved, allowed and answered by one of the pool, and sent by the first again. */

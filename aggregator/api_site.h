@@ -4,7 +4,7 @@
 
 #include "aggregator/access.h"
 #include "aggregator/options.h"
-#include "lib/http/identity.h"
+#include "lib/identity/identity.h"
 
 /*
  * What the site has said about who is who: roles, privacy, and how it is proved who

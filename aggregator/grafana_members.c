@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "aggregator/grafana_members.h"
-#include "lib/http/identity.h"
 #include "lib/http/json.h"
+#include "lib/identity/identity.h"
 
 #define MEMBERS_MAX 10000u
 

@@ -19,11 +19,11 @@
 #include "aggregator/ingest_sender.h"
 #include "aggregator/ingest_writer.h"
 #include "aggregator/ladder.h"
-#include "lib/batch.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
-#include "lib/http/tls_names.h"
+#include "lib/identity/tls_names.h"
 #include "lib/log.h"
+#include "lib/records/batch.h"
 
 #define THREADS 2
 #define NAMES_MAX 32

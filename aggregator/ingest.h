@@ -4,7 +4,7 @@
 
 #include "aggregator/app.h"
 
-/* POST /api/v1/ingest: lib/batch.h says what comes, doc/aggregator.md how it is
+/* POST /api/v1/ingest: lib/records/batch.h says what comes, doc/aggregator.md how it is
  * answered. */
 extern const struct part part_ingest;
 

@@ -7,7 +7,7 @@
 
 #include "lib/clock.h"
 #include "lib/pg/pg_copy.h"
-#include "lib/report.h"
+#include "lib/records/report.h"
 
 #define HOUR_NS (3600 * NSEC_PER_SEC)
 

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/batch.h"
 #include "lib/cleanup.h"
+#include "lib/records/batch.h"
 
 static int take_job(const void *record, size_t len, const struct ingest_rules *rules,
 		    struct ingest_push *p, struct err *err)

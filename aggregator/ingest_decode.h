@@ -6,8 +6,8 @@
 #include "aggregator/ingest_may.h"
 #include "aggregator/ingest_place.h"
 #include "aggregator/ingest_rows.h"
-#include "lib/job.h"
-#include "lib/report.h"
+#include "lib/records/job.h"
+#include "lib/records/report.h"
 
 /* Records of a batch as rows. Any bytes give rows or refusals. */
 

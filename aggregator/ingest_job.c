@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A completion record (lib/job.h) as a row of job_record: JSON with the names of
- * unit's columns, so that the linker's SQL can read it and an operator can erase a
+/* A completion record (lib/records/job.h) as a row of job_record: JSON with the names
+ * of unit's columns, so that the linker's SQL can read it and an operator can erase a
  * name. */
 #include <errno.h>
 #include <inttypes.h>

@@ -2,8 +2,8 @@
 #ifndef CEEMS_AGGREGATOR_INGEST_PLACE_H
 #define CEEMS_AGGREGATOR_INGEST_PLACE_H
 
-#include "lib/report.h"
-#include "lib/report_clock.h"
+#include "lib/records/report.h"
+#include "lib/records/report_clock.h"
 
 /*
  * When that was of which a report tells. A node's wall clock may have been anything

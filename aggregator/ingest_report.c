@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reports of nodes (lib/report.h) as rows. What no node can have used is refused: the
- * sums of such numbers would not fit into the database. */
+/* Reports of nodes (lib/records/report.h) as rows. What no node can have used is
+ * refused: the sums of such numbers would not fit into the database. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>

@@ -8,10 +8,10 @@
 
 #include "lib/buf.h"
 #include "lib/err.h"
-#include "lib/report_clock.h"
+#include "lib/records/report_clock.h"
 
 /*
- * A push (the body of one POST, lib/batch.h) as rows for the tables of
+ * A push (the body of one POST, lib/records/batch.h) as rows for the tables of
  * aggregator/sql/0002_ingest.sql: all of it is checked here, so that the database finds
  * nothing to refuse and one bad record costs nobody else his.
  */

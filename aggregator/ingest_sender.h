@@ -8,15 +8,14 @@
 
 #include "aggregator/ingest_may.h"
 #include "lib/err.h"
-#include "lib/http/munge_request.h"
+#include "lib/identity/munge_request.h"
 
 /*
  * Who may send reports, proved in one of three ways:
  *
- *	Authorization: MUNGE <credential>   for this request (lib/http/munge_request.h),
- *	                                    of an allowed uid
- *	Authorization: Bearer <token>       one of the lines of a file
- *	a client certificate                verified, with an allowed name
+ *	Authorization: MUNGE <credential>   for this request
+ *(lib/identity/munge_request.h), of an allowed uid Authorization: Bearer <token> one of
+ *the lines of a file a client certificate                verified, with an allowed name
  *
  * Of a release before, where those are taken still, MUNGE's payload is
  * SENDER_MUNGE_PAYLOAD and the SHA-256 of the body in hex.

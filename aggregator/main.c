@@ -14,9 +14,9 @@
 #include "aggregator/database.h"
 #include "aggregator/import.h"
 #include "aggregator/records.h"
+#include "lib/conf/program.h"
 #include "lib/http/listen.h"
 #include "lib/log.h"
-#include "lib/program.h"
 #include "lib/service.h"
 #include "lib/signals.h"
 

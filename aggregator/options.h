@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/conf.h"
+#include "lib/conf/conf.h"
 #include "lib/emission_options.h"
 #include "lib/service_options.h"
 

@@ -11,7 +11,7 @@
 #include "aggregator/api.h"
 #include "aggregator/app.h"
 #include "aggregator/ingest.h"
-#include "lib/batch.h"
+#include "lib/records/batch.h"
 
 #define API "/api/"
 #define VERIFY_BYTES_MAX ((size_t)10000 * 129)

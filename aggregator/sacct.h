@@ -7,7 +7,7 @@
 
 #include "lib/buf.h"
 #include "lib/err.h"
-#include "lib/job.h"
+#include "lib/records/job.h"
 
 /* What `sacct` prints, as jobs: `sacct --json` of Slurm 22.05 to 24.11, or `sacct -P`
  * with a line of names, separated by '|' or by the unit separator (--delimiter). Total

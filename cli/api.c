@@ -11,7 +11,7 @@
 #include "lib/cleanup.h"
 #include "lib/http/client_url.h"
 #include "lib/http/json.h"
-#include "lib/http/munge_request.h"
+#include "lib/identity/munge_request.h"
 
 #define BODY_MAX ((size_t)64 << 20)
 #define TIMEOUT_MS 60000

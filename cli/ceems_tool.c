@@ -7,7 +7,7 @@
 #include "cli/check.h"
 #include "cli/spool.h"
 #include "cli/tool.h"
-#include "lib/ring.h"
+#include "lib/records/ring.h"
 
 struct command {
 	const char *words; /* "check slurm" */

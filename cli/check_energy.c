@@ -7,7 +7,7 @@
 #include "acct_gather/options.h"
 #include "cli/check.h"
 #include "lib/clock.h"
-#include "lib/energy_page.h"
+#include "lib/records/energy_page.h"
 
 #define PREFIX "acct_gather_energy/"
 

@@ -8,7 +8,7 @@
 
 #include "cli/check.h"
 #include "lib/clock.h"
-#include "lib/ring.h"
+#include "lib/records/ring.h"
 
 #define LATE_S 5 /* ceemsd looks 20 times a second */
 

@@ -10,7 +10,7 @@
 #include "cli/check.h"
 #include "lib/cleanup.h"
 #include "lib/exec.h"
-#include "lib/ring.h"
+#include "lib/records/ring.h"
 
 struct conf {
 	const struct check_options *o;

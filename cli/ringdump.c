@@ -13,7 +13,7 @@
 #include "lib/buf.h"
 #include "lib/clock.h"
 #include "lib/fs.h"
-#include "lib/ring.h"
+#include "lib/records/ring.h"
 
 #define FOLLOW_POLL_MS 50
 

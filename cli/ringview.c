@@ -7,8 +7,8 @@
 
 #include "lib/clock.h"
 #include "lib/crc32c.h"
-#include "lib/record.h"
-#include "lib/ring_word.h"
+#include "lib/records/record.h"
+#include "lib/records/ring_word.h"
 
 #define LOOKS_MAX 8
 

@@ -8,7 +8,7 @@
 
 #include "lib/buf.h"
 #include "lib/err.h"
-#include "lib/ring.h"
+#include "lib/records/ring.h"
 
 /* Looking at a live ring from outside, beside its consumer and producers: for
  * ceems-ringdump and ceems_tool. r is from ring_attach_readonly(). Nothing waits. */

@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "lib/cleanup.h"
+#include "lib/conf/yaml_walk.h"
 #include "lib/fs.h"
-#include "lib/yaml_walk.h"
 
 struct walk {
 	struct yaml_walk yaml;

@@ -9,7 +9,7 @@
 #include "cli/spoolview.h"
 #include "lib/cleanup.h"
 #include "lib/err.h"
-#include "lib/spool.h"
+#include "lib/records/spool.h"
 
 #define EXIT_CANNOT 2
 #define EXIT_USAGE 3

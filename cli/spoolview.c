@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-#include "lib/job.h"
-#include "lib/job_json.h"
-#include "lib/report.h"
+#include "lib/records/job.h"
+#include "lib/records/job_json.h"
+#include "lib/records/report.h"
 
 static void text(struct buf *b, const char *name, const char *value)
 {

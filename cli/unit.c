@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/job.h"
 #include "lib/parse.h"
+#include "lib/records/job.h"
 #include "lib/rfc3339.h"
 
 #define NUMBER_MAX 1e19 /* beyond it a number means nothing here */

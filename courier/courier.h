@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 #include "courier/options.h"
-#include "lib/courier_msg.h"
+#include "lib/conf/program.h"
 #include "lib/err.h"
-#include "lib/program.h"
+#include "lib/records/courier_msg.h"
 
 /*
  * ceems-courier: the process of a node that speaks HTTP, so that ceemsd links no HTTP

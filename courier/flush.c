@@ -13,7 +13,7 @@
 #include "courier/courier.h"
 #include "lib/clock.h"
 #include "lib/log.h"
-#include "lib/spool.h"
+#include "lib/records/spool.h"
 #include "lib/wait.h"
 
 #define SPOOL_DEFAULT "/var/spool/ceems/ceemsd"

@@ -16,9 +16,9 @@
 #include "courier/courier.h"
 #include "courier/ship.h"
 #include "lib/cleanup.h"
+#include "lib/conf/program.h"
 #include "lib/log.h"
 #include "lib/notify.h"
-#include "lib/program.h"
 #include "lib/service.h"
 #include "lib/signals.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One table of options, see lib/conf.h. */
+/* One table of options, see lib/conf/conf.h. */
 #include "courier/options.h"
 
 #include <string.h>

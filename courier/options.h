@@ -2,7 +2,7 @@
 #ifndef CEEMS_COURIER_OPTIONS_H
 #define CEEMS_COURIER_OPTIONS_H
 
-#include "lib/conf.h"
+#include "lib/conf/conf.h"
 #include "lib/emission_options.h"
 #include "lib/service_options.h"
 #include "lib/ship_options.h"

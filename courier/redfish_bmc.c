@@ -11,9 +11,9 @@
 #include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/http/client.h"
-#include "lib/http/munge_request.h"
 #include "lib/http/redfish_login.h"
-#include "lib/http/redfish_munge.h"
+#include "lib/identity/munge_request.h"
+#include "lib/identity/redfish_munge.h"
 #include "lib/log.h"
 #include "lib/secret.h"
 

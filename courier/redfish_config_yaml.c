@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/conf/yaml_walk.h"
 #include "lib/http/client_url.h"
 #include "lib/parse.h"
-#include "lib/yaml_walk.h"
 
 #define TIMEOUT_MS 5000u
 #define TIMEOUT_MAX_MS 60000u

@@ -7,12 +7,12 @@
 #include <stdint.h>
 
 #include "courier/courier.h"
-#include "lib/batch.h"
 #include "lib/buf.h"
 #include "lib/err.h"
 #include "lib/http/client.h"
 #include "lib/log.h"
-#include "lib/spool.h"
+#include "lib/records/batch.h"
+#include "lib/records/spool.h"
 
 /*
  * From the spool to the aggregator. A record leaves the spool only after an aggregator
@@ -70,8 +70,8 @@ struct ship_answer {
 };
 
 /* Total on any bytes. count: of our records in the batch, behind `head` that are only
- * about us (lib/report_clock.h): an aggregator that does not know those refuses them,
- * which is nobody's loss and not in *ret. retry_after: the header, or NULL. */
+ * about us (lib/records/report_clock.h): an aggregator that does not know those refuses
+ * them, which is nobody's loss and not in *ret. retry_after: the header, or NULL. */
 void ship_answer_read(unsigned status, const char *body, size_t len, uint32_t head,
 		      uint32_t count, const char *retry_after, struct ship_answer *ret);
 

@@ -8,10 +8,10 @@
 
 #include "courier/ship.h"
 #include "lib/cleanup.h"
-#include "lib/http/munge_request.h"
-#include "lib/report_clock.h"
+#include "lib/identity/munge_request.h"
+#include "lib/records/report_clock.h"
+#include "lib/records/tlv.h"
 #include "lib/secret.h"
-#include "lib/tlv.h"
 
 #define WHOLE_KEPT ((size_t)128 << 10) /* memory kept between two POSTs */
 

@@ -14,7 +14,7 @@
 #include "courier/ship.h"
 #include "lib/cleanup.h"
 #include "lib/fs.h"
-#include "lib/job.h"
+#include "lib/records/job.h"
 
 #define PLAIN_MAX                                                                      \
 	(((size_t)2 << 20) - 64)     /* with its NUL just under a power of two         \

@@ -5,9 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/conf.h"
-#include "lib/courier_msg.h"
+#include "lib/conf/conf.h"
 #include "lib/err.h"
+#include "lib/records/courier_msg.h"
 
 /* ceems-courier as ceemsd's child: started, started again when it dies, listened to by
  * a thread of its own. What it said last is kept; nobody waits for it. */

@@ -16,7 +16,7 @@
 #include "daemon/tick_thread.h"
 #include "daemon/units.h"
 #include "lib/privileges.h"
-#include "lib/ring.h"
+#include "lib/records/ring.h"
 
 /* ceemsd as one object: what is opened at start hangs off it, and a part that could not
  * be opened is NULL (or -1) while the others go on. */

@@ -9,7 +9,7 @@
 #include "daemon/sample.h"
 #include "daemon/units.h"
 #include "lib/log.h"
-#include "lib/ring.h"
+#include "lib/records/ring.h"
 
 /* Takes records out of the ring and applies them to the unit table. A record leaves the
  * ring after its effect is in the table. The caller holds the daemon's lock. */

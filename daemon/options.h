@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "lib/buf.h"
-#include "lib/conf.h"
+#include "lib/conf/conf.h"
 #include "lib/emission_options.h"
 #include "lib/err.h"
 #include "lib/service_options.h"

@@ -3,7 +3,7 @@
 #define CEEMS_DAEMON_PAGE_FILL_H
 
 #include "daemon/env.h"
-#include "lib/energy_page.h"
+#include "lib/records/energy_page.h"
 
 struct sample;
 

@@ -3,7 +3,7 @@
 #define CEEMS_DAEMON_REPORT_FILL_H
 
 #include "daemon/units_report.h"
-#include "lib/report.h"
+#include "lib/records/report.h"
 
 /* From the unit table to a report. Reads only; the caller holds the daemon's lock. */
 
@@ -14,8 +14,8 @@ struct report_who {
 	const char *(*source_name)(uint32_t tag); /* of an energy source */
 };
 
-/* When something happened, by the one base of all times of a unit (lib/report.h).
- * boottime_ns 0: never, 0. */
+/* When something happened, by the one base of all times of a unit
+ * (lib/records/report.h). boottime_ns 0: never, 0. */
 uint64_t report_time_of(const struct unit *unit, uint64_t boottime_ns);
 
 /* Begins r: who the unit is and what it was given. */

@@ -15,7 +15,7 @@
 #include "lib/buf.h"
 #include "lib/clock.h"
 #include "lib/log.h"
-#include "lib/spool.h"
+#include "lib/records/spool.h"
 #include "lib/wait.h"
 
 #define STACK_BYTES ((size_t)256 << 10)

@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 #include "lib/err.h"
-#include "lib/record.h"
+#include "lib/records/record.h"
 
 /*
  * The unit table: /run/ceems/units, a mapping that survives kill -9 of the daemon (not

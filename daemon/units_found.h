@@ -3,7 +3,7 @@
 #define CEEMS_DAEMON_UNITS_FOUND_H
 
 #include "daemon/units.h"
-#include "lib/report.h"
+#include "lib/records/report.h"
 
 /*
  * Units that lived before the table knew them: what their control groups had counted by

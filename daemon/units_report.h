@@ -4,7 +4,7 @@
 
 #include "daemon/energy.h"
 #include "daemon/units.h"
-#include "lib/report.h"
+#include "lib/records/report.h"
 
 /*
  * What the unit table remembers about the reports of each unit, in the same file: up to

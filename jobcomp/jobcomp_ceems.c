@@ -20,7 +20,7 @@
 #include "jobcomp/writer.h"
 #include "lib/buf.h"
 #include "lib/clock.h"
-#include "lib/job.h"
+#include "lib/records/job.h"
 
 #define STOP_WAIT_MS 3000u
 

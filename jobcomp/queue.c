@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "lib/clock.h"
-#include "lib/job.h"
+#include "lib/records/job.h"
 #include "lib/wait.h"
 
 int queue_init(struct queue *q, uint32_t count_max, uint64_t bytes_max)

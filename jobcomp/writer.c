@@ -15,9 +15,9 @@
 #include "jobcomp/names.h"
 #include "jobcomp/queue.h"
 #include "lib/clock.h"
-#include "lib/job.h"
 #include "lib/log.h"
-#include "lib/spool.h"
+#include "lib/records/job.h"
+#include "lib/records/spool.h"
 #include "lib/wait.h"
 
 #define SYNC_AFTER_MS 300u

@@ -18,8 +18,8 @@
 #include "lb/site.h"
 #include "lb/worker.h"
 #include "lib/fence.h"
-#include "lib/http/identity_web.h"
 #include "lib/http/listen.h"
+#include "lib/identity/identity_web.h"
 #include "lib/log.h"
 #include "lib/service.h"
 

@@ -10,16 +10,16 @@
 #include "lb/protocol.h"
 #include "lb/site.h"
 #include "lib/err.h"
-#include "lib/http/identity.h"
+#include "lib/identity/identity.h"
 #include "lib/prom.h"
 
 /*
- * From a request to a verdict: who asks (lib/http/identity.h), for which cluster, with
- * which role; is it read and proved (lb/protocol.h, lb/access.h) by what is known about
- * ownership; may this user have one more request. gate_pass() is called on the thread
- * that serves and never waits: what it must wait for (MUNGE, keys, the aggregator) is
- * asked for by threads of the gate, then the request is woken and gate_pass() called
- * again.
+ * From a request to a verdict: who asks (lib/identity/identity.h), for which cluster,
+ * with which role; is it read and proved (lb/protocol.h, lb/access.h) by what is known
+ * about ownership; may this user have one more request. gate_pass() is called on the
+ * thread that serves and never waits: what it must wait for (MUNGE, keys, the
+ * aggregator) is asked for by threads of the gate, then the request is woken and
+ * gate_pass() called again.
  */
 
 struct gate;

@@ -7,7 +7,7 @@
 
 #include "lb/gate_impl.h"
 #include "lib/http/negotiate.h"
-#include "lib/http/role_entry.h"
+#include "lib/identity/role_entry.h"
 
 #define LOOKS_MAX 3
 

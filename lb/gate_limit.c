@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/http/identity.h"
+#include "lib/identity/identity.h"
 
 #define BUCKETS 4096u
 

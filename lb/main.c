@@ -8,9 +8,9 @@
 
 #include "lb/balancer.h"
 #include "lb/options.h"
+#include "lib/conf/program.h"
 #include "lib/log.h"
 #include "lib/privileges.h"
-#include "lib/program.h"
 #include "lib/service.h"
 #include "lib/signals.h"
 

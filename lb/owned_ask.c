@@ -12,8 +12,8 @@
 #include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/http/client.h"
-#include "lib/http/identity.h"
-#include "lib/http/munge_request.h"
+#include "lib/identity/identity.h"
+#include "lib/identity/munge_request.h"
 
 #define TIMEOUT_MS 5000u
 

@@ -13,7 +13,7 @@
 
 #include "lb/filter.h"
 #include "lib/clock.h"
-#include "lib/http/identity_web.h"
+#include "lib/identity/identity_web.h"
 #include "lib/log.h"
 
 #define SPARE_MAX 256

@@ -10,7 +10,7 @@
 #include "lb/backend.h"
 #include "lib/buf.h"
 #include "lib/err.h"
-#include "lib/http/identity.h"
+#include "lib/identity/identity.h"
 
 /*
  * What the configuration file says, read once and never changed: a reload makes another

@@ -6,7 +6,7 @@
 
 #include "lb/site_impl.h"
 #include "lib/cleanup.h"
-#include "lib/http/role_entry.h"
+#include "lib/identity/role_entry.h"
 
 /* What the peer's documentation calls the label of a cluster. */
 #define SHARED_LABEL "ceems_id"

@@ -7,8 +7,8 @@
 #include "lb/backend_impl.h"
 #include "lb/keep.h"
 #include "lb/site.h"
+#include "lib/conf/yaml_walk.h"
 #include "lib/http/client_url.h"
-#include "lib/yaml_walk.h"
 
 /* What the readers of the configuration share (site_read.c: the sections;
  * site_client.c: how a server is talked to; site_backends.c: clusters and their

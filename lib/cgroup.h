@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "lib/err.h"
-#include "lib/record.h"
+#include "lib/records/record.h"
 
 #define CGROUP_SLUID_SIZE 15u
 

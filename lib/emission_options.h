@@ -3,7 +3,7 @@
 #define CEEMS_LIB_EMISSION_OPTIONS_H
 
 /* Where emission factors are asked for: options of ceems-courier, which ceemsd takes as
- * well and hands on. Rows of a table (lib/conf.h); ROW and the members are the
+ * well and hands on. Rows of a table (lib/conf/conf.h); ROW and the members are the
  * includer's, and so are these: */
 #define EMISSION_OPTION_MEMBERS                                                        \
 	char *emissions_file; /* path or URL */                                        \

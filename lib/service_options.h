@@ -2,10 +2,10 @@
 #ifndef CEEMS_LIB_SERVICE_OPTIONS_H
 #define CEEMS_LIB_SERVICE_OPTIONS_H
 
-#include "lib/program.h"
+#include "lib/conf/program.h"
 
-/* Options that all daemons have. Rows of a table (lib/conf.h); ROW and the members are
- * the includer's, and so are these: */
+/* Options that all daemons have. Rows of a table (lib/conf/conf.h); ROW and the members
+ * are the includer's, and so are these: */
 #define LOG_OPTION_MEMBERS int log_level, log_format /* for program_log() */
 
 /* flags_: CONF_RELOAD where SIGHUP takes them anew, else 0 */

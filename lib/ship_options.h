@@ -3,7 +3,7 @@
 #define CEEMS_LIB_SHIP_OPTIONS_H
 
 /* Where records go: options of ceems-courier, which ceemsd takes as well and hands on.
- * Rows of a table (lib/conf.h); ROW and the members are the includer's, and so are
+ * Rows of a table (lib/conf/conf.h); ROW and the members are the includer's, and so are
  * these: */
 #define SHIP_OPTION_MEMBERS                                                            \
 	struct conf_list aggregator_urls;                                              \

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/http/redfish_munge.h"
+#include "lib/identity/redfish_munge.h"
 #include "redfish_proxy/url.h"
 
 /* Open addressing, at most half full; keys are borrowed from the configuration. */

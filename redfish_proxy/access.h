@@ -44,8 +44,8 @@ struct access_facts {
 	struct netaddr munge_origin;
 };
 
-/* The node that a credential's payload names (lib/http/redfish_munge.h); false: it is
- * none of ours. Total on any bytes. */
+/* The node that a credential's payload names (lib/identity/redfish_munge.h); false: it
+ * is none of ours. Total on any bytes. */
 bool access_munge_node(const char *payload, size_t len, char ret_node[256]);
 
 enum access_verdict {

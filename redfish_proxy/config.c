@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "lib/cleanup.h"
-#include "lib/http/munge_request.h"
+#include "lib/identity/munge_request.h"
 #include "lib/parse.h"
 #include "lib/secret.h"
 #include "redfish_proxy/config_impl.h"

@@ -2,7 +2,7 @@
 #ifndef CEEMS_REDFISH_PROXY_CONFIG_IMPL_H
 #define CEEMS_REDFISH_PROXY_CONFIG_IMPL_H
 
-#include "lib/yaml_walk.h"
+#include "lib/conf/yaml_walk.h"
 #include "redfish_proxy/config.h"
 
 /* What config.c (who and what) and config_client.c (how a BMC is talked to) share; for

@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "lib/conf/program.h"
 #include "lib/http/listen.h"
 #include "lib/http/web.h"
 #include "lib/log.h"
 #include "lib/privileges.h"
-#include "lib/program.h"
 #include "lib/service.h"
 #include "lib/signals.h"
 #include "redfish_proxy/options.h"

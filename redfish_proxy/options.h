@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/conf.h"
+#include "lib/conf/conf.h"
 #include "lib/service_options.h"
 
 /* The proxy's command line; what it does is in --config.file (config.h). */

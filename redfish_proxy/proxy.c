@@ -12,10 +12,10 @@
 
 #include "lib/clock.h"
 #include "lib/fence.h"
-#include "lib/http/munge_request.h"
 #include "lib/http/negotiate.h"
-#include "lib/http/redfish_munge.h"
-#include "lib/http/tls_names.h"
+#include "lib/identity/munge_request.h"
+#include "lib/identity/redfish_munge.h"
+#include "lib/identity/tls_names.h"
 #include "lib/log.h"
 #include "lib/service.h"
 #include "redfish_proxy/metrics.h"

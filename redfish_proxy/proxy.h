@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/conf.h"
+#include "lib/conf/conf.h"
 #include "lib/err.h"
 #include "lib/http/web.h"
 #include "lib/privileges.h"

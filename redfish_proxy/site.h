@@ -4,7 +4,7 @@
 
 #include <stdatomic.h>
 
-#include "lib/http/munge.h"
+#include "lib/identity/munge.h"
 #include "redfish_proxy/access.h"
 #include "redfish_proxy/cache.h"
 #include "redfish_proxy/config.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "lib/parse.h"
-#include "lib/ring.h"
+#include "lib/records/ring.h"
 
 struct word {
 	const char *text;

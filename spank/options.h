@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "lib/err.h"
-#include "lib/record.h"
+#include "lib/records/record.h"
 
 /* What users may ask for and what the site lets them: the texts of --ceems-* and of
  * plugstack.conf, both from outside, checked before the job starts and again in

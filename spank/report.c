@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "lib/clock.h"
-#include "lib/record.h"
+#include "lib/records/record.h"
 
 #define HINT_MIN_NS (10 * NSEC_PER_SEC) /* shorter steps are start-up and noise */
 #define HINT_MIN_UNUSED_BYTES (UINT64_C(1) << 30)

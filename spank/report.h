@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "lib/buf.h"
-#include "lib/energy_page.h"
+#include "lib/records/energy_page.h"
 
 /* What --ceems-report says at the end of a step. Pure: numbers in, text out; no Slurm,
  * no file. Nothing of the job's own (names, environment) is in it, and names from the

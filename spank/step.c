@@ -17,7 +17,7 @@
 #include "lib/clock.h"
 #include "lib/fs.h"
 #include "lib/parse.h"
-#include "lib/ring.h"
+#include "lib/records/ring.h"
 #include "spank/gpulist.h"
 #include "spank/report_step.h"
 

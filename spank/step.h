@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 #include "lib/cgroup.h"
-#include "lib/record.h"
+#include "lib/records/record.h"
 #include "spank/options.h"
 
 /* What slurmstepd's hooks do for one step: facts, start, counters, stop. */

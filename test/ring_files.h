@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "lib/ring.h"
+#include "lib/records/ring.h"
 
 /* Removes a ring with both its names, as rm -r of its folder does. 0, or -1 when there
  * was none. */

@@ -21,14 +21,13 @@ libhttpd_SRCS += lib/http/web_order.c
 libhttpd_SRCS += lib/http/web_policy.c
 libhttpd_SRCS += lib/http/web_request.c
 
-# libident: who asks (MUNGE, certificates, front ends, tokens); a program that links it
-# lists gnutls, and munge where HAVE_MUNGE, in _PKGS
-ifeq ($(HAVE_GNUTLS),1)
-ARCHIVES += libident
-libident_PKGS := gnutls $(if $(HAVE_JSON),json-c) $(if $(HAVE_CURL),libcurl) $(if $(HAVE_MUNGE),munge)
-libident_CFLAGS := $(if $(HAVE_MUNGE),-DHAVE_MUNGE)
-libident_SRCS += $(if $(HAVE_CURL),$(if $(HAVE_JSON),lib/http/identity.c lib/http/identity_web.c lib/http/jwt.c lib/http/jwt_source.c lib/http/role_entry.c))
-libident_SRCS += lib/http/munge.c
-libident_SRCS += lib/http/munge_request.c
-libident_SRCS += lib/http/tls_names.c
+# libhttp: the bounded HTTP client; a program that links it lists libhttp libbase in _LIBS
+# and libcurl in _PKGS. libcurl in the build with GnuTLS, the TLS library of the web server.
+ifeq ($(HAVE_CURL),1)
+ARCHIVES += libhttp
+libhttp_PKGS := libcurl $(if $(HAVE_JSON),json-c)
+libhttp_SRCS += lib/http/client.c
+libhttp_SRCS += lib/http/client_url.c
+libhttp_SRCS += $(if $(HAVE_JSON),lib/http/json.c)
+libhttp_SRCS += lib/http/redfish_login.c
 endif

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "lib/conf/yaml_walk.h"
 #include "lib/parse.h"
 #include "lib/secret.h"
-#include "lib/yaml_walk.h"
 
 /* Under way: the document, what is built, and what must be combined at the end. */
 struct parser {

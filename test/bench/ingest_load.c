@@ -18,12 +18,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "lib/batch.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/fs.h"
 #include "lib/parse.h"
-#include "lib/report.h"
+#include "lib/records/batch.h"
+#include "lib/records/report.h"
 
 #define THREADS_MAX 64u
 #define WINDOW_S 300u

@@ -10,7 +10,7 @@
 
 #include "daemon/reporter.h"
 #include "lib/clock.h"
-#include "lib/spool.h"
+#include "lib/records/spool.h"
 
 #define JOBS 1000u /* a second's worth, many times over */
 #define ROUNDS 20u

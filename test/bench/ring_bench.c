@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "lib/clock.h"
-#include "lib/record.h"
-#include "lib/ring.h"
+#include "lib/records/record.h"
+#include "lib/records/ring.h"
 #include "test/ring_files.h"
 
 #define ROUNDS 400

@@ -20,8 +20,8 @@
 
 #include "lib/cleanup.h"
 #include "lib/clock.h"
-#include "lib/record.h"
-#include "lib/ring.h"
+#include "lib/records/record.h"
+#include "lib/records/ring.h"
 #include "spank/step.h"
 #include "test/fake/slurm_host.h"
 #include "test/ring_files.h"

@@ -64,7 +64,7 @@ mv "$run/ring" "$run/moved"
 ok "ring moved away: there is a new one" wait_for 30 is_new "$old"
 feed 300
 ok "ring moved away: and nothing is lost" wait_for 30 counts_all
-# a head from which no record would come any more: at 128 (lib/ring.h)
+# a head from which no record would come any more: at 128 (lib/records/ring.h)
 old=$(stat -c %i "$run/ring")
 printf wwwwwwww | dd of="$run/ring" bs=1 seek=128 conv=notrunc status=none
 ok "head overwritten: there is a new ring" wait_for 30 is_new "$old"

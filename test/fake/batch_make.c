@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Reports and job records as a test wants them: lines on stdin, the body of a POST
- * (lib/batch.h) on stdout, packed with --packed.
+ * (lib/records/batch.h) on stdout, packed with --packed.
  *
  * start|interval|final key=value ...: cluster node unit instance restarts uid cpus
  * memory started ended t0 t1 end user system mean peak package dram host other source
@@ -24,12 +24,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/batch.h"
 #include "lib/fs.h"
-#include "lib/job.h"
 #include "lib/parse.h"
-#include "lib/report.h"
-#include "lib/report_clock.h"
+#include "lib/records/batch.h"
+#include "lib/records/job.h"
+#include "lib/records/report.h"
+#include "lib/records/report_clock.h"
 
 #define WORDS_MAX 64
 #define NS 1000000000ull

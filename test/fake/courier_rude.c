@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "lib/courier_msg.h"
+#include "lib/records/courier_msg.h"
 
 #define LINK 3
 

@@ -26,11 +26,11 @@
 #include "lib/buf.h"
 #include "lib/cgroup.h"
 #include "lib/clock.h"
-#include "lib/energy_page.h"
 #include "lib/fs.h"
 #include "lib/parse.h"
-#include "lib/record.h"
-#include "lib/ring.h"
+#include "lib/records/energy_page.h"
+#include "lib/records/record.h"
+#include "lib/records/ring.h"
 
 #define ROWS_MAX 256
 

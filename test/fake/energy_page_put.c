@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "lib/clock.h"
-#include "lib/energy_page.h"
 #include "lib/parse.h"
+#include "lib/records/energy_page.h"
 
 int main(int argc, char *argv[])
 {

@@ -29,12 +29,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "lib/batch.h"
 #include "lib/cleanup.h"
 #include "lib/fs.h"
-#include "lib/http/munge_request.h"
+#include "lib/identity/munge_request.h"
 #include "lib/parse.h"
-#include "lib/report_clock.h"
+#include "lib/records/batch.h"
+#include "lib/records/report_clock.h"
 
 struct host {
 	const char *control, *log, *munge, *token, *cert, *key, *ca;

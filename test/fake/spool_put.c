@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "lib/parse.h"
-#include "lib/spool.h"
+#include "lib/records/spool.h"
 
 static int class_of(const char *name, char *ret_type)
 {

@@ -27,8 +27,8 @@
 
 #include "lib/clock.h"
 #include "lib/parse.h"
-#include "lib/record.h"
-#include "lib/ring.h"
+#include "lib/records/record.h"
+#include "lib/records/ring.h"
 
 struct settings {
 	const char *ring, *node;

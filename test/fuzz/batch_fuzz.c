@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/batch.h"
+#include "lib/records/batch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/conf.h"
+#include "lib/conf/conf.h"
 
 struct options {
 	bool slurm, psi;

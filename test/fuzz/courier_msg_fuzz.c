@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/courier_msg.h"
+#include "lib/records/courier_msg.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/energy_page.h"
-#include "lib/energy_page_file.h"
+#include "lib/records/energy_page.h"
+#include "lib/records/energy_page_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

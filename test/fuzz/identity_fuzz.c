@@ -3,13 +3,13 @@
  * credential: a first line of switches, then a line each for the target, Authorization,
  * two headers that name a user, a token, a certificate's name and the payload. Whatever
  * they are, nobody becomes a user whom nothing proves. */
-#include "lib/http/identity.h"
+#include "lib/identity/identity.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/http/munge.h"
+#include "lib/identity/munge.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -28,7 +28,7 @@ enum {
 static char *field[FIELDS];
 static unsigned flags;
 
-/* In place of the daemon: lib/http/munge.c is not linked. */
+/* In place of the daemon: lib/identity/munge.c is not linked. */
 int munge_read(const char *socket, const char *credential, struct munge_facts *ret,
 	       struct err *err)
 {

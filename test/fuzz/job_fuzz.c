@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lib/buf.h"
-#include "lib/job.h"
+#include "lib/records/job.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

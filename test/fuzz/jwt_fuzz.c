@@ -2,7 +2,7 @@
 /* A set of keys in the first line, a token in the rest; the keys of the RFC where the
  * first line is none. Nothing here has a signature that is good: a token that is
  * accepted is a bug. */
-#include "lib/http/jwt.h"
+#include "lib/identity/jwt.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 FUZZERS += cgroup
-cgroup_fuzz_SRCS := lib/cgroup.c lib/cgroup_parse.c lib/cgroup_record.c lib/record.c lib/tlv.c lib/parse.c lib/err.c lib/fs.c lib/buf.c
+cgroup_fuzz_SRCS := lib/cgroup.c lib/cgroup_parse.c lib/cgroup_record.c lib/records/record.c lib/records/tlv.c lib/parse.c lib/err.c lib/fs.c lib/buf.c
 FUZZERS += conf
-conf_fuzz_SRCS := lib/conf.c lib/spelling.c lib/conf_help.c lib/conf_yaml.c lib/buf.c lib/err.c lib/fs.c lib/parse.c lib/yaml_walk.c
+conf_fuzz_SRCS := lib/conf/conf.c lib/spelling.c lib/conf/conf_help.c lib/conf/conf_yaml.c lib/buf.c lib/err.c lib/fs.c lib/parse.c lib/conf/yaml_walk.c
 conf_fuzz_PKGS := yaml-0.1
 FUZZERS += spool
-spool_fuzz_SRCS := lib/spool_segment.c lib/buf.c lib/crc32c.c lib/err.c lib/fs.c lib/parse.c
+spool_fuzz_SRCS := lib/records/spool_segment.c lib/buf.c lib/crc32c.c lib/err.c lib/fs.c lib/parse.c
 FUZZERS += slurmconf
 slurmconf_fuzz_SRCS := lib/slurmconf.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
 FUZZERS += elfsym
@@ -15,11 +15,11 @@ spank_options_fuzz_SRCS := spank/options.c spank/gpulist.c lib/parse.c lib/err.c
 FUZZERS += gpus
 gpus_fuzz_SRCS := daemon/gpus.c lib/exec.c lib/parse.c lib/err.c lib/fs.c lib/buf.c
 FUZZERS += record
-record_fuzz_SRCS := lib/record.c lib/tlv.c lib/err.c lib/buf.c
+record_fuzz_SRCS := lib/records/record.c lib/records/tlv.c lib/err.c lib/buf.c
 FUZZERS += ring
-ring_fuzz_SRCS := lib/boot.c lib/ring.c lib/ring_gone.c lib/record.c lib/tlv.c lib/crc32c.c lib/fs.c lib/parse.c lib/err.c lib/buf.c cli/ringview.c
+ring_fuzz_SRCS := lib/boot.c lib/records/ring.c lib/records/ring_gone.c lib/records/record.c lib/records/tlv.c lib/crc32c.c lib/fs.c lib/parse.c lib/err.c lib/buf.c cli/ringview.c
 FUZZERS += units
-units_fuzz_SRCS := $(filter daemon/units%.c,$(libdaemon_SRCS)) daemon/steps_energy.c daemon/energy.c daemon/energy_host.c daemon/energy_split.c lib/boot.c lib/cgroup.c lib/cgroup_parse.c lib/cgroup_record.c lib/record.c lib/tlv.c lib/fs.c lib/parse.c lib/err.c lib/buf.c
+units_fuzz_SRCS := $(filter daemon/units%.c,$(libdaemon_SRCS)) daemon/steps_energy.c daemon/energy.c daemon/energy_host.c daemon/energy_split.c lib/boot.c lib/cgroup.c lib/cgroup_parse.c lib/cgroup_record.c lib/records/record.c lib/records/tlv.c lib/fs.c lib/parse.c lib/err.c lib/buf.c
 FUZZERS += answer
 answer_fuzz_SRCS := lb/answer.c
 FUZZERS += http_target
@@ -29,14 +29,14 @@ negotiate_fuzz_SRCS := lib/http/negotiate.c lib/buf.c lib/err.c lib/fs.c lib/par
 FUZZERS += proc
 proc_fuzz_SRCS := daemon/proc_parse.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
 FUZZERS += web_config
-web_config_fuzz_SRCS := lib/http/web_config.c lib/yaml_walk.c lib/secret.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
+web_config_fuzz_SRCS := lib/http/web_config.c lib/conf/yaml_walk.c lib/secret.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
 web_config_fuzz_PKGS := yaml-0.1
 FUZZERS += rapl
 rapl_fuzz_SRCS := daemon/rapl_zone.c daemon/rapl_pmu.c daemon/energy_counter.c lib/parse.c
 FUZZERS += cray
 cray_fuzz_SRCS := daemon/cray_text.c daemon/hwmon_name.c lib/parse.c
 FUZZERS += energy_page
-energy_page_fuzz_SRCS := lib/boot.c lib/energy_page.c lib/energy_page_writer.c lib/fs.c lib/parse.c lib/err.c lib/buf.c
+energy_page_fuzz_SRCS := lib/boot.c lib/records/energy_page.c lib/records/energy_page_writer.c lib/fs.c lib/parse.c lib/err.c lib/buf.c
 ifeq ($(HAVE_CURL)$(HAVE_JSON),11)
 FUZZERS += emissions
 endif
@@ -46,7 +46,7 @@ emissions_fuzz_PKGS := libcurl json-c
 FUZZERS += power
 power_fuzz_SRCS := daemon/power_curve.c lib/parse.c lib/err.c
 FUZZERS += courier_msg
-courier_msg_fuzz_SRCS := lib/courier_msg.c lib/err.c lib/emission.c lib/buf.c lib/parse.c lib/fs.c
+courier_msg_fuzz_SRCS := lib/records/courier_msg.c lib/err.c lib/emission.c lib/buf.c lib/parse.c lib/fs.c
 FUZZERS += ipmi
 ipmi_fuzz_SRCS := daemon/ipmi.c daemon/ipmi_dcmi.c daemon/ipmi_lan.c lib/err.c
 FUZZERS += ipmi_tool
@@ -58,36 +58,36 @@ FUZZERS += redfish_json redfish_config
 endif
 redfish_json_fuzz_SRCS := courier/redfish_json.c lib/http/json.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
 redfish_json_fuzz_PKGS := json-c
-redfish_config_fuzz_SRCS := courier/redfish_config.c courier/redfish_config_yaml.c lib/http/client_url.c lib/secret.c lib/yaml_walk.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
+redfish_config_fuzz_SRCS := courier/redfish_config.c courier/redfish_config_yaml.c lib/http/client_url.c lib/secret.c lib/conf/yaml_walk.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
 redfish_config_fuzz_PKGS := libcurl yaml-0.1
 FUZZERS += proxy_path
 proxy_path_fuzz_SRCS := redfish_proxy/path.c redfish_proxy/url.c lib/netaddr.c lib/parse.c lib/err.c
 FUZZERS += proxy_config
 proxy_config_fuzz_SRCS := redfish_proxy/config.c redfish_proxy/config_client.c redfish_proxy/access.c redfish_proxy/path.c redfish_proxy/url.c \
-	lib/netaddr.c lib/yaml_walk.c lib/secret.c lib/parse.c lib/err.c lib/fs.c lib/buf.c
+	lib/netaddr.c lib/conf/yaml_walk.c lib/secret.c lib/parse.c lib/err.c lib/fs.c lib/buf.c
 proxy_config_fuzz_PKGS := yaml-0.1
 FUZZERS += report
-report_fuzz_SRCS := lib/report.c lib/tlv.c lib/err.c lib/buf.c
+report_fuzz_SRCS := lib/records/report.c lib/records/tlv.c lib/err.c lib/buf.c
 FUZZERS += job
-job_fuzz_SRCS := lib/job.c lib/job_names.c lib/buf.c lib/parse.c lib/err.c
+job_fuzz_SRCS := lib/records/job.c lib/records/job_names.c lib/buf.c lib/parse.c lib/err.c
 ifeq ($(HAVE_ZLIB),1)
 FUZZERS += batch
-batch_fuzz_SRCS := lib/batch.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
+batch_fuzz_SRCS := lib/records/batch.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
 batch_fuzz_PKGS := zlib
 FUZZERS += ingest
-ingest_fuzz_SRCS := aggregator/ingest_decode.c aggregator/ingest_job.c aggregator/ingest_known.c aggregator/ingest_may.c aggregator/ingest_place.c lib/report_clock.c lib/boot.c lib/party.c lib/netaddr.c aggregator/ingest_report.c aggregator/ingest_rows.c lib/batch.c lib/buf.c lib/err.c lib/fs.c lib/parse.c \
-	lib/job.c lib/job_names.c lib/report.c lib/record.c lib/tlv.c lib/rfc3339.c
+ingest_fuzz_SRCS := aggregator/ingest_decode.c aggregator/ingest_job.c aggregator/ingest_known.c aggregator/ingest_may.c aggregator/ingest_place.c lib/records/report_clock.c lib/boot.c lib/party.c lib/netaddr.c aggregator/ingest_report.c aggregator/ingest_rows.c lib/records/batch.c lib/buf.c lib/err.c lib/fs.c lib/parse.c \
+	lib/records/job.c lib/records/job_names.c lib/records/report.c lib/records/record.c lib/records/tlv.c lib/rfc3339.c
 ingest_fuzz_PKGS := zlib
 endif
 ifeq ($(HAVE_GNUTLS)$(HAVE_JSON),11)
 FUZZERS += jwt
 endif
-jwt_fuzz_SRCS := lib/http/jwt.c lib/http/json.c lib/buf.c lib/fs.c lib/parse.c lib/err.c
+jwt_fuzz_SRCS := lib/identity/jwt.c lib/http/json.c lib/buf.c lib/fs.c lib/parse.c lib/err.c
 jwt_fuzz_PKGS := gnutls json-c
 ifeq ($(HAVE_GNUTLS)$(HAVE_CURL)$(HAVE_JSON),111)
 FUZZERS += identity
 endif
-identity_fuzz_SRCS := lib/http/identity.c lib/http/munge_request.c lib/own_host.c lib/party.c lib/http/jwt_source.c lib/http/jwt.c lib/http/json.c lib/http/client.c lib/http/client_url.c lib/secret.c lib/netaddr.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
+identity_fuzz_SRCS := lib/identity/identity.c lib/identity/munge_request.c lib/own_host.c lib/party.c lib/identity/jwt_source.c lib/identity/jwt.c lib/http/json.c lib/http/client.c lib/http/client_url.c lib/secret.c lib/netaddr.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
 identity_fuzz_PKGS := gnutls libcurl json-c
 FUZZERS += jobcomp_options
 jobcomp_options_fuzz_SRCS := jobcomp/options.c jobcomp/tres.c lib/fs.c lib/parse.c lib/err.c lib/buf.c
@@ -111,7 +111,7 @@ ifeq ($(HAVE_JSON)$(HAVE_PQ)$(HAVE_MHD),111)
 FUZZERS += sacct
 FUZZERS += grafana
 endif
-sacct_fuzz_SRCS := aggregator/sacct.c aggregator/sacct_json.c aggregator/associations.c lib/job.c lib/job_json.c lib/job_names.c lib/tlv.c lib/http/json.c lib/rfc3339.c lib/parse.c lib/err.c lib/buf.c lib/fs.c
+sacct_fuzz_SRCS := aggregator/sacct.c aggregator/sacct_json.c aggregator/associations.c lib/records/job.c lib/records/job_json.c lib/records/job_names.c lib/records/tlv.c lib/http/json.c lib/rfc3339.c lib/parse.c lib/err.c lib/buf.c lib/fs.c
 sacct_fuzz_PKGS := json-c
 grafana_fuzz_SRCS := aggregator/grafana_members.c lib/http/json.c lib/parse.c lib/err.c lib/buf.c lib/fs.c
 grafana_fuzz_PKGS := json-c
@@ -121,8 +121,8 @@ FUZZERS += when
 when_fuzz_SRCS := cli/when.c lib/err.c
 ifeq ($(HAVE_CURL)$(HAVE_JSON)$(HAVE_GNUTLS),111)
 FUZZERS += cacct
-cacct_fuzz_SRCS := $(filter-out cli/cacct_%,$(libcacct_SRCS)) cli/cacct_query.c lib/http/client.c lib/http/client_url.c lib/http/json.c lib/http/munge.c lib/http/munge_request.c lib/own_host.c lib/fair.c lib/turns.c
-cacct_fuzz_SRCS += lib/spelling.c lib/job_names.c lib/buf.c lib/err.c lib/fs.c lib/parse.c lib/rfc3339.c lib/secret.c lib/yaml_walk.c lib/netaddr.c
+cacct_fuzz_SRCS := $(filter-out cli/cacct_%,$(libcacct_SRCS)) cli/cacct_query.c lib/http/client.c lib/http/client_url.c lib/http/json.c lib/identity/munge.c lib/identity/munge_request.c lib/own_host.c lib/fair.c lib/turns.c
+cacct_fuzz_SRCS += lib/spelling.c lib/records/job_names.c lib/buf.c lib/err.c lib/fs.c lib/parse.c lib/rfc3339.c lib/secret.c lib/conf/yaml_walk.c lib/netaddr.c
 cacct_fuzz_PKGS := libcurl json-c yaml-0.1 gnutls
 endif
 ifneq ($(filter liblbsite,$(ARCHIVES)),)
@@ -131,7 +131,7 @@ endif
 lb_filter_fuzz_SRCS := lb/filter.c lib/buf.c lib/err.c lib/parse.c
 lb_filter_fuzz_PKGS := zlib
 lb_config_fuzz_SRCS := lb/backend.c lb/backend_set.c lb/keep.c lb/promql_features.c lb/site.c lb/site_backends.c lb/site_build.c lb/site_client.c lb/site_read.c \
-	lib/http/client_url.c lib/yaml_walk.c lib/secret.c lib/prom.c lib/rfc3339.c lib/buf.c lib/err.c lib/fs.c lib/parse.c \
-	lib/http/identity.c lib/http/role_entry.c lib/account.c lib/log.c lib/party.c lib/http/jwt.c lib/http/jwt_source.c lib/http/client.c lib/http/munge.c lib/http/munge_request.c lib/own_host.c lib/fair.c lib/turns.c lib/http/json.c \
+	lib/http/client_url.c lib/conf/yaml_walk.c lib/secret.c lib/prom.c lib/rfc3339.c lib/buf.c lib/err.c lib/fs.c lib/parse.c \
+	lib/identity/identity.c lib/identity/role_entry.c lib/account.c lib/log.c lib/party.c lib/identity/jwt.c lib/identity/jwt_source.c lib/http/client.c lib/identity/munge.c lib/identity/munge_request.c lib/own_host.c lib/fair.c lib/turns.c lib/http/json.c \
 	lib/netaddr.c
 lb_config_fuzz_PKGS := $(liblbsite_USES)

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/record.h"
-#include "lib/ring.h"
+#include "lib/records/record.h"
+#include "lib/records/ring.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/report.h"
+#include "lib/records/report.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

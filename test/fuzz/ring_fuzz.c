@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "cli/ringview.h"
-#include "lib/ring.h"
+#include "lib/records/ring.h"
 #include "test/ring_files.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

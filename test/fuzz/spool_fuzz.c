@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "lib/crc32c.h"
-#include "lib/spool_segment.h"
+#include "lib/records/spool_segment.h"
 
 #define CRC_OF(p, member) crc32c(0, (p), offsetof(__typeof__(*(p)), member))
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The protocol of lib/ring.h for Spin. Every statement is one access to shared memory,
+ * The protocol of lib/records/ring.h for Spin. Every statement is one access to shared memory,
  * with what is local to it; atomic and d_step are what the CPU does in one
  * compare-and-swap. A process may stand still between any two of them, and "reaper"
- * kills producers and the consumer anywhere. Names follow lib/ring.c.
+ * kills producers and the consumer anywhere. Names follow lib/records/ring.c.
  *
  * Checked, over all interleavings:
  *   no published record is lost                 at the end, consumer

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "lib/batch.h"
+#include "lib/records/batch.h"
 
 #include <endian.h>
 #include <errno.h>

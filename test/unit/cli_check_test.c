@@ -11,7 +11,7 @@
 
 #include "cli/elfsym.h"
 #include "lib/clock.h"
-#include "lib/ring.h"
+#include "lib/records/ring.h"
 #include "test/ring_files.h"
 #include "test/unit/unit.h"
 

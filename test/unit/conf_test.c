@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "lib/conf.h"
+#include "lib/conf/conf.h"
 
 #include <errno.h>
 #include <fcntl.h>

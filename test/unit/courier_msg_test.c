@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "lib/courier_msg.h"
+#include "lib/records/courier_msg.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "lib/energy_page.h"
+#include "lib/records/energy_page.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 
 #include "lib/cleanup.h"
 #include "lib/clock.h"
-#include "lib/energy_page_file.h"
+#include "lib/records/energy_page_file.h"
 #include "test/unit/unit.h"
 
 #define ROWS 64u

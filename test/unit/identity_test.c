@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Whose request it is: each proof, each claim that is none, a real MUNGE daemon. */
-#include "lib/http/identity.h"
+#include "lib/identity/identity.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 
 #include "lib/cleanup.h"
 #include "lib/fs.h"
-#include "lib/http/munge.h"
+#include "lib/identity/munge.h"
 #include "test/unit/jwt_make.h"
 #include "test/unit/scratch.h"
 

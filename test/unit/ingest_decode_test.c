@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/batch.h"
 #include "lib/clock.h"
+#include "lib/records/batch.h"
 #include "lib/rfc3339.h"
 #include "test/fake/starve.h"
 #include "test/unit/unit.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "lib/job_json.h"
+#include "lib/records/job_json.h"
 #include "test/unit/unit.h"
 
 static void assert_json(const struct job *j, const char *want)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "lib/buf.h"
-#include "lib/job.h"
+#include "lib/records/job.h"
 #include "test/unit/unit.h"
 
 static struct err err;

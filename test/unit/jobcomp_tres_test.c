@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "jobcomp/tres.h"
-#include "lib/job.h"
+#include "lib/records/job.h"
 #include "test/unit/unit.h"
 
 static struct buf out;

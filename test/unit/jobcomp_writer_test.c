@@ -12,8 +12,8 @@
 #include "jobcomp/queue.h"
 #include "jobcomp/writer.h"
 #include "lib/clock.h"
-#include "lib/job.h"
-#include "lib/spool.h"
+#include "lib/records/job.h"
+#include "lib/records/spool.h"
 #include "test/unit/scratch.h"
 #include "test/unit/unit.h"
 

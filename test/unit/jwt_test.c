@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tokens: one of the RFC's, ours, and each way to forge one. */
-#include "lib/http/jwt.h"
+#include "lib/identity/jwt.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 
 #include "lib/cleanup.h"
 #include "lib/fs.h"
-#include "lib/http/jwt_source.h"
+#include "lib/identity/jwt_source.h"
 #include "test/unit/jwt_make.h"
 #include "test/unit/scratch.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a credential is for: each part that differs is named; what is none is none. */
-#include "lib/http/munge_request.h"
+#include "lib/identity/munge_request.h"
 
 #include <errno.h>
 #include <stdio.h>

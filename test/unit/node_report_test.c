@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/report.h"
-#include "lib/tlv.h"
+#include "lib/records/report.h"
+#include "lib/records/tlv.h"
 #include "test/unit/unit.h"
 
 static struct err err;

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "lib/buf.h"
-#include "lib/record.h"
-#include "lib/ring.h"
+#include "lib/records/record.h"
+#include "lib/records/ring.h"
 #include "test/unit/unit.h"
 
 static struct err err;

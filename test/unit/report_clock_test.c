@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "lib/report_clock.h"
+#include "lib/records/report_clock.h"
 
 #include <errno.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "lib/clock.h"
-#include "lib/record.h"
+#include "lib/records/record.h"
 #include "test/unit/golden.h"
 
 #define SECOND NSEC_PER_SEC

@@ -15,8 +15,8 @@
 #include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/fs.h"
-#include "lib/ring.h"
-#include "lib/ring_word.h"
+#include "lib/records/ring.h"
+#include "lib/records/ring_word.h"
 #include "test/ring_files.h"
 #include "test/unit/unit.h"
 

@@ -22,7 +22,7 @@
 
 #include "lib/clock.h"
 #include "lib/parse.h"
-#include "lib/ring.h"
+#include "lib/records/ring.h"
 #include "test/ring_files.h"
 
 #define PRODUCERS 8

@@ -7,7 +7,7 @@
 #include <sys/prctl.h>
 
 #include "cli/ringview.h"
-#include "lib/record.h"
+#include "lib/records/record.h"
 
 static int publish_step(struct ring *r, uint32_t step, const char *name)
 {

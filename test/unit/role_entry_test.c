@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Whom an entry of a list of roles means. */
-#include "lib/http/role_entry.h"
+#include "lib/identity/role_entry.h"
 
 #include <errno.h>
 #include <stdio.h>

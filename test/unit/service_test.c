@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "lib/cleanup.h"
+#include "lib/conf/program.h"
 #include "lib/log.h"
-#include "lib/program.h"
 #include "lib/signals.h"
 #include "test/unit/unit.h"
 

@@ -7,7 +7,7 @@
 
 #include "lib/cleanup.h"
 #include "lib/clock.h"
-#include "lib/energy_page.h"
+#include "lib/records/energy_page.h"
 #include "test/unit/spank_world.h"
 
 /* fd 2 of the test while hooks run: the step's stderr */

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/record.h"
-#include "lib/ring.h"
+#include "lib/records/record.h"
+#include "lib/records/ring.h"
 #include "spank/step.h"
 #include "test/fake/slurm_host.h"
 #include "test/ring_files.h"

@@ -8,7 +8,7 @@
 
 #include "lib/crc32c.h"
 #include "lib/fs.h"
-#include "lib/spool_segment.h"
+#include "lib/records/spool_segment.h"
 #include "test/unit/spool_util.h"
 
 /* A disk that takes so many more bytes of records; -1: as many as there are. */

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "lib/cleanup.h"
-#include "lib/spool.h"
+#include "lib/records/spool.h"
 #include "test/unit/unit.h"
 
 static char root[] = "/tmp/ceems-spool-test.XXXXXX";

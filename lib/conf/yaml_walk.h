@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_LIB_CONF_YAML_WALK_H
+#define CEEMS_LIB_CONF_YAML_WALK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <yaml.h>
+
+#include "lib/err.h"
+
+/* A nested YAML file as a document that is walked key by key: each key is known and
+ * handled, or named in the error with file and line, since an option that is ignored in
+ * silence is worse than a program that does not start. For flat options there is
+ * lib/conf/conf.h. Not thread safe. */
+
+#define YAML_WALK_KEYS_MAX 64 /* in one mapping's table */
+
+struct yaml_walk {
+	yaml_document_t *doc;
+	const char *file; /* its name in messages; borrowed */
+	struct err *err;
+};
+
+/* Handles the value of a key. arg is what the walk was given. */
+typedef int (*yaml_key_f)(void *arg, const char *key, yaml_node_t *value);
+
+struct yaml_key {
+	const char *name;
+	yaml_key_f f;
+};
+
+/* Parses text and calls root with the document's root node, NULL when there is none.
+ * -EFBIG: longer than max; -EINVAL with file and line: not YAML. Total on any bytes.
+ */
+int yaml_walk_text(struct yaml_walk *w, const char *text, size_t len, size_t max,
+		   int (*root)(void *arg, yaml_node_t *node), void *arg);
+
+/* Calls the function of each key of a mapping; unknown and repeated keys are errors,
+ * an empty value is an empty mapping. where names the mapping. */
+int yaml_walk_map(struct yaml_walk *w, void *arg, const char *where, yaml_node_t *map,
+		  const struct yaml_key *keys, size_t n);
+
+/* Calls f for each item of a sequence, of which there may be max. */
+int yaml_walk_list(struct yaml_walk *w, void *arg, const char *key, yaml_node_t *list,
+		   size_t max, yaml_key_f f);
+
+/* A scalar without NULs. Borrowed from the document. */
+int yaml_walk_scalar(struct yaml_walk *w, const char *key, yaml_node_t *n,
+		     const char **ret);
+/* A scalar of at most 4 KiB as an owned text; with expand, $NAME and ${NAME} in it are
+ * the environment's and $$ is a $. *ret, which may be NULL, is freed before. */
+int yaml_walk_value(struct yaml_walk *w, bool expand, const char *key, yaml_node_t *n,
+		    char **ret);
+int yaml_walk_bool(struct yaml_walk *w, const char *key, yaml_node_t *n, bool *ret);
+
+/* "FILE:LINE: what: detail" into the error; returns -EINVAL. detail may be NULL. */
+int yaml_walk_fail(struct yaml_walk *w, const yaml_node_t *at, const char *what,
+		   const char *detail);
+
+size_t yaml_walk_line(const yaml_node_t *n);
+
+/* Whether the line (from 0) at which a parser gave up, or the one before, begins with a
+ * tab; and what is then said behind the parser's own words. */
+bool yaml_has_tab(const char *text, size_t len, size_t line);
+#define YAML_TAB_HINT " (indent YAML with spaces, not with tabs)"
+
+#endif

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_LIB_RECORDS_REPORT_H
+#define CEEMS_LIB_RECORDS_REPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/err.h"
+#include "lib/records/record.h"
+
+/*
+ * What a node tells the aggregator about a unit, as it lies in the node's spool (form:
+ * lib/records/tlv.h; when each is written and what may come twice: doc/reports.md).
+ *
+ *	START     the unit is here: who it is and what it was given. No numbers.
+ *	INTERVAL  what it used in [t0, t1), as deltas. The intervals of an instance do
+ *	          not overlap and leave no gap; their sums are the totals of FINAL.
+ *	FINAL     how it ended, and the totals of its life. One with REPORT_PROVISIONAL
+ *	          is followed by another when all of it is known; the later one counts.
+ *
+ * Every report has everything that is known of the unit by then, so that none depends
+ * on another. `instance` is the stable id of (unit, run, node): reports are known again
+ * by (instance), (instance, t0_ns) and (instance). What has the same key is the same
+ * report, or one that knows more.
+ *
+ * Times are nanoseconds since 1970 by one base for each unit: CLOCK_REALTIME of the
+ * node when the unit began, and from there on what CLOCK_BOOTTIME counts. So no time of
+ * a unit leaps, whatever is done to the node's clock, and the base may be wrong as a
+ * whole.
+ */
+
+enum report_type {
+	REPORT_START = 17,
+	REPORT_INTERVAL = 18,
+	REPORT_FINAL = 19,
+};
+
+#define REPORT_BYTES_MAX 61440u /* no report is longer */
+#define REPORT_STEPS_MAX 256u   /* more are left out: REPORT_STEPS_CUT */
+#define REPORT_ENERGIES_MAX 12u /* (domain, source) pairs */
+#define REPORT_SOURCE_MAX 32u   /* "rapl", "redfish", "model", ... with the NUL */
+#define REPORT_BOOT_ID_MAX 40u
+#define REPORT_DOMAINS 8u /* of a step */
+
+/* How a unit ended: 1 + what /metrics calls it */
+enum report_end {
+	REPORT_END_NONE = 0, /* it has not */
+	REPORT_END_COMPLETED = 1,
+	REPORT_END_FAILED = 2, /* a step's exit status was not 0 */
+	REPORT_END_OOM = 3,
+	REPORT_END_LOST = 4, /* its control group vanished without a word */
+};
+
+/* Numbers on the wire. `host` is the whole node by one sensor and contains package,
+ * dram (and gpu, where the site said so) and other; the same for psys and package:
+ * domains are not to be added up blindly. */
+enum report_domain_id {
+	REPORT_PACKAGE = 1,
+	REPORT_DRAM = 2,
+	REPORT_PSYS = 3,
+	REPORT_GPU = 4,
+	REPORT_HOST = 5,
+	REPORT_OTHER = 6, /* host without what its parts measured */
+};
+
+enum report_flag {
+	REPORT_CUT = 1 << 0,          /* some text was too long and was cut */
+	REPORT_STEPS_CUT = 1 << 1,    /* steps has not all of them: steps_started */
+	REPORT_DISCOVERED = 1 << 2,   /* known only from its control group: unit id and
+					 restarts are a guess, uid and the like missing */
+	REPORT_PROVISIONAL = 1 << 3,  /* FINAL: energy is not settled yet */
+	REPORT_GPUS_TRUSTED = 1 << 4, /* gpus is Slurm's word, not the user's */
+	REPORT_FOUND = 1 << 5,        /* found in mid-life: see struct report_before */
+	REPORT_SLUID = 1 << 6,        /* hints.sluid is the name of its control group,
+					 which a job cannot forge */
+};
+
+/* What of struct report_use is known */
+enum report_known {
+	REPORT_HAS_CPU = 1 << 0,
+	REPORT_HAS_MEMORY_AVERAGE = 1 << 1,
+	REPORT_HAS_MEMORY_PEAK = 1 << 2,
+	REPORT_HAS_IO = 1 << 3,
+	REPORT_HAS_NETWORK = 1 << 4,    /* later */
+	REPORT_HAS_GPU_BUSY = 1 << 5,   /* later */
+	REPORT_HAS_GPU_MEMORY = 1 << 6, /* later */
+};
+
+struct report_use {
+	uint32_t known; /* enum report_known; what is not known is 0 */
+	uint64_t cpu_user_ns, cpu_system_ns, cpu_throttled_ns;
+	uint64_t memory_average_bytes; /* resident, without page cache */
+	uint64_t memory_peak_bytes;    /* of readings; FINAL: the kernel's own peak
+					  where it has one (page cache is in that) */
+	uint64_t oom_kills;
+	uint64_t io_read_bytes, io_write_bytes;
+	uint64_t network_rx_bytes, network_tx_bytes;
+	uint64_t gpu_busy_ns; /* GPUs x time */
+	uint64_t gpu_memory_bytes;
+};
+
+/* What the unit's control group on this node had counted before the first window of
+ * this instance, steps that had ended by then included. The windows are what it used
+ * since: absolute counter = before + sum of the windows. Whether another instance has
+ * told of some of it the aggregator knows. */
+struct report_before {
+	uint32_t known; /* REPORT_HAS_CPU, REPORT_HAS_IO; 0: nothing was before */
+	uint64_t cpu_user_ns, cpu_system_ns;
+	uint64_t io_read_bytes, io_write_bytes;
+};
+
+struct report_energy {
+	uint32_t domain; /* enum report_domain_id; later versions may have others */
+	char source[REPORT_SOURCE_MAX];
+	uint64_t uj;
+};
+
+enum report_step_flag {
+	REPORT_STEP_RUNNING = 1 << 0,    /* no end yet */
+	REPORT_STEP_LOST = 1 << 1,       /* no stop record came */
+	REPORT_STEP_SIGNALLED = 1 << 2,  /* exit_status is from a signal */
+	REPORT_STEP_DISCOVERED = 1 << 3, /* found by its control group */
+};
+
+/* Totals of a step. Also in INTERVAL (those that ended by then): a later word about
+ * the same step counts. */
+struct report_step {
+	uint32_t step;        /* number or RECORD_STEP_* */
+	uint32_t flags;       /* enum report_step_flag */
+	uint32_t exit_status; /* wait status */
+	uint32_t tasks, cpus; /* on this node, 0: not known */
+	uint64_t started_ns, ended_ns;
+	uint64_t cpu_user_ns, cpu_system_ns;
+	uint64_t memory_peak_bytes;
+	uint64_t io_read_bytes, io_write_bytes;
+	uint64_t oom_kills;
+	uint64_t energy_uj[REPORT_DOMAINS]; /* by enum report_domain_id */
+	/* Hints, "": not known: the program of a numbered step, and the job's name in
+	 * its environment where that is another. The step's name is the latter when the
+	 * job's is another still (srun -J), else the former. */
+	char command[RECORD_NAME_MAX];
+	char label[RECORD_NAME_MAX];
+};
+
+struct report {
+	uint8_t type;      /* enum report_type */
+	uint8_t manager;   /* enum record_manager */
+	uint32_t flags;    /* enum report_flag */
+	uint64_t instance; /* 1 .. 2^63 - 1 */
+
+	char cluster[RECORD_NAME_MAX];
+	char node[RECORD_NAME_MAX];       /* Slurm's name of the node */
+	char boot_id[REPORT_BOOT_ID_MAX]; /* of the kernel */
+	char unit[RECORD_ID_MAX];         /* raw job id, VM uuid, pod uid */
+	uint32_t restarts;
+	uint32_t uid, gid;              /* RECORD_NO_VAL: not known */
+	uint32_t array_job, array_task; /* RECORD_NO_VAL: none */
+
+	uint32_t cpus;                   /* allocated on this node, 0: not known */
+	uint64_t memory_bytes;           /* the same */
+	uint32_t gpu_count;              /* the same, as far as gpus tells */
+	char gpus[RECORD_GPUS_MAX];      /* indices, "0,2-3" */
+	char gpu_share[RECORD_GPUS_MAX]; /* "shard:N", "mps:PERCENT", "": whole ones */
+
+	uint64_t started_ns;
+	uint64_t
+		started_boottime_ns; /* the same moment by CLOCK_BOOTTIME, 0: unknown */
+	uint64_t ended_ns;           /* 0: it has not */
+	uint8_t end;                 /* enum report_end */
+
+	/* INTERVAL: the window. FINAL: the whole life. START: 0 */
+	uint64_t t0_ns, t1_ns;
+	/* Of t1 - t0, what ceemsd was there for; the rest of the counters is as the
+	 * kernel or the plugin told it afterwards; memory is missing, and energy was
+	 * divided in one piece, if at all */
+	uint64_t observed_ns;
+	struct report_use use;
+	struct report_before before;
+	uint32_t energy_count;
+	struct report_energy energy[REPORT_ENERGIES_MAX];
+
+	/* Hints from the job's own environment: it can forge them. Shown, never billed
+	 * nor used to decide who may see what. */
+	struct report_hints {
+		char sluid[RECORD_NAME_MAX];
+		char name[RECORD_NAME_MAX];
+		char account[RECORD_NAME_MAX];
+		char partition[RECORD_NAME_MAX];
+		uint32_t het_job; /* RECORD_NO_VAL: none */
+	} hints;
+
+	uint32_t steps_started; /* on this node so far */
+	uint32_t step_count;
+	/* Only the first step_count are there; the rest is never touched nor read. */
+	struct report_step steps[REPORT_STEPS_MAX];
+};
+
+/* All absent. Does not touch steps: the struct is large. */
+void report_init(struct report *r, enum report_type type, enum record_manager manager);
+
+/* Copies s into a text of r, cut at a character with REPORT_CUT. */
+void report_set(struct report *r, char *dst, size_t dst_size, const char *s);
+
+/* Adds to the entry of (domain, source), making it. False: no room, nothing added. */
+bool report_add_energy(struct report *r, uint32_t domain, const char *source,
+		       uint64_t uj);
+
+/* Encodes into buf: REPORT_BYTES_MAX bytes always suffice. Steps that do not fit are
+ * left out from the end, with REPORT_STEPS_CUT, and before them their names, with
+ * REPORT_CUT. Returns the length or -EMSGSIZE. */
+int report_encode(const struct report *r, void *buf, size_t size);
+
+/* Any bytes give a report or -EPROTO with a text naming the field. Unknown fields are
+ * skipped; what a report must have (all: manager, instance, cluster, node, unit,
+ * started; INTERVAL: t0 < t1, observed <= t1 - t0; FINAL: those, ended and end) is
+ * checked. On failure *ret is void. */
+int report_decode(const void *data, size_t len, struct report *ret, struct err *err);
+
+/* Equal in everything, steps included */
+bool report_equal(const struct report *a, const struct report *b);
+
+const char *report_type_name(uint8_t type);      /* "start", "interval", "final", "?" */
+const char *report_end_name(uint8_t end);        /* "", "completed", ..., "?" */
+const char *report_domain_name(uint32_t domain); /* "package", ..., "?" */
+
+#endif
