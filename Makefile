@@ -29,6 +29,11 @@ include lib/http/module.mk
 include lib/identity/module.mk
 include lib/pg/module.mk
 include courier/module.mk
+include daemon/node/module.mk
+include daemon/sources/module.mk
+include daemon/ticker/module.mk
+include daemon/reports/module.mk
+include daemon/web/module.mk
 include daemon/module.mk
 include spank/module.mk
 include acct_gather/module.mk

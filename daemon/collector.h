@@ -20,8 +20,8 @@ struct collector {
 	const char *help;
 	bool on_by_default;
 	unsigned needs;
-	/* NULL: reads at scrape. Else it exports what daemon/sampler.h took from this
-	 * source last. */
+	/* NULL: reads at scrape. Else it exports what daemon/sources/sampler.h took
+	 * from this source last. */
 	const struct source *source;
 	/* -ENODEV: absent on this machine, not an error. Anything it keeps hangs off
 	 * *ret_state */

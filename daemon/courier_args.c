@@ -10,9 +10,9 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-#include "daemon/courier_link.h"
 #include "daemon/emissions.h"
 #include "daemon/options.h"
+#include "daemon/sources/courier_link.h"
 #include "lib/cleanup.h"
 #include "lib/exec.h"
 

@@ -12,15 +12,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "daemon/cluster_name.h"
-#include "daemon/courier_link.h"
 #include "daemon/daemon_energy.h"
 #include "daemon/discover.h"
 #include "daemon/emissions.h"
 #include "daemon/found.h"
-#include "daemon/ipmi_lan.h"
-#include "daemon/msr.h"
-#include "daemon/perf_cpu.h"
+#include "daemon/reports/cluster_name.h"
+#include "daemon/sources/courier_link.h"
+#include "daemon/sources/ipmi_lan.h"
+#include "daemon/sources/msr.h"
+#include "daemon/sources/perf_cpu.h"
 #include "daemon/units_found.h"
 #include "daemon/units_json.h"
 #include "lib/cleanup.h"

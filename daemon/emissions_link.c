@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/courier_link.h"
 #include "daemon/emissions.h"
+#include "daemon/sources/courier_link.h"
 #include "lib/cleanup.h"
 
 static int take_factors(struct emissions *e, size_t provider,

@@ -6,10 +6,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "daemon/courier_link.h"
 #include "daemon/daemon.h"
 #include "daemon/discover.h"
 #include "daemon/found.h"
+#include "daemon/sources/courier_link.h"
 #include "lib/clock.h"
 #include "lib/log.h"
 #include "lib/service.h"

@@ -3,7 +3,7 @@
 #define CEEMS_DAEMON_UNITS_ENERGY_H
 
 #include "daemon/energy.h"
-#include "daemon/kept.h"
+#include "daemon/sources/kept.h"
 #include "daemon/units.h"
 
 /*

@@ -37,8 +37,9 @@ struct unit_report {
 	uint32_t marks; /* enum report_mark */
 	uint32_t energies;
 	struct {
-		uint32_t domain, source; /* enum energy_domain, tag of daemon/meters.h
-					  */
+		uint32_t domain,
+			source; /* enum energy_domain, tag of daemon/sources/meters.h
+				 */
 	} energy[REPORT_ENERGIES_MAX];
 	uint64_t seen_uj[ENERGY_DOMAINS]; /* of the unit's account, that is in `live` */
 	uint64_t live_uj[REPORT_ENERGIES_MAX];

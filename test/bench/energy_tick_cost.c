@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "daemon/options.h"
-#include "daemon/page_fill.h"
-#include "daemon/sampler.h"
-#include "daemon/ticker.h"
+#include "daemon/sources/sampler.h"
+#include "daemon/ticker/page_fill.h"
+#include "daemon/ticker/ticker.h"
 #include "daemon/units.h"
 #include "lib/clock.h"
 #include "lib/log.h"

@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "daemon/energy_counter.h"
 #include "daemon/options.h"
-#include "daemon/sampler.h"
+#include "daemon/sources/energy_counter.h"
+#include "daemon/sources/sampler.h"
 #include "lib/clock.h"
 #include "lib/fs.h"
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "daemon/reporter.h"
+#include "daemon/reports/reporter.h"
 #include "lib/clock.h"
 #include "lib/records/spool.h"
 

@@ -17,8 +17,8 @@
 
 #include "daemon/options.h"
 #include "daemon/sample.h"
-#include "daemon/scrape.h"
 #include "daemon/units.h"
+#include "daemon/web/scrape.h"
 #include "lib/cgroup.h"
 #include "lib/clock.h"
 #include "lib/fs.h"

@@ -8,13 +8,14 @@ mapfile -t names < <(sed -n 's/^[[:space:]]*&collector_\([a-z0-9_]*\),$/\1/p' da
 ok "the table has rows" test "${#names[@]}" -gt 0
 is "the table is sorted" "$(printf '%s\n' "${names[@]}")" "$(printf '%s\n' "${names[@]}" | LC_ALL=C sort -u)"
 is "no collector is left out of the table" \
-	"$(ls daemon/collector_*.c | sed 's|.*collector_||; s|\.c$||' | LC_ALL=C sort | paste -sd' ')" "${names[*]}"
+	"$(ls daemon/collector_*.c daemon/*/collector_*.c | sed 's|.*collector_||; s|\.c$||' | LC_ALL=C sort | paste -sd' ')" "${names[*]}"
 
 # missing NAME: what this collector lacks, one per line
 missing() {
-	local name=$1 tests goldens metric
-	grep -q "^const struct collector collector_$name = {" "daemon/collector_$name.c" || echo "daemon/collector_$name.c"
-	grep -q "daemon/collector_$name\.c" daemon/module.mk || echo "its line in daemon/module.mk"
+	local name=$1 tests goldens metric src
+	src=$(grep -l "^const struct collector collector_$name = {" daemon/collector_"$name".c daemon/*/collector_"$name".c 2>/dev/null)
+	[ -n "$src" ] || { echo "daemon/*/collector_$name.c"; return; }
+	grep -q "$src" "${src%/*}/module.mk" || echo "its line in ${src%/*}/module.mk"
 	tests=$(ls "test/unit/collector_${name}_test.c" "test/unit/${name}_collector_test.c" 2>/dev/null)
 	[ -n "$tests" ] || { echo "test/unit/collector_${name}_test.c"; return; }
 	grep -qE "^TESTS \+=.*\bcollector_${name}_test\b" test/unit/module.mk || echo "its line in test/unit/module.mk"

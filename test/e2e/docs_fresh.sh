@@ -93,7 +93,7 @@ if [ -x "$agg" ]; then
 	is "aggregator.md has the options of this ceems_aggregator (else: test/e2e/docs_fresh.sh UPDATE)" \
 		"$(diff <(grep . "$SCRATCH/agg.md") "$SCRATCH/have.md" | head -10)" ""
 	bad=
-	for m in $(grep -ohE '"ceems_aggregator_[a-z_]+"' aggregator/*.c | tr -d '"' | sort -u); do
+	for m in $(grep -ohE '"ceems_aggregator_[a-z_]+"' aggregator/*.c aggregator/*/*.c | tr -d '"' | sort -u); do
 		grep -qF "\`$m\`" $page || bad+="$m "
 	done
 	is "aggregator.md has its metrics" "$bad" ""
@@ -139,7 +139,7 @@ if [ -x "$lb" ]; then
 	is "lb.md has the options of this ceems_lb (else: test/e2e/docs_fresh.sh UPDATE)" \
 		"$(diff <(grep . "$SCRATCH/lb.md") "$SCRATCH/have.md" | head -10)" ""
 	bad=
-	for m in $(grep -ohE '"ceems_lb_[a-z_]+"' lb/*.c | tr -d '"' | sort -u); do
+	for m in $(grep -ohE '"ceems_lb_[a-z_]+"' lb/*.c lb/*/*.c | tr -d '"' | sort -u); do
 		grep -qF "\`$m\`" $page || bad+="$m "
 	done
 	is "lb.md has its metrics" "$bad" ""

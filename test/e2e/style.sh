@@ -47,7 +47,7 @@ is "every open in product code is close-on-exec" \
 		if (st ~ /[^a-z_](open|openat)\(/ && st ~ /O_(RDONLY|WRONLY|RDWR|PATH|CREAT)/ && st !~ /O_CLOEXEC/) print at st
 		st = "" }' | grep -v '^lib/exec.c:' | head -20)" ""
 
-mapfile -t collectors_c < <(printf '%s\n' "${product[@]}" | grep '^daemon/collector_')
+mapfile -t collectors_c < <(printf '%s\n' "${product[@]}" | grep -E '^daemon/([a-z]+/)?collector_')
 if [ "${#collectors_c[@]}" -gt 0 ]; then
 	is "collectors open nothing by a literal /proc or /sys path" \
 		"$(grep -nE '(open|fs_[a-z0-9_]+|fopen|stat|access)\([^;]*"/(proc|sys)' "${collectors_c[@]}" | head -20)" ""

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Prints what daemon/ipmi_lan.h finds out at the device ipmi0 of /dev: the BMC's IPv4
- * and IPv6 address, "-" for none. For tests that have a real device. */
+/* Prints what daemon/sources/ipmi_lan.h finds out at the device ipmi0 of /dev: the
+ * BMC's IPv4 and IPv6 address, "-" for none. For tests that have a real device. */
 #include <fcntl.h>
 #include <stdio.h>
 
-#include "daemon/ipmi_lan.h"
+#include "daemon/sources/ipmi_lan.h"
 #include "lib/clock.h"
 #include "lib/fs.h"
 

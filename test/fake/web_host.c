@@ -20,8 +20,8 @@
 #include <unistd.h>
 
 #include "daemon/options.h"
-#include "daemon/pages.h"
-#include "daemon/scrape.h"
+#include "daemon/web/pages.h"
+#include "daemon/web/scrape.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/fs.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Names and texts of Cray's pm_counters and of hwmon's folders: what comes from sysfs
  * as words. */
-#include "daemon/cray_text.h"
+#include "daemon/sources/cray_text.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/hwmon_name.h"
+#include "daemon/sources/hwmon_name.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

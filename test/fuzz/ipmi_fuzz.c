@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/ipmi_dcmi.h"
-#include "daemon/ipmi_lan.h"
+#include "daemon/sources/ipmi_dcmi.h"
+#include "daemon/sources/ipmi_lan.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

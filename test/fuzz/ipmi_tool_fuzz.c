@@ -3,8 +3,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "daemon/capmc.h"
-#include "daemon/ipmi_cmd.h"
+#include "daemon/sources/capmc.h"
+#include "daemon/sources/ipmi_cmd.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The node's procfs texts: stat, meminfo, net/dev, cpuinfo. */
-#include "daemon/proc_parse.h"
+#include "daemon/node/proc_parse.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The texts of powercap zones, and any series of readings of a counter. */
-#include "daemon/rapl_zone.h"
+#include "daemon/sources/rapl_zone.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/energy_counter.h"
-#include "daemon/rapl_pmu.h"
+#include "daemon/sources/energy_counter.h"
+#include "daemon/sources/rapl_pmu.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "daemon/cluster_name.h"
+#include "daemon/reports/cluster_name.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
 
-#include "daemon/courier_link.h"
+#include "daemon/sources/courier_link.h"
 #include "test/unit/node.h"
 
 extern const struct collector collector_courier;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
 
-#include "daemon/proc_parse.h"
+#include "daemon/node/proc_parse.h"
 #include "test/unit/node.h"
 #include "test/unit/scratch.h"
 

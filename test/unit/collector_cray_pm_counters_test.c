@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
 
-#include "daemon/cray_text.h"
+#include "daemon/sources/cray_text.h"
 #include "test/unit/energy_tree.h"
 
 extern const struct collector collector_cray_pm_counters;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
 
-#include "daemon/power_model.h"
+#include "daemon/sources/power_model.h"
 #include "test/unit/energy_tree.h"
 
 extern const struct collector collector_model;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "daemon/courier_link.h"
+#include "daemon/sources/courier_link.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "daemon/energy_counter.h"
+#include "daemon/sources/energy_counter.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/rapl_zone.h"
+#include "daemon/sources/rapl_zone.h"
 #include "lib/clock.h"
 #include "test/unit/unit.h"
 

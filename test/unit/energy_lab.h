@@ -4,8 +4,8 @@
 
 #include <errno.h>
 
-#include "daemon/meters.h"
-#include "daemon/ticker.h"
+#include "daemon/sources/meters.h"
+#include "daemon/ticker/ticker.h"
 #include "daemon/units_energy.h"
 #include "lib/log.h"
 #include "test/unit/energy_tree.h"

@@ -2,8 +2,8 @@
 /* Energy over a restart of the daemon: what sensors counted while none ran is divided
  * by what was used meanwhile, as far as the counters prove it. */
 #include "daemon/steps_energy.h"
-#include "daemon/ticker.h"
-#include "daemon/uses.h"
+#include "daemon/ticker/ticker.h"
+#include "daemon/ticker/uses.h"
 
 #include "test/unit/energy_lab.h"
 

@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <sys/stat.h>
 
-#include "daemon/sampler.h"
+#include "daemon/sources/sampler.h"
 #include "test/unit/node.h"
 #include "test/unit/scratch.h"
 

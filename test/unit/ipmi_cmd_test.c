@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "daemon/ipmi_cmd.h"
+#include "daemon/sources/ipmi_cmd.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "daemon/ipmi_tool.h"
+#include "daemon/sources/ipmi_tool.h"
 #include "lib/clock.h"
 #include "lib/fs.h"
 #include "test/unit/scratch.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-#include "daemon/ipmi.h"
+#include "daemon/sources/ipmi.h"
 #include "lib/clock.h"
 #include "test/unit/unit.h"
 

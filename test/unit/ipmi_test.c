@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "daemon/ipmi.h"
+#include "daemon/sources/ipmi.h"
 
-#include "daemon/ipmi_dcmi.h"
-#include "daemon/ipmi_lan.h"
+#include "daemon/sources/ipmi_dcmi.h"
+#include "daemon/sources/ipmi_lan.h"
 #include "test/unit/ipmi_fake.h"
 
 static uint64_t clock_ns;

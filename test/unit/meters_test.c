@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "daemon/meters.h"
+#include "daemon/sources/meters.h"
 
 #include "test/unit/energy_lab.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "daemon/page_fill.h"
+#include "daemon/ticker/page_fill.h"
 
 #include "test/unit/energy_lab.h"
 

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 
-#include "daemon/rapl_pmu.h"
+#include "daemon/sources/rapl_pmu.h"
 #include "test/unit/energy_tree.h"
 
 extern const struct collector collector_rapl;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* How long a record waits does not go by what the wall clock does meanwhile. */
-#include "daemon/report_age.h"
+#include "daemon/reports/report_age.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What is reported when, with a clock that the test moves. */
-#include "daemon/reporter.h"
+#include "daemon/reports/reporter.h"
 
 #include <errno.h>
 

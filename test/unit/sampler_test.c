@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "daemon/sampler.h"
+#include "daemon/sources/sampler.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "daemon/scrape.h"
+#include "daemon/web/scrape.h"
 
 #include <errno.h>
 #include <stdatomic.h>

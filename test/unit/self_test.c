@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "daemon/self.h"
+#include "daemon/web/self.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "daemon/ticker.h"
+#include "daemon/ticker/ticker.h"
 
 #include "daemon/found.h"
 #include "lib/fs.h"

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_DAEMON_REPORTS_REPORTER_H
+#define CEEMS_DAEMON_REPORTS_REPORTER_H
+
+#include <stddef.h>
+
+#include "daemon/reports/report_fill.h"
+
+struct sample;
+
+/*
+ * Which report is due when (doc/reports.md). No thread, no file, no clock of its own:
+ * daemon/reports/reports.h calls it and writes what it gives. Everything here is called
+ *with the daemon's lock, by one thread.
+ *
+ *	reporter_round()	once a second
+ *	reporter_gather()	fills a batch; again while it is full
+ *	reporter_settle()	after the batch was written, or as much of it as could
+ * be
+ */
+struct reporter;
+
+struct reporter_params {
+	struct units *units;
+	struct sample *sample; /* NULL: memory and IO of running units are not read */
+	struct report_who who; /* borrowed texts */
+	uint64_t interval_ns;
+};
+
+#define REPORTER_ITEMS 256u
+#define REPORTER_STEPS 1024u
+#define REPORTER_BYTES (192u << 10) /* room for at least three of the longest */
+
+struct report_batch {
+	uint32_t count, steps;
+	size_t len;
+	bool more; /* the batch is full, and there is more to say */
+	struct report_item {
+		uint64_t serial; /* of the unit */
+		uint32_t unit;
+		uint8_t type; /* enum report_type */
+		bool provisional;
+		uint32_t hash;      /* START */
+		uint32_t steps_end; /* its steps: from the end of the item before */
+		size_t at, len;     /* in data */
+	} items[REPORTER_ITEMS];
+	struct report_batch_step {
+		uint64_t serial;
+		uint32_t step;
+	} told[REPORTER_STEPS];
+	unsigned char data[REPORTER_BYTES];
+};
+
+/* Goes on with what is in the table; what was used while no daemon was there is marked
+ * as not observed. -ENOMEM. */
+int reporter_new(const struct reporter_params *p, uint64_t now_boottime_ns,
+		 struct reporter **ret, struct err *err);
+void reporter_free(struct reporter *r); /* accepts NULL */
+
+/* Looks at the clock (CLOCK_BOOTTIME): notes that the daemon lives, reads memory now
+ * and then, and sees whether windows have ended. */
+void reporter_round(struct reporter *r, uint64_t now_ns);
+
+void reporter_gather(struct reporter *r, struct report_batch *b, uint64_t now_ns);
+/* The first n items of the batch are in the spool, durably. */
+void reporter_settle(struct reporter *r, const struct report_batch *b, uint32_t n);
+
+/* Reports written by this process, by type - REPORT_START */
+uint64_t reporter_written(const struct reporter *r, enum report_type type);
+
+#endif

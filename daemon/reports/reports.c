@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reports from the unit table into the spool, once a second. */
+#include "daemon/reports/reports.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "daemon/reports/report_age.h"
+#include "daemon/reports/reporter.h"
+#include "daemon/sources/meters.h"
+#include "lib/boot.h"
+#include "lib/buf.h"
+#include "lib/clock.h"
+#include "lib/log.h"
+#include "lib/records/spool.h"
+#include "lib/wait.h"
+
+#define STACK_BYTES ((size_t)256 << 10)
+#define ROUND_NS NSEC_PER_SEC
+#define STATS_NS (10 * NSEC_PER_SEC)
+#define RETRY_MIN_NS NSEC_PER_SEC
+#define RETRY_MAX_NS (60 * NSEC_PER_SEC)
+#define BATCHES_MAX 64u /* in a round: then the clocks are looked at again */
+
+struct reports {
+	struct reports_params p;
+	char *cluster, *folder;
+	char boot[BOOT_ID_BYTES];
+	struct reporter *reporter;
+	struct report_batch *batch;
+	struct report_stats stats; /* under the daemon's lock */
+	struct report_age age;
+	uint64_t stats_until_ns;
+
+	struct spool_writer *writer; /* NULL: cannot be opened now */
+	uint64_t retry_ns, retry_gap_ns;
+	struct log_repeat failing;
+
+	pthread_t thread;
+	bool running;
+	pthread_mutex_t mutex; /* stopping */
+	pthread_cond_t wake;
+	bool stopping;
+};
+
+/* ---- the folder ------------------------------------------------------------------ */
+
+/* "/var/spool/ceems/%n": several daemons on one host, or diskless nodes with one disk
+ */
+char *reports_folder(const char *folder, const char *hostname)
+{
+	auto_buf struct buf b = BUF_INIT;
+
+	for (const char *p = folder; *p; p++) {
+		if (p[0] == '%' && p[1] == 'n')
+			buf_puts(&b, hostname);
+		else
+			buf_putc(&b, *p);
+		p += p[0] == '%' && (p[1] == 'n' || p[1] == '%');
+	}
+	return buf_error(&b) ? NULL : strdup(b.len ? b.data : "");
+}
+
+/* Only the last two components, and what is there stays as it is. */
+static void make_folder(const char *folder, uid_t uid, gid_t gid)
+{
+	char *parent = strdup(folder);
+	char *slash = parent ? strrchr(parent, '/') : NULL;
+
+	if (slash && slash != parent) {
+		*slash = '\0';
+		(void)mkdir(parent, 0755);
+	}
+	free(parent);
+	if (mkdir(folder, 0700) == 0 && uid != (uid_t)-1 &&
+	    lchown(folder, uid, gid) < 0)
+		log_warn("reports: %s: change owner: %s", folder, strerror(errno));
+}
+
+static void say_failure(struct reports *r, const char *what)
+{
+	uint64_t now = r->p.env->boottime_ns();
+
+	r->retry_gap_ns = r->retry_gap_ns ? 2 * r->retry_gap_ns : RETRY_MIN_NS;
+	if (r->retry_gap_ns > RETRY_MAX_NS)
+		r->retry_gap_ns = RETRY_MAX_NS;
+	r->retry_ns = now + r->retry_gap_ns;
+	if (log_repeat_due(&r->failing, now))
+		log_warn("reports: %s: units wait for it in the unit table, those that "
+			 "end for a while only (--reports.spool)",
+			 what);
+}
+
+static bool open_spool(struct reports *r)
+{
+	const struct spool_limits limits = {.max_bytes = r->p.max_bytes};
+	struct spool_stats stats;
+	struct err err;
+
+	if (r->writer)
+		return true;
+	if (spool_writer_open(r->folder, &limits, &r->writer, &err) < 0) {
+		r->writer = NULL;
+		say_failure(r, err.text);
+		return false;
+	}
+	if (spool_stats(r->folder, &stats, &err) == 0)
+		report_age_begin(&r->age, r->folder, stats.acked,
+				 r->p.env->realtime_ns(), r->p.env->boottime_ns());
+	return true;
+}
+
+/* ---- a round --------------------------------------------------------------------- */
+
+/* How many items of the batch are in the spool to stay. */
+static uint32_t write_batch(struct reports *r)
+{
+	const struct report_batch *b = r->batch;
+	struct err err = {""};
+	uint64_t seq = 0, first = 0;
+	uint32_t n = 0;
+	int rc = 0;
+
+	for (; n < b->count; n++) {
+		const struct report_item *item = &b->items[n];
+		enum spool_class cls =
+			item->type == REPORT_INTERVAL ? SPOOL_INTERVAL : SPOOL_FINAL;
+		rc = spool_try(r->writer, cls, b->data + item->at, item->len, &seq,
+			       &err);
+		if (rc < 0)
+			break;
+		if (!n)
+			first = seq;
+	}
+	if (n)
+		report_age_note(&r->age, first, seq, r->p.env->boottime_ns());
+	if (n && spool_sync(r->writer, &err) < 0) {
+		rc = -EIO;
+		n = 0; /* told again: nobody knows what is on the disk */
+	}
+	if (rc < 0) {
+		say_failure(r, err.text);
+	} else {
+		r->retry_gap_ns = 0;
+		if (log_repeat_over(&r->failing))
+			log_info("reports: %s can be written again", r->folder);
+	}
+	return n;
+}
+
+static void gather(struct reports *r, bool begin)
+{
+	const struct env *env = r->p.env;
+
+	pthread_mutex_lock(r->p.lock);
+	if (begin)
+		reporter_round(r->reporter, env->boottime_ns());
+	reporter_gather(r->reporter, r->batch, env->boottime_ns());
+	pthread_mutex_unlock(r->p.lock);
+}
+
+static void settle(struct reports *r, uint32_t n)
+{
+	pthread_mutex_lock(r->p.lock);
+	reporter_settle(r->reporter, r->batch, n);
+	r->stats.failures += n < r->batch->count;
+	for (uint32_t t = 0; t < 3; t++)
+		r->stats.written[t] = reporter_written(
+			r->reporter, (enum report_type)(REPORT_START + t));
+	pthread_mutex_unlock(r->p.lock);
+}
+
+static void take_stats(struct reports *r)
+{
+	uint64_t now = r->p.env->boottime_ns();
+	struct spool_stats s;
+
+	if (now < r->stats_until_ns)
+		return;
+	r->stats_until_ns = now + STATS_NS;
+	bool known = r->writer && spool_stats(r->folder, &s, NULL) == 0;
+	pthread_mutex_lock(r->p.lock);
+	r->stats.untold = units_left_untold(r->p.env->units);
+	r->stats.has_spool = known;
+	if (known) {
+		r->stats.lost[0] = s.lost[SPOOL_INTERVAL];
+		r->stats.lost[1] = s.lost[SPOOL_FINAL];
+		r->stats.spool_bytes = s.bytes;
+		r->stats.oldest_age_ns = report_age_ns(&r->age, s.acked, now);
+	}
+	pthread_mutex_unlock(r->p.lock);
+}
+
+static void round_of(struct reports *r, bool last)
+{
+	bool blocked = !last && r->p.env->boottime_ns() < r->retry_ns;
+
+	if (blocked || !open_spool(r)) {
+		pthread_mutex_lock(r->p.lock);
+		reporter_round(r->reporter, r->p.env->boottime_ns());
+		pthread_mutex_unlock(r->p.lock);
+		take_stats(r);
+		return;
+	}
+	for (unsigned k = 0; k < BATCHES_MAX; k++) {
+		gather(r, k == 0);
+		if (!r->batch->count)
+			break;
+		uint32_t n = write_batch(r);
+		settle(r, n);
+		if (n < r->batch->count || !r->batch->more)
+			break;
+	}
+	take_stats(r);
+}
+
+/* ---- the thread ------------------------------------------------------------------ */
+
+static bool stop_asked(struct reports *r)
+{
+	struct timespec until = wait_in(ROUND_NS / NSEC_PER_MSEC);
+
+	pthread_mutex_lock(&r->mutex);
+	int rc = 0;
+	while (!r->stopping && rc != ETIMEDOUT)
+		rc = pthread_cond_timedwait(&r->wake, &r->mutex, &until);
+	bool stopping = r->stopping;
+	pthread_mutex_unlock(&r->mutex);
+	return stopping;
+}
+
+static void *thread_main(void *arg)
+{
+	struct reports *r = arg;
+
+	do {
+		round_of(r, false);
+	} while (!stop_asked(r));
+	round_of(r, true);
+	return NULL;
+}
+
+static int make(struct reports *r, const struct reports_params *p, struct err *err)
+{
+	const struct env *env = p->env;
+
+	r->p = *p;
+	r->cluster = strdup(p->cluster);
+	r->folder = reports_folder(p->folder, env->hostname);
+	r->batch = malloc(sizeof(*r->batch));
+	if (!r->cluster || !r->folder || !r->batch)
+		return err_set(err, -ENOMEM, "reports: out of memory");
+	if (r->folder[0] != '/')
+		return err_set(err, -EINVAL, "--reports.spool=%s: not an absolute path",
+			       p->folder);
+	int rc = boot_id(r->boot, err);
+	if (rc < 0)
+		return rc;
+	const struct reporter_params q = {
+		.units = env->units,
+		.sample = p->sample,
+		.who = {.cluster = r->cluster,
+			.hostname = env->hostname,
+			.boot_id = r->boot,
+			.source_name = meters_source_name},
+		.interval_ns = p->interval_ms * NSEC_PER_MSEC,
+	};
+	return reporter_new(&q, env->boottime_ns(), &r->reporter, err);
+}
+
+int reports_new(const struct reports_params *p, uid_t uid, gid_t gid,
+		struct reports **ret, struct err *err)
+{
+	struct reports *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return err_set(err, -ENOMEM, "reports: out of memory");
+	pthread_mutex_init(&r->mutex, NULL);
+	wait_cond_init(&r->wake);
+	int rc = make(r, p, err);
+	if (rc < 0) {
+		reports_free(r);
+		return rc;
+	}
+	make_folder(r->folder, uid, gid);
+	*ret = r;
+	return 0;
+}
+
+int reports_start(struct reports *r, struct err *err)
+{
+	pthread_attr_t attr;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	int rc = -pthread_create(&r->thread, &attr, thread_main, r);
+	pthread_attr_destroy(&attr);
+	if (rc < 0)
+		return err_set(err, rc, "reports: thread: %s", strerror(-rc));
+	r->running = true;
+	return 0;
+}
+
+void reports_free(struct reports *r)
+{
+	if (!r)
+		return;
+	if (r->running) {
+		pthread_mutex_lock(&r->mutex);
+		r->stopping = true;
+		pthread_cond_signal(&r->wake);
+		pthread_mutex_unlock(&r->mutex);
+		pthread_join(r->thread, NULL);
+	}
+	spool_writer_close(r->writer);
+	reporter_free(r->reporter);
+	pthread_cond_destroy(&r->wake);
+	pthread_mutex_destroy(&r->mutex);
+	free(r->batch);
+	free(r->folder);
+	free(r->cluster);
+	free(r);
+}
+
+const struct report_stats *reports_stats(const struct reports *r)
+{
+	return &r->stats;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_DAEMON_REPORTS_REPORTS_H
+#define CEEMS_DAEMON_REPORTS_REPORTS_H
+
+#include <pthread.h>
+#include <sys/types.h>
+
+#include "daemon/env.h"
+#include "daemon/report_stats.h"
+#include "lib/err.h"
+
+struct sample;
+
+/*
+ * The thread that writes reports into the spool. It holds the daemon's lock while it
+ * looks at the unit table, never while it writes or syncs: a disk that hangs delays
+ * reports and nothing else.
+ */
+struct reports;
+
+struct reports_params {
+	const struct env *env; /* units is not NULL */
+	struct sample *sample;
+	pthread_mutex_t *lock;
+	const char *cluster; /* copied */
+	const char *folder;  /* copied; %n: this host's name, %%: % */
+	uint64_t interval_ms;
+	uint64_t max_bytes; /* of the spool */
+};
+
+/* With the rights of the start: makes the folder and its parent where they are missing
+ * and gives it to uid (-1: nobody else). A folder that cannot be made is said, and
+ * tried again. -ENOMEM; -EINVAL: no such folder name. */
+int reports_new(const struct reports_params *p, uid_t uid, gid_t gid,
+		struct reports **ret, struct err *err);
+/* Begins the thread, as the user that goes on. */
+int reports_start(struct reports *r, struct err *err);
+/* Writes what is due, and ends. Accepts NULL. */
+void reports_free(struct reports *r);
+
+/* --reports.spool with the host's name in it: to be freed; NULL: no memory. */
+char *reports_folder(const char *folder, const char *hostname);
+
+const struct report_stats *reports_stats(const struct reports *r); /* borrowed */
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Health of ceems-courier: whether it lives, and what became of the records that it
+ * takes from the spool to the aggregator. */
+#include <errno.h>
+#include <stdint.h>
+
+#include "daemon/collector.h"
+#include "daemon/sources/courier_link.h"
+#include "lib/clock.h"
+
+static const struct prom_family restarts = {
+	"ceems_courier_restarts_total", PROM_COUNTER,
+	"Times that ceems-courier was started again, after it died or at a reload"};
+static const struct prom_family records = {
+	"ceems_courier_records_total", PROM_COUNTER,
+	"Records that aggregators accepted or refused, or that were set aside because "
+	"none takes them, since ceems-courier started"};
+static const struct prom_family posts = {
+	"ceems_courier_posts_total", PROM_COUNTER,
+	"Batches that were sent to an aggregator since ceems-courier started"};
+static const struct prom_family failures = {
+	"ceems_courier_post_failures_total", PROM_COUNTER,
+	"Of these, those that were not accepted and will be sent again"};
+static const struct prom_family bytes = {
+	"ceems_courier_sent_bytes_total", PROM_COUNTER,
+	"Bytes of batches as they were sent since ceems-courier started"};
+static const struct prom_family waiting = {
+	"ceems_courier_waiting_records", PROM_GAUGE,
+	"Records that ceems-courier has read and not yet delivered or set aside"};
+static const struct prom_family age = {"ceems_courier_waiting_seconds", PROM_GAUGE,
+				       "How long the first of them has been waiting"};
+static const struct prom_family last = {"ceems_courier_last_accepted_timestamp_seconds",
+					PROM_GAUGE,
+					"When an aggregator last took a batch"};
+
+static int open_courier(const struct env *env, void **ret_state, struct err *err)
+{
+	if (!env->courier)
+		return err_set(err, -ENODEV, "no ceems-courier");
+	*ret_state = (void *)(uintptr_t)env;
+	return 0;
+}
+
+struct sink {
+	struct prom *out;
+	struct prom_label labels[2];
+};
+
+static void put(const struct sink *to, const struct prom_family *family, uint64_t v)
+{
+	prom_family(to->out, family);
+	prom_put_u64(to->out, to->labels, 1, v);
+}
+
+static void put_records(struct sink *to, const char *result, uint64_t v)
+{
+	to->labels[1] = (struct prom_label){"result", result};
+	prom_family(to->out, &records);
+	prom_put_u64(to->out, to->labels, 2, v);
+}
+
+static void put_shipping(struct sink *to, const struct courier_shipping *m,
+			 uint64_t now_ns)
+{
+	uint64_t since_ns = m->waiting_since_ns;
+	uint64_t age_ns = since_ns && since_ns < now_ns ? now_ns - since_ns : 0;
+
+	put_records(to, "accepted", m->accepted);
+	put_records(to, "refused", m->refused);
+	put_records(to, "set_aside", m->set_aside);
+	put(to, &posts, m->posts);
+	put(to, &failures, m->failures);
+	put(to, &bytes, m->bytes);
+	put(to, &waiting, m->waiting);
+	prom_family(to->out, &age);
+	prom_put_scaled(to->out, to->labels, 1, age_ns, 9);
+	if (m->last_taken_s)
+		put(to, &last, m->last_taken_s);
+}
+
+static int collect_courier(void *state, struct prom *out, struct err *err)
+{
+	const struct env *env = state;
+	struct sink to = {out, {{"hostname", env->hostname}}};
+	uint64_t starts = courier_link_starts(env->courier);
+	struct courier_shipping m;
+
+	put(&to, &restarts, starts ? starts - 1 : 0);
+	if (courier_link_get(env->courier, COURIER_SHIPPING, "ship", &m, sizeof(m)) > 0)
+		put_shipping(&to, &m, env->boottime_ns());
+	return prom_error(out) ? err_set(err, prom_error(out), "no room for samples")
+			       : 0;
+}
+
+static void close_courier(void *state)
+{
+	(void)state; /* the daemon's */
+}
+
+const struct collector collector_courier = {
+	.name = "courier",
+	.help = "Health of ceems-courier, and what it sent",
+	.on_by_default = true,
+	.open = open_courier,
+	.collect = collect_courier,
+	.close = close_courier,
+};

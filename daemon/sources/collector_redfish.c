@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Power of the node from its BMC, as daemon/sources/source_redfish.c had it last. */
+#include <errno.h>
+#include <string.h>
+
+#include "daemon/collector.h"
+#include "daemon/sources/courier_link.h"
+#include "daemon/sources/source_view.h"
+
+#define NAME "redfish"
+#define CHASSIS_BYTES sizeof(((struct source_channel *)0)->chip)
+
+/* Names and types of the peer; it has no energy */
+static const struct prom_family families[SOURCE_KINDS] = {
+	[SOURCE_ENERGY] = {"ceems_redfish_energy_joules_total", PROM_COUNTER,
+			   "Energy of the chassis since ceemsd first read it (Redfish "
+			   "EnvironmentMetrics EnergykWh)"},
+	[SOURCE_POWER] = {"ceems_redfish_current_watts", PROM_GAUGE,
+			  "Power of the chassis (Redfish)"},
+	[SOURCE_POWER_MIN] = {"ceems_redfish_min_watts", PROM_GAUGE,
+			      "Lowest power of the chassis in the BMC's own interval "
+			      "(Redfish)"},
+	[SOURCE_POWER_MAX] = {"ceems_redfish_max_watts", PROM_GAUGE,
+			      "Highest power of the chassis in the BMC's own interval "
+			      "(Redfish)"},
+	[SOURCE_POWER_AVG] = {"ceems_redfish_avg_watts", PROM_GAUGE,
+			      "Mean power of the chassis over the BMC's own interval "
+			      "(Redfish)"},
+};
+
+static int redfish_view_open(const struct env *env, void **ret_state, struct err *err)
+{
+	return source_view_open(env, &source_redfish, ret_state, err);
+}
+
+/* Why there is nothing: what the courier says of its last attempt */
+static int say_why(const struct source_view *v, struct err *err)
+{
+	struct courier_health health;
+
+	if (v->env->courier &&
+	    courier_link_get(v->env->courier, COURIER_HEALTH, NAME, &health,
+			     sizeof(health)) > 0 &&
+	    health.rc < 0)
+		return err_set(err, -EAGAIN, "%s", health.text);
+	return err_set(err, -EAGAIN, "the BMC has not been read yet");
+}
+
+static bool is_plain(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+	       (c >= '0' && c <= '9') || c == '_';
+}
+
+/* As the peer writes it (its SanitizeMetricName()): what is no letter, digit or
+ * underscore, with the underscores around it, is one underscore. */
+static void write_chassis(const char *id, char ret[CHASSIS_BYTES])
+{
+	size_t n = 0;
+
+	for (const char *p = id; *p && n + 1 < CHASSIS_BYTES;) {
+		const char *other = p + strspn(p, "_");
+		if (!*other || is_plain(*other)) {
+			ret[n++] = *p++;
+			continue;
+		}
+		while (*other && !is_plain(*other))
+			other++;
+		p = other + strspn(other, "_");
+		ret[n++] = '_';
+	}
+	ret[n] = '\0';
+}
+
+/* Of the i-th channel; its very id where another chassis has the name already. */
+static const char *name_chassis(const struct source_view *v, size_t i,
+				char ret[CHASSIS_BYTES])
+{
+	const struct source_channel *c = &v->last.channels[i];
+	char other[CHASSIS_BYTES];
+
+	write_chassis(c->chip, ret);
+	for (size_t k = 0; k < i; k++) {
+		const struct source_channel *before = &v->last.channels[k];
+		if (before->kind != c->kind)
+			continue;
+		write_chassis(before->chip, other);
+		if (strcmp(other, ret) == 0)
+			return c->chip;
+	}
+	return ret;
+}
+
+static int redfish_view_collect(void *state, struct prom *out, struct err *err)
+{
+	struct source_view *v = state;
+	uint64_t now_ns = v->env->boottime_ns();
+	int rc = source_view_read(v, err);
+
+	if (rc == -EAGAIN)
+		return say_why(v, err);
+	if (rc < 0)
+		return rc;
+	for (size_t i = 0; i < v->last.count; i++) {
+		const struct source_channel *c = &v->last.channels[i];
+		char chassis[CHASSIS_BYTES];
+		struct prom_label labels[2] = {
+			{"hostname", v->env->hostname},
+			{"chassis", name_chassis(v, i, chassis)}};
+		/* a counter stays where it stopped, a gauge of now must be of now */
+		if (c->kind != SOURCE_ENERGY && source_is_stale(c, now_ns))
+			continue;
+		prom_family(out, &families[c->kind]);
+		prom_put_scaled(out, labels, 2, c->value, 6);
+	}
+	source_put_health(out, NAME, &v->last, now_ns);
+	return 0;
+}
+
+const struct collector collector_redfish = {
+	.name = NAME,
+	.help = "power of the node from its BMC by Redfish",
+	.source = &source_redfish,
+	.open = redfish_view_open,
+	.collect = redfish_view_collect,
+	.close = source_view_close,
+};

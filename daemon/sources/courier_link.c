@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* One thread that starts the child, reads what it says and waits for its end. A child
+ * that speaks nonsense is ended like one that crashed: it is the part of us that
+ * strangers talk to. */
+#include "daemon/sources/courier_link.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/cleanup.h"
+#include "lib/clock.h"
+#include "lib/log.h"
+
+#define CHILD_FD 3
+#define GAP_MIN_MS 1000u
+#define GAP_MAX_MS 60000u
+#define SETTLED_NS                                                                     \
+	(60 * NSEC_PER_SEC) /* a child that lived so long starts anew at once */
+#define END_MS 4000u
+#define KEPT_MAX 64u
+#define READS_MAX 64u /* in one go */
+#define STACK_BYTES ((size_t)256 << 10)
+
+struct kept {
+	struct courier_head *message; /* owned */
+};
+
+struct courier_link {
+	char **argv; /* owned, with argv[0] and --link.fd */
+	pthread_t thread;
+	bool has_thread;
+	int wake; /* eventfd: look at what follows */
+	atomic_bool ending, again;
+
+	/* of the thread */
+	int fd; /* -1: no child */
+	pid_t pid;
+	uint64_t started_ns, gap_ms;
+	struct log_repeat log;
+	union {
+		struct courier_head head;
+		uint64_t align;
+		char bytes[COURIER_MESSAGE_MAX + 1];
+	} in;
+
+	pthread_mutex_t mutex;
+	struct kept kept[KEPT_MAX];
+	size_t kept_count;
+	uint64_t starts;
+};
+
+void courier_args_done(struct conf_list *args)
+{
+	for (size_t i = 0; i < args->count; i++)
+		free(args->items[i]);
+	free(args->items);
+	*args = (struct conf_list){0};
+}
+
+static int make_argv(struct courier_link *l, const char *path, struct conf_list *args)
+{
+	l->argv = calloc(args->count + 3, sizeof(*l->argv));
+	if (!l->argv)
+		return -ENOMEM;
+	l->argv[0] = strdup(path);
+	if (!l->argv[0] || asprintf(&l->argv[1], "--link.fd=%d", CHILD_FD) < 0) {
+		l->argv[1] = NULL;
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < args->count; i++)
+		l->argv[i + 2] = steal_ptr(&args->items[i]);
+	args->count = 0;
+	return 0;
+}
+
+int courier_link_new(const char *path, struct conf_list *args,
+		     struct courier_link **ret, struct err *err)
+{
+	if (access(path, X_OK) < 0) {
+		int rc = -errno;
+		return err_set(err, rc, "%s: %s", path, strerror(-rc));
+	}
+	struct courier_link *l = calloc(1, sizeof(*l));
+	if (!l)
+		return err_set(err, -ENOMEM, "out of memory");
+	pthread_mutex_init(&l->mutex, NULL);
+	l->fd = -1;
+	l->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (l->wake < 0 || make_argv(l, path, args) < 0) {
+		courier_link_free(l);
+		return err_set(err, -ENOMEM, "%s: out of memory or files", path);
+	}
+	*ret = l;
+	return 0;
+}
+
+/* Keeps fd across exec, drops the rest: all our files are O_CLOEXEC. */
+static int spawn(struct courier_link *l, int fd)
+{
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attr;
+	sigset_t none, pipe;
+
+	posix_spawn_file_actions_init(&actions);
+	posix_spawnattr_init(&attr);
+	sigemptyset(&none);
+	sigemptyset(&pipe);
+	sigaddset(&pipe, SIGPIPE);
+	posix_spawnattr_setsigmask(&attr, &none);
+	posix_spawnattr_setsigdefault(&attr, &pipe);
+	int rc = -posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK |
+							  POSIX_SPAWN_SETSIGDEF);
+	if (!rc)
+		rc = -posix_spawn_file_actions_addopen(&actions, 0, "/dev/null",
+						       O_RDONLY, 0);
+	/* dup2 of fd 3 to itself clears its close-on-exec too */
+	if (!rc)
+		rc = -posix_spawn_file_actions_adddup2(&actions, fd, CHILD_FD);
+	if (!rc)
+		rc = -posix_spawn(&l->pid, l->argv[0], &actions, &attr, l->argv,
+				  environ);
+	posix_spawnattr_destroy(&attr);
+	posix_spawn_file_actions_destroy(&actions);
+	return rc;
+}
+
+static void grow_gap(struct courier_link *l)
+{
+	l->gap_ms = l->gap_ms * 2 < GAP_MIN_MS ? GAP_MIN_MS : l->gap_ms * 2;
+	if (l->gap_ms > GAP_MAX_MS)
+		l->gap_ms = GAP_MAX_MS;
+}
+
+static void start_child(struct courier_link *l)
+{
+	int pair[2];
+	int rc = 0;
+
+	l->started_ns = clock_boottime_ns();
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
+		rc = -errno;
+	} else {
+		rc = spawn(l, pair[1]);
+		close(pair[1]);
+		if (rc < 0)
+			close(pair[0]);
+	}
+	if (rc < 0) {
+		grow_gap(l);
+		if (log_repeat_due(&l->log, l->started_ns))
+			log_warn("courier: start %s: %s", l->argv[0], strerror(-rc));
+		return;
+	}
+	l->fd = pair[0];
+	pthread_mutex_lock(&l->mutex);
+	l->starts++;
+	pthread_mutex_unlock(&l->mutex);
+}
+
+/* Under the mutex */
+static struct kept *find(struct courier_link *l, unsigned kind, const char *name)
+{
+	for (size_t i = 0; i < l->kept_count; i++) {
+		const struct courier_head *h = l->kept[i].message;
+		if (h->kind == kind && strcmp(h->name, name) == 0)
+			return &l->kept[i];
+	}
+	return NULL;
+}
+
+static int keep(struct courier_link *l, size_t len)
+{
+	struct courier_head *copy = malloc(len);
+	int rc = 0;
+
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, &l->in, len);
+	pthread_mutex_lock(&l->mutex);
+	struct kept *k = find(l, copy->kind, copy->name);
+	if (!k && l->kept_count < KEPT_MAX) {
+		k = &l->kept[l->kept_count++];
+		k->message = NULL;
+	}
+	if (k) {
+		struct courier_head *old = k->message;
+		k->message = copy;
+		copy = old;
+	} else {
+		rc = -EOVERFLOW;
+	}
+	pthread_mutex_unlock(&l->mutex);
+	free(copy);
+	return rc;
+}
+
+/* 0: nothing more for now; -EPIPE: it is gone; -EBADMSG: nonsense */
+static int receive(struct courier_link *l, struct err *err)
+{
+	for (unsigned i = 0; i < READS_MAX; i++) {
+		ssize_t n = recv(l->fd, &l->in, sizeof(l->in), MSG_DONTWAIT);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			return 0;
+		if (n <= 0)
+			return err_set(err, -EPIPE, "ended");
+		int rc = courier_msg_check(&l->in, (size_t)n, err);
+		if (rc < 0)
+			return rc;
+		rc = keep(l, (size_t)n);
+		if (rc < 0)
+			return err_set(err, rc, "says too much: %s", strerror(-rc));
+	}
+	return 0;
+}
+
+static int reap(pid_t pid, uint64_t wait_ms)
+{
+	uint64_t end_ns = clock_boottime_ns() + wait_ms * NSEC_PER_MSEC;
+	struct timespec pause = {.tv_nsec = 5 * NSEC_PER_MSEC};
+	int status = 0;
+
+	while (waitpid(pid, &status, WNOHANG) == 0) {
+		if (clock_boottime_ns() >= end_ns) {
+			kill(pid, SIGKILL);
+			(void)waitpid(pid, &status, 0);
+			break;
+		}
+		nanosleep(&pause, NULL);
+	}
+	return status;
+}
+
+static void child_gone(struct courier_link *l, int rc, const struct err *err)
+{
+	uint64_t now_ns = clock_boottime_ns();
+	bool settled = now_ns - l->started_ns > SETTLED_NS;
+
+	close(l->fd);
+	l->fd = -1;
+	if (rc != -EPIPE)
+		kill(l->pid, SIGKILL);
+	int status = reap(l->pid, END_MS);
+	l->gap_ms = settled ? 0 : l->gap_ms;
+	grow_gap(l);
+	l->started_ns = now_ns; /* from where the gap counts */
+	if (!log_repeat_due(&l->log, now_ns))
+		return;
+	log_warn("courier: %s (%s %d): its data will get old, restarting it in %llu s",
+		 err->text, WIFSIGNALED(status) ? "signal" : "status",
+		 WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
+		 (unsigned long long)l->gap_ms / 1000);
+}
+
+static int wait_ms(const struct courier_link *l)
+{
+	uint64_t now_ns = clock_boottime_ns();
+	uint64_t due_ns = l->started_ns + l->gap_ms * NSEC_PER_MSEC;
+
+	if (l->fd >= 0)
+		return -1;
+	return due_ns > now_ns ? (int)((due_ns - now_ns) / NSEC_PER_MSEC) + 1 : 0;
+}
+
+static void take_wake(struct courier_link *l)
+{
+	uint64_t times;
+
+	if (read(l->wake, &times, sizeof(times)) < 0 ||
+	    !atomic_exchange(&l->again, false))
+		return;
+	if (l->fd >= 0) {
+		close(l->fd); /* which tells it */
+		l->fd = -1;
+		(void)reap(l->pid, END_MS);
+	}
+	l->gap_ms = 0;
+}
+
+static void *thread_main(void *arg)
+{
+	struct courier_link *l = arg;
+
+	for (;;) {
+		struct pollfd p[2] = {{.fd = l->wake, .events = POLLIN},
+				      {.fd = l->fd, .events = POLLIN}};
+		struct err err = {""};
+		if (poll(p, 2, wait_ms(l)) < 0 && errno != EINTR)
+			break;
+		if (atomic_load(&l->ending))
+			break;
+		if (p[0].revents)
+			take_wake(l);
+		if (l->fd < 0 && wait_ms(l) == 0)
+			start_child(l);
+		int rc = p[1].revents && p[1].fd == l->fd ? receive(l, &err) : 0;
+		if (rc < 0)
+			child_gone(l, rc, &err);
+		else if (l->fd >= 0 &&
+			 clock_boottime_ns() - l->started_ns > SETTLED_NS &&
+			 log_repeat_over(&l->log))
+			log_info("courier: works again");
+	}
+	if (l->fd >= 0) {
+		close(l->fd); /* which tells it */
+		(void)reap(l->pid, END_MS);
+	}
+	return NULL;
+}
+
+int courier_link_start(struct courier_link *l, struct err *err)
+{
+	pthread_attr_t attr;
+
+	l->started_ns = clock_boottime_ns();
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	int rc = -pthread_create(&l->thread, &attr, thread_main, l);
+	pthread_attr_destroy(&attr);
+	l->has_thread = rc == 0;
+	return rc ? err_set(err, rc, "courier: thread: %s", strerror(-rc)) : 0;
+}
+
+int courier_link_get(struct courier_link *l, enum courier_kind kind, const char *name,
+		     void *buf, size_t size)
+{
+	int rc = -EAGAIN;
+
+	pthread_mutex_lock(&l->mutex);
+	const struct kept *k = find(l, kind, name);
+	if (k && k->message->bytes > size)
+		rc = -EFBIG;
+	else if (k)
+		rc = (int)k->message->bytes;
+	if (rc > 0)
+		memcpy(buf, k->message, (size_t)rc);
+	pthread_mutex_unlock(&l->mutex);
+	return rc;
+}
+
+static void wake(struct courier_link *l, atomic_bool *why)
+{
+	uint64_t one = 1;
+
+	atomic_store(why, true);
+	if (write(l->wake, &one, sizeof(one)) < 0)
+		return; /* so many wait to be seen already */
+}
+
+void courier_link_restart(struct courier_link *l)
+{
+	if (l && l->has_thread)
+		wake(l, &l->again);
+}
+
+uint64_t courier_link_starts(struct courier_link *l)
+{
+	pthread_mutex_lock(&l->mutex);
+	uint64_t n = l->starts;
+	pthread_mutex_unlock(&l->mutex);
+	return n;
+}
+
+void courier_link_free(struct courier_link *l)
+{
+	if (!l)
+		return;
+	if (l->has_thread) {
+		wake(l, &l->ending);
+		pthread_join(l->thread, NULL);
+	}
+	if (l->wake >= 0)
+		close(l->wake);
+	for (size_t i = 0; i < l->kept_count; i++)
+		free(l->kept[i].message);
+	for (char **a = l->argv; a && *a; a++)
+		free(*a);
+	free(l->argv);
+	pthread_mutex_destroy(&l->mutex);
+	free(l);
+}

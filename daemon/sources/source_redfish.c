@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What ceems-courier last heard of the BMC by Redfish. Nothing is asked here: a BMC
+ * that does not answer shows as readings that stay what they were, and age. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/options.h"
+#include "daemon/sources/courier_link.h"
+#include "daemon/sources/energy_counter.h"
+#include "daemon/sources/source.h"
+
+#define NAME "redfish"
+#define NEWS_MAX_MS 60000u
+#define COUNTERS_MAX 16u
+#define QUICK_MS 5000u           /* never too far apart for any sampling */
+#define WORST_UW 100000000000ull /* 100 kW: as the courier takes for possible */
+
+/* The energy counter of a chassis. It lives here, since the courier may be started
+ * anew. */
+struct counter {
+	char chip[160];
+	struct energy_counter energy;
+};
+
+struct redfish {
+	const struct env *env;
+	struct counter counters[COUNTERS_MAX];
+	size_t count;
+	uint64_t resets;
+	union {
+		struct courier_snapshot snapshot;
+		char bytes[COURIER_MESSAGE_MAX];
+	} in;
+};
+
+static void redfish_close(void *state)
+{
+	free(state);
+}
+
+static int redfish_open(const struct env *env, void **ret_state, struct err *err)
+{
+	if (!env->courier)
+		return err_set(err, -ENODEV, "ceems-courier is not running");
+	struct redfish *r = calloc(1, sizeof(*r));
+	if (!r)
+		return err_set(err, -ENOMEM, "out of memory");
+	r->env = env;
+	*ret_state = r;
+	return 0;
+}
+
+static struct counter *find_counter(struct redfish *r, const char *chip)
+{
+	for (size_t i = 0; i < r->count; i++) {
+		if (strcmp(r->counters[i].chip, chip) == 0)
+			return &r->counters[i];
+	}
+	if (r->count == COUNTERS_MAX)
+		return NULL;
+	struct counter *c = &r->counters[r->count++];
+	(void)snprintf(c->chip, sizeof(c->chip), "%s", chip);
+	c->energy.worst_uw = WORST_UW;
+	return c;
+}
+
+/* Joules since the first reading; false: not countable */
+static bool count_energy(struct redfish *r, struct source_channel *ch)
+{
+	struct counter *c = find_counter(r, ch->chip);
+
+	if (!c)
+		return false;
+	if ((!c->energy.started || ch->measured_ns > c->energy.at_ns) &&
+	    energy_counter_take(&c->energy, ch->raw, ch->measured_ns) ==
+		    ENERGY_STEP_RESET)
+		r->resets++;
+	ch->value = c->energy.total_uj;
+	ch->worst_uw = c->energy.worst_uw;
+	return true;
+}
+
+static bool take(struct redfish *r, const struct courier_channel *from,
+		 struct source_channel *to)
+{
+	static const enum source_kind kinds[COURIER_CHANNEL_KINDS] = {
+		[COURIER_ENERGY] = SOURCE_ENERGY,
+		[COURIER_POWER] = SOURCE_POWER,
+		[COURIER_POWER_MIN] = SOURCE_POWER_MIN,
+		[COURIER_POWER_MAX] = SOURCE_POWER_MAX,
+		[COURIER_POWER_AVG] = SOURCE_POWER_AVG,
+	};
+	uint64_t now_ns = r->env->boottime_ns();
+
+	to->kind = kinds[from->kind];
+	to->domain = from->domain == COURIER_DOMAIN_HOST ? SOURCE_DOMAIN_HOST
+							 : SOURCE_DOMAIN_NONE;
+	to->index = from->index;
+	to->value = to->raw = from->raw;
+	/* the same clock, unless somebody lies: then it is of now at the latest */
+	to->measured_ns = from->measured_ns < now_ns ? from->measured_ns : now_ns;
+	(void)snprintf(to->name, sizeof(to->name), "%s", from->name);
+	(void)snprintf(to->chip, sizeof(to->chip), "%s", from->chip);
+	return to->kind != SOURCE_ENERGY || count_energy(r, to);
+}
+
+static int redfish_sample(void *state, struct source_snapshot *out, struct err *err)
+{
+	struct redfish *r = state;
+	int rc = courier_link_get(r->env->courier, COURIER_SNAPSHOT, NAME, &r->in,
+				  sizeof(r->in));
+
+	if (rc == -EAGAIN)
+		return err_set(err, -EINPROGRESS, "the BMC has not been read yet");
+	if (rc < 0)
+		return err_set(err, rc, "message of ceems-courier: %s", strerror(-rc));
+	for (uint32_t i = 0; i < r->in.snapshot.head.count; i++) {
+		struct source_channel *ch = source_snapshot_add(out);
+		if (!ch)
+			return err_set(err, -ENOMEM, "out of memory");
+		if (!take(r, &r->in.snapshot.channels[i], ch))
+			out->count--;
+	}
+	out->resets = r->resets;
+	out->news_ms = r->in.snapshot.period_ms < NEWS_MAX_MS ? r->in.snapshot.period_ms
+							      : NEWS_MAX_MS;
+	return 0;
+}
+
+/* Two readings belong together when not more than three samplings lie between them, so
+ * what is read seldom is not sampled more often than half again as often. */
+static uint64_t redfish_pace_ms(const void *state)
+{
+	const struct redfish *r = state;
+
+	uint64_t ms = r->env->options->redfish_interval_ms;
+
+	return ms > QUICK_MS ? ms * 2 / 3 : 0;
+}
+
+const struct source source_redfish = {
+	.name = NAME,
+	.open = redfish_open,
+	.sample = redfish_sample,
+	.pace_ms = redfish_pace_ms,
+	.close = redfish_close,
+};

@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+
+# libticker: the energy ticks; uses libsources, libdaemon and libnode
+ARCHIVES += libticker
+libticker_SRCS += daemon/ticker/collector_energy.c
+libticker_SRCS += daemon/ticker/node_use.c
+libticker_SRCS += daemon/ticker/page_fill.c
+libticker_SRCS += daemon/ticker/tick_thread.c
+libticker_SRCS += daemon/ticker/ticker.c
+libticker_SRCS += daemon/ticker/uses.c

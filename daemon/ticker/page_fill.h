@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_DAEMON_TICKER_PAGE_FILL_H
+#define CEEMS_DAEMON_TICKER_PAGE_FILL_H
+
+#include "daemon/env.h"
+#include "lib/records/energy_page.h"
+
+struct sample;
+
+/* Writes the accounts of the unit table into the energy page, after each tick. Under
+ * the daemon's lock. */
+struct page_fill;
+
+/* Borrows all; sample may be NULL. NULL: no memory */
+struct page_fill *page_fill_new(const struct env *env, struct sample *sample,
+				struct energy_page_writer *writer);
+void page_fill_free(struct page_fill *p); /* accepts NULL */
+
+int page_fill_tick(struct page_fill *p, struct err *err);
+
+#endif

@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* When and from what an energy tick is made. The arithmetic is energy.c's, the memory
+ * units_energy.c's; here is what the machine says: sensors, CPU time, allocations. */
+#include "daemon/ticker/ticker.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/energy_options.h"
+#include "daemon/options.h"
+#include "daemon/sample.h"
+#include "daemon/sources/meters.h"
+#include "daemon/steps_energy.h"
+#include "daemon/ticker/node_use.h"
+#include "daemon/ticker/uses.h"
+#include "daemon/unit_gpus.h"
+#include "lib/clock.h"
+#include "lib/log.h"
+
+#define MEMORY_NS (10 * NSEC_PER_SEC)
+/* A sensor that should have answered by now ends nobody's tick. */
+#define PATIENCE_PARTS 3u
+/* And what has not been read so long after the start is not waited for any more. */
+#define RESUME_NS (90 * NSEC_PER_SEC)
+
+struct ticker {
+	const struct env *env;
+	struct units *units;
+	struct sample *sample;
+	struct meters *meters;
+	struct energy_config configured, config; /* config: in force in this tick */
+	struct energy_work work;
+	struct uses uses;
+	struct steps_energy steps;
+	struct node_use node;
+	uint64_t interval_ns;
+
+	bool going, resumes; /* resumes: the first tick begins where the last one of an
+				earlier daemon ended */
+	uint64_t born_ns, t0_ns, t1_ns;
+	uint64_t memory_until_ns;
+	uint64_t cpu_ns; /* in the last tick */
+	uint32_t cpus;
+	bool host_begun;           /* an interval of its sensor is open */
+	bool host_waits;           /* an earlier daemon's, and it was not read yet */
+	uint64_t marked_asking_ns; /* the sampling that was marked last */
+	uint64_t gaps_said, gaps[METERS_SOURCES]; /* see struct ticker_view */
+	uint32_t cut_said;
+	struct gpu_maps *gpu_maps; /* made when a GPU is measured first */
+};
+
+/* An earlier daemon's last tick is where the first of ours begins: sensors and the
+ * kernel went on to count meanwhile. */
+static void plan_resume(struct ticker *t)
+{
+	const struct energy_state *e = units_energy(t->units);
+
+	if (!e->node.last_ns || !e->kept.known || e->node.last_ns > t->born_ns)
+		return;
+	meters_resume(t->meters, &e->kept, t->born_ns);
+	node_use_resume(&t->node, e->kept.cpu_ns, e->kept.ahead_ns);
+	t->t0_ns = t->t1_ns = e->node.last_ns;
+	t->resumes = true;
+	/* who ended meanwhile stays until that tick */
+	units_energy_ticking(t->units, true);
+}
+
+int ticker_new(const struct env *env, struct sample *sample, struct ticker **ret,
+	       struct err *err)
+{
+	const struct options *o = env->options;
+	struct ticker *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return err_set(err, -ENOMEM, "energy: out of memory");
+	t->env = env;
+	t->units = env->units;
+	t->sample = sample;
+	t->interval_ns = o->energy_interval_ms * NSEC_PER_MSEC;
+	node_use_init(&t->node, env->procfd);
+	t->meters = meters_new(env->sampler, energy_host_source(o));
+	int rc = t->meters ? energy_options(o, &t->configured, err)
+			   : err_set(err, -ENOMEM, "energy: out of memory");
+	t->config = t->configured;
+	if (rc < 0) {
+		ticker_free(t);
+		return rc;
+	}
+	t->born_ns = env->boottime_ns();
+	plan_resume(t);
+	*ret = t;
+	return 0;
+}
+
+void ticker_free(struct ticker *t)
+{
+	if (!t)
+		return;
+	units_energy_ticking(t->units, false);
+	meters_free(t->meters);
+	gpu_maps_free(t->gpu_maps);
+	uses_done(&t->uses);
+	steps_energy_done(&t->steps);
+	energy_work_done(&t->work);
+	node_use_done(&t->node);
+	free(t);
+}
+
+/* The sensor that says where a tick ends */
+static const struct meter *leader(const struct ticker *t)
+{
+	static const enum meters_slot order[] = {METERS_PACKAGE, METERS_PSYS,
+						 METERS_HOST};
+
+	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+		const struct meter *m = meters_get(t->meters, order[i]);
+		if (m->source)
+			return m;
+	}
+	return NULL;
+}
+
+bool ticker_due(struct ticker *t)
+{
+	uint64_t now_ns = t->env->boottime_ns();
+	uint64_t since_ns = now_ns - (t->going ? t->t1_ns : t->born_ns);
+
+	/* a little early is better than one sampling later */
+	if (t->going && since_ns < t->interval_ns - t->interval_ns / 10)
+		return false;
+	meters_read(t->meters, now_ns);
+	if (!meters_any(t->meters))
+		return t->going || (t->resumes && since_ns > RESUME_NS);
+	const struct meter *m = leader(t);
+	if (!(t->going || t->resumes) || !m || (m->fresh && m->measured_ns > t->t1_ns))
+		return true;
+	bool parts = m != meters_get(t->meters, METERS_HOST);
+	uint64_t patience_ns = parts ? PATIENCE_PARTS * t->interval_ns
+				     : t->interval_ns + t->interval_ns / 4;
+	return since_ns >= patience_ns;
+}
+
+static uint64_t end_of_tick(const struct ticker *t)
+{
+	const struct meter *m = leader(t);
+	uint64_t now_ns = t->env->boottime_ns();
+
+	return m && m->measured_ns > t->t1_ns && m->measured_ns < now_ns
+		       ? m->measured_ns
+		       : now_ns;
+}
+
+/* ---- the host's sensor ----------------------------------------------------------- */
+
+/* A sampling that began at_ns counts for the end of the tick that is nearer. */
+static bool belongs_before(const struct energy_tick *k, uint64_t at_ns)
+{
+	return at_ns < k->t0_ns + (k->t1_ns - k->t0_ns) / 2;
+}
+
+static int host_close(struct ticker *t, struct energy_node *node, const struct meter *m)
+{
+	struct uses *w = &t->uses;
+	int rc = steps_energy_before_close(&t->steps, t->units, node->marked);
+
+	if (rc == 0)
+		rc = energy_host_close(node, &t->config, m->energy_uj, m->source,
+				       w->accounts, w->account_count, &t->work);
+	if (rc == 0)
+		steps_energy_after_close(&t->steps, t->units);
+	return rc;
+}
+
+/* One of the two moments of a tick at which host intervals begin and end. */
+static int host_moment(struct ticker *t, struct energy_node *node,
+		       const struct energy_tick *k, bool before, bool *closed)
+{
+	const struct meter *m = meters_get(t->meters, METERS_HOST);
+	uint64_t asking_ns = meters_asking_ns(t->meters, METERS_HOST);
+	int rc = 0;
+
+	if (!t->host_begun || m->source != node->source[ENERGY_HOST])
+		return 0;
+	if (m->fresh && !*closed && belongs_before(k, m->asked_ns) == before) {
+		rc = host_close(t, node, m);
+		*closed = rc == 0;
+	}
+	if (rc == 0 && asking_ns && asking_ns != t->marked_asking_ns &&
+	    asking_ns <= k->t1_ns && belongs_before(k, asking_ns) == before) {
+		energy_host_mark(node, t->uses.accounts, t->uses.account_count);
+		steps_energy_mark(t->units);
+		t->marked_asking_ns = asking_ns;
+	}
+	return rc;
+}
+
+/* Another sensor, the first reading of one, or none any more. True: begins with what it
+ * has read now. */
+static bool host_change(struct ticker *t, struct energy_node *node)
+{
+	const struct meter *m = meters_get(t->meters, METERS_HOST);
+	uint32_t source = m->source;
+
+	/* read again at last, but what lies between is not known */
+	bool lost = t->host_waits && !m->waits && !m->fresh;
+	t->host_waits = m->waits;
+	if (source == node->source[ENERGY_HOST] &&
+	    ((t->host_begun && !lost) || !source))
+		return false;
+	energy_host_restart(node, source, t->uses.accounts, t->uses.account_count);
+	steps_energy_drop(t->units);
+	t->host_begun = source != ENERGY_NO_SOURCE;
+	return true;
+}
+
+/* Does the interval go on that an earlier daemon began? Nobody waits for the answer
+ * that it waited for. */
+static void host_resume(struct ticker *t, struct energy_node *node)
+{
+	const struct meter *m = meters_get(t->meters, METERS_HOST);
+
+	t->host_begun = m->source && m->source == node->source[ENERGY_HOST] &&
+			(m->fresh || m->waits);
+	if (t->host_begun) {
+		energy_host_unmark(node, t->uses.accounts, t->uses.account_count);
+		steps_energy_unmark(t->units);
+		return;
+	}
+	energy_host_restart(node, ENERGY_NO_SOURCE, t->uses.accounts,
+			    t->uses.account_count);
+	steps_energy_drop(t->units);
+}
+
+/* ---- ticks ----------------------------------------------------------------------- */
+
+static struct uses_params params(struct ticker *t, uint64_t t1_ns)
+{
+	struct uses_params p = {.units = t->units,
+				.sample = t->sample,
+				.t0_ns = t->t1_ns,
+				.t1_ns = t1_ns};
+
+	for (uint32_t i = 0; i < METERS_GPUS; i++) {
+		if (meters_get(t->meters, METERS_GPU + i)->source)
+			p.gpus = i + 1;
+	}
+	if (p.gpus && !t->gpu_maps)
+		t->gpu_maps = gpu_maps_new(t->env);
+	p.gpu_maps = t->gpu_maps;
+	return p;
+}
+
+/* The tick is done: whose energy is in it, for this daemon and for a later one */
+struct taken {
+	bool slot[METERS_SLOTS];
+};
+
+static void commit(struct ticker *t, struct energy_state *draft,
+		   const struct taken *taken)
+{
+	meters_keep(t->meters, taken->slot, &draft->kept);
+	draft->kept.known = 1;
+	draft->kept.cpu_ns = t->node.cpu_ns;
+	draft->kept.ahead_ns = t->node.ahead_ns;
+	units_energy_commit(t->units);
+	units_energy_ticking(t->units, true);
+	for (unsigned slot = 0; slot < METERS_SLOTS; slot++) {
+		if (taken->slot[slot])
+			meters_take(t->meters, (enum meters_slot)slot);
+	}
+	t->going = true;
+	t->resumes = false;
+}
+
+/* What was used so far belongs to no tick: nobody measured then. */
+static int begin(struct ticker *t, uint64_t t1_ns, struct err *err)
+{
+	struct uses_params p = params(t, t1_ns);
+	struct node_use_tick ignored;
+
+	if (t1_ns < units_energy(t->units)->node.last_ns)
+		return err_set(err, -ESTALE, "energy: the clock went backwards");
+	int rc = node_use_tick(&t->node, 0, &ignored, err);
+	if (rc < 0)
+		return rc;
+	struct energy_state *draft = units_energy_draft(t->units);
+	uses_skip(&p, draft);
+	rc = uses_accounts(&t->uses, t->units, err);
+	if (rc < 0)
+		return rc;
+	t->host_begun = false;
+	energy_host_restart(&draft->node, ENERGY_NO_SOURCE, t->uses.accounts,
+			    t->uses.account_count);
+	steps_energy_drop(t->units);
+	host_change(t, &draft->node);
+	draft->node.last_ns = t1_ns;
+	struct taken all;
+	memset(&all, true, sizeof(all));
+	commit(t, draft, &all);
+	t->t0_ns = t->t1_ns = t1_ns;
+	return 0;
+}
+
+static void end(struct ticker *t)
+{
+	units_energy_ticking(t->units, false);
+	t->going = t->resumes = t->host_begun = false;
+}
+
+static struct energy_meter meter_of(const struct ticker *t, enum meters_slot slot)
+{
+	const struct meter *m = meters_get(t->meters, slot);
+	struct energy_meter none = {ENERGY_NO_SOURCE, 0};
+
+	return m->fresh ? (struct energy_meter){m->source, m->energy_uj} : none;
+}
+
+static bool is_partial(const struct ticker *t)
+{
+	for (unsigned slot = 0; slot < METERS_SLOTS; slot++) {
+		const struct meter *m = meters_get(t->meters, (enum meters_slot)slot);
+		if (m->source && (m->partial || (m->waits && slot != METERS_HOST)))
+			return true;
+	}
+	return false;
+}
+
+static void read_memory(struct ticker *t, uint64_t now_ns)
+{
+	if (now_ns < t->memory_until_ns || !meters_get(t->meters, METERS_DRAM)->source)
+		return;
+	t->memory_until_ns = now_ns + MEMORY_NS;
+	if (t->sample)
+		sample_memory(t->sample);
+	node_use_memory(&t->node);
+}
+
+static int divide(struct ticker *t, struct energy_state *draft, uint64_t t1_ns,
+		  bool *host_taken, struct err *err)
+{
+	struct energy_meter gpus[METERS_GPUS];
+	struct uses_params p = params(t, t1_ns);
+	struct node_use_tick use;
+	int rc = uses_fill(&t->uses, &p, draft, err);
+
+	if (rc == 0)
+		rc = node_use_tick(&t->node, t->uses.cpu_ns, &use, err);
+	if (rc != 0)
+		return rc;
+	if (t->resumes)
+		host_resume(t, &draft->node);
+	t->cpu_ns = t->uses.cpu_ns + use.system_cpu_ns;
+	t->cpus = use.cpus;
+	for (uint32_t i = 0; i < p.gpus; i++)
+		gpus[i] = meter_of(t, METERS_GPU + i);
+	uint64_t ms = (t1_ns - t->t1_ns) / NSEC_PER_MSEC;
+	uint64_t node_kib_ms = use.resident_kib * ms, units_ms = t->uses.memory_kib_ms;
+	struct energy_tick k = {
+		.t0_ns = t->t1_ns,
+		.t1_ns = t1_ns,
+		.package = meter_of(t, METERS_PACKAGE),
+		.dram = meter_of(t, METERS_DRAM),
+		.psys = meter_of(t, METERS_PSYS),
+		.gpus = gpus,
+		.gpu_count = p.gpus,
+		.host_fresh =
+			t->host_begun && meters_get(t->meters, METERS_HOST)->source,
+		.partial = is_partial(t),
+		.node_mcpu = use.cpus * 1000ull,
+		.node_memory_kib = use.memory_kib,
+		.system_cpu_ns = use.system_cpu_ns,
+		.system_memory_kib_ms =
+			node_kib_ms > units_ms ? node_kib_ms - units_ms : 0,
+	};
+	rc = host_moment(t, &draft->node, &k, true, host_taken);
+	if (rc == 0)
+		rc = energy_tick(&draft->node, &t->config, &k, t->uses.use,
+				 t->uses.count, &t->work, err);
+	if (rc == 0)
+		rc = steps_energy_tick(&t->steps, t->units, k.t0_ns, k.t1_ns);
+	if (rc == 0)
+		rc = host_moment(t, &draft->node, &k, false, host_taken);
+	if (rc == 0 && host_change(t, &draft->node))
+		*host_taken = true;
+	return rc;
+}
+
+/* Nobody need learn the idle power of a model, which knows it. It is that of `other`
+ * where other is the whole node. */
+static void put_in_force(struct ticker *t)
+{
+	uint64_t *other_uw = &t->config.idle_uw[ENERGY_OTHER];
+
+	t->config = t->configured;
+	if (*other_uw == ENERGY_LEARN && !meters_get(t->meters, METERS_PACKAGE)->source)
+		*other_uw = meters_get(t->meters, METERS_HOST)->idle_uw;
+}
+
+static void say_what_is_missing(struct ticker *t)
+{
+	uint64_t all = 0;
+	uint32_t cut = meters_cut(t->meters);
+
+	if (cut > t->cut_said) {
+		log_warn("GPU %u is measured, but energy is attributed for %u only",
+			 cut, METERS_GPUS);
+		t->cut_said = cut;
+	}
+
+	for (uint32_t i = 1; i < METERS_SOURCES; i++) {
+		all += meters_gaps(t->meters, i);
+		t->gaps[i] = meters_has(t->meters, i) ? meters_gaps(t->meters, i)
+						      : TICKER_NO_SOURCE;
+	}
+	for (uint32_t i = 1; all > t->gaps_said && i < METERS_SOURCES; i++) {
+		uint64_t n = meters_gaps(t->meters, i);
+		if (n)
+			log_warn("energy source %s: what %llu of its counters measured "
+				 "while ceemsd was down is unknown and missing",
+				 meters_source_name(i), (unsigned long long)n);
+	}
+	t->gaps_said = all;
+}
+
+int ticker_run(struct ticker *t, struct err *err)
+{
+	struct taken taken;
+
+	say_what_is_missing(t);
+	put_in_force(t);
+	if (!meters_any(t->meters)) {
+		end(t);
+		return 0;
+	}
+	if (t->sample)
+		sample_steps(t->sample);
+	uint64_t t1_ns = end_of_tick(t);
+	if (!t->going && !t->resumes)
+		return begin(t, t1_ns, err);
+	if (t1_ns <= t->t1_ns)
+		return 0;
+	read_memory(t, t1_ns);
+	struct energy_state *draft = units_energy_draft(t->units);
+	taken.slot[METERS_HOST] = false;
+	int rc = divide(t, draft, t1_ns, &taken.slot[METERS_HOST], err);
+	if (rc < 0)
+		return err && err->text[0] ? rc : err_set(err, rc, "energy tick");
+	for (unsigned slot = 0; slot < METERS_SLOTS; slot++) {
+		if (slot != METERS_HOST)
+			taken.slot[slot] =
+				meters_get(t->meters, (enum meters_slot)slot)->fresh;
+	}
+	commit(t, draft, &taken);
+	t->t0_ns = t->t1_ns;
+	t->t1_ns = t1_ns;
+	return 0;
+}
+
+struct ticker_view ticker_view(const struct ticker *t)
+{
+	return (struct ticker_view){.going = t->going,
+				    .t0_ns = t->t0_ns,
+				    .t1_ns = t->t1_ns,
+				    .cpu_ns = t->cpu_ns,
+				    .cpus = t->cpus,
+				    .config = &t->config,
+				    .gaps = t->gaps};
+}

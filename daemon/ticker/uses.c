@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* From the unit table to what the attribution splits by: CPU time since the last tick,
+ * allocations, memory, GPUs. */
+#include "daemon/ticker/uses.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "daemon/sources/meters.h"
+#include "lib/clock.h"
+
+#define GPUS_PER_UNIT METERS_GPUS
+
+void uses_done(struct uses *w)
+{
+	free(w->use);
+	free(w->accounts);
+	free(w->gpus);
+	free(w->map);
+	*w = (struct uses){0};
+}
+
+static int reserve(struct uses *w, size_t n)
+{
+	if (n <= w->cap)
+		return 0;
+	size_t cap = n + n / 2;
+	struct energy_use *use = calloc(cap, sizeof(*use));
+	struct energy_account **accounts = calloc(cap, sizeof(struct energy_account *));
+	if (!use || !accounts) {
+		free(use);
+		free(accounts);
+		return -ENOMEM;
+	}
+	free(w->use);
+	free(w->accounts);
+	w->use = use;
+	w->accounts = accounts;
+	w->cap = cap;
+	return 0;
+}
+
+static int reserve_gpus(struct uses *w, size_t units)
+{
+	size_t n = units * GPUS_PER_UNIT;
+	if (n > w->gpu_cap) {
+		free(w->gpus);
+		w->gpu_cap = 0;
+		w->gpus = calloc(n, sizeof(*w->gpus));
+		if (!w->gpus)
+			return -ENOMEM;
+		w->gpu_cap = n;
+	}
+	if (w->map)
+		return 0;
+	/* sensors count devices as Slurm does, as far as anybody knows */
+	w->map = calloc(1, sizeof(*w->map));
+	if (!w->map)
+		return -ENOMEM;
+	w->map->managed = true;
+	w->map->count = METERS_GPUS;
+	for (uint32_t i = 0; i < METERS_GPUS; i++)
+		w->map->gpu[i] = (struct gpu){.index = i, .instance = GPUS_NONE};
+	return 0;
+}
+
+static void take_gpus(struct uses *w, const struct uses_params *p,
+		      const struct unit *unit, struct energy_use *use)
+{
+	struct gpu_use found[GPUS_PER_UNIT];
+	int n = -EAGAIN;
+
+	/* how much a share is only slurmd knows, which is asked now */
+	if (unit->gpu_share[0] && p->gpu_maps)
+		n = gpu_maps_of(p->gpu_maps, unit, found, GPUS_PER_UNIT);
+	if (n < 0)
+		n = gpus_of(w->map, unit->gpus, unit->gpu_share, found, GPUS_PER_UNIT,
+			    NULL);
+	use->gpus = &w->gpus[w->gpu_count];
+	for (int i = 0; i < n; i++) {
+		if (found[i].gpu->index >= p->gpus)
+			continue;
+		w->gpus[w->gpu_count++] = (struct energy_gpu_share){
+			found[i].gpu->index,
+			(uint32_t)(found[i].share * ENERGY_ONE_PPM)};
+		use->gpu_count++;
+	}
+}
+
+static uint64_t cpu_ns(const struct unit_totals *t)
+{
+	return t->cpu_user_ns + t->cpu_system_ns;
+}
+
+/* A step that was found by its directory had used what it used before anybody looked.
+ */
+static void greet_steps(struct units *u, uint32_t i, struct unit_energy *energy)
+{
+	for (uint32_t s = units_first_step(u, i); s != UNITS_NONE;
+	     s = steps_after(u, s)) {
+		const struct step *step = steps_get(u, s);
+		struct step_energy *e = step_energy_draft(u, s);
+		if (!e->seen && step->discovered) {
+			e->charged_cpu_ns = cpu_ns(&step->totals);
+			energy->charged_cpu_ns += e->charged_cpu_ns;
+		}
+		e->seen = 1;
+	}
+}
+
+static uint64_t lived_ms(const struct uses_params *p, uint64_t started_ns,
+			 uint64_t ended_ns)
+{
+	uint64_t from = started_ns > p->t0_ns ? started_ns : p->t0_ns;
+	uint64_t to = ended_ns && ended_ns < p->t1_ns ? ended_ns : p->t1_ns;
+	return to > from ? (to - from) / NSEC_PER_MSEC : 0;
+}
+
+static uint64_t rss_kib(const struct uses_params *p, uint32_t i)
+{
+	uint64_t bytes = 0;
+	for (uint32_t s = units_first_step(p->units, i); p->sample && s != UNITS_NONE;
+	     s = steps_after(p->units, s))
+		bytes += sample_rss_bytes(p->sample, s);
+	return bytes / 1024;
+}
+
+/* A unit that was found by its directory has what its cpuset says. */
+static uint32_t cpus_of(const struct uses_params *p, const struct unit *unit,
+			uint32_t i)
+{
+	return unit->cpus || !p->sample ? unit->cpus : sample_job_cpus(p->sample, i);
+}
+
+static void take_unit(struct uses *w, const struct uses_params *p, uint32_t i)
+{
+	const struct unit *unit = units_get(p->units, i);
+	struct unit_energy *energy = unit_energy_draft(p->units, i);
+	struct unit_totals t;
+
+	w->accounts[w->account_count++] = &energy->account;
+	greet_steps(p->units, i, energy);
+	unit_total(p->units, i, &t);
+	if (unit->marks & UNIT_UNREAD) /* what it had used before is not ours */
+		energy->charged_cpu_ns = cpu_ns(&t);
+	uint64_t used = cpu_ns(&t), charged = energy->charged_cpu_ns;
+	uint64_t new_ns = used > charged ? used - charged : 0;
+	bool ended = unit->state == UNIT_ENDED;
+	if (ended && unit->ended_boottime_ns <= p->t0_ns && !new_ns)
+		return;
+	energy->charged_cpu_ns = charged + new_ns;
+	struct energy_use *use = &w->use[w->count++];
+	*use = (struct energy_use){
+		.account = &energy->account,
+		.started_ns = unit->started_boottime_ns,
+		.ended_ns = ended ? unit->ended_boottime_ns : 0,
+		.cpu_ns = new_ns,
+		.activity_ppm = ENERGY_ONE_PPM,
+		.alloc_mcpu = cpus_of(p, unit, i) * 1000,
+		.alloc_kib = unit->memory_bytes / 1024,
+	};
+	use->memory_kib_ms =
+		rss_kib(p, i) * lived_ms(p, use->started_ns, use->ended_ns);
+	if (p->gpus && unit->gpus[0])
+		take_gpus(w, p, unit, use);
+	w->cpu_ns += new_ns;
+	w->memory_kib_ms += use->memory_kib_ms;
+}
+
+static void take_leaver(struct uses *w, struct energy_state *draft,
+			const struct energy_leaver *l)
+{
+	w->use[w->count++] = (struct energy_use){
+		.account = &draft->node.ended,
+		.started_ns = l->started_ns,
+		.ended_ns = l->ended_ns ? l->ended_ns : 1,
+		.cpu_ns = l->cpu_ns,
+		.activity_ppm = ENERGY_ONE_PPM,
+		.alloc_mcpu = l->alloc_mcpu,
+		.alloc_kib = l->alloc_kib,
+	};
+	w->cpu_ns += l->cpu_ns;
+}
+
+int uses_accounts(struct uses *w, struct units *u, struct err *err)
+{
+	w->account_count = 0;
+	if (reserve(w, units_used(u) + ENERGY_LEAVERS) < 0)
+		return err_set(err, -ENOMEM, "energy: out of memory");
+	for (uint32_t i = units_next(u, 0); i != UNITS_NONE; i = units_next(u, i + 1))
+		w->accounts[w->account_count++] = &unit_energy_draft(u, i)->account;
+	return 0;
+}
+
+int uses_fill(struct uses *w, const struct uses_params *p, struct energy_state *draft,
+	      struct err *err)
+{
+	struct units *u = p->units;
+
+	w->count = w->account_count = w->gpu_count = 0;
+	w->cpu_ns = w->memory_kib_ms = 0;
+	if (reserve(w, units_used(u) + ENERGY_LEAVERS) < 0 ||
+	    (p->gpus && reserve_gpus(w, units_used(u)) < 0))
+		return err_set(err, -ENOMEM, "energy: out of memory");
+	for (uint32_t i = units_next(u, 0); i != UNITS_NONE; i = units_next(u, i + 1))
+		take_unit(w, p, i);
+	for (uint64_t l = 0; l < draft->leavers && l < ENERGY_LEAVERS; l++)
+		take_leaver(w, draft, &draft->leaver[l]);
+	draft->leavers = 0;
+	return 0;
+}
+
+void uses_skip(const struct uses_params *p, struct energy_state *draft)
+{
+	struct units *u = p->units;
+
+	for (uint32_t i = units_next(u, 0); i != UNITS_NONE; i = units_next(u, i + 1)) {
+		struct unit_totals t;
+		unit_total(u, i, &t);
+		unit_energy_draft(u, i)->charged_cpu_ns = cpu_ns(&t);
+	}
+	for (uint32_t i = steps_next(u, 0); i != UNITS_NONE; i = steps_next(u, i + 1)) {
+		struct step_energy *e = step_energy_draft(u, i);
+		e->charged_cpu_ns = cpu_ns(&steps_get(u, i)->totals);
+		e->seen = 1;
+	}
+	draft->leavers = 0;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_DAEMON_TICKER_USES_H
+#define CEEMS_DAEMON_TICKER_USES_H
+
+#include "daemon/energy.h"
+#include "daemon/gpus.h"
+#include "daemon/sample.h"
+#include "daemon/unit_gpus.h"
+#include "daemon/units_energy.h"
+
+/* What the units of the table did in one tick, as the attribution wants it. Memory is
+ * kept from tick to tick; {0} is valid. */
+struct uses {
+	struct energy_use *use;
+	size_t count, cap;
+	struct energy_account **accounts; /* of all units in the table, in order */
+	size_t account_count;
+	struct energy_gpu_share *gpus;
+	size_t gpu_count, gpu_cap;
+	struct gpus *map; /* made at the first use of a GPU */
+
+	uint64_t cpu_ns;        /* of all units and leavers in this tick */
+	uint64_t memory_kib_ms; /* likewise */
+};
+
+struct uses_params {
+	struct units *units;
+	struct sample *sample; /* NULL: nobody's memory is known */
+	uint64_t t0_ns, t1_ns;
+	uint32_t gpus; /* devices that are measured: those above are left out */
+	struct gpu_maps *gpu_maps; /* NULL: nobody knows what a share of one is */
+};
+
+/* Fills w from the table and the draft that was begun, and notes there what is now
+ * charged. -ENOMEM. */
+int uses_fill(struct uses *w, const struct uses_params *p, struct energy_state *draft,
+	      struct err *err);
+/* The same without charging anybody: what was used so far belongs to no tick. */
+void uses_skip(const struct uses_params *p, struct energy_state *draft);
+/* Only accounts. -ENOMEM */
+int uses_accounts(struct uses *w, struct units *u, struct err *err);
+void uses_done(struct uses *w);
+
+#endif
