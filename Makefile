@@ -38,6 +38,11 @@ include daemon/module.mk
 include spank/module.mk
 include acct_gather/module.mk
 include jobcomp/module.mk
+include lb/promql/module.mk
+include lb/pyroscope/module.mk
+include lb/site/module.mk
+include lb/gate/module.mk
+include lb/proxy/module.mk
 include lb/module.mk
 include redfish_proxy/module.mk
 include bpf/module.mk

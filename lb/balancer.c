@@ -12,11 +12,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lb/backend_impl.h"
-#include "lb/gate.h"
-#include "lb/health.h"
-#include "lb/site.h"
-#include "lb/worker.h"
+#include "lb/gate/gate.h"
+#include "lb/proxy/worker.h"
+#include "lb/site/backend_impl.h"
+#include "lb/site/health.h"
+#include "lb/site/site.h"
 #include "lib/fence.h"
 #include "lib/http/listen.h"
 #include "lib/identity/identity_web.h"

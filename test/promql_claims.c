@@ -5,7 +5,7 @@
  * ...\1QUERY\0", in milliseconds */
 #include <stdio.h>
 
-#include "lb/access.h"
+#include "lb/promql/access.h"
 #include "lib/parse.h"
 #include "test/promql_random.h"
 

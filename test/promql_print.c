@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lb/promql.h"
+#include "lb/promql/promql.h"
 
 int main(int argc, char **argv)
 {

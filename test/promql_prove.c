@@ -10,8 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "lb/access.h"
-#include "lb/promql.h"
+#include "lb/promql/access.h"
+#include "lb/promql/promql.h"
 
 static const struct access_family families[] = {
 	{"ceems_emissions_gCo2_kWh", NULL, false},

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lb/promql.h"
+#include "lb/promql/promql.h"
 #include "lib/buf.h"
 
 /* Queries by chance, from the grammar, the odd corners more often than people use them;

@@ -3,7 +3,7 @@
  * dashboards, the same again, with other times, and for the first time); with an
  * aggregator (URL, password, user, cluster, how many of the user's units, which are
  * 10000 and up) what it takes to find out whose they are. Prints JSON lines. */
-#include "lb/gate.h"
+#include "lb/gate/gate.h"
 
 #include "lib/clock.h"
 #include "lib/parse.h"

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lb/access.h"
+#include "lb/promql/access.h"
 #include "lib/clock.h"
 #include "lib/fs.h"
 

@@ -21,7 +21,7 @@ pyro=$SCRATCH/go/pyro
 proto=$(cd "$SCRATCH/go" && go list -mod=mod -m -f '{{.Dir}}' github.com/grafana/pyroscope/api)/querier/v1/querier.proto
 is "each call of querier.proto has a row in the table" \
 	"$(sed -n 's/^ *rpc \([A-Za-z]*\)(.*/\1/p' "$proto" | sort)" \
-	"$(sed -n 's/.*{RPC("\([A-Za-z]*\)").*/\1/p' lb/pyro_calls.c | sort)"
+	"$(sed -n 's/.*{RPC("\([A-Za-z]*\)").*/\1/p' lb/pyroscope/pyro_calls.c | sort)"
 cd "$SCRATCH" || exit 1
 
 # --- whose jobs are whose: alice's are 101 and 103, bob's is 102

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Stands for lb/gate.c, lb/backend.c and both protocols. */
+/* Stands for lb/gate/gate.c, lb/site/backend.c and both protocols. */
 #include "test/fake/lb_gate.h"
 
 #include <errno.h>

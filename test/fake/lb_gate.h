@@ -4,8 +4,8 @@
 
 #include <stdatomic.h>
 
-#include "lb/backend.h"
-#include "lb/gate.h"
+#include "lb/gate/gate.h"
+#include "lb/site/backend.h"
 
 /* A gate that lets all pass, and backends in turn, for tests of what lies between.
  * Paths that begin with /wait are thought about for 20 ms by another thread; /refuse is

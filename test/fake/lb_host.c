@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lb/worker.h"
+#include "lb/proxy/worker.h"
 #include "lib/log.h"
 #include "lib/parse.h"
 #include "test/fake/lb_gate.h"

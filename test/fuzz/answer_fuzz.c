@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Answers of backends: the head at once and byte by byte are the same, and so is the
  * body in one piece and in pieces. */
-#include "lb/answer.h"
+#include "lb/proxy/answer.h"
 
 #include <stdint.h>
 #include <stdlib.h>

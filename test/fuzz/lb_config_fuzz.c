@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The load balancer's configuration: any bytes are a site or an error with the file's
  * name, and no text opens what nobody opened by hand. */
-#include "lb/site.h"
+#include "lb/site/site.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "lb/backend_impl.h"
+#include "lb/site/backend_impl.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

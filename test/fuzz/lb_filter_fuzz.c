@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Answers of backends that labels are taken out of: any bytes, plain and compressed.
  * How they are cut into pieces makes no difference, and what came out once stays. */
-#include "lb/filter.h"
+#include "lb/proxy/filter.h"
 
 #include <stdint.h>
 #include <stdlib.h>

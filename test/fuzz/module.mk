@@ -21,7 +21,7 @@ ring_fuzz_SRCS := lib/boot.c lib/records/ring.c lib/records/ring_gone.c lib/reco
 FUZZERS += units
 units_fuzz_SRCS := $(filter daemon/units%.c,$(libdaemon_SRCS)) daemon/steps_energy.c daemon/energy.c daemon/energy_host.c daemon/energy_split.c lib/boot.c lib/cgroup.c lib/cgroup_parse.c lib/cgroup_record.c lib/records/record.c lib/records/tlv.c lib/fs.c lib/parse.c lib/err.c lib/buf.c
 FUZZERS += answer
-answer_fuzz_SRCS := lb/answer.c
+answer_fuzz_SRCS := lb/proxy/answer.c
 FUZZERS += http_target
 http_target_fuzz_SRCS := lib/http/target.c lib/http/listen.c lib/buf.c lib/err.c lib/fs.c lib/parse.c lib/netaddr.c
 FUZZERS += negotiate
@@ -99,7 +99,7 @@ endif
 ship_answer_fuzz_SRCS := courier/ship_answer.c lib/http/json.c lib/parse.c lib/err.c lib/buf.c lib/fs.c
 ship_answer_fuzz_PKGS := json-c
 FUZZERS += owned_answer
-owned_answer_fuzz_SRCS := lb/owned_answer.c lb/owned_rule.c $(libpromql_SRCS) lib/siphash.c lib/buf.c lib/err.c lib/parse.c lib/rfc3339.c
+owned_answer_fuzz_SRCS := lb/gate/owned_answer.c lb/gate/owned_rule.c $(libpromql_SRCS) lib/siphash.c lib/buf.c lib/err.c lib/parse.c lib/rfc3339.c
 FUZZERS += prom_request
 prom_request_fuzz_SRCS := $(libpromql_SRCS) lib/siphash.c lib/buf.c lib/err.c lib/parse.c lib/rfc3339.c
 ifeq ($(HAVE_ZLIB),1)
@@ -128,9 +128,9 @@ endif
 ifneq ($(filter liblbsite,$(ARCHIVES)),)
 FUZZERS += lb_filter lb_config
 endif
-lb_filter_fuzz_SRCS := lb/filter.c lib/buf.c lib/err.c lib/parse.c
+lb_filter_fuzz_SRCS := lb/proxy/filter.c lib/buf.c lib/err.c lib/parse.c
 lb_filter_fuzz_PKGS := zlib
-lb_config_fuzz_SRCS := lb/backend.c lb/backend_set.c lb/keep.c lb/promql_features.c lb/site.c lb/site_backends.c lb/site_build.c lb/site_client.c lb/site_read.c \
+lb_config_fuzz_SRCS := lb/site/backend.c lb/site/backend_set.c lb/site/keep.c lb/promql/promql_features.c lb/site/site.c lb/site/site_backends.c lb/site/site_build.c lb/site/site_client.c lb/site/site_read.c \
 	lib/http/client_url.c lib/conf/yaml_walk.c lib/secret.c lib/prom.c lib/rfc3339.c lib/buf.c lib/err.c lib/fs.c lib/parse.c \
 	lib/identity/identity.c lib/identity/role_entry.c lib/account.c lib/log.c lib/party.c lib/identity/jwt.c lib/identity/jwt_source.c lib/http/client.c lib/identity/munge.c lib/identity/munge_request.c lib/own_host.c lib/fair.c lib/turns.c lib/http/json.c \
 	lib/netaddr.c

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lb/prom_request.h"
+#include "lb/promql/prom_request.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lb/promql.h"
-#include "lb/re.h"
+#include "lb/promql/promql.h"
+#include "lb/promql/re.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

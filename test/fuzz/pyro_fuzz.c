@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lb/pyro_request.h"
+#include "lb/pyroscope/pyro_request.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

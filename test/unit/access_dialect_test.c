@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The proof of what newer versions of PromQL have: modifiers that read more time,
  * durations that are expressions, what is filled in, selectors without a name. */
-#include "lb/access.h"
+#include "lb/promql/access.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "lb/access.h"
+#include "lb/promql/access.h"
 
 #include <errno.h>
 #include <stdio.h>

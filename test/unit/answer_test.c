@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "lb/answer.h"
+#include "lb/proxy/answer.h"
 
 #define OK "HTTP/1.1 200 OK\r\n"
 

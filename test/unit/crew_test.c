@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "lb/crew.h"
+#include "lb/gate/crew.h"
 
 #include <pthread.h>
 #include <string.h>

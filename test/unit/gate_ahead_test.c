@@ -2,9 +2,9 @@
 /* What is asked before anybody waits for it: a user's other units with the first, those
  * who wait together, and what is in use before it is too old. None of it opens what a
  * question of its own would not. */
-#include "lb/gate.h"
-#include "lb/gate_impl.h"
-#include "lb/owned_impl.h"
+#include "lb/gate/gate.h"
+#include "lb/gate/gate_impl.h"
+#include "lb/gate/owned_impl.h"
 
 #include <unistd.h>
 

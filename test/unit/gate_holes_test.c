@@ -5,7 +5,7 @@
  * is refused and what is sent on. Ann owns 1, 2 and a.b_c on alpha and 5 on beta; bob
  * owns 3 (the victim) on alpha and 1 on beta; 4 was bob's a year ago and is ann's now.
  */
-#include "lb/gate.h"
+#include "lb/gate/gate.h"
 
 #include "test/unit/gate_lab.h"
 

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "lb/gate.h"
-#include "lb/owned.h"
+#include "lb/gate/gate.h"
+#include "lb/gate/owned.h"
 #include "test/unit/unit.h"
 
 /*
@@ -51,7 +51,7 @@ struct lab {
 	uint64_t boot_ms;
 };
 
-/* In place of lb/site.c and lb/backend_set.c */
+/* In place of lb/site/site.c and lb/site/backend_set.c */
 struct site *site_hold(struct site *s)
 {
 	return s;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A gate that runs out of memory refuses for now. What it sends on, and what it
  * remembers for the next, is what it would have been with plenty. */
-#include "lb/gate.h"
+#include "lb/gate/gate.h"
 
 #include "test/fake/starve.h"
 #include "test/unit/gate_lab.h"

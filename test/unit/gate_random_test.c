@@ -2,10 +2,10 @@
 /* Queries by chance, from users by chance, while units begin, end, change hands and
  * their numbers are used again: what the gate sends on is evaluated against the world
  * as it is, and what it remembers is compared with a gate that remembers nothing. */
-#include "lb/gate.h"
+#include "lb/gate/gate.h"
 
-#include "lb/form.h"
-#include "lb/gate_impl.h"
+#include "lb/gate/gate_impl.h"
+#include "lb/promql/form.h"
 #include "test/promql_random.h"
 #include "test/unit/gate_lab.h"
 #include "test/unit/promql_world.h"

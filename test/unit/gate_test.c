@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "lb/gate.h"
+#include "lb/gate/gate.h"
 
 #include "test/unit/gate_lab.h"
 

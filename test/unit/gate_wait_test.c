@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What waits and what does not: tokens, questions that are shared, the end; who reads
  * by a role; what is told about decisions. */
-#include "lb/gate.h"
-#include "lb/gate_impl.h"
+#include "lb/gate/gate.h"
+#include "lb/gate/gate_impl.h"
 
 #include <fcntl.h>
 #include <sched.h>

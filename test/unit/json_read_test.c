@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* JSON without a tree: what RFC 8259 allows and what it does not. */
-#include "lb/json_read.h"
+#include "lb/promql/json_read.h"
 
 #include "test/unit/unit.h"
 

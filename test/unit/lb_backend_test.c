@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "lb/backend.h"
+#include "lb/site/backend.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "lb/backend_impl.h"
+#include "lb/site/backend_impl.h"
 #include "test/unit/unit.h"
 
 #define NOW_MS 1700000000000ll

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "lb/filter.h"
+#include "lb/proxy/filter.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <zlib.h>
 
-#include "lb/backend_impl.h"
+#include "lb/site/backend_impl.h"
 #include "lib/cleanup.h"
 #include "test/unit/unit.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "lb/health.h"
+#include "lb/site/health.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "lb/backend_impl.h"
+#include "lb/site/backend_impl.h"
 #include "test/unit/unit.h"
 
 #define BUILD_3 "{\"status\":\"success\",\"data\":{\"version\":\"3.5.0\"}}"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "lb/site.h"
+#include "lb/site/site.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lb/backend_impl.h"
+#include "lb/site/backend_impl.h"
 #include "lib/cleanup.h"
 #include "lib/fs.h"
 #include "test/fake/starve.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Questions over HTTP, to aggregators that answer well, not, or rudely. */
-#include "lb/owned.h"
+#include "lb/gate/owned.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The rule by which an answer opens or refuses, how answers are read, what is
  * remembered. */
-#include "lb/owned.h"
+#include "lb/gate/owned.h"
 
-#include "lb/lru.h"
+#include "lb/gate/lru.h"
 #include "test/unit/unit.h"
 
 #include <stdio.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "lb/prom_request.h"
+#include "lb/promql/prom_request.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "lb/form.h"
+#include "lb/promql/form.h"
 #include "test/unit/unit.h"
 
 #define NOW_MS 1700000000000ll

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What each version of Prometheus takes and refuses, one row for each construct that is
  * not in all of them; written from the releases' parsers. */
-#include "lb/promql.h"
+#include "lb/promql/promql.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "lb/promql.h"
+#include "lb/promql/promql.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include <regex.h>
 #include <stdio.h>
 
-#include "lb/promql.h"
+#include "lb/promql/promql.h"
 
 /* What a query reads, worked out in another way than by the proof: it is evaluated at a
  * time, subqueries at each of their steps, and each selector says which time it reads.

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "lb/pyro_body.h"
+#include "lb/pyroscope/pyro_body.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include <zlib.h>
 
-#include "lb/pyro_message.h"
+#include "lb/pyroscope/pyro_message.h"
 #include "test/unit/unit.h"
 
 #define BYTES(s) .body = s, .body_len = sizeof(s) - 1

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lb/protocol.h"
+#include "lb/gate/protocol.h"
 #include "lib/buf.h"
 #include "lib/fs.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "lb/pyro_message.h"
+#include "lb/pyroscope/pyro_message.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "lb/pyro_request.h"
+#include "lb/pyroscope/pyro_request.h"
 #include "test/unit/pyro_lab.h"
 
 #define CPU "process_cpu:cpu:nanoseconds:cpu:nanoseconds"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "lb/re.h"
+#include "lb/promql/re.h"
 
 #include <errno.h>
 #include <string.h>

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "lb/resolve.h"
+#include "lb/proxy/resolve.h"
 
 int __wrap_getaddrinfo(const char *host, const char *port, const struct addrinfo *hints,
 		       struct addrinfo **ret);

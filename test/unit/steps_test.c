@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lb/access.h"
-#include "lb/promql.h"
-#include "lb/pyro_message.h"
-#include "lb/steps.h"
+#include "lb/promql/access.h"
+#include "lb/promql/promql.h"
+#include "lb/promql/steps.h"
+#include "lb/pyroscope/pyro_message.h"
 #include "test/unit/unit.h"
 
 #define LENGTH 6000u

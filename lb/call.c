@@ -1,9 +1,0 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "lb/call.h"
-
-void call_done(struct call *c)
-{
-	buf_done(&c->target);
-	buf_done(&c->body);
-	*c = (struct call){.get = false};
-}

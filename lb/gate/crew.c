@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "lb/gate/crew.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/wait.h"
+
+#define THREADS_MAX 64u
+/* Most that a job which fails is charged for: it may have waited for others. */
+#define TOOK_MAX_NS (20 * NSEC_PER_MSEC)
+
+struct crew {
+	void (*forget)(void *mine);
+	unsigned wanted, count;
+	pthread_t threads[THREADS_MAX];
+	pthread_mutex_t mutex; /* of all below */
+	pthread_cond_t wake;
+	struct turns turns; /* jobs that wait */
+	bool stopped;
+	atomic_bool stop;
+};
+
+int crew_new(unsigned threads, void (*forget)(void *mine), struct crew **ret)
+{
+	struct crew *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return -ENOMEM;
+	c->wanted = threads < THREADS_MAX ? threads : THREADS_MAX;
+	c->forget = forget;
+	turns_init(&c->turns, CREW_QUEUE_MAX, CREW_LANE_MAX, TOOK_MAX_NS);
+	pthread_mutex_init(&c->mutex, NULL);
+	wait_cond_init(&c->wake);
+	*ret = c;
+	return 0;
+}
+
+/* With the mutex. NULL: none comes any more. */
+static struct crew_job *next_job(struct crew *c)
+{
+	for (;;) {
+		uint64_t now_ns =
+			c->stopped ? UINT64_MAX : clock_read_ns(CLOCK_MONOTONIC);
+		uint64_t at_ns;
+		struct fair_item *i = turns_pop(&c->turns, now_ns, &at_ns);
+		/* one that sleeps through a rest may have been told of several */
+		if (i && turns_count(&c->turns))
+			pthread_cond_signal(&c->wake);
+		if (i || c->stopped)
+			return (struct crew_job *)i;
+		wait_until(&c->wake, &c->mutex, at_ns);
+	}
+}
+
+/* All that come, until the crew is stopped and there are no more. */
+static void run_jobs(struct crew *c)
+{
+	struct crew_job *j;
+	void *mine = NULL;
+
+	pthread_mutex_lock(&c->mutex);
+	while ((j = next_job(c))) {
+		uint64_t key = j->item.key, began_ns = clock_read_ns(CLOCK_MONOTONIC);
+		pthread_mutex_unlock(&c->mutex);
+		bool failed = j->run(j, &mine, &c->stop);
+		pthread_mutex_lock(&c->mutex);
+		uint64_t now_ns = clock_read_ns(CLOCK_MONOTONIC);
+		if (failed)
+			turns_charge(&c->turns, key, now_ns - began_ns, now_ns);
+	}
+	pthread_mutex_unlock(&c->mutex);
+	if (mine && c->forget)
+		c->forget(mine);
+}
+
+static void *crew_thread(void *arg)
+{
+	run_jobs(arg);
+	return NULL;
+}
+
+int crew_start(struct crew *c, struct err *err)
+{
+	while (c->count < c->wanted) {
+		int rc = pthread_create(&c->threads[c->count], NULL, crew_thread, c);
+
+		if (rc)
+			return err_set(err, -rc, "start thread: %s", strerror(rc));
+		c->count++;
+	}
+	return 0;
+}
+
+void crew_stop(struct crew *c)
+{
+	if (!c)
+		return;
+	pthread_mutex_lock(&c->mutex);
+	c->stopped = true;
+	atomic_store(&c->stop, true);
+	pthread_cond_broadcast(&c->wake);
+	pthread_mutex_unlock(&c->mutex);
+	for (; c->count; c->count--)
+		pthread_join(c->threads[c->count - 1], NULL);
+	/* one that was never started has jobs all the same */
+	run_jobs(c);
+}
+
+void crew_free(struct crew *c)
+{
+	if (!c)
+		return;
+	pthread_mutex_destroy(&c->mutex);
+	pthread_cond_destroy(&c->wake);
+	free(c);
+}
+
+bool crew_submit(struct crew *c, struct crew_job *j, uint64_t key)
+{
+	pthread_mutex_lock(&c->mutex);
+	bool good = !c->stopped && turns_push(&c->turns, &j->item, key,
+					      clock_read_ns(CLOCK_MONOTONIC)) == 0;
+	if (good)
+		pthread_cond_signal(&c->wake);
+	pthread_mutex_unlock(&c->mutex);
+	return good;
+}

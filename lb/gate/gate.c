@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The gate as a whole: its parts, its site, and the way of a request from step to step
+ * until it is decided or must wait. */
+#include "lb/gate/gate.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lb/gate/gate_impl.h"
+#include "lib/clock.h"
+
+#define TOKENS 4096u
+#define TOKENS_BYTES ((size_t)16 << 20)
+#define DECISIONS 16384u
+#define DECISIONS_BYTES ((size_t)24 << 20)
+
+static const struct protocol *const protocols[SITE_PROTOCOLS] = {
+	[SITE_PROMETHEUS] = &protocol_prometheus,
+	[SITE_PYROSCOPE] = &protocol_pyroscope,
+};
+
+/* ---- a request ------------------------------------------------------------------- */
+
+static void read_clocks(const struct gate *g, int64_t *now_ms, uint64_t *boot_ms)
+{
+	if (g->tests && g->tests->clock) {
+		g->tests->clock(g->tests->arg, now_ms, boot_ms);
+		return;
+	}
+	*now_ms = (int64_t)(clock_realtime_ns() / NSEC_PER_MSEC);
+	*boot_ms = clock_boottime_ns() / NSEC_PER_MSEC;
+}
+
+static struct gate_state *begin(struct gate *g, struct gate_request *r)
+{
+	struct gate_state *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->g = g;
+	s->r = r;
+	s->step = gate_prove_who;
+	s->protocol = protocols[r->protocol];
+	read_clocks(g, &r->input.now_ms, &s->boot_ms);
+	pthread_mutex_lock(&g->mutex);
+	if (g->site && !g->stopped)
+		s->site = site_hold(g->site);
+	s->keeper = g->keeper;
+	atomic_fetch_add(&s->keeper->refs, 1);
+	s->generation = g->generation;
+	pthread_mutex_unlock(&g->mutex);
+	r->state = s;
+	if (r->collect)
+		r->collect(r->arg, s->keeper->id);
+	return s;
+}
+
+struct owned_who gate_who(struct gate_state *s)
+{
+	const struct site_limits *l = &s->site->limits;
+	const int64_t s_ms = 1000;
+	struct owned_rules rules = {.owned_ms = s_ms * (l->owned_s ? l->owned_s : 60),
+				    .unknown_ms =
+					    s_ms * (l->unknown_s ? l->unknown_s : 3),
+				    .linger_ms = s_ms * l->linger_s,
+				    .skew_ms = OWNED_SKEW_MS};
+
+	if (rules.unknown_ms > rules.owned_ms)
+		rules.unknown_ms = rules.owned_ms;
+	return (struct owned_who){.login = s->r->login,
+				  .cluster = s->cluster ? s->cluster->id : "",
+				  .has_uid = s->who.has_uid,
+				  .named = s->who.named,
+				  .uid = s->who.uid,
+				  .now_ms = s->r->input.now_ms,
+				  .boot_ms = s->boot_ms,
+				  .rules = rules};
+}
+
+enum gate_next gate_refuse(struct gate_state *s, enum gate_reason why, unsigned status,
+			   unsigned retry_s, const char *text)
+{
+	struct gate_request *r = s->r;
+
+	s->reason = why;
+	r->status = status;
+	if (retry_s)
+		snprintf(r->retry_after, sizeof(r->retry_after), "%u",
+			 retry_s < 3600 ? retry_s : 3600);
+	buf_reset(&r->body);
+	s->protocol->refuse(&r->input, status, text, &r->body, &r->body_type);
+	if (buf_error(&r->body)) /* a status will do */
+		buf_reset(&r->body);
+	return NEXT_DONE;
+}
+
+/* There is no memory even to say so in the right form. */
+static enum gate_answer no_memory(struct gate_request *r)
+{
+	r->status = 503;
+	r->body_type = "text/plain";
+	snprintf(r->retry_after, sizeof(r->retry_after), "1");
+	return GATE_DONE;
+}
+
+enum gate_answer gate_pass(struct gate *g, struct gate_request *r)
+{
+	struct gate_state *s = r->state;
+	enum gate_next next = NEXT_STEP;
+
+	if (!s) {
+		s = begin(g, r);
+		if (!s)
+			return no_memory(r);
+		if (!s->site)
+			next = gate_refuse(
+				s, REASON_STOP, 503, 5,
+				"the load balancer is stopping, or starting");
+	} else {
+		read_clocks(g, &r->input.now_ms, &s->boot_ms);
+	}
+	while (next == NEXT_STEP)
+		next = s->step(s);
+	if (next == NEXT_WAIT) {
+		atomic_fetch_add(&g->waited, 1);
+		return GATE_WAIT;
+	}
+	atomic_fetch_add(&g->verdicts[r->protocol][s->reason], 1);
+	if (s->site && s->site->audit)
+		gate_audit(s);
+	return GATE_DONE;
+}
+
+void gate_end(struct gate *g, struct gate_request *r)
+{
+	struct gate_state *s = r->state;
+
+	call_done(&r->call);
+	buf_done(&r->body);
+	if (r->site)
+		site_drop(r->site);
+	r->site = NULL;
+	r->cluster = NULL;
+	if (!s)
+		return;
+	r->state = NULL;
+	if (s->counted)
+		gate_limit_end(g->limits, r->login);
+	access_plan_free(s->plan);
+	if (s->request)
+		s->protocol->free(s->request);
+	owned_question_drop(s->question);
+	buf_done(&s->key);
+	buf_done(&s->kept);
+	free(s->claims);
+	gate_keeper_drop(s->keeper);
+	if (s->site)
+		site_drop(s->site);
+	free(s);
+}
+
+/* ---- the gate -------------------------------------------------------------------- */
+
+int gate_new(const struct gate_params *params, struct gate **ret, struct err *err)
+{
+	struct gate *g = calloc(1, sizeof(*g));
+	struct owned_params o = {.user_agent = params->user_agent,
+				 .threads = params->threads};
+	int rc;
+
+	if (!g)
+		return err_set(err, -ENOMEM, "out of memory");
+	g->user_agent = params->user_agent;
+	g->tests = params->tests;
+	if (params->tests) {
+		o = *params->tests;
+		o.threads = params->threads;
+	}
+	pthread_mutex_init(&g->mutex, NULL);
+	rc = gate_keeper_new(params->identity, &g->keeper, err);
+	if (!rc)
+		rc = owned_new(&o, &g->owned, err);
+	if (!rc &&
+	    (crew_new(params->threads ? params->threads : 4, NULL, &g->provers) ||
+	     lru_new(TOKENS, TOKENS_BYTES, &g->tokens) ||
+	     lru_new(DECISIONS, DECISIONS_BYTES, &g->decisions) ||
+	     gate_limits_new(&g->limits)))
+		rc = err_set(err, -ENOMEM, "out of memory");
+	if (rc) {
+		gate_free(g);
+		return rc;
+	}
+	*ret = g;
+	return 0;
+}
+
+int gate_start(struct gate *g, struct err *err)
+{
+	int rc = owned_start(g->owned, err);
+
+	return rc ? rc : crew_start(g->provers, err);
+}
+
+void gate_stop(struct gate *g)
+{
+	pthread_mutex_lock(&g->mutex);
+	g->stopped = true;
+	pthread_mutex_unlock(&g->mutex);
+	owned_stop(g->owned);
+	crew_stop(g->provers);
+}
+
+void gate_free(struct gate *g)
+{
+	if (!g)
+		return;
+	owned_free(g->owned);
+	crew_free(g->provers);
+	lru_free(g->tokens);
+	lru_free(g->decisions);
+	gate_limits_free(g->limits);
+	gate_keeper_drop(g->keeper);
+	if (g->site)
+		site_drop(g->site);
+	pthread_mutex_destroy(&g->mutex);
+	free(g);
+}
+
+void gate_set_site(struct gate *g, struct site *s)
+{
+	struct site *old;
+
+	owned_set_site(g->owned, s, s->limits.cache_entries);
+	pthread_mutex_lock(&g->mutex);
+	old = g->site;
+	g->site = site_hold(s);
+	g->generation++;
+	pthread_mutex_unlock(&g->mutex);
+	/* its keys have the generation: nothing of the old is found any more */
+	lru_clear(g->decisions);
+	if (old)
+		site_drop(old);
+}
+
+bool gate_is_front_end(struct gate *g, const struct netaddr *peer)
+{
+	pthread_mutex_lock(&g->mutex);
+	bool is = identity_is_front_address(g->keeper->id, peer);
+	pthread_mutex_unlock(&g->mutex);
+	return is;
+}
+
+void gate_with_identity(struct gate *g, void (*use)(void *arg, const struct identity *),
+			void *arg)
+{
+	struct gate_keeper *k;
+
+	pthread_mutex_lock(&g->mutex);
+	k = g->keeper;
+	atomic_fetch_add(&k->refs, 1);
+	pthread_mutex_unlock(&g->mutex);
+	use(arg, k->id);
+	gate_keeper_drop(k);
+}
+
+int gate_set_identity(struct gate *g, const struct identity_params *p, struct err *err)
+{
+	struct gate_keeper *k = NULL, *old;
+	int rc = gate_keeper_new(p, &k, err);
+
+	if (rc)
+		return rc;
+	pthread_mutex_lock(&g->mutex);
+	old = g->keeper;
+	g->keeper = k;
+	g->generation++;
+	pthread_mutex_unlock(&g->mutex);
+	lru_clear(g->tokens);
+	gate_keeper_drop(old);
+	return 0;
+}

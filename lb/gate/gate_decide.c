@@ -1,0 +1,510 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What is asked, and whether it may be: the cluster, the proof, and the roles that need
+ * none. Each function is a step; what it cannot say yet it leaves to the next one. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lb/gate/gate_impl.h"
+#include "lib/http/negotiate.h"
+#include "lib/identity/role_entry.h"
+
+#define LOOKS_MAX 3
+
+static enum gate_next prove(struct gate_state *s);
+static enum gate_next own(struct gate_state *s);
+static enum gate_next own_answered(struct gate_state *s);
+static enum gate_next gaps(struct gate_state *s);
+static enum gate_next gap_answered(struct gate_state *s);
+static enum gate_next decide(struct gate_state *s);
+static enum gate_next by_role(struct gate_state *s);
+static enum gate_next role_answered(struct gate_state *s);
+static enum gate_next write_call(struct gate_state *s);
+
+static enum gate_next go(struct gate_state *s,
+			 enum gate_next (*step)(struct gate_state *))
+{
+	s->step = step;
+	return NEXT_STEP;
+}
+
+static enum gate_next bad_request(struct gate_state *s, int rc)
+{
+	static const struct {
+		int rc;
+		enum gate_reason why;
+		unsigned status;
+	} table[] = {
+		{-EINVAL, REASON_REQUEST, 400},     {-EACCES, REASON_CLOSED, 403},
+		{-E2BIG, REASON_REQUEST, 413},      {-EFBIG, REASON_REQUEST, 413},
+		{-EOPNOTSUPP, REASON_REQUEST, 415}, {-ERANGE, REASON_REQUEST, 400},
+	};
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		if (table[i].rc == rc)
+			return gate_refuse(s, table[i].why, table[i].status, 0,
+					   s->err.text);
+	return gate_refuse(s, REASON_ERROR, 503, 1, "out of memory");
+}
+
+/* ---- roles ----------------------------------------------------------------------- */
+
+/* A login without a number is the account of that name on this host, as MUNGE's is; of
+ * a number that somebody else proved it is not known. */
+static bool is_listed(const char *const *names, size_t count,
+		      const struct identity_who *who)
+{
+	for (size_t i = 0; i < count; i++) {
+		enum role_match m = role_entry_match(names[i], strlen(names[i]), who);
+		if (m == ROLE_MATCH_YES ||
+		    (m == ROLE_MATCH_ACCOUNT && who->way == WAY_MUNGE))
+			return true;
+	}
+	return false;
+}
+
+/* What a list or the aggregator says of the role; none is whose who is only named by a
+ * front end. */
+static void raise_role(struct gate_state *s, enum owned_role role)
+{
+	if (role <= s->role)
+		return;
+	if (s->who.named)
+		role_entry_withhold(&s->who);
+	else
+		s->role = role;
+}
+
+/* What is known of the role without asking. */
+static void look_role(struct gate_state *s)
+{
+	const struct owned_who who = gate_who(s);
+	enum owned_role role = OWNED_USER;
+
+	if (is_listed(s->site->admins, s->site->admin_count, &s->who))
+		raise_role(s, OWNED_ADMIN);
+	s->role_known =
+		s->role == OWNED_ADMIN || owned_look_role(s->g->owned, &who, &role);
+	raise_role(s, role);
+	/* the aggregator may know more */
+	if (is_listed(s->site->operators, s->site->operator_count, &s->who))
+		raise_role(s, OWNED_OPERATOR);
+}
+
+/* Whether the role reads what cannot be proved. What is not narrowed to the cluster
+ * (calls of roles) shows all clusters of a server that several share. */
+static bool reads_all(const struct gate_state *s, bool narrowed)
+{
+	if (s->site->open || s->role == OWNED_ADMIN)
+		return true;
+	return s->role == OWNED_OPERATOR && s->site->operators_read_all &&
+	       (narrowed || !s->policy.cluster_label);
+}
+
+/* ---- cluster --------------------------------------------------------------------- */
+
+static const struct site_cluster *first_with(const struct site *site,
+					     enum site_protocol p)
+{
+	const struct site_cluster *c = site->clusters;
+
+	for (size_t i = 0; c && i < site->cluster_count; i++, c++)
+		if (c->backends[p])
+			return c;
+	return NULL;
+}
+
+static int read_in(struct gate_state *s, const struct site_cluster *c)
+{
+	struct gate_request *r = s->r;
+
+	if (s->request)
+		s->protocol->free(s->request);
+	s->request = NULL;
+	r->input.dialect = c && c->backends[r->protocol]
+				   ? backend_set_dialect(c->backends[r->protocol])
+				   : PROMQL_2;
+	return s->protocol->read(&r->input, &s->request, &s->err);
+}
+
+static enum gate_next wrong_cluster(struct gate_state *s, const char *text)
+{
+	return gate_refuse(s, REASON_CLUSTER, 400, 0, text);
+}
+
+/* The cluster of the header, of the query, or the only one. */
+static enum gate_next read_request(struct gate_state *s)
+{
+	struct gate_request *r = s->r;
+	const struct site_cluster *c = NULL, *named = NULL;
+	const char *name = NULL;
+	int rc;
+
+	if (r->cluster_headers > 1)
+		return wrong_cluster(s, "X-Ceems-Cluster-Id appears twice");
+	if (r->cluster_headers) {
+		c = site_cluster(s->site, r->cluster_header);
+		if (!c) {
+			err_set(&s->err, -EINVAL,
+				"X-Ceems-Cluster-Id: there is no such cluster here: "
+				"%.64s (the id of one of backends)",
+				r->cluster_header);
+			return wrong_cluster(s, s->err.text);
+		}
+	} else if (s->site->cluster_count == 1) {
+		c = &s->site->clusters[0];
+	}
+	rc = read_in(s, c ? c : first_with(s->site, r->protocol));
+	if (rc)
+		return bad_request(s, rc);
+	rc = s->protocol->cluster(s->request, GATE_CLUSTER_LABEL, &name, &s->err);
+	if (rc < 0)
+		return wrong_cluster(s, s->err.text);
+	if (rc) {
+		named = site_cluster(s->site, name);
+		if (!named)
+			return wrong_cluster(s, GATE_CLUSTER_LABEL
+					     ": there is no such cluster here");
+		if (c && c != named)
+			return wrong_cluster(
+				s, GATE_CLUSTER_LABEL
+				" and X-Ceems-Cluster-Id name two clusters");
+		if (!c)
+			rc = read_in(s, named);
+		if (rc < 0)
+			return bad_request(s, rc);
+		c = named;
+	}
+	if (!c)
+		return wrong_cluster(s,
+				     "which cluster? Name it by the header "
+				     "X-Ceems-Cluster-Id, or by ceems_id in the query");
+	if (!c->backends[r->protocol])
+		return wrong_cluster(s, "this cluster has no such server");
+	s->cluster = c;
+	s->policy = c->policy[r->protocol];
+	return NEXT_STEP;
+}
+
+/* ---- steps ----------------------------------------------------------------------- */
+
+static enum gate_next limited(struct gate_state *s)
+{
+	const struct site_limits *l = &s->site->limits;
+	const struct gate_rate rate = {.at_a_time = l->user_requests,
+				       .per_s = l->user_rate,
+				       .burst = l->user_burst};
+	uint32_t wait_s;
+
+	if (!s->r->login[0] || (!rate.at_a_time && !rate.per_s))
+		return NEXT_STEP;
+	switch (gate_limit_begin(s->g->limits, s->r->login, &rate, s->boot_ms,
+				 &wait_s)) {
+	case GATE_MAY:
+		s->counted = true;
+		return NEXT_STEP;
+	case GATE_BUSY:
+		return gate_refuse(s, REASON_BUSY, 429, wait_s,
+				   "too many of your requests are under way: try again "
+				   "when they are answered");
+	case GATE_FAST:
+		break;
+	}
+	return gate_refuse(s, REASON_RATE, 429, wait_s,
+			   "too many requests from you in this second");
+}
+
+static enum gate_next call_of_role(struct gate_state *s)
+{
+	look_role(s);
+	s->policy.open = true;
+	if (reads_all(s, false)) {
+		s->reason = s->site->open ? REASON_OPEN : REASON_ROLE;
+		return go(s, write_call);
+	}
+	s->refusal = REASON_NO_ROLE;
+	s->refusal_status = 403;
+	err_set(&s->err, 0, "%s is only for the roles that this site names",
+		s->r->input.path);
+	return go(s, by_role);
+}
+
+enum gate_next gate_read(struct gate_state *s)
+{
+	struct gate_request *r = s->r;
+	enum protocol_verdict verdict;
+	enum gate_next next = limited(s);
+
+	if (next != NEXT_STEP)
+		return next;
+	r->call.gzip = negotiate_gzip(r->input.accept_encoding);
+	if (gate_decision_find(s))
+		return NEXT_DONE;
+	verdict = s->protocol->verdict(r->input.path, r->input.post);
+	if (verdict == PROTOCOL_CLOSED) {
+		err_set(&s->err, 0, "%.100s is not answered here", r->input.path);
+		return gate_refuse(s, REASON_CLOSED, 403, 0, s->err.text);
+	}
+	next = read_request(s);
+	if (next != NEXT_STEP)
+		return next;
+	s->reason = s->site->open ? REASON_OPEN : REASON_PUBLIC;
+	switch (verdict) {
+	case PROTOCOL_ANSWER:
+		r->status = 200;
+		if (s->protocol->answer(s->request, &r->body, &r->body_type, &s->err))
+			return gate_refuse(s, REASON_CLOSED, 403, 0, s->err.text);
+		return NEXT_DONE;
+	case PROTOCOL_ROLE:
+		return call_of_role(s);
+	case PROTOCOL_PUBLIC:
+		return go(s, write_call);
+	default:
+		look_role(s);
+		s->policy.open = reads_all(s, true);
+		return go(s, prove);
+	}
+}
+
+static enum gate_next prove(struct gate_state *s)
+{
+	int rc;
+
+	access_plan_free(s->plan);
+	s->plan = NULL;
+	rc = access_plan_new(&s->policy, &s->plan);
+	if (!rc)
+		rc = s->protocol->prove(s->request, &s->policy, s->plan, &s->err);
+	if (rc == -EACCES && !s->policy.open) {
+		s->refusal = REASON_UNNAMED;
+		s->refusal_status = 403;
+		return go(s, by_role);
+	}
+	if (rc == -E2BIG)
+		return gate_refuse(s, REASON_MANY, 422, 0, s->err.text);
+	if (rc)
+		return bad_request(s, rc);
+	if (s->policy.open)
+		s->reason = s->site->open ? REASON_OPEN : REASON_ROLE;
+	return go(s, s->policy.open ? decide : own);
+}
+
+static void wake(void *arg)
+{
+	struct gate_state *s = arg;
+
+	s->r->wake(s->r->arg);
+}
+
+static struct owned_waiter *waiter(struct gate_state *s)
+{
+	s->waiter = (struct owned_waiter){.wake = wake, .arg = s};
+	owned_question_drop(s->question);
+	s->question = NULL;
+	return &s->waiter;
+}
+
+static enum gate_next nobody(struct gate_state *s)
+{
+	return gate_refuse(s, REASON_NOBODY, 503, 5,
+			   "the owners of these units cannot be found out now: the "
+			   "aggregator does not answer");
+}
+
+static enum gate_next own(struct gate_state *s)
+{
+	const struct owned_who who = gate_who(s);
+	size_t count;
+	struct access_claim *claims = access_claims(s->plan, &count);
+
+	if (!count)
+		return go(s, gaps);
+	s->reason = REASON_OWN;
+	if (!owned_look(s->g->owned, &who, claims, count))
+		return go(s, gaps);
+	if (owned_ask_units(s->g->owned, &who, claims, count, waiter(s), &s->question,
+			    &s->err))
+		return nobody(s);
+	s->step = own_answered;
+	return NEXT_WAIT;
+}
+
+static enum gate_next own_answered(struct gate_state *s)
+{
+	size_t count;
+	struct access_claim *claims = access_claims(s->plan, &count);
+
+	enum owned_role role = s->role;
+	int rc = owned_answered(s->question, claims, count, &role, &s->err);
+
+	/* what others brought meanwhile is looked up, but not for ever */
+	if (rc < 0 || (rc > 0 && ++s->looks > LOOKS_MAX))
+		return nobody(s);
+	if (rc > 0) {
+		look_role(s); /* which came with it */
+		return go(s, own);
+	}
+	raise_role(s, role);
+	s->role_known = true;
+	return go(s, gaps);
+}
+
+static struct access_gap *next_gap(struct gate_state *s)
+{
+	struct access_gap *gap = access_gaps(s->plan);
+
+	while (gap && !gap->label)
+		gap = gap->next;
+	return gap;
+}
+
+static enum gate_next fill(struct gate_state *s, struct access_gap *gap,
+			   const struct buf *text, size_t count)
+{
+	struct str *ids = calloc(count + 1, sizeof(*ids));
+	const char *p = text->data;
+	int rc;
+
+	if (!ids)
+		return bad_request(s, -ENOMEM);
+	for (size_t i = 0; i < count; i++) {
+		ids[i] = (struct str){p, (uint32_t)strlen(p)};
+		p += ids[i].len + 1;
+	}
+	rc = access_fill(gap, ids, count, &s->err);
+	free(ids);
+	if (rc == -E2BIG) {
+		s->refusal = REASON_MANY;
+		s->refusal_status = 422;
+		return go(s, by_role);
+	}
+	if (rc)
+		return bad_request(s, rc);
+	buf_reset(&s->key); /* what is filled in may be more the next time */
+	s->reason = REASON_OWN;
+	return go(s, gaps);
+}
+
+static enum gate_next gaps(struct gate_state *s)
+{
+	const struct owned_who who = gate_who(s);
+	struct access_gap *gap = next_gap(s);
+	auto_buf struct buf ids = BUF_INIT;
+	size_t count = 0;
+	int rc;
+
+	if (!gap)
+		return go(s, decide);
+	rc = owned_look_list(s->g->owned, &who, gap->from_ms, gap->to_ms,
+			     gap->around_ms, gap->units_max, &ids, &count);
+	if (rc > 0)
+		return fill(s, gap, &ids, count);
+	if (owned_ask_list(s->g->owned, &who, gap->from_ms, gap->to_ms, gap->units_max,
+			   waiter(s), &s->question, &s->err))
+		return nobody(s);
+	s->step = gap_answered;
+	return NEXT_WAIT;
+}
+
+static enum gate_next gap_answered(struct gate_state *s)
+{
+	struct access_gap *gap = next_gap(s);
+	auto_buf struct buf ids = BUF_INIT;
+	size_t count = 0;
+
+	if (owned_answered_list(s->question, gap->from_ms, gap->to_ms, gap->around_ms,
+				&ids, &count, &s->err))
+		return nobody(s);
+	return fill(s, gap, &ids, count);
+}
+
+static enum gate_next decide(struct gate_state *s)
+{
+	size_t count;
+	const struct access_claim *claims;
+	int rc = access_decide(s->plan, &s->err);
+
+	if (!rc)
+		return go(s, write_call);
+	if (rc != -EACCES)
+		return bad_request(s, -ENOMEM);
+	claims = access_claims(s->plan, &count);
+	s->refusal = REASON_FOREIGN;
+	s->refusal_status = 403;
+	while (count && claims->answer == ACCESS_OWN) {
+		claims++;
+		count--;
+	}
+	if (count && claims->answer == ACCESS_UNASKED)
+		return nobody(s);
+	if (count &&
+	    (claims->answer == ACCESS_UNKNOWN || claims->answer == ACCESS_NO_ID))
+		s->refusal = REASON_UNKNOWN;
+	return go(s, by_role);
+}
+
+/* Once more without proof, from the request as it came. */
+static enum gate_next open_all(struct gate_state *s)
+{
+	int rc;
+
+	if (s->refusal == REASON_NO_ROLE) {
+		s->reason = REASON_ROLE;
+		return go(s, write_call);
+	}
+	rc = read_in(s, s->cluster);
+	if (rc)
+		return bad_request(s, rc);
+	s->policy.open = true;
+	buf_reset(&s->key);
+	return go(s, prove);
+}
+
+static enum gate_next refused(struct gate_state *s)
+{
+	return gate_refuse(s, s->refusal, s->refusal_status, 0, s->err.text);
+}
+
+/* It is refused, unless a role allows it that must be asked for. */
+static enum gate_next by_role(struct gate_state *s)
+{
+	const struct owned_who who = gate_who(s);
+	struct err why = s->err;
+
+	if (s->role_known)
+		return reads_all(s, s->refusal != REASON_NO_ROLE) ? open_all(s)
+								  : refused(s);
+	if (owned_ask_units(s->g->owned, &who, NULL, 0, waiter(s), &s->question,
+			    &s->err)) {
+		s->err = why;
+		return refused(s);
+	}
+	s->step = role_answered;
+	return NEXT_WAIT;
+}
+
+static enum gate_next role_answered(struct gate_state *s)
+{
+	struct err why = s->err;
+	enum owned_role role = OWNED_USER;
+	bool narrowed = s->refusal != REASON_NO_ROLE;
+
+	if (!owned_answered(s->question, NULL, 0, &role, &s->err))
+		raise_role(s, role);
+	s->role_known = true;
+	s->err = why;
+	return reads_all(s, narrowed) ? open_all(s) : refused(s);
+}
+
+static enum gate_next write_call(struct gate_state *s)
+{
+	struct gate_request *r = s->r;
+
+	if (s->protocol->write(s->request, &r->call, &s->err))
+		return bad_request(s, -ENOMEM);
+	r->cluster = s->cluster;
+	r->site = site_hold(s->site);
+	r->status = 0;
+	gate_decision_keep(s);
+	return NEXT_DONE;
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_LB_GATE_GATE_IMPL_H
+#define CEEMS_LB_GATE_GATE_IMPL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "lb/gate/crew.h"
+#include "lb/gate/gate.h"
+#include "lb/gate/gate_limit.h"
+#include "lb/gate/lru.h"
+#include "lb/gate/owned.h"
+
+/* Between the files of the gate. */
+
+#define GATE_CLUSTER_LABEL "ceems_id" /* by which a query may name its cluster */
+
+enum gate_reason {
+	REASON_OWN,      /* proved */
+	REASON_PUBLIC,   /* tells of nobody */
+	REASON_ROLE,     /* by a role */
+	REASON_OPEN,     /* the site has no access control */
+	REASON_UNPROVED, /* who asks is not proved */
+	REASON_REQUEST,  /* makes no sense, or is too large */
+	REASON_CLUSTER,  /* names none, or two */
+	REASON_CLOSED,   /* a call that nobody gets */
+	REASON_NO_ROLE,  /* a call of roles */
+	REASON_UNNAMED,  /* cannot be proved for anybody */
+	REASON_FOREIGN,
+	REASON_UNKNOWN,
+	REASON_MANY,   /* too many units */
+	REASON_BUSY,   /* too many requests of this user at a time */
+	REASON_RATE,   /* too many in this second */
+	REASON_NOBODY, /* the aggregator does not answer */
+	REASON_STOP,
+	REASON_ERROR,
+	REASONS,
+};
+
+/* Identity as a reload replaces it: counted by those who use it. */
+struct gate_keeper {
+	atomic_uint refs;
+	struct identity *id;
+};
+
+struct gate {
+	const char *user_agent;
+	const struct owned_params *tests;
+	struct owned *owned;
+	struct crew *provers;
+	struct lru *tokens, *decisions;
+	struct gate_limits *limits;
+	pthread_mutex_t mutex; /* of what follows */
+	struct site *site;
+	struct gate_keeper *keeper;
+	uint64_t generation; /* of both */
+	bool stopped;
+
+	atomic_uint_fast64_t verdicts[SITE_PROTOCOLS][REASONS];
+	atomic_uint_fast64_t token_hits, token_misses, decision_hits, decision_misses;
+	atomic_uint_fast64_t waited; /* requests that had to */
+};
+
+enum gate_next { NEXT_STEP, NEXT_WAIT, NEXT_DONE };
+
+struct gate_state {
+	struct gate *g;
+	struct gate_request *r;
+	enum gate_next (*step)(struct gate_state *s);
+	const struct protocol *protocol;
+	struct site *site;
+	struct gate_keeper *keeper;
+	uint64_t generation, boot_ms;
+
+	struct crew_job prove;
+	struct identity_who who;
+	int who_rc;
+	bool counted; /* by the limits */
+	struct err err;
+
+	const struct site_cluster *cluster;
+	struct access_policy policy;
+	void *request;
+	struct access_plan *plan;
+	struct buf key; /* of the decision; empty: it is not remembered */
+	bool timed;     /* and its times are told apart: */
+	struct protocol_times times;
+	struct buf kept; /* what was remembered */
+	/* its units, for the audit; NULL unless there is one */
+	struct access_claim *claims;
+	size_t claim_count;
+
+	bool role_known;
+	enum owned_role role;
+	enum gate_reason refusal; /* unless a role allows it */
+	unsigned refusal_status;
+	unsigned looks; /* for what another request's question was to bring */
+	struct owned_waiter waiter;
+	struct owned_question *question;
+	enum gate_reason reason;
+};
+
+/* gate.c */
+enum gate_next gate_refuse(struct gate_state *s, enum gate_reason why, unsigned status,
+			   unsigned retry_s, const char *text);
+struct owned_who gate_who(struct gate_state *s);
+
+/* gate_identity.c: who asks, then gate_read() */
+enum gate_next gate_prove_who(struct gate_state *s);
+int gate_keeper_new(const struct identity_params *p, struct gate_keeper **ret,
+		    struct err *err);
+void gate_keeper_drop(struct gate_keeper *k); /* accepts NULL */
+
+/* gate_decide.c: what is asked, and may it be */
+enum gate_next gate_read(struct gate_state *s);
+
+/* gate_remember.c: decisions that are made again at once */
+bool gate_decision_find(struct gate_state *s);
+void gate_decision_keep(struct gate_state *s);
+
+/* gate_audit.c */
+void gate_audit(const struct gate_state *s);
+const char *gate_reason_name(enum gate_reason why);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_LB_GATE_GATE_LIMIT_H
+#define CEEMS_LB_GATE_GATE_LIMIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* How many requests a user has under way, and how many a second. A table of those who
+ * asked lately, bounded; thread safe. */
+
+struct gate_limits;
+
+#define GATE_LIMIT_USERS 65536u
+
+struct gate_rate {
+	uint32_t at_a_time; /* 0: no limit */
+	uint32_t per_s;     /* 0: no limit */
+	uint32_t burst;     /* 0: as per_s */
+};
+
+int gate_limits_new(struct gate_limits **ret);
+void gate_limits_free(struct gate_limits *l); /* accepts NULL */
+
+enum gate_limited { GATE_MAY, GATE_BUSY, GATE_FAST };
+
+/* GATE_MAY: one more is under way, to be ended; else *ret_wait_s says when it makes
+ * sense to ask again. */
+enum gate_limited gate_limit_begin(struct gate_limits *l, const char *login,
+				   const struct gate_rate *rate, uint64_t now_ms,
+				   uint32_t *ret_wait_s);
+void gate_limit_end(struct gate_limits *l, const char *login);
+
+#endif

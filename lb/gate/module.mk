@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+
+# libgate: from a request to a verdict; a program that links it lists libgate libpyro
+# libpromql libident libhttp libhttpd libconf libbase in _LIBS and $(libgate_USES) in _PKGS
+ifeq ($(HAVE_CURL)$(HAVE_JSON)$(HAVE_GNUTLS)$(HAVE_MHD)$(HAVE_ZLIB),11111)
+ARCHIVES += libgate
+libgate_USES := libcurl json-c gnutls zlib $(if $(HAVE_MUNGE),munge)
+libgate_PKGS := $(libgate_USES)
+libgate_SRCS += lb/gate/call.c
+libgate_SRCS += lb/gate/crew.c
+libgate_SRCS += lb/gate/gate.c
+libgate_SRCS += lb/gate/gate_audit.c
+libgate_SRCS += lb/gate/gate_decide.c
+libgate_SRCS += lb/gate/gate_identity.c
+libgate_SRCS += lb/gate/gate_limit.c
+libgate_SRCS += lb/gate/gate_metrics.c
+libgate_SRCS += lb/gate/gate_remember.c
+libgate_SRCS += lb/gate/lru.c
+libgate_SRCS += lb/gate/owned.c
+libgate_SRCS += lb/gate/owned_ahead.c
+libgate_SRCS += lb/gate/owned_answer.c
+libgate_SRCS += lb/gate/owned_ask.c
+libgate_SRCS += lb/gate/owned_question.c
+libgate_SRCS += lb/gate/owned_rule.c
+libgate_SRCS += lb/gate/prom_protocol.c
+endif

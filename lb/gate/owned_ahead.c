@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What is asked before anybody waits for it. A user who opens one panel opens the next:
+ * with the first unit that is not known all those are asked for that began last, which
+ * costs a question little. Was that too few, it is four times as many the next time, up
+ * to a bound; who has more is asked for unit by unit, those that wait together. What is
+ * in use is asked for again before it is too old, so that nobody waits for it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lb/gate/owned_impl.h"
+#include "lib/cleanup.h"
+
+#define FIRST 64u
+#define GROWS 4u
+#define MOST 1000u     /* the aggregator's own bound (doc/api.md) */
+#define PART 64u       /* of all that is remembered one user fills such a part */
+#define FEW_IDS 32u    /* who asks for more at once knows what comes next */
+#define AGAIN_MS 1000u /* how often one user's are asked for ahead of time */
+
+struct latest {
+	uint64_t boot_ms; /* when it was asked for */
+	uint32_t count;   /* of how many */
+	bool more;        /* there were as many */
+};
+
+static void put_key(struct buf *out, enum owned_kind kind, const struct owned_ask *ask)
+{
+	owned_key(out, kind, ask->login, ask->cluster, ask->has_uid ? &ask->uid : NULL,
+		  ask->named);
+}
+
+uint32_t owned_ahead_count(struct owned *o, const struct owned_ask *ask,
+			   uint64_t boot_ms, const struct owned_rules *rules)
+{
+	uint32_t most = o->entries / PART < MOST ? o->entries / PART : MOST;
+	uint32_t first = FIRST < most ? FIRST : most;
+	auto_buf struct buf key = BUF_INIT;
+	struct latest last;
+	size_t len;
+
+	if (!ask->count || ask->count > FEW_IDS)
+		return 0;
+	put_key(&key, KIND_LATEST, ask);
+	if (buf_error(&key))
+		return 0;
+	if (!lru_copy(o->roles, key.data, key.len, boot_ms, &last, sizeof(last), &len))
+		return first;
+	if (last.count > most)
+		last.count = most;
+	if (boot_ms - last.boot_ms >= (uint64_t)rules->owned_ms / 2)
+		return last.count;
+	/* it was asked just now, and this is not among them */
+	if (!last.more || last.count >= most)
+		return 0;
+	return last.count * GROWS < most ? last.count * GROWS : most;
+}
+
+void owned_ahead_note(struct owned *o, const struct owned_ask *ask,
+		      const struct owned_answer *a, uint64_t boot_ms,
+		      const struct owned_rules *rules)
+{
+	const struct latest last = {.boot_ms = boot_ms,
+				    .count = ask->latest,
+				    .more = a->latest_count >= ask->latest};
+	auto_buf struct buf key = BUF_INIT;
+
+	if (!ask->latest)
+		return;
+	put_key(&key, KIND_LATEST, ask);
+	if (!buf_error(&key))
+		lru_put(o->roles, key.data, key.len, &last, sizeof(last),
+			boot_ms + 2 * (uint64_t)rules->owned_ms);
+}
+
+bool owned_ages(const struct owned_rules *rules, int64_t age_ms)
+{
+	return age_ms >= rules->owned_ms - rules->owned_ms / 4;
+}
+
+void owned_refresh(struct owned *o, const struct owned_who *who,
+		   const struct access_claim *claims, size_t count)
+{
+	auto_buf struct buf key = BUF_INIT;
+	char tried;
+	size_t len;
+
+	owned_key(&key, KIND_AHEAD, who->login, who->cluster,
+		  who->has_uid ? &who->uid : NULL, who->named);
+	if (buf_error(&key) ||
+	    lru_copy(o->roles, key.data, key.len, who->boot_ms, &tried, 1, &len))
+		return;
+	lru_put(o->roles, key.data, key.len, "", 1, who->boot_ms + AGAIN_MS);
+	atomic_fetch_add(&o->ahead, 1);
+	owned_ask_again(o, who, claims, count, ACCESS_OWN);
+}

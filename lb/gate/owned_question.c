@@ -1,0 +1,564 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Questions: made by those who serve, asked by the crew, shared by all who want to know
+ * the same. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lb/gate/owned_impl.h"
+#include "lib/cleanup.h"
+#include "lib/clock.h"
+#include "lib/siphash.h"
+
+/* A question that has been under way for longer is not joined any more: its answer
+ * would be older than one that is asked for now. */
+#define JOIN_MS 1000u
+
+struct owned_question {
+	struct crew_job job;
+	struct owned *o;
+	atomic_uint refs;
+	/* until it is answered: under o->mutex */
+	struct owned_question *next;
+	struct owned_waiter *waiters;
+	bool begun;
+	bool sorted;    /* begun, and its ids are in order and stay */
+	bool held;      /* it has waited */
+	bool waits;     /* for the one of the same user that is under way */
+	bool joins;     /* ids may be added until it is begun: it is about units */
+	bool role_only; /* somebody wants to know the role, whatever the units */
+	size_t prefix;  /* of the key: who asks, of which cluster */
+	uint64_t made_ms, boot_ms;
+	int64_t as_of_ms;
+
+	struct owned_ask ask;
+	struct buf key, text; /* text: ids, a line each */
+	struct str *ids;      /* of text, each once, in one order */
+	size_t lines;         /* of text */
+	bool skipped;         /* all ids were answered meanwhile */
+	struct site *site;
+	uint64_t generation;
+	struct owned_rules rules;
+	/* the answer; nobody reads before wake() */
+	int rc;
+	struct err err;
+	struct owned_answer answer;
+};
+
+static void clock_of(const struct owned *o, int64_t *now_ms, uint64_t *boot_ms)
+{
+	if (o->params.clock) {
+		o->params.clock(o->params.arg, now_ms, boot_ms);
+		return;
+	}
+	*now_ms = (int64_t)(clock_realtime_ns() / NSEC_PER_MSEC);
+	*boot_ms = clock_boottime_ns() / NSEC_PER_MSEC;
+}
+
+void owned_question_drop(struct owned_question *q)
+{
+	if (!q || atomic_fetch_sub(&q->refs, 1) > 1)
+		return;
+	owned_answer_done(&q->answer);
+	buf_done(&q->key);
+	buf_done(&q->text);
+	free(q->ids);
+	if (q->site)
+		site_drop(q->site);
+	free(q);
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+	const struct str *x = a, *y = b;
+	uint32_t n = x->len < y->len ? x->len : y->len;
+	int d = memcmp(x->p, y->p, n);
+
+	return d ? d : (x->len > y->len) - (x->len < y->len);
+}
+
+/* Users wait in turn, not their questions; they do not choose their names. */
+static uint64_t key_of_user(const char *login)
+{
+	static const uint64_t key[2] = {0x6f776e65645f7175, 0x657374696f6e5f6c};
+
+	return siphash13(key, login, strlen(login));
+}
+
+/* Who asks and of which cluster. */
+static bool is_of_same(const struct owned_question *a, const struct owned_question *q)
+{
+	return a->joins && q->joins && a->prefix == q->prefix &&
+	       a->generation == q->generation &&
+	       memcmp(a->key.data, q->key.data, q->prefix) == 0;
+}
+
+/* ---- asking ---------------------------------------------------------------------- */
+
+static int ask(struct owned_question *q, void **mine, const atomic_bool *stop)
+{
+	struct owned *o = q->o;
+	auto_buf struct buf body = {.max = OWNED_ANSWER_BYTES_MAX};
+	int rc;
+
+	if (atomic_load(stop))
+		return err_set(&q->err, -EHOSTDOWN, "the load balancer is stopping");
+	rc = o->params.ask ? o->params.ask(o->params.arg, &q->ask, &body, &q->err)
+			   : owned_link_ask((struct owned_link **)mine, &q->site->api,
+					    q->generation, o->params.user_agent, stop,
+					    &q->ask, &body, &q->err);
+	if (!rc && buf_error(&body))
+		rc = err_set(&q->err, buf_error(&body),
+			     "not enough memory for the answer");
+	return rc ? rc
+		  : owned_answer_read(&body, q->ask.ids, q->ask.count,
+				      q->ask.latest ? q->ask.login : NULL, &q->answer,
+				      &q->err);
+}
+
+static void note(struct owned *o, const struct owned_question *q, uint64_t ns)
+{
+	bool due = false, over = false;
+
+	atomic_fetch_add(&o->questions, 1);
+	atomic_fetch_add(&o->units_asked, q->ask.count);
+	atomic_fetch_add(&o->ask_ns, ns);
+	pthread_mutex_lock(&o->mutex);
+	if (q->rc)
+		due = log_repeat_due(&o->failures, clock_boottime_ns());
+	else
+		over = log_repeat_over(&o->failures);
+	pthread_mutex_unlock(&o->mutex);
+	if (q->rc)
+		atomic_fetch_add(&o->failed, 1);
+	if (due)
+		log_warn("ownership: %s, what is not remembered is refused",
+			 q->err.text);
+	if (over)
+		log_info("ownership: the aggregator answers again");
+}
+
+/* What was added to the ids came in any order. */
+static int sort_ids(struct owned_question *q)
+{
+	struct str *ids = calloc(q->lines + 1, sizeof(*ids));
+	char *at = q->text.data;
+	size_t used = 0;
+
+	if (!ids)
+		return err_set(&q->err, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < q->lines; i++) {
+		size_t len = strcspn(at, "\n");
+
+		ids[i] = (struct str){at, (uint32_t)len};
+		at += len + 1;
+	}
+	qsort(ids, q->lines, sizeof(*ids), compare_ids);
+	for (size_t i = 0; i < q->lines; i++)
+		if (!used || compare_ids(&ids[used - 1], &ids[i]) != 0)
+			ids[used++] = ids[i];
+	free(q->ids);
+	q->ids = ids;
+	q->ask.ids = ids;
+	q->ask.count = used;
+	return 0;
+}
+
+/* Leaves out what another question brought while this one waited. */
+static void drop_known(struct owned_question *q)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < q->ask.count; i++)
+		if (!owned_is_known(q->o, &q->ask, q->ids[i], q->made_ms, q->boot_ms))
+			q->ids[left++] = q->ids[i];
+	q->skipped = q->ask.count && !left && !q->role_only;
+	q->ask.count = left;
+}
+
+/* From here on nothing is added. */
+static void begin_question(struct owned_question *q)
+{
+	struct owned *o = q->o;
+	bool current;
+
+	pthread_mutex_lock(&o->mutex);
+	q->begun = true;
+	clock_of(o, &q->as_of_ms, &q->boot_ms);
+	current = q->generation == o->generation;
+	pthread_mutex_unlock(&o->mutex);
+	if (!q->joins)
+		return;
+	if (q->lines != q->ask.count)
+		q->rc = sort_ids(q);
+	if (!q->rc && q->held && current)
+		drop_known(q);
+	pthread_mutex_lock(&o->mutex);
+	q->sorted = !q->rc;
+	if (current && !q->skipped)
+		q->ask.latest = owned_ahead_count(o, &q->ask, q->boot_ms, &q->rules);
+	pthread_mutex_unlock(&o->mutex);
+}
+
+static struct owned_waiter *unlist_question(struct owned_question *q)
+{
+	struct owned_waiter *w = q->waiters;
+
+	for (struct owned_question **at = &q->o->asking; *at; at = &(*at)->next)
+		if (*at == q) {
+			*at = q->next;
+			break;
+		}
+	q->waiters = NULL;
+	return w;
+}
+
+static void wake_all(struct owned_waiter *w)
+{
+	while (w) {
+		struct owned_waiter *next = w->next;
+
+		w->wake(w->arg);
+		w = next;
+	}
+}
+
+/* Mutex held. The one that waited for q; it may be asked now. *ret_failed: it cannot,
+ * and is to be dropped, those who wait for it in *ret are to be woken. */
+static struct owned_question *let_next_go(struct owned_question *q,
+					  struct owned_waiter **ret)
+{
+	struct owned_question *a = q->o->asking;
+
+	while (a && !(a->waits && is_of_same(a, q)))
+		a = a->next;
+	if (!a)
+		return NULL;
+	a->waits = false;
+	if (crew_submit(a->o->crew, &a->job, key_of_user(a->ask.login)))
+		return NULL;
+	a->rc = err_set(&a->err, -EBUSY, "too many questions wait");
+	*ret = unlist_question(a);
+	return a;
+}
+
+static bool ask_by_thread(struct crew_job *job, void **mine, const atomic_bool *stop)
+{
+	struct owned_question *q = (struct owned_question *)job, *failed;
+	struct owned_waiter *w, *others = NULL;
+	struct owned *o = q->o;
+	uint64_t begin = clock_boottime_ns();
+
+	begin_question(q);
+	if (!q->rc && !q->skipped) {
+		q->rc = ask(q, mine, stop);
+		note(o, q, clock_boottime_ns() - begin);
+	}
+	pthread_mutex_lock(&o->mutex);
+	if (!q->rc && !q->skipped && q->generation == o->generation) {
+		owned_remember(o, &q->ask, &q->answer, q->as_of_ms, q->boot_ms,
+			       &q->rules);
+		owned_ahead_note(o, &q->ask, &q->answer, q->boot_ms, &q->rules);
+	}
+	w = unlist_question(q);
+	failed = let_next_go(q, &others);
+	pthread_mutex_unlock(&o->mutex);
+	wake_all(w);
+	wake_all(others);
+	owned_question_drop(failed);
+	owned_question_drop(q);
+	return false;
+}
+
+/* ---- making a question ----------------------------------------------------------- */
+
+static const struct str *find(const struct owned_question *q, struct str id)
+{
+	return q->ask.count
+		       ? bsearch(&id, q->ids, q->ask.count, sizeof(id), compare_ids)
+		       : NULL;
+}
+
+/* Each id once, in one order; copied. */
+static int take_ids(struct owned_question *q, const struct access_claim *claims,
+		    size_t count, enum access_answer which)
+{
+	size_t n = 0, used = 0, at = 0;
+
+	q->ids = calloc(count + 1, sizeof(*q->ids));
+	if (!q->ids)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		if (claims[i].answer == which)
+			q->ids[n++] = claims[i].id;
+	qsort(q->ids, n, sizeof(*q->ids), compare_ids);
+	for (size_t i = 0; i < n; i++)
+		if (!used || compare_ids(&q->ids[used - 1], &q->ids[i]) != 0)
+			q->ids[used++] = q->ids[i];
+	for (size_t i = 0; i < used; i++) {
+		buf_put(&q->text, q->ids[i].p, q->ids[i].len);
+		buf_putc(&q->text, '\n');
+	}
+	if (buf_error(&q->text))
+		return buf_error(&q->text);
+	for (size_t i = 0; i < used; i++) {
+		q->ids[i].p = q->text.data + at;
+		at += q->ids[i].len + 1;
+	}
+	q->ask.ids = q->ids;
+	q->ask.count = q->lines = used;
+	q->role_only = !used;
+	return 0;
+}
+
+static struct owned_question *new_question(struct owned *o, const struct owned_who *who,
+					   enum owned_kind kind)
+{
+	struct owned_question *q = calloc(1, sizeof(*q));
+
+	if (!q)
+		return NULL;
+	q->o = o;
+	q->job.run = ask_by_thread;
+	atomic_init(&q->refs, 1);
+	q->rules = who->rules;
+	owned_key(&q->key, kind, who->login, who->cluster,
+		  who->has_uid ? &who->uid : NULL, who->named);
+	q->prefix = q->key.len;
+	q->joins = kind == KIND_UNITS;
+	q->made_ms = who->boot_ms;
+	q->ask.has_uid = who->has_uid;
+	q->ask.uid = who->uid;
+	q->ask.named = who->named;
+	return q;
+}
+
+/* Login and cluster live in the key. */
+static void name_ask(struct owned_question *q)
+{
+	q->ask.login = q->key.data + 1;
+	q->ask.cluster = q->ask.login + strlen(q->ask.login) + 1;
+}
+
+static bool is_young(const struct owned_question *a, uint64_t boot_ms)
+{
+	return !a->begun || boot_ms < a->boot_ms + JOIN_MS;
+}
+
+/* Whether a will tell all that q wants to know. */
+static bool covers_question(const struct owned_question *a,
+			    const struct owned_question *q)
+{
+	if (!a->joins)
+		return a->key.len == q->key.len &&
+		       memcmp(a->key.data, q->key.data, q->key.len) == 0;
+	if (!a->sorted || a->skipped)
+		return false;
+	for (size_t i = 0; i < q->ask.count; i++)
+		if (!find(a, q->ids[i]))
+			return false;
+	return true;
+}
+
+/* Adds q's ids to one that is not begun. False: they do not fit. */
+static bool add_ids(struct owned_question *a, const struct owned_question *q)
+{
+	const char *text = q->text.data, *there;
+
+	a->role_only = a->role_only || q->role_only;
+	if (!q->lines)
+		return true;
+	there = a->lines ? memmem(a->text.data, a->text.len, text, q->text.len) : NULL;
+	if (there && (there == a->text.data || there[-1] == '\n'))
+		return true;
+	if (a->lines + q->lines > OWNED_IDS_MAX)
+		return false;
+	buf_put(&a->text, text, q->text.len);
+	if (buf_error(&a->text))
+		return false; /* and a will fail */
+	a->lines += q->lines;
+	return true;
+}
+
+/* One that will tell what q wants to know, or can be made to. */
+static struct owned_question *find_other(const struct owned_question *q,
+					 uint64_t boot_ms)
+{
+	for (struct owned_question *a = q->o->asking; a; a = a->next) {
+		if (a->joins != q->joins || a->generation != q->generation ||
+		    !is_young(a, boot_ms) || (q->joins && !is_of_same(a, q)))
+			continue;
+		if (covers_question(a, q) || (a->joins && !a->begun && add_ids(a, q)))
+			return a;
+	}
+	return NULL;
+}
+
+/* One of this user is under way: those who come meanwhile are asked for together. */
+static bool is_to_wait(const struct owned_question *q, uint64_t boot_ms)
+{
+	bool busy = false;
+
+	for (struct owned_question *a = q->o->asking; a; a = a->next) {
+		if (!is_of_same(a, q))
+			continue;
+		if (a->waits)
+			return false; /* full */
+		busy = busy || (a->begun && is_young(a, boot_ms));
+	}
+	return busy;
+}
+
+/* Mutex held. */
+static int enlist_question(struct owned_question *q, uint64_t boot_ms, struct err *err)
+{
+	struct owned *o = q->o;
+
+	if (!o->params.ask && (!o->site || !o->site->api.url_count))
+		return err_set(err, -EHOSTDOWN,
+			       "there is no aggregator to ask whose units these are");
+	q->site = o->site ? site_hold(o->site) : NULL;
+	q->waits = q->held = is_to_wait(q, boot_ms);
+	if (!q->waits && !crew_submit(o->crew, &q->job, key_of_user(q->ask.login)))
+		return err_set(err, -EBUSY, "too many questions wait");
+	q->next = o->asking;
+	o->asking = q;
+	atomic_fetch_add(&q->refs, 1);
+	return 0;
+}
+
+/* Takes q, or joins another; w NULL: nobody waits for it. */
+static int submit(struct owned_question *q, const struct owned_who *who,
+		  struct owned_waiter *w, struct owned_question **ret, struct err *err)
+{
+	struct owned_question *at = q, *other;
+	struct owned *o = q->o;
+	int rc = buf_error(&q->key);
+
+	if (rc) {
+		owned_question_drop(q);
+		return err_set(err, rc, "out of memory");
+	}
+	name_ask(q);
+	pthread_mutex_lock(&o->mutex);
+	q->generation = o->generation;
+	other = find_other(q, who->boot_ms);
+	if (other) {
+		at = other;
+		atomic_fetch_add(&other->refs, 1);
+		atomic_fetch_add(&o->joined, w ? 1 : 0);
+	} else {
+		rc = enlist_question(q, who->boot_ms, err);
+	}
+	if (!rc && w) {
+		w->next = at->waiters;
+		at->waiters = w;
+	}
+	pthread_mutex_unlock(&o->mutex);
+	if (other || rc)
+		owned_question_drop(q);
+	if (!rc)
+		*ret = at;
+	return rc;
+}
+
+int owned_ask_units(struct owned *o, const struct owned_who *who,
+		    const struct access_claim *claims, size_t count,
+		    struct owned_waiter *w, struct owned_question **ret,
+		    struct err *err)
+{
+	struct owned_question *q = new_question(o, who, KIND_UNITS);
+
+	if (!q)
+		return err_set(err, -ENOMEM, "out of memory");
+	if (take_ids(q, claims, count, ACCESS_UNASKED)) {
+		owned_question_drop(q);
+		return err_set(err, -ENOMEM, "out of memory");
+	}
+	return submit(q, who, w, ret, err);
+}
+
+void owned_ask_again(struct owned *o, const struct owned_who *who,
+		     const struct access_claim *claims, size_t count,
+		     enum access_answer which)
+{
+	struct owned_question *q = new_question(o, who, KIND_UNITS);
+
+	if (q && take_ids(q, claims, count, which)) {
+		owned_question_drop(q);
+		q = NULL;
+	}
+	/* where it fails it is asked for when it is needed */
+	if (q && submit(q, who, NULL, &q, NULL) == 0)
+		owned_question_drop(q);
+}
+
+int owned_ask_list(struct owned *o, const struct owned_who *who, int64_t from_ms,
+		   int64_t to_ms, uint32_t most, struct owned_waiter *w,
+		   struct owned_question **ret, struct err *err)
+{
+	struct owned_question *q = new_question(o, who, KIND_LIST);
+
+	if (!q)
+		return err_set(err, -ENOMEM, "out of memory");
+	owned_round(&from_ms, &to_ms);
+	q->ask.own = true;
+	q->ask.from_ms = from_ms;
+	q->ask.to_ms = to_ms;
+	q->ask.most = most;
+	buf_put(&q->key, &from_ms, sizeof(from_ms));
+	buf_put(&q->key, &to_ms, sizeof(to_ms));
+	buf_put(&q->key, &most, sizeof(most));
+	return submit(q, who, w, ret, err);
+}
+
+/* ---- the answer ------------------------------------------------------------------ */
+
+/* As of when it was asked for: it was asked for this. */
+static struct owned_answer_time fresh(const struct owned_question *q)
+{
+	return (struct owned_answer_time){
+		.age_ms = 0, .as_of_ms = q->as_of_ms, .now_ms = q->as_of_ms};
+}
+
+int owned_answered(const struct owned_question *q, struct access_claim *claims,
+		   size_t count, enum owned_role *ret_role, struct err *err)
+{
+	const struct owned_answer_time t = fresh(q);
+	int left = 0;
+
+	if (q->rc)
+		return err_set(err, q->rc, "%s", q->err.text);
+	if (!q->skipped)
+		*ret_role = q->answer.role;
+	for (size_t i = 0; i < count; i++) {
+		const struct str *id;
+		const struct owned_unit *u;
+
+		if (claims[i].answer != ACCESS_UNASKED)
+			continue;
+		id = find(q, claims[i].id);
+		if (!id) {
+			left = 1;
+			continue;
+		}
+		u = &q->answer.units[id - q->ids];
+		claims[i].answer = owned_judge(&q->rules, u->runs, u->count, &t,
+					       claims[i].from_ms, claims[i].to_ms);
+	}
+	return left;
+}
+
+int owned_answered_list(const struct owned_question *q, int64_t from_ms, int64_t to_ms,
+			int64_t around_ms, struct buf *ret, size_t *ret_count,
+			struct err *err)
+{
+	const struct owned_answer_time t = fresh(q);
+	int rc;
+
+	if (q->rc)
+		return err_set(err, q->rc, "%s", q->err.text);
+	rc = owned_pick(&q->rules, q->answer.units, q->answer.count, &t, from_ms, to_ms,
+			around_ms, ret, ret_count);
+	return rc > 0 ? 0 : err_set(err, -ENOMEM, "out of memory");
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_LB_GATE_OWNED_RULE_H
+#define CEEMS_LB_GATE_OWNED_RULE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lb/promql/access.h"
+
+/*
+ * What an answer about a unit is worth (doc/lb.md, "Who may read what"). An answer is
+ * the list of all runs of the id in the cluster that the aggregator knew when it was
+ * asked:
+ *
+ * 1. A run of somebody else that meets the time that is read, its end put off by the
+ *    linger and both ends by the clocks' skew: it is refused.
+ * 2. No run is the caller's: it is refused. No run at all: it is not known yet.
+ * 3. What refuses holds for unknown_ms, what opens for owned_ms.
+ * 4. An answer whose last run is over says nothing of what began after it: where the
+ *    time that is read goes on beyond it, it holds for unknown_ms only. One of the
+ *    caller's runs that is not over keeps the number taken, so it holds for owned_ms.
+ */
+
+struct owned_run {
+	int64_t from_ms, to_ms; /* since the epoch; INT64_MAX: it is not over */
+	bool own;               /* the caller may see it */
+};
+/* More runs of one id than this are taken together, as one of the caller's or one that
+ * is not. */
+#define OWNED_RUNS_MAX 32u
+
+struct owned_rules {
+	int64_t owned_ms, unknown_ms; /* unknown_ms <= owned_ms */
+	int64_t linger_ms, skew_ms;
+};
+
+/* Clocks of nodes, controllers and Prometheus agree to this much. */
+#define OWNED_SKEW_MS 60000
+
+struct owned_answer_time {
+	int64_t age_ms;   /* since it was asked for, by a clock that does not step */
+	int64_t as_of_ms; /* when it was asked for, since the epoch */
+	int64_t now_ms;   /* the same for now */
+};
+
+/* ACCESS_UNASKED: it must be asked for anew. */
+enum access_answer owned_judge(const struct owned_rules *rules,
+			       const struct owned_run *runs, size_t count,
+			       const struct owned_answer_time *t, int64_t from_ms,
+			       int64_t to_ms);
+
+/* Makes at most OWNED_RUNS_MAX of more; never opens more than they did. Returns how
+ * many there are now. */
+size_t owned_fold(struct owned_run *runs, size_t count);
+
+/* Whether a run of the caller's meets the time. */
+bool owned_meets(const struct owned_run *runs, size_t count, int64_t from_ms,
+		 int64_t to_ms);
+
+#endif

@@ -1,0 +1,591 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Regular expressions of label matchers, read and not run. The rules are those of Go's
+ * regexp/syntax (golang.org/s/re2syntax); a case of it that is missing here must
+ * refuse, never accept. */
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lb/promql/re.h"
+#include "lib/buf.h"
+
+#define REPEAT_MAX 1000u
+
+struct re {
+	const char *p, *end;
+	bool angle_names;
+	unsigned depth;
+	const char *colon; /* the first ":]" at or behind colon_from; end: none */
+	const char *colon_from;
+	struct steps *steps;
+	struct err *err;
+};
+
+static int bad(struct re *r, const char *what)
+{
+	return err_set(r->err, -EINVAL, "error parsing regexp: %s", what);
+}
+
+static bool digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static bool alnum(char c)
+{
+	return digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static int hex(char c)
+{
+	if (digit(c))
+		return c - '0';
+	c |= 32;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static uint32_t rune_at(const char *p, size_t n)
+{
+	uint32_t v;
+
+	if (n == 1)
+		return (unsigned char)*p;
+	v = (unsigned char)*p & (0x7fu >> n);
+	for (size_t i = 1; i < n; i++)
+		v = v << 6 | ((unsigned char)p[i] & 63);
+	return v;
+}
+
+/* \x behind the x */
+static int escaped_hex(struct re *r, uint32_t *ret)
+{
+	uint32_t v = 0;
+	unsigned n = 0;
+
+	if (r->p < r->end && *r->p == '{') {
+		r->p++;
+		for (; r->p < r->end && hex(*r->p) >= 0; n++) {
+			v = v * 16 + (uint32_t)hex(*r->p++);
+			if (v > 0x10ffff)
+				return bad(r, "invalid escape sequence");
+		}
+		if (!n || r->p >= r->end || *r->p++ != '}')
+			return bad(r, "invalid escape sequence");
+	} else {
+		for (; n < 2 && r->p < r->end && hex(*r->p) >= 0; n++)
+			v = v * 16 + (uint32_t)hex(*r->p++);
+		if (n < 2)
+			return bad(r, "invalid escape sequence");
+	}
+	*ret = v;
+	return 0;
+}
+
+/* One character behind a backslash: its value */
+static int escaped(struct re *r, uint32_t *ret)
+{
+	static const char from[] = "afnrtv", to[] = "\a\f\n\r\t\v";
+	const char *hit;
+	uint32_t v = 0;
+	char c;
+
+	if (r->p >= r->end)
+		return bad(r, "trailing backslash at end of expression");
+	c = *r->p++;
+	if (c >= '0' && c <= '7') {
+		if (c != '0' && (r->p >= r->end || *r->p < '0' || *r->p > '7'))
+			return bad(r, "invalid escape sequence"); /* back reference */
+		v = (uint32_t)(c - '0');
+		for (int i = 0; i < 2 && r->p < r->end && *r->p >= '0' && *r->p <= '7';
+		     i++)
+			v = v * 8 + (uint32_t)(*r->p++ - '0');
+		*ret = v;
+		return 0;
+	}
+	if (c == 'x')
+		return escaped_hex(r, ret);
+	hit = c ? strchr(from, c) : NULL;
+	if (hit) {
+		*ret = (unsigned char)to[hit - from];
+		return 0;
+	}
+	if ((unsigned char)c >= 0x80 || alnum(c))
+		return bad(r, "invalid escape sequence");
+	*ret = (unsigned char)c;
+	return 0;
+}
+
+/* \pL or \p{Greek}, behind the p */
+static int unicode_class(struct re *r)
+{
+	const char *begin = r->p, *close;
+
+	if (r->p >= r->end)
+		return bad(r, "invalid character class range");
+	if (*r->p != '{') {
+		if (!strchr("CLMNPSZ", *r->p))
+			return bad(r, "invalid character class range");
+		r->p++;
+		return 0;
+	}
+	close = memchr(begin, '}', (size_t)(r->end - begin));
+	if (!close)
+		return bad(r, "invalid character class range");
+	begin++;
+	if (begin < close && *begin == '^')
+		begin++;
+	if (begin == close)
+		return bad(r, "invalid character class range");
+	for (; begin < close; begin++)
+		if (!alnum(*begin) && *begin != '_')
+			return bad(r, "invalid character class range");
+	r->p = close + 1;
+	return 0;
+}
+
+/* The first ":]" at or behind from, each byte looked at once in an expression: from
+ * never goes back. NULL: there is none. */
+static const char *find_colon(struct re *r, const char *from)
+{
+	if (!r->colon_from || r->colon < from) {
+		const char *hit = memmem(from, (size_t)(r->end - from), ":]", 2);
+
+		r->colon = hit ? hit : r->end;
+		r->colon_from = from;
+		if (r->steps)
+			r->steps->used += (size_t)(r->colon - from);
+	}
+	return r->colon < r->end ? r->colon : NULL;
+}
+
+/* [:alpha:] at r->p; 1: it was one, 0: no */
+static int posix_class(struct re *r)
+{
+	static const char *const names[] = {"alnum", "alpha", "ascii", "blank", "cntrl",
+					    "digit", "graph", "lower", "print", "punct",
+					    "space", "upper", "word",  "xdigit"};
+	const char *begin = r->p + 2, *close;
+
+	if (r->end - r->p < 4 || r->p[1] != ':')
+		return 0;
+	close = find_colon(r, begin);
+	if (!close)
+		return 0;
+	if (begin < close && *begin == '^')
+		begin++;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strlen(names[i]) == (size_t)(close - begin) &&
+		    memcmp(names[i], begin, (size_t)(close - begin)) == 0) {
+			r->p = close + 2;
+			return 1;
+		}
+	return bad(r, "invalid character class range");
+}
+
+static int class_char(struct re *r, uint32_t *ret)
+{
+	size_t n;
+
+	if (r->p >= r->end)
+		return bad(r, "missing closing ]");
+	if (*r->p == '\\') {
+		r->p++;
+		return escaped(r, ret);
+	}
+	n = utf8_len(r->p, (size_t)(r->end - r->p));
+	*ret = rune_at(r->p, n);
+	r->p += n;
+	return 0;
+}
+
+/* Behind "[" */
+static int class(struct re *r)
+{
+	bool first = true;
+
+	if (r->p < r->end && *r->p == '^')
+		r->p++;
+	for (;; first = false) {
+		uint32_t lo, hi;
+		int rc = steps_take(r->steps, 1, r->err);
+
+		if (rc)
+			return rc;
+		if (r->p >= r->end)
+			return bad(r, "missing closing ]");
+		if (*r->p == ']' && !first) {
+			r->p++;
+			return 0;
+		}
+		if (*r->p == '[') {
+			rc = posix_class(r);
+			if (rc < 0)
+				return rc;
+			if (rc)
+				continue;
+		}
+		if (*r->p == '\\' && r->end - r->p >= 2 && strchr("pP", r->p[1]) &&
+		    r->p[1]) {
+			r->p += 2;
+			rc = unicode_class(r);
+			if (rc)
+				return rc;
+			continue;
+		}
+		if (*r->p == '\\' && r->end - r->p >= 2 && r->p[1] &&
+		    strchr("dDsSwW", r->p[1])) {
+			r->p += 2;
+			continue;
+		}
+		rc = class_char(r, &lo);
+		if (rc)
+			return rc;
+		if (r->end - r->p < 2 || r->p[0] != '-' || r->p[1] == ']')
+			continue;
+		r->p++;
+		rc = class_char(r, &hi);
+		if (rc)
+			return rc;
+		if (hi < lo)
+			return bad(r, "invalid character class range");
+	}
+}
+
+/* (?P<name> or (?<name>, behind the "<". The engine of Prometheus takes a name twice.
+ */
+static int group_name(struct re *r)
+{
+	const char *begin = r->p;
+
+	while (r->p < r->end && (alnum(*r->p) || *r->p == '_'))
+		r->p++;
+	if (r->p == begin || r->p >= r->end || *r->p++ != '>')
+		return bad(r, "invalid named capture");
+	return 0;
+}
+
+/* Behind "(?"; *ret_group: a group has begun, else only flags were set */
+static int group_head(struct re *r, bool *ret_group)
+{
+	bool minus = false, seen = false;
+
+	*ret_group = true;
+	if (r->end - r->p >= 2 && r->p[0] == 'P' && r->p[1] == '<') {
+		r->p += 2;
+		return group_name(r);
+	}
+	if (r->angle_names && r->p < r->end && *r->p == '<') {
+		r->p++;
+		return group_name(r);
+	}
+	while (r->p < r->end) {
+		switch (*r->p++) {
+		case 'i':
+		case 'm':
+		case 's':
+		case 'U':
+			seen = true;
+			break;
+		case '-':
+			if (minus)
+				return bad(r, "invalid or unsupported Perl syntax");
+			minus = true;
+			seen = false;
+			break;
+		case ')':
+			*ret_group = false;
+			/* fall through */
+		case ':':
+			if (minus && !seen)
+				return bad(r, "invalid or unsupported Perl syntax");
+			return 0;
+		default:
+			return bad(r, "invalid or unsupported Perl syntax");
+		}
+	}
+	return bad(r, "missing closing )");
+}
+
+/* Digits of a repetition; -1: not a number, -2: far too large */
+static long repeat_number(struct re *r)
+{
+	long v = 0;
+
+	if (r->p >= r->end || !digit(*r->p))
+		return -1;
+	if (r->end - r->p >= 2 && r->p[0] == '0' && digit(r->p[1]))
+		return -1;
+	for (; r->p < r->end && digit(*r->p); r->p++)
+		v = v > 100000 ? v : v * 10 + (*r->p - '0');
+	return v;
+}
+
+/* {n}, {n,}, {n,m} at r->p: 1 and the numbers (-1: no upper), 0: these are literals */
+static int repeat_counts(struct re *r, long *ret_min, long *ret_max)
+{
+	const char *begin = r->p++;
+	long min = repeat_number(r), max = min;
+	int rc;
+
+	if (min >= 0 && r->p < r->end && *r->p == ',') {
+		r->p++;
+		max = -1;
+		if (r->p < r->end && *r->p != '}') {
+			max = repeat_number(r);
+			if (max < 0)
+				min = -1;
+		}
+	}
+	rc = steps_take(r->steps, (size_t)(r->p - begin), r->err);
+	if (rc)
+		return rc;
+	if (min < 0 || r->p >= r->end || *r->p != '}') {
+		r->p = begin;
+		return 0;
+	}
+	r->p++;
+	if (min > (long)REPEAT_MAX || max > (long)REPEAT_MAX || (max >= 0 && min > max))
+		return bad(r, "invalid repeat count");
+	*ret_min = min;
+	*ret_max = max;
+	return 1;
+}
+
+/* What is known of an expression: does it match "", and how often its innermost counted
+ * repetition is repeated (1: none) */
+struct known {
+	bool empty;
+	unsigned copies;
+};
+
+static int alternatives(struct re *r, bool in_group, struct known *ret);
+
+/* Behind "(": 1 and what is known of the group, 0: it was flags alone */
+static int group(struct re *r, struct known *ret)
+{
+	bool is_group = true;
+	int rc;
+
+	if (r->p < r->end && *r->p == '?') {
+		r->p++;
+		rc = group_head(r, &is_group);
+		if (rc || !is_group)
+			return rc;
+	}
+	if (++r->depth > RE_DEPTH_MAX)
+		return err_set(r->err, -E2BIG, "groups nested deeper than %u",
+			       RE_DEPTH_MAX);
+	rc = alternatives(r, true, ret);
+	r->depth--;
+	return rc < 0 ? rc : 1;
+}
+
+/* Behind a backslash outside of a class. \Q...\E: *ret_empty stays what it was. */
+static int backslash(struct re *r, struct known *ret)
+{
+	uint32_t v;
+	char c = (char)(r->p < r->end ? *r->p : '\0');
+
+	switch (c) {
+	case 'A':
+	case 'z':
+	case 'B':
+	case 'b':
+		r->p++;
+		ret->empty = c != 'b';
+		return 1;
+	case 'C':
+		return bad(r, "invalid escape sequence");
+	case 'Q':
+		r->p++;
+		ret->empty = true;
+		while (r->p < r->end) {
+			if (r->end - r->p >= 2 && r->p[0] == '\\' && r->p[1] == 'E') {
+				r->p += 2;
+				return ret->empty ? 0 : 1;
+			}
+			r->p++;
+			ret->empty = false;
+		}
+		/* it would quote the anchor that the server puts behind it */
+		return bad(r, "\\Q without \\E");
+	case 'p':
+	case 'P':
+		r->p++;
+		return unicode_class(r) ?: 1;
+	case 'd':
+	case 'D':
+	case 's':
+	case 'S':
+	case 'w':
+	case 'W':
+		r->p++;
+		return 1;
+	default:
+		return escaped(r, &v) ?: 1;
+	}
+}
+
+/* One thing that can be repeated: 1; 0: nothing that counts (flags, an empty \Q\E) */
+static int atom(struct re *r, struct known *ret)
+{
+	size_t n;
+
+	*ret = (struct known){.empty = false, .copies = 1};
+	switch (*r->p) {
+	case '(':
+		r->p++;
+		return group(r, ret);
+	case '[':
+		r->p++;
+		return class(r) ?: 1;
+	case '^':
+	case '$':
+		r->p++;
+		ret->empty = true;
+		return 1;
+	case '\\':
+		r->p++;
+		return backslash(r, ret);
+	case '*':
+	case '+':
+	case '?':
+		return bad(r, "missing argument to repetition operator");
+	default:
+		n = utf8_len(r->p, (size_t)(r->end - r->p));
+		r->p += n;
+		return 1;
+	}
+}
+
+/* * + ? {n,m} behind an atom */
+static int repetition(struct re *r, bool have_atom, struct known *k)
+{
+	bool repeated = false;
+
+	while (r->p < r->end) {
+		long min = *r->p == '+', max = *r->p == '?' ? 1 : -1;
+		int rc = 1;
+
+		if (*r->p == '{')
+			rc = repeat_counts(r, &min, &max);
+		else if (strchr("*+?", *r->p) && *r->p)
+			r->p++;
+		else
+			return 0;
+		if (rc < 0)
+			return rc;
+		if (!rc)
+			return 0; /* a literal {: the next atom */
+		if (!have_atom)
+			return bad(r, "missing argument to repetition operator");
+		if (repeated)
+			return bad(r, "invalid nested repetition operator");
+		if (r->p < r->end && *r->p == '?')
+			r->p++;
+		if (min >= 2 || max >= 2) {
+			unsigned times = (unsigned)(max > min ? max : min);
+
+			k->copies *= times;
+			if (k->copies > REPEAT_MAX)
+				return bad(r, "invalid repeat count");
+		}
+		k->empty = k->empty || min == 0;
+		repeated = true;
+	}
+	return 0;
+}
+
+static int sequence(struct re *r, struct known *ret)
+{
+	bool have_atom = false;
+
+	*ret = (struct known){.empty = true, .copies = 1};
+	while (r->p < r->end && *r->p != '|' && *r->p != ')') {
+		struct known k = {.empty = false, .copies = 1};
+		const char *before = r->p;
+		int rc;
+
+		if (!have_atom && *r->p == '{') {
+			long min, max;
+
+			rc = repeat_counts(r, &min, &max);
+			if (rc < 0)
+				return rc;
+			if (rc)
+				return bad(r, "missing argument to repetition "
+					      "operator");
+		}
+		rc = atom(r, &k);
+		if (rc >= 0)
+			rc = steps_take(r->steps, (size_t)(r->p - before), r->err)
+				     ?: rc;
+		if (rc < 0)
+			return rc;
+		if (!rc)
+			k.empty = true;
+		else
+			have_atom = true;
+		/* flags do not stand between an atom and its repetition in Go: the
+		 * operator applies to what came before; that is refused here */
+		if (!rc && r->p < r->end && strchr("*+?{", *r->p) && *r->p &&
+		    r->p > before)
+			return bad(r, "repetition behind flags");
+		rc = repetition(r, rc > 0, &k);
+		if (rc < 0)
+			return rc;
+		ret->empty = ret->empty && k.empty;
+		if (k.copies > ret->copies)
+			ret->copies = k.copies;
+	}
+	return 0;
+}
+
+/* a|b|c up to the end or, in a group, behind its ")" */
+static int alternatives(struct re *r, bool in_group, struct known *ret)
+{
+	*ret = (struct known){.empty = false, .copies = 1};
+	for (;;) {
+		struct known k;
+		int rc = sequence(r, &k);
+
+		if (rc < 0)
+			return rc;
+		ret->empty = ret->empty || k.empty;
+		if (k.copies > ret->copies)
+			ret->copies = k.copies;
+		if (r->p >= r->end)
+			return in_group ? bad(r, "missing closing )") : 0;
+		if (*r->p++ == '|')
+			continue;
+		return in_group ? 0 : bad(r, "unexpected )");
+	}
+}
+
+int re_check(const char *re, size_t len, bool angle_names, bool *ret_empty,
+	     struct steps *steps, struct err *err)
+{
+	struct re r = {.p = re,
+		       .end = re + len,
+		       .angle_names = angle_names,
+		       .steps = steps,
+		       .err = err};
+	struct known k;
+	int rc = steps_take(steps, len, err);
+
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < len;) {
+		size_t n = utf8_len(re + i, len - i);
+
+		if (!n)
+			return bad(&r, "invalid UTF-8");
+		i += n;
+	}
+	rc = alternatives(&r, false, &k);
+	if (rc)
+		return rc;
+	*ret_empty = k.empty;
+	return 0;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A site as an object: many hold it, the last one frees it. */
+#include "lb/site/site.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lb/site/site_impl.h"
+
+static struct site_store *store(const struct site *s)
+{
+	return (struct site_store *)(uintptr_t)s;
+}
+
+struct site *site_hold(struct site *s)
+{
+	atomic_fetch_add(&store(s)->refs, 1);
+	return s;
+}
+
+void site_drop(struct site *s)
+{
+	if (!s || atomic_fetch_sub(&store(s)->refs, 1) != 1)
+		return;
+	for (size_t i = 0; i < s->cluster_count; i++) {
+		for (int p = 0; p < SITE_PROTOCOLS; p++)
+			backend_set_free(s->clusters[i].backends[p]);
+	}
+	keep_done(&store(s)->keep);
+	free(s);
+}
+
+const struct site_cluster *site_cluster(const struct site *s, const char *id)
+{
+	for (size_t i = 0; i < s->cluster_count; i++) {
+		if (strcmp(s->clusters[i].id, id) == 0)
+			return &s->clusters[i];
+	}
+	return NULL;
+}
