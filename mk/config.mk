@@ -22,7 +22,7 @@ OBJ := $(BUILD)/obj
 
 WARNINGS := -Wall -Wextra -Wformat=2 -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	-Wundef -Wvla -Wwrite-strings -Wimplicit-fallthrough $(if $(filter 1,$(WERROR)),-Werror)
-# gcc's thread sanitizer does not see fences. The one there is (cli/ringview.c) is between
+# gcc's thread sanitizer does not see fences. The one there is (cli/tool/ringview.c) is between
 # processes, where no sanitizer looks.
 WARNINGS += $(if $(findstring thread,$(SAN)),$(if $(findstring clang,$(CC)),,-Wno-tsan))
 HARDENING := -fstack-protector-strong -fPIE $(if $(SAN),,-D_FORTIFY_SOURCE=2)

@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/columns.h"
-#include "cli/jobsel.h"
-#include "cli/promql_range.h"
-#include "cli/report.h"
-#include "cli/site.h"
-#include "cli/summary.h"
-#include "cli/table.h"
+#include "cli/cacct/columns.h"
+#include "cli/cacct/jobsel.h"
+#include "cli/cacct/promql_range.h"
+#include "cli/cacct/report.h"
+#include "cli/cacct/site.h"
+#include "cli/cacct/summary.h"
+#include "cli/cacct/table.h"
 #include "lib/http/json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

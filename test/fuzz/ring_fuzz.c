@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/ringview.h"
+#include "cli/tool/ringview.h"
 #include "lib/records/ring.h"
 #include "test/ring_files.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/when.h"
+#include "cli/cacct/when.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "cli/report.h"
-#include "cli/summary.h"
+#include "cli/cacct/report.h"
+#include "cli/cacct/summary.h"
 #include "lib/http/json.h"
 #include "test/unit/unit.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "cli/check.h"
+#include "cli/tool/check.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/elfsym.h"
+#include "cli/tool/elfsym.h"
 #include "lib/clock.h"
 #include "lib/records/ring.h"
 #include "test/ring_files.h"

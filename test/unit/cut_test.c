@@ -3,7 +3,7 @@
 #include <json-c/json.h>
 #include <math.h>
 
-#include "cli/cut.h"
+#include "cli/cacct/cut.h"
 #include "test/unit/unit.h"
 
 /* Two hours from 1774512000 (a full hour) on; 100 J, 10 CPU seconds in the first, 20

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 
-#include "cli/ringview.h"
+#include "cli/tool/ringview.h"
 #include "lib/records/record.h"
 
 static int publish_step(struct ring *r, uint32_t step, const char *name)

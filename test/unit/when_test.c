@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/when.h"
+#include "cli/cacct/when.h"
 #include "test/unit/unit.h"
 
 #define NOON 1774526400 /* 2026-03-26T12:00:00 UTC, three days before summer time */

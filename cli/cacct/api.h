@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_CLI_CACCT_API_H
+#define CEEMS_CLI_CACCT_API_H
+
+#include <json-c/json.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/buf.h"
+#include "lib/err.h"
+#include "lib/http/client.h"
+
+/* Questions to a server of JSON: the aggregator's API, or a Prometheus or what stands
+ * before it. Who asks is shown by a credential of MUNGE for this very question, a
+ * token, a password, or a client certificate. Not thread safe. */
+
+struct api_site {
+	char *url;        /* "http://host:9020", a path prefix may follow */
+	char *token_file; /* Bearer */
+	char *user, *password_file;
+	char *ca_file, *cert_file, *key_file;
+	bool insecure;
+	char *munge_socket; /* of munged, NULL: MUNGE's own */
+	bool nobody;        /* show nothing of who asks */
+	bool anonymous;     /* ask without MUNGE where it does not run */
+};
+void api_site_done(struct api_site *s); /* frees the strings */
+
+struct api;
+
+int api_new(const struct api_site *site, struct api **ret, struct err *err);
+void api_free(struct api *a); /* accepts NULL */
+
+/* GET of a target ("/api/v1/units?uuid=1"): the whole answer, an object whose "status"
+ * is "success"; free with json_object_put(). Errors are in a user's words: -EACCES: not
+ * known or refused; -ENOENT: no such thing; -EINVAL: the server does not understand
+ * the question; -EHOSTUNREACH, -ECONNREFUSED, -ETIMEDOUT...: no answer; -EPROTO: not
+ * the API; -EBUSY: try later. */
+int api_get(struct api *a, const char *target, struct json_object **ret,
+	    struct err *err);
+
+/* The same of plain text, without a look at it: /health. Appends to ret. */
+int api_get_text(struct api *a, const char *target, struct buf *ret, struct err *err);
+
+/* A row of the answer's "data"; negative ends the walk with it. */
+typedef int (*api_row_f)(void *arg, struct json_object *row, struct err *err);
+
+/* All rows of a target, page after page. meta, when not NULL, gets the last page
+ * without its rows. Returns 0 or what f returned. */
+int api_rows(struct api *a, const char *target, api_row_f f, void *arg,
+	     struct json_object **ret_meta, struct err *err);
+
+/* Appends "name=value" with a '?' or '&' before it, escaped. */
+void api_put_param(struct buf *target, const char *name, const char *value);
+/* Appends text escaped for a place in a path. */
+void api_put_escaped(struct buf *target, const char *text);
+
+static inline void cleanup_api(struct api **a)
+{
+	api_free(*a);
+}
+#define auto_api __attribute__((cleanup(cleanup_api)))
+
+#endif

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which units the API is asked for, and which of its answer were meant. */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "cli/cacct/cacct.h"
+#include "lib/cleanup.h"
+#include "lib/http/json.h"
+
+#define PAGE "500"
+#define JOBS_AT_ONCE 100u /* in one question */
+
+/* Whose units are asked for, and so where. */
+enum way {
+	WAY_OWN,     /* the caller's */
+	WAY_VISIBLE, /* what the server lets the caller see, by her role */
+	WAY_MATES, /* of others by name, where the site lets project members see them */
+	WAY_ADMIN, /* of others, as operators see them */
+};
+
+struct query {
+	struct cacct *c;
+	size_t first; /* of the jobs that are named, in this question */
+	cacct_unit_f f;
+	void *arg;
+};
+
+bool cacct_names_self(const struct cacct *c)
+{
+	struct passwd *pw = getpwuid(getuid());
+
+	for (size_t i = 0; i < c->users.count; i++)
+		if (!pw || strcmp(c->users.items[i], pw->pw_name) != 0)
+			return false;
+	return true;
+}
+
+static void put_list(struct buf *t, const char *name, const struct cacct_list *l)
+{
+	for (size_t i = 0; i < l->count; i++)
+		api_put_param(t, name, l->items[i]);
+}
+
+static void put_number(struct buf *t, const char *name, int64_t v)
+{
+	char text[32];
+
+	(void)snprintf(text, sizeof(text), "%" PRId64, v);
+	api_put_param(t, name, text);
+}
+
+void cacct_put_whose(const struct cacct *c, bool has_users, struct buf *t)
+{
+	if (c->clusters.count && !c->all_clusters)
+		put_list(t, "cluster_id", &c->clusters);
+	else if (c->site.cluster && !c->all_clusters)
+		api_put_param(t, "cluster_id", c->site.cluster);
+	put_list(t, "project", &c->accounts);
+	if (has_users && !c->all_users)
+		put_list(t, "user", &c->users);
+}
+
+/* As the API wants it: an array's task by both numbers. */
+static void put_job(const struct jobsel_one *one, struct buf *t)
+{
+	char text[96];
+
+	if (one->task >= 0)
+		(void)snprintf(text, sizeof(text), "%s_%" PRId64, one->job, one->task);
+	else if (one->offset >= 0)
+		(void)snprintf(text, sizeof(text), "%s+%" PRId64, one->job,
+			       one->offset);
+	else
+		(void)snprintf(text, sizeof(text), "%s", one->job);
+	api_put_param(t, "uuid", text);
+}
+
+/* Jobs from q->first on. */
+static void put_target(const struct query *q, enum way way, struct buf *t)
+{
+	static const char *const paths[] = {[WAY_OWN] = "/api/v1/units",
+					    [WAY_VISIBLE] = "/api/v1/units/visible",
+					    [WAY_MATES] = "/api/v1/units",
+					    [WAY_ADMIN] = "/api/v1/units/admin"};
+	const struct cacct *c = q->c;
+
+	buf_puts(t, paths[way]);
+	cacct_put_whose(c, way != WAY_OWN, t);
+	for (size_t i = q->first; i < q->c->jobs.count && i < q->first + JOBS_AT_ONCE;
+	     i++)
+		put_job(&q->c->jobs.one[i], t);
+	if (!c->jobs.count || c->has_start || c->has_end) {
+		put_number(t, "from", c->start);
+		put_number(t, "to", c->end + 1); /* a window of no length is none */
+	}
+	api_put_param(t, "running", "true");
+	api_put_param(t, "limit", PAGE);
+}
+
+bool cacct_list_has(const struct cacct_list *l, const char *text)
+{
+	for (size_t i = 0; text && i < l->count; i++)
+		if (strcasecmp(l->items[i], text) == 0)
+			return true;
+	return !l->count;
+}
+
+/* A unit that never began counts from when it was submitted. */
+static bool in_window(const struct cacct *c, const struct unit *u)
+{
+	double from = u->number[UNIT_STARTED], to = u->number[UNIT_ENDED];
+
+	if (isnan(from))
+		from = u->number[UNIT_SUBMITTED];
+	return !(from > (double)c->end) && !(to < (double)c->start);
+}
+
+static bool state_fits(const struct cacct *c, const struct unit *u)
+{
+	const char *state = u->text[UNIT_STATE];
+
+	/* "CANCELLED by 1000" is CANCELLED */
+	for (size_t i = 0; state && i < c->states.count; i++)
+		if (strncmp(state, c->states.items[i], strlen(c->states.items[i])) == 0)
+			return true;
+	return !c->states.count;
+}
+
+static bool fits(const struct cacct *c, const struct unit *u)
+{
+	return in_window(c, u) && state_fits(c, u) &&
+	       cacct_list_has(&c->partitions, u->text[UNIT_PARTITION]) &&
+	       cacct_list_has(&c->qos, u->text[UNIT_QOS]) &&
+	       cacct_list_has(&c->names, u->text[UNIT_NAME]) &&
+	       cacct_list_has(&c->groups, u->text[UNIT_GROUP]) &&
+	       cacct_list_has(&c->accounts, u->text[UNIT_ACCOUNT]) &&
+	       cacct_list_has(&c->users, u->text[UNIT_USER]);
+}
+
+static int one(void *arg, struct json_object *row, struct err *err)
+{
+	struct query *q = arg;
+	struct unit u;
+
+	unit_from_json(row, q->c->now, &u);
+	if (q->c->jobs.count) {
+		/* one that is named twice is given once, by the question of the first
+		 */
+		size_t i = jobsel_first(&q->c->jobs, &u);
+		if (i < q->first || i - q->first >= JOBS_AT_ONCE ||
+		    i == q->c->jobs.count)
+			return 0;
+	}
+	if (!fits(q->c, &u))
+		return 0;
+	return q->f(q->arg, &u, row, err);
+}
+
+static int ask(struct query *q, struct api *api, enum way way,
+	       struct json_object **ret_meta, struct err *err)
+{
+	q->first = 0;
+	do {
+		auto_buf struct buf target = {.max = 64 << 10};
+		put_target(q, way, &target);
+		if (buf_error(&target))
+			return err_set(err, -EINVAL,
+				       "the request is too long: name fewer things");
+		if (*ret_meta)
+			json_object_put(*ret_meta);
+		*ret_meta = NULL;
+		int rc = api_rows(api, target.data, one, q, ret_meta, err);
+		if (rc < 0)
+			return rc;
+		q->first += JOBS_AT_ONCE;
+	} while (q->first < q->c->jobs.count);
+	return 0;
+}
+
+int cacct_units(struct cacct *c, struct api *api, cacct_unit_f f, void *arg,
+		struct json_object **ret_meta, struct err *err)
+{
+	struct query q = {.c = c, .f = f, .arg = arg};
+	auto_json struct json_object *meta = NULL;
+	struct err other;
+	int rc;
+
+	if (!c->all_users && !c->users.count) {
+		rc = ask(&q, api, WAY_VISIBLE, &meta, err);
+		/* a server of before, or the peer's */
+		if (rc == -ENOENT)
+			rc = ask(&q, api, WAY_OWN, &meta, err);
+	} else if (!c->all_users && cacct_names_self(c)) {
+		rc = ask(&q, api, WAY_OWN, &meta, err);
+	} else {
+		rc = ask(&q, api, WAY_ADMIN, &meta, err);
+		if (rc == -EACCES && !c->all_users &&
+		    ask(&q, api, WAY_MATES, &meta, &other) == 0)
+			rc = 0;
+		if (rc == -EACCES)
+			return err_prefix(err, rc,
+					  "units of others are shown to operators and "
+					  "admins");
+	}
+	if (rc < 0)
+		return rc;
+	if (ret_meta)
+		*ret_meta = steal_ptr(&meta);
+	return 0;
+}
+
+static int first_row(void *arg, struct json_object *row, struct err *err)
+{
+	struct json_object **ret = arg;
+	(void)err;
+	if (!*ret)
+		*ret = json_object_get(row);
+	return 0;
+}
+
+int cacct_detail(struct api *api, const struct unit *u, const char *resolution,
+		 int64_t from_s, int64_t to_s, struct json_object **ret,
+		 struct err *err)
+{
+	auto_json struct json_object *row = NULL;
+	auto_buf struct buf target = {.max = 1024};
+
+	buf_puts(&target, "/api/v1/units/");
+	if (!isnan(u->number[UNIT_ID]))
+		buf_printf(&target, "%.0f", u->number[UNIT_ID]);
+	else
+		api_put_escaped(&target, u->text[UNIT_UUID] ? u->text[UNIT_UUID] : "");
+	api_put_param(&target, "resolution", resolution);
+	if (from_s > 0)
+		put_number(&target, "from", from_s);
+	if (to_s > 0)
+		put_number(&target, "to", to_s);
+	if (buf_error(&target))
+		return err_set(err, -EINVAL, "too long an id");
+	int rc = api_rows(api, target.data, first_row, &row, NULL, err);
+	if (rc < 0)
+		return rc;
+	if (!row)
+		return err_set(err, -ENOENT, "the API has no details of job %s", u->id);
+	*ret = steal_ptr(&row);
+	return 0;
+}

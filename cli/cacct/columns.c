@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The table of columns, and how a value becomes text. */
+#include "cli/cacct/columns.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "cli/cacct/text.h"
+#include "cli/cacct/when.h"
+#include "lib/parse.h"
+#include "lib/spelling.h"
+
+#define C(name_, peer_, kind_, width_, from_, help_)                                   \
+	{                                                                              \
+		.name = name_, .peer = peer_, .kind = COLUMN_##kind_, .width = width_, \
+		.from = UNIT_##from_, .help = help_                                    \
+	}
+
+static const struct column table[] = {
+	C("Account", "project", TEXT, 10, ACCOUNT, "account, the API's project"),
+	C("AllocCPUS", NULL, COUNT, 10, CPUS, "allocated CPUs"),
+	C("AllocGPUS", NULL, COUNT, 9, GPUS, "allocated GPUs"),
+	C("AllocMem", NULL, BYTES, 10, MEMORY_BYTES, "allocated memory"),
+	C("AllocNodes", NULL, COUNT, 10, NODES, "allocated nodes"),
+	C("AllocTRES", NULL, TEXT, 10, ALLOC_TRES,
+	  "all that was allocated, in Slurm's words"),
+	C("ArrayJobID", NULL, COUNT, 12, ARRAY_JOB, "job id of the array"),
+	C("ArrayTaskID", NULL, COUNT, 12, ARRAY_TASK, "task of the array"),
+	C("AsOf", NULL, TIME, 19, AS_OF, "when the sums of this row were made"),
+	C("AveCPU", NULL, SPAN, 10, AVE_CPU_S, "CPU time of a step, by tasks"),
+	C("Cluster", NULL, TEXT, 10, CLUSTER, "cluster"),
+	C("Comment", NULL, TEXT, 14, COMMENT, "comment"),
+	C("ConsumedEnergy", NULL, JOULES, 14, ENERGY_J,
+	  "energy in joules, with K, M, G"),
+	C("ConsumedEnergyRaw", NULL, JOULES, 17, ENERGY_J, "energy in joules"),
+	C("Coverage", NULL, RATIO, 8, COVERAGE,
+	  "share of the job's life that was observed"),
+	C("CPUEff", "cpuUsage", RATIO, 6, CPU_RATIO,
+	  "CPU time used of CPU time allocated"),
+	C("CPUHours", NULL, HOURS, 9, CPU_ALLOC_S,
+	  "allocated CPUs times elapsed time, in hours"),
+	C("CPUTime", NULL, SPAN, 10, CPU_ALLOC_S, "allocated CPUs times elapsed time"),
+	C("CPUTimeRAW", NULL, COUNT, 10, CPU_ALLOC_S, "the same in seconds"),
+	C("DerivedExitCode", NULL, TEXT, 15, DERIVED_EXIT,
+	  "highest exit code of the steps"),
+	C("Elapsed", NULL, SPAN, 10, ELAPSED_S, "time since the start, until the end"),
+	C("ElapsedRaw", NULL, COUNT, 10, ELAPSED_S, "the same in seconds"),
+	C("Eligible", NULL, TIME, 19, ELIGIBLE, "when it might have started"),
+	C("End", "endedAt", TIME, 19, ENDED, "when it ended"),
+	C("EnergyDram", NULL, WH, 10, DRAM_J, "Wh of memory"),
+	C("EnergyGPU", NULL, WH, 10, GPU_J, "Wh of GPUs"),
+	C("EnergyHost", NULL, WH, 10, HOST_J,
+	  "Wh of the whole node that was its share"),
+	C("EnergyOther", NULL, WH, 11, OTHER_J, "Wh of the node beside the parts"),
+	C("EnergyPackage", NULL, WH, 13, PACKAGE_J, "Wh of processors"),
+	C("EnergyPsys", NULL, WH, 10, PSYS_J, "Wh of the platform as RAPL has it"),
+	C("EnergyWh", NULL, WH, 9, ENERGY_J, "Wh of all of it"),
+	C("ExitCode", NULL, TEXT, 8, EXIT, "exit code and signal"),
+	C("GID", NULL, COUNT, 6, GID, "group id"),
+	C("GPUEnergy", "gpuEnergy", KWH, 10, GPU_SIDE_J,
+	  "kWh of GPUs, as the peer has it"),
+	C("GPUMem", "gpuMemoryUsage", RATIO, 6, GPU_MEMORY_RATIO, "GPU memory used"),
+	C("GPUUtil", "gpuUsage", RATIO, 7, GPU_RATIO,
+	  "GPU time used of GPU time allocated"),
+	C("Grams", "hostEmissions", GRAMS, 10, ID,
+	  "grams of CO2e, one column per provider; Grams<provider>: of one"),
+	C("Group", NULL, TEXT, 9, GROUP, "group"),
+	C("HostEnergy", "hostEnergy", KWH, 10, CPU_SIDE_J,
+	  "kWh beside GPUs, as the peer has it"),
+	C("IORead", NULL, BYTES, 10, IO_READ_BYTES, "bytes read"),
+	C("IOWrite", NULL, BYTES, 10, IO_WRITE_BYTES, "bytes written"),
+	C("JobID", NULL, JOB_ID, 12, UUID, "job, array task or step"),
+	C("JobIDRaw", "uuid", TEXT, 12, UUID, "job id as a number"),
+	C("JobName", "Name", TEXT, 10, NAME, "name"),
+	C("Jobs", NULL, COUNT, 8, JOBS, "jobs of a row of cacct usage"),
+	C("MaxRSS", NULL, BYTES, 10, MEMORY_PEAK_BYTES, "highest memory on one node"),
+	C("MemAvg", NULL, BYTES, 10, MEMORY_MEAN_BYTES, "mean of the memory used"),
+	C("MemAvgEff", "cpuMemoryUsage", RATIO, 9, MEMORY_RATIO,
+	  "mean of the memory used, of memory allocated"),
+	C("MemEff", NULL, RATIO, 6, MEMORY_PEAK_RATIO,
+	  "highest memory on one node, of memory requested there"),
+	C("MemPeak", NULL, BYTES, 10, MEMORY_PEAK_BYTES, "highest memory on one node"),
+	C("NCPUS", NULL, COUNT, 10, CPUS, "allocated CPUs"),
+	C("NetIn", NULL, BYTES, 10, NET_RX_BYTES, "bytes received"),
+	C("NetOut", NULL, BYTES, 10, NET_TX_BYTES, "bytes sent"),
+	C("NNodes", NULL, COUNT, 8, NODES, "nodes"),
+	C("NodeList", NULL, TEXT, 15, NODE_LIST, "nodes by name"),
+	C("NTasks", NULL, COUNT, 8, TASKS, "tasks of a step"),
+	C("Partition", NULL, TEXT, 10, PARTITION, "partition"),
+	C("Period", NULL, TEXT, 10, PERIOD, "day, week or month of cacct usage"),
+	C("Planned", NULL, SPAN, 10, PLANNED_S,
+	  "time from when it might have started until it did"),
+	C("PlannedCPU", NULL, SPAN, 10, PLANNED_CPU_S,
+	  "that time, times the requested CPUs"),
+	C("PlannedCPURAW", NULL, COUNT, 13, PLANNED_CPU_S, "the same in seconds"),
+	C("QOS", NULL, TEXT, 10, QOS, "quality of service"),
+	C("Reason", NULL, TEXT, 22, REASON, "why it waited or ended"),
+	C("ReqCPUS", NULL, COUNT, 8, REQ_CPUS, "requested CPUs"),
+	C("ReqMem", NULL, BYTES, 10, REQ_MEMORY_BYTES, "requested memory"),
+	C("ReqNodes", NULL, COUNT, 8, REQ_NODES, "requested nodes"),
+	C("ReqTRES", NULL, TEXT, 10, REQ_TRES,
+	  "all that was requested, in Slurm's words"),
+	C("Reservation", NULL, TEXT, 20, RESERVATION, "reservation"),
+	C("Restarts", NULL, COUNT, 8, RESTARTS, "how often it was requeued"),
+	C("SLUID", NULL, TEXT, 18, SLUID, "Slurm's lasting id"),
+	C("Source", NULL, TEXT, 28, SOURCES, "what measured the energy"),
+	C("Start", "startedAt", TIME, 19, STARTED, "when it started"),
+	C("State", NULL, TEXT, 10, STATE, "state"),
+	C("Submit", "createdAt", TIME, 19, SUBMITTED, "when it was submitted"),
+	C("Suspended", NULL, SPAN, 10, SUSPENDED_S,
+	  "how long it was suspended, no part of Elapsed"),
+	C("SystemCPU", NULL, CPU_SPAN, 10, CPU_SYSTEM_S,
+	  "CPU time of the kernel for it"),
+	C("TimeEff", NULL, RATIO, 7, TIME_RATIO, "time used of the time limit"),
+	C("Timelimit", NULL, SPAN, 10, LIMIT_S, "time limit"),
+	C("TimelimitRaw", NULL, MINUTES, 10, LIMIT_S, "the same in minutes"),
+	C("TotalCPU", NULL, CPU_SPAN, 10, CPU_S, "CPU time used"),
+	C("UID", NULL, COUNT, 6, UID, "user id"),
+	C("User", "username", TEXT, 9, USER, "user"),
+	C("UserCPU", NULL, CPU_SPAN, 10, CPU_USER_S, "CPU time of its programs"),
+	C("WastedCPUHours", NULL, HOURS, 14, WASTED_CPU_S,
+	  "hours of allocated CPUs that were not used"),
+	C("WastedEnergy", NULL, JOULES, 12, WASTED_J,
+	  "joules while CPUs and GPUs were idle, by their unused share"),
+	C("WCKey", NULL, TEXT, 10, WCKEY, "workload characterisation key"),
+	C("WorkDir", NULL, TEXT, 20, WORK_DIR, "working folder"),
+};
+#define TABLE (sizeof(table) / sizeof(table[0]))
+
+/* second names that are no column of their own */
+static const struct {
+	const char *name, *means;
+} aliases[] = {
+	{"gpuEmissions", "Grams"},  {"endedAt", "End"},
+	{"Nodes", "NodeList"},      {"EnergyJ", "ConsumedEnergyRaw"},
+	{"RestartCnt", "Restarts"}, {"Reserved", "Planned"}, /* Slurm before 23.02 */
+	{"ResvCPU", "PlannedCPU"},  {"ResvCPURAW", "PlannedCPURAW"}};
+
+static bool is_name(const char *text, size_t len, const char *name)
+{
+	return name && strlen(name) == len && strncasecmp(text, name, len) == 0;
+}
+
+static const struct column *find(const char *text, size_t len)
+{
+	for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++) {
+		if (is_name(text, len, aliases[i].name)) {
+			text = aliases[i].means;
+			len = strlen(text);
+			break;
+		}
+	}
+	for (size_t i = 0; i < TABLE; i++)
+		if (is_name(text, len, table[i].name) ||
+		    is_name(text, len, table[i].peer))
+			return &table[i];
+	return NULL;
+}
+
+static void use_of(const struct column *c, struct column_use *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	ret->c = c;
+	ret->width = (size_t)c->width;
+	ret->left = c->kind == COLUMN_JOB_ID || /* as sacct */
+		    (c->kind == COLUMN_TEXT && c->from == UNIT_UUID);
+	(void)snprintf(ret->title, sizeof(ret->title), "%s", c->name);
+}
+
+/* "GramsOWID": of one provider */
+static int find_grams(const char *text, size_t len, struct column_use *ret)
+{
+	const size_t n = strlen("grams");
+
+	if (len <= n || strncasecmp(text, "grams", n) != 0 ||
+	    len - n >= sizeof(ret->provider) ||
+	    strspn(text + n, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+			     "0123456789_-") < len - n)
+		return -EINVAL;
+	use_of(find("Grams", n), ret);
+	(void)snprintf(ret->title, sizeof(ret->title), "Grams%.*s", (int)(len - n),
+		       text + n);
+	(void)snprintf(ret->provider, sizeof(ret->provider), "%.*s", (int)(len - n),
+		       text + n);
+	return 0;
+}
+
+/* "" and nothing else, or the likeliest name as a question */
+static void suggest_name(const char *text, size_t len, char *ret, size_t size)
+{
+	size_t best = spelling_most(len) + 1;
+
+	*ret = '\0';
+	for (size_t i = 0; i < TABLE; i++) {
+		size_t d = spelling_distance(text, len, table[i].name,
+					     strlen(table[i].name));
+		if (d >= best)
+			continue;
+		best = d;
+		(void)snprintf(ret, size, "did you mean \"%s\"? ", table[i].name);
+	}
+}
+
+static int one(const char *text, size_t len, struct columns *ret, struct err *err)
+{
+	size_t name_len = 0;
+
+	while (name_len < len && text[name_len] != '%')
+		name_len++;
+	if (is_name(text, name_len, "all")) {
+		for (size_t i = 0; i < TABLE && ret->count < COLUMNS_MAX; i++)
+			use_of(&table[i], &ret->use[ret->count++]);
+		return 0;
+	}
+	if (ret->count == COLUMNS_MAX)
+		return err_set(err, -EINVAL, "more than %d fields", COLUMNS_MAX);
+	struct column_use *use = &ret->use[ret->count];
+	const struct column *c = find(text, name_len);
+	if (c)
+		use_of(c, use);
+	else if (find_grams(text, name_len, use) < 0) {
+		char near[64];
+		suggest_name(text, name_len, near, sizeof(near));
+		return err_set(
+			err, -EINVAL,
+			"Invalid field requested: \"%.*s\" (%s--helpformat lists "
+			"all fields)",
+			(int)(name_len < 40 ? name_len : 40), text, near);
+	}
+	if (name_len < len) {
+		const char *p = text + name_len + 1, *end = text + len;
+		uint64_t width;
+		use->left = p < end && *p == '-';
+		p += use->left;
+		if (parse_u64_len(p, (size_t)(end - p), &width) < 0 || !width ||
+		    width > 1000)
+			return err_set(err, -EINVAL,
+				       "not a width (1 to 1000, %%-N: to the left): "
+				       "\"%.*s\"",
+				       (int)(len < 40 ? len : 40), text);
+		use->width = (size_t)width;
+	}
+	ret->count++;
+	return 0;
+}
+
+int columns_parse(const char *text, struct columns *ret, struct err *err)
+{
+	struct columns all = *ret;
+
+	while (*text) {
+		size_t len = strcspn(text, ",");
+		int rc = len ? one(text, len, &all, err) : 0;
+		if (rc < 0)
+			return rc;
+		text += len + (text[len] == ',');
+	}
+	*ret = all;
+	return 0;
+}
+
+int columns_parse_order(const char *text, struct columns_order *ret, struct err *err)
+{
+	static struct columns all;
+
+	ret->count = 0;
+	while (*text) {
+		size_t len = strcspn(text, ",");
+		bool down = *text == '-';
+		size_t sign = down || *text == '+';
+		all.count = 0;
+		int rc = len > sign ? one(text + sign, len - sign, &all, err) : 0;
+		if (rc < 0)
+			return rc;
+		if (ret->count + all.count > COLUMNS_ORDER_MAX)
+			return err_set(err, -EINVAL, "--sort takes %d fields at most",
+				       COLUMNS_ORDER_MAX);
+		if (all.count) {
+			ret->by[ret->count] = all.use[0];
+			ret->down[ret->count++] = down;
+		}
+		text += len + (text[len] == ',');
+	}
+	return ret->count ? 0 : err_set(err, -EINVAL, "--sort: no field is named");
+}
+
+void columns_of_provider(const struct column_use *all, const char *provider,
+			 struct column_use *ret)
+{
+	*ret = *all;
+	(void)snprintf(ret->provider, sizeof(ret->provider), "%s", provider);
+	(void)snprintf(ret->title, sizeof(ret->title), "Grams%s", provider);
+	if (ret->width < strlen(ret->title))
+		ret->width = strlen(ret->title);
+}
+
+bool column_is_number(const struct column *c)
+{
+	return c->kind > COLUMN_TIME;
+}
+
+/* 1536 -> "1.50K" as convert_num_unit() of Slurm does it: whole numbers bare */
+static void put_unit(struct buf *out, double v, double base,
+		     const struct column_style *style)
+{
+	static const char units[] = " KMGTP";
+	size_t u = 0;
+
+	if (style->exact) {
+		buf_printf(out, "%.0f", v);
+		return;
+	}
+	const char *fixed = style->unit ? strchr(units, style->unit) : NULL;
+	while (fixed ? units[u] != style->unit : (v >= base && u + 2 < sizeof(units))) {
+		v /= base;
+		u++;
+	}
+	if (v == floor(v) || u == 0)
+		buf_printf(out, "%.0f", v);
+	else
+		buf_printf(out, "%.2f", v);
+	if (u)
+		buf_putc(out, units[u]);
+}
+
+static void put_cpu_span(struct buf *out, double s)
+{
+	char text[WHEN_SIZE];
+
+	if (s >= 3600) {
+		when_print_span(when_seconds(s), text);
+		buf_puts(out, text);
+		return;
+	}
+	uint64_t ms = (uint64_t)llround(s * 1e3);
+	buf_printf(out, "%02u:%02u.%03u", (unsigned)(ms / 60000),
+		   (unsigned)(ms / 1000 % 60), (unsigned)(ms % 1000));
+}
+
+static void put_number(struct buf *out, const struct column *c, double v,
+		       const struct column_style *style)
+{
+	char text[WHEN_SIZE];
+
+	switch (c->kind) {
+	case COLUMN_TIME:
+		when_print((time_t)when_seconds(v), text);
+		buf_puts(out, text);
+		break;
+	case COLUMN_SPAN:
+		when_print_span(when_seconds(v), text);
+		buf_puts(out, text);
+		break;
+	case COLUMN_CPU_SPAN:
+		put_cpu_span(out, v);
+		break;
+	case COLUMN_MINUTES:
+		buf_printf(out, "%.0f", v / 60);
+		break;
+	case COLUMN_BYTES:
+		put_unit(out, v, 1024, style);
+		break;
+	case COLUMN_RATIO:
+		buf_printf(out, "%.1f%%", v * 100);
+		break;
+	case COLUMN_JOULES:
+		if (strcmp(c->name, "ConsumedEnergyRaw") == 0)
+			buf_printf(out, "%.0f", v);
+		else
+			put_unit(out, v, 1000, style);
+		break;
+	case COLUMN_WH:
+	case COLUMN_HOURS:
+		text_put_short(out, v / 3600);
+		break;
+	case COLUMN_KWH:
+		buf_printf(out, "%.6f", v / 3.6e6);
+		break;
+	default:
+		buf_printf(out, "%.0f", v);
+	}
+}
+
+static void put_grams(struct buf *out, const struct column_use *use,
+		      const struct unit *u)
+{
+	for (size_t i = 0; i < u->grams_count; i++) {
+		if (strcasecmp(u->grams[i].provider, use->provider) == 0) {
+			text_put_short(out, u->grams[i].grams);
+			return;
+		}
+	}
+}
+
+double column_value(const struct column_use *use, const struct unit *u)
+{
+	if (use->c->kind != COLUMN_GRAMS)
+		return column_is_number(use->c) || use->c->kind == COLUMN_TIME
+			       ? u->number[use->c->from]
+			       : NAN;
+	for (size_t i = 0; i < u->grams_count; i++)
+		if (!use->provider[0] ||
+		    strcasecmp(u->grams[i].provider, use->provider) == 0)
+			return u->grams[i].grams;
+	return NAN;
+}
+
+void column_put(struct buf *out, const struct column_use *use, const struct unit *u,
+		const struct column_style *style)
+{
+	const struct column *c = use->c;
+
+	if (c->kind == COLUMN_JOB_ID) {
+		buf_puts(out, u->id);
+	} else if (c->kind == COLUMN_TEXT) {
+		if (u->text[c->from])
+			buf_puts(out, u->text[c->from]);
+	} else if (c->kind == COLUMN_GRAMS) {
+		put_grams(out, use, u);
+	} else if (!isnan(u->number[c->from]) && u->number[c->from] >= 0) {
+		put_number(out, c, u->number[c->from], style);
+	} else if (c->kind == COLUMN_TIME) {
+		buf_puts(out, "Unknown");
+	}
+}
+
+void columns_help(struct buf *out)
+{
+	for (size_t i = 0; i < TABLE; i++) {
+		bool last = i % 4 == 3 || i + 1 == TABLE;
+		buf_printf(out, last ? "%s\n" : "%-19s", table[i].name);
+	}
+}
+
+void columns_markdown(struct buf *out)
+{
+	buf_puts(out,
+		 "| column | the peer's name | width | what |\n|---|---|---|---|\n");
+	for (size_t i = 0; i < TABLE; i++)
+		buf_printf(out, "| `%s` | %s%s%s | %d | %s |\n", table[i].name,
+			   table[i].peer ? "`" : "", table[i].peer ? table[i].peer : "",
+			   table[i].peer ? "`" : "", table[i].width, table[i].help);
+}

@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What is said of a unit, and the form of a screen. Sentences rather than columns: this
+ * is for the one who ran the job. */
+#include "cli/cacct/report.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "cli/cacct/text.h"
+#include "cli/cacct/when.h"
+
+#define BAR 20
+#define SPARK 60
+
+/* Advice has floors: below them a number would be true and of no use. */
+#define IDLE_RATIO 0.02
+#define MEM_STEP (256.0 * 1048576)
+
+static void put_bytes(struct buf *out, double v)
+{
+	static const char units[] = " KMGTP";
+	size_t u = 0;
+
+	while (v >= 1024 && u + 2 < sizeof(units)) {
+		v /= 1024;
+		u++;
+	}
+	buf_printf(out, u ? "%.1f %c" : "%.0f %c", v, units[u]);
+	buf_puts(out, u ? "iB" : "B");
+}
+
+static void put_span(struct buf *out, double s)
+{
+	char text[WHEN_SIZE];
+
+	when_print_span(when_seconds(s), text);
+	buf_puts(out, text);
+}
+
+/* CPU time: of the first minute its parts count, too. */
+static void put_cpu_span(struct buf *out, double s)
+{
+	if (s < 59.995)
+		buf_printf(out, "%.2f s", s);
+	else
+		put_span(out, s);
+}
+
+static void say_cpu(const double *n, struct buf *t)
+{
+	if (isnan(n[UNIT_CPU_S]) && isnan(n[UNIT_CPU_RATIO]))
+		return;
+	if (!isnan(n[UNIT_CPU_S])) {
+		put_cpu_span(t, n[UNIT_CPU_S]);
+		buf_puts(t, " used");
+	}
+	if (!isnan(n[UNIT_CPU_ALLOC_S])) {
+		buf_puts(t, t->len ? " of " : "");
+		put_span(t, n[UNIT_CPU_ALLOC_S]);
+		buf_printf(t, " (%.0f CPU%s)", n[UNIT_CPUS],
+			   n[UNIT_CPUS] == 1 ? "" : "s");
+	}
+}
+
+static void say_memory(const double *n, struct buf *t)
+{
+	if (!isnan(n[UNIT_MEMORY_PEAK_BYTES])) {
+		put_bytes(t, n[UNIT_MEMORY_PEAK_BYTES]);
+		buf_puts(t, n[UNIT_NODES] > 1 ? " at most on one node" : " at most");
+	}
+	if (!isnan(n[UNIT_MEMORY_MEAN_BYTES])) {
+		buf_puts(t, t->len ? ", " : "");
+		put_bytes(t, n[UNIT_MEMORY_MEAN_BYTES]);
+		buf_puts(t, " on average");
+	}
+	if (t->len && n[UNIT_MEMORY_BYTES] > 0) {
+		buf_puts(t, ", of ");
+		put_bytes(t, n[UNIT_MEMORY_BYTES]);
+	}
+}
+
+static void say_gpu(const double *n, struct buf *t)
+{
+	if (!(n[UNIT_GPUS] > 0))
+		return;
+	buf_printf(t, "%.0f GPU%s", n[UNIT_GPUS], n[UNIT_GPUS] == 1 ? "" : "s");
+	if (isnan(n[UNIT_GPU_RATIO]))
+		buf_puts(t, ", use not known");
+}
+
+static void say_energy(const struct unit *u, struct buf *t)
+{
+	static const struct {
+		enum unit_number n;
+		const char *name, *domain;
+	} parts[] = {{UNIT_HOST_J, "host", "host"},
+		     {UNIT_PACKAGE_J, "processors", "package"},
+		     {UNIT_DRAM_J, "memory", "dram"},
+		     {UNIT_GPU_J, "GPUs", "gpu"},
+		     {UNIT_OTHER_J, "the rest", "other"}};
+	const double *n = u->number;
+	const char *sep = ": ";
+	char source[32];
+
+	if (isnan(n[UNIT_ENERGY_J]))
+		return;
+	text_put_wh(t, n[UNIT_ENERGY_J] / 3600);
+	if (n[UNIT_ELAPSED_S] > 0)
+		buf_printf(t, ", %.1f W on average",
+			   n[UNIT_ENERGY_J] / n[UNIT_ELAPSED_S]);
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		if (isnan(n[parts[i].n]))
+			continue;
+		unit_energy_source(u, parts[i].domain, source, sizeof(source));
+		buf_printf(t, "%s%s%s%s%s ", sep, parts[i].name, *source ? " (" : "",
+			   source, *source ? ")" : "");
+		text_put_wh(t, n[parts[i].n] / 3600);
+		/* the host's has the others in it */
+		sep = parts[i].n == UNIT_HOST_J ? "; " : ", ";
+	}
+}
+
+static void say_emissions(const struct unit *u, struct buf *t)
+{
+	for (size_t i = 0; i < u->grams_count; i++) {
+		buf_puts(t, i ? ", " : "");
+		text_put_amount(t, u->grams[i].grams);
+		buf_printf(t, " g CO2e (%s)", u->grams[i].provider);
+	}
+}
+
+static void say_two(struct buf *t, const double *a, const double *b,
+		    const char *names[2])
+{
+	if (!isnan(*a)) {
+		buf_printf(t, "%s ", names[0]);
+		put_bytes(t, *a);
+	}
+	if (!isnan(*b)) {
+		buf_printf(t, "%s%s ", t->len ? ", " : "", names[1]);
+		put_bytes(t, *b);
+	}
+}
+
+void report_fact(const struct report *r, enum report_fact what, const char **ret_name,
+		 double *ret_ratio, struct buf *t)
+{
+	static const char *const names[REPORT_FACTS] = {"CPU",     "Memory",  "GPU",
+							"Energy",  "CO2e",    "Files",
+							"Network", "Coverage"};
+	const struct unit *u = &r->unit;
+	const double *n = u->number;
+
+	*ret_name = names[what];
+	*ret_ratio = NAN;
+	switch (what) {
+	case REPORT_CPU:
+		say_cpu(n, t);
+		*ret_ratio = n[UNIT_CPU_RATIO];
+		break;
+	case REPORT_MEMORY:
+		say_memory(n, t);
+		*ret_ratio = n[UNIT_MEMORY_RATIO];
+		break;
+	case REPORT_GPU:
+		say_gpu(n, t);
+		*ret_ratio = n[UNIT_GPU_RATIO];
+		break;
+	case REPORT_ENERGY:
+		say_energy(u, t);
+		break;
+	case REPORT_EMISSIONS:
+		say_emissions(u, t);
+		break;
+	case REPORT_FILES:
+		say_two(t, &n[UNIT_IO_READ_BYTES], &n[UNIT_IO_WRITE_BYTES],
+			(const char *[2]){"read", "written"});
+		break;
+	case REPORT_NETWORK:
+		say_two(t, &n[UNIT_NET_RX_BYTES], &n[UNIT_NET_TX_BYTES],
+			(const char *[2]){"received", "sent"});
+		break;
+	default:
+		if (isnan(n[UNIT_COVERAGE]))
+			buf_puts(t, "nothing of it was observed");
+		else
+			buf_printf(t, "%.1f%% of its time was observed",
+				   100 * n[UNIT_COVERAGE]);
+	}
+}
+
+size_t report_hints(const struct report *r, struct buf ret[REPORT_HINTS_MAX])
+{
+	const struct unit *u = &r->unit;
+	const double *n = u->number;
+	size_t h = 0;
+
+	if (unit_is_running(u) || !(n[UNIT_ELAPSED_S] >= 60))
+		return 0; /* too early, or too short, to give advice */
+	if (n[UNIT_CPU_RATIO] < IDLE_RATIO)
+		buf_puts(&ret[h++], "It waited nearly all the time: its CPUs had "
+				    "nothing to do.");
+	else if (n[UNIT_CPUS] > 1 && n[UNIT_CPU_RATIO] < 0.25)
+		buf_printf(&ret[h++],
+			   "About %.0f of %.0f CPUs had work to do: fewer would have "
+			   "done.",
+			   fmax(1, ceil(n[UNIT_CPU_RATIO] * n[UNIT_CPUS])),
+			   n[UNIT_CPUS]);
+	if (n[UNIT_NODES] == 1 && n[UNIT_MEMORY_BYTES] > (double)(1 << 30) &&
+	    n[UNIT_MEMORY_PEAK_BYTES] < 0.5 * n[UNIT_MEMORY_BYTES]) {
+		buf_puts(&ret[h], "Memory was never more than half used: --mem=");
+		buf_printf(&ret[h++], "%.0fM would have left a fifth to spare.",
+			   fmax(1, ceil(n[UNIT_MEMORY_PEAK_BYTES] * 1.25 / MEM_STEP)) *
+				   MEM_STEP / 1048576);
+	}
+	if (n[UNIT_LIMIT_S] > 4 * n[UNIT_ELAPSED_S] && n[UNIT_LIMIT_S] > 3600) {
+		buf_puts(&ret[h], "It took ");
+		put_span(&ret[h], n[UNIT_ELAPSED_S]);
+		buf_puts(&ret[h], " of ");
+		put_span(&ret[h], n[UNIT_LIMIT_S]);
+		buf_puts(&ret[h++], " allowed: a shorter --time may start sooner.");
+	}
+	if (n[UNIT_GPUS] > 0 && n[UNIT_GPU_RATIO] < 0.25)
+		buf_printf(&ret[h++], "GPUs were idle %.0f%% of the time.",
+			   100 * (1 - n[UNIT_GPU_RATIO]));
+	return h;
+}
+
+static void put_named(struct buf *out, const char *name, const char *value)
+{
+	if (value && *value)
+		buf_printf(out, "%s%s %.100s", out->len ? ", " : "", name, value);
+}
+
+void report_head(const struct report *r, struct buf *title, struct buf *who,
+		 struct buf *when)
+{
+	const struct unit *u = &r->unit;
+	const double *n = u->number;
+	char text[WHEN_SIZE];
+
+	buf_printf(title, "Job %s", u->id);
+	if (u->text[UNIT_NAME])
+		buf_printf(title, "  %.100s", u->text[UNIT_NAME]);
+	put_named(who, "user", u->text[UNIT_USER]);
+	put_named(who, "account", u->text[UNIT_ACCOUNT]);
+	put_named(who, "partition", u->text[UNIT_PARTITION]);
+	put_named(who, "QOS", u->text[UNIT_QOS]);
+	put_named(who, "on", u->text[UNIT_NODE_LIST]);
+	put_named(who, "cluster", u->text[UNIT_CLUSTER]);
+	if (isnan(n[UNIT_STARTED])) {
+		buf_puts(when, "It never started");
+		return;
+	}
+	if (unit_is_awaited(u)) {
+		when_print((time_t)when_seconds(n[UNIT_ENDED_ON_NODES]), text);
+		buf_printf(when, "Over on its nodes since %s; ", text);
+		when_print((time_t)when_seconds(n[UNIT_AWAITED_UNTIL]), text);
+		buf_printf(when, "Slurm's record is awaited until %s. ", text);
+	}
+	buf_puts(when, unit_is_running(u) ? "Running for " : "Ran ");
+	put_span(when, n[UNIT_ELAPSED_S]);
+	when_print((time_t)when_seconds(n[UNIT_STARTED]), text);
+	buf_printf(when, ", from %s", text);
+	if (!unit_is_running(u)) {
+		when_print((time_t)when_seconds(n[UNIT_ENDED]), text);
+		buf_printf(when, " to %s", text);
+	}
+	if (n[UNIT_SUBMITTED] > 0 && n[UNIT_STARTED] > n[UNIT_SUBMITTED]) {
+		buf_puts(when, ", after ");
+		put_span(when, n[UNIT_STARTED] - n[UNIT_SUBMITTED]);
+		buf_puts(when, " in the queue");
+	}
+}
+
+/* ---- the screen ------------------------------------------------------------------ */
+
+static void put_bar(const struct report *r, double ratio, struct buf *out)
+{
+	int full = (int)lround((ratio > 1 ? 1 : ratio) * BAR);
+
+	for (int i = 0; i < BAR; i++)
+		buf_puts(out, r->utf8 ? (i < full ? "\u2588" : "\u2591")
+				      : (i < full ? "#" : "."));
+	buf_printf(out, " %5.1f%%  ", 100 * ratio);
+}
+
+/* A value per second of the interval that holds t; NAN: none does. */
+static double rate_at(const struct series *s, enum series_value v, double t)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		const struct series_point *p = &s->points[i];
+		if (t >= p->t0_s && t < p->t1_s)
+			return v == SERIES_MEMORY_MEAN_BYTES
+				       ? p->value[v]
+				       : p->value[v] / (p->t1_s - p->t0_s);
+	}
+	return NAN;
+}
+
+static const char *const blocks[] = {"\u2581", "\u2582", "\u2583", "\u2584",
+				     "\u2585", "\u2586", "\u2587", "\u2588"};
+static const char plain[] = ".:-=+*#@";
+
+static void put_spark(const struct report *r, const char *name, enum series_value v,
+		      const char *unit, struct buf *out)
+{
+	const struct series *s = &r->series;
+	double t0 = s->points[0].t0_s, t1 = s->points[s->count - 1].t1_s;
+	double rates[SPARK], most = 0;
+
+	for (int i = 0; i < SPARK; i++) {
+		rates[i] = rate_at(s, v, t0 + (t1 - t0) * (i + 0.5) / SPARK);
+		if (rates[i] > most)
+			most = rates[i];
+	}
+	if (!(most > 0))
+		return;
+	buf_printf(out, "  %-8s ", name);
+	for (int i = 0; i < SPARK; i++) {
+		int level = isnan(rates[i]) ? -1 : (int)(rates[i] / most * 7.999);
+		if (level < 0)
+			buf_putc(out, ' ');
+		else if (r->utf8)
+			buf_puts(out, blocks[level]);
+		else
+			buf_putc(out, plain[level]);
+	}
+	buf_puts(out, " ");
+	if (v == SERIES_MEMORY_MEAN_BYTES)
+		put_bytes(out, most);
+	else
+		buf_printf(out, most < 10 ? "%.2f %s" : "%.0f %s", most, unit);
+	buf_puts(out, " at most\n");
+}
+
+/* One scale of time for all lines, and what a mark means. */
+static void put_scale(const struct report *r, struct buf *out)
+{
+	const struct series *s = &r->series;
+	double t0 = s->points[0].t0_s, t1 = s->points[s->count - 1].t1_s;
+	char from[WHEN_SIZE], to[WHEN_SIZE];
+
+	when_print((time_t)when_seconds(t0), from);
+	when_print((time_t)when_seconds(t1), to);
+	buf_printf(out, "           %-*s%s\n           ", SPARK - (int)strlen(to), from,
+		   to);
+	for (size_t i = 0; i < 8; i++)
+		if (r->utf8)
+			buf_puts(out, blocks[i]);
+		else
+			buf_putc(out, plain[i]);
+	buf_puts(out,
+		 " from 0 to the most of its line, blank: not observed; a mark is ");
+	put_cpu_span(out, (t1 - t0) / SPARK);
+	buf_putc(out, '\n');
+}
+
+const char *report_step(const struct unit *step)
+{
+	const char *dot = strrchr(step->id, '.');
+
+	return dot ? dot + 1 : step->id;
+}
+
+const char *report_step_name(const struct unit *step)
+{
+	const char *name = step->text[UNIT_NAME];
+
+	return name && strcmp(name, report_step(step)) != 0 ? name : "";
+}
+
+static void put_steps(const struct report *r, struct buf *out)
+{
+	if (!r->step_count)
+		return;
+	buf_puts(out, "\n  Step                    Elapsed    CPU time  Most memory    "
+		      "  Energy  "
+		      "Exit\n");
+	for (size_t i = 0; i < r->step_count; i++) {
+		const struct unit *s = &r->steps[i];
+		const double *n = s->number;
+		const char *name = report_step_name(s);
+		auto_buf struct buf step = BUF_INIT;
+		struct buf cells[4] = {BUF_INIT, BUF_INIT, BUF_INIT, BUF_INIT};
+		if (!isnan(n[UNIT_ELAPSED_S]))
+			put_span(&cells[0], n[UNIT_ELAPSED_S]);
+		if (!isnan(n[UNIT_CPU_S]))
+			put_cpu_span(&cells[1], n[UNIT_CPU_S]);
+		if (!isnan(n[UNIT_MEMORY_PEAK_BYTES]))
+			put_bytes(&cells[2], n[UNIT_MEMORY_PEAK_BYTES]);
+		if (!isnan(n[UNIT_ENERGY_J]))
+			text_put_wh(&cells[3], n[UNIT_ENERGY_J] / 3600);
+		buf_printf(&step, "%s%s%s", report_step(s), *name ? " " : "", name);
+		buf_puts(out, "  ");
+		text_put_field(out, step.data ? step.data : "", 20, true);
+		for (size_t c = 0; c < 4; c++) {
+			buf_putc(out, ' ');
+			text_put_field(out, cells[c].data ? cells[c].data : "",
+				       c == 2 ? 12 : 11, false);
+			buf_done(&cells[c]);
+		}
+		buf_puts(out, "  ");
+		text_put(out, TEXT_PLAIN, s->text[UNIT_EXIT] ? s->text[UNIT_EXIT] : "");
+		buf_putc(out, '\n');
+	}
+}
+
+static void put_state(const struct report *r, struct buf *out)
+{
+	const struct unit *u = &r->unit;
+	const char *state = u->text[UNIT_STATE] ? u->text[UNIT_STATE] : "UNKNOWN";
+	bool good = strcmp(state, "COMPLETED") == 0 || unit_is_running(u);
+
+	if (r->color)
+		buf_puts(out, good ? "\033[1;32m" : "\033[1;31m");
+	text_put(out, TEXT_PLAIN, state);
+	if (r->color)
+		buf_puts(out, "\033[0m");
+	if (u->text[UNIT_EXIT] && strcmp(u->text[UNIT_EXIT], "0:0") != 0) {
+		buf_puts(out, ", exit code ");
+		text_put(out, TEXT_PLAIN, u->text[UNIT_EXIT]);
+	}
+}
+
+void report_put_text(const struct report *r, struct buf *out)
+{
+	struct buf head[3] = {BUF_INIT, BUF_INIT, BUF_INIT};
+	struct buf hints[REPORT_HINTS_MAX] = {BUF_INIT};
+
+	report_head(r, &head[0], &head[1], &head[2]);
+	if (r->color)
+		buf_puts(out, "\033[1m");
+	text_put(out, TEXT_PLAIN, head[0].data);
+	buf_puts(out, r->color ? "\033[0m  " : "  ");
+	put_state(r, out);
+	for (size_t i = 1; i < 3; i++) {
+		buf_puts(out, "\n  ");
+		text_put(out, TEXT_PLAIN, head[i].data ? head[i].data : "");
+	}
+	buf_puts(out, "\n\n");
+	for (int f = 0; f < REPORT_FACTS; f++) {
+		auto_buf struct buf text = BUF_INIT;
+		const char *name;
+		double ratio;
+		report_fact(r, (enum report_fact)f, &name, &ratio, &text);
+		if (!text.len)
+			continue;
+		buf_printf(out, "  %-8s ", name);
+		if (!isnan(ratio))
+			put_bar(r, ratio, out);
+		text_put(out, TEXT_PLAIN, text.data);
+		buf_putc(out, '\n');
+	}
+	if (r->series.count > 1) {
+		buf_putc(out, '\n');
+		put_spark(r, "CPUs", SERIES_CPU_S, "in use", out);
+		put_spark(r, "Memory", SERIES_MEMORY_MEAN_BYTES, "B", out);
+		put_spark(r, "Power", SERIES_TOTAL_J, "W", out);
+		put_scale(r, out);
+	}
+	put_steps(r, out);
+	size_t n = report_hints(r, hints);
+	for (size_t i = 0; i < n; i++)
+		buf_printf(out, "%s  * %s\n", i ? "" : "\n", hints[i].data);
+	if (r->more)
+		buf_printf(out,
+			   "\n  (and %" PRIu64
+			   " more of that number: name one of them)\n",
+			   r->more);
+	for (size_t i = 0; i < 3; i++)
+		buf_done(&head[i]);
+	for (size_t i = 0; i < REPORT_HINTS_MAX; i++)
+		buf_done(&hints[i]);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_CLI_CACCT_REPORT_H
+#define CEEMS_CLI_CACCT_REPORT_H
+
+#include <json-c/json.h>
+#include <stdbool.h>
+
+#include "cli/cacct/series.h"
+#include "cli/cacct/unit.h"
+#include "lib/buf.h"
+
+/* One unit on one screen, or on one page. */
+
+#define REPORT_STEPS_MAX 256
+
+struct report {
+	struct unit unit;
+	struct unit steps[REPORT_STEPS_MAX];
+	size_t step_count;
+	struct series series;
+	uint64_t more;    /* units that were meant as well */
+	bool color, utf8; /* of the screen */
+};
+
+/* Facts in the order in which they are shown, for both forms. */
+enum report_fact {
+	REPORT_CPU,
+	REPORT_MEMORY,
+	REPORT_GPU,
+	REPORT_ENERGY,
+	REPORT_EMISSIONS,
+	REPORT_FILES,
+	REPORT_NETWORK,
+	REPORT_COVERAGE,
+	REPORT_FACTS
+};
+/* What there is to say of it, "" for nothing; *ret_ratio: how full its bar is, NAN: it
+ * has none. */
+void report_fact(const struct report *r, enum report_fact what, const char **ret_name,
+		 double *ret_ratio, struct buf *ret_text);
+
+/* What its owner may want to change, a line each; "" for nothing. */
+#define REPORT_HINTS_MAX 4
+size_t report_hints(const struct report *r, struct buf ret[REPORT_HINTS_MAX]);
+
+/* Lines of who, when and where. */
+void report_head(const struct report *r, struct buf *title, struct buf *who,
+		 struct buf *when);
+
+/* "0", "batch"; and what it is called beside that, "": nothing. */
+const char *report_step(const struct unit *step);
+const char *report_step_name(const struct unit *step);
+
+void report_put_text(const struct report *r, struct buf *out);
+/* A page by itself: no script, nothing from elsewhere. */
+void report_put_html(const struct report *r, struct buf *out);
+
+#endif

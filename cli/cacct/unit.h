@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_CLI_CACCT_UNIT_H
+#define CEEMS_CLI_CACCT_UNIT_H
+
+#include <json-c/json.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/buf.h"
+
+/* A row of the API's units, or one of its steps, as cacct knows it: only this file's .c
+ * knows how the API spells things. */
+
+enum unit_text {
+	UNIT_CLUSTER,
+	UNIT_UUID, /* raw job id */
+	UNIT_NAME,
+	UNIT_ACCOUNT,
+	UNIT_USER,
+	UNIT_GROUP,
+	UNIT_STATE,
+	UNIT_REASON,
+	UNIT_PARTITION,
+	UNIT_QOS,
+	UNIT_RESERVATION,
+	UNIT_WCKEY,
+	UNIT_NODE_LIST,
+	UNIT_ALLOC_TRES,
+	UNIT_REQ_TRES,
+	UNIT_WORK_DIR,
+	UNIT_COMMENT,
+	UNIT_SLUID,
+	UNIT_SOURCES,
+	UNIT_EXIT, /* "0:0" */
+	UNIT_DERIVED_EXIT,
+	UNIT_PERIOD, /* of a row of usage: "2026-11", "2026-W48", "2026-11-23" */
+	UNIT_TEXTS
+};
+
+/* Numbers; NAN: not known. Times are seconds since 1970. */
+enum unit_number {
+	UNIT_ID, /* what /units/{id} wants */
+	UNIT_RESTARTS,
+	UNIT_UID,
+	UNIT_GID,
+	UNIT_ARRAY_JOB,
+	UNIT_ARRAY_TASK,
+	UNIT_HET_JOB,
+	UNIT_HET_OFFSET,
+	UNIT_SUBMITTED,
+	UNIT_ELIGIBLE,
+	UNIT_STARTED,
+	UNIT_ENDED,
+	UNIT_ELAPSED_S,
+	UNIT_LIMIT_S,
+	UNIT_SUSPENDED_S,
+	UNIT_NODES,
+	UNIT_CPUS,
+	UNIT_MEMORY_BYTES, /* allocated */
+	UNIT_GPUS,
+	UNIT_CPU_USER_S,
+	UNIT_CPU_SYSTEM_S,
+	UNIT_CPU_S, /* both */
+	UNIT_CPU_ALLOC_S,
+	UNIT_CPU_RATIO,
+	UNIT_MEMORY_RATIO,
+	UNIT_MEMORY_MEAN_BYTES,
+	UNIT_MEMORY_PEAK_BYTES,
+	UNIT_GPU_RATIO,
+	UNIT_GPU_MEMORY_RATIO,
+	UNIT_IO_READ_BYTES,
+	UNIT_IO_WRITE_BYTES,
+	UNIT_NET_RX_BYTES,
+	UNIT_NET_TX_BYTES,
+	UNIT_ENERGY_J,   /* all of it: the host's, and GPUs that it does not include */
+	UNIT_CPU_SIDE_J, /* the peer's "cpu" energy, with the building's share */
+	UNIT_GPU_SIDE_J, /* the peer's "gpu" energy */
+	UNIT_PACKAGE_J,
+	UNIT_DRAM_J,
+	UNIT_PSYS_J,
+	UNIT_GPU_J,
+	UNIT_HOST_J,
+	UNIT_OTHER_J,
+	UNIT_COVERAGE, /* 0-1 */
+	UNIT_REQ_CPUS,
+	UNIT_REQ_NODES,
+	UNIT_REQ_MEMORY_BYTES,
+	UNIT_PLANNED_S,         /* from when it might have started to when it did */
+	UNIT_PLANNED_CPU_S,     /* that, times the CPUs that it asked for */
+	UNIT_TASKS,             /* of a step */
+	UNIT_AVE_CPU_S,         /* of a step: CPU time by tasks */
+	UNIT_TIME_RATIO,        /* of its time limit */
+	UNIT_MEMORY_PEAK_RATIO, /* highest on one node over what it may use there */
+	UNIT_WASTED_CPU_S,      /* allocated and not used */
+	UNIT_WASTED_J, /* energy times the share of CPUs, and of GPUs, that idled */
+	UNIT_AS_OF,
+	UNIT_ENDED_ON_NODES, /* it counts as running: slurmctld's record is awaited, */
+	UNIT_AWAITED_UNTIL,  /* until then */
+	UNIT_JOBS,           /* of a row of usage */
+	UNIT_NUMBERS
+};
+
+#define UNIT_PROVIDERS_MAX 8
+#define UNIT_PROVIDER_BYTES 24
+
+struct unit_grams {
+	char provider[UNIT_PROVIDER_BYTES]; /* without the peer's "_total" */
+	double grams;
+};
+
+struct unit {
+	char id[64];  /* as sacct shows it: 12, 12_3, 12+1, 12.batch */
+	bool is_step; /* then state, energy and the like are the step's */
+	const char *text[UNIT_TEXTS]; /* NULL: not known; borrowed from the JSON */
+	double number[UNIT_NUMBERS];
+	struct unit_grams grams[UNIT_PROVIDERS_MAX]; /* by provider's name */
+	size_t grams_count;
+	char exit_text[2][16];
+	char raw_id[64]; /* of a step, 4711.batch */
+	/* What sacct orders jobs by; of a step those of its job. */
+	double submitted, array_job, array_task;
+};
+
+/* Anything that is missing or of another type is not known; never fails. now: end of
+ * the elapsed time of what runs. */
+void unit_from_json(struct json_object *row, int64_t now, struct unit *ret);
+
+/* A step of it: an object of the steps of /units/{id}. */
+void unit_step_from_json(const struct unit *of, struct json_object *step, int64_t now,
+			 struct unit *ret);
+
+/* The steps of /units/{id} in the order of sacct: interactive, batch, extern, 0, 1.
+ * NULL: there are none. Borrowed from detail. */
+struct json_object *unit_steps(struct json_object *detail);
+
+/* {"owid": 1.5}, added to its grams. */
+void unit_read_grams(struct unit *u, struct json_object *map);
+/* ,"grams":{"owid":1.5}: a member that is not the first. */
+void unit_put_grams(struct buf *out, const struct unit_grams *grams, size_t count);
+
+/* What its numbers say of what it had beside what it did with it: MEMORY_PEAK_RATIO,
+ * WASTED_CPU_S, WASTED_J; NAN wherever a part is not known. */
+void unit_compare_use(struct unit *u);
+
+/* What measured a domain ("host", "package"): "redfish", "model"; ret is "" where it is
+ * not known. */
+void unit_energy_source(const struct unit *u, const char *domain, char *ret,
+			size_t size);
+/* Joules of its energy that no sensor measured. */
+double unit_modelled_joules(const struct unit *u);
+
+bool unit_is_running(const struct unit *u);
+/* It counts as running, but its nodes have all said that it has ended. */
+bool unit_is_awaited(const struct unit *u);
+
+/* The member at a path like "tags.qos"; several paths are separated by '|', the first
+ * that is there and not null counts. NULL: none. */
+struct json_object *unit_json_at(struct json_object *o, const char *paths);
+double unit_json_number(struct json_object *o, const char *paths);    /* NAN: none */
+const char *unit_json_text(struct json_object *o, const char *paths); /* NULL: none */
+
+#endif

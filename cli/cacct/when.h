@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_CLI_CACCT_WHEN_H
+#define CEEMS_CLI_CACCT_WHEN_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "lib/err.h"
+
+/* Times and durations as the users of sacct write and read them. Local time by TZ. */
+
+#define WHEN_TEXT_MAX 64
+
+/* A moment, in sacct's words (parse_time() of Slurm, looking into the past):
+ *   HH:MM[:SS] [AM|PM]   MMDD[YY]   MM/DD[/YY]   MM.DD[.YY]
+ *   YYYY-MM-DD[THH:MM[:SS]]   today tomorrow   midnight noon fika elevenses teatime
+ *   now[{+|-}COUNT[seconds|minutes|hours|days|weeks]]   utsSECONDS
+ * in any case of letters; a date and a time may stand together, in either order. A time
+ * alone is today's; a month that is yet to come is last year's. -EINVAL with the text:
+ * none of these; -ERANGE: before 1970 or not representable. */
+int when_parse(const char *text, time_t now, time_t *ret, struct err *err);
+
+/* Midnight before now, local time. */
+time_t when_midnight(time_t now);
+
+#define WHEN_SIZE 32 /* fits what the functions below write, and its NUL */
+
+/* "2026-11-21T23:59:01", local time. */
+void when_print(time_t t, char ret[WHEN_SIZE]);
+
+/* Seconds that came as a number of any size, for the next. */
+static inline uint64_t when_seconds(double s)
+{
+	return !(s > 0) ? 0 : s < 1e15 ? (uint64_t)s : (uint64_t)1e15;
+}
+
+/* "[D-]HH:MM:SS", as Slurm writes elapsed times. */
+void when_print_span(uint64_t seconds, char ret[WHEN_SIZE]);
+
+#endif

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* ceems_tool: an operator's helpers. One row of a table per subcommand. */
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/tool/check.h"
+#include "cli/tool/spool.h"
+#include "cli/tool/tool.h"
+#include "lib/records/ring.h"
+
+struct command {
+	const char *words; /* "check slurm" */
+	const char *help;
+	int (*run)(int argc, char **argv); /* argv[0] is the last of words */
+	const char *options;               /* lines; NULL: it has none */
+};
+
+static int run_check_slurm(int argc, char **argv);
+static int run_check_ring(int argc, char **argv);
+
+#define SERVER_OPTIONS                                                                 \
+	"  --url URL            default: that of cacct.yaml\n"                         \
+	"  --config.file FILE   default: cacct.yaml of cacct(1)\n"
+
+static const struct command commands[] = {
+	{"check slurm",
+	 "is this host's Slurm configured so that every job is recorded?",
+	 run_check_slurm,
+	 "  --slurm-conf PATH    default: SLURM_CONF, then the usual places\n"
+	 "  --plugstack PATH     default: as slurm.conf says\n"
+	 "  --cgroup-conf PATH   default: beside slurm.conf\n"
+	 "  --ring PATH          the ring that ceemsd makes, default: the plugin's\n"
+	 "  --plugin-dir DIR     where else plugins are; may be repeated\n"
+	 "  --slurm-version V    default: ask slurmd, slurmctld or srun\n"},
+	{"check ring", "is the ring there, and is ceemsd reading it?", run_check_ring,
+	 "  --ring PATH          default: " RING_PATH_DEFAULT "\n"},
+	{"check config", "does a program accept its configuration?", tool_check_config,
+	 "  PROGRAM [FILE]       such as ceemsd /etc/ceems/ceemsd.yaml\n"},
+	{"check web-config", "do servers accept these files for --web.config.file?",
+	 tool_check_web_config, "  FILE ...\n"},
+	{"check api", "does the aggregator answer us, and refuse strangers?",
+	 tool_check_api, SERVER_OPTIONS},
+	{"check lb", "does the load balancer answer us, and refuse strangers?",
+	 tool_check_lb,
+	 SERVER_OPTIONS "  --around URL         a server behind it; may be repeated\n"},
+	{"config create-web-config",
+	 "a password and a certificate for --web.config.file", tool_create_web_config,
+	 "  --output-dir DIR     default: config\n  --file NAME          default: "
+	 "web-config.yaml\n  --user NAME          default: ceems; --no-basic-auth: "
+	 "none\n  --tls                with a self-signed certificate\n  --tls.host "
+	 "NAME      may be repeated, default: this host, localhost\n  --tls.validity D "
+	 "    default: 8760h\n  --force              overwrite files that exist\n"},
+	{"ring", "the ring as lines of JSON: ceems-ringdump", tool_ring,
+	 "  [OPTION ...] [RING]  as of ceems-ringdump --help\n"},
+	{"spool", "what waits in a spool to be sent, as lines of JSON", run_spool,
+	 "  [--stats] FOLDER     such as /var/spool/ceems/ceemsd\n"},
+	{"prometheus rules",
+	 "recording rules with the names that dashboards of CEEMS use",
+	 tool_prometheus_rules,
+	 "  --pue N              power usage effectiveness of the building, default: "
+	 "1\n  --scrape-interval D  watts are of the last four, default: 30s\n  --gpu "
+	 "KIND           dcgm, amd-smi, amd-device-metrics; default: none\n  "
+	 "--country-code XX    grams by the factors of this zone, default: each node's "
+	 "own\n  --providers LIST     of these, default: owid,rte,emaps,wt\n"},
+	{"prometheus alerts", "alerting rules for operators", tool_prometheus_alerts,
+	 NULL},
+	{"prometheus relabel", "relabelling rules for dcgm-exporter's and AMD's series",
+	 tool_prometheus_relabel, "  dcgm|amd-smi|amd-device-metrics\n"},
+	{"prometheus scrape-config", "the scrape job of ceemsd",
+	 tool_prometheus_scrape_config, "  [--cluster NAME] HOST:PORT ...\n"},
+};
+#define COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+/* Of the commands that begin with that word, or of all. */
+static void list(FILE *out, const char *word)
+{
+	size_t len = word ? strlen(word) : 0;
+
+	for (size_t i = 0; i < COMMANDS; i++) {
+		const char *words = commands[i].words;
+		if (word && !(strncmp(words, word, len) == 0 && words[len] == ' '))
+			continue;
+		fprintf(out, "  %-25s %s\n", words, commands[i].help);
+	}
+}
+
+static bool is_group(const char *word)
+{
+	size_t len = strlen(word);
+
+	for (size_t i = 0; i < COMMANDS; i++)
+		if (strncmp(commands[i].words, word, len) == 0 &&
+		    commands[i].words[len] == ' ')
+			return true;
+	return false;
+}
+
+static void usage(FILE *out)
+{
+	fputs("Usage: ceems_tool COMMAND [OPTION ...]\n\nCommands:\n", out);
+	list(out, NULL);
+	for (size_t i = 0; i < COMMANDS; i++)
+		if (commands[i].options)
+			fprintf(out, "%s%s:\n%s", i ? "" : "\nTheir options:\n",
+				commands[i].words, commands[i].options);
+	fputs("\nceems_tool --help, --version, COMMAND --help\n"
+	      "Exit status of a check: 0 all well, 1 something to look at, 2 something "
+	      "wrong;\n3: the command line is wrong. See ceems_tool(1).\n",
+	      out);
+}
+
+static void usage_of(const struct command *c)
+{
+	printf("Usage: ceems_tool %s%s\n\n%s\n%s%s", c->words, c->options ? " ..." : "",
+	       c->help, c->options ? "\n" : "", c->options ? c->options : "");
+}
+
+enum {
+	OPT_SLURM_CONF = 256,
+	OPT_PLUGSTACK,
+	OPT_CGROUP_CONF,
+	OPT_RING,
+	OPT_PLUGIN_DIR,
+	OPT_VERSION
+};
+
+int tool_usage_error(const char *what, const char *text)
+{
+	fprintf(stderr, "ceems_tool: %s%s (see ceems_tool --help)\n", what, text);
+	return TOOL_USAGE;
+}
+
+static int parse_options(int argc, char **argv, const struct option *longs,
+			 struct check_options *o)
+{
+	int c;
+
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, "+:", longs, NULL)) >= 0) {
+		switch (c) {
+		case OPT_SLURM_CONF:
+			o->slurm_conf = optarg;
+			break;
+		case OPT_PLUGSTACK:
+			o->plugstack = optarg;
+			break;
+		case OPT_CGROUP_CONF:
+			o->cgroup_conf = optarg;
+			break;
+		case OPT_RING:
+			o->ring = optarg;
+			break;
+		case OPT_PLUGIN_DIR:
+			if (o->plugin_dir_count == PLUGIN_DIRS_MAX)
+				return tool_usage_error("too many --plugin-dir", "");
+			o->plugin_dirs[o->plugin_dir_count++] = optarg;
+			break;
+		case OPT_VERSION:
+			o->version = check_parse_version(optarg);
+			if (!o->version)
+				return tool_usage_error(
+					"--slurm-version: must look like 22.05.8: ",
+					optarg);
+			break;
+		case ':':
+			return tool_usage_error("needs a value: ", argv[optind - 1]);
+		default:
+			return tool_usage_error("unknown option: ", argv[optind - 1]);
+		}
+	}
+	if (optind < argc)
+		return tool_usage_error("unexpected argument: ", argv[optind]);
+	return 0;
+}
+
+static int run_check_slurm(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{"slurm-conf", required_argument, NULL, OPT_SLURM_CONF},
+		{"plugstack", required_argument, NULL, OPT_PLUGSTACK},
+		{"cgroup-conf", required_argument, NULL, OPT_CGROUP_CONF},
+		{"ring", required_argument, NULL, OPT_RING},
+		{"plugin-dir", required_argument, NULL, OPT_PLUGIN_DIR},
+		{"slurm-version", required_argument, NULL, OPT_VERSION},
+		{NULL, 0, NULL, 0}};
+	struct check_options o = {.slurm_conf = NULL};
+	struct findings f = {.out = stdout};
+	int rc = parse_options(argc, argv, longs, &o);
+
+	if (rc)
+		return rc;
+	check_slurm(&o, &f);
+	return findings_end(&f);
+}
+
+static int run_check_ring(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{"ring", required_argument, NULL, OPT_RING}, {NULL, 0, NULL, 0}};
+	struct check_options o = {.ring = RING_PATH_DEFAULT};
+	struct findings f = {.out = stdout};
+	int rc = parse_options(argc, argv, longs, &o);
+
+	if (rc)
+		return rc;
+	check_ring(o.ring, 0, true, &f);
+	return findings_end(&f);
+}
+
+/* How many of argv's words name the command, 0: another one. */
+static int matches(const struct command *c, int argc, char **argv)
+{
+	const char *words = c->words;
+	int n = 0;
+
+	while (*words) {
+		size_t len = strcspn(words, " ");
+		if (n >= argc || strlen(argv[n]) != len ||
+		    memcmp(argv[n], words, len) != 0)
+			return 0;
+		words += len + (words[len] == ' ');
+		n++;
+	}
+	return n;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1 &&
+	    (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+		usage(stdout);
+		return 0;
+	}
+	if (argc > 1 && strcmp(argv[1], "--version") == 0) {
+		printf("ceems_tool, version %s\n", CEEMS_VERSION);
+		return 0;
+	}
+	for (size_t i = 0; i < COMMANDS; i++) {
+		int n = matches(&commands[i], argc - 1, argv + 1);
+		if (!n)
+			continue;
+		for (int k = n + 1; k < argc; k++) {
+			if (strcmp(argv[k], "--help") == 0) {
+				usage_of(&commands[i]);
+				return 0;
+			}
+		}
+		int rc = commands[i].run(argc - n, argv + n);
+		return fflush(stdout) == 0 ? rc : TOOL_USAGE;
+	}
+	if (argc < 2) {
+		usage(stderr);
+	} else if (!is_group(argv[1])) {
+		tool_usage_error("unknown command: ", argv[1]);
+	} else if (argc > 2 && strcmp(argv[2], "--help") == 0) {
+		list(stdout, argv[1]);
+		return 0;
+	} else {
+		fprintf(stderr,
+			"ceems_tool: %s%s is not a command; the commands are:\n",
+			argv[1], argc > 2 ? " and what follows" : " alone");
+		list(stderr, argv[1]);
+	}
+	return TOOL_USAGE;
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* slurm.conf, cgroup.conf and job_container.conf: the lines that doc/slurm.md asks for,
+ * and the ones that would make figures wrong without anybody noticing. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "cli/tool/check.h"
+#include "lib/cleanup.h"
+#include "lib/exec.h"
+#include "lib/records/ring.h"
+
+struct conf {
+	const struct check_options *o;
+	const char *path;
+	const struct slurmconf *c;
+	struct findings *f;
+};
+
+static bool yes(const struct slurmconf_pair *p)
+{
+	return p && (strcasecmp(p->value, "yes") == 0 || strcmp(p->value, "1") == 0 ||
+		     strcasecmp(p->value, "true") == 0);
+}
+
+static void good(const struct conf *k, const struct slurmconf_pair *p)
+{
+	finding(k->f, LEVEL_OK, NULL, "%s:%u: %s=%s", p->file, p->line, p->key,
+		p->value);
+}
+
+/* key must name word: else the finding, with why it matters. */
+static void wants(const struct conf *k, enum level level, const char *key,
+		  const char *prefix, const char *word, const char *why,
+		  const char *todo)
+{
+	const struct slurmconf_pair *p = slurmconf_get(k->c, key);
+
+	if (p && slurmconf_names(p->value, prefix, word))
+		good(k, p);
+	else if (p)
+		finding(k->f, level, todo, "%s:%u: %s=%s: %s", p->file, p->line, p->key,
+			p->value, why);
+	else
+		finding(k->f, level, todo, "%s: %s is not set: %s", k->path, key, why);
+}
+
+static void check_tracking(const struct conf *k)
+{
+	wants(k, LEVEL_FAIL, "ProctrackType", "proctrack/", "cgroup",
+	      "a job without a cgroup is known only by its tasks' own usage",
+	      "set ProctrackType=proctrack/cgroup");
+	wants(k, LEVEL_WARN, "TaskPlugin", "task/", "cgroup",
+	      "without task/cgroup allocated CPUs and memory cannot be read",
+	      "set TaskPlugin=task/cgroup,task/affinity");
+	wants(k, LEVEL_WARN, "JobAcctGatherType", "jobacct_gather/", "cgroup",
+	      "Slurm then makes no cgroup of its own per step for CPU time and memory "
+	      "(v1)",
+	      "set JobAcctGatherType=jobacct_gather/cgroup");
+	const struct slurmconf_pair *p = slurmconf_get(k->c, "PrologFlags");
+	if (p && slurmconf_names(p->value, NULL, "X11") &&
+	    !slurmconf_names(p->value, NULL, "Contain"))
+		good(k, p); /* X11 implies it */
+	else
+		wants(k, LEVEL_WARN, "PrologFlags", NULL, "Contain",
+		      "without an extern step a job is known only while one of its "
+		      "steps runs, and ssh sessions are not counted",
+		      "set PrologFlags=Contain");
+}
+
+/* Does the folder hide the ring (or the folder's other name, /var/run)? */
+static bool hides(const char *dir, size_t len, const char *ring)
+{
+	while (len > 1 && dir[len - 1] == '/')
+		len--;
+	if (len > 4 && strncmp(dir, "/var/run", 8) == 0) {
+		dir += 4;
+		len -= 4;
+	}
+	return len && strncmp(ring, dir, len) == 0 && (ring[len] == '/' || len == 1);
+}
+
+static void check_container(const struct conf *k, const char *ring)
+{
+	const struct slurmconf_pair *type = slurmconf_get(k->c, "JobContainerType");
+	auto_slurmconf struct slurmconf jc = {0};
+	struct err err = {""};
+	unsigned bad = 0;
+
+	if (!type || !slurmconf_names(type->value, "job_container/", "tmpfs"))
+		return;
+	auto_free char *path = path_beside(k->path, "job_container.conf");
+	if (!path || slurmconf_read(&jc, path, &err) < 0) {
+		finding(k->f, LEVEL_WARN,
+			"see for yourself that its Dirs= does not contain /run", "%s",
+			err.text);
+		return;
+	}
+	for (size_t i = 0; i < jc.count; i++) {
+		const struct slurmconf_pair *p = &jc.pairs[i];
+		if (strcasecmp(p->key, "Dirs") != 0)
+			continue;
+		for (const char *s = p->value; *s; s += *s == ',') {
+			size_t len = strcspn(s, ",");
+			if (hides(s, len, ring)) {
+				finding(k->f, LEVEL_FAIL, "take it out of Dirs",
+					"%s:%u: Dirs contains %.*s: jobs get one of "
+					"their own, and %s is not seen from them",
+					p->file, p->line, (int)len, s, ring);
+				bad++;
+			}
+			s += len;
+		}
+	}
+	if (!bad)
+		finding(k->f, LEVEL_OK, NULL, "%s: Dirs leaves %s visible", path, ring);
+}
+
+static void check_gres(const struct conf *k, bool *ret_gpus)
+{
+	const struct slurmconf_pair *p = slurmconf_get(k->c, "GresTypes");
+
+	*ret_gpus = p && slurmconf_names(p->value, NULL, "gpu");
+	if (*ret_gpus)
+		good(k, p);
+	else
+		finding(k->f, LEVEL_OK, NULL,
+			"%s: no GresTypes=gpu: jobs are recorded without GPUs",
+			k->path);
+}
+
+static void constrain(const struct conf *k, const char *key, const char *why)
+{
+	const struct slurmconf_pair *p = slurmconf_get(k->c, key);
+	char todo[64];
+
+	snprintf(todo, sizeof(todo), "set %s=yes", key);
+	if (yes(p))
+		good(k, p);
+	else if (p)
+		finding(k->f, LEVEL_WARN, todo, "%s:%u: %s=%s: %s", p->file, p->line,
+			key, p->value, why);
+	else
+		finding(k->f, LEVEL_WARN, todo, "%s: %s is not set: %s", k->path, key,
+			why);
+}
+
+static void check_cgroup_conf(const struct conf *k, bool gpus)
+{
+	auto_slurmconf struct slurmconf c = {0};
+	struct err err = {""};
+	auto_free char *path = k->o->cgroup_conf ? strdup(k->o->cgroup_conf)
+						 : path_beside(k->path, "cgroup.conf");
+	int rc = path ? slurmconf_read(&c, path, &err) : -ENOMEM;
+
+	if (rc == -ENOENT) {
+		finding(k->f, LEVEL_WARN, "write one with ConstrainRAMSpace=yes",
+			"%s: not there: Slurm limits nothing and takes its defaults",
+			path);
+		return;
+	}
+	if (rc < 0) {
+		finding(k->f, LEVEL_FAIL, "correct it", "%s", err.text);
+		return;
+	}
+	const struct conf cg = {.o = k->o, .path = path, .c = &c, .f = k->f};
+	const struct slurmconf_pair *p = slurmconf_get(&c, "CgroupPlugin");
+	if (p && slurmconf_names(p->value, "cgroup/", "disabled"))
+		finding(k->f, LEVEL_FAIL, "set CgroupPlugin=autodetect",
+			"%s:%u: CgroupPlugin=%s: jobs get no cgroups", p->file, p->line,
+			p->value);
+	else if (p)
+		good(&cg, p);
+	constrain(&cg, "ConstrainRAMSpace",
+		  "a job's memory limit is then the machine's memory");
+	constrain(&cg, "ConstrainCores", "a job can use CPUs it was not given");
+	if (gpus)
+		constrain(
+			&cg, "ConstrainDevices",
+			"a job can use a GPU it was not given, and its use is charged "
+			"to another");
+}
+
+/* ---- what is where --------------------------------------------------------------- */
+
+static const char *find_slurm_conf(const struct check_options *o)
+{
+	static const char *const usual[] = {
+		"/etc/slurm/slurm.conf", "/run/slurm/conf/slurm.conf",
+		"/etc/slurm-llnl/slurm.conf", "/usr/local/etc/slurm.conf",
+		"/opt/slurm/etc/slurm.conf"};
+	const char *env = getenv("SLURM_CONF");
+
+	if (o->slurm_conf)
+		return o->slurm_conf;
+	if (env && *env)
+		return env;
+	for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++) {
+		if (access(usual[i], F_OK) == 0)
+			return usual[i];
+	}
+	return usual[0];
+}
+
+/* The version that a Slurm program prints: "slurm 24.11.5", "slurm-wlm 22.05.8". */
+static unsigned installed_version(void)
+{
+	static const char *const folders[] = {"/usr/sbin",       "/usr/local/sbin",
+					      "/opt/slurm/sbin", "/usr/bin",
+					      "/usr/local/bin",  "/opt/slurm/bin"};
+	static const char *const programs[] = {"slurmd", "slurmctld", "srun"};
+
+	for (size_t i = 0; i < 3; i++) {
+		for (size_t d = 0; d < sizeof(folders) / sizeof(folders[0]); d++) {
+			char path[64];
+			const char *const argv[] = {path, "-V", NULL};
+			auto_buf struct buf out = {.max = 4096};
+			auto_buf struct buf errout = {.max = 4096};
+			int status = 0;
+			snprintf(path, sizeof(path), "%s/%s", folders[d], programs[i]);
+			if (access(path, X_OK) < 0 ||
+			    exec_run(argv, NULL, 5000, &out, &errout, &status, NULL) <
+				    0 ||
+			    status != 0 || !out.data)
+				continue;
+			const char *blank = strchr(out.data, ' ');
+			unsigned v = blank ? check_parse_version(blank + 1) : 0;
+			if (v)
+				return v;
+		}
+	}
+	return 0;
+}
+
+static void check_conf(const struct conf *k, const char *ring)
+{
+	bool gpus;
+
+	check_plugin_dirs(k->c, k->f);
+	check_tracking(k);
+	check_gres(k, &gpus);
+	check_energy(k->o, k->path, k->c, k->f);
+	check_jobcomp(k->o, k->c, k->f);
+	check_container(k, ring);
+	check_cgroup_conf(k, gpus);
+}
+
+static void check_version(struct check_options *o, struct findings *f)
+{
+	char text[32];
+
+	if (!o->version)
+		o->version = installed_version();
+	check_version_text(o->version, text);
+	if (!o->version)
+		finding(f, LEVEL_WARN, "give --slurm-version",
+			"no slurmd, slurmctld or srun found to ask for its version");
+	else if (o->version < 0x160500)
+		finding(f, LEVEL_FAIL, "upgrade Slurm",
+			"Slurm %s is older than 22.05, the first that is supported",
+			text);
+	else
+		finding(f, LEVEL_OK, NULL, "Slurm %s", text);
+}
+
+void check_slurm(const struct check_options *options, struct findings *f)
+{
+	struct check_options o = *options;
+	auto_slurmconf struct slurmconf c = {0};
+	struct err err = {""};
+	char ring[256] = "";
+	const struct conf k = {.o = &o, .path = find_slurm_conf(&o), .c = &c, .f = f};
+
+	check_version(&o, f);
+	int rc = slurmconf_read(&c, k.path, &err);
+	if (rc < 0)
+		finding(f, LEVEL_FAIL,
+			rc == -ENOENT && !c.file_count
+				? "name it with --slurm-conf, or run this on a "
+				  "host that has it"
+				: "correct it",
+			"%s", err.text);
+	const struct slurmconf_pair *p = slurmconf_get(&c, "PlugStackConfig");
+	auto_free char *plugstack =
+		o.plugstack ? strdup(o.plugstack)
+			    : path_beside(k.path, p ? p->value : "plugstack.conf");
+	if (plugstack)
+		check_plugstack(&o, plugstack, &c, ring, sizeof(ring), f);
+	if (!ring[0])
+		snprintf(ring, sizeof(ring), "%s", o.ring ? o.ring : RING_PATH_DEFAULT);
+	else if (o.ring && strcmp(o.ring, ring) != 0)
+		finding(f, LEVEL_FAIL, "make them the same",
+			"%s: the plugin is told ring=%s, not %s", plugstack, ring,
+			o.ring);
+	else if (strcmp(ring, RING_PATH_DEFAULT) != 0)
+		finding(f, LEVEL_OK, NULL,
+			"%s: ring=%s (ceemsd must be started with --path.rundir for "
+			"it)",
+			plugstack, ring);
+	if (rc == 0)
+		check_conf(&k, o.ring ? o.ring : ring);
+	check_ring(o.ring ? o.ring : ring, 0, false, f);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_CLI_TOOL_TOOL_H
+#define CEEMS_CLI_TOOL_TOOL_H
+
+/* The commands of ceems_tool that are more than a few lines: argv[0] is the last word
+ * of the command, the result is the exit status. */
+
+#define TOOL_FAILED 2 /* what was asked for could not be done */
+#define TOOL_USAGE 3
+
+/* "ceems_tool: what: text" and TOOL_USAGE */
+int tool_usage_error(const char *what, const char *text);
+
+/* ceems-ringdump in its place. */
+int tool_ring(int argc, char **argv);
+
+int tool_prometheus_rules(int argc, char **argv);
+int tool_prometheus_relabel(int argc, char **argv);
+int tool_prometheus_alerts(int argc, char **argv);
+int tool_prometheus_scrape_config(int argc, char **argv);
+
+int tool_create_web_config(int argc, char **argv);
+int tool_check_web_config(int argc, char **argv);
+int tool_check_config(int argc, char **argv);
+int tool_check_api(int argc, char **argv);
+int tool_check_lb(int argc, char **argv);
+
+#endif

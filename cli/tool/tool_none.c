@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* In place of tool_web.c and tool_servers.c where a library of theirs is not there. */
+#include "cli/tool/tool.h"
+
+static int none(void)
+{
+	(void)tool_usage_error("built without libcurl, json-c, GnuTLS or libmicrohttpd",
+			       "");
+	return TOOL_FAILED;
+}
+
+int tool_create_web_config(int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	return none();
+}
+
+int tool_check_web_config(int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	return none();
+}
+
+int tool_check_api(int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	return none();
+}
+
+int tool_check_lb(int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	return none();
+}
