@@ -14,7 +14,7 @@
 
 #include "aggregator/associations.h"
 #include "aggregator/chore.h"
-#include "aggregator/ingest_decode.h"
+#include "aggregator/ingest/ingest_decode.h"
 #include "aggregator/query.h"
 #include "aggregator/sacct.h"
 #include "lib/cleanup.h"

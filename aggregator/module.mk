@@ -30,13 +30,6 @@ libaggregator_SRCS += aggregator/ladder.c
 libaggregator_SRCS += aggregator/factors.c
 libaggregator_SRCS += aggregator/grafana.c
 libaggregator_SRCS += aggregator/grafana_members.c
-libaggregator_SRCS += aggregator/ingest.c
-libaggregator_SRCS += aggregator/ingest_copy.c
-libaggregator_SRCS += aggregator/ingest_host.c
-libaggregator_SRCS += aggregator/ingest_metrics.c
-libaggregator_SRCS += aggregator/ingest_sender.c
-libaggregator_SRCS += aggregator/ingest_write.c
-libaggregator_SRCS += aggregator/ingest_writer.c
 libaggregator_SRCS += aggregator/options.c
 libaggregator_SRCS += aggregator/own.c
 libaggregator_SRCS += aggregator/partitions.c
@@ -47,16 +40,6 @@ libaggregator_SRCS += aggregator/records.c
 libaggregator_SRCS += aggregator/routes.c
 libaggregator_SRCS += aggregator/schema.c
 libaggregator_SRCS += aggregator/witness.c
-
-# libingest: a batch as rows, without a database
-ARCHIVES += libingest
-libingest_SRCS += aggregator/ingest_decode.c
-libingest_SRCS += aggregator/ingest_job.c
-libingest_SRCS += aggregator/ingest_known.c
-libingest_SRCS += aggregator/ingest_may.c
-libingest_SRCS += aggregator/ingest_place.c
-libingest_SRCS += aggregator/ingest_report.c
-libingest_SRCS += aggregator/ingest_rows.c
 
 PROGS += ceems_aggregator
 ceems_aggregator_SRCS := aggregator/main.c

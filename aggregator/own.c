@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "aggregator/app.h"
-#include "aggregator/ingest.h"
+#include "aggregator/ingest/ingest.h"
 #include "aggregator/routes.h"
 #include "lib/buf.h"
 #include "lib/clock.h"

@@ -5,7 +5,7 @@
 #include "aggregator/factors.h"
 #include "aggregator/grafana.h"
 #include "aggregator/import.h"
-#include "aggregator/ingest.h"
+#include "aggregator/ingest/ingest.h"
 #include "aggregator/ladder.h"
 #include "aggregator/records.h"
 

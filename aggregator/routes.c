@@ -10,7 +10,7 @@
 
 #include "aggregator/api.h"
 #include "aggregator/app.h"
-#include "aggregator/ingest.h"
+#include "aggregator/ingest/ingest.h"
 #include "lib/records/batch.h"
 
 #define API "/api/"

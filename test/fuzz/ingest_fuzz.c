@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregator/ingest_decode.h"
+#include "aggregator/ingest/ingest_decode.h"
 #include "lib/clock.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "aggregator/ingest_decode.h"
+#include "aggregator/ingest/ingest_decode.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Who may send what: each way of proof against nodes, clusters and kinds of records. */
-#include "aggregator/ingest_may.h"
+#include "aggregator/ingest/ingest_may.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "aggregator/ingest_place.h"
+#include "aggregator/ingest/ingest_place.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Metrics of the ingest (doc/metrics.md). */
-#include "aggregator/ingest_metrics.h"
+#include "aggregator/ingest/ingest_metrics.h"
 
 static const unsigned statuses[] = {200, 400, 401, 403, 413, 503};
 static const char *const status_names[] = {"200", "400", "401", "403", "413", "503"};

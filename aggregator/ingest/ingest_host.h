@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CEEMS_AGGREGATOR_INGEST_HOST_H
-#define CEEMS_AGGREGATOR_INGEST_HOST_H
+#ifndef CEEMS_AGGREGATOR_INGEST_INGEST_HOST_H
+#define CEEMS_AGGREGATOR_INGEST_INGEST_HOST_H
 
 #include "lib/err.h"
 #include "lib/netaddr.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Rows of a push, in arrays that grow. */
-#include "aggregator/ingest_rows.h"
+#include "aggregator/ingest/ingest_rows.h"
 
 #include <errno.h>
 #include <stdio.h>

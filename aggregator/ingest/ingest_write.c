@@ -3,7 +3,7 @@
  * quick as by way of a staging table. When one is there already the whole COPY fails;
  * the group then goes by the staging table, and so do the next few, for whoever repeats
  * one push mostly repeats more. */
-#include "aggregator/ingest_write.h"
+#include "aggregator/ingest/ingest_write.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CEEMS_AGGREGATOR_INGEST_METRICS_H
-#define CEEMS_AGGREGATOR_INGEST_METRICS_H
+#ifndef CEEMS_AGGREGATOR_INGEST_INGEST_METRICS_H
+#define CEEMS_AGGREGATOR_INGEST_INGEST_METRICS_H
 
 #include <stdatomic.h>
 
-#include "aggregator/ingest_writer.h"
+#include "aggregator/ingest/ingest_writer.h"
 #include "lib/prom.h"
 
 /* What the aggregator says of the reports it gets (doc/metrics.md). */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A table by a hash of node and address: what falls on a taken place takes it. */
-#include "aggregator/ingest_host.h"
+#include "aggregator/ingest/ingest_host.h"
 
 #include <errno.h>
 #include <ifaddrs.h>

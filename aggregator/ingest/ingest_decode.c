@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A batch, record by record: what can be read and makes sense becomes rows, the rest is
  * refused one by one. */
-#include "aggregator/ingest_decode.h"
+#include "aggregator/ingest/ingest_decode.h"
 
 #include <errno.h>
 #include <stdio.h>

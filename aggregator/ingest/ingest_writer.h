@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CEEMS_AGGREGATOR_INGEST_WRITER_H
-#define CEEMS_AGGREGATOR_INGEST_WRITER_H
+#ifndef CEEMS_AGGREGATOR_INGEST_INGEST_WRITER_H
+#define CEEMS_AGGREGATOR_INGEST_INGEST_WRITER_H
 
 #include <stdatomic.h>
 
-#include "aggregator/ingest_known.h"
-#include "aggregator/ingest_rows.h"
+#include "aggregator/ingest/ingest_known.h"
+#include "aggregator/ingest/ingest_rows.h"
 #include "lib/pg/pg.h"
 
 /*

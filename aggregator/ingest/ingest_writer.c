@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Group commit: which pushes are written together, and who is told what. What is
  * written is ingest_write.c's. */
-#include "aggregator/ingest_writer.h"
+#include "aggregator/ingest/ingest_writer.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregator/ingest_write.h"
+#include "aggregator/ingest/ingest_write.h"
 #include "lib/clock.h"
 #include "lib/log.h"
 #include "lib/wait.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CEEMS_AGGREGATOR_INGEST_SENDER_H
-#define CEEMS_AGGREGATOR_INGEST_SENDER_H
+#ifndef CEEMS_AGGREGATOR_INGEST_INGEST_SENDER_H
+#define CEEMS_AGGREGATOR_INGEST_INGEST_SENDER_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "aggregator/ingest_may.h"
+#include "aggregator/ingest/ingest_may.h"
 #include "lib/err.h"
 #include "lib/identity/munge_request.h"
 

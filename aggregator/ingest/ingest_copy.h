@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CEEMS_AGGREGATOR_INGEST_COPY_H
-#define CEEMS_AGGREGATOR_INGEST_COPY_H
+#ifndef CEEMS_AGGREGATOR_INGEST_INGEST_COPY_H
+#define CEEMS_AGGREGATOR_INGEST_INGEST_COPY_H
 
-#include "aggregator/ingest_known.h"
-#include "aggregator/ingest_rows.h"
+#include "aggregator/ingest/ingest_known.h"
+#include "aggregator/ingest/ingest_rows.h"
 #include "lib/pg/pg.h"
 
 /* Rows of a group of pushes into the tables of aggregator/sql/0002_ingest.sql, by COPY,

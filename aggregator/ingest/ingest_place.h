@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CEEMS_AGGREGATOR_INGEST_PLACE_H
-#define CEEMS_AGGREGATOR_INGEST_PLACE_H
+#ifndef CEEMS_AGGREGATOR_INGEST_INGEST_PLACE_H
+#define CEEMS_AGGREGATOR_INGEST_INGEST_PLACE_H
 
 #include "lib/records/report.h"
 #include "lib/records/report_clock.h"

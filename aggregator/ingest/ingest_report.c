@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregator/ingest_decode.h"
+#include "aggregator/ingest/ingest_decode.h"
 #include "lib/clock.h"
 
 #define HOUR_NS (3600 * NSEC_PER_SEC)

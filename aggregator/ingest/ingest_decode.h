@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CEEMS_AGGREGATOR_INGEST_DECODE_H
-#define CEEMS_AGGREGATOR_INGEST_DECODE_H
+#ifndef CEEMS_AGGREGATOR_INGEST_INGEST_DECODE_H
+#define CEEMS_AGGREGATOR_INGEST_INGEST_DECODE_H
 
-#include "aggregator/ingest_known.h"
-#include "aggregator/ingest_may.h"
-#include "aggregator/ingest_place.h"
-#include "aggregator/ingest_rows.h"
+#include "aggregator/ingest/ingest_known.h"
+#include "aggregator/ingest/ingest_may.h"
+#include "aggregator/ingest/ingest_place.h"
+#include "aggregator/ingest/ingest_rows.h"
 #include "lib/records/job.h"
 #include "lib/records/report.h"
 

@@ -3,7 +3,7 @@
  * any of its body is read; handed to one of two threads that compare the body with the
  * credential and read its records (work), then to the writer, answered after the
  * commit. The bodies that are on this way are bounded. */
-#include "aggregator/ingest.h"
+#include "aggregator/ingest/ingest.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -13,11 +13,11 @@
 #include <string.h>
 #include <strings.h>
 
-#include "aggregator/ingest_decode.h"
-#include "aggregator/ingest_host.h"
-#include "aggregator/ingest_metrics.h"
-#include "aggregator/ingest_sender.h"
-#include "aggregator/ingest_writer.h"
+#include "aggregator/ingest/ingest_decode.h"
+#include "aggregator/ingest/ingest_host.h"
+#include "aggregator/ingest/ingest_metrics.h"
+#include "aggregator/ingest/ingest_sender.h"
+#include "aggregator/ingest/ingest_writer.h"
 #include "aggregator/ladder.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Who sends is proved here; what it may send is decided by ingest_may.c. By default
  * nobody may but root and ceems of a node, of that node, and Slurm's own user. */
-#include "aggregator/ingest_sender.h"
+#include "aggregator/ingest/ingest_sender.h"
 
 #include <errno.h>
 #include <gnutls/crypto.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CEEMS_AGGREGATOR_INGEST_KNOWN_H
-#define CEEMS_AGGREGATOR_INGEST_KNOWN_H
+#ifndef CEEMS_AGGREGATOR_INGEST_INGEST_KNOWN_H
+#define CEEMS_AGGREGATOR_INGEST_INGEST_KNOWN_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -8,7 +8,8 @@
 
 /* Instances that the database surely has a row of, so that an interval report need not
  * say who it is of each time, and how far their times are moved
- * (aggregator/ingest_place.h). Bounded: when it is full it forgets all. Thread safe. */
+ * (aggregator/ingest/ingest_place.h). Bounded: when it is full it forgets all. Thread
+ * safe. */
 
 struct known;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Times of reports by clocks that can be trusted. */
-#include "aggregator/ingest_place.h"
+#include "aggregator/ingest/ingest_place.h"
 
 #include <string.h>
 

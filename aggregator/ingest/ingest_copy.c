@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The order of values is that of the columns in aggregator/sql/0002_ingest.sql. */
-#include "aggregator/ingest_copy.h"
+#include "aggregator/ingest/ingest_copy.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Numbers above 0, each with another, by open addressing. */
-#include "aggregator/ingest_known.h"
+#include "aggregator/ingest/ingest_known.h"
 
 #include <pthread.h>
 #include <stdlib.h>

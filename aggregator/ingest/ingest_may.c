@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A node's word is believed of that node, Slurm's of its clusters: who holds a proof of
  * one node is not to speak for another, nor to give a job to somebody else. */
-#include "aggregator/ingest_may.h"
+#include "aggregator/ingest/ingest_may.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "aggregator/ingest_decode.h"
+#include "aggregator/ingest/ingest_decode.h"
 #include "lib/clock.h"
 #include "lib/rfc3339.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CEEMS_AGGREGATOR_INGEST_MAY_H
-#define CEEMS_AGGREGATOR_INGEST_MAY_H
+#ifndef CEEMS_AGGREGATOR_INGEST_INGEST_MAY_H
+#define CEEMS_AGGREGATOR_INGEST_INGEST_MAY_H
 
 #include <stdbool.h>
 #include <stddef.h>

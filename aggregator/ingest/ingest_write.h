@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CEEMS_AGGREGATOR_INGEST_WRITE_H
-#define CEEMS_AGGREGATOR_INGEST_WRITE_H
+#ifndef CEEMS_AGGREGATOR_INGEST_INGEST_WRITE_H
+#define CEEMS_AGGREGATOR_INGEST_INGEST_WRITE_H
 
-#include "aggregator/ingest_copy.h"
-#include "aggregator/ingest_writer.h"
+#include "aggregator/ingest/ingest_copy.h"
+#include "aggregator/ingest/ingest_writer.h"
 
 /* One transaction that writes a group. For one thread. */
 
