@@ -111,6 +111,7 @@ CHECKS += test/e2e/api_matrix.sh test/e2e/people.sh
 CHECKS += test/e2e/ingest_cut.sh
 CHECKS += test/e2e/aggregator_clock.sh
 CHECKS += test/e2e/clock_leaps.sh
+CHECKS += test/e2e/slurm_clocks.sh
 CHECKS += test/e2e/aggregator_clocks.sh
 CHECKS += test/e2e/aggregator_found.sh
 CHECKS += test/e2e/aggregator_numbers.sh

@@ -2,11 +2,13 @@
 /* For LD_PRELOAD: a program's clock of the day is CLOCK_OFF_S seconds wrong, or by as
  * many as the file CLOCK_OFF_FILE has at that moment (64 bits, little-endian). Clocks
  * that only count (CLOCK_MONOTONIC, CLOCK_BOOTTIME) are right, as on a machine whose
- * time was set wrong.
+ * time was set wrong. Who waits until a time of that clock waits as long as it meant.
  *
  *	cc -shared -fPIC -o clock_off.so clock_off.c
  *	CLOCK_OFF_S=3600 LD_PRELOAD=clock_off.so ceemsd ... */
+#define _GNU_SOURCE
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -67,4 +69,17 @@ time_t time(time_t *ret)
 	if (ret)
 		*ret = ts.tv_sec;
 	return ts.tv_sec;
+}
+
+int pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
+			   const struct timespec *until)
+{
+	struct timespec ts = *until;
+
+	/* nothing says by which clock a condition waits; no machine is up for 30 years
+	 */
+	if (ts.tv_sec < 1000000000)
+		return pthread_cond_clockwait(cond, mutex, CLOCK_MONOTONIC, &ts);
+	ts.tv_sec -= off_s();
+	return pthread_cond_clockwait(cond, mutex, CLOCK_REALTIME, &ts);
 }
