@@ -28,6 +28,8 @@ include lib/conf/module.mk
 include lib/http/module.mk
 include lib/identity/module.mk
 include lib/pg/module.mk
+include lib/plugin/module.mk
+include lib/emissions/module.mk
 include courier/module.mk
 include daemon/node/module.mk
 include daemon/sources/module.mk

@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "acct_gather/options.h"
 #include "lib/cgroup.h"
+#include "lib/plugin/gather_options.h"
 #include "lib/records/energy_page.h"
 
 /*

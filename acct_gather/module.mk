@@ -7,7 +7,7 @@ SLURM_SOURCES ?= $(wildcard $(CEEMS_RIG_CACHE)/slurm-source/*) $(SLURM_SRC)
 
 # what knows no Slurm
 ARCHIVES += libgather
-libgather_SRCS := acct_gather/gather.c acct_gather/keep.c acct_gather/options.c
+libgather_SRCS := acct_gather/gather.c acct_gather/keep.c
 GATHER_GLUE := acct_gather/acct_gather_energy_ceems.c
 # configured source trees as folder:release
 slurm_release = $(if $(1),$(shell printf '%02d.%02d.%d' $$(($(1) >> 16 & 255)) $$(($(1) >> 8 & 255)) $$(($(1) & 255))))

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "courier/emissions.h"
 #include "lib/clock.h"
 #include "lib/emission.h"
+#include "lib/emissions/emissions.h"
 #include "lib/log.h"
 #include "lib/parse.h"
 #include "lib/wait.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The tasks that ask providers of emission factors, one each, so that none waits for
  * another: when, how long to leave one alone that fails, and what ceemsd is told. */
-#include "courier/emissions.h"
+#include "lib/emissions/emissions.h"
 
 #include <errno.h>
 #include <stdio.h>

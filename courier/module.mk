@@ -1,16 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 
-# libemissions: providers of emission factors that are asked over the network
-ifeq ($(HAVE_CURL)$(HAVE_JSON),11)
-ARCHIVES += libemissions
-libemissions_PKGS := libcurl json-c
-libemissions_SRCS += courier/emissions_emaps.c
-libemissions_SRCS += courier/emissions_file.c
-libemissions_SRCS += courier/emissions_json.c
-libemissions_SRCS += courier/emissions_providers.c
-libemissions_SRCS += courier/emissions_rte.c
-libemissions_SRCS += courier/emissions_wt.c
-endif
 # libcourier: ceems-courier without its main, for tests; a program that links it lists
 # $(libcourier_NEEDS) behind it in _LIBS and $(libcourier_USES) in _PKGS
 ifeq ($(HAVE_CURL)$(HAVE_JSON)$(HAVE_GNUTLS)$(HAVE_ZLIB),1111)

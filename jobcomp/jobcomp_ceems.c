@@ -14,12 +14,12 @@
 #include <unistd.h>
 
 #include "jobcomp/chain.h"
-#include "jobcomp/options.h"
 #include "jobcomp/queue.h"
 #include "jobcomp/tres.h"
 #include "jobcomp/writer.h"
 #include "lib/buf.h"
 #include "lib/clock.h"
+#include "lib/plugin/jobcomp_options.h"
 #include "lib/records/job.h"
 
 #define STOP_WAIT_MS 3000u

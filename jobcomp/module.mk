@@ -2,7 +2,7 @@
 # jobcomp_ceems.so, one build per exact Slurm release, as acct_gather/module.mk has them:
 # $(BUILD)/slurm/<major.minor.micro>/. What knows no Slurm is a library.
 ARCHIVES += libjobcomp
-libjobcomp_SRCS := jobcomp/names.c jobcomp/options.c jobcomp/queue.c jobcomp/tres.c jobcomp/writer.c
+libjobcomp_SRCS := jobcomp/names.c jobcomp/queue.c jobcomp/tres.c jobcomp/writer.c
 JOBCOMP_GLUE := jobcomp/jobcomp_ceems.c jobcomp/chain.c
 # configured source trees as folder:release, as of acct_gather
 JOBCOMP_BUILDS := $(if $(SAN),,$(foreach t,$(SLURM_SOURCES),$(if $(and $(wildcard $(t)/config.h),$(wildcard \

@@ -15,7 +15,7 @@ SPANK_PLUGIN(ceems, 1)
 #include <string.h>
 
 #include "lib/err.h"
-#include "spank/options.h"
+#include "lib/plugin/spank_options.h"
 #include "spank/step.h"
 
 /* Slurm gives hooks no place to hang state: one process is one step (or one srun), so

@@ -26,8 +26,8 @@ SPANK_PLUGIN(ceems_job, 1)
 #include "lib/err.h"
 #include "lib/fs.h"
 #include "lib/parse.h"
+#include "lib/plugin/spank_options.h"
 #include "spank/gpulist.h"
-#include "spank/options.h"
 #include "spank/step.h"
 
 #define ROOT_ENTRIES_MAX 4096u /* of the unified hierarchy's root */

@@ -9,8 +9,8 @@
 #include <sys/types.h>
 
 #include "lib/cgroup.h"
+#include "lib/plugin/spank_options.h"
 #include "lib/records/record.h"
-#include "spank/options.h"
 
 /* What slurmstepd's hooks do for one step: facts, start, counters, stop. */
 

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "acct_gather/options.h"
 #include "cli/tool/check.h"
 #include "lib/clock.h"
+#include "lib/plugin/gather_options.h"
 #include "lib/records/energy_page.h"
 
 #define PREFIX "acct_gather_energy/"

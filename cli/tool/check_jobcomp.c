@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "cli/tool/check.h"
-#include "jobcomp/options.h"
+#include "lib/plugin/jobcomp_options.h"
 
 #define PREFIX "jobcomp/"
 

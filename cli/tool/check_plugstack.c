@@ -15,7 +15,7 @@
 #include "lib/fs.h"
 #include "lib/parse.h"
 /* what an argument may be is decided in one place, by what also runs in slurmstepd */
-#include "spank/options.h"
+#include "lib/plugin/spank_options.h"
 
 #define PLUGIN_NAME "spank_ceems.so"
 #define JOB_PLUGIN_NAME "spank_ceems_job.so"

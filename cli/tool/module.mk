@@ -7,15 +7,12 @@ CLI_CHECK_SRCS += cli/tool/check_jobcomp.c
 CLI_CHECK_SRCS += cli/tool/check_ring.c
 CLI_CHECK_SRCS += cli/tool/check_slurm.c
 CLI_CHECK_SRCS += cli/tool/elfsym.c
-# what plugins may be told is decided by their own parsers (libgather: the energy plugin;
-# libjobcomp)
-CLI_CHECK_SRCS += spank/options.c
 ceems_tool_SRCS := cli/tool/ceems_tool.c cli/tool/spool.c cli/tool/spoolview.c $(CLI_CHECK_SRCS)
 ceems_tool_SRCS += cli/tool/prometheus.c cli/tool/tool_prometheus.c cli/tool/tool_config.c
 ceems_tool_NET := $(filter 11111,$(HAVE_CURL)$(HAVE_JSON)$(HAVE_GNUTLS)$(HAVE_MHD)$(HAVE_YAML))
 ceems_tool_SRCS += $(if $(ceems_tool_NET),cli/tool/selfsigned.c cli/tool/tool_servers.c cli/tool/tool_web.c,cli/tool/tool_none.c)
 $(OBJ)/cli/tool/prometheus.o: contrib/prometheus/rules.in contrib/prometheus/relabel.in contrib/prometheus/alerts.yaml
-ceems_tool_LIBS := $(if $(ceems_tool_NET),libcacct libident libhttp libhttpd libconf) libgather libjobcomp libbase
+ceems_tool_LIBS := $(if $(ceems_tool_NET),libcacct libident libhttp libhttpd libconf) libbase
 ceems_tool_PKGS := $(if $(ceems_tool_NET),libcurl json-c yaml-0.1 gnutls libmicrohttpd $(if $(HAVE_MUNGE),munge))
 ceems_tool_LDLIBS := $(if $(ceems_tool_NET),-lcrypt)
 # the ring, looked at from outside

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "courier/emissions.h"
+#include "lib/emissions/emissions.h"
 #include "lib/rfc3339.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "acct_gather/options.h"
+#include "lib/plugin/gather_options.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

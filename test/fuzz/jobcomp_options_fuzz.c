@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "jobcomp/options.h"
 #include "jobcomp/tres.h"
+#include "lib/plugin/jobcomp_options.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

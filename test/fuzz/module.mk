@@ -11,7 +11,7 @@ slurmconf_fuzz_SRCS := lib/slurmconf.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
 FUZZERS += elfsym
 elfsym_fuzz_SRCS := cli/tool/elfsym.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
 FUZZERS += spank_options
-spank_options_fuzz_SRCS := spank/options.c spank/gpulist.c lib/parse.c lib/err.c
+spank_options_fuzz_SRCS := lib/plugin/spank_options.c spank/gpulist.c lib/parse.c lib/err.c
 FUZZERS += gpus
 gpus_fuzz_SRCS := daemon/gpus.c lib/exec.c lib/parse.c lib/err.c lib/fs.c lib/buf.c
 FUZZERS += record
@@ -40,7 +40,7 @@ energy_page_fuzz_SRCS := lib/boot.c lib/records/energy_page.c lib/records/energy
 ifeq ($(HAVE_CURL)$(HAVE_JSON),11)
 FUZZERS += emissions
 endif
-emissions_fuzz_SRCS := courier/emissions_emaps.c courier/emissions_file.c courier/emissions_json.c lib/http/json.c courier/emissions_providers.c courier/emissions_rte.c courier/emissions_wt.c \
+emissions_fuzz_SRCS := lib/emissions/emissions_emaps.c lib/emissions/emissions_file.c lib/emissions/emissions_json.c lib/http/json.c lib/emissions/emissions_providers.c lib/emissions/emissions_rte.c lib/emissions/emissions_wt.c \
 	lib/emission.c lib/emission_table.c lib/rfc3339.c lib/http/client.c lib/secret.c lib/http/client_url.c lib/parse.c lib/err.c lib/fs.c lib/buf.c
 emissions_fuzz_PKGS := libcurl json-c
 FUZZERS += power
@@ -52,7 +52,7 @@ ipmi_fuzz_SRCS := daemon/sources/ipmi.c daemon/sources/ipmi_dcmi.c daemon/source
 FUZZERS += ipmi_tool
 ipmi_tool_fuzz_SRCS := daemon/sources/capmc.c daemon/sources/ipmi.c daemon/sources/ipmi_cmd.c daemon/sources/ipmi_dcmi.c lib/err.c lib/parse.c
 FUZZERS += gather_options
-gather_options_fuzz_SRCS := acct_gather/options.c lib/fs.c lib/parse.c lib/err.c lib/buf.c
+gather_options_fuzz_SRCS := lib/plugin/gather_options.c lib/fs.c lib/parse.c lib/err.c lib/buf.c
 ifeq ($(HAVE_CURL)$(HAVE_JSON),11)
 FUZZERS += redfish_json redfish_config
 endif
@@ -90,7 +90,7 @@ endif
 identity_fuzz_SRCS := lib/identity/identity.c lib/identity/munge_request.c lib/own_host.c lib/party.c lib/identity/jwt_source.c lib/identity/jwt.c lib/http/json.c lib/http/client.c lib/http/client_url.c lib/secret.c lib/netaddr.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
 identity_fuzz_PKGS := gnutls libcurl json-c
 FUZZERS += jobcomp_options
-jobcomp_options_fuzz_SRCS := jobcomp/options.c jobcomp/tres.c lib/fs.c lib/parse.c lib/err.c lib/buf.c
+jobcomp_options_fuzz_SRCS := lib/plugin/jobcomp_options.c jobcomp/tres.c lib/fs.c lib/parse.c lib/err.c lib/buf.c
 FUZZERS += promql
 promql_fuzz_SRCS := $(libpromql_SRCS) lib/siphash.c lib/buf.c lib/err.c lib/parse.c lib/rfc3339.c
 ifeq ($(filter libcourier,$(ARCHIVES)),libcourier)

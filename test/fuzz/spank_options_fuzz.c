@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/plugin/spank_options.h"
 #include "spank/gpulist.h"
-#include "spank/options.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "courier/courier.h"
-#include "courier/emissions.h"
+#include "lib/emissions/emissions.h"
 #include "lib/fs.h"
 #include "lib/rfc3339.h"
 #include "test/unit/http_script.h"

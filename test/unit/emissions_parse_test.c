@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "courier/emissions.h"
+#include "lib/emissions/emissions.h"
 #include "lib/rfc3339.h"
 #include "test/unit/unit.h"
 

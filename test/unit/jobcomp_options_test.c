@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "jobcomp/options.h"
+#include "lib/plugin/jobcomp_options.h"
 #include "test/unit/scratch.h"
 #include "test/unit/unit.h"
 

@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "courier/emissions.h"
-#include "courier/emissions_json.h"
 #include "lib/buf.h"
+#include "lib/emissions/emissions.h"
+#include "lib/emissions/emissions_json.h"
 
 #define PATH "/catalog/datasets/eco2mix-national-tr/records"
 /* The newest one that has a value: the rest of the day is there already, empty. No day

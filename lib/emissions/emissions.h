@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CEEMS_COURIER_EMISSIONS_H
-#define CEEMS_COURIER_EMISSIONS_H
+#ifndef CEEMS_LIB_EMISSIONS_EMISSIONS_H
+#define CEEMS_LIB_EMISSIONS_EMISSIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,8 +12,8 @@
 
 /*
  * Providers of emission factors that must be asked: one file each,
- * courier/emissions_<name>.c, a parser that is a pure function of the bytes that came
- * and a fetch that asks for them; courier/emissions_providers.c is the table.
+ * emissions_<name>.c, a parser that is a pure function of the bytes that came
+ * and a fetch that asks for them; lib/emissions/emissions_providers.c is the table.
  */
 
 #define EMISSIONS_BODY_MAX ((size_t)2 << 20) /* of an answer or a file */

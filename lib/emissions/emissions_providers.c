@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "courier/emissions.h"
+#include "lib/emissions/emissions.h"
 #include "lib/parse.h"
 
 #define RETRY_AFTER_MAX_S 86400u

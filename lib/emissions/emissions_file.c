@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "courier/emissions.h"
 #include "lib/buf.h"
 #include "lib/cleanup.h"
+#include "lib/emissions/emissions.h"
 #include "lib/fs.h"
 #include "lib/parse.h"
 #include "lib/rfc3339.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CEEMS_SPANK_OPTIONS_H
-#define CEEMS_SPANK_OPTIONS_H
+#ifndef CEEMS_LIB_PLUGIN_SPANK_OPTIONS_H
+#define CEEMS_LIB_PLUGIN_SPANK_OPTIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* JSON of providers: strict, bounded, and of the types that they document. */
-#include "courier/emissions_json.h"
+#include "lib/emissions/emissions_json.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "courier/emissions.h"
+#include "lib/emissions/emissions.h"
 #include "lib/rfc3339.h"
 
 int emissions_json_object(const char *text, size_t len, struct json_object **ret,

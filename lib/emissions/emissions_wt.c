@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "courier/emissions.h"
-#include "courier/emissions_json.h"
 #include "lib/buf.h"
 #include "lib/cleanup.h"
+#include "lib/emissions/emissions.h"
+#include "lib/emissions/emissions_json.h"
 #include "lib/rfc3339.h"
 
 #define GRAMS_PER_POUND 453.59237

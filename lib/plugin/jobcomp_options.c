@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* /etc/ceems/jobcomp.yaml. A mistake in it must not keep slurmctld from starting: the
  * line is named and left out. */
-#include "jobcomp/options.h"
+#include "lib/plugin/jobcomp_options.h"
 
 #include <errno.h>
 #include <fcntl.h>

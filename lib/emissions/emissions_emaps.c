@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "courier/emissions.h"
-#include "courier/emissions_json.h"
 #include "lib/buf.h"
 #include "lib/cleanup.h"
+#include "lib/emissions/emissions.h"
+#include "lib/emissions/emissions_json.h"
 
 #define ZONES_PERIOD_S 86400u
 

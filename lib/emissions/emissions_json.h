@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CEEMS_COURIER_EMISSIONS_JSON_H
-#define CEEMS_COURIER_EMISSIONS_JSON_H
+#ifndef CEEMS_LIB_EMISSIONS_EMISSIONS_JSON_H
+#define CEEMS_LIB_EMISSIONS_EMISSIONS_JSON_H
 
 #include <stdint.h>
 

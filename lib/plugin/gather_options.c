@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The plugin's few options, without a YAML library inside slurmd. */
-#include "acct_gather/options.h"
+#include "lib/plugin/gather_options.h"
 
 #include <errno.h>
 #include <fcntl.h>

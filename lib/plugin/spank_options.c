@@ -2,7 +2,7 @@
 /* Option values and plugstack.conf arguments. A user can forge the variables that carry
  * options into slurmstepd, so everything here is total and bounded, and what is quoted
  * in a message is made printable first: it goes to the site's slurmd log. */
-#include "spank/options.h"
+#include "lib/plugin/spank_options.h"
 
 #include <errno.h>
 #include <string.h>
