@@ -2,6 +2,8 @@
 
 # libdaemon: ceemsd without its main, for tests
 ARCHIVES += libdaemon
+# the one circle: courier_link.h and kept.h
+libdaemon_LIBS := libsources
 libdaemon_SRCS += daemon/collector_emissions.c
 libdaemon_SRCS += daemon/collector_ring.c
 libdaemon_SRCS += daemon/collector_slurm.c

@@ -2,6 +2,7 @@
 # How the names that module.mk files set become files.
 #
 #   ARCHIVES += libx   libx_SRCS, libx_PKGS, _CFLAGS           -> $(BUILD)/libx.a and libx_pic.a
+#                      libx_LIBS: archives outside lib/ whose headers it includes (test/e2e/includes.sh)
 #   PROGS    += prog   prog_SRCS, _LIBS, _PKGS, _LDLIBS -> $(BUILD)/prog
 #   TESTS    += name   name_SRCS (default test/unit/name.c), _LIBS, _PKGS, _LDFLAGS
 #                                                      -> $(BUILD)/test/name, run by make check

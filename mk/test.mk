@@ -51,10 +51,11 @@ demo:
 demo-stop:
 	@BUILD=$(BUILD) test/rig/demo stop
 
-# What the module.mk files register, as "kind name": read by test/e2e/promises.sh
+# What the module.mk files register: "kind name" for test/e2e/promises.sh, and for
+# test/e2e/includes.sh "unit name archives - sources" of each archive, program and plugin
 .PHONY: registered
 registered:
-	@$(foreach t,$(TESTS),echo "test $(t) $($(t)_SRCS)";)$(foreach c,$(CHECKS) $(CHECKS_ROOT) $(CHECKS_LONG),echo "check $(c)";)$(foreach b,$(BENCHES),echo "bench $(b)";)$(foreach f,$(FUZZERS),echo "fuzz $(f)";):
+	@$(foreach t,$(TESTS),echo "test $(t) $($(t)_SRCS)";)$(foreach c,$(CHECKS) $(CHECKS_ROOT) $(CHECKS_LONG),echo "check $(c)";)$(foreach b,$(BENCHES),echo "bench $(b)";)$(foreach f,$(FUZZERS),echo "fuzz $(f)";)$(foreach u,$(ARCHIVES) $(PROGS),echo "unit $(u) $($(u)_LIBS) - $($(u)_SRCS)";):
 
 bench:
 	@mk/deps check

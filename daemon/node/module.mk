@@ -2,6 +2,7 @@
 
 # libnode: the collectors that read the node alone
 ARCHIVES += libnode
+libnode_LIBS := libdaemon
 libnode_SRCS += daemon/node/collector_cpu.c
 libnode_SRCS += daemon/node/collector_infiniband.c
 libnode_SRCS += daemon/node/collector_meminfo.c

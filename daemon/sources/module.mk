@@ -2,6 +2,7 @@
 
 # libsources: the sources of energy readings, their sampler and collectors
 ARCHIVES += libsources
+libsources_LIBS := libdaemon libnode
 libsources_SRCS += daemon/sources/capmc.c
 libsources_SRCS += daemon/sources/collector_courier.c
 libsources_SRCS += daemon/sources/collector_cray_pm_counters.c

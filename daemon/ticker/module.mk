@@ -2,6 +2,7 @@
 
 # libticker: the energy ticks; uses libsources, libdaemon and libnode
 ARCHIVES += libticker
+libticker_LIBS := libsources libdaemon libnode
 libticker_SRCS += daemon/ticker/collector_energy.c
 libticker_SRCS += daemon/ticker/node_use.c
 libticker_SRCS += daemon/ticker/page_fill.c

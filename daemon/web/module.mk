@@ -3,6 +3,7 @@
 # libweb: scrapes and what the daemon serves; a program that links it lists libweb libhttpd in
 # _LIBS, $(libweb_USES) in _PKGS and -lcrypt in _LDLIBS
 ARCHIVES += libweb
+libweb_LIBS := libdaemon
 libweb_USES := $(libhttpd_USES) zlib
 libweb_PKGS := $(libweb_USES)
 libweb_SRCS += daemon/web/flight.c

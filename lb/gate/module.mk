@@ -4,6 +4,7 @@
 # libpromql libident libhttp libhttpd libconf libbase in _LIBS and $(libgate_USES) in _PKGS
 ifeq ($(HAVE_CURL)$(HAVE_JSON)$(HAVE_GNUTLS)$(HAVE_MHD)$(HAVE_ZLIB),11111)
 ARCHIVES += libgate
+libgate_LIBS := liblbsite libpromql
 libgate_USES := libcurl json-c gnutls zlib $(if $(HAVE_MUNGE),munge)
 libgate_PKGS := $(libgate_USES)
 libgate_SRCS += lb/gate/call.c

@@ -4,6 +4,7 @@
 # libhttpd libhttp libconf libbase in _LIBS and $(liblbproxy_USES) in _PKGS
 ifeq ($(HAVE_MHD)$(HAVE_GNUTLS)$(HAVE_CURL)$(HAVE_JSON)$(HAVE_ZLIB),11111)
 ARCHIVES += liblbproxy
+liblbproxy_LIBS := liblbsite libgate
 liblbproxy_USES := $(libhttpd_USES) libcurl json-c zlib $(if $(HAVE_MUNGE),munge)
 liblbproxy_PKGS := $(liblbproxy_USES)
 liblbproxy_SRCS += lb/proxy/answer.c

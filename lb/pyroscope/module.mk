@@ -4,6 +4,7 @@
 # _LIBS and zlib in _PKGS
 ifeq ($(HAVE_ZLIB),1)
 ARCHIVES += libpyro
+libpyro_LIBS := libgate libpromql
 libpyro_PKGS := zlib
 libpyro_SRCS += lb/pyroscope/pyro.c
 libpyro_SRCS += lb/pyroscope/pyro_body.c

@@ -5,6 +5,7 @@
 # $(liblbsite_USES) in _PKGS
 ifeq ($(HAVE_CURL)$(HAVE_GNUTLS)$(HAVE_YAML)$(HAVE_JSON),1111)
 ARCHIVES += liblbsite
+liblbsite_LIBS := libpromql
 liblbsite_USES := libcurl yaml-0.1 gnutls json-c $(if $(HAVE_MUNGE),munge)
 liblbsite_PKGS := $(liblbsite_USES)
 liblbsite_SRCS += lb/site/backend.c

@@ -68,15 +68,6 @@ is "includes are paths from the root" "$bad" ""
 is "no trailing blanks in sources and scripts" \
 	"$(grep -nE '[ 	]+$' "${sources[@]}" "${scripts[@]}" | head -10)" ""
 
-dir=
-for f in "${product[@]}"; do
-	case $f in
-	lib/*) grep -nE '#include "(daemon|spank|cli|lb|aggregator)/' "$f" /dev/null && dir+="$f " ;;
-	spank/* | jobcomp/* | acct_gather/*) grep -qE '#include "(daemon|cli|lb|aggregator)/' "$f" && dir+="$f " ;;
-	esac
-done
-is "dependencies point one way: lib uses nobody, plugins use only lib" "$dir" ""
-
 if make -s headers-check >"$SCRATCH/headers.log" 2>&1; then
 	tap_result ok "headers compile alone"
 else
