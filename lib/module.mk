@@ -20,6 +20,7 @@ libbase_SRCS += lib/fair.c
 libbase_SRCS += lib/fence.c
 libbase_SRCS += lib/finding.c
 libbase_SRCS += lib/fs.c
+libbase_SRCS += lib/http_text.c
 libbase_SRCS += lib/log.c
 libbase_SRCS += lib/loop.c
 libbase_SRCS += lib/netaddr.c

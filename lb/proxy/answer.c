@@ -7,6 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "lib/http_text.h"
+
 #define LENGTH_DIGITS 18 /* what fits into 63 bits */
 #define CHUNK_DIGITS 15
 #define CHUNK_EXTENSION_MAX 256
@@ -28,31 +30,6 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* RFC 9110, 5.6.2 */
-static bool is_token(struct piece p)
-{
-	static const char others[] = "!#$%&'*+-.^_`|~";
-
-	for (size_t i = 0; i < p.len; i++) {
-		char c = p.s[i];
-		if (!is_digit(c) && !((c | 32) >= 'a' && (c | 32) <= 'z') &&
-		    (c == '\0' || !strchr(others, c)))
-			return false;
-	}
-	return p.len > 0;
-}
-
-/* No control characters but tabs: nothing that ends a line for somebody. */
-static bool is_text(struct piece p)
-{
-	for (size_t i = 0; i < p.len; i++) {
-		unsigned char c = (unsigned char)p.s[i];
-		if ((c < 0x20 && c != '\t') || c == 0x7f)
-			return false;
-	}
-	return true;
-}
-
 /* What has been seen of the headers that decide something. */
 struct seen {
 	bool http10, close, keep_alive, chunked;
@@ -67,7 +44,7 @@ static const char *read_status(struct piece line, struct seen *seen,
 	if (line.len < 13 || memcmp(line.s, "HTTP/1.", 7) != 0 ||
 	    (line.s[7] != '0' && line.s[7] != '1') || line.s[8] != ' ' ||
 	    !is_digit(line.s[9]) || !is_digit(line.s[10]) || !is_digit(line.s[11]) ||
-	    line.s[12] != ' ' || !is_text(line))
+	    line.s[12] != ' ' || !http_text_is_value(line.s, line.len))
 		return "no status line";
 	seen->http10 = line.s[7] == '0';
 	h->status = (unsigned)((line.s[9] - '0') * 100 + (line.s[10] - '0') * 10 +
@@ -152,7 +129,7 @@ static const char *read_header(struct piece line, struct seen *seen,
 	struct piece name = {line.s, colon ? (size_t)(colon - line.s) : 0};
 
 	/* a blank before the colon and a folded line are no token */
-	if (!colon || !is_token(name))
+	if (!colon || !http_text_is_token(name.s, name.len))
 		return "bad header";
 	struct piece value = {colon + 1, line.len - name.len - 1};
 	while (value.len && (*value.s == ' ' || *value.s == '\t')) {
@@ -162,7 +139,7 @@ static const char *read_header(struct piece line, struct seen *seen,
 	while (value.len &&
 	       (value.s[value.len - 1] == ' ' || value.s[value.len - 1] == '\t'))
 		value.len--;
-	if (!is_text(value))
+	if (!http_text_is_value(value.s, value.len))
 		return "control character in a header";
 	if (is(name, "Content-Length"))
 		return read_length(value, seen);
@@ -174,7 +151,7 @@ static const char *read_header(struct piece line, struct seen *seen,
 		return copy(value, h->type, sizeof(h->type), &seen->types,
 			    "bad Content-Type");
 	if (is(name, "Content-Encoding"))
-		return !is_token(value)
+		return !http_text_is_token(value.s, value.len)
 			       ? "bad Content-Encoding"
 			       : copy(value, h->encoding, sizeof(h->encoding),
 				      &seen->encodings, "bad Content-Encoding");
@@ -209,11 +186,27 @@ static const char *decide(const struct seen *seen, struct answer_head *h)
 /* The head's length with the blank line that ends it; 0: it is not there. */
 static size_t find_end(const char *data, size_t len, size_t seen)
 {
-	size_t from = seen > 3 ? seen - 3 : 0;
-	const char *end =
-		from < len ? memmem(data + from, len - from, "\r\n\r\n", 4) : NULL;
+	const char *end = data + len, *p = data + (seen > 3 ? seen - 3 : 0);
 
-	return end ? (size_t)(end - data) + 4 : 0;
+	while (p < end && (p = memchr(p, '\r', (size_t)(end - p)))) {
+		if (end - p >= 4 && memcmp(p, "\r\n\r\n", 4) == 0)
+			return (size_t)(p - data) + 4;
+		p++;
+	}
+	return 0;
+}
+
+/* Of a head that is whole: *at is behind the line then. */
+static const char *read_line(const char *data, size_t end, size_t *at,
+			     struct seen *seen, struct answer_head *h)
+{
+	const char *begin = data + *at, *eol = memchr(begin, '\r', end - *at);
+	struct piece line = {begin, (size_t)(eol - begin)};
+
+	if (eol[1] != '\n')
+		return "a line ends without LF";
+	*at += line.len + 2;
+	return begin == data ? read_status(line, seen, h) : read_header(line, seen, h);
 }
 
 ssize_t answer_head_read(const char *data, size_t len, size_t seen_len,
@@ -235,12 +228,8 @@ ssize_t answer_head_read(const char *data, size_t len, size_t seen_len,
 	if (!end)
 		return 0;
 	const char *why = NULL;
-	for (size_t at = 0; !why && at + 2 < end;) {
-		const char *eol = memmem(data + at, end - at, "\r\n", 2);
-		struct piece line = {data + at, (size_t)(eol - data) - at};
-		why = at ? read_header(line, &seen, &h) : read_status(line, &seen, &h);
-		at += line.len + 2;
-	}
+	for (size_t at = 0; !why && at + 2 < end;)
+		why = read_line(data, end, &at, &seen, &h);
 	if (!why)
 		why = decide(&seen, &h);
 	if (why) {

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "lib/http_text.h"
 #include "lib/parse.h"
 
 #define ROOM_FIRST ((size_t)16 << 10)
@@ -52,21 +53,6 @@ struct headers {
 	bool bad_name;
 };
 
-/* RFC 9110, 5.6.2. A name with a blank before its colon is another header to the next
- * reader. */
-static bool is_token(const char *s, size_t len)
-{
-	static const char others[] = "!#$%&'*+.^_`|~";
-
-	for (size_t i = 0; i < len; i++) {
-		char c = s[i];
-		if (!((c | 32) >= 'a' && (c | 32) <= 'z') && c != '-' &&
-		    !(c >= '0' && c <= '9') && !(c && strchr(others, c)))
-			return false;
-	}
-	return len > 0;
-}
-
 static enum MHD_Result look(void *cls, enum MHD_ValueKind kind, const char *name,
 			    size_t len, const char *value, size_t value_len)
 {
@@ -84,7 +70,8 @@ static enum MHD_Result look(void *cls, enum MHD_ValueKind kind, const char *name
 	(void)kind;
 	(void)value;
 	(void)value_len;
-	h->bad_name |= !is_token(name, len);
+	/* one with a blank before its colon is another header to the next reader */
+	h->bad_name |= !http_text_is_token(name, len);
 	for (size_t i = 0; i < sizeof(framing) / sizeof(framing[0]); i++)
 		*framing[i].count += len == strlen(framing[i].name) &&
 				     strcasecmp(name, framing[i].name) == 0;

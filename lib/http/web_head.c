@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "lib/http_text.h"
+
 struct head_walk {
 	const char *at; /* where the next name must be */
 	bool exact;
@@ -20,14 +22,6 @@ static bool keeps_bytes(void)
 	return strverscmp(MHD_get_version(), "1.0.0") < 0;
 }
 
-static void check_text(struct head_walk *w, const char *value, size_t len)
-{
-	for (size_t i = 0; i < len; i++) {
-		unsigned char c = (unsigned char)value[i];
-		w->control |= (c < 0x20 && c != '\t') || c == 0x7f;
-	}
-}
-
 static enum MHD_Result walk_header(void *cls, enum MHD_ValueKind kind, const char *name,
 				   size_t name_len, const char *value, size_t value_len)
 {
@@ -36,7 +30,7 @@ static enum MHD_Result walk_header(void *cls, enum MHD_ValueKind kind, const cha
 	(void)kind;
 	if (!value)
 		value_len = 0;
-	check_text(w, value, value_len);
+	w->control |= !http_text_is_value(value, value_len);
 	if (!w->exact)
 		return MHD_YES;
 	w->exact = value && name == w->at;
