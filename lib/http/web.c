@@ -366,7 +366,9 @@ enum MHD_Result web_on_request(void *cls, struct MHD_Connection *connection,
 	}
 	if (!r->complete) {
 		r->complete = true;
-		web_conn_deadline(w->conns, conn, REQUEST_TIMES * w->header_ms);
+		/* since its begin, unless it was waited for */
+		if (r->deep || r->body.chunked || r->body.length)
+			web_conn_deadline(w->conns, conn, REQUEST_TIMES * w->header_ms);
 		limit_pause(r, (unsigned)(KEEP_TIMES * w->header_ms / 1000 + 1));
 	}
 	return r->held ? web_answer_held(r) : serve(r);

@@ -27,6 +27,9 @@ struct web_conn {
 	bool over;
 	void *data;
 	struct auth_known known;
+	uint64_t who; /* was proved last */
+	/* busy and somebody's, it may be in the order by who was proved before, until
+	 * it rests: a front end's connections have another user's request each time */
 	struct web_order_item item;
 };
 
@@ -47,6 +50,12 @@ struct web_conns {
 static uint64_t now_ns(void)
 {
 	return clock_read_ns(CLOCK_MONOTONIC);
+}
+
+/* Of the last tick, which is good enough for seconds and costs a third. */
+static uint64_t tick_ns(void)
+{
+	return clock_read_ns(CLOCK_MONOTONIC_COARSE);
 }
 
 static void end_conn(struct web_conns *c, struct web_conn *k)
@@ -181,9 +190,10 @@ void web_conns_free(struct web_conns *c)
 
 /* With the mutex. The thread is woken only for a deadline before the one that it sleeps
  * for. */
-static void set_deadline(struct web_conns *c, struct web_conn *k, uint64_t ms)
+static void set_deadline(struct web_conns *c, struct web_conn *k, uint64_t now,
+			 uint64_t ms)
 {
-	k->deadline_ns = now_ns() + ms * NSEC_PER_MSEC;
+	k->deadline_ns = now + ms * NSEC_PER_MSEC;
 	if (k->deadline_ns < c->wake_ns)
 		pthread_cond_signal(&c->change);
 }
@@ -192,7 +202,7 @@ static void set_deadline(struct web_conns *c, struct web_conn *k, uint64_t ms)
 static bool end_for_another(struct web_conns *c, const struct web_choice *among,
 			    const struct web_conn *stays)
 {
-	struct web_order_item *i = web_order_find(&c->order, among, now_ns());
+	struct web_order_item *i = web_order_find(&c->order, among, tick_ns());
 
 	if (!i || (stays && i == &stays->item))
 		return false;
@@ -257,8 +267,9 @@ struct web_conn *web_conn_add(struct web_conns *c, int fd, uint64_t ms, void *da
 	k->prev = c->list.prev;
 	k->prev->next = k;
 	c->list.prev = k;
-	web_order_add(&c->order, &k->item, now_ns());
-	set_deadline(c, k, ms);
+	uint64_t now = tick_ns();
+	web_order_add(&c->order, &k->item, now);
+	set_deadline(c, k, now, ms);
 	pthread_mutex_unlock(&c->mutex);
 	return k;
 }
@@ -267,43 +278,55 @@ void web_conn_deadline(struct web_conns *c, struct web_conn *k, uint64_t ms)
 {
 	pthread_mutex_lock(&c->mutex);
 	k->rests_ns = 0;
-	set_deadline(c, k, ms);
+	set_deadline(c, k, tick_ns(), ms);
 	pthread_mutex_unlock(&c->mutex);
 }
 
 void web_conn_begin(struct web_conns *c, struct web_conn *k, uint64_t ms)
 {
 	pthread_mutex_lock(&c->mutex);
+	uint64_t now = tick_ns();
 	k->rests_ns = 0;
-	set_deadline(c, k, ms);
-	web_order_set_busy(&c->order, &k->item, true, now_ns());
+	set_deadline(c, k, now, ms);
+	web_order_set_busy(&c->order, &k->item, true, now);
 	pthread_mutex_unlock(&c->mutex);
+}
+
+/* With the mutex. Into the order as who was proved. */
+static void settle_who(struct web_conns *c, struct web_conn *k)
+{
+	const struct web_choice among = {.place = k->item.from.place, .who = &k->who};
+
+	if (k->item.who == k->who)
+		return;
+	web_order_set_who(&c->order, &k->item, k->who);
+	if (k->who &&
+	    web_order_of_who(&c->order, among.place, k->who) > c->most - c->most / 4)
+		(void)end_for_another(c, &among, k);
 }
 
 void web_conn_refused(struct web_conns *c, struct web_conn *k)
 {
 	pthread_mutex_lock(&c->mutex);
-	web_order_set_busy(&c->order, &k->item, false, now_ns());
+	settle_who(c, k);
+	web_order_set_busy(&c->order, &k->item, false, tick_ns());
 	pthread_mutex_unlock(&c->mutex);
 }
 
 void web_conn_prove(struct web_conns *c, struct web_conn *k, uint64_t who)
 {
-	const struct web_choice among = {.place = k->item.from.place, .who = &who};
-
-	if (k->item.who == who)
+	k->who = who;
+	/* nobody else changes these two */
+	if (k->item.who == who || (who && k->item.who && k->item.busy))
 		return;
 	pthread_mutex_lock(&c->mutex);
-	web_order_set_who(&c->order, &k->item, who);
-	if (who &&
-	    web_order_of_who(&c->order, among.place, who) > c->most - c->most / 4)
-		(void)end_for_another(c, &among, k);
+	settle_who(c, k);
 	pthread_mutex_unlock(&c->mutex);
 }
 
 uint64_t web_conn_who(const struct web_conn *k)
 {
-	return k->item.who;
+	return k->who;
 }
 
 const struct web_conn_from *web_conn_from(const struct web_conn *k)
@@ -314,9 +337,11 @@ const struct web_conn_from *web_conn_from(const struct web_conn *k)
 void web_conn_rest(struct web_conns *c, struct web_conn *k, uint64_t ms)
 {
 	pthread_mutex_lock(&c->mutex);
-	set_deadline(c, k, ms);
-	k->rests_ns = k->deadline_ns - ms * NSEC_PER_MSEC;
-	web_order_set_busy(&c->order, &k->item, false, now_ns());
+	uint64_t now = tick_ns();
+	set_deadline(c, k, now, ms);
+	k->rests_ns = now;
+	settle_who(c, k);
+	web_order_set_busy(&c->order, &k->item, false, now);
 	pthread_mutex_unlock(&c->mutex);
 }
 

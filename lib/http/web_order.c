@@ -341,7 +341,11 @@ void web_order_set_busy(struct web_order *o, struct web_order_item *k, bool busy
 	unlink_item(k);
 	k->busy = busy;
 	set_since(o, k, now_ns);
-	move_item(o, k, was_stranger);
+	/* whoever is proved stays in his group */
+	if (k->who)
+		link_item(o, k);
+	else
+		move_item(o, k, was_stranger);
 }
 
 void web_order_set_who(struct web_order *o, struct web_order_item *k, uint64_t who)

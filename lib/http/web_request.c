@@ -390,11 +390,13 @@ void web_proved(struct web_request *r, const char *kind, const char *name)
 
 	if (!conn || !name)
 		return;
-	int n = snprintf(text, sizeof(text), "%s%s", kind, name);
-	size_t len = n < 0 ? 0 : strnlen(text, sizeof(text));
+	size_t kind_len = strnlen(kind, sizeof(text));
+	size_t name_len = strnlen(name, sizeof(text) - kind_len);
+	memcpy(text, kind, kind_len);
+	memcpy(text + kind_len, name, name_len);
 	/* not secret: who could choose names proves them */
 	static const uint64_t key[2] = {0x636f6e6e65637473, 0x2073657276657220};
-	uint64_t who = siphash13(key, text, len);
+	uint64_t who = siphash13(key, text, kind_len + name_len);
 	web_conn_prove(r->w->conns, conn, who ? who : 1);
 }
 

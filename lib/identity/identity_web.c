@@ -64,7 +64,6 @@ void identity_collect(const struct identity *id, struct web_request *r,
 	f->method = method_name(web_method(r));
 	f->target = web_target(r);
 	f->has_peer = netaddr_from(web_peer(r), &f->peer) == 0;
-	f->has_local = web_local(r, &f->local) == 0;
 	f->password_user = web_password_user(r);
 	while (n < FIXED_HEADERS + IDENTITY_HEADERS_MAX &&
 	       identity_user_header(id, n - FIXED_HEADERS)) {
@@ -74,6 +73,8 @@ void identity_collect(const struct identity *id, struct web_request *r,
 	web_headers(r, v, n);
 	f->authorizations = v[0].count;
 	f->authorization = v[0].first;
+	/* only a credential is bound to it */
+	f->has_local = identity_credential(id, f) && web_local(r, &f->local) == 0;
 	f->tokens = v[1].count;
 	f->token = v[1].first;
 	f->uids = v[2].count;

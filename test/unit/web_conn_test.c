@@ -186,6 +186,22 @@ static void one_who_is_proved_has_three_quarters(void **state)
 	assert_false(has_ended(&clients[1]));
 }
 
+static void a_connection_rests_as_one_of_whoever_was_proved_last(void **state)
+{
+	(void)state;
+	for (int i = 0; i <= MOST - MOST / 4; i++) {
+		struct client *c = ask_from(1 + (uint64_t)i);
+		assert_non_null(c);
+		web_conn_prove(conns, c->conn, 50 + (uint64_t)i);
+		web_conn_prove(conns, c->conn, 100);
+		assert_int_equal(web_conn_who(c->conn), 100);
+		assert_false(has_ended(&clients[0]));
+		web_conn_rest(conns, c->conn, LONG_MS);
+	}
+	assert_true(has_ended(&clients[0]));
+	assert_false(has_ended(&clients[1]));
+}
+
 static void what_takes_long_ends_for_another(void **state)
 {
 	(void)state;
@@ -219,6 +235,9 @@ int main(void)
 			free_conns),
 		cmocka_unit_test_setup_teardown(one_who_is_proved_has_three_quarters,
 						make_conns, free_conns),
+		cmocka_unit_test_setup_teardown(
+			a_connection_rests_as_one_of_whoever_was_proved_last,
+			make_conns, free_conns),
 		cmocka_unit_test_setup_teardown(what_takes_long_ends_for_another,
 						make_conns, free_conns),
 	};
