@@ -58,6 +58,8 @@ char *buf_reserve(struct buf *b, size_t n)
 		size_t cap = b->cap ? b->cap : 256;
 		while (cap < need)
 			cap += cap;
+		/* no more than it may hold: room is leave to use it */
+		cap = cap < max ? cap : max;
 		char *p = realloc(b->data, cap);
 		if (!p) {
 			b->error = -ENOMEM;
@@ -77,7 +79,8 @@ void buf_commit(struct buf *b, size_t n)
 
 void buf_put(struct buf *b, const void *data, size_t len)
 {
-	char *p = buf_reserve(b, len);
+	char *p = len < b->cap - b->len && !b->error ? b->data + b->len
+						     : buf_reserve(b, len);
 	if (!p)
 		return;
 	if (len)
@@ -92,7 +95,12 @@ void buf_puts(struct buf *b, const char *s)
 
 void buf_putc(struct buf *b, char c)
 {
-	buf_put(b, &c, 1);
+	if (b->cap - b->len < 2 || b->error) {
+		buf_put(b, &c, 1);
+		return;
+	}
+	b->data[b->len] = c;
+	buf_commit(b, 1);
 }
 
 /* Digits of v, right-aligned at end; returns where they begin. */
