@@ -15,6 +15,8 @@
 #define TOKENS_BYTES ((size_t)16 << 20)
 #define DECISIONS 16384u
 #define DECISIONS_BYTES ((size_t)24 << 20)
+#define SPARE_MAX 256u
+#define SPARE_BYTES 4096u /* of the buffers of one */
 
 static const struct protocol *const protocols[SITE_PROTOCOLS] = {
 	[SITE_PROMETHEUS] = &protocol_prometheus,
@@ -33,9 +35,53 @@ static void read_clocks(const struct gate *g, int64_t *now_ms, uint64_t *boot_ms
 	*boot_ms = clock_boottime_ns() / NSEC_PER_MSEC;
 }
 
+static struct gate_state *state_new(struct gate_spare *spare)
+{
+	struct gate_state *s = spare ? spare->first : NULL;
+
+	if (!s)
+		return calloc(1, sizeof(*s));
+	struct buf key = s->key, kept = s->kept;
+	spare->first = s->next;
+	spare->count--;
+	*s = (struct gate_state){.key = key, .kept = kept};
+	buf_reset(&s->key);
+	buf_reset(&s->kept);
+	return s;
+}
+
+static void state_free(struct gate_state *s)
+{
+	buf_done(&s->key);
+	buf_done(&s->kept);
+	free(s);
+}
+
+static void state_keep(struct gate_spare *spare, struct gate_state *s)
+{
+	if (!spare || spare->count == SPARE_MAX ||
+	    s->key.cap + s->kept.cap > SPARE_BYTES) {
+		state_free(s);
+		return;
+	}
+	s->next = spare->first;
+	spare->first = s;
+	spare->count++;
+}
+
+void gate_spare_done(struct gate_spare *spare)
+{
+	while (spare->first) {
+		struct gate_state *s = spare->first;
+		spare->first = s->next;
+		state_free(s);
+	}
+	spare->count = 0;
+}
+
 static struct gate_state *begin(struct gate *g, struct gate_request *r)
 {
-	struct gate_state *s = calloc(1, sizeof(*s));
+	struct gate_state *s = state_new(r->spare);
 
 	if (!s)
 		return NULL;
@@ -152,13 +198,11 @@ void gate_end(struct gate *g, struct gate_request *r)
 	if (s->request)
 		s->protocol->free(s->request);
 	owned_question_drop(s->question);
-	buf_done(&s->key);
-	buf_done(&s->kept);
 	free(s->claims);
 	gate_keeper_drop(s->keeper);
 	if (s->site)
 		site_drop(s->site);
-	free(s);
+	state_keep(r->spare, s);
 }
 
 /* ---- the gate -------------------------------------------------------------------- */

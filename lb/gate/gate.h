@@ -50,7 +50,16 @@ void gate_with_identity(struct gate *g, void (*use)(void *arg, const struct iden
 
 /* One request. Zero-initialise, fill in the first part; all of it borrowed and alive
  * until gate_end(). */
+/* Memory of requests that ended, for the next ones of the same thread. Zeroed. */
+struct gate_spare {
+	struct gate_state *first;
+	unsigned count;
+};
+
+void gate_spare_done(struct gate_spare *spare);
+
 struct gate_request {
+	struct gate_spare *spare; /* NULL: none */
 	enum site_protocol protocol;
 	/* What identity_prove() is told; collected when collect() is called, by the
 	 * first gate_pass(), for the identity that will prove it: a reload may bring

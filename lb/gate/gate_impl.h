@@ -64,6 +64,7 @@ struct gate {
 enum gate_next { NEXT_STEP, NEXT_WAIT, NEXT_DONE };
 
 struct gate_state {
+	struct gate_state *next; /* among the spare ones */
 	struct gate *g;
 	struct gate_request *r;
 	enum gate_next (*step)(struct gate_state *s);

@@ -12,7 +12,6 @@
 #include <strings.h>
 
 #include "lb/proxy/filter.h"
-#include "lib/clock.h"
 #include "lib/identity/identity_web.h"
 #include "lib/log.h"
 
@@ -160,6 +159,7 @@ static struct relay *relay_new(struct relays *rs, enum site_protocol protocol,
 		return NULL;
 	y->all = rs;
 	y->r = r;
+	y->gate.spare = &rs->gate_spare;
 	y->gate.protocol = protocol;
 	y->gate.client = web_client_key(r);
 	y->woken.run = on_gate;
@@ -198,13 +198,12 @@ static unsigned send_call(struct relay *y, const struct backend *not_this,
 {
 	struct gate_request *g = &y->gate;
 	struct backend_set *set = g->cluster->backends[g->protocol];
-	int64_t now = (int64_t)(clock_realtime_ns() / NSEC_PER_MSEC);
 	struct backend *b = NULL;
 	int rc = -EHOSTUNREACH;
 
 	if (set)
-		rc = backend_pick(set, g->call.from_ms, g->call.to_ms, now, not_this,
-				  &b, err);
+		rc = backend_pick(set, g->call.from_ms, g->call.to_ms, g->input.now_ms,
+				  not_this, &b, err);
 	else
 		err_set(err, rc, "this cluster has no such backends");
 	if (rc < 0)
@@ -535,4 +534,5 @@ void relays_done(struct relays *rs)
 		rs->spare = y->next;
 		free(y);
 	}
+	gate_spare_done(&rs->gate_spare);
 }

@@ -33,6 +33,7 @@ struct relays {
 	struct relay *first; /* all that are under way */
 	struct relay *spare; /* memory for the next */
 	unsigned spares;
+	struct gate_spare gate_spare;
 	struct loop_hook hook;
 	uint64_t looked_ms;
 	atomic_bool ending; /* what is under way is to be told so, and ends */

@@ -18,6 +18,8 @@
 #define GATHER_MS 100
 #define STASH_MIN ((size_t)16 << 10) /* of an answer whose length is not known */
 #define STASH_ROOM ((size_t)4 << 10) /* for one more read */
+#define STASH_LEAST ((size_t)4 << 10)
+#define STASH_SPARE_MAX 64 /* of the least size */
 
 static uint64_t now_ms(const struct upstreams *u)
 {
@@ -79,6 +81,7 @@ static void over(struct upstream *x, bool clean)
 
 struct stash {
 	struct upstreams *u;
+	struct stash *next; /* among the spare ones */
 	size_t size;
 	char data[];
 };
@@ -92,9 +95,26 @@ void upstream_taken_free(void *data)
 {
 	struct stash *s = data ? stash_of(data) : NULL;
 
-	if (s)
-		s->u->stashed -= s->size;
-	free(s);
+	if (!s)
+		return;
+	struct upstreams *u = s->u;
+	u->stashed -= s->size;
+	if (s->size != STASH_LEAST || u->spare_stashes >= STASH_SPARE_MAX) {
+		free(s);
+		return;
+	}
+	s->next = u->spare_stash;
+	u->spare_stash = s;
+	u->spare_stashes++;
+}
+
+static struct stash *get_spare_stash(struct upstreams *u)
+{
+	struct stash *s = u->spare_stash;
+
+	u->spare_stash = s->next;
+	u->spare_stashes--;
+	return s;
 }
 
 /* Room for size bytes, of which those that are there stay. */
@@ -104,7 +124,12 @@ static int grow_stash(struct upstream *x, size_t size)
 
 	if (size <= x->stash_size && s)
 		return 0;
-	s = realloc(s, sizeof(*s) + size);
+	if (size < STASH_LEAST)
+		size = STASH_LEAST;
+	if (!s && size == STASH_LEAST && x->u->spare_stash)
+		s = get_spare_stash(x->u);
+	else
+		s = realloc(s, sizeof(*s) + size);
 	if (!s)
 		return -ENOMEM;
 	s->u = x->u;
@@ -649,6 +674,8 @@ void upstreams_free(struct upstreams *u)
 		buf_done(&x->request);
 		free(x);
 	}
+	while (u->spare_stash)
+		free(get_spare_stash(u));
 	tls_done(u);
 	free(u->user_agent);
 	free(u);

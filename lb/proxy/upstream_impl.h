@@ -71,6 +71,8 @@ struct upstreams {
 	unsigned trust_ids;
 	struct counts counts;
 	size_t stashed; /* bytes of all stashes, taken ones included */
+	struct stash *spare_stash;
+	unsigned spare_stashes;
 	char scratch[SCRATCH_BYTES];
 };
 

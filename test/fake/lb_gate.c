@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "lib/clock.h"
 #include "lib/parse.h"
 
 struct gate {
@@ -162,6 +163,7 @@ enum gate_answer gate_pass(struct gate *g, struct gate_request *r)
 	struct call *c = &r->call;
 	pthread_t thread;
 
+	r->input.now_ms = (int64_t)(clock_realtime_ns() / NSEC_PER_MSEC);
 	if (atomic_load(&g->stopped))
 		return say(r, 503, "{\"error\":\"stopped\"}");
 	if (strcmp(in->path, "/refuse") == 0)
@@ -195,6 +197,11 @@ enum gate_answer gate_pass(struct gate *g, struct gate_request *r)
 	c->from_ms = INT64_MIN;
 	c->to_ms = INT64_MAX;
 	return GATE_DONE;
+}
+
+void gate_spare_done(struct gate_spare *spare)
+{
+	(void)spare;
 }
 
 void gate_end(struct gate *g, struct gate_request *r)
