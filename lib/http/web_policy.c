@@ -33,7 +33,7 @@ struct web_policy {
 	pthread_mutex_t mutex;
 	struct web_settings *current;
 	struct signature seen[FILES]; /* of the last attempt, good or bad */
-	uint64_t next_look_ns;
+	atomic_uint_fast64_t next_look_ns;
 	atomic_uint_fast64_t readings;
 };
 
@@ -295,20 +295,21 @@ int web_policy_reload(struct web_policy *p, struct err *err)
 void web_policy_refresh(struct web_policy *p)
 {
 	struct signature now[FILES];
-	uint64_t now_ns = clock_boottime_ns();
+	uint64_t now_ns = clock_read_ns(CLOCK_MONOTONIC_COARSE);
+	uint64_t next_ns = atomic_load(&p->next_look_ns);
 	bool changed = false;
 
-	if (!*p->file)
+	/* one of those that come at a time looks */
+	if (!*p->file || now_ns < next_ns ||
+	    !atomic_compare_exchange_strong(&p->next_look_ns, &next_ns,
+					    now_ns + NSEC_PER_SEC))
 		return;
 	pthread_mutex_lock(&p->mutex);
-	if (now_ns >= p->next_look_ns) {
-		p->next_look_ns = now_ns + NSEC_PER_SEC;
-		sign_all(p, &p->current->config, now);
-		for (size_t i = 0; i < FILES; i++)
-			changed |= !same(&now[i], &p->seen[i]);
-		/* a broken file is looked at again only when it changes again */
-		memcpy(p->seen, now, sizeof(now));
-	}
+	sign_all(p, &p->current->config, now);
+	for (size_t i = 0; i < FILES; i++)
+		changed |= !same(&now[i], &p->seen[i]);
+	/* a broken file is looked at again only when it changes again */
+	memcpy(p->seen, now, sizeof(now));
 	pthread_mutex_unlock(&p->mutex);
 	if (!changed)
 		return;

@@ -278,7 +278,14 @@ static void add_match(const struct identity *id, const struct party *p,
 					    [PARTY_PASSWORD] = "password",
 					    [PARTY_MUNGE] = "munge"};
 
-	snprintf(who->front, sizeof(who->front), "%s:%s", words[p->kind], p->name);
+	const char *word = words[p->kind];
+	size_t word_len = strlen(word);
+	size_t len = strnlen(p->name, sizeof(who->front) - word_len - 2);
+	/* of each request: not by snprintf(3) */
+	memcpy(who->front, word, word_len);
+	who->front[word_len] = ':';
+	memcpy(who->front + word_len + 1, p->name, len);
+	who->front[word_len + 1 + len] = '\0';
 	ret->listed = true;
 	ret->munge = p->kind == PARTY_MUNGE;
 	ret->near |= is_front_near(id, p, f);
