@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-/* The number that this host has for a login. -ENOENT: none, or the user database does
- * not answer. Waits for it; thread safe. */
+/* The uid of a login on this host. -ENOENT: there is none, or the user database does
+ * not answer. Blocks; thread safe. */
 int account_find_uid(const char *login, uint32_t *ret);
 
 #endif

@@ -6,14 +6,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A growable byte buffer with a limit and a sticky error: put without checking, look at
- * buf_error() once at the end. Not thread safe. */
+/* A growable byte buffer with a limit and a sticky error: callers append without
+ * checking and look at buf_error() once at the end. Not thread safe. */
 struct buf {
 	char *data; /* owned; NUL-terminated whenever it is not NULL */
-	size_t len; /* bytes used, without the NUL */
+	size_t len; /* bytes used, not counting the NUL */
 	size_t cap; /* bytes allocated */
-	size_t max; /* most bytes ever, 0 = 64 MiB */
-	int error;  /* 0, -ENOMEM or -EFBIG; puts after an error do nothing */
+	size_t max; /* limit in bytes; 0: 64 MiB */
+	int error;  /* 0, -ENOMEM or -EFBIG; after an error appending does nothing */
 };
 
 #define BUF_INIT                                                                       \
@@ -27,7 +27,8 @@ void buf_reset(struct buf *b); /* empties, keeps the memory, clears the error */
 int buf_error(const struct buf *b);
 /* Cuts to len bytes (len <= b->len). */
 void buf_truncate(struct buf *b, size_t len);
-/* Room for n more bytes: pointer to write at, or NULL; follow with buf_commit(). */
+/* Makes room for n more bytes and returns where to write them, or NULL; call
+ * buf_commit() afterwards. */
 char *buf_reserve(struct buf *b, size_t n);
 void buf_commit(struct buf *b, size_t n);
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Locals that clean up after themselves. Initialise where declared; hand an owned value
- * on with steal_ptr()/steal_fd(), never by plain value. errno survives the clean-up. */
+/* Locals that clean up after themselves. Initialise where declared; pass ownership on
+ * by steal_ptr()/steal_fd() only. errno survives the clean-up. */
 
 static inline void cleanup_free(void *p)
 {
