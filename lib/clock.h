@@ -8,9 +8,8 @@
 #define NSEC_PER_SEC 1000000000ull
 #define NSEC_PER_MSEC 1000000ull
 
-/* Nanoseconds of CLOCK_REALTIME (may step) and CLOCK_BOOTTIME (never does, counts
- * suspend). The daemon takes its clocks from struct env, so that tests can turn them.
- */
+/* Nanoseconds of CLOCK_REALTIME (may step) and CLOCK_BOOTTIME (never steps, includes
+ * suspend). The daemon takes its clocks from struct env, so that tests can set them. */
 static inline uint64_t clock_read_ns(clockid_t id)
 {
 	struct timespec ts;

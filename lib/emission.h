@@ -10,28 +10,28 @@
 
 /*
  * Emission factors: what a kilowatt-hour of electricity emitted, by provider and zone.
- * Used by whoever fetches them (courier/) and by whoever shows or multiplies them. Not
- * thread safe. All from outside goes through emission_set_put(), which is where values
- * that cannot be are refused.
+ * Used by what fetches them (courier/) and what shows or applies them. Not thread safe.
+ * Everything from outside goes through emission_set_put(), which refuses impossible
+ * values.
  */
 
 enum {
 	EMISSION_ZONE_BYTES = 32,
 	EMISSION_COUNTRY_BYTES = 64,
-	/* Most factors of one provider: Electricity Maps has some 350 zones, OWID 250
+	/* Limit per provider: Electricity Maps has some 350 zones, OWID 250
 	 * countries. */
 	EMISSION_FACTORS_MAX = 1024
 };
 
-/* 3 kg/kWh: the dirtiest grid of all is at 1.3, a single plant on lignite or oil at
- * 1.3. What is above is in another unit or broken. */
+/* 3 kg/kWh. The dirtiest grids, and single plants on lignite or oil, are at 1.3;
+ * anything above the limit is broken or in another unit. */
 #define EMISSION_MG_MAX 3000000u
 
 struct emission_factor {
 	char zone[EMISSION_ZONE_BYTES];       /* label country_code: [A-Za-z0-9._-]+ */
 	char country[EMISSION_COUNTRY_BYTES]; /* label country */
 	uint64_t mg_per_kwh;                  /* milligrams CO2 equivalent */
-	uint64_t time_s; /* since 1970 UTC: when it was so; of a year: its end */
+	uint64_t time_s; /* since 1970 UTC: when it was valid; of a year: its end */
 };
 
 struct emission_set {
@@ -40,8 +40,8 @@ struct emission_set {
 };
 
 void emission_set_done(struct emission_set *s); /* may be used again after it */
-/* Adds a zone or replaces it, unless what is there is newer. country NULL or "": the
- * zone's code. -EINVAL: zone or value that cannot be (NaN, negative, above
+/* Adds a zone, or replaces it unless the one there is newer. country NULL or "": the
+ * zone's code. -EINVAL: impossible zone or value (NaN, negative, above
  * EMISSION_MG_MAX); -E2BIG: too many zones. */
 int emission_set_put(struct emission_set *s, const char *zone, const char *country,
 		     double grams_per_kwh, uint64_t time_s, struct err *err);
@@ -55,8 +55,8 @@ bool emission_zone_valid(const char *zone);
 struct emission_provider {
 	const char *name;    /* label provider: the peer's spelling */
 	const char *display; /* label provider_name */
-	/* Asks somebody: what it says ages, and comes by way of ceems-courier. The
-	 * others know all that they will ever know. */
+	/* Fetched from a service: its factors age, and come through ceems-courier. The
+	 * others are fixed at build or start. */
 	bool fetched;
 };
 extern const struct emission_provider emission_providers[];
@@ -64,11 +64,11 @@ extern const size_t emission_providers_count;
 /* Index into the table or -ENOENT. */
 int emission_provider_find(const char *name);
 
-/* Yearly means per country by Our World in Data: lib/../contrib/emissions/owid.csv, as
- * it was at build time. */
+/* Yearly means per country by Our World in Data: contrib/emissions/owid.csv, built
+ * in. */
 int emission_owid(struct emission_set *ret, struct err *err);
-/* The reader of such a table: "code,code3,country,year,grams_per_kwh" and # comments.
- * A bad line is an error that names it. ret is added to. */
+/* Parses such a table: "code,code3,country,year,grams_per_kwh" and # comments. A bad
+ * line is an error that names it. Adds to ret. */
 int emission_owid_parse(const char *text, size_t len, struct emission_set *ret,
 			struct err *err);
 /* The world's mean: one zone, ZZ. */

@@ -2,9 +2,9 @@
 #ifndef CEEMS_LIB_EMISSION_OPTIONS_H
 #define CEEMS_LIB_EMISSION_OPTIONS_H
 
-/* Where emission factors are asked for: options of ceems-courier, which ceemsd takes as
- * well and hands on. Rows of a table (lib/conf/conf.h); ROW and the members are the
- * includer's, and so are these: */
+/* Where emission factors are fetched: options of ceems-courier, which ceemsd also
+ * accepts and passes on. Rows of an option table (lib/conf/conf.h); the includer
+ * defines ROW and has these members: */
 #define EMISSION_OPTION_MEMBERS                                                        \
 	char *emissions_file; /* path or URL */                                        \
 	char *emissions_rte_url, *emissions_emaps_url, *emissions_wt_url;              \

@@ -4,7 +4,8 @@
 
 #define ERR_TEXT_MAX 512
 
-/* Caller-owned text of the last failure; meaningful only after a call failed. */
+/* The text of the last failure, owned by the caller; meaningful only after a call
+ * failed. */
 struct err {
 	char text[ERR_TEXT_MAX];
 };

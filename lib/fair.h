@@ -4,10 +4,9 @@
 
 #include <stdint.h>
 
-/* A bounded queue in which those who ask wait in turn, not their requests: one lane for
- * each key, of which each is served once before any is served again. Whoever sends a
- * thousand delays himself. Links are in the items; no memory, no lock, not thread safe.
- */
+/* A bounded fair queue: requests wait in one lane per key, and the lanes are served
+ * round robin, so whoever sends a thousand delays only himself. Links are in the items:
+ * no allocation, no lock, not thread safe. */
 
 struct fair_item {
 	struct fair_item *next; /* of the same key */
@@ -20,13 +19,13 @@ struct fair_item {
 struct fair {
 	struct fair_item *served; /* the first of the lane whose turn was last */
 	unsigned count;
-	unsigned most, lane_most; /* set by the caller, above 0 */
+	unsigned most, lane_most; /* limits, set by the caller, above 0 */
 };
 
-/* -EBUSY: full, or this key's lane is. The item is the caller's again once it was
- * popped. */
+/* -EBUSY: the queue, or this key's lane, is full. The item belongs to the caller again
+ * once it was popped. */
 int fair_push(struct fair *f, struct fair_item *item, uint64_t key);
-/* The first of the lane whose turn it is, NULL: empty. */
+/* The first of the lane whose turn it is; NULL: the queue is empty. */
 struct fair_item *fair_pop(struct fair *f);
 /* Any item for which match() is true; NULL: none. */
 struct fair_item *fair_find(const struct fair *f,

@@ -7,11 +7,11 @@
 
 #include "lib/err.h"
 
-/* Which files a program can still open, by Landlock: those of the system (what a C
- * library, its name services and TLS read: /etc, /usr, /opt, /run, /proc, /sys, some of
- * /var), those of folders that are named here, all for reading; none for writing but
- * /dev/null; and nothing can be started. What is open stays so; sockets are connected
- * to as before. Folders, not files: a certificate that is replaced is a new file.
+/* Limits which files a program can still open, by Landlock: system files (what a C
+ * library, its name services and TLS read: /etc, /usr, /opt, /run, /proc, /sys, parts
+ * of /var) and the folders added here, all read-only; only /dev/null is writable;
+ * nothing can be executed. Files that are open stay open and sockets are not affected.
+ * Folders rather than files, because a certificate that is replaced is a new file.
  *
  *	struct fence f;
  *	rc = fence_begin(&f, err);
@@ -22,29 +22,29 @@
 struct fence {
 	int fd; /* the ruleset */
 	uint64_t handled;
-	char last[PATH_MAX]; /* folder, "" */
+	char last[PATH_MAX]; /* the folder added last, or "" */
 };
 
 /* Whether fence_begin() would find Landlock: 0 or -ENOSYS. Changes nothing. */
 int fence_probe(struct err *err);
 
-/* -ENOSYS: this kernel has none, or what started us keeps us from it. */
+/* -ENOSYS: this kernel does not have Landlock, or our parent forbids us to use it. */
 int fence_begin(struct fence *f, struct err *err);
 
-/* A folder that is not there, or may not be looked at, is passed over: what is in it
- * cannot be read anyway. */
+/* A folder that does not exist or may not be searched is skipped: what is in it cannot
+ * be read anyway. */
 void fence_add_folder(struct fence *f, const char *path);
 
-/* The folders that these are in, one path per line; where a path is a symbolic link,
- * the folder of what it points to now, too. */
+/* Adds the folders of these files, one path per line; for a symbolic link also the
+ * folder of its current target. */
 void fence_add_files(struct fence *f, const char *lines);
 
-/* For the calling thread and those that it starts, so before threads; needs
- * no_new_privs. Gives the fence up, also when it fails. */
+/* Restricts the calling thread and the threads it starts, so call it before threads;
+ * needs no_new_privs. Frees f, also on failure. */
 int fence_enter(struct fence *f, struct err *err);
 
-/* Whether these can be opened, one path per line: 0, or -EACCES with the first that
- * rights or the fence keep us from. What is not there is another's business. */
+/* Whether these can be opened, one path per line: 0, or -EACCES naming the first that
+ * permissions or the fence forbid. Missing files are not reported here. */
 int fence_check_files(const char *lines, struct err *err);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-/* What a check has to say: one line each, "ok|warn|fail: what; what to do". */
+/* The result of a check: one line each, "ok|warn|fail: what; what to do". */
 
 enum level { LEVEL_OK, LEVEL_WARN, LEVEL_FAIL, LEVELS };
 
@@ -13,8 +13,8 @@ struct findings {
 	unsigned count[LEVELS];
 };
 
-/* todo: what to do about it, NULL for LEVEL_OK. Bytes that a terminal would act on are
- * written as '?', because texts hold values from files. */
+/* todo: what to do about it, NULL for LEVEL_OK. Control characters are written as '?',
+ * because texts hold values from files. */
 void finding(struct findings *f, enum level level, const char *todo, const char *fmt,
 	     ...) __attribute__((format(printf, 4, 5)));
 

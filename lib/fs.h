@@ -25,44 +25,43 @@ int fs_opendir_at(int dirfd, const char *path, struct err *err);
 ssize_t fs_read_at(int dirfd, const char *path, char *buf, size_t size,
 		   struct err *err);
 
-/* The same from offset 0 of an fd that is kept open (cgroup and proc files are re-made
- * at each read from 0). -ENODEV: the cgroup is gone. */
+/* The same from offset 0 of an fd that is kept open (the kernel generates cgroup and
+ * proc files anew at each read from 0). -ENODEV: the cgroup is gone. */
 ssize_t fs_pread(int fd, char *buf, size_t size);
 
 /* Reads a file of any length up to max bytes into b (appended). -EFBIG beyond that. */
 int fs_read_buf_at(int dirfd, const char *path, size_t max, struct buf *b,
 		   struct err *err);
 
-/* A file that holds one unsigned number and an optional newline. -ENODATA when empty,
- * -EINVAL for other text, -ERANGE on overflow. */
+/* Reads a file that holds one unsigned number and an optional newline. -ENODATA: empty;
+ * -EINVAL: other text, -ERANGE on overflow. */
 int fs_read_u64_at(int dirfd, const char *path, uint64_t *ret, struct err *err);
 int fs_pread_u64(int fd, uint64_t *ret);
 
-/* Makes "path.new", for the file that will be renamed to path: always a file of our own
- * making, in place of what was left there or put there by others. Its name goes to
- * tmp[FS_NEW_BYTES]. mode is subject to the umask. The fd, for reading and writing, or
- * negative errno. */
+/* Creates "path.new", the file that will be renamed to path. It is always newly made:
+ * whatever has that name is removed first. The name goes to tmp[FS_NEW_BYTES]. mode is
+ * subject to the umask. Returns the fd, for reading and writing, or negative errno. */
 #define FS_NEW_BYTES 4096
 int fs_create_new_at(int dirfd, const char *path, mode_t mode, char *tmp,
 		     struct err *err);
 
-/* Writes data to path by a temporary file beside it, fsync and rename. mode is exact.
- */
+/* Replaces path by a temporary file beside it, fsync and rename. mode is exact,
+ * whatever the umask. */
 int fs_write_atomic_at(int dirfd, const char *path, const void *data, size_t len,
 		       mode_t mode, struct err *err);
 
 /* Writes all bytes to fd, repeating short writes and EINTR. */
 int fs_write_all(int fd, const void *data, size_t len);
-/* -errno of a write that has just failed. What finds no room below RLIMIT_FSIZE is told
- * as what finds none on the disk: -ENOSPC. */
+/* -errno of the write that has just failed. EFBIG, which means RLIMIT_FSIZE, is
+ * returned as -ENOSPC like a full disk. */
 int fs_write_errno(void);
 
-/* Checks an open file that we are about to trust: a regular file with one link, owned
- * by owner, with no permission bit outside mode. -EPERM with a text that says what to
+/* Checks an open file before it is trusted: a regular file with one link, owned by
+ * owner, with no permission bit outside mode. -EPERM with a text that says what to
  * change. */
 int fs_check_trusted(int fd, const char *path, uid_t owner, mode_t mode,
 		     struct err *err);
-/* The same with what fstat() has said already. */
+/* The same from a stat that the caller already has. */
 int fs_check_trusted_stat(const struct stat *st, const char *path, uid_t owner,
 			  mode_t mode, struct err *err);
 

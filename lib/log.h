@@ -8,13 +8,12 @@
 
 #include "lib/err.h"
 
-/* Programs log; lib/ does not. One line per failure: the object, the cause, what
- * follows. Never a token, a password, a cookie or a query string. Thread safe (one
- * write a line). */
+/* Programs log; lib/ does not. One line per failure: object, cause, consequence. Never
+ * a token, password, cookie or query string. Thread safe (one write per line). */
 
 enum log_format { LOG_LOGFMT, LOG_JSON };
 
-/* program is borrowed for ever. level is syslog's (LOG_ERR .. LOG_DEBUG). Lines go to
+/* program must stay valid. level is syslog's (LOG_ERR .. LOG_DEBUG). Lines go to
  * stderr; with JOURNAL_STREAM or INVOCATION_ID in the environment they carry "<n>". */
 void log_init(const char *program, enum log_format format, int level);
 
@@ -24,8 +23,8 @@ void log_at(int level, const char *fmt, ...) __attribute__((format(printf, 2, 3)
 #define log_info(...) log_at(LOG_INFO, __VA_ARGS__)
 #define log_debug(...) log_at(LOG_DEBUG, __VA_ARGS__)
 
-/* A failure that repeats: said the first time, then after 1, 2, 4 ... 64 minutes, and
- * once more when it is over. Zero-initialise. Not thread safe by itself. */
+/* Limits a repeated failure to a line at first, after 1, 2, 4 ... 64 minutes, and when
+ * it is over. Zero-initialise. Not thread safe. */
 struct log_repeat {
 	uint64_t next_ns;
 	uint64_t gap_ns;
@@ -33,10 +32,9 @@ struct log_repeat {
 	bool failing;
 };
 
-/* Returns true when the caller should log now; r->hidden says how many times it was
- * not. */
+/* True: log now; r->hidden is how often it was not logged since. */
 bool log_repeat_due(struct log_repeat *r, uint64_t now_ns);
-/* Returns true once after a series of failures: the caller says that it is over. */
+/* True once after a series of failures: log that it is over. */
 bool log_repeat_over(struct log_repeat *r);
 
 #endif

@@ -7,14 +7,14 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-/* IP addresses in one form: IPv4 is what IPv6 maps it to (::ffff:a.b.c.d), so that one
- * client has one address whatever socket it came through. */
+/* IP addresses in one form: IPv4 is mapped to IPv6 (::ffff:a.b.c.d), so that a client
+ * has the same address whatever socket it came through. */
 
 struct netaddr {
 	uint8_t b[16];
 };
 
-/* A range, "10.0.0.0/8"; a single address has all its bits. */
+/* A range, "10.0.0.0/8"; a single address has 128 bits. */
 struct netrange {
 	struct netaddr addr;
 	unsigned bits; /* 0-128 */
@@ -26,29 +26,29 @@ struct netrange {
 int netaddr_parse(const char *s, struct netaddr *ret);
 /* -EAFNOSUPPORT: neither IPv4 nor IPv6. */
 int netaddr_from(const struct sockaddr *sa, struct netaddr *ret);
-/* How many bits tell one client's network from another's. */
+/* How many leading bits identify a client's network. */
 struct netaddr_prefix {
 	uint8_t ipv4; /* 1-32 */
 	uint8_t ipv6; /* 1-64 */
 };
-/* A host of IPv4, a /64 of IPv6, of which one host can choose each address (RFC 7421).
- */
+/* One IPv4 address, or an IPv6 /64, in which a single host can choose any address (RFC
+ * 7421). */
 #define NETADDR_PREFIX_OF_HOST                                                         \
 	(struct netaddr_prefix)                                                        \
 	{                                                                              \
 		.ipv4 = 32, .ipv6 = 64                                                 \
 	}
 
-/* A number of the network that one client can choose addresses from. No two such
- * networks share one. */
+/* A key of the network that a client can choose addresses from; no two networks have
+ * the same. */
 uint64_t netaddr_key(const struct netaddr *a, struct netaddr_prefix prefix);
 bool netaddr_equal(const struct netaddr *a, const struct netaddr *b);
-/* 127.0.0.0/8 or ::1: a connection from there is from this very host. */
+/* 127.0.0.0/8 or ::1: a connection from there is from this host. */
 bool netaddr_is_loopback(const struct netaddr *a);
 void netaddr_text(const struct netaddr *a, char ret[NETADDR_TEXT_MAX]);
 
-/* An address or a range. -EINVAL, also for bits set beyond the prefix: a typing error
- * there would allow others than it says. */
+/* An address or a range. -EINVAL, also for bits set beyond the prefix: such a typing
+ * error would admit more than it says. */
 int netrange_parse(const char *s, struct netrange *ret);
 bool netrange_has(const struct netrange *r, const struct netaddr *a);
 

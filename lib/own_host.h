@@ -4,14 +4,14 @@
 
 #include <stdbool.h>
 
-/* Names of the host that we run on. Thread safe. */
+/* Names of this host. Thread safe. */
 
-/* gethostname(2), whole or without its domain, or the long name that
- * own_host_learn_name() was told. Waits for nobody. */
+/* Whether name is gethostname(2), whole or without its domain, or the long name found
+ * by own_host_learn_name(). Does not block. */
 bool own_host_is_named(const char *name);
 
-/* Where that could be our long name, and gethostname(2) is a short one: asks the name
- * service for the long one, at most once a minute until it is known. Waits. */
+/* If name could be our long name and gethostname(2) is a short one, asks the name
+ * service for the long one, at most once a minute until it is known. Blocks. */
 void own_host_learn_name(const char *name);
 
 #endif

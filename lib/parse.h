@@ -10,7 +10,7 @@
  * anything else -EINVAL; no locale, no leading blanks, no sign unless stated. On
  * failure *ret is untouched. */
 int parse_u64(const char *s, uint64_t *ret) __attribute__((warn_unused_result));
-/* The same of len bytes that need no end of string. */
+/* The same for len bytes without a NUL. */
 int parse_u64_len(const char *s, size_t len, uint64_t *ret)
 	__attribute__((warn_unused_result));
 int parse_u32(const char *s, uint32_t *ret) __attribute__((warn_unused_result));
@@ -23,8 +23,7 @@ int parse_bool(const char *s, bool *ret) __attribute__((warn_unused_result));
 int parse_duration_ms(const char *s, uint64_t *ret) __attribute__((warn_unused_result));
 /* Bytes: a number with an optional B, KB, KiB, MB, MiB, GB or GiB (1000 and 1024). */
 int parse_bytes(const char *s, uint64_t *ret) __attribute__((warn_unused_result));
-/* A CPU or node list of the kernel ("0-3,8"): how many it names. "" is 0. At most 1 Mi.
- */
+/* The number of CPUs or nodes in a kernel list ("0-3,8"). "" is 0. At most 1 Mi. */
 int parse_list_count(const char *s, size_t len, uint32_t *ret)
 	__attribute__((warn_unused_result));
 

@@ -10,13 +10,13 @@
 #include "lib/netaddr.h"
 
 /*
- * A program that the operator names by how it proves itself and where it connects from:
+ * A program, given by how it proves itself and where it connects from:
  *
- *	certificate:NAME, password:USER, munge:LOGIN, munge:NUMBER, token:NAME
+ * 	certificate:NAME, password:USER, munge:LOGIN, munge:NUMBER, token:NAME
  *
- * each with an address or a range behind it, munge:ceems-lb@10.0.0.5, or, where a proof
- * does not matter, an address or a range alone. Accounts have other numbers on other
- * hosts: what a login is there is for whoever matches to know; a number is itself.
+ * each optionally with an address or range, munge:ceems-lb@10.0.0.5, or, where no proof
+ * is needed, an address or range alone. A login may have different uids on different
+ * hosts, so matching it needs the caller's knowledge; a number is the uid.
  */
 
 enum party_kind {
@@ -37,14 +37,14 @@ struct party {
 	struct netrange range;
 };
 
-/* kinds: those that are allowed here. -EINVAL, with what must be there. */
+/* kinds: the allowed ones. -EINVAL, err says what is expected. */
 int party_parse(const char *text, unsigned kinds, struct party *ret, struct err *err);
 
-/* Whether it may be connected from there: by its own range, else true. peer NULL: not
- * known, which is in no range. */
+/* Whether it may connect from peer: within its own range, or it has none. peer NULL:
+ * unknown, which is in no range. */
 bool party_is_at(const struct party *p, const struct netaddr *peer);
 
-/* Whether that account is meant, both words as MUNGE proved them; login "": none. */
+/* Whether this account is meant, both values as proved by MUNGE; login "": none. */
 bool party_is_account(const struct party *p, uint32_t uid, const char *login);
 
 #endif

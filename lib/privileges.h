@@ -11,27 +11,28 @@ struct privileges {
 	char user[64]; /* name, or the number when it has none */
 	uid_t uid;
 	gid_t gid;
-	bool drop;     /* we are root and shall not stay so */
-	bool fallback; /* there is no user ceems: nobody it is */
+	bool drop;     /* we are root and will not stay so */
+	bool fallback; /* there is no user ceems, so it is nobody */
 };
 
-/* Decides who to become. user: name or number, "" for ceems, else nobody. Not being
- * root, there is nothing to decide; a different user is then -EPERM. -ENOENT: no such
- * user. Uses the name service: call at start. */
+/* Chooses the user to become. user: name or number; "": ceems, or nobody if that does
+ * not exist. If we are not root there is no choice, and a different user is -EPERM.
+ * -ENOENT: no such user. Uses the name service: call at start. */
 int privileges_choose(const char *user, bool drop, struct privileges *ret,
 		      struct err *err);
 
-/* What must precede the first thread: no program started later gains anything, and no
- * capability can come back. What root has now it keeps until privileges_drop(). */
+/* To be called before the first thread: programs started later cannot gain privileges,
+ * and capabilities cannot come back. root keeps its privileges until
+ * privileges_drop(). */
 int privileges_limit(struct err *err);
 
-/* What the process holds (keys, passwords, records of users) is for no other program of
- * the same account: no core file, no ptrace, no look into /proc/PID. After
- * privileges_drop(), which undoes it. A program that it starts is not bound. */
+/* Protects what the process holds (keys, passwords, records of users) from other
+ * programs of the same account: no core file, no ptrace, no access to /proc/PID. Call
+ * after privileges_drop(), which undoes it. Not inherited by programs it starts. */
 int privileges_hide(struct err *err);
 
-/* Becomes p: groups, gid, uid, no capability left, in all threads. Fails rather than
- * leave a way back. */
+/* Becomes p: groups, gid, uid, no capability left, in all threads. Fails if there were
+ * a way back. */
 int privileges_drop(const struct privileges *p, struct err *err);
 
 #endif
