@@ -11,19 +11,19 @@
 
 /*
  * One table of options per program serves the command line, the YAML file, the
- * environment,
- * --help, --check-config and doc/config.md. Precedence: default < CEEMS_* environment <
- * --config.file < command line. An option called "config.file" names the file; at its
- * default place the file may be missing. An empty variable counts as unset.
+ * environment, --help, --check-config and doc/config.md. Precedence: default < CEEMS_*
+ * environment < --config.file < command line. The option "config.file" names the YAML
+ * file, which may be missing only at its default path. An empty variable counts as
+ * unset.
  *
- * Command line: --name=value, --name value, and for CONF_BOOL --name / --no-name (for
- * names of the form collector.x also --no-collector.x). Repeated CONF_LIST options
- * append. YAML: nested mappings and dotted keys are the same thing; where a name is
- * also a prefix of others ("collector.slurm" and "collector.slurm.psi-metrics") the
- * nested mapping's key "enabled" is the name itself. Sequences for CONF_LIST. An
- * unknown key is an error that names line and key. Environment: CEEMS_ + the name in
- * upper case with '.' and '-' as '_' (CEEMS_WEB_LISTEN_ADDRESS), plus the peer's own
- * variable where .env says one; lists are comma separated there.
+ * Command line: --name=value, --name value, and for CONF_BOOL --name and --no-name
+ * (--no-collector.x for collector.x). Repeated CONF_LIST options append. YAML: nested
+ * mappings and dotted keys are the same thing; where a name is also a prefix of others
+ * ("collector.slurm" and "collector.slurm.psi-metrics") the nested mapping's key
+ * "enabled" is the name itself. Sequences for CONF_LIST. An unknown key is an error
+ * that names line and key. Environment: CEEMS_ + the name in upper case with '.' and
+ * '-' as '_' (CEEMS_WEB_LISTEN_ADDRESS), plus the peer's own variable if .env names
+ * one; lists are comma separated there.
  */
 
 enum conf_kind {
@@ -50,17 +50,17 @@ enum conf_flag {
 				 a restart */
 	CONF_ELSEWHERE =
 		1 << 3, /* "config.file" alone: the program reads that file itself */
-	CONF_OTHERS = 1 << 4, /* "config.file" alone: it is another program's too, keys
-			       * that are not ours are passed over */
-	CONF_LATER = 1 << 5,  /* a CONF_BOOL of what a later release does, or the
-			       * beginning ("name.") of options of it: they are refused
-			       * as such, unless switched off; in no help */
+	CONF_OTHERS = 1 << 4, /* "config.file" alone: the file is shared with another
+				 program; unknown keys are ignored */
+	CONF_LATER = 1 << 5,  /* a CONF_BOOL for what a later release will do, or a
+				 prefix ("name.") of such options: refused with that
+				 message unless switched off; not in --help */
 };
 
 struct conf_opt {
 	const char *name;
 	enum conf_kind kind;
-	size_t off; /* offsetof(struct options, member); aliases share their target's */
+	size_t off; /* offsetof(struct options, member); aliases have their target's */
 	const char *def;            /* default as text; "" or NULL: zero / empty */
 	const char *help;           /* one line */
 	unsigned flags;             /* enum conf_flag */
@@ -70,8 +70,8 @@ struct conf_opt {
 	uint64_t min, max;          /* CONF_U64, CONF_DURATION; max 0 = no limit */
 };
 
-/* A row of a program's table: its values are members of its own struct options. Help
- * and further members of struct conf_opt follow. */
+/* A row of a program's table; its value is a member of the program's struct options.
+ * Help and further members of struct conf_opt follow. */
 #define CONF_ROW(name_, kind_, member_, def_, ...)                                     \
 	{                                                                              \
 		.name = name_, .kind = kind_,                                          \
@@ -80,22 +80,20 @@ struct conf_opt {
 	}
 
 /* Fills dst (zeroed by the caller, struct of the program) from all sources. argv may
- * hold
- * --config.file=PATH. Returns 0; 1 when --help or --version asked for output, which is
- * then in out; negative errno with a text that names flag, file:line or variable.
- * warnings gets one line per deprecated or ignored thing. On failure dst is released.
- */
+ * hold --config.file=PATH. 0; 1: --help or --version was given and their text is in
+ * out; negative errno, err names the flag, file:line or variable. warnings gets one
+ * line per deprecated or ignored item. On failure dst is released. */
 int conf_load(const struct conf_opt *opts, size_t n, const char *program, int argc,
 	      char *const argv[], void *dst, struct buf *out, struct buf *warnings,
 	      struct err *err);
 void conf_release(const struct conf_opt *opts, size_t n, void *dst);
 
-/* Whether two loaded structs agree in one option: at a reload, what differs and has not
- * CONF_RELOAD needs a restart. */
+/* Whether two loaded structs have the same value of an option. At a reload, a
+ * difference in an option without CONF_RELOAD needs a restart. */
 bool conf_equal(const struct conf_opt *o, const void *a, const void *b);
 
-/* The YAML reader alone, on a text: what the fuzzer and --check-config use. On failure
- * dst may be half set; conf_release() it. Errors read "FILE:LINE: what". */
+/* The YAML reader alone, on a text: for the fuzzer and --check-config. On failure dst
+ * may be partly set: call conf_release(). Errors read "FILE:LINE: what". */
 int conf_load_yaml(const struct conf_opt *opts, size_t n, const char *text, size_t len,
 		   const char *file, void *dst, struct err *err);
 

@@ -19,25 +19,25 @@ struct program {
 	const char *name;
 	const struct conf_opt *options;
 	size_t option_count;
-	/* Reads them, as conf_load() does with a failure leaving nothing to free; NULL:
+	/* Loads the options like conf_load(), leaving nothing to free on failure; NULL:
 	 * conf_load() itself. */
 	int (*load)(int argc, char *const argv[], void *dst, struct buf *out,
 		    struct buf *warnings, struct err *err);
 };
 
-/* Fills dst (zeroed, the program's struct options). False: the program ends with
- * *ret_status, as it was asked for --help, --version or --help-markdown (alone; the
- * table of its page in doc/), or as the command line is wrong, which stderr was told;
- * nothing is left to free. warnings is for program_log(). */
+/* Fills dst (zeroed, the program's struct options). False: the program must exit with
+ * *ret_status, because --help, --version or --help-markdown (alone; prints the table of
+ * its page in doc/) was given, or because the command line is wrong, which has been
+ * reported on stderr; nothing is left to free. warnings is for program_log(). */
 bool program_options(const struct program *p, int argc, char *const argv[], void *dst,
 		     struct buf *warnings, enum program_status *ret_status);
 
-/* log_init() with the values of log.format and log.level, then a line for each of
- * warnings (NULL: none). name is borrowed for ever. */
+/* log_init() with the values of log.format and log.level, then one line for each of
+ * warnings (NULL: none). name must stay valid. */
 void program_log(const char *name, int log_format, int log_level,
 		 const struct buf *warnings);
 
-/* Prints b; for main() to return. */
+/* Prints b; returns main()'s exit status. */
 enum program_status program_print(const struct buf *b);
 
 /* Choices of log.level and log.format. */

@@ -8,10 +8,10 @@
 
 #include "lib/err.h"
 
-/* A nested YAML file as a document that is walked key by key: each key is known and
- * handled, or named in the error with file and line, since an option that is ignored in
- * silence is worse than a program that does not start. For flat options there is
- * lib/conf/conf.h. Not thread safe. */
+/* A nested YAML file as a document that is walked key by key. A key is either handled
+ * or an error with file and line: an option that is silently ignored is worse than a
+ * program that does not start. For flat options there is lib/conf/conf.h. Not thread
+ * safe. */
 
 #define YAML_WALK_KEYS_MAX 64 /* in one mapping's table */
 
@@ -21,7 +21,7 @@ struct yaml_walk {
 	struct err *err;
 };
 
-/* Handles the value of a key. arg is what the walk was given. */
+/* Handles a key's value. arg: as passed to the walk. */
 typedef int (*yaml_key_f)(void *arg, const char *key, yaml_node_t *value);
 
 struct yaml_key {
@@ -30,8 +30,7 @@ struct yaml_key {
 };
 
 /* Parses text and calls root with the document's root node, NULL when there is none.
- * -EFBIG: longer than max; -EINVAL with file and line: not YAML. Total on any bytes.
- */
+ * -EFBIG: longer than max; -EINVAL with file and line: not YAML. Accepts any bytes. */
 int yaml_walk_text(struct yaml_walk *w, const char *text, size_t len, size_t max,
 		   int (*root)(void *arg, yaml_node_t *node), void *arg);
 
@@ -40,15 +39,16 @@ int yaml_walk_text(struct yaml_walk *w, const char *text, size_t len, size_t max
 int yaml_walk_map(struct yaml_walk *w, void *arg, const char *where, yaml_node_t *map,
 		  const struct yaml_key *keys, size_t n);
 
-/* Calls f for each item of a sequence, of which there may be max. */
+/* Calls f for each item of a sequence of at most max items. */
 int yaml_walk_list(struct yaml_walk *w, void *arg, const char *key, yaml_node_t *list,
 		   size_t max, yaml_key_f f);
 
 /* A scalar without NULs. Borrowed from the document. */
 int yaml_walk_scalar(struct yaml_walk *w, const char *key, yaml_node_t *n,
 		     const char **ret);
-/* A scalar of at most 4 KiB as an owned text; with expand, $NAME and ${NAME} in it are
- * the environment's and $$ is a $. *ret, which may be NULL, is freed before. */
+/* A scalar of at most 4 KiB as an allocated string; with expand, $NAME and ${NAME} in
+ * it are replaced from the environment and $$ by $. Frees the previous *ret, which may
+ * be NULL. */
 int yaml_walk_value(struct yaml_walk *w, bool expand, const char *key, yaml_node_t *n,
 		    char **ret);
 int yaml_walk_bool(struct yaml_walk *w, const char *key, yaml_node_t *n, bool *ret);
@@ -59,8 +59,8 @@ int yaml_walk_fail(struct yaml_walk *w, const yaml_node_t *at, const char *what,
 
 size_t yaml_walk_line(const yaml_node_t *n);
 
-/* Whether the line (from 0) at which a parser gave up, or the one before, begins with a
- * tab; and what is then said behind the parser's own words. */
+/* Whether line `line` (from 0), at which the parser gave up, or the one before begins
+ * with a tab; and the hint to append to the parser's message. */
 bool yaml_has_tab(const char *text, size_t len, size_t line);
 #define YAML_TAB_HINT " (indent YAML with spaces, not with tabs)"
 
