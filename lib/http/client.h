@@ -11,13 +11,13 @@
 #include "lib/err.h"
 
 /*
- * One HTTP/1.1 client over libcurl: bounded in time, in size and in where it can be
- * sent. A client keeps its connection alive between requests and belongs to one thread
- * at a time; several clients may run in several threads. Only http and https, no
- * cookies, no .netrc, no HSTS or alt-svc memory, no decompression.
+ * One HTTP/1.1 client over libcurl: bounded in time, size and redirect targets. A
+ * client keeps its connection alive between requests and belongs to one thread at a
+ * time; several clients may run in several threads. Only http and https, no cookies, no
+ * .netrc, no HSTS or alt-svc memory, no decompression.
  *
- * No error text and nothing else given to a caller holds a secret, a user name of a URL
- * or a query string.
+ * No error text or other output contains a secret, a user name from a URL or a query
+ * string.
  */
 
 enum http_method { HTTP_GET, HTTP_HEAD, HTTP_POST, HTTP_DELETE };
@@ -41,21 +41,22 @@ struct http_client_config {
 	uint32_t connect_timeout_ms;      /* default 5000 */
 	uint32_t timeout_ms;   /* a whole request, redirects too; default 10000 */
 	size_t max_body_bytes; /* of an answer; default HTTP_BODY_MAX */
-	/* Redirects of GET and HEAD that are followed, at most HTTP_REDIRECTS_MAX: to
-	 * the same scheme, host and port only. Others are given back as they are. */
+	/* Redirects of GET and HEAD to follow, at most HTTP_REDIRECTS_MAX, and only to
+	 * the same scheme, host and port. Others are returned to the caller. */
 	unsigned redirects;
-	/* "http://host:port" of a forwarding proxy. NULL: none; "env": as http_proxy,
-	 * https_proxy and no_proxy say. */
+	/* "http://host:port" of a forward proxy. NULL: none; "env": from http_proxy,
+	 * https_proxy and no_proxy. */
 	const char *proxy;
 	const char *user_agent;  /* default ceems/VERSION */
-	const atomic_bool *stop; /* when it becomes true the request in flight ends
-				    within a second: -ECANCELED. May be NULL. */
+	const atomic_bool *stop; /* when it becomes true the running request ends within
+				    a second with -ECANCELED; may be NULL */
 };
 
-/* Who asks. A file is read at each request, see http_secret_read(). */
+/* Credentials. Files are read at each request, see http_secret_read(). */
 struct http_auth {
 	const char *user, *password, *password_file; /* basic, when user is set */
-	const char *scheme, *credentials, *credentials_file; /* else; scheme: Bearer */
+	const char *scheme, *credentials,
+		*credentials_file; /* if user is not set; scheme: Bearer */
 };
 
 struct http_request {
@@ -73,26 +74,26 @@ struct http_request {
 struct http_response {
 	unsigned status;
 	struct buf body; /* NUL-terminated where it is not empty */
-	char url[1024];  /* where the answer came from, as http_url_name() shows it */
+	char url[1024];  /* the URL that answered, as http_url_name() shows it */
 };
 
 struct http_client;
 
-/* -EINVAL: a value above its limit, -ENOMEM. A missing certificate file is found by
- * the first request. */
+/* -EINVAL: a value above its limit; -ENOMEM. A missing certificate file is noticed only
+ * by the first request. */
 int http_client_new(const struct http_client_config *config, struct http_client **ret,
 		    struct err *err);
 void http_client_free(struct http_client *c); /* accepts NULL */
 
-/* Does one request. 0: an answer came, whatever its status. Else, with the URL in err:
- * -ETIMEDOUT; -ECONNREFUSED: no connection; -EHOSTUNREACH: name not found; -EFBIG: body
- * or headers too long; -EKEYREJECTED: TLS, certificate or name; -EBADMSG: not HTTP;
- * -ECONNRESET: cut; -ELOOP: too many redirects; -ECANCELED; -EINVAL; -EPERM and the
- * like: a secret's file; -EIO. On failure *ret is empty. */
+/* Makes one request. 0: there is an answer, whatever its status. Else, with the URL in
+ * err: -ETIMEDOUT; -ECONNREFUSED: no connection; -EHOSTUNREACH: name not found; -EFBIG:
+ * body or headers too long; -EKEYREJECTED: TLS, certificate or name; -EBADMSG: not
+ * HTTP; -ECONNRESET: connection lost; -ELOOP: too many redirects; -ECANCELED; -EINVAL;
+ * -EPERM and the like: the file of a secret; -EIO. On failure *ret is empty. */
 int http_client_do(struct http_client *c, const struct http_request *r,
 		   struct http_response *ret, struct err *err);
 
-/* A header of the last answer; NULL: it had none. Borrowed until the next request. */
+/* A header of the last answer; NULL: not there. Borrowed until the next request. */
 const char *http_client_header(struct http_client *c, const char *name);
 
 void http_response_done(struct http_response *r);

@@ -7,23 +7,24 @@
 
 #include "lib/err.h"
 
-/* Absolute http or https URL with a host, without user, password, fragment and control
- * characters, at most 4 KiB: 0, else -EINVAL. */
+/* Checks for an absolute http or https URL with a host and without user, password,
+ * fragment and control characters, at most 4 KiB: 0, else -EINVAL. */
 int http_url_check(const char *url, struct err *err);
 
-/* The parts of one that names a server: host is a name or an address without brackets,
- * port the scheme's own where none is said, path without a slash at its end. */
+/* The parts of a URL that names a server: host is a name or an address without
+ * brackets, port the scheme's default if the URL has none, path has no trailing
+ * slash. */
 struct http_url_parts {
 	bool tls;
 	uint16_t port;
 	char host[256], path[512];
 };
 
-/* -EINVAL: not http_url_check(), or it has a query, or a part is too long or has other
- * characters than names, addresses and plain paths have. */
+/* -EINVAL: http_url_check() fails, it has a query, or a part is too long or has
+ * characters beyond those of names, addresses and plain paths. */
 int http_url_split(const char *url, struct http_url_parts *ret, struct err *err);
 
-/* Do both have the same scheme, host and port? */
+/* Whether both have the same scheme, host and port. */
 bool http_url_same_origin(const char *a, const char *b);
 
 #endif

@@ -8,23 +8,23 @@
 
 #include "lib/err.h"
 
-/* The body of an HTTP answer that ought to be one JSON object or list; it is a
- * stranger's. A program that uses it lists json-c in _PKGS. */
+/* The body of an HTTP answer that should be a single JSON object or list; it is not
+ * trusted. A program that uses this lists json-c in _PKGS. */
 
 #define HTTP_JSON_DEPTH_MAX 64 /* of nesting, where strict */
 
 struct http_json_limits {
 	size_t bytes_max; /* at most 1 GiB */
 	int depth_max;    /* of nesting */
-	bool strict; /* UTF-8 and RFC 8259 to the letter, whatever json-c's release */
+	bool strict;      /* strict UTF-8 and RFC 8259, whatever json-c's release */
 };
 
-/* The whole text is the object, blanks around it apart. -EBADMSG with words that tell
- * what came instead (a web page, half an answer) without repeating it; -ENOMEM. Free
- * with json_object_put(). */
+/* The whole text must be one object, surrounding blanks apart. -EBADMSG describes what
+ * came instead (a web page, half an answer) without quoting it; -ENOMEM. Free with
+ * json_object_put(). */
 int http_json_object(const char *text, size_t len, const struct http_json_limits *l,
 		     struct json_object **ret, struct err *err);
-/* The same of a list. */
+/* The same for a list. */
 int http_json_array(const char *text, size_t len, const struct http_json_limits *l,
 		    struct json_object **ret, struct err *err);
 

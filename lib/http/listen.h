@@ -15,7 +15,7 @@
  */
 int listen_open(const char *address, struct err *err);
 
-/* Whether that is how addresses are written, with the same text. Opens nothing. */
+/* Checks addresses with the same error texts, without opening anything. */
 int listen_check(const char *const *addresses, size_t count, struct err *err);
 
 /* Takes over the sockets that systemd passed (sd_listen_fds(3): LISTEN_PID,
@@ -25,7 +25,7 @@ int listen_take_systemd(int *ret_fds, size_t max, struct err *err);
 /* The port of a listening socket, 0 when it has none (a unix socket). */
 unsigned listen_port(int fd);
 
-/* Whether nobody but this host's own programs can connect to a listening socket: a
+/* Whether only this host's own programs can connect to a listening socket: it is a
  * loopback address or a unix socket. */
 bool listen_is_local(int fd);
 
@@ -34,8 +34,8 @@ bool listen_is_local(int fd);
 int listen_split(const char *address, char *ret_host, size_t host_size, char *ret_port,
 		 size_t port_size);
 
-/* Room for so many descriptors, as far as the hard limit lets: the soft one is for
- * select(2). */
+/* Raises the soft limit of open files to wanted, as far as the hard limit allows: the
+ * default is low only for the sake of select(2). */
 void listen_files(uint64_t wanted);
 
 #endif
