@@ -6,15 +6,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How much of something each of many has: connections or bytes, by a number for an
- * address or for who was proved. Bounded: when too many have something at a time, one
- * more gets nothing. Pure; not thread safe. */
+/* Counts how much (connections or bytes) each of many clients has, by a key for an
+ * address or a proved user. Bounded: when too many keys are in use, a new one gets
+ * nothing. Pure; not thread safe. */
 
 #define WEB_BUDGET_SLOTS 8192 /* a power of two */
 
 struct web_budget {
 	uint64_t hash_key[2]; /* random: strangers choose keys */
-	unsigned count;       /* of keys that have something */
+	unsigned count;       /* keys in use */
 	struct {
 		uint64_t key;
 		size_t used; /* 0: free */
@@ -22,10 +22,10 @@ struct web_budget {
 };
 
 size_t web_budget_used(const struct web_budget *b, uint64_t key);
-/* False: nothing was taken, for the key would have more than most, or too many have
- * something. amount is above 0. */
+/* False, nothing taken: the key would have more than most, or too many keys are in use.
+ * amount is above 0. */
 bool web_budget_take(struct web_budget *b, uint64_t key, size_t amount, size_t most);
-/* Of what was taken. */
+/* Returns part of what was taken. */
 void web_budget_give(struct web_budget *b, uint64_t key, size_t amount);
 
 #endif

@@ -11,8 +11,8 @@
 #include "lib/netaddr.h"
 
 /* --web.config.file in the format of Prometheus' exporter-toolkit
- * (github.com/prometheus/exporter-toolkit/blob/master/docs/web-configuration.md). What
- * we do not support is refused by name with file and line; doc/web.md lists it. */
+ * (github.com/prometheus/exporter-toolkit/blob/master/docs/web-configuration.md).
+ * Unsupported keys are refused by name with file and line; doc/web.md lists them. */
 
 #define WEB_CONFIG_BYTES_MAX (1u << 20)
 #define WEB_CONFIG_USERS_MAX 256
@@ -47,25 +47,27 @@ struct web_config {
 	size_t header_count;
 	struct web_config_user *users;
 	size_t user_count;
-	struct netaddr_prefix client_prefix; /* of what counts as one client */
-	uint64_t reading; /* which of the program's this is, from 1; 0: of a test */
-	/* things taken but not acted on, one line each, for the log */
+	struct netaddr_prefix client_prefix; /* network that counts as one client */
+	uint64_t reading; /* number of this configuration in the process, from 1; 0: a
+			     test's */
+	/* accepted without effect, one line each, for the log */
 	struct buf notes;
 };
 
-/* Parses a text; file is its name in messages, and relative paths in it are taken
- * relative to that file's folder. Total on any bytes. On failure *ret is untouched. */
+/* Parses a text; file is its name in messages, and relative paths in the text are
+ * relative to that file's folder. Accepts any bytes. On failure *ret is untouched. */
 int web_config_parse(const char *text, size_t len, const char *file,
 		     struct web_config *ret, struct err *err);
 
-/* Reads and parses a file. It is refused when it holds password hashes and others than
- * its owner (root or ourselves) and its group can read it, or others can write it. */
+/* Reads and parses a file. Refused if it holds password hashes and anybody but its
+ * owner (root or ourselves) and its group can read it, or anybody but its owner can
+ * write it. */
 int web_config_load(const char *file, struct web_config *ret, struct err *err);
 
-/* The files that it names, one path per line. */
+/* Puts the files that it names, one path per line. */
 void web_config_put_files(const struct web_config *c, struct buf *out);
 
-/* Secrets are wiped. Accepts a zeroed one. */
+/* Wipes secrets. Accepts a zeroed one. */
 void web_config_done(struct web_config *c);
 
 #endif

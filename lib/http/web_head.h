@@ -5,9 +5,9 @@
 /* The bytes of a request's head, for web.c. */
 #include "lib/http/web_impl.h"
 
-/* NULL, or why these bytes are refused: a NUL, a line that ends without CR or goes on
- * in the next, a control character in a value. method, version: as the library gave
- * them to its handler. */
+/* NULL, or why the head is malformed: a NUL, a line without CR or continued on the
+ * next, a control character in a value. method, version: as the library gave them to
+ * its handler. */
 const char *web_head_wrong(struct web_request *r, const char *method,
 			   const char *version);
 

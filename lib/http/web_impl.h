@@ -2,7 +2,7 @@
 #ifndef CEEMS_LIB_HTTP_WEB_IMPL_H
 #define CEEMS_LIB_HTTP_WEB_IMPL_H
 
-/* What the files of the web server share; for nobody else. */
+/* Shared by the files of the web server only. */
 #include <microhttpd.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -16,7 +16,7 @@
 
 #define LISTENERS_MAX WEB_PLACES_MAX
 #define PATH_BYTES_MAX 1024
-#define KEEP_TIMES 12 /* header_ms, for the next request of a connection to begin */
+#define KEEP_TIMES 12 /* header_ms, that a connection may be idle between requests */
 
 enum web_check { WEB_CHECK_PASSWORD, WEB_CHECK_MUNGE, WEB_CHECKS };
 enum web_check_reason {
@@ -26,7 +26,7 @@ enum web_check_reason {
 	WEB_CHECK_REASONS
 };
 
-/* One address as one loop, or the library's threads, serve it. */
+/* One address, served by one loop or by the library's threads. */
 struct web_daemon {
 	struct web *w;
 	struct MHD_Daemon *mhd;
@@ -37,18 +37,18 @@ struct web_daemon {
 	bool ready; /* it has something to do */
 	bool tls;
 	bool again;    /* web_daemon_again() */
-	unsigned naps; /* requests that wait without being asleep */
-	unsigned runs; /* one behind the other in which nothing was done */
-	bool stuck;    /* so many that nothing will be */
-	/* memory of requests that are over, for the next; with a loop alone */
+	unsigned naps; /* waiting requests that are not suspended */
+	unsigned runs; /* consecutive runs in which nothing was done */
+	bool stuck;    /* after many such runs: nothing will be done */
+	/* memory of finished requests, for reuse; with a loop only */
 	struct web_request *spare;
 	unsigned spares;
-	bool quiet; /* takes no new connections any more */
+	bool quiet; /* accepts no new connections */
 	uint64_t ran_ms;
 };
 
-/* What the library did now may not be all that it can do. Said to a loop alone, on its
- * own thread: several threads of the library have one daemon in common. */
+/* Notes that the library may have more to do. For a loop only, on its own thread:
+ * several threads of the library share one daemon. */
 static inline void web_daemon_again(struct web_daemon *d)
 {
 	if (d->loop)
@@ -90,25 +90,24 @@ struct web {
 	atomic_uint requests; /* under way */
 	size_t bodies_bytes_max;
 	pthread_mutex_t bodies_mutex;
-	struct web_budget
-		*bodies; /* bytes that are held, by client or who was proved */
-	/* of all, of those who prove nothing, and of these but for front ends */
+	struct web_budget *bodies; /* bytes held, by client or proved user */
+	/* in all, without proof, and of these from no front end */
 	size_t bodies_bytes, bodies_unproved, bodies_strangers;
 	uint64_t bodies_refused;
 	atomic_uint_fast64_t checks[WEB_CHECKS][WEB_CHECK_REASONS]; /* refused */
 };
 
-/* Of one request: what its head says of it, and what came. */
+/* A request's body: what its head announces, and what has arrived. */
 struct web_body {
 	bool chunked, announced, expected; /* 100-continue */
 	uint64_t length;                   /* as announced */
 	char *data;
 	size_t len, room;
-	uint64_t holder;  /* whose room it is */
-	bool unproved;    /* that is a client alone */
-	bool stranger;    /* and from no address of a front end */
-	size_t skipped;   /* read, not kept */
-	unsigned refused; /* status, found out while it came */
+	uint64_t holder;  /* web_budget key that is charged */
+	bool unproved;    /* the holder is only a client */
+	bool stranger;    /* and not from a front end's address */
+	size_t skipped;   /* bytes read but not kept */
+	unsigned refused; /* status found while it arrived */
 };
 
 /* One request, from its first line to the last byte of its answer. */
@@ -117,27 +116,27 @@ struct web_request {
 	struct web *w;
 	struct web_daemon *daemon;
 	struct MHD_Connection *connection;
-	const char *uri; /* as it came; the library cuts it up where a query begins */
+	const char *uri; /* as it came; the library cuts it at the query */
 	size_t uri_len;
-	char *target;   /* a copy from before */
+	char *target;   /* a copy made before that */
 	bool seen;      /* its head has been looked at */
-	bool complete;  /* all of its body is there */
-	bool passed;    /* and was good, or it is to be refused: what comes is body */
-	bool decided;   /* about its password */
-	bool password;  /* it was asked for one */
+	bool complete;  /* the whole body has arrived */
+	bool passed;    /* checks are done or it is refused: what comes is body */
+	bool decided;   /* password check done */
+	bool password;  /* a password is required */
 	char user[256]; /* whose password was good */
 	enum auth_verdict verdict;
-	int path_rc; /* what target_path() said */
+	int path_rc; /* result of target_path() */
 	const struct web_route *route;
-	bool handled; /* one of its functions has been called */
-	bool slept;   /* one of them has gone to sleep */
-	bool asleep;  /* and has not been woken */
-	bool deep;    /* it was asleep at least once */
+	bool handled; /* a handler has been called */
+	bool slept;   /* a handler has called web_sleep() */
+	bool asleep;  /* and web_wake() has not come */
+	bool deep;    /* was suspended at least once */
 	bool naps;
 	uint64_t nap_ends_ms;
 	enum web_method method;
 	struct web_body body;
-	/* an answer before the body came, that waits for the body's end */
+	/* an answer that waits for the body's end */
 	struct MHD_Response *held;
 	enum MHD_Result result;
 	void *state; /* the handler's */
@@ -166,27 +165,27 @@ enum MHD_Result web_on_request(void *cls, struct MHD_Connection *connection,
 
 /* ---- lib/http/web_metrics.c ------------------------------------------------------ */
 
-/* rc: 0, -EACCES: it is wrong, -EBUSY: too many wait, others: nobody answers. */
+/* rc: 0; -EACCES: wrong; -EBUSY: too many wait; others: no answer. */
 void web_count_check(struct web *w, enum web_check check, int rc);
 
 /* ---- lib/http/web_daemon.c ------------------------------------------------------- */
 
-/* Of each address. */
+/* Limit per address. */
 size_t web_connections_most(const struct web *w, const struct web_params *p);
-/* Serves the listening sockets fds[count], which are taken. */
+/* Serves the listening sockets fds[count], taking ownership. */
 int web_daemons_start(struct web *w, int *fds, size_t count, bool tls,
 		      const struct web_params *p, struct err *err);
 void web_daemons_quiesce(struct web *w); /* without loops */
 void web_daemons_stop(struct web *w);
-/* The request's nap is over, if it had one. */
+/* Ends the request's nap, if it has one. */
 void web_nap_end(struct web_request *r);
-/* A connection of d was resumed: d is to look at it. Any thread. */
+/* A connection of d was resumed: makes d look at it. Any thread. */
 void web_daemon_wake(struct web_daemon *d);
 
 /* ---- lib/http/web_request.c ------------------------------------------------------ */
 
 struct web_conn *web_conn_of(struct MHD_Connection *connection);
-/* What its path allows, of enum web_method. */
+/* Methods that its path allows, of enum web_method. */
 unsigned web_methods(const struct web_request *r);
 /* Queues the answer that was held back. */
 enum MHD_Result web_answer_held(struct web_request *r);

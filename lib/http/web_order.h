@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 /*
- * In which order connections end for others, kept so that neither a change nor the
- * question costs more for more of them than their number's logarithm: whoever floods us
- * with connections asks it for each. First ends
+ * The order in which connections are closed to make room. Changes and look-ups take
+ * logarithmic time, since whoever floods us with connections causes one for each. First
+ * to go is
  *
  * 1. who proves nothing and asks for nothing: of the network that has most such, the
  *    oldest of them;
@@ -17,9 +17,9 @@
  *    that has most connections that prove nothing, the oldest of them;
  * 3. who is proved, or is a front end, and asks for nothing: of whoever has most.
  *
- * Front ends that prove nothing are in 3 alone. Old: of being idle, or busy. Nobody
- * else ends. Of one client, or of one who is proved, the oldest of the first kind that
- * it has ends.
+ * Front ends that prove nothing are in 3 only. Age counts from when the connection
+ * became idle, or busy. No other connection is closed. Within one client or proved
+ * user, the oldest connection of its first class goes.
  *
  * Pure; not thread safe.
  */
@@ -30,8 +30,8 @@
 struct web_conn_from {
 	size_t place;
 	uint64_t client; /* netaddr_key() */
-	uint64_t net;    /* the same for all that one host could come from */
-	bool front_end;  /* one of the site's list connects from there */
+	uint64_t net;    /* key of all addresses that one host could use */
+	bool front_end;  /* from the configured address of a front end */
 };
 
 struct web_order_link {
@@ -41,13 +41,13 @@ struct web_order_link {
 
 struct web_group;
 
-/* A connection: zeroed, and from filled in, before web_order_add(). Else read only. */
+/* A connection: zero it and set from before web_order_add(); read-only otherwise. */
 struct web_order_item {
 	struct web_conn_from from;
 	uint64_t who; /* 0: nothing is proved */
 	bool busy, in;
-	uint64_t since_ns; /* of being idle, or busy */
-	uint64_t seq;      /* the order of that */
+	uint64_t since_ns; /* when it became idle, or busy */
+	uint64_t seq;      /* order of since_ns */
 	struct web_group *owner, *net;
 	struct web_order_link by_owner, by_net;
 };
@@ -74,31 +74,31 @@ struct web_order {
 };
 
 void web_order_init(struct web_order *o, const uint64_t hash_key[2]);
-/* No item may be in it. Accepts one that was never initialised, zeroed. */
+/* It must be empty. Accepts a zeroed one. */
 void web_order_done(struct web_order *o);
 
-/* It is idle and proves nothing. now_ns is never less than the time before. Without
- * memory it is counted with its place alone, and never ends for another. */
+/* Adds it as idle and without proof. now_ns never decreases between calls. Without
+ * memory it only counts in its place and is never closed for another. */
 void web_order_add(struct web_order *o, struct web_order_item *k, uint64_t now_ns);
 void web_order_set_busy(struct web_order *o, struct web_order_item *k, bool busy,
 			uint64_t now_ns);
 void web_order_set_who(struct web_order *o, struct web_order_item *k, uint64_t who);
-/* Nothing where it is not in. */
+/* Does nothing if it is not in. */
 void web_order_remove(struct web_order *o, struct web_order_item *k);
 
-/* Connections that prove nothing, of this client there; of whoever was proved. */
+/* Connections of this client without proof; of a proved user. */
 size_t web_order_of_client(const struct web_order *o, const struct web_conn_from *from);
 size_t web_order_of_who(const struct web_order *o, size_t place, uint64_t who);
 
-/* Among whom one is looked for that ends for another: of a place, and where one of the
- * others is given, of those alone. */
+/* Where to look for a connection to close: in a place, and within one client or user if
+ * given. */
 struct web_choice {
 	size_t place;
-	const uint64_t *client, *who; /* who prove nothing; who are that one */
-	bool strangers;               /* who are no front ends and prove nothing */
+	const uint64_t *client, *who; /* only those without proof; only that user's */
+	bool strangers; /* only those without proof that are no front ends */
 };
 
-/* NULL: none may end. */
+/* NULL: none may be closed. */
 struct web_order_item *web_order_find(struct web_order *o,
 				      const struct web_choice *among, uint64_t now_ns);
 

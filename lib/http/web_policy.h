@@ -8,12 +8,12 @@
 #include "lib/http/web_config.h"
 
 /* The web configuration in force: parsed, with its certificates loaded, and replaced as
- * a whole when a file changes. A connection keeps the one that it began with. All
+ * a whole when a file changes. A connection keeps the one it started with. All
  * functions may be called from any thread. */
 
 struct web_policy;
 
-/* One state of the configuration. Counted; read-only. */
+/* One version of the configuration. Reference-counted; read-only. */
 struct web_settings {
 	struct web_config config;
 	gnutls_certificate_credentials_t cred; /* when config.tls */
@@ -33,11 +33,11 @@ void web_settings_unref(struct web_settings *s);
  * on or off, which needs a restart. */
 int web_policy_reload(struct web_policy *p, struct err *err);
 
-/* Looks at most once a second whether a file has changed, and reloads then; a failure
- * is logged once for each change. */
+/* Checks at most once a second whether a file has changed, and then reloads; a failure
+ * is logged once per change. */
 void web_policy_refresh(struct web_policy *p);
 
-/* Makes a TLS session, before its handshake, follow the settings. */
+/* Applies the settings to a new TLS session, before its handshake. */
 int web_settings_apply(const struct web_settings *s, gnutls_session_t session);
 
 #endif
