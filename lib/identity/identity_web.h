@@ -5,9 +5,9 @@
 #include "lib/http/web.h"
 #include "lib/identity/identity.h"
 
-/* What lib/identity/identity.h wants to know, of a request of the web server whose
- * route has own_proof. To be called by its handler, on the server's thread; what it
- * says is borrowed from the request and may be proved by another thread while that
+/* The facts for lib/identity/identity.h about a request of the web server, on a route
+ * that has own_proof. Call it in the handler, on the server's thread; the facts are
+ * borrowed from the request, and another thread may prove them while the request
  * sleeps. */
 
 struct tls_name;
@@ -19,8 +19,8 @@ struct identity_request {
 
 void identity_collect(const struct identity *id, struct web_request *r,
 		      struct identity_request *ret);
-/* Whether /metrics is for whoever sent r (identity_check_metrics()); else it has been
- * answered. Its route needs no own_proof. */
+/* Whether the sender of r may read /metrics (identity_check_metrics()); if not, r has
+ * been answered. Its route needs no own_proof. */
 bool identity_admits_metrics(const struct identity *id, struct web_request *r);
 void identity_request_done(struct identity_request *q); /* accepts a zeroed one */
 

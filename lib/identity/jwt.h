@@ -8,9 +8,9 @@
 #include "lib/err.h"
 
 /*
- * Signed tokens that say who somebody is (RFC 7515 compact form, RFC 7519 claims), as
- * Grafana puts them into X-Grafana-Id: ES256 (RFC 7518, 3.4) and nothing else, whatever
- * the token says of itself. Curve and signature are GnuTLS'. Total on any text.
+ * Signed identity tokens (RFC 7515 compact form, RFC 7519 claims), as Grafana sends
+ * them in X-Grafana-Id: ES256 (RFC 7518, 3.4) only, whatever the token claims. GnuTLS
+ * does the cryptography. Accepts any text.
  */
 
 #define JWT_BYTES_MAX 8192
@@ -18,21 +18,21 @@
 #define JWT_KEYS_MAX 32
 #define JWT_KID_BYTES 128
 #define JWT_LOGIN_BYTES 256
-#define JWT_LEEWAY_S 30      /* two clocks may differ by so much */
-#define JWT_LIFE_MAX_S 86400 /* from iat to exp: a longer one is no login token */
+#define JWT_LEEWAY_S 30      /* tolerated clock difference */
+#define JWT_LIFE_MAX_S 86400 /* exp - iat: a longer one is not a login token */
 
-/* Public keys of a JWK set (RFC 7517). Read-only, counted: thread safe. */
+/* Public keys of a JWK set (RFC 7517). Read-only, reference-counted: thread safe. */
 struct jwt_keys;
 
-/* Takes the P-256 keys for signatures, ignores others. -EBADMSG: not a key set, or it
- * has none. */
+/* Takes the P-256 signature keys and ignores others. -EBADMSG: not a key set, or it has
+ * none of them. */
 int jwt_keys_parse(const char *text, size_t len, struct jwt_keys **ret,
 		   struct err *err);
 struct jwt_keys *jwt_keys_ref(struct jwt_keys *k);
 void jwt_keys_unref(struct jwt_keys *k); /* accepts NULL */
 size_t jwt_keys_count(const struct jwt_keys *k);
 
-/* What must be in a token besides a good signature. Borrowed. */
+/* Requirements on a token besides a good signature. Borrowed. */
 struct jwt_rules {
 	const char *const *issuers; /* iss is one of them */
 	size_t issuer_count;
@@ -42,12 +42,12 @@ struct jwt_rules {
 };
 
 struct jwt_claims {
-	char login[JWT_LOGIN_BYTES]; /* as signed: not looked at */
+	char login[JWT_LOGIN_BYTES]; /* as signed, unchecked */
 	uint64_t exp_s;
 };
 
-/* -EACCES: refused, err says why in words that a user can pass on; -ENOKEY: no key of
- * that id here (a newer set may have it); -ENOMEM. Nothing of the token is repeated. */
+/* -EACCES: refused; err says why, in words for the user; -ENOKEY: no key with that id
+ * (a newer set may have it); -ENOMEM. Errors quote nothing from the token. */
 int jwt_verify(const struct jwt_keys *k, const struct jwt_rules *rules,
 	       const char *token, uint64_t now_s, struct jwt_claims *ret,
 	       struct err *err);

@@ -10,48 +10,49 @@
 #include "lib/netaddr.h"
 #include "lib/turns.h"
 
-/* Who sent a request, by a credential of the MUNGE daemon that all hosts of a site
- * share a key with (munge(7)). The daemon takes each credential once and only while it
- * is young. What a credential is for stands at the beginning of its payload: one made
- * for another purpose is none. */
+/* Proves who sent a request, by a credential of MUNGE, whose key all hosts of a site
+ * share (munge(7)). Its daemon accepts each credential once, and only for a short time.
+ * The payload begins with the credential's purpose; one for another purpose is not
+ * accepted. */
 
 #define MUNGE_CREDENTIAL_MAX 12288
 #define MUNGE_PAYLOAD_MAX 8192
-#define MUNGE_TTL_S 60 /* of a credential, whatever its maker allows */
+#define MUNGE_TTL_S 60 /* lifetime of a credential, even if its maker allowed more */
 
 struct munge_facts {
 	/* 0: good. -EACCES: forged, expired, replayed or not for us; -EHOSTDOWN: the
-	 * daemon does not answer; -ENOTSUP: built without it. */
+	 * daemon does not answer; -ENOTSUP: built without MUNGE. */
 	int rc;
 	uint32_t uid, gid;
-	struct netaddr origin; /* of the daemon that made it, by its own word */
+	struct netaddr origin; /* host of the daemon that made it, as that says */
 	struct buf payload;    /* NUL-terminated; may hold NULs */
 };
 void munge_facts_done(struct munge_facts *f); /* accepts a zeroed one */
 #define auto_munge_facts __attribute__((cleanup(munge_facts_done)))
 
-/* Asks the daemon and waits for it. socket NULL: libmunge's own. Returns ret->rc, with
- * a text that names the cause and not the credential. Thread safe. */
+/* Decodes a credential, blocking on the daemon. socket NULL: libmunge's default.
+ * Returns ret->rc; err names the cause and does not contain the credential. Thread
+ * safe. */
 int munge_read(const char *socket, const char *credential, struct munge_facts *ret,
 	       struct err *err);
 
-/* Makes a credential of our own user; waits for the daemon. Appends to ret. -ENOTSUP,
- * -EHOSTDOWN, -ENOMEM. Thread safe. */
+/* Makes a credential for our own user, blocking on the daemon. Appends to ret.
+ * -ENOTSUP, -EHOSTDOWN, -ENOMEM. Thread safe. */
 int munge_write(const char *socket, const char *payload, size_t len, struct buf *ret,
 		struct err *err);
 
-/* A thread that waits for the daemon in place of threads that must not; each key waits
- * for one of each other at most, and is charged for credentials that were none
- * (lib/turns.h). Thread safe. */
+/* A thread that waits for the daemon on behalf of threads that must not. Keys are
+ * served in turn, and a key whose credentials are bad is slowed down (lib/turns.h).
+ * Thread safe. */
 #define MUNGE_QUEUE_MAX 1024
-#define MUNGE_LANE_MAX 512 /* of one key */
+#define MUNGE_LANE_MAX 512 /* per key */
 
 struct munge;
 
-/* Storage of the caller until done is called. */
+/* Owned by the caller, who keeps it until done is called. */
 struct munge_job {
 	struct fair_item item;
-	uint64_t key; /* of whoever asks: web_client_key() */
+	uint64_t key; /* the client's, from web_client_key() */
 	const char *credential;
 	struct munge_facts facts; /* for munge_facts_done() */
 	struct err why;           /* of facts.rc */
@@ -60,12 +61,12 @@ struct munge_job {
 };
 
 int munge_new(const char *socket, struct munge **ret, struct err *err);
-/* Ends the thread; what waits is not good, later ones are refused. */
+/* Ends the thread; waiting and later jobs fail. */
 void munge_stop(struct munge *m);
 /* Accepts NULL. */
 void munge_free(struct munge *m);
 
-/* -EBUSY: too many wait, of this key or of all; done is not called. */
+/* -EBUSY: too many are waiting, of this key or in all; done is not called. */
 int munge_submit(struct munge *m, struct munge_job *j);
 
 #endif

@@ -6,9 +6,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The names in a client's certificate: of subjectAltName DNS names and mail addresses,
+/* The names in a client's certificate: DNS names and mail addresses of subjectAltName,
  * in their order, then the common name. The caller has had the certificate verified.
- * Names with a NUL in them or longer than 255 are left out. */
+ * Names with a NUL or longer than 255 bytes are left out. */
 
 #define TLS_NAME_BYTES 256
 
@@ -19,9 +19,9 @@ struct tls_name {
 	char text[TLS_NAME_BYTES];
 };
 
-/* At most max of them into *ret, which the caller frees; 0: there is none.
- * *ret_client (may be NULL): the certificate says itself that it is a client's
- * (extendedKeyUsage, RFC 5280, 4.2.1.12) and not that it is a server's too. */
+/* Puts at most max names into *ret, which the caller frees; returns their number.
+ * *ret_client (may be NULL): the certificate is marked as a client's (extendedKeyUsage,
+ * RFC 5280, 4.2.1.12) and not that it is a server's too. */
 size_t tls_names(gnutls_session_t session, size_t max, struct tls_name **ret,
 		 bool *ret_client);
 
