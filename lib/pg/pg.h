@@ -9,16 +9,16 @@
 
 #include "lib/err.h"
 
-/* A connection to Postgres for one thread: it connects when it is needed, stays away
- * from a server that failed for a while (jittered, growing), never waits without an
- * end, and says what went wrong as an errno that tells what to do about it.
+/* A Postgres connection for one thread. It connects on demand, backs off from a server
+ * that failed (growing, with jitter), always waits with a deadline, and reports errors
+ * as an errno that says what to do:
  *
  *   -EHOSTDOWN  no database: cannot be reached, refuses new connections, went away, is
- *               read-only (a standby), is shutting down or starting. Later again.
- *   -EAGAIN     a serialization failure, a deadlock, a lock that was not to be had: the
+ *               read-only (a standby), is shutting down or starting. Try again later.
+ *   -EAGAIN     a serialization failure, a deadlock, a lock that was not granted: the
  *               same transaction may work now
- *   -ETIMEDOUT  the statement took longer than it may; it was cancelled
- *   -ENOSPC     the database's disk is full, or another of its resources used up
+ *   -ETIMEDOUT  the statement exceeded its time limit and was cancelled
+ *   -ENOSPC     the database's disk, or another of its resources, is exhausted
  *   -EACCES     login refused, or no right to a table
  *   -EEXIST     a unique key is there already
  *   -EINVAL     the data do not fit (SQLSTATE classes 22, 23)
@@ -29,29 +29,29 @@
 struct pg;
 
 struct pg_params {
-	/* URL or key=value text (libpq, 34.1.1), with several hosts if need be; what it
-	 * does not say is: connect_timeout, keepalives, target_session_attrs=read-write
-	 * (also found: a host that is no standby), client_encoding=UTF8. */
+	/* URL or key=value text (libpq, 34.1.1), possibly with several hosts. Defaults
+	 * are added for connect_timeout, keepalives, target_session_attrs=read-write
+	 * (finds the host that is not a standby) and client_encoding=UTF8. */
 	const char *url;
 	const char *application;       /* shown in pg_stat_activity */
-	unsigned connect_timeout_s;    /* for each host; 0: 5 */
+	unsigned connect_timeout_s;    /* per host; 0: 5 */
 	unsigned statement_timeout_ms; /* 0: 30000 */
-	bool any_host;                 /* a standby will do: reads alone */
+	bool any_host;                 /* a standby will do: read-only use */
 };
 
-/* Checks the text and copies the params; does not connect. -EINVAL never repeats the
- * text: it may hold a password. */
+/* Checks the text and copies the params; does not connect. The text of -EINVAL never
+ * quotes it: it may contain a password. */
 int pg_new(const struct pg_params *params, struct pg **ret, struct err *err);
 void pg_free(struct pg *pg); /* accepts NULL */
 
-/* Sees to it that there is a connection. -EHOSTDOWN at once, with the last failure's
- * text, as long as the server is left alone. All functions below do this first. */
+/* Connects if there is no connection. -EHOSTDOWN at once, with the last failure's text,
+ * during back-off. All functions below do this first. */
 int pg_connect(struct pg *pg, struct err *err);
-/* The next pg_connect() tries whatever happened. */
+/* Ends the back-off: the next pg_connect() tries. */
 void pg_connect_now(struct pg *pg);
 void pg_disconnect(struct pg *pg);
 bool pg_connected(const struct pg *pg);
-/* Whether the last connection that failed did so because the server takes no writes: a
+/* Whether the last connection attempt failed because the server is read-only: a
  * standby, or default_transaction_read_only. */
 bool pg_read_only(const struct pg *pg);
 /* "host:5432/ceems as user": of the connection, "" without one. Borrowed. */
@@ -60,10 +60,10 @@ const char *pg_where(const struct pg *pg);
 int pg_version(const struct pg *pg);
 /* SQLSTATE of the last failure, "" when it had none. Borrowed. */
 const char *pg_sqlstate(const struct pg *pg);
-/* For statements that may take longer (0: what the params say). */
+/* For statements that may take longer (0: back to the params' value). */
 void pg_statement_timeout(struct pg *pg, unsigned ms);
-/* Another thread's only call: the statement under way is cancelled, and later ones fail
- * with -ECANCELED, for the end of the program. */
+/* The only call for other threads: cancels the running statement and makes later ones
+ * fail with -ECANCELED, when the program ends. */
 void pg_interrupt(struct pg *pg);
 
 /* Values of $1, $2, ...: text for the server to convert. Reset by setting it to
@@ -79,15 +79,15 @@ struct pg_args {
 	{                                                                              \
 		.count = 0                                                             \
 	}
-/* A text with a NUL cannot be said; invalid UTF-8 is the server's to refuse
- * (-EINVAL). NULL is NULL. */
+/* A text must not contain a NUL; the server refuses invalid UTF-8 (-EINVAL). NULL is
+ * NULL. */
 void pg_arg_text(struct pg_args *a, const char *s);
 void pg_arg_s64(struct pg_args *a, int64_t v);
 void pg_arg_u64(struct pg_args *a, uint64_t v);
 void pg_arg_f64(struct pg_args *a, double v);
 void pg_arg_bool(struct pg_args *a, bool v);
 void pg_arg_null(struct pg_args *a);
-/* A timestamptz, exact to the microsecond (rounded down), of nanoseconds since 1970. */
+/* A timestamptz from nanoseconds since 1970, rounded down to microseconds. */
 void pg_arg_time(struct pg_args *a, uint64_t realtime_ns);
 
 /* One or more commands without values. ret (NULL: not wanted) is for PQclear(). */
@@ -96,22 +96,22 @@ int pg_exec(struct pg *pg, const char *sql, PGresult **ret, struct err *err);
 int pg_query(struct pg *pg, const char *sql, const struct pg_args *args, PGresult **ret,
 	     struct err *err);
 
-/* The same for a text that is made each time, but is one of a few: it is prepared when
- * a connection first meets it, and planned once where the plan does not depend on the
- * values. When there are too many of them: as pg_query(). binary: its results are,
- * which the server need not write as text: for answers of ten thousand rows. Texts are
- * as ever, the rest by pg_binary_*(). */
+/* The same for generated SQL of which there are only a few variants: prepared at a
+ * connection's first use, and planned once if the plan does not depend on the values.
+ * With too many variants: like pg_query(). binary: results are binary, which saves the
+ * server the formatting of large answers; read texts as before, the rest by
+ * pg_binary_*(). */
 int pg_query_kept(struct pg *pg, const char *sql, const struct pg_args *args,
 		  bool binary, PGresult **ret, struct err *err);
 
-/* A statement that is prepared when a connection first meets it. Declare as static
- * const; name is unique in the program, at most 63 bytes. */
+/* A statement that is prepared at a connection's first use. Declare as static const;
+ * name is unique in the program, at most 63 bytes. */
 struct pg_statement {
 	const char *name, *sql;
 };
 int pg_run(struct pg *pg, const struct pg_statement *s, const struct pg_args *args,
 	   PGresult **ret, struct err *err);
-/* The same for one value: its first row and column, which must be a number. -ENODATA:
+/* The same for a single value: first row and column, which must be a number. -ENODATA:
  * no row, or NULL. */
 int pg_run_s64(struct pg *pg, const struct pg_statement *s, const struct pg_args *args,
 	       int64_t *ret, struct err *err);
@@ -120,13 +120,13 @@ enum pg_isolation { PG_READ_COMMITTED, PG_REPEATABLE_READ, PG_SERIALIZABLE };
 
 /* Runs body between BEGIN and COMMIT. It is run again, from its beginning and at most
  * attempts times (0: 5), after -EAGAIN and when the connection was lost: then the
- * commit may already have happened, so body must be one that does no harm when it is
- * done twice. A body that fails in another way is rolled back, its result returned. */
+ * commit may already have happened, so body must be harmless if it is done twice. If
+ * body fails otherwise, the transaction is rolled back and body's result returned. */
 int pg_transaction(struct pg *pg, enum pg_isolation isolation, unsigned attempts,
 		   int (*body)(struct pg *pg, void *arg, struct err *err), void *arg,
 		   struct err *err);
 
-/* Text results: the whole value must be of the type, NULL is -ENODATA, anything else
+/* Text results: the whole value must be of the type; NULL is -ENODATA, anything else
  * -EBADMSG. On failure *ret is untouched. */
 int pg_get_s64(const PGresult *r, int row, int column, int64_t *ret)
 	__attribute__((warn_unused_result));
@@ -136,8 +136,8 @@ int pg_get_f64(const PGresult *r, int row, int column, double *ret)
 	__attribute__((warn_unused_result));
 int pg_get_bool(const PGresult *r, int row, int column, bool *ret)
 	__attribute__((warn_unused_result));
-/* Binary results, else alike. A timestamptz in microseconds since 1970 (PostgreSQL
- * source, timestamptz_send(): since 2000, big-endian); an infinite one is -EBADMSG. */
+/* The same for binary results. A timestamptz is in microseconds since 1970 (PostgreSQL
+ * source, timestamptz_send(): since 2000, big-endian); infinity is -EBADMSG. */
 int pg_binary_bool(const PGresult *r, int row, int column, bool *ret)
 	__attribute__((warn_unused_result));
 int pg_binary_time(const PGresult *r, int row, int column, int64_t *ret_us)

@@ -9,18 +9,18 @@
 #include "lib/buf.h"
 #include "lib/pg/pg.h"
 
-/* COPY ... FROM STDIN (FORMAT binary): rows are made with the types of the columns,
- * value by value in their order, which the server checks by length alone. Source of the
+/* COPY ... FROM STDIN (FORMAT binary): rows are built value by value, in the order and
+ * with the exact types of the columns: the server checks only lengths. Source of the
  * format: PostgreSQL documentation, COPY, "Binary Format".
  *
- *	struct pg_copy c;
- *	rc = pg_copy_begin(&c, pg, "COPY t (a, b) FROM STDIN (FORMAT binary)", 2, err);
- *	for (...) {
- *		pg_copy_row(&c);
- *		pg_copy_s64(&c, 1);
- *		pg_copy_text(&c, "x", 1);
- *	}
- *	rc = pg_copy_end(&c, &rows, err);
+ * 	struct pg_copy c;
+ * 	rc = pg_copy_begin(&c, pg, "COPY t (a, b) FROM STDIN (FORMAT binary)", 2, err);
+ * 	for (...) {
+ * 		pg_copy_row(&c);
+ * 		pg_copy_s64(&c, 1);
+ * 		pg_copy_text(&c, "x", 1);
+ * 	}
+ * 	rc = pg_copy_end(&c, &rows, err);
  *
  * Errors are kept until pg_copy_end(), which must be called whenever pg_copy_begin()
  * succeeded; no other statement may run in between. */
@@ -29,7 +29,7 @@ struct pg_copy {
 	struct pg *pg;
 	struct buf buf;
 	uint16_t columns, left;
-	int error; /* of this side; the server's come with pg_copy_end() */
+	int error; /* ours; the server's come with pg_copy_end() */
 	struct err why;
 };
 
@@ -43,17 +43,18 @@ void pg_copy_s32(struct pg_copy *c, int32_t v); /* integer */
 void pg_copy_s64(struct pg_copy *c, int64_t v); /* bigint */
 void pg_copy_f32(struct pg_copy *c, float v);   /* real */
 void pg_copy_f64(struct pg_copy *c, double v);  /* double precision */
-/* text, varchar and bytea. A text with a NUL or invalid UTF-8 is refused by the server,
- * with all of the COPY: the caller looks first. */
+/* text, varchar and bytea. A NUL or invalid UTF-8 in a text makes the server refuse the
+ * whole COPY: check before. */
 void pg_copy_text(struct pg_copy *c, const char *s, size_t len);
 /* timestamptz of nanoseconds since 1970, rounded down to microseconds */
 void pg_copy_time(struct pg_copy *c, uint64_t realtime_ns);
 /* date: days since 1970-01-01 */
 void pg_copy_date(struct pg_copy *c, int32_t days);
 
-/* Ends it: the rows the server took, or why it took none (as pg.h). */
+/* Ends it: the number of rows the server took, or why it took none (errors as pg.h). */
 int pg_copy_end(struct pg_copy *c, uint64_t *ret_rows, struct err *err);
-/* Ends it without effect, for a caller that cannot go on; the transaction is failed. */
+/* Ends it without effect, for a caller that cannot continue; the transaction is
+ * failed. */
 void pg_copy_abort(struct pg_copy *c);
 
 #endif

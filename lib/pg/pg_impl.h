@@ -6,7 +6,7 @@
 
 #include "lib/pg/pg.h"
 
-/* What the files of lib/pg share. */
+/* Shared by the files of lib/pg. */
 
 #define PG_PREPARED_MAX 256
 #define PG_KEPT_MAX 64 /* texts of pg_query_kept() */
@@ -14,8 +14,8 @@
 struct pg {
 	char *url, *application;
 	unsigned connect_timeout_s, statement_timeout_ms;
-	unsigned timeout_ms;     /* in force, of the next statement */
-	unsigned timeout_set_ms; /* what the session has been told */
+	unsigned timeout_ms;     /* of the next statement */
+	unsigned timeout_set_ms; /* what the session is set to */
 	bool any_host;
 
 	PGconn *conn; /* NULL: none */
@@ -27,39 +27,39 @@ struct pg {
 	char where[160];
 	char sqlstate[6];
 
-	/* of a server that failed */
+	/* the back-off after a failure */
 	uint64_t next_try_ns;
 	unsigned failures;
 	struct err last;
-	bool read_only; /* it is there, and takes no writes */
+	bool read_only; /* the server answers, but is read-only */
 
-	pthread_mutex_t mutex; /* of cancel and interrupted */
+	pthread_mutex_t mutex; /* protects cancel and interrupted */
 	PGcancel *cancel;
 	bool interrupted;
 };
 
-/* What an SQLSTATE means for the caller, as pg.h says. "": the connection. */
+/* The errno of pg.h for an SQLSTATE. "": a connection failure. */
 int pg_state_errno(const char *sqlstate);
 
-/* After a failed result (NULL: the connection's own text): its errno, with a text. A
- * connection that is of no more use is closed. */
+/* The errno and text of a failed result (NULL: of the connection). Closes a connection
+ * that is no longer usable. */
 int pg_fail(struct pg *pg, const PGresult *r, struct err *err);
 
-/* When the statement in force must be over, CLOCK_BOOTTIME. */
+/* Deadline of the current statement, CLOCK_BOOTTIME. */
 uint64_t pg_deadline_ns(const struct pg *pg);
 
-/* Sends all that libpq has kept. */
+/* Sends everything that libpq has buffered. */
 int pg_flush(struct pg *pg, uint64_t deadline_ns, struct err *err);
 
-/* Sends, waits for the answer to what was sent and takes the last of the results (the
- * first that failed). Within the statement's time and a little. Result states other
- * than a good end are failures, except want (PGRES_COPY_IN), at which it returns. */
+/* Sends, waits for the results and returns the last (or the first that failed), within
+ * the statement timeout and a little more. A result that is not a success is a failure,
+ * except want (PGRES_COPY_IN), at which it returns. */
 int pg_finish(struct pg *pg, ExecStatusType want, PGresult **ret, struct err *err);
 
-/* The session has no statements of ours any more. */
+/* Forgets the prepared statements: a new session has none. */
 void pg_forget_statements(struct pg *pg);
 
-/* Connected, the statement time-out said: ready to send. */
+/* Connects and sets the statement timeout: ready to send. */
 int pg_begin(struct pg *pg, struct err *err);
 
 #endif

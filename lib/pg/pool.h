@@ -11,18 +11,19 @@
  * not wait (lib/http/web.h: web_sleep(), pg_pool_submit(), and done() calls
  * web_wake()).
  *
- * While the database is away every job fails at once: those that wait, and new ones at
- * pg_pool_submit(). One thread keeps trying and says when it is back. */
+ * While the database is down every job fails at once: the waiting ones, and new ones
+ * at pg_pool_submit(). One thread keeps trying to connect and reports when it is up
+ * again. */
 
 struct pg_pool;
 
 struct pg_job {
-	/* On a thread of the pool; its result goes to done. Statements may not take
-	 * longer than the job's deadline allows. */
+	/* Runs on a thread of the pool; its result is passed to done. Statements are
+	 * limited to the job's deadline. */
 	int (*run)(struct pg *pg, void *arg, struct err *err);
-	/* Once for each job that was taken, on a thread of the pool; rc and err are
-	 * run's, or -EHOSTDOWN: no database, -ETIME: waited for its turn until its
-	 * deadline, -ECANCELED: the program ends. The job is the caller's again. */
+	/* Called once for each accepted job, on a thread of the pool; rc and err are
+	 * run's, or -EHOSTDOWN: no database, -ETIME: its deadline passed while it
+	 * waited, -ECANCELED: the program ends. The job is the caller's again. */
 	void (*done)(void *arg, int rc, const struct err *err);
 	void *arg;
 	unsigned deadline_ms; /* from pg_pool_submit(); 0: the pool's */
@@ -35,14 +36,14 @@ struct pg_job {
 struct pg_pool_params {
 	struct pg_params pg;
 	unsigned threads;     /* 0: 4, at most PG_POOL_THREADS_MAX */
-	unsigned queue_max;   /* jobs that wait; 0: 256 */
+	unsigned queue_max;   /* waiting jobs; 0: 256 */
 	unsigned deadline_ms; /* 0: 10000 */
-	/* Run on each new connection that ends a time without database, before the
-	 * pool is up: the place for migrations. A failure keeps it down with that
-	 * text. NULL: nothing to do. */
+	/* Runs on the first connection after the database was down, before the pool is
+	 * up: the place for migrations. On failure the pool stays down with that text.
+	 * NULL: nothing to do. */
 	int (*on_up)(struct pg *pg, void *arg, struct err *err);
-	/* The pool went up (true) or down, with the reason. For the log. May be NULL.
-	 */
+	/* Called when the pool goes up (true) or down, with the reason, for the log.
+	 * May be NULL. */
 	void (*on_change)(void *arg, bool up, const char *text);
 	void *arg;
 };
@@ -50,33 +51,34 @@ struct pg_pool_params {
 
 struct pg_pool_state {
 	bool up;
-	int reason;      /* errno of the failure when down; -EROFS: takes no writes */
+	int reason;      /* errno of the failure when down; -EROFS: read-only server */
 	struct err why;  /* when down */
 	int version;     /* the server's, 0: unknown */
 	char where[160]; /* pg_where() of the last connection that was made */
 	unsigned threads, busy, queued;
-	uint64_t jobs, failed, refused, expired; /* so far; failed: run's */
-	uint64_t busy_ns;                        /* that run() took */
+	uint64_t jobs, failed, refused, expired; /* so far; failed: run() failed */
+	uint64_t busy_ns;                        /* total time in run() */
 	uint64_t connects, losses;
 };
 
-/* Starts the threads, after privileges are dropped; does not wait for a connection. The
- * params are copied. */
+/* Starts the threads (call after privileges are dropped) and does not wait for a
+ * connection. The params are copied. */
 int pg_pool_new(const struct pg_pool_params *params, struct pg_pool **ret,
 		struct err *err);
 
-/* Takes the job (0), or says at once why not, and done() is not called: -EHOSTDOWN: no
+/* Accepts the job (0), or says at once why not, without calling done(): -EHOSTDOWN: no
  * database, -EAGAIN: too many wait, -ECANCELED: stopping. From any thread. */
 int pg_pool_submit(struct pg_pool *p, struct pg_job *job, struct err *err);
 
 /* From any thread. */
 void pg_pool_get_state(struct pg_pool *p, struct pg_pool_state *ret);
 
-/* Waits until the first attempt to connect has ended, at most ms: whether it is up. */
+/* Waits until the first attempt to connect has ended, at most ms milliseconds; returns
+ * whether the pool is up. */
 bool pg_pool_wait(struct pg_pool *p, unsigned ms);
 
-/* Jobs that wait are ended with -ECANCELED, those that run have grace_ms to end, then
- * their statements are cancelled. New ones are refused. */
+/* Ends waiting jobs with -ECANCELED; running ones have grace_ms, then their statements
+ * are cancelled. New jobs are refused. */
 void pg_pool_stop(struct pg_pool *p, unsigned grace_ms);
 void pg_pool_free(struct pg_pool *p); /* after pg_pool_stop(); accepts NULL */
 
