@@ -11,7 +11,7 @@
 #   BENCH_PROGS += name  name_SRCS (default test/bench/name.c), _LIBS, _PKGS
 #                                                      -> $(BUILD)/bench/name
 #   BENCHES  += name   a measurement: the script test/bench/name, else $(BUILD)/bench/name
-#   CHECKS   += test/e2e/x.sh; CHECKS_ROOT, CHECKS_LONG: shell tests that print TAP
+#   CHECKS   += test/e2e/x.sh; CHECKS_MORE, CHECKS_ROOT, CHECKS_LONG: shell tests that print TAP
 
 pkg_cflags = $(if $(1),$(shell $(PKG_CONFIG) --cflags $(1) 2>/dev/null))
 pkg_libs = $(if $(1),$(shell $(PKG_CONFIG) --libs $(1) 2>/dev/null))

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-## make check           installs what is missing, builds, runs every test
+## make check           installs what is missing, builds, runs the tests: what one runs between edits
+## make check check-more  and those that take long: other Slurm, Debian and kernel, the model (CI)
+## make check QUICK=1   leaves out what is unchanged since it passed, and says how many
 ## make check-unit      only unit tests and the fuzzers' corpora; installs nothing (libcmocka-dev)
 ## make check-root      only the tests that need root
 ## make check-long      what takes longer than a quarter of an hour; no script gets a second try
@@ -12,7 +14,7 @@
 TEST_BINARIES := $(addprefix $(BUILD)/test/,$(TESTS))
 FUZZ_REPLAYS := $(addsuffix _replay,$(addprefix $(BUILD)/fuzz/,$(FUZZERS)))
 
-.PHONY: deps check check-unit check-root check-long bench demo demo-stop tests
+.PHONY: deps check check-more check-unit check-root check-long bench demo demo-stop tests
 deps:
 	@mk/deps check
 
@@ -25,24 +27,32 @@ endif
 tests: all $(TEST_BINARIES) $(FUZZ_REPLAYS)
 
 # deps may install what the probes at the top of this make looked for, so start afresh; the
-# build uses all processors unless -j says otherwise, and makes of tests have their own
+# build uses all processors unless -j says otherwise, and makes of tests have their own. QUICK counts
+# on the command line only: an environment must not make a run skip things
 AFRESH = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
-RUN = MAKEFLAGS='$(filter-out -j% --jobserver%,$(MAKEFLAGS))' BUILD=$(BUILD) test/run
-check: deps
-	@$(AFRESH) check-run
+RUN = MAKEFLAGS='$(filter-out -j% --jobserver%,$(MAKEFLAGS))' BUILD=$(BUILD) QUICK=$(if $(filter command,$(origin QUICK)),$(QUICK)) test/run
+# both goals in one make are one run with one summary
+SETS := $(sort $(filter check check-more,$(MAKECMDGOALS)))
+CHECK_SET = $(TEST_BINARIES) $(FUZZ_REPLAYS) $(CHECKS)
+check check-more: deps
+	@$(if $(filter $@,$(lastword $(SETS))),$(AFRESH) $(if $(word 2,$(SETS)),check-both-run,$@-run),:)
 check-run: tests
-	@$(RUN) $(TEST_BINARIES) $(FUZZ_REPLAYS) $(CHECKS)
+	@$(RUN) $(CHECK_SET)
+check-more-run: tests
+	@$(RUN) $(CHECKS_MORE)
+check-both-run: tests
+	@$(RUN) $(CHECK_SET) $(CHECKS_MORE)
 check-unit: tests
 	@$(RUN) $(TEST_BINARIES) $(FUZZ_REPLAYS)
 check-root: deps
 	@$(AFRESH) check-root-run
 # the shell tests that say that they need root or start a real Slurm
 check-root-run: tests
-	@$(RUN) $(sort $(CHECKS_ROOT) $(shell grep -lE 'have_root|test/rig/' $(CHECKS) /dev/null))
+	@$(RUN) $(sort $(CHECKS_ROOT) $(shell grep -lE 'have_root|test/rig/' $(CHECKS) $(CHECKS_MORE) /dev/null))
 check-long: deps
 	@$(AFRESH) check-long-run
 check-long-run: tests
-	@CHECK_LONG=1 TEST_AGAIN=$${TEST_AGAIN:-0} $(RUN) $(TEST_BINARIES) $(FUZZ_REPLAYS) $(CHECKS) $(CHECKS_LONG)
+	@CHECK_LONG=1 TEST_AGAIN=$${TEST_AGAIN:-0} $(RUN) $(CHECK_SET) $(CHECKS_MORE) $(CHECKS_LONG)
 
 demo:
 	@mk/deps demo
@@ -55,7 +65,7 @@ demo-stop:
 # test/e2e/includes.sh "unit name archives - sources" of each archive, program and plugin
 .PHONY: registered
 registered:
-	@$(foreach t,$(TESTS),echo "test $(t) $($(t)_SRCS)";)$(foreach c,$(CHECKS) $(CHECKS_ROOT) $(CHECKS_LONG),echo "check $(c)";)$(foreach b,$(BENCHES),echo "bench $(b)";)$(foreach f,$(FUZZERS),echo "fuzz $(f)";)$(foreach u,$(ARCHIVES) $(PROGS),echo "unit $(u) $($(u)_LIBS) - $($(u)_SRCS)";):
+	@$(foreach t,$(TESTS),echo "test $(t) $($(t)_SRCS)";)$(foreach c,$(CHECKS) $(CHECKS_MORE) $(CHECKS_ROOT) $(CHECKS_LONG),echo "check $(c)";)$(foreach b,$(BENCHES),echo "bench $(b)";)$(foreach f,$(FUZZERS),echo "fuzz $(f)";)$(foreach u,$(ARCHIVES) $(PROGS),echo "unit $(u) $($(u)_LIBS) - $($(u)_SRCS)";):
 
 bench:
 	@mk/deps check

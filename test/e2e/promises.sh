@@ -37,7 +37,7 @@ check_ref() {
 	test/*.sh | test/*.sh:*)
 		name=${ref%%:*}
 		[ -x "$name" ] || { echo "$ref: no such executable file"; return; }
-		is_registered check "$name" || echo "$ref: not in CHECKS or CHECKS_LONG"
+		is_registered check "$name" || echo "$ref: not in CHECKS, CHECKS_MORE or CHECKS_LONG"
 		[ "$name" = "$ref" ] || grep -qF -- "${ref#*:}" "$name" || echo "$ref: $name does not say \"${ref#*:}\""
 		;;
 	*:*)

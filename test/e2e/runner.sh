@@ -3,7 +3,7 @@
 # test/run itself: a runner that counts a crash, a time-out or a missing plan as success
 # would make every other test worthless.
 . "$(dirname "$0")/../tap.sh"
-unset TEST_AGAIN KEEP # of the run that this is a part of
+unset TEST_AGAIN KEEP QUICK UPDATE_TIMES # of the run that this is a part of
 
 fake() { # name, text of the script's body
 	printf '#!/bin/bash\n%s\n' "$2" >"$SCRATCH/$1"
@@ -61,12 +61,54 @@ together() { # name...: who began and ended, in this order
 like "two scripts that wait share a processor" "$(together waits1 waits2)" '^begin waits. begin waits. end waits. end waits.$'
 like "two that are busy do not" "$(together busy1 busy2)" '^begin busy. end busy. begin busy. end busy.$'
 like "who is alone comes last and has nobody beside" "$(together lonely waits1 waits2)" 'end waits. begin lonely end lonely$'
-mkdir -p "$SCRATCH/mk/e2e" && cp test/{run,reach} "$SCRATCH/mk/"
+mkdir -p "$SCRATCH/mk/e2e" && cp test/{run,reach,quick.sh} "$SCRATCH/mk/"
 is "what took longest begins first" "$(cd "$SCRATCH/mk" && for n in short1 short2 long1; do cp "$SCRATCH/waits1" e2e/$n; done
 	echo '9 e2e-long1' >times; : >"$SCRATCH/marks"
 	MARKS=$SCRATCH/marks TEST_JOBS=1 BUILD=$SCRATCH/mk/b ./run e2e/short1 e2e/short2 e2e/long1 >/dev/null; grep -c . "$SCRATCH/marks"; head -2 "$SCRATCH/marks" | grep -c long1)" $'6\n1'
+# three that mostly wait share one processor, as measured; two with a rig do, and a third waits for one to end
+meet3='for i in $(seq 600); do [ "$(grep -c begin "$MARKS")" -ge 3 ] && break; sleep 0.1; done'
+for n in share1 share2 share3 share4; do fake $n "$(mark "$meet3")" && cp "$SCRATCH/$n" "$SCRATCH/mk/e2e/"; done
+for n in rig1 rig2 rig3; do fake $n "# in test/rig/slurm"$'\n'"$(mark "$both")" && cp "$SCRATCH/$n" "$SCRATCH/mk/e2e/"; done
+shared() { # name...: what began and ended, with the times file there
+	: >"$SCRATCH/marks"
+	(cd "$SCRATCH/mk" && MARKS=$SCRATCH/marks TEST_JOBS=1 BUILD=$SCRATCH/mk/b ./run "${@/#/e2e/}" >/dev/null)
+	sed 's/ .*//' "$SCRATCH/marks" | paste -sd' '
+}
+printf '%s\n' '9 10 e2e-share'{1,2,3,4} '9 10 e2e-rig'{1,2,3} >"$SCRATCH/mk/times"
+like "three scripts that were measured to wait share a processor, a fourth begins when one has ended" "$(shared share1 share2 share3 share4)" '^begin begin begin end '
+like "of those with a rig two do" "$(shared rig1 rig2 rig3)" '^begin begin end '
+printf '%s\n' '9 90 e2e-share'{1,2,3} >"$SCRATCH/mk/times"
+for n in share1 share2; do fake $n "$(mark 'sleep 0.3')" && cp "$SCRATCH/$n" "$SCRATCH/mk/e2e/"; done
+is "two that were measured to keep a processor busy do not" "$(shared share1 share2)" "begin end begin end"
 cp "$SCRATCH/good" "$SCRATCH/mk/e2e/quick"
 is "UPDATE_TIMES=1 writes the times anew" "$(cd "$SCRATCH/mk" && MARKS=/dev/null UPDATE_TIMES=1 BUILD=$SCRATCH/mk/b ./run e2e/quick >/dev/null; wc -l <times)" 0
+
+# ---- QUICK=1: what passed and is as it was is left out
+mkdir -p "$SCRATCH/quick/test/e2e" "$SCRATCH/quick/build" && cp test/{run,reach,quick.sh} "$SCRATCH/quick/test/"
+quick() { # what passed, failed, was skipped, and what was said of the rest
+	(cd "$SCRATCH/quick" && "$@" BUILD=build test/run test/e2e/{names,plain,red}.sh) >"$SCRATCH/out" 2>&1
+	sed -n '$p; s/^quick: \([0-9]* of [0-9]*\) .*/\1/p' "$SCRATCH/out" | paste -sd' '
+}
+put() { printf '#!/bin/bash\n%s\n' "$2" >"$SCRATCH/quick/$1" && chmod +x "$SCRATCH/quick/$1"; }
+one='echo "ok 1 - a"; echo 1..1'
+put build/tool 'true'
+put test/helper.sh 'true'
+put test/e2e/names.sh "# \$BUILD/tool and test/helper.sh"$'\n'"$one"
+put test/e2e/plain.sh "$one"
+put test/e2e/red.sh 'echo "not ok 1 - a"; echo 1..1; exit 1'
+quick env QUICK=1 >/dev/null
+is "QUICK=1 leaves out what passed, not what failed, and says how many" "$(quick env QUICK=1)" "2 of 3 0 passed, 1 failed, 0 skipped"
+is "without it all is run" "$(quick env)" "2 passed, 1 failed, 0 skipped"
+put build/tool 'false'
+is "a program that is built anew is run by what names it" "$(quick env QUICK=1)" "1 of 3 1 passed, 1 failed, 0 skipped"
+put test/helper.sh 'false'
+is "a helper that changes, too" "$(quick env QUICK=1)" "1 of 3 1 passed, 1 failed, 0 skipped"
+put test/e2e/plain.sh "$one # other"
+is "a test that changes, too" "$(quick env QUICK=1)" "1 of 3 1 passed, 1 failed, 0 skipped"
+is "make takes QUICK from its command line, not from the environment" \
+	"$(for q in 'env QUICK=1 make' 'make QUICK=1'; do $q -n check-run 2>/dev/null | grep -o 'QUICK=[^ ]* test/run'; done)" $'QUICK= test/run\nQUICK=1 test/run'
+is "make check check-more is one run of both" \
+	"$(make -n check-both-run 2>/dev/null | grep -c 'test/run.*e2e/api\.sh.*e2e/other_release\.sh') $(make -n check-run 2>/dev/null | grep -c 'other_release\.sh')" "1 0"
 
 # ---- once more: a script, which failed while others ran beside it; two of them at most
 meet='echo begin >>"$MARKS"; for i in $(seq 600); do [ "$(grep -c begin "$MARKS")" -ge "$MEET" ] && break; sleep 0.1; done'

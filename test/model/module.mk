@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-CHECKS += test/model/ring.sh
+CHECKS_MORE += test/model/ring.sh
