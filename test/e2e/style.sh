@@ -30,11 +30,10 @@ code() {
 	  if (s ~ /[^ \t]/) print FILENAME ":" FNR ":" s }' "$@"
 }
 
-missing=
-for f in "${sources[@]}" "${scripts[@]}"; do
-	head -2 "$f" | grep -q 'SPDX-License-Identifier: GPL-2.0-or-later' || missing+="$f "
-done
-is "each source begins with its licence" "$missing" ""
+is "each source begins with its licence" "$(awk '
+	FNR <= 2 && /SPDX-License-Identifier: GPL-2.0-or-later/ { has[FILENAME]; nextfile }
+	FNR > 2 { nextfile }
+	END { for (i = 1; i < ARGC; i++) if (!(ARGV[i] in has)) printf "%s ", ARGV[i] }' "${sources[@]}" "${scripts[@]}")" ""
 
 is "product code uses no unsafe string function" \
 	"$(code "${product[@]}" | grep -E '\b(strcpy|strcat|sprintf|vsprintf|stpcpy|atoi|atol|atoll|atof|sscanf|gets|strtok|alloca)\(' | head -20)" ""
@@ -57,7 +56,7 @@ fi
 
 bad=
 while IFS=: read -r f line text; do
-	inc=$(sed -E 's/.*"([^"]+)".*/\1/' <<<"$text")
+	inc=${text#*\"} inc=${inc%%\"*}
 	case $inc in
 	*/*) [ -f "$inc" ] || [ -f "bpf/${inc##*/}" ] || bad+="$f:$line: $inc is not a path from the root"$'\n' ;;
 	*) bad+="$f:$line: include $inc by its path from the root"$'\n' ;;
@@ -68,7 +67,7 @@ is "includes are paths from the root" "$bad" ""
 is "no trailing blanks in sources and scripts" \
 	"$(grep -nE '[ 	]+$' "${sources[@]}" "${scripts[@]}" | head -10)" ""
 
-if make -s headers-check >"$SCRATCH/headers.log" 2>&1; then
+if make -s -j"$(nproc)" headers-check >"$SCRATCH/headers.log" 2>&1; then
 	tap_result ok "headers compile alone"
 else
 	tap_result not-ok "headers compile alone"
@@ -76,7 +75,7 @@ else
 fi
 
 if command -v clang-format >/dev/null; then
-	bad=$(clang-format --dry-run -Werror "${sources[@]}" 2>&1 | grep -oE '^[^ :]+:[0-9]+' | sort -u | head -10)
+	bad=$(printf '%s\0' "${sources[@]}" | xargs -0 -n 100 -P "$(nproc)" clang-format --dry-run -Werror 2>&1 | grep -oE '^[^ :]+:[0-9]+' | sort -u | head -10)
 	is "sources are formatted (clang-format -i)" "$bad" ""
 else
 	skip "sources are formatted" "clang-format is not installed"
@@ -90,8 +89,5 @@ mended=('configuration is good' 'goes on with %' 'does not know us' '(is|are) th
 is "no mended phrase is back in a message" \
 	"$(grep -nE "\"[^\"]*($(IFS='|'; echo "${mended[*]}"))" "${product[@]}" | head -10)" ""
 
-for f in "${sources[@]}"; do
-	n=$(wc -l <"$f")
-	[ "$n" -gt 1000 ] && echo "# $f has $n lines: look for the second idea"
-done
+wc -l "${sources[@]}" | awk '$1 > 1000 && $2 != "total" { print "# " $2 " has " $1 " lines: look for the second idea" }'
 tap_done
