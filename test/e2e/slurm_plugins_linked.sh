@@ -45,10 +45,44 @@ is "check slurm finds nothing wrong with the plugins" "$(check | grep '^fail.*_c
 like "unlink refuses what slurm.conf loads by name" "$(tool unlink)" "slurm.conf loads jobcomp_ceems.so by name"
 ok "and has left it" test -L "$own/jobcomp_ceems.so"
 
+# a host that only runs slurmd, its slurm.conf the controller's as well: as this tool sees it there
+on_host() { # NAME SLURMCTLDHOST COMMAND...
+	local name=$1
+	sed "s/^SlurmctldHost=.*/$2/" "$SLURM/slurm.conf" >"$SCRATCH/shared.conf"
+	shift 2
+	SLURM_CONF=$SCRATCH/shared.conf CEEMS_PLUGINS=$SCRATCH/ceems own=$own unshare --uts --pid --fork --mount-proc \
+		bash -c 'hostname "$1" && shift && "$@" --slurm-dir="$own" 2>&1' host "$name" "${also[@]}" "$SCRATCH/ceems-slurm-plugins" "$@"
+}
+also=()
+if unshare --uts --pid --fork --mount-proc true 2>/dev/null; then
+	cp -rs "$own" "$SCRATCH/node-wlm"
+	rm "$SCRATCH"/node-wlm/*ceems*
+	own_here=$own own=$SCRATCH/node-wlm
+	refused="shared.conf loads jobcomp_ceems.so by name: slurmctld would not start"
+	relink() { on_host node7 'SlurmctldHost=ctl7(192.0.2.7)' link >/dev/null; }
+	relink
+	for host in SlurmctldHost=node7 'SlurmctldHost=ctl7(192.0.2.7)\nSlurmctldHost=node7.example.org(192.0.2.8)' 'slurmctldhost = ctl7(127.0.0.1)' \
+		'' 'SlurmctldHost=ctl..7' 'include other.conf\nSlurmctldHost=ctl7(192.0.2.7)' 'SlurmctldHost=ctl[7-8]'; do
+		like "unlink refuses on its host, and where that cannot be told: $host" "$(on_host node7 "$host" unlink)" "$refused"
+	done
+	cp "$(command -v sleep)" "$SCRATCH/slurmctld"
+	also=(bash -c '"$0" 60 & until [ "$(cat /proc/$!/comm)" = slurmctld ]; do sleep 0.02; done; "$@"; kill $!' "$SCRATCH/slurmctld")
+	like "and where slurmctld runs whatever slurm.conf says" "$(on_host node7 'SlurmctldHost=ctl7(192.0.2.7)' unlink)" "$refused"
+	also=()
+	is "on a node unlink asks for nothing" "$(on_host node7 'SlurmctldHost=ctl7(192.0.2.7)' unlink | grep -c unlinked)" 4
+	is "where status finds nothing wrong" "$(on_host node7 'SlurmctldHost=ctl7(192.0.2.7)' status | grep jobcomp)" "jobcomp_ceems.so: not linked"
+	relink
+	like "but on every host for a plugin that slurmd loads" "$(on_host node7 'SlurmctldHost=ctl7(192.0.2.7)\nAcctGatherEnergyType=acct_gather_energy\/ceems' unlink)" \
+		"loads acct_gather_energy_ceems.so by name: slurmctld and slurmd would not start"
+	own=$own_here
+else
+	skip "unlink on a node" "no namespace for another host's name"
+fi
+
 # a removal that asks nobody: first the files, then the links
 rm -r "$SCRATCH/ceems"
 ok "clients and jobs of a live Slurm go on without the files" clients
-like "check slurm says what a restart would do" "$(check)" "fail: jobcomp_ceems.so: configured, but not found; slurmctld and slurmd do not start"
+like "check slurm says what a restart would do" "$(check)" "fail: jobcomp_ceems.so: configured, but not found; slurmctld .no other host needs it. does not start"
 tool unlink --force >/dev/null
 ok "and without the links" clients
 is "none is left" "$(find "$own" -name '*ceems*')" ""
