@@ -38,10 +38,10 @@ void check_plugstack(const struct check_options *o, const char *path,
  */
 void check_plugin_dirs(const struct slurmconf *slurm_conf, struct findings *f);
 /* A plugin of ours by file name ("jobcomp_ceems.so"): there, and of a fitting version.
- * exact: also the last number must agree (all but SPANK). */
+ * exact: also the last number must agree (all but SPANK); who: "slurmctld does". */
 void check_plugin_file(const struct check_options *o,
 		       const struct slurmconf *slurm_conf, const char *name, bool exact,
-		       struct findings *f);
+		       const char *who, struct findings *f);
 
 /* What acct_gather_energy_ceems.so needs, when slurm.conf names it: its lines, file,
  * options and the energy page. path: of slurm.conf */

@@ -111,6 +111,7 @@ void check_energy(const struct check_options *o, const char *path,
 		return;
 	check_alone(&k, p);
 	check_lines(&k);
-	check_plugin_file(o, slurm_conf, "acct_gather_energy_ceems.so", true, f);
+	check_plugin_file(o, slurm_conf, "acct_gather_energy_ceems.so", true,
+			  "slurmctld and slurmd do", f);
 	check_options(f);
 }

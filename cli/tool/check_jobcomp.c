@@ -92,6 +92,7 @@ void check_jobcomp(const struct check_options *o, const struct slurmconf *slurm_
 	if (!p || !slurmconf_names(p->value, PREFIX, "ceems"))
 		return;
 	finding(f, LEVEL_OK, NULL, "%s:%u: %s=%s", p->file, p->line, p->key, p->value);
-	check_plugin_file(o, slurm_conf, "jobcomp_ceems.so", true, f);
+	check_plugin_file(o, slurm_conf, "jobcomp_ceems.so", true,
+			  "slurmctld (no other host needs it) does", f);
 	check_options(slurm_conf, f);
 }

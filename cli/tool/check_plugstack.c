@@ -163,7 +163,7 @@ void check_plugin_dirs(const struct slurmconf *slurm_conf, struct findings *f)
 
 void check_plugin_file(const struct check_options *o,
 		       const struct slurmconf *slurm_conf, const char *name, bool exact,
-		       struct findings *f)
+		       const char *who, struct findings *f)
 {
 	auto_free char *path = find_plugin(o, slurm_conf, name);
 
@@ -171,22 +171,41 @@ void check_plugin_file(const struct check_options *o,
 		finding(f, LEVEL_FAIL,
 			"ceems-slurm-plugins link, or name its folder with "
 			"--plugin-dir",
-			"%s: configured, but not found; slurmctld and slurmd do not "
-			"start without it",
-			name);
+			"%s: configured, but not found; %s not start without it", name,
+			who);
 	else if (trusted_file(path, f))
 		check_version(o, path, !exact, f);
 }
 
 /* ---- lines ----------------------------------------------------------------------- */
 
+/* false: one is refused, which is said. */
+static bool check_words(struct stack *s, const char *where, char *const words[],
+			size_t count)
+{
+	bool good = true;
+
+	for (size_t i = 1; i < count; i++) {
+		struct err err = {""};
+		if (policy_apply(&s->policy, words[i], &err) == 0)
+			continue;
+		good = false;
+		finding(s->f, LEVEL_WARN,
+			"correct it; ceems-spank(8) has the arguments",
+			"%s: %s (the plugin ignores it)", where, err.text);
+	}
+	return good;
+}
+
+/* Good is a line of which nothing else is said. */
 static void check_our_line(struct stack *s, const char *where, bool required,
 			   char *const words[], size_t count)
 {
 	struct findings *f = s->f;
 	auto_free char *path = find_plugin(s->o, s->slurm_conf, words[0]);
+	bool again = s->found++;
 
-	if (s->found++)
+	if (again)
 		finding(f, LEVEL_WARN, "remove one of the lines",
 			"%s: %s is loaded a second time, each step is recorded twice",
 			where, words[0]);
@@ -196,22 +215,15 @@ static void check_our_line(struct stack *s, const char *where, bool required,
 			"an "
 			"update, no job starts any more",
 			where, words[0]);
-	else
-		finding(f, LEVEL_OK, NULL, "%s: optional %s", where, words[0]);
 	if (!path)
 		finding(f, LEVEL_FAIL,
 			"install it there, or correct the path (it must be the same on "
 			"all hosts)",
 			"%s: there is no %s", where, words[0]);
-	else if (trusted_file(path, f))
+	if (check_words(s, where, words, count) && !again && !required && path)
+		finding(f, LEVEL_OK, NULL, "%s: optional %s", where, words[0]);
+	if (path && trusted_file(path, f))
 		check_version(s->o, path, true, f);
-	for (size_t i = 1; i < count; i++) {
-		struct err err = {""};
-		if (policy_apply(&s->policy, words[i], &err) < 0)
-			finding(f, LEVEL_WARN,
-				"correct it; ceems-spank(8) has the arguments",
-				"%s: %s (the plugin ignores it)", where, err.text);
-	}
 }
 
 static const char *base_name(const char *path)

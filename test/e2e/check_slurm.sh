@@ -67,6 +67,11 @@ slurm loop 2 --slurm-conf $fix/odd/slurm.conf --plugstack $fix/good/plugstack.co
 slurm missing_include 2 --slurm-conf $fix/odd/missing-include.conf --plugstack $fix/good/plugstack.conf --plugin-dir "$plugins"
 slurm escape 2 --slurm-conf $fix/good/slurm.conf --plugstack $fix/odd/escape.conf --plugin-dir "$plugins"
 
+# one verdict a line
+echo "optional $plugins/spank_ceems.so colour=blue" >"$SCRATCH/stack.conf"
+is "a line with an argument that is refused is not called good before" \
+	"$("$tool" check slurm --slurm-version 22.05.8 --slurm-conf $fix/good/slurm.conf --plugstack "$SCRATCH/stack.conf" --ring $ring | sed -n "s#: $SCRATCH/stack.conf:1: .*##p")" warn
+
 # energy LINES...: what is said of a slurm.conf with these lines beside good ones
 energy() {
 	rm -rf "$SCRATCH/good" && cp -r $fix/good "$SCRATCH/good"
