@@ -12,7 +12,7 @@
 /*
  * A program, given by how it proves itself and where it connects from:
  *
- * 	certificate:NAME, password:USER, munge:LOGIN, munge:NUMBER, token:NAME
+ *	certificate:NAME, password:USER, munge:LOGIN, munge:NUMBER, token:NAME
  *
  * each optionally with an address or range, munge:ceems-lb@10.0.0.5, or, where no proof
  * is needed, an address or range alone. A login may have different uids on different

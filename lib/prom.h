@@ -9,10 +9,10 @@
 #include "lib/buf.h"
 
 /*
- * Builds one scrape. Samples are written once, as text; only the # lines differ between
- * the Prometheus text format 0.0.4 and OpenMetrics 1.0, so one snapshot renders to
- * both. Families may be left and taken up again in any order: rendering groups them
- * (all samples of a family together, families sorted by name). Not thread safe.
+ * Builds one scrape. Samples are written once, as text: the Prometheus text format
+ * 0.0.4 and OpenMetrics 1.0 differ only in the # lines, so one snapshot renders to
+ * both. Samples of families may be added in any order: rendering groups them (all
+ * samples of a family together, families sorted by name). Not thread safe.
  */
 
 enum prom_type {
@@ -51,7 +51,7 @@ int prom_error(const struct prom *p); /* sticky: 0, -ENOMEM, -EFBIG */
 size_t prom_samples(const struct prom *p);
 
 /* Writes the label block "{a=\"b\",...}" (nothing for n = 0) into out, for reuse: a
- * unit's labels are rendered once in its life, not once a sample. */
+ * unit's labels are rendered once in its life, not once per sample. */
 void prom_render_labels(struct buf *out, const struct prom_label *labels, size_t n);
 
 /* The family that the next samples belong to. */
@@ -69,14 +69,14 @@ void prom_put_block_f64(struct prom *p, const struct buf *block, double v);
 void prom_put_block_scaled(struct prom *p, const struct buf *block, uint64_t v,
 			   unsigned decimals);
 
-/* All-or-nothing output of a collector: mark, collect, roll back when it failed. */
+/* A collector's output is all or nothing: mark, collect, and roll back on failure. */
 struct prom_mark {
 	size_t bytes, chunks, samples;
 };
 struct prom_mark prom_mark(const struct prom *p);
 void prom_rollback(struct prom *p, struct prom_mark mark);
 
-/* Appends the whole exposition in the format to out. 0 or the sticky error. */
+/* Appends the whole exposition to out. 0 or the sticky error. */
 int prom_render(struct prom *p, enum prom_format format, struct buf *out);
 
 #endif

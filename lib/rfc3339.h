@@ -8,8 +8,8 @@
  * zone: "2025-08-07T10:00:00Z", "2025-08-07 12:00:00.123+02:00". Pure functions, no
  * locale, no TZ. */
 
-/* Whole seconds since 1970 UTC; a fraction is cut. The whole string must be the time.
- * -EINVAL: not one, or it has no zone; -ERANGE: before 1970 or after 9999. */
+/* Whole seconds since 1970 UTC; a fraction is truncated. The whole string must be the
+ * time. -EINVAL: not one, or it has no zone; -ERANGE: before 1970 or after 9999. */
 int rfc3339_parse(const char *s, uint64_t *ret_s) __attribute__((warn_unused_result));
 
 #define RFC3339_BYTES 21 /* "2025-08-07T10:00:00Z" and its NUL */

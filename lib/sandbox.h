@@ -4,21 +4,20 @@
 
 #include "lib/err.h"
 
-/* From now on the kernel refuses (EPERM) this process, all its threads, and what it
- * starts, the system calls that none of our programs needs once it serves: those of
- * systemd's groups @privileged, @clock, @cpu-emulation, @debug, @keyring, @module,
- * @mount, @obsolete, @raw-io, @reboot and @swap, namespaces, io_uring, userfaultfd, the
- * memory of other processes, the kernel's log, and any call by another architecture's
- * numbers. What is not listed stays allowed, for the sake of name services, libraries
- * and kernels to come. Programs may still be started.
+/* Makes the kernel refuse (EPERM) system calls that none of our programs needs once it
+ * serves, to this process, all its threads and the programs it starts: systemd's groups
+ * @privileged, @clock, @cpu-emulation, @debug, @keyring, @module, @mount, @obsolete,
+ * @raw-io, @reboot and @swap, namespaces, io_uring, userfaultfd, the memory of other
+ * processes, the kernel's log, and any call by another architecture's numbers. All
+ * others stay allowed, for name services, libraries and future kernels. Programs may
+ * still be started.
  *
  * After privileges_limit() (no_new_privs) and privileges_drop(). Each refusal is in the
- * kernel's audit log where it can (Linux 4.14). 0; -ENOSYS: this kernel or machine has
- * no filters; else negative errno, and nothing is refused. seccomp(2). */
+ * kernel's audit log (Linux 4.14). 0; -ENOSYS: this kernel or machine has no filters;
+ * else negative errno, and nothing is refused. seccomp(2). */
 int sandbox_filter_calls(struct err *err);
 
-/* Whether sandbox_filter_calls() would find what it needs: 0 or -ENOSYS. Changes
- * nothing. */
+/* Whether sandbox_filter_calls() is supported here: 0 or -ENOSYS. Changes nothing. */
 int sandbox_probe_calls(struct err *err);
 
 #endif

@@ -8,20 +8,20 @@
 #include "lib/buf.h"
 #include "lib/err.h"
 
-/* Files that hold secrets, or may. */
+/* Files that hold, or may hold, secrets. */
 
-/* Reads a regular file of at most max bytes; *ret_st says whose it is. */
+/* Reads a regular file of at most max bytes; *ret_st is from its fstat(). */
 int secret_read(const char *file, size_t max, struct buf *ret, struct stat *ret_st,
 		struct err *err);
 
-/* Whether a file with secrets is safe: of root or ours, not writable by the group, not
- * readable by others. -EPERM says what to change. */
+/* Whether a file with secrets is safe: owned by root or us, not group-writable, not
+ * readable by others. -EPERM; err says what to change. */
 int secret_check(const char *file, const struct stat *st, struct err *err);
 
-/* Both. */
+/* secret_read() and secret_check(). */
 int secret_load(const char *file, size_t max, struct buf *ret, struct err *err);
 
-/* Frees the buffer and leaves nothing of it in memory. */
+/* Wipes and frees the buffer. */
 void secret_wipe(struct buf *b);
 #define auto_secret __attribute__((cleanup(secret_wipe)))
 

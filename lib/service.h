@@ -8,53 +8,53 @@
 
 #include "lib/privileges.h"
 
-/* What the main thread of a daemon does once everything has started: it waits for
- * signals, ticks, and tells systemd. In main():
+/* The main loop of a daemon once everything has started: it waits for signals, ticks,
+ * and notifies systemd. In main():
  *
- *	signals_open(&fd, err);          before threads
- *	... start, drop privileges ...
- *	service_say_user(&privileges);
- *	service_run(&(struct service){
- *		.signalfd = fd, .wait_ms = 1000,
- *		.tick = tick, .reload = reload, .arg = &program});
- *	... stop, close fd ...
- */
+ * signals_open(&fd, err); before threads
+ * ... start, drop privileges ...
+ * service_say_user(&privileges);
+ * service_run(&(struct service){
+ * .signalfd = fd, .wait_ms = 1000,
+ * .tick = tick, .reload = reload, .arg = &program});
+ * ... stop, close fd ... */
 #define SERVICE_END UINT_MAX
 struct service {
-	int signalfd;     /* of signals_open(); stays the caller's */
+	int signalfd;     /* from signals_open(); stays the caller's */
 	unsigned wait_ms; /* until the first tick */
-	/* What is done now and then; must not wait. Returns the ms until the next. A
-	 * signal may bring it earlier. SERVICE_END: it cannot go on, and has logged
-	 * why. NULL: nothing. */
+	/* Periodic work; must not block. Returns the ms until the next call, which a
+	 * signal may bring forward. SERVICE_END: it cannot continue, and has logged
+	 * why. NULL: none. */
 	unsigned (*tick)(void *arg);
-	/* SIGHUP: reads everything again. What is refused stays as it was, and is
-	 * logged by it; false: something was. */
+	/* SIGHUP: reads everything again. Refused changes are logged and have no
+	 * effect; false: there were some. */
 	bool (*reload)(void *arg);
 	void *arg;
 };
 
-/* Logs as whom the program runs: p as it was when privileges_drop() had been called. */
+/* Logs which user the program runs as; p as it was at privileges_drop(). */
 void service_say_user(const struct privileges *p);
 
 /* Filters the system calls of the program and of what it starts (lib/sandbox.h) if
- * wanted, and logs what came of it; true: they are filtered. A kernel that cannot is no
+ * wanted, and logs the result; true: filtered. A kernel without support is not a
  * failure. After privileges_drop(), before the first thread. */
 bool service_filter_calls(bool wanted);
 
-/* Keeps the program to the files of the system and to those beside files (one path per
- * line) and in folders (lib/fence.h) if wanted, and logs what came of it; true: it is
- * kept to them. As service_filter_calls(). */
+/* Restricts the program to system files, the folders of `files` (one path per line) and
+ * `folders` (lib/fence.h) if wanted, and logs the result; true: restricted. Call it
+ * like service_filter_calls(). */
 bool service_fence_files(bool wanted, const char *files, const char *const *folders,
 			 size_t count);
 
-/* For --check-config of program: says what these two will do. */
+/* For --check-config of program: prints what these two will do. */
 void service_check_calls(const char *program, bool wanted);
 void service_check_files(const char *program, bool wanted);
 
-/* A reload that failed for a file which may not be read: why that may be. */
+/* After a failed reload: if a file could not be opened, says that the fence or
+ * permissions may be why. */
 void service_say_outside(const struct err *err);
 
-/* Warns that passwords and records can be read on the way (web_is_in_clear()). */
+/* Warns that passwords and records can be read on the network (web_is_in_clear()). */
 void service_say_in_clear(void);
 
 /* Says "ready" to the log and to systemd (sd_notify(3): READY, RELOADING, STOPPING),

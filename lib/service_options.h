@@ -4,11 +4,11 @@
 
 #include "lib/conf/program.h"
 
-/* Options that all daemons have. Rows of a table (lib/conf/conf.h); ROW and the members
- * are the includer's, and so are these: */
+/* Options that all daemons have. Rows of an option table (lib/conf/conf.h); the
+ * includer defines ROW and has these members: */
 #define LOG_OPTION_MEMBERS int log_level, log_format /* for program_log() */
 
-/* flags_: CONF_RELOAD where SIGHUP takes them anew, else 0 */
+/* flags_: CONF_RELOAD if SIGHUP applies them, else 0 */
 #define LOG_OPTION_ROWS(flags_)                                                        \
 	ROW("log.level", CONF_ENUM, log_level, "info",                                 \
 	    "Least severe messages to log: debug, info, warn or error.",               \
@@ -17,7 +17,7 @@
 		    "Log lines as logfmt or json.", .flags = (flags_),                 \
 		    .choices = program_log_formats)
 
-/* privileges_choose() takes them. */
+/* For privileges_choose(). */
 #define USER_OPTION_MEMBERS                                                            \
 	char *run_as_user;                                                             \
 	bool drop_privileges
@@ -30,7 +30,7 @@
 		    "Give up root and every capability once started.",                 \
 		    .flags = CONF_HIDDEN)
 
-/* service_filter_calls() takes it. */
+/* For service_filter_calls(). */
 #define SANDBOX_OPTION_MEMBERS bool seccomp
 
 #define SANDBOX_OPTION_ROWS                                                            \
@@ -38,7 +38,7 @@
 	    "Once started, have the kernel refuse system calls that need privileges "  \
 	    "or are never used, to this program and to what it starts.")
 
-/* service_fence_files() takes them. */
+/* For service_fence_files(). */
 #define FENCE_OPTION_MEMBERS                                                           \
 	bool landlock;                                                                 \
 	struct conf_list landlock_read
@@ -50,7 +50,7 @@
 		ROW("security.landlock-read", CONF_LIST, landlock_read, "",            \
 		    "Another folder that it may read. May be given several times.")
 
-/* web_start() takes them. */
+/* For web_start(). */
 #define WEB_OPTION_MEMBERS                                                             \
 	struct conf_list listen_addresses;                                             \
 	char *web_config_file;                                                         \

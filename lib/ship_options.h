@@ -2,9 +2,9 @@
 #ifndef CEEMS_LIB_SHIP_OPTIONS_H
 #define CEEMS_LIB_SHIP_OPTIONS_H
 
-/* Where records go: options of ceems-courier, which ceemsd takes as well and hands on.
- * Rows of a table (lib/conf/conf.h); ROW and the members are the includer's, and so are
- * these: */
+/* Where records are sent: options of ceems-courier, which ceemsd also accepts and
+ * passes on. Rows of an option table (lib/conf/conf.h); the includer defines ROW and
+ * has these members: */
 #define SHIP_OPTION_MEMBERS                                                            \
 	struct conf_list aggregator_urls;                                              \
 	char *aggregator_token_file, *aggregator_cert_file, *aggregator_key_file;      \

@@ -31,31 +31,33 @@ struct slurmconf {
 	size_t file_count;
 };
 
-/* -ENOENT and others with a text. What an include lacks is an error too, because Slurm
- * stops at it. The caller calls slurmconf_done() in any case. Zero-initialise. */
+/* -ENOENT and others with a text. A missing include is an error too, because Slurm
+ * stops at it. Zero-initialise; call slurmconf_done() in any case. */
 int slurmconf_read(struct slurmconf *c, const char *path, struct err *err);
 void slurmconf_done(struct slurmconf *c);
 #define auto_slurmconf __attribute__((cleanup(slurmconf_done)))
 
-/* The last pair with the key (case does not matter): what Slurm uses. NULL: none. */
+/* The last pair with the key (case does not matter), which is the one Slurm uses. NULL:
+ * none. */
 const struct slurmconf_pair *slurmconf_get(const struct slurmconf *c, const char *key);
 
 /* Whether a comma-separated value names word, with or without Slurm's "type/" prefix
  * (may be NULL), in any case. */
 bool slurmconf_names(const char *value, const char *prefix, const char *word);
 
-/* One file's text, for the fuzzer: includes are not followed but given to include(). */
+/* Parses one file's text, for the fuzzer: includes are passed to include() instead of
+ * being read. */
 int slurmconf_parse(struct slurmconf *c, const char *text, size_t len, const char *file,
 		    int (*include)(void *data, const char *name, unsigned line),
 		    void *data, struct err *err);
 
-/* A logical line of text at *p: continuation lines joined into line (NUL-terminated),
- * comments cut. *line_no is the first physical line's number, *p and *next_no move on.
- * false: nothing is left. */
+/* Reads a logical line at *p: continuation lines are joined into line (NUL-terminated),
+ * comments removed. *line_no is the first physical line's number; *p and *next_no
+ * advance. False: the end. */
 bool slurmconf_line(const char **p, const char *end, unsigned *next_no,
 		    unsigned *line_no, struct buf *line);
 
-/* Folder of path and a name that may be relative to it. The caller frees. */
+/* name, relative to the folder of path. The caller frees. */
 char *path_beside(const char *path, const char *name);
 
 #endif

@@ -11,9 +11,9 @@
 #include "lib/clock.h"
 
 /*
- * Waits of threads, by CLOCK_MONOTONIC: a wall clock that is set neither ends nor
- * stretches one. A condition variable that is waited for with a deadline of this file
- * is made by wait_cond_init(); one of pthread_cond_init() waits by the wall clock.
+ * Thread waits by CLOCK_MONOTONIC, which setting the wall clock neither shortens nor
+ * stretches. Condition variables used with these deadlines must be initialised by
+ * wait_cond_init(); those of pthread_cond_init() use the wall clock.
  */
 
 static inline void wait_cond_init(pthread_cond_t *cond)
@@ -39,7 +39,7 @@ static inline struct timespec wait_in(uint64_t ms)
 	return wait_at(clock_read_ns(CLOCK_MONOTONIC) + ms * NSEC_PER_MSEC);
 }
 
-/* Until it is signalled or that time is there, UINT64_MAX: never. */
+/* Waits until it is signalled or the time has come; UINT64_MAX: no deadline. */
 static inline void wait_until(pthread_cond_t *cond, pthread_mutex_t *mutex,
 			      uint64_t monotonic_ns)
 {
@@ -55,7 +55,7 @@ static inline void wait_until(pthread_cond_t *cond, pthread_mutex_t *mutex,
 static inline int wait_join(pthread_t thread, const struct timespec *deadline)
 {
 #ifdef __SANITIZE_THREAD__
-	/* which does not know pthread_clockjoin_np() and reports races with the dead */
+	/* it does not know pthread_clockjoin_np() and would report false races */
 	int rc;
 	while ((rc = pthread_tryjoin_np(thread, NULL)) == EBUSY &&
 	       (uint64_t)deadline->tv_sec * NSEC_PER_SEC + (uint64_t)deadline->tv_nsec >
