@@ -11,8 +11,8 @@
 /*
  * What ceems-courier tells ceemsd, one datagram each over a SOCK_SEQPACKET pair: a
  * head, a fixed part and head.count items of one size, in the machine's own byte order.
- * Both come from the same build, but the courier speaks with the network: the receiver
- * believes nothing before courier_msg_check().
+ * Both come from the same build, but the courier talks to the network, so the receiver
+ * trusts nothing before courier_msg_check().
  */
 
 #define COURIER_MAGIC 0x31524f43u /* "COR1" */
@@ -23,7 +23,7 @@
 #define COURIER_FACTORS_MAX 256u
 
 enum courier_kind {
-	COURIER_HELLO = 1, /* first of a connection */
+	COURIER_HELLO = 1, /* first message of a connection */
 	COURIER_HEALTH,    /* of a task, when it changes */
 	COURIER_SNAPSHOT,  /* of an energy source */
 	COURIER_FACTORS,   /* of a provider of emission factors */
@@ -46,7 +46,7 @@ struct courier_hello {
 
 struct courier_health {
 	struct courier_head head;
-	int32_t rc; /* of its last poll: 0 or negative errno */
+	int32_t rc; /* result of the last poll: 0 or negative errno */
 	uint32_t pad;
 	uint64_t since_ns; /* boot time */
 	char text[256];    /* why, without secrets */
@@ -75,8 +75,7 @@ struct courier_channel {
 struct courier_snapshot {
 	struct courier_head head;
 	uint64_t sampled_ns;
-	uint64_t period_ms; /* how far apart these come, the server's slowness included
-			     */
+	uint64_t period_ms; /* time between snapshots, the server's slowness included */
 	struct courier_channel channels[]; /* head.count */
 };
 
@@ -86,8 +85,8 @@ struct courier_shipping {
 	uint64_t accepted, refused, set_aside; /* records */
 	uint64_t posts, failures;              /* requests; those without a 200 */
 	uint64_t bytes;                        /* of bodies */
-	uint64_t waiting;                      /* records read, not yet sent */
-	uint64_t waiting_since_ns;             /* boot time; 0: none waits */
+	uint64_t waiting;                      /* records read but not yet sent */
+	uint64_t waiting_since_ns;             /* boot time; 0: none is waiting */
 	uint64_t last_taken_s;                 /* CLOCK_REALTIME; 0: none yet */
 };
 
@@ -119,11 +118,11 @@ _Static_assert(sizeof(struct courier_snapshot) +
 		       COURIER_MESSAGE_MAX,
 	       "the longest message fits");
 
-/* Is it a whole message of this version, every length, enum and string in its bounds?
- * data is aligned to 8. Returns its kind or -EBADMSG. */
+/* Whether it is a whole message of this version with every length, enum and string
+ * within bounds. data is aligned to 8. Returns its kind or -EBADMSG. */
 int courier_msg_check(const void *data, size_t len, struct err *err);
 
-/* Fills a head; the caller has zeroed the message. bytes: of the whole. */
+/* Fills a head of a message that the caller has zeroed. bytes: of the whole message. */
 void courier_msg_head(struct courier_head *h, enum courier_kind kind, const char *name,
 		      uint32_t count, size_t bytes);
 

@@ -6,9 +6,9 @@
 
 #include "lib/records/energy_page.h"
 
-/* What reader and writer of the energy page share. */
+/* Shared by reader and writer of the energy page. */
 
-#define ENERGY_PAGE_UNIT 4096u /* header, and what halves are a multiple of */
+#define ENERGY_PAGE_UNIT 4096u /* size of the header; halves are a multiple */
 
 static inline off_t energy_page_half_bytes(uint32_t capacity)
 {
@@ -28,7 +28,7 @@ static inline off_t energy_page_bytes(uint32_t capacity)
 	return (off_t)ENERGY_PAGE_UNIT + 2 * energy_page_half_bytes(capacity);
 }
 
-/* An open file is a page (all but its folder). */
+/* Checks that an open file is a page (all but its folder). */
 int energy_page_check(int fd, const char *path, struct energy_page_header *ret,
 		      struct err *err);
 int energy_page_compare(const struct energy_page_row *a,

@@ -9,16 +9,16 @@
 #include "lib/err.h"
 
 /*
- * A record of a job: what slurmctld knew when it told its jobcomp plugin,
- * one record per call. Type 33 of the records in a spool: u16 type, then fields as (u16
- * type, u16 length, value), little-endian, unaligned. Unknown fields are skipped,
- * required ones checked; the decoder is total.
+ * A job's completion record: what slurmctld passed to its jobcomp plugin in one call.
+ * Record type 33 of the spool: u16 type, then fields as (u16 type, u16 length, value),
+ * little-endian, unaligned. Unknown fields are skipped, required ones checked; the
+ * decoder accepts any bytes.
  *
- * A job is told several times in its life: when it starts (Slurm 25.05 and later), once
- * for each run that was requeued, once for each part before a resize, once at its end;
- * each component of a heterogeneous job and each array task is a job of its own.
- * (cluster, job_id, restarts, submit_s, job_part_s(), state) tells two records apart;
- * the same record may come twice.
+ * A job has several records in its life: at its start (Slurm 25.05 and later), for each
+ * run that was requeued, for each part before a resize, and at its end. Each component
+ * of a heterogeneous job and each array task is a job of its own. A record is
+ * identified by (cluster, job_id, restarts, submit_s, job_part_s(), state); the same
+ * record may come twice.
  */
 
 #define JOB_RECORD_TYPE 33u
@@ -27,26 +27,26 @@
 #define JOB_NO_VAL 0xfffffffeu   /* Slurm's NO_VAL: not known, not an array, ... */
 #define JOB_INFINITE 0xffffffffu /* Slurm's INFINITE: no time limit */
 
-/* Most bytes of a text; longer ones are cut and the record is flagged. */
+/* Limits of texts in bytes; longer ones are cut and the record is flagged. */
 #define JOB_NAME_MAX 256u
 #define JOB_LONG_MAX 4096u   /* comments, work dir, TRES */
 #define JOB_GRES_MAX 16384u  /* gres, tasks of an array */
 #define JOB_NODES_MAX 65535u /* as a host list: far more than 10 000 nodes need */
 
 enum job_event {
-	JOB_EVENT_ENDED = 1,             /* it ran, and that was the end of it */
-	JOB_EVENT_REQUEUED = 2,          /* this run is over, another one comes */
-	JOB_EVENT_RESIZED = 3,           /* this part is over, the job goes on */
+	JOB_EVENT_ENDED = 1,             /* it ran and is over */
+	JOB_EVENT_REQUEUED = 2,          /* this run is over, another will follow */
+	JOB_EVENT_RESIZED = 3,           /* this part is over, the job continues */
 	JOB_EVENT_CANCELLED_PENDING = 4, /* it never ran */
-	JOB_EVENT_ARRAY_REMAINDER =
-		5,             /* the tasks of an array that never ran, together */
-	JOB_EVENT_REVOKED = 6, /* another cluster of the federation ran it */
-	JOB_EVENT_STARTED = 7, /* it runs; no end is known */
+	JOB_EVENT_ARRAY_REMAINDER = 5,   /* array tasks that never ran, together */
+	JOB_EVENT_REVOKED = 6,           /* another cluster of the federation ran it */
+	JOB_EVENT_STARTED = 7,           /* it runs; no end is known */
 	JOB_EVENTS,
 };
 
-/* Slurm's numbers (slurm.h, enum job_states and the flags beside it), repeated because
- * lib/ knows no Slurm; the plugin asserts at compile time that they agree. */
+/* Slurm's numbers (slurm.h, enum job_states and the flags beside it), repeated here
+ * because lib/ does not depend on Slurm; the plugin checks at compile time that they
+ * agree. */
 enum job_state {
 	JOB_STATE_PENDING = 0,
 	JOB_STATE_RUNNING = 1,
@@ -71,13 +71,12 @@ enum job_state {
 #define JOB_FLAG_REQUEUE_FED (1u << 20)
 
 enum job_flag {
-	JOB_CUT = 1 << 0, /* some text was too long and was cut */
-	JOB_BY_SRUN =
-		1 << 1, /* srun made the job for a step: it is of one name with it */
+	JOB_CUT = 1 << 0,     /* a text was too long and was cut */
+	JOB_BY_SRUN = 1 << 1, /* srun made the job for a step, which has its name */
 };
 
-/* Texts are never NULL after job_init() or job_decode(): "" is not known. Times are
- * seconds since 1970, 0 is not known. */
+/* Texts are never NULL after job_init() or job_decode(); "" is unknown. Times are in
+ * seconds since 1970; 0 is unknown. */
 struct job {
 	uint8_t event;     /* enum job_event */
 	uint32_t flags;    /* enum job_flag */
@@ -87,24 +86,24 @@ struct job {
 	uint32_t uid, gid;
 	uint64_t recorded_ns; /* CLOCK_REALTIME of the call */
 	uint64_t sluid;       /* 0: none; job_sluid_text() */
-	uint64_t db_index;    /* of slurmdbd's row of this part; 0: none */
+	uint64_t db_index;    /* slurmdbd's row of this part; 0: none */
 
 	uint64_t submit_s, eligible_s;
 	uint64_t start_s;  /* 0: it never ran */
 	uint64_t end_s;    /* of a part: when it was resized */
-	uint64_t resize_s; /* the last one: when this part began, or (RESIZED) ended */
+	uint64_t resize_s; /* last resize: the beginning of this part or (RESIZED) its
+			      end */
 	uint64_t suspended_s; /* duration: elapsed = end - start - suspended */
 
-	uint32_t array_job, array_task; /* JOB_NO_VAL: not an array */
-	uint32_t array_task_count;      /* JOB_EVENT_ARRAY_REMAINDER: how many */
-	uint32_t het_job, het_offset;   /* JOB_NO_VAL: not a component */
-	uint32_t exit_code,
-		derived_exit_code; /* as of wait(2); JOB_NO_VAL: not known */
-	uint32_t reason;           /* Slurm's number */
-	uint32_t cancelled_by;     /* uid; JOB_NO_VAL: nobody */
-	uint32_t time_limit_min;   /* JOB_INFINITE: none; JOB_NO_VAL */
-	uint32_t node_count, cpus; /* allocated; 0: it never ran */
-	uint32_t tasks;            /* requested; 0: not known */
+	uint32_t array_job, array_task;        /* JOB_NO_VAL: not an array */
+	uint32_t array_task_count;             /* JOB_EVENT_ARRAY_REMAINDER: how many */
+	uint32_t het_job, het_offset;          /* JOB_NO_VAL: not a component */
+	uint32_t exit_code, derived_exit_code; /* as of wait(2); JOB_NO_VAL: unknown */
+	uint32_t reason;                       /* Slurm's number */
+	uint32_t cancelled_by;                 /* uid; JOB_NO_VAL: nobody */
+	uint32_t time_limit_min;               /* JOB_INFINITE: none; JOB_NO_VAL */
+	uint32_t node_count, cpus;             /* allocated; 0: it never ran */
+	uint32_t tasks;                        /* requested; 0: not known */
 
 	const char *cluster;
 	const char *user, *group, *account, *qos, *partition, *reservation, *wckey;
@@ -114,16 +113,17 @@ struct job {
 	const char *nodes;          /* host list: "n[1-4,7]" */
 	const char *tres_requested; /* "cpu=4,mem=8G,node=1,billing=4,gres/gpu=2": as */
 	const char *tres_allocated; /* sacct prints it, without energy */
-	/* GPUs and the like per node in the order of the host list, nodes split by ";",
-	 * "x*3" is x three times: "gpu:a100:4(IDX:0-3)*2;gpu:a100:1(IDX:0)" */
+	/* GPUs and other GRES per node in the order of the host list; ";" separates
+	 * nodes, "x*3" means x three times:
+	 * "gpu:a100:4(IDX:0-3)*2;gpu:a100:1(IDX:0)" */
 	const char *gres;
 
-	char *memory; /* of the texts after job_decode(); NULL otherwise */
+	char *memory; /* holds the texts after job_decode(); NULL otherwise */
 };
 
-/* Nothing known: ids that may be absent are JOB_NO_VAL, texts "". */
+/* Everything unknown: optional ids are JOB_NO_VAL, texts "". */
 void job_init(struct job *j);
-/* Frees what job_decode() made; NULL-safe, idempotent. */
+/* Frees the memory of job_decode(); NULL-safe, idempotent. */
 void job_done(struct job *j);
 
 /* Encodes into buf; JOB_RECORD_MAX bytes always suffice. Long texts are cut at a
@@ -132,36 +132,36 @@ void job_done(struct job *j);
  * recorded_ns) is missing. */
 int job_encode(const struct job *j, void *buf, size_t size);
 
-/* Adds names to an encoded record that has none; "" and NULL are not known. size is
- * that of buf: JOB_NAMES_ROOM bytes more than len always suffice. Returns the new
- * length or -EMSGSIZE. For names whose look-up must not keep the encoder waiting. */
+/* Adds names to an encoded record without them; "" and NULL: unknown. size is buf's:
+ * len + JOB_NAMES_ROOM always suffices. Returns the new length or -EMSGSIZE. For names
+ * whose look-up must not delay the encoder. */
 #define JOB_NAMES_ROOM ((size_t)2 * (4 + JOB_NAME_MAX))
 int job_add_names(void *buf, size_t len, size_t size, const char *user,
 		  const char *group);
 
-/* Any bytes: a job, or -EPROTO with a text naming the field, or -ENOMEM. Texts are
- * valid UTF-8 (what is not became '?') without NULs, and belong to ret until
+/* Decodes any bytes: 0, -EPROTO with a text naming the field, or -ENOMEM. Texts are
+ * valid UTF-8 (other bytes became '?') without NULs, and belong to ret until
  * job_done(). On failure ret is untouched. */
 int job_decode(const void *data, size_t len, struct job *ret, struct err *err);
 
-/* What tells the parts of a run apart: the last resize, which began this part or, in a
- * JOB_EVENT_RESIZED, ended it; else start, else (it never ran) its end. */
+/* Distinguishes the parts of a run: the last resize, which began this part or, in
+ * JOB_EVENT_RESIZED, ended it; else the start; else (it never ran) the end. */
 uint64_t job_part_s(const struct job *j);
 
-/* What a state means at a call of the plugin; ran: it has had nodes; array: it stands
- * for the rest of an array. */
+/* The event for a state in a call of the plugin. ran: it has had nodes; array: it
+ * stands for the rest of an array. */
 enum job_event job_event_of(uint32_t state, bool ran, bool array);
 const char *job_event_name(uint8_t event); /* "ended" "requeued" ..., "?" */
 
-/* sacct's word: "COMPLETED", "REQUEUED", "RESIZING", ...; "?" for a base state that is
- * not known. */
+/* sacct's word: "COMPLETED", "REQUEUED", "RESIZING", ...; "?" for an unknown base
+ * state. */
 const char *job_state_name(uint32_t state);
 
 /* "s" and 13 characters, as sacct prints it; "" for 0. Returns ret. */
 const char *job_sluid_text(uint64_t sluid, char ret[16]);
 
-/* An amount out of a TRES text: "mem" in bytes, others as they are. -ENODATA: not in
- * it; -EINVAL: no number. */
+/* Extracts an amount from a TRES text: "mem" in bytes, others as they are. -ENODATA:
+ * not in it; -EINVAL: not a number. */
 int job_tres_get(const char *tres, const char *name, uint64_t *ret)
 	__attribute__((warn_unused_result));
 

@@ -6,9 +6,8 @@
 #include "lib/records/job.h"
 
 /* Appends a completion record as members of a JSON object, each with a comma before it.
- * Names are those of struct job; what is not known is left out. state is sacct's word,
- * state_number Slurm's number, part_s what tells the parts of a run apart. Errors are
- * the buffer's. */
+ * Names are those of struct job; unknown values are left out. state is sacct's name,
+ * state_number Slurm's number, part_s is job_part_s(). Errors are the buffer's. */
 void job_put_json(const struct job *j, struct buf *out);
 
 #endif
