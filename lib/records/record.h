@@ -9,10 +9,11 @@
 #include "lib/err.h"
 
 /*
- * Records that plugins and adapters put into the ring: a type, then fields as
- * (u16 type, u16 length, value), little-endian, unaligned. Unknown fields are skipped,
+ * Records that plugins and adapters put into the ring: a type, then fields as (u16
+ * type, u16 length, value), little-endian, unaligned. Unknown fields are skipped,
  * required ones are checked, so that plugins and daemons of neighbouring versions work
- * together. The decoder is total: any bytes give a record or an error, never a crash.
+ * together. The decoder accepts any bytes: the result is a record or an error, never a
+ * crash.
  */
 
 enum record_type {
@@ -25,7 +26,7 @@ enum record_type {
 
 enum record_manager { MANAGER_SLURM = 1, MANAGER_LIBVIRT = 2, MANAGER_K8S = 3 };
 
-/* Slurm's own numbers (slurm.h), repeated because libbase knows no Slurm */
+/* Slurm's own numbers (slurm.h), repeated because libbase does not depend on Slurm */
 #define RECORD_STEP_BATCH 0xfffffffbu
 #define RECORD_STEP_EXTERN 0xfffffffcu
 #define RECORD_STEP_INTERACTIVE 0xfffffffau
@@ -34,13 +35,13 @@ enum record_manager { MANAGER_SLURM = 1, MANAGER_LIBVIRT = 2, MANAGER_K8S = 3 };
 #define RECORD_ID_MAX 64
 #define RECORD_NAME_MAX 64 /* longer names are cut at a character and flagged */
 #define RECORD_CGROUP_MAX 256
-#define RECORD_CGROUPS_MAX 3 /* distinct paths over all hierarchies of a step */
+#define RECORD_CGROUPS_MAX 3 /* distinct paths over all hierarchies */
 #define RECORD_GPUS_MAX 64   /* bytes of an index list such as "0,2-3" */
 #define RECORD_ENV_MAX 4
 #define RECORD_ENV_NAME_MAX 32
 #define RECORD_ENV_VALUE_MAX 64
 
-/* cgroup controllers as bits: which hierarchies a path was seen in */
+/* cgroup controllers as bits: the hierarchies in which a path was seen */
 enum record_cgroup_bit {
 	CGROUP_UNIFIED = 1 << 0, /* the "0::" line, cgroup v2 */
 	CGROUP_CPUACCT = 1 << 1,
@@ -53,13 +54,13 @@ enum record_cgroup_bit {
 	CGROUP_BLKIO = 1 << 8,
 };
 
-/* What the numbers at stop were read from, best first */
+/* Where the counters at stop were read, best first */
 enum record_source {
 	COUNTERS_NONE = 0,
 	COUNTERS_CGROUP_V2 = 1,
 	COUNTERS_CGROUP_V1 = 2,
-	COUNTERS_RUSAGE = 3, /* wait4's rusage of the tasks: no memory of caches, no
-				children left behind */
+	COUNTERS_RUSAGE = 3, /* wait4()'s rusage of the tasks: no page cache, no
+				orphaned children */
 };
 
 struct record_counters {
@@ -76,8 +77,8 @@ struct record_counters {
 };
 
 enum record_flag {
-	RECORD_CUT = 1 << 0,     /* some value was too long and was cut */
-	RECORD_LAST = 1 << 1,    /* stop: sent by the exit hook, no later one follows */
+	RECORD_CUT = 1 << 0,     /* a value was too long and was cut */
+	RECORD_LAST = 1 << 1,    /* stop: sent by the exit hook; no later one follows */
 	RECORD_PERF_HW = 1 << 2, /* --ceems-perf: hardware */
 	RECORD_PERF_SW = 1 << 3, /* software */
 	RECORD_PERF_CACHE = 1 << 4,
@@ -88,9 +89,9 @@ enum record_flag {
 	RECORD_SIGNALLED = 1 << 8,  /* exit_status is from a signal */
 };
 
-/* Everything a record can say; absent = 0 / "" unless noted. Facts come from SPANK
- * items and the kernel; members below "hints" come from the job's environment and can
- * be forged by it: shown, never billed or used to decide access. */
+/* All that a record can contain; absent: 0 or "" unless noted. Facts come from SPANK
+ * items and the kernel; members below "hints" come from the job's environment, which
+ * can forge them: they are shown, but never billed or used to decide access. */
 struct record {
 	uint8_t type;    /* enum record_type */
 	uint8_t manager; /* enum record_manager */
@@ -101,7 +102,7 @@ struct record {
 	char node[RECORD_NAME_MAX]; /* slurmd's node name from the cgroup path, or "" */
 	uint32_t step;     /* required in STEP_*; RECORD_STEP_* for the special ones */
 	uint32_t restarts; /* Slurm restart count */
-	uint32_t array_job, array_task; /* RECORD_NO_VAL when not an array */
+	uint32_t array_job, array_task; /* RECORD_NO_VAL: not an array */
 	uint32_t uid, gid;
 	uint32_t stepd_pid;    /* slurmstepd */
 	uint32_t tasks;        /* on this node */
@@ -127,9 +128,9 @@ struct record {
 	char account[RECORD_NAME_MAX];
 	char partition[RECORD_NAME_MAX];
 	char user[RECORD_NAME_MAX];
-	char command[RECORD_NAME_MAX]; /* what a numbered step runs, without its folder:
-					  Slurm's name of the step but for srun -J,
-					  which is in name */
+	char command[RECORD_NAME_MAX]; /* program of a numbered step, without its
+					  folder: Slurm's name of the step, except with
+					  srun -J, which is in name */
 	uint32_t het_job;              /* RECORD_NO_VAL: none */
 	uint32_t env_count;
 	struct record_env {
@@ -138,7 +139,7 @@ struct record {
 	} env[RECORD_ENV_MAX];
 };
 
-/* All-absent record of a type and manager (array ids RECORD_NO_VAL and so on). */
+/* A record with everything absent (array ids RECORD_NO_VAL and so on). */
 void record_init(struct record *r, enum record_type type, enum record_manager manager);
 
 /* Copies s into a fixed field: cut at a UTF-8 character, control characters kept as
@@ -152,9 +153,9 @@ bool record_add_cgroup(struct record *r, uint32_t controller, const char *path);
 /* The path for a controller or NULL. Borrowed. */
 const char *record_cgroup(const struct record *r, uint32_t controller);
 
-/* Encodes into buf (RING_RECORD_MAX bytes suffice for the required fields always;
- * optional ones are left out from the end, hints first, with RECORD_CUT, when the room
- * ends). Returns the length or -EMSGSIZE. */
+/* Encodes into buf. RING_RECORD_MAX bytes always suffice for the required fields; if
+ * there is no room, optional ones are left out from the end, hints first, with
+ * RECORD_CUT. Returns the length or -EMSGSIZE. */
 int record_encode(const struct record *r, void *buf, size_t size);
 
 /* Decodes; unknown fields are skipped. -EPROTO with a text naming the field. */
@@ -162,7 +163,7 @@ int record_decode(const void *data, size_t len, struct record *ret, struct err *
 
 const char *record_type_name(uint8_t type);       /* "step_start", "?" */
 const char *record_manager_name(uint8_t manager); /* "slurm", "libvirt", "k8s", "?" */
-/* One that the job started with srun, not one of Slurm's own. */
+/* Whether it is a step that the job started with srun, not one of Slurm's own. */
 bool record_step_is_numbered(uint32_t step);
 /* "batch" "extern" "interactive" or the number; into buf, returned. */
 const char *record_step_name(uint32_t step, char buf[16]);

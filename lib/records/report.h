@@ -10,7 +10,7 @@
 #include "lib/records/record.h"
 
 /*
- * What a node tells the aggregator about a unit, as it lies in the node's spool (form:
+ * A node's report about a unit for the aggregator, as stored in the node's spool (form:
  * lib/records/tlv.h; when each is written and what may come twice: doc/reports.md).
  *
  *	START     the unit is here: who it is and what it was given. No numbers.
@@ -19,15 +19,14 @@
  *	FINAL     how it ended, and the totals of its life. One with REPORT_PROVISIONAL
  *	          is followed by another when all of it is known; the later one counts.
  *
- * Every report has everything that is known of the unit by then, so that none depends
- * on another. `instance` is the stable id of (unit, run, node): reports are known again
- * by (instance), (instance, t0_ns) and (instance). What has the same key is the same
- * report, or one that knows more.
+ * Every report contains all that is known of the unit by then, so none depends on
+ * another. `instance` is the stable id of (unit, run, node). The keys of START,
+ * INTERVAL and FINAL are (instance), (instance, t0_ns) and (instance): two reports with
+ * the same key are the same report, or one knows more.
  *
- * Times are nanoseconds since 1970 by one base for each unit: CLOCK_REALTIME of the
- * node when the unit began, and from there on what CLOCK_BOOTTIME counts. So no time of
- * a unit leaps, whatever is done to the node's clock, and the base may be wrong as a
- * whole.
+ * Times are nanoseconds since 1970 with one base per unit: the node's CLOCK_REALTIME at
+ * the unit's start, continued by CLOCK_BOOTTIME. So times of a unit never jump,
+ * whatever is done to the node's clock, but they may all be off by the same amount.
  */
 
 enum report_type {
@@ -49,34 +48,34 @@ enum report_end {
 	REPORT_END_COMPLETED = 1,
 	REPORT_END_FAILED = 2, /* a step's exit status was not 0 */
 	REPORT_END_OOM = 3,
-	REPORT_END_LOST = 4, /* its control group vanished without a word */
+	REPORT_END_LOST = 4, /* its control group vanished without a stop record */
 };
 
 /* Numbers on the wire. `host` is the whole node by one sensor and contains package,
- * dram (and gpu, where the site said so) and other; the same for psys and package:
- * domains are not to be added up blindly. */
+ * dram (and gpu, if so configured) and other; psys contains package: do not simply add
+ * up domains. */
 enum report_domain_id {
 	REPORT_PACKAGE = 1,
 	REPORT_DRAM = 2,
 	REPORT_PSYS = 3,
 	REPORT_GPU = 4,
 	REPORT_HOST = 5,
-	REPORT_OTHER = 6, /* host without what its parts measured */
+	REPORT_OTHER = 6, /* host less its measured parts */
 };
 
 enum report_flag {
-	REPORT_CUT = 1 << 0,          /* some text was too long and was cut */
-	REPORT_STEPS_CUT = 1 << 1,    /* steps has not all of them: steps_started */
+	REPORT_CUT = 1 << 0,          /* a text was too long and was cut */
+	REPORT_STEPS_CUT = 1 << 1,    /* steps is incomplete: see steps_started */
 	REPORT_DISCOVERED = 1 << 2,   /* known only from its control group: unit id and
 					 restarts are a guess, uid and the like missing */
 	REPORT_PROVISIONAL = 1 << 3,  /* FINAL: energy is not settled yet */
-	REPORT_GPUS_TRUSTED = 1 << 4, /* gpus is Slurm's word, not the user's */
-	REPORT_FOUND = 1 << 5,        /* found in mid-life: see struct report_before */
-	REPORT_SLUID = 1 << 6,        /* hints.sluid is the name of its control group,
-					 which a job cannot forge */
+	REPORT_GPUS_TRUSTED = 1 << 4, /* gpus is from Slurm, not from the user */
+	REPORT_FOUND = 1 << 5,        /* found while it ran: see struct report_before */
+	REPORT_SLUID = 1 << 6, /* hints.sluid is the name of its control group, which a
+				  job cannot forge */
 };
 
-/* What of struct report_use is known */
+/* Which members of struct report_use are known */
 enum report_known {
 	REPORT_HAS_CPU = 1 << 0,
 	REPORT_HAS_MEMORY_AVERAGE = 1 << 1,
@@ -88,11 +87,11 @@ enum report_known {
 };
 
 struct report_use {
-	uint32_t known; /* enum report_known; what is not known is 0 */
+	uint32_t known; /* enum report_known; unknown members are 0 */
 	uint64_t cpu_user_ns, cpu_system_ns, cpu_throttled_ns;
 	uint64_t memory_average_bytes; /* resident, without page cache */
-	uint64_t memory_peak_bytes;    /* of readings; FINAL: the kernel's own peak
-					  where it has one (page cache is in that) */
+	uint64_t memory_peak_bytes; /* of readings; FINAL: the kernel's own peak, if any
+				       (includes page cache) */
 	uint64_t oom_kills;
 	uint64_t io_read_bytes, io_write_bytes;
 	uint64_t network_rx_bytes, network_tx_bytes;
@@ -101,9 +100,8 @@ struct report_use {
 };
 
 /* What the unit's control group on this node had counted before the first window of
- * this instance, steps that had ended by then included. The windows are what it used
- * since: absolute counter = before + sum of the windows. Whether another instance has
- * told of some of it the aggregator knows. */
+ * this instance, including ended steps: absolute counter = before + sum of the windows.
+ * The aggregator knows whether another instance has reported part of it. */
 struct report_before {
 	uint32_t known; /* REPORT_HAS_CPU, REPORT_HAS_IO; 0: nothing was before */
 	uint64_t cpu_user_ns, cpu_system_ns;
@@ -123,8 +121,8 @@ enum report_step_flag {
 	REPORT_STEP_DISCOVERED = 1 << 3, /* found by its control group */
 };
 
-/* Totals of a step. Also in INTERVAL (those that ended by then): a later word about
- * the same step counts. */
+/* Totals of a step. INTERVAL reports contain those that have ended; the latest report
+ * about a step counts. */
 struct report_step {
 	uint32_t step;        /* number or RECORD_STEP_* */
 	uint32_t flags;       /* enum report_step_flag */
@@ -136,9 +134,9 @@ struct report_step {
 	uint64_t io_read_bytes, io_write_bytes;
 	uint64_t oom_kills;
 	uint64_t energy_uj[REPORT_DOMAINS]; /* by enum report_domain_id */
-	/* Hints, "": not known: the program of a numbered step, and the job's name in
-	 * its environment where that is another. The step's name is the latter when the
-	 * job's is another still (srun -J), else the former. */
+	/* Hints, "": unknown: the program of a numbered step, and the job's name in its
+	 * environment if that differs. The step's name is the latter if it also differs
+	 * from the job's (srun -J), else the former. */
 	char command[RECORD_NAME_MAX];
 	char label[RECORD_NAME_MAX];
 };
@@ -159,20 +157,20 @@ struct report {
 
 	uint32_t cpus;                   /* allocated on this node, 0: not known */
 	uint64_t memory_bytes;           /* the same */
-	uint32_t gpu_count;              /* the same, as far as gpus tells */
+	uint32_t gpu_count;              /* the same, as far as gpus says */
 	char gpus[RECORD_GPUS_MAX];      /* indices, "0,2-3" */
 	char gpu_share[RECORD_GPUS_MAX]; /* "shard:N", "mps:PERCENT", "": whole ones */
 
 	uint64_t started_ns;
 	uint64_t
 		started_boottime_ns; /* the same moment by CLOCK_BOOTTIME, 0: unknown */
-	uint64_t ended_ns;           /* 0: it has not */
+	uint64_t ended_ns;           /* 0: it has not ended */
 	uint8_t end;                 /* enum report_end */
 
 	/* INTERVAL: the window. FINAL: the whole life. START: 0 */
 	uint64_t t0_ns, t1_ns;
-	/* Of t1 - t0, what ceemsd was there for; the rest of the counters is as the
-	 * kernel or the plugin told it afterwards; memory is missing, and energy was
+	/* The part of t1 - t0 during which ceemsd ran. For the rest the kernel or the
+	 * plugin supplied the counters afterwards; memory is missing, and energy was
 	 * divided in one piece, if at all */
 	uint64_t observed_ns;
 	struct report_use use;
@@ -180,8 +178,8 @@ struct report {
 	uint32_t energy_count;
 	struct report_energy energy[REPORT_ENERGIES_MAX];
 
-	/* Hints from the job's own environment: it can forge them. Shown, never billed
-	 * nor used to decide who may see what. */
+	/* Hints from the job's own environment, which can forge them. Shown, but never
+	 * billed or used for access control. */
 	struct report_hints {
 		char sluid[RECORD_NAME_MAX];
 		char name[RECORD_NAME_MAX];
@@ -192,29 +190,30 @@ struct report {
 
 	uint32_t steps_started; /* on this node so far */
 	uint32_t step_count;
-	/* Only the first step_count are there; the rest is never touched nor read. */
+	/* Only the first step_count are valid; the rest is neither written nor read. */
 	struct report_step steps[REPORT_STEPS_MAX];
 };
 
-/* All absent. Does not touch steps: the struct is large. */
+/* Everything absent. Leaves steps alone: the struct is large. */
 void report_init(struct report *r, enum report_type type, enum record_manager manager);
 
 /* Copies s into a text of r, cut at a character with REPORT_CUT. */
 void report_set(struct report *r, char *dst, size_t dst_size, const char *s);
 
-/* Adds to the entry of (domain, source), making it. False: no room, nothing added. */
+/* Adds to the entry of (domain, source), creating it if needed. False: no room, nothing
+ * added. */
 bool report_add_energy(struct report *r, uint32_t domain, const char *source,
 		       uint64_t uj);
 
-/* Encodes into buf: REPORT_BYTES_MAX bytes always suffice. Steps that do not fit are
- * left out from the end, with REPORT_STEPS_CUT, and before them their names, with
- * REPORT_CUT. Returns the length or -EMSGSIZE. */
+/* Encodes into buf: REPORT_BYTES_MAX bytes always suffice. If there is no room, names
+ * of steps are left out first (REPORT_CUT), then steps from the end (REPORT_STEPS_CUT).
+ * Returns the length or -EMSGSIZE. */
 int report_encode(const struct report *r, void *buf, size_t size);
 
-/* Any bytes give a report or -EPROTO with a text naming the field. Unknown fields are
- * skipped; what a report must have (all: manager, instance, cluster, node, unit,
- * started; INTERVAL: t0 < t1, observed <= t1 - t0; FINAL: those, ended and end) is
- * checked. On failure *ret is void. */
+/* Decodes any bytes: 0, or -EPROTO with a text naming the field. Unknown fields are
+ * skipped; required ones (all: manager, instance, cluster, node, unit, started;
+ * INTERVAL: t0 < t1, observed <= t1 - t0; FINAL: those, ended and end) is checked. On
+ * failure *ret is void. */
 int report_decode(const void *data, size_t len, struct report *ret, struct err *err);
 
 /* Equal in everything, steps included */

@@ -10,10 +10,10 @@
 #include "lib/records/record.h"
 
 /*
- * The clocks of the sender when it sends: the first record of each batch of reports
- * (lib/records/batch.h), made anew for each POST and in no spool. With it a reader
- * knows how long ago, by a clock that nobody sets, a unit of the same boot began.
- * Readers that do not know it refuse this one record.
+ * The sender's clocks at the time of sending: the first record of each batch of reports
+ * (lib/records/batch.h), made anew for each POST and never spooled. It tells the reader
+ * how long ago a unit of the same boot began, by a clock that nobody sets. Readers that
+ * do not know it refuse this one record.
  */
 
 #define REPORT_CLOCK 20u /* its type, beside enum report_type */
@@ -25,12 +25,12 @@ struct report_clock {
 	uint64_t boottime_ns, realtime_ns;
 };
 
-/* The clocks of this machine now. */
+/* Reads the clocks of this machine. */
 void report_clock_read(struct report_clock *ret, const char *node);
-/* REPORT_CLOCK_BYTES_MAX bytes always suffice. The length or -EMSGSIZE. */
+/* REPORT_CLOCK_BYTES_MAX bytes always suffice. Returns the length or -EMSGSIZE. */
 int report_clock_encode(const struct report_clock *c, void *buf, size_t size);
-/* Any bytes give a clock or -EPROTO with a text. Unknown fields are skipped; both
- * times are there and below 2^63. */
+/* Decodes any bytes: a clock, or -EPROTO with a text. Unknown fields are skipped; both
+ * times must be there and below 2^63. */
 int report_clock_decode(const void *data, size_t len, struct report_clock *ret,
 			struct err *err);
 

@@ -41,9 +41,8 @@
 #define RING_SLOTS_MAX 65536u
 #define RING_RECORD_MAX (RING_SLOT_BYTES - 16u) /* bytes of record in a slot */
 #define RING_PATH_DEFAULT "/run/ceems/ring"
-/* The ring has a second name beside its first: who finds no ring at the one sends by
- * the other, so that a ring that is removed or overwritten by name takes no record
- * along. */
+/* The ring has a second name. A sender that finds no ring at the first uses it, so that
+ * no record is lost when the ring is removed or overwritten by name. */
 #define RING_SPARE ".spare"
 
 struct ring_header {
@@ -53,11 +52,11 @@ struct ring_header {
 	uint32_t slots; /* power of two, RING_SLOTS_MIN..RING_SLOTS_MAX */
 	uint32_t pidns; /* inode of the consumer's pid namespace (low 32 bits), 0:
 			   unknown */
-	uint64_t inode; /* of the ring file itself: a copy is not a ring */
+	uint64_t inode; /* of the ring file itself, so that a copy is recognised */
 	char boot_id[BOOT_ID_BYTES];
 	uint64_t created_ns; /* CLOCK_REALTIME */
-	_Alignas(64)
-		uint64_t head; /* next position to reserve (may lag, is helped on) */
+	_Alignas(64) uint64_t
+		head; /* next position to reserve (may lag; others advance it) */
 	_Alignas(64)
 		uint64_t tail; /* next position to consume; written by the consumer */
 	_Alignas(64) uint64_t dropped; /* records refused because the ring was full */
@@ -81,32 +80,32 @@ struct ring {
 	struct ring_header *header;
 	struct ring_slot *slots;
 	uint32_t count; /* from the checked header, constant for the mapping's life */
-	uint32_t pid;   /* of the process that mapped it; a fork does not inherit it */
+	uint32_t pid;   /* of the process that mapped it; not inherited by fork */
 	size_t bytes;
-	uint32_t links; /* names that the file had when it was opened; consumer only */
+	uint32_t links; /* names the file had when it was opened; consumer only */
 	int fd;         /* consumer only, else -1 */
 };
 
-/* Maps an existing ring for publishing and checks it first: regular file, no link but
- * its spare name, owner, mode 0600, exact size, fully allocated, magic, version, inode,
+/* Checks an existing ring and maps it for publishing: regular file, no link but its
+ * spare name, owner, mode 0600, exact size, fully allocated, magic, version, inode,
  * boot id, pid namespace. A symbolic link at the last component is refused. Never
  * creates. Leaves no fd open. The mapping is not inherited by fork; a child may call
- * ring_detach. -ENOENT no ring, -EPERM owner/mode/type, -EPROTO version, -EBADF
+ * ring_detach(). -ENOENT no ring, -EPERM owner/mode/type, -EPROTO version, -EBADF
  * anything else. */
 int ring_attach(const char *path, uid_t owner, struct ring *ret, struct err *err);
-/* The same checks but the pid namespace, mapped for looking only: nothing that is done
- * with it can disturb the others. Not for ring_publish and the consumer's calls. */
+/* The same checks except for the pid namespace, mapped read-only: the caller cannot
+ * disturb the others. Not for ring_publish() or the consumer's calls. */
 int ring_attach_readonly(const char *path, uid_t owner, struct ring *ret,
 			 struct err *err);
 void ring_detach(struct ring *r); /* NULL-safe, idempotent */
 
-/* Publishes one record of len <= RING_RECORD_MAX bytes. Async-signal-safe in effect: no
- * lock, no wait, bounded retries. 0; -ENOBUFS full (counted in dropped); -EMSGSIZE;
- * -ESTALE the slot was taken away (counted in torn). */
+/* Publishes one record of len <= RING_RECORD_MAX bytes. Safe in signal handlers: no
+ * lock, no wait, bounded retries. 0; -ENOBUFS: full (counted in dropped); -EMSGSIZE;
+ * -ESTALE: the slot was taken away meanwhile (counted in torn). */
 int ring_publish(struct ring *r, const void *record, size_t len);
 
-/* attach + publish + detach: what a plugin hook does. Costs a handful of system calls.
- * Where there is no good ring at path, by its spare name. */
+/* attach + publish + detach, for a plugin's hook. A handful of system calls. If there
+ * is no valid ring at path, uses its spare name. */
 int ring_send(const char *path, uid_t owner, const void *record, size_t len,
 	      struct err *err);
 
@@ -114,19 +113,19 @@ int ring_send(const char *path, uid_t owner, const void *record, size_t len,
 
 /* Opens path as the consumer: takes over a valid ring of the same geometry, else
  * replaces it by rename with a new one (allocated and touched page by page, mode 0600).
- * The ring that has only its spare name left is put back at path, with all that is in
- * it. A lock on the file keeps a second consumer out (-EBUSY). *ret_made_new tells
- * which it was, and err's text then says why the old one was not kept ("" when there
- * was none). The owner is the effective uid. A forked child keeps the lock alive with
- * ret->fd: it must ring_consumer_close() its copy (or exec). */
+ * A ring with only its spare name left is put back at path, with its records. A lock on
+ * the file excludes a second consumer (-EBUSY). *ret_made_new: a new one was made;
+ * err's text then says why the old one was not kept ("" if there was none). The owner
+ * is the effective uid. A forked child keeps the lock alive with ret->fd: it must
+ * ring_consumer_close() its copy (or exec). */
 int ring_consumer_open(const char *path, uint32_t slots, struct ring *ret,
 		       bool *ret_made_new, struct err *err);
-/* Is it still what plugins find at path, with its spare name? False: one of them was
- * removed or replaced, or the ring was moved away. */
+/* Whether it is still what plugins find at path and at its spare name. False: one of
+ * them was removed or replaced, or the ring was moved. */
 bool ring_in_place(const struct ring *r, const char *path);
-/* Are head and tail still a state that the protocol can reach? False: something else
- * has written to them, and records would be dropped, or wait, for ever. Consumer only.
- */
+/* Whether head and tail are in a state that the protocol can reach. If not, something
+ * else has written to them, and records would be dropped or wait for ever. Consumer
+ * only. */
 bool ring_is_sound(const struct ring *r);
 void ring_consumer_close(struct ring *r);
 
@@ -141,12 +140,11 @@ void ring_consumer_close(struct ring *r);
 int ring_peek(struct ring *r, void *buf, size_t *ret_len, uint64_t *ret_pos);
 void ring_release(struct ring *r, uint64_t pos);
 
-/* A record that was released and whose place nobody has taken yet: false: there is none
- * of that position. Positions are below the header's tail, the last ring->count of
- * them. */
+/* Reads again a record that was released and whose slot has not been reused. Positions
+ * are the last ring->count below the header's tail. False: it is gone. */
 bool ring_recall(const struct ring *r, uint64_t pos, void *buf, size_t *ret_len);
 
-/* Replaceable for tests: true when the producer (pid, boottime second mod 2^20) is
+/* Replaceable for tests: whether the producer (pid, boottime second mod 2^20) is
  * gone. */
 extern bool (*ring_producer_gone)(pid_t pid, uint32_t second);
 

@@ -15,8 +15,8 @@ enum ring_state { RING_FREE = 0, RING_RESERVED = 1, RING_PUBLISHED = 2 };
 #define RING_PID_MASK 0x3fffffu
 #define RING_SECOND_MASK 0xfffffu
 
-/* In the second of a free slot's word: what became of the record before. Only for who
- * looks at a ring from outside. */
+/* In the `second` field of a free slot: what became of its last record. Only for those
+ * who inspect a ring from outside. */
 #define RING_MARK_RELEASED 0u
 #define RING_MARK_HOLE 1u
 
@@ -32,7 +32,7 @@ static inline uint32_t ring_word_lap(uint64_t word)
 	return (uint32_t)(word >> 44);
 }
 
-/* May be 3, which is no enum ring_state. */
+/* May be 3, which is not a valid enum ring_state. */
 static inline unsigned ring_word_state(uint64_t word)
 {
 	return (unsigned)(word >> 42) & 3;

@@ -10,10 +10,11 @@
 #include "lib/err.h"
 #include "lib/records/spool.h"
 
-/* The files of a spool: what spool_writer.c and spool_reader.c share; for nobody else.
+/* The files of a spool, shared by spool_writer.c and spool_reader.c only.
  *
- * Two sequences of segments, so that interval records can be given up by unlinking a
- * file without touching what must be kept. Numbers are little-endian. */
+ * There are two series of segments, so that interval records can be given up by
+ * unlinking a file without losing records that must be kept. Numbers are
+ * little-endian. */
 
 enum segment_kind { SEGMENT_INTERVAL = 0, SEGMENT_KEEP = 1, SEGMENT_KINDS };
 
@@ -28,13 +29,15 @@ struct segment_header {
 	char magic[8];
 	uint32_t version;
 	uint32_t kind;  /* enum segment_kind */
-	uint64_t first; /* no record in it has a smaller number; also the file's name */
+	uint64_t first; /* no record in it has a smaller number; it is in the file's
+			   name */
 	uint32_t pad;
 	uint32_t crc; /* of the bytes before it */
 };
 
-/* A record: this, the payload, zeros up to a multiple of 8. The header has a checksum
- * of its own, so that a damaged payload can be stepped over by its length. */
+/* A record: this header, the payload, zeros up to a multiple of 8. The header has a
+ * checksum of its own, so that the reader can step over a damaged payload by its
+ * length. */
 struct record_header {
 	uint32_t magic;
 	uint32_t len;
@@ -61,8 +64,7 @@ static inline enum segment_kind segment_kind_of(enum spool_class cls)
 
 /* ---- the folder ------------------------------------------------------------------ */
 
-/* Opens and checks the folder: fd. The writer makes it when it is missing, and it must
- * be its own. */
+/* Opens and checks the folder: fd. The writer creates it if needed, and must own it. */
 int folder_open(const char *folder, bool writer, struct err *err);
 /* Takes a lock file in it: fd or -EBUSY. who: "writer" or "reader", for the message. */
 int folder_lock(int dirfd, const char *name, const char *folder, const char *who,
@@ -81,20 +83,20 @@ struct segment_list {
 	uint64_t bytes; /* of these */
 };
 
-/* The segments of a kind by name and size, unread. Symbolic links and odd names are
- * left out. The caller frees with segment_list_done(). */
+/* Lists the segments of a kind by name and size, unread. Symbolic links and other names
+ * are left out. Free with segment_list_done(). */
 int segment_list(int dirfd, const char *folder, enum segment_kind kind,
 		 struct segment_list *ret, struct err *err);
 void segment_list_done(struct segment_list *l);
 
-/* Opens a segment and checks its header: fd; -EPROTO: of another version; -EBADMSG: not
- * a segment; -ENODATA: shorter than its header. writable: for appending and cutting. */
+/* Opens a segment and checks its header: fd; -EPROTO: other version; -EBADMSG: not a
+ * segment; -ENODATA: shorter than its header. writable: for appending and cutting. */
 int segment_open(int dirfd, enum segment_kind kind, uint64_t first, bool writable);
 int segment_create(int dirfd, enum segment_kind kind, uint64_t first);
-/* Whether it can be opened as above. */
+/* Whether segment_open() would succeed. */
 bool segment_valid(int dirfd, enum segment_kind kind, uint64_t first);
-/* Removes the segments that hold nothing above acked. Never the last valid one of its
- * kind: the writer may be in it, and the numbers go on from it. */
+/* Removes the segments with nothing above acked, but never the last valid one of its
+ * kind: the writer may be using it, and numbers continue from it. */
 int segments_drop_told(int dirfd, const char *folder, uint64_t acked, struct err *err);
 #define auto_segments __attribute__((cleanup(segment_list_done)))
 
@@ -102,8 +104,8 @@ int segments_drop_told(int dirfd, const char *folder, uint64_t acked, struct err
 
 enum segment_step {
 	STEP_RECORD,  /* header, and payload where asked for; off is after it */
-	STEP_DAMAGED, /* off is at the next place worth looking at */
-	STEP_END, /* nothing whole at off; trailing says whether there is something */
+	STEP_DAMAGED, /* off is where to look next */
+	STEP_END,     /* no complete record at off; trailing: there are bytes */
 };
 
 struct segment_walk {
@@ -113,12 +115,13 @@ struct segment_walk {
 	uint64_t seq; /* of the last header seen: numbers only grow */
 	struct record_header header;
 	bool trailing;
-	uint64_t searched_off, searched_size; /* no header found from here, last time */
+	uint64_t searched_off,
+		searched_size; /* no header was found from here last time */
 };
 
 void segment_walk_start(struct segment_walk *s, int fd, enum segment_kind kind);
-/* One step; payload (may be NULL: checked nowhere) receives the record's bytes. Returns
- * enum segment_step or negative errno. */
+/* One step; payload gets the record's bytes, or is NULL, and then they are not checked.
+ * Returns enum segment_step or negative errno. */
 int segment_step(struct segment_walk *s, struct buf *payload);
 
 /* ---- the two small files --------------------------------------------------------- */
@@ -138,22 +141,23 @@ struct cursor {
 int cursor_read(int dirfd, struct cursor *ret);
 int cursor_write(int dirfd, const struct cursor *c, struct err *err);
 
-/* The writer's counters, two slots written in turn: a torn write leaves the other one,
- * and counting needs no new block on a full disk. An eviction is written down together
- * with the count before the file goes, so that a crash in between counts it once. */
+/* The writer's counters, in two slots written in turn: a torn write leaves the other
+ * one valid, and counting needs no new block on a full disk. An eviction is recorded
+ * together with its count before the file is removed, so that a crash in between counts
+ * it once. */
 struct losses {
 	char magic[8];
 	uint64_t turn;
 	uint64_t lost[SPOOL_CLASSES];
 	uint64_t torn_tails;
 	uint64_t unreadable;
-	uint64_t next_seq;    /* at that time: numbers go on when all files are gone */
-	uint64_t evict_first; /* interval segment that is to go, 0: none */
+	uint64_t next_seq;    /* numbers continue from here when all files are gone */
+	uint64_t evict_first; /* interval segment about to be removed, 0: none */
 	uint32_t pad;
 	uint32_t crc;
 };
 
-/* All zero when there is none yet, or no slot is good. */
+/* All zero if there is none yet, or no slot is valid. */
 int losses_read(int fd, struct losses *ret);
 int losses_write(int fd, struct losses *l);
 

@@ -11,10 +11,10 @@
 /*
  * Messages as bytes: a head of two bytes (u16, the message's type; all types are below
  * 256, so the first byte is the type), then fields as (u16 id, u16 length, value),
- * little-endian, unaligned. Readers skip ids that they do not know. What
- * lib/records/record.h puts into the ring and lib/records/report.h into the spool.
+ * little-endian, unaligned. Readers skip unknown ids. Used for the records of the ring
+ * (lib/records/record.h) and of the spool (lib/records/report.h).
  *
- * Which member of a struct is which field stands in a table, walked in both directions.
+ * A table maps members of a struct to fields, for both directions.
  */
 
 #define TLV_HEAD_BYTES 2u
@@ -29,7 +29,7 @@ uint64_t tlv_get_le(const unsigned char *p, size_t bytes);
 struct tlv_out {
 	unsigned char *data;
 	size_t size, len;
-	bool full; /* a field did not fit; from then on nothing is put */
+	bool full; /* a field did not fit; nothing is put from then on */
 };
 
 /* Begins a message in buf. -EMSGSIZE: not even room for the head. */
@@ -54,12 +54,13 @@ struct tlv_value {
 
 /* 0 and the type, or -EPROTO when not even the head is there. */
 int tlv_open(struct tlv_in *ret, const void *data, size_t len, uint16_t *ret_type);
-/* 1: *ret is the next field; 0: there is none; -EPROTO: cut short, ret->id is the
- * field's when its head was whole, else 0. */
+/* 1: *ret is the next field; 0: no more; -EPROTO: truncated; ret->id is the field's if
+ * its head was complete, else 0. */
 int tlv_next(struct tlv_in *in, struct tlv_value *ret);
 
-/* Copies at most len bytes up to a NUL into a text of dst_size: whole UTF-8 characters
- * only (a byte that is none counts as one), the rest of dst is cleared. False: cut. */
+/* Copies at most len bytes up to a NUL into a text of dst_size: whole UTF-8
+ * characters only (an invalid byte counts as one), the rest of dst is cleared. False:
+ * it was cut. */
 bool tlv_copy_text(char *dst, size_t dst_size, const char *s, size_t len);
 
 /* ---- tables ---------------------------------------------------------------------- */
@@ -68,8 +69,8 @@ enum tlv_kind {
 	TLV_U8,
 	TLV_U32,
 	TLV_U64,
-	TLV_TEXT,  /* a char array with its NUL; on the wire without, no zero byte in it
-		    */
+	TLV_TEXT, /* a char array with NUL; on the wire without it, and without any zero
+		     byte */
 	TLV_OTHER, /* first of the kinds that the owner of the table handles itself */
 };
 
@@ -90,15 +91,15 @@ struct tlv_member {
 uint64_t tlv_get_member_number(const void *base, const struct tlv_member *m);
 bool tlv_is_absent(const void *base, const struct tlv_member *m);
 
-/* Puts a number or text of base; an absent one only when always is set. */
+/* Puts a number or text of base; an absent one only if always is set. */
 void tlv_put_member(struct tlv_out *o, const void *base, const struct tlv_member *m,
 		    bool always);
 /* Takes a number or text from v. -EPROTO with "what: field NAME: ..."; *ret_cut (may be
- * NULL) is set, never cleared, when a text was longer than its place. */
+ * NULL) is set, never cleared, when a text did not fit. */
 int tlv_get_member(void *base, const struct tlv_member *m, const struct tlv_value *v,
 		   const char *what, bool *ret_cut, struct err *err);
 
-/* The member with that id, NULL: none; *ret_index (may be NULL) its place. */
+/* The member with that id, NULL: none; *ret_index (may be NULL) is its index. */
 const struct tlv_member *tlv_find(const struct tlv_member *members, size_t count,
 				  uint16_t id, size_t *ret_index);
 /* -EPROTO and the text "what: field NAME: problem (N bytes)" */
