@@ -11,19 +11,19 @@
 
 struct source;
 
-/* What the privileged opener must grant; 0 for what any user may read. */
+/* What the privileged opener must grant; 0: any user may read it. */
 enum collector_need { NEED_RAPL = 1 << 0, NEED_PERF = 1 << 1, NEED_BPF = 1 << 2 };
 
-/* One per daemon/collector_<name>.c; daemon/collectors.c is the sorted table. */
+/* One per daemon/collector_<name>.c; daemon/collectors.c has the sorted table. */
 struct collector {
 	const char *name; /* flag --collector.<name>, label value and file stem */
 	const char *help;
 	bool on_by_default;
 	unsigned needs;
-	/* NULL: reads at scrape. Else it exports what daemon/sources/sampler.h took
-	 * from this source last. */
+	/* NULL: it reads at each scrape. Else it exports the last sample of this source
+	 * (daemon/sources/sampler.h). */
 	const struct source *source;
-	/* -ENODEV: absent on this machine, not an error. Anything it keeps hangs off
+	/* -ENODEV: absent on this machine, not an error. Its state goes to
 	 * *ret_state */
 	int (*open)(const struct env *env, void **ret_state, struct err *err);
 	/* Bounded time. Output of a failed call is rolled back by the caller. Calls are
@@ -31,7 +31,7 @@ struct collector {
 	int (*collect)(void *state, struct prom *out, struct err *err);
 	void (*close)(void *state); /* accepts NULL */
 	/* Whether its options make sense on this machine, for --check-config: 0, or
-	 * -ENOENT with what has no effect, and why. NULL: always. */
+	 * -ENOENT with a text saying what has no effect and why. NULL: always. */
 	int (*look)(const struct env *env, struct err *err);
 };
 

@@ -18,8 +18,8 @@
 #include "lib/privileges.h"
 #include "lib/records/ring.h"
 
-/* ceemsd as one object: what is opened at start hangs off it, and a part that could not
- * be opened is NULL (or -1) while the others go on. */
+/* ceemsd as an object: owns all that is opened at start. A part that could not be
+ * opened is NULL (or -1), and the others go on. */
 struct daemon {
 	struct options options;
 	int argc; /* as given, for SIGHUP */
@@ -27,23 +27,23 @@ struct daemon {
 	struct env env;
 	char hostname[256];
 
-	/* Held by whoever touches units, ring, sample or a collector's state: the main
-	 * loop, and web threads within a scrape. */
+	/* Protects units, ring, sample and the collectors' state. Taken by the main
+	 * loop, and by web threads during a scrape. */
 	pthread_mutex_t lock;
 
 	int rundirfd;
 	struct ring ring;
 	bool has_ring;
 	struct units *units;
-	bool made_units; /* by this process */
+	bool made_units; /* whether this process created the table */
 	struct sample *sample;
 	struct ingest ingest;
 	struct units_policy policy;
 
-	struct courier_link *courier; /* NULL: nothing that is on needs it */
+	struct courier_link *courier; /* NULL: no enabled collector needs it */
 	struct sampler *sampler;      /* energy sources, on threads of their own */
 	struct emissions *emissions;
-	struct ticker *ticker; /* NULL: no energy is divided */
+	struct ticker *ticker; /* NULL: energy is not divided */
 	struct tick_thread *tick_thread;
 	struct reports *reports; /* NULL: off */
 	struct energy_page_writer *page;
@@ -61,20 +61,21 @@ struct daemon {
 	struct log_repeat walk_log, mended_log;
 	bool said_units_removed;
 	int status;      /* of the process: 0, or SIGNALS_STATUS_BUS */
-	uint64_t mended; /* units_mended() at the last look */
+	uint64_t mended; /* units_mended() when last checked */
 };
 
-/* Opens everything and drops privileges. What is missing is a log line and off; what
- * fails is what the operator must change: -EADDRINUSE and the like from the web server,
- * a user that does not exist. Signals are blocked and threads run after it. */
+/* Opens everything and drops privileges. Missing parts are logged and stay off. It
+ * fails only for what the operator must change: -EADDRINUSE and the like from the
+ * web server, a user that does not exist. Afterwards signals are blocked and threads
+ * run. */
 int daemon_open(struct daemon *d, struct err *err);
 void daemon_close(struct daemon *d);
-/* Looks whether ring and table still have their names. A ring that has none is made
- * anew; false: that takes root, which has been given up. */
+/* Checks that ring and table still have their names, and recreates a ring that has
+ * none. False: that takes root, which has been given up. */
 bool daemon_keep_files(struct daemon *d);
 
 /* Serves until SIGTERM or SIGINT, or until a file of the run directory is lost that
- * only a new start can make again (d->status). */
+ * only a restart can recreate (d->status). */
 void daemon_run(struct daemon *d);
 
 #endif

@@ -4,12 +4,12 @@
 
 #include "daemon/daemon.h"
 
-/* The part of ceemsd that divides energy. Off, without an error, where there is no unit
- * table or no source, or --no-collector.energy. */
+/* The part of ceemsd that divides energy. Off, without an error, if there is no unit
+ * table or no source, or with --no-collector.energy. */
 
 /* Once the sources are open, before the collectors are. */
 int daemon_energy_open(struct daemon *d, struct err *err);
-/* Without privileges, after sampler_start(). */
+/* After dropping privileges and sampler_start(). */
 int daemon_energy_start(struct daemon *d, struct err *err);
 /* Before the sampler is freed. */
 void daemon_energy_close(struct daemon *d);

@@ -5,8 +5,8 @@
 #include "daemon/env.h"
 #include "lib/err.h"
 
-/* Finds Slurm's steps in the cgroup tree that no record told of: at start (jobs older
- * than the daemon), after records were dropped, and once in a while. */
+/* Finds Slurm's steps in the cgroup tree that had no start record: at start (jobs older
+ * than the daemon), after records were lost, and from time to time. */
 
 #define DISCOVER_PERIOD_MS 60000u
 #define DISCOVER_ENTRIES_MAX 65536u /* directories looked at in one walk */
@@ -14,14 +14,13 @@
 
 /* Walks env->cgroupfd and applies a synthetic STEP_START to env->units for each step
  * directory that the table does not know and in which something other than slurmstepd
- * lives. Roots are looked up anew each time; a directory that vanishes under the walk
- * is skipped. Returns how many steps were added. -EFBIG: the tree was larger than
- * DISCOVER_ENTRIES_MAX and was looked at in part; -ENOMEM. The caller holds the lock.
+ * lives. Roots are searched each time; a directory that vanishes during the walk is
+ * skipped. Returns how many steps were added. -EFBIG: the tree exceeded
+ * DISCOVER_ENTRIES_MAX and was walked in part; -ENOMEM. The caller holds the lock.
  *
  *   v1: <hierarchy>/slurm[_<node>]/uid_U/job_J/step_S
  *   v2: .../[<node>_]slurmstepd.scope/job_J/step_S, at any depth
- *   26.05: the job's directory is named by its SLUID: any parent of step_* is a job
- */
+ *   26.05: the job's directory is named by its SLUID: any parent of step_* is a job */
 int discover_walk(const struct env *env, struct err *err);
 
 #endif

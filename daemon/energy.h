@@ -9,8 +9,8 @@
 #include "lib/err.h"
 
 /*
- * Attribution: what a node's sensors measured, split over the units that lived at that
- * time. Arithmetic only: no files, clocks, allocation (but energy_work) or globals. The
+ * Attribution: splits what a node's sensors measured between the units of that time.
+ * Arithmetic only: no files, clocks, globals, or allocation (except energy_work). The
  * caller serialises.
  *
  * Every domain has one invariant, true between any two calls, to the microjoule:
@@ -19,10 +19,10 @@
  *		+ node->ended.settled_uj[d] + node->idle.settled_uj[d]
  *		+ node->system.settled_uj[d]
  *
- * package, dram, psys and gpu are closed by each tick. host and other are closed when a
- * fresh reading of the host sensor says what a host interval took, often many ticks
- * later: other = host - (package + dram + gpu where the sensor includes them). When
- * that is negative, other is 0 and the rest a deficit that the next intervals pay back:
+ * package, dram, psys and gpu are closed at each tick. host and other are closed when a
+ * fresh reading of the host sensor ends a host interval, often many ticks later: other
+ * = host - (package + dram + gpu if the sensor includes them). If that is negative,
+ * other is 0 and the difference a deficit that the next intervals pay back:
  *
  *	parts in closed host intervals + measured_uj[OTHER]
  *		= measured_uj[HOST] + deficit_uj + forgiven_uj
@@ -32,9 +32,9 @@
  * it differs from that sum only while there is a deficit.
  *
  * Each closed amount E is idle + dynamic. Idle = idle power x time (never above E) is
- * charged by policy; dynamic is split by weights (enum energy_domain says which). What
- * nobody can be charged with belongs to `idle`, what processes outside of units used to
- * `system`. A result does not depend on the order of units: ties go to the lower key.
+ * charged by policy; dynamic is split by weights (see enum energy_domain). Energy that
+ * cannot be charged to anybody goes to `idle`, that of processes outside of units to
+ * `system`. Results do not depend on the order of units: ties go to the lower key.
  */
 
 enum energy_domain {
@@ -50,15 +50,16 @@ enum energy_domain {
 /* "package", "dram", ...: the label and the name in --energy.idle-watts */
 const char *energy_domain_name(enum energy_domain d);
 
-/* Who pays for power that would flow without any load */
+/* Who is charged for power that would flow without any load */
 enum energy_idle {
-	ENERGY_IDLE_ALLOCATION, /* units, by share of the node allocated; rest: idle */
+	ENERGY_IDLE_ALLOCATION, /* units, by their share of the node's allocation; the
+				   rest to idle */
 	ENERGY_IDLE_USAGE,      /* by CPU time, dram by resident memory, a GPU by
 				   share held */
-	ENERGY_IDLE_NONE,       /* no unit: all is idle */
+	ENERGY_IDLE_NONE,       /* nobody: all of it is idle */
 };
 
-/* What splits the dynamic part of other */
+/* What the dynamic part of other is split by */
 enum energy_other {
 	ENERGY_OTHER_AUTO, /* allocation; CPU time x activity where idle is not charged
 			      by allocation, and without a package sensor */
@@ -66,7 +67,7 @@ enum energy_other {
 	ENERGY_OTHER_CPU,
 };
 
-#define ENERGY_LEARN UINT64_MAX /* as idle power: the learned one, 0 until known */
+#define ENERGY_LEARN UINT64_MAX /* as idle power: the learned one, 0 until then */
 #define ENERGY_ONE_PPM 1000000u /* a factor or share of 1 */
 
 struct energy_config {
@@ -82,25 +83,25 @@ void energy_config_defaults(struct energy_config *ret);
 /* ---- state: fixed width, no pointers, may live in a mapping. All zero = new --------
  */
 
-/* What a participant did in a part of a host interval that is not closed yet */
+/* A participant's part of a host interval that is not closed yet */
 struct energy_open {
 	uint64_t alloc_us;  /* allocated CPUs x microseconds lived */
-	uint64_t used_ns;   /* CPU time; stays at its end after 584 CPU-years */
-	uint64_t active_ns; /* CPU time x activity, likewise */
+	uint64_t used_ns;   /* CPU time; saturates after 584 CPU-years */
+	uint64_t active_ns; /* CPU time x activity, saturates too */
 	uint64_t parts_uj;  /* settled from package, dram (and gpu) meanwhile */
 	uint64_t idle_uj;   /* the idle power in parts_uj */
 	uint64_t other_uj;  /* provisional share of other */
 };
 
-/* key: unique per unit as long as its energy is open, from ENERGY_KEYS_RESERVED on. A
- * use of what was folded already names node->ended. */
+/* key: unique per unit as long as its energy is open, from ENERGY_KEYS_RESERVED on. The
+ * use of a folded unit has node->ended. */
 #define ENERGY_KEYS_RESERVED 3u
 struct energy_account {
 	uint64_t key;
 	uint64_t settled_uj[ENERGY_DOMAINS]; /* final, never falls */
 	uint64_t idle_uj[ENERGY_DOMAINS];    /* the idle power in settled_uj */
 	struct energy_open open;             /* since the last mark */
-	struct energy_open waiting;          /* marked, answer not here yet */
+	struct energy_open waiting;          /* marked, not answered yet */
 	/* Over all closed host intervals: settled_uj[d] = told + correction, exactly */
 	uint64_t told_other_uj, told_host_uj; /* provisional when the interval closed */
 	int64_t correction_other_uj, correction_host_uj;
@@ -126,15 +127,15 @@ struct energy_node {
 	struct energy_account idle, system;
 	struct energy_account ended; /* folded units */
 	struct energy_interval open, waiting;
-	uint64_t marked;      /* a reading of the host sensor is on its way */
+	uint64_t marked;      /* a reading of the host sensor is pending */
 	uint64_t host_uw;     /* other's power in the last closed host interval, for */
 	uint64_t host_known;  /* provisional shares */
-	uint64_t deficit_uj;  /* other still owed */
+	uint64_t deficit_uj;  /* other's energy still to be paid back */
 	uint64_t forgiven_uj; /* deficits of sources that are gone */
 	uint64_t given_up_uj; /* parts in host intervals that were never closed */
 	uint64_t last_ns;     /* end of the last tick */
-	uint32_t source[ENERGY_DOMAINS]; /* caller's tag, ENERGY_NO_SOURCE */
-	uint64_t changes;                /* of sources */
+	uint32_t source[ENERGY_DOMAINS]; /* the caller's tag, ENERGY_NO_SOURCE */
+	uint64_t changes;                /* number of source changes */
 	struct energy_learner learner[ENERGY_DOMAINS];
 };
 _Static_assert(sizeof(struct energy_node) == 1824, "part of a file format");
@@ -158,13 +159,13 @@ struct energy_gpu_share {
 
 struct energy_use {
 	struct energy_account *account;
-	uint64_t started_ns, ended_ns; /* ended 0: still lives. Its own timestamps, same
-					  clock as the tick; the tick clips them */
-	uint64_t cpu_ns; /* used since the tick before, a unit that stopped: to its
-			    final counters, also when its end is before t0 */
-	uint32_t activity_ppm;  /* of its CPU time, ENERGY_ONE_PPM where not known */
+	uint64_t started_ns, ended_ns; /* ended 0: still running. Its own timestamps on
+					  the tick's clock; the tick clips them */
+	uint64_t cpu_ns; /* used since the last tick; for a unit that stopped: up to its
+			    final counters, even if it ended before t0 */
+	uint32_t activity_ppm;  /* of its CPU time; ENERGY_ONE_PPM: unknown */
 	uint32_t alloc_mcpu;    /* allocated thousandths of a CPU */
-	uint64_t alloc_kib;     /* allocated memory; 0: as its share of the CPUs */
+	uint64_t alloc_kib;     /* allocated memory; 0: proportional to its CPUs */
 	uint64_t memory_kib_ms; /* resident without page cache, x time */
 	const struct energy_gpu_share *gpus;
 	size_t gpu_count;
@@ -175,15 +176,15 @@ struct energy_tick {
 	struct energy_meter package, dram, psys; /* sums over packages */
 	const struct energy_meter *gpus;         /* one per device */
 	size_t gpu_count;
-	bool host_fresh; /* the host sensor answers: give provisional shares */
-	bool partial;    /* some of what was used is not measured: it says nothing of
+	bool host_fresh; /* the host sensor is answering: give provisional shares */
+	bool partial;    /* part of the use is not measured, so nothing is learned about
 			    idle power */
 	uint64_t node_mcpu, node_memory_kib;
 	/* outside of units */
 	uint64_t system_cpu_ns, system_memory_kib_ms;
 };
 
-/* Scratch of one caller. {0} is valid. */
+/* Scratch space of one caller. {0} is valid. */
 struct energy_work {
 	size_t capacity;
 	struct energy_slot *slots;
@@ -194,18 +195,18 @@ int energy_work_reserve(struct energy_work *w, size_t units);
 void energy_work_done(struct energy_work *w);
 
 /* Closes [t0, t1) for package, dram, psys and gpu. Ticks must not overlap; a gap is
- * time nobody measured. A source that changes is a fresh start: no jump, and what was
- * learned of its idle power is forgotten. -EINVAL: an interval that runs backwards or
- * overlaps, a GPU index or key out of range, no capacity; -ENOMEM; then nothing has
- * changed. To survive kill -9 with whole ticks, do it on a copy and flip. */
+ * unmeasured time. A change of source is a fresh start: no jump, and its learned idle
+ * power is forgotten. -EINVAL: an interval that runs backwards or overlaps, a GPU index
+ * or key out of range, no capacity; -ENOMEM; nothing has changed then. To survive kill
+ * -9 without half a tick, work on a copy and swap. */
 int energy_tick(struct energy_node *node, const struct energy_config *c,
 		const struct energy_tick *t, const struct energy_use *uses, size_t n,
 		struct energy_work *w, struct err *err);
 
 /* The first reading of a host sensor, or the first after a gap: a host interval begins
- * at the end of the last tick. ENERGY_NO_SOURCE: the sensor is stale or gone,
- * integration ends. What was open will never be measured: provisional shares of it are
- * taken back (as corrections). accounts, here and below: all units whose
+ * at the end of the last tick. ENERGY_NO_SOURCE: the sensor is stale or gone, and
+ * integration ends. The open interval will never be measured, so its provisional shares
+ * are taken back (as corrections). accounts, here and below: all units whose
  * energy_account_open() is true, running or ended, each once. */
 void energy_host_restart(struct energy_node *node, uint32_t source,
 			 struct energy_account *const *accounts, size_t n);
@@ -213,31 +214,32 @@ void energy_host_restart(struct energy_node *node, uint32_t source,
  * later. A second mark before the answer joins the first. */
 void energy_host_mark(struct energy_node *node, struct energy_account *const *accounts,
 		      size_t n);
-/* Takes a mark back whose answer nobody waits for any more: what was before and after
- * it is one again. */
+/* Withdraws a mark whose answer will not come: the intervals before and after it become
+ * one again. */
 void energy_host_unmark(struct energy_node *node,
 			struct energy_account *const *accounts, size_t n);
-/* A fresh reading: the node took energy_uj from the last close (or restart) to the
- * mark; to the last tick without a mark. -ESTALE: not the source of the last restart;
- * -ENOMEM; then nothing has changed. */
+/* A fresh reading: the node used energy_uj from the last close (or restart) to the
+ * mark, or to the last tick if there is no mark. -ESTALE: not the source of the last
+ * restart; -ENOMEM; nothing has changed then. */
 int energy_host_close(struct energy_node *node, const struct energy_config *c,
 		      uint64_t energy_uj, uint32_t source,
 		      struct energy_account *const *accounts, size_t n,
 		      struct energy_work *w);
 
-/* Has a share of a host interval that is not closed: keep the account until then. */
+/* Whether it has a share of an open host interval: keep the account until that is
+ * closed. */
 bool energy_account_open(const struct energy_account *a);
-/* Settled + provisional: what can be said now. *ret_provisional_uj: the part that the
- * close of the host interval may change, marked so wherever it is shown. */
+/* Settled + provisional: the best value now. *ret_provisional_uj: the part that closing
+ * the host interval may change; it is marked wherever it is shown. */
 uint64_t energy_account_now(const struct energy_account *a, enum energy_domain d,
 			    uint64_t *ret_provisional_uj);
-/* The unit leaves the table; what is open of it is settled in node->ended. */
+/* The unit leaves the table; its open shares are settled in node->ended. */
 void energy_fold(struct energy_node *node, const struct energy_account *a);
 
-/* The idle power in use, microwatts. *ret_known false: not configured, not learned yet.
- * Learned: quiet ticks (or host intervals), those in which less than 2 % of the node's
- * CPU time was used, are joined to windows of at least 10 s; the fourth lowest of the
- * last 16 windows counts, of fewer than four the lowest. */
+/* The idle power in use, microwatts. *ret_known false: neither configured nor learned
+ * yet. Learning: quiet ticks (or host intervals), with less than 2 % of the node's CPU
+ * time used, are joined to windows of at least 10 s; the result is the fourth lowest of
+ * the last 16 windows, or the lowest of fewer than four. */
 uint64_t energy_idle_uw(const struct energy_node *node, const struct energy_config *c,
 			enum energy_domain d, bool *ret_known);
 
@@ -247,9 +249,9 @@ struct energy_slot {
 	unsigned __int128 weight, remainder;
 	uint64_t key;
 };
-/* Splits total by weight into shares[n], sum exactly total, largest remainder, ties to
- * the lower key. false: all weights are 0, shares are 0. order: scratch of n. Any
- * weights whose sum is below 2^128; above 2^63 they lose their last bits. */
+/* Splits total by weight into shares[n] with exactly that sum: largest remainder, ties
+ * to the lower key. False: all weights are 0, and so are the shares. order: scratch of
+ * n. The sum of weights must be below 2^128; above 2^63 they lose their last bits. */
 bool energy_split(uint64_t total, struct energy_slot *slots, size_t n, uint64_t *shares,
 		  uint32_t *order);
 /* microwatts x ns in microjoules, rounded down, at most UINT64_MAX */

@@ -4,7 +4,7 @@
 
 #include "daemon/energy.h"
 
-/* What energy.c (ticks) and energy_host.c (host intervals) share. */
+/* Shared by energy.c (ticks) and energy_host.c (host intervals). */
 
 enum slot { SLOT_IDLE, SLOT_SYSTEM, SLOT_ENDED, SLOT_UNITS };
 _Static_assert(SLOT_UNITS == ENERGY_KEYS_RESERVED, "keys of idle, system, ended");
@@ -19,7 +19,7 @@ enum by {
 	BY_CPUS,     /* allocated, the rest of the node is idle */
 	BY_CPUS_RUNNING,
 	BY_MEMORY,
-	BY_MEMORY_ALLOCATED, /* the rest is idle */
+	BY_MEMORY_ALLOCATED, /* the unallocated rest goes to idle */
 	BY_GPU,              /* the rest of the device is idle */
 	BY_GPU_HELD,
 };
@@ -55,13 +55,13 @@ static inline uint64_t to_u64(u128 v)
 struct energy_account *energy_party(const struct split *s, size_t i);
 /* Leaves everybody's share of uj in w->shares. */
 void energy_divide(const struct split *s, enum by by, uint64_t uj);
-/* What idle energy goes by, by policy */
+/* What idle energy is split by under the policy */
 enum by energy_idle_by(const struct split *s, const struct rule *rule);
 struct rule energy_other_rule(const struct split *s, const struct energy_interval *i);
-/* Quiet time that took so much */
+/* Records quiet time and the energy it took */
 void energy_learn(struct energy_learner *l, uint64_t uj, uint64_t ns);
-/* A source that appears, goes or changes: what was learned was the other one's. One
- * that only pauses keeps what is known of it. */
+/* A source appears, goes or changes, and what was learned about the old one is lost. A
+ * source that only pauses keeps it. */
 void energy_set_source(struct energy_node *node, enum energy_domain d, uint32_t source);
 
 #endif

@@ -5,7 +5,7 @@
 #include "daemon/energy.h"
 #include "daemon/options.h"
 
-/* What the --energy options say about dividing. -EINVAL names the option. */
+/* The configuration of dividing from the --energy options. -EINVAL names the option. */
 int energy_options(const struct options *o, struct energy_config *ret, struct err *err);
 
 /* --energy.host-source: a name of a source, "auto" or "none" */

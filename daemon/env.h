@@ -17,9 +17,8 @@ struct sampler;
 struct ticker;
 struct units;
 
-/* What a collector may touch of the world. Everything is opened relative to these
- * directories and all clocks come from here, so a test runs the real code on a fixture.
- */
+/* The world as collectors see it: they open everything relative to these directories
+ * and take all clocks from here, so a test runs the real code on a fixture. */
 struct env {
 	int procfd, sysfd, cgroupfd; /* --path.procfs, --path.sysfs, --path.cgroupfs */
 	int devfd;                   /* --path.devfs */
@@ -33,15 +32,15 @@ struct env {
 	struct sampler *sampler;      /* NULL when no energy source is sampled */
 	struct emissions *emissions;  /* NULL in tests that need none */
 	struct ticker *ticker;        /* NULL when no energy is divided */
-	const struct report_stats *reports; /* NULL when none are written */
+	const struct report_stats *reports; /* NULL when reports are off */
 	/* A register of a CPU: 0 or negative errno. NULL: unknown. */
 	int (*read_msr)(unsigned cpu, uint32_t msr, uint64_t *ret);
 	const struct ipmi_ops *ipmi; /* NULL: the kernel's */
-	/* Where tools that ask the BMC are looked for, NULL at the end. NULL: where
-	 * they usually are */
+	/* Folders searched for tools that ask the BMC, NULL-terminated. NULL: the usual
+	 * ones */
 	const char *const *tool_folders;
-	/* An event on a whole CPU: descriptor or negative errno. NULL: there are none.
-	 */
+	/* Opens an event on a whole CPU: descriptor or negative errno. NULL: not
+	 * available. */
 	int (*perf_open)(uint32_t type, uint64_t config, int cpu);
 	bool calls_filtered; /* service_filter_calls() */
 	uint64_t (*realtime_ns)(void);

@@ -9,9 +9,9 @@
 #include "lib/prom.h"
 
 /*
- * The metrics of compute units, whatever their manager. A collector fills one struct
- * unit_values per unit first, so that a unit is exported with all that was read of it
- * or, when a reading failed, not at all; then everything is written family by family.
+ * The metrics of compute units, whatever their manager. A collector first fills one
+ * struct unit_values per unit, so that a unit is exported completely or, if a reading
+ * failed, not at all; then everything is written family by family.
  */
 
 enum unit_column {
@@ -56,7 +56,7 @@ static inline void unit_values_set(struct unit_values *u, enum unit_column c,
 
 void export_units(struct prom *out, const struct unit_values *units, size_t n);
 
-/* The same for steps; labels have "step" as well. */
+/* The same for steps; labels include "step". */
 enum step_column {
 	STEP_CPU_USER, /* ns */
 	STEP_CPU_SYSTEM,
@@ -75,7 +75,7 @@ void export_steps(struct prom *out, const struct step_values *steps, size_t n);
 
 struct node_totals;
 
-/* Node counters of one manager, which include every unit that ever was. */
+/* Node counters of one manager, over all units ever seen. */
 void export_node(struct prom *out, const char *manager, const char *hostname,
 		 uint64_t running, const struct node_totals *totals);
 

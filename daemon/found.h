@@ -7,10 +7,10 @@
 
 struct ingest;
 
-/* Reads what units that are UNIT_UNREAD (units_found.h) had used by now, each when all
- * of its steps can be read and the ring is empty. now: also those that have just been
- * met; else a start record gets a second to come first. Cheap when there are none. The
- * caller holds the daemon's lock. ingest: NULL when there is no ring. */
+/* Reads the counters of UNIT_UNREAD units (units_found.h), each once all of its steps
+ * can be read and the ring is empty. now: also those just discovered; otherwise their
+ * start record is given a second to arrive. Cheap if there are none. The caller holds
+ * the daemon's lock. ingest: NULL when there is no ring. */
 void found_read_units(const struct env *env, struct sample *sample,
 		      struct ingest *ingest, bool now);
 

@@ -9,11 +9,10 @@
 #include "lib/err.h"
 
 /*
- * Which device is meant by Slurm's gpu index. SLURM_JOB_GPUS and SLURM_STEP_GPUS hold
- * gres indices: positions among the gpu devices of gres.conf, neither device minors nor
- * NVML indices. `slurmd -G` lists those devices in that order; the NVIDIA driver's
- * procfs says which UUID a device file has. Made once at start, then only read; no
- * locks.
+ * Maps Slurm's GPU index to a device. SLURM_JOB_GPUS and SLURM_STEP_GPUS hold gres
+ * indices: positions among the gpu devices of gres.conf, neither device minors nor NVML
+ * indices. `slurmd -G` lists those devices in that order; the NVIDIA driver's procfs
+ * says which UUID a device file has. Made once at start, then only read; no locks.
  *
  * Sources: Slurm src/interfaces/gres.c (_log_gres_slurmd_conf: what -G prints),
  * src/plugins/gres/common/gres_common.c; NVIDIA driver README "procfs interface",
@@ -49,7 +48,7 @@ struct gpu_device {
 struct gpus {
 	bool managed; /* this node's Slurm has gres gpu: it sets the variables itself */
 	bool shards, mps; /* gres shard / mps are configured here */
-	bool cut;         /* more than GPUS_MAX devices: the rest is not known */
+	bool cut; /* there are more than GPUS_MAX devices: the rest is not known */
 	uint32_t count;
 	uint64_t shard_count; /* shards on the whole node; per device: / count */
 	struct gpu gpu[GPUS_MAX];
@@ -57,13 +56,14 @@ struct gpus {
 	struct gpu_device device[GPUS_MAX];
 };
 
-/* Text of `slurmd -G` (stdout and stderr together: it prints to stderr). Lines that are
- * not about gres are skipped; total on any bytes. -EINVAL names a gres line that makes
- * no sense; *ret is untouched then. No gpu line at all is no error: managed = false. */
+/* Text of `slurmd -G` (stdout and stderr together: it prints to stderr). Other lines
+ * than gres are skipped; accepts any bytes. -EINVAL names a malformed gres line; *ret
+ * is untouched. No gpu line is not an error: managed = false. */
 int gpus_parse(const char *text, size_t len, struct gpus *ret, struct err *err);
 
-/* Runs slurmd -G (path: absolute; node: -N's argument or NULL) and parses it. -ENOENT:
- * no slurmd here. Bounded by 10 s. slurmd sees of our environment only SLURM_CONF. */
+/* Runs slurmd -G (path: absolute; node: -N's argument or NULL) and parses it.
+ * -ENOENT: no slurmd here. Takes at most 10 s. Of our environment slurmd gets only
+ * SLURM_CONF. */
 int gpus_probe(const char *slurmd, const char *node, struct gpus *ret, struct err *err);
 
 /* Fills minor, uuid, instance and smi_index from procfd (an open /proc or a fixture).
@@ -76,7 +76,7 @@ int gpus_resolve(struct gpus *g, int procfd, struct err *err);
  * nothing to do. */
 int gpus_apply_order_map(struct gpus *g, const char *map, struct err *err);
 
-/* What a unit's record says it has, for ceems_compute_unit_gpu_index_flag. */
+/* A GPU of a unit, for ceems_compute_unit_gpu_index_flag. */
 struct gpu_use {
 	const struct gpu *gpu; /* borrowed from g */
 	double share;          /* 0 < share <= 1 */
