@@ -5,10 +5,10 @@
 #include "daemon/units_energy.h"
 
 /*
- * What each step pays of what its unit was charged with. Dynamic energy goes by the
- * CPU time that the step used itself (a GPU's by allocated CPUs), idle energy by the
- * CPUs of the steps that ran. What is left (CPUs that no step holds, steps that have
- * left the table) only the unit has. {0} is valid.
+ * Each step's part of its unit's energy. Dynamic energy goes by the CPU time that the
+ * step used itself (a GPU's by allocated CPUs), idle energy by the CPUs of the steps
+ * that ran. The rest (CPUs that no step holds, steps that have left the table) is in
+ * the unit only. {0} is valid.
  */
 struct steps_energy {
 	struct energy_work work;
@@ -18,11 +18,11 @@ struct steps_energy {
 	bool marked;
 };
 
-/* After a tick of [t0, t1) on the draft. -ENOMEM: nothing was given to steps. */
+/* After a tick of [t0, t1) on the draft. -ENOMEM: steps got nothing. */
 int steps_energy_tick(struct steps_energy *s, struct units *u, uint64_t t0_ns,
 		      uint64_t t1_ns);
-/* Beside energy_host_mark() and energy_host_restart(): what steps used since the last
- * mark waits for the answer, or is never measured. */
+/* Beside energy_host_mark() and energy_host_restart(): use since the last mark waits
+ * for the answer, or will never be measured. */
 void steps_energy_mark(struct units *u);
 void steps_energy_drop(struct units *u);
 void steps_energy_unmark(struct units *u); /* beside energy_host_unmark() */

@@ -13,16 +13,16 @@
 
 /*
  * ceems_compute_unit_gpu_index_flag. Each slurmd of this host (one, unless it runs with
- * -N) has its own devices: a map is made when the first unit that names a gpu comes
- * from it, and again a minute later as long as that fails.
+ * -N) has its own devices: its map is made when its first unit with a gpu comes, and
+ * retried each minute while that fails.
  */
 struct gpu_maps;
 
 struct gpu_maps *gpu_maps_new(const struct env *env); /* NULL: no memory */
 void gpu_maps_free(struct gpu_maps *m);
 
-/* gpus_of() by the map of the unit's slurmd, which is asked if need be, but not waited
- * for. -EAGAIN: no answer yet; else negative: there will be none. Serialised by the
+/* gpus_of() with the map of the unit's slurmd, which is queried if needed, without
+ * waiting. -EAGAIN: no answer yet; other errors: there will be none. Serialised by the
  * caller. */
 int gpu_maps_of(struct gpu_maps *m, const struct unit *unit, struct gpu_use *ret,
 		size_t max);

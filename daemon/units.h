@@ -12,10 +12,10 @@
 
 /*
  * The unit table: /run/ceems/units, a mapping that survives kill -9 of the daemon (not
- * a reboot). What a ring record does is one transaction through a redo log of one entry
+ * a reboot). Applying a ring record is one transaction, through a redo log of one entry
  * in the same file, together with the record's ring position: after a crash at any
- * instruction each record has been applied exactly once. Counters read from live
- * cgroups are plain monotone stores. The caller serialises (struct daemon's lock).
+ * instruction each record has been applied exactly once. Counters read from running
+ * cgroups are plain, monotonic stores. The caller serialises (struct daemon's lock).
  *
  *	unit's value = sum of folded (ended) steps + its steps still in the table
  *	node's value = units folded out of the table + units in the table
@@ -33,7 +33,7 @@ struct unit_totals {
 };
 
 enum unit_state { UNIT_FREE = 0, UNIT_RUNNING = 1, UNIT_ENDED = 2 };
-/* How a unit ended, label "state" of ceems_units_ended_total */
+/* How a unit ended; label "state" of ceems_units_ended_total */
 enum unit_end {
 	UNIT_END_NONE = 0,
 	UNIT_END_COMPLETED, /* every step's exit status 0 */
@@ -43,18 +43,18 @@ enum unit_end {
 	UNIT_END_STATES,
 };
 
-/* What the table remembers about a unit, beside what records say */
+/* What the table records about a unit, besides what records say */
 enum unit_mark {
 	UNIT_ANCHORED = 1 << 0,   /* UNIT_START came, no UNIT_STOP or extern stop yet */
 	UNIT_DEFINITE = 1 << 1,   /* had an extern step or UNIT_START: its end is final,
-				     not just "no step runs at the moment" */
+				     not just a moment without running steps */
 	UNIT_COUNTED = 1 << 2,    /* its end is in node_totals.ended */
-	UNIT_FAILED = 1 << 3,     /* some step's exit status is not 0 */
-	UNIT_DISCOVERED = 1 << 4, /* only known from its cgroup: id and restarts are a
-				     guess until a record comes */
-	UNIT_FOUND = 1 << 5,      /* lived before: units_found.h */
+	UNIT_FAILED = 1 << 3,     /* some step's exit status was not 0 */
+	UNIT_DISCOVERED = 1 << 4, /* known from its cgroup only: id and restarts are
+				     guesses until a record comes */
+	UNIT_FOUND = 1 << 5,      /* ran before the table existed: units_found.h */
 	UNIT_UNREAD = 1 << 6,     /* what it had used by then is not known yet */
-	UNIT_SLUID = 1 << 7,      /* sluid is its control group's name, no hint */
+	UNIT_SLUID = 1 << 7,      /* sluid is its control group's name, not a hint */
 };
 
 struct unit {
@@ -62,7 +62,7 @@ struct unit {
 	uint32_t manager;
 	char id[RECORD_ID_MAX];
 	char node[RECORD_NAME_MAX];
-	uint32_t restarts; /* as recorded, or one more than the run before */
+	uint32_t restarts; /* as recorded, or one more than the previous run's */
 	uint32_t uid, gid;
 	uint32_t array_job, array_task;
 	uint32_t cpus;
@@ -87,7 +87,7 @@ struct unit {
 	struct unit_totals folded; /* of steps that have left the table */
 };
 
-/* A step whose cgroup vanished, and one of which a record came all the same */
+/* A step whose cgroup vanished, and one for which a record came after all */
 enum step_lost { STEP_NOT_LOST = 0, STEP_LOST, STEP_REVIVED };
 
 struct step {
@@ -97,8 +97,8 @@ struct step {
 	uint32_t step;
 	uint32_t stepd_pid, tasks, cpus;
 	uint32_t exit_status, flags;
-	uint32_t discovered; /* found by walking, or by its stop in a table that was
-				begun anew: no start record */
+	uint32_t discovered; /* found by a walk, or by its stop in a table that was
+				created anew: no start record */
 	uint32_t cgroup_count;
 	uint32_t lost; /* enum step_lost */
 	struct record_cgroup cgroups[RECORD_CGROUPS_MAX];
@@ -106,53 +106,53 @@ struct step {
 	uint64_t left_boottime_ns;   /* when the table learnt of the end */
 	uint64_t gone_boottime_ns;   /* cgroup first seen gone without a stop record; 0:
 					no */
-	uint64_t unread_boottime_ns; /* its CPU time could not be read since; 0: it
+	uint64_t unread_boottime_ns; /* since when its CPU time could not be read; 0: it
 					could */
 	struct unit_totals totals;   /* last reading, never decreasing; final at stop */
 };
 
-/* What a step is called, two hints: the program that it runs, and SLURM_JOB_NAME where
- * that says something else. The step's name is the latter when the job has another
- * (srun -J), else the former; this node need not know the job's. */
+/* A step's name, as two hints: the program that it runs, and SLURM_JOB_NAME if that
+ * differs. The name is the latter if the job's differs too (srun -J), else the former;
+ * this node need not know the job's. */
 struct step_name {
 	char command[RECORD_NAME_MAX];
 	char label[RECORD_NAME_MAX];
 };
 
-/* Counters of the node over all units of a manager that ever were (folded ones). */
+/* Node counters over all units of a manager that ever existed (the folded ones). */
 struct node_totals {
 	struct unit_totals units;
 	uint64_t started, ended[UNIT_END_STATES];
 	uint64_t steps_started, steps_ended;
-	uint64_t short_units; /* folded before their time: see struct units_policy */
+	uint64_t short_units; /* folded early: see struct units_policy */
 	struct unit_totals short_totals;
 	uint64_t records, records_bad;
 	uint64_t stops_late; /* stop records whose step was not in the table */
-	uint64_t refused;    /* records that found no room; a stop's counters are in its
-				unit, or in units when there is no room for that either */
+	uint64_t refused; /* records without room; a stop's counters are in its unit, or
+			     in `units` if there is no room for that either */
 };
 
-/* When units leave the table. Set once and at reload. */
+/* When units leave the table. Set at start and at reload. */
 struct units_policy {
-	uint64_t linger_ms;     /* an ended unit or step stays at least so long */
-	uint64_t min_export_ms; /* units that lived shorter are never exported one by
-				   one */
-	uint32_t max_exported;  /* more units than this: the oldest ended go early */
+	uint64_t linger_ms;     /* an ended unit or step stays at least this long */
+	uint64_t min_export_ms; /* units shorter than this are never exported
+				   individually */
+	uint32_t max_exported;  /* beyond it, units that ended first go early */
 };
 
-/* A stop record may be followed by a second, last one (RECORD_LAST). What ended
- * without it is kept for this long to merge it; forced out earlier, it leaves a
- * tombstone that does the same. */
+/* A stop record may be followed by a second, last one (RECORD_LAST). An ended step
+ * without it is kept this long to merge it; if forced out earlier, it leaves a
+ * tombstone for that. */
 #define UNITS_LATE_MS 60000u
-/* "No step runs" is the end of a unit without extern step after this time. */
+/* A unit without an extern step has ended when no step has run for this long. */
 #define UNITS_GRACE_MS 10000u
 
 struct units;
 
-/* Maps dir/units (made when missing, of another version or another boot, or damaged;
- * err's text then says why the old one was not kept, "" when there was none), mode
- * 0600. capacity: most units, steps are 4 times as many; an existing table keeps its
- * own. -EBUSY: another process has it. Disk space is taken as slots are used, so that a
+/* Maps dir/units, mode 0600. It is created if it is missing, damaged, or of another
+ * version or boot; err's text then says why the old one was not kept ("" if there was
+ * none). capacity: units, with 4 times as many steps; an existing table keeps its own.
+ * -EBUSY: another process has it. Disk space is allocated as slots are used, so that a
  * full tmpfs is -ENOSPC and not SIGBUS. */
 int units_open(int dirfd, uint32_t capacity, struct units **ret, bool *ret_made_new,
 	       struct err *err);
@@ -162,51 +162,51 @@ int units_chown(struct units *u, uid_t uid, gid_t gid, struct err *err);
 
 /* Applies one ring record in one transaction. pos is its ring position, UINT64_MAX for
  * a synthetic record. -EEXIST: already applied (position not above the last one).
- * -EPROTO: makes no sense, counted. -ENOSPC: table full, or no disk space for
- * more of it; what ended first is folded before. The counters of a stop still count. */
+ * -EPROTO: malformed, counted. -ENOSPC: the table is full or cannot grow, although the
+ * units that ended first have been folded. The counters of a stop count even then. */
 int units_apply(struct units *u, const struct record *r, uint64_t pos,
 		uint64_t now_boottime_ns, uint64_t now_realtime_ns, struct err *err);
 uint64_t units_ring_pos(const struct units *u); /* last applied, UINT64_MAX: none */
 void units_set_ring(struct units *u,
 		    uint64_t ring_id); /* a new ring: positions restart */
 
-/* Moves what has ended long enough ago: steps into their unit, units into the node.
- * Cheap; once a second is often enough. */
+/* Folds what ended long enough ago: steps into their unit, units into the node. Cheap;
+ * once a second is often enough. */
 void units_expire(struct units *u, uint64_t now_boottime_ns,
 		  const struct units_policy *policy);
-/* Should this unit be exported one by one: it has lived for policy->min_export_ms. */
+/* Whether this unit is exported individually: it has lived for
+ * policy->min_export_ms. */
 bool units_exported(const struct units *u, uint32_t i, uint64_t now_boottime_ns,
 		    const struct units_policy *policy);
 
-/* A reading of a live step's cgroup: merged so that nothing ever decreases and user +
- * system stays the exact CPU time. */
+/* Stores a reading of a running step's cgroup, merged so that nothing ever decreases
+ * and user + system stays the exact CPU time. */
 void units_step_reading(struct units *u, uint32_t step,
 			const struct unit_totals *reading);
-/* The step's cgroup is gone and no stop record came: it ends with what was read last.
- */
+/* The step's cgroup is gone and no stop record came: it ends with the last reading. */
 void units_step_lost(struct units *u, uint32_t step, uint64_t now_boottime_ns,
 		     uint64_t now_realtime_ns);
-/* Records were dropped, a UNIT_STOP may be among them: units without a running step no
- * longer wait for one. They go on when another record of theirs comes. */
+/* Records were lost, possibly a UNIT_STOP: units without a running step no longer wait
+ * for one. They continue if another record of theirs comes. */
 void units_drop_anchors(struct units *u, uint64_t now_boottime_ns,
 			uint64_t now_realtime_ns);
 
-/* Iteration: index of the next used slot at or after i, UNITS_NONE at the end. */
+/* Iteration: the next slot in use at or after i, UNITS_NONE at the end. */
 uint32_t units_next(const struct units *u, uint32_t i);
 struct unit *units_get(struct units *u, uint32_t i);
 uint32_t steps_next(const struct units *u, uint32_t i);
 struct step *steps_get(struct units *u, uint32_t i);
-/* Of a slot in use */
+/* i: a slot in use */
 const struct step_name *steps_name(const struct units *u, uint32_t i);
 /* The steps of a unit that are in the table, newest first; UNITS_NONE: no more. The
- * members first_step, next and unit of the file are for the next daemon only. */
+ * file's members first_step, next and unit are for the next daemon only. */
 uint32_t units_first_step(const struct units *u, uint32_t i);
 uint32_t steps_after(const struct units *u, uint32_t step);
 uint32_t steps_unit(const struct units *u, uint32_t step);
-/* Values of the file that were found out of their bounds and put right: something else
- * has written to it. */
+/* Number of values in the file that were out of bounds and have been corrected:
+ * something else has written to it. */
 uint64_t units_mended(const struct units *u);
-/* Does the file have no name any more? Then a restart begins anew. */
+/* Whether the file has no name any more, so that a restart would begin anew. */
 bool units_removed(const struct units *u);
 /* Where the file is mapped */
 const void *units_mapping(const struct units *u, size_t *ret_bytes);
@@ -214,10 +214,9 @@ uint32_t units_capacity(const struct units *u);
 uint32_t steps_capacity(const struct units *u);
 uint32_t units_used(const struct units *u);
 uint32_t steps_used(const struct units *u);
-/* Changes whenever a slot is taken or freed: caches keyed by index compare it. */
+/* Changes whenever a slot is taken or freed; caches with indices as keys check it. */
 uint64_t units_generation(const struct units *u);
-uint64_t unit_serial(const struct units *u,
-		     uint32_t i); /* unique per unit ever, for caches */
+uint64_t unit_serial(const struct units *u, uint32_t i); /* never reused, for caches */
 uint64_t step_serial(const struct units *u, uint32_t i);
 
 uint32_t units_find(const struct units *u, uint32_t manager, const char *node,
@@ -228,7 +227,7 @@ uint32_t units_find_newest(const struct units *u, uint32_t manager, const char *
 uint32_t steps_find(const struct units *u, uint32_t unit, uint32_t step);
 uint32_t steps_find_path(const struct units *u,
 			 const char *path); /* by step cgroup path */
-/* Some step of the table whose job has this cgroup path, UNITS_NONE: none */
+/* A step in the table whose job has this cgroup path, UNITS_NONE: none */
 uint32_t steps_find_job_path(const struct units *u, const char *path);
 
 /* folded + steps in the table */
@@ -237,8 +236,8 @@ void unit_total(const struct units *u, uint32_t i, struct unit_totals *ret);
 void units_node_totals(const struct units *u, uint32_t manager,
 		       struct node_totals *ret);
 
-/* The same without looking at the table: `units` lacks what is still in it, all other
- * members are complete. Borrowed. */
+/* The same without walking the table: `units` does not include those still in it, all
+ * other members are complete. Borrowed. */
 const struct node_totals *units_node_counts(const struct units *u, uint32_t manager);
 
 #endif

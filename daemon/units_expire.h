@@ -6,12 +6,13 @@
 
 /* Leaving the table, for the files of the unit table only. */
 
-/* Moves a step into its unit; without its last stop record it leaves a tombstone. */
+/* Moves a step into its unit; a tombstone stays if its last stop record has not
+ * come. */
 void expire_step(struct units *u, uint32_t i);
 /* Moves a unit, with its steps, into the node. early: before its time. */
 void expire_unit_now(struct units *u, uint32_t i, bool early);
 
-/* The process that ran the step tells the runs of a job apart, which its restart count
+/* The pid that ran the step distinguishes the runs of a job, which its restart count
  * does not (find_run()). 0: a step known from its directory only. */
 uint64_t expire_tomb_key(const struct unit *unit, uint32_t step, uint32_t stepd_pid);
 /* Within a transaction; expire_tomb_put_done() follows its commit. */

@@ -4,9 +4,9 @@
 
 #include "daemon/units.h"
 
-/* What a record speaks of, for the files of the unit table only. */
+/* Which unit a record is about, for the files of the unit table only. */
 
-/* The restart count that r belongs to; what it says itself is only the least. */
+/* The restart count that r belongs to; its own is only a lower bound. */
 uint32_t find_run(const struct units *u, const struct record *r);
 /* The unit of r, UNITS_NONE: none yet. synthetic: from a directory, not the ring. */
 uint32_t find_unit_of(const struct units *u, const struct record *r, bool synthetic);

@@ -7,15 +7,15 @@
 #include "lib/records/report.h"
 
 /*
- * What the unit table remembers about the reports of each unit, in the same file: up to
- * where they have told what the unit used, and what the one says that is being written.
+ * The state of each unit's reports, in the unit table's file: what has been reported,
+ * and the contents of the report that is being written.
  *
- * A window is closed in the table first (what it says is fixed: REPORT_PENDING), then
- * written to the spool, then `told` moves on. A daemon killed in between writes the
- * very same interval again. The caller serialises, as for the table.
+ * A window is closed in the table first, which fixes its contents (REPORT_PENDING),
+ * then written to the spool, then `told` moves on. A daemon killed in between writes
+ * the same interval again. The caller serialises, as for the table.
  */
 
-/* Cumulative since the unit began; intervals are differences of two of these. */
+/* Cumulative since the unit began; an interval is the difference of two of these. */
 struct report_sums {
 	uint64_t cpu_user_ns, cpu_system_ns, throttled_ns;
 	uint64_t oom_kills;
@@ -26,8 +26,8 @@ struct report_sums {
 };
 
 enum report_mark {
-	REPORT_PENDING = 1 << 0,   /* [t0, t1) is closed, `next` is what it ends with */
-	REPORT_TOLD = 1 << 1,      /* at least one window */
+	REPORT_PENDING = 1 << 0, /* [t0, t1) is closed; `next` is the sums at its end */
+	REPORT_TOLD = 1 << 1,    /* at least one window */
 	REPORT_FINISHED = 1 << 2,  /* the final report is in the spool, durably */
 	REPORT_FINISHING = 1 << 3, /* a provisional one is */
 };
@@ -41,11 +41,12 @@ struct unit_report {
 			source; /* enum energy_domain, tag of daemon/sources/meters.h
 				 */
 	} energy[REPORT_ENERGIES_MAX];
-	uint64_t seen_uj[ENERGY_DOMAINS]; /* of the unit's account, that is in `live` */
+	uint64_t seen_uj[ENERGY_DOMAINS]; /* part of the unit's account that is in
+					     `live` */
 	uint64_t live_uj[REPORT_ENERGIES_MAX];
 	uint64_t live_kib_ms, live_ms; /* memory, as in report_sums */
 	uint64_t window_peak_bytes, pending_peak_bytes, peak_bytes;
-	uint64_t unobserved_ns; /* of its life, no daemon was there */
+	uint64_t unobserved_ns; /* time of its life without a daemon */
 	uint64_t t0_ns, t1_ns;  /* realtime; t0 0: the unit's start */
 	struct report_sums told, next;
 };
@@ -54,24 +55,24 @@ _Static_assert(sizeof(struct unit_report) == 656, "part of a file format");
 /* Borrowed; i: a slot in use */
 const struct unit_report *unit_report(const struct units *u, uint32_t i);
 
-/* Moves what the accounts have settled since into live_uj, under these sources (by
- * domain; UINT32_MAX: not to be told). One transaction, none when there is nothing. */
+/* Adds what the accounts have settled since to live_uj, under these sources (by domain;
+ * UINT32_MAX: not reported). One transaction, or none if there is nothing. */
 void unit_report_take_energy(struct units *u, uint32_t i,
 			     const uint32_t sources[ENERGY_DOMAINS]);
 
 /* A reading of resident memory that held for ms. Plain stores. */
 void unit_report_memory(struct units *u, uint32_t i, uint64_t bytes, uint64_t ms);
-/* Nobody was there for so long. */
+/* No daemon ran for so long. */
 void unit_report_unobserved(struct units *u, uint32_t i, uint64_t ns);
 
 /* All that is known now, as sums. now_boottime_ns: for a running unit. */
 void unit_report_now(const struct units *u, uint32_t i, uint64_t now_boottime_ns,
 		     struct report_sums *ret);
-/* Has something happened that no interval has told? */
+/* Whether something has happened that no interval has reported. */
 bool unit_report_grew(const struct units *u, uint32_t i);
 
-/* Is all known of a unit that ended, as far as it ever will be: its energy is divided,
- * no stop record is awaited, no further step expected. */
+/* Whether all that ever will be known of an ended unit is known: its energy is divided,
+ * and no stop record or further step is expected. */
 bool unit_report_settled(const struct units *u, uint32_t i, uint64_t now_boottime_ns);
 
 /* Closes the window at t1_ns, which is after t0. One transaction. Not while one is
@@ -83,18 +84,18 @@ void unit_report_move_on(struct units *u, uint32_t i);
 /* Sets and clears marks */
 void unit_report_mark(struct units *u, uint32_t i, uint32_t set, uint32_t clear);
 
-/* ---- holding units and steps back until they are told ---------------------------- */
+/* ---- keeping units and steps until they are reported ---------------------------- */
 
-/* Whether reports are being written: then a unit that ended stays until it is told, for
- * UNITS_REPORT_MS at most, unless room is needed. Not remembered in the file; false at
+/* Whether reports are being written: then an ended unit stays until it is reported, for
+ * UNITS_REPORT_MS at most, unless room is needed. Not stored in the file; false at
  * first. */
 void units_reporting(struct units *u, bool on);
-/* A step that ended is in a report. i: its slot */
+/* An ended step is in a report. i: its slot */
 void units_step_told(struct units *u, uint32_t i);
 bool units_step_is_told(const struct units *u, uint32_t i);
-/* Units that left the table untold since it was opened */
+/* Units that left the table unreported since it was opened */
 uint64_t units_left_untold(const struct units *u);
-/* CLOCK_BOOTTIME at which a daemon was last seen at work, 0: never. In the file. */
+/* CLOCK_BOOTTIME when a daemon was last alive, 0: never. Stored in the file. */
 uint64_t units_alive_ns(const struct units *u);
 void units_set_alive(struct units *u, uint64_t now_boottime_ns);
 
@@ -102,7 +103,7 @@ void units_set_alive(struct units *u, uint64_t now_boottime_ns);
 
 /* Within a transaction: a slot that is being taken */
 void report_put_unit(struct units *u, uint32_t i);
-/* Must the unit stay? It has been known to have ended for gone_ms. */
+/* Whether the unit must stay. It has been known to have ended for gone_ms. */
 bool report_is_owed(const struct units *u, uint32_t i, uint64_t gone_ms);
 bool report_step_is_owed(const struct units *u, uint32_t i);
 /* The unit leaves. */

@@ -10,16 +10,15 @@
 
 /*
  * Below units.c: the mapped file, its redo log of one transaction, slots, and the
- * look-up tables in private memory that are rebuilt at open. Nothing here knows what a
- * record means.
+ * look-up tables in private memory that are rebuilt at open. It knows nothing about the
+ * meaning of records.
  *
  * The file: header | log | tombstones | energy | units | steps | accounts of units |
  * accounts of steps | reports of units | names of steps | what units had used before,
- * each on a page of its own. A
- * transaction is a list of (place, bytes) written to the log; then `valid` is set, the
- * bytes are copied to their places, and `valid` is cleared. Whoever finds `valid` set
- * copies again. Death by signal keeps what was stored, in program order, so this needs
- * compiler barriers only.
+ * each on a page of its own. A transaction is a list of (place, bytes) written to the
+ * log; then `valid` is set, the bytes are copied to their places, and `valid` is
+ * cleared. Whoever finds `valid` set copies again. Stores survive a killed process in
+ * program order, so compiler barriers suffice.
  */
 
 #define STORE_MANAGERS 4 /* enum record_manager; 0: records of no known manager */
@@ -35,7 +34,7 @@ struct store_header {
 	uint64_t ring_id, ring_pos;
 	uint32_t units_backed, steps_backed; /* slots that have disk space */
 	uint32_t tomb_next;
-	uint32_t energy_generation; /* which of each two accounts counts: 0 or 1 */
+	uint32_t energy_generation; /* the active one of the two generations: 0 or 1 */
 	uint64_t alive_ns;          /* CLOCK_BOOTTIME: units_set_alive() */
 	struct node_totals node[STORE_MANAGERS];
 	uint64_t anew_ns; /* units_set_anew(); before version 7: 0 */
@@ -71,7 +70,7 @@ struct links {
 	uint32_t *next, *prev;
 	uint32_t head, tail;
 };
-/* Under what a step is in the look-ups, and whose it is */
+/* A step's keys in the look-ups, and its unit */
 struct step_place {
 	uint32_t unit, next, prev; /* the unit's list of steps; numbers + 1, 0: none */
 	uint32_t hash, paths;
@@ -87,22 +86,22 @@ struct units {
 	struct tomb *tombs;
 	struct unit *units;
 	struct step *steps;
-	struct energy_state *energy; /* two of them */
+	struct energy_state *energy; /* the two generations */
 	struct unit_accounts *unit_energy;
 	struct step_accounts *step_energy;
 	struct unit_report *unit_reports;
 	struct step_name *step_names;
 	struct unit_before *befores;
 
-	/* Private, rebuilt at open. What leads anywhere is taken from here and never
-	 * from the file: that may be damaged at any moment, and then counters are
-	 * wrong but nothing else. */
+	/* Private, rebuilt at open. Indices are taken from here and never from the
+	 * file, which may be damaged at any moment: then counters are wrong, but
+	 * nothing else. */
 	uint32_t capacity, steps_capacity;
 	uint32_t units_backed, steps_backed;
 	uint64_t ring_pos;
-	int back_errno;       /* why the last slot got no disk space, 0: it did */
+	int back_errno;       /* why the last slot got no disk space, 0: it got it */
 	struct store_log txn; /* valid: one is open */
-	uint64_t mended;      /* values of the file that were out of their bounds */
+	uint64_t mended;      /* values of the file that were out of bounds */
 	uint32_t *first_step; /* of each unit, number + 1 */
 	uint32_t *unit_hash;
 	struct step_place *places;
@@ -113,20 +112,20 @@ struct units {
 	uint32_t discovered; /* units with UNIT_DISCOVERED */
 	uint32_t unread;     /* with UNIT_UNREAD */
 	uint64_t *unit_serials, *step_serials;
-	uint64_t *steps_told; /* serial of the step that a report has told of */
+	uint64_t *steps_told; /* serial of the step that a report contains */
 	uint64_t next_serial, generation;
 	struct links units_ended, steps_ended;
 	struct index by_unit, by_step, by_path, by_tomb;
 };
 
 void txn_begin(struct units *u);
-/* dst lies in the mapping. The bytes of all puts of one transaction fit the log by
- * construction (a few units, steps and totals). */
+/* dst lies in the mapping. All puts of one transaction (a few units, steps and totals)
+ * fit the log by construction. */
 void txn_put(struct units *u, void *dst, const void *src, size_t len);
 void txn_commit(struct units *u);
 
-/* A free slot with disk space behind it, lowest first; UNITS_NONE: none. It is taken
- * once it is marked by store_*_take() after the commit. */
+/* A free slot with disk space behind it, lowest first; UNITS_NONE: none. store_*_take()
+ * takes it after the commit. */
 uint32_t store_unit_free(struct units *u);
 uint32_t store_step_free(struct units *u);
 void store_unit_take(struct units *u, uint32_t i);
@@ -142,11 +141,11 @@ struct tomb *store_tomb_find(const struct units *u, uint64_t key);
 
 /* ---- units_index.c --------------------------------------------------------------- */
 
-/* Memory for the file's capacity. index_done() frees it, also half of it. */
+/* Memory for the file's capacity. index_done() frees it, even if incomplete. */
 int index_init(struct units *u, struct err *err);
 void index_done(struct units *u);
-/* Every slot in use is sound and every step is in its own unit's list exactly once;
- * otherwise the file is damaged (-EBADMSG) and not used. */
+/* Checks that every slot in use is sound and every step is in its own unit's list
+ * exactly once; if not, the file is damaged (-EBADMSG) and not used. */
 int index_rebuild(struct units *u, struct err *err);
 /* The lowest slot that is not taken, UNITS_NONE: none */
 uint32_t index_unit_free(const struct units *u);
@@ -161,15 +160,15 @@ bool links_have(const struct links *l, uint32_t i);
 
 /* ---- units_sound.c --------------------------------------------------------------- */
 
-/* Are a unit and a step of a file that we did not write well formed? */
+/* Whether a unit and a step of a file that we did not write are well formed */
 bool unit_is_sound(const struct units *u, const struct unit *unit);
 bool step_is_sound(const struct units *u, const struct step *s);
-/* Puts right in the file what leads out of it: lists, states, ends of texts. */
+/* Corrects values in the file that lead out of bounds: lists, states, ends of texts. */
 void store_mend_unit(struct units *u, uint32_t i);
 void store_mend_step(struct units *u, uint32_t i);
-/* The node's totals of a manager, also of one that does not exist */
+/* The node's totals of a manager, even an unknown one */
 struct node_totals *store_node(const struct units *u, uint32_t manager);
-/* Of `count` paths that a step says it has, how many there can be */
+/* Limits the number of paths that a step claims to have */
 uint32_t store_paths(const struct step *s);
 
 uint64_t store_key(uint32_t manager, const char *node, const char *id);

@@ -27,17 +27,16 @@ struct work {
 /* A copy of slots ui and si (UNITS_NONE: none) and of the manager's totals. */
 struct work work_load(struct units *u, const struct record *r, uint32_t ui, uint32_t si,
 		      uint64_t boottime_ns, uint64_t realtime_ns);
-/* Again, after something else has changed the node's totals */
+/* Reloads the node's totals after something else has changed them */
 void work_load_node(struct work *w);
 /* Within a transaction: the record's ring position */
 void work_put_pos(struct work *w);
-/* The copy takes its place. */
+/* Writes the copy back. */
 void work_commit(struct work *w);
-/* Clears the end of a unit that goes on, or ends one that has nothing left to wait for.
- */
+/* Reopens a unit that goes on, or ends one that has nothing left to wait for. */
 void work_settle_unit(struct work *w, uint64_t realtime_ns, uint64_t boottime_ns);
 void work_end_step(struct work *w, uint64_t boottime_ns);
-/* The job was requeued: ends what runs of earlier runs of r's unit. */
+/* The job was requeued: ends what is still running of earlier runs of r's unit. */
 void work_end_older_runs(struct units *u, const struct record *r,
 			 uint64_t now_boottime_ns, uint64_t now_realtime_ns);
 

@@ -42,7 +42,7 @@ enum report_type {
 #define REPORT_BOOT_ID_MAX 40u
 #define REPORT_DOMAINS 8u /* of a step */
 
-/* How a unit ended: 1 + what /metrics calls it */
+/* How a unit ended: the numbers of enum unit_end (daemon/units.h) */
 enum report_end {
 	REPORT_END_NONE = 0, /* it has not */
 	REPORT_END_COMPLETED = 1,
