@@ -7,18 +7,18 @@
 
 #include "lib/err.h"
 
-/* Cray's power management by its command capmc. Source: CAPMC API documentation 1.2,
+/* Cray power management through the command capmc. Source: CAPMC API documentation 1.2,
  * node energy reporting. */
 
 /* A node's energy. */
 struct capmc_energy {
 	uint64_t joules;
-	uint64_t realtime_us; /* when, by CAPMC's clock; 0: not said */
+	uint64_t realtime_us; /* by CAPMC's clock; 0: not reported */
 };
 
-#define CAPMC_ANY_NID UINT64_MAX /* the only node that there is */
+#define CAPMC_ANY_NID UINT64_MAX /* the only node in the answer */
 
-/* The JSON of `capmc get_node_energy_counter`. -ENODATA: the node is not in it;
+/* Parses the JSON of `capmc get_node_energy_counter`. -ENODATA: the node is not in it;
  * -EREMOTEIO: CAPMC reports an error; -EBADMSG: anything else. */
 int capmc_energy(const char *text, size_t len, uint64_t nid, struct capmc_energy *ret,
 		 struct err *err);

@@ -9,20 +9,20 @@
 #include "lib/err.h"
 
 /*
- * Messages to this machine's own BMC by the kernel's driver. Source: linux/ipmi.h,
- * kernel Documentation/driver-api/ipmi.rst; IPMI 2.0 specification, table 5-2
- * (completion codes).
+ * Messages to this machine's BMC through the kernel's driver.
+ * Source: linux/ipmi.h, kernel Documentation/driver-api/ipmi.rst; IPMI 2.0
+ * specification, table 5-2 (completion codes).
  */
 
 #define IPMI_REPLY_MAX 272u /* IPMI_MAX_MSG_LENGTH */
-/* A BMC that takes 3 s for each reply still answers. */
+/* Enough for a BMC that takes 3 s for each reply. */
 #define IPMI_DEADLINE_MS 5000u
 
-/* What a folder of files cannot imitate. All return negative errno on failure. */
+/* System calls that a fixture cannot imitate. All return negative errno on failure. */
 struct ipmi_ops {
 	int (*open)(int devfd, const char *path); /* fd */
 	int (*ioctl)(int fd, unsigned long request, void *arg);
-	int (*poll)(int fd, int timeout_ms); /* 1: something came; 0: nothing did */
+	int (*poll)(int fd, int timeout_ms); /* 1: something came; 0: nothing */
 	void (*close)(int fd);
 };
 
@@ -32,7 +32,7 @@ struct ipmi {
 	uint64_t (*now_ns)(void);
 	int fd; /* -1: closed */
 	long next_id;
-	uint64_t late; /* replies to former messages, dropped */
+	uint64_t late; /* replies to earlier messages, dropped */
 	char path[24];
 };
 
@@ -53,15 +53,14 @@ int ipmi_open(const struct env *env, unsigned dev_num, struct ipmi *ret,
 	      struct err *err);
 void ipmi_close(struct ipmi *dev); /* closed or zeroed ones too */
 
-/* Sends one message to the BMC and waits for its own reply: what comes with another
- * message id or from another command is dropped. -ETIMEDOUT after deadline_ms; -ENODEV:
- * the device has gone, other errors: of the driver. The completion code is for the
- * reader of the reply. */
+/* Sends one message to the BMC and waits for its reply; messages with another id or of
+ * another command are dropped. -ETIMEDOUT after deadline_ms; -ENODEV: the device is
+ * gone; others: from the driver. The caller checks the completion code. */
 int ipmi_ask(struct ipmi *dev, const struct ipmi_request *req, uint32_t deadline_ms,
 	     struct ipmi_reply *ret, struct err *err);
 
-/* What a reply's completion code says: 0, or an error with a text: -EOPNOTSUPP (c1, c2:
- * not known here), -ETIMEDOUT (c3), -EBUSY (c0, d5), -EACCES (d4), else -EIO. */
+/* Maps a completion code: 0, or an error with a text: -EOPNOTSUPP (c1, c2: not
+ * supported here), -ETIMEDOUT (c3), -EBUSY (c0, d5), -EACCES (d4), else -EIO. */
 int ipmi_completion(uint8_t code, struct err *err);
 
 #endif

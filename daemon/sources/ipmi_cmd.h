@@ -7,8 +7,8 @@
 #include "daemon/sources/ipmi_dcmi.h"
 #include "lib/err.h"
 
-/* What the tools print that ask a BMC. Sources: FreeIPMI 1.6 ipmi-dcmi.c, ipmitool 1.8
- * ipmi_dcmi.c, ipmiutil 3 idcmi.c. */
+/* Parsers for the output of tools that ask a BMC. Sources: FreeIPMI 1.6 ipmi-dcmi.c,
+ * ipmitool 1.8 ipmi_dcmi.c, ipmiutil 3 idcmi.c. */
 
 /* The text of `ipmi-dcmi --get-system-power-statistics`, `ipmitool dcmi power reading`
  * or `ipmiutil dcmi power`: one reading, with its state. -EBADMSG: anything else; and

@@ -6,26 +6,26 @@
 
 #include "daemon/sources/ipmi.h"
 
-/* Where the BMC is on the network, as itself says. Source: IPMI 2.0 specification 22.24
- * (Get Channel Info), 23.2 (Get LAN Configuration Parameters), table 23-4. */
+/* The BMC's network address, from the BMC. Source: IPMI 2.0 specification 22.24 (Get
+ * Channel Info), 23.2 (Get LAN Configuration Parameters), table 23-4. */
 
 struct ipmi_lan {
 	char ipv4[INET_ADDRSTRLEN];  /* "" when it has none */
-	char ipv6[INET6_ADDRSTRLEN]; /* "" when it has none; link-local ones are none,
-				      * since they need a zone */
+	char ipv6[INET6_ADDRSTRLEN]; /* "" if it has none; link-local ones do not count,
+					since they need a zone */
 };
 
-/* Asks an open device, the first LAN channel that has an address wins. -ENODATA: it has
- * none; else the last error. Takes at most deadline_ms in all. */
+/* Asks an open device; the first LAN channel with an address wins. -ENODATA: none; else
+ * the last error. Takes at most deadline_ms in all. */
 int ipmi_lan_address(struct ipmi *dev, uint32_t deadline_ms, struct ipmi_lan *ret,
 		     struct err *err);
 
-/* The same of device dev_num, opened and closed. Call before root is given up. */
+/* The same for device dev_num, opening and closing it. Call before root is given up. */
 int ipmi_lan_address_of(const struct env *env, unsigned dev_num, uint32_t deadline_ms,
 			struct ipmi_lan *ret, struct err *err);
 
-/* The parts, for replies with their completion code first. 0 or negative errno;
- * -ENODATA: no address there, or one that is not in use. */
+/* Its parts, for replies that begin with the completion code. 0 or negative errno;
+ * -ENODATA: no address there, or not in use. */
 int ipmi_lan_is_lan(const uint8_t *reply, size_t len); /* 1, 0 or negative errno */
 int ipmi_lan_ipv4(const uint8_t *reply, size_t len, char ret[INET_ADDRSTRLEN]);
 int ipmi_lan_ipv6(const uint8_t *reply, size_t len, char ret[INET6_ADDRSTRLEN]);

@@ -8,29 +8,28 @@
 struct source_channel;
 
 /*
- * What an energy tick leaves behind for a daemon that comes after this one, so that
- * what sensors counted while none ran is divided too: where each of their counters
- * stood. Within one boot only, since it is part of the unit table. Fixed width, all
- * zero: nothing is known.
+ * The counter readings that an energy tick leaves for the next daemon, so that what
+ * sensors counted while none ran is divided too. Valid within a boot, since they are
+ * part of the unit table. Fixed width, all zero: nothing is known.
  */
 
-#define KEPT_CHANNELS 128u /* those beyond it begin anew with the daemon */
+#define KEPT_CHANNELS 128u /* further ones begin anew with each daemon */
 #define KEPT_MARK_WORDS 11u
 
-/* A channel when its energy was divided last */
+/* A channel when its energy was last divided */
 struct kept_channel {
 	uint32_t source; /* meters_source_name() */
 	uint32_t index;
 	uint16_t kind, domain; /* enum source_kind, source_domain */
 	uint32_t pad;
 	uint64_t id;          /* a hash of its name, chip and epoch */
-	uint64_t raw;         /* microjoules as the hardware said, or microwatts */
-	uint64_t range_uj;    /* one turn of raw; 0: none */
+	uint64_t raw;         /* microjoules from the hardware, or microwatts */
+	uint64_t range_uj;    /* range of raw; 0: no wraps */
 	uint64_t measured_ns; /* boot time */
 };
 _Static_assert(sizeof(struct kept_channel) == 48, "part of a file format");
 
-/* Where a source stood that makes its own counter (the model); at_ns 0: nowhere. */
+/* For a source with its own counter (the model): its last state; at_ns 0: none. */
 struct kept_mark {
 	uint64_t at_ns;
 	uint64_t words[KEPT_MARK_WORDS];
@@ -38,7 +37,7 @@ struct kept_mark {
 
 struct kept {
 	uint64_t known;   /* 0: no tick has been made */
-	uint64_t cpu_ns;  /* that the node had used by the end of the tick */
+	uint64_t cpu_ns;  /* used by the node up to the end of the tick */
 	int64_t ahead_ns; /* struct node_use */
 	struct kept_mark mark;
 	uint64_t count;
@@ -46,16 +45,15 @@ struct kept {
 };
 _Static_assert(sizeof(struct kept) == 6272, "part of a file format");
 
-/* c as it was when it said raw. */
+/* The state of c with this raw value. */
 struct kept_channel kept_of(uint32_t source, const struct source_channel *c,
 			    uint64_t raw, uint64_t measured_ns);
 bool kept_is(const struct kept_channel *k, uint32_t source,
 	     const struct source_channel *c);
 
-/* Microjoules from the moment that was kept to this reading of the same counter. False:
- * it cannot be known, since the counter began anew, leapt beyond what the hardware can
- * draw, has another range, or may have turned more than once at the most that it can
- * draw. */
+/* Microjoules between the kept reading and this one of the same counter. False:
+ * unknown, since the counter restarted, grew by more than the hardware can draw, has
+ * another range, or may have wrapped more than once. */
 bool kept_gain(const struct kept_channel *k, const struct source_channel *c,
 	       uint64_t *ret_uj);
 

@@ -4,9 +4,9 @@
 
 #include <stdint.h>
 
-/* A model specific register of a CPU, through the kernel's msr driver. Only root, and
- * only where the module is loaded; -EIO: the processor has no such register. What
- * struct env carries as read_msr, since a folder cannot imitate it. */
+/* Reads a model specific register of a CPU through the kernel's msr driver. Only for
+ * root, and with the module loaded; -EIO: the CPU has no such register. struct env
+ * carries it as read_msr, since a fixture cannot imitate it. */
 int msr_read(unsigned cpu, uint32_t msr, uint64_t *ret);
 
 #endif

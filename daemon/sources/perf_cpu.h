@@ -4,9 +4,9 @@
 
 #include <stdint.h>
 
-/* An event that counts on a whole CPU, whoever runs there: a descriptor from which each
- * read gives the count as 64 bits, or negative errno. What struct env carries as
- * perf_open, since a folder cannot imitate it. perf_event_open(2). */
+/* Opens an event that counts on a whole CPU, whatever runs there: a descriptor from
+ * which each read gives a 64-bit count, or negative errno. struct env carries it as
+ * perf_open, since a fixture cannot imitate it. perf_event_open(2). */
 int perf_open_cpu(uint32_t type, uint64_t config, int cpu);
 
 #endif

@@ -9,24 +9,24 @@
 #include "daemon/options.h"
 #include "daemon/power_curve.h"
 
-/* Which curve stands for this machine, and for how much of it */
+/* The power curve of this machine, and how much of it is ours */
 struct power_model {
-	bool guest;            /* a share of its host, else a whole machine */
-	char coefficients[64]; /* where they come from: a row of the table, or
+	bool guest;            /* a share of its host; else a whole machine */
+	char coefficients[64]; /* source of the coefficients: a row of the table, or
 				  "configured" */
-	bool guessed; /* the row of average stands in for a CPU that has none */
+	bool guessed;          /* the CPU has no row; the average is used */
 	struct power_curve curve;
-	uint32_t curve_cpus; /* CPUs that the curve is of; 0: the machine's, however
-				many */
-	uint64_t memory_uw;  /* of memory beyond what the curve holds, drawn always */
+	uint32_t curve_cpus; /* CPUs of the curve; 0: the machine's own number */
+	uint64_t
+		memory_uw; /* constant power of memory beyond what the curve includes */
 };
 
-/* From the options, else from the table by CPU. memory_bytes: of the machine, 0 where
- * unknown. The options have been checked by options_load(). */
+/* From the options, else from the table by CPU. memory_bytes: the machine's, 0:
+ * unknown. options_load() has checked the options. */
 void power_model_choose(const struct options *o, const struct proc_cpu *cpu,
 			uint64_t memory_bytes, struct power_model *ret);
 
-/* Microwatts of `cpus` CPUs that were busy for busy of total units of CPU time */
+/* Microwatts of `cpus` CPUs at a load of busy / total CPU time */
 uint64_t power_model_at(const struct power_model *m, uint32_t cpus, uint64_t busy,
 			uint64_t total);
 

@@ -8,17 +8,17 @@
 
 #include "daemon/sources/source.h"
 
-/* Texts of a PMU's folder in /sys/bus/event_source/devices, total on any bytes. Source:
+/* Parsers for a PMU's files in /sys/bus/event_source/devices, for any bytes. Source:
  * kernel Documentation/ABI/testing/sysfs-bus-event_source-devices-events and
  * arch/x86/events/rapl.c. */
 
-/* "event=0x02\n": the PMU's configuration. -EINVAL: anything else, terms of other PMUs
- * included. */
+/* "event=0x02\n": the PMU's configuration. -EINVAL: anything else, including terms of
+ * other PMUs. */
 int rapl_pmu_event(const char *text, size_t len, uint64_t *ret);
 
-/* An event's scale, in joules ("2.3283064365386962890625e-10"), as microjoules in
- * 2^-64, which the kernel's own 2^-32 J is exactly. -EINVAL, -ERANGE: not between 1e-15
- * and 9e-7 J. */
+/* An event's scale, in joules ("2.3283064365386962890625e-10"), as microjoules in units
+ * of 2^-64, which is exact for the kernel's 2^-32 J. -EINVAL, -ERANGE: not between
+ * 1e-15 and 9e-7 J. */
 int rapl_pmu_scale(const char *text, size_t len, uint64_t *ret);
 
 /* Microjoules of a count */
@@ -27,12 +27,12 @@ static inline uint64_t rapl_pmu_uj(uint64_t count, uint64_t scale)
 	return (uint64_t)((unsigned __int128)count * scale >> 64);
 }
 
-/* "0,18\n" or "0-3\n": the CPUs to count on, one of each package (or die). Returns how
+/* "0,18\n" or "0-3\n": the CPUs to count on, one per package (or die). Returns how
  * many; -EINVAL, -E2BIG: more than max. */
 int rapl_pmu_cpus(const char *text, size_t len, uint32_t *ret, size_t max);
 
-/* "energy-pkg": what powercap calls it ("package"), and what it counts for. False: not
- * an event of energy. */
+/* "energy-pkg": its powercap name ("package") and domain. False: not an energy
+ * event. */
 bool rapl_pmu_name(const char *event, char *ret, size_t size,
 		   enum source_domain *ret_domain);
 

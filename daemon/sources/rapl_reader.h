@@ -4,15 +4,14 @@
 
 #include "daemon/sources/source.h"
 
-/* The ways to the RAPL counters, as sources of their own; source_rapl takes the first
- * one that can be read here. Both name zones alike and have channels of the same
- * domains. */
+/* The ways to read the RAPL counters, as sources; source_rapl takes the first that
+ * works here. Both have the same zone names and domains. */
 
-/* Zones of /sys/class/powercap: with limits, and for who may read energy_uj */
+/* Zones of /sys/class/powercap: with limits; needs read access to energy_uj */
 extern const struct source rapl_powercap;
 
-/* Events of the kernel's PMU "power": 64 bits wide, for who may count on whole CPUs
- * (root, CAP_PERFMON, or kernel.perf_event_paranoid below 1) */
+/* Events of the kernel's PMU "power": 64 bits wide; needs the right to count on whole
+ * CPUs (root, CAP_PERFMON, or kernel.perf_event_paranoid below 1) */
 extern const struct source rapl_perf;
 
 #endif

@@ -14,27 +14,27 @@
 #define RAPL_ZONES_MAX 512u
 #define RAPL_NAME_BYTES 40u
 
-/* The name file's text: "package-1\n" is package and index 1; a name without such an
- * end
- * ("core", "package-0-die-1") stays whole and *ret_indexed is false: its index is the
- * number of zones of that name before it. As in the peer. -EINVAL: empty, too long or
- * not printable. */
+/* The name file's text: "package-1\n" is package and index 1. A name without such an
+ * end ("core", "package-0-die-1") stays whole and *ret_indexed is false: its index is
+ * the number of zones of that name before it, as in the peer. -EINVAL: empty, too long
+ * or not printable. */
 int rapl_zone_name(const char *text, size_t len, char ret[RAPL_NAME_BYTES],
 		   uint32_t *ret_index, bool *ret_indexed);
 
-/* Folder of a zone: "intel-rapl:0:1". depth: how many numbers. False: not one. */
+/* Parses a zone's folder name, "intel-rapl:0:1". depth: how many numbers. False: not a
+ * zone. */
 bool rapl_zone_folder(const char *folder, unsigned *ret_depth);
 
-/* What the zone counts for. The memory-mapped interface (intel-rapl-mmio) shows the
- * packages a second time. Packages that consist of dies show only those. */
+/* A zone's domain. The memory-mapped interface (intel-rapl-mmio) shows the packages a
+ * second time. Packages made of dies show only those. */
 enum source_domain rapl_zone_domain(const char *folder, const char *name);
 
-/* One turn of the counter from max_energy_range_uj: the register has 32 bits, and the
- * file holds its largest value. */
+/* The counter's range from max_energy_range_uj: the register has 32 bits, and the file
+ * has its largest value. */
 uint64_t rapl_zone_range_uj(uint64_t max_energy_range_uj);
 
-/* More than such a zone can ever draw; max_power_uw (0: unknown) is what the firmware
- * says of it. */
+/* An upper bound for the power of a zone; max_power_uw (0: unknown) is the
+ * firmware's. */
 uint64_t rapl_zone_worst_uw(const char *name, uint64_t max_power_uw);
 
 #endif

@@ -4,14 +4,14 @@
 
 #include "daemon/sources/sampler.h"
 
-/* State of a collector that shows what its source gave last, and nothing else. */
+/* State of a collector that only exports its source's last sample. */
 struct source_view {
 	const struct env *env;
 	const struct source *source;
 	struct source_snapshot last;
 };
 
-/* -ENODEV and other errors: those of sampler_is_open(). */
+/* Errors: -ENODEV and others of sampler_is_open(). */
 int source_view_open(const struct env *env, const struct source *source,
 		     void **ret_state, struct err *err);
 /* Fills v->last: sampler_get() and its errors. */
