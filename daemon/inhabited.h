@@ -7,15 +7,16 @@
 #include "daemon/env.h"
 #include "daemon/units.h"
 
-/* Who lives in a step's control groups. Bounded: a few levels and 256 directories, 64
- * processes of each. */
+/* Which processes are in a step's control groups. Bounded: a few levels and 256
+ * directories, 64 processes in each. */
 
-/* Tasks of a running step: processes below a slurmstepd, not only slurmstepd itself. */
+/* Whether tasks of the step run: processes below a slurmstepd, not just slurmstepd
+ * itself. */
 bool inhabited_by_tasks(const struct env *env, const struct record_cgroup *cgroups,
 			uint32_t count);
 
-/* Its slurmstepd has gone, so nobody will remove the directories, and no process is
- * left in them. False also where that cannot be told. */
+/* Whether its slurmstepd is gone, so that nobody will remove the directories, and no
+ * process is left in them. False also if that cannot be determined. */
 bool inhabited_by_nobody(const struct env *env, const struct step *step);
 
 #endif

@@ -26,8 +26,9 @@ enum options_energy_model {
 /* Index into the choices of --collector.rapl.reader */
 enum options_rapl_reader { RAPL_READER_AUTO, RAPL_READER_POWERCAP, RAPL_READER_PERF };
 
-/* Everything ceemsd can be told, one member per row of options_table (aliases share
- * their target's). Durations in ms, strings owned, never NULL after options_load(). */
+/* All options of ceemsd, one member per row of options_table (aliases share their
+ * target's). Durations in ms; strings are owned, and never NULL after
+ * options_load(). */
 struct options {
 	/* general */
 	char *config_file; /* "" = none */
@@ -39,7 +40,7 @@ struct options {
 	bool disable_cap_awareness; /* accepted, has no effect */
 	char *gomaxprocs;           /* accepted, has no effect */
 
-	/* where the world is */
+	/* file system roots */
 	char *path_procfs, *path_sysfs, *path_cgroupfs, *path_devfs;
 	char *path_rundir;         /* holds ring and units */
 	char *redfish_config_file; /* "" = none */
@@ -83,12 +84,13 @@ struct options {
 	int cgroup_version;     /* enum options_cgroup_version */
 
 	bool slurm_steps, slurm_swap, slurm_psi;
-	struct conf_list slurm_nodes; /* whose control groups are ours; empty: all */
+	struct conf_list
+		slurm_nodes; /* nodes whose control groups are ours; empty: all */
 	char *gpu_order_map;
 	char *gres_config_file; /* accepted, not read */
 	char *slurmd_path;
 
-	char *gpu_type; /* accepted for tests written for the peer */
+	char *gpu_type; /* accepted for the peer's tests */
 	char *nvidia_smi_path, *rocm_smi_path, *amd_smi_path;
 
 	bool meminfo_all;
@@ -96,13 +98,13 @@ struct options {
 	int rapl_reader;                     /* enum options_rapl_reader */
 	struct conf_list hwmon_host_sensors; /* "CHIP/SENSOR" */
 	int energy_idle;                     /* enum energy_idle */
-	int energy_host_source;              /* index: energy_host_source() */
+	int energy_host_source;              /* index for energy_host_source() */
 	int energy_host_includes_gpu;
 	char *energy_idle_watts;     /* "domain:watts,...", "" = learned */
 	uint64_t energy_interval_ms; /* between samplings of energy sources */
 	int energy_model;            /* enum options_energy_model */
 	char *model_idle_watts, *model_max_watts, *model_curve; /* "" = not given */
-	uint64_t model_host_cpus; /* whose watts those are; 0: the machine's own */
+	uint64_t model_host_cpus; /* of these watts; 0: the machine's own */
 	bool collector_emissions;
 	struct conf_list emissions_providers; /* empty: all */
 	struct conf_list emissions_zones;     /* as each provider spells them */
@@ -121,19 +123,19 @@ struct options {
 extern const struct conf_opt options_table[];
 extern const size_t options_count;
 
-/* conf_load() for this table, then what no single row can say: --collector.
- * disable-defaults, options that exclude each other, powers of two. Returns as
- * conf_load(): 0; 1 with help or version in out; negative errno with a text. */
+/* conf_load() for this table, then checks across options: --collector.disable-defaults,
+ * options that exclude each other, powers of two. Returns as conf_load(): 0; 1 with
+ * help or version in out; negative errno with a text. */
 int options_load(int argc, char *const argv[], struct options *ret, struct buf *out,
 		 struct buf *warnings, struct err *err);
 void options_release(struct options *o); /* frees the strings, accepts zeroes */
 
-/* Takes over from `from` (emptied of what moved) each changed value that may change at
- * run time. applied and restart get the names, comma separated. */
+/* Takes from `from` each changed value that may change at run time (moving strings out
+ * of it). applied and restart get the names, comma separated. */
 void options_reload(struct options *o, struct options *from, struct buf *applied,
 		    struct buf *restart);
 
-/* Is --collector.<name> on? False for a name that has no such option. */
+/* Whether --collector.<name> is on; false for an unknown name. */
 bool options_collector(const struct options *o, const char *name);
 
 #endif

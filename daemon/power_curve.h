@@ -7,8 +7,8 @@
 
 #include "lib/err.h"
 
-/* Power of a machine by how busy its CPUs are: straight lines between points. Plain
- * data; total on any text. */
+/* Power of a machine as a function of CPU load: straight lines between points. Plain
+ * data; parsers accept any text. */
 
 #define POWER_POINTS_MAX 101u
 #define POWER_UW_MAX 1000000000000ull /* a megawatt: more is a mistake */
@@ -20,7 +20,7 @@ struct power_point {
 
 struct power_curve {
 	struct power_point
-		points[POWER_POINTS_MAX]; /* from 0 to 100 %, never falling */
+		points[POWER_POINTS_MAX]; /* from 0 to 100 %, never decreasing */
 	uint32_t count;                   /* at least 2 */
 };
 
@@ -35,13 +35,13 @@ int power_parse_curve(const char *text, size_t len, struct power_curve *ret,
 /* A straight line; idle_uw <= max_uw */
 void power_linear(uint64_t idle_uw, uint64_t max_uw, struct power_curve *ret);
 
-/* What the options say, as text ("" is: not given). 1: ret is set; 0: nothing is given;
- * -EINVAL with a text that names the option. */
+/* The curve configured by these options ("": not given). 1: ret is set; 0: none is
+ * given; -EINVAL with a text that names the option. */
 int power_configured(const char *idle_watts, const char *max_watts, const char *curve,
 		     struct power_curve *ret, struct err *err);
 
-/* Microwatts when busy of total units of CPU time were used; total > 0, busy above it
- * counts as all. */
+/* Microwatts at a load of busy / total CPU time; total > 0, busy above it counts as
+ * full load. */
 uint64_t power_at(const struct power_curve *c, uint64_t busy, uint64_t total);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "lib/err.h"
 
-/* Texts of procfs files that describe the node, total on any bytes. Source: kernel
+/* Parsers of procfs files about the node, for any bytes. Source: kernel
  * Documentation/filesystems/proc.rst, sections 1.2, 1.8 and 1.3. */
 
 enum cpu_mode {
@@ -24,7 +24,7 @@ enum cpu_mode {
 };
 
 struct proc_stat {
-	uint64_t ticks[CPU_MODES]; /* of all CPUs, in USER_HZ; user holds guest */
+	uint64_t ticks[CPU_MODES]; /* of all CPUs, in USER_HZ; user includes guest */
 	uint32_t cpus;             /* online */
 	uint32_t first_cpu;        /* the lowest number that is online */
 };
@@ -34,7 +34,7 @@ struct proc_stat {
 int proc_parse_stat(const char *text, size_t len, struct proc_stat *ret,
 		    struct err *err);
 
-/* The next line of /proc/meminfo: name and bytes, or a bare count. Lines that are not
+/* The next line of /proc/meminfo: name and bytes, or a plain count. Lines other than
  * "Name: number [kB]" are skipped. False at the end. */
 struct meminfo_line {
 	const char *name;
@@ -56,15 +56,15 @@ struct netdev_line {
 bool proc_next_netdev(const char **p, const char *end, struct netdev_line *ret);
 
 /* Threads per core from /proc/cpuinfo ("siblings" / "cpu cores" of the first CPU that
- * has both); 0 when it does not say. */
+ * has both); 0: unknown. */
 uint32_t proc_parse_threads(const char *text, size_t len);
 
-/* What /proc/cpuinfo of x86 says of the first CPU, and of all together */
+/* The first CPU in x86's /proc/cpuinfo, and properties of all of them */
 struct proc_cpu {
-	char vendor[16]; /* "GenuineIntel"; "" where it is not said (not x86) */
+	char vendor[16]; /* "GenuineIntel"; "" if missing (not x86) */
 	uint32_t family, model, stepping;
-	uint32_t sockets; /* different "physical id"s below 256; at least 1 */
-	bool guest;       /* runs under a hypervisor, which says so */
+	uint32_t sockets; /* distinct "physical id"s below 256; at least 1 */
+	bool guest;       /* has the hypervisor flag */
 };
 void proc_parse_cpu(const char *text, size_t len, struct proc_cpu *ret);
 

@@ -6,8 +6,8 @@
 
 #include "lib/err.h"
 
-/* A file of procfs that is read at every scrape: its descriptor is kept and its buffer
- * grows to what the machine needs. Not thread safe. */
+/* A procfs file that is read at every scrape: the descriptor stays open and the buffer
+ * grows as needed. Not thread safe. */
 struct procfile {
 	const char *path; /* relative, for messages; borrowed */
 	int fd;           /* -1: not open */
@@ -17,14 +17,13 @@ struct procfile {
 
 #define PROCFILE_BYTES_MAX ((size_t)8 << 20)
 
-/* Initialises f in any case, so that procfile_close() is always right. -ENOENT as
+/* Initialises f in any case, so that procfile_close() is always valid. ENOENT becomes
  * -ENODEV: not on this machine. */
 int procfile_open(struct procfile *f, int dirfd, const char *path, struct err *err);
 void procfile_close(struct procfile *f);
 
-/* Reads all of it. *ret is borrowed until the next read and not NUL-terminated at a
- * useful place: use *ret_len. -ENODATA when it is empty, -EFBIG beyond
- * PROCFILE_BYTES_MAX. */
+/* Reads all of it. *ret is borrowed until the next read and not NUL-terminated: use
+ * *ret_len. -ENODATA: empty; -EFBIG: beyond PROCFILE_BYTES_MAX. */
 int procfile_read(struct procfile *f, const char **ret, size_t *ret_len,
 		  struct err *err);
 

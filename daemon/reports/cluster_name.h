@@ -6,8 +6,8 @@
 
 #define CLUSTER_NAME_MAX 64
 
-/* ClusterName of the slurm.conf at path, in small letters as Slurm itself takes it.
- * -ENOENT: no such file, or none in it, or too long; other errno: cannot be read. */
+/* ClusterName of the slurm.conf at path, in lower case as Slurm uses it. -ENOENT: no
+ * such file, no name in it, or too long; other errno: cannot be read. */
 int cluster_name_of(const char *path, char *ret, size_t size);
 
 /* The name that reports carry: configured, else ClusterName of SLURM_CONF or of

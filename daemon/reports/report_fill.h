@@ -5,7 +5,7 @@
 #include "daemon/units_report.h"
 #include "lib/records/report.h"
 
-/* From the unit table to a report. Reads only; the caller holds the daemon's lock. */
+/* Makes reports from the unit table. Reads only; the caller holds the daemon's lock. */
 
 struct report_who {
 	const char *cluster;
@@ -14,14 +14,14 @@ struct report_who {
 	const char *(*source_name)(uint32_t tag); /* of an energy source */
 };
 
-/* When something happened, by the one base of all times of a unit
- * (lib/records/report.h). boottime_ns 0: never, 0. */
+/* Realtime of an event, on the unit's own time base (lib/records/report.h). boottime_ns
+ * 0: never; returns 0. */
 uint64_t report_time_of(const struct unit *unit, uint64_t boottime_ns);
 
 /* Begins r: who the unit is and what it was given. */
 void report_fill_unit(struct report *r, enum report_type type, const struct units *u,
 		      uint32_t i, const struct report_who *who);
-/* What the pending window says */
+/* Fills in the pending window. */
 void report_fill_window(struct report *r, const struct units *u, uint32_t i,
 			const struct report_who *who);
 /* The totals of a unit that ended; sums: as in the table, or as of now */
@@ -31,7 +31,7 @@ void report_fill_totals(struct report *r, const struct units *u, uint32_t i,
 bool report_fill_step(struct report *r, const struct units *u, uint32_t i,
 		      uint32_t step);
 
-/* Changes when what a START says of the unit changes; never 0. */
+/* Changes whenever the contents of a unit's START change; never 0. */
 uint32_t report_fill_hash(const struct units *u, uint32_t i);
 
 #endif

@@ -9,14 +9,13 @@
 struct sample;
 
 /*
- * Which report is due when (doc/reports.md). No thread, no file, no clock of its own:
- * daemon/reports/reports.h calls it and writes what it gives. Everything here is called
- *with the daemon's lock, by one thread.
+ * Which report is due when (doc/reports.md). It has no thread, file or clock of its
+ * own: daemon/reports/reports.h calls it and writes the batches. Everything here is
+ * called under the daemon's lock, by one thread.
  *
- *	reporter_round()	once a second
- *	reporter_gather()	fills a batch; again while it is full
- *	reporter_settle()	after the batch was written, or as much of it as could
- * be
+ * reporter_round() once a second
+ * reporter_gather() fills a batch; again while it is full
+ * reporter_settle() when the batch, or a part of it, has been written
  */
 struct reporter;
 
@@ -34,14 +33,14 @@ struct reporter_params {
 struct report_batch {
 	uint32_t count, steps;
 	size_t len;
-	bool more; /* the batch is full, and there is more to say */
+	bool more; /* the batch is full and there are more reports */
 	struct report_item {
 		uint64_t serial; /* of the unit */
 		uint32_t unit;
 		uint8_t type; /* enum report_type */
 		bool provisional;
 		uint32_t hash;      /* START */
-		uint32_t steps_end; /* its steps: from the end of the item before */
+		uint32_t steps_end; /* its steps: from the previous item's end */
 		size_t at, len;     /* in data */
 	} items[REPORTER_ITEMS];
 	struct report_batch_step {
@@ -51,14 +50,14 @@ struct report_batch {
 	unsigned char data[REPORTER_BYTES];
 };
 
-/* Goes on with what is in the table; what was used while no daemon was there is marked
- * as not observed. -ENOMEM. */
+/* Continues from the table; use while no daemon ran is marked as not observed.
+ * -ENOMEM. */
 int reporter_new(const struct reporter_params *p, uint64_t now_boottime_ns,
 		 struct reporter **ret, struct err *err);
 void reporter_free(struct reporter *r); /* accepts NULL */
 
-/* Looks at the clock (CLOCK_BOOTTIME): notes that the daemon lives, reads memory now
- * and then, and sees whether windows have ended. */
+/* Given the time (CLOCK_BOOTTIME): records that the daemon is alive, reads memory from
+ * time to time, and closes windows that have ended. */
 void reporter_round(struct reporter *r, uint64_t now_ns);
 
 void reporter_gather(struct reporter *r, struct report_batch *b, uint64_t now_ns);

@@ -13,8 +13,8 @@ struct sample;
 
 /*
  * The thread that writes reports into the spool. It holds the daemon's lock while it
- * looks at the unit table, never while it writes or syncs: a disk that hangs delays
- * reports and nothing else.
+ * reads the unit table, never while it writes or syncs: a hanging disk delays nothing
+ * but reports.
  */
 struct reports;
 
@@ -28,17 +28,17 @@ struct reports_params {
 	uint64_t max_bytes; /* of the spool */
 };
 
-/* With the rights of the start: makes the folder and its parent where they are missing
- * and gives it to uid (-1: nobody else). A folder that cannot be made is said, and
- * tried again. -ENOMEM; -EINVAL: no such folder name. */
+/* With the initial privileges: creates the folder and its parent if missing, and gives
+ * it to uid (-1: leave the owner). If it cannot be created that is logged, and retried.
+ * -ENOMEM; -EINVAL: invalid folder name. */
 int reports_new(const struct reports_params *p, uid_t uid, gid_t gid,
 		struct reports **ret, struct err *err);
-/* Begins the thread, as the user that goes on. */
+/* Starts the thread, as the final user. */
 int reports_start(struct reports *r, struct err *err);
-/* Writes what is due, and ends. Accepts NULL. */
+/* Writes what is due, then stops. Accepts NULL. */
 void reports_free(struct reports *r);
 
-/* --reports.spool with the host's name in it: to be freed; NULL: no memory. */
+/* --reports.spool with the host name filled in, to be freed; NULL: no memory. */
 char *reports_folder(const char *folder, const char *hostname);
 
 const struct report_stats *reports_stats(const struct reports *r); /* borrowed */

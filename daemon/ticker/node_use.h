@@ -7,14 +7,14 @@
 
 #include "daemon/node/procfile.h"
 
-/* What the whole node uses of its CPUs and memory, and so what is left for processes
- * outside of units. Not thread safe. */
+/* CPU and memory use of the whole node, and so of processes outside of units. Not
+ * thread safe. */
 struct node_use {
 	struct procfile stat, meminfo;
 	bool has_stat, has_meminfo;
 	uint64_t tick_ns; /* of USER_HZ */
 	uint64_t cpu_ns;  /* as read last */
-	int64_t ahead_ns; /* units + system so far beyond what the node says */
+	int64_t ahead_ns; /* how far units + system exceed the node's counter */
 	uint64_t memory_kib, resident_kib;
 };
 
@@ -28,14 +28,14 @@ struct node_use_tick {
 void node_use_init(struct node_use *n, int procfd);
 void node_use_done(struct node_use *n);
 
-/* units_cpu_ns: what units used since the last call. The kernel counts the node's time
- * in ticks and groups' in nanoseconds: what is less than nothing for the system in one
- * call is taken off the next, within bounds. */
+/* units_cpu_ns: used by units since the last call. The kernel counts the node's time in
+ * ticks and groups' in nanoseconds, so the difference may be negative: it is then
+ * carried over to the next call, within bounds. */
 int node_use_tick(struct node_use *n, uint64_t units_cpu_ns, struct node_use_tick *ret,
 		  struct err *err);
-/* Goes on from what an earlier daemon of this boot had read. */
+/* Continues from an earlier daemon of this boot. */
 void node_use_resume(struct node_use *n, uint64_t cpu_ns, int64_t ahead_ns);
-/* Reads /proc/meminfo anew. */
+/* Reads /proc/meminfo again. */
 void node_use_memory(struct node_use *n);
 
 #endif

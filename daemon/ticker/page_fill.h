@@ -7,11 +7,11 @@
 
 struct sample;
 
-/* Writes the accounts of the unit table into the energy page, after each tick. Under
- * the daemon's lock. */
+/* Writes the unit table's accounts into the energy page, after each tick. Under the
+ * daemon's lock. */
 struct page_fill;
 
-/* Borrows all; sample may be NULL. NULL: no memory */
+/* Borrows everything; sample may be NULL. NULL: no memory */
 struct page_fill *page_fill_new(const struct env *env, struct sample *sample,
 				struct energy_page_writer *writer);
 void page_fill_free(struct page_fill *p); /* accepts NULL */

@@ -7,8 +7,8 @@
 #include "daemon/sources/sampler.h"
 #include "daemon/ticker/ticker.h"
 
-/* The thread that makes the energy ticks, when a sensor was read and never within a
- * scrape. */
+/* The thread that makes the energy ticks, when a sensor has been read and never during
+ * a scrape. */
 struct tick_thread;
 
 struct tick_thread_params {
@@ -17,7 +17,7 @@ struct tick_thread_params {
 	struct sampler *sampler;
 	uint64_t interval_ms;
 	pthread_mutex_t *lock; /* the daemon's */
-	/* Under the lock, before and after each tick that was made; may be NULL. */
+	/* Called under the lock, before and after each tick; may be NULL. */
 	void (*before)(void *arg);
 	void (*after)(void *arg);
 	void *arg;

@@ -9,10 +9,9 @@
 struct sample;
 
 /*
- * The energy ticks of the daemon: takes what the sources measured and what the units
- * did, and puts one generation of accounts after the other into the unit table. A tick
- * ends where the fastest sensor was read, since energy and CPU time must speak of the
- * same moment.
+ * The daemon's energy ticks: each combines the sources' measurements with the units'
+ * use into a new generation of accounts in the unit table. A tick ends when the fastest
+ * sensor was read, since energy and CPU time must be of the same moment.
  */
 struct ticker;
 
@@ -21,25 +20,25 @@ int ticker_new(const struct env *env, struct sample *sample, struct ticker **ret
 	       struct err *err);
 void ticker_free(struct ticker *t); /* accepts NULL */
 
-/* Looks at the sources: is it time? Without the daemon's lock; one thread at a time. */
+/* Checks the sources: is it time? Without the daemon's lock; one thread at a time. */
 bool ticker_due(struct ticker *t);
-/* One tick, after ticker_due() and with the daemon's lock, which is held for as long as
- * it takes to read each running step's CPU time and to divide. 0, or why there was
- * none: then the next one takes it along. */
+/* Makes one tick, after ticker_due() and with the daemon's lock, which is held while it
+ * reads each running step's CPU time and divides. 0, or why there was no tick: then the
+ * next one covers it too. */
 int ticker_run(struct ticker *t, struct err *err);
 
 #define TICKER_NO_SOURCE UINT64_MAX
 
-/* What a tick cannot say by its accounts alone. Under the daemon's lock. */
+/* Facts about ticks that are not in the accounts. Under the daemon's lock. */
 struct ticker_view {
 	bool going;     /* ticks are being made */
 	uint64_t t0_ns; /* of the last tick */
 	uint64_t t1_ns;
-	uint64_t cpu_ns; /* that the node used in it */
+	uint64_t cpu_ns; /* used by the node in it */
 	uint32_t cpus;
 	const struct energy_config *config;
-	/* meters_gaps() at the last tick, by number of the source, METERS_SOURCES of
-	 * them; TICKER_NO_SOURCE: it is not on this machine */
+	/* meters_gaps() at the last tick, by number of the source (METERS_SOURCES of
+	 * them); TICKER_NO_SOURCE: not on this machine */
 	const uint64_t *gaps;
 };
 struct ticker_view ticker_view(const struct ticker *t);

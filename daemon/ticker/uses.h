@@ -8,8 +8,8 @@
 #include "daemon/unit_gpus.h"
 #include "daemon/units_energy.h"
 
-/* What the units of the table did in one tick, as the attribution wants it. Memory is
- * kept from tick to tick; {0} is valid. */
+/* What the table's units used in one tick, as input of the attribution. Memory is kept
+ * from tick to tick; {0} is valid. */
 struct uses {
 	struct energy_use *use;
 	size_t count, cap;
@@ -17,7 +17,7 @@ struct uses {
 	size_t account_count;
 	struct energy_gpu_share *gpus;
 	size_t gpu_count, gpu_cap;
-	struct gpus *map; /* made at the first use of a GPU */
+	struct gpus *map; /* made when a GPU is first used */
 
 	uint64_t cpu_ns;        /* of all units and leavers in this tick */
 	uint64_t memory_kib_ms; /* likewise */
@@ -25,19 +25,19 @@ struct uses {
 
 struct uses_params {
 	struct units *units;
-	struct sample *sample; /* NULL: nobody's memory is known */
+	struct sample *sample; /* NULL: memory use is unknown */
 	uint64_t t0_ns, t1_ns;
-	uint32_t gpus; /* devices that are measured: those above are left out */
-	struct gpu_maps *gpu_maps; /* NULL: nobody knows what a share of one is */
+	uint32_t gpus; /* devices that are measured; further ones are left out */
+	struct gpu_maps *gpu_maps; /* NULL: shares of GPUs are unknown */
 };
 
-/* Fills w from the table and the draft that was begun, and notes there what is now
- * charged. -ENOMEM. */
+/* Fills w from the table and the draft, and records there what is now charged.
+ * -ENOMEM. */
 int uses_fill(struct uses *w, const struct uses_params *p, struct energy_state *draft,
 	      struct err *err);
-/* The same without charging anybody: what was used so far belongs to no tick. */
+/* The same without charging anybody: use up to now belongs to no tick. */
 void uses_skip(const struct uses_params *p, struct energy_state *draft);
-/* Only accounts. -ENOMEM */
+/* Fills in the accounts only. -ENOMEM */
 int uses_accounts(struct uses *w, struct units *u, struct err *err);
 void uses_done(struct uses *w);
 

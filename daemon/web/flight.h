@@ -5,17 +5,17 @@
 #include "daemon/web/scrape.h"
 #include "lib/err.h"
 
-/* Scrapes for connections that sleep meanwhile: a thread collects once for all that
- * asked before it began, so that a slow collector holds up no other page, and twelve
+/* Scrapes on behalf of sleeping connections: a thread collects once for all requests
+ * that came before it began, so that a slow collector delays no other page, and twelve
  * scrapers cost two collections. Thread safe. */
 
 struct flight;
 
-/* rc is 0 and result the caller's to unref, or rc is negative and result NULL. Runs on
- * the flight's thread. */
+/* rc is 0 and the caller must unref result, or rc is negative and result NULL. Called
+ * on the flight's thread. */
 typedef void (*flight_done_f)(void *arg, int rc, struct scrape_result *result);
 
-/* A request that waits; the caller's storage until done is called. */
+/* A waiting request, owned by the caller, who keeps it until done is called. */
 struct flight_wait {
 	struct flight_wait *next;
 	flight_done_f done;
@@ -23,11 +23,11 @@ struct flight_wait {
 };
 
 int flight_new(struct scrape *scrape, struct flight **ret, struct err *err);
-/* Ends the thread; what waits is told -ESHUTDOWN first, later ones are refused. */
+/* Ends the thread; waiting requests get -ESHUTDOWN first, later ones are refused. */
 void flight_stop(struct flight *f);
 void flight_free(struct flight *f); /* after flight_stop(); accepts NULL */
 
-/* Takes a request in. -ESHUTDOWN: stopping, done is not called. */
+/* Submits a request. -ESHUTDOWN: stopping, done is not called. */
 int flight_submit(struct flight *f, struct flight_wait *w);
 
 #endif

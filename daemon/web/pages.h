@@ -19,8 +19,8 @@ struct pages_params {
 	const char *telemetry_path; /* --web.telemetry-path, "/metrics" */
 	uint32_t max_requests;      /* --web.max-requests, 0: no limit */
 	struct scrape *scrape;      /* borrowed; outlives the pages */
-	/* Appends the live units as JSON; takes the daemon's lock itself. NULL: /units
-	 * is an empty list. */
+	/* Appends the units as JSON; takes the daemon's lock itself. NULL: /units is an
+	 * empty list. */
 	int (*units_json)(void *arg, struct buf *out);
 	void *arg;
 	/* As in struct web_params */
@@ -29,7 +29,7 @@ struct pages_params {
 
 /* As web_start(). */
 int pages_start(const struct pages_params *params, struct pages **ret, struct err *err);
-/* Answers what is under way, then ends all threads. Accepts NULL. */
+/* Finishes running requests, then ends all threads. Accepts NULL. */
 void pages_stop(struct pages *p);
 
 /* For web_reload() and web_port(). */

@@ -5,8 +5,8 @@
 #include "daemon/env.h"
 #include "lib/prom.h"
 
-/* What the daemon says about itself: which build it is, and what it uses. The names are
- * those of the Prometheus client libraries, which dashboards know. */
+/* Metrics of the daemon itself: its build and its resource use. The names are those of
+ * the Prometheus client libraries, which dashboards know. */
 
 struct self;
 
@@ -15,7 +15,7 @@ int self_new(const struct env *env, struct self **ret);
 void self_free(struct self *s); /* accepts NULL */
 
 /* process_*: from /proc/self/{stat,statm,fd} below env->procfd (Documentation/
- * filesystems/proc.rst) and getrlimit(2). What cannot be read is left out. */
+ * filesystems/proc.rst) and getrlimit(2). Values that cannot be read are left out. */
 void self_put_process(struct self *s, struct prom *out);
 
 /* ceems_exporter_build_info. The labels are the peer's; those that make no sense for a
