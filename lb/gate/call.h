@@ -8,24 +8,26 @@
 #include "lib/buf.h"
 
 /*
- * What is sent on to a backend, made anew from what was read and proved of a request;
- * nothing of the client's bytes is in it that a reader did not understand. All calls
- * only read, so one that failed before its answer began may be sent once more.
+ * The request to a backend, composed from what was parsed and proved; it contains no
+ * bytes of the client that were not parsed. All calls are read-only, so one that failed
+ * before its answer began may be retried.
  */
 struct call {
-	bool get;                 /* else it is a POST */
-	struct buf target;        /* path and query, behind the backend's own path */
+	bool get;          /* else it is a POST */
+	struct buf target; /* path and query, to follow the backend's base path */
 	const char *content_type; /* of the body; static; NULL: there is none */
 	struct buf body;
 	const char *accept; /* static, NULL: anything */
-	bool gzip;          /* the client takes gzip, so its answer may come so */
-	/* The time that it touches, lookback and offsets included, in ms since the
-	 * epoch; INT64_MIN to INT64_MAX: any. For backends that hold a part of time. */
+	bool gzip;          /* the client accepts gzip, so the backend may too */
+	/* The time range that it reads, including lookback and offsets, in ms since
+	 * the epoch; INT64_MIN to INT64_MAX: any. For backends that hold part of the
+	 * data. */
 	int64_t from_ms, to_ms;
-	/* The same whenever it is asked: no time in it stands for "now". */
+	/* The result does not depend on the time of the request: no time in it means
+	 * "now". */
 	bool timeless;
-	/* Where in the target (of a GET) or the body the times stand that
-	 * protocol->times() reads: others may stand there in their place. */
+	/* Where the times of protocol->times() are, in the target (of a GET) or the
+	 * body: they can be replaced there. */
 	size_t times_at;
 };
 

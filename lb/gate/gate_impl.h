@@ -11,25 +11,25 @@
 #include "lb/gate/lru.h"
 #include "lb/gate/owned.h"
 
-/* Between the files of the gate. */
+/* Shared by the files of the gate. */
 
 #define GATE_CLUSTER_LABEL "ceems_id" /* by which a query may name its cluster */
 
 enum gate_reason {
 	REASON_OWN,      /* proved */
-	REASON_PUBLIC,   /* tells of nobody */
+	REASON_PUBLIC,   /* contains nobody's data */
 	REASON_ROLE,     /* by a role */
 	REASON_OPEN,     /* the site has no access control */
-	REASON_UNPROVED, /* who asks is not proved */
-	REASON_REQUEST,  /* makes no sense, or is too large */
+	REASON_UNPROVED, /* the caller is not proved */
+	REASON_REQUEST,  /* malformed or too large */
 	REASON_CLUSTER,  /* names none, or two */
-	REASON_CLOSED,   /* a call that nobody gets */
-	REASON_NO_ROLE,  /* a call of roles */
+	REASON_CLOSED,   /* a call that is closed to all */
+	REASON_NO_ROLE,  /* a call that needs a role */
 	REASON_UNNAMED,  /* cannot be proved for anybody */
 	REASON_FOREIGN,
 	REASON_UNKNOWN,
 	REASON_MANY,   /* too many units */
-	REASON_BUSY,   /* too many requests of this user at a time */
+	REASON_BUSY,   /* too many concurrent requests of this user */
 	REASON_RATE,   /* too many in this second */
 	REASON_NOBODY, /* the aggregator does not answer */
 	REASON_STOP,
@@ -37,7 +37,7 @@ enum gate_reason {
 	REASONS,
 };
 
-/* Identity as a reload replaces it: counted by those who use it. */
+/* Identity, replaced at a reload: reference-counted. */
 struct gate_keeper {
 	atomic_uint refs;
 	struct identity *id;
@@ -50,7 +50,7 @@ struct gate {
 	struct crew *provers;
 	struct lru *tokens, *decisions;
 	struct gate_limits *limits;
-	pthread_mutex_t mutex; /* of what follows */
+	pthread_mutex_t mutex; /* protects the members below */
 	struct site *site;
 	struct gate_keeper *keeper;
 	uint64_t generation; /* of both */
@@ -58,7 +58,7 @@ struct gate {
 
 	atomic_uint_fast64_t verdicts[SITE_PROTOCOLS][REASONS];
 	atomic_uint_fast64_t token_hits, token_misses, decision_hits, decision_misses;
-	atomic_uint_fast64_t waited; /* requests that had to */
+	atomic_uint_fast64_t waited; /* requests that had to wait */
 };
 
 enum gate_next { NEXT_STEP, NEXT_WAIT, NEXT_DONE };
@@ -83,11 +83,11 @@ struct gate_state {
 	struct access_policy policy;
 	void *request;
 	struct access_plan *plan;
-	struct buf key; /* of the decision; empty: it is not remembered */
-	bool timed;     /* and its times are told apart: */
+	struct buf key; /* key of the decision; empty: not remembered */
+	bool timed;     /* its times are separate: */
 	struct protocol_times times;
-	struct buf kept; /* what was remembered */
-	/* its units, for the audit; NULL unless there is one */
+	struct buf kept; /* the remembered call */
+	/* its units, for the audit; NULL without audit */
 	struct access_claim *claims;
 	size_t claim_count;
 
@@ -95,7 +95,8 @@ struct gate_state {
 	enum owned_role role;
 	enum gate_reason refusal; /* unless a role allows it */
 	unsigned refusal_status;
-	unsigned looks; /* for what another request's question was to bring */
+	unsigned looks; /* how often ownership was looked up after another request's
+			   question */
 	struct owned_waiter waiter;
 	struct owned_question *question;
 	enum gate_reason reason;
@@ -106,16 +107,16 @@ enum gate_next gate_refuse(struct gate_state *s, enum gate_reason why, unsigned 
 			   unsigned retry_s, const char *text);
 struct owned_who gate_who(struct gate_state *s);
 
-/* gate_identity.c: who asks, then gate_read() */
+/* gate_identity.c: who the caller is, then gate_read() */
 enum gate_next gate_prove_who(struct gate_state *s);
 int gate_keeper_new(const struct identity_params *p, struct gate_keeper **ret,
 		    struct err *err);
 void gate_keeper_drop(struct gate_keeper *k); /* accepts NULL */
 
-/* gate_decide.c: what is asked, and may it be */
+/* gate_decide.c: what is requested, and whether it is allowed */
 enum gate_next gate_read(struct gate_state *s);
 
-/* gate_remember.c: decisions that are made again at once */
+/* gate_remember.c: repeated decisions */
 bool gate_decision_find(struct gate_state *s);
 void gate_decision_keep(struct gate_state *s);
 

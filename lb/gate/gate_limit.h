@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How many requests a user has under way, and how many a second. A table of those who
- * asked lately, bounded; thread safe. */
+/* Limits each user's concurrent requests and request rate. A bounded table of recent
+ * users; thread safe. */
 
 struct gate_limits;
 
@@ -23,8 +23,8 @@ void gate_limits_free(struct gate_limits *l); /* accepts NULL */
 
 enum gate_limited { GATE_MAY, GATE_BUSY, GATE_FAST };
 
-/* GATE_MAY: one more is under way, to be ended; else *ret_wait_s says when it makes
- * sense to ask again. */
+/* GATE_MAY: one more is running, to be ended; else *ret_wait_s says when a retry makes
+ * sense. */
 enum gate_limited gate_limit_begin(struct gate_limits *l, const char *login,
 				   const struct gate_rate *rate, uint64_t now_ms,
 				   uint32_t *ret_wait_s);

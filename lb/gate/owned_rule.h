@@ -9,9 +9,8 @@
 #include "lb/promql/access.h"
 
 /*
- * What an answer about a unit is worth (doc/lb.md, "Who may read what"). An answer is
- * the list of all runs of the id in the cluster that the aggregator knew when it was
- * asked:
+ * How an answer about a unit is applied (doc/lb.md, "Who may read what"). An answer
+ * lists all runs of the id in the cluster that the aggregator knew when it was asked:
  *
  * 1. A run of somebody else that meets the time that is read, its end put off by the
  *    linger and both ends by the clocks' skew: it is refused.
@@ -26,8 +25,8 @@ struct owned_run {
 	int64_t from_ms, to_ms; /* since the epoch; INT64_MAX: it is not over */
 	bool own;               /* the caller may see it */
 };
-/* More runs of one id than this are taken together, as one of the caller's or one that
- * is not. */
+/* Of one id, runs beyond this number are merged, the caller's and the others
+ * separately. */
 #define OWNED_RUNS_MAX 32u
 
 struct owned_rules {
@@ -35,26 +34,26 @@ struct owned_rules {
 	int64_t linger_ms, skew_ms;
 };
 
-/* Clocks of nodes, controllers and Prometheus agree to this much. */
+/* Bound on the clock differences of nodes, controllers and Prometheus. */
 #define OWNED_SKEW_MS 60000
 
 struct owned_answer_time {
-	int64_t age_ms;   /* since it was asked for, by a clock that does not step */
-	int64_t as_of_ms; /* when it was asked for, since the epoch */
+	int64_t age_ms;   /* since the question, by a clock that does not step */
+	int64_t as_of_ms; /* time of the question, since the epoch */
 	int64_t now_ms;   /* the same for now */
 };
 
-/* ACCESS_UNASKED: it must be asked for anew. */
+/* ACCESS_UNASKED: ask again. */
 enum access_answer owned_judge(const struct owned_rules *rules,
 			       const struct owned_run *runs, size_t count,
 			       const struct owned_answer_time *t, int64_t from_ms,
 			       int64_t to_ms);
 
-/* Makes at most OWNED_RUNS_MAX of more; never opens more than they did. Returns how
- * many there are now. */
+/* Merges runs until at most OWNED_RUNS_MAX are left; never grants more than they did.
+ * Returns how many are left. */
 size_t owned_fold(struct owned_run *runs, size_t count);
 
-/* Whether a run of the caller's meets the time. */
+/* Whether one of the caller's runs overlaps the time range. */
 bool owned_meets(const struct owned_run *runs, size_t count, int64_t from_ms,
 		 int64_t to_ms);
 
