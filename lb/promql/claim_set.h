@@ -7,14 +7,13 @@
 
 #include "lb/promql/access.h"
 
-/* Claims of a plan in the order in which they were made, each (id, time, reach) once.
- */
+/* A plan's claims in the order in which they were made, each (id, time, reach) once. */
 struct claim_set {
 	struct access_claim *claims;
 	size_t count, room;
 	uint32_t *index; /* hash table of claim number + 1; a power of two of slots */
 	size_t slots;
-	uint64_t key[2]; /* of the hash; 0 as long as there are few */
+	uint64_t key[2]; /* of the hash; 0 while there are few claims */
 };
 
 /* Zero-initialise. -E2BIG: more than ACCESS_CLAIMS_MAX; -ENOMEM. The id's bytes are

@@ -9,8 +9,8 @@
 #include "lib/buf.h"
 #include "lib/err.h"
 
-/* application/x-www-form-urlencoded (WHATWG URL, 5), strictly: what two readers could
- * understand in two ways is refused. */
+/* Parses application/x-www-form-urlencoded (WHATWG URL, 5) strictly: anything ambiguous
+ * is refused. */
 
 #define FORM_FIELDS_MAX 128u
 
@@ -32,7 +32,7 @@ int form_read(const char *text, size_t len, struct form *ret, struct err *err)
 void form_done(struct form *f);
 #define auto_form __attribute__((cleanup(form_done)))
 
-/* The one value of a name: 1; 0: it is not there; -EINVAL: it is there twice. */
+/* The only value of a name: 1; 0: missing; -EINVAL: there are two. */
 int form_get(const struct form *f, const char *name, struct str *ret, struct err *err)
 	__attribute__((warn_unused_result));
 

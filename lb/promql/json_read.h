@@ -10,9 +10,9 @@
 #include "lb/promql/steps.h"
 #include "lib/err.h"
 
-/* JSON (RFC 8259, to the letter) read from front to back by who knows what it should
- * be: no tree is made, so that an answer of ten thousand rows is not forty thousand
- * allocations, and a name that is there twice is seen.
+/* A strict JSON (RFC 8259) pull parser for callers that know what to expect. It builds
+ * no tree, so that an answer of ten thousand rows does not need forty thousand
+ * allocations, and duplicate names are noticed.
  *
  *	struct json_reader r;
  *	json_reader_init(&r, text, len, err);
@@ -28,34 +28,34 @@ struct json_reader {
 	struct err *err;
 	const char *text, *p, *end;
 	unsigned depth;      /* for json_enter() */
-	struct steps *steps; /* NULL: nobody counts */
+	struct steps *steps; /* NULL: not counted */
 };
 
 void json_reader_init(struct json_reader *r, const char *text, size_t len,
 		      struct err *err);
-/* "JSON, byte 12: what": -EINVAL. what is a constant, never the text. */
+/* "JSON, byte 12: what": -EINVAL. what is a constant, never part of the text. */
 int json_broken(struct json_reader *r, const char *what);
-/* Takes c, or a word such as "null", when it is next. */
+/* Takes c, or a word such as "null", if it is next. */
 bool json_take(struct json_reader *r, char c);
 bool json_take_word(struct json_reader *r, const char *word);
 /* Whether the next thing is a string; takes nothing. */
 bool json_at_string(struct json_reader *r);
-/* Nothing but blanks is left. */
+/* Checks that only blanks are left. */
 int json_end(struct json_reader *r);
 
-/* What is between the quotes, as it is written. */
+/* The raw text between the quotes. */
 int json_raw_string(struct json_reader *r, struct str *ret);
-/* The same without its escapes, checked to be UTF-8 without NUL: to has room for
- * raw.len bytes and may be raw.p itself. Returns the length, or as above. */
+/* The same unescaped, and checked to be UTF-8 without NUL: to has room for raw.len
+ * bytes and may be raw.p itself. Returns the length, or as above. */
 int json_unescape(struct json_reader *r, struct str raw, char *to, uint32_t *ret_len);
-/* A number as it is written. */
+/* A number as written. */
 int json_number(struct json_reader *r, struct str *ret);
 bool json_is_number(struct str s);
 
-/* Into an object or a list, and out of it: -E2BIG when that is too deep. */
+/* Enters or leaves an object or list: -E2BIG if it is nested too deep. */
 int json_enter(struct json_reader *r);
 void json_leave(struct json_reader *r);
-/* Any value, which is nobody's business. */
+/* Skips any value. */
 int json_skip(struct json_reader *r);
 
 #endif

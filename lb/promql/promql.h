@@ -11,22 +11,21 @@
 #include "lib/err.h"
 
 /*
- * PromQL: text to tree and tree to text, the whole language with its type rules, so
- * that what a query can read is known before it is sent (prometheus.io, "Querying
- * basics", "Operators", "Functions"). What is printed means what was parsed, and
- * parsing it again gives the same tree. No input makes it slow, deep or large: time is
- * linear in the length, and length, depth and nodes have limits.
+ * Parser and printer for the whole of PromQL with its type rules, so that it is known
+ * what a query can read before it is sent (prometheus.io, "Querying basics",
+ * "Operators", "Functions"). The printed text means the same, and parses to the same
+ * tree. Time is linear in the length, and length, depth and nodes are limited.
  *
- * A query is one object with all of its tree in it; strings of the tree are slices, may
- * hold any byte (also 0) and live as long as the query. Not thread safe; queries are
- * independent of each other.
+ * A query is one object with all of its tree in it; strings of the tree are slices that
+ * may contain any byte, including 0, and live as long as the query. Not thread safe;
+ * queries are independent of each other.
  */
 
 /*
- * Which server it is for: any PROMQL_VERSION() from 2.42 on, with the flags of
- * --enable-feature that it was started with. lb/promql/promql_features.c has what came
- * when, lb/promql/promql_functions.c the same for functions; what a version does not
- * have is refused with a line that says which one does.
+ * The dialect of the target server: any PROMQL_VERSION() from 2.42 on, with its
+ * --enable-feature flags. lb/promql/promql_features.c lists what came with which
+ * version, lb/promql/promql_functions.c the same for functions; if a version lacks
+ * something, the error says which one has it.
  */
 #define PROMQL_FLAG_BITS 8
 #define PROMQL_VERSION(major, minor) (((major)*1000 + (minor)) << PROMQL_FLAG_BITS)
@@ -39,16 +38,16 @@ enum promql_flag {
 		       PROMQL_DURATIONS,
 };
 enum promql_dialect {
-	/* Prometheus 2.42 (Debian 12), and what speaks like it */
+	/* Prometheus 2.42 (Debian 12) and compatible servers */
 	PROMQL_2 = PROMQL_VERSION(2, 42) | PROMQL_FLAGS,
 	PROMQL_3 = PROMQL_VERSION(3, 5) | PROMQL_FLAGS,
 	PROMQL_NEWEST = PROMQL_VERSION(3, 16) | PROMQL_FLAGS,
 };
-/* "3.5.0-rc.1" or "2.55" -> PROMQL_VERSION(), without flags; -1: it is none. */
+/* "3.5.0-rc.1" or "2.55" -> PROMQL_VERSION(), without flags; -1: not a version. */
 int promql_dialect_of(const char *version);
-/* A flag by the name that Prometheus has for it; false: no such flag changes PromQL. */
+/* A flag by Prometheus' name for it; false: no flag of that name changes PromQL. */
 bool promql_flag(const char *name, unsigned *ret);
-/* What both of them know. */
+/* The common subset of both. */
 enum promql_dialect promql_older(enum promql_dialect a, enum promql_dialect b);
 
 struct str {
@@ -76,7 +75,7 @@ enum promql_kind {
 	PROMQL_BINARY,        /* expr op right */
 	PROMQL_AGGREGATE,     /* op by (labels) (param, expr) */
 	PROMQL_CALL,          /* function(args) */
-	PROMQL_DURATION_CALL, /* op(expr, right), in durations alone */
+	PROMQL_DURATION_CALL, /* op(expr, right), in durations only */
 };
 
 enum promql_op {
@@ -136,7 +135,7 @@ struct promql_label {
 };
 
 enum promql_card { CARD_ONE_TO_ONE, CARD_GROUP_LEFT, CARD_GROUP_RIGHT };
-/* What a selector reads beyond its range: lookback before it, or on both sides. */
+/* What a selector reads outside its range: only lookback before it, or both sides. */
 enum promql_extent { EXTENT_PLAIN, EXTENT_ANCHORED, EXTENT_SMOOTHED };
 enum promql_at { AT_NONE, AT_TIME, AT_START, AT_END };
 
@@ -145,22 +144,21 @@ struct promql_function;
 struct promql_node {
 	enum promql_kind kind;
 	enum promql_type type;
-	uint32_t at_byte; /* where in the text it begins */
-	uint32_t height;  /* of its tree, 1 for a leaf */
+	uint32_t at_byte; /* its position in the text */
+	uint32_t height;  /* of its tree; a leaf has 1 */
 	enum promql_op op;
 	struct promql_node *next;  /* the next argument of the same call */
 	struct promql_node *expr;  /* operand; first argument of a call; left operand */
 	struct promql_node *right; /* right operand */
-	struct promql_node *param; /* of topk and its like; NULL: none */
+	struct promql_node *param; /* of topk and the like; NULL: none */
 	const struct promql_function *function;
 
-	double number; /* of a literal, in seconds when it is_duration */
+	double number; /* value of a literal; in seconds if is_duration */
 	bool is_duration;
 	struct str string;
 
-	/* a selector: the metric's name before the braces, "" when there is none there;
-	 * matchers in the order written, with those that a quoted metric name in braces
-	 * stands for. */
+	/* a selector: the metric's name before the braces, or ""; matchers in the order
+	 * written, including the one for a quoted metric name in braces. */
 	struct str name;
 	struct promql_matcher *matchers;
 	struct promql_node *next_selector; /* in the order written */
@@ -170,10 +168,11 @@ struct promql_node {
 	enum promql_at at;
 	double at_s; /* AT_TIME: seconds since the epoch, whole milliseconds */
 	int64_t offset_ns;
-	/* a range or subquery, step_ns 0: the server's; a number that is a duration,
+	/* a range or subquery; step_ns 0: the server's default; a duration literal,
 	 * without its sign */
 	int64_t range_ns, step_ns;
-	/* that are not yet worked out; NULL: range_ns, step_ns, offset_ns count */
+	/* expressions still to be evaluated; NULL: range_ns, step_ns, offset_ns are
+	 * valid */
 	struct promql_node *range_expr, *step_expr, *offset_expr;
 	struct promql_node *next_unfixed;
 
@@ -184,18 +183,17 @@ struct promql_node {
 	bool return_bool;
 	enum promql_card card;
 	struct promql_label *include; /* of group_left or group_right */
-	/* what stands for a sample that one side lacks; NULL: nothing does */
+	/* values for samples missing on one side; NULL: none */
 	struct promql_node *fill_left, *fill_right;
 };
 
-/* Zero: the default, which is also the most. */
+/* Zero: the default, which is also the maximum. */
 struct promql_limits {
 	uint32_t bytes;  /* 64 KiB */
 	uint32_t nodes;  /* 4096, matchers and labels included */
-	uint32_t depth;  /* 64: brackets and operators in each other */
-	uint32_t height; /* 256: of the tree, a chain of operators included */
-	/* Of the whole request; outlives the query. NULL: as the text's length allows.
-	 */
+	uint32_t depth;  /* 64: nested brackets and operators */
+	uint32_t height; /* 256: of the tree, including chains of operators */
+	/* The request's budget; outlives the query. NULL: by the text's length. */
 	struct steps *steps;
 };
 #define PROMQL_BYTES_MAX (64u << 10)
@@ -205,13 +203,13 @@ struct promql_limits {
 
 struct promql;
 
-/* Parses an expression and checks its types. -EINVAL: it is not one, with "1:17: parse
- * error: ..." as Prometheus has it (line:column, in bytes); -E2BIG: above a limit;
- * -ENOMEM. limits may be NULL. */
+/* Parses an expression and checks its types. -EINVAL: err is "1:17: parse error: ..."
+ * as in Prometheus (line:column, in bytes); -E2BIG: above a limit; -ENOMEM. limits may
+ * be NULL. */
 int promql_parse(const char *text, size_t len, enum promql_dialect dialect,
 		 const struct promql_limits *limits, struct promql **ret,
 		 struct err *err) __attribute__((warn_unused_result));
-/* The same for what match[] takes: one selector without time. */
+/* The same for match[]: a single selector without time. */
 int promql_parse_selector(const char *text, size_t len, enum promql_dialect dialect,
 			  const struct promql_limits *limits, struct promql **ret,
 			  struct err *err) __attribute__((warn_unused_result));
@@ -223,15 +221,14 @@ static inline void promql_cleanup(struct promql **q)
 }
 
 struct promql_node *promql_root(struct promql *q);
-/* The first of all selectors, whatever they stand in; go on with ->next_selector. */
+/* The first of all selectors, wherever they are; continue with ->next_selector. */
 struct promql_node *promql_selectors(struct promql *q);
 
-/* Works out durations that are expressions, for a query that is evaluated over so much
- * time in such steps (both 0: at one time); numbers take their place. -EINVAL: one is
- * none then. */
+/* Evaluates duration expressions, for a query over this range with this step (both 0:
+ * an instant query), and replaces them by numbers. -EINVAL: one is invalid then. */
 int promql_fix_durations(struct promql *q, int64_t range_ms, int64_t step_ms,
 			 struct err *err) __attribute__((warn_unused_result));
-/* Whether some of them are of these times, others for others. */
+/* Whether some durations depend on the range or step. */
 bool promql_depends_on_times(const struct promql *q);
 
 /* Adds name="value" to a selector. Bytes are copied. -ENOMEM. */
@@ -239,7 +236,7 @@ int promql_add_matcher(struct promql *q, struct promql_node *selector,
 		       enum promql_match match, const char *name, const char *value,
 		       size_t value_len) __attribute__((warn_unused_result));
 
-/* What its parser and its proof count. */
+/* The budget that parser and proof use. */
 struct steps *promql_steps(struct promql *q);
 
 /* A copy of bytes that lives as long as the query; NULL: no memory. */
@@ -248,7 +245,7 @@ const char *promql_keep(struct promql *q, const void *bytes, size_t len);
 /* One line of text. Errors are the buffer's. */
 void promql_print(const struct promql *q, struct buf *out);
 
-/* Name of an operator or aggregation as it is printed. */
+/* Name of an operator or aggregation, as printed. */
 const char *promql_op_name(enum promql_op op);
 const char *promql_function_name(const struct promql_function *f);
 

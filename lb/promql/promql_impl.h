@@ -10,13 +10,14 @@ struct promql_chunk;
 
 /* Versions as major * 1000 + minor */
 struct promql_known {
-	unsigned short since, until; /* until 0: it is there still */
-	unsigned char flag;          /* enum promql_flag that it needs; 0: none */
-	unsigned short opened;       /* and from here on not; 0: always */
+	unsigned short since, until; /* until 0: still there */
+	unsigned char flag;          /* the enum promql_flag that it needs; 0: none */
+	unsigned short
+		opened; /* the flag is not needed from this version on; 0: always */
 };
 
 enum promql_feature {
-	FEATURE_ALL, /* has it */
+	FEATURE_ALL, /* every version has it */
 	FEATURE_AT_BEFORE_RANGE,
 	FEATURE_QUOTED_NAMES,
 	FEATURE_NUMBERS_AS_DURATIONS,
@@ -35,12 +36,12 @@ enum promql_feature {
 };
 bool promql_knows(enum promql_dialect d, struct promql_known k);
 bool promql_has(enum promql_dialect d, enum promql_feature f);
-/* Whether its scanner knows the words, be they allowed or not. */
+/* Whether its scanner knows the words, allowed or not. */
 bool promql_scans(enum promql_dialect d, enum promql_feature f);
-/* Which version knows what d does not. */
+/* Says which version has what d lacks. */
 void promql_say_known(enum promql_dialect d, struct promql_known k, char *ret,
 		      size_t size);
-/* -EINVAL with a line that says so. */
+/* -EINVAL with a text that says so. */
 int promql_lacks(enum promql_dialect d, enum promql_feature f, struct err *err);
 
 struct promql {
@@ -49,7 +50,7 @@ struct promql {
 	const char *text; /* the caller's, while parsing */
 	size_t len;
 	uint32_t nodes;
-	struct steps *steps, own; /* own: unless they are the request's */
+	struct steps *steps, own; /* own: used unless the request has some */
 	struct promql_node *root;
 	struct promql_node *selectors, **selectors_end;
 	struct promql_node *unfixed; /* selectors, ranges, subqueries */
@@ -120,60 +121,60 @@ struct lexer {
 	size_t len, pos;
 	enum promql_dialect dialect;
 	bool in_braces, in_brackets, colon_seen, duration_seen;
-	bool in_duration; /* and no number was there yet */
+	bool in_duration; /* no number has come in it yet */
 	struct steps *steps;
 };
 
-/* The feature that a word belongs to in later versions, in this one it is a name;
+/* The feature for which a later version reserves the word, which is a name in this one;
  * FEATURE_ALL: none. */
 enum promql_feature promql_newer_word(struct str word, enum promql_dialect d);
 
-/* The next token; on -EINVAL err has it without a position, which is *ret_at. */
+/* The next token; with -EINVAL err has no position, which is in *ret_at. */
 int promql_lex(struct lexer *l, struct token *ret, uint32_t *ret_at, struct err *err);
 
 struct parser {
 	struct promql *q;
 	struct lexer lexer;
-	struct token now; /* not yet taken */
+	struct token now; /* the next token, not yet taken */
 	uint32_t error_at;
 	uint32_t depth;
 	struct err *err;
 };
 
-/* All return 0 or fail with a text in p->err and its place in p->error_at. */
+/* All return 0, or fail with a text in p->err and its position in p->error_at. */
 int parser_advance(struct parser *p);
 int parser_expect(struct parser *p, enum token_type type, const char *context);
 int parser_unexpected(struct parser *p, const char *context);
 int parser_fail_at(struct parser *p, uint32_t at, const char *text);
-/* The token that is not yet taken is of another version. */
+/* The next token belongs to another version. */
 int parser_lacks(struct parser *p, enum promql_feature f);
-/* A piece of the tree, counted; NULL and *ret_rc: above the limit, or no memory. */
+/* A counted part of the tree; NULL and *ret_rc: above the limit, or no memory. */
 void *parser_piece(struct parser *p, size_t size, int *ret_rc);
 struct promql_node *parser_node(struct parser *p, enum promql_kind kind, uint32_t at,
 				int *ret_rc);
-/* A node has got all its parts. */
+/* Call when a node has all its parts. */
 int parser_grown(struct parser *p, struct promql_node *n);
 int parser_keep(struct parser *p, struct str s, struct str *ret);
-/* The string that is not yet taken */
+/* Unquotes the next token, a string */
 int parser_unquote(struct parser *p, struct str *ret);
 /* "(" label, ... ")" */
 int parser_labels(struct parser *p, struct promql_label **end);
-/* How closely an operator binds; more is closer. */
+/* Precedence of an operator; higher binds more tightly. */
 int parser_level(enum promql_op op);
-/* A duration of operators that bind at least as closely as min_level; 0: any. */
+/* A duration of operators with at least precedence min_level; 0: any. */
 int parser_duration(struct parser *p, int min_level, struct promql_node **ret);
 int parser_offset_duration(struct parser *p, struct promql_node **ret);
-/* A duration of owner that is to be worked out. */
+/* Records owner's duration, to be evaluated later. */
 void parser_keep_duration(struct parser *p, struct promql_node *owner,
 			  struct promql_node **at, struct promql_node *n);
 int parser_operand(struct parser *p, struct promql_node **ret);
-/* What follows *io, which becomes what is around it. */
+/* Parses what follows *io and makes *io the enclosing node. */
 int parser_follow(struct parser *p, struct promql_node **io);
-/* An expression of operators that bind at least as closely as min_level; 0: any. */
+/* An expression of operators with at least precedence min_level; 0: any. */
 int parser_expr(struct parser *p, int min_level, struct promql_node **ret);
 
-/* One escape at *p, which is behind the backslash: its value, and whether it is a byte
- * (else a character). quote may be escaped as well. */
+/* One escape at *p, after the backslash: its value, and whether it is a byte (else a
+ * character). quote may be escaped too. */
 int promql_unescape(const char **p, const char *end, char quote, uint32_t *ret,
 		    bool *ret_byte);
 /* "5m30s" -> nanoseconds, 0 for "0s". */
@@ -184,18 +185,18 @@ int promql_number(struct str text, enum promql_dialect dialect, double *ret,
 int promql_unquote(struct promql *q, struct str quoted, struct str *ret,
 		   struct err *err);
 
-/* Type rules of the whole tree; sets ->type bottom up. -EINVAL with *ret_at. */
+/* Checks the types of the whole tree and sets ->type. -EINVAL with *ret_at. */
 int promql_check(struct promql *q, uint32_t *ret_at, struct err *err);
 
 struct promql_function {
 	const char *name;
 	const char *args; /* of s(calar) v(ector) m(atrix) t(ext), one letter each */
-	signed char variadic; /* so many of the last may be left out or, -1, repeated */
-	char type;            /* what it returns */
+	signed char variadic; /* so many of the last may be omitted or, -1, repeated */
+	char type;            /* return type */
 	struct promql_known known;
 };
 
-/* NULL: there is none in any dialect */
+/* NULL: no dialect has it */
 const struct promql_function *promql_function_find(struct str name);
 enum promql_type promql_type_of(char letter);
 const char *promql_type_name(enum promql_type type);
@@ -212,7 +213,7 @@ static inline bool is_alnum(char c)
 {
 	return is_alpha(c) || is_digit(c);
 }
-/* Can name stand where a label's name stands, without quotes? */
+/* Whether name can be a label name without quotes. */
 bool promql_plain_label(struct str name);
 
 #endif

@@ -8,11 +8,11 @@
 
 #include "lib/err.h"
 
-/* How much work the text of one request may make: each parser of what a user wrote, and
- * the proof, takes a step for each byte, word, part or comparison that it looks at. The
- * readers are made to be linear; this is what holds when one of them is not. */
+/* A budget for the work that the text of one request may cause: the parsers of user
+ * input and the proof take a step for each byte, word, part or comparison. They are
+ * meant to be linear; this bounds the cost if one is not. */
 
-#define STEPS_PER_BYTE 64u /* the dearest benign query takes fewer than 10 */
+#define STEPS_PER_BYTE 64u /* legitimate queries take fewer than 10 */
 #define STEPS_FIRST 16384u /* whatever the length */
 
 struct steps {
@@ -24,7 +24,7 @@ static inline struct steps steps_for(size_t len)
 	return (struct steps){.most = STEPS_FIRST + (uint64_t)len * STEPS_PER_BYTE};
 }
 
-/* 0, or -E2BIG when they are spent. s NULL: nobody counts. */
+/* 0, or -E2BIG: the budget is exhausted. s NULL: not counted. */
 static inline int steps_take(struct steps *s, size_t n, struct err *err)
 {
 	if (!s)
