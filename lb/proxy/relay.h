@@ -13,15 +13,15 @@
 #include "lib/loop.h"
 
 /*
- * One request on its way: from the web server to the gate, to a backend, and the answer
- * back. All of it happens on one loop.
+ * One request on its way from the web server through the gate to a backend, and the
+ * answer back, all on one loop.
  */
 
 struct relay;
 
-/* What went through one loop; one writer. */
+/* Counters of one loop; one writer. */
 struct relay_counts {
-	atomic_ullong status[6]; /* by hundreds; [0]: the client went before */
+	atomic_ullong status[6]; /* by hundreds; [0]: the client left before */
 	atomic_ullong retries, cancelled, broken; /* broken: within an answer */
 };
 
@@ -30,18 +30,18 @@ struct relays {
 	struct loop *loop;
 	struct gate *gate;
 	struct upstreams *upstreams;
-	struct relay *first; /* all that are under way */
-	struct relay *spare; /* memory for the next */
+	struct relay *first; /* all running requests */
+	struct relay *spare; /* memory for reuse */
 	unsigned spares;
 	struct gate_spare gate_spare;
 	struct loop_hook hook;
 	uint64_t looked_ms;
-	atomic_bool ending; /* what is under way is to be told so, and ends */
+	atomic_bool ending; /* tells running requests to end */
 	struct relay_counts counts[SITE_PROTOCOLS];
 };
 
 void relays_init(struct relays *rs); /* its first three members are set */
-void relays_done(struct relays *rs); /* none is under way */
+void relays_done(struct relays *rs); /* no request may be running */
 
 /* For web_route's handle() and end(). */
 void relay_handle(struct relays *rs, enum site_protocol protocol,

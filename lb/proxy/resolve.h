@@ -10,14 +10,14 @@
 #include "lib/loop.h"
 
 /*
- * Names of backends to addresses. getaddrinfo(3) waits, so a thread asks it; what it
- * said is used on until it says something else, and asked for again when it is older
- * than RESOLVE_FRESH_MS: a name server that does not answer stops nothing that ran.
+ * Resolves names of backends. getaddrinfo(3) blocks, so a thread calls it. An answer is
+ * used until there is another one, and refreshed when it is older than
+ * RESOLVE_FRESH_MS: a name server that stops answering breaks nothing that worked.
  */
 
 #define RESOLVE_ADDRESSES_MAX 8
 #define RESOLVE_FRESH_MS 30000
-#define RESOLVE_FAILED_MS 1000 /* a name that was not found is asked for again */
+#define RESOLVE_FAILED_MS 1000 /* retry interval for a name that was not found */
 #define RESOLVE_NAMES_MAX 1024
 
 struct resolve_list {
@@ -30,17 +30,18 @@ struct resolve_list {
 
 struct resolver;
 
-/* Its thread starts with the first name that is no address. */
+/* Its thread starts with the first name that is not an address. */
 int resolver_new(struct resolver **ret, struct err *err);
-/* Waits for a question that is under way. Accepts NULL. */
+/* Waits for a running look-up. Accepts NULL. */
 void resolver_free(struct resolver *r);
 
-/* Who is told, by a task posted to its loop, when a name was answered. Before names are
- * asked for; both outlive the resolver. */
+/* Registers a task to be posted to a loop when a name has been resolved. Call before
+ * any name is asked for; both outlive the resolver. */
 int resolver_tell(struct resolver *r, struct loop *loop, struct loop_task *task);
 
-/* 0; -EAGAIN: asked for, those of resolver_tell() hear of it; -EHOSTUNREACH: there is
- * no such name, or nobody who knows; -ENOSPC, -ENOMEM. Never waits. Thread safe. */
+/* 0; -EAGAIN: being resolved, the tasks of resolver_tell() will be posted;
+ * -EHOSTUNREACH: no such name, or no name server knows; -ENOSPC, -ENOMEM. Never blocks.
+ * Thread safe. */
 int resolver_get(struct resolver *r, const char *host, uint16_t port,
 		 struct resolve_list *ret);
 

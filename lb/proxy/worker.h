@@ -10,10 +10,9 @@
 #include "lib/prom.h"
 
 /*
- * The threads that serve. Each one is a loop of its own: the connections of clients
- * that the web server gave it, the gate's answers, and its connections to backends,
- * kept alive between calls; a request never changes its thread, so that nothing of it
- * needs a lock.
+ * The serving threads. Each runs a loop with its clients' connections, the gate's
+ * answers, and its own kept-alive connections to backends. A request never changes
+ * threads, so it needs no lock.
  *
  *   client -> web (lib/http/web.h) -> gate_pass() -> backend_pick() -> upstream ->
  * client
@@ -22,21 +21,21 @@
 struct workers;
 
 struct workers_params {
-	unsigned count; /* 0: one for each CPU that we may run on, at most 16 */
-	/* Ports: of Prometheus' API and of Pyroscope's; NULL or none: that one is off
-	 */
+	unsigned count; /* 0: one per CPU that we may use, at most 16 */
+	/* Addresses for Prometheus' API and for Pyroscope's; NULL or none: off */
 	const char *const *listen[SITE_PROTOCOLS];
 	size_t listen_count[SITE_PROTOCOLS];
-	/* Of lib/http/web.h: passed on. Routes are /health, /metrics, and all else. */
+	/* Passed on to lib/http/web.h. Routes are /health, /metrics, and everything
+	 * else. */
 	const char *config_file;
 	bool systemd_socket;
 	uint32_t max_requests;
-	uint32_t drain_ms; /* of workers_stop() for answers under way */
+	uint32_t drain_ms; /* limit for running answers in workers_stop() */
 	struct gate *gate; /* borrowed */
-	/* 200 or 503 with a reason (static); called on any worker */
+	/* Reason (static) for a 503, NULL for 200; called on any worker */
 	const char *(*unhealthy)(void *arg);
-	/* Whether whoever sent r may read metrics; else it has been answered. NULL: all
-	 */
+	/* Whether the sender of r may read metrics; if not, r has been answered. NULL:
+	 * everybody */
 	bool (*admits_metrics)(void *arg, struct web_request *r);
 	void (*metrics)(void *arg, struct prom *out);
 	void *arg;
@@ -46,9 +45,10 @@ struct workers_params {
 int workers_start(const struct workers_params *params, struct workers **ret,
 		  struct err *err);
 int workers_reload(struct workers *w, struct err *err); /* web configuration */
-/* Takes no new request, ends what is under way within drain_ms, joins. Accepts NULL. */
+/* Accepts no new requests, finishes running ones within drain_ms, joins the threads.
+ * Accepts NULL. */
 void workers_stop(struct workers *w);
-/* web_is_in_clear() of their server. */
+/* web_is_in_clear() of its web server. */
 bool workers_in_clear(const struct workers *w);
 unsigned workers_port(const struct workers *w, enum site_protocol p, size_t i);
 void workers_metrics(struct workers *w, struct prom *out);

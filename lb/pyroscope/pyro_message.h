@@ -11,12 +11,12 @@
 #include "lib/err.h"
 
 /*
- * The messages that Pyroscope's querier is asked with (querier/v1/querier.proto and
+ * Request messages of Pyroscope's querier (querier/v1/querier.proto and
  * types/v1/types.proto of its API), as a tree of values that the tables in
  * pyro_schema.c describe, read from protobuf or from its JSON and written as either.
- * Fields that the tables do not have are dropped, so what is written has nothing in it
- * that was not read. What two readers could read in two ways is refused: a field twice,
- * a wire type that is not the field's, groups, text that is not UTF-8 or has a NUL.
+ * Fields missing in the tables are dropped, so that what is written contains nothing
+ * that was not parsed. Anything ambiguous is refused: a repeated field, a wrong wire
+ * type, groups, text that is not UTF-8 or has a NUL.
  */
 
 enum pyro_kind {
@@ -29,15 +29,15 @@ enum pyro_kind {
 	PYRO_MESSAGE,
 };
 
-/* What a field is to the proof. */
+/* What a field means for the proof. */
 enum pyro_role {
-	PYRO_PLAIN,    /* changes what is made of profiles, not which are read */
+	PYRO_PLAIN,    /* affects what is made of profiles, not which are read */
 	PYRO_TYPE,     /* the id of the type of profiles */
 	PYRO_SELECTOR, /* one selector; repeated: a union of them */
 	PYRO_FROM,     /* milliseconds since the epoch */
 	PYRO_TO,
-	PYRO_STEP,    /* seconds; one of them before FROM is read as well */
-	PYRO_HANDLE,  /* names what somebody has asked for earlier: must be empty */
+	PYRO_STEP,    /* seconds; one step before FROM is read too */
+	PYRO_HANDLE,  /* refers to an earlier request: must be empty */
 	PYRO_DROPPED, /* is not sent on */
 };
 
@@ -47,11 +47,11 @@ struct pyro_field {
 	uint32_t number;
 	enum pyro_kind kind;
 	bool repeated;
-	bool optional; /* 0 is not the same as not there */
+	bool optional; /* 0 differs from missing */
 	enum pyro_role role;
-	const char *name, *json;      /* both are known in JSON */
+	const char *name, *json;      /* both are accepted in JSON */
 	const struct pyro_type *type; /* of a message */
-	const char *const *values;    /* of an enum, by number, from 0 */
+	const char *const *values;    /* of an enum, indexed by number */
 	uint32_t value_count;
 };
 
@@ -78,16 +78,16 @@ struct pyro_message {
 	struct pyro_value **last; /* of each field of the type; NULL: no value yet */
 };
 
-/* Memory of a tree: all of it goes at once. Zero-initialise. */
+/* A tree's memory, freed as a whole. Zero-initialise. */
 struct pyro_arena {
 	struct pyro_chunk *chunks;
 	char *room;
 	size_t left;
 	uint32_t values;     /* made so far */
-	struct steps *steps; /* of reading; NULL: nobody counts */
+	struct steps *steps; /* for parsing; NULL: not counted */
 };
 #define PYRO_VALUES_MAX 1024u /* values of one request */
-#define PYRO_DEPTH_MAX 16u    /* of messages within each other */
+#define PYRO_DEPTH_MAX 16u    /* nested messages */
 #define PYRO_BODY_MAX (256u << 10)
 
 void pyro_arena_done(struct pyro_arena *a);
@@ -95,7 +95,7 @@ void pyro_arena_done(struct pyro_arena *a);
 void *pyro_alloc(struct pyro_arena *a, size_t size);
 int pyro_keep(struct pyro_arena *a, const void *bytes, size_t len, struct str *ret);
 
-/* Adds a value to a message where it belongs. -EINVAL: it is there and is not repeated;
+/* Adds a value to a message in its place. -EINVAL: it is there and not repeated;
  * -E2BIG: too many values; -ENOMEM. */
 int pyro_add(struct pyro_arena *a, struct pyro_message *m, const struct pyro_field *f,
 	     struct pyro_value **ret, struct err *err)
@@ -104,7 +104,7 @@ struct pyro_message *pyro_new(struct pyro_arena *a, const struct pyro_type *type
 /* The first value of a role; NULL: none. */
 struct pyro_value *pyro_find(const struct pyro_message *m, enum pyro_role role);
 const struct pyro_field *pyro_field_of(const struct pyro_type *t, enum pyro_role role);
-/* It says what its absence says. */
+/* Whether it means the same as if it were missing. */
 bool pyro_is_default(const struct pyro_value *v);
 
 /* Bytes are copied. -EINVAL, -E2BIG, -ENOMEM. */
@@ -114,8 +114,8 @@ int pyro_read_proto(struct pyro_arena *a, const struct pyro_type *type,
 int pyro_read_json(struct pyro_arena *a, const struct pyro_type *type, const char *text,
 		   size_t len, struct pyro_message **ret, struct err *err)
 	__attribute__((warn_unused_result));
-/* Fields in the order of their numbers; those with PYRO_DROPPED and those that are
- * zero (unless optional) are left out. Errors are the buffer's. */
+/* Writes fields in the order of their numbers, except those with PYRO_DROPPED and zeros
+ * (unless optional). Errors are the buffer's. */
 void pyro_write_proto(const struct pyro_message *m, struct buf *out);
 void pyro_write_json(const struct pyro_message *m, struct buf *out);
 
