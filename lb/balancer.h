@@ -8,21 +8,22 @@
 #include "lib/err.h"
 #include "lib/privileges.h"
 
-/* The parts of the load balancer put together: a site out of the configuration file,
- * the gate, health checks, and the threads that serve. */
+/* The load balancer as a whole: the site from the configuration file, the gate, health
+ * checks, and the serving threads. */
 
 struct balancer;
 
-/* Reads and checks everything that a start would, and prints what of it has no effect.
- */
+/* Reads and checks everything a start would, and prints settings that have no
+ * effect. */
 int balancer_check(const struct options *o, struct err *err);
 
-/* Opens ports and files, becomes privileges' user, serves. All borrowed. */
+/* Opens ports and files, drops to the user of privileges, serves. All borrowed. */
 int balancer_start(const struct options *o, const struct privileges *privileges,
 		   struct balancer **ret, struct err *err);
-/* Reads the files again. What is wrong is logged and leaves the old in force: false. */
+/* Reads the files again. On an error, which is logged, the old ones stay in force:
+ * false. */
 bool balancer_reload(struct balancer *b);
-/* Ends answers under way within --web.drain-timeout. Accepts NULL. */
+/* Finishes running answers within --web.drain-timeout. Accepts NULL. */
 void balancer_stop(struct balancer *b);
 
 #endif

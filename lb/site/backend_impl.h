@@ -12,33 +12,33 @@
 #include "lib/http/client.h"
 #include "lib/log.h"
 
-/* How servers and sets of them are made, and what is known about their health: for
- * lb/site/site*.c, lb/site/health.c and tests. */
+/* Creating servers and sets, and their health: for lb/site/site*.c, lb/site/health.c
+ * and tests. */
 
 #define BACKENDS_MAX 64 /* in one set */
 
 enum backend_strategy { STRATEGY_ROUND_ROBIN, STRATEGY_LEAST_CONNECTION };
 
-/* When a server counts as ill, and how it comes back. Zero: the default, of
- * slow_start_ms: none. */
+/* When a server counts as down, and how it comes back. Zero: the default
+ * (slow_start_ms: off). */
 struct backend_care {
 	uint32_t interval_ms;   /* between checks; 5 s */
 	uint32_t timeout_ms;    /* of one; 2 s */
 	uint32_t fall;          /* failed checks until it is down; 2 */
 	uint32_t fail_after;    /* failed requests in a row until it is ejected; 3 */
-	uint32_t eject_ms;      /* for so long, doubled each time; 1 s */
+	uint32_t eject_ms;      /* doubled each time; 1 s */
 	uint32_t eject_max_ms;  /* 60 s */
 	uint32_t slow_start_ms; /* from a tenth of its share to all of it */
 };
 
-/* One server as the site says it; all borrowed by backend_new(). */
+/* One server as configured; backend_new() borrows all of it. */
 struct backend_params {
 	const char *cluster;
 	bool pyroscope;
 	const char *name, *host, *base_path;
 	uint16_t port;
 	bool tls;
-	/* Authorization's value, and more headers: wanted in each request */
+	/* Value of Authorization, and other headers, for each request */
 	const char *authorization;
 	const struct http_header *headers;
 	size_t header_count;
@@ -48,12 +48,12 @@ struct backend_params {
 	const char *const *filter_labels;
 	size_t filter_label_count;
 	uint32_t max_requests; /* at a time; 0: no limit */
-	/* What it holds: the last retention_ms (0: all there is), of that what is from
-	 * from_ms to to_ms (INT64_MIN, INT64_MAX: any). */
+	/* The data it holds: the last retention_ms (0: all), and of that from from_ms
+	 * to to_ms (INT64_MIN, INT64_MAX: unbounded). */
 	uint64_t retention_ms;
 	int64_t from_ms, to_ms;
-	int dialect;           /* enum promql_dialect; -1: as its build info says */
-	unsigned promql_flags; /* with these of enum promql_flag */
+	int dialect;           /* enum promql_dialect; -1: from its build info */
+	unsigned promql_flags; /* of enum promql_flag */
 	struct backend_care care;
 };
 
@@ -62,24 +62,24 @@ struct backend_server {
 	atomic_uint refs;
 	struct keep keep;
 	struct backend_params p; /* own copies */
-	char *key;               /* everything that the site says, as a text */
+	char *key;               /* its whole configuration as a text */
 
 	_Alignas(64) atomic_uint in_flight;
 	atomic_uint failures;          /* in a row */
-	atomic_uint ejections;         /* since it last answered */
+	atomic_uint ejections;         /* since its last answer */
 	atomic_int_least64_t until_ms; /* ejected; 0: not. CLOCK_BOOTTIME */
-	atomic_int_least64_t since_ms; /* it came back then; 0: long ago */
+	atomic_int_least64_t since_ms; /* when it came back; 0: long ago */
 	atomic_bool down;              /* by checks */
-	atomic_bool look;              /* a check is wanted now */
-	atomic_int seen_dialect;       /* -1: not known yet */
+	atomic_bool look;              /* check it now */
+	atomic_int seen_dialect;       /* -1: unknown */
 	atomic_uint_least64_t ended[4], ejected, first_byte_ms, checks, checks_failed;
 
 	/* of lb/site/health.c, under its mutex */
 	bool checking;
 	int64_t next_ms;
 	uint32_t bad_checks;
-	int64_t dialect_ms; /* asked last */
-	bool known;         /* a check has ended */
+	int64_t dialect_ms; /* last time it was asked */
+	bool known;         /* a check has finished */
 };
 
 static inline struct backend_server *backend_server(struct backend *b)
@@ -88,16 +88,16 @@ static inline struct backend_server *backend_server(struct backend *b)
 }
 
 int backend_new(const struct backend_params *p, struct backend **ret, struct err *err);
-/* Whether a server is what p says: then it may be kept. */
+/* Whether a server is configured as in p and can be kept. */
 bool backend_same(const struct backend *b, const struct backend_params *p);
-/* What checks found; boot_ms: CLOCK_BOOTTIME. True: this is news. */
+/* Result of a check; boot_ms: CLOCK_BOOTTIME. True: it has changed. */
 bool backend_set_down(struct backend_server *b, bool down, int64_t boot_ms);
 void backend_ended_at(struct backend *b, enum backend_outcome how,
 		      uint32_t first_byte_ms, int64_t boot_ms);
 
-/* servers: held by the set from here on, also when this fails; at most BACKENDS_MAX.
- * Those that hold the same time share its load; among such groups the earlier one is
- * preferred, in the order in which they are given. */
+/* servers: held by the set from now on, even on failure; at most BACKENDS_MAX. Servers
+ * that hold the same time share its load; among groups of them the earlier in the given
+ * order is preferred. */
 int backend_set_new(enum backend_strategy strategy, struct backend *const *servers,
 		    size_t count, struct backend_set **ret, struct err *err);
 void backend_set_free(struct backend_set *s); /* accepts NULL */

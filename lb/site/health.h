@@ -8,11 +8,11 @@
 #include "lib/err.h"
 
 /*
- * Whether servers answer: threads that ask each of them now and then, and at once when
- * a request to it failed. Prometheus and what is like it by /-/ready, and by its build
- * info, which also says its dialect; Pyroscope by /ready. Each check is a connection of
- * its own with the credentials of the site, bounded in time; a slow server delays the
- * checks of no other as long as there are threads left. What changes is logged once.
+ * Health checks: threads check each server periodically, and at once when a request to
+ * it failed. Prometheus-like servers by /-/ready and by their build info, which also
+ * has the dialect; Pyroscope by /ready. Each check makes its own connection with the
+ * configured credentials and has a time limit; a slow server does not delay other
+ * checks as long as there are free threads. Changes are logged once.
  */
 
 struct health;
@@ -20,16 +20,16 @@ struct health;
 #define HEALTH_THREADS 4u
 
 int health_new(const char *user_agent, struct health **ret, struct err *err);
-/* To be called when threads may be started. */
+/* Call when threads may be started. */
 int health_start(struct health *h, struct err *err);
-/* From now on the servers of this site; h holds it. */
+/* Switches to the servers of this site; h holds it. */
 void health_set_site(struct health *h, struct site *s);
-/* Ends checks that are under way. */
+/* Ends running checks. */
 void health_stop(struct health *h);
 void health_free(struct health *h); /* accepts NULL */
 
-/* One check, as a thread does it: 0, or why it failed. *ret_dialect is set where the
- * answer says it. Waits. */
+/* One check, as made by a thread: 0, or why it failed. *ret_dialect is set if the
+ * answer has it. Blocks. */
 int health_check(struct backend *b, const char *user_agent, bool want_dialect,
 		 int *ret_dialect, struct err *err);
 

@@ -4,8 +4,9 @@
 
 #include <stddef.h>
 
-/* Memory that lives as long as its owner: what a site and its backends consist of.
- * Freed at once, wiped before, since passwords may be in it. Not thread safe. */
+/* Memory that lives as long as its owner: the strings and structs of a site and its
+ * backends. Freed together, and wiped first, since it may contain passwords. Not thread
+ * safe. */
 
 struct keep {
 	struct keep_block *blocks;
@@ -13,7 +14,7 @@ struct keep {
 
 /* Zeroed; NULL: no memory. */
 void *keep_alloc(struct keep *k, size_t n, size_t size);
-/* A copy; of NULL: NULL, which is then no error. */
+/* A copy; a copy of NULL is NULL, which is not an error. */
 char *keep_text(struct keep *k, const char *s);
 void keep_done(struct keep *k); /* accepts a zeroed one */
 

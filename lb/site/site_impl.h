@@ -10,11 +10,10 @@
 #include "lib/conf/yaml_walk.h"
 #include "lib/http/client_url.h"
 
-/* What the readers of the configuration share (site_read.c: the sections;
- * site_client.c: how a server is talked to; site_backends.c: clusters and their
- * servers; site_build.c: what follows from all of it); for nobody else. Drafts are what
- * the file says, in the order in which it says it; a site is made of them at the end.
- */
+/* Shared by the parsers of the configuration only (site_read.c: the sections;
+ * site_client.c: HTTP clients; site_backends.c: clusters and their servers;
+ * site_build.c: the site made of it). Drafts are the file's contents in its order; the
+ * site is built from them at the end. */
 
 #define SITE_LIST_MAX 256
 #define SITE_FAMILIES_MAX 256
@@ -25,7 +24,7 @@ struct site_list {
 	size_t count;
 };
 
-/* Prometheus' HTTP client configuration, as far as it makes sense here. */
+/* Prometheus' HTTP client configuration, as far as it applies here. */
 struct client_draft {
 	size_t line;
 	const char *urls[8];
@@ -34,7 +33,7 @@ struct client_draft {
 	const char *scheme, *credentials, *credentials_file;
 	const char *ca_file, *cert_file, *key_file, *server_name;
 	bool insecure, basic, authorization;
-	int munge; /* -1: not said */
+	int munge; /* -1: not given */
 	struct http_header headers[SITE_HEADERS_MAX];
 	size_t header_count;
 	uint64_t timeout_ms;
@@ -43,7 +42,7 @@ struct client_draft {
 struct server_draft {
 	struct client_draft client;
 	struct http_url_parts url;
-	const char *name; /* url in one spelling, with its port */
+	const char *name; /* normalised url, with its port */
 	struct site_list filter_labels;
 	uint64_t retention_ms, max_requests, timeout_ms, connect_timeout_ms,
 		first_byte_timeout_ms;
@@ -52,13 +51,13 @@ struct server_draft {
 	unsigned promql_flags;
 };
 
-/* What can be said for all clusters and for one. */
+/* Settings that can be made for all clusters and for one. */
 struct access_draft {
 	struct access_family families[SITE_FAMILIES_MAX];
 	size_t family_count;
 	const char *cluster_label, *profile_label;
 	const char *profile_cluster_label; /* "": none; NULL: cluster_label */
-	int inject;                        /* -1: not said */
+	int inject;                        /* -1: not given */
 	bool lookback_given, inject_max_given, narrow_max_given;
 	uint64_t lookback_ms, inject_max, narrow_max;
 };
@@ -81,7 +80,7 @@ struct site_numbers { /* of ceems_lb.limits and ceems_lb.health, see site_read.c
 struct site_parser {
 	struct yaml_walk w;
 	struct keep *keep;  /* of the site */
-	struct keep drafts; /* until it is made */
+	struct keep drafts; /* until the site is built */
 	bool expand, secrets;
 	struct buf notes;
 	struct buf files; /* one path per line */
@@ -94,13 +93,13 @@ struct site_parser {
 	struct client_draft api;
 	bool has_api;
 	struct site_list admins, api_admins, operators;
-	size_t roles_line, identity_line; /* where these sections are */
+	size_t roles_line, identity_line; /* lines of these sections */
 	struct site_list front_ends, front_end_addresses, metrics, munge_hosts,
 		user_headers, token_issuers, token_audiences;
-	struct site *site; /* its simple members are filled in while reading */
-	/* what is being read */
+	struct site *site; /* its simple members are set while parsing */
+	/* being parsed */
 	struct client_draft *client;
-	const char *header; /* of it */
+	const char *header; /* its header */
 	struct server_draft *server;
 	struct cluster_draft *cluster;
 	struct access_draft *draft;
@@ -108,14 +107,14 @@ struct site_parser {
 	struct site_list *list;
 };
 
-/* A value as kept text. */
+/* A value as a text in p->keep. */
 int site_text(struct site_parser *p, const char *key, yaml_node_t *v, const char **ret);
-/* The same of a path, which is relative to the file's folder. */
+/* The same for a path, made absolute by the file's folder. */
 int site_path(struct site_parser *p, const char *key, yaml_node_t *v, const char **ret);
 int site_no_memory(struct site_parser *p);
 /* "key: text" for the log. */
 void site_note(struct site_parser *p, const char *key, const char *text);
-/* Of one kind: 'd'uration in ms, 'n'umber, from min to max. */
+/* A number of kind 'd'uration in ms or 'n'umber, from min to max. */
 int site_number(struct site_parser *p, const char *key, yaml_node_t *v, char kind,
 		uint64_t min, uint64_t max, uint64_t *ret);
 int site_strings(struct site_parser *p, const char *key, yaml_node_t *v,
@@ -123,10 +122,10 @@ int site_strings(struct site_parser *p, const char *key, yaml_node_t *v,
 int site_unsupported(void *arg, const char *key, yaml_node_t *v);
 int site_ignored(void *arg, const char *key, yaml_node_t *v);
 
-/* The keys of an HTTP client's configuration into c. */
+/* Parses the keys of an HTTP client's configuration into c. */
 int site_client(struct site_parser *p, struct client_draft *c, const char *key,
 		yaml_node_t *v);
-/* The Authorization header that it asks for: *ret is kept, NULL: none. Reads files. */
+/* Its Authorization header: *ret is in p->keep, NULL: none. Reads files. */
 int site_authorization(struct site_parser *p, const struct client_draft *c,
 		       const char **ret);
 
@@ -142,7 +141,7 @@ int site_on_access(void *arg, const char *key, yaml_node_t *v);
 	}
 int site_on_backends(void *arg, const char *key, yaml_node_t *v);
 
-/* Makes p->site of what was read. */
+/* Builds p->site from what was parsed. */
 int site_build(struct site_parser *p, const struct site *before);
 
 struct site_store {
