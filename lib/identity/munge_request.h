@@ -14,7 +14,7 @@
 /*
  * A MUNGE credential for one HTTP request to one server. Its payload is
  *
- * 	ceems-http/2 METHOD AUTHORITY TARGET HASH [NODE]
+ *	ceems-http/2 METHOD AUTHORITY TARGET HASH [NODE]
  *
  * AUTHORITY: host:port of the URL, in lower case, the port always there. TARGET: as in
  * the request line. HASH: SHA-256 of the body as sent (empty if there is none), in

@@ -13,14 +13,14 @@
  * with the exact types of the columns: the server checks only lengths. Source of the
  * format: PostgreSQL documentation, COPY, "Binary Format".
  *
- * 	struct pg_copy c;
- * 	rc = pg_copy_begin(&c, pg, "COPY t (a, b) FROM STDIN (FORMAT binary)", 2, err);
- * 	for (...) {
- * 		pg_copy_row(&c);
- * 		pg_copy_s64(&c, 1);
- * 		pg_copy_text(&c, "x", 1);
- * 	}
- * 	rc = pg_copy_end(&c, &rows, err);
+ *	struct pg_copy c;
+ *	rc = pg_copy_begin(&c, pg, "COPY t (a, b) FROM STDIN (FORMAT binary)", 2, err);
+ *	for (...) {
+ *		pg_copy_row(&c);
+ *		pg_copy_s64(&c, 1);
+ *		pg_copy_text(&c, "x", 1);
+ *	}
+ *	rc = pg_copy_end(&c, &rows, err);
  *
  * Errors are kept until pg_copy_end(), which must be called whenever pg_copy_begin()
  * succeeded; no other statement may run in between. */
