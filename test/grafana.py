@@ -21,7 +21,8 @@ import sys
 from urllib.parse import quote, urlencode
 
 PLUGINS = {"prometheus": "prometheus", "yesoreyeram-infinity-datasource": "api",
-           "grafana-pyroscope-datasource": "profiles"}
+           "grafana-pyroscope-datasource": "profiles",
+           "phlare": "profiles"}  # as it was called before Grafana 10.1
 PANELS = {"row", "timeseries", "stat", "table", "bargauge", "barchart", "piechart", "flamegraph",
           "text"}
 FROM_GRAFANA = {"__from", "__to", "__rate_interval", "__range", "__interval", "__value",
@@ -65,20 +66,26 @@ def fill(x, values):
     return x
 
 
+def questions_of(page):
+    """(title, kind, target) of everything on a page that asks something."""
+    for p in panels_of(page):
+        for t in p.get("targets", []):
+            yield p["title"], PLUGINS[t["datasource"]["type"]], t
+    for v in page["templating"]["list"]:
+        if v["type"] != "query":
+            continue
+        q = v["query"]
+        if "infinityQuery" in q:
+            yield "$" + v["name"], "api", q["infinityQuery"]
+        else:
+            yield "$" + v["name"], "labels", q
+
+
 def questions(folder):
     """(folder, page, title, kind, target) of everything that asks something."""
     for where, _, page in dashboards(folder):
-        for p in panels_of(page):
-            for t in p.get("targets", []):
-                yield where, page, p["title"], PLUGINS[t["datasource"]["type"]], t
-        for v in page["templating"]["list"]:
-            if v["type"] != "query":
-                continue
-            q = v["query"]
-            if "infinityQuery" in q:
-                yield where, page, "$" + v["name"], "api", q["infinityQuery"]
-            else:
-                yield where, page, "$" + v["name"], "labels", q
+        for title, kind, t in questions_of(page):
+            yield where, page, title, kind, t
 
 
 def selector_of(q):
@@ -356,4 +363,5 @@ def main():
         judge(args[0], args[1], musts, set(args[3:]))
 
 
-main()
+if __name__ == "__main__":
+    main()

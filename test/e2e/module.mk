@@ -92,6 +92,7 @@ CHECKS += test/e2e/prometheus_rules.sh
 CHECKS += test/e2e/grafana_dashboards.sh
 CHECKS += test/e2e/grafana_panels.sh
 CHECKS += test/e2e/grafana_schema.sh
+CHECKS_LONG += test/e2e/grafana_live.sh
 # jobcomp_ceems.so in slurmctld of both releases
 CHECKS += test/e2e/jobcomp_shapes.sh
 CHECKS += test/e2e/ingest_starts.sh
