@@ -167,7 +167,7 @@ ceems-op-cluster|Power|AC
 ceems-op-cluster|Charged to units|A
 ceems-op-cluster|Running|A
 ceems-op-cluster|Nodes|AB
-ceems-op-cluster|Nodes that do not add up|A
+ceems-op-cluster|Unbalanced nodes|A
 ceems-op-cluster|Power by domain|A
 ceems-op-cluster|CPU|A
 ceems-op-cluster|Memory|A

@@ -137,16 +137,24 @@ def thresholds(steps):
     return {"mode": "absolute", "steps": [{"color": c, "value": v} for c, v in steps]}
 
 
+# a row whose name is empty would bear that of its number
+NAMED = [{"matcher": {"id": "byType", "options": "string"},
+          "properties": [{"id": "mappings", "value": [
+              {"type": "value", "options": {"": {"text": "(none)"}}}]}]}]
+
+
 def bargauge(title, about, targets, unit, transform=None, steps=None, **defaults):
     if steps:
         defaults["thresholds"] = thresholds(steps)
     options = {"reduceOptions": {"calcs": ["lastNotNull"], "fields": "", "values": True},
                "orientation": "horizontal", "displayMode": "basic", "showUnfilled": True}
-    return panel("bargauge", title, about, targets, unit, options, transform, **defaults)
+    return panel("bargauge", title, about, targets, unit, options, transform, overrides=NAMED,
+                 **defaults)
 
 
 def bars(title, about, targets, unit, x, transform=None, stack=False):
     options = {"xField": x, "orientation": "vertical", "showValue": "never",
+               "xTickLabelSpacing": 100,  # of many labels those that have room
                "stacking": "normal" if stack else "none",
                "legend": {"displayMode": "list", "placement": "bottom", "showLegend": True}}
     return panel("barchart", title, about, targets, unit, options, transform)
@@ -158,7 +166,16 @@ def pie(title, about, targets, unit, transform=None, rows=True):
                "pieType": "donut", "displayLabels": ["percent"],
                "legend": {"displayMode": "table", "placement": "right", "showLegend": True,
                           "values": ["value", "percent"]}}
-    return panel("piechart", title, about, targets, unit, options, transform)
+    return panel("piechart", title, about, targets, unit, options, transform, overrides=NAMED)
+
+
+def in_order(columns):
+    """Infinity gives columns in the order of the alphabet; here as they were written. What is not
+    among them (a column that was calculated) comes last."""
+    names = [("CO2e" if c["text"].startswith("CO2e ") else c["text"]) for c in columns]
+    return {"id": "organize", "options": {
+        "excludeByName": {}, "renameByName": {},
+        "indexByName": {name: i for i, name in enumerate(dict.fromkeys(names))}}}
 
 
 def override(name, **properties):
@@ -173,16 +190,20 @@ def table(title, about, target, columns=(), transform=None, sort=None, overrides
         p = {k: v for k, v in (("unit", c["unit"]), ("custom__width", c["width"])) if v}
         if c["hidden"]:
             p["custom__hidden"] = True
+        if c["type"] == "timestamp_epoch" and not c["hidden"]:
+            p.update({"unit": "time:YYYY-MM-DD HH:mm", "custom__width": 170})
         if c["links"]:
             p["links"] = [{"title": t, "url": u} for t, u in c["links"]]
         p.update(c["custom"])
         if p:
             over.append(override(c["text"], **p))
+    if columns and not any(t["id"] == "organize" for t in transform or []):
+        transform = (transform or []) + [in_order(columns)]
     options = {"showHeader": True, "cellHeight": "sm"}
     if sort:
         options["sortBy"] = [{"displayName": sort, "desc": True}]
     return panel("table", title, about, [target], None, options, transform,
-                 custom={"filterable": True}, overrides=over)
+                 custom={"filterable": True, "minWidth": 100}, overrides=over)
 
 
 def flame(title, about, target):

@@ -4,8 +4,8 @@
 These queries name no unit, so the load balancer answers them for roles alone (operator, admin);
 so does the API with /admin and /usage/projects.
 """
-from grafana import (RATE, Page, all_watts, api, bargauge, beside_gpus, col, of_gpus, pie, prom,
-                     series, stat, table, var_api, var_choice, var_label, var_source)
+from grafana import (RATE, Page, all_watts, api, bargauge, beside_gpus, col, in_order, of_gpus, pie,
+                     prom, series, stat, table, var_api, var_choice, var_label, var_source)
 from users import CLUSTER, PROVIDERS, USE, daily, grams, kwh, only_provider
 
 AGE = [("green", None), ("orange", 60), ("red", 300)]
@@ -29,7 +29,7 @@ def cluster_power(p):
     p.put(stat("Nodes", "That answer, and that do not.",
                [prom("count(ceems_exporter_build_info)", "up", True),
                 prom("count(up{job=\"ceems\"} == 0) or vector(0)", "down", True)], "none"), 4, 4)
-    p.put(stat("Nodes that do not add up", "Units + system + idle is what the sensor measured, on "
+    p.put(stat("Unbalanced nodes", "Units + system + idle is what the sensor measured, on "
                "each node and for each domain, in each scrape. Anything but 0 is a fault of ours.",
                [prom(f"count(abs(sum by (instance, domain) ({node}) "
                      f"- sum by (instance, domain) ({att}) - sum by (instance, domain) ({rest})) "
@@ -59,7 +59,7 @@ def cluster_records(p):
                    links=[("The project", "/d/ceems-op-project?var-project=${__value.raw}"
                            "&var-cluster=${cluster}&${__url_time_range}")]),
                col("num_users", "Users"), col("num_units", "Units"),
-               col("cpu_seconds", "CPU time used", unit="dtdurations"),
+               col("cpu_seconds", "CPU time used", unit="dtdurations", width=160),
                col("avg_cpu_usage.global", "CPU", unit="percent"),
                col("avg_cpu_mem_usage.global", "Memory", unit="percent"),
                col("avg_gpu_usage.global", "GPU", unit="percent")] + kwh() + grams() + [
@@ -78,12 +78,14 @@ def cluster_records(p):
         "mode": "binary", "alias": "CPU time left unused", "binary": {
             "left": "Allocated", "operator": "-", "right": "Used"}}},
               {"id": "sortBy", "options": {"sort": [{"field": "CPU time left unused",
-                                                     "desc": True}]}}]
+                                                     "desc": True}]}},
+              in_order(columns[:2] + [col("", "CPU time left unused")] + columns[2:])]
     p.put(table("Waste", "CPU time that was allocated and not used, the most first: whom to talk "
                 "to about smaller requests.", api("/usage/current/admin", columns, [CLUSTER]),
                 columns, unused, overrides=[
                     {"matcher": {"id": "byName", "options": "CPU time left unused"},
-                     "properties": [{"id": "unit", "value": "dtdurations"}]}]), 16, 11)
+                     "properties": [{"id": "unit", "value": "dtdurations"},
+                                    {"id": "custom.width", "value": 190}]}]), 16, 11)
     p.put(bargauge("Coverage by project", "Share of the time of units on nodes that was really "
                    "watched. Below 99 % numbers are too low.",
                    [api("/usage/projects", [col("project", "Project", "string"),
@@ -110,8 +112,9 @@ def cluster_state(p):
                  "recorded.",
                  [prom("3600 * sum by (provider) (job:ceems_host_emissions_g_s:pue)",
                        "host, {{provider}}")], "massg"), 8, 7)
-    p.put(series("Emission factors", "Grams for a kWh.",
-                 [prom("max by (provider, country_code) (ceems_emissions_gCo2_kWh)",
+    p.put(series("Emission factors", "Grams for a kWh, by which nodes count their emissions.",
+                 [prom("3.6e6 * max by (provider, country_code) "
+                       "(ceems_emissions_factor_grams_per_joule)",
                        "{{provider}} {{country_code}}")], "short"), 8, 7)
     p.put(table("Providers", "Age of what they said last.",
                 prom("max by (provider, country_code) (ceems_emissions_age_seconds)",

@@ -5,7 +5,7 @@ job exactly; rate() is for how fast it goes (doc/metrics.md).
 """
 from grafana import (RATE, Page, api, bars, beside_gpus, col, flame, of_gpus, profile, prom, series,
                      stat, table, text, var_api, var_choice, var_label, var_source)
-from users import KINDS, PROVIDERS, grams, kwh, only_provider, variables
+from users import KINDS, PROVIDERS, grams, kwh, variables, with_grams
 
 UNIT = 'uuid="$uuid"'
 ON = UNIT + ',hostname=~"$host"'
@@ -31,7 +31,7 @@ def what_it_was(p, kind, slash):
     columns = [col("name", "Name", "string"), col("username", "User", "string"),
                col("project", KINDS[kind]["project"], "string"), col("state", "State", "string"),
                col("started_at_ts", "Started", "timestamp_epoch"),
-               col("ended_at", "Ended", "string"), col("elapsed", "Elapsed", "string"),
+               col("ended_at", "Ended", "string", width=220), col("elapsed", "Elapsed", "string"),
                col("allocation.nodes", "Nodes"), col("allocation.cpus", "CPUs"),
                col("allocation.mem", "Memory", unit="bytes"), col("allocation.gpus", "GPUs"),
                col("known_by", "Known by", "string"),
@@ -44,17 +44,18 @@ def what_it_was(p, kind, slash):
              [col("avg_cpu_usage.global", "CPU")], "percent"),
             ("Memory", "Mean of what was allocated, over its life.",
              [col("avg_cpu_mem_usage.global", "Memory")], "percent"),
-            ("Memory, highest", "On its busiest node.",
-             [col("memory_peak_bytes", "Highest")], "bytes"),
+            ("Peak memory", "On its busiest node.",
+             [col("memory_peak_bytes", "Peak")], "bytes"),
             ("Energy", "With the building's share (PUE).", kwh(), "kwatth"),
             ("Energy as measured", "By domain; total counts nothing twice.",
              [col(f"energy_joules.{d}", d) for d in
               ("total", "package", "dram", "gpu", "other")], "joule")):
-        p.put(stat(title, about, [api("/units" + slash, columns, its, window=False)], unit),
+        p.put(stat(title, about, [api("/units" + slash, columns, its, window=False)], unit,
+                   noValue="–"),
               8 if "measured" in title else 3 if title != "Energy" else 4, 4)
     p.put(stat("Emissions", "By the provider chosen above.",
                [api("/units" + slash, grams(), its, window=False)], "massg",
-               transform=only_provider()), 3, 4)
+               transform=with_grams()), 3, 4)
 
 
 def cpu(p, kind):
@@ -93,15 +94,15 @@ def memory(p):
                  "on all nodes.",
                  [prom(f"sum(ceems_compute_unit_memory_{m}_bytes{{{ON}}})", what)
                   for m, what in (("rss", "processes"), ("cache", "page cache"), ("used", "used"),
-                                  ("total", "limit"))], "bytes", legend="table"), 12, 8)
+                                  ("total", "limit"))], "bytes", legend="table"), 12, 10)
     p.put(series("Of what it was given", "On each node.",
                  [prom(f"100 * ceems_compute_unit_memory_used_bytes{{{ON}}} / "
-                       f"ceems_compute_unit_memory_total_bytes{{{ON}}}", NODE)], "percent"), 8, 8)
+                       f"ceems_compute_unit_memory_total_bytes{{{ON}}}", NODE)], "percent"), 8, 10)
     p.put(stat("Memory", "Highest on any node, and processes that were killed for want of it.",
                [prom(f"max({total('ceems_compute_unit_memory_peak_bytes')})", "highest", True),
                 prom(f"sum({total('ceems_compute_unit_oom_kills_total')})", "killed", True)],
                "bytes", overrides=[{"matcher": {"id": "byName", "options": "killed"},
-                                    "properties": [{"id": "unit", "value": "none"}]}]), 4, 8)
+                                    "properties": [{"id": "unit", "value": "none"}]}]), 4, 10)
 
 
 def energy(p):
@@ -257,7 +258,7 @@ def profiling(p):
 def details(p, kind):
     p.row("From the records", closed=True)
     columns = [col("node", "Node", "string"), col("started_at_ts", "Started", "timestamp_epoch"),
-               col("ended_at", "Ended", "string"), col("how_ended", "How it ended", "string"),
+               col("ended_at", "Ended", "string", width=220), col("how_ended", "How it ended", "string"),
                col("cpus", "CPUs"), col("memory_bytes", "Memory", unit="bytes"),
                col("final", "Final", "boolean")]
     p.put(table("Nodes", "Final: the node's last report has come.",
@@ -266,11 +267,11 @@ def details(p, kind):
     if kind == "slurm":
         columns = [col("step", "Step", "string"),
                    col("started_at_ts", "Started", "timestamp_epoch"),
-                   col("ended_at", "Ended", "string"), col("exit_status", "Exit status"),
+                   col("ended_at", "Ended", "string", width=220), col("exit_status", "Exit status"),
                    col("cpus", "CPUs"), col("tasks", "Tasks"),
                    col("cpu_user_seconds", "User", unit="s"),
                    col("cpu_system_seconds", "System", unit="s"),
-                   col("memory_peak_bytes", "Memory, highest", unit="bytes"),
+                   col("memory_peak_bytes", "Peak memory", unit="bytes"),
                    col("energy_joules.total", "Energy", unit="joule")]
         p.put(table("Steps", "Each with its final counters, however short it was.",
                     api("/units/${run}", columns, [("resolution", "none")], "data.steps"),

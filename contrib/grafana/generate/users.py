@@ -38,13 +38,20 @@ def only_provider():
             {"id": "renameByRegex", "options": {"regex": "^CO2e .*", "renamePattern": "CO2e"}}]
 
 
+def with_grams():
+    """The same, without rows that this provider has nothing of: their sum is no 0 g."""
+    return only_provider() + [{"id": "filterByValue", "options": {
+        "type": "exclude", "match": "any",
+        "filters": [{"fieldName": "CO2e", "config": {"id": "isNull", "options": {}}}]}}]
+
+
 def grams(selector="grams"):
     return [col(f"{selector}.{p}", f"CO2e {p}", unit="massg") for p in PROVIDERS]
 
 
 def kwh():
-    return [col("total_cpu_energy_usage_kwh.total", "Host energy", unit="kwatth"),
-            col("total_gpu_energy_usage_kwh.total", "GPU energy", unit="kwatth")]
+    return [col("total_cpu_energy_usage_kwh.total", "Host energy", unit="kwatth", width=130),
+            col("total_gpu_energy_usage_kwh.total", "GPU energy", unit="kwatth", width=130)]
 
 
 def totals(page, kind, path, params, what):
@@ -64,16 +71,16 @@ def totals(page, kind, path, params, what):
     one("Energy", "What the nodes' sensors measured, divided by use, with the building's share "
         "(PUE). Host is everything beside GPUs.", kwh(), "kwatth", 5)
     one("Emissions", "By the emission factors of the provider that is chosen above, at the time "
-        "the energy was used.", grams(), "massg", 4, only_provider())
+        "the energy was used.", grams(), "massg", 4, with_grams())
 
 
 def daily(page, path, params, about):
     params = params + [("limit", "1000")]
     page.put(bars("Energy a day", about + " Days are those of UTC.",
-                  [api(path, [col("day", "Day", "timestamp")] + kwh(), params)], "kwatth", "Day",
+                  [api(path, [col("day", "Day", "string")] + kwh(), params)], "kwatth", "Day",
                   by_day(["Host energy", "GPU energy"]), stack=True), 12, 8)
     page.put(bars("CPU time a day", "Used, and allocated.",
-                  [api(path, [col("day", "Day", "timestamp"), col("cpu_seconds", "Used"),
+                  [api(path, [col("day", "Day", "string"), col("cpu_seconds", "Used"),
                               col("total_time_seconds.alloc_cputime", "Allocated")], params)],
                   "dtdurations", "Day", by_day(["Used", "Allocated"])), 12, 8)
 
@@ -83,7 +90,8 @@ def by_day(columns):
     fields = {c: {"operation": "aggregate", "aggregations": ["sum"]} for c in columns}
     fields["Day"] = {"operation": "groupby", "aggregations": []}
     return [{"id": "groupBy", "options": {"fields": fields}},
-            {"id": "renameByRegex", "options": {"regex": "(.*) \\(sum\\)", "renamePattern": "$1"}}]
+            {"id": "renameByRegex", "options": {"regex": "(.*) \\(sum\\)", "renamePattern": "$1"}},
+            {"id": "sortBy", "options": {"sort": [{"field": "Day"}]}}]
 
 
 def unit_links(page):
@@ -97,22 +105,22 @@ def unit_links(page):
 
 def unit_columns(kind, page, person=False):
     k = KINDS[kind]
-    columns = [col("uuid", k["id"], "string", links=unit_links(page), width=110),
+    columns = [col("uuid", k["id"], "string", links=unit_links(page), width=90),
                col("name", "Name", "string"), col("project", k["project"], "string")]
     if person:
         columns.append(col("username", "User", "string"))
     columns += [
         col("state", "State", "string", width=110),
-        col("started_at_ts", "Started", "timestamp_epoch", width=170),
+        col("started_at_ts", "Started", "timestamp_epoch"),
         col("elapsed", "Elapsed", "string", width=100),
-        col("allocation.cpus", "CPUs", width=70), col("allocation.gpus", "GPUs", width=70),
-        col("avg_cpu_usage.global", "CPU", unit="percent", width=80,
+        col("allocation.cpus", "CPUs", width=80), col("allocation.gpus", "GPUs", width=80),
+        col("avg_cpu_usage.global", "CPU", unit="percent", width=90,
             thresholds={"mode": "absolute", "steps": [{"color": c, "value": v} for c, v in USE]},
             custom__cellOptions={"type": "color-text"}),
-        col("avg_cpu_mem_usage.global", "Memory", unit="percent", width=80),
-        col("memory_peak_bytes", "Memory, highest", unit="bytes", width=110),
+        col("avg_cpu_mem_usage.global", "Memory", unit="percent", width=110),
+        col("memory_peak_bytes", "Peak memory", unit="bytes", width=140),
         col("avg_gpu_usage.global", "GPU", unit="percent", width=80)] + kwh() + grams() + [
-        col("coverage", "Coverage", unit="percentunit", width=90),
+        col("coverage", "Coverage", unit="percentunit", width=120),
         col("tags.nodelist", "Nodes", "string"), col("tags.partition", "Partition", "string"),
         col("tags.qos", "QoS", "string"),
         col("cluster_id", "Cluster", "string", hidden=True),
@@ -176,8 +184,9 @@ def project(admin):
     daily(p, "/usage/daily" + slash, its, "Of this project.")
     p.row("Members")
     columns = [col("username", "User", "string"), col("num_units", "Units"),
-               col("cpu_seconds", "CPU time used", unit="dtdurations"),
-               col("total_time_seconds.alloc_cputime", "CPU time allocated", unit="dtdurations"),
+               col("cpu_seconds", "CPU time used", unit="dtdurations", width=160),
+               col("total_time_seconds.alloc_cputime", "CPU time allocated", unit="dtdurations",
+                   width=180),
                col("avg_cpu_usage.global", "CPU", unit="percent"),
                col("avg_cpu_mem_usage.global", "Memory", unit="percent"),
                col("avg_gpu_usage.global", "GPU", unit="percent")] + kwh() + grams() + [
