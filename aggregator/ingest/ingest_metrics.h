@@ -7,11 +7,11 @@
 #include "aggregator/ingest/ingest_writer.h"
 #include "lib/prom.h"
 
-/* What the aggregator says of the reports it gets (doc/metrics.md). */
+/* Metrics of received reports (doc/metrics.md). */
 
 struct ingest_requests {
 	atomic_uint_fast64_t by_status[6]; /* 200 400 401 403 413 503 */
-	/* records; moved: reports whose times were */
+	/* records; moved: reports whose times were shifted */
 	atomic_uint_fast64_t refused, waiting, moved;
 };
 

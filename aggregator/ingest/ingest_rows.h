@@ -12,13 +12,13 @@
 
 /*
  * A push (the body of one POST, lib/records/batch.h) as rows for the tables of
- * aggregator/sql/0002_ingest.sql: all of it is checked here, so that the database finds
- * nothing to refuse and one bad record costs nobody else his.
+ * aggregator/sql/0002_ingest.sql: everything is checked here, so that the database
+ * refuses nothing and a bad record does not affect others.
  */
 
 #define INGEST_NULL INT64_MIN
 
-/* What reports say of use. INGEST_NULL: not known. */
+/* Use as reported. INGEST_NULL: unknown. */
 struct ingest_use {
 	int64_t observed_ms;
 	int64_t cpu_user_ns, cpu_system_ns;
@@ -41,17 +41,17 @@ struct ingest_interval {
 typedef uint32_t ingest_text;
 
 struct ingest_node {
-	uint8_t type; /* enum report_type: an interval says what a lost start would */
+	uint8_t type; /* enum report_type: interval: has what a lost start had */
 	bool provisional, guessed, found;
 	int64_t instance, restarts, uid, gid, array_job, array_task;
 	uint64_t started_ns, ended_ns, t1_ns; /* 0: none */
-	int64_t shift_ms;                     /* that is in them */
+	int64_t shift_ms;                     /* included in them */
 	uint64_t over_ns;                     /* see ingest_place_over() */
 	int64_t cpus, memory_bytes, gpus;
 	ingest_text manager, cluster, node, boot, uuid, how_ended, gpu_list, gpu_share;
 	ingest_text hints; /* JSON */
 	struct ingest_use use;
-	/* found: what the unit had used by then */
+	/* found: used by the unit before */
 	int64_t before_user_ns, before_system_ns, before_read_bytes, before_write_bytes;
 };
 
@@ -72,19 +72,19 @@ struct ingest_job {
 	uint64_t submitted_s, part_s;
 };
 
-/* Which node has been heard of */
+/* A node that has been heard of */
 struct ingest_seen {
 	ingest_text manager, cluster, node;
 };
 
 #define INGEST_LABEL_BYTES 192
-#define INGEST_LABELS_MAX 32 /* of a push; more: the energy has none */
-#define INGEST_SEEN_MAX 1024 /* the same */
-/* All rows of a push. Records that need more are refused: the courier sends 20 000 at a
- * time at most, and an interval that is long is many rows. */
+#define INGEST_LABELS_MAX 32 /* per push; with more, energy is dropped */
+#define INGEST_SEEN_MAX 1024 /* per push */
+/* Rows of a push in all. Records that need more are refused: the courier sends at most
+ * 20 000 at a time, but a long interval becomes many rows. */
 #define INGEST_ROWS_MAX 60000u
 #define INGEST_REASON_BYTES 160
-#define INGEST_REASONS_MAX 1000u /* that are told; the others are counted */
+#define INGEST_REASONS_MAX 1000u /* reported; further ones are counted */
 
 struct ingest_refusal {
 	uint32_t index; /* of the record */
@@ -102,31 +102,30 @@ struct ingest_push {
 		refusal_count;
 	uint32_t interval_cap, node_cap, step_cap, job_cap, seen_cap, refusal_cap;
 	uint32_t records, accepted, refused;
-	bool no_memory; /* for something of it: not to be used */
-	bool entangled; /* where a report is depends on others of the push */
-	uint32_t untimely,
-		moved;  /* refused, or moved, by our clock; with times moved */
-	bool has_clock; /* the sender's, when it sent */
+	bool no_memory; /* out of memory: not to be used */
+	bool entangled; /* the place of a report depends on others of the push */
+	uint32_t untimely, moved; /* refused, or shifted, by our clock */
+	bool has_clock;           /* the sender's at the time of sending */
 	struct report_clock clock;
 	char labels[INGEST_LABELS_MAX][INGEST_LABEL_BYTES];
 	uint32_t label_count;
 	struct buf texts;
 };
 
-/* Zero-initialise. Frees what is in it. */
+/* Frees its contents. Accepts a zeroed one. */
 void ingest_push_done(struct ingest_push *p);
 /* Rows of all kinds. */
 uint32_t ingest_push_rows(const struct ingest_push *p);
-/* About what it holds of memory. */
+/* Approximate memory use. */
 size_t ingest_push_bytes(const struct ingest_push *p);
 /* Borrowed until the next text; NULL for 0. */
 const char *ingest_push_text(const struct ingest_push *p, ingest_text t);
-/* Copies, each byte that is no UTF-8 as '?', up to a NUL. "" is 0. An error stays in
+/* Copies up to a NUL, with '?' for each invalid UTF-8 byte. "" is 0. Errors stay in
  * texts. */
 ingest_text ingest_push_put(struct ingest_push *p, const char *s, size_t len);
-/* Index of a label, -1: there are too many. */
+/* Index of a label; -1: there are too many. */
 int ingest_push_label(struct ingest_push *p, const char *label);
-/* A zeroed row at the end, or NULL: too many, or no memory, which the push notes. */
+/* Appends a zeroed row; NULL: too many, or no memory, which the push records. */
 struct ingest_interval *ingest_push_interval(struct ingest_push *p);
 struct ingest_node *ingest_push_node(struct ingest_push *p);
 struct ingest_step *ingest_push_step(struct ingest_push *p);

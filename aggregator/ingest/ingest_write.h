@@ -5,7 +5,7 @@
 #include "aggregator/ingest/ingest_copy.h"
 #include "aggregator/ingest/ingest_writer.h"
 
-/* One transaction that writes a group. For one thread. */
+/* Writes a group in one transaction. For one thread. */
 
 struct ingest_write;
 
@@ -13,11 +13,10 @@ int ingest_write_new(const struct pg_params *pg, uint64_t rollup_ms,
 		     struct ingest_write **ret, struct err *err);
 void ingest_write_free(struct ingest_write *w); /* accepts NULL */
 
-/* 0 after the commit, else as lib/pg/pg.h, and nothing is written (-EHOSTDOWN at the
- * commit: or all of it). -ESTALE: the database has some of the instances elsewhere, as
- * another aggregator placed them, or we before a restart; known has learnt it.
- * label_ids of g are the function's. Adds to repeated, differ, job_repeated and staged.
- */
+/* 0 after the commit, else as lib/pg/pg.h and nothing has been written (-EHOSTDOWN at
+ * the commit: possibly all of it). -ESTALE: the database has other shifts for some
+ * instances, from another aggregator or from before a restart; known has them now.
+ * Overwrites label_ids of g. Adds to repeated, differ, job_repeated and staged. */
 int ingest_write(struct ingest_write *w, struct ingest_group *g,
 		 struct ingest_counters *counters, struct err *err);
 
