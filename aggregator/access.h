@@ -10,20 +10,20 @@
 #include "lib/identity/identity.h"
 
 /*
- * Who may see what of the API: one table of endpoints, with a scope for each role, and
- * what a scope is as SQL. What is not in the table is not there, and a role that the
- * table does not name sees nothing. Each query takes its condition from here.
+ * Access control of the API: a table of endpoints with a scope for each role, and
+ * scopes as SQL. What is not in the table does not exist, and a role that the table
+ * does not name sees nothing. Each query takes its condition from here.
  */
 
 enum scope_kind {
 	SCOPE_NONE,   /* refused */
-	SCOPE_PUBLIC, /* nothing of anybody: without proof of who asks */
-	SCOPE_LOGIN,  /* nothing of anybody, but only for who is known */
-	SCOPE_SELF,   /* what is theirs */
-	/* ... and that of all members of their projects, where the site says so
+	SCOPE_PUBLIC, /* nobody's data: needs no proof */
+	SCOPE_LOGIN,  /* nobody's data, but for known users only */
+	SCOPE_SELF,   /* the caller's own */
+	/* ... and that of all members of the caller's projects, if the site allows it
 	 * (--privacy.project-members), else SCOPE_SELF */
 	SCOPE_MATES,
-	SCOPE_CLUSTERS, /* all of the clusters that they operate */
+	SCOPE_CLUSTERS, /* all of the clusters that the caller operates */
 	SCOPE_ALL,
 };
 
@@ -32,8 +32,8 @@ enum access_role { ROLE_USER, ROLE_OPERATOR, ROLE_ADMIN };
 struct ask; /* aggregator/api.h */
 
 struct endpoint {
-	/* Below /api/v1. A part that is '*' is a unit's number, {cluster}, {uuid} and
-	 * {run} are what they say. */
+	/* Below /api/v1. '*' stands for a unit's number; {cluster}, {uuid} and {run}
+	 * stand for themselves. */
 	const char *path;
 	enum scope_kind scopes[3]; /* by role */
 	const struct param_spec *const *params;
@@ -45,7 +45,7 @@ struct endpoint {
 extern const struct endpoint endpoints[];
 extern const size_t endpoint_count;
 
-/* What a path says; "", 0 and false where it has no such part. */
+/* The variable parts of a path; "", 0 and false if it has none. */
 struct path_args {
 	uint64_t id;
 	char cluster[256], uuid[129]; /* uuid: PARAM_ID */
@@ -53,21 +53,21 @@ struct path_args {
 	bool has_run;
 };
 
-/* NULL: there is none. Total on any text. */
+/* NULL: no such endpoint. Accepts any text. */
 const struct endpoint *access_find(const char *path, struct path_args *ret);
 
 /* Roles by configuration: "login", for operators also "login/cluster". -EINVAL. */
 int access_check_roles(const struct conf_list *admins,
 		       const struct conf_list *operators, struct err *err);
 
-/* What somebody may see, as numbers of the database, "1,2,3". */
+/* What a user may see, as ids of the database, "1,2,3". */
 struct scope {
 	enum scope_kind kind;
 	enum access_role role;
-	struct buf persons, person_clusters; /* themselves, one on each cluster */
-	struct buf uids, uid_clusters; /* for units that nobody has named a person of */
-	struct buf projects;           /* SCOPE_MATES alone */
-	struct buf clusters;           /* SCOPE_CLUSTERS alone */
+	struct buf persons, person_clusters; /* the user, one person per cluster */
+	struct buf uids, uid_clusters;       /* for units without a person */
+	struct buf projects;                 /* SCOPE_MATES alone */
+	struct buf clusters;                 /* SCOPE_CLUSTERS alone */
 };
 void scope_done(struct scope *s);
 
@@ -76,16 +76,16 @@ struct access_site {
 	bool project_members;
 };
 
-/* Looks up who it is and what that one may see at the endpoint. -EPERM: refused, with
- * words for whoever asks; else the database's failure. who->login is filled in where
- * only the uid is known. */
+/* Looks up the user, and what they may see at the endpoint. -EPERM: refused, with a
+ * text for the user; else the database's failure. Fills in who->login if only the uid
+ * is known. */
 int access_resolve(const struct access_site *site, const struct endpoint *e,
 		   struct identity_who *who, struct pg *pg, struct scope *ret,
 		   struct err *err);
 
 /* Conditions for a row u of `unit`; n of unit_node with its node o; d of usage_day; d
- * of unit_day with its unit u; a person p; a project p. Constant text and numbers of
- * the scope alone. */
+ * of unit_day with its unit u; a person p; a project p. Constant text and the scope's
+ * ids only. */
 void scope_put_unit(const struct scope *s, struct query *q);
 void scope_put_unlinked(const struct scope *s, struct query *q);
 void scope_put_usage(const struct scope *s, struct query *q);

@@ -7,23 +7,24 @@
 #include "lib/identity/identity_web.h"
 #include "lib/identity/munge.h"
 
-/* The REST API (doc/api.md): a request is looked at by a thread of the web server,
- * proved, allowed and answered by one of the pool, and sent by the first again. */
+/* The REST API (doc/api.md): a thread of the web server receives a request, a thread of
+ * the pool proves, authorises and answers it, and the first sends the answer. */
 
 extern const struct part part_api;
 
-/* Handles all below /api/ that no other route has. arg is the struct app. A body is
- * read when it is proved who asks. */
+/* Handles everything below /api/ without a route of its own. arg is the struct app. A
+ * body is read only when the caller is proved. */
 void api_admit(void *arg, struct web_request *r);
 void api_serve(void *arg, struct web_request *r);
 void api_end(void *arg, struct web_request *r, unsigned status);
 
-/* Whether front ends of the site's list connect from there. Any thread, once the parts
- * are open. */
+/* Whether this is the address of a configured front end. Any thread, once the parts are
+ * open. */
 bool api_is_front_end(struct app *app, const struct netaddr *peer);
 
-/* Of a row u of `unit`: whether it is known when it was. What nothing but a wall clock
- * of a boot that is over knows gives nobody a right until its record has come. */
+/* For a row u of `unit`: whether its times are certain. If only the wall clock of a
+ * finished boot knows them, the unit gives nobody access until its completion record
+ * has come. */
 #define UNIT_IS_TIMED                                                                  \
 	"(u.known_by <> 'node' OR NOT EXISTS (SELECT FROM unit_node f WHERE f.unit = " \
 	"u.id AND f.over_by IS NOT NULL))"
@@ -33,7 +34,7 @@ bool api_is_front_end(struct app *app, const struct netaddr *peer);
 struct ask {
 	struct app *app;
 	struct web_request *r;
-	struct api_site *site; /* what the site said when it began */
+	struct api_site *site; /* the site's settings when the request began */
 	const struct endpoint *endpoint;
 	struct path_args path;
 	struct identity_request proof;
@@ -41,11 +42,11 @@ struct ask {
 	enum {
 		ASK_NEW,
 		ASK_MUNGE, /* its credential has been, or is being, decoded */
-		ASK_PROOF, /* the pool proves who asks */
+		ASK_PROOF, /* the pool proves the caller */
 		ASK_ANSWER,
 		ASK_OVER, /* the answer is in body */
 	} phase;
-	bool proved; /* who it is */
+	bool proved; /* the caller is */
 	struct identity_who who;
 	struct scope scope;
 	struct param_set params;
@@ -69,21 +70,21 @@ struct ask {
 };
 
 /* Runs a query whose rows are: JSON; optionally columns named observed_ms and node_ms,
- * which are summed, as_of (text), and page (text, a row's place). With more than most
- * rows the last is left out and the page of the one before is the cursor. most 0: all.
- */
+ * which are summed, as_of (text), and page (text, a row's position). With more than
+ * `most` rows the last is left out and the page of the one before becomes the cursor.
+ * most 0: all. */
 int api_rows(struct ask *a, struct query *q, size_t most, struct err *err);
 
-/* from and to, or a day until now. -EINVAL: the wrong way round, or longer than
+/* from and to, or the last 24 hours. -EINVAL: from is after to, or longer than
  * --query.max-period. */
 int api_window(struct ask *a, struct err *err);
 /* limit, or 100. */
 size_t api_limit(const struct ask *a);
-/* Appends " AND EXISTS ... name = ANY (cluster_id)" and so on for a table's columns,
- * where the parameter was given. */
+/* Appends " AND EXISTS ... name = ANY (cluster_id)" and the like for a table's columns,
+ * if the parameter was given. */
 void api_put_filter(const struct ask *a, struct query *q, const char *param,
 		    const char *table, const char *column);
-/* "expression", cut down to the members that `field` asks for. */
+/* "expression", reduced to the members that `field` names. */
 void api_put_json(const struct ask *a, struct query *q, const char *expression);
 
 int api_users(struct ask *a, struct err *err);
@@ -95,7 +96,7 @@ int api_units_admin(struct ask *a, struct err *err);
 int api_units_visible(struct ask *a, struct err *err);
 int api_unit(struct ask *a, struct err *err);
 int api_verify(struct ask *a, struct err *err);
-/* A POST of it: any number of ids up to 10 000, in the body. */
+/* The POST variant: up to 10 000 ids, in the body. */
 int api_verify_many(struct ask *a, struct err *err);
 int api_units_own(struct ask *a, struct err *err);
 int api_usage_current(struct ask *a, struct err *err);

@@ -7,22 +7,22 @@
 #include "lib/identity/identity.h"
 
 /*
- * What the site has said about who is who: roles, privacy, and how it is proved who
- * asks. One is in force; SIGHUP puts another in its place, and a request goes on with
- * the one that it began with. Thread safe.
+ * The site's settings about users: roles, privacy, and proof of identity. SIGHUP
+ * replaces those in force; a running request keeps the ones it started with. Thread
+ * safe.
  */
 
 struct api_site;
 struct api_sites;
 
-/* -EINVAL: options that make no sense; nothing is fetched. */
+/* -EINVAL: inconsistent options; fetches nothing. */
 int api_site_check(const struct options *o, struct err *err);
 
-/* o is borrowed for good. */
+/* o must stay valid. */
 int api_sites_new(const struct options *o, struct api_sites **ret, struct err *err);
 void api_sites_free(struct api_sites *s); /* accepts NULL; no request is left */
-/* Reads command line, file and environment again and takes roles, privacy and
- * identity from there. A failure leaves what was. */
+/* Reads command line, file and environment again and takes roles, privacy and identity
+ * from them. On failure nothing changes. */
 int api_sites_reload(struct api_sites *s, int argc, char *argv[], struct err *err);
 
 struct api_site *api_site_take(struct api_sites *s);

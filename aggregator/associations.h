@@ -8,8 +8,7 @@
 #include "lib/err.h"
 
 /* `sacctmgr -nP list associations format=Cluster,Account,User` as a JSON list.
- * *ret_rows: how many name a user. -EBADMSG: this is something else. Total on any
- * bytes. */
+ * *ret_rows: rows that name a user. -EBADMSG: not that output. Accepts any bytes. */
 int associations_parse(const char *text, size_t len, struct buf *ret, size_t *ret_rows,
 		       struct err *err);
 

@@ -4,10 +4,10 @@
 
 #include "aggregator/app.h"
 
-/* --check: looks at the database without changing it, prints one finding a line and
- * gives the exit status: 0 good, 1 warnings, 2 failures. */
+/* --check: checks the database without changing it, prints one finding per line and
+ * returns the exit status: 0 good, 1 warnings, 2 failures. */
 int check_database(struct app *app, struct err *err);
-/* The same of a private database that has not been begun yet. */
+/* The same for a private database that has not been created yet. */
 int check_none(const char *data_path);
 
 #endif

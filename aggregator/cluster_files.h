@@ -9,43 +9,44 @@
 
 #include "lib/err.h"
 
-/* The files of a private cluster (cluster.h has the list). */
+/* The files of a private cluster (listed in cluster.h). */
 
 struct cluster_paths {
 	char data[PATH_MAX - 64]; /* absolute */
 	char pgdata[PATH_MAX - 32], socket[PATH_MAX - 32];
 };
 
-/* -ENAMETOOLONG: the socket's path would be longer than the kernel takes. */
+/* -ENAMETOOLONG: the socket's path is too long for the kernel. */
 int cluster_paths_of(const char *data_path, struct cluster_paths *ret, struct err *err);
-/* A file of the folder; ret of PATH_MAX bytes, which is returned. */
+/* The path of a file in the folder, in ret (PATH_MAX bytes), which is returned. */
 char *cluster_path(const struct cluster_paths *at, const char *name, char *ret);
 void cluster_make_url(const struct cluster_paths *at, const char *database, char *ret,
 		      size_t size);
 
-/* The major version of the database that is there, 0: none yet. -EEXIST: pgdata holds
+/* The major version of the existing database, 0: none yet. -EEXIST: pgdata contains
  * something else, or is damaged. */
 int cluster_version(const struct cluster_paths *at, unsigned *ret, struct err *err);
 
-/* Once, after initdb: has the settings files read. */
+/* Once, after initdb: includes the settings files. */
 int cluster_include_settings(const char *pgdata, struct err *err);
-/* Each time: settings, who may connect, the socket's folder. */
+/* Before each start: settings, access rules, the socket's folder. */
 int cluster_write_settings(const struct cluster_paths *at, unsigned connections,
 			   struct err *err);
 
-/* The pid in postmaster.pid, 0: none; ret_ready (may be NULL): it takes connections. */
+/* The pid in postmaster.pid, 0: none; ret_ready (may be NULL): it accepts
+ * connections. */
 pid_t cluster_postmaster(const struct cluster_paths *at, bool *ret_ready);
-/* Its pid file and the socket's, when no process is left that they could mean. */
+/* Removes its pid file and the socket's, if no such process is left. */
 void cluster_forget_postmaster(const struct cluster_paths *at);
 
-/* The log, for appending; a long one is put aside as log.old first. */
+/* Opens the log for appending; renames a long one to log.old first. */
 int cluster_open_log(const struct cluster_paths *at, struct err *err);
-/* While it is written to: one that has grown beyond all bounds is emptied. */
+/* While it is being written: empties it if it has grown far too large. */
 void cluster_bound_log(const struct cluster_paths *at);
 /* The last FATAL, PANIC or ERROR line of the log, else "". */
 void cluster_last_words(const struct cluster_paths *at, char *ret, size_t size);
 
-/* A folder and all in it; fine when it is not there. */
+/* Removes a folder with its contents; not an error if it does not exist. */
 int cluster_remove(const char *path, struct err *err);
 
 #endif

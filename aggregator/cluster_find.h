@@ -7,16 +7,15 @@
 
 #include "lib/err.h"
 
-/* Where this machine has the server programs of Postgres: pg_config --bindir, then the
- * folders of the distributions, newest first.
- *
- * major 0: any version; else that one alone. Fills ret with the folder and gives its
- * major version. -ENOENT: none; ret_other is the newest that there is (0: none). */
+/* Finds the server programs of Postgres: pg_config --bindir, then the distributions'
+ * folders, newest first. major 0: any version; else that one only. Returns the major
+ * version and puts the folder into ret. -ENOENT: none; ret_other is the newest that
+ * exists (0: none). */
 int cluster_find(unsigned major, char *ret, size_t size, unsigned *ret_other,
 		 struct err *err);
 
-/* Our own processes that work in a folder: the server of a data folder and its children
- * do. How many, at most max. */
+/* Our own processes whose working directory is this folder, as with a Postgres server
+ * and its children. Returns how many, at most max. */
 size_t cluster_processes(const char *dir, pid_t *ret, size_t max);
 
 #endif

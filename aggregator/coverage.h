@@ -5,14 +5,14 @@
 #include "lib/pg/pg.h"
 #include "lib/prom.h"
 
-/* How much of units' lives was watched, by cluster: of those that ended in the last
- * day, an hour ago at the latest, so that their last reports had the time to come. */
+/* Coverage by cluster: of units that ended in the last day but at least an hour ago, so
+ * that their last reports had time to arrive. */
 
 struct coverage;
 
 int coverage_new(struct coverage **ret, struct err *err);
 void coverage_free(struct coverage *c); /* accepts NULL */
-/* Asks the database; what it does not answer is not known. */
+/* Asks the database; on failure coverage is unknown. */
 void coverage_look(struct coverage *c, struct pg *pg);
 /* Any thread. */
 void coverage_metrics(struct coverage *c, struct prom *out);

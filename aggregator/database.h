@@ -6,16 +6,15 @@
 
 /* The program's database: the pool of connections for requests, and the schema. */
 
-/* Starts the pool, privileges dropped, and waits a little for the first connection: a
- * database that is away is no error, one that is not ours to use (newer, another
+/* Starts the pool, with privileges dropped, and waits briefly for the first connection.
+ * A database that is down is not an error; one that we must not use (newer, or another
  * build's) is. */
 int database_open(struct app *app, struct err *err);
 
-/* --migrate: what was done goes to stdout. */
+/* --migrate: reports on stdout what was done. */
 int database_migrate(struct app *app, struct err *err);
 
-/* Checks that the schema is this program's; with --db.auto-migrate brings it there
- * first. */
+/* Checks that the schema is this program's; with --db.auto-migrate migrates first. */
 int database_schema(const struct app *app, struct pg *pg, struct err *err);
 
 #endif

@@ -4,13 +4,13 @@
 
 #include "aggregator/app.h"
 
-/* Emission factors and PUE: what --emissions.zone and --emissions.pue say goes into
- * cluster_zone and pue, factors are asked for by the code of ceems-courier and stored
- * when they change. The database computes the rest (aggregator/sql/0004_rollup.sql). */
+/* Emission factors and PUE: --emissions.zone and --emissions.pue go into cluster_zone
+ * and pue; factors are fetched by ceems-courier's code and stored when they change. The
+ * database computes the rest (aggregator/sql/0004_rollup.sql). */
 extern const struct part part_factors;
 
-/* "PROVIDER=ZONE" or "CLUSTER/PROVIDER=ZONE" and "1.25" or "CLUSTER=1.25". cluster is
- * "" for all of them. -EINVAL with words. */
+/* "PROVIDER=ZONE" or "CLUSTER/PROVIDER=ZONE", and "1.25" or "CLUSTER=1.25". cluster is
+ * "" for all clusters. -EINVAL with a text. */
 #define FACTOR_WORD_BYTES 64
 struct factor_zone {
 	char cluster[FACTOR_WORD_BYTES], provider[FACTOR_WORD_BYTES],

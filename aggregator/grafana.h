@@ -4,8 +4,8 @@
 
 #include "aggregator/app.h"
 
-/* Members of teams of Grafana (--admin.grafana.teams-ids) are admins as long as Grafana
- * says so, in the table `role` by the word of 'grafana'. */
+/* Members of Grafana teams (--admin.grafana.teams-ids) are admins as long as Grafana
+ * says so; they are in the table `role` with source 'grafana'. */
 extern const struct part part_grafana;
 
 #endif

@@ -7,9 +7,9 @@
 
 #define GRAFANA_BYTES_MAX ((size_t)4 << 20) /* of an answer */
 
-/* Logins of a team's members, an answer of /api/teams/ID/members, appended to ret as
- * items of a list of JSON texts with a comma before each. Members whose login is none
- * of ours are left out. How many, or -EBADMSG. */
+/* Logins of a team's members, from an answer of /api/teams/ID/members, appended to ret
+ * as JSON strings with a comma before each. Invalid logins are left out. Returns how
+ * many, or -EBADMSG. */
 int grafana_members(const char *text, size_t len, struct buf *ret, struct err *err);
 
 #endif

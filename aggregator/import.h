@@ -4,21 +4,21 @@
 
 #include "aggregator/app.h"
 
-/* What others know of jobs and people: sacct's output, sacctmgr's associations. */
+/* Imports about jobs and people: sacct's output, sacctmgr's associations. */
 
 /* --import WHAT[=FILE]: reads the file ("-": standard input), or runs Slurm's command
- * as the user that we are, and says what was taken. Doing it twice changes nothing. */
+ * as our user, and prints what was imported. Repeating it changes nothing. */
 int import_run(struct app *app, struct err *err);
-/* --erase LOGIN or LOGIN:UID: a person becomes a pseudonym. */
+/* --erase LOGIN or LOGIN:UID: replaces a person by a pseudonym. */
 int erase_run(struct app *app, struct err *err);
-/* --renumber CLUSTER/LOGIN:OLD:NEW: a person has another number. */
+/* --renumber CLUSTER/LOGIN:OLD:NEW: changes a person's uid. */
 int renumber_run(struct app *app, struct err *err);
-/* --settle CLUSTER/ID: slurmctld was right on whose a unit is. */
+/* --settle CLUSTER/ID: accepts slurmctld's word on a unit's owner. */
 int settle_run(struct app *app, struct err *err);
-/* Whether what these options say makes sense. */
+/* Whether these options are consistent. */
 int import_check(const struct options *o, struct err *err);
 
-/* Refreshes who is in which project (--people.associations). */
+/* Refreshes project members (--people.associations). */
 extern const struct part part_people;
 
 #endif

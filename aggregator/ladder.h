@@ -8,21 +8,21 @@
 #include "aggregator/partitions.h"
 
 /* The retention ladder: intervals for a month, hours for a year, days and units for
- * ever. A thread makes partitions ahead and drops old ones. */
+ * ever. A thread creates partitions ahead and drops old ones. */
 
 extern const struct part part_ladder;
 
-/* The partitions that the options ask for. */
+/* The partitions that the options require. */
 struct partitions_plan ladder_plan(const struct options *o);
 
-/* What an interval report may be of, by the clock that is given: [oldest, newest).
- * There is a partition for all of it. CLOCK_REALTIME ns. */
+/* The times that an interval report may have at now_ns, [oldest, newest). Partitions
+ * exist for all of it. CLOCK_REALTIME ns. */
 void ladder_window(const struct options *o, uint64_t now_ns, uint64_t *ret_oldest_ns,
 		   uint64_t *ret_newest_ns);
 
-/* Words for answers while nobody can tell how old a report is, so that none may be
- * refused for its age: the database's clock and this machine's are a day apart. NULL:
- * they are not. Any thread. */
+/* A text for answers while the age of reports cannot be judged, so that none may be
+ * refused for its age: the clocks of the database and of this machine are a day apart.
+ * NULL: they are not. Any thread. */
 const char *ladder_no_clock(struct app *app);
 
 #endif

@@ -23,7 +23,7 @@ struct options {
 	bool debug_server, compression, disable_cap_awareness; /* no effect */
 	uint64_t compression_level;                            /* none */
 	char *gomaxprocs;                                      /* none */
-	uint64_t max_requests;    /* of a client in a minute, 0: no limit */
+	uint64_t max_requests;    /* per user and minute, 0: no limit */
 	uint64_t max_connections; /* requests at a time */
 	uint64_t query_max_period_ms;
 

@@ -8,9 +8,8 @@
 #include "lib/buf.h"
 #include "lib/pg/pg.h"
 
-/* A statement in the making. Its text is ours alone: what came from outside goes in as
- * a value ($1, $2, ...), by query_text() and its like, which append the place-holder.
- */
+/* A statement under construction. Its text is only from us: outside values are passed
+ * as $1, $2, ... by query_text() and the like, which append the placeholder. */
 
 #define QUERY_LISTS_MAX 16
 
@@ -38,7 +37,7 @@ void query_param_list(struct query *q, const struct param_set *p, const char *na
 void query_numbers(struct query *q, const struct buf *numbers, const char *type);
 
 int query_run(struct query *q, struct pg *pg, PGresult **ret, struct err *err);
-/* Of a text that comes again and again and is quick: planned once for a connection. */
+/* For a text that recurs often and is quick: planned once per connection. */
 int query_run_kept(struct query *q, struct pg *pg, PGresult **ret, struct err *err);
 int query_run_kept_binary(struct query *q, struct pg *pg, PGresult **ret,
 			  struct err *err);

@@ -4,13 +4,12 @@
 
 #include "aggregator/app.h"
 
-/* What becomes of reports once they are written: the linker makes units of them
+/* Processing of stored reports: the linker makes units of them
  * (aggregator/sql/0003_linker.sql), the roll-up their sums (0004_rollup.sql). */
 extern const struct part part_records;
 
-/* --recompute: marks what happened in [from, to) for the roll-up of whichever
- * aggregator runs, and says how much that is on stdout. Times as options_time() reads
- * them. */
+/* --recompute: marks [from, to) for the roll-up of whichever aggregator runs, and
+ * prints how much that is. Times as in options_time(). */
 int records_recompute(struct app *app, struct err *err);
 
 #endif

@@ -9,8 +9,7 @@ struct options;
 
 #define ROUTES_PREFIX_MAX 128
 
-/* --web.route-prefix as it stands before paths of the API: "" or "/x". -EINVAL: it is
- * none. */
+/* --web.route-prefix as prepended to paths of the API: "" or "/x". -EINVAL: invalid. */
 int routes_prefix(const struct options *o, char ret[ROUTES_PREFIX_MAX],
 		  struct err *err);
 
@@ -21,7 +20,7 @@ void serve_landing(void *arg, struct web_request *r);
 void serve_health(void *arg, struct web_request *r);
 struct app;
 
-/* Whether whoever sent r may read metrics; else it has been answered. */
+/* Whether the sender of r may read metrics; if not, r has been answered. */
 bool api_admits_metrics(struct app *app, struct web_request *r);
 void serve_metrics(void *arg, struct web_request *r);
 

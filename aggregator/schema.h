@@ -4,7 +4,7 @@
 
 #include "lib/pg/migrate.h"
 
-/* The files of aggregator/sql/, which the build links in. */
+/* The files of aggregator/sql/, linked in at build time. */
 extern const struct pg_migration schema_migrations[];
 extern const size_t schema_migration_count;
 

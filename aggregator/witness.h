@@ -9,27 +9,26 @@
 #include "lib/prom.h"
 
 /*
- * Whether our own clock is right, by the word of others: the database's clock, and
- * hosts that send reports and say their clocks. Each counts once, as what proved it (a
- * MUNGE daemon's address, a certificate's name, a token): who sends much or under many
- * names has no more to say.
+ * Checks our own clock against others: the database's, and those of hosts that send
+ * reports with their clocks. Each counts once by its proof (a MUNGE daemon's address, a
+ * certificate's name, a token), however much it sends and under however many names.
  *
  * Clocks that differ by less than WITNESS_APART_NS agree. When more of them agree with
- * each other and contradict us than agree with us, it is our clock that is wrong, and
- * nothing is to be judged by it. Thread safe.
+ * each other and contradict us than agree with us, our clock is wrong, and nothing may
+ * be judged by it. Thread safe.
  */
 
 #define WITNESS_APART_NS (120ll * 1000000000)
 #define WITNESS_NAME_BYTES 72
-#define WITNESS_MAX 4096u                     /* more: who was silent longest goes */
-#define WITNESS_TTL_NS (1800ull * 1000000000) /* who says nothing for so long */
+#define WITNESS_MAX 4096u /* more: the one silent longest is dropped */
+#define WITNESS_TTL_NS (1800ull * 1000000000) /* silent so long: dropped */
 #define WITNESS_DATABASE "database"
 
 struct witness;
 
 struct witnesses {
 	pthread_mutex_t mutex;
-	struct witness *all; /* WITNESS_MAX of them, once there is one */
+	struct witness *all; /* WITNESS_MAX of them, allocated with the first */
 	uint32_t count;
 };
 #define WITNESSES_INIT                                                                 \
@@ -39,13 +38,12 @@ struct witnesses {
 
 void witness_done(struct witnesses *w);
 
-/* Somebody's CLOCK_REALTIME when our CLOCK_BOOTTIME was that. The newest word counts.
- */
+/* A witness' CLOCK_REALTIME at our CLOCK_BOOTTIME. The latest counts. */
 void witness_tell(struct witnesses *w, const char *who, uint64_t realtime_ns,
 		  uint64_t boottime_ns);
 
 enum witness_state {
-	WITNESS_UNDECIDED, /* too few, or as many as against us */
+	WITNESS_UNDECIDED, /* too few, or a tie */
 	WITNESS_GOOD,      /* two or more agree with us, and fewer contradict */
 	WITNESS_WRONG,     /* our clock is wrong */
 };
@@ -53,16 +51,16 @@ enum witness_state {
 struct witness_verdict {
 	enum witness_state state;
 	uint32_t agree, contradict;
-	int64_t ahead_s; /* of the others' clock, in the middle of those that contradict
+	int64_t ahead_s; /* of the others' clocks, the median of those that contradict
 			    us and agree with each other; 0: none */
 };
 
-/* Our clocks now. */
+/* Judges our clocks' current values. */
 struct witness_verdict witness_judge(struct witnesses *w, uint64_t realtime_ns,
 				     uint64_t boottime_ns);
 
 #define WITNESS_TEXT_BYTES 192
-/* Writes what is wrong and what to do. False, "": nothing is. */
+/* Says what is wrong and what to do. False, "": nothing is. */
 bool witness_text(const struct witness_verdict *v, char ret[WITNESS_TEXT_BYTES]);
 
 void witness_metrics(struct witnesses *w, struct prom *out);
