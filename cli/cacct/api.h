@@ -10,19 +10,19 @@
 #include "lib/err.h"
 #include "lib/http/client.h"
 
-/* Questions to a server of JSON: the aggregator's API, or a Prometheus or what stands
- * before it. Who asks is shown by a credential of MUNGE for this very question, a
- * token, a password, or a client certificate. Not thread safe. */
+/* Requests to a JSON API: the aggregator's, or that of Prometheus or a proxy before it.
+ * Authenticated by a MUNGE credential for the request, a token, a password, or a client
+ * certificate. Not thread safe. */
 
 struct api_site {
-	char *url;        /* "http://host:9020", a path prefix may follow */
+	char *url;        /* "http://host:9020", optionally with a path prefix */
 	char *token_file; /* Bearer */
 	char *user, *password_file;
 	char *ca_file, *cert_file, *key_file;
 	bool insecure;
 	char *munge_socket; /* of munged, NULL: MUNGE's own */
-	bool nobody;        /* show nothing of who asks */
-	bool anonymous;     /* ask without MUNGE where it does not run */
+	bool nobody;        /* send no proof of identity */
+	bool anonymous;     /* go without MUNGE where it does not run */
 };
 void api_site_done(struct api_site *s); /* frees the strings */
 
@@ -32,17 +32,17 @@ int api_new(const struct api_site *site, struct api **ret, struct err *err);
 void api_free(struct api *a); /* accepts NULL */
 
 /* GET of a target ("/api/v1/units?uuid=1"): the whole answer, an object whose "status"
- * is "success"; free with json_object_put(). Errors are in a user's words: -EACCES: not
- * known or refused; -ENOENT: no such thing; -EINVAL: the server does not understand
- * the question; -EHOSTUNREACH, -ECONNREFUSED, -ETIMEDOUT...: no answer; -EPROTO: not
- * the API; -EBUSY: try later. */
+ * is "success"; free with json_object_put(). Errors are worded for users: -EACCES: not
+ * authenticated or refused; -ENOENT: no such thing; -EINVAL: the server does not
+ * understand the question; -EHOSTUNREACH, -ECONNREFUSED, -ETIMEDOUT...: no answer;
+ * -EPROTO: not the API; -EBUSY: try later. */
 int api_get(struct api *a, const char *target, struct json_object **ret,
 	    struct err *err);
 
-/* The same of plain text, without a look at it: /health. Appends to ret. */
+/* The same for plain text, unchecked: /health. Appends to ret. */
 int api_get_text(struct api *a, const char *target, struct buf *ret, struct err *err);
 
-/* A row of the answer's "data"; negative ends the walk with it. */
+/* Called for a row of the answer's "data"; a negative result ends the walk. */
 typedef int (*api_row_f)(void *arg, struct json_object *row, struct err *err);
 
 /* All rows of a target, page after page. meta, when not NULL, gets the last page
@@ -52,7 +52,7 @@ int api_rows(struct api *a, const char *target, api_row_f f, void *arg,
 
 /* Appends "name=value" with a '?' or '&' before it, escaped. */
 void api_put_param(struct buf *target, const char *name, const char *value);
-/* Appends text escaped for a place in a path. */
+/* Appends text, escaped for a path segment. */
 void api_put_escaped(struct buf *target, const char *text);
 
 static inline void cleanup_api(struct api **a)

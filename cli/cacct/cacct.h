@@ -14,11 +14,11 @@
 #include "lib/buf.h"
 #include "lib/err.h"
 
-/* What cacct was asked for, and its parts. */
+/* What the command line asked for, and the parts of cacct. */
 
 #define CACCT_LIST_MAX 256
 
-/* A comma separated list of an option, given once or several times. */
+/* A comma-separated list option, given once or several times. */
 struct cacct_list {
 	char *items[CACCT_LIST_MAX]; /* into text */
 	size_t count;
@@ -51,7 +51,7 @@ struct cacct {
 	bool all_users, all_clusters, steps, truncate;
 	bool has_start, has_end;
 	time_t now, start, end;
-	/* what rows of usage are told apart by */
+	/* what rows of usage are grouped by */
 	bool by_cluster, by_account, by_user, has_by;
 	enum cacct_period by_period;
 	/* how */
@@ -69,24 +69,24 @@ struct cacct {
 };
 
 /* Reads the command line and the configuration. 0; -EINVAL and the like with a text;
- * CACCT_PRINTED in c->command: help and such is in out already. */
+ * CACCT_PRINTED in c->command: help or the like is in out. */
 int cacct_options(int argc, char **argv, time_t now, struct cacct *c, struct buf *out,
 		  struct err *err);
 void cacct_done(struct cacct *c);
 
 bool cacct_list_has(const struct cacct_list *l, const char *text); /* empty: true */
 
-/* Does the user name nobody but herself? True where she names nobody. */
+/* Whether the user asked for no users but herself. True if none were named. */
 bool cacct_names_self(const struct cacct *c);
-/* Appends the parameters that say whose: clusters, accounts and users. */
+/* Appends the parameters for clusters, accounts and users. */
 void cacct_put_whose(const struct cacct *c, bool has_users, struct buf *t);
-/* What the server has to say beside its rows, on stderr. */
+/* Prints the server's warnings on stderr. */
 void cacct_put_warnings(struct json_object *meta);
 
 /* A row that was asked for. */
 typedef int (*cacct_unit_f)(void *arg, const struct unit *u, struct json_object *row,
 			    struct err *err);
-/* Asks the API for the units and gives each one that was asked for to f. */
+/* Asks the API for the units and calls f for each selected one. */
 int cacct_units(struct cacct *c, struct api *api, cacct_unit_f f, void *arg,
 		struct json_object **ret_meta, struct err *err);
 

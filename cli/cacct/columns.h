@@ -9,8 +9,8 @@
 #include "lib/buf.h"
 #include "lib/err.h"
 
-/* What cacct can show: sacct's names where they mean the same, names of its own, and
- * the peer's names as second ones. */
+/* The columns of cacct: sacct's names where they mean the same, own names, and the
+ * peer's names as aliases. */
 
 enum column_kind {
 	COLUMN_TEXT,
@@ -68,23 +68,23 @@ int columns_parse(const char *text, struct columns *ret, struct err *err);
 void columns_of_provider(const struct column_use *all, const char *provider,
 			 struct column_use *ret);
 
-/* What rows are ordered by, first things first. */
+/* Sort keys of rows, most significant first. */
 #define COLUMNS_ORDER_MAX 4
 
 struct columns_order {
 	struct column_use by[COLUMNS_ORDER_MAX];
-	bool down[COLUMNS_ORDER_MAX]; /* the highest first */
+	bool down[COLUMNS_ORDER_MAX]; /* descending */
 	size_t count;
 };
 
-/* "EnergyWh", "-Elapsed,User": a minus for the highest first, as squeue --sort. -EINVAL
- * names the field. */
+/* "EnergyWh", "-Elapsed,User": a minus for descending, as squeue --sort. -EINVAL names
+ * the field. */
 int columns_parse_order(const char *text, struct columns_order *ret, struct err *err);
 
-/* What a row is ordered by in a column that is no text; NAN: not known. */
+/* Sort value of a row in a numeric column; NAN: unknown. */
 double column_value(const struct column_use *use, const struct unit *u);
 
-/* The text of a unit in a column, "" where it is not known. */
+/* The text of a unit in a column, "" if unknown. */
 void column_put(struct buf *out, const struct column_use *use, const struct unit *u,
 		const struct column_style *style);
 

@@ -10,7 +10,7 @@
 #include "lib/err.h"
 
 /* Which jobs: sacct's -j. "12" (an array's or heterogeneous job's number: all of it),
- * "12_3", "12_[1-4,7]", "12+1", each with a step behind it: "12.0", "12_3.batch". Ids
+ * "12_3", "12_[1-4,7]", "12+1", each optionally with a step: "12.0", "12_3.batch". Ids
  * of other managers (VM and pod uuids) are taken as they are. */
 
 struct jobsel_one {
@@ -32,15 +32,15 @@ void jobsel_done(struct jobsel *s);
 
 /* Is the unit one of them? True for an empty selection. */
 bool jobsel_has(const struct jobsel *s, const struct unit *u);
-/* The first that it is; count: none. */
+/* Index of the first one that matches; count: none. */
 size_t jobsel_first(const struct jobsel *s, const struct unit *u);
-/* Is it one of them as a whole, not only by steps of it? True for an empty selection.
- */
+/* Whether the unit is selected as a whole, not only some steps. True for an empty
+ * selection. */
 bool jobsel_has_whole(const struct jobsel *s, const struct unit *u);
-/* Is this step of it named? */
+/* Whether this step of it is selected. */
 bool jobsel_has_step(const struct jobsel *s, const struct unit *of,
 		     const struct unit *step);
-/* Is any step of it named? */
+/* Whether any step of it is selected. */
 bool jobsel_names_steps(const struct jobsel *s, const struct unit *of);
 
 #endif

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* One line on a terminal's stderr that says how far a long question is; nothing where
- * stderr is no terminal, and nothing within the first second. */
+/* A progress line on stderr for long requests; only on a terminal, and not within the
+ * first second. */
 struct progress {
 	const char *what;
 	bool on, shown;

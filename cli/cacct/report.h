@@ -9,7 +9,7 @@
 #include "cli/cacct/unit.h"
 #include "lib/buf.h"
 
-/* One unit on one screen, or on one page. */
+/* A unit on one screen, or on one page. */
 
 #define REPORT_STEPS_MAX 256
 
@@ -18,7 +18,7 @@ struct report {
 	struct unit steps[REPORT_STEPS_MAX];
 	size_t step_count;
 	struct series series;
-	uint64_t more;    /* units that were meant as well */
+	uint64_t more;    /* further units that matched */
 	bool color, utf8; /* of the screen */
 };
 
@@ -34,12 +34,12 @@ enum report_fact {
 	REPORT_COVERAGE,
 	REPORT_FACTS
 };
-/* What there is to say of it, "" for nothing; *ret_ratio: how full its bar is, NAN: it
- * has none. */
+/* The text of a fact, "" if there is none; *ret_ratio: how full its bar is, NAN: no
+ * bar. */
 void report_fact(const struct report *r, enum report_fact what, const char **ret_name,
 		 double *ret_ratio, struct buf *ret_text);
 
-/* What its owner may want to change, a line each; "" for nothing. */
+/* Advice for its owner, one per line; "" if there is none. */
 #define REPORT_HINTS_MAX 4
 size_t report_hints(const struct report *r, struct buf ret[REPORT_HINTS_MAX]);
 
@@ -47,12 +47,12 @@ size_t report_hints(const struct report *r, struct buf ret[REPORT_HINTS_MAX]);
 void report_head(const struct report *r, struct buf *title, struct buf *who,
 		 struct buf *when);
 
-/* "0", "batch"; and what it is called beside that, "": nothing. */
+/* "0", "batch"; and the step's name, "" if that is the same. */
 const char *report_step(const struct unit *step);
 const char *report_step_name(const struct unit *step);
 
 void report_put_text(const struct report *r, struct buf *out);
-/* A page by itself: no script, nothing from elsewhere. */
+/* A self-contained page without scripts. */
 void report_put_html(const struct report *r, struct buf *out);
 
 #endif

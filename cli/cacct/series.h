@@ -10,7 +10,7 @@
 #include "lib/buf.h"
 #include "lib/err.h"
 
-/* What a unit used interval by interval, summed over its nodes. */
+/* A unit's use by intervals, summed over its nodes. */
 
 enum series_value {
 	SERIES_NODES,
@@ -46,21 +46,21 @@ struct series {
 	size_t count, room;
 };
 
-/* Asks the API for all of a unit's intervals, question after question; for those that
- * it does not keep any more, by hours. */
+/* Asks the API for all of a unit's intervals, in several requests; by hours for those
+ * that are no longer kept. */
 int series_load(struct api *api, const struct unit *u, struct series *ret,
 		struct err *err);
-/* Those that meet [from, to), by intervals or by hours. */
+/* Those that overlap [from, to), as intervals or hours. */
 int series_load_window(struct api *api, const struct unit *u, const char *resolution,
 		       int64_t from_s, int64_t to_s, struct series *ret,
 		       struct err *err);
 void series_done(struct series *s);
 
-/* Adds the points of a detail's "series". Points without times, or before the last one,
- * are left out. */
+/* Adds the points of a detail's "series". Points without times, or older than the last
+ * one, are skipped. */
 int series_add(struct series *s, struct json_object *detail, struct err *err);
 
-/* CSV with a header: times by RFC 3339 in UTC and in seconds, then each value. */
+/* CSV with a header: times as RFC 3339 in UTC and as seconds, then each value. */
 void series_put_csv(const struct series *s, struct buf *out);
 
 #endif

@@ -7,8 +7,8 @@
 #include "cli/cacct/api.h"
 #include "lib/err.h"
 
-/* Where a site's servers are: cacct.yaml, in the peer's form. It holds no secrets, only
- * names of files that do. */
+/* The addresses of a site's servers: cacct.yaml, in the peer's format. It contains no
+ * secrets, only names of files with them. */
 
 #define SITE_QUERIES_MAX 64
 #define SITE_FILE_MAX ((size_t)64 << 10)
@@ -24,7 +24,7 @@ struct site {
 	size_t query_count;
 };
 
-/* Adds what a text says to ret, over what is there. Errors read "FILE:LINE: what". */
+/* Parses a text and overrides ret with it. Errors read "FILE:LINE: what". */
 int site_parse(const char *text, size_t len, const char *file, struct site *ret,
 	       struct err *err);
 

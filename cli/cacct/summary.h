@@ -5,8 +5,7 @@
 #include "cli/cacct/unit.h"
 #include "lib/buf.h"
 
-/* Sums over exactly the rows that are given to it: steps only where their job is none.
- */
+/* Sums over the given rows; steps count only if their job is not among them. */
 struct summary {
 	uint64_t units, steps, running, awaited, with_energy, with_coverage;
 	double elapsed_s, cpu_alloc_s, energy_j, modelled_j;
@@ -19,7 +18,7 @@ struct summary {
 
 void summary_add(struct summary *s, const struct unit *u);
 
-/* One line without its end. */
+/* One line, without the newline. */
 void summary_put(const struct summary *s, struct buf *out);
 /* A JSON object. */
 void summary_put_json(const struct summary *s, struct buf *out);

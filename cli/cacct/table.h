@@ -11,8 +11,9 @@
 #include "lib/buf.h"
 #include "lib/err.h"
 
-/* The rows of an answer as text, kept until all are there (which providers have grams,
- * and which columns are empty, shows at the end), and written in one of these forms. */
+/* The rows of an answer as text, kept until all are there, since only then it is known
+ * which providers have grams and which columns are empty. Written in one of these
+ * forms: */
 
 enum table_form {
 	TABLE_FIELDS,    /* fields of fixed width, as sacct */
@@ -53,10 +54,9 @@ void table_done(struct table *t);
 /* -EFBIG: more than TABLE_ROWS_MAX rows, or more text than 1 GiB; -ENOMEM */
 int table_add(struct table *t, const struct unit *u, struct err *err);
 
-/* Writes all of it, in the order of its style, else sacct's: by submission; steps
- * behind their job. summary (one line of plain text, or NULL) comes after the rows in
- * the forms that people read.
- */
+/* Writes everything in the order of its style, else in sacct's: by submission, with
+ * steps after their job. summary (one line of plain text, or NULL) follows the rows in
+ * the forms meant for people. */
 int table_write(struct table *t, const char *summary, struct buf *out);
 
 #endif

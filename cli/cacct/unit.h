@@ -9,8 +9,8 @@
 
 #include "lib/buf.h"
 
-/* A row of the API's units, or one of its steps, as cacct knows it: only this file's .c
- * knows how the API spells things. */
+/* A row of the API's units, or one of its steps, for cacct: only unit.c knows the API's
+ * names. */
 
 enum unit_text {
 	UNIT_CLUSTER,
@@ -38,7 +38,7 @@ enum unit_text {
 	UNIT_TEXTS
 };
 
-/* Numbers; NAN: not known. Times are seconds since 1970. */
+/* Numbers; NAN: unknown. Times are seconds since 1970. */
 enum unit_number {
 	UNIT_ID, /* what /units/{id} wants */
 	UNIT_RESTARTS,
@@ -86,16 +86,16 @@ enum unit_number {
 	UNIT_REQ_CPUS,
 	UNIT_REQ_NODES,
 	UNIT_REQ_MEMORY_BYTES,
-	UNIT_PLANNED_S,         /* from when it might have started to when it did */
-	UNIT_PLANNED_CPU_S,     /* that, times the CPUs that it asked for */
+	UNIT_PLANNED_S,         /* from when it could have started to when it did */
+	UNIT_PLANNED_CPU_S,     /* that, times the CPUs it requested */
 	UNIT_TASKS,             /* of a step */
 	UNIT_AVE_CPU_S,         /* of a step: CPU time by tasks */
 	UNIT_TIME_RATIO,        /* of its time limit */
-	UNIT_MEMORY_PEAK_RATIO, /* highest on one node over what it may use there */
-	UNIT_WASTED_CPU_S,      /* allocated and not used */
-	UNIT_WASTED_J, /* energy times the share of CPUs, and of GPUs, that idled */
+	UNIT_MEMORY_PEAK_RATIO, /* highest on one node over its limit there */
+	UNIT_WASTED_CPU_S,      /* allocated but not used */
+	UNIT_WASTED_J,          /* energy times the idle share of CPUs and GPUs */
 	UNIT_AS_OF,
-	UNIT_ENDED_ON_NODES, /* it counts as running: slurmctld's record is awaited, */
+	UNIT_ENDED_ON_NODES, /* counts as running: slurmctld's record is awaited, */
 	UNIT_AWAITED_UNTIL,  /* until then */
 	UNIT_JOBS,           /* of a row of usage */
 	UNIT_NUMBERS
@@ -112,26 +112,26 @@ struct unit_grams {
 struct unit {
 	char id[64];  /* as sacct shows it: 12, 12_3, 12+1, 12.batch */
 	bool is_step; /* then state, energy and the like are the step's */
-	const char *text[UNIT_TEXTS]; /* NULL: not known; borrowed from the JSON */
+	const char *text[UNIT_TEXTS]; /* NULL: unknown; borrowed from the JSON */
 	double number[UNIT_NUMBERS];
 	struct unit_grams grams[UNIT_PROVIDERS_MAX]; /* by provider's name */
 	size_t grams_count;
 	char exit_text[2][16];
 	char raw_id[64]; /* of a step, 4711.batch */
-	/* What sacct orders jobs by; of a step those of its job. */
+	/* sacct's sort keys of jobs; for a step those of its job */
 	double submitted, array_job, array_task;
 };
 
-/* Anything that is missing or of another type is not known; never fails. now: end of
- * the elapsed time of what runs. */
+/* Missing members, or those of another type, are unknown; never fails. now: end of the
+ * elapsed time of running units. */
 void unit_from_json(struct json_object *row, int64_t now, struct unit *ret);
 
-/* A step of it: an object of the steps of /units/{id}. */
+/* A step, from an object in the steps of /units/{id}. */
 void unit_step_from_json(const struct unit *of, struct json_object *step, int64_t now,
 			 struct unit *ret);
 
-/* The steps of /units/{id} in the order of sacct: interactive, batch, extern, 0, 1.
- * NULL: there are none. Borrowed from detail. */
+/* The steps of /units/{id} in sacct's order: interactive, batch, extern, 0, 1. NULL:
+ * none. Borrowed from detail. */
 struct json_object *unit_steps(struct json_object *detail);
 
 /* {"owid": 1.5}, added to its grams. */
@@ -139,23 +139,23 @@ void unit_read_grams(struct unit *u, struct json_object *map);
 /* ,"grams":{"owid":1.5}: a member that is not the first. */
 void unit_put_grams(struct buf *out, const struct unit_grams *grams, size_t count);
 
-/* What its numbers say of what it had beside what it did with it: MEMORY_PEAK_RATIO,
- * WASTED_CPU_S, WASTED_J; NAN wherever a part is not known. */
+/* Computes MEMORY_PEAK_RATIO, WASTED_CPU_S and WASTED_J from its other numbers; NAN
+ * where one of these is unknown. */
 void unit_compare_use(struct unit *u);
 
-/* What measured a domain ("host", "package"): "redfish", "model"; ret is "" where it is
- * not known. */
+/* The source of a domain's energy ("host", "package"): "redfish", "model"; "" if
+ * unknown. */
 void unit_energy_source(const struct unit *u, const char *domain, char *ret,
 			size_t size);
-/* Joules of its energy that no sensor measured. */
+/* Joules of its energy that were not measured by a sensor. */
 double unit_modelled_joules(const struct unit *u);
 
 bool unit_is_running(const struct unit *u);
-/* It counts as running, but its nodes have all said that it has ended. */
+/* Whether it counts as running although all its nodes have reported its end. */
 bool unit_is_awaited(const struct unit *u);
 
-/* The member at a path like "tags.qos"; several paths are separated by '|', the first
- * that is there and not null counts. NULL: none. */
+/* The member at a path like "tags.qos"; of several paths, separated by '|', the first
+ * that exists and is not null. NULL: none. */
 struct json_object *unit_json_at(struct json_object *o, const char *paths);
 double unit_json_number(struct json_object *o, const char *paths);    /* NAN: none */
 const char *unit_json_text(struct json_object *o, const char *paths); /* NULL: none */

@@ -8,7 +8,7 @@
 
 #include "lib/err.h"
 
-/* Times and durations as the users of sacct write and read them. Local time by TZ. */
+/* Times and durations as sacct's users read and write them. Local time by TZ. */
 
 #define WHEN_TEXT_MAX 64
 
@@ -16,20 +16,20 @@
  *   HH:MM[:SS] [AM|PM]   MMDD[YY]   MM/DD[/YY]   MM.DD[.YY]
  *   YYYY-MM-DD[THH:MM[:SS]]   today tomorrow   midnight noon fika elevenses teatime
  *   now[{+|-}COUNT[seconds|minutes|hours|days|weeks]]   utsSECONDS
- * in any case of letters; a date and a time may stand together, in either order. A time
- * alone is today's; a month that is yet to come is last year's. -EINVAL with the text:
- * none of these; -ERANGE: before 1970 or not representable. */
+ * ignoring case; a date and a time may be combined in either order. A time alone is
+ * today's; a month still to come is last year's. -EINVAL with the text: none of these;
+ * -ERANGE: before 1970 or not representable. */
 int when_parse(const char *text, time_t now, time_t *ret, struct err *err);
 
 /* Midnight before now, local time. */
 time_t when_midnight(time_t now);
 
-#define WHEN_SIZE 32 /* fits what the functions below write, and its NUL */
+#define WHEN_SIZE 32 /* fits the results of the functions below with their NUL */
 
 /* "2026-11-21T23:59:01", local time. */
 void when_print(time_t t, char ret[WHEN_SIZE]);
 
-/* Seconds that came as a number of any size, for the next. */
+/* Converts seconds from a number of any size, for when_print_span(). */
 static inline uint64_t when_seconds(double s)
 {
 	return !(s > 0) ? 0 : s < 1e15 ? (uint64_t)s : (uint64_t)1e15;

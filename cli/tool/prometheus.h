@@ -7,14 +7,14 @@
 #include "lib/buf.h"
 #include "lib/err.h"
 
-/* What an operator puts into Prometheus' configuration, from templates of
- * contrib/prometheus that are linked in. */
+/* Prometheus configuration for operators, from templates of contrib/prometheus that are
+ * linked in. */
 
 struct prometheus_rules {
 	double pue;                  /* at least 1 */
-	uint64_t scrape_interval_ms; /* watts are of the last four of them */
+	uint64_t scrape_interval_ms; /* rates are over four of them */
 	const char *gpu;             /* none, dcgm, amd-smi, amd-device-metrics */
-	const char *zone;            /* "": the factor that each node counts with */
+	const char *zone;            /* "": the factor that each node uses */
 	const char *providers;       /* of the zone's factors, comma separated */
 };
 int prometheus_rules(const struct prometheus_rules *r, struct buf *out,
@@ -23,7 +23,7 @@ int prometheus_rules(const struct prometheus_rules *r, struct buf *out,
 /* Alerting rules for the jobs of the scrape configuration. Static. */
 const char *prometheus_alerts(void);
 
-/* Of dcgm, amd-smi or amd-device-metrics. */
+/* For dcgm, amd-smi or amd-device-metrics. */
 int prometheus_relabel(const char *exporter, struct buf *out, struct err *err);
 
 /* The scrape job of ceemsd: targets as host:port; cluster may be NULL. */

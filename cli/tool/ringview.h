@@ -10,11 +10,11 @@
 #include "lib/err.h"
 #include "lib/records/ring.h"
 
-/* Looking at a live ring from outside, beside its consumer and producers: for
- * ceems-ringdump and ceems_tool. r is from ring_attach_readonly(). Nothing waits. */
+/* Inspects a live ring from outside, beside its consumer and producers: for
+ * ceems-ringdump and ceems_tool. r is from ring_attach_readonly(). Never blocks. */
 
 enum ringview_state {
-	RINGVIEW_NONE,     /* nobody has this position yet */
+	RINGVIEW_NONE,     /* this position has not been used yet */
 	RINGVIEW_RESERVED, /* being written, or its producer has died */
 	RINGVIEW_PENDING,  /* published, not yet released by the consumer */
 	RINGVIEW_CONSUMED, /* released; the slot still holds it */
@@ -34,7 +34,7 @@ struct ringview {
 /* What is at a position now; a slot that changes while it is copied is read again. */
 void ringview_look(const struct ring *r, uint64_t pos, struct ringview *ret);
 
-/* The positions that may still be seen: from *ret_first to the one before *ret_end. */
+/* The positions that may still be visible: from *ret_first to before *ret_end. */
 void ringview_range(const struct ring *r, uint64_t *ret_first, uint64_t *ret_end);
 
 /* One JSON object and a newline. */

@@ -8,12 +8,13 @@
 #include "lib/buf.h"
 #include "lib/err.h"
 
-/* A certificate that vouches for itself, for a server without a CA: ECDSA P-256, for
- * these host names and addresses (the first one its subject), from an hour ago. PEM. */
+/* A self-signed certificate for a server without a CA: ECDSA P-256, for these host
+ * names and addresses (the first is its subject), valid from an hour ago. PEM. */
 int selfsigned(const char *const *hosts, size_t count, uint64_t validity_s,
 	       struct buf *ret_cert, struct buf *ret_key, struct err *err);
 
-/* Do both files fit each other, and is it time? -EKEYREJECTED says what is wrong. */
+/* Whether the two files match and are valid now. -EKEYREJECTED; err says what is
+ * wrong. */
 int selfsigned_check(const char *cert_file, const char *key_file, struct err *err);
 
 #endif

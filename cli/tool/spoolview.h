@@ -6,9 +6,9 @@
 
 #include "lib/buf.h"
 
-/* One record of a spool as a line of JSON with its newline: reports and completed jobs;
- * of others, and of what cannot be decoded, its type and length. Counters are integers
- * in the units of the record. */
+/* One record of a spool as a line of JSON with its newline: reports and completion
+ * records; for others, and for those that cannot be decoded, type and length. Counters
+ * are integers in the record's units. */
 void spoolview_put(struct buf *out, uint64_t seq, const void *data, size_t len);
 
 #endif

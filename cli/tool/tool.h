@@ -2,16 +2,16 @@
 #ifndef CEEMS_CLI_TOOL_TOOL_H
 #define CEEMS_CLI_TOOL_TOOL_H
 
-/* The commands of ceems_tool that are more than a few lines: argv[0] is the last word
- * of the command, the result is the exit status. */
+/* Commands of ceems_tool that take more than a few lines: argv[0] is the last word of
+ * the command, the result is the exit status. */
 
-#define TOOL_FAILED 2 /* what was asked for could not be done */
+#define TOOL_FAILED 2 /* the command failed */
 #define TOOL_USAGE 3
 
 /* "ceems_tool: what: text" and TOOL_USAGE */
 int tool_usage_error(const char *what, const char *text);
 
-/* ceems-ringdump in its place. */
+/* Replaces the process by ceems-ringdump. */
 int tool_ring(int argc, char **argv);
 
 int tool_prometheus_rules(int argc, char **argv);
