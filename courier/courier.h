@@ -13,33 +13,31 @@
 
 /*
  * ceems-courier: the process of a node that speaks HTTP, so that ceemsd links no HTTP
- * or TLS client and is never delayed by a server. It is ceemsd's child and tells it
- * over a socket what it learnt; it also runs alone.
+ * or TLS client and is never delayed by a server. It is ceemsd's child and sends it
+ * results over a socket; it also runs alone.
  *
- * What it does is a table of tasks (courier/tasks.c), each with a thread of its own: a
- * task may wait for its server as long as it likes and delays no other.
+ * Its tasks are a table (courier/tasks.c). Each has its own thread, so a task that
+ * waits for its server delays no other.
  */
 
 struct courier {
 	struct options options;
 	char hostname[256];
-	atomic_bool
-		stop; /* ends HTTP requests in flight too: http_client_config.stop */
-	int link;     /* to ceemsd; -1: runs alone */
+	atomic_bool stop; /* also ends running HTTP requests: http_client_config.stop */
+	int link;         /* to ceemsd; -1: runs alone */
 };
 
 struct task {
 	const char *name; /* below COURIER_NAME_BYTES */
-	/* Reads configuration, asks no server. -ENODEV: there is nothing to do for it.
-	 * Other failures are said, and it is
-	 * tried again each minute. c outlives the state. */
+	/* Reads configuration, contacts no server. -ENODEV: nothing to do here. Other
+	 * failures are logged and retried each minute. c outlives the state. */
 	int (*open)(struct courier *c, void **ret_state, struct err *err);
-	/* One look at the server; sends what it learnt by courier_send(). A failure is
-	 * said with growing gaps, and each in a row doubles the wait until the next
-	 * look, to a minute or period_ms if that is longer. */
+	/* One poll of the server; sends results by courier_send(). Failures are logged
+	 * at growing intervals, and each consecutive one doubles the wait until the
+	 * next poll, up to a minute or period_ms if that is longer. */
 	int (*poll)(void *state, struct err *err);
 	uint64_t (*period_ms)(const void *state);
-	bool paces;                 /* period_ms() is the wait after failures too */
+	bool paces;                 /* period_ms() applies after failures too */
 	void (*close)(void *state); /* NULL-safe; within two seconds */
 };
 
@@ -51,23 +49,24 @@ extern const size_t tasks_count;
 struct crew;
 int crew_start(struct courier *c, const struct task *const *list, size_t count,
 	       struct crew **ret, struct err *err);
-size_t crew_size(const struct crew *w); /* tasks at work */
+size_t crew_size(const struct crew *w); /* running tasks */
 /* With --once: waits until each task has been polled. 0, or how one failed. */
 int crew_once(struct crew *w);
-/* Sets c->stop, waits a few seconds for the threads to close their tasks. NULL-safe.
- * false: one hangs, its memory is left to it. */
+/* Sets c->stop and waits a few seconds for the threads to close their tasks. NULL-safe.
+ * False: a thread hangs; its memory is leaked. */
 bool crew_end(struct crew *w);
 
-/* courier/flush.c: sends what the spool holds by the task ship, for
- * options.flush_timeout at most, and prints what is left. */
+/* courier/flush.c: sends the spool's records by the task ship, for at most
+ * options.flush_timeout, and prints what is left. */
 enum program_status courier_flush(struct courier *c, const struct task *ship);
 
-/* courier/link.c. Sends a message whose items and own fields are filled; its head is
- * filled here. Alone, with --print, it goes to stdout as text. Never waits: what ceemsd
- * does not take is lost, the next one is newer. Thread safe. */
+/* courier/link.c. Sends a message whose items and own fields are filled in; its head is
+ * filled in here. With --print and without ceemsd it goes to stdout as text. Never
+ * blocks: if ceemsd does not take a message it is lost, since the next one is newer.
+ * Thread safe. */
 void courier_send(struct courier *c, struct courier_head *m, enum courier_kind kind,
 		  const char *name, uint32_t count, size_t bytes);
-/* What became of a task: rc of its last poll, why, since when (boot time). */
+/* State of a task: rc of its last poll, why, since when (boot time). */
 void courier_send_health(struct courier *c, const char *task, int rc, const char *text,
 			 uint64_t since_ns);
 

@@ -7,9 +7,9 @@
 #include "lib/service_options.h"
 #include "lib/ship_options.h"
 
-/* The options of ceems-courier. Those that ceemsd has too have the same name there, and
- * ceemsd hands them on (daemon/courier_args.c); secrets come by files or environment
- * only. */
+/* The options of ceems-courier. Those shared with ceemsd have the same names there, and
+ * ceemsd passes them on (daemon/courier_args.c); secrets come from files or the
+ * environment only. */
 struct options {
 	LOG_OPTION_MEMBERS;
 	SANDBOX_OPTION_MEMBERS;
@@ -22,7 +22,7 @@ struct options {
 	char *redfish_config_file;
 	bool redfish_expand_env;
 	uint64_t redfish_interval_ms;
-	char *redfish_bmc_address; /* as IPMI says it; "": not known */
+	char *redfish_bmc_address; /* from IPMI; "": unknown */
 
 	bool collector_emissions;
 	struct conf_list emissions_providers; /* empty: all */
@@ -35,8 +35,8 @@ struct options {
 	SHIP_OPTION_MEMBERS;
 };
 
-/* conf_load() of them; with --flush the file may be ceemsd's, whose other keys are
- * passed over. */
+/* conf_load() for them; with --flush the file may be ceemsd's, whose other keys are
+ * ignored. */
 int courier_load(int argc, char *const argv[], void *dst, struct buf *out,
 		 struct buf *warnings, struct err *err);
 

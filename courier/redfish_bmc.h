@@ -10,22 +10,21 @@
 #include "courier/redfish_json.h"
 #include "lib/err.h"
 
-/* One BMC: its connection, which is kept, and the session on it. One request at a time;
- * one thread at a time. */
+/* One BMC: its kept-alive connection and the session on it. One request and one thread
+ * at a time. */
 struct redfish_bmc;
 
-/* config is borrowed. url: of the BMC; NULL: external_url knows which is meant.
- * interval_ms: how often it will be asked, for the warning that a session would not
- * last so long. Asks nothing. */
+/* config is borrowed. url: the BMC's; NULL: external_url decides which one is meant.
+ * interval_ms: polling interval, to warn that a session would not last as long. Makes
+ * no request. */
 int redfish_bmc_new(const struct redfish_config *config, const char *url,
 		    uint64_t interval_ms, const atomic_bool *stop,
 		    struct redfish_bmc **ret, struct err *err);
 
-/* GET of a resource, logged in before where that is configured. A session that the BMC
- * has ended is made anew, once. 0 and an object to free; -ENOENT: 404; -EACCES: the BMC
- * refuses us, which is then not tried again for a growing while (accounts get locked);
- * -EBADMSG: an answer that is not Redfish; -EIO: another status; else as
- * http_client_do(). */
+/* GETs a resource, logging in first if configured. A session that the BMC has ended is
+ * renewed once. 0 and an object to free; -ENOENT: 404; -EACCES: the BMC refuses the
+ * login, which is not retried for a growing time (accounts get locked); -EBADMSG: not
+ * Redfish; -EIO: another status; else as http_client_do(). */
 int redfish_bmc_get(struct redfish_bmc *b, const char *path, struct json_object **ret,
 		    struct err *err);
 
