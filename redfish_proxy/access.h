@@ -8,9 +8,9 @@
 #include "redfish_proxy/config.h"
 
 /*
- * The one place where it is decided who reads what of which BMC. A pure function of the
- * configuration and of what is known about a request; whatever does not lead to
- * ACCESS_GRANTED is refused. The rule (doc/redfish_proxy.md gives the reasons):
+ * The only place where it is decided who may read what from which BMC: a pure function
+ * of the configuration and the facts about a request. Everything but ACCESS_GRANTED is
+ * refused. The rule (doc/redfish_proxy.md gives the reasons):
  *
  * 1. The path is path_clean() and allowed by the list.
  * 2. The client is identified by the strongest way that is switched on and that it
@@ -27,7 +27,7 @@
 
 enum access_munge { ACCESS_MUNGE_NONE, ACCESS_MUNGE_GOOD, ACCESS_MUNGE_BAD };
 
-/* What is known about a request. Texts are borrowed and may hold anything. */
+/* Facts about a request. Texts are borrowed and untrusted. */
 struct access_facts {
 	const char *target; /* of the request line, as it came */
 	bool has_peer;
@@ -38,14 +38,14 @@ struct access_facts {
 	const char *redfish_url;
 	const char *names[ACCESS_NAMES_MAX]; /* of a verified certificate */
 	size_t name_count;
-	enum access_munge munge; /* of a credential that was sent */
+	enum access_munge munge; /* result for a credential that was sent */
 	const char *munge_node;
 	uint32_t munge_uid;
 	struct netaddr munge_origin;
 };
 
-/* The node that a credential's payload names (lib/identity/redfish_munge.h); false: it
- * is none of ours. Total on any bytes. */
+/* The node named in a credential's payload (lib/identity/redfish_munge.h); false: not a
+ * payload of ours. Accepts any bytes. */
 bool access_munge_node(const char *payload, size_t len, char ret_node[256]);
 
 enum access_verdict {
@@ -55,7 +55,7 @@ enum access_verdict {
 	ACCESS_BAD_HEADER,     /* two values, or not an address or URL: 400 */
 	ACCESS_UNIDENTIFIED,   /* 401 */
 	ACCESS_BAD_CREDENTIAL, /* 401 */
-	ACCESS_NO_TARGET,      /* identified, and has no BMC here: 403 */
+	ACCESS_NO_TARGET,      /* identified, but has no BMC here: 403 */
 	ACCESS_OTHER_TARGET,   /* names a BMC that is not its own: 403 */
 };
 #define ACCESS_VERDICTS 8
@@ -63,7 +63,7 @@ enum access_verdict {
 struct access_decision {
 	enum access_verdict verdict;
 	char path[PATH_BYTES_MAX];
-	const struct config_target *target; /* NULL: the template's */
+	const struct config_target *target; /* NULL: from the template */
 	char url[URL_BYTES_MAX];
 	char who[128]; /* the client as the log may show it */
 };
@@ -71,7 +71,7 @@ struct access_decision {
 /* Lookup tables for a configuration, which they borrow. */
 struct access;
 
-/* -EINVAL, with both lines: an address, a node or a URL is in two targets. */
+/* -EINVAL, naming both lines: an address, a node or a URL is in two targets. */
 int access_new(const struct config *c, struct access **ret, struct err *err);
 void access_free(struct access *a); /* accepts NULL */
 
@@ -79,7 +79,7 @@ void access_free(struct access *a); /* accepts NULL */
 void access_decide(const struct access *a, const struct access_facts *f,
 		   struct access_decision *ret);
 
-/* For answers and for the label of the metric. Static. */
+/* For answers and the metric's label. Static. */
 unsigned access_status(enum access_verdict v);
 const char *access_reason(enum access_verdict v);
 

@@ -12,7 +12,7 @@
 #include "redfish_proxy/path.h"
 #include "redfish_proxy/url.h"
 
-/* --config.file of the proxy, in the peer's format with what we have beside it
+/* --config.file of the proxy, in the peer's format with our additions
  * (doc/redfish_proxy.md). Read-only once loaded. */
 
 #define CONFIG_BYTES_MAX (16u << 20)
@@ -25,8 +25,8 @@ enum identity { IDENTITY_ADDRESS = 1, IDENTITY_TLS = 2, IDENTITY_MUNGE = 4 };
 enum login_how {
 	LOGIN_NONE,
 	LOGIN_BASIC,   /* user and password with each request */
-	LOGIN_SESSION, /* a Redfish session, made with user and password */
-	LOGIN_HEADER,  /* authorization: of the peer's format */
+	LOGIN_SESSION, /* a Redfish session, created with user and password */
+	LOGIN_HEADER,  /* authorization: in the peer's format */
 };
 
 struct config_login {
@@ -43,12 +43,12 @@ struct config_tls {
 };
 
 struct config_target {
-	char *url; /* canonical, or NULL: of target_url and its first node */
+	char *url; /* canonical, or NULL: target_url with its first node */
 	struct netaddr *addrs;
 	size_t addr_count;
 	char **nodes; /* lower case */
 	size_t node_count;
-	bool own_login, own_tls; /* else the ones for all */
+	bool own_login, own_tls; /* else the global ones */
 	struct config_login login;
 	struct config_tls tls;
 	size_t line;
@@ -60,11 +60,11 @@ struct config_limits {
 	uint64_t body_bytes;    /* of one answer of a BMC */
 	uint64_t concurrency;   /* connections to one BMC */
 	uint64_t queue;         /* requests waiting for one BMC */
-	uint64_t rate, burst;   /* requests a second to one BMC */
-	uint64_t workers;       /* BMCs that are talked to at a time */
-	uint64_t cache_entries; /* of all */
+	uint64_t rate, burst;   /* requests per second to one BMC */
+	uint64_t workers;       /* BMCs that are talked to at the same time */
+	uint64_t cache_entries; /* in all */
 	uint64_t cache_bytes;
-	uint64_t targets; /* BMCs known at a time, beside those listed */
+	uint64_t targets; /* unlisted BMCs known at a time */
 };
 
 struct config {
@@ -76,7 +76,7 @@ struct config {
 	size_t trusted_count;
 	struct netrange *named_ranges; /* clients that may name a listed target */
 	size_t named_range_count;
-	bool ignore_redfish_url; /* of others than those */
+	bool ignore_redfish_url; /* from clients other than those */
 	char **named_nodes;
 	size_t named_node_count;
 	struct path_allow allow;
@@ -87,26 +87,26 @@ struct config {
 	size_t munge_uid_count;
 	char *munge_socket; /* NULL: libmunge's own */
 	bool munge_check_origin;
-	char **munge_hosts; /* names that this host has beside its own */
+	char **munge_hosts; /* names of this host besides its own */
 	size_t munge_host_count;
-	bool munge_unbound; /* credentials of a release before are good */
-	bool has_secrets;   /* the file itself holds one */
-	struct buf notes;   /* things taken but not acted on, one line each */
+	bool munge_unbound; /* accept credentials made by the previous release */
+	bool has_secrets;   /* the file itself contains one */
+	struct buf notes;   /* accepted settings without effect, one line each */
 };
 
-/* expand: $NAME and ${NAME} in values are the environment's, $$ is $. On failure *ret
- * is untouched. Total on any bytes. */
+/* expand: replace $NAME and ${NAME} in values from the environment, and $$ by $. On
+ * failure *ret is untouched. Accepts any bytes. */
 int config_parse(const char *text, size_t len, const char *file, bool expand,
 		 struct config *ret, struct err *err);
 
-/* Reads and parses; file "": nothing is allowed to anybody. A file with secrets is
- * refused when its owner or mode is wrong. */
+/* Reads and parses; file "": nobody may read anything. A file with secrets is refused
+ * if its owner or mode is wrong. */
 int config_load(const char *file, bool expand, struct config *ret, struct err *err);
 
-/* The files that it names, one path per line. */
+/* Puts the files that it names, one path per line. */
 void config_put_files(const struct config *c, struct buf *out);
 
-/* Secrets are wiped. Accepts a zeroed one. */
+/* Wipes secrets. Accepts a zeroed one. */
 void config_done(struct config *c);
 
 #endif

@@ -5,14 +5,13 @@
 #include "lib/conf/yaml_walk.h"
 #include "redfish_proxy/config.h"
 
-/* What config.c (who and what) and config_client.c (how a BMC is talked to) share; for
- * nobody else. */
+/* Shared by config.c and config_client.c (HTTP clients) only. */
 
 struct config_parser {
 	struct yaml_walk w;
 	struct config *c;
 	bool expand, section, allow_given;
-	struct config_target *target; /* the one that is being read */
+	struct config_target *target; /* the one being parsed */
 	size_t target_room;
 	struct config_login *login; /* the same */
 	struct config_tls *tls;
@@ -32,7 +31,7 @@ int config_on_http2(void *arg, const char *key, yaml_node_t *v);
 int config_unsupported(void *arg, const char *key, yaml_node_t *v);
 void config_default_limits(struct config_limits *l);
 
-/* What no key can check alone; fills in what follows from others. */
+/* Checks across keys, and fills in what follows from others. */
 int config_check(struct config_parser *p);
 
 void config_login_done(struct config_login *l);

@@ -10,19 +10,19 @@
 #include "lib/prom.h"
 #include "redfish_proxy/access.h"
 
-/* What the proxy counts. No label holds anything that a client can choose. */
+/* Counters of the proxy. No label contains anything that a client can choose. */
 
 enum metrics_result {
-	RESULT_OK,      /* an answer that is passed on */
+	RESULT_OK,      /* passed on */
 	RESULT_TIMEOUT, /* or no connection */
 	RESULT_LOGIN,   /* refused user and password */
 	RESULT_TLS,     /* certificate or name */
-	RESULT_BAD,     /* too long, cut, no JSON, a redirect, a status of no use */
+	RESULT_BAD,     /* too long, cut, not JSON, a redirect or odd status */
 	RESULT_RESULTS
 };
 
 struct metrics {
-	atomic_ullong requests[6]; /* by hundreds of the status, [0]: gone before */
+	atomic_ullong requests[6]; /* by hundreds of the status, [0]: client left */
 	atomic_ullong verdicts[ACCESS_VERDICTS];
 	atomic_ullong hits, misses, joined;
 	atomic_ullong limited[3]; /* queue, rate, cache */
@@ -35,7 +35,7 @@ struct metrics {
 
 enum metrics_limit { LIMIT_QUEUE, LIMIT_RATE, LIMIT_TABLES };
 
-/* Gauges that others know. */
+/* Gauges provided by others. */
 struct metrics_gauges {
 	size_t cache_entries, cache_bytes, targets, targets_down, queued;
 };

@@ -8,7 +8,7 @@
 #include "lib/conf/conf.h"
 #include "lib/service_options.h"
 
-/* The proxy's command line; what it does is in --config.file (config.h). */
+/* The proxy's command line; everything else is in --config.file (config.h). */
 
 struct options {
 	char *config_file;

@@ -7,7 +7,7 @@
 
 #include "lib/buf.h"
 
-/* An answer, of a BMC or in its place, shared by the cache and all that wait for it.
+/* An answer from a BMC or in its place, shared by the cache and all that wait for it.
  * Read-only once others can see it. */
 
 struct reply {
@@ -15,13 +15,13 @@ struct reply {
 	unsigned status;
 	const char *type; /* static */
 	struct buf body;
-	uint64_t at_ns; /* when it was there, CLOCK_BOOTTIME */
+	uint64_t at_ns; /* when it arrived, CLOCK_BOOTTIME */
 };
 
 #define REPLY_JSON "application/json"
 #define REPLY_TEXT "text/plain; charset=utf-8"
 
-/* With one reference; a copy of text is the body. NULL: no memory. */
+/* With one reference; the body is a copy of text. NULL: no memory. */
 struct reply *reply_new(unsigned status, const char *type, const char *text);
 struct reply *reply_ref(struct reply *r);
 void reply_unref(void *r); /* accepts NULL */

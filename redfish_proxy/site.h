@@ -10,17 +10,17 @@
 #include "redfish_proxy/config.h"
 #include "redfish_proxy/target.h"
 
-/* One configuration with all that follows from it. A reload makes another one; the old
- * one goes when its last request is over. */
+/* A configuration with everything derived from it. A reload makes another one; the old
+ * one is freed when its last request is over. */
 
 struct site {
-	atomic_uint refs; /* requests under way */
+	atomic_uint refs; /* running requests */
 	struct site *next_retired;
 	struct config config;
 	struct access *access;
 	struct cache *cache;
 	struct targets *targets;
-	struct munge *munge; /* NULL: not asked for */
+	struct munge *munge; /* NULL: not configured */
 };
 
 int site_new(const char *config_file, bool expand, struct site **ret, struct err *err);

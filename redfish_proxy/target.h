@@ -7,31 +7,31 @@
 #include "redfish_proxy/config.h"
 #include "redfish_proxy/metrics.h"
 
-/* BMCs and the threads that talk to them. Each BMC has its own queue, limits and signed
- * in connections; a slow or dead one takes as many threads as it may have connections,
- * and after a failure it is left alone for a while, which grows. Thread safe. */
+/* BMCs and the threads that talk to them. Each BMC has its own queue, limits and
+ * sessions; a slow or dead one blocks no more threads than it may have connections, and
+ * after a failure it is left alone for a growing time. Thread safe. */
 
 struct targets;
 
-/* config, cache and metrics are borrowed. Threads run from here on. */
+/* config, cache and metrics are borrowed. Starts the threads. */
 int targets_new(const struct config *config, struct cache *cache,
 		struct metrics *metrics, struct targets **ret, struct err *err);
-/* Answers all that waits and ends the threads: from here on nothing is asked. */
+/* Answers all waiting requests and ends the threads: nothing is asked from now on. */
 void targets_stop(struct targets *t);
-/* Answers what waits, signs out everywhere (within a few seconds), ends the threads. No
- * other call may run. Accepts NULL. */
+/* Answers waiting requests, signs out everywhere (within a few seconds), ends the
+ * threads. No other call may run. Accepts NULL. */
 void targets_free(struct targets *t);
 
-/* Asks for what a cache entry is about, of the BMC of url; conf is what is listed for
- * it, NULL for the template's. cache_fill() is called in any case, perhaps before this
- * returns. */
+/* Asks the BMC of url for a cache entry's path; conf is its listed target, NULL for the
+ * template's. cache_fill() is called in any case, possibly before this returns. */
 void targets_submit(struct targets *t, const char *url,
 		    const struct config_target *conf, struct cache_entry *entry);
 
-/* Closes connections that have not been used for a while, signing out first. */
+/* Closes connections that have been idle for long, signing out first. */
 void targets_sweep(struct targets *t, uint64_t now_ns);
 
-/* How many are known, how many are left alone, how many requests wait. */
+/* Numbers of known BMCs, of those left alone after failures, and of waiting
+ * requests. */
 void targets_count(struct targets *t, size_t *ret_known, size_t *ret_down,
 		   size_t *ret_queued);
 
