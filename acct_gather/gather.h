@@ -11,9 +11,9 @@
 #include "lib/records/energy_page.h"
 
 /*
- * What the energy plugin does, without a Slurm: one process's view of the energy page,
- * as a node (in slurmd) or as one step (in slurmstepd). Calls of one object are
- * serialised by the caller.
+ * The energy plugin without Slurm: a process's view of the energy page, for the node
+ * (in slurmd) or for a step (in slurmstepd). Calls of one object are serialised by the
+ * caller.
  */
 
 struct gather_host {
@@ -25,14 +25,14 @@ extern const struct gather_host gather_host_default;
 struct gather_step {
 	uint32_t job, step; /* step: ENERGY_PAGE_JOB: all of the job on this node */
 	uint32_t stepd_pid;
-	uint32_t alloc_mcpu; /* allocated thousandths of a CPU, until the page says */
+	uint32_t alloc_mcpu; /* allocated thousandths of a CPU, until the page has it */
 };
 
 struct gather {
 	struct gather_host host;
 	struct gather_options options;
 	struct energy_page page;
-	bool known; /* a tick of a living daemon has been read */
+	bool known; /* a tick of a running daemon has been read */
 
 	/* the node */
 	struct energy_page_node node; /* at the last tick that was read */
@@ -52,19 +52,18 @@ void gather_init(struct gather *g, const struct gather_options *options,
 		 const struct gather_host *host);
 void gather_done(struct gather *g); /* idempotent */
 
-/* Begins to be that step. */
+/* Makes it that step. */
 void gather_step_begin(struct gather *g, const struct gather_step *step);
-/* Whether the step's own counter has still to be found; then gather_step_cgroup() with
+/* Whether the step's own counter is still missing; then call gather_step_cgroup() with
  * one of its tasks, or with 0 for slurmstepd itself (the extern step). */
 bool gather_step_wants_cgroup(const struct gather *g);
-/* 0, or -ENODATA: none there (yet). */
+/* 0, or -ENODATA: not there (yet). */
 int gather_step_cgroup(struct gather *g, pid_t pid);
-/* The same by the step's own path in cpuacct of v1, where the caller knows it. */
+/* The same with the step's own path in cpuacct of v1, if the caller knows it. */
 int gather_step_group(struct gather *g, const char *path);
 
-/* The step's energy now in microjoules, never less than before. Without a page, or with
- * the page of a daemon that has stopped, what was known. -ENODATA: there never was
- * anything. */
+/* The step's energy now in microjoules, never less than before. Without a page, or if
+ * its daemon has stopped, the last value. -ENODATA: there never was one. */
 int gather_step_now(struct gather *g, uint64_t *ret_uj);
 
 /* The node at the daemon's last tick. -ENODATA: there never was one. */

@@ -6,9 +6,9 @@
 
 #ifdef LOCATION_ARGUMENT
 /* Another jobcomp plugin behind ours. It is called as Slurm would call it, under the
- * same locks, with JobCompLoc, JobCompParams, JobCompHost and so on of slurm.conf; what
- * it answers is its own affair and ends in Slurm's log. Calls are serialised by Slurm.
- */
+ * same locks, with JobCompLoc, JobCompParams, JobCompHost and so on of slurm.conf; its
+ * result is ignored, and its messages go to Slurm's log. Calls are serialised by
+ * Slurm. */
 struct chain {
 	plugin_context_t *context; /* NULL: none */
 	struct chain_calls {

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Names of users and groups, remembered for ten minutes: a name service may be slow,
- * and a cluster has more jobs than users. One thread. */
+/* Names of users and groups, cached for ten minutes: a name service may be slow, and a
+ * cluster has more jobs than users. One thread. */
 
 #define NAMES_SLOTS 512u
 #define NAMES_TEXT_MAX 64u
@@ -20,7 +20,7 @@ struct names {
 	} users[NAMES_SLOTS], groups[NAMES_SLOTS];
 };
 
-/* "" when it has none. Borrowed until the next call. */
+/* "" if there is none. Borrowed until the next call. */
 const char *names_user(struct names *n, uint32_t uid, uint64_t now_ns);
 const char *names_group(struct names *n, uint32_t gid, uint64_t now_ns);
 

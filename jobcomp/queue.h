@@ -8,19 +8,19 @@
 #include <stdint.h>
 
 /*
- * Encoded completion records between slurmctld's threads, which only put, and the one
- * writer, which takes. Bounded: when it is full the newest record is refused and
- * counted; but an end takes the place of the oldest starts, which only say earlier what
- * ends say as well. Ends come before starts. A record stays in it until the writer says
- * that it is durable, so that one whose sync failed can be written again.
+ * Encoded completion records on their way from slurmctld's threads to the writer.
+ * Bounded: when it is full, new records are refused and counted; but an end replaces
+ * the oldest starts, whose contents are in the ends too. Ends come before starts. A
+ * record stays until the writer reports it durable, so that it can be written again if
+ * a sync fails.
  */
 
-#define QUEUE_BYTES_DEFAULT (64u << 20) /* some 60 000 records of jobs as they are */
+#define QUEUE_BYTES_DEFAULT (64u << 20) /* some 60 000 records of usual jobs */
 #define QUEUE_COUNT_DEFAULT 100000u
 
 enum queue_flag {
-	QUEUE_HAS_USER = 1 << 0, /* its user's name is in the record */
-	QUEUE_START = 1 << 1,    /* of a start */
+	QUEUE_HAS_USER = 1 << 0, /* the user's name is in the record */
+	QUEUE_START = 1 << 1,    /* a start record */
 };
 
 struct queue_item {
@@ -34,7 +34,7 @@ struct queue_item {
 
 struct queue_lane {
 	struct queue_item *head, *tail;
-	struct queue_item *written; /* the last that has been written, */
+	struct queue_item *written; /* the last one written, */
 	struct queue_item *next;    /* and the one after it */
 };
 
@@ -42,11 +42,11 @@ struct queue {
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* CLOCK_MONOTONIC; only the writer waits */
 	struct queue_lane ends, starts;
-	struct queue_item *taken; /* the writer has it */
+	struct queue_item *taken; /* the one the writer has */
 	uint32_t count, count_max;
 	uint64_t bytes, bytes_max;
 	struct queue_lost {
-		uint64_t all; /* for want of room or memory, ever */
+		uint64_t all; /* for lack of room or memory, ever */
 		uint64_t starts;
 	} lost;
 	bool waiting, stop;
@@ -60,19 +60,19 @@ void queue_done(struct queue *q); /* frees what is left */
  * counted. Any thread; never waits for the disk. */
 int queue_put(struct queue *q, const void *data, size_t len, uint32_t uid, uint32_t gid,
 	      uint32_t flags);
-void queue_count_lost(struct queue *q); /* a record that could not even be put */
+void queue_count_lost(struct queue *q); /* a record that was never put */
 
 /* ---- the writer alone ------------------------------------------------------------ */
 
-/* The first record that has not been written, waiting for one up to wait_ms or until
+/* The first record that has not been written; waits for one up to wait_ms or until
  * queue_stop(). NULL: none. Borrowed until queue_free_written(). */
 struct queue_item *queue_peek(struct queue *q, uint32_t wait_ms);
-/* Does nothing for so long, or until queue_stop(); puts meanwhile wake nobody. */
+/* Sleeps for so long, or until queue_stop(); new records do not wake it. */
 void queue_nap(struct queue *q, uint32_t ms);
-void queue_written(struct queue *q);      /* the one that queue_peek() gave */
+void queue_written(struct queue *q);      /* the one from queue_peek() */
 void queue_free_written(struct queue *q); /* they are durable */
-void queue_rewind(struct queue *q);       /* they are not: all again */
-/* Gives the one that queue_peek() gave up: counted as lost. */
+void queue_rewind(struct queue *q);       /* they are not: write all again */
+/* Gives up the one from queue_peek(), counted as lost. */
 void queue_drop(struct queue *q);
 
 bool queue_stopped(struct queue *q);

@@ -32,7 +32,7 @@
 
 #define SAME_TYPE(a, b) __builtin_types_compatible_p(__typeof__(a), __typeof__(b))
 
-/* Since 25.05 the plugin is called at a job's start as well, and told which it is. */
+/* Since 25.05 the plugin is also called when a job starts, and told which it is. */
 #if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(25, 5, 0)
 #define HAVE_RECORD_START 1
 #define jobcomp_g_write jobcomp_g_record_job_end
@@ -45,15 +45,15 @@ typedef int record_f(job_record_t *job);
 typedef record_f caller_f;
 #endif
 
-/* Since 25.11 a job keeps its SLUID when it is resized, and db_index is the one of the
- * row of its present part. */
+/* Since 25.11 a job keeps its SLUID when it is resized, and db_index belongs to its
+ * current part. */
 #if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(25, 11, 0)
 #define JOB_SLUID(j) ((j)->step_id.sluid)
 #else
 #define JOB_SLUID(j) ((j)->db_index)
 #endif
 
-/* What Slurm calls; the types are those of the functions that call it. */
+/* Functions called by Slurm, with their types there. */
 typedef int set_location_f(LOCATION_PARAMETER);
 typedef struct xlist *get_jobs_f(slurmdb_job_cond_t *cond);
 _Static_assert(SAME_TYPE(set_location_f, jobcomp_g_set_location), "jobcomp.h");

@@ -12,13 +12,13 @@
 typedef const char *(*tres_name_f)(void *arg, uint32_t id, char buf[64]);
 
 /* Slurm's plain TRES ("1=4,2=400,4=1,5=4,1002=2") as sacct prints it
- * ("cpu=4,mem=400M,node=1,billing=4,gres/gpu=2"), appended to out. Amounts that are not
- * known (NO_VAL64) or boundless (INFINITE64), and energy always, are left out: at this
- * time it is not settled. What is no number is left out, too. simple may be NULL. */
+ * ("cpu=4,mem=400M,node=1,billing=4,gres/gpu=2"), appended to out. Unknown (NO_VAL64)
+ * and infinite (INFINITE64) amounts are left out, as are non-numbers, and energy, which
+ * is not settled yet. simple may be NULL. */
 void tres_text(const char *simple, tres_name_f name, void *arg, struct buf *out);
 
-/* GRES of each node joined: equal neighbours once with "*COUNT", nodes split by ";".
- * Entries may be NULL. At most max bytes and then one entry more. */
+/* Joins the GRES of each node: equal neighbours once with "*COUNT", nodes separated by
+ * ";". Entries may be NULL. At most max bytes plus one entry. */
 void tres_join_gres(char *const *per_node, uint32_t count, size_t max, struct buf *out);
 
 #endif

@@ -9,12 +9,12 @@
 #include "lib/err.h"
 
 /*
- * The one thread that we have inside slurmctld: queue -> spool. A record is in its file
- * some milliseconds after writer_put() and durable some 300 ms after it. While the
- * spool cannot be had (another slurmctld still holds it, no room, no rights, no folder)
- * records wait in the bounded queue, and the thread tries again; what the queue has no
- * room for is refused, counted, told with growing gaps, and noted in the spool as soon
- * as there is one.
+ * Our only thread in slurmctld: it moves records from the queue to the spool. A record
+ * is in its file some milliseconds after writer_put(), and durable some 300 ms later.
+ * While the spool is not available (another slurmctld still holds it, no space, no
+ * permission, no folder) records wait in the bounded queue, and the thread retries;
+ * records without room in the queue are refused, counted, logged at growing intervals,
+ * and noted in the spool as soon as that is available.
  */
 
 struct writer_log { /* called by any thread; lines without a newline */
@@ -32,21 +32,21 @@ struct writer_options {
 
 struct writer;
 
-/* Starts the thread, which opens the spool by itself: that it cannot is no failure
- * here. All signals are blocked in it. */
+/* Starts the thread, which opens the spool itself: failing to do so is not an error
+ * here. The thread blocks all signals. */
 int writer_start(const struct writer_options *o, const struct writer_log *log,
 		 struct writer **ret, struct err *err);
 
-/* Hands a record over. Never waits for a disk or a name service. Any thread. flags:
- * enum queue_flag. 0, -ENOBUFS or -ENOMEM (counted). */
+/* Queues a record. Never waits for a disk or a name service. Any thread. flags: enum
+ * queue_flag. 0, -ENOBUFS or -ENOMEM (counted). */
 int writer_put(struct writer *w, const void *record, size_t len, uint32_t uid,
 	       uint32_t gid, uint32_t flags);
-/* A record that could not be made. */
+/* Counts a record that could not be made. */
 void writer_count_lost(struct writer *w);
 
-/* Writes what is queued, for up to wait_ms, and ends the thread. True when it ended and
- * w is freed; false: it hangs in a disk or a name service, and w lives on with it. NULL
- * is fine. */
+/* Writes what is queued, for up to wait_ms, and ends the thread. True: it ended and w
+ * is freed; false: it hangs in a disk or a name service, and w stays with it. NULL is
+ * allowed. */
 bool writer_stop(struct writer *w, uint32_t wait_ms);
 
 struct writer_stats {

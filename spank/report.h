@@ -9,11 +9,11 @@
 #include "lib/records/energy_page.h"
 
 /* What --ceems-report says at the end of a step. Pure: numbers in, text out; no Slurm,
- * no file. Nothing of the job's own (names, environment) is in it, and names from the
- * energy page are reduced to letters, digits and "._-", so no byte of it can do more to
- * a terminal than be read. */
+ * no file. It contains nothing from the job (names, environment), and names from the
+ * energy page are reduced to letters, digits and "._-", so it cannot control a
+ * terminal. */
 
-/* What one write to a pipe puts there whole or not at all (PIPE_BUF) */
+/* Written to a pipe whole or not at all (PIPE_BUF) */
 #define REPORT_MAX 4096u
 
 struct report_domain {
@@ -25,12 +25,13 @@ struct report_domain {
 };
 
 struct report_energy {
-	const char *unknown; /* why nothing is known; NULL: the rest holds */
+	const char
+		*unknown; /* why nothing is known; NULL: the other members are valid */
 	uint64_t uj;
 	bool provisional;
 	bool modelled;
-	uint64_t stopped_s;  /* not 0: ceemsd stopped so long ago, this is as of then */
-	uint32_t total_mask; /* 1 << domain: what uj is the sum of */
+	uint64_t stopped_s;  /* not 0: ceemsd stopped so long ago; values of then */
+	uint32_t total_mask; /* 1 << domain: the domains in uj */
 	struct report_domain domains[ENERGY_PAGE_DOMAINS];
 	uint32_t emission_mg_per_kwh; /* 0: not known */
 	char emission_provider[ENERGY_PAGE_SOURCE_MAX];
@@ -39,38 +40,38 @@ struct report_energy {
 struct report {
 	uint32_t job;
 	uint32_t step;  /* or RECORD_STEP_* */
-	uint32_t nodes; /* of the step; the report is of the first */
+	uint32_t nodes; /* of the step; this report is from the first */
 	uint64_t wall_ns;
 	bool has_cpu;
 	uint64_t cpu_ns;
 	uint32_t cpus; /* of the step on this node, 0: not known */
 	bool has_memory;
 	uint64_t memory_peak_bytes;
-	uint64_t memory_asked_bytes; /* on this node, 0: no limit was asked for */
+	uint64_t memory_asked_bytes; /* on this node, 0: no limit was requested */
 	uint64_t oom_kills;
 	struct report_energy energy;
 };
 
-/* What was clearly wasted or lacking; the first that holds. */
+/* What was clearly wasted or lacking; the first that applies. */
 enum report_hint {
 	HINT_NONE,
 	HINT_KILLED, /* for memory */
-	HINT_CPUS,   /* fewer would have done */
+	HINT_CPUS,   /* fewer would have been enough */
 	HINT_IDLE,   /* the one CPU did nothing */
-	HINT_MEMORY, /* less would have done */
+	HINT_MEMORY, /* less would have been enough */
 };
 enum report_hint report_hint(const struct report *r);
 
 /* From one tick of the page. row is NULL for a step younger than the tick: then only
- * the total is known, by the rate card. */
+ * the total is known, as an estimate. */
 void report_take_energy(struct report_energy *e, const struct energy_page_node *node,
 			const struct energy_page_row *row,
 			const struct energy_page_now *now);
-/* There is no energy: rc is what energy_page_open() or energy_page_find() said. */
+/* No energy; rc is from energy_page_open() or energy_page_find(). */
 void report_no_energy(struct report_energy *e, int rc);
 
 /* Several lines, or one line of JSON, each with its newline. At most REPORT_MAX bytes;
- * memory and size errors stay in out. */
+ * errors stay in out. */
 void report_text(const struct report *r, struct buf *out);
 void report_json(const struct report *r, struct buf *out);
 
