@@ -14,8 +14,7 @@
  * answers, and its own kept-alive connections to backends. A request never changes
  * threads, so it needs no lock.
  *
- *   client -> web (lib/http/web.h) -> gate_pass() -> backend_pick() -> upstream ->
- * client
+ *   client, web (lib/http/web.h), gate_pass(), backend_pick(), upstream, and back
  */
 
 struct workers;
