@@ -9,7 +9,7 @@
 #include "lib/wait.h"
 
 #define THREADS_MAX 64u
-/* Most that a job which fails is charged for: it may have waited for others. */
+/* Limit of what a failed job is charged: it may have waited for others. */
 #define TOOK_MAX_NS (20 * NSEC_PER_MSEC)
 
 struct crew {
@@ -38,7 +38,7 @@ int crew_new(unsigned threads, void (*forget)(void *mine), struct crew **ret)
 	return 0;
 }
 
-/* With the mutex. NULL: none comes any more. */
+/* Mutex held. NULL: there will be no more. */
 static struct crew_job *next_job(struct crew *c)
 {
 	for (;;) {
@@ -46,7 +46,8 @@ static struct crew_job *next_job(struct crew *c)
 			c->stopped ? UINT64_MAX : clock_read_ns(CLOCK_MONOTONIC);
 		uint64_t at_ns;
 		struct fair_item *i = turns_pop(&c->turns, now_ns, &at_ns);
-		/* one that sleeps through a rest may have been told of several */
+		/* a thread that sleeps through a pause may have missed several
+		 * wake-ups */
 		if (i && turns_count(&c->turns))
 			pthread_cond_signal(&c->wake);
 		if (i || c->stopped)
@@ -55,7 +56,7 @@ static struct crew_job *next_job(struct crew *c)
 	}
 }
 
-/* All that come, until the crew is stopped and there are no more. */
+/* Runs jobs until the crew is stopped and none are left. */
 static void run_jobs(struct crew *c)
 {
 	struct crew_job *j;
@@ -105,7 +106,7 @@ void crew_stop(struct crew *c)
 	pthread_mutex_unlock(&c->mutex);
 	for (; c->count; c->count--)
 		pthread_join(c->threads[c->count - 1], NULL);
-	/* one that was never started has jobs all the same */
+	/* a crew whose threads never started may have jobs all the same */
 	run_jobs(c);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The gate as a whole: its parts, its site, and the way of a request from step to step
- * until it is decided or must wait. */
+/* The gate as a whole: its parts, its site, and a request's way from step to step until
+ * it is decided or must wait. */
 #include "lb/gate/gate.h"
 
 #include <errno.h>
@@ -137,12 +137,12 @@ enum gate_next gate_refuse(struct gate_state *s, enum gate_reason why, unsigned 
 			 retry_s < 3600 ? retry_s : 3600);
 	buf_reset(&r->body);
 	s->protocol->refuse(&r->input, status, text, &r->body, &r->body_type);
-	if (buf_error(&r->body)) /* a status will do */
+	if (buf_error(&r->body)) /* send the status only */
 		buf_reset(&r->body);
 	return NEXT_DONE;
 }
 
-/* There is no memory even to say so in the right form. */
+/* Not even enough memory for an error in the right form. */
 static enum gate_answer no_memory(struct gate_request *r)
 {
 	r->status = 503;
@@ -282,7 +282,7 @@ void gate_set_site(struct gate *g, struct site *s)
 	g->site = site_hold(s);
 	g->generation++;
 	pthread_mutex_unlock(&g->mutex);
-	/* its keys have the generation: nothing of the old is found any more */
+	/* keys contain the generation, so nothing of the old site is found any more */
 	lru_clear(g->decisions);
 	if (old)
 		site_drop(old);

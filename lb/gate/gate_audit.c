@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One line for each decision. Whatever came from outside stands in quotes, escaped. */
+/* One line per decision. Text from outside is quoted and escaped. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "lb/gate/gate_impl.h"
 #include "lib/log.h"
 
-#define UNITS_MAX 16u /* that are named; the line says how many more there were */
+#define UNITS_MAX 16u /* named; the line says how many more there were */
 #define UNIT_BYTES 40u
 #define QUERY_BYTES 300u
 

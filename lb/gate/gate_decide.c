@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is asked, and whether it may be: the cluster, the proof, and the roles that need
- * none. Each function is a step; what it cannot say yet it leaves to the next one. */
+/* Decides on a request: the cluster, the proof, and roles that need none. Each function
+ * is one step and leaves what it cannot decide to the next. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,8 +49,8 @@ static enum gate_next bad_request(struct gate_state *s, int rc)
 
 /* ---- roles ----------------------------------------------------------------------- */
 
-/* A login without a number is the account of that name on this host, as MUNGE's is; of
- * a number that somebody else proved it is not known. */
+/* A login without uid means the account of that name on this host, as with MUNGE; if
+ * somebody else proved a uid, the login is not known to match. */
 static bool is_listed(const char *const *names, size_t count,
 		      const struct identity_who *who)
 {
@@ -63,8 +63,8 @@ static bool is_listed(const char *const *names, size_t count,
 	return false;
 }
 
-/* What a list or the aggregator says of the role; none is whose who is only named by a
- * front end. */
+/* Raises the role to that of a list or of the aggregator; a user who is only named by a
+ * front end has none. */
 static void raise_role(struct gate_state *s, enum owned_role role)
 {
 	if (role <= s->role)
@@ -75,7 +75,7 @@ static void raise_role(struct gate_state *s, enum owned_role role)
 		s->role = role;
 }
 
-/* What is known of the role without asking. */
+/* The role as far as it is known without asking. */
 static void look_role(struct gate_state *s)
 {
 	const struct owned_who who = gate_who(s);
@@ -91,8 +91,8 @@ static void look_role(struct gate_state *s)
 		raise_role(s, OWNED_OPERATOR);
 }
 
-/* Whether the role reads what cannot be proved. What is not narrowed to the cluster
- * (calls of roles) shows all clusters of a server that several share. */
+/* Whether the role may read what cannot be proved. Calls that are not narrowed to the
+ * cluster (calls for roles) show all clusters of a shared server. */
 static bool reads_all(const struct gate_state *s, bool narrowed)
 {
 	if (s->site->open || s->role == OWNED_ADMIN)
@@ -132,7 +132,7 @@ static enum gate_next wrong_cluster(struct gate_state *s, const char *text)
 	return gate_refuse(s, REASON_CLUSTER, 400, 0, text);
 }
 
-/* The cluster of the header, of the query, or the only one. */
+/* The cluster from the header, the query, or the only one. */
 static enum gate_next read_request(struct gate_state *s)
 {
 	struct gate_request *r = s->r;
@@ -337,11 +337,11 @@ static enum gate_next own_answered(struct gate_state *s)
 	enum owned_role role = s->role;
 	int rc = owned_answered(s->question, claims, count, &role, &s->err);
 
-	/* what others brought meanwhile is looked up, but not for ever */
+	/* look up what other requests brought meanwhile, but not for ever */
 	if (rc < 0 || (rc > 0 && ++s->looks > LOOKS_MAX))
 		return nobody(s);
 	if (rc > 0) {
-		look_role(s); /* which came with it */
+		look_role(s); /* the role came with the answer */
 		return go(s, own);
 	}
 	raise_role(s, role);
@@ -380,7 +380,7 @@ static enum gate_next fill(struct gate_state *s, struct access_gap *gap,
 	}
 	if (rc)
 		return bad_request(s, rc);
-	buf_reset(&s->key); /* what is filled in may be more the next time */
+	buf_reset(&s->key); /* next time more may be filled in */
 	s->reason = REASON_OWN;
 	return go(s, gaps);
 }
@@ -443,7 +443,7 @@ static enum gate_next decide(struct gate_state *s)
 	return go(s, by_role);
 }
 
-/* Once more without proof, from the request as it came. */
+/* Starts again without proof, from the original request. */
 static enum gate_next open_all(struct gate_state *s)
 {
 	int rc;
@@ -465,7 +465,7 @@ static enum gate_next refused(struct gate_state *s)
 	return gate_refuse(s, s->refusal, s->refusal_status, 0, s->err.text);
 }
 
-/* It is refused, unless a role allows it that must be asked for. */
+/* Refuses, unless a role that still has to be asked for allows it. */
 static enum gate_next by_role(struct gate_state *s)
 {
 	const struct owned_who who = gate_who(s);

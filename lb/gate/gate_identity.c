@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who asks: at once where nothing is to be waited for, else by a thread. A token that
- * was good is remembered, with all of the request that was looked at beside it. */
+/* Identifies the caller: at once if nothing blocks, else on a thread. A valid token is
+ * cached, with everything else in the request that was considered. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lb/gate/gate_impl.h"
 
-/* A token is believed without being looked at again for so long at most: keys may be
- * taken back. */
+/* For how long a token is accepted without another check: keys may be revoked. */
 #define TOKEN_HOLD_MS 300000u
 
 int gate_keeper_new(const struct identity_params *p, struct gate_keeper **ret,
@@ -44,7 +43,7 @@ static void put_text(struct buf *out, const char *s)
 		buf_put(out, s, strlen(s) + 1);
 }
 
-/* All that identity_prove() looks at when there is a token. */
+/* Everything that identity_prove() considers if there is a token. */
 static void token_key(const struct gate_state *s, struct buf *out)
 {
 	const struct identity_facts *f = s->r->facts;
@@ -153,7 +152,7 @@ static bool prove_by_thread(struct crew_job *j, void **mine, const atomic_bool *
 	return failed;
 }
 
-/* Without access control a name is welcome and not needed. */
+/* Without access control a name is optional. */
 static enum gate_next open_site(struct gate_state *s)
 {
 	if (!identity_waits(s->keeper->id, s->r->facts) &&

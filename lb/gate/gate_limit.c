@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A bucket of thousandths of requests for each user, filled by the clock. */
+/* A token bucket per user, in thousandths of requests, filled by the clock. */
 #include "lb/gate/gate_limit.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@ struct user {
 	struct user *next;
 	char login[IDENTITY_LOGIN_BYTES];
 	uint32_t busy;
-	uint64_t at_ms, milli; /* what the bucket held when it was looked at */
+	uint64_t at_ms, milli; /* contents of the bucket at at_ms */
 };
 
 struct gate_limits {
@@ -59,7 +59,8 @@ static struct user **bucket_of(struct gate_limits *l, const char *login)
 	return &l->buckets[(h ^ h >> 32) % BUCKETS];
 }
 
-/* Those of a bucket who have nothing under way and a full one make room. */
+/* Makes room in a hash bucket: drops users with no running request and a full token
+ * bucket. */
 static void forget(struct gate_limits *l, struct user **at, uint64_t now_ms)
 {
 	while (*at) {
@@ -108,7 +109,7 @@ static enum gate_limited take(struct user *u, const struct gate_rate *rate,
 		return GATE_BUSY;
 	}
 	if (rate->per_s) {
-		/* a second fills per_s: a millisecond that many thousandths */
+		/* per_s requests a second are per_s thousandths a millisecond */
 		more = (now_ms - u->at_ms) * rate->per_s;
 		u->milli = more >= full - (u->milli < full ? u->milli : full)
 				   ? full

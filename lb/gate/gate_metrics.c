@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the gate tells of itself (doc/metrics.md). */
+/* The gate's metrics (doc/metrics.md). */
 #include "lb/gate/gate_impl.h"
 #include "lb/gate/owned_impl.h"
 

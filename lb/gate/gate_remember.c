@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A request that came before, whoever asked it: what it reads was worked out then, as
- * units and as reaches from the times that it is asked for, so that the same panel a
- * minute later is neither parsed nor printed. Whether it may be read is looked up each
- * time, by the same rule, for whoever asks now: what is remembered is never wider than
- * what would be proved. */
+/* Caches repeated requests, whoever sends them: what a request reads was worked out as
+ * units and as reaches relative to its times, so that the same panel a minute later is
+ * neither parsed nor printed. Whether it may be read is looked up each time, by the
+ * same rule, for the present user: a cached decision is never wider than the proof. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,10 +10,10 @@
 
 #define KEY_BYTES_MAX 16384u
 #define CLAIMS_MAX 64u
-#define HOLD_MS 3600000u /* nothing in it grows old; the table is bounded */
+#define HOLD_MS 3600000u /* entries do not become stale; the table is bounded */
 #define NOW_HOLD_MS 1000u
 
-/* Followed by reaches, claims with their ids, target and body: what is sent, but for
+/* Followed by reaches, claims with their ids, target and body: what is sent, except for
  * the times. */
 struct kept {
 	uint32_t cluster, reaches, claims, target_len, body_len, times_at;
@@ -22,7 +21,7 @@ struct kept {
 	enum gate_reason reason;
 	bool get, timeless;
 	const char *content_type, *accept; /* static */
-	int64_t from_ms, to_ms;            /* without times of its own */
+	int64_t from_ms, to_ms;            /* if it has no times of its own */
 	int64_t far_ms;
 };
 
@@ -38,8 +37,8 @@ static void put_text(struct buf *out, const char *s)
 		buf_put(out, s, strlen(s) + 1);
 }
 
-/* All that decides what a request asks, but for who asks, and when if that can be told
- * apart. */
+/* Everything that determines what a request reads, except for the user and, if they can
+ * be separated, its times. */
 static void make_key(struct gate_state *s)
 {
 	const struct gate_request *r = s->r;
@@ -72,7 +71,7 @@ static void make_key(struct gate_state *s)
 		buf_reset(&s->key);
 }
 
-/* For the audit; their ids are in what was remembered. */
+/* For the audit; the ids are in the cached entry. */
 static bool keep_claims(struct gate_state *s, const struct access_claim *claims,
 			size_t count)
 {
@@ -108,7 +107,7 @@ static bool still_own(struct gate_state *s, const struct kept *k, const char *p)
 	return !s->site->audit || keep_claims(s, claims, k->claims);
 }
 
-/* The time that all of it touches now. */
+/* The time range of the whole request now. */
 static void span(struct gate_state *s, const struct kept *k, const char *p)
 {
 	struct call *call = &s->r->call;
@@ -218,7 +217,7 @@ static void put_claims(const struct gate_state *s, const struct access_claim *cl
 	}
 }
 
-/* What is sent without its times. False: they are not where they should be. */
+/* Puts what is sent without its times. False: they are not where they should be. */
 static bool put_without_times(const struct gate_state *s, struct kept *k,
 			      struct buf *out)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Sixteen tables, each with its lock and its list from the latest used to the oldest.
- */
+/* Sixteen shards, each with a lock and a list from the most to the least recently
+ * used. */
 #include "lb/gate/lru.h"
 
 #include <errno.h>
@@ -95,7 +95,7 @@ static void drop(struct part *p, struct entry **at)
 {
 	struct entry *e = *at;
 
-	if (!e) /* what is in the list is in its bucket */
+	if (!e) /* whatever is in the list is in its bucket */
 		return;
 	*at = e->next;
 	unlist(p, e);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is remembered of the aggregator's answers: by user, cluster and unit. */
+/* The ownership cache: answers of the aggregator by user, cluster and unit. */
 #include "lb/gate/owned.h"
 
 #include <errno.h>
@@ -8,9 +8,9 @@
 
 #include "lb/gate/owned_impl.h"
 
-/* Before the runs of a unit, or the units of a list */
+/* Precedes the runs of a unit, or the units of a list */
 struct head {
-	uint64_t boot_ms; /* when it was asked for */
+	uint64_t boot_ms; /* time of the question */
 	int64_t as_of_ms;
 };
 
@@ -23,7 +23,7 @@ struct cached {
 #define LISTS 1024u
 #define LISTS_BYTES ((size_t)64 << 20)
 #define ROLES 65536u
-#define ENTRY_BYTES 400u /* of a unit with few runs, its key and the table */
+#define ENTRY_BYTES 400u /* of a unit with few runs, including key and table */
 
 void owned_key(struct buf *out, enum owned_kind kind, const char *login,
 	       const char *cluster, const uint32_t *uid, bool named)
@@ -97,7 +97,8 @@ size_t owned_look(struct owned *o, const struct owned_who *who,
 	}
 	atomic_fetch_add_explicit(&o->hits, count - unknown, memory_order_relaxed);
 	atomic_fetch_add_explicit(&o->misses, unknown, memory_order_relaxed);
-	/* what is not known is asked for now, and these with it or by the next */
+	/* unknown units are asked about now, and these with them or by the next
+	 * request */
 	if (ages && !unknown)
 		owned_refresh(o, who, claims, count);
 	return unknown;
@@ -245,7 +246,7 @@ int owned_look_list(struct owned *o, const struct owned_who *who, int64_t from_m
 	return rc;
 }
 
-/* ---- remembering ----------------------------------------------------------------- */
+/* ---- storing --------------------------------------------------------------------- */
 
 static void remember_units(struct owned *o, const struct owned_ask *ask,
 			   const struct owned_unit *units, size_t count,
@@ -283,7 +284,7 @@ static void remember_list(struct owned *o, const struct owned_ask *ask,
 				      .named = ask->named,
 				      .uid = ask->uid};
 	auto_buf struct buf key = BUF_INIT, list = BUF_INIT;
-	/* what is not in it may have begun since */
+	/* units that are missing may have begun since */
 	int64_t hold =
 		ask->to_ms > head->as_of_ms ? rules->unknown_ms : rules->owned_ms;
 

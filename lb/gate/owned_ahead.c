@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is asked before anybody waits for it. A user who opens one panel opens the next:
- * with the first unit that is not known all those are asked for that began last, which
- * costs a question little. Was that too few, it is four times as many the next time, up
- * to a bound; who has more is asked for unit by unit, those that wait together. What is
- * in use is asked for again before it is too old, so that nobody waits for it. */
+/* Questions before anybody waits for the answer. A user who opens one panel opens the
+ * next: with the first unknown unit the latest ones are asked about too, which adds
+ * little to a question. If they were too few, four times as many are asked about the
+ * next time, up to a bound; beyond that, unit by unit, with waiting questions merged.
+ * Entries in use are refreshed before they expire, so that nobody waits for them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,14 +13,14 @@
 #define FIRST 64u
 #define GROWS 4u
 #define MOST 1000u     /* the aggregator's own bound (doc/api.md) */
-#define PART 64u       /* of all that is remembered one user fills such a part */
-#define FEW_IDS 32u    /* who asks for more at once knows what comes next */
-#define AGAIN_MS 1000u /* how often one user's are asked for ahead of time */
+#define PART 64u       /* a user fills at most one in so many of the entries */
+#define FEW_IDS 32u    /* whoever asks about more at once knows what comes next */
+#define AGAIN_MS 1000u /* interval of a user's questions ahead of time */
 
 struct latest {
-	uint64_t boot_ms; /* when it was asked for */
-	uint32_t count;   /* of how many */
-	bool more;        /* there were as many */
+	uint64_t boot_ms; /* time of the question */
+	uint32_t count;   /* how many were asked for */
+	bool more;        /* there were at least as many */
 };
 
 static void put_key(struct buf *out, enum owned_kind kind, const struct owned_ask *ask)
@@ -49,7 +49,7 @@ uint32_t owned_ahead_count(struct owned *o, const struct owned_ask *ask,
 		last.count = most;
 	if (boot_ms - last.boot_ms >= (uint64_t)rules->owned_ms / 2)
 		return last.count;
-	/* it was asked just now, and this is not among them */
+	/* it was asked just now, and this unit was not in the answer */
 	if (!last.more || last.count >= most)
 		return 0;
 	return last.count * GROWS < most ? last.count * GROWS : most;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Rows may come in any order, and several for one id: they are sorted before anything
- * is believed of them, so that no run of an id is overlooked. */
+/* Rows may come in any order, and several for one id: they are sorted before they are
+ * used, so that no run of an id is overlooked. */
 #include "lb/gate/owned_answer.h"
 
 #include <errno.h>
@@ -48,7 +48,7 @@ struct reading {
 	struct str user; /* p NULL: none */
 };
 
-/* Without its escapes, in place: the text is ours. */
+/* Unescapes in place: the text is ours. */
 static int read_string(struct reading *r, struct str *ret)
 {
 	int rc = json_raw_string(&r->json, ret);
@@ -78,7 +78,7 @@ static int comma(struct reading *r)
 	return json_take(&r->json, ',') ? 0 : json_broken(&r->json, "a row ends early");
 }
 
-/* ["4711",1700000000000,null,true], and what may come behind some day */
+/* ["4711",1700000000000,null,true], possibly with more elements in later versions */
 static int read_row(struct reading *r, struct row *ret)
 {
 	struct row row = {.run = {.to_ms = INT64_MAX}};
@@ -170,7 +170,7 @@ static int read_role(struct reading *r)
 				 : json_broken(&r->json, "a role that is not known");
 }
 
-/* Members of an object, each by its name. */
+/* Members of an object, each handled by name. */
 static int read_object(struct reading *r,
 		       int (*member)(struct reading *r, struct str name))
 {
@@ -247,9 +247,9 @@ static int read_text(struct reading *r)
 	return rc;
 }
 
-/* ---- what it says ---------------------------------------------------------------- */
+/* ---- its contents ---------------------------------------------------------------- */
 
-/* As they mostly come: then nothing is to be done. */
+/* The usual case: then there is nothing to sort. */
 static bool sorted(const struct row *rows, size_t n)
 {
 	for (size_t i = 1; i < n; i++)
@@ -267,7 +267,7 @@ static size_t group_len(const struct row *rows, size_t n, size_t i)
 	return k - i;
 }
 
-/* Runs of one id behind those that are there */
+/* Appends the runs of one id */
 static void put_unit(struct owned_run *all, struct owned_unit *u, struct row *rows,
 		     size_t n, size_t *used)
 {
@@ -281,7 +281,7 @@ static void put_unit(struct owned_run *all, struct owned_unit *u, struct row *ro
 	rows[0].used = true;
 }
 
-/* All that a list names */
+/* All units that a list names */
 static int take_all(const struct rows *from, struct owned_run *runs,
 		    struct owned_unit **ret, size_t *ret_count)
 {

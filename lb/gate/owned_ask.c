@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A question to the aggregator's API, as the user who wants to know and by the front
- * end that we are (doc/api.md). The aggregators of the list are tried in order, from
+/* A question to the aggregator's API on behalf of a user, with our credentials as a
+ * front end (doc/api.md). The configured aggregators are tried in order, starting with
  * the one that answered last. */
 #include <errno.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ struct owned_link {
 	uint64_t generation;
 	struct http_client *client;
 	size_t good;    /* the URL that answered last */
-	bool no_latest; /* an aggregator of before: it knows no such parameter */
+	bool no_latest; /* the aggregator is older and does not know this parameter */
 };
 
 void owned_link_free(struct owned_link *l)
@@ -72,7 +72,7 @@ static void put_target(const struct owned_ask *q, bool latest, struct buf *out)
 
 	form_put(&form, "cluster_id", q->cluster, strlen(q->cluster));
 	if (q->own) {
-		/* outwards to full seconds */
+		/* rounded outwards to full seconds */
 		int64_t from = q->from_ms < 0 ? 0 : q->from_ms / 1000;
 		int64_t to = q->to_ms < 0 ? 0 : q->to_ms / 1000 + 1;
 

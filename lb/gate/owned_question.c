@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Questions: made by those who serve, asked by the crew, shared by all who want to know
- * the same. */
+/* Questions: made by the serving threads, asked by the crew, shared by all who need the
+ * same answer. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,36 +10,36 @@
 #include "lib/clock.h"
 #include "lib/siphash.h"
 
-/* A question that has been under way for longer is not joined any more: its answer
- * would be older than one that is asked for now. */
+/* A question that has been running for longer is not joined: its answer would be older
+ * than that of a new one. */
 #define JOIN_MS 1000u
 
 struct owned_question {
 	struct crew_job job;
 	struct owned *o;
 	atomic_uint refs;
-	/* until it is answered: under o->mutex */
+	/* protected by o->mutex until it is answered */
 	struct owned_question *next;
 	struct owned_waiter *waiters;
 	bool begun;
-	bool sorted;    /* begun, and its ids are in order and stay */
+	bool sorted;    /* begun; its ids are sorted and final */
 	bool held;      /* it has waited */
-	bool waits;     /* for the one of the same user that is under way */
+	bool waits;     /* for the user's running one */
 	bool joins;     /* ids may be added until it is begun: it is about units */
-	bool role_only; /* somebody wants to know the role, whatever the units */
-	size_t prefix;  /* of the key: who asks, of which cluster */
+	bool role_only; /* somebody needs the role, whatever the units */
+	size_t prefix;  /* of the key: user and cluster */
 	uint64_t made_ms, boot_ms;
 	int64_t as_of_ms;
 
 	struct owned_ask ask;
 	struct buf key, text; /* text: ids, a line each */
-	struct str *ids;      /* of text, each once, in one order */
+	struct str *ids;      /* pointing into text, no duplicates, sorted */
 	size_t lines;         /* of text */
-	bool skipped;         /* all ids were answered meanwhile */
+	bool skipped;         /* all ids have been answered meanwhile */
 	struct site *site;
 	uint64_t generation;
 	struct owned_rules rules;
-	/* the answer; nobody reads before wake() */
+	/* the answer; not read before wake() */
 	int rc;
 	struct err err;
 	struct owned_answer answer;
@@ -77,7 +77,7 @@ static int compare_ids(const void *a, const void *b)
 	return d ? d : (x->len > y->len) - (x->len < y->len);
 }
 
-/* Users wait in turn, not their questions; they do not choose their names. */
+/* Users wait in turn, not their questions; they cannot choose their names. */
 static uint64_t key_of_user(const char *login)
 {
 	static const uint64_t key[2] = {0x6f776e65645f7175, 0x657374696f6e5f6c};
@@ -85,7 +85,7 @@ static uint64_t key_of_user(const char *login)
 	return siphash13(key, login, strlen(login));
 }
 
-/* Who asks and of which cluster. */
+/* Same user and cluster. */
 static bool is_of_same(const struct owned_question *a, const struct owned_question *q)
 {
 	return a->joins && q->joins && a->prefix == q->prefix &&
@@ -138,7 +138,7 @@ static void note(struct owned *o, const struct owned_question *q, uint64_t ns)
 		log_info("ownership: the aggregator answers again");
 }
 
-/* What was added to the ids came in any order. */
+/* Ids were added in any order. */
 static int sort_ids(struct owned_question *q)
 {
 	struct str *ids = calloc(q->lines + 1, sizeof(*ids));
@@ -164,7 +164,7 @@ static int sort_ids(struct owned_question *q)
 	return 0;
 }
 
-/* Leaves out what another question brought while this one waited. */
+/* Drops ids that another question has answered while this one waited. */
 static void drop_known(struct owned_question *q)
 {
 	size_t left = 0;
@@ -176,7 +176,7 @@ static void drop_known(struct owned_question *q)
 	q->ask.count = left;
 }
 
-/* From here on nothing is added. */
+/* From here on nothing can be added. */
 static void begin_question(struct owned_question *q)
 {
 	struct owned *o = q->o;
@@ -223,8 +223,8 @@ static void wake_all(struct owned_waiter *w)
 	}
 }
 
-/* Mutex held. The one that waited for q; it may be asked now. *ret_failed: it cannot,
- * and is to be dropped, those who wait for it in *ret are to be woken. */
+/* Mutex held. The question that waited for q; it may be asked now. *ret_failed: it
+ * cannot be asked and must be dropped; those waiting for it, in *ret, must be woken. */
 static struct owned_question *let_next_go(struct owned_question *q,
 					  struct owned_waiter **ret)
 {
@@ -279,7 +279,7 @@ static const struct str *find(const struct owned_question *q, struct str id)
 		       : NULL;
 }
 
-/* Each id once, in one order; copied. */
+/* Copies the ids, without duplicates and sorted. */
 static int take_ids(struct owned_question *q, const struct access_claim *claims,
 		    size_t count, enum access_answer which)
 {
@@ -333,7 +333,7 @@ static struct owned_question *new_question(struct owned *o, const struct owned_w
 	return q;
 }
 
-/* Login and cluster live in the key. */
+/* Login and cluster are stored in the key. */
 static void name_ask(struct owned_question *q)
 {
 	q->ask.login = q->key.data + 1;
@@ -345,7 +345,7 @@ static bool is_young(const struct owned_question *a, uint64_t boot_ms)
 	return !a->begun || boot_ms < a->boot_ms + JOIN_MS;
 }
 
-/* Whether a will tell all that q wants to know. */
+/* Whether a's answer contains all that q needs. */
 static bool covers_question(const struct owned_question *a,
 			    const struct owned_question *q)
 {
@@ -360,7 +360,7 @@ static bool covers_question(const struct owned_question *a,
 	return true;
 }
 
-/* Adds q's ids to one that is not begun. False: they do not fit. */
+/* Adds q's ids to one that has not begun. False: they do not fit. */
 static bool add_ids(struct owned_question *a, const struct owned_question *q)
 {
 	const char *text = q->text.data, *there;
@@ -380,7 +380,7 @@ static bool add_ids(struct owned_question *a, const struct owned_question *q)
 	return true;
 }
 
-/* One that will tell what q wants to know, or can be made to. */
+/* A question that will answer q, or can be extended to. */
 static struct owned_question *find_other(const struct owned_question *q,
 					 uint64_t boot_ms)
 {
@@ -394,7 +394,7 @@ static struct owned_question *find_other(const struct owned_question *q,
 	return NULL;
 }
 
-/* One of this user is under way: those who come meanwhile are asked for together. */
+/* This user has a running question: later ones are merged meanwhile. */
 static bool is_to_wait(const struct owned_question *q, uint64_t boot_ms)
 {
 	bool busy = false;
@@ -427,7 +427,7 @@ static int enlist_question(struct owned_question *q, uint64_t boot_ms, struct er
 	return 0;
 }
 
-/* Takes q, or joins another; w NULL: nobody waits for it. */
+/* Takes over q, or joins another; w NULL: nobody waits for it. */
 static int submit(struct owned_question *q, const struct owned_who *who,
 		  struct owned_waiter *w, struct owned_question **ret, struct err *err)
 {
@@ -488,7 +488,7 @@ void owned_ask_again(struct owned *o, const struct owned_who *who,
 		owned_question_drop(q);
 		q = NULL;
 	}
-	/* where it fails it is asked for when it is needed */
+	/* on failure it is asked when it is needed */
 	if (q && submit(q, who, NULL, &q, NULL) == 0)
 		owned_question_drop(q);
 }
@@ -514,7 +514,7 @@ int owned_ask_list(struct owned *o, const struct owned_who *who, int64_t from_ms
 
 /* ---- the answer ------------------------------------------------------------------ */
 
-/* As of when it was asked for: it was asked for this. */
+/* Applies as of the time of the question. */
 static struct owned_answer_time fresh(const struct owned_question *q)
 {
 	return (struct owned_answer_time){

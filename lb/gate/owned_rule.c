@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The rule alone: no clock, no memory, nothing but its arguments. */
+/* Only the rule: no clock, no memory, nothing but its arguments. */
 #include "lb/gate/owned_rule.h"
 
 static int64_t minus(int64_t a, int64_t b)
@@ -48,7 +48,7 @@ enum access_answer owned_judge(const struct owned_rules *rules,
 			return ACCESS_UNASKED;
 		return count ? ACCESS_FOREIGN : ACCESS_UNKNOWN;
 	}
-	/* nothing is read that is not there yet */
+	/* nothing in the future is read */
 	if (to_ms > t->now_ms)
 		to_ms = t->now_ms;
 	if (!open && old && t->age_ms > 0 && to_ms > t->as_of_ms)
@@ -74,7 +74,7 @@ size_t owned_fold(struct owned_run *runs, size_t count)
 	runs[0] = all;
 	if (all.own || !own)
 		return 1;
-	/* outside of that time it is still one of the caller's */
+	/* outside of that time it stays one of the caller's */
 	runs[1] = (struct owned_run){all.from_ms, all.from_ms, true};
 	return 2;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Prometheus' HTTP API as the gate sees it: lb/promql/prom_request.h for what is
- * proved, and calls of roles, which are read as forms and written anew. */
+/* Prometheus' HTTP API for the gate: provable calls by lb/promql/prom_request.h, and
+ * calls for roles, which are parsed as forms and written anew. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ struct prom_thing {
 	int64_t from_ms, to_ms;
 };
 
-/* Calls that read, and tell of everybody. */
+/* Read-only calls that show everybody's data. */
 static const char *const role_paths[] = {
 	"/api/v1/metadata",
 	"/api/v1/rules",
@@ -57,7 +57,7 @@ static enum protocol_verdict prom_verdict(const char *path, bool post)
 		return post ? PROTOCOL_CLOSED : PROTOCOL_PUBLIC;
 	if (!strcmp(path, "/api/v1/format_query") ||
 	    !strcmp(path, "/api/v1/parse_query"))
-		return PROTOCOL_PUBLIC; /* text to text */
+		return PROTOCOL_PUBLIC; /* only formats text */
 	if (post && !strncmp(path, "/api/v1/label/", 14))
 		return PROTOCOL_CLOSED;
 	return PROTOCOL_PROVE;
@@ -170,7 +170,7 @@ static bool takes_matches(const struct prom_request *r)
 	       r->call == PROM_LABEL_VALUES;
 }
 
-/* A role asks for labels of all that there is: narrowed to the cluster alone. */
+/* A role's request for labels without a selector: narrowed to the cluster only. */
 static int match_all(struct prom_request *r, struct err *err)
 {
 	static const char text[] = "{__name__!=\"\"}";
