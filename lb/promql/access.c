@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The proof. Read with access.h; what it does not know it refuses. */
+/* The proof; read access.h first. Anything unknown is refused. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ struct access_plan {
 	struct claim_set claims;
 	struct access_gap *gaps;
 	size_t filled;
-	int64_t from_ms, to_ms; /* that is touched; from > to: none */
+	int64_t from_ms, to_ms; /* the range it reads; from > to: none */
 	struct access_reaches reaches;
 	struct query {
 		struct query *next;
@@ -25,12 +25,12 @@ struct access_plan {
 struct walk {
 	struct access_plan *p;
 	struct promql *q;
-	int64_t start_ms, end_ms; /* at which it is evaluated */
-	int64_t around_ms;        /* claimed before and behind what is asked for */
+	int64_t start_ms, end_ms; /* of the evaluation */
+	int64_t around_ms;        /* extends the claims on both sides */
 	struct err *err;
 };
 
-/* Of a query as it is asked */
+/* The times of the query itself */
 static const struct access_reach whole = {.from = ACCESS_START, .to = ACCESS_END};
 
 int access_plan_new(const struct access_policy *policy, struct access_plan **ret)
@@ -87,10 +87,10 @@ static int claim(struct walk *w, struct str id, const struct access_reach *reach
 struct naming {
 	struct walk *w;
 	struct access_reach reach;
-	bool dry; /* only looks whether it can be done */
+	bool dry; /* only checks whether it is possible */
 };
 
-#define CLAIM_STEPS 8 /* hashed, and put into a list */
+#define CLAIM_STEPS 8 /* hashing, and adding to a list */
 
 static int one_unit(void *arg, struct str id)
 {
@@ -195,8 +195,8 @@ bool access_span(const struct access_plan *p, int64_t *ret_from_ms, int64_t *ret
 	return true;
 }
 
-/* One selector of these metrics; units_max: how many units it may be narrowed to when
- * it names none */
+/* Proves a selector of these metrics; units_max: limit for narrowing it if it names no
+ * unit */
 static int prove(struct walk *w, struct promql_node *n, struct access_metrics m,
 		 uint32_t units_max, struct access_reach reach)
 {
@@ -251,7 +251,7 @@ static int prove(struct walk *w, struct promql_node *n, struct access_metrics m,
 	return refuse(w, n, "this query selects units without naming them", m.label);
 }
 
-/* ---- which time a selector touches ----------------------------------------------- */
+/* ---- the time range of a selector ------------------------------------------------ */
 
 #define TIME_MAX_MS ((int64_t)1 << 53)
 
@@ -262,9 +262,9 @@ static int64_t bound(double ms)
 					   : (int64_t)ms;
 }
 
-/* Times at which queries are evaluated: 1824 to 2115. Prometheus' engine takes the
- * distance of two times as nanoseconds of 64 bits, which end at 292 years: beyond, an @
- * and an offset mean one time here and another one there. */
+/* Evaluation times are limited to 1824 to 2115. Prometheus' engine computes time
+ * differences as nanoseconds in 64 bits, which overflow at 292 years: beyond, @ and
+ * offset would mean different times here and there. */
 #define EVALUATED_MAX_MS 4600000000000ll
 
 bool access_reaches_hold(int64_t far_ms, int64_t start_ms, int64_t end_ms)
@@ -307,7 +307,7 @@ static int64_t ms_above(int64_t ns)
 	return ns / 1000000 + (ns % 1000000 > 0);
 }
 
-/* A duration that is an expression still: what is proved must be numbers. */
+/* A duration that is still an expression: the proof needs numbers. */
 static int check_fixed(struct walk *w, const struct promql_node *n)
 {
 	if (!n->range_expr && !n->step_expr && !n->offset_expr)
@@ -316,8 +316,8 @@ static int check_fixed(struct walk *w, const struct promql_node *n)
 		       "this query has a duration that was not worked out");
 }
 
-/* Times at which n (a selector or subquery) is asked: its @ and offset applied. What is
- * added up stays small: it is checked at each step. */
+/* Evaluation times of n (a selector or subquery), after its @ and offset. Sums stay
+ * small: they are checked at each step. */
 static int shift(struct walk *w, const struct promql_node *n, struct access_reach *t)
 {
 	int rc = check_fixed(w, n);
@@ -339,9 +339,9 @@ static int shift(struct walk *w, const struct promql_node *n, struct access_reac
 
 static int walk(struct walk *w, struct promql_node *n, struct access_reach t);
 
-/* A selector is looked up further than its range says: "anchored" takes the sample
- * before it, "smoothed" those on both sides (promql/engine.go:
- * getTimeRangesForSelector(), matrixSelector()). */
+/* Some selectors read beyond their range: "anchored" takes the sample before it,
+ * "smoothed" those on both sides (promql/engine.go: getTimeRangesForSelector(),
+ * matrixSelector()). */
 static int extend_reach(struct walk *w, const struct promql_node *n,
 			struct access_reach *t)
 {
@@ -372,7 +372,7 @@ static int walk_selector(struct walk *w, struct promql_node *n, int64_t reach_ms
 			  t);
 }
 
-/* The selector in timestamp(selector) or start_timestamp(selector); NULL: it is another
+/* The selector in timestamp(selector) or start_timestamp(selector); NULL: another
  * call */
 static struct promql_node *stamped(const struct promql_node *call)
 {
@@ -386,10 +386,9 @@ static struct promql_node *stamped(const struct promql_node *call)
 	return n && n->kind == PROMQL_SELECTOR ? n : NULL;
 }
 
-/* With an @ Prometheus' timestamp() forgets the selector's offset when it reads
- * (promql/engine.go: rangeEvalTimestampFunctionOverVectorSelector()), though not when
- * it asks its storage: with one that answers more than it was asked for both times are
- * read. */
+/* With an @, Prometheus' timestamp() ignores the selector's offset when it evaluates
+ * (promql/engine.go: rangeEvalTimestampFunctionOverVectorSelector()), but not when it
+ * queries its storage: if that returns more than was asked for, both times are read. */
 static int walk_stamped(struct walk *w, struct promql_node *n, struct access_reach t)
 {
 	struct promql_node plain = *n;
@@ -398,7 +397,7 @@ static int walk_stamped(struct walk *w, struct promql_node *n, struct access_rea
 
 	plain.offset_ns = 0;
 	rc = rc ? rc : shift(w, &plain, &still);
-	/* both from the @ */
+	/* both start from the @ */
 	if (still.from_ms < t.from_ms)
 		t.from_ms = still.from_ms;
 	if (still.to_ms > t.to_ms)
@@ -467,7 +466,7 @@ static int walk(struct walk *w, struct promql_node *n, struct access_reach t)
 	case PROMQL_UNARY:
 		return walk(w, n->expr, t);
 	case PROMQL_BINARY:
-		/* what is filled in are numbers, which read nothing */
+		/* filled-in values are numbers, which read nothing */
 		if ((n->fill_left && n->fill_left->kind != PROMQL_NUMBER_LITERAL) ||
 		    (n->fill_right && n->fill_right->kind != PROMQL_NUMBER_LITERAL))
 			break;
@@ -516,7 +515,7 @@ int access_plan_add(struct access_plan *p, struct promql *query, int64_t start_m
 
 	if (start_ms > end_ms || start_ms < -TIME_MAX_MS || end_ms > TIME_MAX_MS)
 		return err_set(err, -ERANGE, "the query's time ends before it begins");
-	/* it reads other times when it is asked for others, and not as much later */
+	/* its ranges depend on the times, so they do not just shift with them */
 	if (promql_depends_on_times(query))
 		p->reaches.count = ACCESS_REACHES_MAX + 1;
 	rc = keep_query(p, query, err);
@@ -586,8 +585,8 @@ void access_family_selector(const struct access_family *f, struct buf *out)
 	}
 }
 
-/* Could a metric of f be one of an earlier family that keeps its units elsewhere, or
- * that is closed while f is not narrowed? */
+/* Whether a metric of f may belong to an earlier family with another label, or to a
+ * closed one while f is not narrowed. */
 static bool overlapped(const struct access_policy *policy, size_t i)
 {
 	const struct access_family *f = &policy->families[i];
@@ -642,7 +641,7 @@ int access_plan_add_family(struct access_plan *p, struct promql *query, size_t i
 	return leave_gap(&w, n, f->label, p->policy->narrow_max, from_ms, to_ms);
 }
 
-/* ---- the verdict ----------------------------------------------------------------- */
+/* ---- the decision ---------------------------------------------------------------- */
 
 struct access_claim *access_claims(struct access_plan *p, size_t *ret_count)
 {
@@ -664,9 +663,9 @@ static void put_literal(struct buf *out, struct str s)
 	}
 }
 
-#define GAP_BYTES 64u /* of work for one, without any unit */
+#define GAP_BYTES 64u /* work for one gap without any unit */
 
-/* A short text may have thousands of selectors, each of which gets all units. */
+/* A short text may have thousands of selectors, each of which is given all units. */
 static int count_filling(const struct access_gap *gap, const struct str *ids,
 			 size_t count, struct err *err)
 {

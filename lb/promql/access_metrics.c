@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the metrics of a selector tell, and of whom: their families. */
+/* Whose data the metrics of a selector contain: their families. */
 #include "lb/promql/access_metrics.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which units are claimed for which time: a list, and a hash table over it. */
+/* Claims of units and times: a list with a hash table. */
 #include "lb/promql/claim_set.h"
 
 #include <errno.h>
@@ -45,7 +45,7 @@ static int more_room(struct claim_set *s)
 	index = calloc(room * 2, sizeof(*index));
 	if (!index)
 		return -ENOMEM;
-	/* ids and times are the client's: many could be chosen to meet in one slot */
+	/* clients choose ids and times, possibly so that they collide */
 	if (s->count && !s->key[0] &&
 	    getrandom(s->key, sizeof(s->key), 0) != sizeof(s->key)) {
 		free(index);

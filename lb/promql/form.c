@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Forms: read strictly, written plainly. */
+/* Forms: parsed strictly, written plainly. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ static int hex(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Decodes [p, end) to *out, which moves on, and ends it with a NUL. */
+/* Decodes [p, end) to *out, which advances, and adds a NUL. */
 static int decode(const char *p, const char *end, char **out, struct err *err)
 {
 	for (; p < end; p++) {
@@ -75,8 +75,8 @@ int form_read(const char *text, size_t len, struct form *ret, struct err *err)
 	char *out;
 	int rc = 0;
 
-	/* a NUL behind each name and value: two for each field, at most len + 1 fields
-	 */
+	/* each name and value ends with a NUL: two per field, and there are at most len
+	 * + 1 fields */
 	f.text = out = malloc(len * 3 + 3);
 	if (!f.text)
 		return err_set(err, -ENOMEM, "out of memory");

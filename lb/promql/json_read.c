@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The words of JSON, strictly, each looked at once. */
+/* JSON tokens, strictly, each scanned once. */
 #include "lb/promql/json_read.h"
 
 #include <errno.h>
@@ -133,7 +133,7 @@ static char *put_utf8(char *out, uint32_t c)
 	return out;
 }
 
-/* Behind "\u"; NUL and lone halves of a pair are no text. */
+/* After "\u"; NUL and unpaired surrogates are invalid. */
 static int unicode(struct escape *e)
 {
 	uint32_t c, low;
@@ -158,8 +158,8 @@ static int unicode(struct escape *e)
 	return 0;
 }
 
-/* Behind a backslash. An escape is longer than what it stands for: what is written
- * never overtakes what is read. */
+/* After a backslash. An escape is longer than its value, so writing never overtakes
+ * reading. */
 static int escape(struct escape *e)
 {
 	static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
@@ -251,7 +251,7 @@ int json_number(struct json_reader *r, struct str *ret)
 	return steps_take(r->steps, ret->len, r->err);
 }
 
-/* ---- what is within -------------------------------------------------------------- */
+/* ---- nesting --------------------------------------------------------------------- */
 
 int json_enter(struct json_reader *r)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Requests to Prometheus, read strictly and written anew. */
+/* Requests to Prometheus, parsed strictly and written anew. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,13 +11,13 @@
 #include "lib/parse.h"
 #include "lib/rfc3339.h"
 
-/* Prometheus' own limits of a time that was not given (web/api/v1: minTime, maxTime are
- * further out; nothing was ever recorded there) */
+/* Prometheus' own defaults for missing times (web/api/v1: minTime and maxTime are
+ * further out, but nothing was ever recorded there) */
 #define TIME_FIRST_MS 0ll
 #define TIME_LAST_MS 253402300799000ll /* 9999-12-31 */
 
-/* Labels and series are answered from all of a block, or of a day's index, that the
- * time meets, whatever of it lies outside. Blocks are of 31 days at most (Prometheus:
+/* Labels and series are answered from all of each block, or day's index, that overlaps
+ * the time range. Blocks are at most 31 days long (Prometheus:
  * storage.tsdb.max-block-duration; Thanos: 14 days; VictoriaMetrics: a day). */
 #define BLOCK_MS (31ll * 24 * 3600 * 1000)
 
@@ -25,10 +25,10 @@
 #define VALUES_SUFFIX "/values"
 
 enum takes {
-	TAKES_QUERY = 1,    /* query, which it must have */
+	TAKES_QUERY = 1,    /* query, required */
 	TAKES_MATCHES = 2,  /* match[] */
 	TAKES_INSTANT = 4,  /* time */
-	TAKES_RANGE = 8,    /* start and end, which it must have, and step */
+	TAKES_RANGE = 8,    /* start and end, required, and step */
 	TAKES_SPAN = 16,    /* start and end */
 	TAKES_TIMEOUT = 32, /* and stats */
 	TAKES_LIMIT = 64,
@@ -144,7 +144,7 @@ static int bad_value(const char *name, struct str v, struct err *err)
 		       v.len < 60 ? (int)v.len : 60, v.p);
 }
 
-/* A time into *ret_ms; without it *ret_ms stays. */
+/* Parses a time into *ret_ms; if missing, *ret_ms is unchanged. */
 static int take_time(const struct form *f, const char *name, int64_t *ret_ms,
 		     struct err *err)
 {
@@ -234,7 +234,7 @@ static int take_matches(struct prom_request *r, const struct form *f,
 	return 0;
 }
 
-/* What of the times stands for what was not given. */
+/* Defaults for times that are not given. */
 static void times_begin(unsigned takes, int64_t now_ms, struct prom_times *ret)
 {
 	bool span = takes & (TAKES_RANGE | TAKES_SPAN);
@@ -243,11 +243,11 @@ static void times_begin(unsigned takes, int64_t now_ms, struct prom_times *ret)
 				   .end_ms = span ? TIME_LAST_MS : now_ms};
 }
 
-/* start_ms is "time" for an instant query; the has_ are how it was given. */
+/* start_ms is "time" for an instant query; the has_ members say which were given. */
 static int times_end(unsigned takes, struct prom_times *t, struct err *err)
 {
 	if (takes & TAKES_INSTANT) {
-		/* what is proved for now shall be asked for now */
+		/* proved for now, so sent for now */
 		t->of_now = !t->has_time;
 		t->has_time = true;
 		t->end_ms = t->start_ms;
@@ -300,7 +300,7 @@ static inline bool is_named(const struct field *f, const char *name)
 	return f->name_len == n && memcmp(f->name, name, n) == 0;
 }
 
-/* Is a name what it looks like? */
+/* Whether a name needs no decoding */
 static bool is_plain(const struct field *f)
 {
 	for (size_t i = 0; i < f->name_len; i++) {
@@ -312,8 +312,8 @@ static bool is_plain(const struct field *f)
 	return f->name_len > 0;
 }
 
-/* A time that is given once, and plainly: up to twelve digits of seconds and three
- * behind the point, which time_ms() takes for the same milliseconds. */
+/* A time that is given once and plainly: up to twelve digits of seconds and three
+ * decimals, for which time_ms() gives the same milliseconds. */
 static bool split_time(const struct field *f, bool *has, int64_t *ret_ms)
 {
 	size_t i = 0, point = f->value_len;
@@ -390,7 +390,7 @@ static int take_all(struct prom_request *r, const struct form *f,
 	struct str v;
 	int rc = 0;
 
-	/* it would let a query see further back than what is proved */
+	/* it would let a query look back further than was proved */
 	if (form_get(f, "lookback_delta", &v, err))
 		return err_set(err, -EINVAL,
 			       "parameter \"lookback_delta\" cannot be used here");
@@ -410,7 +410,7 @@ static int take_all(struct prom_request *r, const struct form *f,
 	return rc < 0 ? rc : 0;
 }
 
-/* The call's fields are in one place: the URL's or the body's parameters */
+/* The call's fields are all in the URL or all in the body */
 static int read_form(const char *query, const void *body, size_t body_len,
 		     struct form *ret, struct err *err)
 {
@@ -505,7 +505,7 @@ int prom_request_prove(struct prom_request *r, const struct access_policy *polic
 	if (takes & TAKES_MATCHES && !r->query_count)
 		return prove_families(r, policy, plan, err);
 	if (r->call == PROM_FORMAT_QUERY || r->call == PROM_PARSE_QUERY)
-		return 0; /* text to text: nothing is read */
+		return 0; /* only formats text: nothing is read */
 	for (size_t i = 0; i < r->query_count; i++) {
 		int rc = takes & (TAKES_MATCHES | TAKES_SPAN)
 				 ? 0

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* PromQL's type rules, as Prometheus checks them when it has parsed. */
+/* PromQL's type rules, as Prometheus checks them after parsing. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static int want(struct check *c, struct promql_node *n, enum promql_type type,
 		       promql_type_name(type), context, promql_type_name(n->type));
 }
 
-/* Does the matcher match a series that lacks the label? */
+/* Whether the matcher matches series without the label */
 static int matches_nothing(struct check *c, const struct promql_node *n,
 			   const struct promql_matcher *m, bool *ret)
 {
@@ -147,8 +147,8 @@ static int compare_labels(const void *a, const void *b, void *steps)
 	return c ? c : (x->len > y->len) - (x->len < y->len);
 }
 
-/* Whether a label is in both lists: 1, 0, or an error. Lists are as long as the query:
- * each of one is looked for in the other, sorted. */
+/* Whether a label is in both lists: 1, 0, or an error. The lists may be as long as the
+ * query, so they are sorted for the search. */
 static int meet(struct check *c, const struct promql_label *a,
 		const struct promql_label *b)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Durations that are expressions: foo[5m + step()], offset (2 * 1h). They are worked
- * out before a query is proved, for the times that it is asked for, and what is sent
- * has numbers in their place: the proof hangs on nobody else's arithmetic. */
+/* Duration expressions: foo[5m + step()], offset (2 * 1h). They are evaluated before a
+ * query is proved, for the times that are requested, and sent as numbers: the proof
+ * does not depend on anybody else's arithmetic. */
 #include <errno.h>
 #include <math.h>
 
@@ -82,7 +82,7 @@ static int parse_brackets(struct parser *p, struct promql_node **ret)
 	return rc ? rc : parser_grown(p, n);
 }
 
-/* A sign before it: part of a number; a plus before anything else is nothing, unless
+/* A sign: part of a number; a plus before anything else is dropped, unless
  * keep_plus. */
 static int put_sign(struct parser *p, struct token sign, bool keep_plus,
 		    struct promql_node **io)
@@ -178,8 +178,9 @@ int parser_duration(struct parser *p, int min_level, struct promql_node **ret)
 	return rc;
 }
 
-/* Without brackets around all of it an offset is one number or call, with a sign or
- * not: foo offset 5m * 2 is twice foo. What begins with a bracket goes on. */
+/* Without brackets around all of it an offset is a single number or call, possibly with
+ * a sign: foo offset 5m * 2 is twice foo. An offset that begins with a bracket may
+ * continue. */
 int parser_offset_duration(struct parser *p, struct promql_node **ret)
 {
 	struct token sign = p->now;
@@ -188,7 +189,7 @@ int parser_offset_duration(struct parser *p, struct promql_node **ret)
 
 	if (rc)
 		return rc;
-	/* what that would mean by the grammar is not what anybody means */
+	/* what the grammar makes of that is never what is meant */
 	if (is_signed && is_sign(&p->now))
 		return parser_unexpected(p, "offset, expected duration");
 	brackets = p->now.type == T_LEFT_PAREN;
@@ -209,7 +210,7 @@ void parser_keep_duration(struct parser *p, struct promql_node *owner,
 	*at = n;
 }
 
-/* ---- what they come to ----------------------------------------------------------- */
+/* ---- evaluation ------------------------------------------------------------------ */
 
 struct times {
 	double step_s, range_s;
@@ -261,7 +262,7 @@ static int work_out_binary(const struct times *t, const struct promql_node *n,
 	}
 }
 
-/* Depth is the tree's, which has a limit. */
+/* Recursion is limited by the tree's depth. */
 static int work_out(const struct times *t, const struct promql_node *n, double *ret)
 {
 	int rc;
@@ -292,7 +293,7 @@ static int work_out(const struct times *t, const struct promql_node *n, double *
 	}
 }
 
-/* To whole milliseconds, as the server does (promql/durations.go) */
+/* Rounds to whole milliseconds, as the server does (promql/durations.go) */
 static int fix_one(const struct times *t, struct promql_node **expr, bool offset,
 		   int64_t *ret_ns)
 {

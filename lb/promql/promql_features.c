@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which version of Prometheus knows what, from its releases' parsers. Nothing else asks
- * for a version by its number. */
+/* Which version of Prometheus has which feature, from the parsers of its releases. No
+ * other file compares version numbers. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

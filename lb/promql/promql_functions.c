@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* PromQL's functions, from Prometheus' documentation ("Query functions"), sorted. With
- * the version that has them, and whether it needs promql-experimental-functions. */
+/* PromQL's functions, from Prometheus' documentation ("Query functions"), sorted, with
+ * the versions that have them, and whether they need promql-experimental-functions. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* PromQL's words. What Prometheus' own scanner takes, and where it refuses, is followed
- * to the letter, its oddities included: a query that means something else to the server
- * than to us is a hole. */
+/* PromQL's tokens. This follows Prometheus' own scanner to the letter, including its
+ * oddities and errors: a query that means something else to the server than to us would
+ * be a hole. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 #include "lb/promql/promql_impl.h"
 
-/* (what is empty may be NULL, which memcmp must not be given) */
+/* (an empty one may be NULL, which memcmp() does not allow) */
 bool str_same(struct str a, struct str b)
 {
 	return a.len == b.len && (a.len == 0 || memcmp(a.p, b.p, a.len) == 0);
@@ -111,7 +111,7 @@ static bool next_is(const struct lexer *l, const char *set)
 #define DIGITS "0123456789"
 #define HEX_DIGITS "0123456789abcdefABCDEF"
 
-/* The characters of a number; whether it is one is found when its value is taken. */
+/* The characters of a number; it is validated when its value is computed. */
 static bool scan_number_2(struct lexer *l)
 {
 	const char *digits = DIGITS;
@@ -173,7 +173,8 @@ static bool scan_number(struct lexer *l)
 								    : scan_number_2(l);
 }
 
-/* What follows the first digits of a duration; its order is checked with its value. */
+/* What follows the first digits of a duration; the order of units is checked with its
+ * value. */
 static bool scan_duration_rest(struct lexer *l)
 {
 	if (!accept(l, "smhdwy"))
@@ -201,7 +202,7 @@ static int number_or_duration(struct lexer *l, struct token *t, struct err *err)
 	return err_set(err, -EINVAL, "bad number or duration syntax");
 }
 
-/* After "[" a duration follows in old versions, and nothing else. */
+/* In old versions a duration must follow "[". */
 static int bracket_duration(struct lexer *l, struct token *t, struct err *err)
 {
 	if (promql_has(l->dialect, FEATURE_NUMBERS_AS_DURATIONS))
@@ -272,7 +273,7 @@ static void lex_word(struct lexer *l, struct token *t, uint32_t begin)
 		    strncasecmp(k->word, l->text + begin, n) != 0 ||
 		    !promql_scans(l->dialect, k->since))
 			continue;
-		/* a name where nothing is to be filled in */
+		/* only a name if nothing can be filled in here */
 		if (k->since == FEATURE_FILL && !before_paren(l))
 			continue;
 		t->type = k->type;
@@ -319,7 +320,7 @@ static int lex_in_braces(struct lexer *l, struct token *t, struct err *err)
 	return err_set(err, -EINVAL, "unexpected character inside braces");
 }
 
-/* Words of durations; no others are there. */
+/* Words in durations; there are no others. */
 static int lex_duration_word(struct lexer *l, struct token *t, struct err *err)
 {
 	static const struct {
@@ -381,7 +382,7 @@ static int lex_in_duration(struct lexer *l, struct token *t, struct err *err)
 	return err_set(err, -EINVAL, "unexpected character in duration expression");
 }
 
-/* "</" and ">/"; in an older version two operators, which never fit */
+/* "</" and ">/"; two operators in older versions, which is always an error */
 static int lex_trim(struct lexer *l, struct token *t, enum promql_op o, struct err *err)
 {
 	if (!promql_has(l->dialect, FEATURE_TRIM))
@@ -390,7 +391,7 @@ static int lex_trim(struct lexer *l, struct token *t, enum promql_op o, struct e
 	return set_op(t, o);
 }
 
-/* One character that stands for itself, or the beginning of an operator */
+/* A single-character token, or the beginning of an operator */
 static int lex_sign(struct lexer *l, struct token *t, struct err *err)
 {
 	switch (l->text[l->pos++]) {
@@ -499,7 +500,7 @@ static void skip_comments(struct lexer *l)
 	}
 }
 
-#define WORD_STEPS 8 /* looked for among all keywords */
+#define WORD_STEPS 8 /* searched among all keywords */
 
 int promql_lex(struct lexer *l, struct token *ret, uint32_t *ret_at, struct err *err)
 {
@@ -511,7 +512,7 @@ int promql_lex(struct lexer *l, struct token *ret, uint32_t *ret_at, struct err 
 	int rc = 0;
 
 	if (begun)
-		skip_spaces(l); /* no comment there */
+		skip_spaces(l); /* no comments there */
 	else
 		skip_comments(l);
 	t.at = *ret_at = (uint32_t)l->pos;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* PromQL's grammar by recursive descent: operators climb by precedence, what may follow
- * an operand (offset, @, [ ]) binds closest. Recursion is bounded by the depth limit.
- */
+/* PromQL's grammar by recursive descent: operators by precedence climbing; what may
+ * follow an operand (offset, @, [ ]) binds most tightly. Recursion is bounded by the
+ * depth limit. */
 #include <errno.h>
 #include <string.h>
 
@@ -51,7 +51,7 @@ int parser_lacks(struct parser *p, enum promql_feature f)
 
 /* ---- pieces of the tree ---- */
 
-#define PIECE_STEPS 8 /* memory for one, and what comes of it */
+#define PIECE_STEPS 8 /* allocating and later using one */
 
 void *parser_piece(struct parser *p, size_t size, int *ret_rc)
 {
@@ -82,7 +82,7 @@ struct promql_node *parser_node(struct parser *p, enum promql_kind kind, uint32_
 	return n;
 }
 
-/* A node has got all its parts. */
+/* Call when a node has all its parts. */
 int parser_grown(struct parser *p, struct promql_node *n)
 {
 	uint32_t h = n->right ? n->right->height : 0;
@@ -154,7 +154,7 @@ static int parse_unary(struct parser *p, struct promql_node **ret)
 		return rc;
 	n->op = sign.op;
 	rc = parser_advance(p);
-	/* binds like a multiplication: what is stronger belongs to its operand */
+	/* binds like a multiplication: stronger operators belong to its operand */
 	rc = rc ? rc : parser_expr(p, LEVEL_MUL + 1, &n->expr);
 	if (rc)
 		return rc;
@@ -167,7 +167,7 @@ static int parse_unary(struct parser *p, struct promql_node **ret)
 	return parser_grown(p, n);
 }
 
-/* One operand with what follows it */
+/* One operand and what follows it */
 static int parse_postfix(struct parser *p, struct promql_node **ret)
 {
 	int rc;
@@ -243,7 +243,7 @@ static int parse_matching(struct parser *p, struct promql_node *n)
 	return parser_labels(p, &n->include);
 }
 
-/* bool, then which labels match, then what is filled in */
+/* bool, then matching labels, then fill values */
 static int parse_modifiers(struct parser *p, struct promql_node *n)
 {
 	int rc = 0;

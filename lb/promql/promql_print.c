@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A tree as text that parses to the same tree. */
+/* Prints a tree as text that parses to the same tree. */
 #include <math.h>
 #include <string.h>
 
@@ -59,7 +59,7 @@ static void put_string(struct buf *out, struct str s)
 		size_t n = utf8_len(s.p + i, s.len - i);
 
 		if (n == 3 && memcmp(s.p + i, "\xef\xbf\xbd", 3) == 0) {
-			buf_puts(out, "\\ufffd"); /* refused when it stands there */
+			buf_puts(out, "\\ufffd"); /* refused when it is parsed there */
 		} else if (!n || c < 0x20 || c == 0x7f) {
 			buf_printf(out, "\\x%02x", c);
 			n = 1;
@@ -146,14 +146,14 @@ static void put_offset(const struct promql_node *n, struct buf *out)
 	if (!n->offset_ns && !n->offset_expr)
 		return;
 	buf_puts(out, " offset ");
-	/* ends with its bracket, whatever follows */
+	/* the bracket ends it, whatever follows */
 	if (n->offset_expr && n->offset_expr->kind == PROMQL_PAREN)
 		buf_putc(out, '+');
 	put_length(out, n->offset_expr, n->offset_ns);
 }
 
-/* An operator behind an offset of operators would be taken for one more of them: where
- * there is one, an @ or modifier was between them. */
+/* An operator after an offset expression would be parsed as part of it; where there is
+ * one, an @ or modifier separated them. */
 static void put_time(const struct promql_node *n, struct buf *out)
 {
 	bool first = n->offset_expr && n->offset_expr->kind == PROMQL_BINARY;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The query as an object: all of its tree in one piece of memory that grows and is
- * freed at once. */
+/* The query as an object: the whole tree in an arena that grows and is freed at
+ * once. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What numbers, durations and strings of PromQL stand for. */
+/* Values of PromQL's numbers, durations and strings. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +18,8 @@ static int digit_value(char c)
 	return 16;
 }
 
-/* One escape at *p, which is behind the backslash: its value, and whether it is a byte
- * (else a character). quote may be escaped as well. */
+/* One escape at *p, after the backslash: its value, and whether it is a byte (else a
+ * character). quote may be escaped too. */
 int promql_unescape(const char **p, const char *end, char quote, uint32_t *ret,
 		    bool *ret_byte)
 {
@@ -109,7 +109,7 @@ int promql_duration(struct str text, int64_t *ret_ns, struct err *err)
 	return 0;
 }
 
-/* Underscores stand between digits, or between the base's prefix and one. */
+/* Underscores must be between digits, or between the base's prefix and a digit. */
 static bool underscores_fit(const char *s, size_t n)
 {
 	bool hex = n >= 2 && s[0] == '0' && (s[1] | 32) == 'x';
@@ -133,8 +133,8 @@ static bool underscores_fit(const char *s, size_t n)
 	return true;
 }
 
-/* As Go reads an integer with base 0, else a float: 0x hexadecimal, a leading 0 octal
- * where the digits allow it and it fits. */
+/* As Go parses an integer with base 0, else a float: 0x is hexadecimal, a leading 0
+ * octal if the digits allow it and it fits. */
 int promql_number(struct str text, enum promql_dialect dialect, double *ret,
 		  struct err *err)
 {
@@ -208,7 +208,7 @@ int promql_unquote(struct promql *q, struct str quoted, struct str *ret,
 {
 	const char *p = quoted.p + 1, *end = quoted.p + quoted.len - 1;
 	char quote = quoted.p[0];
-	char *out = promql_alloc(q, quoted.len); /* no escape grows */
+	char *out = promql_alloc(q, quoted.len); /* escapes never grow */
 	size_t n = 0;
 
 	if (!out)

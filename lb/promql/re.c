@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Regular expressions of label matchers, read and not run. The rules are those of Go's
- * regexp/syntax (golang.org/s/re2syntax); a case of it that is missing here must
- * refuse, never accept. */
+/* Analyses regular expressions of label matchers without running them. The rules are
+ * those of Go's regexp/syntax (golang.org/s/re2syntax); anything missing here must be
+ * refused, never accepted. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ struct re {
 	const char *p, *end;
 	bool angle_names;
 	unsigned depth;
-	const char *colon; /* the first ":]" at or behind colon_from; end: none */
+	const char *colon; /* the first ":]" at or after colon_from; end: none */
 	const char *colon_from;
 	struct steps *steps;
 	struct err *err;
@@ -82,7 +82,7 @@ static int escaped_hex(struct re *r, uint32_t *ret)
 	return 0;
 }
 
-/* One character behind a backslash: its value */
+/* The value of a character after a backslash */
 static int escaped(struct re *r, uint32_t *ret)
 {
 	static const char from[] = "afnrtv", to[] = "\a\f\n\r\t\v";
@@ -116,7 +116,7 @@ static int escaped(struct re *r, uint32_t *ret)
 	return 0;
 }
 
-/* \pL or \p{Greek}, behind the p */
+/* \pL or \p{Greek}, after the p */
 static int unicode_class(struct re *r)
 {
 	const char *begin = r->p, *close;
@@ -144,8 +144,8 @@ static int unicode_class(struct re *r)
 	return 0;
 }
 
-/* The first ":]" at or behind from, each byte looked at once in an expression: from
- * never goes back. NULL: there is none. */
+/* The first ":]" at or after from. from never decreases within an expression, so each
+ * byte is scanned once. NULL: there is none. */
 static const char *find_colon(struct re *r, const char *from)
 {
 	if (!r->colon_from || r->colon < from) {
@@ -159,7 +159,7 @@ static const char *find_colon(struct re *r, const char *from)
 	return r->colon < r->end ? r->colon : NULL;
 }
 
-/* [:alpha:] at r->p; 1: it was one, 0: no */
+/* [:alpha:] at r->p: 1: yes, 0: no */
 static int posix_class(struct re *r)
 {
 	static const char *const names[] = {"alnum", "alpha", "ascii", "blank", "cntrl",
@@ -199,7 +199,7 @@ static int class_char(struct re *r, uint32_t *ret)
 	return 0;
 }
 
-/* Behind "[" */
+/* After "[" */
 static int class(struct re *r)
 {
 	bool first = true;
@@ -252,8 +252,7 @@ static int class(struct re *r)
 	}
 }
 
-/* (?P<name> or (?<name>, behind the "<". The engine of Prometheus takes a name twice.
- */
+/* (?P<name> or (?<name>, after the "<". Prometheus' engine accepts duplicate names. */
 static int group_name(struct re *r)
 {
 	const char *begin = r->p;
@@ -265,7 +264,7 @@ static int group_name(struct re *r)
 	return 0;
 }
 
-/* Behind "(?"; *ret_group: a group has begun, else only flags were set */
+/* After "(?"; *ret_group: a group begins, else only flags were set */
 static int group_head(struct re *r, bool *ret_group)
 {
 	bool minus = false, seen = false;
@@ -321,7 +320,7 @@ static long repeat_number(struct re *r)
 	return v;
 }
 
-/* {n}, {n,}, {n,m} at r->p: 1 and the numbers (-1: no upper), 0: these are literals */
+/* {n}, {n,}, {n,m} at r->p: 1 and the numbers (-1: no upper bound), 0: literal text */
 static int repeat_counts(struct re *r, long *ret_min, long *ret_max)
 {
 	const char *begin = r->p++;
@@ -352,7 +351,7 @@ static int repeat_counts(struct re *r, long *ret_min, long *ret_max)
 	return 1;
 }
 
-/* What is known of an expression: does it match "", and how often its innermost counted
+/* Facts about an expression: whether it matches "", and how often its innermost counted
  * repetition is repeated (1: none) */
 struct known {
 	bool empty;
@@ -361,7 +360,7 @@ struct known {
 
 static int alternatives(struct re *r, bool in_group, struct known *ret);
 
-/* Behind "(": 1 and what is known of the group, 0: it was flags alone */
+/* After "(": 1 and the facts about the group, 0: it was only flags */
 static int group(struct re *r, struct known *ret)
 {
 	bool is_group = true;
@@ -381,7 +380,7 @@ static int group(struct re *r, struct known *ret)
 	return rc < 0 ? rc : 1;
 }
 
-/* Behind a backslash outside of a class. \Q...\E: *ret_empty stays what it was. */
+/* After a backslash outside of a class. \Q...\E: *ret_empty is unchanged. */
 static int backslash(struct re *r, struct known *ret)
 {
 	uint32_t v;
@@ -408,7 +407,7 @@ static int backslash(struct re *r, struct known *ret)
 			r->p++;
 			ret->empty = false;
 		}
-		/* it would quote the anchor that the server puts behind it */
+		/* it would quote the anchor that the server appends */
 		return bad(r, "\\Q without \\E");
 	case 'p':
 	case 'P':
@@ -427,7 +426,7 @@ static int backslash(struct re *r, struct known *ret)
 	}
 }
 
-/* One thing that can be repeated: 1; 0: nothing that counts (flags, an empty \Q\E) */
+/* One repeatable item: 1; 0: nothing repeatable (flags, an empty \Q\E) */
 static int atom(struct re *r, struct known *ret)
 {
 	size_t n;
@@ -459,7 +458,7 @@ static int atom(struct re *r, struct known *ret)
 	}
 }
 
-/* * + ? {n,m} behind an atom */
+/* * + ? {n,m} after an atom */
 static int repetition(struct re *r, bool have_atom, struct known *k)
 {
 	bool repeated = false;
@@ -527,8 +526,8 @@ static int sequence(struct re *r, struct known *ret)
 			k.empty = true;
 		else
 			have_atom = true;
-		/* flags do not stand between an atom and its repetition in Go: the
-		 * operator applies to what came before; that is refused here */
+		/* in Go, flags may not come between an atom and its repetition: the
+		 * operator would apply to what precedes them; refused here */
 		if (!rc && r->p < r->end && strchr("*+?{", *r->p) && *r->p &&
 		    r->p > before)
 			return bad(r, "repetition behind flags");
@@ -542,7 +541,7 @@ static int sequence(struct re *r, struct known *ret)
 	return 0;
 }
 
-/* a|b|c up to the end or, in a group, behind its ")" */
+/* a|b|c up to the end or, in a group, past its ")" */
 static int alternatives(struct re *r, bool in_group, struct known *ret)
 {
 	*ret = (struct known){.empty = false, .copies = 1};

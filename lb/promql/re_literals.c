@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Regular expressions that only list strings: the one kind that a proof can use. What
- * could mean anything else is refused. */
+/* Regular expressions that only list strings, which are the only ones that a proof can
+ * use. Anything ambiguous is refused. */
 #include <errno.h>
 #include <string.h>
 
@@ -13,8 +13,8 @@ static bool alnum(char c)
 	       (c >= 'A' && c <= 'Z');
 }
 
-/* Is all of [p, end) one group? Escapes and nothing else can hide a bracket there,
- * since classes and \Q are refused later. */
+/* Whether all of [p, end) is one group. Only escapes can hide a bracket there, since
+ * classes and \Q are refused later. */
 static bool one_group(const char *p, const char *end)
 {
 	unsigned depth = 0;
@@ -69,7 +69,7 @@ int re_literals(const char *re, size_t len,
 			if (strchr("()[]{}*+?.^$", c) || !c)
 				return -EINVAL;
 			if (c == '\\') {
-				/* what is not punctuation means something else */
+				/* an escaped letter or digit means something else */
 				if (++p >= end || alnum(*p) ||
 				    (unsigned char)*p >= 0x80)
 					return -EINVAL;
