@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reads answers of backends. A backend is trusted with data, not with our connections:
- * a broken or hostile one must not make the next answer another user's. */
+/* Parses backends' answers. A backend is trusted with data, but not with our
+ * connections: a broken or hostile one must not make the next answer another user's. */
 #include "lb/proxy/answer.h"
 
 #include <errno.h>
@@ -30,7 +30,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* What has been seen of the headers that decide something. */
+/* Decisive headers seen so far. */
 struct seen {
 	bool http10, close, keep_alive, chunked;
 	unsigned lengths, codings, types, encodings, grpc_statuses, grpc_messages;
@@ -128,7 +128,7 @@ static const char *read_header(struct piece line, struct seen *seen,
 	const char *colon = memchr(line.s, ':', line.len);
 	struct piece name = {line.s, colon ? (size_t)(colon - line.s) : 0};
 
-	/* a blank before the colon and a folded line are no token */
+	/* a blank before the colon, or a folded line, is not a token */
 	if (!colon || !http_text_is_token(name.s, name.len))
 		return "bad header";
 	struct piece value = {colon + 1, line.len - name.len - 1};
@@ -183,7 +183,7 @@ static const char *decide(const struct seen *seen, struct answer_head *h)
 	return NULL;
 }
 
-/* The head's length with the blank line that ends it; 0: it is not there. */
+/* The length of the head including its final blank line; 0: that has not come yet. */
 static size_t find_end(const char *data, size_t len, size_t seen)
 {
 	const char *end = data + len, *p = data + (seen > 3 ? seen - 3 : 0);
@@ -196,7 +196,7 @@ static size_t find_end(const char *data, size_t len, size_t seen)
 	return 0;
 }
 
-/* Of a head that is whole: *at is behind the line then. */
+/* Reads a line of a complete head; *at advances past it. */
 static const char *read_line(const char *data, size_t end, size_t *at,
 			     struct seen *seen, struct answer_head *h)
 {
@@ -220,7 +220,7 @@ ssize_t answer_head_read(const char *data, size_t len, size_t seen_len,
 		*ret_why = "a head too long";
 		return -EFBIG;
 	}
-	/* what is no HTTP at all is not waited for */
+	/* do not wait for more if it is not HTTP at all */
 	if (!end && memcmp(data, "HTTP/1.", len < 7 ? len : 7) != 0) {
 		*ret_why = "no status line";
 		return -EBADMSG;
@@ -276,7 +276,7 @@ static int take_size(struct answer_body *b, char c)
 	return 0;
 }
 
-/* A byte of a trailer; what it says is nobody's business. b->left: bytes of all lines,
+/* A byte of a trailer, whose contents are ignored. b->left: bytes of all lines,
  * b->digits: of this one. */
 static int take_trailer(struct answer_body *b, char c)
 {
@@ -297,7 +297,7 @@ static int take_trailer(struct answer_body *b, char c)
 	return 0;
 }
 
-/* A byte that is no data. */
+/* A byte that is framing, not data. */
 static int take_frame(struct answer_body *b, char c)
 {
 	switch ((enum part)b->part) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One pass over the bytes of a JSON text with a small stack. It knows at which places
- * of an answer labels stand; everywhere else it only follows brackets and strings. */
+/* One pass over the bytes of a JSON text with a small stack. It knows the places of an
+ * answer that have labels; elsewhere it only follows brackets and strings. */
 #include "lb/proxy/filter.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 
 const char filter_empty[] = "{\"status\":\"success\",\"data\":[]}";
 
-/* Where in an answer something stands. */
+/* A place in an answer. */
 enum place {
 	OTHER,
 	ROOT,
@@ -85,13 +85,13 @@ enum state {
 
 enum mode {
 	PASS,
-	HOLD, /* until it is known what it is */
+	HOLD, /* until its meaning is known */
 	SKIP,
 };
 
 struct level {
 	enum place place;
-	bool list, some; /* some: a member or element has been let through */
+	bool list, some; /* some: a member or element has been passed on */
 };
 
 struct filter {
@@ -101,17 +101,17 @@ struct filter {
 	enum mode mode;
 	bool is_key, is_text;
 	unsigned depth, skip_depth;
-	enum place next; /* of the value that begins */
+	enum place next; /* of the next value */
 	struct level levels[DEPTH_MAX];
 	struct buf held;
-	size_t name_at; /* in held: where the string begins */
-	bool too_long;  /* a message longer than what is held */
+	size_t name_at; /* in held: start of the string */
+	bool too_long;  /* a message exceeds what can be held */
 	bool inflates, inflate_over, pending;
 	z_stream z;
 	unsigned char piece[PIECE_BYTES];
 };
 
-/* ---- what needs it --------------------------------------------------------------- */
+/* ---- which answers need it ------------------------------------------------------- */
 
 static bool is_filtered(const struct backend *b, const char *name, size_t len)
 {
@@ -173,7 +173,7 @@ int filter_new(const struct backend *b, const char *target, size_t len,
 				       "labels cannot be taken out of an answer that "
 				       "is compressed by another way than gzip");
 		}
-		/* 32: gzip or zlib, as its head says */
+		/* 32: gzip or zlib, detected from its header */
 		if (inflateInit2(&f->z, 15 + 32) != Z_OK) {
 			filter_free(f);
 			return err_set(err, -ENOMEM, "out of memory");
@@ -227,8 +227,8 @@ static void put_utf8(struct buf *out, uint32_t c)
 	buf_putc(out, (char)(0x80 | (c & 63)));
 }
 
-/* Without its escapes; names of labels have none, so pairs of surrogates may stay what
- * they are: nothing that is compared. */
+/* Unescapes. Label names have no escapes, so surrogate pairs may stay as they are: they
+ * cannot match. */
 static int decode(const char *s, size_t len, struct buf *out)
 {
 	static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
@@ -253,13 +253,13 @@ static int decode(const char *s, size_t len, struct buf *out)
 	return buf_error(out);
 }
 
-/* The string that is held, without its quotes. */
+/* The held string, without its quotes. */
 static int held_string(struct filter *f, struct buf *out)
 {
 	return decode(f->held.data + f->name_at + 1, f->held.len - f->name_at - 2, out);
 }
 
-/* Whether a message shows series: name="value" */
+/* Whether a message shows series with a hidden label: name="value" */
 static bool names_label(const struct backend *b, const char *text)
 {
 	for (size_t i = 0; i < b->filter_label_count; i++) {
@@ -297,7 +297,7 @@ static struct level *top(struct filter *f)
 	return &f->levels[f->depth - 1];
 }
 
-/* Names in a list, and keys where they mean something: held until they are known. */
+/* Names in a list, and significant keys, are held until they are known. */
 static bool holds(const struct level *l)
 {
 	return l->list ? l->place == NAMES : l->place != OTHER;
@@ -335,7 +335,7 @@ static void let_through(struct filter *f, struct buf *out)
 	f->mode = PASS;
 }
 
-/* What is held, and the value that follows a key. */
+/* Drops what is held, and the value that follows a key. */
 static void leave_out(struct filter *f)
 {
 	buf_reset(&f->held);
@@ -356,7 +356,7 @@ static int key_ended(struct filter *f, struct buf *out)
 	int rc = held_string(f, &name);
 	if (rc < 0)
 		return rc;
-	/* a NUL in a key: whatever it is, it is no key that is known */
+	/* a key with a NUL is not a known one */
 	const char *key = name.data ? name.data : "";
 	if (l->place == LABELS && is_filtered(f->b, key, name.len)) {
 		leave_out(f);
@@ -422,7 +422,7 @@ static int string_ended(struct filter *f, struct buf *out)
 /* A value begins with c. */
 static int begin_value(struct filter *f, char c, struct buf *out)
 {
-	if (f->mode == HOLD && c != '"') { /* in a list of names: not one of them */
+	if (f->mode == HOLD && c != '"') { /* not a string in a list of names */
 		top(f)->some = true;
 		let_through(f, out);
 	}
@@ -453,7 +453,7 @@ static int close_level(struct filter *f, bool list)
 	return 0;
 }
 
-/* After a value: the next one, or the end of what it is in. */
+/* After a value: the next one, or the end of the enclosing object or list. */
 static int go_on(struct filter *f, char c, bool *ret_drop)
 {
 	struct level *l = top(f);
@@ -468,13 +468,13 @@ static int go_on(struct filter *f, char c, bool *ret_drop)
 	f->next = l->list ? child_of(f, l->place, NULL) : OTHER;
 	if (f->mode == PASS && holds(l)) {
 		f->mode = HOLD;
-		/* nothing before it was let through: nothing to be parted from */
+		/* nothing before it was passed on: no comma needed */
 		*ret_drop = (l->place == LABELS || l->place == NAMES) && !l->some;
 	}
 	return 0;
 }
 
-/* What c is outside of strings and words. *ret_drop: it is not to be seen. */
+/* Handles c outside of strings and words. *ret_drop: do not pass it on. */
 static int structure(struct filter *f, char c, struct buf *out, bool *ret_drop)
 {
 	switch (f->state) {
@@ -520,10 +520,10 @@ static bool is_word(char c)
 	       c == '-' || c == '+' || c == 'E';
 }
 
-/* A piece of the text; what passes is copied in runs. */
+/* Filters a piece of the text; bytes that pass are copied in runs. */
 static int sieve(struct filter *f, const char *p, size_t n, struct buf *out)
 {
-	size_t run = 0; /* where what passes began */
+	size_t run = 0; /* start of the current run */
 	int rc = 0;
 
 	for (size_t i = 0; i < n; i++) {
@@ -601,7 +601,7 @@ static ssize_t put_packed(struct filter *f, const void *data, size_t len,
 	f->z.avail_in = (uInt)part;
 	while (out->len < FILTER_OUT_BYTES && (f->z.avail_in || f->pending)) {
 		size_t n = 0;
-		/* several streams behind each other are one text (RFC 1952 2.2) */
+		/* concatenated streams are one text (RFC 1952 2.2) */
 		if (f->inflate_over && inflateReset(&f->z) != Z_OK)
 			return say(-EBADMSG, err);
 		f->inflate_over = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a filter lets through, in portions of the reader's. */
+/* The output of a filter, in portions of the reader's size. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +13,9 @@ struct filtered {
 	struct filter *filter;
 	ssize_t (*read)(void *arg, void *buf, size_t max);
 	void *arg;
-	struct buf out; /* let through, up to out_at given away */
+	struct buf out; /* filtered; returned up to out_at */
 	size_t out_at;
-	size_t raw_at, raw_len; /* of raw: not filtered yet */
+	size_t raw_at, raw_len; /* of raw: not yet filtered */
 	bool over;
 	char raw[RAW_BYTES];
 };
@@ -48,7 +48,7 @@ void filtered_free(struct filtered *f)
 	free(f);
 }
 
-/* Filters what is there; 1: there was something. */
+/* Filters what has come; 1: there was something. */
 static int sieve_raw(struct filtered *f)
 {
 	if (f->raw_at == f->raw_len && !filter_pending(f->filter))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Carries a request through: gate, backend, answer. It sleeps wherever it would wait,
- * and what woke it is looked at again from the begin. */
+/* Takes a request through gate, backend and answer. It sleeps instead of blocking, and
+ * re-examines its state from the start when it is woken. */
 #include "lb/proxy/relay.h"
 
 #include <errno.h>
@@ -16,11 +16,11 @@
 #include "lib/log.h"
 
 #define SPARE_MAX 256
-#define LOOK_MS 250   /* how soon a client that went is noticed */
+#define LOOK_MS 250   /* how soon a client that left is noticed */
 #define LOOK_AT 256   /* clients of one poll(2) */
-#define TAKE_MS 60000 /* for the client, beyond the backend's time */
-#define TRIES 2       /* backends that are asked */
-#define GONE 499      /* nobody reads it */
+#define TAKE_MS 60000 /* for the client, in addition to the backend's time */
+#define TRIES 2       /* backends to try */
+#define GONE 499      /* client left */
 
 static const struct protocol *const protocols[SITE_PROTOCOLS] = {
 	[SITE_PROMETHEUS] = &protocol_prometheus,
@@ -39,9 +39,9 @@ struct relay {
 		AT_BACKEND, /* a call is under way */
 		ANSWERING   /* its answer is being streamed */
 	} where;
-	bool gone;   /* the client is, or we are about to */
-	bool gzip;   /* the client takes it */
-	bool sieved; /* labels are to be taken out of this backend's answer */
+	bool gone;   /* the client left, or we are about to */
+	bool gzip;   /* the client accepts it */
+	bool sieved; /* labels must be removed from this backend's answer */
 	struct filtered *filtered;
 	unsigned tries;
 	uint64_t since_ms;
@@ -72,8 +72,8 @@ static void on_call(void *arg)
 	web_wake(y->r);
 }
 
-/* Errors of gRPC-web are in the body of a 200: other statuses end at its client before
- * it reads what was wrong. */
+/* gRPC-web reports errors in the body of a 200: clients do not read the text of other
+ * statuses. */
 static unsigned shown(unsigned status, const char *type)
 {
 	static const char web[] = "application/grpc-web";
@@ -94,7 +94,7 @@ static void refuse(struct relay *y, unsigned status, const char *text)
 		   body.len);
 }
 
-/* ---- what came ------------------------------------------------------------------- */
+/* ---- the request ----------------------------------------------------------------- */
 
 static void collect_facts(void *arg, const struct identity *id)
 {
@@ -175,7 +175,7 @@ static struct relay *relay_new(struct relays *rs, enum site_protocol protocol,
 
 /* ---- to a backend ---------------------------------------------------------------- */
 
-/* Ends the call and says how it went; the next may follow. */
+/* Ends the call and records its outcome; the next may follow. */
 static void release(struct relay *y, enum backend_outcome how)
 {
 	if (!y->backend)
@@ -191,8 +191,8 @@ static void release(struct relay *y, enum backend_outcome how)
 	y->backend = NULL;
 }
 
-/* Sends the call to a backend, not to `not_this`. 0, or the status of a refusal; 200:
- * filter_empty is the answer. */
+/* Sends the call to a backend other than `not_this`. 0, or the status of a refusal;
+ * 200: filter_empty is the answer. */
 static unsigned send_call(struct relay *y, const struct backend *not_this,
 			  struct err *err)
 {
@@ -231,7 +231,7 @@ static unsigned send_call(struct relay *y, const struct backend *not_this,
 	return 503;
 }
 
-/* What a failed call says of its backend. */
+/* What a failed call means for its backend. */
 static enum backend_outcome outcome(int rc)
 {
 	if (rc == -ECANCELED || rc == -ENOMEM)
@@ -239,8 +239,8 @@ static enum backend_outcome outcome(int rc)
 	return rc == -ETIMEDOUT ? BACKEND_TIMED_OUT : BACKEND_FAILED;
 }
 
-/* Nothing of an answer came that may be passed on: another backend is asked, or the
- * client is told. True: asked. */
+/* Nothing of the answer has been passed on yet: tries another backend, or tells the
+ * client. True: tried. */
 static bool again(struct relay *y, enum backend_outcome how, const char *why)
 {
 	struct backend *last = backend_hold(y->backend);
@@ -261,7 +261,7 @@ static bool again(struct relay *y, enum backend_outcome how, const char *why)
 
 /* ---- and back -------------------------------------------------------------------- */
 
-/* The web server's question for more of the answer. */
+/* The web server wants more of the answer. */
 static ssize_t read_more(void *arg, void *buf, size_t max)
 {
 	struct relay *y = arg;
@@ -277,7 +277,7 @@ static ssize_t read_more(void *arg, void *buf, size_t max)
 	return n;
 }
 
-/* NULL: the status may be passed on; else what is wrong with it. */
+/* NULL: the status may be passed on; else why not. */
 static const char *bad_status(unsigned status)
 {
 	if (status >= 300 && status < 400)
@@ -296,7 +296,8 @@ static ssize_t read_backend(void *arg, void *buf, size_t max)
 	return upstream_read(y->call, buf, max);
 }
 
-/* Without the labels that this backend's answers are not to show. NULL, or why not. */
+/* Removes the labels that this backend's answers must not show. NULL, or why that
+ * fails. */
 static const char *sieve(struct relay *y, const struct answer_head *h)
 {
 	const struct buf *t = &y->gate.call.target;
@@ -341,7 +342,7 @@ static void pass_on(struct relay *y)
 			  read_more, y);
 }
 
-/* What its backend says by now. False: nothing, it sleeps on. */
+/* Looks at the backend's answer so far. False: nothing yet, it sleeps on. */
 static bool look(struct relay *y)
 {
 	const char *why = NULL;
@@ -419,7 +420,7 @@ void relay_handle(struct relays *rs, enum site_protocol protocol, struct web_req
 			return;
 		}
 	}
-	/* a call that failed at once is looked at like any other, a retry too */
+	/* a call that failed at once, even a retry, is handled like any other */
 	while (y->call && upstream_state(y->call) != UPSTREAM_WAITS) {
 		if (look(y))
 			return;
@@ -461,7 +462,7 @@ void relay_ended(struct relays *rs, struct web_request *r, unsigned status)
 	*web_state(r) = NULL;
 }
 
-/* ---- clients that went ----------------------------------------------------------- */
+/* ---- clients that left ----------------------------------------------------------- */
 
 static void leave(struct relay *y)
 {
@@ -479,8 +480,8 @@ static void look_at(struct pollfd *fds, struct relay **relays, nfds_t n)
 	}
 }
 
-/* While a request sleeps nobody looks at its connection: those that sleep for a while
- * are looked at all together. */
+/* While a request sleeps nobody watches its connection: those that have slept for a
+ * while are polled together. */
 static void find_gone(struct relays *rs, uint64_t now)
 {
 	struct pollfd fds[LOOK_AT];

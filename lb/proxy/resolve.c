@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A thread that asks for names, and what it was told. */
+/* A thread that resolves names, and its answers. */
 #include "lb/proxy/resolve.h"
 
 #include <arpa/inet.h>
@@ -96,7 +96,7 @@ static void add(struct resolve_list *list, const struct sockaddr *sa, socklen_t 
 	list->at[list->count++].len = len;
 }
 
-/* An address needs no asking. */
+/* An address needs no look-up. */
 static bool is_address(const char *host, uint16_t port, struct resolve_list *ret)
 {
 	struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(port)};
@@ -127,7 +127,7 @@ static bool ask(const char *host, uint16_t port, struct resolve_list *ret)
 	return ret->count > 0;
 }
 
-/* With the mutex, which is given back while it asks. Names are never taken away. */
+/* Mutex held, but released during the look-up. Names are never removed. */
 static void answer(struct resolver *r, struct name *n)
 {
 	struct resolve_list list;
@@ -162,7 +162,7 @@ static void *resolver_thread(void *arg)
 	return NULL;
 }
 
-/* With the mutex. */
+/* Mutex held. */
 static int start(struct resolver *r)
 {
 	sigset_t old;
@@ -176,7 +176,7 @@ static int start(struct resolver *r)
 	return rc;
 }
 
-/* With the mutex. NULL: no room. */
+/* Mutex held. NULL: no room. */
 static struct name *find(struct resolver *r, const char *host, uint16_t port)
 {
 	struct name *n = r->names;

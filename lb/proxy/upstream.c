@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Calls to backends: the request, the head of its answer, and the body as it is asked
- * for. What a call costs is one send and one receive where nothing goes wrong. */
+/* Calls to backends: the request, the answer's head, and the body as it is pulled. A
+ * call normally costs one send and one receive. */
 #include "lb/proxy/upstream.h"
 
 #include <errno.h>
@@ -14,9 +14,10 @@
 #define SPARE_MAX 256
 #define SPARE_BYTES 8192
 #define SWEEP_MS 100
-/* so long at least, two sweeps at most, the rest of a short answer is waited for */
+/* the rest of a short answer is awaited for at least this long, and two sweeps at
+ * most */
 #define GATHER_MS 100
-#define STASH_MIN ((size_t)16 << 10) /* of an answer whose length is not known */
+#define STASH_MIN ((size_t)16 << 10) /* if the answer's length is unknown */
 #define STASH_ROOM ((size_t)4 << 10) /* for one more read */
 #define STASH_LEAST ((size_t)4 << 10)
 #define STASH_SPARE_MAX 64 /* of the least size */
@@ -26,7 +27,7 @@ static uint64_t now_ms(const struct upstreams *u)
 	return loop_now_ms(u->loop);
 }
 
-/* The connection goes back or away; x has none then. */
+/* Gives up x's connection, for reuse or not. */
 static void let_go(struct upstream *x, bool keeps)
 {
 	struct conn *c = x->conn;
@@ -45,7 +46,7 @@ static void fail(struct upstream *x, int rc, const char *why)
 	x->why = why;
 }
 
-/* Whether all of the request is with the kernel. */
+/* Whether the whole request has been passed to the kernel. */
 static bool is_sent(const struct upstream *x)
 {
 	size_t rest = x->call->body.len > BODY_SHORT ? x->call->body.len : 0;
@@ -76,8 +77,8 @@ static void over(struct upstream *x, bool clean)
 	let_go(x, keeps);
 }
 
-/* ---- what comes before it is asked for --------------------------------------------
- */
+/* ---- what arrives before it is asked for
+ * ------------------------------------------ */
 
 struct stash {
 	struct upstreams *u;
@@ -117,7 +118,7 @@ static struct stash *get_spare_stash(struct upstreams *u)
 	return s;
 }
 
-/* Room for size bytes, of which those that are there stay. */
+/* Makes room for size bytes, keeping the present ones. */
 static int grow_stash(struct upstream *x, size_t size)
 {
 	struct stash *s = x->stash ? stash_of(x->stash) : NULL;
@@ -147,8 +148,8 @@ static void drop_stash(struct upstream *x)
 	x->stash_len = x->stash_at = x->stash_size = 0;
 }
 
-/* How many bytes the stash is to have room for; 0: the answer is to be passed on as it
- * comes. A byte more than its length, so that the last read is a short one. */
+/* Size that the stash needs; 0: stream the answer. One byte more than its length, so
+ * that the last read is a short one. */
 static size_t room_for_body(const struct upstream *x)
 {
 	size_t size = x->stash_len * 2;
@@ -167,7 +168,7 @@ static size_t room_for_body(const struct upstream *x)
 		       : 0;
 }
 
-/* Bytes of the body at data, used of which len came: decodes and counts them. */
+/* Bytes of the body at data, len of them received: decodes and counts them. */
 static ssize_t take_body(struct upstream *x, char *data, size_t len)
 {
 	size_t used;
@@ -181,7 +182,7 @@ static ssize_t take_body(struct upstream *x, char *data, size_t len)
 	return n;
 }
 
-/* Of a read that ended with a head: len bytes behind it, in the scratch. */
+/* After a read that ended a head: len more bytes are in the scratch. */
 static int take_rest(struct upstream *x, char *data, size_t len)
 {
 	ssize_t n = take_body(x, data, len);
@@ -199,8 +200,8 @@ static int take_rest(struct upstream *x, char *data, size_t len)
 	return 0;
 }
 
-/* The rest of a short answer. 1: it is there, or shall be passed on as it comes; 0:
- * more is to come. */
+/* The rest of a short answer. 1: it is complete, or will be streamed; 0: more is to
+ * come. */
 static int gather_body(struct upstream *x)
 {
 	while (!x->body.over) {
@@ -233,8 +234,8 @@ static int gather_body(struct upstream *x)
 	return 1;
 }
 
-/* Looks for the head in what came so far. 1: it is there, 0: more is to come;
- * *ret_used: interim answers before it, which nobody needs. */
+/* Looks for the head in what has arrived. 1: it is there; 0: more is to come;
+ * *ret_used: interim answers before it, which are dropped. */
 static int look(struct upstream *x, char *data, size_t len, size_t seen,
 		size_t *ret_used)
 {
@@ -261,8 +262,7 @@ static int look(struct upstream *x, char *data, size_t len, size_t seen,
 	return rc < 0 ? rc : 1;
 }
 
-/* What came is looked at where it lies; it is copied only when it ends within a head.
- */
+/* Parses what came in place; it is copied only if it ends within the head. */
 static int take_head(struct upstream *x, size_t len)
 {
 	size_t seen = x->partial.len, used = 0;
@@ -309,7 +309,7 @@ static int read_head(struct upstream *x)
 	return 0;
 }
 
-/* A connection for it, and what can be done at once. */
+/* Gets a connection and does all that is possible at once. */
 static void begin(struct upstream *x)
 {
 	const char *why = NULL;
@@ -337,8 +337,8 @@ void upstream_broke(struct upstream *x, int rc, const char *why)
 	bool stale = c && c->used && !x->begun && rc != -ETIMEDOUT;
 
 	if (stale || (connecting && x->tries + 1 < c->pool->addresses.count)) {
-		/* the backend closed what was kept just when it was used, or an
-		 * address does not answer: nothing was answered yet */
+		/* the backend closed a kept connection just as it was used, or an
+		 * address does not answer: no answer has begun yet */
 		if (stale)
 			atomic_fetch_add(&x->u->counts.stale, 1);
 		else
@@ -357,7 +357,7 @@ void upstream_broke(struct upstream *x, int rc, const char *why)
 		x->event(x->arg);
 }
 
-/* What is there may be read. */
+/* What is there may be read now. */
 static void pass_answer_on(struct upstream *x)
 {
 	x->state = UPSTREAM_ANSWERS;
@@ -374,7 +374,8 @@ void upstream_go(struct upstream *x)
 	int rc = x->gathers ? 0 : send_more(x), sent = rc;
 	if (!x->gathers)
 		x->why = "the request could not be sent";
-	/* one that refuses a long body answers and closes: that is worth reading */
+	/* a server that refuses a long body answers and closes: that answer is worth
+	 * reading */
 	if (!x->gathers && (rc == 0 || x->conn->readable)) {
 		rc = read_head(x);
 		x->gathers = rc > 0;
@@ -565,7 +566,7 @@ void upstream_end(struct upstream *x)
 	call_free(x);
 }
 
-/* A name was answered: whoever waits asks again. */
+/* A name was resolved: all that wait try again. */
 static void on_named(struct loop_task *task)
 {
 	struct upstreams *u =

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Connections to backends: made without waiting, kept between calls. Each is watched
- * from its begin to its end for everything, edge-triggered, so that a call costs no
- * system call but its own send and receive. */
+/* Connections to backends: made without blocking, kept between calls. Each is watched
+ * for everything for its whole life, edge-triggered, so that a call needs no system
+ * call but its own send and receive. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -14,8 +14,8 @@
 #include "lb/proxy/upstream_impl.h"
 
 #define IDLE_MAX 256      /* of one backend and thread */
-#define IDLE_MS 55000     /* shorter than what servers allow */
-#define POOL_MS 600000ull /* a pool that nobody uses is forgotten */
+#define IDLE_MS 55000     /* shorter than servers' own limits */
+#define POOL_MS 600000ull /* an unused pool is dropped */
 
 static struct pool **find_pool(struct upstreams *u, const struct backend *b)
 {
@@ -68,7 +68,7 @@ void conn_put(struct conn *c, bool keeps)
 
 	if (!c->used)
 		tls_remember(c);
-	/* what comes behind an answer is no answer to the next call */
+	/* bytes after an answer must not become the next call's answer */
 	if (keeps && (c->readable || conn_pending(c)))
 		keeps = conn_recv(c, &byte, 1) == -EAGAIN;
 	if (!keeps || c->hung_up || p->idle_count >= IDLE_MAX) {
@@ -99,8 +99,8 @@ ssize_t conn_recv(struct conn *c, void *buf, size_t max)
 		c->readable &= errno != EAGAIN;
 		return -errno;
 	}
-	/* a short read is all there was: epoll(7) says so of streams. Then the end, if
-	 * it is known to be there, is not said again. */
+	/* a short read of a stream means that there was no more: epoll(7). An end that
+	 * is already known would not be reported again. */
 	if ((size_t)n < max && !c->hung_up)
 		c->readable = false;
 	return n;
@@ -114,7 +114,7 @@ ssize_t conn_send(struct conn *c, const void *data, size_t len)
 	return n < 0 ? -errno : n;
 }
 
-/* The address answered, or did not. */
+/* The address has answered, or not. */
 static int connected(struct conn *c)
 {
 	int error = 0;
@@ -125,7 +125,7 @@ static int connected(struct conn *c)
 	return -error;
 }
 
-/* Of a connection that is being made. 0: it is open. */
+/* Continues connecting. 0: it is open. */
 static int advance(struct conn *c, const char **why)
 {
 	int rc = 0;
@@ -159,7 +159,7 @@ static void on_event(struct loop_watch *w, uint32_t events)
 	c->readable |= events & (EPOLLIN | EPOLLHUP | EPOLLERR | EPOLLRDHUP);
 	c->hung_up |= (events & (EPOLLHUP | EPOLLERR | EPOLLRDHUP)) != 0;
 	if (!x) {
-		/* tickets of TLS come unasked; all else is an end or a lie */
+		/* TLS tickets may come at any time; all else is an end or an error */
 		char byte;
 		if (c->tls && !c->hung_up && conn_recv(c, &byte, 1) == -EAGAIN)
 			return;
@@ -168,7 +168,7 @@ static void on_event(struct loop_watch *w, uint32_t events)
 		return;
 	}
 	if (c->state != CONN_OPEN) {
-		/* events of a socket that was not connected yet are not news */
+		/* ignore events of a socket that was not yet connected */
 		if (c->state == CONN_CONNECTS &&
 		    !(events & (EPOLLOUT | EPOLLERR | EPOLLHUP)))
 			return;
@@ -183,7 +183,7 @@ static void on_event(struct loop_watch *w, uint32_t events)
 	upstream_go(x);
 }
 
-/* Begins a connection to the next address. */
+/* Starts connecting to the next address. */
 static int begin(struct upstream *x, struct pool *p, const char **why)
 {
 	struct upstreams *u = x->u;
@@ -266,7 +266,7 @@ void pools_sweep(struct upstreams *u, uint64_t now_ms)
 	for (size_t i = 0; i < POOLS; i++) {
 		for (struct pool **at = &u->pools[i]; *at;) {
 			struct pool *p = *at;
-			/* the one that was used longest ago is the last */
+			/* the one unused for longest is the last */
 			while (p->idle.prev != &p->idle &&
 			       now_ms - p->idle.prev->idle_ms >= IDLE_MS)
 				conn_close(p->idle.prev);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* TLS to backends: who they are is verified unless the site says otherwise, who we are
- * is shown where it says so; a session is resumed where the backend can. */
+/* TLS to backends: they are verified unless configured otherwise, we show a certificate
+ * if configured; sessions are resumed if the backend can. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
@@ -15,8 +15,8 @@ enum { CA, CERT, KEY, FILES };
 
 #define PRIORITY "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
 
-/* Certificates of a backend, loaded once for all its connections and for others that
- * name the same files. */
+/* A backend's certificates, loaded once and shared by all connections with the same
+ * files. */
 struct tls_trust {
 	struct tls_trust *next;
 	unsigned id;
@@ -92,7 +92,7 @@ static bool same_files(const struct tls_trust *a, const struct tls_trust *b)
 	return a->insecure == b->insecure;
 }
 
-/* Of all that nobody uses any more; the newest of the same files stays. */
+/* Drops those that are no longer used, except the newest of the same files. */
 static void forget(struct upstreams *u, const struct tls_trust *newest)
 {
 	for (struct tls_trust **at = &u->trusts; *at;) {
@@ -106,8 +106,8 @@ static void forget(struct upstreams *u, const struct tls_trust *newest)
 	}
 }
 
-/* Files that were replaced are read again for the next connection; while they cannot be
- * read the old ones are used. */
+/* Replaced files are loaded for the next connection; if they cannot be read the old
+ * ones stay in use. */
 static int trust_get(struct upstreams *u, const struct backend *b,
 		     struct tls_trust **ret, const char **why)
 {
@@ -145,8 +145,8 @@ static bool is_address(const char *name)
 	       inet_pton(AF_INET6, name, any) == 1;
 }
 
-/* The library says "again" also when it has read something that was not for us, a
- * ticket; only the socket knows whether there is more, and it says so once. */
+/* The library also says "again" after reading something that was not data, such as a
+ * ticket; only the socket knows whether there is more, and reports it once. */
 static ssize_t pull(gnutls_transport_ptr_t ptr, void *data, size_t len)
 {
 	struct conn *c = ptr;
@@ -159,7 +159,7 @@ static ssize_t pull(gnutls_transport_ptr_t ptr, void *data, size_t len)
 	return n;
 }
 
-/* Nothing is ever waited for. */
+/* Never blocks. */
 static int pull_timeout(gnutls_transport_ptr_t ptr, unsigned ms)
 {
 	const struct conn *c = ptr;
@@ -203,7 +203,7 @@ int tls_begin(struct conn *c, const char **why)
 		return -ENOMEM;
 	if (!b->insecure)
 		gnutls_session_set_verify_cert(c->tls, name, 0);
-	/* who was believed by other certificates shows his again */
+	/* sessions verified with other certificates are not resumed */
 	if (p->session.data && p->session_trust == c->trust->id)
 		(void)gnutls_session_set_data(c->tls, p->session.data, p->session.size);
 	gnutls_transport_set_ptr2(c->tls, c, (gnutls_transport_ptr_t)(intptr_t)c->fd);
@@ -223,7 +223,7 @@ int tls_greet(struct conn *c, const char **why)
 	if (rc == GNUTLS_E_AGAIN)
 		return -EAGAIN;
 	if (rc >= 0) {
-		/* what came behind it may be in the library's memory already */
+		/* data that followed may already be in the library's buffer */
 		c->readable = true;
 		return 0;
 	}
@@ -235,7 +235,7 @@ int tls_greet(struct conn *c, const char **why)
 		       : -EKEYREJECTED;
 }
 
-/* The end without its notice is a cut: whoever is between us could have made it. */
+/* An end without close_notify is a truncation: an attacker could have caused it. */
 ssize_t tls_recv(struct conn *c, void *buf, size_t max)
 {
 	ssize_t n;
@@ -268,7 +268,7 @@ void tls_remember(struct conn *c)
 
 	if (!c->tls || c->state != CONN_OPEN)
 		return;
-	/* asked before its ticket came the library would wait for it */
+	/* before the ticket has come the library would wait for it */
 	if (gnutls_protocol_get_version(c->tls) >= GNUTLS_TLS1_3 &&
 	    !(gnutls_session_get_flags(c->tls) & GNUTLS_SFLAGS_SESSION_TICKET))
 		return;

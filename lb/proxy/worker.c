@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Threads that serve, one loop each, on the same addresses. */
+/* Serving threads, one loop each, on the same addresses. */
 #include "lb/proxy/worker.h"
 
 #include <errno.h>
@@ -22,8 +22,8 @@
 #define FILES_MAX 65536      /* connections on both sides */
 #define BODY_MAX (1u << 20)
 #define METRICS_BYTES_MAX ((size_t)8 << 20)
-#define TOLD_MS 2000 /* for those that are told that we end */
-#define HOUSE 3      /* routes that are not relayed come first */
+#define TOLD_MS 2000 /* for requests that are told to end */
+#define HOUSE 3      /* the first routes are not relayed */
 
 struct worker {
 	struct workers *all;
@@ -36,7 +36,7 @@ struct worker {
 };
 
 struct workers {
-	struct workers_params p; /* its lists are not kept */
+	struct workers_params p; /* its lists are not copied */
 	size_t listen_count[SITE_PROTOCOLS];
 	struct resolver *resolver;
 	struct web *web;
@@ -282,7 +282,7 @@ static void drain(struct workers *w)
 {
 	web_quiesce(w->web);
 	wait_for_requests(w, w->p.drain_ms);
-	/* what is under way still is told, so that nothing sleeps any more */
+	/* running requests are told, so that none sleeps any more */
 	gate_stop(w->p.gate);
 	for (size_t i = 0; i < w->count; i++)
 		atomic_store(&w->workers[i].relays.ending, true);

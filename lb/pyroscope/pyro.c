@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* protocol_pyroscope: what the gate asks of a request to Pyroscope. */
+/* protocol_pyroscope: the gate's interface to Pyroscope requests. */
 #include <errno.h>
 #include <string.h>
 
@@ -30,7 +30,7 @@ static void free_request(void *request)
 	pyro_request_free(request);
 }
 
-/* With a NUL behind it */
+/* NUL-terminated */
 static const char *keep_name(struct promql *q, struct str s)
 {
 	auto_buf struct buf text = BUF_INIT;
@@ -65,7 +65,7 @@ static int cluster(const void *request, const char *label, const char **ret,
 	}
 	if (!first)
 		return 0;
-	/* a NUL within it is no name */
+	/* a name has no NUL */
 	if (memchr(first->value.p, 0, first->value.len))
 		return err_set(err, -EINVAL, "%s names no cluster", label);
 	name = keep_name(query, first->value);
@@ -91,7 +91,7 @@ static int prove(void *request, const struct access_policy *policy,
 
 /* ---- writing --------------------------------------------------------------------- */
 
-/* The selectors as they are now, into the message */
+/* Puts the narrowed selectors into the message */
 static int put_selectors(struct pyro_request *r)
 {
 	for (size_t i = 0; i < r->count; i++) {
@@ -162,7 +162,7 @@ static int write_request(void *request, struct call *ret, struct err *err)
 	return rc ? err_set(err, rc, "out of memory") : 0;
 }
 
-/* ---- answers that tell of nobody ------------------------------------------------- */
+/* ---- answers without anybody's data ---------------------------------------------- */
 
 /* types.v1.GetProfileStatsResponse: there may be profiles, up to now */
 static int answer(void *request, struct buf *out, const char **type, struct err *err)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Frames, compression and the message in a URL: what is around a message. */
+/* The envelope of a message: frames, compression, and a message in a URL. */
 #include "lb/pyroscope/pyro_body.h"
 
 #include <errno.h>
@@ -35,7 +35,7 @@ static const char *blanks(const char *p)
 	return p + strspn(p, " \t");
 }
 
-/* The media type of a header; what may stand behind it is that the text is UTF-8. */
+/* The media type of a header; it may be followed only by the charset UTF-8. */
 static const struct pyro_form *form_of(const char *header)
 {
 	size_t n = strcspn(header, "; \t");
@@ -76,8 +76,8 @@ static int too_long(struct err *err)
 	return err_set(err, -E2BIG, "a message of more than %u bytes", PYRO_BODY_MAX);
 }
 
-/* What a message may become: text of many units is a twentieth when it is compressed,
- * zeros are a thousandth. */
+/* Limit of expansion: text of many units compresses to a twentieth, zeros to a
+ * thousandth. */
 #define INFLATED_TIMES 64u
 #define INFLATED_FIRST ((size_t)16 << 10)
 
@@ -144,7 +144,7 @@ static int base64_digit(char c)
 	return at ? (int)(at - digits) : -1;
 }
 
-/* base64url (RFC 4648, 5), padded or not; the bits that stand for nothing are 0 */
+/* base64url (RFC 4648, 5), padded or not; unused bits are 0 */
 static int base64(struct str s, struct buf *out, struct err *err)
 {
 	uint32_t bits = 0, have = 0, len = s.len;
@@ -170,7 +170,7 @@ static int base64(struct str s, struct buf *out, struct err *err)
 	return buf_error(out) ? err_set(err, -ENOMEM, "out of memory") : 0;
 }
 
-/* A parameter with few values: which one; 0 when it is not there */
+/* Index of an enumerated parameter's value; 0: missing */
 static int choice(const struct form *f, const char *name, const char *const *values,
 		  struct err *err)
 {
@@ -298,7 +298,7 @@ void pyro_body_answer(const struct pyro_form *f, const struct buf *message,
 		put_frame(FRAME_TRAILERS, good, sizeof(good) - 1, out);
 }
 
-/* Codes of gRPC and their names in Connect, for statuses of HTTP */
+/* gRPC codes and their Connect names, for HTTP statuses */
 static const struct code {
 	unsigned status, number;
 	const char *name;
@@ -318,7 +318,7 @@ static const struct code {
 	{0, 13, "internal"},
 };
 
-/* Percent-encoded, as gRPC wants its messages */
+/* Percent-encoded, as gRPC messages must be */
 static void put_percent(struct buf *out, const char *text)
 {
 	for (; *text; text++) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Each call that Pyroscope's querier has, and what becomes of it. All that is not here
- * is closed: what is written (push.v1, /ingest, /pyroscope/ingest, OTLP), settings,
- * adhocprofiles, vcs, debuginfo, version, capabilities, the parts of a cluster among
- * themselves (ingester, metastore, segmentwriter, storegateway, query), /admin, /ops,
- * /debug, the pages, and calls of a Pyroscope that is newer than this table. */
+/* The calls of Pyroscope's querier and how each is treated. All others are closed:
+ * writes (push.v1, /ingest, /pyroscope/ingest, OTLP), settings, adhocprofiles, vcs,
+ * debuginfo, version, capabilities, the parts of a cluster among themselves (ingester,
+ * metastore, segmentwriter, storegateway, query), /admin, /ops, /debug, the pages, and
+ * calls of a Pyroscope that is newer than this table. */
 #include <string.h>
 
 #include "lb/pyroscope/pyro_request.h"
@@ -21,15 +21,15 @@ const struct pyro_call pyro_calls[] = {
 	{RPC("LabelNames"), PYRO_RPC, PROTOCOL_PROVE, &pyro_label_names, 1},
 	{RPC("LabelValues"), PYRO_RPC, PROTOCOL_PROVE, &pyro_label_values, 1},
 	{RPC("Series"), PYRO_RPC, PROTOCOL_PROVE, &pyro_series, 1},
-	/* kinds of profiles ("process_cpu:cpu:..."), whoever they are of */
+	/* kinds of profiles ("process_cpu:cpu:..."), not whose they are */
 	{RPC("ProfileTypes"), PYRO_RPC, PROTOCOL_PUBLIC, &pyro_profile_types, 1},
 	/* the oldest and newest profile of all: answered without asking */
 	{RPC("GetProfileStats"), PYRO_RPC, PROTOCOL_ANSWER, &pyro_nothing, 0},
-	/* sizes of all blocks in a time, whatever the query in it selects */
+	/* sizes of all blocks in a time range, whatever its query selects */
 	{RPC("AnalyzeQuery"), PYRO_RPC, PROTOCOL_ROLE, &pyro_analyze, 0},
 	{"/pyroscope/render", PYRO_RENDER, PROTOCOL_PROVE, NULL, 0},
 	{"/pyroscope/render-diff", PYRO_RENDER_DIFF, PROTOCOL_PROVE, NULL, 0},
-	/* it takes no selector: values of everybody */
+	/* it takes no selector: values of everybody's data */
 	{"/pyroscope/label-values", PYRO_LABEL, PROTOCOL_ROLE, NULL, 1},
 	{"/api/v1/status/buildinfo", PYRO_GET, PROTOCOL_PUBLIC, NULL, 0},
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The JSON of Protocol Buffers (protobuf.dev, "ProtoJSON Format"), read strictly:
- * trees of values from text, and text from trees. */
+/* ProtoJSON (protobuf.dev, "ProtoJSON Format"), parsed strictly: text to trees of
+ * values and back. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static int read_string(struct reader *r, struct str *ret)
 	return json_unescape(&r->json, raw, copy, &ret->len);
 }
 
-/* A number, or one in a string, as ProtoJSON has those of 64 bits */
+/* A number, or one in a string, as ProtoJSON writes 64-bit integers */
 static int read_digits(struct reader *r, char text[40])
 {
 	struct str s;
@@ -157,7 +157,7 @@ static const struct pyro_field *field_of(const struct pyro_type *t, struct str n
 	return NULL;
 }
 
-/* seen: one bit for each field of the type, by its place in the table */
+/* seen: one bit per field of the type, by its index in the table */
 static int read_member(struct reader *r, struct pyro_message *m, uint32_t *seen)
 {
 	const struct pyro_field *f;
@@ -265,7 +265,7 @@ static void put_value(struct buf *out, const struct pyro_value *v)
 
 void pyro_write_json(const struct pyro_message *m, struct buf *out)
 {
-	const struct pyro_field *list = NULL; /* that is open */
+	const struct pyro_field *list = NULL; /* the open one */
 	bool first = true;
 
 	buf_putc(out, '{');

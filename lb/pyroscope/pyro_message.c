@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Trees of values: what the readers of protobuf and JSON make and the writers take. */
+/* Trees of values, as made by the parsers of protobuf and JSON and used by the
+ * writers. */
 #include "lb/pyroscope/pyro_message.h"
 
 #include <errno.h>
@@ -82,7 +83,7 @@ int pyro_add(struct pyro_arena *a, struct pyro_message *m, const struct pyro_fie
 			       m->type->name, f->name);
 	if (a->values == PYRO_VALUES_MAX)
 		return err_set(err, -E2BIG, "more than %u values", PYRO_VALUES_MAX);
-	/* behind the last one of its field, or of the nearest field before it */
+	/* after the last one of its field, or of the nearest field before */
 	while (!m->last[before] && before)
 		before--;
 	if (m->last[before])

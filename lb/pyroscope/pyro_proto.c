@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Protocol Buffers (protobuf.dev, "Encoding"): trees of values from bytes, and bytes
- * from trees. Stricter than the format: what one reader merges and another takes the
- * last of is refused. */
+/* Protocol Buffers (protobuf.dev, "Encoding"): bytes to trees of values and back.
+ * Stricter than the format: what some parsers merge, and others take the last of, is
+ * refused. */
 #include <errno.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 enum wire { WIRE_VARINT = 0, WIRE_I64 = 1, WIRE_LEN = 2, WIRE_I32 = 5 };
 
-#define FIELD_STEPS 8 /* looked for in a table */
+#define FIELD_STEPS 8 /* table look-up */
 #define FIELD_NUMBER_MAX ((1u << 29) - 1)
 
 struct reader {

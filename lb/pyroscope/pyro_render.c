@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The calls of the first Pyroscope, which today's still answers: forms in the URL. Its
- * times are read loosely there (what is no time is now); here strictly, and sent on as
- * whole seconds, which all of them read alike. */
+/* The calls of the first Pyroscope API, which today's server still answers: forms in
+ * the URL. It parses times loosely (an invalid time means now); here they are parsed
+ * strictly, and sent as whole seconds, which are never ambiguous. */
 #include <errno.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ static int bad_value(const char *name, struct str v, struct err *err)
 		       v.len < 60 ? (int)v.len : 60, v.p);
 }
 
-/* A number of seconds, milli-, micro- or nanoseconds by how many digits it has. Eight
+/* Seconds, milli-, micro- or nanoseconds, depending on the number of digits. Eight
  * could be a date. */
 static int64_t unix_seconds(const char *s, size_t digits)
 {
@@ -34,7 +34,7 @@ static int64_t unix_seconds(const char *s, size_t digits)
 	return n > SECONDS_MAX ? -1 : (int64_t)n;
 }
 
-/* What stands behind "now-": 90s, 5m, 5min, 1h, 7d, 2w, 1M, 1mon, 1y */
+/* The duration after "now-": 90s, 5m, 5min, 1h, 7d, 2w, 1M, 1mon, 1y */
 static int64_t ago(const char *s)
 {
 	static const struct {
@@ -56,7 +56,7 @@ static int64_t ago(const char *s)
 	return -1;
 }
 
-/* Seconds since the epoch; absent: left alone */
+/* Seconds since the epoch; missing: unchanged */
 static int take_time(struct pyro_request *r, const struct form *f, const char *name,
 		     int64_t *ret, struct err *err)
 {
@@ -85,7 +85,7 @@ static int take_time(struct pyro_request *r, const struct form *f, const char *n
 	return 1;
 }
 
-/* Seconds as they are read back: eight digits would be a date. */
+/* Seconds as the server will parse them: eight digits would be a date. */
 static int put_seconds(struct buf *out, const char *name, int64_t t, struct err *err)
 {
 	auto_buf struct buf text = BUF_INIT;
@@ -103,9 +103,9 @@ struct names {
 	const char *query, *from, *until;
 };
 
-/* One query with its times. A series with points is made beside the flame graph, of
- * points that reach back: by their distance, at least 15 s and about 1/1500 of the
- * time, rounded up by less than twice. */
+/* One query with its times. Along with the flame graph the server makes a time series
+ * whose points look back by their distance: at least 15 s and about 1/1500 of the
+ * range, rounded up by a factor below 2. */
 static int take_query(struct pyro_request *r, const struct form *f,
 		      const struct names *n, struct err *err)
 {
@@ -146,7 +146,7 @@ static bool one_of(struct str v, const char *const *values)
 	return false;
 }
 
-/* What changes how the answer looks; other parameters are dropped. */
+/* Parameters for the form of the answer; others are dropped. */
 static int take_looks(struct pyro_request *r, const struct form *f, struct err *err)
 {
 	static const char *const formats[] = {"json", "dot", NULL},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Requests to Pyroscope: out of their form, with their selectors and times found. */
+/* Requests to Pyroscope: decoded, with their selectors and times extracted. */
 #include "lb/pyroscope/pyro_request.h"
 
 #include <errno.h>
@@ -34,7 +34,7 @@ int pyro_check_type(struct str id, struct err *err)
 		       id.len < 100 ? (int)id.len : 100, id.p);
 }
 
-/* Whether it is "{}", or nothing: all there is */
+/* Whether it is "{}" or empty: selects everything */
 static bool selects_all(struct str text)
 {
 	unsigned open = 0, close = 0;
@@ -55,7 +55,8 @@ static bool selects_all(struct str text)
 int pyro_request_add(struct pyro_request *r, struct str text, struct str type,
 		     struct pyro_selector **ret, struct err *err)
 {
-	static const char any[] = "{a=\"a\"}"; /* until its matcher is taken out */
+	static const char any[] =
+		"{a=\"a\"}"; /* placeholder until its matcher is removed */
 	const struct promql_limits limits = {.steps = &r->steps};
 	struct pyro_selector *s = &r->selectors[r->count];
 	bool all = selects_all(text);
@@ -91,7 +92,7 @@ static int64_t integer_of(const struct pyro_message *m, enum pyro_role role)
 	return v ? v->integer : 0;
 }
 
-/* The time that is read. Labels without a time: any. */
+/* The time range that is read. Labels without times: any. */
 static int times_of(const struct pyro_request *r, const struct pyro_message *m,
 		    int64_t *ret_from, int64_t *ret_to, struct err *err)
 {
@@ -123,7 +124,7 @@ static int times_of(const struct pyro_request *r, const struct pyro_message *m,
 	return 0;
 }
 
-/* What fetches the answer to another request cannot be proved. */
+/* A request for another request's result cannot be proved. */
 static int no_handles(const struct pyro_message *m, struct err *err)
 {
 	for (const struct pyro_value *v = m->values; v; v = v->next) {
@@ -142,7 +143,8 @@ static int no_handles(const struct pyro_message *m, struct err *err)
 	return 0;
 }
 
-/* Labels without a selector, or profiles with none, ask for all there is. */
+/* A request for labels without a selector, or for profiles with none, is for
+ * everything. */
 static int some_selector(struct pyro_request *r, struct pyro_message *m,
 			 struct err *err)
 {
@@ -183,7 +185,7 @@ static int take_query(struct pyro_request *r, struct pyro_message *m, struct err
 	return rc;
 }
 
-/* Both sides of a Diff: each is a query. */
+/* Both sides of a Diff, each of which is a query. */
 static int take_sides(struct pyro_request *r, struct err *err)
 {
 	const struct pyro_value *v = r->message->values;

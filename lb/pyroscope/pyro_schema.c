@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What Pyroscope's querier is asked with: the requests of querier/v1/querier.proto and
- * what they have of types/v1/types.proto, of the Go module
- * github.com/grafana/pyroscope/api v1.6.0. */
+/* Request messages of Pyroscope's querier, from querier/v1/querier.proto and
+ * types/v1/types.proto of the Go module github.com/grafana/pyroscope/api v1.6.0. */
 #include "lb/pyroscope/pyro_message.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -11,7 +10,7 @@
 	const struct pyro_type var = {name_, fields_, COUNT(fields_)}
 #define VALUES(v) .values = (v), .value_count = COUNT(v)
 
-/* What most of the calls begin with */
+/* The beginning of most requests */
 #define PROFILE_TYPE(n)                                                                \
 	{                                                                              \
 		FIELD(n, PYRO_STRING, "profile_typeID", "profileTypeID"),              \
@@ -91,7 +90,8 @@ static const struct pyro_field stack_selector_fields[] = {
 };
 static TYPE(stack_selector, "types.v1.StackTraceSelector", stack_selector_fields);
 
-/* With a request_id it fetches what somebody has asked for, whatever else it says. */
+/* With a request_id it would return another request's result, whatever else it
+ * contains. */
 static const struct pyro_field async_fields[] = {
 	{FIELD(1, PYRO_STRING, "request_id", "requestId"), .role = PYRO_HANDLE},
 	{FIELD(2, PYRO_ENUM, "type", "type"), VALUES(async_types)},
@@ -137,7 +137,7 @@ static const struct pyro_field stacktraces_fields[] = {
 	{FIELD(7, PYRO_MESSAGE, "stack_trace_selector", "stackTraceSelector"),
 	 .type = &stack_selector},
 	STRINGS(8, "profile_id_selector", "profileIdSelector"),
-	/* it is answered at once */
+	/* answered synchronously */
 	{FIELD(9, PYRO_MESSAGE, "async", "async"), .type = &async,
 	 .role = PYRO_DROPPED},
 	STRINGS(10, "trace_id_selector", "traceIdSelector"),
