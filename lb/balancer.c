@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The load balancer as a whole: how its parts begin, are told of another configuration,
- * and end. */
+/* The load balancer as a whole: how its parts start, get a new configuration, and
+ * stop. */
 #include "lb/balancer.h"
 
 #include <errno.h>
@@ -28,11 +28,13 @@
 struct balancer {
 	const struct options *options;
 	const struct privileges *privileges;
-	pthread_mutex_t mutex; /* for site: workers read it for /metrics and /health */
+	pthread_mutex_t
+		mutex; /* protects site: workers read it for /metrics and /health */
 	struct site *site;
 	struct gate *gate;
 	struct health *health;
-	_Atomic(struct workers *) workers; /* may serve before the start is over */
+	_Atomic(struct workers *)
+		workers; /* may already serve while the start goes on */
 	atomic_ulong reloads, reload_failures;
 	bool gate_runs;
 	bool calls_filtered, files_fenced;
@@ -40,7 +42,7 @@ struct balancer {
 
 /* ---- configuration --------------------------------------------------------------- */
 
-/* One line each: lines is not changed. */
+/* Calls f for each line of the site's notes, which stay unchanged. */
 static void each_note(const struct site *s, void (*f)(const char *line, int len))
 {
 	for (const char *line = s->notes; *line;) {
@@ -84,7 +86,7 @@ static int check_file(const char *what, const char *path, struct err *err)
 	return 0;
 }
 
-/* Files that are read when they are needed: who asks for a check wants to know now. */
+/* Checks files that are otherwise read only when needed, for --check-config. */
 static int check_files(const struct site *s, struct err *err)
 {
 	const struct identity_params *i = &s->identity;
@@ -144,7 +146,7 @@ int balancer_check(const struct options *o, struct err *err)
 	return rc;
 }
 
-/* ---- what is told of it ---------------------------------------------------------- */
+/* ---- metrics and health ---------------------------------------------------------- */
 
 static struct site *current_site(struct balancer *b)
 {
@@ -173,7 +175,7 @@ static void count_up(void *arg, struct backend_server *s)
 	*(unsigned *)arg += !atomic_load(&s->down);
 }
 
-/* Up as long as it can be of use to anybody. */
+/* Healthy as long as it can serve anybody. */
 static const char *unhealthy(void *arg)
 {
 	struct balancer *b = arg;
@@ -301,7 +303,7 @@ static int start_workers(struct balancer *b, struct err *err)
 		.before_threads = before_threads,
 	};
 
-	/* systemd's sockets are as many as it says, and in this order too */
+	/* systemd passes as many sockets as configured, in the same order */
 	for (size_t i = 0; i < SITE_PROTOCOLS; i++) {
 		if (!o->systemd_socket && i == o->listen_addresses.count)
 			break;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* ceems_lb: before Prometheus and Pyroscope, lets users read what is theirs. Exit
+/* ceems_lb: in front of Prometheus and Pyroscope, lets users read what is theirs. Exit
  * status 2: the command line or a configuration is wrong; 1: it could not start. */
 #include <stdatomic.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One server behind the load balancer: what it is, and what its answers say of its
- * health. */
+/* One server behind the load balancer: its configuration, and what its answers mean for
+ * its health. */
 #include "lb/site/backend.h"
 
 #include <errno.h>
@@ -106,7 +106,7 @@ static int copy_texts(struct backend_server *s)
 	return 0;
 }
 
-/* The headers that each request carries, as they go over the wire. */
+/* The headers of each request, in their wire format. */
 static int render_headers(struct backend_server *s)
 {
 	const struct backend_params *p = &s->p;
@@ -208,7 +208,7 @@ void backend_drop(struct backend *b)
 	free(s);
 }
 
-/* What comes back gets its share little by little. */
+/* A server that comes back gets its share gradually. */
 static void came_back(struct backend_server *s, int64_t boot_ms)
 {
 	atomic_store(&s->until_ms, 0);
@@ -263,14 +263,14 @@ void backend_ended_at(struct backend *b, enum backend_outcome how,
 		atomic_store(&s->look, true);
 		break;
 	case BACKEND_TIMED_OUT:
-		/* perhaps a heavy query alone: one user must not take a server from
-		 * all others by it. A check says whether the server still answers. */
+		/* perhaps just a heavy query: one user must not take a server away from
+		 * all others. A check tells whether the server still answers. */
 		atomic_store(&s->look, true);
 		break;
 	case BACKEND_CANCELLED:
 		break;
 	}
-	/* last: a set that drops its servers waits for nobody */
+	/* last: a set that drops its servers does not wait */
 	atomic_fetch_sub_explicit(&s->in_flight, 1, memory_order_release);
 	backend_drop(b);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which server gets a call. Servers that hold the same time are a tier and share its
- * load; tiers are tried in the order of the file. Nothing is locked: a choice is made
- * by what is true now, and taken by counting it. */
+/* The choice of a server. Servers that hold the same time are a tier and share its
+ * load; tiers are tried in the order of the file. There is no lock: a choice is made on
+ * the current state, and claimed by counting it. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "lib/cleanup.h"
 #include "lib/rfc3339.h"
 
-#define SLOW_START_TENTHS 1 /* of its share that a server gets at first */
+#define SLOW_START_TENTHS 1 /* initial share of a server that came back */
 #define WEIGHT_ONE 256u
 #define EVER_MS 253402300799000ll /* the end of the year 9999, as no end is read */
 
@@ -119,7 +119,7 @@ enum promql_dialect backend_set_dialect(const struct backend_set *set)
 
 /* ---- time ------------------------------------------------------------------------ */
 
-/* The earliest that a tier holds. */
+/* The earliest time that a tier holds. */
 static int64_t begin_of(const struct tier *t, int64_t now_ms)
 {
 	int64_t from = t->from_ms;
@@ -134,7 +134,7 @@ static bool holds(const struct tier *t, int64_t from_ms, int64_t to_ms, int64_t 
 	return from_ms >= begin_of(t, now_ms) && to_ms <= t->to_ms;
 }
 
-/* What names no time is answered by whoever holds most. */
+/* For a request without a time: the tier that holds most. */
 static const struct tier *longest(const struct backend_set *set, int64_t now_ms)
 {
 	const struct tier *best = set->tiers[0];
@@ -184,7 +184,7 @@ static int say_nobody_holds(const struct backend_set *set, int64_t from_ms,
 
 /* ---- choice ---------------------------------------------------------------------- */
 
-/* 26 to 256: a server that came back is not run over by all that waited for it. */
+/* 26 to 256: a server that came back is not overwhelmed by all waiting requests. */
 static unsigned weight(const struct backend_server *s, int64_t boot_ms)
 {
 	int64_t since = atomic_load_explicit(&s->since_ms, memory_order_relaxed);
@@ -202,7 +202,7 @@ struct choice {
 	int64_t boot_ms;
 	bool ejected_too;
 	const struct backend *not_this;
-	bool full; /* one was left out because it has as much as it may */
+	bool full; /* one was skipped because it is at its limit */
 };
 
 static bool may(const struct choice *c, const struct backend_server *s)
@@ -214,7 +214,7 @@ static bool may(const struct choice *c, const struct backend_server *s)
 	       atomic_load_explicit(&s->until_ms, memory_order_relaxed) <= c->boot_ms;
 }
 
-/* Counts one more, unless that is one too many. */
+/* Counts one more request, unless that exceeds the limit. */
 static bool take(struct backend_server *s)
 {
 	unsigned max = s->p.max_requests;
@@ -226,7 +226,7 @@ static bool take(struct backend_server *s)
 	return false;
 }
 
-/* A number of 0-255 that looks like chance, anew for each turn */
+/* A pseudo-random number of 0-255, new for each turn */
 static unsigned dice(unsigned turn)
 {
 	return (turn * 2654435761u) >> 24;
@@ -299,8 +299,8 @@ int backend_pick_at(struct backend_set *set, int64_t from_ms, int64_t to_ms,
 		.strategy = set->strategy, .boot_ms = boot_ms, .not_this = not_this};
 	bool held = false;
 
-	/* Those that failed lately only when there is nobody else: passive signs alone
-	 * are never an outage. */
+	/* Servers that failed recently are used only if there are no others: passive
+	 * signs alone never cause an outage. */
 	for (int pass = 0; pass < 2; pass++) {
 		c.ejected_too = pass;
 		for (size_t i = 0; i < set->tier_count; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Health checks, on a few threads of their own. One mutex for who checks what when,
- * which is short work; asking is done without it. */
+/* Health checks on a few threads of their own. One mutex protects the schedule and is
+ * held briefly; checks run without it. */
 #include "lb/site/health.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 #include "lib/wait.h"
 
 #define LOOK_MS 200       /* how soon a failed request leads to a check */
-#define DIALECT_MS 600000 /* a server may be upgraded while we look away */
+#define DIALECT_MS 600000 /* a server may be upgraded without our noticing */
 #define ANSWER_BYTES_MAX 65536
 #define STACK_BYTES (1u << 20)
 #define HEADERS_MAX 17
@@ -96,7 +96,7 @@ static int read_dialect(const struct http_response *r, unsigned flags)
 	    !json_object_object_get_ex(data, "version", &version) ||
 	    !json_object_is_type(version, json_type_string))
 		return -1;
-	/* what is only like Prometheus counts its versions otherwise */
+	/* compatible servers have version numbers of their own */
 	int d = promql_dialect_of(json_object_get_string(version));
 	return d < PROMQL_2 ? PROMQL_2 : (int)((unsigned)d | flags);
 }
@@ -120,7 +120,7 @@ static int check_prometheus(struct asker *a, bool want_dialect, int *ret_dialect
 	bool good = r.status == 200;
 	if (!good && r.status >= 500)
 		return check_status(ready, r.status, err);
-	/* what is like Prometheus has no such path, or keeps it from us */
+	/* compatible servers may lack this path, or deny it to us */
 	rc = ask(a, build, &r, err);
 	if (rc < 0)
 		return good ? 0 : rc;
@@ -157,7 +157,7 @@ int health_check(struct backend *b, const char *user_agent, bool want_dialect,
 
 /* ---- who is next ----------------------------------------------------------------- */
 
-/* A tenth sooner or later, so that many load balancers do not ask at once. */
+/* A tenth sooner or later, so that load balancers do not check in step. */
 static int64_t jitter(int64_t ms, const struct backend_server *s, int64_t now)
 {
 	uint32_t x = ((uint32_t)(uintptr_t)s ^ (uint32_t)now) * 2654435761u;
@@ -165,7 +165,7 @@ static int64_t jitter(int64_t ms, const struct backend_server *s, int64_t now)
 	return ms - ms / 10 + (int64_t)(x % (uint64_t)(ms / 5 + 1));
 }
 
-/* The one that has waited longest, or NULL with the time until one is due. */
+/* The one that is most overdue, or NULL with the time until one is due. */
 static struct backend_server *next(struct health *h, int64_t now, int64_t *ret_wait)
 {
 	struct backend_server *best = NULL;
@@ -193,7 +193,7 @@ static struct backend_server *next(struct health *h, int64_t now, int64_t *ret_w
 	return best;
 }
 
-/* What a check found is counted; under the mutex. True: it is news. */
+/* Records the result of a check; mutex held. True: the state changed. */
 static bool note(struct backend_server *s, int rc, int64_t now)
 {
 	bool news = false;
@@ -202,7 +202,7 @@ static bool note(struct backend_server *s, int rc, int64_t now)
 	if (rc < 0) {
 		atomic_fetch_add(&s->checks_failed, 1);
 		s->bad_checks++;
-		/* the first check of all decides alone */
+		/* the very first check decides alone */
 		if (s->bad_checks >= s->p.care.fall || !s->known)
 			news = backend_set_down(s, true, now);
 	} else {
@@ -211,7 +211,7 @@ static bool note(struct backend_server *s, int rc, int64_t now)
 	}
 	s->known = true;
 	s->next_ms = now + jitter(s->p.care.interval_ms, s, now);
-	/* soon again, where it is not sure yet */
+	/* check again soon while it is uncertain */
 	if (rc < 0 && !atomic_load(&s->down))
 		s->next_ms = now + s->p.care.interval_ms / 5;
 	return news;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Blocks in a list: a configuration is small and read once. */
+/* A list of blocks: a configuration is small and read once. */
 #include "lb/site/keep.h"
 
 #include <stdint.h>

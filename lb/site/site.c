@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A site as an object: many hold it, the last one frees it. */
+/* A reference-counted site. */
 #include "lb/site/site.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Clusters, their servers, and which labels keep their units: the section "backends",
- * and what can be said of access for all clusters and for one. */
+/* Clusters, their servers, and the labels with their units: the section "backends", and
+ * access settings for all clusters or for one. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +17,7 @@ void access_draft_init(struct access_draft *a)
 	a->inject = -1;
 }
 
-/* A name as Prometheus has it, "*" at the end of a metric's apart. */
+/* A Prometheus name; a metric may end with "*". */
 static bool is_name(const char *s, bool metric)
 {
 	size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -96,7 +96,7 @@ static int on_family(void *arg, const char *key, yaml_node_t *v)
 		return rc;
 	if (!f->metric)
 		return yaml_walk_fail(&p->w, v, key, "a family needs a metric");
-	/* a label that was forgotten must not open anything */
+	/* a forgotten label must not open anything */
 	if ((f->label != NULL) + p->public_family + f->operators != 1)
 		return yaml_walk_fail(&p->w, v, key,
 				      "one of: the label that keeps the unit; "
@@ -105,7 +105,7 @@ static int on_family(void *arg, const char *key, yaml_node_t *v)
 	return 0;
 }
 
-/* "" is a word of its own: profiles have no such label. */
+/* "" has a meaning: profiles have no such label. */
 static int on_label_or_none(struct site_parser *p, const char *key, yaml_node_t *v,
 			    const char **ret)
 {
@@ -165,7 +165,7 @@ int site_on_access(void *arg, const char *key, yaml_node_t *v)
 
 /* ---- servers --------------------------------------------------------------------- */
 
-/* One spelling, so that servers can be compared. */
+/* Normalises the URL, so that servers can be compared. */
 static int name_server(struct site_parser *p, struct server_draft *s, yaml_node_t *v)
 {
 	struct http_url_parts *u = &s->url;
@@ -354,7 +354,7 @@ static int on_pyroscope(void *arg, const char *key, yaml_node_t *v)
 	return on_server(arg, key, v, SITE_PYROSCOPE);
 }
 
-/* Of releases before 0.5: URLs alone. */
+/* For releases before 0.5: only URLs. */
 static int on_tsdb_url(void *arg, const char *key, yaml_node_t *v)
 {
 	struct site_parser *p = arg;

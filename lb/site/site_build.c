@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A site out of what its file says: defaults, what must fit together, and the servers,
- * of which those that were there before are kept. */
+/* Builds a site from its file: defaults, consistency, and the servers, keeping existing
+ * ones. */
 #include <errno.h>
 #include <string.h>
 
@@ -8,19 +8,19 @@
 #include "lib/cleanup.h"
 #include "lib/identity/role_entry.h"
 
-/* What the peer's documentation calls the label of a cluster. */
+/* The peer's documentation uses this label for the cluster. */
 #define SHARED_LABEL "ceems_id"
 #define LOOKBACK_MS 300000 /* Prometheus' --query.lookback-delta */
 #define INJECT_MAX 1000
 #define NARROW_MAX 1000
 
-/* Metrics of ours and of the peer, behind what the site says. Those of other exporters
- * are not guessed. A family of which nothing is known is closed. */
+/* Our metrics and the peer's, after those of the configuration. Those of other
+ * exporters are not guessed. Unknown families are closed. */
 static const struct access_family families[] = {
 	{"ceems_emissions_factor_grams_per_joule", NULL, false},
 	{"ceems_emissions_gCo2_kWh", NULL, false},
 	{"prometheus_build_info", NULL, false},
-	/* no unit can be named in these: who is told to do so is led astray */
+	/* these have no unit to name: telling users to name one would mislead */
 	{"ceems_aggregator_*", NULL, true},
 	{"ceems_compute_units", NULL, true},
 	{"ceems_courier_*", NULL, true},
@@ -193,7 +193,7 @@ static bool same_server(const struct http_url_parts *a, const struct http_url_pa
 		(is_loopback(a->host) && is_loopback(b->host)));
 }
 
-/* Whether two clusters keep their series in one server, as far as its URL tells. */
+/* Whether two clusters share a server, as far as its URL tells. */
 static bool share(const struct cluster_draft *a, const struct cluster_draft *b, int k)
 {
 	for (size_t i = 0; i < a->server_count[k]; i++) {
@@ -229,7 +229,7 @@ static int keep_families(struct site_parser *p, const struct access_draft *a,
 	return 0;
 }
 
-/* Labels that any server of a cluster does not show. */
+/* Labels hidden by any server of a cluster. */
 static int keep_hidden(struct site_parser *p, const struct cluster_draft *c,
 		       struct access_policy *ret)
 {
@@ -252,8 +252,8 @@ static int keep_hidden(struct site_parser *p, const struct cluster_draft *c,
 	return 0;
 }
 
-/* A Pyroscope of one cluster beside a Prometheus of several: its profiles need no label
- * of the cluster, or have another one. */
+/* A Pyroscope of one cluster next to a Prometheus of several: its profiles need no
+ * cluster label, or another one. */
 static int keep_profile_label(struct site_parser *p, const struct cluster_draft *c,
 			      struct access_policy *ret)
 {
@@ -345,7 +345,8 @@ static int make_clusters(struct site_parser *p, const struct site *before)
 			return fail(p, c->line,
 				    "the section clusters has no such cluster", c->id);
 		list[i].id = c->id;
-		p->site->cluster_count = i + 1; /* what is made is freed */
+		p->site->cluster_count =
+			i + 1; /* so that failures free what was made */
 		int rc = make_policies(p, c, &list[i]);
 		for (int k = 0; rc == 0 && k < SITE_PROTOCOLS; k++)
 			rc = make_set(p, c, (enum site_protocol)k, before,
@@ -425,7 +426,7 @@ static int make_roles(struct site_parser *p)
 	return rc;
 }
 
-/* All but keys of tokens, which may have to be fetched. */
+/* All but the keys for tokens, which may have to be fetched. */
 static int check_identity(struct site_parser *p, size_t line)
 {
 	struct identity_params i = p->site->identity;

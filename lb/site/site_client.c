@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How a server is talked to: the part of the configuration that follows Prometheus'
- * HTTP client (prometheus.io/docs/prometheus/latest/configuration, "http_config"). */
+/* HTTP client settings: the part of the configuration that follows Prometheus'
+ * "http_config" (prometheus.io/docs/prometheus/latest/configuration). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -154,7 +154,7 @@ static bool is_value(const char *s)
 	return true;
 }
 
-/* Those that say what the request is, or whose it is, are ours alone. */
+/* Headers that define the request or its user are set by us only. */
 static bool is_reserved(const char *name)
 {
 	static const char *const names[] = {"host",
@@ -334,7 +334,7 @@ int site_client(struct site_parser *p, struct client_draft *c, const char *key,
 		{"munge", on_munge},
 		{"follow_redirects", on_redirects},
 		{"enable_http2", on_http2},
-		{"requests_limit", site_ignored}, /* the API server's own, of old */
+		{"requests_limit", site_ignored}, /* the API server's own, obsolete */
 		{"oauth2", site_unsupported},
 		{"proxy_url", site_unsupported},
 		{"no_proxy", site_unsupported},
@@ -367,7 +367,7 @@ static void put_base64(struct buf *out, const char *s, size_t n)
 	}
 }
 
-/* A secret of the file itself, or of its own file; appended. */
+/* Appends a secret from the configuration itself, or from its own file. */
 static int put_secret(struct site_parser *p, const struct client_draft *c,
 		      const char *text, const char *file, struct buf *out)
 {

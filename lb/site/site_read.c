@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The configuration file section by section. The peer's file is taken as it is, also
- * one that it shares with its API server; what of it does nothing here is noted by
- * name. */
+/* Parses the configuration file section by section. The peer's file is accepted as it
+ * is, even if it is shared with its API server; settings without effect here are noted
+ * by name. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -121,7 +121,7 @@ int site_ignored(void *arg, const char *key, yaml_node_t *v)
 	return 0;
 }
 
-/* What belongs to others that share the file. */
+/* Keys of other programs that share the file. */
 static int skipped(void *arg, const char *key, yaml_node_t *v)
 {
 	(void)arg;
@@ -522,7 +522,7 @@ int site_read(const char *path, bool expand, const struct site *before,
 				before, &site, &secrets, err);
 	if (rc < 0)
 		return rc;
-	/* who can write it decides who reads what, secrets or not */
+	/* whoever can write it decides who may read what, even without secrets */
 	if (st.st_mode & 0022)
 		rc = err_set(err, -EPERM,
 			     "%s: can be written by others than its owner (mode %04o), "
