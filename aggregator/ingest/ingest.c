@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A request's way: admitted by its head (ingest_admit), by its MUNGE credential before
- * any of its body is read; handed to one of two threads that compare the body with the
- * credential and read its records (work), then to the writer, answered after the
- * commit. The bodies that are on this way are bounded. */
+/* The way of a request: admitted by its head (ingest_admit()), and by its MUNGE
+ * credential before any of its body is read; passed to one of two threads that compare
+ * the body with the credential and decode it, then to the writer, and answered after
+ * the commit. The bodies on this way are bounded. */
 #include "aggregator/ingest/ingest.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@
 
 #define THREADS 2
 #define NAMES_MAX 32
-#define BODIES_MAX ((size_t)16 << 20) /* of requests that are under way */
+#define BODIES_MAX ((size_t)16 << 20) /* of running requests */
 #define FULL_NS (60 * NSEC_PER_SEC)
 #define REQUESTS_MAX 512u
 #define SCRATCH_KEPT ((size_t)256 << 10)
@@ -39,15 +39,15 @@ struct push_request {
 	const void *body;
 	size_t len;
 	bool packed;
-	bool prove;   /* munge has a credential, which the body is compared with */
+	bool prove;   /* the body must be compared with the credential in munge */
 	bool decoded; /* by its thread */
-	bool counted; /* among requests and bodies */
+	bool counted; /* in the counts of requests and bodies */
 	struct munge_job munge;
-	struct tls_name *names; /* of the certificate, that proof's names are in */
+	struct tls_name *names; /* of the certificate; proof's names point there */
 	const char *name_texts[NAMES_MAX];
 	struct sender_proof proof;
 	char who[SENDER_WHO_BYTES];
-	uint64_t realtime_ns, boottime_ns; /* when it was here */
+	uint64_t realtime_ns, boottime_ns; /* when it arrived */
 	struct ingest_ticket ticket;
 	unsigned status; /* of the answer */
 	struct err why;
@@ -68,7 +68,7 @@ struct ingest {
 	struct push_request *first, **last;
 	size_t bodies;
 	unsigned requests;
-	struct log_repeat refusing, wrong_clock; /* under mutex */
+	struct log_repeat refusing, wrong_clock; /* protected by mutex */
 };
 
 /* ---- answers --------------------------------------------------------------------- */
@@ -131,7 +131,7 @@ static unsigned status_of(int rc)
 	}
 }
 
-/* q's names and proof are filled in. */
+/* q's names and proof must be filled in. */
 static int prove_by_head(struct ingest *in, struct web_request *r,
 			 struct push_request *q, struct err *err)
 {
@@ -174,7 +174,8 @@ static void on_decoded(void *arg)
 	web_wake(q->web);
 }
 
-/* The request sleeps until its credential, which is good once, has been looked at. */
+/* The request sleeps until its credential, which is valid only once, has been
+ * checked. */
 static int ask_munge(struct ingest *in, struct web_request *r, struct err *err)
 {
 	struct push_request *q = calloc(1, sizeof(*q));
@@ -191,7 +192,7 @@ static int ask_munge(struct ingest *in, struct web_request *r, struct err *err)
 	q->munge.arg = q;
 	if (prove_by_head(in, r, q, err) < 0)
 		return -EACCES;
-	/* first asleep, then to be woken */
+	/* sleep first, since the wake-up may come at once */
 	web_sleep(r);
 	int rc = munge_submit(in->munge, &q->munge);
 	if (rc == 0)
@@ -201,7 +202,7 @@ static int ask_munge(struct ingest *in, struct web_request *r, struct err *err)
 	return err_set(err, rc, "too many MUNGE credentials are waiting");
 }
 
-/* Nodes are told apart by the host that made the credential. */
+/* Nodes are distinguished by the host that made the credential. */
 static void note_sender(struct web_request *r, const struct munge_facts *m)
 {
 	char text[NETADDR_TEXT_MAX + 16], origin[NETADDR_TEXT_MAX];
@@ -211,7 +212,7 @@ static void note_sender(struct web_request *r, const struct munge_facts *m)
 	web_proved(r, "sender:", text);
 }
 
-/* Many nodes may have one token. */
+/* Many nodes may share a token. */
 static void note_named(struct web_request *r, const struct sender_proof *proof)
 {
 	const char *authorization = web_header(r, "Authorization");
@@ -279,7 +280,7 @@ static int begin(struct ingest *in, struct web_request *r, struct push_request *
 	if (encoding && !q->packed && strcasecmp(encoding, "identity") != 0)
 		return err_set(err, -EBADMSG, "Content-Encoding must be %s or absent",
 			       BATCH_ENCODING);
-	/* MUNGE's has been looked at */
+	/* MUNGE's has been checked already */
 	if (!q->prove && prove_by_head(in, r, q, err) != 0)
 		return err_set(err, -EACCES, "the sender is not proved");
 	sender_who(&q->proof, web_header(r, "Authorization"), q->who);
@@ -365,7 +366,7 @@ static void over(struct push_request *q, int rc, const struct err *err)
 
 static void written(void *arg, int rc, const struct err *err)
 {
-	/* what an operator reads in the log is not the network's to know */
+	/* details for the operator's log are not sent to the network */
 	static const struct err away = {"the database does not take it now"};
 	static const struct err refused = {"the database refuses something in it"};
 
@@ -407,8 +408,8 @@ static void say_clock(struct ingest *in, const char *why)
 	pthread_mutex_unlock(&in->mutex);
 }
 
-/* Whether our clock can be trusted with this push: what it would refuse is never sent
- * again. -EBUSY: it is to come again. */
+/* Whether our clock can be trusted with this push: what we refuse is never sent again.
+ * -EBUSY: send it again later. */
 static int check_clock(struct push_request *q, struct err *err)
 {
 	struct ingest *in = q->ingest;
@@ -434,7 +435,7 @@ static int check_clock(struct push_request *q, struct err *err)
 	return err_set(err, -EBUSY, "%s", why);
 }
 
-/* One line for many: a node with a broken clock says the same all day. */
+/* Rate limited: a node with a wrong clock repeats it all day. */
 static void say_refused(struct ingest *in, const struct push_request *q)
 {
 	const struct ingest_push *p = &q->ticket.push;
@@ -566,7 +567,7 @@ static int ask_host(void *arg, const char *node, const struct netaddr *host,
 	return ingest_host_is(arg, node, host, err);
 }
 
-/* A typing error would look like a site whose nodes say nothing. */
+/* A typing error would look as if the site's nodes sent nothing. */
 static void warn_unknown(const struct sender *s)
 {
 	const char *word;
@@ -620,7 +621,7 @@ static void stop(struct app *app)
 	pthread_mutex_unlock(&in->mutex);
 	if (in->munge)
 		munge_stop(in->munge);
-	/* first the writer: a thread of ours may wait for it */
+	/* the writer first: one of our threads may wait for it */
 	if (in->writer)
 		ingest_writer_stop(in->writer);
 	for (unsigned i = 0; i < in->thread_count; i++)

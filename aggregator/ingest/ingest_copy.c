@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The order of values is that of the columns in aggregator/sql/0002_ingest.sql. */
+/* Values are in the order of the columns in aggregator/sql/0002_ingest.sql. */
 #include "aggregator/ingest/ingest_copy.h"
 
 #include <errno.h>
@@ -131,7 +131,7 @@ static void put_marks(struct pg_copy *c, const struct ingest_push *p, uint64_t n
 {
 	for (uint32_t k = 0; k < p->interval_count; k++) {
 		const struct ingest_interval *i = &p->intervals[k];
-		/* a node sends those of an hour one after the other */
+		/* a node sends the rows of an instance consecutively */
 		if (k && i[-1].instance == i->instance &&
 		    i[-1].t0_ns / HOUR_NS == i->t0_ns / HOUR_NS)
 			continue;
@@ -274,7 +274,7 @@ int ingest_copy_found(struct pg *pg, const struct ingest_group *g, struct err *e
 	return rc < 0 ? rc : pg_exec(pg, "SELECT ingest_found()", NULL, err);
 }
 
-/* Of the instance the first word counts, as for where it stands. */
+/* The first value for an instance counts, as for its shift. */
 int ingest_copy_over(struct pg *pg, const struct ingest_group *g, struct err *err)
 {
 	struct pg_copy c;

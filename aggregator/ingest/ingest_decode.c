@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A batch, record by record: what can be read and makes sense becomes rows, the rest is
- * refused one by one. */
+/* Decodes a batch record by record: valid ones become rows, others are refused
+ * individually. */
 #include "aggregator/ingest/ingest_decode.h"
 
 #include <errno.h>
@@ -51,7 +51,7 @@ static int take(const void *record, size_t len, const struct ingest_rules *rules
 	}
 }
 
-/* What a record that is refused half-way has left behind */
+/* Marks the rows before a record, to undo one that is refused half-way */
 struct mark {
 	uint32_t intervals, nodes, steps, jobs;
 };
@@ -70,7 +70,7 @@ static void mark_back(struct ingest_push *p, const struct mark *m)
 	p->job_count = m->jobs;
 }
 
-/* What a sender says of its own clocks is no record of a unit and is not counted. */
+/* A sender's clocks are not a record of a unit and are not counted. */
 static int take_clock(const void *record, size_t len, struct ingest_push *p,
 		      struct err *err)
 {
@@ -108,19 +108,20 @@ static int decode_all(struct batch_reader *r, const struct ingest_rules *rules,
 			mark_back(ret, &before);
 			ingest_push_refuse(ret, i, why.text);
 		}
-		/* what is refused never comes again: not for want of memory */
+		/* refused records are never sent again, so do not refuse for lack of
+		 * memory */
 		if (rc == -ENOMEM || ret->no_memory || buf_error(&ret->texts))
 			return err_set(err, -ENOMEM, "out of memory");
 	}
-	/* what is refused is given up: not for a word that is wrong in a configuration
-	 */
+	/* refused records are given up by the sender, so do not refuse for a wrong
+	 * configuration */
 	if (denials && !ret->accepted && denials == ret->refused)
 		return err_set(err, -EPERM, "%s", denied.text);
 	return 0;
 }
 
-/* Where the reports of instances belong that not the age says: the latest time of all
- * reports of the push decides, so that they stay together. */
+/* Places the instances for which age does not decide: by the latest time of all reports
+ * of the push, so that they stay together. */
 static int place_together(struct batch_reader r, const struct ingest_rules *rules,
 			  struct report *scratch, const struct ingest_push *p,
 			  struct known **ret)
@@ -146,7 +147,7 @@ static int place_together(struct batch_reader r, const struct ingest_rules *rule
 	return 0;
 }
 
-/* Once more, now that it is known where each instance is */
+/* Decodes again, now with the place of each instance */
 static int decode_placed(const struct batch_reader *r, const struct ingest_rules *rules,
 			 struct report *scratch, struct ingest_push *ret,
 			 struct err *err)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A table by a hash of node and address: what falls on a taken place takes it. */
+/* A table indexed by a hash of node and address; a collision replaces the entry. */
 #include "aggregator/ingest/ingest_host.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 #define SLOTS 4096u
 #define NODE_BYTES 256
 #define YES_NS (300 * NSEC_PER_SEC)
-#define NO_NS (30 * NSEC_PER_SEC) /* also of a name service that does not answer */
+#define NO_NS (30 * NSEC_PER_SEC) /* also for a name service that does not answer */
 
 struct slot {
 	char node[NODE_BYTES]; /* "": free */
@@ -62,7 +62,7 @@ static struct slot *find_slot(struct ingest_hosts *h, const char *node,
 	return &h->slots[(hash ^ hash >> 32) % SLOTS];
 }
 
-/* Of this very host. */
+/* Whether it is an address of this host. */
 static bool is_own(const struct netaddr *a)
 {
 	struct ifaddrs *list = NULL;
@@ -108,7 +108,8 @@ int ingest_host_is(struct ingest_hosts *h, const char *node, const struct netadd
 	uint64_t now = clock_boottime_ns();
 	struct netaddr address;
 
-	/* an address is no name: who may choose a name must not choose its address */
+	/* an address is not a name: whoever chooses the name must not choose the
+	 * address */
 	if (!*node || strlen(node) >= NODE_BYTES || netaddr_parse(node, &address) == 0)
 		return 0;
 	pthread_mutex_lock(&h->mutex);

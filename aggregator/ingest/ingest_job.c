@@ -12,7 +12,7 @@
 #include "lib/rfc3339.h"
 
 #define TIME_MAX_S 253402300799ull /* the end of 9999 */
-#define LATEST_MAX_S 4600000000ull /* in the year 2115: as nanoseconds a number */
+#define LATEST_MAX_S 4600000000ull /* in 2115; fits an int64 as ns */
 
 static void put_key(struct buf *b, const char *key)
 {
@@ -39,7 +39,7 @@ static void put_id(struct buf *b, const char *key, uint32_t v)
 		put_number(b, key, v);
 }
 
-/* A number of a column that is an integer, 0: not known */
+/* An integer column; 0: unknown */
 static void put_count(struct buf *b, const char *key, uint64_t v)
 {
 	if (v && v <= INT32_MAX)
@@ -62,7 +62,7 @@ static void put_ids(struct buf *b, const struct job *j)
 
 	put_text(b, "event", job_event_name(j->event));
 	put_text(b, "sluid", job_sluid_text(j->sluid, sluid));
-	if (j->db_index) { /* a text: more digits than JSON's numbers keep */
+	if (j->db_index) { /* as text: it may have more digits than JSON numbers keep */
 		snprintf(row, sizeof(row), "%" PRIu64, j->db_index);
 		put_text(b, "db_index", row);
 	}
@@ -139,9 +139,8 @@ static uint64_t latest_of(const struct job *j)
 	return latest;
 }
 
-/* By how many seconds slurmctld's clock is ahead of what a clock can be. Where it says
- * what its clock shows, by that, else so that nothing of it is yet to be. 0: it is not.
- */
+/* Seconds by which slurmctld's clock is ahead. If it reports its clock, by that; else
+ * enough that nothing in the record is in the future. 0: it is not ahead. */
 static uint64_t ahead_s(const struct job *j, const struct ingest_rules *rules,
 			const struct ingest_push *p)
 {
@@ -153,8 +152,8 @@ static uint64_t ahead_s(const struct job *j, const struct ingest_rules *rules,
 	return there_s >= latest ? there_s - now_s : latest - now_s;
 }
 
-/* When it ran is moved. When it was submitted is a part of what the run is known by, as
- * slurmctld says it each time. */
+/* Moves the job's times. The submit time stays, as it identifies the run and slurmctld
+ * always sends the same. */
 static void move_back(struct job *j, uint64_t s)
 {
 	uint64_t *const times[] = {&j->eligible_s, &j->start_s, &j->end_s,
@@ -168,7 +167,7 @@ static void move_back(struct job *j, uint64_t s)
 
 static int check(const struct job *j, struct err *err)
 {
-	/* a job may be held until a time to come */
+	/* a job may be held until a future time */
 	if (j->eligible_s > TIME_MAX_S || latest_of(j) > LATEST_MAX_S)
 		return err_set(err, -EINVAL, "an impossible time");
 	if (j->state > INT32_MAX || j->restarts > INT32_MAX)
@@ -198,7 +197,7 @@ int ingest_job(const struct job *j, const struct ingest_rules *rules,
 		return rc;
 	uint64_t ahead = ahead_s(j, rules, p);
 	if (ahead) {
-		/* if our clock is right */
+		/* provided that our clock is right */
 		p->untimely++;
 		p->moved++;
 		move_back(&moved, ahead);

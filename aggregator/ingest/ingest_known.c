@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Numbers above 0, each with another, by open addressing. */
+/* A map of positive numbers, by open addressing. */
 #include "aggregator/ingest/ingest_known.h"
 
 #include <pthread.h>
@@ -66,7 +66,7 @@ bool known_has(struct known *k, int64_t instance, int64_t *ret_shift_ms)
 	return has;
 }
 
-/* At most half full, or the search would have no end. False: no memory. */
+/* Keeps it at most half full, or searches would not end. False: no memory. */
 static bool more_slots(struct known *k)
 {
 	struct slot *old = k->slots;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A node's word is believed of that node, Slurm's of its clusters: who holds a proof of
- * one node is not to speak for another, nor to give a job to somebody else. */
+/* A node is trusted about itself, and Slurm about its clusters: a proof of one node
+ * must not allow reporting for another, or giving a job to somebody else. */
 #include "aggregator/ingest/ingest_may.h"
 
 #include <errno.h>
@@ -94,7 +94,7 @@ static int check_cluster(const struct ingest_may *may, const char *cluster,
 		       word_of(may->party, who, sizeof(who)));
 }
 
-/* "n1" for node n1, and "n1.cluster.example" for it: a domain is the site's. */
+/* "n1" for node n1, and "n1.cluster.example" for it too: the domain is the site's. */
 static bool names_node(const char *name, const char *node)
 {
 	size_t n = strlen(node);
@@ -109,7 +109,7 @@ static int fits_node(const struct ingest_party *p, const char *node, struct err 
 		return 1;
 	if (p->kind == PARTY_MUNGE)
 		return p->is_host ? p->is_host(p->arg, node, err) : 0;
-	if (p->kind == PARTY_TOKEN) /* what has no name is of no node */
+	if (p->kind == PARTY_TOKEN) /* without a name it is not bound to a node */
 		return !*p->name || names_node(p->name, node);
 	for (size_t i = 0; i < p->name_count; i++) {
 		if (names_node(p->names[i], node))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Times of reports by clocks that can be trusted. */
+/* Places the times of reports by clocks that can be trusted. */
 #include "aggregator/ingest/ingest_place.h"
 
 #include <string.h>
@@ -31,7 +31,7 @@ static int64_t ms_between(uint64_t from_ns, uint64_t to_ns)
 	return (int64_t)(to_ns / NSEC_PER_MSEC) - (int64_t)(from_ns / NSEC_PER_MSEC);
 }
 
-/* Whether it was sent in the boot that it tells of. */
+/* Whether it was sent in the boot that it reports on. */
 static bool is_of_boot(const struct report *r, const struct report_clock *c)
 {
 	return r->started_boottime_ns && *r->boot_id &&
@@ -39,13 +39,14 @@ static bool is_of_boot(const struct report *r, const struct report_clock *c)
 	       r->started_boottime_ns <= c->boottime_ns;
 }
 
-/* Of an earlier boot: it was over when this one began. */
+/* From an earlier boot: it was over when the present one began. */
 static bool is_of_earlier(const struct report *r, const struct report_clock *c)
 {
 	return c && *r->boot_id && *c->boot_id && strcmp(r->boot_id, c->boot_id) != 0;
 }
 
-/* When it was sent. A node that is right knows that best: the way here takes time. */
+/* When it was sent: by the sender's clock if that is right, as the way here takes
+ * time. */
 static uint64_t sent_at(const struct ingest_place *at)
 {
 	const struct report_clock *c = at->clock;
@@ -55,8 +56,8 @@ static uint64_t sent_at(const struct ingest_place *at)
 		       : at->now_ns;
 }
 
-/* When its boot was over at the latest, and in *ret_slack_ns by how much its clock may
- * be ahead of that. */
+/* When its boot had ended at the latest; *ret_slack_ns: by how much its clock may be
+ * ahead of that. */
 static uint64_t end_at(const struct report *r, const struct ingest_place *at,
 		       uint64_t *ret_slack_ns)
 {
@@ -78,7 +79,7 @@ int64_t ingest_place_shift(const struct report *r, const struct ingest_place *at
 		uint64_t age = c->boottime_ns - r->started_boottime_ns;
 		uint64_t began = sent_ns > age ? sent_ns - age : 1;
 		uint64_t by_ours = at->now_ns > age ? at->now_ns - age : 1;
-		/* a sender that is half a minute off says nothing against the unit */
+		/* half a minute of the sender's clock error does not matter */
 		bool there = distance(began, r->started_ns) <= INGEST_PLACE_NS ||
 			     distance(by_ours, r->started_ns) <= INGEST_PLACE_NS;
 		return there ? 0 : ms_between(r->started_ns, began);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reports of nodes (lib/records/report.h) as rows. What no node can have used is
- * refused: the sums of such numbers would not fit into the database. */
+/* Reports of nodes (lib/records/report.h) as rows. Impossible amounts are refused:
+ * their sums would not fit into the database. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #define BYTES_MAX (1ull << 56)
 #define MEMORY_MAX (1ull << 50)
 #define COUNT_MAX (1u << 30)
-/* A megawatt for one node, and a second for rounding */
+/* A megawatt per node, and a second for rounding */
 #define UJ_PER_MS_MAX 1000000000ull
 #define CPUS_MAX 65536ull
 #define TIME_MAX_NS (1ull << 62) /* in the year 2116 */
@@ -22,7 +22,7 @@
 static const char *const domains[] = {"package", "dram", "psys",
 				      "gpu",     "host", "other"};
 
-/* A number that is 0 when it is not known */
+/* A number with 0 for unknown */
 static int64_t count_of(uint64_t v, uint64_t max)
 {
 	return v && v <= max ? (int64_t)v : INGEST_NULL;
@@ -50,8 +50,8 @@ static int64_t limited(struct limits *l, bool known, uint64_t v, uint64_t max,
 	return (int64_t)v;
 }
 
-/* The word for the sources of each domain: sorted, each pair once. A source is a word
- * of letters and digits, for nothing else came with a report that we know of. */
+/* Appends to the label for the sources of each domain: sorted, each pair once. A source
+ * consists of letters and digits; our senders have no others. */
 static void add_source(char *label, size_t size, unsigned domain, const char *source)
 {
 	size_t n = strlen(label);
@@ -62,7 +62,7 @@ static void add_source(char *label, size_t size, unsigned domain, const char *so
 	for (const char *s = source; *s && n + 1 < size; s++)
 		label[n++] = isalnum((unsigned char)*s) || strchr("_.-", *s) ? *s : '_';
 	if (n + 1 >= size)
-		n = at; /* no room: left out */
+		n = at; /* no room: leave it out */
 	label[n] = '\0';
 }
 
@@ -127,7 +127,7 @@ static int take_use(const struct report *r, struct ingest_push *p,
 	return l.rc;
 }
 
-/* What of v belongs to [from, to) of a window of total ns: over all parts it is v. */
+/* The part of v for [from, to) of a window of total ns; all parts add up to v. */
 static int64_t part_of(int64_t v, uint64_t from, uint64_t to, uint64_t total)
 {
 	unsigned __int128 n = (unsigned __int128)(uint64_t)v;
@@ -141,7 +141,7 @@ static int64_t part_of(int64_t v, uint64_t from, uint64_t to, uint64_t total)
 static void cut_use(const struct ingest_use *u, uint64_t from, uint64_t to,
 		    uint64_t total, struct ingest_use *ret)
 {
-	*ret = *u; /* means and peaks stay what they are */
+	*ret = *u; /* means and peaks are unchanged */
 	ret->observed_ms = part_of(u->observed_ms, from, to, total);
 	ret->cpu_user_ns = part_of(u->cpu_user_ns, from, to, total);
 	ret->cpu_system_ns = part_of(u->cpu_system_ns, from, to, total);
@@ -154,7 +154,7 @@ static void cut_use(const struct ingest_use *u, uint64_t from, uint64_t to,
 		ret->energy_uj[d] = part_of(u->energy_uj[d], from, to, total);
 }
 
-/* A row for each hour that the window has a part of. */
+/* A row for each hour that the window overlaps. */
 static int put_intervals(const struct report *r, const struct ingest_use *use,
 			 struct ingest_push *p, struct err *err)
 {
@@ -211,7 +211,7 @@ static ingest_text put(struct ingest_push *p, const char *s)
 	return ingest_push_put(p, s, strlen(s));
 }
 
-/* A boot id that Postgres takes as a uuid */
+/* Whether Postgres accepts the boot id as a uuid */
 static bool is_uuid(const char *s)
 {
 	size_t n = strspn(s, "0123456789abcdefABCDEF-");
@@ -249,7 +249,7 @@ struct ingest_place ingest_place_of(const struct ingest_rules *rules,
 	};
 }
 
-/* How much its times were moved, and when it was over, 0: not flagged */
+/* The shift of its times, and when it was over; 0: not flagged */
 struct placed {
 	int64_t shift_ms;
 	uint64_t over_ns;
@@ -330,7 +330,7 @@ static int put_steps(const struct report *r, struct ingest_push *p, struct err *
 	return 0;
 }
 
-/* Puts r where it was. */
+/* Moves r to its place. */
 static int place_report(struct report *r, const struct ingest_rules *rules,
 			struct ingest_push *p, struct placed *ret, struct err *err)
 {
@@ -359,7 +359,7 @@ static int refuse_time(struct ingest_push *p, struct err *err, const char *what,
 		       unit);
 }
 
-/* Times that nothing is kept for, or that are not yet */
+/* Refuses times that are no longer kept, or are in the future */
 static int check_times(const struct report *r, const struct ingest_rules *rules,
 		       struct ingest_push *p, struct err *err)
 {

@@ -48,7 +48,7 @@ ingest_text ingest_push_put(struct ingest_push *p, const char *s, size_t len)
 		return 0;
 	if (!b->len) {
 		b->max = TEXTS_MAX;
-		buf_putc(b, '\0'); /* 0 is no text */
+		buf_putc(b, '\0'); /* offset 0 means no text */
 	}
 	size_t at = b->len;
 	while (len) {
@@ -74,7 +74,7 @@ int ingest_push_label(struct ingest_push *p, const char *label)
 	return (int)p->label_count++;
 }
 
-/* Room for one more, zeroed. */
+/* Appends a zeroed element. */
 static void *grow(struct ingest_push *p, void **rows, uint32_t *count, uint32_t *cap,
 		  size_t size)
 {
@@ -128,7 +128,7 @@ static bool is_text(const struct ingest_push *p, ingest_text t, const char *s)
 void ingest_push_see(struct ingest_push *p, const char *manager, const char *cluster,
 		     const char *node)
 {
-	/* all of a push are of one node, but for tests and relays */
+	/* usually all records of a push are from one node */
 	for (uint32_t i = p->seen_count; i-- > 0;) {
 		if (is_text(p, p->seen[i].node, node) &&
 		    is_text(p, p->seen[i].cluster, cluster))

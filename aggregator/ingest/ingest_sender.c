@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who sends is proved here; what it may send is decided by ingest_may.c. By default
- * nobody may but root and ceems of a node, of that node, and Slurm's own user. */
+/* Proves who sends; ingest_may.c decides what they may send. By default only root and
+ * ceems of a node, for that node, and Slurm's user may send. */
 #include "aggregator/ingest/ingest_sender.h"
 
 #include <errno.h>
@@ -43,7 +43,7 @@ struct sender {
 	struct buf tokens; /* lines */
 };
 
-/* Accounts by name have the number of this host. */
+/* Looks up the uid of an account's name on this host. */
 static void find_account(struct account *a)
 {
 	uint32_t uid = 0;
@@ -62,7 +62,7 @@ static void find_accounts(struct sender *s)
 		find_account(&s->jobs[i]);
 	for (size_t i = 0; i < s->cluster_count; i++) {
 		struct account a = {.party = s->clusters[i].from};
-		find_account(&a); /* one that is not known sends nothing */
+		find_account(&a); /* an unknown one matches no sender */
 		s->clusters[i].from = a.party;
 	}
 }
@@ -201,7 +201,7 @@ void sender_free(struct sender *s)
 	free(s);
 }
 
-/* What follows the scheme, NULL: it is another. */
+/* What follows the scheme; NULL: another scheme. */
 static const char *after(const char *authorization, const char *scheme)
 {
 	size_t n = strlen(scheme);
@@ -212,7 +212,7 @@ static const char *after(const char *authorization, const char *scheme)
 	return authorization + strspn(authorization, " ");
 }
 
-/* Hashes are compared, so that how long it takes says nothing of the token. */
+/* Compares hashes, so that timing reveals nothing about the token. */
 static bool same_token(const char *a, size_t a_len, const char *b, size_t b_len)
 {
 	unsigned char x[HASH_BYTES], y[HASH_BYTES];
@@ -223,7 +223,8 @@ static bool same_token(const char *a, size_t a_len, const char *b, size_t b_len)
 	return gnutls_memcmp(x, y, HASH_BYTES) == 0;
 }
 
-/* "TOKEN", "NAME TOKEN", "NAME=* TOKEN": how long the name is, and where the token */
+/* "TOKEN", "NAME TOKEN", "NAME=* TOKEN": length of the name, and position of the
+ * token */
 static size_t split_line(const char *line, size_t len, size_t *ret_at)
 {
 	const char *blank = memchr(line, ' ', len);
@@ -258,7 +259,8 @@ static bool is_token(const struct sender *s, const char *token, struct ingest_pa
 	return found;
 }
 
-/* A certificate's right to send reports: "*" is any, of the node that it names. */
+/* The right of a certificate to send reports: "*" is any certificate, for the node that
+ * it names. */
 static void add_names(const struct sender *s, struct ingest_party *p)
 {
 	char name[NAME_BYTES];
@@ -349,7 +351,7 @@ static bool is_of_body(const struct munge_facts *m, const void *body, size_t len
 	return m->payload.len == n && memcmp(m->payload.data, want, n) == 0;
 }
 
-/* What an account may send. */
+/* The rights of an account. */
 static void add_rights(const struct sender *s, struct ingest_party *p)
 {
 	pthread_rwlock_rdlock((pthread_rwlock_t *)&s->lock);
@@ -413,7 +415,7 @@ int sender_may(const struct sender *s, const struct munge_facts *m,
 	p->uid = m->uid;
 	p->is_host = is_our_host;
 	p->arg = proof;
-	/* a daemon that names no host of the network is the connection's */
+	/* if the daemon's host has no network address, use the connection's */
 	proof->host = m->origin;
 	if (p->has_peer && (netaddr_is_loopback(&m->origin) ||
 			    netaddr_equal(&m->origin, &unspecified)))

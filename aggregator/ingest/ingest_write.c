@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Intervals are copied right into their table: nearly all are new, and that is twice as
- * quick as by way of a staging table. When one is there already the whole COPY fails;
- * the group then goes by the staging table, and so do the next few, for whoever repeats
- * one push mostly repeats more. */
+/* Intervals are copied directly into their table: nearly all are new, and that is twice
+ * as fast as through a staging table. If one exists already the whole COPY fails; the
+ * group, and the next few, then go through the staging table, since whoever repeats one
+ * push usually repeats more. */
 #include "aggregator/ingest/ingest_write.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ struct ingest_write {
 	struct pg *pg;
 	uint64_t rollup_ms;
 	unsigned staged_left;
-	/* days that there are partitions for, as of asked_ns */
+	/* days with partitions, as of asked_ns */
 	uint64_t first_ns, after_ns, asked_ns;
 	uint32_t label_count;
 	struct label labels[LABELS_KEPT];
@@ -72,7 +72,7 @@ static int16_t kept_label(const struct ingest_write *w, const char *text)
 	return 0;
 }
 
-/* The number of a label, made by the database where it is new. */
+/* The id of a label, which the database assigns if it is new. */
 static int find_label(struct ingest_write *w, const char *text, int16_t *ret,
 		      struct err *err)
 {
@@ -87,7 +87,7 @@ static int find_label(struct ingest_write *w, const char *text, int16_t *ret,
 	pg_arg_text(&a, text);
 	int rc = pg_run_s64(w->pg, &s, &a, &id, err);
 	if (rc == -ENODATA)
-		return 0; /* there are too many */
+		return 0; /* there are too many labels */
 	if (rc < 0)
 		return rc;
 	*ret = (int16_t)id;
@@ -99,8 +99,8 @@ static int find_label(struct ingest_write *w, const char *text, int16_t *ret,
 	return 0;
 }
 
-/* Committed on its own, before the group: a number that was rolled back must not be
- * kept. */
+/* Committed separately, before the group: an id that was rolled back must not be
+ * cached. */
 static int find_labels(struct ingest_write *w, struct err *err)
 {
 	struct ingest_group *g = w->group;
@@ -148,7 +148,7 @@ static int ask_range(struct ingest_write *w, struct err *err)
 	return 0;
 }
 
-/* Each interval's day must have a partition; the ladder makes them. */
+/* Each interval's day must have a partition, which the ladder creates. */
 static int need_days(struct ingest_write *w, struct err *err)
 {
 	uint64_t min, max, now = clock_read_ns(CLOCK_MONOTONIC);
@@ -195,7 +195,7 @@ static int add_intervals(struct ingest_write *w, struct err *err)
 	return rc < 0 ? rc : add_staged(w, err);
 }
 
-/* The row decides where an instance is. */
+/* The row decides on an instance's shift. */
 static int check_places(struct pg *pg, const struct ingest_group *g, struct err *err)
 {
 	auto_pgresult PGresult *r = NULL;
@@ -287,7 +287,7 @@ int ingest_write(struct ingest_write *w, struct ingest_group *g,
 	if (rc == 0)
 		rc = pg_transaction(w->pg, PG_READ_COMMITTED, 0, body, w, err);
 	if (rc < 0) {
-		/* of another database, perhaps */
+		/* it may be another database */
 		w->label_count = 0;
 		w->asked_ns = 0;
 		return rc;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Group commit: which pushes are written together, and who is told what. What is
- * written is ingest_write.c's. */
+/* Group commit: which pushes are written together, and their results. The writing
+ * itself is in ingest_write.c. */
 #include "aggregator/ingest/ingest_writer.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@ struct ingest_writer {
 	struct ingest_ticket *first, **last;
 	uint64_t waiting_rows;
 	struct log_repeat failing;
-	/* the writer's thread alone */
+	/* for the writer's thread only */
 	struct ingest_ticket *tickets[INGEST_GROUP_MAX];
 	struct ingest_group *group;
 };
@@ -82,7 +82,7 @@ static struct ingest_ticket *pop(struct ingest_writer *w)
 	return t;
 }
 
-/* Waits for a first push, then a little for more. The number taken; 0: the end. */
+/* Waits for a first push, then briefly for more. Returns how many; 0: stop. */
 static uint32_t gather(struct ingest_writer *w)
 {
 	uint32_t n = 0;
@@ -95,7 +95,7 @@ static uint32_t gather(struct ingest_writer *w)
 		uint64_t until = w->first->since_ns + INGEST_GROUP_MS * NSEC_PER_MSEC;
 		uint64_t quiet = clock_read_ns(CLOCK_MONOTONIC) +
 				 INGEST_QUIET_MS * NSEC_PER_MSEC;
-		/* who waits for an answer sends nothing more meanwhile */
+		/* senders that wait for an answer send nothing else meanwhile */
 		until = quiet < until ? quiet : until;
 		struct timespec ts = wait_at(until);
 		if (pthread_cond_timedwait(&w->more, &w->mutex, &ts) == ETIMEDOUT)
@@ -184,7 +184,7 @@ static void write_group(struct ingest_writer *w, uint32_t n)
 			tell(w, i, rc, &err);
 		return;
 	}
-	/* something in one of them: the others are written */
+	/* one of them is bad: write the others */
 	for (uint32_t i = 0; i < n; i++) {
 		err = (struct err){""};
 		rc = write_some(w, i, 1, &err);
