@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The table, and scopes as conditions. */
+/* The table of endpoints, and scopes as SQL conditions. */
 #include "aggregator/access.h"
 
 #include <errno.h>
@@ -194,7 +194,7 @@ static bool take_text(const char *s, size_t n, char *ret, size_t size)
 	return true;
 }
 
-/* One part between slashes: what the table has in braces, or the same word. */
+/* Matches one part between slashes: a variable of the table, or the same word. */
 static bool take_part(const char *pattern, size_t m, const char *s, size_t n,
 		      struct path_args *ret)
 {
@@ -236,13 +236,13 @@ const struct endpoint *access_find(const char *path, struct path_args *ret)
 
 /* ---- roles ----------------------------------------------------------------------- */
 
-/* Who asks, as the lists and the table have them. */
+/* The user, as in the lists and the table. */
 struct claimant {
 	const struct identity_who *who;
 	bool looked, has_account;
 };
 
-/* A login without a number: no other account than this host's is meant. */
+/* Matches a login without uid, which can only mean this host's account. */
 static bool is_bare_of(struct claimant *c)
 {
 	if (!c->who->has_uid)
@@ -304,8 +304,8 @@ static void append(struct buf *b, const char *number)
 	buf_puts(b, number);
 }
 
-/* The clusters that an operator has, by name from the configuration and by number from
- * the database; *ret_all: all of them. */
+/* The clusters of an operator, by name from the configuration and by id from the
+ * database; *ret_all: all of them. */
 static int match_operators(const struct conf_list *operators, struct claimant *c,
 			   struct pg *pg, struct buf *ret, bool *ret_all,
 			   struct err *err)
@@ -378,12 +378,12 @@ static int find_role(const struct access_site *site, struct claimant *c, struct 
 		return rc;
 	if (all || ret->clusters.len)
 		ret->role = ROLE_OPERATOR;
-	if (all) /* each operator of all clusters sees what all clusters have */
+	if (all) /* an operator of all clusters sees everything of all clusters */
 		buf_reset(&ret->clusters);
 	return 0;
 }
 
-/* None is whose who is only named by a front end. */
+/* A user who is only named by a front end has no role. */
 static void withhold_role(const struct identity_who *who, struct scope *s)
 {
 	if (s->role == ROLE_USER || !who->named)
@@ -395,7 +395,7 @@ static void withhold_role(const struct identity_who *who, struct scope *s)
 
 /* ---- persons --------------------------------------------------------------------- */
 
-/* A uid for which this host has no name: the name that clusters have for it, when they
+/* For a uid without a login on this host: the login that clusters have for it, if they
  * agree. */
 static int name_by_uid(struct identity_who *who, struct pg *pg, struct err *err)
 {
@@ -418,11 +418,10 @@ static int name_by_uid(struct identity_who *who, struct pg *pg, struct err *err)
 	return 0;
 }
 
-/* Of a proved number those who have it with this name; the one without a number is
- * theirs where nobody else has the name and this host knows it by the number. A bare
- * name means the one who last submitted a job, and units that only nodes told of are
- * theirs while nobody else has the number.
- */
+/* For a proved uid, the persons with that uid and this login; the person without a uid
+ * is theirs if nobody else has the login and this host has it for the uid. A bare login
+ * means the person who last submitted a job, and units known from nodes only are theirs
+ * if nobody else has the uid. */
 static void put_persons(const struct identity_who *who, struct query *q)
 {
 	query_put(q, "SELECT DISTINCT ON (p.cluster) p.id, p.cluster, CASE WHEN ");
@@ -439,7 +438,7 @@ static void put_persons(const struct identity_who *who, struct query *q)
 		query_put(q, " AND (p.uid = ");
 		query_s64(q, who->uid);
 	}
-	/* a name that only records have proves nothing where they have no number */
+	/* a login known from records only proves nothing if they have no uid */
 	if (who->has_uid && who->of_records)
 		query_put(q, ")");
 	else if (who->has_uid)
@@ -468,7 +467,7 @@ static int find_persons(const struct identity_who *who, struct pg *pg,
 	}
 	if (rc < 0 || !who->has_uid)
 		return rc;
-	/* MUNGE's uid is theirs on all clusters that do not say otherwise */
+	/* MUNGE's uid is theirs on all clusters whose records do not contradict */
 	PQclear(r);
 	r = NULL;
 	query_done(&q);
@@ -576,7 +575,7 @@ void scope_put_unit(const struct scope *s, struct query *q)
 		query_put(q, "false");
 		return;
 	}
-	/* of what is held it is not known whose it is */
+	/* the owner of a held unit is unknown */
 	query_put(q,
 		  s->kind == SCOPE_CLUSTERS ? "(true AND (" : "(u.held IS NULL AND (");
 	query_put(q, "u.person = ANY (");
@@ -653,7 +652,7 @@ static void put_owner(const struct scope *s, struct query *q, const char *person
 	query_put(q, ")");
 }
 
-/* Operators of some clusters are users of the others. */
+/* Operators of some clusters are ordinary users of the others. */
 static void put_owner_or_self(const struct scope *s, struct query *q,
 			      const char *cluster_of)
 {
@@ -682,7 +681,7 @@ void scope_put_person(const struct scope *s, struct query *q)
 	put_owner(s, q, "p.id", NULL, "p.cluster");
 }
 
-/* Of a project one sees that one is a member of it. */
+/* A user sees the projects that he is a member of. */
 void scope_put_project(const struct scope *s, struct query *q)
 {
 	if (s->kind == SCOPE_ALL || s->kind == SCOPE_CLUSTERS) {

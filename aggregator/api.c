@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* From a request to its answer, in the peer's envelope. Nothing is remembered between
- * requests: what somebody may see is looked up each time. */
+/* From a request to its answer, in the peer's envelope. Nothing is cached between
+ * requests: access is looked up each time. */
 #include "aggregator/api.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ struct api_state {
 	struct munge *munge;
 	bool has_origins;
 	regex_t origins;
-	struct log_repeat failures; /* of the database, pool's threads */
+	struct log_repeat failures; /* database failures, on the pool's threads */
 	pthread_mutex_t mutex;
 	atomic_uint_fast64_t answers[6]; /* by status / 100 */
 	atomic_uint_fast64_t refused[2]; /* 401, 403 */
@@ -109,7 +109,7 @@ static void put_meta(const struct ask *a, struct buf *out)
 	}
 }
 
-/* On the pool's thread, or on the web's for requests that never got there. */
+/* On the pool's thread, or on the web server's for requests that did not get there. */
 static void compose(struct ask *a)
 {
 	struct buf *out = &a->body;
@@ -252,13 +252,13 @@ void api_put_json(const struct ask *a, struct query *q, const char *expression)
 
 /* ---- a request ------------------------------------------------------------------- */
 
-/* Each request in a transaction that cannot write, with its own time zone. */
+/* Each request runs in a read-only transaction with its own time zone. */
 static int prepare(struct ask *a, struct err *err)
 {
 	const struct param *zone = params_get(&a->params, "timezone");
 	auto_query struct query q = {.list_count = 0};
 
-	/* compiling a statement takes longer than any of these: a page's estimate grows
+	/* JIT compilation takes longer than any of these: a page's cost estimate grows
 	 * with the table, its work does not */
 	query_put(&q, "SELECT set_config('transaction_read_only', 'on', true), "
 		      "set_config('jit', 'off', true)");
@@ -278,7 +278,7 @@ static int answer_in(struct pg *pg, void *arg, struct err *err)
 	struct ask *a = arg;
 	const struct access_site site = api_site_access(a->site);
 
-	/* this may be the second time */
+	/* this may be a retry */
 	buf_reset(&a->data);
 	buf_reset(&a->cursor);
 	scope_done(&a->scope);
@@ -295,7 +295,8 @@ static int answer_in(struct pg *pg, void *arg, struct err *err)
 	return a->endpoint->answer(a, err);
 }
 
-/* It asks in a user's name, once for many, and has limits for its users itself. */
+/* The load balancer asks on behalf of users, once for many, and limits its users
+ * itself. */
 static bool is_of_load_balancer(const struct ask *a)
 {
 	return *a->who.front && (a->endpoint->answer == api_units_own ||
@@ -320,7 +321,7 @@ static int prove_asker(struct pg *pg, void *arg, struct err *err)
 	return rc;
 }
 
-/* The one that its credential is for. */
+/* Checks that the body is the one of its credential. */
 static int check_body(const struct ask *a, struct err *err)
 {
 	size_t len;
@@ -336,7 +337,7 @@ static int run(struct pg *pg, void *arg, struct err *err)
 
 	if (rc == 0)
 		rc = check_body(a, err);
-	/* parameters last: they are for those who may ask */
+	/* parameters last: only for those who may ask */
 	if (rc == 0)
 		rc = params_parse(web_target(a->r), a->endpoint->params, a->now_us,
 				  &a->params, &a->warnings, err);
@@ -345,8 +346,8 @@ static int run(struct pg *pg, void *arg, struct err *err)
 	return rc;
 }
 
-/* Failures that are not the client's go to the log; what the database says of them may
- * quote its statements, and is not for everybody. */
+/* Failures that are not the client's are logged: the database's messages may quote its
+ * statements, which are not for everybody. */
 static void note_failure(struct ask *a)
 {
 	struct api_state *s = a->app->api;
@@ -398,7 +399,7 @@ static void on_decoded(void *arg)
 	web_wake(a->r);
 }
 
-/* Pages of the site's list may read answers (Fetch standard, CORS protocol). */
+/* Configured origins may read answers (Fetch standard, CORS protocol). */
 static bool allow_origin(struct ask *a)
 {
 	struct api_state *s = a->app->api;
@@ -412,8 +413,9 @@ static bool allow_origin(struct ask *a)
 	return true;
 }
 
-/* A browser asks whether a page may send a proof of who asks (the peer's answer, less
- * the headers of a front end, which no page is). Says nothing of anybody. */
+/* A browser asks whether a page may send credentials (answered like the peer, except
+ * for front ends' headers, since no page is a front end). Reveals nothing about
+ * anybody. */
 static void answer_preflight(struct ask *a)
 {
 	if (!allow_origin(a)) {
@@ -450,27 +452,28 @@ static void refuse_now(struct ask *a, int rc, const char *text)
 	send_answer(a);
 }
 
-/* To the pool, whose done() is called once. */
+/* Submits to the pool, whose done() is called once. */
 static void submit_ask(struct ask *a,
 		       int (*job)(struct pg *pg, void *arg, struct err *err),
 		       void (*over)(void *arg, int rc, const struct err *err))
 {
 	a->job = (struct pg_job){.run = job, .done = over, .arg = a};
-	/* first asleep, then to be woken */
+	/* sleep first, since the wake-up may come at once */
 	web_sleep(a->r);
 	int rc = pg_pool_submit(a->app->pool, &a->job, &a->refusal);
 	if (rc < 0)
 		done(a, rc, NULL);
 }
 
-/* True: it sleeps until its credential is decoded, or was refused. */
+/* True: it sleeps until its credential has been decoded, or has been refused. */
 static bool ask_munge(struct ask *a)
 {
 	struct munge *m = a->app->api->munge;
 	struct identity *id = api_site_identity(a->site);
 	const struct options *now = api_site_options(a->site);
 
-	/* another socket since the last reload: the pool's thread asks there */
+	/* the socket changed with the last reload: the pool's thread uses the new
+	 * one */
 	if (!m || strcmp(now->munge_socket, a->app->options.munge_socket) != 0)
 		return false;
 	a->munge.credential = identity_credential(id, &a->proof.facts);
@@ -499,7 +502,7 @@ bool api_is_front_end(struct app *app, const struct netaddr *peer)
 	return is;
 }
 
-/* Whether it is a request to be proved; else it is answered. */
+/* Whether the request must be proved; else it has been answered. */
 static bool begin(struct app *app, struct web_request *r)
 {
 	struct ask *a = *web_state(r) = calloc(1, sizeof(*a));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the API says of itself: its OpenAPI document, made from the table of endpoints,
- * and rows that are made up. */
+/* The API's description: its OpenAPI document, made from the table of endpoints, and
+ * demo rows. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -42,8 +42,7 @@ static const char *who_may(const struct endpoint *e)
 	}
 }
 
-/* The parts of a path that are not words: "*" is the number of a row. Returns how many.
- */
+/* The variable parts of a path: "*" is the id of a row. Returns how many. */
 static size_t put_path_params(struct buf *b, const char *path)
 {
 	size_t count = 0;
@@ -118,8 +117,7 @@ int api_openapi(struct ask *a, struct err *err)
 	return buf_error(b);
 }
 
-/* The same each time: whoever builds a dashboard wants to see it, not to be surprised.
- */
+/* The same each time, as authors of dashboards expect. */
 int api_demo(struct ask *a, struct err *err)
 {
 	bool units = strcmp(a->endpoint->path, "/demo/units") == 0;
@@ -127,7 +125,7 @@ int api_demo(struct ask *a, struct err *err)
 
 	(void)err;
 	for (unsigned i = 0; i < (units ? DEMO_UNITS : DEMO_USAGES); i++) {
-		unsigned h = (i + 1) * 2654435761u >> 8; /* looks like chance */
+		unsigned h = (i + 1) * 2654435761u >> 8; /* pseudo-random */
 		buf_puts(b, i ? "," : "");
 		buf_printf(b,
 			   "{\"cluster_id\":\"demo\",\"resource_manager\":\"slurm\","

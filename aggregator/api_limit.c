@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A table of users of this minute; who has not asked in it makes room. */
+/* A table of this minute's users; entries of users without a request in it are
+ * reused. */
 #include "aggregator/api_limit.h"
 
 #include <pthread.h>
@@ -9,7 +10,7 @@
 #define PROBES 16
 
 struct slot {
-	uint64_t hash; /* of the login: two of one hash share a limit */
+	uint64_t hash; /* of the login: users with the same hash share a limit */
 	uint64_t minute;
 	uint64_t count;
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Whose many units are, for load balancers (doc/api.md): all runs that an id ever had,
- * so that they can tell for any time whether all of them were the caller's. */
+/* Owners of many units, for load balancers (doc/api.md): all runs that an id ever had,
+ * so that they can tell for any time range whether all of them were the caller's. */
 #include <errno.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #define IDS_MAX 10000u
 #define RUNS_MAX 200000
 
-/* "id\nid\n" as elements of an array's text: ids have nothing that needs an escape. */
+/* "id\nid\n" as elements of an SQL array's text: ids need no escapes. */
 static int read_ids(struct ask *a, struct buf *ret, struct err *err)
 {
 	size_t len, n = 0;
@@ -46,8 +46,8 @@ static int one_cluster(const struct ask *a, const char **ret, struct err *err)
 	return n == 1 ? 0 : err_set(err, -EINVAL, "cluster_id: exactly one is needed");
 }
 
-/* All runs of the ids of the array that ids writes, those included that only a node has
- * told of. What never began has no series. */
+/* All runs of the ids in the array written by `ids`, including those known from a node
+ * only. A run that never began has no series. */
 static void put_runs(struct ask *a, struct query *q, const struct buf *ids)
 {
 	for (int linked = 1; linked >= 0; linked--) {
@@ -99,8 +99,8 @@ static int put_role(struct ask *a, const char *cluster, struct err *err)
 	return rc;
 }
 
-/* A time as whole milliseconds, rounded outwards; null where there is none, which an
- * end may be that is not there yet, or infinite. */
+/* A time as whole milliseconds, rounded outwards; null for a missing or infinite one,
+ * such as the end of a running unit. */
 static void put_ms(struct buf *out, const PGresult *r, int row, int column, bool up)
 {
 	int64_t us, ms;
@@ -115,8 +115,8 @@ static void put_ms(struct buf *out, const PGresult *r, int row, int column, bool
 	buf_put_s64(out, ms);
 }
 
-/* A member of the answer, a constant. In ten thousands: the results are binary, and
- * nothing is printed by a format. */
+/* Puts a member of the answer, a constant. There may be ten thousands: results are
+ * binary, and numbers are written without printf(). */
 static int put_rows(struct ask *a, struct query *q, const char *member, struct err *err)
 {
 	auto_pgresult PGresult *r = NULL;
@@ -161,8 +161,8 @@ static void put_cluster(struct query *q, const char *cluster)
 	query_put(q, ")");
 }
 
-/* The ids of the units of whoever asks that began last, at most most of each of their
- * persons, as table mine: by the index, however many units they ever had. */
+/* The ids of the caller's latest units, at most `most` for each of their persons, as
+ * table mine: by the index, however many units they ever had. */
 static void put_mine_latest(struct ask *a, struct query *q, uint64_t most)
 {
 	query_put(q, ", mine AS (SELECT l.uuid FROM unnest(");
@@ -176,8 +176,8 @@ static void put_mine_latest(struct ask *a, struct query *q, uint64_t most)
 	query_put(q, ") l WHERE p.cluster = (SELECT id FROM c)) ");
 }
 
-/* Beside what was asked for: what whoever asks will ask for next. Whose they are is
- * said by name, so that no answer is taken for another user's. */
+/* Besides what was asked for: what the caller will probably ask next. The owner is
+ * named, so that no answer is taken for another user's. */
 static int put_latest(struct ask *a, const char *cluster, const struct param *latest,
 		      struct err *err)
 {
@@ -188,7 +188,7 @@ static int put_latest(struct ask *a, const char *cluster, const struct param *la
 	put_mine_latest(a, &q, latest->number);
 	put_runs(a, &q, NULL);
 	rc = put_rows(a, &q, "latest", err);
-	if (rc == -EFBIG) { /* they are no more than a help */
+	if (rc == -EFBIG) { /* optional: leave them out */
 		buf_puts(&a->data, ",\"latest\":[]");
 		rc = 0;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Users, projects, clusters, numbers, emission factors: the small tables. */
+/* The small tables: users, projects, clusters, statistics, emission factors. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -50,7 +50,7 @@ int api_users(struct ask *a, struct err *err)
 	return users(a, false, err);
 }
 
-/* The peer's shape: who is an admin, and by whose word. */
+/* In the peer's form: the admins, with the source of the role. */
 static int admins(struct ask *a, struct err *err)
 {
 	const struct conf_list *l = &api_site_options(a->site)->admins;
@@ -100,7 +100,7 @@ static int projects(struct ask *a, struct err *err)
 		  "'resource_manager', c.manager, 'name', p.name, 'users', (SELECT "
 		  "coalesce(jsonb_agg(x.name ORDER BY x.name), '[]') FROM membership m "
 		  "JOIN person x ON x.id = m.person WHERE m.project = p.id AND " VALID);
-	/* who else is in it is for those whom the site lets see it */
+	/* the other members are shown only if the site allows it */
 	if (!all && !api_site_options(a->site)->project_members) {
 		query_put(&q, " AND x.id = ANY (");
 		query_numbers(&q, &a->scope.persons, "integer");
@@ -154,8 +154,8 @@ int api_clusters(struct ask *a, struct err *err)
 	return api_rows(a, &q, 0, err);
 }
 
-/* Numbers of units that lived in the window, by full days where they are many: counts
- * come from the sums of days, what runs from the units. */
+/* Statistics of units in the window, by full days if there are many: counts are from
+ * the daily sums, running units from the units. */
 static int stats(struct ask *a, struct err *err)
 {
 	auto_query struct query q = {.list_count = 0};
@@ -220,7 +220,7 @@ int api_factors(struct ask *a, struct err *err)
 
 	if (rc < 0)
 		return rc;
-	/* the one that was valid when the window began, too */
+	/* including the one valid when the window began */
 	query_put(&q,
 		  "SELECT jsonb_build_object('provider', f.provider, 'zone', f.zone, "
 		  "'at', api_ts(f.at), 'at_ts', api_ms(f.at), 'grams_per_kwh', "

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The site's word about who is who, replaced as a whole and counted by those who use
- * it. */
+/* The site's settings about users, replaced as a whole and reference-counted. */
 #include "aggregator/api_site.h"
 
 #include <errno.h>
@@ -8,9 +7,10 @@
 #include <stdlib.h>
 
 struct api_site {
-	unsigned users; /* under the mutex; the one in force is used by being it */
+	unsigned users; /* protected by the mutex; the one in force has no count for
+			   that */
 	const struct options *options;
-	struct options own; /* of a reload */
+	struct options own; /* from a reload */
 	struct identity *identity;
 };
 
@@ -62,7 +62,7 @@ int api_site_check(const struct options *o, struct err *err)
 	struct identity_params p = params_of(o);
 	struct identity *id = NULL;
 
-	p.token_keys = NULL; /* nothing is fetched here */
+	p.token_keys = NULL; /* fetches nothing here */
 	if (*o->token_keys && (!o->token_issuers.count || !o->token_audiences.count))
 		return err_set(
 			err, -EINVAL,

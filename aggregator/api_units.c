@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Units. A page is made of feeds, one for each person, project or cluster that is asked
- * for, so that each is a walk down an index however many units there are. */
+/* Units. A page is made of feeds, one per person, project or cluster, each of which is
+ * a walk down an index, however many units there are. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #define VERIFY_MAX 100
 #define WEEK_US (7ull * 86400 * 1000000)
 
-/* What decides about a unit beside its feed. */
+/* Conditions on a unit besides its feed. */
 struct selection {
 	bool all_time; /* no window */
 	bool has_page;
@@ -37,7 +37,7 @@ static int read_cursor(const struct ask *a, struct selection *ret, struct err *e
 	return 0;
 }
 
-/* The key by which pages are sorted: when a unit began, or ended where it never did. */
+/* The sort key of pages: the time when a unit began, or ended if it never began. */
 static void put_page(const struct selection *s, struct query *q, const char *key)
 {
 	if (!s->has_page)
@@ -67,8 +67,8 @@ static void put_filters(const struct ask *a, struct query *q)
 		query_put(q, " AND u.ended IS NOT NULL");
 	if (!params_has(&a->params, "uuid"))
 		return;
-	/* the number of an array is all its tasks, N_T one of them; N+T in a
-	 * heterogeneous job alike */
+	/* the number of an array means all its tasks, N_T one of them; likewise N+T for
+	 * a heterogeneous job */
 	query_put(q, " AND (u.uuid = ANY (");
 	query_param_list(q, &a->params, "uuid");
 	query_put(q,
@@ -83,8 +83,8 @@ static void put_filters(const struct ask *a, struct query *q)
 		     "u.het_offset))");
 }
 
-/* A condition with the window in it: @a its begin, @b its end, @w a week before it.
- * As values, so that an index walks no further than the window. */
+/* A condition with the window: @a is its begin, @b its end, @w a week before its begin.
+ * They are passed as values, so that an index walks no further than the window. */
 static void put_life(const struct ask *a, struct query *q, const char *life)
 {
 	uint64_t week_us = a->from_us > WEEK_US ? a->from_us - WEEK_US : 0;
@@ -99,9 +99,9 @@ static void put_life(const struct ask *a, struct query *q, const char *life)
 }
 
 /* One branch of a feed: rows (key, id, observed_ms, node_ms) of units with this
- * condition. CASE hides the scope from the planner: it would look that up as well, or
- * think that next to nothing is left of the feed, and fetch all that somebody ever ran
- * instead of walking down the feed for a page. */
+ * condition. CASE hides the scope from the planner, which would otherwise look that up
+ * too, or expect that hardly anything is left of the feed, and fetch all that a user
+ * ever ran instead of walking down the feed for one page. */
 static void put_branch(const struct ask *a, const struct selection *s, struct query *q,
 		       const char *owner, const char *life, const char *key)
 {
@@ -123,8 +123,8 @@ static void put_branch(const struct ask *a, const struct selection *s, struct qu
 	query_put(q, ")");
 }
 
-/* Units of a feed that lived in the window: those that began in it or a week before;
- * longer ones, which are few; and those that never began. */
+/* Units of a feed in the window: those that began in it or in the week before; longer
+ * ones, which are few; and those that never began. */
 static void put_feed(const struct ask *a, const struct selection *s, struct query *q,
 		     const char *owner)
 {
@@ -160,7 +160,7 @@ static void put_persons(const struct ask *a, const struct selection *s, struct q
 	query_put(q, ") x");
 }
 
-/* What nodes have told of and nobody has named a person of yet. */
+/* Units known from nodes that have no person yet. */
 static void put_unnamed(const struct ask *a, const struct selection *s, struct query *q)
 {
 	query_put(q, " UNION ALL SELECT x.* FROM unnest(");
@@ -190,7 +190,7 @@ static void put_named(const struct ask *a, const struct selection *s, struct que
 	query_put(q, ") x");
 }
 
-/* By id there are few, whoever's they are: the scope sees to that. */
+/* By id there are few, whoever owns them: the scope takes care of that. */
 static void put_by_id(const struct ask *a, const struct selection *s, struct query *q)
 {
 	put_branch(a, s, q, "true",
@@ -221,9 +221,9 @@ static void put_feeds(const struct ask *a, const struct selection *s, struct que
 	}
 }
 
-/* The object of a unit and what else belongs to it. A unit runs until slurmctld says
- * that it has ended. Where its nodes have all said so, its reader is told, and until
- * when the record is awaited; from then on the nodes' word counts (link_end of the
+/* A unit's object with its related members. A unit is running until slurmctld reports
+ * its end. If all its nodes have reported its end, the answer says so, and until when
+ * the record is awaited; after that the nodes' reports count (link_end of the
  * linker). */
 static void put_members(const struct ask *a, struct query *q, const char *unit)
 {
@@ -282,7 +282,7 @@ static int list(struct ask *a, bool all, struct err *err)
 
 int api_units(struct ask *a, struct err *err)
 {
-	/* for themselves everybody is a user */
+	/* users may always filter by their own name */
 	if (params_has(&a->params, "user") && a->scope.kind != SCOPE_MATES) {
 		for (size_t i = 0; i < a->params.count; i++) {
 			const struct param *p = &a->params.items[i];
@@ -325,7 +325,7 @@ static int read_resolution(const struct ask *a, const char **ret, struct err *er
 	return 0;
 }
 
-/* By the number of its row, or the latest of those that users know by this id. */
+/* By the id of its row, or the latest that users know by this id. */
 static void put_which(const struct ask *a, struct query *q)
 {
 	const struct path_args *p = &a->path;
@@ -387,16 +387,16 @@ int api_unit(struct ask *a, struct err *err)
 	query_put(&q, " AND ");
 	scope_put_unit(&a->scope, &q);
 	rc = api_rows(a, &q, 0, err);
-	/* whether it is somebody else's is not for whoever asks */
+	/* do not reveal whether it is somebody else's */
 	if (rc == 0 && a->rows == 0)
 		return err_set(err, -ENOENT, "there is no such unit that you may see");
 	return rc;
 }
 
-/* ---- whose it is ----------------------------------------------------------------- */
+/* ---- ownership ------------------------------------------------------------------- */
 
-/* An id is somebody's when each run of it that met the window is. Runs that only a node
- * has told of count as well: the linker may be seconds behind. */
+/* An id is a user's if every run of it that overlaps the window is. Runs known from a
+ * node only count as well: the linker may be seconds behind. */
 static void put_verdicts(struct ask *a, struct query *q)
 {
 	query_put(q, "SELECT jsonb_build_object('uuid', j.uuid, 'owned', "
@@ -437,8 +437,8 @@ int api_verify(struct ask *a, struct err *err)
 		return err_set(err, -EINVAL, "uuid: at least one is needed");
 	if (a->params.count > VERIFY_MAX + 8)
 		return err_set(err, -EINVAL, "uuid: at most %d", VERIFY_MAX);
-	/* without a window all that ever was: a number that is used again is then the
-	 * one's and the other's, and refused */
+	/* without a window, of all time: an id that was reused by another user is then
+	 * refused to both */
 	a->from_us = from ? from->number : 0;
 	a->to_us = to ? to->number : a->now_us + 60ull * 1000000;
 	if (a->from_us > a->to_us)

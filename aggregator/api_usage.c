@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Usage: whole days from the sums of days, the hours at both ends of the window from
- * those of hours, so that what is counted happened in it. */
+/* Usage: whole days from the daily sums, and the hours at both ends of the window from
+ * the hourly ones, so that exactly the window is counted. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 #define HOUR_US (3600ull * 1000000)
 #define DAY_US (24 * HOUR_US)
-#define GROUPS_MAX 10000 /* of persons and projects in one answer */
+#define GROUPS_MAX 10000 /* persons and projects in one answer */
 
 #define DAY_UJ                                                                         \
 	"energy_total_uj(d.package_uj, d.dram_uj, d.psys_uj, d.gpu_uj, d.host_uj, "    \
@@ -56,7 +56,7 @@ static void put_day(struct query *q, uint64_t us)
 	query_put(q, ")");
 }
 
-/* kWh have the building's share of each day in them, as grams have. */
+/* kWh include the building's share (PUE) by day, as grams do. */
 static void put_pue(struct query *q, const char *cluster)
 {
 	query_put(q, " LEFT JOIN pue_range r ON r.cluster = ");
@@ -148,8 +148,8 @@ static uint64_t up(uint64_t us, uint64_t step)
 	return down(us + step - 1, step);
 }
 
-/* The window by full hours, outward; by full days where the hours are not kept any
- * more. The answer says what became of it. */
+/* The window rounded outwards to full hours, or to full days where hours are no longer
+ * kept. The answer says what it became. */
 static void split(struct ask *a, struct parts *ret)
 {
 	uint64_t kept_us = a->app->options.retention_hours_ms * 1000;
@@ -159,7 +159,7 @@ static void split(struct ask *a, struct parts *ret)
 	a->to_us = up(a->to_us, a->to_us < oldest_us ? DAY_US : HOUR_US);
 	*ret = (struct parts){a->from_us, up(a->from_us, DAY_US),
 			      down(a->to_us, DAY_US), a->to_us};
-	if (ret->days_us > ret->tail_us) /* all in one day */
+	if (ret->days_us > ret->tail_us) /* within one day */
 		ret->days_us = ret->tail_us = a->to_us;
 }
 
@@ -179,7 +179,7 @@ static void put_window(struct ask *a, struct query *q)
 	}
 }
 
-/* Sums of the rows that `put` gives, for each person and project. */
+/* Sums of the rows of `put`, by person and project. */
 static int groups(struct ask *a, void (*put)(struct ask *a, struct query *q),
 		  struct err *err)
 {
@@ -206,8 +206,8 @@ static int groups(struct ask *a, void (*put)(struct ask *a, struct query *q),
 	return api_rows(a, &q, GROUPS_MAX, err);
 }
 
-/* The peer's clients ask for columns that rows are told apart by. Rows have all of
- * these; dropping another one in silence would be a sum of something else. */
+/* The peer's clients send the columns to group by. Rows have all of these; silently
+ * dropping another one would give other sums. */
 static int check_groupby(const struct ask *a, struct err *err)
 {
 	static const char *const columns[] = {"cluster_id", "resource_manager",
@@ -249,7 +249,7 @@ int api_usage_global(struct ask *a, struct err *err)
 
 /* ---- by day ---------------------------------------------------------------------- */
 
-/* "20250807-12-3": day, person, project of the row before. */
+/* "20250807-12-3": day, person, project of the previous page's last row. */
 static int put_after(const struct ask *a, struct query *q, struct err *err)
 {
 	const struct param *p = params_get(&a->params, "cursor");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who is in which project, as Slurm's database has it. */
+/* Members of projects, from Slurm's database. */
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static bool is_name(const char *s, size_t n)
 	return true;
 }
 
-/* Cluster, account and user of a line, which may end in a separator. */
+/* Splits a line into cluster, account and user; it may end with a separator. */
 static bool cut(const char *s, size_t n, const char *part[3], size_t len[3])
 {
 	for (int i = 0; i < 3; i++) {
@@ -63,7 +63,7 @@ int associations_parse(const char *text, size_t len, struct buf *ret, size_t *re
 				"format=Cluster,Account,User prints",
 				line);
 		if (size && !is_header(part, n)) {
-			/* root is in Slurm's database so that there is one */
+			/* root is in Slurm's database by default */
 			bool user =
 				n[2] && !(n[2] == 4 && memcmp(part[2], "root", 4) == 0);
 			buf_puts(ret, rows++ ? ",{\"cluster\":" : "{\"cluster\":");
@@ -80,7 +80,7 @@ int associations_parse(const char *text, size_t len, struct buf *ret, size_t *re
 		s = next;
 	}
 	buf_putc(ret, ']');
-	/* an empty list would take everybody's rights away */
+	/* an empty list would remove everybody's access */
 	if (!rows)
 		return err_set(err, -EBADMSG, "there is not one association in it");
 	*ret_rows = users;
