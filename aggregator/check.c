@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What an operator wants to know of the database before users find out. */
+/* Checks of the database that an operator wants to see before users notice. */
 #include "aggregator/check.h"
 
 #include <errno.h>
@@ -12,8 +12,8 @@
 #include "lib/clock.h"
 #include "lib/finding.h"
 
-#define VERSION_MIN 130000    /* what the SQL needs */
-#define VERSION_TESTED 150000 /* what the tests run */
+#define VERSION_MIN 130000    /* required by the SQL */
+#define VERSION_TESTED 150000 /* used by the tests */
 #define CLOCK_WARN_S 1.0
 #define CLOCK_FAIL_S 60.0
 #define BACKLOG_WARN_S 3600
@@ -24,7 +24,7 @@ struct check {
 	struct pg *pg;
 };
 
-/* One row, or a finding that says why not. */
+/* One row, or a finding that says why there is none. */
 static PGresult *ask(struct check *c, const char *what, const char *sql)
 {
 	PGresult *r = NULL;

@@ -11,7 +11,7 @@
 #include "lib/log.h"
 #include "lib/wait.h"
 
-#define AWAY_MS 1000u /* until the database is asked for again */
+#define AWAY_MS 1000u /* until the database is tried again */
 #define FAILED_MAX_MS 300000u
 
 struct chore {
@@ -21,12 +21,12 @@ struct chore {
 	pthread_cond_t wake;
 	pthread_t thread;
 	bool has_thread, stopping;
-	bool more;         /* of the last turn */
+	bool more;         /* after the last turn */
 	unsigned failures; /* in a row */
 	struct log_repeat failing;
 };
 
-/* False: the end. */
+/* False: stop. */
 static bool rest(struct chore *c, unsigned ms)
 {
 	struct timespec until = wait_in(ms);
@@ -77,8 +77,8 @@ unsigned chore_retry_ms(unsigned period_ms, unsigned failures)
 	return ms < most ? ms : most > AWAY_MS ? most : AWAY_MS;
 }
 
-/* A database that is away is not the chore's failure: its connection has a back-off of
- * its own, and there is work as soon as it is back. */
+/* The database being down is not the chore's failure: its connection has its own
+ * back-off, and there is work as soon as it is up. */
 static unsigned retry_ms(struct chore *c, int rc)
 {
 	if (!pg_connected(c->pg) || rc == -EAGAIN)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The private cluster's folder and its server process. The server dies with the
- * aggregator (by signal) even when that is killed; what is left all the same is found
- * by its working folder, not by a pid in a file that may by now be another's. */
+/* The private cluster's folder and its server process. The server gets a signal when
+ * the aggregator dies, even by SIGKILL; leftovers are found by their working directory,
+ * not by a pid in a file, which may have been reused. */
 #include "aggregator/cluster.h"
 
 #include <errno.h>
@@ -31,7 +31,7 @@
 #include "lib/pg/pg.h"
 
 #define INITDB_MS 120000
-#define READY_MS 120000 /* with recovery after a crash */
+#define READY_MS 120000 /* including recovery after a crash */
 #define STOP_MS 60000
 #define KILL_MS 10000
 #define POLL_MS 20
@@ -45,7 +45,7 @@ struct cluster {
 	char url[PATH_MAX + 64];
 	unsigned connections;
 	int lock;
-	pid_t pid; /* 0: does not run */
+	pid_t pid; /* 0: not running */
 	uint64_t restart_ns, gap_ms;
 };
 
@@ -74,8 +74,8 @@ static int take_lock(struct cluster *c, struct err *err)
 	return 0;
 }
 
-/* What a killed aggregator left: its server, or children of that. 0 when none is left.
- */
+/* Ends leftovers of a killed aggregator: its server, or children of that. 0: none is
+ * left. */
 static int end_leftovers(struct cluster *c, struct err *err)
 {
 	pid_t pids[PROCESSES_MAX];
@@ -94,7 +94,7 @@ static int end_leftovers(struct cluster *c, struct err *err)
 		bool whole = false;
 		for (size_t i = 0; i < n; i++)
 			whole |= pids[i] == postmaster;
-		/* SIGINT: fast shutdown; children alone: SIGTERM */
+		/* SIGINT: fast shutdown; orphaned children: SIGTERM */
 		for (size_t i = 0; i < n && !told; i++) {
 			if (!whole)
 				kill(pids[i], SIGTERM);
@@ -108,8 +108,8 @@ static int end_leftovers(struct cluster *c, struct err *err)
 				       c->at.pgdata, (int)pids[0]);
 		sleep_ms(POLL_MS);
 	}
-	/* A pid file without its process: Postgres would believe it when another
-	 * process of ours has that number now. */
+	/* A pid file without its process: Postgres would believe it if another process
+	 * of ours had that pid now. */
 	if (cluster_postmaster(&c->at, NULL) > 0)
 		cluster_forget_postmaster(&c->at);
 	return 0;
@@ -140,7 +140,7 @@ static int run_initdb(struct cluster *c, const char *into, struct err *err)
 		       at);
 }
 
-/* In a folder of another name first: what was killed half-way is not taken for a
+/* Under another name first, so that an interrupted initdb is not taken for a
  * database. */
 static int make_database(struct cluster *c, struct err *err)
 {
@@ -152,7 +152,7 @@ static int make_database(struct cluster *c, struct err *err)
 		rc = run_initdb(c, fresh, err);
 	if (rc == 0)
 		rc = cluster_include_settings(fresh, err);
-	/* an empty pgdata may be there: a mount point's folder, or a packager's */
+	/* an empty pgdata may exist: a mount point, or made by a package */
 	if (rc == 0 && rename(fresh, c->at.pgdata) < 0) {
 		rc = -errno;
 		rc = err_set(err, rc, "rename %s to %s: %s", fresh, c->at.pgdata,
@@ -194,7 +194,7 @@ server(const struct cluster *c, int out, pid_t parent)
 	sigset_t none;
 
 	snprintf(postgres, sizeof(postgres), "%s/postgres", c->bin);
-	setsid(); /* a terminal's ^C is the aggregator's */
+	setsid(); /* ^C on a terminal is for the aggregator */
 	/* a fast shutdown when the aggregator dies */
 	if (prctl(PR_SET_PDEATHSIG, SIGINT) < 0 || getppid() != parent)
 		_exit(127);
@@ -232,7 +232,7 @@ static int spawn(struct cluster *c, struct err *err)
 	return 0;
 }
 
-/* Whether it ended; then it is no longer ours to wait for. */
+/* Whether it has ended; then there is nothing to wait for any more. */
 static bool reap(struct cluster *c)
 {
 	int status;
@@ -274,7 +274,7 @@ static int wait_ready(struct cluster *c, struct err *err)
 	return 0;
 }
 
-/* initdb makes "postgres" and the templates alone. */
+/* initdb creates only "postgres" and the templates. */
 static int make_ceems(struct cluster *c, struct err *err)
 {
 	char url[sizeof(c->url)];
@@ -377,7 +377,7 @@ void cluster_tick(struct cluster *c)
 	cluster_last_words(&c->at, line, sizeof(line));
 	log_error("private database: the server stopped (%s): restarting it",
 		  *line ? line : "it printed nothing");
-	/* a server that ends at once is started ever more rarely */
+	/* a server that keeps dying is restarted less and less often */
 	c->restart_ns = now_ns + c->gap_ms * NSEC_PER_MSEC;
 	c->gap_ms = c->gap_ms * 2 < RESTART_MAX_MS ? c->gap_ms * 2 : RESTART_MAX_MS;
 	if (end_leftovers(c, &err) < 0 || spawn(c, &err) < 0)

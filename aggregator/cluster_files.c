@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is read and written in the folder of a private cluster. */
+/* Reads and writes the files in the folder of a private cluster. */
 #include "aggregator/cluster_files.h"
 
 #include <errno.h>
@@ -38,7 +38,7 @@ int cluster_paths_of(const char *data_path, struct cluster_paths *ret, struct er
 			       "--data.path=%s is too long for a socket: at most %zu "
 			       "bytes",
 			       data_path, room);
-	/* a quote would end the setting that names the folder */
+	/* a quote would end the setting with the folder's name */
 	if (strpbrk(ret->data, "'\\\n&?%#"))
 		return err_set(err, -EINVAL,
 			       "--data.path=%s: quotes, backslashes and %%?&# cannot "
@@ -70,7 +70,7 @@ static int make_dir(const char *path, mode_t mode, struct err *err)
 	return err_set(err, rc, "make folder %s: %s", path, strerror(-rc));
 }
 
-/* The folder of the distribution's package is there; one of a trial's may not be. */
+/* The folder of a packaged installation exists; that of a trial may not. */
 int cluster_prepare(const char *data_path, const struct privileges *who,
 		    struct err *err)
 {
@@ -168,7 +168,7 @@ int cluster_include_settings(const char *pgdata, struct err *err)
 	return rc < 0 ? err_set(err, rc, "%s: %s", path, strerror(-rc)) : 0;
 }
 
-/* A sixteenth of the memory, from 32 to 256 MiB: the kernel caches the rest. */
+/* A sixteenth of the memory, 32 to 256 MiB: the kernel caches the rest. */
 static unsigned shared_buffers_mib(void)
 {
 	long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Looks for Postgres on this machine, installed and running. */
+/* Finds Postgres on this machine, installed and running. */
 #include "aggregator/cluster_find.h"
 
 #include <dirent.h>
@@ -19,7 +19,7 @@
 #define COMMAND_MS 10000
 #define FOLDERS_MAX 64
 
-/* stdout of a command, its first line. */
+/* The first line of a command's stdout. */
 static int first_line(const char *const argv[], char *ret, size_t size)
 {
 	auto_buf struct buf out = BUF_INIT, errout = BUF_INIT;
@@ -40,7 +40,7 @@ static int first_line(const char *const argv[], char *ret, size_t size)
 	return 0;
 }
 
-/* "postgres (PostgreSQL) 15.18 (Debian ...)" -> 15; 0: not there. */
+/* "postgres (PostgreSQL) 15.18 (Debian ...)" -> 15; 0: not found. */
 static unsigned version_of(const char *dir)
 {
 	char postgres[PATH_MAX], initdb[PATH_MAX], line[256];
@@ -132,7 +132,7 @@ size_t cluster_processes(const char *dir, pid_t *ret, size_t max)
 		if (parse_u32(e->d_name, &pid) < 0 || (pid_t)pid == getpid())
 			continue;
 		snprintf(path, sizeof(path), "%u/cwd", pid);
-		/* others' are not to be looked at: they are not ours then */
+		/* other users' processes cannot be read: they are not ours */
 		if (fstatat(dirfd(proc), path, &st, 0) == 0 &&
 		    st.st_dev == want.st_dev && st.st_ino == want.st_ino)
 			ret[n++] = (pid_t)pid;

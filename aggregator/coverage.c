@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the last look at the database said, for scrapes. */
+/* The last look-up's result, for scrapes. */
 #include "aggregator/coverage.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 
 struct coverage {
 	pthread_mutex_t mutex;
-	PGresult *last; /* cluster, observed_ms, node_ms; NULL: not known */
+	PGresult *last; /* cluster, observed_ms, node_ms; NULL: unknown */
 };
 
 int coverage_new(struct coverage **ret, struct err *err)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is done with a database that has just been found: its schema first, then each
- * part's own; requests after that. */
+/* Prepares a database that has come up: the schema first, then each part; requests
+ * follow. */
 #include "aggregator/database.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One thread asks all providers in turn; it waits for them, nobody waits for it. */
+/* One thread asks all providers in turn, so that nothing else waits for them. */
 #include "aggregator/factors.h"
 
 #include <errno.h>
@@ -99,7 +99,7 @@ int factor_pue_read(const char *text, struct factor_pue *ret, struct err *err)
 	return 0;
 }
 
-/* ---- what the operator said ------------------------------------------------------ */
+/* ---- configuration --------------------------------------------------------------- */
 
 static int say_zones(struct factors *f, struct err *err)
 {
@@ -123,7 +123,7 @@ static int say_zones(struct factors *f, struct err *err)
 	return rc;
 }
 
-/* A first PUE was always so; another one is from now on. */
+/* A first PUE applies to all the past; a different one from now on. */
 static int say_pue(struct factors *f, struct err *err)
 {
 	static const struct pg_statement s = {
@@ -149,7 +149,7 @@ static int say_pue(struct factors *f, struct err *err)
 	return rc;
 }
 
-/* ---- what providers say ---------------------------------------------------------- */
+/* ---- providers ------------------------------------------------------------------- */
 
 static int store(struct factors *f, const char *provider,
 		 const struct emission_set *set, struct err *err)
@@ -336,7 +336,7 @@ static void configure(struct factors *f)
 	}
 }
 
-/* Those that a zone was named of, and that have what they need */
+/* Opens the providers with a configured zone that have what they need */
 static int open_sources(struct factors *f, struct err *err)
 {
 	int rc = 0;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who is in Grafana's teams, asked again and again. When Grafana is away its last word
- * holds for a while, not for ever: rights that nobody can take away would be none of
- * Grafana's. */
+/* Members of Grafana's teams, refreshed periodically. While Grafana is down its last
+ * answer stays valid for a while, but not for ever: rights must remain revocable. */
 #include "aggregator/grafana.h"
 
 #include <errno.h>
@@ -17,7 +16,7 @@
 #include "lib/parse.h"
 
 #define TEAMS_MAX 64u
-#define HOLDS_MS 3600000ull /* a last word, or three refreshes */
+#define HOLDS_MS 3600000ull /* validity of the last answer, or three refreshes */
 
 struct grafana {
 	struct app *app;
@@ -25,7 +24,7 @@ struct grafana {
 	struct http_client *client;
 	atomic_bool stop;
 	struct log_repeat failing;
-	size_t admins; /* of the last answer */
+	size_t admins; /* in the last answer */
 	atomic_uint_fast64_t refreshes, failures;
 };
 
@@ -57,7 +56,7 @@ static int ask_team(struct grafana *g, const char *team, struct buf *ret,
 	return rc < 0 ? err_prefix(err, rc, "%s", answer.url) : rc;
 }
 
-/* All teams or none: who is missing in half an answer would lose what they have. */
+/* All teams or none: whoever is missing in half an answer would lose rights. */
 static int ask(struct grafana *g, struct buf *ret, struct err *err)
 {
 	const struct conf_list *teams = &g->app->options.grafana_teams;
@@ -111,7 +110,7 @@ static int refresh(struct pg *pg, void *arg, struct err *err)
 			log_info("grafana: its teams can be read again");
 		return store(g, &logins, pg, err);
 	}
-	/* it is not the database's failure: the next turn is as good */
+	/* not the database's failure: wait for the next turn as usual */
 	if (rc != -ECANCELED && log_repeat_due(&g->failing, clock_boottime_ns()))
 		log_warn(
 			"grafana: %s: the admins that it named stay admins for an hour",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* History and people from Slurm's own commands, or from what somebody kept of them. */
+/* Imports history and people from Slurm's commands, or from saved output. */
 #include "aggregator/import.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@
 #define SACCTMGR_DEADLINE_MS 60000u
 #define ROWS_AT_ONCE 1000
 #define ROWS_BYTES ((size_t)8 << 20)
-#define ROWS_BYTES_MAX ((size_t)32 << 20) /* and the steps of the last one */
+#define ROWS_BYTES_MAX ((size_t)32 << 20) /* plus the steps of the last job */
 
 #define SACCT_FORMAT                                                                   \
 	"--format=JobIDRaw,JobID,Cluster,User,UID,Group,GID,Account,QOS,Partition,"    \
@@ -36,7 +36,7 @@
 	"ExitCode,DerivedExitCode,TimelimitRaw,NNodes,AllocCPUS,AllocTRES,ReqTRES,"    \
 	"NodeList,JobName,WorkDir,Comment"
 
-/* ---- where it comes from --------------------------------------------------------- */
+/* ---- the input ------------------------------------------------------------------- */
 
 static int read_all(int fd, size_t max, struct buf *ret, struct err *err)
 {
@@ -75,7 +75,7 @@ static int run_command(const char *const argv[], uint32_t deadline_ms, size_t ma
 	auto_free char *conf = NULL;
 	int status = 0;
 
-	/* the same Slurm as ours, where the site has several */
+	/* our own Slurm, if the site has several */
 	if (getenv("SLURM_CONF") &&
 	    asprintf(&conf, "SLURM_CONF=%s", getenv("SLURM_CONF")) > 0)
 		env[3] = conf;
@@ -123,7 +123,7 @@ static int read_associations(const struct options *o, const char *file, struct b
 
 struct import {
 	struct pg *pg;
-	struct buf rows; /* a JSON list in the making */
+	struct buf rows; /* a JSON list being built */
 	unsigned count;
 	uint64_t taken;
 };
@@ -263,7 +263,7 @@ static int import_people(struct app *app, const char *file, struct pg *pg,
 			 struct err *err)
 {
 	struct people_call c = {.o = &app->options, .file = file};
-	/* once: standard input is not there a second time */
+	/* no retry: standard input cannot be read again */
 	int rc = pg_transaction(pg, PG_READ_COMMITTED, 1, associate_in, &c, err);
 
 	if (rc == 0)
@@ -277,7 +277,7 @@ static int import_people(struct app *app, const char *file, struct pg *pg,
 
 /* ---- the commands ---------------------------------------------------------------- */
 
-/* "sacct=FILE" or "sacct": whether it is that, and of which file. */
+/* "sacct=FILE" or "sacct": whether it is this import, and the file. */
 static bool is_import(const char *what, const char *name, const char **ret_file)
 {
 	size_t n = strlen(name);
@@ -390,7 +390,7 @@ int import_run(struct app *app, struct err *err)
 	return rc;
 }
 
-/* A function of SQL that takes some texts and who calls, and returns a number. */
+/* Calls an SQL function of some texts and the caller's name that returns a number. */
 static int call_for_operator(struct app *app, const char *function,
 			     const char *const *texts, size_t count, int64_t *ret,
 			     struct err *err)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The thread that keeps the ladder. All that it does is safe to be done by several
- * aggregators at once, and to be done again. */
+/* The thread that maintains the ladder. Several aggregators may do all of this at the
+ * same time, and repeatedly. */
 #include "aggregator/ladder.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 #define DAY_NS (DAY_MS * NSEC_PER_MSEC)
 #define ROUND_S 900
 #define RETRY_S 30
-#define CLOCK_S 60 /* a database that stops being right is noticed */
+#define CLOCK_S 60 /* how soon a wrong clock of the database is noticed */
 #define VACUUM_MS (3600u * 1000)
 
 struct ladder {
@@ -81,7 +81,7 @@ static int database_up(struct app *app, struct pg *pg, struct err *err)
 
 	if (rc == 0)
 		rc = partitions_make_first(pg, &plan, err);
-	return rc < 0 ? rc : 0; /* the rest is the ladder's thread's */
+	return rc < 0 ? rc : 0; /* the ladder's thread creates the rest */
 }
 
 const char *ladder_no_clock(struct app *app)
@@ -107,7 +107,7 @@ static int vacuum_all(struct ladder *l, uint64_t *ret, struct err *err)
 	while (!stopping(l) && partitions_vacuum(l->pg, err) > 0)
 		(*ret)++;
 	pg_statement_timeout(l->pg, 0);
-	return 0; /* a table that cannot be vacuumed loses nothing */
+	return 0; /* a failed vacuum loses nothing */
 }
 
 static int round_of(struct ladder *l, struct err *err)
@@ -145,7 +145,7 @@ static bool is_clock_wrong(struct app *app)
 		       .state == WITNESS_WRONG;
 }
 
-/* Until the next round, or the end; looks at the database's clock meanwhile. */
+/* Waits for the next round, or the end; checks the database's clock meanwhile. */
 static void wait_round(struct ladder *l, unsigned seconds)
 {
 	uint64_t end_ns = clock_boottime_ns() + seconds * NSEC_PER_SEC;
@@ -158,7 +158,7 @@ static void wait_round(struct ladder *l, unsigned seconds)
 			pthread_cond_timedwait(&l->wake, &l->mutex, &until);
 		pthread_mutex_unlock(&l->mutex);
 		if (!stopping(l) && look_at_clocks(l->app, l->pg, NULL) < 0)
-			return; /* the round says why */
+			return; /* the round reports why */
 	}
 }
 
@@ -170,7 +170,7 @@ static void *keep(void *arg)
 		struct err err = {""};
 		int rc = round_of(l, &err);
 
-		/* that the database is away is the pool's to say */
+		/* the pool reports that the database is down */
 		if (rc < 0 && rc != -EHOSTDOWN && rc != -ECANCELED &&
 		    log_repeat_due(&l->failing, clock_boottime_ns()))
 			log_error("ladder: %s: will be tried again", err.text);

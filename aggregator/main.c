@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* ceems_aggregator: keeps the records of units in Postgres and answers for them.
- * Exit status 2: the command line or a configuration is wrong; 1: it could not start
+/* ceems_aggregator: stores the records of units in Postgres and serves the API. Exit
+ * status 2: the command line or a configuration is wrong; 1: it could not start
  * (--check: 0 good, 1 warnings, 2 failures). */
 #include <errno.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@
 
 #define TICK_MS 1000
 #define POOL_GRACE_MS 5000
-/* of the private cluster, beside those for requests: background work, a person */
+/* of the private cluster, besides those for requests: background work, psql */
 #define CONNECTIONS_MORE 26
 
 static int check_options(const struct options *o, struct err *err)
@@ -66,8 +66,8 @@ static int check_config(const struct options *o)
 	return PROGRAM_OK;
 }
 
-/* As who we shall be: the private cluster's server is started here. Once: a command
- * that ends, for which the database of an aggregator that runs is as good. */
+/* As the final user: starts the private cluster's server. once: for a command, for
+ * which the database of a running aggregator will do. */
 static int find_database(struct app *app, bool once, struct err *err)
 {
 	const struct options *o = &app->options;
@@ -115,7 +115,7 @@ static int before_threads(void *arg, struct err *err)
 	return rc;
 }
 
-/* Whoever sleeps is woken: by its part, or by its job's end. */
+/* Wakes all sleeping requests: by their part, or at the end of their job. */
 static void before_stop(void *arg)
 {
 	struct app *app = arg;
@@ -178,7 +178,7 @@ static void close_all(struct app *app)
 	if (app->web)
 		web_stop(app->web);
 	else
-		before_stop(app); /* what had started when the start failed */
+		before_stop(app); /* stop what had started before the start failed */
 	pg_pool_free(app->pool);
 	for (size_t i = app_part_count; i-- > 0;) {
 		if (app_parts[i]->close)
@@ -268,7 +268,7 @@ static int serve(struct app *app)
 }
 
 /* --migrate, --check, --import, --erase, --renumber, --settle, --recompute: without web
- * and threads, the user and the database as when it serves. */
+ * server and threads, with the same user and database as when serving. */
 static int run_once(struct app *app, int (*what)(struct app *app, struct err *err))
 {
 	const struct options *o = &app->options;
@@ -292,7 +292,7 @@ static int run_once(struct app *app, int (*what)(struct app *app, struct err *er
 	return rc < 0 ? PROGRAM_CANNOT : rc;
 }
 
-/* Looks, and makes nothing: the private database is begun by serving. */
+/* Creates nothing: the private database is created when serving. */
 static int check_existing(struct app *app)
 {
 	const struct options *o = &app->options;

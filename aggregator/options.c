@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Flags of the peer's API server with its spellings where the capability exists, and
- * what every program here has. */
+/* Flags of the peer's API server, in its spellings, where the capability exists, and
+ * the options that all programs here have. */
 #include "aggregator/options.h"
 
 #include "lib/emission_options.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the aggregator says of itself: /, /health and /metrics. */
+/* The aggregator's own pages: /, /health and /metrics. */
 #include <errno.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@ const char *app_no_database(struct app *app)
 	pg_pool_get_state(app->pool, &s);
 	if (s.up)
 		return NULL;
-	/* the text itself may name hosts and users: that is the log's */
+	/* the text may name hosts and users, so it is only logged */
 	switch (s.reason) {
 	case -EPROTO:
 		return "the database is newer than this program";

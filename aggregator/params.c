@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A value that is not understood is refused: a filter that is dropped in silence shows
- * more than was asked for. */
+/* Invalid values are refused: silently dropping a filter would return more than was
+ * asked for. */
 #include "aggregator/params.h"
 
 #include <errno.h>
@@ -11,9 +11,9 @@
 #include "lib/rfc3339.h"
 
 #define COUNT_MAX 1000
-#define TIME_MAX_S 16000000000ull /* in 2477: nanoseconds of it fit into 64 bits */
+#define TIME_MAX_S 16000000000ull /* in 2477: fits 64 bits as nanoseconds */
 
-/* What the peer's dashboards and tools send to whatever they ask. */
+/* Parameters that the peer's dashboards and tools send to every endpoint. */
 static const char *const peers[] = {
 	"cluster_id", "experimental", "field",    "from", "groupby", "project",
 	"role",       "running",      "timezone", "to",   "user",    "uuid",
@@ -28,7 +28,7 @@ static int hex(char c)
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* In place; the result is NUL-terminated UTF-8 without control characters. */
+/* Unescapes in place; the result is NUL-terminated UTF-8 without control characters. */
 static int unescape(char *s, size_t len)
 {
 	size_t n = 0;
@@ -161,7 +161,8 @@ static bool is_peers(const char *name)
 	return false;
 }
 
-/* "name=value", decoded apart: an escaped '=' or '&' is part of a value. */
+/* Parses "name=value", decoding each separately: an escaped '=' or '&' is part of a
+ * value. */
 static int take(char *s, size_t len, const struct param_spec *const specs[],
 		uint64_t now_us, struct param_set *ret, struct buf *warnings,
 		struct err *err)
@@ -208,7 +209,7 @@ int params_parse(const char *target, const struct param_spec *const specs[],
 	*ret = (struct param_set){.count = 0};
 	if (!query || !query[1])
 		return 0;
-	/* twice its length: each part gets a NUL of its own */
+	/* twice its length: each part gets its own NUL */
 	size_t len = strlen(query + 1);
 	char *out = ret->text = malloc(2 * len + 2);
 	if (!out)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A partition is made as a table of its own and attached: unlike CREATE ... PARTITION
- * OF that takes no lock that queries and COPY of the parent would wait for. */
+/* A partition is created as a separate table and then attached: unlike CREATE ...
+ * PARTITION OF, this does not block queries and COPY on the parent. */
 #include "aggregator/partitions.h"
 
 #include <errno.h>
@@ -17,14 +17,14 @@
 #define ROWS_MAX 10000
 #define LOCK_TIMEOUT "2s"
 
-/* Those of a long retention take seconds: each transaction makes so many */
+/* A long retention has many, which take seconds: limit per transaction */
 #define MADE_MAX 128
 
-/* The names and bounds that there should be and are not. $1 interval days, $2 months,
- * $3 days ahead. One day and one month more than is kept: a report may come while the
- * window moves. By a scan and not to_regclass(), which may answer from before another
- * aggregator had the lock. Months first, then the latest day: those that there are have
- * no gap, and where there is a day there is its month. */
+/* Names and bounds of missing partitions. $1 interval days, $2 months, $3 days ahead.
+ * One day and one month more than is kept, for reports that arrive while the window
+ * moves. It uses a scan because to_regclass() may see the state from before another
+ * aggregator had the lock. Months first, then the latest day, so that there are no
+ * gaps, and each day has its month. */
 static const struct pg_statement missing = {
 	"partitions_missing",
 	"WITH wanted (parent, name, lo, hi) AS ("
@@ -44,7 +44,7 @@ static const struct pg_statement missing = {
 	"WHERE oid = 'unit_interval'::regclass)) ORDER BY "
 	"parent, lo DESC"};
 
-/* Those that are too old. A day has reports when its file has bytes. */
+/* Partitions that are too old. A day has reports if its file is not empty. */
 static const struct pg_statement old = {
 	"partitions_old",
 	"WITH days (name, day, filled) AS ("
@@ -74,7 +74,7 @@ static const struct pg_statement count = {
 	"SELECT count(*) FILTER (WHERE inhparent = 'unit_interval'::regclass), "
 	"count(*) FILTER (WHERE inhparent = 'unit_hour'::regclass) FROM pg_inherits"};
 
-/* Rows come to a day late, but hardly a day after its end. */
+/* Rows may arrive up to a day late, but rarely a day after its end. */
 static const struct pg_statement unfrozen = {
 	"partitions_unfrozen",
 	"SELECT s.relname FROM pg_inherits i JOIN pg_stat_user_tables s "
@@ -91,8 +91,8 @@ static void put_plan(const struct partitions_plan *plan, struct pg_args *a)
 	pg_arg_u64(a, plan->ahead_days);
 }
 
-/* Names are ours, by the patterns above; a look all the same before one gets into a
- * command. */
+/* Names are ours, from the patterns above; checked nevertheless before they become part
+ * of a command. */
 static bool is_name(const char *s)
 {
 	return s && strlen(s) < NAME_MAX_BYTES &&
@@ -162,8 +162,8 @@ int partitions_make_first(struct pg *pg, const struct partitions_plan *plan,
 	return partitions_make(pg, &first, err);
 }
 
-/* One aggregator at a time: two that drop the same partition at once may find it
- * without its parent, which Postgres takes for damage (XX000). */
+/* One aggregator at a time: if two drop the same partition at once, one may find it
+ * without its parent, which Postgres reports as corruption (XX000). */
 static int drop_one(struct pg *pg, void *arg, struct err *err)
 {
 	const char *name = arg;
@@ -190,7 +190,7 @@ int partitions_clock(struct pg *pg, int64_t *ret_apart_s, struct err *err)
 
 static int compare_clocks(struct pg *pg, struct err *err)
 {
-	int64_t apart = 0; /* gcc 14 does not see that it is set where rc is 0 */
+	int64_t apart = 0; /* gcc 14 does not see that it is set if rc is 0 */
 	int rc = partitions_clock(pg, &apart, err);
 
 	if (rc < 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Statements of the API: text of ours, values of others. */
+/* Statements of the API: our text with outside values. */
 #include "aggregator/query.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ void query_put(struct query *q, const char *sql)
 	buf_puts(&q->sql, sql);
 }
 
-/* The number of the last value's place-holder, or of one that is the same. */
+/* The number of the last value's placeholder, or of an equal one. */
 static int number_of(struct query *q, const char *type)
 {
 	struct pg_args *a = &q->args;
@@ -76,7 +76,7 @@ static struct buf *new_list(struct query *q)
 	return &q->lists[q->list_count++];
 }
 
-/* Returns the place-holder's number. */
+/* Returns the placeholder's number. */
 static int put_list(struct query *q, struct buf *list, const char *type)
 {
 	int before = q->args.count;
@@ -86,7 +86,7 @@ static int put_list(struct query *q, struct buf *list, const char *type)
 	pg_arg_text(&q->args, list->data);
 	int n = number_of(q, type);
 	if (q->args.count == before && list == &q->lists[q->list_count - 1]) {
-		buf_done(list); /* it was there */
+		buf_done(list); /* an equal one exists */
 		q->list_count--;
 	}
 	return n;

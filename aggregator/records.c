@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Linker and roll-up: two chores whose work is SQL, and what is to be known of it. */
+/* Linker and roll-up: two chores whose work is done in SQL, and their metrics. */
 #include "aggregator/records.h"
 
 #include <errno.h>
@@ -147,8 +147,8 @@ static int roll_up(struct pg *pg, void *arg, struct err *err)
 	return n > 0;
 }
 
-/* One unit whose numbers cannot be summed must not keep all others from theirs: fewer
- * at a time, and the one that fails alone waits for a day. */
+/* A unit whose numbers cannot be summed must not block the others: fewer units at a
+ * time, and one that fails alone waits for a day. */
 static void roll_up_failed(struct pg *pg, void *arg, int rc)
 {
 	struct records *s = arg;

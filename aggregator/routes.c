@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The table of routes: one row each. `open` rows ask for no password of the web
- * configuration; those below /api/ prove who asks in their own way. */
+/* The table of routes, one row each. `open` rows need no password of the web
+ * configuration; those below /api/ prove the caller themselves. */
 #include "aggregator/routes.h"
 
 #include <errno.h>
@@ -37,8 +37,8 @@ static const struct web_route routes[] = {
 	 .admit = api_admit,
 	 .handle = api_serve,
 	 .end = api_end},
-	/* the endpoints of access.c, and whatever else is asked for: the last row,
-	 * as the one before for pages of other origins */
+	/* the endpoints of access.c and everything else: the last row, like the
+	 * previous one for pages of other origins */
 	{.path = NULL,
 	 .own_proof = true,
 	 .admit = api_admit,
@@ -68,7 +68,7 @@ int routes_prefix(const struct options *o, char ret[ROUTES_PREFIX_MAX], struct e
 	return 0;
 }
 
-/* The array and its paths are one allocation: free() it. */
+/* The array and its paths are one allocation for free(). */
 int app_routes(const struct options *o, struct web_route **ret, size_t *ret_count,
 	       struct err *err)
 {
@@ -86,7 +86,7 @@ int app_routes(const struct options *o, struct web_route **ret, size_t *ret_coun
 		return err_set(err, -ENOMEM, "out of memory");
 	memcpy(copy, routes, sizeof(routes));
 	char *text = (char *)(copy + ROUTES);
-	/* browsers ask before they read; without origins there is nothing to say */
+	/* browsers ask first; without configured origins there is no answer */
 	if (*o->cors_origin)
 		for (size_t i = ROUTES - 2; i < ROUTES; i++)
 			copy[i].methods |= WEB_GET | WEB_HEAD | WEB_OPTIONS;

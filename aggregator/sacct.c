@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* sacct's text. Columns are found by their names, so that a site can bring what it has.
- */
+/* sacct's text output. Columns are found by name, so that a site can use any set. */
 #include "aggregator/sacct.h"
 
 #include <errno.h>
@@ -89,12 +88,11 @@ static const char *const names[COLUMNS] = {
 struct table {
 	struct sacct_reader *r;
 	char separator;
-	size_t count;        /* of columns in the text */
+	size_t count;        /* columns in the text */
 	int of[COLUMNS_MAX]; /* enum column, -1: none of ours */
 	bool has[COLUMNS];
-	const char *v[COLUMNS]; /* of this row; "" where there is none */
-	/* the last row of a job, whose steps come after it; its texts stay in the text
-	 */
+	const char *v[COLUMNS]; /* of this row; "" if empty */
+	/* the last job's row, which its steps follow; its texts stay in the text */
 	struct job job;
 	const char *job_id; /* NULL: none */
 };
@@ -142,7 +140,7 @@ void sacct_step(struct sacct_reader *r, const char *number, const char *name)
 {
 	size_t digits = strspn(number, "0123456789");
 
-	/* "0+1": a part of a step of a heterogeneous job */
+	/* "0+1": part of a heterogeneous job's step */
 	if (!digits || digits > 10 || (number[digits] && number[digits] != '+') ||
 	    !*name || r->step_count == SACCT_STEPS_MAX)
 		return;
@@ -176,7 +174,7 @@ static int complete(struct sacct_reader *r, struct job *j, bool has_run,
 		return 0;
 	}
 	if (!has_run) {
-		/* a job that was requeued has a row for each run, submitted again */
+		/* a requeued job has a row per run, each submitted again */
 		if (r->last_job != j->job_id)
 			r->last_run = 0;
 		else if (r->last_submit_s != j->submit_s)
@@ -204,7 +202,7 @@ int sacct_give(struct sacct_reader *r, struct job *j, bool has_run, struct err *
 
 /* ---- values ---------------------------------------------------------------------- */
 
-/* "2025-03-10T10:00:00", of this host's zone. */
+/* "2025-03-10T10:00:00" in this host's time zone. */
 static int local_time(const char *s, uint64_t *ret)
 {
 	struct tm tm = {.tm_isdst = -1};
@@ -219,7 +217,7 @@ static int local_time(const char *s, uint64_t *ret)
 	return 0;
 }
 
-/* 0: not known. */
+/* 0: unknown. */
 static int take_time(const char *s, uint64_t *ret)
 {
 	uint64_t v = 0;
@@ -289,7 +287,7 @@ static uint32_t take_limit(const char *s)
 	return take_u32(s, JOB_NO_VAL);
 }
 
-/* "12_3": of the array 12 task 3; "12+1": of the heterogeneous job 12 component 1. */
+/* "12_3": task 3 of array 12; "12+1": component 1 of heterogeneous job 12. */
 static void take_group(const char *s, struct job *j)
 {
 	size_t n = strspn(s, "0123456789");
@@ -359,7 +357,7 @@ static int take_row(struct table *t, struct err *err)
 		return 0;
 	}
 	int rc = give_job(t, err);
-	if (rc < 0 || strchr(id, '[')) /* the part of an array that waits */
+	if (rc < 0 || strchr(id, '[')) /* pending part of an array */
 		return rc;
 	job_init(&j);
 	take_group(t->v[C_JOBID], &j);
@@ -387,7 +385,7 @@ static int take_row(struct table *t, struct err *err)
 	return 0;
 }
 
-/* Cuts a line into the table's columns; false: it has another number of them. */
+/* Splits a line into the table's columns; false: wrong number of them. */
 static bool cut(struct table *t, char *line, size_t len)
 {
 	size_t n = 0;
@@ -395,7 +393,7 @@ static bool cut(struct table *t, char *line, size_t len)
 	for (int c = 0; c < COLUMNS; c++)
 		t->v[c] = "";
 	line[len] = '\0';
-	/* -p has one more separator at the end */
+	/* -p adds a separator at the end */
 	for (char *s = line;; n++) {
 		char *end = strchr(s, t->separator);
 		if (n < t->count && t->of[n] >= 0)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* sacct's JSON. Its members change their form from release to release: a number is a
- * number, or null, or {"set": true, "number": 1}; a state is a word or a list of them.
- */
+/* sacct's JSON. Its members change between releases: a number may be a number, null, or
+ * {"set": true, "number": 1}; a state may be a word or a list of words. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -34,7 +33,7 @@ static const char *text(struct json_object *v)
 	return strlen(s) == (size_t)json_object_get_string_len(v) ? s : "";
 }
 
-/* False: not set, negative, or no number. */
+/* False: not set, negative, or not a number. */
 static bool number(struct json_object *v, uint64_t *ret)
 {
 	if (json_object_is_type(v, json_type_object)) {
@@ -86,7 +85,7 @@ static uint32_t limit_of(struct json_object *v)
 	return u32(v, JOB_NO_VAL);
 }
 
-/* A list of words: the state and its flags; the flag says what happened. */
+/* A list of words, the state and its flags, of which the flag tells what happened. */
 static int state_of(struct json_object *v, struct job *j)
 {
 	uint32_t state = 0, by, flags = 0;
@@ -107,7 +106,7 @@ static int state_of(struct json_object *v, struct job *j)
 	return known ? 0 : -EINVAL;
 }
 
-/* As sacct prints it; energy is not for us. */
+/* As sacct prints it, without energy. */
 static void put_tres(struct json_object *list, struct buf *ret)
 {
 	if (!json_object_is_type(list, json_type_array))
@@ -168,7 +167,7 @@ static void take_texts(struct json_object *o, struct job *j)
 		j->reason_name = reason;
 }
 
-/* The step's id is "0", "12.0", or a number, by release. */
+/* A step's id is "0", "12.0", or a number, depending on the release. */
 static void take_steps(struct json_object *o, struct sacct_reader *r)
 {
 	struct json_object *list = at(o, "steps");
@@ -212,7 +211,7 @@ static int take_job(struct sacct_reader *r, struct json_object *o, struct err *e
 	j.suspended_s = time_of(o, "suspended");
 	j.exit_code = exit_of(at(o, "exit_code"));
 	j.derived_exit_code = exit_of(at(o, "derived_exit_code"));
-	/* 22.05 says success of each job: what failed did not */
+	/* 22.05 reports success for each job: a failed one did not succeed */
 	if ((j.state & JOB_STATE_BASE_MASK) == JOB_STATE_FAILED && j.exit_code == 0)
 		j.exit_code = JOB_NO_VAL;
 	j.time_limit_min = limit_of(at2(o, "time", "limit"));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The SQL files themselves, as they stand in the sources, so that there is nothing to
- * install beside the program. The list of them is made by the build. */
+/* The SQL files from the sources, linked in, so that only the program needs to be
+ * installed. The build makes the list. */
 #include "aggregator/schema.h"
 
 /* SQL_FILE(number, symbol, "name"); paths are from the root, where the compiler runs */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The clocks of others beside ours. */
+/* Compares the clocks of others with ours. */
 #include "aggregator/witness.h"
 
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 
 struct witness {
 	char who[WITNESS_NAME_BYTES];
-	int64_t base_ns; /* its realtime less our boottime */
+	int64_t base_ns; /* its realtime minus our boottime */
 	uint64_t heard_ns;
 };
 
@@ -59,7 +59,7 @@ static int compare_bases(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The most of n sorted numbers that agree; *ret_middle is one in their middle. */
+/* The largest number of n sorted values that agree; *ret_middle is their median. */
 static uint32_t count_agreeing(const int64_t *sorted, uint32_t n, int64_t *ret_middle)
 {
 	uint32_t most = 0;
