@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The energy of one node out of CAPMC's JSON. Only what is looked for is kept, so a
- * scanner over its tokens does; nothing else of ceemsd reads JSON. */
+/* Extracts the energy of one node from CAPMC's JSON. A scanner over its tokens
+ * suffices; nothing else in ceemsd parses JSON. */
 #include "daemon/sources/capmc.h"
 
 #include <errno.h>
@@ -41,7 +41,7 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-/* False for what no JSON has */
+/* False: not valid JSON */
 static bool next(struct reader *r, struct token *t)
 {
 	while (r->p < r->end && is_blank(*r->p))
@@ -148,7 +148,7 @@ static int take(struct reader *r, const struct token *t, uint64_t nid)
 	case ':':
 		return r->key.len ? 0 : -EBADMSG;
 	case 's':
-		/* one after a key is its value, else it is the key */
+		/* a string after a key is its value, else it is a key */
 		if (!r->key.len) {
 			r->key = *t;
 			return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Health of ceems-courier: whether it lives, and what became of the records that it
- * takes from the spool to the aggregator. */
+/* Health of ceems-courier: whether it runs, and the records that it sends from the
+ * spool to the aggregator. */
 #include <errno.h>
 #include <stdint.h>
 

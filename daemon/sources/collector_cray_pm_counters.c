@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Power counters of Cray EX nodes, as daemon/sources/source_cray.c sampled them last.
- */
+/* Power counters of Cray EX nodes, from the last sample of
+ * daemon/sources/source_cray.c. */
 #include <errno.h>
 
 #include "daemon/collector.h"
@@ -43,8 +43,7 @@ static int cray_view_collect(void *state, struct prom *out, struct err *err)
 	for (size_t i = 0; i < v->last.count; i++) {
 		const struct source_channel *c = &v->last.channels[i];
 		const struct column *col = &columns[c->kind];
-		/* a gauge of now that is not of now is worse than none; a cap of 0: no
-		 * cap */
+		/* an outdated gauge is worse than none; a cap of 0 means no cap */
 		if (!col->family.name || source_is_stale(c, now_ns) ||
 		    (c->kind == SOURCE_POWER_LIMIT && !c->raw))
 			continue;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Power and energy sensors of hwmon, as daemon/sources/source_hwmon.c sampled them
- * last. */
+/* Power and energy sensors of hwmon, from the last sample of
+ * daemon/sources/source_hwmon.c. */
 
 #include "daemon/collector.h"
 #include "daemon/sources/source_view.h"
@@ -36,7 +36,7 @@ static int hwmon_view_collect(void *state, struct prom *out, struct err *err)
 		return rc;
 	for (size_t i = 0; i < v->last.count; i++) {
 		const struct source_channel *c = &v->last.channels[i];
-		/* a gauge of now that is not of now is worse than none */
+		/* an outdated gauge is worse than none */
 		if (!families[c->kind].name || source_is_stale(c, now_ns))
 			continue;
 		struct prom_label labels[4] = {{"hostname", v->env->hostname},

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Power of the node by its BMC, as daemon/sources/source_ipmi.c sampled it last. */
+/* The node's power from its BMC, from the last sample of
+ * daemon/sources/source_ipmi.c. */
 
 #include "daemon/collector.h"
 #include "daemon/sources/source_view.h"
@@ -34,7 +35,7 @@ static int ipmi_view_collect(void *state, struct prom *out, struct err *err)
 		return rc;
 	for (size_t i = 0; i < v->last.count; i++) {
 		const struct source_channel *c = &v->last.channels[i];
-		/* a dead BMC is not one at constant power */
+		/* a dead BMC must not look like constant power */
 		if (!families[c->kind].name || source_is_stale(c, now_ns))
 			continue;
 		struct prom_label label = {"hostname", v->env->hostname};

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Power of a machine without a sensor, as daemon/sources/source_model.c estimated it
- * last. */
+/* Power of a machine without a sensor, from the last estimate of
+ * daemon/sources/source_model.c. */
 
 #include "daemon/collector.h"
 #include "daemon/sources/source_view.h"
 
-/* All of them say that they are a model's; nobody can take them for a sensor's. */
+/* All names contain "model", so that nobody takes them for a sensor's. */
 static const struct prom_family families[SOURCE_KINDS] = {
 	[SOURCE_ENERGY] = {"ceems_model_energy_joules_total", PROM_COUNTER,
 			   "Energy of the node as the model estimates it, not measured "
@@ -34,7 +34,7 @@ static int model_view_collect(void *state, struct prom *out, struct err *err)
 
 	if (rc < 0)
 		return rc;
-	/* a sensor measures: nothing to estimate */
+	/* a sensor measures it: nothing to estimate */
 	if (!v->last.count)
 		return 0;
 	for (size_t i = 0; i < v->last.count; i++) {

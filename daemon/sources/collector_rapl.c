@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* RAPL counters and limits, as daemon/sources/source_rapl.c sampled them last. One
- * family per kind of zone, as the peer names them, or one for all with a label. */
+/* RAPL counters and limits, from the last sample of daemon/sources/source_rapl.c. One
+ * family per kind of zone, named as in the peer, or one for all with a label. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #define KINDS_MAX 64 /* of zones; there are five, and names with dies */
 #define NAME_BYTES 96
 
-/* Families are known by address, so they are kept. */
+/* Families are compared by address, so they are kept. */
 struct kind {
 	char zone[40];
 	char energy_name[NAME_BYTES], limit_name[NAME_BYTES];

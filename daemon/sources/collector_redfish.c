@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Power of the node from its BMC, as daemon/sources/source_redfish.c had it last. */
+/* The node's power from its BMC, from the last sample of
+ * daemon/sources/source_redfish.c. */
 #include <errno.h>
 #include <string.h>
 
@@ -33,7 +34,7 @@ static int redfish_view_open(const struct env *env, void **ret_state, struct err
 	return source_view_open(env, &source_redfish, ret_state, err);
 }
 
-/* Why there is nothing: what the courier says of its last attempt */
+/* Why there is nothing: the courier's last error */
 static int say_why(const struct source_view *v, struct err *err)
 {
 	struct courier_health health;
@@ -52,8 +53,8 @@ static bool is_plain(char c)
 	       (c >= '0' && c <= '9') || c == '_';
 }
 
-/* As the peer writes it (its SanitizeMetricName()): what is no letter, digit or
- * underscore, with the underscores around it, is one underscore. */
+/* As in the peer (SanitizeMetricName()): each run of characters other than letters and
+ * digits becomes one underscore. */
 static void write_chassis(const char *id, char ret[CHASSIS_BYTES])
 {
 	size_t n = 0;
@@ -72,7 +73,8 @@ static void write_chassis(const char *id, char ret[CHASSIS_BYTES])
 	ret[n] = '\0';
 }
 
-/* Of the i-th channel; its very id where another chassis has the name already. */
+/* Label of the i-th channel; its unchanged id if another chassis already has the
+ * name. */
 static const char *name_chassis(const struct source_view *v, size_t i,
 				char ret[CHASSIS_BYTES])
 {
@@ -107,7 +109,7 @@ static int redfish_view_collect(void *state, struct prom *out, struct err *err)
 		struct prom_label labels[2] = {
 			{"hostname", v->env->hostname},
 			{"chassis", name_chassis(v, i, chassis)}};
-		/* a counter stays where it stopped, a gauge of now must be of now */
+		/* a counter stays where it stopped; a gauge must be current */
 		if (c->kind != SOURCE_ENERGY && source_is_stale(c, now_ns))
 			continue;
 		prom_family(out, &families[c->kind]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One thread that starts the child, reads what it says and waits for its end. A child
- * that speaks nonsense is ended like one that crashed: it is the part of us that
- * strangers talk to. */
+/* A thread that starts the child, reads its messages and waits for its end. A child
+ * that sends garbage is ended as if it had crashed: it is the part that talks to
+ * strangers. */
 #include "daemon/sources/courier_link.h"
 
 #include <errno.h>
@@ -41,7 +41,7 @@ struct courier_link {
 	char **argv; /* owned, with argv[0] and --link.fd */
 	pthread_t thread;
 	bool has_thread;
-	int wake; /* eventfd: look at what follows */
+	int wake; /* eventfd: check the flags below */
 	atomic_bool ending, again;
 
 	/* of the thread */
@@ -106,7 +106,7 @@ int courier_link_new(const char *path, struct conf_list *args,
 	return 0;
 }
 
-/* Keeps fd across exec, drops the rest: all our files are O_CLOEXEC. */
+/* Keeps fd across exec; all other files are O_CLOEXEC. */
 static int spawn(struct courier_link *l, int fd)
 {
 	posix_spawn_file_actions_t actions;
@@ -206,7 +206,7 @@ static int keep(struct courier_link *l, size_t len)
 	return rc;
 }
 
-/* 0: nothing more for now; -EPIPE: it is gone; -EBADMSG: nonsense */
+/* 0: nothing more for now; -EPIPE: it is gone; -EBADMSG: garbage */
 static int receive(struct courier_link *l, struct err *err)
 {
 	for (unsigned i = 0; i < READS_MAX; i++) {
@@ -256,7 +256,7 @@ static void child_gone(struct courier_link *l, int rc, const struct err *err)
 	int status = reap(l->pid, END_MS);
 	l->gap_ms = settled ? 0 : l->gap_ms;
 	grow_gap(l);
-	l->started_ns = now_ns; /* from where the gap counts */
+	l->started_ns = now_ns; /* the back-off counts from here */
 	if (!log_repeat_due(&l->log, now_ns))
 		return;
 	log_warn("courier: %s (%s %d): its data will get old, restarting it in %llu s",
@@ -283,7 +283,7 @@ static void take_wake(struct courier_link *l)
 	    !atomic_exchange(&l->again, false))
 		return;
 	if (l->fd >= 0) {
-		close(l->fd); /* which tells it */
+		close(l->fd); /* tells it to end */
 		l->fd = -1;
 		(void)reap(l->pid, END_MS);
 	}
@@ -315,7 +315,7 @@ static void *thread_main(void *arg)
 			log_info("courier: works again");
 	}
 	if (l->fd >= 0) {
-		close(l->fd); /* which tells it */
+		close(l->fd); /* tells it to end */
 		(void)reap(l->pid, END_MS);
 	}
 	return NULL;
@@ -357,7 +357,7 @@ static void wake(struct courier_link *l, atomic_bool *why)
 
 	atomic_store(why, true);
 	if (write(l->wake, &one, sizeof(one)) < 0)
-		return; /* so many wait to be seen already */
+		return; /* that many wake-ups are pending already */
 }
 
 void courier_link_restart(struct courier_link *l)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Names and texts of Cray's pm_counters files. */
+/* Parses names and contents of Cray's pm_counters files. */
 #include "daemon/sources/cray_text.h"
 
 #include <errno.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Energy counters of the hardware in 64 bits. A counter that wraps and one that was set
- * back look the same; what power the hardware can draw tells them apart. */
+/* Hardware energy counters extended to 64 bits. A wrap and a reset look the same; the
+ * power that the hardware can draw distinguishes them. */
 #include "daemon/sources/energy_counter.h"
 
 #include "lib/clock.h"
 
-#define SLACK_MS 100u /* counters are updated at some 1 to 100 ms */
+#define SLACK_MS 100u /* counters are updated every 1 to 100 ms */
 #define LONG_MS 100000000u
 
-/* What the hardware can have used in so long */
+/* The most the hardware can have used in that time */
 static uint64_t most_uj(const struct energy_counter *c, uint64_t ms)
 {
 	if (ms > LONG_MS)
@@ -36,7 +36,7 @@ enum energy_step energy_counter_take(struct energy_counter *c, uint64_t raw_uj,
 		return ENERGY_STEP_RESET;
 	uint64_t delta = counter_delta(prev_uj, raw_uj, c->range_uj);
 	uint64_t ms = now_ns > prev_ns ? (now_ns - prev_ns) / NSEC_PER_MSEC : 0;
-	/* twice what is possible: this is for telling nonsense, not for clipping */
+	/* twice what is possible, as this only detects garbage */
 	if (delta / 2 > most_uj(c, ms + SLACK_MS))
 		return ENERGY_STEP_RESET;
 	c->total_uj += delta;

@@ -28,7 +28,7 @@ void hwmon_clean(const char *text, char *ret, size_t size)
 	ret[n] = '\0';
 }
 
-/* Appends the parts of path; "..": one back. */
+/* Appends the components of path; "..": removes one. */
 static size_t walk(char *path, const char **parts, size_t n)
 {
 	char *save = NULL;

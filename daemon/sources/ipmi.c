@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Messages to the BMC. Each has an id of its own, so that the late reply to one that
- * was given up is never taken for the reply to another; events are not asked for. */
+/* Messages to the BMC. Each has its own id, so that a late reply to one that was given
+ * up is never taken for another's; events are not requested. */
 #include "daemon/sources/ipmi.h"
 
 #include <errno.h>
@@ -35,7 +35,7 @@ static int kernel_poll(int fd, int timeout_ms)
 
 	if (n < 0)
 		return errno == EINTR ? 0 : -errno;
-	/* a device that was taken away says so at the next receiving */
+	/* a removed device reports that at the next receive */
 	return n > 0;
 }
 
@@ -51,7 +51,7 @@ static const struct ipmi_ops kernel_ops = {
 	.close = kernel_close,
 };
 
-/* The path of the device, by the names that systems have for it. */
+/* The device's path, under the names that systems use. */
 static bool name_device(size_t which, unsigned dev_num, char *ret, size_t size)
 {
 	static const char *const stems[] = {"ipmi", "ipmi/", "ipmidev/"};
@@ -118,7 +118,7 @@ static int send_message(struct ipmi *dev, const struct ipmi_request *req, long i
 	return dev->ops->ioctl(dev->fd, IPMICTL_SEND_COMMAND, &message);
 }
 
-/* Takes one message that has come. 1: it is the reply to id; 0: it is another. */
+/* Takes one received message. 1: the reply to id; 0: another. */
 static int take_message(struct ipmi *dev, const struct ipmi_request *req, long id,
 			struct ipmi_reply *ret)
 {
@@ -128,7 +128,8 @@ static int take_message(struct ipmi *dev, const struct ipmi_request *req, long i
 		.addr_len = sizeof(addr),
 		.msg = {.data = ret->data, .data_len = sizeof(ret->data)},
 	};
-	/* one that is too long is cut, and left behind otherwise */
+	/* a message that is too long must be truncated, or it would stay in the
+	 * queue */
 	int rc = dev->ops->ioctl(dev->fd, IPMICTL_RECEIVE_MSG_TRUNC, &message);
 
 	if (rc < 0 && rc != -EMSGSIZE)
@@ -143,7 +144,8 @@ static int take_message(struct ipmi *dev, const struct ipmi_request *req, long i
 	return ours;
 }
 
-/* What came after its asker had given up. The driver keeps it for us until then. */
+/* Drops messages that came after their sender had given up; the driver keeps them until
+ * then. */
 static int drop_late(struct ipmi *dev, const struct ipmi_request *req)
 {
 	struct ipmi_reply old;
@@ -174,7 +176,7 @@ static int wait_reply(struct ipmi *dev, const struct ipmi_request *req, long id,
 		if (rc < 0 && rc != -EAGAIN && rc != -EINTR)
 			return rc;
 	}
-	return -EBADMSG; /* a stream of what nobody asked for */
+	return -EBADMSG; /* an endless stream of other messages */
 }
 
 int ipmi_ask(struct ipmi *dev, const struct ipmi_request *req, uint32_t deadline_ms,
@@ -182,7 +184,7 @@ int ipmi_ask(struct ipmi *dev, const struct ipmi_request *req, uint32_t deadline
 {
 	struct ipmi_reply reply;
 	uint64_t until_ns = dev->now_ns() + deadline_ms * NSEC_PER_MSEC;
-	/* 0 is nobody's */
+	/* never use 0 */
 	long id = dev->next_id;
 
 	dev->next_id = id < INT32_MAX ? id + 1 : 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Readings out of the texts of ipmi-dcmi, ipmitool and ipmiutil: their lines are told
- * by their first words, all that is not a reading is passed over. */
+/* Parses the output of ipmi-dcmi, ipmitool and ipmiutil: lines are recognised by their
+ * first words, others are skipped. */
 #include "daemon/sources/ipmi_cmd.h"
 
 #include <ctype.h>
@@ -60,7 +60,7 @@ static int watts(const struct line *l, uint32_t *value)
 	uint64_t v;
 
 	if (*value)
-		return -EBADMSG; /* of two machines */
+		return -EBADMSG; /* from two machines */
 	int rc = scan_u64(&p, end, &v);
 	if (rc < 0 || !scan_blank(&p, end) || !is(p, (size_t)(end - p), "watts"))
 		return -EBADMSG;

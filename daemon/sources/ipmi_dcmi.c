@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* DCMI's power reading: bytes to watts, and what is not to be believed. */
+/* DCMI's power reading: bytes to watts, and plausibility. */
 #include "daemon/sources/ipmi_dcmi.h"
 
 #include <errno.h>

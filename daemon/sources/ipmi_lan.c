@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The BMC's own network address by raw IPMI, for who would talk to it over the network
- * and was not told its name. */
+/* The BMC's own network address by raw IPMI, for those who talk to it over the network
+ * without a configured one. */
 #include "daemon/sources/ipmi_lan.h"
 
 #include <arpa/inet.h>
@@ -20,7 +20,7 @@
 #define MEDIUM_LAN 4   /* 802.3 */
 #define MEDIUM_OTHER 6 /* other LAN */
 #define CHANNELS 11    /* 1 to 11 may be LANs */
-#define IPV6_SETS 4    /* addresses of one kind that are looked at */
+#define IPV6_SETS 4    /* addresses tried of each kind */
 
 int ipmi_lan_is_lan(const uint8_t *reply, size_t len)
 {
@@ -66,12 +66,12 @@ int ipmi_lan_ipv6(const uint8_t *reply, size_t len, char ret[INET6_ADDRSTRLEN])
 	return inet_ntop(AF_INET6, &a, ret, INET6_ADDRSTRLEN) ? 0 : -EINVAL;
 }
 
-/* A walk over channels and parameters, within one deadline. */
+/* A walk over channels and parameters within one deadline. */
 struct asker {
 	struct ipmi *dev;
 	uint64_t until_ns;
 	struct ipmi_reply reply;
-	int rc; /* of the last message that got no reply */
+	int rc; /* of the last message without a reply */
 	struct err *err;
 };
 
@@ -79,7 +79,7 @@ static bool ask(struct asker *a, const struct ipmi_request *req)
 {
 	uint64_t now_ns = a->dev->now_ns();
 
-	/* a BMC that does not answer is not asked for the rest */
+	/* do not ask a BMC that does not answer for the rest */
 	if (a->rc < 0)
 		return false;
 	uint64_t left_ms =
@@ -111,7 +111,7 @@ static void ask_ipv6(struct asker *a, uint8_t channel, struct ipmi_lan *ret)
 			if (rc == 0)
 				return;
 			if (rc != -ENODATA)
-				break; /* not known, or no more of them */
+				break; /* unknown, or no more of them */
 		}
 	}
 }
@@ -132,7 +132,7 @@ int ipmi_lan_address(struct ipmi *dev, uint32_t deadline_ms, struct ipmi_lan *re
 		if (!ask(&a, &info))
 			break;
 		int is_lan = ipmi_lan_is_lan(a.reply.data, a.reply.len);
-		/* where channels cannot be asked for, 1 is the usual one */
+		/* if channel info is not available, 1 is the usual LAN channel */
 		if (is_lan == 0 || (is_lan < 0 && c != 1))
 			continue;
 		if (!ask_parameter(&a, c, PARAMETER_IPV4, 0))

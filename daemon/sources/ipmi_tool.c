@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Commands of others that ask the BMC: which there are, how they are called, what they
- * said. No shell; what they print is read by daemon/sources/ipmi_cmd.h and
+/* External commands that ask the BMC: which exist, how to call them, and their results.
+ * No shell; their output is parsed by daemon/sources/ipmi_cmd.h and
  * daemon/sources/capmc.h. */
 #include "daemon/sources/ipmi_tool.h"
 
@@ -27,7 +27,7 @@ static const struct {
 	{"capmc", "get_node_energy_counter --nids"},
 };
 
-/* Number of a Cray node: of its kernel, else of a name like nid00040. */
+/* The id of a Cray node: from its kernel, else from a name like nid00040. */
 static int find_nid(const struct env *env, uint64_t *ret)
 {
 	if (env->procfd >= 0 &&
@@ -60,7 +60,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* The line with the arguments that the tool needs */
+/* Adds the arguments that the tool needs */
 static int add_arguments(struct ipmi_tool *t, const char *line, struct err *err)
 {
 	int n = -1;
@@ -76,7 +76,7 @@ static int add_arguments(struct ipmi_tool *t, const char *line, struct err *err)
 				     known[i].args);
 	}
 	if (n < 0)
-		return 0; /* a tool or a script of the site */
+		return 0; /* another tool, or a script of the site */
 	if ((size_t)n >= sizeof(t->text) || cut_words(t) < 0)
 		return err_set(err, -EINVAL, "%s: command too long", line);
 	return 0;
@@ -149,7 +149,7 @@ size_t ipmi_tool_find(const char *const folders[], const struct env *env,
 	return n;
 }
 
-/* The first line of what it complained */
+/* The first line of its error output */
 static int say_failure(const struct ipmi_tool *t, int status, const struct buf *errout,
 		       struct err *err)
 {

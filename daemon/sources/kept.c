@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Counters of the hardware from one daemon to the next: only what they can prove. */
+/* Hardware counters from one daemon to the next: only differences that are certain. */
 #include "daemon/sources/kept.h"
 
 #include "daemon/sources/energy_counter.h"
@@ -12,7 +12,7 @@ static uint64_t hash(uint64_t h, const char *text)
 {
 	for (; *text; text++)
 		h = (h ^ (unsigned char)*text) * FNV_PRIME;
-	return h * FNV_PRIME; /* "ab", "c" is not "a", "bc" */
+	return h * FNV_PRIME; /* so that "ab", "c" and "a", "bc" differ */
 }
 
 static uint64_t id_of(const struct source_channel *c)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Turns snapshots of energy sources into microjoules per domain. A channel is followed
- * by what it is, not by its place, so that sensors may come and go; what was not
+/* Converts snapshots of energy sources to microjoules per domain. Channels are tracked
+ * by identity, not position, so that sensors may come and go; energy that was not
  * measured is never made up. */
 #include "daemon/sources/meters_impl.h"
 
@@ -9,20 +9,20 @@
 
 #include "lib/clock.h"
 
-/* Between two readings that are further apart nothing was measured: three periods, but
- * no sensor is that slow and none that fast. */
+/* Readings further apart than this are not integrated over: three periods, within
+ * limits that fit all sensors. */
 #define GAP_PERIODS 3u
 #define GAP_LEAST_NS (10 * NSEC_PER_SEC)
 #define GAP_MOST_NS (90 * NSEC_PER_SEC)
 #define UW_NS_PER_UJ 1000000000u
 
-/* The numbers: append only. */
+/* The numbers; append only. */
 static const char *const names[] = {
 	"", "rapl", "cray_pm_counters", "hwmon", "ipmi_dcmi", "redfish", "model"};
 _Static_assert(SOURCES == sizeof(names) / sizeof(names[0]), "numbers of sources");
 
-/* Best first. A node's parts are best known where they are read most often, its whole
- * where the whole is measured; what is a guess comes last. */
+/* Best first: for parts the most frequently read source, for the whole node one that
+ * measures it all; estimates come last. */
 static const uint32_t parts_order[] = {RAPL, CRAY, HWMON, REDFISH, IPMI, MODEL};
 static const uint32_t host_order[] = {CRAY, REDFISH, IPMI, HWMON, RAPL, MODEL};
 #define ORDER (sizeof(host_order) / sizeof(host_order[0]))
@@ -69,7 +69,7 @@ void meters_free(struct meters *m)
 	free(m);
 }
 
-/* METERS_SLOTS: counts for nothing */
+/* METERS_SLOTS: not divided */
 unsigned meters_slot_in(enum source_kind kind, enum source_domain domain,
 			uint32_t index)
 {
@@ -104,7 +104,7 @@ static bool same(const struct source_channel *a, const struct source_channel *b)
 	       strcmp(a->name, b->name) == 0 && strcmp(a->chip, b->chip) == 0;
 }
 
-/* at: where it most likely is */
+/* at: its most likely position */
 static struct track *track_of(struct feed *f, size_t at, const struct source_channel *c)
 {
 	if (at < f->count && same(&f->tracks[at].channel, c))
@@ -129,7 +129,7 @@ static struct track *track_of(struct feed *f, size_t at, const struct source_cha
 	return t;
 }
 
-/* The mean of two readings x the time between them */
+/* The mean of two readings times the time between them */
 static void add_power(struct sum *s, const struct source_channel *was,
 		      const struct source_channel *is)
 {
@@ -186,7 +186,7 @@ static void read_feed(struct meters *m, uint32_t source)
 	if (f->snapshot.sampled_ns == f->sampled_ns)
 		return;
 	f->sampled_ns = f->snapshot.sampled_ns;
-	/* as long as it works: one that fails is asked less often */
+	/* only while it works: a failing one is sampled less often */
 	f->gap_ns = meters_gap_ns(m, f);
 	for (size_t i = 0; i < f->count; i++)
 		f->tracks[i].seen = false;

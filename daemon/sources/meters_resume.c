@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Meters from one daemon to the next: the counters of an earlier one wait here until
- * their sensors are read again. */
+/* Meters from one daemon to the next: the counters of an earlier one are kept here
+ * until their sensors are read again. */
 #include "daemon/sources/meters_impl.h"
 
 static unsigned slot_kept(const struct kept_channel *k)
@@ -77,7 +77,8 @@ bool meters_take_up(struct meters *m, uint32_t source, struct track *t)
 	return known;
 }
 
-/* Watts are no longer the same interval's, counters no longer in the first ticks. */
+/* Gives up what is still unread: power after the gap, counters after the first
+ * ticks. */
 void meters_give_up(struct meters *m, uint64_t now_ns)
 {
 	for (size_t i = 0; i < m->waiting_count;) {
@@ -95,8 +96,8 @@ void meters_give_up(struct meters *m, uint64_t now_ns)
 	}
 }
 
-/* When its slot is taken: the time of the others has been divided by what this source
- * measured of it. */
+/* When its slot is taken: whether the channel's energy for that time has been divided
+ * by other channels already. */
 static bool outlives(const struct meters *m, const struct kept_channel *k)
 {
 	const struct meter *meter = &m->meters[slot_kept(k)];

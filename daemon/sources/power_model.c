@@ -74,7 +74,7 @@ static int find_row(const struct proc_cpu *c)
 	return AVERAGE;
 }
 
-/* Memory that the servers behind the row had is in its watts. */
+/* The row's watts include the memory of the servers it was made from. */
 static uint64_t extra_memory_uw(const struct row *r, uint32_t sockets, uint64_t bytes)
 {
 	uint64_t held = (uint64_t)r->socket_centi_gb * sockets * (GB / 100);

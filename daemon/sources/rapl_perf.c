@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* RAPL through perf events of the PMU "power": the kernel carries the registers on in
- * 64 bits, and an event that is open needs no further rights. Each event counts on one
- * CPU of each package (the PMU's cpumask). */
+/* RAPL through perf events of the PMU "power": the kernel extends the registers to 64
+ * bits, and an open event needs no further rights. Each event counts on one CPU per
+ * package (the PMU's cpumask). */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ struct event {
 	char file[EVENT_BYTES];
 	char name[RAPL_NAME_BYTES];
 	enum source_domain domain;
-	uint32_t index; /* of the package: its place in the cpumask */
+	uint32_t index; /* of the package: its index in the cpumask */
 	uint64_t scale; /* see rapl_pmu_scale() */
 	int fd;
 	struct energy_counter counter;
@@ -84,7 +84,7 @@ static int read_pmu(struct perf *p, struct err *err)
 	return 0;
 }
 
-/* What an event's files say; -ENOENT: it is no event of energy. */
+/* Parses an event's files; -ENOENT: not an energy event. */
 static int read_event(const struct perf *p, const char *file, struct event *ret,
 		      uint64_t *ret_config, struct err *err)
 {
@@ -251,8 +251,8 @@ static int perf_sample(void *state, struct source_snapshot *out, struct err *err
 		if (rc < 0)
 			last_rc = rc;
 		read += rc == 0;
-		/* an event that never moves is of a unit that is not there, or of a
-		 * virtual machine */
+		/* an event that never advances is for a missing unit, or in a virtual
+		 * machine */
 		if (!e->counter.at_ns || energy_counter_is_dead(&e->counter))
 			continue;
 		if (put(p, e, out) < 0)

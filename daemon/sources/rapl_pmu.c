@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Texts of the PMU "power". */
+/* Parsers for the PMU "power". */
 #include "daemon/sources/rapl_pmu.h"
 
 #include <errno.h>
@@ -91,7 +91,7 @@ bool rapl_pmu_name(const char *event, char *ret, size_t size,
 	} known[] = {{"pkg", "package", SOURCE_DOMAIN_PACKAGE},
 		     {"ram", "dram", SOURCE_DOMAIN_DRAM},
 		     {"psys", "psys", SOURCE_DOMAIN_PSYS},
-		     /* parts of the package */
+		     /* part of the package */
 		     {"cores", "core", SOURCE_DOMAIN_NONE},
 		     {"gpu", "uncore", SOURCE_DOMAIN_NONE}};
 	static const char head[] = "energy-";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* RAPL through the kernel's powercap zones, which know every unit that the registers
- * use. energy_uj is for root only since Linux 5.10: it is opened before privileges are
- * dropped (or by a site's own file permissions) and kept. */
+/* RAPL through the kernel's powercap zones, which know the registers' units. Since
+ * Linux 5.10 energy_uj is for root only: it is opened before privileges are dropped (or
+ * by a site's own file permissions) and kept open. */
 #include "daemon/sources/rapl_reader.h"
 
 #include <errno.h>
@@ -72,8 +72,8 @@ static int zone_u64(const struct powercap *r, const char *folder, const char *fi
 	return rc < 0 ? rc : fs_read_u64_at(r->dirfd, path, ret, err);
 }
 
-/* The limit of the constraint with the longest window; files beyond these two are not
- * promised to exist. */
+/* The limit of the constraint with the longest window; other constraint files may not
+ * exist. */
 static void read_limit(struct powercap *r, struct zone *z, uint64_t now_ns)
 {
 	uint64_t longest = 0, limit = 0;
@@ -127,7 +127,7 @@ static uint32_t same_name_before(const struct powercap *r, const struct zone *z)
 	return n;
 }
 
-/* 0: a zone was added. -ENOENT: this folder is none. */
+/* 0: a zone was added. -ENOENT: not a zone. */
 static int add_zone(struct powercap *r, const char *folder, struct err *err)
 {
 	struct zone z = {.fd = -1};
@@ -157,8 +157,8 @@ static int add_zone(struct powercap *r, const char *folder, struct err *err)
 	z.counter.range_uj = rapl_zone_range_uj(max_uj);
 	z.counter.worst_uw = rapl_zone_worst_uw(z.name, max_uw);
 	rc = open_energy(r, &z, err);
-	/* A zone that may not be read keeps its place: indices of the others count it.
-	 */
+	/* An unreadable zone keeps its place, since it counts for the indices of
+	 * others. */
 	r->zones[r->count++] = z;
 	return rc;
 }
@@ -175,7 +175,7 @@ static void free_names(char **names, size_t count)
 	free(names);
 }
 
-/* Folders of the class that look like zones, sorted as the peer counts them. */
+/* Folders of the class that look like zones, sorted as in the peer. */
 static int list(int dirfd, char ***ret, size_t *ret_count, struct err *err)
 {
 	int fd = fs_opendir_at(dirfd, ".", err);
@@ -269,7 +269,7 @@ static struct source_channel *put(const struct powercap *r, const struct zone *z
 	return c;
 }
 
-/* A zone whose driver was loaded anew has a new file; what was counted stays. */
+/* When a zone's driver has been reloaded its file is new; the total stays. */
 static int read_zone(struct powercap *r, struct zone *z, bool slow, struct err *err)
 {
 	uint64_t raw;
@@ -352,7 +352,7 @@ static int powercap_sample(void *state, struct source_snapshot *out, struct err 
 		return err_set(err, last_rc, "%s",
 			       last.text[0] ? last.text : "no zone can be read");
 	if (!alive) {
-		/* no RAPL, whatever files there are: limits alone mislead */
+		/* no RAPL, whatever files exist: limits alone would mislead */
 		out->count = 0;
 		(void)err_set(&out->partial, -ENODATA,
 			      "%s: no counter ever moves, there is no RAPL here",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Names and ranges of powercap zones. */
+/* Names, domains and ranges of powercap zones. */
 #include "daemon/sources/rapl_zone.h"
 
 #include <errno.h>
@@ -83,7 +83,7 @@ uint64_t rapl_zone_worst_uw(const char *name, uint64_t max_power_uw)
 	bool platform = begins(name, "psys") || begins(name, "platform");
 	uint64_t worst = platform ? WORST_PSYS_UW : WORST_UW;
 
-	/* A limit is not the worst, and what firmware says may be nonsense. */
+	/* A limit is not a maximum, and firmware may report garbage. */
 	if (max_power_uw > worst / 2 && max_power_uw < 10 * worst)
 		worst = 2 * max_power_uw;
 	return worst;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One thread for each energy source. What a thread is at work on is its own; what it
- * finished is published under a lock that is held for a swap or a copy only. */
+/* One thread per energy source. A thread works on private data, and publishes under a
+ * lock that is held only for a swap or a copy. */
 #include "daemon/sources/sampler.h"
 
 #include <errno.h>
@@ -34,7 +34,7 @@ struct seat {
 	/* under owner->mutex */
 	struct source_snapshot published;
 	bool has_published, tried;
-	uint64_t asking_ns; /* when the sampling began that goes on; 0: none */
+	uint64_t asking_ns; /* start of the running sampling; 0: none */
 	uint64_t period_ms;
 	int open_rc;
 	struct err open_err;
@@ -46,7 +46,7 @@ struct sampler {
 	pthread_mutex_t mutex;
 	pthread_cond_t stop, tried;
 	bool stopping;
-	uint64_t rounds; /* samplings that ended */
+	uint64_t rounds; /* samplings that have ended */
 	struct seat *seats;
 	size_t count;
 };
@@ -169,7 +169,8 @@ static void *thread_main(void *arg)
 
 	pthread_mutex_lock(&s->mutex);
 	while (!s->stopping) {
-		/* from before the sampling: a slow one does not stretch the period */
+		/* from before the sampling, so that a slow one does not stretch the
+		 * period */
 		struct timespec next = wait_in(t->period_ms);
 		pthread_mutex_unlock(&s->mutex);
 		sample_seat(t);
@@ -223,7 +224,7 @@ static bool all_tried(const struct sampler *s)
 	return true;
 }
 
-/* So that the first scrape has what a sensor of normal speed gives. */
+/* Waits so that the first scrape has the values of sensors of normal speed. */
 static void wait_for_first(struct sampler *s)
 {
 	struct timespec until = wait_in(FIRST_MS);
@@ -277,7 +278,7 @@ void sampler_resume(struct sampler *s, const struct source *source,
 		source->resume(t->state, mark);
 }
 
-/* With the mutex */
+/* Mutex held */
 static int open_error(const struct seat *t, struct err *err)
 {
 	return t->open_rc < 0 ? err_set(err, t->open_rc, "%s", t->open_err.text) : 0;
@@ -420,7 +421,7 @@ void sampler_free(struct sampler *s)
 	for (size_t i = 0; i < s->count; i++)
 		all = end_thread(&s->seats[i]) && all;
 	if (!all)
-		return; /* a thread may still look at all of this */
+		return; /* abandoned threads may still use all of this */
 	for (size_t i = 0; i < s->count; i++) {
 		struct seat *t = &s->seats[i];
 		t->source->close(t->state);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Snapshots of energy sources, and what every source says about itself. */
+/* Snapshots of energy sources, and the health metrics of every source. */
 #include "daemon/sources/source.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include "lib/clock.h"
 
 #define FIRST_CHANNELS 16
-/* Longer than the longest period between samplings that can be asked for */
+/* Longer than the longest configurable period between samplings */
 #define STALE_NS (90 * NSEC_PER_SEC)
 
 static const struct prom_family family_age = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Power counters of Cray EX nodes, made by the node's controller ten times a second. A
- * reading counts only when the controller did not write between its files, and only
- * when its own clock went on. */
+/* Power counters of Cray EX nodes, updated by the node's controller ten times a second.
+ * A reading is valid only if the controller did not write while the files were read,
+ * and new only if its clock has advanced. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,8 +21,8 @@
 #define NAME_BYTES 32
 #define TRIES 4
 #define WORST_UW 20000000000ull
-/* Between the controller's clock and ours: beyond it its times order readings, but do
- * not place them. */
+/* Difference of the controller's clock and ours: beyond it its times order readings,
+ * but are not converted to ours. */
 #define CLOCKS_APART_NS (10 * NSEC_PER_SEC)
 
 struct file {
@@ -36,7 +36,7 @@ struct file {
 	int rc;
 };
 
-/* What the controller says of the whole */
+/* The controller's marks for all files */
 struct marks {
 	uint64_t freshness, generation, startup;
 	bool has_freshness, has_generation, has_startup;
@@ -88,7 +88,7 @@ static bool has_energy(const struct cray *c, const char *domain)
 	return false;
 }
 
-/* Where there is a sum ("cpu") its parts ("cpu0") are shown, not divided. */
+/* If there is a sum ("cpu"), its parts ("cpu0") are exported but not divided. */
 static enum source_domain domain_of(const struct cray *c, const struct file *f)
 {
 	const char *name = f->channel.name;
@@ -202,7 +202,7 @@ static bool same_marks(const struct marks *a, const struct marks *b)
 	       a->has_startup == b->has_startup;
 }
 
-/* All files between two writes of the controller */
+/* Reads all files between two writes of the controller */
 static int read_all(struct cray *c, struct marks *ret, struct err *err)
 {
 	struct marks before = read_marks(c);
@@ -238,7 +238,7 @@ static uint64_t place(const struct cray *c, uint64_t us)
 							    : boot_ns - ago_ns;
 }
 
-/* Takes what was read of one file, if it is new. */
+/* Takes over the reading of one file, if it is new. */
 static void take(struct cray *c, struct file *f, bool moved, bool restarted)
 {
 	struct source_channel *ch = &f->channel;
@@ -247,7 +247,7 @@ static void take(struct cray *c, struct file *f, bool moved, bool restarted)
 		energy_counter_restart(&f->counter);
 		f->us = 0;
 	}
-	/* without times it is the whole that says whether something is new */
+	/* files without times are new if the controller's marks have changed */
 	bool fresh = f->fresh.us ? f->fresh.us > f->us : moved;
 	if (!fresh && ch->measured_ns)
 		return;

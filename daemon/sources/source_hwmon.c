@@ -21,18 +21,18 @@
 
 #define ROOT "class/hwmon"
 #define CHIPS_MAX 256u
-#define ENTRIES_MAX 4096u /* in one folder */
+#define ENTRIES_MAX 4096u /* per folder */
 #define PATH_BYTES 320
 #define PCI_BYTES 12
 #define WALK_NS (10 * NSEC_PER_SEC)
 #define WORST_UW 20000000000ull /* a whole node */
 
 struct sensor {
-	struct source_channel channel; /* all but values */
-	enum source_domain domain;     /* what it would count for alone */
+	struct source_channel channel; /* without values */
+	enum source_domain domain;     /* its domain on its own */
 	char path[PATH_BYTES];         /* of its file, below the class */
 	struct energy_counter counter;
-	uint64_t failed; /* readings in a row */
+	uint64_t failed; /* consecutive readings */
 };
 
 struct hwmon {
@@ -43,7 +43,7 @@ struct hwmon {
 	uint64_t walk_ns, resets;
 };
 
-/* A chip as it is being looked at */
+/* The chip being examined */
 struct chip {
 	char folder[64];    /* hwmon3 */
 	char chip[160];     /* label */
@@ -64,7 +64,7 @@ static void hwmon_close(void *state)
 
 static ssize_t read_text(int dirfd, const char *path, char *buf, size_t size)
 {
-	/* One read: some drivers answer EAGAIN for as long as one asks. */
+	/* One read: some drivers return EAGAIN as long as one retries. */
 	auto_close int fd =
 		openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	ssize_t n = fd >= 0 ? read(fd, buf, size - 1) : -1;
@@ -77,7 +77,7 @@ static ssize_t read_text(int dirfd, const char *path, char *buf, size_t size)
 	return n;
 }
 
-/* Label of the chip: bus and device, which stay the same from boot to boot, else the
+/* Label of the chip: bus and device, which are the same after a reboot, else the
  * driver's name, else hwmonN. */
 static void name_chip(struct hwmon *h, struct chip *c)
 {
@@ -93,7 +93,7 @@ static void name_chip(struct hwmon *h, struct chip *c)
 	(void)snprintf(path, sizeof(path), "%s/name", c->folder);
 	n = read_text(h->dirfd, path, text, sizeof(text));
 	if (n <= 0) {
-		/* drivers of the older layout (acpi_power_meter) have it there */
+		/* drivers with the older layout (acpi_power_meter) */
 		(void)snprintf(path, sizeof(path), "%s/device/name", c->folder);
 		n = read_text(h->dirfd, path, text, sizeof(text));
 	}
@@ -131,8 +131,8 @@ static struct sensor *new_sensor(struct hwmon *h)
 	return memset(&h->sensors[h->count++], 0, sizeof(struct sensor));
 }
 
-/* What a sensor counts for alone. Sensors declared as the host's are the only ones
- * then, and add up. */
+/* A sensor's domain on its own. If sensors are configured for the host, only those
+ * count for it, and add up. */
 static enum source_domain
 domain_alone(const struct hwmon *h, const struct source_channel *ch, const char *label)
 {
@@ -151,7 +151,7 @@ domain_alone(const struct hwmon *h, const struct source_channel *ch, const char 
 							   : domain;
 }
 
-/* Says which sensor that was declared is not there. */
+/* Says which configured sensor is missing. */
 static void check_declared(const struct hwmon *h, struct err *err)
 {
 	const struct conf_list *host = &h->env->options->hwmon_host_sensors;
@@ -188,8 +188,8 @@ static void add_sensor(struct hwmon *h, const struct chip *c, const char *dir,
 	if (same && strcmp(same->path, path) == 0)
 		return;
 	if (same) {
-		/* Both layouts at once show a sensor twice; two chips of one name are
-		 * told apart. */
+		/* With both layouts a sensor appears twice; two chips with the same
+		 * name are distinguished. */
 		if (strncmp(same->path, path, strlen(c->folder) + 1) == 0)
 			return;
 		char chip[sizeof(ch.chip)];
@@ -231,7 +231,7 @@ static void walk_folder(struct hwmon *h, const struct chip *c, const char *dir)
 		add_sensor(h, c, dir, e->d_name);
 }
 
-/* Sensors whose file has gone */
+/* Drops sensors whose file is gone */
 static void forget_gone(struct hwmon *h)
 {
 	size_t kept = 0;
@@ -255,8 +255,8 @@ static int by_sensor(const void *a, const void *b)
 	return c ? c : (int)x->kind - (int)y->kind;
 }
 
-/* Does a better channel measure what this one does? A chip's energy counters are better
- * than its watts, watts of now better than an average of the same sensor. */
+/* Whether a better channel measures the same: energy counters are better than power,
+ * and power better than an average of the same sensor. */
 static bool is_doubled(const struct hwmon *h, const struct sensor *s)
 {
 	for (size_t i = 0; i < h->count; i++) {
@@ -275,14 +275,15 @@ static bool is_doubled(const struct hwmon *h, const struct sensor *s)
 	return false;
 }
 
-/* What orders GPUs: the PCI address at the end of their chip ("..._0000:2d:00_0"). */
+/* The sort key of GPUs: the PCI address at the end of the chip's name
+ * ("..._0000:2d:00_0"). */
 static const char *pci_of(const struct sensor *s)
 {
 	size_t n = strlen(s->channel.chip);
 	return s->channel.chip + (n > PCI_BYTES ? n - PCI_BYTES : 0);
 }
 
-/* GPUs are numbered in PCI order, as their vendors' tools do. */
+/* Numbers GPUs in PCI order, as their vendors' tools do. */
 static void number_gpus(struct hwmon *h)
 {
 	for (size_t i = 0; i < h->count; i++) {
@@ -291,7 +292,7 @@ static void number_gpus(struct hwmon *h)
 		s->channel.index = 0;
 		if (s->domain != SOURCE_DOMAIN_GPU)
 			continue;
-		/* by chip, so that sensors of one follow each other */
+		/* by chip, so that a chip's sensors are consecutive */
 		for (size_t k = 0; k < h->count; k++) {
 			const struct sensor *o = &h->sensors[k];
 			if (o->domain == SOURCE_DOMAIN_GPU &&
@@ -317,7 +318,7 @@ static void walk(struct hwmon *h)
 	int fd = fs_opendir_at(h->env->sysfd, ROOT, NULL);
 	unsigned chips = 0;
 
-	/* the fd of a class that was removed and came back sees nothing */
+	/* after a removed class has come back the old fd sees nothing */
 	if (h->dirfd >= 0)
 		close(h->dirfd);
 	h->dirfd = fd;
@@ -412,7 +413,7 @@ static int hwmon_sample(void *state, struct source_snapshot *out, struct err *er
 				      strerror(-rc));
 		}
 		read += rc == 0;
-		/* what was measured once stays, ageing */
+		/* a measured value stays, ageing */
 		if (!s->channel.measured_ns)
 			continue;
 		struct source_channel *c = source_snapshot_add(out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Power of the whole node from its BMC by IPMI: by the kernel's device where it opens,
- * else by a tool. What the BMC does not say anew is not repeated as new. */
+/* Power of the whole node from its BMC by IPMI: through the kernel's device if it
+ * opens, else by a tool. A reading that the BMC repeats is not new. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -15,22 +15,22 @@
 
 #define UW_PER_W 1000000u
 #define WORST_UW 200000000000ull /* more than any node */
-#define SLOWEST 12u              /* times the interval, while nothing is to be had */
-/* CAPMC is one for the whole machine, and what it says is some 15 s old: that must not
- * look like a sensor that has missed three times to answer. */
+#define SLOWEST 12u              /* multiples of the interval, while there is nothing */
+/* CAPMC serves the whole machine, and its values are some 15 s old: that must not look
+ * like a sensor that failed to answer three times. */
 #define CAPMC_PACE_MS 10000u
-/* Between CAPMC's clock and ours: beyond it its times order readings, but do not place
- * them. */
+/* Difference of CAPMC's clock and ours: beyond it its times order readings, but are not
+ * converted to ours. */
 #define CLOCKS_APART_NS (60 * NSEC_PER_SEC)
 
 struct source_ipmi {
 	const struct env *env;
 	struct ipmi dev; /* used when there are no tools */
 	struct ipmi_tool tools[IPMI_TOOLS];
-	size_t tool_count, tool; /* that is tried next */
+	size_t tool_count, tool; /* to be tried next */
 	bool tool_is_good;       /* it has given a reading */
 
-	uint64_t failed; /* askings in a row */
+	uint64_t failed; /* consecutive attempts */
 
 	struct ipmi_power power; /* the last good one */
 	uint64_t measured_ns;
@@ -88,8 +88,8 @@ static int ipmi_source_open(const struct env *env, void **ret_state, struct err 
 	return 0;
 }
 
-/* A reading that was asked for at asked_ns. A BMC whose clock goes says when it
- * measured: as long as it says the same time it has nothing new. */
+/* A reading requested at asked_ns. If the BMC's clock runs it says when it measured,
+ * and the same time again means nothing new. */
 static void take_power(struct source_ipmi *s, const struct ipmi_power *p,
 		       uint64_t asked_ns)
 {
@@ -117,7 +117,7 @@ static int ask_device(struct source_ipmi *s, uint64_t now_ns, struct err *err)
 		return rc;
 	ipmi_dcmi_power_request(&req);
 	rc = ipmi_ask(&s->dev, &req, IPMI_DEADLINE_MS, &reply, err);
-	/* the driver went, and may come again as another device */
+	/* the driver is gone, and may come back as another device */
 	if (rc == -ENODEV || rc == -ENXIO || rc == -EBADF)
 		ipmi_close(&s->dev);
 	if (rc < 0)
@@ -172,7 +172,7 @@ static int ask_tool(struct source_ipmi *s, uint64_t now_ns, struct err *err)
 	int rc = ipmi_tool_run(t, IPMI_TOOL_DEADLINE_MS, &p, &e, err);
 
 	if (rc < 0) {
-		/* of those that are installed the first one that works is ours */
+		/* use the first installed one that works */
 		if (!s->tool_is_good)
 			s->tool = (s->tool + 1) % s->tool_count;
 		return rc;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The node's power where nothing measures it, by a curve over how busy its CPUs are
- * (/proc/stat). An estimate: it has no channels as long as a sensor knows better. */
+/* Estimates the node's power if nothing measures it, by a curve over the CPU load
+ * (/proc/stat). It has no channels as long as a sensor measures. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,20 +14,20 @@
 #include "lib/fs.h"
 #include "lib/log.h"
 
-#define WAIT_NS (30 * NSEC_PER_SEC) /* for sensors that are slow to say anything */
-#define GAP_NS (600 * NSEC_PER_SEC) /* of longer ones nothing is claimed */
+#define WAIT_NS (30 * NSEC_PER_SEC) /* for sensors that are slow to start */
+#define GAP_NS (600 * NSEC_PER_SEC) /* longer gaps are not estimated */
 #define CPUINFO_BYTES ((size_t)8 << 20)
-/* The kernel's sums fall a little (idle and iowait are estimates). A fall of so many
- * seconds is for good. */
+/* The kernel's sums may decrease slightly (idle and iowait are estimates). A decrease
+ * of so many seconds is permanent. */
 #define JUMP_SECONDS 3
-#define WORST_UW 100000000000ull /* for a total that an earlier daemon left */
+#define WORST_UW 100000000000ull /* for a total left by an earlier daemon */
 
 struct model {
 	const struct env *env;
 	struct procfile stat;
 	struct power_model power;
 	uint64_t hz, opened_ns;
-	unsigned sensors; /* domains that a sensor may measure in its place */
+	unsigned sensors; /* domains that a sensor may measure instead */
 	bool stood_back;
 
 	bool started;
@@ -36,7 +36,8 @@ struct model {
 	uint32_t cpus;
 	uint64_t uw; /* of the last interval, when has_uw */
 	bool has_uw;
-	uint64_t total_uj, rest; /* rest: of a microjoule, in microwatt nanoseconds */
+	uint64_t total_uj,
+		rest; /* rest: below a microjoule, in microwatt nanoseconds */
 	uint64_t resets;
 };
 
@@ -76,8 +77,8 @@ static void choose(struct model *m)
 	    text.data)
 		proc_parse_cpu(text.data, text.len, &cpu);
 	power_model_choose(env->options, &cpu, memory_bytes(env), &m->power);
-	/* what measures CPUs is better than a guess at the whole, unless that was asked
-	 * for */
+	/* a measurement of the CPUs is better than an estimate of the whole, unless
+	 * that was requested */
 	m->sensors = 1u << SOURCE_DOMAIN_HOST;
 	if (env->options->energy_model == ENERGY_MODEL_AUTO)
 		m->sensors |= 1u << SOURCE_DOMAIN_PACKAGE | 1u << SOURCE_DOMAIN_PSYS;
@@ -110,7 +111,7 @@ static int model_open(const struct env *env, void **ret_state, struct err *err)
 	return 0;
 }
 
-/* Does a sensor say what this would, or is it too early to know? */
+/* Whether a sensor measures what this would estimate, or it is too early to know */
 static bool stands_back(struct model *m, uint64_t now_ns)
 {
 	int rc = sampler_measures(m->env->sampler, &source_model, m->sensors);
@@ -122,13 +123,13 @@ static bool stands_back(struct model *m, uint64_t now_ns)
 	return back;
 }
 
-/* How much CPU time a mode took since the last reading */
+/* CPU time of a mode since the last reading */
 static uint64_t step(struct model *m, int mode, uint64_t now)
 {
 	uint64_t *last = &m->ticks[mode], before = *last;
 
 	if (now < before && before - now < JUMP_SECONDS * m->hz)
-		return 0; /* waits until the kernel's number has caught up */
+		return 0; /* wait until the kernel's number has caught up */
 	*last = now;
 	return now < before ? 0 : now - before;
 }
@@ -153,12 +154,12 @@ static void take(struct model *m, const struct proc_stat *s, uint64_t now_ns)
 		m->cpus = s->cpus;
 		return;
 	}
-	/* one tick must have passed for anything to be new */
+	/* nothing is new before a tick has passed */
 	bool moved = memcmp(m->ticks, s->ticks, sizeof(m->ticks)) != 0;
 	if (!moved || now_ns <= m->at_ns)
 		return;
 	for (int i = 0; i < CPU_MODES; i++) {
-		/* stolen: the guest's CPU waited, and its host's worked for another */
+		/* steal: the guest's CPU waited while its host worked for another */
 		bool waits = i == CPU_IDLE || i == CPU_IOWAIT || i == CPU_STEAL;
 		*(waits ? &idle : &busy) += step(m, i, s->ticks[i]);
 	}
@@ -167,8 +168,7 @@ static void take(struct model *m, const struct proc_stat *s, uint64_t now_ns)
 	m->cpus = s->cpus ? s->cpus : 1;
 	if (!total)
 		return;
-	/* The CPUs' own clocks stand still while the machine sleeps, the clock of boot
-	 * time does not. */
+	/* The CPUs' clocks stop while the machine is suspended, boot time does not. */
 	uint64_t seen_ns =
 		(uint64_t)((unsigned __int128)total * NSEC_PER_SEC / m->hz / m->cpus);
 	if (ns > GAP_NS) {
@@ -231,7 +231,7 @@ static void leave_mark(const struct model *m, struct kept_mark *ret)
 		ret->words[MARK_TICKS + i] = m->ticks[i];
 }
 
-/* The kernel's sums went on while no daemon ran, so the model does. */
+/* The kernel's sums continued while no daemon ran, and so does the model. */
 static void model_resume(void *state, const struct kept_mark *mark)
 {
 	struct model *m = state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* RAPL, by powercap where its files can be read, else by perf events. */
+/* RAPL, through powercap if its files can be read, else by perf events. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "daemon/options.h"
 #include "daemon/sources/rapl_reader.h"
 
-/* Intel SDM volume 4: whether energy filtering can be on, and is */
+/* Intel SDM volume 4: whether energy filtering is supported, and on */
 #define MSR_ARCH_CAPABILITIES 0x10au
 #define ARCH_CAP_ENERGY_FILTERING (1u << 11)
 #define MSR_MISC_PACKAGE_CTLS 0xbcu
@@ -30,7 +30,7 @@ static void rapl_close(void *state)
 	free(r);
 }
 
-/* Asked once, with root's rights: 1 on, 0 off, -1 unknown. AMD has no such thing. */
+/* Asked once, with root's rights: 1 on, 0 off, -1 unknown. AMD has none. */
 static int find_filtering(const struct env *env)
 {
 	uint64_t v;
@@ -44,8 +44,8 @@ static int find_filtering(const struct env *env)
 	return (v & ENERGY_FILTERING_ENABLE) != 0;
 }
 
-/* The first reader that opens. Else what powercap lacks, and where that is not there
- * at all what perf lacks. */
+/* The first reader that opens. If none does: powercap's error, or perf's if powercap is
+ * missing. */
 static int open_reader(struct rapl *r, const struct env *env, struct err *err)
 {
 	static const struct source *const readers[] = {&rapl_powercap, &rapl_perf};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What ceems-courier last heard of the BMC by Redfish. Nothing is asked here: a BMC
- * that does not answer shows as readings that stay what they were, and age. */
+/* The courier's last Redfish readings. Nothing is requested here: if a BMC does not
+ * answer its readings stay the same, and age. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,11 +14,10 @@
 #define NAME "redfish"
 #define NEWS_MAX_MS 60000u
 #define COUNTERS_MAX 16u
-#define QUICK_MS 5000u           /* never too far apart for any sampling */
-#define WORST_UW 100000000000ull /* 100 kW: as the courier takes for possible */
+#define QUICK_MS 5000u           /* close enough for any sampling */
+#define WORST_UW 100000000000ull /* 100 kW: the courier's limit too */
 
-/* The energy counter of a chassis. It lives here, since the courier may be started
- * anew. */
+/* A chassis' energy counter. It is kept here, since the courier may be restarted. */
 struct counter {
 	char chip[160];
 	struct energy_counter energy;
@@ -66,7 +65,7 @@ static struct counter *find_counter(struct redfish *r, const char *chip)
 	return c;
 }
 
-/* Joules since the first reading; false: not countable */
+/* Joules since the first reading; false: not usable as a counter */
 static bool count_energy(struct redfish *r, struct source_channel *ch)
 {
 	struct counter *c = find_counter(r, ch->chip);
@@ -99,7 +98,7 @@ static bool take(struct redfish *r, const struct courier_channel *from,
 							 : SOURCE_DOMAIN_NONE;
 	to->index = from->index;
 	to->value = to->raw = from->raw;
-	/* the same clock, unless somebody lies: then it is of now at the latest */
+	/* the same clock, unless somebody lies, so never in the future */
 	to->measured_ns = from->measured_ns < now_ns ? from->measured_ns : now_ns;
 	(void)snprintf(to->name, sizeof(to->name), "%s", from->name);
 	(void)snprintf(to->chip, sizeof(to->chip), "%s", from->chip);
@@ -129,8 +128,8 @@ static int redfish_sample(void *state, struct source_snapshot *out, struct err *
 	return 0;
 }
 
-/* Two readings belong together when not more than three samplings lie between them, so
- * what is read seldom is not sampled more often than half again as often. */
+/* Readings are integrated if at most three samplings lie between them, so a source that
+ * is rarely read is sampled at most half again as often. */
 static uint64_t redfish_pace_ms(const void *state)
 {
 	const struct redfish *r = state;

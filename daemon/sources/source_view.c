@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the collectors of energy sources have in common. */
+/* Shared by the collectors of energy sources. */
 #include "daemon/sources/source_view.h"
 
 #include <errno.h>
