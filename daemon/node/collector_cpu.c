@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* CPU time of the whole node by mode, and how many CPUs there are: what the units' CPU
- * time is compared with. */
+/* CPU time of the whole node by mode, and the number of CPUs, to compare units' CPU
+ * time with. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,9 +13,8 @@
 #include "lib/fs.h"
 #include "lib/parse.h"
 
-/* The kernel's sums may fall a little (idle and iowait are estimates); a fall of this
- * many seconds or more means that they lost a part for good, as when a CPU goes away.
- */
+/* The kernel's sums may decrease slightly (idle and iowait are estimates); a decrease
+ * of this many seconds or more is permanent, as when a CPU goes offline. */
 #define JUMP_SECONDS 3
 
 static const char *const mode_names[CPU_MODES] = {
@@ -30,7 +29,7 @@ struct cpu {
 	uint64_t factor; /* ticks * factor / 10^decimals = seconds */
 	unsigned decimals;
 	uint64_t raw[CPU_MODES];    /* the highest reading since the last jump */
-	uint64_t before[CPU_MODES]; /* ticks that jumps took away */
+	uint64_t before[CPU_MODES]; /* ticks lost in jumps */
 	uint32_t cpus, threads;
 };
 
@@ -47,8 +46,8 @@ static void cpu_close(void *state)
 	free(c);
 }
 
-/* Threads per core: from the topology of a CPU that is online, else from cpuinfo, which
- * some architectures leave silent about it. */
+/* Threads per core: from the topology of an online CPU, else from cpuinfo, which does
+ * not have it on some architectures. */
 static uint32_t read_threads(const struct env *env, uint32_t cpu)
 {
 	char path[96], text[4096];
@@ -96,8 +95,8 @@ static int cpu_open(const struct env *env, void **ret_state, struct err *err)
 	return 0;
 }
 
-/* Follows one mode without ever falling: a small step back waits until the kernel's
- * number has caught up, a jump goes on counting from the new one. */
+/* Follows one mode without ever decreasing: after a small decrease it waits until the
+ * kernel's number has caught up, after a jump it counts on from the new value. */
 static uint64_t follow(struct cpu *c, int mode, uint64_t now)
 {
 	uint64_t *raw = &c->raw[mode];

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* InfiniBand and Omni-Path ports from sysfs. Names and units are those of
- * node_exporter's infiniband collector, which the peer kept; counters that a device
- * does not have are left out. Source: kernel
- * Documentation/ABI/stable/sysfs-class-infiniband.
- */
+ * node_exporter's infiniband collector, as in the peer; missing counters are left out.
+ * Source: kernel Documentation/ABI/stable/sysfs-class-infiniband. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -146,7 +144,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(x, y);
 }
 
-/* Names in a folder, sorted; how many, or negative errno. */
+/* Sorted names in a folder; how many, or negative errno. */
 static int list(int dirfd, const char *path, char (*ret)[NAME_BYTES], size_t max,
 		struct err *err)
 {
@@ -272,7 +270,7 @@ static int put_device(struct infiniband *ib, struct prom *out, const char *devic
 
 	snprintf(path, sizeof(path), ROOT "/%.63s", device);
 	auto_close int devfd = fs_opendir_at(ib->sysfd, path, err);
-	/* gone since it was listed: unplugged, which is no failure */
+	/* unplugged since it was listed, which is not an error */
 	if (devfd < 0)
 		return devfd == -ENOENT ? 0 : devfd;
 	put_info(out, devfd, device);

@@ -13,8 +13,8 @@
 #define FIELDS_MAX 256
 #define NAME_BYTES 96
 
-/* A metric is made for each line that is seen, and kept: families are known by address.
- */
+/* A metric is created when its line is first seen, and kept: families are compared by
+ * address. */
 struct field {
 	char line[NAME_BYTES]; /* name in the file */
 	char name[NAME_BYTES]; /* of the metric */
@@ -78,11 +78,11 @@ static void metric_name(const struct meminfo_line *l, struct buf *out)
 		buf_puts(out, "_bytes");
 }
 
-/* The field of a line, made at the first sight of it; NULL when there is no room. */
+/* The field of a line, created when it is first seen; NULL: no room. */
 static struct field *field_of(struct meminfo *m, const struct meminfo_line *l,
 			      size_t at)
 {
-	/* lines come in the same order at every reading */
+	/* lines come in the same order at each reading */
 	if (at < m->count && strlen(m->fields[at]->line) == l->name_len &&
 	    memcmp(m->fields[at]->line, l->name, l->name_len) == 0)
 		return m->fields[at];

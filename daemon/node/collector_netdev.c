@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Traffic of the node's network interfaces from /proc/net/dev, chosen by a regular
- * expression that finds a match anywhere in the name, as the peer's do. */
+/* Traffic of the node's network interfaces from /proc/net/dev, selected by an
+ * unanchored regular expression, as in the peer. */
 #include <errno.h>
 #include <regex.h>
 #include <stdlib.h>
@@ -44,7 +44,7 @@ struct netdev {
 	const char *hostname;
 	regex_t pattern;
 	bool has_pattern, exclude;
-	struct buf labels; /* of the interface at hand */
+	struct buf labels; /* of the current interface */
 };
 
 static void netdev_close(void *state)
@@ -92,7 +92,7 @@ static bool wanted(const struct netdev *n, const char *name)
 	       (regexec(&n->pattern, name, 0, NULL, 0) == 0) != n->exclude;
 }
 
-/* The interface's name, "": too long to be one. */
+/* The interface's name; "": too long. */
 static const char *name_of(const struct netdev_line *l, char name[64])
 {
 	size_t len = l->name_len < 64 ? l->name_len : 0;
@@ -102,7 +102,8 @@ static const char *name_of(const struct netdev_line *l, char name[64])
 	return name;
 }
 
-/* An interface may come later, so it is no error; a pattern in another dialect is. */
+/* An interface may appear later, so a missing one is not an error; a pattern in another
+ * dialect is. */
 static int check_pattern(struct netdev *n, const struct options *o, struct err *err)
 {
 	struct netdev_line l;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Parsers of the node's procfs files, apart from their collectors so that they can be
- * fuzzed alone. */
+/* Parsers of the node's procfs files, separate from the collectors for fuzzing. */
 #include "daemon/node/proc_parse.h"
 
 #include <errno.h>
@@ -8,7 +7,7 @@
 
 #include "lib/parse.h"
 
-/* "cpu" and "cpuN" come first in the file; what follows can be long (intr). */
+/* "cpu" and "cpuN" come first in the file; later lines can be long (intr). */
 #define STAT_CPUS_MAX 65536
 
 static bool parse_total(const char *p, const char *end, struct proc_stat *ret)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Whole procfs files by pread from 0: one system call for most, no open and close. */
+/* Reads whole procfs files by pread() from 0: usually one system call, no open and
+ * close. */
 #include "daemon/node/procfile.h"
 
 #include <errno.h>

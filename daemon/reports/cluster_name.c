@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What this cluster is called, so that one configuration serves several. */
+/* The cluster's name, found automatically so that one configuration serves several. */
 #include "daemon/reports/cluster_name.h"
 
 #include <ctype.h>
@@ -21,7 +21,7 @@ int cluster_name_of(const char *path, char *ret, size_t size)
 	const struct slurmconf_pair *pair = slurmconf_get(&c, "ClusterName");
 	size_t len = pair ? strlen(pair->value) : 0;
 
-	if (!len || len >= size) /* whatever an include lacks */
+	if (!len || len >= size) /* even if an include is missing */
 		return rc < 0 ? rc : -ENOENT;
 	for (size_t i = 0; i <= len; i++)
 		ret[i] = (char)tolower((unsigned char)pair->value[i]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Times of a few numbers: enough to say how far behind the sending is. */
+/* A few (sequence number, time) marks, to say how far behind the sending is. */
 #include "daemon/reports/report_age.h"
 
 #include <dirent.h>
@@ -59,7 +59,7 @@ void report_age_note(struct report_age *a, uint64_t first, uint64_t last,
 		newest->seq = last;
 		return;
 	}
-	if (a->count == REPORT_AGE_MARKS) { /* every other one */
+	if (a->count == REPORT_AGE_MARKS) { /* keep every other one */
 		a->count = 0;
 		for (uint32_t i = 0; i < REPORT_AGE_MARKS; i += 2)
 			a->marks[a->count++] = a->marks[i];

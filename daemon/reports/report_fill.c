@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a report says of a unit. */
+/* Fills in reports. */
 #include "daemon/reports/report_fill.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@
 
 #define SET(r, member, text) report_set(r, (r)->member, sizeof((r)->member), text)
 
-/* The wire has its own numbers. */
+/* Numbers on the wire are independent of enum energy_domain. */
 _Static_assert(ENERGY_PACKAGE + 1 == REPORT_PACKAGE && ENERGY_DRAM + 1 == REPORT_DRAM &&
 		       ENERGY_PSYS + 1 == REPORT_PSYS && ENERGY_GPU + 1 == REPORT_GPU &&
 		       ENERGY_HOST + 1 == REPORT_HOST &&

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Goes over the unit table and says what is due. What must not be forgotten is in the
- * table's file; what is here may be lost with the process, and costs a START or a step
- * that is told twice. */
+/* Walks the unit table and decides what is due. Persistent state is in the table's
+ * file; what is here may be lost with the process, which at most repeats a START or a
+ * step. */
 #include "daemon/reports/reporter.h"
 
 #include <errno.h>
@@ -13,15 +13,15 @@
 #include "lib/clock.h"
 
 #define MEMORY_NS (10 * NSEC_PER_SEC)
-/* A round that comes later than this: the daemon was stopped, the machine asleep. */
+/* A later round than this: the daemon was stopped, or the machine was suspended. */
 #define GAP_NS (15 * NSEC_PER_SEC)
 /* A unit whose energy is not settled by then gets a provisional final report. */
 #define PROVISIONAL_NS (3 * NSEC_PER_SEC)
-/* A step is told when its last record and its energy have had time to come... */
+/* A step is reported when its last record and its energy have had time to come... */
 #define STEP_SETTLED_NS (10 * NSEC_PER_SEC)
 /* ...and a unit with so many of them before its window ends */
 #define STEPS_ENOUGH 128u
-/* So many ended units wait: no time for late energy */
+/* With so many ended units waiting, do not wait for late energy */
 #define CROWD 512u
 
 #define TIMES (REPORT_FINAL - REPORT_START + 1)
@@ -36,11 +36,11 @@ struct reporter {
 	struct reporter_params p;
 	struct seen *seen; /* by slot */
 	uint32_t cursor;
-	uint32_t ended; /* units, in the last round */
+	uint32_t ended; /* ended units in the last round */
 	uint64_t gap_from_ns, gap_to_ns;
 	uint64_t last_ns, memory_until_ns;
-	/* Boottime: windows that end after the one, at the other at the latest, are to
-	 * be closed */
+	/* Boottime: close windows that end after the first and no later than the
+	 * second */
 	uint64_t cut_from_ns, cut_to_ns;
 	uint32_t sources[ENERGY_DOMAINS];
 	uint64_t changes;
@@ -48,7 +48,7 @@ struct reporter {
 	struct report report; /* scratch: large */
 };
 
-/* ---- what nobody saw ------------------------------------------------------------- */
+/* ---- time without a daemon ------------------------------------------------------- */
 
 static uint64_t overlap(uint64_t a0, uint64_t a1, uint64_t b0, uint64_t b1)
 {
@@ -66,7 +66,7 @@ static void note_gap(struct reporter *r, uint32_t i, uint64_t from_ns, uint64_t 
 		unit_report_unobserved(r->p.units, i, ns);
 }
 
-/* The unit in the slot, which may be new to this process */
+/* The state of the unit in the slot, which may be new to this process */
 static struct seen *meet(struct reporter *r, uint32_t i)
 {
 	struct seen *s = &r->seen[i];
@@ -102,8 +102,8 @@ static void note_late_round(struct reporter *r, uint64_t now_ns)
 
 /* ---- once a second --------------------------------------------------------------- */
 
-/* A young unit is read when it is twice as old as the last time: what lives for seconds
- * has an average, too, and what lives for days costs no more than that. */
+/* A young unit is read when its age has doubled since the last reading: a unit of a few
+ * seconds gets an average too, and a long one costs hardly more. */
 static bool is_young(const struct seen *s, const struct unit *unit, uint64_t now_ns)
 {
 	uint64_t age = s->memory_ns > unit->started_boottime_ns
@@ -139,7 +139,8 @@ static void read_memory(struct reporter *r, uint64_t now_ns)
 	}
 }
 
-/* `other` where no part of the node was ever measured is `host` under another name. */
+/* If no part of the node was ever measured, `other` is just `host` under another
+ * name. */
 static bool has_parts(const struct energy_node *n)
 {
 	return n->source[ENERGY_PACKAGE] || n->measured_uj[ENERGY_PACKAGE] ||
@@ -159,7 +160,7 @@ static void take_sources(struct reporter *r)
 	r->changes = n->changes;
 }
 
-/* What was measured before the change is the old source's. */
+/* What was measured before a change belongs to the old source. */
 static void look_at_sources(struct reporter *r)
 {
 	struct units *u = r->p.units;
@@ -172,9 +173,9 @@ static void look_at_sources(struct reporter *r)
 	take_sources(r);
 }
 
-/* The last end of a window of the unit that has passed, 0: none since the last time.
- * The first one after the start of the daemon ends a window, not the one before it:
- * counters of now are no counters of then. Each unit has its own time, which nobody can
+/* The latest window end of the unit that has passed since the last time, 0: none. The
+ * first one after the daemon's start ends a window without backdating: present counters
+ * are not those of an earlier time. Each unit has its own time base, which nobody can
  * set. */
 static uint64_t boundary_of(const struct reporter *r, uint32_t i)
 {
@@ -188,7 +189,7 @@ static uint64_t boundary_of(const struct reporter *r, uint32_t i)
 	return boundary;
 }
 
-/* All steps are read once before windows are closed. */
+/* Reads all steps once before windows are closed. */
 static void prepare_cut(struct reporter *r, uint64_t now_ns)
 {
 	struct units *u = r->p.units;
@@ -217,7 +218,7 @@ void reporter_round(struct reporter *r, uint64_t now_ns)
 
 static bool has_room(const struct report_batch *b)
 {
-	/* an interval, a final and all their steps */
+	/* an interval, a final report and all their steps */
 	return b->count + 3 <= REPORTER_ITEMS &&
 	       b->steps + (size_t)2 * REPORT_STEPS_MAX <= REPORTER_STEPS &&
 	       b->len + (size_t)2 * REPORT_BYTES_MAX <= REPORTER_BYTES;
@@ -229,7 +230,7 @@ static struct report_item *put(struct reporter *r, struct report_batch *b, uint3
 	struct report_item *item = &b->items[b->count];
 
 	if (len < 0)
-		return NULL; /* does not happen: has_room() */
+		return NULL; /* cannot happen: has_room() */
 	*item = (struct report_item){
 		.serial = unit_serial(r->p.units, i),
 		.unit = i,
@@ -244,7 +245,7 @@ static struct report_item *put(struct reporter *r, struct report_batch *b, uint3
 	return item;
 }
 
-/* Has the step something to tell that no report has told? */
+/* Whether the step has something that no report contains. */
 static bool step_due(const struct reporter *r, uint32_t s, uint64_t now_ns)
 {
 	const struct step *step = steps_get(r->p.units, s);
@@ -333,7 +334,7 @@ static void gather_running(struct reporter *r, struct report_batch *b, uint32_t 
 	uint64_t unit_now_ns = report_time_of(units_get(u, i), now_ns);
 	uint32_t hash = report_fill_hash(u, i);
 
-	/* it went on after it had seemed to be over */
+	/* it continued after it had seemed to be over */
 	if (unit_report(u, i)->marks & (REPORT_FINISHED | REPORT_FINISHING))
 		unit_report_mark(u, i, 0, REPORT_FINISHED | REPORT_FINISHING);
 	if (s->start_hash != hash) {
@@ -360,9 +361,9 @@ static void gather_ended(struct reporter *r, struct report_batch *b, uint32_t i,
 	const struct unit_report *ur = unit_report(u, i);
 	bool settled = unit_report_settled(u, i, now_ns) || r->ended > CROWD;
 
-	if (ur->marks & REPORT_PENDING) { /* of an earlier round, or process */
+	if (ur->marks & REPORT_PENDING) { /* from an earlier round, or process */
 		put_interval(r, b, i, now_ns);
-		b->more = true; /* whether it is the last is seen afterwards */
+		b->more = true; /* later it will be known whether it is the last */
 		return;
 	}
 	unit_report_take_energy(u, i, r->sources);
@@ -404,7 +405,7 @@ void reporter_gather(struct reporter *r, struct report_batch *b, uint64_t now_ns
 		}
 		meet(r, r->cursor);
 		if (units_get(u, r->cursor)->marks & UNIT_UNREAD)
-			continue; /* where its windows begin is not known yet */
+			continue; /* the start of its windows is not known yet */
 		if (units_get(u, r->cursor)->state == UNIT_RUNNING)
 			gather_running(r, b, r->cursor, now_ns);
 		else
@@ -414,7 +415,7 @@ void reporter_gather(struct reporter *r, struct report_batch *b, uint64_t now_ns
 	r->cut_from_ns = r->cut_to_ns;
 }
 
-/* ---- after the spool ------------------------------------------------------------- */
+/* ---- after writing --------------------------------------------------------------- */
 
 static void settle_item(struct reporter *r, const struct report_item *item)
 {
@@ -422,7 +423,7 @@ static void settle_item(struct reporter *r, const struct report_item *item)
 	uint32_t i = item->unit;
 
 	r->written[item->type - REPORT_START]++;
-	/* the slot may have been given to another unit meanwhile */
+	/* the slot may have been reused */
 	if (!units_get(u, i) || unit_serial(u, i) != item->serial)
 		return;
 	switch (item->type) {

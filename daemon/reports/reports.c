@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reports from the unit table into the spool, once a second. */
+/* Writes reports from the unit table into the spool, once a second. */
 #include "daemon/reports/reports.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@
 #define STATS_NS (10 * NSEC_PER_SEC)
 #define RETRY_MIN_NS NSEC_PER_SEC
 #define RETRY_MAX_NS (60 * NSEC_PER_SEC)
-#define BATCHES_MAX 64u /* in a round: then the clocks are looked at again */
+#define BATCHES_MAX 64u /* per round; then clocks are read again */
 
 struct reports {
 	struct reports_params p;
@@ -64,7 +64,7 @@ char *reports_folder(const char *folder, const char *hostname)
 	return buf_error(&b) ? NULL : strdup(b.len ? b.data : "");
 }
 
-/* Only the last two components, and what is there stays as it is. */
+/* Only the last two components; existing ones stay as they are. */
 static void make_folder(const char *folder, uid_t uid, gid_t gid)
 {
 	char *parent = strdup(folder);
@@ -115,7 +115,7 @@ static bool open_spool(struct reports *r)
 
 /* ---- a round --------------------------------------------------------------------- */
 
-/* How many items of the batch are in the spool to stay. */
+/* How many items of the batch are durably in the spool. */
 static uint32_t write_batch(struct reports *r)
 {
 	const struct report_batch *b = r->batch;
@@ -139,7 +139,7 @@ static uint32_t write_batch(struct reports *r)
 		report_age_note(&r->age, first, seq, r->p.env->boottime_ns());
 	if (n && spool_sync(r->writer, &err) < 0) {
 		rc = -EIO;
-		n = 0; /* told again: nobody knows what is on the disk */
+		n = 0; /* report them again: what is on the disk is unknown */
 	}
 	if (rc < 0) {
 		say_failure(r, err.text);

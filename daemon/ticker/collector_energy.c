@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the attribution says at its last tick: the node's energy per domain and whose it
- * was, all of one generation of accounts, so that a scrape adds up to the microjoule.
- */
+/* The attribution at its last tick: the node's energy per domain and whose it was, from
+ * one generation of accounts, so that a scrape adds up to the microjoule. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,8 +46,8 @@ static const struct prom_family family_gaps = {
 	"Counters of the source whose measurements while ceemsd was down are unknown "
 	"and missing (ceemsd)"};
 
-/* Labels of a unit, rendered when its first sample is written and again when another
- * source takes over. */
+/* Labels of a unit, rendered with its first sample and again when another source takes
+ * over. */
 struct view {
 	uint64_t serial;
 	char id[RECORD_ID_MAX];
@@ -138,8 +137,8 @@ static bool has_been(const struct energy_node *n, int d)
 	return n->source[d] != ENERGY_NO_SOURCE || n->measured_uj[d];
 }
 
-/* The source of `other` is that of the whole node. Where no part of the node was ever
- * measured `other` is `host` under another name, and not shown. */
+/* `other` has the source of the whole node. If no part of the node was ever measured,
+ * `other` equals `host` and is not exported. */
 static bool is_there(const struct energy_node *n, int d)
 {
 	if (d == ENERGY_HOST)
@@ -292,8 +291,8 @@ static int put_unit(struct energy_view *e, uint32_t i, const struct unit *unit,
 	return 0;
 }
 
-/* The same units as the other series about them: a newer run of a job takes over its
- * series, and short ones have none. */
+/* The same units as in other series: a newer run of a job takes over its series, and
+ * short units have none. */
 static bool is_shown(const struct energy_view *e, uint32_t i, const struct unit *unit)
 {
 	const struct options *o = e->env->options;

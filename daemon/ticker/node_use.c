@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The node's own counters beside those of its units: /proc/stat and /proc/meminfo. */
+/* The node's own counters, to compare with its units': /proc/stat and /proc/meminfo. */
 #include "daemon/ticker/node_use.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include "daemon/node/proc_parse.h"
 #include "lib/clock.h"
 
-/* How far the two ways to count may be apart: ticks on each CPU */
+/* Allowed difference of the two counting methods: ticks per CPU */
 #define AHEAD_TICKS 2u
 
 void node_use_init(struct node_use *n, int procfd)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The energy page as slurmstepd reads it: node, jobs and steps of one tick, and the
- * rate at which they go on until the next. */
+/* The energy page for slurmstepd: node, jobs and steps of one tick, and the rates for
+ * extrapolating to the next. */
 #include "daemon/ticker/page_fill.h"
 
 #include <stdio.h>
@@ -16,8 +16,8 @@
 #include "lib/clock.h"
 #include "lib/parse.h"
 
-/* With less CPU time than this part of the node's, a tick says nothing about what CPU
- * time costs. */
+/* If less than this part of the node's CPU time was used, a tick says nothing about the
+ * cost of CPU time. */
 #define CARD_PARTS 100u
 
 _Static_assert((int)ENERGY_PAGE_DOMAINS == (int)ENERGY_DOMAINS &&
@@ -35,11 +35,11 @@ struct page_fill {
 	const struct env *env;
 	struct sample *sample;
 	struct energy_page_writer *writer;
-	struct energy_page_node node; /* of this tick, and until then the one before */
-	struct gpus_of *gpus;         /* made when a GPU is measured first */
+	struct energy_page_node node; /* of this tick; until then of the last one */
+	struct gpus_of *gpus;         /* made when a GPU is first measured */
 };
 
-/* The next tick's energy is what comes beyond this. */
+/* The baseline for the next tick's energy. */
 static void base(struct page_fill *p)
 {
 	memcpy(p->node.uj, units_energy(p->env->units)->node.measured_uj,
@@ -84,8 +84,7 @@ static uint64_t in_mask(const uint64_t v[ENERGY_DOMAINS], uint32_t mask)
 	return sum;
 }
 
-/* Once the whole node was measured, it is what counts: a sensor that pauses does not
- * turn its joules into others. */
+/* Once the whole node was measured it is the total, even while its sensor pauses. */
 static uint32_t total_mask(const struct energy_node *n)
 {
 	if (n->source[ENERGY_HOST] || n->measured_uj[ENERGY_HOST])
@@ -110,8 +109,8 @@ static void set_domain(struct energy_page_node *node, const struct energy_node *
 							 : ENERGY_PAGE_STALE;
 }
 
-/* Mean power of the last tick; what only the host's sensor knows, of its last interval.
- */
+/* Mean power in the last tick; for what only the host's sensor measures, in its last
+ * interval. */
 static void set_power(struct page_fill *p, const struct energy_node *n,
 		      const uint64_t was_uj[ENERGY_DOMAINS],
 		      const struct ticker_view *v)
@@ -144,7 +143,7 @@ static uint64_t idle_power(const struct energy_node *n, const struct ticker_view
 	return uw;
 }
 
-/* GPUs are not on the card: rows have their power. */
+/* Rates do not include GPUs: rows have their power. */
 static void set_card(struct page_fill *p, const struct energy_node *n,
 		     const struct ticker_view *v)
 {
@@ -227,7 +226,7 @@ static uint64_t part_of(uint64_t uj, uint64_t part, uint64_t all)
 	return part >= all ? uj : (uint64_t)((unsigned __int128)uj * part / all);
 }
 
-/* A step's share of what its unit has provisionally of the host */
+/* A step's share of its unit's provisional host energy */
 static uint64_t step_provisional(const struct unit_energy *unit,
 				 const struct step_energy *step, uint64_t *ret_other)
 {
@@ -248,7 +247,7 @@ static bool holds_cpus(const struct step *step)
 	return step->state == UNIT_RUNNING && step->step != RECORD_STEP_EXTERN;
 }
 
-/* CPUs of all steps that run; more than the unit has where they overlap. */
+/* CPUs of all running steps; more than the unit's if they overlap. */
 static uint64_t held_cpus(struct units *u, uint32_t i)
 {
 	uint64_t n = 0;
@@ -281,7 +280,7 @@ static int put_step(struct page_fill *p, uint32_t job, uint32_t i, uint32_t s,
 	memcpy(row.uj, e->uj, sizeof(row.uj));
 	row.uj[ENERGY_HOST] += host;
 	row.uj[ENERGY_OTHER] += other;
-	/* steps that run at the same time share the unit's idle power */
+	/* concurrent steps share the unit's idle power */
 	if (unit->cpus && held > unit->cpus)
 		row.alloc_mcpu = (uint32_t)part_of(mcpu, unit->cpus, held);
 	row.extra_uw = holds ? part_of(gpu_uw, step->cpus, unit->cpus) : 0;
@@ -338,7 +337,7 @@ static int put_job(struct page_fill *p, uint32_t job, uint32_t i, uint64_t gpu_u
 			energy_account_now(&e->account, (enum energy_domain)d, &some);
 		provisional = d == ENERGY_HOST ? some : provisional;
 	}
-	/* its reader, the extern step's slurmstepd, looks at the job's control group */
+	/* its reader, the extern step's slurmstepd, reads the job's control group */
 	if (row.stepd_pid && p->sample)
 		(void)sample_job_cpu(p->sample, i, &row.cpu_ns);
 	finish_row(p, &row, provisional);
@@ -371,7 +370,7 @@ int page_fill_tick(struct page_fill *p, struct err *err)
 
 	if (!v.going)
 		return 0;
-	if (v.t1_ns <= v.t0_ns) { /* only a beginning */
+	if (v.t1_ns <= v.t0_ns) { /* just the start */
 		base(p);
 		return 0;
 	}

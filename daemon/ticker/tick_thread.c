@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Wakes up with the sensors and ticks: a tick that waited for the main loop would split
- * what was measured by what was used some time later. */
+/* Wakes up with the sensors and ticks: a tick that waited for the main loop would
+ * divide measured energy by later use. */
 #include "daemon/ticker/tick_thread.h"
 
 #include <errno.h>

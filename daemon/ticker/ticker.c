@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* When and from what an energy tick is made. The arithmetic is energy.c's, the memory
- * units_energy.c's; here is what the machine says: sensors, CPU time, allocations. */
+/* When an energy tick is made, and from what. energy.c does the arithmetic,
+ * units_energy.c the memory; here are the inputs: sensors, CPU time, allocations. */
 #include "daemon/ticker/ticker.h"
 
 #include <errno.h>
@@ -20,9 +20,9 @@
 #include "lib/log.h"
 
 #define MEMORY_NS (10 * NSEC_PER_SEC)
-/* A sensor that should have answered by now ends nobody's tick. */
+/* A sensor that is overdue does not hold up a tick. */
 #define PATIENCE_PARTS 3u
-/* And what has not been read so long after the start is not waited for any more. */
+/* Do not wait any longer for sensors not read by so long after the start. */
 #define RESUME_NS (90 * NSEC_PER_SEC)
 
 struct ticker {
@@ -37,22 +37,22 @@ struct ticker {
 	struct node_use node;
 	uint64_t interval_ns;
 
-	bool going, resumes; /* resumes: the first tick begins where the last one of an
-				earlier daemon ended */
+	bool going, resumes; /* resumes: the first tick begins at an earlier daemon's
+				last one */
 	uint64_t born_ns, t0_ns, t1_ns;
 	uint64_t memory_until_ns;
 	uint64_t cpu_ns; /* in the last tick */
 	uint32_t cpus;
 	bool host_begun;           /* an interval of its sensor is open */
-	bool host_waits;           /* an earlier daemon's, and it was not read yet */
+	bool host_waits;           /* an earlier daemon's, not read again yet */
 	uint64_t marked_asking_ns; /* the sampling that was marked last */
 	uint64_t gaps_said, gaps[METERS_SOURCES]; /* see struct ticker_view */
 	uint32_t cut_said;
-	struct gpu_maps *gpu_maps; /* made when a GPU is measured first */
+	struct gpu_maps *gpu_maps; /* made when a GPU is first measured */
 };
 
-/* An earlier daemon's last tick is where the first of ours begins: sensors and the
- * kernel went on to count meanwhile. */
+/* Our first tick begins at an earlier daemon's last one: sensors and the kernel
+ * continued to count. */
 static void plan_resume(struct ticker *t)
 {
 	const struct energy_state *e = units_energy(t->units);
@@ -63,7 +63,7 @@ static void plan_resume(struct ticker *t)
 	node_use_resume(&t->node, e->kept.cpu_ns, e->kept.ahead_ns);
 	t->t0_ns = t->t1_ns = e->node.last_ns;
 	t->resumes = true;
-	/* who ended meanwhile stays until that tick */
+	/* units that ended meanwhile stay until that tick */
 	units_energy_ticking(t->units, true);
 }
 
@@ -108,7 +108,7 @@ void ticker_free(struct ticker *t)
 	free(t);
 }
 
-/* The sensor that says where a tick ends */
+/* The sensor that determines a tick's end */
 static const struct meter *leader(const struct ticker *t)
 {
 	static const enum meters_slot order[] = {METERS_PACKAGE, METERS_PSYS,
@@ -127,7 +127,7 @@ bool ticker_due(struct ticker *t)
 	uint64_t now_ns = t->env->boottime_ns();
 	uint64_t since_ns = now_ns - (t->going ? t->t1_ns : t->born_ns);
 
-	/* a little early is better than one sampling later */
+	/* rather slightly early than one sampling late */
 	if (t->going && since_ns < t->interval_ns - t->interval_ns / 10)
 		return false;
 	meters_read(t->meters, now_ns);
@@ -154,7 +154,7 @@ static uint64_t end_of_tick(const struct ticker *t)
 
 /* ---- the host's sensor ----------------------------------------------------------- */
 
-/* A sampling that began at_ns counts for the end of the tick that is nearer. */
+/* A sampling that began at_ns belongs to the nearer end of the tick. */
 static bool belongs_before(const struct energy_tick *k, uint64_t at_ns)
 {
 	return at_ns < k->t0_ns + (k->t1_ns - k->t0_ns) / 2;
@@ -173,7 +173,7 @@ static int host_close(struct ticker *t, struct energy_node *node, const struct m
 	return rc;
 }
 
-/* One of the two moments of a tick at which host intervals begin and end. */
+/* Begin or end of a tick, where host intervals begin and end. */
 static int host_moment(struct ticker *t, struct energy_node *node,
 		       const struct energy_tick *k, bool before, bool *closed)
 {
@@ -196,14 +196,14 @@ static int host_moment(struct ticker *t, struct energy_node *node,
 	return rc;
 }
 
-/* Another sensor, the first reading of one, or none any more. True: begins with what it
- * has read now. */
+/* The host sensor changed, was read first, or is gone. True: begin an interval with its
+ * present reading. */
 static bool host_change(struct ticker *t, struct energy_node *node)
 {
 	const struct meter *m = meters_get(t->meters, METERS_HOST);
 	uint32_t source = m->source;
 
-	/* read again at last, but what lies between is not known */
+	/* read again at last, but the energy in between is unknown */
 	bool lost = t->host_waits && !m->waits && !m->fresh;
 	t->host_waits = m->waits;
 	if (source == node->source[ENERGY_HOST] &&
@@ -215,8 +215,8 @@ static bool host_change(struct ticker *t, struct energy_node *node)
 	return true;
 }
 
-/* Does the interval go on that an earlier daemon began? Nobody waits for the answer
- * that it waited for. */
+/* Whether an interval that an earlier daemon began continues. The answer it waited for
+ * will not come. */
 static void host_resume(struct ticker *t, struct energy_node *node)
 {
 	const struct meter *m = meters_get(t->meters, METERS_HOST);
@@ -252,7 +252,7 @@ static struct uses_params params(struct ticker *t, uint64_t t1_ns)
 	return p;
 }
 
-/* The tick is done: whose energy is in it, for this daemon and for a later one */
+/* After the tick: which energy it contains, for this daemon and the next */
 struct taken {
 	bool slot[METERS_SLOTS];
 };
@@ -274,7 +274,7 @@ static void commit(struct ticker *t, struct energy_state *draft,
 	t->resumes = false;
 }
 
-/* What was used so far belongs to no tick: nobody measured then. */
+/* Use up to now belongs to no tick: nothing was measured. */
 static int begin(struct ticker *t, uint64_t t1_ns, struct err *err)
 {
 	struct uses_params p = params(t, t1_ns);
@@ -387,8 +387,8 @@ static int divide(struct ticker *t, struct energy_state *draft, uint64_t t1_ns,
 	return rc;
 }
 
-/* Nobody need learn the idle power of a model, which knows it. It is that of `other`
- * where other is the whole node. */
+/* A model knows its idle power, so it is not learned. It is that of `other` if other is
+ * the whole node. */
 static void put_in_force(struct ticker *t)
 {
 	uint64_t *other_uw = &t->config.idle_uw[ENERGY_OTHER];

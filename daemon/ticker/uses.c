@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* From the unit table to what the attribution splits by: CPU time since the last tick,
+/* From the unit table to the inputs of the attribution: CPU time since the last tick,
  * allocations, memory, GPUs. */
 #include "daemon/ticker/uses.h"
 
@@ -53,7 +53,7 @@ static int reserve_gpus(struct uses *w, size_t units)
 	}
 	if (w->map)
 		return 0;
-	/* sensors count devices as Slurm does, as far as anybody knows */
+	/* sensors number devices as Slurm does, as far as known */
 	w->map = calloc(1, sizeof(*w->map));
 	if (!w->map)
 		return -ENOMEM;
@@ -70,7 +70,7 @@ static void take_gpus(struct uses *w, const struct uses_params *p,
 	struct gpu_use found[GPUS_PER_UNIT];
 	int n = -EAGAIN;
 
-	/* how much a share is only slurmd knows, which is asked now */
+	/* only slurmd knows the size of a share: ask it now */
 	if (unit->gpu_share[0] && p->gpu_maps)
 		n = gpu_maps_of(p->gpu_maps, unit, found, GPUS_PER_UNIT);
 	if (n < 0)
@@ -92,8 +92,7 @@ static uint64_t cpu_ns(const struct unit_totals *t)
 	return t->cpu_user_ns + t->cpu_system_ns;
 }
 
-/* A step that was found by its directory had used what it used before anybody looked.
- */
+/* Use of a discovered step before it was found is not charged. */
 static void greet_steps(struct units *u, uint32_t i, struct unit_energy *energy)
 {
 	for (uint32_t s = units_first_step(u, i); s != UNITS_NONE;
@@ -125,7 +124,7 @@ static uint64_t rss_kib(const struct uses_params *p, uint32_t i)
 	return bytes / 1024;
 }
 
-/* A unit that was found by its directory has what its cpuset says. */
+/* For a unit found by its directory the CPUs of its cpuset. */
 static uint32_t cpus_of(const struct uses_params *p, const struct unit *unit,
 			uint32_t i)
 {
@@ -141,7 +140,7 @@ static void take_unit(struct uses *w, const struct uses_params *p, uint32_t i)
 	w->accounts[w->account_count++] = &energy->account;
 	greet_steps(p->units, i, energy);
 	unit_total(p->units, i, &t);
-	if (unit->marks & UNIT_UNREAD) /* what it had used before is not ours */
+	if (unit->marks & UNIT_UNREAD) /* its earlier use is not charged */
 		energy->charged_cpu_ns = cpu_ns(&t);
 	uint64_t used = cpu_ns(&t), charged = energy->charged_cpu_ns;
 	uint64_t new_ns = used > charged ? used - charged : 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One thread between the web server and the scrape: everybody who asked before a
- * collection began gets that one. */
+/* One thread between web server and scrape: all requests that came before a collection
+ * began share it. */
 #include "daemon/web/flight.h"
 
 #include <errno.h>
@@ -29,7 +29,7 @@ static void serve_all(struct flight *f, struct flight_wait *list)
 	if (rc < 0)
 		log_error("metrics: %s, requests answered with 500", err_text(&err));
 	while (list) {
-		/* the request may be over as soon as it is told */
+		/* the request may end as soon as it is notified */
 		struct flight_wait *next = list->next;
 		if (result)
 			scrape_result_ref(result);

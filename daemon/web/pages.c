@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The four pages there are. A scrape takes its time, so that it is made by a thread of
- * its own (flight.c) while the connection sleeps. */
+/* The daemon's four pages. A scrape takes time, so a separate thread makes it
+ * (flight.c) while the connection sleeps. */
 #include "daemon/web/pages.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@ struct pages {
 	struct web *web;
 };
 
-/* A scrape that is asked for. */
+/* A requested scrape. */
 struct asked {
 	struct web_request *request;
 	struct flight_wait wait;
@@ -72,7 +72,7 @@ static void answer_metrics(struct asked *a)
 	web_add_header(r, MHD_HTTP_HEADER_VARY, "Accept, Accept-Encoding");
 	if (gzip)
 		web_add_header(r, MHD_HTTP_HEADER_CONTENT_ENCODING, "gzip");
-	/* the response's now */
+	/* now owned by the response */
 	web_answer_shared(r, MHD_HTTP_OK, type, body->data, body->len, release_result,
 			  steal_ptr(&a->result));
 }
@@ -103,7 +103,7 @@ static void serve_metrics(void *arg, struct web_request *r)
 	if (!a) {
 		a = *web_state(r) = calloc(1, sizeof(*a));
 		if (!a)
-			return; /* which closes the connection */
+			return; /* closes the connection */
 		a->request = r;
 		submit(arg, a);
 	} else if (a->rc == 0) {
@@ -236,7 +236,7 @@ int pages_start(const struct pages_params *params, struct pages **ret, struct er
 	p->before_threads = params->before_threads;
 	p->arg = params->arg;
 	p->telemetry_path = strdup(params->telemetry_path);
-	/* the first of two with one path wins */
+	/* the first of two with the same path wins */
 	p->routes[0] = (struct web_route){
 		.path = p->telemetry_path, .handle = serve_metrics, .end = end_metrics};
 	p->routes[1] = (struct web_route){.path = "/units", .handle = serve_units};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Runs the collectors for a scrape, with what the exporter says about itself. Several
- * servers scraping at once share collections; none ever sees a half-made one. */
+/* Runs the collectors for a scrape, and adds the exporter's own metrics. Concurrent
+ * scrapes share collections, and never see an incomplete one. */
 #include "daemon/web/scrape.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "lib/log.h"
 
 #define LINGER_GAPS 3u
-/* A scraper that was away for a day is no reason to keep ended units for three. */
+/* A scraper that was absent for a day is no reason to keep ended units for three. */
 #define LINGER_MOST_MS 3600000u
 
 #define REOPEN_NS (60 * NSEC_PER_SEC)
@@ -26,7 +26,7 @@ static const struct prom_family duration_family = {
 static const struct prom_family success_family = {
 	"ceems_scrape_collector_success", PROM_GAUGE, "Whether a collector succeeded"};
 
-/* A collector and where it stands. Touched by the one thread that collects. */
+/* A collector and its state. Used only by the thread that collects. */
 struct runner {
 	const struct collector *c;
 	void *state;
@@ -54,14 +54,15 @@ struct scrape {
 	size_t count;
 	struct self *self;
 
-	pthread_mutex_t mutex; /* everything below; never held while collecting */
+	pthread_mutex_t
+		mutex; /* protects everything below; never held while collecting */
 	pthread_cond_t done;
 	bool running;
 	uint64_t started, finished; /* numbers of collections, from 1 */
 	unsigned waiting;
-	struct scrape_result *last; /* kept while somebody waits for it */
+	struct scrape_result *last; /* kept while anybody waits for it */
 	int last_rc;
-	struct prom *spare; /* the memory of a result that is over, for the next one */
+	struct prom *spare; /* memory of a finished result, for reuse */
 	uint64_t start_ns, longest_gap_ns;
 	void (*put_own)(void *arg, struct prom *out);
 	void *own_arg;
@@ -91,7 +92,7 @@ static void open_runner(struct scrape *s, struct runner *r, uint64_t now_ns)
 			 err_text(&err));
 }
 
-/* One collector: its samples, or none of them. Returns whether it succeeded. */
+/* Runs one collector: all of its samples, or none. Returns whether it succeeded. */
 static bool run_collector(struct scrape *s, struct runner *r, struct prom *out)
 {
 	uint64_t now_ns = s->params.env->boottime_ns();
@@ -212,7 +213,7 @@ static struct scrape_result *result_new(struct scrape *s, struct prom *spare)
 	return r;
 }
 
-/* Drops one reference; the caller holds the mutex. Returns what is to be freed. */
+/* Drops a reference, mutex held. Returns what must be freed. */
 static struct scrape_result *unref_locked(struct scrape *s, struct scrape_result *r)
 {
 	if (!r || --r->refs)
@@ -241,7 +242,7 @@ void scrape_result_unref(struct scrape_result *r)
 	result_free(r);
 }
 
-/* Called with the mutex, which is left while collecting. */
+/* Called with the mutex, which is released while collecting. */
 static void run_locked(struct scrape *s)
 {
 	uint64_t now_ns = s->params.env->boottime_ns();
@@ -284,7 +285,7 @@ int scrape_get(struct scrape *s, struct scrape_result **ret, struct err *err)
 	struct scrape_result *r = rc == 0 ? s->last : NULL;
 	if (r)
 		r->refs++;
-	/* Nobody else can want it: later requests need a later collection. */
+	/* Nobody else can need it: later requests need a later collection. */
 	struct scrape_result *old = NULL;
 	if (!s->waiting) {
 		old = unref_locked(s, s->last);
@@ -298,9 +299,9 @@ int scrape_get(struct scrape *s, struct scrape_result **ret, struct err *err)
 	return 0;
 }
 
-/* Level 1 and small tables: what counts is the node's CPU time, and the text is so
- * repetitive that more of either gains little. zlib clears and frees its tables each
- * time, so a small text gets a small window. */
+/* Level 1 and small tables: the node's CPU time matters most, and the text is so
+ * repetitive that more gains little. zlib clears and frees its tables each time, so a
+ * small text gets a small window. */
 static int compress_body(const struct buf *in, struct buf *out)
 {
 	z_stream z = {0};

@@ -17,7 +17,7 @@
 #include "lib/fs.h"
 #include "lib/parse.h"
 
-#define FDS_MAX (1u << 20) /* directory entries looked at */
+#define FDS_MAX (1u << 20) /* limit of directory entries read */
 
 struct self {
 	const struct env *env;
@@ -26,8 +26,8 @@ struct self {
 	bool size_counts_fds; /* st_size of self/fd is their number (Linux 6.2 on) */
 };
 
-/* Field n (from 1) of /proc/PID/stat; the name in field 2 may hold blanks and
- * parentheses, so counting starts behind the last ')'. */
+/* Field n (from 1) of /proc/PID/stat; the name in field 2 may contain blanks and
+ * parentheses, so counting starts after the last ')'. */
 static int stat_field(const char *text, size_t len, unsigned n, uint64_t *ret)
 {
 	const char *end = text + len;
@@ -81,8 +81,8 @@ static uint64_t count_entries(DIR *d)
 	return n;
 }
 
-/* Looked at once: where both agree the size is the number. Listing the files of all
- * jobs was an eighth of a scrape. */
+/* Checked once: if st_size equals the number of entries, it is used from then on.
+ * Listing them, with files of many jobs open, took an eighth of a scrape. */
 static bool size_counts_fds(const struct self *s)
 {
 	struct stat st;
@@ -92,7 +92,7 @@ static bool size_counts_fds(const struct self *s)
 	       (uint64_t)st.st_size == count_entries(d);
 }
 
-/* 0, or -errno when /proc does not say */
+/* 0, or -errno if /proc does not tell */
 static int count_fds(const struct self *s, uint64_t *ret)
 {
 	struct stat st;
