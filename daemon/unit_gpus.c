@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which devices a Slurm job holds, as samples. The indices come from the job's record
- * and mean nothing without slurmd's own list (daemon/gpus.h). */
+/* The devices of a Slurm job, as samples. The indices are from the job's record and
+ * need slurmd's own list (daemon/gpus.h). */
 #include "daemon/unit_gpus.h"
 
 #include <errno.h>
@@ -16,17 +16,17 @@
 #include "lib/log.h"
 #include "lib/wait.h"
 
-#define MAPS_MAX 64 /* slurmds of one host */
+#define MAPS_MAX 64 /* slurmds on one host */
 #define RETRY_NS (60 * NSEC_PER_SEC)
-#define PATIENCE_MS 250 /* of a scrape, for a slurmd that has just been asked */
+#define PATIENCE_MS 250 /* how long a scrape waits for a slurmd that was just asked */
 
-/* Asked on a thread of its own: without its slurmctld a slurmd -G may take until its
+/* Asked on a separate thread: without its slurmctld a slurmd -G may take until its
  * deadline, and scrapes hold the daemon's lock. */
 struct question {
 	pthread_t thread;
 	pthread_mutex_t mutex;
 	pthread_cond_t change;
-	bool answered; /* under mutex; what follows is the asker's again then */
+	bool answered; /* under mutex; then the members below are the asker's again */
 	const char *slurmd, *node;
 	int rc;
 	struct err err;
@@ -37,20 +37,20 @@ struct gpu_map {
 	char node[RECORD_NAME_MAX];
 	bool known;
 	uint64_t next_try_ns;
-	struct question *asked; /* NULL: nothing is under way */
+	struct question *asked; /* NULL: none is running */
 	struct gpus gpus;
 };
 
 struct gpu_maps {
 	const struct env *env;
-	char slurmd[256]; /* absolute, "" = there is none */
+	char slurmd[256]; /* absolute; "": there is none */
 	size_t count;
 	struct gpu_map *map[MAPS_MAX];
 	struct log_repeat unknown;
 };
 
-/* --collector.slurm.slurmd-path without a slash is looked for where packages put it;
- * the search path of the environment is not trusted. */
+/* --collector.slurm.slurmd-path without a slash is searched for in the packages'
+ * folders, not in $PATH, which is not trusted. */
 static void find_slurmd(struct gpu_maps *m, const char *name)
 {
 	static const char *const dirs[] = {"/usr/sbin/", "/usr/local/sbin/",
@@ -121,7 +121,7 @@ static struct question *question_new(const struct gpu_maps *m,
 	return NULL;
 }
 
-/* Whether the answer is there, after waiting for at most so long. */
+/* Whether the answer has come, after waiting at most wait_ms. */
 static bool answered(struct question *q, unsigned wait_ms)
 {
 	struct timespec until = wait_in(wait_ms);
@@ -182,7 +182,7 @@ static int take_answer(const struct gpu_maps *m, struct gpu_map *map, struct err
 	question_free(q);
 	if (rc < 0)
 		return rc;
-	/* without a driver the devices have no UUIDs, but still their indices */
+	/* without a driver the devices have indices but no UUIDs */
 	(void)gpus_resolve(&map->gpus, m->env->procfd, NULL);
 	rc = gpus_apply_order_map(&map->gpus, m->env->options->gpu_order_map, err);
 	return rc < 0 ? err_prefix(err, rc, "--collector.slurm.gpu-order-map") : 0;
@@ -280,7 +280,7 @@ static void find(struct gpu_maps *m, const struct unit *unit, struct unit_gpus *
 		return;
 	if (rc == 0) {
 		rc = take(m, map, unit, u, &err);
-		/* what cannot be understood will not be at the next scrape */
+		/* it will not be understood at the next scrape either */
 		u->done = true;
 	}
 	if (rc < 0 && log_repeat_due(&m->unknown, now))

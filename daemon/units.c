@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What ring records mean for units and steps. Each change is one transaction of
- * units_store.c, so that a daemon killed at any instruction goes on with every record
- * applied exactly once. */
+/* The effect of ring records on units and steps. Each change is one transaction of
+ * units_store.c, so that after a daemon is killed at any instruction each record has
+ * been applied exactly once. */
 #include "daemon/units.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ static void keep_first(char *dst, const char *src, size_t size)
 		memcpy(dst, src, size);
 }
 
-/* A job can forge the SLUID in its environment, not the name of its control group. */
+/* A job can forge the SLUID in its environment, but not its control group's name. */
 static void take_sluid(struct unit *unit, const struct record *r)
 {
 	char sluid[CGROUP_SLUID_SIZE];
@@ -52,7 +52,7 @@ static void describe_unit(struct unit *unit, const struct record *r)
 	if (r->memory_bytes)
 		unit->memory_bytes = r->memory_bytes;
 	/* A batch step and the job itself know all of the job's GPUs, a numbered step
-	 * those of its own; without the former the first word counts. */
+	 * its own; without the former the first value counts. */
 	bool whole = r->step == RECORD_STEP_BATCH ||
 		     r->step == RECORD_STEP_INTERACTIVE || r->type == RECORD_UNIT_START;
 	if (*r->gpus && (r->flags & RECORD_GPUS_TRUSTED) && (whole || !*unit->gpus)) {
@@ -60,7 +60,7 @@ static void describe_unit(struct unit *unit, const struct record *r)
 		memcpy(unit->gpu_share, r->gpu_share, sizeof(unit->gpu_share));
 	}
 	unit->flags |= r->flags;
-	/* Hints: the first is kept, since later ones have been in the user's hands for
+	/* Hints: keep the first, since later ones have been in the user's hands for
 	 * longer. */
 	if (unit->het_job == RECORD_NO_VAL)
 		unit->het_job = r->het_job;
@@ -93,7 +93,7 @@ static void describe_step(struct work *w)
 	}
 }
 
-/* The unit that r speaks of, in the working copy; made when missing. False: no room. */
+/* Finds or creates r's unit, in the working copy. False: no room. */
 static bool take_unit(struct work *w, bool synthetic)
 {
 	const struct record *r = w->r;
@@ -160,7 +160,7 @@ static bool take_step(struct work *w, bool synthetic)
 			return false;
 		bool ours = !w->unit_new && steps_unit(u, oldest) == w->ui;
 		expire_step(u, oldest);
-		if (ours) { /* the copy must not bring the old list back */
+		if (ours) { /* do not restore the old list from the copy */
 			w->unit.folded = u->units[w->ui].folded;
 			w->unit.first_step = units_first_step(u, w->ui);
 		}
@@ -178,7 +178,8 @@ static bool take_step(struct work *w, bool synthetic)
 					(r->type == RECORD_STEP_STOP && units_anew(u)),
 				.started_boottime_ns = r->boottime_ns};
 	if (synthetic && (w->unit.marks & UNIT_FOUND))
-		w->unit.marks |= UNIT_UNREAD; /* its group's count contains the step */
+		w->unit.marks |=
+			UNIT_UNREAD; /* its group's counters include the step */
 	w->unit.first_step = w->si;
 	w->unit.steps_running++;
 	w->unit.steps_started++;
@@ -186,13 +187,13 @@ static bool take_step(struct work *w, bool synthetic)
 	return true;
 }
 
-/* What the end of a step says about its unit */
+/* What the end of a step means for its unit */
 static void note_stop(struct work *w)
 {
 	const struct record *r = w->r;
 
 	if (r->step == RECORD_STEP_EXTERN) {
-		/* It outlives all other steps, and its own tasks are only killed. */
+		/* It outlives all other steps, and its own tasks are simply killed. */
 		w->unit.marks |= UNIT_DEFINITE;
 		w->unit.marks &= ~(uint32_t)UNIT_ANCHORED;
 	} else if (w->step.exit_status) {
@@ -201,7 +202,7 @@ static void note_stop(struct work *w)
 	work_settle_unit(w, r->realtime_ns, r->boottime_ns);
 }
 
-/* Which room is missing, and what makes more of it */
+/* Says which room is missing, and how to get more */
 static int say_no_room(const struct units *u, struct err *err)
 {
 	if (u->back_errno)
@@ -224,15 +225,15 @@ static uint64_t tomb_key_of(const struct record *r, uint32_t stepd_pid)
 	return expire_tomb_key(&who, r->step, stepd_pid);
 }
 
-/* In place of a slurmstepd's, for a step of which only the directory is known */
+/* Stands for any slurmstepd, for a step known from its directory only */
 #define ANY_STEPD UINT32_MAX
-/* In such a tombstone, which has no counters: when its last stop came, 0: not yet */
+/* In such a tombstone, which has no counters: time of its last stop, 0: not yet */
 #define HIDDEN_SINCE_STOP_NS totals.memory_fail_count
-/* Long enough for slurmstepd to remove the group after that */
+/* Slurmstepd removes the group within that time */
 #define HIDDEN_FOR_NS (60 * NSEC_PER_SEC)
 
-/* Until its last stop the step's group is there, and with room again would be found and
- * counted from 0. */
+/* Until its last stop the step's group exists, and once there is room a walk would find
+ * it and count from 0. */
 static void hide_from_walk(struct work *w)
 {
 	static const struct unit_totals none;
@@ -243,8 +244,8 @@ static void hide_from_walk(struct work *w)
 	expire_tomb_put_done(w->u);
 }
 
-/* Its group goes soon: the next of this name is of a requeued job, and may be known
- * from nothing but its group. */
+/* Its group goes soon: the next one with this name belongs to a requeued job, and may
+ * be known from its group only. */
 static void hide_no_longer(struct work *w)
 {
 	struct tomb *t = store_tomb_find(w->u, tomb_key_of(w->r, ANY_STEPD));
@@ -267,9 +268,9 @@ static bool hidden_from_walk(const struct work *w)
 		     w->boottime_ns < t->HIDDEN_SINCE_STOP_NS + HIDDEN_FOR_NS);
 }
 
-/* No room: a start is repaired by its stop, and a stop's counters go to its unit, or to
- * the node where there is no room for a unit either. A second stop of it must not count
- * twice, hence the tombstone. */
+/* No room: a lost start is repaired by its stop, and a stop's counters go to its unit,
+ * or to the node if there is no room for a unit. The tombstone prevents counting a
+ * second stop twice. */
 static int refuse(struct work *w, struct err *err)
 {
 	bool stop = w->r->type == RECORD_STEP_STOP;
@@ -312,8 +313,8 @@ static struct tomb *find_tomb(const struct work *w)
 	return t || !r->stepd_pid ? t : store_tomb_find(w->u, tomb_key_of(r, 0));
 }
 
-/* A further record of a step that has left the table: only what its counters grew by
- * counts. */
+/* A further record of a step that has left the table: only the growth of its counters
+ * is added. */
 static bool late_record(struct work *w)
 {
 	struct units *u = w->u;
@@ -365,8 +366,8 @@ static int apply_start(struct work *w, bool synthetic, struct err *err)
 		w->unit.marks |= UNIT_DEFINITE;
 	if (!synthetic && !w->u->recalling)
 		w->step.discovered = 0;
-	/* A step that was given up comes back to life; an older start of one that
-	 * ended does not. */
+	/* A step that was given up comes back; an older start of an ended one does not
+	 * bring it back. */
 	if (w->step.state == UNIT_ENDED && w->step.lost == STEP_LOST &&
 	    r->boottime_ns > w->step.ended_boottime_ns) {
 		w->step.state = UNIT_RUNNING;
@@ -466,7 +467,7 @@ int units_apply(struct units *u, const struct record *r, uint64_t pos,
 	if (r->type != RECORD_HELLO && !*r->unit)
 		return bad(u, r, pos, err, "record without a unit id");
 
-	/* A record from before a suspended clock or from the future is taken as now. */
+	/* Records from before a suspend, or from the future, count as of now. */
 	struct record copy;
 	if (r->boottime_ns > now_boottime_ns || !r->boottime_ns) {
 		copy = *r;

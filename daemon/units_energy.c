@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Two generations of energy accounts in the unit table's file: what counts is never
- * written to but by a transaction, and a tick takes its place with one store. */
+/* Two generations of energy accounts in the unit table's file: the active one is
+ * written to by transactions only, and a tick replaces it with one store. */
 #include "daemon/units_energy.h"
 
 #include <stdatomic.h>
@@ -59,7 +59,7 @@ void units_energy_commit(struct units *u)
 {
 	uint32_t next = next_of(u);
 
-	/* Death by a signal keeps stores in program order: see units_store.h. */
+	/* Stores survive a killed process in program order: see units_store.h. */
 	atomic_signal_fence(memory_order_seq_cst);
 	__atomic_store_n(&u->h->energy_generation, next, __ATOMIC_RELEASE);
 	atomic_signal_fence(memory_order_seq_cst);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How steps and units leave the table: their counters go to where they are summed, each
- * in one transaction. */
+/* How steps and units leave the table: their counters are added to the totals above
+ * them, each in one transaction. */
 #include "daemon/units_expire.h"
 
 #include "daemon/units_store.h"
@@ -9,7 +9,7 @@
 
 /* ---- tombstones ------------------------------------------------------------------ */
 
-/* The process that ran the step tells the runs of a job apart, which its restart count
+/* The pid that ran the step distinguishes the runs of a job, which its restart count
  * does not (find_run()). 0: a step known from its directory only. */
 uint64_t expire_tomb_key(const struct unit *unit, uint32_t step, uint32_t stepd_pid)
 {
@@ -35,7 +35,7 @@ void expire_tomb_put_done(struct units *u)
 
 /* ---- leaving the table ----------------------------------------------------------- */
 
-/* Will no further stop record come? */
+/* Whether no further stop record will come */
 static bool settled(const struct step *s)
 {
 	return s->state == UNIT_ENDED && (s->flags & RECORD_LAST);
@@ -154,7 +154,7 @@ static void expire_unit(struct units *u, uint32_t i, uint64_t now,
 	if (gone_ms < policy->linger_ms && !(is_short && final))
 		return;
 	if (gone_ms < UNITS_LATE_MS && !energy_is_charged(u, i))
-		return; /* the next tick is a moment away */
+		return; /* the next tick will come in a moment */
 	if (report_is_owed(u, i, gone_ms))
 		return;
 	if (gone_ms >= UNITS_LATE_MS || (final && all_settled(u, i)))

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which unit, and which run of it, a record speaks of: restart counts, and units that
- * are only known from their directory. */
+/* Which unit, and which run of it, a record is about: restart counts, and units known
+ * from their directory only. */
 #include "daemon/units_find.h"
 
 #include <string.h>
 
 #include "daemon/units_store.h"
 
-/* Runs of one job that are looked at for a record's step */
+/* Limit of runs of one job searched for a record's step */
 #define RUNS_MAX 16
 
-/* The slurmstepd of unit's step as r numbers it, 0: not in the table or not known */
+/* The slurmstepd of unit's step with r's number, 0: not in the table or unknown */
 static uint32_t stepd_of(const struct units *u, uint32_t unit, const struct record *r)
 {
 	uint32_t i = unit == UNITS_NONE ? UNITS_NONE : steps_find(u, unit, r->step);
 	return i == UNITS_NONE ? 0 : u->steps[i].stepd_pid;
 }
 
-/* A job's prolog and epilog are the first and the last news of a run. */
+/* A job's prolog and epilog are the first and the last records of a run. */
 static uint32_t run_of_job(const struct unit *newest, const struct record *r)
 {
 	bool over = newest->state == UNIT_ENDED && (newest->marks & UNIT_DEFINITE);
@@ -28,10 +28,10 @@ static uint32_t run_of_job(const struct unit *newest, const struct record *r)
 	return newest->restarts + over;
 }
 
-/* The restart count that r belongs to. In the slurmstepd of 22.05 and 24.11 it is 0
- * whichever run it is, so what a record says is only the least that it can be. Within a
- * run no step id comes twice, and a step has one slurmstepd: another one under the same
- * id means that the job was requeued and began again. */
+/* The restart count that r belongs to. In the slurmstepd of 22.05 and 24.11 it is 0 in
+ * any run, so a record's count is only a lower bound. Within a run step ids are unique,
+ * and a step has one slurmstepd: another one with the same id means that the job was
+ * requeued. */
 uint32_t find_run(const struct units *u, const struct record *r)
 {
 	uint32_t newest = units_find_newest(u, r->manager, r->node, r->unit);
@@ -44,15 +44,15 @@ uint32_t find_run(const struct units *u, const struct record *r)
 	for (unsigned i = 0; i < RUNS_MAX; i++, run--) {
 		uint32_t unit = units_find(u, r->manager, r->node, r->unit, run);
 		if (stepd_of(u, unit, r) == r->stepd_pid)
-			return run; /* late news of a run that is over, most often not
-				     */
+			return run; /* a late record of an earlier run, in most cases
+				       not */
 		if (run == r->restarts)
 			break;
 	}
 	return last + (stepd_of(u, newest, r) != 0);
 }
 
-/* A discovered unit's id or restart count was a guess; is it the one r speaks of? */
+/* A discovered unit's id or restart count was a guess: find the one that r is about. */
 static uint32_t find_guessed(const struct units *u, const struct record *r)
 {
 	if (!u->discovered)
@@ -60,7 +60,7 @@ static uint32_t find_guessed(const struct units *u, const struct record *r)
 	uint32_t i = units_find_newest(u, r->manager, r->node, r->unit);
 	if (i != UNITS_NONE && (u->units[i].marks & UNIT_DISCOVERED))
 		return i;
-	/* Slurm 26.05 names the directory by SLUID: the same directory, the same job */
+	/* Slurm 26.05 names the directory by SLUID: same directory, same job */
 	for (uint32_t c = 0; c < r->cgroup_count; c++) {
 		char job[RECORD_CGROUP_MAX];
 		memcpy(job, r->cgroups[c].path, sizeof(job));
@@ -79,14 +79,14 @@ static uint32_t find_guessed(const struct units *u, const struct record *r)
 uint32_t find_unit_of(const struct units *u, const struct record *r, bool synthetic)
 {
 	if (synthetic) {
-		/* A directory does not tell the restart count: its newest run */
+		/* A directory does not have the restart count: take the newest run */
 		return units_find_newest(u, r->manager, r->node, r->unit);
 	}
 	uint32_t i = units_find(u, r->manager, r->node, r->unit, r->restarts);
 	return i != UNITS_NONE ? i : find_guessed(u, r);
 }
 
-/* Only for directories without a record, which are few: no look-up table. */
+/* Only for directories without a record, which are few: no index. */
 uint32_t steps_find_job_path(const struct units *u, const char *path)
 {
 	size_t len = strlen(path);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What units had used before the table knew them. */
+/* What found units had used before. */
 #include "daemon/units_found.h"
 
 #include "daemon/units_store.h"
 #include "daemon/units_totals.h"
 #include "lib/clock.h"
 
-/* v2 counts whole microseconds of each control group: less than this is rounding. */
+/* v2 counts whole microseconds per control group: smaller differences are rounding. */
 #define ROUNDING_NS NSEC_PER_MSEC
 
 const struct unit_before *unit_before(const struct units *u, uint32_t i)
@@ -56,14 +56,14 @@ static uint64_t cpu_of(const struct unit_totals *t)
 	return t->cpu_user_ns + t->cpu_system_ns;
 }
 
-/* So much CPU time, divided as near to what is asked as there is of either. */
+/* CPU time of this sum, with user as close as possible to user_ns. */
 static void set_cpu(struct unit_totals *t, uint64_t cpu_ns, uint64_t user_ns)
 {
 	t->cpu_user_ns = least(cpu_ns, user_ns);
 	t->cpu_system_ns = cpu_ns - t->cpu_user_ns;
 }
 
-/* What of a is not in b. The sum of user and system is exact. */
+/* a minus b. The sum of user and system is exact. */
 static struct unit_totals rest_of(const struct unit_totals *a,
 				  const struct unit_totals *b)
 {
@@ -76,7 +76,7 @@ static struct unit_totals rest_of(const struct unit_totals *a,
 	return t;
 }
 
-/* At most what `most` has */
+/* Limits t to `most` */
 static void cut_rest(struct unit_totals *t, const struct unit_totals *most)
 {
 	set_cpu(t, least(cpu_of(t), cpu_of(most)), t->cpu_user_ns);
@@ -84,7 +84,7 @@ static void cut_rest(struct unit_totals *t, const struct unit_totals *most)
 	t->io_write_bytes = least(t->io_write_bytes, most->io_write_bytes);
 }
 
-/* *folded contains *was: *is takes its place. */
+/* *folded contains *was: replaces it by *is. */
 static void replace_rest(struct unit_totals *folded, const struct unit_totals *was,
 			 const struct unit_totals *is)
 {
@@ -105,7 +105,7 @@ void found_take_rest(struct unit_totals *folded, struct unit_before *b,
 	b->rest = left;
 }
 
-/* The steps that no record told the beginning of */
+/* Adds the steps without a start record */
 static void add_discovered(const struct units *u, uint32_t i, struct unit_totals *t)
 {
 	for (uint32_t s = units_first_step(u, i); s != UNITS_NONE;
@@ -115,8 +115,8 @@ static void add_discovered(const struct units *u, uint32_t i, struct unit_totals
 	}
 }
 
-/* What was used so far is nobody's energy. Each is a plain store; death before the
- * transaction that follows leaves a unit that is read again. */
+/* Use up to now is charged to nobody. Plain stores; if the daemon dies before the
+ * following transaction, the unit is read again. */
 static void skip_energy(struct units *u, uint32_t i)
 {
 	uint32_t now = u->h->energy_generation & 1;
@@ -134,7 +134,7 @@ static bool is_nothing(const struct unit_totals *t)
 	return cpu_of(t) < ROUNDING_NS && !t->io_read_bytes && !t->io_write_bytes;
 }
 
-/* The first time: what reports call before, and where their windows begin. */
+/* The first time: sets `before` and the beginning of its windows. */
 static void begin_after(struct unit_before *b, struct unit_report *r,
 			const struct unit_totals *t)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the unit table keeps in private memory beside its file: which slots are taken,
- * the look-ups by id and by path, the lists of what has ended. Rebuilt at open. */
+/* The unit table's private memory: slots in use, look-ups by id and by path, lists of
+ * what has ended. Rebuilt at open. */
 #include "daemon/units_store.h"
 
 #include <errno.h>
@@ -61,8 +61,8 @@ static bool index_grow(struct index *x)
 
 static void index_add(struct index *x, uint32_t hash, uint32_t value)
 {
-	/* Without memory for a bigger table an entry is left out while the table is
-	 * nearly full: a look-up then misses, which costs exactness but not safety. */
+	/* Without memory for a bigger table entries are left out while it is nearly
+	 * full: look-ups then miss, which costs accuracy but not safety. */
 	if ((!x->slots || x->used >= x->mask / 2) && !index_grow(x) &&
 	    (!x->slots || x->used >= x->mask - 1))
 		return;
@@ -80,7 +80,8 @@ static void index_remove(struct index *x, uint32_t hash, uint32_t value)
 	if (!x->slots[at].value)
 		return;
 	x->used--;
-	/* Linear probing without deleted marks: move back what would be cut off. */
+	/* Linear probing without tombstones: move back entries that would become
+	 * unreachable. */
 	for (uint32_t i = (at + 1) & x->mask; x->slots[i].value;
 	     i = (i + 1) & x->mask) {
 		uint32_t home = x->slots[i].hash & x->mask;
@@ -260,7 +261,7 @@ void store_unit_drop(struct units *u, uint32_t i)
 	u->generation++;
 }
 
-/* The step is first in its unit's list. */
+/* Puts the step first in its unit's list. */
 void store_step_take(struct units *u, uint32_t i, uint32_t unit)
 {
 	uint32_t next = u->first_step[unit];
@@ -347,7 +348,7 @@ uint32_t steps_find_path(const struct units *u, const char *path)
 		bool same = false;
 		for (uint32_t c = 0; c < u->places[i].paths; c++)
 			same = same || strcmp(s->cgroups[c].path, path) == 0;
-		/* a requeued job's step has the path of the earlier run's */
+		/* a requeued job's step has the same path as in the earlier run */
 		if (same && (best == UNITS_NONE || s->state == UNIT_RUNNING))
 			best = i;
 	}
@@ -429,7 +430,7 @@ uint64_t step_serial(const struct units *u, uint32_t i)
 {
 	return u->step_serials[i];
 }
-/* ---- made and rebuilt ------------------------------------------------------------ */
+/* ---- init and rebuild ------------------------------------------------------------ */
 
 static void index_free(struct index *x)
 {
@@ -505,7 +506,7 @@ static void link_sorted(struct links *l, struct ended *list, size_t n)
 		links_append(l, list[i].i);
 }
 
-/* The steps of unit i as the file links them, in the same order. */
+/* The steps of unit i in the order of the file's links. */
 static bool take_steps(struct units *u, uint32_t i, uint32_t in_use, uint32_t *in_lists)
 {
 	uint32_t *end = &u->first_step[i], prev = 0;
@@ -526,8 +527,8 @@ static bool take_steps(struct units *u, uint32_t i, uint32_t in_use, uint32_t *i
 	return true;
 }
 
-/* Every slot in use is sound and every step is in its own unit's list exactly once;
- * otherwise the file is damaged (-EBADMSG) and not used. */
+/* Checks that every slot in use is sound and every step is in its own unit's list
+ * exactly once; if not, the file is damaged (-EBADMSG) and not used. */
 int index_rebuild(struct units *u, struct err *err)
 {
 	size_t most = u->units_backed + u->steps_backed + 1u, n = 0;

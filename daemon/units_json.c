@@ -44,7 +44,7 @@ static void put_totals(struct buf *b, const struct unit_totals *t)
 	buf_put_scaled(b, t->throttled_ns, 9);
 }
 
-/* Joules per domain that was ever measured here; provisional ones are not in them. */
+/* Joules per domain that was ever measured here, without provisional ones. */
 static void put_joules(struct buf *b, const struct units *u, const char *name,
 		       const uint64_t uj[ENERGY_DOMAINS])
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How far the reports of each unit have come, kept where a daemon that is killed leaves
- * it to the next. */
+/* The state of each unit's reports, kept in the file for the next daemon. */
 #include "daemon/units_report.h"
 
 #include <sys/random.h>
@@ -8,11 +7,11 @@
 #include "daemon/units_store.h"
 #include "lib/clock.h"
 
-/* A spool that cannot be written holds ended units back for so long. */
+/* Limit for keeping ended units when the spool cannot be written. */
 #define UNITS_REPORT_MS 90000u
-/* A sensor of the whole node says after this time at the latest what it took. */
+/* Limit for the answer of a whole-node sensor. */
 #define ENERGY_LATE_MS 45000u
-/* A second stop record comes with the end of slurmstepd. */
+/* A second stop record comes when slurmstepd ends. */
 #define STOP_LATE_MS 10000u
 
 const struct unit_report *unit_report(const struct units *u, uint32_t i)
@@ -29,7 +28,7 @@ static void put(struct units *u, uint32_t i, const struct unit_report *r)
 
 /* ---- energy ---------------------------------------------------------------------- */
 
-/* What is read from the file bounds nothing. */
+/* Values from the file are bounded before use. */
 static uint32_t energies_of(const struct unit_report *r)
 {
 	uint32_t n = *(const volatile uint32_t *)&r->energies;
@@ -37,8 +36,8 @@ static uint32_t energies_of(const struct unit_report *r)
 	return n < REPORT_ENERGIES_MAX ? n : REPORT_ENERGIES_MAX;
 }
 
-/* The place of (domain, source). When all are taken: the last of the same domain, so
- * that sums stay right and a source that came late is called by another's name. */
+/* The index of (domain, source). If all are taken: the last of the same domain, so that
+ * sums stay right, under another source's name. */
 static uint32_t place_of(struct unit_report *r, uint32_t domain, uint32_t source)
 {
 	uint32_t same = REPORT_ENERGIES_MAX - 1;
@@ -83,7 +82,7 @@ void unit_report_memory(struct units *u, uint32_t i, uint64_t bytes, uint64_t ms
 {
 	struct unit_report *r = &u->unit_reports[i];
 
-	/* Death between these costs a reading. */
+	/* If the daemon dies in between, one reading is lost. */
 	r->live_kib_ms += bytes / 1024 * ms;
 	r->live_ms += ms;
 	if (bytes > r->window_peak_bytes)
@@ -219,11 +218,11 @@ void unit_report_mark(struct units *u, uint32_t i, uint32_t set, uint32_t clear)
 {
 	struct unit_report *r = &u->unit_reports[i];
 
-	/* one word: a plain store is whole */
+	/* a store of one word is atomic */
 	r->marks = (r->marks & ~clear) | set;
 }
 
-/* ---- staying and leaving --------------------------------------------------------- */
+/* ---- keeping units and steps ----------------------------------------------------- */
 
 void units_reporting(struct units *u, bool on)
 {
@@ -285,7 +284,7 @@ bool report_is_owed(const struct units *u, uint32_t i, uint64_t gone_ms)
 	return u->reporting && gone_ms < UNITS_REPORT_MS && is_untold(u, i);
 }
 
-/* The slots of steps are for those that run first of all. */
+/* Room for running steps comes first. */
 bool report_step_is_owed(const struct units *u, uint32_t i)
 {
 	return u->reporting && !units_step_is_told(u, i) &&

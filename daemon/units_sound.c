@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The unit table's file as something that may be damaged: what is looked at when it is
- * opened, and what is put right while it is used. Counters can be wrong then; no value
- * leads out of the table, and no list goes round. */
+/* Defends against damage of the unit table's file: checks at open, and corrections in
+ * use. Counters may then be wrong, but no value leads out of the table, and no list is
+ * circular. */
 #include <string.h>
 
 #include "daemon/units_store.h"
@@ -46,7 +46,7 @@ struct node_totals *store_node(const struct units *u, uint32_t manager)
 
 uint32_t store_paths(const struct step *s)
 {
-	/* read once: it may change between the look and the use */
+	/* read once: it may change between check and use */
 	uint32_t n = *(const volatile uint32_t *)&s->cgroup_count;
 	return n < RECORD_CGROUPS_MAX ? n : RECORD_CGROUPS_MAX;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The unit table's file: made, checked, recovered and mapped here, so that units.c can
- * think in whole transactions. */
+/* The unit table's file is made, checked, recovered and mapped here, so that units.c
+ * only needs whole transactions. */
 #include "daemon/units_store.h"
 
 #include <assert.h>
@@ -19,11 +19,11 @@
 
 #define MAGIC "CEEMSUNI"
 #define VERSION 7u
-/* Older ones get what they lack at open, see extend_file(). */
-#define VERSION_NO_BEFORE 6u /* without what units had used before */
+/* Older versions are extended at open, see extend_file(). */
+#define VERSION_NO_BEFORE 6u /* without struct unit_before */
 #define VERSION_UNNAMED 5u   /* and without names of steps */
 #define PAGE 4096u
-#define CHUNK 64u /* slots that get disk space at a time */
+#define CHUNK 64u /* slots allocated on disk at a time */
 #define STEPS_PER_UNIT 4u
 
 _Static_assert(sizeof(struct store_header) <= PAGE, "header fits its page");
@@ -83,7 +83,7 @@ static size_t file_bytes(uint32_t capacity)
 {
 	return befores_off(capacity) + pages(capacity * sizeof(struct unit_before));
 }
-/* Of a version, 0: not one that is taken over */
+/* For a version, 0: one that is not taken over */
 static size_t bytes_of(uint32_t version, uint32_t capacity)
 {
 	switch (version) {
@@ -121,7 +121,7 @@ void txn_put(struct units *u, void *dst, const void *src, size_t len)
 	u->txn.bytes += (uint32_t)(sizeof(e) + len);
 }
 
-/* From our own copy of the log, which nobody else can change. */
+/* From our private copy of the log, which others cannot change. */
 static void replay(struct units *u)
 {
 	for (uint32_t at = 0; at < u->txn.bytes;) {
@@ -146,7 +146,7 @@ void txn_commit(struct units *u)
 	replay(u);
 }
 
-/* A log from a file that we did not just write: no entry may lead out of the file. */
+/* Checks a log that we did not just write: no entry may lead out of the file. */
 static bool log_is_sound(const struct units *u)
 {
 	const struct store_log *log = &u->txn;
@@ -168,7 +168,7 @@ static bool log_is_sound(const struct units *u)
 
 /* ---- slots ----------------------------------------------------------------------- */
 
-/* Slots of one kind: what is kept of each is in three places. */
+/* Slots of one kind; each slot has data in three places. */
 struct area {
 	size_t off, slot;
 	size_t energy_off, energy_slot;
@@ -183,7 +183,7 @@ static bool allocate(struct units *u, size_t off, size_t slot, uint32_t at, uint
 	return u->back_errno == 0;
 }
 
-/* Gives the next chunk of slots disk space. False when there is none. */
+/* Allocates disk space for the next chunk of slots. False: there is none. */
 static bool back(struct units *u, const struct area *a, uint32_t *backed, uint32_t need)
 {
 	while (*backed <= need) {
@@ -233,8 +233,7 @@ uint32_t store_step_free(struct units *u)
 
 /* ---- open ------------------------------------------------------------------------ */
 
-/* A page of zeros lies behind the file: a text in it that has lost its end ends there.
- */
+/* A page of zeros follows the file: a text that has lost its NUL ends there. */
 static size_t mapped_bytes(size_t bytes)
 {
 	return pages(bytes) + PAGE;
@@ -264,7 +263,7 @@ static void unmap(struct units *u)
 {
 	unmap_file(u);
 	if (u->fd >= 0)
-		close(u->fd); /* and with it the lock */
+		close(u->fd); /* releases the lock */
 	u->fd = -1;
 }
 
@@ -301,7 +300,7 @@ static int map_file(struct units *u, size_t bytes, struct err *err)
 	return 0;
 }
 
-/* The header is believed once, here. */
+/* Takes the bounds from the header, once. */
 static void take_bounds(struct units *u, const struct store_header *h)
 {
 	u->capacity = h->capacity;
@@ -310,7 +309,7 @@ static void take_bounds(struct units *u, const struct store_header *h)
 	u->steps_backed = h->steps_backed;
 }
 
-/* What lies behind what depends on the capacity */
+/* Places that follow what depends on the capacity */
 static void set_places(struct units *u)
 {
 	uint32_t capacity = u->capacity;
@@ -343,8 +342,8 @@ static int back_befores(struct units *u, uint32_t capacity)
 				(off_t)(capacity * sizeof(struct unit_before)));
 }
 
-/* A table of a version before gets its further places at its end, so that an upgrade of
- * the daemon forgets nothing of what runs. Killed on the way, it is done again. */
+/* Extends a table of an earlier version, so that an upgrade of the daemon loses nothing
+ * about what is running. If it is killed meanwhile, it is done again. */
 static int extend_file(struct units *u, struct err *err)
 {
 	uint32_t capacity = u->capacity, backed = u->steps_backed;
@@ -366,8 +365,8 @@ static int extend_file(struct units *u, struct err *err)
 	return rc;
 }
 
-/* 0: taken over; -ENOENT: nothing that can be, and err says why when there is
- * something; else failure. */
+/* 0: taken over; -ENOENT: there is none that can be, and err says why if there is one;
+ * else failure. */
 static int take_over(struct units *u, int dirfd, const char *boot, struct err *err)
 {
 	u->fd = openat(dirfd, UNITS_PATH_NAME, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
@@ -382,7 +381,7 @@ static int take_over(struct units *u, int dirfd, const char *boot, struct err *e
 	if (flock(u->fd, LOCK_EX | LOCK_NB) < 0)
 		return err_set(err, -EBUSY, "%s: in use by another ceemsd",
 			       UNITS_PATH_NAME);
-	struct stat st; /* not a file of ours, or sparse where ours never is */
+	struct stat st; /* not our file, or sparse, which ours never is */
 	if (fstat(u->fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_nlink != 1 ||
 	    (size_t)st.st_size < units_off() ||
 	    (size_t)st.st_blocks * 512 < units_off())
@@ -419,7 +418,7 @@ static int take_over(struct units *u, int dirfd, const char *boot, struct err *e
 	return rc == -EBADMSG ? -ENOENT : rc;
 }
 
-/* Under another name, complete, then by rename: nobody ever sees half a table. */
+/* Complete under another name, then renamed: nobody ever sees half a table. */
 static int make_new(struct units *u, int dirfd, uint32_t capacity, const char *boot,
 		    struct err *err)
 {
@@ -493,7 +492,7 @@ int units_open(int dirfd, uint32_t capacity, struct units **ret, bool *ret_made_
 		units_close(u);
 		return rc;
 	}
-	u->ring_pos = u->h->ring_pos; /* which the log may have moved */
+	u->ring_pos = u->h->ring_pos; /* which the log may have changed */
 	*ret = u;
 	*ret_made_new = made_new;
 	return 0;

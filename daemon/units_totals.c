@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Counters of steps, units and the node: how readings are merged and sums are formed.
- */
+/* Counters of steps, units and the node: merging readings and forming sums. */
 #include "daemon/units_totals.h"
 
 #include "daemon/units_store.h"
@@ -10,9 +9,9 @@ static uint64_t max_u64(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* v1 splits exact usage by a ratio that changes, so the larger of each of user and
- * system could add up to more than was used. As the kernel does in cputime_adjust():
- * the sum is exact, and what does not fit is taken from the other part. */
+/* v1 splits exact usage by a ratio that changes, so the maxima of user and system could
+ * add up to more than was used. As in the kernel's cputime_adjust() the sum stays
+ * exact, and the excess is taken from the other part. */
 static void merge_cpu(struct unit_totals *t, uint64_t user_ns, uint64_t system_ns)
 {
 	uint64_t used = user_ns + system_ns;
@@ -53,7 +52,7 @@ void totals_add(struct unit_totals *t, const struct unit_totals *r)
 	t->memory_peak_bytes = max_u64(t->memory_peak_bytes, r->memory_peak_bytes);
 }
 
-/* t += after - before, where after is before merged with something */
+/* t += after - before; after is before merged with something */
 void totals_add_growth(struct unit_totals *t, const struct unit_totals *before,
 		       const struct unit_totals *after)
 {

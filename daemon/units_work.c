@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Changes of a unit and a step on a copy, put in place as one transaction, so that a
- * daemon killed at any instruction goes on with each applied once or not at all. */
+/* Changes a unit and a step on a copy, and applies them as one transaction, so that
+ * each change happens once or not at all. */
 #include "daemon/units_work.h"
 
 #include "daemon/units_expire.h"
@@ -17,7 +17,7 @@ static enum unit_end end_of(const struct unit *unit, const struct unit_totals *t
 	return UNIT_END_COMPLETED;
 }
 
-/* Again, after something else has changed the node's totals */
+/* Reloads the node's totals after something else has changed them */
 void work_load_node(struct work *w)
 {
 	w->node = *store_node(w->u, w->r->manager);
@@ -94,8 +94,8 @@ void work_commit(struct work *w)
 	}
 }
 
-/* Clears the end of a unit that goes on, or ends one that has nothing left to wait for.
- * `t` is the unit's total as far as known. */
+/* Reopens a unit that goes on, or ends one that has nothing left to wait for. `t` is
+ * the unit's total so far. */
 void work_settle_unit(struct work *w, uint64_t realtime_ns, uint64_t boottime_ns)
 {
 	struct unit *unit = &w->unit;
@@ -157,13 +157,13 @@ struct work work_load(struct units *u, const struct record *r, uint32_t ui, uint
 	return w;
 }
 
-/* ---- changes that no record brings ----------------------------------------------- */
+/* ---- changes without a record ---------------------------------------------------- */
 
 void units_step_reading(struct units *u, uint32_t step,
 			const struct unit_totals *reading)
 {
-	/* Plain stores: each only grows, so that death between two of them leaves a
-	 * sum that is too small at most, which the next reading mends. */
+	/* Plain stores: each only grows, so if the daemon dies in between, a sum is at
+	 * most too small, which the next reading corrects. */
 	totals_merge(&u->steps[step].totals, reading);
 }
 
@@ -208,7 +208,7 @@ void units_drop_anchors(struct units *u, uint64_t now_boottime_ns,
 	}
 }
 
-/* The job was requeued: nothing of its earlier run lives any more. */
+/* The job was requeued: nothing of its earlier run is running any more. */
 static void end_unit(struct units *u, uint32_t i, uint64_t now_boottime_ns,
 		     uint64_t now_realtime_ns)
 {
