@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Emission factors, under the peer's name, as they were learnt last; how old they are,
- * who gives none, and which of them this node's grams are counted with. */
+/* The latest emission factors, under the peer's name, with their age, providers without
+ * any, and the one used for this node's grams. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +48,7 @@ static void put_age(struct prom *out, const struct emission_provider *p,
 	prom_put_u64(out, labels, 2, now_s > f->time_s ? now_s - f->time_s : 0);
 }
 
-/* What is too old to be of now is no gauge of now; its age says so. */
+/* A factor that is too old is not exported as the present one; its age tells. */
 static void put_provider(const struct emissions *e, size_t i, uint64_t now_s,
 			 struct prom *out)
 {
@@ -57,7 +57,8 @@ static void put_provider(const struct emissions *e, size_t i, uint64_t now_s,
 
 	for (size_t k = 0; k < s->count; k++) {
 		const struct emission_factor *f = &s->items[k];
-		/* of the tables, only what was asked for; who fetches has seen to it */
+		/* from the tables only what was asked for; fetched ones have been
+		 * filtered */
 		if (strcmp(p->name, "owid") == 0 && !emissions_wanted_zone(e, f->zone))
 			continue;
 		if (p->fetched)
@@ -133,7 +134,7 @@ static int collect_emissions(void *state, struct prom *out, struct err *err)
 
 static void close_emissions(void *state)
 {
-	(void)state; /* the daemon's */
+	(void)state; /* owned by the daemon */
 }
 
 const struct collector collector_emissions = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Health of the ring and of the unit table: what was lost must be seen somewhere. */
+/* Health of the ring and of the unit table, so that losses are visible. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -12,7 +12,8 @@ static int ring_open(const struct env *env, void **ret_state, struct err *err)
 {
 	if (!env->ingest || !env->units)
 		return err_set(err, -ENODEV, "no ring");
-	/* Nothing of its own; the collector interface hands a mutable pointer around */
+	/* It has no state of its own; the collector interface passes a mutable
+	 * pointer */
 	const struct env **state = malloc(sizeof(*state));
 	if (!state)
 		return err_set(err, -ENOMEM, "out of memory");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Slurm's jobs. What they have used comes from the unit table, which ring records and
- * the sampling of live steps feed; what they hold at this moment (memory, tasks,
- * pressure) is read here from the job's own control group, through files that are kept
+/* Slurm's jobs. What they have used comes from the unit table, which is fed by ring
+ * records and by sampling running steps; what they hold at the moment (memory, tasks,
+ * pressure) is read here from the job's own control group, through files that stay
  * open. */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,10 +23,10 @@
 #define MANAGER "slurm"
 #define MEMINFO_MAX 16384
 #define NEAR_LIMIT (4u << 20) /* the largest charge at once is a huge page */
-/* what only an administrator changes, of a job that does not run, is read so often */
+/* how often settings that only an administrator changes are read for an idle job */
 #define SETTLED_NS (60 * NSEC_PER_SEC)
 
-/* What is kept of a unit between scrapes, by its index in the table. */
+/* State of a unit between scrapes, by its index in the table. */
 struct view {
 	uint32_t index;         /* in the table */
 	uint64_t serial;        /* unit_serial() that this belongs to */
@@ -40,7 +40,7 @@ struct view {
 	bool memory_known;
 	struct cgroup_memory memory; /* the last reading */
 	uint64_t memory_cpu_ns;      /* the unit's CPU time before it */
-	uint64_t memory_until_ns;    /* not taken for the present after this */
+	uint64_t memory_until_ns;    /* not reused after this */
 	uint64_t peak_bytes, fail_count, oom_kills;
 	struct unit_gpus gpus;
 };
@@ -152,7 +152,7 @@ static int slurm_open(const struct env *env, void **ret_state, struct err *err)
 	return 0;
 }
 
-/* Views of slots that were freed or taken by another unit hold files open. */
+/* Views of slots that were freed or reused keep files open. */
 static void sweep(struct slurm *s)
 {
 	struct units *u = s->units;
@@ -226,8 +226,8 @@ static void find_job(struct slurm *s, struct view *v)
 	}
 }
 
-/* "There is none" and "it has gone" leave samples out; anything else is a reading that
- * failed, and then nothing of the unit is exported. */
+/* ENOENT and the like leave samples out; any other error is a failed reading, and then
+ * nothing of the unit is exported. */
 static bool failed(int rc)
 {
 	return rc < 0 && rc != -ENODATA && rc != -ENODEV;
@@ -254,8 +254,8 @@ static void set_memory(const struct slurm *s, const struct unit *unit,
 		return;
 	unit_values_set(out, COL_MEMSW_USED, m->memsw_used_bytes);
 	unit_values_set(out, COL_MEMSW_FAIL_COUNT, m->memsw_fail_count);
-	/* v1 counts memory and swap together, v2 swap alone, of which a machine may
-	 * have none: its memory then, as the peer has it */
+	/* v1 counts memory and swap together, v2 swap only; a machine may have no swap,
+	 * and then the limit is its memory, as in the peer */
 	bool memory_too = !v2 || !s->host_swap_bytes;
 	total = or_host(m->memsw_limit_bytes, 0,
 			s->host_swap_bytes + (memory_too ? s->host_memory_bytes : 0));
@@ -263,9 +263,9 @@ static void set_memory(const struct slurm *s, const struct unit *unit,
 		unit_values_set(out, COL_MEMSW_TOTAL, total);
 }
 
-/* On v1 kills and failures are counted where they happen, below the job. A job that has
- * met its limit has its running steps looked at, so that they do not show up only when
- * the step ends. */
+/* On v1 kills and failures are counted where they happen, below the job. If a job has
+ * reached its limit its running steps are read, so that these show before the step
+ * ends. */
 static void read_steps_at_limit(const struct slurm *s, uint32_t unit,
 				const struct cgroup_memory *job)
 {
@@ -292,7 +292,7 @@ static void read_steps_at_limit(const struct slurm *s, uint32_t unit,
 	}
 }
 
-/* The last reading still tells what an idle job holds: see cgroup_read_memory(). */
+/* For an idle job the last reading is still valid: see cgroup_read_memory(). */
 static int read_job_memory(const struct slurm *s, struct view *v,
 			   const struct unit_totals *t, struct err *err)
 {
@@ -324,8 +324,8 @@ static int read_memory(const struct slurm *s, const struct unit *unit, struct vi
 	unit_total(s->units, v->index, t);
 	if (m->has_peak && m->peak_bytes > v->peak_bytes)
 		v->peak_bytes = m->peak_bytes;
-	/* v1 counts a failure at the level whose limit was met, v2 at all above it too
-	 */
+	/* v1 counts a failure at the level whose limit was reached, v2 also at all
+	 * levels above */
 	uint64_t fails = s->env->cgroups.unified_only
 				 ? m->fail_count
 				 : m->fail_count + t->memory_fail_count;
@@ -362,8 +362,8 @@ static int read_pids(struct view *v, struct unit_values *out, struct err *err)
 	return 0;
 }
 
-/* A cpuset is written when a step starts or by an administrator, so it is read then and
- * once a minute. An allocation does not change because a file could not be read. */
+/* A cpuset changes when a step starts or by an administrator, so it is read then and
+ * once a minute. A failed reading does not change the allocation. */
 static void read_cpus(const struct slurm *s, struct view *v, const struct unit *unit,
 		      struct unit_values *out)
 {
@@ -400,7 +400,7 @@ static int read_job(const struct slurm *s, const struct unit *unit, struct view 
 	return rc;
 }
 
-/* Counters: also those of an ended unit, until it leaves the table. */
+/* Counters, also of an ended unit until it leaves the table. */
 static void set_counters(struct view *v, const struct unit_totals *t,
 			 struct unit_values *out)
 {
@@ -429,7 +429,8 @@ static void say_failure(struct slurm *s, const struct unit *unit, const struct e
 			 unit->id, err->text);
 }
 
-/* A step whose CPU time could not be read: the unit's sum would be an old one. */
+/* Whether the CPU time of a step could not be read, so that the unit's sum would be
+ * old. */
 static bool has_unread_step(struct slurm *s, uint32_t unit)
 {
 	for (uint32_t i = units_first_step(s->units, unit); i != UNITS_NONE;
@@ -441,7 +442,7 @@ static bool has_unread_step(struct slurm *s, uint32_t unit)
 	return false;
 }
 
-/* All that is exported of one unit, or only that reading it failed. */
+/* All that is exported of one unit, or just that reading it failed. */
 static void read_unit(struct slurm *s, uint32_t i, const struct unit *unit,
 		      struct view *v, struct unit_values *out, bool *any_failed)
 {
@@ -576,7 +577,7 @@ static int collect_steps(struct slurm *s, struct prom *out)
 		const struct step *step = steps_get(u, i);
 		uint32_t unit = steps_unit(u, i);
 		const struct view *v = s->views[unit];
-		/* only beside its unit: no view means that it is not exported */
+		/* only along with its unit, which is not exported without a view */
 		if (!v || v->replaced || v->serial != unit_serial(u, unit))
 			continue;
 		struct step_view *sv = step_view_of(s, i, step, units_get(u, unit));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What ceemsd hands on to ceems-courier: options of the same name in both. Secrets are
- * not among them: they come from files, or by the environment, which is inherited. */
+/* Passes options on to ceems-courier, which has the same names. Secrets are not among
+ * them: those come from files, or by the environment, which is inherited. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -21,7 +21,7 @@
 
 #define REDFISH_FILE_BYTES (64u << 10)
 
-/* Collectors that live in the courier, by options.c's names */
+/* Collectors that run in the courier, by their names in options.c */
 static const char *const switches[] = {"collector.redfish"};
 
 static const char *const shared[] = {
@@ -71,7 +71,7 @@ bool courier_wanted(const struct options *o)
 	}
 	if (o->aggregator_urls.count)
 		return true;
-	/* tables need nobody */
+	/* tables need no courier */
 	for (size_t i = 0; o->collector_emissions && i < emission_providers_count;
 	     i++) {
 		if (emission_providers[i].fetched && emissions_enabled(o, i))
@@ -138,7 +138,7 @@ static int add_option(struct conf_list *ret, const struct conf_opt *opt,
 	return add(ret, &arg);
 }
 
-/* Where reports are, and how often they come */
+/* The reports' folder and interval */
 static int add_spool(const struct options *o, const char *spool, struct conf_list *ret)
 {
 	auto_buf struct buf folder = BUF_INIT, interval = BUF_INIT;
@@ -239,7 +239,7 @@ int courier_check(const struct options *o, struct err *err)
 	struct conf_list args;
 	char path[4096];
 
-	/* a collector without its file is off, which is no mistake */
+	/* a collector without its file is off, which is allowed */
 	if (!courier_wanted(o) ||
 	    (!*o->redfish_config_file && !o->aggregator_urls.count))
 		return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Start and end of ceemsd. A machine without Slurm, without a ring directory or without
- * control groups still serves what it has. */
+/* Start and end of ceemsd. A machine without Slurm, a ring directory or control groups
+ * still exports what it has. */
 #include "daemon/daemon.h"
 
 #include <errno.h>
@@ -43,7 +43,7 @@ static uint64_t boottime_ns(void)
 static void raise_file_limit(void)
 {
 	struct rlimit l;
-	/* Kept-open cgroup files: a busy node has thousands. */
+	/* for cgroup files that stay open: a busy node has thousands */
 	if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < l.rlim_max) {
 		l.rlim_cur = l.rlim_max;
 		(void)setrlimit(RLIMIT_NOFILE, &l);
@@ -96,7 +96,7 @@ static void open_env(struct daemon *d)
 	}
 }
 
-/* Somebody else may make a file shorter at any moment. */
+/* Others may truncate a file at any moment. */
 static void guard_mapping(const char *path, const void *map, size_t bytes)
 {
 	if (signals_guard(map, bytes, path) < 0)
@@ -108,7 +108,7 @@ static void open_rundir(struct daemon *d)
 	const char *path = d->options.path_rundir;
 	struct err err;
 
-	/* Only the last component, and open to nobody else: packages make it with
+	/* Only the last component, and closed to others: packages create it with
 	 * tmpfiles.d, root:ceems 0750. */
 	bool made = mkdir(path, 0750) == 0;
 	if (made && d->privileges.drop && chown(path, 0, d->privileges.gid) < 0)
@@ -140,7 +140,7 @@ static void open_units(struct daemon *d)
 			 "not counted",
 			 d->options.path_rundir, UNITS_PATH_NAME, err.text);
 	d->made_units = made_new;
-	/* until first_look() has found that nothing runs */
+	/* until first_look() has found that nothing is running */
 	if (made_new)
 		units_set_anew(d->units, clock_boottime_ns());
 	if (made_new)
@@ -171,7 +171,7 @@ static void open_ring(struct daemon *d)
 	struct err err;
 	bool made_new = false;
 
-	/* Without the table a record's effect would be kept nowhere: let it collect. */
+	/* Without the table records would have no effect: leave them in the ring. */
 	if (!d->units)
 		return;
 	int n = snprintf(path, sizeof(path), "%s/ring", d->options.path_rundir);
@@ -204,7 +204,7 @@ static void close_ring(struct daemon *d)
 	d->has_ring = false;
 }
 
-/* Under the lock. What was published until the ring was lost is taken first. */
+/* Lock held. Takes what was published before the ring was lost first. */
 static bool renew_ring(struct daemon *d, const char *why)
 {
 	uint64_t records = d->ingest.records, inode = d->ring.header->inode;
@@ -273,8 +273,8 @@ static int open_consumers(struct daemon *d, struct err *err)
 	return 0;
 }
 
-/* Before each collection, under the lock: a stop that was published before the scrape
- * was asked for is in its answer. */
+/* Before each collection, lock held: the answer includes every stop published before
+ * the scrape was requested. */
 static void prepare(void *arg)
 {
 	struct daemon *d = arg;
@@ -298,8 +298,8 @@ static int units_json(void *arg, struct buf *out)
 	return rc;
 }
 
-/* What ran before us is there at the first scrape: a web server that answers before
- * this would show a node without jobs for a moment at each restart. */
+/* Makes everything that was already running visible at the first scrape: answering
+ * earlier would show a node without jobs for a moment at each restart. */
 static void first_look(struct daemon *d)
 {
 	struct err err;
@@ -323,8 +323,8 @@ static void first_look(struct daemon *d)
 	found_read_units(&d->env, d->sample, d->has_ring ? &d->ingest : NULL, true);
 }
 
-/* The sources of the collectors that are on. Files that only root may read are opened
- * here; the threads begin when root is given up. */
+/* Opens the sources of the enabled collectors. Files that only root may read are opened
+ * here; the threads start after root is given up. */
 static int open_sampler(struct daemon *d, struct err *err)
 {
 	auto_free const struct source **sources =
@@ -343,8 +343,8 @@ static int open_sampler(struct daemon *d, struct err *err)
 	return rc;
 }
 
-/* Where this node's own BMC is, for who would ask it over the network and may not be
- * told: only root may ask. "" when it does not say. */
+/* The address of this node's BMC, for those who ask it over the network without a
+ * configured one: only root may ask for it. "": unknown. */
 static void find_bmc(const struct daemon *d, char *ret, size_t size)
 {
 	const struct options *o = &d->options;
@@ -365,7 +365,7 @@ static void find_bmc(const struct daemon *d, char *ret, size_t size)
 	log_info("redfish: the BMC says that it is at %s", ret);
 }
 
-/* Not started yet: that is done without privileges. */
+/* Only prepares it: it is started without privileges. */
 static void open_courier(struct daemon *d)
 {
 	char path[4096], bmc[sizeof(struct ipmi_lan)];
@@ -524,7 +524,7 @@ int daemon_open(struct daemon *d, struct err *err)
 	if (!rc)
 		rc = open_scrape(d, err);
 	if (!rc)
-		rc = open_web(d, err); /* which drops privileges */
+		rc = open_web(d, err); /* drops privileges */
 	if (rc)
 		return rc;
 	service_say_user(&d->privileges);

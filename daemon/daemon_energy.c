@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where ceemsd and its energy ticks meet. */
+/* Connects ceemsd with its energy ticks. */
 #include "daemon/daemon_energy.h"
 
 #include <stdio.h>
 
 #include "lib/log.h"
 
-/* A page that cannot be made costs Slurm's accounting its energy and nothing else. */
+/* Without a page only Slurm's accounting of energy is missing. */
 static void open_page(struct daemon *d)
 {
 	char path[4096];
@@ -38,7 +38,7 @@ int daemon_energy_open(struct daemon *d, struct err *err)
 	return rc;
 }
 
-/* A stop that was published by now ends its step in this tick. */
+/* Stops published by now end their steps in this tick. */
 static void before_tick(void *arg)
 {
 	struct daemon *d = arg;

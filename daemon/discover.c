@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The cgroup tree as a second witness. A step is a directory step_*; what is above it
- * tells job, user and node. */
+/* The cgroup tree as a second source. A step is a directory step_*; the directories
+ * above it give job, user and node. */
 #include "daemon/discover.h"
 
 #include <dirent.h>
@@ -31,10 +31,10 @@ struct found {
 
 struct walk {
 	const struct env *env;
-	uint32_t controllers; /* of the hierarchy that is walked */
+	uint32_t controllers; /* of the hierarchy being walked */
 	struct found *found;
 	size_t count, cap;
-	unsigned left; /* directories that may still be looked at */
+	unsigned left; /* directories that may still be visited */
 	int rc;
 };
 
@@ -96,8 +96,8 @@ static void add_found(struct walk *w, const char *path)
 	f->controllers = w->controllers;
 }
 
-/* What lies between the hierarchy's top and Slurm's own directory; on v1 it is there at
- * once, on v2 systemd (or a container's runtime) has put slices above it. */
+/* Whether this is Slurm's directory: on v1 it is at the top of the hierarchy, on v2
+ * systemd (or a container's runtime) puts slices above it. */
 static bool is_slurm_root(const struct walk *w, const char *name)
 {
 	if (w->controllers & CGROUP_UNIFIED)
@@ -111,7 +111,7 @@ static bool never_slurm(const char *name)
 	       begins(name, "kubepods");
 }
 
-/* Looks into the directory dirfd (taken over), whose path in the hierarchy is path. */
+/* Visits the directory dirfd (whose ownership it takes), at path in the hierarchy. */
 static void walk_dir(struct walk *w, int dirfd, char *path, size_t size, unsigned depth,
 		     bool inside)
 {
@@ -156,7 +156,7 @@ static void walk_dir(struct walk *w, int dirfd, char *path, size_t size, unsigne
 	}
 }
 
-/* One directory may serve several controllers (cpu,cpuacct): it is walked once. */
+/* One directory may serve several controllers (cpu,cpuacct): walk it once. */
 static void walk_hierarchies(struct walk *w)
 {
 	const struct cgroup_layout *l = &w->env->cgroups;
@@ -189,7 +189,7 @@ static int by_path(const void *a, const void *b)
 
 /* ---- a directory as a record ----------------------------------------------------- */
 
-/* ".../uid_U/..." on v1; v2 does not say: uid stays 0 until a record comes */
+/* ".../uid_U/..." on v1; v2 does not have it: uid stays 0 until a record comes */
 static void find_uid(const char *path, struct record *r)
 {
 	const char *p = strstr(path, "/uid_");
@@ -215,7 +215,7 @@ static bool our_node(const struct env *env, const char *node)
 	return l->count == 0;
 }
 
-/* False: not a step's path after all, not ours, or a step that the table has. */
+/* False: not a step's path, not ours, or a step that the table has. */
 static bool describe(const struct env *env, const char *path, struct record *r)
 {
 	struct units *u = env->units;
@@ -230,7 +230,7 @@ static bool describe(const struct env *env, const char *path, struct record *r)
 
 	uint32_t sibling = steps_find_job_path(u, job);
 	if (sibling != UNITS_NONE) {
-		/* a record has told whose directory this is, whatever its name */
+		/* a record has named the unit of this directory */
 		const struct unit *unit = units_get(u, steps_unit(u, sibling));
 		record_set(r, r->unit, sizeof(r->unit), unit->id);
 		record_set(r, r->node, sizeof(r->node), unit->node);

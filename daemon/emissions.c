@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Emission factors of this node: tables read at start, what the courier brings, and
- * which of them counts. */
+/* This node's emission factors: tables read at start, what the courier sends, and the
+ * choice between them. */
 #include "daemon/emissions.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 
 #define TABLE_MAX ((size_t)4 << 20)
 #define PROVIDERS 6
-#define LOOK_S 10u /* a message of 28 KiB is not copied at each tick */
+#define LOOK_S 10u /* so that a message of 28 KiB is not copied at each tick */
 
 struct emissions {
 	const struct options *options;
@@ -26,7 +26,7 @@ struct emissions {
 	struct emissions_now now;
 };
 
-/* What is most of now and of here comes first. */
+/* The most current and most local come first. */
 static const char *const preferred[] = {"file", "emaps", "rte", "wt", "owid", "global"};
 
 static bool listed(const struct conf_list *l, const char *text)
@@ -196,7 +196,7 @@ int emissions_current(const struct emissions *e, uint64_t now_s,
 const struct emissions_now *emissions_tick(struct emissions *e,
 					   struct courier_link *link, uint64_t now_s)
 {
-	/* the wall clock may also have been set back */
+	/* the wall clock may have been set back */
 	if (!e->looked_s || now_s < e->looked_s || now_s >= e->looked_s + LOOK_S) {
 		emissions_refresh(e, link);
 		e->has_now = emissions_current(e, now_s, &e->now) == 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Emission factors out of ceems-courier's messages. */
+/* Takes emission factors from ceems-courier's messages. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

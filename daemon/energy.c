@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Attribution: who is charged with what the sensors of a node measured. Each amount is
- * split once, exactly, so that units + idle + system is the node at any time; see the
- * invariants in the header. */
+/* Attribution of what a node's sensors measured. Each amount is split once, exactly, so
+ * that units + idle + system is always the node; see the invariants in the header. */
 #include "daemon/energy_impl.h"
 
 #include <errno.h>
@@ -12,7 +11,7 @@
 
 #define QUIET_DIVISOR 50u /* a tick is quiet below 1/50 of the node's CPU time */
 #define LEARN_WINDOW_NS (10 * NSEC_PER_SEC)
-#define LEARN_RANK 3u /* the fourth lowest: outliers and sensor noise go below it */
+#define LEARN_RANK 3u /* the fourth lowest: outliers and sensor noise are below it */
 
 const char *energy_domain_name(enum energy_domain d)
 {
@@ -97,7 +96,7 @@ struct energy_account *energy_party(const struct split *s, size_t i)
 	}
 }
 
-/* The part of the tick in which the unit lived, by its own timestamps */
+/* The part of the tick in which the unit ran, by its own timestamps */
 static uint64_t lived_ns(const struct energy_tick *t, const struct energy_use *u)
 {
 	uint64_t from = u->started_ns > t->t0_ns ? u->started_ns : t->t0_ns;
@@ -115,7 +114,7 @@ static u128 cpus_ns(const struct energy_tick *t, const struct energy_use *u)
 	return (u128)u->alloc_mcpu * lived_ns(t, u);
 }
 
-/* Thousandths of KiB, so that a share of the CPUs needs no rounding to speak of */
+/* In thousandths of KiB, so that rounding a share of the CPUs does not matter */
 static u128 memory_allocated(const struct energy_tick *t, const struct energy_use *u)
 {
 	u128 mkib = u->alloc_kib ? (u128)u->alloc_kib * 1000
@@ -218,7 +217,7 @@ static void fill_interval(const struct split *s, enum by by)
 
 /* ---- charging -------------------------------------------------------------------- */
 
-/* Leaves everybody's share of uj in w->shares. */
+/* Puts everybody's share of uj into w->shares. */
 void energy_divide(const struct split *s, enum by by, uint64_t uj)
 {
 	struct energy_work *w = s->w;
@@ -318,8 +317,8 @@ uint64_t energy_idle_uw(const struct energy_node *node, const struct energy_conf
 	return known ? ranked(&node->learner[d]) : 0;
 }
 
-/* A source that appears, goes or changes: what was learned was the other one's. One
- * that only pauses keeps what is known of it. */
+/* A source appears, goes or changes, and what was learned about the old one is lost. A
+ * source that only pauses keeps it. */
 void energy_set_source(struct energy_node *node, enum energy_domain d, uint32_t source)
 {
 	if (source == ENERGY_NO_SOURCE || node->source[d] == source)
@@ -426,8 +425,8 @@ struct rule energy_other_rule(const struct split *s, const struct energy_interva
 	return (struct rule){BY_CPUS, BY_CPU_TIME, cpu ? BY_ACTIVITY : BY_CPUS_RUNNING};
 }
 
-/* What the host interval will be split by once its reading is there, and a share of
- * what it will probably be */
+/* Collects the weights for splitting the host interval when its reading comes, and
+ * gives provisional shares */
 static void accumulate_host(const struct split *s, bool quiet)
 {
 	const struct energy_tick *t = s->tick;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Host intervals: what a seldom read sensor says of the whole node is split, when it
- * says it, by what was gathered since it was read last. And the accounts themselves. */
+/* Host intervals: when a slow sensor of the whole node is read, its energy is split by
+ * what was collected since the last reading. And the accounts. */
 #include <errno.h>
 #include <string.h>
 
@@ -62,8 +62,7 @@ static void correct(int64_t *correction, uint64_t by)
 	*correction = (int64_t)((uint64_t)*correction + by);
 }
 
-/* What of a share of the host reading is idle power: as much of it as of what it was
- * measured by */
+/* The idle power in a share of the host reading, in proportion to that of its parts */
 static uint64_t idle_of_host(const struct energy_account *a, uint64_t other_uj,
 			     uint64_t other_idle_uj, uint64_t host_uj)
 {
@@ -76,7 +75,7 @@ static uint64_t idle_of_host(const struct energy_account *a, uint64_t other_uj,
 	return all ? (uint64_t)((u128)host_uj * idle / all) : 0;
 }
 
-/* The open share of one account becomes final. */
+/* Settles the open share of one account. */
 static void settle(struct energy_account *a, uint64_t other_uj, uint64_t other_idle_uj,
 		   uint64_t host_uj)
 {
@@ -103,7 +102,7 @@ void energy_host_restart(struct energy_node *node, uint32_t source,
 	node->waiting = (struct energy_interval){0};
 	node->marked = 0;
 	if (source != ENERGY_NO_SOURCE && source != node->source[ENERGY_OTHER]) {
-		/* another sensor: what the old one owed or showed says nothing of it */
+		/* another sensor: the old one's deficit has no meaning for it */
 		node->forgiven_uj += node->deficit_uj;
 		node->deficit_uj = 0;
 		node->host_known = 0;
@@ -112,7 +111,7 @@ void energy_host_restart(struct energy_node *node, uint32_t source,
 	node->source[ENERGY_HOST] = source;
 }
 
-/* What is left of a host reading for other, after parts and old deficits */
+/* The part of a host reading for other, after parts and earlier deficits */
 static uint64_t take_other(struct energy_node *node, uint64_t energy_uj)
 {
 	u128 owed = (u128)node->waiting.parts_uj + node->deficit_uj;
@@ -127,7 +126,8 @@ static uint64_t take_other(struct energy_node *node, uint64_t energy_uj)
 static void remember_other(struct energy_node *node, uint64_t other_uj)
 {
 	const struct energy_interval *i = &node->waiting;
-	/* over less, a sensor's step would look like a huge power */
+	/* over a shorter time, a single step of the sensor would look like huge
+	 * power */
 	if (i->elapsed_ns < RATE_MIN_NS)
 		return;
 	node->host_uw = energy_power_of(other_uj, i->elapsed_ns);
@@ -136,7 +136,7 @@ static void remember_other(struct energy_node *node, uint64_t other_uj)
 		energy_learn(&node->learner[ENERGY_OTHER], other_uj, i->elapsed_ns);
 }
 
-/* Everybody's share of other over the interval into w->others */
+/* Puts everybody's share of other over the interval into w->others */
 static void divide_other(const struct split *s, uint64_t other_uj)
 {
 	const struct energy_interval *i = &s->node->waiting;
@@ -153,7 +153,7 @@ static void divide_other(const struct split *s, uint64_t other_uj)
 		s->w->others[k] += s->w->shares[k];
 }
 
-/* Everybody's share of the host reading, by parts and other, into w->shares */
+/* Puts everybody's share of the host reading, by parts and other, into w->shares */
 static void divide_host(const struct split *s, uint64_t energy_uj)
 {
 	struct energy_work *w = s->w;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The --energy options as the attribution takes them. */
+/* Converts the --energy options for the attribution. */
 #include "daemon/energy_options.h"
 
 #include <errno.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Exact integer split of microjoules by weights: no joule is lost or made by rounding,
- * so that sums over units equal what was measured. */
+/* Exact integer split of microjoules by weights: rounding neither loses nor adds
+ * energy, so sums over units equal what was measured. */
 #include "daemon/energy.h"
 
 #define NSEC 1000000000ull
 
-/* Does a get a left-over microjoule before b? */
+/* Whether a gets a left-over microjoule before b */
 static bool before(const struct energy_slot *slots, uint32_t a, uint32_t b)
 {
 	if (slots[a].remainder != slots[b].remainder)
@@ -31,8 +31,8 @@ static void sift_down(const struct energy_slot *slots, uint32_t *heap, size_t n,
 	}
 }
 
-/* A heap instead of a sort: only as many as there are microjoules left are taken out,
- * and its worst case is n log n whatever the weights are. */
+/* A heap rather than a sort: only as many elements are taken out as microjoules are
+ * left, and the worst case is n log n whatever the weights. */
 static void hand_out(uint64_t left, const struct energy_slot *slots, size_t n,
 		     uint64_t *shares, uint32_t *heap)
 {
@@ -49,8 +49,8 @@ static void hand_out(uint64_t left, const struct energy_slot *slots, size_t n,
 	}
 }
 
-/* Total x weight must fit 128 bits: a common shift keeps all proportions but the last
- * bits, and depends on the sum only, not on the order. */
+/* Total x weight must fit 128 bits: a common shift keeps proportions except for the
+ * last bits, and depends on the sum only, not on the order. */
 static unsigned __int128 fit(struct energy_slot *slots, size_t n)
 {
 	unsigned __int128 sum = 0;

@@ -11,7 +11,7 @@ struct column {
 	unsigned decimals;
 };
 
-/* Names and types of the peer are kept (doc/compat.md), also where a cumulative value
+/* Names and types of the peer are kept (doc/compat.md), even where a cumulative value
  * is called a gauge. */
 static const struct column unit_columns[UNIT_COLUMNS] = {
 	[COL_CPU_USER] = {{"ceems_compute_unit_cpu_user_seconds_total", PROM_COUNTER,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a unit had used before ceemsd knew it: the job's control group counts also the
- * steps that have ended. A counter only moves when a task is put off its CPU or at a
- * tick, so that a reading of the job between two equal ones of its steps is exact; of
- * one that is busy on very many CPUs it is a little less than was used, never more. */
+/* What a unit had used before ceemsd knew it: the job's control group includes steps
+ * that have ended. A counter advances only at a context switch or a tick, so a reading
+ * of the job between two equal readings of its steps is exact; on very many busy CPUs
+ * it may be slightly low, never high. */
 #include "daemon/found.h"
 
 #include "daemon/ingest.h"
@@ -12,7 +12,7 @@
 
 #define TRIES 16u
 #define START_LATE_NS NSEC_PER_SEC
-/* Then with what can be read: a step's control group has gone, and no record came. */
+/* Then use what can be read: a step's control group is gone, and no record came. */
 #define GIVE_UP_NS (5 * NSEC_PER_SEC)
 
 static uint64_t cpu_of(const struct units *u, uint32_t i)
@@ -23,13 +23,13 @@ static uint64_t cpu_of(const struct units *u, uint32_t i)
 	return t.cpu_user_ns + t.cpu_system_ns;
 }
 
-/* What was published before the readings is in the table. */
+/* Whether everything published before the readings is in the table. */
 static bool ring_is_empty(struct ingest *in)
 {
 	return !in || ingest_tick(in, 0) == 0;
 }
 
-/* 1: all is read; 0: not now; -1: the job's control group cannot be read. */
+/* 1: everything is read; 0: not now; -1: the job's control group cannot be read. */
 static int read_unit(struct units *u, struct sample *s, struct ingest *in, uint32_t i,
 		     struct unit_totals *ret)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* From Slurm's gpu index to a device: what `slurmd -G` prints, what the NVIDIA driver
- * says in procfs, and the site's own map. The index that -G prints itself ("Index=") is
- * only the digits at the end of the file name; the gres index is the position among the
- * gpu devices, as a job with a typed request shows (SLURM_STEP_GPUS=2 for the device
- * listed third, whatever its file is called). */
+/* Maps Slurm's GPU index to a device: by the output of `slurmd -G`, the NVIDIA driver's
+ * procfs, and the site's own map. The index that -G prints itself ("Index=") is only
+ * the digits at the end of the file name; the gres index is the position among the gpu
+ * devices, as a job with a typed request shows (SLURM_STEP_GPUS=2 for the device listed
+ * third, whatever its file is called). */
 #include "daemon/gpus.h"
 
 #include <dirent.h>
@@ -158,7 +158,7 @@ static int parse_line(const char *at, const char *end, struct gres_line *ret)
 	while (scan_word(&at, end, &word.at, &word.len)) {
 		const char *eq = memchr(word.at, '=', word.len);
 		if (!eq)
-			continue; /* "(null)" for links there are none of */
+			continue; /* "(null)" if there are no links */
 		struct text key = {word.at, (size_t)(eq - word.at)};
 		struct text value = {eq + 1, (size_t)(word.at + word.len - eq - 1)};
 		const char *v = value.at, *vend = value.at + value.len;
@@ -185,8 +185,8 @@ static struct gpu *add_gpu(struct gpus *g, uint32_t index)
 	return gpu;
 }
 
-/* A gpu line names one device for each file, or (MIG) one device with several files, or
- * devices without files. */
+/* Adds devices: one per file of a gpu line, or (MIG) one with several files, or some
+ * without files. */
 static int add_gpus(struct gpus *g, const struct gres_line *l, struct files *f)
 {
 	int rc = files_expand(f, l->file);
@@ -289,10 +289,10 @@ int gpus_parse(const char *text, size_t len, struct gpus *ret, struct err *err)
 
 int gpus_probe(const char *slurmd, const char *node, struct gpus *ret, struct err *err)
 {
-	/* 26.05 opens its log file first, which is root's */
+	/* 26.05 first opens its log file, which belongs to root */
 	const char *argv[] = {slurmd, "-G", "-L", "/dev/null", node ? "-N" : NULL,
 			      node,   NULL};
-	/* where slurm.conf is, as every command of Slurm's is told it */
+	/* the location of slurm.conf, as for every Slurm command */
 	const char *conf = getenv("SLURM_CONF");
 	char slurm_conf[PATH_MAX] = "";
 	const char *env[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C",
@@ -404,7 +404,7 @@ static int read_devices(struct gpus *g, int procfd, struct err *err)
 	return 0;
 }
 
-/* "gpu0/gi3/access 30": the gpu instance whose capability file has the number cap */
+/* "gpu0/gi3/access 30": the GPU instance whose capability file has the number cap */
 static uint32_t instance_of_cap(const char *text, size_t len, uint32_t cap)
 {
 	const char *at = text, *line;
@@ -531,8 +531,8 @@ struct share {
 	uint32_t n;
 };
 
-/* Only what this node's gres.conf knows: elsewhere Slurm leaves the variables alone and
- * they are the user's. */
+/* Only for what this node's gres.conf has: otherwise Slurm does not set the variables
+ * and they are the user's. */
 static int parse_share(const struct gpus *g, const char *text, struct share *ret)
 {
 	*ret = (struct share){SHARE_WHOLE, 0};
@@ -551,8 +551,8 @@ static int parse_share(const struct gpus *g, const char *text, struct share *ret
 	return -EINVAL;
 }
 
-/* Slurm says how many shards a job has on the node, not on which of its devices: spread
- * them evenly over the shards of those. */
+/* Slurm says how many shards a job has on the node, not on which device: spread them
+ * evenly over its devices' shards. */
 static double share_of(const struct gpus *g, struct share s, const struct gpu_use *uses,
 		       size_t n)
 {

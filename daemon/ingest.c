@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The consumer's loop. Losses are noticed here (a full ring, a torn slot) and repaired
- * by walking the cgroup tree: a dropped start is found there, a dropped stop is seen as
- * a step whose cgroup has gone. */
+/* The ring's consumer. Losses (a full ring, a torn slot) are detected here and repaired
+ * by walking the cgroup tree: a lost start is found there, a lost stop shows as a step
+ * whose cgroup is gone. */
 #include "daemon/ingest.h"
 
 #include <errno.h>
@@ -19,11 +19,11 @@ void ingest_init(struct ingest *in, const struct env *env, struct ring *ring,
 			      .sample = sample,
 			      .dropped = __atomic_load_n(&h->dropped, __ATOMIC_RELAXED),
 			      .torn = __atomic_load_n(&h->torn, __ATOMIC_RELAXED)};
-	/* inode numbers come back on some file systems, creation times do not */
+	/* some file systems reuse inode numbers, creation times are unique */
 	units_set_ring(units, h->inode * 0x9e3779b97f4a7c15ull ^ h->created_ns);
 }
 
-/* A stop without counters ends a step whose cgroup may still be there for a moment. */
+/* If a stop has no counters its cgroup may still exist for a moment: read it. */
 static void read_before_stop(struct ingest *in, const struct record *r)
 {
 	if (r->type != RECORD_STEP_STOP || r->counters.source != COUNTERS_NONE ||
@@ -45,9 +45,9 @@ static void apply(struct ingest *in, const unsigned char *data, size_t len,
 	struct record r;
 	struct err err = {{0}};
 
-	/* Released but not yet seen as such by the ring: the last daemon died between
-	 * the two. The look at the position comes first, since a reading below would
-	 * do no harm but a bad record would be counted again. */
+	/* Applied, but not released in the ring: the last daemon died in between. The
+	 * position is checked first, since a bad record would otherwise be counted
+	 * again. */
 	uint64_t last = units_ring_pos(in->units);
 	if (last != UINT64_MAX && pos <= last)
 		return;
@@ -120,7 +120,7 @@ unsigned ingest_recall(struct ingest *in)
 	unsigned n = 0;
 
 	units_set_recalling(in->units, true);
-	/* not more than the ring has slots, whatever the header says */
+	/* at most as many as the ring has slots, whatever the header says */
 	for (uint32_t i = 0; i < in->ring->count && pos < tail; i++, pos++) {
 		size_t len = 0;
 		if (!ring_recall(in->ring, pos, data, &len))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Is somebody in there? A directory says that a step was; its processes say whether it
- * still is. */
+/* Whether processes are in a step's control groups: the directory shows that there was
+ * a step, its processes whether it still runs. */
 #include "daemon/inhabited.h"
 
 #include <dirent.h>
@@ -20,7 +20,7 @@
 #define DEPTH_MAX 3u /* step/task, on v2 step/user/task */
 #define DIRECTORIES_MAX 256u
 
-/* 1: it is slurmstepd; 0: it is not; -ENOENT: it has gone; else it cannot be told */
+/* 1: slurmstepd; 0: another process; -ENOENT: gone; else unknown */
 static int is_stepd(const struct env *env, uint64_t pid)
 {
 	char path[40], comm[32];
@@ -28,11 +28,11 @@ static int is_stepd(const struct env *env, uint64_t pid)
 	ssize_t n = fs_read_at(env->procfd, path, comm, sizeof(comm), NULL);
 	if (n < 0)
 		return n == -ESRCH ? -ENOENT : (int)n;
-	/* the kernel cuts names at 15 bytes: "slurmstepd" fits */
+	/* the kernel truncates names to 15 bytes, so "slurmstepd" fits */
 	return strncmp(comm, "slurmstepd", strlen("slurmstepd")) == 0;
 }
 
-/* From proc/PID/stat, field 4; the name before it may hold anything. */
+/* Field 4 of proc/PID/stat; the name before it may contain anything. */
 static int parent_of(const struct env *env, uint64_t pid, uint64_t *ret)
 {
 	char path[40], text[1024];
@@ -51,9 +51,9 @@ static int parent_of(const struct env *env, uint64_t pid, uint64_t *ret)
 	return scan_u64(&p, end, ret);
 }
 
-/* A task of a step that runs: not slurmstepd itself, but below it. What a step has left
- * behind (a daemon under proctrack/pgid, a process that cannot be killed) has lost its
- * slurmstepd, and its counters have been counted. No proof: it is one. */
+/* A task of a running step is not slurmstepd itself, but below one. Leftovers of a step
+ * (a daemon under proctrack/pgid, a process that cannot be killed) have lost their
+ * slurmstepd, and have been counted. In doubt it is a task. */
 static bool is_task(const struct env *env, uint64_t pid)
 {
 	int rc = is_stepd(env, pid);
@@ -80,14 +80,14 @@ static bool is_anybody(const struct env *env, uint64_t pid)
 struct search {
 	const struct env *env;
 	bool (*counts)(const struct env *env, uint64_t pid);
-	unsigned left; /* directories that may still be looked at */
+	unsigned left; /* directories that may still be visited */
 };
 
-/* Is one that counts in the directory, or a few levels below? */
+/* Whether such a process is in the directory, or a few levels below */
 static bool inhabited(struct search *s, int dirfd, unsigned depth)
 {
 	char text[4096];
-	/* the beginning is enough when there are very many */
+	/* the beginning suffices if there are very many */
 	auto_close int fd = openat(dirfd, "cgroup.procs", O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
 	const char *p = text, *end = text + (n > 0 ? n : 0), *line;

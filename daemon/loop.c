@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The main loop: a look at the ring every --ring.poll, everything else now and then. */
+/* The main loop: the ring every --ring.poll, everything else at longer intervals. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,13 +14,13 @@
 #include "lib/log.h"
 #include "lib/service.h"
 
-#define SAMPLE_MS 5000u /* a lost stop record costs at most this much */
+#define SAMPLE_MS 5000u /* limit of what a lost stop record can cost */
 #define EXPIRE_MS 1000u
-#define FILES_MS 50u /* what a ring that is not there costs, at most */
+#define FILES_MS 50u /* the longest time without a ring */
 #define TRIM_MS 10000u
 #define ABANDONED_MS 10000u
-#define POLL_SLOWEST 4u  /* times --ring.poll, while no record comes */
-#define TRAFFIC_MS 5000u /* a start is quiet for so long before it is remarked */
+#define POLL_SLOWEST 4u  /* multiples of --ring.poll, while no records come */
+#define TRAFFIC_MS 5000u /* silence after a start before it is logged */
 
 struct timers {
 	uint64_t files_ns, sample_ns, expire_ns, abandoned_ns, walk_ns, trim_ns,
@@ -41,7 +41,8 @@ static bool due(uint64_t *when, uint64_t now, uint64_t period_ms)
 	return true;
 }
 
-/* An ended unit must be there for whoever scrapes, however seldom. */
+/* Ended units must stay until every scraper has seen them, however rarely it
+ * scrapes. */
 static void set_policy(struct daemon *d)
 {
 	d->policy.linger_ms = scrape_linger_ms(d->scrape, d->options.unit_linger_ms);
@@ -77,8 +78,7 @@ static void say_traffic(struct daemon *d)
 		 d->options.path_rundir);
 }
 
-/* Pages of the ring that were read stay in our page tables for nothing; the file keeps
- * what is in them. */
+/* Unmaps pages of the ring that have been read; the file keeps their contents. */
 static void trim(struct daemon *d)
 {
 	(void)madvise(d->ring.header, d->ring.bytes, MADV_DONTNEED);
@@ -97,7 +97,7 @@ static void look_for_damage(struct daemon *d, uint64_t now)
 	d->mended = mended;
 }
 
-/* Under the lock */
+/* Lock held */
 static void look(struct daemon *d, struct timers *t, uint64_t now)
 {
 	if (d->has_ring)
@@ -165,8 +165,8 @@ static bool reload(void *arg)
 	return good;
 }
 
-/* Waking up is most of what an idle daemon costs, and nothing waits for it: a scrape
- * drains the ring itself, and the ring holds far more than comes in that time. */
+/* Waking up is most of an idle daemon's cost, and nothing depends on it: a scrape
+ * drains the ring itself, and the ring holds far more than arrives meanwhile. */
 static uint64_t next_poll(const struct daemon *d, uint64_t records_before,
 			  uint64_t poll_ms)
 {
@@ -186,7 +186,7 @@ static unsigned tick(void *arg)
 	if (due(&l->timers.files_ns, now, FILES_MS) && !daemon_keep_files(d))
 		return SERVICE_END;
 	if (now >= l->timers.expire_ns)
-		set_policy(d); /* asks scrape, so not under our lock */
+		set_policy(d); /* takes scrape's lock, so not under ours */
 	pthread_mutex_lock(&d->lock);
 	uint64_t records = d->ingest.records;
 	look(d, &l->timers, now);
@@ -200,7 +200,7 @@ static unsigned tick(void *arg)
 void daemon_run(struct daemon *d)
 {
 	uint64_t start = clock_boottime_ns();
-	/* daemon_open() has had the first look at the machine */
+	/* daemon_open() has already looked at the machine */
 	struct loop l = {
 		.daemon = d,
 		.timers = {.walk_ns = start + DISCOVER_PERIOD_MS * NSEC_PER_MSEC,

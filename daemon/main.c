@@ -23,7 +23,8 @@ static void say_ignored(const struct options *o)
 		log_warn("--web.debug-server: ignored, there is no pprof here");
 }
 
-/* What this machine has nothing for is no mistake, but perhaps one. */
+/* A collector that this machine has nothing for is not an error, but may be a
+ * mistake. */
 static void check_collectors(const struct options *o)
 {
 	struct err err = {""};
@@ -96,7 +97,7 @@ int main(int argc, char *argv[])
 	struct daemon d = {.argc = argc, .argv = argv};
 	enum program_status status;
 
-	/* Threads allocate seldom; a heap for each would cost more than it saves. */
+	/* Threads rarely allocate; an arena for each would cost more than it saves. */
 	mallopt(M_ARENA_MAX, 1);
 	if (!program_options(&program, argc, argv, &d.options, &warnings, &status))
 		return status;

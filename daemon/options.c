@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The one table behind ceemsd's command line, YAML, environment, help and
- * documentation. The peer's spellings, its deprecated ones and those that only its
- * documentation has, are accepted here so that a site can keep its unit file. */
+/* The table behind ceemsd's command line, YAML, environment, help and documentation.
+ * The peer's spellings, including deprecated and only documented ones, are accepted so
+ * that a site can keep its unit file. */
 #include "daemon/options.h"
 
 #include <stddef.h>
@@ -9,7 +9,7 @@
 #include "lib/emission_options.h"
 #include "lib/service_options.h"
 
-/* the flags and what else a row has follow the help by name */
+/* flags and other members of a row follow the help by name */
 #define ROW CONF_ROW
 #define DAY_MS 86400000ull
 
@@ -315,7 +315,7 @@ const struct conf_opt options_table[] = {
 	    "guest's own.",
 	    .max = 65536),
 
-	/* the peer's, of what is not here yet (doc/compat.md) */
+	/* the peer's options for what is not implemented yet (doc/compat.md) */
 	LATER("collector.ebpf"),
 	LATER("collector.k8s"),
 	LATER("collector.libvirt"),

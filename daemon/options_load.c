@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What no row of the table says by itself: collectors by name, options that need or
- * exclude each other, and what may change while the daemon runs. */
+/* Checks across options: collectors by name, options that need or exclude each other,
+ * and which may change at run time. */
 #include <ctype.h>
 #include <errno.h>
 #include <regex.h>
@@ -45,8 +45,8 @@ static bool is_collector(const struct conf_opt *opt)
 	       strcmp(opt->def, "true") == 0;
 }
 
-/* POSIX takes \d for the letter d, and the pattern of another engine then matches
- * nothing. Returns the first such letter; NULL: none. */
+/* In POSIX \d is the letter d, so a pattern for another engine matches nothing. Returns
+ * the first such letter; NULL: none. */
 static const char *find_foreign(const char *pattern)
 {
 	for (const char *p = pattern; (p = strchr(p, '\\')) && p[1]; p += 2)
@@ -180,8 +180,8 @@ int options_load(int argc, char *const argv[], struct options *ret, struct buf *
 	if (rc)
 		return rc;
 	if (o.disable_defaults) {
-		/* What was named explicitly is known by reading once more with another
-		 * default: no row needs to remember who set it. */
+		/* Which options were given explicitly is found by reading again with
+		 * another default, so rows need not record who set them. */
 		auto_free struct conf_opt *table =
 			calloc(options_count, sizeof(*table));
 		if (!table) {
@@ -201,7 +201,7 @@ int options_load(int argc, char *const argv[], struct options *ret, struct buf *
 		if (rc)
 			return rc;
 	}
-	/* who names an aggregator wants something sent to it */
+	/* with an aggregator's URL something must be sent */
 	if (o.aggregator_urls.count)
 		o.reports_enabled = true;
 	rc = check(&o, err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Curves of power by utilisation, as a site writes them down from a wall meter or a
- * benchmark report. Integers only: a curve's own readings are met exactly. */
+/* Power as a function of utilisation, as measured by a site or published by a
+ * benchmark. In integers, so that the curve's points are met exactly. */
 #include "daemon/power_curve.h"
 
 #include <errno.h>
@@ -54,7 +54,7 @@ int power_parse_watts(const char *text, size_t len, uint64_t *ret_uw)
 	return 0;
 }
 
-/* What is wrong with a point that comes after `last` (NULL: it is the first); NULL:
+/* What is wrong with a point that follows `last` (NULL: it is the first); NULL:
  * nothing */
 static const char *objection(const struct power_point *p,
 			     const struct power_point *last)
@@ -165,7 +165,7 @@ uint64_t power_at(const struct power_curve *c, uint64_t busy, uint64_t total)
 
 	if (busy > total)
 		busy = total;
-	/* busy / total against percent / 100, without dividing */
+	/* compares busy / total with percent / 100 without dividing */
 	unsigned __int128 x = (unsigned __int128)busy * 100;
 	while (i + 1 < c->count && x > (unsigned __int128)c->points[i].percent * total)
 		i++;

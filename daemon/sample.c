@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Live readings of steps. Files stay open between readings: a step costs one or two
- * preads. What has gone is only marked here; whether it is lost is decided when the
- * ring has had time to say otherwise. */
+/* Reads the counters of running steps. Files stay open between readings, so a step
+ * costs one or two preads. A vanished step is only marked here; whether it is lost is
+ * decided when the ring has had time to deliver its stop. */
 #include "daemon/sample.h"
 
 #include <errno.h>
@@ -73,7 +73,7 @@ static bool grow(struct sampled **list, uint32_t *count, uint32_t i)
 	return true;
 }
 
-/* The step's fds, made when the slot has a new tenant. NULL: no memory or no paths. */
+/* The step's fds, opened when the slot has a new step. NULL: no memory or no paths. */
 static struct cgroup_fds *fds_of(struct sample *s, uint32_t i, const struct step *step)
 {
 	if (!grow(&s->steps, &s->count, i))
@@ -96,7 +96,7 @@ static struct cgroup_fds *fds_of(struct sample *s, uint32_t i, const struct step
 	return d->fds;
 }
 
-/* Is the step's directory there, in any hierarchy that it was seen in? */
+/* Whether the step's directory exists in any hierarchy that it was seen in */
 static bool cgroup_is_there(const struct env *env, const struct step *step)
 {
 	for (uint32_t c = 0; c < step->cgroup_count && c < RECORD_CGROUPS_MAX; c++) {
@@ -122,7 +122,7 @@ static bool stepd_is_there(const struct env *env, const struct step *step)
 	char name[16];
 	struct stat st;
 	if (!step->stepd_pid)
-		return true; /* nothing to tell by */
+		return true; /* no way to know */
 	snprintf(name, sizeof(name), "%u", step->stepd_pid);
 	return fstatat(env->procfd, name, &st, 0) == 0 || errno != ENOENT;
 }
@@ -244,7 +244,7 @@ bool sample_job_cpu(struct sample *s, uint32_t i, uint64_t *ret_ns)
 	return true;
 }
 
-/* Slurm does not tell an extern step the CPUs of its job, but its cores. */
+/* Slurm does not tell an extern step the CPUs of its job, only its cores. */
 static uint32_t extern_cpus(struct units *u, uint32_t i)
 {
 	uint32_t s = steps_find(u, i, RECORD_STEP_EXTERN);
@@ -267,7 +267,7 @@ uint32_t sample_job_cpus(struct sample *s, uint32_t i)
 		int rc = cgroup_read_cpus(fds, &cpus, NULL);
 		if (rc == 0)
 			d->cpus = cpus;
-		/* the group of a job that just starts has none yet */
+		/* a job's group has none yet just after its start */
 		d->cpus_until_ns = now_ns + (rc == 0 ? CPUS_NS : NSEC_PER_SEC);
 	}
 	return d->cpus ? d->cpus : extern_cpus(s->units, i);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Splits what a unit was charged with over its steps, exactly, with a rest that is the
- * unit's alone. */
+/* Splits a unit's energy between its steps, exactly, with a rest that is only the
+ * unit's. */
 #include "daemon/steps_energy.h"
 
 #include <errno.h>
@@ -42,8 +42,8 @@ static uint64_t lived_us(uint64_t started_ns, uint64_t ended_ns, uint64_t t0_ns,
 	return minus(to, from) / NSEC_PER_USEC;
 }
 
-/* The extern step holds a job's processes that belong to no other; it is allocated
- * nothing of its own. */
+/* The extern step has the job's processes that belong to no other step; it has no
+ * allocation of its own. */
 static uint64_t alloc_us(const struct step *step, uint64_t t0_ns, uint64_t t1_ns)
 {
 	if (step->step == RECORD_STEP_EXTERN)
@@ -52,7 +52,7 @@ static uint64_t alloc_us(const struct step *step, uint64_t t0_ns, uint64_t t1_ns
 				     t0_ns, t1_ns);
 }
 
-/* f->s->work.slots have their weights, 0 that of the rest. */
+/* f->s->work.slots have their weights, the rest's in slot 0. */
 static void give(struct family *f, enum energy_domain d, uint64_t uj)
 {
 	struct energy_work *w = &f->s->work;
@@ -65,7 +65,7 @@ static void give(struct family *f, enum energy_domain d, uint64_t uj)
 		step_energy_draft(f->u, s)->uj[d] += w->shares[k++];
 }
 
-/* What the unit has and its steps do not is the rest's. `all` may be less where steps
+/* What the unit has beyond its steps belongs to the rest. `all` may be less if steps
  * overlap. */
 static void weigh_rest(struct family *f, uint64_t all)
 {
