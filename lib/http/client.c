@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* libcurl with everything it could do on its own account switched off: what a server
- * answers decides neither how long we wait, nor how much we keep, nor whom we ask next.
- */
+/* libcurl without anything that it might do on its own: a server's answer decides
+ * neither how long we wait, nor how much we keep, nor whom we ask next. */
 #include "lib/http/client.h"
 
 #include <curl/curl.h>
@@ -23,12 +22,12 @@
 
 struct http_client {
 	CURL *curl;
-	struct curl_slist *headers; /* of the request in flight */
+	struct curl_slist *headers; /* of the running request */
 	uint32_t timeout_ms;
 	size_t max_body_bytes;
 	unsigned redirects;
 	const atomic_bool *stop;
-	struct buf *body; /* of the request in flight */
+	struct buf *body; /* of the running request */
 	size_t header_bytes;
 	bool too_long;
 	char why[CURL_ERROR_SIZE];
@@ -187,7 +186,7 @@ static int put_header(struct http_client *c, const char *name, const char *value
 
 	if (!*name || strpbrk(name, ": \t") || has_control(name) || has_control(value))
 		return err_set(err, -EINVAL, "a header that cannot be sent");
-	/* ';' is how libcurl wants a header without a value */
+	/* libcurl's syntax for a header without a value is ';' */
 	buf_printf(&line, *value ? "%s: %s" : "%s;", name, value);
 	int rc = buf_error(&line);
 	return rc ? err_set(err, rc, "a header that is too long")
@@ -255,7 +254,7 @@ static int prepare(struct http_client *c, const struct http_request *r, struct e
 		rc |= curl_easy_setopt(c->curl, CURLOPT_POSTFIELDSIZE,
 				       (long)r->body_len);
 	}
-	/* no round trip before a body of ours: they are small */
+	/* no round trip before a body: ours are small */
 	status = add_header(c, "Expect:", err);
 	for (size_t i = 0; i < r->header_count && status == 0; i++)
 		status = put_header(c, r->headers[i].name, r->headers[i].value, err);
@@ -310,7 +309,7 @@ const char *http_method_name(enum http_method m)
 	return names[m];
 }
 
-/* libcurl's own text names hosts and files, but may quote a URL that it cannot take. */
+/* libcurl's own text names hosts and files, but may quote an invalid URL. */
 static int failure(const struct http_client *c, const struct http_request *r,
 		   const char *url, CURLcode code, struct err *err)
 {
@@ -351,7 +350,7 @@ static int one(struct http_client *c, const struct http_request *r, const char *
 	return 0;
 }
 
-/* Where the answer sends us, if we go there: *ret is owned. */
+/* Whether to follow a redirect; *ret, its target, is owned. */
 static bool follows(struct http_client *c, const struct http_request *r,
 		    const struct http_response *resp, const char *from, char **ret)
 {
@@ -362,7 +361,7 @@ static bool follows(struct http_client *c, const struct http_request *r,
 	    curl_easy_getinfo(c->curl, CURLINFO_REDIRECT_URL, &to) != CURLE_OK || !to ||
 	    !http_url_same_origin(from, to))
 		return false;
-	*ret = strdup(to); /* libcurl's goes with the next request */
+	*ret = strdup(to); /* libcurl's is freed with the next request */
 	return *ret != NULL;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* URLs as libcurl itself reads them (RFC 3986), so that what was checked is what is
- * asked; and secrets from files. */
+/* URLs parsed as by libcurl (RFC 3986), so that what was checked is what is requested;
+ * and secrets from files. */
 #include "lib/http/client_url.h"
 
 #include <curl/curl.h>
@@ -81,7 +81,7 @@ int http_url_check(const char *url, struct err *err)
 	return 0;
 }
 
-/* Nothing that a line of HTTP could be broken with, nor two readings of a path. */
+/* No characters that could break a line of HTTP, or make a path ambiguous. */
 static bool plain(const char *s, const char *more)
 {
 	for (; *s; s++) {
@@ -168,7 +168,7 @@ void http_url_name(const char *url, char *ret, size_t size)
 
 	if (!size)
 		return;
-	/* what stands before an @ of the authority is dropped */
+	/* drops what precedes an @ in the authority */
 	size_t start = host && (size_t)(host - url) < n ? (size_t)(host - url) + 3 : 0;
 	size_t slash = start + strcspn(url + start, "/?#");
 	size_t skip = start;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* JSON of strangers: bounded in size and depth before anything is believed of it. */
+/* Untrusted JSON: size and depth are checked first. */
 #include "lib/http/json.h"
 
 #include <errno.h>
@@ -18,9 +18,9 @@ static size_t blanks(const char *text, size_t len)
 	return n;
 }
 
-/* RFC 8259 to the letter, which json-c's own strict mode is not: 0.16 takes control
- * characters in strings, 0.18 refuses everything beyond ASCII, both take some bytes
- * that are no UTF-8. json-c has read the text by then. */
+/* Strict RFC 8259, which json-c's own strict mode is not: 0.16 accepts control
+ * characters in strings, 0.18 refuses everything beyond ASCII, and both accept some
+ * invalid UTF-8. json-c has parsed the text by then. */
 struct scan {
 	const char *p, *end;
 };
@@ -55,7 +55,7 @@ static bool skip_number(struct scan *s)
 	return skip_digits(s);
 }
 
-/* behind its first quote */
+/* after the opening quote */
 static bool skip_string(struct scan *s)
 {
 	while (s->p < s->end && (unsigned char)*s->p >= ' ') {
@@ -105,7 +105,7 @@ static bool skip_name(struct scan *s)
 	return skip_char(s, ":");
 }
 
-/* What follows a value: ends what it ends, and stands before the next. */
+/* What follows a value: closes what ends, and stops before the next value. */
 static bool end_values(struct scan *s, char *closing, int *depth)
 {
 	while (*depth > 0) {

@@ -37,7 +37,7 @@ int listen_split(const char *address, char *ret_host, size_t host_size, char *re
 		host++;
 		len -= 2;
 	} else if (memchr(host, ':', len)) {
-		return -EINVAL; /* an IPv6 address needs its brackets */
+		return -EINVAL; /* an IPv6 address needs brackets */
 	}
 	if (len >= host_size)
 		return -EINVAL;
@@ -65,7 +65,7 @@ static int listen_on(const struct sockaddr *sa, socklen_t len, bool v6_too)
 	return steal_fd(&fd);
 }
 
-/* Every address of the machine: one socket for both families, or IPv4 alone where the
+/* All addresses of the machine: one socket for both families, or IPv4 only if the
  * kernel has no IPv6. */
 static int listen_any(uint16_t port)
 {
@@ -78,7 +78,7 @@ static int listen_any(uint16_t port)
 	return fd;
 }
 
-/* An address in its parts. */
+/* Splits an address into host and port. */
 static int split(const char *address, char ret_host[256], char ret_port[8],
 		 uint32_t *ret_number, struct err *err)
 {

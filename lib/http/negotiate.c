@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Accept and Accept-Encoding. Quality values are thousandths; a range whose quality
- * does not parse is left out rather than guessed. */
+/* Accept and Accept-Encoding. Quality values are in thousandths; a range with an
+ * invalid quality is ignored. */
 #include "lib/http/negotiate.h"
 
 #include <stddef.h>
@@ -108,7 +108,7 @@ static bool parse_range(struct text element, struct range *ret)
 	return true;
 }
 
-/* How welcome a form is so far: the most specific range that matches it counts. */
+/* The quality of a format so far: the most specific range that matches it counts. */
 struct welcome {
 	int q, specific, at;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The words of a Redfish login, for all that sign in at BMCs. */
+/* Redfish login messages, for all programs that sign in to BMCs. */
 #include "lib/http/redfish_login.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ int redfish_login_body(const char *user, const char *password,
 	}
 	if (!password)
 		password = "";
-	/* no buffer that grew and left a copy behind */
+	/* so that no growing buffer leaves a copy behind */
 	if (!buf_reserve(body, BODY_ROOM))
 		return err_set(err, -ENOMEM, "out of memory");
 	buf_puts(body, "{\"UserName\":");

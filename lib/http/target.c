@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Request targets: one canonical path each, so that what is compared is what was asked
- * for. */
+/* Request targets: one canonical path each, so that what is compared is what was
+ * requested. */
 #include "lib/http/target.h"
 
 #include <errno.h>
@@ -18,8 +18,8 @@ static int hex(char c)
 	return -1;
 }
 
-/* What is the same path with or without its escape (RFC 3986, 2.3), and what would make
- * it another one: two readers would compare two texts. */
+/* Characters with the same meaning escaped or not (RFC 3986, 2.3), and those that would
+ * change the path: two parsers would compare different texts. */
 static bool needs_no_escape(int c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
@@ -30,8 +30,8 @@ int target_path(const char *target, char *ret, size_t size)
 {
 	size_t n = 0;
 
-	/* a fragment is the browser's own: two readers would end the path or the query
-	 * in two places */
+	/* a fragment belongs to the browser: parsers would disagree about where the
+	 * path or the query ends */
 	if (target[0] != '/' || strchr(target, '#'))
 		return -EINVAL;
 	for (const char *p = target; *p && *p != '?'; p++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The HTTP server: what is asked, who may ask, and which handler answers. The library's
- * event loops never wait: while an answer is made or a password checked, by threads of
- * their own, the connection sleeps. */
+/* The HTTP server: reads requests, authenticates, and calls handlers. The library's
+ * event loops never block: while other threads make an answer or check a password, the
+ * connection sleeps. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -19,14 +19,14 @@
 #include "lib/netaddr.h"
 #include "lib/signals.h"
 
-#define HEADER_S 10     /* a request's head must be here after so long */
-#define REQUEST_TIMES 6 /* its answer must be taken after so many times that */
-#define BODY_TIMES 3    /* its body must be here after so many times that */
-#define CHUNK_PAUSE_S 2 /* between two parts of a body in chunks */
+#define HEADER_S 10     /* time for a request's head */
+#define REQUEST_TIMES 6 /* the answer must have been taken after so many times that */
+#define BODY_TIMES 3    /* the body must have arrived after so many times that */
+#define CHUNK_PAUSE_S 2 /* between two parts of a chunked body */
 #define BODIES_BYTES ((size_t)64 << 20)
 #define STOP_MS 5000
 #define SPARE_MAX 256
-#define TOLD_MS 1000 /* for those that were told that we end */
+#define TOLD_MS 1000 /* for clients that are told that we end */
 
 /* All of 127/8 is one host. */
 static struct web_conn_from find_origin(const struct web_daemon *d,
@@ -56,7 +56,7 @@ enum MHD_Result web_on_accept(void *cls, const struct sockaddr *sa, socklen_t le
 	return web_conns_admit(d->w->conns, &from) ? MHD_YES : MHD_NO;
 }
 
-/* A connection begins or ends. What it needs of the configuration stays with it. */
+/* A connection begins or ends. It keeps the configuration that it needs. */
 void web_on_connection(void *cls, struct MHD_Connection *connection, void **context,
 		       enum MHD_ConnectionNotificationCode code)
 {
@@ -82,7 +82,7 @@ void web_on_connection(void *cls, struct MHD_Connection *connection, void **cont
 	if (s->config.tls) {
 		info = MHD_get_connection_info(connection,
 					       MHD_CONNECTION_INFO_GNUTLS_SESSION);
-		/* without our credentials the handshake fails, which is the point */
+		/* without our credentials the handshake fails, as it should */
 		if (info)
 			(void)!web_settings_apply(s, info->tls_session);
 	}
@@ -94,7 +94,7 @@ void web_on_connection(void *cls, struct MHD_Connection *connection, void **cont
 		web_settings_unref(s);
 }
 
-/* Their memory is larger than what malloc(3) gives quickly. */
+/* A request is larger than what malloc(3) serves quickly, so memory is reused. */
 static struct web_request *request_new(struct web_daemon *d)
 {
 	struct web_request *r = d->spare;
@@ -119,8 +119,7 @@ static void request_free(struct web_daemon *d, struct web_request *r)
 	d->spares++;
 }
 
-/* The first line of a request is there: the only place where the library shows it as it
- * came. */
+/* The request line has arrived: only here the library shows it unmodified. */
 void *web_on_uri(void *cls, const char *uri, struct MHD_Connection *connection)
 {
 	struct web_daemon *d = cls;
@@ -169,7 +168,7 @@ void web_on_completed(void *cls, struct MHD_Connection *connection, void **conte
 	atomic_fetch_sub(&w->requests, 1);
 }
 
-/* NULL: none is for this path. */
+/* NULL: no route for this path. */
 static const struct web_route *find_route(const struct web *w, const char *path)
 {
 	const struct web_route *other = NULL;
@@ -183,7 +182,7 @@ static const struct web_route *find_route(const struct web *w, const char *path)
 	return other;
 }
 
-/* Whether the request goes on; else r->result is what to return. */
+/* Whether the request continues; else r->result is the return value. */
 static bool admit(struct web_request *r)
 {
 	if (!r->route || !r->route->admit)
@@ -223,7 +222,8 @@ static void on_verdict(void *arg, enum auth_verdict verdict)
 	web_wake(r);
 }
 
-/* Of routes with proofs of their own only what looks like a password is one. */
+/* On routes with proofs of their own, only what looks like a password is checked as
+ * one. */
 static bool asks_password(const struct web_request *r, const char *header)
 {
 	if (r->route && r->route->own_proof)
@@ -231,8 +231,8 @@ static bool asks_password(const struct web_request *r, const char *header)
 	return !(r->route && r->route->open);
 }
 
-/* 0: go on. Else *ret_result is what to return: an answer was queued, or the connection
- * sleeps until the password has been checked. */
+/* 0: continue. Else *ret_result is the return value: an answer was queued, or the
+ * connection sleeps until the password has been checked. */
 static int authenticate(struct web_request *r, enum MHD_Result *ret_result)
 {
 	struct web *w = r->w;
@@ -256,7 +256,7 @@ static int authenticate(struct web_request *r, enum MHD_Result *ret_result)
 		r->decided = r->verdict != AUTH_PENDING;
 	}
 	if (!r->decided) {
-		/* first asleep, then to be woken */
+		/* sleep first, since the wake-up may come at once */
 		r->asleep = r->deep = true;
 		MHD_suspend_connection(r->connection);
 		if (web_auth_submit(w->auth, job, web_client_key(r), on_verdict, r) ==
@@ -285,7 +285,7 @@ static int authenticate(struct web_request *r, enum MHD_Result *ret_result)
 	return 1;
 }
 
-/* By its head alone. True: refused, or asleep; r->result is what to return. */
+/* Checks the head. True: refused, or asleep; r->result is the return value. */
 static bool stopped_by_head(struct web_request *r, const char *url, const char *method,
 			    const char *version)
 {
@@ -316,9 +316,9 @@ static bool stopped_by_head(struct web_request *r, const char *url, const char *
 	return true;
 }
 
-/* A chunk's extension that fills a request's memory leaves the library (0.9.75) deaf to
- * its socket, so that shutting that down at the deadline is not always heard, and busy
- * with it whenever it runs: it must look at its own clock, and soon. */
+/* A chunk extension that fills a request's memory makes the library (0.9.75) ignore its
+ * socket, so that it may not notice the shutdown at the deadline, and busy whenever it
+ * runs: it must check its own clock, and soon. */
 static void limit_pause(struct web_request *r, unsigned seconds)
 {
 	if (r->body.chunked)
@@ -343,7 +343,7 @@ enum MHD_Result web_on_request(void *cls, struct MHD_Connection *connection,
 		web_sleep(r);
 		return MHD_YES;
 	}
-	/* no memory for one of them */
+	/* out of memory */
 	if (!r || !r->target || !conn)
 		return MHD_NO;
 	if (!r->seen)
@@ -366,7 +366,7 @@ enum MHD_Result web_on_request(void *cls, struct MHD_Connection *connection,
 	}
 	if (!r->complete) {
 		r->complete = true;
-		/* since its begin, unless it was waited for */
+		/* since its beginning, unless it was waited for */
 		if (r->deep || r->body.chunked || r->body.length)
 			web_conn_deadline(w->conns, conn, REQUEST_TIMES * w->header_ms);
 		limit_pause(r, (unsigned)(KEEP_TIMES * w->header_ms / 1000 + 1));
@@ -398,7 +398,7 @@ static int start_all(struct web *w, const struct web_params *p, struct err *err)
 		fds[i] = -1;
 	int rc = open_listeners(p, fds, err);
 	int n = rc;
-	/* signals are the main thread's */
+	/* signals belong to the main thread */
 	sigset_t old;
 	signals_block(&old);
 	struct web_settings *s = web_policy_get(w->policy);
@@ -472,7 +472,7 @@ void web_stop(struct web *w)
 		return;
 	if (!w->loop_count)
 		web_daemons_quiesce(w);
-	/* wakes every connection that sleeps for a password; from here on none does */
+	/* wakes every connection that waits for a password; none does from here on */
 	if (w->auth)
 		web_auth_stop(w->auth);
 	if (!w->loop_count)

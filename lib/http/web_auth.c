@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Passwords: one slow check per new credential, on a thread of its own, for all
- * requests that wait for the same one; then a table of keyed digests, and before it,
- * for each connection, a tag of what it proved last. A wrong password, an unknown user
- * and a known one cost the same. */
+/* Passwords: one slow check per new credential, on a separate thread, for all requests
+ * with the same one; then a table of keyed digests and, before that, a tag per
+ * connection of what it proved last. A wrong password, an unknown user and a known one
+ * take the same time. */
 #include "lib/http/web_auth.h"
 
 #include <crypt.h>
@@ -21,15 +21,15 @@
 #include "lib/wait.h"
 
 #define MAC_BYTES 32
-#define GOOD_MAX WEB_CONFIG_USERS_MAX /* each user has one that is right */
+#define GOOD_MAX WEB_CONFIG_USERS_MAX /* one correct password per user */
 #define BAD_MAX 64
-/* A good verdict lives on while it is used, over nights and holidays: bcrypt would say
- * the same. The hash and the reading of the configuration are part of the digest, so
- * that a changed password, and SIGHUP, end it at once. */
+/* A good verdict lives as long as it is used, over nights and holidays: bcrypt would
+ * give the same. The hash and the number of the configuration are in the digest, so a
+ * changed password, and SIGHUP, end it at once. */
 #define GOOD_NS (7 * 86400 * NSEC_PER_SEC)
 #define BAD_NS (10 * NSEC_PER_SEC)
-/* So seldom does a busy connection look into the table, which keeps its verdict alive
- * for others. */
+/* Interval at which a busy connection looks into the table, which keeps its verdict
+ * alive for others. */
 #define KNOWN_NS (10 * NSEC_PER_SEC)
 #define NAME_MAX_BYTES 256
 #define PASSWORD_MAX_BYTES 512
@@ -41,13 +41,13 @@ struct seen {
 
 struct auth_job {
 	struct fair_item item;
-	/* those with the same credential, which wait for this one's verdict: no more
-	 * than there are requests */
+	/* jobs with the same credential, which share this one's verdict: no more than
+	 * there are requests */
 	struct auth_job *same;
 	char hash[61];
 	bool known; /* the user exists */
 	uint64_t reading;
-	/* of client and user: guesses at one user delay no other user, who may come
+	/* by client and user: guesses at one user do not delay others, who may come
 	 * through the same proxy */
 	uint64_t lane;
 	char password[PASSWORD_MAX_BYTES];
@@ -65,7 +65,7 @@ struct web_auth {
 	uint64_t tag_keys[2][2];
 	struct seen good[GOOD_MAX], bad[BAD_MAX];
 	struct auth_job *running; /* NULL: none */
-	struct turns turns;       /* jobs that wait */
+	struct turns turns;       /* waiting jobs */
 	unsigned computed;
 };
 
@@ -149,7 +149,7 @@ int web_auth_decode(const char *header, char *ret_name, size_t name_size,
 	return rc;
 }
 
-/* A well-formed hash that no password has, as dear as the dearest of the users. */
+/* A valid hash without a password, as expensive as the most expensive of the users'. */
 static void dummy_hash(const struct web_config *users, char ret[61])
 {
 	char cost[3] = "04";
@@ -171,7 +171,7 @@ static int digest(struct web_auth *a, const char *name, const struct auth_job *j
 		  unsigned char ret[MAC_BYTES])
 {
 	gnutls_hmac_hd_t h;
-	/* with their NULs the three strings cannot run into each other */
+	/* with their NULs the three strings are unambiguous */
 	if (gnutls_hmac_init(&h, GNUTLS_MAC_SHA256, a->key, sizeof(a->key)) < 0)
 		return -ENOMEM;
 	int rc = gnutls_hmac(h, name, strlen(name) + 1);
@@ -219,7 +219,7 @@ static enum auth_verdict remembered(struct web_auth *a, const struct auth_job *j
 	return seen_find(a->bad, BAD_MAX, j->mac, now_ns) ? AUTH_BAD : AUTH_PENDING;
 }
 
-/* A header that the table decides. *ret_user: who that is, when it is good. */
+/* Looks a header up in the table. *ret_user: its user, if it is good. */
 static enum auth_verdict look_up(struct web_auth *a, const struct web_config *users,
 				 const char *header, char ret_user[NAME_MAX_BYTES],
 				 struct auth_job **ret_job)
@@ -241,7 +241,7 @@ static enum auth_verdict look_up(struct web_auth *a, const struct web_config *us
 			j->known = true;
 		}
 	}
-	/* all that do not exist are one */
+	/* all unknown users share one lane */
 	j->lane = j->known ? siphash13(a->tag_keys[0], ret_user, strlen(ret_user)) : 0;
 	enum auth_verdict v = AUTH_BAD;
 	if (digest(a, ret_user, j, j->mac) == 0) {
@@ -256,7 +256,7 @@ static enum auth_verdict look_up(struct web_auth *a, const struct web_config *us
 	return v;
 }
 
-/* As struct auth_known says it, in constant time; *ret: what it would have to be. */
+/* Compares with struct auth_known in constant time; *ret: the expected tag. */
 static bool is_known(const struct web_auth *a, const struct web_config *users,
 		     const char *header, const struct auth_known *is,
 		     struct auth_known *ret)
@@ -307,7 +307,7 @@ static bool matches(const struct auth_job *j)
 	return good && j->known;
 }
 
-/* With the mutex, which is given up while bcrypt runs. */
+/* Mutex held, but released while bcrypt runs. */
 static enum auth_verdict decide(struct web_auth *a, const struct auth_job *j)
 {
 	if (a->stopping)
@@ -329,7 +329,7 @@ static enum auth_verdict decide(struct web_auth *a, const struct auth_job *j)
 	return v;
 }
 
-/* Takes the job and those that wait with it. */
+/* Takes over the job and those waiting with it. */
 static void tell_all(struct auth_job *j, enum auth_verdict v)
 {
 	while (j) {
@@ -340,7 +340,7 @@ static void tell_all(struct auth_job *j, enum auth_verdict v)
 	}
 }
 
-/* Waits for the next job. NULL: none comes any more. */
+/* Waits for the next job. NULL: there will be none. */
 static struct auth_job *next_job(struct web_auth *a)
 {
 	for (;;) {
@@ -379,7 +379,7 @@ static int has_mac(const struct fair_item *item, const void *mac)
 	return gnutls_memcmp(j->mac, mac, MAC_BYTES) == 0;
 }
 
-/* The job that is waiting or being computed and will say the same; NULL: none. */
+/* A waiting or running job with the same verdict; NULL: none. */
 static struct auth_job *find_same(struct web_auth *a, const struct auth_job *job)
 {
 	if (a->running && has_mac(&a->running->item, job->mac))
@@ -421,7 +421,7 @@ int web_auth_submit(struct web_auth *a, struct auth_job *job, uint64_t client,
 		job->same = same->same;
 		same->same = job;
 	} else {
-		/* it may have been decided since web_auth_check() looked */
+		/* it may have been decided since web_auth_check() */
 		v = remembered(a, job);
 		if (v == AUTH_PENDING)
 			rc = queue_job(a, job);

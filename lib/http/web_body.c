@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Bodies of requests. What comes is bounded by the route, all that is held at a time by
- * the server; where two readers of one request could see its end in two places (RFC
- * 9112, 6.3 and 11.2) it is refused. */
+/* Request bodies. Their length is limited by the route, and all bodies held at a time
+ * by the server; a request whose end is ambiguous (RFC 9112, 6.3 and 11.2) is
+ * refused. */
 #include "lib/http/web_body.h"
 
 #include <errno.h>
@@ -70,7 +70,7 @@ static enum MHD_Result look(void *cls, enum MHD_ValueKind kind, const char *name
 	(void)kind;
 	(void)value;
 	(void)value_len;
-	/* one with a blank before its colon is another header to the next reader */
+	/* with a blank before its colon another parser would see another header */
 	h->bad_name |= !http_text_is_token(name, len);
 	for (size_t i = 0; i < sizeof(framing) / sizeof(framing[0]); i++)
 		*framing[i].count += len == strlen(framing[i].name) &&
@@ -88,7 +88,7 @@ static unsigned framing(struct web_request *r, bool http11, const char **ret_tex
 	if (h.bad_name || h.host > 1 || h.length > 1 || h.encoding > 1 ||
 	    (h.length && h.encoding) || (h.encoding && !http11))
 		return MHD_HTTP_BAD_REQUEST;
-	/* the library's own strictness answers twice in 0.9.75 */
+	/* in strict mode the library (0.9.75) answers twice */
 	*ret_text = "no Host\n";
 	if (http11 && !h.host)
 		return MHD_HTTP_BAD_REQUEST;
@@ -163,8 +163,8 @@ int web_bodies_init(struct web *w, struct err *err)
 	return 0;
 }
 
-/* Who proves nothing leaves a quarter to those who do, and one to front ends, and has a
- * quarter for each client, but always what this call takes. With the mutex. */
+/* Clients without proof leave a quarter to proved ones, and one to front ends, and have
+ * a quarter each, but always room for what this call needs. Mutex held. */
 static size_t most_of(const struct web_request *r)
 {
 	size_t all = r->w->bodies_bytes_max;
@@ -247,7 +247,7 @@ bool web_body_fits(struct web_request *r)
 	return fits;
 }
 
-/* Room for len more, which are within the route's limit. */
+/* Makes room for len more, which is within the route's limit. */
 static bool make_room(struct web_request *r, size_t len)
 {
 	size_t most =

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A table with open addressing; what is given back closes its gap (Knuth 6.4, algorithm
- * R), so that no key is ever searched for behind a hole. */
+/* A table with open addressing; a removal closes its gap (Knuth 6.4, algorithm R), so
+ * searches can stop at the first free slot. */
 #include "lib/http/web_budget.h"
 
 #include "lib/siphash.h"
@@ -13,7 +13,7 @@ static size_t home_of(const struct web_budget *b, uint64_t key)
 	return siphash13(b->hash_key, &key, sizeof(key)) & MASK;
 }
 
-/* Where the key is, or would be. */
+/* The slot of the key, or for it. */
 static size_t find_slot(const struct web_budget *b, uint64_t key)
 {
 	size_t i = home_of(b, key);
@@ -44,7 +44,7 @@ static void close_gap(struct web_budget *b, size_t gap)
 {
 	for (size_t i = (gap + 1) & MASK; b->slots[i].used; i = (i + 1) & MASK) {
 		size_t home = home_of(b, b->slots[i].key);
-		/* it may move up unless its home lies behind the gap */
+		/* it may move up unless its home slot is after the gap */
 		if (((i - home) & MASK) < ((i - gap) & MASK))
 			continue;
 		b->slots[gap] = b->slots[i];

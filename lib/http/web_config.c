@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The web configuration file. A security option that is ignored in silence is worse
- * than a server that does not start. */
+/* The web configuration file. Silently ignoring a security option is worse than not
+ * starting. */
 #include "lib/http/web_config.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "lib/parse.h"
 #include "lib/secret.h"
 
-/* Under way: the document, what is built, and what must be combined at the end. */
+/* Parser state: the document, the result, and what must be combined at the end. */
 struct parser {
 	struct yaml_walk w;
 	struct web_config *c;
@@ -85,7 +85,7 @@ static int on_client_auth(void *arg, const char *key, yaml_node_t *v)
 		return rc;
 	p->auth_line = yaml_walk_line(v);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		/* the toolkit takes RequireClientCert for RequireAnyClientCert too */
+		/* the toolkit accepts RequireClientCert for RequireAnyClientCert too */
 		if (strcmp(names[i], s) == 0) {
 			p->c->client_auth = (enum web_client_auth)i;
 			return 0;
@@ -130,8 +130,8 @@ struct name {
 	const char *go, *gnutls;
 };
 
-/* Go's names of the suites that are still any good (Go's crypto/tls, CipherSuites()),
- * and what GnuTLS calls their parts. TLS 1.3's are always on in Go. */
+/* Go's names of the acceptable cipher suites (crypto/tls, CipherSuites()), and GnuTLS'
+ * names of their parts. TLS 1.3's are always on in Go. */
 static const struct name cipher_names[] = {
 	{"TLS_AES_128_GCM_SHA256", "+AES-128-GCM"},
 	{"TLS_AES_256_GCM_SHA384", "+AES-256-GCM"},
@@ -228,7 +228,7 @@ static int on_http2(void *arg, const char *key, yaml_node_t *v)
 	return yaml_walk_bool(&p->w, key, v, &p->http2_on);
 }
 
-/* The toolkit takes these headers and no others. */
+/* The toolkit accepts only these headers. */
 static int on_header(void *arg, const char *key, yaml_node_t *v)
 {
 	struct parser *p = arg;
@@ -306,7 +306,7 @@ static int on_user(struct parser *p, yaml_node_t *k, yaml_node_t *v)
 		return yaml_walk_fail(
 			&p->w, k, "basic_auth_users",
 			"a user name must not be empty or contain a colon");
-	/* never repeat the value: it is a secret */
+	/* never quote the value: it is a secret */
 	if (!is_bcrypt(hash))
 		return yaml_walk_fail(
 			&p->w, v,
@@ -337,7 +337,7 @@ static int at_line(struct parser *p, size_t line, const char *what)
 	return err_set(p->w.err, -EINVAL, "%s:%zu: %s", p->w.file, line, what);
 }
 
-/* "ada:$2y$10$...": without a blank behind the colon it is one text. */
+/* "ada:$2y$10$...": without a blank after the colon it is a single string. */
 static bool is_htpasswd(const yaml_node_t *v)
 {
 	return v->type == YAML_SCALAR_NODE &&
@@ -387,7 +387,7 @@ static int read_prefix(struct parser *p, const char *key, yaml_node_t *v,
 	return 0;
 }
 
-/* Shorter ones than these would make one client of half a country. */
+/* Shorter prefixes would make half a country one client. */
 static int on_ipv4(void *arg, const char *key, yaml_node_t *v)
 {
 	struct parser *p = arg;
@@ -409,8 +409,8 @@ static int on_client_prefix(void *arg, const char *key, yaml_node_t *v)
 	return yaml_walk_map(&p->w, p, key, v, keys, sizeof(keys) / sizeof(keys[0]));
 }
 
-/* "NORMAL:-VERS-ALL:+VERS-TLS1.2:..." from what was said. The default is the toolkit's:
- * TLS 1.2 and newer. GnuTLS' own order prefers the client's choice unless told. */
+/* "NORMAL:-VERS-ALL:+VERS-TLS1.2:..." from the options. The default is the toolkit's:
+ * TLS 1.2 and newer. By default GnuTLS prefers the client's order. */
 static void make_priority(struct parser *p)
 {
 	static const char *const versions[] = {"TLS1.0", "TLS1.1", "TLS1.2", "TLS1.3"};
@@ -422,7 +422,7 @@ static void make_priority(struct parser *p)
 			buf_printf(b, ":+VERS-%s", versions[v - 10]);
 	}
 	if (p->ciphers.len) {
-		/* what was listed, and TLS 1.3's own suites as in Go */
+		/* the listed ones, and TLS 1.3's own suites as in Go */
 		buf_puts(b, ":-CIPHER-ALL:-MAC-ALL:-KX-ALL:+AEAD");
 		buf_put(b, p->ciphers.data, p->ciphers.len);
 		if (p->max_version == 13)
@@ -437,7 +437,7 @@ static void make_priority(struct parser *p)
 		buf_puts(b, ":%SERVER_PRECEDENCE");
 }
 
-/* What no key can check alone. */
+/* Checks across keys. */
 static int check_whole(struct parser *p)
 {
 	struct web_config *c = p->c;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Ends connections that are slow on purpose or by accident, or whose client went
- * unseen. The thread sleeps while there are none; a connection over its time is shut
- * down, not closed: the HTTP library owns the descriptor and sees an end of file. */
+/* Ends connections that are slow, deliberately or not, or whose client left unnoticed.
+ * The thread sleeps while there are none. An overdue connection is shut down, not
+ * closed: the HTTP library owns the descriptor and sees an end of file. */
 #include "lib/http/web_conn.h"
 
 #include <errno.h>
@@ -23,13 +23,14 @@ struct web_conn {
 	struct web_conn *prev, *next;
 	int fd;
 	uint64_t deadline_ns;
-	uint64_t rests_ns; /* since when it owes a request; 0: one is under way */
+	uint64_t rests_ns; /* since when it has been idle; 0: a request is running */
 	bool over;
 	void *data;
 	struct auth_known known;
-	uint64_t who; /* was proved last */
-	/* busy and somebody's, it may be in the order by who was proved before, until
-	 * it rests: a front end's connections have another user's request each time */
+	uint64_t who; /* proved last */
+	/* while busy for a proved user, its place in the order may be that of an
+	 * earlier user, until it is idle: a front end's connections serve another user
+	 * with each request */
 	struct web_order_item item;
 };
 
@@ -38,10 +39,10 @@ struct web_conns {
 	pthread_cond_t change;
 	pthread_t thread;
 	bool stopping;
-	uint64_t look_ns;     /* between two looks for clients that went */
-	uint64_t wake_ns;     /* when the thread looks again by itself */
+	uint64_t look_ns;     /* interval of checks for clients that left */
+	uint64_t wake_ns;     /* when the thread wakes by itself */
 	struct web_conn list; /* its head */
-	size_t most;          /* of each place */
+	size_t most;          /* limit per place */
 	size_t strangers_most;
 	struct web_order order;
 	uint64_t ended, refused;
@@ -52,7 +53,7 @@ static uint64_t now_ns(void)
 	return clock_read_ns(CLOCK_MONOTONIC);
 }
 
-/* Of the last tick, which is good enough for seconds and costs a third. */
+/* Of the last tick, which is precise enough for seconds and costs a third. */
 static uint64_t tick_ns(void)
 {
 	return clock_read_ns(CLOCK_MONOTONIC_COARSE);
@@ -76,10 +77,10 @@ static void end_gone(struct web_conns *c, struct pollfd *fds, struct web_conn **
 	}
 }
 
-/* The library (0.9.75) asks its kernel for changes alone, and reads what came once: an
- * end that came together with the last request is not heard of again, and the
- * connection would rest for its whole time. Whoever closed his side and has rested for
- * a while sends no more. */
+/* The library (0.9.75) polls edge-triggered and reads once: if the end of file came
+ * together with the last request it is not reported again, and the connection would
+ * stay idle for its whole time. A client that has closed its side and been idle for a
+ * while sends no more. */
 static void sweep_gone(struct web_conns *c, uint64_t now)
 {
 	struct pollfd fds[LOOK_AT];
@@ -100,8 +101,8 @@ static void sweep_gone(struct web_conns *c, uint64_t now)
 		end_gone(c, fds, conns, n);
 }
 
-/* Shuts down what is over; returns when to look again, UINT64_MAX: there is nothing to
- * look at. */
+/* Shuts down overdue connections; returns when to check again, UINT64_MAX: there are
+ * none. */
 static uint64_t sweep(struct web_conns *c)
 {
 	uint64_t now = now_ns(), next = UINT64_MAX;
@@ -188,7 +189,7 @@ void web_conns_free(struct web_conns *c)
 	free(c);
 }
 
-/* With the mutex. The thread is woken only for a deadline before the one that it sleeps
+/* Mutex held. Wakes the thread only for a deadline earlier than the one it sleeps
  * for. */
 static void set_deadline(struct web_conns *c, struct web_conn *k, uint64_t now,
 			 uint64_t ms)
@@ -198,7 +199,7 @@ static void set_deadline(struct web_conns *c, struct web_conn *k, uint64_t now,
 		pthread_cond_signal(&c->change);
 }
 
-/* False: none may end. */
+/* False: none may be closed. */
 static bool end_for_another(struct web_conns *c, const struct web_choice *among,
 			    const struct web_conn *stays)
 {
@@ -212,8 +213,8 @@ static bool end_for_another(struct web_conns *c, const struct web_choice *among,
 	return true;
 }
 
-/* Three quarters of a place are enough for one client that proves nothing. Where front
- * ends have a reserve that is what all strangers have, and half is for one of them. */
+/* A client without proof gets at most three quarters of a place. With a reserve for
+ * front ends, that is the limit of all strangers, and each of them gets half. */
 static size_t most_of_client(const struct web_conns *c, const struct web_conn_from *f)
 {
 	if (c->strangers_most == c->most || f->front_end)
@@ -292,7 +293,7 @@ void web_conn_begin(struct web_conns *c, struct web_conn *k, uint64_t ms)
 	pthread_mutex_unlock(&c->mutex);
 }
 
-/* With the mutex. Into the order as who was proved. */
+/* Mutex held. Moves it in the order to its proved user. */
 static void settle_who(struct web_conns *c, struct web_conn *k)
 {
 	const struct web_choice among = {.place = k->item.from.place, .who = &k->who};

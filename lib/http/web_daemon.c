@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The HTTP library's daemons: one for each address on threads of the library, or one
- * for each address and loop of the program's, which then runs them. */
+/* The HTTP library's daemons: one per address, on the library's threads, or one per
+ * address and loop of the program, which runs them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <gnutls/abstract.h>
@@ -12,24 +12,24 @@
 #include "lib/http/listen.h"
 #include "lib/http/web_impl.h"
 
-#define THREADS 2              /* none of them ever waits */
+#define THREADS 2              /* none of them ever blocks */
 #define CONNECTION_BYTES 16384 /* of request line and headers together */
-#define CONNECTIONS_SPARE 24   /* beyond max_requests: to be told 503, and /health */
+#define CONNECTIONS_SPARE 24   /* beyond max_requests: for a 503, and /health */
 #define CONNECTIONS_MAX 1024
-#define CONNECTIONS_ENDING 64 /* have been ended for others and are not gone yet */
-#define FILES_OTHERS 512      /* that the program has beside connections */
+#define CONNECTIONS_ENDING 64 /* were closed for others and are not gone yet */
+#define FILES_OTHERS 512      /* of the program, besides connections */
 #define TICK_MS 1000          /* the library looks for silent connections */
-#define NAPS_MAX 256          /* each is looked at whenever the library runs */
+#define NAPS_MAX 256          /* each is checked whenever the library runs */
 #define NAP_MS 20
-#define RUNS_MAX 100 /* in which nothing is done: then it is stuck */
-#define RUNS_STUCK 3 /* then, whenever something happens */
+#define RUNS_MAX 100 /* without any progress: then it is stuck */
+#define RUNS_STUCK 3 /* and then, after each event */
 #define STUCK_MS 10
 
 #if MHD_VERSION < 0x00097002
 #error "libmicrohttpd 0.9.75 or newer is needed"
 #endif
 
-/* Percent-escapes are ours to decode (target_path()); nothing else uses arguments. */
+/* target_path() decodes percent-escapes; nothing else uses arguments. */
 static size_t keep_escapes(void *cls, struct MHD_Connection *connection, char *s)
 {
 	(void)cls;
@@ -37,8 +37,8 @@ static size_t keep_escapes(void *cls, struct MHD_Connection *connection, char *s
 	return strlen(s);
 }
 
-/* Never used: each session gets its own credentials when it begins. The library wants
- * to know at its start where certificates come from. */
+/* Never used: each session gets its own credentials when it begins, but the library
+ * must know at its start where certificates come from. */
 static int no_certificate(gnutls_session_t session, const gnutls_datum_t *names,
 			  int name_count, const gnutls_pk_algorithm_t *algorithms,
 			  int algorithm_count, gnutls_pcert_st **certs, unsigned *count,
@@ -73,12 +73,13 @@ static int start_daemon(struct web_daemon *d, int *fd, bool tls, unsigned thread
 	unsigned flags = (d->loop ? MHD_USE_EPOLL | MHD_USE_TURBO
 				  : MHD_USE_EPOLL_INTERNAL_THREAD) |
 			 MHD_ALLOW_SUSPEND_RESUME | (tls ? MHD_USE_TLS : 0);
-	/* web_conns_admit() decides; each thread of the library has a part of this */
+	/* web_conns_admit() decides; each of the library's threads gets a part of
+	 * this */
 	size_t limit =
 		(w->connections_most + CONNECTIONS_ENDING) * (threads ? threads : 1);
 	unsigned keep_s = (unsigned)(KEEP_TIMES * w->header_ms / 1000 + 5);
-	/* a pool of none is not to be mentioned to the library; TLS' callback comes
-	 * last so that it can be left out */
+	/* the library must not be told a pool of 0 threads; the TLS callback comes last
+	 * so that it can be omitted */
 	struct MHD_OptionItem options[] = {
 		{MHD_OPTION_LISTEN_SOCKET, *fd, NULL},
 		{MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_BYTES, NULL},
@@ -92,7 +93,7 @@ static int start_daemon(struct web_daemon *d, int *fd, bool tls, unsigned thread
 			 : MHD_OPTION_THREAD_POOL_SIZE,
 		 d->loop ? 1 : (intptr_t)threads, NULL},
 #if MHD_VERSION >= 0x00097701
-		/* older ones: web_head_wrong() */
+		/* older ones: see web_head_wrong() */
 		{MHD_OPTION_CLIENT_DISCIPLINE_LVL, 1, NULL},
 #endif
 		{tls ? MHD_OPTION_HTTPS_CERT_CALLBACK : MHD_OPTION_END, 0,
@@ -108,7 +109,7 @@ static int start_daemon(struct web_daemon *d, int *fd, bool tls, unsigned thread
 			       "web: the HTTP server cannot be started on port %u%s%s",
 			       w->ports[d->listener], errno ? ": " : "",
 			       errno ? strerror(errno) : "");
-	*fd = -1; /* the library's now */
+	*fd = -1; /* now owned by the library */
 	return 0;
 }
 
@@ -164,9 +165,9 @@ void web_nap_end(struct web_request *r)
 	r->daemon->naps--;
 }
 
-/* Whether the library has something to do at once: what it could not finish, and what
- * its handlers woke. It says so itself, but not while somebody naps: then it counts on
- * being run for ever. */
+/* Whether the library has something to do at once: unfinished work, and requests woken
+ * by handlers. It tells so itself, but not while a request naps: then it expects to be
+ * run again and again. */
 static bool has_more(struct web_daemon *d)
 {
 	MHD_UNSIGNED_LONG_LONG ms;
@@ -178,15 +179,14 @@ static bool has_more(struct web_daemon *d)
 		d->stuck = false;
 		return false;
 	}
-	/* a chunk's extension that fills the memory of its request leaves the library
-	 * (0.9.75) ready for nothing, until CHUNK_PAUSE_S is over; on threads of its
-	 * own it answers 500 at once */
+	/* a chunk extension that fills its request's memory blocks the library (0.9.75)
+	 * until CHUNK_PAUSE_S is over; on its own threads it answers 500 at once */
 	d->runs = d->again ? 0 : d->runs + 1;
 	d->stuck |= d->runs >= RUNS_MAX;
 	return d->runs < (d->stuck ? RUNS_STUCK : RUNS_MAX);
 }
 
-/* How long it is left alone when nothing happens. */
+/* How long it may be left alone if nothing happens. */
 static int pause_ms(const struct web_daemon *d)
 {
 	return d->naps ? NAP_MS : d->stuck ? STUCK_MS : TICK_MS;

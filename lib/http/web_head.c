@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the library lets pass in a request's head and another reader of the same bytes
- * would read in another way: NULs, lines that end without CR, lines that go on in the
- * next one (RFC 9112, 2.2 and 5.2). Before 1.0 it shows none of them; but its strings
- * lie where the head was read to, with the ends of lines as NULs, so that each must
- * begin where the one before it ends. */
+/* What the library accepts in a request's head although other parsers would read it
+ * differently: NULs, lines without CR, continuation lines (RFC 9112, 2.2 and 5.2).
+ * Before 1.0 it does not report them; but its strings point into the head's buffer,
+ * with NULs at line ends, so each must begin where the one before it ends. */
 #include "lib/http/web_head.h"
 
 #include <stdint.h>
@@ -12,9 +11,9 @@
 #include "lib/http_text.h"
 
 struct head_walk {
-	const char *at; /* where the next name must be */
+	const char *at; /* where the next name must begin */
 	bool exact;
-	bool control; /* a character that no value may hold */
+	bool control; /* a character that no value may contain */
 };
 
 static bool keeps_bytes(void)
@@ -36,7 +35,7 @@ static enum MHD_Result walk_header(void *cls, enum MHD_ValueKind kind, const cha
 	w->exact = value && name == w->at;
 	if (!w->exact)
 		return MHD_YES;
-	const char *at = name + name_len + 1; /* behind the colon */
+	const char *at = name + name_len + 1; /* after the colon */
 	while (*at == ' ' || *at == '\t')
 		at++;
 	w->exact = at == value;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Whom the server turned away, for /metrics of each program (doc/metrics.md). */
+/* Refused clients, for /metrics of each program (doc/metrics.md). */
 #include <errno.h>
 
 #include "lib/http/web_impl.h"
@@ -66,7 +66,7 @@ void web_metrics(struct web *w, struct prom *out)
 		for (size_t i = 0; i < WEB_CHECK_REASONS; i++) {
 			const struct prom_label labels[] = {{"check", checks[c]},
 							    {"reason", reasons[i]}};
-			/* passwords are checked here: there is nobody to wait for */
+			/* passwords are checked here: no service can fail to answer */
 			if (c != WEB_CHECK_PASSWORD || i != WEB_CHECK_NO_ANSWER)
 				prom_put_u64(out, labels, 2,
 					     atomic_load(&w->checks[c][i]));

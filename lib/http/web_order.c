@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Connections in lists by network, client and whoever was proved, the oldest first, and
- * these groups in a heap for each place and kind, the largest first. */
+/* Connections in lists by network, client and proved user, oldest first, and these
+ * groups in a heap per place and class, largest first. */
 #include "lib/http/web_order.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 enum class { CLASS_IDLE, CLASS_LONG, CLASS_KNOWN };
 enum kind { KIND_NET, KIND_CLIENT, KIND_WHO };
 
-/* Those of a group that are of a class. */
+/* The members of a group in one class. */
 struct web_rank {
 	struct web_group *group;
 	struct web_order_link list; /* the oldest first */
@@ -27,9 +27,9 @@ struct web_group {
 	struct web_place *place;
 	uint64_t key;
 	enum kind kind;
-	size_t count; /* what it is weighed by */
-	/* CLASS_IDLE of a network, CLASS_LONG of a client; CLASS_KNOWN of a client who
-	 * is a front end, or of whoever was proved */
+	size_t count; /* its weight */
+	/* CLASS_IDLE of a network, CLASS_LONG of a client; CLASS_KNOWN of a client that
+	 * is a front end, or of a proved user */
 	struct web_rank strangers, known;
 	struct web_order_link idle; /* of a client: CLASS_IDLE, by owner */
 };
@@ -47,7 +47,7 @@ static struct web_order_item *get_oldest(const struct web_order_link *head)
 	return head->next->item;
 }
 
-/* Most often it is the youngest. */
+/* Usually it is the newest. */
 static void link_in(struct web_order_link *head, struct web_order_link *l,
 		    struct web_order_item *k)
 {
@@ -112,7 +112,7 @@ static void sift_down(struct web_heap *h, struct web_rank *r)
 	put_rank(h, at, r);
 }
 
-/* False without memory. */
+/* False: no memory. */
 static bool push_rank(struct web_heap *h, struct web_rank *r)
 {
 	if (h->count == h->room) {
@@ -140,7 +140,7 @@ static void pull_rank(struct web_heap *h, struct web_rank *r)
 	sift_down(h, last);
 }
 
-/* After each single change of its group's count or of its list. */
+/* Call after each change of its group's count or list. */
 static void mend_rank(struct web_rank *r)
 {
 	struct web_heap *h = &r->group->place->heaps[r->class];
@@ -207,7 +207,7 @@ static struct web_group *make_group(struct web_order *o, enum kind kind,
 	return g;
 }
 
-/* One more of it; NULL without memory. */
+/* Adds one; NULL: no memory. */
 static struct web_group *enter_group(struct web_order *o, enum kind kind,
 				     struct web_place *place, uint64_t key)
 {
@@ -246,7 +246,7 @@ static void link_long(struct web_order_item *k)
 	mend_rank(&k->owner->strangers);
 }
 
-/* To where it belongs by what it is now. */
+/* Inserts it by its present state. */
 static void link_item(struct web_order *o, struct web_order_item *k)
 {
 	if (!k->owner)
@@ -275,7 +275,8 @@ static void unlink_item(struct web_order_item *k)
 		mend_group(k->net);
 }
 
-/* Out of where it was; into where it is now, unless it is in no longer. */
+/* Removes it from its old position and inserts it by its present state, unless it
+ * left. */
 static void move_item(struct web_order *o, struct web_order_item *k, bool was_stranger)
 {
 	struct web_place *p = &o->places[k->from.place];
@@ -337,11 +338,11 @@ void web_order_set_busy(struct web_order *o, struct web_order_item *k, bool busy
 
 	if (k->busy == busy)
 		return;
-	/* its place in a list goes by this */
+	/* its position in the list depends on this */
 	unlink_item(k);
 	k->busy = busy;
 	set_since(o, k, now_ns);
-	/* whoever is proved stays in his group */
+	/* a proved one stays in its user's group */
 	if (k->who)
 		link_item(o, k);
 	else
@@ -389,7 +390,7 @@ size_t web_order_of_who(const struct web_order *o, size_t place, uint64_t who)
 	return count_group(o, KIND_WHO, place, who);
 }
 
-/* Each once in its life as a busy one. */
+/* Each busy connection once in its life. */
 static void age_busy(struct web_place *p, uint64_t now_ns)
 {
 	struct web_order_item *k;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Loads certificates and keys for the web configuration and notices when a file was
- * renewed, so that a certificate manager needs no hook that restarts us. */
+/* Loads certificates and keys for the web configuration, and notices renewed files, so
+ * that a certificate manager need not restart us. */
 #include "lib/http/web_policy.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "lib/log.h"
 #include "lib/secret.h"
 
-/* What tells one content of a file from another without reading it. */
+/* Identifies a version of a file without reading it. */
 struct signature {
 	dev_t dev;
 	ino_t ino;
@@ -32,7 +32,7 @@ struct web_policy {
 	char *file;
 	pthread_mutex_t mutex;
 	struct web_settings *current;
-	struct signature seen[FILES]; /* of the last attempt, good or bad */
+	struct signature seen[FILES]; /* at the last attempt, successful or not */
 	atomic_uint_fast64_t next_look_ns;
 	atomic_uint_fast64_t readings;
 };
@@ -83,7 +83,7 @@ static void settings_free(struct web_settings *s)
 	free(s);
 }
 
-/* Whether a client's certificate, if it sent one, comes from our CA. */
+/* Whether a client's certificate, if any, is from our CA. */
 static int verify_client(gnutls_session_t session)
 {
 	unsigned n = 0, status = 0;
@@ -195,9 +195,9 @@ static bool same_path(const char *a, const char *b)
 	return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-/* What was signed before a file was read tells a later change of it; what is signed
- * afterwards would hide one that came between. Only a path that was not known before is
- * signed afterwards. */
+/* A signature taken before a file was read reveals a later change; one taken afterwards
+ * would hide a change in between. Only a path that was unknown before is signed
+ * afterwards. */
 static void remember(struct web_policy *p, const struct web_config *was,
 		     const struct web_config *is, const struct signature before[FILES])
 {
@@ -299,7 +299,7 @@ void web_policy_refresh(struct web_policy *p)
 	uint64_t next_ns = atomic_load(&p->next_look_ns);
 	bool changed = false;
 
-	/* one of those that come at a time looks */
+	/* only one of several concurrent callers checks */
 	if (!*p->file || now_ns < next_ns ||
 	    !atomic_compare_exchange_strong(&p->next_look_ns, &next_ns,
 					    now_ns + NSEC_PER_SEC))
@@ -308,7 +308,7 @@ void web_policy_refresh(struct web_policy *p)
 	sign_all(p, &p->current->config, now);
 	for (size_t i = 0; i < FILES; i++)
 		changed |= !same(&now[i], &p->seen[i]);
-	/* a broken file is looked at again only when it changes again */
+	/* a broken file is tried again only when it changes */
 	memcpy(p->seen, now, sizeof(now));
 	pthread_mutex_unlock(&p->mutex);
 	if (!changed)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A request of the HTTP server as handlers see it, and how it is answered. */
+/* A request of the HTTP server as seen by handlers, and its answer. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -30,8 +30,9 @@ unsigned web_methods(const struct web_request *r)
 	return methods ? methods : WEB_GET | WEB_HEAD;
 }
 
-/* A client that sends its body without asking does not read before it is through, and
- * would find the connection reset: it is heard out, unless that is too much. */
+/* A client that sends its body right away does not read before it has sent all of it,
+ * and would find the connection reset: its body is read to the end, unless that is too
+ * much. */
 static bool hears_out(const struct web_request *r)
 {
 	const struct web_body *b = &r->body;
@@ -48,7 +49,7 @@ enum MHD_Result web_answer_held(struct web_request *r)
 	return r->result;
 }
 
-/* In place of an answer for which there was no memory: it needs a few hundred bytes. */
+/* Replaces an answer for which there was no memory: it needs a few hundred bytes. */
 static struct MHD_Response *make_excuse(struct web_request *r, unsigned *status,
 					const char **type)
 {
@@ -58,13 +59,13 @@ static struct MHD_Response *make_excuse(struct web_request *r, unsigned *status,
 
 	if (response)
 		(void)put_header(response, MHD_HTTP_HEADER_RETRY_AFTER, "1");
-	r->extra_count = 0; /* they were about the other one */
+	r->extra_count = 0; /* they belonged to the other answer */
 	*status = MHD_HTTP_SERVICE_UNAVAILABLE;
 	*type = "text/plain; charset=utf-8";
 	return response;
 }
 
-/* Takes the response. A result of MHD_NO closes the connection. */
+/* Takes the response's reference. MHD_NO closes the connection. */
 static void answer(struct web_request *r, unsigned status, const char *type,
 		   struct MHD_Response *response)
 {
@@ -89,8 +90,8 @@ static void answer(struct web_request *r, unsigned status, const char *type,
 	if (good && nosniff)
 		good = put_header(response, "X-Content-Type-Options", "nosniff");
 	web_settings_unref(s);
-	/* the library is less strict about chunks than others are: what follows one in
-	 * the connection is not read */
+	/* the library is less strict about chunks than others: do not read what follows
+	 * one on the connection */
 	if (good && (r->body.chunked || atomic_load(&r->w->closing)))
 		good = put_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
 	if (status == MHD_HTTP_UNAUTHORIZED && conn)
@@ -129,7 +130,7 @@ void web_answer_shared(struct web_request *r, unsigned status, const char *type,
 	answer(r, status, type, response);
 }
 
-/* As the HTTP API of Prometheus has errors: its clients show the text. */
+/* In the form of errors of Prometheus' HTTP API: its clients show the text. */
 static void put_json_error(unsigned status, const char *text, struct buf *out)
 {
 	size_t len = strlen(text);
@@ -175,7 +176,7 @@ void web_answer_text(struct web_request *r, unsigned status, const char *text)
 	}
 	if (response && status == MHD_HTTP_SERVICE_UNAVAILABLE)
 		(void)put_header(response, MHD_HTTP_HEADER_RETRY_AFTER, "1");
-	/* whoever sends such a request may have sent more that we do not understand */
+	/* the client may have sent more that we do not understand */
 	if (response && status >= 400 && status < 500 && status != MHD_HTTP_NOT_FOUND &&
 	    status != MHD_HTTP_UNAUTHORIZED)
 		(void)put_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
@@ -188,9 +189,8 @@ enum MHD_Result web_refuse(struct web_request *r, unsigned status, const char *t
 	return r->result;
 }
 
-/* To the client's kernel it is as if we had died: no end of file that could be taken
- * for the answer's. connect(2) to no address dissolves the association, which resets
- * it. */
+/* Resets the connection, as if we had died: an end of file might be taken for the
+ * answer's. connect(2) to AF_UNSPEC dissolves the association, which resets it. */
 static void reset(struct web_request *r)
 {
 	const struct sockaddr none = {.sa_family = AF_UNSPEC};
@@ -198,7 +198,7 @@ static void reset(struct web_request *r)
 	(void)connect(web_fd(r), &none, sizeof(none));
 }
 
-/* The library's question for more. */
+/* The library asks for more of the answer. */
 static ssize_t read_more(void *cls, uint64_t pos, char *buf, size_t max)
 {
 	struct web_request *r = cls;
@@ -219,7 +219,7 @@ static ssize_t read_more(void *cls, uint64_t pos, char *buf, size_t max)
 	return MHD_CONTENT_READER_END_WITH_ERROR;
 }
 
-/* Whether bytes follow the answer's head (RFC 9112, 6.3). */
+/* Whether a body follows the answer's head (RFC 9112, 6.3). */
 static bool has_body(const struct web_request *r, unsigned status)
 {
 	return r->method != WEB_HEAD && status >= 200 &&
@@ -235,9 +235,9 @@ void web_answer_stream(struct web_request *r, unsigned status, const char *type,
 	struct MHD_Response *response = MHD_create_response_from_callback(
 		length < 0 ? MHD_SIZE_UNKNOWN : (uint64_t)length, WEB_STREAM_BYTES,
 		read_more, r, NULL);
-	/* the library ends the chunks of a body that it does not send, and the client
-	 * takes that for the next answer: such an answer has no chunks, and is the
-	 * connection's last */
+	/* the library sends the final chunk even of a body that it does not send, which
+	 * the client takes for the next answer: such an answer is not chunked, and
+	 * closes the connection */
 	if (response && length < 0 && !has_body(r, status))
 		(void)MHD_set_response_options(
 			response, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
@@ -372,7 +372,7 @@ uint64_t web_client_key(struct web_request *r)
 	const struct web_conn *conn = web_conn_of(r->connection);
 	uint64_t who = conn ? web_conn_who(conn) : 0;
 
-	/* of the one kind no number is one of the other: both are chosen freely */
+	/* the lowest bit keeps the two kinds apart: both are chosen freely */
 	return who ? who | 1 : conn ? web_conn_from(conn)->client << 1 : 0;
 }
 
@@ -394,7 +394,7 @@ void web_proved(struct web_request *r, const char *kind, const char *name)
 	size_t name_len = strnlen(name, sizeof(text) - kind_len);
 	memcpy(text, kind, kind_len);
 	memcpy(text + kind_len, name, name_len);
-	/* not secret: who could choose names proves them */
+	/* not secret: whoever could choose names has proved them */
 	static const uint64_t key[2] = {0x636f6e6e65637473, 0x2073657276657220};
 	uint64_t who = siphash13(key, text, kind_len + name_len);
 	web_conn_prove(r->w->conns, conn, who ? who : 1);
@@ -453,11 +453,11 @@ void web_wake(struct web_request *r)
 		d->ready = true;
 		return;
 	}
-	/* the library would take it for the end of the next sleep */
+	/* the library would apply it to the next sleep */
 	if (!r->asleep)
 		return;
 	r->asleep = false;
-	/* from here on the request may be over */
+	/* from here on the request may end */
 	MHD_resume_connection(r->connection);
 	web_daemon_wake(d);
 }
