@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Proofs are looked at from the strongest to the weakest; the first that a request uses
+/* Proofs are checked from the strongest to the weakest; the first that a request uses
  * decides. */
 #include "lib/identity/identity.h"
 
@@ -20,7 +20,7 @@
 #define FRONT_ENDS_MAX 64
 #define RANGES_MAX 64
 
-/* An array of texts and its copy. */
+/* An array of texts and where its copy goes. */
 struct texts {
 	char **items;
 	size_t count;
@@ -140,7 +140,7 @@ static int open_tokens(struct identity *id, const struct identity_params *p,
 
 	if (!p->token_keys || !*p->token_keys)
 		return 0;
-	/* without them each Grafana of the world could say who asks */
+	/* otherwise any Grafana could say who asks */
 	if (!p->token_issuer_count || !p->token_audience_count)
 		return err_set(err, -EINVAL,
 			       "identity.token-keys: needs identity.token-issuer and "
@@ -245,9 +245,9 @@ static int take_login(const char *s, struct identity_who *ret, struct err *err)
 	return 0;
 }
 
-/* Whether the request comes from where this front end should be. Of those that say no
- * address MUNGE's are on this very host: a credential of their account can be made on
- * each host of the site. */
+/* Whether the request comes from an address of this front end. MUNGE entries without an
+ * address must be on this host: a credential of their account can be made on every host
+ * of the site. */
 static bool is_front_near(const struct identity *id, const struct party *p,
 			  const struct identity_facts *f)
 {
@@ -264,10 +264,11 @@ static bool is_front_near(const struct identity *id, const struct party *p,
 	return p->kind != PARTY_MUNGE || (peer && netaddr_is_loopback(peer));
 }
 
-/* Whether it is listed, and where: one name may be there with several addresses. */
+/* Whether it is listed, and for this address: a name may be listed with several
+ * addresses. */
 struct front {
 	bool listed, near;
-	bool munge; /* believed to have proved the number that it says */
+	bool munge; /* trusted to have proved the uid that it sends */
 };
 
 static void add_match(const struct identity *id, const struct party *p,
@@ -281,7 +282,7 @@ static void add_match(const struct identity *id, const struct party *p,
 	const char *word = words[p->kind];
 	size_t word_len = strlen(word);
 	size_t len = strnlen(p->name, sizeof(who->front) - word_len - 2);
-	/* of each request: not by snprintf(3) */
+	/* done for each request, so without snprintf(3) */
 	memcpy(who->front, word, word_len);
 	who->front[word_len] = ':';
 	memcpy(who->front + word_len + 1, p->name, len);
@@ -319,7 +320,7 @@ static struct front find_front_account(const struct identity *id, uint32_t uid,
 	return front;
 }
 
-/* How many headers name a user, all of the configured names together. */
+/* Counts headers that name a user, over all configured names. */
 static unsigned user_headers(const struct identity_facts *f, const char **ret)
 {
 	unsigned n = 0;
@@ -334,8 +335,8 @@ static unsigned user_headers(const struct identity_facts *f, const char **ret)
 
 /* ---- the proofs ------------------------------------------------------------------ */
 
-/* Accounts that Slurm and its nodes trust in everything; an other name of root is it,
- * too. */
+/* Accounts that Slurm and its nodes trust with everything, including other names of
+ * root. */
 static int refuse_system(const struct identity_who *who, struct err *err)
 {
 	if (strcmp(who->login, "root") != 0 && strcmp(who->login, "slurm") != 0 &&
@@ -374,7 +375,7 @@ static int by_token(struct identity *id, const struct identity_facts *f,
 	return rc < 0 ? rc : refuse_system(ret, err);
 }
 
-/* What a front end says of the number of the user that it names. */
+/* The uid that a front end sends for the user it names. */
 static int take_uid(const struct identity_facts *f, struct identity_who *ret,
 		    struct err *err)
 {
@@ -387,7 +388,7 @@ static int take_uid(const struct identity_facts *f, struct identity_who *ret,
 	return 0;
 }
 
-/* Of a front end that has proved itself: ret->front says which. */
+/* For a proved front end; ret->front says which. */
 static int by_front(struct identity *id, const struct identity_facts *f,
 		    const struct front *front, struct identity_who *ret,
 		    struct err *err)
@@ -430,7 +431,7 @@ static int by_front(struct identity *id, const struct identity_facts *f,
 	return 0;
 }
 
-/* Of a user who has proved to be one: nothing may say otherwise. */
+/* For a proved user: no header may name another one. */
 static int as_user(const struct identity_facts *f, struct err *err)
 {
 	const char *user = NULL;
@@ -460,7 +461,7 @@ static int name_of_uid(uint32_t uid, char ret[IDENTITY_LOGIN_BYTES], struct err 
 		if (rc == 0 && found && identity_is_login(pw.pw_name))
 			memcpy(ret, pw.pw_name, strlen(pw.pw_name) + 1);
 	}
-	/* getpwnam(3): these are how databases say that there is none */
+	/* getpwnam(3): these errors mean that there is none */
 	if (rc == 0 || rc == ENOENT || rc == ESRCH || rc == EBADF || rc == EPERM)
 		return 0;
 	return err_set(err, -EHOSTDOWN, "the user database does not answer");
@@ -547,7 +548,7 @@ static int by_munge(struct identity *id, const struct identity_facts *f,
 	return as_user(f, err);
 }
 
-/* The login in a name, by the rule. */
+/* The login in a name, by the configured rule. */
 static bool login_of_name(const struct identity *id, const struct identity_name *name,
 			  char ret[IDENTITY_LOGIN_BYTES])
 {
@@ -573,7 +574,7 @@ static int by_certificate(struct identity *id, const struct identity_facts *f,
 			       "the certificate is not for clients alone: its extended "
 			       "key usage must be clientAuth, without serverAuth");
 	for (size_t i = 0; i < f->name_count; i++) {
-		/* a name of another kind is another name */
+		/* a name of another kind is not considered */
 		if (f->names[i].kind == CERTIFICATE_EMAIL &&
 		    !strchr(f->names[i].text, '@'))
 			continue;
@@ -662,7 +663,7 @@ int identity_prove(struct identity *id, const struct identity_facts *f,
 		rc = by_token(id, f, &who, err);
 	else
 		rc = by_nothing(id, f, err);
-	/* beside a token of its own a header is as good as none */
+	/* with only a token a user's header is not allowed */
 	if (rc == 0 && who.way == WAY_TOKEN && !*who.front) {
 		const char *user = NULL;
 		if (f->uids)
@@ -704,7 +705,7 @@ static bool may_scrape(const struct party *p, const struct identity_facts *f)
 	return p->kind == PARTY_ADDRESS || has_name(f, p->name);
 }
 
-/* Of a front end, wherever it is, or a user. */
+/* Whether it comes from a front end, at any address, or names a user. */
 static bool is_user_side(const struct identity *id, const struct identity_facts *f)
 {
 	struct identity_who who;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Between the web server and the rule: copies nothing, decides nothing. */
+/* Adapter from the web server to identity.h: copies and decides nothing. */
 #include "lib/identity/identity_web.h"
 
 #include <stdlib.h>
@@ -39,7 +39,7 @@ static void collect_names(struct web_request *r, struct identity_request *ret)
 	struct identity_facts *f = &ret->facts;
 	gnutls_session_t tls = web_tls(r);
 
-	/* a certificate that nobody has looked at is a claim */
+	/* an unverified certificate is only a claim */
 	if (!tls || !web_tls_verified(r))
 		return;
 	f->name_count =
@@ -73,7 +73,7 @@ void identity_collect(const struct identity *id, struct web_request *r,
 	web_headers(r, v, n);
 	f->authorizations = v[0].count;
 	f->authorization = v[0].first;
-	/* only a credential is bound to it */
+	/* only credentials need it */
 	f->has_local = identity_credential(id, f) && web_local(r, &f->local) == 0;
 	f->tokens = v[1].count;
 	f->token = v[1].first;

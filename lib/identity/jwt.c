@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tokens are read in the order in which they can be believed: the header chooses a key
- * and no more, then the signature, then what was signed. */
+/* Tokens are parsed in order of trust: the header only chooses a key, then the
+ * signature is verified, then the claims are read. */
 #include "lib/identity/jwt.h"
 
 #include <errno.h>
@@ -40,8 +40,8 @@ static int digit(char c)
 	return c == '-' ? 62 : c == '_' ? 63 : -1;
 }
 
-/* base64url without padding (RFC 4648, 5); bits that say nothing must be 0, so that
- * there is one text for each value. Bytes written, or -EINVAL. */
+/* base64url without padding (RFC 4648, 5); unused bits must be 0, so that each value
+ * has one encoding. Bytes written, or -EINVAL. */
 static int decode(const char *s, size_t len, unsigned char *ret, size_t size)
 {
 	uint32_t bits = 0;
@@ -67,7 +67,7 @@ static int decode(const char *s, size_t len, unsigned char *ret, size_t size)
 	return bits ? -EINVAL : (int)n;
 }
 
-/* A member that is a text without NULs; NULL: it is not there or something else. */
+/* A member that is a text without NULs; NULL: missing or another type. */
 static const char *text_of(struct json_object *o, const char *name)
 {
 	struct json_object *v;
@@ -106,7 +106,7 @@ static bool read_key(struct json_object *o, struct key *ret)
 		return false;
 	if (gnutls_pubkey_init(&ret->pub) < 0)
 		return false;
-	/* a point that is not on the curve is refused here */
+	/* refuses a point that is not on the curve */
 	if (gnutls_pubkey_import_ecc_raw(ret->pub, GNUTLS_ECC_CURVE_SECP256R1, &xd,
 					 &yd) < 0) {
 		gnutls_pubkey_deinit(ret->pub);
@@ -316,9 +316,9 @@ static bool audience_is_ours(struct json_object *o, const struct jwt_rules *rule
 	return false;
 }
 
-/* Grafana says who a token is of as "user:1": service accounts, API keys, alert rules
- * and its own renderer have other types, and the name of a service account is chosen by
- * whoever may make one. */
+/* Grafana's subject for users is "user:1": service accounts, API keys, alert rules and
+ * its renderer have other types, and whoever creates a service account chooses its
+ * name. */
 static bool is_of_user(struct json_object *o)
 {
 	const char *sub = text_of(o, "sub");

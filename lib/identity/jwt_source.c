@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Whoever sends tokens with made-up key ids makes us ask no more often than one does
- * who sends one. */
+/* Many tokens with made-up key ids cause no more requests than one of them. */
 #include "lib/identity/jwt_source.h"
 
 #include <errno.h>
@@ -27,13 +26,13 @@ struct jwt_source {
 	unsigned ask_s;
 	struct http_client *client; /* the thread's; NULL: a file */
 	atomic_bool stop;
-	pthread_mutex_t mutex; /* of all below */
+	pthread_mutex_t mutex; /* protects the members below */
 	pthread_cond_t wake, tried;
 	pthread_t thread;
 	bool has_thread, asked;
 	struct jwt_keys *keys;
-	uint64_t keys_ns;    /* when they came, CLOCK_BOOTTIME */
-	uint64_t attempt_ns; /* of the last attempt's end */
+	uint64_t keys_ns;    /* when they were fetched, CLOCK_BOOTTIME */
+	uint64_t attempt_ns; /* end of the last attempt */
 	uint64_t attempts;
 	struct err last; /* failure; "" after a success */
 };
@@ -61,7 +60,7 @@ static int fetch(struct jwt_source *s, struct jwt_keys **ret, struct err *err)
 	return rc < 0 ? err_prefix(err, rc, "%s", a.url) : 0;
 }
 
-/* Mutex held; it is given up meanwhile. */
+/* Mutex held, but released meanwhile. */
 static void attempt(struct jwt_source *s)
 {
 	struct jwt_keys *keys = NULL;
@@ -174,7 +173,7 @@ void jwt_source_free(struct jwt_source *s)
 	free(s);
 }
 
-/* The keys that may be believed, after so many attempts; NULL: none. */
+/* The valid keys, and the number of attempts so far; NULL: none. */
 static struct jwt_keys *get_keys(struct jwt_source *s, uint64_t *attempts)
 {
 	struct jwt_keys *k = NULL;
@@ -187,16 +186,15 @@ static struct jwt_keys *get_keys(struct jwt_source *s, uint64_t *attempts)
 	return k;
 }
 
-/* Asks for newer keys than those of so many attempts and waits for the next one, which
- * may have ended since they were looked at; false: there is none soon. */
+/* Requests keys newer than after so many attempts and waits for the next attempt, which
+ * may have ended meanwhile; false: none soon. */
 static bool wait_for_newer(struct jwt_source *s, uint64_t attempts)
 {
 	struct timespec until = wait_in(JWT_SOURCE_WAIT_MS);
 	int rc = 0;
 
 	pthread_mutex_lock(&s->mutex);
-	/* the thread itself is asleep for ask_s after each attempt: nobody waits for
-	 * that */
+	/* after each attempt the thread pauses for ask_s, which nobody waits for */
 	bool soon = s->attempts == attempts &&
 		    (attempts == 0 ||
 		     clock_boottime_ns() - s->attempt_ns >= s->ask_s * NSEC_PER_SEC);

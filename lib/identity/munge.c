@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Credentials are decoded one after the other: the daemon is local and quick, and when
- * it is not there it is better to be refused late than to have many threads wait. */
+/* Credentials are decoded one at a time: the daemon is local and fast, and if it is not
+ * running it is better to refuse late than to block many threads. */
 #include "lib/identity/munge.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include <munge.h>
 #endif
 
-/* Most that one bad credential is charged for: the daemon may have been slow. */
+/* Limit of what a bad credential is charged: the daemon may have been slow. */
 #define TOOK_MAX_NS (20 * NSEC_PER_MSEC)
 
 struct munge {
@@ -27,7 +27,7 @@ struct munge {
 	pthread_cond_t more;
 	pthread_t thread;
 	bool has_thread, stopping;
-	struct turns turns; /* jobs that wait */
+	struct turns turns; /* waiting jobs */
 };
 
 void munge_facts_done(struct munge_facts *f)
@@ -50,7 +50,7 @@ static int open_context(const char *socket, munge_ctx_t *ret, struct err *err)
 	return 0;
 }
 
-/* Of our own side or of the daemon's, not of the credential. */
+/* Failures of ours or of the daemon, not of the credential. */
 static bool is_failure(munge_err_t e)
 {
 	return e == EMUNGE_SOCKET || e == EMUNGE_TIMEOUT || e == EMUNGE_SNAFU ||
@@ -101,12 +101,12 @@ int munge_read(const char *socket, const char *credential, struct munge_facts *r
 				  "munge: %s", munge_strerror(e));
 	else
 		ret->rc = take(ctx, payload, len, ret, err);
-	/* here one may wait; who compares must not */
+	/* blocking is allowed here, but not in the comparison */
 	if (ret->rc == 0 && munge_request_host(ret, host, sizeof(host)))
 		own_host_learn_name(host);
 	ret->uid = uid;
 	ret->gid = gid;
-	free(payload); /* also there when the credential was replayed */
+	free(payload); /* may be set even for a replayed credential */
 	munge_ctx_destroy(ctx);
 	return ret->rc;
 }
@@ -152,13 +152,14 @@ int munge_write(const char *socket, const char *payload, size_t len, struct buf 
 }
 #endif
 
-/* Without the mutex. Whether it is charged: the daemon's own failures are nobody's. */
+/* Mutex not held. Returns whether to charge it: failures of the daemon are nobody's
+ * fault. */
 static bool decode_job(const struct munge *m, struct munge_job *j)
 {
 	return munge_read(m->socket, j->credential, &j->facts, &j->why) == -EACCES;
 }
 
-/* With the mutex. */
+/* Mutex held. */
 static void run_job(struct munge *m, struct munge_job *j)
 {
 	bool stopping = m->stopping, bad = false;

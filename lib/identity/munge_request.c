@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a credential of MUNGE is for, said by clients and compared by servers. */
+/* The purpose of a MUNGE credential, written by clients and compared by servers. */
 #include "lib/identity/munge_request.h"
 
 #include <ctype.h>
@@ -33,7 +33,7 @@ static int hash_body(const void *body, size_t len, char ret[MUNGE_REQUEST_HASH_B
 
 /* ---- a client's ------------------------------------------------------------------ */
 
-/* url has been checked: a scheme, a host, no user. */
+/* url has been checked: scheme and host, no user. */
 static void put_place(struct buf *out, const char *url)
 {
 	const char *p = strstr(url, "://");
@@ -88,7 +88,7 @@ struct field {
 	size_t len;
 };
 
-/* There is no blank in any. */
+/* None contains a blank. */
 struct fields {
 	struct field method, authority, target, hash, node; /* node.s NULL: none */
 };
@@ -153,7 +153,7 @@ bool munge_request_node(const struct munge_facts *m, char *ret, size_t size)
 	return true;
 }
 
-/* A name of the site's list, with or without the port. */
+/* Whether it is a configured name, with or without the port. */
 static bool is_listed(const struct munge_asked *a, const struct field *authority,
 		      const char *host)
 {
@@ -175,7 +175,7 @@ static bool is_ours(const struct munge_asked *a, const struct field *authority,
 
 	if (is_listed(a, authority, host))
 		return true;
-	/* every host has these: they mean the one that it was sent from */
+	/* loopback names mean the host that it was sent from */
 	if (literal ? netaddr_is_loopback(&address)
 		    : strcasecmp(host, "localhost") == 0)
 		return !a->has_peer || netaddr_is_loopback(&a->peer);

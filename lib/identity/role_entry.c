@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who is meant by a list of logins with a role: the same for all programs. */
+/* Matches lists of logins with a role, for all programs. */
 #include "lib/identity/role_entry.h"
 
 #include <errno.h>

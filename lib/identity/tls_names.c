@@ -8,7 +8,7 @@
 
 #define PURPOSES_MAX 32
 
-/* A text that was put there by others: its length counts, not its first NUL. */
+/* Appends an untrusted text: by its length, not up to its first NUL. */
 static size_t keep(struct tls_name *list, size_t n, enum tls_name_kind kind, size_t len)
 {
 	if (len >= TLS_NAME_BYTES || memchr(list[n].text, '\0', len))
@@ -40,7 +40,7 @@ static size_t read_names(gnutls_x509_crt_t crt, size_t max, struct tls_name *lis
 	return n;
 }
 
-/* "Any use" names none. What lists no use at all may be a server's as well. */
+/* "Any use" does not count. Without a list of uses it may be a server's as well. */
 static bool is_client_alone(gnutls_x509_crt_t crt)
 {
 	bool client = false;
