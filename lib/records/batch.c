@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The body of a POST to the aggregator: framing here, compression by zlib, each with
- * its limits looked at before memory is. */
+/* The body of a POST to the aggregator: framing, and compression by zlib; limits are
+ * checked before memory is allocated. */
 #include "lib/records/batch.h"
 
 #include <endian.h>
@@ -61,12 +61,12 @@ int batch_pack(const void *plain, size_t len, struct buf *ret)
 	return 0;
 }
 
-/* Until the stream ends. Room grows with what comes out, not with what is claimed. */
+/* Until the stream ends. Memory grows with the output, not with what is claimed. */
 static int inflate_all(z_stream *z, struct buf *ret, struct err *err)
 {
 	for (;;) { /* each turn fills its room, or is the last */
 		size_t room = ret->len < STEP_BYTES ? STEP_BYTES : ret->len;
-		/* one more: the end of a batch of just that length is seen there */
+		/* one more, to notice the end of a batch of exactly that length */
 		if (room > BATCH_PLAIN_MAX + 1 - ret->len)
 			room = BATCH_PLAIN_MAX + 1 - ret->len;
 		char *at = buf_reserve(ret, room);
@@ -146,7 +146,7 @@ int batch_next(struct batch_reader *r, const void **ret_record, size_t *ret_len)
 {
 	if (r->at == r->end)
 		return 0;
-	size_t n = length_at(r->at); /* batch_open() has looked */
+	size_t n = length_at(r->at); /* checked by batch_open() */
 	*ret_record = r->at + LENGTH_BYTES;
 	*ret_len = n;
 	r->at += LENGTH_BYTES + n;

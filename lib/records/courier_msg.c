@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The check of what comes out of the process that speaks with the network. */
+/* Checks messages of the process that talks to the network. */
 #include "lib/records/courier_msg.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@ struct layout {
 	bool (*ok)(const void *data);
 };
 
-/* Text that ends within its field and can stand in a log or a label */
+/* Text that ends within its field and is valid in logs and labels */
 static bool is_text(const char *s, size_t size)
 {
 	size_t n = strnlen(s, size);
@@ -68,7 +68,7 @@ static bool factors_ok(const void *data)
 
 static bool shipping_ok(const void *data)
 {
-	(void)data; /* numbers, of which none is wrong by itself */
+	(void)data; /* any number is valid */
 	return true;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reading the energy page: see energy_page.h. What is in the file is never trusted: it
- * is compared, bounded or copied, so any bytes give a row or an error. */
+/* Reading the energy page: see energy_page.h. The file is never trusted: values are
+ * compared, bounded or copied, so any bytes give a row or an error. */
 #include "lib/records/energy_page.h"
 
 #include <errno.h>
@@ -15,9 +15,9 @@
 #include "lib/fs.h"
 #include "lib/records/energy_page_file.h"
 
-/* Each failed try means that the writer made two ticks during a few microseconds. */
+/* Each failed try means that the writer made two ticks within a few microseconds. */
 #define READ_TRIES 8
-/* Rows that are read at once at the end of a search */
+/* Rows read at once at the end of a search */
 #define RUN 16u
 
 /* ---- opening --------------------------------------------------------------------- */
@@ -63,7 +63,7 @@ int energy_page_check(int fd, const char *path, struct energy_page_header *ret,
 			       ret->boot_id, err);
 }
 
-/* Nobody but root, the caller and the page's owner can have put it there. */
+/* Whether only root, the caller or the page's owner can have put it there. */
 static int check_folder(const char *path, int fd, struct err *err)
 {
 	char folder[4096];
@@ -136,7 +136,7 @@ static int read_at(int fd, void *buf, size_t len, off_t at)
 
 	if (n < 0)
 		return errno == EINTR ? -EAGAIN : -EBADF;
-	/* What was read before is not looked at again after this. */
+	/* What was read before is not read again after this. */
 	__sync_synchronize();
 	return n == (ssize_t)len ? 0 : -EBADF;
 }
@@ -158,8 +158,8 @@ int energy_page_compare(const struct energy_page_row *a,
 	return 0;
 }
 
-/* Binary search by pread, the last rows in one. The order of rows that are being
- * overwritten is anything: the number of rounds is bounded all the same. */
+/* Binary search by pread, reading the last rows at once. While rows are being
+ * overwritten their order is undefined, but the number of rounds is bounded. */
 static int search(int fd, off_t rows_at, uint32_t n, const struct energy_page_row *key,
 		  struct energy_page_row *ret)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Writing the energy page: a tick is gathered in memory, then five writes make it the
- * one that readers see. Whatever happens between two of them, a whole half stays. */
+/* Writing the energy page: a tick is collected in memory, then five writes publish it.
+ * Whatever happens between two of them, a valid half remains. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 struct energy_page_writer {
 	int fd;
 	uint32_t capacity;
-	uint64_t generation; /* that readers see now */
+	uint64_t generation; /* visible to readers now */
 	bool sorted;
 	struct energy_page_half half;
 	struct energy_page_row *rows;
@@ -30,7 +30,7 @@ static int write_at(int fd, const void *data, size_t len, off_t at)
 {
 	const char *from = data;
 
-	/* readers see these bytes no later than the next ones */
+	/* readers see these bytes before later ones */
 	__sync_synchronize();
 	for (size_t done = 0; done < len;) {
 		ssize_t n = pwrite(fd, from + done, len - done, at + (off_t)done);
@@ -89,7 +89,7 @@ static int make_new(const char *path, uint32_t capacity, struct err *err)
 	return steal_fd(&fd);
 }
 
-/* The page that is there, if it is one of ours, of this size and of this boot. */
+/* Takes over an existing page that is ours, of this size and of this boot. */
 static int take_over(const char *path, uint32_t capacity, uint64_t *ret_generation)
 {
 	struct energy_page_header h;
@@ -189,8 +189,8 @@ int energy_page_commit(struct energy_page_writer *w, struct err *err)
 	if (!w->sorted)
 		qsort(w->rows, w->half.rows, sizeof(*w->rows), compare);
 	w->sorted = true;
-	/* The half is void before the first other byte of it changes, until it is
-	 * whole. */
+	/* The half is invalid from before its first byte changes until it is
+	 * complete. */
 	w->half.generation = 0;
 	int rc = write_at(w->fd, &w->half.generation, sizeof(next), at);
 	if (rc == 0)

@@ -25,7 +25,7 @@ void report_clock_read(struct report_clock *ret, const char *node)
 {
 	memset(ret, 0, sizeof(*ret));
 	snprintf(ret->node, sizeof(ret->node), "%s", node);
-	/* without it all reports count as of an earlier boot */
+	/* without it all reports count as from an earlier boot */
 	if (boot_id(ret->boot_id, NULL) < 0)
 		ret->boot_id[0] = '\0';
 	ret->boottime_ns = clock_boottime_ns();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The ring between the plugins inside Slurm and the daemon: see ring.h for the protocol
- * and doc/ring.md for the reasons. Nothing that is read from the mapping is ever used
- * as a bound: it may be garbage, and a plugin must survive that. */
+/* The ring between the plugins in Slurm and the daemon: see ring.h for the protocol and
+ * doc/ring.md for the reasons. Nothing read from the mapping is ever used as a bound:
+ * it may be garbage, and a plugin must survive that. */
 #include "lib/records/ring.h"
 
 #include <errno.h>
@@ -21,8 +21,8 @@
 #include "lib/fs.h"
 #include "lib/records/ring_word.h"
 
-/* Each failed try means that another producer got on; so many in a row only happen when
- * the mapping holds garbage. */
+/* Each failed try means that another producer succeeded; so many in a row mean that the
+ * mapping is garbage. */
 #define PUBLISH_TRIES 256
 #define OPEN_TRIES 8
 
@@ -54,8 +54,8 @@ static struct ring_slot *slot_at(const struct ring *r, uint64_t pos)
 
 /* ---- checks shared by producers and the consumer --------------------------------- */
 
-/* The pid namespace of the process with that pid: it does not change while a process
- * lives, but costs a hook more to look up than the record itself. A child made after
+/* The pid namespace of the process with that pid: it does not change in a process'
+ * life, but looking it up costs a hook more than the record itself. A child made after
  * unshare() is in another one, and has another pid. */
 static uint64_t known_pid_and_ns;
 
@@ -98,8 +98,8 @@ static int check_format(const struct ring_header *h, const char *path, struct er
 	return 0;
 }
 
-/* An fd is a ring that may be mapped: everything but the pid namespace. The header is
- * read, not mapped, because touching a short file is SIGBUS. */
+/* Checks that an fd is a ring that may be mapped, except for the pid namespace. The
+ * header is read, not mapped, because touching a short file is SIGBUS. */
 static int check_ring(int fd, const char *path, uid_t owner, struct ring_header *ret,
 		      struct err *err)
 {
@@ -135,7 +135,7 @@ static int map_ring(int fd, const char *path, uint32_t slots, int prot, int flag
 		int rc = -errno;
 		return err_set(err, rc, "map %s: %s", path, strerror(-rc));
 	}
-	/* A child of slurmstepd or of the daemon is a job or a helper: neither may see
+	/* A child of slurmstepd or of the daemon is a job or a helper, and must not see
 	 * the ring. */
 	if (madvise(p, bytes, MADV_DONTFORK) < 0) {
 		int rc = -errno;
@@ -164,7 +164,7 @@ static int spare_name(const char *path, char ret[FS_NEW_BYTES], struct err *err)
 
 /* ---- producers ------------------------------------------------------------------- */
 
-/* The few errors that tell a hook something; see ring.h. */
+/* The few errors that a hook can use; see ring.h. */
 static int attach_errno(int rc)
 {
 	switch (rc) {
@@ -227,8 +227,8 @@ void ring_detach(struct ring *r)
 {
 	if (!r || !r->header)
 		return;
-	/* After a fork the mapping is not in the child (MADV_DONTFORK), and something
-	 * else may be where it was. */
+	/* After a fork the child has no mapping (MADV_DONTFORK), and something else may
+	 * be in its place. */
 	if (r->pid == (uint32_t)getpid())
 		munmap(r->header, r->bytes);
 	if (r->fd >= 0)
@@ -236,12 +236,12 @@ void ring_detach(struct ring *r)
 	*r = (struct ring){.fd = -1};
 }
 
-/* Takes the slot at head. The word that it then holds, or 0 when the ring is full. */
+/* Takes the slot at head. Returns its new word, or 0 if the ring is full. */
 static uint64_t reserve(struct ring *r, uint64_t *ret_pos)
 {
 	struct timespec ts;
 
-	/* before the reservation: a process that has this pid and is younger than the
+	/* before the reservation: a process with this pid that started after this
 	 * second is another one */
 	clock_gettime(CLOCK_BOOTTIME, &ts);
 	for (int i = 0; i < PUBLISH_TRIES; i++) {
@@ -252,7 +252,7 @@ static uint64_t reserve(struct ring *r, uint64_t *ret_pos)
 		int32_t ahead = ring_lap_diff(ring_word_lap(word), lap);
 
 		if (ahead < 0)
-			return 0; /* still holds the record of the lap before */
+			return 0; /* still has the record of the previous lap */
 		if (ahead == 0 && ring_word_state(word) == RING_FREE) {
 			uint64_t mine = ring_word(lap, RING_RESERVED, r->pid,
 						  (uint32_t)ts.tv_sec);
@@ -262,8 +262,8 @@ static uint64_t reserve(struct ring *r, uint64_t *ret_pos)
 			*ret_pos = pos;
 			return mine;
 		}
-		/* Taken in this lap, or even consumed already: its producer has not
-		 * moved head yet and may never do it. */
+		/* Taken in this lap, or consumed already: its producer has not moved
+		 * head yet and may never do so. */
 		swap(&r->header->head, pos, pos + 1);
 	}
 	return 0;
@@ -291,17 +291,15 @@ int ring_publish(struct ring *r, const void *record, size_t len)
 	return 0;
 }
 
-/* A first look at a page of a file maps its sixteen neighbours with it, which all have
- * to be taken out again when the record is sent: more than half of what a mapping for
- * one record costs. A first write maps the one page. The swap changes nothing, whatever
- * is there. */
+/* The first read of a file's page maps its sixteen neighbours too, and unmapping them
+ * costs more than half of what sending one record costs. A first write maps only that
+ * page. The swap never changes the value. */
 static void touch(uint64_t *p)
 {
 	swap(p, 0, 0);
 }
 
-/* What is wrong is said of path: the spare name is for the moment until ceemsd has
- * noticed. */
+/* Errors are about path: the spare name is only used until ceemsd notices. */
 static int attach_either(const char *path, uid_t owner, struct ring *ret,
 			 struct err *err)
 {
@@ -345,14 +343,14 @@ bool ring_is_sound(const struct ring *r)
 	 * tail may be free already (a consumer died before moving tail) */
 	if (head + 1 - tail > (uint64_t)r->count + 2)
 		return false;
-	/* head passes only what was taken, and only the consumer frees that, for the
-	 * next lap */
+	/* head passes only slots that were taken, and only the consumer frees those,
+	 * for the next lap */
 	return head + 1 - tail <= 1 || ring_word_state(word) != RING_FREE ||
 	       ring_word_lap(word) != ring_lap_of(tail, r->count);
 }
 
-/* The same of all slots; a ring that is not would jam or lose records, so it is not
- * taken over. */
+/* The same for all slots; a ring that is inconsistent would jam or lose records, so it
+ * is not taken over. */
 static bool consistent(const struct ring *r)
 {
 	uint64_t tail = load(&r->header->tail);
@@ -445,7 +443,7 @@ static int fill_new(int fd, const char *path, uint32_t slots, struct ring *ret,
 	int rc = boot_id(h.boot_id, err);
 	if (rc < 0)
 		return rc;
-	/* the umask may have taken bits away */
+	/* the umask may have removed bits */
 	if (fchmod(fd, 0600) < 0 || fstat(fd, &st) < 0)
 		return err_set(err, -errno, "create %s: %s", path, strerror(errno));
 	h.inode = (uint64_t)st.st_ino;
@@ -458,8 +456,8 @@ static int fill_new(int fd, const char *path, uint32_t slots, struct ring *ret,
 		      &r, err);
 	if (rc < 0)
 		return rc;
-	/* Touch every page here: whoever does it first is charged for it, and that
-	 * must not be a job. All zeros is lap 0, free. */
+	/* Touch every page here: whoever does it first is charged for it, which must
+	 * not be a job. All zeros is lap 0, free. */
 	memset(r.header, 0, r.bytes);
 	memcpy(r.header, &h, sizeof(h));
 	*ret = r;
@@ -474,7 +472,7 @@ static int make_new(const char *path, uint32_t slots, struct ring *ret, struct e
 	if (fd < 0)
 		return fd;
 	struct ring r = {.fd = -1};
-	/* locked before it can be seen under its name */
+	/* locked before it is visible under its name */
 	int rc = lock_file(fd, tmp, err);
 	if (rc == 0)
 		rc = fill_new(fd, tmp, slots, &r, err);
@@ -492,7 +490,7 @@ static int make_new(const char *path, uint32_t slots, struct ring *ret, struct e
 	return 0;
 }
 
-/* Gives the file at `from` a second name, in place of what has it. */
+/* Gives the file at `from` a second name, replacing whatever has it. */
 static int name_also(const char *from, const char *to, struct err *err)
 {
 	char tmp[FS_NEW_BYTES];
@@ -508,7 +506,7 @@ static int name_also(const char *from, const char *to, struct err *err)
 	return err_set(err, rc, "link %s to %s: %s", from, to, strerror(-rc));
 }
 
-/* Fails soft: without it a ring that loses its name loses what is sent until it is
+/* Fails soft: without it, records are lost if the ring loses its name, until that is
  * noticed. */
 static void keep_spare(struct ring *r, const char *path, const char *spare)
 {
@@ -520,14 +518,13 @@ static void keep_spare(struct ring *r, const char *path, const char *spare)
 		r->links = (uint32_t)st.st_nlink;
 }
 
-/* The ring that has lost the name path, or has something else in its place: what was
- * sent meanwhile is in it. */
+/* Takes a ring that has lost the name path: it has the records sent meanwhile. */
 static int take_spare(const char *path, const char *spare, uint32_t slots,
 		      struct ring *ret)
 {
 	struct stat st;
 
-	/* a second link is path, whose ring is no good, or nothing of ours */
+	/* with a second link it is path, whose ring is invalid, or not ours */
 	if (lstat(spare, &st) < 0 || st.st_nlink != 1)
 		return -EBADF;
 	auto_close int fd = open_existing(spare, NULL);
@@ -545,7 +542,7 @@ static int take_spare(const char *path, const char *spare, uint32_t slots,
 	return 0;
 }
 
-/* Keeps two consumers from making a ring at the same time. */
+/* Prevents two consumers from creating a ring at the same time. */
 static int lock_folder(const char *path, struct err *err)
 {
 	char folder[4096];
@@ -570,11 +567,11 @@ static int lock_folder(const char *path, struct err *err)
 	return rc < 0 ? rc : steal_fd(&fd);
 }
 
-/* What is at path, else what has the spare name, else a new one. */
+/* The ring at path, else at the spare name, else a new one. */
 static int take_or_make(const char *path, const char *spare, uint32_t slots,
 			struct ring *ret, bool *ret_made_new, struct err *err)
 {
-	/* The lock on the old file is held until the new one is in its place. */
+	/* The lock on the old file is held until the new one has replaced it. */
 	auto_close int old = -EAGAIN;
 	for (int i = 0; i < OPEN_TRIES && old == -EAGAIN; i++)
 		old = open_existing(path, err);
@@ -629,7 +626,7 @@ bool ring_in_place(const struct ring *r, const char *path)
 	if (fstat(r->fd, &by_fd) < 0 || by_fd.st_nlink == 0 ||
 	    by_fd.st_nlink < r->links)
 		return false;
-	if (lstat(path, &by_path) < 0) /* who may not look knows nothing */
+	if (lstat(path, &by_path) < 0) /* without permission nothing is known */
 		return errno != ENOENT && errno != ENOTDIR;
 	return by_fd.st_ino == by_path.st_ino && by_fd.st_dev == by_path.st_dev;
 }
@@ -645,10 +642,10 @@ static void heartbeat(struct ring *r)
 			 __ATOMIC_RELAXED);
 }
 
-/* Hands the slot to the next lap, then moves tail: a consumer that dies between the two
- * finds a newer lap at tail and moves on; the other way round the slot would be jammed
- * for ever. Swapped, not stored: a producer may publish just before it is found gone,
- * and the word has its next owner as soon as it is free. */
+/* Hands the slot to the next lap, then moves tail: if a consumer dies in between, its
+ * successor finds a newer lap at tail and moves on; the other way round the slot would
+ * be jammed for ever. Swapped, not stored: a producer may publish just before it is
+ * found gone, and the slot may be taken again as soon as it is free. */
 static bool free_slot(struct ring *r, uint64_t pos, uint64_t word, uint32_t mark)
 {
 	uint32_t next = ring_lap_of(pos, r->count) + 1;
@@ -682,7 +679,7 @@ static int take(const struct ring_slot *slot, void *buf, size_t *ret_len)
 
 	if (len > RING_RECORD_MAX)
 		return 0;
-	/* the copy is checked, so that nothing can change it afterwards */
+	/* the copy is checked, so it cannot change afterwards */
 	memcpy(buf, slot->data, len);
 	if (crc32c(0, buf, len) != crc)
 		return 0;
@@ -694,7 +691,7 @@ int ring_peek(struct ring *r, void *buf, size_t *ret_len, uint64_t *ret_pos)
 {
 	uint64_t pos = load(&r->header->tail);
 
-	/* a sane ring needs three rounds at most, one full of garbage this many */
+	/* a sound ring needs at most three rounds, one full of garbage this many */
 	for (uint32_t i = 0; i < r->count; i++) {
 		struct ring_slot *slot = slot_at(r, pos);
 		uint64_t word = load(&slot->word);
@@ -717,8 +714,8 @@ int ring_peek(struct ring *r, void *buf, size_t *ret_len, uint64_t *ret_pos)
 			*ret_pos = pos;
 			return 1;
 		}
-		/* its producer is gone, its bytes are damaged, or the word is garbage
-		 */
+		/* its producer is gone, its bytes are damaged, or the word is
+		 * garbage */
 		if (skip(r, pos, word, ret_pos))
 			return 2;
 	}
@@ -733,7 +730,7 @@ void ring_release(struct ring *r, uint64_t pos)
 	bool ours = ring_word_state(word) == RING_PUBLISHED &&
 		    ring_word_lap(word) == ring_lap_of(pos, r->count);
 	if (!ours || !free_slot(r, pos, word, RING_MARK_RELEASED))
-		store(&r->header->tail, pos + 1); /* overwritten: do not stand still */
+		store(&r->header->tail, pos + 1); /* overwritten: move on */
 }
 
 bool ring_recall(const struct ring *r, uint64_t pos, void *buf, size_t *ret_len)
@@ -744,7 +741,7 @@ bool ring_recall(const struct ring *r, uint64_t pos, void *buf, size_t *ret_len)
 
 	if (load(&slot->word) != released || !take(slot, buf, ret_len))
 		return false;
-	/* what was copied is the record, and not the next one's */
+	/* what was copied is this record, and not the next one's */
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	return __atomic_load_n(&slot->word, __ATOMIC_RELAXED) == released;
 }

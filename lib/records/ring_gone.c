@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Whether the producer of a reserved slot is gone for sure: only then is it skipped. */
+/* Whether the producer of a reserved slot is certainly gone: only then is it
+ * skipped. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -52,16 +53,16 @@ static bool producer_gone(pid_t pid, uint32_t second)
 	uint64_t now = clock_boottime_ns() / NSEC_PER_SEC;
 
 	if (pid <= 0)
-		return true; /* nobody's pid: the word is garbage */
+		return true; /* not a valid pid: the word is garbage */
 	if (kill(pid, 0) < 0 && errno == ESRCH)
 		return true;
 	if (!read_stat(pid, &state, &threads, &start))
-		return false; /* no proof; if it has just gone, kill() says so soon */
+		return false; /* no proof; if it is gone, kill() will tell soon */
 	if ((state == 'Z' || state == 'X') && threads <= 1)
 		return true; /* dead, only not waited for: its memory is gone */
-	/* The word has the low 20 bits of the second. The youngest second that fits may
-	 * be later than the real one (after 12 days of standing still), which only
-	 * makes us wait for longer. */
+	/* The word has the low 20 bits of the second. The latest second that fits may
+	 * be after the real one (when nothing moved for 12 days), which only makes us
+	 * wait longer. */
 	uint64_t reserved = now - ((now - second) & RING_SECOND_MASK);
 	return start > reserved;
 }

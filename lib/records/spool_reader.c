@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The reading side of a spool: two streams of segments merged by record number, while a
- * writer appends, cuts and gives up files underneath. */
+/* Reads a spool: two streams of segments merged by record number, while a writer
+ * appends, cuts and gives up files. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -14,17 +14,17 @@
 struct stream {
 	enum segment_kind kind;
 	int fd;         /* -1: between segments */
-	uint64_t first; /* of the segment we are in, or were in; 0: at the start */
+	uint64_t first; /* of the current or last segment; 0: at the start */
 	struct segment_walk walk;
 	struct buf payload;
-	bool have; /* walk.header and payload hold a record not given yet */
+	bool have; /* walk.header and payload are a record that was not returned yet */
 };
 
 struct spool_reader {
 	char *folder;
 	int dirfd, lockfd;
 	struct cursor cursor;
-	uint64_t given; /* number of the last record given */
+	uint64_t given; /* number of the last record returned */
 	struct stream streams[SEGMENT_KINDS];
 };
 
@@ -36,7 +36,7 @@ static void leave_segment(struct stream *s)
 	s->have = false;
 }
 
-/* The segment to go on in: at the start the one that holds the record after the cursor,
+/* The segment to continue in: at the start the one with the record after the cursor,
  * later the next one. 1, 0 none yet, or negative errno. */
 static int find_segment(const struct spool_reader *r, const struct stream *s,
 			uint64_t *ret, struct err *err)
@@ -74,7 +74,7 @@ static int enter_segment(struct spool_reader *r, struct stream *s, struct err *e
 		return rc;
 	int fd = segment_open(r->dirfd, s->kind, first, false);
 	if (fd == -ENOENT)
-		return 0; /* given up this moment: look again next time */
+		return 0; /* given up just now: look again next time */
 	if (fd < 0)
 		return err_set(err, fd, "%s: open segment %ju: %s", r->folder,
 			       (uintmax_t)first, strerror(-fd));
@@ -84,7 +84,8 @@ static int enter_segment(struct spool_reader *r, struct stream *s, struct err *e
 	return 1;
 }
 
-/* A file the writer gave up was counted as lost, so what is left in it is not given. */
+/* A file that the writer gave up was counted as lost, so the rest of it is not
+ * returned. */
 static bool given_up(const struct stream *s)
 {
 	struct stat st;
@@ -94,16 +95,16 @@ static bool given_up(const struct stream *s)
 
 static void count_damage(struct spool_reader *r, const struct stream *s)
 {
-	if (s->walk.seq >= r->cursor.acked) /* else it was counted the first time */
+	if (s->walk.seq >= r->cursor.acked) /* else it has been counted before */
 		r->cursor.damaged++;
 }
 
-/* Brings the stream to its next record: 1, 0 nothing more now, or negative errno. */
+/* Takes the stream to its next record: 1, 0 no more now, or negative errno. */
 static int peek(struct spool_reader *r, struct stream *s, struct err *err)
 {
 	bool ended = false;
 
-	for (;;) { /* each turn moves on in a file, or on to a later one */
+	for (;;) { /* each turn moves on within a file, or to a later one */
 		uint64_t newer;
 		if (given_up(s))
 			leave_segment(s);
@@ -125,8 +126,8 @@ static int peek(struct spool_reader *r, struct stream *s, struct err *err)
 			rc = find_segment(r, s, &newer, err);
 			if (rc <= 0)
 				return rc;
-			/* nothing is appended once there is a newer one, but something
-			 * may have been between our two looks: look once more */
+			/* once there is a newer one nothing is appended, but something
+			 * may have been in between: look once more */
 			ended = true;
 		} else {
 			if (s->walk.trailing)
@@ -142,9 +143,9 @@ int spool_next(struct spool_reader *r, struct spool_record *ret, struct err *err
 	struct stream *a = &r->streams[SEGMENT_INTERVAL];
 	struct stream *b = &r->streams[SEGMENT_KEEP];
 
-	/* The writer appends in order of number. A stream looked at after the other's
-	 * head was seen shows all that came before that head; so one that looked empty
-	 * is looked at again before the other's head is given. */
+	/* The writer appends in order of number. A stream checked after the other's
+	 * head was seen shows everything before that head; so one that was empty is
+	 * checked again before the other's head is returned. */
 	int have_a = peek(r, a, err);
 	if (have_a < 0)
 		return have_a;
@@ -174,8 +175,7 @@ int spool_ack(struct spool_reader *r, uint64_t seq, struct err *err)
 	if (seq > r->given)
 		return err_set(err, -EINVAL, "%s: record %ju has not been read yet",
 			       r->folder, (uintmax_t)seq);
-	/* The files go first: on a full disk that makes the room which the cursor's new
-	 * file needs. */
+	/* Files first: on a full disk that makes room for the cursor's new file. */
 	int rc = segments_drop_told(r->dirfd, r->folder, seq, err);
 	if (rc < 0)
 		return rc;
@@ -279,7 +279,8 @@ int spool_stats(const char *folder, struct spool_stats *ret, struct err *err)
 	if (rc < 0)
 		return err_set(err, rc, "%s/%s: %s", folder, LOSSES_NAME,
 			       strerror(-rc));
-	(void)cursor_read(dirfd, &cursor); /* none or damaged: nothing was told */
+	(void)cursor_read(dirfd,
+			  &cursor); /* none or damaged: nothing is acknowledged */
 	for (int kind = 0; kind < SEGMENT_KINDS; kind++) {
 		auto_segments struct segment_list l = {0};
 		rc = segment_list(dirfd, folder, kind, &l, err);

@@ -64,7 +64,7 @@ int folder_open(const char *folder, bool writer, struct err *err)
 
 	if (!path)
 		return err_set(err, -ENOMEM, "%s: out of memory", folder);
-	/* a slash at the end would follow a symbolic link after all */
+	/* a trailing slash would follow a symbolic link */
 	for (size_t n = strlen(path); n > 1 && path[n - 1] == '/'; n--)
 		path[n - 1] = '\0';
 	if (writer && mkdir(path, 0700) < 0 && errno != EEXIST) {
@@ -110,7 +110,7 @@ int folder_lock(int dirfd, const char *name, const char *folder, const char *who
 		return err_set(err, -EBUSY, "%s: in use by another %s (process %s)",
 			       folder, who, pid[0] ? pid : "unknown");
 	}
-	/* only for the message above: a full disk must not keep us from reading */
+	/* only for the message above: a full disk must not prevent reading */
 	int n = snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
 	if (ftruncate(fd, 0) < 0 || pwrite(fd, pid, (size_t)n, 0) != n)
 		errno = 0;
@@ -297,8 +297,8 @@ static bool header_good(const struct segment_walk *s, const struct record_header
 	       h->seq <= SEQ_MAX;
 }
 
-/* The next good header after s->off: 1, 0 none, or negative errno. Linear in the file.
- */
+/* The next valid header after s->off: 1, 0 none, or negative errno. Linear in the
+ * file. */
 static int resync(struct segment_walk *s, uint64_t size)
 {
 	enum { CHUNK = 64 << 10 };
@@ -307,7 +307,7 @@ static int resync(struct segment_walk *s, uint64_t size)
 
 	if (!chunk)
 		return -ENOMEM;
-	/* chunks overlap by a header less one step */
+	/* chunks overlap by a header minus one step */
 	for (uint64_t at = s->off + 8; at + one <= size; at += CHUNK - one + 8) {
 		size_t n = size - at < CHUNK ? (size_t)(size - at) : CHUNK;
 		int rc = pread_all(s->fd, chunk, n, at);
@@ -365,8 +365,8 @@ int segment_step(struct segment_walk *s, struct buf *payload)
 		if (rc < 0)
 			return rc == -ENODATA ? STEP_END : rc;
 		if (crc32c(0, p, h->len) != h->crc) {
-			/* at the very end it may be the torn tail of a writer that will
-			 * cut it; only what stands before something is damage */
+			/* at the very end it may be the torn tail that a writer will
+			 * cut; it is damage only if something follows */
 			if (size - s->off == room)
 				return STEP_END;
 			s->seq = h->seq;
@@ -415,7 +415,8 @@ int cursor_write(int dirfd, const struct cursor *c, struct err *err)
 		.magic = CURSOR_MAGIC, .acked = c->acked, .damaged = c->damaged};
 
 	f.crc = CRC_OF(&f, crc);
-	/* readable for the writer's user when root reads; the folder itself is 0700 */
+	/* readable for the writer's user if root is the reader; the folder itself is
+	 * 0700 */
 	return fs_write_atomic_at(dirfd, CURSOR_NAME, &f, sizeof(f), 0644, err);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The writing side of a spool. Losing power, being killed and a full disk are what it
- * is for: a record is in the file whole or not at all, and every loss is counted. */
+/* Writes a spool. It must survive power loss, being killed and a full disk: a record is
+ * in the file completely or not at all, and every loss is counted. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -28,11 +28,11 @@ struct spool_writer {
 	uint64_t max_bytes;
 	uint32_t segment_bytes;
 	uint64_t next_seq;
-	uint64_t used; /* at least what the segments take: the reader makes it less */
+	uint64_t used; /* at least the size of the segments, which the reader reduces */
 	struct active active[SEGMENT_KINDS];
 	struct losses losses;
 	bool dir_dirty, losses_dirty;
-	int sync_error; /* of a segment that was full before the caller asked */
+	int sync_error; /* of a full segment, before the caller asked */
 	struct buf record;
 };
 
@@ -61,7 +61,7 @@ static int begin_segment(struct spool_writer *w, enum segment_kind kind)
 {
 	int fd = -EEXIST;
 
-	/* a number is taken already only when garbage has its name */
+	/* the number is taken only if garbage has its name */
 	for (int i = 0; i < 16 && fd == -EEXIST; i++) {
 		fd = segment_create(w->dirfd, kind, w->next_seq);
 		if (fd == -EEXIST)
@@ -128,8 +128,8 @@ static int write_record(struct spool_writer *w, enum spool_class cls, const void
 	if (rc == 0)
 		rc = pwrite_all(a->fd, w->record.data, w->record.len, a->off);
 	if (rc < 0) {
-		/* the half that fitted goes; a file that cannot be cut is left behind
-		 * with its torn end and never appended to again */
+		/* removes the part that fitted; a file that cannot be cut is left with
+		 * its torn end and never appended to again */
 		if (a->fd >= 0 && ftruncate(a->fd, (off_t)a->off) < 0)
 			close_active(w, kind);
 		return rc;
@@ -142,8 +142,8 @@ static int write_record(struct spool_writer *w, enum spool_class cls, const void
 
 /* ---- losses and room ------------------------------------------------------------- */
 
-/* A failure to note it is not the caller's: the figure stays in memory and goes out
- * with the next one. */
+/* Failing to record it is not an error of the caller: the figure stays in memory and is
+ * written with the next one. */
 static void note_losses(struct spool_writer *w)
 {
 	w->losses.next_seq = w->next_seq;
@@ -163,7 +163,7 @@ static uint64_t count_untold(const struct spool_writer *w, int fd)
 	return n;
 }
 
-/* Gives up the oldest interval segment: 1, 0 when there is none. */
+/* Gives up the oldest interval segment: 1; 0: there is none. */
 static int evict_oldest(struct spool_writer *w, struct err *err)
 {
 	auto_segments struct segment_list l = {0};
@@ -200,7 +200,7 @@ static int evict_oldest(struct spool_writer *w, struct err *err)
 	return rc;
 }
 
-/* What the segments take now; *ret_keep: of those that must be kept. */
+/* The size of the segments; *ret_keep: of those that must be kept. */
 static int measure(struct spool_writer *w, uint64_t *ret_keep, struct err *err)
 {
 	auto_segments struct segment_list interval = {0};
@@ -227,7 +227,7 @@ static int make_room(struct spool_writer *w, uint64_t need, struct err *err)
 		rc = measure(w, &keep, err);
 	if (rc < 0)
 		return rc;
-	/* no use in giving up intervals when it would still not fit */
+	/* giving up intervals is useless if it would still not fit */
 	bool fits = keep + need <= w->max_bytes;
 	for (unsigned i = 0; fits && i < SEGMENT_LIST_MAX; i++) {
 		if (w->used + need <= w->max_bytes)
@@ -261,7 +261,8 @@ static int append(struct spool_writer *w, enum spool_class cls, const void *data
 		return rc;
 	rc = write_record(w, cls, data, len);
 	for (int i = 0; i < 4 && disk_full(rc); i++) {
-		/* another file took the disk: our told files go, then intervals */
+		/* another file filled the disk: drop our acknowledged files, then
+		 * intervals */
 		segments_drop_told(w->dirfd, w->folder, acked(w), NULL);
 		rc = write_record(w, cls, data, len);
 		if (!disk_full(rc) || evict_oldest(w, NULL) <= 0)
@@ -331,8 +332,8 @@ int spool_sync(struct spool_writer *w, struct err *err)
 
 /* ---- opening --------------------------------------------------------------------- */
 
-/* Finds the end of the last segment. One that ends clean is appended to; one that does
- * not is cut and left, so that a reader in it never meets bytes that changed. */
+/* Finds the end of the last segment. A clean end is appended to; otherwise it is cut
+ * and left, so that a reader in it never sees bytes change. */
 static int adopt(struct spool_writer *w, enum segment_kind kind, uint64_t first,
 		 struct err *err)
 {
