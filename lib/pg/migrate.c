@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The runner of migrations. The server computes the checksums, of the text that it was
- * given. */
+/* Runs migrations. The server computes the checksums, of the texts it is given. */
 #include "lib/pg/migrate.h"
 
 #include <errno.h>
@@ -39,7 +38,7 @@ static int compare_one(const PGresult *r, int row, const struct pg_migration *al
 			       "migration %" PRIu64 " is %s in the database and %s in "
 			       "this program: the database is another program's",
 			       number, name ? name : "?", m->name);
-	/* the fourth column: the checksum of what we have */
+	/* the fourth column: our file's checksum */
 	const char *ours = pg_get_text(r, row, 3);
 	if (!sum || !ours || strcmp(sum, ours) != 0)
 		return err_set(err, -EBADMSG,
@@ -50,7 +49,7 @@ static int compare_one(const PGresult *r, int row, const struct pg_migration *al
 	return 0;
 }
 
-/* The checksums of ours beside those of the database, number by number. */
+/* Our checksums beside the database's, by number. */
 static int load_rows(struct pg *pg, const struct pg_migration *all, size_t count,
 		     PGresult **ret, struct err *err)
 {

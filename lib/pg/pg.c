@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The connection: how it is made, left alone and lost. A server that hangs is a server
- * that is away: nothing here waits for an answer longer than it may take. */
+/* The connection: making it, backing off and losing it. A server that hangs counts as
+ * down: nothing here waits longer than its limit. */
 #include "lib/pg/pg.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 #define CONNECT_TIMEOUT_S 5
 #define STATEMENT_TIMEOUT_MS 30000
-/* what the answer may take on top of what the statement may */
+/* time for the answer in addition to the statement's */
 #define ANSWER_GRACE_MS 3000
 #define BACKOFF_MIN_MS 250
 #define BACKOFF_MAX_MS 4000
@@ -147,8 +147,8 @@ static bool interrupted(struct pg *pg)
 	return yes;
 }
 
-/* After a failure: half to all of a time that doubles, so that many clients do not come
- * back in step. */
+/* After a failure: backs off for half to all of a doubling time, so that clients do not
+ * reconnect in step. */
 static void leave_alone(struct pg *pg)
 {
 	uint64_t random = 0;
@@ -175,11 +175,11 @@ static void say_where(struct pg *pg)
 static void ignore_notice(void *arg, const PGresult *r)
 {
 	(void)arg;
-	(void)r; /* NOTICEs would go to stderr */
+	(void)r; /* drops NOTICEs, which would go to stderr */
 }
 
-/* libpq's own words, which it translates for programs that ask for it alone: no
- * SQLSTATE comes of target_session_attrs (fe-connect.c). */
+/* libpq's own text (untranslated unless a program asks for it): there is no SQLSTATE
+ * for target_session_attrs (fe-connect.c). */
 static bool says_read_only(const char *text)
 {
 	return strstr(text, "session is read-only") ||
@@ -191,7 +191,7 @@ bool pg_read_only(const struct pg *pg)
 	return pg->read_only;
 }
 
-/* libpq's texts have several lines, one for each host. */
+/* libpq's texts have a line for each host. */
 static int connect_failed(struct pg *pg, int rc, const char *text, struct err *err)
 {
 	char line[ERR_TEXT_MAX - 64];
@@ -216,8 +216,8 @@ static int connect_failed(struct pg *pg, int rc, const char *text, struct err *e
 	return err_set(err, rc, "%s", pg->last.text);
 }
 
-/* What is said where the URL says nothing: libpq takes the last value of a key, so the
- * URL, which is expanded as "dbname", comes behind ours (34.1: PQconnectdbParams). */
+/* Defaults for what the URL does not contain: libpq takes the last value of a key, so
+ * the URL, expanded as "dbname", comes after ours (34.1: PQconnectdbParams). */
 static PGconn *open_conn(const struct pg *pg)
 {
 	char seconds[16];
@@ -246,7 +246,7 @@ static int set_session(struct pg *pg, struct err *err)
 	struct err why = {""};
 	char sql[256];
 
-	/* times come in one form whatever the server is set to */
+	/* a fixed format of times, whatever the server's settings */
 	snprintf(sql, sizeof(sql),
 		 "SET datestyle = 'ISO'; SET timezone = 'UTC'; "
 		 "SET intervalstyle = 'iso_8601'; "
@@ -351,7 +351,7 @@ uint64_t pg_deadline_ns(const struct pg *pg)
 	       (pg->timeout_ms + (uint64_t)ANSWER_GRACE_MS) * NSEC_PER_MSEC;
 }
 
-/* One turn of the socket: sends what waits, takes what came. */
+/* One turn of the socket: sends what is waiting, reads what has arrived. */
 static int turn(struct pg *pg, bool sending, uint64_t deadline_ns, struct err *err)
 {
 	struct pollfd p = {.fd = PQsocket(pg->conn),
@@ -384,7 +384,7 @@ int pg_flush(struct pg *pg, uint64_t deadline_ns, struct err *err)
 	}
 }
 
-/* 0 when libpq has an answer, -EHOSTDOWN when the server has gone or hangs. */
+/* 0: libpq has an answer; -EHOSTDOWN: the server is gone or hangs. */
 static int wait_answer(struct pg *pg, uint64_t deadline_ns, struct err *err)
 {
 	int rc = 0;
@@ -422,7 +422,7 @@ int pg_finish(struct pg *pg, ExecStatusType want, PGresult **ret, struct err *er
 		failed = s != PGRES_COMMAND_OK && s != PGRES_TUPLES_OK &&
 			 s != PGRES_EMPTY_QUERY;
 		if (s == PGRES_COPY_IN || s == PGRES_COPY_OUT || s == PGRES_COPY_BOTH) {
-			pg_disconnect(pg); /* a COPY that nobody expected */
+			pg_disconnect(pg); /* an unexpected COPY */
 			return err_set(err, -EIO, "database: COPY in a query");
 		}
 		if (failed && PQstatus(pg->conn) != CONNECTION_OK)
@@ -440,7 +440,7 @@ int pg_begin(struct pg *pg, struct err *err)
 	char sql[64];
 	int rc;
 
-	/* a transaction whose connection is gone must not go on in another */
+	/* a transaction must not continue on another connection */
 	if (pg->in_transaction && !pg_connected(pg))
 		return err_set(err, -EHOSTDOWN, "%s", pg->last.text);
 	rc = pg_connect(pg, err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The binary form of COPY: half the bytes and none of the parsing of the text form. */
+/* COPY's binary format: half the bytes of the text format, and no parsing. */
 #include "lib/pg/pg_copy.h"
 
 #include <endian.h>
@@ -37,7 +37,7 @@ static void send_chunk(struct pg_copy *c)
 		else
 			c->error = pg_flush(c->pg, deadline_ns, &c->why);
 	}
-	/* libpq keeps what the socket does not take: keep that small */
+	/* libpq buffers what the socket does not take: keep that small */
 	if (c->error == 0)
 		c->error = pg_flush(c->pg, deadline_ns, &c->why);
 	buf_reset(&c->buf);
@@ -168,8 +168,7 @@ void pg_copy_abort(struct pg_copy *c)
 	(void)pg_copy_end(c, NULL, NULL);
 }
 
-/* Nothing of it shall have happened: the server is told so, and answers that it failed.
- */
+/* Tells the server to fail the COPY, so that it has no effect. */
 static int end_failed(struct pg_copy *c, struct err *err)
 {
 	if (pg_connected(c->pg)) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Queries with values, statements that are prepared once for each connection, and the
- * values of results. Values never become part of a command's text. */
+/* Queries with values, statements prepared once per connection, and values of results.
+ * Values never become part of the SQL text. */
 #include <endian.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -89,8 +89,8 @@ static bool is_prepared(const struct pg *pg, const char *name)
 	return false;
 }
 
-/* Whether the failure may be the pool between us and the server, which gave this
- * session another connection: such a statement is prepared again. */
+/* Whether the failure may come from a connection pooler that gave this session another
+ * connection: then the statement is prepared again. */
 static bool forgotten(const struct pg *pg)
 {
 	return strcmp(pg->sqlstate, "26000") == 0;
@@ -167,7 +167,7 @@ int pg_run(struct pg *pg, const struct pg_statement *s, const struct pg_args *ar
 	return rc;
 }
 
-/* Its place, prepared; -ENOSPC: there is none any more. */
+/* Its index, prepared; -ENOSPC: no more room. */
 static int keep_text(struct pg *pg, const char *sql, struct err *err)
 {
 	char name[16];
@@ -186,7 +186,7 @@ static int keep_text(struct pg *pg, const char *sql, struct err *err)
 	if (rc < 0)
 		return rc;
 	pg->kept[i] = strdup(sql);
-	if (!pg->kept[i]) /* its name is taken */
+	if (!pg->kept[i]) /* the name remains in use on the server */
 		pg_disconnect(pg);
 	if (!pg->conn)
 		return err_set(err, -ENOMEM, "out of memory");
@@ -307,7 +307,7 @@ int pg_binary_time(const PGresult *r, int row, int column, int64_t *ret_us)
 		return -EBADMSG;
 	memcpy(&be, PQgetvalue(r, row, column), sizeof(be));
 	us = (int64_t)be64toh(be);
-	/* its infinities are the ends of the type */
+	/* its infinities are the limits of the type */
 	if (us == INT64_MIN || us > INT64_MAX - epoch_us)
 		return -EBADMSG;
 	*ret_us = us + epoch_us;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Transactions that are run again when the database says that they may work now. */
+/* Transactions that are retried when the database says that they may succeed now. */
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
@@ -23,7 +23,7 @@ static const char *begin_sql(enum pg_isolation isolation)
 	return "BEGIN ISOLATION LEVEL READ COMMITTED";
 }
 
-/* Two that were in each other's way must not meet again at once. */
+/* Two conflicting transactions must not collide again at once. */
 static void pause_a_little(const struct pg *pg, unsigned attempt)
 {
 	uint64_t spread = (clock_boottime_ns() ^ (uintptr_t)pg) >> 10;
@@ -35,7 +35,7 @@ static void pause_a_little(const struct pg *pg, unsigned attempt)
 
 static int rolled_back(struct pg *pg, int rc)
 {
-	/* The body's failure is the caller's to know; one of this is seen by the next
+	/* The caller gets the body's failure; a failed ROLLBACK shows with the next
 	 * statement. */
 	if (pg_connected(pg)) {
 		if (pg_exec(pg, "ROLLBACK", NULL, NULL) < 0)
@@ -59,8 +59,7 @@ static int attempt(struct pg *pg, enum pg_isolation isolation,
 	if (rc < 0)
 		return rolled_back(pg, rc);
 	rc = pg_exec(pg, "COMMIT", &r, err);
-	/* what the body did not report: COMMIT of a failed transaction is a ROLLBACK,
-	 * and says so by its tag alone */
+	/* COMMIT of a failed transaction is a ROLLBACK, which only its tag tells */
 	if (rc == 0 && PQcmdStatus(r)[0] != 'C')
 		rc = err_set(err, -EIO, "database: rolled back at commit");
 	PQclear(r);
@@ -82,7 +81,7 @@ int pg_transaction(struct pg *pg, enum pg_isolation isolation, unsigned attempts
 		rc = attempt(pg, isolation, body, arg, err);
 		if (rc != -EAGAIN && rc != -EHOSTDOWN)
 			break;
-		/* no server to ask: do not spend the attempts on that */
+		/* do not spend the attempts while the server is down */
 		if (rc == -EHOSTDOWN && pg_connect(pg, err) < 0)
 			break;
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Worker threads with a connection each. All that they share is under one mutex; the
- * first thread is the one that looks whether a database that was away is back. */
+/* Worker threads with a connection each. Everything shared is protected by one mutex;
+ * the first thread checks whether a database that was down is back. */
 #include "lib/pg/pool.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 #define THREADS 4
 #define QUEUE_MAX 256
 #define DEADLINE_MS 10000
-/* an idle connection is looked at this often, so that health tells the truth */
+/* how often an idle connection is probed, so that health is accurate */
 #define PROBE_MS 5000
 #define PROBE_ANSWER_MS 3000
 #define RETRY_MS 200
@@ -61,7 +61,7 @@ static void end_job(struct pg_job *job, int rc, const char *text)
 	job->done(job->arg, rc, &err);
 }
 
-/* With the mutex held; gives it up while done() runs. */
+/* Mutex held, but released while done() runs. */
 static void end_all(struct pg_pool *p, int rc, const char *text)
 {
 	struct err why;
@@ -75,7 +75,7 @@ static void end_all(struct pg_pool *p, int rc, const char *text)
 	}
 }
 
-/* With the mutex held. */
+/* Mutex held. */
 static void set_down(struct pg_pool *p, int rc, const struct err *why)
 {
 	bool was_up = p->state.up, first = !p->tried;
@@ -93,7 +93,7 @@ static void set_down(struct pg_pool *p, int rc, const struct err *why)
 	end_all(p, -EHOSTDOWN, why->text);
 }
 
-/* With the mutex held. */
+/* Mutex held. */
 static void set_up(struct pg_pool *p, struct pg *pg)
 {
 	p->state.up = true;
@@ -106,7 +106,7 @@ static void set_up(struct pg_pool *p, struct pg *pg)
 		p->params.on_change(p->params.arg, true, p->state.where);
 }
 
-/* The first thread's, with the mutex held: is it there, and still? */
+/* On the first thread, mutex held: checks whether the database is up. */
 static void look(struct worker *w)
 {
 	struct pg_pool *p = w->pool;
@@ -120,7 +120,8 @@ static void look(struct worker *w)
 	if (rc == 0)
 		rc = pg_exec(w->pg, "SELECT 1", NULL, &err);
 	pg_statement_timeout(w->pg, 0);
-	if (rc == -EHOSTDOWN && was_up) /* it was cut, and may be back already */
+	if (rc == -EHOSTDOWN &&
+	    was_up) /* the connection was lost, and may be back already */
 		rc = pg_connect(w->pg, &err);
 	else if (rc == 0 && !was_up && p->params.on_up)
 		rc = p->params.on_up(w->pg, p->params.arg, &err);
@@ -134,7 +135,7 @@ static void look(struct worker *w)
 		set_up(p, w->pg);
 }
 
-/* With the mutex held; gives it up while the job runs. */
+/* Mutex held, but released while the job runs. */
 static void run_job(struct worker *w, struct pg_job *job)
 {
 	struct pg_pool *p = w->pool;
@@ -152,7 +153,7 @@ static void run_job(struct worker *w, struct pg_job *job)
 	pthread_mutex_unlock(&p->mutex);
 	pg_statement_timeout(
 		w->pg, (unsigned)((job->deadline_ns - begin_ns) / NSEC_PER_MSEC) + 1);
-	pg_connect_now(w->pg); /* the first thread says when to leave it alone */
+	pg_connect_now(w->pg); /* the first thread decides on back-off */
 	int rc = pg_connect(w->pg, &err);
 	if (rc == 0)
 		rc = job->run(w->pg, job->arg, &err);
@@ -165,8 +166,7 @@ static void run_job(struct worker *w, struct pg_job *job)
 	p->state.busy_ns += clock_boottime_ns() - begin_ns;
 	if (rc < 0)
 		p->state.failed++;
-	/* one connection that was cut says little of the others: the first thread looks
-	 */
+	/* one lost connection says little about the others: the first thread checks */
 	if (rc == -EHOSTDOWN && p->state.up) {
 		p->suspect = true;
 		pthread_cond_broadcast(&p->work);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* /etc/ceems/jobcomp.yaml. A mistake in it must not keep slurmctld from starting: the
- * line is named and left out. */
+ * line is reported and skipped. */
 #include "lib/plugin/jobcomp_options.h"
 
 #include <errno.h>
@@ -96,7 +96,7 @@ static const struct key {
 };
 #define KEYS (sizeof(keys) / sizeof(keys[0]))
 
-/* A scalar: plain with an optional comment, or in quotes. NULL when it is fine. */
+/* A scalar: plain with an optional comment, or quoted. NULL: valid, else the error. */
 static const char *get_value(struct word w, char ret[JOBCOMP_VALUE_MAX])
 {
 	bool quoted = w.len && (w.text[0] == '"' || w.text[0] == '\'');

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Option values and plugstack.conf arguments. A user can forge the variables that carry
- * options into slurmstepd, so everything here is total and bounded, and what is quoted
- * in a message is made printable first: it goes to the site's slurmd log. */
+ * options into slurmstepd, so all parsers are total and bounded, and quoted text is
+ * made printable first: it goes to slurmd's log. */
 #include "lib/plugin/spank_options.h"
 
 #include <errno.h>
