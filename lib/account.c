@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Accounts of this host, by the name service. */
+/* Accounts of this host, from the name service. */
 #include "lib/account.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The boot id, kept: inside slurmstepd looking it up would cost more than the record
- * that it guards. */
+/* The boot id, cached: reading it in slurmstepd would cost more than the record that it
+ * protects. */
 #include "lib/boot.h"
 
 #include <errno.h>

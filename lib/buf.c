@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The growable buffer that every text and byte writer of the project uses. */
+/* The growable buffer used by all text and byte writers of the project. */
 #include "lib/buf.h"
 
 #include <errno.h>
@@ -58,7 +58,7 @@ char *buf_reserve(struct buf *b, size_t n)
 		size_t cap = b->cap ? b->cap : 256;
 		while (cap < need)
 			cap += cap;
-		/* no more than it may hold: room is leave to use it */
+		/* no more than its limit: whatever is allocated may be used */
 		cap = cap < max ? cap : max;
 		char *p = realloc(b->data, cap);
 		if (!p) {

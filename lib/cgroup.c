@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where control groups are: the mounted hierarchies and the paths in them. What the
- * files there say is in cgroup_parse.c, reading them in cgroup_read.c. Paths are always
- * taken from the kernel (/proc/PID/cgroup), never built from a job's number. */
+/* Where control groups are: the mounted hierarchies and the paths in them.
+ * cgroup_parse.c parses their files, cgroup_read.c reads them. Paths always come from
+ * the kernel (/proc/PID/cgroup) and are never built from a job's number. */
 #include "lib/cgroup.h"
 
 #include <dirent.h>
@@ -78,7 +78,7 @@ static void take_entry(struct cgroup_layout *l, const char *name)
 	}
 }
 
-/* The controllers' other names are symlinks; only those need a look. */
+/* Other names of controllers are symlinks; only those need a closer look. */
 static bool is_dir(int dirfd, const struct dirent *e)
 {
 	struct stat st;

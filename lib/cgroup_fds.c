@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Files of a control group that are kept open: a small file then costs one pread
- * instead of open, read, read, close. A kernel file of a removed group answers ENODEV
- * for ever, also when a group of the same name was made since: then it is opened once
- * more by its path. */
+/* Control group files that stay open: a small file then costs one pread instead of
+ * open, read, read, close. A kernel file of a removed group returns ENODEV for ever,
+ * even if a group of the same name has been created since: then it is reopened once by
+ * its path. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "lib/fs.h"
 #include "lib/parse.h"
 
-/* fds that are left to others: connections, rings, configuration */
+/* fds left for others: connections, rings, configuration */
 #define FDS_RESERVED 128
 
 static const uint32_t tree_bits[TREES] = {CGROUP_UNIFIED, CGROUP_CPUACCT, CGROUP_MEMORY,
@@ -25,7 +25,7 @@ static const uint32_t tree_bits[TREES] = {CGROUP_UNIFIED, CGROUP_CPUACCT, CGROUP
 
 static const struct {
 	enum cgroup_tree tree; /* of v1 */
-	const char *v1;        /* NULL: v1 has nothing like it */
+	const char *v1;        /* NULL: v1 has no counterpart */
 	const char *v2;        /* NULL: it is part of another file */
 	bool optional;         /* kernel or boot options decide whether it exists */
 } files[FILES] = {
@@ -53,7 +53,7 @@ static const struct {
 	[PSI_IO] = {UNIFIED, NULL, "io.pressure", true},
 };
 
-/* As many as the limit allows, less a reserve; fds are numbered from below. */
+/* As many as the limit allows minus a reserve; fds are numbered from 0. */
 static int keep_limit(void)
 {
 	struct rlimit lim;
@@ -167,7 +167,7 @@ void cgroup_fds_seed_cpu(struct cgroup_fds *c, uint64_t user_ns, uint64_t system
 	c->system_ns = system_ns;
 }
 
-/* Which hierarchy a file is read from: v1 where the group is there, else v2. */
+/* The hierarchy a file is read from: v1 where the group is there, else v2. */
 enum cgroup_tree cgroup_tree_of(const struct cgroup_fds *c, enum cgroup_file f)
 {
 	return files[f].v1 && c->dir[files[f].tree] ? files[f].tree : UNIFIED;
@@ -202,8 +202,8 @@ static int open_file(struct cgroup_fds *c, enum cgroup_file f, const char *sub,
 
 static int open_cpu(struct cgroup_fds *c, bool *ret_without_user, struct err *err)
 {
-	/* On v2 Slurm keeps slurmstepd itself in step_N/slurm and the tasks in
-	 * step_N/user: what the user's tasks used is in the latter. */
+	/* On v2 Slurm keeps slurmstepd in step_N/slurm and the tasks in step_N/user, so
+	 * the tasks' use is in the latter. */
 	if (c->step && cgroup_on_v2(c, CPU_USAGE)) {
 		int fd = open_file(c, CPU_USAGE, "/user", err);
 		if (fd != -ENODATA)
@@ -213,7 +213,7 @@ static int open_cpu(struct cgroup_fds *c, bool *ret_without_user, struct err *er
 	return open_file(c, CPU_USAGE, "", err);
 }
 
-/* The directory step_N/user may have been made since. */
+/* Looks for step_N/user again: it may have been made since. */
 void cgroup_look_for_user(struct cgroup_fds *c)
 {
 	int fd = open_file(c, CPU_USAGE, "/user", NULL);
@@ -333,7 +333,7 @@ int cgroup_read_limit(struct cgroup_fds *c, enum cgroup_file f, uint64_t *ret,
 	return 0;
 }
 
-/* Nothing of a removed group may be kept. Returns false when nothing was. */
+/* Closes everything of a removed group. False: nothing was open. */
 bool cgroup_forget(struct cgroup_fds *c, enum cgroup_tree t)
 {
 	bool any = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The final counters of a step, read inside slurmstepd: as few files as will do. */
+/* The final counters of a step, read in slurmstepd from as few files as possible. */
 #include <errno.h>
 
 #include "lib/cgroup_impl.h"
@@ -10,8 +10,8 @@ static void cleanup_fds(struct cgroup_fds **c)
 	cgroup_fds_free(*c);
 }
 
-/* Did the step meet a limit, its own or its job's? The latter is not lower than the
- * former, so one number less has to be read. */
+/* Whether the step reached a limit, its own or its job's. The latter is not the lower
+ * one, so one number less has to be read. */
 static bool v1_limit_reached(struct cgroup_fds *step, struct cgroup_fds *job,
 			     uint64_t step_peak)
 {
@@ -25,8 +25,7 @@ static bool v1_limit_reached(struct cgroup_fds *step, struct cgroup_fds *job,
 		cgroup_reached(peak, limit));
 }
 
-/* Looked for only where it can have come to that; the job's limits are read only
- * then. */
+/* Read only if a kill was possible; the job's limits are read only then. */
 static bool may_have_been_killed(struct cgroup_fds *step, struct cgroup_fds *job,
 				 const struct record_counters *r,
 				 uint64_t harmless_peak_bytes)
@@ -70,7 +69,7 @@ int cgroup_final_counters(int rootfd, const char *root,
 			  const struct cgroup_known *known, struct record_counters *ret,
 			  struct err *err)
 {
-	/* inside slurmstepd nothing stays open, so nothing is opened for keeping */
+	/* in slurmstepd nothing stays open, so descriptors are not kept */
 	__attribute__((cleanup(cleanup_fds))) struct cgroup_fds *c =
 		cgroup_fds_make(rootfd, root, layout, paths, count, false, 0);
 	__attribute__((cleanup(cleanup_fds))) struct cgroup_fds *job =
@@ -87,7 +86,7 @@ int cgroup_final_counters(int rootfd, const char *root,
 	r.source = cgroup_on_v2(c, CPU_USAGE) ? COUNTERS_CGROUP_V2 : COUNTERS_CGROUP_V1;
 	r.cpu_user_ns = cpu.user_ns;
 	r.cpu_system_ns = cpu.system_ns;
-	/* what is missing from here on is missing, not an error: the CPU time counts */
+	/* from here on missing values are not errors: the CPU time counts */
 	r.has_memory = cgroup_read_number(c, MEM_PEAK, &r.memory_peak_bytes, NULL) == 0;
 	if (may_have_been_killed(c, job, &r, known->harmless_peak_bytes))
 		r.oom_kills = oom_kills(c);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a control group holds of memory, and what became of it at its limits. */
+/* Memory of a control group: its use, and what happened at its limits. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ int cgroup_read_events(struct cgroup_fds *c, struct cgroup_memory *m, struct err
 
 #define TASKS_MAX 4096
 
-/* oom kills of one task's group; what cannot be read has gone and counts nothing */
+/* oom kills of one task's group; 0 if it cannot be read, since it is gone */
 static uint64_t task_kills(int dirfd, const char *task)
 {
 	char path[RECORD_CGROUP_MAX], text[256];
@@ -60,8 +60,8 @@ uint64_t cgroup_kills_below(struct cgroup_fds *c)
 	return sum;
 }
 
-/* Without a limit that was reached there was no kill to look for in every task. The
- * kernel charges in batches of up to 64 pages. */
+/* A cgroup that never reached its limit had no kill, so its tasks need not be searched.
+ * The kernel charges in batches of up to 64 pages. */
 bool cgroup_reached(uint64_t peak, uint64_t limit)
 {
 	return limit != CGROUP_UNLIMITED && peak + (64 << 12) >= limit;
@@ -113,8 +113,9 @@ static int read_swap(struct cgroup_fds *c, struct cgroup_memory *m, struct err *
 	return rc == -ENODATA ? 0 : rc;
 }
 
-/* v1. A failure needs a charge that meets the limit, and the largest charge at once is
- * a huge page: far below there was none. Once there was one the file is always read. */
+/* v1. A failure needs a charge that reaches the limit, and the largest single charge is
+ * a huge page, so far below the limit there was none. After a first failure the file is
+ * always read. */
 static int read_failures(struct cgroup_fds *c, struct cgroup_memory *m, struct err *err)
 {
 	if (m->has_peak && !c->fail_count &&
@@ -132,7 +133,7 @@ static int read_v1_memory(struct cgroup_fds *c, struct cgroup_memory *m,
 {
 	int rc;
 
-	/* memory.stat mostly says it */
+	/* memory.stat usually has it */
 	if (!m->limit_bytes) {
 		rc = cgroup_read_limit(c, MEM_LIMIT, &m->limit_bytes, err);
 		if (rc < 0)

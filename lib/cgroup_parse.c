@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The texts of control group files. A number that was cut off looks like a smaller
- * number, so a value counts only when its line is complete; keys that we do not know
- * are the future and are skipped. */
+/* Parsers of control group files. A truncated number looks like a smaller one, so a
+ * value counts only if its line is complete; unknown keys belong to later kernels and
+ * are skipped. */
 #include <errno.h>
 #include <string.h>
 
@@ -98,8 +98,8 @@ int cgroup_parse_cpu_stat(const char *text, size_t len, struct cgroup_cpu *ret,
 		rc = require(keys, 3, err);
 	if (rc < 0)
 		return rc;
-	/* The kernel rounds the three to microseconds one by one; usage is the one that
-	 * must not be lost. */
+	/* The kernel rounds each of the three to microseconds; usage must stay
+	 * exact. */
 	cpu.user_ns = user < usage ? user : usage;
 	cpu.system_ns = usage - cpu.user_ns;
 	cpu.has_throttling = keys[3].found && keys[4].found && keys[5].found;
@@ -182,8 +182,7 @@ int cgroup_parse_memory_events(const char *text, size_t len, bool v2,
 	};
 	int rc = scan_flat(text, len, keys, v2 ? 2 : 1, err);
 
-	/* v1 has oom_kill since Linux 4.13 only; before, kills are not known to be any
-	 */
+	/* v1 has oom_kill only since Linux 4.13; before that kills are unknown */
 	if (rc == 0 && v2)
 		rc = require(keys, 2, err);
 	if (rc < 0)
@@ -322,8 +321,8 @@ void cgroup_split_usage(uint64_t usage_ns, uint64_t user, uint64_t system,
 	unsigned __int128 sum = (unsigned __int128)user + system;
 	uint64_t system_ns = 0;
 
-	/* as cputime_adjust(): without ticks there is nothing to divide by, and what
-	 * was too short to be sampled is called user time */
+	/* as cputime_adjust(): without ticks there is no ratio, and time too short to
+	 * be sampled counts as user time */
 	if (sum)
 		system_ns = (uint64_t)((unsigned __int128)usage_ns * system / sum);
 	ret->system_ns = system_ns;

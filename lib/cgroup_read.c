@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is read of a control group: CPU time, pressure, tasks, CPUs, IO. */
+/* Reads a control group: CPU time, pressure, tasks, CPUs, IO. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -33,8 +33,8 @@ int cgroup_read_stepd_cpu(struct cgroup_fds *c, struct cgroup_cpu *ret, struct e
 	return 0;
 }
 
-/* By how many ticks of cpuacct.stat the two may differ in what they say is user time:
- * each of its two numbers is cut to a tick, and they are not read at one moment. */
+/* How many ticks of user time the two may differ: each number of cpuacct.stat is
+ * truncated to a tick, and they are not read at the same time. */
 #define TICKS_APART 4
 
 /* Whether user : system is about the same as ticks[0] : ticks[1]. */
@@ -46,10 +46,10 @@ static bool is_same_ratio(uint64_t user, uint64_t system, const uint64_t ticks[2
 	return fabs(ours * all - (double)ticks[0]) <= TICKS_APART;
 }
 
-/* User and system times for the ratio. usage_user and usage_sys are to the nanosecond,
- * but before Linux 5.17 they go by where the kernel was when it charged the time, and
- * cpuacct.stat by what was interrupted, as everywhere else: where they
- * contradict it it counts. Younger than a tick: the former alone know. */
+/* User and system times for the ratio. usage_user and usage_sys have nanoseconds, but
+ * before Linux 5.17 they depend on where the kernel was when it charged the time, while
+ * cpuacct.stat depends on what was interrupted, as everywhere else: where the two
+ * contradict, cpuacct.stat counts. Below a tick only the former have a value. */
 static int read_v1_ticks(struct cgroup_fds *c, uint64_t *ret_user, uint64_t *ret_system,
 			 struct err *err)
 {
@@ -82,21 +82,21 @@ static int read_v1_throttling(struct cgroup_fds *c, struct cgroup_cpu *ret,
 {
 	char text[1024];
 
-	/* without this the file would be looked for on v2 */
+	/* otherwise the file would be searched on v2 */
 	if (!c->dir[CPU])
 		return 0;
 	ssize_t n = cgroup_read_file(c, CPU_THROTTLING, text, sizeof(text), err);
 	if (n == -ENODEV && cgroup_forget(c, CPU))
 		n = cgroup_read_file(c, CPU_THROTTLING, text, sizeof(text), err);
-	/* The hierarchies are removed one after the other; whether the group is gone is
-	 * for cpuacct to say. */
+	/* The hierarchies are removed one after the other; cpuacct decides whether the
+	 * group is gone. */
 	if (n < 0)
 		return n == -ENODATA || n == -ENODEV ? 0 : (int)n;
 	int rc = cgroup_parse_throttling(text, (size_t)n, ret, err);
 	return rc < 0 ? cgroup_file_error(c, CPU_THROTTLING, rc, err) : 0;
 }
 
-/* From elsewhere, when that is of most of the same time; else from files. */
+/* The caller's ratio if it covers most of the same time; else from files. */
 static int v1_ratio(struct cgroup_fds *c, uint64_t usage, uint64_t *ret_user,
 		    uint64_t *ret_system, struct err *err)
 {
@@ -115,7 +115,7 @@ static int read_v1_cpu(struct cgroup_fds *c, struct cgroup_cpu *ret, struct err 
 	uint64_t usage = 0, user = 0, system = 0;
 	int rc = cgroup_read_number(c, CPU_USAGE, &usage, err);
 
-	/* who has not run since has not run in another mode either */
+	/* a group that has not run since has the same ratio */
 	if (rc == 0 && usage && usage != c->ticks_at_ns)
 		rc = v1_ratio(c, usage, &user, &system, err);
 	if (rc == 0)

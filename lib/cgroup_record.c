@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The text of /proc/PID/cgroup as the paths of a record: one line for each hierarchy,
+/* Parses /proc/PID/cgroup to the paths of a record: one line per hierarchy,
  * "4:memory:/slurm_n1/uid_0/job_3/step_0/task_0", and "0::/..." for v2. */
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 #define CGROUP_LINES_MAX 64
 
-/* what the kernel appends when the group was removed under a zombie */
+/* appended by the kernel if the group was removed under a zombie */
 static const char deleted[] = " (deleted)";
 
 static bool is_deleted(const char *path, size_t len)
@@ -57,8 +57,8 @@ static bool slurm_node(const char *path, size_t len, char *ret, size_t size)
 
 static void add_path(struct record *r, uint32_t bits, const char *path, size_t len)
 {
-	/* one byte more than fits, so that record_add_cgroup() sees that it is too long
-	 */
+	/* one byte more than fits, so that record_add_cgroup() notices an overlong
+	 * path */
 	char copy[RECORD_CGROUP_MAX + 1];
 
 	if (len > RECORD_CGROUP_MAX)
@@ -74,7 +74,7 @@ static void add_path(struct record *r, uint32_t bits, const char *path, size_t l
 int cgroup_record_paths(const char *text, size_t len, struct record *r)
 {
 	const char *p = text, *end = text + len, *line, *path;
-	/* one byte more than fits, so that record_set() sees that it is too long */
+	/* one byte more than fits, so that record_set() notices an overlong name */
 	char node[RECORD_NAME_MAX + 1];
 	size_t line_len, path_len;
 	uint32_t bits;

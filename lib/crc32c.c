@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* CRC-32C of ring slots and spool records. Plugins run this inside Slurm, so the table
- * is a constant: nothing to initialise, nothing to lock. */
+/* CRC-32C of ring slots and spool records. Plugins run this in Slurm, so the table is
+ * constant: no initialisation, no lock. */
 #include "lib/crc32c.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Sets of emission factors, and the names of who provides them. */
+/* Sets of emission factors, and the providers' names. */
 #include "lib/emission.h"
 
 #include <errno.h>
@@ -42,7 +42,7 @@ void emission_set_done(struct emission_set *s)
 	memset(s, 0, sizeof(*s));
 }
 
-/* Where the zone is or would be; *found says which. */
+/* The position where the zone is or would be; *found tells which. */
 static size_t search(const struct emission_set *s, const char *zone, bool *found)
 {
 	size_t low = 0, high = s->count;
@@ -87,7 +87,7 @@ static int grow(struct emission_set *s, struct err *err)
 	return 0;
 }
 
-/* A text for people, cut between characters; control characters become blanks. */
+/* A text for people, cut at a character; control characters become blanks. */
 static void set_country(struct emission_factor *f, const char *country)
 {
 	size_t n = 0, len;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The factors that need no network: Our World in Data's table, which is linked in as it
- * stands in the sources, and the world's mean. */
+/* The factors that need no network: Our World in Data's table, linked in from the
+ * sources, and the world's mean. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,8 +9,8 @@
 #include "lib/parse.h"
 #include "lib/rfc3339.h"
 
-/* The file itself, with source and licence in its head: no generated copy to keep. The
- * path is from the root, where the compiler runs. */
+/* The file itself, with source and licence in its head, so there is no generated copy.
+ * The path is relative to the root, where the compiler runs. */
 __asm__(".pushsection .rodata,\"a\",%progbits\n"
 	"emission_owid_begin:\n"
 	".incbin \"contrib/emissions/owid.csv\"\n"

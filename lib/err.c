@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Error texts in a caller-owned buffer: no allocation, so failing cannot fail. */
+/* Error texts in a buffer of the caller: no allocation, so reporting cannot fail. */
 #include "lib/err.h"
 
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A command of the system run with a deadline and without a shell. */
+/* Runs a command with a deadline and without a shell. */
 #include "lib/exec.h"
 
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #define FDS_CLOSED_BY_HAND 4096
 
 struct stream {
-	int fd; /* -1: at its end */
+	int fd; /* -1: at end of file */
 	struct buf *into;
 };
 
@@ -48,7 +48,7 @@ child(const char *const argv[], const char *const env[], int out, int err)
 	_exit(127);
 }
 
-/* Reads what is there now. 0, or -EFBIG at the buf's limit. */
+/* Reads what has arrived. 0, or -EFBIG at the buf's limit. */
 static int drain(struct stream *s)
 {
 	char data[4096];
@@ -85,7 +85,7 @@ static int collect(struct stream streams[2], uint64_t deadline_ns)
 	return 0;
 }
 
-/* The streams may be closed by a child that goes on: the deadline holds for it too. */
+/* A child may close the streams and go on: the deadline applies to it too. */
 static int reap(pid_t pid, uint64_t deadline_ns, int *ret_status)
 {
 	for (;;) {
@@ -126,7 +126,7 @@ int exec_run(const char *const argv[], const char *const env[], uint32_t deadlin
 	}
 	if (rc == 0) {
 		uint64_t deadline = clock_boottime_ns() + deadline_ms * NSEC_PER_MSEC;
-		setpgid(pid, pid); /* whichever of the two comes first */
+		setpgid(pid, pid); /* in parent and child, whichever comes first */
 		close(steal_fd(&o_write));
 		close(steal_fd(&e_write));
 		rc = collect(streams, deadline);

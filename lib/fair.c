@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Lanes are a ring through their first items. */
+/* Lanes form a ring through their first items. */
 #include "lib/fair.h"
 
 #include <errno.h>
 #include <stddef.h>
 
-/* The lane's first item and the one whose lane is it; NULL: there is no such lane. */
+/* The lane's first item and its predecessor in the ring; NULL: no such lane. */
 static struct fair_item *find_lane(const struct fair *f, uint64_t key)
 {
 	struct fair_item *first = f->served;
@@ -20,7 +20,7 @@ static struct fair_item *find_lane(const struct fair *f, uint64_t key)
 	return NULL;
 }
 
-/* Its turn comes after that of all that are there. */
+/* Adds a lane whose turn comes after all others. */
 static void add_lane(struct fair *f, struct fair_item *item)
 {
 	item->last = item;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Landlock by its bare system calls and our own copy of its few numbers, which are ABI:
- * the headers of the oldest system that we are built on do not know them. */
+/* Landlock by bare system calls and our own copy of its constants, which are ABI: the
+ * headers of the oldest supported system do not have them. */
 #include "lib/fence.h"
 
 #include <errno.h>
@@ -39,7 +39,7 @@ struct path_beneath {
 	int32_t fd;
 } __attribute__((packed));
 
-/* /proc as a whole: a rule on /proc/self would go with its inode. */
+/* /proc as a whole: a rule on /proc/self would apply to its inode only. */
 static const char *const system_folders[] = {
 	"/etc",
 	"/usr",
@@ -82,7 +82,7 @@ static int add_rule(const struct fence *f, const char *path, uint64_t allowed)
 		       : 0;
 }
 
-/* Of the kernel's interface; -ENOSYS. */
+/* The kernel's ABI version; -ENOSYS. */
 static long find_abi(struct err *err)
 {
 	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, CREATE_VERSION);
@@ -127,7 +127,7 @@ void fence_add_folder(struct fence *f, const char *path)
 	(void)add_rule(f, path, READ_FILE | READ_DIR);
 }
 
-/* path is changed. Thousands of files are often in one folder. */
+/* Modifies path. Thousands of files are often in one folder, which is added once. */
 static void add_folder_of(struct fence *f, char *path)
 {
 	char *slash = strrchr(path, '/');
@@ -143,7 +143,7 @@ static void add_folder_of(struct fence *f, char *path)
 	fence_add_folder(f, folder);
 }
 
-/* The next of lines, or false. What is longer than a path is none. */
+/* The next of lines, or false. Lines longer than a path are skipped. */
 static bool take_line(const char **lines, char line[PATH_MAX])
 {
 	for (const char *s = *lines; *s;) {

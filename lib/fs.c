@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Bounded reading of small kernel files, and the few ways in which we write files. */
+/* Bounded reading of small kernel files, and writing of files. */
 #include "lib/fs.h"
 
 #include <errno.h>
@@ -50,8 +50,8 @@ ssize_t fs_pread(int fd, char *buf, size_t size)
 		len += (size_t)n;
 		if (len == size)
 			return -EFBIG;
-		/* A seq_file fills its page record by record, so a short read that is
-		 * far from a page is the end: the numeric files need no second call. */
+		/* A seq_file fills a page record by record, so a short read far below a
+		 * page is the end: numeric files need no second call. */
 		if (n == 0 || len < 1024)
 			break;
 	}
@@ -175,7 +175,7 @@ int fs_create_new_at(int dirfd, const char *path, mode_t mode, char *tmp,
 		int rc = -errno;
 		return err_set(err, rc, "remove %s: %s", tmp, strerror(-rc));
 	}
-	/* whoever puts one there between the two is refused */
+	/* O_EXCL: refuses a file that somebody creates in between */
 	int fd = openat(dirfd, tmp, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
 			mode);
 	if (fd < 0) {

@@ -2,7 +2,7 @@
 /* Bytes of HTTP's header lines. */
 #include "lib/http_text.h"
 
-enum { VALUE = 1, TOKEN = 3 }; /* what a token may have a value may have, too */
+enum { VALUE = 1, TOKEN = 3 }; /* token characters are value characters too */
 
 static const unsigned char kinds[256] = {
 	['\t'] = VALUE,          [' '] = VALUE,

@@ -21,7 +21,7 @@ struct loop {
 	_Atomic(pthread_t) thread;
 	atomic_bool running;
 	struct epoll_event events[BATCH];
-	int count, at; /* of the batch under way, and which one is */
+	int count, at; /* of the current batch, and the current event */
 	pthread_mutex_t mutex;
 	struct loop_task *first, **last; /* posted */
 };
@@ -42,7 +42,7 @@ int loop_new(struct loop **ret, struct err *err)
 	pthread_mutex_init(&l->mutex, NULL);
 	l->epfd = epoll_create1(EPOLL_CLOEXEC);
 	l->wakefd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	/* its data is NULL: the loop's own */
+	/* data NULL: the loop's own */
 	struct epoll_event e = {.events = EPOLLIN | EPOLLET};
 	if (l->epfd < 0 || l->wakefd < 0 ||
 	    epoll_ctl(l->epfd, EPOLL_CTL_ADD, l->wakefd, &e) < 0) {
@@ -58,7 +58,7 @@ void loop_free(struct loop *l)
 {
 	if (!l)
 		return;
-	/* whoever posted the last task is through */
+	/* waits until whoever posted the last task is done */
 	pthread_mutex_lock(&l->mutex);
 	pthread_mutex_unlock(&l->mutex);
 	if (l->epfd >= 0)
@@ -89,8 +89,7 @@ void loop_post(struct loop *l, struct loop_task *t)
 {
 	uint64_t one = 1;
 
-	/* the loop is told before the mutex is given back: what the task does may be
-	 * the end of the loop */
+	/* wake the loop before releasing the mutex: the task may end the loop */
 	pthread_mutex_lock(&l->mutex);
 	if (!l->first)
 		(void)!write(l->wakefd, &one, sizeof(one));
@@ -124,7 +123,7 @@ bool loop_inside(const struct loop *l)
 	       pthread_equal(atomic_load(&l->thread), pthread_self());
 }
 
-/* Those that are there now: what they post waits for the next turn. */
+/* Runs the tasks present now; those they post wait for the next turn. */
 static void run_tasks(struct loop *l)
 {
 	struct loop_task *t;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Addresses as access is decided by them. */
+/* Addresses for access decisions. */
 #include "lib/netaddr.h"
 
 #include <arpa/inet.h>
@@ -44,7 +44,7 @@ int netaddr_from(const struct sockaddr *sa, struct netaddr *ret)
 	return -EAFNOSUPPORT;
 }
 
-/* IPv4's come below 2^48, where no address of IPv6 begins but the unspecified range. */
+/* IPv4's keys are below 2^48, where no IPv6 address except unspecified ones begins. */
 uint64_t netaddr_key(const struct netaddr *a, struct netaddr_prefix prefix)
 {
 	bool v4 = memcmp(a->b, mapped, sizeof(mapped)) == 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The few lines of libsystemd that a daemon needs. */
+/* The part of libsystemd that a daemon needs. */
 #include "lib/notify.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The long name is the one fact that is kept: it is the host's, not a program's. */
+/* Only the long name is cached, as it belongs to the host and not to a program. */
 #include "lib/own_host.h"
 
 #include <netdb.h>

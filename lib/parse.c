@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Strict numbers and small text scanners. libc's strtoul and friends accept blanks,
- * signs and garbage after the number, which is how wrong sensor values become
- * right-looking. */
+/* Strict numbers and small text scanners. strtoul() and the like accept blanks, signs
+ * and garbage after the number, which is how wrong sensor values come to look right. */
 #include "lib/parse.h"
 
 #include <errno.h>
@@ -81,7 +80,7 @@ int parse_f64(const char *s, double *ret)
 	if (!strchr("+-.0123456789", *s) || !*s)
 		return -EINVAL;
 	if (!c_locale) {
-		/* a race makes two equal locales, of which one is leaked: harmless */
+		/* a race creates two equal locales and leaks one: harmless */
 		c_locale = newlocale(LC_ALL_MASK, "C", NULL);
 		if (!c_locale)
 			return -ENOMEM;

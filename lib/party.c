@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One way to write who a program is, for all options that name one. */
+/* One syntax for programs in all options that name one. */
 #include "lib/party.h"
 
 #include <errno.h>
@@ -39,8 +39,8 @@ static int say_forms(const char *text, unsigned kinds, struct err *err)
 		       forms);
 }
 
-/* What follows the last '@' is an address, unless it can be none: logins may have one.
- */
+/* What follows the last '@' is an address unless it cannot be one: logins may contain
+ * one. */
 static int split_address(const char *text, size_t *ret_len, struct party *p)
 {
 	const char *at = strrchr(text, '@');
@@ -53,7 +53,7 @@ static int split_address(const char *text, size_t *ret_len, struct party *p)
 		*ret_len = (size_t)(at - text);
 		return 0;
 	}
-	/* 10.0.0.300 or fd00::1/8 is a mistake and no part of a name */
+	/* 10.0.0.300 or fd00::1/8 is a mistake, not part of a name */
 	return strspn(at + 1, "0123456789./") == strlen(at + 1) || strchr(at, ':')
 		       ? -EINVAL
 		       : 0;

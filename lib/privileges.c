@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* From root to nobody in particular. Capabilities by the bare system calls: libcap is
- * not worth a dependency for "none". */
+/* Drops root. Capabilities by bare system calls: libcap is not worth a dependency for
+ * "none". */
 #include "lib/privileges.h"
 
 #include <errno.h>
@@ -91,7 +91,7 @@ int privileges_limit(struct err *err)
 		int rc = -errno;
 		return err_set(err, rc, "no_new_privs: %s", strerror(-rc));
 	}
-	/* Both may be refused (not root, old kernel); then there is less to lose. */
+	/* Both may be refused (not root, old kernel), and then matter less. */
 	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 	for (unsigned long cap = 0; cap < CAPABILITIES_MAX; cap++) {
 		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
@@ -108,8 +108,8 @@ int privileges_hide(struct err *err)
 	return err_set(err, rc, "PR_SET_DUMPABLE: %s", strerror(-rc));
 }
 
-/* A unit of systemd that starts without capabilities may forbid this call, too
- * (SystemCallFilter=~@privileged): there is nothing to drop then. */
+/* A systemd unit without capabilities may also forbid this call
+ * (SystemCallFilter=~@privileged): then there is nothing to drop. */
 static int drop_capabilities(void)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One scrape as text. Sample lines are written once, in the order in which collectors
- * come to them, and cut into chunks that each belong to one family; rendering walks the
- * chunks family by family, so that what a client gets is grouped and sorted although a
- * collector may go unit by unit. Only the # lines depend on the format. */
+/* A scrape as text. Samples are written once, in the order in which they come, and
+ * divided into chunks of one family each; rendering walks the chunks family by family,
+ * so that the output is grouped and sorted although a collector may go unit by unit.
+ * Only the # lines depend on the format. */
 #include "lib/prom.h"
 
 #include <errno.h>
@@ -84,7 +84,7 @@ size_t prom_samples(const struct prom *p)
 	return p->samples;
 }
 
-/* Bytes that a label value may hold as they are; everything else is looked at. */
+/* Bytes that a label value may contain unescaped; others are checked. */
 static bool plain(unsigned char c)
 {
 	return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
@@ -166,7 +166,7 @@ static bool hash_grow(struct prom *p)
 	return true;
 }
 
-/* The slot of a family whose address is new: by name, else a new one. */
+/* The slot of a family with an unknown address: by name, else a new one. */
 static uint32_t slot_by_name(struct prom *p, const struct prom_family *family)
 {
 	size_t len = strlen(family->name);
@@ -236,7 +236,7 @@ void prom_family(struct prom *p, const struct prom_family *family)
 	p->current = slot;
 }
 
-/* The name of the current family; false when nothing can be put. */
+/* Writes the name of the current family; false: nothing can be put. */
 static bool begin_sample(struct prom *p)
 {
 	if (p->current == NONE || prom_error(p))
@@ -341,7 +341,7 @@ void prom_rollback(struct prom *p, struct prom_mark mark)
 	p->text.error = 0;
 	p->chunk_count = mark.chunks;
 	p->samples = mark.samples;
-	/* whoever comes next names its family */
+	/* the next writer must name its family */
 	p->current = NONE;
 	p->error = 0;
 }
@@ -404,7 +404,7 @@ static void put_header(struct buf *out, const struct slot *s, enum prom_format f
 	const char *type_name = text_types[type];
 
 	if (format == PROM_OPENMETRICS) {
-		/* the family of a counter is named without the suffix of its samples */
+		/* a counter's family is named without the suffix of its samples */
 		if (type == PROM_COUNTER && ends_in_total(s))
 			name_len -= 6;
 		else if (type == PROM_COUNTER)

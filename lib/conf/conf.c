@@ -283,8 +283,7 @@ bool conf_equal(const struct conf_opt *o, const void *a, const void *b)
 	return false;
 }
 
-/* A comma-separated text: one item each, blanks around them cut, empty ones left out.
- */
+/* A comma-separated text: one item each, trimmed, without empty ones. */
 static int set_separated(const struct conf_opt *o, void *dst, const char *text,
 			 const char *where, struct err *err)
 {
@@ -403,14 +402,14 @@ static int apply_file(const struct load *l, const char *path, bool explicit)
 		return 0;
 	int rc = fs_read_buf_at(AT_FDCWD, path, CONF_FILE_MAX, &text, l->err);
 	if (rc == -ENOENT && !explicit)
-		return 0; /* the default place may be empty */
+		return 0; /* the file at the default path may be missing */
 	if (rc < 0)
 		return err_prefix(l->err, rc, "config.file");
 	return conf_apply_yaml(l->opts, l->n, text.data ? text.data : "", text.len,
 			       path, l->dst, l->warnings, l->err);
 }
 
-/* One flag of the command line, resolved. */
+/* A parsed flag of the command line. */
 struct arg {
 	const struct conf_opt *opt;
 	const char *value; /* "true" or "false" for a switch without one */
@@ -436,7 +435,7 @@ static int unknown_flag(const struct load *l, const char *flag, size_t len)
 		       (int)near_len, near);
 }
 
-/* Resolves argv[*i]; takes the next word too where it is the value. */
+/* Parses argv[*i], and the next word if that is its value. */
 static int parse_arg(const struct load *l, int argc, char *const argv[], int *i,
 		     struct arg *ret)
 {

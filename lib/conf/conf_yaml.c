@@ -23,7 +23,7 @@ struct reader {
 	struct err *err;
 	yaml_parser_t parser;
 	size_t *line_of;              /* per option: where it was set, 0 = not yet */
-	char path[CONF_NAME_MAX + 1]; /* the dotted key of the place we are at */
+	char path[CONF_NAME_MAX + 1]; /* the dotted key of the current position */
 	size_t path_len;
 	unsigned depth;
 };
@@ -51,7 +51,7 @@ static size_t line_of(const yaml_event_t *e)
 	err_set((r)->err, rc, "%.200s:%zu: " fmt, (r)->file, (size_t)(line),           \
 		##__VA_ARGS__)
 
-/* The next event. Everything that no configuration needs is refused here, once. */
+/* The next event. Everything that no configuration needs is refused here. */
 static int next_event(struct reader *r, yaml_event_t *ret)
 {
 	const yaml_parser_t *p = &r->parser;
@@ -154,7 +154,7 @@ static bool is_null(const yaml_event_t *e)
 	       (!*text || strcmp(text, "~") == 0 || strcmp(text, "null") == 0);
 }
 
-/* Takes the option for this file: the second time is an error. */
+/* Marks the option as set in this file: a second time is an error. */
 static int claim(struct reader *r, const struct conf_opt *o, size_t line,
 		 const struct conf_opt **ret)
 {
@@ -277,7 +277,7 @@ static bool has_others(const struct reader *r)
 	return file && file->flags & CONF_OTHERS;
 }
 
-/* To the end of a value that is another program's; next_event() bounds what it is. */
+/* Skips a value that belongs to another program; next_event() bounds it. */
 static int skip_value(struct reader *r, const yaml_event_t *e)
 {
 	unsigned depth = e->type != YAML_SCALAR_EVENT;

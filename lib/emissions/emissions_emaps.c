@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Electricity Maps: emissions of what is consumed in a zone, life cycle, in g/kWh, each
- * hour. A token opens the zones that were paid for (a free one: one zone).
- * https://portal.electricitymaps.com/docs/api */
+/* Electricity Maps: hourly life-cycle emissions of the electricity consumed in a zone,
+ * in g/kWh. A token gives access to the zones that were paid for (a free one to a
+ * single zone). https://portal.electricitymaps.com/docs/api */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,9 +20,9 @@ struct zone {
 };
 
 struct emaps {
-	struct zone zones[EMISSIONS_ZONES_MAX]; /* asked for, one after the other */
+	struct zone zones[EMISSIONS_ZONES_MAX]; /* requested one after the other */
 	size_t count;
-	size_t left_out; /* zones that the token opens beyond these */
+	size_t left_out; /* further zones that the token gives access to */
 	uint64_t listed_s;
 };
 
@@ -45,7 +45,7 @@ int emissions_emaps_parse(const char *json, size_t len, const char *zone,
 		return rc;
 	if (strcmp(of, zone) != 0)
 		return err_set(err, -EBADMSG, "zone %.40s was not asked for", of);
-	/* life-cycle emissions of a grid are never nothing */
+	/* life-cycle emissions of a grid are never zero */
 	if (grams <= 0.0)
 		return err_set(err, -EBADMSG, "%g g/kWh is out of range", grams);
 	return emission_set_put(ret, zone, name, grams, time_s, err);
@@ -114,7 +114,7 @@ static int read_token(const struct emissions_config *c, struct buf *ret,
 	return buf_error(ret) ? err_set(err, -ENOMEM, "out of memory") : 0;
 }
 
-/* Asks for one path, with the token or without. */
+/* Requests one path, with or without the token. */
 static int ask_path(struct emissions_ask *ask, const char *path, const char *zone,
 		    bool with_token, struct http_response *ret, struct err *err)
 {
@@ -157,8 +157,8 @@ static void take_zone(void *arg, const char *code, const char *name)
 	(void)snprintf(z->name, sizeof(z->name), "%s", name);
 }
 
-/* With the token, so that the answer has only the zones that it opens; a server that
- * refuses that says without it which zones there are. */
+/* With the token, so that the answer has only accessible zones; if a server refuses
+ * that, without it. */
 static int ask_zones(struct emissions_ask *ask, struct http_response *ret,
 		     struct err *err)
 {
@@ -169,8 +169,7 @@ static int ask_zones(struct emissions_ask *ask, struct http_response *ret,
 	return ask_path(ask, "/zones", "", false, ret, err);
 }
 
-/* Once a day. What the operator named is asked for also when nobody says what there is.
- */
+/* Once a day. Configured zones are requested even if the list is not available. */
 static int list_zones(struct emaps *e, struct emissions_ask *ask, struct err *err)
 {
 	auto_http_response struct http_response answer = {0};
@@ -197,9 +196,9 @@ static int list_zones(struct emaps *e, struct emissions_ask *ask, struct err *er
 	return 0;
 }
 
-/* A zone that fails, or that the token does not open, costs itself. A failure that
- * means all of them (no such token, too many requests, no server, time to end) ends the
- * round, and what came before it is kept. */
+/* A zone that fails, or is not accessible, affects only itself. A failure for all of
+ * them (invalid token, too many requests, no server, program end) ends the round,
+ * keeping earlier results. */
 static int fetch(void *state, struct emissions_ask *ask, struct emission_set *ret,
 		 struct err *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Factors of the site's own: a file or a URL with lines of time, zone and g/kWh, such
- * as a utility's forecast or what one node fetched for all. */
+/* Factors of the site's own: a file or URL with lines of time, zone and g/kWh, such as
+ * a utility's forecast, or what one node fetched for all. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -95,7 +95,7 @@ static int read_path(const char *path, struct buf *ret, struct err *err)
 {
 	struct stat st;
 
-	/* a FIFO would be waited for */
+	/* opening a FIFO would block */
 	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
 		return err_set(err, -EINVAL, "%s: not a file", path);
 	return fs_read_buf_at(AT_FDCWD, path, EMISSIONS_BODY_MAX, ret, err);

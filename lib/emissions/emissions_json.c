@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* JSON of providers: strict, bounded, and of the types that they document. */
+/* Parses providers' JSON: strict, bounded, and with the documented types. */
 #include "lib/emissions/emissions_json.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The table of the providers that must be asked, sorted by name, and what they share:
- * adding one is its file, a row here and one in lib/emission.c. */
+/* The table of the providers with a service, sorted by name, and shared code: a new one
+ * needs its file, a row here and one in lib/emission.c. */
 #include <errno.h>
 #include <string.h>
 
@@ -30,7 +30,7 @@ bool emissions_wants_zone(const struct emissions_config *config, const char *zon
 	return !config->zone_count;
 }
 
-/* Retry-After in seconds; a date, or nothing: a guess. */
+/* Retry-After in seconds; for a date, or none, a default. */
 static uint64_t retry_after(struct emissions_ask *ask)
 {
 	const char *text = http_client_header(ask->client, "Retry-After");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* RTE's eCO2mix: what a kWh generated in France emits now, in g/kWh, one value for each
- * quarter of an hour, some of them later. Open data (Licence Ouverte 2.0), no token.
+/* RTE's eCO2mix: current emissions of a kWh generated in France, in g/kWh, one value
+ * per quarter of an hour, with some delay. Open data (Licence Ouverte 2.0), no token.
  * https://odre.opendatasoft.com/explore/dataset/eco2mix-national-tr/ */
 #include <errno.h>
 #include <string.h>
@@ -10,8 +10,8 @@
 #include "lib/emissions/emissions_json.h"
 
 #define PATH "/catalog/datasets/eco2mix-national-tr/records"
-/* The newest one that has a value: the rest of the day is there already, empty. No day
- * is named, so midnight is an hour like any other. Times come in UTC. */
+/* The newest row with a value: the rest of the day exists already, empty. No day is
+ * named, so midnight needs no special case. Times are in UTC. */
 #define QUERY                                                                          \
 	"?select=taux_co2%2Cdate_heure"                                                \
 	"&where=taux_co2%20is%20not%20null%20and%20date_heure%20%3C%3D%20now()"        \
@@ -33,7 +33,7 @@ int emissions_rte_parse(const char *json, size_t len, struct emission_set *ret,
 		struct json_object *row = json_object_array_get_idx(results, i), *v;
 		uint64_t time_s;
 		double grams;
-		/* a quarter of an hour without its value yet */
+		/* a quarter of an hour without a value yet */
 		if (json_object_is_type(row, json_type_object) &&
 		    json_object_object_get_ex(row, "taux_co2", &v) && !v)
 			continue;
@@ -42,7 +42,7 @@ int emissions_rte_parse(const char *json, size_t len, struct emission_set *ret,
 			rc = emissions_json_time(row, "date_heure", &time_s, err);
 		if (rc != 0)
 			return rc;
-		/* not even at night in May: the value is missing */
+		/* zero is never real: the value is missing */
 		if (grams <= 0.0)
 			return err_set(err, -EBADMSG, "%g g/kWh is out of range",
 				       grams);

@@ -13,7 +13,7 @@
 #include "lib/rfc3339.h"
 
 #define GRAMS_PER_POUND 453.59237
-#define TOKEN_S 1500u /* of the 1800 that one is good for */
+#define TOKEN_S 1500u /* of its lifetime of 1800 s */
 #define WINDOW_S                                                                       \
 	3600u /* the newest value is 5 to 15 minutes old, now and then more            \
 	       */
@@ -47,7 +47,7 @@ int emissions_wt_login_parse(const char *json, size_t len, char *ret_token, size
 	return 0;
 }
 
-/* The unit and the region are said beside the numbers: they are not taken on trust. */
+/* The unit and the region are in the answer and are checked. */
 static int check_meta(struct json_object *j, const char *region, struct err *err)
 {
 	struct json_object *meta;
@@ -96,7 +96,7 @@ int emissions_wt_parse(const char *json, size_t len, const char *region,
 		rc = emissions_json_number(point, "value", &pounds, err);
 		if (rc == 0)
 			rc = emissions_json_time(point, "point_time", &time_s, err);
-		/* the newest of them stays; 0 is a value: wind that is thrown away */
+		/* the newest one stays; 0 is a value: curtailed wind */
 		if (rc == 0)
 			rc = emission_set_put(ret, region, NULL,
 					      pounds * GRAMS_PER_POUND / 1000.0, time_s,
@@ -175,7 +175,7 @@ static int ask_once(struct wt *w, struct emissions_ask *ask, struct emission_set
 	auto_buf struct buf url = BUF_INIT;
 	char start[RFC3339_BYTES], end[RFC3339_BYTES];
 
-	/* UTC and marked as such, so that no clock's zone can shift the window */
+	/* UTC with "Z", so that no time zone can shift the window */
 	rfc3339_print(ask->now_s > WINDOW_S ? ask->now_s - WINDOW_S : 0, start);
 	rfc3339_print(ask->now_s, end);
 	buf_printf(&url,
@@ -204,7 +204,7 @@ static int fetch(void *state, struct emissions_ask *ask, struct emission_set *re
 		rc = ask_once(w, ask, ret, err);
 	if (rc != -EACCES || fresh)
 		return rc;
-	/* the token was taken back before its time: once more, with a new one */
+	/* the token was revoked early: retry with a new one */
 	rc = login(w, ask, err);
 	return rc < 0 ? rc : ask_once(w, ask, ret, err);
 }
