@@ -2,7 +2,6 @@
 #ifndef CEEMS_DAEMON_COLLECTOR_H
 #define CEEMS_DAEMON_COLLECTOR_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "daemon/env.h"
@@ -11,15 +10,9 @@
 
 struct source;
 
-/* What the privileged opener must grant; 0: any user may read it. */
-enum collector_need { NEED_RAPL = 1 << 0, NEED_PERF = 1 << 1, NEED_BPF = 1 << 2 };
-
-/* One per daemon/collector_<name>.c; daemon/collectors.c has the sorted table. */
+/* One per collector_<name>.c; daemon/collectors.h lists them, with their options. */
 struct collector {
 	const char *name; /* flag --collector.<name>, label value and file stem */
-	const char *help;
-	bool on_by_default;
-	unsigned needs;
 	/* NULL: it reads at each scrape. Else it exports the last sample of this source
 	 * (daemon/sources/sampler.h). */
 	const struct source *source;

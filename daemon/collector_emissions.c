@@ -139,7 +139,6 @@ static void close_emissions(void *state)
 
 const struct collector collector_emissions = {
 	.name = "emissions",
-	.help = "emission factors of electricity",
 	.open = open_emissions,
 	.collect = collect_emissions,
 	.close = close_emissions,

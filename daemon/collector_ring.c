@@ -161,8 +161,6 @@ static int ring_collect(void *state, struct prom *out, struct err *err)
 
 const struct collector collector_ring = {
 	.name = "ring",
-	.help = "Health of the ring, of the unit table and of the reports",
-	.on_by_default = true,
 	.open = ring_open,
 	.collect = ring_collect,
 	.close = free,

@@ -614,8 +614,6 @@ static int slurm_collect(void *state, struct prom *out, struct err *err)
 
 const struct collector collector_slurm = {
 	.name = "slurm",
-	.help = "Slurm's jobs: CPU time, memory, pressure, GPUs.",
-	.on_by_default = false,
 	.open = slurm_open,
 	.collect = slurm_collect,
 	.close = slurm_close,

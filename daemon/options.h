@@ -73,11 +73,8 @@ struct options {
 
 	/* collectors; options_collector() finds them by name */
 	bool disable_defaults;
-	bool collector_cpu, collector_energy, collector_infiniband, collector_meminfo,
-		collector_netdev, collector_ring, collector_slurm;
-	bool collector_courier, collector_redfish;
-	bool collector_cray_pm_counters, collector_hwmon, collector_ipmi_dcmi,
-		collector_model, collector_rapl;
+#define COLLECTOR(name, on, help) bool collector_##name;
+#include "daemon/collectors.h"
 	bool empty_hostname_label;
 
 	char *cgroup_subsystem; /* v1 hierarchy to read CPU time from */
@@ -104,8 +101,7 @@ struct options {
 	uint64_t energy_interval_ms; /* between samplings of energy sources */
 	int energy_model;            /* enum options_energy_model */
 	char *model_idle_watts, *model_max_watts, *model_curve; /* "" = not given */
-	uint64_t model_host_cpus; /* of these watts; 0: the machine's own */
-	bool collector_emissions;
+	uint64_t model_host_cpus;             /* of these watts; 0: the machine's own */
 	struct conf_list emissions_providers; /* empty: all */
 	struct conf_list emissions_zones;     /* as each provider spells them */
 	struct conf_list emissions_prefer; /* for this node's grams; empty: default */

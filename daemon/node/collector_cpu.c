@@ -151,8 +151,6 @@ static int cpu_collect(void *state, struct prom *out, struct err *err)
 
 const struct collector collector_cpu = {
 	.name = "cpu",
-	.help = "CPU time and number of CPUs of the node",
-	.on_by_default = true,
 	.open = cpu_open,
 	.collect = cpu_collect,
 	.close = cpu_close,

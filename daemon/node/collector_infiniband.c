@@ -309,7 +309,6 @@ static int infiniband_collect(void *state, struct prom *out, struct err *err)
 
 const struct collector collector_infiniband = {
 	.name = "infiniband",
-	.help = "InfiniBand and Omni-Path ports",
 	.open = infiniband_open,
 	.collect = infiniband_collect,
 	.close = infiniband_close,

@@ -148,8 +148,6 @@ static int meminfo_collect(void *state, struct prom *out, struct err *err)
 
 const struct collector collector_meminfo = {
 	.name = "meminfo",
-	.help = "memory of the node",
-	.on_by_default = true,
 	.open = meminfo_open,
 	.collect = meminfo_collect,
 	.close = meminfo_close,

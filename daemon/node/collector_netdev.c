@@ -192,7 +192,6 @@ static int netdev_collect(void *state, struct prom *out, struct err *err)
 
 const struct collector collector_netdev = {
 	.name = "netdev",
-	.help = "traffic of network interfaces",
 	.open = netdev_open,
 	.collect = netdev_collect,
 	.close = netdev_close,

@@ -99,8 +99,6 @@ static void close_courier(void *state)
 
 const struct collector collector_courier = {
 	.name = "courier",
-	.help = "Health of ceems-courier, and what it sent",
-	.on_by_default = true,
 	.open = open_courier,
 	.collect = collect_courier,
 	.close = close_courier,

@@ -58,7 +58,6 @@ static int cray_view_collect(void *state, struct prom *out, struct err *err)
 
 const struct collector collector_cray_pm_counters = {
 	.name = "cray_pm_counters",
-	.help = "power counters of Cray EX nodes",
 	.source = &source_cray_pm_counters,
 	.open = cray_view_open,
 	.collect = cray_view_collect,

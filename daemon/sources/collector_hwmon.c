@@ -52,7 +52,6 @@ static int hwmon_view_collect(void *state, struct prom *out, struct err *err)
 
 const struct collector collector_hwmon = {
 	.name = "hwmon",
-	.help = "power and energy sensors of the hwmon class",
 	.source = &source_hwmon,
 	.open = hwmon_view_open,
 	.collect = hwmon_view_collect,

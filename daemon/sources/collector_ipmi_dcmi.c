@@ -48,7 +48,6 @@ static int ipmi_view_collect(void *state, struct prom *out, struct err *err)
 
 const struct collector collector_ipmi_dcmi = {
 	.name = "ipmi_dcmi",
-	.help = "power of the node by its BMC",
 	.source = &source_ipmi_dcmi,
 	.open = ipmi_view_open,
 	.collect = ipmi_view_collect,

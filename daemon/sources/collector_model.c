@@ -54,8 +54,6 @@ static int model_view_collect(void *state, struct prom *out, struct err *err)
 
 const struct collector collector_model = {
 	.name = "model",
-	.help = "estimated power of a machine without a power sensor",
-	.on_by_default = true,
 	.source = &source_model,
 	.open = model_view_open,
 	.collect = model_view_collect,

@@ -137,8 +137,6 @@ static int rapl_view_collect(void *state, struct prom *out, struct err *err)
 
 const struct collector collector_rapl = {
 	.name = "rapl",
-	.help = "energy counters of processors and memory",
-	.on_by_default = true,
 	.source = &source_rapl,
 	.open = rapl_view_open,
 	.collect = rapl_view_collect,

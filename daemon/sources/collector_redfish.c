@@ -121,7 +121,6 @@ static int redfish_view_collect(void *state, struct prom *out, struct err *err)
 
 const struct collector collector_redfish = {
 	.name = NAME,
-	.help = "power of the node from its BMC by Redfish",
 	.source = &source_redfish,
 	.open = redfish_view_open,
 	.collect = redfish_view_collect,

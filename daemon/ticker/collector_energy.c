@@ -324,8 +324,6 @@ static int energy_view_collect(void *state, struct prom *out, struct err *err)
 
 const struct collector collector_energy = {
 	.name = "energy",
-	.help = "The node's energy and to whom it is charged",
-	.on_by_default = true,
 	.open = energy_view_open,
 	.collect = energy_view_collect,
 	.close = energy_view_close,

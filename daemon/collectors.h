@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* All collectors, sorted by name: COLLECTOR(name, on by default, help). Each is
+ * collector_<name> in collector_<name>.c; from here come their table (collectors.c),
+ * the options --collector.<name> and the members of struct options. No include guard:
+ * each use defines COLLECTOR first, and it is undefined at the end. */
+#ifndef COLLECTOR
+#define COLLECTOR(name, on, help)
+#endif
+/* clang-format off */
+COLLECTOR(courier, "true", "Health of ceems-courier, and what it sent.")
+COLLECTOR(cpu, "true", "CPU time of the node.")
+COLLECTOR(cray_pm_counters, "false", "Power counters of Cray EX nodes.")
+COLLECTOR(emissions, "false", "Emission factors of electricity, in g/kWh.")
+COLLECTOR(energy, "true", "The node's energy, and to whom it is charged.")
+COLLECTOR(hwmon, "false", "Power and energy sensors of the hwmon class.")
+COLLECTOR(infiniband, "false", "InfiniBand ports of the node.")
+COLLECTOR(ipmi_dcmi, "false", "Power of the node as its BMC says by IPMI (DCMI).")
+COLLECTOR(meminfo, "true", "Memory of the node.")
+COLLECTOR(model, "true", "Power of a machine without a power sensor, estimated from "
+	"how busy its CPUs are; see energy.model.")
+COLLECTOR(netdev, "false", "Network interfaces of the node.")
+COLLECTOR(rapl, "true", "Energy counters of processors and memory (RAPL).")
+COLLECTOR(redfish, "false", "Power of the node from its BMC, by Redfish.")
+COLLECTOR(ring, "true", "Health of the ring and of the unit table.")
+COLLECTOR(slurm, "false", "Slurm jobs, one by one and summed.")
+/* clang-format on */
+#undef COLLECTOR
