@@ -9,6 +9,7 @@
 ## make demo            real Slurm, ceemsd and Prometheus on loopback; make demo-stop
 ## make fuzz-PARSER T=  libFuzzer for T seconds; PARSER is one of test/fuzz/*_fuzz.c
 ## make tidy format-check headers-check dist
+## make new-collector NAME=x   the files of a collector of /proc/x, with a failing test
 ## make SAN=address,undefined check   (or SAN=thread)
 
 TEST_BINARIES := $(addprefix $(BUILD)/test/,$(TESTS))
@@ -80,7 +81,9 @@ HEADERS := $(shell find lib acct_gather jobcomp daemon courier spank lb cli aggr
 ifneq ($(HAVE_PQ),1)
 HEADERS := $(filter-out lib/pg/% aggregator/%,$(HEADERS))
 endif
-.PHONY: headers-check format-check tidy
+.PHONY: headers-check format-check tidy new-collector
+new-collector:
+	@mk/new-collector '$(NAME)'
 headers-check: $(addprefix $(OBJ)/headers/,$(addsuffix .ok,$(HEADERS)))
 $(OBJ)/headers/%.ok: %
 	$(call say,HEADER,$<)mkdir -p $(@D) && printf '#include "%s"\n' $< | \

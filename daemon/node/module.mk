@@ -9,3 +9,4 @@ libnode_SRCS += daemon/node/collector_meminfo.c
 libnode_SRCS += daemon/node/collector_netdev.c
 libnode_SRCS += daemon/node/proc_parse.c
 libnode_SRCS += daemon/node/procfile.c
+libnode_SRCS += daemon/node/procfile_collector.c

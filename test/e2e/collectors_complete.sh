@@ -4,7 +4,7 @@
 # fixture, golden scrape, a row in doc/metrics.md per metric, a flag and its documentation.
 . "$(dirname "$0")/../tap.sh"
 
-mapfile -t names < <(sed -n 's/^[[:space:]]*&collector_\([a-z0-9_]*\),$/\1/p' daemon/collectors.c)
+mapfile -t names < <(sed -n 's/^COLLECTOR(\([a-z0-9_]*\), .*/\1/p' daemon/collectors.h)
 ok "the table has rows" test "${#names[@]}" -gt 0
 is "the table is sorted" "$(printf '%s\n' "${names[@]}")" "$(printf '%s\n' "${names[@]}" | LC_ALL=C sort -u)"
 is "no collector is left out of the table" \
@@ -13,7 +13,7 @@ is "no collector is left out of the table" \
 # missing NAME: what this collector lacks, one per line
 missing() {
 	local name=$1 tests goldens metric src
-	src=$(grep -l "^const struct collector collector_$name = {" daemon/collector_"$name".c daemon/*/collector_"$name".c 2>/dev/null)
+	src=$(grep -lE "^(const struct collector collector_$name = \{|PROCFILE_COLLECTOR\($name,)" daemon/collector_"$name".c daemon/*/collector_"$name".c 2>/dev/null)
 	[ -n "$src" ] || { echo "daemon/*/collector_$name.c"; return; }
 	grep -q "$src" "${src%/*}/module.mk" || echo "its line in ${src%/*}/module.mk"
 	tests=$(ls "test/unit/collector_${name}_test.c" "test/unit/${name}_collector_test.c" 2>/dev/null)
@@ -30,9 +30,7 @@ missing() {
 		esac
 		grep -q "^| \`$metric\` |" doc/metrics.md || echo "$metric in doc/metrics.md"
 	done
-	grep -qE "\"collector\.$name\"" daemon/options.c || echo "flag --collector.$name in daemon/options.c"
 	grep -qE "collector\.$name\b" doc/config.md || echo "collector.$name in doc/config.md"
-	grep -qE "\"$name\"|collector_$name\b" daemon/options.c || echo "its member in options_collector()"
 }
 for name in "${names[@]}"; do
 	is "collector $name is complete" "$(missing "$name")" ""

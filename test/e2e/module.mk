@@ -47,6 +47,7 @@ CHECKS_LONG += test/e2e/slurm_mixed.sh
 CHECKS += test/e2e/check_slurm_rig_24.sh
 CHECKS += test/e2e/spank_symbols.sh
 CHECKS += test/e2e/collectors_complete.sh
+CHECKS += test/e2e/new_collector.sh
 CHECKS += test/e2e/prometheus_identical.sh
 CHECKS_MORE += test/e2e/vm_cgroup2.sh
 CHECKS_MORE += test/e2e/vm_hwmon.sh
