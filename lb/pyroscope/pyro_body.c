@@ -12,6 +12,7 @@
 
 #include "lb/promql/form.h"
 #include "lb/pyroscope/pyro_message.h"
+#include "lib/base64.h"
 
 #define STEP_BYTES ((size_t)4096)
 #define FRAME_BYTES 5u      /* flags and length */
@@ -135,39 +136,19 @@ static int unpack(const void *bytes, size_t len, bool gzip, struct buf *out,
 
 /* ---- Connect with GET ------------------------------------------------------------ */
 
-static int base64_digit(char c)
+static int unpack_base64(struct str s, struct buf *out, struct err *err)
 {
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvw"
-				     "xyz0123456789-_";
-	const char *at = c ? strchr(digits, c) : NULL;
+	char *room = buf_reserve(out, BASE64_BYTES(s.len));
+	ssize_t n = room ? base64_decode(s.p, s.len, BASE64_URL_EITHER, room,
+					 BASE64_BYTES(s.len))
+			 : -ENOMEM;
 
-	return at ? (int)(at - digits) : -1;
-}
-
-/* base64url (RFC 4648, 5), padded or not; unused bits are 0 */
-static int base64(struct str s, struct buf *out, struct err *err)
-{
-	uint32_t bits = 0, have = 0, len = s.len;
-
-	if (len % 4 == 0)
-		for (unsigned i = 0; i < 2 && len && s.p[len - 1] == '='; i++)
-			len--;
-	for (uint32_t i = 0; i < len; i++) {
-		int digit = base64_digit(s.p[i]);
-
-		if (digit < 0)
-			return err_set(err, -EINVAL, "message is not base64url");
-		bits = bits << 6 | (uint32_t)digit;
-		have += 6;
-		if (have >= 8) {
-			have -= 8;
-			buf_putc(out, (char)(bits >> have));
-			bits &= (1u << have) - 1;
-		}
-	}
-	if (bits || have >= 6)
-		return err_set(err, -EINVAL, "message is not base64url");
-	return buf_error(out) ? err_set(err, -ENOMEM, "out of memory") : 0;
+	if (n < 0)
+		return err_set(err, (int)n,
+			       n == -ENOMEM ? "out of memory"
+					    : "message is not base64url");
+	buf_commit(out, (size_t)n);
+	return 0;
 }
 
 /* Index of an enumerated parameter's value; 0: missing */
@@ -216,7 +197,7 @@ static int read_url(const struct protocol_input *in, struct pyro_form *ret,
 	*ret = medias[encoding - 1].form;
 	if (in_base64 != 2)
 		return unpack(text.p, text.len, zip == 2, message, err);
-	rc = base64(text, &packed, err);
+	rc = unpack_base64(text, &packed, err);
 	return rc ? rc : unpack(packed.data, packed.len, zip == 2, message, err);
 }
 

@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "lb/site/site_impl.h"
+#include "lib/base64.h"
 #include "lib/cleanup.h"
 #include "lib/http/client_url.h"
 
@@ -350,24 +351,7 @@ int site_client(struct site_parser *p, struct client_draft *c, const char *key,
 	return rc < 0 ? rc : check(p, c, v);
 }
 
-static void put_base64(struct buf *out, const char *s, size_t n)
-{
-	static const char letters[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-	for (size_t i = 0; i < n; i += 3) {
-		uint32_t v = (uint32_t)(unsigned char)s[i] << 16;
-
-		v |= i + 1 < n ? (uint32_t)(unsigned char)s[i + 1] << 8 : 0;
-		v |= i + 2 < n ? (uint32_t)(unsigned char)s[i + 2] : 0;
-		buf_putc(out, letters[v >> 18]);
-		buf_putc(out, letters[v >> 12 & 63]);
-		buf_putc(out, i + 1 < n ? letters[v >> 6 & 63] : '=');
-		buf_putc(out, i + 2 < n ? letters[v & 63] : '=');
-	}
-}
-
-/* Appends a secret from the configuration itself, or from its own file. */
+/* A secret of the file itself, or of its own file; appended. */
 static int put_secret(struct site_parser *p, const struct client_draft *c,
 		      const char *text, const char *file, struct buf *out)
 {
@@ -393,7 +377,7 @@ int site_authorization(struct site_parser *p, const struct client_draft *c,
 		buf_printf(&secret, "%s:", c->user);
 		rc = put_secret(p, c, c->password, c->password_file, &secret);
 		buf_puts(&text, "Basic ");
-		put_base64(&text, secret.data ? secret.data : "", secret.len);
+		base64_put(&text, secret.data ? secret.data : "", secret.len);
 	} else if (c->authorization) {
 		buf_printf(&text, "%s ", c->scheme ? c->scheme : "Bearer");
 		rc = put_secret(p, c, c->credentials, c->credentials_file, &text);

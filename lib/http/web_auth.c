@@ -14,6 +14,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "lib/base64.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/siphash.h"
@@ -127,25 +128,24 @@ int web_auth_decode(const char *header, char *ret_name, size_t name_size,
 	size_t len = strlen(header);
 	if (!len || len > 2ul * (NAME_MAX_BYTES + PASSWORD_MAX_BYTES))
 		return -EINVAL;
-	gnutls_datum_t in = {(unsigned char *)header, (unsigned)len}, out = {0};
-	if (gnutls_base64_decode2(&in, &out) < 0)
+	char text[BASE64_BYTES(2 * (NAME_MAX_BYTES + PASSWORD_MAX_BYTES))];
+	ssize_t size = base64_decode(header, len, BASE64_PADDED, text, sizeof(text));
+	if (size < 0)
 		return -EINVAL;
 	int rc = -EINVAL;
-	const unsigned char *colon = memchr(out.data, ':', out.size);
-	if (colon && !memchr(out.data, '\0', out.size)) {
-		size_t name_len = (size_t)(colon - out.data);
-		size_t password_len = out.size - name_len - 1;
+	const char *colon = memchr(text, ':', (size_t)size);
+	if (colon && !memchr(text, '\0', (size_t)size)) {
+		size_t name_len = (size_t)(colon - text);
+		size_t password_len = (size_t)size - name_len - 1;
 		if (name_len < name_size && password_len < password_size) {
-			memcpy(ret_name, out.data, name_len);
+			memcpy(ret_name, text, name_len);
 			ret_name[name_len] = '\0';
 			memcpy(ret_password, colon + 1, password_len);
 			ret_password[password_len] = '\0';
 			rc = 0;
 		}
 	}
-	if (out.data)
-		explicit_bzero(out.data, out.size);
-	gnutls_free(out.data);
+	explicit_bzero(text, sizeof(text));
 	return rc;
 }
 

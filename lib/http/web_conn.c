@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 
 #include "lib/clock.h"
+#include "lib/wait.h"
 
 #define LOOK_AT 256
 
@@ -146,7 +147,6 @@ int web_conns_new(uint64_t look_ms, size_t most, bool reserve, struct web_conns 
 		  struct err *err)
 {
 	struct web_conns *c = calloc(1, sizeof(*c));
-	pthread_condattr_t attr;
 	uint64_t hash_key[2] = {0};
 
 	if (!c)
@@ -159,10 +159,7 @@ int web_conns_new(uint64_t look_ms, size_t most, bool reserve, struct web_conns 
 	c->look_ns = look_ms * NSEC_PER_MSEC;
 	c->wake_ns = UINT64_MAX;
 	pthread_mutex_init(&c->mutex, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&c->change, &attr);
-	pthread_condattr_destroy(&attr);
+	wait_cond_init(&c->change);
 	int rc = -pthread_create(&c->thread, NULL, conns_thread, c);
 	if (rc < 0) {
 		pthread_cond_destroy(&c->change);

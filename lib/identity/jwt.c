@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base64.h"
 #include "lib/cleanup.h"
 #include "lib/http/json.h"
 
@@ -29,45 +30,7 @@ struct jwt_keys {
 	struct key keys[JWT_KEYS_MAX];
 };
 
-static int digit(char c)
-{
-	if (c >= 'A' && c <= 'Z')
-		return c - 'A';
-	if (c >= 'a' && c <= 'z')
-		return c - 'a' + 26;
-	if (c >= '0' && c <= '9')
-		return c - '0' + 52;
-	return c == '-' ? 62 : c == '_' ? 63 : -1;
-}
-
-/* base64url without padding (RFC 4648, 5); unused bits must be 0, so that each value
- * has one encoding. Bytes written, or -EINVAL. */
-static int decode(const char *s, size_t len, unsigned char *ret, size_t size)
-{
-	uint32_t bits = 0;
-	unsigned have = 0;
-	size_t n = 0;
-
-	if (len % 4 == 1)
-		return -EINVAL;
-	for (size_t i = 0; i < len; i++) {
-		int d = digit(s[i]);
-		if (d < 0)
-			return -EINVAL;
-		bits = bits << 6 | (uint32_t)d;
-		have += 6;
-		if (have < 8)
-			continue;
-		have -= 8;
-		if (n == size)
-			return -EINVAL;
-		ret[n++] = (unsigned char)(bits >> have);
-		bits &= (1u << have) - 1;
-	}
-	return bits ? -EINVAL : (int)n;
-}
-
-/* A member that is a text without NULs; NULL: missing or another type. */
+/* A member that is a text without NULs; NULL: it is not there or something else. */
 static const char *text_of(struct json_object *o, const char *name)
 {
 	struct json_object *v;
@@ -101,8 +64,9 @@ static bool read_key(struct json_object *o, struct key *ret)
 	if (!kty || !crv || !xs || !ys || !kid || strcmp(kty, "EC") != 0 ||
 	    strcmp(crv, "P-256") != 0 || !is_or_absent(o, "use", "sig") ||
 	    !is_or_absent(o, "alg", "ES256") || strlen(kid) >= sizeof(ret->kid) ||
-	    decode(xs, strlen(xs), x, sizeof(x)) != COORDINATE_BYTES ||
-	    decode(ys, strlen(ys), y, sizeof(y)) != COORDINATE_BYTES)
+	    base64_decode(xs, strlen(xs), BASE64_URL, x, sizeof(x)) !=
+		    COORDINATE_BYTES ||
+	    base64_decode(ys, strlen(ys), BASE64_URL, y, sizeof(y)) != COORDINATE_BYTES)
 		return false;
 	if (gnutls_pubkey_init(&ret->pub) < 0)
 		return false;
@@ -199,7 +163,8 @@ static int read_json(const struct token *t, int part, struct json_object **ret)
 
 	if (!bytes)
 		return -ENOMEM;
-	int n = decode(t->part[part], t->len[part], bytes, JWT_BYTES_MAX);
+	ssize_t n = base64_decode(t->part[part], t->len[part], BASE64_URL, bytes,
+				  JWT_BYTES_MAX);
 	if (n < 0)
 		return n;
 	return http_json_object((const char *)bytes, (size_t)n, &limits, ret, NULL);
@@ -240,7 +205,8 @@ static int check_signature(const struct key *key, const struct token *t,
 			       (unsigned)t->signed_len};
 	gnutls_datum_t der = {NULL, 0};
 
-	if (decode(t->part[2], t->len[2], raw, sizeof(raw)) != (int)sizeof(raw) ||
+	if (base64_decode(t->part[2], t->len[2], BASE64_URL, raw, sizeof(raw)) !=
+		    (ssize_t)sizeof(raw) ||
 	    gnutls_encode_rs_value(&der, &r, &s) < 0)
 		return err_set(err, -EACCES, "token: its signature is malformed");
 	int rc = gnutls_pubkey_verify_data2(key->pub, GNUTLS_SIGN_ECDSA_SHA256, 0,

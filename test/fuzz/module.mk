@@ -82,12 +82,12 @@ endif
 ifeq ($(HAVE_GNUTLS)$(HAVE_JSON),11)
 FUZZERS += jwt
 endif
-jwt_fuzz_SRCS := lib/identity/jwt.c lib/http/json.c lib/buf.c lib/fs.c lib/parse.c lib/err.c
+jwt_fuzz_SRCS := lib/identity/jwt.c lib/base64.c lib/http/json.c lib/buf.c lib/fs.c lib/parse.c lib/err.c
 jwt_fuzz_PKGS := gnutls json-c
 ifeq ($(HAVE_GNUTLS)$(HAVE_CURL)$(HAVE_JSON),111)
 FUZZERS += identity
 endif
-identity_fuzz_SRCS := lib/identity/identity.c lib/identity/munge_request.c lib/own_host.c lib/party.c lib/identity/jwt_source.c lib/identity/jwt.c lib/http/json.c lib/http/client.c lib/http/client_url.c lib/secret.c lib/netaddr.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
+identity_fuzz_SRCS := lib/identity/identity.c lib/identity/munge_request.c lib/own_host.c lib/party.c lib/identity/jwt_source.c lib/identity/jwt.c lib/base64.c lib/http/json.c lib/http/client.c lib/http/client_url.c lib/secret.c lib/netaddr.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
 identity_fuzz_PKGS := gnutls libcurl json-c
 FUZZERS += jobcomp_options
 jobcomp_options_fuzz_SRCS := lib/plugin/jobcomp_options.c jobcomp/tres.c lib/fs.c lib/parse.c lib/err.c lib/buf.c
@@ -104,7 +104,7 @@ FUZZERS += prom_request
 prom_request_fuzz_SRCS := $(libpromql_SRCS) lib/siphash.c lib/buf.c lib/err.c lib/parse.c lib/rfc3339.c
 ifeq ($(HAVE_ZLIB),1)
 FUZZERS += pyro
-pyro_fuzz_SRCS := $(libpyro_SRCS) $(libpromql_SRCS) lib/siphash.c lib/buf.c lib/err.c lib/parse.c lib/rfc3339.c
+pyro_fuzz_SRCS := $(libpyro_SRCS) $(libpromql_SRCS) lib/base64.c lib/siphash.c lib/buf.c lib/err.c lib/parse.c lib/rfc3339.c
 pyro_fuzz_PKGS := zlib
 endif
 ifeq ($(HAVE_JSON)$(HAVE_PQ)$(HAVE_MHD),111)
@@ -132,6 +132,6 @@ lb_filter_fuzz_SRCS := lb/proxy/filter.c lib/buf.c lib/err.c lib/parse.c
 lb_filter_fuzz_PKGS := zlib
 lb_config_fuzz_SRCS := lb/site/backend.c lb/site/backend_set.c lb/site/keep.c lb/promql/promql_features.c lb/site/site.c lb/site/site_backends.c lb/site/site_build.c lb/site/site_client.c lb/site/site_read.c \
 	lib/http/client_url.c lib/conf/yaml_walk.c lib/secret.c lib/prom.c lib/rfc3339.c lib/buf.c lib/err.c lib/fs.c lib/parse.c \
-	lib/identity/identity.c lib/identity/role_entry.c lib/account.c lib/log.c lib/party.c lib/identity/jwt.c lib/identity/jwt_source.c lib/http/client.c lib/identity/munge.c lib/identity/munge_request.c lib/own_host.c lib/fair.c lib/turns.c lib/http/json.c \
+	lib/identity/identity.c lib/identity/role_entry.c lib/account.c lib/log.c lib/party.c lib/identity/jwt.c lib/base64.c lib/identity/jwt_source.c lib/http/client.c lib/identity/munge.c lib/identity/munge_request.c lib/own_host.c lib/fair.c lib/turns.c lib/http/json.c \
 	lib/netaddr.c
 lb_config_fuzz_PKGS := $(liblbsite_USES)
