@@ -87,7 +87,7 @@ static struct gate_state *begin(struct gate *g, struct gate_request *r)
 		return NULL;
 	s->g = g;
 	s->r = r;
-	s->step = gate_prove_who;
+	s->step = STEP_IDENTIFY;
 	s->protocol = protocols[r->protocol];
 	read_clocks(g, &r->input.now_ms, &s->boot_ms);
 	pthread_mutex_lock(&g->mutex);
@@ -125,7 +125,7 @@ struct owned_who gate_who(struct gate_state *s)
 				  .rules = rules};
 }
 
-enum gate_next gate_refuse(struct gate_state *s, enum gate_reason why, unsigned status,
+enum gate_step gate_refuse(struct gate_state *s, enum gate_reason why, unsigned status,
 			   unsigned retry_s, const char *text)
 {
 	struct gate_request *r = s->r;
@@ -139,7 +139,13 @@ enum gate_next gate_refuse(struct gate_state *s, enum gate_reason why, unsigned 
 	s->protocol->refuse(&r->input, status, text, &r->body, &r->body_type);
 	if (buf_error(&r->body)) /* send the status only */
 		buf_reset(&r->body);
-	return NEXT_DONE;
+	return STEP_DONE;
+}
+
+static bool is_wait(enum gate_step step)
+{
+	return step == STEP_WAIT_IDENTITY || step == STEP_WAIT_OWNERS ||
+	       step == STEP_WAIT_UNITS || step == STEP_WAIT_ROLE;
 }
 
 /* Not even enough memory for an error in the right form. */
@@ -154,24 +160,24 @@ static enum gate_answer no_memory(struct gate_request *r)
 enum gate_answer gate_pass(struct gate *g, struct gate_request *r)
 {
 	struct gate_state *s = r->state;
-	enum gate_next next = NEXT_STEP;
 
 	if (!s) {
 		s = begin(g, r);
 		if (!s)
 			return no_memory(r);
 		if (!s->site)
-			next = gate_refuse(
+			s->step = gate_refuse(
 				s, REASON_STOP, 503, 5,
 				"the load balancer is stopping, or starting");
 	} else {
 		read_clocks(g, &r->input.now_ms, &s->boot_ms);
 	}
-	while (next == NEXT_STEP)
-		next = s->step(s);
-	if (next == NEXT_WAIT) {
-		atomic_fetch_add(&g->waited, 1);
-		return GATE_WAIT;
+	while (s->step != STEP_DONE) {
+		s->step = gate_take_step(s);
+		if (is_wait(s->step)) {
+			atomic_fetch_add(&g->waited, 1);
+			return GATE_WAIT;
+		}
 	}
 	atomic_fetch_add(&g->verdicts[r->protocol][s->reason], 1);
 	if (s->site && s->site->audit)

@@ -11,24 +11,7 @@
 
 #define LOOKS_MAX 3
 
-static enum gate_next prove(struct gate_state *s);
-static enum gate_next own(struct gate_state *s);
-static enum gate_next own_answered(struct gate_state *s);
-static enum gate_next gaps(struct gate_state *s);
-static enum gate_next gap_answered(struct gate_state *s);
-static enum gate_next decide(struct gate_state *s);
-static enum gate_next by_role(struct gate_state *s);
-static enum gate_next role_answered(struct gate_state *s);
-static enum gate_next write_call(struct gate_state *s);
-
-static enum gate_next go(struct gate_state *s,
-			 enum gate_next (*step)(struct gate_state *))
-{
-	s->step = step;
-	return NEXT_STEP;
-}
-
-static enum gate_next bad_request(struct gate_state *s, int rc)
+static enum gate_step bad_request(struct gate_state *s, int rc)
 {
 	static const struct {
 		int rc;
@@ -127,13 +110,13 @@ static int read_in(struct gate_state *s, const struct site_cluster *c)
 	return s->protocol->read(&r->input, &s->request, &s->err);
 }
 
-static enum gate_next wrong_cluster(struct gate_state *s, const char *text)
+static enum gate_step wrong_cluster(struct gate_state *s, const char *text)
 {
 	return gate_refuse(s, REASON_CLUSTER, 400, 0, text);
 }
 
-/* The cluster from the header, the query, or the only one. */
-static enum gate_next read_request(struct gate_state *s)
+/* The cluster of the header, of the query, or the only one. */
+static enum gate_step read_request(struct gate_state *s)
 {
 	struct gate_request *r = s->r;
 	const struct site_cluster *c = NULL, *named = NULL;
@@ -183,12 +166,12 @@ static enum gate_next read_request(struct gate_state *s)
 		return wrong_cluster(s, "this cluster has no such server");
 	s->cluster = c;
 	s->policy = c->policy[r->protocol];
-	return NEXT_STEP;
+	return STEP_READ;
 }
 
 /* ---- steps ----------------------------------------------------------------------- */
 
-static enum gate_next limited(struct gate_state *s)
+static enum gate_step check_limits(struct gate_state *s)
 {
 	const struct site_limits *l = &s->site->limits;
 	const struct gate_rate rate = {.at_a_time = l->user_requests,
@@ -197,12 +180,12 @@ static enum gate_next limited(struct gate_state *s)
 	uint32_t wait_s;
 
 	if (!s->r->login[0] || (!rate.at_a_time && !rate.per_s))
-		return NEXT_STEP;
+		return STEP_READ;
 	switch (gate_limit_begin(s->g->limits, s->r->login, &rate, s->boot_ms,
 				 &wait_s)) {
 	case GATE_MAY:
 		s->counted = true;
-		return NEXT_STEP;
+		return STEP_READ;
 	case GATE_BUSY:
 		return gate_refuse(s, REASON_BUSY, 429, wait_s,
 				   "too many of your requests are under way: try again "
@@ -214,39 +197,39 @@ static enum gate_next limited(struct gate_state *s)
 			   "too many requests from you in this second");
 }
 
-static enum gate_next call_of_role(struct gate_state *s)
+static enum gate_step call_of_role(struct gate_state *s)
 {
 	look_role(s);
 	s->policy.open = true;
 	if (reads_all(s, false)) {
 		s->reason = s->site->open ? REASON_OPEN : REASON_ROLE;
-		return go(s, write_call);
+		return STEP_WRITE;
 	}
 	s->refusal = REASON_NO_ROLE;
 	s->refusal_status = 403;
 	err_set(&s->err, 0, "%s is only for the roles that this site names",
 		s->r->input.path);
-	return go(s, by_role);
+	return STEP_ROLE;
 }
 
-enum gate_next gate_read(struct gate_state *s)
+static enum gate_step read_call(struct gate_state *s)
 {
 	struct gate_request *r = s->r;
 	enum protocol_verdict verdict;
-	enum gate_next next = limited(s);
+	enum gate_step next = check_limits(s);
 
-	if (next != NEXT_STEP)
+	if (next != STEP_READ)
 		return next;
 	r->call.gzip = negotiate_gzip(r->input.accept_encoding);
 	if (gate_decision_find(s))
-		return NEXT_DONE;
+		return STEP_DONE;
 	verdict = s->protocol->verdict(r->input.path, r->input.post);
 	if (verdict == PROTOCOL_CLOSED) {
 		err_set(&s->err, 0, "%.100s is not answered here", r->input.path);
 		return gate_refuse(s, REASON_CLOSED, 403, 0, s->err.text);
 	}
 	next = read_request(s);
-	if (next != NEXT_STEP)
+	if (next != STEP_READ)
 		return next;
 	s->reason = s->site->open ? REASON_OPEN : REASON_PUBLIC;
 	switch (verdict) {
@@ -254,19 +237,19 @@ enum gate_next gate_read(struct gate_state *s)
 		r->status = 200;
 		if (s->protocol->answer(s->request, &r->body, &r->body_type, &s->err))
 			return gate_refuse(s, REASON_CLOSED, 403, 0, s->err.text);
-		return NEXT_DONE;
+		return STEP_DONE;
 	case PROTOCOL_ROLE:
 		return call_of_role(s);
 	case PROTOCOL_PUBLIC:
-		return go(s, write_call);
+		return STEP_WRITE;
 	default:
 		look_role(s);
 		s->policy.open = reads_all(s, true);
-		return go(s, prove);
+		return STEP_PROVE;
 	}
 }
 
-static enum gate_next prove(struct gate_state *s)
+static enum gate_step prove_units(struct gate_state *s)
 {
 	int rc;
 
@@ -278,7 +261,7 @@ static enum gate_next prove(struct gate_state *s)
 	if (rc == -EACCES && !s->policy.open) {
 		s->refusal = REASON_UNNAMED;
 		s->refusal_status = 403;
-		return go(s, by_role);
+		return STEP_ROLE;
 	}
 	if (rc == -E2BIG)
 		return gate_refuse(s, REASON_MANY, 422, 0, s->err.text);
@@ -286,7 +269,7 @@ static enum gate_next prove(struct gate_state *s)
 		return bad_request(s, rc);
 	if (s->policy.open)
 		s->reason = s->site->open ? REASON_OPEN : REASON_ROLE;
-	return go(s, s->policy.open ? decide : own);
+	return s->policy.open ? STEP_DECIDE : STEP_OWN;
 }
 
 static void wake(void *arg)
@@ -304,32 +287,31 @@ static struct owned_waiter *waiter(struct gate_state *s)
 	return &s->waiter;
 }
 
-static enum gate_next nobody(struct gate_state *s)
+static enum gate_step refuse_unasked(struct gate_state *s)
 {
 	return gate_refuse(s, REASON_NOBODY, 503, 5,
 			   "the owners of these units cannot be found out now: the "
 			   "aggregator does not answer");
 }
 
-static enum gate_next own(struct gate_state *s)
+static enum gate_step look_up_owners(struct gate_state *s)
 {
 	const struct owned_who who = gate_who(s);
 	size_t count;
 	struct access_claim *claims = access_claims(s->plan, &count);
 
 	if (!count)
-		return go(s, gaps);
+		return STEP_FILL;
 	s->reason = REASON_OWN;
 	if (!owned_look(s->g->owned, &who, claims, count))
-		return go(s, gaps);
+		return STEP_FILL;
 	if (owned_ask_units(s->g->owned, &who, claims, count, waiter(s), &s->question,
 			    &s->err))
-		return nobody(s);
-	s->step = own_answered;
-	return NEXT_WAIT;
+		return refuse_unasked(s);
+	return STEP_WAIT_OWNERS;
 }
 
-static enum gate_next own_answered(struct gate_state *s)
+static enum gate_step owners_answered(struct gate_state *s)
 {
 	size_t count;
 	struct access_claim *claims = access_claims(s->plan, &count);
@@ -339,14 +321,14 @@ static enum gate_next own_answered(struct gate_state *s)
 
 	/* look up what other requests brought meanwhile, but not for ever */
 	if (rc < 0 || (rc > 0 && ++s->looks > LOOKS_MAX))
-		return nobody(s);
+		return refuse_unasked(s);
 	if (rc > 0) {
-		look_role(s); /* the role came with the answer */
-		return go(s, own);
+		look_role(s); /* which came with it */
+		return STEP_OWN;
 	}
 	raise_role(s, role);
 	s->role_known = true;
-	return go(s, gaps);
+	return STEP_FILL;
 }
 
 static struct access_gap *next_gap(struct gate_state *s)
@@ -358,8 +340,8 @@ static struct access_gap *next_gap(struct gate_state *s)
 	return gap;
 }
 
-static enum gate_next fill(struct gate_state *s, struct access_gap *gap,
-			   const struct buf *text, size_t count)
+static enum gate_step fill_gap(struct gate_state *s, struct access_gap *gap,
+			       const struct buf *text, size_t count)
 {
 	struct str *ids = calloc(count + 1, sizeof(*ids));
 	const char *p = text->data;
@@ -376,16 +358,16 @@ static enum gate_next fill(struct gate_state *s, struct access_gap *gap,
 	if (rc == -E2BIG) {
 		s->refusal = REASON_MANY;
 		s->refusal_status = 422;
-		return go(s, by_role);
+		return STEP_ROLE;
 	}
 	if (rc)
 		return bad_request(s, rc);
 	buf_reset(&s->key); /* next time more may be filled in */
 	s->reason = REASON_OWN;
-	return go(s, gaps);
+	return STEP_FILL;
 }
 
-static enum gate_next gaps(struct gate_state *s)
+static enum gate_step fill_selectors(struct gate_state *s)
 {
 	const struct owned_who who = gate_who(s);
 	struct access_gap *gap = next_gap(s);
@@ -394,19 +376,18 @@ static enum gate_next gaps(struct gate_state *s)
 	int rc;
 
 	if (!gap)
-		return go(s, decide);
+		return STEP_DECIDE;
 	rc = owned_look_list(s->g->owned, &who, gap->from_ms, gap->to_ms,
 			     gap->around_ms, gap->units_max, &ids, &count);
 	if (rc > 0)
-		return fill(s, gap, &ids, count);
+		return fill_gap(s, gap, &ids, count);
 	if (owned_ask_list(s->g->owned, &who, gap->from_ms, gap->to_ms, gap->units_max,
 			   waiter(s), &s->question, &s->err))
-		return nobody(s);
-	s->step = gap_answered;
-	return NEXT_WAIT;
+		return refuse_unasked(s);
+	return STEP_WAIT_UNITS;
 }
 
-static enum gate_next gap_answered(struct gate_state *s)
+static enum gate_step units_answered(struct gate_state *s)
 {
 	struct access_gap *gap = next_gap(s);
 	auto_buf struct buf ids = BUF_INIT;
@@ -414,18 +395,18 @@ static enum gate_next gap_answered(struct gate_state *s)
 
 	if (owned_answered_list(s->question, gap->from_ms, gap->to_ms, gap->around_ms,
 				&ids, &count, &s->err))
-		return nobody(s);
-	return fill(s, gap, &ids, count);
+		return refuse_unasked(s);
+	return fill_gap(s, gap, &ids, count);
 }
 
-static enum gate_next decide(struct gate_state *s)
+static enum gate_step decide_claims(struct gate_state *s)
 {
 	size_t count;
 	const struct access_claim *claims;
 	int rc = access_decide(s->plan, &s->err);
 
 	if (!rc)
-		return go(s, write_call);
+		return STEP_WRITE;
 	if (rc != -EACCES)
 		return bad_request(s, -ENOMEM);
 	claims = access_claims(s->plan, &count);
@@ -436,54 +417,53 @@ static enum gate_next decide(struct gate_state *s)
 		count--;
 	}
 	if (count && claims->answer == ACCESS_UNASKED)
-		return nobody(s);
+		return refuse_unasked(s);
 	if (count &&
 	    (claims->answer == ACCESS_UNKNOWN || claims->answer == ACCESS_NO_ID))
 		s->refusal = REASON_UNKNOWN;
-	return go(s, by_role);
+	return STEP_ROLE;
 }
 
-/* Starts again without proof, from the original request. */
-static enum gate_next open_all(struct gate_state *s)
+/* Once more without proof, from the request as it came. */
+static enum gate_step open_all(struct gate_state *s)
 {
 	int rc;
 
 	if (s->refusal == REASON_NO_ROLE) {
 		s->reason = REASON_ROLE;
-		return go(s, write_call);
+		return STEP_WRITE;
 	}
 	rc = read_in(s, s->cluster);
 	if (rc)
 		return bad_request(s, rc);
 	s->policy.open = true;
 	buf_reset(&s->key);
-	return go(s, prove);
+	return STEP_PROVE;
 }
 
-static enum gate_next refused(struct gate_state *s)
+static enum gate_step refuse_all(struct gate_state *s)
 {
 	return gate_refuse(s, s->refusal, s->refusal_status, 0, s->err.text);
 }
 
-/* Refuses, unless a role that still has to be asked for allows it. */
-static enum gate_next by_role(struct gate_state *s)
+/* It is refused, unless a role allows it that must be asked for. */
+static enum gate_step ask_role(struct gate_state *s)
 {
 	const struct owned_who who = gate_who(s);
 	struct err why = s->err;
 
 	if (s->role_known)
 		return reads_all(s, s->refusal != REASON_NO_ROLE) ? open_all(s)
-								  : refused(s);
+								  : refuse_all(s);
 	if (owned_ask_units(s->g->owned, &who, NULL, 0, waiter(s), &s->question,
 			    &s->err)) {
 		s->err = why;
-		return refused(s);
+		return refuse_all(s);
 	}
-	s->step = role_answered;
-	return NEXT_WAIT;
+	return STEP_WAIT_ROLE;
 }
 
-static enum gate_next role_answered(struct gate_state *s)
+static enum gate_step role_answered(struct gate_state *s)
 {
 	struct err why = s->err;
 	enum owned_role role = OWNED_USER;
@@ -493,10 +473,10 @@ static enum gate_next role_answered(struct gate_state *s)
 		raise_role(s, role);
 	s->role_known = true;
 	s->err = why;
-	return reads_all(s, narrowed) ? open_all(s) : refused(s);
+	return reads_all(s, narrowed) ? open_all(s) : refuse_all(s);
 }
 
-static enum gate_next write_call(struct gate_state *s)
+static enum gate_step write_call(struct gate_state *s)
 {
 	struct gate_request *r = s->r;
 
@@ -506,5 +486,38 @@ static enum gate_next write_call(struct gate_state *s)
 	r->site = site_hold(s->site);
 	r->status = 0;
 	gate_decision_keep(s);
-	return NEXT_DONE;
+	return STEP_DONE;
+}
+
+enum gate_step gate_take_step(struct gate_state *s)
+{
+	switch (s->step) {
+	case STEP_IDENTIFY:
+		return gate_identify(s);
+	case STEP_WAIT_IDENTITY:
+		return gate_identity_answered(s);
+	case STEP_READ:
+		return read_call(s);
+	case STEP_PROVE:
+		return prove_units(s);
+	case STEP_OWN:
+		return look_up_owners(s);
+	case STEP_WAIT_OWNERS:
+		return owners_answered(s);
+	case STEP_FILL:
+		return fill_selectors(s);
+	case STEP_WAIT_UNITS:
+		return units_answered(s);
+	case STEP_DECIDE:
+		return decide_claims(s);
+	case STEP_ROLE:
+		return ask_role(s);
+	case STEP_WAIT_ROLE:
+		return role_answered(s);
+	case STEP_WRITE:
+		return write_call(s);
+	case STEP_DONE:
+		break;
+	}
+	return STEP_DONE;
 }

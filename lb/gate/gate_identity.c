@@ -102,7 +102,7 @@ static void remember(struct gate_state *s)
 			s->boot_ms + hold_ms);
 }
 
-static enum gate_next known(struct gate_state *s)
+static enum gate_step known(struct gate_state *s)
 {
 	struct gate_request *r = s->r;
 
@@ -116,8 +116,7 @@ static enum gate_next known(struct gate_state *s)
 				   "the user's number has no name here");
 	memcpy(r->login, s->who.login, sizeof(r->login));
 	memcpy(r->front, s->who.front, sizeof(r->front));
-	s->step = gate_read;
-	return NEXT_STEP;
+	return STEP_READ;
 }
 
 static void note_munge(struct gate_state *s, int rc)
@@ -126,7 +125,7 @@ static void note_munge(struct gate_state *s, int rc)
 		s->r->munge_rc = rc;
 }
 
-static enum gate_next woken(struct gate_state *s)
+enum gate_step gate_identity_answered(struct gate_state *s)
 {
 	if (s->who_rc == 0)
 		remember(s);
@@ -152,17 +151,16 @@ static bool prove_by_thread(struct crew_job *j, void **mine, const atomic_bool *
 	return failed;
 }
 
-/* Without access control a name is optional. */
-static enum gate_next open_site(struct gate_state *s)
+/* Without access control a name is welcome and not needed. */
+static enum gate_step open_site(struct gate_state *s)
 {
 	if (!identity_waits(s->keeper->id, s->r->facts) &&
 	    identity_prove(s->keeper->id, s->r->facts, &s->who, &s->err) == 0)
 		memcpy(s->r->login, s->who.login, sizeof(s->r->login));
-	s->step = gate_read;
-	return NEXT_STEP;
+	return STEP_READ;
 }
 
-enum gate_next gate_prove_who(struct gate_state *s)
+enum gate_step gate_identify(struct gate_state *s)
 {
 	if (s->site->open)
 		return open_site(s);
@@ -174,9 +172,8 @@ enum gate_next gate_prove_who(struct gate_state *s)
 	if (remembered(s))
 		return known(s);
 	s->prove.run = prove_by_thread;
-	s->step = woken;
 	if (crew_submit(s->g->provers, &s->prove, s->r->client))
-		return NEXT_WAIT;
+		return STEP_WAIT_IDENTITY;
 	note_munge(s, -EBUSY);
 	return gate_refuse(s, REASON_ERROR, 503, 1,
 			   "too many wait for proof of who they are");

@@ -61,13 +61,60 @@ struct gate {
 	atomic_uint_fast64_t waited; /* requests that had to wait */
 };
 
-enum gate_next { NEXT_STEP, NEXT_WAIT, NEXT_DONE };
+/*
+ * The way of a request to its verdict. gate_take_step() takes the step where a request
+ * is and returns the next. At STEP_WAIT_* it sleeps until it is woken; that step looks
+ * at what came. Each step can refuse, which is STEP_DONE, too.
+ *
+ *    IDENTIFY --> WAIT_IDENTITY      who asks: a thread proves it where that takes time
+ *        |             |
+ *        v             v
+ *       READ <---------+             limits; the cluster; what is asked
+ *        |
+ *        |- decided before, or answered from the request itself --> DONE
+ *        |- tells of nobody --------------------------------------> WRITE
+ *        |- for roles only, and the caller has one ---------------> WRITE
+ *        |- for roles only, and the caller may have one ----------> ROLE
+ *        v
+ *      PROVE <-------------------------------------------------+  which units it reads
+ *        |- cannot be proved for anybody --> ROLE              |
+ *        |- may read everything -----------> DECIDE            |
+ *        v                                                     |
+ *       OWN <---> WAIT_OWNERS        whose they are; asked     | once more, as
+ *        |                           LOOKS_MAX times at most   | one who may read
+ *        v                                                     | everything
+ *       FILL <---> WAIT_UNITS        selectors that name no    |
+ *        |                           unit get the caller's own |
+ *        v                                                     |
+ *      DECIDE -- all is the caller's --> WRITE --> DONE        |
+ *        |                                 ^                   |
+ *        v                                 | a call of roles   |
+ *       ROLE <---> WAIT_ROLE --------------+-------------------+
+ *        |                           may read everything
+ *        v
+ *      DONE, refused
+ */
+enum gate_step {
+	STEP_IDENTIFY,
+	STEP_WAIT_IDENTITY,
+	STEP_READ,
+	STEP_PROVE,
+	STEP_OWN,
+	STEP_WAIT_OWNERS,
+	STEP_FILL,
+	STEP_WAIT_UNITS,
+	STEP_DECIDE,
+	STEP_ROLE,
+	STEP_WAIT_ROLE,
+	STEP_WRITE,
+	STEP_DONE,
+};
 
 struct gate_state {
 	struct gate_state *next; /* among the spare ones */
 	struct gate *g;
 	struct gate_request *r;
-	enum gate_next (*step)(struct gate_state *s);
+	enum gate_step step; /* the one to be taken */
 	const struct protocol *protocol;
 	struct site *site;
 	struct gate_keeper *keeper;
@@ -103,18 +150,19 @@ struct gate_state {
 };
 
 /* gate.c */
-enum gate_next gate_refuse(struct gate_state *s, enum gate_reason why, unsigned status,
-			   unsigned retry_s, const char *text);
+enum gate_step gate_refuse(struct gate_state *s, enum gate_reason why, unsigned status,
+			   unsigned retry_s, const char *text); /* STEP_DONE */
 struct owned_who gate_who(struct gate_state *s);
 
-/* gate_identity.c: who the caller is, then gate_read() */
-enum gate_next gate_prove_who(struct gate_state *s);
+/* gate_identity.c: who asks */
+enum gate_step gate_identify(struct gate_state *s);
+enum gate_step gate_identity_answered(struct gate_state *s);
 int gate_keeper_new(const struct identity_params *p, struct gate_keeper **ret,
 		    struct err *err);
 void gate_keeper_drop(struct gate_keeper *k); /* accepts NULL */
 
-/* gate_decide.c: what is requested, and whether it is allowed */
-enum gate_next gate_read(struct gate_state *s);
+/* gate_decide.c: takes the step s->step; the next one */
+enum gate_step gate_take_step(struct gate_state *s);
 
 /* gate_remember.c: repeated decisions */
 bool gate_decision_find(struct gate_state *s);

@@ -351,7 +351,7 @@ int site_client(struct site_parser *p, struct client_draft *c, const char *key,
 	return rc < 0 ? rc : check(p, c, v);
 }
 
-/* A secret of the file itself, or of its own file; appended. */
+/* Appends a secret from the configuration itself, or from its own file. */
 static int put_secret(struct site_parser *p, const struct client_draft *c,
 		      const char *text, const char *file, struct buf *out)
 {
