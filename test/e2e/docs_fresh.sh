@@ -229,4 +229,11 @@ is "every link leads somewhere" "$bad" ""
 missing='perf|eBPF|GPU telemetry|libvirt|Kubernetes|RDMA|[Pp]rofil|is measured later|lock timeout|fields of later versions'
 is "no page says later of what is here" "$(grep -nE 'later versions?|comes? later|come in later|\| later|later \|' README.md CONTRIBUTING.md doc/[a-bd-z]*.md doc/courier.md doc/config.md doc/cacct.md |
 	grep -vE "$missing|doc/style.md|[0-9] and later|asked again later")" ""
+# a file that is named with its folder is there; so is one that stands alone, somewhere
+is "architecture.md names no file that is gone" "$(grep -ohE '`[a-z_/0-9]+\.(c|h|sql)`' doc/architecture.md | tr -d '`' | sort -u | while read -r f; do
+	case $f in
+	*/*) [ -e "$f" ] ;;
+	*) find lib daemon lb aggregator cli courier spank jobcomp acct_gather -name "$f" | grep -q . ;;
+	esac || echo "$f"
+done)" ""
 tap_done
