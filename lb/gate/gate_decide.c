@@ -115,7 +115,7 @@ static enum gate_step wrong_cluster(struct gate_state *s, const char *text)
 	return gate_refuse(s, REASON_CLUSTER, 400, 0, text);
 }
 
-/* The cluster of the header, of the query, or the only one. */
+/* The cluster from the header, the query, or the only one. */
 static enum gate_step read_request(struct gate_state *s)
 {
 	struct gate_request *r = s->r;
@@ -323,7 +323,7 @@ static enum gate_step owners_answered(struct gate_state *s)
 	if (rc < 0 || (rc > 0 && ++s->looks > LOOKS_MAX))
 		return refuse_unasked(s);
 	if (rc > 0) {
-		look_role(s); /* which came with it */
+		look_role(s); /* the role came with the answer */
 		return STEP_OWN;
 	}
 	raise_role(s, role);
@@ -424,7 +424,7 @@ static enum gate_step decide_claims(struct gate_state *s)
 	return STEP_ROLE;
 }
 
-/* Once more without proof, from the request as it came. */
+/* Starts again without proof, from the original request. */
 static enum gate_step open_all(struct gate_state *s)
 {
 	int rc;
@@ -446,7 +446,7 @@ static enum gate_step refuse_all(struct gate_state *s)
 	return gate_refuse(s, s->refusal, s->refusal_status, 0, s->err.text);
 }
 
-/* It is refused, unless a role allows it that must be asked for. */
+/* Refuses, unless a role that still has to be asked for allows it. */
 static enum gate_step ask_role(struct gate_state *s)
 {
 	const struct owned_who who = gate_who(s);

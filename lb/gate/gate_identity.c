@@ -151,7 +151,7 @@ static bool prove_by_thread(struct crew_job *j, void **mine, const atomic_bool *
 	return failed;
 }
 
-/* Without access control a name is welcome and not needed. */
+/* Without access control a name is optional. */
 static enum gate_step open_site(struct gate_state *s)
 {
 	if (!identity_waits(s->keeper->id, s->r->facts) &&
