@@ -3,6 +3,7 @@
 #   tap_plan; ok "what" command...; is "what" GOT WANT; like "what" GOT REGEX; skip "what" why
 #   skip_all why; have_root || skip_all "needs root"
 tap_n=0
+tap_alone=
 tap_failed=0
 tap_pids=()
 TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -14,18 +15,29 @@ SCRATCH=$(mktemp -d "${TMPDIR:-/tmp}/ceems-test.XXXXXX")
 chmod 711 "$SCRATCH" # jobs of ordinary users must find their way in
 
 tap_result() { # ok|not-ok what
-	tap_n=$((tap_n + 1))
+	tap_name "$2"
 	if [ "$1" = ok ]; then
-		echo "ok $tap_n - $2"
+		echo "ok $tap_n - $tap_what"
 	else
-		echo "not ok $tap_n - $2"
+		echo "not ok $tap_n - $tap_what"
 		tap_failed=1
+	fi
+}
+# A name that goes on from the one before ("and ...", "which ...", "it ...") is printed with the last that stands
+# alone: whoever reads a failed one in a summary has nothing else.
+tap_name() { # what: sets tap_what
+	tap_n=$((tap_n + 1))
+	tap_what=$1
+	if [[ $1 =~ ^(and|which|nor|or|but|so|as|also|then|too|it|its|they|their|them|that|those)[\ ,:] ]]; then
+		tap_what=${tap_alone:+$tap_alone: }$1
+	else
+		tap_alone=$1
 	fi
 }
 ok() { local what=$1; shift; if "$@"; then tap_result ok "$what"; else tap_result not-ok "$what"; echo "# command failed: $*"; fi; }
 is() { if [ "$2" = "$3" ]; then tap_result ok "$1"; else tap_result not-ok "$1"; printf '# got:    %s\n# wanted: %s\n' "$2" "$3"; fi; }
 like() { if [[ $2 =~ $3 ]]; then tap_result ok "$1"; else tap_result not-ok "$1"; printf '# got:    %s\n# wanted: %s\n' "$2" "$3"; fi; }
-skip() { tap_n=$((tap_n + 1)); echo "ok $tap_n - $1 # SKIP $2"; }
+skip() { tap_name "$1"; echo "ok $tap_n - $tap_what # SKIP $2"; }
 skip_all() { echo "1..0 # SKIP $1"; exit 0; }
 have_root() { [ "$(id -u)" = 0 ]; }
 # started PID: ends it (TERM, then KILL) when the test ends. By then the number may be another

@@ -172,6 +172,26 @@ else
 	skip "nor does a C program ever" "no compiler"
 fi
 
+# ---- names of tests can be read alone
+cat >"$SCRATCH/names" <<END
+#!/bin/bash
+. "$TOP/test/tap.sh"
+ok "and nothing is before it" true
+ok "a job ends well" true
+ok "and has its rows" false
+skip "which are all there" "no sacct"
+is "a second job does not" 1 1
+is "nor a third" 1 1
+tap_done
+END
+chmod +x "$SCRATCH/names"
+is "a name that goes on from another is printed with it" "$("$SCRATCH/names" | sed -n 's/^\(not \)*ok [0-9]* - //p')" "and nothing is before it
+a job ends well
+a job ends well: and has its rows
+a job ends well: which are all there # SKIP no sacct
+a second job does not
+a second job does not: nor a third"
+
 # ---- what a script leaves: a daemon in a session of its own, a scratch folder that it could not remove
 fake leaves '. "$LEAVES_TOP/test/tap.sh"; setsid sleep 1000 & echo $! >"$LEAVES/pid"; echo "$SCRATCH" >"$LEAVES/scratch"; ok "a" true; echo 1..1; kill -9 $$'
 fake forgets '. "$LEAVES_TOP/test/tap.sh"; setsid sleep 1000 & echo $! >"$LEAVES/pid"; ok "a" true; tap_done'
