@@ -46,7 +46,7 @@ T=$SCRATCH/space
 mkdir "$T" && mount -t tmpfs -o size=8m,mode=755 none "$T" && mkdir "$T/d" && chown "$(stat -c %u "$DATA/pgdata")" "$T/d" && chmod 700 "$T/d"
 sql() { "$PGBIN/psql" -XAtq "$private" -c "$1" 2>&1; }
 sql "CREATE TABLESPACE apart LOCATION '$T/d'" && sql 'ALTER TABLE unit_node SET TABLESPACE apart'
-send() { for i in $(seq "$2" "$3"); do echo "start instance=$i unit=$i started=$(date +%s)"; done | "$BUILD/batch_make" | curl -s -m 100 -o /dev/null -w '%{http_code}' \
+send() { local now; now=$(date +%s); for i in $(seq "$2" "$3"); do echo "start instance=$i unit=$i started=$now"; done | "$BUILD/batch_make" | curl -s -m 100 -o /dev/null -w '%{http_code}' \
 	-H 'Content-Type: application/x-ceems-batch' -H 'Authorization: Bearer a-token-of-this-test' --data-binary @- "http://127.0.0.1:$port/api/v1/ingest"; }
 is "a report is taken" "$(send x 1 1)" 200
 dd if=/dev/zero of="$T/fill" bs=1M 2>/dev/null

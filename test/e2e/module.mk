@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # CHECKS: make check, one Slurm for each. CHECKS_MORE: make check-more, the same in the other Slurm, virtual
-# machines, the other Debian. CHECKS_LONG: make check-long, which runs all three.
+# machines, the other Debian, packages that apt installs. CHECKS_LONG: make check-long, which runs all three.
 CHECKS += test/e2e/promises.sh
 CHECKS += test/e2e/style.sh
 CHECKS += test/e2e/includes.sh
@@ -12,7 +12,7 @@ CHECKS += test/e2e/mistakes.sh
 CHECKS += test/e2e/runner.sh
 CHECKS += test/e2e/rig_selftest.sh
 CHECKS += test/e2e/promtool_golden.sh
-CHECKS += test/e2e/deps.sh
+CHECKS_MORE += test/e2e/deps.sh
 CHECKS += test/e2e/check_slurm.sh
 CHECKS += test/e2e/ceemsd_alone.sh
 CHECKS += test/e2e/energy_sources.sh
