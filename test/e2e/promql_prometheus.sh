@@ -61,7 +61,7 @@ ask /api/v1/format_query q their
 verdicts() { (cd "$SCRATCH/their" && jq -r '"\(input_filename) \(if .status == "success" then "+" else "-" end)"' *) | sort -n; }
 verdicts >"$SCRATCH/theirs"
 i=0
-for ((i = 0; i < n; i++)); do cat "$SCRATCH/q/$i"; printf '\0'; done | "$BUILD/promql_print" >"$SCRATCH/printed"
+for ((i = 0; i < n; i++)); do IFS= read -rd '' query <"$SCRATCH/q/$i"; printf '%s\0' "$query"; done | "$BUILD/promql_print" >"$SCRATCH/printed"
 i=0
 while IFS= read -r -d '' line; do
 	echo "$i ${line:0:1}"
@@ -79,7 +79,7 @@ done
 
 # the same answers
 rm -rf "$SCRATCH/their" && mkdir "$SCRATCH/their" "$SCRATCH/ours.answer"
-find "$SCRATCH/q" -type f | while read -r f; do [ -e "$SCRATCH/p/${f##*/}" ] || rm "$f"; done
+find "$SCRATCH/q" -type f | while read -r f; do [ -e "$SCRATCH/p/${f##*/}" ] || echo "$f"; done | xargs -r rm
 ask /api/v1/query q their "time=$((end - 60))"
 ask /api/v1/query p ours.answer "time=$((end - 60))"
 answers() {
