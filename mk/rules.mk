@@ -49,6 +49,15 @@ $(2): $$(addprefix $(OBJ)/,$$($(1)_SRCS:.c=.o)) $$(addprefix $(BUILD)/,$$(addsuf
 ALL_SRCS += $$($(1)_SRCS)
 endef
 
+# replays share what they are made of: each source is compiled once for all of them
+REPLAY_SAN := -fsanitize=address,undefined -fno-sanitize-recover=undefined
+replay_objs = $(patsubst %.c,$(OBJ)/replay/%.o,$(1))
+REPLAY_SRCS := test/fuzz/replay.c
+define replay_rule
+$(OBJ)/replay/$(1:.c=.o): $(1)
+	$$(call say,CC,$(1))mkdir -p $$(@D) && $(CC) -std=gnu11 -D_GNU_SOURCE -g -O1 -I. -DCEEMS_VERSION='"$(VERSION)"' $(REPLAY_SAN) $(REPLAY_CFLAGS) -MMD -MP -c -o $$@ $$<
+-include $(OBJ)/replay/$(1:.c=.d)
+endef
 # $(1) fuzzer: libFuzzer with address and undefined-behaviour sanitizers; the same source
 # links with test/fuzz/replay.c for make check, which replays the corpus only.
 define fuzz_rules
@@ -56,10 +65,10 @@ $(BUILD)/fuzz/$(1): test/fuzz/$(1)_fuzz.c $$($(1)_fuzz_SRCS)
 	$$(call say,FUZZ,$$@)mkdir -p $$(@D) && $(CLANG) -std=gnu11 -D_GNU_SOURCE -g -O1 -I. \
 		-DCEEMS_VERSION='"$(VERSION)"' -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
 		-o $$@ $$^ $$(call pkg_libs,$$($(1)_fuzz_PKGS)) -lm
-$(BUILD)/fuzz/$(1)_replay: test/fuzz/$(1)_fuzz.c test/fuzz/replay.c $$($(1)_fuzz_SRCS)
-	$$(call say,CC,$$@)mkdir -p $$(@D) && $(CC) -std=gnu11 -D_GNU_SOURCE -g -O1 -I. \
-		-DCEEMS_VERSION='"$(VERSION)"' -fsanitize=address,undefined -fno-sanitize-recover=undefined \
-		-o $$@ $$^ $$(call pkg_libs,$$($(1)_fuzz_PKGS)) -lm
+$(BUILD)/fuzz/$(1)_replay: $$(call replay_objs,test/fuzz/$(1)_fuzz.c test/fuzz/replay.c $$($(1)_fuzz_SRCS))
+	$$(call say,LD,$$@)mkdir -p $$(@D) && $(CC) $(REPLAY_SAN) -o $$@ $$^ $$(call pkg_libs,$$($(1)_fuzz_PKGS)) -lm
+REPLAY_SRCS += test/fuzz/$(1)_fuzz.c $$($(1)_fuzz_SRCS)
+REPLAY_PKGS += $$($(1)_fuzz_PKGS)
 .PHONY: fuzz-$(1)
 fuzz-$(1): $(BUILD)/fuzz/$(1)
 	mkdir -p $(BUILD)/fuzz/corpus/$(1)
@@ -73,6 +82,8 @@ $(foreach t,$(TESTS),$(eval $(t)_SRCS ?= test/unit/$(t).c)$(eval $(t)_PKGS += cm
 $(foreach b,$(BENCH_PROGS),$(eval $(b)_SRCS ?= test/bench/$(b).c)$(eval $(call link_rules,$(b),$(BUILD)/bench/$(b))))
 BENCH_BINARIES := $(addprefix $(BUILD)/bench/,$(BENCH_PROGS))
 $(foreach f,$(FUZZERS),$(eval $(call fuzz_rules,$(f))))
+REPLAY_CFLAGS := $(sort $(foreach p,$(sort $(REPLAY_PKGS)),$(call pkg_cflags,$(p))))
+$(foreach s,$(sort $(REPLAY_SRCS)),$(eval $(call replay_rule,$(s))))
 
 .PHONY: all clean help
 all: $(addprefix $(BUILD)/,$(PROGS)) plugins
