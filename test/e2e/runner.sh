@@ -106,7 +106,7 @@ is "a helper that changes, too" "$(quick env QUICK=1)" "1 of 3 1 passed, 1 faile
 put test/e2e/plain.sh "$one # other"
 is "a test that changes, too" "$(quick env QUICK=1)" "1 of 3 1 passed, 1 failed, 0 skipped"
 is "make takes QUICK from its command line, not from the environment" \
-	"$(for q in 'env QUICK=1 make' 'make QUICK=1'; do $q -n check-run 2>/dev/null | grep -o 'QUICK=[^ ]* test/run'; done)" $'QUICK= test/run\nQUICK=1 test/run'
+	"$(for q in 'env QUICK=1 MAKEFLAGS= make' 'env MAKEFLAGS= make QUICK=1'; do $q -n check-run 2>/dev/null | grep -o 'QUICK=[^ ]* test/run'; done)" $'QUICK= test/run\nQUICK=1 test/run'
 is "make check check-more is one run of both" \
 	"$(make -n check-both-run 2>/dev/null | grep -c 'test/run.*e2e/api\.sh.*e2e/other_release\.sh') $(make -n check-run 2>/dev/null | grep -c 'other_release\.sh')" "1 0"
 
