@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The client's side of the API: identity, envelope, pages, and errors that say what to
- * do. */
+/* The client's side of the API: authentication, envelope, pages, and errors that say
+ * what to do. */
 #include "cli/cacct/api.h"
 
 #include <errno.h>
@@ -93,7 +93,7 @@ void api_free(struct api *a)
 	free(a);
 }
 
-/* A credential is good once and for one question, so each question has its own. */
+/* A credential is valid once, for one request, so each request has its own. */
 static int munge_auth(const char *socket, const char *url, struct buf *credential,
 		      struct http_auth *auth, struct err *err)
 {
@@ -158,7 +158,7 @@ static int do_get(struct api *a, const char *target, struct http_response *resp,
 	return rc;
 }
 
-/* The server's own words, when it has some. */
+/* The server's own error text, if any. */
 static const char *words_of(struct json_object *o)
 {
 	struct json_object *text = NULL;
@@ -286,8 +286,8 @@ static int each_row(struct json_object *page, api_row_f f, void *arg, struct err
 	return 0;
 }
 
-/* Where the next page begins: false when this is the last one, or when it is the same
- * place again. */
+/* Where the next page begins; false: this is the last one, or the cursor did not
+ * move. */
 static bool next_cursor(struct json_object *page, struct buf *cursor)
 {
 	struct json_object *c = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* cacct: what jobs used, took and emitted, in the manners of sacct. */
+/* cacct: use, energy and emissions of jobs, in the style of sacct. */
 #include "cli/cacct/cacct.h"
 
 #include <errno.h>
@@ -11,7 +11,8 @@
 #include "cli/cacct/text.h"
 #include "lib/fs.h"
 
-/* What a server said may be in the text: nothing of it acts on the terminal. */
+/* Prints an error. It may contain a server's text, so terminal controls are
+ * replaced. */
 static int fail(const struct err *err)
 {
 	auto_buf struct buf text = {.max = 16 << 10};
@@ -51,7 +52,7 @@ int main(int argc, char **argv)
 	auto_buf struct buf out = {.max = (size_t)2 << 30};
 	struct err err = {""};
 
-	/* widths of characters; numbers and words stay as they are in C */
+	/* for character widths only; numbers and words stay as in C */
 	(void)setlocale(LC_CTYPE, "C.UTF-8");
 	int rc = cacct_options(argc, argv, time(NULL), &c, &out, &err);
 	if (rc == 0 && c.command != CACCT_PRINTED)

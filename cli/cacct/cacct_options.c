@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The command line of cacct: sacct's letters and words, a few more, and the peer's. */
+/* The command line of cacct: sacct's options, a few more, and the peer's. */
 #include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
@@ -179,7 +179,7 @@ static void free_list(struct cacct_list *l)
 		free(l->text[i]);
 }
 
-/* sacct's short words for states */
+/* sacct's abbreviations of states */
 static const char *const states[][2] = {
 	{"BF", "BOOT_FAIL"},      {"CA", "CANCELLED"}, {"CD", "COMPLETED"},
 	{"DL", "DEADLINE"},       {"F", "FAILED"},     {"NF", "NODE_FAIL"},
@@ -239,7 +239,7 @@ static int set_color(struct cacct *c, const char *text, struct err *err)
 	return 0;
 }
 
-/* The last one that is named counts. */
+/* The last one given counts. */
 static int set_form(struct cacct *c, enum table_form form)
 {
 	c->json = false;
@@ -303,7 +303,7 @@ static int set_by(struct cacct *c, const char *text, struct err *err)
 	return 0;
 }
 
-/* What is in the way of a file: options that say which jobs and how */
+/* Options that a file cannot have: those that select jobs */
 static int apply_which(struct cacct *c, int opt, const char *arg, struct err *err)
 {
 	switch (opt) {
@@ -441,7 +441,7 @@ static bool prints(struct cacct *c, int opt, struct buf *out)
 
 #define SHORTS ":aA:bDeE:g:hj:lLM:no:pPq:r:s:S:Tu:VX"
 
-/* In a report --html names the file. */
+/* For a report --html takes the file's name. */
 static void options_of(enum cacct_command command, struct option ret[LONGS_MAX])
 {
 	_Static_assert(sizeof(longs) <= LONGS_MAX * sizeof(longs[0]), "LONGS_MAX");
@@ -451,7 +451,8 @@ static void options_of(enum cacct_command command, struct option ret[LONGS_MAX])
 			ret[i].has_arg = required_argument;
 }
 
-/* The configuration comes before the rest of the command line, whose file it may be. */
+/* The configuration is read before the rest of the command line, which may name its
+ * file. */
 static int load_site(int argc, char **argv, const struct option *options,
 		     struct cacct *c, struct err *err)
 {
@@ -466,7 +467,7 @@ static int load_site(int argc, char **argv, const struct option *options,
 	return site_load(file, &c->site, err);
 }
 
-/* sacct's window: today; since ever with -j; now with -s */
+/* sacct's window: today; with -j all time; with -s now */
 static int window(struct cacct *c, struct err *err)
 {
 	if (!c->has_start) {
@@ -485,7 +486,7 @@ static int window(struct cacct *c, struct err *err)
 	return 0;
 }
 
-/* Sums are of all jobs of somebody: the server has no others. */
+/* Sums are over all jobs of a user: the server has no others. */
 static int check_usage(struct cacct *c, struct err *err)
 {
 	if (c->command != CACCT_USAGE)

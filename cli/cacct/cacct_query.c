@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which units the API is asked for, and which of its answer were meant. */
+/* Which units to request from the API, and which of the answer to show. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -15,19 +15,19 @@
 #include "lib/http/json.h"
 
 #define PAGE "500"
-#define JOBS_AT_ONCE 100u /* in one question */
+#define JOBS_AT_ONCE 100u /* in one request */
 
-/* Whose units are asked for, and so where. */
+/* Whose units are requested, which determines the endpoint. */
 enum way {
 	WAY_OWN,     /* the caller's */
-	WAY_VISIBLE, /* what the server lets the caller see, by her role */
-	WAY_MATES, /* of others by name, where the site lets project members see them */
-	WAY_ADMIN, /* of others, as operators see them */
+	WAY_VISIBLE, /* what the caller's role lets her see */
+	WAY_MATES, /* other users' by name, if the site shows them to project members */
+	WAY_ADMIN, /* other users', as an operator */
 };
 
 struct query {
 	struct cacct *c;
-	size_t first; /* of the jobs that are named, in this question */
+	size_t first; /* first of the named jobs in this request */
 	cacct_unit_f f;
 	void *arg;
 };
@@ -67,7 +67,7 @@ void cacct_put_whose(const struct cacct *c, bool has_users, struct buf *t)
 		put_list(t, "user", &c->users);
 }
 
-/* As the API wants it: an array's task by both numbers. */
+/* In the API's form: both numbers of an array's task. */
 static void put_job(const struct jobsel_one *one, struct buf *t)
 {
 	char text[96];
@@ -98,7 +98,7 @@ static void put_target(const struct query *q, enum way way, struct buf *t)
 		put_job(&q->c->jobs.one[i], t);
 	if (!c->jobs.count || c->has_start || c->has_end) {
 		put_number(t, "from", c->start);
-		put_number(t, "to", c->end + 1); /* a window of no length is none */
+		put_number(t, "to", c->end + 1); /* an empty window is not a window */
 	}
 	api_put_param(t, "running", "true");
 	api_put_param(t, "limit", PAGE);
@@ -112,7 +112,7 @@ bool cacct_list_has(const struct cacct_list *l, const char *text)
 	return !l->count;
 }
 
-/* A unit that never began counts from when it was submitted. */
+/* A unit that never began counts from its submission. */
 static bool in_window(const struct cacct *c, const struct unit *u)
 {
 	double from = u->number[UNIT_STARTED], to = u->number[UNIT_ENDED];
@@ -151,8 +151,7 @@ static int one(void *arg, struct json_object *row, struct err *err)
 
 	unit_from_json(row, q->c->now, &u);
 	if (q->c->jobs.count) {
-		/* one that is named twice is given once, by the question of the first
-		 */
+		/* a job that is named twice is returned once, by the first request */
 		size_t i = jobsel_first(&q->c->jobs, &u);
 		if (i < q->first || i - q->first >= JOBS_AT_ONCE ||
 		    i == q->c->jobs.count)
@@ -194,7 +193,7 @@ int cacct_units(struct cacct *c, struct api *api, cacct_unit_f f, void *arg,
 
 	if (!c->all_users && !c->users.count) {
 		rc = ask(&q, api, WAY_VISIBLE, &meta, err);
-		/* a server of before, or the peer's */
+		/* an older server, or the peer's */
 		if (rc == -ENOENT)
 			rc = ask(&q, api, WAY_OWN, &meta, err);
 	} else if (!c->all_users && cacct_names_self(c)) {

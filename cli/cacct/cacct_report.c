@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* cacct report JOBID: all about one job, on the screen or as a page. */
+/* cacct report JOBID: everything about one job, on the screen or as a page. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "lib/http/json.h"
 
 struct pick {
-	struct json_object *row; /* the run that began last: the API's first */
+	struct json_object *row; /* the latest run, which the API returns first */
 	uint64_t count;
 };
 
@@ -28,7 +28,8 @@ static int pick_one(void *arg, const struct unit *u, struct json_object *row,
 	return 0;
 }
 
-/* What a terminal can show, by the locale's name: our own is always UTF-8. */
+/* Whether the terminal can show UTF-8, by the locale's name: our own is always
+ * UTF-8. */
 static bool shows_utf8(void)
 {
 	static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* cacct --ts: the time series of jobs as CSV files in a folder, with an index of them.
- * From the API always; also from a Prometheus where one is named. */
+/* cacct --ts: time series of jobs as CSV files in a folder, with an index. From the
+ * API; also from a Prometheus if one is configured. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -54,8 +54,7 @@ static int keep(void *arg, const struct unit *u, struct json_object *row,
 	return 0;
 }
 
-/* A name of the cluster and the job that is one of a file: nothing else of a stranger's
- * gets into it. */
+/* A file name from cluster and job: untrusted characters are replaced. */
 static void put_name(struct buf *out, const char *text)
 {
 	for (size_t i = 0; text[i] && i < 64; i++)
@@ -85,7 +84,7 @@ static int write_file(struct export *e, const struct buf *name, const struct buf
 
 	if (buf_error(name) || buf_error(csv))
 		return err_set(err, -EFBIG, "a series that is too long");
-	/* by a rename: a link of that name is replaced, not followed */
+	/* by rename: replaces a link of that name instead of following it */
 	int rc = fs_write_atomic_at(e->dir, name->data, csv->data, csv->len, 0644, err);
 	if (rc < 0)
 		return rc;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The table of units, or all that the API says of them as JSON. */
+/* The table of units, or the API's full answer as JSON. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -34,7 +34,7 @@ static void put_json(struct buf *out, struct json_object *o)
 			 o, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
 }
 
-/* Nodes tell a step's sums once, at its end: those of a part of it nobody knows. */
+/* Nodes report a step's sums once, at its end: those of a part are unknown. */
 static void cut_step(const struct cacct *c, struct unit *step)
 {
 	double from_s = (double)c->start, to_s = (double)c->end, now_s = (double)c->now;
@@ -62,7 +62,7 @@ static int load_cut(struct work *w, const struct unit *u, struct cut *cut,
 	return rc;
 }
 
-/* The job as it was in the window. What is in it as a whole needs no question. */
+/* The job as in the window. If it lies within the window no request is needed. */
 static int cut_job(struct work *w, struct unit *u, struct err *err)
 {
 	struct cut cut = {.from_s = (double)w->c->start, .to_s = (double)w->c->end};
@@ -84,8 +84,8 @@ static int cut_job(struct work *w, struct unit *u, struct err *err)
 	return rc;
 }
 
-/* Those that are named, or all of a job that is. What the summary counts is what is
- * shown: steps where their job is not. */
+/* Adds the named steps, or all of a named job. The summary counts what is shown: steps
+ * only if their job is not. */
 static int add_steps(struct work *w, const struct unit *u, bool whole,
 		     struct json_object *detail, struct err *err)
 {
@@ -147,7 +147,7 @@ static int add(void *arg, const struct unit *u, struct json_object *row,
 	return rc;
 }
 
-/* What the API says beside the rows: since when, how complete. */
+/* Other members of the API's answer: from when, how complete. */
 static void end_json(struct work *w, struct json_object *meta, struct buf *out)
 {
 	static const char *const kept[] = {"as_of", "coverage", "warnings"};

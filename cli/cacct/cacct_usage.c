@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* cacct usage: what persons and projects used in a window, whichever jobs it was in.
- * The server sums by hours and days; here rows are put together as they are asked for.
- */
+/* cacct usage: use of persons and projects in a window, over all jobs. The server sums
+ * by hours and days; here rows are grouped as requested. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -20,7 +19,7 @@
 #define GROUPS_MAX 1000000u
 #define DAY_S 86400
 
-/* What adds up; what is not known of a row is no part of the sum. */
+/* Values that are summed; unknown ones are left out. */
 static const enum unit_number added[] = {
 	UNIT_JOBS,         UNIT_ELAPSED_S,    UNIT_CPU_ALLOC_S,   UNIT_CPU_S,
 	UNIT_WASTED_CPU_S, UNIT_WASTED_J,     UNIT_IO_READ_BYTES, UNIT_IO_WRITE_BYTES,
@@ -30,7 +29,7 @@ static const enum unit_number added[] = {
 };
 #define ADDED (sizeof(added) / sizeof(added[0]))
 
-/* Shares, and what each row's counts by. */
+/* Shares, and the weight of each row's. */
 static const struct {
 	enum unit_number n;
 	const char *of;
@@ -44,7 +43,7 @@ static const struct {
 #define SHARES (sizeof(shares) / sizeof(shares[0]))
 
 struct group {
-	char *key; /* orders it: period, cluster, account and user, each with its NUL */
+	char *key; /* sort key: period, cluster, account and user, each with its NUL */
 	size_t key_len;
 	struct unit u; /* its texts are in key */
 	double share[SHARES], of[SHARES];
@@ -72,8 +71,7 @@ static int by_group(const void *a, const void *b)
 	return by_key(*(struct group *const *)a, *(struct group *const *)b);
 }
 
-/* The period's name, and the first of its days that is in the window, since 1970; "":
- * no day. */
+/* The period's name, and its first day within the window, since 1970; "": no day. */
 static int64_t find_period(const struct cacct *c, const char *day, char ret[16])
 {
 	struct tm tm = {0};
@@ -235,7 +233,7 @@ static int take_row(void *arg, struct json_object *row, struct err *err)
 		return 0;
 	u.number[UNIT_JOBS] = unit_json_number(row, "num_units");
 	if (c->by_period) {
-		/* what goes on from the day before is counted already */
+		/* what continues from the day before has been counted already */
 		int64_t first = find_period(c, day, period);
 		if (!*period)
 			return err_set(err, -EPROTO, "the server's day is none");
@@ -251,7 +249,7 @@ static int take_row(void *arg, struct json_object *row, struct err *err)
 	return rc;
 }
 
-/* ---- the question ---------------------------------------------------------------- */
+/* ---- the request ----------------------------------------------------------------- */
 
 static void put_target(const struct cacct *c, const char *who, struct buf *t)
 {
@@ -278,7 +276,7 @@ static int ask_rows(struct work *w, struct api *api, const char *who,
 	return api_rows(api, target.data, take_row, w, ret_meta, err);
 }
 
-/* Whose usage is shown is the server's word; see cacct_units(). */
+/* The server decides whose usage is shown; see cacct_units(). */
 static int ask_server(struct work *w, struct api *api, struct json_object **ret_meta,
 		      struct err *err)
 {
@@ -287,11 +285,11 @@ static int ask_server(struct work *w, struct api *api, struct json_object **ret_
 
 	if (!c->all_users && cacct_names_self(c)) {
 		int rc = ask_rows(w, api, "/visible", ret_meta, err);
-		/* a server of before, or the peer's */
+		/* an older server, or the peer's */
 		return rc == -ENOENT ? ask_rows(w, api, "", ret_meta, err) : rc;
 	}
 	int rc = ask_rows(w, api, "/admin", ret_meta, err);
-	/* project members, where the site lets them see each other */
+	/* project members, if the site shows them to each other */
 	if (rc == -EACCES && !c->all_users &&
 	    ask_rows(w, api, "/visible", ret_meta, &other) == 0 && w->rows)
 		rc = 0;
@@ -316,7 +314,7 @@ static void put_time(struct json_object *meta, const char *name, time_t otherwis
 	buf_puts(out, text);
 }
 
-/* Which window it is of, and all of it together. */
+/* The window, and the totals. */
 static void put_summary(const struct work *w, struct json_object *meta, struct buf *out)
 {
 	const double *n = w->total->u.number;

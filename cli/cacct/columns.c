@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The table of columns, and how a value becomes text. */
+/* The table of columns, and the formatting of values. */
 #include "cli/cacct/columns.h"
 
 #include <errno.h>
@@ -130,7 +130,7 @@ static const struct column table[] = {
 };
 #define TABLE (sizeof(table) / sizeof(table[0]))
 
-/* second names that are no column of their own */
+/* aliases that are not columns of their own */
 static const struct {
 	const char *name, *means;
 } aliases[] = {
@@ -170,7 +170,7 @@ static void use_of(const struct column *c, struct column_use *ret)
 	(void)snprintf(ret->title, sizeof(ret->title), "%s", c->name);
 }
 
-/* "GramsOWID": of one provider */
+/* "GramsOWID": for one provider */
 static int find_grams(const char *text, size_t len, struct column_use *ret)
 {
 	const size_t n = strlen("grams");
@@ -188,7 +188,7 @@ static int find_grams(const char *text, size_t len, struct column_use *ret)
 	return 0;
 }
 
-/* "" and nothing else, or the likeliest name as a question */
+/* "" or the most likely name as a question */
 static void suggest_name(const char *text, size_t len, char *ret, size_t size)
 {
 	size_t best = spelling_most(len) + 1;
@@ -302,7 +302,7 @@ bool column_is_number(const struct column *c)
 	return c->kind > COLUMN_TIME;
 }
 
-/* 1536 -> "1.50K" as convert_num_unit() of Slurm does it: whole numbers bare */
+/* 1536 -> "1.50K" as in Slurm's convert_num_unit(): integers without decimals */
 static void put_unit(struct buf *out, double v, double base,
 		     const struct column_style *style)
 {

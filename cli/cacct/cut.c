@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A unit's part in a window. Slurm's accounting has no course of a job's sums and gives
- * whole ones with cut times; the aggregator has it by hours and intervals. */
+/* A unit's part in a window. Slurm's accounting has no history of a job's sums and
+ * returns whole ones with truncated times; the aggregator has them by hours and
+ * intervals. */
 #include "cli/cacct/cut.h"
 
 #include <math.h>
@@ -64,7 +65,7 @@ void cut_times(struct unit *u, double from_s, double to_s, double now_s)
 static const struct {
 	enum unit_number to;
 	enum series_value from;
-	bool strict; /* hours of an older server lack it */
+	bool strict; /* missing in the hours of an older server */
 } sums[] = {
 	{UNIT_CPU_S, SERIES_CPU_S, false},
 	{UNIT_IO_READ_BYTES, SERIES_IO_READ_BYTES, false},
@@ -95,8 +96,8 @@ static bool is_mean(enum series_value v)
 	return v == SERIES_MEMORY_MEAN_BYTES || v == SERIES_COVERAGE;
 }
 
-/* What of a point falls into the part: by time. A point is what happened while the unit
- * lived. */
+/* The share of a point that falls into the part, by time. A point covers time in which
+ * the unit ran. */
 static double share_of(const struct series_point *p, struct span life, struct span part,
 		       enum series_value v)
 {
@@ -131,8 +132,7 @@ static void add_points(struct sum *s, const struct series *of, struct span life,
 	}
 }
 
-/* The window's part of the hour that an edge is in; of no length where there is none.
- */
+/* The window's part of the hour that an edge is in; empty if there is none. */
 static struct span edge_part(const struct unit *u, const struct cut *cut, int which,
 			     double now_s)
 {
@@ -142,7 +142,7 @@ static struct span edge_part(const struct unit *u, const struct cut *cut, int wh
 		return (struct span){0, 0};
 	struct span part = common_span(
 		hour, common_span(life, (struct span){cut->from_s, cut->to_s}));
-	/* both edges in one hour: the first has it all */
+	/* both edges in one hour: the first has all of it */
 	double other;
 	if (which == 1 && cut_edge(u, cut, 0, now_s, &other, &hour.to_s) &&
 	    other == hour.from_s)
@@ -158,8 +158,8 @@ static bool series_has_part(const struct series *s, struct span life, struct spa
 	return false;
 }
 
-/* What hours know of an edge's hour beyond its intervals: a job may use something while
- * Slurm has ended it already. Both parts of such an hour have their share of that. */
+/* What the edge's hour has beyond its intervals: a job may use something after Slurm
+ * has ended it. Both parts of such an hour get their share. */
 static double find_rest(const struct cut *cut, int which, struct span life,
 			struct span part, enum series_value v)
 {
@@ -216,7 +216,7 @@ static void add_grams(struct unit *u, struct json_object *of_hour, double share)
 					share * hour.grams[i].grams;
 }
 
-/* A provider that no hour of the window has is not known there. */
+/* A provider without any hour in the window is unknown there. */
 static void drop_unknown_grams(struct unit *u)
 {
 	size_t kept = 0;
@@ -227,7 +227,7 @@ static void drop_unknown_grams(struct unit *u)
 	u->grams_count = kept;
 }
 
-/* Grams go with the energy of each hour. */
+/* Grams in proportion to the energy of each hour. */
 static void cut_grams(struct unit *u, const struct cut *cut, double now_s)
 {
 	struct span life = life_of(u, now_s);
@@ -260,7 +260,7 @@ void cut_forget_sums(struct unit *u)
 	u->grams_count = 0;
 }
 
-/* The peer's kWh have the building's share in them, which is one for all of a life. */
+/* The peer's kWh include the building's share, which is constant over a life. */
 static double building_share(const struct unit *u)
 {
 	const double *n = u->number;

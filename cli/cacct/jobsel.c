@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Job ids as people write them. */
+/* Parses job ids as people write them. */
 #include "cli/cacct/jobsel.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How far it is. */
+/* The progress line. */
 #include "cli/cacct/progress.h"
 
 #include <inttypes.h>

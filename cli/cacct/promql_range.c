@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The peer asks with a fixed step of 10 s, which a server refuses for jobs above 30
- * hours; here the step follows from the job's life. */
+/* The peer uses a fixed step of 10 s, which a server refuses for jobs above 30 hours;
+ * here the step depends on the job's duration. */
 #include "cli/cacct/promql_range.h"
 
 #include <errno.h>
@@ -70,7 +70,7 @@ int promql_put_csv(struct json_object *series, struct buf *out, struct err *err)
 		double t = json_object_get_double(json_object_array_get_idx(v, 0));
 		const char *text =
 			json_object_get_string(json_object_array_get_idx(v, 1));
-		/* what it is is said as it came, when it is a number at all */
+		/* the value is written as it came, if it is a number */
 		if (!(t >= 0 && t < 1e12) || !text || strlen(text) > 32 ||
 		    strspn(text, "0123456789+-.eEInfNa") < strlen(text))
 			return err_set(err, -EPROTO, "a value that is none");
@@ -82,7 +82,7 @@ int promql_put_csv(struct json_object *series, struct buf *out, struct err *err)
 
 static uint64_t fnv(uint64_t h, const char *s)
 {
-	do { /* the NUL as well: "ab","c" is not "a","bc" */
+	do { /* including the NUL, so that "ab","c" and "a","bc" differ */
 		h = (h ^ (unsigned char)*s) * 0x100000001b3u;
 	} while (*s++);
 	return h;

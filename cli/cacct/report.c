@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is said of a unit, and the form of a screen. Sentences rather than columns: this
- * is for the one who ran the job. */
+/* The facts about a unit, and their form on a screen. In sentences, since this is for
+ * whoever ran the job. */
 #include "cli/cacct/report.h"
 
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 #define BAR 20
 #define SPARK 60
 
-/* Advice has floors: below them a number would be true and of no use. */
+/* Advice has floors, below which a number would be true but useless. */
 #define IDLE_RATIO 0.02
 #define MEM_STEP (256.0 * 1048576)
 
@@ -38,7 +38,7 @@ static void put_span(struct buf *out, double s)
 	buf_puts(out, text);
 }
 
-/* CPU time: of the first minute its parts count, too. */
+/* CPU time, with fractions below a minute. */
 static void put_cpu_span(struct buf *out, double s)
 {
 	if (s < 59.995)
@@ -116,7 +116,7 @@ static void say_energy(const struct unit *u, struct buf *t)
 		buf_printf(t, "%s%s%s%s%s ", sep, parts[i].name, *source ? " (" : "",
 			   source, *source ? ")" : "");
 		text_put_wh(t, n[parts[i].n] / 3600);
-		/* the host's has the others in it */
+		/* the host's includes the others */
 		sep = parts[i].n == UNIT_HOST_J ? "; " : ", ";
 	}
 }
@@ -197,7 +197,7 @@ size_t report_hints(const struct report *r, struct buf ret[REPORT_HINTS_MAX])
 	size_t h = 0;
 
 	if (unit_is_running(u) || !(n[UNIT_ELAPSED_S] >= 60))
-		return 0; /* too early, or too short, to give advice */
+		return 0; /* too early, or too short, for advice */
 	if (n[UNIT_CPU_RATIO] < IDLE_RATIO)
 		buf_puts(&ret[h++], "It waited nearly all the time: its CPUs had "
 				    "nothing to do.");
@@ -286,7 +286,7 @@ static void put_bar(const struct report *r, double ratio, struct buf *out)
 	buf_printf(out, " %5.1f%%  ", 100 * ratio);
 }
 
-/* A value per second of the interval that holds t; NAN: none does. */
+/* The value per second of the interval that contains t; NAN: none. */
 static double rate_at(const struct series *s, enum series_value v, double t)
 {
 	for (size_t i = 0; i < s->count; i++) {
@@ -335,7 +335,7 @@ static void put_spark(const struct report *r, const char *name, enum series_valu
 	buf_puts(out, " at most\n");
 }
 
-/* One scale of time for all lines, and what a mark means. */
+/* A common time scale for all lines, and the meaning of a mark. */
 static void put_scale(const struct report *r, struct buf *out)
 {
 	const struct series *s = &r->series;

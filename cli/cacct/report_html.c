@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The report as one file: no script, no font and no picture from elsewhere, and a
- * policy in its head that would not load any. */
+/* The report as a single file: no script, no external font or picture, and a content
+ * policy that would not load any. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,7 +114,7 @@ static void put_steps(const struct report *r, struct buf *out)
 	free(columns);
 }
 
-/* One value of the series as steps; per second unless it is a level. */
+/* A value of the series as steps; per second unless it is a level. */
 static struct svg_step *steps_of(const struct series *s, enum series_value v,
 				 bool level)
 {

@@ -82,8 +82,8 @@ int series_add(struct series *s, struct json_object *detail, struct err *err)
 	return 0;
 }
 
-/* The server gives so many points an answer; the next question begins where the last
- * one ended. */
+/* The server limits the points per answer; the next request begins where the last
+ * ended. */
 int series_load_window(struct api *api, const struct unit *u, const char *resolution,
 		       int64_t from_s, int64_t to_s, struct series *ret,
 		       struct err *err)

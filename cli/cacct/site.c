@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The client's configuration. The peer keeps a password that all users of a login node
- * share in it, behind a setgid bit; here each user shows who she is herself, so the
- * site's file can be read by all. */
+/* The client's configuration. The peer's contains a password shared by all users of a
+ * login node, behind a setgid bit; here each user authenticates herself, so the site's
+ * file can be world-readable. */
 #include "cli/cacct/site.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 struct walk {
 	struct yaml_walk yaml;
 	struct site *site;
-	struct api_site *server; /* the one that is being read */
+	struct api_site *server; /* being parsed */
 };
 
 static int set(char **at, const char *text)
@@ -72,7 +72,7 @@ static int key_secret(void *arg, const char *key, yaml_node_t *n)
 							   : "credentials_file");
 }
 
-/* "Bearer" is the only one that can be given by a file */
+/* "Bearer" is the only scheme that a file can provide */
 static int key_scheme(void *arg, const char *key, yaml_node_t *n)
 {
 	struct walk *w = arg;
@@ -84,7 +84,7 @@ static int key_scheme(void *arg, const char *key, yaml_node_t *n)
 	return yaml_walk_fail(&w->yaml, n, "only Bearer is known", NULL);
 }
 
-/* The name of a header is the server's to decide, and nobody is believed by it. */
+/* The server chooses the header's name, and trusts nobody because of it. */
 static int key_ignored(void *arg, const char *key, yaml_node_t *n)
 {
 	(void)arg;
@@ -160,7 +160,7 @@ static void drop_queries(struct site *s)
 	s->query_count = 0;
 }
 
-/* Names are the site's own, so this mapping is walked by hand. */
+/* Names are chosen by the site, so this mapping is walked by hand. */
 static int key_queries(void *arg, const char *key, yaml_node_t *n)
 {
 	struct walk *w = arg;
@@ -233,7 +233,7 @@ static int load_file(const char *path, bool must, struct site *ret, struct err *
 	return site_parse(text.data ? text.data : "", text.len, path, ret, err);
 }
 
-/* DIR/ceems/cacct.yaml, else .yml as the peer has it */
+/* DIR/ceems/cacct.yaml, else .yml as in the peer */
 static int load_folder(const char *folder, const char *below, struct site *ret,
 		       struct err *err)
 {
@@ -246,7 +246,7 @@ static int load_folder(const char *folder, const char *below, struct site *ret,
 		if (n < 0 || (size_t)n >= sizeof(path))
 			continue;
 		int rc = load_file(path, false, ret, err);
-		/* a site's folder that is closed to users has nothing for them */
+		/* a site folder that is closed to users has nothing for them */
 		if (rc != -ENOENT && rc != -ENOTDIR && rc != -EACCES)
 			return rc;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The line below the table. What some units lack is said, not taken for 0. */
+/* The line below the table. If units lack a value it says so instead of counting 0. */
 #include "cli/cacct/summary.h"
 
 #include <inttypes.h>

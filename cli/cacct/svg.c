@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Step plots. The values are means over intervals, so they are drawn as steps: no line
- * between points pretends to know what was between. */
+/* Step plots. The values are means over intervals, so they are drawn as steps: a line
+ * between points would pretend to know what was between. */
 #include "cli/cacct/svg.h"
 
 #include <math.h>
@@ -28,7 +28,7 @@ static double y_of(double top, double v)
 	return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * v / top;
 }
 
-/* The axis' end: above all values, and a whole number of steps of 1, 2 or 5. */
+/* The axis' end: above all values, and a multiple of 1, 2 or 5. */
 static double nice_step(double most, double base)
 {
 	double unit = 1;
@@ -115,7 +115,7 @@ static void put_x_axis(const struct svg_plot *p, struct buf *out)
 static void put_path(const struct svg_plot *p, const struct svg_line *l, double top,
 		     bool fill, struct buf *out)
 {
-	bool down = true; /* the pen is up */
+	bool down = true; /* no pen stroke has begun */
 
 	for (size_t i = 0; i < l->count; i++) {
 		const struct svg_step *s = &l->steps[i];

@@ -12,16 +12,16 @@
 
 #define TEXT_MAX ((size_t)1 << 30)
 
-/* What rows are ordered by, as sacct has them: by submission, in the same second what
- * is of no array first; a step's is its job's. */
+/* Sort key of rows, as in sacct: by submission, in the same second non-arrays first; a
+ * step has its job's. */
 struct table_key {
 	double submitted, array_job, array_task;
-	double job;                   /* what is no number is behind all that are */
+	double job;                   /* non-numeric ids come after all numbers */
 	double by[COLUMNS_ORDER_MAX]; /* values, or where in text; of a step its job's
 				       */
 	uint32_t cluster;             /* in text */
-	uint32_t uuid;                /* the same, where job is no number */
-	size_t row;                   /* as they came */
+	uint32_t uuid;                /* in text, if job is not a number */
+	size_t row;                   /* original position */
 };
 
 static size_t stride(const struct table *t)
@@ -90,7 +90,7 @@ static uint32_t add_text(struct table *t, const char *text)
 	return (uint32_t)at;
 }
 
-/* Is that text already what is there? Nearly all rows are of one cluster. */
+/* Reuses the offset if the text is the same: nearly all rows are of one cluster. */
 static uint32_t add_again(struct table *t, uint32_t before, const char *text)
 {
 	if (text && !buf_error(&t->text) && strcmp(t->text.data + before, text) == 0)
@@ -140,7 +140,7 @@ static int compare(double a, double b)
 	return (a > b) - (a < b);
 }
 
-/* What is not known comes last, whichever way it goes. */
+/* Unknown values come last in either direction. */
 static int compare_values(const struct table *t, const struct table_key *x,
 			  const struct table_key *y)
 {
@@ -238,14 +238,14 @@ int table_add(struct table *t, const struct unit *u, struct err *err)
 	return 0;
 }
 
-/* A column as it is written: of those asked for, or of a provider. */
+/* A column to write: a requested one, or a provider's. */
 struct shown {
 	struct column_use use;
 	size_t cell;
 };
 #define SHOWN_MAX (COLUMNS_MAX + 4 * UNIT_PROVIDERS_MAX)
 
-/* Of the row-th in order */
+/* A cell of the row-th row in order */
 static const char *cell(const struct table *t, size_t row, size_t i)
 {
 	return t->text.data + t->cells[t->keys[row].row * stride(t) + i];
@@ -283,7 +283,8 @@ static size_t show(const struct table *t, struct shown *ret)
 						    &ret[n].use);
 				ret[n++].cell = t->columns->count + order[g];
 			}
-			/* asked for by name it is there, also where nothing is known */
+			/* a column requested by name is shown even if nothing is
+			 * known */
 			if (!t->provider_count && !t->style.drop_empty &&
 			    n < SHOWN_MAX) {
 				ret[n].use = *use;
@@ -298,7 +299,7 @@ static size_t show(const struct table *t, struct shown *ret)
 	return n;
 }
 
-/* How a state looks on a terminal; NULL: like the rest. */
+/* The colour of a state on a terminal; NULL: none. */
 static const char *color(const struct table *t, const struct shown *s, const char *text)
 {
 	if (!t->style.color || !*text || s->use.c->from != UNIT_STATE ||
@@ -324,7 +325,8 @@ static void write_fields(const struct table *t, const struct shown *s, size_t n,
 			 struct buf *out)
 {
 	for (size_t i = 0; t->style.header && i < n; i++) {
-		char title[sizeof(s[i].use.title)]; /* cut without a mark, as sacct */
+		char title[sizeof(
+			s[i].use.title)]; /* truncated without a mark, as in sacct */
 		(void)snprintf(title, sizeof(title), "%.*s", (int)s[i].use.width,
 			       s[i].use.title);
 		text_put_field(out, title, s[i].use.width, s[i].use.left);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Escaping. A job's name is whatever its owner liked, and an operator's terminal,
- * browser and spreadsheet are what it is shown in. */
+/* Escaping. A job's name is whatever its owner chose, and is shown in an operator's
+ * terminal, browser and spreadsheet. */
 #include "cli/cacct/text.h"
 
 #include <stdint.h>
@@ -120,7 +120,7 @@ static size_t columns(uint32_t c, bool ok)
 {
 	int w = ok ? wcwidth((wchar_t)c) : 1;
 
-	/* -1: a character that the C library of an ASCII locale does not know */
+	/* -1: a character unknown to the C library in an ASCII locale */
 	return w < 0 ? 1 : (size_t)w;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* From the API's JSON to what the columns show. The names are those of doc/api.md; a
- * server of the peer gives fewer of them, and then less is known. */
+/* From the API's JSON to the columns. Names are those of doc/api.md; the peer's server
+ * has fewer of them, and the rest is unknown. */
 #include "cli/cacct/unit.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 #include "lib/records/job.h"
 #include "lib/rfc3339.h"
 
-#define NUMBER_MAX 1e19 /* beyond it a number means nothing here */
+#define NUMBER_MAX 1e19 /* larger numbers are not meaningful here */
 
 static const struct {
 	enum unit_text to;
@@ -122,7 +122,7 @@ struct json_object *unit_json_at(struct json_object *o, const char *paths)
 	return NULL;
 }
 
-/* A number, or a text that is one: the peer writes some as texts. */
+/* A number, or a string with one: the peer writes some as strings. */
 static double number_of(struct json_object *o)
 {
 	double v;
@@ -236,13 +236,13 @@ static double requested_tres(const struct unit *u, const char *name)
 		       : NAN;
 }
 
-/* The share of something that stood idle; none where its use is not known. */
+/* The idle share of something; NAN if its use is unknown. */
 static double idle_share(double amount, double used_ratio)
 {
 	return used_ratio < 1 ? amount * (1 - used_ratio) : 0;
 }
 
-/* What a job asked for, and how long it waited and was let run. */
+/* What a job requested, how long it waited and its time limit. */
 static void read_request(struct unit *u, int64_t now)
 {
 	double *n = u->number;
@@ -265,7 +265,7 @@ static void read_request(struct unit *u, int64_t now)
 void unit_compare_use(struct unit *u)
 {
 	double *n = u->number, gpu_j = isnan(n[UNIT_GPU_J]) ? 0 : n[UNIT_GPU_J];
-	/* requests and allocations are of all nodes together, the peak is of one */
+	/* requests and allocations are over all nodes, the peak is on one */
 	double memory = n[UNIT_REQ_MEMORY_BYTES] > 0 ? n[UNIT_REQ_MEMORY_BYTES]
 						     : n[UNIT_MEMORY_BYTES];
 
@@ -282,7 +282,7 @@ void unit_compare_use(struct unit *u)
 				   idle_share(gpu_j, n[UNIT_GPU_RATIO]);
 }
 
-/* What follows from the rest where the API does not say it. */
+/* Derives values that the API does not have. */
 static void complete(struct unit *u, int64_t now)
 {
 	double *n = u->number;
@@ -294,19 +294,20 @@ static void complete(struct unit *u, int64_t now)
 		n[UNIT_ELAPSED_S] =
 			(is_time(n[UNIT_ENDED]) ? n[UNIT_ENDED] : (double)now) -
 			n[UNIT_STARTED];
-	/* as sacct: what it was suspended is no part of it */
+	/* as in sacct: without the time it was suspended */
 	if (n[UNIT_SUSPENDED_S] > 0)
 		n[UNIT_ELAPSED_S] -= n[UNIT_SUSPENDED_S];
 	if (n[UNIT_ELAPSED_S] < 0)
 		n[UNIT_ELAPSED_S] = 0;
 	if (isnan(n[UNIT_CPU_S]))
 		n[UNIT_CPU_S] = sum(n[UNIT_CPU_USER_S], n[UNIT_CPU_SYSTEM_S]);
-	/* as sacct: what nodes told of it may be behind */
+	/* as in sacct: the nodes' reports may be behind */
 	if (!isnan(n[UNIT_CPUS] * n[UNIT_ELAPSED_S]))
 		n[UNIT_CPU_ALLOC_S] = n[UNIT_CPUS] * n[UNIT_ELAPSED_S];
 	if (isnan(n[UNIT_CPU_RATIO]) && n[UNIT_CPU_ALLOC_S] > 0)
 		n[UNIT_CPU_RATIO] = n[UNIT_CPU_S] / n[UNIT_CPU_ALLOC_S];
-	/* only the peer's server has no other: these have the building's share */
+	/* only for the peer's server, which has no other: includes the building's
+	 * share */
 	if (isnan(n[UNIT_ENERGY_J]))
 		n[UNIT_ENERGY_J] = sum(n[UNIT_CPU_SIDE_J], n[UNIT_GPU_SIDE_J]);
 	if (isnan(n[UNIT_ENERGY_J]))
@@ -382,7 +383,7 @@ void unit_step_from_json(const struct unit *of, struct json_object *step, int64_
 	ret->is_step = true;
 	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
 		ret->text[kept[i]] = of->text[kept[i]];
-	ret->text[UNIT_USER] = NULL; /* as sacct leaves it */
+	ret->text[UNIT_USER] = NULL; /* empty as in sacct */
 	if (isnan(ret->number[UNIT_CPUS]))
 		ret->number[UNIT_CPUS] = unit_json_number(step, "cpus");
 	if (isnan(ret->number[UNIT_NODES]))
@@ -411,7 +412,7 @@ void unit_step_from_json(const struct unit *of, struct json_object *step, int64_
 		ret->text[UNIT_NAME] = name; /* batch, extern */
 }
 
-/* Slurm numbers those with names below 0, in this order. */
+/* Slurm gives named steps numbers below 0, in this order. */
 static double step_order(struct json_object *step)
 {
 	static const char *const names[] = {"extern", "batch", "interactive"};
@@ -473,7 +474,7 @@ double unit_modelled_joules(const struct unit *u)
 	char source[16];
 	double sum = 0;
 
-	/* the whole node's is all of it, as far as it is known */
+	/* the whole node's covers all of it, if known */
 	unit_energy_source(u, "host", source, sizeof(source));
 	if (!isnan(n[UNIT_HOST_J]))
 		return strcmp(source, "model") == 0 ? n[UNIT_HOST_J] : 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* sacct's time syntax. Written anew as a grammar of words: each word of the text is a
- * date, a time of day or a moment, and each of these may come once. Test:
- * test/unit/when_test.c compares with the parser in libslurm. */
+/* sacct's time syntax, written anew as a grammar of words: each word is a date, a time
+ * of day or a moment, and each of these may occur once. test/unit/when_test.c compares
+ * it with libslurm's parser. */
 #include "cli/cacct/when.h"
 
 #include <ctype.h>
@@ -12,11 +12,11 @@
 #include <strings.h>
 
 struct when {
-	const char *p; /* what is left */
+	const char *p; /* the rest */
 	struct tm now;
 	time_t now_s;
 	bool has_date, has_time;
-	int year, month, day; /* as in struct tm; year -1: not said */
+	int year, month, day; /* as in struct tm; year -1: not given */
 	int hour, minute, second;
 };
 
@@ -145,7 +145,7 @@ static void take_time(struct when *w, int hour, int minute, int second)
 	w->second = second;
 }
 
-/* What follows "now": nothing, or a sign, a count and a unit, up to the end. */
+/* What follows "now": nothing, or sign, count and unit, up to the end. */
 static int now_and(struct when *w, time_t *ret)
 {
 	static const struct {

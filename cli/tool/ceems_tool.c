@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* ceems_tool: an operator's helpers. One row of a table per subcommand. */
+/* ceems_tool: helpers for operators. One row of a table per subcommand. */
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
@@ -72,7 +72,7 @@ static const struct command commands[] = {
 };
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
-/* Of the commands that begin with that word, or of all. */
+/* Lists the commands that begin with that word, or all. */
 static void list(FILE *out, const char *word)
 {
 	size_t len = word ? strlen(word) : 0;
@@ -208,7 +208,7 @@ static int run_check_ring(int argc, char **argv)
 	return findings_end(&f);
 }
 
-/* How many of argv's words name the command, 0: another one. */
+/* How many of argv's words are the command's, 0: another command. */
 static int matches(const struct command *c, int argc, char **argv)
 {
 	const char *words = c->words;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Energy in sacct: what doc/acct_gather.md asks for, when the plugin is switched on. */
+/* Energy in sacct: checks what doc/acct_gather.md requires, if the plugin is switched
+ * on. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,7 @@ struct conf {
 	struct findings *f;
 };
 
-/* Absolute joules would be added again at each poll if another plugin is there too. */
+/* With another plugin absolute joules would be added again at each poll. */
 static void check_alone(const struct conf *k, const struct slurmconf_pair *p)
 {
 	if (strchr(p->value, ','))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Completion records: what doc/jobcomp.md asks for, when the plugin is switched on. The
- * spool is looked at where slurmctld runs; elsewhere there is none. */
+/* Completion records: checks what doc/jobcomp.md requires, if the plugin is switched
+ * on. The spool is checked where slurmctld runs; elsewhere there is none. */
 #include <errno.h>
 #include <pwd.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ static void complain(void *arg, const char *text)
 		"%s: %s (slurmctld leaves it out)", l->path, text);
 }
 
-/* The uid that slurmctld runs as; false: not known here. */
+/* The uid that slurmctld runs as; false: unknown here. */
 static bool slurm_user(const struct slurmconf *c, uid_t *ret)
 {
 	const struct slurmconf_pair *p = slurmconf_get(c, "SlurmUser");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* plugstack.conf: whether our plugin is loaded, in a way that cannot stop jobs, from a
- * file that this Slurm accepts. Format: spank(7). */
+/* plugstack.conf: checks that our plugin is loaded, cannot stop jobs, and that this
+ * Slurm accepts the file. Format: spank(7). */
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -14,7 +14,7 @@
 #include "lib/cleanup.h"
 #include "lib/fs.h"
 #include "lib/parse.h"
-/* what an argument may be is decided in one place, by what also runs in slurmstepd */
+/* arguments are parsed by the code that also runs in slurmstepd */
 #include "lib/plugin/spank_options.h"
 
 #define PLUGIN_NAME "spank_ceems.so"
@@ -107,8 +107,8 @@ static void check_version(const struct check_options *o, const char *path, bool 
 			a, b);
 }
 
-/* Where Slurm finds a plugin: an absolute name, or a name in PluginDir. NULL: nowhere.
- * The caller frees. */
+/* Where Slurm finds a plugin: an absolute path, or a name in PluginDir. NULL: not
+ * found. The caller frees. */
 static char *find_plugin(const struct check_options *o,
 			 const struct slurmconf *slurm_conf, const char *name)
 {
@@ -179,7 +179,7 @@ void check_plugin_file(const struct check_options *o,
 
 /* ---- lines ----------------------------------------------------------------------- */
 
-/* false: one is refused, which is said. */
+/* False: a word was refused and reported. */
 static bool check_words(struct stack *s, const char *where, char *const words[],
 			size_t count)
 {
@@ -249,7 +249,7 @@ static void follow(struct stack *s, const char *where, const char *path,
 			SLURMCONF_DEPTH_MAX);
 		return;
 	}
-	/* Slurm takes a pattern that matches nothing for no files */
+	/* to Slurm a pattern without matches means no files */
 	if (glob(full, 0, NULL, &g) == 0) {
 		for (size_t i = 0; i < g.gl_pathc; i++)
 			read_stack(s, g.gl_pathv[i], depth + 1);
@@ -290,7 +290,7 @@ static void read_line(struct stack *s, const char *path, unsigned line_no, char 
 	}
 }
 
-/* The file is the one that is about to be read as number s->files. */
+/* Whether the file to be read as number s->files was read before. */
 static bool seen_before(struct stack *s, const char *path)
 {
 	struct stat st;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The ring's health, by the same checks that the plugins make before they write. */
+/* The ring's health, by the checks that the plugins make before they write. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdint.h>

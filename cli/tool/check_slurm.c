@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* slurm.conf, cgroup.conf and job_container.conf: the lines that doc/slurm.md asks for,
- * and the ones that would make figures wrong without anybody noticing. */
+/* slurm.conf, cgroup.conf and job_container.conf: the lines that doc/slurm.md requires,
+ * and those that would silently make figures wrong. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static void good(const struct conf *k, const struct slurmconf_pair *p)
 		p->value);
 }
 
-/* key must name word: else the finding, with why it matters. */
+/* key must contain word; if not, reports it with the reason. */
 static void wants(const struct conf *k, enum level level, const char *key,
 		  const char *prefix, const char *word, const char *why,
 		  const char *todo)
@@ -70,7 +70,7 @@ static void check_tracking(const struct conf *k)
 		      "set PrologFlags=Contain");
 }
 
-/* Does the folder hide the ring (or the folder's other name, /var/run)? */
+/* Whether the folder hides the ring (or its other name, /var/run). */
 static bool hides(const char *dir, size_t len, const char *ring)
 {
 	while (len > 1 && dir[len - 1] == '/')
@@ -183,7 +183,7 @@ static void check_cgroup_conf(const struct conf *k, bool gpus)
 			"to another");
 }
 
-/* ---- what is where --------------------------------------------------------------- */
+/* ---- installed files ------------------------------------------------------------- */
 
 static const char *find_slurm_conf(const struct check_options *o)
 {

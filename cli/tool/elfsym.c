@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A small reader of one symbol's value. Everything in the file is checked against its
- * length before use: it may be anything. */
+/* Reads one symbol's value. Everything in the file is checked against its length before
+ * use: it may be anything. */
 #include "cli/tool/elfsym.h"
 
 #include <elf.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Templates with "#@ section" lines and @NAMES@. The formulas are in the templates,
- * where `promtool test rules` sees them; here is only what is chosen. */
+ * where `promtool test rules` tests them; the code only selects. */
 #include "cli/tool/prometheus.h"
 
 #include <errno.h>
@@ -10,8 +10,8 @@
 
 #include "lib/parse.h"
 
-/* The files themselves: no generated copy to keep. The path is from the root, where the
- * compiler runs. */
+/* The files themselves, so there is no generated copy. The path is relative to the
+ * root, where the compiler runs. */
 #define INCLUDE(name, file)                                                            \
 	__asm__(".pushsection .rodata,\"a\",%progbits\n" #name ":\n"                   \
 		".incbin \"" file "\"\n"                                               \
@@ -29,7 +29,7 @@ struct word {
 	const char *name, *value; /* "@PUE@" */
 };
 
-/* The text between "#@ NAME" and the next such line; NULL: there is none. */
+/* The text between "#@ NAME" and the next such line; NULL: none. */
 static const char *section(const char *text, const char *name, size_t *ret_len)
 {
 	const size_t len = strlen(name);

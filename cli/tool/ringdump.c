@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* ceems-ringdump: what is in a node's ring, as JSON lines, without taking anything out
- * of it. */
+/* ceems-ringdump: prints a node's ring as JSON lines without removing anything. */
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -48,15 +47,15 @@ static int write_out(struct buf *b)
 	return rc;
 }
 
-/* Prints from *pos on; stops at what is not published yet when it will be waited for.
- * Leaves the next position to look at in *pos. */
+/* Prints from *pos on; with wait it stops at what is not published yet. *pos becomes
+ * the next position. */
 static int dump(const struct ring *r, uint64_t *pos, bool wait, struct buf *b)
 {
 	uint64_t first, end;
 	struct ringview v;
 
 	ringview_range(r, &first, &end);
-	/* the bound is ours, not the file's: never more than the ring has slots */
+	/* never more positions than the ring has slots, whatever the file says */
 	if (*pos < first || *pos > end)
 		*pos = first;
 	for (; *pos != end; ++*pos) {

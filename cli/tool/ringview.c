@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reads a ring that others write: each slot is copied between two looks at its word,
- * and only a copy that nobody touched meanwhile is shown. */
+/* Reads a ring that others write: each slot is copied between two reads of its word,
+ * and shown only if nobody changed it meanwhile. */
 #include "cli/tool/ringview.h"
 
 #include <string.h>
@@ -65,7 +65,7 @@ void ringview_look(const struct ring *r, uint64_t pos, struct ringview *ret)
 		if (ret->state != RINGVIEW_PENDING && ret->state != RINGVIEW_CONSUMED)
 			return;
 		copy_record(slot, ret);
-		/* the copy is made before the second look */
+		/* copy before the second read */
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		if (__atomic_load_n(&slot->word, __ATOMIC_RELAXED) == word)
 			return;
@@ -98,7 +98,7 @@ static void put_number(struct buf *b, const char *name, uint64_t v)
 	buf_put_u64(b, v);
 }
 
-/* absent is what the number is when nobody has set it */
+/* absent: the number's value if it was not set */
 static void put_known(struct buf *b, const char *name, uint64_t v, uint64_t absent)
 {
 	if (v != absent)
@@ -182,7 +182,7 @@ static void put_cgroups(struct buf *b, const struct record *r)
 	buf_putc(b, '}');
 }
 
-/* What the job itself can forge stays apart from what it cannot. */
+/* What the job can forge is kept separate. */
 static void put_hints(struct buf *b, const struct record *r)
 {
 	size_t start = b->len;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* ceems_tool spool: looks into a spool without taking anything out. */
+/* ceems_tool spool: prints a spool without removing anything. */
 #include "cli/tool/spool.h"
 
 #include <stdbool.h>

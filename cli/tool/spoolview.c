@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What waits in a spool, for people and scripts. */
+/* The records in a spool, for people and scripts. */
 #include "cli/tool/spoolview.h"
 
 #include <string.h>
@@ -22,7 +22,7 @@ static void number(struct buf *b, const char *name, uint64_t v)
 	buf_put_u64(b, v);
 }
 
-/* Not when it is absent */
+/* Puts a number unless it is absent */
 static void id(struct buf *b, const char *name, uint32_t v)
 {
 	if (v != RECORD_NO_VAL)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* ceems_tool check config PROGRAM [FILE]: what that program itself says of its file;
- * and ceems_tool ring: the other program that does it. */
+/* ceems_tool check config PROGRAM [FILE]: runs that program's own check of its file;
+ * and ceems_tool ring, which runs ceems-ringdump. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ static const char *const programs[] = {"ceemsd", "ceems-courier", "ceems_aggrega
 				       "ceems_lb", "redfish_proxy"};
 #define PROGRAMS (sizeof(programs) / sizeof(programs[0]))
 
-/* Beside this program, or where an installation has it beside. */
+/* Beside this program, or in the installation's folder for it. */
 static int find(const char *name, char *ret, size_t size)
 {
 	static const char *const beside[] = {"", "../sbin/", "../bin/"};
@@ -39,7 +39,7 @@ static int find(const char *name, char *ret, size_t size)
 	return -ENOENT;
 }
 
-/* Its words, a finding for each line. */
+/* One finding per line of its output. */
 static void put_lines(struct findings *f, enum level level, const struct buf *text)
 {
 	const char *s = text->data;

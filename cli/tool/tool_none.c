@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* In place of tool_web.c and tool_servers.c where a library of theirs is not there. */
+/* Replaces tool_web.c and tool_servers.c if one of their libraries is missing. */
 #include "cli/tool/tool.h"
 
 static int none(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* ceems_tool prometheus rules|alerts|relabel|scrape-config: to stdout, to be looked at
+/* ceems_tool prometheus rules|alerts|relabel|scrape-config: to stdout, for review
  * before they go into Prometheus' configuration. */
 #include <errno.h>
 #include <getopt.h>

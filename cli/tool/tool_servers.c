@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* ceems_tool check api|lb: does the server answer, know who asks, and refuse whom it
- * must refuse? */
+/* ceems_tool check api|lb: whether the server answers, knows who asks, and refuses whom
+ * it must refuse. */
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -23,13 +23,13 @@ enum { OPT_URL = 256, OPT_CONFIG, OPT_AROUND };
 
 #define STALE_S 900u
 
-/* Servers that nobody should reach but the load balancer. */
+/* Servers that only the load balancer should be able to reach. */
 struct around {
 	const char *urls[AROUND_MAX];
 	size_t count;
 };
 
-/* around: NULL where there is no such option */
+/* around: NULL if there is no such option */
 static int read_site(int argc, char **argv, struct site *site, const char **ret_url,
 		     struct around *around)
 {
@@ -62,7 +62,7 @@ static int read_site(int argc, char **argv, struct site *site, const char **ret_
 	return 0;
 }
 
-/* The same server, asked without any proof of who asks. */
+/* The same server without credentials. */
 static struct api_site stranger(const struct api_site *server)
 {
 	return (struct api_site){.url = server->url,
@@ -71,7 +71,7 @@ static struct api_site stranger(const struct api_site *server)
 				 .nobody = true};
 }
 
-/* For everybody: probes ask for it. */
+/* /health is open: probes use it. */
 static void check_health(const struct api_site *server, struct findings *f)
 {
 	const struct api_site nobody = stranger(server);
@@ -90,7 +90,7 @@ static void check_health(const struct api_site *server, struct findings *f)
 			(clock_boottime_ns() - t0) / NSEC_PER_MSEC);
 }
 
-/* The same question without any proof of who asks must be refused. */
+/* The same request without credentials must be refused. */
 static void check_stranger(const struct api_site *server, const char *target,
 			   struct findings *f)
 {
@@ -148,7 +148,7 @@ static void check_identity(struct api *api, const char *target, const char *what
 	check_as_of(o, f);
 }
 
-/* From where we are: a server that answers us answers every user of this host. */
+/* From here: a server that answers us answers every user of this host. */
 static void check_around(const char *url, struct findings *f)
 {
 	static const char *const targets[] = {"/api/v1/labels", "/ready"};

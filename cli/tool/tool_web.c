@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* ceems_tool config create-web-config, check web-config: the file that every server of
- * ours takes with --web.config.file. */
+/* ceems_tool config create-web-config, check web-config: the file for --web.config.file
+ * of all our servers. */
 #include <crypt.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 #include "lib/secret.h"
 
 #define PASSWORD_LEN 24
-#define BCRYPT_COST 10 /* about 50 ms a check, once per client and process */
+#define BCRYPT_COST 10 /* about 50 ms per check, once per client and process */
 #define HOSTS_MAX 32
 
 enum {
@@ -45,7 +45,7 @@ struct wish {
 	uint64_t validity_ms;
 };
 
-/* Letters and digits alone, each as likely as the other. */
+/* Letters and digits, uniformly distributed. */
 static int make_password(char ret[PASSWORD_LEN + 1])
 {
 	static const char set[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -79,7 +79,7 @@ static int put_user(const struct wish *w, char password[PASSWORD_LEN + 1],
 	if (!hash)
 		return err_set(err, -EIO, "bcrypt failed");
 	buf_puts(out, "basic_auth_users:\n  ");
-	buf_put_json(out, w->user, strlen(w->user)); /* a YAML string as well */
+	buf_put_json(out, w->user, strlen(w->user)); /* valid as a YAML string too */
 	buf_printf(out, ": \"%s\"\n", hash);
 	return buf_error(out);
 }
@@ -93,7 +93,7 @@ static int write_one(int dir, const struct wish *w, const char *name,
 		return err_set(err, -EEXIST,
 			       "%s/%s exists already (--force overwrites it)", w->dir,
 			       name);
-	/* over a packaged file: its service reads this one by the group of that one */
+	/* replacing a packaged file keeps its group, by which the service reads it */
 	bool kept = fstatat(dir, name, &old, AT_SYMLINK_NOFOLLOW) == 0 &&
 		    S_ISREG(old.st_mode);
 	int rc = fs_write_atomic_at(dir, name, text->data, text->len, mode, err);
@@ -222,7 +222,7 @@ int tool_create_web_config(int argc, char **argv)
 	printf("%s/%s is for --web.config.file\n", w.dir, w.file);
 	if (w.tls)
 		printf("%s/server.crt is what clients verify the server with\n", w.dir);
-	if (w.auth) /* only its hash is kept */
+	if (w.auth) /* only its hash is stored */
 		printf("user: %s\npassword: %s\n", w.user, password);
 	return 0;
 }
