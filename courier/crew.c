@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A thread for each task: what waits for a server waits alone. */
+/* A thread for each task, so that each waits for its server alone. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ struct crew_seat {
 	void *state;
 	pthread_t thread;
 	bool has_thread;
-	unsigned failures; /* in a row */
+	unsigned failures; /* consecutive */
 	int said_rc;
 	bool said_any;
 	struct log_repeat log;
@@ -31,7 +31,7 @@ struct crew_seat {
 struct crew {
 	struct courier *courier;
 	pthread_mutex_t mutex;
-	pthread_cond_t wake; /* at the end */
+	pthread_cond_t wake; /* for the end */
 	struct crew_seat *seats;
 	size_t count;
 };
@@ -53,7 +53,7 @@ static void say(struct crew_seat *t, int rc, const struct err *err, uint64_t wai
 	t->said_rc = rc;
 }
 
-/* Milliseconds until the next call */
+/* Milliseconds until the next poll */
 static uint64_t wait_of(const struct crew_seat *t)
 {
 	uint64_t period_ms = t->state ? t->task->period_ms(t->state) : REOPEN_MS;
@@ -65,7 +65,7 @@ static uint64_t wait_of(const struct crew_seat *t)
 	return period_ms << shift < longest ? period_ms << shift : longest;
 }
 
-/* Opens the task if it is not, then polls it. */
+/* Opens the task if needed, then polls it. */
 static int work(struct crew_seat *t, struct err *err)
 {
 	int rc = 0;
@@ -90,7 +90,8 @@ static void *thread_main(void *arg)
 		say(t, rc, &err, wait_ms);
 		if (c->options.once)
 			break;
-		/* from before the poll: a slow server does not stretch the period */
+		/* from before the poll, so that a slow server does not stretch the
+		 * period */
 		uint64_t took_ms =
 			(clock_read_ns(CLOCK_MONOTONIC) - start) / NSEC_PER_MSEC;
 		struct timespec next =
@@ -106,7 +107,7 @@ static void *thread_main(void *arg)
 	return NULL;
 }
 
-/* Does the task have anything to do? Then it gets a thread, open or not. */
+/* Gives the task a thread, open or not, if it has anything to do. */
 static int hire(struct crew *w, const struct task *task, pthread_attr_t *attr,
 		struct err *err)
 {

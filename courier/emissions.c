@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The tasks that ask providers of emission factors, one each, so that none waits for
- * another: when, how long to leave one alone that fails, and what ceemsd is told. */
+ * another: when to ask, how long to back off, and what ceemsd is sent. */
 #include "lib/emissions/emissions.h"
 
 #include <errno.h>
@@ -23,9 +23,9 @@ struct emissions_task {
 	struct emissions_config config;
 	struct http_client *client;
 	void *state;
-	unsigned failures; /* in a row */
-	uint64_t wait_s;   /* until the next look */
-	uint64_t spread_s; /* so that the nodes of a cluster do not ask all at once */
+	unsigned failures; /* consecutive */
+	uint64_t wait_s;   /* until the next poll */
+	uint64_t spread_s; /* so that a cluster's nodes do not ask all at once */
 	struct log_repeat partial;
 };
 
@@ -89,7 +89,8 @@ static int emissions_open(struct courier *c, const struct emissions_provider *p,
 		return -ENODEV;
 	configure(&config, o);
 	if (p->configured(&config, &why) < 0) {
-		/* that a site has no account is no news, unless it was asked for */
+		/* that a site has no account matters only if the provider was
+		 * requested */
 		log_at(asked ? LOG_WARNING : LOG_INFO, "%s: %s: off", name, why.text);
 		return -ENODEV;
 	}
@@ -141,7 +142,7 @@ static int tell(struct emissions_task *t, const struct emission_set *s, struct e
 	return 0;
 }
 
-/* Twice as long after each failure in a row; never sooner than the server asks. */
+/* Doubles after each consecutive failure; never sooner than the server asks. */
 static uint64_t next_look(const struct emissions_task *t, uint64_t retry_after_s)
 {
 	unsigned shift = t->failures < 8 ? t->failures - 1 : 7;

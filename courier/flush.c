@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* --flush: what is in the spool goes out before the machine does, or is counted. A node
- * without a disk of its own forgets the rest. */
+/* --flush: sends what is in the spool before the machine goes down, and counts the
+ * rest, which a diskless node loses. */
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -29,7 +29,7 @@ struct flush {
 	struct err why;
 };
 
-/* Records of one spool that no aggregator has; -1: that is not known. */
+/* Records of one spool that no aggregator has; -1: unknown. */
 static int64_t count_spool(const char *folder)
 {
 	struct spool_reader *r = NULL;
@@ -88,7 +88,7 @@ static void *send_all(void *arg)
 	return NULL;
 }
 
-/* The spool is that of ceemsd, whose configuration is read. */
+/* The spool is ceemsd's, whose configuration is read. */
 static int choose_spool(struct options *o)
 {
 	const char *folder = *o->reports_spool ? o->reports_spool : SPOOL_DEFAULT;
@@ -128,7 +128,7 @@ enum program_status courier_flush(struct courier *c, const struct task *ship)
 	struct timespec end = wait_in(c->options.flush_timeout_ms);
 	pthread_t thread;
 
-	c->options.once = true; /* nothing waits for its moment */
+	c->options.once = true; /* sends at once */
 	if (c->options.aggregator_urls.count == 0) {
 		printf("ceems-courier: no --aggregator.url, nothing is sent\n");
 		return PROGRAM_OK;
@@ -140,7 +140,7 @@ enum program_status courier_flush(struct courier *c, const struct task *ship)
 	}
 	int64_t before = count_left(c);
 	if (wait_join(thread, &end) != 0) {
-		atomic_store(&c->stop, true); /* requests in flight too */
+		atomic_store(&c->stop, true); /* ends running requests too */
 		end = wait_in(CLOSE_MS);
 		if (wait_join(thread, &end) != 0) {
 			printf("ceems-courier: a server hangs; %" PRId64

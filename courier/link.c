@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* To ceemsd, or to a person who looks. */
+/* Messages to ceemsd, or to a person with --print. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -54,7 +54,7 @@ void courier_send(struct courier *c, struct courier_head *m, enum courier_kind k
 	struct err err;
 
 	courier_msg_head(m, kind, name, count, bytes);
-	/* what we would not accept we do not send */
+	/* never send what we would not accept */
 	if (courier_msg_check(m, bytes, &err) < 0) {
 		log_error("%s: %s, not sent", name, err.text);
 		return;

@@ -32,8 +32,8 @@ static void find_hostname(struct courier *c)
 		(void)snprintf(c->hostname, sizeof(c->hostname), "localhost");
 }
 
-/* A node daemon is spared when memory runs out; what talks to servers need not be. Not
- * possible once the process is not dumpable. */
+/* The node daemon is protected from the OOM killer; a process that talks to servers
+ * need not be. Not possible once the process is not dumpable. */
 static void take_usual_oom_score(void)
 {
 	char text[16] = "";
@@ -70,8 +70,8 @@ static void say_hello(struct courier *c)
 	courier_send(c, &m.head, COURIER_HELLO, "ceems-courier", 0, sizeof(m));
 }
 
-/* Until ceemsd goes; alone, until a signal comes. A signal to all of a service's
- * processes is for ceemsd, which then lets us go. */
+/* Until ceemsd ends; alone, until a signal. A signal to all of a service's processes is
+ * for ceemsd, which then ends us. */
 static void wait_for_end(const struct courier *c, int signals)
 {
 	struct pollfd p[2] = {{.fd = signals, .events = POLLIN},
@@ -81,7 +81,7 @@ static void wait_for_end(const struct courier *c, int signals)
 		struct signalfd_siginfo si;
 		if (poll(p, 2, -1) < 0 && errno != EINTR)
 			return;
-		if (p[1].revents) /* ceemsd never speaks: it is gone */
+		if (p[1].revents) /* ceemsd sends nothing: it is gone */
 			return;
 		if (p[0].revents && read(signals, &si, sizeof(si)) == sizeof(si) &&
 		    si.ssi_signo != SIGHUP && c->link < 0)
@@ -89,7 +89,7 @@ static void wait_for_end(const struct courier *c, int signals)
 	}
 }
 
-/* Opening a task reads its files and asks nobody. */
+/* Opening a task reads its files and contacts nobody. */
 static enum program_status check_config(struct courier *c)
 {
 	enum program_status status = PROGRAM_OK;
@@ -108,7 +108,8 @@ static enum program_status check_config(struct courier *c)
 	const struct conf_list *spools = &c->options.ship_spools;
 	for (size_t i = 0; i < spools->count; i++) {
 		struct err err = {""};
-		/* ceemsd's comes with its first report: no mistake, but perhaps one */
+		/* ceemsd creates it with its first report, so this need not be a
+		 * mistake */
 		if (ship_spool_check(spools->items[i], &err) < 0)
 			fprintf(stderr, "ceems-courier: warning: %s\n", err.text);
 	}
@@ -172,10 +173,10 @@ int main(int argc, char *argv[])
 		    &warnings);
 	if (c.options.link_fd)
 		take_usual_oom_score();
-	/* it holds passwords: no core, no reading by others of the same user */
+	/* it holds passwords: no core file, no access by the user's other processes */
 	(void)prctl(PR_SET_DUMPABLE, 0);
 	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	/* ceemsd's filter holds for its child */
+	/* ceemsd's filter applies to its child */
 	if (!c.options.link_fd && !c.options.check_config)
 		(void)service_filter_calls(c.options.seccomp);
 	find_hostname(&c);

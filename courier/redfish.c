@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Power of the node from its BMC. Which resource of a chassis tells it is found out
- * once and kept, so that a look costs one request per chassis. */
+/* The node's power from its BMC. Which resource of a chassis has it is discovered once
+ * and kept, so that a poll costs one request per chassis. */
 #include <errno.h>
 #include <json-c/json.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #define CHASSIS_MAX 16u
 #define PATHS_MAX 16u /* power supplies, or sensors */
 #define SENSORS_TRIED 64u
-#define FINE_DIGITS 3u /* of kWh: a step is 3.6 kJ, some seconds of a node */
+#define FINE_DIGITS 3u /* decimals of kWh: a step is 3.6 kJ, some seconds of a node */
 #define REDISCOVER_NS (300 * NSEC_PER_SEC)
 
 typedef bool (*reader_f)(struct json_object *o, struct redfish_reading *ret);
@@ -23,13 +23,13 @@ typedef bool (*reader_f)(struct json_object *o, struct redfish_reading *ret);
 struct seat {
 	struct redfish_chassis chassis;
 	char self[REDFISH_PATH_BYTES];
-	bool counts; /* for the host */
+	bool counts; /* counts for the host */
 	reader_f read;
-	char paths[PATHS_MAX][REDFISH_PATH_BYTES]; /* asked each time, summed */
+	char paths[PATHS_MAX][REDFISH_PATH_BYTES]; /* requested each time, and summed */
 	size_t path_count;
 	struct redfish_reading last;
 	uint64_t power_ns, energy_ns; /* when they were measured */
-	bool fine;                    /* energy moves in steps that are small enough */
+	bool fine;                    /* energy has enough resolution */
 };
 
 struct redfish {
@@ -74,7 +74,7 @@ static int open_bmc(struct redfish *r, struct err *err)
 	if (rc < 0)
 		return rc;
 	const char *address = o->redfish_bmc_address ? o->redfish_bmc_address : "";
-	/* a proxy that is not told which BMC is meant takes the node's own */
+	/* a proxy without a named BMC uses the node's own */
 	if (r->config.hostname || *address || !r->config.external_url)
 		rc = redfish_config_url(&r->config, r->courier->hostname, address, &url,
 					err);
@@ -106,16 +106,15 @@ static int redfish_open(struct courier *c, void **ret_state, struct err *err)
 	return 0;
 }
 
-/* ---- what there is --------------------------------------------------------------- */
+/* ---- discovery ------------------------------------------------------------------- */
 
-/* A resource that is not there or not understood is no failure of the whole; what comes
- * of the network is. */
+/* A missing or malformed resource is not a failure of the whole; a network error is. */
 static bool is_absence(int rc)
 {
 	return rc == -ENOENT || rc == -EBADMSG || rc == -EIO;
 }
 
-/* Does this path give a reading? Then it is added to what is asked. 1, 0 or failure. */
+/* Adds this path if it gives a reading: 1, 0 or failure. */
 static int try_path(struct redfish *r, struct seat *s, reader_f read, const char *path,
 		    struct err *err)
 {
@@ -179,7 +178,7 @@ static bool read_total(struct json_object *o, struct redfish_reading *ret)
 	return redfish_json_sensor_is_total(o) && redfish_json_sensor(o, ret);
 }
 
-/* One sensor: that of the whole chassis */
+/* A single sensor: that of the whole chassis */
 static int try_sensors(struct redfish *r, struct seat *s, struct err *err)
 {
 	auto_redfish_json struct json_object *list = NULL;
@@ -192,7 +191,7 @@ static int try_sensors(struct redfish *r, struct seat *s, struct err *err)
 		return is_absence(rc) ? 0 : rc;
 	size_t n = redfish_json_members(list), tried = 0;
 	for (size_t i = 0; i < n && tried < SENSORS_TRIED; i++) {
-		/* hundreds of temperatures are not asked for */
+		/* do not request hundreds of temperatures */
 		if (!redfish_json_member(list, i, path) || !strcasestr(path, "power"))
 			continue;
 		tried++;
@@ -256,9 +255,8 @@ static const struct seat *around(const struct redfish *r, const struct seat *s)
 	return NULL;
 }
 
-/* Nothing may count twice: where chassis hold a system, only those count; of chassis
- * within each other the outer one that counts; what is named in the file goes before.
- */
+/* Nothing may count twice: if chassis contain a system, only those count; of nested
+ * chassis the outer one that counts; those named in the file take precedence. */
 static void choose_counting(struct redfish *r)
 {
 	bool any_system = false;
@@ -310,9 +308,10 @@ static int discover(struct redfish *r, struct err *err)
 	return 0;
 }
 
-/* ---- a look ---------------------------------------------------------------------- */
+/* ---- polling --------------------------------------------------------------------- */
 
-/* All that belongs to the chassis, or nothing: a missing supply is no lower power. */
+/* Everything of the chassis or nothing: a missing supply must not look like lower
+ * power. */
 static int look(struct redfish *r, struct seat *s, struct err *err)
 {
 	struct redfish_reading sum = {0};
@@ -368,7 +367,7 @@ static void put_seat(struct out *out, const struct seat *s)
 	put(out, s, COURIER_POWER_AVG, s->last.avg_uw, s->power_ns, false);
 }
 
-/* Also what was not read this time, with its old time: it ages where it is shown. */
+/* Includes values that could not be read, with their old time, so that they age. */
 static void publish(struct redfish *r, uint64_t asked_ns)
 {
 	static const size_t bytes =
@@ -401,11 +400,11 @@ static int redfish_poll(void *state, struct err *err)
 		if (one < 0)
 			failed = one;
 		if (one < 0 && !is_absence(one) && one != -ENODATA)
-			rc = one; /* the BMC does not answer: nor will it the next */
+			rc = one; /* the BMC does not answer: do not ask it again */
 	}
 	if (rc == 0)
 		publish(r, now_ns);
-	/* A resource went away: look again what there is, now and then. */
+	/* A resource is gone: rediscover from time to time. */
 	if (rc == 0 && failed && now_ns >= r->rediscover_ns) {
 		r->rediscover_ns = now_ns + REDISCOVER_NS;
 		r->found = false;

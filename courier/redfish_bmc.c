@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Sessions of Redfish (DSP0266, 13.3): few BMCs have room for more than a handful, so
- * one is kept as long as it lasts and given back at the end. */
+/* Redfish sessions (DSP0266, 13.3): few BMCs have room for more than a handful, so one
+ * is kept as long as it lasts and deleted at the end. */
 #include "courier/redfish_bmc.h"
 
 #include <errno.h>
@@ -23,15 +23,15 @@
 #define HOLD_LOGIN_NS (30 * NSEC_PER_SEC) /* accounts get locked */
 #define HOLD_NS (2 * NSEC_PER_SEC)
 #define HOLD_MAX_NS (900 * NSEC_PER_SEC)
-#define FIXED_HEADERS 5u /* the most of ours beside those configured */
+#define FIXED_HEADERS 5u /* limit of ours, besides the configured ones */
 
 struct redfish_bmc {
 	const struct redfish_config *config;
-	struct http_client *client, *parting; /* the second knows no stop */
+	struct http_client *client, *parting; /* the second ignores stop */
 	struct http_auth auth;
 	bool has_auth;
-	char *target; /* of the BMC, owned; NULL: a proxy knows it */
-	char *base;   /* whom we ask: external_url or target, owned, without / */
+	char *target; /* the BMC's, owned; NULL: a proxy knows it */
+	char *base; /* whom we ask: external_url or target, owned, without trailing / */
 	uint64_t interval_ms;
 	char token[REDFISH_TOKEN_BYTES]; /* "": not logged in */
 	char session[REDFISH_PATH_BYTES];
@@ -40,7 +40,7 @@ struct redfish_bmc {
 	struct http_response answer;
 };
 
-/* Of whom we ask first: the BMC itself, or the proxy before it. */
+/* For the first server: the BMC itself, or the proxy before it. */
 static void choose_auth(struct redfish_bmc *b)
 {
 	const struct redfish_config *c = b->config;
@@ -116,7 +116,8 @@ int redfish_bmc_new(const struct redfish_config *config, const char *url,
 	return 0;
 }
 
-/* Headers of a request: ours, then the configured. Values of files are read anew. */
+/* Headers of a request: ours, then the configured ones. Files are read again each
+ * time. */
 static size_t fill_headers(const struct redfish_bmc *b, bool is_post,
 			   struct http_header *h, struct buf *secrets)
 {
@@ -124,7 +125,7 @@ static size_t fill_headers(const struct redfish_bmc *b, bool is_post,
 	size_t n = 0;
 
 	h[n++] = (struct http_header){"Accept", "application/json"};
-	/* which BMC is meant, for redfish_proxy */
+	/* tells redfish_proxy which BMC is meant */
 	if (b->target)
 		h[n++] = (struct http_header){"X-Redfish-Url", b->target};
 	if (is_post)
@@ -136,7 +137,7 @@ static size_t fill_headers(const struct redfish_bmc *b, bool is_post,
 		if (c->headers[i].file) {
 			struct err err;
 			if (http_secret_read(c->headers[i].file, &secrets[i], &err) < 0)
-				continue; /* the server will say what it misses */
+				continue; /* the server will say what is missing */
 			value = secrets[i].data;
 		}
 		if (value)
@@ -166,7 +167,7 @@ static int ask(struct redfish_bmc *b, struct http_client *client,
 		.body_len = body ? body->len : 0,
 		.auth = b->has_auth ? &b->auth : NULL,
 	};
-	/* which node asks, for redfish_proxy */
+	/* tells redfish_proxy which node asks */
 	int rc = b->config->munge ? munge_request_write_node(NULL, b->config->munge,
 							     http_method_name(method),
 							     url, r.body, r.body_len,
@@ -182,7 +183,7 @@ static int ask(struct redfish_bmc *b, struct http_client *client,
 	return rc;
 }
 
-/* Holds off for first_ns, then twice as long each time. */
+/* Backs off for first_ns, then twice as long each time. */
 static int refused(struct redfish_bmc *b, const char *what, uint64_t first_ns,
 		   struct err *err)
 {
@@ -213,7 +214,7 @@ static int status_error(const struct redfish_bmc *b, struct err *err)
 		       "%s: status %u", b->answer.url, status);
 }
 
-/* Where sessions are made: the root says it, and may be read by anyone. */
+/* The path of the sessions: it is in the service root, which everybody may read. */
 static int find_sessions(struct redfish_bmc *b, char sessions[REDFISH_PATH_BYTES],
 			 char service[REDFISH_PATH_BYTES], struct err *err)
 {
@@ -236,7 +237,7 @@ static int find_sessions(struct redfish_bmc *b, char sessions[REDFISH_PATH_BYTES
 	return 0;
 }
 
-/* The path in "Location", which may be a whole URL */
+/* The path in "Location", which may be a full URL */
 static void take_location(struct redfish_bmc *b)
 {
 	const char *at = http_client_header(b->client, "Location");
@@ -252,7 +253,7 @@ static void take_location(struct redfish_bmc *b)
 		redfish_json_self(o, b->session);
 }
 
-/* Once: a session that ends between two questions costs a login each time. */
+/* Warns once: a session that ends between two polls costs a login each time. */
 static void look_at_timeout(struct redfish_bmc *b, const char *service)
 {
 	auto_redfish_json struct json_object *o = NULL;
@@ -337,7 +338,7 @@ int redfish_bmc_get(struct redfish_bmc *b, const char *path, struct json_object 
 						    NSEC_PER_SEC));
 	int rc = get_once(b, path, &fresh, err);
 	if (rc == 0 && b->answer.status == 401 && wants_session(b)) {
-		forget_session(b); /* it was ended there */
+		forget_session(b); /* the BMC has ended it */
 		if (!fresh)
 			rc = get_once(b, path, &fresh, err);
 	}
@@ -360,7 +361,7 @@ void redfish_bmc_free(struct redfish_bmc *b)
 
 	if (!b)
 		return;
-	http_client_free(b->client); /* a BMC may have room for one connection */
+	http_client_free(b->client); /* a BMC may have room for a single connection */
 	if (*b->token && *b->session &&
 	    ask(b, b->parting, HTTP_DELETE, b->session, NULL, &err) < 0)
 		log_warn("redfish: the session stays until the BMC ends it: %s",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The Redfish file: who may have written and read it, its variables, and the BMC's URL
- * that follows from it. */
+/* The Redfish file: its permissions, its variables, and the BMC's URL derived from
+ * it. */
 #include "courier/redfish_config.h"
 
 #include <errno.h>
@@ -75,7 +75,7 @@ static int replace(char **at, const char *value)
 	return 0;
 }
 
-/* Of the environment, as CEEMS has it: they win */
+/* From the environment, as in CEEMS, which takes precedence */
 static int take_environment(struct redfish_config *c)
 {
 	const char *user = getenv("REDFISH_WEB_USERNAME");
@@ -96,7 +96,7 @@ static int check_file(const char *file, const struct stat *st, bool has_secret,
 {
 	if (has_secret)
 		return secret_check(file, st, err);
-	/* it says to whom the password is sent */
+	/* the file decides who gets the password */
 	if ((st->st_uid != 0 && st->st_uid != geteuid()) || (st->st_mode & 0022))
 		return err_set(err, -EPERM,
 			       "%s: others could write it, refused (chmod %04o, owner "
@@ -140,7 +140,7 @@ int redfish_config_load(const char *file, bool expand_env, struct redfish_config
 	return 0;
 }
 
-/* Every "{hostname}" of the name */
+/* Replaces every "{hostname}" in the name */
 static void put_name(struct buf *b, const char *name, const char *hostname)
 {
 	static const char mark[] = "{hostname}";
@@ -198,7 +198,7 @@ int redfish_config_url(const struct redfish_config *c, const char *hostname,
 	buf_done(&name);
 	if (rc == 0)
 		rc = http_url_check(b.data, err);
-	/* a name that holds more than a name */
+	/* contains more than a name */
 	if (rc == 0 && strpbrk(b.data + 8, "/?#@\\"))
 		rc = err_set(err, -EINVAL, "%s: not the name of a host", c->hostname);
 	if (rc < 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The Redfish file: CEEMS' keys, each taken or refused by name. */
+/* The Redfish file: CEEMS' keys, each accepted or refused by name. */
 #include "courier/redfish_config.h"
 
 #include <errno.h>
@@ -18,10 +18,10 @@ struct reader {
 	struct yaml_walk walk;
 	struct redfish_config *c;
 	bool has_section;
-	size_t header; /* being read */
+	size_t header; /* the one being parsed */
 };
 
-/* Where a key's text goes */
+/* Destination of a key's text */
 struct place {
 	const char *key;
 	size_t off;
@@ -40,7 +40,7 @@ struct place {
 		key_, offsetof(struct redfish_config, member_), 0, 1                   \
 	}
 
-/* As Prometheus does: relative to the folder of the file */
+/* As in Prometheus: relative to the file's folder */
 static char *beside(const char *file, const char *path)
 {
 	const char *slash = strrchr(file, '/');
@@ -114,7 +114,7 @@ static int on_port(void *arg, const char *key, yaml_node_t *v)
 	return rc;
 }
 
-/* A number is milliseconds, as CEEMS has it; "5s" is taken too. */
+/* A number is milliseconds, as in CEEMS; "5s" is accepted too. */
 static int on_timeout(void *arg, const char *key, yaml_node_t *v)
 {
 	struct reader *r = arg;
@@ -143,13 +143,13 @@ static int on_flag(void *arg, const char *key, yaml_node_t *v)
 	if (strcmp(key, "use_session_token") == 0)
 		r->c->use_session_token = value;
 	else if (strcmp(key, "insecure_skip_verify") == 0)
-		r->c->insecure |= value; /* of the section, or of tls_config */
+		r->c->insecure |= value; /* from the section, or from tls_config */
 	else if (strcmp(key, "follow_redirects") == 0)
 		r->c->follow_redirects = value;
 	else if (strcmp(key, "proxy_from_environment") == 0 && value &&
 		 !r->c->proxy_url)
 		r->c->proxy_url = strdup("env");
-	return 0; /* enable_http2: HTTP/1.1 is what BMCs speak */
+	return 0; /* enable_http2: BMCs speak HTTP/1.1 */
 }
 
 static int on_chassis_item(void *arg, const char *key, yaml_node_t *v)
@@ -280,7 +280,7 @@ static int on_header_item(void *arg, const char *key, yaml_node_t *v)
 	bool is_file = strcmp(key, "files") == 0;
 	c->has_secret |= strcmp(key, "secrets") == 0;
 	char *value = is_file ? beside(r->walk.file, text) : strdup(text);
-	/* the first value takes the place that holds the name */
+	/* the first value goes to the place with the name */
 	if (n == r->header || c->headers[r->header].value ||
 	    c->headers[r->header].file) {
 		c->headers[n].name = strdup(name);
@@ -301,7 +301,7 @@ static int on_header_values(void *arg, const char *key, yaml_node_t *v)
 			      on_header_item);
 }
 
-/* Names of headers are keys, so they are walked here. */
+/* Header names are keys, so they are walked here. */
 static int on_headers(void *arg, const char *key, yaml_node_t *v)
 {
 	static const struct yaml_key keys[] = {{"values", on_header_values},
@@ -386,7 +386,7 @@ static int on_root(void *arg, yaml_node_t *root)
 	return rc;
 }
 
-/* What no single key can say */
+/* Checks across keys */
 static int check(const struct redfish_config *c, const char *file, struct err *err)
 {
 	bool basic = c->auth_user != NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Redfish resources: names and types from the schemas, and from what BMCs make of them.
- */
+/* Parses Redfish resources: names and types from the schemas, and what BMCs make of
+ * them. */
 #include "courier/redfish_json.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include "lib/buf.h"
 #include "lib/http/json.h"
 
-#define WATTS_MAX 100000.0 /* of a node; more is an error of the BMC */
+#define WATTS_MAX 100000.0 /* of a node; more is a BMC's error */
 #define KWH_MAX 4000000.0  /* 2^64 microjoules are 5.1 million kWh */
 #define UJ_PER_KWH 3.6e12
 #define CONTROLS_MAX 64u
@@ -44,7 +44,7 @@ static struct json_object *member(struct json_object *o, const char *name,
 	return v;
 }
 
-/* NULL where it is none or holds a NUL */
+/* NULL: not a text, or it contains a NUL */
 static const char *text_of(struct json_object *o, const char *name)
 {
 	struct json_object *v = member(o, name, json_type_string);
@@ -55,7 +55,7 @@ static const char *text_of(struct json_object *o, const char *name)
 	return strlen(s) == (size_t)json_object_get_string_len(v) ? s : NULL;
 }
 
-/* 0 where it is no number within ]0, max] */
+/* 0: not a number within ]0, max] */
 static double number_of(struct json_object *o, const char *name, double max)
 {
 	struct json_object *v = NULL;
@@ -135,7 +135,7 @@ uint64_t redfish_json_session_timeout_s(struct json_object *o)
 	return (uint64_t)number_of(o, "SessionTimeout", 1e9);
 }
 
-/* A label value: valid UTF-8 without controls */
+/* A label value: valid UTF-8 without control characters */
 static bool is_id(const char *s)
 {
 	size_t n = strnlen(s, REDFISH_ID_BYTES), step = 1;
@@ -170,7 +170,7 @@ int redfish_json_chassis(struct json_object *o, struct redfish_chassis *ret,
 	return 0;
 }
 
-/* Digits behind the point, as the BMC wrote them: json-c keeps a double's text */
+/* Decimals, as the BMC wrote them: json-c keeps a double's text */
 static unsigned digits_of(struct json_object *o, const char *name)
 {
 	struct json_object *v = member(o, name, json_type_double);
@@ -247,7 +247,7 @@ bool redfish_json_sensor_is_total(struct json_object *o)
 	return context && strcmp(context, "Chassis") == 0;
 }
 
-/* Processors, memory and the like: their power is in that of the machine */
+/* Processors, memory and the like: the machine's power includes them */
 static bool is_part(struct json_object *control)
 {
 	static const char *const wholes[] = {"Chassis",     "SystemBoard",

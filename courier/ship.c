@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The task that empties spools into an aggregator: what is sent when, what a refusal
- * means, and what is told about it. */
+/* The task that empties spools into an aggregator: what is sent when, the meaning of
+ * refusals, and metrics. */
 #include "courier/ship.h"
 
 #include <errno.h>
@@ -12,12 +12,12 @@
 
 #include "lib/clock.h"
 
-#define LOOK_MS 1000u /* how often the spools are looked into */
+#define LOOK_MS 1000u /* how often spools are checked */
 #define RETURN_NS (300 * NSEC_PER_SEC)
 #define SUMMARY_NS (300 * NSEC_PER_SEC)
-#define BATCHES_MAX 64u /* of a spool at a time, then the next spool */
-/* So many records in a row that an aggregator does not take: rather it than they. Then
- * each further one waits. */
+#define BATCHES_MAX 64u /* of one spool at a time, then the next spool */
+/* If an aggregator refuses so many consecutive records, it is rather the aggregator's
+ * fault: further ones wait. */
 #define ASIDE_ROW_MAX 16u
 
 struct ship {
@@ -109,14 +109,14 @@ static void say_refused(struct ship *t, const struct ship_spool *s,
 	for (uint32_t i = 0; i < a->reason_count; i++) {
 		uint32_t k = a->reasons[i].index;
 		uint32_t at = k ? s->entries[k - 1].end : BATCH_MAGIC_BYTES;
-		/* behind its length; its first byte is its type */
+		/* after its length; its first byte is its type */
 		log_warn("ship: record %" PRIu64 " (type %u) is refused: %s",
 			 s->entries[k].seq, (unsigned char)s->batch.plain.data[at + 4],
 			 a->reasons[i].text);
 	}
 }
 
-/* One after the other until one answers so that there is nothing to ask others. */
+/* Tries them in turn until an answer makes further attempts pointless. */
 static int ask_all(struct ship *t, const struct ship_spool *s, uint32_t n,
 		   struct ship_answer *ret, struct err *err)
 {
@@ -150,8 +150,8 @@ static int ask_all(struct ship *t, const struct ship_spool *s, uint32_t n,
 	return rc;
 }
 
-/* Sends the first records of the batch, fewer where so many are not taken. 0: some have
- * been dealt with; else nobody takes them now. */
+/* Sends the first records of the batch, or fewer if so many are not accepted. 0: some
+ * have been handled; else nobody accepts them now. */
 static int send_some(struct ship *t, struct ship_spool *s, struct err *err)
 {
 	struct ship_answer a = {.verdict = SHIP_HALVE};
@@ -161,7 +161,7 @@ static int send_some(struct ship *t, struct ship_spool *s, struct err *err)
 		n = s->limit;
 	int rc = ask_all(t, s, n, &a, err);
 	if (rc == -E2BIG)
-		rc = 0; /* as if it had been told so */
+		rc = 0; /* as if the server had said so */
 	if (rc < 0)
 		return rc;
 	uint64_t now_ns = clock_boottime_ns();
@@ -205,7 +205,7 @@ static uint64_t random_u64(void)
 	return r;
 }
 
-/* What ceemsd exports; alone it stands in the log now and then. */
+/* Sends metrics to ceemsd; without it, logs them from time to time. */
 static void tell(struct ship *t)
 {
 	struct courier_shipping m = t->totals;
@@ -244,7 +244,7 @@ static int ship_poll(void *state, struct err *err)
 		if (rc < 0)
 			return rc;
 	}
-	/* the servers are the same for all spools: after one failure all wait */
+	/* all spools use the same servers: after a failure all wait */
 	for (size_t i = 0; i < t->spool_count && rc == 0; i++)
 		rc = drain(t, &t->spools[i], err);
 	t->failures = rc < 0 ? t->failures + 1 : 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What an aggregator answered, or who took its place: a record is given up on the word
- * of an aggregator only, never on that of a proxy's error page. */
+/* The answer of an aggregator, or of something in its place: records are given up only
+ * on the word of an aggregator, never of a proxy's error page. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -52,7 +52,7 @@ static int number_of(struct json_object *j, const char *key, uint32_t max,
 	return 0;
 }
 
-/* *ret_head: how many of the head are refused. Those are the first of the list. */
+/* *ret_head: refused records of the head, which come first in the list. */
 static int read_refused(struct json_object *list, uint32_t head, uint32_t count,
 			uint32_t *ret_head, struct ship_answer *ret)
 {
@@ -100,7 +100,7 @@ static int read_success(struct json_object *j, uint32_t head, uint32_t count,
 		return -EBADMSG;
 	uint32_t of_head = 0, all = 0;
 	int rc = read_refused(refused, head, count, &of_head, ret);
-	/* the list may be shorter than what it is a list of */
+	/* the list may be incomplete */
 	if (rc == 0 && number_of(data, "refused_count", head + count, &all) == 0 &&
 	    all > of_head && all - of_head > ret->refused)
 		ret->refused = all - of_head;

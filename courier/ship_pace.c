@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* When a node sends, and to whom: arithmetic alone, so that tests need no clock. */
+/* When a node sends, and to which server: pure arithmetic, so that tests need no
+ * clock. */
 #include "courier/ship.h"
 
 #define WAIT_FIRST_MS 1000u
@@ -37,7 +38,7 @@ uint64_t ship_wait_ms(unsigned failures, uint32_t retry_after_s, uint64_t random
 		retry_after_s = SHIP_RETRY_AFTER_MAX_S;
 	least_ms = retry_after_s * 1000ull;
 	most = most < SHIP_WAIT_MAX_MS ? most : SHIP_WAIT_MAX_MS;
-	/* what a server asks of all is spread as well */
+	/* a delay requested by the server is spread as well */
 	return WAIT_LEAST_MS + least_ms + random % (most - WAIT_LEAST_MS + 1);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One POST to an aggregator, and the proof of who sends it. */
+/* One POST to an aggregator, and the sender's authentication. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "lib/records/tlv.h"
 #include "lib/secret.h"
 
-#define WHOLE_KEPT ((size_t)128 << 10) /* memory kept between two POSTs */
+#define WHOLE_KEPT ((size_t)128 << 10) /* memory kept between POSTs */
 
 enum proof { PROOF_MUNGE, PROOF_TOKEN, PROOF_CERTIFICATE };
 
@@ -29,7 +29,7 @@ struct ship_post {
 	uint64_t bytes;
 };
 
-/* A token is for whoever reads it. */
+/* A token must not be sent where others can read it. */
 static bool is_safe_for_tokens(const char *url)
 {
 	static const char *const local[] = {"http://127.0.0.1", "http://[::1]",
@@ -149,7 +149,7 @@ void ship_post_free(struct ship_post *p)
 	free(p);
 }
 
-/* A credential for this body and server alone, good once and for a minute. */
+/* A credential for this body and server only, valid once and for a minute. */
 static int make_credential(const struct ship_post *p, size_t i, struct buf *ret,
 			   struct err *err)
 {
@@ -157,7 +157,7 @@ static int make_credential(const struct ship_post *p, size_t i, struct buf *ret,
 				   p->packed.len, ret, err);
 }
 
-/* The batch with our clocks of this moment at its head, packed */
+/* The batch, with our present clocks at its head, compressed */
 static int pack_with_clock(struct ship_post *p, const char *plain, size_t len)
 {
 	unsigned char record[REPORT_CLOCK_BYTES_MAX], head[4];
@@ -207,7 +207,7 @@ int ship_post_do(struct ship_post *p, size_t i, const void *plain, size_t len,
 	static const struct http_header headers[] = {
 		{"Content-Type", BATCH_TYPE},
 		{"Content-Encoding", BATCH_ENCODING},
-		/* ten thousand nodes are not ten thousand open connections */
+		/* ten thousand nodes must not be ten thousand open connections */
 		{"Connection", "close"},
 	};
 	auto_buf struct buf credential = BUF_INIT;

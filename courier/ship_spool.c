@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One spool: what has been read of it and not yet told, in the form in which it is
- * told. Acknowledging may fail (a full disk); that costs a second telling after a
- * restart, never a record. */
+/* One spool: records read but not yet sent, in the form for sending. Acknowledging may
+ * fail (a full disk); that costs a repetition after a restart, never a record. */
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -19,12 +18,13 @@
 #define PLAIN_MAX                                                                      \
 	(((size_t)2 << 20) - 64)     /* with its NUL just under a power of two         \
 				      */
-#define IDLE_MAX ((size_t)128 << 10) /* memory kept when there is nothing to do */
+#define IDLE_MAX ((size_t)128 << 10) /* memory kept when idle */
 #define ENTRIES_FIRST 64u
 
 static int add_entry(struct ship_spool *s, const struct spool_record *r)
 {
-	if (s->batch.count == BATCH_RECORDS_MAX - 1) /* our clocks are one more */
+	if (s->batch.count ==
+	    BATCH_RECORDS_MAX - 1) /* our clocks are one more record */
 		return -E2BIG;
 	if (s->batch.count == s->room) {
 		size_t room = s->room ? 2 * s->room : ENTRIES_FIRST;
@@ -50,10 +50,10 @@ static bool is_urgent(const struct spool_record *r)
 	       (r->len && *(const unsigned char *)r->data == JOB_RECORD_TYPE);
 }
 
-/* Into the batch, else where it waits for the next one. */
+/* Adds it to the batch, or keeps it for the next one. */
 static int take(struct ship_spool *s, const struct spool_record *r, uint64_t now_ns)
 {
-	int rc = r->len ? add_entry(s, r) : 0; /* an empty one says nothing */
+	int rc = r->len ? add_entry(s, r) : 0; /* an empty one has no meaning */
 
 	if (rc == -E2BIG) {
 		buf_reset(&s->left_over);
@@ -103,7 +103,7 @@ static int open_reader(struct ship_spool *s, uint64_t now_ns)
 	int rc = spool_reader_open(s->folder, &s->reader, &err);
 
 	if (rc == -ENOENT && ship_spool_check(s->folder, &err) == 0)
-		return rc; /* nothing was ever written into it */
+		return rc; /* nothing has been written to it yet */
 	if (rc < 0 && log_repeat_due(&s->open_log, now_ns))
 		log_warn("ship: %s, nothing is sent from it", err.text);
 	if (rc == 0 && log_repeat_over(&s->open_log))
@@ -118,7 +118,7 @@ static void begin(struct ship_spool *s)
 	s->has_begun = true;
 }
 
-/* What did not fit the last batch is the first of this one. */
+/* What did not fit the last batch comes first in this one. */
 static int take_left_over(struct ship_spool *s, uint64_t now_ns)
 {
 	struct spool_record r = s->left;
@@ -136,8 +136,8 @@ static int take_left_over(struct ship_spool *s, uint64_t now_ns)
 	return 0;
 }
 
-/* A folder that was removed has nothing more to say, another of its name may have.
- * What was read of it is sent first. */
+/* A removed folder has nothing more, but another of its name may. Records already read
+ * are sent first. */
 static void leave_removed(struct ship_spool *s)
 {
 	if (!s->reader || s->batch.count || s->left_over.len ||
@@ -169,7 +169,8 @@ void ship_spool_fill(struct ship_spool *s, uint64_t now_ns)
 	if (rc < 0 && log_repeat_due(&s->open_log, now_ns))
 		log_warn("ship: %s: %s", s->folder,
 			 err.text[0] ? err.text : strerror(-rc));
-	/* what was given is not given again: begin anew after what was told */
+	/* the reader does not return records twice: start again after the acknowledged
+	 * ones */
 	if (rc < 0 && given)
 		ship_spool_done(s);
 }
@@ -213,7 +214,7 @@ void ship_spool_told(struct ship_spool *s, uint32_t n, uint64_t now_ns)
 	write_down(s, now_ns);
 }
 
-/* Appends the record as a batch holds it, to a file that is one. */
+/* Appends the record, in a batch's format, to a file. */
 static int keep_aside(const struct ship_spool *s, const char *record, size_t len)
 {
 	auto_buf struct buf b = BUF_INIT;
