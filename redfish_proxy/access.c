@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who reads what of which BMC. Nothing here waits, allocates per request or remembers a
- * request: a client cannot change what another one gets. */
+/* Who may read what from which BMC. Nothing here blocks, allocates per request or
+ * remembers a request: a client cannot change what another one gets. */
 #include "redfish_proxy/access.h"
 
 #include <errno.h>
@@ -38,7 +38,7 @@ static uint64_t hash(const void *key, size_t len)
 	return h ^ h >> 32;
 }
 
-/* The slot of the key, or the free one where it would be. */
+/* The slot of the key, or for it. */
 static struct slot *find(const struct table *t, const void *key, size_t len)
 {
 	for (size_t i = hash(key, len);; i++) {
@@ -126,7 +126,7 @@ void access_free(struct access *a)
 	free(a);
 }
 
-/* Who a request is from, once that is known: a name, or an address. */
+/* The identified client: a name, or an address. */
 struct client {
 	char node[256]; /* lower case; "": known by address */
 	bool has_addr;
@@ -142,7 +142,7 @@ static bool in_ranges(const struct netrange *list, size_t n, const struct netadd
 	return false;
 }
 
-/* A name as nodes are listed; false: it is no host's name. */
+/* A node's name in lower case; false: not a host name. */
 static bool take_name(const char *name, char ret[256])
 {
 	size_t n = strnlen(name, 256);
@@ -186,7 +186,7 @@ static enum access_verdict by_munge(const struct access *a,
 	const struct config_target *t = by_node(a, ret->node);
 	if (!a->c->munge_check_origin || !t || !t->addr_count)
 		return ACCESS_GRANTED;
-	/* a node may speak for itself only */
+	/* a node may identify itself only */
 	for (size_t i = 0; i < t->addr_count; i++) {
 		if (netaddr_equal(&t->addrs[i], &f->munge_origin))
 			return ACCESS_GRANTED;
@@ -194,7 +194,7 @@ static enum access_verdict by_munge(const struct access *a,
 	return ACCESS_BAD_CREDENTIAL;
 }
 
-/* The first name that is listed, else the first that is a host's. */
+/* The first listed name, else the first host name. */
 static enum access_verdict by_tls(const struct access *a, const struct access_facts *f,
 				  struct client *ret)
 {
@@ -212,7 +212,7 @@ static enum access_verdict by_tls(const struct access *a, const struct access_fa
 	return *first ? ACCESS_GRANTED : ACCESS_BAD_CREDENTIAL;
 }
 
-/* Headers count only from a proxy that the operator trusts to set them. */
+/* Headers count only from trusted proxies. */
 static enum access_verdict by_address(const struct access *a,
 				      const struct access_facts *f, struct client *ret)
 {
@@ -257,11 +257,11 @@ static bool own_target(const struct access *a, const struct client *who,
 		memcpy(ret_url, t->url, strlen(t->url) + 1);
 		return true;
 	}
-	/* an address has no name: the DNS is not asked who somebody is */
+	/* the DNS is not asked who an address is */
 	if (who->has_addr || !a->c->target_url ||
 	    url_of_node(a->c->target_url, who->node, ret_url) < 0)
 		return false;
-	/* what is listed belongs to those who are listed there */
+	/* a listed target belongs to the clients listed there */
 	return !find(&a->urls, ret_url, strlen(ret_url))->target;
 }
 
@@ -284,7 +284,7 @@ static enum access_verdict choose(const struct access *a, const struct access_fa
 	char named[URL_BYTES_MAX];
 	bool own = own_target(a, who, &ret->target, ret->url);
 
-	/* it gets its own BMC, whatever it thinks that is called */
+	/* it gets its own BMC, whatever it calls that */
 	if (own && a->c->ignore_redfish_url && !may_name(a, who))
 		return ACCESS_GRANTED;
 	if (f->redfish_urls > 1)
@@ -302,7 +302,7 @@ static enum access_verdict choose(const struct access *a, const struct access_fa
 	return ACCESS_GRANTED;
 }
 
-/* For the log: whom we know, else where it came from. */
+/* For the log: the identified client, else its address. */
 static void say_who(const struct access_facts *f, const struct client *who, char *ret,
 		    size_t size)
 {
@@ -325,7 +325,7 @@ void access_decide(const struct access *a, const struct access_facts *f,
 	*ret = (struct access_decision){.verdict = ACCESS_UNIDENTIFIED};
 	enum access_verdict id = identify(a, f, &who);
 	if (id != ACCESS_GRANTED)
-		who = (struct client){0}; /* what it said of itself is nothing */
+		who = (struct client){0}; /* its own claims do not count */
 	say_who(f, &who, ret->who, sizeof(ret->who));
 	if (path_clean(f->target, ret->path) < 0) {
 		ret->path[0] = '\0';

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Asks one BMC and judges what it says. Only a 200 with JSON is passed on as it is; of
- * all else the client learns a status and a sentence of ours, never a header or a text
- * of the BMC. */
+/* Asks a BMC and judges its answer. Only a 200 with JSON is passed on unchanged;
+ * otherwise the client gets a status and a text of ours, never a header or text of the
+ * BMC. */
 #include "redfish_proxy/bmc.h"
 
 #include <errno.h>
@@ -73,7 +73,7 @@ bool bmc_take_token(struct bmc *b, const struct config_limits *l, uint64_t now_n
 {
 	uint64_t most = l->burst * TOKEN, us = (now_ns - b->tokens_ns) / 1000;
 
-	/* so many microseconds fill it from empty */
+	/* enough microseconds to fill it from empty */
 	if (us >= most / l->rate)
 		b->tokens_us = most;
 	else

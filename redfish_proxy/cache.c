@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A hash table with chains and one list in the order of use. What is under way is in
- * the table but not in the list, so that it cannot be thrown out. */
+/* A hash table with chains, and a list in order of use. Entries being requested are in
+ * the table but not in the list, so that they are not evicted. */
 #include "redfish_proxy/cache.h"
 
 #include <pthread.h>
@@ -12,7 +12,7 @@
 
 struct cache_entry {
 	struct cache_entry *chain;
-	struct cache_entry *prev, *next; /* in the list, when there is a reply */
+	struct cache_entry *prev, *next; /* in the list, if there is a reply */
 	struct reply *reply;
 	uint64_t until_ns;
 	struct cache_waiter *waiting;
@@ -84,7 +84,7 @@ static size_t cost(const struct cache_entry *e)
 	       (e->reply ? sizeof(*e->reply) + e->reply->body.cap : 0);
 }
 
-/* Out of the list: it is under way, or goes. */
+/* Removes it from the list: it is being requested, or will be freed. */
 static void unlist(struct cache *c, struct cache_entry *e)
 {
 	if (!e->reply)
@@ -171,7 +171,7 @@ enum cache_said cache_ask(struct cache *c, const char *url, const char *path,
 	if (e && !e->reply)
 		said = CACHE_WAITS;
 	else if (e)
-		unlist(c, e); /* over: asked anew */
+		unlist(c, e); /* expired: request it again */
 	else
 		e = add(c, h, url, path);
 	if (e) {
@@ -204,7 +204,7 @@ void cache_fill(struct cache *c, struct cache_entry *e, struct reply *reply,
 		drop(c, c->list.next);
 	pthread_mutex_unlock(&c->mutex);
 	while (w) {
-		/* it may be gone as soon as it is told */
+		/* it may be freed as soon as it is notified */
 		struct cache_waiter *next = w->next;
 		w->done(w->arg, reply_ref(reply));
 		w = next;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The configuration file key by key. What the peer takes and would be a hole or does
- * nothing here is refused, or noted, by name. */
+/* Parses the configuration file key by key. Keys of the peer that would be a security
+ * hole, or have no effect here, are refused or noted by name. */
 #include "redfish_proxy/config.h"
 
 #include <errno.h>
@@ -227,7 +227,7 @@ static int on_named_one(void *arg, const char *key, yaml_node_t *v)
 	rc = add_range(p, text, &p->c->named_ranges, &p->c->named_range_count);
 	if (rc != -EINVAL)
 		return rc;
-	/* "10.0.0.300" is no host either */
+	/* "10.0.0.300" is not a host either */
 	if (strspn(text, "0123456789./:") == strlen(text) || strchr(text, ':'))
 		return yaml_walk_fail(&p->w, v, "not an address, range or node", text);
 	return add_name(p, key, v, &p->c->named_nodes, &p->c->named_node_count);
@@ -436,7 +436,7 @@ int config_load(const char *file, bool expand, struct config *ret, struct err *e
 				  &c, err);
 	if (rc != 0)
 		return rc;
-	/* who can write it decides who reads which BMC, secrets or not */
+	/* whoever can write it decides who reads which BMC, even without secrets */
 	if (*file && (st.st_mode & 0022))
 		rc = err_set(err, -EPERM,
 			     "%s: can be written by others than its owner (mode %04o), "

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How a BMC is talked to: the part of the configuration that follows Prometheus' HTTP
- * client, limits, and what must fit together. */
+/* HTTP client settings for BMCs, in the style of Prometheus' HTTP client; limits; and
+ * consistency. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -205,7 +205,7 @@ struct limit {
 static const struct limit limits[] = {
 	LIMIT("cache", cache_ms, 'd', 1000, 0, 3600000),
 	LIMIT("error_cache", error_cache_ms, 'd', 5000, 0, 3600000),
-	/* the web server gives up on a request after 60 s, and one may take two */
+	/* the web server gives up on a request after 60 s, and one may need two */
 	LIMIT("timeout", timeout_ms, 'd', 10000, 100, 30000),
 	LIMIT("connect_timeout", connect_timeout_ms, 'd', 3000, 100, 30000),
 	LIMIT("body", body_bytes, 'b', 1 << 20, 1024, 64 << 20),
@@ -296,7 +296,7 @@ static int check_tls(struct config_parser *p, const struct config_tls *t,
 		       p->w.file, where);
 }
 
-/* A target without a URL is the template's. */
+/* A target without a URL uses the template. */
 static int check_target(struct config_parser *p, struct config_target *t)
 {
 	char url[URL_BYTES_MAX], where[64];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* redfish_proxy: lets nodes that do not reach the network of the BMCs read their own.
- * Exit status 2: the command line or a configuration is wrong; 1: it could not start.
- */
+/* redfish_proxy: lets nodes without access to the BMCs' network read their own BMC.
+ * Exit status 2: the command line or a configuration is wrong; 1: it could not
+ * start. */
 #include <stdio.h>
 #include <unistd.h>
 

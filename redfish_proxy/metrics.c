@@ -30,7 +30,7 @@ static void put_requests(struct metrics *m, struct prom *out)
 	static const char *const limits[] = {"queue", "rate", "tables"};
 
 	for (unsigned i = 0; i < 6; i++) {
-		if (i != 1 && i != 3) /* which we never answer */
+		if (i != 1 && i != 3) /* statuses that we never send */
 			put(out, &requests, "code", classes[i],
 			    atomic_load(&m->requests[i]));
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The peer's flags with its spellings and variables, and what every program here has.
- */
+/* The peer's flags, in its spellings and with its variables, and the options that all
+ * programs here have. */
 #include "redfish_proxy/options.h"
 
 #include "lib/service_options.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Paths of Redfish resources. What two readers could take for two things (dot
- * segments, escapes of escapes, separators of other systems) is refused rather than
- * resolved: no BMC needs it, and BMCs differ in how they read it. */
+/* Paths of Redfish resources. Anything ambiguous (dot segments, double escapes,
+ * separators of other systems) is refused rather than resolved: no BMC needs it, and
+ * BMCs differ in how they read it. */
 #include "redfish_proxy/path.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ static int hex(char c)
 	return -1;
 }
 
-/* May it be part of a resource's name? '/' is none: an escaped one would be another
+/* Whether it may be in a resource's name. '/' may not: escaped, it would be another
  * path than it looks. */
 static bool is_name(int c)
 {
@@ -40,7 +40,7 @@ static bool is_name(int c)
 	       (c >= '0' && c <= '9') || (c && strchr("-._~:@()+,= #", c));
 }
 
-/* One character, decoded, and how long it was; 0: refused. */
+/* One decoded character, and its length in the text; 0: refused. */
 static size_t take(const char *p, int *ret)
 {
 	if (*p != '%') {
@@ -55,7 +55,7 @@ static size_t take(const char *p, int *ret)
 	return 3;
 }
 
-/* The segment that ends here: its length and whether all of it are dots. */
+/* Checks the segment that ends here: its length, and whether it is all dots. */
 static bool good_segment(size_t len, bool dots, bool last)
 {
 	if (len == 0)
@@ -103,7 +103,7 @@ int path_clean(const char *target, char *ret)
 }
 
 /* POSIX has no \d, \s, \b or (?:...); glibc takes some of them for plain letters, which
- * would allow something else than was meant. Back references may cost any time. */
+ * would allow something unintended. Back references may take any amount of time. */
 static bool is_posix(const char *pattern)
 {
 	for (const char *p = pattern; *p; p++) {
@@ -142,7 +142,7 @@ int path_allow_add(struct path_allow *a, const char *pattern, struct err *err)
 	return 0;
 }
 
-/* The leftmost and longest match is the whole path if any match is. */
+/* If any match is the whole path, then the leftmost longest one is. */
 bool path_allowed(const struct path_allow *a, const char *path)
 {
 	regoff_t len = (regoff_t)strlen(path);

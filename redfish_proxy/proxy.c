@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A request is looked at by the web server's thread, which must not wait: it sleeps
- * while MUNGE or a BMC is asked, and is looked at again when that is there. */
+/* A request is handled on the web server's thread, which must not block: it sleeps
+ * while MUNGE or a BMC is asked, and is handled again when there is an answer. */
 #include "redfish_proxy/proxy.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@
 
 struct proxy {
 	struct proxy_params params;
-	pthread_mutex_t mutex; /* of the three below */
+	pthread_mutex_t mutex; /* protects the three below */
 	struct site *site, *retired;
 	struct log_repeat refused[ACCESS_VERDICTS];
 	struct metrics metrics;
@@ -42,7 +42,7 @@ struct ask {
 	struct tls_name *names;
 	struct munge_job munge;
 	char munge_node[256];
-	struct err why_not; /* of a credential that does not hold */
+	struct err why_not; /* why the credential was refused */
 	struct cache_waiter waiter;
 	struct reply *reply;
 	char age[24];
@@ -95,7 +95,7 @@ static void on_reply(void *arg, struct reply *reply)
 	web_wake(a->r);
 }
 
-/* Whether the request sleeps now until MUNGE has spoken. */
+/* Whether the request now sleeps until MUNGE has answered. */
 static bool ask_munge(struct ask *a)
 {
 	unsigned n = web_header_count(a->r, REDFISH_MUNGE_HEADER);
@@ -204,7 +204,7 @@ static void answer(struct ask *a)
 		reply_unref(reply);
 		return;
 	}
-	/* a reading that was cached is as old as this says */
+	/* the age of a cached reading */
 	snprintf(a->age, sizeof(a->age), "%llu",
 		 (unsigned long long)(age_ns / NSEC_PER_SEC));
 	web_add_header(a->r, "Age", a->age);
@@ -230,7 +230,7 @@ static void ask_bmc(struct ask *a, const struct access_decision *d)
 	web_sleep(a->r);
 	switch (cache_ask(a->site->cache, d->url, d->path, now_ns, &a->waiter,
 			  &a->reply, &entry)) {
-	case CACHE_HIT: /* it came this moment */
+	case CACHE_HIT: /* it has just arrived */
 		atomic_fetch_add(&m->hits, 1);
 		web_wake(a->r);
 		break;
@@ -249,7 +249,7 @@ static void ask_bmc(struct ask *a, const struct access_decision *d)
 	}
 }
 
-/* An address is what a client that proves nothing counts as anyway. */
+/* Addresses do not count: clients without proof are counted by address anyway. */
 static bool has_proof(const struct access_facts *f)
 {
 	return f->munge == ACCESS_MUNGE_GOOD || f->name_count;
@@ -274,7 +274,7 @@ static void begin(struct proxy *p, struct web_request *r)
 	struct ask *a = *web_state(r) = calloc(1, sizeof(*a));
 
 	if (!a)
-		return; /* which closes the connection */
+		return; /* closes the connection */
 	a->p = p;
 	a->r = r;
 	a->site = site_get(p);
@@ -448,7 +448,7 @@ void proxy_free(struct proxy *p)
 	free(p);
 }
 
-/* They are read only when they are needed. */
+/* They are otherwise read only when needed. */
 static int check_files(const struct proxy *p, const struct site *s, struct err *err)
 {
 	auto_buf struct buf files = BUF_INIT;

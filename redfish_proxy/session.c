@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Redfish sessions. A 401 is answered by one new login and one repetition, never more:
- * a BMC that refuses what it has just granted would be asked for ever. */
+/* Redfish sessions. After a 401 there is one new login and one retry, never more: a BMC
+ * that refuses what it has just granted would be asked for ever. */
 #include "redfish_proxy/session.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ struct session {
 	enum redfish_login login;
 	const struct http_auth *auth;
 	char token[REDFISH_TOKEN_BYTES]; /* "": not signed in */
-	char location[URL_MAX];          /* of the session, as a URL; "": unknown */
+	char location[URL_MAX];          /* the session's, as a URL; "": unknown */
 	uint64_t next_login_ns;
 	unsigned pause_times;
 	struct http_response scratch;
@@ -66,8 +66,8 @@ void session_free(struct session *s)
 	free(s);
 }
 
-/* The session's own address: a path, or a URL of the same BMC. Anything else is not
- * asked to delete it. */
+/* The session's own address: a path, or a URL of the same BMC. Any other address is not
+ * used to delete it. */
 static void take_location(struct session *s)
 {
 	const char *at = http_client_header(s->client, "Location");
@@ -91,14 +91,14 @@ static int take_token(struct session *s, struct err *err)
 	return 0;
 }
 
-/* What the answer to a login means. */
+/* Interprets the answer to a login. */
 static int judge_login(struct session *s, struct err *err)
 {
 	unsigned status = s->scratch.status;
 
 	if (status == 200 || status == 201)
 		return take_token(s, err);
-	/* 400 is what some BMCs say to a wrong password */
+	/* some BMCs send 400 for a wrong password */
 	if (status == 400 || status == 401 || status == 403)
 		return err_set(err, -EACCES, "%s: login refused with status %u",
 			       s->base, status);
@@ -184,7 +184,7 @@ int session_get(struct session *s, const char *path, struct http_response *ret,
 		return err_set(err, -ENOMEM, "out of memory");
 	if (s->login == REDFISH_AUTH) {
 		rc = may_sign_in(s, err);
-		fresh = true; /* each request is a login */
+		fresh = true; /* each request authenticates */
 	} else if (s->login == REDFISH_SESSION && !*s->token) {
 		rc = sign_in(s, ret_logins, err);
 		fresh = true;
@@ -192,7 +192,7 @@ int session_get(struct session *s, const char *path, struct http_response *ret,
 	if (rc == 0)
 		rc = ask(s, url, ret, err);
 	if (rc == 0 && ret->status == 401 && *s->token && !fresh) {
-		/* the BMC has restarted, or the session was idle for too long */
+		/* the BMC has restarted, or the session has timed out */
 		rc = sign_in(s, ret_logins, err);
 		fresh = true;
 		if (rc == 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a configuration becomes. */
+/* Builds a site from a configuration. */
 #include "redfish_proxy/site.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The BMCs. One mutex for tables and queues, which are short work; talking to a BMC is
- * done without it. */
+/* The BMCs. One mutex protects tables and queues and is held briefly; it is not held
+ * while talking to a BMC. */
 #include "redfish_proxy/target.h"
 
 #include <errno.h>
@@ -15,13 +15,13 @@
 #include "redfish_proxy/bmc.h"
 #include "redfish_proxy/session.h"
 
-#define IDLE_NS (120 * NSEC_PER_SEC) /* a connection is kept for so long */
+#define IDLE_NS (120 * NSEC_PER_SEC) /* how long an idle connection is kept */
 #define BACKOFF_SHIFT_MAX 4          /* 16 times limits.error_cache */
 #define STACK_BYTES (1u << 20)
 #define LOGOUT_MS 1000u
 #define LOGOUT_ALL_NS (3 * NSEC_PER_SEC)
 #define SWEEP_MAX 1024
-#define QUEUE UINT64_MAX /* it is not refused */
+#define QUEUE UINT64_MAX /* not refused */
 
 struct targets {
 	const struct config *config;
@@ -32,7 +32,7 @@ struct targets {
 	pthread_t *threads;
 	size_t thread_count;
 	bool stopping;
-	atomic_bool abort; /* requests under way end within a second */
+	atomic_bool abort; /* ends running requests within a second */
 	struct bmc **table;
 	size_t mask, max, known;
 	struct bmc *run_first, **run_last;
@@ -69,7 +69,7 @@ static bool is_idle(const struct bmc *b)
 	return !b->first && !b->running && !b->runnable;
 }
 
-/* Its sessions are for a thread to sign out. */
+/* Hands its sessions to a thread for signing out. */
 static void leave(struct targets *t, struct bmc *b)
 {
 	while (b->idle) {
@@ -94,7 +94,7 @@ static void forget(struct targets *t, struct bmc *b)
 	bmc_free(b);
 }
 
-/* Room for one more: the one that was not used for longest, of those without work. */
+/* Makes room for one more by dropping the least recently used one without work. */
 static bool make_room(struct targets *t)
 {
 	struct bmc *b = t->list.next;
@@ -150,20 +150,20 @@ static void make_runnable(struct targets *t, struct bmc *b)
 static void fill(struct targets *t, struct cache_entry *e, struct reply *reply,
 		 uint64_t until_ns)
 {
-	/* even without memory somebody must be told */
+	/* an answer that needs no memory */
 	static struct reply none = {.refs = 1, .status = 503, .type = REPLY_TEXT};
 
 	cache_fill(t->cache, e, reply ? reply : &none, reply ? until_ns : 0);
 	reply_unref(reply);
 }
 
-/* With the mutex. A reply: the request goes no further. */
+/* Mutex held. Returns a reply if the request goes no further. */
 static struct reply *refuse(struct targets *t, struct bmc *b, uint64_t now_ns,
 			    uint64_t *ret_until)
 {
 	const struct config_limits *l = &t->config->limits;
 
-	*ret_until = 0; /* also when there is no memory for the reply */
+	*ret_until = 0; /* also if there is no memory for the reply */
 	if (!b || t->stopping || b->queued >= l->queue) {
 		atomic_fetch_add(&t->metrics->limited[b ? LIMIT_QUEUE : LIMIT_TABLES],
 				 1);
@@ -208,7 +208,7 @@ void targets_submit(struct targets *t, const char *url,
 	fill(t, entry, reply, until);
 }
 
-/* With the mutex. After a failure that speaks of the BMC, not of one path. */
+/* Mutex held. Records a failure of the BMC, as opposed to one path. */
 static void note_down(struct targets *t, struct bmc *b, const struct bmc_answer *a)
 {
 	uint64_t pause_ms = t->config->limits.error_cache_ms;
@@ -242,7 +242,7 @@ static void count(struct metrics *m, const struct bmc_answer *a)
 		atomic_fetch_add(&m->login_failures, 1);
 }
 
-/* With the mutex, which is given up meanwhile. */
+/* Mutex held, but released meanwhile. */
 static void run_one(struct targets *t, struct bmc *b)
 {
 	const struct config_limits *l = &t->config->limits;
@@ -284,7 +284,7 @@ static void run_one(struct targets *t, struct bmc *b)
 	pthread_mutex_lock(&t->mutex);
 }
 
-/* With the mutex: what waits still is told that we end. */
+/* Mutex held: answers waiting requests that we end. */
 static void drain(struct targets *t, struct bmc *b)
 {
 	while (b->first) {
@@ -332,7 +332,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* n threads of f; fewer when the system has no more, -errno when it has none. */
+/* Starts n threads of f; fewer if the system has no more, -errno if none. */
 static int start_threads(struct targets *t, size_t n, void *(*f)(void *))
 {
 	pthread_attr_t attr;
@@ -443,7 +443,7 @@ void targets_sweep(struct targets *t, uint64_t now_ns)
 	for (int i = 0; i < SWEEP_MAX && b != &t->list; i++) {
 		struct bmc *next = b->next;
 		if (b->used_ns + IDLE_NS > now_ns)
-			break; /* and so are all that follow */
+			break; /* and so are all later ones */
 		if (is_idle(b) && now_ns >= b->down_until_ns)
 			forget(t, b);
 		b = next;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One text for one BMC. Not a general URL parser: what is not plainly a host and a port
- * is refused, so that no two readers of it can differ. */
+/* One canonical URL per BMC. Not a general URL parser: anything but a plain host and
+ * port is refused, so that parsers cannot disagree. */
 #include "redfish_proxy/url.h"
 
 #include <arpa/inet.h>
@@ -48,7 +48,7 @@ static void lower(char *s)
 	}
 }
 
-/* "host", "host:port", "[v6]", "[v6]:port" in parts. */
+/* Splits "host", "host:port", "[v6]", "[v6]:port". */
 static int split(const char *s, size_t len, char *host, size_t size, uint32_t *port)
 {
 	char text[8];
@@ -90,7 +90,7 @@ static bool good_host(char *host)
 		return false;
 	memcpy(text, host + 1, len - 2);
 	text[len - 2] = '\0';
-	/* in the one form that inet_ntop() gives */
+	/* in inet_ntop()'s form */
 	if (inet_pton(AF_INET6, text, addr) != 1 ||
 	    !inet_ntop(AF_INET6, addr, host + 1, 60))
 		return false;
