@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* acct_gather_energy_ceems.so: the joules of the energy page as Slurm's own. In slurmd
+/* acct_gather_energy_ceems.so: passes the energy page's joules to Slurm: in slurmd
  * those of the node, in slurmstepd those of its step; in slurmctld (which loads it for
- * its configuration) and wherever else, nothing: no file is looked at before somebody
- * asks. It starts no thread, and whatever fails costs the number and not the job.
+ * its configuration) and elsewhere nothing, as no file is opened before energy is
+ * requested. It starts no thread, and a failure costs the number, never the job.
  *
  * Built against the private headers of one exact Slurm release, as its loader wants. */
 #include <src/common/slurm_xlator.h>
@@ -50,15 +50,15 @@ extern void acct_gather_energy_p_conf_set(int context, s_p_hashtbl_t *table);
 extern void acct_gather_energy_p_conf_values(conf_values_t data);
 #pragma GCC visibility pop
 
-/* Slurm gives plugins no place to hang state. One process is one slurmd or one step;
- * its framework serialises all calls but fini() by a lock of its own. */
+/* Slurm gives plugins no place for state. A process is one slurmd or one step; its
+ * framework serialises all calls except fini() by a lock of its own. */
 static struct {
 	bool refused; /* not the only plugin */
 	bool begun;
 	struct gather gather;
 	stepd_step_rec_t *step; /* borrowed until fini() */
-	struct keep keep;       /* of an extern step */
-	/* the answer before: for watts, and as the previous value */
+	struct keep keep;       /* for an extern step */
+	/* the previous answer, for watts and as the previous value */
 	uint64_t uj, at_ns;
 	uint64_t first_uj, first_ns;
 } plugin;
@@ -105,8 +105,8 @@ static void fill(acct_gather_energy_t *e, uint64_t uj)
 
 /* ---- beginning ------------------------------------------------------------------- */
 
-/* With a second plugin the framework adds what each of them answers to a sum that it
- * keeps: a total would be added again at every poll. */
+/* With a second plugin the framework adds their answers to a running sum, so a total
+ * would be added again at every poll. */
 static bool alone(void)
 {
 	const char *types = slurm_conf.acct_gather_energy_type;
@@ -136,8 +136,8 @@ static uint32_t cores(const char *list)
 	return list && parse_list_count(list, strlen(list), &n) == 0 ? n : 0;
 }
 
-/* CPUs of this step by its cores and the job's threads per core; the extern step is
- * told cores only. */
+/* CPUs of this step from its cores and the job's threads per core; for the extern step
+ * Slurm has cores only. */
 static uint32_t allocated_mcpu(const stepd_step_rec_t *step, bool whole_job)
 {
 	uint32_t job_cores = cores(step->job_alloc_cores);
@@ -149,8 +149,8 @@ static uint32_t allocated_mcpu(const stepd_step_rec_t *step, bool whole_job)
 	return (uint32_t)((uint64_t)cpus * 1000 * mine / job_cores);
 }
 
-/* Before the first step of the job can have come and gone. slurmstepd's own path does
- * not tell it yet; it is built as Slurm builds it. */
+/* Called before the job's first step can have come and gone. slurmstepd's own cgroup
+ * path does not show it yet; it is built as Slurm builds it. */
 static void keep_job_group(const stepd_step_rec_t *step)
 {
 #if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(25, 5, 0)
@@ -169,11 +169,11 @@ static void keep_job_group(const stepd_step_rec_t *step)
 		(void)gather_step_group(&plugin.gather, plugin.keep.step);
 	xfree(slurm);
 #else
-	(void)step; /* Slurm keeps it */
+	(void)step; /* Slurm keeps the group */
 #endif
 }
 
-/* A slurmstepd that fails before fini() exits, and leaves nothing behind. */
+/* A slurmstepd that fails before fini() exits, and must leave nothing behind. */
 __attribute__((destructor)) static void remove_group(void)
 {
 	keep_remove(&plugin.keep);
@@ -196,8 +196,8 @@ static void begin_step(stepd_step_rec_t *step)
 		keep_job_group(step);
 }
 
-/* The tasks' control group is there at the first poll at the latest, and is
- * remembered: the last poll comes when no task is left. */
+/* The tasks' control group exists by the first poll, and is remembered, since the last
+ * poll comes when no task is left. */
 static void find_cgroup(void)
 {
 	const stepd_step_rec_t *step = plugin.step;
@@ -215,7 +215,7 @@ static void find_cgroup(void)
 	}
 }
 
-/* ---- answering ------------------------------------------------------------------- */
+/* ---- answers --------------------------------------------------------------------- */
 
 static void step_energy(acct_gather_energy_t *e)
 {
@@ -238,7 +238,7 @@ static void node_energy(acct_gather_energy_t *e)
 		return;
 	}
 	fill(e, energy_page_total(&node, node.uj));
-	/* the daemon's mean of a tick, not ours between two questions */
+	/* the daemon's mean over a tick, not ours between two polls */
 	e->current_watts = watts(energy_page_total(&node, node.uw), NSEC_PER_SEC);
 }
 
@@ -277,7 +277,7 @@ extern int acct_gather_energy_p_set_data(enum acct_energy_type type, void *data)
 
 extern int acct_gather_energy_p_update_node_energy(void)
 {
-	return SLURM_SUCCESS; /* the next question reads the page */
+	return SLURM_SUCCESS; /* the next poll reads the page */
 }
 
 /* ---- the plugin ------------------------------------------------------------------ */
@@ -294,9 +294,9 @@ extern int init(void)
 	return SLURM_SUCCESS;
 }
 
-/* In slurmstepd this comes after the step's last process was killed, with its cgroup
- * still there, and before its completion is sent: what was used after the last poll,
- * children that outlived their task included, is in the counter now. */
+/* In slurmstepd this is called after the step's last process was killed, with its
+ * cgroup still there, and before its completion is sent: the counter now includes use
+ * after the last poll and that of orphaned children. */
 static void write_final(void)
 {
 	jobacctinfo_t *jobacct = plugin.step->jobacct;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The energy page and one CPU counter make the joules of a step. Slurm asks seldom
- * (each JobAcctGatherFrequency, sstat, the end of a task): files stay open between, a
- * page that was replaced is opened anew. */
+/* The joules of a step, from the energy page and one CPU counter. Slurm asks rarely
+ * (every JobAcctGatherFrequency, sstat, the end of a task): files stay open in between,
+ * and a replaced page is reopened. */
 #include "acct_gather/gather.h"
 
 #include <errno.h>
@@ -50,18 +50,18 @@ static int find(struct gather *g, struct energy_page_node *ret_node,
 {
 	const struct gather_step *s = &g->step;
 
-	/* not its error: -ENOENT is a page without the row */
+	/* not energy_page_open()'s error: -ENOENT means a page without the row */
 	if (g->page.fd < 0 && energy_page_open(g->options.page, &g->page, NULL) < 0)
 		return -ENODATA;
 	int rc = energy_page_find(&g->page, s->job, s->step, s->stepd_pid, ret_node,
 				  ret_row);
-	/* whatever is wrong with this file, another may be in its place by now */
+	/* this file is no good, but another may have replaced it */
 	if (rc == -ESTALE || rc == -EBADF)
 		energy_page_close(&g->page);
 	return rc;
 }
 
-/* A page that was replaced since the last look is opened at once. */
+/* Reopens a page that was replaced since the last call. */
 static int find_anew(struct gather *g, struct energy_page_node *ret_node,
 		     struct energy_page_row *ret_row)
 {

@@ -19,8 +19,9 @@
 #define MAKE_TRIES 50
 #define REMOVE_TRIES 200
 
-/* Slurm locks a hierarchy's root while it makes or removes groups (its
- * common_cgroup_lock()): an empty group would else be removed under who fills it. */
+/* Slurm locks a hierarchy's root while it creates or removes groups (its
+ * common_cgroup_lock()): otherwise an empty group could be removed while somebody is
+ * moving into it. */
 static int lock_mount(int fd, unsigned tries)
 {
 	static const struct timespec pause = {.tv_nsec = LOCK_STEP_MS * NSEC_PER_MSEC};
@@ -35,8 +36,8 @@ static int lock_mount(int fd, unsigned tries)
 	return 0;
 }
 
-/* A child that was forked meanwhile has the descriptor until it executes: closing it
- * here would not unlock. */
+/* A child forked meanwhile has the descriptor until it execs: closing it here would not
+ * unlock. */
 static void unlock_mount(int fd)
 {
 	(void)flock(fd, LOCK_UN);
@@ -49,7 +50,8 @@ static void name_level(const struct keep *k, int level, char *ret)
 	ret[k->end[level] - 1] = '\0';
 }
 
-/* From a level up to the top one; what is in use stays, and so what is above it. */
+/* Removes groups from a level up to the top one; groups in use stay, and so do those
+ * above. */
 static void remove_levels(const struct keep *k, int mount, int level, int top)
 {
 	char name[RECORD_CGROUP_MAX];

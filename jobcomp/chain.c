@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Loads another jobcomp plugin by Slurm's own loader, so that a site need not choose
- * between ours and the one it has. */
+/* Loads another jobcomp plugin through Slurm's own loader, so that a site need not
+ * choose between ours and its own. */
 #include "jobcomp/slurm_headers.h"
 
 #include "jobcomp/chain.h"

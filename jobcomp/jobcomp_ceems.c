@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* jobcomp_ceems.so: each record of slurmctld, of a job's end and since 25.05 of its
- * start, into our spool, and into another jobcomp plugin where the site chains one.
- * Everything that is wrong with our side is logged, and costs records at worst: init
- * and set_location succeed whatever happens, and no call waits for a disk. sacct -c
- * loads this plugin as well: there it has no thread, no spool and nothing to say.
+/* jobcomp_ceems.so: writes each record of slurmctld, for a job's end and since 25.05
+ * for its start, to our spool, and passes it to a chained jobcomp plugin if configured.
+ * Our failures are logged, and cost records at worst: init and set_location always
+ * succeed, and no call waits for a disk. sacct -c loads this plugin too, and there it
+ * has no thread, spool or output.
  *
  * Built against the private headers of one exact Slurm release, as its loader wants. */
 #include "jobcomp/slurm_headers.h"
@@ -58,7 +58,7 @@ SAME_NUMBER(JOB_FLAG_REQUEUE_FED, JOB_REQUEUE_FED);
 SAME_NUMBER(JOB_NO_VAL, NO_VAL);
 SAME_NUMBER(JOB_INFINITE, INFINITE);
 
-/* Slurm gives plugins no place to hang state, and serialises all calls by a lock of its
+/* Slurm gives plugins no place for state, and serialises all calls by a lock of its
  * own. */
 static struct {
 	struct jobcomp_options options;
@@ -70,7 +70,7 @@ static struct {
 
 /* ---- one record ------------------------------------------------------------------ */
 
-/* With assoc_mgr's TRES lock held */
+/* assoc_mgr's TRES lock must be held */
 static const char *site_tres(void *arg, uint32_t id, char buf[64])
 {
 	(void)arg;
@@ -100,7 +100,7 @@ static uint64_t get_db_index(const job_record_t *j)
 	return j->db_index != NO_VAL64 ? j->db_index : 0;
 }
 
-/* Of 24.11 and later; the number is slurmdbd's row where that has made one. */
+/* For 24.11 and later; the number is that of slurmdbd's row, if there is one. */
 static uint64_t get_sluid(const job_record_t *j)
 {
 #if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(24, 11, 0)
@@ -111,7 +111,7 @@ static uint64_t get_sluid(const job_record_t *j)
 #endif
 }
 
-/* The command line that the client says it was called with */
+/* Whether srun made the job, by the command line that the client reported */
 static bool by_srun(const job_record_t *j)
 {
 	const char *line = j->details ? j->details->submit_line : NULL;
@@ -176,10 +176,10 @@ static void fill_end(struct job *r, const job_record_t *j)
 	r->end_s = when(j->end_time);
 	r->resize_s = when(j->resize_time);
 	r->suspended_s = when(j->tot_sus_time);
-	/* the end that a job is expected to have is not that of its part */
+	/* a job's expected end is not that of its part */
 	if (!r->end_s || r->event == JOB_EVENT_RESIZED)
 		r->end_s = r->recorded_ns / NSEC_PER_SEC;
-	if (r->eligible_s > r->end_s) /* it never was */
+	if (r->eligible_s > r->end_s) /* it was never eligible */
 		r->eligible_s = 0;
 }
 
@@ -283,7 +283,7 @@ extern int jobcomp_p_log_record(job_record_t *job)
 
 /* ---- the other calls ------------------------------------------------------------- */
 
-/* Also the call after the log was rotated (SIGUSR2) */
+/* Also called after log rotation (SIGUSR2) */
 extern int jobcomp_p_set_location(LOCATION_PARAMETER)
 {
 	if (plugin.chain.context &&

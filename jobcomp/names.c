@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Names of ids. Asked in the plugin's own thread, never under slurmctld's locks. */
+/* Names of ids, looked up on the plugin's own thread, never under slurmctld's locks. */
 #include "jobcomp/names.h"
 
 #include <grp.h>
@@ -21,7 +21,7 @@ static const char *remember(struct names_slot *s, uint32_t id, uint64_t now_ns,
 {
 	s->id = id;
 	s->until_ns = now_ns + NAMES_KEEP_NS;
-	/* half a name is somebody else's */
+	/* a truncated name would be somebody else's */
 	int n = snprintf(s->text, sizeof(s->text), "%s", text ? text : "");
 	if (n < 0 || (size_t)n >= sizeof(s->text))
 		s->text[0] = '\0';
@@ -45,7 +45,7 @@ const char *names_group(struct names *n, uint32_t gid, uint64_t now_ns)
 {
 	struct names_slot *s = slot_of(n->groups, gid);
 	struct group gr, *found = NULL;
-	char buf[65536]; /* with all its members */
+	char buf[65536]; /* a group with all its members */
 
 	if (known(s, gid, now_ns))
 		return s->text;

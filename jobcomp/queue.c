@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The bounded queue of completion records. Putting costs a copy and, when the writer
+/* The bounded queue of completion records. Putting one costs a copy and, if the writer
  * sleeps, a wake-up. */
 #include "jobcomp/queue.h"
 
@@ -75,8 +75,8 @@ static struct queue_item *item_new(const void *data, size_t len, uint32_t uid,
 	return i;
 }
 
-/* Takes the item after before (NULL: the first of its lane), which is not written, out
- * of the queue, and counts it. */
+/* Removes the unwritten item after `before` (NULL: the first of its lane) and counts it
+ * as lost. */
 static void lose_item(struct queue *q, struct queue_item *i, struct queue_item *before)
 {
 	struct queue_lane *l = lane_of(q, i->flags);
@@ -97,7 +97,7 @@ static bool has_room(const struct queue *q, size_t size)
 	return q->count < q->count_max && q->bytes + size <= q->bytes_max;
 }
 
-/* The oldest starts, but for what is written and what the writer has just now. */
+/* Drops the oldest starts, except those written and the one the writer has. */
 static void make_room(struct queue *q, size_t size)
 {
 	while (!has_room(q, size)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Slurm's texts of trackable resources, made fit for people and readers elsewhere. */
+/* Converts Slurm's TRES strings for people and other readers. */
 #include "jobcomp/tres.h"
 
 #include <stdbool.h>
@@ -13,7 +13,7 @@
 #define TRES_ENERGY 3u
 #define ENTRIES_MAX 1024u
 
-/* Slurm's own, the same in every cluster (slurmdb_defs.h) */
+/* Slurm's built-in TRES, the same in every cluster (slurmdb_defs.h) */
 static const char *const fixed[] = {"",        "cpu",     "mem",  "energy", "node",
 				    "billing", "fs/disk", "vmem", "pages"};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The writer thread. Nobody waits for it but fini(), and that not for long. */
+/* The writer thread. Only fini() waits for it, and not for long. */
 #include "jobcomp/writer.h"
 
 #include <errno.h>
@@ -21,13 +21,13 @@
 #include "lib/wait.h"
 
 #define SYNC_AFTER_MS 300u
-#define NAP_MS 20u           /* between two looks into a queue that is in use */
-#define BUSY_MS 2000u        /* how long it is in use after a record */
-#define RETRY_LOCKED_MS 100u /* another slurmctld has the spool: not for long */
+#define NAP_MS 20u           /* between two checks of a queue in use */
+#define BUSY_MS 2000u        /* how long it counts as in use after a record */
+#define RETRY_LOCKED_MS 100u /* another slurmctld has the spool, usually briefly */
 #define RETRY_MS 1000u
 #define RETRY_NAP_MS 50u
 #define STOP_RETRY_MS 50u
-#define LOCKED_LONG_MS 10000u /* from then on it is trouble */
+#define LOCKED_LONG_MS 10000u /* after which it is logged as a problem */
 
 struct writer {
 	struct queue queue;
@@ -39,12 +39,12 @@ struct writer {
 	uint64_t durable;    /* under queue.lock */
 	uint64_t stop_by_ns; /* CLOCK_BOOTTIME; under queue.lock, set with stop */
 
-	/* the thread's own */
-	struct spool_writer *spool; /* NULL: not to be had */
+	/* for the thread only */
+	struct spool_writer *spool; /* NULL: not available */
 	struct stat folder_is;
 	uint64_t retry_at_ns, locked_since_ns, unsynced_since_ns;
 	uint64_t unsynced;       /* records */
-	struct queue_lost noted; /* losses that the spool has been told of */
+	struct queue_lost noted; /* losses recorded in the spool */
 	struct log_repeat trouble, losses;
 	struct names names;
 };
@@ -68,7 +68,7 @@ static uint64_t ms(uint32_t n)
 	return n * NSEC_PER_MSEC;
 }
 
-/* ---- trouble --------------------------------------------------------------------- */
+/* ---- problems -------------------------------------------------------------------- */
 
 static void trouble(struct writer *w, const struct err *err, uint64_t now_ns)
 {
@@ -94,13 +94,13 @@ static void trouble_over(struct writer *w)
 	log_repeat_over(&w->losses);
 }
 
-/* A start says earlier what the end says as well: a spool without room gives it up. */
+/* An end contains all that a start does, so a spool without room gives up starts. */
 static enum spool_class class_of(uint32_t flags)
 {
 	return flags & QUEUE_START ? SPOOL_INTERVAL : SPOOL_JOB;
 }
 
-/* Losses since the spool was last told of them. */
+/* Records losses in the spool since the last time. */
 static void tell_losses(struct writer *w, uint64_t now_ns)
 {
 	struct queue_lost lost = queue_lost(&w->queue);
@@ -133,7 +133,7 @@ static void close_spool(struct writer *w)
 	queue_rewind(&w->queue);
 }
 
-/* A re-executed slurmctld overlaps with the one before for some seconds. */
+/* A re-executed slurmctld overlaps with its predecessor for some seconds. */
 static bool locked_for_long(struct writer *w, uint64_t now_ns)
 {
 	if (!w->locked_since_ns)
@@ -160,8 +160,8 @@ static void open_spool(struct writer *w, uint64_t now_ns)
 		w->folder_is.st_ino = 0;
 }
 
-/* A folder that was removed or replaced under us: what is written into it now nobody
- * will ever read. */
+/* If the folder was removed or replaced, nobody would ever read what is written to
+ * it. */
 static bool folder_is_there(const struct writer *w)
 {
 	struct stat st;
@@ -190,14 +190,14 @@ static bool write_one(struct writer *w, struct queue_item *i, uint64_t now_ns)
 
 	add_names(w, i, now_ns);
 	int rc = spool_try(w->spool, class_of(i->flags), i->data, i->len, NULL, &err);
-	if (rc == -EMSGSIZE) { /* cannot be: job_encode() has bounds */
+	if (rc == -EMSGSIZE) { /* cannot happen: job_encode() is bounded */
 		queue_drop(&w->queue);
 		return true;
 	}
 	if (rc < 0) {
 		w->retry_at_ns = now_ns + ms(RETRY_MS);
 		trouble(w, &err, now_ns);
-		/* no room may be had any time; anything else is worth a new start */
+		/* there may be room any time; other errors need a reopened spool */
 		if (rc != -EDQUOT && rc != -ENOSPC)
 			close_spool(w);
 		return false;
@@ -221,7 +221,7 @@ static void sync_spool(struct writer *w, uint64_t now_ns)
 		rc = err_set(&err, -ENOENT, "%s: removed or replaced", w->folder);
 	if (rc < 0) {
 		trouble(w, &err, now_ns);
-		close_spool(w); /* and all that is not durable again */
+		close_spool(w); /* and write again all that is not durable */
 		w->retry_at_ns = now_ns + ms(RETRY_LOCKED_MS);
 		return;
 	}
@@ -234,7 +234,7 @@ static void sync_spool(struct writer *w, uint64_t now_ns)
 
 /* ---- the thread ------------------------------------------------------------------ */
 
-/* How long there is nothing to do but for a new record. */
+/* How long there is nothing to do unless a record comes. */
 static uint32_t idle_ms(const struct writer *w, uint64_t now_ns)
 {
 	uint64_t at = now_ns + ms(60000);
@@ -279,7 +279,7 @@ static uint64_t stop_by(struct writer *w)
 	return at;
 }
 
-/* What is queued when slurmctld ends */
+/* Writes what is queued when slurmctld ends */
 static void finish(struct writer *w)
 {
 	struct timespec pause = {.tv_nsec = STOP_RETRY_MS * 1000000L};
@@ -324,7 +324,8 @@ static void *writer_main(void *arg)
 		tell_losses(w, now_ns);
 		if (now == SOME)
 			used_ns = now_ns;
-		/* in a nap puts need not wake us, which is most of what they cost */
+		/* records put during a nap need not wake us, which saves most of their
+		 * cost */
 		if (now == NOT_NOW)
 			queue_nap(&w->queue, RETRY_NAP_MS);
 		else if (now_ns - used_ns < ms(BUSY_MS))
@@ -340,7 +341,7 @@ static int start_thread(struct writer *w, struct err *err)
 {
 	sigset_t all, before;
 
-	/* slurmctld's signals are its own threads' */
+	/* signals are for slurmctld's own threads */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	int rc = pthread_create(&w->thread, NULL, writer_main, w);
@@ -376,7 +377,7 @@ int writer_start(const struct writer_options *o, const struct writer_log *log,
 	return 0;
 }
 
-/* ---- everybody else -------------------------------------------------------------- */
+/* ---- other threads --------------------------------------------------------------- */
 
 int writer_put(struct writer *w, const void *record, size_t len, uint32_t uid,
 	       uint32_t gid, uint32_t flags)
@@ -397,7 +398,7 @@ bool writer_stop(struct writer *w, uint32_t wait_ms)
 	w->stop_by_ns = clock_boottime_ns() + ms(wait_ms);
 	pthread_mutex_unlock(&w->queue.lock);
 	queue_stop(&w->queue);
-	/* the thread gives up by itself; more only when it hangs */
+	/* the thread gives up by itself, unless it hangs */
 	struct timespec until = wait_in(wait_ms + 2000ull);
 	if (wait_join(w->thread, &until) != 0) {
 		say(w->log.error,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The GPU variables of a step. Which of them Slurm itself has set is the caller's
- * business; here they are only read, refused or shortened. */
+/* The GPU variables of a step. The caller knows which of them Slurm has set; here they
+ * are only parsed, refused or shortened. */
 #include "spank/gpulist.h"
 
 #include <errno.h>

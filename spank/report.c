@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The bill that a user sees at the end of a step. Integers throughout: slurmstepd may
- * have a locale that writes commas. */
+/* The report at the end of a step. In integers: slurmstepd may have a locale with
+ * decimal commas. */
 #include "spank/report.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include "lib/clock.h"
 #include "lib/records/record.h"
 
-#define HINT_MIN_NS (10 * NSEC_PER_SEC) /* shorter steps are start-up and noise */
+#define HINT_MIN_NS (10 * NSEC_PER_SEC) /* below it is start-up and noise */
 #define HINT_MIN_UNUSED_BYTES (UINT64_C(1) << 30)
 #define UJ_PER_JOULE 1000000u
 
@@ -30,7 +30,7 @@ static uint64_t scale(uint64_t a, uint64_t b, uint64_t c)
 	return v > UINT64_MAX ? UINT64_MAX : (uint64_t)v;
 }
 
-/* v * 10^-decimals with at least three digits that count */
+/* v * 10^-decimals with at least three significant digits */
 static void put_short(struct buf *b, uint64_t v, unsigned decimals)
 {
 	uint64_t step = 1;
@@ -80,7 +80,7 @@ static uint64_t nanograms(uint64_t uj, uint32_t mg_per_kwh)
 	return scale(uj, mg_per_kwh, 3600000);
 }
 
-/* Thousandths of the CPU time that there was; 0 when not known */
+/* Thousandths of the available CPU time used; 0: unknown */
 static uint64_t cpu_permille(const struct report *r)
 {
 	return r->has_cpu ? scale(r->cpu_ns, 1000, scale(r->wall_ns, r->cpus, 1)) : 0;
@@ -106,7 +106,8 @@ static void copy_name(char to[ENERGY_PAGE_SOURCE_MAX], const char *from)
 	to[n] = '\0';
 }
 
-/* Between the tick and now only the total is estimated; its parts grow with it. */
+/* Between the tick and now only the total is estimated; its parts grow in
+ * proportion. */
 static void take_domain(struct report_domain *d, const struct energy_page_node *node,
 			const struct energy_page_row *row, enum energy_page_domain i,
 			uint64_t now_uj)
@@ -120,7 +121,7 @@ static void take_domain(struct report_domain *d, const struct energy_page_node *
 				      : row->uj[i];
 }
 
-/* Whether anything that the total consists of is measured, or has been */
+/* Whether any part of the total is or was measured */
 static bool measured(const struct energy_page_node *node,
 		     const struct energy_page_row *row)
 {
@@ -144,14 +145,14 @@ void report_take_energy(struct report_energy *e, const struct energy_page_node *
 		e->unknown = "ceemsd has stopped";
 		return;
 	}
-	if (rc < 0) /* the sum of ceemsd's last tick stands */
+	if (rc < 0) /* the sum at ceemsd's last tick */
 		e->stopped_s = (now->boottime_ns - node->tick_ns) / NSEC_PER_SEC;
 	e->provisional = !row || !(row->flags & ENERGY_PAGE_ENDED) ||
 			 row->provisional_uj || (row->flags & ENERGY_PAGE_PROVISIONAL);
 	e->modelled = row && (row->flags & ENERGY_PAGE_MODELLED);
 	for (int i = 0; i < ENERGY_PAGE_DOMAINS; i++) {
 		bool in_total = node->total_mask >> i & 1;
-		/* psys contains package and is mostly no part of anything */
+		/* psys contains package and usually is not part of the total */
 		if (i == ENERGY_PAGE_PSYS && !in_total)
 			continue;
 		take_domain(&e->domains[i], node, row, (enum energy_page_domain)i,
@@ -196,7 +197,7 @@ enum report_hint report_hint(const struct report *r)
 		return HINT_KILLED;
 	if (r->wall_ns < HINT_MIN_NS)
 		return HINT_NONE;
-	/* a script that only starts steps is no waste: they have the CPUs */
+	/* a script that only starts steps wastes nothing: they use its CPUs */
 	bool known = r->has_cpu && r->cpus && !(script && used < 50);
 	if (known && used < 500 && r->cpus > 1)
 		return HINT_CPUS;
@@ -207,7 +208,7 @@ enum report_hint report_hint(const struct report *r)
 	return HINT_NONE;
 }
 
-/* The peak and a fifth, in whole steps of 16 MiB */
+/* The peak plus a fifth, rounded up to 16 MiB */
 static uint64_t enough_memory(uint64_t peak)
 {
 	uint64_t step = UINT64_C(16) << 20;
@@ -259,7 +260,7 @@ static void put_domain(struct buf *b, const struct report_energy *e, int i)
 		   d->flags & ENERGY_PAGE_STALE ? ", does not answer" : "");
 }
 
-/* Those in the total, or those beside it; "other" alone says nothing. */
+/* Domains in the total, or the others; "other" alone is omitted. */
 static void put_domains(struct buf *b, const struct report_energy *e, bool in_total,
 			const char *before)
 {

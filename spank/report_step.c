@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What slurmstepd knows of a step at its end, on the user's stderr. */
+/* Prints slurmstepd's facts about a step at its end to the user's stderr. */
 #include "spank/report_step.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "lib/parse.h"
 #include "spank/report.h"
 
-/* ---- what is known --------------------------------------------------------------- */
+/* ---- facts ----------------------------------------------------------------------- */
 
 /* energy=PATH, else "energy" beside the ring; false when that is too long */
 static bool page_path(const struct policy *p, char *ret, size_t size)
@@ -56,7 +56,7 @@ static void take_energy(const struct step *s, uint32_t job,
 		report_no_energy(ret, rc);
 }
 
-/* What the step asked for, else the job; 0: nothing */
+/* Memory requested by the step, else by the job; 0: none */
 static uint64_t memory_asked(const struct step *s, spank_t sp)
 {
 	uint64_t mb = 0, bytes;
@@ -103,8 +103,8 @@ static void take_report(const struct step *s, spank_t sp, struct report *ret)
 
 /* ---- the user's stderr ----------------------------------------------------------- */
 
-/* Another open file description of what fd 2 is: O_NONBLOCK on fd 2 itself would be set
- * for every process of the step. */
+/* Opens fd 2's file again: setting O_NONBLOCK on fd 2 itself would affect every process
+ * of the step. */
 static int open_nonblocking(void)
 {
 	char path[64];
@@ -115,14 +115,14 @@ static int open_nonblocking(void)
 	return open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 }
 
-/* A pipe that is ready takes PIPE_BUF bytes at once. */
+/* A writable pipe accepts PIPE_BUF bytes at once. */
 static bool ready(void)
 {
 	struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
 	return poll(&p, 1, 0) == 1 && p.revents == POLLOUT;
 }
 
-/* One write, whole or in part: 0 or negative errno. */
+/* A single write, complete or partial: 0 or negative errno. */
 static int write_stderr(const char *text, size_t len)
 {
 	struct stat st;
@@ -130,8 +130,9 @@ static int write_stderr(const char *text, size_t len)
 	int fd = STDERR_FILENO;
 	if (fstat(fd, &st) < 0)
 		return -errno;
-	/* The offset of a file (a batch script's output) belongs to its description. It
-	 * may wait for its disk, as the script's own output does. */
+	/* A file's offset (a batch script's output) belongs to the open file
+	 * description, so it cannot be reopened. Writing may wait for the disk, like
+	 * the script's own output. */
 	if (!S_ISREG(st.st_mode)) {
 		if (!ready())
 			return -EAGAIN;

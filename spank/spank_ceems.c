@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* spank_ceems.so: the options users see and the records of each step. Its hooks return
- * success whatever happens: accounting must not end a job, also where plugstack.conf
- * says "required". It starts no thread or process, installs no signal handler, changes
- * no environment and leaves nothing open or mapped behind a hook. There is deliberately
- * no job_prolog or job_epilog here: Slurm forks a slurmstepd for these symbols alone.
- */
-/* what exports.map lets out: the hooks, which spank.h declares, and the plugin's names
- */
+/* spank_ceems.so: the options users see and the records of each step. Its hooks always
+ * return success: accounting must not end a job, even if plugstack.conf says
+ * "required". It starts no thread or process, installs no signal handler, does not
+ * change the environment and leaves nothing open or mapped after a hook. It
+ * deliberately has no job_prolog or job_epilog: Slurm would fork a slurmstepd just for
+ * these symbols. */
+/* exports.map exports the hooks, which spank.h declares, and the plugin's names */
 #pragma GCC visibility push(default)
 #include <slurm/spank.h>
 SPANK_PLUGIN(ceems, 1)
@@ -18,8 +17,8 @@ SPANK_PLUGIN(ceems, 1)
 #include "lib/plugin/spank_options.h"
 #include "spank/step.h"
 
-/* Slurm gives hooks no place to hang state: one process is one step (or one srun), so
- * this is it. slurm_spank_init makes it anew. */
+/* Slurm gives hooks no place for state: a process is one step (or one srun), so this is
+ * it. slurm_spank_init resets it. */
 static struct {
 	struct policy policy;
 	struct request asked;
@@ -58,8 +57,8 @@ static struct spank_option options[] = {
 	},
 };
 
-/* The daemon of this version takes these options into the job's record and no further:
- * a user who waits for figures is told before the job runs. */
+/* In this version the daemon only records these options: users who expect figures are
+ * told before the job runs. */
 static void say_not_yet(enum option option)
 {
 	if (option == OPTION_PERF && plugin.asked.perf)
@@ -71,8 +70,8 @@ static void say_not_yet(enum option option)
 }
 
 /* Locally (srun, salloc, sbatch) a bad value is the user's mistake and ends the command
- * before there is a job. Remotely it can only be forged or from another version: it is
- * dropped. What the site does not allow never ends anything. */
+ * before there is a job. Remotely it can only be forged or from another version, and is
+ * dropped. Options that the site does not allow never end anything. */
 static int option_given(int val, const char *value, int remote)
 {
 	struct err err;

@@ -5,8 +5,7 @@
  * twice per job (28 ms measured). The environment here is slurmctld's and slurmd's:
  * facts; the user's own variables come in only with the prefix SPANK_, which is never
  * read. */
-/* what exports.map lets out: the hooks, which spank.h declares, and the plugin's names
- */
+/* exports.map exports the hooks, which spank.h declares, and the plugin's names */
 #pragma GCC visibility push(default)
 #include <slurm/spank.h>
 SPANK_PLUGIN(ceems_job, 1)
@@ -55,8 +54,8 @@ static void take_gpus(struct record *r)
 	r->flags |= RECORD_GPUS_TRUSTED | (rc > 0 ? RECORD_CUT : 0);
 }
 
-/* On v2 in the slice that CgroupSlice= names (system.slice without it): slices of the
- * root are few. */
+/* On v2 in the slice that CgroupSlice= names (default system.slice): the root has few
+ * slices. */
 static bool has_scope_of(int rootfd, const char *node)
 {
 	char path[RECORD_CGROUP_MAX];
@@ -79,9 +78,9 @@ static bool has_scope_of(int rootfd, const char *node)
 	return false;
 }
 
-/* Steps take their node name from their cgroup path, which has one only where Slurm was
- * built for several slurmds on a host; else a job would be two units. A prolog has no
- * such path, so the directories that slurmd makes at its start are looked at. */
+/* Steps take their node name from their cgroup path, which has one only if Slurm was
+ * built for several slurmds per host; otherwise a job would become two units. A prolog
+ * has no such path, so it checks the directories that slurmd creates at its start. */
 static bool has_root_of(int rootfd, const struct cgroup_layout *l, const char *node)
 {
 	static const uint32_t hierarchies[] = {CGROUP_FREEZER, CGROUP_MEMORY,

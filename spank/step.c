@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One step as slurmstepd sees it. Slurm items and the kernel give facts; what comes
- * from the job's environment goes into the record's hints only, except the one GPU
- * variable per kind of step that Slurm itself sets or unsets. */
+/* One step as seen by slurmstepd. Slurm's items and the kernel give facts; values from
+ * the job's environment are only hints in the record, except the one GPU variable per
+ * kind of step that Slurm itself sets or unsets. */
 #include "spank/step.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@
 
 #define PROC_CGROUP_MAX                                                                \
 	8192               /* bytes of a /proc/PID/cgroup; v1 has a line a hierarchy */
-#define OWNER_WAIT_MS 200  /* for an effective id that another thread has lent out */
+#define OWNER_WAIT_MS 200  /* for an effective id that another thread has changed */
 #define ENV_VALUE_MAX 1024 /* longer values are cut (names) or refused (lists) */
 
 struct step_host step_host = {
@@ -48,7 +48,7 @@ static uint32_t item_u32(spank_t sp, spank_item_t item, uint32_t otherwise)
 	return spank_get_item(sp, item, &v) == ESPANK_SUCCESS ? v : otherwise;
 }
 
-/* A core list such as "0-3,8"; 0: not known. */
+/* A core list such as "0-3,8"; 0: unknown. */
 static uint32_t item_cores(spank_t sp, spank_item_t item)
 {
 	char *list = NULL;
@@ -59,8 +59,8 @@ static uint32_t item_cores(spank_t sp, spank_item_t item)
 	return n;
 }
 
-/* Slurm gives the job's CPUs, but the step's cores only: CPUs per core are the job's.
- */
+/* Slurm has the job's CPUs, but only the step's cores: CPUs per core are taken from the
+ * job. */
 static void take_cpus(struct record *r, spank_t sp)
 {
 	uint16_t cpus = 0;
@@ -91,9 +91,9 @@ static void take_items(struct record *r, spank_t sp)
 		r->uid = (uint32_t)uid;
 	if (spank_get_item(sp, S_JOB_GID, &gid) == ESPANK_SUCCESS)
 		r->gid = (uint32_t)gid;
-	/* Outside arrays 22.05 gives the job's own id as the array's; the task id
-	 * tells. Only of a batch script they are slurmctld's: slurmstepd takes those of
-	 * other steps from SLURM_ARRAY_* in the environment that srun brought along. */
+	/* Outside arrays 22.05 returns the job's own id as the array's; the task id
+	 * tells. Only for a batch script are they from slurmctld: for other steps
+	 * slurmstepd takes them from SLURM_ARRAY_* in srun's environment. */
 	uint32_t array = item_u32(sp, S_JOB_ARRAY_ID, 0);
 	uint32_t task = item_u32(sp, S_JOB_ARRAY_TASK_ID, RECORD_NO_VAL);
 	if (r->step == RECORD_STEP_BATCH && array && array != RECORD_NO_VAL &&
@@ -150,9 +150,9 @@ static void take_hints(struct record *r, spank_t sp, const struct policy *policy
 	}
 }
 
-/* slurmstepd is not told a step's name: srun tells slurmctld alone. It is that of the
- * program without its folder, or what srun -J says, which srun also puts into
- * SLURM_JOB_NAME; of two, the aggregator knows which (doc/slurm.md). */
+/* slurmstepd does not know a step's name, which srun sends to slurmctld only. It is the
+ * program without its folder, or srun -J's name, which srun also puts into
+ * SLURM_JOB_NAME; the aggregator knows which of the two it is (doc/slurm.md). */
 static void take_command(struct record *r, spank_t sp)
 {
 	int argc = 0;
@@ -166,9 +166,9 @@ static void take_command(struct record *r, spank_t sp)
 }
 
 /* Slurm sets or unsets SLURM_JOB_GPUS for batch and interactive steps and
- * SLURM_STEP_GPUS for numbered ones; the other of the two is whatever the user
- * exported. Where the cluster has no GresTypes=gpu both are the user's: only the daemon
- * can know (slurmd -G), so the flag says "the right variable", not "true". */
+ * SLURM_STEP_GPUS for numbered ones; the other one is whatever the user exported.
+ * Without GresTypes=gpu in the cluster both are the user's, which only the daemon can
+ * know (slurmd -G): the flag means "the right variable", not "true". */
 static void take_gpus(struct record *r, spank_t sp)
 {
 	char list[ENV_VALUE_MAX], shards[16], mps[16];
@@ -200,7 +200,7 @@ static void take_request(struct step *s, spank_t sp)
 	if (!perf && s->policy->perf) {
 		char value[16];
 		bool on = false;
-		/* how users of the exporter that came before asked for it */
+		/* the variable of the peer's exporter */
 		if (job_env(sp, "CEEMS_ENABLE_PERF", value, sizeof(value)) == 0 &&
 		    parse_bool(value, &on) == 0 && on)
 			perf = PERF_ALL;
@@ -224,7 +224,7 @@ static int probe_layout(struct step *s)
 	return rc;
 }
 
-/* In the extern step slurmstepd itself is in the root of cpuacct. */
+/* In the extern step slurmstepd itself is in cpuacct's root. */
 static void share_path_with_cpuacct(struct step *s)
 {
 	if (probe_layout(s) < 0)
@@ -264,8 +264,8 @@ static uint64_t minus(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
-/* What slurmstepd has reaped since the fork of its tasks. Only in slurmstepd itself: a
- * contained hook is another process without children, whose zero would be a lie; and
+/* What slurmstepd has reaped since it forked the tasks. Only in slurmstepd itself: a
+ * contained hook is another process without children, whose zero would be wrong; and
  * not for the extern step, whose processes are not slurmstepd's children. */
 static int read_rusage(const struct step *s, struct record_counters *ret)
 {
@@ -284,7 +284,7 @@ static int read_rusage(const struct step *s, struct record_counters *ret)
 }
 
 /* A step whose tasks all ended well and that never used an eighth of its job's memory
- * was not killed for it; whoever else asks reads the limits. */
+ * was not killed for it; otherwise the limits are read. */
 static uint64_t harmless_peak(const struct step *s)
 {
 	return s->exit_status || !s->ended ? 0 : s->record.memory_bytes / 8;
@@ -312,7 +312,7 @@ static int read_layout(struct step *s, struct record_counters *ret)
 	return rc;
 }
 
-/* 1: nothing has changed since the last reading */
+/* 1: unchanged since the last reading */
 static int read_cgroup(struct step *s, struct record_counters *ret)
 {
 	const struct record *r = &s->record;
@@ -324,7 +324,7 @@ static int read_cgroup(struct step *s, struct record_counters *ret)
 	if (s->layout_known == LAYOUT_UNKNOWN && probe_layout(s) < 0)
 		return -ENODEV;
 	int rc = read_layout(s, ret);
-	/* a group that was there with a guess is gone when it is not there now */
+	/* a group that was there by the guess, and is not now, is gone */
 	if (rc >= 0 || s->layout_known == LAYOUT_SEEN ||
 	    s->best.source != COUNTERS_NONE || probe_layout(s) < 0)
 		return rc;
@@ -346,8 +346,8 @@ void step_keep_largest(struct record_counters *best, const struct record_counter
 	}
 	if (now->source > best->source)
 		return;
-	/* user and system are a split of one exact sum: keep the pair of the larger sum
-	 */
+	/* user and system are parts of one exact sum: keep the pair with the larger
+	 * sum */
 	if (now->cpu_user_ns + now->cpu_system_ns >=
 	    best->cpu_user_ns + best->cpu_system_ns) {
 		best->cpu_user_ns = now->cpu_user_ns;
@@ -367,7 +367,7 @@ static void read_counters(struct step *s)
 {
 	struct record_counters now = {0};
 	int rc = read_cgroup(s, &now);
-	/* rusage adds nothing to what was read from a cgroup before */
+	/* rusage adds nothing to an earlier reading from a cgroup */
 	bool had_cgroup = s->best.source == COUNTERS_CGROUP_V1 ||
 			  s->best.source == COUNTERS_CGROUP_V2;
 	if (rc < 0 && !had_cgroup)
@@ -378,9 +378,9 @@ static void read_counters(struct step *s)
 
 /* ---- records --------------------------------------------------------------------- */
 
-/* While an extern step ends, Slurm's X11 clean-up, another thread of slurmstepd, lends
- * the whole process the user's effective id for a moment (seen with 24.11.5 in one of
- * four jobs on a slow machine). The ring can only be opened before or after that. */
+/* While an extern step ends, Slurm's X11 clean-up, another thread of slurmstepd,
+ * briefly sets the whole process to the user's effective id (seen with 24.11.5 in one
+ * of four jobs on a slow machine). The ring can only be opened before or after that. */
 static bool wait_for_owner(void)
 {
 	const struct timespec nap = {.tv_nsec = 1000000};
@@ -392,7 +392,7 @@ static bool wait_for_owner(void)
 	return false;
 }
 
-/* The id may also be lent out between the look at it and the open. */
+/* The id may also change between the check and the open. */
 static int send_as_owner(const char *path, const unsigned char *data, size_t len,
 			 struct err *err)
 {
