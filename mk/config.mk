@@ -22,8 +22,8 @@ OBJ := $(BUILD)/obj
 
 WARNINGS := -Wall -Wextra -Wformat=2 -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	-Wundef -Wvla -Wwrite-strings -Wimplicit-fallthrough $(if $(filter 1,$(WERROR)),-Werror)
-# gcc's thread sanitizer does not see fences. The one there is (cli/tool/ringview.c) is between
-# processes, where no sanitizer looks.
+# gcc's thread sanitizer does not understand fences. The one in use (cli/tool/ringview.c) is between
+# processes, which no sanitizer checks.
 WARNINGS += $(if $(findstring thread,$(SAN)),$(if $(findstring clang,$(CC)),,-Wno-tsan))
 HARDENING := -fstack-protector-strong -fPIE $(if $(SAN),,-D_FORTIFY_SOURCE=2)
 OPT := $(if $(SAN),-O1 -fno-omit-frame-pointer -fsanitize=$(SAN),-O2)
@@ -52,5 +52,5 @@ HAVE_PQ := $(call have,libpq)
 HAVE_MUNGE := $(call have,munge)
 HAVE_CMOCKA := $(call have,cmocka)
 
-# A component switched on by hand must not be left out in silence: WITH_DAEMON=yes
+# A component switched on by hand must not be left out silently: WITH_DAEMON=yes
 require = $(if $(filter yes,$(WITH_$(1))),$(if $(2),,$(error WITH_$(1)=yes but $(3) is missing)))

@@ -13,7 +13,7 @@
 #   BENCHES  += name   a measurement: the script test/bench/name, else $(BUILD)/bench/name
 #   CHECKS   += test/e2e/x.sh; CHECKS_MORE, CHECKS_ROOT, CHECKS_LONG: shell tests that print TAP
 
-# each question is asked once: a shell and a pkg-config for each of 600 sources took every make 2 s
+# pkg-config is asked once per package: asking for each of 600 sources took every make 2 s
 pkg_key = pkg-$(2).$(subst $(space),+,$(strip $(1)))
 pkg_ask = $(if $(filter undefined,$(origin $(pkg_key))),$(eval $(pkg_key) := $(shell $(PKG_CONFIG) --$(2) $(1) 2>/dev/null)))$($(pkg_key))
 pkg_cflags = $(if $(strip $(1)),$(call pkg_ask,$(1),cflags))

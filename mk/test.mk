@@ -19,7 +19,7 @@ FUZZ_REPLAYS := $(addsuffix _replay,$(addprefix $(BUILD)/fuzz/,$(FUZZERS)))
 deps:
 	@mk/deps check
 
-# said before the compiler says it worse
+# reported before the compiler does so less clearly
 ifneq ($(filter check-unit,$(MAKECMDGOALS)),)
 ifeq ($(HAVE_CMOCKA),)
 $(error check-unit: cmocka is missing: apt-get install libcmocka-dev, or mk/deps check for all that tests need)
@@ -90,7 +90,7 @@ $(OBJ)/headers/%.ok: %
 		$(CC) $(call ALL_CFLAGS,$(call pkg_cflags,$(if $(HAVE_PQ),libpq))) -fsyntax-only -x c - && touch $@
 format-check:
 	@clang-format --dry-run -Werror $$(git ls-files '*.c' '*.h') && echo "format: clean"
-# FILES=...: only these. What is clean as it stands is remembered in build/tidy.
+# FILES=...: only these. Files that were clean are recorded in build/tidy.
 tidy: $(if $(AGGREGATOR_SQL),$(OBJ)/aggregator/sql_files.h)
 	@mk/tidy $(BUILD)/tidy "-std=gnu11 -D_GNU_SOURCE -I. -I$(OBJ) -DCEEMS_VERSION=\"$(VERSION)\" $(call pkg_cflags,$(if $(HAVE_PQ),libpq))" \
 		$(or $(FILES),$(filter-out test/%,$(sort $(ALL_SRCS) $(PLUGIN_SRCS))))

@@ -40,8 +40,8 @@ like() { if [[ $2 =~ $3 ]]; then tap_result ok "$1"; else tap_result not-ok "$1"
 skip() { tap_name "$1"; echo "ok $tap_n - $tap_what # SKIP $2"; }
 skip_all() { echo "1..0 # SKIP $1"; exit 0; }
 have_root() { [ "$(id -u)" = 0 ]; }
-# started PID: ends it (TERM, then KILL) when the test ends. By then the number may be another
-# process's: it is known by its start as well.
+# started PID: ends it (TERM, then KILL) when the test ends. The pid may have been reused by then,
+# so the start time must match too.
 started() { tap_pids+=("$1:$(tap_begin "$1")"); }
 tap_begin() { # PID: when it started, in ticks since boot; nothing when it is gone
 	local line
@@ -49,9 +49,8 @@ tap_begin() { # PID: when it started, in ticks since boot; nothing when it is go
 	set -- ${line##*) }
 	[ "$1" = Z ] || echo "${20}"
 }
-# wait_for SECONDS command...: polls every 50 ms. On a busy machine a second is soon over and
-# says nothing: it waits a minute at least. within SECONDS: where the time itself is what is
-# promised, no longer.
+# wait_for SECONDS command...: polls every 50 ms. On a busy machine a second means nothing, so it
+# waits at least a minute. within SECONDS: no longer, for when the time itself is promised.
 wait_for() { within $(($1 > 60 ? $1 : 60)) "${@:2}"; }
 within() {
 	local tap_until=$((SECONDS + $1)); shift
