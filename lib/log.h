@@ -32,7 +32,7 @@ struct log_repeat {
 	bool failing;
 };
 
-/* True: log now; r->hidden is how often it was not logged since. */
+/* True: log now; r->hidden occurrences of this series were not logged. */
 bool log_repeat_due(struct log_repeat *r, uint64_t now_ns);
 /* True once after a series of failures: log that it is over. */
 bool log_repeat_over(struct log_repeat *r);

@@ -96,8 +96,9 @@ void meters_give_up(struct meters *m, uint64_t now_ns)
 	}
 }
 
-/* When its slot is taken: whether the channel's energy for that time has been divided
- * by other channels already. */
+/* Whether the channel keeps waiting when its slot is taken: it does if its own source
+ * measured the slot. If another source did, the channel's time has been divided
+ * already. */
 static bool outlives(const struct meters *m, const struct kept_channel *k)
 {
 	const struct meter *meter = &m->meters[slot_kept(k)];

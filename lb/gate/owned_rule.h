@@ -25,8 +25,8 @@ struct owned_run {
 	int64_t from_ms, to_ms; /* since the epoch; INT64_MAX: it is not over */
 	bool own;               /* the caller may see it */
 };
-/* Of one id, runs beyond this number are merged, the caller's and the others
- * separately. */
+/* More runs of one id than this are merged into one, which is the caller's only if all
+ * of them are. */
 #define OWNED_RUNS_MAX 32u
 
 struct owned_rules {
@@ -49,8 +49,8 @@ enum access_answer owned_judge(const struct owned_rules *rules,
 			       const struct owned_answer_time *t, int64_t from_ms,
 			       int64_t to_ms);
 
-/* Merges runs until at most OWNED_RUNS_MAX are left; never grants more than they did.
- * Returns how many are left. */
+/* Merges the runs if there are more than OWNED_RUNS_MAX; never grants more than they
+ * did. Returns how many there are now. */
 size_t owned_fold(struct owned_run *runs, size_t count);
 
 /* Whether one of the caller's runs overlaps the time range. */
