@@ -64,8 +64,8 @@ static void put_pue(struct query *q, const char *cluster)
 	query_put(q, " AND d.day >= r.first AND d.day < r.after");
 }
 
-/* Rows of usage_day in [first, after), with `counted`: units that are not counted by a
- * day before. */
+/* Rows of usage_day in [first, after), with `counted`: units not already counted on an
+ * earlier day. */
 static void put_days(const struct ask *a, struct query *q, uint64_t first_us,
 		     uint64_t after_us, bool begins)
 {
@@ -92,9 +92,9 @@ static void put_days(const struct ask *a, struct query *q, uint64_t first_us,
 	put_owner_filters(a, q);
 }
 
-/* Hours of [from, to), which are of one day, summed over units. A unit's wall time
- * there is what of its life falls into them. first: units that were there are counted,
- * else those that began there. */
+/* Hours of [from, to), which are within one day, summed over units. A unit's wall time
+ * is its part in them. first: counts the units that were running, else those that
+ * began. */
 static void put_hours(const struct ask *a, struct query *q, uint64_t from_us,
 		      uint64_t to_us, bool first)
 {
@@ -132,7 +132,7 @@ static void put_hours(const struct ask *a, struct query *q, uint64_t from_us,
 	api_put_filter(a, q, "user", "person", "d.person");
 }
 
-/* The parts of a window; empty where begin and end are equal. */
+/* The parts of a window; empty if begin and end are equal. */
 struct parts {
 	uint64_t head_us, days_us, tail_us,
 		end_us; /* [head, days) [days, tail) [tail, end) */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* RFC 3339 times. strptime and timegm read too much (blanks, short fields) and say too
- * little (zones are dropped), which is how a window ends up hours off. */
+/* RFC 3339 times. strptime() and timegm() accept too much (blanks, short fields) and
+ * drop zones, which is how a window ends up hours off. */
 #include "lib/rfc3339.h"
 
 #include <errno.h>

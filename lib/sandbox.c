@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a daemon can still ask of the kernel. A list of what is refused, not of what is
- * allowed: a C library or a name service of next year must not stop a node's daemon.
- * By the bare system call, since a list needs no library. */
+/* Restricts the daemons' system calls. It lists what is refused rather than what is
+ * allowed, so that a future C library or name service does not stop a node's daemon. By
+ * the bare system call, since a list needs no library. */
 #include "lib/sandbox.h"
 
 #include <errno.h>
@@ -47,7 +47,7 @@
 	 CLONE_NEWPID | CLONE_NEWNET)
 #define PERSONALITY_ASK 0xffffffffu
 
-/* The lower half of argument n: all that flags need */
+/* The lower half of argument n, which contains all flags */
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define ARGUMENT(n) ((uint32_t)offsetof(struct seccomp_data, args[n]))
 #else
@@ -59,8 +59,8 @@
 #define CLONE_FLAGS ARGUMENT(0)
 #endif
 
-/* systemd's groups (systemd-analyze syscall-filter), and what follows them. A number
- * that this architecture or its headers do not know is not there. */
+/* systemd's groups (systemd-analyze syscall-filter) and some more. Calls unknown to
+ * this architecture or its headers are left out. */
 static const int refused[] = {
 /* @privileged: with @chown and @setuid */
 #ifdef SYS_acct
@@ -133,7 +133,7 @@ static const int refused[] = {
 	/* namespaces; clone(2) by its flags */
 	SYS_setns,
 	SYS_unshare,
-	/* @debug, and the memory of others. A sanitizer looks into its own threads. */
+	/* @debug, and other processes' memory. Sanitizers inspect their own threads. */
 	SYS_perf_event_open,
 #ifdef SYS_lookup_dcookie
 	SYS_lookup_dcookie,
@@ -218,7 +218,7 @@ static void put_return(struct filter *f, uint32_t verdict)
 	put_op(f, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, verdict));
 }
 
-/* Ends with the number of the call in the accumulator. */
+/* Leaves the number of the call in the accumulator. */
 static void put_head(struct filter *f, uint32_t arch)
 {
 	put_op(f, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
@@ -268,12 +268,12 @@ static int install_filter(struct filter *f, unsigned long flags)
 			  flags | SECCOMP_FILTER_FLAG_TSYNC, &p);
 	if (rc < 0)
 		return -errno;
-	return rc == 0 ? 0 : -EBUSY; /* a thread that has filters of its own */
+	return rc == 0 ? 0 : -EBUSY; /* a thread has filters of its own */
 }
 
 #ifdef OUR_ARCH
-/* Flags of clone3(2) lie in memory, where no filter looks. Without it C libraries use
- * clone(2), which they ask for each thread: that is no news for the log. */
+/* clone3(2)'s flags are in memory, which filters cannot read. Without it C libraries
+ * use clone(2), which they try for each thread, so it is not logged. */
 static int hide_clone3(void)
 {
 	struct filter f = {.count = 0};
@@ -306,8 +306,8 @@ int sandbox_probe_calls(struct err *err)
 #ifdef OUR_ARCH
 	const uint32_t action = SECCOMP_RET_ERRNO;
 
-	/* EFAULT: it would have read the filter. Kernels before 4.14 know no question.
-	 */
+	/* EFAULT: it would have read the filter. Kernels before 4.14 do not have this
+	 * query. */
 	if (syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0)
 		return 0;
 	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC,

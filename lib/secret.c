@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One rule for the files that hold secrets, so that every program refuses the same. */
+/* One rule for files that hold secrets, for all programs. */
 #include "lib/secret.h"
 
 #include <errno.h>

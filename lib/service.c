@@ -72,7 +72,8 @@ bool service_fence_files(bool wanted, const char *files, const char *const *fold
 	return rc == 0;
 }
 
-/* What is missing is no mistake of the configuration, but perhaps the site's. */
+/* A missing feature is not an error of the configuration, but the site may want to
+ * know. */
 static void print_plan(const char *program, const char *what, const char *done,
 		       const struct err *missing)
 {
@@ -135,7 +136,7 @@ static void reload(const struct service *s)
 	(void)notify_send("READY=1");
 }
 
-/* False: it is time to go. */
+/* False: end. */
 static bool take_signals(const struct service *s)
 {
 	struct signalfd_siginfo si;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a service is told by signals: read its configuration again, or end. */
+/* Signals of a service: reload or end. */
 #include "lib/signals.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ int signals_open(int *ret_fd, struct err *err)
 	sigaddset(&set, SIGINT);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	/* a file at its limit (RLIMIT_FSIZE) is a write that fails */
+	/* a file at its limit (RLIMIT_FSIZE) should be a failing write */
 	signal(SIGXFSZ, SIG_IGN);
 	int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (fd < 0) {
@@ -45,10 +45,10 @@ void signals_block(sigset_t *ret_old)
 	pthread_sigmask(SIG_SETMASK, &set, ret_old);
 }
 
-/* ---- files that are made shorter while they are mapped --------------------------- */
+/* ---- mapped files that are truncated --------------------------------------------- */
 
-/* Hidden and of the process, like the signal itself. What the handler says is written
- * down beforehand: it may call next to nothing (signal-safety(7)). */
+/* Global, like the signal itself. The handler's message is prepared in advance: it may
+ * call hardly anything (signal-safety(7)). */
 static struct mapping {
 	const char *map;
 	size_t bytes;
@@ -67,7 +67,7 @@ static void say_and_end(int signal_number, siginfo_t *info, void *context)
 		(void)!write(STDERR_FILENO, m->text, strlen(m->text));
 		_exit(SIGNALS_STATUS_BUS);
 	}
-	/* not ours: the access is made again, with nobody to catch it */
+	/* not ours: the access is repeated, without a handler */
 	signal(signal_number, SIG_DFL);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reading slurm.conf, cgroup.conf and their like without Slurm's library, so that the
- * check also works where Slurm does not start, which is when it is needed. */
+/* Reads slurm.conf, cgroup.conf and the like without Slurm's library, so that checks
+ * also work where Slurm does not start, which is when they are needed. */
 #include "lib/slurmconf.h"
 
 #include <errno.h>
@@ -89,7 +89,7 @@ static bool key_char(char c)
 	       (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-';
 }
 
-/* All Key=Value of a line; what is neither is stepped over, as Slurm will complain. */
+/* All Key=Value of a line; anything else is skipped, as Slurm will complain. */
 static int parse_pairs(struct slurmconf *c, const char *s, const char *file,
 		       unsigned line, struct err *err)
 {

@@ -35,7 +35,8 @@ int turns_push(struct turns *t, struct fair_item *item, uint64_t lane, uint64_t 
 	return fair_push(failing ? &t->failing : &t->fresh, item, lane);
 }
 
-/* Whose turn it is of the two: where both may begin the fresh, but for each fifth. */
+/* Whether the failing queue is next: if both may start, the fresh one is, except every
+ * fifth time. */
 static bool is_failings_turn(struct turns *t, uint64_t now_ns)
 {
 	if (!t->failing.count || !t->fresh.count)

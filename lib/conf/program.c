@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How each daemon begins: options, help, log. */
+/* Start of each daemon: options, help, log. */
 #include "lib/conf/program.h"
 
 #include <stdio.h>

@@ -43,7 +43,8 @@ static bool is_word(char c)
 	       (c >= 'A' && c <= 'Z');
 }
 
-/* The variable at s, behind its '$': appended to out; how long it was, 0: wrong. */
+/* Appends the value of the variable at s, after its '$', to out; returns the length of
+ * its name, 0: invalid. */
 static size_t expand_one(const char *s, struct buf *out, const char **ret_why)
 {
 	bool braces = s[0] == '{';
@@ -117,7 +118,7 @@ static bool is_empty(const yaml_node_t *n)
 	return n->type == YAML_SCALAR_NODE && n->data.scalar.length == 0;
 }
 
-/* With what could be meant: all that the mapping may have. */
+/* Lists the mapping's keys, as far as there is room. */
 static int unknown_key(struct yaml_walk *w, const yaml_node_t *at, const char *name,
 		       const struct yaml_key *keys, size_t n)
 {
@@ -135,7 +136,7 @@ int yaml_walk_map(struct yaml_walk *w, void *arg, const char *where, yaml_node_t
 		  const struct yaml_key *keys, size_t n)
 {
 	if (is_empty(map))
-		return 0; /* "tls_server_config:" with nothing in it */
+		return 0; /* "tls_server_config:" without contents */
 	if (map->type != YAML_MAPPING_NODE)
 		return yaml_walk_fail(w, map, where, "must be a mapping");
 	uint64_t seen = 0;
@@ -205,7 +206,7 @@ static int not_yaml(struct yaml_walk *w, const yaml_parser_t *yaml, const char *
 		       yaml_has_tab(text, len, line) ? YAML_TAB_HINT : "");
 }
 
-/* What stands behind the document would be read by nobody. */
+/* Anything after the document would be ignored. */
 static int check_end(struct yaml_walk *w, yaml_parser_t *yaml, const char *text,
 		     size_t len)
 {

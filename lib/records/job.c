@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A job's completion record as bytes. Both directions walk one table of fields. */
+/* A job's completion record as bytes. Encoder and decoder walk the same table of
+ * fields. */
 #include "lib/records/job.h"
 
 #include <errno.h>
@@ -257,7 +258,7 @@ static unsigned char *put_field(struct out *o, uint16_t id, size_t len)
 	return p + FIELD_HEAD_BYTES;
 }
 
-/* Where to cut a text that is longer than max: between two characters. */
+/* Where to cut a text longer than max: between two characters. */
 static size_t cut_text(const char *s, size_t len, size_t max)
 {
 	size_t i = 0;
@@ -272,8 +273,8 @@ static size_t cut_text(const char *s, size_t len, size_t max)
 	return i;
 }
 
-/* Behind which element a list still fits with a "]"; *ret_open: one is needed. A host
- * list that is cut elsewhere would name other hosts. */
+/* After which element the list still fits, including a "]"; *ret_open: one is needed. A
+ * host list cut elsewhere would name other hosts. */
 static size_t cut_list(const char *s, size_t max, char separator, bool *ret_open)
 {
 	size_t at = 0;
@@ -435,7 +436,7 @@ static int find_all(const unsigned char *p, const unsigned char *end,
 	return 0;
 }
 
-/* Copies a text; a byte that is no UTF-8 becomes '?'. Returns behind its NUL. */
+/* Copies a text with '?' for invalid UTF-8 bytes. Returns past its NUL. */
 static char *copy_text(char *dst, const struct found *v)
 {
 	const char *s = (const char *)v->at;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the numbers of a completion record mean. */
+/* Names for the numbers of a completion record. */
 #include <errno.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Records as bytes. Both directions walk one table of fields, in order of importance:
- * what does not fit into a slot is left out from the table's end. */
+/* Records as bytes. Encoder and decoder walk the same table of fields, in order of
+ * importance: what does not fit into a slot is left out from the end. */
 #include "lib/records/record.h"
 
 #include <errno.h>
@@ -108,7 +108,7 @@ void record_init(struct record *r, enum record_type type, enum record_manager ma
 
 void record_set(struct record *r, char *dst, size_t dst_size, const char *s)
 {
-	/* never looks further than what decides where to cut */
+	/* reads no further than needed to decide where to cut */
 	if (!tlv_copy_text(dst, dst_size, s ? s : "", s ? strnlen(s, dst_size + 4) : 0))
 		r->flags |= RECORD_CUT;
 }
@@ -123,7 +123,7 @@ static bool add_cgroup(struct record *r, uint32_t controllers, const char *path,
 			return true;
 		}
 	if (len >= RECORD_CGROUP_MAX || r->cgroup_count >= RECORD_CGROUPS_MAX) {
-		r->flags |= RECORD_CUT; /* half a path is another cgroup: all or none */
+		r->flags |= RECORD_CUT; /* a truncated path would be another cgroup */
 		return false;
 	}
 	struct record_cgroup *c = &r->cgroups[r->cgroup_count++];
@@ -278,7 +278,7 @@ static int get_cgroup(struct record *r, const struct tlv_member *f,
 {
 	if (len < 5 || p[4] != '/')
 		return bad_field(err, f, "not an absolute path", len);
-	/* one that we have no room for is left out and flagged */
+	/* if there is no room it is left out and flagged */
 	add_cgroup(r, (uint32_t)tlv_get_le(p, 4), (const char *)p + 4, len - 4);
 	return 0;
 }
@@ -327,7 +327,7 @@ static int get_one(struct record *r, const struct tlv_member *f,
 	int rc = tlv_get_member(r, f, v, "record", &cut, err);
 	if (cut)
 		r->flags |= RECORD_CUT;
-	if (f->id == F_FLAGS) /* what was cut before stays flagged, in any order */
+	if (f->id == F_FLAGS) /* earlier flags stay set, whatever the order of fields */
 		r->flags |= flags;
 	return rc;
 }

@@ -95,7 +95,7 @@ static const struct tlv_member fields[] = {
 };
 
 #define FIELDS (sizeof(fields) / sizeof(fields[0]))
-#define REQUIRED 7u /* the first so many of the table, but the flags */
+#define REQUIRED 7u /* fields at the start of the table, without flags */
 #define USE_VALUES 12u
 #define BEFORE_VALUES 4u
 #define ENERGY_HEAD_BYTES 12u
@@ -111,7 +111,7 @@ _Static_assert(offsetof(struct report, steps) +
 			       REPORT_STEPS_MAX * sizeof(struct report_step) ==
 		       sizeof(struct report),
 	       "steps come last");
-/* all that is not a step at its longest, and every step with all domains; the names of
+/* everything except steps at its longest, and every step with all domains; names of
  * that many steps need not fit */
 _Static_assert(4096 + REPORT_STEPS_MAX * (TLV_FIELD_HEAD_BYTES + STEP_FIXED_BYTES +
 					  (REPORT_DOMAINS - 1) * STEP_ENERGY_BYTES) <
@@ -191,7 +191,7 @@ bool report_add_energy(struct report *r, uint32_t domain, const char *source,
 
 /* ---- encoding -------------------------------------------------------------------- */
 
-/* Which of them are known, then all of them. Nothing where none is. */
+/* Which values are known, then all of them. Nothing if none is known. */
 static void put_known(struct tlv_out *o, uint16_t id, uint32_t known,
 		      const uint64_t *values, size_t n)
 {
@@ -346,7 +346,7 @@ int report_encode(const struct report *r, void *buf, size_t size)
 
 /* ---- decoding -------------------------------------------------------------------- */
 
-/* Sums of many reports are kept in signed 64 bits. */
+/* Sums over many reports are kept in signed 64 bits. */
 static int check_number(const struct tlv_member *f, uint64_t v, struct err *err)
 {
 	return v > INT64_MAX ? tlv_bad(err, WHAT, f, "number above 2^63 - 1", 8) : 0;
@@ -495,7 +495,7 @@ static int get_step_name(struct report *r, const struct tlv_member *f,
 	size_t command = p[4], label = v->len - STEP_NAME_HEAD_BYTES - command;
 	if (memchr(p + STEP_NAME_HEAD_BYTES, 0, command + label))
 		return tlv_bad(err, WHAT, f, "zero byte in a text", v->len);
-	/* of one that was left out: nothing to name */
+	/* a step that was left out */
 	struct report_step *s = find_step(r, (uint32_t)tlv_get_le(p, 4));
 	if (!s)
 		return 0;
@@ -532,7 +532,7 @@ static int get_one(struct report *r, const struct tlv_member *f,
 		make_utf8((char *)r + f->offset, f->size);
 	if (f->kind == TLV_U64)
 		rc = check_number(f, tlv_get_member_number(r, f), err);
-	if (f->id == F_FLAGS) /* what was cut before stays flagged, in any order */
+	if (f->id == F_FLAGS) /* earlier flags stay set, whatever the order of fields */
 		r->flags |= flags;
 	if (cut)
 		r->flags |= REPORT_CUT;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Type, length, value: what all our binary messages are made of. */
+/* Type, length, value: the format of all our binary messages. */
 #include "lib/records/tlv.h"
 
 #include <errno.h>
