@@ -29,11 +29,14 @@ def what_it_was(p, kind, slash):
     """From the records: the unit, its nodes and its steps."""
     its = [("cluster_id", "${cluster}"), ("uuid", "${uuid}")]
     columns = [col("name", "Name", "string"), col("username", "User", "string"),
-               col("project", KINDS[kind]["project"], "string"), col("state", "State", "string"),
+               col("project", KINDS[kind]["project"], "string"),
+               col("state", "State", "string", width=120),
                col("started_at_ts", "Started", "timestamp_epoch"),
                col("ended_at", "Ended", "string", width=220), col("elapsed", "Elapsed", "string"),
-               col("allocation.nodes", "Nodes"), col("allocation.cpus", "CPUs"),
-               col("allocation.mem", "Memory", unit="bytes"), col("allocation.gpus", "GPUs"),
+               col("allocation.nodes", "Nodes", width=80),
+               col("allocation.cpus", "CPUs", width=80),
+               col("allocation.mem", "Memory", unit="bytes"),
+               col("allocation.gpus", "GPUs", width=80),
                col("known_by", "Known by", "string"),
                col("coverage", "Coverage", unit="percentunit")]
     p.put(table("What it is", "From the records; a row for each run of this id in the time "
