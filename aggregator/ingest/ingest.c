@@ -381,8 +381,11 @@ static int read_records(struct push_request *q, struct buf *scratch, struct err 
 	uint64_t oldest, newest;
 
 	ladder_window(o, q->realtime_ns, &oldest, &newest);
+	struct witness_verdict clock = witness_judge(
+		&in->app->witnesses, clock_realtime_ns(), clock_boottime_ns());
 	const struct ingest_rules rules = {
 		.now_ns = q->realtime_ns,
+		.sure = clock.state == WITNESS_GOOD,
 		.oldest_ns = oldest,
 		.may = &q->proof.may,
 		.known = ingest_writer_known(in->writer),

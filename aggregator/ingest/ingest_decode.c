@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/cleanup.h"
+#include "lib/clock.h"
 #include "lib/records/batch.h"
 
 static int take_job(const void *record, size_t len, const struct ingest_rules *rules,
@@ -120,31 +121,55 @@ static int decode_all(struct batch_reader *r, const struct ingest_rules *rules,
 	return 0;
 }
 
-/* Places the instances for which age does not decide: by the latest time of all reports
- * of the push, so that they stay together. */
+/* One report's word on where its instance is: that it is to be moved counts before that
+ * it may stay, and of several the furthest back, so that they stay together. */
+static int place_one(const struct report *r, const struct ingest_rules *rules,
+		     const struct ingest_place *at, struct known *placed,
+		     struct ingest_push *p)
+{
+	int64_t instance = (int64_t)r->instance;
+	struct known_place known, had;
+	bool is_known = rules->known && known_has(rules->known, instance, &known);
+	bool again = known_has(placed, instance, &had);
+	struct ingest_placed where = ingest_place_find(r, at, is_known ? &known : NULL);
+
+	p->untimely += where.judged;
+	if (again && (had.flagged > where.move ||
+		      (had.flagged == where.move && had.shift_ms <= where.shift_ms)))
+		return 0;
+	/* flagged is for here: it is moved */
+	known_put(placed, instance, (struct known_place){where.shift_ms, where.move});
+	if (!where.move)
+		return 0;
+	struct ingest_move *m = ingest_push_move(p, instance);
+	if (!m)
+		return -ENOMEM;
+	m->from_ms = known.shift_ms;
+	m->to_ms = where.shift_ms;
+	m->over_ns = ingest_place_over(r, at, where.shift_ms, true);
+	m->began_ns = r->started_ns + (uint64_t)where.shift_ms * NSEC_PER_MSEC;
+	return 0;
+}
+
+/* Where the instances of a push belong, and which of them are moved. */
 static int place_together(struct batch_reader r, const struct ingest_rules *rules,
-			  struct report *scratch, const struct ingest_push *p,
+			  struct report *scratch, struct ingest_push *p,
 			  struct known **ret)
 {
 	const struct ingest_place at = ingest_place_of(rules, p);
-	struct known *placed = known_new(BATCH_RECORDS_MAX);
+	struct known *placed = *ret = known_new(BATCH_RECORDS_MAX);
 	const void *record;
 	size_t len;
+	int rc = placed ? 0 : -ENOMEM;
 
-	if (!placed)
-		return -ENOMEM;
-	while (batch_next(&r, &record, &len) == 1) {
-		int64_t had = 0, shift;
+	while (rc == 0 && batch_next(&r, &record, &len) == 1) {
 		unsigned type = *(const unsigned char *)record;
 		if (type < REPORT_START || type > REPORT_FINAL ||
 		    report_decode(record, len, scratch, NULL) < 0)
 			continue;
-		shift = ingest_place_shift(scratch, &at);
-		if (!known_has(placed, (int64_t)scratch->instance, &had) || shift < had)
-			known_put(placed, (int64_t)scratch->instance, shift);
+		rc = place_one(scratch, rules, &at, placed, p);
 	}
-	*ret = placed;
-	return 0;
+	return rc;
 }
 
 /* Decodes again, now with the place of each instance */
@@ -154,12 +179,15 @@ static int decode_placed(const struct batch_reader *r, const struct ingest_rules
 {
 	struct ingest_rules placed = *rules;
 	struct batch_reader again = *r;
+	struct ingest_push next = {.has_clock = ret->has_clock, .clock = ret->clock};
+	int rc = place_together(*r, rules, scratch, &next, &placed.placed);
 
-	if (place_together(*r, rules, scratch, ret, &placed.placed) < 0)
-		return err_set(err, -ENOMEM, "out of memory");
 	ingest_push_done(ret);
-	memset(ret, 0, sizeof(*ret));
-	int rc = decode_all(&again, &placed, scratch, ret, err);
+	*ret = next;
+	if (rc < 0)
+		(void)err_set(err, rc, "out of memory");
+	else
+		rc = decode_all(&again, &placed, scratch, ret, err);
 	known_free(placed.placed);
 	return rc;
 }

@@ -16,7 +16,8 @@ struct ingest_rules {
 	/* Earlier intervals are refused: older than what is kept. 0: no limit */
 	uint64_t oldest_ns;
 	const struct ingest_may *may; /* of the sender; NULL: may send anything */
-	/* Instances that the database certainly has, with their shifts; may be NULL */
+	bool sure;                    /* other clocks confirm now_ns */
+	/* Instances that the database certainly has, with their places; may be NULL */
 	struct known *known;
 	/* For this push: shifts of instances whose reports must be seen together; may
 	 * be NULL */

@@ -10,7 +10,7 @@
 
 struct slot {
 	int64_t instance; /* 0: free */
-	int64_t shift_ms;
+	struct known_place at;
 };
 
 struct known {
@@ -55,13 +55,13 @@ void known_free(struct known *k)
 	free(k);
 }
 
-bool known_has(struct known *k, int64_t instance, int64_t *ret_shift_ms)
+bool known_has(struct known *k, int64_t instance, struct known_place *ret)
 {
 	pthread_mutex_lock(&k->mutex);
 	const struct slot *s = &k->slots[place(k, instance)];
 	bool has = s->instance == instance;
-	if (has && ret_shift_ms)
-		*ret_shift_ms = s->shift_ms;
+	if (has)
+		*ret = s->at;
 	pthread_mutex_unlock(&k->mutex);
 	return has;
 }
@@ -91,7 +91,7 @@ static void forget(struct known *k)
 	k->count = 0;
 }
 
-void known_put(struct known *k, int64_t instance, int64_t shift_ms)
+void known_put(struct known *k, int64_t instance, struct known_place at)
 {
 	if (instance <= 0)
 		return;
@@ -101,7 +101,7 @@ void known_put(struct known *k, int64_t instance, int64_t shift_ms)
 	if (k->count * 2 < k->slot_count || more_slots(k)) {
 		size_t i = place(k, instance);
 		k->count += !k->slots[i].instance;
-		k->slots[i] = (struct slot){instance, shift_ms};
+		k->slots[i] = (struct slot){instance, at};
 	}
 	pthread_mutex_unlock(&k->mutex);
 }

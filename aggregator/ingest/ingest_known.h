@@ -7,18 +7,23 @@
 #include <stdint.h>
 
 /* Instances whose row the database certainly has, so that an interval report need not
- * identify its unit each time, and how far their times are shifted
+ * identify its unit each time, and how their times are placed
  * (aggregator/ingest/ingest_place.h). Bounded: forgets everything when full. Thread
  * safe. */
 
 struct known;
 
+struct known_place {
+	int64_t shift_ms; /* added to all its times */
+	bool flagged;     /* only a wall clock knows them (unit_node.over_by) */
+};
+
 struct known *known_new(size_t max); /* NULL: no memory */
 void known_free(struct known *k);    /* accepts NULL */
-/* Sets *ret_shift_ms (may be NULL) if it is there. */
-bool known_has(struct known *k, int64_t instance, int64_t *ret_shift_ms);
+/* Sets *ret if it is there. */
+bool known_has(struct known *k, int64_t instance, struct known_place *ret);
 /* Adds or changes. */
-void known_put(struct known *k, int64_t instance, int64_t shift_ms);
+void known_put(struct known *k, int64_t instance, struct known_place at);
 /* Forgets everything: the database was down and may be another one now. */
 void known_forget(struct known *k);
 size_t known_count(struct known *k);

@@ -69,6 +69,19 @@ static uint64_t end_at(const struct report *r, const struct ingest_place *at,
 	return earlier ? sent_ns - c->boottime_ns : sent_ns;
 }
 
+/* Into what is kept, as far as its boot lasted. */
+static int64_t shift_into_kept(const struct report *r, const struct ingest_place *at,
+			       uint64_t latest_ns, uint64_t end_ns)
+{
+	if (r->started_ns >= at->oldest_ns)
+		return 0;
+	int64_t ms = ms_between(r->started_ns, at->oldest_ns + INGEST_EDGE_NS);
+	int64_t most_ms = ms_between(latest_ns, end_ns) - 1;
+	if (ms > most_ms)
+		ms = most_ms;
+	return ms > 0 ? ms : 0;
+}
+
 int64_t ingest_place_shift(const struct report *r, const struct ingest_place *at)
 {
 	const struct report_clock *c = at->clock;
@@ -87,17 +100,81 @@ int64_t ingest_place_shift(const struct report *r, const struct ingest_place *at
 	uint64_t latest = ingest_place_latest(r);
 	if (latest > end_ns + slack_ns || latest + INGEST_UNSET_NS < at->oldest_ns)
 		return ms_between(latest, end_ns) - 1;
-	return 0;
+	return shift_into_kept(r, at, latest, end_ns);
+}
+
+#define HOUR_MS ((int64_t)3600 * 1000)
+
+/* Whether it could be taken there. */
+static bool is_usable(const struct report *r, const struct ingest_place *at,
+		      int64_t shift_ms)
+{
+	int64_t latest_ms = (int64_t)(ingest_place_latest(r) / NSEC_PER_MSEC);
+	int64_t t0_ms = (int64_t)(r->t0_ns / NSEC_PER_MSEC);
+
+	return latest_ms + shift_ms <=
+		       (int64_t)((at->now_ns + INGEST_AHEAD_NS) / NSEC_PER_MSEC) &&
+	       (r->type != REPORT_INTERVAL ||
+		t0_ms + shift_ms > (int64_t)(at->oldest_ns / NSEC_PER_MSEC));
+}
+
+static struct ingest_placed find_by_age(const struct report *r,
+					const struct ingest_place *at,
+					const struct known_place *known)
+{
+	struct ingest_placed p = {.shift_ms = known->shift_ms, .move = known->flagged};
+	int64_t off_ms = ingest_place_shift(r, at) - known->shift_ms;
+	int64_t anew_ms = (int64_t)(INGEST_ANEW_NS / NSEC_PER_MSEC);
+
+	if (off_ms <= anew_ms && off_ms >= -anew_ms)
+		return p;
+	p.judged = !is_usable(r, at, known->shift_ms);
+	if (!at->sure && !p.judged)
+		return (struct ingest_placed){.shift_ms = known->shift_ms};
+	p.move = true;
+	p.shift_ms +=
+		(off_ms + (off_ms > 0 ? 1 : -1) * HOUR_MS / 2) / HOUR_MS * HOUR_MS;
+	return p;
+}
+
+static struct ingest_placed find_by_wall(const struct report *r,
+					 const struct ingest_place *at,
+					 const struct known_place *known)
+{
+	struct ingest_placed p = {.shift_ms = known->shift_ms};
+	uint64_t slack_ns, end_ns = end_at(r, at, &slack_ns);
+	int64_t late_ms = ms_between(end_ns, ingest_place_latest(r)) + p.shift_ms;
+
+	if (late_ms <= (int64_t)(slack_ns / NSEC_PER_MSEC))
+		return p;
+	p.move = p.judged = true;
+	p.shift_ms -= (late_ms + HOUR_MS - 1) / HOUR_MS * HOUR_MS;
+	return p;
+}
+
+struct ingest_placed ingest_place_find(const struct report *r,
+				       const struct ingest_place *at,
+				       const struct known_place *known)
+{
+	bool of_boot = at->clock && is_of_boot(r, at->clock);
+
+	if (known)
+		return of_boot ? find_by_age(r, at, known) : find_by_wall(r, at, known);
+	int64_t ms = ingest_place_shift(r, at);
+	/* back to the end of its boot it may go by what its node says */
+	return (struct ingest_placed){.shift_ms = ms, .judged = !of_boot && ms > 0};
 }
 
 uint64_t ingest_place_over(const struct report *r, const struct ingest_place *at,
-			   int64_t shift_ms)
+			   int64_t shift_ms, bool again)
 {
 	uint64_t slack_ns;
 
 	if (at->clock && is_of_boot(r, at->clock))
 		return 0;
-	return is_of_earlier(r, at->clock) || shift_ms ? end_at(r, at, &slack_ns) : 0;
+	return is_of_earlier(r, at->clock) || shift_ms || again
+		       ? end_at(r, at, &slack_ns)
+		       : 0;
 }
 
 static void move_time(uint64_t *t, int64_t ns)

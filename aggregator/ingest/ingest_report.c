@@ -246,6 +246,7 @@ struct ingest_place ingest_place_of(const struct ingest_rules *rules,
 		.clock = p->has_clock ? &p->clock : NULL,
 		.now_ns = rules->now_ns,
 		.oldest_ns = rules->oldest_ns,
+		.sure = rules->sure,
 	};
 }
 
@@ -253,6 +254,7 @@ struct ingest_place ingest_place_of(const struct ingest_rules *rules,
 struct placed {
 	int64_t shift_ms;
 	uint64_t over_ns;
+	bool said; /* the database knows all that an interval says of its unit */
 };
 
 static int put_node(const struct report *r, const struct placed *placed,
@@ -335,19 +337,23 @@ static int place_report(struct report *r, const struct ingest_rules *rules,
 			struct ingest_push *p, struct placed *ret, struct err *err)
 {
 	const struct ingest_place at = ingest_place_of(rules, p);
-	int64_t instance = (int64_t)r->instance, shift_ms = 0;
+	int64_t instance = (int64_t)r->instance;
+	struct known_place known = {0}, together;
+	bool has = rules->known && known_has(rules->known, instance, &known);
 
 	if (ingest_place_latest(r) > TIME_MAX_NS)
 		return err_set(err, -EINVAL, "an impossible time");
-	if (!(rules->known && known_has(rules->known, instance, &shift_ms)) &&
-	    !(rules->placed && known_has(rules->placed, instance, &shift_ms))) {
-		shift_ms = ingest_place_shift(r, &at);
-		p->entangled |= shift_ms != 0;
-	}
-	ingest_place_move(r, shift_ms);
-	p->moved += shift_ms != 0;
-	ret->shift_ms = shift_ms;
-	ret->over_ns = ingest_place_over(r, &at, shift_ms);
+	struct ingest_placed where = ingest_place_find(r, &at, has ? &known : NULL);
+	if (rules->placed && known_has(rules->placed, instance, &together))
+		where.shift_ms = together.shift_ms;
+	else
+		p->entangled |= where.move || (!has && where.shift_ms);
+	ret->shift_ms = where.shift_ms;
+	ret->over_ns = ingest_place_over(r, &at, where.shift_ms, where.move);
+	/* who is moved, or may be by somebody else, says so each time */
+	ret->said = has && !known.flagged && !known.shift_ms && !where.shift_ms;
+	ingest_place_move(r, where.shift_ms);
+	p->moved += where.shift_ms != 0;
 	return 0;
 }
 
@@ -395,8 +401,7 @@ int ingest_report(struct report *r, const struct ingest_rules *rules,
 	ingest_push_see(p, record_manager_name(r->manager), r->cluster, r->node);
 	if (r->type == REPORT_INTERVAL)
 		rc = put_intervals(r, &use, p, err);
-	if (rc == 0 && (r->type != REPORT_INTERVAL || !rules->known ||
-			!known_has(rules->known, (int64_t)r->instance, NULL)))
+	if (rc == 0 && (r->type != REPORT_INTERVAL || !placed.said))
 		rc = put_node(r, &placed, &use, p, err);
 	return rc < 0 ? rc : put_steps(r, p, err);
 }

@@ -17,6 +17,7 @@ void ingest_push_done(struct ingest_push *p)
 	free(p->jobs);
 	free(p->seen);
 	free(p->refusals);
+	free(p->moves);
 	buf_done(&p->texts);
 	memset(p, 0, sizeof(*p));
 }
@@ -31,7 +32,8 @@ size_t ingest_push_bytes(const struct ingest_push *p)
 	return sizeof(*p) + p->interval_cap * sizeof(*p->intervals) +
 	       p->node_cap * sizeof(*p->nodes) + p->step_cap * sizeof(*p->steps) +
 	       p->job_cap * sizeof(*p->jobs) + p->seen_cap * sizeof(*p->seen) +
-	       p->refusal_cap * sizeof(*p->refusals) + p->texts.cap;
+	       p->refusal_cap * sizeof(*p->refusals) + p->move_cap * sizeof(*p->moves) +
+	       p->texts.cap;
 }
 
 const char *ingest_push_text(const struct ingest_push *p, ingest_text t)
@@ -118,6 +120,20 @@ struct ingest_step *ingest_push_step(struct ingest_push *p)
 struct ingest_job *ingest_push_job(struct ingest_push *p)
 {
 	return GROW(p, job);
+}
+
+struct ingest_move *ingest_push_move(struct ingest_push *p, int64_t instance)
+{
+	/* few are moved; those of one instance often come together */
+	for (uint32_t i = p->move_count; i-- > 0;) {
+		if (p->moves[i].instance == instance)
+			return &p->moves[i];
+	}
+	struct ingest_move *m = grow(p, (void **)&p->moves, &p->move_count,
+				     &p->move_cap, sizeof(*p->moves));
+	if (m)
+		m->instance = instance;
+	return m;
 }
 
 static bool is_text(const struct ingest_push *p, ingest_text t, const char *s)

@@ -55,6 +55,13 @@ struct ingest_node {
 	int64_t before_user_ns, before_system_ns, before_read_bytes, before_write_bytes;
 };
 
+/* An instance that is to be moved from where it was found (ingest_place.h) */
+struct ingest_move {
+	int64_t instance, from_ms, to_ms;
+	uint64_t over_ns;  /* 0: its age is known */
+	uint64_t began_ns; /* there */
+};
+
 struct ingest_step {
 	int64_t instance, step;
 	uint64_t started_ns, ended_ns; /* 0: not known */
@@ -98,9 +105,11 @@ struct ingest_push {
 	struct ingest_job *jobs;
 	struct ingest_seen *seen;
 	struct ingest_refusal *refusals;
+	struct ingest_move *moves;
 	uint32_t interval_count, node_count, step_count, job_count, seen_count,
-		refusal_count;
-	uint32_t interval_cap, node_cap, step_cap, job_cap, seen_cap, refusal_cap;
+		refusal_count, move_count;
+	uint32_t interval_cap, node_cap, step_cap, job_cap, seen_cap, refusal_cap,
+		move_cap;
 	uint32_t records, accepted, refused;
 	bool no_memory; /* out of memory: not to be used */
 	bool entangled; /* the place of a report depends on others of the push */
@@ -130,6 +139,8 @@ struct ingest_interval *ingest_push_interval(struct ingest_push *p);
 struct ingest_node *ingest_push_node(struct ingest_push *p);
 struct ingest_step *ingest_push_step(struct ingest_push *p);
 struct ingest_job *ingest_push_job(struct ingest_push *p);
+/* That of the instance, made with it if there is none; NULL: no memory. */
+struct ingest_move *ingest_push_move(struct ingest_push *p, int64_t instance);
 void ingest_push_see(struct ingest_push *p, const char *manager, const char *cluster,
 		     const char *node);
 void ingest_push_refuse(struct ingest_push *p, uint32_t index, const char *reason);

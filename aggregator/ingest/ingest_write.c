@@ -164,8 +164,6 @@ static int need_days(struct ingest_write *w, struct err *err)
 	return err_set(err, -EBUSY, "there is no partition for some of them yet");
 }
 
-/* ---- the transaction ------------------------------------------------------------- */
-
 static int add_staged(struct ingest_write *w, struct err *err)
 {
 	auto_pgresult PGresult *r = NULL;
@@ -195,28 +193,93 @@ static int add_intervals(struct ingest_write *w, struct err *err)
 	return rc < 0 ? rc : add_staged(w, err);
 }
 
-/* The row decides on an instance's shift. */
+/* ---- where instances are --------------------------------------------------------- */
+
+static int be_stale(struct err *err)
+{
+	return err_set(err, -ESTALE, "placed anew when it comes again");
+}
+
+static int read_place(const PGresult *r, int row, int col, struct known_place *ret)
+{
+	int64_t flagged = 0;
+	int rc = pg_get_s64(r, row, col, &ret->shift_ms);
+
+	if (rc == 0)
+		rc = pg_get_s64(r, row, col + 1, &flagged);
+	ret->flagged = flagged != 0;
+	return rc;
+}
+
+/* The row decides where an instance is, and whether that is a guess. */
 static int check_places(struct pg *pg, const struct ingest_group *g, struct err *err)
 {
 	auto_pgresult PGresult *r = NULL;
-	int rc = pg_exec(pg, "SELECT instance, shift_ms FROM ingest_misplaced()", &r,
-			 err);
+	bool stale = false;
+	int rc = pg_exec(pg,
+			 "SELECT instance, shift_ms, flagged::int, elsewhere::int "
+			 "FROM ingest_elsewhere()",
+			 &r, err);
 
-	if (rc < 0)
-		return rc;
-	for (int i = 0; i < PQntuples(r); i++) {
-		int64_t instance, shift_ms;
+	for (int i = 0; rc == 0 && i < PQntuples(r); i++) {
+		int64_t instance, elsewhere;
+		struct known_place at, had = {.flagged = true};
 		rc = pg_get_s64(r, i, 0, &instance);
 		if (rc == 0)
-			rc = pg_get_s64(r, i, 1, &shift_ms);
-		if (rc < 0)
-			return rc;
-		if (g->known)
-			known_put(g->known, instance, shift_ms);
+			rc = read_place(r, i, 1, &at);
+		if (rc == 0)
+			rc = pg_get_s64(r, i, 3, &elsewhere);
+		if (rc < 0 || !g->known)
+			continue;
+		if (!known_has(g->known, instance, &had))
+			had.flagged = false;
+		stale |= elsewhere || had.flagged != at.flagged;
+		known_put(g->known, instance, at);
 	}
-	return PQntuples(r) ? err_set(err, -ESTALE, "placed anew when it comes again")
-			    : 0;
+	return rc == 0 && stale ? be_stale(err) : rc;
 }
+
+static int move_one(struct pg *pg, const struct ingest_group *g,
+		    const struct ingest_move *m, struct err *err)
+{
+	static const struct pg_statement s = {
+		"ingest_move", "SELECT shift_ms, flagged::int FROM ingest_move($1, $2, "
+			       "$3, $4, $5)"};
+	auto_pgresult PGresult *r = NULL;
+	struct pg_args a = PG_ARGS_INIT;
+	struct known_place at;
+
+	pg_arg_s64(&a, m->instance);
+	pg_arg_s64(&a, m->from_ms);
+	pg_arg_s64(&a, m->to_ms);
+	if (m->over_ns)
+		pg_arg_time(&a, m->over_ns);
+	else
+		pg_arg_null(&a);
+	pg_arg_time(&a, m->began_ns);
+	int rc = pg_run(pg, &s, &a, &r, err);
+	if (rc < 0 || PQgetisnull(r, 0, 0))
+		return rc;
+	rc = read_place(r, 0, 0, &at);
+	if (rc < 0 || at.shift_ms == m->to_ms)
+		return rc;
+	if (g->known)
+		known_put(g->known, m->instance, at);
+	return be_stale(err);
+}
+
+static int move_instances(struct pg *pg, const struct ingest_group *g, struct err *err)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; rc == 0 && i < g->count; i++) {
+		for (uint32_t k = 0; rc == 0 && k < g->pushes[i]->move_count; k++)
+			rc = move_one(pg, g, &g->pushes[i]->moves[k], err);
+	}
+	return rc;
+}
+
+/* ---- the transaction ------------------------------------------------------------- */
 
 static int body(struct pg *pg, void *arg, struct err *err)
 {
@@ -226,6 +289,8 @@ static int body(struct pg *pg, void *arg, struct err *err)
 
 	w->added = w->differ = -1;
 	int rc = pg_exec(pg, "SELECT ingest_staging()", NULL, err);
+	if (rc == 0)
+		rc = move_instances(pg, g, err);
 	if (rc == 0)
 		rc = add_intervals(w, err);
 	if (rc == 0)

@@ -116,7 +116,9 @@ static void count(struct ingest_writer *w, const struct ingest_push *p)
 	struct ingest_counters *c = &w->counters;
 
 	for (uint32_t i = 0; i < p->node_count; i++) {
-		known_put(w->known, p->nodes[i].instance, p->nodes[i].shift_ms);
+		known_put(w->known, p->nodes[i].instance,
+			  (struct known_place){p->nodes[i].shift_ms,
+					       p->nodes[i].over_ns != 0});
 		if (p->nodes[i].type == 17)
 			atomic_fetch_add(&c->starts, 1);
 		else if (p->nodes[i].type == 19)

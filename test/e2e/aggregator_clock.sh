@@ -78,7 +78,9 @@ like "it is healthy" "$(health)" "is healthy  ?200 ?$"
 is "and says so" "$(metric ceems_aggregator_clock_wrong) $(metric ceems_aggregator_ingest_refused_records_total)" "0 0"
 { clock 10800; unit 200 900; } | post b >code
 is "a node whose clock is wrong does not make it doubt" "$(cat code) $(metric ceems_aggregator_clock_wrong) $(there 200 200)" "200 0 1|77|t"
-{ clock; unit 300 $((70 * 86400)) "$earlier"; } | post a >code
-like "what is older than what is kept is refused by a clock that others confirm" "$(cat code) $(cat answer)" '200 .*older than what is kept'
+{ echo "clock boottime=8000000 realtime=$(date +%s)"; unit 300 $((70 * 86400)) "boottime=$((8000000 - 70 * 86400))"; } | post a >code
+like "what is older than what is kept, by its age, is refused by a clock that others confirm" "$(cat code) $(cat answer)" '200 .*older than what is kept'
+{ clock; unit 301 $((70 * 86400)) "$earlier"; } | post a >code
+is "what says so of an earlier boot is kept: its clock may have been wrong" "$(cat code) $(sql "SELECT sum(cpu_user_ns), min(t0) - date_trunc('day', to_timestamp($now), 'UTC') FROM unit_interval WHERE instance = 301")" "200 77|-59 days"
 end
 tap_done

@@ -51,7 +51,8 @@ for k in "${!OFFS[@]}"; do unit $((100 + k)) "${OFFS[k]}" 7200; done >units
 { clock; cat units; } | push 0 >first
 like "units of a clock that was wrong are taken" "$(cat first)" "\"accepted\":$((4 * n)),\"refused\":\[\]"
 is "each is there, where it belongs, with all that it used" "$(look 100 $((99 + n)) 7200)" "$n|$((n * 1234))|$((n * 1234))|0|0"
-is "only what was wrong was moved" "$(sql 'SELECT count(*) FROM unit_node WHERE shift_ms = 0')" 1
+# what is 5 s off may seem right to a push that was on its way for so long
+is "only what was wrong was moved" "$(sql 'SELECT count(*) FROM unit_node WHERE shift_ms = 0 AND instance NOT IN (101, 102)')" 1
 
 # ---- while it is wrong
 for k in "${!OFFS[@]}"; do
@@ -124,6 +125,61 @@ is "that ran when it ran" "$(sql "SELECT count(*), bool_and(abs(extract(epoch FR
 unit 600 10800 7200 | sed 's/ boottime=[0-9]*//' | push 0 >one
 like "a node of an older release is taken too" "$(cat one)" '"accepted":4,"refused":\[\]'
 is "with all that was used, and not in the future" "$(sql "SELECT sum(i.cpu_user_ns), bool_and(n.ended <= now() + interval '2 h') FROM unit_node n JOIN unit_interval i USING (instance) WHERE instance = 600")" "1234|t"
+# ---- what is found later about where one belongs: nothing is refused, all of it moves
+now=$(date +%s)
+RATHER=21111111-2222-3333-4444-666666666666
+EARLIER="boottime=5 boot=$RATHER"
+life() { # instance started more: three days in pieces of an hour, in files that are pushed one after the other
+	local i more="instance=$1 unit=$1 started=$2 $3"
+	echo "start $more" >>part0
+	for ((i = 0; i < 72; i++)); do echo "interval $more t0=$(($2 + i * 3600)) t1=$(($2 + i * 3600 + 3600)) user=$((i + 1))"; done >all
+	sed -n 1,20p all >>part1
+	sed -n 21,50p all >>part2
+	{ sed -n 51,72p all; echo "final $more ended=$(($2 + 72 * 3600)) user=2628 step=0"; } >>part3
+}
+# rows of each from $1 to $2 whose life is not three days in one piece, once, in steps as in intervals, and none of it later than $3 s from now
+astray() {
+	sql "SELECT n.instance, i.cpu, i.ms / 1000, (i.until - i.t0), i.t0 - to_timestamp($now), i.until - now(), n.ended - i.until, s.ended - n.ended
+		FROM unit_node n JOIN LATERAL (SELECT sum(cpu_user_ns) AS cpu, sum(ms) AS ms, min(t0) AS t0, max(t0 + ms * interval '1 ms') AS until
+			FROM unit_interval i WHERE i.instance = n.instance) i ON true LEFT JOIN unit_step s ON s.instance = n.instance
+		WHERE n.instance BETWEEN $1 AND $2 AND (i.cpu, i.ms, i.until - i.t0, i.until, s.ended) IS DISTINCT FROM (2628, 259200000, interval '72 h', n.ended, n.ended)
+			OR n.instance BETWEEN $1 AND $2 AND (i.until > now() + interval '$3 s' OR n.over_by < i.until OR NOT n.final)"
+}
+quick=600 k=0
+for off in 0 5 -5 3600 -3600 10800 -10800 86400 -86400 200000 -200000 2592000 -2592000; do
+	life $((700 + k)) $((now - quick - 100 - 259200 + off)) "$EARLIER"
+	k=$((k + 1))
+done
+for turn in 0 1 2 3 0 1; do # told again, to either
+	{ echo "clock boottime=$quick realtime=$now"; cat part$turn; } | push $((turn % 2))
+	{ echo "clock boottime=$((quick + 3)) realtime=$((now + 3))"; cat part$turn; } | push $((turn / 2))
+done >far
+is "three days of an earlier boot whose clock was wrong, told bit by bit and again: nothing is refused" "$(grep -o '"reason":[^}]*' far | sort | uniq -c)" ""
+is "each is in one piece, once, before the end of that boot" "$(astray 700 $((699 + k)) $((130 - quick)))" ""
+is "where they fit they stay" "$(sql "SELECT count(*) FROM unit_node WHERE instance BETWEEN 700 AND $((699 + k)) AND shift_ms = 0")" 7
+
+hours() { sql "SELECT count(DISTINCT unit), sum(cpu_user_ns) FROM unit_$1 WHERE unit IN (SELECT unit FROM unit_node WHERE instance BETWEEN 700 AND $((699 + k)))"; }
+summed() { [ "$(hours hour) $(hours day)" = "$k|$((k * 2628)) $k|$((k * 2628))" ]; }
+ok "hours and days have what was used, once" wait_for 60 summed || hours hour
+
+# wrong by three hours, or a day, when it was first placed; and its age is known
+rm part?
+BOOT=400000 k=0
+for off in 10800 -10800 86400 -86400; do
+	life $((750 + k)) $((now - 259200 - 100)) "boottime=$((BOOT - 259300))"
+	{ echo "clock boottime=$((BOOT - off)) realtime=$now"; grep "instance=$((750 + k)) " part0 part1 -h; } | push 0
+	k=$((k + 1))
+done >far
+for off in 10800 86400; do # and first by a wall clock alone, that was ahead
+	life $((750 + k)) $((now - 259200 - 100)) "boottime=$((BOOT - 259300))"
+	grep "instance=$((750 + k)) " part0 | sed "s/ boottime=[0-9]*//; s/started=[0-9]*/started=$((now + off))/" | push 0
+	k=$((k + 1))
+done >>far
+for part in 1 2 3 2; do { echo "clock boottime=$BOOT realtime=$now"; cat part$part; } | push $((part % 2)); done >>far
+BOOT=100000
+is "what was placed wrongly is not refused either" "$(grep -o '"reason":[^}]*' far | sort | uniq -c)" ""
+is "but moved, within the hour" "$(astray 750 $((749 + k)) 1800; sql "SELECT instance, shift_ms, over_by FROM unit_node WHERE instance BETWEEN 750 AND $((749 + k)) AND (over_by IS NOT NULL OR abs(extract(epoch FROM ended) - $now) > 1900)")" ""
+
 is "nothing was refused" "$(for i in 0 1; do curl -s "$(U $i)/metrics" | awk '$1 == "ceems_aggregator_ingest_refused_records_total" { print $2 }'; done | tr '\n' ' ')" "0 0 "
 is "and no aggregator had an error" "$(cat agg?.log | grep -c 'level=error')" 0
 end 0

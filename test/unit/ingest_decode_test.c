@@ -105,8 +105,15 @@ static void names_of_steps_are_kept_as_they_came(void **state)
 
 static void refused(struct report *r, const char *why)
 {
-	struct ingest_push p = {0};
+	struct ingest_push p = {.has_clock = true};
 
+	/* of this boot: its age is known */
+	p.clock.boottime_ns = 40 * 86400 * NSEC_PER_SEC;
+	p.clock.realtime_ns = NOW_S * NSEC_PER_SEC;
+	snprintf(p.clock.boot_id, sizeof(p.clock.boot_id), "b");
+	snprintf(r->boot_id, sizeof(r->boot_id), "b");
+	r->started_boottime_ns =
+		p.clock.boottime_ns - (p.clock.realtime_ns - r->started_ns);
 	assert_int_equal(ingest_report(r, &rules, &p, &err), -EINVAL);
 	if (!strstr(err.text, why))
 		fail_msg("'%s' does not say '%s'", err.text, why);

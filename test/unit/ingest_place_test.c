@@ -50,16 +50,18 @@ static struct report_clock clock_of(int64_t off_s)
 #define KEPT (30 * 86400 * SEC)
 static int64_t shift_of(const struct report_clock *c, uint64_t now_ns)
 {
-	const struct ingest_place at = {c, now_ns, now_ns - KEPT};
+	const struct ingest_place at = {
+		.clock = c, .now_ns = now_ns, .oldest_ns = now_ns - KEPT};
 
 	return ingest_place_shift(&r, &at);
 }
 
 static uint64_t over_of(const struct report_clock *c)
 {
-	const struct ingest_place at = {c, NOW, NOW - KEPT};
+	const struct ingest_place at = {
+		.clock = c, .now_ns = NOW, .oldest_ns = NOW - KEPT};
 
-	return ingest_place_over(&r, &at, ingest_place_shift(&r, &at));
+	return ingest_place_over(&r, &at, ingest_place_shift(&r, &at), false);
 }
 
 static void assert_near(uint64_t a, uint64_t b, uint64_t s)
@@ -126,7 +128,7 @@ static void of_an_earlier_boot_is_what_was_before_this_one(void **state)
 	make_final(EARLIER, UP / SEC + 5000, 0);
 	r.started_boottime_ns = 77;
 	assert_int_equal(shift_of(&c, NOW), 0);
-	make_final(EARLIER, UP / SEC + 5000, -30 * 86400);
+	make_final(EARLIER, UP / SEC + 5000, -28 * 86400);
 	assert_int_equal(shift_of(&c, NOW), 0);
 	make_final(EARLIER, UP / SEC + 5000, 30 * 86400);
 	ingest_place_move(&r, shift_of(&c, NOW));
@@ -143,8 +145,91 @@ static void without_clocks_what_is_ahead_by_hours_is_now(void **state)
 	make_final(BOOT, 400, 10800);
 	ingest_place_move(&r, shift_of(NULL, NOW));
 	assert_near(r.ended_ns, NOW, 1);
-	make_final(BOOT, 400, -30 * 86400);
+	make_final(BOOT, 400, -29 * 86400);
 	assert_int_equal(shift_of(NULL, NOW), 0);
+}
+
+/* As near to what it says as is kept, and never after its boot. */
+static void what_seems_too_old_is_at_the_edge_of_what_is_kept(void **state)
+{
+	(void)state;
+	struct report_clock c = clock_of(0);
+	struct ingest_place at = {.clock = &c, .now_ns = NOW, .oldest_ns = NOW - KEPT};
+
+	make_final(EARLIER, UP / SEC + 5000, -30 * 86400);
+	struct ingest_placed p = ingest_place_find(&r, &at, NULL);
+	assert_true(p.judged && !p.move);
+	ingest_place_move(&r, p.shift_ms);
+	assert_near(r.started_ns, NOW - KEPT + INGEST_EDGE_NS, 1);
+	/* its boot was over before */
+	make_final(EARLIER, 40 * 86400, 0);
+	c.boottime_ns = KEPT + 86400 * SEC;
+	p = ingest_place_find(&r, &at, NULL);
+	ingest_place_move(&r, p.shift_ms);
+	assert_true(r.ended_ns <= NOW - c.boottime_ns);
+}
+
+static void what_lies_after_its_boot_moves_its_instance_back_by_hours(void **state)
+{
+	(void)state;
+	struct report_clock c = clock_of(0);
+	struct ingest_place at = {.clock = &c, .now_ns = NOW, .oldest_ns = NOW - KEPT};
+	const int64_t hour = 3600000;
+
+	for (int64_t ms = -90 * 86400000ll; ms <= 90 * 86400000ll; ms += 12345678) {
+		struct known_place known = {.shift_ms = ms, .flagged = true};
+		make_final(EARLIER, UP / SEC + 5000, 0);
+		struct ingest_placed p = ingest_place_find(&r, &at, &known);
+		assert_int_equal((p.shift_ms - ms) % hour, 0);
+		assert_true(p.move == p.judged && p.move == (p.shift_ms != ms));
+		assert_true(p.shift_ms <= ms);
+		ingest_place_move(&r, p.shift_ms);
+		assert_true(r.ended_ns <= NOW - UP + INGEST_CLOCKS_AGREE_NS);
+		/* and there it stays */
+		known.shift_ms = p.shift_ms;
+		make_final(EARLIER, UP / SEC + 5000, 0);
+		assert_false(ingest_place_find(&r, &at, &known).move);
+	}
+}
+
+static void whose_age_is_known_moves_to_where_it_belongs_by_hours(void **state)
+{
+	(void)state;
+	struct report_clock c = clock_of(0);
+	struct ingest_place at = {
+		.clock = &c, .now_ns = NOW, .oldest_ns = NOW - KEPT, .sure = true};
+	const int64_t hour = 3600000;
+
+	for (int64_t ms = -90 * 86400000ll; ms <= 90 * 86400000ll; ms += 1234567) {
+		struct known_place known = {.shift_ms = ms};
+		make_final(BOOT, 5000, 0);
+		struct ingest_placed p = ingest_place_find(&r, &at, &known);
+		assert_int_equal((p.shift_ms - ms) % hour, 0);
+		assert_true(llabs(p.shift_ms) <=
+			    (int64_t)(INGEST_ANEW_NS / NSEC_PER_MSEC));
+		known.shift_ms = p.shift_ms;
+		assert_false(ingest_place_find(&r, &at, &known).move);
+		/* not flagged any more */
+		known.flagged = true;
+		assert_true(ingest_place_find(&r, &at, &known).move);
+	}
+}
+
+/* A clock that nobody confirms moves nothing but what it would have to refuse, and for
+ * that the push waits. */
+static void an_unsure_clock_moves_nothing_that_can_stay(void **state)
+{
+	(void)state;
+	struct report_clock c = clock_of(0);
+	struct ingest_place at = {.clock = &c, .now_ns = NOW, .oldest_ns = NOW - KEPT};
+	struct known_place known = {.shift_ms = -5 * 3600000};
+
+	make_final(BOOT, 5000, 0);
+	struct ingest_placed p = ingest_place_find(&r, &at, &known);
+	assert_true(p.shift_ms == known.shift_ms && !p.move && !p.judged);
+	known.shift_ms = 5 * 3600000;
+	p = ingest_place_find(&r, &at, &known);
+	assert_true(p.shift_ms == 0 && p.move && p.judged);
 }
 
 static void clocks_that_lie_make_no_nonsense(void **state)
@@ -220,6 +305,11 @@ int main(void)
 		cmocka_unit_test(without_clocks_what_is_ahead_by_hours_is_now),
 		cmocka_unit_test(a_clock_that_was_never_set_loses_nothing),
 		cmocka_unit_test(times_that_only_a_wall_clock_knows_are_flagged),
+		cmocka_unit_test(what_seems_too_old_is_at_the_edge_of_what_is_kept),
+		cmocka_unit_test(
+			what_lies_after_its_boot_moves_its_instance_back_by_hours),
+		cmocka_unit_test(whose_age_is_known_moves_to_where_it_belongs_by_hours),
+		cmocka_unit_test(an_unsure_clock_moves_nothing_that_can_stay),
 		cmocka_unit_test(clocks_that_lie_make_no_nonsense),
 	};
 
