@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "lib/buf.h"
 #include "lib/pg/pg_impl.h"
 
 /* any fixed number: "ceemsmig" */
@@ -53,25 +54,24 @@ static int compare_one(const PGresult *r, int row, const struct pg_migration *al
 static int load_rows(struct pg *pg, const struct pg_migration *all, size_t count,
 		     PGresult **ret, struct err *err)
 {
-	static const char sql[] =
-		"SELECT m.number, m.name, m.checksum, "
-		"encode(sha256(convert_to(ours.sql, 'UTF8')), 'hex') "
-		"FROM schema_migration m LEFT JOIN "
-		"(VALUES (1, $1), (2, $2), (3, $3), (4, $4), (5, $5), (6, $6), "
-		"(7, $7), (8, $8), (9, $9), (10, $10), (11, $11), (12, $12), "
-		"(13, $13), (14, $14), (15, $15), (16, $16), (17, $17), (18, $18), "
-		"(19, $19), (20, $20)) AS ours (number, sql) USING (number) "
-		"ORDER BY m.number";
+	auto_buf struct buf sql = BUF_INIT;
 	struct pg_args args = PG_ARGS_INIT;
 
-	if (count && all[count - 1].number > 20)
+	if (count && all[count - 1].number > PG_ARGS_MAX)
 		return err_set(err, -E2BIG, "more migrations than the runner takes");
-	for (unsigned number = 1, i = 0; number <= 20; number++) {
+	buf_puts(&sql, "SELECT m.number, m.name, m.checksum, "
+		       "encode(sha256(convert_to(ours.sql, 'UTF8')), 'hex') "
+		       "FROM schema_migration m LEFT JOIN (VALUES ");
+	for (unsigned number = 1, i = 0; number <= PG_ARGS_MAX; number++) {
 		bool have = i < count && all[i].number == number;
+		buf_printf(&sql, "%s(%u, $%u)", number > 1 ? ", " : "", number, number);
 		pg_arg_text(&args, have ? all[i].sql : NULL);
 		i += have;
 	}
-	return pg_query(pg, sql, &args, ret, err);
+	buf_puts(&sql, ") AS ours (number, sql) USING (number) ORDER BY m.number");
+	if (buf_error(&sql))
+		return err_set(err, -ENOMEM, "out of memory");
+	return pg_query(pg, sql.data, &args, ret, err);
 }
 
 int pg_migrate_check(struct pg *pg, const struct pg_migration *all, size_t count,

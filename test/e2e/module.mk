@@ -103,6 +103,7 @@ CHECKS += test/e2e/api.sh
 CHECKS_MORE += test/e2e/cacct_slurm.sh
 CHECKS += test/e2e/cacct_slurm_24.sh
 CHECKS += test/e2e/aggregator_full.sh
+CHECKS += test/e2e/aggregator_bulk.sh
 CHECKS += test/e2e/slurm_jobcomp_faults.sh
 CHECKS_MORE += test/e2e/slurm_jobcomp_faults_24.sh
 CHECKS += test/e2e/ceems_tool.sh

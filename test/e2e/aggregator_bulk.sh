@@ -1,0 +1,27 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Thousands of units in one statement, as an import makes them, into an empty database: each costs
+# what one alone does. Counted in rows that are read and written, which no load of the machine changes.
+. "$(dirname "$0")/../tap.sh"
+. "$TOP/test/aggregator.sh"
+pg_start || { ok "Postgres starts" false; tap_done; }
+"$agg" --db.url="$PGURL" --security.drop-privileges=false --migrate >agg.log 2>&1 || { ok "the tables are made" false; cat agg.log; tap_done; }
+sql() { psql_do -c "$1"; }
+sql "INSERT INTO cluster (name) VALUES ('c')"
+sql "INSERT INTO person (cluster, name, uid) SELECT 1, 'u' || g, 1000 + g FROM generate_series(1, 2) g"
+add() { # how many: what it read and wrote
+	psql_do -c 'BEGIN' -c "INSERT INTO unit (cluster, uuid, submitted, known_by, uid, person, started, ended)
+		SELECT 1, g::text, t, 'jobcomp', 1001 + g % 2, 1 + g % 2, t, t + interval '1 min'
+		FROM generate_series(1, $1) g, LATERAL (SELECT timestamptz '2025-01-01' + g * interval '1 s' AS t) x" \
+		-c "SELECT (SELECT seq_tup_read <= 4 * $1 FROM pg_stat_xact_user_tables WHERE relname = 'unit'), n_tup_upd
+			FROM pg_stat_xact_user_tables WHERE relname = 'person'" -c 'COMMIT'
+}
+is "2000 units read no more than themselves, and write whose they are once a person" "$(add 2000)" "t|2"
+is "whose newest is the last" "$(sql "SELECT string_agg(extract(epoch FROM newest - '2025-01-01')::integer::text, ' ' ORDER BY id) FROM person")" "2000 1999"
+is "all of them at once, too" "$(sql "BEGIN; UPDATE unit SET state = 'COMPLETED'; SELECT n_tup_upd FROM pg_stat_xact_user_tables WHERE relname = 'person'; ROLLBACK")" 0
+sql "INSERT INTO unit (cluster, uuid, known_by, uid, started) SELECT 1, '7', 'node', 1001, '2025-01-01 00:00:10'"
+is "one that contradicts is held as ever" "$(sql "SELECT string_agg(known_by || ' ' || held, ' ' ORDER BY known_by) FROM unit WHERE uuid = '7'")" "jobcomp open node open"
+sql "UPDATE unit SET person = 1 WHERE uuid = '9'"
+sql "UPDATE unit SET person = 1 WHERE uuid = '8'"
+is "who gets another owner is in the audit" "$(sql "SELECT string_agg(detail->>'uuid', ' ') FROM audit WHERE action = 'owner'")" 9
+tap_done
