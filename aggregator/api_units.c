@@ -130,12 +130,12 @@ static void put_feed(const struct ask *a, const struct selection *s, struct quer
 {
 	put_branch(a, s, q, owner,
 		   " AND u.started >= @w AND u.started < @b AND (u.ended IS NULL OR "
-		   "u.ended > @a OR (u.ended = u.started AND u.ended = @a))",
+		   "u.ended >= @a)",
 		   "u.started");
 	query_put(q, " UNION ALL ");
 	put_branch(a, s, q, owner,
 		   " AND u.started < @w AND (u.ended IS NULL OR u.ended - u.started > "
-		   "interval '7 days') AND (u.ended IS NULL OR u.ended > @a)",
+		   "interval '7 days') AND (u.ended IS NULL OR u.ended >= @a)",
 		   "u.started");
 	query_put(q, " UNION ALL ");
 	put_branch(a, s, q, owner,
@@ -169,7 +169,7 @@ static void put_unnamed(const struct ask *a, const struct selection *s, struct q
 	query_numbers(q, &a->scope.uids, "bigint");
 	query_put(q, ") AS f (c, uid), LATERAL (");
 	put_branch(a, s, q, "u.cluster = f.c AND u.uid = f.uid AND u.person IS NULL",
-		   " AND u.started < @b AND (u.ended IS NULL OR u.ended > @a)",
+		   " AND u.started < @b AND (u.ended IS NULL OR u.ended >= @a)",
 		   "u.started");
 	query_put(q, ") x");
 }
@@ -197,7 +197,7 @@ static void put_by_id(const struct ask *a, const struct selection *s, struct que
 		   s->all_time
 			   ? ""
 			   : " AND coalesce(u.started, u.ended, u.submitted) < @b AND "
-			     "(u.ended IS NULL OR u.ended > @a)",
+			     "(u.ended IS NULL OR u.ended >= @a)",
 		   "coalesce(u.started, u.ended, u.submitted)");
 }
 

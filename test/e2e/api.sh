@@ -99,6 +99,9 @@ is "and the parts of a window add up to it" "$(for w in '10:00:00Z&to=2025-03-10
 	as alice "/usage/current?from=2025-03-10T$w:00:00Z" | jq '.data[0].energy_joules.total'; done | awk '{ s += $1 } END { print s }')" 2700000
 is "a window that is cut inside hours says what it became" \
 	"$(as alice "/usage/current?from=2025-03-10T10:20:00Z&to=2025-03-10T11:59:00Z" | jq -r '.from + " " + .to')" "2025-03-10T10:00:00Z 2025-03-10T12:00:00Z"
+edge="from=2025-03-10T11:00:00Z&to=2025-03-10T11:01:00Z"
+is "a unit that ended when the window begins is of it, as for sacct, also a long one and by its id" \
+	"$(as alice "/units?$edge" | jq -r '.data[].uuid' | LC_ALL=C sort | paste -sd' ') $(as alice "/units?uuid=107&$edge" | jq -r '.data[].uuid')" "101 107 107"
 seen='' cursor='' pages=0
 while :; do
 	page=$(as alice "/units?$W&limit=2&cursor=$cursor")

@@ -116,6 +116,9 @@ cut_rows() { "$@" -X -n -P -T -S "$(at $((began + 2)))" -E "$(at $((over - 1)))"
 is "times that a window cuts are sacct's" "$(cut_rows cacct root)" "$(cut_rows sacct -a)"
 like "they are cut" "$(cut_rows sacct -a | grep "^$long|")" "\|$(at $((began + 2)))\|$(at $((over - 1)))\|"
 is "without -T they are whole" "$(cacct root -n -P -S "$(at $middle)" -j "$long" -o start,end)" "$(sacct -X -n -P -j "$long" -o start,end)"
+edge() { "$@" -X -n -P -S "$(at $over)" -E "$(at $((over + 1)))" -o jobid | grep -x "$long"; }
+is "a job that ended when the window begins is of it for both" "$(edge cacct root -a)" "$(edge sacct -a)"
+is "and it is there" "$(edge sacct -a)" "$long"
 used() { # of the long job in a window: ms of CPU, bytes, and joules as far as they are shown
 	cacct root -n -P -T --noconvert -S "$(at "$1")" -E "$(at "$2")" -j "$long" -o totalcpu,iowrite,consumedenergyraw | awk -F'[|:.]' '{ print $1 * 60000 + $2 * 1000 + $3, $4 + 0, $5 + 0 }'
 }
