@@ -196,6 +196,10 @@ void unit_report_close(struct units *u, uint32_t i, uint64_t t1_ns,
 	if (!r.t0_ns)
 		r.t0_ns = u->units[i].started_realtime_ns;
 	r.t1_ns = t1_ns;
+	/* what was watched since its end is the next window's */
+	uint64_t most_ns = r.told.observed_ns + (t1_ns - r.t0_ns);
+	if (r.next.observed_ns > most_ns)
+		r.next.observed_ns = most_ns;
 	r.pending_peak_bytes = r.window_peak_bytes;
 	r.window_peak_bytes = 0;
 	r.marks |= REPORT_PENDING;

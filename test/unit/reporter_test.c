@@ -143,7 +143,7 @@ static const struct heard *last(enum report_type type)
 static void assert_adds_up(uint64_t instance)
 {
 	const struct heard *final = NULL;
-	uint64_t cpu_ns = 0, uj = 0, at = 0;
+	uint64_t cpu_ns = 0, uj = 0, at = 0, observed_ns = 0;
 
 	for (uint32_t i = 0; i < heard_count; i++) {
 		const struct heard *k = &heard[i];
@@ -170,8 +170,10 @@ static void assert_adds_up(uint64_t instance)
 		at = k->t1_ns;
 		cpu_ns += k->cpu_ns;
 		uj += k->uj;
+		observed_ns += k->observed_ns;
 	}
 	assert_non_null(final);
+	assert_int_equal(observed_ns, final->observed_ns);
 	assert_false(final->provisional);
 	assert_int_equal(cpu_ns, final->cpu_ns);
 	assert_int_equal(uj, final->uj);
@@ -313,6 +315,22 @@ static void windows_end_at_whole_multiples(void **state)
 			    heard[i].t1_ns - heard[i].t0_ns);
 	}
 	assert_adds_up(instance);
+}
+
+/* What was watched after the end of a window, until it was closed, is the next one's.
+ */
+static void windows_that_end_between_two_rounds_are_observed_whole(void **state)
+{
+	(void)state;
+	begin(16);
+	now += 700 * NSEC_PER_MSEC;
+	start_ok("7", RECORD_STEP_EXTERN);
+	start_ok("7", 0);
+	work_until(now + 900 * SEC);
+	uint64_t instance = run_to_the_end("7", 5 * SEC);
+	assert_int_equal(count(REPORT_INTERVAL), 4);
+	assert_adds_up(instance);
+	assert_int_equal(last(REPORT_FINAL)->observed_ns, 900 * SEC);
 }
 
 static void an_interval_that_death_interrupts_comes_again_to_the_byte(void **state)
@@ -789,6 +807,8 @@ int main(void)
 		cmocka_unit_test(windows_end_at_whole_multiples),
 		cmocka_unit_test(
 			an_interval_that_death_interrupts_comes_again_to_the_byte),
+		cmocka_unit_test(
+			windows_that_end_between_two_rounds_are_observed_whole),
 		cmocka_unit_test(time_without_a_daemon_is_not_observed),
 		cmocka_unit_test(a_window_after_downtime_ends_at_the_next_multiple),
 		cmocka_unit_test(a_clock_that_leaps_moves_no_window_and_no_end),
