@@ -226,7 +226,7 @@ void web_answer_shared(struct web_request *r, unsigned status, const char *type,
  * sleeps until web_wake(); another error: the answer is broken and its connection is
  * reset, so that a partial answer never looks complete. length: in all, or -1: unknown.
  * Uses one buffer of WEB_STREAM_BYTES. */
-#define WEB_STREAM_BYTES 16384
+#define WEB_STREAM_BYTES 65536
 void web_answer_stream(struct web_request *r, unsigned status, const char *type,
 		       int64_t length,
 		       ssize_t (*read)(void *arg, void *buf, size_t max), void *arg);
