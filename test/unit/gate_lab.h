@@ -30,6 +30,7 @@ struct lab {
 	struct site site;
 	struct site_cluster clusters[2];
 	struct gate *gate;
+	struct gate_spare spare; /* of those that lab_pass() passes, one at a time */
 	struct owned_params hooks;
 	pthread_mutex_t mutex;
 	pthread_cond_t cond;
@@ -239,6 +240,7 @@ static inline void lab_close(struct lab *l)
 {
 	gate_stop(l->gate);
 	gate_free(l->gate);
+	gate_spare_done(&l->spare);
 	pthread_mutex_destroy(&l->mutex);
 	pthread_cond_destroy(&l->cond);
 }
@@ -269,6 +271,7 @@ static inline void lab_pass(struct lab *l, struct lab_asked *a)
 	bool done = false;
 
 	r->facts = &a->facts;
+	r->spare = &l->spare;
 	r->wake = lab_wake;
 	r->arg = l;
 	while (!done) {
