@@ -53,28 +53,25 @@ struct headers {
 	bool bad_name;
 };
 
+static inline bool is_named(const char *s, size_t len, const char *name)
+{
+	return len == strlen(name) && strcasecmp(s, name) == 0;
+}
+
 static enum MHD_Result look(void *cls, enum MHD_ValueKind kind, const char *name,
 			    size_t len, const char *value, size_t value_len)
 {
 	struct headers *h = cls;
-	const struct {
-		const char *name;
-		unsigned *count;
-	} framing[] = {
-		{MHD_HTTP_HEADER_HOST, &h->host},
-		{MHD_HTTP_HEADER_CONTENT_LENGTH, &h->length},
-		{MHD_HTTP_HEADER_TRANSFER_ENCODING, &h->encoding},
-		{MHD_HTTP_HEADER_EXPECT, &h->expect},
-	};
 
 	(void)kind;
 	(void)value;
 	(void)value_len;
 	/* with a blank before its colon another parser would see another header */
 	h->bad_name |= !http_text_is_token(name, len);
-	for (size_t i = 0; i < sizeof(framing) / sizeof(framing[0]); i++)
-		*framing[i].count += len == strlen(framing[i].name) &&
-				     strcasecmp(name, framing[i].name) == 0;
+	h->host += is_named(name, len, MHD_HTTP_HEADER_HOST);
+	h->length += is_named(name, len, MHD_HTTP_HEADER_CONTENT_LENGTH);
+	h->encoding += is_named(name, len, MHD_HTTP_HEADER_TRANSFER_ENCODING);
+	h->expect += is_named(name, len, MHD_HTTP_HEADER_EXPECT);
 	return MHD_YES;
 }
 

@@ -192,11 +192,12 @@ static struct web_group *make_group(struct web_order *o, enum kind kind,
 				    struct web_place *place, uint64_t key)
 {
 	struct web_group **bucket = &o->buckets[find_bucket(o, kind, place, key)];
-	struct web_group *g = calloc(1, sizeof(*g));
+	struct web_group *g = o->spare ? o->spare : calloc(1, sizeof(*g));
 
 	if (!g)
 		return NULL;
-	g->next = *bucket;
+	o->spare = NULL;
+	*g = (struct web_group){.next = *bucket};
 	*bucket = g;
 	g->place = place;
 	g->key = key;
@@ -234,7 +235,8 @@ static void leave_group(struct web_order *o, struct web_group *g)
 	while (*at != g)
 		at = &(*at)->next;
 	*at = g->next;
-	free(g);
+	free(o->spare);
+	o->spare = g;
 }
 
 /* ---- connections ------------------------------------------------------------------
@@ -321,6 +323,7 @@ void web_order_done(struct web_order *o)
 		for (size_t k = 0; k < WEB_ORDER_CLASSES; k++)
 			free(o->places[i].heaps[k].ranks);
 	}
+	free(o->spare);
 }
 
 void web_order_add(struct web_order *o, struct web_order_item *k, uint64_t now_ns)

@@ -66,6 +66,7 @@ struct web_order {
 	uint64_t hash_key[2]; /* random: strangers choose keys */
 	uint64_t seq;
 	struct web_group *buckets[WEB_ORDER_BUCKETS];
+	struct web_group *spare; /* memory of one that ended: most often one comes */
 	struct web_place {
 		size_t count, strangers;
 		struct web_order_link busy; /* strangers, the oldest first */
