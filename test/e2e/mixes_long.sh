@@ -28,8 +28,8 @@ kill9() { disown "$1" 2>/dev/null; kill -9 "$1" 2>/dev/null; wait_for 10 gone "$
 nap() { sleep "0.$((RANDOM % 900 + 100))"; }
 
 leaps=(5 -5 30 -30 3600 -3600 10800 -10800 86400 -86400 2592000 -2592000)
-slurm_leaps=(-130 -200 -280)
-close_leaps=(5 -5 30 -30 60 -60 100 -100 115)
+slurm_leaps=(-130 -170 -220)
+close_leaps=(5 -5 30 -30 60 -60)
 make_fault() { # LETTER
 	case $1 in
 	L) clock_file "$SCRATCH/off" "${leaps[RANDOM % ${#leaps[@]}]}"; nap; nap; clock_file "$SCRATCH/off" 0 ;;

@@ -31,7 +31,7 @@ run_jobs() { # COMMAND...: two jobs, one of them with a step inside
 	jobs=$((jobs + 2))
 }
 began() { [ -e "$JOBS/$1-began" ]; }
-for off in ${STARTS:-115 -290}; do
+for off in ${STARTS:-60 -200}; do
 	clocks_set "$off"
 	run_jobs "$JOBS/burn" 30
 	ok "jobs of a node whose clock is $off s wrong" wait_for 60 no_job
@@ -47,7 +47,7 @@ for off in ${LEAPS:-5 -5 3600 -3600 2592000 -2592000}; do
 done
 touch "$JOBS/while-go"
 ok "and end after leaps of up to 30 days" wait_for 60 no_job
-for leap in "100 0" "110 -290"; do
+for leap in "60 0" "50 -200"; do
 	clocks_set "${leap% *}"
 	run_jobs "$JOBS/both" "$JOBS/behind${leap% *}"
 	wait_for 60 began "behind${leap% *}" || ok "a job runs" false
@@ -59,6 +59,6 @@ done
 clocks_set 0
 check_bill "all" clocks $jobs
 is "each with its node's last word" "$(db "SELECT count(*), count(DISTINCT unit), count(ended) FROM unit_node WHERE final")" "$jobs|$jobs|$jobs"
-is "some were moved where they belong" "$(db "SELECT count(*) > 0 FROM unit_node WHERE shift_ms < -100000")$(db "SELECT count(*) > 0 FROM unit_node WHERE shift_ms > 200000")" tt
+is "those that began far behind were moved where they belong" "$(db "SELECT count(*) >= 2 FROM unit_node WHERE shift_ms > 150000")" t
 is "none was refused" "$(curl -s "http://127.0.0.1:$agg_port/metrics" | sed -n 's/^ceems_aggregator_ingest_refused_records_total //p') $(curl -s "$CEEMSD_URL/metrics" | sed -n 's/^ceems_courier_records_total{.*result="\(refused\|set_aside\)"} //p' | paste -sd' ')" "0 0 0"
 tap_done
