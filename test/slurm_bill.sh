@@ -72,8 +72,10 @@ start_ceemsd() { # its clock and its courier's is what the file says
 # "number nanoseconds" of the jobs of that NAME: the kernel's word, of those that slurmctld ended; the bill
 truth() { awk -v n="Name=$1" 'NR == FNR { used[$1] = $2; next } { for (i = 1; i <= NF; i++) if ($i == n) { sub(/^JobId=/, "", $1); print $1, ($1 in used ? used[$1] : "?") } }' <(cat "$SCRATCH"/kernel/*) "$TXT" | LC_ALL=C sort; }
 bill() { db "SELECT uuid || ' ' || coalesce((cpu_user_ns + cpu_system_ns)::text, '-') FROM unit WHERE name = '$1' AND known_by = 'jobcomp'" | LC_ALL=C sort; }
+# never more; on v1 what a task's children do after its end may be missing (doc/slurm.md)
+wrong() { truth "$1" | LC_ALL=C join - <(bill "$1") | awk '$2 !~ /^[0-9]+$/ || $3 !~ /^[0-9]+$/ || $3 > $2 || $2 - $3 > 1000000 { print $1 ": " $2 " used, " $3 " billed, " $3 - $2 }'; }
 same() { # NAME JOBS
-	[ "$(truth "$1" | wc -l)" = "$2" ] && [ "$(truth "$1")" = "$(bill "$1")" ] && [ "$(db 'SELECT count(*) FROM dirty')" = 0 ]
+	[ "$(truth "$1" | wc -l)" = "$2" ] && [ "$(bill "$1" | wc -l)" = "$2" ] && [ -z "$(wrong "$1")" ] && [ "$(db 'SELECT count(*) FROM dirty')" = 0 ]
 }
 # what of a run is on nobody's bill
 strays() { db "SELECT uuid, known_by, cpu_user_ns + cpu_system_ns FROM unit WHERE known_by = 'node' ORDER BY id" | paste -sd' '; }
@@ -94,7 +96,7 @@ check_bill() { # WHAT NAME JOBS
 	is "$1: Slurm ended $3 jobs" "$(wc -l <"$SCRATCH/truth")" "$3"
 	is "$1: none is lost" "$(LC_ALL=C comm -23 <(cut -d' ' -f1 "$SCRATCH/truth") <(cut -d' ' -f1 "$SCRATCH/bill") | paste -sd' ')" ""
 	is "$1: none is there twice" "$(cut -d' ' -f1 "$SCRATCH/bill" | uniq -d | paste -sd' ')" ""
-	join "$SCRATCH/truth" "$SCRATCH/bill" | awk '$2 != $3 { print $1 ": " $2 " used, " $3 " billed, " $3 - $2 }' >"$SCRATCH/wrong"
+	wrong "$2" >"$SCRATCH/wrong"
 	is "$1: each is billed what the kernel counted" "$(cat "$SCRATCH/wrong")" ""
 	is "$1: and nobody else is" "$(strays)" ""
 	is "$1: each lived between its submission and now, and for a while" "$(bad_lives "$2")" ""
