@@ -55,6 +55,11 @@ SAME_NUMBER(JOB_FLAG_RESIZING, JOB_RESIZING);
 SAME_NUMBER(JOB_FLAG_COMPLETING, JOB_COMPLETING);
 SAME_NUMBER(JOB_FLAG_REVOKED, JOB_REVOKED);
 SAME_NUMBER(JOB_FLAG_REQUEUE_FED, JOB_REQUEUE_FED);
+SAME_NUMBER(JOB_DB_FLAG_NOTSET, SLURMDB_JOB_FLAG_NOTSET);
+SAME_NUMBER(JOB_DB_FLAG_SUBMIT, SLURMDB_JOB_FLAG_SUBMIT);
+SAME_NUMBER(JOB_DB_FLAG_SCHED, SLURMDB_JOB_FLAG_SCHED);
+SAME_NUMBER(JOB_DB_FLAG_BACKFILL, SLURMDB_JOB_FLAG_BACKFILL);
+SAME_NUMBER(JOB_DB_FLAG_START_R, SLURMDB_JOB_FLAG_START_R);
 SAME_NUMBER(JOB_NO_VAL, NO_VAL);
 SAME_NUMBER(JOB_INFINITE, INFINITE);
 
@@ -150,14 +155,26 @@ static void fill_ids(struct job *r, const job_record_t *j)
 	r->name = text(j->name);
 	r->comment = text(j->comment);
 	r->admin_comment = text(j->admin_comment);
+	r->system_comment = text(j->system_comment);
+	r->extra = text(JOB_EXTRA(j));
+	r->container = text(j->container);
 	r->flags |= by_srun(j) ? JOB_BY_SRUN : 0;
 }
 
 static void fill_request(struct job *r, const job_record_t *j)
 {
 	r->time_limit_min = j->time_limit;
+	r->priority =
+		j->priority != NO_VAL && j->priority != INFINITE ? j->priority : 0;
+	r->licenses = text(j->licenses);
 	if (!j->details)
 		return;
+	r->qos_requested = text(JOB_QOS_REQUESTED(j));
+	/* the ones in use where there are others to prefer, as slurmdbd is told */
+	r->constraints = text(j->details->features_use ? j->details->features_use
+						       : j->details->features);
+	if (plugin.options.submit_line)
+		r->submit_line = text(j->details->submit_line);
 	r->submit_s = when(j->details->submit_time);
 	r->eligible_s = when(j->details->begin_time);
 	r->work_dir = text(j->details->work_dir);
@@ -174,6 +191,7 @@ static void fill_end(struct job *r, const job_record_t *j)
 	if (j->requid != INFINITE)
 		r->cancelled_by = j->requid;
 	r->end_s = when(j->end_time);
+	r->failed_node = text(JOB_FAILED_NODE(j));
 	r->resize_s = when(j->resize_time);
 	r->suspended_s = when(j->tot_sus_time);
 	/* a job's expected end is not that of its part */
@@ -205,7 +223,7 @@ static int encode_record(const job_record_t *j, bool start)
 	bool ran = start || (j->nodes && *j->nodes) ||
 		   (j->job_state & JOB_STATE_BASE) == JOB_COMPLETE;
 	bool array = j->array_job_id && j->array_task_id == NO_VAL;
-	char *tasks = NULL;
+	char *tasks = NULL, words[JOB_FLAGS_SIZE];
 	struct job r;
 
 	job_init(&r);
@@ -217,6 +235,7 @@ static int encode_record(const job_record_t *j, bool start)
 			: (uint8_t)job_event_of(j->job_state, ran, array);
 	fill_ids(&r, j);
 	fill_request(&r, j);
+	r.slurm_flags = job_flags_text(j->db_flags, words);
 	if (!start)
 		fill_end(&r, j);
 	if (ran)

@@ -53,6 +53,20 @@ typedef record_f caller_f;
 #define JOB_SLUID(j) ((j)->db_index)
 #endif
 
+/* What jobs have since 23.02, and since 24.11. */
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 2, 0)
+#define JOB_EXTRA(j) ((j)->extra)
+#define JOB_FAILED_NODE(j) ((j)->failed_node)
+#else
+#define JOB_EXTRA(j) ((void)(j), NULL)
+#define JOB_FAILED_NODE(j) ((void)(j), NULL)
+#endif
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(24, 11, 0)
+#define JOB_QOS_REQUESTED(j) ((j)->details->qos_req)
+#else
+#define JOB_QOS_REQUESTED(j) ((void)(j), NULL)
+#endif
+
 /* Functions called by Slurm, with their types there. */
 typedef int set_location_f(LOCATION_PARAMETER);
 typedef struct xlist *get_jobs_f(slurmdb_job_cond_t *cond);

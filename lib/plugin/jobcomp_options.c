@@ -85,6 +85,12 @@ static const char *set_cluster(struct jobcomp_options *o, const char *v)
 	return NULL;
 }
 
+static const char *set_submit_line(struct jobcomp_options *o, const char *v)
+{
+	return parse_bool(v, &o->submit_line) < 0 ? "submit_line is not yes or no"
+						  : NULL;
+}
+
 static const struct key {
 	const char *name;
 	const char *(*set)(struct jobcomp_options *o, const char *value);
@@ -93,6 +99,7 @@ static const struct key {
 	{"max_bytes", set_max_bytes},
 	{"chain", set_chain},
 	{"cluster", set_cluster},
+	{"submit_line", set_submit_line},
 };
 #define KEYS (sizeof(keys) / sizeof(keys[0]))
 
@@ -145,7 +152,8 @@ static const char *read_line(struct reading *r, struct word line)
 			get_value(trimmed(colon + 1, line.text + line.len), value);
 		return bad ? bad : keys[i].set(r->o, value);
 	}
-	return "unknown key: spool, max_bytes, chain and cluster are known";
+	return "unknown key: spool, max_bytes, chain, cluster and submit_line are "
+	       "known";
 }
 
 void jobcomp_options_parse(struct jobcomp_options *o, const char *text, size_t len,

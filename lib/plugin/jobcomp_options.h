@@ -2,6 +2,7 @@
 #ifndef CEEMS_LIB_PLUGIN_JOBCOMP_OPTIONS_H
 #define CEEMS_LIB_PLUGIN_JOBCOMP_OPTIONS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -16,6 +17,7 @@
  *	max_bytes: 4GiB			most that the spool takes
  *	chain: jobcomp/kafka		another plugin that gets every record, too
  *	cluster: name			in place of slurm.conf's ClusterName
+ *	submit_line: yes		command lines as well, which may hold secrets
  */
 
 #define JOBCOMP_OPTIONS_PATH "/etc/ceems/jobcomp.yaml"
@@ -32,6 +34,7 @@ struct jobcomp_options {
 	uint64_t max_bytes;
 	char chain[JOBCOMP_VALUE_MAX];   /* "jobcomp/x"; "": none */
 	char cluster[JOBCOMP_VALUE_MAX]; /* "": slurm.conf's */
+	bool submit_line;
 };
 
 /* What is wrong with a line, which is left out; the others hold. */

@@ -41,6 +41,7 @@ enum field_id {
 	F_CPUS = 28,
 	F_TASKS = 29,
 	F_DB_INDEX = 30,
+	F_PRIORITY = 31,
 
 	F_USER = 40,
 	F_GROUP = 41,
@@ -59,6 +60,15 @@ enum field_id {
 	F_TRES_REQUESTED = 54,
 	F_TRES_ALLOCATED = 55,
 	F_GRES = 56,
+	F_SYSTEM_COMMENT = 57,
+	F_EXTRA = 58,
+	F_CONTAINER = 59,
+	F_CONSTRAINTS = 60,
+	F_LICENSES = 61,
+	F_QOS_REQUESTED = 62,
+	F_FAILED_NODE = 63,
+	F_SLURM_FLAGS = 64,
+	F_SUBMIT_LINE = 65,
 };
 
 enum field_kind { U8, U32, U64, TEXT, LIST, HOSTS, PER_NODE };
@@ -86,7 +96,7 @@ struct field {
 
 static const struct field fields[] = {
 	NUMBER(F_EVENT, U8, event, NEVER),
-	NUMBER(F_FLAGS, U32, flags, NEVER), /* second: gets JOB_CUT last */
+	NUMBER(F_FLAGS, U32, flags, NEVER), /* second: gets JOB_CUT and its like last */
 	STRING(F_CLUSTER, TEXT, cluster, JOB_NAME_MAX),
 	NUMBER(F_JOB_ID, U32, job_id, NEVER),
 	NUMBER(F_STATE, U32, state, NEVER),
@@ -116,6 +126,7 @@ static const struct field fields[] = {
 	NUMBER(F_NODE_COUNT, U32, node_count, ZERO),
 	NUMBER(F_CPUS, U32, cpus, ZERO),
 	NUMBER(F_TASKS, U32, tasks, ZERO),
+	NUMBER(F_PRIORITY, U32, priority, ZERO),
 	STRING(F_USER, TEXT, user, JOB_NAME_MAX),
 	STRING(F_GROUP, TEXT, group, JOB_NAME_MAX),
 	STRING(F_ACCOUNT, TEXT, account, JOB_NAME_MAX),
@@ -126,6 +137,15 @@ static const struct field fields[] = {
 	STRING(F_NAME, TEXT, name, JOB_LONG_MAX),
 	STRING(F_COMMENT, TEXT, comment, JOB_LONG_MAX),
 	STRING(F_ADMIN_COMMENT, TEXT, admin_comment, JOB_LONG_MAX),
+	STRING(F_SYSTEM_COMMENT, TEXT, system_comment, JOB_LONG_MAX),
+	STRING(F_EXTRA, TEXT, extra, JOB_LONG_MAX),
+	STRING(F_CONTAINER, TEXT, container, JOB_LONG_MAX),
+	STRING(F_CONSTRAINTS, TEXT, constraints, JOB_LONG_MAX),
+	STRING(F_LICENSES, TEXT, licenses, JOB_LONG_MAX),
+	STRING(F_QOS_REQUESTED, TEXT, qos_requested, JOB_NAME_MAX),
+	STRING(F_FAILED_NODE, TEXT, failed_node, JOB_NAME_MAX),
+	STRING(F_SLURM_FLAGS, TEXT, slurm_flags, JOB_NAME_MAX),
+	STRING(F_SUBMIT_LINE, TEXT, submit_line, JOB_LINE_MAX),
 	STRING(F_WORK_DIR, TEXT, work_dir, JOB_LONG_MAX),
 	STRING(F_REASON_NAME, TEXT, reason_name, JOB_NAME_MAX),
 	STRING(F_ARRAY_TASKS, LIST, array_tasks, JOB_GRES_MAX),
@@ -141,8 +161,8 @@ static const struct field fields[] = {
 #define FIELD_HEAD_BYTES 4u
 
 _Static_assert(FIELDS <= 64, "one bit per field");
-_Static_assert(JOB_NODES_MAX + 2 * JOB_GRES_MAX + 6 * JOB_LONG_MAX + 10 * JOB_NAME_MAX +
-			       64 * 16 <
+_Static_assert(JOB_NODES_MAX + 2 * JOB_GRES_MAX + JOB_LINE_MAX + 11 * JOB_LONG_MAX +
+			       13 * JOB_NAME_MAX + 64 * 16 <
 		       JOB_RECORD_MAX,
 	       "every record fits");
 
@@ -242,7 +262,8 @@ void job_done(struct job *j)
 struct out {
 	unsigned char *data;
 	size_t size, len;
-	bool full, cut;
+	bool full;
+	uint32_t cut; /* enum job_flag: what was */
 };
 
 static unsigned char *put_field(struct out *o, uint16_t id, size_t len)
@@ -299,7 +320,7 @@ static void put_text(struct out *o, const struct field *f, const char *s)
 	bool open = false;
 
 	if (len > f->max) {
-		o->cut = true;
+		o->cut |= JOB_CUT | (f->id == F_SUBMIT_LINE ? JOB_LINE_CUT : 0);
 		if (f->kind == TEXT)
 			n = cut_text(s, len, f->max);
 		else
@@ -349,7 +370,7 @@ int job_encode(const struct job *j, void *buf, size_t size)
 	if (o.full)
 		return -EMSGSIZE;
 	if (o.cut)
-		put_le(o.data + flags_at, j->flags | JOB_CUT, 4);
+		put_le(o.data + flags_at, j->flags | o.cut, 4);
 	return (int)o.len;
 }
 

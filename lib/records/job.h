@@ -22,7 +22,7 @@
  */
 
 #define JOB_RECORD_TYPE 33u
-#define JOB_RECORD_MAX (128u << 10) /* bytes: every record fits */
+#define JOB_RECORD_MAX (192u << 10) /* bytes: every record fits */
 
 #define JOB_NO_VAL 0xfffffffeu   /* Slurm's NO_VAL: not known, not an array, ... */
 #define JOB_INFINITE 0xffffffffu /* Slurm's INFINITE: no time limit */
@@ -31,6 +31,7 @@
 #define JOB_NAME_MAX 256u
 #define JOB_LONG_MAX 4096u   /* comments, work dir, TRES */
 #define JOB_GRES_MAX 16384u  /* gres, tasks of an array */
+#define JOB_LINE_MAX 16384u  /* submit line */
 #define JOB_NODES_MAX 65535u /* as a host list: far more than 10 000 nodes need */
 
 enum job_event {
@@ -70,9 +71,17 @@ enum job_state {
 #define JOB_FLAG_REVOKED (1u << 19)
 #define JOB_FLAG_REQUEUE_FED (1u << 20)
 
+/* slurmdbd's flags of a job (slurmdb.h) */
+#define JOB_DB_FLAG_NOTSET (1u << 0)
+#define JOB_DB_FLAG_SUBMIT (1u << 1)
+#define JOB_DB_FLAG_SCHED (1u << 2)
+#define JOB_DB_FLAG_BACKFILL (1u << 3)
+#define JOB_DB_FLAG_START_R (1u << 4)
+
 enum job_flag {
-	JOB_CUT = 1 << 0,     /* a text was too long and was cut */
-	JOB_BY_SRUN = 1 << 1, /* srun made the job for a step, which has its name */
+	JOB_CUT = 1 << 0,      /* a text was too long and was cut */
+	JOB_BY_SRUN = 1 << 1,  /* srun made the job for a step, which has its name */
+	JOB_LINE_CUT = 1 << 2, /* of the texts that were cut one is submit_line */
 };
 
 /* Texts are never NULL after job_init() or job_decode(); "" is unknown. Times are in
@@ -104,10 +113,15 @@ struct job {
 	uint32_t time_limit_min;               /* JOB_INFINITE: none; JOB_NO_VAL */
 	uint32_t node_count, cpus;             /* allocated; 0: it never ran */
 	uint32_t tasks;                        /* requested; 0: not known */
+	uint32_t priority;                     /* scheduler's; 0: unknown, or held */
 
 	const char *cluster;
 	const char *user, *group, *account, *qos, *partition, *reservation, *wckey;
 	const char *name, *comment, *admin_comment, *work_dir;
+	const char *system_comment, *extra, *container, *constraints, *licenses;
+	const char *qos_requested, *failed_node;
+	const char *slurm_flags;    /* sacct's words: "SchedBackfill,StartReceived" */
+	const char *submit_line;    /* may hold secrets: only where the site wants it */
 	const char *reason_name;    /* "NonZeroExitCode"; "None" is "" */
 	const char *array_tasks;    /* JOB_EVENT_ARRAY_REMAINDER: "3-9,12" */
 	const char *nodes;          /* host list: "n[1-4,7]" */
@@ -156,6 +170,11 @@ const char *job_event_name(uint8_t event); /* "ended" "requeued" ..., "?" */
 /* sacct's word: "COMPLETED", "REQUEUED", "RESIZING", ...; "?" for an unknown base
  * state. */
 const char *job_state_name(uint32_t state);
+
+/* Words of slurmdbd's flags of a job, as sacct prints them (slurmdb.h,
+ * SLURMDB_JOB_FLAG_*); flags that are not known are left out. Returns ret. */
+#define JOB_FLAGS_SIZE 64
+const char *job_flags_text(uint32_t flags, char ret[JOB_FLAGS_SIZE]);
 
 /* "s" and 13 characters, as sacct prints it; "" for 0. Returns ret. */
 const char *job_sluid_text(uint64_t sluid, char ret[16]);

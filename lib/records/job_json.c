@@ -100,6 +100,16 @@ void job_put_json(const struct job *j, struct buf *out)
 	put_text(out, "name", j->name);
 	put_text(out, "comment", j->comment);
 	put_text(out, "admin_comment", j->admin_comment);
+	put_text(out, "system_comment", j->system_comment);
+	put_text(out, "extra", j->extra);
+	put_text(out, "container", j->container);
+	put_text(out, "constraints", j->constraints);
+	put_text(out, "licenses", j->licenses);
+	put_text(out, "qos_requested", j->qos_requested);
+	put_text(out, "failed_node", j->failed_node);
+	put_text(out, "slurm_flags", j->slurm_flags);
+	put_time(out, "priority", j->priority);
+	put_text(out, "submit_line", j->submit_line);
 	put_text(out, "work_dir", j->work_dir);
 	put_text(out, "nodes", j->nodes);
 	put_text(out, "tres_requested", j->tres_requested);
@@ -107,6 +117,8 @@ void job_put_json(const struct job *j, struct buf *out)
 	put_text(out, "gres", j->gres);
 	if (j->flags & JOB_BY_SRUN)
 		buf_puts(out, ",\"by_srun\":true");
+	if (j->flags & JOB_LINE_CUT)
+		buf_puts(out, ",\"submit_line_cut\":true");
 	if (j->flags & JOB_CUT)
 		buf_puts(out, ",\"cut\":true");
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Names for the numbers of a completion record. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "lib/parse.h"
@@ -60,6 +61,24 @@ const char *job_state_name(uint32_t state)
 	if (state & REQUEUES)
 		return "REQUEUED";
 	return base < sizeof(names) / sizeof(names[0]) ? names[base] : "?";
+}
+
+const char *job_flags_text(uint32_t flags, char ret[JOB_FLAGS_SIZE])
+{
+	const char *by = "", *received = "";
+
+	if (flags & JOB_DB_FLAG_NOTSET)
+		by = "SchedNotSet";
+	else if (flags & JOB_DB_FLAG_SUBMIT)
+		by = "SchedSubmit";
+	else if (flags & JOB_DB_FLAG_SCHED)
+		by = "SchedMain";
+	else if (flags & JOB_DB_FLAG_BACKFILL)
+		by = "SchedBackfill";
+	if (flags & JOB_DB_FLAG_START_R)
+		received = *by ? ",StartReceived" : "StartReceived";
+	(void)snprintf(ret, JOB_FLAGS_SIZE, "%s%s", by, received);
+	return ret;
 }
 
 /* Crockford's base 32, most significant first (Slurm's src/common/sluid.c) */

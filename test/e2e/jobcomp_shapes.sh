@@ -16,9 +16,9 @@ build() { # NUMBER: plugin and host
 		-Wl,--version-script=jobcomp/exports.map -o "$SCRATCH/plugin.so" jobcomp/jobcomp_ceems.c jobcomp/chain.c "${libs[@]}" &&
 		"$cc" "${flags[@]}" -DSLURM_VERSION_NUMBER="$1" -rdynamic -o "$SCRATCH/host" test/fake/jobcomp_shape_host.c -ldl
 }
-run() { # the host's output; records in $SCRATCH/records
+run() { # LINE of the options: the host's output; records in $SCRATCH/records
 	rm -rf "$SCRATCH/spool"
-	printf 'spool: %s\nchain: jobcomp/other\n' "$SCRATCH/spool" >"$SCRATCH/jobcomp.yaml"
+	printf 'spool: %s\nchain: jobcomp/other\n%s\n' "$SCRATCH/spool" "$1" >"$SCRATCH/jobcomp.yaml"
 	CEEMS_JOBCOMP_CONF=$SCRATCH/jobcomp.yaml "$SCRATCH/host" "$SCRATCH/plugin.so" | sed 's/\(info: ceems: completion records go to\).*/\1/'
 	"$BUILD/ceems_tool" spool "$SCRATCH/spool" >"$SCRATCH/records"
 }
@@ -46,9 +46,19 @@ for release in 22.05 23.02 23.11 24.05 24.11 25.05 25.11 26.05 26.11; do
 	is "$release: SLUID and database row of both parts" \
 		"$(of resized '"\(.sluid // "") \(.db_index)"') $(of ended '"\(.sluid // "") \(.db_index)"')" \
 		"$first ${rows% *} $last ${rows#* }"
+	newer="" qos=""
+	[ $number -lt $((23 << 16 | 2 << 8)) ] || newer=' {"a": 1} n2'
+	[ $number -lt $((24 << 16 | 11 << 8)) ] || qos=" long,normal"
+	is "$release: what sacct has from it beside that, as far as this release has it" \
+		"$(of ended '[.slurm_flags, .admin_comment, .system_comment, .container, .licenses, .constraints, .priority, .extra, .failed_node, .qos_requested] | map(select(.) | tostring) | join(" ")')" \
+		"SchedBackfill,StartReceived looked at by slurmctld /oci/bundle matlab:2 avx 4711$newer$qos"
+	is "$release: no command line without submit_line" "$(grep -c 's3cret\|submit_line' "$SCRATCH/records")" 0
 	[[ $events == *started ]] || continue
 	is "$release: the start says who, what and where, and no end" \
 		"$(of started '[.job_id, .user, .uid, .account, .name, .partition, .qos, .nodes, .cpus, .start_s, .end_s, .exit_code, .state, .part_s] | map(tostring) | join(" ")')" \
 		"77 ann 1000 physics sim main normal n[1-2] 8 1700000010 null null RUNNING 1700000010"
 done
+run "submit_line: yes" >"$SCRATCH/out"
+is "a command line where the site wants it, with every record of the job" "$(jq -r .submit_line "$SCRATCH/records" | sort | uniq -c | tr -s ' ')" \
+	" 3 sbatch --token=s3cret x.sh"
 tap_done

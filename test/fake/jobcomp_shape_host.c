@@ -156,31 +156,37 @@ static void fill_job(job_record_t *j, struct job_details *d)
 {
 	static slurmdb_qos_rec_t qos = {.name = (char *)"normal"};
 
-	*d = (struct job_details){.submit_time = 1700000000,
-				  .begin_time = 1700000001,
-				  .work_dir = (char *)"/home/ann",
-				  .num_tasks = 2};
-	*j = (job_record_t){.job_id = 77,
-			    .user_id = 1000,
-			    .group_id = 1000,
-			    .user_name = (char *)"ann",
-			    .account = (char *)"physics",
-			    .partition = (char *)"main",
-			    .name = (char *)"sim",
-			    .requid = INFINITE,
-			    .batch_flag = 1,
-			    .time_limit = 60,
-			    .job_state = JOB_RUNNING,
-			    .start_time = 1700000010,
-			    /* what the time limit makes of it */
-			    .end_time = 1700003610,
-			    .nodes = (char *)"n[1-2]",
-			    .total_nodes = 2,
-			    .total_cpus = 8,
-			    .tres_req_str = (char *)"1=8",
-			    .tres_alloc_str = (char *)"1=8",
-			    .qos_ptr = &qos,
-			    .details = d};
+	*d = (struct job_details)
+	{
+		.submit_time = 1700000000, .begin_time = 1700000001,
+		.work_dir = (char *)"/home/ann",
+		.submit_line = (char *)"sbatch --token=s3cret x.sh",
+		.features = (char *)"avx|sse", .features_use = (char *)"avx",
+#if SINCE(24, 11)
+		.qos_req = (char *)"long,normal",
+#endif
+		.num_tasks = 2
+	};
+	*j = (job_record_t)
+	{
+		.job_id = 77, .user_id = 1000, .group_id = 1000,
+		.user_name = (char *)"ann", .account = (char *)"physics",
+		.partition = (char *)"main", .name = (char *)"sim",
+		.admin_comment = (char *)"looked at",
+		.system_comment = (char *)"by slurmctld",
+		.container = (char *)"/oci/bundle", .licenses = (char *)"matlab:2",
+		.db_flags = SLURMDB_JOB_FLAG_BACKFILL | SLURMDB_JOB_FLAG_START_R,
+		.priority = 4711,
+#if SINCE(23, 2)
+		.extra = (char *)"{\"a\": 1}", .failed_node = (char *)"n2",
+#endif
+		.requid = INFINITE, .batch_flag = 1, .time_limit = 60,
+		.job_state = JOB_RUNNING, .start_time = 1700000010,
+		/* what the time limit makes of it */
+			.end_time = 1700003610, .nodes = (char *)"n[1-2]",
+		.total_nodes = 2, .total_cpus = 8, .tres_req_str = (char *)"1=8",
+		.tres_alloc_str = (char *)"1=8", .qos_ptr = &qos, .details = d
+	};
 	j->db_index = 0x0123456789abcdef;
 #if SINCE(25, 11)
 	j->step_id.sluid = 0x0123456789abcdef;

@@ -50,7 +50,9 @@ static void zero_is_told_where_it_is_known(void **state)
 	j.array_job = 6;
 	j.array_task = 0;
 	j.time_limit_min = JOB_INFINITE;
-	j.flags = JOB_CUT | JOB_BY_SRUN;
+	j.slurm_flags = "SchedMain";
+	j.submit_line = "srun a";
+	j.flags = JOB_CUT | JOB_LINE_CUT | JOB_BY_SRUN;
 	assert_json(&j, ",\"event\":\"ended\",\"cluster\":\"c\",\"job_id\":7,"
 			"\"restarts\":0,\"state\":\"COMPLETED\",\"state_number\":3,"
 			"\"uid\":0,\"gid\":0,\"recorded_ns\":1,"
@@ -58,7 +60,9 @@ static void zero_is_told_where_it_is_known(void **state)
 			"\"db_index\":\"81985529216486895\",\"array_job\":6,"
 			"\"array_task\":0,\"submit_s\":5,\"start_s\":5,\"part_s\":5,"
 			"\"exit_code\":0,\"time_limit_min\":\"infinite\","
-			"\"name\":\"a\\\"b\",\"by_srun\":true,\"cut\":true");
+			"\"name\":\"a\\\"b\",\"slurm_flags\":\"SchedMain\","
+			"\"submit_line\":\"srun a\",\"by_srun\":true,"
+			"\"submit_line_cut\":true,\"cut\":true");
 }
 
 int main(void)

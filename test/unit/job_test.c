@@ -43,6 +43,7 @@ static struct job an_array_task(void)
 	j.node_count = 2;
 	j.cpus = 8;
 	j.tasks = 4;
+	j.priority = 4711;
 	j.cluster = "c1";
 	j.user = "ann";
 	j.group = "staff";
@@ -54,6 +55,15 @@ static struct job an_array_task(void)
 	j.name = "sim \xc3\xa4";
 	j.comment = "a comment";
 	j.admin_comment = "another";
+	j.system_comment = "a third";
+	j.extra = "{}";
+	j.container = "/oci";
+	j.constraints = "avx";
+	j.licenses = "matlab:2";
+	j.qos_requested = "long,normal";
+	j.failed_node = "n2";
+	j.slurm_flags = "SchedMain,StartReceived";
+	j.submit_line = "sbatch x.sh";
 	j.work_dir = "/home/ann";
 	j.reason_name = "NonZeroExitCode";
 	j.array_tasks = "";
@@ -243,6 +253,42 @@ static void gres_is_cut_between_nodes(void **state)
 	free(s);
 }
 
+static void a_submit_line_is_cut_at_a_character_and_says_so(void **state)
+{
+	struct job a = the_least();
+	char *s = long_text("\xc3\xa4", JOB_LINE_MAX);
+
+	(void)state;
+	s[0] = s[1] = 'x'; /* the limit is inside of a character */
+	memmove(s + 1, s + 2, strlen(s + 2) + 1);
+	a.submit_line = s;
+	struct job b = through_the_wire(&a);
+	assert_int_equal(b.flags, JOB_CUT | JOB_LINE_CUT);
+	assert_int_equal(strlen(b.submit_line), JOB_LINE_MAX - 1);
+	assert_memory_equal(b.submit_line, s, JOB_LINE_MAX - 1);
+	job_done(&b);
+	a.submit_line = "sbatch x.sh";
+	a.comment = s;
+	b = through_the_wire(&a);
+	assert_int_equal(b.flags, JOB_CUT);
+	job_done(&b);
+	free(s);
+}
+
+static void flags_are_the_words_of_sacct(void **state)
+{
+	char words[JOB_FLAGS_SIZE];
+
+	(void)state;
+	assert_string_equal(job_flags_text(0, words), "");
+	assert_string_equal(job_flags_text(1, words), "SchedNotSet");
+	assert_string_equal(job_flags_text(2, words), "SchedSubmit");
+	assert_string_equal(job_flags_text(4 | 16, words), "SchedMain,StartReceived");
+	assert_string_equal(job_flags_text(8, words), "SchedBackfill");
+	assert_string_equal(job_flags_text(16, words), "StartReceived");
+	assert_string_equal(job_flags_text(0xffffffe0, words), "");
+}
+
 static void the_longest_record_fits(void **state)
 {
 	struct job a = an_array_task();
@@ -315,7 +361,7 @@ every_cut_of_a_record_is_an_error_or_lacks_only_what_is_optional(void **state)
 		good++;
 	}
 	/* behind the required fields and each optional one that is there */
-	assert_int_equal(good, 36);
+	assert_int_equal(good, 46);
 }
 
 static void bad_bytes_are_named(void **state)
@@ -435,6 +481,8 @@ int main(void)
 		cmocka_unit_test(the_host_list_of_ten_thousand_nodes_is_whole),
 		cmocka_unit_test(a_longer_host_list_is_cut_between_hosts_and_flagged),
 		cmocka_unit_test(gres_is_cut_between_nodes),
+		cmocka_unit_test(a_submit_line_is_cut_at_a_character_and_says_so),
+		cmocka_unit_test(flags_are_the_words_of_sacct),
 		cmocka_unit_test(the_longest_record_fits),
 		cmocka_unit_test(decoded_text_is_always_utf8),
 		cmocka_unit_test(names_are_added_to_an_encoded_record),

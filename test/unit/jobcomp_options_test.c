@@ -35,7 +35,7 @@ static void all_keys_are_read(void **state)
 {
 	struct jobcomp_options o = of("# a comment\n---\n\nspool: /srv/x  # here\n"
 				      "max_bytes: 8GiB\r\nchain: 'jobcomp/kafka'\n"
-				      "cluster:\t\"a b#c\" # name\n");
+				      "cluster:\t\"a b#c\" # name\nsubmit_line: yes\n");
 
 	(void)state;
 	assert_string_equal(complaints, "");
@@ -43,6 +43,7 @@ static void all_keys_are_read(void **state)
 	assert_int_equal(o.max_bytes, 8ull << 30);
 	assert_string_equal(o.chain, "jobcomp/kafka");
 	assert_string_equal(o.cluster, "a b#c");
+	assert_true(o.submit_line);
 }
 
 static void an_empty_file_is_the_defaults(void **state)
@@ -54,6 +55,7 @@ static void an_empty_file_is_the_defaults(void **state)
 	assert_int_equal(o.max_bytes, 4ull << 30);
 	assert_string_equal(o.chain, "");
 	assert_string_equal(o.cluster, "");
+	assert_false(o.submit_line);
 }
 
 static void a_bad_line_is_named_and_the_others_hold(void **state)
@@ -61,7 +63,7 @@ static void a_bad_line_is_named_and_the_others_hold(void **state)
 	struct jobcomp_options o = of("spol: /x\nspool: relative\nmax_bytes: 1k\n"
 				      "  nested: 1\nchain: accounting/x\nno colon\n"
 				      "cluster: c\ncluster: d\nspool:x\n"
-				      "max_bytes: 'open\n");
+				      "max_bytes: 'open\nsubmit_line: perhaps\n");
 
 	(void)state;
 	assert_string_equal(o.cluster, "c");
@@ -77,6 +79,8 @@ static void a_bad_line_is_named_and_the_others_hold(void **state)
 	assert_non_null(strstr(complaints, "line 8: the key appears twice"));
 	assert_non_null(strstr(complaints, "line 9: not"));
 	assert_non_null(strstr(complaints, "line 10: "));
+	assert_non_null(strstr(complaints, "line 11: submit_line is not yes or no"));
+	assert_false(o.submit_line);
 }
 
 static void a_chain_to_ourselves_is_refused(void **state)
