@@ -596,6 +596,15 @@ void scope_put_unit(const struct scope *s, struct query *q)
 	query_put(q, "))");
 }
 
+void scope_put_private(const struct scope *s, struct query *q)
+{
+	struct scope own = *s;
+
+	if (own.kind == SCOPE_MATES)
+		own.kind = SCOPE_SELF;
+	scope_put_unit(&own, q);
+}
+
 void scope_put_unlinked(const struct scope *s, struct query *q)
 {
 	switch (s->kind) {

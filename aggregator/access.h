@@ -87,6 +87,9 @@ int access_resolve(const struct access_site *site, const struct endpoint *e,
  * of unit_day with its unit u; a person p; a project p. Constant text and the scope's
  * ids only. */
 void scope_put_unit(const struct scope *s, struct query *q);
+/* Of a row u that scope_put_unit() lets through: whether it is the caller's own, or of
+ * a cluster that they operate. Members of a project do not see these of each other. */
+void scope_put_private(const struct scope *s, struct query *q);
 void scope_put_unlinked(const struct scope *s, struct query *q);
 void scope_put_usage(const struct scope *s, struct query *q);
 void scope_put_day(const struct scope *s, struct query *q);

@@ -221,6 +221,31 @@ static void put_feeds(const struct ask *a, const struct selection *s, struct que
 	}
 }
 
+/* What slurmctld's record has beside the columns of unit, the last part's; the command
+ * line for whose it is. */
+static void put_slurm(const struct ask *a, struct query *q, const char *unit)
+{
+	query_put(q, "(SELECT ',\"slurm\":' || nullif(jsonb_strip_nulls("
+		     "jsonb_build_object('flags', k.record->'slurm_flags', "
+		     "'admin_comment', k.record->'admin_comment', "
+		     "'system_comment', k.record->'system_comment', "
+		     "'extra', k.record->'extra', 'container', k.record->'container', "
+		     "'constraints', k.record->'constraints', "
+		     "'licenses', k.record->'licenses', "
+		     "'qos_requested', k.record->'qos_requested', "
+		     "'failed_node', k.record->'failed_node', "
+		     "'priority', k.record->'priority') || CASE WHEN ");
+	scope_put_private(&a->scope, q);
+	query_put(q, " THEN jsonb_build_object('submit_line', k.record->'submit_line', "
+		     "'submit_line_cut', k.record->'submit_line_cut') ELSE '{}'::jsonb "
+		     "END), "
+		     "'{}')::text FROM unit u CROSS JOIN LATERAL (SELECT s.record FROM "
+		     "job_record s WHERE s.unit = u.id ORDER BY is_start(s), s.source "
+		     "DESC, s.part DESC, s.state DESC LIMIT 1) k WHERE u.id = ");
+	query_put(q, unit);
+	query_put(q, ")");
+}
+
 /* A unit's object with its related members. A unit is running until slurmctld reports
  * its end. If all its nodes have reported its end, the answer says so, and until when
  * the record is awaited; after that the nodes' reports count (link_end of the
@@ -247,7 +272,8 @@ static void put_members(const struct ask *a, struct query *q, const char *unit)
 		     "',\"suspended_seconds\":' || coalesce(max((s.record->>"
 		     "'suspended_s')::bigint), 0) FROM job_record s WHERE s.unit = ");
 	query_put(q, unit);
-	query_put(q, " HAVING count(*) > 0)");
+	query_put(q, " HAVING count(*) > 0), ");
+	put_slurm(a, q, unit);
 }
 
 static int list(struct ask *a, bool all, struct err *err)
@@ -366,7 +392,7 @@ int api_unit(struct ask *a, struct err *err)
 	a->from_us = from ? from->number : 0;
 	a->to_us = to ? to->number : a->now_us;
 	query_put(&q, "SELECT ");
-	put_members(a, &q, "u.id");
+	put_members(a, &q, "j.unit");
 	query_put(&q, ", ',\"nodes\":', api_nodes(u.id), ',\"steps\":', "
 		      "api_steps(u.id), ");
 	if (series) {

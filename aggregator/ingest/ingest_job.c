@@ -128,6 +128,27 @@ static void put_names(struct buf *b, const struct job *j)
 	put_text(b, "comment", j->comment);
 }
 
+/* What only slurmctld knows, shown as it is. */
+static void put_slurm(struct buf *b, const struct job *j)
+{
+	put_text(b, "slurm_flags", j->slurm_flags);
+	put_text(b, "admin_comment", j->admin_comment);
+	put_text(b, "system_comment", j->system_comment);
+	put_text(b, "extra", j->extra);
+	put_text(b, "container", j->container);
+	put_text(b, "constraints", j->constraints);
+	put_text(b, "licenses", j->licenses);
+	put_text(b, "qos_requested", j->qos_requested);
+	put_text(b, "failed_node", j->failed_node);
+	if (j->priority)
+		put_number(b, "priority", j->priority);
+	put_text(b, "submit_line", j->submit_line);
+	if (j->flags & JOB_LINE_CUT) {
+		put_key(b, "submit_line_cut");
+		buf_puts(b, "true");
+	}
+}
+
 static uint64_t latest_of(const struct job *j)
 {
 	const uint64_t times[] = {j->submit_s, j->start_s, j->end_s, j->resize_s,
@@ -181,6 +202,7 @@ int ingest_job_json(const struct job *j, struct buf *ret)
 	put_what(ret, j);
 	put_given(ret, j);
 	put_names(ret, j);
+	put_slurm(ret, j);
 	buf_putc(ret, '}');
 	return buf_error(ret);
 }

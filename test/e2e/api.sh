@@ -281,6 +281,15 @@ is "usage too" "$(as alice "/usage/current?$W" | rows .username) $(status alice 
 is "but no others" "$(as alice "/usage/current?$W&project=chem" | jq -c .data) $(as alice "/units?$W&user=carol" | jq -c .data) $(status alice /units/3) $(v alice uuid=103)" "[] [] 404 403"
 is "a project of the same name elsewhere is another one" "$(as alice "/units?$W&project=phys" | rows .cluster_id | tr ' ' '\n' | sort -u)" "alpha"
 is "and former members are none" "$(as dave "/units?$W&project=phys" | jq -c .data) $(status dave /units/2)" "[] 404"
+psql_do -c "INSERT INTO job_record (cluster, uuid, restarts, submitted, part, state, source, unit, record)
+	SELECT cluster, uuid, restarts, coalesce(submitted, started), started, 3, 'jobcomp', id, jsonb_build_object('event', 'ended', 'slurm_flags', 'SchedMain',
+		'admin_comment', 'of ' || uuid, 'submit_line', 'sbatch --token=s3cret' || uuid, 'submit_line_cut', true, 'priority', 4711)
+	FROM unit WHERE uuid IN ('101', '102') AND cluster = 1 ON CONFLICT (cluster, uuid, restarts, submitted, part, state, source) DO UPDATE SET record = job_record.record || excluded.record"
+lines() { as "$1" "$2" | jq -r '[.data[].slurm | select(.) | "\(.flags) \(.admin_comment) \(.submit_line) \(.submit_line_cut) \(.priority)"] | sort | join(", ")'; }
+is "of each other's jobs members do not see the command line" "$(lines alice "/units?$W&project=phys"), $(lines alice /units/2)" \
+	"SchedMain of 101 sbatch --token=s3cret101 true 4711, SchedMain of 102 null null 4711, SchedMain of 102 null null 4711"
+is "whoever ran it does, and operators" "$(lines bob /units/2), $(lines opa "/units/visible?$W&user=bob"), $(lines boss "/units/admin?$W&uuid=102")" \
+	"$(for i in 1 2 3; do echo "SchedMain of 102 sbatch --token=s3cret102 true 4711"; done | paste -sd, | sed 's/,/, /g')"
 is "members are listed" "$(as bob /projects | jq -c '.data[0].users')" '["alice","bob"]'
 is "a page of a listed origin may read" "$(as alice /users -o /dev/null -D - -H 'Origin: https://g.example' | tr -d '\r' | grep -i '^access-control')" "Access-Control-Allow-Origin: https://g.example"
 is "no other" "$(as alice /users -o /dev/null -D - -H 'Origin: https://g.example.evil' | grep -ci '^access-control')" 0

@@ -117,7 +117,7 @@ ended() { [ "$(row 5 .state)" = COMPLETED ]; }
 ok "and the unit has it" wait_for 10 ended
 # slurmctld's own word
 psql_do -c "INSERT INTO job_record (cluster, uuid, restarts, submitted, part, state, source, record)
-	SELECT cluster, uuid, restarts, submitted, part, 4, 'jobcomp', record || '{\"state\": \"CANCELLED\", \"name\": \"told\"}'
+	SELECT cluster, uuid, restarts, submitted, part, 4, 'jobcomp', record || '{\"state\": \"CANCELLED\", \"name\": \"told\", \"submit_line\": \"srun /home/alice/x\", \"admin_comment\": \"told alice\", \"extra\": \"alice\"}'
 	FROM job_record WHERE uuid = '5' AND state = 3"
 told() { [ "$(row 5 '.state + .known_by')" = CANCELLEDjobcomp ]; }
 ok "slurmctld's own record wins" wait_for 10 told
