@@ -21,6 +21,7 @@
 
 static const struct column table[] = {
 	C("Account", "project", TEXT, 10, ACCOUNT, "account, the API's project"),
+	C("AdminComment", NULL, TEXT, 15, ADMIN_COMMENT, "comment of an administrator"),
 	C("AllocCPUS", NULL, COUNT, 10, CPUS, "allocated CPUs"),
 	C("AllocGPUS", NULL, COUNT, 9, GPUS, "allocated GPUs"),
 	C("AllocMem", NULL, BYTES, 10, MEMORY_BYTES, "allocated memory"),
@@ -33,9 +34,12 @@ static const struct column table[] = {
 	C("AveCPU", NULL, SPAN, 10, AVE_CPU_S, "CPU time of a step, by tasks"),
 	C("Cluster", NULL, TEXT, 10, CLUSTER, "cluster"),
 	C("Comment", NULL, TEXT, 14, COMMENT, "comment"),
+	C("Constraints", NULL, TEXT, 19, CONSTRAINTS,
+	  "features of nodes that it asked for"),
 	C("ConsumedEnergy", NULL, JOULES, 14, ENERGY_J,
 	  "energy in joules, with K, M, G"),
 	C("ConsumedEnergyRaw", NULL, JOULES, 17, ENERGY_J, "energy in joules"),
+	C("Container", NULL, TEXT, 19, CONTAINER, "folder of its OCI container"),
 	C("Coverage", NULL, RATIO, 8, COVERAGE,
 	  "share of the job's life that was observed"),
 	C("CPUEff", "cpuUsage", RATIO, 6, CPU_RATIO,
@@ -59,6 +63,9 @@ static const struct column table[] = {
 	C("EnergyPsys", NULL, WH, 10, PSYS_J, "Wh of the platform as RAPL has it"),
 	C("EnergyWh", NULL, WH, 9, ENERGY_J, "Wh of all of it"),
 	C("ExitCode", NULL, TEXT, 8, EXIT, "exit code and signal"),
+	C("Extra", NULL, TEXT, 14, EXTRA, "what --extra said"),
+	C("FailedNode", NULL, TEXT, 10, FAILED_NODE, "node whose failure ended it"),
+	C("Flags", NULL, TEXT, 19, FLAGS, "which scheduler started it"),
 	C("GID", NULL, COUNT, 6, GID, "group id"),
 	C("GPUEnergy", "gpuEnergy", KWH, 10, GPU_SIDE_J,
 	  "kWh of GPUs, as the peer has it"),
@@ -76,6 +83,7 @@ static const struct column table[] = {
 	C("JobIDRaw", "uuid", TEXT, 12, UUID, "job id as a number"),
 	C("JobName", "Name", TEXT, 10, NAME, "name"),
 	C("Jobs", NULL, COUNT, 8, JOBS, "jobs of a row of cacct usage"),
+	C("Licenses", NULL, TEXT, 10, LICENSES, "licences"),
 	C("MaxRSS", NULL, BYTES, 10, MEMORY_PEAK_BYTES, "highest memory on one node"),
 	C("MemAvg", NULL, BYTES, 10, MEMORY_MEAN_BYTES, "mean of the memory used"),
 	C("MemAvgEff", "cpuMemoryUsage", RATIO, 9, MEMORY_RATIO,
@@ -96,7 +104,9 @@ static const struct column table[] = {
 	C("PlannedCPU", NULL, SPAN, 10, PLANNED_CPU_S,
 	  "that time, times the requested CPUs"),
 	C("PlannedCPURAW", NULL, COUNT, 13, PLANNED_CPU_S, "the same in seconds"),
+	C("Priority", NULL, COUNT, 10, PRIORITY, "the scheduler's priority"),
 	C("QOS", NULL, TEXT, 10, QOS, "quality of service"),
+	C("QOSREQ", NULL, TEXT, 10, QOS_REQUESTED, "requested qualities of service"),
 	C("Reason", NULL, TEXT, 22, REASON, "why it waited or ended"),
 	C("ReqCPUS", NULL, COUNT, 8, REQ_CPUS, "requested CPUs"),
 	C("ReqMem", NULL, BYTES, 10, REQ_MEMORY_BYTES, "requested memory"),
@@ -110,8 +120,11 @@ static const struct column table[] = {
 	C("Start", "startedAt", TIME, 19, STARTED, "when it started"),
 	C("State", NULL, TEXT, 10, STATE, "state"),
 	C("Submit", "createdAt", TIME, 19, SUBMITTED, "when it was submitted"),
+	C("SubmitLine", NULL, TEXT, 20, SUBMIT_LINE,
+	  "command line, where the site keeps them; of one's own jobs"),
 	C("Suspended", NULL, SPAN, 10, SUSPENDED_S,
 	  "how long it was suspended, no part of Elapsed"),
+	C("SystemComment", NULL, TEXT, 15, SYSTEM_COMMENT, "comment of slurmctld"),
 	C("SystemCPU", NULL, CPU_SPAN, 10, CPU_SYSTEM_S,
 	  "CPU time of the kernel for it"),
 	C("TimeEff", NULL, RATIO, 7, TIME_RATIO, "time used of the time limit"),
@@ -418,6 +431,8 @@ void column_put(struct buf *out, const struct column_use *use, const struct unit
 	} else if (c->kind == COLUMN_TEXT) {
 		if (u->text[c->from])
 			buf_puts(out, u->text[c->from]);
+		if (u->line_cut && c->from == UNIT_SUBMIT_LINE)
+			buf_puts(out, "...");
 	} else if (c->kind == COLUMN_GRAMS) {
 		put_grams(out, use, u);
 	} else if (!isnan(u->number[c->from]) && u->number[c->from] >= 0) {

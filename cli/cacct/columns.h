@@ -47,7 +47,7 @@ struct column_use {
 	bool left; /* to the left side: %-20 */
 };
 
-#define COLUMNS_MAX 96
+#define COLUMNS_MAX 160
 
 struct columns {
 	struct column_use use[COLUMNS_MAX];

@@ -38,6 +38,16 @@ static const struct {
 	{UNIT_SOURCES, "energy_sources|tags.energy_sources"},
 	{UNIT_EXIT, "tags.exit_code"},
 	{UNIT_DERIVED_EXIT, "tags.derived_exit_code"},
+	{UNIT_FLAGS, "slurm.flags"},
+	{UNIT_ADMIN_COMMENT, "slurm.admin_comment"},
+	{UNIT_SYSTEM_COMMENT, "slurm.system_comment"},
+	{UNIT_EXTRA, "slurm.extra"},
+	{UNIT_CONTAINER, "slurm.container"},
+	{UNIT_CONSTRAINTS, "slurm.constraints"},
+	{UNIT_LICENSES, "slurm.licenses"},
+	{UNIT_QOS_REQUESTED, "slurm.qos_requested"},
+	{UNIT_FAILED_NODE, "slurm.failed_node"},
+	{UNIT_SUBMIT_LINE, "slurm.submit_line"},
 };
 
 static const struct {
@@ -61,6 +71,7 @@ static const struct {
 	{UNIT_LIMIT_S, 1, "time_limit_s|tags.time_limit_s"},
 	{UNIT_SUSPENDED_S, 1, "suspended_seconds"},
 	{UNIT_TASKS, 1, "tasks"},
+	{UNIT_PRIORITY, 1, "slurm.priority"},
 	{UNIT_NODES, 1, "allocation.nodes"},
 	{UNIT_CPUS, 1, "allocation.cpus|allocation.vcpus"},
 	{UNIT_MEMORY_BYTES, 1, "allocation.mem"},
@@ -330,6 +341,7 @@ static void read_all(struct unit *u, struct json_object *o)
 			unit_json_number(o, numbers[i].from) * numbers[i].scale;
 	read_exit(u, o, "exit_status", 0, UNIT_EXIT);
 	read_exit(u, o, "derived_exit_status", 1, UNIT_DERIVED_EXIT);
+	u->line_cut = json_object_get_boolean(unit_json_at(o, "slurm.submit_line_cut"));
 	struct json_object *grams = unit_json_at(o, "grams");
 	unit_read_grams(u, grams);
 	if (!grams) {

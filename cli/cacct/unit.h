@@ -34,6 +34,16 @@ enum unit_text {
 	UNIT_SOURCES,
 	UNIT_EXIT, /* "0:0" */
 	UNIT_DERIVED_EXIT,
+	UNIT_FLAGS, /* from here: of slurmctld's record alone */
+	UNIT_ADMIN_COMMENT,
+	UNIT_SYSTEM_COMMENT,
+	UNIT_EXTRA,
+	UNIT_CONTAINER,
+	UNIT_CONSTRAINTS,
+	UNIT_LICENSES,
+	UNIT_QOS_REQUESTED,
+	UNIT_FAILED_NODE,
+	UNIT_SUBMIT_LINE,
 	UNIT_PERIOD, /* of a row of usage: "2026-11", "2026-W48", "2026-11-23" */
 	UNIT_TEXTS
 };
@@ -83,6 +93,7 @@ enum unit_number {
 	UNIT_HOST_J,
 	UNIT_OTHER_J,
 	UNIT_COVERAGE, /* 0-1 */
+	UNIT_PRIORITY,
 	UNIT_REQ_CPUS,
 	UNIT_REQ_NODES,
 	UNIT_REQ_MEMORY_BYTES,
@@ -110,8 +121,9 @@ struct unit_grams {
 };
 
 struct unit {
-	char id[64];  /* as sacct shows it: 12, 12_3, 12+1, 12.batch */
-	bool is_step; /* then state, energy and the like are the step's */
+	char id[64];   /* as sacct shows it: 12, 12_3, 12+1, 12.batch */
+	bool is_step;  /* then state, energy and the like are the step's */
+	bool line_cut; /* its submit line was too long */
 	const char *text[UNIT_TEXTS]; /* NULL: unknown; borrowed from the JSON */
 	double number[UNIT_NUMBERS];
 	struct unit_grams grams[UNIT_PROVIDERS_MAX]; /* by provider's name */

@@ -10,7 +10,9 @@ have_root || skip_all "needs root"
 for p in cacct ceems_aggregator ceems-courier; do [ -x "$BUILD/$p" ] || skip_all "$p was not built here"; done
 need_pg
 
-rig_start ${1:+--slurm=$1} --dbd --jobcomp --contain --gpus=2
+echo "submit_line: yes" >"$SCRATCH/jobcomp.yaml"
+printf '%s\n' Licenses=matlab:4 AccountingStoreFlags=job_comment,job_extra >"$SCRATCH/slurm.conf.more"
+rig_start ${1:+--slurm=$1} --dbd --jobcomp="$SCRATCH/jobcomp.yaml" --conf="$SCRATCH/slurm.conf.more" --contain --gpus=2
 pg_start >"$SCRATCH/pg.log" 2>&1 || { sed 's/^/# /' "$SCRATCH/pg.log"; ok "Postgres starts" false; tap_done; }
 export TZ=UTC HOME=$SCRATCH SLURM_TIME_FORMAT=standard
 unset CEEMS_TOKEN_FILE XDG_CONFIG_HOME NO_COLOR
@@ -29,7 +31,7 @@ since=$(date +%FT%T)
 as daemon sbatch -J steps -c 2 -o /dev/null --wrap "srun $JOBS/burn 300; srun $JOBS/burn 500" >/dev/null
 as daemon sbatch -J fails -o /dev/null --wrap "exit 3" >/dev/null
 as daemon sbatch -J array -a 1-3 -o /dev/null --wrap "$JOBS/burn 50" >/dev/null
-as daemon sbatch -J gpu --gres=gpu:1 --mem=64M -o /dev/null --wrap "sleep 1" >/dev/null
+as daemon sbatch -J gpu --gres=gpu:1 --mem=64M -L matlab:2 --comment='it'\''s ä' -o /dev/null --wrap "sleep 1" >/dev/null
 as bin sbatch -J other -o /dev/null --wrap "$JOBS/burn 50" >/dev/null
 gone=$(as daemon sbatch --parsable -J gone -H -o /dev/null --wrap true)
 long=$(as daemon sbatch --parsable -J long -o /dev/null --wrap "while :; do $JOBS/burn 50; sleep 0.1; done")
@@ -42,6 +44,7 @@ send() {
 }
 seen() { send; [ "$(cacct daemon -n -P -o state -j "$long")" = RUNNING ]; }
 ok "a running job is in cacct of its user" wait_for 20 seen
+scontrol update JobId="$long" AdminComment='{"seen": "by root"}'
 is "with its elapsed time and without an end" "$(cacct daemon -n -P -o end -j "$long")" Unknown
 runs_on() { [ "$(($(date +%s) - $(date -d "$(squeue -h -j "$long" -o %S)" +%s)))" -ge 6 ]; }
 ok "it runs for some seconds, so that windows can cut it" wait_for 60 runs_on
@@ -77,7 +80,9 @@ shared=Account,AllocCPUS,AllocNodes,AllocTRES,Cluster,Comment,ConsumedEnergy,Con
 # (Reserved and ResvCPU in 22.05)
 if grep -qw Planned <<<"$(sacct --helpformat)"; then wait=planned,plannedcpuraw shared+=,Planned,PlannedCPU,PlannedCPURAW; else wait=reserved,resvcpuraw; fi
 shared+=,AveCPU,NTasks,ReqCPUS,ReqMem,ReqNodes,Suspended
-shared+=,JobID,JobIDRaw,JobName,MaxRSS,NCPUS,NNodes,NodeList,Partition,QOS,Reason,ReqTRES,Reservation,Start,State,Submit,SystemCPU,Timelimit,TimelimitRaw,TotalCPU,UID,User,UserCPU,WCKey,WorkDir
+# what this release's sacct has of what only slurmctld knows
+slurm=$(for f in AdminComment Constraints Container Extra FailedNode Flags Licenses QOSREQ SubmitLine SystemComment; do grep -qw $f <<<"$(sacct --helpformat)" && echo $f; done | paste -sd,)
+shared+=,$slurm,Priority,JobID,JobIDRaw,JobName,MaxRSS,NCPUS,NNodes,NodeList,Partition,QOS,Reason,ReqTRES,Reservation,Start,State,Submit,SystemCPU,Timelimit,TimelimitRaw,TotalCPU,UID,User,UserCPU,WCKey,WorkDir
 heads() { "$@" -o "$shared" | head -n 2 | sed 's/ *$//'; }
 is "columns that both have look the same" "$(heads cacct root -a -S "$since")" "$(heads sacct -a -X -S "$since")"
 is "rows stand in the same order" "$(cacct root -a -n -P -S "$since" -o jobid | grep -vxF "$gone")" "$(sacct -a -X -n -P -S "$since" -o jobid | grep -vxF "$gone")"
@@ -89,6 +94,11 @@ is "and on what was allocated" "$(diff <(sacct -a -X -n -P -S "$since" -o jobid,
 asked=jobid,suspended,$wait,reqcpus,reqnodes,reqmem
 wants() { "$@" -n -P -S "$since" -o $asked | grep -v "^$gone|" | LC_ALL=C sort; }
 is "and on what was asked for, how long it waited and was suspended" "$(diff <(wants sacct -a -X) <(wants cacct root))" ""
+# (StartReceived is slurmdbd's receipt, not slurmctld's; 22.05 spells it otherwise. A job that was cancelled while it waited has less in one of them)
+told() { "$@" -n -P -S "$since" -o jobid,$slurm | sed 's/,StartRec[ei]*ved//' | grep -v "^$gone|" | LC_ALL=C sort; }
+is "and on what only slurmctld knows: $slurm" "$(diff <(told sacct -a -X) <(told cacct root))" ""
+like "among it who asked for what, and how" "$(cacct daemon -n -P --name gpu -S "$since" -o flags,licenses,submitline)" '^Sched[A-Z][a-z]+(,StartReceived)?\|matlab:2\|[^ ]*sbatch -J gpu .*--wrap sleep 1$'
+is "what an administrator wrote" "$(cacct daemon -n -P -j "$long" -o admincomment)" '{"seen": "by root"}'
 like "one was" "$(wants cacct root)" "(^|"$'\n'")$susp\|00:00:0[1-9]\|"
 # they come with the node's final report, some seconds after the job's record
 steps() { diff <(sacct -n -P -j "$(cacct daemon -n -P --name steps -S "$since" -o jobidraw)" -o jobid | LC_ALL=C sort) \
