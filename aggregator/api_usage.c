@@ -28,7 +28,8 @@
 	"sum(d.gpu_memory_byte_ms) AS gpu_memory_byte_ms, sum(d.package_uj) AS "       \
 	"package_uj, sum(d.dram_uj) AS dram_uj, sum(d.psys_uj) AS psys_uj, "           \
 	"sum(d.gpu_uj) AS gpu_uj, sum(d.host_uj) AS host_uj, sum(d.other_uj) AS "      \
-	"other_uj, grams_sum(d.grams) AS grams, coalesce(sum(" DAY_UJ                  \
+	"other_uj, grams_sum(d.grams) AS grams, sum(d.wasted_cpu_ms) AS "              \
+	"wasted_cpu_ms, sum(d.wasted_uj) AS wasted_uj, coalesce(sum(" DAY_UJ           \
 	" * d.pue) / nullif(sum(" DAY_UJ "), 0), 1) AS pue"
 
 #define SUMS_JSON                                                                      \
@@ -37,7 +38,9 @@
 	"g.memory_alloc_byte_ms, g.io_read_bytes, g.io_write_bytes, g.net_rx_bytes, "  \
 	"g.net_tx_bytes, g.gpu_busy_ms::bigint, g.gpu_alloc_ms::bigint, "              \
 	"g.gpu_memory_byte_ms, g.package_uj, g.dram_uj, g.psys_uj, g.gpu_uj, "         \
-	"g.host_uj, g.other_uj, g.grams, g.pue)"
+	"g.host_uj, g.other_uj, g.grams, g.pue) || jsonb_strip_nulls("                 \
+	"jsonb_build_object('wasted_cpu_seconds', round(g.wasted_cpu_ms / 1000.0, "    \
+	"3), 'wasted_joules', round(g.wasted_uj / 1000000, 6)))"
 
 #define AS_OF ", api_as_of() AS as_of"
 
@@ -82,7 +85,8 @@ static void put_days(const struct ask *a, struct query *q, uint64_t first_us,
 		     "d.io_write_bytes, d.net_rx_bytes, d.net_tx_bytes, d.gpu_busy_ms, "
 		     "d.gpu_alloc_ms, d.gpu_memory_byte_ms, d.package_uj, d.dram_uj, "
 		     "d.psys_uj, d.gpu_uj, d.host_uj, d.other_uj, d.grams, "
-		     "coalesce(r.pue, 1) AS pue FROM usage_day d");
+		     "d.wasted_cpu_ms, d.wasted_uj, coalesce(r.pue, 1) AS pue FROM "
+		     "usage_day d");
 	put_pue(q, "d.cluster");
 	query_put(q, " WHERE d.day >= ");
 	put_day(q, first_us);
@@ -118,7 +122,13 @@ static void put_hours(const struct ask *a, struct query *q, uint64_t from_us,
 		  "sum(h.net_tx_bytes), sum(h.gpu_busy_ms), sum(h.gpu_alloc_ms), "
 		  "sum(h.gpu_memory_byte_ms), sum(h.package_uj), sum(h.dram_uj), "
 		  "sum(h.psys_uj), sum(h.gpu_uj), sum(h.host_uj), sum(h.other_uj), "
-		  "grams_sum(h.grams) FROM unit_hour h WHERE h.unit = d.unit AND "
+		  "grams_sum(h.grams), wasted_cpu_ms(sum(sum_known(h.cpu_user_ns, "
+		  "h.cpu_system_ns)), sum(h.cpu_alloc_ms)), "
+		  "wasted_uj(energy_total_uj(sum(h.package_uj), sum(h.dram_uj), "
+		  "sum(h.psys_uj), sum(h.gpu_uj), sum(h.host_uj), sum(h.other_uj)), "
+		  "sum(h.gpu_uj), sum(sum_known(h.cpu_user_ns, h.cpu_system_ns)), "
+		  "sum(h.cpu_alloc_ms), sum(h.gpu_busy_ms), sum(h.gpu_alloc_ms)) "
+		  "FROM unit_hour h WHERE h.unit = d.unit AND "
 		  "h.hour >= ");
 	query_time_us(q, from_us);
 	query_put(q, " AND h.hour < ");

@@ -218,6 +218,19 @@ static void add_row(struct group *g, const struct unit *u, struct json_object *r
 	add_grams(&g->u, u);
 }
 
+/* Of each job by itself where the server says so; what a row's sums say takes one job's
+ * work for another's idleness. */
+static void read_wasted(struct unit *u, struct json_object *row)
+{
+	double cpu_s = unit_json_number(row, "wasted_cpu_seconds");
+	double joules = unit_json_number(row, "wasted_joules");
+
+	if (!isnan(cpu_s))
+		u->number[UNIT_WASTED_CPU_S] = cpu_s;
+	if (!isnan(joules))
+		u->number[UNIT_WASTED_J] = joules;
+}
+
 static int take_row(void *arg, struct json_object *row, struct err *err)
 {
 	struct work *w = arg;
@@ -228,6 +241,7 @@ static int take_row(void *arg, struct json_object *row, struct err *err)
 	char period[16] = "";
 
 	unit_from_json(row, c->now, &u);
+	read_wasted(&u, row);
 	if (!cacct_list_has(&c->users, u.text[UNIT_USER]) ||
 	    !cacct_list_has(&c->accounts, u.text[UNIT_ACCOUNT]))
 		return 0;

@@ -102,12 +102,15 @@ INSERT INTO unit_day (unit, day, person, project, starts, wall_ms, node_ms, obse
 	FROM unit u JOIN unit_hour h ON h.unit = u.id GROUP BY 1, 2;
 INSERT INTO usage_day (cluster, day, person, project, units, units_started, node_ms, observed_ms, wall_ms,
 		cpu_ns, cpu_alloc_ms, memory_byte_ms, memory_alloc_byte_ms, io_read_bytes, io_write_bytes,
-		net_rx_bytes, net_tx_bytes, package_uj, host_uj, other_uj, grams)
+		net_rx_bytes, net_tx_bytes, package_uj, host_uj, other_uj, grams, wasted_cpu_ms, wasted_uj)
 	SELECT u.cluster, d.day, d.person, d.project, count(*), sum(d.starts), sum(d.node_ms),
 		sum(d.observed_ms), sum(d.wall_ms), sum(d.cpu_user_ns + d.cpu_system_ns), sum(d.cpu_alloc_ms),
 		sum(d.memory_byte_ms), sum(d.memory_alloc_byte_ms), sum(d.io_read_bytes),
 		sum(d.io_write_bytes), sum(d.net_rx_bytes), sum(d.net_tx_bytes), sum(d.package_uj),
-		sum(d.host_uj), sum(d.other_uj), grams_sum(d.grams)
+		sum(d.host_uj), sum(d.other_uj), grams_sum(d.grams),
+		sum(wasted_cpu_ms(d.cpu_user_ns + d.cpu_system_ns, d.cpu_alloc_ms)),
+		sum(wasted_uj(energy_total_uj(d.package_uj, d.dram_uj, d.psys_uj, d.gpu_uj, d.host_uj, d.other_uj),
+			d.gpu_uj, d.cpu_user_ns + d.cpu_system_ns, d.cpu_alloc_ms, d.gpu_busy_ms, d.gpu_alloc_ms))
 	FROM unit_day d JOIN unit u ON u.id = d.unit GROUP BY 1, 2, 3, 4;
 UPDATE unit u SET as_of = '2025-03-10 12:05+00', wall_ms = d.wall_ms, node_ms = d.node_ms,
 		observed_ms = d.observed_ms, cpu_user_ns = d.user_ns, cpu_system_ns = d.system_ns,

@@ -283,6 +283,9 @@ is "each is there once" "$(sql 'SELECT count(*), count(DISTINCT instance), sum(c
 settle "after the kills"
 is "sums of hours, days and intervals agree" "$(sql 'SELECT (SELECT sum(cpu_user_ns) FROM unit_interval) = (SELECT sum(cpu_user_ns) FROM unit_day), (SELECT sum(cpu_user_ns) FROM unit_day) = (SELECT sum(cpu_user_ns) FROM unit_hour), (SELECT sum(package_uj) FROM unit_day) = (SELECT sum(package_uj) FROM unit_interval)')" "t|t|t"
 is "and persons' days with those of their units" "$(sql 'SELECT (SELECT sum(cpu_ns) FROM usage_day) = (SELECT sum(coalesce(cpu_user_ns, 0) + coalesce(cpu_system_ns, 0)) FROM unit_day WHERE person IS NOT NULL), (SELECT sum(units) FROM usage_day) = (SELECT count(*) FROM unit_day WHERE person IS NOT NULL)')" "t|t"
+is "what they wasted is what each of their units wasted" "$(sql "SELECT (SELECT sum(wasted_cpu_ms) FROM usage_day) = (SELECT sum(wasted_cpu_ms(cpu_user_ns + cpu_system_ns, cpu_alloc_ms)) FROM unit_day WHERE person IS NOT NULL),
+	(SELECT sum(wasted_uj) FROM usage_day) = (SELECT sum(wasted_uj(energy_total_uj(package_uj, dram_uj, psys_uj, gpu_uj, host_uj, other_uj), gpu_uj, cpu_user_ns + cpu_system_ns, cpu_alloc_ms, gpu_busy_ms, gpu_alloc_ms))
+		FROM unit_day WHERE person IS NOT NULL), (SELECT sum(wasted_uj) FROM usage_day) > 0")" "t|t|t"
 is "units with all of them have them" "$(sql "SELECT count(*), sum(cpu_user_ns) FROM unit WHERE uuid LIKE 's20_'")" "4|2000000"
 is "no token in a log" "$(cat agg?.log | grep -c a-token)" 0
 hwm() { awk '/^VmHWM/ { print $2 }' "/proc/${PIDS[1]}/status"; }
