@@ -48,3 +48,46 @@ BEGIN
 	WHERE d.person = w.person AND d.day = w.day AND d.project = w.project;
 END
 $$;
+
+-- As in 0005, with the node of the highest memory, and the peaks of all nodes where each told its own.
+CREATE OR REPLACE FUNCTION api_steps(target bigint) RETURNS jsonb LANGUAGE sql STABLE AS $$
+	SELECT coalesce(jsonb_agg(j ORDER BY began, step), '[]') FROM (
+		SELECT s.step, min(s.started) AS began, jsonb_strip_nulls(jsonb_build_object(
+			'step', api_step(s.step),
+			'name', coalesce(i.names->>s.step::text,
+				api_step_name(min(s.command), min(s.label), u.name,
+					s.step = 0 AND j.by_srun)),
+			'name_known_by', CASE WHEN i.names ? s.step::text THEN 'import'
+				WHEN min(s.command) IS NOT NULL THEN 'node' END,
+			'started_at', api_ts(min(s.started)),
+			'started_at_ts', api_ms(min(s.started)),
+			'ended_at', api_ts(CASE WHEN bool_and(s.ended IS NOT NULL)
+				THEN max(s.ended) END),
+			'ended_at_ts', api_ms(CASE WHEN bool_and(s.ended IS NOT NULL)
+				THEN max(s.ended) END),
+			'exit_status', max(s.exit_status), 'lost', bool_or(s.lost),
+			'nodes', count(*), 'cpus', sum(s.cpus), 'tasks', sum(s.tasks),
+			'cpu_user_seconds', round(sum(s.cpu_user_ns) / 1000000000.0, 6),
+			'cpu_system_seconds', round(sum(s.cpu_system_ns) / 1000000000.0, 6),
+			'memory_peak_bytes', max(s.memory_peak_bytes),
+			'memory_peak_node', (array_agg(o.name ORDER BY s.memory_peak_bytes DESC, o.name)
+				FILTER (WHERE s.memory_peak_bytes IS NOT NULL))[1],
+			'memory_peaks_bytes', CASE WHEN count(s.memory_peak_bytes) = count(*)
+				THEN sum(s.memory_peak_bytes) END,
+			'total_io_read_stats', jsonb_build_object('bytes_total',
+				sum(s.io_read_bytes)),
+			'total_io_write_stats', jsonb_build_object('bytes_total',
+				sum(s.io_write_bytes)),
+			'energy_joules', api_joules(sum(s.package_uj), sum(s.dram_uj),
+				sum(s.psys_uj), sum(s.gpu_uj), sum(s.host_uj),
+				sum(s.other_uj)))) AS j
+		FROM unit_node n JOIN unit_step s ON s.instance = n.instance
+		JOIN unit u ON u.id = n.unit
+		JOIN node o ON o.id = n.node
+		CROSS JOIN LATERAL (SELECT jsonb_object_agg(k.key, k.value) AS names
+			FROM job_record j, jsonb_each(j.record->'step_names') k
+			WHERE j.unit = target) i
+		CROSS JOIN LATERAL (SELECT bool_or(j.record ? 'by_srun') AS by_srun
+			FROM job_record j WHERE j.unit = target) j
+		WHERE n.unit = target GROUP BY s.step, u.name, i.names, j.by_srun LIMIT 10000) x
+$$;

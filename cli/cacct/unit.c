@@ -48,6 +48,7 @@ static const struct {
 	{UNIT_QOS_REQUESTED, "slurm.qos_requested"},
 	{UNIT_FAILED_NODE, "slurm.failed_node"},
 	{UNIT_SUBMIT_LINE, "slurm.submit_line"},
+	{UNIT_PEAK_NODE, "memory_peak_node"},
 };
 
 static const struct {
@@ -83,6 +84,7 @@ static const struct {
 	{UNIT_MEMORY_RATIO, 1e-2, "avg_cpu_mem_usage.global"},
 	{UNIT_MEMORY_MEAN_BYTES, 1, "memory_mean_bytes"},
 	{UNIT_MEMORY_PEAK_BYTES, 1, "memory_peak_bytes"},
+	{UNIT_MEMORY_PEAKS_BYTES, 1, "memory_peaks_bytes"},
 	{UNIT_GPU_RATIO, 1e-2, "avg_gpu_usage.global"},
 	{UNIT_GPU_MEMORY_RATIO, 1e-2, "avg_gpu_mem_usage.global"},
 	{UNIT_IO_READ_BYTES, 1, "total_io_read_stats.bytes_total"},
@@ -267,8 +269,10 @@ static void read_request(struct unit *u, int64_t now)
 	if (isnan(since) || u->is_step)
 		n[UNIT_PLANNED_S] = NAN;
 	n[UNIT_PLANNED_CPU_S] = n[UNIT_PLANNED_S] * n[UNIT_REQ_CPUS];
-	if (n[UNIT_TASKS] > 0)
+	if (n[UNIT_TASKS] > 0) {
 		n[UNIT_AVE_CPU_S] = n[UNIT_CPU_S] / n[UNIT_TASKS];
+		n[UNIT_AVE_RSS_BYTES] = n[UNIT_MEMORY_PEAKS_BYTES] / n[UNIT_TASKS];
+	}
 	if (n[UNIT_LIMIT_S] > 0)
 		n[UNIT_TIME_RATIO] = n[UNIT_ELAPSED_S] / n[UNIT_LIMIT_S];
 }

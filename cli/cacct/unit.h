@@ -44,7 +44,8 @@ enum unit_text {
 	UNIT_QOS_REQUESTED,
 	UNIT_FAILED_NODE,
 	UNIT_SUBMIT_LINE,
-	UNIT_PERIOD, /* of a row of usage: "2026-11", "2026-W48", "2026-11-23" */
+	UNIT_PEAK_NODE, /* of a step: where its memory was highest */
+	UNIT_PERIOD,    /* of a row of usage: "2026-11", "2026-W48", "2026-11-23" */
 	UNIT_TEXTS
 };
 
@@ -77,6 +78,8 @@ enum unit_number {
 	UNIT_MEMORY_RATIO,
 	UNIT_MEMORY_MEAN_BYTES,
 	UNIT_MEMORY_PEAK_BYTES,
+	UNIT_MEMORY_PEAKS_BYTES, /* of a step: the peaks of its nodes together, */
+	UNIT_AVE_RSS_BYTES,      /* and that by tasks */
 	UNIT_GPU_RATIO,
 	UNIT_GPU_MEMORY_RATIO,
 	UNIT_IO_READ_BYTES,

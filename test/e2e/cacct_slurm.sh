@@ -79,7 +79,7 @@ is "sacct and cacct agree on $(wc -l <<<"$theirs") jobs: ids, names, people, sta
 shared=Account,AllocCPUS,AllocNodes,AllocTRES,Cluster,Comment,ConsumedEnergy,ConsumedEnergyRaw,CPUTime,CPUTimeRAW,DerivedExitCode,Elapsed,ElapsedRaw,Eligible,End,ExitCode,GID,Group
 # (Reserved and ResvCPU in 22.05)
 if grep -qw Planned <<<"$(sacct --helpformat)"; then wait=planned,plannedcpuraw shared+=,Planned,PlannedCPU,PlannedCPURAW; else wait=reserved,resvcpuraw; fi
-shared+=,AveCPU,NTasks,ReqCPUS,ReqMem,ReqNodes,Suspended
+shared+=,AveCPU,AveRSS,MaxRSSNode,NTasks,ReqCPUS,ReqMem,ReqNodes,Suspended
 # what this release's sacct has of what only slurmctld knows
 slurm=$(for f in AdminComment Constraints Container Extra FailedNode Flags Licenses QOSREQ SubmitLine SystemComment; do grep -qw $f <<<"$(sacct --helpformat)" && echo $f; done | paste -sd,)
 shared+=,$slurm,Priority,JobID,JobIDRaw,JobName,MaxRSS,NCPUS,NNodes,NodeList,Partition,QOS,Reason,ReqTRES,Reservation,Start,State,Submit,SystemCPU,Timelimit,TimelimitRaw,TotalCPU,UID,User,UserCPU,WCKey,WorkDir
@@ -108,6 +108,9 @@ wait_for 20 same_steps
 is "steps: the same ones" "$(steps)" ""
 raw=$(cacct daemon -n -P --name steps -S "$since" -o jobidraw)
 is "as many tasks, and none of a job" "$(cacct daemon -n -P --steps -j "$raw" -o jobid,ntasks)" "$(sacct -n -P -j "$raw" -o jobid,ntasks)"
+nodes_of() { "$@" -n -P -j "$raw" -o jobid,maxrssnode | grep '\.[0-9b].*|.' | LC_ALL=C sort; }
+like "the node of a step's highest memory is known" "$(nodes_of cacct daemon --steps)" '\.0\|'
+is "and sacct's, where its poll saw the step" "$(LC_ALL=C comm -13 <(nodes_of cacct daemon --steps) <(nodes_of sacct))" ""
 is "in the same order, with the same raw ids" "$(cacct daemon -n -P --steps -j "$raw" -o jobidraw)" "$(sacct -n -P -j "$raw" -o jobidraw)"
 # CPU time: sacct polls, we count; a burn of 300 + 500 ms
 burnt() { # milliseconds, once the sums have followed
@@ -143,11 +146,13 @@ cacct root -T --json -j "$long" >"$SCRATCH/out"; rc=$?
 is "-T is of tables: whole jobs as JSON are not called parts" "$rc $(wc -c <"$SCRATCH/out")" "1 0"
 
 # --- usage: the sums of the same jobs
-sums() { # jobs, CPU seconds, joules: of all rows, and of usage
-	cacct root -S "$since" --json | jq -r '[(.jobs | length), ([.jobs[].cpu_seconds // 0] | add), ([.jobs[].energy_joules.total // 0] | add)] | map(. * 1000 | round / 1000) | join(" ")'
-	cacct root usage -S "$since" --json | jq -r '.total | [.jobs, .cpu_seconds // 0, .energy_joules // 0] | map(. * 1000 | round / 1000) | join(" ")'
+sums() { # jobs, CPU seconds, joules, wasted ones: of all rows, and of usage
+	cacct root -S "$since" --json | jq -r '[(.jobs | length), ([.jobs[].cpu_seconds // 0] | add), ([.jobs[].energy_joules.total // 0] | add),
+		([.jobs[] | (.energy_joules.total // 0) * ([1 - (.avg_cpu_usage.global // 100) / 100, 0] | max)] | add)] | map(. * 1000 | round / 1000) | join(" ")'
+	cacct root usage -S "$since" --json | jq -r '.total | [.jobs, .cpu_seconds // 0, .energy_joules // 0, .wasted_joules // 0] | map(. * 1000 | round / 1000) | join(" ")'
 }
-same_sums() { send; sums | awk '{ if (NR == 1) { c = $2; e = $3 } else d = ($2 - c) * ($2 - c) + ($3 - e) * ($3 - e) } END { exit !(c > 0 && d < 0.0001) }'; }
+# (usage takes a job day by day)
+same_sums() { send; sums | awk -v midnight="$([ "${since%T*}" = "$(date +%F)" ] && echo 0 || echo 1)" '{ if (NR == 1) { c = $2; e = $3; w = $4 } else d = ($2 - c) * ($2 - c) + ($3 - e) * ($3 - e) + (midnight ? 0 : ($4 - w) * ($4 - w)) } END { exit !(c > 0 && d < 0.0001) }'; }
 ok "usage has the sums of the jobs" wait_for 60 same_sums || sums | sed 's/^/# /'
 is "of a user her own" "$(cacct bin usage -n -P -S "$since" -o user,jobs) $(cacct daemon usage -n -P -S "$since" --by=user -o user)" "bin|1 daemon"
 is "of all for an admin, or of whom she names" "$(cacct root usage -n -P -S "$since" --by=user -o user | paste -sd' ') $(cacct root usage -n -P -S "$since" -u bin -o user)" "bin daemon bin"
