@@ -66,7 +66,7 @@ static const struct column table[] = {
 	C("EnergyWh", NULL, WH, 9, ENERGY_J, "Wh of all of it"),
 	C("ExitCode", NULL, TEXT, 8, EXIT, "exit code and signal"),
 	C("Extra", NULL, TEXT, 14, EXTRA, "what --extra said"),
-	C("FailedNode", NULL, TEXT, 10, FAILED_NODE, "node whose failure ended it"),
+	C("FailedNode", NULL, TEXT, 8, FAILED_NODE, "node whose failure ended it"),
 	C("Flags", NULL, TEXT, 19, FLAGS, "which scheduler started it"),
 	C("GID", NULL, COUNT, 6, GID, "group id"),
 	C("GPUEnergy", "gpuEnergy", KWH, 10, GPU_SIDE_J,
