@@ -81,8 +81,26 @@ static int take_clock(const void *record, size_t len, struct ingest_push *p,
 	return rc < 0 ? -EINVAL : 0;
 }
 
+/* Which records of a push were taken */
+struct taken {
+	unsigned char bits[BATCH_RECORDS_MAX / 8 + 1];
+};
+
+static void note_taken(struct taken *t, uint32_t i)
+{
+	if (t && i / 8 < sizeof(t->bits))
+		t->bits[i / 8] |= (unsigned char)(1u << i % 8);
+}
+
+static bool was_taken(const struct taken *t, uint32_t i)
+{
+	return i / 8 < sizeof(t->bits) && t->bits[i / 8] >> i % 8 & 1;
+}
+
+/* taken: NULL or zeroed */
 static int decode_all(struct batch_reader *r, const struct ingest_rules *rules,
-		      struct report *scratch, struct ingest_push *ret, struct err *err)
+		      struct report *scratch, struct ingest_push *ret,
+		      struct taken *taken, struct err *err)
 {
 	struct err denied = {""};
 	uint32_t denials = 0;
@@ -101,6 +119,7 @@ static int decode_all(struct batch_reader *r, const struct ingest_rules *rules,
 		ret->records++;
 		if (rc == 0) {
 			ret->accepted++;
+			note_taken(taken, i);
 		} else if (rc == -EHOSTDOWN) {
 			return err_set(err, rc, "%s", why.text);
 		} else if (rc != -ENOMEM) {
@@ -151,10 +170,11 @@ static int place_one(const struct report *r, const struct ingest_rules *rules,
 	return 0;
 }
 
-/* Where the instances of a push belong, and which of them are moved. */
+/* Where the instances of a push belong, and which of them are moved. A record that was
+ * refused does not decide about the others of its instance. */
 static int place_together(struct batch_reader r, const struct ingest_rules *rules,
-			  struct report *scratch, struct ingest_push *p,
-			  struct known **ret)
+			  const struct taken *taken, struct report *scratch,
+			  struct ingest_push *p, struct known **ret)
 {
 	const struct ingest_place at = ingest_place_of(rules, p);
 	struct known *placed = *ret = known_new(BATCH_RECORDS_MAX);
@@ -162,9 +182,10 @@ static int place_together(struct batch_reader r, const struct ingest_rules *rule
 	size_t len;
 	int rc = placed ? 0 : -ENOMEM;
 
-	while (rc == 0 && batch_next(&r, &record, &len) == 1) {
+	for (uint32_t i = 0; rc == 0 && batch_next(&r, &record, &len) == 1; i++) {
 		unsigned type = *(const unsigned char *)record;
-		if (type < REPORT_START || type > REPORT_FINAL ||
+		if (!was_taken(taken, i) || type < REPORT_START ||
+		    type > REPORT_FINAL ||
 		    report_decode(record, len, scratch, NULL) < 0)
 			continue;
 		rc = place_one(scratch, rules, &at, placed, p);
@@ -174,20 +195,20 @@ static int place_together(struct batch_reader r, const struct ingest_rules *rule
 
 /* Decodes again, now with the place of each instance */
 static int decode_placed(const struct batch_reader *r, const struct ingest_rules *rules,
-			 struct report *scratch, struct ingest_push *ret,
-			 struct err *err)
+			 const struct taken *taken, struct report *scratch,
+			 struct ingest_push *ret, struct err *err)
 {
 	struct ingest_rules placed = *rules;
 	struct batch_reader again = *r;
 	struct ingest_push next = {.has_clock = ret->has_clock, .clock = ret->clock};
-	int rc = place_together(*r, rules, scratch, &next, &placed.placed);
+	int rc = place_together(*r, rules, taken, scratch, &next, &placed.placed);
 
 	ingest_push_done(ret);
 	*ret = next;
 	if (rc < 0)
 		(void)err_set(err, rc, "out of memory");
 	else
-		rc = decode_all(&again, &placed, scratch, ret, err);
+		rc = decode_all(&again, &placed, scratch, ret, NULL, err);
 	known_free(placed.placed);
 	return rc;
 }
@@ -211,8 +232,9 @@ int ingest_decode(const void *body, size_t len, bool packed,
 	if (!report)
 		return err_set(err, -ENOMEM, "out of memory");
 	struct batch_reader first = r;
-	rc = decode_all(&first, rules, report, ret, err);
+	struct taken taken = {{0}};
+	rc = decode_all(&first, rules, report, ret, &taken, err);
 	if (rc == 0 && ret->entangled)
-		rc = decode_placed(&r, rules, report, ret, err);
+		rc = decode_placed(&r, rules, &taken, report, ret, err);
 	return rc;
 }
