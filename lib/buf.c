@@ -104,7 +104,7 @@ void buf_putc(struct buf *b, char c)
 }
 
 /* Digits of v, right-aligned at end; returns where they begin. */
-static char *digits(char *end, uint64_t v)
+static char *print_digits(char *end, uint64_t v)
 {
 	do {
 		*--end = (char)('0' + v % 10);
@@ -116,7 +116,7 @@ static char *digits(char *end, uint64_t v)
 void buf_put_u64(struct buf *b, uint64_t v)
 {
 	char tmp[20];
-	char *p = digits(tmp + sizeof(tmp), v);
+	char *p = print_digits(tmp + sizeof(tmp), v);
 	buf_put(b, p, (size_t)(tmp + sizeof(tmp) - p));
 }
 
@@ -142,7 +142,7 @@ void buf_put_scaled(struct buf *b, uint64_t v, unsigned decimals)
 	}
 	char tmp[20];
 	char *end = tmp + sizeof(tmp);
-	char *p = digits(end, rest);
+	char *p = print_digits(end, rest);
 	while ((unsigned)(end - p) < decimals)
 		*--p = '0';
 	buf_putc(b, '.');

@@ -47,8 +47,8 @@ static const struct controller *controller_named(const char *name, size_t len)
 }
 
 /* The next item of a comma separated list; false at its end. */
-static bool next_item(const char **p, const char *end, const char **ret,
-		      size_t *ret_len)
+static bool next_list_item(const char **p, const char *end, const char **ret,
+			   size_t *ret_len)
 {
 	if (!*p)
 		return false;
@@ -68,7 +68,7 @@ static void take_entry(struct cgroup_layout *l, const char *name)
 
 	if ((size_t)(end - name) >= DIR_SIZE)
 		return;
-	while (next_item(&p, end, &item, &len)) {
+	while (next_list_item(&p, end, &item, &len)) {
 		const struct controller *c = controller_named(item, len);
 		if (!c)
 			continue;
@@ -172,14 +172,14 @@ static bool next_component(const char **p, const char *end, const char **ret,
 	return true;
 }
 
-static bool begins(const char *s, size_t len, const char *with)
+static bool slice_begins(const char *s, size_t len, const char *with)
 {
 	size_t n = strlen(with);
 
 	return len >= n && memcmp(s, with, n) == 0;
 }
 
-static bool ends(const char *s, size_t len, const char *with)
+static bool slice_ends(const char *s, size_t len, const char *with)
 {
 	size_t n = strlen(with);
 
@@ -187,14 +187,15 @@ static bool ends(const char *s, size_t len, const char *with)
 }
 
 /* The last component that begins "step_", by its start and end in the path. */
-static bool find_step(const char *path, size_t len, size_t *ret_start, size_t *ret_end)
+static bool find_step_component(const char *path, size_t len, size_t *ret_start,
+				size_t *ret_end)
 {
 	const char *p = path, *end = path + len, *c;
 	size_t n;
 	bool found = false;
 
 	while (next_component(&p, end, &c, &n)) {
-		if (begins(c, n, "step_")) {
+		if (slice_begins(c, n, "step_")) {
 			*ret_start = (size_t)(c - path);
 			*ret_end = *ret_start + n;
 			found = true;
@@ -207,14 +208,14 @@ size_t cgroup_step_len(const char *path, size_t len)
 {
 	size_t start, end;
 
-	return find_step(path, len, &start, &end) ? end : 0;
+	return find_step_component(path, len, &start, &end) ? end : 0;
 }
 
 size_t cgroup_job_len(const char *path, size_t len)
 {
 	size_t start, end;
 
-	if (!find_step(path, len, &start, &end))
+	if (!find_step_component(path, len, &start, &end))
 		return 0;
 	while (start > 0 && path[start - 1] == '/')
 		start--;
@@ -229,8 +230,8 @@ bool cgroup_job_sluid(const char *path, char ret[CGROUP_SLUID_SIZE])
 	static const char scope[] = "slurmstepd.scope/";
 	size_t job = cgroup_job_len(path, strlen(path));
 
-	if (job <= len || !ends(path, job - len, scope) || path[job - len] != 's' ||
-	    strspn(path + job - len + 1, digits) != len - 1)
+	if (job <= len || !slice_ends(path, job - len, scope) ||
+	    path[job - len] != 's' || strspn(path + job - len + 1, digits) != len - 1)
 		return false;
 	memcpy(ret, path + job - len, len);
 	ret[len] = '\0';
@@ -243,11 +244,11 @@ static const char *node_of(const char *c, size_t len, size_t *ret_len)
 {
 	static const char scope[] = "slurmstepd.scope";
 
-	if (begins(c, len, "slurm") && (len == 5 || c[5] == '_')) {
+	if (slice_begins(c, len, "slurm") && (len == 5 || c[5] == '_')) {
 		*ret_len = len == 5 ? 0 : len - 6;
 		return len == 5 ? c : c + 6;
 	}
-	if (!ends(c, len, scope))
+	if (!slice_ends(c, len, scope))
 		return NULL;
 	len -= sizeof(scope) - 1;
 	if (len > 0 && c[len - 1] != '_')
@@ -262,7 +263,7 @@ static const char *find_node(const char *path, size_t path_len, size_t *ret_len)
 	size_t n;
 
 	/* below the step a group is called "slurm" too (v2: step_0/slurm) */
-	while (next_component(&p, end, &c, &n) && !begins(c, n, "step_")) {
+	while (next_component(&p, end, &c, &n) && !slice_begins(c, n, "step_")) {
 		const char *node = node_of(c, n, ret_len);
 		if (node)
 			return node;
@@ -304,7 +305,7 @@ uint32_t cgroup_controller_bits(const char *s, size_t len)
 	uint32_t bits = 0;
 	size_t n;
 
-	while (next_item(&p, end, &item, &n)) {
+	while (next_list_item(&p, end, &item, &n)) {
 		const struct controller *c = controller_named(item, n);
 		if (c)
 			bits |= c->bit;

@@ -65,7 +65,7 @@ static int keep_limit(void)
 	return (int)(n - reserve);
 }
 
-static char *append(char *at, const char *text, size_t len)
+static char *append_path_part(char *at, const char *text, size_t len)
 {
 	memcpy(at, text, len);
 	return at + len;
@@ -80,11 +80,11 @@ static char *dup_dir(const char *root, const char *hierarchy, const char *path,
 
 	if (!dir)
 		return NULL;
-	char *at = append(dir, root, root_len);
+	char *at = append_path_part(dir, root, root_len);
 	if (root_len)
 		*at++ = '/';
-	at = append(at, hierarchy, n);
-	*append(at, path, len) = '\0';
+	at = append_path_part(at, hierarchy, n);
+	*append_path_part(at, path, len) = '\0';
 	return dir;
 }
 
@@ -178,8 +178,8 @@ bool cgroup_on_v2(const struct cgroup_fds *c, enum cgroup_file f)
 	return cgroup_tree_of(c, f) == UNIFIED;
 }
 
-static int open_file(struct cgroup_fds *c, enum cgroup_file f, const char *sub,
-		     struct err *err)
+static int open_cgroup_file(struct cgroup_fds *c, enum cgroup_file f, const char *sub,
+			    struct err *err)
 {
 	enum cgroup_tree t = cgroup_tree_of(c, f);
 	const char *name = t == UNIFIED ? files[f].v2 : files[f].v1;
@@ -205,18 +205,18 @@ static int open_cpu(struct cgroup_fds *c, bool *ret_without_user, struct err *er
 	/* On v2 Slurm keeps slurmstepd in step_N/slurm and the tasks in step_N/user, so
 	 * the tasks' use is in the latter. */
 	if (c->step && cgroup_on_v2(c, CPU_USAGE)) {
-		int fd = open_file(c, CPU_USAGE, "/user", err);
+		int fd = open_cgroup_file(c, CPU_USAGE, "/user", err);
 		if (fd != -ENODATA)
 			return fd;
 		*ret_without_user = true;
 	}
-	return open_file(c, CPU_USAGE, "", err);
+	return open_cgroup_file(c, CPU_USAGE, "", err);
 }
 
 /* Looks for step_N/user again: it may have been made since. */
 void cgroup_look_for_user(struct cgroup_fds *c)
 {
-	int fd = open_file(c, CPU_USAGE, "/user", NULL);
+	int fd = open_cgroup_file(c, CPU_USAGE, "/user", NULL);
 
 	if (fd < 0)
 		return;
@@ -230,7 +230,7 @@ ssize_t cgroup_read_stepd(struct cgroup_fds *c, char *buf, size_t size, struct e
 {
 	if (!c->step || !cgroup_on_v2(c, CPU_USAGE) || c->without_user)
 		return 0;
-	auto_close int fd = open_file(c, CPU_USAGE, "/slurm", err);
+	auto_close int fd = open_cgroup_file(c, CPU_USAGE, "/slurm", err);
 	if (fd < 0)
 		return fd == -ENODATA ? 0 : fd;
 	ssize_t n = fs_pread(fd, buf, size);
@@ -250,7 +250,7 @@ ssize_t cgroup_read_file(struct cgroup_fds *c, enum cgroup_file f, char *buf,
 		return err_set(err, -ENODATA, "no such file in this control group");
 	if (fresh) {
 		fd = f == CPU_USAGE ? open_cpu(c, &without_user, err)
-				    : open_file(c, f, "", err);
+				    : open_cgroup_file(c, f, "", err);
 		if (fd == -ENODATA && files[f].optional)
 			c->fd[f] = NOT_THERE;
 		if (fd < 0)
@@ -284,8 +284,8 @@ int cgroup_file_error(struct cgroup_fds *c, enum cgroup_file f, int rc, struct e
 			  t == UNIFIED ? files[f].v2 : files[f].v1);
 }
 
-static int parse_number(struct cgroup_fds *c, enum cgroup_file f, const char *text,
-			size_t n, uint64_t *ret, struct err *err)
+static int parse_file_number(struct cgroup_fds *c, enum cgroup_file f, const char *text,
+			     size_t n, uint64_t *ret, struct err *err)
 {
 	const char *p = text, *end = text + n;
 	uint64_t v;
@@ -312,7 +312,7 @@ int cgroup_read_number(struct cgroup_fds *c, enum cgroup_file f, uint64_t *ret,
 	char text[64];
 	ssize_t n = cgroup_read_file(c, f, text, sizeof(text), err);
 
-	return n < 0 ? (int)n : parse_number(c, f, text, (size_t)n, ret, err);
+	return n < 0 ? (int)n : parse_file_number(c, f, text, (size_t)n, ret, err);
 }
 
 int cgroup_read_limit(struct cgroup_fds *c, enum cgroup_file f, uint64_t *ret,
@@ -325,7 +325,7 @@ int cgroup_read_limit(struct cgroup_fds *c, enum cgroup_file f, uint64_t *ret,
 	if (n < 0)
 		return (int)n;
 	if (!cgroup_on_v2(c, f) || strcmp(text, "max\n") != 0) {
-		int rc = parse_number(c, f, text, (size_t)n, &v, err);
+		int rc = parse_file_number(c, f, text, (size_t)n, &v, err);
 		if (rc < 0)
 			return rc;
 	}

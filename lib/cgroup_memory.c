@@ -170,9 +170,9 @@ static int read_all_memory(struct cgroup_fds *c, struct cgroup_memory *m,
 					 : read_v1_memory(c, m, err);
 }
 
-static int read_memory(struct cgroup_fds *c, bool swap,
-		       const struct cgroup_memory *idle, struct cgroup_memory *ret,
-		       struct err *err)
+static int read_group_memory(struct cgroup_fds *c, bool swap,
+			     const struct cgroup_memory *idle,
+			     struct cgroup_memory *ret, struct err *err)
 {
 	struct cgroup_memory m = {0};
 	int rc = cgroup_read_number(c, MEM_USED, &m.used_bytes, err);
@@ -192,9 +192,9 @@ int cgroup_read_memory(struct cgroup_fds *c, bool swap,
 		       const struct cgroup_memory *idle, struct cgroup_memory *ret,
 		       struct err *err)
 {
-	int rc = read_memory(c, swap, idle, ret, err);
+	int rc = read_group_memory(c, swap, idle, ret, err);
 
 	if (rc == -ENODEV && cgroup_forget(c, cgroup_tree_of(c, MEM_USED)))
-		rc = read_memory(c, swap, NULL, ret, err);
+		rc = read_group_memory(c, swap, NULL, ret, err);
 	return rc;
 }

@@ -15,7 +15,7 @@ struct key {
 	bool found;
 };
 
-static bool word_is(const char *word, size_t len, const char *name)
+static bool key_word_is(const char *word, size_t len, const char *name)
 {
 	return strlen(name) == len && memcmp(word, name, len) == 0;
 }
@@ -34,7 +34,7 @@ static int whole_number(const char *s, const char *end, uint64_t scale, uint64_t
 	return 0;
 }
 
-static int bad_value(struct err *err, int rc, const char *key, size_t len)
+static int bad_key_value(struct err *err, int rc, const char *key, size_t len)
 {
 	return err_set(err, rc, "%.*s: %s", (int)(len > 64 ? 64 : len), key,
 		       rc == -ERANGE ? "number too large" : "not an unsigned number");
@@ -54,13 +54,13 @@ static int scan_flat(const char *text, size_t len, struct key *keys, size_t n,
 		size_t word = (size_t)((blank ? blank : stop) - p);
 		for (size_t i = 0; i < n; i++) {
 			struct key *k = &keys[i];
-			if (k->found || !word_is(p, word, k->name))
+			if (k->found || !key_word_is(p, word, k->name))
 				continue;
 			if (!blank || !nl)
 				return err_set(err, -EINVAL, "%s: cut off", k->name);
 			int rc = whole_number(blank + 1, stop, k->scale, k->value);
 			if (rc < 0)
-				return bad_value(err, rc, k->name, word);
+				return bad_key_value(err, rc, k->name, word);
 			k->found = true;
 			left--;
 			break;
@@ -70,7 +70,7 @@ static int scan_flat(const char *text, size_t len, struct key *keys, size_t n,
 	return 0;
 }
 
-static int require(const struct key *keys, size_t n, struct err *err)
+static int require_keys(const struct key *keys, size_t n, struct err *err)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (!keys[i].found)
@@ -95,7 +95,7 @@ int cgroup_parse_cpu_stat(const char *text, size_t len, struct cgroup_cpu *ret,
 	int rc = scan_flat(text, len, keys, 6, err);
 
 	if (rc == 0)
-		rc = require(keys, 3, err);
+		rc = require_keys(keys, 3, err);
 	if (rc < 0)
 		return rc;
 	/* The kernel rounds each of the three to microseconds; usage must stay
@@ -119,7 +119,7 @@ int cgroup_parse_throttling(const char *text, size_t len, struct cgroup_cpu *ret
 	int rc = scan_flat(text, len, keys, 3, err);
 
 	if (rc == 0)
-		rc = require(keys, 3, err);
+		rc = require_keys(keys, 3, err);
 	if (rc < 0)
 		return rc;
 	ret->has_throttling = true;
@@ -137,7 +137,7 @@ int cgroup_parse_cpuacct_stat(const char *text, size_t len, uint64_t *ret_user,
 	int rc = scan_flat(text, len, keys, 2, err);
 
 	if (rc == 0)
-		rc = require(keys, 2, err);
+		rc = require_keys(keys, 2, err);
 	if (rc < 0)
 		return rc;
 	*ret_user = user;
@@ -162,7 +162,7 @@ int cgroup_parse_memory_stat(const char *text, size_t len, bool v2,
 	int rc = scan_flat(text, len, keys, v2 ? 2 : 3, err);
 
 	if (rc == 0)
-		rc = require(keys, 2, err);
+		rc = require_keys(keys, 2, err);
 	if (rc < 0)
 		return rc;
 	ret->rss_bytes = rss;
@@ -184,7 +184,7 @@ int cgroup_parse_memory_events(const char *text, size_t len, bool v2,
 
 	/* v1 has oom_kill only since Linux 4.13; before that kills are unknown */
 	if (rc == 0 && v2)
-		rc = require(keys, 2, err);
+		rc = require_keys(keys, 2, err);
 	if (rc < 0)
 		return rc;
 	ret->fail_count = oom;
@@ -200,7 +200,7 @@ int cgroup_parse_swap_events(const char *text, size_t len, uint64_t *ret,
 	int rc = scan_flat(text, len, keys, 1, err);
 
 	if (rc == 0)
-		rc = require(keys, 1, err);
+		rc = require_keys(keys, 1, err);
 	if (rc < 0)
 		return rc;
 	*ret = max;
@@ -238,8 +238,8 @@ int cgroup_parse_psi(const char *text, size_t len, struct cgroup_psi *ret,
 		uint64_t *value = is_some ? &psi.some_ns : &psi.full_ns;
 		int rc = psi_total(line, n, value);
 		if (rc < 0)
-			return bad_value(err, rc, is_some ? "some total" : "full total",
-					 10);
+			return bad_key_value(err, rc,
+					     is_some ? "some total" : "full total", 10);
 		some = some || is_some;
 		psi.has_full = psi.has_full || is_full;
 	}
@@ -281,9 +281,9 @@ static int io_line_v1(const char *p, const char *end, uint64_t *read, uint64_t *
 
 	if (!scan_word(&p, end, &dev, &dev_len) || !scan_word(&p, end, &op, &op_len))
 		return 0;
-	if (word_is(op, op_len, "Read"))
+	if (key_word_is(op, op_len, "Read"))
 		sum = read;
-	else if (word_is(op, op_len, "Write"))
+	else if (key_word_is(op, op_len, "Write"))
 		sum = written;
 	else
 		return 0;
@@ -308,7 +308,7 @@ int cgroup_parse_io(const char *text, size_t len, bool v2, uint64_t *ret_read,
 		int rc = v2 ? io_line_v2(line, line + n, &read, &written)
 			    : io_line_v1(line, line + n, &read, &written);
 		if (rc < 0)
-			return bad_value(err, rc, "bytes of a device", 17);
+			return bad_key_value(err, rc, "bytes of a device", 17);
 	}
 	*ret_read = read;
 	*ret_written = written;

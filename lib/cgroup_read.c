@@ -131,7 +131,7 @@ static int read_v1_cpu(struct cgroup_fds *c, struct cgroup_cpu *ret, struct err 
 	return 0;
 }
 
-static int read_cpu(struct cgroup_fds *c, struct cgroup_cpu *ret, struct err *err)
+static int read_group_cpu(struct cgroup_fds *c, struct cgroup_cpu *ret, struct err *err)
 {
 	struct cgroup_cpu cpu = {0};
 	int rc = cgroup_on_v2(c, CPU_USAGE) ? read_v2_cpu(c, &cpu, err)
@@ -149,10 +149,10 @@ static int read_cpu(struct cgroup_fds *c, struct cgroup_cpu *ret, struct err *er
 
 int cgroup_read_cpu(struct cgroup_fds *c, struct cgroup_cpu *ret, struct err *err)
 {
-	int rc = read_cpu(c, ret, err);
+	int rc = read_group_cpu(c, ret, err);
 
 	if (rc == -ENODEV && cgroup_forget(c, cgroup_tree_of(c, CPU_USAGE)))
-		rc = read_cpu(c, ret, err);
+		rc = read_group_cpu(c, ret, err);
 	return rc;
 }
 
@@ -190,7 +190,7 @@ int cgroup_read_pids(struct cgroup_fds *c, uint64_t *ret, struct err *err)
 	return rc;
 }
 
-static int read_cpus(struct cgroup_fds *c, uint32_t *ret, struct err *err)
+static int read_group_cpus(struct cgroup_fds *c, uint32_t *ret, struct err *err)
 {
 	char text[CGROUP_FILE_MAX];
 	uint32_t count;
@@ -213,10 +213,10 @@ static int read_cpus(struct cgroup_fds *c, uint32_t *ret, struct err *err)
 
 int cgroup_read_cpus(struct cgroup_fds *c, uint32_t *ret, struct err *err)
 {
-	int rc = read_cpus(c, ret, err);
+	int rc = read_group_cpus(c, ret, err);
 
 	if (rc == -ENODEV && cgroup_forget(c, cgroup_tree_of(c, CPUS)))
-		rc = read_cpus(c, ret, err);
+		rc = read_group_cpus(c, ret, err);
 	return rc;
 }
 

@@ -21,8 +21,8 @@ static bool is_deleted(const char *path, size_t len)
 }
 
 /* One line "ID:CONTROLLERS:PATH"; the path may itself contain colons. */
-static bool split_line(const char *line, size_t len, uint32_t *ret_bits,
-		       const char **ret_path, size_t *ret_len)
+static bool split_hierarchy_line(const char *line, size_t len, uint32_t *ret_bits,
+				 const char **ret_path, size_t *ret_len)
 {
 	const char *p = line, *end = line + len;
 	uint64_t id;
@@ -82,7 +82,8 @@ int cgroup_record_paths(const char *text, size_t len, struct record *r)
 
 	for (int i = 0; i < CGROUP_LINES_MAX && scan_line(&p, end, &line, &line_len);
 	     i++) {
-		if (!split_line(line, line_len, &bits, &path, &path_len) || !bits)
+		if (!split_hierarchy_line(line, line_len, &bits, &path, &path_len) ||
+		    !bits)
 			continue;
 		size_t step_len = cgroup_step_len(path, path_len);
 		if (!step_len || !cgroup_path_ok(path, step_len) ||

@@ -43,7 +43,7 @@ void emission_set_done(struct emission_set *s)
 }
 
 /* The position where the zone is or would be; *found tells which. */
-static size_t search(const struct emission_set *s, const char *zone, bool *found)
+static size_t search_zone(const struct emission_set *s, const char *zone, bool *found)
 {
 	size_t low = 0, high = s->count;
 
@@ -67,12 +67,12 @@ const struct emission_factor *emission_set_find(const struct emission_set *s,
 						const char *zone)
 {
 	bool found;
-	size_t i = search(s, zone, &found);
+	size_t i = search_zone(s, zone, &found);
 
 	return found ? &s->items[i] : NULL;
 }
 
-static int grow(struct emission_set *s, struct err *err)
+static int grow_factor_set(struct emission_set *s, struct err *err)
 {
 	if (s->count < s->cap)
 		return 0;
@@ -120,11 +120,11 @@ int emission_set_put(struct emission_set *s, const char *zone, const char *count
 	if (!(grams_per_kwh >= 0.0 && grams_per_kwh * 1000.0 <= EMISSION_MG_MAX))
 		return err_set(err, -EINVAL, "%s: %g g/kWh is out of range", zone,
 			       grams_per_kwh);
-	size_t at = search(s, zone, &found);
+	size_t at = search_zone(s, zone, &found);
 	if (found && s->items[at].time_s > time_s)
 		return 0;
 	if (!found) {
-		int rc = grow(s, err);
+		int rc = grow_factor_set(s, err);
 		if (rc < 0)
 			return rc;
 		memmove(&s->items[at + 1], &s->items[at],

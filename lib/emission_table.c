@@ -36,7 +36,8 @@ static int year_end(uint64_t year, uint64_t *ret_s)
 }
 
 /* code,code3,country,year,grams */
-static int row(const char *line, size_t len, struct emission_set *ret, struct err *err)
+static int read_table_row(const char *line, size_t len, struct emission_set *ret,
+			  struct err *err)
 {
 	char text[256], *fields[5];
 	uint64_t year, time_s;
@@ -73,7 +74,7 @@ int emission_owid_parse(const char *text, size_t len, struct emission_set *ret,
 			n--;
 		if (!n || *line == '#')
 			continue;
-		int rc = row(line, n, ret, err);
+		int rc = read_table_row(line, n, ret, err);
 		if (rc < 0)
 			return err_prefix(err, rc, "line %zu", number);
 	}

@@ -29,7 +29,7 @@ static void close_above_stderr(void)
 
 /* In the child, between fork and exec: only async-signal-safe calls. */
 static void __attribute__((noreturn))
-child(const char *const argv[], const char *const env[], int out, int err)
+run_child(const char *const argv[], const char *const env[], int out, int err)
 {
 	static const char *const plain[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin",
 					    "LC_ALL=C", NULL};
@@ -49,7 +49,7 @@ child(const char *const argv[], const char *const env[], int out, int err)
 }
 
 /* Reads what has arrived. 0, or -EFBIG at the buf's limit. */
-static int drain(struct stream *s)
+static int drain_stream(struct stream *s)
 {
 	char data[4096];
 	ssize_t n = read(s->fd, data, sizeof(data));
@@ -64,7 +64,7 @@ static int drain(struct stream *s)
 	return buf_error(s->into);
 }
 
-static int collect(struct stream streams[2], uint64_t deadline_ns)
+static int collect_streams(struct stream streams[2], uint64_t deadline_ns)
 {
 	while (streams[0].fd >= 0 || streams[1].fd >= 0) {
 		struct pollfd p[2] = {{.fd = streams[0].fd, .events = POLLIN},
@@ -77,7 +77,9 @@ static int collect(struct stream streams[2], uint64_t deadline_ns)
 		if (n < 0 && errno != EINTR)
 			return -errno;
 		for (int i = 0; n > 0 && i < 2; i++) {
-			int rc = p[i].fd >= 0 && p[i].revents ? drain(&streams[i]) : 0;
+			int rc = p[i].fd >= 0 && p[i].revents
+					 ? drain_stream(&streams[i])
+					 : 0;
 			if (rc < 0)
 				return rc;
 		}
@@ -86,7 +88,7 @@ static int collect(struct stream streams[2], uint64_t deadline_ns)
 }
 
 /* A child may close the streams and go on: the deadline applies to it too. */
-static int reap(pid_t pid, uint64_t deadline_ns, int *ret_status)
+static int reap_command(pid_t pid, uint64_t deadline_ns, int *ret_status)
 {
 	for (;;) {
 		pid_t got = waitpid(pid, ret_status, WNOHANG);
@@ -121,7 +123,7 @@ int exec_run(const char *const argv[], const char *const env[], uint32_t deadlin
 		e_write = e[1];
 		pid = fork();
 		if (pid == 0)
-			child(argv, env, o_write, e_write);
+			run_child(argv, env, o_write, e_write);
 		rc = pid < 0 ? -errno : 0;
 	}
 	if (rc == 0) {
@@ -129,9 +131,9 @@ int exec_run(const char *const argv[], const char *const env[], uint32_t deadlin
 		setpgid(pid, pid); /* in parent and child, whichever comes first */
 		close(steal_fd(&o_write));
 		close(steal_fd(&e_write));
-		rc = collect(streams, deadline);
+		rc = collect_streams(streams, deadline);
 		if (rc == 0)
-			rc = reap(pid, deadline, &status);
+			rc = reap_command(pid, deadline, &status);
 		if (rc < 0) {
 			kill(-pid, SIGKILL);
 			while (waitpid(pid, &status, 0) < 0 && errno == EINTR)

@@ -101,7 +101,7 @@ int fs_read_buf_at(int dirfd, const char *path, size_t max, struct buf *b,
 	}
 }
 
-static int number(char *text, size_t len, uint64_t *ret)
+static int parse_file_u64(char *text, size_t len, uint64_t *ret)
 {
 	while (len && (text[len - 1] == '\n' || text[len - 1] == ' '))
 		text[--len] = '\0';
@@ -119,7 +119,7 @@ int fs_pread_u64(int fd, uint64_t *ret)
 
 	if (n < 0)
 		return n == -EFBIG ? -EINVAL : (int)n;
-	return number(text, (size_t)n, ret);
+	return parse_file_u64(text, (size_t)n, ret);
 }
 
 int fs_read_u64_at(int dirfd, const char *path, uint64_t *ret, struct err *err)

@@ -26,7 +26,7 @@ struct loop {
 	struct loop_task *first, **last; /* posted */
 };
 
-static uint64_t now_ms(void)
+static uint64_t read_loop_clock_ms(void)
 {
 	return clock_read_ns(CLOCK_MONOTONIC) / NSEC_PER_MSEC;
 }
@@ -38,7 +38,7 @@ int loop_new(struct loop **ret, struct err *err)
 	if (!l)
 		return err_set(err, -ENOMEM, "loop: out of memory");
 	l->last = &l->first;
-	l->now_ms = now_ms();
+	l->now_ms = read_loop_clock_ms();
 	pthread_mutex_init(&l->mutex, NULL);
 	l->epfd = epoll_create1(EPOLL_CLOEXEC);
 	l->wakefd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -165,7 +165,7 @@ void loop_run(struct loop *l, const atomic_bool *stop)
 	while (!atomic_load(stop)) {
 		bool woken = false;
 		l->count = epoll_wait(l->epfd, l->events, BATCH, wait);
-		l->now_ms = now_ms();
+		l->now_ms = read_loop_clock_ms();
 		for (l->at = 0; l->at < l->count; l->at++) {
 			struct epoll_event *e = &l->events[l->at];
 			struct loop_watch *w = e->data.ptr;

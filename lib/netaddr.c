@@ -77,7 +77,7 @@ void netaddr_text(const struct netaddr *a, char ret[NETADDR_TEXT_MAX])
 		ret[0] = '\0';
 }
 
-static bool bit(const struct netaddr *a, unsigned i)
+static bool address_bit(const struct netaddr *a, unsigned i)
 {
 	return a->b[i / 8] >> (7 - i % 8) & 1;
 }
@@ -103,7 +103,7 @@ int netrange_parse(const char *s, struct netrange *ret)
 		r.bits = v4 ? bits + 96 : bits;
 	}
 	for (unsigned i = r.bits; i < 128; i++) {
-		if (bit(&r.addr, i))
+		if (address_bit(&r.addr, i))
 			return -EINVAL;
 	}
 	*ret = r;

@@ -17,7 +17,7 @@
 
 #define CAPABILITIES_MAX 64
 
-static void take(struct privileges *p, const struct passwd *pw)
+static void take_user(struct privileges *p, const struct passwd *pw)
 {
 	snprintf(p->user, sizeof(p->user), "%s", pw->pw_name);
 	p->uid = pw->pw_uid;
@@ -35,7 +35,7 @@ static int find_user(const char *user, struct privileges *p, struct err *err)
 		if (!pw)
 			pw = getpwnam("nobody");
 		if (pw) {
-			take(p, pw);
+			take_user(p, pw);
 		} else {
 			snprintf(p->user, sizeof(p->user), "65534");
 			p->uid = p->gid = 65534; /* the kernel's overflow ids */
@@ -55,7 +55,7 @@ static int find_user(const char *user, struct privileges *p, struct err *err)
 	if (!pw)
 		return err_set(err, -ENOENT, "--security.run-as-user=%s: no such user",
 			       user);
-	take(p, pw);
+	take_user(p, pw);
 	return 0;
 }
 

@@ -85,7 +85,7 @@ size_t prom_samples(const struct prom *p)
 }
 
 /* Bytes that a label value may contain unescaped; others are checked. */
-static bool plain(unsigned char c)
+static bool is_plain_label_byte(unsigned char c)
 {
 	return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
 }
@@ -96,7 +96,7 @@ static void put_label_value(struct buf *out, const char *s)
 
 	for (size_t i = 0; i < len;) {
 		size_t run = i;
-		while (run < len && plain((unsigned char)s[run]))
+		while (run < len && is_plain_label_byte((unsigned char)s[run]))
 			run++;
 		buf_put(out, s + i, run - i);
 		i = run;
@@ -194,7 +194,7 @@ static uint32_t slot_by_name(struct prom *p, const struct prom_family *family)
 	return p->slot_count++;
 }
 
-static uint32_t slot_of(struct prom *p, const struct prom_family *family)
+static uint32_t find_family_slot(struct prom *p, const struct prom_family *family)
 {
 	if (p->hash_used * 2 >= p->hash_cap && !hash_grow(p))
 		return NONE;
@@ -218,7 +218,7 @@ void prom_family(struct prom *p, const struct prom_family *family)
 		return;
 	if (p->current != NONE && p->slots[p->current].family == family)
 		return;
-	uint32_t slot = slot_of(p, family);
+	uint32_t slot = find_family_slot(p, family);
 	if (slot == NONE || slot == p->current)
 		return;
 	if (p->chunk_count == p->chunk_cap) {
@@ -369,7 +369,7 @@ static void link_chunks(struct prom *p)
 	}
 }
 
-static int by_name(const void *a, const void *b)
+static int compare_families(const void *a, const void *b)
 {
 	const struct slot *const *x = a, *const *y = b;
 	return strcmp((*x)->family->name, (*y)->family->name);
@@ -381,7 +381,7 @@ static bool ends_in_total(const struct slot *s)
 	       memcmp(s->family->name + s->name_len - 6, "_total", 6) == 0;
 }
 
-static void put_help(struct buf *out, const char *s, enum prom_format format)
+static void put_family_help(struct buf *out, const char *s, enum prom_format format)
 {
 	for (; *s; s++) {
 		if (*s == '\\')
@@ -395,7 +395,8 @@ static void put_help(struct buf *out, const char *s, enum prom_format format)
 	}
 }
 
-static void put_header(struct buf *out, const struct slot *s, enum prom_format format)
+static void put_family_header(struct buf *out, const struct slot *s,
+			      enum prom_format format)
 {
 	static const char *const text_types[] = {"counter", "gauge", "untyped"};
 	static const char *const om_types[] = {"counter", "gauge", "unknown"};
@@ -414,7 +415,7 @@ static void put_header(struct buf *out, const struct slot *s, enum prom_format f
 	buf_puts(out, "# HELP ");
 	buf_put(out, s->family->name, name_len);
 	buf_putc(out, ' ');
-	put_help(out, s->family->help ? s->family->help : "", format);
+	put_family_help(out, s->family->help ? s->family->help : "", format);
 	buf_puts(out, "\n# TYPE ");
 	buf_put(out, s->family->name, name_len);
 	buf_putc(out, ' ');
@@ -436,9 +437,9 @@ int prom_render(struct prom *p, enum prom_format format, struct buf *out)
 			sorted[n++] = &p->slots[i];
 	}
 	if (n)
-		qsort(sorted, n, sizeof(struct slot *), by_name);
+		qsort(sorted, n, sizeof(struct slot *), compare_families);
 	for (uint32_t i = 0; i < n; i++) {
-		put_header(out, sorted[i], format);
+		put_family_header(out, sorted[i], format);
 		for (uint32_t c = sorted[i]->first; c != NONE; c = p->chunks[c].next)
 			buf_put(out, p->text.data + p->chunks[c].start,
 				chunk_end(p, c) - p->chunks[c].start);

@@ -10,8 +10,8 @@
 #define LAST_S 253402300799ull /* 9999-12-31T23:59:59Z */
 
 /* Exactly n digits, which must be below or at max. */
-static bool digits(const char **p, unsigned n, unsigned min, unsigned max,
-		   unsigned *ret)
+static bool read_rfc3339_digits(const char **p, unsigned n, unsigned min, unsigned max,
+				unsigned *ret)
 {
 	unsigned v = 0;
 
@@ -24,7 +24,7 @@ static bool digits(const char **p, unsigned n, unsigned min, unsigned max,
 	return v >= min && v <= max;
 }
 
-static bool letter(const char **p, const char *any)
+static bool read_rfc3339_letter(const char **p, const char *any)
 {
 	for (; *any; any++) {
 		if (**p == *any) {
@@ -55,18 +55,18 @@ static int64_t days_from(unsigned year, unsigned month, unsigned day)
 	       719468;
 }
 
-static bool zone(const char **p, int64_t *ret_offset_s)
+static bool read_rfc3339_zone(const char **p, int64_t *ret_offset_s)
 {
 	unsigned hours, minutes;
 
 	*ret_offset_s = 0;
-	if (letter(p, "Zz"))
+	if (read_rfc3339_letter(p, "Zz"))
 		return true;
 	bool west = **p == '-';
-	if (!letter(p, "+-") || !digits(p, 2, 0, 23, &hours))
+	if (!read_rfc3339_letter(p, "+-") || !read_rfc3339_digits(p, 2, 0, 23, &hours))
 		return false;
-	(void)letter(p, ":"); /* ISO 8601's basic form leaves it out */
-	if (!digits(p, 2, 0, 59, &minutes))
+	(void)read_rfc3339_letter(p, ":"); /* ISO 8601's basic form leaves it out */
+	if (!read_rfc3339_digits(p, 2, 0, 59, &minutes))
 		return false;
 	*ret_offset_s = (int64_t)(hours * 3600 + minutes * 60) * (west ? -1 : 1);
 	return true;
@@ -77,20 +77,25 @@ int rfc3339_parse(const char *s, uint64_t *ret_s)
 	unsigned year, month, day, hour, minute, second, unused;
 	int64_t offset_s;
 
-	if (!digits(&s, 4, 0, 9999, &year) || !letter(&s, "-") ||
-	    !digits(&s, 2, 1, 12, &month) || !letter(&s, "-") ||
-	    !digits(&s, 2, 1, month_days(year, month), &day) || !letter(&s, "Tt ") ||
-	    !digits(&s, 2, 0, 23, &hour) || !letter(&s, ":") ||
-	    !digits(&s, 2, 0, 59, &minute) || !letter(&s, ":") ||
-	    !digits(&s, 2, 0, 60, &second))
+	if (!read_rfc3339_digits(&s, 4, 0, 9999, &year) ||
+	    !read_rfc3339_letter(&s, "-") ||
+	    !read_rfc3339_digits(&s, 2, 1, 12, &month) ||
+	    !read_rfc3339_letter(&s, "-") ||
+	    !read_rfc3339_digits(&s, 2, 1, month_days(year, month), &day) ||
+	    !read_rfc3339_letter(&s, "Tt ") ||
+	    !read_rfc3339_digits(&s, 2, 0, 23, &hour) ||
+	    !read_rfc3339_letter(&s, ":") ||
+	    !read_rfc3339_digits(&s, 2, 0, 59, &minute) ||
+	    !read_rfc3339_letter(&s, ":") ||
+	    !read_rfc3339_digits(&s, 2, 0, 60, &second))
 		return -EINVAL;
-	if (letter(&s, ".,")) {
-		if (!digits(&s, 1, 0, 9, &unused))
+	if (read_rfc3339_letter(&s, ".,")) {
+		if (!read_rfc3339_digits(&s, 1, 0, 9, &unused))
 			return -EINVAL;
-		while (digits(&s, 1, 0, 9, &unused))
+		while (read_rfc3339_digits(&s, 1, 0, 9, &unused))
 			;
 	}
-	if (!zone(&s, &offset_s) || *s)
+	if (!read_rfc3339_zone(&s, &offset_s) || *s)
 		return -EINVAL;
 	int64_t t = days_from(year, month, day) * 86400 + hour * (int64_t)3600 +
 		    minute * (int64_t)60 + second - offset_s;

@@ -124,7 +124,7 @@ void service_say_in_clear(void)
 		 "listen on 127.0.0.1 behind a proxy with TLS");
 }
 
-static void reload(const struct service *s)
+static void reload_service(const struct service *s)
 {
 	char state[64];
 
@@ -147,7 +147,7 @@ static bool take_signals(const struct service *s)
 				 si.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");
 			return false;
 		}
-		reload(s);
+		reload_service(s);
 	}
 	return true;
 }

@@ -160,10 +160,10 @@ struct reading {
 	struct err *err;
 };
 
-static int read_file(struct slurmconf *c, const char *path, unsigned depth,
-		     struct err *err);
+static int read_slurmconf_file(struct slurmconf *c, const char *path, unsigned depth,
+			       struct err *err);
 
-static int follow(void *data, const char *name, unsigned line)
+static int follow_include(void *data, const char *name, unsigned line)
 {
 	struct reading *r = data;
 	auto_free char *path = path_beside(r->c->files[0], name);
@@ -173,14 +173,14 @@ static int follow(void *data, const char *name, unsigned line)
 	if (r->depth >= SLURMCONF_DEPTH_MAX)
 		return err_set(r->err, -ELOOP, "%s:%u: includes nested deeper than %d",
 			       r->file, line, SLURMCONF_DEPTH_MAX);
-	int rc = read_file(r->c, path, r->depth + 1, r->err);
+	int rc = read_slurmconf_file(r->c, path, r->depth + 1, r->err);
 	if (rc == -ENOENT || rc == -EACCES)
 		return err_prefix(r->err, rc, "%s:%u: include", r->file, line);
 	return rc;
 }
 
-static int read_file(struct slurmconf *c, const char *path, unsigned depth,
-		     struct err *err)
+static int read_slurmconf_file(struct slurmconf *c, const char *path, unsigned depth,
+			       struct err *err)
 {
 	auto_buf struct buf text = BUF_INIT;
 
@@ -195,13 +195,13 @@ static int read_file(struct slurmconf *c, const char *path, unsigned depth,
 		return err_set(err, -ENOMEM, "%s: out of memory", path);
 	c->files[c->file_count++] = file;
 	struct reading r = {.c = c, .file = file, .depth = depth, .err = err};
-	return slurmconf_parse(c, text.data ? text.data : "", text.len, file, follow,
-			       &r, err);
+	return slurmconf_parse(c, text.data ? text.data : "", text.len, file,
+			       follow_include, &r, err);
 }
 
 int slurmconf_read(struct slurmconf *c, const char *path, struct err *err)
 {
-	return read_file(c, path, 0, err);
+	return read_slurmconf_file(c, path, 0, err);
 }
 
 void slurmconf_done(struct slurmconf *c)

@@ -12,7 +12,7 @@ static bool same_letter(char a, char b)
 	return a == b;
 }
 
-static size_t min3(size_t a, size_t b, size_t c)
+static size_t min_of_three(size_t a, size_t b, size_t c)
 {
 	size_t m = a < b ? a : b;
 	return m < c ? m : c;
@@ -30,8 +30,9 @@ size_t spelling_distance(const char *a, size_t na, const char *b, size_t nb)
 	for (size_t i = 1; i <= na; i++) {
 		cur[0] = i;
 		for (size_t j = 1; j <= nb; j++) {
-			cur[j] = min3(prev[j] + 1, cur[j - 1] + 1,
-				      prev[j - 1] + (!same_letter(a[i - 1], b[j - 1])));
+			cur[j] = min_of_three(
+				prev[j] + 1, cur[j - 1] + 1,
+				prev[j - 1] + (!same_letter(a[i - 1], b[j - 1])));
 			if (i > 1 && j > 1 && same_letter(a[i - 1], b[j - 2]) &&
 			    same_letter(a[i - 2], b[j - 1]) &&
 			    before[j - 2] + 1 < cur[j])

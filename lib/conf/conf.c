@@ -84,7 +84,7 @@ const char *conf_nearest(const struct conf_opt *opts, size_t n, const char *name
 
 /* ---- values ---------------------------------------------------------------------- */
 
-static void *member(const struct conf_opt *o, void *dst)
+static void *option_member(const struct conf_opt *o, void *dst)
 {
 	return (char *)dst + o->off;
 }
@@ -122,8 +122,8 @@ void conf_wants(const struct conf_opt *o, char *ret, size_t size)
 					 o->choices[i]);
 }
 
-static int wrong(const struct conf_opt *o, int rc, const char *text, const char *where,
-		 struct err *err)
+static int refuse_value(const struct conf_opt *o, int rc, const char *text,
+			const char *where, struct err *err)
 {
 	char wants[256];
 
@@ -149,8 +149,8 @@ static int in_range(const struct conf_opt *o, uint64_t v, const char *text,
 	return 0;
 }
 
-static int set_number(const struct conf_opt *o, void *dst, const char *text,
-		      const char *where, struct err *err)
+static int set_option_number(const struct conf_opt *o, void *dst, const char *text,
+			     const char *where, struct err *err)
 {
 	uint64_t v = 0;
 	int rc;
@@ -162,11 +162,11 @@ static int set_number(const struct conf_opt *o, void *dst, const char *text,
 	else
 		rc = parse_u64(text, &v);
 	if (rc < 0)
-		return wrong(o, rc, text, where, err);
+		return refuse_value(o, rc, text, where, err);
 	rc = in_range(o, v, text, where, err);
 	if (rc < 0)
 		return rc;
-	*(uint64_t *)member(o, dst) = v;
+	*(uint64_t *)option_member(o, dst) = v;
 	return 0;
 }
 
@@ -175,11 +175,11 @@ static int set_enum(const struct conf_opt *o, void *dst, const char *text,
 {
 	for (int i = 0; o->choices && o->choices[i]; i++) {
 		if (strcmp(o->choices[i], text) == 0) {
-			*(int *)member(o, dst) = i;
+			*(int *)option_member(o, dst) = i;
 			return 0;
 		}
 	}
-	return wrong(o, -EINVAL, text, where, err);
+	return refuse_value(o, -EINVAL, text, where, err);
 }
 
 static int list_append(struct conf_list *l, const char *text, const char *where,
@@ -204,25 +204,25 @@ int conf_set(const struct conf_opt *o, void *dst, const char *text, const char *
 {
 	switch (o->kind) {
 	case CONF_BOOL:
-		if (parse_bool(text, member(o, dst)) < 0)
-			return wrong(o, -EINVAL, text, where, err);
-		return o->flags & CONF_LATER && *(bool *)member(o, dst)
+		if (parse_bool(text, option_member(o, dst)) < 0)
+			return refuse_value(o, -EINVAL, text, where, err);
+		return o->flags & CONF_LATER && *(bool *)option_member(o, dst)
 			       ? conf_refuse_later(where, err)
 			       : 0;
 	case CONF_U64:
 	case CONF_DURATION:
 	case CONF_BYTES:
-		return set_number(o, dst, text, where, err);
+		return set_option_number(o, dst, text, where, err);
 	case CONF_STRING: {
 		char *copy = strdup(text);
 		if (!copy)
 			return err_set(err, -ENOMEM, "%s: out of memory", where);
-		free(*(char **)member(o, dst));
-		*(char **)member(o, dst) = copy;
+		free(*(char **)option_member(o, dst));
+		*(char **)option_member(o, dst) = copy;
 		return 0;
 	}
 	case CONF_LIST:
-		return list_append(member(o, dst), text, where, err);
+		return list_append(option_member(o, dst), text, where, err);
 	case CONF_ENUM:
 		return set_enum(o, dst, text, where, err);
 	}
@@ -232,10 +232,10 @@ int conf_set(const struct conf_opt *o, void *dst, const char *text, const char *
 void conf_clear(const struct conf_opt *o, void *dst)
 {
 	if (o->kind == CONF_STRING) {
-		free(*(char **)member(o, dst));
-		*(char **)member(o, dst) = NULL;
+		free(*(char **)option_member(o, dst));
+		*(char **)option_member(o, dst) = NULL;
 	} else if (o->kind == CONF_LIST) {
-		struct conf_list *l = member(o, dst);
+		struct conf_list *l = option_member(o, dst);
 		for (size_t i = 0; i < l->count; i++)
 			free(l->items[i]);
 		free(l->items);
@@ -514,7 +514,7 @@ static int load_all(const struct load *l, int argc, char *const argv[])
 	if (rc == 0)
 		rc = apply_environment(l);
 	if (rc == 0 && file && !(file->flags & CONF_ELSEWHERE)) {
-		const char *path = *(char **)member(file, l->dst);
+		const char *path = *(char **)option_member(file, l->dst);
 		explicit = path && strcmp(path, file->def ? file->def : "") != 0;
 		for (size_t i = 0; i < count; i++) {
 			if (conf_target(l->opts, l->n, args[i].opt) == file) {

@@ -33,7 +33,7 @@ static void put_choices(const struct conf_opt *o, struct buf *out)
 		buf_printf(out, "%s%s", i ? "|" : "", o->choices[i]);
 }
 
-static void put_flag(const struct conf_opt *o, struct buf *out)
+static void put_option_flag(const struct conf_opt *o, struct buf *out)
 {
 	buf_printf(out, "--%s%s", o->kind == CONF_BOOL ? "[no-]" : "", o->name);
 	if (o->kind == CONF_BOOL)
@@ -79,13 +79,13 @@ static void put_wrapped(struct buf *out, const char *text, size_t *col)
 	}
 }
 
-static void put_help(const struct conf_opt *o, struct buf *out)
+static void put_option_help(const struct conf_opt *o, struct buf *out)
 {
 	struct buf tail = BUF_INIT;
 	size_t col = 0;
 
 	buf_puts(out, "  ");
-	put_flag(o, out);
+	put_option_flag(o, out);
 	buf_putc(out, '\n');
 	put_wrapped(out, o->help ? o->help : "", &col);
 	if (o->alias_of)
@@ -104,7 +104,7 @@ static void put_help(const struct conf_opt *o, struct buf *out)
 		buf_putc(out, '\n');
 }
 
-static size_t group_len(const struct conf_opt *o)
+static size_t option_group_len(const struct conf_opt *o)
 {
 	const char *dot = strchr(o->name, '.');
 
@@ -113,12 +113,12 @@ static size_t group_len(const struct conf_opt *o)
 
 static bool same_group(const struct conf_opt *a, const struct conf_opt *b)
 {
-	size_t len = group_len(a);
+	size_t len = option_group_len(a);
 
-	return len == group_len(b) && memcmp(a->name, b->name, len) == 0;
+	return len == option_group_len(b) && memcmp(a->name, b->name, len) == 0;
 }
 
-static bool shown(const struct conf_opt *o)
+static bool is_option_shown(const struct conf_opt *o)
 {
 	return !(o->flags & (CONF_HIDDEN | CONF_DEPRECATED | CONF_LATER));
 }
@@ -140,19 +140,22 @@ void conf_help(const struct conf_opt *opts, size_t n, const char *program,
 		   ours ? "the file of --config.file (YAML) or in the\n" : "the ",
 		   ours ? " over the\nfile, the file over the environment" : "");
 	for (size_t i = 0; i < n; i++) {
-		if (shown(&opts[i]) && group_len(&opts[i]) == 0)
-			put_help(&opts[i], out);
+		if (is_option_shown(&opts[i]) && option_group_len(&opts[i]) == 0)
+			put_option_help(&opts[i], out);
 	}
 	for (size_t i = 0; i < n; i++) {
-		bool first = shown(&opts[i]) && group_len(&opts[i]) != 0;
+		bool first =
+			is_option_shown(&opts[i]) && option_group_len(&opts[i]) != 0;
 		for (size_t j = 0; first && j < i; j++)
-			first = !shown(&opts[j]) || !same_group(&opts[i], &opts[j]);
+			first = !is_option_shown(&opts[j]) ||
+				!same_group(&opts[i], &opts[j]);
 		if (!first)
 			continue;
-		buf_printf(out, "\n%.*s:\n", (int)group_len(&opts[i]), opts[i].name);
+		buf_printf(out, "\n%.*s:\n", (int)option_group_len(&opts[i]),
+			   opts[i].name);
 		for (size_t j = i; j < n; j++) {
-			if (shown(&opts[j]) && same_group(&opts[i], &opts[j]))
-				put_help(&opts[j], out);
+			if (is_option_shown(&opts[j]) && same_group(&opts[i], &opts[j]))
+				put_option_help(&opts[j], out);
 		}
 	}
 }

@@ -96,7 +96,7 @@ static int next_event(struct reader *r, yaml_event_t *ret)
 	return 0;
 }
 
-static int unknown_key(const struct reader *r, size_t line, bool mapping)
+static int refuse_unknown_option(const struct reader *r, size_t line, bool mapping)
 {
 	size_t near_len = 0;
 
@@ -111,7 +111,7 @@ static int unknown_key(const struct reader *r, size_t line, bool mapping)
 		    r->path, (int)near_len, near);
 }
 
-static bool is_prefix(const struct reader *r)
+static bool is_option_prefix(const struct reader *r)
 {
 	for (size_t i = 0; i < r->n; i++) {
 		if (strncmp(r->opts[i].name, r->path, r->path_len) == 0 &&
@@ -122,7 +122,7 @@ static bool is_prefix(const struct reader *r)
 }
 
 /* The option at the current path; "x.enabled" is the switch x itself. */
-static const struct conf_opt *here(const struct reader *r)
+static const struct conf_opt *option_at_path(const struct reader *r)
 {
 	static const char suffix[] = ".enabled";
 	const size_t suffix_len = sizeof(suffix) - 1;
@@ -136,7 +136,7 @@ static const struct conf_opt *here(const struct reader *r)
 }
 
 /* A scalar as C text, or NULL with err set. */
-static const char *scalar(const struct reader *r, const yaml_event_t *e)
+static const char *scalar_text(const struct reader *r, const yaml_event_t *e)
 {
 	const char *text = (const char *)e->data.scalar.value;
 
@@ -155,8 +155,8 @@ static bool is_null(const yaml_event_t *e)
 }
 
 /* Marks the option as set in this file: a second time is an error. */
-static int claim(struct reader *r, const struct conf_opt *o, size_t line,
-		 const struct conf_opt **ret)
+static int claim_option(struct reader *r, const struct conf_opt *o, size_t line,
+			const struct conf_opt **ret)
 {
 	const struct conf_opt *t = conf_target(r->opts, r->n, o);
 	char where[512];
@@ -179,8 +179,8 @@ static int claim(struct reader *r, const struct conf_opt *o, size_t line,
 	return 0;
 }
 
-static int set(struct reader *r, const struct conf_opt *o, const char *text,
-	       size_t line)
+static int set_option(struct reader *r, const struct conf_opt *o, const char *text,
+		      size_t line)
 {
 	char where[512];
 
@@ -199,32 +199,32 @@ static int wrong_type(const struct reader *r, const struct conf_opt *o, size_t l
 
 static int read_scalar(struct reader *r, const yaml_event_t *e)
 {
-	const struct conf_opt *o = here(r);
-	const char *text = scalar(r, e);
+	const struct conf_opt *o = option_at_path(r);
+	const char *text = scalar_text(r, e);
 
 	if (!text)
 		return -EINVAL;
-	if (!o && is_prefix(r) && is_null(e))
+	if (!o && is_option_prefix(r) && is_null(e))
 		return 0; /* all lines below it are commented out */
-	if (!o && is_prefix(r))
+	if (!o && is_option_prefix(r))
 		return fail(r, -EINVAL, line_of(e),
 			    "%s: must be a mapping, not a value", r->path);
 	if (!o)
-		return unknown_key(r, line_of(e), false);
-	int rc = claim(r, o, line_of(e), &o);
+		return refuse_unknown_option(r, line_of(e), false);
+	int rc = claim_option(r, o, line_of(e), &o);
 	if (rc < 0 || is_null(e))
 		return rc;
 	conf_clear(o, r->dst);
-	return set(r, o, text, line_of(e));
+	return set_option(r, o, text, line_of(e));
 }
 
 static int read_sequence(struct reader *r, size_t line)
 {
-	const struct conf_opt *o = here(r);
+	const struct conf_opt *o = option_at_path(r);
 
 	if (!o)
-		return unknown_key(r, line, false);
-	int rc = claim(r, o, line, &o);
+		return refuse_unknown_option(r, line, false);
+	int rc = claim_option(r, o, line, &o);
 	if (rc < 0)
 		return rc;
 	if (o->kind != CONF_LIST)
@@ -241,8 +241,8 @@ static int read_sequence(struct reader *r, size_t line)
 			return fail(r, -EINVAL, line_of(&e),
 				    "%s: entries of the list must be plain values",
 				    r->path);
-		const char *text = scalar(r, &e);
-		rc = text ? set(r, o, text, line_of(&e)) : -EINVAL;
+		const char *text = scalar_text(r, &e);
+		rc = text ? set_option(r, o, text, line_of(&e)) : -EINVAL;
 		if (rc < 0)
 			return rc;
 	}
@@ -250,7 +250,7 @@ static int read_sequence(struct reader *r, size_t line)
 
 static int push_key(struct reader *r, const yaml_event_t *e)
 {
-	const char *key = scalar(r, e);
+	const char *key = scalar_text(r, e);
 	size_t len = key ? strlen(key) : 0, dot = r->path_len != 0;
 
 	if (!key)
@@ -297,11 +297,11 @@ static int skip_value(struct reader *r, const yaml_event_t *e)
 	return 0;
 }
 
-static int read_value(struct reader *r, const yaml_event_t *e)
+static int read_option_value(struct reader *r, const yaml_event_t *e)
 {
 	size_t line = line_of(e);
 
-	if (!here(r) && !is_prefix(r) && has_others(r))
+	if (!option_at_path(r) && !is_option_prefix(r) && has_others(r))
 		return skip_value(r, e);
 	if (e->type == YAML_SCALAR_EVENT)
 		return read_scalar(r, e);
@@ -309,15 +309,15 @@ static int read_value(struct reader *r, const yaml_event_t *e)
 		return fail(r, -EINVAL, line, "nested deeper than %d", DEPTH_MAX);
 	if (e->type == YAML_SEQUENCE_START_EVENT)
 		return read_sequence(r, line);
-	const struct conf_opt *o = here(r);
-	if (!is_prefix(r) && o && o->kind != CONF_BOOL)
+	const struct conf_opt *o = option_at_path(r);
+	if (!is_option_prefix(r) && o && o->kind != CONF_BOOL)
 		return wrong_type(r, o, line, "a mapping");
-	if (!is_prefix(r) && !o)
-		return unknown_key(r, line, true);
+	if (!is_option_prefix(r) && !o)
+		return refuse_unknown_option(r, line, true);
 	return read_mapping(r);
 }
 
-/* Depth is bounded by read_value(), breadth by the length of the file. */
+/* Depth is bounded by read_option_value(), breadth by the length of the file. */
 static int read_mapping(struct reader *r)
 {
 	size_t outer = r->path_len;
@@ -340,7 +340,7 @@ static int read_mapping(struct reader *r)
 			/* people look for the key; a value's own mark may be lines on
 			 */
 			value.start_mark.line = key.start_mark.line;
-			rc = read_value(r, &value);
+			rc = read_option_value(r, &value);
 		}
 		if (rc < 0)
 			return rc;

@@ -37,7 +37,7 @@ int yaml_walk_scalar(struct yaml_walk *w, const char *key, yaml_node_t *n,
 	return 0;
 }
 
-static bool is_word(char c)
+static bool is_variable_char(char c)
 {
 	return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
 	       (c >= 'A' && c <= 'Z');
@@ -52,7 +52,7 @@ static size_t expand_one(const char *s, struct buf *out, const char **ret_why)
 	size_t len = 0;
 	char text[128];
 
-	while (is_word(name[len]))
+	while (is_variable_char(name[len]))
 		len++;
 	*ret_why = "a $ without a name (write $$ for a dollar sign)";
 	if (!len || len >= sizeof(text) || (braces && name[len] != '}'))
@@ -113,14 +113,14 @@ int yaml_walk_bool(struct yaml_walk *w, const char *key, yaml_node_t *n, bool *r
 	return rc;
 }
 
-static bool is_empty(const yaml_node_t *n)
+static bool is_empty_scalar(const yaml_node_t *n)
 {
 	return n->type == YAML_SCALAR_NODE && n->data.scalar.length == 0;
 }
 
 /* Lists the mapping's keys, as far as there is room. */
-static int unknown_key(struct yaml_walk *w, const yaml_node_t *at, const char *name,
-		       const struct yaml_key *keys, size_t n)
+static int refuse_unknown_key(struct yaml_walk *w, const yaml_node_t *at,
+			      const char *name, const struct yaml_key *keys, size_t n)
 {
 	auto_buf struct buf text = BUF_INIT;
 
@@ -135,7 +135,7 @@ static int unknown_key(struct yaml_walk *w, const yaml_node_t *at, const char *n
 int yaml_walk_map(struct yaml_walk *w, void *arg, const char *where, yaml_node_t *map,
 		  const struct yaml_key *keys, size_t n)
 {
-	if (is_empty(map))
+	if (is_empty_scalar(map))
 		return 0; /* "tls_server_config:" without contents */
 	if (map->type != YAML_MAPPING_NODE)
 		return yaml_walk_fail(w, map, where, "must be a mapping");
@@ -152,7 +152,7 @@ int yaml_walk_map(struct yaml_walk *w, void *arg, const char *where, yaml_node_t
 		while (f < n && strcmp(keys[f].name, name) != 0)
 			f++;
 		if (f == n)
-			return unknown_key(w, k, name, keys, n);
+			return refuse_unknown_key(w, k, name, keys, n);
 		if (seen & 1ull << f)
 			return yaml_walk_fail(w, k, "key given twice", name);
 		seen |= 1ull << f;
@@ -166,7 +166,7 @@ int yaml_walk_map(struct yaml_walk *w, void *arg, const char *where, yaml_node_t
 int yaml_walk_list(struct yaml_walk *w, void *arg, const char *key, yaml_node_t *list,
 		   size_t max, yaml_key_f f)
 {
-	if (is_empty(list))
+	if (is_empty_scalar(list))
 		return 0;
 	if (list->type != YAML_SEQUENCE_NODE)
 		return yaml_walk_fail(w, list, key, "must be a list");

@@ -83,14 +83,14 @@ int emissions_emaps_zones_parse(const char *json, size_t len,
 	return n ? 0 : err_set(err, -ENODATA, "the token opens no zone");
 }
 
-static bool set(const char *s)
+static bool is_setting_given(const char *s)
 {
 	return s && *s;
 }
 
-static int configured(const struct emissions_config *c, struct err *err)
+static int check_emaps_configured(const struct emissions_config *c, struct err *err)
 {
-	if (!set(c->emaps_token) && !set(c->emaps_token_file))
+	if (!is_setting_given(c->emaps_token) && !is_setting_given(c->emaps_token_file))
 		return err_set(err, -ENODATA, "EMAPS_API_TOKEN is not set");
 	return 0;
 }
@@ -108,7 +108,7 @@ static int open_emaps(void **ret_state, struct err *err)
 static int read_token(const struct emissions_config *c, struct buf *ret,
 		      struct err *err)
 {
-	if (!set(c->emaps_token))
+	if (!is_setting_given(c->emaps_token))
 		return http_secret_read(c->emaps_token_file, ret, err);
 	buf_puts(ret, c->emaps_token);
 	return buf_error(ret) ? err_set(err, -ENOMEM, "out of memory") : 0;
@@ -199,8 +199,8 @@ static int list_zones(struct emaps *e, struct emissions_ask *ask, struct err *er
 /* A zone that fails, or is not accessible, affects only itself. A failure for all of
  * them (invalid token, too many requests, no server, program end) ends the round,
  * keeping earlier results. */
-static int fetch(void *state, struct emissions_ask *ask, struct emission_set *ret,
-		 struct err *err)
+static int fetch_emaps(void *state, struct emissions_ask *ask, struct emission_set *ret,
+		       struct err *err)
 {
 	struct emaps *e = state;
 	size_t came = 0;
@@ -235,8 +235,8 @@ static int fetch(void *state, struct emissions_ask *ask, struct emission_set *re
 const struct emissions_provider emissions_emaps = {
 	.name = "emaps",
 	.period_s = 1800,
-	.configured = configured,
+	.configured = check_emaps_configured,
 	.open = open_emaps,
-	.fetch = fetch,
+	.fetch = fetch_emaps,
 	.close = free,
 };

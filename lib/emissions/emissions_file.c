@@ -16,7 +16,7 @@
 
 #define LINES_MAX 200000u
 
-static char *trim(char *s)
+static char *trim_field(char *s)
 {
 	s += strspn(s, " \t");
 	size_t n = strlen(s);
@@ -26,7 +26,8 @@ static char *trim(char *s)
 }
 
 /* 0, or 1 when the row is still in the future. */
-static int row(char *text, uint64_t now_s, struct emission_set *ret, struct err *err)
+static int read_factor_row(char *text, uint64_t now_s, struct emission_set *ret,
+			   struct err *err)
 {
 	char *fields[4] = {NULL, NULL, NULL, NULL}, *p = text;
 	uint64_t time_s;
@@ -34,10 +35,10 @@ static int row(char *text, uint64_t now_s, struct emission_set *ret, struct err 
 
 	/* a name may have commas */
 	for (size_t i = 0; i < 3 && p; i++)
-		fields[i] = trim(strsep(&p, ","));
+		fields[i] = trim_field(strsep(&p, ","));
 	if (!fields[2])
 		return err_set(err, -EBADMSG, "not \"time,zone,g/kWh\"");
-	fields[3] = p ? trim(p) : NULL;
+	fields[3] = p ? trim_field(p) : NULL;
 	if (parse_u64(fields[0], &time_s) < 0 && rfc3339_parse(fields[0], &time_s) < 0)
 		return err_set(err, -EBADMSG, "\"%.40s\" is not a time with a zone",
 			       fields[0]);
@@ -63,10 +64,10 @@ int emissions_file_parse(const char *text, size_t len, uint64_t now_s,
 				       number);
 		memcpy(copy, line, n);
 		copy[n] = '\0';
-		char *s = trim(copy);
+		char *s = trim_field(copy);
 		if (!*s || *s == '#' || (number == 1 && strncmp(s, "time,", 5) == 0))
 			continue;
-		int rc = row(s, now_s, ret, err);
+		int rc = read_factor_row(s, now_s, ret, err);
 		if (rc < 0)
 			return err_prefix(err, rc, "line %zu", number);
 		future += rc == 1;
@@ -84,7 +85,7 @@ static bool is_url(const char *s)
 	return strncmp(s, "http://", 7) == 0 || strncmp(s, "https://", 8) == 0;
 }
 
-static int configured(const struct emissions_config *config, struct err *err)
+static int check_file_configured(const struct emissions_config *config, struct err *err)
 {
 	if (!config->file || !*config->file)
 		return err_set(err, -ENODATA, "--emissions.file is not set");
@@ -101,8 +102,8 @@ static int read_path(const char *path, struct buf *ret, struct err *err)
 	return fs_read_buf_at(AT_FDCWD, path, EMISSIONS_BODY_MAX, ret, err);
 }
 
-static int take(const struct buf *text, struct emissions_ask *ask,
-		struct emission_set *ret, struct err *err)
+static int take_factor_file(const struct buf *text, struct emissions_ask *ask,
+			    struct emission_set *ret, struct err *err)
 {
 	struct emission_set all = {0};
 	int rc = emissions_file_parse(text->data ? text->data : "", text->len,
@@ -121,8 +122,8 @@ static int take(const struct buf *text, struct emissions_ask *ask,
 	return rc;
 }
 
-static int fetch(void *state, struct emissions_ask *ask, struct emission_set *ret,
-		 struct err *err)
+static int fetch_factor_file(void *state, struct emissions_ask *ask,
+			     struct emission_set *ret, struct err *err)
 {
 	auto_http_response struct http_response answer = {0};
 	auto_buf struct buf text = BUF_INIT;
@@ -135,13 +136,13 @@ static int fetch(void *state, struct emissions_ask *ask, struct emission_set *re
 		     : read_path(file, &text, err);
 	if (rc < 0)
 		return rc;
-	rc = take(url ? &answer.body : &text, ask, ret, err);
+	rc = take_factor_file(url ? &answer.body : &text, ask, ret, err);
 	return rc < 0 ? err_prefix(err, rc, "%s", url ? answer.url : file) : 0;
 }
 
 const struct emissions_provider emissions_file = {
 	.name = "file",
 	.period_s = 300,
-	.configured = configured,
-	.fetch = fetch,
+	.configured = check_file_configured,
+	.fetch = fetch_factor_file,
 };

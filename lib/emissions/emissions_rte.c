@@ -54,15 +54,15 @@ int emissions_rte_parse(const char *json, size_t len, struct emission_set *ret,
 	return taken ? 0 : err_set(err, -ENODATA, "no value yet");
 }
 
-static int configured(const struct emissions_config *config, struct err *err)
+static int check_rte_configured(const struct emissions_config *config, struct err *err)
 {
 	if (!emissions_wants_zone(config, "FR"))
 		return err_set(err, -ENODATA, "FR is not among the zones");
 	return 0;
 }
 
-static int fetch(void *state, struct emissions_ask *ask, struct emission_set *ret,
-		 struct err *err)
+static int fetch_rte(void *state, struct emissions_ask *ask, struct emission_set *ret,
+		     struct err *err)
 {
 	auto_http_response struct http_response answer = {0};
 	auto_buf struct buf url = BUF_INIT;
@@ -82,6 +82,6 @@ static int fetch(void *state, struct emissions_ask *ask, struct emission_set *re
 const struct emissions_provider emissions_rte = {
 	.name = "rte",
 	.period_s = 900,
-	.configured = configured,
-	.fetch = fetch,
+	.configured = check_rte_configured,
+	.fetch = fetch_rte,
 };

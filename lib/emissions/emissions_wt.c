@@ -107,17 +107,19 @@ int emissions_wt_parse(const char *json, size_t len, const char *region,
 	return 0;
 }
 
-static bool set(const char *s)
+static bool is_credential_given(const char *s)
 {
 	return s && *s;
 }
 
-static int configured(const struct emissions_config *c, struct err *err)
+static int check_wt_configured(const struct emissions_config *c, struct err *err)
 {
-	if (!set(c->wt_user) || (!set(c->wt_password) && !set(c->wt_password_file)))
+	if (!is_credential_given(c->wt_user) ||
+	    (!is_credential_given(c->wt_password) &&
+	     !is_credential_given(c->wt_password_file)))
 		return err_set(err, -ENODATA,
 			       "WT_USERNAME and WT_PASSWORD are not set");
-	if (!set(c->wt_region) || !emission_zone_valid(c->wt_region))
+	if (!is_credential_given(c->wt_region) || !emission_zone_valid(c->wt_region))
 		return err_set(err, -ENODATA, "WT_REGION is not set to a region");
 	return 0;
 }
@@ -140,15 +142,17 @@ static void close_wt(void *state)
 	free(state);
 }
 
-static int login(struct wt *w, struct emissions_ask *ask, struct err *err)
+static int log_in_watttime(struct wt *w, struct emissions_ask *ask, struct err *err)
 {
 	auto_http_response struct http_response answer = {0};
 	const struct emissions_config *c = ask->config;
 	auto_buf struct buf url = BUF_INIT;
 	struct http_auth auth = {
 		.user = c->wt_user,
-		.password = set(c->wt_password) ? c->wt_password : NULL,
-		.password_file = set(c->wt_password) ? NULL : c->wt_password_file};
+		.password = is_credential_given(c->wt_password) ? c->wt_password : NULL,
+		.password_file = is_credential_given(c->wt_password)
+					 ? NULL
+					 : c->wt_password_file};
 
 	w->token[0] = '\0';
 	buf_printf(&url, "%s/login", c->wt_url);
@@ -192,28 +196,28 @@ static int ask_once(struct wt *w, struct emissions_ask *ask, struct emission_set
 				  err);
 }
 
-static int fetch(void *state, struct emissions_ask *ask, struct emission_set *ret,
-		 struct err *err)
+static int fetch_watttime(void *state, struct emissions_ask *ask,
+			  struct emission_set *ret, struct err *err)
 {
 	struct wt *w = state;
 	bool fresh = !w->token[0] || ask->now_s >= w->until_s ||
 		     ask->now_s + TOKEN_S < w->until_s; /* the clock was set back */
-	int rc = fresh ? login(w, ask, err) : 0;
+	int rc = fresh ? log_in_watttime(w, ask, err) : 0;
 
 	if (rc == 0)
 		rc = ask_once(w, ask, ret, err);
 	if (rc != -EACCES || fresh)
 		return rc;
 	/* the token was revoked early: retry with a new one */
-	rc = login(w, ask, err);
+	rc = log_in_watttime(w, ask, err);
 	return rc < 0 ? rc : ask_once(w, ask, ret, err);
 }
 
 const struct emissions_provider emissions_wt = {
 	.name = "wt",
 	.period_s = 300,
-	.configured = configured,
+	.configured = check_wt_configured,
 	.open = open_wt,
-	.fetch = fetch,
+	.fetch = fetch_watttime,
 	.close = close_wt,
 };

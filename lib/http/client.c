@@ -33,7 +33,7 @@ struct http_client {
 	char why[CURL_ERROR_SIZE];
 };
 
-static size_t take_body(char *data, size_t size, size_t n, void *arg)
+static size_t take_body_bytes(char *data, size_t size, size_t n, void *arg)
 {
 	struct http_client *c = arg;
 	size_t bytes = size * n;
@@ -115,7 +115,7 @@ static CURLcode set_all(struct http_client *c, const struct http_client_config *
 		rc |= curl_easy_setopt(h, CURLOPT_PROXY,
 				       config->proxy ? config->proxy : "");
 	rc |= curl_easy_setopt(h, CURLOPT_ERRORBUFFER, c->why);
-	rc |= curl_easy_setopt(h, CURLOPT_WRITEFUNCTION, take_body);
+	rc |= curl_easy_setopt(h, CURLOPT_WRITEFUNCTION, take_body_bytes);
 	rc |= curl_easy_setopt(h, CURLOPT_WRITEDATA, c);
 	rc |= curl_easy_setopt(h, CURLOPT_HEADERFUNCTION, take_header);
 	rc |= curl_easy_setopt(h, CURLOPT_HEADERDATA, c);
@@ -160,7 +160,7 @@ void http_client_free(struct http_client *c)
 	free(c);
 }
 
-static int add_header(struct http_client *c, const char *line, struct err *err)
+static int append_header_line(struct http_client *c, const char *line, struct err *err)
 {
 	struct curl_slist *more = curl_slist_append(c->headers, line);
 
@@ -179,8 +179,8 @@ static bool has_control(const char *s)
 	return false;
 }
 
-static int put_header(struct http_client *c, const char *name, const char *value,
-		      struct err *err)
+static int put_request_header(struct http_client *c, const char *name,
+			      const char *value, struct err *err)
 {
 	auto_buf struct buf line = {.max = 2 * (size_t)CREDENTIALS_MAX};
 
@@ -190,7 +190,7 @@ static int put_header(struct http_client *c, const char *name, const char *value
 	buf_printf(&line, *value ? "%s: %s" : "%s;", name, value);
 	int rc = buf_error(&line);
 	return rc ? err_set(err, rc, "a header that is too long")
-		  : add_header(c, line.data, err);
+		  : append_header_line(c, line.data, err);
 }
 
 static int put_basic(struct http_client *c, const char *user, const char *password,
@@ -225,12 +225,13 @@ static int put_auth(struct http_client *c, const struct http_auth *a, struct err
 			   text ? text : "");
 		rc = buf_error(&value)
 			     ? err_set(err, -EFBIG, "credentials too long")
-			     : put_header(c, "Authorization", value.data, err);
+			     : put_request_header(c, "Authorization", value.data, err);
 	}
 	return rc;
 }
 
-static int prepare(struct http_client *c, const struct http_request *r, struct err *err)
+static int prepare_request(struct http_client *c, const struct http_request *r,
+			   struct err *err)
 {
 	CURLcode rc = CURLE_OK;
 	int status = 0;
@@ -255,9 +256,10 @@ static int prepare(struct http_client *c, const struct http_request *r, struct e
 				       (long)r->body_len);
 	}
 	/* no round trip before a body: ours are small */
-	status = add_header(c, "Expect:", err);
+	status = append_header_line(c, "Expect:", err);
 	for (size_t i = 0; i < r->header_count && status == 0; i++)
-		status = put_header(c, r->headers[i].name, r->headers[i].value, err);
+		status = put_request_header(c, r->headers[i].name, r->headers[i].value,
+					    err);
 	if (status == 0 && r->auth)
 		status = put_auth(c, r->auth, err);
 	rc |= curl_easy_setopt(c->curl, CURLOPT_HTTPHEADER, c->headers);
@@ -310,8 +312,8 @@ const char *http_method_name(enum http_method m)
 }
 
 /* libcurl's own text names hosts and files, but may quote an invalid URL. */
-static int failure(const struct http_client *c, const struct http_request *r,
-		   const char *url, CURLcode code, struct err *err)
+static int explain_failure(const struct http_client *c, const struct http_request *r,
+			   const char *url, CURLcode code, struct err *err)
 {
 	char name[512];
 	const char *why = c->why;
@@ -326,8 +328,9 @@ static int failure(const struct http_client *c, const struct http_request *r,
 	return err_set(err, rc, "%s %s: %s", http_method_name(r->method), name, why);
 }
 
-static int one(struct http_client *c, const struct http_request *r, const char *url,
-	       uint64_t left_ms, struct http_response *ret, struct err *err)
+static int ask_url_once(struct http_client *c, const struct http_request *r,
+			const char *url, uint64_t left_ms, struct http_response *ret,
+			struct err *err)
 {
 	CURLcode rc = curl_easy_setopt(c->curl, CURLOPT_URL, url);
 
@@ -340,19 +343,20 @@ static int one(struct http_client *c, const struct http_request *r, const char *
 	if (rc == CURLE_OK)
 		rc = curl_easy_perform(c->curl);
 	if (rc != CURLE_OK)
-		return failure(c, r, url, rc, err);
+		return explain_failure(c, r, url, rc, err);
 	long status = 0;
 	(void)curl_easy_getinfo(c->curl, CURLINFO_RESPONSE_CODE, &status);
 	if (status < 100 || status > 999)
-		return failure(c, r, url, CURLE_WEIRD_SERVER_REPLY, err);
+		return explain_failure(c, r, url, CURLE_WEIRD_SERVER_REPLY, err);
 	ret->status = (unsigned)status;
 	http_url_name(url, ret->url, sizeof(ret->url));
 	return 0;
 }
 
 /* Whether to follow a redirect; *ret, its target, is owned. */
-static bool follows(struct http_client *c, const struct http_request *r,
-		    const struct http_response *resp, const char *from, char **ret)
+static bool find_redirect(struct http_client *c, const struct http_request *r,
+			  const struct http_response *resp, const char *from,
+			  char **ret)
 {
 	char *to = NULL;
 
@@ -377,8 +381,8 @@ static int with_redirects(struct http_client *c, const struct http_request *r,
 	while (rc == 0) {
 		uint64_t now = clock_boottime_ns();
 		uint64_t left_ms = now < end_ns ? (end_ns - now) / NSEC_PER_MSEC : 0;
-		rc = one(c, r, url, left_ms ? left_ms : 1, ret, err);
-		if (rc < 0 || !follows(c, r, ret, url, &next))
+		rc = ask_url_once(c, r, url, left_ms ? left_ms : 1, ret, err);
+		if (rc < 0 || !find_redirect(c, r, ret, url, &next))
 			break;
 		free(url);
 		url = steal_ptr(&next);
@@ -402,7 +406,7 @@ int http_client_do(struct http_client *c, const struct http_request *r,
 	http_url_name(r->url, name, sizeof(name));
 	int rc = http_url_check(r->url, err);
 	if (rc == 0)
-		rc = prepare(c, r, err);
+		rc = prepare_request(c, r, err);
 	rc = rc < 0 ? err_prefix(err, rc, "%s %s", http_method_name(r->method), name)
 		    : with_redirects(c, r, ret, err);
 	(void)curl_easy_setopt(c->curl, CURLOPT_HTTPHEADER, NULL);

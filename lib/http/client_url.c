@@ -27,7 +27,7 @@ static void cleanup_part(char **s)
 }
 #define auto_part __attribute__((cleanup(cleanup_part)))
 
-static CURLU *read_url(const char *url)
+static CURLU *parse_http_url(const char *url)
 {
 	CURLU *u = curl_url();
 
@@ -38,7 +38,7 @@ static CURLU *read_url(const char *url)
 	return u;
 }
 
-static char *part(CURLU *u, CURLUPart what)
+static char *dup_url_part(CURLU *u, CURLUPart what)
 {
 	char *s = NULL;
 
@@ -58,18 +58,18 @@ int http_url_check(const char *url, struct err *err)
 			return err_set(err, -EINVAL,
 				       "contains a blank or control character");
 	}
-	auto_url CURLU *u = read_url(url);
+	auto_url CURLU *u = parse_http_url(url);
 	if (!u)
 		return err_set(err, -EINVAL,
 			       strstr(url, "://")
 				       ? "not a URL (http://HOST:PORT, a port must be "
 					 "1 to 65535)"
 				       : "must begin with http:// or https://");
-	auto_part char *scheme = part(u, CURLUPART_SCHEME);
-	auto_part char *host = part(u, CURLUPART_HOST);
-	auto_part char *user = part(u, CURLUPART_USER);
-	auto_part char *password = part(u, CURLUPART_PASSWORD);
-	auto_part char *fragment = part(u, CURLUPART_FRAGMENT);
+	auto_part char *scheme = dup_url_part(u, CURLUPART_SCHEME);
+	auto_part char *host = dup_url_part(u, CURLUPART_HOST);
+	auto_part char *user = dup_url_part(u, CURLUPART_USER);
+	auto_part char *password = dup_url_part(u, CURLUPART_PASSWORD);
+	auto_part char *fragment = dup_url_part(u, CURLUPART_FRAGMENT);
 	if (!scheme || (strcmp(scheme, "http") != 0 && strcmp(scheme, "https") != 0))
 		return err_set(err, -EINVAL, "neither http nor https");
 	if (!host || !*host)
@@ -82,7 +82,7 @@ int http_url_check(const char *url, struct err *err)
 }
 
 /* No characters that could break a line of HTTP, or make a path ambiguous. */
-static bool plain(const char *s, const char *more)
+static bool is_plain_url_text(const char *s, const char *more)
 {
 	for (; *s; s++) {
 		bool alnum = (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') ||
@@ -104,7 +104,7 @@ static int copy_host(const char *host, struct http_url_parts *ret)
 		return -EINVAL;
 	memcpy(ret->host, host + v6, n);
 	ret->host[n] = '\0';
-	return plain(ret->host, v6 ? ":." : ".-_") ? 0 : -EINVAL;
+	return is_plain_url_text(ret->host, v6 ? ":." : ".-_") ? 0 : -EINVAL;
 }
 
 int http_url_split(const char *url, struct http_url_parts *ret, struct err *err)
@@ -115,13 +115,13 @@ int http_url_split(const char *url, struct http_url_parts *ret, struct err *err)
 
 	if (rc < 0)
 		return rc;
-	auto_url CURLU *u = read_url(url);
-	auto_part char *scheme = part(u, CURLUPART_SCHEME);
-	auto_part char *host = part(u, CURLUPART_HOST);
-	auto_part char *number = part(u, CURLUPART_PORT);
-	auto_part char *path = part(u, CURLUPART_PATH);
-	auto_part char *query = part(u, CURLUPART_QUERY);
-	auto_part char *zone = part(u, CURLUPART_ZONEID);
+	auto_url CURLU *u = parse_http_url(url);
+	auto_part char *scheme = dup_url_part(u, CURLUPART_SCHEME);
+	auto_part char *host = dup_url_part(u, CURLUPART_HOST);
+	auto_part char *number = dup_url_part(u, CURLUPART_PORT);
+	auto_part char *path = dup_url_part(u, CURLUPART_PATH);
+	auto_part char *query = dup_url_part(u, CURLUPART_QUERY);
+	auto_part char *zone = dup_url_part(u, CURLUPART_ZONEID);
 	if (!scheme || !host || !number || !path)
 		return err_set(err, -ENOMEM, "out of memory");
 	if (query || zone)
@@ -135,8 +135,8 @@ int http_url_split(const char *url, struct http_url_parts *ret, struct err *err)
 		n--;
 	if (copy_host(host, &p) < 0)
 		return err_set(err, -EINVAL, "not a host");
-	if (n >= sizeof(p.path) || !plain(path, "/.-_~") || strstr(path, "//") ||
-	    strstr(path, "/."))
+	if (n >= sizeof(p.path) || !is_plain_url_text(path, "/.-_~") ||
+	    strstr(path, "//") || strstr(path, "/."))
 		return err_set(err, -EINVAL, "not a plain path");
 	memcpy(p.path, path, n);
 	*ret = p;
@@ -145,16 +145,16 @@ int http_url_split(const char *url, struct http_url_parts *ret, struct err *err)
 
 static bool same_part(CURLU *a, CURLU *b, CURLUPart what)
 {
-	auto_part char *x = part(a, what);
-	auto_part char *y = part(b, what);
+	auto_part char *x = dup_url_part(a, what);
+	auto_part char *y = dup_url_part(b, what);
 
 	return x && y && strcasecmp(x, y) == 0;
 }
 
 bool http_url_same_origin(const char *a, const char *b)
 {
-	auto_url CURLU *x = read_url(a);
-	auto_url CURLU *y = read_url(b);
+	auto_url CURLU *x = parse_http_url(a);
+	auto_url CURLU *y = parse_http_url(b);
 
 	return x && y && http_url_check(b, NULL) == 0 &&
 	       same_part(x, y, CURLUPART_SCHEME) && same_part(x, y, CURLUPART_HOST) &&

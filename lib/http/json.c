@@ -9,7 +9,7 @@
 
 #define BYTES_MAX ((size_t)1 << 30) /* json-c counts in int */
 
-static size_t blanks(const char *text, size_t len)
+static size_t count_blanks(const char *text, size_t len)
 {
 	size_t n = 0;
 
@@ -56,7 +56,7 @@ static bool skip_number(struct scan *s)
 }
 
 /* after the opening quote */
-static bool skip_string(struct scan *s)
+static bool skip_scanned_string(struct scan *s)
 {
 	while (s->p < s->end && (unsigned char)*s->p >= ' ') {
 		if (skip_char(s, "\""))
@@ -79,7 +79,7 @@ static bool skip_scalar(struct scan *s)
 	static const char *const words[] = {"true", "false", "null"};
 
 	if (skip_char(s, "\""))
-		return skip_string(s);
+		return skip_scanned_string(s);
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
 		size_t n = strlen(words[i]);
 		if ((size_t)(s->end - s->p) >= n && memcmp(s->p, words[i], n) == 0) {
@@ -92,14 +92,14 @@ static bool skip_scalar(struct scan *s)
 
 static void skip_blanks(struct scan *s)
 {
-	s->p += blanks(s->p, (size_t)(s->end - s->p));
+	s->p += count_blanks(s->p, (size_t)(s->end - s->p));
 }
 
 /* a member's name and the colon */
 static bool skip_name(struct scan *s)
 {
 	skip_blanks(s);
-	if (!skip_char(s, "\"") || !skip_string(s))
+	if (!skip_char(s, "\"") || !skip_scanned_string(s))
 		return false;
 	skip_blanks(s);
 	return skip_char(s, ":");
@@ -152,10 +152,11 @@ static bool is_to_the_letter(const char *text, size_t len)
 	return s.p == s.end;
 }
 
-static int parse(const char *text, size_t len, const struct http_json_limits *l,
-		 enum json_type type, struct json_object **ret, struct err *err)
+static int parse_within_limits(const char *text, size_t len,
+			       const struct http_json_limits *l, enum json_type type,
+			       struct json_object **ret, struct err *err)
 {
-	size_t begin = blanks(text, len);
+	size_t begin = count_blanks(text, len);
 
 	if (len > l->bytes_max || len > BYTES_MAX)
 		return err_set(err, -EBADMSG, "%zu bytes are too long", len);
@@ -176,7 +177,7 @@ static int parse(const char *text, size_t len, const struct http_json_limits *l,
 	if (e != json_tokener_success)
 		return err_set(err, -EBADMSG, "not JSON: %s",
 			       json_tokener_error_desc(e));
-	if (end + blanks(text + end, len - end) < len)
+	if (end + count_blanks(text + end, len - end) < len)
 		return err_set(err, -EBADMSG, "not JSON: extra text after its end");
 	if (l->strict && !is_to_the_letter(text, len))
 		return err_set(err, -EBADMSG, "not JSON as in RFC 8259");
@@ -190,11 +191,11 @@ static int parse(const char *text, size_t len, const struct http_json_limits *l,
 int http_json_object(const char *text, size_t len, const struct http_json_limits *l,
 		     struct json_object **ret, struct err *err)
 {
-	return parse(text, len, l, json_type_object, ret, err);
+	return parse_within_limits(text, len, l, json_type_object, ret, err);
 }
 
 int http_json_array(const char *text, size_t len, const struct http_json_limits *l,
 		    struct json_object **ret, struct err *err)
 {
-	return parse(text, len, l, json_type_array, ret, err);
+	return parse_within_limits(text, len, l, json_type_array, ret, err);
 }

@@ -79,8 +79,8 @@ static int listen_any(uint16_t port)
 }
 
 /* Splits an address into host and port. */
-static int split(const char *address, char ret_host[256], char ret_port[8],
-		 uint32_t *ret_number, struct err *err)
+static int split_listen_address(const char *address, char ret_host[256],
+				char ret_port[8], uint32_t *ret_number, struct err *err)
 {
 	if (listen_split(address, ret_host, 256, ret_port, 8) == 0 &&
 	    parse_u32(ret_port, ret_number) == 0)
@@ -96,7 +96,7 @@ int listen_check(const char *const *addresses, size_t count, struct err *err)
 	int rc = count ? 0 : err_set(err, -EINVAL, "web.listen-address: none given");
 
 	for (size_t i = 0; i < count && rc == 0; i++)
-		rc = split(addresses[i], host, port, &number, err);
+		rc = split_listen_address(addresses[i], host, port, &number, err);
 	return rc;
 }
 
@@ -104,7 +104,7 @@ int listen_open(const char *address, struct err *err)
 {
 	char host[256], port[8];
 	uint32_t number = 0;
-	int rc = split(address, host, port, &number, err), fd;
+	int rc = split_listen_address(address, host, port, &number, err), fd;
 
 	if (rc < 0)
 		return rc;

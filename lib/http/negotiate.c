@@ -14,12 +14,12 @@ struct text {
 	size_t len;
 };
 
-static bool is(struct text t, const char *name)
+static bool text_is_name(struct text t, const char *name)
 {
 	return strlen(name) == t.len && strncasecmp(t.s, name, t.len) == 0;
 }
 
-static struct text trim(struct text t)
+static struct text trim_text(struct text t)
 {
 	while (t.len && (t.s[0] == ' ' || t.s[0] == '\t')) {
 		t.s++;
@@ -31,7 +31,7 @@ static struct text trim(struct text t)
 }
 
 /* Cuts the part before the next sep that is not in a quoted string off *rest. */
-static bool cut(struct text *rest, char sep, struct text *ret)
+static bool cut_element(struct text *rest, char sep, struct text *ret)
 {
 	bool quoted = false;
 	size_t i = 0;
@@ -47,7 +47,7 @@ static bool cut(struct text *rest, char sep, struct text *ret)
 		else if (c == sep && !quoted)
 			break;
 	}
-	*ret = trim((struct text){rest->s, i});
+	*ret = trim_text((struct text){rest->s, i});
 	if (i < rest->len) {
 		rest->s += i + 1;
 		rest->len -= i + 1;
@@ -58,7 +58,7 @@ static bool cut(struct text *rest, char sep, struct text *ret)
 }
 
 /* "0", "0.5", "1.000": thousandths, or -1. */
-static int quality(struct text t)
+static int parse_quality(struct text t)
 {
 	if (!t.len || t.len > 5 || (t.s[0] != '0' && t.s[0] != '1'))
 		return -1;
@@ -85,22 +85,22 @@ static bool parse_range(struct text element, struct range *ret)
 	struct range r = {.q = Q_MAX};
 	struct text rest = element, part, key;
 
-	if (!cut(&rest, ';', &r.name) || !r.name.len)
+	if (!cut_element(&rest, ';', &r.name) || !r.name.len)
 		return false;
-	for (int i = 0; i < 16 && cut(&rest, ';', &part); i++) {
+	for (int i = 0; i < 16 && cut_element(&rest, ';', &part); i++) {
 		struct text value = part;
-		if (!cut(&value, '=', &key) || !value.s)
+		if (!cut_element(&value, '=', &key) || !value.s)
 			continue;
-		value = trim(value);
+		value = trim_text(value);
 		if (value.len >= 2 && value.s[0] == '"' &&
 		    value.s[value.len - 1] == '"') {
 			value.s++;
 			value.len -= 2;
 		}
-		if (is(key, "version"))
+		if (text_is_name(key, "version"))
 			r.version = value;
-		else if (is(key, "q"))
-			r.q = quality(value);
+		else if (text_is_name(key, "q"))
+			r.q = parse_quality(value);
 	}
 	if (r.q < 0)
 		return false;
@@ -113,7 +113,8 @@ struct welcome {
 	int q, specific, at;
 };
 
-static void welcome(struct welcome *w, const struct range *r, int specific, int at)
+static void welcome_range(struct welcome *w, const struct range *r, int specific,
+			  int at)
 {
 	if (specific > w->specific || (specific == w->specific && r->q > w->q))
 		*w = (struct welcome){r->q, specific, at};
@@ -121,7 +122,7 @@ static void welcome(struct welcome *w, const struct range *r, int specific, int 
 
 static bool version_is(const struct range *r, const char *version)
 {
-	return !r->version.s || is(r->version, version);
+	return !r->version.s || text_is_name(r->version, version);
 }
 
 enum prom_format negotiate_format(const char *accept, const char **ret_content_type)
@@ -129,21 +130,23 @@ enum prom_format negotiate_format(const char *accept, const char **ret_content_t
 	struct welcome om1 = {0}, om0 = {0}, text = {0};
 	struct text rest = {accept, accept ? strlen(accept) : 0}, element;
 
-	for (int i = 0; i < NEGOTIATE_RANGES_MAX && cut(&rest, ',', &element); i++) {
+	for (int i = 0; i < NEGOTIATE_RANGES_MAX && cut_element(&rest, ',', &element);
+	     i++) {
 		struct range r;
 		if (!parse_range(element, &r))
 			continue;
-		if (is(r.name, "application/openmetrics-text")) {
+		if (text_is_name(r.name, "application/openmetrics-text")) {
 			if (version_is(&r, "1.0.0"))
-				welcome(&om1, &r, 3, i);
-			else if (is(r.version, "0.0.1"))
-				welcome(&om0, &r, 3, i);
-		} else if (is(r.name, "text/plain") && version_is(&r, "0.0.4")) {
-			welcome(&text, &r, 3, i);
-		} else if (is(r.name, "text/*")) {
-			welcome(&text, &r, 2, i);
-		} else if (is(r.name, "*/*")) {
-			welcome(&text, &r, 1, i);
+				welcome_range(&om1, &r, 3, i);
+			else if (text_is_name(r.version, "0.0.1"))
+				welcome_range(&om0, &r, 3, i);
+		} else if (text_is_name(r.name, "text/plain") &&
+			   version_is(&r, "0.0.4")) {
+			welcome_range(&text, &r, 3, i);
+		} else if (text_is_name(r.name, "text/*")) {
+			welcome_range(&text, &r, 2, i);
+		} else if (text_is_name(r.name, "*/*")) {
+			welcome_range(&text, &r, 1, i);
 		}
 	}
 	const struct welcome *om = om0.q > om1.q ? &om0 : &om1;
@@ -166,16 +169,17 @@ bool negotiate_gzip(const char *accept_encoding)
 	struct text element;
 	struct welcome gzip = {0}, identity = {0};
 
-	for (int i = 0; i < NEGOTIATE_RANGES_MAX && cut(&rest, ',', &element); i++) {
+	for (int i = 0; i < NEGOTIATE_RANGES_MAX && cut_element(&rest, ',', &element);
+	     i++) {
 		struct range r;
 		if (!parse_range(element, &r))
 			continue;
-		if (is(r.name, "gzip") || is(r.name, "x-gzip"))
-			welcome(&gzip, &r, 2, i);
-		else if (is(r.name, "*"))
-			welcome(&gzip, &r, 1, i);
-		else if (is(r.name, "identity"))
-			welcome(&identity, &r, 2, i);
+		if (text_is_name(r.name, "gzip") || text_is_name(r.name, "x-gzip"))
+			welcome_range(&gzip, &r, 2, i);
+		else if (text_is_name(r.name, "*"))
+			welcome_range(&gzip, &r, 1, i);
+		else if (text_is_name(r.name, "identity"))
+			welcome_range(&identity, &r, 2, i);
 	}
 	return gzip.q > 0 && gzip.q >= identity.q;
 }

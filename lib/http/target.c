@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-static int hex(char c)
+static int target_hex_digit(char c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
@@ -39,8 +39,8 @@ int target_path(const char *target, char *ret, size_t size)
 		if (c == ' ')
 			return -EINVAL;
 		if (c == '%') {
-			int high = hex(p[1]);
-			int low = high < 0 ? -1 : hex(p[2]);
+			int high = target_hex_digit(p[1]);
+			int low = high < 0 ? -1 : target_hex_digit(p[2]);
 			if (low < 0)
 				return -EINVAL;
 			c = high * 16 + low;

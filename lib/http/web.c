@@ -183,7 +183,7 @@ static const struct web_route *find_route(const struct web *w, const char *path)
 }
 
 /* Whether the request continues; else r->result is the return value. */
-static bool admit(struct web_request *r)
+static bool admit_request(struct web_request *r)
 {
 	if (!r->route || !r->route->admit)
 		return true;
@@ -195,7 +195,7 @@ static bool admit(struct web_request *r)
 	return !r->slept && r->status == 0;
 }
 
-static enum MHD_Result serve(struct web_request *r)
+static enum MHD_Result serve_route(struct web_request *r)
 {
 	if (r->path_rc < 0)
 		return web_refuse(r, MHD_HTTP_BAD_REQUEST, "bad request target\n");
@@ -233,7 +233,7 @@ static bool asks_password(const struct web_request *r, const char *header)
 
 /* 0: continue. Else *ret_result is the return value: an answer was queued, or the
  * connection sleeps until the password has been checked. */
-static int authenticate(struct web_request *r, enum MHD_Result *ret_result)
+static int authenticate_request(struct web_request *r, enum MHD_Result *ret_result)
 {
 	struct web *w = r->w;
 	struct auth_job *job = NULL;
@@ -307,7 +307,7 @@ static bool stopped_by_head(struct web_request *r, const char *url, const char *
 			return true;
 		}
 	}
-	if (authenticate(r, &r->result) || !admit(r))
+	if (authenticate_request(r, &r->result) || !admit_request(r))
 		return true;
 	/* now that it may be known whose it is */
 	if (!r->body.length || web_body_fits(r))
@@ -371,7 +371,7 @@ enum MHD_Result web_on_request(void *cls, struct MHD_Connection *connection,
 			web_conn_deadline(w->conns, conn, REQUEST_TIMES * w->header_ms);
 		limit_pause(r, (unsigned)(KEEP_TIMES * w->header_ms / 1000 + 1));
 	}
-	return r->held ? web_answer_held(r) : serve(r);
+	return r->held ? web_answer_held(r) : serve_route(r);
 }
 
 static int open_listeners(const struct web_params *p, int fds[LISTENERS_MAX],
@@ -458,7 +458,7 @@ int web_start(const struct web_params *params, struct web **ret, struct err *err
 	return 0;
 }
 
-static void wait_for_requests(struct web *w, int most_ms)
+static void wait_for_web_requests(struct web *w, int most_ms)
 {
 	struct timespec pause = {.tv_nsec = 10000000};
 
@@ -476,11 +476,11 @@ void web_stop(struct web *w)
 	if (w->auth)
 		web_auth_stop(w->auth);
 	if (!w->loop_count)
-		wait_for_requests(w, STOP_MS);
+		wait_for_web_requests(w, STOP_MS);
 	if (w->before_stop)
 		w->before_stop(w->arg);
 	if (!w->loop_count)
-		wait_for_requests(w, TOLD_MS);
+		wait_for_web_requests(w, TOLD_MS);
 	web_daemons_stop(w);
 	web_conns_free(w->conns);
 	web_auth_free(w->auth);

@@ -167,8 +167,8 @@ static void dummy_hash(const struct web_config *users, char ret[61])
 	ret[5] = cost[1];
 }
 
-static int digest(struct web_auth *a, const char *name, const struct auth_job *j,
-		  unsigned char ret[MAC_BYTES])
+static int digest_credential(struct web_auth *a, const char *name,
+			     const struct auth_job *j, unsigned char ret[MAC_BYTES])
 {
 	gnutls_hmac_hd_t h;
 	/* with their NULs the three strings are unambiguous */
@@ -207,7 +207,7 @@ static void seen_add(struct seen *table, size_t count,
 	oldest->until_ns = until_ns;
 }
 
-static enum auth_verdict remembered(struct web_auth *a, const struct auth_job *j)
+static enum auth_verdict find_remembered(struct web_auth *a, const struct auth_job *j)
 {
 	uint64_t now_ns = clock_boottime_ns();
 	struct seen *s = seen_find(a->good, GOOD_MAX, j->mac, now_ns);
@@ -220,9 +220,9 @@ static enum auth_verdict remembered(struct web_auth *a, const struct auth_job *j
 }
 
 /* Looks a header up in the table. *ret_user: its user, if it is good. */
-static enum auth_verdict look_up(struct web_auth *a, const struct web_config *users,
-				 const char *header, char ret_user[NAME_MAX_BYTES],
-				 struct auth_job **ret_job)
+static enum auth_verdict
+look_up_header(struct web_auth *a, const struct web_config *users, const char *header,
+	       char ret_user[NAME_MAX_BYTES], struct auth_job **ret_job)
 {
 	struct auth_job *j = calloc(1, sizeof(*j));
 
@@ -244,9 +244,9 @@ static enum auth_verdict look_up(struct web_auth *a, const struct web_config *us
 	/* all unknown users share one lane */
 	j->lane = j->known ? siphash13(a->tag_keys[0], ret_user, strlen(ret_user)) : 0;
 	enum auth_verdict v = AUTH_BAD;
-	if (digest(a, ret_user, j, j->mac) == 0) {
+	if (digest_credential(a, ret_user, j, j->mac) == 0) {
 		pthread_mutex_lock(&a->mutex);
-		v = remembered(a, j);
+		v = find_remembered(a, j);
 		pthread_mutex_unlock(&a->mutex);
 	}
 	if (v == AUTH_PENDING)
@@ -257,9 +257,9 @@ static enum auth_verdict look_up(struct web_auth *a, const struct web_config *us
 }
 
 /* Compares with struct auth_known in constant time; *ret: the expected tag. */
-static bool is_known(const struct web_auth *a, const struct web_config *users,
-		     const char *header, const struct auth_known *is,
-		     struct auth_known *ret)
+static bool matches_known(const struct web_auth *a, const struct web_config *users,
+			  const char *header, const struct auth_known *is,
+			  struct auth_known *ret)
 {
 	uint64_t now_ns = clock_boottime_ns();
 	size_t len = strlen(header);
@@ -281,9 +281,9 @@ enum auth_verdict web_auth_check(struct web_auth *a, const struct web_config *us
 
 	if (!header)
 		return AUTH_BAD;
-	if (known && is_known(a, users, header, known, &fresh))
+	if (known && matches_known(a, users, header, known, &fresh))
 		return AUTH_GOOD;
-	enum auth_verdict v = look_up(a, users, header, user, ret_job);
+	enum auth_verdict v = look_up_header(a, users, header, user, ret_job);
 	if (!known)
 		return v;
 	known->until_ns = 0;
@@ -294,7 +294,7 @@ enum auth_verdict web_auth_check(struct web_auth *a, const struct web_config *us
 	return v;
 }
 
-static bool matches(const struct auth_job *j)
+static bool password_matches(const struct auth_job *j)
 {
 	struct crypt_data *data = calloc(1, sizeof(*data));
 
@@ -308,13 +308,13 @@ static bool matches(const struct auth_job *j)
 }
 
 /* Mutex held, but released while bcrypt runs. */
-static enum auth_verdict decide(struct web_auth *a, const struct auth_job *j)
+static enum auth_verdict decide_password(struct web_auth *a, const struct auth_job *j)
 {
 	if (a->stopping)
 		return AUTH_BAD;
 	pthread_mutex_unlock(&a->mutex);
 	uint64_t began_ns = clock_read_ns(CLOCK_MONOTONIC);
-	enum auth_verdict v = matches(j) ? AUTH_GOOD : AUTH_BAD;
+	enum auth_verdict v = password_matches(j) ? AUTH_GOOD : AUTH_BAD;
 	uint64_t took_ns = clock_read_ns(CLOCK_MONOTONIC) - began_ns;
 	pthread_mutex_lock(&a->mutex);
 	a->computed++;
@@ -341,7 +341,7 @@ static void tell_all(struct auth_job *j, enum auth_verdict v)
 }
 
 /* Waits for the next job. NULL: there will be none. */
-static struct auth_job *next_job(struct web_auth *a)
+static struct auth_job *next_auth_job(struct web_auth *a)
 {
 	for (;;) {
 		uint64_t now_ns =
@@ -360,9 +360,9 @@ static void *auth_thread(void *arg)
 	struct auth_job *j;
 
 	pthread_mutex_lock(&a->mutex);
-	while ((j = next_job(a))) {
+	while ((j = next_auth_job(a))) {
 		a->running = j;
-		enum auth_verdict v = decide(a, j);
+		enum auth_verdict v = decide_password(a, j);
 		a->running = NULL;
 		pthread_mutex_unlock(&a->mutex);
 		tell_all(j, v);
@@ -422,7 +422,7 @@ int web_auth_submit(struct web_auth *a, struct auth_job *job, uint64_t client,
 		same->same = job;
 	} else {
 		/* it may have been decided since web_auth_check() */
-		v = remembered(a, job);
+		v = find_remembered(a, job);
 		if (v == AUTH_PENDING)
 			rc = queue_job(a, job);
 	}

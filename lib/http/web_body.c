@@ -53,13 +53,14 @@ struct headers {
 	bool bad_name;
 };
 
-static inline bool is_named(const char *s, size_t len, const char *name)
+static inline bool is_header_named(const char *s, size_t len, const char *name)
 {
 	return len == strlen(name) && strcasecmp(s, name) == 0;
 }
 
-static enum MHD_Result look(void *cls, enum MHD_ValueKind kind, const char *name,
-			    size_t len, const char *value, size_t value_len)
+static enum MHD_Result look_at_header(void *cls, enum MHD_ValueKind kind,
+				      const char *name, size_t len, const char *value,
+				      size_t value_len)
 {
 	struct headers *h = cls;
 
@@ -68,19 +69,19 @@ static enum MHD_Result look(void *cls, enum MHD_ValueKind kind, const char *name
 	(void)value_len;
 	/* with a blank before its colon another parser would see another header */
 	h->bad_name |= !http_text_is_token(name, len);
-	h->host += is_named(name, len, MHD_HTTP_HEADER_HOST);
-	h->length += is_named(name, len, MHD_HTTP_HEADER_CONTENT_LENGTH);
-	h->encoding += is_named(name, len, MHD_HTTP_HEADER_TRANSFER_ENCODING);
-	h->expect += is_named(name, len, MHD_HTTP_HEADER_EXPECT);
+	h->host += is_header_named(name, len, MHD_HTTP_HEADER_HOST);
+	h->length += is_header_named(name, len, MHD_HTTP_HEADER_CONTENT_LENGTH);
+	h->encoding += is_header_named(name, len, MHD_HTTP_HEADER_TRANSFER_ENCODING);
+	h->expect += is_header_named(name, len, MHD_HTTP_HEADER_EXPECT);
 	return MHD_YES;
 }
 
-static unsigned framing(struct web_request *r, bool http11, const char **ret_text)
+static unsigned check_framing(struct web_request *r, bool http11, const char **ret_text)
 {
 	struct headers h = {0};
 	uint64_t n = 0;
 
-	MHD_get_connection_values_n(r->connection, MHD_HEADER_KIND, look, &h);
+	MHD_get_connection_values_n(r->connection, MHD_HEADER_KIND, look_at_header, &h);
 	*ret_text = "ambiguous request\n";
 	if (h.bad_name || h.host > 1 || h.length > 1 || h.encoding > 1 ||
 	    (h.length && h.encoding) || (h.encoding && !http11))
@@ -125,7 +126,7 @@ unsigned web_head_check(struct web_request *r, const char *method, const char *v
 			const char **ret_text)
 {
 	bool http11 = strcmp(version, MHD_HTTP_VERSION_1_1) == 0;
-	unsigned status = framing(r, http11, ret_text);
+	unsigned status = check_framing(r, http11, ret_text);
 	uint64_t most = r->route ? r->route->body_bytes_max : 0;
 	bool body = r->body.chunked || r->body.length;
 
@@ -170,7 +171,7 @@ static size_t most_of(const struct web_request *r)
 	return most > r->route->body_bytes_max ? most : r->route->body_bytes_max;
 }
 
-static bool has_room(const struct web_request *r, size_t bytes)
+static bool body_has_room(const struct web_request *r, size_t bytes)
 {
 	const struct web *w = r->w;
 	size_t all = w->bodies_bytes_max;
@@ -207,7 +208,7 @@ static bool take_room(struct web_request *r, size_t bytes)
 
 	pthread_mutex_lock(&w->bodies_mutex);
 	find_holder(r);
-	bool good = has_room(r, bytes) &&
+	bool good = body_has_room(r, bytes) &&
 		    web_budget_take(w->bodies, r->body.holder, bytes, SIZE_MAX);
 	if (good) {
 		w->bodies_bytes += bytes;
@@ -238,14 +239,14 @@ bool web_body_fits(struct web_request *r)
 {
 	pthread_mutex_lock(&r->w->bodies_mutex);
 	find_holder(r);
-	bool fits = has_room(r, (size_t)r->body.length);
+	bool fits = body_has_room(r, (size_t)r->body.length);
 	r->w->bodies_refused += !fits;
 	pthread_mutex_unlock(&r->w->bodies_mutex);
 	return fits;
 }
 
 /* Makes room for len more, which is within the route's limit. */
-static bool make_room(struct web_request *r, size_t len)
+static bool make_body_room(struct web_request *r, size_t len)
 {
 	size_t most =
 		r->body.chunked ? r->route->body_bytes_max : (size_t)r->body.length;
@@ -276,7 +277,7 @@ bool web_body_add(struct web_request *r, const void *data, size_t len)
 	if (!r->body.refused && !r->held) {
 		if (len > most - r->body.len)
 			r->body.refused = MHD_HTTP_CONTENT_TOO_LARGE;
-		else if (!make_room(r, len))
+		else if (!make_body_room(r, len))
 			r->body.refused = MHD_HTTP_SERVICE_UNAVAILABLE;
 	}
 	if (!r->body.refused && !r->held) {

@@ -14,7 +14,7 @@ static size_t home_of(const struct web_budget *b, uint64_t key)
 }
 
 /* The slot of the key, or for it. */
-static size_t find_slot(const struct web_budget *b, uint64_t key)
+static size_t find_budget_slot(const struct web_budget *b, uint64_t key)
 {
 	size_t i = home_of(b, key);
 
@@ -25,12 +25,12 @@ static size_t find_slot(const struct web_budget *b, uint64_t key)
 
 size_t web_budget_used(const struct web_budget *b, uint64_t key)
 {
-	return b->slots[find_slot(b, key)].used;
+	return b->slots[find_budget_slot(b, key)].used;
 }
 
 bool web_budget_take(struct web_budget *b, uint64_t key, size_t amount, size_t most)
 {
-	size_t i = find_slot(b, key), used = b->slots[i].used;
+	size_t i = find_budget_slot(b, key), used = b->slots[i].used;
 
 	if (amount > most || used > most - amount || (!used && b->count >= COUNT_MAX))
 		return false;
@@ -55,7 +55,7 @@ static void close_gap(struct web_budget *b, size_t gap)
 
 void web_budget_give(struct web_budget *b, uint64_t key, size_t amount)
 {
-	size_t i = find_slot(b, key);
+	size_t i = find_budget_slot(b, key);
 
 	b->slots[i].used -= amount;
 	if (b->slots[i].used)

@@ -24,7 +24,7 @@ struct parser {
 	size_t tls_line, ca_line, auth_line;
 };
 
-static int unsupported(void *arg, const char *key, yaml_node_t *value)
+static int refuse_unsupported(void *arg, const char *key, yaml_node_t *value)
 {
 	struct parser *p = arg;
 	return yaml_walk_fail(&p->w, value, "not supported", key);
@@ -53,19 +53,19 @@ static int path_value(struct parser *p, const char *key, yaml_node_t *value, cha
 	return *ret ? 0 : err_set(p->w.err, -ENOMEM, "%s: out of memory", p->w.file);
 }
 
-static int on_cert(void *arg, const char *key, yaml_node_t *v)
+static int on_server_cert(void *arg, const char *key, yaml_node_t *v)
 {
 	struct parser *p = arg;
 	return path_value(p, key, v, &p->c->cert_file);
 }
 
-static int on_key(void *arg, const char *key, yaml_node_t *v)
+static int on_server_key(void *arg, const char *key, yaml_node_t *v)
 {
 	struct parser *p = arg;
 	return path_value(p, key, v, &p->c->key_file);
 }
 
-static int on_ca(void *arg, const char *key, yaml_node_t *v)
+static int on_client_ca(void *arg, const char *key, yaml_node_t *v)
 {
 	struct parser *p = arg;
 	p->ca_line = yaml_walk_line(v);
@@ -98,7 +98,8 @@ static int on_client_auth(void *arg, const char *key, yaml_node_t *v)
 	return yaml_walk_fail(&p->w, v, "unknown client_auth_type", s);
 }
 
-static int version(struct parser *p, const char *key, yaml_node_t *v, unsigned *ret)
+static int read_tls_version(struct parser *p, const char *key, yaml_node_t *v,
+			    unsigned *ret)
 {
 	const char *s = "";
 	uint32_t minor;
@@ -114,16 +115,16 @@ static int version(struct parser *p, const char *key, yaml_node_t *v, unsigned *
 	return 0;
 }
 
-static int on_min_version(void *arg, const char *key, yaml_node_t *v)
+static int on_server_min_version(void *arg, const char *key, yaml_node_t *v)
 {
 	struct parser *p = arg;
-	return version(p, key, v, &p->min_version);
+	return read_tls_version(p, key, v, &p->min_version);
 }
 
 static int on_max_version(void *arg, const char *key, yaml_node_t *v)
 {
 	struct parser *p = arg;
-	return version(p, key, v, &p->max_version);
+	return read_tls_version(p, key, v, &p->max_version);
 }
 
 struct name {
@@ -200,29 +201,29 @@ static int on_prefer_server(void *arg, const char *key, yaml_node_t *v)
 	return yaml_walk_bool(&p->w, key, v, &p->prefer_server);
 }
 
-static int on_tls(void *arg, const char *key, yaml_node_t *v)
+static int on_server_tls(void *arg, const char *key, yaml_node_t *v)
 {
 	struct parser *p = arg;
 	static const struct yaml_key keys[] = {
-		{"cert_file", on_cert},
-		{"key_file", on_key},
+		{"cert_file", on_server_cert},
+		{"key_file", on_server_key},
 		{"client_auth_type", on_client_auth},
-		{"client_ca_file", on_ca},
-		{"min_version", on_min_version},
+		{"client_ca_file", on_client_ca},
+		{"min_version", on_server_min_version},
 		{"max_version", on_max_version},
 		{"cipher_suites", on_ciphers},
 		{"curve_preferences", on_curves},
 		{"prefer_server_cipher_suites", on_prefer_server},
-		{"cert", unsupported},
-		{"key", unsupported},
-		{"client_ca", unsupported},
-		{"client_allowed_sans", unsupported},
+		{"cert", refuse_unsupported},
+		{"key", refuse_unsupported},
+		{"client_ca", refuse_unsupported},
+		{"client_allowed_sans", refuse_unsupported},
 	};
 	p->tls_line = yaml_walk_line(v);
 	return yaml_walk_map(&p->w, p, key, v, keys, sizeof(keys) / sizeof(keys[0]));
 }
 
-static int on_http2(void *arg, const char *key, yaml_node_t *v)
+static int on_server_http2(void *arg, const char *key, yaml_node_t *v)
 {
 	struct parser *p = arg;
 	return yaml_walk_bool(&p->w, key, v, &p->http2_on);
@@ -257,7 +258,7 @@ static int on_header(void *arg, const char *key, yaml_node_t *v)
 	return 0;
 }
 
-static int on_headers(void *arg, const char *key, yaml_node_t *v)
+static int on_response_headers(void *arg, const char *key, yaml_node_t *v)
 {
 	struct parser *p = arg;
 	static const struct yaml_key keys[] = {
@@ -273,8 +274,8 @@ static int on_headers(void *arg, const char *key, yaml_node_t *v)
 static int on_http(void *arg, const char *key, yaml_node_t *v)
 {
 	struct parser *p = arg;
-	static const struct yaml_key keys[] = {{"http2", on_http2},
-					       {"headers", on_headers}};
+	static const struct yaml_key keys[] = {{"http2", on_server_http2},
+					       {"headers", on_response_headers}};
 	return yaml_walk_map(&p->w, p, key, v, keys, sizeof(keys) / sizeof(keys[0]));
 }
 
@@ -292,7 +293,7 @@ static bool is_bcrypt(const char *s)
 	       cost <= 31;
 }
 
-static int on_user(struct parser *p, yaml_node_t *k, yaml_node_t *v)
+static int on_basic_auth_user(struct parser *p, yaml_node_t *k, yaml_node_t *v)
 {
 	struct web_config *c = p->c;
 	const char *name = "", *hash = "";
@@ -360,8 +361,8 @@ static int on_users(void *arg, const char *key, yaml_node_t *v)
 				      "must be a mapping of user names to hashes");
 	for (yaml_node_pair_t *i = v->data.mapping.pairs.start;
 	     i < v->data.mapping.pairs.top; i++) {
-		int rc = on_user(p, yaml_document_get_node(p->w.doc, i->key),
-				 yaml_document_get_node(p->w.doc, i->value));
+		int rc = on_basic_auth_user(p, yaml_document_get_node(p->w.doc, i->key),
+					    yaml_document_get_node(p->w.doc, i->value));
 		if (rc < 0)
 			return rc;
 	}
@@ -473,9 +474,11 @@ static int check_whole(struct parser *p)
 static int parse_document(void *arg, yaml_node_t *root)
 {
 	static const struct yaml_key keys[] = {
-		{"tls_server_config", on_tls},  {"http_server_config", on_http},
-		{"basic_auth_users", on_users}, {"client_prefix", on_client_prefix},
-		{"rate_limit", unsupported},
+		{"tls_server_config", on_server_tls},
+		{"http_server_config", on_http},
+		{"basic_auth_users", on_users},
+		{"client_prefix", on_client_prefix},
+		{"rate_limit", refuse_unsupported},
 	};
 	struct parser *p = arg;
 	if (root && is_htpasswd(root))

@@ -104,7 +104,7 @@ static void sweep_gone(struct web_conns *c, uint64_t now)
 
 /* Shuts down overdue connections; returns when to check again, UINT64_MAX: there are
  * none. */
-static uint64_t sweep(struct web_conns *c)
+static uint64_t sweep_connections(struct web_conns *c)
 {
 	uint64_t now = now_ns(), next = UINT64_MAX;
 
@@ -130,7 +130,7 @@ static void *conns_thread(void *arg)
 
 	pthread_mutex_lock(&c->mutex);
 	while (!c->stopping) {
-		uint64_t next = c->wake_ns = sweep(c);
+		uint64_t next = c->wake_ns = sweep_connections(c);
 		if (next == UINT64_MAX) {
 			pthread_cond_wait(&c->change, &c->mutex);
 			continue;
@@ -219,7 +219,7 @@ static size_t most_of_client(const struct web_conns *c, const struct web_conn_fr
 	return c->most - c->most / 2;
 }
 
-static bool make_room(struct web_conns *c, const struct web_conn_from *f)
+static bool make_connection_room(struct web_conns *c, const struct web_conn_from *f)
 {
 	const struct web_place *place = &c->order.places[f->place];
 	struct web_choice among = {.place = f->place};
@@ -236,7 +236,7 @@ static bool make_room(struct web_conns *c, const struct web_conn_from *f)
 bool web_conns_admit(struct web_conns *c, const struct web_conn_from *from)
 {
 	pthread_mutex_lock(&c->mutex);
-	bool good = make_room(c, from);
+	bool good = make_connection_room(c, from);
 	c->refused += !good;
 	pthread_mutex_unlock(&c->mutex);
 	return good;

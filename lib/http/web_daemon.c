@@ -187,12 +187,12 @@ static bool has_more(struct web_daemon *d)
 }
 
 /* How long it may be left alone if nothing happens. */
-static int pause_ms(const struct web_daemon *d)
+static int idle_pause_ms(const struct web_daemon *d)
 {
 	return d->naps ? NAP_MS : d->stuck ? STUCK_MS : TICK_MS;
 }
 
-static void quiesce(struct web_daemon *d)
+static void quiesce_daemon(struct web_daemon *d)
 {
 	int fd = d->quiet ? -1 : MHD_quiesce_daemon(d->mhd);
 
@@ -211,15 +211,15 @@ static int run_daemons(struct loop_hook *hook)
 	for (size_t i = 0; i < l->count; i++) {
 		struct web_daemon *d = l->daemons[i];
 		if (atomic_load(&l->w->closing))
-			quiesce(d);
-		if (d->ready || now - d->ran_ms >= (uint64_t)pause_ms(d)) {
+			quiesce_daemon(d);
+		if (d->ready || now - d->ran_ms >= (uint64_t)idle_pause_ms(d)) {
 			d->ran_ms = now;
 			d->again = false;
 			MHD_run(d->mhd);
 			d->ready = has_more(d);
 		}
-		if (wait > pause_ms(d))
-			wait = pause_ms(d);
+		if (wait > idle_pause_ms(d))
+			wait = idle_pause_ms(d);
 		if (d->ready)
 			wait = 0;
 	}
@@ -308,7 +308,7 @@ void web_daemons_quiesce(struct web *w)
 {
 	for (size_t i = 0; i < w->daemon_count; i++) {
 		if (w->daemons[i].mhd)
-			quiesce(&w->daemons[i]);
+			quiesce_daemon(&w->daemons[i]);
 	}
 }
 

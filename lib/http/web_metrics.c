@@ -42,7 +42,7 @@ void web_count_munge(struct web_request *r, int rc)
 	web_count_check(r->w, WEB_CHECK_MUNGE, rc);
 }
 
-static void put_one(struct prom *out, const struct prom_family *f, uint64_t v)
+static void put_web_metric(struct prom *out, const struct prom_family *f, uint64_t v)
 {
 	prom_family(out, f);
 	prom_put_u64(out, NULL, 0, v);
@@ -58,9 +58,9 @@ void web_metrics(struct web *w, struct prom *out)
 	pthread_mutex_lock(&w->bodies_mutex);
 	uint64_t bodies = w->bodies_refused;
 	pthread_mutex_unlock(&w->bodies_mutex);
-	put_one(out, &connections_refused, refused);
-	put_one(out, &connections_ended, ended);
-	put_one(out, &bodies_refused, bodies);
+	put_web_metric(out, &connections_refused, refused);
+	put_web_metric(out, &connections_ended, ended);
+	put_web_metric(out, &bodies_refused, bodies);
 	prom_family(out, &checks_refused);
 	for (size_t c = 0; c < WEB_CHECKS; c++) {
 		for (size_t i = 0; i < WEB_CHECK_REASONS; i++) {

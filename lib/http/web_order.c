@@ -97,7 +97,7 @@ static void sift_up(struct web_heap *h, struct web_rank *r)
 	put_rank(h, at, r);
 }
 
-static void sift_down(struct web_heap *h, struct web_rank *r)
+static void sift_group_down(struct web_heap *h, struct web_rank *r)
 {
 	size_t at = r->at;
 
@@ -137,7 +137,7 @@ static void pull_rank(struct web_heap *h, struct web_rank *r)
 		return;
 	put_rank(h, at, last);
 	sift_up(h, last);
-	sift_down(h, last);
+	sift_group_down(h, last);
 }
 
 /* Call after each change of its group's count or list. */
@@ -153,7 +153,7 @@ static void mend_rank(struct web_rank *r)
 	if (r->at == NOWHERE && !push_rank(h, r))
 		return;
 	sift_up(h, r);
-	sift_down(h, r);
+	sift_group_down(h, r);
 }
 
 static void mend_group(struct web_group *g)
@@ -172,8 +172,10 @@ static size_t find_bucket(const struct web_order *o, enum kind kind,
 	return siphash13(o->hash_key, whole, sizeof(whole)) & (WEB_ORDER_BUCKETS - 1);
 }
 
-static struct web_group *find_group(const struct web_order *o, enum kind kind,
-				    const struct web_place *place, uint64_t key)
+static struct web_group *find_connection_group(const struct web_order *o,
+					       enum kind kind,
+					       const struct web_place *place,
+					       uint64_t key)
 {
 	struct web_group *g = o->buckets[find_bucket(o, kind, place, key)];
 
@@ -212,7 +214,7 @@ static struct web_group *make_group(struct web_order *o, enum kind kind,
 static struct web_group *enter_group(struct web_order *o, enum kind kind,
 				     struct web_place *place, uint64_t key)
 {
-	struct web_group *g = find_group(o, kind, place, key);
+	struct web_group *g = find_connection_group(o, kind, place, key);
 
 	if (!g)
 		g = make_group(o, kind, place, key);
@@ -379,7 +381,8 @@ void web_order_remove(struct web_order *o, struct web_order_item *k)
 static size_t count_group(const struct web_order *o, enum kind kind, size_t place,
 			  uint64_t key)
 {
-	const struct web_group *g = find_group(o, kind, &o->places[place], key);
+	const struct web_group *g =
+		find_connection_group(o, kind, &o->places[place], key);
 	return g ? g->count : 0;
 }
 
@@ -427,11 +430,11 @@ struct web_order_item *web_order_find(struct web_order *o,
 
 	age_busy(p, now_ns);
 	if (among->client) {
-		g = find_group(o, KIND_CLIENT, p, *among->client);
+		g = find_connection_group(o, KIND_CLIENT, p, *among->client);
 		return g ? find_of_client(g) : NULL;
 	}
 	if (among->who) {
-		g = find_group(o, KIND_WHO, p, *among->who);
+		g = find_connection_group(o, KIND_WHO, p, *among->who);
 		return g ? get_oldest(&g->known.list) : NULL;
 	}
 	struct web_order_item *k = get_top(p, CLASS_IDLE);

@@ -37,7 +37,7 @@ struct web_policy {
 	atomic_uint_fast64_t readings;
 };
 
-static void sign(const char *path, struct signature *ret)
+static void sign_file(const char *path, struct signature *ret)
 {
 	struct stat st;
 
@@ -56,7 +56,7 @@ static bool same_time(struct timespec a, struct timespec b)
 	return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
 }
 
-static bool same(const struct signature *a, const struct signature *b)
+static bool same_signature(const struct signature *a, const struct signature *b)
 {
 	return a->dev == b->dev && a->ino == b->ino && a->size == b->size &&
 	       same_time(a->mtime, b->mtime) && same_time(a->ctime, b->ctime);
@@ -65,10 +65,10 @@ static bool same(const struct signature *a, const struct signature *b)
 static void sign_all(const struct web_policy *p, const struct web_config *c,
 		     struct signature ret[FILES])
 {
-	sign(p->file, &ret[0]);
-	sign(c ? c->cert_file : NULL, &ret[1]);
-	sign(c ? c->key_file : NULL, &ret[2]);
-	sign(c ? c->client_ca_file : NULL, &ret[3]);
+	sign_file(p->file, &ret[0]);
+	sign_file(c ? c->cert_file : NULL, &ret[1]);
+	sign_file(c ? c->key_file : NULL, &ret[2]);
+	sign_file(c ? c->client_ca_file : NULL, &ret[3]);
 }
 
 static void settings_free(struct web_settings *s)
@@ -181,7 +181,7 @@ static int settings_load(struct web_policy *p, struct web_settings **ret,
 	return 0;
 }
 
-static void log_notes(const struct web_config *c, const char *file)
+static void log_web_notes(const struct web_config *c, const char *file)
 {
 	for (const char *s = c->notes.data; s && *s;) {
 		size_t n = strcspn(s, "\n");
@@ -198,8 +198,9 @@ static bool same_path(const char *a, const char *b)
 /* A signature taken before a file was read reveals a later change; one taken afterwards
  * would hide a change in between. Only a path that was unknown before is signed
  * afterwards. */
-static void remember(struct web_policy *p, const struct web_config *was,
-		     const struct web_config *is, const struct signature before[FILES])
+static void remember_signatures(struct web_policy *p, const struct web_config *was,
+				const struct web_config *is,
+				const struct signature before[FILES])
 {
 	sign_all(p, is, p->seen);
 	p->seen[0] = before[0];
@@ -220,15 +221,15 @@ int web_policy_new(const char *file, struct web_policy **ret, struct err *err)
 	pthread_mutex_init(&p->mutex, NULL);
 	p->file = strdup(file ? file : "");
 	struct signature before[FILES] = {{0}};
-	sign(p->file, &before[0]);
+	sign_file(p->file, &before[0]);
 	int rc = p->file ? settings_load(p, &p->current, err)
 			 : err_set(err, -ENOMEM, "web: out of memory");
 	if (rc < 0) {
 		web_policy_free(p);
 		return rc;
 	}
-	remember(p, &(struct web_config){0}, &p->current->config, before);
-	log_notes(&p->current->config, p->file);
+	remember_signatures(p, &(struct web_config){0}, &p->current->config, before);
+	log_web_notes(&p->current->config, p->file);
 	*ret = p;
 	return 0;
 }
@@ -280,12 +281,12 @@ int web_policy_reload(struct web_policy *p, struct err *err)
 	if (rc == 0) {
 		old = p->current;
 		p->current = steal_ptr(&fresh);
-		remember(p, &old->config, &p->current->config, before);
+		remember_signatures(p, &old->config, &p->current->config, before);
 	} else {
 		memcpy(p->seen, before, sizeof(before));
 	}
 	if (rc == 0)
-		log_notes(&p->current->config, p->file);
+		log_web_notes(&p->current->config, p->file);
 	pthread_mutex_unlock(&p->mutex);
 	web_settings_unref(old);
 	settings_free(fresh);
@@ -307,7 +308,7 @@ void web_policy_refresh(struct web_policy *p)
 	pthread_mutex_lock(&p->mutex);
 	sign_all(p, &p->current->config, now);
 	for (size_t i = 0; i < FILES; i++)
-		changed |= !same(&now[i], &p->seen[i]);
+		changed |= !same_signature(&now[i], &p->seen[i]);
 	/* a broken file is tried again only when it changes */
 	memcpy(p->seen, now, sizeof(now));
 	pthread_mutex_unlock(&p->mutex);

@@ -17,8 +17,8 @@ struct web_conn *web_conn_of(struct MHD_Connection *connection)
 	return info ? info->socket_context : NULL;
 }
 
-static bool put_header(struct MHD_Response *response, const char *name,
-		       const char *value)
+static bool add_response_header(struct MHD_Response *response, const char *name,
+				const char *value)
 {
 	return MHD_add_response_header(response, name, value) == MHD_YES;
 }
@@ -58,7 +58,7 @@ static struct MHD_Response *make_excuse(struct web_request *r, unsigned *status,
 		sizeof(text) - 1, text, MHD_RESPMEM_PERSISTENT);
 
 	if (response)
-		(void)put_header(response, MHD_HTTP_HEADER_RETRY_AFTER, "1");
+		(void)add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, "1");
 	r->extra_count = 0; /* they belonged to the other answer */
 	*status = MHD_HTTP_SERVICE_UNAVAILABLE;
 	*type = "text/plain; charset=utf-8";
@@ -66,8 +66,8 @@ static struct MHD_Response *make_excuse(struct web_request *r, unsigned *status,
 }
 
 /* Takes the response's reference. MHD_NO closes the connection. */
-static void answer(struct web_request *r, unsigned status, const char *type,
-		   struct MHD_Response *response)
+static void queue_response(struct web_request *r, unsigned status, const char *type,
+			   struct MHD_Response *response)
 {
 	struct web_settings *s = web_policy_get(r->w->policy);
 	struct web_conn *conn = web_conn_of(r->connection);
@@ -78,22 +78,27 @@ static void answer(struct web_request *r, unsigned status, const char *type,
 	bool good = response != NULL;
 	r->status = status;
 	if (good)
-		good = put_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type) &&
-		       put_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+		good = add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
+					   type) &&
+		       add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL,
+					   "no-store");
 	for (size_t i = 0; good && i < r->extra_count; i++)
-		good = put_header(response, r->extra[i].name, r->extra[i].value);
+		good = add_response_header(response, r->extra[i].name,
+					   r->extra[i].value);
 	for (size_t i = 0; good && i < s->config.header_count; i++) {
 		const struct web_config_header *h = &s->config.headers[i];
 		nosniff &= strcmp(h->name, "X-Content-Type-Options") != 0;
-		good = put_header(response, h->name, h->value);
+		good = add_response_header(response, h->name, h->value);
 	}
 	if (good && nosniff)
-		good = put_header(response, "X-Content-Type-Options", "nosniff");
+		good = add_response_header(response, "X-Content-Type-Options",
+					   "nosniff");
 	web_settings_unref(s);
 	/* the library is less strict about chunks than others: do not read what follows
 	 * one on the connection */
 	if (good && (r->body.chunked || atomic_load(&r->w->closing)))
-		good = put_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
+		good = add_response_header(response, MHD_HTTP_HEADER_CONNECTION,
+					   "close");
 	if (status == MHD_HTTP_UNAUTHORIZED && conn)
 		web_conn_prove(r->w->conns, conn, 0);
 	if (good && hears_out(r)) {
@@ -112,9 +117,9 @@ static void answer(struct web_request *r, unsigned status, const char *type,
 void web_answer(struct web_request *r, unsigned status, const char *type,
 		const void *data, size_t len)
 {
-	answer(r, status, type,
-	       MHD_create_response_from_buffer(len, (void *)(uintptr_t)data,
-					       MHD_RESPMEM_MUST_COPY));
+	queue_response(r, status, type,
+		       MHD_create_response_from_buffer(len, (void *)(uintptr_t)data,
+						       MHD_RESPMEM_MUST_COPY));
 }
 
 void web_answer_shared(struct web_request *r, unsigned status, const char *type,
@@ -127,7 +132,7 @@ void web_answer_shared(struct web_request *r, unsigned status, const char *type,
 
 	if (!response)
 		release(arg);
-	answer(r, status, type, response);
+	queue_response(r, status, type, response);
 }
 
 /* In the form of errors of Prometheus' HTTP API: its clients show the text. */
@@ -167,20 +172,22 @@ void web_answer_text(struct web_request *r, unsigned status, const char *text)
 
 	if (response && status == MHD_HTTP_METHOD_NOT_ALLOWED) {
 		web_methods_text(web_methods(r), allowed, sizeof(allowed));
-		(void)put_header(response, MHD_HTTP_HEADER_ALLOW, allowed);
+		(void)add_response_header(response, MHD_HTTP_HEADER_ALLOW, allowed);
 	}
 	if (response && status == MHD_HTTP_UNAUTHORIZED) {
 		snprintf(realm, sizeof(realm), "Basic realm=\"%s\", charset=\"UTF-8\"",
 			 r->w->program);
-		(void)put_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, realm);
+		(void)add_response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE,
+					  realm);
 	}
 	if (response && status == MHD_HTTP_SERVICE_UNAVAILABLE)
-		(void)put_header(response, MHD_HTTP_HEADER_RETRY_AFTER, "1");
+		(void)add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, "1");
 	/* the client may have sent more that we do not understand */
 	if (response && status >= 400 && status < 500 && status != MHD_HTTP_NOT_FOUND &&
 	    status != MHD_HTTP_UNAUTHORIZED)
-		(void)put_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
-	answer(r, status, body_type, response);
+		(void)add_response_header(response, MHD_HTTP_HEADER_CONNECTION,
+					  "close");
+	queue_response(r, status, body_type, response);
 }
 
 enum MHD_Result web_refuse(struct web_request *r, unsigned status, const char *text)
@@ -191,7 +198,7 @@ enum MHD_Result web_refuse(struct web_request *r, unsigned status, const char *t
 
 /* Resets the connection, as if we had died: an end of file might be taken for the
  * answer's. connect(2) to AF_UNSPEC dissolves the association, which resets it. */
-static void reset(struct web_request *r)
+static void reset_connection(struct web_request *r)
 {
 	const struct sockaddr none = {.sa_family = AF_UNSPEC};
 
@@ -199,7 +206,7 @@ static void reset(struct web_request *r)
 }
 
 /* The library asks for more of the answer. */
-static ssize_t read_more(void *cls, uint64_t pos, char *buf, size_t max)
+static ssize_t read_answer_part(void *cls, uint64_t pos, char *buf, size_t max)
 {
 	struct web_request *r = cls;
 
@@ -215,7 +222,7 @@ static ssize_t read_more(void *cls, uint64_t pos, char *buf, size_t max)
 		MHD_suspend_connection(r->connection);
 		return 0;
 	}
-	reset(r);
+	reset_connection(r);
 	return MHD_CONTENT_READER_END_WITH_ERROR;
 }
 
@@ -234,14 +241,14 @@ void web_answer_stream(struct web_request *r, unsigned status, const char *type,
 	r->read_arg = arg;
 	struct MHD_Response *response = MHD_create_response_from_callback(
 		length < 0 ? MHD_SIZE_UNKNOWN : (uint64_t)length, WEB_STREAM_BYTES,
-		read_more, r, NULL);
+		read_answer_part, r, NULL);
 	/* the library sends the final chunk even of a body that it does not send, which
 	 * the client takes for the next answer: such an answer is not chunked, and
 	 * closes the connection */
 	if (response && length < 0 && !has_body(r, status))
 		(void)MHD_set_response_options(
 			response, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
-	answer(r, status, type, response);
+	queue_response(r, status, type, response);
 }
 
 struct web *web_of(const struct web_request *r)

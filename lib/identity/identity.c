@@ -39,7 +39,8 @@ struct identity {
 	struct jwt_source *tokens;
 };
 
-static int copy_texts(const char *const *items, size_t count, struct texts *ret)
+static int copy_identity_texts(const char *const *items, size_t count,
+			       struct texts *ret)
 {
 	if (!count)
 		return 0;
@@ -60,7 +61,7 @@ static void free_texts(struct texts *t)
 	free(t->items);
 }
 
-static int copy_text(const char *s, char **ret)
+static int copy_identity_text(const char *s, char **ret)
 {
 	if (!s || !*s)
 		return 0;
@@ -84,8 +85,8 @@ static int copy_parties(const char *const *items, size_t count, unsigned kinds,
 	return 0;
 }
 
-static int copy_lists(struct identity *id, const struct identity_params *p,
-		      struct err *err)
+static int copy_identity_lists(struct identity *id, const struct identity_params *p,
+			       struct err *err)
 {
 	int rc = copy_parties(p->front_ends, p->front_end_count,
 			      PARTY_CERTIFICATE | PARTY_PASSWORD | PARTY_MUNGE,
@@ -161,15 +162,19 @@ int identity_new(const struct identity_params *p, struct identity **ret,
 	id->certificate = p->certificate;
 	id->front_end_roles = p->front_end_roles;
 	int rc = 0;
-	if (copy_text(p->munge_socket, &id->munge_socket) < 0 ||
-	    copy_text(p->certificate_suffix, &id->suffix) < 0 ||
-	    copy_texts(p->user_headers, p->user_header_count, &id->headers) < 0 ||
-	    copy_texts(p->munge_hosts, p->munge_host_count, &id->munge_hosts) < 0 ||
-	    copy_texts(p->token_issuers, p->token_issuer_count, &id->issuers) < 0 ||
-	    copy_texts(p->token_audiences, p->token_audience_count, &id->audiences) < 0)
+	if (copy_identity_text(p->munge_socket, &id->munge_socket) < 0 ||
+	    copy_identity_text(p->certificate_suffix, &id->suffix) < 0 ||
+	    copy_identity_texts(p->user_headers, p->user_header_count, &id->headers) <
+		    0 ||
+	    copy_identity_texts(p->munge_hosts, p->munge_host_count, &id->munge_hosts) <
+		    0 ||
+	    copy_identity_texts(p->token_issuers, p->token_issuer_count, &id->issuers) <
+		    0 ||
+	    copy_identity_texts(p->token_audiences, p->token_audience_count,
+				&id->audiences) < 0)
 		rc = err_set(err, -ENOMEM, "out of memory");
 	if (rc == 0)
-		rc = copy_lists(id, p, err);
+		rc = copy_identity_lists(id, p, err);
 	if (rc == 0)
 		rc = open_tokens(id, p, err);
 	if (rc < 0) {
@@ -479,9 +484,9 @@ static bool payload_is_ours(const struct munge_facts *m, const struct identity_f
 	       memcmp(s + p + n + 1, f->target, t) == 0;
 }
 
-static int check_request(const struct identity *id, const struct munge_facts *m,
-			 const struct identity_facts *f, struct identity_who *ret,
-			 struct err *err)
+static int check_munge_request(const struct identity *id, const struct munge_facts *m,
+			       const struct identity_facts *f, struct identity_who *ret,
+			       struct err *err)
 {
 	const struct munge_asked asked = {
 		.method = f->method,
@@ -513,8 +518,8 @@ static const char *credential_of(const struct identity_facts *f)
 	return s + strspn(s, " ");
 }
 
-static int by_munge(struct identity *id, const struct identity_facts *f,
-		    struct identity_who *ret, struct err *err)
+static int identify_by_munge(struct identity *id, const struct identity_facts *f,
+			     struct identity_who *ret, struct err *err)
 {
 	auto_munge_facts struct munge_facts own = {.rc = -EACCES};
 	const struct munge_facts *m = f->munge ? &f->munge->facts : &own;
@@ -530,7 +535,7 @@ static int by_munge(struct identity *id, const struct identity_facts *f,
 		(void)err_set(err, rc, "%s", f->munge->why.text);
 	if (rc < 0)
 		return rc == -ENOTSUP || rc == -EINVAL ? -EACCES : rc;
-	rc = check_request(id, m, f, ret, err);
+	rc = check_munge_request(id, m, f, ret, err);
 	if (rc < 0)
 		return rc;
 	ret->way = WAY_MUNGE;
@@ -654,7 +659,7 @@ int identity_prove(struct identity *id, const struct identity_facts *f,
 	if (f->password_user && !uses_munge(f))
 		password = find_front(id, PARTY_PASSWORD, f->password_user, f, &who);
 	if (uses_munge(f))
-		rc = by_munge(id, f, &who, err);
+		rc = identify_by_munge(id, f, &who, err);
 	else if (password.listed)
 		rc = by_front(id, f, &password, &who, err);
 	else if (certificate)

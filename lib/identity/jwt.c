@@ -31,7 +31,7 @@ struct jwt_keys {
 };
 
 /* A member that is a text without NULs; NULL: it is not there or something else. */
-static const char *text_of(struct json_object *o, const char *name)
+static const char *claim_text(struct json_object *o, const char *name)
 {
 	struct json_object *v;
 
@@ -48,7 +48,7 @@ static bool is_or_absent(struct json_object *o, const char *name, const char *va
 
 	if (!json_object_object_get_ex(o, name, &v))
 		return true;
-	const char *s = text_of(o, name);
+	const char *s = claim_text(o, name);
 	return s && strcmp(s, value) == 0;
 }
 
@@ -57,9 +57,9 @@ static bool read_key(struct json_object *o, struct key *ret)
 {
 	unsigned char x[COORDINATE_BYTES], y[COORDINATE_BYTES];
 	gnutls_datum_t xd = {x, sizeof(x)}, yd = {y, sizeof(y)};
-	const char *kty = text_of(o, "kty"), *crv = text_of(o, "crv");
-	const char *xs = text_of(o, "x"), *ys = text_of(o, "y");
-	const char *kid = text_of(o, "kid");
+	const char *kty = claim_text(o, "kty"), *crv = claim_text(o, "crv");
+	const char *xs = claim_text(o, "x"), *ys = claim_text(o, "y");
+	const char *kid = claim_text(o, "kid");
 
 	if (!kty || !crv || !xs || !ys || !kid || strcmp(kty, "EC") != 0 ||
 	    strcmp(crv, "P-256") != 0 || !is_or_absent(o, "use", "sig") ||
@@ -138,7 +138,7 @@ struct token {
 	size_t signed_len; /* of the token's text */
 };
 
-static int split(const char *s, struct token *ret)
+static int split_token(const char *s, struct token *ret)
 {
 	size_t total = strnlen(s, JWT_BYTES_MAX + 1);
 
@@ -182,7 +182,7 @@ static const struct key *find_key(const struct jwt_keys *k, const char *kid)
 static int check_header(const struct jwt_keys *k, struct json_object *o,
 			const struct key **ret, struct err *err)
 {
-	const char *alg = text_of(o, "alg"), *kid = text_of(o, "kid");
+	const char *alg = claim_text(o, "alg"), *kid = claim_text(o, "kid");
 	struct json_object *crit;
 
 	if (!alg || strcmp(alg, "ES256") != 0)
@@ -215,7 +215,7 @@ static int check_signature(const struct key *key, const struct token *t,
 	return rc < 0 ? err_set(err, -EACCES, "token: its signature is wrong") : 0;
 }
 
-static int time_of(struct json_object *o, const char *name, uint64_t *ret)
+static int claim_time(struct json_object *o, const char *name, uint64_t *ret)
 {
 	struct json_object *v;
 
@@ -231,13 +231,13 @@ static int time_of(struct json_object *o, const char *name, uint64_t *ret)
 	return 0;
 }
 
-static int check_times(struct json_object *o, uint64_t now_s, uint64_t *ret_exp,
-		       struct err *err)
+static int check_token_times(struct json_object *o, uint64_t now_s, uint64_t *ret_exp,
+			     struct err *err)
 {
 	uint64_t exp, iat, nbf = 0;
-	int rc = time_of(o, "nbf", &nbf);
+	int rc = claim_time(o, "nbf", &nbf);
 
-	if (time_of(o, "exp", &exp) < 0 || time_of(o, "iat", &iat) < 0 ||
+	if (claim_time(o, "exp", &exp) < 0 || claim_time(o, "iat", &iat) < 0 ||
 	    (rc < 0 && rc != -ENOENT))
 		return err_set(
 			err, -EACCES,
@@ -266,7 +266,7 @@ static bool audience_is_ours(struct json_object *o, const struct jwt_rules *rule
 {
 	struct json_object *v;
 
-	if (in_list(text_of(o, "aud"), rules->audiences, rules->audience_count))
+	if (in_list(claim_text(o, "aud"), rules->audiences, rules->audience_count))
 		return true;
 	if (!json_object_object_get_ex(o, "aud", &v) ||
 	    !json_object_is_type(v, json_type_array))
@@ -287,7 +287,7 @@ static bool audience_is_ours(struct json_object *o, const struct jwt_rules *rule
  * name. */
 static bool is_of_user(struct json_object *o)
 {
-	const char *sub = text_of(o, "sub");
+	const char *sub = claim_text(o, "sub");
 
 	return sub && strncmp(sub, USER_SUBJECT, sizeof(USER_SUBJECT) - 1) == 0 &&
 	       sub[sizeof(USER_SUBJECT) - 1] && is_or_absent(o, "type", "user");
@@ -298,11 +298,11 @@ static int check_claims(struct json_object *o, const struct jwt_rules *rules,
 {
 	const char *claim = rules->login_claim ? rules->login_claim : "username";
 	uint64_t exp = 0;
-	int rc = check_times(o, now_s, &exp, err);
+	int rc = check_token_times(o, now_s, &exp, err);
 
 	if (rc < 0)
 		return rc;
-	if (!in_list(text_of(o, "iss"), rules->issuers, rules->issuer_count))
+	if (!in_list(claim_text(o, "iss"), rules->issuers, rules->issuer_count))
 		return err_set(err, -EACCES, "token: it is of another issuer (iss)");
 	if (!audience_is_ours(o, rules))
 		return err_set(err, -EACCES, "token: it is for another audience (aud)");
@@ -311,7 +311,7 @@ static int check_claims(struct json_object *o, const struct jwt_rules *rules,
 			       "token: it is not a user's (sub is not \"user:...\"): "
 			       "service accounts, API keys and alert rules have no "
 			       "units");
-	const char *login = text_of(o, claim);
+	const char *login = claim_text(o, claim);
 	if (!login || !*login || strlen(login) >= sizeof(ret->login))
 		return err_set(err, -EACCES,
 			       "token: it has no claim \"%s\", so its user is unknown; "
@@ -330,7 +330,7 @@ int jwt_verify(const struct jwt_keys *k, const struct jwt_rules *rules,
 	const struct key *key = NULL;
 	struct token t;
 
-	if (split(token, &t) < 0)
+	if (split_token(token, &t) < 0)
 		return err_set(err, -EACCES, "token: it is malformed");
 	int rc = read_json(&t, 0, &header);
 	if (rc == 0) {

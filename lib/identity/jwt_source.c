@@ -37,7 +37,7 @@ struct jwt_source {
 	struct err last; /* failure; "" after a success */
 };
 
-static int fetch(struct jwt_source *s, struct jwt_keys **ret, struct err *err)
+static int fetch_keys(struct jwt_source *s, struct jwt_keys **ret, struct err *err)
 {
 	auto_http_response struct http_response a = {0};
 	auto_buf struct buf text = {.max = JWT_KEYS_BYTES_MAX};
@@ -61,14 +61,14 @@ static int fetch(struct jwt_source *s, struct jwt_keys **ret, struct err *err)
 }
 
 /* Mutex held, but released meanwhile. */
-static void attempt(struct jwt_source *s)
+static void attempt_fetch(struct jwt_source *s)
 {
 	struct jwt_keys *keys = NULL;
 	struct err err = {""};
 
 	s->asked = false;
 	pthread_mutex_unlock(&s->mutex);
-	int rc = fetch(s, &keys, &err);
+	int rc = fetch_keys(s, &keys, &err);
 	pthread_mutex_lock(&s->mutex);
 	s->attempt_ns = clock_boottime_ns();
 	s->attempts++;
@@ -82,13 +82,13 @@ static void attempt(struct jwt_source *s)
 	pthread_cond_broadcast(&s->tried);
 }
 
-static void *work(void *arg)
+static void *refresh_keys(void *arg)
 {
 	struct jwt_source *s = arg;
 
 	pthread_mutex_lock(&s->mutex);
 	while (!atomic_load(&s->stop)) {
-		attempt(s);
+		attempt_fetch(s);
 		bool good = !*s->last.text;
 		struct timespec soon = wait_in(1000ull * s->ask_s);
 		struct timespec late = wait_in(1000ull * (good ? REFRESH_S : RETRY_S));
@@ -103,7 +103,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-static int open_client(struct jwt_source *s, struct err *err)
+static int open_keys_client(struct jwt_source *s, struct err *err)
 {
 	const struct http_client_config config = {.ca_file = s->ca_file,
 						  .connect_timeout_ms = 3000,
@@ -137,9 +137,9 @@ int jwt_source_new(const struct jwt_source_params *params, struct jwt_source **r
 	s->ca_file = params->ca_file ? strdup(params->ca_file) : NULL;
 	int rc = !s->where || (params->ca_file && !s->ca_file)
 			 ? err_set(err, -ENOMEM, "out of memory")
-			 : open_client(s, err);
+			 : open_keys_client(s, err);
 	if (rc == 0) {
-		rc = -pthread_create(&s->thread, NULL, work, s);
+		rc = -pthread_create(&s->thread, NULL, refresh_keys, s);
 		s->has_thread = rc == 0;
 		if (rc < 0)
 			err_set(err, rc, "start thread: %s", strerror(-rc));

@@ -57,8 +57,8 @@ static bool is_failure(munge_err_t e)
 	       e == EMUNGE_NO_MEMORY;
 }
 
-static int take(munge_ctx_t ctx, const void *payload, int len, struct munge_facts *ret,
-		struct err *err)
+static int take_credential(munge_ctx_t ctx, const void *payload, int len,
+			   struct munge_facts *ret, struct err *err)
 {
 	struct sockaddr_in sin = {.sin_family = AF_INET};
 	time_t encode_time = 0, now = 0;
@@ -100,7 +100,7 @@ int munge_read(const char *socket, const char *credential, struct munge_facts *r
 		ret->rc = err_set(err, is_failure(e) ? -EHOSTDOWN : -EACCES,
 				  "munge: %s", munge_strerror(e));
 	else
-		ret->rc = take(ctx, payload, len, ret, err);
+		ret->rc = take_credential(ctx, payload, len, ret, err);
 	/* blocking is allowed here, but not in the comparison */
 	if (ret->rc == 0 && munge_request_host(ret, host, sizeof(host)))
 		own_host_learn_name(host);
@@ -160,7 +160,7 @@ static bool decode_job(const struct munge *m, struct munge_job *j)
 }
 
 /* Mutex held. */
-static void run_job(struct munge *m, struct munge_job *j)
+static void run_munge_job(struct munge *m, struct munge_job *j)
 {
 	bool stopping = m->stopping, bad = false;
 	uint64_t key = j->key, began_ns = clock_read_ns(CLOCK_MONOTONIC);
@@ -189,7 +189,7 @@ static void *munge_thread(void *arg)
 		uint64_t at_ns;
 		struct fair_item *i = turns_pop(&m->turns, now_ns, &at_ns);
 		if (i)
-			run_job(m, (struct munge_job *)i);
+			run_munge_job(m, (struct munge_job *)i);
 		else if (m->stopping)
 			break;
 		else

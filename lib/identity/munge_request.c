@@ -110,7 +110,7 @@ static bool split_payload(const struct munge_facts *m, struct fields *ret)
 	       memchr(ret->hash.s, 0, ret->hash.len) == NULL;
 }
 
-static bool is_text(const struct field *f, const char *text)
+static bool field_is_text(const struct field *f, const char *text)
 {
 	return strlen(text) == f->len && memcmp(text, f->s, f->len) == 0;
 }
@@ -154,8 +154,8 @@ bool munge_request_node(const struct munge_facts *m, char *ret, size_t size)
 }
 
 /* Whether it is a configured name, with or without the port. */
-static bool is_listed(const struct munge_asked *a, const struct field *authority,
-		      const char *host)
+static bool is_listed_host(const struct munge_asked *a, const struct field *authority,
+			   const char *host)
 {
 	for (size_t i = 0; i < a->host_count; i++) {
 		const char *s = a->hosts[i];
@@ -173,7 +173,7 @@ static bool is_ours(const struct munge_asked *a, const struct field *authority,
 	struct netaddr address;
 	bool literal = netaddr_parse(host, &address) == 0;
 
-	if (is_listed(a, authority, host))
+	if (is_listed_host(a, authority, host))
 		return true;
 	/* loopback names mean the host that it was sent from */
 	if (literal ? netaddr_is_loopback(&address)
@@ -200,7 +200,8 @@ int munge_request_check(const struct munge_facts *m, const struct munge_asked *a
 			       "is not this one (munge-hosts of its "
 			       "configuration)",
 			       host);
-	if (!is_text(&f.method, a->method) || !is_text(&f.target, a->target))
+	if (!field_is_text(&f.method, a->method) ||
+	    !field_is_text(&f.target, a->target))
 		return err_set(err, -EACCES,
 			       "munge: the credential was made for another method or "
 			       "path");

@@ -9,7 +9,8 @@
 #define PURPOSES_MAX 32
 
 /* Appends an untrusted text: by its length, not up to its first NUL. */
-static size_t keep(struct tls_name *list, size_t n, enum tls_name_kind kind, size_t len)
+static size_t keep_certificate_name(struct tls_name *list, size_t n,
+				    enum tls_name_kind kind, size_t len)
 {
 	if (len >= TLS_NAME_BYTES || memchr(list[n].text, '\0', len))
 		return n;
@@ -18,7 +19,8 @@ static size_t keep(struct tls_name *list, size_t n, enum tls_name_kind kind, siz
 	return n + 1;
 }
 
-static size_t read_names(gnutls_x509_crt_t crt, size_t max, struct tls_name *list)
+static size_t read_certificate_names(gnutls_x509_crt_t crt, size_t max,
+				     struct tls_name *list)
 {
 	size_t n = 0;
 
@@ -29,14 +31,14 @@ static size_t read_names(gnutls_x509_crt_t crt, size_t max, struct tls_name *lis
 		if (type == GNUTLS_E_REQUESTED_DATA_NOT_AVAILABLE)
 			break;
 		if (type == GNUTLS_SAN_DNSNAME)
-			n = keep(list, n, TLS_NAME_DNS, len);
+			n = keep_certificate_name(list, n, TLS_NAME_DNS, len);
 		else if (type == GNUTLS_SAN_RFC822NAME)
-			n = keep(list, n, TLS_NAME_EMAIL, len);
+			n = keep_certificate_name(list, n, TLS_NAME_EMAIL, len);
 	}
 	size_t len = TLS_NAME_BYTES - 1;
 	if (gnutls_x509_crt_get_dn_by_oid(crt, GNUTLS_OID_X520_COMMON_NAME, 0, 0,
 					  list[n].text, &len) == 0)
-		n = keep(list, n, TLS_NAME_CN, len);
+		n = keep_certificate_name(list, n, TLS_NAME_CN, len);
 	return n;
 }
 
@@ -72,7 +74,7 @@ size_t tls_names(gnutls_session_t session, size_t max, struct tls_name **ret,
 		return 0;
 	struct tls_name *list = calloc(max, sizeof(*list));
 	if (list && gnutls_x509_crt_import(crt, der, GNUTLS_X509_FMT_DER) == 0)
-		n = read_names(crt, max, list);
+		n = read_certificate_names(crt, max, list);
 	if (n && ret_client)
 		*ret_client = is_client_alone(crt);
 	gnutls_x509_crt_deinit(crt);

@@ -107,8 +107,8 @@ struct step {
 	bool done;
 };
 
-static int note(struct pg *pg, const struct step *s, const struct pg_migration *m,
-		struct err *err)
+static int note_migration(struct pg *pg, const struct step *s,
+			  const struct pg_migration *m, struct err *err)
 {
 	struct pg_args args = PG_ARGS_INIT;
 
@@ -152,7 +152,7 @@ static int apply_next(struct pg *pg, void *arg, struct err *err)
 	if (rc == 0 && PQtransactionStatus(pg->conn) != PQTRANS_INTRANS)
 		rc = err_set(err, -EINVAL, "it ends the transaction itself");
 	if (rc == 0)
-		rc = note(pg, s, m, err);
+		rc = note_migration(pg, s, m, err);
 	return rc < 0 ? err_prefix(err, rc, "migration %s", m->name) : 0;
 }
 

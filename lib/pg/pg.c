@@ -139,7 +139,7 @@ void pg_interrupt(struct pg *pg)
 	pthread_mutex_unlock(&pg->mutex);
 }
 
-static bool interrupted(struct pg *pg)
+static bool is_interrupted(struct pg *pg)
 {
 	pthread_mutex_lock(&pg->mutex);
 	bool yes = pg->interrupted;
@@ -264,7 +264,7 @@ static int set_session(struct pg *pg, struct err *err)
 
 int pg_connect(struct pg *pg, struct err *err)
 {
-	if (interrupted(pg))
+	if (is_interrupted(pg))
 		return err_set(err, -ECANCELED, "the program is stopping");
 	if (pg_connected(pg))
 		return 0;
@@ -352,7 +352,8 @@ uint64_t pg_deadline_ns(const struct pg *pg)
 }
 
 /* One turn of the socket: sends what is waiting, reads what has arrived. */
-static int turn(struct pg *pg, bool sending, uint64_t deadline_ns, struct err *err)
+static int turn_socket(struct pg *pg, bool sending, uint64_t deadline_ns,
+		       struct err *err)
 {
 	struct pollfd p = {.fd = PQsocket(pg->conn),
 			   .events = (short)(POLLIN | (sending ? POLLOUT : 0))};
@@ -378,7 +379,7 @@ int pg_flush(struct pg *pg, uint64_t deadline_ns, struct err *err)
 			return pg_fail(pg, NULL, err);
 		if (waits == 0)
 			return 0;
-		int rc = turn(pg, true, deadline_ns, err);
+		int rc = turn_socket(pg, true, deadline_ns, err);
 		if (rc < 0)
 			return rc;
 	}
@@ -390,7 +391,7 @@ static int wait_answer(struct pg *pg, uint64_t deadline_ns, struct err *err)
 	int rc = 0;
 
 	while (rc == 0 && PQisBusy(pg->conn))
-		rc = turn(pg, false, deadline_ns, err);
+		rc = turn_socket(pg, false, deadline_ns, err);
 	return rc;
 }
 

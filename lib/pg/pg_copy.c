@@ -16,7 +16,7 @@
 #define EPOCH_2000_S 946684800
 #define EPOCH_2000_DAYS 10957
 
-static void fail(struct pg_copy *c, int rc, const char *text)
+static void fail_copy(struct pg_copy *c, int rc, const char *text)
 {
 	if (c->error == 0)
 		c->error = err_set(&c->why, rc, "%s", text);
@@ -27,7 +27,7 @@ static void send_chunk(struct pg_copy *c)
 	uint64_t deadline_ns = pg_deadline_ns(c->pg);
 
 	if (c->error == 0 && buf_error(&c->buf))
-		fail(c, buf_error(&c->buf), "a row is too long");
+		fail_copy(c, buf_error(&c->buf), "a row is too long");
 	while (c->error == 0) {
 		int n = PQputCopyData(c->pg->conn, c->buf.data, (int)c->buf.len);
 		if (n > 0)
@@ -69,19 +69,19 @@ void pg_copy_row(struct pg_copy *c)
 	uint16_t n = htobe16(c->columns);
 
 	if (c->left)
-		fail(c, -EINVAL, "a row has too few values");
+		fail_copy(c, -EINVAL, "a row has too few values");
 	if (c->buf.len >= CHUNK_BYTES)
 		send_chunk(c);
 	c->left = c->columns;
 	buf_put(&c->buf, &n, sizeof(n));
 }
 
-static void put(struct pg_copy *c, const void *data, size_t len)
+static void put_copy_value(struct pg_copy *c, const void *data, size_t len)
 {
 	uint32_t n = htobe32((uint32_t)len);
 
 	if (c->left == 0 || len > ROW_BYTES_MAX) {
-		fail(c, -EINVAL, "a row has too many values, or one is too long");
+		fail_copy(c, -EINVAL, "a row has too many values, or one is too long");
 		return;
 	}
 	c->left--;
@@ -94,7 +94,7 @@ void pg_copy_null(struct pg_copy *c)
 	uint32_t n = UINT32_MAX;
 
 	if (c->left == 0) {
-		fail(c, -EINVAL, "a row has too many values");
+		fail_copy(c, -EINVAL, "a row has too many values");
 		return;
 	}
 	c->left--;
@@ -105,28 +105,28 @@ void pg_copy_bool(struct pg_copy *c, bool v)
 {
 	uint8_t b = v;
 
-	put(c, &b, sizeof(b));
+	put_copy_value(c, &b, sizeof(b));
 }
 
 void pg_copy_s16(struct pg_copy *c, int16_t v)
 {
 	uint16_t b = htobe16((uint16_t)v);
 
-	put(c, &b, sizeof(b));
+	put_copy_value(c, &b, sizeof(b));
 }
 
 void pg_copy_s32(struct pg_copy *c, int32_t v)
 {
 	uint32_t b = htobe32((uint32_t)v);
 
-	put(c, &b, sizeof(b));
+	put_copy_value(c, &b, sizeof(b));
 }
 
 void pg_copy_s64(struct pg_copy *c, int64_t v)
 {
 	uint64_t b = htobe64((uint64_t)v);
 
-	put(c, &b, sizeof(b));
+	put_copy_value(c, &b, sizeof(b));
 }
 
 void pg_copy_f32(struct pg_copy *c, float v)
@@ -135,7 +135,7 @@ void pg_copy_f32(struct pg_copy *c, float v)
 
 	memcpy(&b, &v, sizeof(b));
 	b = htobe32(b);
-	put(c, &b, sizeof(b));
+	put_copy_value(c, &b, sizeof(b));
 }
 
 void pg_copy_f64(struct pg_copy *c, double v)
@@ -144,12 +144,12 @@ void pg_copy_f64(struct pg_copy *c, double v)
 
 	memcpy(&b, &v, sizeof(b));
 	b = htobe64(b);
-	put(c, &b, sizeof(b));
+	put_copy_value(c, &b, sizeof(b));
 }
 
 void pg_copy_text(struct pg_copy *c, const char *s, size_t len)
 {
-	put(c, s, len);
+	put_copy_value(c, s, len);
 }
 
 void pg_copy_time(struct pg_copy *c, uint64_t realtime_ns)
@@ -164,7 +164,7 @@ void pg_copy_date(struct pg_copy *c, int32_t days)
 
 void pg_copy_abort(struct pg_copy *c)
 {
-	fail(c, -ECANCELED, "given up");
+	fail_copy(c, -ECANCELED, "given up");
 	(void)pg_copy_end(c, NULL, NULL);
 }
 
@@ -205,7 +205,7 @@ static int end_good(struct pg_copy *c, uint64_t *ret_rows, struct err *err)
 int pg_copy_end(struct pg_copy *c, uint64_t *ret_rows, struct err *err)
 {
 	if (c->left)
-		fail(c, -EINVAL, "a row has too few values");
+		fail_copy(c, -EINVAL, "a row has too few values");
 	int rc = c->error ? end_failed(c, err) : end_good(c, ret_rows, err);
 	buf_done(&c->buf);
 	return rc;

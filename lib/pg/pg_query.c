@@ -91,12 +91,13 @@ static bool is_prepared(const struct pg *pg, const char *name)
 
 /* Whether the failure may come from a connection pooler that gave this session another
  * connection: then the statement is prepared again. */
-static bool forgotten(const struct pg *pg)
+static bool was_forgotten(const struct pg *pg)
 {
 	return strcmp(pg->sqlstate, "26000") == 0;
 }
 
-static int prepare(struct pg *pg, const struct pg_statement *s, struct err *err)
+static int prepare_statement(struct pg *pg, const struct pg_statement *s,
+			     struct err *err)
 {
 	if (pg->prepared_count == PG_PREPARED_MAX)
 		return err_set(err, -E2BIG, "too many statements");
@@ -119,8 +120,8 @@ int pg_exec(struct pg *pg, const char *sql, PGresult **ret, struct err *err)
 	return pg_finish(pg, PGRES_TUPLES_OK, ret, err);
 }
 
-static int query(struct pg *pg, const char *sql, const struct pg_args *args,
-		 bool binary, PGresult **ret, struct err *err)
+static int run_query(struct pg *pg, const char *sql, const struct pg_args *args,
+		     bool binary, PGresult **ret, struct err *err)
 {
 	if (args && args->overflow)
 		return err_set(err, -EINVAL, "more than %d values", PG_ARGS_MAX);
@@ -136,16 +137,17 @@ static int query(struct pg *pg, const char *sql, const struct pg_args *args,
 int pg_query(struct pg *pg, const char *sql, const struct pg_args *args, PGresult **ret,
 	     struct err *err)
 {
-	return query(pg, sql, args, false, ret, err);
+	return run_query(pg, sql, args, false, ret, err);
 }
 
-static int run_once(struct pg *pg, const struct pg_statement *s,
-		    const struct pg_args *args, PGresult **ret, struct err *err)
+static int run_statement_once(struct pg *pg, const struct pg_statement *s,
+			      const struct pg_args *args, PGresult **ret,
+			      struct err *err)
 {
 	int rc = pg_begin(pg, err);
 
 	if (rc == 0 && !is_prepared(pg, s->name))
-		rc = prepare(pg, s, err);
+		rc = prepare_statement(pg, s, err);
 	if (rc < 0)
 		return rc;
 	if (!PQsendQueryPrepared(pg->conn, s->name, args ? args->count : 0,
@@ -159,10 +161,11 @@ int pg_run(struct pg *pg, const struct pg_statement *s, const struct pg_args *ar
 {
 	if (args && args->overflow)
 		return err_set(err, -EINVAL, "more than %d values", PG_ARGS_MAX);
-	int rc = run_once(pg, s, args, ret, err);
-	if (rc < 0 && forgotten(pg)) {
+	int rc = run_statement_once(pg, s, args, ret, err);
+	if (rc < 0 && was_forgotten(pg)) {
 		pg_forget_statements(pg);
-		rc = pg->in_transaction ? -EAGAIN : run_once(pg, s, args, ret, err);
+		rc = pg->in_transaction ? -EAGAIN
+					: run_statement_once(pg, s, args, ret, err);
 	}
 	return rc;
 }
@@ -205,7 +208,7 @@ int pg_query_kept(struct pg *pg, const char *sql, const struct pg_args *args,
 	if (rc == 0)
 		rc = keep_text(pg, sql, err);
 	if (rc == -ENOSPC && pg->kept_count == PG_KEPT_MAX)
-		return query(pg, sql, args, binary, ret, err);
+		return run_query(pg, sql, args, binary, ret, err);
 	if (rc < 0)
 		return rc;
 	snprintf(name, sizeof(name), "kept%d", rc);
@@ -213,10 +216,10 @@ int pg_query_kept(struct pg *pg, const char *sql, const struct pg_args *args,
 				 args ? args->values : NULL, NULL, NULL, binary))
 		return pg_fail(pg, NULL, err);
 	rc = pg_finish(pg, PGRES_TUPLES_OK, ret, err);
-	if (rc < 0 && forgotten(pg)) {
+	if (rc < 0 && was_forgotten(pg)) {
 		bool again = !pg->in_transaction;
 		pg_forget_statements(pg);
-		rc = again ? query(pg, sql, args, binary, ret, err) : -EAGAIN;
+		rc = again ? run_query(pg, sql, args, binary, ret, err) : -EAGAIN;
 	}
 	return rc;
 }

@@ -45,9 +45,9 @@ static int rolled_back(struct pg *pg, int rc)
 	return rc;
 }
 
-static int attempt(struct pg *pg, enum pg_isolation isolation,
-		   int (*body)(struct pg *pg, void *arg, struct err *err), void *arg,
-		   struct err *err)
+static int attempt_transaction(struct pg *pg, enum pg_isolation isolation,
+			       int (*body)(struct pg *pg, void *arg, struct err *err),
+			       void *arg, struct err *err)
 {
 	PGresult *r = NULL;
 	int rc = pg_exec(pg, begin_sql(isolation), NULL, err);
@@ -78,7 +78,7 @@ int pg_transaction(struct pg *pg, enum pg_isolation isolation, unsigned attempts
 	for (unsigned i = 0; i < attempts; i++) {
 		if (i > 0)
 			pause_a_little(pg, i < 6 ? i : 6);
-		rc = attempt(pg, isolation, body, arg, err);
+		rc = attempt_transaction(pg, isolation, body, arg, err);
 		if (rc != -EAGAIN && rc != -EHOSTDOWN)
 			break;
 		/* do not spend the attempts while the server is down */

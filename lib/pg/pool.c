@@ -40,7 +40,7 @@ struct pg_pool {
 	struct pg_pool_state state;
 };
 
-static struct pg_job *pop(struct pg_pool *p)
+static struct pg_job *pop_pool_job(struct pg_pool *p)
 {
 	struct pg_job *job = p->head;
 
@@ -68,7 +68,7 @@ static void end_all(struct pg_pool *p, int rc, const char *text)
 	struct pg_job *job;
 
 	(void)err_set(&why, rc, "%s", text);
-	while ((job = pop(p))) {
+	while ((job = pop_pool_job(p))) {
 		pthread_mutex_unlock(&p->mutex);
 		end_job(job, rc, why.text);
 		pthread_mutex_lock(&p->mutex);
@@ -107,7 +107,7 @@ static void set_up(struct pg_pool *p, struct pg *pg)
 }
 
 /* On the first thread, mutex held: checks whether the database is up. */
-static void look(struct worker *w)
+static void look_at_database(struct worker *w)
 {
 	struct pg_pool *p = w->pool;
 	struct err err = {""};
@@ -136,7 +136,7 @@ static void look(struct worker *w)
 }
 
 /* Mutex held, but released while the job runs. */
-static void run_job(struct worker *w, struct pg_job *job)
+static void run_pool_job(struct worker *w, struct pg_job *job)
 {
 	struct pg_pool *p = w->pool;
 	uint64_t begin_ns = clock_boottime_ns();
@@ -183,23 +183,23 @@ static void first_waits(struct worker *w)
 
 	if (pthread_cond_timedwait(&p->work, &p->mutex, &until) == ETIMEDOUT &&
 	    !p->stopping)
-		look(w);
+		look_at_database(w);
 }
 
-static void *work(void *arg)
+static void *serve_pool_jobs(void *arg)
 {
 	struct worker *w = arg;
 	struct pg_pool *p = w->pool;
 
 	pthread_mutex_lock(&p->mutex);
 	if (w->first)
-		look(w);
+		look_at_database(w);
 	while (!p->stopping) {
 		struct pg_job *job = NULL;
 		if (w->first && p->suspect)
-			look(w);
-		else if (p->state.up && (job = pop(p)))
-			run_job(w, job);
+			look_at_database(w);
+		else if (p->state.up && (job = pop_pool_job(p)))
+			run_pool_job(w, job);
 		else if (!w->first)
 			pthread_cond_wait(&p->work, &p->mutex);
 		else
@@ -218,7 +218,7 @@ static int start_worker(struct pg_pool *p, struct worker *w, struct err *err)
 		return rc;
 	w->pool = p;
 	w->first = w == p->workers;
-	rc = -pthread_create(&w->thread, NULL, work, w);
+	rc = -pthread_create(&w->thread, NULL, serve_pool_jobs, w);
 	if (rc < 0)
 		return err_set(err, rc, "thread: %s", strerror(-rc));
 	w->started = true;

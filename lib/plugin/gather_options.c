@@ -23,36 +23,36 @@ struct word {
 	size_t len;
 };
 
-static bool blank(char c)
+static bool is_gather_blank(char c)
 {
 	return c == ' ' || c == '\t' || c == '\r';
 }
 
-static struct word trimmed(const char *from, const char *end)
+static struct word trim_word(const char *from, const char *end)
 {
-	while (from < end && blank(*from))
+	while (from < end && is_gather_blank(*from))
 		from++;
-	while (end > from && blank(end[-1]))
+	while (end > from && is_gather_blank(end[-1]))
 		end--;
 	return (struct word){from, (size_t)(end - from)};
 }
 
-static bool word_is(struct word w, const char *s)
+static bool gather_word_is(struct word w, const char *s)
 {
 	return strlen(s) == w.len && memcmp(w.text, s, w.len) == 0;
 }
 
-static int set(struct gather_options *o, struct word name, const char *value, int line,
-	       struct err *err)
+static int set_gather_option(struct gather_options *o, struct word name,
+			     const char *value, int line, struct err *err)
 {
-	if (word_is(name, "page")) {
+	if (gather_word_is(name, "page")) {
 		if (value[0] != '/')
 			return err_set(err, -EINVAL,
 				       "line %d: page is not an absolute path", line);
 		memcpy(o->page, value, strlen(value) + 1);
 		return 0;
 	}
-	if (word_is(name, "final")) {
+	if (gather_word_is(name, "final")) {
 		if (parse_bool(value, &o->final) < 0)
 			return err_set(err, -EINVAL, "line %d: final is not yes or no",
 				       line);
@@ -74,19 +74,20 @@ int gather_options_parse(struct gather_options *o, const char *text, size_t len,
 	while (scan_line(&p, end, &line, &line_len)) {
 		if (++n > LINES_MAX)
 			return err_set(err, -EINVAL, "more than %d lines", LINES_MAX);
-		struct word all = trimmed(line, line + line_len);
+		struct word all = trim_word(line, line + line_len);
 		if (all.len == 0 || all.text[0] == '#')
 			continue;
 		const char *equals = memchr(all.text, '=', all.len);
 		if (!equals)
 			return err_set(err, -EINVAL, "line %d: not \"name = value\"",
 				       n);
-		struct word v = trimmed(equals + 1, all.text + all.len);
+		struct word v = trim_word(equals + 1, all.text + all.len);
 		if (v.len >= sizeof(value) || memchr(v.text, '\0', v.len))
 			return err_set(err, -EINVAL, "line %d: value too long", n);
 		memcpy(value, v.text, v.len);
 		value[v.len] = '\0';
-		int rc = set(&now, trimmed(all.text, equals), value, n, err);
+		int rc = set_gather_option(&now, trim_word(all.text, equals), value, n,
+					   err);
 		if (rc < 0)
 			return rc;
 	}

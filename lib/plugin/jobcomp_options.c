@@ -28,7 +28,7 @@ struct word {
 	size_t len;
 };
 
-static struct word trimmed(const char *from, const char *end)
+static struct word trim_option(const char *from, const char *end)
 {
 	while (from < end && (*from == ' ' || *from == '\t' || *from == '\r'))
 		from++;
@@ -113,7 +113,7 @@ static const char *get_value(struct word w, char ret[JOBCOMP_VALUE_MAX])
 		const char *end = memchr(w.text + 1, quote, w.len - 1);
 		if (!end)
 			return "no closing quote";
-		struct word rest = trimmed(end + 1, w.text + w.len);
+		struct word rest = trim_option(end + 1, w.text + w.len);
 		if (rest.len && rest.text[0] != '#')
 			return "text after the closing quote";
 		w = (struct word){w.text + 1, (size_t)(end - w.text) - 1};
@@ -121,7 +121,7 @@ static const char *get_value(struct word w, char ret[JOBCOMP_VALUE_MAX])
 		for (size_t i = 0; i < w.len; i++)
 			if (w.text[i] == '#' &&
 			    (i == 0 || w.text[i - 1] == ' ' || w.text[i - 1] == '\t'))
-				w = trimmed(w.text, w.text + i);
+				w = trim_option(w.text, w.text + i);
 	}
 	if (w.len >= JOBCOMP_VALUE_MAX)
 		return "value too long";
@@ -132,7 +132,7 @@ static const char *get_value(struct word w, char ret[JOBCOMP_VALUE_MAX])
 	return NULL;
 }
 
-static const char *read_line(struct reading *r, struct word line)
+static const char *read_option_line(struct reading *r, struct word line)
 {
 	const char *colon = memchr(line.text, ':', line.len);
 	char value[JOBCOMP_VALUE_MAX];
@@ -140,7 +140,7 @@ static const char *read_line(struct reading *r, struct word line)
 	if (!colon ||
 	    (colon + 1 < line.text + line.len && colon[1] != ' ' && colon[1] != '\t'))
 		return "not \"key: value\"";
-	struct word name = trimmed(line.text, colon);
+	struct word name = trim_option(line.text, colon);
 	for (size_t i = 0; i < KEYS; i++) {
 		if (strlen(keys[i].name) != name.len ||
 		    memcmp(keys[i].name, name.text, name.len) != 0)
@@ -149,7 +149,7 @@ static const char *read_line(struct reading *r, struct word line)
 			return "the key appears twice";
 		r->seen |= 1u << i;
 		const char *bad =
-			get_value(trimmed(colon + 1, line.text + line.len), value);
+			get_value(trim_option(colon + 1, line.text + line.len), value);
 		return bad ? bad : keys[i].set(r->o, value);
 	}
 	return "unknown key: spool, max_bytes, chain, cluster and submit_line are "
@@ -165,13 +165,13 @@ void jobcomp_options_parse(struct jobcomp_options *o, const char *text, size_t l
 	size_t line_len;
 
 	for (int n = 1; n <= LINES_MAX && scan_line(&p, end, &line, &line_len); n++) {
-		struct word w = trimmed(line, line + line_len);
+		struct word w = trim_option(line, line + line_len);
 		if (!w.len || w.text[0] == '#' ||
 		    (w.len == 3 && !memcmp(w.text, "---", 3)))
 			continue;
 		const char *bad = w.text != line
 					  ? "indented: there is nothing nested here"
-					  : read_line(&r, w);
+					  : read_option_line(&r, w);
 		if (!bad)
 			continue;
 		snprintf(what, sizeof(what), "line %d: %s", n, bad);

@@ -15,7 +15,7 @@ struct word {
 	size_t len;
 };
 
-static bool word_is(struct word w, const char *s)
+static bool spank_word_is(struct word w, const char *s)
 {
 	return strlen(s) == w.len && memcmp(w.text, s, w.len) == 0;
 }
@@ -32,7 +32,7 @@ struct quoted {
 	char text[40];
 };
 
-static struct quoted quote(const char *s, size_t len)
+static struct quoted quote_value(const char *s, size_t len)
 {
 	struct quoted q;
 	size_t room = sizeof(q.text) - 1;
@@ -77,7 +77,8 @@ static int apply_env(struct policy *p, const char *names, struct err *err)
 			return err_set(
 				err, -EINVAL,
 				"env: \"%s\" is not a name of at most %d characters",
-				quote(w.text, w.len).text, RECORD_ENV_NAME_MAX - 1);
+				quote_value(w.text, w.len).text,
+				RECORD_ENV_NAME_MAX - 1);
 		if (p->env_count == RECORD_ENV_MAX)
 			return err_set(err, -EINVAL, "env: more than %d names",
 				       RECORD_ENV_MAX);
@@ -95,7 +96,7 @@ static int apply_path(const char *name, char to[RING_PATH_MAX], const char *path
 	if (path[0] != '/' || len >= RING_PATH_MAX)
 		return err_set(err, -EINVAL,
 			       "%s: \"%s\" is not an absolute path of at most %d bytes",
-			       name, quote(path, len).text, RING_PATH_MAX - 1);
+			       name, quote_value(path, len).text, RING_PATH_MAX - 1);
 	memcpy(to, path, len + 1);
 	return 0;
 }
@@ -126,7 +127,7 @@ static int apply_perf(struct policy *p, const char *value, struct err *err)
 	if (!always && allow_or_deny(value, &p->perf) < 0)
 		return err_set(err, -EINVAL,
 			       "perf: \"%s\" is not allow, deny or always",
-			       quote(value, strlen(value)).text);
+			       quote_value(value, strlen(value)).text);
 	if (always)
 		p->perf = true;
 	p->perf_always = always;
@@ -145,7 +146,7 @@ static int apply_profile(struct policy *p, const char *value, struct err *err)
 	if (allow_or_deny(value, &p->profile) < 0)
 		return err_set(err, -EINVAL,
 			       "profile: \"%s\" is not allow, deny or max:HZ (1-%d)",
-			       quote(value, strlen(value)).text, PROFILE_HZ_MAX);
+			       quote_value(value, strlen(value)).text, PROFILE_HZ_MAX);
 	return 0;
 }
 
@@ -153,7 +154,7 @@ static int apply_report(struct policy *p, const char *value, struct err *err)
 {
 	if (allow_or_deny(value, &p->report) < 0)
 		return err_set(err, -EINVAL, "report: \"%s\" is not allow or deny",
-			       quote(value, strlen(value)).text);
+			       quote_value(value, strlen(value)).text);
 	return 0;
 }
 
@@ -173,7 +174,7 @@ int policy_apply(struct policy *p, const char *arg, struct err *err)
 			return args[i].apply(p, arg + n, err);
 	}
 	return err_set(err, -EINVAL, "unknown argument \"%s\"",
-		       quote(arg, strlen(arg)).text);
+		       quote_value(arg, strlen(arg)).text);
 }
 
 static int parse_perf(const char *value, uint32_t *ret, struct err *err)
@@ -192,14 +193,14 @@ static int parse_perf(const char *value, uint32_t *ret, struct err *err)
 		struct word w = word_next(&at);
 		uint32_t flag = 0;
 		for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
-			if (word_is(w, groups[i].name))
+			if (spank_word_is(w, groups[i].name))
 				flag = groups[i].flag;
 		if (!flag)
 			return err_set(
 				err, -EINVAL,
 				"--ceems-perf: \"%s\" is not hardware, software or "
 				"cache",
-				quote(w.text, w.len).text);
+				quote_value(w.text, w.len).text);
 		flags |= flag;
 		if (*at++ != ',')
 			break;
@@ -214,7 +215,7 @@ static int parse_profile(const char *value, uint32_t *ret, struct err *err)
 	if (parse_u32(value, &hz) < 0 || hz < 1 || hz > PROFILE_HZ_MAX)
 		return err_set(err, -EINVAL,
 			       "--ceems-profile: \"%s\" is not a rate in Hz (1-%d)",
-			       quote(value, strlen(value)).text, PROFILE_HZ_MAX);
+			       quote_value(value, strlen(value)).text, PROFILE_HZ_MAX);
 	*ret = hz;
 	return 0;
 }
@@ -228,7 +229,7 @@ static int parse_report(const char *value, uint32_t *ret, struct err *err)
 	else
 		return err_set(err, -EINVAL,
 			       "--ceems-report: \"%s\" is not text or json",
-			       quote(value, strlen(value)).text);
+			       quote_value(value, strlen(value)).text);
 	return 0;
 }
 
@@ -243,7 +244,7 @@ int request_parse(struct request *r, enum option option, const char *value,
 	bool none = no_value(value);
 	if (!none && strnlen(value, OPTION_TEXT_MAX) == OPTION_TEXT_MAX)
 		return err_set(err, -EINVAL, "--ceems option: \"%s\" is too long",
-			       quote(value, OPTION_TEXT_MAX).text);
+			       quote_value(value, OPTION_TEXT_MAX).text);
 	switch (option) {
 	case OPTION_PERF:
 		if (!none)

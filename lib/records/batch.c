@@ -62,7 +62,7 @@ int batch_pack(const void *plain, size_t len, struct buf *ret)
 }
 
 /* Until the stream ends. Memory grows with the output, not with what is claimed. */
-static int inflate_all(z_stream *z, struct buf *ret, struct err *err)
+static int inflate_batch(z_stream *z, struct buf *ret, struct err *err)
 {
 	for (;;) { /* each turn fills its room, or is the last */
 		size_t room = ret->len < STEP_BYTES ? STEP_BYTES : ret->len;
@@ -100,7 +100,7 @@ int batch_unpack(const void *body, size_t len, struct buf *ret, struct err *err)
 			       BATCH_PACKED_MAX);
 	if (inflateInit(&z) != Z_OK)
 		return err_set(err, -ENOMEM, "out of memory");
-	int rc = inflate_all(&z, ret, err);
+	int rc = inflate_batch(&z, ret, err);
 	inflateEnd(&z);
 	if (rc < 0)
 		buf_reset(ret);

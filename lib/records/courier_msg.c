@@ -14,7 +14,7 @@ struct layout {
 };
 
 /* Text that ends within its field and is valid in logs and labels */
-static bool is_text(const char *s, size_t size)
+static bool is_field_text(const char *s, size_t size)
 {
 	size_t n = strnlen(s, size);
 
@@ -28,13 +28,13 @@ static bool is_text(const char *s, size_t size)
 static bool hello_ok(const void *data)
 {
 	const struct courier_hello *m = data;
-	return is_text(m->program, sizeof(m->program));
+	return is_field_text(m->program, sizeof(m->program));
 }
 
 static bool health_ok(const void *data)
 {
 	const struct courier_health *m = data;
-	return m->rc <= 0 && is_text(m->text, sizeof(m->text));
+	return m->rc <= 0 && is_field_text(m->text, sizeof(m->text));
 }
 
 static bool snapshot_ok(const void *data)
@@ -44,8 +44,8 @@ static bool snapshot_ok(const void *data)
 	for (uint32_t i = 0; i < m->head.count; i++) {
 		const struct courier_channel *c = &m->channels[i];
 		if (c->kind >= COURIER_CHANNEL_KINDS || c->domain >= COURIER_DOMAINS ||
-		    !is_text(c->name, sizeof(c->name)) ||
-		    !is_text(c->chip, sizeof(c->chip)))
+		    !is_field_text(c->name, sizeof(c->name)) ||
+		    !is_field_text(c->chip, sizeof(c->chip)))
 			return false;
 	}
 	return true;
@@ -57,9 +57,9 @@ static bool factors_ok(const void *data)
 
 	for (uint32_t i = 0; i < m->head.count; i++) {
 		const struct courier_factor *f = &m->factors[i];
-		if (!is_text(f->zone, sizeof(f->zone)) ||
+		if (!is_field_text(f->zone, sizeof(f->zone)) ||
 		    !emission_zone_valid(f->zone) ||
-		    !is_text(f->country, sizeof(f->country)) ||
+		    !is_field_text(f->country, sizeof(f->country)) ||
 		    f->mg_per_kwh > EMISSION_MG_MAX)
 			return false;
 	}
@@ -98,7 +98,7 @@ int courier_msg_check(const void *data, size_t len, struct err *err)
 	if (h->count > l->count_max || h->bytes != len ||
 	    len != l->fixed + h->count * l->item)
 		return err_set(err, -EBADMSG, "message of wrong length");
-	if (!is_text(h->name, sizeof(h->name)) || !l->ok(data))
+	if (!is_field_text(h->name, sizeof(h->name)) || !l->ok(data))
 		return err_set(err, -EBADMSG, "message with a field out of range");
 	return h->kind;
 }

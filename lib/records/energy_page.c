@@ -22,8 +22,8 @@
 
 /* ---- opening --------------------------------------------------------------------- */
 
-static int check_format(const struct energy_page_header *h, const char *path,
-			struct err *err)
+static int check_page_format(const struct energy_page_header *h, const char *path,
+			     struct err *err)
 {
 	if (memcmp(h->magic, ENERGY_PAGE_MAGIC, sizeof(h->magic)) != 0)
 		return err_set(err, -EBADF, "%s: not an energy page (magic)", path);
@@ -55,7 +55,7 @@ int energy_page_check(int fd, const char *path, struct energy_page_header *ret,
 	if (pread(fd, ret, sizeof(*ret), 0) != (ssize_t)sizeof(*ret))
 		return err_set(err, -EBADF, "%s: shorter than an energy page's header",
 			       path);
-	rc = check_format(ret, path, err);
+	rc = check_page_format(ret, path, err);
 	if (rc < 0)
 		return rc;
 	return boot_check_file(fd, &st, path,
@@ -160,8 +160,9 @@ int energy_page_compare(const struct energy_page_row *a,
 
 /* Binary search by pread, reading the last rows at once. While rows are being
  * overwritten their order is undefined, but the number of rounds is bounded. */
-static int search(int fd, off_t rows_at, uint32_t n, const struct energy_page_row *key,
-		  struct energy_page_row *ret)
+static int search_page_row(int fd, off_t rows_at, uint32_t n,
+			   const struct energy_page_row *key,
+			   struct energy_page_row *ret)
 {
 	struct energy_page_row run[RUN];
 	uint32_t first = 0, end = n;
@@ -207,8 +208,8 @@ static int read_half(const struct energy_page *p, uint64_t generation,
 		return -EAGAIN;
 	int found = -ENOENT;
 	if (ret_row && ret->rows <= p->capacity)
-		found = search(p->fd, at + (off_t)sizeof(*ret), ret->rows, key,
-			       ret_row);
+		found = search_page_row(p->fd, at + (off_t)sizeof(*ret), ret->rows, key,
+					ret_row);
 	rc = read_generation(p->fd, at, &again);
 	if (rc < 0)
 		return rc;
@@ -255,17 +256,17 @@ int energy_page_find(const struct energy_page *p, uint32_t job, uint32_t step,
 
 /* ---- from the tick to now -------------------------------------------------------- */
 
-static uint64_t saturated(unsigned __int128 v)
+static uint64_t saturate_u64(unsigned __int128 v)
 {
 	return v > UINT64_MAX ? UINT64_MAX : (uint64_t)v;
 }
 
-static uint64_t plus(uint64_t a, uint64_t b)
+static uint64_t add_saturated(uint64_t a, uint64_t b)
 {
-	return saturated((unsigned __int128)a + b);
+	return saturate_u64((unsigned __int128)a + b);
 }
 
-static uint64_t minus(uint64_t a, uint64_t b)
+static uint64_t subtract_page_u64(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;
 }
@@ -273,7 +274,7 @@ static uint64_t minus(uint64_t a, uint64_t b)
 /* microwatts (or microjoules per CPU-second) x ns */
 static uint64_t energy_uj(uint64_t uw, uint64_t ns)
 {
-	return saturated((unsigned __int128)uw * ns / NSEC_PER_SEC);
+	return saturate_u64((unsigned __int128)uw * ns / NSEC_PER_SEC);
 }
 
 uint64_t energy_page_total(const struct energy_page_node *node,
@@ -283,13 +284,13 @@ uint64_t energy_page_total(const struct energy_page_node *node,
 
 	for (int d = 0; d < ENERGY_PAGE_DOMAINS; d++)
 		if (node->total_mask >> d & 1)
-			sum = plus(sum, values[d]);
+			sum = add_saturated(sum, values[d]);
 	return sum;
 }
 
-static bool dead(const struct energy_page_node *node, uint64_t now_ns)
+static bool is_node_dead(const struct energy_page_node *node, uint64_t now_ns)
 {
-	uint64_t age = minus(now_ns, node->tick_ns);
+	uint64_t age = subtract_page_u64(now_ns, node->tick_ns);
 
 	return age > ENERGY_PAGE_DEAD_NS &&
 	       age / ENERGY_PAGE_DEAD_INTERVALS > node->interval_ns;
@@ -301,22 +302,22 @@ int energy_page_estimate(const struct energy_page_node *node,
 {
 	uint64_t uj = row ? row->total_uj : 0;
 	uint64_t since_ns = row ? node->tick_ns : now->started_ns;
-	uint64_t cpu_ns = minus(now->cpu_ns, row ? row->cpu_ns : 0);
+	uint64_t cpu_ns = subtract_page_u64(now->cpu_ns, row ? row->cpu_ns : 0);
 	uint64_t alloc = row && row->alloc_mcpu ? row->alloc_mcpu : now->alloc_mcpu;
-	uint64_t time_ns = minus(now->boottime_ns, since_ns);
+	uint64_t time_ns = subtract_page_u64(now->boottime_ns, since_ns);
 
 	*ret_uj = uj;
 	if (row && (row->flags & ENERGY_PAGE_ENDED))
 		return 0;
-	if (dead(node, now->boottime_ns))
+	if (is_node_dead(node, now->boottime_ns))
 		return -ESTALE;
 	if (now->has_cpu)
-		uj = plus(uj, energy_uj(node->dynamic_uj_per_cpu_s, cpu_ns));
+		uj = add_saturated(uj, energy_uj(node->dynamic_uj_per_cpu_s, cpu_ns));
 	uint64_t idle_uw =
-		saturated((unsigned __int128)node->idle_uw_per_cpu * alloc / 1000);
-	uj = plus(uj, energy_uj(idle_uw, time_ns));
+		saturate_u64((unsigned __int128)node->idle_uw_per_cpu * alloc / 1000);
+	uj = add_saturated(uj, energy_uj(idle_uw, time_ns));
 	if (row)
-		uj = plus(uj, energy_uj(row->extra_uw, time_ns));
+		uj = add_saturated(uj, energy_uj(row->extra_uw, time_ns));
 	*ret_uj = uj;
 	return 0;
 }

@@ -43,7 +43,7 @@ static int write_at(int fd, const void *data, size_t len, off_t at)
 	return 0;
 }
 
-static int fill_new(int fd, const char *path, uint32_t capacity, struct err *err)
+static int fill_new_page(int fd, const char *path, uint32_t capacity, struct err *err)
 {
 	struct energy_page_header h = {
 		.magic = ENERGY_PAGE_MAGIC,
@@ -71,14 +71,14 @@ static int fill_new(int fd, const char *path, uint32_t capacity, struct err *err
 	return 0;
 }
 
-static int make_new(const char *path, uint32_t capacity, struct err *err)
+static int make_new_page(const char *path, uint32_t capacity, struct err *err)
 {
 	char tmp[FS_NEW_BYTES];
 
 	auto_close int fd = fs_create_new_at(AT_FDCWD, path, 0600, tmp, err);
 	if (fd < 0)
 		return fd;
-	int rc = fill_new(fd, tmp, capacity, err);
+	int rc = fill_new_page(fd, tmp, capacity, err);
 	if (rc == 0 && rename(tmp, path) < 0)
 		rc = err_set(err, -errno, "rename %s to %s: %s", tmp, path,
 			     strerror(errno));
@@ -90,7 +90,7 @@ static int make_new(const char *path, uint32_t capacity, struct err *err)
 }
 
 /* Takes over an existing page that is ours, of this size and of this boot. */
-static int take_over(const char *path, uint32_t capacity, uint64_t *ret_generation)
+static int take_over_page(const char *path, uint32_t capacity, uint64_t *ret_generation)
 {
 	struct energy_page_header h;
 
@@ -120,9 +120,9 @@ int energy_page_writer_open(const char *path, uint32_t capacity,
 		err_set(err, rc, "%s: out of memory", path);
 		goto fail;
 	}
-	w->fd = take_over(path, capacity, &w->generation);
+	w->fd = take_over_page(path, capacity, &w->generation);
 	if (w->fd < 0)
-		w->fd = rc = make_new(path, capacity, err);
+		w->fd = rc = make_new_page(path, capacity, err);
 	if (w->fd < 0)
 		goto fail;
 	*ret = w;
@@ -176,7 +176,7 @@ int energy_page_add(struct energy_page_writer *w, const struct energy_page_row *
 	return 0;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_page_rows(const void *a, const void *b)
 {
 	return energy_page_compare(a, b);
 }
@@ -187,7 +187,7 @@ int energy_page_commit(struct energy_page_writer *w, struct err *err)
 	off_t at = energy_page_half_at(w->capacity, next);
 
 	if (!w->sorted)
-		qsort(w->rows, w->half.rows, sizeof(*w->rows), compare);
+		qsort(w->rows, w->half.rows, sizeof(*w->rows), compare_page_rows);
 	w->sorted = true;
 	/* The half is invalid from before its first byte changes until it is
 	 * complete. */

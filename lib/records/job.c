@@ -94,7 +94,7 @@ struct field {
 		id, kind, ZERO, max, offsetof(struct job, member), #member             \
 	}
 
-static const struct field fields[] = {
+static const struct field job_fields[] = {
 	NUMBER(F_EVENT, U8, event, NEVER),
 	NUMBER(F_FLAGS, U32, flags, NEVER), /* second: gets JOB_CUT and its like last */
 	STRING(F_CLUSTER, TEXT, cluster, JOB_NAME_MAX),
@@ -155,7 +155,7 @@ static const struct field fields[] = {
 	STRING(F_GRES, PER_NODE, gres, JOB_GRES_MAX),
 };
 
-#define FIELDS (sizeof(fields) / sizeof(fields[0]))
+#define FIELDS (sizeof(job_fields) / sizeof(job_fields[0]))
 #define REQUIRED 9u
 #define HEAD_BYTES 2u
 #define FIELD_HEAD_BYTES 4u
@@ -183,12 +183,12 @@ static uint64_t get_le(const unsigned char *p, size_t bytes)
 	return v;
 }
 
-static size_t number_bytes(uint8_t kind)
+static size_t job_number_bytes(uint8_t kind)
 {
 	return kind == U8 ? 1 : kind == U32 ? 4 : 8;
 }
 
-static bool is_text(const struct field *f)
+static bool is_text_field(const struct field *f)
 {
 	return f->kind >= TEXT;
 }
@@ -209,7 +209,7 @@ static uint64_t get_number(const struct job *j, const struct field *f)
 	}
 }
 
-static void set_number(struct job *j, const struct field *f, uint64_t v)
+static void set_job_number(struct job *j, const struct field *f, uint64_t v)
 {
 	char *p = (char *)j + f->offset;
 
@@ -225,12 +225,12 @@ static void set_number(struct job *j, const struct field *f, uint64_t v)
 	}
 }
 
-static const char **text_of(struct job *j, const struct field *f)
+static const char **job_text_member(struct job *j, const struct field *f)
 {
 	return (const char **)(void *)((char *)j + f->offset);
 }
 
-static const char *get_text(const struct job *j, const struct field *f)
+static const char *get_job_text(const struct job *j, const struct field *f)
 {
 	const char *s =
 		*(const char *const *)(const void *)((const char *)j + f->offset);
@@ -242,10 +242,10 @@ void job_init(struct job *j)
 {
 	memset(j, 0, sizeof(*j));
 	for (size_t i = 0; i < FIELDS; i++) {
-		if (is_text(&fields[i]))
-			*text_of(j, &fields[i]) = "";
-		else if (fields[i].absent == NO_VAL)
-			set_number(j, &fields[i], JOB_NO_VAL);
+		if (is_text_field(&job_fields[i]))
+			*job_text_member(j, &job_fields[i]) = "";
+		else if (job_fields[i].absent == NO_VAL)
+			set_job_number(j, &job_fields[i], JOB_NO_VAL);
 	}
 }
 
@@ -314,7 +314,7 @@ static size_t cut_list(const char *s, size_t max, char separator, bool *ret_open
 	return at;
 }
 
-static void put_text(struct out *o, const struct field *f, const char *s)
+static void put_job_text(struct out *o, const struct field *f, const char *s)
 {
 	size_t len = strnlen(s, (size_t)f->max + 4), n = len;
 	bool open = false;
@@ -335,16 +335,16 @@ static void put_text(struct out *o, const struct field *f, const char *s)
 		p[n] = ']';
 }
 
-static void put_number(struct out *o, const struct field *f, uint64_t v)
+static void put_job_number(struct out *o, const struct field *f, uint64_t v)
 {
 	if (f->absent != NEVER && v == (f->absent == NO_VAL ? JOB_NO_VAL : 0))
 		return;
-	unsigned char *p = put_field(o, f->id, number_bytes(f->kind));
+	unsigned char *p = put_field(o, f->id, job_number_bytes(f->kind));
 	if (p)
-		put_le(p, v, number_bytes(f->kind));
+		put_le(p, v, job_number_bytes(f->kind));
 }
 
-static bool complete(const struct job *j)
+static bool is_complete_job(const struct job *j)
 {
 	return j->event >= JOB_EVENT_ENDED && j->event < JOB_EVENTS && j->job_id &&
 	       j->recorded_ns && j->submit_s && j->cluster && *j->cluster;
@@ -356,16 +356,18 @@ int job_encode(const struct job *j, void *buf, size_t size)
 	/* flags follow the type and the one byte of the event */
 	const size_t flags_at = HEAD_BYTES + FIELD_HEAD_BYTES + 1 + FIELD_HEAD_BYTES;
 
-	if (!complete(j))
+	if (!is_complete_job(j))
 		return -EINVAL;
 	if (size < HEAD_BYTES)
 		return -EMSGSIZE;
 	put_le(o.data, JOB_RECORD_TYPE, HEAD_BYTES);
 	for (size_t i = 0; i < FIELDS; i++) {
-		if (is_text(&fields[i]))
-			put_text(&o, &fields[i], get_text(j, &fields[i]));
+		if (is_text_field(&job_fields[i]))
+			put_job_text(&o, &job_fields[i],
+				     get_job_text(j, &job_fields[i]));
 		else
-			put_number(&o, &fields[i], get_number(j, &fields[i]));
+			put_job_number(&o, &job_fields[i],
+				       get_number(j, &job_fields[i]));
 	}
 	if (o.full)
 		return -EMSGSIZE;
@@ -383,8 +385,8 @@ int job_add_names(void *buf, size_t len, size_t size, const char *user,
 		STRING(F_GROUP, TEXT, group, JOB_NAME_MAX),
 	};
 
-	put_text(&o, &names[0], user ? user : "");
-	put_text(&o, &names[1], group ? group : "");
+	put_job_text(&o, &names[0], user ? user : "");
+	put_job_text(&o, &names[1], group ? group : "");
 	return o.full ? -EMSGSIZE : (int)o.len;
 }
 
@@ -396,8 +398,8 @@ struct found {
 	size_t len;
 };
 
-static int bad_field(struct err *err, const struct field *f, const char *what,
-		     size_t len)
+static int bad_job_field(struct err *err, const struct field *f, const char *what,
+			 size_t len)
 {
 	return err_set(err, -EPROTO, "job record: field %s: %s (%zu bytes)", f->name,
 		       what, len);
@@ -406,21 +408,22 @@ static int bad_field(struct err *err, const struct field *f, const char *what,
 static const struct field *find_field(uint64_t id, size_t *ret_index)
 {
 	for (size_t i = 0; i < FIELDS; i++)
-		if (fields[i].id == id) {
+		if (job_fields[i].id == id) {
 			*ret_index = i;
-			return &fields[i];
+			return &job_fields[i];
 		}
 	return NULL;
 }
 
 static int check_field(const struct field *f, const struct found *v, struct err *err)
 {
-	if (!is_text(f))
-		return v->len == number_bytes(f->kind)
+	if (!is_text_field(f))
+		return v->len == job_number_bytes(f->kind)
 			       ? 0
-			       : bad_field(err, f, "not a number of its size", v->len);
+			       : bad_job_field(err, f, "not a number of its size",
+					       v->len);
 	if (memchr(v->at, 0, v->len))
-		return bad_field(err, f, "zero byte in a text", v->len);
+		return bad_job_field(err, f, "zero byte in a text", v->len);
 	return 0; /* a later version may write longer ones */
 }
 
@@ -442,7 +445,7 @@ static int find_all(const unsigned char *p, const unsigned char *end,
 				       f ? f->name : "unknown", (unsigned)id);
 		if (f) {
 			if (found[index].at)
-				return bad_field(err, f, "there twice", v.len);
+				return bad_job_field(err, f, "there twice", v.len);
 			int rc = check_field(f, &v, err);
 			if (rc < 0)
 				return rc;
@@ -453,12 +456,12 @@ static int find_all(const unsigned char *p, const unsigned char *end,
 	for (size_t i = 0; i < REQUIRED; i++)
 		if (!found[i].at)
 			return err_set(err, -EPROTO, "job record: field %s: missing",
-				       fields[i].name);
+				       job_fields[i].name);
 	return 0;
 }
 
 /* Copies a text with '?' for invalid UTF-8 bytes. Returns past its NUL. */
-static char *copy_text(char *dst, const struct found *v)
+static char *copy_utf8_text(char *dst, const struct found *v)
 {
 	const char *s = (const char *)v->at;
 
@@ -494,22 +497,23 @@ int job_decode(const void *data, size_t len, struct job *ret, struct err *err)
 		return rc;
 	job_init(&j);
 	for (size_t i = 0; i < FIELDS; i++) {
-		if (found[i].at && is_text(&fields[i]))
+		if (found[i].at && is_text_field(&job_fields[i]))
 			room += found[i].len + 1;
 		else if (found[i].at)
-			set_number(&j, &fields[i], get_le(found[i].at, found[i].len));
+			set_job_number(&j, &job_fields[i],
+				       get_le(found[i].at, found[i].len));
 	}
 	char *memory = malloc(room), *next = memory;
 	if (!memory)
 		return err_set(err, -ENOMEM, "job record: no memory");
 	for (size_t i = 0; i < FIELDS; i++) {
-		if (!found[i].at || !is_text(&fields[i]))
+		if (!found[i].at || !is_text_field(&job_fields[i]))
 			continue;
-		*text_of(&j, &fields[i]) = next;
-		next = copy_text(next, &found[i]);
+		*job_text_member(&j, &job_fields[i]) = next;
+		next = copy_utf8_text(next, &found[i]);
 	}
 	j.memory = memory;
-	if (!complete(&j)) {
+	if (!is_complete_job(&j)) {
 		job_done(&j);
 		return err_set(err, -EPROTO,
 			       "job record: cluster, job, submit time, event or time "

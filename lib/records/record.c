@@ -51,7 +51,7 @@ enum own_kind { COUNTERS = TLV_OTHER, CGROUP, ENV };
 #define FIELD(id, kind, member, no_val)                                                \
 	TLV_MEMBER(struct record, id, kind, member, no_val)
 
-static const struct tlv_member fields[] = {
+static const struct tlv_member record_fields[] = {
 	/* required: together always less than a slot */
 	FIELD(F_MANAGER, U8, manager, false),
 	FIELD(F_FLAGS, U32, flags, false), /* always written: gets RECORD_CUT last */
@@ -88,7 +88,7 @@ static const struct tlv_member fields[] = {
 	FIELD(F_ENV, ENV, env, false),
 };
 
-#define FIELDS (sizeof(fields) / sizeof(fields[0]))
+#define FIELDS (sizeof(record_fields) / sizeof(record_fields[0]))
 #define REQUIRED 6u /* the first so many of the table */
 #define COUNTERS_BYTES (2u + 7u * 8u)
 
@@ -150,7 +150,7 @@ const char *record_cgroup(const struct record *r, uint32_t controller)
 
 /* ---- encoding -------------------------------------------------------------------- */
 
-static void put_counters(struct tlv_out *o, const struct record_counters *c)
+static void put_record_counters(struct tlv_out *o, const struct record_counters *c)
 {
 	const uint64_t values[] = {
 		c->cpu_user_ns,   c->cpu_system_ns,  c->memory_peak_bytes,
@@ -169,7 +169,7 @@ static void put_counters(struct tlv_out *o, const struct record_counters *c)
 		tlv_put_le(p + 2 + 8 * i, values[i], 8);
 }
 
-static void put_cgroups(struct tlv_out *o, const struct record *r)
+static void put_record_cgroups(struct tlv_out *o, const struct record *r)
 {
 	for (uint32_t i = 0; i < r->cgroup_count && i < RECORD_CGROUPS_MAX; i++) {
 		const struct record_cgroup *c = &r->cgroups[i];
@@ -202,15 +202,15 @@ static bool is_step(uint8_t type)
 	return type == RECORD_STEP_START || type == RECORD_STEP_STOP;
 }
 
-static void put_one(struct tlv_out *o, const struct record *r,
-		    const struct tlv_member *f)
+static void put_record_member(struct tlv_out *o, const struct record *r,
+			      const struct tlv_member *f)
 {
 	switch (f->kind) {
 	case COUNTERS:
-		put_counters(o, &r->counters);
+		put_record_counters(o, &r->counters);
 		return;
 	case CGROUP:
-		put_cgroups(o, r);
+		put_record_cgroups(o, r);
 		return;
 	case ENV:
 		put_env(o, r);
@@ -234,7 +234,7 @@ int record_encode(const struct record *r, void *buf, size_t size)
 	if (rc < 0)
 		return rc;
 	for (size_t i = 0; i < FIELDS; i++) {
-		put_one(&o, r, &fields[i]);
+		put_record_member(&o, r, &record_fields[i]);
 		if (o.full && i < REQUIRED)
 			return -EMSGSIZE;
 	}
@@ -245,8 +245,8 @@ int record_encode(const struct record *r, void *buf, size_t size)
 
 /* ---- decoding -------------------------------------------------------------------- */
 
-static int bad_field(struct err *err, const struct tlv_member *f, const char *what,
-		     size_t len)
+static int bad_record_field(struct err *err, const struct tlv_member *f,
+			    const char *what, size_t len)
 {
 	return tlv_bad(err, "record", f, what, len);
 }
@@ -262,9 +262,9 @@ static int get_counters(struct record *r, const struct tlv_member *f,
 	};
 
 	if (len < COUNTERS_BYTES) /* a later version may have more */
-		return bad_field(err, f, "cut short", len);
+		return bad_record_field(err, f, "cut short", len);
 	if (p[0] == COUNTERS_NONE || p[0] > COUNTERS_RUSAGE)
-		return bad_field(err, f, "unknown source", len);
+		return bad_record_field(err, f, "unknown source", len);
 	c->source = p[0];
 	c->has_memory = p[1] & 1;
 	c->has_io = p[1] >> 1 & 1;
@@ -277,7 +277,7 @@ static int get_cgroup(struct record *r, const struct tlv_member *f,
 		      const unsigned char *p, size_t len, struct err *err)
 {
 	if (len < 5 || p[4] != '/')
-		return bad_field(err, f, "not an absolute path", len);
+		return bad_record_field(err, f, "not an absolute path", len);
 	/* if there is no room it is left out and flagged */
 	add_cgroup(r, (uint32_t)tlv_get_le(p, 4), (const char *)p + 4, len - 4);
 	return 0;
@@ -287,7 +287,7 @@ static int get_env(struct record *r, const struct tlv_member *f, const unsigned 
 		   size_t len, struct err *err)
 {
 	if (!len || !p[0] || p[0] > len - 1)
-		return bad_field(err, f, "no name", len);
+		return bad_record_field(err, f, "no name", len);
 	if (r->env_count >= RECORD_ENV_MAX || p[0] >= RECORD_ENV_NAME_MAX) {
 		r->flags |= RECORD_CUT;
 		return 0;
@@ -302,8 +302,8 @@ static int get_env(struct record *r, const struct tlv_member *f, const unsigned 
 	return 0;
 }
 
-static int get_one(struct record *r, const struct tlv_member *f,
-		   const struct tlv_value *v, struct err *err)
+static int get_record_member(struct record *r, const struct tlv_member *f,
+			     const struct tlv_value *v, struct err *err)
 {
 	/* counters and the head of a cgroup hold zero bytes, text never does */
 	bool text = f->kind == ENV || f->kind == CGROUP;
@@ -313,7 +313,7 @@ static int get_one(struct record *r, const struct tlv_member *f,
 	bool cut = false;
 
 	if (text && v->len > skip && memchr(p + skip, 0, v->len - skip))
-		return bad_field(err, f, "zero byte in a text", v->len);
+		return bad_record_field(err, f, "zero byte in a text", v->len);
 	switch (f->kind) {
 	case COUNTERS:
 		return get_counters(r, f, p, v->len, err);
@@ -332,10 +332,10 @@ static int get_one(struct record *r, const struct tlv_member *f,
 	return rc;
 }
 
-static int check_required(const struct record *r, uint32_t seen, struct err *err)
+static int check_record_required(const struct record *r, uint32_t seen, struct err *err)
 {
 	for (size_t i = 0; i < REQUIRED; i++) {
-		const struct tlv_member *f = &fields[i];
+		const struct tlv_member *f = &record_fields[i];
 		bool needed = f->id == F_STEP   ? is_step(r->type)
 			      : f->id == F_UNIT ? r->type != RECORD_HELLO
 						: f->id != F_FLAGS;
@@ -370,7 +370,8 @@ int record_decode(const void *data, size_t len, struct record *ret, struct err *
 	record_init(&r, (enum record_type)type, MANAGER_SLURM);
 	while ((rc = tlv_next(&in, &v)) != 0) {
 		size_t index = 0;
-		const struct tlv_member *f = tlv_find(fields, FIELDS, v.id, &index);
+		const struct tlv_member *f =
+			tlv_find(record_fields, FIELDS, v.id, &index);
 		if (rc < 0 && !v.id)
 			return err_set(err, rc, "record: cut short in a field head");
 		if (rc < 0)
@@ -380,13 +381,13 @@ int record_decode(const void *data, size_t len, struct record *ret, struct err *
 			continue;
 		bool many = f->kind == CGROUP || f->kind == ENV;
 		if (!many && seen >> index & 1)
-			return bad_field(err, f, "there twice", v.len);
+			return bad_record_field(err, f, "there twice", v.len);
 		seen |= (uint32_t)1 << index;
-		rc = get_one(&r, f, &v, err);
+		rc = get_record_member(&r, f, &v, err);
 		if (rc < 0)
 			return rc;
 	}
-	rc = check_required(&r, seen, err);
+	rc = check_record_required(&r, seen, err);
 	if (rc < 0)
 		return rc;
 	*ret = r;

@@ -54,7 +54,7 @@ enum own_kind { USE = TLV_OTHER, BEFORE, ENERGY, STEP, STEP_NAME };
 #define FIELD(id, kind, member, no_val)                                                \
 	TLV_MEMBER(struct report, id, kind, member, no_val)
 
-static const struct tlv_member fields[] = {
+static const struct tlv_member report_fields[] = {
 	/* what every report has */
 	FIELD(F_MANAGER, TLV_U8, manager, false),
 	FIELD(F_FLAGS, TLV_U32, flags, false),
@@ -94,7 +94,7 @@ static const struct tlv_member fields[] = {
 	FIELD(F_STEP_NAME, STEP_NAME, steps, false),
 };
 
-#define FIELDS (sizeof(fields) / sizeof(fields[0]))
+#define FIELDS (sizeof(report_fields) / sizeof(report_fields[0]))
 #define REQUIRED 7u /* fields at the start of the table, without flags */
 #define USE_VALUES 12u
 #define BEFORE_VALUES 4u
@@ -192,8 +192,8 @@ bool report_add_energy(struct report *r, uint32_t domain, const char *source,
 /* ---- encoding -------------------------------------------------------------------- */
 
 /* Which values are known, then all of them. Nothing if none is known. */
-static void put_known(struct tlv_out *o, uint16_t id, uint32_t known,
-		      const uint64_t *values, size_t n)
+static void put_known_values(struct tlv_out *o, uint16_t id, uint32_t known,
+			     const uint64_t *values, size_t n)
 {
 	unsigned char *p = known ? tlv_put(o, id, 4 + 8 * n) : NULL;
 
@@ -204,7 +204,7 @@ static void put_known(struct tlv_out *o, uint16_t id, uint32_t known,
 		tlv_put_le(p + 4 + 8 * i, values[i], 8);
 }
 
-static void put_use(struct tlv_out *o, const struct report_use *u)
+static void put_report_use(struct tlv_out *o, const struct report_use *u)
 {
 	const uint64_t values[USE_VALUES] = {
 		u->cpu_user_ns,          u->cpu_system_ns,     u->cpu_throttled_ns,
@@ -213,15 +213,15 @@ static void put_use(struct tlv_out *o, const struct report_use *u)
 		u->network_tx_bytes,     u->gpu_busy_ns,       u->gpu_memory_bytes,
 	};
 
-	put_known(o, F_USE, u->known, values, USE_VALUES);
+	put_known_values(o, F_USE, u->known, values, USE_VALUES);
 }
 
-static void put_before(struct tlv_out *o, const struct report_before *b)
+static void put_report_before(struct tlv_out *o, const struct report_before *b)
 {
 	const uint64_t values[BEFORE_VALUES] = {b->cpu_user_ns, b->cpu_system_ns,
 						b->io_read_bytes, b->io_write_bytes};
 
-	put_known(o, F_BEFORE, b->known, values, BEFORE_VALUES);
+	put_known_values(o, F_BEFORE, b->known, values, BEFORE_VALUES);
 }
 
 static void put_energies(struct tlv_out *o, const struct report *r)
@@ -238,7 +238,7 @@ static void put_energies(struct tlv_out *o, const struct report *r)
 	}
 }
 
-static void put_step(struct tlv_out *o, const struct report_step *s)
+static void put_report_step(struct tlv_out *o, const struct report_step *s)
 {
 	const uint32_t numbers[STEP_NUMBERS] = {s->step, s->flags, s->exit_status,
 						s->tasks, s->cpus};
@@ -269,10 +269,10 @@ static void put_step(struct tlv_out *o, const struct report_step *s)
 	}
 }
 
-static void put_steps(struct tlv_out *o, const struct report *r)
+static void put_report_steps(struct tlv_out *o, const struct report *r)
 {
 	for (uint32_t i = 0; i < r->step_count && i < REPORT_STEPS_MAX; i++)
-		put_step(o, &r->steps[i]);
+		put_report_step(o, &r->steps[i]);
 }
 
 /* u32 step, u8 length of the command, the command, the label */
@@ -295,21 +295,21 @@ static void put_step_names(struct tlv_out *o, const struct report *r)
 	}
 }
 
-static void put_one(struct tlv_out *o, const struct report *r,
-		    const struct tlv_member *f)
+static void put_report_member(struct tlv_out *o, const struct report *r,
+			      const struct tlv_member *f)
 {
 	switch (f->kind) {
 	case USE:
-		put_use(o, &r->use);
+		put_report_use(o, &r->use);
 		return;
 	case BEFORE:
-		put_before(o, &r->before);
+		put_report_before(o, &r->before);
 		return;
 	case ENERGY:
 		put_energies(o, r);
 		return;
 	case STEP:
-		put_steps(o, r);
+		put_report_steps(o, r);
 		return;
 	case STEP_NAME:
 		put_step_names(o, r);
@@ -331,12 +331,12 @@ int report_encode(const struct report *r, void *buf, size_t size)
 		return rc;
 	uint32_t cut = r->step_count > REPORT_STEPS_MAX ? REPORT_STEPS_CUT : 0;
 	for (size_t i = 0; i < FIELDS; i++) {
-		put_one(&o, r, &fields[i]);
+		put_report_member(&o, r, &report_fields[i]);
 		if (!o.full)
 			continue;
-		if (fields[i].kind < STEP)
+		if (report_fields[i].kind < STEP)
 			return -EMSGSIZE;
-		cut |= fields[i].kind == STEP ? REPORT_STEPS_CUT : REPORT_CUT;
+		cut |= report_fields[i].kind == STEP ? REPORT_STEPS_CUT : REPORT_CUT;
 		break;
 	}
 	if (cut)
@@ -469,7 +469,7 @@ static int get_step(struct report *r, const struct tlv_member *f,
 	return 0;
 }
 
-static struct report_step *find_step(struct report *r, uint32_t step)
+static struct report_step *find_report_step(struct report *r, uint32_t step)
 {
 	for (uint32_t i = 0; i < r->step_count; i++) {
 		if (r->steps[i].step == step)
@@ -478,7 +478,8 @@ static struct report_step *find_step(struct report *r, uint32_t step)
 	return NULL;
 }
 
-static void get_text(struct report *r, char *dst, const unsigned char *p, size_t len)
+static void get_report_text(struct report *r, char *dst, const unsigned char *p,
+			    size_t len)
 {
 	if (!tlv_copy_text(dst, RECORD_NAME_MAX, (const char *)p, len))
 		r->flags |= REPORT_CUT;
@@ -496,17 +497,17 @@ static int get_step_name(struct report *r, const struct tlv_member *f,
 	if (memchr(p + STEP_NAME_HEAD_BYTES, 0, command + label))
 		return tlv_bad(err, WHAT, f, "zero byte in a text", v->len);
 	/* a step that was left out */
-	struct report_step *s = find_step(r, (uint32_t)tlv_get_le(p, 4));
+	struct report_step *s = find_report_step(r, (uint32_t)tlv_get_le(p, 4));
 	if (!s)
 		return 0;
 	p += STEP_NAME_HEAD_BYTES;
-	get_text(r, s->command, p, command);
-	get_text(r, s->label, p + command, label);
+	get_report_text(r, s->command, p, command);
+	get_report_text(r, s->label, p + command, label);
 	return 0;
 }
 
-static int get_one(struct report *r, const struct tlv_member *f,
-		   const struct tlv_value *v, struct err *err)
+static int get_report_member(struct report *r, const struct tlv_member *f,
+			     const struct tlv_value *v, struct err *err)
 {
 	uint32_t flags = r->flags;
 	bool cut = false;
@@ -539,7 +540,7 @@ static int get_one(struct report *r, const struct tlv_member *f,
 	return rc;
 }
 
-static int missing(struct err *err, const char *name)
+static int refuse_missing_field(struct err *err, const char *name)
 {
 	return err_set(err, -EPROTO, "report: field %s: missing", name);
 }
@@ -549,7 +550,7 @@ static int check_window(const struct report *r, struct err *err)
 	if (r->type == REPORT_START)
 		return 0;
 	if (!r->t0_ns || !r->t1_ns)
-		return missing(err, r->t0_ns ? "t1_ns" : "t0_ns");
+		return refuse_missing_field(err, r->t0_ns ? "t1_ns" : "t0_ns");
 	if (r->t0_ns >= r->t1_ns)
 		return err_set(err, -EPROTO, "report: field t1_ns: not after t0_ns");
 	if (r->observed_ns > r->t1_ns - r->t0_ns)
@@ -558,15 +559,16 @@ static int check_window(const struct report *r, struct err *err)
 	if (r->type != REPORT_FINAL)
 		return 0;
 	if (!r->ended_ns || !r->end)
-		return missing(err, r->end ? "ended_ns" : "end");
+		return refuse_missing_field(err, r->end ? "ended_ns" : "end");
 	return 0;
 }
 
-static int check_required(const struct report *r, struct err *err)
+static int check_report_required(const struct report *r, struct err *err)
 {
 	for (size_t i = 0; i < REQUIRED; i++) {
-		if (fields[i].id != F_FLAGS && tlv_is_absent(r, &fields[i]))
-			return missing(err, fields[i].name);
+		if (report_fields[i].id != F_FLAGS &&
+		    tlv_is_absent(r, &report_fields[i]))
+			return refuse_missing_field(err, report_fields[i].name);
 	}
 	if (r->manager > MANAGER_K8S)
 		return err_set(err, -EPROTO, "report: field manager: unknown (%u)",
@@ -590,7 +592,8 @@ int report_decode(const void *data, size_t len, struct report *ret, struct err *
 	ret->manager = 0;
 	while ((rc = tlv_next(&in, &v)) != 0) {
 		size_t index = 0;
-		const struct tlv_member *f = tlv_find(fields, FIELDS, v.id, &index);
+		const struct tlv_member *f =
+			tlv_find(report_fields, FIELDS, v.id, &index);
 		if (rc < 0 && !v.id)
 			return err_set(err, rc, "report: cut short in a field head");
 		if (rc < 0)
@@ -602,11 +605,11 @@ int report_decode(const void *data, size_t len, struct report *ret, struct err *
 		if (!many && seen >> index & 1)
 			return tlv_bad(err, WHAT, f, "there twice", v.len);
 		seen |= (uint64_t)1 << index;
-		rc = get_one(ret, f, &v, err);
+		rc = get_report_member(ret, f, &v, err);
 		if (rc < 0)
 			return rc;
 	}
-	return check_required(ret, err);
+	return check_report_required(ret, err);
 }
 
 bool report_equal(const struct report *a, const struct report *b)

@@ -12,13 +12,13 @@
 #define FIELD(id, kind, member) TLV_MEMBER(struct report_clock, id, kind, member, false)
 
 /* Numbers on the wire: never change or reuse one. */
-static const struct tlv_member fields[] = {
+static const struct tlv_member clock_fields[] = {
 	FIELD(1, TLV_TEXT, node),
 	FIELD(2, TLV_TEXT, boot_id),
 	FIELD(3, TLV_U64, boottime_ns),
 	FIELD(4, TLV_U64, realtime_ns),
 };
-#define FIELDS (sizeof(fields) / sizeof(fields[0]))
+#define FIELDS (sizeof(clock_fields) / sizeof(clock_fields[0]))
 #define WHAT "clock"
 
 void report_clock_read(struct report_clock *ret, const char *node)
@@ -38,7 +38,7 @@ int report_clock_encode(const struct report_clock *c, void *buf, size_t size)
 	int rc = tlv_begin(&o, buf, size, REPORT_CLOCK);
 
 	for (size_t i = 0; rc == 0 && i < FIELDS; i++)
-		tlv_put_member(&o, c, &fields[i], false);
+		tlv_put_member(&o, c, &clock_fields[i], false);
 	if (rc < 0 || o.full)
 		return -EMSGSIZE;
 	return (int)o.len;
@@ -56,7 +56,7 @@ int report_clock_decode(const void *data, size_t len, struct report_clock *ret,
 	if (tlv_open(&in, data, len, &type) < 0 || type != REPORT_CLOCK)
 		return err_set(err, -EPROTO, "clock: no record of that type");
 	while ((rc = tlv_next(&in, &v)) > 0) {
-		const struct tlv_member *f = tlv_find(fields, FIELDS, v.id, NULL);
+		const struct tlv_member *f = tlv_find(clock_fields, FIELDS, v.id, NULL);
 		if (f && tlv_get_member(ret, f, &v, WHAT, NULL, err) < 0)
 			return -EPROTO;
 	}

@@ -26,17 +26,17 @@
 #define PUBLISH_TRIES 256
 #define OPEN_TRIES 8
 
-static uint64_t load(const uint64_t *p)
+static uint64_t load_word(const uint64_t *p)
 {
 	return __atomic_load_n(p, __ATOMIC_ACQUIRE);
 }
 
-static void store(uint64_t *p, uint64_t v)
+static void store_word(uint64_t *p, uint64_t v)
 {
 	__atomic_store_n(p, v, __ATOMIC_RELEASE);
 }
 
-static bool swap(uint64_t *p, uint64_t from, uint64_t to)
+static bool swap_word(uint64_t *p, uint64_t from, uint64_t to)
 {
 	return __atomic_compare_exchange_n(p, &from, to, false, __ATOMIC_ACQ_REL,
 					   __ATOMIC_ACQUIRE);
@@ -80,12 +80,13 @@ static bool valid_slots(uint32_t slots)
 	       !(slots & (slots - 1));
 }
 
-static size_t file_bytes(uint32_t slots)
+static size_t ring_file_bytes(uint32_t slots)
 {
 	return RING_HEADER_BYTES + (size_t)slots * RING_SLOT_BYTES;
 }
 
-static int check_format(const struct ring_header *h, const char *path, struct err *err)
+static int check_ring_format(const struct ring_header *h, const char *path,
+			     struct err *err)
 {
 	if (memcmp(h->magic, RING_MAGIC, sizeof(h->magic)) != 0)
 		return err_set(err, -EBADF, "%s: not a ring (magic)", path);
@@ -100,8 +101,8 @@ static int check_format(const struct ring_header *h, const char *path, struct er
 
 /* Checks that an fd is a ring that may be mapped, except for the pid namespace. The
  * header is read, not mapped, because touching a short file is SIGBUS. */
-static int check_ring(int fd, const char *path, uid_t owner, struct ring_header *ret,
-		      struct err *err)
+static int check_ring_file(int fd, const char *path, uid_t owner,
+			   struct ring_header *ret, struct err *err)
 {
 	struct stat st;
 
@@ -118,17 +119,17 @@ static int check_ring(int fd, const char *path, uid_t owner, struct ring_header 
 	ssize_t n = pread(fd, ret, sizeof(*ret), 0);
 	if (n != (ssize_t)sizeof(*ret))
 		return err_set(err, -EBADF, "%s: shorter than a ring header", path);
-	rc = check_format(ret, path, err);
+	rc = check_ring_format(ret, path, err);
 	if (rc < 0)
 		return rc;
-	return boot_check_file(fd, &st, path, file_bytes(ret->slots), ret->inode,
+	return boot_check_file(fd, &st, path, ring_file_bytes(ret->slots), ret->inode,
 			       ret->boot_id, err);
 }
 
 static int map_ring(int fd, const char *path, uint32_t slots, int prot, int flags,
 		    pid_t self, struct ring *ret, struct err *err)
 {
-	size_t bytes = file_bytes(slots);
+	size_t bytes = ring_file_bytes(slots);
 	void *p = mmap(NULL, bytes, prot, MAP_SHARED | flags, fd, 0);
 
 	if (p == MAP_FAILED) {
@@ -192,7 +193,7 @@ static int open_and_check(const char *path, uid_t owner, int flags,
 		return err_set(err, attach_errno(rc), "open %s: %s", path,
 			       strerror(-rc));
 	}
-	int rc = check_ring(fd, path, owner, ret, err);
+	int rc = check_ring_file(fd, path, owner, ret, err);
 	return rc < 0 ? rc : steal_fd(&fd);
 }
 
@@ -237,7 +238,7 @@ void ring_detach(struct ring *r)
 }
 
 /* Takes the slot at head. Returns its new word, or 0 if the ring is full. */
-static uint64_t reserve(struct ring *r, uint64_t *ret_pos)
+static uint64_t reserve_slot(struct ring *r, uint64_t *ret_pos)
 {
 	struct timespec ts;
 
@@ -245,9 +246,9 @@ static uint64_t reserve(struct ring *r, uint64_t *ret_pos)
 	 * second is another one */
 	clock_gettime(CLOCK_BOOTTIME, &ts);
 	for (int i = 0; i < PUBLISH_TRIES; i++) {
-		uint64_t pos = load(&r->header->head);
+		uint64_t pos = load_word(&r->header->head);
 		uint64_t *slot = &slot_at(r, pos)->word;
-		uint64_t word = load(slot);
+		uint64_t word = load_word(slot);
 		uint32_t lap = ring_lap_of(pos, r->count);
 		int32_t ahead = ring_lap_diff(ring_word_lap(word), lap);
 
@@ -256,15 +257,15 @@ static uint64_t reserve(struct ring *r, uint64_t *ret_pos)
 		if (ahead == 0 && ring_word_state(word) == RING_FREE) {
 			uint64_t mine = ring_word(lap, RING_RESERVED, r->pid,
 						  (uint32_t)ts.tv_sec);
-			if (!swap(slot, word, mine))
+			if (!swap_word(slot, word, mine))
 				continue;
-			swap(&r->header->head, pos, pos + 1);
+			swap_word(&r->header->head, pos, pos + 1);
 			*ret_pos = pos;
 			return mine;
 		}
 		/* Taken in this lap, or consumed already: its producer has not moved
 		 * head yet and may never do so. */
-		swap(&r->header->head, pos, pos + 1);
+		swap_word(&r->header->head, pos, pos + 1);
 	}
 	return 0;
 }
@@ -275,7 +276,7 @@ int ring_publish(struct ring *r, const void *record, size_t len)
 
 	if (len > RING_RECORD_MAX)
 		return -EMSGSIZE;
-	uint64_t word = reserve(r, &pos);
+	uint64_t word = reserve_slot(r, &pos);
 	if (!word) {
 		count_one(&r->header->dropped);
 		return -ENOBUFS;
@@ -284,7 +285,7 @@ int ring_publish(struct ring *r, const void *record, size_t len)
 	slot->len = (uint32_t)len;
 	slot->crc = crc32c(0, record, len);
 	memcpy(slot->data, record, len);
-	if (!swap(&slot->word, word, ring_word_to(word, RING_PUBLISHED))) {
+	if (!swap_word(&slot->word, word, ring_word_to(word, RING_PUBLISHED))) {
 		count_one(&r->header->torn);
 		return -ESTALE;
 	}
@@ -294,9 +295,9 @@ int ring_publish(struct ring *r, const void *record, size_t len)
 /* The first read of a file's page maps its sixteen neighbours too, and unmapping them
  * costs more than half of what sending one record costs. A first write maps only that
  * page. The swap never changes the value. */
-static void touch(uint64_t *p)
+static void touch_ring_page(uint64_t *p)
 {
-	swap(p, 0, 0);
+	swap_word(p, 0, 0);
 }
 
 /* Errors are about path: the spare name is only used until ceemsd notices. */
@@ -320,8 +321,8 @@ int ring_send(const char *path, uid_t owner, const void *record, size_t len,
 
 	if (rc < 0)
 		return rc;
-	touch(&r.header->torn);
-	touch(&slot_at(&r, load(&r.header->head))->word);
+	touch_ring_page(&r.header->torn);
+	touch_ring_page(&slot_at(&r, load_word(&r.header->head))->word);
 	rc = ring_publish(&r, record, len);
 	munmap(r.header, r.bytes);
 	return rc < 0 ? err_set(err, rc, "%s: %s", path,
@@ -335,9 +336,9 @@ int ring_send(const char *path, uid_t owner, const void *record, size_t len,
 
 bool ring_is_sound(const struct ring *r)
 {
-	uint64_t head = load(&r->header->head); /* before the slot: see below */
-	uint64_t tail = load(&r->header->tail);
-	uint64_t word = load(&slot_at(r, tail)->word);
+	uint64_t head = load_word(&r->header->head); /* before the slot: see below */
+	uint64_t tail = load_word(&r->header->tail);
+	uint64_t word = load_word(&slot_at(r, tail)->word);
 
 	/* head may be one behind (a producer died before moving it), and the slot at
 	 * tail may be free already (a consumer died before moving tail) */
@@ -351,15 +352,15 @@ bool ring_is_sound(const struct ring *r)
 
 /* The same for all slots; a ring that is inconsistent would jam or lose records, so it
  * is not taken over. */
-static bool consistent(const struct ring *r)
+static bool is_consistent(const struct ring *r)
 {
-	uint64_t tail = load(&r->header->tail);
+	uint64_t tail = load_word(&r->header->tail);
 
 	if (!ring_is_sound(r))
 		return false;
 	for (uint32_t i = 0; i < r->count; i++) {
 		uint64_t pos = tail + i;
-		uint64_t word = load(&slot_at(r, pos)->word);
+		uint64_t word = load_word(&slot_at(r, pos)->word);
 		int32_t ahead =
 			ring_lap_diff(ring_word_lap(word), ring_lap_of(pos, r->count));
 		if (ring_word_state(word) > RING_PUBLISHED)
@@ -400,13 +401,13 @@ static int open_existing(const char *path, struct err *err)
 	return steal_fd(&fd);
 }
 
-static int take_over(int fd, const char *path, uint32_t slots, struct ring *ret,
-		     struct err *err)
+static int take_over_ring(int fd, const char *path, uint32_t slots, struct ring *ret,
+			  struct err *err)
 {
 	struct ring_header h;
 	struct ring r;
 
-	int rc = check_ring(fd, path, geteuid(), &h, err);
+	int rc = check_ring_file(fd, path, geteuid(), &h, err);
 	if (rc < 0)
 		return rc;
 	if (h.slots != slots)
@@ -416,7 +417,7 @@ static int take_over(int fd, const char *path, uint32_t slots, struct ring *ret,
 		      &r, err);
 	if (rc < 0)
 		return rc;
-	if (!consistent(&r)) {
+	if (!is_consistent(&r)) {
 		ring_detach(&r);
 		return err_set(err, -EBADF, "%s: inconsistent slots", path);
 	}
@@ -425,8 +426,8 @@ static int take_over(int fd, const char *path, uint32_t slots, struct ring *ret,
 	return 0;
 }
 
-static int fill_new(int fd, const char *path, uint32_t slots, struct ring *ret,
-		    struct err *err)
+static int fill_new_ring(int fd, const char *path, uint32_t slots, struct ring *ret,
+			 struct err *err)
 {
 	struct stat st;
 	struct ring r;
@@ -448,10 +449,10 @@ static int fill_new(int fd, const char *path, uint32_t slots, struct ring *ret,
 		return err_set(err, -errno, "create %s: %s", path, strerror(errno));
 	h.inode = (uint64_t)st.st_ino;
 	/* Not ftruncate: on a full tmpfs a sparse ring would be SIGBUS in slurmstepd */
-	rc = -posix_fallocate(fd, 0, (off_t)file_bytes(slots));
+	rc = -posix_fallocate(fd, 0, (off_t)ring_file_bytes(slots));
 	if (rc < 0)
 		return err_set(err, rc, "allocate %zu bytes for %s: %s",
-			       file_bytes(slots), path, strerror(-rc));
+			       ring_file_bytes(slots), path, strerror(-rc));
 	rc = map_ring(fd, path, slots, PROT_READ | PROT_WRITE, MAP_POPULATE, getpid(),
 		      &r, err);
 	if (rc < 0)
@@ -464,7 +465,8 @@ static int fill_new(int fd, const char *path, uint32_t slots, struct ring *ret,
 	return 0;
 }
 
-static int make_new(const char *path, uint32_t slots, struct ring *ret, struct err *err)
+static int make_new_ring(const char *path, uint32_t slots, struct ring *ret,
+			 struct err *err)
 {
 	char tmp[FS_NEW_BYTES];
 
@@ -475,7 +477,7 @@ static int make_new(const char *path, uint32_t slots, struct ring *ret, struct e
 	/* locked before it is visible under its name */
 	int rc = lock_file(fd, tmp, err);
 	if (rc == 0)
-		rc = fill_new(fd, tmp, slots, &r, err);
+		rc = fill_new_ring(fd, tmp, slots, &r, err);
 	if (rc == 0 && rename(tmp, path) < 0) {
 		rc = -errno;
 		err_set(err, rc, "rename %s to %s: %s", tmp, path, strerror(-rc));
@@ -530,7 +532,7 @@ static int take_spare(const char *path, const char *spare, uint32_t slots,
 	auto_close int fd = open_existing(spare, NULL);
 	if (fd < 0)
 		return fd;
-	int rc = take_over(fd, spare, slots, ret, NULL);
+	int rc = take_over_ring(fd, spare, slots, ret, NULL);
 	if (rc < 0)
 		return rc;
 	rc = name_also(spare, path, NULL);
@@ -580,7 +582,7 @@ static int take_or_make(const char *path, const char *spare, uint32_t slots,
 	if (old == -ENOENT && err)
 		err->text[0] = '\0';
 	*ret_made_new = false;
-	if (old >= 0 && take_over(old, path, slots, ret, err) == 0) {
+	if (old >= 0 && take_over_ring(old, path, slots, ret, err) == 0) {
 		ret->fd = steal_fd(&old);
 		return 0;
 	}
@@ -590,7 +592,7 @@ static int take_or_make(const char *path, const char *spare, uint32_t slots,
 	if (rc == 0)
 		return 0;
 	struct err failed;
-	rc = make_new(path, slots, ret, &failed);
+	rc = make_new_ring(path, slots, ret, &failed);
 	if (rc < 0)
 		return err_set(err, rc, "%s", failed.text);
 	*ret_made_new = true;
@@ -636,7 +638,7 @@ void ring_consumer_close(struct ring *r)
 	ring_detach(r);
 }
 
-static void heartbeat(struct ring *r)
+static void store_heartbeat(struct ring *r)
 {
 	__atomic_store_n(&r->header->heartbeat_ns, clock_boottime_ns(),
 			 __ATOMIC_RELAXED);
@@ -650,20 +652,22 @@ static bool free_slot(struct ring *r, uint64_t pos, uint64_t word, uint32_t mark
 {
 	uint32_t next = ring_lap_of(pos, r->count) + 1;
 
-	if (!swap(&slot_at(r, pos)->word, word, ring_word(next, RING_FREE, 0, mark)))
+	if (!swap_word(&slot_at(r, pos)->word, word,
+		       ring_word(next, RING_FREE, 0, mark)))
 		return false;
-	store(&r->header->tail, pos + 1);
+	store_word(&r->header->tail, pos + 1);
 	return true;
 }
 
-static int nothing(struct ring *r)
+static int take_nothing(struct ring *r)
 {
-	heartbeat(r);
+	store_heartbeat(r);
 	return 0;
 }
 
 /* 2, or 0 to look again */
-static int skip(struct ring *r, uint64_t pos, uint64_t word, uint64_t *ret_pos)
+static int skip_torn_slot(struct ring *r, uint64_t pos, uint64_t word,
+			  uint64_t *ret_pos)
 {
 	if (!free_slot(r, pos, word, RING_MARK_HOLE))
 		return 0;
@@ -673,7 +677,7 @@ static int skip(struct ring *r, uint64_t pos, uint64_t word, uint64_t *ret_pos)
 }
 
 /* Copies a published record: 1, or 0 when it is damaged. */
-static int take(const struct ring_slot *slot, void *buf, size_t *ret_len)
+static int copy_slot_record(const struct ring_slot *slot, void *buf, size_t *ret_len)
 {
 	uint32_t len = slot->len, crc = slot->crc;
 
@@ -689,48 +693,49 @@ static int take(const struct ring_slot *slot, void *buf, size_t *ret_len)
 
 int ring_peek(struct ring *r, void *buf, size_t *ret_len, uint64_t *ret_pos)
 {
-	uint64_t pos = load(&r->header->tail);
+	uint64_t pos = load_word(&r->header->tail);
 
 	/* a sound ring needs at most three rounds, one full of garbage this many */
 	for (uint32_t i = 0; i < r->count; i++) {
 		struct ring_slot *slot = slot_at(r, pos);
-		uint64_t word = load(&slot->word);
+		uint64_t word = load_word(&slot->word);
 		unsigned state = ring_word_state(word);
 		int32_t ahead =
 			ring_lap_diff(ring_word_lap(word), ring_lap_of(pos, r->count));
 
 		if (ahead > 0) { /* freed by a consumer that died before moving tail */
-			store(&r->header->tail, ++pos);
+			store_word(&r->header->tail, ++pos);
 			continue;
 		}
 		if (ahead == 0 && state == RING_FREE)
-			return nothing(r);
+			return take_nothing(r);
 		if (ahead == 0 && state == RING_RESERVED &&
 		    !ring_producer_gone(ring_word_pid(word), ring_word_second(word)))
-			return nothing(r);
-		if (ahead == 0 && state == RING_PUBLISHED && take(slot, buf, ret_len)) {
+			return take_nothing(r);
+		if (ahead == 0 && state == RING_PUBLISHED &&
+		    copy_slot_record(slot, buf, ret_len)) {
 			if (!(pos & 0xff))
-				heartbeat(r);
+				store_heartbeat(r);
 			*ret_pos = pos;
 			return 1;
 		}
 		/* its producer is gone, its bytes are damaged, or the word is
 		 * garbage */
-		if (skip(r, pos, word, ret_pos))
+		if (skip_torn_slot(r, pos, word, ret_pos))
 			return 2;
 	}
-	return nothing(r);
+	return take_nothing(r);
 }
 
 void ring_release(struct ring *r, uint64_t pos)
 {
-	if (pos != load(&r->header->tail))
+	if (pos != load_word(&r->header->tail))
 		return;
-	uint64_t word = load(&slot_at(r, pos)->word);
+	uint64_t word = load_word(&slot_at(r, pos)->word);
 	bool ours = ring_word_state(word) == RING_PUBLISHED &&
 		    ring_word_lap(word) == ring_lap_of(pos, r->count);
 	if (!ours || !free_slot(r, pos, word, RING_MARK_RELEASED))
-		store(&r->header->tail, pos + 1); /* overwritten: move on */
+		store_word(&r->header->tail, pos + 1); /* overwritten: move on */
 }
 
 bool ring_recall(const struct ring *r, uint64_t pos, void *buf, size_t *ret_len)
@@ -739,7 +744,7 @@ bool ring_recall(const struct ring *r, uint64_t pos, void *buf, size_t *ret_len)
 	uint64_t released = ring_word(ring_lap_of(pos, r->count) + 1, RING_FREE, 0,
 				      RING_MARK_RELEASED);
 
-	if (load(&slot->word) != released || !take(slot, buf, ret_len))
+	if (load_word(&slot->word) != released || !copy_slot_record(slot, buf, ret_len))
 		return false;
 	/* what was copied is this record, and not the next one's */
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);

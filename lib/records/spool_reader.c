@@ -100,7 +100,7 @@ static void count_damage(struct spool_reader *r, const struct stream *s)
 }
 
 /* Takes the stream to its next record: 1, 0 no more now, or negative errno. */
-static int peek(struct spool_reader *r, struct stream *s, struct err *err)
+static int peek_stream(struct spool_reader *r, struct stream *s, struct err *err)
 {
 	bool ended = false;
 
@@ -146,12 +146,12 @@ int spool_next(struct spool_reader *r, struct spool_record *ret, struct err *err
 	/* The writer appends in order of number. A stream checked after the other's
 	 * head was seen shows everything before that head; so one that was empty is
 	 * checked again before the other's head is returned. */
-	int have_a = peek(r, a, err);
+	int have_a = peek_stream(r, a, err);
 	if (have_a < 0)
 		return have_a;
-	int have_b = peek(r, b, err);
+	int have_b = peek_stream(r, b, err);
 	if (have_b > 0 && have_a == 0)
-		have_a = peek(r, a, err);
+		have_a = peek_stream(r, a, err);
 	if (have_a < 0 || have_b < 0)
 		return have_a < 0 ? have_a : have_b;
 	if (!have_a && !have_b)
@@ -187,7 +187,7 @@ int spool_ack(struct spool_reader *r, uint64_t seq, struct err *err)
 	return 0;
 }
 
-static int open_all(struct spool_reader *r, bool peek, struct err *err)
+static int open_spool_streams(struct spool_reader *r, bool peek, struct err *err)
 {
 	r->dirfd = folder_open(r->folder, false, err);
 	if (r->dirfd < 0)
@@ -207,8 +207,8 @@ static int open_all(struct spool_reader *r, bool peek, struct err *err)
 	return 0;
 }
 
-static int open_reader(const char *folder, bool peek, struct spool_reader **ret,
-		       struct err *err)
+static int open_spool_reader(const char *folder, bool peek, struct spool_reader **ret,
+			     struct err *err)
 {
 	struct spool_reader *r = calloc(1, sizeof(*r));
 
@@ -218,7 +218,7 @@ static int open_reader(const char *folder, bool peek, struct spool_reader **ret,
 	for (int kind = 0; kind < SEGMENT_KINDS; kind++)
 		r->streams[kind] = (struct stream){.kind = kind, .fd = -1};
 	r->folder = strdup(folder);
-	int rc = r->folder ? open_all(r, peek, err)
+	int rc = r->folder ? open_spool_streams(r, peek, err)
 			   : err_set(err, -ENOMEM, "%s: out of memory", folder);
 	if (rc < 0) {
 		spool_reader_close(r);
@@ -230,12 +230,12 @@ static int open_reader(const char *folder, bool peek, struct spool_reader **ret,
 
 int spool_reader_open(const char *folder, struct spool_reader **ret, struct err *err)
 {
-	return open_reader(folder, false, ret, err);
+	return open_spool_reader(folder, false, ret, err);
 }
 
 int spool_reader_peek(const char *folder, struct spool_reader **ret, struct err *err)
 {
-	return open_reader(folder, true, ret, err);
+	return open_spool_reader(folder, true, ret, err);
 }
 
 void spool_reader_close(struct spool_reader *r)

@@ -299,7 +299,7 @@ static bool header_good(const struct segment_walk *s, const struct record_header
 
 /* The next valid header after s->off: 1, 0 none, or negative errno. Linear in the
  * file. */
-static int resync(struct segment_walk *s, uint64_t size)
+static int resync_walk(struct segment_walk *s, uint64_t size)
 {
 	enum { CHUNK = 64 << 10 };
 	const size_t one = sizeof(struct record_header);
@@ -329,7 +329,7 @@ static int bad_header(struct segment_walk *s, uint64_t size)
 {
 	if (s->searched_off == s->off && s->searched_size == size)
 		return STEP_END;
-	int rc = resync(s, size);
+	int rc = resync_walk(s, size);
 	if (rc != 0)
 		return rc < 0 ? rc : STEP_DAMAGED;
 	s->searched_off = s->off;

@@ -38,7 +38,7 @@ struct spool_writer {
 
 /* ---- segments -------------------------------------------------------------------- */
 
-static uint64_t acked(const struct spool_writer *w)
+static uint64_t read_acked(const struct spool_writer *w)
 {
 	struct cursor c = {0};
 
@@ -93,8 +93,8 @@ static int pwrite_all(int fd, const char *data, size_t len, uint64_t off)
 	return 0;
 }
 
-static int put_record(struct spool_writer *w, enum spool_class cls, const void *data,
-		      size_t len)
+static int put_spool_record(struct spool_writer *w, enum spool_class cls,
+			    const void *data, size_t len)
 {
 	struct record_header h = {.magic = RECORD_MAGIC,
 				  .len = (uint32_t)len,
@@ -112,8 +112,8 @@ static int put_record(struct spool_writer *w, enum spool_class cls, const void *
 }
 
 /* One try to get the record into the file. */
-static int write_record(struct spool_writer *w, enum spool_class cls, const void *data,
-			size_t len)
+static int write_spool_record(struct spool_writer *w, enum spool_class cls,
+			      const void *data, size_t len)
 {
 	enum segment_kind kind = segment_kind_of(cls);
 	struct active *a = &w->active[kind];
@@ -124,7 +124,7 @@ static int write_record(struct spool_writer *w, enum spool_class cls, const void
 		close_active(w, kind);
 	int rc = a->fd < 0 ? begin_segment(w, kind) : 0;
 	if (rc == 0)
-		rc = put_record(w, cls, data, len);
+		rc = put_spool_record(w, cls, data, len);
 	if (rc == 0)
 		rc = pwrite_all(a->fd, w->record.data, w->record.len, a->off);
 	if (rc < 0) {
@@ -154,7 +154,7 @@ static void note_losses(struct spool_writer *w)
 static uint64_t count_untold(const struct spool_writer *w, int fd)
 {
 	struct segment_walk walk;
-	uint64_t told = acked(w), n = 0;
+	uint64_t told = read_acked(w), n = 0;
 	int step;
 
 	segment_walk_start(&walk, fd, SEGMENT_INTERVAL);
@@ -201,7 +201,7 @@ static int evict_oldest(struct spool_writer *w, struct err *err)
 }
 
 /* The size of the segments; *ret_keep: of those that must be kept. */
-static int measure(struct spool_writer *w, uint64_t *ret_keep, struct err *err)
+static int measure_segments(struct spool_writer *w, uint64_t *ret_keep, struct err *err)
 {
 	auto_segments struct segment_list interval = {0};
 	auto_segments struct segment_list keep = {0};
@@ -216,15 +216,15 @@ static int measure(struct spool_writer *w, uint64_t *ret_keep, struct err *err)
 	return rc;
 }
 
-static int make_room(struct spool_writer *w, uint64_t need, struct err *err)
+static int make_spool_room(struct spool_writer *w, uint64_t need, struct err *err)
 {
 	uint64_t keep = 0;
 
 	if (w->used + need <= w->max_bytes)
 		return 0;
-	int rc = segments_drop_told(w->dirfd, w->folder, acked(w), err);
+	int rc = segments_drop_told(w->dirfd, w->folder, read_acked(w), err);
 	if (rc == 0)
-		rc = measure(w, &keep, err);
+		rc = measure_segments(w, &keep, err);
 	if (rc < 0)
 		return rc;
 	/* giving up intervals is useless if it would still not fit */
@@ -249,25 +249,26 @@ static bool disk_full(int rc)
 	return rc == -ENOSPC || rc == -EDQUOT;
 }
 
-static int append(struct spool_writer *w, enum spool_class cls, const void *data,
-		  size_t len, struct err *err)
+static int append_spool_record(struct spool_writer *w, enum spool_class cls,
+			       const void *data, size_t len, struct err *err)
 {
 	if ((unsigned)cls >= SPOOL_CLASSES || len > SPOOL_RECORD_MAX)
 		return err_set(err, -EMSGSIZE,
 			       "%s: record of %zu bytes is longer than %u", w->folder,
 			       len, SPOOL_RECORD_MAX);
-	int rc = make_room(w, record_room(len) + sizeof(struct segment_header), err);
+	int rc = make_spool_room(w, record_room(len) + sizeof(struct segment_header),
+				 err);
 	if (rc < 0)
 		return rc;
-	rc = write_record(w, cls, data, len);
+	rc = write_spool_record(w, cls, data, len);
 	for (int i = 0; i < 4 && disk_full(rc); i++) {
 		/* another file filled the disk: drop our acknowledged files, then
 		 * intervals */
-		segments_drop_told(w->dirfd, w->folder, acked(w), NULL);
-		rc = write_record(w, cls, data, len);
+		segments_drop_told(w->dirfd, w->folder, read_acked(w), NULL);
+		rc = write_spool_record(w, cls, data, len);
 		if (!disk_full(rc) || evict_oldest(w, NULL) <= 0)
 			break;
-		rc = write_record(w, cls, data, len);
+		rc = write_spool_record(w, cls, data, len);
 	}
 	if (rc < 0)
 		return err_set(err, rc, "%s: %s, record of %zu bytes not stored",
@@ -278,7 +279,7 @@ static int append(struct spool_writer *w, enum spool_class cls, const void *data
 int spool_try(struct spool_writer *w, enum spool_class cls, const void *data,
 	      size_t len, uint64_t *ret_seq, struct err *err)
 {
-	int rc = append(w, cls, data, len, err);
+	int rc = append_spool_record(w, cls, data, len, err);
 
 	if (rc < 0)
 		return rc;
@@ -334,8 +335,8 @@ int spool_sync(struct spool_writer *w, struct err *err)
 
 /* Finds the end of the last segment. A clean end is appended to; otherwise it is cut
  * and left, so that a reader in it never sees bytes change. */
-static int adopt(struct spool_writer *w, enum segment_kind kind, uint64_t first,
-		 struct err *err)
+static int adopt_segment(struct spool_writer *w, enum segment_kind kind, uint64_t first,
+			 struct err *err)
 {
 	auto_close int fd = segment_open(w->dirfd, kind, first, true);
 	auto_buf struct buf payload = BUF_INIT;
@@ -407,7 +408,7 @@ static int look_around(struct spool_writer *w, enum segment_kind kind, struct er
 		else
 			set_aside(w, kind, &l.items[i], fd);
 	}
-	return rc == 0 && last ? adopt(w, kind, last, err) : rc;
+	return rc == 0 && last ? adopt_segment(w, kind, last, err) : rc;
 }
 
 static int open_losses(struct spool_writer *w, struct err *err)
@@ -440,8 +441,8 @@ static int open_losses(struct spool_writer *w, struct err *err)
 	return 0;
 }
 
-static int check_limits(struct spool_writer *w, const struct spool_limits *limits,
-			struct err *err)
+static int check_spool_limits(struct spool_writer *w, const struct spool_limits *limits,
+			      struct err *err)
 {
 	w->max_bytes =
 		limits && limits->max_bytes ? limits->max_bytes : SPOOL_BYTES_DEFAULT;
@@ -474,11 +475,11 @@ static void fit_disk(struct spool_writer *w)
 		w->segment_bytes = (uint32_t)part;
 }
 
-static int open_all(struct spool_writer *w, const struct spool_limits *limits,
-		    struct err *err)
+static int open_spool_segments(struct spool_writer *w,
+			       const struct spool_limits *limits, struct err *err)
 {
 	uint64_t keep;
-	int rc = check_limits(w, limits, err);
+	int rc = check_spool_limits(w, limits, err);
 
 	if (rc < 0)
 		return rc;
@@ -490,11 +491,11 @@ static int open_all(struct spool_writer *w, const struct spool_limits *limits,
 	w->lockfd = folder_lock(w->dirfd, WRITER_LOCK, w->folder, "writer", err);
 	if (w->lockfd < 0)
 		return w->lockfd;
-	w->next_seq = acked(w) + 1;
+	w->next_seq = read_acked(w) + 1;
 	rc = open_losses(w, err);
 	for (int kind = 0; rc == 0 && kind < SEGMENT_KINDS; kind++)
 		rc = look_around(w, kind, err);
-	return rc < 0 ? rc : measure(w, &keep, err);
+	return rc < 0 ? rc : measure_segments(w, &keep, err);
 }
 
 int spool_writer_open(const char *folder, const struct spool_limits *limits,
@@ -508,7 +509,7 @@ int spool_writer_open(const char *folder, const struct spool_limits *limits,
 	for (int kind = 0; kind < SEGMENT_KINDS; kind++)
 		w->active[kind].fd = -1;
 	w->folder = strdup(folder);
-	int rc = w->folder ? open_all(w, limits, err)
+	int rc = w->folder ? open_spool_segments(w, limits, err)
 			   : err_set(err, -ENOMEM, "%s: out of memory", folder);
 	if (rc < 0) {
 		spool_writer_close(w);

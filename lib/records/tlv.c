@@ -114,7 +114,7 @@ bool tlv_copy_text(char *dst, size_t dst_size, const char *s, size_t len)
 
 /* ---- tables ---------------------------------------------------------------------- */
 
-static size_t number_bytes(uint8_t kind)
+static size_t tlv_number_width(uint8_t kind)
 {
 	return kind == TLV_U8 ? 1 : kind == TLV_U32 ? 4 : 8;
 }
@@ -133,7 +133,7 @@ uint64_t tlv_get_member_number(const void *base, const struct tlv_member *m)
 	}
 }
 
-static void set_number(void *base, const struct tlv_member *m, uint64_t v)
+static void set_member_number(void *base, const struct tlv_member *m, uint64_t v)
 {
 	char *p = (char *)base + m->offset;
 
@@ -163,7 +163,7 @@ void tlv_put_member(struct tlv_out *o, const void *base, const struct tlv_member
 		tlv_put_text(o, m->id, (const char *)base + m->offset, m->size);
 	else if (always || !tlv_is_absent(base, m))
 		tlv_put_number(o, m->id, tlv_get_member_number(base, m),
-			       number_bytes(m->kind));
+			       tlv_number_width(m->kind));
 }
 
 int tlv_get_member(void *base, const struct tlv_member *m, const struct tlv_value *v,
@@ -178,9 +178,9 @@ int tlv_get_member(void *base, const struct tlv_member *m, const struct tlv_valu
 			*ret_cut = true;
 		return 0;
 	}
-	if (v->len != number_bytes(m->kind))
+	if (v->len != tlv_number_width(m->kind))
 		return tlv_bad(err, what, m, "not a number of its size", v->len);
-	set_number(base, m, tlv_get_le(v->data, v->len));
+	set_member_number(base, m, tlv_get_le(v->data, v->len));
 	return 0;
 }
 
