@@ -30,7 +30,8 @@ static const struct prom_family table = {
 	"ceems_emissions_table_info", PROM_GAUGE,
 	"The table of yearly means in use, with its newest year"};
 
-static int open_emissions(const struct env *env, void **ret_state, struct err *err)
+static int open_emissions_collector(const struct env *env, void **ret_state,
+				    struct err *err)
 {
 	if (!env->emissions)
 		return err_set(err, -ENODEV, "no emission factors here");
@@ -85,7 +86,7 @@ static void put_up(const struct emissions *e, size_t i, struct prom *out)
 	prom_put_u64(out, &label, 1, rc == 0);
 }
 
-static void put_table(const struct emissions *e, struct prom *out)
+static void put_factor_table(const struct emissions *e, struct prom *out)
 {
 	int owid = emission_provider_find("owid");
 	const struct emission_set *s = owid < 0 ? NULL : emissions_of(e, (size_t)owid);
@@ -121,7 +122,7 @@ static int collect_emissions(void *state, struct prom *out, struct err *err)
 		put_provider(e, i, now_s, out);
 		put_up(e, i, out);
 	}
-	put_table(e, out);
+	put_factor_table(e, out);
 	if (emissions_current(e, now_s, &n) == 0) {
 		struct prom_label labels[3] = {{"hostname", env->hostname},
 					       {"provider", n.provider},
@@ -139,7 +140,7 @@ static void close_emissions(void *state)
 
 const struct collector collector_emissions = {
 	.name = "emissions",
-	.open = open_emissions,
+	.open = open_emissions_collector,
 	.collect = collect_emissions,
 	.close = close_emissions,
 };

@@ -27,7 +27,8 @@ struct sink {
 	struct prom_label hostname;
 };
 
-static void put(const struct sink *to, const struct prom_family *family, uint64_t v)
+static void put_ring_value(const struct sink *to, const struct prom_family *family,
+			   uint64_t v)
 {
 	prom_family(to->out, family);
 	prom_put_u64(to->out, &to->hostname, 1, v);
@@ -56,15 +57,15 @@ static void put_ring(const struct ingest *in, const struct sink *out)
 	uint64_t tail = __atomic_load_n(&h->tail, __ATOMIC_ACQUIRE);
 	uint64_t head = __atomic_load_n(&h->head, __ATOMIC_ACQUIRE);
 
-	put(out, &records, in->records);
-	put(out, &bad, in->bad);
-	put(out, &dropped, __atomic_load_n(&h->dropped, __ATOMIC_RELAXED));
-	put(out, &torn, __atomic_load_n(&h->torn, __ATOMIC_RELAXED));
-	put(out, &pending, head > tail ? head - tail : 0);
-	put(out, &slots, in->ring->count);
+	put_ring_value(out, &records, in->records);
+	put_ring_value(out, &bad, in->bad);
+	put_ring_value(out, &dropped, __atomic_load_n(&h->dropped, __ATOMIC_RELAXED));
+	put_ring_value(out, &torn, __atomic_load_n(&h->torn, __ATOMIC_RELAXED));
+	put_ring_value(out, &pending, head > tail ? head - tail : 0);
+	put_ring_value(out, &slots, in->ring->count);
 }
 
-static void put_table(const struct units *u, const struct sink *out)
+static void put_unit_table(const struct units *u, const struct sink *out)
 {
 	static const struct prom_family units = {
 		"ceems_units_table_used", PROM_GAUGE,
@@ -92,12 +93,12 @@ static void put_table(const struct units *u, const struct sink *out)
 		sum_refused += n->refused;
 		sum_late += n->stops_late;
 	}
-	put(out, &units, units_used(u));
-	put(out, &units_max, units_capacity(u));
-	put(out, &steps, steps_used(u));
-	put(out, &steps_max, steps_capacity(u));
-	put(out, &refused, sum_refused);
-	put(out, &late, sum_late);
+	put_ring_value(out, &units, units_used(u));
+	put_ring_value(out, &units_max, units_capacity(u));
+	put_ring_value(out, &steps, steps_used(u));
+	put_ring_value(out, &steps_max, steps_capacity(u));
+	put_ring_value(out, &refused, sum_refused);
+	put_ring_value(out, &late, sum_late);
 }
 
 static void put_kind(const struct sink *to, const struct prom_family *family,
@@ -135,13 +136,13 @@ static void put_reports(const struct report_stats *s, const struct sink *out)
 
 	for (size_t i = 0; i < 3; i++)
 		put_kind(out, &written, kinds[i], s->written[i]);
-	put(out, &failures, s->failures);
-	put(out, &untold, s->untold);
+	put_ring_value(out, &failures, s->failures);
+	put_ring_value(out, &untold, s->untold);
 	if (!s->has_spool)
 		return;
 	put_kind(out, &lost, "interval", s->lost[0]);
 	put_kind(out, &lost, "final", s->lost[1]);
-	put(out, &bytes, s->spool_bytes);
+	put_ring_value(out, &bytes, s->spool_bytes);
 	prom_family(out->out, &age);
 	prom_put_scaled(out->out, &out->hostname, 1, s->oldest_age_ns, 9);
 }
@@ -151,7 +152,7 @@ static int ring_collect(void *state, struct prom *out, struct err *err)
 	const struct env *env = *(const struct env **)state;
 	struct sink to = {out, {"hostname", env->hostname}};
 	put_ring(env->ingest, &to);
-	put_table(env->units, &to);
+	put_unit_table(env->units, &to);
 	if (env->reports)
 		put_reports(env->reports, &to);
 	if (prom_error(out))

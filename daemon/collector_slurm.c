@@ -65,7 +65,7 @@ struct slurm {
 	struct log_repeat failing;
 };
 
-static void view_free(struct view *v)
+static void free_job_view(struct view *v)
 {
 	if (!v)
 		return;
@@ -90,7 +90,7 @@ static void slurm_close(void *state)
 	if (!s)
 		return;
 	for (uint32_t i = 0; i < s->view_count; i++)
-		view_free(s->views[i]);
+		free_job_view(s->views[i]);
 	for (uint32_t i = 0; i < s->step_count; i++)
 		step_view_free(s->steps[i]);
 	free(s->views);
@@ -153,7 +153,7 @@ static int slurm_open(const struct env *env, void **ret_state, struct err *err)
 }
 
 /* Views of slots that were freed or reused keep files open. */
-static void sweep(struct slurm *s)
+static void sweep_job_views(struct slurm *s)
 {
 	struct units *u = s->units;
 	uint64_t generation = units_generation(u);
@@ -169,7 +169,7 @@ static void sweep(struct slurm *s)
 		if (!v)
 			continue;
 		if (!used || v->serial != unit_serial(u, i)) {
-			view_free(v);
+			free_job_view(v);
 			s->views[i] = NULL;
 			continue;
 		}
@@ -195,13 +195,13 @@ static int render_labels(const struct slurm *s, const struct unit *unit,
 	return buf_error(out);
 }
 
-static struct view *view_of(struct slurm *s, uint32_t i, const struct unit *unit)
+static struct view *find_job_view(struct slurm *s, uint32_t i, const struct unit *unit)
 {
 	struct view *v = s->views[i];
 
 	if (v && strcmp(v->id, unit->id) == 0)
 		return v;
-	view_free(v);
+	free_job_view(v);
 	s->views[i] = v = calloc(1, sizeof(*v));
 	if (!v)
 		return NULL;
@@ -228,7 +228,7 @@ static void find_job(struct slurm *s, struct view *v)
 
 /* ENOENT and the like leave samples out; any other error is a failed reading, and then
  * nothing of the unit is exported. */
-static bool failed(int rc)
+static bool is_failed_reading(int rc)
 {
 	return rc < 0 && rc != -ENODATA && rc != -ENODEV;
 }
@@ -311,14 +311,15 @@ static int read_job_memory(const struct slurm *s, struct view *v,
 	return rc;
 }
 
-static int read_memory(const struct slurm *s, const struct unit *unit, struct view *v,
-		       struct unit_totals *t, struct unit_values *out, struct err *err)
+static int read_unit_memory(const struct slurm *s, const struct unit *unit,
+			    struct view *v, struct unit_totals *t,
+			    struct unit_values *out, struct err *err)
 {
 	const struct cgroup_memory *m = &v->memory;
 	int rc = read_job_memory(s, v, t, err);
 
 	if (rc < 0)
-		return failed(rc) ? rc : 0;
+		return is_failed_reading(rc) ? rc : 0;
 	set_memory(s, unit, m, out);
 	read_steps_at_limit(s, v->index, m);
 	unit_total(s->units, v->index, t);
@@ -344,7 +345,7 @@ static int read_pressure(struct view *v, const char *resource, enum unit_column 
 	int rc = cgroup_read_psi(v->job, resource, &psi, err);
 
 	if (rc < 0)
-		return failed(rc) ? rc : 0;
+		return is_failed_reading(rc) ? rc : 0;
 	unit_values_set(out, some, psi.some_ns);
 	if (psi.has_full)
 		unit_values_set(out, full, psi.full_ns);
@@ -357,15 +358,15 @@ static int read_pids(struct view *v, struct unit_values *out, struct err *err)
 	int rc = cgroup_read_pids(v->job, &pids, err);
 
 	if (rc < 0)
-		return failed(rc) ? rc : 0;
+		return is_failed_reading(rc) ? rc : 0;
 	unit_values_set(out, COL_PIDS, pids);
 	return 0;
 }
 
 /* A cpuset changes when a step starts or by an administrator, so it is read then and
  * once a minute. A failed reading does not change the allocation. */
-static void read_cpus(const struct slurm *s, struct view *v, const struct unit *unit,
-		      struct unit_values *out)
+static void read_unit_cpus(const struct slurm *s, struct view *v,
+			   const struct unit *unit, struct unit_values *out)
 {
 	uint64_t now = s->env->boottime_ns();
 	uint32_t cpus;
@@ -385,7 +386,7 @@ static void read_cpus(const struct slurm *s, struct view *v, const struct unit *
 static int read_job(const struct slurm *s, const struct unit *unit, struct view *v,
 		    struct unit_totals *t, struct unit_values *out, struct err *err)
 {
-	int rc = read_memory(s, unit, v, t, out, err);
+	int rc = read_unit_memory(s, unit, v, t, out, err);
 
 	if (rc == 0)
 		rc = read_pids(v, out, err);
@@ -422,7 +423,8 @@ static void set_counters(struct view *v, const struct unit_totals *t,
 		unit_values_set(out, COL_MEMORY_PEAK, v->peak_bytes);
 }
 
-static void say_failure(struct slurm *s, const struct unit *unit, const struct err *err)
+static void say_unit_failure(struct slurm *s, const struct unit *unit,
+			     const struct err *err)
 {
 	if (log_repeat_due(&s->failing, s->env->boottime_ns()))
 		log_warn("slurm: job %s: %s: its samples are left out of this scrape",
@@ -443,8 +445,8 @@ static bool has_unread_step(struct slurm *s, uint32_t unit)
 }
 
 /* All that is exported of one unit, or just that reading it failed. */
-static void read_unit(struct slurm *s, uint32_t i, const struct unit *unit,
-		      struct view *v, struct unit_values *out, bool *any_failed)
+static void read_unit_values(struct slurm *s, uint32_t i, const struct unit *unit,
+			     struct view *v, struct unit_values *out, bool *any_failed)
 {
 	struct unit_totals totals;
 	struct err err;
@@ -457,7 +459,7 @@ static void read_unit(struct slurm *s, uint32_t i, const struct unit *unit,
 			find_job(s, v);
 		if (v->job)
 			rc = read_job(s, unit, v, &totals, out, &err);
-		read_cpus(s, v, unit, out);
+		read_unit_cpus(s, v, unit, out);
 		if (rc >= 0 && has_unread_step(s, i))
 			rc = err_set(&err, -EIO,
 				     "CPU time of a step could not be read");
@@ -466,7 +468,7 @@ static void read_unit(struct slurm *s, uint32_t i, const struct unit *unit,
 		v->job = NULL;
 	}
 	if (rc < 0) {
-		say_failure(s, unit, &err);
+		say_unit_failure(s, unit, &err);
 		*any_failed = true;
 		out->has = 0;
 		unit_values_set(out, COL_COLLECT_ERROR, 1);
@@ -504,13 +506,13 @@ static int collect_units(struct slurm *s, const struct units_policy *policy,
 		running += unit->state == UNIT_RUNNING;
 		if (!units_exported(u, i, now, policy))
 			continue;
-		struct view *v = view_of(s, i, unit);
+		struct view *v = find_job_view(s, i, unit);
 		struct unit_values *values = value_room(s, n);
 		if (!v || !values)
 			return -ENOMEM;
 		if (v->replaced)
 			continue;
-		read_unit(s, i, unit, v, values, &any_failed);
+		read_unit_values(s, i, unit, v, values, &any_failed);
 		n++;
 		if (unit->state == UNIT_RUNNING)
 			gpu_maps_export(s->gpus, unit, &v->gpus, out);
@@ -601,7 +603,7 @@ static int slurm_collect(void *state, struct prom *out, struct err *err)
 	struct node_totals totals;
 	uint64_t running;
 
-	sweep(s);
+	sweep_job_views(s);
 	int rc = collect_units(s, &policy, out, &running);
 	if (rc == 0 && s->steps)
 		rc = collect_steps(s, out);

@@ -53,7 +53,7 @@ static const char *const shared[] = {
 	"aggregator.timeout",
 };
 
-static const struct conf_opt *find(const char *name)
+static const struct conf_opt *find_courier_option(const char *name)
 {
 	for (size_t i = 0; i < options_count; i++) {
 		if (strcmp(options_table[i].name, name) == 0)
@@ -65,7 +65,7 @@ static const struct conf_opt *find(const char *name)
 bool courier_wanted(const struct options *o)
 {
 	for (size_t i = 0; i < sizeof(switches) / sizeof(switches[0]); i++) {
-		const struct conf_opt *opt = find(switches[i]);
+		const struct conf_opt *opt = find_courier_option(switches[i]);
 		if (opt && *(const bool *)((const char *)o + opt->off))
 			return true;
 	}
@@ -80,7 +80,7 @@ bool courier_wanted(const struct options *o)
 	return false;
 }
 
-static int add(struct conf_list *list, struct buf *arg)
+static int add_courier_arg(struct conf_list *list, struct buf *arg)
 {
 	char **items = realloc(list->items, (list->count + 1) * sizeof(*items));
 
@@ -99,7 +99,7 @@ static int add_list(struct conf_list *ret, const char *name,
 	for (size_t i = 0; i < values->count && rc == 0; i++) {
 		auto_buf struct buf arg = BUF_INIT;
 		buf_printf(&arg, "--%s=%s", name, values->items[i]);
-		rc = add(ret, &arg);
+		rc = add_courier_arg(ret, &arg);
 	}
 	return rc;
 }
@@ -135,7 +135,7 @@ static int add_option(struct conf_list *ret, const struct conf_opt *opt,
 	case CONF_LIST:
 		return add_list(ret, opt->name, value);
 	}
-	return add(ret, &arg);
+	return add_courier_arg(ret, &arg);
 }
 
 /* The reports' folder and interval */
@@ -147,8 +147,8 @@ static int add_spool(const struct options *o, const char *spool, struct conf_lis
 		return 0;
 	buf_printf(&folder, "--ship.spool=%s", spool);
 	buf_printf(&interval, "--ship.interval=%" PRIu64 "ms", o->reports_interval_ms);
-	int rc = add(ret, &folder);
-	return rc ? rc : add(ret, &interval);
+	int rc = add_courier_arg(ret, &folder);
+	return rc ? rc : add_courier_arg(ret, &interval);
 }
 
 int courier_args(const struct options *o, const char *bmc_address, const char *spool,
@@ -159,7 +159,7 @@ int courier_args(const struct options *o, const char *bmc_address, const char *s
 
 	*ret = (struct conf_list){0};
 	for (size_t i = 0; i < sizeof(shared) / sizeof(shared[0]) && rc == 0; i++) {
-		const struct conf_opt *opt = find(shared[i]);
+		const struct conf_opt *opt = find_courier_option(shared[i]);
 		if (opt)
 			rc = add_option(ret, opt, (const char *)o + opt->off);
 	}
@@ -167,7 +167,7 @@ int courier_args(const struct options *o, const char *bmc_address, const char *s
 		rc = add_spool(o, spool, ret);
 	if (rc == 0 && *bmc_address && !*o->redfish_bmc_address) {
 		buf_printf(&address, "--collector.redfish.bmc-address=%s", bmc_address);
-		rc = add(ret, &address);
+		rc = add_courier_arg(ret, &address);
 	}
 	if (rc < 0)
 		courier_args_done(ret);

@@ -275,7 +275,7 @@ static int open_consumers(struct daemon *d, struct err *err)
 
 /* Before each collection, lock held: the answer includes every stop published before
  * the scrape was requested. */
-static void prepare(void *arg)
+static void prepare_scrape(void *arg)
 {
 	struct daemon *d = arg;
 	if (d->has_ring)
@@ -292,7 +292,7 @@ static int units_json(void *arg, struct buf *out)
 		return buf_error(out);
 	}
 	pthread_mutex_lock(&d->lock);
-	prepare(d);
+	prepare_scrape(d);
 	int rc = units_put_json(d->units, out);
 	pthread_mutex_unlock(&d->lock);
 	return rc;
@@ -366,7 +366,7 @@ static void find_bmc(const struct daemon *d, char *ret, size_t size)
 }
 
 /* Only prepares it: it is started without privileges. */
-static void open_courier(struct daemon *d)
+static void open_courier_link(struct daemon *d)
 {
 	char path[4096], bmc[sizeof(struct ipmi_lan)];
 	struct conf_list args;
@@ -390,7 +390,7 @@ static void open_courier(struct daemon *d)
 	d->env.courier = d->courier;
 }
 
-static int open_emissions(struct daemon *d, struct err *err)
+static int open_emission_tables(struct daemon *d, struct err *err)
 {
 	struct err why;
 	int rc = emissions_new(&d->options, &d->emissions, &why);
@@ -442,10 +442,10 @@ static int open_scrape(struct daemon *d, struct err *err)
 		if (options_collector(&d->options, collectors[i]->name))
 			d->enabled[d->enabled_count++] = collectors[i];
 	}
-	open_courier(d);
+	open_courier_link(d);
 	int rc = open_sampler(d, err);
 	if (!rc)
-		rc = open_emissions(d, err);
+		rc = open_emission_tables(d, err);
 	if (rc == 0)
 		rc = daemon_energy_open(d, err);
 	if (rc == 0)
@@ -457,14 +457,14 @@ static int open_scrape(struct daemon *d, struct err *err)
 		.collectors = d->enabled,
 		.count = d->enabled_count,
 		.lock = &d->lock,
-		.prepare = prepare,
+		.prepare = prepare_scrape,
 		.arg = d,
 		.exporter_metrics = !d->options.disable_self_metrics,
 	};
 	return scrape_new(&p, &d->scrape, err);
 }
 
-static int drop(void *arg, struct err *err)
+static int drop_daemon_privileges(void *arg, struct err *err)
 {
 	struct daemon *d = arg;
 	int rc = privileges_drop(&d->privileges, err);
@@ -493,7 +493,7 @@ static int open_web(struct daemon *d, struct err *err)
 		.scrape = d->scrape,
 		.units_json = units_json,
 		.arg = d,
-		.before_threads = drop,
+		.before_threads = drop_daemon_privileges,
 	};
 	return pages_start(&p, &d->pages, err);
 }

@@ -38,7 +38,7 @@ struct walk {
 	int rc;
 };
 
-static bool begins(const char *s, const char *prefix)
+static bool path_begins(const char *s, const char *prefix)
 {
 	return strncmp(s, prefix, strlen(prefix)) == 0;
 }
@@ -58,7 +58,7 @@ static bool step_number(const char *name, uint32_t *ret)
 	} special[] = {{"batch", RECORD_STEP_BATCH},
 		       {"extern", RECORD_STEP_EXTERN},
 		       {"interactive", RECORD_STEP_INTERACTIVE}};
-	if (!begins(name, "step_"))
+	if (!path_begins(name, "step_"))
 		return false;
 	name += strlen("step_");
 	for (size_t i = 0; i < sizeof(special) / sizeof(special[0]); i++) {
@@ -102,13 +102,13 @@ static bool is_slurm_root(const struct walk *w, const char *name)
 {
 	if (w->controllers & CGROUP_UNIFIED)
 		return ends_with(name, "slurmstepd.scope");
-	return strcmp(name, "slurm") == 0 || begins(name, "slurm_");
+	return strcmp(name, "slurm") == 0 || path_begins(name, "slurm_");
 }
 
 static bool never_slurm(const char *name)
 {
 	return strcmp(name, "user.slice") == 0 || strcmp(name, "machine.slice") == 0 ||
-	       begins(name, "kubepods");
+	       path_begins(name, "kubepods");
 }
 
 /* Visits the directory dirfd (whose ownership it takes), at path in the hierarchy. */
@@ -216,7 +216,8 @@ static bool our_node(const struct env *env, const char *node)
 }
 
 /* False: not a step's path, not ours, or a step that the table has. */
-static bool describe(const struct env *env, const char *path, struct record *r)
+static bool describe_found_step(const struct env *env, const char *path,
+				struct record *r)
 {
 	struct units *u = env->units;
 	char job[RECORD_CGROUP_MAX];
@@ -240,7 +241,7 @@ static bool describe(const struct env *env, const char *path, struct record *r)
 	} else {
 		const char *name = strrchr(job, '/');
 		name = name ? name + 1 : job;
-		if (begins(name, "job_"))
+		if (path_begins(name, "job_"))
 			name += strlen("job_");
 		if (!*name)
 			return false;
@@ -259,7 +260,7 @@ static int add_step(const struct env *env, const char *path, uint32_t bits)
 	struct err err;
 	char name[16];
 
-	if (!describe(env, path, &r))
+	if (!describe_found_step(env, path, &r))
 		return 0;
 	for (size_t i = 0; i < CONTROLLERS; i++) {
 		if (bits & controllers[i])

@@ -29,7 +29,7 @@ struct emissions {
 /* The most current and most local come first. */
 static const char *const preferred[] = {"file", "emaps", "rte", "wt", "owid", "global"};
 
-static bool listed(const struct conf_list *l, const char *text)
+static bool is_listed_text(const struct conf_list *l, const char *text)
 {
 	for (size_t i = 0; i < l->count; i++) {
 		if (strcmp(l->items[i], text) == 0)
@@ -41,14 +41,15 @@ static bool listed(const struct conf_list *l, const char *text)
 bool emissions_enabled(const struct options *o, size_t provider)
 {
 	return !o->emissions_providers.count ||
-	       listed(&o->emissions_providers, emission_providers[provider].name);
+	       is_listed_text(&o->emissions_providers,
+			      emission_providers[provider].name);
 }
 
 bool emissions_wanted_zone(const struct emissions *e, const char *zone)
 {
 	const struct conf_list *l = &e->options->emissions_zones;
 
-	return !l->count || listed(l, zone);
+	return !l->count || is_listed_text(l, zone);
 }
 
 static int load_owid(const struct options *o, struct emission_set *ret, struct err *err)
@@ -143,8 +144,9 @@ bool emissions_is_stale(const struct emissions *e, size_t provider,
 	       now_s > f->time_s + e->options->emissions_max_age_ms / 1000;
 }
 
-static const struct emission_factor *fresh(const struct emissions *e, size_t provider,
-					   const char *zone, uint64_t now_s)
+static const struct emission_factor *find_fresh_factor(const struct emissions *e,
+						       size_t provider,
+						       const char *zone, uint64_t now_s)
 {
 	const struct emission_factor *f = emission_set_find(&e->sets[provider], zone);
 
@@ -152,22 +154,22 @@ static const struct emission_factor *fresh(const struct emissions *e, size_t pro
 }
 
 /* One provider's factor for this node; asked: it was named in --emissions.prefer. */
-static const struct emission_factor *here(const struct emissions *e, size_t provider,
-					  bool asked, uint64_t now_s)
+static const struct emission_factor *
+find_node_factor(const struct emissions *e, size_t provider, bool asked, uint64_t now_s)
 {
 	const struct conf_list *zones = &e->options->emissions_zones;
 	const struct emission_set *s = &e->sets[provider];
 
 	if (strcmp(emission_providers[provider].name, "global") == 0)
-		return fresh(e, provider, "ZZ", now_s);
+		return find_fresh_factor(e, provider, "ZZ", now_s);
 	for (size_t i = 0; i < zones->count; i++) {
 		const struct emission_factor *f =
-			fresh(e, provider, zones->items[i], now_s);
+			find_fresh_factor(e, provider, zones->items[i], now_s);
 		if (f)
 			return f;
 	}
 	if (asked && !zones->count && s->count == 1)
-		return fresh(e, provider, s->items[0].zone, now_s);
+		return find_fresh_factor(e, provider, s->items[0].zone, now_s);
 	return NULL;
 }
 
@@ -182,7 +184,7 @@ int emissions_current(const struct emissions *e, uint64_t now_s,
 		if (p < 0)
 			continue;
 		const struct emission_factor *f =
-			here(e, (size_t)p, l->count > 0, now_s);
+			find_node_factor(e, (size_t)p, l->count > 0, now_s);
 		if (!f)
 			continue;
 		ret->mg_per_kwh = f->mg_per_kwh;

@@ -97,7 +97,8 @@ struct energy_account *energy_party(const struct split *s, size_t i)
 }
 
 /* The part of the tick in which the unit ran, by its own timestamps */
-static uint64_t lived_ns(const struct energy_tick *t, const struct energy_use *u)
+static uint64_t unit_lived_in_tick_ns(const struct energy_tick *t,
+				      const struct energy_use *u)
 {
 	uint64_t from = u->started_ns > t->t0_ns ? u->started_ns : t->t0_ns;
 	uint64_t to = u->ended_ns && u->ended_ns < t->t1_ns ? u->ended_ns : t->t1_ns;
@@ -111,7 +112,7 @@ static uint64_t active_ns(const struct energy_use *u)
 
 static u128 cpus_ns(const struct energy_tick *t, const struct energy_use *u)
 {
-	return (u128)u->alloc_mcpu * lived_ns(t, u);
+	return (u128)u->alloc_mcpu * unit_lived_in_tick_ns(t, u);
 }
 
 /* In thousandths of KiB, so that rounding a share of the CPUs does not matter */
@@ -122,7 +123,7 @@ static u128 memory_allocated(const struct energy_tick *t, const struct energy_us
 					   t->node_mcpu;
 	if (mkib >> 63)
 		mkib = INT64_MAX;
-	return mkib * lived_ns(t, u);
+	return mkib * unit_lived_in_tick_ns(t, u);
 }
 
 static u128 gpu_held(const struct split *s, const struct energy_use *u)
@@ -130,7 +131,8 @@ static u128 gpu_held(const struct split *s, const struct energy_use *u)
 	u128 held = 0;
 	for (size_t i = 0; i < u->gpu_count; i++)
 		if (u->gpus[i].gpu == s->gpu)
-			held += (u128)u->gpus[i].share_ppm * lived_ns(s->tick, u);
+			held += (u128)u->gpus[i].share_ppm *
+				unit_lived_in_tick_ns(s->tick, u);
 	return held;
 }
 
@@ -158,7 +160,7 @@ static u128 unit_weight(const struct split *s, enum by by, const struct energy_u
 	return 0;
 }
 
-static u128 capacity(const struct split *s, enum by by)
+static u128 split_capacity(const struct split *s, enum by by)
 {
 	const struct energy_tick *t = s->tick;
 	uint64_t dt = t->t1_ns - t->t0_ns;
@@ -184,7 +186,7 @@ static uint64_t system_weight(const struct energy_tick *t, enum by by)
 static void fill_tick(const struct split *s, enum by by)
 {
 	struct energy_slot *slots = s->w->slots;
-	u128 taken = 0, all = capacity(s, by);
+	u128 taken = 0, all = split_capacity(s, by);
 	for (size_t i = 0; i < s->n; i++) {
 		struct energy_slot *slot = &slots[SLOT_UNITS + i];
 		slot->weight = unit_weight(s, by, &s->uses[i]);
@@ -233,8 +235,8 @@ void energy_divide(const struct split *s, enum by by, uint64_t uj)
 
 enum target { SETTLED, SETTLED_PART, PROVISIONAL };
 
-static void charge(const struct split *s, enum energy_domain d, enum by by, uint64_t uj,
-		   bool idle, enum target target)
+static void charge_domain(const struct split *s, enum energy_domain d, enum by by,
+			  uint64_t uj, bool idle, enum target target)
 {
 	if (!uj)
 		return;
@@ -273,8 +275,8 @@ static void charge_both(const struct split *s, enum energy_domain d,
 			enum target target)
 {
 	uint64_t idle = idle_uj < uj ? idle_uj : uj;
-	charge(s, d, energy_idle_by(s, rule), idle, true, target);
-	charge(s, d, rule->dynamic, uj - idle, false, target);
+	charge_domain(s, d, energy_idle_by(s, rule), idle, true, target);
+	charge_domain(s, d, rule->dynamic, uj - idle, false, target);
 }
 
 /* ---- idle power ------------------------------------------------------------------ */
@@ -291,7 +293,7 @@ void energy_learn(struct energy_learner *l, uint64_t uj, uint64_t ns)
 	l->window_uj = l->window_ns = 0;
 }
 
-static uint64_t ranked(const struct energy_learner *l)
+static uint64_t ranked_baseline(const struct energy_learner *l)
 {
 	uint64_t sorted[ENERGY_LEARN_WINDOWS];
 	size_t n = 0, most = l->windows < ENERGY_LEARN_WINDOWS ? (size_t)l->windows
@@ -314,7 +316,7 @@ uint64_t energy_idle_uw(const struct energy_node *node, const struct energy_conf
 		*ret_known = known;
 	if (configured)
 		return c->idle_uw[d];
-	return known ? ranked(&node->learner[d]) : 0;
+	return known ? ranked_baseline(&node->learner[d]) : 0;
 }
 
 /* A source appears, goes or changes, and what was learned about the old one is lost. A

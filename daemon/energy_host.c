@@ -57,7 +57,7 @@ void energy_host_unmark(struct energy_node *node,
 }
 
 /* Modulo 2^64: told + correction stays the settled value whatever a sensor claims. */
-static void correct(int64_t *correction, uint64_t by)
+static void add_correction(int64_t *correction, uint64_t by)
 {
 	*correction = (int64_t)((uint64_t)*correction + by);
 }
@@ -76,8 +76,8 @@ static uint64_t idle_of_host(const struct energy_account *a, uint64_t other_uj,
 }
 
 /* Settles the open share of one account. */
-static void settle(struct energy_account *a, uint64_t other_uj, uint64_t other_idle_uj,
-		   uint64_t host_uj)
+static void settle_account(struct energy_account *a, uint64_t other_uj,
+			   uint64_t other_idle_uj, uint64_t host_uj)
 {
 	uint64_t told_host = a->waiting.parts_uj + a->waiting.other_uj;
 	a->settled_uj[ENERGY_OTHER] += other_uj;
@@ -86,8 +86,8 @@ static void settle(struct energy_account *a, uint64_t other_uj, uint64_t other_i
 	a->idle_uj[ENERGY_HOST] += idle_of_host(a, other_uj, other_idle_uj, host_uj);
 	a->told_other_uj += a->waiting.other_uj;
 	a->told_host_uj += told_host;
-	correct(&a->correction_other_uj, other_uj - a->waiting.other_uj);
-	correct(&a->correction_host_uj, host_uj - told_host);
+	add_correction(&a->correction_other_uj, other_uj - a->waiting.other_uj);
+	add_correction(&a->correction_host_uj, host_uj - told_host);
 	a->waiting = (struct energy_open){0};
 }
 
@@ -97,7 +97,7 @@ void energy_host_restart(struct energy_node *node, uint32_t source,
 	struct split s = {.node = node, .accounts = accounts, .n = n};
 	energy_host_mark(node, accounts, n);
 	for (size_t i = 0; i < SLOT_UNITS + n; i++)
-		settle(energy_party(&s, i), 0, 0, 0);
+		settle_account(energy_party(&s, i), 0, 0, 0);
 	node->given_up_uj += node->waiting.parts_uj;
 	node->waiting = (struct energy_interval){0};
 	node->marked = 0;
@@ -183,7 +183,8 @@ int energy_host_close(struct energy_node *node, const struct energy_config *c,
 	divide_other(&s, other_uj);
 	divide_host(&s, energy_uj);
 	for (size_t i = 0; i < SLOT_UNITS + n; i++)
-		settle(energy_party(&s, i), w->others[i], w->idles[i], w->shares[i]);
+		settle_account(energy_party(&s, i), w->others[i], w->idles[i],
+			       w->shares[i]);
 	node->measured_uj[ENERGY_OTHER] += other_uj;
 	node->measured_uj[ENERGY_HOST] += energy_uj;
 	node->waiting = (struct energy_interval){0};
@@ -227,6 +228,6 @@ void energy_fold(struct energy_node *node, const struct energy_account *a)
 	join_open(&ended->waiting, &from.waiting);
 	ended->told_other_uj += from.told_other_uj;
 	ended->told_host_uj += from.told_host_uj;
-	correct(&ended->correction_other_uj, (uint64_t)from.correction_other_uj);
-	correct(&ended->correction_host_uj, (uint64_t)from.correction_host_uj);
+	add_correction(&ended->correction_other_uj, (uint64_t)from.correction_other_uj);
+	add_correction(&ended->correction_host_uj, (uint64_t)from.correction_host_uj);
 }

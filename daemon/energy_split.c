@@ -6,23 +6,24 @@
 #define NSEC 1000000000ull
 
 /* Whether a gets a left-over microjoule before b */
-static bool before(const struct energy_slot *slots, uint32_t a, uint32_t b)
+static bool has_precedence(const struct energy_slot *slots, uint32_t a, uint32_t b)
 {
 	if (slots[a].remainder != slots[b].remainder)
 		return slots[a].remainder > slots[b].remainder;
 	return slots[a].key < slots[b].key;
 }
 
-static void sift_down(const struct energy_slot *slots, uint32_t *heap, size_t n,
-		      size_t i)
+static void sift_remainder_down(const struct energy_slot *slots, uint32_t *heap,
+				size_t n, size_t i)
 {
 	for (;;) {
 		size_t child = 2 * i + 1;
 		if (child >= n)
 			return;
-		if (child + 1 < n && before(slots, heap[child + 1], heap[child]))
+		if (child + 1 < n &&
+		    has_precedence(slots, heap[child + 1], heap[child]))
 			child++;
-		if (!before(slots, heap[child], heap[i]))
+		if (!has_precedence(slots, heap[child], heap[i]))
 			return;
 		uint32_t tmp = heap[i];
 		heap[i] = heap[child];
@@ -41,17 +42,17 @@ static void hand_out(uint64_t left, const struct energy_slot *slots, size_t n,
 		if (slots[i].remainder)
 			heap[size++] = (uint32_t)i;
 	for (size_t i = size / 2; i-- > 0;)
-		sift_down(slots, heap, size, i);
+		sift_remainder_down(slots, heap, size, i);
 	for (; left && size; left--) {
 		shares[heap[0]]++;
 		heap[0] = heap[--size];
-		sift_down(slots, heap, size, 0);
+		sift_remainder_down(slots, heap, size, 0);
 	}
 }
 
 /* Total x weight must fit 128 bits: a common shift keeps proportions except for the
  * last bits, and depends on the sum only, not on the order. */
-static unsigned __int128 fit(struct energy_slot *slots, size_t n)
+static unsigned __int128 fit_weights(struct energy_slot *slots, size_t n)
 {
 	unsigned __int128 sum = 0;
 	for (size_t i = 0; i < n; i++)
@@ -72,7 +73,7 @@ static unsigned __int128 fit(struct energy_slot *slots, size_t n)
 bool energy_split(uint64_t total, struct energy_slot *slots, size_t n, uint64_t *shares,
 		  uint32_t *order)
 {
-	unsigned __int128 sum = fit(slots, n);
+	unsigned __int128 sum = fit_weights(slots, n);
 	uint64_t given = 0;
 	for (size_t i = 0; i < n; i++) {
 		shares[i] = 0;

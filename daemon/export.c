@@ -135,8 +135,8 @@ static const struct column step_columns[STEP_COLUMNS] = {
 			    0},
 };
 
-static void put(struct prom *out, const struct column *c, const struct buf *labels,
-		uint64_t v)
+static void put_column_value(struct prom *out, const struct column *c,
+			     const struct buf *labels, uint64_t v)
 {
 	if (c->decimals)
 		prom_put_block_scaled(out, labels, v, c->decimals);
@@ -150,8 +150,8 @@ void export_units(struct prom *out, const struct unit_values *units, size_t n)
 		prom_family(out, &unit_columns[c].family);
 		for (size_t i = 0; i < n; i++) {
 			if (units[i].has & 1u << c)
-				put(out, &unit_columns[c], units[i].labels,
-				    units[i].v[c]);
+				put_column_value(out, &unit_columns[c], units[i].labels,
+						 units[i].v[c]);
 		}
 	}
 }
@@ -162,8 +162,8 @@ void export_steps(struct prom *out, const struct step_values *steps, size_t n)
 		prom_family(out, &step_columns[c].family);
 		for (size_t i = 0; i < n; i++) {
 			if (steps[i].has & 1u << c)
-				put(out, &step_columns[c], steps[i].labels,
-				    steps[i].v[c]);
+				put_column_value(out, &step_columns[c], steps[i].labels,
+						 steps[i].v[c]);
 		}
 	}
 }

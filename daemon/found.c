@@ -15,7 +15,7 @@
 /* Then use what can be read: a step's control group is gone, and no record came. */
 #define GIVE_UP_NS (5 * NSEC_PER_SEC)
 
-static uint64_t cpu_of(const struct units *u, uint32_t i)
+static uint64_t found_cpu_ns(const struct units *u, uint32_t i)
 {
 	struct unit_totals t;
 
@@ -30,19 +30,19 @@ static bool ring_is_empty(struct ingest *in)
 }
 
 /* 1: everything is read; 0: not now; -1: the job's control group cannot be read. */
-static int read_unit(struct units *u, struct sample *s, struct ingest *in, uint32_t i,
-		     struct unit_totals *ret)
+static int read_found_unit(struct units *u, struct sample *s, struct ingest *in,
+			   uint32_t i, struct unit_totals *ret)
 {
 	uint64_t serial = unit_serial(u, i);
 
 	for (unsigned try = 1; try <= TRIES; try++) {
 		if (!sample_unit(s, i))
 			return 0;
-		uint64_t before = cpu_of(u, i);
+		uint64_t before = found_cpu_ns(u, i);
 		bool read = sample_job_totals(s, i, ret);
 		if (!sample_unit(s, i))
 			return 0;
-		bool still = cpu_of(u, i) == before || !read;
+		bool still = found_cpu_ns(u, i) == before || !read;
 		if (!ring_is_empty(in)) {
 			if (!units_get(u, i) || unit_serial(u, i) != serial)
 				return 0;
@@ -71,7 +71,7 @@ static void look_at(const struct env *env, struct sample *s, struct ingest *in,
 	if (!(unit->marks & UNIT_UNREAD) ||
 	    (!now && unit->state == UNIT_RUNNING && age < START_LATE_NS))
 		return;
-	int rc = s ? read_unit(u, s, in, i, &job) : -1;
+	int rc = s ? read_found_unit(u, s, in, i, &job) : -1;
 	if (rc == 0 && (age < GIVE_UP_NS || !units_get(u, i)))
 		return;
 	bool known = unit->marks & UNIT_FOUND;

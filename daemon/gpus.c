@@ -330,7 +330,7 @@ static uint32_t digits_after(const char *s, const char *prefix)
 	return strncmp(s, prefix, n) == 0 && parse_u32(s + n, &v) == 0 ? v : GPUS_NONE;
 }
 
-static struct text trim(struct text t)
+static struct text trim_gpu_text(struct text t)
 {
 	while (t.len && (*t.at == ' ' || *t.at == '\t'))
 		t.at++, t.len--;
@@ -358,8 +358,8 @@ static int read_information(int dirfd, const char *pci, struct gpu_device *ret)
 		if (!colon)
 			continue;
 		struct text key = {line, (size_t)(colon - line)};
-		struct text value =
-			trim((struct text){colon + 1, (size_t)(line + n - colon - 1)});
+		struct text value = trim_gpu_text(
+			(struct text){colon + 1, (size_t)(line + n - colon - 1)});
 		char number[16];
 		if (text_is(key, "GPU UUID") && text_starts(value, "GPU-") &&
 		    text_copy(value, d.uuid, sizeof(d.uuid)) < 0)
@@ -568,7 +568,7 @@ static double share_of(const struct gpus *g, struct share s, const struct gpu_us
 	return total > s.n ? s.n / total : 1;
 }
 
-static bool used(const struct gpu_use *uses, size_t n, const struct gpu *gpu)
+static bool is_gpu_used(const struct gpu_use *uses, size_t n, const struct gpu *gpu)
 {
 	for (size_t i = 0; i < n; i++)
 		if (uses[i].gpu == gpu)
@@ -599,7 +599,7 @@ int gpus_of(const struct gpus *g, const char *gpus, const char *gpu_share,
 			return err_set(err, -ERANGE, "gpu %llu: this node has %u",
 				       (unsigned long long)last, g->count);
 		for (uint64_t i = first; i <= last && n < max; i++)
-			if (!used(ret, n, &g->gpu[i]))
+			if (!is_gpu_used(ret, n, &g->gpu[i]))
 				ret[n++] = (struct gpu_use){&g->gpu[i], 1};
 		if (at == end)
 			break;

@@ -38,8 +38,8 @@ static void read_before_stop(struct ingest *in, const struct record *r)
 		sample_step(in->sample, step);
 }
 
-static void apply(struct ingest *in, const unsigned char *data, size_t len,
-		  uint64_t pos)
+static void apply_record(struct ingest *in, const unsigned char *data, size_t len,
+			 uint64_t pos)
 {
 	uint64_t now = in->env->boottime_ns();
 	struct record r;
@@ -105,7 +105,7 @@ unsigned ingest_tick(struct ingest *in, unsigned most)
 		}
 		if (rc == 2)
 			continue; /* counted in torn, seen below */
-		apply(in, data, len, pos);
+		apply_record(in, data, len, pos);
 		ring_release(in->ring, pos);
 	}
 	look_for_losses(in);
@@ -125,7 +125,7 @@ unsigned ingest_recall(struct ingest *in)
 		size_t len = 0;
 		if (!ring_recall(in->ring, pos, data, &len))
 			continue;
-		apply(in, data, len, pos);
+		apply_record(in, data, len, pos);
 		n++;
 	}
 	units_set_recalling(in->units, false);

@@ -84,7 +84,7 @@ struct search {
 };
 
 /* Whether such a process is in the directory, or a few levels below */
-static bool inhabited(struct search *s, int dirfd, unsigned depth)
+static bool is_folder_inhabited(struct search *s, int dirfd, unsigned depth)
 {
 	char text[4096];
 	/* the beginning suffices if there are very many */
@@ -117,7 +117,7 @@ static bool inhabited(struct search *s, int dirfd, unsigned depth)
 		auto_close int sub =
 			openat(dirfd, e->d_name,
 			       O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-		if (sub >= 0 && inhabited(s, sub, depth - 1))
+		if (sub >= 0 && is_folder_inhabited(s, sub, depth - 1))
 			return true;
 	}
 	return false;
@@ -141,7 +141,7 @@ static bool any_inhabited(const struct env *env, const struct record_cgroup *cgr
 				continue;
 			auto_close int fd = fs_opendir_at(env->cgroupfd, path, NULL);
 			struct search s = {env, counts, DIRECTORIES_MAX};
-			if (fd >= 0 && inhabited(&s, fd, DEPTH_MAX))
+			if (fd >= 0 && is_folder_inhabited(&s, fd, DEPTH_MAX))
 				return true;
 		}
 	}

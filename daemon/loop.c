@@ -33,7 +33,7 @@ struct loop {
 	uint64_t poll_ms;
 };
 
-static bool due(uint64_t *when, uint64_t now, uint64_t period_ms)
+static bool is_timer_due(uint64_t *when, uint64_t now, uint64_t period_ms)
 {
 	if (now < *when)
 		return false;
@@ -50,7 +50,7 @@ static void set_policy(struct daemon *d)
 	d->policy.max_exported = (uint32_t)d->options.unit_max_exported;
 }
 
-static void walk(struct daemon *d, uint64_t now)
+static void walk_cgroups(struct daemon *d, uint64_t now)
 {
 	struct err err;
 	bool lossy = d->ingest.want_walk;
@@ -79,7 +79,7 @@ static void say_traffic(struct daemon *d)
 }
 
 /* Unmaps pages of the ring that have been read; the file keeps their contents. */
-static void trim(struct daemon *d)
+static void trim_ring_pages(struct daemon *d)
 {
 	(void)madvise(d->ring.header, d->ring.bytes, MADV_DONTNEED);
 }
@@ -98,24 +98,24 @@ static void look_for_damage(struct daemon *d, uint64_t now)
 }
 
 /* Lock held */
-static void look(struct daemon *d, struct timers *t, uint64_t now)
+static void look_at_ring(struct daemon *d, struct timers *t, uint64_t now)
 {
 	if (d->has_ring)
 		ingest_tick(&d->ingest, 0);
-	if (d->has_ring && due(&t->trim_ns, now, TRIM_MS))
-		trim(d);
+	if (d->has_ring && is_timer_due(&t->trim_ns, now, TRIM_MS))
+		trim_ring_pages(d);
 	if (!d->units)
 		return;
-	if (due(&t->walk_ns, now, DISCOVER_PERIOD_MS) || d->ingest.want_walk) {
-		walk(d, now);
+	if (is_timer_due(&t->walk_ns, now, DISCOVER_PERIOD_MS) || d->ingest.want_walk) {
+		walk_cgroups(d, now);
 		t->walk_ns = now + DISCOVER_PERIOD_MS * NSEC_PER_MSEC;
 	}
 	found_read_units(&d->env, d->sample, d->has_ring ? &d->ingest : NULL, false);
-	if (due(&t->sample_ns, now, SAMPLE_MS))
+	if (is_timer_due(&t->sample_ns, now, SAMPLE_MS))
 		sample_steps(d->sample);
-	if (due(&t->abandoned_ns, now, ABANDONED_MS))
+	if (is_timer_due(&t->abandoned_ns, now, ABANDONED_MS))
 		sample_end_abandoned(d->sample);
-	if (due(&t->expire_ns, now, EXPIRE_MS)) {
+	if (is_timer_due(&t->expire_ns, now, EXPIRE_MS)) {
 		sample_end_lost(d->sample, d->has_ring ? d->ingest.drained_ns : now);
 		units_expire(d->units, now, &d->policy);
 		look_for_damage(d, now);
@@ -145,7 +145,7 @@ static void take_options(struct daemon *d, struct options *fresh)
 		log_warn("reload: need a restart: %s", restart.data);
 }
 
-static bool reload(void *arg)
+static bool reload_daemon(void *arg)
 {
 	struct daemon *d = ((struct loop *)arg)->daemon;
 	auto_buf struct buf out = BUF_INIT, warnings = BUF_INIT;
@@ -177,19 +177,19 @@ static uint64_t next_poll(const struct daemon *d, uint64_t records_before,
 	return 2 * poll_ms < slowest ? 2 * poll_ms : slowest;
 }
 
-static unsigned tick(void *arg)
+static unsigned tick_daemon(void *arg)
 {
 	struct loop *l = arg;
 	struct daemon *d = l->daemon;
 	uint64_t now = clock_boottime_ns();
 
-	if (due(&l->timers.files_ns, now, FILES_MS) && !daemon_keep_files(d))
+	if (is_timer_due(&l->timers.files_ns, now, FILES_MS) && !daemon_keep_files(d))
 		return SERVICE_END;
 	if (now >= l->timers.expire_ns)
 		set_policy(d); /* takes scrape's lock, so not under ours */
 	pthread_mutex_lock(&d->lock);
 	uint64_t records = d->ingest.records;
-	look(d, &l->timers, now);
+	look_at_ring(d, &l->timers, now);
 	l->poll_ms = next_poll(d, records, l->poll_ms);
 	pthread_mutex_unlock(&d->lock);
 	if (now >= l->timers.traffic_ns)
@@ -212,8 +212,8 @@ void daemon_run(struct daemon *d)
 	service_run(&(struct service){
 		.signalfd = d->signalfd,
 		.wait_ms = (unsigned)l.poll_ms,
-		.tick = tick,
-		.reload = reload,
+		.tick = tick_daemon,
+		.reload = reload_daemon,
 		.arg = &l,
 	});
 }

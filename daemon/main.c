@@ -65,7 +65,7 @@ static enum program_status check_config(const struct options *o)
 	return PROGRAM_OK;
 }
 
-static int serve(struct daemon *d)
+static int serve_daemon(struct daemon *d)
 {
 	struct err err;
 	log_info("ceemsd %s", CEEMS_VERSION);
@@ -79,8 +79,8 @@ static int serve(struct daemon *d)
 	return rc < 0 ? PROGRAM_CANNOT : d->status;
 }
 
-static int load(int argc, char *const argv[], void *dst, struct buf *out,
-		struct buf *warnings, struct err *err)
+static int load_daemon_options(int argc, char *const argv[], void *dst, struct buf *out,
+			       struct buf *warnings, struct err *err)
 {
 	return options_load(argc, argv, dst, out, warnings, err);
 }
@@ -91,7 +91,7 @@ int main(int argc, char *argv[])
 		.name = "ceemsd",
 		.options = options_table,
 		.option_count = options_count,
-		.load = load,
+		.load = load_daemon_options,
 	};
 	auto_buf struct buf warnings = BUF_INIT;
 	struct daemon d = {.argc = argc, .argv = argv};
@@ -103,7 +103,7 @@ int main(int argc, char *argv[])
 		return status;
 	program_log("ceemsd", d.options.log_format, d.options.log_level, &warnings);
 	if (!d.options.check_config)
-		return serve(&d);
+		return serve_daemon(&d);
 	status = check_config(&d.options);
 	options_release(&d.options);
 	return status;

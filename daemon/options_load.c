@@ -16,7 +16,8 @@
 #include "lib/emission.h"
 #include "lib/emission_options.h"
 
-static const struct conf_opt *find(const char *prefix, const char *name)
+static const struct conf_opt *find_option_with_prefix(const char *prefix,
+						      const char *name)
 {
 	size_t n = strlen(prefix);
 	for (size_t i = 0; i < options_count; i++) {
@@ -29,7 +30,7 @@ static const struct conf_opt *find(const char *prefix, const char *name)
 
 bool options_collector(const struct options *o, const char *name)
 {
-	const struct conf_opt *opt = find("collector.", name);
+	const struct conf_opt *opt = find_option_with_prefix("collector.", name);
 	if (!opt || opt->kind != CONF_BOOL)
 		return false;
 	return *(const bool *)((const char *)o + opt->off);
@@ -55,7 +56,7 @@ static const char *find_foreign(const char *pattern)
 	return NULL;
 }
 
-static int check_pattern(const char *name, const char *pattern, struct err *err)
+static int check_option_pattern(const char *name, const char *pattern, struct err *err)
 {
 	const char *foreign = find_foreign(pattern);
 	regex_t re;
@@ -120,7 +121,7 @@ static int check_emissions(const struct options *o, struct err *err)
 	return rc;
 }
 
-static int check(const struct options *o, struct err *err)
+static int check_options_fit(const struct options *o, struct err *err)
 {
 	if (o->ring_slots & (o->ring_slots - 1))
 		return err_set(err, -EINVAL,
@@ -130,11 +131,11 @@ static int check(const struct options *o, struct err *err)
 		return err_set(err, -EINVAL,
 			       "--collector.netdev.device-include and --collector."
 			       "netdev.device-exclude exclude each other");
-	int rc = check_pattern("collector.netdev.device-include", o->netdev_include,
-			       err);
+	int rc = check_option_pattern("collector.netdev.device-include",
+				      o->netdev_include, err);
 	if (rc == 0)
-		rc = check_pattern("collector.netdev.device-exclude", o->netdev_exclude,
-				   err);
+		rc = check_option_pattern("collector.netdev.device-exclude",
+					  o->netdev_exclude, err);
 	if (rc < 0)
 		return rc;
 	rc = check_sensors(&o->hwmon_host_sensors, err);
@@ -204,7 +205,7 @@ int options_load(int argc, char *const argv[], struct options *ret, struct buf *
 	/* with an aggregator's URL something must be sent */
 	if (o.aggregator_urls.count)
 		o.reports_enabled = true;
-	rc = check(&o, err);
+	rc = check_options_fit(&o, err);
 	if (rc) {
 		options_release(&o);
 		return rc;

@@ -56,8 +56,8 @@ int power_parse_watts(const char *text, size_t len, uint64_t *ret_uw)
 
 /* What is wrong with a point that follows `last` (NULL: it is the first); NULL:
  * nothing */
-static const char *objection(const struct power_point *p,
-			     const struct power_point *last)
+static const char *find_objection(const struct power_point *p,
+				  const struct power_point *last)
 {
 	if (p->percent > 100)
 		return "more than 100 %";
@@ -96,7 +96,7 @@ int power_parse_curve(const char *text, size_t len, struct power_curve *ret,
 			return err_set(err, -EINVAL,
 				       "point %u is not \"percent:watts\"",
 				       c.count + 1);
-		why = objection(at, c.count ? at - 1 : NULL);
+		why = find_objection(at, c.count ? at - 1 : NULL);
 		if (why)
 			return err_set(err, -EINVAL, "point %u: %s", c.count + 1, why);
 		c.count++;

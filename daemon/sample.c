@@ -59,7 +59,7 @@ void sample_free(struct sample *s)
 	free(s);
 }
 
-static bool grow(struct sampled **list, uint32_t *count, uint32_t i)
+static bool grow_sampled_list(struct sampled **list, uint32_t *count, uint32_t i)
 {
 	if (i < *count)
 		return true;
@@ -76,7 +76,7 @@ static bool grow(struct sampled **list, uint32_t *count, uint32_t i)
 /* The step's fds, opened when the slot has a new step. NULL: no memory or no paths. */
 static struct cgroup_fds *fds_of(struct sample *s, uint32_t i, const struct step *step)
 {
-	if (!grow(&s->steps, &s->count, i))
+	if (!grow_sampled_list(&s->steps, &s->count, i))
 		return NULL;
 	struct sampled *d = &s->steps[i];
 	uint64_t serial = step_serial(s->units, i);
@@ -127,7 +127,7 @@ static bool stepd_is_there(const struct env *env, const struct step *step)
 	return fstatat(env->procfd, name, &st, 0) == 0 || errno != ENOENT;
 }
 
-static bool is_there(const struct env *env, const struct step *step)
+static bool is_step_there(const struct env *env, const struct step *step)
 {
 	return step->cgroup_count ? cgroup_is_there(env, step)
 				  : stepd_is_there(env, step);
@@ -149,7 +149,7 @@ static bool read_step(struct sample *s, uint32_t i, struct step *step)
 	int rc = fds ? cgroup_read_cpu(fds, &cpu, &err) : -ENODATA;
 
 	if (rc == -ENODEV || rc == -ENODATA) {
-		note_presence(s, step, rc == -ENODATA && is_there(s->env, step));
+		note_presence(s, step, rc == -ENODATA && is_step_there(s->env, step));
 		return false;
 	}
 	if (rc < 0) {
@@ -211,7 +211,7 @@ static struct cgroup_fds *job_fds(struct sample *s, uint32_t i)
 {
 	struct units *u = s->units;
 
-	if (!grow(&s->jobs, &s->job_count, i))
+	if (!grow_sampled_list(&s->jobs, &s->job_count, i))
 		return NULL;
 	struct sampled *d = &s->jobs[i];
 	if (d->serial != unit_serial(u, i)) {

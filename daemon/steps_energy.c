@@ -24,12 +24,12 @@ void steps_energy_done(struct steps_energy *s)
 	*s = (struct steps_energy){0};
 }
 
-static uint64_t cpu_ns(const struct step *step)
+static uint64_t step_cpu_ns(const struct step *step)
 {
 	return step->totals.cpu_user_ns + step->totals.cpu_system_ns;
 }
 
-static uint64_t minus(uint64_t a, uint64_t b)
+static uint64_t subtract_step_u64(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;
 }
@@ -39,7 +39,7 @@ static uint64_t lived_us(uint64_t started_ns, uint64_t ended_ns, uint64_t t0_ns,
 {
 	uint64_t from = started_ns > t0_ns ? started_ns : t0_ns;
 	uint64_t to = ended_ns && ended_ns < t1_ns ? ended_ns : t1_ns;
-	return minus(to, from) / NSEC_PER_USEC;
+	return subtract_step_u64(to, from) / NSEC_PER_USEC;
 }
 
 /* The extern step has the job's processes that belong to no other step; it has no
@@ -53,7 +53,7 @@ static uint64_t alloc_us(const struct step *step, uint64_t t0_ns, uint64_t t1_ns
 }
 
 /* f->s->work.slots have their weights, the rest's in slot 0. */
-static void give(struct family *f, enum energy_domain d, uint64_t uj)
+static void give_to_steps(struct family *f, enum energy_domain d, uint64_t uj)
 {
 	struct energy_work *w = &f->s->work;
 	size_t k = 1;
@@ -80,7 +80,7 @@ static void weigh_rest(struct family *f, uint64_t all)
 	slots[0].weight = all > sum ? all - sum : 0;
 }
 
-static int begin(struct family *f)
+static int begin_family(struct family *f)
 {
 	f->n = 0;
 	for (uint32_t s = units_first_step(f->u, f->i); s != UNITS_NONE;
@@ -91,8 +91,8 @@ static int begin(struct family *f)
 
 enum by { BY_CPU_NOW, BY_ALLOC_NOW, BY_CPU_WAITING, BY_ALLOC_WAITING };
 
-static void weigh(struct family *f, enum by by, uint64_t t0_ns, uint64_t t1_ns,
-		  uint64_t all)
+static void weigh_steps(struct family *f, enum by by, uint64_t t0_ns, uint64_t t1_ns,
+			uint64_t all)
 {
 	size_t k = 1;
 
@@ -100,8 +100,9 @@ static void weigh(struct family *f, enum by by, uint64_t t0_ns, uint64_t t1_ns,
 	     s = steps_after(f->u, s), k++) {
 		const struct step *step = steps_get(f->u, s);
 		const struct step_energy *e = step_energy_draft(f->u, s);
-		uint64_t w = by == BY_CPU_NOW ? minus(cpu_ns(step), e->charged_cpu_ns)
-			     : by == BY_ALLOC_NOW   ? alloc_us(step, t0_ns, t1_ns)
+		uint64_t w = by == BY_CPU_NOW     ? subtract_step_u64(step_cpu_ns(step),
+								      e->charged_cpu_ns)
+			     : by == BY_ALLOC_NOW ? alloc_us(step, t0_ns, t1_ns)
 			     : by == BY_CPU_WAITING ? e->waiting.used_ns
 						    : e->waiting.alloc_us;
 		f->s->work.slots[k].weight = w;
@@ -113,7 +114,7 @@ static void charge_now(struct family *f, uint32_t i, uint64_t t0_ns, uint64_t t1
 {
 	const struct unit_energy *was = unit_energy(f->u, i);
 	const struct unit_energy *is = unit_energy_draft(f->u, i);
-	uint64_t cpu = minus(is->charged_cpu_ns, was->charged_cpu_ns);
+	uint64_t cpu = subtract_step_u64(is->charged_cpu_ns, was->charged_cpu_ns);
 	uint64_t alloc =
 		f->unit->cpus * lived_us(f->unit->started_boottime_ns,
 					 f->unit->ended_boottime_ns, t0_ns, t1_ns);
@@ -124,11 +125,11 @@ static void charge_now(struct family *f, uint32_t i, uint64_t t0_ns, uint64_t t1
 		if (!all)
 			continue;
 		bool by_cpu = d != ENERGY_GPU;
-		weigh(f, by_cpu ? BY_CPU_NOW : BY_ALLOC_NOW, t0_ns, t1_ns,
-		      by_cpu ? cpu : alloc);
-		give(f, (enum energy_domain)d, all - idle);
-		weigh(f, BY_ALLOC_NOW, t0_ns, t1_ns, alloc);
-		give(f, (enum energy_domain)d, idle);
+		weigh_steps(f, by_cpu ? BY_CPU_NOW : BY_ALLOC_NOW, t0_ns, t1_ns,
+			    by_cpu ? cpu : alloc);
+		give_to_steps(f, (enum energy_domain)d, all - idle);
+		weigh_steps(f, BY_ALLOC_NOW, t0_ns, t1_ns, alloc);
+		give_to_steps(f, (enum energy_domain)d, idle);
 	}
 }
 
@@ -140,7 +141,7 @@ static void note_use(struct family *f, uint64_t t0_ns, uint64_t t1_ns)
 	     s = steps_after(f->u, s), k++) {
 		const struct step *step = steps_get(f->u, s);
 		struct step_energy *e = step_energy_draft(f->u, s);
-		uint64_t used = minus(cpu_ns(step), e->charged_cpu_ns);
+		uint64_t used = subtract_step_u64(step_cpu_ns(step), e->charged_cpu_ns);
 		e->open.used_ns += used;
 		e->open.alloc_us += alloc_us(step, t0_ns, t1_ns);
 		e->charged_cpu_ns += used;
@@ -154,7 +155,7 @@ int steps_energy_tick(struct steps_energy *s, struct units *u, uint64_t t0_ns,
 		struct family f = {.s = s, .u = u, .i = i, .unit = units_get(u, i)};
 		if (units_first_step(u, i) == UNITS_NONE)
 			continue;
-		if (begin(&f) < 0)
+		if (begin_family(&f) < 0)
 			return -ENOMEM;
 		charge_now(&f, i, t0_ns, t1_ns);
 		note_use(&f, t0_ns, t1_ns);
@@ -220,10 +221,10 @@ static void charge_host(struct family *f, uint32_t i)
 	for (int d = ENERGY_HOST; d <= ENERGY_OTHER; d++) {
 		uint64_t all = is->settled_uj[d] - was->settled_uj[d];
 		uint64_t idle = is->idle_uj[d] - was->idle_uj[d];
-		weigh(f, BY_CPU_WAITING, 0, 0, over->used_ns);
-		give(f, (enum energy_domain)d, all - idle);
-		weigh(f, BY_ALLOC_WAITING, 0, 0, over->alloc_us);
-		give(f, (enum energy_domain)d, idle);
+		weigh_steps(f, BY_CPU_WAITING, 0, 0, over->used_ns);
+		give_to_steps(f, (enum energy_domain)d, all - idle);
+		weigh_steps(f, BY_ALLOC_WAITING, 0, 0, over->alloc_us);
+		give_to_steps(f, (enum energy_domain)d, idle);
 	}
 }
 
@@ -231,7 +232,7 @@ void steps_energy_after_close(struct steps_energy *s, struct units *u)
 {
 	for (uint32_t i = units_next(u, 0); i != UNITS_NONE; i = units_next(u, i + 1)) {
 		struct family f = {.s = s, .u = u, .i = i, .unit = units_get(u, i)};
-		if (units_first_step(u, i) != UNITS_NONE && begin(&f) == 0)
+		if (units_first_step(u, i) != UNITS_NONE && begin_family(&f) == 0)
 			charge_host(&f, i);
 	}
 	for (uint32_t i = steps_next(u, 0); i != UNITS_NONE; i = steps_next(u, i + 1))

@@ -79,7 +79,7 @@ struct gpu_maps *gpu_maps_new(const struct env *env)
 	return m;
 }
 
-static void *ask(void *arg)
+static void *ask_slurmd(void *arg)
 {
 	struct question *q = arg;
 	int rc = gpus_probe(q->slurmd, q->node, &q->gpus, &q->err);
@@ -113,7 +113,7 @@ static struct question *question_new(const struct gpu_maps *m,
 	q->node = map->node[0] ? map->node : NULL;
 	pthread_mutex_init(&q->mutex, NULL);
 	wait_cond_init(&q->change);
-	if (pthread_create(&q->thread, NULL, ask, q) == 0)
+	if (pthread_create(&q->thread, NULL, ask_slurmd, q) == 0)
 		return q;
 	pthread_cond_destroy(&q->change);
 	pthread_mutex_destroy(&q->mutex);
@@ -122,7 +122,7 @@ static struct question *question_new(const struct gpu_maps *m,
 }
 
 /* Whether the answer has come, after waiting at most wait_ms. */
-static bool answered(struct question *q, unsigned wait_ms)
+static bool wait_for_answer(struct question *q, unsigned wait_ms)
 {
 	struct timespec until = wait_in(wait_ms);
 
@@ -189,8 +189,8 @@ static int take_answer(const struct gpu_maps *m, struct gpu_map *map, struct err
 }
 
 /* 0: the map is known; -EAGAIN: not yet; else slurmd cannot tell. */
-static int learn(const struct gpu_maps *m, struct gpu_map *map, uint64_t now,
-		 unsigned wait_ms, struct err *err)
+static int learn_gpu_map(const struct gpu_maps *m, struct gpu_map *map, uint64_t now,
+			 unsigned wait_ms, struct err *err)
 {
 	unsigned patience_ms = 0;
 
@@ -208,7 +208,7 @@ static int learn(const struct gpu_maps *m, struct gpu_map *map, uint64_t now,
 			return err_set(err, -ENOMEM, "no thread for slurmd -G");
 		patience_ms = wait_ms;
 	}
-	if (!answered(map->asked, patience_ms))
+	if (!wait_for_answer(map->asked, patience_ms))
 		return -EAGAIN;
 	int rc = take_answer(m, map, err);
 	map->known = rc == 0;
@@ -219,15 +219,15 @@ int gpu_maps_of(struct gpu_maps *m, const struct unit *unit, struct gpu_use *ret
 		size_t max)
 {
 	struct gpu_map *map = map_of(m, unit->node);
-	int rc = map ? learn(m, map, m->env->boottime_ns(), 0, NULL) : -ENOMEM;
+	int rc = map ? learn_gpu_map(m, map, m->env->boottime_ns(), 0, NULL) : -ENOMEM;
 
 	return rc < 0 ? rc
 		      : gpus_of(&map->gpus, unit->gpus, unit->gpu_share, ret, max,
 				NULL);
 }
 
-static int render(const struct gpu_maps *m, const struct unit *unit,
-		  const struct gpu_use *use, struct unit_gpu *out)
+static int render_gpu_labels(const struct gpu_maps *m, const struct unit *unit,
+			     const struct gpu_use *use, struct unit_gpu *out)
 {
 	char index[16], hindex[RECORD_NAME_MAX * 5], instance[16] = "";
 
@@ -250,8 +250,8 @@ static int render(const struct gpu_maps *m, const struct unit *unit,
 	return buf_error(&out->labels);
 }
 
-static int take(const struct gpu_maps *m, const struct gpu_map *map,
-		const struct unit *unit, struct unit_gpus *u, struct err *err)
+static int take_unit_gpus(const struct gpu_maps *m, const struct gpu_map *map,
+			  const struct unit *unit, struct unit_gpus *u, struct err *err)
 {
 	struct gpu_use use[GPUS_MAX];
 	int n = gpus_of(&map->gpus, unit->gpus, unit->gpu_share, use, GPUS_MAX, err);
@@ -262,24 +262,25 @@ static int take(const struct gpu_maps *m, const struct gpu_map *map,
 	if (!u->use)
 		return err_set(err, -ENOMEM, "no memory");
 	for (int i = 0; i < n; i++) {
-		int rc = render(m, unit, &use[i], &u->use[u->count++]);
+		int rc = render_gpu_labels(m, unit, &use[i], &u->use[u->count++]);
 		if (rc < 0)
 			return err_set(err, rc, "no memory");
 	}
 	return 0;
 }
 
-static void find(struct gpu_maps *m, const struct unit *unit, struct unit_gpus *u)
+static void find_unit_gpus(struct gpu_maps *m, const struct unit *unit,
+			   struct unit_gpus *u)
 {
 	uint64_t now = m->env->boottime_ns();
 	struct gpu_map *map = map_of(m, unit->node);
 	struct err err = {.text = "too many slurmds on this host"};
-	int rc = map ? learn(m, map, now, PATIENCE_MS, &err) : -ENOMEM;
+	int rc = map ? learn_gpu_map(m, map, now, PATIENCE_MS, &err) : -ENOMEM;
 
 	if (rc == -EAGAIN)
 		return;
 	if (rc == 0) {
-		rc = take(m, map, unit, u, &err);
+		rc = take_unit_gpus(m, map, unit, u, &err);
 		/* it will not be understood at the next scrape either */
 		u->done = true;
 	}
@@ -299,7 +300,7 @@ void gpu_maps_export(struct gpu_maps *m, const struct unit *unit, struct unit_gp
 	if (!unit->gpus[0])
 		return;
 	if (!u->done)
-		find(m, unit, u);
+		find_unit_gpus(m, unit, u);
 	prom_family(out, &family_flag);
 	for (size_t i = 0; i < u->count; i++)
 		prom_put_block_f64(out, &u->use[i].labels, u->use[i].share);

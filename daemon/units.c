@@ -94,7 +94,7 @@ static void describe_step(struct work *w)
 }
 
 /* Finds or creates r's unit, in the working copy. False: no room. */
-static bool take_unit(struct work *w, bool synthetic)
+static bool take_record_unit(struct work *w, bool synthetic)
 {
 	const struct record *r = w->r;
 	struct units *u = w->u;
@@ -271,7 +271,7 @@ static bool hidden_from_walk(const struct work *w)
 /* No room: a lost start is repaired by its stop, and a stop's counters go to its unit,
  * or to the node if there is no room for a unit. The tombstone prevents counting a
  * second stop twice. */
-static int refuse(struct work *w, struct err *err)
+static int refuse_record(struct work *w, struct err *err)
 {
 	bool stop = w->r->type == RECORD_STEP_STOP;
 	bool has_unit = w->ui != UNITS_NONE && (stop || !w->unit_new);
@@ -358,8 +358,8 @@ static int apply_start(struct work *w, bool synthetic, struct err *err)
 		return 0;
 	if (synthetic && !there && hidden_from_walk(w))
 		return -EEXIST;
-	if (!take_unit(w, synthetic) || !take_step(w, synthetic))
-		return refuse(w, err);
+	if (!take_record_unit(w, synthetic) || !take_step(w, synthetic))
+		return refuse_record(w, err);
 	describe_unit(&w->unit, r);
 	describe_step(w);
 	if (r->step == RECORD_STEP_EXTERN)
@@ -396,8 +396,8 @@ static int apply_stop(struct work *w, struct err *err)
 	const struct record *r = w->r;
 	if (!step_in_table(w) && late_record(w))
 		return 0;
-	if (!take_unit(w, false) || !take_step(w, false))
-		return refuse(w, err);
+	if (!take_record_unit(w, false) || !take_step(w, false))
+		return refuse_record(w, err);
 	if (w->step_new)
 		note_late_stop(w);
 	describe_unit(&w->unit, r);
@@ -427,8 +427,8 @@ static int apply_unit(struct work *w, struct err *err)
 		work_commit(w);
 		return 0;
 	}
-	if (!take_unit(w, false))
-		return refuse(w, err);
+	if (!take_record_unit(w, false))
+		return refuse_record(w, err);
 	describe_unit(&w->unit, r);
 	w->unit.marks |= UNIT_DEFINITE;
 	if (start)
@@ -440,8 +440,8 @@ static int apply_unit(struct work *w, struct err *err)
 	return 0;
 }
 
-static int bad(struct units *u, const struct record *r, uint64_t pos, struct err *err,
-	       const char *why)
+static int count_bad_record(struct units *u, const struct record *r, uint64_t pos,
+			    struct err *err, const char *why)
 {
 	struct node_totals *node = store_node(u, r->manager), n = *node;
 	n.records++;
@@ -463,9 +463,9 @@ int units_apply(struct units *u, const struct record *r, uint64_t pos,
 	if (pos != UINT64_MAX && last != UINT64_MAX && pos <= last)
 		return -EEXIST;
 	if (r->manager < MANAGER_SLURM || r->manager > MANAGER_K8S)
-		return bad(u, r, pos, err, "record of an unknown manager");
+		return count_bad_record(u, r, pos, err, "record of an unknown manager");
 	if (r->type != RECORD_HELLO && !*r->unit)
-		return bad(u, r, pos, err, "record without a unit id");
+		return count_bad_record(u, r, pos, err, "record without a unit id");
 
 	/* Records from before a suspend, or from the future, count as of now. */
 	struct record copy;
@@ -503,7 +503,7 @@ int units_apply(struct units *u, const struct record *r, uint64_t pos,
 		work_commit(&w);
 		return 0;
 	default:
-		return bad(u, r, pos, err, "record of an unknown type");
+		return count_bad_record(u, r, pos, err, "record of an unknown type");
 	}
 }
 

@@ -36,7 +36,7 @@ void expire_tomb_put_done(struct units *u)
 /* ---- leaving the table ----------------------------------------------------------- */
 
 /* Whether no further stop record will come */
-static bool settled(const struct step *s)
+static bool is_step_settled(const struct step *s)
 {
 	return s->state == UNIT_ENDED && (s->flags & RECORD_LAST);
 }
@@ -48,7 +48,7 @@ void expire_step(struct units *u, uint32_t i)
 	struct unit *unit = &u->units[steps_unit(u, i)];
 	struct unit_totals folded = unit->folded;
 	uint32_t state = UNIT_FREE;
-	bool tomb = !settled(s);
+	bool tomb = !is_step_settled(s);
 
 	totals_add(&folded, &s->totals);
 	txn_begin(u);
@@ -100,22 +100,22 @@ void expire_unit_now(struct units *u, uint32_t i, bool early)
 
 /* ---- expiry ---------------------------------------------------------------------- */
 
-static uint64_t since(uint64_t now, uint64_t then)
+static uint64_t ns_since(uint64_t now, uint64_t then)
 {
 	return now > then ? now - then : 0;
 }
 
-static uint64_t lived_ns(const struct unit *unit, uint64_t now_boottime_ns)
+static uint64_t unit_age_ns(const struct unit *unit, uint64_t now_boottime_ns)
 {
-	return since(unit->state == UNIT_ENDED ? unit->ended_boottime_ns
-					       : now_boottime_ns,
-		     unit->started_boottime_ns);
+	return ns_since(unit->state == UNIT_ENDED ? unit->ended_boottime_ns
+						  : now_boottime_ns,
+			unit->started_boottime_ns);
 }
 
 bool units_exported(const struct units *u, uint32_t i, uint64_t now_boottime_ns,
 		    const struct units_policy *policy)
 {
-	return lived_ns(&u->units[i], now_boottime_ns) >=
+	return unit_age_ns(&u->units[i], now_boottime_ns) >=
 	       policy->min_export_ms * NSEC_PER_MSEC;
 }
 
@@ -123,7 +123,7 @@ static bool all_settled(const struct units *u, uint32_t i)
 {
 	for (uint32_t s = units_first_step(u, i); s != UNITS_NONE;
 	     s = steps_after(u, s)) {
-		if (!settled(&u->steps[s]))
+		if (!is_step_settled(&u->steps[s]))
 			return false;
 	}
 	return true;
@@ -145,7 +145,7 @@ static void expire_unit(struct units *u, uint32_t i, uint64_t now,
 			const struct units_policy *policy)
 {
 	const struct unit *unit = &u->units[i];
-	uint64_t gone_ms = since(now, unit->left_boottime_ns) / NSEC_PER_MSEC;
+	uint64_t gone_ms = ns_since(now, unit->left_boottime_ns) / NSEC_PER_MSEC;
 	bool is_short = !units_exported(u, i, now, policy);
 	bool final = (unit->marks & UNIT_DEFINITE) || gone_ms >= UNITS_GRACE_MS;
 
@@ -171,7 +171,8 @@ void units_expire(struct units *u, uint64_t now_boottime_ns,
 	}
 	for (uint32_t i = links_first(&u->units_ended);
 	     i != UNITS_NONE && u->units_count > policy->max_exported; i = next) {
-		uint64_t gone_ns = since(now_boottime_ns, u->units[i].left_boottime_ns);
+		uint64_t gone_ns =
+			ns_since(now_boottime_ns, u->units[i].left_boottime_ns);
 		next = links_after(&u->units_ended, i);
 		if (u->units_count < u->capacity / 4 * 3 &&
 		    report_is_owed(u, i, gone_ns / NSEC_PER_MSEC))
@@ -181,13 +182,13 @@ void units_expire(struct units *u, uint64_t now_boottime_ns,
 	for (uint32_t i = links_first(&u->steps_ended); i != UNITS_NONE; i = next) {
 		const struct step *s = &u->steps[i];
 		uint64_t gone_ms =
-			since(now_boottime_ns, s->left_boottime_ns) / NSEC_PER_MSEC;
+			ns_since(now_boottime_ns, s->left_boottime_ns) / NSEC_PER_MSEC;
 		next = links_after(&u->steps_ended, i);
 		if (gone_ms < policy->linger_ms)
 			break; /* in the order in which they ended */
 		if (report_step_is_owed(u, i))
 			continue;
-		if (gone_ms >= UNITS_LATE_MS || settled(s))
+		if (gone_ms >= UNITS_LATE_MS || is_step_settled(s))
 			expire_step(u, i);
 	}
 }

@@ -41,17 +41,17 @@ void found_put_unit(struct units *u, uint32_t i)
 	txn_put(u, &u->befores[i], &none, sizeof(none));
 }
 
-static uint64_t minus(uint64_t a, uint64_t b)
+static uint64_t subtract_found(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
+static uint64_t least_u64(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
 
-static uint64_t cpu_of(const struct unit_totals *t)
+static uint64_t found_totals_cpu_ns(const struct unit_totals *t)
 {
 	return t->cpu_user_ns + t->cpu_system_ns;
 }
@@ -59,7 +59,7 @@ static uint64_t cpu_of(const struct unit_totals *t)
 /* CPU time of this sum, with user as close as possible to user_ns. */
 static void set_cpu(struct unit_totals *t, uint64_t cpu_ns, uint64_t user_ns)
 {
-	t->cpu_user_ns = least(cpu_ns, user_ns);
+	t->cpu_user_ns = least_u64(cpu_ns, user_ns);
 	t->cpu_system_ns = cpu_ns - t->cpu_user_ns;
 }
 
@@ -68,20 +68,22 @@ static struct unit_totals rest_of(const struct unit_totals *a,
 				  const struct unit_totals *b)
 {
 	struct unit_totals t = {
-		.io_read_bytes = minus(a->io_read_bytes, b->io_read_bytes),
-		.io_write_bytes = minus(a->io_write_bytes, b->io_write_bytes),
+		.io_read_bytes = subtract_found(a->io_read_bytes, b->io_read_bytes),
+		.io_write_bytes = subtract_found(a->io_write_bytes, b->io_write_bytes),
 	};
 
-	set_cpu(&t, minus(cpu_of(a), cpu_of(b)), minus(a->cpu_user_ns, b->cpu_user_ns));
+	set_cpu(&t, subtract_found(found_totals_cpu_ns(a), found_totals_cpu_ns(b)),
+		subtract_found(a->cpu_user_ns, b->cpu_user_ns));
 	return t;
 }
 
 /* Limits t to `most` */
 static void cut_rest(struct unit_totals *t, const struct unit_totals *most)
 {
-	set_cpu(t, least(cpu_of(t), cpu_of(most)), t->cpu_user_ns);
-	t->io_read_bytes = least(t->io_read_bytes, most->io_read_bytes);
-	t->io_write_bytes = least(t->io_write_bytes, most->io_write_bytes);
+	set_cpu(t, least_u64(found_totals_cpu_ns(t), found_totals_cpu_ns(most)),
+		t->cpu_user_ns);
+	t->io_read_bytes = least_u64(t->io_read_bytes, most->io_read_bytes);
+	t->io_write_bytes = least_u64(t->io_write_bytes, most->io_write_bytes);
 }
 
 /* *folded contains *was: replaces it by *is. */
@@ -90,7 +92,7 @@ static void replace_rest(struct unit_totals *folded, const struct unit_totals *w
 {
 	struct unit_totals without = rest_of(folded, was);
 
-	set_cpu(folded, cpu_of(&without) + cpu_of(is),
+	set_cpu(folded, found_totals_cpu_ns(&without) + found_totals_cpu_ns(is),
 		without.cpu_user_ns + is->cpu_user_ns);
 	folded->io_read_bytes = without.io_read_bytes + is->io_read_bytes;
 	folded->io_write_bytes = without.io_write_bytes + is->io_write_bytes;
@@ -124,14 +126,15 @@ static void skip_energy(struct units *u, uint32_t i)
 	for (uint32_t s = units_first_step(u, i); s != UNITS_NONE;
 	     s = steps_after(u, s)) {
 		struct step_energy *e = &u->step_energy[s].generation[now];
-		e->charged_cpu_ns = cpu_of(&u->steps[s].totals);
+		e->charged_cpu_ns = found_totals_cpu_ns(&u->steps[s].totals);
 		e->seen = 1;
 	}
 }
 
 static bool is_nothing(const struct unit_totals *t)
 {
-	return cpu_of(t) < ROUNDING_NS && !t->io_read_bytes && !t->io_write_bytes;
+	return found_totals_cpu_ns(t) < ROUNDING_NS && !t->io_read_bytes &&
+	       !t->io_write_bytes;
 }
 
 /* The first time: sets `before` and the beginning of its windows. */
@@ -177,7 +180,7 @@ void units_found_read(struct units *u, uint32_t i, const struct unit_totals *job
 			begin_after(&b, &r, &before);
 		skip_energy(u, i);
 	}
-	uint64_t charged = cpu_of(&steps) + cpu_of(&b.rest);
+	uint64_t charged = found_totals_cpu_ns(&steps) + found_totals_cpu_ns(&b.rest);
 	txn_begin(u);
 	txn_put(u, &u->units[i], &unit, sizeof(unit));
 	txn_put(u, &u->befores[i], &b, sizeof(b));

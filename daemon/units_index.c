@@ -30,7 +30,7 @@ uint64_t store_key(uint32_t manager, const char *node, const char *id)
 	return mix_text(mix_text(h, node), id);
 }
 
-static uint32_t fold32(uint64_t h)
+static uint32_t fold_hash(uint64_t h)
 {
 	return (uint32_t)(h ^ (h >> 32));
 }
@@ -98,7 +98,7 @@ static uint32_t index_find(const struct index *x, uint64_t key, uint32_t *cursor
 {
 	if (!x->slots)
 		return UNITS_NONE;
-	uint32_t hash = fold32(key);
+	uint32_t hash = fold_hash(key);
 	uint32_t at = *cursor == UNITS_NONE ? hash & x->mask : (*cursor + 1) & x->mask;
 	for (; x->slots[at].value; at = (at + 1) & x->mask) {
 		if (x->slots[at].hash == hash) {
@@ -183,7 +183,7 @@ void store_unit_index(struct units *u, uint32_t i, bool on)
 	const struct unit *unit = &u->units[i];
 	if (on) {
 		u->unit_hash[i] =
-			fold32(store_key(unit->manager, unit->node, unit->id));
+			fold_hash(store_key(unit->manager, unit->node, unit->id));
 		index_add(&u->by_unit, u->unit_hash[i], i);
 	} else {
 		index_remove(&u->by_unit, u->unit_hash[i], i);
@@ -207,10 +207,10 @@ void store_step_index(struct units *u, uint32_t i, bool on)
 	void (*change)(struct index *, uint32_t, uint32_t) =
 		on ? index_add : index_remove;
 	if (on) {
-		p->hash = fold32(step_key(p->unit - 1, s->step));
+		p->hash = fold_hash(step_key(p->unit - 1, s->step));
 		p->paths = store_paths(s);
 		for (uint32_t c = 0; c < p->paths; c++)
-			p->path_hash[c] = fold32(path_key(s->cgroups[c].path));
+			p->path_hash[c] = fold_hash(path_key(s->cgroups[c].path));
 	}
 	change(&u->by_step, p->hash, i);
 	for (uint32_t c = 0; c < p->paths; c++)
@@ -223,9 +223,9 @@ void store_tomb_index(struct units *u, uint32_t i, bool on)
 	if (!key)
 		return;
 	if (on)
-		index_add(&u->by_tomb, fold32(key), i);
+		index_add(&u->by_tomb, fold_hash(key), i);
 	else
-		index_remove(&u->by_tomb, fold32(key), i);
+		index_remove(&u->by_tomb, fold_hash(key), i);
 }
 
 struct tomb *store_tomb_find(const struct units *u, uint64_t key)

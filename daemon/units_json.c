@@ -18,13 +18,13 @@ static const char *end_name(uint32_t end)
 	return ends[end < UNIT_END_STATES ? end : UNIT_END_LOST];
 }
 
-static void text(struct buf *b, const char *name, const char *value)
+static void put_json_text(struct buf *b, const char *name, const char *value)
 {
 	buf_printf(b, ",\"%s\":", name);
 	buf_put_json(b, value, strlen(value));
 }
 
-static void number(struct buf *b, const char *name, uint64_t v)
+static void put_json_number(struct buf *b, const char *name, uint64_t v)
 {
 	buf_printf(b, ",\"%s\":", name);
 	buf_put_u64(b, v);
@@ -36,10 +36,10 @@ static void put_totals(struct buf *b, const struct unit_totals *t)
 	buf_put_scaled(b, t->cpu_user_ns, 9);
 	buf_puts(b, ",\"cpu_system_seconds\":");
 	buf_put_scaled(b, t->cpu_system_ns, 9);
-	number(b, "memory_peak_bytes", t->memory_peak_bytes);
-	number(b, "io_read_bytes", t->io_read_bytes);
-	number(b, "io_write_bytes", t->io_write_bytes);
-	number(b, "oom_kills", t->oom_kills);
+	put_json_number(b, "memory_peak_bytes", t->memory_peak_bytes);
+	put_json_number(b, "io_read_bytes", t->io_read_bytes);
+	put_json_number(b, "io_write_bytes", t->io_write_bytes);
+	put_json_number(b, "oom_kills", t->oom_kills);
 	buf_puts(b, ",\"throttled_seconds\":");
 	buf_put_scaled(b, t->throttled_ns, 9);
 }
@@ -79,36 +79,36 @@ static void put_step_hints(struct buf *b, const struct step_name *name)
 	if (!*name->command)
 		return;
 	buf_puts(b, ",\"hints\":{\"trusted\":false");
-	text(b, "command", name->command);
+	put_json_text(b, "command", name->command);
 	if (*name->label)
-		text(b, "name", name->label);
+		put_json_text(b, "name", name->label);
 	buf_putc(b, '}');
 }
 
-static void put_step(struct buf *b, const struct units *u, uint32_t i,
-		     const struct step *s)
+static void put_json_step(struct buf *b, const struct units *u, uint32_t i,
+			  const struct step *s)
 {
 	char name[16];
 	buf_puts(b, "{\"step\":");
 	record_step_name(s->step, name);
 	buf_put_json(b, name, strlen(name));
-	text(b, "state", state_name(s->state));
-	number(b, "slurmstepd_pid", s->stepd_pid);
-	number(b, "tasks", s->tasks);
-	number(b, "cpus", s->cpus);
-	number(b, "exit_status", s->exit_status);
+	put_json_text(b, "state", state_name(s->state));
+	put_json_number(b, "slurmstepd_pid", s->stepd_pid);
+	put_json_number(b, "tasks", s->tasks);
+	put_json_number(b, "cpus", s->cpus);
+	put_json_number(b, "exit_status", s->exit_status);
 	buf_printf(b, ",\"discovered\":%s,\"lost\":%s",
 		   s->discovered ? "true" : "false",
 		   s->lost == STEP_LOST ? "true" : "false");
 	if (s->cgroup_count)
-		text(b, "cgroup", s->cgroups[0].path);
+		put_json_text(b, "cgroup", s->cgroups[0].path);
 	put_totals(b, &s->totals);
 	put_joules(b, u, "energy_joules", step_energy(u, i)->uj);
 	put_step_hints(b, steps_name(u, i));
 	buf_putc(b, '}');
 }
 
-static void put_unit(struct units *u, uint32_t i, struct buf *b)
+static void put_json_unit(struct units *u, uint32_t i, struct buf *b)
 {
 	const struct unit *unit = units_get(u, i);
 	struct unit_totals t;
@@ -117,21 +117,21 @@ static void put_unit(struct units *u, uint32_t i, struct buf *b)
 	buf_puts(b, "{\"manager\":");
 	const char *manager = record_manager_name((uint8_t)unit->manager);
 	buf_put_json(b, manager, strlen(manager));
-	text(b, "id", unit->id);
-	text(b, "node", unit->node);
-	number(b, "restarts", unit->restarts);
-	text(b, "state", state_name(unit->state));
-	text(b, "end", end_name(unit->end));
-	number(b, "uid", unit->uid);
-	number(b, "gid", unit->gid);
-	number(b, "cpus", unit->cpus);
-	number(b, "memory_bytes", unit->memory_bytes);
+	put_json_text(b, "id", unit->id);
+	put_json_text(b, "node", unit->node);
+	put_json_number(b, "restarts", unit->restarts);
+	put_json_text(b, "state", state_name(unit->state));
+	put_json_text(b, "end", end_name(unit->end));
+	put_json_number(b, "uid", unit->uid);
+	put_json_number(b, "gid", unit->gid);
+	put_json_number(b, "cpus", unit->cpus);
+	put_json_number(b, "memory_bytes", unit->memory_bytes);
 	if (unit->array_job != RECORD_NO_VAL) {
-		number(b, "array_job", unit->array_job);
-		number(b, "array_task", unit->array_task);
+		put_json_number(b, "array_job", unit->array_job);
+		put_json_number(b, "array_task", unit->array_task);
 	}
-	number(b, "started_realtime_ns", unit->started_realtime_ns);
-	number(b, "ended_realtime_ns", unit->ended_realtime_ns);
+	put_json_number(b, "started_realtime_ns", unit->started_realtime_ns);
+	put_json_number(b, "ended_realtime_ns", unit->ended_realtime_ns);
 	if (unit->state == UNIT_ENDED) {
 		buf_puts(b, ",\"elapsed_seconds\":");
 		buf_put_scaled(b,
@@ -142,21 +142,21 @@ static void put_unit(struct units *u, uint32_t i, struct buf *b)
 			       9);
 	}
 	if (*unit->gpus) {
-		text(b, "gpus", unit->gpus);
-		text(b, "gpu_share", unit->gpu_share);
+		put_json_text(b, "gpus", unit->gpus);
+		put_json_text(b, "gpu_share", unit->gpu_share);
 	}
 	put_totals(b, &t);
 	put_unit_energy(b, u, i);
-	number(b, "steps_started", unit->steps_started);
-	number(b, "steps_running", unit->steps_running);
+	put_json_number(b, "steps_started", unit->steps_started);
+	put_json_number(b, "steps_running", unit->steps_running);
 	buf_puts(b, ",\"hints\":{\"name\":");
 	buf_put_json(b, unit->name, strlen(unit->name));
-	text(b, "account", unit->account);
-	text(b, "partition", unit->partition);
-	text(b, "sluid", unit->sluid);
+	put_json_text(b, "account", unit->account);
+	put_json_text(b, "partition", unit->partition);
+	put_json_text(b, "sluid", unit->sluid);
 	buf_puts(b, "},\"steps\":[");
 	for (uint32_t s = units_first_step(u, i); s != UNITS_NONE;) {
-		put_step(b, u, s, steps_get(u, s));
+		put_json_step(b, u, s, steps_get(u, s));
 		s = steps_after(u, s);
 		if (s != UNITS_NONE)
 			buf_putc(b, ',');
@@ -170,7 +170,7 @@ int units_put_json(struct units *u, struct buf *out)
 	bool first = true;
 	for (uint32_t i = units_next(u, 0); i != UNITS_NONE; i = units_next(u, i + 1)) {
 		buf_puts(out, first ? "\n" : ",\n");
-		put_unit(u, i, out);
+		put_json_unit(u, i, out);
 		first = false;
 	}
 	buf_puts(out, "\n]}\n");

@@ -19,7 +19,7 @@ const struct unit_report *unit_report(const struct units *u, uint32_t i)
 	return &u->unit_reports[i];
 }
 
-static void put(struct units *u, uint32_t i, const struct unit_report *r)
+static void store_unit_report(struct units *u, uint32_t i, const struct unit_report *r)
 {
 	txn_begin(u);
 	txn_put(u, &u->unit_reports[i], r, sizeof(*r));
@@ -73,7 +73,7 @@ void unit_report_take_energy(struct units *u, uint32_t i,
 		any = true;
 	}
 	if (any)
-		put(u, i, &r);
+		store_unit_report(u, i, &r);
 }
 
 /* ---- readings -------------------------------------------------------------------- */
@@ -203,7 +203,7 @@ void unit_report_close(struct units *u, uint32_t i, uint64_t t1_ns,
 	r.pending_peak_bytes = r.window_peak_bytes;
 	r.window_peak_bytes = 0;
 	r.marks |= REPORT_PENDING;
-	put(u, i, &r);
+	store_unit_report(u, i, &r);
 }
 
 void unit_report_move_on(struct units *u, uint32_t i)
@@ -215,7 +215,7 @@ void unit_report_move_on(struct units *u, uint32_t i)
 	r.pending_peak_bytes = 0;
 	r.marks &= ~(uint32_t)REPORT_PENDING;
 	r.marks |= REPORT_TOLD;
-	put(u, i, &r);
+	store_unit_report(u, i, &r);
 }
 
 void unit_report_mark(struct units *u, uint32_t i, uint32_t set, uint32_t clear)

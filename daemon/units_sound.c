@@ -6,7 +6,7 @@
 
 #include "daemon/units_store.h"
 
-static bool ends(const char *s, size_t size)
+static bool text_ends(const char *s, size_t size)
 {
 	return memchr(s, 0, size) != NULL;
 }
@@ -16,14 +16,14 @@ bool unit_is_sound(const struct units *u, const struct unit *unit)
 	return (unit->state == UNIT_RUNNING || unit->state == UNIT_ENDED) &&
 	       unit->manager < STORE_MANAGERS && unit->end < UNIT_END_STATES &&
 	       (unit->first_step == UNITS_NONE || unit->first_step < u->steps_backed) &&
-	       ends(unit->id, sizeof(unit->id)) &&
-	       ends(unit->node, sizeof(unit->node)) &&
-	       ends(unit->gpus, sizeof(unit->gpus)) &&
-	       ends(unit->gpu_share, sizeof(unit->gpu_share)) &&
-	       ends(unit->name, sizeof(unit->name)) &&
-	       ends(unit->account, sizeof(unit->account)) &&
-	       ends(unit->partition, sizeof(unit->partition)) &&
-	       ends(unit->sluid, sizeof(unit->sluid));
+	       text_ends(unit->id, sizeof(unit->id)) &&
+	       text_ends(unit->node, sizeof(unit->node)) &&
+	       text_ends(unit->gpus, sizeof(unit->gpus)) &&
+	       text_ends(unit->gpu_share, sizeof(unit->gpu_share)) &&
+	       text_ends(unit->name, sizeof(unit->name)) &&
+	       text_ends(unit->account, sizeof(unit->account)) &&
+	       text_ends(unit->partition, sizeof(unit->partition)) &&
+	       text_ends(unit->sluid, sizeof(unit->sluid));
 }
 
 bool step_is_sound(const struct units *u, const struct step *s)
@@ -33,7 +33,7 @@ bool step_is_sound(const struct units *u, const struct step *s)
 	    (s->next != UNITS_NONE && s->next >= u->steps_backed))
 		return false;
 	for (uint32_t c = 0; c < s->cgroup_count; c++) {
-		if (!ends(s->cgroups[c].path, sizeof(s->cgroups[c].path)))
+		if (!text_ends(s->cgroups[c].path, sizeof(s->cgroups[c].path)))
 			return false;
 	}
 	return true;
@@ -61,7 +61,7 @@ static void mend_u32(struct units *u, uint32_t *value, uint32_t right)
 
 static void mend_text(struct units *u, char *text, size_t size)
 {
-	if (ends(text, size))
+	if (text_ends(text, size))
 		return;
 	text[size - 1] = '\0';
 	u->mended++;

@@ -31,7 +31,7 @@ _Static_assert(sizeof(struct store_log) == STORE_LOG_BYTES, "log");
 
 /* ---- layout ---------------------------------------------------------------------- */
 
-static size_t pages(size_t n)
+static size_t round_up_to_pages(size_t n)
 {
 	return (n + PAGE - 1) / PAGE * PAGE;
 }
@@ -45,50 +45,55 @@ static size_t tombs_off(void)
 }
 static size_t energy_off(void)
 {
-	return tombs_off() + pages(STORE_TOMBS * sizeof(struct tomb));
+	return tombs_off() + round_up_to_pages(STORE_TOMBS * sizeof(struct tomb));
 }
 static size_t units_off(void)
 {
-	return energy_off() + pages(2 * sizeof(struct energy_state));
+	return energy_off() + round_up_to_pages(2 * sizeof(struct energy_state));
 }
 static size_t steps_off(uint32_t capacity)
 {
-	return units_off() + pages(capacity * sizeof(struct unit));
+	return units_off() + round_up_to_pages(capacity * sizeof(struct unit));
 }
 static size_t unit_energy_off(uint32_t capacity)
 {
 	return steps_off(capacity) +
-	       pages((size_t)capacity * STEPS_PER_UNIT * sizeof(struct step));
+	       round_up_to_pages((size_t)capacity * STEPS_PER_UNIT *
+				 sizeof(struct step));
 }
 static size_t step_energy_off(uint32_t capacity)
 {
 	return unit_energy_off(capacity) +
-	       pages(capacity * sizeof(struct unit_accounts));
+	       round_up_to_pages(capacity * sizeof(struct unit_accounts));
 }
 static size_t reports_off(uint32_t capacity)
 {
 	return step_energy_off(capacity) +
-	       pages((size_t)capacity * STEPS_PER_UNIT * sizeof(struct step_accounts));
+	       round_up_to_pages((size_t)capacity * STEPS_PER_UNIT *
+				 sizeof(struct step_accounts));
 }
 static size_t names_off(uint32_t capacity)
 {
-	return reports_off(capacity) + pages(capacity * sizeof(struct unit_report));
+	return reports_off(capacity) +
+	       round_up_to_pages(capacity * sizeof(struct unit_report));
 }
 static size_t befores_off(uint32_t capacity)
 {
 	return names_off(capacity) +
-	       pages((size_t)capacity * STEPS_PER_UNIT * sizeof(struct step_name));
+	       round_up_to_pages((size_t)capacity * STEPS_PER_UNIT *
+				 sizeof(struct step_name));
 }
-static size_t file_bytes(uint32_t capacity)
+static size_t table_file_bytes(uint32_t capacity)
 {
-	return befores_off(capacity) + pages(capacity * sizeof(struct unit_before));
+	return befores_off(capacity) +
+	       round_up_to_pages(capacity * sizeof(struct unit_before));
 }
 /* For a version, 0: one that is not taken over */
 static size_t bytes_of(uint32_t version, uint32_t capacity)
 {
 	switch (version) {
 	case VERSION:
-		return file_bytes(capacity);
+		return table_file_bytes(capacity);
 	case VERSION_NO_BEFORE:
 		return befores_off(capacity);
 	case VERSION_UNNAMED:
@@ -122,7 +127,7 @@ void txn_put(struct units *u, void *dst, const void *src, size_t len)
 }
 
 /* From our private copy of the log, which others cannot change. */
-static void replay(struct units *u)
+static void replay_log(struct units *u)
 {
 	for (uint32_t at = 0; at < u->txn.bytes;) {
 		struct log_entry e;
@@ -143,7 +148,7 @@ void txn_commit(struct units *u)
 	atomic_signal_fence(memory_order_seq_cst);
 	__atomic_store_n(&u->log->valid, 1, __ATOMIC_RELEASE);
 	atomic_signal_fence(memory_order_seq_cst);
-	replay(u);
+	replay_log(u);
 }
 
 /* Checks a log that we did not just write: no entry may lead out of the file. */
@@ -176,7 +181,8 @@ struct area {
 	uint32_t capacity;
 };
 
-static bool allocate(struct units *u, size_t off, size_t slot, uint32_t at, uint32_t n)
+static bool allocate_slots(struct units *u, size_t off, size_t slot, uint32_t at,
+			   uint32_t n)
 {
 	u->back_errno =
 		posix_fallocate(u->fd, (off_t)(off + at * slot), (off_t)(n * slot));
@@ -184,13 +190,14 @@ static bool allocate(struct units *u, size_t off, size_t slot, uint32_t at, uint
 }
 
 /* Allocates disk space for the next chunk of slots. False: there is none. */
-static bool back(struct units *u, const struct area *a, uint32_t *backed, uint32_t need)
+static bool back_slots(struct units *u, const struct area *a, uint32_t *backed,
+		       uint32_t need)
 {
 	while (*backed <= need) {
 		uint32_t left = a->capacity - *backed, n = left < CHUNK ? left : CHUNK;
-		if (!allocate(u, a->off, a->slot, *backed, n) ||
-		    !allocate(u, a->energy_off, a->energy_slot, *backed, n) ||
-		    !allocate(u, a->more_off, a->more_slot, *backed, n))
+		if (!allocate_slots(u, a->off, a->slot, *backed, n) ||
+		    !allocate_slots(u, a->energy_off, a->energy_slot, *backed, n) ||
+		    !allocate_slots(u, a->more_off, a->more_slot, *backed, n))
 			return false;
 		*backed += n;
 	}
@@ -208,7 +215,7 @@ uint32_t store_unit_free(struct units *u)
 				  .more_off = reports_off(capacity),
 				  .more_slot = sizeof(struct unit_report),
 				  .capacity = capacity};
-	if (i == UNITS_NONE || !back(u, &area, &u->units_backed, i))
+	if (i == UNITS_NONE || !back_slots(u, &area, &u->units_backed, i))
 		return UNITS_NONE;
 	u->h->units_backed = u->units_backed;
 	return i;
@@ -225,7 +232,7 @@ uint32_t store_step_free(struct units *u)
 				  .more_off = names_off(capacity),
 				  .more_slot = sizeof(struct step_name),
 				  .capacity = u->steps_capacity};
-	if (i == UNITS_NONE || !back(u, &area, &u->steps_backed, i))
+	if (i == UNITS_NONE || !back_slots(u, &area, &u->steps_backed, i))
 		return UNITS_NONE;
 	u->h->steps_backed = u->steps_backed;
 	return i;
@@ -236,7 +243,7 @@ uint32_t store_step_free(struct units *u)
 /* A page of zeros follows the file: a text that has lost its NUL ends there. */
 static size_t mapped_bytes(size_t bytes)
 {
-	return pages(bytes) + PAGE;
+	return round_up_to_pages(bytes) + PAGE;
 }
 
 static void unmap_file(struct units *u)
@@ -259,7 +266,7 @@ const void *units_mapping(const struct units *u, size_t *ret_bytes)
 	return u->map;
 }
 
-static void unmap(struct units *u)
+static void close_table_file(struct units *u)
 {
 	unmap_file(u);
 	if (u->fd >= 0)
@@ -272,7 +279,7 @@ void units_close(struct units *u)
 	if (!u)
 		return;
 	int saved = errno;
-	unmap(u);
+	close_table_file(u);
 	index_done(u);
 	free(u);
 	errno = saved;
@@ -330,7 +337,7 @@ static bool header_is_ours(const struct store_header *h, size_t bytes, const cha
 	       h->steps_capacity == h->capacity * STEPS_PER_UNIT &&
 	       bytes_of(h->version, h->capacity) &&
 	       (bytes == bytes_of(h->version, h->capacity) ||
-		bytes == file_bytes(h->capacity)) &&
+		bytes == table_file_bytes(h->capacity)) &&
 	       h->units_backed <= h->capacity && h->steps_backed <= h->steps_capacity &&
 	       memcmp(h->boot_id, boot, sizeof(h->boot_id)) == 0;
 }
@@ -351,7 +358,7 @@ static int extend_file(struct units *u, struct err *err)
 
 	if (u->h->version == VERSION)
 		return 0;
-	int rc = ftruncate(u->fd, (off_t)file_bytes(capacity)) < 0 ? -errno : 0;
+	int rc = ftruncate(u->fd, (off_t)table_file_bytes(capacity)) < 0 ? -errno : 0;
 	if (rc == 0 && used)
 		rc = -posix_fallocate(u->fd, (off_t)names_off(capacity), used);
 	if (rc == 0)
@@ -359,7 +366,7 @@ static int extend_file(struct units *u, struct err *err)
 	if (rc < 0)
 		return err_set(err, rc, "extend unit table: %s", strerror(-rc));
 	unmap_file(u);
-	rc = map_file(u, file_bytes(capacity), err);
+	rc = map_file(u, table_file_bytes(capacity), err);
 	if (rc == 0)
 		u->h->version = VERSION;
 	return rc;
@@ -367,7 +374,8 @@ static int extend_file(struct units *u, struct err *err)
 
 /* 0: taken over; -ENOENT: there is none that can be, and err says why if there is one;
  * else failure. */
-static int take_over(struct units *u, int dirfd, const char *boot, struct err *err)
+static int take_over_table(struct units *u, int dirfd, const char *boot,
+			   struct err *err)
 {
 	u->fd = openat(dirfd, UNITS_PATH_NAME, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	if (u->fd < 0) {
@@ -405,7 +413,7 @@ static int take_over(struct units *u, int dirfd, const char *boot, struct err *e
 		u->txn.valid = 0;
 		if (!log_is_sound(u))
 			return err_set(err, -ENOENT, "its log is damaged");
-		replay(u);
+		replay_log(u);
 	}
 	rc = index_init(u, err);
 	if (rc)
@@ -419,11 +427,11 @@ static int take_over(struct units *u, int dirfd, const char *boot, struct err *e
 }
 
 /* Complete under another name, then renamed: nobody ever sees half a table. */
-static int make_new(struct units *u, int dirfd, uint32_t capacity, const char *boot,
-		    struct err *err)
+static int make_new_table(struct units *u, int dirfd, uint32_t capacity,
+			  const char *boot, struct err *err)
 {
 	char tmp[FS_NEW_BYTES];
-	size_t bytes = file_bytes(capacity);
+	size_t bytes = table_file_bytes(capacity);
 	int rc = 0;
 
 	u->fd = fs_create_new_at(dirfd, UNITS_PATH_NAME, 0600, tmp, err);
@@ -477,12 +485,12 @@ int units_open(int dirfd, uint32_t capacity, struct units **ret, bool *ret_made_
 	u->fd = -1;
 	bool made_new = false;
 	struct err why = {""};
-	rc = take_over(u, dirfd, boot, &why);
+	rc = take_over_table(u, dirfd, boot, &why);
 	if (rc == -ENOENT) {
 		index_done(u);
-		unmap(u);
+		close_table_file(u);
 		made_new = true;
-		rc = make_new(u, dirfd, capacity, boot, err);
+		rc = make_new_table(u, dirfd, capacity, boot, err);
 		if (!rc && err)
 			*err = why;
 	} else if (rc && err) {

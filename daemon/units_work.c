@@ -32,7 +32,7 @@ void work_put_pos(struct work *w)
 	txn_put(w->u, &w->u->h->ring_pos, &w->pos, sizeof(w->pos));
 }
 
-static void relink(struct links *l, uint32_t i, bool is)
+static void relink_slot(struct links *l, uint32_t i, bool is)
 {
 	bool was = links_have(l, i);
 	if (is && !was)
@@ -83,14 +83,14 @@ void work_commit(struct work *w)
 			store_unit_take(u, w->ui);
 		else if (w->rekeyed)
 			store_unit_index(u, w->ui, true);
-		relink(&u->units_ended, w->ui, w->unit.state == UNIT_ENDED);
+		relink_slot(&u->units_ended, w->ui, w->unit.state == UNIT_ENDED);
 	}
 	if (w->si != UNITS_NONE) {
 		if (w->step_new)
 			store_step_take(u, w->si, w->ui);
 		else
 			store_step_index(u, w->si, true);
-		relink(&u->steps_ended, w->si, w->step.state == UNIT_ENDED);
+		relink_slot(&u->steps_ended, w->si, w->step.state == UNIT_ENDED);
 	}
 }
 

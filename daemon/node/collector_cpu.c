@@ -97,7 +97,7 @@ static int cpu_open(const struct env *env, void **ret_state, struct err *err)
 
 /* Follows one mode without ever decreasing: after a small decrease it waits until the
  * kernel's number has caught up, after a jump it counts on from the new value. */
-static uint64_t follow(struct cpu *c, int mode, uint64_t now)
+static uint64_t follow_cpu_mode(struct cpu *c, int mode, uint64_t now)
 {
 	uint64_t *raw = &c->raw[mode];
 
@@ -138,7 +138,7 @@ static int cpu_collect(void *state, struct prom *out, struct err *err)
 	prom_family(out, &seconds);
 	for (int i = 0; i < CPU_MODES; i++)
 		prom_put_block_scaled(out, &c->labels[i],
-				      follow(c, i, s.ticks[i]) * c->factor,
+				      follow_cpu_mode(c, i, s.ticks[i]) * c->factor,
 				      c->decimals);
 	if (!c->cpus)
 		return 0;

@@ -133,7 +133,7 @@ static int infiniband_open(const struct env *env, void **ret_state, struct err *
 	return 0;
 }
 
-static int by_name(const void *a, const void *b)
+static int compare_device_names(const void *a, const void *b)
 {
 	const char *x = a, *y = b;
 	size_t lx = strlen(x), ly = strlen(y);
@@ -145,8 +145,8 @@ static int by_name(const void *a, const void *b)
 }
 
 /* Sorted names in a folder; how many, or negative errno. */
-static int list(int dirfd, const char *path, char (*ret)[NAME_BYTES], size_t max,
-		struct err *err)
+static int list_devices(int dirfd, const char *path, char (*ret)[NAME_BYTES],
+			size_t max, struct err *err)
 {
 	int fd = fs_opendir_at(dirfd, path, err);
 	if (fd < 0)
@@ -163,7 +163,7 @@ static int list(int dirfd, const char *path, char (*ret)[NAME_BYTES], size_t max
 			continue;
 		memcpy(ret[n++], e->d_name, len + 1);
 	}
-	qsort(ret, n, sizeof(*ret), by_name);
+	qsort(ret, n, sizeof(*ret), compare_device_names);
 	return (int)n;
 }
 
@@ -274,7 +274,7 @@ static int put_device(struct infiniband *ib, struct prom *out, const char *devic
 	if (devfd < 0)
 		return devfd == -ENOENT ? 0 : devfd;
 	put_info(out, devfd, device);
-	int n = list(devfd, "ports", ports, PORTS_MAX, err);
+	int n = list_devices(devfd, "ports", ports, PORTS_MAX, err);
 	if (n < 0)
 		return n == -ENOENT ? 0 : n;
 	for (int i = 0; i < n; i++) {
@@ -295,7 +295,7 @@ static int infiniband_collect(void *state, struct prom *out, struct err *err)
 {
 	struct infiniband *ib = state;
 	char devices[DEVICES_MAX][NAME_BYTES];
-	int n = list(ib->sysfd, ROOT, devices, DEVICES_MAX, err);
+	int n = list_devices(ib->sysfd, ROOT, devices, DEVICES_MAX, err);
 
 	if (n < 0)
 		return n;

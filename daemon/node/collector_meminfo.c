@@ -61,7 +61,7 @@ static int meminfo_open(const struct env *env, void **ret_state, struct err *err
 }
 
 /* "Active(anon)" and 2 kB -> ceems_meminfo_Active_anon_bytes */
-static void metric_name(const struct meminfo_line *l, struct buf *out)
+static void meminfo_metric_name(const struct meminfo_line *l, struct buf *out)
 {
 	buf_puts(out, "ceems_meminfo_");
 	for (size_t i = 0; i < l->name_len; i++) {
@@ -92,7 +92,7 @@ static struct field *field_of(struct meminfo *m, const struct meminfo_line *l,
 			return m->fields[i];
 	}
 	auto_buf struct buf name = BUF_INIT;
-	metric_name(l, &name);
+	meminfo_metric_name(l, &name);
 	if (m->count == FIELDS_MAX || buf_error(&name) || name.len >= NAME_BYTES)
 		return NULL;
 	struct field *f = calloc(1, sizeof(*f));

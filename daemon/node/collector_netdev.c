@@ -14,7 +14,7 @@
 
 #define DEVICES_MAX 65536
 
-static const struct prom_family families[NETDEV_COUNTERS] = {
+static const struct prom_family netdev_families[NETDEV_COUNTERS] = {
 #define FAMILY(what, text)                                                             \
 	{                                                                              \
 		"ceems_netdev_" what "_total", PROM_COUNTER,                           \
@@ -60,7 +60,7 @@ static void netdev_close(void *state)
 	free(n);
 }
 
-static int compile(struct netdev *n, const struct options *o, struct err *err)
+static int compile_pattern(struct netdev *n, const struct options *o, struct err *err)
 {
 	const char *include = o ? o->netdev_include : "";
 	const char *exclude = o ? o->netdev_exclude : "";
@@ -86,7 +86,7 @@ static int compile(struct netdev *n, const struct options *o, struct err *err)
 	return 0;
 }
 
-static bool wanted(const struct netdev *n, const char *name)
+static bool is_interface_wanted(const struct netdev *n, const char *name)
 {
 	return !n->has_pattern ||
 	       (regexec(&n->pattern, name, 0, NULL, 0) == 0) != n->exclude;
@@ -104,7 +104,8 @@ static const char *name_of(const struct netdev_line *l, char name[64])
 
 /* An interface may appear later, so a missing one is not an error; a pattern in another
  * dialect is. */
-static int check_pattern(struct netdev *n, const struct options *o, struct err *err)
+static int check_interface_pattern(struct netdev *n, const struct options *o,
+				   struct err *err)
 {
 	struct netdev_line l;
 	const char *p;
@@ -115,7 +116,7 @@ static int check_pattern(struct netdev *n, const struct options *o, struct err *
 		return 0;
 	for (const char *end = p + len;
 	     seen < DEVICES_MAX && proc_next_netdev(&p, end, &l); seen++) {
-		if (wanted(n, name_of(&l, name)))
+		if (is_interface_wanted(n, name_of(&l, name)))
 			return 0;
 	}
 	return err_set(
@@ -126,10 +127,10 @@ static int check_pattern(struct netdev *n, const struct options *o, struct err *
 		n->exclude ? o->netdev_exclude : o->netdev_include, seen);
 }
 
-static int open_file(const struct env *env, struct netdev *n, struct err *err)
+static int open_netdev_file(const struct env *env, struct netdev *n, struct err *err)
 {
 	int rc = procfile_open(&n->file, env->procfd, "net/dev", err);
-	return rc < 0 ? rc : compile(n, env->options, err);
+	return rc < 0 ? rc : compile_pattern(n, env->options, err);
 }
 
 static int netdev_open(const struct env *env, void **ret_state, struct err *err)
@@ -139,13 +140,13 @@ static int netdev_open(const struct env *env, void **ret_state, struct err *err)
 	if (!n)
 		return err_set(err, -ENOMEM, "out of memory");
 	n->hostname = env->hostname;
-	int rc = open_file(env, n, err);
+	int rc = open_netdev_file(env, n, err);
 	if (rc < 0) {
 		netdev_close(n);
 		return rc;
 	}
 	struct err why;
-	if (check_pattern(n, env->options, &why) < 0)
+	if (check_interface_pattern(n, env->options, &why) < 0)
 		log_warn("%s", why.text);
 	*ret_state = n;
 	return 0;
@@ -154,8 +155,9 @@ static int netdev_open(const struct env *env, void **ret_state, struct err *err)
 static int netdev_look(const struct env *env, struct err *err)
 {
 	struct netdev *n = calloc(1, sizeof(*n));
-	int rc = n && open_file(env, n, NULL) == 0 ? check_pattern(n, env->options, err)
-						   : 0;
+	int rc = n && open_netdev_file(env, n, NULL) == 0
+			 ? check_interface_pattern(n, env->options, err)
+			 : 0;
 
 	netdev_close(n);
 	return rc;
@@ -174,14 +176,14 @@ static int netdev_collect(void *state, struct prom *out, struct err *err)
 	for (const char *end = p + len;
 	     seen < DEVICES_MAX && proc_next_netdev(&p, end, &l); seen++) {
 		char name[64];
-		if (!*name_of(&l, name) || !wanted(n, name))
+		if (!*name_of(&l, name) || !is_interface_wanted(n, name))
 			continue;
 		struct prom_label labels[2] = {{"hostname", n->hostname},
 					       {"device", name}};
 		buf_reset(&n->labels);
 		prom_render_labels(&n->labels, labels, 2);
 		for (int i = 0; i < NETDEV_COUNTERS; i++) {
-			prom_family(out, &families[i]);
+			prom_family(out, &netdev_families[i]);
 			prom_put_block_u64(out, &n->labels, l.counters[i]);
 		}
 	}

@@ -32,7 +32,7 @@ void procfile_close(struct procfile *f)
 	f->cap = 0;
 }
 
-static int grow(struct procfile *f, struct err *err)
+static int grow_procfile(struct procfile *f, struct err *err)
 {
 	size_t cap = f->cap ? f->cap * 2 : FIRST_BYTES;
 
@@ -54,7 +54,7 @@ int procfile_read(struct procfile *f, const char **ret, size_t *ret_len,
 
 	for (;;) {
 		if (len == f->cap) {
-			int rc = grow(f, err);
+			int rc = grow_procfile(f, err);
 			if (rc < 0)
 				return rc;
 		}

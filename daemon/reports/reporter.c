@@ -50,7 +50,7 @@ struct reporter {
 
 /* ---- time without a daemon ------------------------------------------------------- */
 
-static uint64_t overlap(uint64_t a0, uint64_t a1, uint64_t b0, uint64_t b1)
+static uint64_t overlap_ns(uint64_t a0, uint64_t a1, uint64_t b0, uint64_t b1)
 {
 	uint64_t from = a0 > b0 ? a0 : b0, to = a1 < b1 ? a1 : b1;
 	return to > from ? to - from : 0;
@@ -60,14 +60,14 @@ static void note_gap(struct reporter *r, uint32_t i, uint64_t from_ns, uint64_t 
 {
 	const struct unit *unit = units_get(r->p.units, i);
 	uint64_t end = unit->state == UNIT_ENDED ? unit->ended_boottime_ns : UINT64_MAX;
-	uint64_t ns = overlap(unit->started_boottime_ns, end, from_ns, to_ns);
+	uint64_t ns = overlap_ns(unit->started_boottime_ns, end, from_ns, to_ns);
 
 	if (ns)
 		unit_report_unobserved(r->p.units, i, ns);
 }
 
 /* The state of the unit in the slot, which may be new to this process */
-static struct seen *meet(struct reporter *r, uint32_t i)
+static struct seen *meet_unit(struct reporter *r, uint32_t i)
 {
 	struct seen *s = &r->seen[i];
 	uint64_t serial = unit_serial(r->p.units, i);
@@ -85,7 +85,7 @@ static void meet_all(struct reporter *r)
 
 	r->ended = 0;
 	for (uint32_t i = units_next(u, 0); i != UNITS_NONE; i = units_next(u, i + 1)) {
-		meet(r, i);
+		meet_unit(r, i);
 		r->ended += units_get(u, i)->state == UNIT_ENDED;
 	}
 }
@@ -113,7 +113,7 @@ static bool is_young(const struct seen *s, const struct unit *unit, uint64_t now
 	return !s->memory_ns || (age < MEMORY_NS && now_ns - s->memory_ns >= age);
 }
 
-static void read_memory(struct reporter *r, uint64_t now_ns)
+static void read_units_memory(struct reporter *r, uint64_t now_ns)
 {
 	struct units *u = r->p.units;
 	bool all = now_ns >= r->memory_until_ns;
@@ -209,14 +209,14 @@ void reporter_round(struct reporter *r, uint64_t now_ns)
 	meet_all(r);
 	r->last_ns = now_ns;
 	units_set_alive(r->p.units, now_ns);
-	read_memory(r, now_ns);
+	read_units_memory(r, now_ns);
 	look_at_sources(r);
 	prepare_cut(r, now_ns);
 }
 
 /* ---- batches --------------------------------------------------------------------- */
 
-static bool has_room(const struct report_batch *b)
+static bool batch_has_room(const struct report_batch *b)
 {
 	/* an interval, a final report and all their steps */
 	return b->count + 3 <= REPORTER_ITEMS &&
@@ -224,13 +224,14 @@ static bool has_room(const struct report_batch *b)
 	       b->len + (size_t)2 * REPORT_BYTES_MAX <= REPORTER_BYTES;
 }
 
-static struct report_item *put(struct reporter *r, struct report_batch *b, uint32_t i)
+static struct report_item *put_report_item(struct reporter *r, struct report_batch *b,
+					   uint32_t i)
 {
 	int len = report_encode(&r->report, b->data + b->len, REPORTER_BYTES - b->len);
 	struct report_item *item = &b->items[b->count];
 
 	if (len < 0)
-		return NULL; /* cannot happen: has_room() */
+		return NULL; /* cannot happen: batch_has_room() */
 	*item = (struct report_item){
 		.serial = unit_serial(r->p.units, i),
 		.unit = i,
@@ -265,8 +266,8 @@ static uint32_t steps_due(const struct reporter *r, uint32_t i, uint64_t now_ns)
 }
 
 /* now_ns 0: all that have ended */
-static void put_steps(struct reporter *r, struct report_batch *b, uint32_t i,
-		      uint64_t now_ns)
+static void put_step_reports(struct reporter *r, struct report_batch *b, uint32_t i,
+			     uint64_t now_ns)
 {
 	struct units *u = r->p.units;
 
@@ -288,8 +289,8 @@ static void put_interval(struct reporter *r, struct report_batch *b, uint32_t i,
 	report_fill_unit(&r->report, REPORT_INTERVAL, r->p.units, i, &r->p.who);
 	report_fill_window(&r->report, r->p.units, i, &r->p.who);
 	if (units_get(r->p.units, i)->state == UNIT_RUNNING)
-		put_steps(r, b, i, now_ns);
-	put(r, b, i);
+		put_step_reports(r, b, i, now_ns);
+	put_report_item(r, b, i);
 }
 
 static void put_final(struct reporter *r, struct report_batch *b, uint32_t i,
@@ -299,10 +300,10 @@ static void put_final(struct reporter *r, struct report_batch *b, uint32_t i,
 	report_fill_totals(&r->report, r->p.units, i, sums, &r->p.who);
 	if (provisional)
 		r->report.flags |= REPORT_PROVISIONAL;
-	put_steps(r, b, i, 0);
+	put_step_reports(r, b, i, 0);
 	if (units_get(r->p.units, i)->steps_started > r->report.step_count)
 		r->report.flags |= REPORT_STEPS_CUT;
-	put(r, b, i);
+	put_report_item(r, b, i);
 }
 
 /* ---- what is due ----------------------------------------------------------------- */
@@ -339,7 +340,7 @@ static void gather_running(struct reporter *r, struct report_batch *b, uint32_t 
 		unit_report_mark(u, i, 0, REPORT_FINISHED | REPORT_FINISHING);
 	if (s->start_hash != hash) {
 		report_fill_unit(&r->report, REPORT_START, u, i, &r->p.who);
-		struct report_item *item = put(r, b, i);
+		struct report_item *item = put_report_item(r, b, i);
 		if (item)
 			item->hash = hash;
 	}
@@ -399,11 +400,11 @@ void reporter_gather(struct reporter *r, struct report_batch *b, uint64_t now_ns
 		r->cursor = units_next(u, r->cursor);
 		if (r->cursor == UNITS_NONE)
 			break;
-		if (!has_room(b)) {
+		if (!batch_has_room(b)) {
 			b->more = true;
 			return;
 		}
-		meet(r, r->cursor);
+		meet_unit(r, r->cursor);
 		if (units_get(u, r->cursor)->marks & UNIT_UNREAD)
 			continue; /* the start of its windows is not known yet */
 		if (units_get(u, r->cursor)->state == UNIT_RUNNING)

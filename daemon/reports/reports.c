@@ -80,7 +80,7 @@ static void make_folder(const char *folder, uid_t uid, gid_t gid)
 		log_warn("reports: %s: change owner: %s", folder, strerror(errno));
 }
 
-static void say_failure(struct reports *r, const char *what)
+static void say_spool_failure(struct reports *r, const char *what)
 {
 	uint64_t now = r->p.env->boottime_ns();
 
@@ -104,7 +104,7 @@ static bool open_spool(struct reports *r)
 		return true;
 	if (spool_writer_open(r->folder, &limits, &r->writer, &err) < 0) {
 		r->writer = NULL;
-		say_failure(r, err.text);
+		say_spool_failure(r, err.text);
 		return false;
 	}
 	if (spool_stats(r->folder, &stats, &err) == 0)
@@ -142,7 +142,7 @@ static uint32_t write_batch(struct reports *r)
 		n = 0; /* report them again: what is on the disk is unknown */
 	}
 	if (rc < 0) {
-		say_failure(r, err.text);
+		say_spool_failure(r, err.text);
 	} else {
 		r->retry_gap_ns = 0;
 		if (log_repeat_over(&r->failing))
@@ -151,7 +151,7 @@ static uint32_t write_batch(struct reports *r)
 	return n;
 }
 
-static void gather(struct reports *r, bool begin)
+static void gather_batch(struct reports *r, bool begin)
 {
 	const struct env *env = r->p.env;
 
@@ -162,7 +162,7 @@ static void gather(struct reports *r, bool begin)
 	pthread_mutex_unlock(r->p.lock);
 }
 
-static void settle(struct reports *r, uint32_t n)
+static void settle_batch(struct reports *r, uint32_t n)
 {
 	pthread_mutex_lock(r->p.lock);
 	reporter_settle(r->reporter, r->batch, n);
@@ -206,11 +206,11 @@ static void round_of(struct reports *r, bool last)
 		return;
 	}
 	for (unsigned k = 0; k < BATCHES_MAX; k++) {
-		gather(r, k == 0);
+		gather_batch(r, k == 0);
 		if (!r->batch->count)
 			break;
 		uint32_t n = write_batch(r);
-		settle(r, n);
+		settle_batch(r, n);
 		if (n < r->batch->count || !r->batch->more)
 			break;
 	}
@@ -232,7 +232,7 @@ static bool stop_asked(struct reports *r)
 	return stopping;
 }
 
-static void *thread_main(void *arg)
+static void *reports_thread_main(void *arg)
 {
 	struct reports *r = arg;
 
@@ -243,7 +243,8 @@ static void *thread_main(void *arg)
 	return NULL;
 }
 
-static int make(struct reports *r, const struct reports_params *p, struct err *err)
+static int make_reports(struct reports *r, const struct reports_params *p,
+			struct err *err)
 {
 	const struct env *env = p->env;
 
@@ -280,7 +281,7 @@ int reports_new(const struct reports_params *p, uid_t uid, gid_t gid,
 		return err_set(err, -ENOMEM, "reports: out of memory");
 	pthread_mutex_init(&r->mutex, NULL);
 	wait_cond_init(&r->wake);
-	int rc = make(r, p, err);
+	int rc = make_reports(r, p, err);
 	if (rc < 0) {
 		reports_free(r);
 		return rc;
@@ -296,7 +297,7 @@ int reports_start(struct reports *r, struct err *err)
 
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	int rc = -pthread_create(&r->thread, &attr, thread_main, r);
+	int rc = -pthread_create(&r->thread, &attr, reports_thread_main, r);
 	pthread_attr_destroy(&attr);
 	if (rc < 0)
 		return err_set(err, rc, "reports: thread: %s", strerror(-rc));

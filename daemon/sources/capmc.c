@@ -42,7 +42,7 @@ static bool is_blank(char c)
 }
 
 /* False: not valid JSON */
-static bool next(struct reader *r, struct token *t)
+static bool next_token(struct reader *r, struct token *t)
 {
 	while (r->p < r->end && is_blank(*r->p))
 		r->p++;
@@ -127,7 +127,7 @@ static int close_object(struct reader *r, uint64_t nid)
 	return --r->depth < 0 ? -EBADMSG : 0;
 }
 
-static int take(struct reader *r, const struct token *t, uint64_t nid)
+static int take_capmc_token(struct reader *r, const struct token *t, uint64_t nid)
 {
 	int rc;
 
@@ -171,12 +171,12 @@ int capmc_energy(const char *text, size_t len, uint64_t nid, struct capmc_energy
 	int rc = 0;
 
 	for (unsigned n = 0; n < TOKENS_MAX && rc == 0; n++) {
-		if (!next(&r, &t))
+		if (!next_token(&r, &t))
 			rc = -EBADMSG;
 		else if (t.kind == 0)
 			break;
 		else
-			rc = take(&r, &t, nid);
+			rc = take_capmc_token(&r, &t, nid);
 	}
 	if (rc < 0 || r.depth != 0 || r.p != r.end || !r.has_code)
 		return err_set(err, -EBADMSG, "its output is not CAPMC's JSON");
@@ -191,7 +191,7 @@ int capmc_energy(const char *text, size_t len, uint64_t nid, struct capmc_energy
 }
 
 /* count digits at *p */
-static bool digits(const char **p, const char *end, unsigned count, int *ret)
+static bool read_capmc_digits(const char **p, const char *end, unsigned count, int *ret)
 {
 	int v = 0;
 
@@ -204,7 +204,7 @@ static bool digits(const char **p, const char *end, unsigned count, int *ret)
 	return true;
 }
 
-static bool letter(const char **p, const char *end, char c)
+static bool read_capmc_letter(const char **p, const char *end, char c)
 {
 	if (*p == end || **p != c)
 		return false;
@@ -213,7 +213,7 @@ static bool letter(const char **p, const char *end, char c)
 }
 
 /* "+05", "-0530", "-05:30"; nothing is UTC */
-static bool zone(const char **p, const char *end, int *ret_seconds)
+static bool read_capmc_zone(const char **p, const char *end, int *ret_seconds)
 {
 	int h = 0, m = 0;
 
@@ -221,10 +221,10 @@ static bool zone(const char **p, const char *end, int *ret_seconds)
 	if (*p == end)
 		return true;
 	bool west = **p == '-';
-	if ((**p != '-' && **p != '+') || !((*p)++, digits(p, end, 2, &h)))
+	if ((**p != '-' && **p != '+') || !((*p)++, read_capmc_digits(p, end, 2, &h)))
 		return false;
-	(void)letter(p, end, ':');
-	if (*p != end && !digits(p, end, 2, &m))
+	(void)read_capmc_letter(p, end, ':');
+	if (*p != end && !read_capmc_digits(p, end, 2, &m))
 		return false;
 	*ret_seconds = (h * 3600 + m * 60) * (west ? -1 : 1);
 	return *p == end && h < 24 && m < 60;
@@ -236,23 +236,28 @@ int capmc_time(const char *text, size_t len, uint64_t *ret_us)
 	struct tm tm = {0};
 	int us = 0, zone_seconds;
 
-	if (!digits(&p, end, 4, &tm.tm_year) || !letter(&p, end, '-') ||
-	    !digits(&p, end, 2, &tm.tm_mon) || !letter(&p, end, '-') ||
-	    !digits(&p, end, 2, &tm.tm_mday) || !letter(&p, end, ' ') ||
-	    !digits(&p, end, 2, &tm.tm_hour) || !letter(&p, end, ':') ||
-	    !digits(&p, end, 2, &tm.tm_min) || !letter(&p, end, ':') ||
-	    !digits(&p, end, 2, &tm.tm_sec))
+	if (!read_capmc_digits(&p, end, 4, &tm.tm_year) ||
+	    !read_capmc_letter(&p, end, '-') ||
+	    !read_capmc_digits(&p, end, 2, &tm.tm_mon) ||
+	    !read_capmc_letter(&p, end, '-') ||
+	    !read_capmc_digits(&p, end, 2, &tm.tm_mday) ||
+	    !read_capmc_letter(&p, end, ' ') ||
+	    !read_capmc_digits(&p, end, 2, &tm.tm_hour) ||
+	    !read_capmc_letter(&p, end, ':') ||
+	    !read_capmc_digits(&p, end, 2, &tm.tm_min) ||
+	    !read_capmc_letter(&p, end, ':') ||
+	    !read_capmc_digits(&p, end, 2, &tm.tm_sec))
 		return -EINVAL;
-	if (letter(&p, end, '.')) {
+	if (read_capmc_letter(&p, end, '.')) {
 		int scale = 100000, d;
-		while (p < end && scale && digits(&p, end, 1, &d)) {
+		while (p < end && scale && read_capmc_digits(&p, end, 1, &d)) {
 			us += d * scale;
 			scale /= 10;
 		}
 	}
-	if (!zone(&p, end, &zone_seconds) || tm.tm_mon < 1 || tm.tm_mon > 12 ||
-	    tm.tm_mday < 1 || tm.tm_mday > 31 || tm.tm_hour > 23 || tm.tm_min > 59 ||
-	    tm.tm_sec > 60)
+	if (!read_capmc_zone(&p, end, &zone_seconds) || tm.tm_mon < 1 ||
+	    tm.tm_mon > 12 || tm.tm_mday < 1 || tm.tm_mday > 31 || tm.tm_hour > 23 ||
+	    tm.tm_min > 59 || tm.tm_sec > 60)
 		return -EINVAL;
 	tm.tm_year -= 1900;
 	tm.tm_mon--;

@@ -33,7 +33,8 @@ static const struct prom_family last = {"ceems_courier_last_accepted_timestamp_s
 					PROM_GAUGE,
 					"When an aggregator last took a batch"};
 
-static int open_courier(const struct env *env, void **ret_state, struct err *err)
+static int open_courier_collector(const struct env *env, void **ret_state,
+				  struct err *err)
 {
 	if (!env->courier)
 		return err_set(err, -ENODEV, "no ceems-courier");
@@ -46,7 +47,8 @@ struct sink {
 	struct prom_label labels[2];
 };
 
-static void put(const struct sink *to, const struct prom_family *family, uint64_t v)
+static void put_courier_value(const struct sink *to, const struct prom_family *family,
+			      uint64_t v)
 {
 	prom_family(to->out, family);
 	prom_put_u64(to->out, to->labels, 1, v);
@@ -68,14 +70,14 @@ static void put_shipping(struct sink *to, const struct courier_shipping *m,
 	put_records(to, "accepted", m->accepted);
 	put_records(to, "refused", m->refused);
 	put_records(to, "set_aside", m->set_aside);
-	put(to, &posts, m->posts);
-	put(to, &failures, m->failures);
-	put(to, &bytes, m->bytes);
-	put(to, &waiting, m->waiting);
+	put_courier_value(to, &posts, m->posts);
+	put_courier_value(to, &failures, m->failures);
+	put_courier_value(to, &bytes, m->bytes);
+	put_courier_value(to, &waiting, m->waiting);
 	prom_family(to->out, &age);
 	prom_put_scaled(to->out, to->labels, 1, age_ns, 9);
 	if (m->last_taken_s)
-		put(to, &last, m->last_taken_s);
+		put_courier_value(to, &last, m->last_taken_s);
 }
 
 static int collect_courier(void *state, struct prom *out, struct err *err)
@@ -85,7 +87,7 @@ static int collect_courier(void *state, struct prom *out, struct err *err)
 	uint64_t starts = courier_link_starts(env->courier);
 	struct courier_shipping m;
 
-	put(&to, &restarts, starts ? starts - 1 : 0);
+	put_courier_value(&to, &restarts, starts ? starts - 1 : 0);
 	if (courier_link_get(env->courier, COURIER_SHIPPING, "ship", &m, sizeof(m)) > 0)
 		put_shipping(&to, &m, env->boottime_ns());
 	return prom_error(out) ? err_set(err, prom_error(out), "no room for samples")
@@ -99,7 +101,7 @@ static void close_courier(void *state)
 
 const struct collector collector_courier = {
 	.name = "courier",
-	.open = open_courier,
+	.open = open_courier_collector,
 	.collect = collect_courier,
 	.close = close_courier,
 };

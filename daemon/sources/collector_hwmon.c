@@ -6,7 +6,7 @@
 #include "daemon/sources/source_view.h"
 
 /* Names and types of the peer, also where a cumulative value is called a gauge */
-static const struct prom_family families[SOURCE_KINDS] = {
+static const struct prom_family hwmon_families[SOURCE_KINDS] = {
 	[SOURCE_ENERGY] = {"ceems_hwmon_energy_current_joules", PROM_GAUGE,
 			   "Energy counter of the sensor (hwmon energyN_input)"},
 	[SOURCE_POWER] = {"ceems_hwmon_power_current_watts", PROM_GAUGE,
@@ -37,13 +37,13 @@ static int hwmon_view_collect(void *state, struct prom *out, struct err *err)
 	for (size_t i = 0; i < v->last.count; i++) {
 		const struct source_channel *c = &v->last.channels[i];
 		/* an outdated gauge is worse than none */
-		if (!families[c->kind].name || source_is_stale(c, now_ns))
+		if (!hwmon_families[c->kind].name || source_is_stale(c, now_ns))
 			continue;
 		struct prom_label labels[4] = {{"hostname", v->env->hostname},
 					       {"sensor", c->name},
 					       {"chip", c->chip},
 					       {"chip_name", c->chip_name}};
-		prom_family(out, &families[c->kind]);
+		prom_family(out, &hwmon_families[c->kind]);
 		prom_put_scaled(out, labels, 4, c->raw, 6);
 	}
 	source_put_health(out, "hwmon", &v->last, now_ns);

@@ -6,7 +6,7 @@
 #include "daemon/sources/source_view.h"
 
 /* Names and types of the peer */
-static const struct prom_family families[SOURCE_KINDS] = {
+static const struct prom_family ipmi_families[SOURCE_KINDS] = {
 	[SOURCE_POWER] = {"ceems_ipmi_dcmi_current_watts", PROM_GAUGE,
 			  "Power of the node (IPMI DCMI power reading)"},
 	[SOURCE_POWER_MIN] = {"ceems_ipmi_dcmi_min_watts", PROM_GAUGE,
@@ -36,10 +36,10 @@ static int ipmi_view_collect(void *state, struct prom *out, struct err *err)
 	for (size_t i = 0; i < v->last.count; i++) {
 		const struct source_channel *c = &v->last.channels[i];
 		/* a dead BMC must not look like constant power */
-		if (!families[c->kind].name || source_is_stale(c, now_ns))
+		if (!ipmi_families[c->kind].name || source_is_stale(c, now_ns))
 			continue;
 		struct prom_label label = {"hostname", v->env->hostname};
-		prom_family(out, &families[c->kind]);
+		prom_family(out, &ipmi_families[c->kind]);
 		prom_put_scaled(out, &label, 1, c->raw, 6);
 	}
 	source_put_health(out, "ipmi_dcmi", &v->last, now_ns);

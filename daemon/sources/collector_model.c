@@ -6,7 +6,7 @@
 #include "daemon/sources/source_view.h"
 
 /* All names contain "model", so that nobody takes them for a sensor's. */
-static const struct prom_family families[SOURCE_KINDS] = {
+static const struct prom_family model_families[SOURCE_KINDS] = {
 	[SOURCE_ENERGY] = {"ceems_model_energy_joules_total", PROM_COUNTER,
 			   "Energy of the node as the model estimates it, not measured "
 			   "(/proc/stat and a power curve)"},
@@ -39,13 +39,13 @@ static int model_view_collect(void *state, struct prom *out, struct err *err)
 		return 0;
 	for (size_t i = 0; i < v->last.count; i++) {
 		const struct source_channel *c = &v->last.channels[i];
-		if (!families[c->kind].name ||
+		if (!model_families[c->kind].name ||
 		    (c->kind != SOURCE_ENERGY && source_is_stale(c, now_ns)))
 			continue;
 		struct prom_label labels[3] = {{"hostname", v->env->hostname},
 					       {"kind", c->name},
 					       {"coefficients", c->chip}};
-		prom_family(out, &families[c->kind]);
+		prom_family(out, &model_families[c->kind]);
 		prom_put_scaled(out, labels, 3, c->value, 6);
 	}
 	source_put_health(out, "model", &v->last, now_ns);

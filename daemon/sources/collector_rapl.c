@@ -66,7 +66,7 @@ static int rapl_view_open(const struct env *env, void **ret_state, struct err *e
 	return 0;
 }
 
-static void metric_name(char ret[NAME_BYTES], const char *zone, const char *what)
+static void rapl_metric_name(char ret[NAME_BYTES], const char *zone, const char *what)
 {
 	(void)snprintf(ret, NAME_BYTES, "ceems_rapl_%s_%s", zone, what);
 	for (char *p = ret; *p; p++) {
@@ -86,8 +86,8 @@ static const struct kind *kind_of(struct rapl_view *v, const char *zone)
 	if (!k)
 		return NULL;
 	(void)snprintf(k->zone, sizeof(k->zone), "%s", zone);
-	metric_name(k->energy_name, zone, "joules_total");
-	metric_name(k->limit_name, zone, "power_limit_watts_total");
+	rapl_metric_name(k->energy_name, zone, "joules_total");
+	rapl_metric_name(k->limit_name, zone, "power_limit_watts_total");
 	k->energy = family_energy;
 	k->energy.name = k->energy_name;
 	k->limit = family_limit;
@@ -96,7 +96,8 @@ static const struct kind *kind_of(struct rapl_view *v, const char *zone)
 	return k;
 }
 
-static void put(struct rapl_view *v, const struct source_channel *c, struct prom *out)
+static void put_rapl_channel(struct rapl_view *v, const struct source_channel *c,
+			     struct prom *out)
 {
 	const struct kind *k = v->zone_label ? NULL : kind_of(v, c->name);
 	const struct prom_family *energy = &family_energy, *limit = &family_limit;
@@ -125,7 +126,7 @@ static int rapl_view_collect(void *state, struct prom *out, struct err *err)
 	if (rc < 0)
 		return rc;
 	for (size_t i = 0; i < v->last.count; i++)
-		put(v, &v->last.channels[i], out);
+		put_rapl_channel(v, &v->last.channels[i], out);
 	if (v->last.filtering >= 0) {
 		prom_family(out, &family_filtering);
 		prom_put_u64(out, &(struct prom_label){"hostname", v->env->hostname}, 1,

@@ -12,7 +12,7 @@
 #define CHASSIS_BYTES sizeof(((struct source_channel *)0)->chip)
 
 /* Names and types of the peer; it has no energy */
-static const struct prom_family families[SOURCE_KINDS] = {
+static const struct prom_family redfish_families[SOURCE_KINDS] = {
 	[SOURCE_ENERGY] = {"ceems_redfish_energy_joules_total", PROM_COUNTER,
 			   "Energy of the chassis since ceemsd first read it (Redfish "
 			   "EnvironmentMetrics EnergykWh)"},
@@ -112,7 +112,7 @@ static int redfish_view_collect(void *state, struct prom *out, struct err *err)
 		/* a counter stays where it stopped; a gauge must be current */
 		if (c->kind != SOURCE_ENERGY && source_is_stale(c, now_ns))
 			continue;
-		prom_family(out, &families[c->kind]);
+		prom_family(out, &redfish_families[c->kind]);
 		prom_put_scaled(out, labels, 2, c->value, 6);
 	}
 	source_put_health(out, NAME, &v->last, now_ns);

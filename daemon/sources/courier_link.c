@@ -107,7 +107,7 @@ int courier_link_new(const char *path, struct conf_list *args,
 }
 
 /* Keeps fd across exec; all other files are O_CLOEXEC. */
-static int spawn(struct courier_link *l, int fd)
+static int spawn_courier(struct courier_link *l, int fd)
 {
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;
@@ -152,7 +152,7 @@ static void start_child(struct courier_link *l)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
 		rc = -errno;
 	} else {
-		rc = spawn(l, pair[1]);
+		rc = spawn_courier(l, pair[1]);
 		close(pair[1]);
 		if (rc < 0)
 			close(pair[0]);
@@ -170,7 +170,8 @@ static void start_child(struct courier_link *l)
 }
 
 /* Under the mutex */
-static struct kept *find(struct courier_link *l, unsigned kind, const char *name)
+static struct kept *find_kept_message(struct courier_link *l, unsigned kind,
+				      const char *name)
 {
 	for (size_t i = 0; i < l->kept_count; i++) {
 		const struct courier_head *h = l->kept[i].message;
@@ -180,7 +181,7 @@ static struct kept *find(struct courier_link *l, unsigned kind, const char *name
 	return NULL;
 }
 
-static int keep(struct courier_link *l, size_t len)
+static int keep_message(struct courier_link *l, size_t len)
 {
 	struct courier_head *copy = malloc(len);
 	int rc = 0;
@@ -189,7 +190,7 @@ static int keep(struct courier_link *l, size_t len)
 		return -ENOMEM;
 	memcpy(copy, &l->in, len);
 	pthread_mutex_lock(&l->mutex);
-	struct kept *k = find(l, copy->kind, copy->name);
+	struct kept *k = find_kept_message(l, copy->kind, copy->name);
 	if (!k && l->kept_count < KEPT_MAX) {
 		k = &l->kept[l->kept_count++];
 		k->message = NULL;
@@ -207,7 +208,7 @@ static int keep(struct courier_link *l, size_t len)
 }
 
 /* 0: nothing more for now; -EPIPE: it is gone; -EBADMSG: garbage */
-static int receive(struct courier_link *l, struct err *err)
+static int receive_messages(struct courier_link *l, struct err *err)
 {
 	for (unsigned i = 0; i < READS_MAX; i++) {
 		ssize_t n = recv(l->fd, &l->in, sizeof(l->in), MSG_DONTWAIT);
@@ -220,14 +221,14 @@ static int receive(struct courier_link *l, struct err *err)
 		int rc = courier_msg_check(&l->in, (size_t)n, err);
 		if (rc < 0)
 			return rc;
-		rc = keep(l, (size_t)n);
+		rc = keep_message(l, (size_t)n);
 		if (rc < 0)
 			return err_set(err, rc, "says too much: %s", strerror(-rc));
 	}
 	return 0;
 }
 
-static int reap(pid_t pid, uint64_t wait_ms)
+static int reap_courier(pid_t pid, uint64_t wait_ms)
 {
 	uint64_t end_ns = clock_boottime_ns() + wait_ms * NSEC_PER_MSEC;
 	struct timespec pause = {.tv_nsec = 5 * NSEC_PER_MSEC};
@@ -253,7 +254,7 @@ static void child_gone(struct courier_link *l, int rc, const struct err *err)
 	l->fd = -1;
 	if (rc != -EPIPE)
 		kill(l->pid, SIGKILL);
-	int status = reap(l->pid, END_MS);
+	int status = reap_courier(l->pid, END_MS);
 	l->gap_ms = settled ? 0 : l->gap_ms;
 	grow_gap(l);
 	l->started_ns = now_ns; /* the back-off counts from here */
@@ -285,12 +286,12 @@ static void take_wake(struct courier_link *l)
 	if (l->fd >= 0) {
 		close(l->fd); /* tells it to end */
 		l->fd = -1;
-		(void)reap(l->pid, END_MS);
+		(void)reap_courier(l->pid, END_MS);
 	}
 	l->gap_ms = 0;
 }
 
-static void *thread_main(void *arg)
+static void *courier_thread_main(void *arg)
 {
 	struct courier_link *l = arg;
 
@@ -306,7 +307,8 @@ static void *thread_main(void *arg)
 			take_wake(l);
 		if (l->fd < 0 && wait_ms(l) == 0)
 			start_child(l);
-		int rc = p[1].revents && p[1].fd == l->fd ? receive(l, &err) : 0;
+		int rc = p[1].revents && p[1].fd == l->fd ? receive_messages(l, &err)
+							  : 0;
 		if (rc < 0)
 			child_gone(l, rc, &err);
 		else if (l->fd >= 0 &&
@@ -316,7 +318,7 @@ static void *thread_main(void *arg)
 	}
 	if (l->fd >= 0) {
 		close(l->fd); /* tells it to end */
-		(void)reap(l->pid, END_MS);
+		(void)reap_courier(l->pid, END_MS);
 	}
 	return NULL;
 }
@@ -328,7 +330,7 @@ int courier_link_start(struct courier_link *l, struct err *err)
 	l->started_ns = clock_boottime_ns();
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	int rc = -pthread_create(&l->thread, &attr, thread_main, l);
+	int rc = -pthread_create(&l->thread, &attr, courier_thread_main, l);
 	pthread_attr_destroy(&attr);
 	l->has_thread = rc == 0;
 	return rc ? err_set(err, rc, "courier: thread: %s", strerror(-rc)) : 0;
@@ -340,7 +342,7 @@ int courier_link_get(struct courier_link *l, enum courier_kind kind, const char 
 	int rc = -EAGAIN;
 
 	pthread_mutex_lock(&l->mutex);
-	const struct kept *k = find(l, kind, name);
+	const struct kept *k = find_kept_message(l, kind, name);
 	if (k && k->message->bytes > size)
 		rc = -EFBIG;
 	else if (k)
@@ -351,7 +353,7 @@ int courier_link_get(struct courier_link *l, enum courier_kind kind, const char 
 	return rc;
 }
 
-static void wake(struct courier_link *l, atomic_bool *why)
+static void wake_link_thread(struct courier_link *l, atomic_bool *why)
 {
 	uint64_t one = 1;
 
@@ -363,7 +365,7 @@ static void wake(struct courier_link *l, atomic_bool *why)
 void courier_link_restart(struct courier_link *l)
 {
 	if (l && l->has_thread)
-		wake(l, &l->again);
+		wake_link_thread(l, &l->again);
 }
 
 uint64_t courier_link_starts(struct courier_link *l)
@@ -379,7 +381,7 @@ void courier_link_free(struct courier_link *l)
 	if (!l)
 		return;
 	if (l->has_thread) {
-		wake(l, &l->ending);
+		wake_link_thread(l, &l->ending);
 		pthread_join(l->thread, NULL);
 	}
 	if (l->wake >= 0)

@@ -7,7 +7,7 @@
 
 #include "lib/parse.h"
 
-static bool is_word(const char *word, size_t len, const char *want)
+static bool is_cray_word(const char *word, size_t len, const char *want)
 {
 	return len == strlen(want) && memcmp(word, want, len) == 0;
 }
@@ -20,7 +20,7 @@ static int scan_time(const char **p, const char *end, uint64_t *ret)
 	if (!scan_blank(p, end))
 		return 0; /* older firmware has none */
 	if (scan_u64(p, end, ret) < 0 || !scan_word(p, end, &word, &len) ||
-	    !is_word(word, len, "us"))
+	    !is_cray_word(word, len, "us"))
 		return -EINVAL;
 	return 0;
 }
@@ -39,8 +39,8 @@ int cray_parse(const char *text, size_t len, const char *unit, struct cray_readi
 		return -ENODATA;
 	if (scan_u64(&p, end, &r.value) < 0)
 		return -EINVAL;
-	if (unit &&
-	    (!scan_word(&p, end, &word, &word_len) || !is_word(word, word_len, unit)))
+	if (unit && (!scan_word(&p, end, &word, &word_len) ||
+		     !is_cray_word(word, word_len, unit)))
 		return -EINVAL;
 	if (scan_time(&p, end, &r.us) < 0 || scan_blank(&p, end))
 		return -EINVAL;

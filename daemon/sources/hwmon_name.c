@@ -29,7 +29,7 @@ void hwmon_clean(const char *text, char *ret, size_t size)
 }
 
 /* Appends the components of path; "..": removes one. */
-static size_t walk(char *path, const char **parts, size_t n)
+static size_t append_path_parts(char *path, const char **parts, size_t n)
 {
 	char *save = NULL;
 
@@ -54,7 +54,7 @@ bool hwmon_device_name(const char *folder, const char *link, const char *device,
 
 	if (a < 0 || (size_t)a >= sizeof(at) || b < 0 || (size_t)b >= sizeof(to))
 		return false;
-	size_t n = walk(to, parts, walk(at, parts, 0));
+	size_t n = append_path_parts(to, parts, append_path_parts(at, parts, 0));
 	hwmon_clean(n ? parts[n - 1] : "", name, sizeof(name));
 	hwmon_clean(n > 1 ? parts[n - 2] : "", bus, sizeof(bus));
 	if (!*name)
@@ -92,7 +92,7 @@ bool hwmon_sensor(const char *file, enum source_kind *ret_kind, char *ret_name,
 	return false;
 }
 
-static bool is(const char *a, const char *b)
+static bool is_same_text(const char *a, const char *b)
 {
 	return strcmp(a, b) == 0;
 }
@@ -102,7 +102,7 @@ enum source_domain hwmon_domain(const char *chip_name, const char *label,
 {
 	if (kind != SOURCE_POWER && kind != SOURCE_POWER_AVG && kind != SOURCE_ENERGY)
 		return SOURCE_DOMAIN_NONE;
-	if (is(chip_name, "power_meter")) {
+	if (is_same_text(chip_name, "power_meter")) {
 		if (strstr(label, "CPU Power"))
 			return SOURCE_DOMAIN_PACKAGE;
 		/* the others are parts of a module */
@@ -110,10 +110,10 @@ enum source_domain hwmon_domain(const char *chip_name, const char *label,
 			return SOURCE_DOMAIN_NONE;
 		return SOURCE_DOMAIN_HOST;
 	}
-	if (is(chip_name, "amd_energy") && strncmp(label, "Esocket", 7) == 0)
+	if (is_same_text(chip_name, "amd_energy") && strncmp(label, "Esocket", 7) == 0)
 		return SOURCE_DOMAIN_PACKAGE;
-	if (is(chip_name, "amdgpu") || is(chip_name, "nouveau") ||
-	    is(chip_name, "xe") || is(chip_name, "i915"))
+	if (is_same_text(chip_name, "amdgpu") || is_same_text(chip_name, "nouveau") ||
+	    is_same_text(chip_name, "xe") || is_same_text(chip_name, "i915"))
 		return SOURCE_DOMAIN_GPU;
 	return SOURCE_DOMAIN_NONE;
 }
@@ -123,7 +123,7 @@ bool hwmon_matches(const char *spec, const char *chip, const char *chip_name,
 {
 	const char *slash = strrchr(spec, '/');
 
-	if (!slash || !is(slash + 1, sensor))
+	if (!slash || !is_same_text(slash + 1, sensor))
 		return false;
 	size_t n = (size_t)(slash - spec);
 	return (strlen(chip) == n && memcmp(chip, spec, n) == 0) ||

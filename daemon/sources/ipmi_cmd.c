@@ -17,7 +17,7 @@ struct line {
 	size_t key_len, value_len;
 };
 
-static void trim(const char **s, size_t *len)
+static void trim_ipmi_text(const char **s, size_t *len)
 {
 	while (*len && isspace((unsigned char)**s)) {
 		(*s)++;
@@ -27,7 +27,7 @@ static void trim(const char **s, size_t *len)
 		(*len)--;
 }
 
-static bool split(const char *text, size_t len, struct line *ret)
+static bool split_ipmi_line(const char *text, size_t len, struct line *ret)
 {
 	const char *colon = memchr(text, ':', len);
 
@@ -37,24 +37,24 @@ static bool split(const char *text, size_t len, struct line *ret)
 			     .key_len = (size_t)(colon - text),
 			     .value = colon + 1,
 			     .value_len = len - (size_t)(colon - text) - 1};
-	trim(&ret->key, &ret->key_len);
-	trim(&ret->value, &ret->value_len);
+	trim_ipmi_text(&ret->key, &ret->key_len);
+	trim_ipmi_text(&ret->value, &ret->value_len);
 	return true;
 }
 
-static bool is(const char *s, size_t len, const char *word)
+static bool text_is_word(const char *s, size_t len, const char *word)
 {
 	return len == strlen(word) && strncasecmp(s, word, len) == 0;
 }
 
-static bool begins(const struct line *l, const char *word)
+static bool key_begins(const struct line *l, const char *word)
 {
 	return l->key_len >= strlen(word) &&
 	       strncasecmp(l->key, word, strlen(word)) == 0;
 }
 
 /* "332 Watts" */
-static int watts(const struct line *l, uint32_t *value)
+static int read_watts(const struct line *l, uint32_t *value)
 {
 	const char *p = l->value, *end = p + l->value_len;
 	uint64_t v;
@@ -62,15 +62,16 @@ static int watts(const struct line *l, uint32_t *value)
 	if (*value)
 		return -EBADMSG; /* from two machines */
 	int rc = scan_u64(&p, end, &v);
-	if (rc < 0 || !scan_blank(&p, end) || !is(p, (size_t)(end - p), "watts"))
+	if (rc < 0 || !scan_blank(&p, end) ||
+	    !text_is_word(p, (size_t)(end - p), "watts"))
 		return -EBADMSG;
 	*value = v < UINT32_MAX ? (uint32_t)v : UINT32_MAX;
 	return 0;
 }
 
 /* 1: a reading or its state, 0: another line */
-static int take(const struct line *l, struct ipmi_power *p, bool *has_current,
-		bool *has_state)
+static int take_ipmi_line(const struct line *l, struct ipmi_power *p, bool *has_current,
+			  bool *has_state)
 {
 	static const struct {
 		const char *begin;
@@ -88,25 +89,25 @@ static int take(const struct line *l, struct ipmi_power *p, bool *has_current,
 		 offsetof(struct ipmi_power, avg_w)},
 	};
 
-	if (is(l->key, l->key_len, "power measurement") ||
-	    is(l->key, l->key_len, "power reading state is")) {
+	if (text_is_word(l->key, l->key_len, "power measurement") ||
+	    text_is_word(l->key, l->key_len, "power reading state is")) {
 		if (*has_state)
 			return -EBADMSG;
 		*has_state = true;
-		p->active = is(l->value, l->value_len, "active") ||
-			    is(l->value, l->value_len, "activated");
+		p->active = text_is_word(l->value, l->value_len, "active") ||
+			    text_is_word(l->value, l->value_len, "activated");
 		return 1;
 	}
-	if (is(l->key, l->key_len, "current power") ||
-	    is(l->key, l->key_len, "instantaneous power reading")) {
+	if (text_is_word(l->key, l->key_len, "current power") ||
+	    text_is_word(l->key, l->key_len, "instantaneous power reading")) {
 		if (*has_current)
 			return -EBADMSG;
 		*has_current = true;
-		return watts(l, &p->current_w) ? -EBADMSG : 1;
+		return read_watts(l, &p->current_w) ? -EBADMSG : 1;
 	}
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-		if (begins(l, keys[i].begin))
-			return watts(l, (uint32_t *)((char *)p + keys[i].off))
+		if (key_begins(l, keys[i].begin))
+			return read_watts(l, (uint32_t *)((char *)p + keys[i].off))
 				       ? -EBADMSG
 				       : 1;
 	}
@@ -124,9 +125,9 @@ int ipmi_cmd_power(const char *text, size_t len, struct ipmi_power *ret,
 	for (unsigned n = 0; n < LINES_MAX && scan_line(&at, end, &line, &line_len);
 	     n++) {
 		struct line l;
-		if (!split(line, line_len, &l))
+		if (!split_ipmi_line(line, line_len, &l))
 			continue;
-		if (take(&l, &p, &has_current, &has_state) < 0)
+		if (take_ipmi_line(&l, &p, &has_current, &has_state) < 0)
 			return err_set(err, -EBADMSG, "not understood: \"%.*s\"",
 				       line_len < 80 ? (int)line_len : 80, line);
 	}

@@ -27,7 +27,7 @@ static uint32_t u16_at(const uint8_t *p)
 	return p[0] | (uint32_t)p[1] << 8;
 }
 
-static uint32_t plausible(uint32_t watts)
+static uint32_t plausible_watts(uint32_t watts)
 {
 	return watts >= NOTHING_W ? 0 : watts;
 }
@@ -38,9 +38,9 @@ int ipmi_power_check(struct ipmi_power *p, struct err *err)
 		return err_set(err, -ENODATA, "the BMC does not measure power now");
 	if (p->current_w == 0 || p->current_w >= NOTHING_W)
 		return err_set(err, -ERANGE, "the BMC says %u W", p->current_w);
-	p->min_w = plausible(p->min_w);
-	p->max_w = plausible(p->max_w);
-	p->avg_w = plausible(p->avg_w);
+	p->min_w = plausible_watts(p->min_w);
+	p->max_w = plausible_watts(p->max_w);
+	p->avg_w = plausible_watts(p->avg_w);
 	return 0;
 }
 

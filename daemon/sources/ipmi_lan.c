@@ -75,7 +75,7 @@ struct asker {
 	struct err *err;
 };
 
-static bool ask(struct asker *a, const struct ipmi_request *req)
+static bool ask_lan_parameter(struct asker *a, const struct ipmi_request *req)
 {
 	uint64_t now_ns = a->dev->now_ns();
 
@@ -95,7 +95,7 @@ static bool ask_parameter(struct asker *a, uint8_t channel, uint8_t parameter,
 				   .cmd = CMD_LAN_PARAMETER,
 				   .data = {channel, parameter, set, 0},
 				   .len = 4};
-	return ask(a, &req);
+	return ask_lan_parameter(a, &req);
 }
 
 static void ask_ipv6(struct asker *a, uint8_t channel, struct ipmi_lan *ret)
@@ -129,7 +129,7 @@ int ipmi_lan_address(struct ipmi *dev, uint32_t deadline_ms, struct ipmi_lan *re
 					    .cmd = CMD_CHANNEL_INFO,
 					    .data = {c},
 					    .len = 1};
-		if (!ask(&a, &info))
+		if (!ask_lan_parameter(&a, &info))
 			break;
 		int is_lan = ipmi_lan_is_lan(a.reply.data, a.reply.len);
 		/* if channel info is not available, 1 is the usual LAN channel */

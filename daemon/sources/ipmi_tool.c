@@ -150,8 +150,8 @@ size_t ipmi_tool_find(const char *const folders[], const struct env *env,
 }
 
 /* The first line of its error output */
-static int say_failure(const struct ipmi_tool *t, int status, const struct buf *errout,
-		       struct err *err)
+static int say_tool_failure(const struct ipmi_tool *t, int status,
+			    const struct buf *errout, struct err *err)
 {
 	char line[160] = "";
 	size_t n = 0;
@@ -184,7 +184,7 @@ int ipmi_tool_run(const struct ipmi_tool *t, uint32_t deadline_ms,
 	if (rc < 0)
 		return rc;
 	if (status != 0)
-		return say_failure(t, status, &errout, err);
+		return say_tool_failure(t, status, &errout, err);
 	const char *text = out.len ? out.data : "";
 	rc = t->is_capmc ? capmc_energy(text, out.len, t->nid, ret_energy, err)
 			 : ipmi_cmd_power(text, out.len, ret_power, err);

@@ -8,7 +8,7 @@
 #define FNV_BASIS 14695981039346656037ull
 #define FNV_PRIME 1099511628211ull
 
-static uint64_t hash(uint64_t h, const char *text)
+static uint64_t hash_text(uint64_t h, const char *text)
 {
 	for (; *text; text++)
 		h = (h ^ (unsigned char)*text) * FNV_PRIME;
@@ -17,7 +17,7 @@ static uint64_t hash(uint64_t h, const char *text)
 
 static uint64_t id_of(const struct source_channel *c)
 {
-	return hash(hash(FNV_BASIS ^ c->epoch, c->name), c->chip);
+	return hash_text(hash_text(FNV_BASIS ^ c->epoch, c->name), c->chip);
 }
 
 struct kept_channel kept_of(uint32_t source, const struct source_channel *c,

@@ -93,12 +93,12 @@ unsigned meters_slot_in(enum source_kind kind, enum source_domain domain,
 	return METERS_SLOTS;
 }
 
-static unsigned slot_of(const struct source_channel *c)
+static unsigned channel_slot(const struct source_channel *c)
 {
 	return meters_slot_in(c->kind, c->domain, c->index);
 }
 
-static bool same(const struct source_channel *a, const struct source_channel *b)
+static bool same_channel(const struct source_channel *a, const struct source_channel *b)
 {
 	return a->kind == b->kind && a->domain == b->domain && a->index == b->index &&
 	       strcmp(a->name, b->name) == 0 && strcmp(a->chip, b->chip) == 0;
@@ -107,10 +107,10 @@ static bool same(const struct source_channel *a, const struct source_channel *b)
 /* at: its most likely position */
 static struct track *track_of(struct feed *f, size_t at, const struct source_channel *c)
 {
-	if (at < f->count && same(&f->tracks[at].channel, c))
+	if (at < f->count && same_channel(&f->tracks[at].channel, c))
 		return &f->tracks[at];
 	for (size_t i = 0; i < f->count; i++) {
-		if (same(&f->tracks[i].channel, c))
+		if (same_channel(&f->tracks[i].channel, c))
 			return &f->tracks[i];
 	}
 	if (f->count == f->cap) {
@@ -123,7 +123,7 @@ static struct track *track_of(struct feed *f, size_t at, const struct source_cha
 	}
 	struct track *t = &f->tracks[f->count++];
 	*t = (struct track){.channel = *c,
-			    .slot = slot_of(c),
+			    .slot = channel_slot(c),
 			    .taken_raw = raw_of(c),
 			    .taken_ns = c->measured_ns};
 	return t;
@@ -141,7 +141,8 @@ static void add_power(struct sum *s, const struct source_channel *was,
 	s->rest_uw_ns = (uint64_t)(uw_ns % UW_NS_PER_UJ);
 }
 
-static void advance(struct feed *f, struct track *t, const struct source_channel *c)
+static void advance_track(struct feed *f, struct track *t,
+			  const struct source_channel *c)
 {
 	struct sum *s = &f->sums[t->slot];
 	const struct source_channel *was = &t->channel;
@@ -161,7 +162,7 @@ static void advance(struct feed *f, struct track *t, const struct source_channel
 	t->channel = *c;
 }
 
-static uint64_t clamp(uint64_t v, uint64_t least, uint64_t most)
+static uint64_t clamp_u64(uint64_t v, uint64_t least, uint64_t most)
 {
 	return v < least ? least : v > most ? most : v;
 }
@@ -172,8 +173,8 @@ uint64_t meters_gap_ns(const struct meters *m, const struct feed *f)
 
 	if (f->snapshot.news_ms > period_ms)
 		period_ms = f->snapshot.news_ms;
-	return clamp(GAP_PERIODS * NSEC_PER_MSEC * period_ms, GAP_LEAST_NS,
-		     GAP_MOST_NS);
+	return clamp_u64(GAP_PERIODS * NSEC_PER_MSEC * period_ms, GAP_LEAST_NS,
+			 GAP_MOST_NS);
 }
 
 static void read_feed(struct meters *m, uint32_t source)
@@ -192,7 +193,7 @@ static void read_feed(struct meters *m, uint32_t source)
 		f->tracks[i].seen = false;
 	for (size_t i = 0; i < f->snapshot.count; i++) {
 		const struct source_channel *c = &f->snapshot.channels[i];
-		if (slot_of(c) == METERS_SLOTS) {
+		if (channel_slot(c) == METERS_SLOTS) {
 			if (c->domain == SOURCE_DOMAIN_GPU && c->index >= METERS_GPUS &&
 			    c->index > m->cut)
 				m->cut = c->index;
@@ -204,7 +205,7 @@ static void read_feed(struct meters *m, uint32_t source)
 			continue;
 		if (f->count > known && !meters_take_up(m, source, t))
 			f->sums[t->slot].partial = true;
-		advance(f, t, c);
+		advance_track(f, t, c);
 	}
 	/* one that comes back later begins anew */
 	for (size_t i = 0; i < f->count;) {
@@ -215,8 +216,8 @@ static void read_feed(struct meters *m, uint32_t source)
 	}
 }
 
-static bool answers(const struct meters *m, uint32_t source, unsigned slot,
-		    uint64_t now_ns)
+static bool source_answers(const struct meters *m, uint32_t source, unsigned slot,
+			   uint64_t now_ns)
 {
 	const struct feed *f = &m->feeds[source];
 	uint64_t measured_ns = f->sums[slot].measured_ns;
@@ -232,17 +233,19 @@ static bool answers(const struct meters *m, uint32_t source, unsigned slot,
 	return false;
 }
 
-static uint32_t choose(const struct meters *m, unsigned slot, uint64_t now_ns)
+static uint32_t choose_slot_source(const struct meters *m, unsigned slot,
+				   uint64_t now_ns)
 {
 	bool host = slot == METERS_HOST;
 
 	if (host && m->only_host)
-		return m->only_host < SOURCES && answers(m, m->only_host, slot, now_ns)
+		return m->only_host < SOURCES &&
+				       source_answers(m, m->only_host, slot, now_ns)
 			       ? m->only_host
 			       : NONE;
 	for (size_t i = 0; i < ORDER; i++) {
 		uint32_t number = host ? host_order[i] : parts_order[i];
-		if (answers(m, number, slot, now_ns))
+		if (source_answers(m, number, slot, now_ns))
 			return number;
 	}
 	return NONE;
@@ -258,7 +261,7 @@ static uint64_t idle_of(const struct feed *f, unsigned slot)
 	return ENERGY_LEARN;
 }
 
-static void show(struct meters *m, unsigned slot, uint32_t number)
+static void show_slot_source(struct meters *m, unsigned slot, uint32_t number)
 {
 	const struct feed *f = &m->feeds[number];
 	const struct sum *s = &f->sums[slot];
@@ -286,7 +289,7 @@ void meters_read(struct meters *m, uint64_t now_ns)
 		read_feed(m, i);
 	meters_give_up(m, now_ns);
 	for (unsigned slot = 0; slot < METERS_SLOTS; slot++)
-		show(m, slot, choose(m, slot, now_ns));
+		show_slot_source(m, slot, choose_slot_source(m, slot, now_ns));
 }
 
 const struct meter *meters_get(const struct meters *m, enum meters_slot slot)

@@ -99,14 +99,14 @@ void meters_give_up(struct meters *m, uint64_t now_ns)
 /* Whether the channel keeps waiting when its slot is taken: it does if its own source
  * measured the slot. If another source did, the channel's time has been divided
  * already. */
-static bool outlives(const struct meters *m, const struct kept_channel *k)
+static bool outlives_meter(const struct meters *m, const struct kept_channel *k)
 {
 	const struct meter *meter = &m->meters[slot_kept(k)];
 
 	return meter->fresh && meter->source == k->source;
 }
 
-static void keep(struct kept *to, const struct kept_channel *k)
+static void keep_channel(struct kept *to, const struct kept_channel *k)
 {
 	if (to->count < KEPT_CHANNELS)
 		to->channel[to->count++] = *k;
@@ -123,7 +123,7 @@ static void keep_feed(const struct meters *m, uint32_t source,
 		struct kept_channel k =
 			take[t->slot] ? kept_of(source, c, raw_of(c), c->measured_ns)
 				      : kept_of(source, c, t->taken_raw, t->taken_ns);
-		keep(to, &k);
+		keep_channel(to, &k);
 	}
 }
 
@@ -134,8 +134,8 @@ void meters_keep(const struct meters *m, const bool take[METERS_SLOTS], struct k
 		keep_feed(m, i, take, to);
 	for (size_t i = 0; i < m->waiting_count; i++) {
 		const struct kept_channel *k = &m->waiting[i];
-		if (!take[slot_kept(k)] || outlives(m, k))
-			keep(to, k);
+		if (!take[slot_kept(k)] || outlives_meter(m, k))
+			keep_channel(to, k);
 	}
 	to->mark = m->feeds[MODEL].snapshot.mark;
 }
@@ -143,7 +143,8 @@ void meters_keep(const struct meters *m, const bool take[METERS_SLOTS], struct k
 void meters_drop(struct meters *m, unsigned slot)
 {
 	for (size_t i = m->waiting_count; i-- > 0;) {
-		if (slot_kept(&m->waiting[i]) == slot && !outlives(m, &m->waiting[i]))
+		if (slot_kept(&m->waiting[i]) == slot &&
+		    !outlives_meter(m, &m->waiting[i]))
 			drop_waiting(m, i);
 	}
 }

@@ -56,8 +56,8 @@ static void perf_close(void *state)
 	free(p);
 }
 
-static ssize_t read_text(const struct perf *p, const char *path, char *ret, size_t size,
-			 struct err *err)
+static ssize_t read_pmu_text(const struct perf *p, const char *path, char *ret,
+			     size_t size, struct err *err)
 {
 	ssize_t n = fs_read_at(p->dirfd, path, ret, size, err);
 	return n < 0 ? err_prefix(err, (int)n, "%s", p->root) : n;
@@ -74,7 +74,7 @@ static int read_pmu(struct perf *p, struct err *err)
 	if (type > UINT32_MAX)
 		return err_set(err, -ERANGE, "%s/type: too large", p->root);
 	p->type = (uint32_t)type;
-	ssize_t n = read_text(p, "cpumask", text, sizeof(text), err);
+	ssize_t n = read_pmu_text(p, "cpumask", text, sizeof(text), err);
 	if (n < 0)
 		return (int)n;
 	rc = rapl_pmu_cpus(text, (size_t)n, p->cpus, PACKAGES_MAX);
@@ -96,14 +96,14 @@ static int read_event(const struct perf *p, const char *file, struct event *ret,
 		return -ENOENT;
 	(void)snprintf(e.file, sizeof(e.file), "%.*s", EVENT_BYTES - 1, file);
 	(void)snprintf(path, sizeof(path), "events/%s", e.file);
-	ssize_t n = read_text(p, path, text, sizeof(text), err);
+	ssize_t n = read_pmu_text(p, path, text, sizeof(text), err);
 	if (n < 0)
 		return (int)n;
 	int rc = rapl_pmu_event(text, (size_t)n, ret_config);
 	if (rc < 0)
 		return err_set(err, rc, "%s/%s: not understood", p->root, path);
 	(void)snprintf(path, sizeof(path), "events/%s.scale", e.file);
-	n = read_text(p, path, text, sizeof(text), err);
+	n = read_pmu_text(p, path, text, sizeof(text), err);
 	if (n < 0)
 		return (int)n;
 	rc = rapl_pmu_scale(text, (size_t)n, &e.scale);
@@ -222,7 +222,8 @@ static int read_counter(struct perf *p, struct event *e, struct err *err)
 	return 0;
 }
 
-static int put(const struct perf *p, const struct event *e, struct source_snapshot *out)
+static int put_perf_channel(const struct perf *p, const struct event *e,
+			    struct source_snapshot *out)
 {
 	struct source_channel *c = source_snapshot_add(out);
 
@@ -255,7 +256,7 @@ static int perf_sample(void *state, struct source_snapshot *out, struct err *err
 		 * machine */
 		if (!e->counter.at_ns || energy_counter_is_dead(&e->counter))
 			continue;
-		if (put(p, e, out) < 0)
+		if (put_perf_channel(p, e, out) < 0)
 			return err_set(err, -ENOMEM, "out of memory");
 	}
 	out->resets = p->resets;

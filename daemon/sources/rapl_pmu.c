@@ -10,7 +10,7 @@
 
 #define CPUS_MAX 65536u
 
-static size_t trim(const char *text, size_t len)
+static size_t trimmed_pmu_len(const char *text, size_t len)
 {
 	while (len && (text[len - 1] == '\n' || text[len - 1] == ' '))
 		len--;
@@ -23,7 +23,7 @@ int rapl_pmu_event(const char *text, size_t len, uint64_t *ret)
 	const size_t n = sizeof(head) - 1;
 	uint64_t v = 0;
 
-	len = trim(text, len);
+	len = trimmed_pmu_len(text, len);
 	if (len <= n || len > n + 8 || memcmp(text, head, n) != 0)
 		return -EINVAL;
 	for (size_t i = n; i < len; i++) {
@@ -42,7 +42,7 @@ int rapl_pmu_scale(const char *text, size_t len, uint64_t *ret)
 	char number[64];
 	double joules;
 
-	len = trim(text, len);
+	len = trimmed_pmu_len(text, len);
 	if (!len || len >= sizeof(number) || memchr(text, '\0', len))
 		return -EINVAL;
 	memcpy(number, text, len);
@@ -58,7 +58,7 @@ int rapl_pmu_scale(const char *text, size_t len, uint64_t *ret)
 
 int rapl_pmu_cpus(const char *text, size_t len, uint32_t *ret, size_t max)
 {
-	const char *p = text, *end = text + trim(text, len);
+	const char *p = text, *end = text + trimmed_pmu_len(text, len);
 	size_t n = 0;
 
 	do {

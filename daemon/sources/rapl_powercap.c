@@ -163,7 +163,7 @@ static int add_zone(struct powercap *r, const char *folder, struct err *err)
 	return rc;
 }
 
-static int by_name(const void *a, const void *b)
+static int compare_zone_folders(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -176,7 +176,7 @@ static void free_names(char **names, size_t count)
 }
 
 /* Folders of the class that look like zones, sorted as in the peer. */
-static int list(int dirfd, char ***ret, size_t *ret_count, struct err *err)
+static int list_zone_folders(int dirfd, char ***ret, size_t *ret_count, struct err *err)
 {
 	int fd = fs_opendir_at(dirfd, ".", err);
 	auto_closedir DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
@@ -199,7 +199,7 @@ static int list(int dirfd, char ***ret, size_t *ret_count, struct err *err)
 		if (names[n])
 			n++;
 	}
-	qsort(names, n, sizeof(*names), by_name);
+	qsort(names, n, sizeof(*names), compare_zone_folders);
 	*ret = names;
 	*ret_count = n;
 	return 0;
@@ -211,7 +211,7 @@ static int find_zones(struct powercap *r, struct err *err)
 	char **names = NULL;
 	size_t count = 0, readable = 0;
 	int first_rc = 0;
-	int rc = list(r->dirfd, &names, &count, err);
+	int rc = list_zone_folders(r->dirfd, &names, &count, err);
 
 	if (rc < 0)
 		return rc;
@@ -255,8 +255,10 @@ static int powercap_open(const struct env *env, void **ret_state, struct err *er
 	return 0;
 }
 
-static struct source_channel *put(const struct powercap *r, const struct zone *z,
-				  enum source_kind kind, struct source_snapshot *out)
+static struct source_channel *put_powercap_channel(const struct powercap *r,
+						   const struct zone *z,
+						   enum source_kind kind,
+						   struct source_snapshot *out)
 {
 	struct source_channel *c = source_snapshot_add(out);
 
@@ -302,7 +304,7 @@ static int put_zone(struct powercap *r, struct zone *z, struct source_snapshot *
 	struct source_channel *c;
 
 	if (z->has_limit) {
-		c = put(r, z, SOURCE_POWER_LIMIT, out);
+		c = put_powercap_channel(r, z, SOURCE_POWER_LIMIT, out);
 		if (!c)
 			return -ENOMEM;
 		c->value = c->raw = z->limit_uw;
@@ -310,7 +312,7 @@ static int put_zone(struct powercap *r, struct zone *z, struct source_snapshot *
 	}
 	if (!z->counter.at_ns || energy_counter_is_dead(&z->counter))
 		return 0;
-	c = put(r, z, SOURCE_ENERGY, out);
+	c = put_powercap_channel(r, z, SOURCE_ENERGY, out);
 	if (!c)
 		return -ENOMEM;
 	c->domain = z->domain;

@@ -52,7 +52,7 @@ bool rapl_zone_folder(const char *folder, unsigned *ret_depth)
 	return depth > 0;
 }
 
-static bool begins(const char *s, const char *with)
+static bool zone_begins(const char *s, const char *with)
 {
 	return strncmp(s, with, strlen(with)) == 0;
 }
@@ -61,13 +61,13 @@ enum source_domain rapl_zone_domain(const char *folder, const char *name)
 {
 	unsigned depth = 0;
 
-	if (begins(folder, "intel-rapl-mmio") || !rapl_zone_folder(folder, &depth))
+	if (zone_begins(folder, "intel-rapl-mmio") || !rapl_zone_folder(folder, &depth))
 		return SOURCE_DOMAIN_NONE;
-	if (depth == 1 && begins(name, "package"))
+	if (depth == 1 && zone_begins(name, "package"))
 		return SOURCE_DOMAIN_PACKAGE;
 	if (strcmp(name, "dram") == 0)
 		return SOURCE_DOMAIN_DRAM;
-	if (begins(name, "psys") || begins(name, "platform"))
+	if (zone_begins(name, "psys") || zone_begins(name, "platform"))
 		return SOURCE_DOMAIN_PSYS;
 	return SOURCE_DOMAIN_NONE; /* core and uncore are parts of the package */
 }
@@ -80,7 +80,7 @@ uint64_t rapl_zone_range_uj(uint64_t max_energy_range_uj)
 
 uint64_t rapl_zone_worst_uw(const char *name, uint64_t max_power_uw)
 {
-	bool platform = begins(name, "psys") || begins(name, "platform");
+	bool platform = zone_begins(name, "psys") || zone_begins(name, "platform");
 	uint64_t worst = platform ? WORST_PSYS_UW : WORST_UW;
 
 	/* A limit is not a maximum, and firmware may report garbage. */

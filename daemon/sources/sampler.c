@@ -105,7 +105,7 @@ static void open_seat(struct seat *t)
 	pthread_mutex_unlock(&s->mutex);
 }
 
-static void publish(struct seat *t)
+static void publish_snapshot(struct seat *t)
 {
 	struct sampler *s = t->owner;
 	uint64_t period_ms = period_of(t);
@@ -159,10 +159,10 @@ static void sample_seat(struct seat *t)
 		log_info("energy source %s: all of it works again", name);
 	}
 	t->work.sampled_ns = now_ns;
-	publish(t);
+	publish_snapshot(t);
 }
 
-static void *thread_main(void *arg)
+static void *sampler_thread_main(void *arg)
 {
 	struct seat *t = arg;
 	struct sampler *s = t->owner;
@@ -245,7 +245,7 @@ int sampler_start(struct sampler *s, struct err *err)
 	pthread_attr_setstacksize(&attr, STACK_BYTES);
 	for (size_t i = 0; i < s->count && rc == 0; i++) {
 		struct seat *t = &s->seats[i];
-		rc = -pthread_create(&t->thread, &attr, thread_main, t);
+		rc = -pthread_create(&t->thread, &attr, sampler_thread_main, t);
 		t->has_thread = rc == 0;
 	}
 	pthread_attr_destroy(&attr);
@@ -260,7 +260,7 @@ void sampler_run(struct sampler *s)
 		sample_seat(&s->seats[i]);
 }
 
-static struct seat *find(struct sampler *s, const struct source *source)
+static struct seat *find_sampler_seat(struct sampler *s, const struct source *source)
 {
 	for (size_t i = 0; s && i < s->count; i++) {
 		if (s->seats[i].source == source)
@@ -272,7 +272,7 @@ static struct seat *find(struct sampler *s, const struct source *source)
 void sampler_resume(struct sampler *s, const struct source *source,
 		    const struct kept_mark *mark)
 {
-	struct seat *t = find(s, source);
+	struct seat *t = find_sampler_seat(s, source);
 
 	if (t && t->state && source->resume && mark->at_ns)
 		source->resume(t->state, mark);
@@ -287,7 +287,7 @@ static int open_error(const struct seat *t, struct err *err)
 int sampler_get(struct sampler *s, const struct source *source,
 		struct source_snapshot *ret, struct err *err)
 {
-	struct seat *t = find(s, source);
+	struct seat *t = find_sampler_seat(s, source);
 
 	if (!t)
 		return err_set(err, -ENODEV, "%s is not sampled", source->name);
@@ -303,7 +303,7 @@ int sampler_get(struct sampler *s, const struct source *source,
 
 int sampler_is_open(struct sampler *s, const struct source *source, struct err *err)
 {
-	struct seat *t = find(s, source);
+	struct seat *t = find_sampler_seat(s, source);
 
 	if (!t)
 		return err_set(err, -ENODEV, "%s is not sampled", source->name);
@@ -313,7 +313,7 @@ int sampler_is_open(struct sampler *s, const struct source *source, struct err *
 	return rc;
 }
 
-static bool has_domain(const struct source_snapshot *s, unsigned domains)
+static bool snapshot_has_domain(const struct source_snapshot *s, unsigned domains)
 {
 	for (size_t i = 0; i < s->count; i++) {
 		if (domains & 1u << s->channels[i].domain)
@@ -333,7 +333,7 @@ int sampler_measures(struct sampler *s, const struct source *except, unsigned do
 		const struct seat *t = &s->seats[i];
 		if (t->source == except)
 			continue;
-		if (t->has_published && has_domain(&t->published, domains))
+		if (t->has_published && snapshot_has_domain(&t->published, domains))
 			rc = 1;
 		else if (!t->has_published && t->open_rc == 0)
 			rc = -EAGAIN;
@@ -344,7 +344,7 @@ int sampler_measures(struct sampler *s, const struct source *except, unsigned do
 
 uint64_t sampler_period_ms(struct sampler *s, const struct source *source)
 {
-	struct seat *t = find(s, source);
+	struct seat *t = find_sampler_seat(s, source);
 
 	if (!t)
 		return 0;
@@ -366,7 +366,7 @@ const struct source *sampler_source(const struct sampler *s, size_t i)
 
 uint64_t sampler_asking_ns(struct sampler *s, const struct source *source)
 {
-	struct seat *t = find(s, source);
+	struct seat *t = find_sampler_seat(s, source);
 
 	if (!t)
 		return 0;

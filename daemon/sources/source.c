@@ -33,7 +33,7 @@ void source_snapshot_reset(struct source_snapshot *s)
 		.channels = s->channels, .cap = s->cap, .filtering = -1};
 }
 
-static int grow(struct source_snapshot *s, size_t cap)
+static int grow_snapshot(struct source_snapshot *s, size_t cap)
 {
 	if (cap > SOURCE_CHANNELS_MAX)
 		return -EFBIG;
@@ -47,7 +47,8 @@ static int grow(struct source_snapshot *s, size_t cap)
 
 struct source_channel *source_snapshot_add(struct source_snapshot *s)
 {
-	if (s->count == s->cap && grow(s, s->cap ? s->cap * 2 : FIRST_CHANNELS) < 0)
+	if (s->count == s->cap &&
+	    grow_snapshot(s, s->cap ? s->cap * 2 : FIRST_CHANNELS) < 0)
 		return NULL;
 	struct source_channel *c = &s->channels[s->count++];
 	memset(c, 0, sizeof(*c));
@@ -59,7 +60,7 @@ int source_snapshot_copy(struct source_snapshot *to, const struct source_snapsho
 	struct source_channel *channels;
 
 	if (to->cap < from->count) {
-		int rc = grow(to, from->count);
+		int rc = grow_snapshot(to, from->count);
 		if (rc < 0)
 			return rc;
 	}

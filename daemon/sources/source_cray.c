@@ -64,12 +64,12 @@ static void cray_close(void *state)
 	free(c);
 }
 
-static int by_name(const void *a, const void *b)
+static int compare_cray_files(const void *a, const void *b)
 {
 	return strcmp(((const struct file *)a)->name, ((const struct file *)b)->name);
 }
 
-static bool has_domain(const struct cray *c, const char *domain)
+static bool cray_has_domain(const struct cray *c, const char *domain)
 {
 	for (size_t i = 0; i < c->count; i++) {
 		if (strcmp(c->files[i].channel.name, domain) == 0)
@@ -100,13 +100,13 @@ static enum source_domain domain_of(const struct cray *c, const struct file *f)
 	if (strcmp(name, "node") == 0)
 		return SOURCE_DOMAIN_HOST;
 	if (strncmp(name, "accel", 5) == 0)
-		return !name[5] || !has_domain(c, "accel") ? SOURCE_DOMAIN_GPU
-							   : SOURCE_DOMAIN_NONE;
+		return !name[5] || !cray_has_domain(c, "accel") ? SOURCE_DOMAIN_GPU
+								: SOURCE_DOMAIN_NONE;
 	if (strncmp(name, "cpu", 3) == 0)
-		return !name[3] || !has_domain(c, "cpu") ? SOURCE_DOMAIN_PACKAGE
+		return !name[3] || !cray_has_domain(c, "cpu") ? SOURCE_DOMAIN_PACKAGE
+							      : SOURCE_DOMAIN_NONE;
+	return !name[6] || !cray_has_domain(c, "memory") ? SOURCE_DOMAIN_DRAM
 							 : SOURCE_DOMAIN_NONE;
-	return !name[6] || !has_domain(c, "memory") ? SOURCE_DOMAIN_DRAM
-						    : SOURCE_DOMAIN_NONE;
 }
 
 static void add_file(struct cray *c, const char *name)
@@ -140,7 +140,7 @@ static int find_files(struct cray *c, struct err *err)
 	for (const struct dirent *e = readdir(d);
 	     e && seen++ < ENTRIES_MAX && c->count < FILES_MAX; e = readdir(d))
 		add_file(c, e->d_name);
-	qsort(c->files, c->count, sizeof(*c->files), by_name);
+	qsort(c->files, c->count, sizeof(*c->files), compare_cray_files);
 	for (size_t i = 0; i < c->count; i++)
 		c->files[i].channel.domain = domain_of(c, &c->files[i]);
 	return c->count ? 0 : err_set(err, -ENODEV, ROOT ": no counter in it");
@@ -165,8 +165,8 @@ static int cray_open(const struct env *env, void **ret_state, struct err *err)
 	return 0;
 }
 
-static int read_file(const struct cray *c, const char *name, const char *unit,
-		     struct cray_reading *ret)
+static int read_cray_file(const struct cray *c, const char *name, const char *unit,
+			  struct cray_reading *ret)
 {
 	char text[128];
 	ssize_t n = fs_read_at(c->dirfd, name, text, sizeof(text), NULL);
@@ -178,7 +178,7 @@ static bool read_mark(const struct cray *c, const char *name, uint64_t *ret)
 {
 	struct cray_reading r;
 
-	if (read_file(c, name, NULL, &r) < 0)
+	if (read_cray_file(c, name, NULL, &r) < 0)
 		return false;
 	*ret = r.value;
 	return true;
@@ -210,7 +210,7 @@ static int read_all(struct cray *c, struct marks *ret, struct err *err)
 	for (unsigned try = 0; try < TRIES; try++) {
 		for (size_t i = 0; i < c->count; i++) {
 			struct file *f = &c->files[i];
-			f->rc = read_file(c, f->name, f->unit, &f->fresh);
+			f->rc = read_cray_file(c, f->name, f->unit, &f->fresh);
 			if (f->rc == 0 && f->fresh.value > UINT64_MAX / f->scale)
 				f->rc = -ERANGE;
 		}
@@ -227,7 +227,7 @@ static int read_all(struct cray *c, struct marks *ret, struct err *err)
 }
 
 /* Boot time of a measurement */
-static uint64_t place(const struct cray *c, uint64_t us)
+static uint64_t place_cray_time(const struct cray *c, uint64_t us)
 {
 	uint64_t boot_ns = c->env->boottime_ns(), real_ns = c->env->realtime_ns();
 
@@ -239,7 +239,8 @@ static uint64_t place(const struct cray *c, uint64_t us)
 }
 
 /* Takes over the reading of one file, if it is new. */
-static void take(struct cray *c, struct file *f, bool moved, bool restarted)
+static void take_cray_reading(struct cray *c, struct file *f, bool moved,
+			      bool restarted)
 {
 	struct source_channel *ch = &f->channel;
 
@@ -252,7 +253,7 @@ static void take(struct cray *c, struct file *f, bool moved, bool restarted)
 	if (!fresh && ch->measured_ns)
 		return;
 	f->us = f->fresh.us;
-	ch->measured_ns = place(c, f->us);
+	ch->measured_ns = place_cray_time(c, f->us);
 	ch->raw = ch->value = f->fresh.value * f->scale;
 	if (ch->kind != SOURCE_ENERGY)
 		return;
@@ -278,7 +279,7 @@ static int cray_sample(void *state, struct source_snapshot *out, struct err *err
 	for (size_t i = 0; i < c->count; i++) {
 		struct file *f = &c->files[i];
 		if (f->rc == 0) {
-			take(c, f, moved, restarted);
+			take_cray_reading(c, f, moved, restarted);
 			read++;
 		} else {
 			last_rc = f->rc;

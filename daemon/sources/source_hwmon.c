@@ -62,7 +62,7 @@ static void hwmon_close(void *state)
 	free(h);
 }
 
-static ssize_t read_text(int dirfd, const char *path, char *buf, size_t size)
+static ssize_t read_sensor_text(int dirfd, const char *path, char *buf, size_t size)
 {
 	/* One read: some drivers return EAGAIN as long as one retries. */
 	auto_close int fd =
@@ -91,11 +91,11 @@ static void name_chip(struct hwmon *h, struct chip *c)
 	if (n < 0 && faccessat(h->dirfd, path, F_OK, 0) == 0)
 		(void)snprintf(device, sizeof(device), "device"); /* a real folder */
 	(void)snprintf(path, sizeof(path), "%s/name", c->folder);
-	n = read_text(h->dirfd, path, text, sizeof(text));
+	n = read_sensor_text(h->dirfd, path, text, sizeof(text));
 	if (n <= 0) {
 		/* drivers with the older layout (acpi_power_meter) */
 		(void)snprintf(path, sizeof(path), "%s/device/name", c->folder);
-		n = read_text(h->dirfd, path, text, sizeof(text));
+		n = read_sensor_text(h->dirfd, path, text, sizeof(text));
 	}
 	hwmon_clean(n > 0 ? text : "", c->chip_name, sizeof(c->chip_name));
 	if (*device &&
@@ -200,10 +200,10 @@ static void add_sensor(struct hwmon *h, const struct chip *c, const char *dir,
 	}
 	char label_path[PATH_BYTES + 16];
 	(void)snprintf(label_path, sizeof(label_path), "%s/%s_oem_info", dir, ch.name);
-	if (read_text(h->dirfd, label_path, label, sizeof(label)) <= 0) {
+	if (read_sensor_text(h->dirfd, label_path, label, sizeof(label)) <= 0) {
 		(void)snprintf(label_path, sizeof(label_path), "%s/%s_label", dir,
 			       ch.name);
-		(void)read_text(h->dirfd, label_path, label, sizeof(label));
+		(void)read_sensor_text(h->dirfd, label_path, label, sizeof(label));
 	}
 	ch.domain = domain_alone(h, &ch, label);
 	struct sensor *s = new_sensor(h);
@@ -313,7 +313,7 @@ static void choose_domains(struct hwmon *h)
 	}
 }
 
-static void walk(struct hwmon *h)
+static void walk_chips(struct hwmon *h)
 {
 	int fd = fs_opendir_at(h->env->sysfd, ROOT, NULL);
 	unsigned chips = 0;
@@ -360,7 +360,7 @@ static int hwmon_open(const struct env *env, void **ret_state, struct err *err)
 		return err_set(err, -ENOMEM, "out of memory");
 	h->env = env;
 	h->dirfd = -1;
-	walk(h);
+	walk_chips(h);
 	h->walk_ns = env->boottime_ns() + WALK_NS;
 	if (!h->count) {
 		hwmon_close(h);
@@ -374,8 +374,9 @@ static int read_sensor(struct hwmon *h, struct sensor *s)
 {
 	char text[128];
 	uint64_t v;
-	ssize_t n = h->dirfd >= 0 ? read_text(h->dirfd, s->path, text, sizeof(text))
-				  : -ENODEV;
+	ssize_t n = h->dirfd >= 0
+			    ? read_sensor_text(h->dirfd, s->path, text, sizeof(text))
+			    : -ENODEV;
 
 	if (n <= 0)
 		return n < 0 ? (int)n : -ENODATA;
@@ -401,7 +402,7 @@ static int hwmon_sample(void *state, struct source_snapshot *out, struct err *er
 	size_t read = 0;
 
 	if (now_ns >= h->walk_ns) {
-		walk(h);
+		walk_chips(h);
 		h->walk_ns = now_ns + WALK_NS;
 	}
 	for (size_t i = 0; i < h->count; i++) {

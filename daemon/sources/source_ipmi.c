@@ -51,7 +51,7 @@ static void ipmi_source_close(void *state)
 	free(s);
 }
 
-static int choose(struct source_ipmi *s, struct err *err)
+static int choose_ipmi_reader(struct source_ipmi *s, struct err *err)
 {
 	const struct options *o = s->env->options;
 	struct err tool_err;
@@ -79,7 +79,7 @@ static int ipmi_source_open(const struct env *env, void **ret_state, struct err 
 	s->env = env;
 	s->dev.fd = -1;
 	s->counter.worst_uw = WORST_UW;
-	int rc = choose(s, err);
+	int rc = choose_ipmi_reader(s, err);
 	if (rc < 0) {
 		ipmi_source_close(s);
 		return rc;
@@ -129,7 +129,8 @@ static int ask_device(struct source_ipmi *s, uint64_t now_ns, struct err *err)
 	return 0;
 }
 
-static uint64_t place(const struct source_ipmi *s, uint64_t us, uint64_t asked_ns)
+static uint64_t place_bmc_time(const struct source_ipmi *s, uint64_t us,
+			       uint64_t asked_ns)
 {
 	uint64_t real_ns = s->env->realtime_ns(), at_ns = us * 1000;
 	uint64_t apart = real_ns > at_ns ? real_ns - at_ns : at_ns - real_ns;
@@ -142,7 +143,7 @@ static uint64_t place(const struct source_ipmi *s, uint64_t us, uint64_t asked_n
 static void take_energy(struct source_ipmi *s, const struct capmc_energy *e,
 			uint64_t asked_ns)
 {
-	uint64_t at_ns = place(s, e->realtime_us, asked_ns);
+	uint64_t at_ns = place_bmc_time(s, e->realtime_us, asked_ns);
 	uint64_t then_ns = s->measured_ns, then_uj = s->counter.total_uj;
 
 	if (s->measured_ns &&
@@ -187,9 +188,9 @@ static int ask_tool(struct source_ipmi *s, uint64_t now_ns, struct err *err)
 	return 0;
 }
 
-static int put(struct source_snapshot *out, enum source_kind kind,
-	       enum source_domain domain, uint64_t value, uint64_t raw,
-	       uint64_t measured_ns)
+static int put_ipmi_channel(struct source_snapshot *out, enum source_kind kind,
+			    enum source_domain domain, uint64_t value, uint64_t raw,
+			    uint64_t measured_ns)
 {
 	struct source_channel *c = source_snapshot_add(out);
 
@@ -211,24 +212,26 @@ static int put_watts(struct source_snapshot *out, const struct source_ipmi *s,
 
 	if (!watts)
 		return 0;
-	return put(out, kind,
-		   kind == SOURCE_POWER ? SOURCE_DOMAIN_HOST : SOURCE_DOMAIN_NONE, uw,
-		   uw, s->measured_ns);
+	return put_ipmi_channel(out, kind,
+				kind == SOURCE_POWER ? SOURCE_DOMAIN_HOST
+						     : SOURCE_DOMAIN_NONE,
+				uw, uw, s->measured_ns);
 }
 
-static int put_all(struct source_snapshot *out, const struct source_ipmi *s)
+static int put_ipmi_channels(struct source_snapshot *out, const struct source_ipmi *s)
 {
 	int rc = 0;
 
 	out->resets = s->resets;
 	if (s->counter.started) {
-		rc = put(out, SOURCE_ENERGY, SOURCE_DOMAIN_HOST, s->counter.total_uj,
-			 s->counter.raw_uj, s->measured_ns);
+		rc = put_ipmi_channel(out, SOURCE_ENERGY, SOURCE_DOMAIN_HOST,
+				      s->counter.total_uj, s->counter.raw_uj,
+				      s->measured_ns);
 		if (rc == 0)
 			out->channels[out->count - 1].worst_uw = s->counter.worst_uw;
 		if (rc == 0 && s->power_uw)
-			rc = put(out, SOURCE_POWER, SOURCE_DOMAIN_NONE, s->power_uw,
-				 s->power_uw, s->measured_ns);
+			rc = put_ipmi_channel(out, SOURCE_POWER, SOURCE_DOMAIN_NONE,
+					      s->power_uw, s->power_uw, s->measured_ns);
 		return rc;
 	}
 	rc = put_watts(out, s, SOURCE_POWER, s->power.current_w);
@@ -250,7 +253,8 @@ static int ipmi_source_sample(void *state, struct source_snapshot *out, struct e
 	s->failed = rc < 0 ? s->failed + 1 : 0;
 	if (rc < 0)
 		return rc;
-	return put_all(out, s) < 0 ? err_set(err, -ENOMEM, "out of memory") : 0;
+	return put_ipmi_channels(out, s) < 0 ? err_set(err, -ENOMEM, "out of memory")
+					     : 0;
 }
 
 static uint64_t ipmi_source_pace_ms(const void *state)

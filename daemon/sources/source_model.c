@@ -67,7 +67,7 @@ static uint64_t memory_bytes(const struct env *env)
 	return 0;
 }
 
-static void choose(struct model *m)
+static void choose_power_curve(struct model *m)
 {
 	const struct env *env = m->env;
 	auto_buf struct buf text = BUF_INIT;
@@ -106,7 +106,7 @@ static int model_open(const struct env *env, void **ret_state, struct err *err)
 	long hz = sysconf(_SC_CLK_TCK);
 	m->hz = hz > 0 ? (uint64_t)hz : 100;
 	m->opened_ns = env->boottime_ns();
-	choose(m);
+	choose_power_curve(m);
 	*ret_state = m;
 	return 0;
 }
@@ -124,7 +124,7 @@ static bool stands_back(struct model *m, uint64_t now_ns)
 }
 
 /* CPU time of a mode since the last reading */
-static uint64_t step(struct model *m, int mode, uint64_t now)
+static uint64_t advance_mode_ticks(struct model *m, int mode, uint64_t now)
 {
 	uint64_t *last = &m->ticks[mode], before = *last;
 
@@ -134,7 +134,7 @@ static uint64_t step(struct model *m, int mode, uint64_t now)
 	return now < before ? 0 : now - before;
 }
 
-static void integrate(struct model *m, uint64_t ns)
+static void integrate_power(struct model *m, uint64_t ns)
 {
 	unsigned __int128 e = (unsigned __int128)m->uw * ns + m->rest;
 
@@ -142,7 +142,7 @@ static void integrate(struct model *m, uint64_t ns)
 	m->rest = (uint64_t)(e % NSEC_PER_SEC);
 }
 
-static void take(struct model *m, const struct proc_stat *s, uint64_t now_ns)
+static void take_cpu_stat(struct model *m, const struct proc_stat *s, uint64_t now_ns)
 {
 	uint64_t busy = 0, idle = 0;
 
@@ -161,7 +161,7 @@ static void take(struct model *m, const struct proc_stat *s, uint64_t now_ns)
 	for (int i = 0; i < CPU_MODES; i++) {
 		/* steal: the guest's CPU waited while its host worked for another */
 		bool waits = i == CPU_IDLE || i == CPU_IOWAIT || i == CPU_STEAL;
-		*(waits ? &idle : &busy) += step(m, i, s->ticks[i]);
+		*(waits ? &idle : &busy) += advance_mode_ticks(m, i, s->ticks[i]);
 	}
 	uint64_t ns = now_ns - m->at_ns, total = busy + idle;
 	m->at_ns = now_ns;
@@ -181,11 +181,11 @@ static void take(struct model *m, const struct proc_stat *s, uint64_t now_ns)
 	}
 	m->uw = power_model_at(&m->power, m->cpus, busy, total);
 	m->has_uw = true;
-	integrate(m, ns);
+	integrate_power(m, ns);
 }
 
-static int put(const struct model *m, enum source_kind kind, uint64_t value,
-	       struct source_snapshot *out)
+static int put_model_channel(const struct model *m, enum source_kind kind,
+			     uint64_t value, struct source_snapshot *out)
 {
 	struct source_channel *c = source_snapshot_add(out);
 
@@ -203,18 +203,18 @@ static int put(const struct model *m, enum source_kind kind, uint64_t value,
 	return 0;
 }
 
-static int put_all(const struct model *m, struct source_snapshot *out)
+static int put_model_channels(const struct model *m, struct source_snapshot *out)
 {
-	int rc = put(m, SOURCE_ENERGY, m->total_uj, out);
+	int rc = put_model_channel(m, SOURCE_ENERGY, m->total_uj, out);
 
 	if (rc == 0 && m->has_uw)
-		rc = put(m, SOURCE_POWER, m->uw, out);
+		rc = put_model_channel(m, SOURCE_POWER, m->uw, out);
 	if (rc == 0)
-		rc = put(m, SOURCE_POWER_IDLE, power_model_at(&m->power, m->cpus, 0, 1),
-			 out);
+		rc = put_model_channel(m, SOURCE_POWER_IDLE,
+				       power_model_at(&m->power, m->cpus, 0, 1), out);
 	if (rc == 0)
-		rc = put(m, SOURCE_POWER_MAX, power_model_at(&m->power, m->cpus, 1, 1),
-			 out);
+		rc = put_model_channel(m, SOURCE_POWER_MAX,
+				       power_model_at(&m->power, m->cpus, 1, 1), out);
 	return rc;
 }
 
@@ -263,10 +263,11 @@ static int model_sample(void *state, struct source_snapshot *out, struct err *er
 		rc = proc_parse_stat(text, len, &s, err);
 	if (rc != 0)
 		return rc;
-	take(m, &s, m->env->boottime_ns());
+	take_cpu_stat(m, &s, m->env->boottime_ns());
 	out->resets = m->resets;
 	leave_mark(m, &out->mark);
-	return put_all(m, out) < 0 ? err_set(err, -ENOMEM, "out of memory") : 0;
+	return put_model_channels(m, out) < 0 ? err_set(err, -ENOMEM, "out of memory")
+					      : 0;
 }
 
 const struct source source_model = {

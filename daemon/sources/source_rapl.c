@@ -46,7 +46,7 @@ static int find_filtering(const struct env *env)
 
 /* The first reader that opens. If none does: powercap's error, or perf's if powercap is
  * missing. */
-static int open_reader(struct rapl *r, const struct env *env, struct err *err)
+static int open_rapl_reader(struct rapl *r, const struct env *env, struct err *err)
 {
 	static const struct source *const readers[] = {&rapl_powercap, &rapl_perf};
 	int only = env->options->rapl_reader, first_rc = -ENODEV;
@@ -74,7 +74,7 @@ static int rapl_open(const struct env *env, void **ret_state, struct err *err)
 
 	if (!r)
 		return err_set(err, -ENOMEM, "out of memory");
-	int rc = open_reader(r, env, err);
+	int rc = open_rapl_reader(r, env, err);
 	if (rc < 0) {
 		rapl_close(r);
 		return rc;

@@ -81,8 +81,8 @@ static bool count_energy(struct redfish *r, struct source_channel *ch)
 	return true;
 }
 
-static bool take(struct redfish *r, const struct courier_channel *from,
-		 struct source_channel *to)
+static bool take_courier_channel(struct redfish *r, const struct courier_channel *from,
+				 struct source_channel *to)
 {
 	static const enum source_kind kinds[COURIER_CHANNEL_KINDS] = {
 		[COURIER_ENERGY] = SOURCE_ENERGY,
@@ -119,7 +119,7 @@ static int redfish_sample(void *state, struct source_snapshot *out, struct err *
 		struct source_channel *ch = source_snapshot_add(out);
 		if (!ch)
 			return err_set(err, -ENOMEM, "out of memory");
-		if (!take(r, &r->in.snapshot.channels[i], ch))
+		if (!take_courier_channel(r, &r->in.snapshot.channels[i], ch))
 			out->count--;
 	}
 	out->resets = r->resets;

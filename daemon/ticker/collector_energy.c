@@ -63,7 +63,7 @@ struct energy_view {
 	uint64_t generation; /* of the table when views were last swept */
 };
 
-static void view_free(struct view *v)
+static void free_energy_view(struct view *v)
 {
 	if (!v)
 		return;
@@ -79,7 +79,7 @@ static void energy_view_close(void *state)
 	if (!e)
 		return;
 	for (uint32_t i = 0; i < e->view_count; i++)
-		view_free(e->views[i]);
+		free_energy_view(e->views[i]);
 	free(e->views);
 	free(e);
 }
@@ -139,7 +139,7 @@ static bool has_been(const struct energy_node *n, int d)
 
 /* `other` has the source of the whole node. If no part of the node was ever measured,
  * `other` equals `host` and is not exported. */
-static bool is_there(const struct energy_node *n, int d)
+static bool is_domain_there(const struct energy_node *n, int d)
 {
 	if (d == ENERGY_HOST)
 		return has_been(n, d);
@@ -161,7 +161,7 @@ static void put_node(struct energy_view *e, const struct sums *s, struct prom *o
 	struct prom_label l[4] = {{"hostname", e->env->hostname}};
 
 	for (int d = 0; d < ENERGY_DOMAINS; d++) {
-		if (!is_there(n, d))
+		if (!is_domain_there(n, d))
 			continue;
 		l[1] = (struct prom_label){"domain",
 					   energy_domain_name((enum energy_domain)d)};
@@ -180,7 +180,7 @@ static void put_node(struct energy_view *e, const struct sums *s, struct prom *o
 		prom_family(out, &family_provisional);
 		prom_put_scaled(out, l, 3, s->provisional[d], UJ);
 	}
-	if (is_there(n, ENERGY_HOST)) {
+	if (is_domain_there(n, ENERGY_HOST)) {
 		prom_family(out, &family_deficit);
 		prom_put_scaled(out, l, 1, n->deficit_uj, UJ);
 	}
@@ -199,7 +199,7 @@ static void put_idle(struct energy_view *e, struct prom *out)
 		if (d == ENERGY_HOST || !n->source[d] || !known)
 			continue;
 		enum energy_domain shown =
-			is_there(n, d) ? (enum energy_domain)d : ENERGY_HOST;
+			is_domain_there(n, d) ? (enum energy_domain)d : ENERGY_HOST;
 		l[1] = (struct prom_label){"domain", energy_domain_name(shown)};
 		l[2] = (struct prom_label){"source", source_of(n, d)};
 		prom_put_scaled(out, l, 3, uw, UJ);
@@ -220,7 +220,7 @@ static void put_gaps(struct energy_view *e, struct prom *out)
 
 /* ---- units ----------------------------------------------------------------------- */
 
-static void sweep(struct energy_view *e)
+static void sweep_energy_views(struct energy_view *e)
 {
 	struct units *u = e->env->units;
 
@@ -229,20 +229,21 @@ static void sweep(struct energy_view *e)
 	for (uint32_t i = 0; i < e->view_count; i++) {
 		if (e->views[i] &&
 		    (!units_get(u, i) || e->views[i]->serial != unit_serial(u, i))) {
-			view_free(e->views[i]);
+			free_energy_view(e->views[i]);
 			e->views[i] = NULL;
 		}
 	}
 	e->generation = units_generation(u);
 }
 
-static struct view *view_of(struct energy_view *e, uint32_t i, const struct unit *unit)
+static struct view *find_energy_view(struct energy_view *e, uint32_t i,
+				     const struct unit *unit)
 {
 	struct view *v = e->views[i];
 
 	if (v && strcmp(v->id, unit->id) == 0)
 		return v;
-	view_free(v);
+	free_energy_view(v);
 	e->views[i] = v = calloc(1, sizeof(*v));
 	if (v) {
 		v->serial = unit_serial(e->env->units, i);
@@ -272,17 +273,17 @@ static const struct buf *labels_of(struct energy_view *e, struct view *v,
 	return &v->labels[d];
 }
 
-static int put_unit(struct energy_view *e, uint32_t i, const struct unit *unit,
-		    struct prom *out)
+static int put_unit_joules(struct energy_view *e, uint32_t i, const struct unit *unit,
+			   struct prom *out)
 {
 	const struct energy_node *n = &units_energy(e->env->units)->node;
 	const struct energy_account *a = &unit_energy(e->env->units, i)->account;
-	struct view *v = view_of(e, i, unit);
+	struct view *v = find_energy_view(e, i, unit);
 
 	if (!v)
 		return -ENOMEM;
 	for (int d = 0; d < ENERGY_DOMAINS; d++) {
-		if (!is_there(n, d))
+		if (!is_domain_there(n, d))
 			continue;
 		const struct buf *labels = labels_of(e, v, unit, n, d);
 		prom_family(out, &family_unit);
@@ -309,14 +310,14 @@ static int energy_view_collect(void *state, struct prom *out, struct err *err)
 	struct units *u = e->env->units;
 	struct sums s = sum_up(u);
 
-	sweep(e);
+	sweep_energy_views(e);
 	put_node(e, &s, out);
 	put_idle(e, out);
 	if (ticker_view(e->env->ticker).going)
 		put_gaps(e, out);
 	for (uint32_t i = units_next(u, 0); i != UNITS_NONE; i = units_next(u, i + 1)) {
 		const struct unit *unit = units_get(u, i);
-		if (is_shown(e, i, unit) && put_unit(e, i, unit, out) < 0)
+		if (is_shown(e, i, unit) && put_unit_joules(e, i, unit, out) < 0)
 			return err_set(err, -ENOMEM, "no memory");
 	}
 	return 0;

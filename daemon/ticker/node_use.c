@@ -28,7 +28,7 @@ void node_use_done(struct node_use *n)
 	procfile_close(&n->meminfo);
 }
 
-static bool is(const struct meminfo_line *l, const char *name)
+static bool is_meminfo_line(const struct meminfo_line *l, const char *name)
 {
 	return l->is_bytes && l->name_len == strlen(name) &&
 	       memcmp(l->name, name, l->name_len) == 0;
@@ -45,10 +45,12 @@ void node_use_memory(struct node_use *n)
 		return;
 	const char *p = text;
 	while (proc_next_meminfo(&p, text + len, &l)) {
-		if (is(&l, "MemTotal"))
+		if (is_meminfo_line(&l, "MemTotal"))
 			total = l.value / 1024;
-		else if (is(&l, "MemFree") || is(&l, "Buffers") || is(&l, "Cached") ||
-			 is(&l, "SReclaimable"))
+		else if (is_meminfo_line(&l, "MemFree") ||
+			 is_meminfo_line(&l, "Buffers") ||
+			 is_meminfo_line(&l, "Cached") ||
+			 is_meminfo_line(&l, "SReclaimable"))
 			spare += l.value / 1024;
 	}
 	n->memory_kib = total;

@@ -40,7 +40,7 @@ struct page_fill {
 };
 
 /* The baseline for the next tick's energy. */
-static void base(struct page_fill *p)
+static void set_page_base(struct page_fill *p)
 {
 	memcpy(p->node.uj, units_energy(p->env->units)->node.measured_uj,
 	       sizeof(p->node.uj));
@@ -56,7 +56,7 @@ struct page_fill *page_fill_new(const struct env *env, struct sample *sample,
 	p->env = env;
 	p->sample = sample;
 	p->writer = writer;
-	base(p);
+	set_page_base(p);
 	return p;
 }
 
@@ -70,7 +70,7 @@ void page_fill_free(struct page_fill *p)
 
 /* ---- the node -------------------------------------------------------------------- */
 
-static uint64_t minus(uint64_t a, uint64_t b)
+static uint64_t subtract_measured(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;
 }
@@ -118,7 +118,7 @@ static void set_power(struct page_fill *p, const struct energy_node *n,
 	struct energy_page_node *node = &p->node;
 
 	for (int d = 0; d <= ENERGY_GPU; d++)
-		node->uw[d] = energy_power_of(minus(node->uj[d], was_uj[d]),
+		node->uw[d] = energy_power_of(subtract_measured(node->uj[d], was_uj[d]),
 					      v->t1_ns - v->t0_ns);
 	node->uw[ENERGY_OTHER] = n->source[ENERGY_HOST] ? n->host_uw : 0;
 	node->uw[ENERGY_HOST] = 0;
@@ -152,7 +152,8 @@ static void set_card(struct page_fill *p, const struct energy_node *n,
 				 ? v->config->host_includes_gpu
 				 : true;
 	uint64_t all_uw = in_mask(node->uw, node->total_mask);
-	uint64_t power_uw = minus(all_uw, gpu_is_in ? node->uw[ENERGY_GPU] : 0);
+	uint64_t power_uw =
+		subtract_measured(all_uw, gpu_is_in ? node->uw[ENERGY_GPU] : 0);
 	uint64_t idle_uw = idle_power(n, v, node->total_mask);
 	uint64_t dt_ns = v->t1_ns - v->t0_ns;
 
@@ -260,8 +261,8 @@ static uint64_t held_cpus(struct units *u, uint32_t i)
 	return n;
 }
 
-static int put_step(struct page_fill *p, uint32_t job, uint32_t i, uint32_t s,
-		    uint64_t gpu_uw, uint64_t held)
+static int put_page_step(struct page_fill *p, uint32_t job, uint32_t i, uint32_t s,
+			 uint64_t gpu_uw, uint64_t held)
 {
 	struct units *u = p->env->units;
 	const struct step *step = steps_get(u, s);
@@ -305,7 +306,8 @@ static uint64_t gpu_power(struct page_fill *p, uint32_t i, const struct ticker_v
 	if (!p->gpus)
 		return 0;
 	struct gpus_of *g = &p->gpus[i];
-	uint64_t grown = g->serial == unit_serial(u, i) ? minus(uj, g->uj) : 0;
+	uint64_t grown =
+		g->serial == unit_serial(u, i) ? subtract_measured(uj, g->uj) : 0;
 
 	if (p->node.total_mask >> ENERGY_HOST & 1 && !v->config->host_includes_gpu)
 		grown = 0;
@@ -344,8 +346,8 @@ static int put_job(struct page_fill *p, uint32_t job, uint32_t i, uint64_t gpu_u
 	return energy_page_add(p->writer, &row);
 }
 
-static void put_unit(struct page_fill *p, uint32_t i, const struct ticker_view *v,
-		     bool steps)
+static void put_page_unit(struct page_fill *p, uint32_t i, const struct ticker_view *v,
+			  bool steps)
 {
 	struct units *u = p->env->units;
 	const struct unit *unit = units_get(u, i);
@@ -360,7 +362,7 @@ static void put_unit(struct page_fill *p, uint32_t i, const struct ticker_view *
 	uint64_t held = held_cpus(u, i);
 	for (uint32_t s = units_first_step(u, i); s != UNITS_NONE;
 	     s = steps_after(u, s))
-		(void)put_step(p, job, i, s, p->gpus ? p->gpus[i].uw : 0, held);
+		(void)put_page_step(p, job, i, s, p->gpus ? p->gpus[i].uw : 0, held);
 }
 
 int page_fill_tick(struct page_fill *p, struct err *err)
@@ -371,7 +373,7 @@ int page_fill_tick(struct page_fill *p, struct err *err)
 	if (!v.going)
 		return 0;
 	if (v.t1_ns <= v.t0_ns) { /* just the start */
-		base(p);
+		set_page_base(p);
 		return 0;
 	}
 	set_node(p, &v);
@@ -379,7 +381,7 @@ int page_fill_tick(struct page_fill *p, struct err *err)
 	for (int steps = 0; steps < 2; steps++) {
 		for (uint32_t i = units_next(u, 0); i != UNITS_NONE;
 		     i = units_next(u, i + 1))
-			put_unit(p, i, &v, steps);
+			put_page_unit(p, i, &v, steps);
 	}
 	return energy_page_commit(p->writer, err);
 }

@@ -19,7 +19,7 @@ struct tick_thread {
 	struct log_repeat failing;
 };
 
-static void tick(struct tick_thread *t)
+static void tick_once(struct tick_thread *t)
 {
 	struct err err = {""};
 
@@ -38,13 +38,13 @@ static void tick(struct tick_thread *t)
 		log_info("energy is divided again");
 }
 
-static void *thread_main(void *arg)
+static void *tick_thread_main(void *arg)
 {
 	struct tick_thread *t = arg;
 	uint64_t round = 0;
 
 	while (!atomic_load(&t->stopping)) {
-		tick(t);
+		tick_once(t);
 		sampler_wait(t->p.sampler, &round, t->p.interval_ms);
 	}
 	return NULL;
@@ -61,7 +61,7 @@ int tick_thread_start(const struct tick_thread_params *params, struct tick_threa
 	t->p = *params;
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	int rc = -pthread_create(&t->thread, &attr, thread_main, t);
+	int rc = -pthread_create(&t->thread, &attr, tick_thread_main, t);
 	pthread_attr_destroy(&attr);
 	if (rc < 0) {
 		free(t);

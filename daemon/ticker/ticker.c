@@ -109,7 +109,7 @@ void ticker_free(struct ticker *t)
 }
 
 /* The sensor that determines a tick's end */
-static const struct meter *leader(const struct ticker *t)
+static const struct meter *find_leading_meter(const struct ticker *t)
 {
 	static const enum meters_slot order[] = {METERS_PACKAGE, METERS_PSYS,
 						 METERS_HOST};
@@ -133,7 +133,7 @@ bool ticker_due(struct ticker *t)
 	meters_read(t->meters, now_ns);
 	if (!meters_any(t->meters))
 		return t->going || (t->resumes && since_ns > RESUME_NS);
-	const struct meter *m = leader(t);
+	const struct meter *m = find_leading_meter(t);
 	if (!(t->going || t->resumes) || !m || (m->fresh && m->measured_ns > t->t1_ns))
 		return true;
 	bool parts = m != meters_get(t->meters, METERS_HOST);
@@ -144,7 +144,7 @@ bool ticker_due(struct ticker *t)
 
 static uint64_t end_of_tick(const struct ticker *t)
 {
-	const struct meter *m = leader(t);
+	const struct meter *m = find_leading_meter(t);
 	uint64_t now_ns = t->env->boottime_ns();
 
 	return m && m->measured_ns > t->t1_ns && m->measured_ns < now_ns
@@ -235,7 +235,7 @@ static void host_resume(struct ticker *t, struct energy_node *node)
 
 /* ---- ticks ----------------------------------------------------------------------- */
 
-static struct uses_params params(struct ticker *t, uint64_t t1_ns)
+static struct uses_params usage_params(struct ticker *t, uint64_t t1_ns)
 {
 	struct uses_params p = {.units = t->units,
 				.sample = t->sample,
@@ -257,8 +257,8 @@ struct taken {
 	bool slot[METERS_SLOTS];
 };
 
-static void commit(struct ticker *t, struct energy_state *draft,
-		   const struct taken *taken)
+static void commit_tick(struct ticker *t, struct energy_state *draft,
+			const struct taken *taken)
 {
 	meters_keep(t->meters, taken->slot, &draft->kept);
 	draft->kept.known = 1;
@@ -275,9 +275,9 @@ static void commit(struct ticker *t, struct energy_state *draft,
 }
 
 /* Use up to now belongs to no tick: nothing was measured. */
-static int begin(struct ticker *t, uint64_t t1_ns, struct err *err)
+static int begin_ticking(struct ticker *t, uint64_t t1_ns, struct err *err)
 {
-	struct uses_params p = params(t, t1_ns);
+	struct uses_params p = usage_params(t, t1_ns);
 	struct node_use_tick ignored;
 
 	if (t1_ns < units_energy(t->units)->node.last_ns)
@@ -298,12 +298,12 @@ static int begin(struct ticker *t, uint64_t t1_ns, struct err *err)
 	draft->node.last_ns = t1_ns;
 	struct taken all;
 	memset(&all, true, sizeof(all));
-	commit(t, draft, &all);
+	commit_tick(t, draft, &all);
 	t->t0_ns = t->t1_ns = t1_ns;
 	return 0;
 }
 
-static void end(struct ticker *t)
+static void end_ticking(struct ticker *t)
 {
 	units_energy_ticking(t->units, false);
 	t->going = t->resumes = t->host_begun = false;
@@ -327,7 +327,7 @@ static bool is_partial(const struct ticker *t)
 	return false;
 }
 
-static void read_memory(struct ticker *t, uint64_t now_ns)
+static void read_ticker_memory(struct ticker *t, uint64_t now_ns)
 {
 	if (now_ns < t->memory_until_ns || !meters_get(t->meters, METERS_DRAM)->source)
 		return;
@@ -337,11 +337,11 @@ static void read_memory(struct ticker *t, uint64_t now_ns)
 	node_use_memory(&t->node);
 }
 
-static int divide(struct ticker *t, struct energy_state *draft, uint64_t t1_ns,
-		  bool *host_taken, struct err *err)
+static int divide_tick(struct ticker *t, struct energy_state *draft, uint64_t t1_ns,
+		       bool *host_taken, struct err *err)
 {
 	struct energy_meter gpus[METERS_GPUS];
-	struct uses_params p = params(t, t1_ns);
+	struct uses_params p = usage_params(t, t1_ns);
 	struct node_use_tick use;
 	int rc = uses_fill(&t->uses, &p, draft, err);
 
@@ -431,20 +431,20 @@ int ticker_run(struct ticker *t, struct err *err)
 	say_what_is_missing(t);
 	put_in_force(t);
 	if (!meters_any(t->meters)) {
-		end(t);
+		end_ticking(t);
 		return 0;
 	}
 	if (t->sample)
 		sample_steps(t->sample);
 	uint64_t t1_ns = end_of_tick(t);
 	if (!t->going && !t->resumes)
-		return begin(t, t1_ns, err);
+		return begin_ticking(t, t1_ns, err);
 	if (t1_ns <= t->t1_ns)
 		return 0;
-	read_memory(t, t1_ns);
+	read_ticker_memory(t, t1_ns);
 	struct energy_state *draft = units_energy_draft(t->units);
 	taken.slot[METERS_HOST] = false;
-	int rc = divide(t, draft, t1_ns, &taken.slot[METERS_HOST], err);
+	int rc = divide_tick(t, draft, t1_ns, &taken.slot[METERS_HOST], err);
 	if (rc < 0)
 		return err && err->text[0] ? rc : err_set(err, rc, "energy tick");
 	for (unsigned slot = 0; slot < METERS_SLOTS; slot++) {
@@ -452,7 +452,7 @@ int ticker_run(struct ticker *t, struct err *err)
 			taken.slot[slot] =
 				meters_get(t->meters, (enum meters_slot)slot)->fresh;
 	}
-	commit(t, draft, &taken);
+	commit_tick(t, draft, &taken);
 	t->t0_ns = t->t1_ns;
 	t->t1_ns = t1_ns;
 	return 0;

@@ -20,7 +20,7 @@ void uses_done(struct uses *w)
 	*w = (struct uses){0};
 }
 
-static int reserve(struct uses *w, size_t n)
+static int reserve_usage_deltas(struct uses *w, size_t n)
 {
 	if (n <= w->cap)
 		return 0;
@@ -87,7 +87,7 @@ static void take_gpus(struct uses *w, const struct uses_params *p,
 	}
 }
 
-static uint64_t cpu_ns(const struct unit_totals *t)
+static uint64_t totals_cpu_ns(const struct unit_totals *t)
 {
 	return t->cpu_user_ns + t->cpu_system_ns;
 }
@@ -100,7 +100,7 @@ static void greet_steps(struct units *u, uint32_t i, struct unit_energy *energy)
 		const struct step *step = steps_get(u, s);
 		struct step_energy *e = step_energy_draft(u, s);
 		if (!e->seen && step->discovered) {
-			e->charged_cpu_ns = cpu_ns(&step->totals);
+			e->charged_cpu_ns = totals_cpu_ns(&step->totals);
 			energy->charged_cpu_ns += e->charged_cpu_ns;
 		}
 		e->seen = 1;
@@ -131,7 +131,7 @@ static uint32_t cpus_of(const struct uses_params *p, const struct unit *unit,
 	return unit->cpus || !p->sample ? unit->cpus : sample_job_cpus(p->sample, i);
 }
 
-static void take_unit(struct uses *w, const struct uses_params *p, uint32_t i)
+static void take_unit_use(struct uses *w, const struct uses_params *p, uint32_t i)
 {
 	const struct unit *unit = units_get(p->units, i);
 	struct unit_energy *energy = unit_energy_draft(p->units, i);
@@ -141,8 +141,8 @@ static void take_unit(struct uses *w, const struct uses_params *p, uint32_t i)
 	greet_steps(p->units, i, energy);
 	unit_total(p->units, i, &t);
 	if (unit->marks & UNIT_UNREAD) /* its earlier use is not charged */
-		energy->charged_cpu_ns = cpu_ns(&t);
-	uint64_t used = cpu_ns(&t), charged = energy->charged_cpu_ns;
+		energy->charged_cpu_ns = totals_cpu_ns(&t);
+	uint64_t used = totals_cpu_ns(&t), charged = energy->charged_cpu_ns;
 	uint64_t new_ns = used > charged ? used - charged : 0;
 	bool ended = unit->state == UNIT_ENDED;
 	if (ended && unit->ended_boottime_ns <= p->t0_ns && !new_ns)
@@ -184,7 +184,7 @@ static void take_leaver(struct uses *w, struct energy_state *draft,
 int uses_accounts(struct uses *w, struct units *u, struct err *err)
 {
 	w->account_count = 0;
-	if (reserve(w, units_used(u) + ENERGY_LEAVERS) < 0)
+	if (reserve_usage_deltas(w, units_used(u) + ENERGY_LEAVERS) < 0)
 		return err_set(err, -ENOMEM, "energy: out of memory");
 	for (uint32_t i = units_next(u, 0); i != UNITS_NONE; i = units_next(u, i + 1))
 		w->accounts[w->account_count++] = &unit_energy_draft(u, i)->account;
@@ -198,11 +198,11 @@ int uses_fill(struct uses *w, const struct uses_params *p, struct energy_state *
 
 	w->count = w->account_count = w->gpu_count = 0;
 	w->cpu_ns = w->memory_kib_ms = 0;
-	if (reserve(w, units_used(u) + ENERGY_LEAVERS) < 0 ||
+	if (reserve_usage_deltas(w, units_used(u) + ENERGY_LEAVERS) < 0 ||
 	    (p->gpus && reserve_gpus(w, units_used(u)) < 0))
 		return err_set(err, -ENOMEM, "energy: out of memory");
 	for (uint32_t i = units_next(u, 0); i != UNITS_NONE; i = units_next(u, i + 1))
-		take_unit(w, p, i);
+		take_unit_use(w, p, i);
 	for (uint64_t l = 0; l < draft->leavers && l < ENERGY_LEAVERS; l++)
 		take_leaver(w, draft, &draft->leaver[l]);
 	draft->leavers = 0;
@@ -216,11 +216,11 @@ void uses_skip(const struct uses_params *p, struct energy_state *draft)
 	for (uint32_t i = units_next(u, 0); i != UNITS_NONE; i = units_next(u, i + 1)) {
 		struct unit_totals t;
 		unit_total(u, i, &t);
-		unit_energy_draft(u, i)->charged_cpu_ns = cpu_ns(&t);
+		unit_energy_draft(u, i)->charged_cpu_ns = totals_cpu_ns(&t);
 	}
 	for (uint32_t i = steps_next(u, 0); i != UNITS_NONE; i = steps_next(u, i + 1)) {
 		struct step_energy *e = step_energy_draft(u, i);
-		e->charged_cpu_ns = cpu_ns(&steps_get(u, i)->totals);
+		e->charged_cpu_ns = totals_cpu_ns(&steps_get(u, i)->totals);
 		e->seen = 1;
 	}
 	draft->leavers = 0;

@@ -77,7 +77,7 @@ static void answer_metrics(struct asked *a)
 			  steal_ptr(&a->result));
 }
 
-static void submit(struct pages *p, struct asked *a)
+static void submit_scrape(struct pages *p, struct asked *a)
 {
 	uint32_t in_flight = scrape_http_begin(p->scrape);
 
@@ -105,7 +105,7 @@ static void serve_metrics(void *arg, struct web_request *r)
 		if (!a)
 			return; /* closes the connection */
 		a->request = r;
-		submit(arg, a);
+		submit_scrape(arg, a);
 	} else if (a->rc == 0) {
 		answer_metrics(a);
 	} else {

@@ -133,8 +133,8 @@ void self_free(struct self *s)
 	free(s);
 }
 
-static void put(struct prom *out, const struct prom_family *family, uint64_t v,
-		unsigned decimals)
+static void put_self_value(struct prom *out, const struct prom_family *family,
+			   uint64_t v, unsigned decimals)
 {
 	prom_family(out, family);
 	prom_put_scaled(out, NULL, 0, v, decimals);
@@ -157,8 +157,8 @@ static void put_memory(struct self *s, struct prom *out)
 	if (scan_u64(&p, end, &size) < 0 || !scan_blank(&p, end) ||
 	    scan_u64(&p, end, &rss) < 0)
 		return;
-	put(out, &virtual, size * s->page_bytes, 0);
-	put(out, &resident, rss * s->page_bytes, 0);
+	put_self_value(out, &virtual, size * s->page_bytes, 0);
+	put_self_value(out, &resident, rss * s->page_bytes, 0);
 }
 
 static void put_fds(struct self *s, struct prom *out)
@@ -172,9 +172,9 @@ static void put_fds(struct self *s, struct prom *out)
 	uint64_t n = 0;
 
 	if (count_fds(s, &n) == 0)
-		put(out, &open_family, n, 0);
+		put_self_value(out, &open_family, n, 0);
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
-		put(out, &max_family, limit.rlim_cur, 0);
+		put_self_value(out, &max_family, limit.rlim_cur, 0);
 }
 
 void self_put_process(struct self *s, struct prom *out)
@@ -188,14 +188,15 @@ void self_put_process(struct self *s, struct prom *out)
 	struct rusage ru;
 
 	if (getrusage(RUSAGE_SELF, &ru) == 0)
-		put(out, &cpu,
-		    (uint64_t)(ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) * 1000000 +
-			    (uint64_t)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec),
-		    6);
+		put_self_value(
+			out, &cpu,
+			(uint64_t)(ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) * 1000000 +
+				(uint64_t)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec),
+			6);
 	put_memory(s, out);
 	put_fds(s, out);
 	if (s->start_ns)
-		put(out, &start, s->start_ns / NSEC_PER_MSEC, 3);
+		put_self_value(out, &start, s->start_ns / NSEC_PER_MSEC, 3);
 }
 
 #if defined(__x86_64__)
