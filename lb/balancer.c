@@ -176,7 +176,7 @@ static void count_up(void *arg, struct backend_server *s)
 }
 
 /* Healthy as long as it can serve anybody. */
-static const char *unhealthy(void *arg)
+static const char *find_unhealthy_reason(void *arg)
 {
 	struct balancer *b = arg;
 	struct site *s = current_site(b);
@@ -192,8 +192,8 @@ static void put_server(void *arg, struct backend_server *s)
 	backend_metrics(s, arg);
 }
 
-static void put(struct prom *out, const struct prom_family *f, const char *label,
-		const char *value, uint64_t v)
+static void put_balancer_value(struct prom *out, const struct prom_family *f,
+			       const char *label, const char *value, uint64_t v)
 {
 	const struct prom_label l = {label, value};
 
@@ -222,7 +222,7 @@ static bool admits_metrics(void *arg, struct web_request *r)
 	return s.admitted;
 }
 
-static void metrics(void *arg, struct prom *out)
+static void put_balancer_metrics(void *arg, struct prom *out)
 {
 	static const struct prom_family build = {"ceems_lb_build_info", PROM_GAUGE,
 						 "Version of the program; always 1"};
@@ -240,13 +240,14 @@ static void metrics(void *arg, struct prom *out)
 	struct balancer *b = arg;
 	struct site *s = current_site(b);
 
-	put(out, &build, "version", CEEMS_VERSION, 1);
-	put(out, &reloads, "result", "ok", atomic_load(&b->reloads));
-	put(out, &reloads, "result", "failed", atomic_load(&b->reload_failures));
-	put(out, &open, NULL, NULL, s->open);
-	put(out, &sandbox, "kind", "landlock", b->files_fenced);
-	put(out, &sandbox, "kind", "seccomp", b->calls_filtered);
-	put(out, &clusters, NULL, NULL, s->cluster_count);
+	put_balancer_value(out, &build, "version", CEEMS_VERSION, 1);
+	put_balancer_value(out, &reloads, "result", "ok", atomic_load(&b->reloads));
+	put_balancer_value(out, &reloads, "result", "failed",
+			   atomic_load(&b->reload_failures));
+	put_balancer_value(out, &open, NULL, NULL, s->open);
+	put_balancer_value(out, &sandbox, "kind", "landlock", b->files_fenced);
+	put_balancer_value(out, &sandbox, "kind", "seccomp", b->calls_filtered);
+	put_balancer_value(out, &clusters, NULL, NULL, s->cluster_count);
 	each_server(s, put_server, out);
 	site_drop(s);
 	gate_metrics(b->gate, out); /* the workers put their own */
@@ -267,7 +268,7 @@ static void fence_files(struct balancer *b)
 		(const char *const *)more->items, more->count);
 }
 
-static int before_threads(void *arg, struct err *err)
+static int drop_balancer_privileges(void *arg, struct err *err)
 {
 	struct balancer *b = arg;
 	int rc = privileges_drop(b->privileges, err);
@@ -296,11 +297,11 @@ static int start_workers(struct balancer *b, struct err *err)
 		.max_requests = (uint32_t)o->max_requests,
 		.drain_ms = (uint32_t)o->drain_ms,
 		.gate = b->gate,
-		.unhealthy = unhealthy,
+		.unhealthy = find_unhealthy_reason,
 		.admits_metrics = admits_metrics,
-		.metrics = metrics,
+		.metrics = put_balancer_metrics,
 		.arg = b,
-		.before_threads = before_threads,
+		.before_threads = drop_balancer_privileges,
 	};
 
 	/* systemd passes as many sockets as configured, in the same order */

@@ -21,7 +21,7 @@ struct lb_program {
 	int signalfd;
 };
 
-static int start(struct lb_program *p, struct err *err)
+static int start_balancer(struct lb_program *p, struct err *err)
 {
 	const struct options *o = &p->options;
 	int rc = privileges_choose(o->run_as_user, o->drop_privileges, &p->privileges,
@@ -35,26 +35,26 @@ static int start(struct lb_program *p, struct err *err)
 	return rc;
 }
 
-static bool reload(void *arg)
+static bool reload_balancer(void *arg)
 {
 	struct lb_program *p = arg;
 	return balancer_reload(p->balancer);
 }
 
-static enum program_status serve(struct lb_program *p)
+static enum program_status serve_balancer(struct lb_program *p)
 {
 	struct err err = {""};
 
 	log_info("ceems_lb %s", CEEMS_VERSION);
 	if (*p->options.gomaxprocs)
 		log_warn("--runtime.gomaxprocs: ignored, there is no Go runtime here");
-	int rc = start(p, &err);
+	int rc = start_balancer(p, &err);
 	if (rc < 0) {
 		log_error("%s", err.text);
 	} else {
 		service_say_user(&p->privileges);
 		service_run(&(struct service){
-			.signalfd = p->signalfd, .reload = reload, .arg = p});
+			.signalfd = p->signalfd, .reload = reload_balancer, .arg = p});
 	}
 	balancer_stop(p->balancer);
 	if (p->signalfd >= 0)
@@ -92,7 +92,7 @@ int main(int argc, char *argv[])
 		return status;
 	program_log("ceems_lb", p.options.log_format, p.options.log_level, &warnings);
 	if (!p.options.check_config)
-		return serve(&p);
+		return serve_balancer(&p);
 	status = check_config(&p.options);
 	conf_release(options_table, options_count, &p.options);
 	return status;

@@ -39,7 +39,7 @@ int crew_new(unsigned threads, void (*forget)(void *mine), struct crew **ret)
 }
 
 /* Mutex held. NULL: there will be no more. */
-static struct crew_job *next_job(struct crew *c)
+static struct crew_job *next_pool_job(struct crew *c)
 {
 	for (;;) {
 		uint64_t now_ns =
@@ -63,7 +63,7 @@ static void run_jobs(struct crew *c)
 	void *mine = NULL;
 
 	pthread_mutex_lock(&c->mutex);
-	while ((j = next_job(c))) {
+	while ((j = next_pool_job(c))) {
 		uint64_t key = j->item.key, began_ns = clock_read_ns(CLOCK_MONOTONIC);
 		pthread_mutex_unlock(&c->mutex);
 		bool failed = j->run(j, &mine, &c->stop);

@@ -18,7 +18,7 @@
 #define SPARE_MAX 256u
 #define SPARE_BYTES 4096u /* of the buffers of one */
 
-static const struct protocol *const protocols[SITE_PROTOCOLS] = {
+static const struct protocol *const gate_protocols[SITE_PROTOCOLS] = {
 	[SITE_PROMETHEUS] = &protocol_prometheus,
 	[SITE_PYROSCOPE] = &protocol_pyroscope,
 };
@@ -79,7 +79,7 @@ void gate_spare_done(struct gate_spare *spare)
 	spare->count = 0;
 }
 
-static struct gate_state *begin(struct gate *g, struct gate_request *r)
+static struct gate_state *begin_gate_state(struct gate *g, struct gate_request *r)
 {
 	struct gate_state *s = state_new(r->spare);
 
@@ -88,7 +88,7 @@ static struct gate_state *begin(struct gate *g, struct gate_request *r)
 	s->g = g;
 	s->r = r;
 	s->step = STEP_IDENTIFY;
-	s->protocol = protocols[r->protocol];
+	s->protocol = gate_protocols[r->protocol];
 	read_clocks(g, &r->input.now_ms, &s->boot_ms);
 	pthread_mutex_lock(&g->mutex);
 	if (g->site && !g->stopped)
@@ -162,7 +162,7 @@ enum gate_answer gate_pass(struct gate *g, struct gate_request *r)
 	struct gate_state *s = r->state;
 
 	if (!s) {
-		s = begin(g, r);
+		s = begin_gate_state(g, r);
 		if (!s)
 			return no_memory(r);
 		if (!s->site)

@@ -34,8 +34,8 @@ static enum gate_step bad_request(struct gate_state *s, int rc)
 
 /* A login without uid means the account of that name on this host, as with MUNGE; if
  * somebody else proved a uid, the login is not known to match. */
-static bool is_listed(const char *const *names, size_t count,
-		      const struct identity_who *who)
+static bool is_listed_login(const char *const *names, size_t count,
+			    const struct identity_who *who)
 {
 	for (size_t i = 0; i < count; i++) {
 		enum role_match m = role_entry_match(names[i], strlen(names[i]), who);
@@ -64,13 +64,13 @@ static void look_role(struct gate_state *s)
 	const struct owned_who who = gate_who(s);
 	enum owned_role role = OWNED_USER;
 
-	if (is_listed(s->site->admins, s->site->admin_count, &s->who))
+	if (is_listed_login(s->site->admins, s->site->admin_count, &s->who))
 		raise_role(s, OWNED_ADMIN);
 	s->role_known =
 		s->role == OWNED_ADMIN || owned_look_role(s->g->owned, &who, &role);
 	raise_role(s, role);
 	/* the aggregator may know more */
-	if (is_listed(s->site->operators, s->site->operator_count, &s->who))
+	if (is_listed_login(s->site->operators, s->site->operator_count, &s->who))
 		raise_role(s, OWNED_OPERATOR);
 }
 
@@ -116,7 +116,7 @@ static enum gate_step wrong_cluster(struct gate_state *s, const char *text)
 }
 
 /* The cluster from the header, the query, or the only one. */
-static enum gate_step read_request(struct gate_state *s)
+static enum gate_step read_cluster(struct gate_state *s)
 {
 	struct gate_request *r = s->r;
 	const struct site_cluster *c = NULL, *named = NULL;
@@ -228,7 +228,7 @@ static enum gate_step read_call(struct gate_state *s)
 		err_set(&s->err, 0, "%.100s is not answered here", r->input.path);
 		return gate_refuse(s, REASON_CLOSED, 403, 0, s->err.text);
 	}
-	next = read_request(s);
+	next = read_cluster(s);
 	if (next != STEP_READ)
 		return next;
 	s->reason = s->site->open ? REASON_OPEN : REASON_PUBLIC;
@@ -272,16 +272,16 @@ static enum gate_step prove_units(struct gate_state *s)
 	return s->policy.open ? STEP_DECIDE : STEP_OWN;
 }
 
-static void wake(void *arg)
+static void wake_request(void *arg)
 {
 	struct gate_state *s = arg;
 
 	s->r->wake(s->r->arg);
 }
 
-static struct owned_waiter *waiter(struct gate_state *s)
+static struct owned_waiter *prepare_waiter(struct gate_state *s)
 {
-	s->waiter = (struct owned_waiter){.wake = wake, .arg = s};
+	s->waiter = (struct owned_waiter){.wake = wake_request, .arg = s};
 	owned_question_drop(s->question);
 	s->question = NULL;
 	return &s->waiter;
@@ -305,8 +305,8 @@ static enum gate_step look_up_owners(struct gate_state *s)
 	s->reason = REASON_OWN;
 	if (!owned_look(s->g->owned, &who, claims, count))
 		return STEP_FILL;
-	if (owned_ask_units(s->g->owned, &who, claims, count, waiter(s), &s->question,
-			    &s->err))
+	if (owned_ask_units(s->g->owned, &who, claims, count, prepare_waiter(s),
+			    &s->question, &s->err))
 		return refuse_unasked(s);
 	return STEP_WAIT_OWNERS;
 }
@@ -382,7 +382,7 @@ static enum gate_step fill_selectors(struct gate_state *s)
 	if (rc > 0)
 		return fill_gap(s, gap, &ids, count);
 	if (owned_ask_list(s->g->owned, &who, gap->from_ms, gap->to_ms, gap->units_max,
-			   waiter(s), &s->question, &s->err))
+			   prepare_waiter(s), &s->question, &s->err))
 		return refuse_unasked(s);
 	return STEP_WAIT_UNITS;
 }
@@ -425,7 +425,7 @@ static enum gate_step decide_claims(struct gate_state *s)
 }
 
 /* Starts again without proof, from the original request. */
-static enum gate_step open_all(struct gate_state *s)
+static enum gate_step open_request(struct gate_state *s)
 {
 	int rc;
 
@@ -453,9 +453,9 @@ static enum gate_step ask_role(struct gate_state *s)
 	struct err why = s->err;
 
 	if (s->role_known)
-		return reads_all(s, s->refusal != REASON_NO_ROLE) ? open_all(s)
+		return reads_all(s, s->refusal != REASON_NO_ROLE) ? open_request(s)
 								  : refuse_all(s);
-	if (owned_ask_units(s->g->owned, &who, NULL, 0, waiter(s), &s->question,
+	if (owned_ask_units(s->g->owned, &who, NULL, 0, prepare_waiter(s), &s->question,
 			    &s->err)) {
 		s->err = why;
 		return refuse_all(s);
@@ -473,7 +473,7 @@ static enum gate_step role_answered(struct gate_state *s)
 		raise_role(s, role);
 	s->role_known = true;
 	s->err = why;
-	return reads_all(s, narrowed) ? open_all(s) : refuse_all(s);
+	return reads_all(s, narrowed) ? open_request(s) : refuse_all(s);
 }
 
 static enum gate_step write_call(struct gate_state *s)

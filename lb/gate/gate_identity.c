@@ -36,7 +36,7 @@ void gate_keeper_drop(struct gate_keeper *k)
 	free(k);
 }
 
-static void put_text(struct buf *out, const char *s)
+static void put_key_text(struct buf *out, const char *s)
 {
 	buf_putc(out, s ? '1' : '0');
 	if (s)
@@ -50,28 +50,28 @@ static void token_key(const struct gate_state *s, struct buf *out)
 
 	buf_put(out, &s->generation, sizeof(s->generation));
 	buf_put(out, &f->tokens, sizeof(f->tokens));
-	put_text(out, f->token);
+	put_key_text(out, f->token);
 	buf_put(out, &f->uids, sizeof(f->uids));
-	put_text(out, f->uid);
+	put_key_text(out, f->uid);
 	buf_putc(out, f->no_role ? '1' : '0');
 	buf_put(out, &f->authorizations, sizeof(f->authorizations));
-	put_text(out, f->authorization);
-	put_text(out, f->password_user);
+	put_key_text(out, f->authorization);
+	put_key_text(out, f->password_user);
 	buf_putc(out, f->has_peer ? '1' : '0');
 	if (f->has_peer)
 		buf_put(out, &f->peer, sizeof(f->peer));
 	for (size_t i = 0; i < IDENTITY_HEADERS_MAX; i++) {
 		buf_put(out, &f->user[i].count, sizeof(f->user[i].count));
-		put_text(out, f->user[i].first);
+		put_key_text(out, f->user[i].first);
 	}
 	buf_putc(out, f->client_certificate ? '1' : '0');
 	for (size_t i = 0; i < f->name_count; i++) {
 		buf_putc(out, (char)('a' + (int)f->names[i].kind));
-		put_text(out, f->names[i].text);
+		put_key_text(out, f->names[i].text);
 	}
 }
 
-static bool remembered(struct gate_state *s)
+static bool find_remembered_who(struct gate_state *s)
 {
 	auto_buf struct buf key = BUF_INIT;
 	size_t len;
@@ -86,7 +86,7 @@ static bool remembered(struct gate_state *s)
 	return hit;
 }
 
-static void remember(struct gate_state *s)
+static void remember_who(struct gate_state *s)
 {
 	uint64_t now_s = (uint64_t)s->r->input.now_ms / 1000, hold_ms;
 	auto_buf struct buf key = BUF_INIT;
@@ -102,7 +102,7 @@ static void remember(struct gate_state *s)
 			s->boot_ms + hold_ms);
 }
 
-static enum gate_step known(struct gate_state *s)
+static enum gate_step continue_with_who(struct gate_state *s)
 {
 	struct gate_request *r = s->r;
 
@@ -128,9 +128,9 @@ static void note_munge(struct gate_state *s, int rc)
 enum gate_step gate_identity_answered(struct gate_state *s)
 {
 	if (s->who_rc == 0)
-		remember(s);
+		remember_who(s);
 	note_munge(s, s->who_rc);
-	return known(s);
+	return continue_with_who(s);
 }
 
 static bool prove_by_thread(struct crew_job *j, void **mine, const atomic_bool *stop)
@@ -167,10 +167,10 @@ enum gate_step gate_identify(struct gate_state *s)
 	if (!identity_waits(s->keeper->id, s->r->facts)) {
 		s->who_rc =
 			identity_prove(s->keeper->id, s->r->facts, &s->who, &s->err);
-		return known(s);
+		return continue_with_who(s);
 	}
-	if (remembered(s))
-		return known(s);
+	if (find_remembered_who(s))
+		return continue_with_who(s);
 	s->prove.run = prove_by_thread;
 	if (crew_submit(s->g->provers, &s->prove, s->r->client))
 		return STEP_WAIT_IDENTITY;

@@ -61,7 +61,7 @@ static struct user **bucket_of(struct gate_limits *l, const char *login)
 
 /* Makes room in a hash bucket: drops users with no running request and a full token
  * bucket. */
-static void forget(struct gate_limits *l, struct user **at, uint64_t now_ms)
+static void forget_idle_users(struct gate_limits *l, struct user **at, uint64_t now_ms)
 {
 	while (*at) {
 		struct user *u = *at;
@@ -76,15 +76,15 @@ static void forget(struct gate_limits *l, struct user **at, uint64_t now_ms)
 	}
 }
 
-static struct user *find(struct gate_limits *l, const char *login, uint64_t now_ms,
-			 uint64_t full)
+static struct user *find_limited_user(struct gate_limits *l, const char *login,
+				      uint64_t now_ms, uint64_t full)
 {
 	struct user **at = bucket_of(l, login), *u;
 
 	for (u = *at; u; u = u->next)
 		if (!strcmp(u->login, login))
 			return u;
-	forget(l, at, now_ms);
+	forget_idle_users(l, at, now_ms);
 	if (l->count >= GATE_LIMIT_USERS || strlen(login) >= sizeof(u->login))
 		return NULL;
 	u = calloc(1, sizeof(*u));
@@ -99,8 +99,9 @@ static struct user *find(struct gate_limits *l, const char *login, uint64_t now_
 	return u;
 }
 
-static enum gate_limited take(struct user *u, const struct gate_rate *rate,
-			      uint64_t now_ms, uint64_t full, uint32_t *ret_wait_s)
+static enum gate_limited take_from_bucket(struct user *u, const struct gate_rate *rate,
+					  uint64_t now_ms, uint64_t full,
+					  uint32_t *ret_wait_s)
 {
 	uint64_t more;
 
@@ -137,9 +138,9 @@ enum gate_limited gate_limit_begin(struct gate_limits *l, const char *login,
 
 	*ret_wait_s = 1;
 	pthread_mutex_lock(&l->mutex);
-	u = find(l, login, now_ms, full);
+	u = find_limited_user(l, login, now_ms, full);
 	if (u)
-		verdict = take(u, rate, now_ms, full, ret_wait_s);
+		verdict = take_from_bucket(u, rate, now_ms, full, ret_wait_s);
 	pthread_mutex_unlock(&l->mutex);
 	return verdict;
 }

@@ -28,7 +28,7 @@ static void put_cache(struct prom *out, const char *cache, uint64_t hits,
 	prom_put_u64(out, hit, 1, s.evicted);
 }
 
-static void put_one(struct prom *out, const struct prom_family *f, uint64_t v)
+static void put_gate_metric(struct prom *out, const struct prom_family *f, uint64_t v)
 {
 	prom_family(out, f);
 	prom_put_u64(out, NULL, 0, v);
@@ -55,11 +55,11 @@ void owned_metrics(struct owned *o, struct prom *out)
 		"ceems_lb_ownership_seconds_total", PROM_COUNTER,
 		"Time that all questions took together"};
 
-	put_one(out, &questions, atomic_load(&o->questions));
-	put_one(out, &failed, atomic_load(&o->failed));
-	put_one(out, &joined, atomic_load(&o->joined));
-	put_one(out, &units, atomic_load(&o->units_asked));
-	put_one(out, &ahead, atomic_load(&o->ahead));
+	put_gate_metric(out, &questions, atomic_load(&o->questions));
+	put_gate_metric(out, &failed, atomic_load(&o->failed));
+	put_gate_metric(out, &joined, atomic_load(&o->joined));
+	put_gate_metric(out, &units, atomic_load(&o->units_asked));
+	put_gate_metric(out, &ahead, atomic_load(&o->ahead));
 	prom_family(out, &seconds);
 	prom_put_scaled(out, NULL, 0, atomic_load(&o->ask_ns), 9);
 	put_cache(out, "ownership", atomic_load(&o->hits), atomic_load(&o->misses),
@@ -89,7 +89,7 @@ void gate_metrics(struct gate *g, struct prom *out)
 			if (n || i == REASON_OWN || i == REASON_FOREIGN)
 				prom_put_u64(out, labels, 3, n);
 		}
-	put_one(out, &waited, atomic_load(&g->waited));
+	put_gate_metric(out, &waited, atomic_load(&g->waited));
 	put_cache(out, "decision", atomic_load(&g->decision_hits),
 		  atomic_load(&g->decision_misses), g->decisions);
 	put_cache(out, "token", atomic_load(&g->token_hits),

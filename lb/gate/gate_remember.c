@@ -30,7 +30,7 @@ struct kept_claim {
 	uint32_t len;
 };
 
-static void put_text(struct buf *out, const char *s)
+static void put_remembered_text(struct buf *out, const char *s)
 {
 	buf_putc(out, s ? '1' : '0');
 	if (s)
@@ -53,10 +53,10 @@ static void make_key(struct gate_state *s)
 	buf_putc(&s->key, (char)('a' + (int)r->protocol));
 	buf_putc(&s->key, in->post ? 'p' : 'g');
 	buf_put(&s->key, &r->cluster_headers, sizeof(r->cluster_headers));
-	put_text(&s->key, r->cluster_header);
-	put_text(&s->key, in->path);
-	put_text(&s->key, in->content_type);
-	put_text(&s->key, in->content_encoding);
+	put_remembered_text(&s->key, r->cluster_header);
+	put_remembered_text(&s->key, in->path);
+	put_remembered_text(&s->key, in->content_type);
+	put_remembered_text(&s->key, in->content_encoding);
 	buf_putc(&s->key, query_len ? 'q' : in->body_len ? 'b' : '-');
 	mark = s->key.len;
 	if (s->protocol->times && s->protocol->times(in, &s->key, &s->times)) {
@@ -64,7 +64,7 @@ static void make_key(struct gate_state *s)
 		buf_putc(&s->key, 't');
 	} else {
 		buf_truncate(&s->key, mark);
-		put_text(&s->key, in->query);
+		put_remembered_text(&s->key, in->query);
 		buf_put(&s->key, in->body ? in->body : "", in->body_len);
 	}
 	if (buf_error(&s->key))
@@ -108,7 +108,7 @@ static bool still_own(struct gate_state *s, const struct kept *k, const char *p)
 }
 
 /* The time range of the whole request now. */
-static void span(struct gate_state *s, const struct kept *k, const char *p)
+static void set_call_span(struct gate_state *s, const struct kept *k, const char *p)
 {
 	struct call *call = &s->r->call;
 
@@ -137,7 +137,7 @@ static void put_with_times(const struct gate_state *s, const struct kept *k,
 	buf_put(out, text + k->times_at, len - k->times_at);
 }
 
-static bool use(struct gate_state *s)
+static bool use_remembered(struct gate_state *s)
 {
 	struct gate_request *r = s->r;
 	struct call *call = &r->call;
@@ -161,7 +161,7 @@ static bool use(struct gate_state *s)
 	body = end - k.body_len;
 	target = body - k.target_len;
 	if (s->timed)
-		span(s, &k, p);
+		set_call_span(s, &k, p);
 	if (s->timed && k.get)
 		put_with_times(s, &k, target, k.target_len, &call->target);
 	else
@@ -187,7 +187,7 @@ bool gate_decision_find(struct gate_state *s)
 	if (!s->key.len)
 		return false;
 	hit = lru_get(s->g->decisions, s->key.data, s->key.len, s->boot_ms, &s->kept) &&
-	      use(s);
+	      use_remembered(s);
 	if (!hit) {
 		bool gzip = s->r->call.gzip;
 

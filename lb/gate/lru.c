@@ -61,7 +61,7 @@ int lru_new(size_t entries_max, size_t bytes_max, struct lru **ret)
 	return 0;
 }
 
-static void unlist(struct part *p, struct entry *e)
+static void unlist_lru_entry(struct part *p, struct entry *e)
 {
 	*(e->newer ? &e->newer->older : &p->newest) = e->older;
 	*(e->older ? &e->older->newer : &p->oldest) = e->newer;
@@ -91,14 +91,14 @@ static struct entry **place_of(struct part *p, uint64_t hash, const void *key,
 	return at;
 }
 
-static void drop(struct part *p, struct entry **at)
+static void drop_lru_entry(struct part *p, struct entry **at)
 {
 	struct entry *e = *at;
 
 	if (!e) /* whatever is in the list is in its bucket */
 		return;
 	*at = e->next;
-	unlist(p, e);
+	unlist_lru_entry(p, e);
 	p->count--;
 	p->bytes -= bytes_of(e);
 	free(e);
@@ -108,7 +108,7 @@ static void drop_oldest(struct part *p)
 {
 	struct entry *e = p->oldest;
 
-	drop(p, place_of(p, e->hash, e->bytes, e->key_len));
+	drop_lru_entry(p, place_of(p, e->hash, e->bytes, e->key_len));
 	p->evicted++;
 }
 
@@ -119,8 +119,8 @@ void lru_clear(struct lru *l)
 
 		pthread_mutex_lock(&p->mutex);
 		while (p->oldest)
-			drop(p, place_of(p, p->oldest->hash, p->oldest->bytes,
-					 p->oldest->key_len));
+			drop_lru_entry(p, place_of(p, p->oldest->hash, p->oldest->bytes,
+						   p->oldest->key_len));
 		pthread_mutex_unlock(&p->mutex);
 	}
 }
@@ -133,8 +133,8 @@ void lru_free(struct lru *l)
 		struct part *p = &l->parts[i];
 
 		while (p->oldest)
-			drop(p, place_of(p, p->oldest->hash, p->oldest->bytes,
-					 p->oldest->key_len));
+			drop_lru_entry(p, place_of(p, p->oldest->hash, p->oldest->bytes,
+						   p->oldest->key_len));
 		free(p->buckets);
 		pthread_mutex_destroy(&p->mutex);
 	}
@@ -162,19 +162,20 @@ static struct part *part_of(struct lru *l, uint64_t hash)
 }
 
 /* Mutex held. NULL: not there. */
-static const struct entry *find(struct part *p, uint64_t hash, const void *key,
-				size_t key_len, uint64_t now_ms)
+static const struct entry *find_lru_entry(struct part *p, uint64_t hash,
+					  const void *key, size_t key_len,
+					  uint64_t now_ms)
 {
 	struct entry **at = place_of(p, hash, key, key_len), *e = *at;
 
 	if (!e)
 		return NULL;
 	if (now_ms >= e->until_ms) {
-		drop(p, at);
+		drop_lru_entry(p, at);
 		return NULL;
 	}
 	if (p->newest != e) {
-		unlist(p, e);
+		unlist_lru_entry(p, e);
 		list_newest(p, e);
 	}
 	return e;
@@ -189,7 +190,7 @@ bool lru_get(struct lru *l, const void *key, size_t key_len, uint64_t now_ms,
 
 	buf_reset(ret);
 	pthread_mutex_lock(&p->mutex);
-	e = find(p, hash, key, key_len, now_ms);
+	e = find_lru_entry(p, hash, key, key_len, now_ms);
 	if (e)
 		buf_put(ret, e->bytes + e->key_len, e->value_len);
 	pthread_mutex_unlock(&p->mutex);
@@ -205,7 +206,7 @@ bool lru_copy(struct lru *l, const void *key, size_t key_len, uint64_t now_ms,
 	bool good;
 
 	pthread_mutex_lock(&p->mutex);
-	e = find(p, hash, key, key_len, now_ms);
+	e = find_lru_entry(p, hash, key, key_len, now_ms);
 	good = e && e->value_len <= size;
 	if (good) {
 		memcpy(ret, e->bytes + e->key_len, e->value_len);
@@ -235,7 +236,7 @@ void lru_put(struct lru *l, const void *key, size_t key_len, const void *value,
 	pthread_mutex_lock(&p->mutex);
 	at = place_of(p, hash, key, key_len);
 	if (*at)
-		drop(p, at);
+		drop_lru_entry(p, at);
 	while (e && p->oldest &&
 	       (p->count >= p->entries_max || p->bytes + bytes_of(e) > p->bytes_max))
 		drop_oldest(p);

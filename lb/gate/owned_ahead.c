@@ -23,7 +23,8 @@ struct latest {
 	bool more;        /* there were at least as many */
 };
 
-static void put_key(struct buf *out, enum owned_kind kind, const struct owned_ask *ask)
+static void put_ahead_key(struct buf *out, enum owned_kind kind,
+			  const struct owned_ask *ask)
 {
 	owned_key(out, kind, ask->login, ask->cluster, ask->has_uid ? &ask->uid : NULL,
 		  ask->named);
@@ -40,7 +41,7 @@ uint32_t owned_ahead_count(struct owned *o, const struct owned_ask *ask,
 
 	if (!ask->count || ask->count > FEW_IDS)
 		return 0;
-	put_key(&key, KIND_LATEST, ask);
+	put_ahead_key(&key, KIND_LATEST, ask);
 	if (buf_error(&key))
 		return 0;
 	if (!lru_copy(o->roles, key.data, key.len, boot_ms, &last, sizeof(last), &len))
@@ -66,7 +67,7 @@ void owned_ahead_note(struct owned *o, const struct owned_ask *ask,
 
 	if (!ask->latest)
 		return;
-	put_key(&key, KIND_LATEST, ask);
+	put_ahead_key(&key, KIND_LATEST, ask);
 	if (!buf_error(&key))
 		lru_put(o->roles, key.data, key.len, &last, sizeof(last),
 			boot_ms + 2 * (uint64_t)rules->owned_ms);

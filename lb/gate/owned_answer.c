@@ -18,7 +18,7 @@ struct row {
 	bool used;
 };
 
-static int compare(const void *a, const void *b)
+static int compare_rows(const void *a, const void *b)
 {
 	const struct row *x = a, *y = b;
 	uint32_t n = x->id.len < y->id.len ? x->id.len : y->id.len;
@@ -27,7 +27,7 @@ static int compare(const void *a, const void *b)
 	return d ? d : (x->id.len > y->id.len) - (x->id.len < y->id.len);
 }
 
-static int bad(struct err *err, const char *what)
+static int refuse_answer(struct err *err, const char *what)
 {
 	return err_set(err, -EBADMSG, "the aggregator's answer: %s", what);
 }
@@ -49,7 +49,7 @@ struct reading {
 };
 
 /* Unescapes in place: the text is ours. */
-static int read_string(struct reading *r, struct str *ret)
+static int read_answer_string(struct reading *r, struct str *ret)
 {
 	int rc = json_raw_string(&r->json, ret);
 
@@ -73,7 +73,7 @@ static int read_whole(struct reading *r, int64_t *ret)
 		       : json_broken(&r->json, "not a whole number");
 }
 
-static int comma(struct reading *r)
+static int read_comma(struct reading *r)
 {
 	return json_take(&r->json, ',') ? 0 : json_broken(&r->json, "a row ends early");
 }
@@ -86,13 +86,13 @@ static int read_row(struct reading *r, struct row *ret)
 
 	if (!json_take(&r->json, '['))
 		return json_broken(&r->json, "a row is not one");
-	rc = read_string(r, &row.id);
-	rc = rc ? rc : comma(r);
+	rc = read_answer_string(r, &row.id);
+	rc = rc ? rc : read_comma(r);
 	rc = rc ? rc : read_whole(r, &row.run.from_ms);
-	rc = rc ? rc : comma(r);
+	rc = rc ? rc : read_comma(r);
 	if (!rc && !json_take_word(&r->json, "null"))
 		rc = read_whole(r, &row.run.to_ms);
-	rc = rc ? rc : comma(r);
+	rc = rc ? rc : read_comma(r);
 	if (rc)
 		return rc;
 	row.run.own = json_take_word(&r->json, "true");
@@ -114,7 +114,7 @@ static int read_row(struct reading *r, struct row *ret)
 	return 0;
 }
 
-static int make_room(struct reading *r, struct rows *to)
+static int make_row_room(struct reading *r, struct rows *to)
 {
 	size_t room = to->room ? to->room * 2 : 1024;
 	struct row *at;
@@ -139,11 +139,11 @@ static int read_rows(struct reading *r, struct rows *to)
 		return json_broken(&r->json, "units appear twice");
 	if (!json_take(&r->json, '['))
 		return json_broken(&r->json, "units are a list");
-	rc = make_room(r, to);
+	rc = make_row_room(r, to);
 	if (json_take(&r->json, ']'))
 		return rc;
 	do {
-		rc = rc ? rc : make_room(r, to);
+		rc = rc ? rc : make_row_room(r, to);
 		rc = rc ? rc : read_row(r, &to->at[to->count]);
 		to->count += !rc;
 	} while (!rc && json_take(&r->json, ','));
@@ -152,7 +152,7 @@ static int read_rows(struct reading *r, struct rows *to)
 	return rc;
 }
 
-static int read_role(struct reading *r)
+static int read_answer_role(struct reading *r)
 {
 	static const char *const names[] = {"user", "operator", "admin"};
 	struct str role;
@@ -160,7 +160,7 @@ static int read_role(struct reading *r)
 
 	if (r->has_role)
 		return json_broken(&r->json, "the role appears twice");
-	rc = read_string(r, &role);
+	rc = read_answer_string(r, &role);
 	for (unsigned i = 0; !rc && i < 3; i++)
 		if (str_eq(role, names[i])) {
 			r->role = (enum owned_role)i;
@@ -183,7 +183,7 @@ static int read_object(struct reading *r,
 	do {
 		struct str name;
 
-		rc = read_string(r, &name);
+		rc = read_answer_string(r, &name);
 		if (!rc && !json_take(&r->json, ':'))
 			rc = json_broken(&r->json, "a colon belongs here");
 		rc = rc ? rc : member(r, name);
@@ -196,21 +196,21 @@ static int read_object(struct reading *r,
 static int read_one_member(struct reading *r, struct str name)
 {
 	if (str_eq(name, "role"))
-		return read_role(r);
+		return read_answer_role(r);
 	if (str_eq(name, "user")) {
 		if (r->user.p)
 			return json_broken(&r->json, "the user appears twice");
-		return read_string(r, &r->user);
+		return read_answer_string(r, &r->user);
 	}
 	if (str_eq(name, "latest"))
 		return read_rows(r, &r->latest);
 	return str_eq(name, "units") ? read_rows(r, &r->units) : json_skip(&r->json);
 }
 
-static int read_status(struct reading *r)
+static int read_answer_status(struct reading *r)
 {
 	struct str s;
-	int rc = read_string(r, &s);
+	int rc = read_answer_string(r, &s);
 
 	if (rc)
 		return rc;
@@ -220,12 +220,12 @@ static int read_status(struct reading *r)
 	return 0;
 }
 
-static int read_member(struct reading *r, struct str name)
+static int read_answer_member(struct reading *r, struct str name)
 {
 	int rc;
 
 	if (str_eq(name, "status"))
-		return read_status(r);
+		return read_answer_status(r);
 	if (!str_eq(name, "data"))
 		return json_skip(&r->json);
 	if (r->has_data || !json_take(&r->json, '['))
@@ -239,7 +239,7 @@ static int read_member(struct reading *r, struct str name)
 
 static int read_text(struct reading *r)
 {
-	int rc = read_object(r, read_member);
+	int rc = read_object(r, read_answer_member);
 
 	rc = rc ? rc : json_end(&r->json);
 	if (!rc && !(r->has_status && r->has_data && r->has_role && r->units.at))
@@ -250,19 +250,19 @@ static int read_text(struct reading *r)
 /* ---- its contents ---------------------------------------------------------------- */
 
 /* The usual case: then there is nothing to sort. */
-static bool sorted(const struct row *rows, size_t n)
+static bool are_rows_sorted(const struct row *rows, size_t n)
 {
 	for (size_t i = 1; i < n; i++)
-		if (compare(&rows[i - 1], &rows[i]) > 0)
+		if (compare_rows(&rows[i - 1], &rows[i]) > 0)
 			return false;
 	return true;
 }
 
-static size_t group_len(const struct row *rows, size_t n, size_t i)
+static size_t row_group_len(const struct row *rows, size_t n, size_t i)
 {
 	size_t k = i + 1;
 
-	while (k < n && compare(&rows[i], &rows[k]) == 0)
+	while (k < n && compare_rows(&rows[i], &rows[k]) == 0)
 		k++;
 	return k - i;
 }
@@ -282,8 +282,8 @@ static void put_unit(struct owned_run *all, struct owned_unit *u, struct row *ro
 }
 
 /* All units that a list names */
-static int take_all(const struct rows *from, struct owned_run *runs,
-		    struct owned_unit **ret, size_t *ret_count)
+static int take_named_units(const struct rows *from, struct owned_run *runs,
+			    struct owned_unit **ret, size_t *ret_count)
 {
 	struct owned_unit *units = calloc(from->count + 1, sizeof(*units));
 	size_t used = 0, count = 0;
@@ -291,7 +291,7 @@ static int take_all(const struct rows *from, struct owned_run *runs,
 	if (!units)
 		return -ENOMEM;
 	for (size_t i = 0, len; i < from->count; i += len) {
-		len = group_len(from->at, from->count, i);
+		len = row_group_len(from->at, from->count, i);
 		units[count].id = from->at[i].id;
 		put_unit(runs, &units[count++], &from->at[i], len, &used);
 	}
@@ -309,12 +309,12 @@ static struct row *first_of(struct row *rows, size_t n, struct str id)
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
 
-		if (compare(&rows[mid], &key) < 0)
+		if (compare_rows(&rows[mid], &key) < 0)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	return lo < n && compare(&rows[lo], &key) == 0 ? &rows[lo] : NULL;
+	return lo < n && compare_rows(&rows[lo], &key) == 0 ? &rows[lo] : NULL;
 }
 
 static int take_asked(struct owned_answer *a, const struct rows *from,
@@ -333,23 +333,25 @@ static int take_asked(struct owned_answer *a, const struct rows *from,
 		if (!first)
 			continue;
 		if (first->used)
-			return bad(err, "an id was asked for twice");
+			return refuse_answer(err, "an id was asked for twice");
 		put_unit(a->runs, &a->units[i], first,
-			 group_len(from->at, n, (size_t)(first - from->at)), &used);
+			 row_group_len(from->at, n, (size_t)(first - from->at)), &used);
 	}
-	return used == n ? 0 : bad(err, "it is about units that nobody asked for");
+	return used == n
+		       ? 0
+		       : refuse_answer(err, "it is about units that nobody asked for");
 }
 
 /* Room for the runs of a list, which is sorted. NULL: out of memory. */
 static struct owned_run *sort_rows(struct rows *list)
 {
-	if (!sorted(list->at, list->count))
-		qsort(list->at, list->count, sizeof(*list->at), compare);
+	if (!are_rows_sorted(list->at, list->count))
+		qsort(list->at, list->count, sizeof(*list->at), compare_rows);
 	return calloc(list->count + 2, sizeof(struct owned_run));
 }
 
-static int take(struct owned_answer *a, struct reading *r, const struct str *ids,
-		size_t count, const char *latest_of, struct err *err)
+static int take_answer(struct owned_answer *a, struct reading *r, const struct str *ids,
+		       size_t count, const char *latest_of, struct err *err)
 {
 	bool latest =
 		latest_of && r->latest.at && r->user.p && str_eq(r->user, latest_of);
@@ -361,13 +363,13 @@ static int take(struct owned_answer *a, struct reading *r, const struct str *ids
 		return err_set(err, -ENOMEM, "out of memory");
 	if (ids)
 		rc = take_asked(a, &r->units, ids, count, err);
-	else if (take_all(&r->units, a->runs, &a->units, &a->count))
+	else if (take_named_units(&r->units, a->runs, &a->units, &a->count))
 		rc = err_set(err, -ENOMEM, "out of memory");
 	if (rc || !latest)
 		return rc;
 	a->latest_runs = sort_rows(&r->latest);
 	if (!a->latest_runs ||
-	    take_all(&r->latest, a->latest_runs, &a->latest, &a->latest_count))
+	    take_named_units(&r->latest, a->latest_runs, &a->latest, &a->latest_count))
 		rc = err_set(err, -ENOMEM, "out of memory");
 	return rc;
 }
@@ -380,14 +382,14 @@ int owned_answer_read(struct buf *text, const struct str *ids, size_t count,
 	int rc;
 
 	if (text->len > OWNED_ANSWER_BYTES_MAX)
-		return bad(err, "too long");
+		return refuse_answer(err, "too long");
 	json_reader_init(&r.json, text->data ? text->data : "", text->len, err);
 	rc = read_text(&r);
 	if (rc)
 		rc = err_prefix(err, rc == -ENOMEM ? rc : -EBADMSG,
 				"the aggregator's answer");
 	else
-		rc = take(&a, &r, ids, count, latest_of, err);
+		rc = take_answer(&a, &r, ids, count, latest_of, err);
 	free(r.units.at);
 	free(r.latest.at);
 	if (rc) {

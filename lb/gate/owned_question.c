@@ -95,7 +95,8 @@ static bool is_of_same(const struct owned_question *a, const struct owned_questi
 
 /* ---- asking ---------------------------------------------------------------------- */
 
-static int ask(struct owned_question *q, void **mine, const atomic_bool *stop)
+static int ask_aggregator(struct owned_question *q, void **mine,
+			  const atomic_bool *stop)
 {
 	struct owned *o = q->o;
 	auto_buf struct buf body = {.max = OWNED_ANSWER_BYTES_MAX};
@@ -116,7 +117,7 @@ static int ask(struct owned_question *q, void **mine, const atomic_bool *stop)
 				      &q->err);
 }
 
-static void note(struct owned *o, const struct owned_question *q, uint64_t ns)
+static void note_question(struct owned *o, const struct owned_question *q, uint64_t ns)
 {
 	bool due = false, over = false;
 
@@ -213,7 +214,7 @@ static struct owned_waiter *unlist_question(struct owned_question *q)
 	return w;
 }
 
-static void wake_all(struct owned_waiter *w)
+static void wake_waiters(struct owned_waiter *w)
 {
 	while (w) {
 		struct owned_waiter *next = w->next;
@@ -251,8 +252,8 @@ static bool ask_by_thread(struct crew_job *job, void **mine, const atomic_bool *
 
 	begin_question(q);
 	if (!q->rc && !q->skipped) {
-		q->rc = ask(q, mine, stop);
-		note(o, q, clock_boottime_ns() - begin);
+		q->rc = ask_aggregator(q, mine, stop);
+		note_question(o, q, clock_boottime_ns() - begin);
 	}
 	pthread_mutex_lock(&o->mutex);
 	if (!q->rc && !q->skipped && q->generation == o->generation) {
@@ -263,8 +264,8 @@ static bool ask_by_thread(struct crew_job *job, void **mine, const atomic_bool *
 	w = unlist_question(q);
 	failed = let_next_go(q, &others);
 	pthread_mutex_unlock(&o->mutex);
-	wake_all(w);
-	wake_all(others);
+	wake_waiters(w);
+	wake_waiters(others);
 	owned_question_drop(failed);
 	owned_question_drop(q);
 	return false;
@@ -272,7 +273,7 @@ static bool ask_by_thread(struct crew_job *job, void **mine, const atomic_bool *
 
 /* ---- making a question ----------------------------------------------------------- */
 
-static const struct str *find(const struct owned_question *q, struct str id)
+static const struct str *find_question_id(const struct owned_question *q, struct str id)
 {
 	return q->ask.count
 		       ? bsearch(&id, q->ids, q->ask.count, sizeof(id), compare_ids)
@@ -355,7 +356,7 @@ static bool covers_question(const struct owned_question *a,
 	if (!a->sorted || a->skipped)
 		return false;
 	for (size_t i = 0; i < q->ask.count; i++)
-		if (!find(a, q->ids[i]))
+		if (!find_question_id(a, q->ids[i]))
 			return false;
 	return true;
 }
@@ -428,8 +429,9 @@ static int enlist_question(struct owned_question *q, uint64_t boot_ms, struct er
 }
 
 /* Takes over q, or joins another; w NULL: nobody waits for it. */
-static int submit(struct owned_question *q, const struct owned_who *who,
-		  struct owned_waiter *w, struct owned_question **ret, struct err *err)
+static int submit_question(struct owned_question *q, const struct owned_who *who,
+			   struct owned_waiter *w, struct owned_question **ret,
+			   struct err *err)
 {
 	struct owned_question *at = q, *other;
 	struct owned *o = q->o;
@@ -475,7 +477,7 @@ int owned_ask_units(struct owned *o, const struct owned_who *who,
 		owned_question_drop(q);
 		return err_set(err, -ENOMEM, "out of memory");
 	}
-	return submit(q, who, w, ret, err);
+	return submit_question(q, who, w, ret, err);
 }
 
 void owned_ask_again(struct owned *o, const struct owned_who *who,
@@ -489,7 +491,7 @@ void owned_ask_again(struct owned *o, const struct owned_who *who,
 		q = NULL;
 	}
 	/* on failure it is asked when it is needed */
-	if (q && submit(q, who, NULL, &q, NULL) == 0)
+	if (q && submit_question(q, who, NULL, &q, NULL) == 0)
 		owned_question_drop(q);
 }
 
@@ -509,13 +511,13 @@ int owned_ask_list(struct owned *o, const struct owned_who *who, int64_t from_ms
 	buf_put(&q->key, &from_ms, sizeof(from_ms));
 	buf_put(&q->key, &to_ms, sizeof(to_ms));
 	buf_put(&q->key, &most, sizeof(most));
-	return submit(q, who, w, ret, err);
+	return submit_question(q, who, w, ret, err);
 }
 
 /* ---- the answer ------------------------------------------------------------------ */
 
 /* Applies as of the time of the question. */
-static struct owned_answer_time fresh(const struct owned_question *q)
+static struct owned_answer_time fresh_answer_time(const struct owned_question *q)
 {
 	return (struct owned_answer_time){
 		.age_ms = 0, .as_of_ms = q->as_of_ms, .now_ms = q->as_of_ms};
@@ -524,7 +526,7 @@ static struct owned_answer_time fresh(const struct owned_question *q)
 int owned_answered(const struct owned_question *q, struct access_claim *claims,
 		   size_t count, enum owned_role *ret_role, struct err *err)
 {
-	const struct owned_answer_time t = fresh(q);
+	const struct owned_answer_time t = fresh_answer_time(q);
 	int left = 0;
 
 	if (q->rc)
@@ -537,7 +539,7 @@ int owned_answered(const struct owned_question *q, struct access_claim *claims,
 
 		if (claims[i].answer != ACCESS_UNASKED)
 			continue;
-		id = find(q, claims[i].id);
+		id = find_question_id(q, claims[i].id);
 		if (!id) {
 			left = 1;
 			continue;
@@ -553,7 +555,7 @@ int owned_answered_list(const struct owned_question *q, int64_t from_ms, int64_t
 			int64_t around_ms, struct buf *ret, size_t *ret_count,
 			struct err *err)
 {
-	const struct owned_answer_time t = fresh(q);
+	const struct owned_answer_time t = fresh_answer_time(q);
 	int rc;
 
 	if (q->rc)

@@ -2,14 +2,14 @@
 /* Only the rule: no clock, no memory, nothing but its arguments. */
 #include "lb/gate/owned_rule.h"
 
-static int64_t minus(int64_t a, int64_t b)
+static int64_t subtract_saturated_ms(int64_t a, int64_t b)
 {
 	int64_t r;
 
 	return __builtin_sub_overflow(a, b, &r) ? INT64_MIN : r;
 }
 
-static int64_t plus(int64_t a, int64_t b)
+static int64_t add_saturated_ms(int64_t a, int64_t b)
 {
 	int64_t r;
 
@@ -19,8 +19,10 @@ static int64_t plus(int64_t a, int64_t b)
 static bool foreign_meets(const struct owned_rules *rules, const struct owned_run *r,
 			  int64_t from_ms, int64_t to_ms)
 {
-	return minus(r->from_ms, rules->skew_ms) <= to_ms &&
-	       plus(r->to_ms, plus(rules->skew_ms, rules->linger_ms)) >= from_ms;
+	return subtract_saturated_ms(r->from_ms, rules->skew_ms) <= to_ms &&
+	       add_saturated_ms(r->to_ms,
+				add_saturated_ms(rules->skew_ms, rules->linger_ms)) >=
+		       from_ms;
 }
 
 enum access_answer owned_judge(const struct owned_rules *rules,

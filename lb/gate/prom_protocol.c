@@ -63,7 +63,7 @@ static enum protocol_verdict prom_verdict(const char *path, bool post)
 	return PROTOCOL_PROVE;
 }
 
-static void prom_free(void *request)
+static void free_prom_thing(void *request)
 {
 	struct prom_thing *t = request;
 
@@ -96,8 +96,8 @@ static int check_body(const struct protocol_input *in, struct err *err)
 	return 0;
 }
 
-static int read_role(const struct protocol_input *in, struct prom_thing *t,
-		     struct err *err)
+static int read_role_call(const struct protocol_input *in, struct prom_thing *t,
+			  struct err *err)
 {
 	const char *query = in->query ? in->query : "";
 	int n = snprintf(t->path, sizeof(t->path), "%s", in->path);
@@ -121,14 +121,14 @@ static int prom_read(const struct protocol_input *in, void **ret, struct err *er
 	if (!t)
 		return err_set(err, -ENOMEM, "out of memory");
 	if (is_role_path(in->path)) {
-		rc = read_role(in, t, err);
+		rc = read_role_call(in, t, err);
 	} else {
 		rc = prom_request_read(in->path, in->query, in->body, in->body_len,
 				       in->dialect, in->now_ms, &t->known, err);
 		t->timeless = !rc && !t->known->when.of_now;
 	}
 	if (rc) {
-		prom_free(t);
+		free_prom_thing(t);
 		return rc;
 	}
 	*ret = t;
@@ -317,7 +317,7 @@ const struct protocol protocol_prometheus = {
 	.name = "prometheus",
 	.verdict = prom_verdict,
 	.read = prom_read,
-	.free = prom_free,
+	.free = free_prom_thing,
 	.cluster = prom_cluster,
 	.prove = prom_prove,
 	.write = prom_write,

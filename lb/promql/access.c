@@ -69,7 +69,7 @@ void access_plan_free(struct access_plan *p)
 
 /* ---- claims ---------------------------------------------------------------------- */
 
-static int claim(struct walk *w, struct str id, const struct access_reach *reach)
+static int claim_unit(struct walk *w, struct str id, const struct access_reach *reach)
 {
 	struct access_claim c = {.id = id, .reach = *reach};
 	int rc;
@@ -106,11 +106,11 @@ static int one_unit(void *arg, struct str id)
 	copy = promql_keep(n->w->q, id.p, id.len);
 	if (!copy)
 		return err_set(n->w->err, -ENOMEM, "out of memory");
-	return claim(n->w, (struct str){copy, id.len}, &n->reach);
+	return claim_unit(n->w, (struct str){copy, id.len}, &n->reach);
 }
 
-static int refuse(struct walk *w, const struct promql_node *n, const char *what,
-		  const char *label)
+static int refuse_node(struct walk *w, const struct promql_node *n, const char *what,
+		       const char *label)
 {
 	struct str s = n->name;
 
@@ -173,8 +173,8 @@ const struct access_reaches *access_reaches(const struct access_plan *p)
 	return &p->reaches;
 }
 
-static void touch(struct walk *w, const struct access_reach *reach,
-		  int64_t *ret_from_ms, int64_t *ret_to_ms)
+static void widen_plan_range(struct walk *w, const struct access_reach *reach,
+			     int64_t *ret_from_ms, int64_t *ret_to_ms)
 {
 	struct access_plan *p = w->p;
 
@@ -197,13 +197,14 @@ bool access_span(const struct access_plan *p, int64_t *ret_from_ms, int64_t *ret
 
 /* Proves a selector of these metrics; units_max: limit for narrowing it if it names no
  * unit */
-static int prove(struct walk *w, struct promql_node *n, struct access_metrics m,
-		 uint32_t units_max, struct access_reach reach)
+static int prove_selector(struct walk *w, struct promql_node *n,
+			  struct access_metrics m, uint32_t units_max,
+			  struct access_reach reach)
 {
 	struct naming naming = {.w = w, .reach = reach};
 	int64_t from_ms, to_ms;
 
-	touch(w, &reach, &from_ms, &to_ms);
+	widen_plan_range(w, &reach, &from_ms, &to_ms);
 	naming.reach.from_ms -= w->around_ms;
 	naming.reach.to_ms += w->around_ms;
 	if (w->p->policy->open)
@@ -213,22 +214,24 @@ static int prove(struct walk *w, struct promql_node *n, struct access_metrics m,
 	if (m.rc)
 		return err_set(w->err, m.rc, "out of memory");
 	if (!m.known)
-		return refuse(w, n,
-			      m.count ? "this metric may not be read here"
-				      : "this names no metric: write its name before "
-					"the braces",
-			      NULL);
+		return refuse_node(
+			w, n,
+			m.count ? "this metric may not be read here"
+				: "this names no metric: write its name before "
+				  "the braces",
+			NULL);
 	if (m.operators)
-		return refuse(w, n,
-			      "this metric is of a whole node or service, not of a "
-			      "unit: operators may read it",
-			      NULL);
+		return refuse_node(
+			w, n,
+			"this metric is of a whole node or service, not of a "
+			"unit: operators may read it",
+			NULL);
 	if (m.harmless)
 		return 0;
 	if (m.differ)
-		return refuse(w, n,
-			      "these metrics keep their units in different labels",
-			      NULL);
+		return refuse_node(w, n,
+				   "these metrics keep their units in different labels",
+				   NULL);
 	for (const struct promql_matcher *t = n->matchers; t; t = t->next) {
 		int rc;
 
@@ -248,14 +251,15 @@ static int prove(struct walk *w, struct promql_node *n, struct access_metrics m,
 	}
 	if (units_max)
 		return leave_gap(w, n, m.label, units_max, from_ms, to_ms);
-	return refuse(w, n, "this query selects units without naming them", m.label);
+	return refuse_node(w, n, "this query selects units without naming them",
+			   m.label);
 }
 
 /* ---- the time range of a selector ------------------------------------------------ */
 
 #define TIME_MAX_MS ((int64_t)1 << 53)
 
-static int64_t bound(double ms)
+static int64_t bound_time_ms(double ms)
 {
 	return ms > (double)TIME_MAX_MS    ? TIME_MAX_MS
 	       : ms < -(double)TIME_MAX_MS ? -TIME_MAX_MS
@@ -318,7 +322,8 @@ static int check_fixed(struct walk *w, const struct promql_node *n)
 
 /* Evaluation times of n (a selector or subquery), after its @ and offset. Sums stay
  * small: they are checked at each step. */
-static int shift(struct walk *w, const struct promql_node *n, struct access_reach *t)
+static int shift_range(struct walk *w, const struct promql_node *n,
+		       struct access_reach *t)
 {
 	int rc = check_fixed(w, n);
 
@@ -326,7 +331,7 @@ static int shift(struct walk *w, const struct promql_node *n, struct access_reac
 		return rc;
 	if (n->at == AT_TIME) {
 		t->from = t->to = ACCESS_EPOCH;
-		t->from_ms = t->to_ms = bound(n->at_s * 1000);
+		t->from_ms = t->to_ms = bound_time_ms(n->at_s * 1000);
 	} else if (n->at == AT_START || n->at == AT_END) {
 		t->from = t->to = n->at == AT_START ? ACCESS_START : ACCESS_END;
 		t->from_ms = t->to_ms = 0;
@@ -337,7 +342,7 @@ static int shift(struct walk *w, const struct promql_node *n, struct access_reac
 	return rc ? rc : check_evaluated(w, t);
 }
 
-static int walk(struct walk *w, struct promql_node *n, struct access_reach t);
+static int walk_node(struct walk *w, struct promql_node *n, struct access_reach t);
 
 /* Some selectors read beyond their range: "anchored" takes the sample before it,
  * "smoothed" those on both sides (promql/engine.go: getTimeRangesForSelector(),
@@ -363,18 +368,18 @@ static int walk_selector(struct walk *w, struct promql_node *n, int64_t reach_ms
 			 struct access_reach t)
 {
 	const struct access_policy *policy = w->p->policy;
-	int rc = shift(w, n, &t);
+	int rc = shift_range(w, n, &t);
 
 	t.from_ms -= reach_ms;
 	rc = rc ? rc : extend_reach(w, n, &t);
 	return rc ? rc
-		  : prove(w, n, access_metrics_of(policy, w->q, n), policy->inject_max,
-			  t);
+		  : prove_selector(w, n, access_metrics_of(policy, w->q, n),
+				   policy->inject_max, t);
 }
 
 /* The selector in timestamp(selector) or start_timestamp(selector); NULL: another
  * call */
-static struct promql_node *stamped(const struct promql_node *call)
+static struct promql_node *find_stamped_selector(const struct promql_node *call)
 {
 	const char *name = promql_function_name(call->function);
 	struct promql_node *n = call->expr;
@@ -393,10 +398,10 @@ static int walk_stamped(struct walk *w, struct promql_node *n, struct access_rea
 {
 	struct promql_node plain = *n;
 	struct access_reach still = t;
-	int rc = shift(w, n, &t);
+	int rc = shift_range(w, n, &t);
 
 	plain.offset_ns = 0;
-	rc = rc ? rc : shift(w, &plain, &still);
+	rc = rc ? rc : shift_range(w, &plain, &still);
 	/* both start from the @ */
 	if (still.from_ms < t.from_ms)
 		t.from_ms = still.from_ms;
@@ -405,16 +410,16 @@ static int walk_stamped(struct walk *w, struct promql_node *n, struct access_rea
 	t.from_ms -= w->p->policy->lookback_ms;
 	rc = rc ? rc : extend_reach(w, n, &t);
 	return rc ? rc
-		  : prove(w, n, access_metrics_of(w->p->policy, w->q, n),
-			  w->p->policy->inject_max, t);
+		  : prove_selector(w, n, access_metrics_of(w->p->policy, w->q, n),
+				   w->p->policy->inject_max, t);
 }
 
 static int walk_subquery(struct walk *w, struct promql_node *n, struct access_reach t)
 {
-	int rc = shift(w, n, &t);
+	int rc = shift_range(w, n, &t);
 
 	t.from_ms -= ms_above(n->range_ns);
-	return rc ? rc : walk(w, n->expr, t);
+	return rc ? rc : walk_node(w, n->expr, t);
 }
 
 static bool is_hidden(const struct access_policy *policy, const struct promql_node *n)
@@ -447,7 +452,7 @@ static int check_copies(struct walk *w, const struct promql_node *n)
 	return 0;
 }
 
-static int walk(struct walk *w, struct promql_node *n, struct access_reach t)
+static int walk_node(struct walk *w, struct promql_node *n, struct access_reach t)
 {
 	int rc = 0;
 
@@ -464,17 +469,17 @@ static int walk(struct walk *w, struct promql_node *n, struct access_reach t)
 		return walk_subquery(w, n, t);
 	case PROMQL_PAREN:
 	case PROMQL_UNARY:
-		return walk(w, n->expr, t);
+		return walk_node(w, n->expr, t);
 	case PROMQL_BINARY:
 		/* filled-in values are numbers, which read nothing */
 		if ((n->fill_left && n->fill_left->kind != PROMQL_NUMBER_LITERAL) ||
 		    (n->fill_right && n->fill_right->kind != PROMQL_NUMBER_LITERAL))
 			break;
-		rc = walk(w, n->expr, t);
-		return rc ? rc : walk(w, n->right, t);
+		rc = walk_node(w, n->expr, t);
+		return rc ? rc : walk_node(w, n->right, t);
 	case PROMQL_AGGREGATE:
-		rc = n->param ? walk(w, n->param, t) : 0;
-		return rc ? rc : walk(w, n->expr, t);
+		rc = n->param ? walk_node(w, n->param, t) : 0;
+		return rc ? rc : walk_node(w, n->expr, t);
 	case PROMQL_DURATION_CALL:
 		break;
 	case PROMQL_CALL:
@@ -484,11 +489,11 @@ static int walk(struct walk *w, struct promql_node *n, struct access_reach t)
 			return err_set(w->err, -EACCES,
 				       "info() reads metrics that the query does not "
 				       "name: join them by name instead");
-		if (stamped(n) && stamped(n)->at != AT_NONE)
-			return walk_stamped(w, stamped(n), t);
+		if (find_stamped_selector(n) && find_stamped_selector(n)->at != AT_NONE)
+			return walk_stamped(w, find_stamped_selector(n), t);
 		rc = check_copies(w, n);
 		for (struct promql_node *a = n->expr; a && !rc; a = a->next)
-			rc = walk(w, a, t);
+			rc = walk_node(w, a, t);
 		return rc;
 	}
 	return err_set(w->err, -EACCES, "this query has a part that is not known");
@@ -519,7 +524,7 @@ int access_plan_add(struct access_plan *p, struct promql *query, int64_t start_m
 	if (promql_depends_on_times(query))
 		p->reaches.count = ACCESS_REACHES_MAX + 1;
 	rc = keep_query(p, query, err);
-	return rc ? rc : walk(&w, promql_root(query), whole);
+	return rc ? rc : walk_node(&w, promql_root(query), whole);
 }
 
 int access_plan_add_selectors(struct access_plan *p, struct promql *query,
@@ -541,8 +546,8 @@ int access_plan_add_selectors(struct access_plan *p, struct promql *query,
 	reach.from_ms -= p->policy->lookback_ms;
 	for (struct promql_node *n = promql_selectors(query); n && !rc;
 	     n = n->next_selector)
-		rc = prove(&w, n, access_metrics_of(p->policy, query, n),
-			   p->policy->inject_max, reach);
+		rc = prove_selector(&w, n, access_metrics_of(p->policy, query, n),
+				    p->policy->inject_max, reach);
 	return rc;
 }
 
@@ -559,13 +564,14 @@ int access_plan_add_profiles(struct access_plan *p, struct promql *selector,
 		return err_set(err, -ERANGE, "the query's time ends before it begins");
 	rc = keep_query(p, selector, err);
 	return rc ? rc
-		  : prove(&w, promql_root(selector), access_profiles_of(policy, type),
-			  narrow ? policy->narrow_max : policy->inject_max, fixed);
+		  : prove_selector(
+			    &w, promql_root(selector), access_profiles_of(policy, type),
+			    narrow ? policy->narrow_max : policy->inject_max, fixed);
 }
 
 /* ---- all metrics of a family ----------------------------------------------------- */
 
-static bool is_prefix(const struct access_family *f)
+static bool is_family_prefix(const struct access_family *f)
 {
 	size_t n = strlen(f->metric);
 
@@ -576,7 +582,7 @@ void access_family_selector(const struct access_family *f, struct buf *out)
 {
 	size_t n = strlen(f->metric);
 
-	if (is_prefix(f)) {
+	if (is_family_prefix(f)) {
 		buf_puts(out, "{__name__=~\"");
 		buf_put(out, f->metric, n - 1);
 		buf_puts(out, ".*\"}");
@@ -587,17 +593,17 @@ void access_family_selector(const struct access_family *f, struct buf *out)
 
 /* Whether a metric of f may belong to an earlier family with another label, or to a
  * closed one while f is not narrowed. */
-static bool overlapped(const struct access_policy *policy, size_t i)
+static bool is_family_overlapped(const struct access_policy *policy, size_t i)
 {
 	const struct access_family *f = &policy->families[i];
-	size_t n = strlen(f->metric) - is_prefix(f);
+	size_t n = strlen(f->metric) - is_family_prefix(f);
 
 	for (size_t k = 0; k < i; k++) {
 		const struct access_family *g = &policy->families[k];
-		size_t m = strlen(g->metric) - is_prefix(g);
+		size_t m = strlen(g->metric) - is_family_prefix(g);
 		bool meet = memcmp(f->metric, g->metric, n < m ? n : m) == 0 &&
-			    (n < m   ? is_prefix(f)
-			     : n > m ? is_prefix(g)
+			    (n < m   ? is_family_prefix(f)
+			     : n > m ? is_family_prefix(g)
 				     : true);
 
 		if (meet && g->label && (!f->label || strcmp(f->label, g->label) != 0))
@@ -629,15 +635,15 @@ int access_plan_add_family(struct access_plan *p, struct promql *query, size_t i
 	promql_print(query, &is);
 	if (buf_error(&want) || buf_error(&is))
 		return err_set(err, -ENOMEM, "out of memory");
-	if (overlapped(p->policy, i) || strcmp(want.data, is.data) != 0)
+	if (is_family_overlapped(p->policy, i) || strcmp(want.data, is.data) != 0)
 		return -ENODATA;
 	rc = keep_query(p, query, err);
-	touch(&w, &whole, &from_ms, &to_ms);
+	widen_plan_range(&w, &whole, &from_ms, &to_ms);
 	if (rc || !f->label || p->policy->open)
 		return rc;
 	if (!p->policy->narrow_max)
-		return refuse(&w, n, "this selects units without naming them",
-			      f->label);
+		return refuse_node(&w, n, "this selects units without naming them",
+				   f->label);
 	return leave_gap(&w, n, f->label, p->policy->narrow_max, from_ms, to_ms);
 }
 
@@ -716,7 +722,7 @@ int access_fill(struct access_gap *gap, const struct str *ids, size_t count,
 	return 0;
 }
 
-static int verdict(const struct access_claim *c, struct err *err)
+static int judge_claim(const struct access_claim *c, struct err *err)
 {
 	int len = c->id.len < 80 ? (int)c->id.len : 80;
 
@@ -747,7 +753,7 @@ int access_decide(struct access_plan *p, struct err *err)
 	const struct access_policy *policy = p->policy;
 
 	for (size_t i = 0; i < p->claims.count; i++) {
-		int rc = verdict(&p->claims.claims[i], err);
+		int rc = judge_claim(&p->claims.claims[i], err);
 
 		if (rc)
 			return rc;

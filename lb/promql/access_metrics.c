@@ -12,7 +12,7 @@ struct literals {
 	void *arg;
 };
 
-static int literal(void *arg, const char *s, size_t len)
+static int pass_literal(void *arg, const char *s, size_t len)
 {
 	struct literals *l = arg;
 
@@ -26,11 +26,11 @@ int access_values(const struct promql_matcher *m, access_each_f each, void *arg)
 	if (m->match == MATCH_EQUAL)
 		return each(arg, m->value) ?: 1;
 	if (m->match == MATCH_REGEX)
-		return re_literals(m->value.p, m->value.len, literal, &l);
+		return re_literals(m->value.p, m->value.len, pass_literal, &l);
 	return -EINVAL;
 }
 
-static bool fits(const char *pattern, struct str name)
+static bool metric_fits_pattern(const char *pattern, struct str name)
 {
 	size_t n = strlen(pattern);
 
@@ -43,7 +43,7 @@ static const struct access_family *family_of(const struct access_policy *policy,
 					     struct str metric)
 {
 	for (size_t i = 0; i < policy->family_count; i++)
-		if (fits(policy->families[i].metric, metric))
+		if (metric_fits_pattern(policy->families[i].metric, metric))
 			return &policy->families[i];
 	return NULL;
 }

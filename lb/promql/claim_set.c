@@ -8,7 +8,7 @@
 
 #include "lib/siphash.h"
 
-static uint64_t hash(const struct claim_set *s, const struct access_claim *c)
+static uint64_t hash_claim(const struct claim_set *s, const struct access_claim *c)
 {
 	const uint64_t all[] = {siphash13(s->key, c->id.p, c->id.len),
 				(uint64_t)c->from_ms, (uint64_t)c->to_ms,
@@ -17,9 +17,10 @@ static uint64_t hash(const struct claim_set *s, const struct access_claim *c)
 	return siphash13(s->key, all, sizeof(all));
 }
 
-static uint32_t *slot_of(const struct claim_set *s, const struct access_claim *c)
+static uint32_t *find_claim_slot(const struct claim_set *s,
+				 const struct access_claim *c)
 {
-	size_t i = hash(s, c) & (s->slots - 1);
+	size_t i = hash_claim(s, c) & (s->slots - 1);
 
 	for (;; i = (i + 1) & (s->slots - 1)) {
 		const struct access_claim *o;
@@ -56,7 +57,7 @@ static int more_room(struct claim_set *s)
 	s->slots = room * 2;
 	s->room = room;
 	for (size_t i = 0; i < s->count; i++)
-		*slot_of(s, &s->claims[i]) = (uint32_t)i + 1;
+		*find_claim_slot(s, &s->claims[i]) = (uint32_t)i + 1;
 	return 0;
 }
 
@@ -66,7 +67,7 @@ int claim_set_add(struct claim_set *s, const struct access_claim *c)
 
 	if (s->count == s->room && more_room(s))
 		return -ENOMEM;
-	slot = slot_of(s, c);
+	slot = find_claim_slot(s, c);
 	if (*slot)
 		return 0;
 	if (s->count == ACCESS_CLAIMS_MAX)

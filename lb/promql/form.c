@@ -6,7 +6,7 @@
 
 #include "lb/promql/form.h"
 
-static int hex(char c)
+static int form_hex_digit(char c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
@@ -15,16 +15,17 @@ static int hex(char c)
 }
 
 /* Decodes [p, end) to *out, which advances, and adds a NUL. */
-static int decode(const char *p, const char *end, char **out, struct err *err)
+static int decode_form_text(const char *p, const char *end, char **out, struct err *err)
 {
 	for (; p < end; p++) {
 		int c = (unsigned char)*p;
 
 		if (c == '%') {
-			if (end - p < 3 || hex(p[1]) < 0 || hex(p[2]) < 0)
+			if (end - p < 3 || form_hex_digit(p[1]) < 0 ||
+			    form_hex_digit(p[2]) < 0)
 				return err_set(err, -EINVAL,
 					       "a parameter has a broken %% escape");
-			c = hex(p[1]) * 16 + hex(p[2]);
+			c = form_hex_digit(p[1]) * 16 + form_hex_digit(p[2]);
 			p += 2;
 		} else if (c == '+') {
 			c = ' ';
@@ -40,8 +41,8 @@ static int decode(const char *p, const char *end, char **out, struct err *err)
 	return 0;
 }
 
-static int field(struct form *f, const char *p, const char *end, char **out,
-		 struct err *err)
+static int read_form_field(struct form *f, const char *p, const char *end, char **out,
+			   struct err *err)
 {
 	const char *equals = memchr(p, '=', (size_t)(end - p));
 	struct form_field *x = &f->fields[f->count];
@@ -50,7 +51,7 @@ static int field(struct form *f, const char *p, const char *end, char **out,
 
 	if (f->count == FORM_FIELDS_MAX)
 		return err_set(err, -E2BIG, "more than %u parameters", FORM_FIELDS_MAX);
-	rc = decode(p, equals ? equals : end, out, err);
+	rc = decode_form_text(p, equals ? equals : end, out, err);
 	if (rc)
 		return rc;
 	for (const char *c = name; *c; c++)
@@ -60,7 +61,7 @@ static int field(struct form *f, const char *p, const char *end, char **out,
 		return err_set(err, -EINVAL, "a parameter has no name");
 	x->name = name;
 	x->value.p = *out;
-	rc = decode(equals ? equals + 1 : end, end, out, err);
+	rc = decode_form_text(equals ? equals + 1 : end, end, out, err);
 	if (rc)
 		return rc;
 	x->value.len = (uint32_t)(*out - x->value.p - 1);
@@ -85,7 +86,7 @@ int form_read(const char *text, size_t len, struct form *ret, struct err *err)
 		const char *stop = amp ? amp : end;
 
 		if (stop > p)
-			rc = field(&f, p, stop, &out, err);
+			rc = read_form_field(&f, p, stop, &out, err);
 		p = stop + 1;
 	}
 	if (rc) {
@@ -118,7 +119,7 @@ int form_get(const struct form *f, const char *name, struct str *ret, struct err
 	return found;
 }
 
-static bool is_plain(unsigned char c)
+static bool is_plain_form_byte(unsigned char c)
 {
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
 	       (c >= 'A' && c <= 'Z') || c == '-' || c == '.' || c == '_' || c == '~';
@@ -135,7 +136,7 @@ static void put_escaped(struct buf *out, const char *text, size_t len)
 	for (size_t i = 0; i < len; i++) {
 		unsigned char c = (unsigned char)text[i];
 
-		if (is_plain(c)) {
+		if (is_plain_form_byte(c)) {
 			p[n++] = (char)c;
 			continue;
 		}

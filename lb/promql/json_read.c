@@ -21,7 +21,7 @@ int json_broken(struct json_reader *r, const char *what)
 		       what);
 }
 
-static void blanks(struct json_reader *r)
+static void skip_json_blanks(struct json_reader *r)
 {
 	const char *begin = r->p;
 
@@ -34,7 +34,7 @@ static void blanks(struct json_reader *r)
 
 bool json_take(struct json_reader *r, char c)
 {
-	blanks(r);
+	skip_json_blanks(r);
 	if (r->p == r->end || *r->p != c)
 		return false;
 	r->p++;
@@ -45,7 +45,7 @@ bool json_take_word(struct json_reader *r, const char *word)
 {
 	size_t n = strlen(word);
 
-	blanks(r);
+	skip_json_blanks(r);
 	if ((size_t)(r->end - r->p) < n || memcmp(r->p, word, n) != 0)
 		return false;
 	r->p += n;
@@ -54,13 +54,13 @@ bool json_take_word(struct json_reader *r, const char *word)
 
 bool json_at_string(struct json_reader *r)
 {
-	blanks(r);
+	skip_json_blanks(r);
 	return r->p < r->end && *r->p == '"';
 }
 
 int json_end(struct json_reader *r)
 {
-	blanks(r);
+	skip_json_blanks(r);
 	return r->p == r->end ? 0 : json_broken(r, "more behind its end");
 }
 
@@ -92,7 +92,7 @@ struct escape {
 	char *out;
 };
 
-static int hex4(struct escape *e, uint32_t *ret)
+static int read_hex4(struct escape *e, uint32_t *ret)
 {
 	uint32_t v = 0;
 
@@ -112,7 +112,7 @@ static int hex4(struct escape *e, uint32_t *ret)
 	return 0;
 }
 
-static char *put_utf8(char *out, uint32_t c)
+static char *write_json_utf8(char *out, uint32_t c)
 {
 	if (c < 0x80) {
 		*out++ = (char)c;
@@ -134,10 +134,10 @@ static char *put_utf8(char *out, uint32_t c)
 }
 
 /* After "\u"; NUL and unpaired surrogates are invalid. */
-static int unicode(struct escape *e)
+static int read_unicode_escape(struct escape *e)
 {
 	uint32_t c, low;
-	int rc = hex4(e, &c);
+	int rc = read_hex4(e, &c);
 
 	if (rc)
 		return rc;
@@ -145,7 +145,7 @@ static int unicode(struct escape *e)
 		if (e->end - e->p < 2 || e->p[0] != '\\' || e->p[1] != 'u')
 			return json_broken(e->r, "half a surrogate pair");
 		e->p += 2;
-		rc = hex4(e, &low);
+		rc = read_hex4(e, &low);
 		if (rc)
 			return rc;
 		if (low < 0xdc00 || low > 0xdfff)
@@ -154,20 +154,20 @@ static int unicode(struct escape *e)
 	} else if (!c || (c >= 0xdc00 && c <= 0xdfff)) {
 		return json_broken(e->r, "a NUL or half a surrogate pair");
 	}
-	e->out = put_utf8(e->out, c);
+	e->out = write_json_utf8(e->out, c);
 	return 0;
 }
 
 /* After a backslash. An escape is longer than its value, so writing never overtakes
  * reading. */
-static int escape(struct escape *e)
+static int read_escape(struct escape *e)
 {
 	static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
 	char c = *e->p++;
 	const char *at = c ? strchr(from, c) : NULL;
 
 	if (c == 'u')
-		return unicode(e);
+		return read_unicode_escape(e);
 	if (!at)
 		return json_broken(e->r, "no such escape");
 	*e->out++ = to[at - from];
@@ -184,7 +184,7 @@ int json_unescape(struct json_reader *r, struct str raw, char *to, uint32_t *ret
 		char c = *e.p++;
 
 		if (c == '\\')
-			rc = escape(&e);
+			rc = read_escape(&e);
 		else
 			*e.out++ = c;
 	}
@@ -199,7 +199,7 @@ int json_unescape(struct json_reader *r, struct str raw, char *to, uint32_t *ret
 
 /* ---- numbers --------------------------------------------------------------------- */
 
-static const char *digits(const char *p, const char *end)
+static const char *skip_json_digits(const char *p, const char *end)
 {
 	while (p < end && *p >= '0' && *p <= '9')
 		p++;
@@ -213,12 +213,12 @@ static const char *number_end(const char *p, const char *end)
 
 	if (p < end && *p == '-')
 		p++;
-	q = digits(p, end);
+	q = skip_json_digits(p, end);
 	if (q == p || (*p == '0' && q > p + 1))
 		return NULL;
 	if (q < end && *q == '.') {
 		p = q + 1;
-		q = digits(p, end);
+		q = skip_json_digits(p, end);
 		if (q == p)
 			return NULL;
 	}
@@ -226,7 +226,7 @@ static const char *number_end(const char *p, const char *end)
 		p = q + 1;
 		if (p < end && (*p == '+' || *p == '-'))
 			p++;
-		q = digits(p, end);
+		q = skip_json_digits(p, end);
 		if (q == p)
 			return NULL;
 	}
@@ -242,7 +242,7 @@ int json_number(struct json_reader *r, struct str *ret)
 {
 	const char *stop;
 
-	blanks(r);
+	skip_json_blanks(r);
 	stop = number_end(r->p, r->end);
 	if (!stop)
 		return json_broken(r, "a number belongs here");
@@ -265,7 +265,7 @@ void json_leave(struct json_reader *r)
 	r->depth--;
 }
 
-static int skip_string(struct json_reader *r)
+static int skip_json_string(struct json_reader *r)
 {
 	char one[4];
 	struct str s;
@@ -277,7 +277,7 @@ static int skip_string(struct json_reader *r)
 	for (e.p = s.p, e.end = s.p + s.len; !rc && e.p < e.end;)
 		if (*e.p++ == '\\') {
 			e.out = one;
-			rc = escape(&e);
+			rc = read_escape(&e);
 		}
 	if (!rc && !utf8_is_text(s.p, s.len))
 		rc = json_broken(r, "a string that is not UTF-8");
@@ -293,7 +293,7 @@ static int skip_members(struct json_reader *r, char end, bool named)
 		return 0;
 	}
 	while (!rc) {
-		rc = named ? skip_string(r) : 0;
+		rc = named ? skip_json_string(r) : 0;
 		if (!rc && named && !json_take(r, ':'))
 			rc = json_broken(r, "a colon belongs here");
 		rc = rc ? rc : json_skip(r);
@@ -311,7 +311,7 @@ int json_skip(struct json_reader *r)
 	struct str s;
 
 	if (json_at_string(r))
-		return skip_string(r);
+		return skip_json_string(r);
 	if (json_take(r, '{'))
 		return skip_members(r, '}', true);
 	if (json_take(r, '['))

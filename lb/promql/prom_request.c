@@ -75,7 +75,7 @@ static struct str label_of(const char *path)
 	return label;
 }
 
-static int find(const char *path, enum prom_call *ret)
+static int find_prom_call(const char *path, enum prom_call *ret)
 {
 	for (unsigned i = 0; i < PROM_CALLS; i++)
 		if (calls[i].path && !strcmp(calls[i].path, path)) {
@@ -92,7 +92,7 @@ bool prom_request_knows(const char *path)
 {
 	enum prom_call call;
 
-	return find(path, &call) == 0;
+	return find_prom_call(path, &call) == 0;
 }
 
 /* ---- values ---------------------------------------------------------------------- */
@@ -138,15 +138,15 @@ static int seconds_of(const char *s, double *ret)
 	return 0;
 }
 
-static int bad_value(const char *name, struct str v, struct err *err)
+static int refuse_prom_value(const char *name, struct str v, struct err *err)
 {
 	return err_set(err, -EINVAL, "invalid parameter \"%s\": %.*s", name,
 		       v.len < 60 ? (int)v.len : 60, v.p);
 }
 
 /* Parses a time into *ret_ms; if missing, *ret_ms is unchanged. */
-static int take_time(const struct form *f, const char *name, int64_t *ret_ms,
-		     struct err *err)
+static int take_prom_time(const struct form *f, const char *name, int64_t *ret_ms,
+			  struct err *err)
 {
 	struct str v;
 	int rc = form_get(f, name, &v, err);
@@ -154,7 +154,7 @@ static int take_time(const struct form *f, const char *name, int64_t *ret_ms,
 	if (rc <= 0)
 		return rc;
 	if (time_ms(v.p, ret_ms))
-		return bad_value(name, v, err);
+		return refuse_prom_value(name, v, err);
 	return 1;
 }
 
@@ -168,7 +168,7 @@ static int take_seconds(const struct form *f, const char *name, char text[32],
 	if (rc <= 0)
 		return rc;
 	if (seconds_of(v.p, &seconds))
-		return bad_value(name, v, err);
+		return refuse_prom_value(name, v, err);
 	snprintf(text, 32, "%.3f", seconds);
 	if (ret_ms)
 		*ret_ms = llround(seconds * 1000);
@@ -184,7 +184,7 @@ static int take_limit(const struct form *f, char text[24], struct err *err)
 	if (rc <= 0)
 		return rc;
 	if (parse_u64(v.p, &n))
-		return bad_value("limit", v, err);
+		return refuse_prom_value("limit", v, err);
 	snprintf(text, 24, "%llu", (unsigned long long)n);
 	return 1;
 }
@@ -204,8 +204,8 @@ static int add_query(struct prom_request *r, struct str text, bool selector,
 		       ?: (r->query_count++, 0);
 }
 
-static int take_query(struct prom_request *r, const struct form *f,
-		      enum promql_dialect dialect, struct err *err)
+static int take_prom_query(struct prom_request *r, const struct form *f,
+			   enum promql_dialect dialect, struct err *err)
 {
 	struct str text;
 	int rc = form_get(f, "query", &text, err);
@@ -269,11 +269,11 @@ static int take_times(struct prom_request *r, const struct form *f, unsigned tak
 
 	times_begin(takes, now_ms, t);
 	if (takes & TAKES_INSTANT) {
-		rc = take_time(f, "time", &t->start_ms, err);
+		rc = take_prom_time(f, "time", &t->start_ms, err);
 		t->has_time = rc > 0;
 	} else if (takes & (TAKES_RANGE | TAKES_SPAN)) {
-		start = take_time(f, "start", &t->start_ms, err);
-		end = start < 0 ? start : take_time(f, "end", &t->end_ms, err);
+		start = take_prom_time(f, "start", &t->start_ms, err);
+		end = start < 0 ? start : take_prom_time(f, "end", &t->end_ms, err);
 		t->has_start = start > 0;
 		t->has_end = end > 0;
 		rc = end;
@@ -293,7 +293,7 @@ struct field {
 	size_t name_len, value_len;
 };
 
-static inline bool is_named(const struct field *f, const char *name)
+static inline bool is_parameter_named(const struct field *f, const char *name)
 {
 	size_t n = strlen(name);
 
@@ -301,13 +301,14 @@ static inline bool is_named(const struct field *f, const char *name)
 }
 
 /* Whether a name needs no decoding */
-static bool is_plain(const struct field *f)
+static bool is_plain_field_name(const struct field *f)
 {
 	for (size_t i = 0; i < f->name_len; i++) {
 		char c = f->name[i];
 
 		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'))
-			return is_named(f, "match[]") || is_named(f, "match%5B%5D");
+			return is_parameter_named(f, "match[]") ||
+			       is_parameter_named(f, "match%5B%5D");
 	}
 	return f->name_len > 0;
 }
@@ -341,13 +342,13 @@ static bool split_time(const struct field *f, bool *has, int64_t *ret_ms)
 static bool split_field(const struct field *f, unsigned takes, struct buf *key,
 			struct prom_times *t)
 {
-	if (!is_plain(f))
+	if (!is_plain_field_name(f))
 		return false;
-	if (takes & TAKES_INSTANT && is_named(f, "time"))
+	if (takes & TAKES_INSTANT && is_parameter_named(f, "time"))
 		return split_time(f, &t->has_time, &t->start_ms);
-	if (takes & (TAKES_RANGE | TAKES_SPAN) && is_named(f, "start"))
+	if (takes & (TAKES_RANGE | TAKES_SPAN) && is_parameter_named(f, "start"))
 		return split_time(f, &t->has_start, &t->start_ms);
-	if (takes & (TAKES_RANGE | TAKES_SPAN) && is_named(f, "end"))
+	if (takes & (TAKES_RANGE | TAKES_SPAN) && is_parameter_named(f, "end"))
 		return split_time(f, &t->has_end, &t->end_ms);
 	buf_put(key, f->name, (size_t)(f->value - f->name) + f->value_len);
 	buf_putc(key, '&');
@@ -360,7 +361,7 @@ bool prom_times_split(const char *path, const char *form, size_t len, int64_t no
 	const char *p = form, *end = form + len;
 	enum prom_call call;
 
-	if (find(path, &call))
+	if (find_prom_call(path, &call))
 		return false;
 	times_begin(calls[call].takes, now_ms, ret);
 	while (p < end) {
@@ -383,8 +384,9 @@ bool prom_times_split(const char *path, const char *form, size_t len, int64_t no
 
 /* ---- a whole request ------------------------------------------------------------- */
 
-static int take_all(struct prom_request *r, const struct form *f,
-		    enum promql_dialect dialect, int64_t now_ms, struct err *err)
+static int take_prom_parameters(struct prom_request *r, const struct form *f,
+				enum promql_dialect dialect, int64_t now_ms,
+				struct err *err)
 {
 	unsigned takes = calls[r->call].takes;
 	struct str v;
@@ -395,7 +397,7 @@ static int take_all(struct prom_request *r, const struct form *f,
 		return err_set(err, -EINVAL,
 			       "parameter \"lookback_delta\" cannot be used here");
 	if (takes & TAKES_QUERY)
-		rc = take_query(r, f, dialect, err);
+		rc = take_prom_query(r, f, dialect, err);
 	if (!rc && takes & TAKES_MATCHES)
 		rc = take_matches(r, f, dialect, err);
 	rc = rc ? rc : take_times(r, f, takes, now_ms, err);
@@ -435,7 +437,7 @@ int prom_request_read(const char *path, const char *query, const void *body,
 	auto_form struct form f = {0};
 	struct prom_request *r;
 	enum prom_call call;
-	int rc = find(path, &call);
+	int rc = find_prom_call(path, &call);
 
 	if (rc)
 		return err_set(err, rc, "%.100s is not answered here", path);
@@ -448,7 +450,7 @@ int prom_request_read(const char *path, const char *query, const void *body,
 	r->call = call;
 	r->steps = steps_for((query ? strlen(query) : 0) + body_len);
 	snprintf(r->path, sizeof(r->path), "%s", path);
-	rc = take_all(r, &f, dialect, now_ms, err);
+	rc = take_prom_parameters(r, &f, dialect, now_ms, err);
 	if (rc) {
 		prom_request_free(r);
 		return rc;
@@ -537,13 +539,13 @@ bool prom_request_is_get(const struct prom_request *r)
 	return calls[r->call].takes & IS_GET;
 }
 
-static void put(struct buf *out, const char *name, const char *value)
+static void put_prom_parameter(struct buf *out, const char *name, const char *value)
 {
 	if (value[0])
 		form_put(out, name, value, strlen(value));
 }
 
-static char *put_time(char *p, const char *name, int64_t ms)
+static char *put_prom_time(char *p, const char *name, int64_t ms)
 {
 	uint64_t n = ms < 0 ? 0 - (uint64_t)ms : (uint64_t)ms;
 	char digits[24];
@@ -568,11 +570,11 @@ void prom_times_text(const struct prom_times *t, char ret[PROM_TIMES_BYTES])
 {
 	*ret = '\0';
 	if (t->has_time)
-		ret = put_time(ret, "&time=", t->start_ms);
+		ret = put_prom_time(ret, "&time=", t->start_ms);
 	if (t->has_start)
-		ret = put_time(ret, "&start=", t->start_ms);
+		ret = put_prom_time(ret, "&start=", t->start_ms);
 	if (t->has_end)
-		put_time(ret, "&end=", t->end_ms);
+		put_prom_time(ret, "&end=", t->end_ms);
 }
 
 size_t prom_request_form(const struct prom_request *r, struct buf *out)
@@ -594,9 +596,9 @@ size_t prom_request_form(const struct prom_request *r, struct buf *out)
 	times_at = out->len;
 	prom_times_text(&r->when, times);
 	buf_puts(out, out->len || !*times ? times : times + 1);
-	put(out, "step", r->step);
-	put(out, "timeout", r->timeout);
-	put(out, "limit", r->limit);
-	put(out, "stats", r->stats ? "all" : "");
+	put_prom_parameter(out, "step", r->step);
+	put_prom_parameter(out, "timeout", r->timeout);
+	put_prom_parameter(out, "limit", r->limit);
+	put_prom_parameter(out, "stats", r->stats ? "all" : "");
 	return times_at;
 }

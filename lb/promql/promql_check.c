@@ -14,18 +14,18 @@ struct check {
 	struct err *err;
 };
 
-static int check(struct check *c, struct promql_node *n);
+static int check_node(struct check *c, struct promql_node *n);
 
-static int bad(struct check *c, const struct promql_node *n, const char *text)
+static int refuse_type(struct check *c, const struct promql_node *n, const char *text)
 {
 	*c->at = n->at_byte;
 	return err_set(c->err, -EINVAL, "%s", text);
 }
 
-static int want(struct check *c, struct promql_node *n, enum promql_type type,
-		const char *context)
+static int want_type(struct check *c, struct promql_node *n, enum promql_type type,
+		     const char *context)
 {
-	int rc = check(c, n);
+	int rc = check_node(c, n);
 
 	if (rc || n->type == type)
 		return rc;
@@ -62,26 +62,27 @@ static int check_selector(struct check *c, struct promql_node *n, bool may_be_em
 		if (rc)
 			return rc;
 		if (n->name.len && str_eq(m->name, "__name__"))
-			return bad(c, n, "metric name must not be set twice");
+			return refuse_type(c, n, "metric name must not be set twice");
 		selective = selective || !nothing;
 	}
 	if (!selective && !may_be_empty)
-		return bad(c, n,
-			   "vector selector must contain at least one non-empty "
-			   "matcher");
+		return refuse_type(
+			c, n,
+			"vector selector must contain at least one non-empty "
+			"matcher");
 	return 0;
 }
 
 static int check_aggregate(struct check *c, struct promql_node *n)
 {
-	int rc = want(c, n->expr, PROMQL_VECTOR, "aggregation expression");
+	int rc = want_type(c, n->expr, PROMQL_VECTOR, "aggregation expression");
 
 	n->type = PROMQL_VECTOR;
 	if (rc || !n->param)
 		return rc;
-	return want(c, n->param,
-		    n->op == PROMQL_COUNT_VALUES ? PROMQL_STRING : PROMQL_SCALAR,
-		    "aggregation parameter");
+	return want_type(c, n->param,
+			 n->op == PROMQL_COUNT_VALUES ? PROMQL_STRING : PROMQL_SCALAR,
+			 "aggregation parameter");
 }
 
 static int check_argument(struct check *c, const struct promql_function *f, unsigned i,
@@ -90,12 +91,14 @@ static int check_argument(struct check *c, const struct promql_function *f, unsi
 	unsigned types = (unsigned)strlen(f->args);
 
 	if (i != 1 || strcmp(f->name, "info") != 0)
-		return want(c, a, promql_type_of(f->args[i < types ? i : types - 1]),
-			    "call to function");
+		return want_type(c, a,
+				 promql_type_of(f->args[i < types ? i : types - 1]),
+				 "call to function");
 	if (a->kind != PROMQL_SELECTOR || a->name.len)
-		return bad(c, a,
-			   "expected label selectors only as the second argument of "
-			   "info");
+		return refuse_type(
+			c, a,
+			"expected label selectors only as the second argument of "
+			"info");
 	return check_selector(c, a, true);
 }
 
@@ -149,8 +152,8 @@ static int compare_labels(const void *a, const void *b, void *steps)
 
 /* Whether a label is in both lists: 1, 0, or an error. The lists may be as long as the
  * query, so they are sorted for the search. */
-static int meet(struct check *c, const struct promql_label *a,
-		const struct promql_label *b)
+static int find_shared_label(struct check *c, const struct promql_label *a,
+			     const struct promql_label *b)
 {
 	struct str *sorted, *to;
 	size_t count = 0;
@@ -185,66 +188,71 @@ static int meet(struct check *c, const struct promql_label *a,
 
 static int check_matching(struct check *c, struct promql_node *n, bool vectors)
 {
-	int rc = n->on ? meet(c, n->labels, n->include) : 0;
+	int rc = n->on ? find_shared_label(c, n->labels, n->include) : 0;
 
 	if (rc > 0)
-		return bad(c, n, "label must not occur in ON and GROUP clause at once");
+		return refuse_type(
+			c, n, "label must not occur in ON and GROUP clause at once");
 	if (rc)
 		return rc;
 	if (!vectors && n->labels)
-		return bad(c, n,
-			   "vector matching only allowed between instant vectors");
+		return refuse_type(
+			c, n, "vector matching only allowed between instant vectors");
 	if ((n->fill_left || n->fill_right) && (!vectors || is_set(n->op)))
-		return bad(c, n,
-			   vectors ? "filling in missing series not allowed for set "
-				     "operators"
-				   : "filling in missing series only allowed between "
-				     "instant vectors");
+		return refuse_type(
+			c, n,
+			vectors ? "filling in missing series not allowed for set "
+				  "operators"
+				: "filling in missing series only allowed between "
+				  "instant vectors");
 	if (vectors && is_set(n->op) && n->card != CARD_ONE_TO_ONE)
-		return bad(c, n, "no grouping allowed for a set operation");
+		return refuse_type(c, n, "no grouping allowed for a set operation");
 	return 0;
 }
 
 static int check_binary(struct check *c, struct promql_node *n)
 {
 	struct promql_node *l = n->expr, *r = n->right;
-	int rc = check(c, l);
+	int rc = check_node(c, l);
 
-	rc = rc ? rc : check(c, r);
+	rc = rc ? rc : check_node(c, r);
 	if (rc)
 		return rc;
 	if (l->type == PROMQL_MATRIX || l->type == PROMQL_STRING ||
 	    r->type == PROMQL_MATRIX || r->type == PROMQL_STRING)
-		return bad(c, n,
-			   "binary expression must contain only scalar and instant "
-			   "vector types");
+		return refuse_type(
+			c, n,
+			"binary expression must contain only scalar and instant "
+			"vector types");
 	n->type = l->type == PROMQL_SCALAR && r->type == PROMQL_SCALAR ? PROMQL_SCALAR
 								       : PROMQL_VECTOR;
 	if (n->return_bool && !is_comparison(n->op))
-		return bad(c, n,
-			   "bool modifier can only be used on comparison operators");
+		return refuse_type(
+			c, n, "bool modifier can only be used on comparison operators");
 	if (is_comparison(n->op) && !n->return_bool && n->type == PROMQL_SCALAR)
-		return bad(c, n, "comparisons between scalars must use BOOL modifier");
+		return refuse_type(
+			c, n, "comparisons between scalars must use BOOL modifier");
 	if (is_set(n->op) && (l->type == PROMQL_SCALAR || r->type == PROMQL_SCALAR))
-		return bad(c, n,
-			   "set operator not allowed in binary scalar expression");
+		return refuse_type(
+			c, n, "set operator not allowed in binary scalar expression");
 	return check_matching(c, n,
 			      l->type == PROMQL_VECTOR && r->type == PROMQL_VECTOR);
 }
 
 static int check_unary(struct check *c, struct promql_node *n)
 {
-	int rc = check(c, n->expr);
+	int rc = check_node(c, n->expr);
 
 	n->type = n->expr->type;
 	if (!rc && n->type != PROMQL_SCALAR && n->type != PROMQL_VECTOR)
-		return bad(c, n,
-			   "unary expression only allowed on expressions of type "
-			   "scalar or instant vector");
+		return refuse_type(
+			c, n,
+			"unary expression only allowed on expressions of type "
+			"scalar or instant vector");
 	return rc;
 }
 
-static int check(struct check *c, struct promql_node *n)
+static int check_node(struct check *c, struct promql_node *n)
 {
 	int rc;
 
@@ -262,9 +270,9 @@ static int check(struct check *c, struct promql_node *n)
 		return check_selector(c, n->expr, false);
 	case PROMQL_SUBQUERY:
 		n->type = PROMQL_MATRIX;
-		return want(c, n->expr, PROMQL_VECTOR, "subquery");
+		return want_type(c, n->expr, PROMQL_VECTOR, "subquery");
 	case PROMQL_PAREN:
-		rc = check(c, n->expr);
+		rc = check_node(c, n->expr);
 		n->type = n->expr->type;
 		return rc;
 	case PROMQL_UNARY:
@@ -278,12 +286,12 @@ static int check(struct check *c, struct promql_node *n)
 	case PROMQL_DURATION_CALL:
 		break;
 	}
-	return bad(c, n, "unknown part");
+	return refuse_type(c, n, "unknown part");
 }
 
 int promql_check(struct promql *q, uint32_t *ret_at, struct err *err)
 {
 	struct check c = {.q = q, .at = ret_at, .err = err};
 
-	return check(&c, q->root);
+	return check_node(&c, q->root);
 }

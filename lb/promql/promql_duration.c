@@ -27,7 +27,7 @@ static int check_allowed(struct parser *p)
 		       : parser_lacks(p, FEATURE_DURATIONS);
 }
 
-static int parse_number(struct parser *p, struct promql_node **ret)
+static int parse_duration_number(struct parser *p, struct promql_node **ret)
 {
 	uint32_t at = p->now.at;
 	int rc = parser_operand(p, ret);
@@ -40,7 +40,7 @@ static int parse_number(struct parser *p, struct promql_node **ret)
 }
 
 /* step(), range(), min_of(a, b), max_of(a, b) */
-static int parse_call(struct parser *p, struct promql_node **ret)
+static int parse_duration_call(struct parser *p, struct promql_node **ret)
 {
 	static const char context[] = "duration";
 	bool two = p->now.type == T_MIN_OF || p->now.type == T_MAX_OF;
@@ -67,7 +67,7 @@ static int parse_call(struct parser *p, struct promql_node **ret)
 	return rc ? rc : parser_grown(p, n);
 }
 
-static int parse_brackets(struct parser *p, struct promql_node **ret)
+static int parse_duration_parentheses(struct parser *p, struct promql_node **ret)
 {
 	int rc = check_allowed(p);
 	struct promql_node *n =
@@ -114,14 +114,14 @@ static int parse_operand(struct parser *p, struct promql_node **ret)
 	switch (first.type) {
 	case T_NUMBER:
 	case T_DURATION:
-		return parse_number(p, ret);
+		return parse_duration_number(p, ret);
 	case T_STEP:
 	case T_RANGE:
 	case T_MIN_OF:
 	case T_MAX_OF:
-		return parse_call(p, ret);
+		return parse_duration_call(p, ret);
 	case T_LEFT_PAREN:
-		return parse_brackets(p, ret);
+		return parse_duration_parentheses(p, ret);
 	default:
 		break;
 	}

@@ -126,7 +126,7 @@ static const struct promql_function functions[] = {
 };
 /* clang-format on */
 
-static int compare(const void *key, const void *row)
+static int compare_function_name(const void *key, const void *row)
 {
 	const struct str *name = key;
 	const struct promql_function *f = row;
@@ -138,7 +138,7 @@ static int compare(const void *key, const void *row)
 const struct promql_function *promql_function_find(struct str name)
 {
 	return bsearch(&name, functions, sizeof(functions) / sizeof(functions[0]),
-		       sizeof(functions[0]), compare);
+		       sizeof(functions[0]), compare_function_name);
 }
 
 const char *promql_function_name(const struct promql_function *f)

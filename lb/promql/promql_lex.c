@@ -83,12 +83,12 @@ static bool is_space(char c)
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-static char at(const struct lexer *l, size_t pos)
+static char char_at(const struct lexer *l, size_t pos)
 {
 	return (char)(pos < l->len ? l->text[pos] : '\0');
 }
 
-static bool accept(struct lexer *l, const char *set)
+static bool accept_char(struct lexer *l, const char *set)
 {
 	if (l->pos < l->len && l->text[l->pos] && strchr(set, l->text[l->pos])) {
 		l->pos++;
@@ -99,7 +99,7 @@ static bool accept(struct lexer *l, const char *set)
 
 static void accept_run(struct lexer *l, const char *set)
 {
-	while (accept(l, set))
+	while (accept_char(l, set))
 		;
 }
 
@@ -116,16 +116,16 @@ static bool scan_number_2(struct lexer *l)
 {
 	const char *digits = DIGITS;
 
-	if (accept(l, "0") && accept(l, "xX"))
+	if (accept_char(l, "0") && accept_char(l, "xX"))
 		digits = HEX_DIGITS;
 	accept_run(l, digits);
-	if (accept(l, "."))
+	if (accept_char(l, "."))
 		accept_run(l, digits);
-	if (accept(l, "eE")) {
-		accept(l, "+-");
+	if (accept_char(l, "eE")) {
+		accept_char(l, "+-");
 		accept_run(l, DIGITS);
 	}
-	return !is_alnum(at(l, l->pos));
+	return !is_alnum(char_at(l, l->pos));
 }
 
 static bool scan_number_3(struct lexer *l)
@@ -135,36 +135,36 @@ static bool scan_number_3(struct lexer *l)
 	bool dot = false, exponent = false;
 	size_t begin = l->pos;
 
-	if (accept(l, "0") && accept(l, "xX")) {
-		accept(l, "_");
+	if (accept_char(l, "0") && accept_char(l, "xX")) {
+		accept_char(l, "_");
 		hex = true;
 		digits = HEX_DIGITS;
 		more = HEX_DIGITS "._eE";
 	}
-	accept(l, ".");
-	accept(l, digits);
+	accept_char(l, ".");
+	accept_char(l, digits);
 	while (next_is(l, more)) {
 		if ((next_is(l, ".") && dot) || (next_is(l, "eE") && exponent)) {
 			l->pos++;
 			return false;
 		}
-		if (accept(l, ".")) {
+		if (accept_char(l, ".")) {
 			dot = true;
-			if (accept(l, "_.") || hex)
+			if (accept_char(l, "_.") || hex)
 				return false;
-		} else if (accept(l, "eE")) {
+		} else if (accept_char(l, "eE")) {
 			exponent = true;
-			accept(l, "+-");
-			if (accept(l, "._eE") || l->pos >= l->len)
+			accept_char(l, "+-");
+			if (accept_char(l, "._eE") || l->pos >= l->len)
 				return false;
-		} else if (accept(l, "_")) {
-			if (accept(l, "._eE") || l->pos >= l->len)
+		} else if (accept_char(l, "_")) {
+			if (accept_char(l, "._eE") || l->pos >= l->len)
 				return false;
 		} else {
 			accept_run(l, digits);
 		}
 	}
-	return l->pos > begin && !is_alnum(at(l, l->pos));
+	return l->pos > begin && !is_alnum(char_at(l, l->pos));
 }
 
 static bool scan_number(struct lexer *l)
@@ -177,16 +177,16 @@ static bool scan_number(struct lexer *l)
  * value. */
 static bool scan_duration_rest(struct lexer *l)
 {
-	if (!accept(l, "smhdwy"))
+	if (!accept_char(l, "smhdwy"))
 		return false;
-	accept(l, "s");
-	while (accept(l, DIGITS)) {
+	accept_char(l, "s");
+	while (accept_char(l, DIGITS)) {
 		accept_run(l, DIGITS);
-		if (!accept(l, "smhdw"))
+		if (!accept_char(l, "smhdw"))
 			return false;
-		accept(l, "s");
+		accept_char(l, "s");
 	}
-	return !is_alnum(at(l, l->pos));
+	return !is_alnum(char_at(l, l->pos));
 }
 
 static int number_or_duration(struct lexer *l, struct token *t, struct err *err)
@@ -254,7 +254,7 @@ static bool before_paren(const struct lexer *l)
 
 	while (pos < l->len && is_space(l->text[pos]))
 		pos++;
-	return at(l, pos) == '(';
+	return char_at(l, pos) == '(';
 }
 
 static void lex_word(struct lexer *l, struct token *t, uint32_t begin)
@@ -262,7 +262,7 @@ static void lex_word(struct lexer *l, struct token *t, uint32_t begin)
 	bool colon = false;
 	size_t n;
 
-	while (is_alnum(at(l, l->pos)) || at(l, l->pos) == ':')
+	while (is_alnum(char_at(l, l->pos)) || char_at(l, l->pos) == ':')
 		colon |= l->text[l->pos++] == ':';
 	n = l->pos - begin;
 	t->type = colon ? T_METRIC_IDENTIFIER : T_IDENTIFIER;
@@ -286,7 +286,7 @@ static int lex_in_braces(struct lexer *l, struct token *t, struct err *err)
 	char c = l->text[l->pos];
 
 	if (is_alpha(c)) {
-		while (is_alnum(at(l, l->pos)))
+		while (is_alnum(char_at(l, l->pos)))
 			l->pos++;
 		t->type = T_IDENTIFIER;
 		return 0;
@@ -303,14 +303,14 @@ static int lex_in_braces(struct lexer *l, struct token *t, struct err *err)
 		l->in_braces = false;
 		return 0;
 	case '=':
-		t->type = accept(l, "~") ? T_EQL_REGEX : T_EQL;
+		t->type = accept_char(l, "~") ? T_EQL_REGEX : T_EQL;
 		return 0;
 	case '!':
-		if (accept(l, "~")) {
+		if (accept_char(l, "~")) {
 			t->type = T_NEQ_REGEX;
 			return 0;
 		}
-		if (accept(l, "=")) {
+		if (accept_char(l, "=")) {
 			t->type = T_OP;
 			t->op = PROMQL_NEQ;
 			return 0;
@@ -335,7 +335,7 @@ static int lex_duration_word(struct lexer *l, struct token *t, struct err *err)
 	};
 	size_t begin = l->pos;
 
-	while (is_alpha(at(l, l->pos)))
+	while (is_alpha(char_at(l, l->pos)))
 		l->pos++;
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		if (strlen(words[i].word) != l->pos - begin ||
@@ -364,7 +364,7 @@ static int lex_in_duration(struct lexer *l, struct token *t, struct err *err)
 {
 	char c = l->text[l->pos];
 
-	if (is_digit(c) || (c == '.' && is_digit(at(l, l->pos + 1)))) {
+	if (is_digit(c) || (c == '.' && is_digit(char_at(l, l->pos + 1)))) {
 		l->duration_seen = true;
 		l->in_duration = false;
 		return number_or_duration(l, t, err);
@@ -411,21 +411,21 @@ static int lex_sign(struct lexer *l, struct token *t, struct err *err)
 	case '^':
 		return set_op(t, PROMQL_POW);
 	case '=':
-		if (accept(l, "="))
+		if (accept_char(l, "="))
 			return set_op(t, PROMQL_EQL);
 		break;
 	case '!':
-		if (accept(l, "="))
+		if (accept_char(l, "="))
 			return set_op(t, PROMQL_NEQ);
 		break;
 	case '<':
 		if (next_is(l, "/"))
 			return lex_trim(l, t, PROMQL_TRIM_UPPER, err);
-		return set_op(t, accept(l, "=") ? PROMQL_LTE : PROMQL_LSS);
+		return set_op(t, accept_char(l, "=") ? PROMQL_LTE : PROMQL_LSS);
 	case '>':
 		if (next_is(l, "/"))
 			return lex_trim(l, t, PROMQL_TRIM_LOWER, err);
-		return set_op(t, accept(l, "=") ? PROMQL_GTE : PROMQL_GTR);
+		return set_op(t, accept_char(l, "=") ? PROMQL_GTE : PROMQL_GTR);
 	case '(':
 		t->type = T_LEFT_PAREN;
 		return 0;
@@ -460,7 +460,7 @@ static int lex_outside(struct lexer *l, struct token *t, struct err *err)
 {
 	char c = l->text[l->pos];
 
-	if (is_digit(c) || (c == '.' && is_digit(at(l, l->pos + 1))))
+	if (is_digit(c) || (c == '.' && is_digit(char_at(l, l->pos + 1))))
 		return number_or_duration(l, t, err);
 	if (c == '"' || c == '\'' || c == '`')
 		return lex_string(l, t, err);
@@ -492,10 +492,10 @@ static void skip_comments(struct lexer *l)
 {
 	for (;;) {
 		skip_spaces(l);
-		if (at(l, l->pos) != '#')
+		if (char_at(l, l->pos) != '#')
 			return;
-		while (l->pos < l->len && at(l, l->pos) != '\n' &&
-		       at(l, l->pos) != '\r')
+		while (l->pos < l->len && char_at(l, l->pos) != '\n' &&
+		       char_at(l, l->pos) != '\r')
 			l->pos++;
 	}
 }

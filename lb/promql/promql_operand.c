@@ -236,7 +236,8 @@ static int find_function(struct parser *p, struct token name,
 		       name.text.p, f ? ": " : "", known);
 }
 
-static int parse_call(struct parser *p, struct token name, struct promql_node **ret)
+static int parse_function_call(struct parser *p, struct token name,
+			       struct promql_node **ret)
 {
 	int rc = 0;
 	struct promql_node *n = parser_node(p, PROMQL_CALL, name.at, &rc);
@@ -381,7 +382,7 @@ static int parse_word(struct parser *p, struct promql_node **ret)
 	     p->now.type == T_WITHOUT))
 		return parse_aggregate(p, word, ret);
 	if (names_function(word.type) && p->now.type == T_LEFT_PAREN)
-		return parse_call(p, word, ret);
+		return parse_function_call(p, word, ret);
 	p->lexer = before;
 	p->now = word;
 	return parse_selector(p, true, ret);

@@ -256,7 +256,7 @@ static int parse_modifiers(struct parser *p, struct promql_node *n)
 	return rc ? rc : parse_fill(p, n);
 }
 
-static int climb(struct parser *p, int min_level, struct promql_node **ret)
+static int climb_precedence(struct parser *p, int min_level, struct promql_node **ret)
 {
 	int rc = parse_postfix(p, ret);
 
@@ -288,7 +288,7 @@ int parser_expr(struct parser *p, int min_level, struct promql_node **ret)
 		return err_set(p->err, -E2BIG, "nested deeper than %u",
 			       p->q->limits.depth);
 	}
-	rc = climb(p, min_level, ret);
+	rc = climb_precedence(p, min_level, ret);
 	p->depth--;
 	return rc;
 }
@@ -309,9 +309,9 @@ static int at_position(const struct promql *q, uint32_t at, int rc, struct err *
 	return err_prefix(err, rc, "%u:%u: parse error", line, column);
 }
 
-static int parse(const char *text, size_t len, enum promql_dialect dialect,
-		 const struct promql_limits *limits, bool selector, struct promql **ret,
-		 struct err *err)
+static int parse_query(const char *text, size_t len, enum promql_dialect dialect,
+		       const struct promql_limits *limits, bool selector,
+		       struct promql **ret, struct err *err)
 {
 	auto_promql struct promql *q = promql_new(text, len, dialect, limits);
 	struct parser p = {.q = q, .err = err};
@@ -348,12 +348,12 @@ int promql_parse(const char *text, size_t len, enum promql_dialect dialect,
 		 const struct promql_limits *limits, struct promql **ret,
 		 struct err *err)
 {
-	return parse(text, len, dialect, limits, false, ret, err);
+	return parse_query(text, len, dialect, limits, false, ret, err);
 }
 
 int promql_parse_selector(const char *text, size_t len, enum promql_dialect dialect,
 			  const struct promql_limits *limits, struct promql **ret,
 			  struct err *err)
 {
-	return parse(text, len, dialect, limits, true, ret, err);
+	return parse_query(text, len, dialect, limits, true, ret, err);
 }

@@ -5,7 +5,7 @@
 
 #include "lb/promql/promql_impl.h"
 
-static void print(const struct promql_node *n, struct buf *out);
+static void print_node(const struct promql_node *n, struct buf *out);
 
 const char *promql_op_name(enum promql_op op)
 {
@@ -126,7 +126,7 @@ static void put_duration(struct buf *out, int64_t ns)
 static void put_length(struct buf *out, const struct promql_node *expr, int64_t ns)
 {
 	if (expr)
-		print(expr, out);
+		print_node(expr, out);
 	else
 		put_duration(out, ns);
 }
@@ -154,7 +154,7 @@ static void put_offset(const struct promql_node *n, struct buf *out)
 
 /* An operator after an offset expression would be parsed as part of it; where there is
  * one, an @ or modifier separated them. */
-static void put_time(const struct promql_node *n, struct buf *out)
+static void put_time_modifiers(const struct promql_node *n, struct buf *out)
 {
 	bool first = n->offset_expr && n->offset_expr->kind == PROMQL_BINARY;
 
@@ -183,7 +183,7 @@ static void put_selector(const struct promql_node *n, struct buf *out)
 	buf_putc(out, '}');
 }
 
-static void put_number(const struct promql_node *n, struct buf *out)
+static void put_query_number(const struct promql_node *n, struct buf *out)
 {
 	double v = n->number;
 
@@ -211,14 +211,14 @@ static void put_fill(const struct promql_node *n, struct buf *out)
 		if (!values[i])
 			continue;
 		buf_puts(out, names[i]);
-		put_number(values[i], out);
+		put_query_number(values[i], out);
 		buf_putc(out, ')');
 	}
 }
 
 static void put_binary(const struct promql_node *n, struct buf *out)
 {
-	print(n->expr, out);
+	print_node(n->expr, out);
 	buf_putc(out, ' ');
 	buf_puts(out, promql_op_name(n->op));
 	if (n->return_bool)
@@ -234,7 +234,7 @@ static void put_binary(const struct promql_node *n, struct buf *out)
 	}
 	put_fill(n, out);
 	buf_putc(out, ' ');
-	print(n->right, out);
+	print_node(n->right, out);
 }
 
 static void put_aggregate(const struct promql_node *n, struct buf *out)
@@ -247,10 +247,10 @@ static void put_aggregate(const struct promql_node *n, struct buf *out)
 	}
 	buf_putc(out, '(');
 	if (n->param) {
-		print(n->param, out);
+		print_node(n->param, out);
 		buf_puts(out, ", ");
 	}
-	print(n->expr, out);
+	print_node(n->expr, out);
 	buf_putc(out, ')');
 }
 
@@ -259,7 +259,7 @@ static void put_call(const struct promql_node *n, struct buf *out)
 	buf_puts(out, promql_function_name(n->function));
 	buf_putc(out, '(');
 	for (const struct promql_node *a = n->expr; a; a = a->next) {
-		print(a, out);
+		print_node(a, out);
 		if (a->next)
 			buf_puts(out, ", ");
 	}
@@ -271,9 +271,9 @@ static void put_duration_call(const struct promql_node *n, struct buf *out)
 	buf_puts(out, promql_op_name(n->op));
 	buf_putc(out, '(');
 	if (n->expr) {
-		print(n->expr, out);
+		print_node(n->expr, out);
 		buf_puts(out, ", ");
-		print(n->right, out);
+		print_node(n->right, out);
 	}
 	buf_putc(out, ')');
 }
@@ -289,37 +289,37 @@ static void put_brackets(const struct promql_node *n, struct buf *out)
 	buf_putc(out, ']');
 }
 
-static void print(const struct promql_node *n, struct buf *out)
+static void print_node(const struct promql_node *n, struct buf *out)
 {
 	switch (n->kind) {
 	case PROMQL_NUMBER_LITERAL:
-		put_number(n, out);
+		put_query_number(n, out);
 		break;
 	case PROMQL_STRING_LITERAL:
 		put_string(out, n->string);
 		break;
 	case PROMQL_SELECTOR:
 		put_selector(n, out);
-		put_time(n, out);
+		put_time_modifiers(n, out);
 		break;
 	case PROMQL_RANGE:
 		put_selector(n->expr, out);
 		put_brackets(n, out);
-		put_time(n->expr, out);
+		put_time_modifiers(n->expr, out);
 		break;
 	case PROMQL_SUBQUERY:
-		print(n->expr, out);
+		print_node(n->expr, out);
 		put_brackets(n, out);
-		put_time(n, out);
+		put_time_modifiers(n, out);
 		break;
 	case PROMQL_PAREN:
 		buf_putc(out, '(');
-		print(n->expr, out);
+		print_node(n->expr, out);
 		buf_putc(out, ')');
 		break;
 	case PROMQL_UNARY:
 		buf_puts(out, promql_op_name(n->op));
-		print(n->expr, out);
+		print_node(n->expr, out);
 		break;
 	case PROMQL_BINARY:
 		put_binary(n, out);
@@ -338,5 +338,5 @@ static void print(const struct promql_node *n, struct buf *out)
 
 void promql_print(const struct promql *q, struct buf *out)
 {
-	print(q->root, out);
+	print_node(q->root, out);
 }

@@ -70,7 +70,7 @@ static int parse_length(struct parser *p, bool offset, struct promql_node *owner
 	return 0;
 }
 
-static struct promql_node *timed(struct promql_node *n)
+static struct promql_node *find_timed_node(struct promql_node *n)
 {
 	if (n->kind == PROMQL_RANGE)
 		n = n->expr;
@@ -82,7 +82,7 @@ static int parse_offset(struct parser *p, struct promql_node *n)
 	uint32_t at = p->now.at;
 	int rc = parser_advance(p);
 
-	n = timed(n);
+	n = find_timed_node(n);
 	if (!n)
 		return parser_fail_at(
 			p, at,
@@ -141,7 +141,7 @@ static int parse_at(struct parser *p, struct promql_node *n)
 	rc = rc ? rc : parse_time(p, &at, &s);
 	if (rc)
 		return rc;
-	n = timed(n);
+	n = find_timed_node(n);
 	if (!n)
 		return parser_fail_at(
 			p, where,
@@ -156,7 +156,7 @@ static int parse_at(struct parser *p, struct promql_node *n)
 }
 
 /* "[" range "]" or "[" range ":" step? "]" */
-static int parse_brackets(struct parser *p, struct promql_node **io)
+static int parse_range_brackets(struct parser *p, struct promql_node **io)
 {
 	int rc = 0;
 	struct promql_node *inner = *io,
@@ -204,7 +204,7 @@ static int parse_extent(struct parser *p, struct promql_node *n)
 
 	if (!promql_has(p->q->dialect, FEATURE_EXTENDED_RANGES))
 		return parser_lacks(p, FEATURE_EXTENDED_RANGES);
-	n = timed(n);
+	n = find_timed_node(n);
 	if (!n || n->kind != PROMQL_SELECTOR)
 		return parser_fail_at(p, at,
 				      "anchored and smoothed are for selectors alone");
@@ -226,7 +226,7 @@ int parser_follow(struct parser *p, struct promql_node **io)
 		else if (p->now.type == T_AT)
 			rc = parse_at(p, *io);
 		else if (p->now.type == T_LEFT_BRACKET)
-			rc = parse_brackets(p, io);
+			rc = parse_range_brackets(p, io);
 		else if (p->now.type == T_ANCHORED || p->now.type == T_SMOOTHED)
 			rc = parse_extent(p, *io);
 		else

@@ -64,7 +64,7 @@ struct promql_node *promql_selectors(struct promql *q)
 	return q->selectors;
 }
 
-static uint32_t limit(uint32_t v, uint32_t most)
+static uint32_t limit_or_default(uint32_t v, uint32_t most)
 {
 	return v && v < most ? v : most;
 }
@@ -81,10 +81,10 @@ struct promql *promql_new(const char *text, size_t len, enum promql_dialect dial
 	if (!limits)
 		limits = &none;
 	q->dialect = dialect;
-	q->limits.bytes = limit(limits->bytes, PROMQL_BYTES_MAX);
-	q->limits.nodes = limit(limits->nodes, PROMQL_NODES_MAX);
-	q->limits.depth = limit(limits->depth, PROMQL_DEPTH_MAX);
-	q->limits.height = limit(limits->height, PROMQL_HEIGHT_MAX);
+	q->limits.bytes = limit_or_default(limits->bytes, PROMQL_BYTES_MAX);
+	q->limits.nodes = limit_or_default(limits->nodes, PROMQL_NODES_MAX);
+	q->limits.depth = limit_or_default(limits->depth, PROMQL_DEPTH_MAX);
+	q->limits.height = limit_or_default(limits->height, PROMQL_HEIGHT_MAX);
 	q->own = steps_for(len);
 	q->steps = limits->steps ? limits->steps : &q->own;
 	q->text = text;

@@ -179,7 +179,7 @@ bad:
 		       text.len < 64 ? (int)text.len : 64, text.p);
 }
 
-static size_t put_utf8(char *out, uint32_t c)
+static size_t write_promql_utf8(char *out, uint32_t c)
 {
 	if (c < 0x80) {
 		out[0] = (char)c;
@@ -227,7 +227,7 @@ int promql_unquote(struct promql *q, struct str quoted, struct str *ret,
 		if (byte)
 			out[n++] = (char)v;
 		else
-			n += put_utf8(out + n, v);
+			n += write_promql_utf8(out + n, v);
 	}
 	ret->p = out;
 	ret->len = (uint32_t)n;

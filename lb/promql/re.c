@@ -22,24 +22,24 @@ struct re {
 	struct err *err;
 };
 
-static int bad(struct re *r, const char *what)
+static int refuse_pattern(struct re *r, const char *what)
 {
 	return err_set(r->err, -EINVAL, "error parsing regexp: %s", what);
 }
 
-static bool digit(char c)
+static bool is_regex_digit(char c)
 {
 	return c >= '0' && c <= '9';
 }
 
-static bool alnum(char c)
+static bool is_regex_alnum(char c)
 {
-	return digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+	return is_regex_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-static int hex(char c)
+static int regex_hex_digit(char c)
 {
-	if (digit(c))
+	if (is_regex_digit(c))
 		return c - '0';
 	c |= 32;
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
@@ -65,25 +65,25 @@ static int escaped_hex(struct re *r, uint32_t *ret)
 
 	if (r->p < r->end && *r->p == '{') {
 		r->p++;
-		for (; r->p < r->end && hex(*r->p) >= 0; n++) {
-			v = v * 16 + (uint32_t)hex(*r->p++);
+		for (; r->p < r->end && regex_hex_digit(*r->p) >= 0; n++) {
+			v = v * 16 + (uint32_t)regex_hex_digit(*r->p++);
 			if (v > 0x10ffff)
-				return bad(r, "invalid escape sequence");
+				return refuse_pattern(r, "invalid escape sequence");
 		}
 		if (!n || r->p >= r->end || *r->p++ != '}')
-			return bad(r, "invalid escape sequence");
+			return refuse_pattern(r, "invalid escape sequence");
 	} else {
-		for (; n < 2 && r->p < r->end && hex(*r->p) >= 0; n++)
-			v = v * 16 + (uint32_t)hex(*r->p++);
+		for (; n < 2 && r->p < r->end && regex_hex_digit(*r->p) >= 0; n++)
+			v = v * 16 + (uint32_t)regex_hex_digit(*r->p++);
 		if (n < 2)
-			return bad(r, "invalid escape sequence");
+			return refuse_pattern(r, "invalid escape sequence");
 	}
 	*ret = v;
 	return 0;
 }
 
 /* The value of a character after a backslash */
-static int escaped(struct re *r, uint32_t *ret)
+static int read_escaped_char(struct re *r, uint32_t *ret)
 {
 	static const char from[] = "afnrtv", to[] = "\a\f\n\r\t\v";
 	const char *hit;
@@ -91,11 +91,12 @@ static int escaped(struct re *r, uint32_t *ret)
 	char c;
 
 	if (r->p >= r->end)
-		return bad(r, "trailing backslash at end of expression");
+		return refuse_pattern(r, "trailing backslash at end of expression");
 	c = *r->p++;
 	if (c >= '0' && c <= '7') {
 		if (c != '0' && (r->p >= r->end || *r->p < '0' || *r->p > '7'))
-			return bad(r, "invalid escape sequence"); /* back reference */
+			return refuse_pattern(
+				r, "invalid escape sequence"); /* back reference */
 		v = (uint32_t)(c - '0');
 		for (int i = 0; i < 2 && r->p < r->end && *r->p >= '0' && *r->p <= '7';
 		     i++)
@@ -110,8 +111,8 @@ static int escaped(struct re *r, uint32_t *ret)
 		*ret = (unsigned char)to[hit - from];
 		return 0;
 	}
-	if ((unsigned char)c >= 0x80 || alnum(c))
-		return bad(r, "invalid escape sequence");
+	if ((unsigned char)c >= 0x80 || is_regex_alnum(c))
+		return refuse_pattern(r, "invalid escape sequence");
 	*ret = (unsigned char)c;
 	return 0;
 }
@@ -122,24 +123,24 @@ static int unicode_class(struct re *r)
 	const char *begin = r->p, *close;
 
 	if (r->p >= r->end)
-		return bad(r, "invalid character class range");
+		return refuse_pattern(r, "invalid character class range");
 	if (*r->p != '{') {
 		if (!strchr("CLMNPSZ", *r->p))
-			return bad(r, "invalid character class range");
+			return refuse_pattern(r, "invalid character class range");
 		r->p++;
 		return 0;
 	}
 	close = memchr(begin, '}', (size_t)(r->end - begin));
 	if (!close)
-		return bad(r, "invalid character class range");
+		return refuse_pattern(r, "invalid character class range");
 	begin++;
 	if (begin < close && *begin == '^')
 		begin++;
 	if (begin == close)
-		return bad(r, "invalid character class range");
+		return refuse_pattern(r, "invalid character class range");
 	for (; begin < close; begin++)
-		if (!alnum(*begin) && *begin != '_')
-			return bad(r, "invalid character class range");
+		if (!is_regex_alnum(*begin) && *begin != '_')
+			return refuse_pattern(r, "invalid character class range");
 	r->p = close + 1;
 	return 0;
 }
@@ -180,7 +181,7 @@ static int posix_class(struct re *r)
 			r->p = close + 2;
 			return 1;
 		}
-	return bad(r, "invalid character class range");
+	return refuse_pattern(r, "invalid character class range");
 }
 
 static int class_char(struct re *r, uint32_t *ret)
@@ -188,10 +189,10 @@ static int class_char(struct re *r, uint32_t *ret)
 	size_t n;
 
 	if (r->p >= r->end)
-		return bad(r, "missing closing ]");
+		return refuse_pattern(r, "missing closing ]");
 	if (*r->p == '\\') {
 		r->p++;
-		return escaped(r, ret);
+		return read_escaped_char(r, ret);
 	}
 	n = utf8_len(r->p, (size_t)(r->end - r->p));
 	*ret = rune_at(r->p, n);
@@ -200,7 +201,7 @@ static int class_char(struct re *r, uint32_t *ret)
 }
 
 /* After "[" */
-static int class(struct re *r)
+static int read_class(struct re *r)
 {
 	bool first = true;
 
@@ -213,7 +214,7 @@ static int class(struct re *r)
 		if (rc)
 			return rc;
 		if (r->p >= r->end)
-			return bad(r, "missing closing ]");
+			return refuse_pattern(r, "missing closing ]");
 		if (*r->p == ']' && !first) {
 			r->p++;
 			return 0;
@@ -248,7 +249,7 @@ static int class(struct re *r)
 		if (rc)
 			return rc;
 		if (hi < lo)
-			return bad(r, "invalid character class range");
+			return refuse_pattern(r, "invalid character class range");
 	}
 }
 
@@ -257,10 +258,10 @@ static int group_name(struct re *r)
 {
 	const char *begin = r->p;
 
-	while (r->p < r->end && (alnum(*r->p) || *r->p == '_'))
+	while (r->p < r->end && (is_regex_alnum(*r->p) || *r->p == '_'))
 		r->p++;
 	if (r->p == begin || r->p >= r->end || *r->p++ != '>')
-		return bad(r, "invalid named capture");
+		return refuse_pattern(r, "invalid named capture");
 	return 0;
 }
 
@@ -288,7 +289,8 @@ static int group_head(struct re *r, bool *ret_group)
 			break;
 		case '-':
 			if (minus)
-				return bad(r, "invalid or unsupported Perl syntax");
+				return refuse_pattern(
+					r, "invalid or unsupported Perl syntax");
 			minus = true;
 			seen = false;
 			break;
@@ -297,13 +299,14 @@ static int group_head(struct re *r, bool *ret_group)
 			/* fall through */
 		case ':':
 			if (minus && !seen)
-				return bad(r, "invalid or unsupported Perl syntax");
+				return refuse_pattern(
+					r, "invalid or unsupported Perl syntax");
 			return 0;
 		default:
-			return bad(r, "invalid or unsupported Perl syntax");
+			return refuse_pattern(r, "invalid or unsupported Perl syntax");
 		}
 	}
-	return bad(r, "missing closing )");
+	return refuse_pattern(r, "missing closing )");
 }
 
 /* Digits of a repetition; -1: not a number, -2: far too large */
@@ -311,11 +314,11 @@ static long repeat_number(struct re *r)
 {
 	long v = 0;
 
-	if (r->p >= r->end || !digit(*r->p))
+	if (r->p >= r->end || !is_regex_digit(*r->p))
 		return -1;
-	if (r->end - r->p >= 2 && r->p[0] == '0' && digit(r->p[1]))
+	if (r->end - r->p >= 2 && r->p[0] == '0' && is_regex_digit(r->p[1]))
 		return -1;
-	for (; r->p < r->end && digit(*r->p); r->p++)
+	for (; r->p < r->end && is_regex_digit(*r->p); r->p++)
 		v = v > 100000 ? v : v * 10 + (*r->p - '0');
 	return v;
 }
@@ -345,7 +348,7 @@ static int repeat_counts(struct re *r, long *ret_min, long *ret_max)
 	}
 	r->p++;
 	if (min > (long)REPEAT_MAX || max > (long)REPEAT_MAX || (max >= 0 && min > max))
-		return bad(r, "invalid repeat count");
+		return refuse_pattern(r, "invalid repeat count");
 	*ret_min = min;
 	*ret_max = max;
 	return 1;
@@ -358,10 +361,10 @@ struct known {
 	unsigned copies;
 };
 
-static int alternatives(struct re *r, bool in_group, struct known *ret);
+static int read_alternatives(struct re *r, bool in_group, struct known *ret);
 
 /* After "(": 1 and the facts about the group, 0: it was only flags */
-static int group(struct re *r, struct known *ret)
+static int read_group(struct re *r, struct known *ret)
 {
 	bool is_group = true;
 	int rc;
@@ -375,13 +378,13 @@ static int group(struct re *r, struct known *ret)
 	if (++r->depth > RE_DEPTH_MAX)
 		return err_set(r->err, -E2BIG, "groups nested deeper than %u",
 			       RE_DEPTH_MAX);
-	rc = alternatives(r, true, ret);
+	rc = read_alternatives(r, true, ret);
 	r->depth--;
 	return rc < 0 ? rc : 1;
 }
 
 /* After a backslash outside of a class. \Q...\E: *ret_empty is unchanged. */
-static int backslash(struct re *r, struct known *ret)
+static int read_backslash(struct re *r, struct known *ret)
 {
 	uint32_t v;
 	char c = (char)(r->p < r->end ? *r->p : '\0');
@@ -395,7 +398,7 @@ static int backslash(struct re *r, struct known *ret)
 		ret->empty = c != 'b';
 		return 1;
 	case 'C':
-		return bad(r, "invalid escape sequence");
+		return refuse_pattern(r, "invalid escape sequence");
 	case 'Q':
 		r->p++;
 		ret->empty = true;
@@ -408,7 +411,7 @@ static int backslash(struct re *r, struct known *ret)
 			ret->empty = false;
 		}
 		/* it would quote the anchor that the server appends */
-		return bad(r, "\\Q without \\E");
+		return refuse_pattern(r, "\\Q without \\E");
 	case 'p':
 	case 'P':
 		r->p++;
@@ -422,12 +425,12 @@ static int backslash(struct re *r, struct known *ret)
 		r->p++;
 		return 1;
 	default:
-		return escaped(r, &v) ?: 1;
+		return read_escaped_char(r, &v) ?: 1;
 	}
 }
 
 /* One repeatable item: 1; 0: nothing repeatable (flags, an empty \Q\E) */
-static int atom(struct re *r, struct known *ret)
+static int read_atom(struct re *r, struct known *ret)
 {
 	size_t n;
 
@@ -435,10 +438,10 @@ static int atom(struct re *r, struct known *ret)
 	switch (*r->p) {
 	case '(':
 		r->p++;
-		return group(r, ret);
+		return read_group(r, ret);
 	case '[':
 		r->p++;
-		return class(r) ?: 1;
+		return read_class(r) ?: 1;
 	case '^':
 	case '$':
 		r->p++;
@@ -446,11 +449,11 @@ static int atom(struct re *r, struct known *ret)
 		return 1;
 	case '\\':
 		r->p++;
-		return backslash(r, ret);
+		return read_backslash(r, ret);
 	case '*':
 	case '+':
 	case '?':
-		return bad(r, "missing argument to repetition operator");
+		return refuse_pattern(r, "missing argument to repetition operator");
 	default:
 		n = utf8_len(r->p, (size_t)(r->end - r->p));
 		r->p += n;
@@ -459,7 +462,7 @@ static int atom(struct re *r, struct known *ret)
 }
 
 /* * + ? {n,m} after an atom */
-static int repetition(struct re *r, bool have_atom, struct known *k)
+static int read_repetition(struct re *r, bool have_atom, struct known *k)
 {
 	bool repeated = false;
 
@@ -478,9 +481,10 @@ static int repetition(struct re *r, bool have_atom, struct known *k)
 		if (!rc)
 			return 0; /* a literal {: the next atom */
 		if (!have_atom)
-			return bad(r, "missing argument to repetition operator");
+			return refuse_pattern(
+				r, "missing argument to repetition operator");
 		if (repeated)
-			return bad(r, "invalid nested repetition operator");
+			return refuse_pattern(r, "invalid nested repetition operator");
 		if (r->p < r->end && *r->p == '?')
 			r->p++;
 		if (min >= 2 || max >= 2) {
@@ -488,7 +492,7 @@ static int repetition(struct re *r, bool have_atom, struct known *k)
 
 			k->copies *= times;
 			if (k->copies > REPEAT_MAX)
-				return bad(r, "invalid repeat count");
+				return refuse_pattern(r, "invalid repeat count");
 		}
 		k->empty = k->empty || min == 0;
 		repeated = true;
@@ -496,7 +500,7 @@ static int repetition(struct re *r, bool have_atom, struct known *k)
 	return 0;
 }
 
-static int sequence(struct re *r, struct known *ret)
+static int read_regex_sequence(struct re *r, struct known *ret)
 {
 	bool have_atom = false;
 
@@ -513,10 +517,11 @@ static int sequence(struct re *r, struct known *ret)
 			if (rc < 0)
 				return rc;
 			if (rc)
-				return bad(r, "missing argument to repetition "
-					      "operator");
+				return refuse_pattern(r,
+						      "missing argument to repetition "
+						      "operator");
 		}
-		rc = atom(r, &k);
+		rc = read_atom(r, &k);
 		if (rc >= 0)
 			rc = steps_take(r->steps, (size_t)(r->p - before), r->err)
 				     ?: rc;
@@ -530,8 +535,8 @@ static int sequence(struct re *r, struct known *ret)
 		 * operator would apply to what precedes them; refused here */
 		if (!rc && r->p < r->end && strchr("*+?{", *r->p) && *r->p &&
 		    r->p > before)
-			return bad(r, "repetition behind flags");
-		rc = repetition(r, rc > 0, &k);
+			return refuse_pattern(r, "repetition behind flags");
+		rc = read_repetition(r, rc > 0, &k);
 		if (rc < 0)
 			return rc;
 		ret->empty = ret->empty && k.empty;
@@ -542,12 +547,12 @@ static int sequence(struct re *r, struct known *ret)
 }
 
 /* a|b|c up to the end or, in a group, past its ")" */
-static int alternatives(struct re *r, bool in_group, struct known *ret)
+static int read_alternatives(struct re *r, bool in_group, struct known *ret)
 {
 	*ret = (struct known){.empty = false, .copies = 1};
 	for (;;) {
 		struct known k;
-		int rc = sequence(r, &k);
+		int rc = read_regex_sequence(r, &k);
 
 		if (rc < 0)
 			return rc;
@@ -555,10 +560,10 @@ static int alternatives(struct re *r, bool in_group, struct known *ret)
 		if (k.copies > ret->copies)
 			ret->copies = k.copies;
 		if (r->p >= r->end)
-			return in_group ? bad(r, "missing closing )") : 0;
+			return in_group ? refuse_pattern(r, "missing closing )") : 0;
 		if (*r->p++ == '|')
 			continue;
-		return in_group ? 0 : bad(r, "unexpected )");
+		return in_group ? 0 : refuse_pattern(r, "unexpected )");
 	}
 }
 
@@ -579,10 +584,10 @@ int re_check(const char *re, size_t len, bool angle_names, bool *ret_empty,
 		size_t n = utf8_len(re + i, len - i);
 
 		if (!n)
-			return bad(&r, "invalid UTF-8");
+			return refuse_pattern(&r, "invalid UTF-8");
 		i += n;
 	}
-	rc = alternatives(&r, false, &k);
+	rc = read_alternatives(&r, false, &k);
 	if (rc)
 		return rc;
 	*ret_empty = k.empty;

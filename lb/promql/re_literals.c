@@ -7,7 +7,7 @@
 #include "lb/promql/re.h"
 #include "lib/buf.h"
 
-static bool alnum(char c)
+static bool is_literal_alnum(char c)
 {
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
 	       (c >= 'A' && c <= 'Z');
@@ -70,7 +70,7 @@ int re_literals(const char *re, size_t len,
 				return -EINVAL;
 			if (c == '\\') {
 				/* an escaped letter or digit means something else */
-				if (++p >= end || alnum(*p) ||
+				if (++p >= end || is_literal_alnum(*p) ||
 				    (unsigned char)*p >= 0x80)
 					return -EINVAL;
 				c = *p;

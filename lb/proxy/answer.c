@@ -20,12 +20,12 @@ struct piece {
 	size_t len;
 };
 
-static bool is(struct piece p, const char *text)
+static bool piece_is(struct piece p, const char *text)
 {
 	return p.len == strlen(text) && strncasecmp(p.s, text, p.len) == 0;
 }
 
-static bool is_digit(char c)
+static bool is_digit_char(char c)
 {
 	return c >= '0' && c <= '9';
 }
@@ -37,14 +37,15 @@ struct seen {
 	uint64_t length;
 };
 
-static const char *read_status(struct piece line, struct seen *seen,
-			       struct answer_head *h)
+static const char *read_status_line(struct piece line, struct seen *seen,
+				    struct answer_head *h)
 {
 	/* HTTP/1.1 200 OK */
 	if (line.len < 13 || memcmp(line.s, "HTTP/1.", 7) != 0 ||
 	    (line.s[7] != '0' && line.s[7] != '1') || line.s[8] != ' ' ||
-	    !is_digit(line.s[9]) || !is_digit(line.s[10]) || !is_digit(line.s[11]) ||
-	    line.s[12] != ' ' || !http_text_is_value(line.s, line.len))
+	    !is_digit_char(line.s[9]) || !is_digit_char(line.s[10]) ||
+	    !is_digit_char(line.s[11]) || line.s[12] != ' ' ||
+	    !http_text_is_value(line.s, line.len))
 		return "no status line";
 	seen->http10 = line.s[7] == '0';
 	h->status = (unsigned)((line.s[9] - '0') * 100 + (line.s[10] - '0') * 10 +
@@ -62,7 +63,7 @@ static const char *read_length(struct piece value, struct seen *seen)
 		return "bad Content-Length";
 	seen->length = 0;
 	for (size_t i = 0; i < value.len; i++) {
-		if (!is_digit(value.s[i]))
+		if (!is_digit_char(value.s[i]))
 			return "bad Content-Length";
 		seen->length = seen->length * 10 + (uint64_t)(value.s[i] - '0');
 	}
@@ -73,7 +74,7 @@ static const char *read_coding(struct piece value, struct seen *seen)
 {
 	if (seen->codings++)
 		return "two transfer codings";
-	if (!is(value, "chunked"))
+	if (!piece_is(value, "chunked"))
 		return "unknown transfer coding";
 	seen->chunked = true;
 	return NULL;
@@ -93,15 +94,15 @@ static void read_connection(struct piece value, struct seen *seen)
 		while (one.len &&
 		       (one.s[one.len - 1] == ' ' || one.s[one.len - 1] == '\t'))
 			one.len--;
-		seen->close |= is(one, "close");
-		seen->keep_alive |= is(one, "keep-alive");
+		seen->close |= piece_is(one, "close");
+		seen->keep_alive |= piece_is(one, "keep-alive");
 		value.s += step;
 		value.len -= step;
 	}
 }
 
-static const char *copy(struct piece value, char *ret, size_t size, unsigned *count,
-			const char *why)
+static const char *copy_header_value(struct piece value, char *ret, size_t size,
+				     unsigned *count, const char *why)
 {
 	if ((*count)++ || value.len >= size)
 		return why;
@@ -113,12 +114,13 @@ static const char *copy(struct piece value, char *ret, size_t size, unsigned *co
 static const char *read_grpc(struct piece name, struct piece value, struct seen *seen,
 			     struct answer_head *h)
 {
-	if (is(name, "Grpc-Status"))
-		return copy(value, h->grpc_status, sizeof(h->grpc_status),
-			    &seen->grpc_statuses, "bad Grpc-Status");
-	if (is(name, "Grpc-Message") && value.len < sizeof(h->grpc_message))
-		return copy(value, h->grpc_message, sizeof(h->grpc_message),
-			    &seen->grpc_messages, "bad Grpc-Message");
+	if (piece_is(name, "Grpc-Status"))
+		return copy_header_value(value, h->grpc_status, sizeof(h->grpc_status),
+					 &seen->grpc_statuses, "bad Grpc-Status");
+	if (piece_is(name, "Grpc-Message") && value.len < sizeof(h->grpc_message))
+		return copy_header_value(value, h->grpc_message,
+					 sizeof(h->grpc_message), &seen->grpc_messages,
+					 "bad Grpc-Message");
 	return NULL;
 }
 
@@ -141,24 +143,25 @@ static const char *read_header(struct piece line, struct seen *seen,
 		value.len--;
 	if (!http_text_is_value(value.s, value.len))
 		return "control character in a header";
-	if (is(name, "Content-Length"))
+	if (piece_is(name, "Content-Length"))
 		return read_length(value, seen);
-	if (is(name, "Transfer-Encoding"))
+	if (piece_is(name, "Transfer-Encoding"))
 		return read_coding(value, seen);
-	if (is(name, "Connection"))
+	if (piece_is(name, "Connection"))
 		read_connection(value, seen);
-	if (is(name, "Content-Type"))
-		return copy(value, h->type, sizeof(h->type), &seen->types,
-			    "bad Content-Type");
-	if (is(name, "Content-Encoding"))
+	if (piece_is(name, "Content-Type"))
+		return copy_header_value(value, h->type, sizeof(h->type), &seen->types,
+					 "bad Content-Type");
+	if (piece_is(name, "Content-Encoding"))
 		return !http_text_is_token(value.s, value.len)
 			       ? "bad Content-Encoding"
-			       : copy(value, h->encoding, sizeof(h->encoding),
-				      &seen->encodings, "bad Content-Encoding");
+			       : copy_header_value(
+					 value, h->encoding, sizeof(h->encoding),
+					 &seen->encodings, "bad Content-Encoding");
 	return read_grpc(name, value, seen, h);
 }
 
-static const char *decide(const struct seen *seen, struct answer_head *h)
+static const char *decide_framing(const struct seen *seen, struct answer_head *h)
 {
 	if (seen->lengths && seen->codings)
 		return "both a length and a transfer coding";
@@ -206,7 +209,8 @@ static const char *read_line(const char *data, size_t end, size_t *at,
 	if (eol[1] != '\n')
 		return "a line ends without LF";
 	*at += line.len + 2;
-	return begin == data ? read_status(line, seen, h) : read_header(line, seen, h);
+	return begin == data ? read_status_line(line, seen, h)
+			     : read_header(line, seen, h);
 }
 
 ssize_t answer_head_read(const char *data, size_t len, size_t seen_len,
@@ -231,7 +235,7 @@ ssize_t answer_head_read(const char *data, size_t len, size_t seen_len,
 	for (size_t at = 0; !why && at + 2 < end;)
 		why = read_line(data, end, &at, &seen, &h);
 	if (!why)
-		why = decide(&seen, &h);
+		why = decide_framing(&seen, &h);
 	if (why) {
 		*ret_why = why;
 		return -EBADMSG;
@@ -250,9 +254,9 @@ void answer_body_begin(struct answer_body *b, const struct answer_head *h, bool 
 		  (b->framing == ANSWER_LENGTH && b->left == 0);
 }
 
-static int hex(char c)
+static int chunk_hex_digit(char c)
 {
-	if (is_digit(c))
+	if (is_digit_char(c))
 		return c - '0';
 	c |= 32;
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
@@ -261,7 +265,7 @@ static int hex(char c)
 /* A byte of a chunk's first line. */
 static int take_size(struct answer_body *b, char c)
 {
-	int v = hex(c);
+	int v = chunk_hex_digit(c);
 
 	if (v >= 0) {
 		if (b->digits++ == CHUNK_DIGITS)

@@ -196,7 +196,7 @@ void filter_free(struct filter *f)
 
 /* ---- strings --------------------------------------------------------------------- */
 
-static int hex4(const char *s, uint32_t *ret)
+static int parse_hex4(const char *s, uint32_t *ret)
 {
 	*ret = 0;
 	for (int i = 0; i < 4; i++) {
@@ -212,7 +212,7 @@ static int hex4(const char *s, uint32_t *ret)
 	return 0;
 }
 
-static void put_utf8(struct buf *out, uint32_t c)
+static void put_filtered_utf8(struct buf *out, uint32_t c)
 {
 	if (c < 0x80) {
 		buf_putc(out, (char)c);
@@ -229,7 +229,7 @@ static void put_utf8(struct buf *out, uint32_t c)
 
 /* Unescapes. Label names have no escapes, so surrogate pairs may stay as they are: they
  * cannot match. */
-static int decode(const char *s, size_t len, struct buf *out)
+static int decode_name(const char *s, size_t len, struct buf *out)
 {
 	static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
 
@@ -245,9 +245,9 @@ static int decode(const char *s, size_t len, struct buf *out)
 			buf_putc(out, to[e - from]);
 			continue;
 		}
-		if (i + 4 >= len || s[i] != 'u' || hex4(s + i + 1, &c) < 0)
+		if (i + 4 >= len || s[i] != 'u' || parse_hex4(s + i + 1, &c) < 0)
 			return -EBADMSG;
-		put_utf8(out, c);
+		put_filtered_utf8(out, c);
 		i += 4;
 	}
 	return buf_error(out);
@@ -256,7 +256,8 @@ static int decode(const char *s, size_t len, struct buf *out)
 /* The held string, without its quotes. */
 static int held_string(struct filter *f, struct buf *out)
 {
-	return decode(f->held.data + f->name_at + 1, f->held.len - f->name_at - 2, out);
+	return decode_name(f->held.data + f->name_at + 1, f->held.len - f->name_at - 2,
+			   out);
 }
 
 /* Whether a message shows series with a hidden label: name="value" */
@@ -292,18 +293,18 @@ static enum place child_of(const struct filter *f, enum place parent, const char
 	return OTHER;
 }
 
-static struct level *top(struct filter *f)
+static struct level *top_level(struct filter *f)
 {
 	return &f->levels[f->depth - 1];
 }
 
 /* Names in a list, and significant keys, are held until they are known. */
-static bool holds(const struct level *l)
+static bool level_is_held(const struct level *l)
 {
 	return l->list ? l->place == NAMES : l->place != OTHER;
 }
 
-static int push(struct filter *f, bool list)
+static int push_level(struct filter *f, bool list)
 {
 	if (f->depth == DEPTH_MAX)
 		return -EFBIG;
@@ -315,7 +316,7 @@ static int push(struct filter *f, bool list)
 
 /* ---- bytes ----------------------------------------------------------------------- */
 
-static int hold(struct filter *f, char c)
+static int hold_char(struct filter *f, char c)
 {
 	if (f->too_long)
 		return 0;
@@ -347,7 +348,7 @@ static void leave_out(struct filter *f)
 static int key_ended(struct filter *f, struct buf *out)
 {
 	auto_buf struct buf name = BUF_INIT;
-	struct level *l = top(f);
+	struct level *l = top_level(f);
 
 	f->state = COLON;
 	f->next = OTHER;
@@ -381,7 +382,7 @@ static int element_ended(struct filter *f, struct buf *out)
 		leave_out(f);
 		return 0;
 	}
-	top(f)->some = true;
+	top_level(f)->some = true;
 	let_through(f, out);
 	return 0;
 }
@@ -423,11 +424,11 @@ static int string_ended(struct filter *f, struct buf *out)
 static int begin_value(struct filter *f, char c, struct buf *out)
 {
 	if (f->mode == HOLD && c != '"') { /* not a string in a list of names */
-		top(f)->some = true;
+		top_level(f)->some = true;
 		let_through(f, out);
 	}
 	if (c == '{' || c == '[')
-		return push(f, c == '[');
+		return push_level(f, c == '[');
 	if (c == '"') {
 		f->state = STRING;
 		f->is_key = false;
@@ -446,7 +447,7 @@ static int begin_value(struct filter *f, char c, struct buf *out)
 
 static int close_level(struct filter *f, bool list)
 {
-	if (top(f)->list != list)
+	if (top_level(f)->list != list)
 		return -EBADMSG;
 	f->depth--;
 	f->state = f->depth ? AFTER : DONE;
@@ -456,7 +457,7 @@ static int close_level(struct filter *f, bool list)
 /* After a value: the next one, or the end of the enclosing object or list. */
 static int go_on(struct filter *f, char c, bool *ret_drop)
 {
-	struct level *l = top(f);
+	struct level *l = top_level(f);
 
 	if (c != ',' && c != '}' && c != ']')
 		return -EBADMSG;
@@ -466,7 +467,7 @@ static int go_on(struct filter *f, char c, bool *ret_drop)
 		return close_level(f, c == ']');
 	f->state = l->list ? VALUE : KEY;
 	f->next = l->list ? child_of(f, l->place, NULL) : OTHER;
-	if (f->mode == PASS && holds(l)) {
+	if (f->mode == PASS && level_is_held(l)) {
 		f->mode = HOLD;
 		/* nothing before it was passed on: no comma needed */
 		*ret_drop = (l->place == LABELS || l->place == NAMES) && !l->some;
@@ -475,13 +476,14 @@ static int go_on(struct filter *f, char c, bool *ret_drop)
 }
 
 /* Handles c outside of strings and words. *ret_drop: do not pass it on. */
-static int structure(struct filter *f, char c, struct buf *out, bool *ret_drop)
+static int take_structure_char(struct filter *f, char c, struct buf *out,
+			       bool *ret_drop)
 {
 	switch (f->state) {
 	case FIRST_VALUE:
 		if (c == ']')
 			return close_level(f, true);
-		if (f->mode == PASS && holds(top(f)))
+		if (f->mode == PASS && level_is_held(top_level(f)))
 			f->mode = HOLD;
 		return begin_value(f, c, out);
 	case VALUE:
@@ -489,7 +491,7 @@ static int structure(struct filter *f, char c, struct buf *out, bool *ret_drop)
 	case FIRST_KEY:
 		if (c == '}')
 			return close_level(f, false);
-		if (f->mode == PASS && holds(top(f)))
+		if (f->mode == PASS && level_is_held(top_level(f)))
 			f->mode = HOLD;
 		/* fall through */
 	case KEY:
@@ -514,14 +516,14 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-static bool is_word(char c)
+static bool is_json_word_char(char c)
 {
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || c == '.' ||
 	       c == '-' || c == '+' || c == 'E';
 }
 
 /* Filters a piece of the text; bytes that pass are copied in runs. */
-static int sieve(struct filter *f, const char *p, size_t n, struct buf *out)
+static int filter_bytes(struct filter *f, const char *p, size_t n, struct buf *out)
 {
 	size_t run = 0; /* start of the current run */
 	int rc = 0;
@@ -531,7 +533,7 @@ static int sieve(struct filter *f, const char *p, size_t n, struct buf *out)
 		bool ended = false, drop = false;
 		char c = p[i];
 
-		if (f->state == WORD && !is_word(c))
+		if (f->state == WORD && !is_json_word_char(c))
 			f->state = f->depth ? AFTER : DONE;
 		if (f->state == STRING) {
 			if ((unsigned char)c < 0x20)
@@ -542,7 +544,7 @@ static int sieve(struct filter *f, const char *p, size_t n, struct buf *out)
 		} else if (f->state == ESCAPE) {
 			f->state = STRING;
 		} else if (f->state != WORD && !is_blank(c)) {
-			rc = structure(f, c, out, &drop);
+			rc = take_structure_char(f, c, out, &drop);
 			if (rc < 0)
 				return rc;
 			if (before == PASS && f->mode != PASS)
@@ -552,7 +554,7 @@ static int sieve(struct filter *f, const char *p, size_t n, struct buf *out)
 			run = i;
 		before = f->mode;
 		if (f->mode == HOLD && !drop)
-			rc = hold(f, c);
+			rc = hold_char(f, c);
 		if (rc == 0 && ended)
 			rc = string_ended(f, out);
 		if (rc < 0)
@@ -583,7 +585,7 @@ static int inflate_piece(struct filter *f, size_t *ret_len)
 	return z == Z_OK || z == Z_BUF_ERROR ? 0 : -EBADMSG;
 }
 
-static int say(int rc, struct err *err)
+static int explain_filter_failure(int rc, struct err *err)
 {
 	const char *what = rc == -EFBIG    ? "too deep, or a name too long"
 			   : rc == -ENOMEM ? "out of memory"
@@ -603,13 +605,13 @@ static ssize_t put_packed(struct filter *f, const void *data, size_t len,
 		size_t n = 0;
 		/* concatenated streams are one text (RFC 1952 2.2) */
 		if (f->inflate_over && inflateReset(&f->z) != Z_OK)
-			return say(-EBADMSG, err);
+			return explain_filter_failure(-EBADMSG, err);
 		f->inflate_over = false;
 		int rc = inflate_piece(f, &n);
 		if (rc == 0)
-			rc = sieve(f, (const char *)f->piece, n, out);
+			rc = filter_bytes(f, (const char *)f->piece, n, out);
 		if (rc < 0)
-			return say(rc, err);
+			return explain_filter_failure(rc, err);
 	}
 	return (ssize_t)(part - f->z.avail_in);
 }
@@ -623,10 +625,10 @@ ssize_t filter_put(struct filter *f, const void *data, size_t len, struct buf *o
 		return put_packed(f, data, len, out, err);
 	while (taken < len && out->len < FILTER_OUT_BYTES) {
 		size_t n = len - taken < PIECE_BYTES ? len - taken : PIECE_BYTES;
-		int rc = sieve(f, (const char *)data + taken, n, out);
+		int rc = filter_bytes(f, (const char *)data + taken, n, out);
 
 		if (rc < 0)
-			return say(rc, err);
+			return explain_filter_failure(rc, err);
 		taken += n;
 	}
 	return (ssize_t)taken;
@@ -641,5 +643,5 @@ int filter_end(struct filter *f, struct err *err)
 {
 	if (f->state == DONE && (!f->inflates || f->inflate_over))
 		return 0;
-	return say(-EBADMSG, err);
+	return explain_filter_failure(-EBADMSG, err);
 }

@@ -22,7 +22,7 @@
 #define TRIES 2       /* backends to try */
 #define GONE 499      /* client left */
 
-static const struct protocol *const protocols[SITE_PROTOCOLS] = {
+static const struct protocol *const relay_protocols[SITE_PROTOCOLS] = {
 	[SITE_PROMETHEUS] = &protocol_prometheus,
 	[SITE_PYROSCOPE] = &protocol_pyroscope,
 };
@@ -74,23 +74,23 @@ static void on_call(void *arg)
 
 /* gRPC-web reports errors in the body of a 200: clients do not read the text of other
  * statuses. */
-static unsigned shown(unsigned status, const char *type)
+static unsigned shown_status(unsigned status, const char *type)
 {
 	static const char web[] = "application/grpc-web";
 
 	return type && !strncmp(type, web, sizeof(web) - 1) ? 200 : status;
 }
 
-static void refuse(struct relay *y, unsigned status, const char *text)
+static void refuse_relay(struct relay *y, unsigned status, const char *text)
 {
 	struct gate_request *g = &y->gate;
 	const char *type = "text/plain; charset=utf-8";
 	auto_buf struct buf body = BUF_INIT;
 
-	protocols[g->protocol]->refuse(&g->input, status, text, &body, &type);
+	relay_protocols[g->protocol]->refuse(&g->input, status, text, &body, &type);
 	if (status == 503)
 		web_add_header(y->r, "Retry-After", "1");
-	web_answer(y->r, shown(status, type), type, body.data ? body.data : "",
+	web_answer(y->r, shown_status(status, type), type, body.data ? body.data : "",
 		   body.len);
 }
 
@@ -105,7 +105,7 @@ static void collect_facts(void *arg, const struct identity *id)
 }
 
 /* False: it was refused. */
-static bool collect(struct relay *y)
+static bool collect_request(struct relay *y)
 {
 	struct web_request *r = y->r;
 	struct gate_request *g = &y->gate;
@@ -132,7 +132,7 @@ static bool collect(struct relay *y)
 	for (size_t i = 0; i < CLUSTER; i++) {
 		if (v[i].count < 2)
 			continue;
-		refuse(y, 400, "a header appears twice");
+		refuse_relay(y, 400, "a header appears twice");
 		return false;
 	}
 	g->collect = collect_facts;
@@ -176,7 +176,7 @@ static struct relay *relay_new(struct relays *rs, enum site_protocol protocol,
 /* ---- to a backend ---------------------------------------------------------------- */
 
 /* Ends the call and records its outcome; the next may follow. */
-static void release(struct relay *y, enum backend_outcome how)
+static void release_backend(struct relay *y, enum backend_outcome how)
 {
 	if (!y->backend)
 		return;
@@ -211,7 +211,7 @@ static unsigned send_call(struct relay *y, const struct backend *not_this,
 	y->backend = backend_hold(b);
 	switch (filter_need(b, g->call.target.data, g->call.target.len)) {
 	case FILTER_EMPTY:
-		release(y, BACKEND_CANCELLED);
+		release_backend(y, BACKEND_CANCELLED);
 		return 200;
 	case FILTER_ANSWER:
 		y->sieved = true;
@@ -226,13 +226,13 @@ static unsigned send_call(struct relay *y, const struct backend *not_this,
 	web_deadline(y->r, (uint64_t)b->timeout_ms + TAKE_MS);
 	if (upstream_start(y->all->upstreams, b, &g->call, on_call, y, &y->call) == 0)
 		return 0;
-	release(y, BACKEND_CANCELLED);
+	release_backend(y, BACKEND_CANCELLED);
 	err_set(err, -ENOMEM, "out of memory");
 	return 503;
 }
 
 /* What a failed call means for its backend. */
-static enum backend_outcome outcome(int rc)
+static enum backend_outcome outcome_of_failure(int rc)
 {
 	if (rc == -ECANCELED || rc == -ENOMEM)
 		return BACKEND_CANCELLED;
@@ -241,28 +241,29 @@ static enum backend_outcome outcome(int rc)
 
 /* Nothing of the answer has been passed on yet: tries another backend, or tells the
  * client. True: tried. */
-static bool again(struct relay *y, enum backend_outcome how, const char *why)
+static bool try_another_backend(struct relay *y, enum backend_outcome how,
+				const char *why)
 {
 	struct backend *last = backend_hold(y->backend);
 	char text[256];
 
 	snprintf(text, sizeof(text), "the backend failed: %s", why);
 	log_debug("backend %s: %s", last->name, why);
-	release(y, how);
+	release_backend(y, how);
 	bool asked = how == BACKEND_FAILED && y->tries < TRIES &&
 		     send_call(y, last, NULL) == 0;
 	backend_drop(last);
 	if (asked)
 		atomic_fetch_add(&y->all->counts[y->gate.protocol].retries, 1);
 	else
-		refuse(y, how == BACKEND_TIMED_OUT ? 504 : 502, text);
+		refuse_relay(y, how == BACKEND_TIMED_OUT ? 504 : 502, text);
 	return asked;
 }
 
 /* ---- and back -------------------------------------------------------------------- */
 
 /* The web server wants more of the answer. */
-static ssize_t read_more(void *arg, void *buf, size_t max)
+static ssize_t read_upstream_part(void *arg, void *buf, size_t max)
 {
 	struct relay *y = arg;
 
@@ -272,7 +273,7 @@ static ssize_t read_more(void *arg, void *buf, size_t max)
 				: upstream_read(y->call, buf, max);
 	if (n < 0 && n != -EAGAIN) {
 		atomic_fetch_add(&y->all->counts[y->gate.protocol].broken, 1);
-		release(y, outcome((int)n));
+		release_backend(y, outcome_of_failure((int)n));
 	}
 	return n;
 }
@@ -298,7 +299,7 @@ static ssize_t read_backend(void *arg, void *buf, size_t max)
 
 /* Removes the labels that this backend's answers must not show. NULL, or why that
  * fails. */
-static const char *sieve(struct relay *y, const struct answer_head *h)
+static const char *begin_filter(struct relay *y, const struct answer_head *h)
 {
 	const struct buf *t = &y->gate.call.target;
 	static const char json[] = "application/json";
@@ -320,7 +321,7 @@ static void pass_on(struct relay *y)
 
 	if (y->filtered) {
 		y->where = ANSWERING;
-		web_answer_stream(y->r, status, type, -1, read_more, y);
+		web_answer_stream(y->r, status, type, -1, read_upstream_part, y);
 		return;
 	}
 	if (*h->encoding)
@@ -333,17 +334,17 @@ static void pass_on(struct relay *y)
 	if (whole) {
 		web_answer_shared(y->r, status, type, whole, len, upstream_taken_free,
 				  whole);
-		release(y, BACKEND_ANSWERED);
+		release_backend(y, BACKEND_ANSWERED);
 		return;
 	}
 	y->where = ANSWERING;
 	web_answer_stream(y->r, status, type,
 			  h->framing == ANSWER_LENGTH ? (int64_t)h->length : -1,
-			  read_more, y);
+			  read_upstream_part, y);
 }
 
 /* Looks at the backend's answer so far. False: nothing yet, it sleeps on. */
-static bool look(struct relay *y)
+static bool look_at_upstream(struct relay *y)
 {
 	const char *why = NULL;
 	int rc;
@@ -353,25 +354,25 @@ static bool look(struct relay *y)
 		return false;
 	case UPSTREAM_FAILED:
 		rc = upstream_error(y->call, &why);
-		return !again(y, outcome(rc), why);
+		return !try_another_backend(y, outcome_of_failure(rc), why);
 	case UPSTREAM_ANSWERS:
 		why = bad_status(upstream_head(y->call)->status);
 		if (!why && y->sieved)
-			why = sieve(y, upstream_head(y->call));
+			why = begin_filter(y, upstream_head(y->call));
 		if (why)
-			return !again(y, BACKEND_FAILED, why);
+			return !try_another_backend(y, BACKEND_FAILED, why);
 		pass_on(y);
 	}
 	return true;
 }
 
-static void answer(struct relay *y)
+static void begin_answer(struct relay *y)
 {
 	struct gate_request *g = &y->gate;
 
 	if (*g->retry_after)
 		web_add_header(y->r, "Retry-After", g->retry_after);
-	web_answer(y->r, shown(g->status, g->body_type),
+	web_answer(y->r, shown_status(g->status, g->body_type),
 		   g->body_type ? g->body_type : "text/plain",
 		   g->body.data ? g->body.data : "", g->body.len);
 }
@@ -386,15 +387,16 @@ void relay_handle(struct relays *rs, enum site_protocol protocol, struct web_req
 			web_answer_text(r, 503, "out of memory\n");
 			return;
 		}
-		if (!collect(y))
+		if (!collect_request(y))
 			return;
 	}
 	struct err err = {""};
 	unsigned status;
 	if (y->gone && y->where == AT_BACKEND) {
 		atomic_fetch_add(&rs->counts[protocol].cancelled, 1);
-		release(y, BACKEND_CANCELLED);
-		refuse(y, atomic_load(&rs->ending) ? 503 : GONE, "this server ends");
+		release_backend(y, BACKEND_CANCELLED);
+		refuse_relay(y, atomic_load(&rs->ending) ? 503 : GONE,
+			     "this server ends");
 		return;
 	}
 	if (y->where == AT_GATE) {
@@ -406,7 +408,7 @@ void relay_handle(struct relays *rs, enum site_protocol protocol, struct web_req
 		if (*y->gate.login)
 			web_proved(r, y->gate.front, y->gate.login);
 		if (y->gate.status) {
-			answer(y);
+			begin_answer(y);
 			return;
 		}
 		y->gzip = y->gate.call.gzip;
@@ -416,13 +418,13 @@ void relay_handle(struct relays *rs, enum site_protocol protocol, struct web_req
 				web_answer(r, status, "application/json", filter_empty,
 					   strlen(filter_empty));
 			else
-				refuse(y, status, err.text);
+				refuse_relay(y, status, err.text);
 			return;
 		}
 	}
 	/* a call that failed at once, even a retry, is handled like any other */
 	while (y->call && upstream_state(y->call) != UPSTREAM_WAITS) {
-		if (look(y))
+		if (look_at_upstream(y))
 			return;
 	}
 	web_nap(r);
@@ -445,7 +447,7 @@ void relay_ended(struct relays *rs, struct web_request *r, unsigned status)
 			    upstream_read(y->call, &byte, 1) == 0;
 		if (!over && web_method(r) != WEB_HEAD)
 			atomic_fetch_add(&c->cancelled, 1);
-		release(y, over ? BACKEND_ANSWERED : BACKEND_CANCELLED);
+		release_backend(y, over ? BACKEND_ANSWERED : BACKEND_CANCELLED);
 	}
 	gate_end(rs->gate, &y->gate);
 	identity_request_done(&y->identity);
@@ -464,19 +466,19 @@ void relay_ended(struct relays *rs, struct web_request *r, unsigned status)
 
 /* ---- clients that left ----------------------------------------------------------- */
 
-static void leave(struct relay *y)
+static void leave_relay(struct relay *y)
 {
 	y->gone = true;
 	web_wake(y->r);
 }
 
-static void look_at(struct pollfd *fds, struct relay **relays, nfds_t n)
+static void look_at_clients(struct pollfd *fds, struct relay **relays, nfds_t n)
 {
 	if (poll(fds, n, 0) <= 0)
 		return;
 	for (nfds_t i = 0; i < n; i++) {
 		if (fds[i].revents & (POLLRDHUP | POLLHUP | POLLERR))
-			leave(relays[i]);
+			leave_relay(relays[i]);
 	}
 }
 
@@ -493,7 +495,7 @@ static void find_gone(struct relays *rs, uint64_t now)
 		if (y->gone || y->where == AT_GATE || !y->call)
 			continue;
 		if (ending) {
-			leave(y);
+			leave_relay(y);
 			continue;
 		}
 		if (now - y->since_ms < LOOK_MS)
@@ -501,15 +503,15 @@ static void find_gone(struct relays *rs, uint64_t now)
 		relays[n] = y;
 		fds[n++] = (struct pollfd){.fd = web_fd(y->r), .events = POLLRDHUP};
 		if (n == LOOK_AT) {
-			look_at(fds, relays, n);
+			look_at_clients(fds, relays, n);
 			n = 0;
 		}
 	}
 	if (n)
-		look_at(fds, relays, n);
+		look_at_clients(fds, relays, n);
 }
 
-static int on_hook(struct loop_hook *hook)
+static int on_relays_hook(struct loop_hook *hook)
 {
 	struct relays *rs =
 		(struct relays *)((char *)hook - offsetof(struct relays, hook));
@@ -524,7 +526,7 @@ static int on_hook(struct loop_hook *hook)
 
 void relays_init(struct relays *rs)
 {
-	rs->hook.run = on_hook;
+	rs->hook.run = on_relays_hook;
 	loop_add_hook(rs->loop, &rs->hook);
 }
 

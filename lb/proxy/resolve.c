@@ -41,7 +41,7 @@ struct resolver {
 	size_t told_count;
 };
 
-static uint64_t now_ms(void)
+static uint64_t resolver_clock_ms(void)
 {
 	return clock_read_ns(CLOCK_MONOTONIC) / NSEC_PER_MSEC;
 }
@@ -88,7 +88,8 @@ int resolver_tell(struct resolver *r, struct loop *loop, struct loop_task *task)
 	return 0;
 }
 
-static void add(struct resolve_list *list, const struct sockaddr *sa, socklen_t len)
+static void add_address(struct resolve_list *list, const struct sockaddr *sa,
+			socklen_t len)
 {
 	if (list->count == RESOLVE_ADDRESSES_MAX || len > sizeof(list->at[0].sa))
 		return;
@@ -97,20 +98,21 @@ static void add(struct resolve_list *list, const struct sockaddr *sa, socklen_t 
 }
 
 /* An address needs no look-up. */
-static bool is_address(const char *host, uint16_t port, struct resolve_list *ret)
+static bool parse_literal_address(const char *host, uint16_t port,
+				  struct resolve_list *ret)
 {
 	struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(port)};
 	struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
 
 	ret->count = 0;
 	if (inet_pton(AF_INET, host, &v4.sin_addr) == 1)
-		add(ret, (struct sockaddr *)&v4, sizeof(v4));
+		add_address(ret, (struct sockaddr *)&v4, sizeof(v4));
 	else if (inet_pton(AF_INET6, host, &v6.sin6_addr) == 1)
-		add(ret, (struct sockaddr *)&v6, sizeof(v6));
+		add_address(ret, (struct sockaddr *)&v6, sizeof(v6));
 	return ret->count > 0;
 }
 
-static bool ask(const char *host, uint16_t port, struct resolve_list *ret)
+static bool look_up_name(const char *host, uint16_t port, struct resolve_list *ret)
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
 				 .ai_flags = AI_ADDRCONFIG | AI_NUMERICSERV};
@@ -122,22 +124,22 @@ static bool ask(const char *host, uint16_t port, struct resolve_list *ret)
 	if (getaddrinfo(host, text, &hints, &list) != 0)
 		return false;
 	for (struct addrinfo *a = list; a; a = a->ai_next)
-		add(ret, a->ai_addr, a->ai_addrlen);
+		add_address(ret, a->ai_addr, a->ai_addrlen);
 	freeaddrinfo(list);
 	return ret->count > 0;
 }
 
 /* Mutex held, but released during the look-up. Names are never removed. */
-static void answer(struct resolver *r, struct name *n)
+static void answer_name(struct resolver *r, struct name *n)
 {
 	struct resolve_list list;
 
 	pthread_mutex_unlock(&r->mutex);
-	bool good = ask(n->host, n->port, &list);
+	bool good = look_up_name(n->host, n->port, &list);
 	pthread_mutex_lock(&r->mutex);
 	n->wanted = false;
 	n->failed = !good;
-	n->at_ms = now_ms();
+	n->at_ms = resolver_clock_ms();
 	if (good)
 		n->list = list;
 	for (size_t i = 0; i < r->told_count; i++)
@@ -154,7 +156,7 @@ static void *resolver_thread(void *arg)
 		while (n && !n->wanted)
 			n = n->next;
 		if (n)
-			answer(r, n);
+			answer_name(r, n);
 		else
 			pthread_cond_wait(&r->change, &r->mutex);
 	}
@@ -163,7 +165,7 @@ static void *resolver_thread(void *arg)
 }
 
 /* Mutex held. */
-static int start(struct resolver *r)
+static int start_resolver_thread(struct resolver *r)
 {
 	sigset_t old;
 
@@ -177,7 +179,8 @@ static int start(struct resolver *r)
 }
 
 /* Mutex held. NULL: no room. */
-static struct name *find(struct resolver *r, const char *host, uint16_t port)
+static struct name *find_or_add_name(struct resolver *r, const char *host,
+				     uint16_t port)
 {
 	struct name *n = r->names;
 
@@ -204,17 +207,17 @@ int resolver_get(struct resolver *r, const char *host, uint16_t port,
 {
 	int rc = 0;
 
-	if (is_address(host, port, ret))
+	if (parse_literal_address(host, port, ret))
 		return 0;
 	pthread_mutex_lock(&r->mutex);
-	struct name *n = find(r, host, port);
-	uint64_t age = n ? now_ms() - n->at_ms : 0;
+	struct name *n = find_or_add_name(r, host, port);
+	uint64_t age = n ? resolver_clock_ms() - n->at_ms : 0;
 	if (!n) {
 		rc = -ENOSPC;
 	} else if (!n->wanted && (!n->at_ms || age > (n->failed ? RESOLVE_FAILED_MS
 								: RESOLVE_FRESH_MS))) {
 		n->wanted = true;
-		rc = start(r);
+		rc = start_resolver_thread(r);
 		pthread_cond_signal(&r->change);
 	}
 	if (rc == 0 && n->list.count)

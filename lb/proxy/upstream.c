@@ -22,7 +22,7 @@
 #define STASH_LEAST ((size_t)4 << 10)
 #define STASH_SPARE_MAX 64 /* of the least size */
 
-static uint64_t now_ms(const struct upstreams *u)
+static uint64_t upstream_clock_ms(const struct upstreams *u)
 {
 	return loop_now_ms(u->loop);
 }
@@ -37,7 +37,7 @@ static void let_go(struct upstream *x, bool keeps)
 		conn_put(c, keeps);
 }
 
-static void fail(struct upstream *x, int rc, const char *why)
+static void fail_upstream(struct upstream *x, int rc, const char *why)
 {
 	let_go(x, false);
 	x->naming = false;
@@ -70,7 +70,7 @@ static int send_more(struct upstream *x)
 	return 0;
 }
 
-static void over(struct upstream *x, bool clean)
+static void end_exchange(struct upstream *x, bool clean)
 {
 	bool keeps = clean && x->head.keeps && is_sent(x);
 
@@ -169,7 +169,7 @@ static size_t room_for_body(const struct upstream *x)
 }
 
 /* Bytes of the body at data, len of them received: decodes and counts them. */
-static ssize_t take_body(struct upstream *x, char *data, size_t len)
+static ssize_t take_body_part(struct upstream *x, char *data, size_t len)
 {
 	size_t used;
 	ssize_t n = answer_body_take(&x->body, data, len, &used);
@@ -178,14 +178,14 @@ static ssize_t take_body(struct upstream *x, char *data, size_t len)
 		return n;
 	atomic_fetch_add(&x->u->counts.bytes, (uint64_t)n);
 	if (x->body.over)
-		over(x, used == len);
+		end_exchange(x, used == len);
 	return n;
 }
 
 /* After a read that ended a head: len more bytes are in the scratch. */
 static int take_rest(struct upstream *x, char *data, size_t len)
 {
-	ssize_t n = take_body(x, data, len);
+	ssize_t n = take_body_part(x, data, len);
 	size_t room;
 
 	if (n <= 0)
@@ -220,12 +220,12 @@ static int gather_body(struct upstream *x)
 			return 0;
 		x->why = "its answer was cut short";
 		if (n > 0) {
-			n = take_body(x, x->stash + x->stash_len, (size_t)n);
+			n = take_body_part(x, x->stash + x->stash_len, (size_t)n);
 			x->why = "bad chunks";
 		} else if (n == 0) {
 			n = answer_body_end(&x->body);
 			if (n == 0)
-				over(x, false);
+				end_exchange(x, false);
 		}
 		if (n < 0)
 			return (int)n;
@@ -236,8 +236,8 @@ static int gather_body(struct upstream *x)
 
 /* Looks for the head in what has arrived. 1: it is there; 0: more is to come;
  * *ret_used: interim answers before it, which are dropped. */
-static int look(struct upstream *x, char *data, size_t len, size_t seen,
-		size_t *ret_used)
+static int look_for_head(struct upstream *x, char *data, size_t len, size_t seen,
+			 size_t *ret_used)
 {
 	size_t used = 0;
 
@@ -275,7 +275,7 @@ static int take_head(struct upstream *x, size_t len)
 		data = x->partial.data;
 		len = x->partial.len;
 	}
-	int rc = look(x, data, len, seen, &used);
+	int rc = look_for_head(x, data, len, seen, &used);
 	if (rc != 0)
 		return rc;
 	if (seen) {
@@ -300,7 +300,8 @@ static int read_head(struct upstream *x)
 		if (n <= 0)
 			return n < 0 ? (int)n : -ECONNRESET;
 		if (!x->begun)
-			x->first_byte_ms = (uint32_t)(now_ms(x->u) - x->started_ms);
+			x->first_byte_ms =
+				(uint32_t)(upstream_clock_ms(x->u) - x->started_ms);
 		x->begun = true;
 		int rc = take_head(x, (size_t)n);
 		if (rc != 0)
@@ -310,17 +311,17 @@ static int read_head(struct upstream *x)
 }
 
 /* Gets a connection and does all that is possible at once. */
-static void begin(struct upstream *x)
+static void begin_exchange(struct upstream *x)
 {
 	const char *why = NULL;
 	int rc = conn_get(x, &why);
 
 	x->naming = rc == -EAGAIN;
-	x->connect_ms = now_ms(x->u);
+	x->connect_ms = upstream_clock_ms(x->u);
 	if (rc == -EAGAIN)
 		return;
 	if (rc < 0) {
-		fail(x, rc, why);
+		fail_upstream(x, rc, why);
 		return;
 	}
 	if (x->conn->state != CONN_OPEN)
@@ -347,11 +348,11 @@ void upstream_broke(struct upstream *x, int rc, const char *why)
 		x->sent = 0;
 		x->conn = NULL;
 		conn_close(c);
-		begin(x);
+		begin_exchange(x);
 		if (x->state != UPSTREAM_FAILED)
 			return;
 	} else {
-		fail(x, rc, why);
+		fail_upstream(x, rc, why);
 	}
 	if (!x->starting)
 		x->event(x->arg);
@@ -379,7 +380,7 @@ void upstream_go(struct upstream *x)
 	if (!x->gathers && (rc == 0 || x->conn->readable)) {
 		rc = read_head(x);
 		x->gathers = rc > 0;
-		x->gather_ms = now_ms(x->u);
+		x->gather_ms = upstream_clock_ms(x->u);
 	}
 	if (x->gathers)
 		rc = gather_body(x);
@@ -413,15 +414,16 @@ ssize_t upstream_read(struct upstream *x, void *buf, size_t max)
 		if (n == -EAGAIN)
 			return n;
 		if (n > 0) {
-			n = take_body(x, buf, (size_t)n);
+			n = take_body_part(x, buf, (size_t)n);
 		} else if (n == 0) {
 			n = answer_body_end(&x->body);
 			if (n == 0)
-				over(x, false);
+				end_exchange(x, false);
 		}
 		if (n < 0)
-			fail(x, (int)n,
-			     n == -EBADMSG ? "bad chunks" : "its answer was cut short");
+			fail_upstream(x, (int)n,
+				      n == -EBADMSG ? "bad chunks"
+						    : "its answer was cut short");
 		if (n > 0)
 			return n;
 	}
@@ -515,7 +517,7 @@ int upstream_start(struct upstreams *u, struct backend *b, const struct call *ca
 	x->call = call;
 	x->event = event;
 	x->arg = arg;
-	x->started_ms = now_ms(u);
+	x->started_ms = upstream_clock_ms(u);
 	x->next = u->calls;
 	x->at = &u->calls;
 	if (x->next)
@@ -528,7 +530,7 @@ int upstream_start(struct upstreams *u, struct backend *b, const struct call *ca
 	}
 	*ret = x;
 	x->starting = true;
-	begin(x);
+	begin_exchange(x);
 	x->starting = false;
 	return 0;
 }
@@ -545,7 +547,8 @@ const struct answer_head *upstream_head(const struct upstream *x)
 
 uint32_t upstream_first_byte_ms(const struct upstream *x)
 {
-	return x->begun ? x->first_byte_ms : (uint32_t)(now_ms(x->u) - x->started_ms);
+	return x->begun ? x->first_byte_ms
+			: (uint32_t)(upstream_clock_ms(x->u) - x->started_ms);
 }
 
 int upstream_error(const struct upstream *x, const char **ret_why)
@@ -577,7 +580,7 @@ static void on_named(struct loop_task *task)
 		next = x->next;
 		if (!x->naming)
 			continue;
-		begin(x);
+		begin_exchange(x);
 		if (x->state == UPSTREAM_FAILED)
 			x->event(x->arg);
 	}
@@ -614,19 +617,20 @@ static void check_time(struct upstream *x, uint64_t now)
 		return;
 	}
 	if (x->state == UPSTREAM_ANSWERS && x->conn->readable)
-		fail(x, -ECANCELED, "the client did not take its answer in time");
+		fail_upstream(x, -ECANCELED,
+			      "the client did not take its answer in time");
 	else
-		fail(x, -ETIMEDOUT,
-		     x->naming ? "its name could not be resolved in time"
-			       : "it did not answer in time");
+		fail_upstream(x, -ETIMEDOUT,
+			      x->naming ? "its name could not be resolved in time"
+					: "it did not answer in time");
 	x->event(x->arg);
 }
 
-static int on_hook(struct loop_hook *hook)
+static int on_upstreams_hook(struct loop_hook *hook)
 {
 	struct upstreams *u =
 		(struct upstreams *)((char *)hook - offsetof(struct upstreams, hook));
-	uint64_t now = now_ms(u);
+	uint64_t now = upstream_clock_ms(u);
 	struct upstream *next;
 
 	if (now - u->swept_ms >= SWEEP_MS) {
@@ -654,7 +658,7 @@ int upstreams_new(struct loop *loop, struct resolver *resolver, const char *user
 	u->loop = loop;
 	u->resolver = resolver;
 	u->named.run = on_named;
-	u->hook.run = on_hook;
+	u->hook.run = on_upstreams_hook;
 	if (resolver_tell(resolver, loop, &u->named) < 0) {
 		upstreams_free(u);
 		return err_set(err, -ENOSPC, "backends: too many threads");

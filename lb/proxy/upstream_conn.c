@@ -115,7 +115,7 @@ ssize_t conn_send(struct conn *c, const void *data, size_t len)
 }
 
 /* The address has answered, or not. */
-static int connected(struct conn *c)
+static int check_connected(struct conn *c)
 {
 	int error = 0;
 	socklen_t len = sizeof(error);
@@ -126,12 +126,12 @@ static int connected(struct conn *c)
 }
 
 /* Continues connecting. 0: it is open. */
-static int advance(struct conn *c, const char **why)
+static int advance_connection(struct conn *c, const char **why)
 {
 	int rc = 0;
 
 	if (c->state == CONN_CONNECTS) {
-		rc = connected(c);
+		rc = check_connected(c);
 		if (rc < 0) {
 			*why = "no connection";
 			return rc;
@@ -172,7 +172,7 @@ static void on_event(struct loop_watch *w, uint32_t events)
 		if (c->state == CONN_CONNECTS &&
 		    !(events & (EPOLLOUT | EPOLLERR | EPOLLHUP)))
 			return;
-		int rc = advance(c, &why);
+		int rc = advance_connection(c, &why);
 		if (rc == -EAGAIN)
 			return;
 		if (rc < 0) {
@@ -184,7 +184,7 @@ static void on_event(struct loop_watch *w, uint32_t events)
 }
 
 /* Starts connecting to the next address. */
-static int begin(struct upstream *x, struct pool *p, const char **why)
+static int begin_connection(struct upstream *x, struct pool *p, const char **why)
 {
 	struct upstreams *u = x->u;
 	const struct resolve_address *a =
@@ -244,7 +244,7 @@ int conn_get(struct upstream *x, const char **why)
 	int rc = resolver_get(u->resolver, x->backend->host, x->backend->port,
 			      &p->addresses);
 	for (; rc == 0; x->tries++) {
-		rc = begin(x, p, why);
+		rc = begin_connection(x, p, why);
 		if (rc == 0 || rc == -ENOMEM || x->tries + 1 >= p->addresses.count)
 			break;
 		rc = 0;

@@ -36,7 +36,7 @@ static void trust_free(struct tls_trust *t)
 	free(t);
 }
 
-static int load(struct tls_trust *t, const char **why)
+static int load_trust(struct tls_trust *t, const char **why)
 {
 	const char *ca = t->files[CA], *cert = t->files[CERT], *key = t->files[KEY];
 
@@ -93,7 +93,7 @@ static bool same_files(const struct tls_trust *a, const struct tls_trust *b)
 }
 
 /* Drops those that are no longer used, except the newest of the same files. */
-static void forget(struct upstreams *u, const struct tls_trust *newest)
+static void forget_unused_trusts(struct upstreams *u, const struct tls_trust *newest)
 {
 	for (struct tls_trust **at = &u->trusts; *at;) {
 		struct tls_trust *t = *at;
@@ -119,12 +119,12 @@ static int trust_get(struct upstreams *u, const struct backend *b,
 	while (t && !same_files(t, now))
 		t = t->next;
 	if (!t || memcmp(t->changed, now->changed, sizeof(now->changed)) != 0) {
-		int rc = load(now, why);
+		int rc = load_trust(now, why);
 		if (rc == 0) {
 			now->id = ++u->trust_ids;
 			now->next = u->trusts;
 			u->trusts = t = steal_ptr(&now);
-			forget(u, t);
+			forget_unused_trusts(u, t);
 		} else if (!t) {
 			trust_free(now);
 			return rc;
@@ -137,7 +137,7 @@ static int trust_get(struct upstreams *u, const struct backend *b,
 	return 0;
 }
 
-static bool is_address(const char *name)
+static bool is_literal_address(const char *name)
 {
 	unsigned char any[sizeof(struct in6_addr)];
 
@@ -147,7 +147,7 @@ static bool is_address(const char *name)
 
 /* The library also says "again" after reading something that was not data, such as a
  * ticket; only the socket knows whether there is more, and reports it once. */
-static ssize_t pull(gnutls_transport_ptr_t ptr, void *data, size_t len)
+static ssize_t pull_bytes(gnutls_transport_ptr_t ptr, void *data, size_t len)
 {
 	struct conn *c = ptr;
 	ssize_t n = recv(c->fd, data, len, 0);
@@ -169,7 +169,7 @@ static int pull_timeout(gnutls_transport_ptr_t ptr, unsigned ms)
 	return poll(&fd, 1, 0);
 }
 
-static bool more(const struct conn *c, ssize_t rc)
+static bool has_more_to_read(const struct conn *c, ssize_t rc)
 {
 	return rc == GNUTLS_E_AGAIN && c->readable &&
 	       gnutls_record_get_direction(c->tls) == 0;
@@ -198,7 +198,7 @@ int tls_begin(struct conn *c, const char **why)
 	    gnutls_credentials_set(c->tls, GNUTLS_CRD_CERTIFICATE, c->trust->cred) <
 		    0 ||
 	    gnutls_alpn_set_protocols(c->tls, &alpn, 1, 0) < 0 ||
-	    (!is_address(name) &&
+	    (!is_literal_address(name) &&
 	     gnutls_server_name_set(c->tls, GNUTLS_NAME_DNS, name, strlen(name)) < 0))
 		return -ENOMEM;
 	if (!b->insecure)
@@ -207,7 +207,7 @@ int tls_begin(struct conn *c, const char **why)
 	if (p->session.data && p->session_trust == c->trust->id)
 		(void)gnutls_session_set_data(c->tls, p->session.data, p->session.size);
 	gnutls_transport_set_ptr2(c->tls, c, (gnutls_transport_ptr_t)(intptr_t)c->fd);
-	gnutls_transport_set_pull_function(c->tls, pull);
+	gnutls_transport_set_pull_function(c->tls, pull_bytes);
 	gnutls_transport_set_pull_timeout_function(c->tls, pull_timeout);
 	return 0;
 }
@@ -218,7 +218,7 @@ int tls_greet(struct conn *c, const char **why)
 
 	do
 		rc = gnutls_handshake(c->tls);
-	while (more(c, rc) ||
+	while (has_more_to_read(c, rc) ||
 	       (rc < 0 && rc != GNUTLS_E_AGAIN && !gnutls_error_is_fatal(rc)));
 	if (rc == GNUTLS_E_AGAIN)
 		return -EAGAIN;
@@ -242,7 +242,7 @@ ssize_t tls_recv(struct conn *c, void *buf, size_t max)
 
 	do
 		n = gnutls_record_recv(c->tls, buf, max);
-	while (more(c, n) ||
+	while (has_more_to_read(c, n) ||
 	       (n < 0 && n != GNUTLS_E_AGAIN && !gnutls_error_is_fatal((int)n)));
 	if (n >= 0)
 		return n;

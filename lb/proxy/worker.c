@@ -53,7 +53,7 @@ static enum site_protocol protocol_of(const struct workers *w,
 								  : SITE_PYROSCOPE;
 }
 
-static void serve(void *arg, struct web_request *r)
+static void serve_request(void *arg, struct web_request *r)
 {
 	struct workers *w = arg;
 
@@ -65,7 +65,7 @@ static void serve(void *arg, struct web_request *r)
 	relay_handle(&w->workers[web_loop(r)].relays, protocol_of(w, r), r);
 }
 
-static void ended(void *arg, struct web_request *r, unsigned status)
+static void end_request(void *arg, struct web_request *r, unsigned status)
 {
 	struct workers *w = arg;
 
@@ -119,7 +119,7 @@ static unsigned cpu_count(void)
 	return n < 1 ? 1 : n > WORKERS_MAX ? WORKERS_MAX : (unsigned)n;
 }
 
-static void nothing(struct loop_task *task)
+static void do_nothing(struct loop_task *task)
 {
 	(void)task;
 }
@@ -129,7 +129,7 @@ static int make_worker(struct workers *w, struct worker *k, struct err *err)
 	int rc = loop_new(&k->loop, err);
 
 	k->all = w;
-	k->wake.run = nothing;
+	k->wake.run = do_nothing;
 	if (rc == 0)
 		rc = upstreams_new(k->loop, w->resolver, "ceems_lb/" CEEMS_VERSION,
 				   &k->upstreams, err);
@@ -142,7 +142,7 @@ static int make_worker(struct workers *w, struct worker *k, struct err *err)
 	return 0;
 }
 
-static int before_threads(void *arg, struct err *err)
+static int call_before_threads(void *arg, struct err *err)
 {
 	struct workers *w = arg;
 
@@ -180,8 +180,8 @@ static int start_web(struct workers *w, const struct workers_params *p, struct e
 	w->routes[2] = (struct web_route){.own_proof = true,
 					  .methods = WEB_GET | WEB_HEAD | WEB_POST,
 					  .body_bytes_max = BODY_MAX,
-					  .handle = serve,
-					  .end = ended};
+					  .handle = serve_request,
+					  .end = end_request};
 	const struct web_params web = {
 		.program = "ceems_lb",
 		.listen = listen,
@@ -193,7 +193,7 @@ static int start_web(struct workers *w, const struct workers_params *p, struct e
 		.routes = w->routes,
 		.route_count = HOUSE,
 		.arg = w,
-		.before_threads = p->before_threads ? before_threads : NULL,
+		.before_threads = p->before_threads ? call_before_threads : NULL,
 		.is_front_end = is_front_end,
 		.loops = loops,
 		.loop_count = w->count,
@@ -261,7 +261,7 @@ int workers_reload(struct workers *w, struct err *err)
 	return web_reload(w->web, err);
 }
 
-static void wait_for_requests(struct workers *w, uint32_t most_ms)
+static void wait_for_worker_requests(struct workers *w, uint32_t most_ms)
 {
 	const struct timespec pause = {.tv_nsec = 10000000};
 
@@ -269,7 +269,7 @@ static void wait_for_requests(struct workers *w, uint32_t most_ms)
 		nanosleep(&pause, NULL);
 }
 
-static void wake_all(struct workers *w)
+static void wake_workers(struct workers *w)
 {
 	for (size_t i = 0; i < w->count; i++) {
 		if (!w->workers[i].started)
@@ -278,16 +278,16 @@ static void wake_all(struct workers *w)
 	}
 }
 
-static void drain(struct workers *w)
+static void drain_workers(struct workers *w)
 {
 	web_quiesce(w->web);
-	wait_for_requests(w, w->p.drain_ms);
+	wait_for_worker_requests(w, w->p.drain_ms);
 	/* running requests are told, so that none sleeps any more */
 	gate_stop(w->p.gate);
 	for (size_t i = 0; i < w->count; i++)
 		atomic_store(&w->workers[i].relays.ending, true);
-	wake_all(w);
-	wait_for_requests(w, TOLD_MS);
+	wake_workers(w);
+	wait_for_worker_requests(w, TOLD_MS);
 }
 
 void workers_stop(struct workers *w)
@@ -295,9 +295,9 @@ void workers_stop(struct workers *w)
 	if (!w)
 		return;
 	if (w->web && w->workers[0].started)
-		drain(w);
+		drain_workers(w);
 	atomic_store(&w->stop, true);
-	wake_all(w);
+	wake_workers(w);
 	for (size_t i = 0; i < w->count; i++) {
 		if (w->workers[i].started)
 			pthread_join(w->workers[i].thread, NULL);
@@ -348,7 +348,8 @@ static const struct prom_family busy_family = {
 	"ceems_lb_requests_under_way", PROM_GAUGE,
 	"Requests that are read, decided or answered now."};
 
-static void put(struct prom *out, const char *name, const char *value, uint64_t v)
+static void put_worker_value(struct prom *out, const char *name, const char *value,
+			     uint64_t v)
 {
 	const struct prom_label label = {name, value};
 
@@ -400,16 +401,16 @@ void workers_metrics(struct workers *w, struct prom *out)
 	prom_family(out, &busy_family);
 	prom_put_u64(out, NULL, 0, web_requests(w->web));
 	prom_family(out, &events_family);
-	put(out, "event", "retried", retried);
-	put(out, "event", "cancelled", cancelled);
-	put(out, "event", "cut", cut);
+	put_worker_value(out, "event", "retried", retried);
+	put_worker_value(out, "event", "cancelled", cancelled);
+	put_worker_value(out, "event", "cut", cut);
 	prom_family(out, &connections_family);
-	put(out, "kind", "new", sum.connects);
-	put(out, "kind", "reused", sum.reused);
-	put(out, "kind", "stale", sum.stale);
+	put_worker_value(out, "kind", "new", sum.connects);
+	put_worker_value(out, "kind", "reused", sum.reused);
+	put_worker_value(out, "kind", "stale", sum.stale);
 	prom_family(out, &open_family);
-	put(out, "state", "busy", sum.open - sum.idle);
-	put(out, "state", "idle", sum.idle);
+	put_worker_value(out, "state", "busy", sum.open - sum.idle);
+	put_worker_value(out, "state", "idle", sum.idle);
 	prom_family(out, &bytes_family);
 	prom_put_u64(out, NULL, 0, sum.bytes);
 	web_metrics(w->web, out);

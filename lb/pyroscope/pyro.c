@@ -6,7 +6,7 @@
 #include "lb/gate/protocol.h"
 #include "lb/pyroscope/pyro_request.h"
 
-static enum protocol_verdict verdict(const char *path, bool post)
+static enum protocol_verdict judge_path(const char *path, bool post)
 {
 	const struct pyro_call *c = pyro_call_of(path);
 
@@ -15,7 +15,8 @@ static enum protocol_verdict verdict(const char *path, bool post)
 	return c->verdict;
 }
 
-static int read_request(const struct protocol_input *in, void **ret, struct err *err)
+static int read_pyro_request(const struct protocol_input *in, void **ret,
+			     struct err *err)
 {
 	struct pyro_request *r;
 	int rc = pyro_request_read(in, &r, err);
@@ -40,8 +41,8 @@ static const char *keep_name(struct promql *q, struct str s)
 	return buf_error(&text) ? NULL : promql_keep(q, text.data, text.len);
 }
 
-static int cluster(const void *request, const char *label, const char **ret,
-		   struct err *err)
+static int find_pyro_cluster(const void *request, const char *label, const char **ret,
+			     struct err *err)
 {
 	const struct pyro_request *r = request;
 	const struct promql_matcher *first = NULL;
@@ -73,8 +74,8 @@ static int cluster(const void *request, const char *label, const char **ret,
 	return name ? 1 : err_set(err, -ENOMEM, "out of memory");
 }
 
-static int prove(void *request, const struct access_policy *policy,
-		 struct access_plan *plan, struct err *err)
+static int prove_pyro_request(void *request, const struct access_policy *policy,
+			      struct access_plan *plan, struct err *err)
 {
 	struct pyro_request *r = request;
 	int rc = 0;
@@ -105,7 +106,7 @@ static int put_selectors(struct pyro_request *r)
 	return 0;
 }
 
-static void put_message(const struct pyro_request *r, struct buf *out)
+static void put_request_message(const struct pyro_request *r, struct buf *out)
 {
 	auto_buf struct buf message = BUF_INIT;
 
@@ -119,7 +120,7 @@ static void put_message(const struct pyro_request *r, struct buf *out)
 		pyro_body_write(&r->form, &message, out);
 }
 
-static void touched(const struct pyro_request *r, struct call *c)
+static void set_touched_range(const struct pyro_request *r, struct call *c)
 {
 	c->from_ms = INT64_MAX;
 	c->to_ms = INT64_MIN;
@@ -140,7 +141,7 @@ static int write_request(void *request, struct call *ret, struct err *err)
 	struct pyro_request *r = request;
 	int rc = 0;
 
-	touched(r, ret);
+	set_touched_range(r, ret);
 	ret->get = r->call->way != PYRO_RPC;
 	ret->timeless = !r->of_now;
 	buf_puts(&ret->target, r->call->path);
@@ -155,7 +156,7 @@ static int write_request(void *request, struct call *ret, struct err *err)
 	} else {
 		ret->content_type = r->form.content_type;
 		rc = put_selectors(r);
-		put_message(r, &ret->body);
+		put_request_message(r, &ret->body);
 	}
 	rc = rc ? rc : buf_error(&ret->target);
 	rc = rc ? rc : buf_error(&ret->body);
@@ -165,7 +166,8 @@ static int write_request(void *request, struct call *ret, struct err *err)
 /* ---- answers without anybody's data ---------------------------------------------- */
 
 /* types.v1.GetProfileStatsResponse: there may be profiles, up to now */
-static int answer(void *request, struct buf *out, const char **type, struct err *err)
+static int answer_profile_stats(void *request, struct buf *out, const char **type,
+				struct err *err)
 {
 	enum { INGESTED, NEWEST };
 	static const struct pyro_field fields[] = {
@@ -206,12 +208,12 @@ static int answer(void *request, struct buf *out, const char **type, struct err 
 
 const struct protocol protocol_pyroscope = {
 	.name = "pyroscope",
-	.verdict = verdict,
-	.read = read_request,
+	.verdict = judge_path,
+	.read = read_pyro_request,
 	.free = free_request,
-	.cluster = cluster,
-	.prove = prove,
+	.cluster = find_pyro_cluster,
+	.prove = prove_pyro_request,
 	.write = write_request,
-	.answer = answer,
+	.answer = answer_profile_stats,
 	.refuse = pyro_body_refuse,
 };

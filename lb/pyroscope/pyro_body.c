@@ -31,7 +31,7 @@ static const struct media {
 };
 #define MEDIAS (sizeof(medias) / sizeof(medias[0]))
 
-static const char *blanks(const char *p)
+static const char *skip_pyro_blanks(const char *p)
 {
 	return p + strspn(p, " \t");
 }
@@ -40,12 +40,12 @@ static const char *blanks(const char *p)
 static const struct pyro_form *form_of(const char *header)
 {
 	size_t n = strcspn(header, "; \t");
-	const char *p = blanks(header + n);
+	const char *p = skip_pyro_blanks(header + n);
 
 	if (*p == ';') {
 		static const char charset[] = "charset=";
 
-		p = blanks(p + 1);
+		p = skip_pyro_blanks(p + 1);
 		if (strncasecmp(p, charset, sizeof(charset) - 1) != 0)
 			return NULL;
 		p += sizeof(charset) - 1;
@@ -62,7 +62,7 @@ static const struct pyro_form *form_of(const char *header)
 }
 
 /* 0: none; 1: gzip */
-static int compression(const char *name, struct err *err)
+static int parse_compression(const char *name, struct err *err)
 {
 	if (!name || !*name || !strcasecmp(name, "identity"))
 		return 0;
@@ -82,7 +82,7 @@ static int too_long(struct err *err)
 #define INFLATED_TIMES 64u
 #define INFLATED_FIRST ((size_t)16 << 10)
 
-static int inflate_all(z_stream *z, struct buf *out, struct err *err)
+static int inflate_body(z_stream *z, struct buf *out, struct err *err)
 {
 	size_t most = INFLATED_FIRST + (size_t)z->avail_in * INFLATED_TIMES;
 
@@ -117,8 +117,8 @@ static int inflate_all(z_stream *z, struct buf *out, struct err *err)
 	}
 }
 
-static int unpack(const void *bytes, size_t len, bool gzip, struct buf *out,
-		  struct err *err)
+static int unpack_body(const void *bytes, size_t len, bool gzip, struct buf *out,
+		       struct err *err)
 {
 	z_stream z = {.next_in = (Bytef *)bytes, .avail_in = (uInt)len};
 	int rc;
@@ -129,7 +129,7 @@ static int unpack(const void *bytes, size_t len, bool gzip, struct buf *out,
 	}
 	if (inflateInit2(&z, 16 + MAX_WBITS) != Z_OK)
 		return err_set(err, -ENOMEM, "out of memory");
-	rc = inflate_all(&z, out, err);
+	rc = inflate_body(&z, out, err);
 	inflateEnd(&z);
 	return rc;
 }
@@ -152,8 +152,8 @@ static int unpack_base64(struct str s, struct buf *out, struct err *err)
 }
 
 /* Index of an enumerated parameter's value; 0: missing */
-static int choice(const struct form *f, const char *name, const char *const *values,
-		  struct err *err)
+static int read_form_choice(const struct form *f, const char *name,
+			    const char *const *values, struct err *err)
 {
 	struct str v;
 	int rc = form_get(f, name, &v, err);
@@ -167,8 +167,8 @@ static int choice(const struct form *f, const char *name, const char *const *val
 		       v.p);
 }
 
-static int read_url(const struct protocol_input *in, struct pyro_form *ret,
-		    struct buf *message, struct err *err)
+static int read_url_message(const struct protocol_input *in, struct pyro_form *ret,
+			    struct buf *message, struct err *err)
 {
 	static const char *const encodings[] = {"proto", "json", NULL},
 				 *const yes[] = {"0", "1", NULL},
@@ -184,10 +184,11 @@ static int read_url(const struct protocol_input *in, struct pyro_form *ret,
 	rc = form_read(in->query ?: "", strlen(in->query ?: ""), &f, err);
 	if (rc)
 		return rc;
-	encoding = choice(&f, "encoding", encodings, err);
-	in_base64 = encoding < 0 ? encoding : choice(&f, "base64", yes, err);
-	zip = in_base64 < 0 ? in_base64 : choice(&f, "compression", compressions, err);
-	rc = zip < 0 ? zip : choice(&f, "connect", versions, err);
+	encoding = read_form_choice(&f, "encoding", encodings, err);
+	in_base64 = encoding < 0 ? encoding : read_form_choice(&f, "base64", yes, err);
+	zip = in_base64 < 0 ? in_base64
+			    : read_form_choice(&f, "compression", compressions, err);
+	rc = zip < 0 ? zip : read_form_choice(&f, "connect", versions, err);
 	rc = rc < 0 ? rc : form_get(&f, "message", &text, err);
 	if (rc < 0)
 		return rc;
@@ -196,9 +197,9 @@ static int read_url(const struct protocol_input *in, struct pyro_form *ret,
 			       rc ? "encoding" : "message");
 	*ret = medias[encoding - 1].form;
 	if (in_base64 != 2)
-		return unpack(text.p, text.len, zip == 2, message, err);
+		return unpack_body(text.p, text.len, zip == 2, message, err);
 	rc = unpack_base64(text, &packed, err);
-	return rc ? rc : unpack(packed.data, packed.len, zip == 2, message, err);
+	return rc ? rc : unpack_body(packed.data, packed.len, zip == 2, message, err);
 }
 
 /* ---- POST ------------------------------------------------------------------------ */
@@ -214,7 +215,7 @@ static int read_frame(const struct protocol_input *in, struct buf *message,
 	len = (size_t)p[1] << 24 | (size_t)p[2] << 16 | (size_t)p[3] << 8 | p[4];
 	if (p[0] & ~FRAME_COMPRESSED || len != in->body_len - FRAME_BYTES)
 		return err_set(err, -EINVAL, "the body is not one gRPC-web frame");
-	return unpack(p + FRAME_BYTES, len, p[0] & FRAME_COMPRESSED, message, err);
+	return unpack_body(p + FRAME_BYTES, len, p[0] & FRAME_COMPRESSED, message, err);
 }
 
 int pyro_body_read(const struct protocol_input *in, struct pyro_form *ret,
@@ -228,7 +229,7 @@ int pyro_body_read(const struct protocol_input *in, struct pyro_form *ret,
 	if (!in->post) {
 		if (in->body_len)
 			return err_set(err, -EINVAL, "GET with a body");
-		return read_url(in, ret, ret_message, err);
+		return read_url_message(in, ret, ret_message, err);
 	}
 	if (in->query && *in->query)
 		return err_set(err, -EINVAL, "POST with parameters in the URL");
@@ -238,12 +239,12 @@ int pyro_body_read(const struct protocol_input *in, struct pyro_form *ret,
 			       "Content-Type %.60s: application/proto, "
 			       "application/json and application/grpc-web are known",
 			       in->content_type ?: "is missing");
-	zip = compression(in->content_encoding, err);
+	zip = parse_compression(in->content_encoding, err);
 	if (zip < 0)
 		return zip;
 	*ret = *f;
 	if (!f->framed)
-		return unpack(in->body, in->body_len, zip, ret_message, err);
+		return unpack_body(in->body, in->body_len, zip, ret_message, err);
 	if (zip)
 		return err_set(err, -EOPNOTSUPP,
 			       "gRPC-web compresses in its frame, not the body");

@@ -14,7 +14,7 @@ struct reader {
 	struct pyro_arena *arena;
 };
 
-static int read_string(struct reader *r, struct str *ret)
+static int read_json_string(struct reader *r, struct str *ret)
 {
 	struct str raw;
 	char *copy;
@@ -36,7 +36,7 @@ static int read_digits(struct reader *r, char text[40])
 	int rc;
 
 	if (json_at_string(&r->json)) {
-		rc = read_string(r, &s);
+		rc = read_json_string(r, &s);
 		if (!rc && !json_is_number(s))
 			rc = json_broken(&r->json, "not a number");
 	} else {
@@ -82,7 +82,7 @@ static int read_enum(struct reader *r, struct pyro_value *v)
 	int rc;
 
 	if (json_at_string(&r->json)) {
-		rc = read_string(r, &name);
+		rc = read_json_string(r, &name);
 		if (rc)
 			return rc;
 		for (uint32_t i = 0; i < f->value_count; i++)
@@ -103,16 +103,16 @@ static int read_enum(struct reader *r, struct pyro_value *v)
 
 /* ---- values ---------------------------------------------------------------------- */
 
-static int read_message(struct reader *r, const struct pyro_type *type,
-			struct pyro_message **ret);
+static int read_json_message(struct reader *r, const struct pyro_type *type,
+			     struct pyro_message **ret);
 
-static int read_value(struct reader *r, struct pyro_value *v)
+static int read_json_value(struct reader *r, struct pyro_value *v)
 {
 	switch (v->field->kind) {
 	case PYRO_STRING:
-		return read_string(r, &v->string);
+		return read_json_string(r, &v->string);
 	case PYRO_MESSAGE:
-		return read_message(r, v->field->type, &v->message);
+		return read_json_message(r, v->field->type, &v->message);
 	case PYRO_DOUBLE:
 		return read_double(r, v);
 	case PYRO_ENUM:
@@ -141,7 +141,7 @@ static int read_list(struct reader *r, struct pyro_message *m,
 		return 0;
 	do {
 		rc = pyro_add(r->arena, m, f, &v, r->json.err);
-		rc = rc ? rc : read_value(r, v);
+		rc = rc ? rc : read_json_value(r, v);
 	} while (!rc && json_take(&r->json, ','));
 	if (rc)
 		return rc;
@@ -149,7 +149,8 @@ static int read_list(struct reader *r, struct pyro_message *m,
 					: json_broken(&r->json, "a list without end");
 }
 
-static const struct pyro_field *field_of(const struct pyro_type *t, struct str name)
+static const struct pyro_field *find_json_field(const struct pyro_type *t,
+						struct str name)
 {
 	for (size_t i = 0; i < t->count; i++)
 		if (str_eq(name, t->fields[i].name) || str_eq(name, t->fields[i].json))
@@ -158,19 +159,19 @@ static const struct pyro_field *field_of(const struct pyro_type *t, struct str n
 }
 
 /* seen: one bit per field of the type, by its index in the table */
-static int read_member(struct reader *r, struct pyro_message *m, uint32_t *seen)
+static int read_json_member(struct reader *r, struct pyro_message *m, uint32_t *seen)
 {
 	const struct pyro_field *f;
 	struct pyro_value *v;
 	struct str name;
 	uint32_t bit;
-	int rc = read_string(r, &name);
+	int rc = read_json_string(r, &name);
 
 	if (rc)
 		return rc;
 	if (!json_take(&r->json, ':'))
 		return json_broken(&r->json, "a colon belongs here");
-	f = field_of(m->type, name);
+	f = find_json_field(m->type, name);
 	if (!f)
 		return json_skip(&r->json);
 	bit = 1u << (f - m->type->fields);
@@ -183,11 +184,11 @@ static int read_member(struct reader *r, struct pyro_message *m, uint32_t *seen)
 	if (f->repeated)
 		return read_list(r, m, f);
 	rc = pyro_add(r->arena, m, f, &v, r->json.err);
-	return rc ? rc : read_value(r, v);
+	return rc ? rc : read_json_value(r, v);
 }
 
-static int read_message(struct reader *r, const struct pyro_type *type,
-			struct pyro_message **ret)
+static int read_json_message(struct reader *r, const struct pyro_type *type,
+			     struct pyro_message **ret)
 {
 	struct pyro_message *m = pyro_new(r->arena, type);
 	uint32_t seen = 0;
@@ -203,7 +204,7 @@ static int read_message(struct reader *r, const struct pyro_type *type,
 	*ret = m;
 	if (!json_take(&r->json, '}')) {
 		do
-			rc = read_member(r, m, &seen);
+			rc = read_json_member(r, m, &seen);
 		while (!rc && json_take(&r->json, ','));
 		if (!rc && !json_take(&r->json, '}'))
 			rc = json_broken(&r->json, "an object without end");
@@ -223,7 +224,7 @@ int pyro_read_json(struct pyro_arena *a, const struct pyro_type *type, const cha
 			       PYRO_BODY_MAX);
 	json_reader_init(&r.json, text, len, err);
 	r.json.steps = a->steps;
-	rc = read_message(&r, type, ret);
+	rc = read_json_message(&r, type, ret);
 	return rc ? rc : json_end(&r.json);
 }
 

@@ -19,12 +19,12 @@ struct reader {
 	unsigned depth;
 };
 
-static int broken(struct reader *r)
+static int refuse_broken(struct reader *r)
 {
 	return err_set(r->err, -EINVAL, "the protobuf message is cut or broken");
 }
 
-static int varint(struct reader *r, uint64_t *ret)
+static int read_varint(struct reader *r, uint64_t *ret)
 {
 	uint64_t v = 0;
 
@@ -39,31 +39,32 @@ static int varint(struct reader *r, uint64_t *ret)
 			return 0;
 		}
 	}
-	return broken(r);
+	return refuse_broken(r);
 }
 
 /* Length-delimited bytes */
-static int span(struct reader *r, const unsigned char **ret, size_t *ret_len)
+static int read_length_delimited(struct reader *r, const unsigned char **ret,
+				 size_t *ret_len)
 {
 	uint64_t n;
-	int rc = varint(r, &n);
+	int rc = read_varint(r, &n);
 
 	if (rc)
 		return rc;
 	if (n > (size_t)(r->end - r->p))
-		return broken(r);
+		return refuse_broken(r);
 	*ret = r->p;
 	*ret_len = (size_t)n;
 	r->p += n;
 	return 0;
 }
 
-static int fixed64(struct reader *r, uint64_t *ret)
+static int read_fixed64(struct reader *r, uint64_t *ret)
 {
 	uint64_t v = 0;
 
 	if (r->end - r->p < 8)
-		return broken(r);
+		return refuse_broken(r);
 	for (unsigned i = 0; i < 8; i++)
 		v |= (uint64_t)*r->p++ << (8 * i);
 	*ret = v;
@@ -71,7 +72,7 @@ static int fixed64(struct reader *r, uint64_t *ret)
 }
 
 /* A field that the table does not have */
-static int skip(struct reader *r, unsigned wire)
+static int skip_unknown_field(struct reader *r, unsigned wire)
 {
 	const unsigned char *bytes;
 	uint64_t v;
@@ -79,14 +80,14 @@ static int skip(struct reader *r, unsigned wire)
 
 	switch (wire) {
 	case WIRE_VARINT:
-		return varint(r, &v);
+		return read_varint(r, &v);
 	case WIRE_I64:
-		return fixed64(r, &v);
+		return read_fixed64(r, &v);
 	case WIRE_LEN:
-		return span(r, &bytes, &n);
+		return read_length_delimited(r, &bytes, &n);
 	case WIRE_I32:
 		if (r->end - r->p < 4)
-			return broken(r);
+			return refuse_broken(r);
 		r->p += 4;
 		return 0;
 	default: /* groups: gone from the format, and nested without a length */
@@ -111,28 +112,28 @@ static unsigned wire_of(enum pyro_kind kind)
 	return WIRE_VARINT;
 }
 
-static int read_message(struct reader *r, const struct pyro_type *type,
-			struct pyro_message **ret);
+static int read_proto_message(struct reader *r, const struct pyro_type *type,
+			      struct pyro_message **ret);
 
 /* A message within a message */
 static int read_inner(struct reader *r, struct pyro_value *v)
 {
 	struct reader inner = *r;
 	size_t n = 0;
-	int rc = span(r, &inner.p, &n);
+	int rc = read_length_delimited(r, &inner.p, &n);
 
 	if (rc)
 		return rc;
 	inner.end = inner.p + n;
 	inner.depth++;
-	return read_message(&inner, v->field->type, &v->message);
+	return read_proto_message(&inner, v->field->type, &v->message);
 }
 
-static int read_string(struct reader *r, struct pyro_value *v)
+static int read_proto_string(struct reader *r, struct pyro_value *v)
 {
 	const unsigned char *bytes = NULL;
 	size_t n = 0;
-	int rc = span(r, &bytes, &n);
+	int rc = read_length_delimited(r, &bytes, &n);
 
 	if (rc)
 		return rc;
@@ -147,7 +148,7 @@ static int read_string(struct reader *r, struct pyro_value *v)
 static int read_number(struct reader *r, struct pyro_value *v)
 {
 	uint64_t n, max = UINT64_MAX;
-	int rc = varint(r, &n);
+	int rc = read_varint(r, &n);
 
 	if (rc)
 		return rc;
@@ -165,18 +166,18 @@ static int read_number(struct reader *r, struct pyro_value *v)
 	return 0;
 }
 
-static int read_value(struct reader *r, struct pyro_value *v)
+static int read_proto_value(struct reader *r, struct pyro_value *v)
 {
 	uint64_t bits;
 	int rc;
 
 	switch (v->field->kind) {
 	case PYRO_STRING:
-		return read_string(r, v);
+		return read_proto_string(r, v);
 	case PYRO_MESSAGE:
 		return read_inner(r, v);
 	case PYRO_DOUBLE:
-		rc = fixed64(r, &bits);
+		rc = read_fixed64(r, &bits);
 		memcpy(&v->number, &bits, sizeof(v->number));
 		return rc;
 	case PYRO_INT64:
@@ -188,7 +189,8 @@ static int read_value(struct reader *r, struct pyro_value *v)
 	return read_number(r, v);
 }
 
-static const struct pyro_field *field_of(const struct pyro_type *t, uint64_t number)
+static const struct pyro_field *find_proto_field(const struct pyro_type *t,
+						 uint64_t number)
 {
 	for (size_t i = 0; i < t->count; i++)
 		if (t->fields[i].number == number)
@@ -202,26 +204,26 @@ static int read_field(struct reader *r, struct pyro_message *m)
 	struct pyro_value *v;
 	unsigned wire;
 	uint64_t tag;
-	int rc = varint(r, &tag);
+	int rc = read_varint(r, &tag);
 
 	if (rc)
 		return rc;
 	wire = tag & 7;
 	tag >>= 3;
 	if (!tag || tag > FIELD_NUMBER_MAX)
-		return broken(r);
-	f = field_of(m->type, tag);
+		return refuse_broken(r);
+	f = find_proto_field(m->type, tag);
 	if (!f)
-		return skip(r, wire);
+		return skip_unknown_field(r, wire);
 	if (wire != wire_of(f->kind))
 		return err_set(r->err, -EINVAL, "field \"%s\" has another wire type",
 			       f->name);
 	rc = pyro_add(r->arena, m, f, &v, r->err);
-	return rc ? rc : read_value(r, v);
+	return rc ? rc : read_proto_value(r, v);
 }
 
-static int read_message(struct reader *r, const struct pyro_type *type,
-			struct pyro_message **ret)
+static int read_proto_message(struct reader *r, const struct pyro_type *type,
+			      struct pyro_message **ret)
 {
 	struct pyro_message *m = pyro_new(r->arena, type);
 	int rc = 0;
@@ -253,7 +255,7 @@ int pyro_read_proto(struct pyro_arena *a, const struct pyro_type *type,
 			       PYRO_BODY_MAX);
 	if (len)
 		r.end += len;
-	return read_message(&r, type, ret);
+	return read_proto_message(&r, type, ret);
 }
 
 /* ---- writing --------------------------------------------------------------------- */
@@ -285,7 +287,7 @@ static void put_double(struct buf *out, double number)
 		buf_putc(out, (char)(bits >> (8 * i)));
 }
 
-static void put_message(struct buf *out, const struct pyro_message *m)
+static void put_proto_message(struct buf *out, const struct pyro_message *m)
 {
 	auto_buf struct buf inner = BUF_INIT;
 
@@ -307,7 +309,7 @@ void pyro_write_proto(const struct pyro_message *m, struct buf *out)
 			put_span(out, v->string.p, v->string.len);
 			break;
 		case PYRO_MESSAGE:
-			put_message(out, v->message);
+			put_proto_message(out, v->message);
 			break;
 		case PYRO_DOUBLE:
 			put_double(out, v->number);

@@ -13,7 +13,7 @@
 #define DAY_S 86400ll
 #define SECONDS_MAX (PYRO_TIME_MAX_MS / 1000)
 
-static int bad_value(const char *name, struct str v, struct err *err)
+static int refuse_render_value(const char *name, struct str v, struct err *err)
 {
 	return err_set(err, -EINVAL, "invalid parameter \"%s\": %.*s", name,
 		       v.len < 60 ? (int)v.len : 60, v.p);
@@ -35,7 +35,7 @@ static int64_t unix_seconds(const char *s, size_t digits)
 }
 
 /* The duration after "now-": 90s, 5m, 5min, 1h, 7d, 2w, 1M, 1mon, 1y */
-static int64_t ago(const char *s)
+static int64_t parse_ago(const char *s)
 {
 	static const struct {
 		const char *name;
@@ -57,8 +57,8 @@ static int64_t ago(const char *s)
 }
 
 /* Seconds since the epoch; missing: unchanged */
-static int take_time(struct pyro_request *r, const struct form *f, const char *name,
-		     int64_t *ret, struct err *err)
+static int take_render_time(struct pyro_request *r, const struct form *f,
+			    const char *name, int64_t *ret, struct err *err)
 {
 	int64_t now_s = r->now_ms / 1000;
 	static const char now[] = "now";
@@ -76,11 +76,11 @@ static int take_time(struct pyro_request *r, const struct form *f, const char *n
 		const char *rest = v.p + sizeof(now) - 1;
 
 		r->of_now = true;
-		back = !*rest ? 0 : *rest == '-' ? ago(rest + 1) : -1;
+		back = !*rest ? 0 : *rest == '-' ? parse_ago(rest + 1) : -1;
 		t = back < 0 || back > now_s ? -1 : now_s - back;
 	}
 	if (t < 0)
-		return bad_value(name, v, err);
+		return refuse_render_value(name, v, err);
 	*ret = t;
 	return 1;
 }
@@ -106,8 +106,8 @@ struct names {
 /* One query with its times. Along with the flame graph the server makes a time series
  * whose points look back by their distance: at least 15 s and about 1/1500 of the
  * range, rounded up by a factor below 2. */
-static int take_query(struct pyro_request *r, const struct form *f,
-		      const struct names *n, struct err *err)
+static int take_render_query(struct pyro_request *r, const struct form *f,
+			     const struct names *n, struct err *err)
 {
 	int64_t now_s = r->now_ms / 1000, from = now_s - HOUR_S, until = now_s;
 	struct pyro_selector *s;
@@ -116,8 +116,8 @@ static int take_query(struct pyro_request *r, const struct form *f,
 
 	if (!rc)
 		rc = err_set(err, -EINVAL, "parameter \"%s\" is missing", n->query);
-	rc = rc < 0 ? rc : take_time(r, f, n->from, &from, err);
-	rc = rc < 0 ? rc : take_time(r, f, n->until, &until, err);
+	rc = rc < 0 ? rc : take_render_time(r, f, n->from, &from, err);
+	rc = rc < 0 ? rc : take_render_time(r, f, n->until, &until, err);
 	rc = rc < 0 ? rc : pyro_request_add(r, text, (struct str){NULL, 0}, &s, err);
 	if (rc)
 		return rc;
@@ -165,7 +165,7 @@ static int take_looks(struct pyro_request *r, const struct form *f, struct err *
 	for (size_t i = 0; i < 3 && rc >= 0; i++) {
 		rc = form_get(f, numbers[i], &v, err);
 		if (rc > 0 && (parse_u64(v.p, &n) || v.len > 18))
-			return bad_value(numbers[i], v, err);
+			return refuse_render_value(numbers[i], v, err);
 		if (rc > 0)
 			form_put(&r->parameters, numbers[i], v.p, v.len);
 	}
@@ -174,7 +174,7 @@ static int take_looks(struct pyro_request *r, const struct form *f, struct err *
 		if (strcmp(f->fields[i].name, "groupBy") != 0)
 			continue;
 		if (!utf8_is_text(v.p, v.len))
-			return bad_value("groupBy", v, err);
+			return refuse_render_value("groupBy", v, err);
 		form_put(&r->parameters, "groupBy", v.p, v.len);
 	}
 	return rc < 0 ? rc : 0;
@@ -213,12 +213,12 @@ int pyro_render_read(struct pyro_request *r, const struct protocol_input *in,
 		return rc;
 	switch (r->call->way) {
 	case PYRO_RENDER:
-		rc = take_query(r, &f, &one, err);
+		rc = take_render_query(r, &f, &one, err);
 		rc = rc ? rc : take_looks(r, &f, err);
 		break;
 	case PYRO_RENDER_DIFF:
-		rc = take_query(r, &f, &left, err);
-		rc = rc ? rc : take_query(r, &f, &right, err);
+		rc = take_render_query(r, &f, &left, err);
+		rc = rc ? rc : take_render_query(r, &f, &right, err);
 		rc = rc ? rc : take_looks(r, &f, err);
 		break;
 	case PYRO_LABEL:

@@ -160,7 +160,8 @@ static int some_selector(struct pyro_request *r, struct pyro_message *m,
 }
 
 /* A message with selectors, and its times */
-static int take_query(struct pyro_request *r, struct pyro_message *m, struct err *err)
+static int take_message_query(struct pyro_request *r, struct pyro_message *m,
+			      struct err *err)
 {
 	const struct pyro_value *type = pyro_find(m, PYRO_TYPE);
 	struct str id = type ? type->string : (struct str){"", 0};
@@ -194,7 +195,7 @@ static int take_sides(struct pyro_request *r, struct err *err)
 	if (!v || !v->next)
 		return err_set(err, -EINVAL, "a diff has a left and a right side");
 	for (; v && !rc; v = v->next)
-		rc = take_query(r, v->message, err);
+		rc = take_message_query(r, v->message, err);
 	return rc;
 }
 
@@ -219,7 +220,7 @@ static int read_rpc(struct pyro_request *r, const struct protocol_input *in,
 	if (rc)
 		return rc;
 	if (pyro_field_of(type, PYRO_SELECTOR))
-		return take_query(r, r->message, err);
+		return take_message_query(r, r->message, err);
 	return type == &pyro_diff ? take_sides(r, err) : 0;
 }
 

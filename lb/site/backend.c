@@ -18,7 +18,7 @@ int64_t backend_boot_ms(void)
 	return (int64_t)(clock_boottime_ns() / NSEC_PER_MSEC);
 }
 
-static void put_key(struct buf *b, const char *name, const char *value)
+static void put_backend_key(struct buf *b, const char *name, const char *value)
 {
 	buf_printf(b, "%s=", name);
 	buf_put_json(b, value ? value : "", value ? strlen(value) : 0);
@@ -29,21 +29,21 @@ static void render_key(const struct backend_params *p, struct buf *b)
 {
 	const struct backend_care *c = &p->care;
 
-	put_key(b, "cluster", p->cluster);
-	put_key(b, "name", p->name);
-	put_key(b, "host", p->host);
-	put_key(b, "base", p->base_path);
-	put_key(b, "auth", p->authorization);
+	put_backend_key(b, "cluster", p->cluster);
+	put_backend_key(b, "name", p->name);
+	put_backend_key(b, "host", p->host);
+	put_backend_key(b, "base", p->base_path);
+	put_backend_key(b, "auth", p->authorization);
 	for (size_t i = 0; i < p->header_count; i++) {
-		put_key(b, "header", p->headers[i].name);
-		put_key(b, "value", p->headers[i].value);
+		put_backend_key(b, "header", p->headers[i].name);
+		put_backend_key(b, "value", p->headers[i].value);
 	}
-	put_key(b, "ca", p->ca_file);
-	put_key(b, "cert", p->cert_file);
-	put_key(b, "key", p->key_file);
-	put_key(b, "sni", p->server_name);
+	put_backend_key(b, "ca", p->ca_file);
+	put_backend_key(b, "cert", p->cert_file);
+	put_backend_key(b, "key", p->key_file);
+	put_backend_key(b, "sni", p->server_name);
 	for (size_t i = 0; i < p->filter_label_count; i++)
-		put_key(b, "filter", p->filter_labels[i]);
+		put_backend_key(b, "filter", p->filter_labels[i]);
 	buf_printf(b,
 		   "%d %u %d %d %u %u %u %u %" PRIu64 " %" PRId64 " %" PRId64
 		   " %d %u\n",
@@ -65,7 +65,7 @@ bool backend_same(const struct backend *b, const struct backend_params *p)
 	return same;
 }
 
-static int copy_lists(struct backend_server *s, const struct backend_params *p)
+static int copy_server_lists(struct backend_server *s, const struct backend_params *p)
 {
 	struct http_header *h = keep_alloc(&s->keep, p->header_count, sizeof(*h));
 	const char **labels =
@@ -89,7 +89,7 @@ static int copy_lists(struct backend_server *s, const struct backend_params *p)
 	return 0;
 }
 
-static int copy_texts(struct backend_server *s)
+static int copy_server_texts(struct backend_server *s)
 {
 	const char **texts[] = {
 		&s->p.cluster,   &s->p.name,          &s->p.host,
@@ -140,7 +140,7 @@ static void fill_defaults(struct backend_care *c)
 	c->eject_max_ms = c->eject_max_ms ?: def.eject_max_ms;
 }
 
-static int fill(struct backend_server *s, const struct backend_params *p)
+static int fill_server(struct backend_server *s, const struct backend_params *p)
 {
 	auto_buf struct buf key = BUF_INIT;
 
@@ -151,7 +151,7 @@ static int fill(struct backend_server *s, const struct backend_params *p)
 	explicit_bzero(key.data, key.cap);
 	s->p = *p;
 	fill_defaults(&s->p.care);
-	if (!s->key || copy_texts(s) < 0 || copy_lists(s, p) < 0)
+	if (!s->key || copy_server_texts(s) < 0 || copy_server_lists(s, p) < 0)
 		return -ENOMEM;
 	p = &s->p;
 	s->pub = (struct backend){
@@ -184,7 +184,7 @@ int backend_new(const struct backend_params *p, struct backend **ret, struct err
 	memset(s, 0, sizeof(*s));
 	atomic_init(&s->refs, 1);
 	atomic_init(&s->seen_dialect, p->dialect);
-	if (fill(s, p) < 0) {
+	if (fill_server(s, p) < 0) {
 		backend_drop(&s->pub);
 		return err_set(err, -ENOMEM, "out of memory");
 	}
@@ -227,7 +227,7 @@ bool backend_set_down(struct backend_server *s, bool down, int64_t boot_ms)
 	return true;
 }
 
-static void eject(struct backend_server *s, int64_t boot_ms)
+static void eject_server(struct backend_server *s, int64_t boot_ms)
 {
 	unsigned n = atomic_fetch_add(&s->ejections, 1);
 	uint64_t ms = s->p.care.eject_ms;
@@ -259,7 +259,7 @@ void backend_ended_at(struct backend *b, enum backend_outcome how,
 		break;
 	case BACKEND_FAILED:
 		if (atomic_fetch_add(&s->failures, 1) + 1 == s->p.care.fail_after)
-			eject(s, boot_ms);
+			eject_server(s, boot_ms);
 		atomic_store(&s->look, true);
 		break;
 	case BACKEND_TIMED_OUT:
@@ -280,8 +280,8 @@ void backend_ended(struct backend *b, enum backend_outcome how, uint32_t first_b
 	backend_ended_at(b, how, first_byte_ms, backend_boot_ms());
 }
 
-static void put(struct prom *out, const struct prom_family *f,
-		const struct prom_label *labels, size_t n, uint64_t v)
+static void put_backend_value(struct prom *out, const struct prom_family *f,
+			      const struct prom_label *labels, size_t n, uint64_t v)
 {
 	prom_family(out, f);
 	prom_put_u64(out, labels, n, v);
@@ -318,19 +318,20 @@ void backend_metrics(struct backend_server *s, struct prom *out)
 		{"backend", s->p.name}};
 	uint64_t bad = atomic_load(&s->checks_failed);
 
-	put(out, &up, l, 3, !atomic_load(&s->down));
-	put(out, &ejected, l, 3, atomic_load(&s->until_ms) > backend_boot_ms());
-	put(out, &ejections, l, 3, atomic_load(&s->ejected));
-	put(out, &busy, l, 3, atomic_load(&s->in_flight));
+	put_backend_value(out, &up, l, 3, !atomic_load(&s->down));
+	put_backend_value(out, &ejected, l, 3,
+			  atomic_load(&s->until_ms) > backend_boot_ms());
+	put_backend_value(out, &ejections, l, 3, atomic_load(&s->ejected));
+	put_backend_value(out, &busy, l, 3, atomic_load(&s->in_flight));
 	prom_family(out, &seconds);
 	prom_put_scaled(out, l, 3, atomic_load(&s->first_byte_ms), 3);
 	l[3].name = "outcome";
 	for (unsigned i = 0; i < 4; i++) {
 		l[3].value = outcomes[i];
-		put(out, &requests, l, 4, atomic_load(&s->ended[i]));
+		put_backend_value(out, &requests, l, 4, atomic_load(&s->ended[i]));
 	}
 	l[3] = (struct prom_label){"result", "ok"};
-	put(out, &checks, l, 4, atomic_load(&s->checks) - bad);
+	put_backend_value(out, &checks, l, 4, atomic_load(&s->checks) - bad);
 	l[3].value = "failed";
-	put(out, &checks, l, 4, bad);
+	put_backend_value(out, &checks, l, 4, bad);
 }

@@ -129,13 +129,15 @@ static int64_t begin_of(const struct tier *t, int64_t now_ms)
 	return from;
 }
 
-static bool holds(const struct tier *t, int64_t from_ms, int64_t to_ms, int64_t now_ms)
+static bool tier_holds_range(const struct tier *t, int64_t from_ms, int64_t to_ms,
+			     int64_t now_ms)
 {
 	return from_ms >= begin_of(t, now_ms) && to_ms <= t->to_ms;
 }
 
 /* For a request without a time: the tier that holds most. */
-static const struct tier *longest(const struct backend_set *set, int64_t now_ms)
+static const struct tier *find_longest_tier(const struct backend_set *set,
+					    int64_t now_ms)
 {
 	const struct tier *best = set->tiers[0];
 
@@ -150,12 +152,13 @@ static const struct tier *longest(const struct backend_set *set, int64_t now_ms)
 	return best;
 }
 
-static bool fits(const struct backend_set *set, const struct tier *t, int64_t from_ms,
-		 int64_t to_ms, int64_t now_ms)
+static bool tier_fits_range(const struct backend_set *set, const struct tier *t,
+			    int64_t from_ms, int64_t to_ms, int64_t now_ms)
 {
 	if (from_ms <= 0 && to_ms >= EVER_MS)
-		return holds(t, from_ms, to_ms, now_ms) || t == longest(set, now_ms);
-	return holds(t, from_ms, to_ms, now_ms);
+		return tier_holds_range(t, from_ms, to_ms, now_ms) ||
+		       t == find_longest_tier(set, now_ms);
+	return tier_holds_range(t, from_ms, to_ms, now_ms);
 }
 
 static void print_time(int64_t ms, char ret[RFC3339_BYTES])
@@ -185,7 +188,7 @@ static int say_nobody_holds(const struct backend_set *set, int64_t from_ms,
 /* ---- choice ---------------------------------------------------------------------- */
 
 /* 26 to 256: a server that came back is not overwhelmed by all waiting requests. */
-static unsigned weight(const struct backend_server *s, int64_t boot_ms)
+static unsigned server_weight(const struct backend_server *s, int64_t boot_ms)
 {
 	int64_t since = atomic_load_explicit(&s->since_ms, memory_order_relaxed);
 	uint32_t all = s->p.care.slow_start_ms;
@@ -205,7 +208,7 @@ struct choice {
 	bool full; /* one was skipped because it is at its limit */
 };
 
-static bool may(const struct choice *c, const struct backend_server *s)
+static bool may_choose_server(const struct choice *c, const struct backend_server *s)
 {
 	if (&s->pub == c->not_this ||
 	    atomic_load_explicit(&s->down, memory_order_relaxed))
@@ -215,7 +218,7 @@ static bool may(const struct choice *c, const struct backend_server *s)
 }
 
 /* Counts one more request, unless that exceeds the limit. */
-static bool take(struct backend_server *s)
+static bool take_server(struct backend_server *s)
 {
 	unsigned max = s->p.max_requests;
 	unsigned n = atomic_fetch_add_explicit(&s->in_flight, 1, memory_order_acquire);
@@ -227,7 +230,7 @@ static bool take(struct backend_server *s)
 }
 
 /* A pseudo-random number of 0-255, new for each turn */
-static unsigned dice(unsigned turn)
+static unsigned roll_dice(unsigned turn)
 {
 	return (turn * 2654435761u) >> 24;
 }
@@ -240,7 +243,7 @@ static size_t in_turn(const struct choice *c, struct backend_server *const *list
 	for (size_t k = 0; k < n; k++) {
 		size_t i = (first + k) % n;
 
-		if (dice(turn + (unsigned)k) < weight(list[i], c->boot_ms))
+		if (roll_dice(turn + (unsigned)k) < server_weight(list[i], c->boot_ms))
 			return i;
 	}
 	return first;
@@ -258,7 +261,8 @@ static size_t least_busy(const struct choice *c, struct backend_server *const *l
 						     memory_order_relaxed) +
 				1ull;
 
-		busy = busy * WEIGHT_ONE * WEIGHT_ONE / weight(list[i], c->boot_ms);
+		busy = busy * WEIGHT_ONE * WEIGHT_ONE /
+		       server_weight(list[i], c->boot_ms);
 		if (busy < least) {
 			least = busy;
 			best = i;
@@ -267,13 +271,13 @@ static size_t least_busy(const struct choice *c, struct backend_server *const *l
 	return best;
 }
 
-static struct backend_server *choose(struct choice *c, struct tier *t)
+static struct backend_server *choose_server(struct choice *c, struct tier *t)
 {
 	struct backend_server *list[BACKENDS_MAX];
 	size_t n = 0;
 
 	for (size_t i = 0; i < t->count; i++) {
-		if (may(c, t->servers[i]))
+		if (may_choose_server(c, t->servers[i]))
 			list[n++] = t->servers[i];
 	}
 	if (!n)
@@ -283,7 +287,7 @@ static struct backend_server *choose(struct choice *c, struct tier *t)
 		size_t i = c->strategy == STRATEGY_LEAST_CONNECTION
 				   ? least_busy(c, list, n, turn)
 				   : in_turn(c, list, n, turn);
-		if (take(list[i]))
+		if (take_server(list[i]))
 			return list[i];
 		c->full = true;
 		list[i] = list[--n];
@@ -306,10 +310,10 @@ int backend_pick_at(struct backend_set *set, int64_t from_ms, int64_t to_ms,
 		for (size_t i = 0; i < set->tier_count; i++) {
 			struct tier *t = set->tiers[i];
 
-			if (!fits(set, t, from_ms, to_ms, now_ms))
+			if (!tier_fits_range(set, t, from_ms, to_ms, now_ms))
 				continue;
 			held = true;
-			struct backend_server *s = choose(&c, t);
+			struct backend_server *s = choose_server(&c, t);
 			if (s) {
 				*ret = backend_hold(&s->pub);
 				return 0;

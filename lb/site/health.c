@@ -44,8 +44,8 @@ struct asker {
 	size_t header_count;
 };
 
-static int open_client(struct asker *a, const char *user_agent, const atomic_bool *stop,
-		       struct err *err)
+static int open_health_client(struct asker *a, const char *user_agent,
+			      const atomic_bool *stop, struct err *err)
 {
 	const struct backend_params *p = &a->s->p;
 	const struct http_client_config config = {
@@ -68,8 +68,8 @@ static int open_client(struct asker *a, const char *user_agent, const atomic_boo
 	return http_client_new(&config, &a->client, err);
 }
 
-static int ask(struct asker *a, const char *path, struct http_response *ret,
-	       struct err *err)
+static int ask_backend(struct asker *a, const char *path, struct http_response *ret,
+		       struct err *err)
 {
 	char url[1600];
 	const struct http_request r = {.method = HTTP_GET,
@@ -113,7 +113,7 @@ static int check_prometheus(struct asker *a, bool want_dialect, int *ret_dialect
 {
 	static const char ready[] = "/-/ready", build[] = "/api/v1/status/buildinfo";
 	auto_http_response struct http_response r = {.status = 0};
-	int rc = ask(a, ready, &r, err);
+	int rc = ask_backend(a, ready, &r, err);
 
 	if (rc < 0 || (r.status == 200 && !want_dialect))
 		return rc;
@@ -121,7 +121,7 @@ static int check_prometheus(struct asker *a, bool want_dialect, int *ret_dialect
 	if (!good && r.status >= 500)
 		return check_status(ready, r.status, err);
 	/* compatible servers may lack this path, or deny it to us */
-	rc = ask(a, build, &r, err);
+	rc = ask_backend(a, build, &r, err);
 	if (rc < 0)
 		return good ? 0 : rc;
 	if (r.status == 200)
@@ -129,16 +129,16 @@ static int check_prometheus(struct asker *a, bool want_dialect, int *ret_dialect
 	return good ? 0 : check_status(build, r.status, err);
 }
 
-static int check(struct backend_server *s, const char *user_agent,
-		 const atomic_bool *stop, bool want_dialect, int *ret_dialect,
-		 struct err *err)
+static int check_backend(struct backend_server *s, const char *user_agent,
+			 const atomic_bool *stop, bool want_dialect, int *ret_dialect,
+			 struct err *err)
 {
 	struct asker a = {.s = s};
-	int rc = open_client(&a, user_agent, stop, err);
+	int rc = open_health_client(&a, user_agent, stop, err);
 
 	if (rc == 0 && s->p.pyroscope) {
 		auto_http_response struct http_response r = {.status = 0};
-		rc = ask(&a, "/ready", &r, err);
+		rc = ask_backend(&a, "/ready", &r, err);
 		if (rc == 0)
 			rc = check_status("/ready", r.status, err);
 	} else if (rc == 0) {
@@ -151,14 +151,14 @@ static int check(struct backend_server *s, const char *user_agent,
 int health_check(struct backend *b, const char *user_agent, bool want_dialect,
 		 int *ret_dialect, struct err *err)
 {
-	return check(backend_server(b), user_agent, NULL, want_dialect, ret_dialect,
-		     err);
+	return check_backend(backend_server(b), user_agent, NULL, want_dialect,
+			     ret_dialect, err);
 }
 
 /* ---- who is next ----------------------------------------------------------------- */
 
 /* A tenth sooner or later, so that load balancers do not check in step. */
-static int64_t jitter(int64_t ms, const struct backend_server *s, int64_t now)
+static int64_t add_jitter(int64_t ms, const struct backend_server *s, int64_t now)
 {
 	uint32_t x = ((uint32_t)(uintptr_t)s ^ (uint32_t)now) * 2654435761u;
 
@@ -166,7 +166,8 @@ static int64_t jitter(int64_t ms, const struct backend_server *s, int64_t now)
 }
 
 /* The one that is most overdue, or NULL with the time until one is due. */
-static struct backend_server *next(struct health *h, int64_t now, int64_t *ret_wait)
+static struct backend_server *next_due_server(struct health *h, int64_t now,
+					      int64_t *ret_wait)
 {
 	struct backend_server *best = NULL;
 	int64_t wait = LOOK_MS;
@@ -194,7 +195,7 @@ static struct backend_server *next(struct health *h, int64_t now, int64_t *ret_w
 }
 
 /* Records the result of a check; mutex held. True: the state changed. */
-static bool note(struct backend_server *s, int rc, int64_t now)
+static bool note_check_result(struct backend_server *s, int rc, int64_t now)
 {
 	bool news = false;
 
@@ -210,14 +211,15 @@ static bool note(struct backend_server *s, int rc, int64_t now)
 		news = backend_set_down(s, false, now);
 	}
 	s->known = true;
-	s->next_ms = now + jitter(s->p.care.interval_ms, s, now);
+	s->next_ms = now + add_jitter(s->p.care.interval_ms, s, now);
 	/* check again soon while it is uncertain */
 	if (rc < 0 && !atomic_load(&s->down))
 		s->next_ms = now + s->p.care.interval_ms / 5;
 	return news;
 }
 
-static void say(const struct backend_server *s, int rc, const struct err *err)
+static void say_check_result(const struct backend_server *s, int rc,
+			     const struct err *err)
 {
 	if (rc < 0)
 		log_warn("%s: backend %s: %s: gets no requests until it answers",
@@ -226,7 +228,7 @@ static void say(const struct backend_server *s, int rc, const struct err *err)
 		log_info("%s: backend %s: answers again", s->p.cluster, s->p.name);
 }
 
-static void look_at(struct health *h, struct backend_server *s, int64_t now)
+static void look_at_server(struct health *h, struct backend_server *s, int64_t now)
 {
 	bool want = !s->p.pyroscope && s->p.dialect < 0 &&
 		    (atomic_load(&s->seen_dialect) < 0 || atomic_load(&s->down) ||
@@ -238,7 +240,7 @@ static void look_at(struct health *h, struct backend_server *s, int64_t now)
 	atomic_store(&s->look, false);
 	backend_hold(&s->pub);
 	pthread_mutex_unlock(&h->mutex);
-	int rc = check(s, h->user_agent, &h->abort, want, &dialect, &err);
+	int rc = check_backend(s, h->user_agent, &h->abort, want, &dialect, &err);
 	now = backend_boot_ms();
 	pthread_mutex_lock(&h->mutex);
 	s->checking = false;
@@ -247,8 +249,8 @@ static void look_at(struct health *h, struct backend_server *s, int64_t now)
 			atomic_store(&s->seen_dialect, dialect);
 			s->dialect_ms = now;
 		}
-		if (note(s, rc, now))
-			say(s, rc, &err);
+		if (note_check_result(s, rc, now))
+			say_check_result(s, rc, &err);
 	}
 	backend_drop(&s->pub);
 }
@@ -267,10 +269,10 @@ static void *thread_main(void *arg)
 	pthread_mutex_lock(&h->mutex);
 	while (!h->stopping) {
 		int64_t now = backend_boot_ms(), wait = LOOK_MS;
-		struct backend_server *s = next(h, now, &wait);
+		struct backend_server *s = next_due_server(h, now, &wait);
 
 		if (s)
-			look_at(h, s, now);
+			look_at_server(h, s, now);
 		else
 			wait_for(h, wait);
 	}

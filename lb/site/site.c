@@ -7,26 +7,26 @@
 
 #include "lb/site/site_impl.h"
 
-static struct site_store *store(const struct site *s)
+static struct site_store *store_of_site(const struct site *s)
 {
 	return (struct site_store *)(uintptr_t)s;
 }
 
 struct site *site_hold(struct site *s)
 {
-	atomic_fetch_add(&store(s)->refs, 1);
+	atomic_fetch_add(&store_of_site(s)->refs, 1);
 	return s;
 }
 
 void site_drop(struct site *s)
 {
-	if (!s || atomic_fetch_sub(&store(s)->refs, 1) != 1)
+	if (!s || atomic_fetch_sub(&store_of_site(s)->refs, 1) != 1)
 		return;
 	for (size_t i = 0; i < s->cluster_count; i++) {
 		for (int p = 0; p < SITE_PROTOCOLS; p++)
 			backend_set_free(s->clusters[i].backends[p]);
 	}
-	keep_done(&store(s)->keep);
+	keep_done(&store_of_site(s)->keep);
 	free(s);
 }
 

@@ -52,8 +52,8 @@ static const struct access_family families[] = {
 };
 #define FAMILIES (sizeof(families) / sizeof(families[0]))
 
-static int fail(struct site_parser *p, size_t line, const char *what,
-		const char *detail)
+static int fail_site(struct site_parser *p, size_t line, const char *what,
+		     const char *detail)
 {
 	return err_set(p->w.err, -EINVAL, "%s:%zu: %s%s%s", p->w.file, line, what,
 		       detail ? ": " : "", detail ? detail : "");
@@ -165,8 +165,8 @@ static int make_set(struct site_parser *p, const struct cluster_draft *c,
 		for (size_t i = 0; rc == 0 && i < n; i++) {
 			if (strcmp(list[i]->name, list[n]->name) != 0)
 				continue;
-			rc = fail(p, d->client.line, "this server appears twice",
-				  list[n]->name);
+			rc = fail_site(p, d->client.line, "this server appears twice",
+				       list[n]->name);
 			backend_drop(list[n]);
 		}
 		n += rc == 0;
@@ -194,7 +194,8 @@ static bool same_server(const struct http_url_parts *a, const struct http_url_pa
 }
 
 /* Whether two clusters share a server, as far as its URL tells. */
-static bool share(const struct cluster_draft *a, const struct cluster_draft *b, int k)
+static bool clusters_share_server(const struct cluster_draft *a,
+				  const struct cluster_draft *b, int k)
 {
 	for (size_t i = 0; i < a->server_count[k]; i++) {
 		for (size_t j = 0; j < b->server_count[k]; j++) {
@@ -205,10 +206,11 @@ static bool share(const struct cluster_draft *a, const struct cluster_draft *b, 
 	return false;
 }
 
-static bool shares(const struct site_parser *p, const struct cluster_draft *c, int k)
+static bool shares_any_server(const struct site_parser *p,
+			      const struct cluster_draft *c, int k)
 {
 	for (size_t i = 0; i < p->cluster_count; i++) {
-		if (p->clusters[i] != c && share(c, p->clusters[i], k))
+		if (p->clusters[i] != c && clusters_share_server(c, p->clusters[i], k))
 			return true;
 	}
 	return false;
@@ -262,11 +264,12 @@ static int keep_profile_label(struct site_parser *p, const struct cluster_draft 
 
 	if (!label)
 		return 0;
-	if (!*label && shares(p, c, SITE_PYROSCOPE))
-		return fail(p, c->line,
-			    "profile_cluster_label: none, but another cluster has the "
-			    "same Pyroscope",
-			    c->id);
+	if (!*label && shares_any_server(p, c, SITE_PYROSCOPE))
+		return fail_site(
+			p, c->line,
+			"profile_cluster_label: none, but another cluster has the "
+			"same Pyroscope",
+			c->id);
 	ret->cluster_label = *label ? label : NULL;
 	return 0;
 }
@@ -297,8 +300,8 @@ static int make_policies(struct site_parser *p, const struct cluster_draft *c,
 		.inject_max = inject ? (uint32_t)inject_max : 0,
 		.narrow_max = (uint32_t)narrow_max,
 	};
-	if (!prom->cluster_label &&
-	    (shares(p, c, SITE_PROMETHEUS) || shares(p, c, SITE_PYROSCOPE))) {
+	if (!prom->cluster_label && (shares_any_server(p, c, SITE_PROMETHEUS) ||
+				     shares_any_server(p, c, SITE_PYROSCOPE))) {
 		prom->cluster_label = SHARED_LABEL;
 		buf_printf(&p->notes,
 			   "cluster %s: it shares a server with another one, so each "
@@ -321,7 +324,7 @@ static int make_policies(struct site_parser *p, const struct cluster_draft *c,
 
 /* ---- all of it ------------------------------------------------------------------- */
 
-static bool is_known(const struct site_parser *p, const char *id)
+static bool is_known_cluster(const struct site_parser *p, const char *id)
 {
 	for (size_t i = 0; i < p->known.count; i++) {
 		if (strcmp(p->known.items[i], id) == 0)
@@ -341,9 +344,10 @@ static int make_clusters(struct site_parser *p, const struct site *before)
 	for (size_t i = 0; i < p->cluster_count; i++) {
 		const struct cluster_draft *c = p->clusters[i];
 
-		if (!is_known(p, c->id))
-			return fail(p, c->line,
-				    "the section clusters has no such cluster", c->id);
+		if (!is_known_cluster(p, c->id))
+			return fail_site(p, c->line,
+					 "the section clusters has no such cluster",
+					 c->id);
 		list[i].id = c->id;
 		p->site->cluster_count =
 			i + 1; /* so that failures free what was made */
@@ -364,12 +368,13 @@ static int make_api(struct site_parser *p)
 	struct site_list urls = {.count = c->url_count};
 
 	if (c->authorization || c->header_count)
-		return fail(p, c->line, "ceems_api_server.web",
-			    "a password, a client certificate or MUNGE prove who we "
-			    "are; authorization and http_headers do not");
+		return fail_site(
+			p, c->line, "ceems_api_server.web",
+			"a password, a client certificate or MUNGE prove who we "
+			"are; authorization and http_headers do not");
 	if (c->basic && !c->password && !c->password_file)
-		return fail(p, c->line, "ceems_api_server.web",
-			    "basic_auth needs password or password_file");
+		return fail_site(p, c->line, "ceems_api_server.web",
+				 "basic_auth needs password or password_file");
 	memcpy(urls.items, c->urls, sizeof(c->urls));
 	api->ca_file = c->ca_file;
 	api->cert_file = c->cert_file;
@@ -408,7 +413,7 @@ static int make_roles(struct site_parser *p)
 		all.items[all.count++] = p->admins.items[i];
 	for (size_t i = 0; i < p->api_admins.count; i++) {
 		if (all.count == SITE_LIST_MAX)
-			return fail(p, 1, "too many admins", NULL);
+			return fail_site(p, 1, "too many admins", NULL);
 		all.items[all.count++] = p->api_admins.items[i];
 	}
 	for (size_t i = 0; i < all.count + p->operators.count; i++) {
@@ -416,8 +421,8 @@ static int make_roles(struct site_parser *p)
 						  : p->operators.items[i - all.count];
 
 		if (role_entry_parse(login, strlen(login), &e) < 0)
-			return fail(p, p->roles_line ? p->roles_line : 1,
-				    "roles: not a login or login:number", login);
+			return fail_site(p, p->roles_line ? p->roles_line : 1,
+					 "roles: not a login or login:number", login);
 	}
 	int rc = keep_list(p, &all, &p->site->admins, &p->site->admin_count);
 	if (rc == 0)
@@ -436,7 +441,7 @@ static int check_identity(struct site_parser *p, size_t line)
 	i.token_keys = NULL;
 	int rc = identity_new(&i, &id, &err);
 	identity_free(id);
-	return rc < 0 ? fail(p, line, "identity", err.text) : 0;
+	return rc < 0 ? fail_site(p, line, "identity", err.text) : 0;
 }
 
 static int make_identity(struct site_parser *p)
@@ -448,10 +453,10 @@ static int make_identity(struct site_parser *p)
 	if (!p->user_headers.count)
 		p->user_headers.items[p->user_headers.count++] = "X-Grafana-User";
 	if (p->user_headers.count > IDENTITY_HEADERS_MAX)
-		return fail(p, line, "identity.user_headers", "too many");
+		return fail_site(p, line, "identity.user_headers", "too many");
 	if (i->token_keys && (!p->token_issuers.count || !p->token_audiences.count))
-		return fail(p, line, "identity.token_keys",
-			    "needs token_issuers and token_audiences");
+		return fail_site(p, line, "identity.token_keys",
+				 "needs token_issuers and token_audiences");
 	if (rc == 0)
 		rc = keep_list(p, &p->front_end_addresses, &i->front_end_addresses,
 			       &i->front_end_address_count);
@@ -498,7 +503,7 @@ int site_build(struct site_parser *p, const struct site *before)
 	if (rc == 0)
 		rc = make_identity(p);
 	if (rc == 0 && !p->cluster_count)
-		rc = fail(p, 1, "ceems_lb.backends", "none given");
+		rc = fail_site(p, 1, "ceems_lb.backends", "none given");
 	if (rc == 0)
 		rc = make_clusters(p, before);
 	if (rc < 0)

@@ -106,7 +106,7 @@ static int on_tls_key(void *arg, const char *key, yaml_node_t *v)
 							 : &c->key_file);
 }
 
-static int on_min_version(void *arg, const char *key, yaml_node_t *v)
+static int on_client_min_version(void *arg, const char *key, yaml_node_t *v)
 {
 	struct site_parser *p = arg;
 	const char *s = NULL;
@@ -119,7 +119,7 @@ static int on_min_version(void *arg, const char *key, yaml_node_t *v)
 	return rc;
 }
 
-static int on_tls(void *arg, const char *key, yaml_node_t *v)
+static int on_client_tls(void *arg, const char *key, yaml_node_t *v)
 {
 	static const struct yaml_key keys[] = {
 		{"ca_file", on_tls_key},
@@ -127,7 +127,7 @@ static int on_tls(void *arg, const char *key, yaml_node_t *v)
 		{"key_file", on_tls_key},
 		{"server_name", on_tls_key},
 		{"insecure_skip_verify", on_tls_key},
-		{"min_version", on_min_version},
+		{"min_version", on_client_min_version},
 		{"max_version", site_unsupported},
 		{"ca", site_unsupported},
 		{"cert", site_unsupported},
@@ -139,7 +139,7 @@ static int on_tls(void *arg, const char *key, yaml_node_t *v)
 
 /* ---- headers --------------------------------------------------------------------- */
 
-static bool is_token(const char *s)
+static bool is_header_name(const char *s)
 {
 	size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 			     "0123456789-_");
@@ -180,8 +180,8 @@ static bool is_reserved(const char *name)
 	return strncasecmp(name, "proxy-", 6) == 0;
 }
 
-static int add_header(struct site_parser *p, const char *key, yaml_node_t *v,
-		      const char *value)
+static int add_client_header(struct site_parser *p, const char *key, yaml_node_t *v,
+			     const char *value)
 {
 	struct client_draft *c = p->client;
 
@@ -198,7 +198,7 @@ static int on_header_value(void *arg, const char *key, yaml_node_t *v)
 	struct site_parser *p = arg;
 	const char *value = NULL;
 	int rc = site_text(p, key, v, &value);
-	return rc < 0 ? rc : add_header(p, key, v, value);
+	return rc < 0 ? rc : add_client_header(p, key, v, value);
 }
 
 static int on_header_file(void *arg, const char *key, yaml_node_t *v)
@@ -215,7 +215,7 @@ static int on_header_file(void *arg, const char *key, yaml_node_t *v)
 		return yaml_walk_fail(&p->w, v, key, err.text);
 	const char *value = keep_text(p->keep, text.data);
 	explicit_bzero(text.data, text.cap);
-	return value ? add_header(p, key, v, value) : site_no_memory(p);
+	return value ? add_client_header(p, key, v, value) : site_no_memory(p);
 }
 
 static int on_header_list(void *arg, const char *key, yaml_node_t *v)
@@ -229,7 +229,7 @@ static int on_header_list(void *arg, const char *key, yaml_node_t *v)
 			      files ? on_header_file : on_header_value);
 }
 
-static int on_headers(void *arg, const char *key, yaml_node_t *v)
+static int on_client_headers(void *arg, const char *key, yaml_node_t *v)
 {
 	static const struct yaml_key keys[] = {{"values", on_header_list},
 					       {"secrets", on_header_list},
@@ -246,7 +246,7 @@ static int on_headers(void *arg, const char *key, yaml_node_t *v)
 
 		if (rc < 0)
 			return rc;
-		if (!is_token(name) || is_reserved(name))
+		if (!is_header_name(name) || is_reserved(name))
 			return yaml_walk_fail(&p->w, k, "not a header to set", name);
 		p->header = name;
 		rc = yaml_walk_map(&p->w, p, name,
@@ -286,7 +286,7 @@ static int on_redirects(void *arg, const char *key, yaml_node_t *v)
 	return rc;
 }
 
-static int on_http2(void *arg, const char *key, yaml_node_t *v)
+static int on_client_http2(void *arg, const char *key, yaml_node_t *v)
 {
 	struct site_parser *p = arg;
 	bool on = false;
@@ -297,7 +297,8 @@ static int on_http2(void *arg, const char *key, yaml_node_t *v)
 	return rc;
 }
 
-static int check(struct site_parser *p, const struct client_draft *c, yaml_node_t *v)
+static int check_client(struct site_parser *p, const struct client_draft *c,
+			yaml_node_t *v)
 {
 	const char *wrong = NULL;
 
@@ -313,7 +314,7 @@ static int check(struct site_parser *p, const struct client_draft *c, yaml_node_
 		wrong = "authorization needs credentials";
 	else if (c->authorization && c->basic)
 		wrong = "basic_auth and authorization exclude each other";
-	else if ((c->scheme && !is_token(c->scheme)) ||
+	else if ((c->scheme && !is_header_name(c->scheme)) ||
 		 (c->credentials && !is_value(c->credentials)))
 		wrong = "authorization holds what no header can";
 	else if (!c->cert_file != !c->key_file)
@@ -329,12 +330,12 @@ int site_client(struct site_parser *p, struct client_draft *c, const char *key,
 		{"urls", on_urls},
 		{"basic_auth", on_basic},
 		{"authorization", on_authorization},
-		{"tls_config", on_tls},
-		{"http_headers", on_headers},
+		{"tls_config", on_client_tls},
+		{"http_headers", on_client_headers},
 		{"timeout", on_timeout},
 		{"munge", on_munge},
 		{"follow_redirects", on_redirects},
-		{"enable_http2", on_http2},
+		{"enable_http2", on_client_http2},
 		{"requests_limit", site_ignored}, /* the API server's own, obsolete */
 		{"oauth2", site_unsupported},
 		{"proxy_url", site_unsupported},
@@ -348,7 +349,7 @@ int site_client(struct site_parser *p, struct client_draft *c, const char *key,
 	p->client = c;
 	int rc = yaml_walk_map(&p->w, p, key, v, keys, sizeof(keys) / sizeof(keys[0]));
 	p->client = NULL;
-	return rc < 0 ? rc : check(p, c, v);
+	return rc < 0 ? rc : check_client(p, c, v);
 }
 
 /* Appends a secret from the configuration itself, or from its own file. */

@@ -122,7 +122,7 @@ int site_ignored(void *arg, const char *key, yaml_node_t *v)
 }
 
 /* Keys of other programs that share the file. */
-static int skipped(void *arg, const char *key, yaml_node_t *v)
+static int skip_foreign_key(void *arg, const char *key, yaml_node_t *v)
 {
 	(void)arg;
 	(void)key;
@@ -450,8 +450,12 @@ static int on_known_id(void *arg, const char *key, yaml_node_t *v)
 static int on_cluster(void *arg, const char *key, yaml_node_t *v)
 {
 	static const struct yaml_key keys[] = {
-		{"id", on_known_id}, {"manager", skipped}, {"updaters", skipped},
-		{"cli", skipped},    {"web", skipped},     {"extra_config", skipped},
+		{"id", on_known_id},
+		{"manager", skip_foreign_key},
+		{"updaters", skip_foreign_key},
+		{"cli", skip_foreign_key},
+		{"web", skip_foreign_key},
+		{"extra_config", skip_foreign_key},
 	};
 	struct site_parser *p = arg;
 	return yaml_walk_map(&p->w, p, key, v, keys, 6);
@@ -468,7 +472,7 @@ static int at_root(void *arg, yaml_node_t *root)
 	static const struct yaml_key keys[] = {{"ceems_lb", on_lb},
 					       {"ceems_api_server", on_api},
 					       {"clusters", on_clusters},
-					       {"updaters", skipped}};
+					       {"updaters", skip_foreign_key}};
 	struct site_parser *p = arg;
 
 	return root ? yaml_walk_map(&p->w, p, "configuration", root, keys, 4) : 0;
