@@ -263,7 +263,7 @@ static bool is_meant(struct claimant *c, const char *s, size_t len)
 	       (match == ROLE_MATCH_ACCOUNT && is_bare_of(c));
 }
 
-static bool is_listed(const struct conf_list *l, struct claimant *c)
+static bool is_listed_claimant(const struct conf_list *l, struct claimant *c)
 {
 	for (size_t i = 0; l && i < l->count; i++) {
 		if (is_meant(c, l->items[i], strlen(l->items[i])))
@@ -297,7 +297,7 @@ int access_check_roles(const struct conf_list *admins,
 	return 0;
 }
 
-static void append(struct buf *b, const char *number)
+static void append_number(struct buf *b, const char *number)
 {
 	if (b->len)
 		buf_putc(b, ',');
@@ -341,7 +341,7 @@ static int match_operators(const struct conf_list *operators, struct claimant *c
 		if (!pg_get_text(r, i, 1) && !is_bare_of(c))
 			continue;
 		if (id)
-			append(ret, id);
+			append_number(ret, id);
 		else
 			*ret_all = true;
 	}
@@ -354,7 +354,7 @@ static int is_admin(const struct access_site *site, struct claimant *c, struct p
 	auto_pgresult PGresult *r = NULL;
 	auto_query struct query q = {.list_count = 0};
 
-	if (is_listed(site->admins, c))
+	if (is_listed_claimant(site->admins, c))
 		return 1;
 	query_put(&q, "SELECT FROM role WHERE role = 'admin' AND cluster IS NULL AND "
 		      "(valid_to IS NULL OR valid_to > now()) AND login = ");
@@ -422,7 +422,7 @@ static int name_by_uid(struct identity_who *who, struct pg *pg, struct err *err)
  * is theirs if nobody else has the login and this host has it for the uid. A bare login
  * means the person who last submitted a job, and units known from nodes only are theirs
  * if nobody else has the uid. */
-static void put_persons(const struct identity_who *who, struct query *q)
+static void put_who_persons(const struct identity_who *who, struct query *q)
 {
 	query_put(q, "SELECT DISTINCT ON (p.cluster) p.id, p.cluster, CASE WHEN ");
 	query_put(q, who->has_uid
@@ -455,15 +455,15 @@ static int find_persons(const struct identity_who *who, struct pg *pg,
 	auto_pgresult PGresult *r = NULL;
 	auto_query struct query q = {.list_count = 0};
 
-	put_persons(who, &q);
+	put_who_persons(who, &q);
 	int rc = query_run_kept(&q, pg, &r, err);
 	for (int i = 0; rc == 0 && i < PQntuples(r); i++) {
-		append(&ret->persons, pg_get_text(r, i, 0));
-		append(&ret->person_clusters, pg_get_text(r, i, 1));
+		append_number(&ret->persons, pg_get_text(r, i, 0));
+		append_number(&ret->person_clusters, pg_get_text(r, i, 1));
 		if (!pg_get_text(r, i, 2))
 			continue;
-		append(&ret->uids, pg_get_text(r, i, 2));
-		append(&ret->uid_clusters, pg_get_text(r, i, 1));
+		append_number(&ret->uids, pg_get_text(r, i, 2));
+		append_number(&ret->uid_clusters, pg_get_text(r, i, 1));
 	}
 	if (rc < 0 || !who->has_uid)
 		return rc;
@@ -483,8 +483,8 @@ static int find_persons(const struct identity_who *who, struct pg *pg,
 	for (int i = 0; rc == 0 && i < PQntuples(r); i++) {
 		char uid[16];
 		snprintf(uid, sizeof(uid), "%u", who->uid);
-		append(&ret->uids, uid);
-		append(&ret->uid_clusters, pg_get_text(r, i, 0));
+		append_number(&ret->uids, uid);
+		append_number(&ret->uid_clusters, pg_get_text(r, i, 0));
 	}
 	return rc;
 }
@@ -501,7 +501,7 @@ static int find_projects(struct pg *pg, struct scope *ret, struct err *err)
 	query_put(&q, ") LIMIT 10000");
 	int rc = query_run_kept(&q, pg, &r, err);
 	for (int i = 0; rc == 0 && i < PQntuples(r); i++)
-		append(&ret->projects, pg_get_text(r, i, 0));
+		append_number(&ret->projects, pg_get_text(r, i, 0));
 	return rc;
 }
 

@@ -53,7 +53,7 @@ static const struct {
 	{-ECANCELED, 503, "unavailable"},
 };
 
-static unsigned status_of(int rc, const char **ret_type)
+static unsigned api_failure_status(int rc, const char **ret_type)
 {
 	for (size_t i = 0; i < sizeof(failures) / sizeof(failures[0]); i++) {
 		if (failures[i].rc != rc)
@@ -81,7 +81,7 @@ static void put_warnings(const struct buf *lines, struct buf *out)
 	buf_putc(out, ']');
 }
 
-static void put_time(struct buf *out, const char *name, uint64_t us)
+static void put_api_time(struct buf *out, const char *name, uint64_t us)
 {
 	char text[RFC3339_BYTES];
 
@@ -92,13 +92,13 @@ static void put_time(struct buf *out, const char *name, uint64_t us)
 static void put_meta(const struct ask *a, struct buf *out)
 {
 	if (a->windowed) {
-		put_time(out, "from", a->from_us);
-		put_time(out, "to", a->to_us);
+		put_api_time(out, "from", a->from_us);
+		put_api_time(out, "to", a->to_us);
 	}
 	if (a->as_of.len)
 		buf_printf(out, ",\"as_of\":%s", a->as_of.data);
 	else
-		put_time(out, "as_of", a->now_us);
+		put_api_time(out, "as_of", a->now_us);
 	if (a->node_ms > 0)
 		buf_printf(out, ",\"coverage\":%.4f", a->observed_ms / a->node_ms);
 	else
@@ -110,7 +110,7 @@ static void put_meta(const struct ask *a, struct buf *out)
 }
 
 /* On the pool's thread, or on the web server's for requests that did not get there. */
-static void compose(struct ask *a)
+static void compose_answer(struct ask *a)
 {
 	struct buf *out = &a->body;
 	const char *type = NULL;
@@ -134,7 +134,7 @@ static void compose(struct ask *a)
 		put_meta(a, out);
 		buf_puts(out, "}\n");
 	} else {
-		a->status = status_of(a->rc, &type);
+		a->status = api_failure_status(a->rc, &type);
 		buf_printf(out,
 			   "{\"status\":\"error\",\"data\":null,\"errorType\":\"%s\","
 			   "\"error\":",
@@ -253,7 +253,7 @@ void api_put_json(const struct ask *a, struct query *q, const char *expression)
 /* ---- a request ------------------------------------------------------------------- */
 
 /* Each request runs in a read-only transaction with its own time zone. */
-static int prepare(struct ask *a, struct err *err)
+static int prepare_read_only(struct ask *a, struct err *err)
 {
 	const struct param *zone = params_get(&a->params, "timezone");
 	auto_query struct query q = {.list_count = 0};
@@ -287,7 +287,7 @@ static int answer_in(struct pg *pg, void *arg, struct err *err)
 	a->rows = 0;
 	a->status = 0;
 	a->pg = pg;
-	int rc = prepare(a, err);
+	int rc = prepare_read_only(a, err);
 	if (rc == 0)
 		rc = access_resolve(&site, a->endpoint, &a->who, pg, &a->scope, err);
 	if (rc < 0)
@@ -330,7 +330,7 @@ static int check_body(const struct ask *a, struct err *err)
 	return identity_check_body(&a->who, body, len, err);
 }
 
-static int run(struct pg *pg, void *arg, struct err *err)
+static int run_ask(struct pg *pg, void *arg, struct err *err)
 {
 	struct ask *a = arg;
 	int rc = a->proved ? 0 : prove_asker(pg, a, err);
@@ -353,7 +353,7 @@ static void note_failure(struct ask *a)
 	struct api_state *s = a->app->api;
 	const char *type;
 
-	if (a->rc >= 0 || status_of(a->rc, &type) < 500)
+	if (a->rc >= 0 || api_failure_status(a->rc, &type) < 500)
 		return;
 	pthread_mutex_lock(&s->mutex);
 	bool due = log_repeat_due(&s->failures, clock_boottime_ns());
@@ -369,7 +369,7 @@ static void note_failure(struct ask *a)
 		err_set(&a->refusal, 0, "the aggregator's log has the reason");
 }
 
-static void done(void *arg, int rc, const struct err *err)
+static void finish_ask(void *arg, int rc, const struct err *err)
 {
 	struct ask *a = arg;
 
@@ -377,7 +377,7 @@ static void done(void *arg, int rc, const struct err *err)
 	if (rc < 0 && err)
 		a->refusal = *err;
 	note_failure(a);
-	compose(a);
+	compose_answer(a);
 	a->phase = ASK_OVER;
 	web_wake(a->r);
 }
@@ -387,12 +387,12 @@ static void proof_done(void *arg, int rc, const struct err *err)
 	struct ask *a = arg;
 
 	if (rc < 0)
-		done(arg, rc, err);
+		finish_ask(arg, rc, err);
 	else
 		web_wake(a->r);
 }
 
-static void on_decoded(void *arg)
+static void on_asker_decoded(void *arg)
 {
 	struct ask *a = arg;
 
@@ -448,11 +448,11 @@ static void send_answer(struct ask *a)
 static void refuse_now(struct ask *a, int rc, const char *text)
 {
 	a->rc = err_set(&a->refusal, rc, "%s", text);
-	compose(a);
+	compose_answer(a);
 	send_answer(a);
 }
 
-/* Submits to the pool, whose done() is called once. */
+/* Submits to the pool, whose finish_ask() is called once. */
 static void submit_ask(struct ask *a,
 		       int (*job)(struct pg *pg, void *arg, struct err *err),
 		       void (*over)(void *arg, int rc, const struct err *err))
@@ -462,11 +462,11 @@ static void submit_ask(struct ask *a,
 	web_sleep(a->r);
 	int rc = pg_pool_submit(a->app->pool, &a->job, &a->refusal);
 	if (rc < 0)
-		done(a, rc, NULL);
+		finish_ask(a, rc, NULL);
 }
 
 /* True: it sleeps until its credential has been decoded, or has been refused. */
-static bool ask_munge(struct ask *a)
+static bool decode_asker(struct ask *a)
 {
 	struct munge *m = a->app->api->munge;
 	struct identity *id = api_site_identity(a->site);
@@ -480,7 +480,7 @@ static bool ask_munge(struct ask *a)
 	if (!a->munge.credential)
 		return false;
 	a->munge.key = web_client_key(a->r);
-	a->munge.done = on_decoded;
+	a->munge.done = on_asker_decoded;
 	a->munge.arg = a;
 	a->proof.facts.munge = &a->munge;
 	a->phase = ASK_MUNGE;
@@ -503,7 +503,7 @@ bool api_is_front_end(struct app *app, const struct netaddr *peer)
 }
 
 /* Whether the request must be proved; else it has been answered. */
-static bool begin(struct app *app, struct web_request *r)
+static bool begin_ask(struct app *app, struct web_request *r)
 {
 	struct ask *a = *web_state(r) = calloc(1, sizeof(*a));
 	const char *path = app_path(app, r);
@@ -533,7 +533,7 @@ static bool begin(struct app *app, struct web_request *r)
 	}
 	if (a->endpoint->scopes[ROLE_USER] == SCOPE_PUBLIC) {
 		a->rc = a->endpoint->answer(a, &a->refusal);
-		compose(a);
+		compose_answer(a);
 		send_answer(a);
 		return false;
 	}
@@ -555,7 +555,7 @@ void api_admit(void *arg, struct web_request *r)
 {
 	struct ask *a = *web_state(r);
 
-	if (!a && (!begin(arg, r) || ask_munge(*web_state(r))))
+	if (!a && (!begin_ask(arg, r) || decode_asker(*web_state(r))))
 		return;
 	a = *web_state(r);
 	if (a->phase == ASK_OVER) {
@@ -584,7 +584,7 @@ void api_serve(void *arg, struct web_request *r)
 		return;
 	}
 	a->phase = ASK_ANSWER;
-	submit_ask(a, run, done);
+	submit_ask(a, run_ask, finish_ask);
 }
 
 void api_end(void *arg, struct web_request *r, unsigned status)

@@ -11,7 +11,7 @@
 
 #define VALID "m.valid_from <= now() AND (m.valid_to IS NULL OR m.valid_to > now())"
 
-static int users(struct ask *a, bool all, struct err *err)
+static int list_users(struct ask *a, bool all, struct err *err)
 {
 	auto_query struct query q = {.list_count = 0};
 
@@ -47,11 +47,11 @@ static int users(struct ask *a, bool all, struct err *err)
 
 int api_users(struct ask *a, struct err *err)
 {
-	return users(a, false, err);
+	return list_users(a, false, err);
 }
 
 /* In the peer's form: the admins, with the source of the role. */
-static int admins(struct ask *a, struct err *err)
+static int list_admins(struct ask *a, struct err *err)
 {
 	const struct conf_list *l = &api_site_options(a->site)->admins;
 	auto_query struct query q = {.list_count = 0};
@@ -84,13 +84,13 @@ int api_users_admin(struct ask *a, struct err *err)
 	const struct param *role = params_get(&a->params, "role");
 
 	if (!role || !*role->value)
-		return users(a, true, err);
+		return list_users(a, true, err);
 	if (strcmp(role->value, "admin") != 0)
 		return err_set(err, -EINVAL, "role: must be admin");
-	return admins(a, err);
+	return list_admins(a, err);
 }
 
-static int projects(struct ask *a, struct err *err)
+static int list_projects(struct ask *a, struct err *err)
 {
 	bool all = a->scope.kind == SCOPE_ALL || a->scope.kind == SCOPE_CLUSTERS;
 	auto_query struct query q = {.list_count = 0};
@@ -118,12 +118,12 @@ static int projects(struct ask *a, struct err *err)
 
 int api_projects(struct ask *a, struct err *err)
 {
-	return projects(a, err);
+	return list_projects(a, err);
 }
 
 int api_projects_admin(struct ask *a, struct err *err)
 {
-	return projects(a, err);
+	return list_projects(a, err);
 }
 
 static void put_clusters(const struct ask *a, struct query *q)
@@ -156,7 +156,7 @@ int api_clusters(struct ask *a, struct err *err)
 
 /* Statistics of units in the window, by full days if there are many: counts are from
  * the daily sums, running units from the units. */
-static int stats(struct ask *a, struct err *err)
+static int count_units(struct ask *a, struct err *err)
 {
 	auto_query struct query q = {.list_count = 0};
 
@@ -202,14 +202,14 @@ int api_stats(struct ask *a, struct err *err)
 {
 	int rc = api_window(a, err);
 
-	return rc < 0 ? rc : stats(a, err);
+	return rc < 0 ? rc : count_units(a, err);
 }
 
 int api_stats_global(struct ask *a, struct err *err)
 {
 	a->from_us = 0;
 	a->to_us = a->now_us;
-	return stats(a, err);
+	return count_units(a, err);
 }
 
 int api_factors(struct ask *a, struct err *err)

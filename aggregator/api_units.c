@@ -144,8 +144,8 @@ static void put_feed(const struct ask *a, const struct selection *s, struct quer
 }
 
 /* Persons as rows f (id, cluster), then their feed. */
-static void put_persons(const struct ask *a, const struct selection *s, struct query *q,
-			bool by_name)
+static void put_person_feeds(const struct ask *a, const struct selection *s,
+			     struct query *q, bool by_name)
 {
 	query_put(q, "SELECT x.* FROM (SELECT p.id, p.cluster FROM person p WHERE ");
 	if (by_name) {
@@ -209,21 +209,21 @@ static void put_feeds(const struct ask *a, const struct selection *s, struct que
 	if (params_has(p, "uuid")) {
 		put_by_id(a, s, q);
 	} else if (params_has(p, "user") && (all || a->scope.kind == SCOPE_MATES)) {
-		put_persons(a, s, q, true);
+		put_person_feeds(a, s, q, true);
 	} else if (params_has(p, "project") && (all || a->scope.kind == SCOPE_MATES)) {
 		put_named(a, s, q, "project", "project", "u.project = f.id");
 	} else if (all) {
 		put_named(a, s, q, params_has(p, "cluster_id") ? "cluster_id" : NULL,
 			  "cluster", "u.cluster = f.id");
 	} else {
-		put_persons(a, s, q, false);
+		put_person_feeds(a, s, q, false);
 		put_unnamed(a, s, q);
 	}
 }
 
 /* What slurmctld's record has beside the columns of unit, the last part's; the command
  * line for whose it is. */
-static void put_slurm(const struct ask *a, struct query *q, const char *unit)
+static void put_slurm_members(const struct ask *a, struct query *q, const char *unit)
 {
 	query_put(q, "(SELECT ',\"slurm\":' || nullif(jsonb_strip_nulls("
 		     "jsonb_build_object('flags', k.record->'slurm_flags', "
@@ -273,10 +273,10 @@ static void put_members(const struct ask *a, struct query *q, const char *unit)
 		     "'suspended_s')::bigint), 0) FROM job_record s WHERE s.unit = ");
 	query_put(q, unit);
 	query_put(q, " HAVING count(*) > 0), ");
-	put_slurm(a, q, unit);
+	put_slurm_members(a, q, unit);
 }
 
-static int list(struct ask *a, bool all, struct err *err)
+static int list_units(struct ask *a, bool all, struct err *err)
 {
 	auto_query struct query q = {.list_count = 0};
 	struct selection s = {.limit = api_limit(a)};
@@ -319,12 +319,12 @@ int api_units(struct ask *a, struct err *err)
 					       "/units/admin, to operators and admins");
 		}
 	}
-	return list(a, false, err);
+	return list_units(a, false, err);
 }
 
 int api_units_admin(struct ask *a, struct err *err)
 {
-	return list(a, true, err);
+	return list_units(a, true, err);
 }
 
 int api_units_visible(struct ask *a, struct err *err)

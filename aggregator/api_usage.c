@@ -148,27 +148,29 @@ struct parts {
 		end_us; /* [head, days) [days, tail) [tail, end) */
 };
 
-static uint64_t down(uint64_t us, uint64_t step)
+static uint64_t round_down_us(uint64_t us, uint64_t step)
 {
 	return us / step * step;
 }
 
-static uint64_t up(uint64_t us, uint64_t step)
+static uint64_t round_up_us(uint64_t us, uint64_t step)
 {
-	return down(us + step - 1, step);
+	return round_down_us(us + step - 1, step);
 }
 
 /* The window rounded outwards to full hours, or to full days where hours are no longer
  * kept. The answer says what it became. */
-static void split(struct ask *a, struct parts *ret)
+static void split_window(struct ask *a, struct parts *ret)
 {
 	uint64_t kept_us = a->app->options.retention_hours_ms * 1000;
-	uint64_t oldest_us = a->now_us > kept_us ? up(a->now_us - kept_us, DAY_US) : 0;
+	uint64_t oldest_us =
+		a->now_us > kept_us ? round_up_us(a->now_us - kept_us, DAY_US) : 0;
 
-	a->from_us = down(a->from_us, a->from_us < oldest_us ? DAY_US : HOUR_US);
-	a->to_us = up(a->to_us, a->to_us < oldest_us ? DAY_US : HOUR_US);
-	*ret = (struct parts){a->from_us, up(a->from_us, DAY_US),
-			      down(a->to_us, DAY_US), a->to_us};
+	a->from_us =
+		round_down_us(a->from_us, a->from_us < oldest_us ? DAY_US : HOUR_US);
+	a->to_us = round_up_us(a->to_us, a->to_us < oldest_us ? DAY_US : HOUR_US);
+	*ret = (struct parts){a->from_us, round_up_us(a->from_us, DAY_US),
+			      round_down_us(a->to_us, DAY_US), a->to_us};
 	if (ret->days_us > ret->tail_us) /* within one day */
 		ret->days_us = ret->tail_us = a->to_us;
 }
@@ -177,7 +179,7 @@ static void put_window(struct ask *a, struct query *q)
 {
 	struct parts p;
 
-	split(a, &p);
+	split_window(a, &p);
 	put_days(a, q, p.days_us, p.tail_us, p.head_us == p.days_us);
 	if (p.head_us < p.days_us) {
 		query_put(q, " UNION ALL ");
@@ -190,8 +192,8 @@ static void put_window(struct ask *a, struct query *q)
 }
 
 /* Sums of the rows of `put`, by person and project. */
-static int groups(struct ask *a, void (*put)(struct ask *a, struct query *q),
-		  struct err *err)
+static int put_usage_groups(struct ask *a, void (*put)(struct ask *a, struct query *q),
+			    struct err *err)
 {
 	auto_query struct query q = {.list_count = 0};
 
@@ -242,19 +244,19 @@ int api_usage_current(struct ask *a, struct err *err)
 
 	if (rc == 0)
 		rc = api_window(a, err);
-	return rc < 0 ? rc : groups(a, put_window, err);
+	return rc < 0 ? rc : put_usage_groups(a, put_window, err);
 }
 
 static void put_all_time(struct ask *a, struct query *q)
 {
-	put_days(a, q, 0, up(a->now_us + DAY_US, DAY_US), false);
+	put_days(a, q, 0, round_up_us(a->now_us + DAY_US, DAY_US), false);
 }
 
 int api_usage_global(struct ask *a, struct err *err)
 {
 	int rc = check_groupby(a, err);
 
-	return rc < 0 ? rc : groups(a, put_all_time, err);
+	return rc < 0 ? rc : put_usage_groups(a, put_all_time, err);
 }
 
 /* ---- by day ---------------------------------------------------------------------- */
@@ -294,8 +296,8 @@ int api_usage_daily(struct ask *a, struct err *err)
 
 	if (rc < 0)
 		return rc;
-	a->from_us = down(a->from_us, DAY_US);
-	a->to_us = up(a->to_us, DAY_US);
+	a->from_us = round_down_us(a->from_us, DAY_US);
+	a->to_us = round_up_us(a->to_us, DAY_US);
 	query_put(&q, "SELECT ");
 	api_put_json(a, &q,
 		     "jsonb_strip_nulls(jsonb_build_object('day', g.day, 'cluster_id', "

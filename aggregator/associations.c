@@ -8,7 +8,7 @@
 
 #define NAME_BYTES_MAX 256
 
-static bool is_name(const char *s, size_t n)
+static bool is_association_name(const char *s, size_t n)
 {
 	if (n > NAME_BYTES_MAX)
 		return false;
@@ -22,13 +22,14 @@ static bool is_name(const char *s, size_t n)
 }
 
 /* Splits a line into cluster, account and user; it may end with a separator. */
-static bool cut(const char *s, size_t n, const char *part[3], size_t len[3])
+static bool cut_association_line(const char *s, size_t n, const char *part[3],
+				 size_t len[3])
 {
 	for (int i = 0; i < 3; i++) {
 		const char *end = memchr(s, '|', n);
 		part[i] = s;
 		len[i] = end ? (size_t)(end - s) : n;
-		if (!is_name(part[i], len[i]) || (i < 2 && !end))
+		if (!is_association_name(part[i], len[i]) || (i < 2 && !end))
 			return false;
 		n -= len[i] + (end ? 1 : 0);
 		s += len[i] + (end ? 1 : 0);
@@ -56,7 +57,7 @@ int associations_parse(const char *text, size_t len, struct buf *ret, size_t *re
 		line++;
 		if (size && s[size - 1] == '\r')
 			size--;
-		if (size && !cut(s, size, part, n))
+		if (size && !cut_association_line(s, size, part, n))
 			return err_set(
 				err, -EBADMSG,
 				"line %zu: not what sacctmgr -nP list associations "

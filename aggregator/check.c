@@ -25,7 +25,7 @@ struct check {
 };
 
 /* One row, or a finding that says why there is none. */
-static PGresult *ask(struct check *c, const char *what, const char *sql)
+static PGresult *ask_database(struct check *c, const char *what, const char *sql)
 {
 	PGresult *r = NULL;
 	struct err err = {""};
@@ -76,12 +76,12 @@ static bool check_schema(struct check *c)
 	return rc == 0 && s.applied == s.known;
 }
 
-static void check_clock(struct check *c)
+static void check_database_clock(struct check *c)
 {
 	double there;
 	uint64_t before_ns = clock_realtime_ns();
-	auto_pgresult PGresult *r =
-		ask(c, "clock", "SELECT extract(epoch FROM clock_timestamp())::float8");
+	auto_pgresult PGresult *r = ask_database(
+		c, "clock", "SELECT extract(epoch FROM clock_timestamp())::float8");
 	uint64_t after_ns = clock_realtime_ns();
 
 	if (!r || pg_get_f64(r, 0, 0, &there) < 0)
@@ -110,7 +110,7 @@ static void check_setting(struct check *c, const PGresult *r, int column,
 
 static void check_settings(struct check *c)
 {
-	auto_pgresult PGresult *r = ask(
+	auto_pgresult PGresult *r = ask_database(
 		c, "settings",
 		"SELECT current_setting('server_encoding') AS server_encoding, "
 		"current_setting('fsync') AS fsync, "
@@ -152,12 +152,12 @@ static void check_settings(struct check *c)
 
 static void check_rights(struct check *c)
 {
-	auto_pgresult PGresult *r =
-		ask(c, "rights",
-		    "SELECT has_schema_privilege(current_schema(), 'CREATE'), "
-		    "(SELECT count(*) FROM pg_class k WHERE k.relnamespace = "
-		    "current_schema()::regnamespace AND k.relkind IN ('r', 'p') "
-		    "AND NOT pg_has_role(k.relowner, 'USAGE')), current_user");
+	auto_pgresult PGresult *r = ask_database(
+		c, "rights",
+		"SELECT has_schema_privilege(current_schema(), 'CREATE'), "
+		"(SELECT count(*) FROM pg_class k WHERE k.relnamespace = "
+		"current_schema()::regnamespace AND k.relkind IN ('r', 'p') "
+		"AND NOT pg_has_role(k.relowner, 'USAGE')), current_user");
 	bool create = false;
 	uint64_t foreign = 0;
 
@@ -190,13 +190,13 @@ static void check_partitions(struct check *c)
 		s.missing ? "a running aggregator makes them" : NULL,
 		"partitions: %u of intervals, %u of hours, %u missing", s.intervals,
 		s.hours, s.missing);
-	auto_pgresult PGresult *r =
-		ask(c, "retention",
-		    "SELECT coalesce(extract(day FROM now() - min(to_date(right("
-		    "c.relname, 8), 'YYYYMMDD')))::bigint, 0) FROM pg_inherits i "
-		    "JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = "
-		    "'unit_interval'::regclass AND c.relname ~ "
-		    "'^unit_interval_[0-9]{8}$'");
+	auto_pgresult PGresult *r = ask_database(
+		c, "retention",
+		"SELECT coalesce(extract(day FROM now() - min(to_date(right("
+		"c.relname, 8), 'YYYYMMDD')))::bigint, 0) FROM pg_inherits i "
+		"JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = "
+		"'unit_interval'::regclass AND c.relname ~ "
+		"'^unit_interval_[0-9]{8}$'");
 	uint64_t days = 0;
 	if (!r || pg_get_u64(r, 0, 0, &days) < 0)
 		return;
@@ -210,10 +210,10 @@ static void check_partitions(struct check *c)
 
 static void check_backlog(struct check *c)
 {
-	auto_pgresult PGresult *r =
-		ask(c, "roll-up",
-		    "SELECT count(*), coalesce(extract(epoch FROM now() - min(due))"
-		    "::bigint, 0) FROM dirty WHERE due <= now()");
+	auto_pgresult PGresult *r = ask_database(
+		c, "roll-up",
+		"SELECT count(*), coalesce(extract(epoch FROM now() - min(due))"
+		"::bigint, 0) FROM dirty WHERE due <= now()");
 	uint64_t rows = 0;
 	int64_t age_s = 0;
 
@@ -252,7 +252,7 @@ int check_database(struct app *app, struct err *err)
 	}
 	check_version(&c);
 	check_settings(&c);
-	check_clock(&c);
+	check_database_clock(&c);
 	check_rights(&c);
 	if (check_schema(&c)) {
 		check_partitions(&c);

@@ -27,7 +27,7 @@ struct chore {
 };
 
 /* False: stop. */
-static bool rest(struct chore *c, unsigned ms)
+static bool rest_between_turns(struct chore *c, unsigned ms)
 {
 	struct timespec until = wait_in(ms);
 
@@ -40,7 +40,7 @@ static bool rest(struct chore *c, unsigned ms)
 	return go_on;
 }
 
-static int turn(struct pg *pg, void *arg, struct err *err)
+static int run_turn(struct pg *pg, void *arg, struct err *err)
 {
 	static const struct pg_statement lock = {
 		"chore_lock", "SELECT pg_try_advisory_xact_lock($1, $2)::integer"};
@@ -59,7 +59,7 @@ static int turn(struct pg *pg, void *arg, struct err *err)
 	return rc < 0 ? rc : 0;
 }
 
-static void say(struct chore *c, int rc, const struct err *err)
+static void say_turn_result(struct chore *c, int rc, const struct err *err)
 {
 	if (rc < 0 && log_repeat_due(&c->failing, clock_boottime_ns()))
 		log_warn("%s: %s", c->params.name, err->text);
@@ -89,9 +89,9 @@ static unsigned retry_ms(struct chore *c, int rc)
 static unsigned one_turn(struct chore *c)
 {
 	struct err err = {""};
-	int rc = pg_transaction(c->pg, PG_READ_COMMITTED, 2, turn, c, &err);
+	int rc = pg_transaction(c->pg, PG_READ_COMMITTED, 2, run_turn, c, &err);
 
-	say(c, rc, &err);
+	say_turn_result(c, rc, &err);
 	if (rc < 0 && rc != -EHOSTDOWN && rc != -EAGAIN && c->params.failed)
 		c->params.failed(c->pg, c->params.arg, rc);
 	if (rc < 0)
@@ -102,11 +102,11 @@ static unsigned one_turn(struct chore *c)
 	return c->more ? 0 : c->params.period_ms;
 }
 
-static void *work(void *arg)
+static void *periodic_job_thread_main(void *arg)
 {
 	struct chore *c = arg;
 
-	while (rest(c, one_turn(c)))
+	while (rest_between_turns(c, one_turn(c)))
 		;
 	return NULL;
 }
@@ -125,7 +125,7 @@ int chore_new(const struct pg_params *pg, const struct chore_params *params,
 	wait_cond_init(&c->wake);
 	int rc = pg_new(&p, &c->pg, err);
 	if (rc == 0) {
-		rc = -pthread_create(&c->thread, NULL, work, c);
+		rc = -pthread_create(&c->thread, NULL, periodic_job_thread_main, c);
 		if (rc < 0)
 			(void)err_set(err, rc, "%s: start thread: %s", params->name,
 				      strerror(-rc));

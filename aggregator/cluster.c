@@ -185,7 +185,7 @@ static int choose_version(struct cluster *c, unsigned have, struct err *err)
 }
 
 static void __attribute__((noreturn))
-server(const struct cluster *c, int out, pid_t parent)
+run_server_child(const struct cluster *c, int out, pid_t parent)
 {
 	char postgres[PATH_MAX + 16];
 	const char *const argv[] = {postgres, "-D", c->at.pgdata, NULL};
@@ -214,7 +214,7 @@ server(const struct cluster *c, int out, pid_t parent)
 	_exit(127);
 }
 
-static int spawn(struct cluster *c, struct err *err)
+static int spawn_server(struct cluster *c, struct err *err)
 {
 	auto_close int out = cluster_open_log(&c->at, err);
 	pid_t parent = getpid();
@@ -227,13 +227,13 @@ static int spawn(struct cluster *c, struct err *err)
 		return err_set(err, rc, "fork: %s", strerror(-rc));
 	}
 	if (pid == 0)
-		server(c, out, parent);
+		run_server_child(c, out, parent);
 	c->pid = pid;
 	return 0;
 }
 
 /* Whether it has ended; then there is nothing to wait for any more. */
-static bool reap(struct cluster *c)
+static bool reap_server(struct cluster *c)
 {
 	int status;
 
@@ -263,7 +263,7 @@ static int wait_ready(struct cluster *c, struct err *err)
 	bool ready = false;
 
 	while (!(cluster_postmaster(&c->at, &ready) == c->pid && ready)) {
-		if (reap(c))
+		if (reap_server(c))
 			return start_failed(c, err);
 		if (clock_boottime_ns() > deadline_ns)
 			return err_set(err, -ETIMEDOUT,
@@ -292,7 +292,7 @@ static int make_ceems(struct cluster *c, struct err *err)
 	return rc;
 }
 
-static int start(struct cluster *c, struct err *err)
+static int start_cluster(struct cluster *c, struct err *err)
 {
 	unsigned have = 0;
 	int rc = take_lock(c, err);
@@ -308,7 +308,7 @@ static int start(struct cluster *c, struct err *err)
 	if (rc == 0)
 		rc = end_leftovers(c, err);
 	if (rc == 0)
-		rc = spawn(c, err);
+		rc = spawn_server(c, err);
 	if (rc == 0)
 		rc = wait_ready(c, err);
 	return rc < 0 ? rc : make_ceems(c, err);
@@ -326,7 +326,7 @@ int cluster_start(const char *data_path, unsigned connections, struct cluster **
 	c->gap_ms = RESTART_MIN_MS;
 	int rc = cluster_paths_of(data_path, &c->at, err);
 	if (rc == 0)
-		rc = start(c, err);
+		rc = start_cluster(c, err);
 	if (rc < 0) {
 		cluster_stop(c);
 		return rc;
@@ -367,7 +367,7 @@ void cluster_tick(struct cluster *c)
 	char line[300];
 
 	cluster_bound_log(&c->at);
-	if (c->pid && !reap(c)) {
+	if (c->pid && !reap_server(c)) {
 		if (now_ns > c->restart_ns)
 			c->gap_ms = RESTART_MIN_MS;
 		return;
@@ -380,7 +380,7 @@ void cluster_tick(struct cluster *c)
 	/* a server that keeps dying is restarted less and less often */
 	c->restart_ns = now_ns + c->gap_ms * NSEC_PER_MSEC;
 	c->gap_ms = c->gap_ms * 2 < RESTART_MAX_MS ? c->gap_ms * 2 : RESTART_MAX_MS;
-	if (end_leftovers(c, &err) < 0 || spawn(c, &err) < 0)
+	if (end_leftovers(c, &err) < 0 || spawn_server(c, &err) < 0)
 		log_error("private database: %s", err.text);
 }
 
@@ -388,7 +388,7 @@ static bool wait_end(struct cluster *c, unsigned ms)
 {
 	uint64_t deadline_ns = clock_boottime_ns() + ms * NSEC_PER_MSEC;
 
-	while (!reap(c)) {
+	while (!reap_server(c)) {
 		if (clock_boottime_ns() > deadline_ns)
 			return false;
 		sleep_ms(POLL_MS);
@@ -400,7 +400,7 @@ void cluster_stop(struct cluster *c)
 {
 	if (!c)
 		return;
-	if (c->pid && !reap(c)) {
+	if (c->pid && !reap_server(c)) {
 		kill(c->pid, SIGINT);
 		if (!wait_end(c, STOP_MS)) {
 			log_warn("private database: does not stop, killing it");

@@ -110,7 +110,7 @@ int cluster_prepare(const char *data_path, const struct privileges *who,
 	return 0;
 }
 
-static bool is_empty(const char *path)
+static bool is_empty_folder(const char *path)
 {
 	auto_closedir DIR *d = opendir(path);
 	struct dirent *e;
@@ -129,7 +129,7 @@ int cluster_version(const struct cluster_paths *at, unsigned *ret, struct err *e
 
 	snprintf(path, sizeof(path), "%s/PG_VERSION", at->pgdata);
 	ssize_t n = fs_read_at(AT_FDCWD, path, text, sizeof(text), NULL);
-	if (n == -ENOENT && is_empty(at->pgdata)) {
+	if (n == -ENOENT && is_empty_folder(at->pgdata)) {
 		*ret = 0;
 		return 0;
 	}

@@ -151,8 +151,8 @@ static int say_pue(struct factors *f, struct err *err)
 
 /* ---- providers ------------------------------------------------------------------- */
 
-static int store(struct factors *f, const char *provider,
-		 const struct emission_set *set, struct err *err)
+static int store_factors(struct factors *f, const char *provider,
+			 const struct emission_set *set, struct err *err)
 {
 	static const struct pg_statement s = {
 		"factor_store",
@@ -186,16 +186,16 @@ static int store_static(struct factors *f, struct err *err)
 	if (rc == 0)
 		rc = emission_global(&global, err);
 	if (rc == 0)
-		rc = store(f, "owid", &owid, err);
+		rc = store_factors(f, "owid", &owid, err);
 	if (rc == 0)
-		rc = store(f, "global", &global, err);
+		rc = store_factors(f, "global", &global, err);
 	emission_set_done(&owid);
 	emission_set_done(&global);
 	f->static_done = rc == 0;
 	return rc;
 }
 
-static void ask(struct factors *f, struct source *s)
+static void ask_provider(struct factors *f, struct source *s)
 {
 	struct emissions_ask question = {.config = &f->config,
 					 .client = f->client,
@@ -205,7 +205,7 @@ static void ask(struct factors *f, struct source *s)
 	int rc = s->provider->fetch(s->state, &question, &set, &err);
 
 	if (rc == 0)
-		rc = store(f, s->provider->name, &set, &err);
+		rc = store_factors(f, s->provider->name, &set, &err);
 	emission_set_done(&set);
 	uint64_t wait_s = rc < 0 ? RETRY_S : s->provider->period_s;
 	if (question.retry_after_s > wait_s)
@@ -220,7 +220,7 @@ static void ask(struct factors *f, struct source *s)
 	}
 }
 
-static void look(struct factors *f)
+static void look_at_providers(struct factors *f)
 {
 	struct err err = {""};
 	int rc = say_zones(f, &err);
@@ -236,11 +236,11 @@ static void look(struct factors *f)
 	for (size_t i = 0; rc == 0 && i < f->source_count && !atomic_load(&f->stop);
 	     i++) {
 		if (clock_boottime_ns() >= f->sources[i].next_ns)
-			ask(f, &f->sources[i]);
+			ask_provider(f, &f->sources[i]);
 	}
 }
 
-static bool rest(struct factors *f)
+static bool rest_factors(struct factors *f)
 {
 	struct timespec until = wait_in(LOOK_MS);
 
@@ -252,19 +252,19 @@ static bool rest(struct factors *f)
 	return !atomic_load(&f->stop);
 }
 
-static void *work(void *arg)
+static void *factors_thread_main(void *arg)
 {
 	struct factors *f = arg;
 
 	do
-		look(f);
-	while (rest(f));
+		look_at_providers(f);
+	while (rest_factors(f));
 	return NULL;
 }
 
 /* ---- the part -------------------------------------------------------------------- */
 
-static int check(const struct options *o, struct err *err)
+static int check_factor_options(const struct options *o, struct err *err)
 {
 	struct factor_zone z;
 	struct factor_pue p;
@@ -295,7 +295,7 @@ static void close_factors(struct app *app)
 	free(f);
 }
 
-static void stop(struct app *app)
+static void stop_factors(struct app *app)
 {
 	struct factors *f = app->factors;
 
@@ -312,7 +312,7 @@ static void stop(struct app *app)
 	f->has_thread = false;
 }
 
-static void configure(struct factors *f)
+static void configure_providers(struct factors *f)
 {
 	const struct options *o = &f->app->options;
 
@@ -363,7 +363,7 @@ static int open_sources(struct factors *f, struct err *err)
 	return rc;
 }
 
-static int start(struct factors *f, struct err *err)
+static int start_factors(struct factors *f, struct err *err)
 {
 	const char *ca = f->app->options.emissions_ca_file;
 	struct http_client_config http = {
@@ -382,7 +382,7 @@ static int start(struct factors *f, struct err *err)
 		rc = pg_new(&f->app->pg, &f->pg, err);
 	if (rc < 0)
 		return rc;
-	rc = -pthread_create(&f->thread, NULL, work, f);
+	rc = -pthread_create(&f->thread, NULL, factors_thread_main, f);
 	if (rc < 0)
 		return err_set(err, rc, "start thread: %s", strerror(-rc));
 	f->has_thread = true;
@@ -399,14 +399,14 @@ static int open_factors(struct app *app, struct err *err)
 	app->factors = f;
 	pthread_mutex_init(&f->mutex, NULL);
 	wait_cond_init(&f->wake);
-	configure(f);
-	int rc = start(f, err);
+	configure_providers(f);
+	int rc = start_factors(f, err);
 	if (rc < 0)
 		close_factors(app);
 	return rc;
 }
 
-static void metrics(struct app *app, struct prom *out)
+static void put_factor_metrics(struct app *app, struct prom *out)
 {
 	static const struct prom_family stored = {
 		"ceems_aggregator_emission_factors_stored_total", PROM_COUNTER,
@@ -426,9 +426,9 @@ static void metrics(struct app *app, struct prom *out)
 
 const struct part part_factors = {
 	.name = "emissions",
-	.check = check,
+	.check = check_factor_options,
 	.open = open_factors,
-	.metrics = metrics,
-	.stop = stop,
+	.metrics = put_factor_metrics,
+	.stop = stop_factors,
 	.close = close_factors,
 };

@@ -57,7 +57,7 @@ static int ask_team(struct grafana *g, const char *team, struct buf *ret,
 }
 
 /* All teams or none: whoever is missing in half an answer would lose rights. */
-static int ask(struct grafana *g, struct buf *ret, struct err *err)
+static int ask_grafana_teams(struct grafana *g, struct buf *ret, struct err *err)
 {
 	const struct conf_list *teams = &g->app->options.grafana_teams;
 
@@ -71,8 +71,8 @@ static int ask(struct grafana *g, struct buf *ret, struct err *err)
 	return buf_error(ret);
 }
 
-static int store(struct grafana *g, const struct buf *logins, struct pg *pg,
-		 struct err *err)
+static int store_grafana_teams(struct grafana *g, const struct buf *logins,
+			       struct pg *pg, struct err *err)
 {
 	uint64_t holds_ms = 3 * g->app->options.grafana_refresh_ms;
 	auto_query struct query q = {.list_count = 0};
@@ -97,18 +97,18 @@ static int store(struct grafana *g, const struct buf *logins, struct pg *pg,
 	return rc;
 }
 
-static int refresh(struct pg *pg, void *arg, struct err *err)
+static int refresh_grafana_teams(struct pg *pg, void *arg, struct err *err)
 {
 	struct grafana *g = arg;
 	auto_buf struct buf logins = {.max = GRAFANA_BYTES_MAX};
 	struct err why = {""};
-	int rc = ask(g, &logins, &why);
+	int rc = ask_grafana_teams(g, &logins, &why);
 
 	atomic_fetch_add(rc < 0 ? &g->failures : &g->refreshes, 1);
 	if (rc == 0) {
 		if (log_repeat_over(&g->failing))
 			log_info("grafana: its teams can be read again");
-		return store(g, &logins, pg, err);
+		return store_grafana_teams(g, &logins, pg, err);
 	}
 	/* not the database's failure: wait for the next turn as usual */
 	if (rc != -ECANCELED && log_repeat_due(&g->failing, clock_boottime_ns()))
@@ -118,7 +118,7 @@ static int refresh(struct pg *pg, void *arg, struct err *err)
 	return 0;
 }
 
-static int check(const struct options *o, struct err *err)
+static int check_grafana_options(const struct options *o, struct err *err)
 {
 	uint64_t id;
 
@@ -166,7 +166,7 @@ static int open_grafana(struct app *app, struct err *err)
 		.lock = CHORE_GRAFANA,
 		.period_ms = (unsigned)o->grafana_refresh_ms,
 		.timeout_ms = 60000,
-		.run = refresh,
+		.run = refresh_grafana_teams,
 		.arg = g,
 	};
 	g->app = app;
@@ -193,7 +193,7 @@ static void close_grafana(struct app *app)
 	app->grafana = NULL;
 }
 
-static void metrics(struct app *app, struct prom *out)
+static void put_grafana_metrics(struct app *app, struct prom *out)
 {
 	static const struct prom_family refreshes = {
 		"ceems_aggregator_grafana_refreshes_total", PROM_COUNTER,
@@ -210,9 +210,9 @@ static void metrics(struct app *app, struct prom *out)
 
 const struct part part_grafana = {
 	.name = "grafana",
-	.check = check,
+	.check = check_grafana_options,
 	.open = open_grafana,
-	.metrics = metrics,
+	.metrics = put_grafana_metrics,
 	.stop = stop_grafana,
 	.close = close_grafana,
 };

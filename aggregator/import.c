@@ -56,7 +56,8 @@ static int read_all(int fd, size_t max, struct buf *ret, struct err *err)
 	}
 }
 
-static int read_file(const char *path, size_t max, struct buf *ret, struct err *err)
+static int read_import_file(const char *path, size_t max, struct buf *ret,
+			    struct err *err)
 {
 	if (strcmp(path, "-") == 0)
 		return read_all(STDIN_FILENO, max, ret, err);
@@ -93,7 +94,7 @@ static int read_sacct(const struct options *o, const char *file, struct buf *ret
 	auto_free char *path = NULL, *start = NULL;
 
 	if (file)
-		return read_file(file, SACCT_TEXT_MAX, ret, err);
+		return read_import_file(file, SACCT_TEXT_MAX, ret, err);
 	if (asprintf(&path, "%s/sacct", o->slurm_bindir) < 0 ||
 	    asprintf(&start, "--starttime=%s", o->import_start) < 0)
 		return err_set(err, -ENOMEM, "out of memory");
@@ -109,7 +110,7 @@ static int read_associations(const struct options *o, const char *file, struct b
 	auto_free char *path = NULL;
 
 	if (file)
-		return read_file(file, ASSOCIATIONS_BYTES_MAX, ret, err);
+		return read_import_file(file, ASSOCIATIONS_BYTES_MAX, ret, err);
 	if (asprintf(&path, "%s/sacctmgr", o->slurm_bindir) < 0)
 		return err_set(err, -ENOMEM, "out of memory");
 	const char *const argv[] = {
@@ -151,8 +152,8 @@ static int send_rows(struct import *m, struct err *err)
 	return rc;
 }
 
-static int take_job(void *arg, const struct job *j, const char *step_names,
-		    struct err *err)
+static int import_job(void *arg, const struct job *j, const char *step_names,
+		      struct err *err)
 {
 	struct import *m = arg;
 	auto_buf struct buf record = {.max = 1 << 20};
@@ -176,7 +177,7 @@ static int take_job(void *arg, const struct job *j, const char *step_names,
 								   : send_rows(m, err);
 }
 
-static int note(struct pg *pg, const char *what, uint64_t taken, struct err *err)
+static int note_import(struct pg *pg, const char *what, uint64_t taken, struct err *err)
 {
 	auto_query struct query q = {.list_count = 0};
 	const struct passwd *pw = getpwuid(getuid());
@@ -203,13 +204,13 @@ static int import_jobs(struct app *app, const char *file, struct pg *pg,
 	if (rc == 0 && !text.len)
 		rc = err_set(err, -EBADMSG, "not what sacct prints: it is empty");
 	if (rc == 0)
-		rc = sacct_read(text.data, text.len, o->import_cluster, take_job, &m,
+		rc = sacct_read(text.data, text.len, o->import_cluster, import_job, &m,
 				&c, err);
 	if (rc == 0)
 		rc = send_rows(&m, err);
 	buf_done(&m.rows);
 	if (rc == 0)
-		rc = note(pg, "sacct", m.taken, err);
+		rc = note_import(pg, "sacct", m.taken, err);
 	if (rc < 0)
 		return rc;
 	printf("ceems_aggregator: %" PRIu64 " jobs read, %" PRIu64
@@ -222,8 +223,8 @@ static int import_jobs(struct app *app, const char *file, struct pg *pg,
 
 /* ---- people ---------------------------------------------------------------------- */
 
-static int associate(const struct options *o, const char *file, struct pg *pg,
-		     int64_t ret[2], size_t *ret_rows, struct err *err)
+static int import_associations(const struct options *o, const char *file, struct pg *pg,
+			       int64_t ret[2], size_t *ret_rows, struct err *err)
 {
 	auto_buf struct buf text = {.max = ASSOCIATIONS_BYTES_MAX};
 	auto_buf struct buf list = {.max = 4 * ASSOCIATIONS_BYTES_MAX};
@@ -256,7 +257,7 @@ static int associate_in(struct pg *pg, void *arg, struct err *err)
 {
 	struct people_call *c = arg;
 
-	return associate(c->o, c->file, pg, c->changed, &c->rows, err);
+	return import_associations(c->o, c->file, pg, c->changed, &c->rows, err);
 }
 
 static int import_people(struct app *app, const char *file, struct pg *pg,
@@ -267,7 +268,8 @@ static int import_people(struct app *app, const char *file, struct pg *pg,
 	int rc = pg_transaction(pg, PG_READ_COMMITTED, 1, associate_in, &c, err);
 
 	if (rc == 0)
-		rc = note(pg, "sacctmgr", (uint64_t)(c.changed[0] + c.changed[1]), err);
+		rc = note_import(pg, "sacctmgr",
+				 (uint64_t)(c.changed[0] + c.changed[1]), err);
 	if (rc == 0)
 		printf("ceems_aggregator: %zu associations of users read, %" PRId64
 		       " memberships begin, %" PRId64 " end\n",
@@ -478,14 +480,14 @@ struct people {
 	struct chore *chore;
 };
 
-static int refresh(struct pg *pg, void *arg, struct err *err)
+static int refresh_people(struct pg *pg, void *arg, struct err *err)
 {
 	struct people *s = arg;
 	const struct options *o = &s->app->options;
 	int64_t changed[2] = {0, 0};
 	size_t rows = 0;
-	int rc = associate(o, *o->people == '/' ? o->people : NULL, pg, changed, &rows,
-			   err);
+	int rc = import_associations(o, *o->people == '/' ? o->people : NULL, pg,
+				     changed, &rows, err);
 
 	if (rc == 0 && (changed[0] || changed[1]))
 		log_info("people: %" PRId64 " memberships begin, %" PRId64 " end",
@@ -507,7 +509,7 @@ static int open_people(struct app *app, struct err *err)
 		.lock = CHORE_PEOPLE,
 		.period_ms = (unsigned)o->people_refresh_ms,
 		.timeout_ms = 600000,
-		.run = refresh,
+		.run = refresh_people,
 		.arg = s,
 	};
 	s->app = app;

@@ -93,7 +93,7 @@ const char *ladder_no_clock(struct app *app)
 		       : NULL;
 }
 
-static bool stopping(struct ladder *l)
+static bool is_retention_stopping(struct ladder *l)
 {
 	pthread_mutex_lock(&l->mutex);
 	bool yes = l->stopping;
@@ -104,7 +104,7 @@ static bool stopping(struct ladder *l)
 static int vacuum_all(struct ladder *l, uint64_t *ret, struct err *err)
 {
 	pg_statement_timeout(l->pg, VACUUM_MS);
-	while (!stopping(l) && partitions_vacuum(l->pg, err) > 0)
+	while (!is_retention_stopping(l) && partitions_vacuum(l->pg, err) > 0)
 		(*ret)++;
 	pg_statement_timeout(l->pg, 0);
 	return 0; /* a failed vacuum loses nothing */
@@ -151,22 +151,23 @@ static void wait_round(struct ladder *l, unsigned seconds)
 	uint64_t end_ns = clock_boottime_ns() + seconds * NSEC_PER_SEC;
 	unsigned step_s = seconds < CLOCK_S ? seconds : CLOCK_S;
 
-	while (!stopping(l) && clock_boottime_ns() < end_ns) {
+	while (!is_retention_stopping(l) && clock_boottime_ns() < end_ns) {
 		struct timespec until = wait_in(1000ull * step_s);
 		pthread_mutex_lock(&l->mutex);
 		if (!l->stopping)
 			pthread_cond_timedwait(&l->wake, &l->mutex, &until);
 		pthread_mutex_unlock(&l->mutex);
-		if (!stopping(l) && look_at_clocks(l->app, l->pg, NULL) < 0)
+		if (!is_retention_stopping(l) &&
+		    look_at_clocks(l->app, l->pg, NULL) < 0)
 			return; /* the round reports why */
 	}
 }
 
-static void *keep(void *arg)
+static void *retention_thread_main(void *arg)
 {
 	struct ladder *l = arg;
 
-	while (!stopping(l)) {
+	while (!is_retention_stopping(l)) {
 		struct err err = {""};
 		int rc = round_of(l, &err);
 
@@ -196,7 +197,7 @@ static int open_ladder(struct app *app, struct err *err)
 	int rc = pg_new(&app->pg, &l->pg, err);
 	if (rc < 0)
 		return rc;
-	rc = -pthread_create(&l->thread, NULL, keep, l);
+	rc = -pthread_create(&l->thread, NULL, retention_thread_main, l);
 	if (rc < 0)
 		return err_set(err, rc, "thread: %s", strerror(-rc));
 	l->started = true;
@@ -231,8 +232,8 @@ static void close_ladder(struct app *app)
 	app->ladder = NULL;
 }
 
-static void put(struct prom *out, const struct prom_family *f, const char *label,
-		const char *value, uint64_t v)
+static void put_retention_value(struct prom *out, const struct prom_family *f,
+				const char *label, const char *value, uint64_t v)
 {
 	const struct prom_label label_of = {label, value};
 
@@ -259,13 +260,13 @@ static void put_metrics(struct app *app, struct prom *out)
 	if (!l)
 		return;
 	pthread_mutex_lock(&l->mutex);
-	put(out, &there, "table", "unit_interval", l->state.intervals);
-	put(out, &there, "table", "unit_hour", l->state.hours);
-	put(out, &missing, NULL, NULL, l->state.missing);
-	put(out, &done, "what", "made", l->made);
-	put(out, &done, "what", "dropped", l->dropped);
-	put(out, &done, "what", "vacuumed", l->vacuumed);
-	put(out, &failures, NULL, NULL, l->failures);
+	put_retention_value(out, &there, "table", "unit_interval", l->state.intervals);
+	put_retention_value(out, &there, "table", "unit_hour", l->state.hours);
+	put_retention_value(out, &missing, NULL, NULL, l->state.missing);
+	put_retention_value(out, &done, "what", "made", l->made);
+	put_retention_value(out, &done, "what", "dropped", l->dropped);
+	put_retention_value(out, &done, "what", "vacuumed", l->vacuumed);
+	put_retention_value(out, &failures, NULL, NULL, l->failures);
 	pthread_mutex_unlock(&l->mutex);
 }
 

@@ -156,7 +156,7 @@ static int open_web(struct app *app, struct err *err)
 	return rc < 0 ? rc : web_start(&w, &app->web, err);
 }
 
-static int open_all(struct app *app, struct err *err)
+static int open_aggregator(struct app *app, struct err *err)
 {
 	const struct options *o = &app->options;
 	int rc = check_options(o, err);
@@ -190,7 +190,7 @@ static void close_all(struct app *app)
 		close(app->signalfd);
 }
 
-static bool reload(void *arg)
+static bool reload_aggregator(void *arg)
 {
 	struct app *app = arg;
 	struct err err = {""};
@@ -212,7 +212,7 @@ static bool reload(void *arg)
 	return good;
 }
 
-static unsigned tick(void *arg)
+static unsigned tick_aggregator(void *arg)
 {
 	struct app *app = arg;
 
@@ -225,7 +225,7 @@ static unsigned tick(void *arg)
 	return TICK_MS;
 }
 
-static void run(struct app *app)
+static void run_aggregator(struct app *app)
 {
 	service_say_user(&app->privileges);
 	for (size_t i = 0; web_port(app->web, i); i++)
@@ -235,8 +235,8 @@ static void run(struct app *app)
 	service_run(&(struct service){
 		.signalfd = app->signalfd,
 		.wait_ms = TICK_MS,
-		.tick = tick,
-		.reload = reload,
+		.tick = tick_aggregator,
+		.reload = reload_aggregator,
 		.arg = app,
 	});
 }
@@ -252,24 +252,25 @@ static void say_ignored(const struct options *o)
 		log_warn("--web.compression: ignored, a front end compresses answers");
 }
 
-static int serve(struct app *app)
+static int serve_aggregator(struct app *app)
 {
 	struct err err = {""};
 
 	log_info("ceems_aggregator %s", CEEMS_VERSION);
 	say_ignored(&app->options);
-	int rc = open_all(app, &err);
+	int rc = open_aggregator(app, &err);
 	if (rc < 0)
 		log_error("%s", err.text);
 	else
-		run(app);
+		run_aggregator(app);
 	close_all(app);
 	return rc < 0 ? PROGRAM_CANNOT : PROGRAM_OK;
 }
 
 /* --migrate, --check, --import, --erase, --renumber, --settle, --recompute: without web
  * server and threads, with the same user and database as when serving. */
-static int run_once(struct app *app, int (*what)(struct app *app, struct err *err))
+static int run_command_once(struct app *app,
+			    int (*what)(struct app *app, struct err *err))
 {
 	const struct options *o = &app->options;
 	struct err err = {""};
@@ -299,7 +300,7 @@ static int check_existing(struct app *app)
 
 	if (!*o->db_url && !cluster_exists(o->data_path))
 		return check_none(o->data_path);
-	return run_once(app, check_database);
+	return run_command_once(app, check_database);
 }
 
 int main(int argc, char *argv[])
@@ -324,21 +325,21 @@ int main(int argc, char *argv[])
 	if (app.options.check_config)
 		rc = check_config(&app.options);
 	else if (app.options.migrate)
-		rc = run_once(&app, database_migrate);
+		rc = run_command_once(&app, database_migrate);
 	else if (app.options.check)
 		rc = check_existing(&app);
 	else if (*app.options.import)
-		rc = run_once(&app, import_run);
+		rc = run_command_once(&app, import_run);
 	else if (*app.options.erase)
-		rc = run_once(&app, erase_run);
+		rc = run_command_once(&app, erase_run);
 	else if (*app.options.renumber)
-		rc = run_once(&app, renumber_run);
+		rc = run_command_once(&app, renumber_run);
 	else if (*app.options.settle)
-		rc = run_once(&app, settle_run);
+		rc = run_command_once(&app, settle_run);
 	else if (app.options.recompute)
-		rc = run_once(&app, records_recompute);
+		rc = run_command_once(&app, records_recompute);
 	else
-		rc = serve(&app);
+		rc = serve_aggregator(&app);
 	conf_release(options_table, options_count, &app.options);
 	return rc;
 }

@@ -83,8 +83,8 @@ void serve_health(void *arg, struct web_request *r)
 	web_answer_text(r, 503, text);
 }
 
-static void put(struct prom *out, const struct prom_family *f, const char *label,
-		const char *value, uint64_t v)
+static void put_own_value(struct prom *out, const struct prom_family *f,
+			  const char *label, const char *value, uint64_t v)
 {
 	const struct prom_label l = {label, value};
 
@@ -117,18 +117,18 @@ static void put_database(const struct pg_pool_state *s, struct prom *out)
 		"ceems_aggregator_database_losses_total", PROM_COUNTER,
 		"Times that the database was lost"};
 
-	put(out, &up, NULL, NULL, s->up);
-	put(out, &jobs, "result", "ok", s->jobs - s->failed);
-	put(out, &jobs, "result", "failed", s->failed);
-	put(out, &jobs, "result", "refused", s->refused);
-	put(out, &jobs, "result", "expired", s->expired);
+	put_own_value(out, &up, NULL, NULL, s->up);
+	put_own_value(out, &jobs, "result", "ok", s->jobs - s->failed);
+	put_own_value(out, &jobs, "result", "failed", s->failed);
+	put_own_value(out, &jobs, "result", "refused", s->refused);
+	put_own_value(out, &jobs, "result", "expired", s->expired);
 	prom_family(out, &seconds);
 	prom_put_scaled(out, NULL, 0, s->busy_ns, 9);
-	put(out, &threads, "state", "busy", s->busy);
-	put(out, &threads, "state", "idle", s->threads - s->busy);
-	put(out, &queued, NULL, NULL, s->queued);
-	put(out, &connects, NULL, NULL, s->connects);
-	put(out, &losses, NULL, NULL, s->losses);
+	put_own_value(out, &threads, "state", "busy", s->busy);
+	put_own_value(out, &threads, "state", "idle", s->threads - s->busy);
+	put_own_value(out, &queued, NULL, NULL, s->queued);
+	put_own_value(out, &connects, NULL, NULL, s->connects);
+	put_own_value(out, &losses, NULL, NULL, s->losses);
 }
 
 static void put_all(struct app *app, struct prom *out)
@@ -144,10 +144,11 @@ static void put_all(struct app *app, struct prom *out)
 		"1 where the kernel keeps the program to what it needs, by kind"};
 	struct pg_pool_state s;
 
-	put(out, &build, "version", CEEMS_VERSION, 1);
-	put(out, &reloads, "result", "ok", atomic_load(&app->reloads));
-	put(out, &reloads, "result", "failed", atomic_load(&app->reload_failures));
-	put(out, &sandbox, "kind", "seccomp", app->calls_filtered);
+	put_own_value(out, &build, "version", CEEMS_VERSION, 1);
+	put_own_value(out, &reloads, "result", "ok", atomic_load(&app->reloads));
+	put_own_value(out, &reloads, "result", "failed",
+		      atomic_load(&app->reload_failures));
+	put_own_value(out, &sandbox, "kind", "seccomp", app->calls_filtered);
 	pg_pool_get_state(app->pool, &s);
 	put_database(&s, out);
 	for (size_t i = 0; i < app_part_count; i++) {

@@ -19,7 +19,7 @@ static const char *const peers[] = {
 	"role",       "running",      "timezone", "to",   "user",    "uuid",
 };
 
-static int hex(char c)
+static int param_hex_digit(char c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
@@ -29,15 +29,15 @@ static int hex(char c)
 }
 
 /* Unescapes in place; the result is NUL-terminated UTF-8 without control characters. */
-static int unescape(char *s, size_t len)
+static int unescape_param(char *s, size_t len)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < len; i++) {
 		char c = s[i];
 		if (c == '%') {
-			int high = len - i < 3 ? -1 : hex(s[i + 1]);
-			int low = high < 0 ? -1 : hex(s[i + 2]);
+			int high = len - i < 3 ? -1 : param_hex_digit(s[i + 1]);
+			int low = high < 0 ? -1 : param_hex_digit(s[i + 2]);
 			if (low < 0)
 				return -EINVAL;
 			c = (char)(high * 16 + low);
@@ -163,15 +163,15 @@ static bool is_peers(const char *name)
 
 /* Parses "name=value", decoding each separately: an escaped '=' or '&' is part of a
  * value. */
-static int take(char *s, size_t len, const struct param_spec *const specs[],
-		uint64_t now_us, struct param_set *ret, struct buf *warnings,
-		struct err *err)
+static int take_param(char *s, size_t len, const struct param_spec *const specs[],
+		      uint64_t now_us, struct param_set *ret, struct buf *warnings,
+		      struct err *err)
 {
 	char *eq = memchr(s, '=', len);
 	size_t n = eq ? (size_t)(eq - s) : len;
 	char *value = s + n + (eq ? 1 : 0);
 
-	if (unescape(value, len - n - (eq ? 1 : 0)) < 0)
+	if (unescape_param(value, len - n - (eq ? 1 : 0)) < 0)
 		return err_set(err, -EINVAL,
 			       "a parameter is not UTF-8, too long, or has "
 			       "control characters");
@@ -220,7 +220,7 @@ int params_parse(const char *target, const struct param_spec *const specs[],
 		memcpy(out, s, n);
 		out[n] = '\0';
 		if (n)
-			rc = take(out, n, specs, now_us, ret, warnings, err);
+			rc = take_param(out, n, specs, now_us, ret, warnings, err);
 		out += n + 1;
 		s += n + (s[n] == '&');
 	}

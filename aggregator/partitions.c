@@ -93,7 +93,7 @@ static void put_plan(const struct partitions_plan *plan, struct pg_args *a)
 
 /* Names are ours, from the patterns above; checked nevertheless before they become part
  * of a command. */
-static bool is_name(const char *s)
+static bool is_partition_name(const char *s)
 {
 	return s && strlen(s) < NAME_MAX_BYTES &&
 	       s[strspn(s, "abcdefghijklmnopqrstuvwxyz_0123456789")] == '\0';
@@ -105,8 +105,8 @@ static int make_one(struct pg *pg, const PGresult *r, int row, struct err *err)
 	const char *lo = pg_get_text(r, row, 2), *hi = pg_get_text(r, row, 3);
 	char sql[512];
 
-	if (!is_name(parent) || !is_name(name) || !lo || !hi || strchr(lo, '\'') ||
-	    strchr(hi, '\''))
+	if (!is_partition_name(parent) || !is_partition_name(name) || !lo || !hi ||
+	    strchr(lo, '\'') || strchr(hi, '\''))
 		return err_set(err, -EBADMSG, "partitions: invalid name");
 	snprintf(sql, sizeof(sql),
 		 "CREATE TABLE %s (LIKE %s INCLUDING ALL); "
@@ -215,7 +215,7 @@ int partitions_drop(struct pg *pg, const struct partitions_plan *plan, struct er
 		rc = pg_run(pg, &old, &args, &r, err);
 	for (int i = 0; rc == 0 && i < PQntuples(r) && i < ROWS_MAX; i++) {
 		char *name = PQgetvalue(r, i, 0);
-		if (!is_name(name))
+		if (!is_partition_name(name))
 			continue;
 		rc = pg_transaction(pg, PG_READ_COMMITTED, 1, drop_one, name, err);
 		dropped += rc == 0;
@@ -232,7 +232,7 @@ int partitions_vacuum(struct pg *pg, struct err *err)
 	if (rc < 0 || PQntuples(r) == 0)
 		return rc;
 	const char *name = PQgetvalue(r, 0, 0);
-	if (!is_name(name))
+	if (!is_partition_name(name))
 		return 0;
 	snprintf(sql, sizeof(sql), "VACUUM (FREEZE, ANALYZE) %s", name);
 	rc = pg_exec(pg, sql, NULL, err);

@@ -36,7 +36,7 @@ static int number_of(struct query *q, const char *type)
 	return a->count;
 }
 
-static void place(struct query *q, const char *type)
+static void put_placeholder(struct query *q, const char *type)
 {
 	int n = number_of(q, type);
 
@@ -46,25 +46,25 @@ static void place(struct query *q, const char *type)
 void query_text(struct query *q, const char *s)
 {
 	pg_arg_text(&q->args, s);
-	place(q, "text");
+	put_placeholder(q, "text");
 }
 
 void query_s64(struct query *q, int64_t v)
 {
 	pg_arg_s64(&q->args, v);
-	place(q, "bigint");
+	put_placeholder(q, "bigint");
 }
 
 void query_time_us(struct query *q, uint64_t us)
 {
 	pg_arg_time(&q->args, us * 1000);
-	place(q, "timestamptz");
+	put_placeholder(q, "timestamptz");
 }
 
 void query_bool(struct query *q, bool v)
 {
 	pg_arg_bool(&q->args, v);
-	place(q, "boolean");
+	put_placeholder(q, "boolean");
 }
 
 static struct buf *new_list(struct query *q)

@@ -38,7 +38,7 @@ struct records {
 	atomic_int_fast64_t waiting_marks, lag_ms;
 };
 
-static bool due(uint64_t *last_ns, uint64_t every_ns)
+static bool is_look_due(uint64_t *last_ns, uint64_t every_ns)
 {
 	uint64_t now = clock_read_ns(CLOCK_MONOTONIC);
 
@@ -80,7 +80,7 @@ static int link_some(struct pg *pg, void *arg, struct err *err)
 	int rc = pg_run_s64(pg, &nodes, &a, &n, err);
 	if (rc == 0)
 		rc = pg_run_s64(pg, &jobs, &a, &j, err);
-	if (rc == 0 && due(&s->ended_ns, LINK_END_NS))
+	if (rc == 0 && is_look_due(&s->ended_ns, LINK_END_NS))
 		rc = end_units(s, pg, err);
 	if (rc < 0)
 		return rc;
@@ -89,8 +89,8 @@ static int link_some(struct pg *pg, void *arg, struct err *err)
 	return n >= LINK_AT_ONCE || j >= LINK_AT_ONCE / 2;
 }
 
-static void store(struct pg *pg, const char *sql, atomic_int_fast64_t *a,
-		  atomic_int_fast64_t *b)
+static void store_result_numbers(struct pg *pg, const char *sql, atomic_int_fast64_t *a,
+				 atomic_int_fast64_t *b)
 {
 	auto_pgresult PGresult *r = NULL;
 	int64_t v;
@@ -107,24 +107,27 @@ static void look_at_units(struct pg *pg, void *arg)
 {
 	struct records *s = arg;
 
-	if (due(&s->looked_ns, LOOK_NS)) {
-		store(pg,
-		      "SELECT (SELECT count(*) FROM unit_node WHERE unit IS NULL), "
-		      "(SELECT count(*) FROM job_record WHERE unit IS NULL)",
-		      &s->waiting_nodes, &s->waiting_jobs);
-		store(pg,
-		      "SELECT count(*) FILTER (WHERE held = 'open'), count(*) FILTER "
-		      "(WHERE held = 'settled') FROM unit WHERE held IS NOT NULL AND "
-		      "submitted IS NULL",
-		      &s->held, &s->settled);
+	if (is_look_due(&s->looked_ns, LOOK_NS)) {
+		store_result_numbers(
+			pg,
+			"SELECT (SELECT count(*) FROM unit_node WHERE unit IS NULL), "
+			"(SELECT count(*) FROM job_record WHERE unit IS NULL)",
+			&s->waiting_nodes, &s->waiting_jobs);
+		store_result_numbers(
+			pg,
+			"SELECT count(*) FILTER (WHERE held = 'open'), count(*) FILTER "
+			"(WHERE held = 'settled') FROM unit WHERE held IS NOT NULL AND "
+			"submitted IS NULL",
+			&s->held, &s->settled);
 	}
-	if (due(&s->looked_units_ns, LOOK_UNITS_NS))
-		store(pg,
-		      "SELECT count(*) FILTER (WHERE ended IS NULL), "
-		      "count(*) FILTER (WHERE ended IS NOT NULL) FROM unit "
-		      "WHERE person IS NULL AND known_by = 'node'",
-		      &s->running_alone, &s->ended_alone);
-	if (due(&s->looked_coverage_ns, LOOK_COVERAGE_NS))
+	if (is_look_due(&s->looked_units_ns, LOOK_UNITS_NS))
+		store_result_numbers(
+			pg,
+			"SELECT count(*) FILTER (WHERE ended IS NULL), "
+			"count(*) FILTER (WHERE ended IS NOT NULL) FROM unit "
+			"WHERE person IS NULL AND known_by = 'node'",
+			&s->running_alone, &s->ended_alone);
+	if (is_look_due(&s->looked_coverage_ns, LOOK_COVERAGE_NS))
 		coverage_look(s->coverage, pg);
 }
 
@@ -170,11 +173,12 @@ static void look_at_marks(struct pg *pg, void *arg)
 {
 	struct records *s = arg;
 
-	if (due(&s->looked_marks_ns, LOOK_NS))
-		store(pg,
-		      "SELECT count(*), coalesce(extract(epoch FROM now() - min(due)) "
-		      "* 1000, 0)::bigint FROM dirty WHERE due <= now()",
-		      &s->waiting_marks, &s->lag_ms);
+	if (is_look_due(&s->looked_marks_ns, LOOK_NS))
+		store_result_numbers(pg,
+				     "SELECT count(*), coalesce(extract(epoch FROM "
+				     "now() - min(due)) "
+				     "* 1000, 0)::bigint FROM dirty WHERE due <= now()",
+				     &s->waiting_marks, &s->lag_ms);
 }
 
 /* ---- the part -------------------------------------------------------------------- */
@@ -192,7 +196,7 @@ static void close_records(struct app *app)
 	free(s);
 }
 
-static void stop(struct app *app)
+static void stop_records(struct app *app)
 {
 	struct records *s = app->records;
 
@@ -240,8 +244,8 @@ static int open_records(struct app *app, struct err *err)
 	return rc;
 }
 
-static void put(struct prom *out, const struct prom_family *f, const char *label,
-		const char *value, int64_t v)
+static void put_records_value(struct prom *out, const struct prom_family *f,
+			      const char *label, const char *value, int64_t v)
 {
 	const struct prom_label l = {label, value};
 
@@ -249,7 +253,7 @@ static void put(struct prom *out, const struct prom_family *f, const char *label
 	prom_put_u64(out, &l, label ? 1 : 0, v > 0 ? (uint64_t)v : 0);
 }
 
-static void metrics(struct app *app, struct prom *out)
+static void put_records_metrics(struct app *app, struct prom *out)
 {
 	static const struct prom_family linked = {
 		"ceems_aggregator_linked_total", PROM_COUNTER,
@@ -283,29 +287,34 @@ static void metrics(struct app *app, struct prom *out)
 
 	if (!s)
 		return;
-	put(out, &linked, "kind", "node", (int64_t)atomic_load(&s->linked_nodes));
-	put(out, &linked, "kind", "job", (int64_t)atomic_load(&s->linked_jobs));
-	put(out, &unlinked, "kind", "node", atomic_load(&s->waiting_nodes));
-	put(out, &unlinked, "kind", "job", atomic_load(&s->waiting_jobs));
-	put(out, &alone, "state", "running", atomic_load(&s->running_alone));
-	put(out, &alone, "state", "ended", atomic_load(&s->ended_alone));
-	put(out, &held, "state", "open", atomic_load(&s->held));
-	put(out, &held, "state", "settled", atomic_load(&s->settled));
-	put(out, &ended, NULL, NULL, (int64_t)atomic_load(&s->ended));
-	put(out, &marks, NULL, NULL, (int64_t)atomic_load(&s->marks));
-	put(out, &waiting, NULL, NULL, atomic_load(&s->waiting_marks));
+	put_records_value(out, &linked, "kind", "node",
+			  (int64_t)atomic_load(&s->linked_nodes));
+	put_records_value(out, &linked, "kind", "job",
+			  (int64_t)atomic_load(&s->linked_jobs));
+	put_records_value(out, &unlinked, "kind", "node",
+			  atomic_load(&s->waiting_nodes));
+	put_records_value(out, &unlinked, "kind", "job", atomic_load(&s->waiting_jobs));
+	put_records_value(out, &alone, "state", "running",
+			  atomic_load(&s->running_alone));
+	put_records_value(out, &alone, "state", "ended", atomic_load(&s->ended_alone));
+	put_records_value(out, &held, "state", "open", atomic_load(&s->held));
+	put_records_value(out, &held, "state", "settled", atomic_load(&s->settled));
+	put_records_value(out, &ended, NULL, NULL, (int64_t)atomic_load(&s->ended));
+	put_records_value(out, &marks, NULL, NULL, (int64_t)atomic_load(&s->marks));
+	put_records_value(out, &waiting, NULL, NULL, atomic_load(&s->waiting_marks));
 	prom_family(out, &lag);
 	int64_t ms = atomic_load(&s->lag_ms);
 	prom_put_scaled(out, NULL, 0, ms > 0 ? (uint64_t)ms : 0, 3);
-	put(out, &postponed, NULL, NULL, (int64_t)atomic_load(&s->postponed));
+	put_records_value(out, &postponed, NULL, NULL,
+			  (int64_t)atomic_load(&s->postponed));
 	coverage_metrics(s->coverage, out);
 }
 
 const struct part part_records = {
 	.name = "records",
 	.open = open_records,
-	.metrics = metrics,
-	.stop = stop,
+	.metrics = put_records_metrics,
+	.stop = stop_records,
 	.close = close_records,
 };
 

@@ -154,7 +154,7 @@ void sacct_step(struct sacct_reader *r, const char *number, const char *name)
 	buf_put_json(&r->steps, name, len);
 }
 
-static int give(struct sacct_reader *r, const struct job *j, struct err *err)
+static int give_sacct_job(struct sacct_reader *r, const struct job *j, struct err *err)
 {
 	if (r->step_count)
 		buf_putc(&r->steps, '}');
@@ -164,8 +164,8 @@ static int give(struct sacct_reader *r, const struct job *j, struct err *err)
 	return r->f(r->arg, j, r->step_count ? r->steps.data : NULL, err);
 }
 
-static int complete(struct sacct_reader *r, struct job *j, bool has_run,
-		    struct err *err)
+static int complete_sacct_job(struct sacct_reader *r, struct job *j, bool has_run,
+			      struct err *err)
 {
 	if (!*j->cluster)
 		j->cluster = r->cluster;
@@ -188,12 +188,12 @@ static int complete(struct sacct_reader *r, struct job *j, bool has_run,
 		return 0;
 	}
 	j->event = (uint8_t)job_event_of(j->state, j->start_s != 0, false);
-	return give(r, j, err);
+	return give_sacct_job(r, j, err);
 }
 
 int sacct_give(struct sacct_reader *r, struct job *j, bool has_run, struct err *err)
 {
-	int rc = complete(r, j, has_run, err);
+	int rc = complete_sacct_job(r, j, has_run, err);
 
 	buf_reset(&r->steps);
 	r->step_count = 0;
@@ -308,7 +308,7 @@ static void take_group(const char *s, struct job *j)
 
 /* ---- rows ------------------------------------------------------------------------ */
 
-static void take_texts(const struct table *t, struct job *j)
+static void take_column_texts(const struct table *t, struct job *j)
 {
 	j->cluster = t->v[C_CLUSTER];
 	j->user = t->v[C_USER];
@@ -361,7 +361,7 @@ static int take_row(struct table *t, struct err *err)
 		return rc;
 	job_init(&j);
 	take_group(t->v[C_JOBID], &j);
-	take_texts(t, &j);
+	take_column_texts(t, &j);
 	if (parse_u32(id, &j.job_id) < 0 ||
 	    take_time(t->v[C_SUBMIT], &j.submit_s) < 0 ||
 	    take_time(t->v[C_ELIGIBLE], &j.eligible_s) < 0 ||
@@ -386,7 +386,7 @@ static int take_row(struct table *t, struct err *err)
 }
 
 /* Splits a line into the table's columns; false: wrong number of them. */
-static bool cut(struct table *t, char *line, size_t len)
+static bool cut_sacct_line(struct table *t, char *line, size_t len)
 {
 	size_t n = 0;
 
@@ -406,7 +406,7 @@ static bool cut(struct table *t, char *line, size_t len)
 	return n + 1 == t->count;
 }
 
-static int read_names(struct table *t, char *line, size_t len, struct err *err)
+static int read_column_names(struct table *t, char *line, size_t len, struct err *err)
 {
 	t->separator = memchr(line, '\x1f', len) ? '\x1f' : '|';
 	line[len] = '\0';
@@ -451,8 +451,8 @@ static int read_table(struct sacct_reader *r, char *text, size_t len, struct err
 		else if (memchr(s, '\0', n))
 			sacct_refuse(r, "a row with a NUL");
 		else if (t.count == 0)
-			rc = read_names(&t, s, n, err);
-		else if (!cut(&t, s, n))
+			rc = read_column_names(&t, s, n, err);
+		else if (!cut_sacct_line(&t, s, n))
 			sacct_refuse(r,
 				     "a row with more or fewer columns than names (a "
 				     "name with a '|'? use --delimiter or --json)");

@@ -10,7 +10,7 @@
 #include "lib/buf.h"
 #include "lib/http/json.h"
 
-static struct json_object *at(struct json_object *o, const char *name)
+static struct json_object *json_member(struct json_object *o, const char *name)
 {
 	struct json_object *v = NULL;
 
@@ -20,12 +20,13 @@ static struct json_object *at(struct json_object *o, const char *name)
 	return v;
 }
 
-static struct json_object *at2(struct json_object *o, const char *a, const char *b)
+static struct json_object *json_member_of_member(struct json_object *o, const char *a,
+						 const char *b)
 {
-	return at(at(o, a), b);
+	return json_member(json_member(o, a), b);
 }
 
-static const char *text(struct json_object *v)
+static const char *json_text_or_empty(struct json_object *v)
 {
 	if (!json_object_is_type(v, json_type_string))
 		return "";
@@ -34,13 +35,13 @@ static const char *text(struct json_object *v)
 }
 
 /* False: not set, negative, or not a number. */
-static bool number(struct json_object *v, uint64_t *ret)
+static bool read_json_number(struct json_object *v, uint64_t *ret)
 {
 	if (json_object_is_type(v, json_type_object)) {
-		struct json_object *set = at(v, "set");
+		struct json_object *set = json_member(v, "set");
 		if (set && !json_object_get_boolean(set))
 			return false;
-		v = at(v, "number");
+		v = json_member(v, "number");
 	}
 	if (!json_object_is_type(v, json_type_int))
 		return false;
@@ -51,38 +52,42 @@ static bool number(struct json_object *v, uint64_t *ret)
 	return true;
 }
 
-static uint32_t u32(struct json_object *v, uint32_t other)
+static uint32_t json_u32_or(struct json_object *v, uint32_t other)
 {
 	uint64_t n;
 
-	return number(v, &n) && n < JOB_NO_VAL ? (uint32_t)n : other;
+	return read_json_number(v, &n) && n < JOB_NO_VAL ? (uint32_t)n : other;
 }
 
-static uint64_t time_of(struct json_object *job, const char *name)
+static uint64_t json_time_of(struct json_object *job, const char *name)
 {
 	uint64_t n;
 
-	return number(at2(job, "time", name), &n) && n <= 16000000000ull ? n : 0;
+	return read_json_number(json_member_of_member(job, "time", name), &n) &&
+			       n <= 16000000000ull
+		       ? n
+		       : 0;
 }
 
 static uint32_t exit_of(struct json_object *v)
 {
 	uint64_t code = 0, sig = 0;
-	bool known = number(at(v, "return_code"), &code);
+	bool known = read_json_number(json_member(v, "return_code"), &code);
 
-	known |= number(at2(v, "signal", "id"), &sig);
-	known |= number(at2(v, "signal", "signal_id"), &sig);
+	known |= read_json_number(json_member_of_member(v, "signal", "id"), &sig);
+	known |=
+		read_json_number(json_member_of_member(v, "signal", "signal_id"), &sig);
 	return known && code <= 255 && sig <= 127 ? (uint32_t)(code << 8 | sig)
 						  : JOB_NO_VAL;
 }
 
 static uint32_t limit_of(struct json_object *v)
 {
-	struct json_object *infinite = at(v, "infinite");
+	struct json_object *infinite = json_member(v, "infinite");
 
 	if (infinite && json_object_get_boolean(infinite))
 		return JOB_INFINITE;
-	return u32(v, JOB_NO_VAL);
+	return json_u32_or(v, JOB_NO_VAL);
 }
 
 /* A list of words, the state and its flags, of which the flag tells what happened. */
@@ -92,10 +97,11 @@ static int state_of(struct json_object *v, struct job *j)
 	bool known = false;
 
 	if (!json_object_is_type(v, json_type_array))
-		return sacct_state(text(v), &j->state, &j->cancelled_by);
+		return sacct_state(json_text_or_empty(v), &j->state, &j->cancelled_by);
 	size_t n = json_object_array_length(v);
 	for (size_t i = 0; i < n && i < 16; i++) {
-		if (sacct_state(text(json_object_array_get_idx(v, i)), &state, &by) < 0)
+		if (sacct_state(json_text_or_empty(json_object_array_get_idx(v, i)),
+				&state, &by) < 0)
 			continue;
 		flags |= state & ~JOB_STATE_BASE_MASK;
 		if (!known || !(state & ~JOB_STATE_BASE_MASK))
@@ -114,10 +120,11 @@ static void put_tres(struct json_object *list, struct buf *ret)
 	size_t n = json_object_array_length(list);
 	for (size_t i = 0; i < n && i < 256; i++) {
 		struct json_object *one = json_object_array_get_idx(list, i);
-		const char *type = text(at(one, "type")), *name = text(at(one, "name"));
+		const char *type = json_text_or_empty(json_member(one, "type")),
+			   *name = json_text_or_empty(json_member(one, "name"));
 		uint64_t count;
 		if (!*type || strcmp(type, "energy") == 0 ||
-		    !number(at(one, "count"), &count))
+		    !read_json_number(json_member(one, "count"), &count))
 			continue;
 		buf_printf(ret, "%s%s%s%s=", ret->len ? "," : "", type,
 			   *name ? "/" : "", name);
@@ -129,38 +136,43 @@ static void put_tres(struct json_object *list, struct buf *ret)
 
 static void take_ids(struct json_object *o, struct job *j)
 {
-	j->job_id = u32(at(o, "job_id"), 0);
-	uint32_t array = u32(at2(o, "array", "job_id"), 0);
+	j->job_id = json_u32_or(json_member(o, "job_id"), 0);
+	uint32_t array = json_u32_or(json_member_of_member(o, "array", "job_id"), 0);
 	if (array) {
 		j->array_job = array;
-		j->array_task = u32(at2(o, "array", "task_id"), JOB_NO_VAL);
+		j->array_task = json_u32_or(
+			json_member_of_member(o, "array", "task_id"), JOB_NO_VAL);
 		if (j->array_task == JOB_NO_VAL)
 			j->array_job = JOB_NO_VAL;
 	}
-	uint32_t het = u32(at2(o, "het", "job_id"), 0);
+	uint32_t het = json_u32_or(json_member_of_member(o, "het", "job_id"), 0);
 	if (het) {
 		j->het_job = het;
-		j->het_offset = u32(at2(o, "het", "job_offset"), JOB_NO_VAL);
+		j->het_offset = json_u32_or(
+			json_member_of_member(o, "het", "job_offset"), JOB_NO_VAL);
 	}
 }
 
-static void take_texts(struct json_object *o, struct job *j)
+static void take_json_texts(struct json_object *o, struct job *j)
 {
-	j->cluster = text(at(o, "cluster"));
-	j->user = text(at(o, "user"));
+	j->cluster = json_text_or_empty(json_member(o, "cluster"));
+	j->user = json_text_or_empty(json_member(o, "user"));
 	if (!*j->user)
-		j->user = text(at2(o, "association", "user"));
-	j->group = text(at(o, "group"));
-	j->account = text(at(o, "account"));
-	j->qos = text(at(o, "qos"));
-	j->partition = text(at(o, "partition"));
-	j->reservation = text(at2(o, "reservation", "name"));
-	j->wckey = text(at2(o, "wckey", "wckey"));
-	j->name = text(at(o, "name"));
-	j->work_dir = text(at(o, "working_directory"));
-	j->comment = text(at2(o, "comment", "job"));
-	const char *nodes = text(at(o, "nodes")),
-		   *reason = text(at2(o, "state", "reason"));
+		j->user = json_text_or_empty(
+			json_member_of_member(o, "association", "user"));
+	j->group = json_text_or_empty(json_member(o, "group"));
+	j->account = json_text_or_empty(json_member(o, "account"));
+	j->qos = json_text_or_empty(json_member(o, "qos"));
+	j->partition = json_text_or_empty(json_member(o, "partition"));
+	j->reservation =
+		json_text_or_empty(json_member_of_member(o, "reservation", "name"));
+	j->wckey = json_text_or_empty(json_member_of_member(o, "wckey", "wckey"));
+	j->name = json_text_or_empty(json_member(o, "name"));
+	j->work_dir = json_text_or_empty(json_member(o, "working_directory"));
+	j->comment = json_text_or_empty(json_member_of_member(o, "comment", "job"));
+	const char *nodes = json_text_or_empty(json_member(o, "nodes")),
+		   *reason = json_text_or_empty(
+			   json_member_of_member(o, "state", "reason"));
 	if (strcmp(nodes, "None assigned") != 0)
 		j->nodes = nodes;
 	if (strcmp(reason, "None") != 0)
@@ -170,7 +182,7 @@ static void take_texts(struct json_object *o, struct job *j)
 /* A step's id is "0", "12.0", or a number, depending on the release. */
 static void take_steps(struct json_object *o, struct sacct_reader *r)
 {
-	struct json_object *list = at(o, "steps");
+	struct json_object *list = json_member(o, "steps");
 	char digits[16];
 
 	if (!json_object_is_type(list, json_type_array))
@@ -178,47 +190,49 @@ static void take_steps(struct json_object *o, struct sacct_reader *r)
 	size_t n = json_object_array_length(list);
 	for (size_t i = 0; i < n && i < SACCT_STEPS_MAX; i++) {
 		struct json_object *step =
-			at(json_object_array_get_idx(list, i), "step");
-		struct json_object *id = at(step, "id");
+			json_member(json_object_array_get_idx(list, i), "step");
+		struct json_object *id = json_member(step, "id");
 		uint64_t v;
-		const char *number_text = text(id), *dot = strrchr(number_text, '.');
-		if (number(id, &v) && v <= UINT32_MAX) {
+		const char *number_text = json_text_or_empty(id),
+			   *dot = strrchr(number_text, '.');
+		if (read_json_number(id, &v) && v <= UINT32_MAX) {
 			(void)snprintf(digits, sizeof(digits), "%u", (unsigned)v);
 			number_text = digits;
 		}
-		sacct_step(r, dot ? dot + 1 : number_text, text(at(step, "name")));
+		sacct_step(r, dot ? dot + 1 : number_text,
+			   json_text_or_empty(json_member(step, "name")));
 	}
 }
 
-static int take_job(struct sacct_reader *r, struct json_object *o, struct err *err)
+static int take_json_job(struct sacct_reader *r, struct json_object *o, struct err *err)
 {
 	auto_buf struct buf allocated = {.max = JOB_LONG_MAX};
 	auto_buf struct buf requested = {.max = JOB_LONG_MAX};
-	struct json_object *restarts = at(o, "restart_cnt");
+	struct json_object *restarts = json_member(o, "restart_cnt");
 	struct job j;
 
 	job_init(&j);
-	if (state_of(at2(o, "state", "current"), &j) < 0) {
+	if (state_of(json_member_of_member(o, "state", "current"), &j) < 0) {
 		sacct_refuse(r, "a job without a state");
 		return 0;
 	}
 	take_ids(o, &j);
-	take_texts(o, &j);
-	j.submit_s = time_of(o, "submission");
-	j.eligible_s = time_of(o, "eligible");
-	j.start_s = time_of(o, "start");
-	j.end_s = time_of(o, "end");
-	j.suspended_s = time_of(o, "suspended");
-	j.exit_code = exit_of(at(o, "exit_code"));
-	j.derived_exit_code = exit_of(at(o, "derived_exit_code"));
+	take_json_texts(o, &j);
+	j.submit_s = json_time_of(o, "submission");
+	j.eligible_s = json_time_of(o, "eligible");
+	j.start_s = json_time_of(o, "start");
+	j.end_s = json_time_of(o, "end");
+	j.suspended_s = json_time_of(o, "suspended");
+	j.exit_code = exit_of(json_member(o, "exit_code"));
+	j.derived_exit_code = exit_of(json_member(o, "derived_exit_code"));
 	/* 22.05 reports success for each job: a failed one did not succeed */
 	if ((j.state & JOB_STATE_BASE_MASK) == JOB_STATE_FAILED && j.exit_code == 0)
 		j.exit_code = JOB_NO_VAL;
-	j.time_limit_min = limit_of(at2(o, "time", "limit"));
-	j.node_count = u32(at(o, "allocation_nodes"), 0);
-	j.restarts = u32(restarts, 0);
-	put_tres(at2(o, "tres", "allocated"), &allocated);
-	put_tres(at2(o, "tres", "requested"), &requested);
+	j.time_limit_min = limit_of(json_member_of_member(o, "time", "limit"));
+	j.node_count = json_u32_or(json_member(o, "allocation_nodes"), 0);
+	j.restarts = json_u32_or(restarts, 0);
+	put_tres(json_member_of_member(o, "tres", "allocated"), &allocated);
+	put_tres(json_member_of_member(o, "tres", "requested"), &requested);
 	if (allocated.data && !buf_error(&allocated))
 		j.tres_allocated = allocated.data;
 	if (requested.data && !buf_error(&requested))
@@ -239,7 +253,7 @@ int sacct_json(struct sacct_reader *r, const char *bytes, size_t len, struct err
 
 	if (rc < 0)
 		return err_prefix(err, rc, "sacct's JSON");
-	jobs = at(o, "jobs");
+	jobs = json_member(o, "jobs");
 	if (!json_object_is_type(jobs, json_type_array))
 		return err_set(err, -EBADMSG,
 			       "not what sacct --json prints: no list \"jobs\"");
@@ -247,7 +261,7 @@ int sacct_json(struct sacct_reader *r, const char *bytes, size_t len, struct err
 	for (size_t i = 0; rc == 0 && i < n; i++) {
 		struct json_object *one = json_object_array_get_idx(jobs, i);
 		if (json_object_is_type(one, json_type_object))
-			rc = take_job(r, one, err);
+			rc = take_json_job(r, one, err);
 	}
 	return rc;
 }

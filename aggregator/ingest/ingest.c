@@ -114,7 +114,7 @@ static void answer_success(struct web_request *r, const struct ingest_push *p)
 
 /* ---- on the web's thread --------------------------------------------------------- */
 
-static unsigned status_of(int rc)
+static unsigned ingest_failure_status(int rc)
 {
 	switch (rc) {
 	case -EACCES:
@@ -157,16 +157,16 @@ static void free_request(struct push_request *q)
 	free(q);
 }
 
-static void refuse(struct ingest *in, struct web_request *r, int rc,
-		   const struct err *err)
+static void refuse_push(struct ingest *in, struct web_request *r, int rc,
+			const struct err *err)
 {
-	unsigned status = status_of(rc);
+	unsigned status = ingest_failure_status(rc);
 
 	ingest_requests_count(&in->counts, status);
 	answer_error(r, status, err->text);
 }
 
-static void on_decoded(void *arg)
+static void on_sender_decoded(void *arg)
 {
 	struct push_request *q = arg;
 
@@ -176,7 +176,7 @@ static void on_decoded(void *arg)
 
 /* The request sleeps until its credential, which is valid only once, has been
  * checked. */
-static int ask_munge(struct ingest *in, struct web_request *r, struct err *err)
+static int decode_sender(struct ingest *in, struct web_request *r, struct err *err)
 {
 	struct push_request *q = calloc(1, sizeof(*q));
 
@@ -188,7 +188,7 @@ static int ask_munge(struct ingest *in, struct web_request *r, struct err *err)
 	q->prove = true;
 	q->munge.credential = sender_credential(web_header(r, "Authorization"));
 	q->munge.key = web_client_key(r);
-	q->munge.done = on_decoded;
+	q->munge.done = on_sender_decoded;
 	q->munge.arg = q;
 	if (prove_by_head(in, r, q, err) < 0)
 		return -EACCES;
@@ -243,7 +243,7 @@ static int admit_by_head(struct ingest *in, struct web_request *r, struct err *e
 	pthread_mutex_unlock(&in->mutex);
 	if (why)
 		return err_set(err, -EBUSY, "%s", why);
-	return rc == 1 ? ask_munge(in, r, err) : 0;
+	return rc == 1 ? decode_sender(in, r, err) : 0;
 }
 
 void ingest_admit(void *arg, struct web_request *r)
@@ -265,11 +265,11 @@ void ingest_admit(void *arg, struct web_request *r)
 		rc = admit_by_head(in, r, &err);
 	}
 	if (rc < 0)
-		refuse(in, r, rc, &err);
+		refuse_push(in, r, rc, &err);
 }
 
-static int begin(struct ingest *in, struct web_request *r, struct push_request *q,
-		 struct err *err)
+static int begin_push(struct ingest *in, struct web_request *r, struct push_request *q,
+		      struct err *err)
 {
 	const char *encoding = web_header(r, "Content-Encoding");
 
@@ -289,7 +289,8 @@ static int begin(struct ingest *in, struct web_request *r, struct push_request *
 	return 0;
 }
 
-static void finish(struct ingest *in, struct push_request *q, struct web_request *r)
+static void finish_push(struct ingest *in, struct push_request *q,
+			struct web_request *r)
 {
 	ingest_requests_count(&in->counts, q->status);
 	atomic_fetch_add(&in->counts.refused, q->ticket.push.refused);
@@ -306,14 +307,15 @@ void ingest_handle(void *arg, struct web_request *r)
 	struct err err = {""};
 
 	if (q && q->counted) {
-		finish(in, q, r);
+		finish_push(in, q, r);
 		return;
 	}
 	if (!q)
 		q = *web_state(r) = calloc(1, sizeof(*q));
-	int rc = q ? begin(in, r, q, &err) : err_set(&err, -ENOMEM, "out of memory");
+	int rc = q ? begin_push(in, r, q, &err)
+		   : err_set(&err, -ENOMEM, "out of memory");
 	if (rc < 0) {
-		refuse(in, r, rc, &err);
+		refuse_push(in, r, rc, &err);
 		return;
 	}
 	pthread_mutex_lock(&in->mutex);
@@ -330,7 +332,7 @@ void ingest_handle(void *arg, struct web_request *r)
 	pthread_mutex_unlock(&in->mutex);
 	if (stopping) {
 		q->status = 503;
-		finish(in, q, r);
+		finish_push(in, q, r);
 	}
 }
 
@@ -356,21 +358,21 @@ void ingest_end(void *arg, struct web_request *r, unsigned status)
 
 /* ---- on our own threads ---------------------------------------------------------- */
 
-static void over(struct push_request *q, int rc, const struct err *err)
+static void end_push(struct push_request *q, int rc, const struct err *err)
 {
-	q->status = rc == 0 ? 200 : status_of(rc);
+	q->status = rc == 0 ? 200 : ingest_failure_status(rc);
 	if (rc < 0)
 		q->why = *err;
 	web_wake(q->web);
 }
 
-static void written(void *arg, int rc, const struct err *err)
+static void on_push_written(void *arg, int rc, const struct err *err)
 {
 	/* details for the operator's log are not sent to the network */
 	static const struct err away = {"the database does not take it now"};
 	static const struct err refused = {"the database refuses something in it"};
 
-	over(arg, rc, rc == -EINVAL ? &refused : &away);
+	end_push(arg, rc, rc == -EINVAL ? &refused : &away);
 	(void)err;
 }
 
@@ -413,7 +415,7 @@ static void say_clock(struct ingest *in, const char *why)
 
 /* Whether our clock can be trusted with this push: what we refuse is never sent again.
  * -EBUSY: send it again later. */
-static int check_clock(struct push_request *q, struct err *err)
+static int check_push_clock(struct push_request *q, struct err *err)
 {
 	struct ingest *in = q->ingest;
 	struct witnesses *w = &in->app->witnesses;
@@ -453,34 +455,34 @@ static void say_refused(struct ingest *in, const struct push_request *q)
 	pthread_mutex_unlock(&in->mutex);
 }
 
-static void serve(struct push_request *q, struct buf *scratch)
+static void serve_push(struct push_request *q, struct buf *scratch)
 {
 	struct err err = {""};
 	int rc = read_records(q, scratch, &err);
 
 	if (rc == 0)
-		rc = check_clock(q, &err);
+		rc = check_push_clock(q, &err);
 	if (rc < 0) {
 		ingest_push_done(&q->ticket.push);
-		over(q, rc, &err);
+		end_push(q, rc, &err);
 		return;
 	}
 	atomic_fetch_add(&q->ingest->counts.moved, q->ticket.push.moved);
 	say_refused(q->ingest, q);
 	if (!ingest_push_rows(&q->ticket.push)) {
-		over(q, 0, NULL);
+		end_push(q, 0, NULL);
 		return;
 	}
-	q->ticket.done = written;
+	q->ticket.done = on_push_written;
 	q->ticket.arg = q;
 	rc = ingest_writer_submit(q->ingest->writer, &q->ticket);
 	if (rc < 0) {
 		(void)err_set(&err, rc, "the aggregator is stopping");
-		over(q, rc, &err);
+		end_push(q, rc, &err);
 	}
 }
 
-static struct push_request *take(struct ingest *in, bool *ret_stopping)
+static struct push_request *take_push(struct ingest *in, bool *ret_stopping)
 {
 	pthread_mutex_lock(&in->mutex);
 	while (!in->first && !in->stopping)
@@ -496,19 +498,19 @@ static struct push_request *take(struct ingest *in, bool *ret_stopping)
 	return q;
 }
 
-static void *work(void *arg)
+static void *ingest_thread_main(void *arg)
 {
 	struct ingest *in = arg;
 	struct buf scratch = BUF_INIT;
 	struct push_request *q;
 	bool stopping;
 
-	while ((q = take(in, &stopping))) {
+	while ((q = take_push(in, &stopping))) {
 		static const struct err ending = {"the aggregator is stopping"};
 		if (stopping)
-			over(q, -ECANCELED, &ending);
+			end_push(q, -ECANCELED, &ending);
 		else
-			serve(q, &scratch);
+			serve_push(q, &scratch);
 		if (scratch.cap > SCRATCH_KEPT)
 			buf_done(&scratch);
 	}
@@ -537,7 +539,7 @@ static struct sender_params sender_options(const struct options *o)
 	};
 }
 
-static int check(const struct options *o, struct err *err)
+static int check_ingest_options(const struct options *o, struct err *err)
 {
 	const struct sender_params params = sender_options(o);
 	struct sender *s = NULL;
@@ -581,7 +583,7 @@ static void warn_unknown(const struct sender *s)
 			 word);
 }
 
-static int start(struct ingest *in, struct err *err)
+static int start_ingest(struct ingest *in, struct err *err)
 {
 	const struct options *o = &in->app->options;
 	struct sender_params params = sender_options(o);
@@ -603,7 +605,8 @@ static int start(struct ingest *in, struct err *err)
 	if (rc == 0)
 		rc = ingest_writer_new(&writer, &in->writer, err);
 	while (rc == 0 && in->thread_count < THREADS) {
-		rc = -pthread_create(&in->threads[in->thread_count], NULL, work, in);
+		rc = -pthread_create(&in->threads[in->thread_count], NULL,
+				     ingest_thread_main, in);
 		if (rc < 0)
 			return err_set(err, rc, "ingest: start thread: %s",
 				       strerror(-rc));
@@ -612,7 +615,7 @@ static int start(struct ingest *in, struct err *err)
 	return rc;
 }
 
-static void stop(struct app *app)
+static void stop_ingest(struct app *app)
 {
 	struct ingest *in = app->ingest;
 
@@ -643,15 +646,15 @@ static int open_ingest(struct app *app, struct err *err)
 	pthread_mutex_init(&in->mutex, NULL);
 	pthread_cond_init(&in->more, NULL);
 	app->ingest = in;
-	int rc = start(in, err);
+	int rc = start_ingest(in, err);
 	if (rc < 0) {
-		stop(app);
+		stop_ingest(app);
 		close_ingest(app);
 	}
 	return rc;
 }
 
-static int reload(struct app *app, struct err *err)
+static int reload_senders(struct app *app, struct err *err)
 {
 	int rc = sender_reload(app->ingest->sender, err);
 
@@ -673,7 +676,7 @@ const char *ingest_no_space(struct app *app)
 		       : NULL;
 }
 
-static void metrics(struct app *app, struct prom *out)
+static void put_ingest_metrics(struct app *app, struct prom *out)
 {
 	struct ingest *in = app->ingest;
 	struct ingest_gauges g = {0};
@@ -692,10 +695,10 @@ static void metrics(struct app *app, struct prom *out)
 
 const struct part part_ingest = {
 	.name = "ingest",
-	.check = check,
+	.check = check_ingest_options,
 	.open = open_ingest,
-	.reload = reload,
-	.metrics = metrics,
-	.stop = stop,
+	.reload = reload_senders,
+	.metrics = put_ingest_metrics,
+	.stop = stop_ingest,
 	.close = close_ingest,
 };

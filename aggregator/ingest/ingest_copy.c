@@ -27,7 +27,7 @@ static void put_s32(struct pg_copy *c, int64_t v)
 		pg_copy_s32(c, (int32_t)v);
 }
 
-static void put_time(struct pg_copy *c, uint64_t ns)
+static void copy_time(struct pg_copy *c, uint64_t ns)
 {
 	if (ns)
 		pg_copy_time(c, ns);
@@ -35,7 +35,7 @@ static void put_time(struct pg_copy *c, uint64_t ns)
 		pg_copy_null(c);
 }
 
-static void put_text(struct pg_copy *c, const struct ingest_push *p, ingest_text t)
+static void copy_text(struct pg_copy *c, const struct ingest_push *p, ingest_text t)
 {
 	const char *s = ingest_push_text(p, t);
 
@@ -160,8 +160,8 @@ int ingest_copy_marks(struct pg *pg, const struct ingest_group *g, uint64_t now_
 	return pg_copy_end(&c, NULL, err);
 }
 
-static void put_node(struct pg_copy *c, const struct ingest_group *g, uint32_t push,
-		     uint32_t seq, const struct ingest_node *n)
+static void copy_node(struct pg_copy *c, const struct ingest_group *g, uint32_t push,
+		      uint32_t seq, const struct ingest_node *n)
 {
 	const struct ingest_push *p = g->pushes[push];
 	const struct ingest_use *u = &n->use;
@@ -170,12 +170,12 @@ static void put_node(struct pg_copy *c, const struct ingest_group *g, uint32_t p
 	pg_copy_s32(c, (int32_t)seq);
 	pg_copy_s16(c, n->type);
 	pg_copy_bool(c, n->provisional);
-	put_text(c, p, n->manager);
-	put_text(c, p, n->cluster);
-	put_text(c, p, n->node);
+	copy_text(c, p, n->manager);
+	copy_text(c, p, n->cluster);
+	copy_text(c, p, n->node);
 	pg_copy_s64(c, n->instance);
-	put_text(c, p, n->boot);
-	put_text(c, p, n->uuid);
+	copy_text(c, p, n->boot);
+	copy_text(c, p, n->uuid);
 	pg_copy_s32(c, (int32_t)n->restarts);
 	pg_copy_bool(c, n->guessed);
 	put_s64(c, n->uid);
@@ -183,15 +183,15 @@ static void put_node(struct pg_copy *c, const struct ingest_group *g, uint32_t p
 	put_s64(c, n->array_job);
 	put_s64(c, n->array_task);
 	pg_copy_time(c, n->started_ns);
-	put_time(c, n->ended_ns);
-	put_text(c, p, n->how_ended);
-	put_time(c, n->t1_ns);
+	copy_time(c, n->ended_ns);
+	copy_text(c, p, n->how_ended);
+	copy_time(c, n->t1_ns);
 	put_s32(c, n->cpus);
 	put_s64(c, n->memory_bytes);
 	put_s32(c, n->gpus);
-	put_text(c, p, n->gpu_list);
-	put_text(c, p, n->gpu_share);
-	put_text(c, p, n->hints);
+	copy_text(c, p, n->gpu_list);
+	copy_text(c, p, n->gpu_share);
+	copy_text(c, p, n->hints);
 	put_s64(c, u->observed_ms);
 	put_s64(c, u->cpu_user_ns);
 	put_s64(c, u->cpu_system_ns);
@@ -224,7 +224,7 @@ int ingest_copy_nodes(struct pg *pg, const struct ingest_group *g, struct err *e
 		return rc;
 	for (uint32_t i = 0; i < g->count; i++) {
 		for (uint32_t k = 0; k < g->pushes[i]->node_count; k++)
-			put_node(&c, g, i, seq++, &g->pushes[i]->nodes[k]);
+			copy_node(&c, g, i, seq++, &g->pushes[i]->nodes[k]);
 	}
 	return pg_copy_end(&c, NULL, err);
 }
@@ -306,15 +306,15 @@ int ingest_copy_over(struct pg *pg, const struct ingest_group *g, struct err *er
 	return rc < 0 ? rc : pg_exec(pg, "SELECT ingest_over()", NULL, err);
 }
 
-static void put_step(struct pg_copy *c, const struct ingest_push *p, uint32_t seq,
-		     const struct ingest_step *s)
+static void copy_step(struct pg_copy *c, const struct ingest_push *p, uint32_t seq,
+		      const struct ingest_step *s)
 {
 	pg_copy_row(c);
 	pg_copy_s32(c, (int32_t)seq);
 	pg_copy_s64(c, s->instance);
 	pg_copy_s64(c, s->step);
-	put_time(c, s->started_ns);
-	put_time(c, s->ended_ns);
+	copy_time(c, s->started_ns);
+	copy_time(c, s->ended_ns);
 	put_s32(c, s->exit_status);
 	pg_copy_bool(c, s->lost);
 	put_s32(c, s->cpus);
@@ -325,8 +325,8 @@ static void put_step(struct pg_copy *c, const struct ingest_push *p, uint32_t se
 	put_s64(c, s->io_read_bytes);
 	put_s64(c, s->io_write_bytes);
 	put_energy(c, s->energy_uj);
-	put_text(c, p, s->command);
-	put_text(c, p, s->label);
+	copy_text(c, p, s->command);
+	copy_text(c, p, s->label);
 }
 #define STEP_COLUMN_COUNT 22
 
@@ -345,7 +345,7 @@ int ingest_copy_steps(struct pg *pg, const struct ingest_group *g, struct err *e
 		return rc;
 	for (uint32_t i = 0; i < g->count; i++) {
 		for (uint32_t k = 0; k < g->pushes[i]->step_count; k++)
-			put_step(&c, g->pushes[i], seq++, &g->pushes[i]->steps[k]);
+			copy_step(&c, g->pushes[i], seq++, &g->pushes[i]->steps[k]);
 	}
 	return pg_copy_end(&c, NULL, err);
 }
@@ -354,13 +354,13 @@ static void put_job(struct pg_copy *c, const struct ingest_push *p,
 		    const struct ingest_job *j)
 {
 	pg_copy_row(c);
-	put_text(c, p, j->cluster);
-	put_text(c, p, j->uuid);
+	copy_text(c, p, j->cluster);
+	copy_text(c, p, j->uuid);
 	pg_copy_s32(c, (int32_t)j->restarts);
 	pg_copy_time(c, j->submitted_s * NSEC_PER_SEC);
 	pg_copy_time(c, j->part_s * NSEC_PER_SEC);
 	pg_copy_s32(c, (int32_t)j->state);
-	put_text(c, p, j->record);
+	copy_text(c, p, j->record);
 }
 #define JOB_COLUMN_COUNT 7
 
@@ -396,9 +396,9 @@ int ingest_copy_seen(struct pg *pg, const struct ingest_group *g, struct err *er
 		const struct ingest_push *p = g->pushes[i];
 		for (uint32_t k = 0; k < p->seen_count; k++) {
 			pg_copy_row(&c);
-			put_text(&c, p, p->seen[k].manager);
-			put_text(&c, p, p->seen[k].cluster);
-			put_text(&c, p, p->seen[k].node);
+			copy_text(&c, p, p->seen[k].manager);
+			copy_text(&c, p, p->seen[k].cluster);
+			copy_text(&c, p, p->seen[k].node);
 		}
 	}
 	return pg_copy_end(&c, NULL, err);

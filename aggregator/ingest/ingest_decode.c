@@ -11,8 +11,9 @@
 #include "lib/clock.h"
 #include "lib/records/batch.h"
 
-static int take_job(const void *record, size_t len, const struct ingest_rules *rules,
-		    struct ingest_push *p, struct err *err)
+static int decode_job_record(const void *record, size_t len,
+			     const struct ingest_rules *rules, struct ingest_push *p,
+			     struct err *err)
 {
 	struct job j;
 	int rc = job_decode(record, len, &j, err);
@@ -27,8 +28,9 @@ static int take_job(const void *record, size_t len, const struct ingest_rules *r
 	return rc;
 }
 
-static int take(const void *record, size_t len, const struct ingest_rules *rules,
-		struct report *scratch, struct ingest_push *p, struct err *err)
+static int decode_one_record(const void *record, size_t len,
+			     const struct ingest_rules *rules, struct report *scratch,
+			     struct ingest_push *p, struct err *err)
 {
 	unsigned type = *(const unsigned char *)record;
 
@@ -46,7 +48,7 @@ static int take(const void *record, size_t len, const struct ingest_rules *rules
 		}
 		return ingest_report(scratch, rules, p, err);
 	case JOB_RECORD_TYPE:
-		return take_job(record, len, rules, p, err);
+		return decode_job_record(record, len, rules, p, err);
 	default:
 		return err_set(err, -EINVAL, "unknown type of record: %u", type);
 	}
@@ -115,7 +117,7 @@ static int decode_all(struct batch_reader *r, const struct ingest_rules *rules,
 				ingest_push_refuse(ret, i, why.text);
 			continue;
 		}
-		int rc = take(record, len, rules, scratch, ret, &why);
+		int rc = decode_one_record(record, len, rules, scratch, ret, &why);
 		ret->records++;
 		if (rc == 0) {
 			ret->accepted++;

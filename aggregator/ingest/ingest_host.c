@@ -50,8 +50,8 @@ void ingest_hosts_free(struct ingest_hosts *h)
 	free(h);
 }
 
-static struct slot *find_slot(struct ingest_hosts *h, const char *node,
-			      const struct netaddr *host)
+static struct slot *find_host_slot(struct ingest_hosts *h, const char *node,
+				   const struct netaddr *host)
 {
 	uint64_t hash = 0xcbf29ce484222325ull; /* FNV-1a */
 
@@ -77,7 +77,7 @@ static bool is_own(const struct netaddr *a)
 	return own;
 }
 
-static int look_up(const char *node, const struct netaddr *host, struct err *err)
+static int look_up_host(const char *node, const struct netaddr *host, struct err *err)
 {
 	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
 	struct addrinfo *list = NULL;
@@ -104,7 +104,7 @@ static int look_up(const char *node, const struct netaddr *host, struct err *err
 int ingest_host_is(struct ingest_hosts *h, const char *node, const struct netaddr *host,
 		   struct err *err)
 {
-	struct slot *s = find_slot(h, node, host);
+	struct slot *s = find_host_slot(h, node, host);
 	uint64_t now = clock_boottime_ns();
 	struct netaddr address;
 
@@ -123,7 +123,7 @@ int ingest_host_is(struct ingest_hosts *h, const char *node, const struct netadd
 			       node);
 	if (hit)
 		return rc;
-	rc = look_up(node, host, err);
+	rc = look_up_host(node, host, err);
 	pthread_mutex_lock(&h->mutex);
 	snprintf(s->node, sizeof(s->node), "%s", node);
 	s->host = *host;

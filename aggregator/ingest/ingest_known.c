@@ -19,7 +19,7 @@ struct known {
 	size_t slot_count, count, max;
 };
 
-static size_t place(const struct known *k, int64_t instance)
+static size_t find_known_place(const struct known *k, int64_t instance)
 {
 	uint64_t h = (uint64_t)instance * 0x9e3779b97f4a7c15ull;
 	size_t i = (size_t)(h >> 20) & (k->slot_count - 1);
@@ -58,7 +58,7 @@ void known_free(struct known *k)
 bool known_has(struct known *k, int64_t instance, struct known_place *ret)
 {
 	pthread_mutex_lock(&k->mutex);
-	const struct slot *s = &k->slots[place(k, instance)];
+	const struct slot *s = &k->slots[find_known_place(k, instance)];
 	bool has = s->instance == instance;
 	if (has)
 		*ret = s->at;
@@ -79,13 +79,13 @@ static bool more_slots(struct known *k)
 	k->slot_count = n * 2;
 	for (size_t i = 0; i < n; i++) {
 		if (old[i].instance)
-			slots[place(k, old[i].instance)] = old[i];
+			slots[find_known_place(k, old[i].instance)] = old[i];
 	}
 	free(old);
 	return true;
 }
 
-static void forget(struct known *k)
+static void forget_all_known(struct known *k)
 {
 	memset(k->slots, 0, k->slot_count * sizeof(*k->slots));
 	k->count = 0;
@@ -97,9 +97,9 @@ void known_put(struct known *k, int64_t instance, struct known_place at)
 		return;
 	pthread_mutex_lock(&k->mutex);
 	if (k->count >= k->max)
-		forget(k);
+		forget_all_known(k);
 	if (k->count * 2 < k->slot_count || more_slots(k)) {
-		size_t i = place(k, instance);
+		size_t i = find_known_place(k, instance);
 		k->count += !k->slots[i].instance;
 		k->slots[i] = (struct slot){instance, at};
 	}
@@ -109,7 +109,7 @@ void known_put(struct known *k, int64_t instance, struct known_place at)
 void known_forget(struct known *k)
 {
 	pthread_mutex_lock(&k->mutex);
-	forget(k);
+	forget_all_known(k);
 	pthread_mutex_unlock(&k->mutex);
 }
 

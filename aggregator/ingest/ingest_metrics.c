@@ -14,8 +14,8 @@ void ingest_requests_count(struct ingest_requests *c, unsigned status)
 	atomic_fetch_add(&c->by_status[i], 1);
 }
 
-static void put(struct prom *out, const struct prom_family *f, const char *label,
-		const char *value, uint64_t v)
+static void put_ingest_value(struct prom *out, const struct prom_family *f,
+			     const char *label, const char *value, uint64_t v)
 {
 	const struct prom_label l = {label, value};
 
@@ -53,15 +53,15 @@ static void put_requests(struct ingest_requests *r, const struct ingest_gauges *
 		"Instances of units that need no look-up in the database"};
 
 	for (unsigned i = 0; i < 6; i++)
-		put(out, &requests, "code", status_names[i],
-		    atomic_load(&r->by_status[i]));
-	put(out, &refused, NULL, NULL, atomic_load(&r->refused));
-	put(out, &waiting, NULL, NULL, atomic_load(&r->waiting));
-	put(out, &moved, NULL, NULL, atomic_load(&r->moved));
-	put(out, &flight, NULL, NULL, g->requests);
-	put(out, &bytes, NULL, NULL, g->bodies_bytes);
-	put(out, &rows, NULL, NULL, g->waiting_rows);
-	put(out, &known, NULL, NULL, g->known);
+		put_ingest_value(out, &requests, "code", status_names[i],
+				 atomic_load(&r->by_status[i]));
+	put_ingest_value(out, &refused, NULL, NULL, atomic_load(&r->refused));
+	put_ingest_value(out, &waiting, NULL, NULL, atomic_load(&r->waiting));
+	put_ingest_value(out, &moved, NULL, NULL, atomic_load(&r->moved));
+	put_ingest_value(out, &flight, NULL, NULL, g->requests);
+	put_ingest_value(out, &bytes, NULL, NULL, g->bodies_bytes);
+	put_ingest_value(out, &rows, NULL, NULL, g->waiting_rows);
+	put_ingest_value(out, &known, NULL, NULL, g->known);
 }
 
 static void put_records(struct ingest_counters *c, struct prom *out)
@@ -77,13 +77,13 @@ static void put_records(struct ingest_counters *c, struct prom *out)
 		"ceems_aggregator_ingest_differing_total", PROM_COUNTER,
 		"Repeated intervals with other numbers: the first one counts"};
 
-	put(out, &records, "kind", "start", atomic_load(&c->starts));
-	put(out, &records, "kind", "interval", atomic_load(&c->intervals));
-	put(out, &records, "kind", "final", atomic_load(&c->finals));
-	put(out, &records, "kind", "job", atomic_load(&c->jobs));
-	put(out, &repeated, "kind", "interval", atomic_load(&c->repeated));
-	put(out, &repeated, "kind", "job", atomic_load(&c->job_repeated));
-	put(out, &differ, NULL, NULL, atomic_load(&c->differ));
+	put_ingest_value(out, &records, "kind", "start", atomic_load(&c->starts));
+	put_ingest_value(out, &records, "kind", "interval", atomic_load(&c->intervals));
+	put_ingest_value(out, &records, "kind", "final", atomic_load(&c->finals));
+	put_ingest_value(out, &records, "kind", "job", atomic_load(&c->jobs));
+	put_ingest_value(out, &repeated, "kind", "interval", atomic_load(&c->repeated));
+	put_ingest_value(out, &repeated, "kind", "job", atomic_load(&c->job_repeated));
+	put_ingest_value(out, &differ, NULL, NULL, atomic_load(&c->differ));
 }
 
 static void put_writer(struct ingest_counters *c, struct prom *out)
@@ -106,11 +106,12 @@ static void put_writer(struct ingest_counters *c, struct prom *out)
 		"Time that commits took"};
 	uint64_t all = atomic_load(&c->groups), staged = atomic_load(&c->staged);
 
-	put(out, &groups, "way", "copied", all > staged ? all - staged : 0);
-	put(out, &groups, "way", "staged", staged);
-	put(out, &pushes, NULL, NULL, atomic_load(&c->pushes));
-	put(out, &alone, NULL, NULL, atomic_load(&c->alone));
-	put(out, &failed, NULL, NULL, atomic_load(&c->failed));
+	put_ingest_value(out, &groups, "way", "copied",
+			 all > staged ? all - staged : 0);
+	put_ingest_value(out, &groups, "way", "staged", staged);
+	put_ingest_value(out, &pushes, NULL, NULL, atomic_load(&c->pushes));
+	put_ingest_value(out, &alone, NULL, NULL, atomic_load(&c->alone));
+	put_ingest_value(out, &failed, NULL, NULL, atomic_load(&c->failed));
 	prom_family(out, &seconds);
 	prom_put_scaled(out, NULL, 0, atomic_load(&c->write_ns), 9);
 }

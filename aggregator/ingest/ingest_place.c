@@ -21,7 +21,7 @@ uint64_t ingest_place_latest(const struct report *r)
 	return latest;
 }
 
-static uint64_t distance(uint64_t a, uint64_t b)
+static uint64_t distance_ns(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : b - a;
 }
@@ -51,7 +51,7 @@ static uint64_t sent_at(const struct ingest_place *at)
 {
 	const struct report_clock *c = at->clock;
 
-	return c && distance(c->realtime_ns, at->now_ns) <= INGEST_CLOCKS_AGREE_NS
+	return c && distance_ns(c->realtime_ns, at->now_ns) <= INGEST_CLOCKS_AGREE_NS
 		       ? c->realtime_ns
 		       : at->now_ns;
 }
@@ -93,8 +93,8 @@ int64_t ingest_place_shift(const struct report *r, const struct ingest_place *at
 		uint64_t began = sent_ns > age ? sent_ns - age : 1;
 		uint64_t by_ours = at->now_ns > age ? at->now_ns - age : 1;
 		/* half a minute of the sender's clock error does not matter */
-		bool there = distance(began, r->started_ns) <= INGEST_PLACE_NS ||
-			     distance(by_ours, r->started_ns) <= INGEST_PLACE_NS;
+		bool there = distance_ns(began, r->started_ns) <= INGEST_PLACE_NS ||
+			     distance_ns(by_ours, r->started_ns) <= INGEST_PLACE_NS;
 		return there ? 0 : ms_between(r->started_ns, began);
 	}
 	uint64_t latest = ingest_place_latest(r);

@@ -39,8 +39,8 @@ struct limits {
 	int rc;
 };
 
-static int64_t limited(struct limits *l, bool known, uint64_t v, uint64_t max,
-		       const char *what)
+static int64_t limit_value(struct limits *l, bool known, uint64_t v, uint64_t max,
+			   const char *what)
 {
 	if (!known)
 		return INGEST_NULL;
@@ -82,8 +82,8 @@ static void add_energy(const struct report *r, struct limits *l, struct ingest_p
 				uj = UINT64_MAX;
 			known = true;
 		}
-		u->energy_uj[d] = limited(l, known, uj, (l->ms + 1000) * UJ_PER_MS_MAX,
-					  domains[d]);
+		u->energy_uj[d] = limit_value(
+			l, known, uj, (l->ms + 1000) * UJ_PER_MS_MAX, domains[d]);
 	}
 	u->label = *label ? ingest_push_label(p, label) : -1;
 }
@@ -104,25 +104,29 @@ static int take_use(const struct report *r, struct ingest_push *p,
 	ingest_use_clear(ret);
 	uint64_t observed = r->observed_ns / NSEC_PER_MSEC;
 	ret->observed_ms = (int64_t)(observed < ms ? observed : ms);
-	ret->cpu_user_ns = limited(&l, has_cpu, u->cpu_user_ns, cpu_max, "CPU time");
+	ret->cpu_user_ns =
+		limit_value(&l, has_cpu, u->cpu_user_ns, cpu_max, "CPU time");
 	ret->cpu_system_ns =
-		limited(&l, has_cpu, u->cpu_system_ns, cpu_max, "CPU time");
-	ret->memory_mean_bytes = limited(&l, u->known & REPORT_HAS_MEMORY_AVERAGE,
-					 u->memory_average_bytes, MEMORY_MAX, "memory");
-	ret->memory_peak_bytes = limited(&l, u->known & REPORT_HAS_MEMORY_PEAK,
-					 u->memory_peak_bytes, MEMORY_MAX, "memory");
-	ret->io_read_bytes = limited(&l, has_io, u->io_read_bytes, BYTES_MAX, "IO");
-	ret->io_write_bytes = limited(&l, has_io, u->io_write_bytes, BYTES_MAX, "IO");
+		limit_value(&l, has_cpu, u->cpu_system_ns, cpu_max, "CPU time");
+	ret->memory_mean_bytes =
+		limit_value(&l, u->known & REPORT_HAS_MEMORY_AVERAGE,
+			    u->memory_average_bytes, MEMORY_MAX, "memory");
+	ret->memory_peak_bytes =
+		limit_value(&l, u->known & REPORT_HAS_MEMORY_PEAK, u->memory_peak_bytes,
+			    MEMORY_MAX, "memory");
+	ret->io_read_bytes = limit_value(&l, has_io, u->io_read_bytes, BYTES_MAX, "IO");
+	ret->io_write_bytes =
+		limit_value(&l, has_io, u->io_write_bytes, BYTES_MAX, "IO");
 	ret->net_rx_bytes =
-		limited(&l, has_net, u->network_rx_bytes, BYTES_MAX, "network");
+		limit_value(&l, has_net, u->network_rx_bytes, BYTES_MAX, "network");
 	ret->net_tx_bytes =
-		limited(&l, has_net, u->network_tx_bytes, BYTES_MAX, "network");
-	ret->gpu_busy_ms =
-		limited(&l, u->known & REPORT_HAS_GPU_BUSY,
-			u->gpu_busy_ns / NSEC_PER_MSEC, (ms + 1000) * 1024, "GPU time");
-	ret->gpu_memory_mean_kib =
-		limited(&l, u->known & REPORT_HAS_GPU_MEMORY,
-			u->gpu_memory_bytes / 1024, MEMORY_MAX / 1024, "GPU memory");
+		limit_value(&l, has_net, u->network_tx_bytes, BYTES_MAX, "network");
+	ret->gpu_busy_ms = limit_value(&l, u->known & REPORT_HAS_GPU_BUSY,
+				       u->gpu_busy_ns / NSEC_PER_MSEC,
+				       (ms + 1000) * 1024, "GPU time");
+	ret->gpu_memory_mean_kib = limit_value(&l, u->known & REPORT_HAS_GPU_MEMORY,
+					       u->gpu_memory_bytes / 1024,
+					       MEMORY_MAX / 1024, "GPU memory");
 	add_energy(r, &l, p, ret);
 	return l.rc;
 }
@@ -206,7 +210,7 @@ static ingest_text put_hints(struct ingest_push *p, const struct report *r)
 	return t;
 }
 
-static ingest_text put(struct ingest_push *p, const char *s)
+static ingest_text put_push_text(struct ingest_push *p, const char *s)
 {
 	return ingest_push_put(p, s, strlen(s));
 }
@@ -257,9 +261,9 @@ struct placed {
 	bool said; /* the database knows all that an interval says of its unit */
 };
 
-static int put_node(const struct report *r, const struct placed *placed,
-		    const struct ingest_use *use, struct ingest_push *p,
-		    struct err *err)
+static int put_node_row(const struct report *r, const struct placed *placed,
+			const struct ingest_use *use, struct ingest_push *p,
+			struct err *err)
 {
 	struct ingest_node *n = ingest_push_node(p);
 
@@ -283,14 +287,14 @@ static int put_node(const struct report *r, const struct placed *placed,
 		.cpus = count_of(r->cpus, COUNT_MAX),
 		.memory_bytes = count_of(r->memory_bytes, MEMORY_MAX),
 		.gpus = count_of(r->gpu_count, COUNT_MAX),
-		.manager = put(p, record_manager_name(r->manager)),
-		.cluster = put(p, r->cluster),
-		.node = put(p, r->node),
-		.boot = is_uuid(r->boot_id) ? put(p, r->boot_id) : 0,
-		.uuid = put(p, r->unit),
-		.how_ended = put(p, report_end_name(r->end)),
-		.gpu_list = put(p, r->gpus),
-		.gpu_share = put(p, r->gpu_share),
+		.manager = put_push_text(p, record_manager_name(r->manager)),
+		.cluster = put_push_text(p, r->cluster),
+		.node = put_push_text(p, r->node),
+		.boot = is_uuid(r->boot_id) ? put_push_text(p, r->boot_id) : 0,
+		.uuid = put_push_text(p, r->unit),
+		.how_ended = put_push_text(p, report_end_name(r->end)),
+		.gpu_list = put_push_text(p, r->gpus),
+		.gpu_share = put_push_text(p, r->gpu_share),
 		.hints = put_hints(p, r),
 		.use = *use,
 	};
@@ -298,7 +302,7 @@ static int put_node(const struct report *r, const struct placed *placed,
 	return 0;
 }
 
-static int put_steps(const struct report *r, struct ingest_push *p, struct err *err)
+static int put_step_rows(const struct report *r, struct ingest_push *p, struct err *err)
 {
 	for (uint32_t i = 0; i < r->step_count; i++) {
 		const struct report_step *s = &r->steps[i];
@@ -321,8 +325,8 @@ static int put_steps(const struct report *r, struct ingest_push *p, struct err *
 			.memory_peak_bytes = count_of(s->memory_peak_bytes, MEMORY_MAX),
 			.io_read_bytes = count_of(s->io_read_bytes, BYTES_MAX),
 			.io_write_bytes = count_of(s->io_write_bytes, BYTES_MAX),
-			.command = put(p, s->command),
-			.label = put(p, s->label),
+			.command = put_push_text(p, s->command),
+			.label = put_push_text(p, s->label),
 		};
 		if (row->exit_status == INGEST_NULL && row->ended_ns && !s->exit_status)
 			row->exit_status = 0;
@@ -366,8 +370,8 @@ static int refuse_time(struct ingest_push *p, struct err *err, const char *what,
 }
 
 /* Refuses times that are no longer kept, or are in the future */
-static int check_times(const struct report *r, const struct ingest_rules *rules,
-		       struct ingest_push *p, struct err *err)
+static int check_report_times(const struct report *r, const struct ingest_rules *rules,
+			      struct ingest_push *p, struct err *err)
 {
 	uint64_t latest = ingest_place_latest(r), now = rules->now_ns;
 
@@ -392,7 +396,7 @@ int ingest_report(struct report *r, const struct ingest_rules *rules,
 	int rc = place_report(r, rules, p, &placed, err);
 
 	if (rc == 0)
-		rc = check_times(r, rules, p, err);
+		rc = check_report_times(r, rules, p, err);
 	ingest_use_clear(&use);
 	if (rc == 0 && r->type != REPORT_START)
 		rc = take_use(r, p, &use, err);
@@ -402,6 +406,6 @@ int ingest_report(struct report *r, const struct ingest_rules *rules,
 	if (r->type == REPORT_INTERVAL)
 		rc = put_intervals(r, &use, p, err);
 	if (rc == 0 && (r->type != REPORT_INTERVAL || !placed.said))
-		rc = put_node(r, &placed, &use, p, err);
-	return rc < 0 ? rc : put_steps(r, p, err);
+		rc = put_node_row(r, &placed, &use, p, err);
+	return rc < 0 ? rc : put_step_rows(r, p, err);
 }

@@ -77,8 +77,8 @@ int ingest_push_label(struct ingest_push *p, const char *label)
 }
 
 /* Appends a zeroed element. */
-static void *grow(struct ingest_push *p, void **rows, uint32_t *count, uint32_t *cap,
-		  size_t size)
+static void *grow_rows(struct ingest_push *p, void **rows, uint32_t *count,
+		       uint32_t *cap, size_t size)
 {
 	if (*count == *cap) {
 		uint32_t n = *cap ? *cap * 2 : 16;
@@ -99,8 +99,8 @@ static void *grow(struct ingest_push *p, void **rows, uint32_t *count, uint32_t 
 #define GROW(p, name)                                                                  \
 	(ingest_push_rows(p) >= INGEST_ROWS_MAX                                        \
 		 ? NULL                                                                \
-		 : grow(p, (void **)&(p)->name##s, &(p)->name##_count,                 \
-			&(p)->name##_cap, sizeof(*(p)->name##s)))
+		 : grow_rows(p, (void **)&(p)->name##s, &(p)->name##_count,            \
+			     &(p)->name##_cap, sizeof(*(p)->name##s)))
 
 struct ingest_interval *ingest_push_interval(struct ingest_push *p)
 {
@@ -129,14 +129,14 @@ struct ingest_move *ingest_push_move(struct ingest_push *p, int64_t instance)
 		if (p->moves[i].instance == instance)
 			return &p->moves[i];
 	}
-	struct ingest_move *m = grow(p, (void **)&p->moves, &p->move_count,
-				     &p->move_cap, sizeof(*p->moves));
+	struct ingest_move *m = grow_rows(p, (void **)&p->moves, &p->move_count,
+					  &p->move_cap, sizeof(*p->moves));
 	if (m)
 		m->instance = instance;
 	return m;
 }
 
-static bool is_text(const struct ingest_push *p, ingest_text t, const char *s)
+static bool is_push_text(const struct ingest_push *p, ingest_text t, const char *s)
 {
 	return t && strcmp(p->texts.data + t, s) == 0;
 }
@@ -146,14 +146,14 @@ void ingest_push_see(struct ingest_push *p, const char *manager, const char *clu
 {
 	/* usually all records of a push are from one node */
 	for (uint32_t i = p->seen_count; i-- > 0;) {
-		if (is_text(p, p->seen[i].node, node) &&
-		    is_text(p, p->seen[i].cluster, cluster))
+		if (is_push_text(p, p->seen[i].node, node) &&
+		    is_push_text(p, p->seen[i].cluster, cluster))
 			return;
 	}
 	if (p->seen_count >= INGEST_SEEN_MAX)
 		return;
-	struct ingest_seen *s = grow(p, (void **)&p->seen, &p->seen_count, &p->seen_cap,
-				     sizeof(*p->seen));
+	struct ingest_seen *s = grow_rows(p, (void **)&p->seen, &p->seen_count,
+					  &p->seen_cap, sizeof(*p->seen));
 	if (!s)
 		return;
 	s->manager = ingest_push_put(p, manager, strlen(manager));
@@ -166,8 +166,9 @@ void ingest_push_refuse(struct ingest_push *p, uint32_t index, const char *reaso
 	p->refused++;
 	if (p->refusal_count >= INGEST_REASONS_MAX)
 		return;
-	struct ingest_refusal *r = grow(p, (void **)&p->refusals, &p->refusal_count,
-					&p->refusal_cap, sizeof(*p->refusals));
+	struct ingest_refusal *r =
+		grow_rows(p, (void **)&p->refusals, &p->refusal_count, &p->refusal_cap,
+			  sizeof(*p->refusals));
 	if (!r)
 		return;
 	r->index = index;

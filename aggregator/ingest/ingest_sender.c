@@ -202,7 +202,7 @@ void sender_free(struct sender *s)
 }
 
 /* What follows the scheme; NULL: another scheme. */
-static const char *after(const char *authorization, const char *scheme)
+static const char *find_after_scheme(const char *authorization, const char *scheme)
 {
 	size_t n = strlen(scheme);
 
@@ -225,7 +225,7 @@ static bool same_token(const char *a, size_t a_len, const char *b, size_t b_len)
 
 /* "TOKEN", "NAME TOKEN", "NAME=* TOKEN": length of the name, and position of the
  * token */
-static size_t split_line(const char *line, size_t len, size_t *ret_at)
+static size_t split_token_line(const char *line, size_t len, size_t *ret_at)
 {
 	const char *blank = memchr(line, ' ', len);
 	size_t name = blank ? (size_t)(blank - line) : 0, at = name;
@@ -236,7 +236,8 @@ static size_t split_line(const char *line, size_t len, size_t *ret_at)
 	return name;
 }
 
-static bool is_token(const struct sender *s, const char *token, struct ingest_party *p)
+static bool is_sender_token(const struct sender *s, const char *token,
+			    struct ingest_party *p)
 {
 	const char *q = s->tokens.data, *end = q + s->tokens.len, *line;
 	size_t len = strlen(token), line_len, at;
@@ -247,7 +248,7 @@ static bool is_token(const struct sender *s, const char *token, struct ingest_pa
 		while (line_len &&
 		       (line[line_len - 1] == ' ' || line[line_len - 1] == '\r'))
 			line_len--;
-		size_t n = split_line(line, line_len, &at);
+		size_t n = split_token_line(line, line_len, &at);
 		if (line_len - at < TOKEN_MIN || *line == '#' || n >= sizeof(name) ||
 		    !same_token(token, len, line + at, line_len - at))
 			continue;
@@ -319,14 +320,14 @@ int sender_admit(const struct sender *s, const struct sender_facts *f,
 			       ? 0
 			       : err_set(err, -EACCES, "the sender is not proved");
 	}
-	if (s->params.munge && after(f->authorization, "MUNGE"))
+	if (s->params.munge && find_after_scheme(f->authorization, "MUNGE"))
 		return 1;
-	token = after(f->authorization, "Bearer");
+	token = find_after_scheme(f->authorization, "Bearer");
 	if (!token)
 		return err_set(err, -EACCES, "this way of proof is not allowed here");
 	p->kind = PARTY_TOKEN;
 	pthread_rwlock_rdlock((pthread_rwlock_t *)&s->lock);
-	p->reports = is_token(s, token, p);
+	p->reports = is_sender_token(s, token, p);
 	pthread_rwlock_unlock((pthread_rwlock_t *)&s->lock);
 	if (!p->reports)
 		return err_set(err, -EACCES, "unknown token");
@@ -369,14 +370,14 @@ static void add_rights(const struct sender *s, struct ingest_party *p)
 
 const char *sender_credential(const char *authorization)
 {
-	const char *credential = after(authorization, "MUNGE");
+	const char *credential = find_after_scheme(authorization, "MUNGE");
 
 	return credential ? credential : "";
 }
 
-static int check_request(const struct sender *s, const struct munge_facts *m,
-			 struct munge_asked asked, struct sender_proof *proof,
-			 struct err *err)
+static int check_sender_munge(const struct sender *s, const struct munge_facts *m,
+			      struct munge_asked asked, struct sender_proof *proof,
+			      struct err *err)
 {
 	size_t n = strlen(SENDER_MUNGE_PAYLOAD);
 
@@ -408,7 +409,7 @@ int sender_may(const struct sender *s, const struct munge_facts *m,
 
 	if (m->rc < 0)
 		return m->rc == -EHOSTDOWN ? -EHOSTDOWN : -EACCES;
-	rc = check_request(s, m, *asked, proof, err);
+	rc = check_sender_munge(s, m, *asked, proof, err);
 	if (rc < 0)
 		return rc;
 	p->kind = PARTY_MUNGE;

@@ -116,7 +116,8 @@ static int find_labels(struct ingest_write *w, struct err *err)
 
 /* ---- partitions ------------------------------------------------------------------ */
 
-static void window(const struct ingest_group *g, uint64_t *ret_min, uint64_t *ret_max)
+static void find_group_window(const struct ingest_group *g, uint64_t *ret_min,
+			      uint64_t *ret_max)
 {
 	*ret_min = UINT64_MAX;
 	*ret_max = 0;
@@ -154,7 +155,7 @@ static int need_days(struct ingest_write *w, struct err *err)
 	uint64_t min, max, now = clock_read_ns(CLOCK_MONOTONIC);
 	int rc = 0;
 
-	window(w->group, &min, &max);
+	find_group_window(w->group, &min, &max);
 	if (min > max || (w->asked_ns && now - w->asked_ns < RANGE_EVERY_NS &&
 			  min >= w->first_ns && max < w->after_ns))
 		return 0;
@@ -281,7 +282,7 @@ static int move_instances(struct pg *pg, const struct ingest_group *g, struct er
 
 /* ---- the transaction ------------------------------------------------------------- */
 
-static int body(struct pg *pg, void *arg, struct err *err)
+static int write_group_body(struct pg *pg, void *arg, struct err *err)
 {
 	struct ingest_write *w = arg;
 	const struct ingest_group *g = w->group;
@@ -314,7 +315,7 @@ static int body(struct pg *pg, void *arg, struct err *err)
 	return rc < 0 ? rc : pg_get_s64(r, 0, 0, &w->jobs);
 }
 
-static void account(struct ingest_write *w)
+static void account_written(struct ingest_write *w)
 {
 	uint64_t intervals = 0, jobs = 0;
 
@@ -350,13 +351,14 @@ int ingest_write(struct ingest_write *w, struct ingest_group *g,
 	if (rc == 0)
 		rc = need_days(w, err);
 	if (rc == 0)
-		rc = pg_transaction(w->pg, PG_READ_COMMITTED, 0, body, w, err);
+		rc = pg_transaction(w->pg, PG_READ_COMMITTED, 0, write_group_body, w,
+				    err);
 	if (rc < 0) {
 		/* it may be another database */
 		w->label_count = 0;
 		w->asked_ns = 0;
 		return rc;
 	}
-	account(w);
+	account_written(w);
 	return 0;
 }

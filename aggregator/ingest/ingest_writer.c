@@ -71,7 +71,7 @@ int ingest_writer_submit(struct ingest_writer *w, struct ingest_ticket *t)
 	return rc;
 }
 
-static struct ingest_ticket *pop(struct ingest_writer *w)
+static struct ingest_ticket *pop_ticket(struct ingest_writer *w)
 {
 	struct ingest_ticket *t = w->first;
 
@@ -83,7 +83,7 @@ static struct ingest_ticket *pop(struct ingest_writer *w)
 }
 
 /* Waits for a first push, then briefly for more. Returns how many; 0: stop. */
-static uint32_t gather(struct ingest_writer *w)
+static uint32_t gather_tickets(struct ingest_writer *w)
 {
 	uint32_t n = 0;
 	uint64_t rows = 0;
@@ -103,7 +103,7 @@ static uint32_t gather(struct ingest_writer *w)
 	}
 	while (!w->stopping && w->first && n < INGEST_GROUP_MAX &&
 	       (!n || rows + ingest_push_rows(&w->first->push) <= INGEST_GROUP_ROWS)) {
-		w->tickets[n] = pop(w);
+		w->tickets[n] = pop_ticket(w);
 		rows += ingest_push_rows(&w->tickets[n++]->push);
 	}
 	pthread_cond_broadcast(&w->less);
@@ -111,7 +111,7 @@ static uint32_t gather(struct ingest_writer *w)
 	return n;
 }
 
-static void count(struct ingest_writer *w, const struct ingest_push *p)
+static void count_push_rows(struct ingest_writer *w, const struct ingest_push *p)
 {
 	struct ingest_counters *c = &w->counters;
 
@@ -148,11 +148,12 @@ static int write_some(struct ingest_writer *w, uint32_t from, uint32_t n,
 	}
 	atomic_fetch_add(&w->counters.groups, 1);
 	for (uint32_t i = 0; i < n; i++)
-		count(w, w->group->pushes[i]);
+		count_push_rows(w, w->group->pushes[i]);
 	return 0;
 }
 
-static void tell(struct ingest_writer *w, uint32_t i, int rc, const struct err *err)
+static void tell_ticket(struct ingest_writer *w, uint32_t i, int rc,
+			const struct err *err)
 {
 	struct ingest_ticket *t = w->tickets[i];
 
@@ -161,7 +162,7 @@ static void tell(struct ingest_writer *w, uint32_t i, int rc, const struct err *
 	t->done(t->arg, rc, err);
 }
 
-static void say(struct ingest_writer *w, int rc, const struct err *err)
+static void say_write_result(struct ingest_writer *w, int rc, const struct err *err)
 {
 	uint64_t now = clock_boottime_ns();
 
@@ -180,10 +181,10 @@ static void write_group(struct ingest_writer *w, uint32_t n)
 	if (rc == 0 || rc == -ENOSPC)
 		atomic_store(&w->counters.full_ns, rc ? clock_boottime_ns() : 0);
 	bool of_one = rc == -EINVAL || rc == -ESTALE;
-	say(w, of_one ? 0 : rc, &err);
+	say_write_result(w, of_one ? 0 : rc, &err);
 	if (!of_one || n == 1) {
 		for (uint32_t i = 0; i < n; i++)
-			tell(w, i, rc, &err);
+			tell_ticket(w, i, rc, &err);
 		return;
 	}
 	/* one of them is bad: write the others */
@@ -191,16 +192,16 @@ static void write_group(struct ingest_writer *w, uint32_t n)
 		err = (struct err){""};
 		rc = write_some(w, i, 1, &err);
 		atomic_fetch_add(&w->counters.alone, 1);
-		tell(w, i, rc, &err);
+		tell_ticket(w, i, rc, &err);
 	}
 }
 
-static void *work(void *arg)
+static void *writer_thread_main(void *arg)
 {
 	struct ingest_writer *w = arg;
 	uint32_t n;
 
-	while ((n = gather(w)) > 0)
+	while ((n = gather_tickets(w)) > 0)
 		write_group(w, n);
 	return NULL;
 }
@@ -223,7 +224,7 @@ int ingest_writer_new(const struct ingest_writer_params *params,
 	if (rc == 0)
 		rc = ingest_write_new(&params->pg, params->rollup_ms, &w->write, err);
 	if (rc == 0) {
-		rc = -pthread_create(&w->thread, NULL, work, w);
+		rc = -pthread_create(&w->thread, NULL, writer_thread_main, w);
 		if (rc < 0)
 			(void)err_set(err, rc, "ingest: start thread: %s",
 				      strerror(-rc));
@@ -250,7 +251,7 @@ void ingest_writer_stop(struct ingest_writer *w)
 		pthread_join(w->thread, NULL);
 	w->has_thread = false;
 	while (w->first) {
-		struct ingest_ticket *t = pop(w);
+		struct ingest_ticket *t = pop_ticket(w);
 		t->done(t->arg, -ECANCELED, &ending);
 	}
 }
