@@ -13,7 +13,7 @@
 
 /* Prints an error. It may contain a server's text, so terminal controls are
  * replaced. */
-static int fail(const struct err *err)
+static int print_failure(const struct err *err)
 {
 	auto_buf struct buf text = {.max = 16 << 10};
 
@@ -22,7 +22,7 @@ static int fail(const struct err *err)
 	return EXIT_FAILURE;
 }
 
-static int run(struct cacct *c, struct buf *out, struct err *err)
+static int run_cacct(struct cacct *c, struct buf *out, struct err *err)
 {
 	auto_api struct api *api = NULL;
 	int rc;
@@ -56,9 +56,9 @@ int main(int argc, char **argv)
 	(void)setlocale(LC_CTYPE, "C.UTF-8");
 	int rc = cacct_options(argc, argv, time(NULL), &c, &out, &err);
 	if (rc == 0 && c.command != CACCT_PRINTED)
-		rc = run(&c, &out, &err);
+		rc = run_cacct(&c, &out, &err);
 	if (rc == 0 && out.len && fs_write_all(STDOUT_FILENO, out.data, out.len) < 0)
 		rc = err_set(&err, -EIO, "cannot write the output");
 	cacct_done(&c);
-	return rc < 0 ? fail(&err) : EXIT_SUCCESS;
+	return rc < 0 ? print_failure(&err) : EXIT_SUCCESS;
 }

@@ -416,7 +416,7 @@ static int apply_form(struct cacct *c, int opt, const char *arg, struct err *err
 	}
 }
 
-static bool prints(struct cacct *c, int opt, struct buf *out)
+static bool print_help_for(struct cacct *c, int opt, struct buf *out)
 {
 	switch (opt) {
 	case 'h':
@@ -468,7 +468,7 @@ static int load_site(int argc, char **argv, const struct option *options,
 }
 
 /* sacct's window: today; with -j all time; with -s now */
-static int window(struct cacct *c, struct err *err)
+static int set_window(struct cacct *c, struct err *err)
 {
 	if (!c->has_start) {
 		if (c->jobs.count)
@@ -509,7 +509,7 @@ static const char *default_format(const struct cacct *c)
 	return c->long_form ? FORMAT_LONG : FORMAT_DEFAULT;
 }
 
-static int finish(struct cacct *c, struct err *err)
+static int finish_options(struct cacct *c, struct err *err)
 {
 	const char *no_color = getenv("NO_COLOR");
 	int rc = check_usage(c, err);
@@ -542,18 +542,18 @@ static int finish(struct cacct *c, struct err *err)
 	c->style.color =
 		c->color && !(no_color && *no_color) && c->style.form == TABLE_FIELDS;
 	c->summary = c->style.header;
-	return window(c, err);
+	return set_window(c, err);
 }
 
-static int apply(struct cacct *c, int opt, int index, char **argv, struct buf *out,
-		 struct err *err)
+static int apply_option(struct cacct *c, int opt, int index, char **argv,
+			struct buf *out, struct err *err)
 {
 	if (opt == '?' || opt == ':')
 		return err_set(err, -EINVAL, "%s: %s (see cacct --help)",
 			       opt == ':' ? "needs a value" : "unknown option",
 			       argv[index]);
 	if (opt == OPT_CONFIG || opt == OPT_IGNORED || opt == 'D' ||
-	    prints(c, opt, out))
+	    print_help_for(c, opt, out))
 		return 0;
 	int rc = apply_which(c, opt, optarg, err);
 	if (rc == -ENOENT)
@@ -587,7 +587,7 @@ int cacct_options(int argc, char **argv, time_t now, struct cacct *c, struct buf
 	optind = 0;
 	while (c->command != CACCT_PRINTED &&
 	       (opt = getopt_long(argc, argv, SHORTS, options, NULL)) >= 0) {
-		rc = apply(c, opt, optind - 1, argv, out, err);
+		rc = apply_option(c, opt, optind - 1, argv, out, err);
 		if (rc < 0)
 			return rc;
 	}
@@ -604,7 +604,7 @@ int cacct_options(int argc, char **argv, time_t now, struct cacct *c, struct buf
 		if (rc < 0)
 			return rc;
 	}
-	return finish(c, err);
+	return finish_options(c, err);
 }
 
 void cacct_done(struct cacct *c)

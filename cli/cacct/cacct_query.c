@@ -48,7 +48,7 @@ static void put_list(struct buf *t, const char *name, const struct cacct_list *l
 		api_put_param(t, name, l->items[i]);
 }
 
-static void put_number(struct buf *t, const char *name, int64_t v)
+static void put_number_param(struct buf *t, const char *name, int64_t v)
 {
 	char text[32];
 
@@ -83,7 +83,7 @@ static void put_job(const struct jobsel_one *one, struct buf *t)
 }
 
 /* Jobs from q->first on. */
-static void put_target(const struct query *q, enum way way, struct buf *t)
+static void put_units_target(const struct query *q, enum way way, struct buf *t)
 {
 	static const char *const paths[] = {[WAY_OWN] = "/api/v1/units",
 					    [WAY_VISIBLE] = "/api/v1/units/visible",
@@ -97,8 +97,9 @@ static void put_target(const struct query *q, enum way way, struct buf *t)
 	     i++)
 		put_job(&q->c->jobs.one[i], t);
 	if (!c->jobs.count || c->has_start || c->has_end) {
-		put_number(t, "from", c->start);
-		put_number(t, "to", c->end + 1); /* an empty window is not a window */
+		put_number_param(t, "from", c->start);
+		put_number_param(t, "to",
+				 c->end + 1); /* an empty window is not a window */
 	}
 	api_put_param(t, "running", "true");
 	api_put_param(t, "limit", PAGE);
@@ -133,7 +134,7 @@ static bool state_fits(const struct cacct *c, const struct unit *u)
 	return !c->states.count;
 }
 
-static bool fits(const struct cacct *c, const struct unit *u)
+static bool unit_fits(const struct cacct *c, const struct unit *u)
 {
 	return in_window(c, u) && state_fits(c, u) &&
 	       cacct_list_has(&c->partitions, u->text[UNIT_PARTITION]) &&
@@ -144,7 +145,7 @@ static bool fits(const struct cacct *c, const struct unit *u)
 	       cacct_list_has(&c->users, u->text[UNIT_USER]);
 }
 
-static int one(void *arg, struct json_object *row, struct err *err)
+static int take_queried_unit(void *arg, struct json_object *row, struct err *err)
 {
 	struct query *q = arg;
 	struct unit u;
@@ -157,25 +158,26 @@ static int one(void *arg, struct json_object *row, struct err *err)
 		    i == q->c->jobs.count)
 			return 0;
 	}
-	if (!fits(q->c, &u))
+	if (!unit_fits(q->c, &u))
 		return 0;
 	return q->f(q->arg, &u, row, err);
 }
 
-static int ask(struct query *q, struct api *api, enum way way,
-	       struct json_object **ret_meta, struct err *err)
+static int ask_for_units(struct query *q, struct api *api, enum way way,
+			 struct json_object **ret_meta, struct err *err)
 {
 	q->first = 0;
 	do {
 		auto_buf struct buf target = {.max = 64 << 10};
-		put_target(q, way, &target);
+		put_units_target(q, way, &target);
 		if (buf_error(&target))
 			return err_set(err, -EINVAL,
 				       "the request is too long: name fewer things");
 		if (*ret_meta)
 			json_object_put(*ret_meta);
 		*ret_meta = NULL;
-		int rc = api_rows(api, target.data, one, q, ret_meta, err);
+		int rc =
+			api_rows(api, target.data, take_queried_unit, q, ret_meta, err);
 		if (rc < 0)
 			return rc;
 		q->first += JOBS_AT_ONCE;
@@ -192,16 +194,16 @@ int cacct_units(struct cacct *c, struct api *api, cacct_unit_f f, void *arg,
 	int rc;
 
 	if (!c->all_users && !c->users.count) {
-		rc = ask(&q, api, WAY_VISIBLE, &meta, err);
+		rc = ask_for_units(&q, api, WAY_VISIBLE, &meta, err);
 		/* an older server, or the peer's */
 		if (rc == -ENOENT)
-			rc = ask(&q, api, WAY_OWN, &meta, err);
+			rc = ask_for_units(&q, api, WAY_OWN, &meta, err);
 	} else if (!c->all_users && cacct_names_self(c)) {
-		rc = ask(&q, api, WAY_OWN, &meta, err);
+		rc = ask_for_units(&q, api, WAY_OWN, &meta, err);
 	} else {
-		rc = ask(&q, api, WAY_ADMIN, &meta, err);
+		rc = ask_for_units(&q, api, WAY_ADMIN, &meta, err);
 		if (rc == -EACCES && !c->all_users &&
-		    ask(&q, api, WAY_MATES, &meta, &other) == 0)
+		    ask_for_units(&q, api, WAY_MATES, &meta, &other) == 0)
 			rc = 0;
 		if (rc == -EACCES)
 			return err_prefix(err, rc,
@@ -238,9 +240,9 @@ int cacct_detail(struct api *api, const struct unit *u, const char *resolution,
 		api_put_escaped(&target, u->text[UNIT_UUID] ? u->text[UNIT_UUID] : "");
 	api_put_param(&target, "resolution", resolution);
 	if (from_s > 0)
-		put_number(&target, "from", from_s);
+		put_number_param(&target, "from", from_s);
 	if (to_s > 0)
-		put_number(&target, "to", to_s);
+		put_number_param(&target, "to", to_s);
 	if (buf_error(&target))
 		return err_set(err, -EINVAL, "too long an id");
 	int rc = api_rows(api, target.data, first_row, &row, NULL, err);

@@ -55,7 +55,8 @@ static void read_steps(struct report *r, struct json_object *detail, int64_t now
 	}
 }
 
-static int finish(struct cacct *c, struct report *r, struct buf *out, struct err *err)
+static int finish_report(struct cacct *c, struct report *r, struct buf *out,
+			 struct err *err)
 {
 	auto_buf struct buf page = {.max = 64 << 20};
 
@@ -109,7 +110,7 @@ int cacct_report(struct cacct *c, struct api *api, struct buf *out, struct err *
 		rc = series_load(api, &r->unit, &r->series, err);
 	}
 	if (rc == 0 && !c->json)
-		rc = finish(c, r, out, err);
+		rc = finish_report(c, r, out, err);
 	series_done(&r->series);
 	free(r);
 	return rc;

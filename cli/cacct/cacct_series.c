@@ -39,8 +39,8 @@ struct export
 	size_t files, points;
 };
 
-static int keep(void *arg, const struct unit *u, struct json_object *row,
-		struct err *err)
+static int keep_exported_row(void *arg, const struct unit *u, struct json_object *row,
+			     struct err *err)
 {
 	struct export *e = arg;
 
@@ -198,10 +198,10 @@ static int open_folder(struct export *e, struct err *err)
 	return e->dir < 0 ? err_set(err, -errno, "%s: %s", path, strerror(errno)) : 0;
 }
 
-static int run(struct export *e, struct err *err)
+static int run_export(struct export *e, struct err *err)
 {
 	struct progress progress;
-	int rc = cacct_units(e->c, e->api, keep, e, NULL, err);
+	int rc = cacct_units(e->c, e->api, keep_exported_row, e, NULL, err);
 
 	if (rc == 0)
 		rc = open_folder(e, err);
@@ -241,7 +241,7 @@ int cacct_series(struct cacct *c, struct api *api, struct buf *out, struct err *
 	e.tsdb = tsdb;
 	e.rows = json_object_new_array();
 	buf_init(&e.index, (size_t)64 << 20);
-	rc = e.rows ? run(&e, err) : err_set(err, -ENOMEM, "out of memory");
+	rc = e.rows ? run_export(&e, err) : err_set(err, -ENOMEM, "out of memory");
 	if (rc == 0)
 		buf_printf(out, "%zu file%s in %s, listed in metadata.json\n", e.files,
 			   e.files == 1 ? "" : "s", c->out_dir);

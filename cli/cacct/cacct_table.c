@@ -27,7 +27,7 @@ struct work {
 	uint64_t rows;    /* of the API */
 };
 
-static void put_json(struct buf *out, struct json_object *o)
+static void put_unit_json(struct buf *out, struct json_object *o)
 {
 	buf_puts(out,
 		 json_object_to_json_string_ext(
@@ -111,8 +111,8 @@ static int add_steps(struct work *w, const struct unit *u, bool whole,
 	return 0;
 }
 
-static int add(void *arg, const struct unit *u, struct json_object *row,
-	       struct err *err)
+static int add_unit(void *arg, const struct unit *u, struct json_object *row,
+		    struct err *err)
 {
 	struct work *w = arg;
 	auto_json struct json_object *detail = NULL;
@@ -136,7 +136,7 @@ static int add(void *arg, const struct unit *u, struct json_object *row,
 	}
 	if (w->json) {
 		buf_puts(w->json, w->rows > 1 ? ",\n" : "\n");
-		put_json(w->json, detail ? detail : row);
+		put_unit_json(w->json, detail ? detail : row);
 		rc = buf_error(w->json);
 		return rc < 0 ? err_set(err, rc, "not enough memory") : 0;
 	}
@@ -159,7 +159,7 @@ static void end_json(struct work *w, struct json_object *meta, struct buf *out)
 		if (!json_object_object_get_ex(meta, kept[i], &o) || !o)
 			continue;
 		buf_printf(out, ",\"%s\":", kept[i]);
-		put_json(out, o);
+		put_unit_json(out, o);
 	}
 	buf_printf(
 		out,
@@ -195,7 +195,7 @@ int cacct_table(struct cacct *c, struct api *api, struct buf *out, struct err *e
 	progress_init(&w.progress, "jobs");
 	if (c->json)
 		buf_puts(out, "{\"jobs\":[");
-	int rc = cacct_units(c, api, add, &w, &meta, err);
+	int rc = cacct_units(c, api, add_unit, &w, &meta, err);
 	progress_end(&w.progress);
 	if (rc == 0 && c->json) {
 		end_json(&w, meta, out);

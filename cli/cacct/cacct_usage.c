@@ -57,7 +57,7 @@ struct work {
 	uint64_t rows;
 };
 
-static int by_key(const void *a, const void *b)
+static int compare_groups(const void *a, const void *b)
 {
 	const struct group *x = a, *y = b;
 	size_t n = x->key_len < y->key_len ? x->key_len : y->key_len;
@@ -68,7 +68,7 @@ static int by_key(const void *a, const void *b)
 
 static int by_group(const void *a, const void *b)
 {
-	return by_key(*(struct group *const *)a, *(struct group *const *)b);
+	return compare_groups(*(struct group *const *)a, *(struct group *const *)b);
 }
 
 /* The period's name, and its first day within the window, since 1970; "": no day. */
@@ -99,7 +99,7 @@ static int64_t day_number(const char *day)
 	return strptime(day, "%Y-%m-%d", &tm) ? (int64_t)timegm(&tm) / DAY_S : 0;
 }
 
-static void put_key(struct buf *key, const char *text, bool wanted)
+static void put_group_key(struct buf *key, const char *text, bool wanted)
 {
 	if (wanted && text)
 		buf_puts(key, text);
@@ -143,20 +143,20 @@ static struct group *new_group(const struct buf *key)
 	return g;
 }
 
-static int find_group(struct work *w, const struct unit *u, const char *period,
-		      struct group **ret, struct err *err)
+static int find_usage_group(struct work *w, const struct unit *u, const char *period,
+			    struct group **ret, struct err *err)
 {
 	const struct cacct *c = w->c;
 	auto_buf struct buf key = {.max = 4096};
 
-	put_key(&key, period, true);
-	put_key(&key, u->text[UNIT_CLUSTER], c->by_cluster);
-	put_key(&key, u->text[UNIT_ACCOUNT], c->by_account);
-	put_key(&key, u->text[UNIT_USER], c->by_user);
+	put_group_key(&key, period, true);
+	put_group_key(&key, u->text[UNIT_CLUSTER], c->by_cluster);
+	put_group_key(&key, u->text[UNIT_ACCOUNT], c->by_account);
+	put_group_key(&key, u->text[UNIT_USER], c->by_user);
 	if (buf_error(&key))
 		return err_set(err, -EPROTO, "a row with names that are too long");
 	const struct group wanted = {.key = key.data, .key_len = key.len};
-	struct group *const *have = tfind(&wanted, &w->tree, by_key);
+	struct group *const *have = tfind(&wanted, &w->tree, compare_groups);
 	if (have) {
 		*ret = *have;
 		return 0;
@@ -173,7 +173,7 @@ static int find_group(struct work *w, const struct unit *u, const char *period,
 		return err_set(err, -EFBIG, "more than %u rows: ask for less",
 			       GROUPS_MAX);
 	struct group *g = new_group(&key);
-	if (!g || !tsearch(g, &w->tree, by_key)) {
+	if (!g || !tsearch(g, &w->tree, compare_groups)) {
 		free_group(g);
 		return err_set(err, -ENOMEM, "out of memory");
 	}
@@ -187,7 +187,7 @@ static void add_number(double *to, double v)
 		*to = isnan(*to) ? v : *to + v;
 }
 
-static void add_grams(struct unit *to, const struct unit *u)
+static void add_usage_grams(struct unit *to, const struct unit *u)
 {
 	for (size_t i = 0; i < u->grams_count; i++) {
 		size_t k = 0;
@@ -215,7 +215,7 @@ static void add_row(struct group *g, const struct unit *u, struct json_object *r
 		g->of[i] += of;
 		g->u.number[shares[i].n] = g->share[i] / g->of[i];
 	}
-	add_grams(&g->u, u);
+	add_usage_grams(&g->u, u);
 }
 
 /* Of each job by itself where the server says so; what a row's sums say takes one job's
@@ -257,7 +257,7 @@ static int take_row(void *arg, struct json_object *row, struct err *err)
 	}
 	w->rows++;
 	add_row(w->total, &u, row);
-	int rc = find_group(w, &u, period, &g, err);
+	int rc = find_usage_group(w, &u, period, &g, err);
 	if (rc == 0)
 		add_row(g, &u, row);
 	return rc;
@@ -265,7 +265,7 @@ static int take_row(void *arg, struct json_object *row, struct err *err)
 
 /* ---- the request ----------------------------------------------------------------- */
 
-static void put_target(const struct cacct *c, const char *who, struct buf *t)
+static void put_usage_target(const struct cacct *c, const char *who, struct buf *t)
 {
 	buf_printf(t, "/api/v1/usage/%s%s", c->by_period ? "daily" : "current", who);
 	cacct_put_whose(c, *who, t);
@@ -283,7 +283,7 @@ static int ask_rows(struct work *w, struct api *api, const char *who,
 {
 	auto_buf struct buf target = {.max = 64 << 10};
 
-	put_target(w->c, who, &target);
+	put_usage_target(w->c, who, &target);
 	if (buf_error(&target))
 		return err_set(err, -EINVAL,
 			       "the request is too long: name fewer things");
@@ -315,8 +315,8 @@ static int ask_server(struct work *w, struct api *api, struct json_object **ret_
 
 /* ---- the answer ------------------------------------------------------------------ */
 
-static void put_time(struct json_object *meta, const char *name, time_t otherwise,
-		     struct buf *out)
+static void put_usage_time(struct json_object *meta, const char *name, time_t otherwise,
+			   struct buf *out)
 {
 	const char *said = meta ? unit_json_text(meta, name) : NULL;
 	uint64_t t = (uint64_t)otherwise;
@@ -334,9 +334,9 @@ static void put_summary(const struct work *w, struct json_object *meta, struct b
 	const double *n = w->total->u.number;
 
 	buf_puts(out, "Usage from ");
-	put_time(meta, "from", w->c->start, out);
+	put_usage_time(meta, "from", w->c->start, out);
 	buf_puts(out, " to ");
-	put_time(meta, "to", w->c->end, out);
+	put_usage_time(meta, "to", w->c->end, out);
 	buf_puts(out, w->c->by_period ? " (full days of UTC)" : " (full hours)");
 	if (!w->rows) {
 		buf_puts(out, ": nothing");
@@ -370,7 +370,7 @@ static void put_summary(const struct work *w, struct json_object *meta, struct b
 		buf_printf(out, "; coverage %.1f%%", 100 * n[UNIT_COVERAGE]);
 }
 
-static void put_text(struct buf *out, const char *name, const char *text)
+static void put_usage_text(struct buf *out, const char *name, const char *text)
 {
 	if (!text)
 		return;
@@ -394,10 +394,10 @@ static void put_group(const struct group *g, struct buf *out)
 
 	buf_printf(out, "{\"jobs\":%.0f",
 		   isnan(u->number[UNIT_JOBS]) ? 0 : u->number[UNIT_JOBS]);
-	put_text(out, "period", u->text[UNIT_PERIOD]);
-	put_text(out, "cluster_id", u->text[UNIT_CLUSTER]);
-	put_text(out, "project", u->text[UNIT_ACCOUNT]);
-	put_text(out, "username", u->text[UNIT_USER]);
+	put_usage_text(out, "period", u->text[UNIT_PERIOD]);
+	put_usage_text(out, "cluster_id", u->text[UNIT_CLUSTER]);
+	put_usage_text(out, "project", u->text[UNIT_ACCOUNT]);
+	put_usage_text(out, "username", u->text[UNIT_USER]);
 	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
 		if (isnan(u->number[members[i].n]))
 			continue;
@@ -414,7 +414,8 @@ static void put_group(const struct group *g, struct buf *out)
 	buf_putc(out, '}');
 }
 
-static void put_json(const struct work *w, struct json_object *meta, struct buf *out)
+static void put_usage_json(const struct work *w, struct json_object *meta,
+			   struct buf *out)
 {
 	static const char *const kept[] = {"from", "to", "as_of", "coverage",
 					   "warnings"};
@@ -466,7 +467,7 @@ int cacct_usage(struct cacct *c, struct api *api, struct buf *out, struct err *e
 	if (rc == 0 && w.count)
 		qsort(w.groups, w.count, sizeof(struct group *), by_group);
 	if (rc == 0 && c->json) {
-		put_json(&w, meta, out);
+		put_usage_json(&w, meta, out);
 	} else if (rc == 0) {
 		cacct_put_warnings(meta);
 		rc = put_table(&w, meta, out, err);

@@ -160,7 +160,7 @@ static bool is_name(const char *text, size_t len, const char *name)
 	return name && strlen(name) == len && strncasecmp(text, name, len) == 0;
 }
 
-static const struct column *find(const char *text, size_t len)
+static const struct column *find_column(const char *text, size_t len)
 {
 	for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++) {
 		if (is_name(text, len, aliases[i].name)) {
@@ -196,7 +196,7 @@ static int find_grams(const char *text, size_t len, struct column_use *ret)
 	    strspn(text + n, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 			     "0123456789_-") < len - n)
 		return -EINVAL;
-	use_of(find("Grams", n), ret);
+	use_of(find_column("Grams", n), ret);
 	(void)snprintf(ret->title, sizeof(ret->title), "Grams%.*s", (int)(len - n),
 		       text + n);
 	(void)snprintf(ret->provider, sizeof(ret->provider), "%.*s", (int)(len - n),
@@ -220,7 +220,8 @@ static void suggest_name(const char *text, size_t len, char *ret, size_t size)
 	}
 }
 
-static int one(const char *text, size_t len, struct columns *ret, struct err *err)
+static int parse_one_column(const char *text, size_t len, struct columns *ret,
+			    struct err *err)
 {
 	size_t name_len = 0;
 
@@ -234,7 +235,7 @@ static int one(const char *text, size_t len, struct columns *ret, struct err *er
 	if (ret->count == COLUMNS_MAX)
 		return err_set(err, -EINVAL, "more than %d fields", COLUMNS_MAX);
 	struct column_use *use = &ret->use[ret->count];
-	const struct column *c = find(text, name_len);
+	const struct column *c = find_column(text, name_len);
 	if (c)
 		use_of(c, use);
 	else if (find_grams(text, name_len, use) < 0) {
@@ -269,7 +270,7 @@ int columns_parse(const char *text, struct columns *ret, struct err *err)
 
 	while (*text) {
 		size_t len = strcspn(text, ",");
-		int rc = len ? one(text, len, &all, err) : 0;
+		int rc = len ? parse_one_column(text, len, &all, err) : 0;
 		if (rc < 0)
 			return rc;
 		text += len + (text[len] == ',');
@@ -288,7 +289,9 @@ int columns_parse_order(const char *text, struct columns_order *ret, struct err 
 		bool down = *text == '-';
 		size_t sign = down || *text == '+';
 		all.count = 0;
-		int rc = len > sign ? one(text + sign, len - sign, &all, err) : 0;
+		int rc = len > sign
+				 ? parse_one_column(text + sign, len - sign, &all, err)
+				 : 0;
 		if (rc < 0)
 			return rc;
 		if (ret->count + all.count > COLUMNS_ORDER_MAX)
@@ -342,7 +345,7 @@ static void put_unit(struct buf *out, double v, double base,
 		buf_putc(out, units[u]);
 }
 
-static void put_cpu_span(struct buf *out, double s)
+static void put_column_cpu_span(struct buf *out, double s)
 {
 	char text[WHEN_SIZE];
 
@@ -356,8 +359,8 @@ static void put_cpu_span(struct buf *out, double s)
 		   (unsigned)(ms / 1000 % 60), (unsigned)(ms % 1000));
 }
 
-static void put_number(struct buf *out, const struct column *c, double v,
-		       const struct column_style *style)
+static void put_column_number(struct buf *out, const struct column *c, double v,
+			      const struct column_style *style)
 {
 	char text[WHEN_SIZE];
 
@@ -371,7 +374,7 @@ static void put_number(struct buf *out, const struct column *c, double v,
 		buf_puts(out, text);
 		break;
 	case COLUMN_CPU_SPAN:
-		put_cpu_span(out, v);
+		put_column_cpu_span(out, v);
 		break;
 	case COLUMN_MINUTES:
 		buf_printf(out, "%.0f", v / 60);
@@ -400,8 +403,8 @@ static void put_number(struct buf *out, const struct column *c, double v,
 	}
 }
 
-static void put_grams(struct buf *out, const struct column_use *use,
-		      const struct unit *u)
+static void put_column_grams(struct buf *out, const struct column_use *use,
+			     const struct unit *u)
 {
 	for (size_t i = 0; i < u->grams_count; i++) {
 		if (strcasecmp(u->grams[i].provider, use->provider) == 0) {
@@ -437,9 +440,9 @@ void column_put(struct buf *out, const struct column_use *use, const struct unit
 		if (u->line_cut && c->from == UNIT_SUBMIT_LINE)
 			buf_puts(out, "...");
 	} else if (c->kind == COLUMN_GRAMS) {
-		put_grams(out, use, u);
+		put_column_grams(out, use, u);
 	} else if (!isnan(u->number[c->from]) && u->number[c->from] >= 0) {
-		put_number(out, c, u->number[c->from], style);
+		put_column_number(out, c, u->number[c->from], style);
 	} else if (c->kind == COLUMN_TIME) {
 		buf_puts(out, "Unknown");
 	}

@@ -202,7 +202,7 @@ static struct sum sum_of(const struct unit *u, const struct cut *cut,
 	return s;
 }
 
-static void add_grams(struct unit *u, struct json_object *of_hour, double share)
+static void add_hour_grams(struct unit *u, struct json_object *of_hour, double share)
 {
 	struct unit hour = {.grams_count = 0};
 
@@ -246,7 +246,7 @@ static void cut_grams(struct unit *u, const struct cut *cut, double now_s)
 			share = fmin(1, part.value / p->value[SERIES_TOTAL_J]);
 		}
 		if (share > 0)
-			add_grams(u, p->grams, share);
+			add_hour_grams(u, p->grams, share);
 	}
 	drop_unknown_grams(u);
 }

@@ -10,7 +10,7 @@
 
 #include "lib/parse.h"
 
-static int bad(struct err *err, const char *text, size_t len)
+static int refuse_job_id(struct err *err, const char *text, size_t len)
 {
 	return err_set(err, -EINVAL,
 		       "Bad job/step specified: %.*s (such as 12, 12_3, 12_[1-4], 12+1 "
@@ -18,7 +18,8 @@ static int bad(struct err *err, const char *text, size_t len)
 		       (int)(len < 60 ? len : 60), text);
 }
 
-static int add(struct jobsel *s, const struct jobsel_one *one, struct err *err)
+static int add_selected_job(struct jobsel *s, const struct jobsel_one *one,
+			    struct err *err)
 {
 	if (s->count == JOBSEL_MAX)
 		return err_set(err, -EFBIG, "more than %d jobs are named", JOBSEL_MAX);
@@ -30,7 +31,7 @@ static int add(struct jobsel *s, const struct jobsel_one *one, struct err *err)
 	return 0;
 }
 
-static bool number(const char *text, size_t len, int64_t *ret)
+static bool parse_job_number(const char *text, size_t len, int64_t *ret)
 {
 	uint64_t v;
 
@@ -57,14 +58,14 @@ static int add_tasks(struct jobsel *s, struct jobsel_one *one, const char *text,
 		const char *dash = memchr(p, '-', n);
 		size_t first_len = dash ? (size_t)(dash - p) : n;
 		int64_t first, last;
-		if (!number(p, first_len, &first) ||
-		    !(dash ? number(dash + 1, n - first_len - 1, &last)
-			   : number(p, n, &last)) ||
+		if (!parse_job_number(p, first_len, &first) ||
+		    !(dash ? parse_job_number(dash + 1, n - first_len - 1, &last)
+			   : parse_job_number(p, n, &last)) ||
 		    last < first)
-			return bad(err, text, len);
+			return refuse_job_id(err, text, len);
 		for (int64_t i = first; i <= last; i++) {
 			one->task = i;
-			int rc = add(s, one, err);
+			int rc = add_selected_job(s, one, err);
 			if (rc < 0)
 				return rc;
 		}
@@ -82,34 +83,34 @@ static int parse_one(struct jobsel *s, const char *text, size_t len, struct err 
 	if (digits >= len ||
 	    !digits) { /* a number alone, or an id of another manager */
 		if (len >= sizeof(one.job) || memchr(text, '[', len))
-			return bad(err, text, len);
+			return refuse_job_id(err, text, len);
 		memcpy(one.job, text, len);
-		return add(s, &one, err);
+		return add_selected_job(s, &one, err);
 	}
 	if (digits >= sizeof(one.job))
-		return bad(err, text, len);
+		return refuse_job_id(err, text, len);
 	memcpy(one.job, text, digits);
 	const char *dot = memchr(p, '.', (size_t)(end - p));
 	if (dot) {
 		size_t n = (size_t)(end - dot - 1);
 		if (!n || n >= sizeof(one.step))
-			return bad(err, text, len);
+			return refuse_job_id(err, text, len);
 		memcpy(one.step, dot + 1, n);
 		end = dot;
 	}
 	if (p == end)
-		return add(s, &one, err);
+		return add_selected_job(s, &one, err);
 	if (*p == '_')
 		return p + 1 < end
 			       ? add_tasks(s, &one, p + 1, (size_t)(end - p - 1), err)
-			       : bad(err, text, len);
-	if (*p == '+' && number(p + 1, (size_t)(end - p - 1), &one.offset))
-		return add(s, &one, err);
+			       : refuse_job_id(err, text, len);
+	if (*p == '+' && parse_job_number(p + 1, (size_t)(end - p - 1), &one.offset))
+		return add_selected_job(s, &one, err);
 	/* a uuid that begins with digits */
 	if (dot || *p == '+' || len >= sizeof(one.job))
-		return bad(err, text, len);
+		return refuse_job_id(err, text, len);
 	memcpy(one.job, text, len);
-	return add(s, &one, err);
+	return add_selected_job(s, &one, err);
 }
 
 int jobsel_parse(const char *text, struct jobsel *ret, struct err *err)

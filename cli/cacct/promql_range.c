@@ -80,7 +80,7 @@ int promql_put_csv(struct json_object *series, struct buf *out, struct err *err)
 	return buf_error(out);
 }
 
-static uint64_t fnv(uint64_t h, const char *s)
+static uint64_t hash_fnv(uint64_t h, const char *s)
 {
 	do { /* including the NUL, so that "ab","c" and "a","bc" differ */
 		h = (h ^ (unsigned char)*s) * 0x100000001b3u;
@@ -98,7 +98,7 @@ void promql_fingerprint(struct json_object *series, char ret[17])
 		json_object_object_foreach(labels, name, value)
 		{
 			const char *text = value ? json_object_get_string(value) : "";
-			all += fnv(fnv(0xcbf29ce484222325u, name), text);
+			all += hash_fnv(hash_fnv(0xcbf29ce484222325u, name), text);
 		}
 	}
 	(void)snprintf(ret, 17, "%016" PRIx64, all);

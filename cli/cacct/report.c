@@ -39,7 +39,7 @@ static void put_span(struct buf *out, double s)
 }
 
 /* CPU time, with fractions below a minute. */
-static void put_cpu_span(struct buf *out, double s)
+static void put_report_cpu_span(struct buf *out, double s)
 {
 	if (s < 59.995)
 		buf_printf(out, "%.2f s", s);
@@ -52,7 +52,7 @@ static void say_cpu(const double *n, struct buf *t)
 	if (isnan(n[UNIT_CPU_S]) && isnan(n[UNIT_CPU_RATIO]))
 		return;
 	if (!isnan(n[UNIT_CPU_S])) {
-		put_cpu_span(t, n[UNIT_CPU_S]);
+		put_report_cpu_span(t, n[UNIT_CPU_S]);
 		buf_puts(t, " used");
 	}
 	if (!isnan(n[UNIT_CPU_ALLOC_S])) {
@@ -353,7 +353,7 @@ static void put_scale(const struct report *r, struct buf *out)
 			buf_putc(out, plain[i]);
 	buf_puts(out,
 		 " from 0 to the most of its line, blank: not observed; a mark is ");
-	put_cpu_span(out, (t1 - t0) / SPARK);
+	put_report_cpu_span(out, (t1 - t0) / SPARK);
 	buf_putc(out, '\n');
 }
 
@@ -371,7 +371,7 @@ const char *report_step_name(const struct unit *step)
 	return name && strcmp(name, report_step(step)) != 0 ? name : "";
 }
 
-static void put_steps(const struct report *r, struct buf *out)
+static void put_steps_as_text(const struct report *r, struct buf *out)
 {
 	if (!r->step_count)
 		return;
@@ -387,7 +387,7 @@ static void put_steps(const struct report *r, struct buf *out)
 		if (!isnan(n[UNIT_ELAPSED_S]))
 			put_span(&cells[0], n[UNIT_ELAPSED_S]);
 		if (!isnan(n[UNIT_CPU_S]))
-			put_cpu_span(&cells[1], n[UNIT_CPU_S]);
+			put_report_cpu_span(&cells[1], n[UNIT_CPU_S]);
 		if (!isnan(n[UNIT_MEMORY_PEAK_BYTES]))
 			put_bytes(&cells[2], n[UNIT_MEMORY_PEAK_BYTES]);
 		if (!isnan(n[UNIT_ENERGY_J]))
@@ -460,7 +460,7 @@ void report_put_text(const struct report *r, struct buf *out)
 		put_spark(r, "Power", SERIES_TOTAL_J, "W", out);
 		put_scale(r, out);
 	}
-	put_steps(r, out);
+	put_steps_as_text(r, out);
 	size_t n = report_hints(r, hints);
 	for (size_t i = 0; i < n; i++)
 		buf_printf(out, "%s  * %s\n", i ? "" : "\n", hints[i].data);

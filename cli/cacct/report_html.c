@@ -51,7 +51,7 @@ static const char style_text[] =
 	"@media print{body{margin:0}figure{break-inside:avoid}}\n"
 	"</style>\n</head>\n<body>\n";
 
-static void put_html(struct buf *out, const char *s)
+static void put_escaped(struct buf *out, const char *s)
 {
 	text_put(out, TEXT_HTML, s ? s : "");
 }
@@ -74,13 +74,13 @@ static void put_facts(const struct report *r, struct buf *out)
 				   "<span class=\"pc\">%.1f %%</span>",
 				   100 * (ratio > 1 ? 1 : ratio), 100 * ratio);
 		buf_puts(out, "</td><td>");
-		put_html(out, text.data);
+		put_escaped(out, text.data);
 		buf_puts(out, "</td></tr>\n");
 	}
 	buf_puts(out, "</table>\n");
 }
 
-static void put_steps(const struct report *r, struct buf *out)
+static void put_steps_as_html(const struct report *r, struct buf *out)
 {
 	static const char names[] = "elapsed,alloccpus,totalcpu,maxrss,"
 				    "ioread,iowrite,energywh,exitcode";
@@ -97,15 +97,15 @@ static void put_steps(const struct report *r, struct buf *out)
 	buf_puts(out, "</tr>\n");
 	for (size_t s = 0; s < r->step_count; s++) {
 		buf_puts(out, "<tr><td>");
-		put_html(out, report_step(&r->steps[s]));
+		put_escaped(out, report_step(&r->steps[s]));
 		buf_puts(out, "</td><td>");
-		put_html(out, report_step_name(&r->steps[s]));
+		put_escaped(out, report_step_name(&r->steps[s]));
 		buf_puts(out, "</td>");
 		for (size_t i = 0; i < columns->count; i++) {
 			auto_buf struct buf cell = BUF_INIT;
 			column_put(&cell, &columns->use[i], &r->steps[s], &style);
 			buf_puts(out, "<td class=\"n\">");
-			put_html(out, cell.data);
+			put_escaped(out, cell.data);
 			buf_puts(out, "</td>");
 		}
 		buf_puts(out, "</tr>\n");
@@ -227,26 +227,26 @@ void report_put_html(const struct report *r, struct buf *out)
 
 	report_head(r, &head[0], &head[1], &head[2]);
 	buf_puts(out, head_text);
-	put_html(out, head[0].data);
+	put_escaped(out, head[0].data);
 	buf_puts(out, style_text);
 	buf_puts(out, "<h1>");
-	put_html(out, head[0].data);
+	put_escaped(out, head[0].data);
 	buf_printf(out, " <span class=\"state%s\">", good ? " good" : "");
-	put_html(out, state ? state : "UNKNOWN");
+	put_escaped(out, state ? state : "UNKNOWN");
 	buf_puts(out, "</span></h1>\n<p class=\"soft\">");
-	put_html(out, head[1].data);
+	put_escaped(out, head[1].data);
 	buf_puts(out, "</p>\n<p class=\"soft\">");
-	put_html(out, head[2].data);
+	put_escaped(out, head[2].data);
 	buf_puts(out, "</p>\n<h2>What it used</h2>\n");
 	put_facts(r, out);
 	size_t n = report_hints(r, hints);
 	for (size_t i = 0; i < n; i++) {
 		buf_puts(out, i ? "<li>" : "<h2>Worth a thought</h2>\n<ul>\n<li>");
-		put_html(out, hints[i].data);
+		put_escaped(out, hints[i].data);
 		buf_puts(out, i + 1 < n ? "</li>\n" : "</li>\n</ul>\n");
 	}
 	put_plots(r, out);
-	put_steps(r, out);
+	put_steps_as_html(r, out);
 	buf_puts(out, "<p><small>Made by cacct. Means over intervals; where nothing is "
 		      "drawn nothing was "
 		      "observed.</small></p>\n</body>\n</html>\n");

@@ -21,7 +21,7 @@ struct walk {
 	struct api_site *server; /* being parsed */
 };
 
-static int set(char **at, const char *text)
+static int replace_site_text(char **at, const char *text)
 {
 	char *copy = strdup(text);
 
@@ -32,19 +32,19 @@ static int set(char **at, const char *text)
 	return 0;
 }
 
-static int take(struct walk *w, const char *key, yaml_node_t *n, char **at)
+static int take_site_text(struct walk *w, const char *key, yaml_node_t *n, char **at)
 {
 	const char *text = NULL;
 	int rc = yaml_walk_scalar(&w->yaml, key, n, &text);
 
-	return rc < 0 ? rc : set(at, text);
+	return rc < 0 ? rc : replace_site_text(at, text);
 }
 
 #define KEY_TEXT(name_, at_)                                                           \
 	static int name_(void *arg, const char *key, yaml_node_t *n)                   \
 	{                                                                              \
 		struct walk *w = arg;                                                  \
-		return take(w, key, n, &(at_));                                        \
+		return take_site_text(w, key, n, &(at_));                              \
 	}
 KEY_TEXT(key_url, w->server->url)
 KEY_TEXT(key_user, w->server->user)
@@ -146,8 +146,8 @@ static int key_query(struct walk *w, const char *name, yaml_node_t *n)
 	if (s->query_count == SITE_QUERIES_MAX)
 		return yaml_walk_fail(&w->yaml, n, "too many queries", NULL);
 	struct site_query *q = &s->queries[s->query_count++];
-	rc = set(&q->name, name);
-	return rc < 0 ? rc : set(&q->promql, promql);
+	rc = replace_site_text(&q->name, name);
+	return rc < 0 ? rc : replace_site_text(&q->promql, promql);
 }
 
 static void drop_queries(struct site *s)
@@ -204,7 +204,7 @@ static int key_tsdb(void *arg, const char *key, yaml_node_t *n)
 	return yaml_walk_map(&w->yaml, w, key, n, keys, 2);
 }
 
-static int root(void *arg, yaml_node_t *n)
+static int read_site_root(void *arg, yaml_node_t *n)
 {
 	static const struct yaml_key keys[] = {{"ceems_api_server", key_api},
 					       {"tsdb", key_tsdb}};
@@ -218,7 +218,7 @@ int site_parse(const char *text, size_t len, const char *file, struct site *ret,
 {
 	struct walk w = {.yaml = {.file = file, .err = err}, .site = ret};
 
-	return yaml_walk_text(&w.yaml, text, len, SITE_FILE_MAX, root, &w);
+	return yaml_walk_text(&w.yaml, text, len, SITE_FILE_MAX, read_site_root, &w);
 }
 
 static int load_file(const char *path, bool must, struct site *ret, struct err *err)
@@ -268,7 +268,7 @@ static int from_environment(struct site *ret)
 
 	for (size_t i = 0; i < sizeof(vars) / sizeof(vars[0]); i++) {
 		const char *v = getenv(vars[i].name);
-		if (v && *v && set(vars[i].at, v) < 0)
+		if (v && *v && replace_site_text(vars[i].at, v) < 0)
 			return -ENOMEM;
 	}
 	return 0;

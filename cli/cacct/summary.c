@@ -10,7 +10,7 @@
 #include "cli/cacct/text.h"
 #include "cli/cacct/when.h"
 
-static void add_grams(struct summary *s, const char *provider, double grams)
+static void add_summary_grams(struct summary *s, const char *provider, double grams)
 {
 	size_t i = 0;
 
@@ -59,7 +59,7 @@ void summary_add(struct summary *s, const struct unit *u)
 		s->coverage_of_s += elapsed_s;
 	}
 	for (size_t i = 0; i < u->grams_count; i++)
-		add_grams(s, u->grams[i].provider, u->grams[i].grams);
+		add_summary_grams(s, u->grams[i].provider, u->grams[i].grams);
 }
 
 static void put_energy(const struct summary *s, struct buf *out)

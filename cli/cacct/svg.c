@@ -41,7 +41,7 @@ static double nice_step(double most, double base)
 	return unit * step * (left > 5 ? 10 : left > 2 ? 5 : left > 1 ? 2 : 1);
 }
 
-static double highest(const struct svg_plot *p)
+static double find_highest(const struct svg_plot *p)
 {
 	double most = isnan(p->limit) ? 0 : p->limit;
 
@@ -52,7 +52,7 @@ static double highest(const struct svg_plot *p)
 	return most > 0 ? most : 1;
 }
 
-static void put_number(const struct svg_plot *p, double v, struct buf *out)
+static void put_axis_number(const struct svg_plot *p, double v, struct buf *out)
 {
 	static const char units[] = " KMGTP";
 	size_t u = 0;
@@ -75,7 +75,7 @@ static void put_y_axis(const struct svg_plot *p, double top, double step,
 			"<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/><text x=\"%.1f\" "
 			"y=\"%.1f\" text-anchor=\"end\">",
 			LEFT, y, WIDTH - RIGHT, LEFT - 6, y + 4);
-		put_number(p, i * step, out);
+		put_axis_number(p, i * step, out);
 		buf_puts(out, "</text>\n");
 	}
 }
@@ -167,7 +167,7 @@ void svg_put(const struct svg_plot *p, struct buf *out)
 {
 	if (!(p->t1_s > p->t0_s))
 		return;
-	double most = highest(p), step = nice_step(most, p->base);
+	double most = find_highest(p), step = nice_step(most, p->base);
 	double top = ceil(most / step * 0.9999) * step;
 
 	buf_puts(out, "<figure>\n");

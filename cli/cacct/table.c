@@ -24,7 +24,7 @@ struct table_key {
 	size_t row;                   /* original position */
 };
 
-static size_t stride(const struct table *t)
+static size_t row_stride(const struct table *t)
 {
 	return t->columns->count + UNIT_PROVIDERS_MAX;
 }
@@ -48,14 +48,14 @@ void table_done(struct table *t)
 	t->keys = NULL;
 }
 
-static int make_room(struct table *t)
+static int make_table_room(struct table *t)
 {
 	if (t->rows < t->room)
 		return 0;
 	if (t->rows >= TABLE_ROWS_MAX)
 		return -EFBIG;
 	size_t room = t->room ? t->room * 2 : 64;
-	uint32_t *cells = reallocarray(t->cells, room, stride(t) * sizeof(*cells));
+	uint32_t *cells = reallocarray(t->cells, room, row_stride(t) * sizeof(*cells));
 	if (!cells)
 		return -ENOMEM;
 	t->cells = cells;
@@ -98,7 +98,7 @@ static uint32_t add_again(struct table *t, uint32_t before, const char *text)
 	return add_text(t, text);
 }
 
-static bool is_text(const struct column_use *use)
+static bool is_text_column(const struct column_use *use)
 {
 	return use->c->kind == COLUMN_TEXT || use->c->kind == COLUMN_JOB_ID;
 }
@@ -108,8 +108,8 @@ static void add_values(struct table *t, const struct unit *u, double *ret)
 	const struct columns_order *o = t->style.order;
 
 	for (size_t i = 0; i < o->count; i++)
-		ret[i] = is_text(&o->by[i]) ? (double)add_cell(t, &o->by[i], u)
-					    : column_value(&o->by[i], u);
+		ret[i] = is_text_column(&o->by[i]) ? (double)add_cell(t, &o->by[i], u)
+						   : column_value(&o->by[i], u);
 }
 
 static void add_key(struct table *t, const struct unit *u)
@@ -135,7 +135,7 @@ static void add_key(struct table *t, const struct unit *u)
 	t->keys[t->rows] = k;
 }
 
-static int compare(double a, double b)
+static int compare_numbers(double a, double b)
 {
 	return (a > b) - (a < b);
 }
@@ -148,35 +148,35 @@ static int compare_values(const struct table *t, const struct table_key *x,
 	int rc = 0;
 
 	for (size_t i = 0; o && rc == 0 && i < o->count; i++) {
-		bool text = is_text(&o->by[i]);
+		bool text = is_text_column(&o->by[i]);
 		bool no_x = text ? x->by[i] == 0 : isnan(x->by[i]);
 		bool no_y = text ? y->by[i] == 0 : isnan(y->by[i]);
 		if (no_x || no_y)
 			return no_x == no_y ? 0 : no_x - no_y;
 		rc = text ? strverscmp(t->text.data + (size_t)x->by[i],
 				       t->text.data + (size_t)y->by[i])
-			  : compare(x->by[i], y->by[i]);
+			  : compare_numbers(x->by[i], y->by[i]);
 		rc = o->down[i] ? -rc : rc;
 	}
 	return rc;
 }
 
-static int by_key(const void *a, const void *b, void *table)
+static int compare_table_keys(const void *a, const void *b, void *table)
 {
 	const struct table_key *x = a, *y = b;
 	const char *text = ((const struct table *)table)->text.data;
 	int rc = compare_values(table, x, y);
 
 	if (rc == 0)
-		rc = compare(x->submitted, y->submitted);
+		rc = compare_numbers(x->submitted, y->submitted);
 	if (rc == 0 && x->cluster != y->cluster)
 		rc = strcmp(text + x->cluster, text + y->cluster);
 	if (rc == 0)
-		rc = compare(x->array_job, y->array_job);
+		rc = compare_numbers(x->array_job, y->array_job);
 	if (rc == 0)
-		rc = compare(x->array_task, y->array_task);
+		rc = compare_numbers(x->array_task, y->array_task);
 	if (rc == 0)
-		rc = compare(x->job, y->job);
+		rc = compare_numbers(x->job, y->job);
 	if (rc == 0 && x->uuid != y->uuid)
 		rc = strcmp(text + x->uuid, text + y->uuid);
 	return rc ? rc : (x->row > y->row) - (x->row < y->row);
@@ -195,7 +195,7 @@ static const struct column_use *all_grams(const struct table *t)
 	return NULL;
 }
 
-static void add_grams(struct table *t, const struct unit *u, uint32_t *cells)
+static void add_table_grams(struct table *t, const struct unit *u, uint32_t *cells)
 {
 	const struct column_use *all = all_grams(t);
 
@@ -217,19 +217,19 @@ static void add_grams(struct table *t, const struct unit *u, uint32_t *cells)
 
 int table_add(struct table *t, const struct unit *u, struct err *err)
 {
-	int rc = make_room(t);
+	int rc = make_table_room(t);
 
 	if (rc < 0)
 		return err_set(err, rc,
 			       rc == -EFBIG ? "more than %d rows: ask for less"
 					    : "out of memory",
 			       TABLE_ROWS_MAX);
-	uint32_t *cells = t->cells + t->rows * stride(t);
-	memset(cells, 0, stride(t) * sizeof(*cells));
+	uint32_t *cells = t->cells + t->rows * row_stride(t);
+	memset(cells, 0, row_stride(t) * sizeof(*cells));
 	for (size_t i = 0; i < t->columns->count; i++)
 		if (!is_all_grams(&t->columns->use[i]))
 			cells[i] = add_cell(t, &t->columns->use[i], u);
-	add_grams(t, u, cells + t->columns->count);
+	add_table_grams(t, u, cells + t->columns->count);
 	add_key(t, u);
 	rc = buf_error(&t->text);
 	if (rc < 0)
@@ -246,20 +246,20 @@ struct shown {
 #define SHOWN_MAX (COLUMNS_MAX + 4 * UNIT_PROVIDERS_MAX)
 
 /* A cell of the row-th row in order */
-static const char *cell(const struct table *t, size_t row, size_t i)
+static const char *cell_text(const struct table *t, size_t row, size_t i)
 {
-	return t->text.data + t->cells[t->keys[row].row * stride(t) + i];
+	return t->text.data + t->cells[t->keys[row].row * row_stride(t) + i];
 }
 
-static bool is_empty(const struct table *t, size_t i)
+static bool is_empty_column(const struct table *t, size_t i)
 {
 	for (size_t r = 0; r < t->rows; r++)
-		if (*cell(t, r, i))
+		if (*cell_text(t, r, i))
 			return false;
 	return true;
 }
 
-static int by_name(const void *a, const void *b, void *table)
+static int compare_providers(const void *a, const void *b, void *table)
 {
 	const struct table *t = table;
 
@@ -267,13 +267,14 @@ static int by_name(const void *a, const void *b, void *table)
 		      t->providers[*(const size_t *)b]);
 }
 
-static size_t show(const struct table *t, struct shown *ret)
+static size_t choose_shown_columns(const struct table *t, struct shown *ret)
 {
 	size_t order[UNIT_PROVIDERS_MAX], n = 0;
 
 	for (size_t i = 0; i < t->provider_count; i++)
 		order[i] = i;
-	qsort_r(order, t->provider_count, sizeof(order[0]), by_name, (void *)t);
+	qsort_r(order, t->provider_count, sizeof(order[0]), compare_providers,
+		(void *)t);
 	for (size_t i = 0; i < t->columns->count; i++) {
 		const struct column_use *use = &t->columns->use[i];
 		if (is_all_grams(use)) {
@@ -291,7 +292,7 @@ static size_t show(const struct table *t, struct shown *ret)
 				ret[n++].cell = i;
 			}
 		} else if (n < SHOWN_MAX &&
-			   !(t->style.drop_empty && t->rows && is_empty(t, i))) {
+			   !(t->style.drop_empty && t->rows && is_empty_column(t, i))) {
 			ret[n].use = *use;
 			ret[n++].cell = i;
 		}
@@ -300,7 +301,8 @@ static size_t show(const struct table *t, struct shown *ret)
 }
 
 /* The colour of a state on a terminal; NULL: none. */
-static const char *color(const struct table *t, const struct shown *s, const char *text)
+static const char *state_color(const struct table *t, const struct shown *s,
+			       const char *text)
 {
 	if (!t->style.color || !*text || s->use.c->from != UNIT_STATE ||
 	    s->use.c->kind != COLUMN_TEXT)
@@ -339,8 +341,8 @@ static void write_fields(const struct table *t, const struct shown *s, size_t n,
 	}
 	for (size_t r = 0; r < t->rows && !buf_error(out); r++) {
 		for (size_t i = 0; i < n; i++) {
-			const char *text = cell(t, r, s[i].cell);
-			const char *c = color(t, &s[i], text);
+			const char *text = cell_text(t, r, s[i].cell);
+			const char *c = state_color(t, &s[i], text);
 			if (c)
 				buf_puts(out, c);
 			text_put_field(out, text, s[i].use.width, s[i].use.left);
@@ -359,9 +361,10 @@ static void write_parsable(const struct table *t, const struct shown *s, size_t 
 
 	for (size_t r = t->style.header ? 0 : 1; r <= t->rows && !buf_error(out); r++) {
 		for (size_t i = 0; i < n; i++) {
-			text_put_parsable(
-				out, r ? cell(t, r - 1, s[i].cell) : s[i].use.title,
-				sep);
+			text_put_parsable(out,
+					  r ? cell_text(t, r - 1, s[i].cell)
+					    : s[i].use.title,
+					  sep);
 			if (i + 1 < n || t->style.form == TABLE_PARSABLE)
 				buf_puts(out, sep);
 		}
@@ -377,9 +380,9 @@ static void write_csv(const struct table *t, const struct shown *s, size_t n,
 			if (!r)
 				text_put_csv_own(out, s[i].use.title);
 			else if (column_is_number(s[i].use.c))
-				text_put_csv_own(out, cell(t, r - 1, s[i].cell));
+				text_put_csv_own(out, cell_text(t, r - 1, s[i].cell));
 			else
-				text_put(out, TEXT_CSV, cell(t, r - 1, s[i].cell));
+				text_put(out, TEXT_CSV, cell_text(t, r - 1, s[i].cell));
 			buf_puts(out, i + 1 < n ? "," : "\r\n");
 		}
 	}
@@ -396,7 +399,7 @@ static void write_markdown(const struct table *t, const struct shown *s, size_t 
 	for (size_t r = 0; r < t->rows && !buf_error(out); r++) {
 		for (size_t i = 0; i < n; i++) {
 			buf_puts(out, "| ");
-			text_put(out, TEXT_MARKDOWN, cell(t, r, s[i].cell));
+			text_put(out, TEXT_MARKDOWN, cell_text(t, r, s[i].cell));
 			buf_puts(out, i + 1 < n ? " " : " |\n");
 		}
 	}
@@ -424,7 +427,7 @@ static void write_html(const struct table *t, const struct shown *s, size_t n,
 			buf_printf(out, "<%s%s>", tag,
 				   column_is_number(s[i].use.c) ? " class=\"n\"" : "");
 			text_put(out, TEXT_HTML,
-				 r ? cell(t, r - 1, s[i].cell) : s[i].use.title);
+				 r ? cell_text(t, r - 1, s[i].cell) : s[i].use.title);
 			buf_printf(out, "</%s>", tag);
 		}
 		buf_puts(out, "</tr>\n");
@@ -439,8 +442,8 @@ int table_write(struct table *t, const char *summary, struct buf *out)
 	if (!s)
 		return -ENOMEM;
 	if (t->rows)
-		qsort_r(t->keys, t->rows, sizeof(t->keys[0]), by_key, t);
-	size_t n = show(t, s);
+		qsort_r(t->keys, t->rows, sizeof(t->keys[0]), compare_table_keys, t);
+	size_t n = choose_shown_columns(t, s);
 	switch (t->style.form) {
 	case TABLE_PARSABLE:
 	case TABLE_PARSABLE2:

@@ -10,7 +10,7 @@
 #define REPLACEMENT "\xef\xbf\xbd"
 
 /* One character at s: its length, 0 at the end of the text. *ret_ok: may be shown. */
-static size_t next(const char *s, size_t left, uint32_t *ret_c, bool *ret_ok)
+static size_t next_character(const char *s, size_t left, uint32_t *ret_c, bool *ret_ok)
 {
 	static const uint8_t first[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
 
@@ -33,7 +33,7 @@ static size_t next(const char *s, size_t left, uint32_t *ret_c, bool *ret_ok)
 	return n;
 }
 
-static void put_html(struct buf *out, const char *s, size_t n)
+static void put_html_character(struct buf *out, const char *s, size_t n)
 {
 	switch (*s) {
 	case '&':
@@ -59,7 +59,7 @@ static void put_html(struct buf *out, const char *s, size_t n)
 static void put_markdown(struct buf *out, const char *s, size_t n)
 {
 	if (*s == '<' || *s == '>' || *s == '&')
-		put_html(out, s, n);
+		put_html_character(out, s, n);
 	else if (n == 1 && strchr("\\`*_[]#|~$@", *s))
 		buf_printf(out, "\\%c", *s);
 	else
@@ -102,11 +102,11 @@ void text_put(struct buf *out, enum text_form form, const char *s)
 		put_csv(out, s, true);
 		return;
 	}
-	while ((n = next(s, left, &c, &ok))) {
+	while ((n = next_character(s, left, &c, &ok))) {
 		if (!ok)
 			buf_puts(out, REPLACEMENT);
 		else if (form == TEXT_HTML)
-			put_html(out, s, n);
+			put_html_character(out, s, n);
 		else if (form == TEXT_MARKDOWN)
 			put_markdown(out, s, n);
 		else
@@ -116,7 +116,7 @@ void text_put(struct buf *out, enum text_form form, const char *s)
 	}
 }
 
-static size_t columns(uint32_t c, bool ok)
+static size_t character_columns(uint32_t c, bool ok)
 {
 	int w = ok ? wcwidth((wchar_t)c) : 1;
 
@@ -130,8 +130,8 @@ size_t text_width(const char *s)
 	uint32_t c;
 	bool ok;
 
-	while ((n = next(s, left, &c, &ok))) {
-		width += columns(c, ok);
+	while ((n = next_character(s, left, &c, &ok))) {
+		width += character_columns(c, ok);
 		s += n;
 		left -= n;
 	}
@@ -146,8 +146,8 @@ void text_put_field(struct buf *out, const char *s, size_t width, bool left_side
 
 	for (; !left_side && has < width; has++)
 		buf_putc(out, ' ');
-	while ((n = next(s, left, &c, &ok))) {
-		size_t w = columns(c, ok);
+	while ((n = next_character(s, left, &c, &ok))) {
+		size_t w = character_columns(c, ok);
 		if (cut && used + w + 1 > width)
 			break;
 		if (ok)
@@ -172,7 +172,7 @@ void text_put_parsable(struct buf *out, const char *s, const char *sep)
 	uint32_t c;
 	bool ok;
 
-	while ((n = next(s, left, &c, &ok))) {
+	while ((n = next_character(s, left, &c, &ok))) {
 		if (sep_len && left >= sep_len && memcmp(s, sep, sep_len) == 0) {
 			buf_putc(out, '?');
 			n = sep_len;

@@ -168,7 +168,7 @@ const char *unit_json_text(struct json_object *o, const char *paths)
 		       : NULL;
 }
 
-static void put_grams(struct unit *u, const char *name, double grams)
+static void put_unit_grams(struct unit *u, const char *name, double grams)
 {
 	struct unit_grams new = {.grams = grams};
 	size_t i = 0, len = strlen(name);
@@ -198,7 +198,7 @@ void unit_read_grams(struct unit *u, struct json_object *map)
 	if (!map || !json_object_is_type(map, json_type_object))
 		return;
 	json_object_object_foreach(map, key, value) if (value)
-		put_grams(u, key, number_of(value));
+		put_unit_grams(u, key, number_of(value));
 }
 
 void unit_put_grams(struct buf *out, const struct unit_grams *grams, size_t count)
@@ -227,7 +227,7 @@ static void read_exit(struct unit *u, struct json_object *o, const char *path,
 	u->text[to] = u->exit_text[which];
 }
 
-static double sum(double a, double b)
+static double sum_known(double a, double b)
 {
 	if (isnan(a))
 		return b;
@@ -298,7 +298,7 @@ void unit_compare_use(struct unit *u)
 }
 
 /* Derives values that the API does not have. */
-static void complete(struct unit *u, int64_t now)
+static void complete_unit(struct unit *u, int64_t now)
 {
 	double *n = u->number;
 
@@ -315,7 +315,7 @@ static void complete(struct unit *u, int64_t now)
 	if (n[UNIT_ELAPSED_S] < 0)
 		n[UNIT_ELAPSED_S] = 0;
 	if (isnan(n[UNIT_CPU_S]))
-		n[UNIT_CPU_S] = sum(n[UNIT_CPU_USER_S], n[UNIT_CPU_SYSTEM_S]);
+		n[UNIT_CPU_S] = sum_known(n[UNIT_CPU_USER_S], n[UNIT_CPU_SYSTEM_S]);
 	/* as in sacct: the nodes' reports may be behind */
 	if (!isnan(n[UNIT_CPUS] * n[UNIT_ELAPSED_S]))
 		n[UNIT_CPU_ALLOC_S] = n[UNIT_CPUS] * n[UNIT_ELAPSED_S];
@@ -324,11 +324,12 @@ static void complete(struct unit *u, int64_t now)
 	/* only for the peer's server, which has no other: includes the building's
 	 * share */
 	if (isnan(n[UNIT_ENERGY_J]))
-		n[UNIT_ENERGY_J] = sum(n[UNIT_CPU_SIDE_J], n[UNIT_GPU_SIDE_J]);
+		n[UNIT_ENERGY_J] = sum_known(n[UNIT_CPU_SIDE_J], n[UNIT_GPU_SIDE_J]);
 	if (isnan(n[UNIT_ENERGY_J]))
 		n[UNIT_ENERGY_J] = isnan(n[UNIT_HOST_J])
-					   ? sum(sum(n[UNIT_PACKAGE_J], n[UNIT_DRAM_J]),
-						 n[UNIT_GPU_J])
+					   ? sum_known(sum_known(n[UNIT_PACKAGE_J],
+								 n[UNIT_DRAM_J]),
+						       n[UNIT_GPU_J])
 					   : n[UNIT_HOST_J];
 	read_request(u, now);
 	unit_compare_use(u);
@@ -378,7 +379,7 @@ void unit_from_json(struct json_object *row, int64_t now, struct unit *ret)
 {
 	memset(ret, 0, sizeof(*ret));
 	read_all(ret, row);
-	complete(ret, now);
+	complete_unit(ret, now);
 	name_it(ret);
 	const double *n = ret->number;
 	bool known = !isnan(n[UNIT_SUBMITTED]);
@@ -404,7 +405,7 @@ void unit_step_from_json(const struct unit *of, struct json_object *step, int64_
 		ret->number[UNIT_CPUS] = unit_json_number(step, "cpus");
 	if (isnan(ret->number[UNIT_NODES]))
 		ret->number[UNIT_NODES] = unit_json_number(step, "nodes");
-	complete(ret, now);
+	complete_unit(ret, now);
 	if (!isnan(number))
 		(void)snprintf(ret->id, sizeof(ret->id), "%.40s.%.0f", of->id, number);
 	else

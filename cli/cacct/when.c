@@ -20,7 +20,7 @@ struct when {
 	int hour, minute, second;
 };
 
-static bool word(struct when *w, const char *s)
+static bool take_word(struct when *w, const char *s)
 {
 	size_t len = strlen(s);
 
@@ -30,14 +30,15 @@ static bool word(struct when *w, const char *s)
 	return true;
 }
 
-static void blanks(struct when *w)
+static void skip_when_blanks(struct when *w)
 {
 	while (*w->p == ' ' || *w->p == '\t')
 		w->p++;
 }
 
 /* Exactly or at most max digits, as a number that is at least min and at most max */
-static bool digits(struct when *w, int least, int most, int low, int high, int *ret)
+static bool take_digits(struct when *w, int least, int most, int low, int high,
+			int *ret)
 {
 	int n = 0, v = 0;
 
@@ -62,13 +63,13 @@ static size_t run_of_digits(const char *p)
 /* HH:MM[:SS] [AM|PM] */
 static bool clock_time(struct when *w)
 {
-	if (!digits(w, 1, 2, 0, 23, &w->hour) || *w->p++ != ':' ||
-	    !digits(w, 2, 2, 0, 59, &w->minute))
+	if (!take_digits(w, 1, 2, 0, 23, &w->hour) || *w->p++ != ':' ||
+	    !take_digits(w, 2, 2, 0, 59, &w->minute))
 		return false;
 	w->second = 0;
 	if (*w->p == ':') {
 		w->p++;
-		if (!digits(w, 2, 2, 0, 59, &w->second))
+		if (!take_digits(w, 2, 2, 0, 59, &w->second))
 			return false;
 	}
 	const char *p = w->p;
@@ -88,34 +89,34 @@ static bool clock_time(struct when *w)
 }
 
 /* YYYY-MM-DD, MM/DD[/YY], MM.DD[.YY], MMDD[YY] */
-static bool date(struct when *w)
+static bool parse_date(struct when *w)
 {
 	size_t n = run_of_digits(w->p);
 	char sep = w->p[n];
 
 	w->year = -1;
 	if (n == 4 && sep == '-') {
-		if (!digits(w, 4, 4, 1970, 9999, &w->year) || *w->p++ != '-' ||
-		    !digits(w, 1, 2, 1, 12, &w->month) || *w->p++ != '-' ||
-		    !digits(w, 1, 2, 1, 31, &w->day))
+		if (!take_digits(w, 4, 4, 1970, 9999, &w->year) || *w->p++ != '-' ||
+		    !take_digits(w, 1, 2, 1, 12, &w->month) || *w->p++ != '-' ||
+		    !take_digits(w, 1, 2, 1, 31, &w->day))
 			return false;
 		w->year -= 1900;
 	} else if (sep == '/' || sep == '.') {
-		if (!digits(w, 1, 2, 1, 12, &w->month) || *w->p++ != sep ||
-		    !digits(w, 1, 2, 1, 31, &w->day))
+		if (!take_digits(w, 1, 2, 1, 12, &w->month) || *w->p++ != sep ||
+		    !take_digits(w, 1, 2, 1, 31, &w->day))
 			return false;
 		if (*w->p == sep) {
 			w->p++;
-			if (!digits(w, 2, 2, 0, 99, &w->year))
+			if (!take_digits(w, 2, 2, 0, 99, &w->year))
 				return false;
 			w->year += 100;
 		}
 	} else if (n == 4 || n == 6) {
-		if (!digits(w, 2, 2, 1, 12, &w->month) ||
-		    !digits(w, 2, 2, 1, 31, &w->day))
+		if (!take_digits(w, 2, 2, 1, 12, &w->month) ||
+		    !take_digits(w, 2, 2, 1, 31, &w->day))
 			return false;
 		if (n == 6) {
-			if (!digits(w, 2, 2, 0, 99, &w->year))
+			if (!take_digits(w, 2, 2, 0, 99, &w->year))
 				return false;
 			w->year += 100;
 		}
@@ -157,7 +158,7 @@ static int now_and(struct when *w, time_t *ret)
 		     {"week", 604800}};
 	int64_t count = 0, unit = 1;
 
-	blanks(w);
+	skip_when_blanks(w);
 	if (!*w->p) {
 		*ret = w->now_s;
 		return 0;
@@ -166,20 +167,20 @@ static int now_and(struct when *w, time_t *ret)
 	if (!minus && *w->p != '+')
 		return -EINVAL;
 	w->p++;
-	blanks(w);
+	skip_when_blanks(w);
 	size_t n = run_of_digits(w->p);
 	if (!n || n > 10)
 		return n ? -ERANGE : -EINVAL;
 	for (size_t i = 0; i < n; i++)
 		count = count * 10 + (*w->p++ - '0');
-	blanks(w);
+	skip_when_blanks(w);
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-		if (word(w, units[i].name)) {
+		if (take_word(w, units[i].name)) {
 			unit = units[i].seconds;
 			break;
 		}
 	}
-	blanks(w);
+	skip_when_blanks(w);
 	if (*w->p)
 		return -EINVAL;
 	*ret = (time_t)(w->now_s + (minus ? -count : count) * unit);
@@ -187,7 +188,7 @@ static int now_and(struct when *w, time_t *ret)
 }
 
 /* One word of the text that is a time of day or a day. */
-static bool one(struct when *w)
+static bool parse_time_word(struct when *w)
 {
 	static const struct {
 		const char *name;
@@ -200,16 +201,16 @@ static bool one(struct when *w)
 	const bool had_date = w->has_date, had_time = w->has_time;
 
 	for (size_t i = 0; i < sizeof(hours) / sizeof(hours[0]); i++) {
-		if (word(w, hours[i].name)) {
+		if (take_word(w, hours[i].name)) {
 			take_time(w, hours[i].hour, 0, 0);
 			return !had_time;
 		}
 	}
-	if (word(w, "today")) {
+	if (take_word(w, "today")) {
 		take_date(w, w->now_s);
 		return !had_date;
 	}
-	if (word(w, "tomorrow")) {
+	if (take_word(w, "tomorrow")) {
 		take_date(w, w->now_s + 86400);
 		return !had_date;
 	}
@@ -219,10 +220,10 @@ static bool one(struct when *w)
 		return !had_time && clock_time(w);
 	}
 	w->has_date = true;
-	return n && !had_date && date(w);
+	return n && !had_date && parse_date(w);
 }
 
-static int finish(struct when *w, time_t *ret)
+static int finish_time(struct when *w, time_t *ret)
 {
 	struct tm tm = {.tm_isdst = -1};
 
@@ -247,9 +248,9 @@ static int finish(struct when *w, time_t *ret)
 	return 0;
 }
 
-static int parse(struct when *w, time_t *ret)
+static int parse_when(struct when *w, time_t *ret)
 {
-	if (word(w, "uts")) {
+	if (take_word(w, "uts")) {
 		size_t n = run_of_digits(w->p);
 		int64_t v = 0;
 		if (!n || n > 12 || w->p[n])
@@ -259,7 +260,7 @@ static int parse(struct when *w, time_t *ret)
 		*ret = (time_t)v;
 		return 0;
 	}
-	if (word(w, "now"))
+	if (take_word(w, "now"))
 		return now_and(w, ret);
 	for (;;) {
 		while (*w->p == ' ' || *w->p == '\t' ||
@@ -268,12 +269,12 @@ static int parse(struct when *w, time_t *ret)
 			w->p++;
 		if (!*w->p)
 			break;
-		if (!one(w))
+		if (!parse_time_word(w))
 			return -EINVAL;
 	}
 	if (!w->has_date && !w->has_time)
 		return -EINVAL;
-	return finish(w, ret);
+	return finish_time(w, ret);
 }
 
 int when_parse(const char *text, time_t now, time_t *ret, struct err *err)
@@ -284,7 +285,7 @@ int when_parse(const char *text, time_t now, time_t *ret, struct err *err)
 	if (strnlen(text, WHEN_TEXT_MAX) == WHEN_TEXT_MAX)
 		return err_set(err, -EINVAL, "not a time: longer than any");
 	localtime_r(&now, &w.now);
-	int rc = parse(&w, &t);
+	int rc = parse_when(&w, &t);
 	if (rc == -ERANGE)
 		return err_set(err, rc, "not a time since 1970: %s", text);
 	if (rc < 0)

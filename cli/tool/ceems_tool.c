@@ -73,7 +73,7 @@ static const struct command commands[] = {
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
 /* Lists the commands that begin with that word, or all. */
-static void list(FILE *out, const char *word)
+static void list_commands(FILE *out, const char *word)
 {
 	size_t len = word ? strlen(word) : 0;
 
@@ -96,10 +96,10 @@ static bool is_group(const char *word)
 	return false;
 }
 
-static void usage(FILE *out)
+static void print_usage(FILE *out)
 {
 	fputs("Usage: ceems_tool COMMAND [OPTION ...]\n\nCommands:\n", out);
-	list(out, NULL);
+	list_commands(out, NULL);
 	for (size_t i = 0; i < COMMANDS; i++)
 		if (commands[i].options)
 			fprintf(out, "%s%s:\n%s", i ? "" : "\nTheir options:\n",
@@ -209,7 +209,7 @@ static int run_check_ring(int argc, char **argv)
 }
 
 /* How many of argv's words are the command's, 0: another command. */
-static int matches(const struct command *c, int argc, char **argv)
+static int count_matching_words(const struct command *c, int argc, char **argv)
 {
 	const char *words = c->words;
 	int n = 0;
@@ -229,7 +229,7 @@ int main(int argc, char **argv)
 {
 	if (argc > 1 &&
 	    (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
-		usage(stdout);
+		print_usage(stdout);
 		return 0;
 	}
 	if (argc > 1 && strcmp(argv[1], "--version") == 0) {
@@ -237,7 +237,7 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	for (size_t i = 0; i < COMMANDS; i++) {
-		int n = matches(&commands[i], argc - 1, argv + 1);
+		int n = count_matching_words(&commands[i], argc - 1, argv + 1);
 		if (!n)
 			continue;
 		for (int k = n + 1; k < argc; k++) {
@@ -250,17 +250,17 @@ int main(int argc, char **argv)
 		return fflush(stdout) == 0 ? rc : TOOL_USAGE;
 	}
 	if (argc < 2) {
-		usage(stderr);
+		print_usage(stderr);
 	} else if (!is_group(argv[1])) {
 		tool_usage_error("unknown command: ", argv[1]);
 	} else if (argc > 2 && strcmp(argv[2], "--help") == 0) {
-		list(stdout, argv[1]);
+		list_commands(stdout, argv[1]);
 		return 0;
 	} else {
 		fprintf(stderr,
 			"ceems_tool: %s%s is not a command; the commands are:\n",
 			argv[1], argc > 2 ? " and what follows" : " alone");
-		list(stderr, argv[1]);
+		list_commands(stderr, argv[1]);
 	}
 	return TOOL_USAGE;
 }

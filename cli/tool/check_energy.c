@@ -88,7 +88,7 @@ static void check_page(const char *path, struct findings *f)
 		finding(f, LEVEL_OK, NULL, "%s: ceemsd is writing energy", path);
 }
 
-static void check_options(struct findings *f)
+static void check_gather_options(struct findings *f)
 {
 	const char *path = getenv(GATHER_OPTIONS_VARIABLE);
 	struct gather_options options;
@@ -114,5 +114,5 @@ void check_energy(const struct check_options *o, const char *path,
 	check_lines(&k);
 	check_plugin_file(o, slurm_conf, "acct_gather_energy_ceems.so", true,
 			  "slurmctld and slurmd do", f);
-	check_options(f);
+	check_gather_options(f);
 }

@@ -19,7 +19,7 @@ struct lines {
 	unsigned bad;
 };
 
-static void complain(void *arg, const char *text)
+static void complain_of_line(void *arg, const char *text)
 {
 	struct lines *l = arg;
 
@@ -61,7 +61,7 @@ static void check_spool(const char *spool, const uid_t *owner, struct findings *
 		finding(f, LEVEL_OK, NULL, "%s: for completion records of jobs", spool);
 }
 
-static void check_options(const struct slurmconf *c, struct findings *f)
+static void check_jobcomp_options(const struct slurmconf *c, struct findings *f)
 {
 	const char *env = getenv(JOBCOMP_OPTIONS_VARIABLE);
 	struct lines l = {.path = env ? env : JOBCOMP_OPTIONS_PATH, .f = f};
@@ -70,7 +70,8 @@ static void check_options(const struct slurmconf *c, struct findings *f)
 	uid_t uid = 0;
 	bool known = slurm_user(c, &uid);
 
-	int rc = jobcomp_options_read(&options, l.path, uid, complain, &l, &err);
+	int rc =
+		jobcomp_options_read(&options, l.path, uid, complain_of_line, &l, &err);
 	if (rc == -EACCES && geteuid() != 0) {
 		finding(f, LEVEL_WARN, "run this as root", "%s", err.text);
 		return;
@@ -94,5 +95,5 @@ void check_jobcomp(const struct check_options *o, const struct slurmconf *slurm_
 	finding(f, LEVEL_OK, NULL, "%s:%u: %s=%s", p->file, p->line, p->key, p->value);
 	check_plugin_file(o, slurm_conf, "jobcomp_ceems.so", true,
 			  "slurmctld (no other host needs it) does", f);
-	check_options(slurm_conf, f);
+	check_jobcomp_options(slurm_conf, f);
 }

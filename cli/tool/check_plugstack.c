@@ -71,8 +71,8 @@ static bool trusted_file(const char *path, struct findings *f)
 }
 
 /* spank: only major.minor must agree (src/common/plugstack.c); else all three. */
-static void check_version(const struct check_options *o, const char *path, bool spank,
-			  struct findings *f)
+static void check_plugin_version(const struct check_options *o, const char *path,
+				 bool spank, struct findings *f)
 {
 	struct err err = {""};
 	uint32_t built, api;
@@ -174,7 +174,7 @@ void check_plugin_file(const struct check_options *o,
 			"%s: configured, but not found; %s not start without it", name,
 			who);
 	else if (trusted_file(path, f))
-		check_version(o, path, !exact, f);
+		check_plugin_version(o, path, !exact, f);
 }
 
 /* ---- lines ----------------------------------------------------------------------- */
@@ -223,7 +223,7 @@ static void check_our_line(struct stack *s, const char *where, bool required,
 	if (check_words(s, where, words, count) && !again && !required && path)
 		finding(f, LEVEL_OK, NULL, "%s: optional %s", where, words[0]);
 	if (path && trusted_file(path, f))
-		check_version(s->o, path, true, f);
+		check_plugin_version(s->o, path, true, f);
 }
 
 static const char *base_name(const char *path)
@@ -235,8 +235,9 @@ static const char *base_name(const char *path)
 
 static void read_stack(struct stack *s, const char *path, unsigned depth);
 
-static void follow(struct stack *s, const char *where, const char *path,
-		   const char *pattern, unsigned depth)
+static void follow_plugstack_include(struct stack *s, const char *where,
+				     const char *path, const char *pattern,
+				     unsigned depth)
 {
 	auto_free char *full = path_beside(path, pattern);
 	glob_t g = {0};
@@ -257,8 +258,8 @@ static void follow(struct stack *s, const char *where, const char *path,
 	}
 }
 
-static void read_line(struct stack *s, const char *path, unsigned line_no, char *line,
-		      unsigned depth)
+static void read_plugstack_line(struct stack *s, const char *path, unsigned line_no,
+				char *line, unsigned depth)
 {
 	char *words[WORDS_MAX], *rest = line, *word;
 	char where[512];
@@ -274,7 +275,7 @@ static void read_line(struct stack *s, const char *path, unsigned line_no, char 
 	bool required = strcmp(words[0], "required") == 0;
 	if (strcmp(words[0], "include") == 0 && count > 1) {
 		for (size_t i = 1; i < count; i++)
-			follow(s, where, path, words[i], depth);
+			follow_plugstack_include(s, where, path, words[i], depth);
 	} else if (count < 2 || (!required && strcmp(words[0], "optional") != 0)) {
 		finding(s->f, LEVEL_FAIL,
 			"write: optional PLUGIN [ARGUMENT ...], or: include FILE",
@@ -333,7 +334,7 @@ static void read_stack(struct stack *s, const char *path, unsigned depth)
 	}
 	const char *p = text.data ? text.data : "", *end = p + text.len;
 	while (slurmconf_line(&p, end, &next_no, &line_no, &line))
-		read_line(s, path, line_no, line.data, depth);
+		read_plugstack_line(s, path, line_no, line.data, depth);
 }
 
 void check_plugstack(const struct check_options *o, const char *path,

@@ -12,15 +12,17 @@
 
 #define LATE_S 5 /* ceemsd looks 20 times a second */
 
-static uint64_t get(const uint64_t *p)
+static uint64_t load_counter(const uint64_t *p)
 {
 	return __atomic_load_n(p, __ATOMIC_RELAXED);
 }
 
 static void check_consumer(const char *path, const struct ring *r, struct findings *f)
 {
-	uint64_t beat = get(&r->header->heartbeat_ns), now = clock_boottime_ns();
-	uint64_t waiting = get(&r->header->head) - get(&r->header->tail);
+	uint64_t beat = load_counter(&r->header->heartbeat_ns),
+		 now = clock_boottime_ns();
+	uint64_t waiting =
+		load_counter(&r->header->head) - load_counter(&r->header->tail);
 	uint64_t late_s = now > beat ? (now - beat) / NSEC_PER_SEC : 0;
 
 	if (beat == 0)
@@ -40,7 +42,8 @@ static void check_consumer(const char *path, const struct ring *r, struct findin
 
 static void check_counters(const char *path, const struct ring *r, struct findings *f)
 {
-	uint64_t dropped = get(&r->header->dropped), torn = get(&r->header->torn);
+	uint64_t dropped = load_counter(&r->header->dropped),
+		 torn = load_counter(&r->header->torn);
 
 	if (dropped)
 		finding(f, LEVEL_WARN,

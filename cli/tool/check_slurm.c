@@ -19,27 +19,27 @@ struct conf {
 	struct findings *f;
 };
 
-static bool yes(const struct slurmconf_pair *p)
+static bool is_yes(const struct slurmconf_pair *p)
 {
 	return p && (strcasecmp(p->value, "yes") == 0 || strcmp(p->value, "1") == 0 ||
 		     strcasecmp(p->value, "true") == 0);
 }
 
-static void good(const struct conf *k, const struct slurmconf_pair *p)
+static void say_good(const struct conf *k, const struct slurmconf_pair *p)
 {
 	finding(k->f, LEVEL_OK, NULL, "%s:%u: %s=%s", p->file, p->line, p->key,
 		p->value);
 }
 
 /* key must contain word; if not, reports it with the reason. */
-static void wants(const struct conf *k, enum level level, const char *key,
-		  const char *prefix, const char *word, const char *why,
-		  const char *todo)
+static void want_word(const struct conf *k, enum level level, const char *key,
+		      const char *prefix, const char *word, const char *why,
+		      const char *todo)
 {
 	const struct slurmconf_pair *p = slurmconf_get(k->c, key);
 
 	if (p && slurmconf_names(p->value, prefix, word))
-		good(k, p);
+		say_good(k, p);
 	else if (p)
 		finding(k->f, level, todo, "%s:%u: %s=%s: %s", p->file, p->line, p->key,
 			p->value, why);
@@ -49,29 +49,30 @@ static void wants(const struct conf *k, enum level level, const char *key,
 
 static void check_tracking(const struct conf *k)
 {
-	wants(k, LEVEL_FAIL, "ProctrackType", "proctrack/", "cgroup",
-	      "a job without a cgroup is known only by its tasks' own usage",
-	      "set ProctrackType=proctrack/cgroup");
-	wants(k, LEVEL_WARN, "TaskPlugin", "task/", "cgroup",
-	      "without task/cgroup allocated CPUs and memory cannot be read",
-	      "set TaskPlugin=task/cgroup,task/affinity");
-	wants(k, LEVEL_WARN, "JobAcctGatherType", "jobacct_gather/", "cgroup",
-	      "Slurm then makes no cgroup of its own per step for CPU time and memory "
-	      "(v1)",
-	      "set JobAcctGatherType=jobacct_gather/cgroup");
+	want_word(k, LEVEL_FAIL, "ProctrackType", "proctrack/", "cgroup",
+		  "a job without a cgroup is known only by its tasks' own usage",
+		  "set ProctrackType=proctrack/cgroup");
+	want_word(k, LEVEL_WARN, "TaskPlugin", "task/", "cgroup",
+		  "without task/cgroup allocated CPUs and memory cannot be read",
+		  "set TaskPlugin=task/cgroup,task/affinity");
+	want_word(k, LEVEL_WARN, "JobAcctGatherType", "jobacct_gather/", "cgroup",
+		  "Slurm then makes no cgroup of its own per step for CPU time and "
+		  "memory "
+		  "(v1)",
+		  "set JobAcctGatherType=jobacct_gather/cgroup");
 	const struct slurmconf_pair *p = slurmconf_get(k->c, "PrologFlags");
 	if (p && slurmconf_names(p->value, NULL, "X11") &&
 	    !slurmconf_names(p->value, NULL, "Contain"))
-		good(k, p); /* X11 implies it */
+		say_good(k, p); /* X11 implies it */
 	else
-		wants(k, LEVEL_WARN, "PrologFlags", NULL, "Contain",
-		      "without an extern step a job is known only while one of its "
-		      "steps runs, and ssh sessions are not counted",
-		      "set PrologFlags=Contain");
+		want_word(k, LEVEL_WARN, "PrologFlags", NULL, "Contain",
+			  "without an extern step a job is known only while one of its "
+			  "steps runs, and ssh sessions are not counted",
+			  "set PrologFlags=Contain");
 }
 
 /* Whether the folder hides the ring (or its other name, /var/run). */
-static bool hides(const char *dir, size_t len, const char *ring)
+static bool hides_ring(const char *dir, size_t len, const char *ring)
 {
 	while (len > 1 && dir[len - 1] == '/')
 		len--;
@@ -104,7 +105,7 @@ static void check_container(const struct conf *k, const char *ring)
 			continue;
 		for (const char *s = p->value; *s; s += *s == ',') {
 			size_t len = strcspn(s, ",");
-			if (hides(s, len, ring)) {
+			if (hides_ring(s, len, ring)) {
 				finding(k->f, LEVEL_FAIL, "take it out of Dirs",
 					"%s:%u: Dirs contains %.*s: jobs get one of "
 					"their own, and %s is not seen from them",
@@ -124,21 +125,21 @@ static void check_gres(const struct conf *k, bool *ret_gpus)
 
 	*ret_gpus = p && slurmconf_names(p->value, NULL, "gpu");
 	if (*ret_gpus)
-		good(k, p);
+		say_good(k, p);
 	else
 		finding(k->f, LEVEL_OK, NULL,
 			"%s: no GresTypes=gpu: jobs are recorded without GPUs",
 			k->path);
 }
 
-static void constrain(const struct conf *k, const char *key, const char *why)
+static void want_constrained(const struct conf *k, const char *key, const char *why)
 {
 	const struct slurmconf_pair *p = slurmconf_get(k->c, key);
 	char todo[64];
 
 	snprintf(todo, sizeof(todo), "set %s=yes", key);
-	if (yes(p))
-		good(k, p);
+	if (is_yes(p))
+		say_good(k, p);
 	else if (p)
 		finding(k->f, LEVEL_WARN, todo, "%s:%u: %s=%s: %s", p->file, p->line,
 			key, p->value, why);
@@ -172,12 +173,12 @@ static void check_cgroup_conf(const struct conf *k, bool gpus)
 			"%s:%u: CgroupPlugin=%s: jobs get no cgroups", p->file, p->line,
 			p->value);
 	else if (p)
-		good(&cg, p);
-	constrain(&cg, "ConstrainRAMSpace",
-		  "a job's memory limit is then the machine's memory");
-	constrain(&cg, "ConstrainCores", "a job can use CPUs it was not given");
+		say_good(&cg, p);
+	want_constrained(&cg, "ConstrainRAMSpace",
+			 "a job's memory limit is then the machine's memory");
+	want_constrained(&cg, "ConstrainCores", "a job can use CPUs it was not given");
 	if (gpus)
-		constrain(
+		want_constrained(
 			&cg, "ConstrainDevices",
 			"a job can use a GPU it was not given, and its use is charged "
 			"to another");
@@ -247,7 +248,7 @@ static void check_conf(const struct conf *k, const char *ring)
 	check_cgroup_conf(k, gpus);
 }
 
-static void check_version(struct check_options *o, struct findings *f)
+static void check_slurm_version(struct check_options *o, struct findings *f)
 {
 	char text[32];
 
@@ -273,7 +274,7 @@ void check_slurm(const struct check_options *options, struct findings *f)
 	char ring[256] = "";
 	const struct conf k = {.o = &o, .path = find_slurm_conf(&o), .c = &c, .f = f};
 
-	check_version(&o, f);
+	check_slurm_version(&o, f);
 	int rc = slurmconf_read(&c, k.path, &err);
 	if (rc < 0)
 		finding(f, LEVEL_FAIL,

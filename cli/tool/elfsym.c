@@ -20,7 +20,7 @@ struct image {
 };
 
 /* Copies len bytes at off, which also takes care of alignment. */
-static bool take(const struct image *f, uint64_t off, void *ret, size_t len)
+static bool copy_from_image(const struct image *f, uint64_t off, void *ret, size_t len)
 {
 	if (off > f->len || len > f->len - off)
 		return false;
@@ -28,11 +28,12 @@ static bool take(const struct image *f, uint64_t off, void *ret, size_t len)
 	return true;
 }
 
-static bool section(const struct image *f, const Elf64_Ehdr *e, unsigned i,
-		    Elf64_Shdr *ret)
+static bool read_section(const struct image *f, const Elf64_Ehdr *e, unsigned i,
+			 Elf64_Shdr *ret)
 {
 	return i < e->e_shnum && e->e_shoff <= f->len &&
-	       take(f, e->e_shoff + (uint64_t)i * sizeof(*ret), ret, sizeof(*ret));
+	       copy_from_image(f, e->e_shoff + (uint64_t)i * sizeof(*ret), ret,
+			       sizeof(*ret));
 }
 
 static bool name_is(const struct image *f, const Elf64_Shdr *strings, uint32_t at,
@@ -51,25 +52,26 @@ static bool value_of(const struct image *f, const Elf64_Ehdr *e, const Elf64_Sym
 {
 	Elf64_Shdr s;
 
-	if (sym->st_size != sizeof(*ret) || !section(f, e, sym->st_shndx, &s) ||
+	if (sym->st_size != sizeof(*ret) || !read_section(f, e, sym->st_shndx, &s) ||
 	    s.sh_type != SHT_PROGBITS || sym->st_value < s.sh_addr ||
 	    sym->st_value - s.sh_addr > s.sh_size || s.sh_offset > f->len)
 		return false;
-	return take(f, s.sh_offset + (sym->st_value - s.sh_addr), ret, sizeof(*ret));
+	return copy_from_image(f, s.sh_offset + (sym->st_value - s.sh_addr), ret,
+			       sizeof(*ret));
 }
 
-static int search(const struct image *f, const Elf64_Ehdr *e, const Elf64_Shdr *table,
-		  const char *symbol, uint32_t *ret)
+static int search_symbol(const struct image *f, const Elf64_Ehdr *e,
+			 const Elf64_Shdr *table, const char *symbol, uint32_t *ret)
 {
 	Elf64_Shdr strings;
 
 	if (table->sh_offset > f->len || table->sh_size > f->len - table->sh_offset ||
-	    !section(f, e, table->sh_link, &strings))
+	    !read_section(f, e, table->sh_link, &strings))
 		return -ENOENT;
 	for (uint64_t at = 0; at + sizeof(Elf64_Sym) <= table->sh_size;
 	     at += sizeof(Elf64_Sym)) {
 		Elf64_Sym sym;
-		if (!take(f, table->sh_offset + at, &sym, sizeof(sym)))
+		if (!copy_from_image(f, table->sh_offset + at, &sym, sizeof(sym)))
 			break;
 		if (name_is(f, &strings, sym.st_name, symbol) &&
 		    value_of(f, e, &sym, ret))
@@ -84,7 +86,8 @@ int elfsym_u32(const void *data, size_t len, const char *symbol, uint32_t *ret,
 	const struct image f = {data, len};
 	Elf64_Ehdr e;
 
-	if (!take(&f, 0, &e, sizeof(e)) || memcmp(e.e_ident, ELFMAG, SELFMAG) != 0)
+	if (!copy_from_image(&f, 0, &e, sizeof(e)) ||
+	    memcmp(e.e_ident, ELFMAG, SELFMAG) != 0)
 		return err_set(err, -EINVAL, "not a shared object");
 	if (e.e_ident[EI_CLASS] != ELFCLASS64 || e.e_ident[EI_DATA] != ELFDATA2LSB ||
 	    e.e_type != ET_DYN || e.e_shentsize != sizeof(Elf64_Shdr))
@@ -92,10 +95,10 @@ int elfsym_u32(const void *data, size_t len, const char *symbol, uint32_t *ret,
 			       "not a 64-bit little-endian shared object");
 	for (unsigned i = 0; i < e.e_shnum; i++) { /* at most 65535 */
 		Elf64_Shdr s;
-		if (!section(&f, &e, i, &s))
+		if (!read_section(&f, &e, i, &s))
 			return err_set(err, -EINVAL, "cut off");
 		if (s.sh_type == SHT_DYNSYM)
-			return search(&f, &e, &s, symbol, ret) == 0
+			return search_symbol(&f, &e, &s, symbol, ret) == 0
 				       ? 0
 				       : err_set(err, -ENOENT, "no symbol %s", symbol);
 	}

@@ -30,7 +30,8 @@ struct word {
 };
 
 /* The text between "#@ NAME" and the next such line; NULL: none. */
-static const char *section(const char *text, const char *name, size_t *ret_len)
+static const char *find_template_section(const char *text, const char *name,
+					 size_t *ret_len)
 {
 	const size_t len = strlen(name);
 
@@ -73,7 +74,7 @@ static int put_section(struct buf *out, const char *file, const char *name,
 		       const struct word *words, size_t count, struct err *err)
 {
 	size_t len;
-	const char *text = section(file, name, &len);
+	const char *text = find_template_section(file, name, &len);
 
 	if (!text)
 		return err_set(err, -EINVAL, "not known: %s", name);
@@ -81,7 +82,7 @@ static int put_section(struct buf *out, const char *file, const char *name,
 	return buf_error(out);
 }
 
-static bool only(const char *text, size_t len, const char *set)
+static bool has_only(const char *text, size_t len, const char *set)
 {
 	return len && strspn(text, set) >= len;
 }
@@ -95,13 +96,13 @@ static int put_zone(const struct prometheus_rules *r, struct word *words, size_t
 	const char *p = r->providers;
 	char provider[32];
 
-	if (!only(r->zone, strlen(r->zone), ZONE) || strlen(r->zone) > 16)
+	if (!has_only(r->zone, strlen(r->zone), ZONE) || strlen(r->zone) > 16)
 		return err_set(err, -EINVAL,
 			       "--country-code: must look like FR or DE: %s", r->zone);
 	int rc = put_section(out, prometheus_rules_in, "zone", words, count, err);
 	while (rc == 0 && *p) {
 		size_t len = strcspn(p, ",");
-		if (!only(p, len, WORD) || len >= sizeof(provider))
+		if (!has_only(p, len, WORD) || len >= sizeof(provider))
 			return err_set(
 				err, -EINVAL,
 				"--providers: must be names separated by commas: %s",

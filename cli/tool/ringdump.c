@@ -49,7 +49,7 @@ static int write_out(struct buf *b)
 
 /* Prints from *pos on; with wait it stops at what is not published yet. *pos becomes
  * the next position. */
-static int dump(const struct ring *r, uint64_t *pos, bool wait, struct buf *b)
+static int dump_ring(const struct ring *r, uint64_t *pos, bool wait, struct buf *b)
 {
 	uint64_t first, end;
 	struct ringview v;
@@ -71,22 +71,23 @@ static int dump(const struct ring *r, uint64_t *pos, bool wait, struct buf *b)
 	return write_out(b);
 }
 
-static bool replaced(const char *path, const struct ring *r)
+static bool is_ring_replaced(const char *path, const struct ring *r)
 {
 	struct stat st;
 
 	return stat(path, &st) < 0 || (uint64_t)st.st_ino != r->header->inode;
 }
 
-static int follow(const struct options *o, struct ring *r, uint64_t pos, struct buf *b)
+static int follow_ring(const struct options *o, struct ring *r, uint64_t pos,
+		       struct buf *b)
 {
 	const struct timespec poll = {.tv_nsec = FOLLOW_POLL_MS * NSEC_PER_MSEC};
 
 	for (;;) {
-		if (dump(r, &pos, true, b) < 0)
+		if (dump_ring(r, &pos, true, b) < 0)
 			return EXIT_NO_RING;
 		nanosleep(&poll, NULL);
-		if (!replaced(o->path, r))
+		if (!is_ring_replaced(o->path, r))
 			continue;
 		struct ring next;
 		if (ring_attach_readonly(o->path, geteuid(), &next, NULL) < 0)
@@ -97,7 +98,7 @@ static int follow(const struct options *o, struct ring *r, uint64_t pos, struct 
 	}
 }
 
-static int run(const struct options *o)
+static int run_ringdump(const struct options *o)
 {
 	struct ring r;
 	struct err err;
@@ -113,9 +114,9 @@ static int run(const struct options *o)
 		ringview_put_state(&b, o->path, &r, clock_boottime_ns());
 		rc = write_out(&b) < 0 ? EXIT_NO_RING : EXIT_FINE;
 	} else if (o->follow) {
-		rc = follow(o, &r, pos, &b);
+		rc = follow_ring(o, &r, pos, &b);
 	} else {
-		rc = dump(&r, &pos, false, &b) < 0 ? EXIT_NO_RING : EXIT_FINE;
+		rc = dump_ring(&r, &pos, false, &b) < 0 ? EXIT_NO_RING : EXIT_FINE;
 	}
 	ring_detach(&r);
 	return rc;
@@ -158,5 +159,5 @@ int main(int argc, char **argv)
 	}
 	if (argc > optind)
 		o.path = argv[optind];
-	return run(&o);
+	return run_ringdump(&o);
 }

@@ -12,7 +12,7 @@
 
 #define LOOKS_MAX 8
 
-static uint64_t load(const uint64_t *p)
+static uint64_t load_slot_word(const uint64_t *p)
 {
 	return __atomic_load_n(p, __ATOMIC_ACQUIRE);
 }
@@ -55,7 +55,7 @@ void ringview_look(const struct ring *r, uint64_t pos, struct ringview *ret)
 
 	*ret = (struct ringview){.pos = pos, .state = RINGVIEW_GONE};
 	for (int i = 0; i < LOOKS_MAX; i++) {
-		uint64_t word = load(&slot->word);
+		uint64_t word = load_slot_word(&slot->word);
 		ret->state = state_of(word, lap);
 		ret->len = 0;
 		ret->damaged = false;
@@ -76,7 +76,8 @@ void ringview_look(const struct ring *r, uint64_t pos, struct ringview *ret)
 
 void ringview_range(const struct ring *r, uint64_t *ret_first, uint64_t *ret_end)
 {
-	uint64_t head = load(&r->header->head), tail = load(&r->header->tail);
+	uint64_t head = load_slot_word(&r->header->head),
+		 tail = load_slot_word(&r->header->tail);
 
 	/* head may be one behind a reservation whose owner died before moving it */
 	*ret_end = tail == head + 1 ? tail : head;
@@ -85,31 +86,31 @@ void ringview_range(const struct ring *r, uint64_t *ret_first, uint64_t *ret_end
 
 /* ---- JSON ------------------------------------------------------------------------ */
 
-static void put_key(struct buf *b, const char *name)
+static void put_view_key(struct buf *b, const char *name)
 {
 	buf_puts(b, ",\"");
 	buf_puts(b, name);
 	buf_puts(b, "\":");
 }
 
-static void put_number(struct buf *b, const char *name, uint64_t v)
+static void put_view_number(struct buf *b, const char *name, uint64_t v)
 {
-	put_key(b, name);
+	put_view_key(b, name);
 	buf_put_u64(b, v);
 }
 
 /* absent: the number's value if it was not set */
-static void put_known(struct buf *b, const char *name, uint64_t v, uint64_t absent)
+static void put_view_known(struct buf *b, const char *name, uint64_t v, uint64_t absent)
 {
 	if (v != absent)
-		put_number(b, name, v);
+		put_view_number(b, name, v);
 }
 
-static void put_text(struct buf *b, const char *name, const char *s)
+static void put_view_text(struct buf *b, const char *name, const char *s)
 {
 	if (!s[0])
 		return;
-	put_key(b, name);
+	put_view_key(b, name);
 	buf_put_json(b, s, strlen(s));
 }
 
@@ -124,7 +125,7 @@ static void put_flags(struct buf *b, uint32_t flags)
 
 	if (!flags)
 		return;
-	put_key(b, "flags");
+	put_view_key(b, "flags");
 	for (unsigned i = 0; i < 32; i++) {
 		if (!(flags >> i & 1))
 			continue;
@@ -138,29 +139,29 @@ static void put_flags(struct buf *b, uint32_t flags)
 	buf_putc(b, ']');
 }
 
-static void put_counters(struct buf *b, const struct record_counters *c)
+static void put_view_counters(struct buf *b, const struct record_counters *c)
 {
 	static const char *const sources[] = {"none", "cgroup_v2", "cgroup_v1",
 					      "rusage"};
 
 	if (c->source == COUNTERS_NONE)
 		return;
-	put_key(b, "counters");
+	put_view_key(b, "counters");
 	buf_printf(b, "{\"source\":\"%s\"", c->source < 4 ? sources[c->source] : "?");
-	put_number(b, "cpu_user_ns", c->cpu_user_ns);
-	put_number(b, "cpu_system_ns", c->cpu_system_ns);
+	put_view_number(b, "cpu_user_ns", c->cpu_user_ns);
+	put_view_number(b, "cpu_system_ns", c->cpu_system_ns);
 	if (c->has_memory)
-		put_number(b, "memory_peak_bytes", c->memory_peak_bytes);
+		put_view_number(b, "memory_peak_bytes", c->memory_peak_bytes);
 	if (c->has_io) {
-		put_number(b, "io_read_bytes", c->io_read_bytes);
-		put_number(b, "io_write_bytes", c->io_write_bytes);
+		put_view_number(b, "io_read_bytes", c->io_read_bytes);
+		put_view_number(b, "io_write_bytes", c->io_write_bytes);
 	}
-	put_number(b, "oom_kills", c->oom_kills);
-	put_number(b, "read_ns", c->read_ns);
+	put_view_number(b, "oom_kills", c->oom_kills);
+	put_view_number(b, "read_ns", c->read_ns);
 	buf_putc(b, '}');
 }
 
-static void put_cgroups(struct buf *b, const struct record *r)
+static void put_view_cgroups(struct buf *b, const struct record *r)
 {
 	static const char *const names[] = {"unified", "cpuacct", "memory",
 					    "cpuset",  "freezer", "cpu",
@@ -168,7 +169,7 @@ static void put_cgroups(struct buf *b, const struct record *r)
 
 	if (!r->cgroup_count)
 		return;
-	put_key(b, "cgroups");
+	put_view_key(b, "cgroups");
 	buf_putc(b, '{');
 	bool first = true;
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -183,17 +184,17 @@ static void put_cgroups(struct buf *b, const struct record *r)
 }
 
 /* What the job can forge is kept separate. */
-static void put_hints(struct buf *b, const struct record *r)
+static void put_view_hints(struct buf *b, const struct record *r)
 {
 	size_t start = b->len;
 
-	put_text(b, "sluid", r->sluid);
-	put_known(b, "het_job", r->het_job, RECORD_NO_VAL);
-	put_text(b, "name", r->name);
-	put_text(b, "account", r->account);
-	put_text(b, "partition", r->partition);
-	put_text(b, "user", r->user);
-	put_text(b, "command", r->command);
+	put_view_text(b, "sluid", r->sluid);
+	put_view_known(b, "het_job", r->het_job, RECORD_NO_VAL);
+	put_view_text(b, "name", r->name);
+	put_view_text(b, "account", r->account);
+	put_view_text(b, "partition", r->partition);
+	put_view_text(b, "user", r->user);
+	put_view_text(b, "command", r->command);
 	for (uint32_t i = 0; i < r->env_count; i++) {
 		buf_puts(b, i ? "," : ",\"env\":{");
 		buf_put_json(b, r->env[i].name, strlen(r->env[i].name));
@@ -206,39 +207,39 @@ static void put_hints(struct buf *b, const struct record *r)
 		b->data[start] = '{';
 }
 
-static void put_record(struct buf *b, const struct record *r)
+static void put_view_record(struct buf *b, const struct record *r)
 {
 	char step[16];
 	struct buf hints = BUF_INIT;
 
-	put_text(b, "type", record_type_name(r->type));
-	put_text(b, "manager", record_manager_name(r->manager));
-	put_text(b, "unit", r->unit);
+	put_view_text(b, "type", record_type_name(r->type));
+	put_view_text(b, "manager", record_manager_name(r->manager));
+	put_view_text(b, "unit", r->unit);
 	if (r->type == RECORD_STEP_START || r->type == RECORD_STEP_STOP)
-		put_text(b, "step", record_step_name(r->step, step));
-	put_number(b, "realtime_ns", r->realtime_ns);
-	put_number(b, "boottime_ns", r->boottime_ns);
+		put_view_text(b, "step", record_step_name(r->step, step));
+	put_view_number(b, "realtime_ns", r->realtime_ns);
+	put_view_number(b, "boottime_ns", r->boottime_ns);
 	put_flags(b, r->flags);
-	put_text(b, "node", r->node);
-	put_known(b, "restarts", r->restarts, 0);
-	put_known(b, "array_job", r->array_job, RECORD_NO_VAL);
-	put_known(b, "array_task", r->array_task, RECORD_NO_VAL);
-	put_number(b, "uid", r->uid);
-	put_number(b, "gid", r->gid);
-	put_known(b, "stepd_pid", r->stepd_pid, 0);
-	put_known(b, "tasks", r->tasks, 0);
-	put_known(b, "cpus", r->cpus, 0);
-	put_known(b, "step_cpus", r->step_cpus, 0);
-	put_known(b, "memory_bytes", r->memory_bytes, 0);
-	put_known(b, "profile_hz", r->profile_hz, 0);
-	put_known(b, "exit_status", r->exit_status, 0);
-	put_text(b, "gpus", r->gpus);
-	put_text(b, "gpu_share", r->gpu_share);
-	put_cgroups(b, r);
-	put_counters(b, &r->counters);
-	put_hints(&hints, r);
+	put_view_text(b, "node", r->node);
+	put_view_known(b, "restarts", r->restarts, 0);
+	put_view_known(b, "array_job", r->array_job, RECORD_NO_VAL);
+	put_view_known(b, "array_task", r->array_task, RECORD_NO_VAL);
+	put_view_number(b, "uid", r->uid);
+	put_view_number(b, "gid", r->gid);
+	put_view_known(b, "stepd_pid", r->stepd_pid, 0);
+	put_view_known(b, "tasks", r->tasks, 0);
+	put_view_known(b, "cpus", r->cpus, 0);
+	put_view_known(b, "step_cpus", r->step_cpus, 0);
+	put_view_known(b, "memory_bytes", r->memory_bytes, 0);
+	put_view_known(b, "profile_hz", r->profile_hz, 0);
+	put_view_known(b, "exit_status", r->exit_status, 0);
+	put_view_text(b, "gpus", r->gpus);
+	put_view_text(b, "gpu_share", r->gpu_share);
+	put_view_cgroups(b, r);
+	put_view_counters(b, &r->counters);
+	put_view_hints(&hints, r);
 	if (hints.len) {
-		put_key(b, "hints");
+		put_view_key(b, "hints");
 		buf_put(b, hints.data, hints.len);
 		buf_putc(b, '}');
 	}
@@ -257,14 +258,14 @@ void ringview_put_json(struct buf *b, const struct ringview *v)
 
 	buf_printf(b, "{\"pos\":%ju,\"state\":\"%s\"", (uintmax_t)v->pos,
 		   states[v->state]);
-	put_known(b, "pid", v->pid, 0);
+	put_view_known(b, "pid", v->pid, 0);
 	if (v->damaged)
-		put_text(b, "error", "checksum does not match");
+		put_view_text(b, "error", "checksum does not match");
 	else if (v->state == RINGVIEW_PENDING || v->state == RINGVIEW_CONSUMED) {
 		if (record_decode(v->data, v->len, &r, &err) == 0)
-			put_record(b, &r);
+			put_view_record(b, &r);
 		else
-			put_text(b, "error", err.text);
+			put_view_text(b, "error", err.text);
 	}
 	buf_puts(b, "}\n");
 }
@@ -273,23 +274,23 @@ void ringview_put_state(struct buf *b, const char *path, const struct ring *r,
 			uint64_t now_ns)
 {
 	const struct ring_header *h = r->header;
-	uint64_t head = load(&h->head), tail = load(&h->tail);
-	uint64_t beat = load(&h->heartbeat_ns);
+	uint64_t head = load_slot_word(&h->head), tail = load_slot_word(&h->tail);
+	uint64_t beat = load_slot_word(&h->heartbeat_ns);
 
 	buf_puts(b, "{\"path\":");
 	buf_put_json(b, path, strlen(path));
-	put_number(b, "version", RING_VERSION);
-	put_number(b, "slots", r->count);
-	put_number(b, "slot_bytes", RING_SLOT_BYTES);
-	put_number(b, "head", head);
-	put_number(b, "tail", tail);
-	put_number(b, "pending", head > tail ? head - tail : 0);
-	put_number(b, "dropped", load(&h->dropped));
-	put_number(b, "torn", load(&h->torn));
-	put_key(b, "heartbeat_age_seconds");
+	put_view_number(b, "version", RING_VERSION);
+	put_view_number(b, "slots", r->count);
+	put_view_number(b, "slot_bytes", RING_SLOT_BYTES);
+	put_view_number(b, "head", head);
+	put_view_number(b, "tail", tail);
+	put_view_number(b, "pending", head > tail ? head - tail : 0);
+	put_view_number(b, "dropped", load_slot_word(&h->dropped));
+	put_view_number(b, "torn", load_slot_word(&h->torn));
+	put_view_key(b, "heartbeat_age_seconds");
 	buf_put_scaled(b, now_ns > beat ? (now_ns - beat) / NSEC_PER_MSEC : 0, 3);
-	put_number(b, "pidns", h->pidns);
-	put_key(b, "created_seconds");
+	put_view_number(b, "pidns", h->pidns);
+	put_view_key(b, "created_seconds");
 	buf_put_scaled(b, h->created_ns / NSEC_PER_MSEC, 3);
 	buf_puts(b, "}\n");
 }

@@ -47,8 +47,8 @@ static int set_host(gnutls_x509_crt_t cert, const char *host)
 						    GNUTLS_FSAN_APPEND);
 }
 
-static int fill(struct pair *p, const char *const *hosts, size_t count,
-		uint64_t validity_s)
+static int fill_certificate(struct pair *p, const char *const *hosts, size_t count,
+			    uint64_t validity_s)
 {
 	unsigned char serial[16];
 	time_t now = time(NULL);
@@ -110,7 +110,7 @@ int selfsigned(const char *const *hosts, size_t count, uint64_t validity_s,
 			p.key, GNUTLS_PK_ECDSA,
 			GNUTLS_CURVE_TO_BITS(GNUTLS_ECC_CURVE_SECP256R1), 0);
 	if (rc >= 0)
-		rc = fill(&p, hosts, count, validity_s);
+		rc = fill_certificate(&p, hosts, count, validity_s);
 	if (rc >= 0)
 		rc = put_pem(gnutls_x509_crt_export2(p.cert, GNUTLS_X509_FMT_PEM, &pem),
 			     &pem, ret_cert);
@@ -126,8 +126,8 @@ int selfsigned(const char *const *hosts, size_t count, uint64_t validity_s,
 	return rc < 0 ? rc : buf_error(ret_key);
 }
 
-static int load(const char *file, struct buf *text, gnutls_datum_t *ret,
-		struct err *err)
+static int load_pem_file(const char *file, struct buf *text, gnutls_datum_t *ret,
+			 struct err *err)
 {
 	int rc = fs_read_buf_at(AT_FDCWD, file, 1 << 20, text, err);
 
@@ -143,10 +143,10 @@ int selfsigned_check(const char *cert_file, const char *key_file, struct err *er
 	struct pair p = {NULL};
 	gnutls_datum_t cert, key;
 	time_t now = time(NULL);
-	int rc = load(cert_file, &cert_text, &cert, err);
+	int rc = load_pem_file(cert_file, &cert_text, &cert, err);
 
 	if (rc == 0)
-		rc = load(key_file, &key_text, &key, err);
+		rc = load_pem_file(key_file, &key_text, &key, err);
 	if (rc < 0)
 		return rc;
 	rc = gnutls_certificate_allocate_credentials(&both);

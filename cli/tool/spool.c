@@ -14,7 +14,7 @@
 #define EXIT_CANNOT 2
 #define EXIT_USAGE 3
 
-static int cannot(const char *folder, const struct err *err)
+static int fail_spool(const char *folder, const struct err *err)
 {
 	fprintf(stderr, "ceems_tool: %s: %s\n", folder, err->text);
 	return EXIT_CANNOT;
@@ -26,7 +26,7 @@ static int print_stats(const char *folder)
 	struct err err;
 
 	if (spool_stats(folder, &s, &err) < 0)
-		return cannot(folder, &err);
+		return fail_spool(folder, &err);
 	printf("{\"acked\":%llu,\"bytes\":%llu,\"lost_interval\":%llu,"
 	       "\"lost_final\":%llu,\"lost_job\":%llu,\"torn_tails\":%llu,"
 	       "\"unreadable\":%llu,\"damaged\":%llu}\n",
@@ -47,7 +47,7 @@ static int print_records(const char *folder)
 	int rc = spool_reader_peek(folder, &reader, &err);
 
 	if (rc < 0)
-		return cannot(folder, &err);
+		return fail_spool(folder, &err);
 	while ((rc = spool_next(reader, &record, &err)) > 0) {
 		buf_reset(&line);
 		spoolview_put(&line, record.seq, record.data, record.len);
@@ -55,7 +55,7 @@ static int print_records(const char *folder)
 			break;
 	}
 	spool_reader_close(reader); /* nothing was acknowledged */
-	return rc < 0 ? cannot(folder, &err) : rc > 0 ? EXIT_CANNOT : 0;
+	return rc < 0 ? fail_spool(folder, &err) : rc > 0 ? EXIT_CANNOT : 0;
 }
 
 int run_spool(int argc, char **argv)

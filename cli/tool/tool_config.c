@@ -18,7 +18,7 @@ static const char *const programs[] = {"ceemsd", "ceems-courier", "ceems_aggrega
 #define PROGRAMS (sizeof(programs) / sizeof(programs[0]))
 
 /* Beside this program, or in the installation's folder for it. */
-static int find(const char *name, char *ret, size_t size)
+static int find_program(const char *name, char *ret, size_t size)
 {
 	static const char *const beside[] = {"", "../sbin/", "../bin/"};
 	char self[PATH_MAX];
@@ -61,7 +61,7 @@ static void check_one(const char *name, const char *file, struct findings *f)
 	struct err err;
 	int status = 0;
 
-	if (find(name, path, sizeof(path)) < 0) {
+	if (find_program(name, path, sizeof(path)) < 0) {
 		finding(f, LEVEL_WARN, "install it, or check on its host",
 			"%s is not here", name);
 		return;
@@ -102,7 +102,7 @@ int tool_ring(int argc, char **argv)
 	char path[PATH_MAX];
 
 	(void)argc;
-	if (find("ceems-ringdump", path, sizeof(path)) < 0)
+	if (find_program("ceems-ringdump", path, sizeof(path)) < 0)
 		return tool_usage_error("ceems-ringdump is not here", "");
 	argv[0] = path;
 	execv(path, argv);

@@ -2,7 +2,7 @@
 /* Replaces tool_web.c and tool_servers.c if one of their libraries is missing. */
 #include "cli/tool/tool.h"
 
-static int none(void)
+static int refuse_not_built(void)
 {
 	(void)tool_usage_error("built without libcurl, json-c, GnuTLS or libmicrohttpd",
 			       "");
@@ -13,26 +13,26 @@ int tool_create_web_config(int argc, char **argv)
 {
 	(void)argc;
 	(void)argv;
-	return none();
+	return refuse_not_built();
 }
 
 int tool_check_web_config(int argc, char **argv)
 {
 	(void)argc;
 	(void)argv;
-	return none();
+	return refuse_not_built();
 }
 
 int tool_check_api(int argc, char **argv)
 {
 	(void)argc;
 	(void)argv;
-	return none();
+	return refuse_not_built();
 }
 
 int tool_check_lb(int argc, char **argv)
 {
 	(void)argc;
 	(void)argv;
-	return none();
+	return refuse_not_built();
 }

@@ -14,7 +14,7 @@
 
 enum { OPT_PUE = 256, OPT_INTERVAL, OPT_GPU, OPT_ZONE, OPT_PROVIDERS, OPT_CLUSTER };
 
-static int done(int rc, const struct buf *out, const struct err *err)
+static int print_result(int rc, const struct buf *out, const struct err *err)
 {
 	if (rc == 0 && fs_write_all(STDOUT_FILENO, out->data, out->len) == 0)
 		return 0;
@@ -78,7 +78,7 @@ int tool_prometheus_rules(int argc, char **argv)
 	if (optind < argc)
 		return tool_usage_error("unexpected argument: ", argv[optind]);
 	int rc = prometheus_rules(&r, &out, &err);
-	return done(rc, &out, &err);
+	return print_result(rc, &out, &err);
 }
 
 int tool_prometheus_alerts(int argc, char **argv)
@@ -89,7 +89,7 @@ int tool_prometheus_alerts(int argc, char **argv)
 		return tool_usage_error("prometheus alerts takes no argument: ",
 					argv[1]);
 	buf_puts(&out, prometheus_alerts());
-	return done(buf_error(&out), &out, NULL);
+	return print_result(buf_error(&out), &out, NULL);
 }
 
 int tool_prometheus_relabel(int argc, char **argv)
@@ -101,7 +101,7 @@ int tool_prometheus_relabel(int argc, char **argv)
 		return tool_usage_error(
 			"prometheus relabel: dcgm, amd-smi or amd-device-metrics", "");
 	int rc = prometheus_relabel(argv[1], &out, &err);
-	return done(rc, &out, &err);
+	return print_result(rc, &out, &err);
 }
 
 int tool_prometheus_scrape_config(int argc, char **argv)
@@ -124,5 +124,5 @@ int tool_prometheus_scrape_config(int argc, char **argv)
 					"node001:9010 ...");
 	int rc = prometheus_scrape((const char *const *)argv + optind,
 				   (size_t)(argc - optind), cluster, &out, &err);
-	return done(rc, &out, &err);
+	return print_result(rc, &out, &err);
 }

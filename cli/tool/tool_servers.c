@@ -63,7 +63,7 @@ static int read_site(int argc, char **argv, struct site *site, const char **ret_
 }
 
 /* The same server without credentials. */
-static struct api_site stranger(const struct api_site *server)
+static struct api_site site_without_proof(const struct api_site *server)
 {
 	return (struct api_site){.url = server->url,
 				 .ca_file = server->ca_file,
@@ -74,7 +74,7 @@ static struct api_site stranger(const struct api_site *server)
 /* /health is open: probes use it. */
 static void check_health(const struct api_site *server, struct findings *f)
 {
-	const struct api_site nobody = stranger(server);
+	const struct api_site nobody = site_without_proof(server);
 	const char *url = server->url;
 	auto_api struct api *api = NULL;
 	auto_buf struct buf text = {.max = 64 << 10};
@@ -94,7 +94,7 @@ static void check_health(const struct api_site *server, struct findings *f)
 static void check_stranger(const struct api_site *server, const char *target,
 			   struct findings *f)
 {
-	const struct api_site nobody = stranger(server);
+	const struct api_site nobody = site_without_proof(server);
 	auto_api struct api *api = NULL;
 	auto_json struct json_object *o = NULL;
 	struct err err;
@@ -172,7 +172,7 @@ static void check_around(const char *url, struct findings *f)
 	finding(f, LEVEL_OK, NULL, "%s cannot be read from here", url);
 }
 
-static int check(int argc, char **argv, const char *name, bool lb)
+static int check_server(int argc, char **argv, const char *name, bool lb)
 {
 	auto_site struct site site = {.cluster = NULL};
 	auto_api struct api *api = NULL;
@@ -208,10 +208,10 @@ static int check(int argc, char **argv, const char *name, bool lb)
 
 int tool_check_api(int argc, char **argv)
 {
-	return check(argc, argv, "check api", false);
+	return check_server(argc, argv, "check api", false);
 }
 
 int tool_check_lb(int argc, char **argv)
 {
-	return check(argc, argv, "check lb", true);
+	return check_server(argc, argv, "check lb", true);
 }

@@ -104,8 +104,8 @@ static int write_one(int dir, const struct wish *w, const char *name,
 	return rc;
 }
 
-static int create(const struct wish *w, char password[PASSWORD_LEN + 1],
-		  struct err *err)
+static int create_web_config(const struct wish *w, char password[PASSWORD_LEN + 1],
+			     struct err *err)
 {
 	auto_buf struct buf text = BUF_INIT, cert = BUF_INIT;
 	auto_secret struct buf key = BUF_INIT;
@@ -215,7 +215,7 @@ int tool_create_web_config(int argc, char **argv)
 		w.hosts[w.host_count++] = host;
 		w.hosts[w.host_count++] = "localhost";
 	}
-	if (create(&w, password, &err) < 0) {
+	if (create_web_config(&w, password, &err) < 0) {
 		(void)fprintf(stderr, "ceems_tool: %s\n", err.text);
 		return TOOL_FAILED;
 	}
