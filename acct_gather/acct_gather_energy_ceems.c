@@ -65,7 +65,7 @@ static struct {
 
 /* ---- plain numbers --------------------------------------------------------------- */
 
-static uint32_t watts(uint64_t uj, uint64_t ns)
+static uint32_t mean_watts(uint64_t uj, uint64_t ns)
 {
 	/* uJ per us is W */
 	uint64_t w = ns >= 1000 ? uj / (ns / 1000) : 0;
@@ -73,7 +73,7 @@ static uint32_t watts(uint64_t uj, uint64_t ns)
 	return w < NO_VAL ? (uint32_t)w : 0;
 }
 
-static uint64_t minus(uint64_t a, uint64_t b)
+static uint64_t subtract_joules(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;
 }
@@ -84,7 +84,7 @@ static void not_known(acct_gather_energy_t *e)
 	e->consumed_energy = NO_VAL64;
 }
 
-static void fill(acct_gather_energy_t *e, uint64_t uj)
+static void fill_energy(acct_gather_energy_t *e, uint64_t uj)
 {
 	uint64_t now_ns = clock_boottime_ns();
 
@@ -95,9 +95,11 @@ static void fill(acct_gather_energy_t *e, uint64_t uj)
 	memset(e, 0, sizeof(*e));
 	e->consumed_energy = gather_joules(uj);
 	e->previous_consumed_energy = gather_joules(plugin.at_ns ? plugin.uj : uj);
-	e->current_watts =
-		plugin.at_ns ? watts(minus(uj, plugin.uj), now_ns - plugin.at_ns) : 0;
-	e->ave_watts = watts(minus(uj, plugin.first_uj), now_ns - plugin.first_ns);
+	e->current_watts = plugin.at_ns ? mean_watts(subtract_joules(uj, plugin.uj),
+						     now_ns - plugin.at_ns)
+					: 0;
+	e->ave_watts = mean_watts(subtract_joules(uj, plugin.first_uj),
+				  now_ns - plugin.first_ns);
 	e->poll_time = time(NULL);
 	plugin.uj = uj;
 	plugin.at_ns = now_ns;
@@ -107,14 +109,14 @@ static void fill(acct_gather_energy_t *e, uint64_t uj)
 
 /* With a second plugin the framework adds their answers to a running sum, so a total
  * would be added again at every poll. */
-static bool alone(void)
+static bool is_only_plugin(void)
 {
 	const char *types = slurm_conf.acct_gather_energy_type;
 
 	return !types || !strchr(types, ',');
 }
 
-static void begin(void)
+static void begin_plugin(void)
 {
 	struct gather_options options;
 	struct err err;
@@ -129,7 +131,7 @@ static void begin(void)
 	gather_init(&plugin.gather, &options, &gather_host_default);
 }
 
-static uint32_t cores(const char *list)
+static uint32_t count_cores(const char *list)
 {
 	uint32_t n;
 
@@ -140,8 +142,8 @@ static uint32_t cores(const char *list)
  * Slurm has cores only. */
 static uint32_t allocated_mcpu(const stepd_step_rec_t *step, bool whole_job)
 {
-	uint32_t job_cores = cores(step->job_alloc_cores);
-	uint32_t mine = whole_job ? job_cores : cores(step->step_alloc_cores);
+	uint32_t job_cores = count_cores(step->job_alloc_cores);
+	uint32_t mine = whole_job ? job_cores : count_cores(step->step_alloc_cores);
 	uint32_t cpus = step->cpus ? step->cpus : job_cores;
 
 	if (!job_cores || mine > job_cores)
@@ -189,7 +191,7 @@ static void begin_step(stepd_step_rec_t *step)
 		.alloc_mcpu = allocated_mcpu(step, whole_job),
 	};
 
-	begin();
+	begin_plugin();
 	plugin.step = step;
 	gather_step_begin(&plugin.gather, &s);
 	if (whole_job)
@@ -225,21 +227,21 @@ static void step_energy(acct_gather_energy_t *e)
 	if (gather_step_now(&plugin.gather, &uj) < 0)
 		not_known(e);
 	else
-		fill(e, uj);
+		fill_energy(e, uj);
 }
 
 static void node_energy(acct_gather_energy_t *e)
 {
 	struct energy_page_node node;
 
-	begin();
+	begin_plugin();
 	if (gather_node_now(&plugin.gather, &node) < 0) {
 		not_known(e);
 		return;
 	}
-	fill(e, energy_page_total(&node, node.uj));
+	fill_energy(e, energy_page_total(&node, node.uj));
 	/* the daemon's mean over a tick, not ours between two polls */
-	e->current_watts = watts(energy_page_total(&node, node.uw), NSEC_PER_SEC);
+	e->current_watts = mean_watts(energy_page_total(&node, node.uw), NSEC_PER_SEC);
 }
 
 extern int acct_gather_energy_p_get_data(enum acct_energy_type type, void *data)
@@ -285,7 +287,7 @@ extern int acct_gather_energy_p_update_node_energy(void)
 extern int init(void)
 {
 	memset(&plugin, 0, sizeof(plugin));
-	plugin.refused = !alone();
+	plugin.refused = !is_only_plugin();
 	if (plugin.refused && !running_in_slurmstepd())
 		error("acct_gather_energy/ceems is not the only plugin in "
 		      "AcctGatherEnergyType=%s: it gives no energy, take the others "

@@ -45,8 +45,8 @@ void gather_done(struct gather *g)
 
 /* ---- the page -------------------------------------------------------------------- */
 
-static int find(struct gather *g, struct energy_page_node *ret_node,
-		struct energy_page_row *ret_row)
+static int find_step_row(struct gather *g, struct energy_page_node *ret_node,
+			 struct energy_page_row *ret_row)
 {
 	const struct gather_step *s = &g->step;
 
@@ -65,9 +65,9 @@ static int find(struct gather *g, struct energy_page_node *ret_node,
 static int find_anew(struct gather *g, struct energy_page_node *ret_node,
 		     struct energy_page_row *ret_row)
 {
-	int rc = find(g, ret_node, ret_row);
+	int rc = find_step_row(g, ret_node, ret_row);
 
-	return rc == -ESTALE ? find(g, ret_node, ret_row) : rc;
+	return rc == -ESTALE ? find_step_row(g, ret_node, ret_row) : rc;
 }
 
 /* ---- the step's own counter ------------------------------------------------------ */
@@ -142,7 +142,7 @@ int gather_step_cgroup(struct gather *g, pid_t pid)
 	return open_counter(g, &r);
 }
 
-static void read_cpu(struct gather *g)
+static void read_step_cpu(struct gather *g)
 {
 	struct cgroup_cpu cpu;
 
@@ -165,7 +165,7 @@ int gather_step_now(struct gather *g, uint64_t *ret_uj)
 	int rc = find_anew(g, &node, &row);
 	if (rc == 0 || rc == -ENOENT) {
 		/* after the page: a tick in between is not counted twice */
-		read_cpu(g);
+		read_step_cpu(g);
 		struct energy_page_now now = {
 			.boottime_ns = g->host.boottime_ns(),
 			.started_ns = g->started_ns,

@@ -36,7 +36,8 @@ struct crew {
 	size_t count;
 };
 
-static void say(struct crew_seat *t, int rc, const struct err *err, uint64_t wait_ms)
+static void say_task_result(struct crew_seat *t, int rc, const struct err *err,
+			    uint64_t wait_ms)
 {
 	uint64_t now_ns = clock_boottime_ns();
 
@@ -66,7 +67,7 @@ static uint64_t wait_of(const struct crew_seat *t)
 }
 
 /* Opens the task if needed, then polls it. */
-static int work(struct crew_seat *t, struct err *err)
+static int work_task(struct crew_seat *t, struct err *err)
 {
 	int rc = 0;
 
@@ -84,10 +85,10 @@ static void *thread_main(void *arg)
 	while (!atomic_load(&c->stop)) {
 		struct err err = {""};
 		uint64_t start = clock_read_ns(CLOCK_MONOTONIC);
-		int rc = work(t, &err);
+		int rc = work_task(t, &err);
 		t->failures = rc < 0 ? t->failures + 1 : 0;
 		uint64_t wait_ms = wait_of(t);
-		say(t, rc, &err, wait_ms);
+		say_task_result(t, rc, &err, wait_ms);
 		if (c->options.once)
 			break;
 		/* from before the poll, so that a slow server does not stretch the
@@ -108,8 +109,8 @@ static void *thread_main(void *arg)
 }
 
 /* Gives the task a thread, open or not, if it has anything to do. */
-static int hire(struct crew *w, const struct task *task, pthread_attr_t *attr,
-		struct err *err)
+static int hire_thread(struct crew *w, const struct task *task, pthread_attr_t *attr,
+		       struct err *err)
 {
 	struct crew_seat *t = &w->seats[w->count];
 	struct err why = {""};
@@ -121,7 +122,7 @@ static int hire(struct crew *w, const struct task *task, pthread_attr_t *attr,
 		return 0;
 	if (rc < 0) {
 		t->failures = 1;
-		say(t, rc, &why, REOPEN_MS);
+		say_task_result(t, rc, &why, REOPEN_MS);
 	}
 	rc = -pthread_create(&t->thread, attr, thread_main, t);
 	if (rc < 0) {
@@ -153,7 +154,7 @@ int crew_start(struct courier *c, const struct task *const *list, size_t count,
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK_BYTES);
 	for (size_t i = 0; i < count && rc == 0; i++)
-		rc = hire(w, list[i], &attr, err);
+		rc = hire_thread(w, list[i], &attr, err);
 	pthread_attr_destroy(&attr);
 	if (rc < 0) {
 		(void)crew_end(w);

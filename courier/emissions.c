@@ -41,7 +41,7 @@ static void emissions_close(void *state)
 	free(t);
 }
 
-static bool named(const struct conf_list *l, const char *name)
+static bool is_named_provider(const struct conf_list *l, const char *name)
 {
 	for (size_t i = 0; i < l->count; i++) {
 		if (strcmp(l->items[i], name) == 0)
@@ -50,7 +50,7 @@ static bool named(const struct conf_list *l, const char *name)
 	return false;
 }
 
-static void configure(struct emissions_config *c, const struct options *o)
+static void configure_emissions(struct emissions_config *c, const struct options *o)
 {
 	*c = (struct emissions_config){
 		.zones = (const char *const *)o->emissions_zones.items,
@@ -68,7 +68,7 @@ static void configure(struct emissions_config *c, const struct options *o)
 	};
 }
 
-static uint64_t spread(const char *hostname, uint32_t period_s)
+static uint64_t spread_start_s(const char *hostname, uint32_t period_s)
 {
 	uint32_t hash = 2166136261u; /* FNV-1a */
 
@@ -81,13 +81,13 @@ static int emissions_open(struct courier *c, const struct emissions_provider *p,
 			  const char *name, void **ret_state, struct err *err)
 {
 	const struct options *o = &c->options;
-	bool asked = named(&o->emissions_providers, p->name);
+	bool asked = is_named_provider(&o->emissions_providers, p->name);
 	struct emissions_config config;
 	struct err why = {""};
 
 	if (!o->collector_emissions || (o->emissions_providers.count && !asked))
 		return -ENODEV;
-	configure(&config, o);
+	configure_emissions(&config, o);
 	if (p->configured(&config, &why) < 0) {
 		/* that a site has no account matters only if the provider was
 		 * requested */
@@ -102,7 +102,7 @@ static int emissions_open(struct courier *c, const struct emissions_provider *p,
 	t->name = name;
 	t->config = config;
 	t->wait_s = p->period_s;
-	t->spread_s = spread(c->hostname, p->period_s);
+	t->spread_s = spread_start_s(c->hostname, p->period_s);
 	struct http_client_config http = {
 		.timeout_ms = TIMEOUT_MS,
 		.max_body_bytes = EMISSIONS_BODY_MAX,
@@ -122,7 +122,8 @@ static int emissions_open(struct courier *c, const struct emissions_provider *p,
 	return 0;
 }
 
-static int tell(struct emissions_task *t, const struct emission_set *s, struct err *err)
+static int tell_factors(struct emissions_task *t, const struct emission_set *s,
+			struct err *err)
 {
 	size_t n = s->count < COURIER_FACTORS_MAX ? s->count : COURIER_FACTORS_MAX;
 	struct courier_factors *m = calloc(1, sizeof(*m) + n * sizeof(m->factors[0]));
@@ -170,7 +171,7 @@ static int emissions_poll(void *state, struct err *err)
 			      "(--emissions.zone)",
 			      set.count, COURIER_FACTORS_MAX);
 	if (rc == 0)
-		rc = tell(t, &set, err);
+		rc = tell_factors(t, &set, err);
 	emission_set_done(&set);
 	t->failures = rc < 0 ? t->failures + 1 : 0;
 	t->wait_s = next_look(t, ask.retry_after_s);

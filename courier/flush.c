@@ -59,7 +59,7 @@ static int64_t count_left(const struct courier *c)
 	return sum;
 }
 
-static void pause_ms(const struct courier *c, unsigned ms)
+static void pause_flush_ms(const struct courier *c, unsigned ms)
 {
 	const struct timespec slice = {.tv_nsec = LOOK_MS * NSEC_PER_MSEC};
 
@@ -82,7 +82,7 @@ static void *send_all(void *arg)
 			f->why = err;
 		else if (count_left(f->courier) == 0)
 			break;
-		pause_ms(f->courier, rc < 0 ? AGAIN_MS : LOOK_MS);
+		pause_flush_ms(f->courier, rc < 0 ? AGAIN_MS : LOOK_MS);
 	}
 	f->ship->close(state);
 	return NULL;

@@ -128,7 +128,7 @@ static const struct task *find_task(const char *name)
 	return NULL;
 }
 
-static enum program_status run(struct courier *c, int signals)
+static enum program_status run_courier(struct courier *c, int signals)
 {
 	struct crew *crew = NULL;
 	struct err err;
@@ -189,7 +189,7 @@ int main(int argc, char *argv[])
 	else if (c.options.flush)
 		status = courier_flush(&c, find_task("ship"));
 	else if (check_link(&c) == 0)
-		status = run(&c, signals);
+		status = run_courier(&c, signals);
 	if (signals >= 0)
 		close(signals);
 	conf_release(courier_options, courier_options_count, &c.options);

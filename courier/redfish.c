@@ -236,7 +236,7 @@ static int find_chassis(struct redfish *r, const char *path, struct err *err)
 	return rc < 0 ? rc : 0;
 }
 
-static bool is_named(const struct redfish_config *c, const char *id)
+static bool is_seat_named(const struct redfish_config *c, const char *id)
 {
 	for (size_t i = 0; i < c->chassis_count; i++) {
 		if (strcmp(c->chassis[i], id) == 0)
@@ -245,7 +245,8 @@ static bool is_named(const struct redfish_config *c, const char *id)
 	return false;
 }
 
-static const struct seat *around(const struct redfish *r, const struct seat *s)
+static const struct seat *find_enclosing_seat(const struct redfish *r,
+					      const struct seat *s)
 {
 	for (size_t i = 0; i < r->count; i++) {
 		if (&r->seats[i] != s && *s->chassis.contained_by &&
@@ -265,16 +266,16 @@ static void choose_counting(struct redfish *r)
 		any_system |= r->seats[i].chassis.has_system;
 	for (size_t i = 0; i < r->count; i++) {
 		struct seat *s = &r->seats[i];
-		const struct seat *outer = around(r, s);
+		const struct seat *outer = find_enclosing_seat(r, s);
 		bool candidate = !any_system || s->chassis.has_system;
 		bool outer_counts = outer && (!any_system || outer->chassis.has_system);
 		s->counts = r->config.chassis_count
-				    ? is_named(&r->config, s->chassis.id)
+				    ? is_seat_named(&r->config, s->chassis.id)
 				    : candidate && !outer_counts;
 	}
 }
 
-static int discover(struct redfish *r, struct err *err)
+static int discover_chassis(struct redfish *r, struct err *err)
 {
 	auto_redfish_json struct json_object *root = NULL;
 	auto_redfish_json struct json_object *list = NULL;
@@ -312,7 +313,7 @@ static int discover(struct redfish *r, struct err *err)
 
 /* Everything of the chassis or nothing: a missing supply must not look like lower
  * power. */
-static int look(struct redfish *r, struct seat *s, struct err *err)
+static int look_at_chassis(struct redfish *r, struct seat *s, struct err *err)
 {
 	struct redfish_reading sum = {0};
 	uint64_t asked_ns = clock_boottime_ns();
@@ -340,8 +341,9 @@ struct out {
 	uint32_t count;
 };
 
-static void put(struct out *out, const struct seat *s, enum courier_channel_kind kind,
-		uint64_t raw, uint64_t measured_ns, bool counts)
+static void put_redfish_channel(struct out *out, const struct seat *s,
+				enum courier_channel_kind kind, uint64_t raw,
+				uint64_t measured_ns, bool counts)
 {
 	if (!raw || out->count == COURIER_CHANNELS_MAX)
 		return;
@@ -358,17 +360,20 @@ static void put_seat(struct out *out, const struct seat *s)
 {
 	bool by_energy = s->fine && s->last.energy_uj;
 
-	put(out, s, COURIER_ENERGY, s->last.energy_uj, s->energy_ns,
-	    s->counts && by_energy);
-	put(out, s, COURIER_POWER, s->last.power_uw, s->power_ns,
-	    s->counts && !by_energy);
-	put(out, s, COURIER_POWER_MIN, s->last.min_uw, s->power_ns, false);
-	put(out, s, COURIER_POWER_MAX, s->last.max_uw, s->power_ns, false);
-	put(out, s, COURIER_POWER_AVG, s->last.avg_uw, s->power_ns, false);
+	put_redfish_channel(out, s, COURIER_ENERGY, s->last.energy_uj, s->energy_ns,
+			    s->counts && by_energy);
+	put_redfish_channel(out, s, COURIER_POWER, s->last.power_uw, s->power_ns,
+			    s->counts && !by_energy);
+	put_redfish_channel(out, s, COURIER_POWER_MIN, s->last.min_uw, s->power_ns,
+			    false);
+	put_redfish_channel(out, s, COURIER_POWER_MAX, s->last.max_uw, s->power_ns,
+			    false);
+	put_redfish_channel(out, s, COURIER_POWER_AVG, s->last.avg_uw, s->power_ns,
+			    false);
 }
 
 /* Includes values that could not be read, with their old time, so that they age. */
-static void publish(struct redfish *r, uint64_t asked_ns)
+static void publish_readings(struct redfish *r, uint64_t asked_ns)
 {
 	static const size_t bytes =
 		sizeof(struct courier_snapshot) +
@@ -393,17 +398,17 @@ static int redfish_poll(void *state, struct err *err)
 {
 	struct redfish *r = state;
 	uint64_t now_ns = clock_boottime_ns();
-	int rc = r->found ? 0 : discover(r, err), failed = 0;
+	int rc = r->found ? 0 : discover_chassis(r, err), failed = 0;
 
 	for (size_t i = 0; i < r->count && rc == 0; i++) {
-		int one = look(r, &r->seats[i], err);
+		int one = look_at_chassis(r, &r->seats[i], err);
 		if (one < 0)
 			failed = one;
 		if (one < 0 && !is_absence(one) && one != -ENODATA)
 			rc = one; /* the BMC does not answer: do not ask it again */
 	}
 	if (rc == 0)
-		publish(r, now_ns);
+		publish_readings(r, now_ns);
 	/* A resource is gone: rediscover from time to time. */
 	if (rc == 0 && failed && now_ns >= r->rediscover_ns) {
 		r->rediscover_ns = now_ns + REDISCOVER_NS;

@@ -146,9 +146,9 @@ static size_t fill_headers(const struct redfish_bmc *b, bool is_post,
 	return n;
 }
 
-static int ask(struct redfish_bmc *b, struct http_client *client,
-	       enum http_method method, const char *path, const struct buf *body,
-	       struct err *err)
+static int ask_bmc(struct redfish_bmc *b, struct http_client *client,
+		   enum http_method method, const char *path, const struct buf *body,
+		   struct err *err)
 {
 	struct http_header headers[FIXED_HEADERS + REDFISH_HEADERS_MAX];
 	struct buf secrets[REDFISH_HEADERS_MAX] = {{0}};
@@ -184,8 +184,8 @@ static int ask(struct redfish_bmc *b, struct http_client *client,
 }
 
 /* Backs off for first_ns, then twice as long each time. */
-static int refused(struct redfish_bmc *b, const char *what, uint64_t first_ns,
-		   struct err *err)
+static int hold_off_bmc(struct redfish_bmc *b, const char *what, uint64_t first_ns,
+			struct err *err)
 {
 	b->hold_ns = b->hold_ns * 2 > first_ns ? b->hold_ns * 2 : first_ns;
 	if (b->hold_ns > HOLD_MAX_NS)
@@ -219,12 +219,12 @@ static int find_sessions(struct redfish_bmc *b, char sessions[REDFISH_PATH_BYTES
 			 char service[REDFISH_PATH_BYTES], struct err *err)
 {
 	auto_redfish_json struct json_object *root = NULL;
-	int rc = ask(b, b->client, HTTP_GET, ROOT, NULL, err);
+	int rc = ask_bmc(b, b->client, HTTP_GET, ROOT, NULL, err);
 
 	if (rc < 0)
 		return rc;
 	if (b->answer.status == 401)
-		return refused(b, "the question", HOLD_NS, err);
+		return hold_off_bmc(b, "the question", HOLD_NS, err);
 	if (b->answer.status != 200)
 		return status_error(b, err);
 	rc = parse_answer(b, &root, err);
@@ -260,7 +260,7 @@ static void look_at_timeout(struct redfish_bmc *b, const char *service)
 	struct err err;
 
 	if (b->said_timeout || !*service ||
-	    ask(b, b->client, HTTP_GET, service, NULL, &err) < 0 ||
+	    ask_bmc(b, b->client, HTTP_GET, service, NULL, &err) < 0 ||
 	    b->answer.status != 200 || parse_answer(b, &o, &err) < 0)
 		return;
 	uint64_t timeout_s = redfish_json_session_timeout_s(o);
@@ -273,7 +273,7 @@ static void look_at_timeout(struct redfish_bmc *b, const char *service)
 			 (unsigned long long)b->interval_ms);
 }
 
-static int login(struct redfish_bmc *b, struct err *err)
+static int log_in_bmc(struct redfish_bmc *b, struct err *err)
 {
 	char sessions[REDFISH_PATH_BYTES], service[REDFISH_PATH_BYTES];
 	auto_secret struct buf body = {.max = 64 << 10};
@@ -283,12 +283,12 @@ static int login(struct redfish_bmc *b, struct err *err)
 		rc = redfish_login_body(b->config->username, b->config->password,
 					b->config->password_file, &body, err);
 	if (rc == 0)
-		rc = ask(b, b->client, HTTP_POST, sessions, &body, err);
+		rc = ask_bmc(b, b->client, HTTP_POST, sessions, &body, err);
 	if (rc < 0)
 		return rc;
 	unsigned status = b->answer.status;
 	if (status == 400 || status == 401 || status == 403)
-		return refused(b, "login", HOLD_LOGIN_NS, err);
+		return hold_off_bmc(b, "login", HOLD_LOGIN_NS, err);
 	if (status != 200 && status != 201)
 		return status_error(b, err);
 	if (!redfish_login_token(http_client_header(b->client, "X-Auth-Token"),
@@ -316,12 +316,12 @@ static int get_once(struct redfish_bmc *b, const char *path, bool *fresh,
 {
 	*fresh = false;
 	if (wants_session(b) && !*b->token) {
-		int rc = login(b, err);
+		int rc = log_in_bmc(b, err);
 		if (rc < 0)
 			return rc;
 		*fresh = true;
 	}
-	return ask(b, b->client, HTTP_GET, path, NULL, err);
+	return ask_bmc(b, b->client, HTTP_GET, path, NULL, err);
 }
 
 int redfish_bmc_get(struct redfish_bmc *b, const char *path, struct json_object **ret,
@@ -346,7 +346,7 @@ int redfish_bmc_get(struct redfish_bmc *b, const char *path, struct json_object 
 		return rc;
 	/* a 403 is about this resource, not about us */
 	if (b->answer.status == 401)
-		return refused(b, "the question", HOLD_NS, err);
+		return hold_off_bmc(b, "the question", HOLD_NS, err);
 	if (b->answer.status != 200)
 		return status_error(b, err);
 	rc = parse_answer(b, ret, err);
@@ -363,7 +363,7 @@ void redfish_bmc_free(struct redfish_bmc *b)
 		return;
 	http_client_free(b->client); /* a BMC may have room for a single connection */
 	if (*b->token && *b->session &&
-	    ask(b, b->parting, HTTP_DELETE, b->session, NULL, &err) < 0)
+	    ask_bmc(b, b->parting, HTTP_DELETE, b->session, NULL, &err) < 0)
 		log_warn("redfish: the session stays until the BMC ends it: %s",
 			 err.text);
 	forget_session(b);

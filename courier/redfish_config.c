@@ -64,7 +64,7 @@ int redfish_config_expand(const char *text, size_t len, char **ret, struct err *
 	return 0;
 }
 
-static int replace(char **at, const char *value)
+static int replace_config_text(char **at, const char *value)
 {
 	char *copy = strdup(value);
 
@@ -83,9 +83,9 @@ static int take_environment(struct redfish_config *c)
 	int rc = 0;
 
 	if (user && *user)
-		rc = replace(&c->username, user);
+		rc = replace_config_text(&c->username, user);
 	if (rc == 0 && password && *password) {
-		rc = replace(&c->password, password);
+		rc = replace_config_text(&c->password, password);
 		free(steal_ptr(&c->password_file));
 	}
 	return rc;

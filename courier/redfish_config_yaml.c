@@ -41,7 +41,7 @@ struct place {
 	}
 
 /* As in Prometheus: relative to the file's folder */
-static char *beside(const char *file, const char *path)
+static char *path_beside_file(const char *file, const char *path)
 {
 	const char *slash = strrchr(file, '/');
 	char *s = NULL;
@@ -58,13 +58,13 @@ static int set_text(struct reader *r, const struct place *p, const char *text)
 	if (!*text)
 		return 0; /* as if not given */
 	free(*at);
-	*at = p->path ? beside(r->walk.file, text) : strdup(text);
+	*at = p->path ? path_beside_file(r->walk.file, text) : strdup(text);
 	r->c->has_secret |= p->secret;
 	return *at ? 0 : err_set(r->walk.err, -ENOMEM, "out of memory");
 }
 
-static int put(struct reader *r, const struct place *places, size_t n, const char *key,
-	       yaml_node_t *v)
+static int put_config_text(struct reader *r, const struct place *places, size_t n,
+			   const char *key, yaml_node_t *v)
 {
 	const char *text = "";
 	int rc = yaml_walk_scalar(&r->walk, key, v, &text);
@@ -85,7 +85,7 @@ static int on_text(void *arg, const char *key, yaml_node_t *v)
 					      PLACE("external_url", external_url),
 					      PLACE("munge", munge),
 					      PLACE("proxy_url", proxy_url)};
-	return put(arg, places, sizeof(places) / sizeof(places[0]), key, v);
+	return put_config_text(arg, places, sizeof(places) / sizeof(places[0]), key, v);
 }
 
 static int on_protocol(void *arg, const char *key, yaml_node_t *v)
@@ -175,13 +175,13 @@ static int on_chassis(void *arg, const char *key, yaml_node_t *v)
 			      on_chassis_item);
 }
 
-static int refuse(void *arg, const char *key, yaml_node_t *v)
+static int refuse_config_key(void *arg, const char *key, yaml_node_t *v)
 {
 	struct reader *r = arg;
 	return yaml_walk_fail(&r->walk, v, "not supported", key);
 }
 
-static int on_min_version(void *arg, const char *key, yaml_node_t *v)
+static int on_bmc_min_version(void *arg, const char *key, yaml_node_t *v)
 {
 	struct reader *r = arg;
 	const char *text = "";
@@ -203,24 +203,24 @@ static int on_tls_file(void *arg, const char *key, yaml_node_t *v)
 	static const struct place places[] = {PATH("ca_file", ca_file),
 					      PATH("cert_file", cert_file),
 					      PATH("key_file", key_file)};
-	return put(arg, places, sizeof(places) / sizeof(places[0]), key, v);
+	return put_config_text(arg, places, sizeof(places) / sizeof(places[0]), key, v);
 }
 
-static int on_tls(void *arg, const char *key, yaml_node_t *v)
+static int on_bmc_tls(void *arg, const char *key, yaml_node_t *v)
 {
 	static const struct yaml_key keys[] = {{"ca_file", on_tls_file},
 					       {"cert_file", on_tls_file},
 					       {"key_file", on_tls_file},
 					       {"insecure_skip_verify", on_flag},
-					       {"min_version", on_min_version},
-					       {"max_version", refuse},
-					       {"server_name", refuse},
-					       {"ca", refuse},
-					       {"cert", refuse},
-					       {"key", refuse},
-					       {"ca_ref", refuse},
-					       {"cert_ref", refuse},
-					       {"key_ref", refuse}};
+					       {"min_version", on_bmc_min_version},
+					       {"max_version", refuse_config_key},
+					       {"server_name", refuse_config_key},
+					       {"ca", refuse_config_key},
+					       {"cert", refuse_config_key},
+					       {"key", refuse_config_key},
+					       {"ca_ref", refuse_config_key},
+					       {"cert_ref", refuse_config_key},
+					       {"key_ref", refuse_config_key}};
 	struct reader *r = arg;
 	return yaml_walk_map(&r->walk, arg, key, v, keys,
 			     sizeof(keys) / sizeof(keys[0]));
@@ -231,15 +231,17 @@ static int on_basic_text(void *arg, const char *key, yaml_node_t *v)
 	static const struct place places[] = {
 		PLACE("username", auth_user), SECRET("password", auth_password),
 		PATH("password_file", auth_password_file)};
-	return put(arg, places, sizeof(places) / sizeof(places[0]), key, v);
+	return put_config_text(arg, places, sizeof(places) / sizeof(places[0]), key, v);
 }
 
 static int on_basic(void *arg, const char *key, yaml_node_t *v)
 {
-	static const struct yaml_key keys[] = {
-		{"username", on_basic_text},      {"password", on_basic_text},
-		{"password_file", on_basic_text}, {"username_file", refuse},
-		{"username_ref", refuse},         {"password_ref", refuse}};
+	static const struct yaml_key keys[] = {{"username", on_basic_text},
+					       {"password", on_basic_text},
+					       {"password_file", on_basic_text},
+					       {"username_file", refuse_config_key},
+					       {"username_ref", refuse_config_key},
+					       {"password_ref", refuse_config_key}};
 	struct reader *r = arg;
 	return yaml_walk_map(&r->walk, arg, key, v, keys,
 			     sizeof(keys) / sizeof(keys[0]));
@@ -250,7 +252,7 @@ static int on_authorization_text(void *arg, const char *key, yaml_node_t *v)
 	static const struct place places[] = {
 		PLACE("type", auth_scheme), SECRET("credentials", auth_credentials),
 		PATH("credentials_file", auth_credentials_file)};
-	return put(arg, places, sizeof(places) / sizeof(places[0]), key, v);
+	return put_config_text(arg, places, sizeof(places) / sizeof(places[0]), key, v);
 }
 
 static int on_authorization(void *arg, const char *key, yaml_node_t *v)
@@ -259,7 +261,7 @@ static int on_authorization(void *arg, const char *key, yaml_node_t *v)
 		{"type", on_authorization_text},
 		{"credentials", on_authorization_text},
 		{"credentials_file", on_authorization_text},
-		{"credentials_ref", refuse}};
+		{"credentials_ref", refuse_config_key}};
 	struct reader *r = arg;
 	return yaml_walk_map(&r->walk, arg, key, v, keys,
 			     sizeof(keys) / sizeof(keys[0]));
@@ -279,7 +281,7 @@ static int on_header_item(void *arg, const char *key, yaml_node_t *v)
 		return yaml_walk_fail(&r->walk, v, "too many headers", name);
 	bool is_file = strcmp(key, "files") == 0;
 	c->has_secret |= strcmp(key, "secrets") == 0;
-	char *value = is_file ? beside(r->walk.file, text) : strdup(text);
+	char *value = is_file ? path_beside_file(r->walk.file, text) : strdup(text);
 	/* the first value goes to the place with the name */
 	if (n == r->header || c->headers[r->header].value ||
 	    c->headers[r->header].file) {
@@ -302,7 +304,7 @@ static int on_header_values(void *arg, const char *key, yaml_node_t *v)
 }
 
 /* Header names are keys, so they are walked here. */
-static int on_headers(void *arg, const char *key, yaml_node_t *v)
+static int on_bmc_headers(void *arg, const char *key, yaml_node_t *v)
 {
 	static const struct yaml_key keys[] = {{"values", on_header_values},
 					       {"secrets", on_header_values},
@@ -350,17 +352,17 @@ static int on_section(void *arg, const char *key, yaml_node_t *v)
 		{"munge", on_text},
 		{"chassis", on_chassis},
 		{"insecure_skip_verify", on_flag},
-		{"tls_config", on_tls},
+		{"tls_config", on_bmc_tls},
 		{"basic_auth", on_basic},
 		{"authorization", on_authorization},
-		{"http_headers", on_headers},
+		{"http_headers", on_bmc_headers},
 		{"follow_redirects", on_flag},
 		{"enable_http2", on_flag},
 		{"proxy_url", on_text},
 		{"proxy_from_environment", on_flag},
-		{"no_proxy", refuse},
-		{"proxy_connect_header", refuse},
-		{"oauth2", refuse},
+		{"no_proxy", refuse_config_key},
+		{"proxy_connect_header", refuse_config_key},
+		{"oauth2", refuse_config_key},
 	};
 	struct reader *r = arg;
 
@@ -387,7 +389,8 @@ static int on_root(void *arg, yaml_node_t *root)
 }
 
 /* Checks across keys */
-static int check(const struct redfish_config *c, const char *file, struct err *err)
+static int check_redfish_config(const struct redfish_config *c, const char *file,
+				struct err *err)
 {
 	bool basic = c->auth_user != NULL;
 	bool other = c->auth_credentials || c->auth_credentials_file;
@@ -428,7 +431,7 @@ int redfish_config_parse(const char *text, size_t len, const char *file,
 				on_root, &r);
 
 	if (rc == 0)
-		rc = check(&c, file, err);
+		rc = check_redfish_config(&c, file, err);
 	if (rc < 0) {
 		redfish_config_done(&c);
 		return rc;
@@ -437,7 +440,7 @@ int redfish_config_parse(const char *text, size_t len, const char *file,
 	return 0;
 }
 
-static void wipe(char *s)
+static void wipe_secret(char *s)
 {
 	if (s)
 		explicit_bzero(s, strlen(s));
@@ -461,10 +464,10 @@ void redfish_config_done(struct redfish_config *c)
 	for (size_t i = 0; i < c->header_count; i++) {
 		free(c->headers[i].name);
 		free(c->headers[i].file);
-		wipe(c->headers[i].value);
+		wipe_secret(c->headers[i].value);
 	}
-	wipe(c->password);
-	wipe(c->auth_password);
-	wipe(c->auth_credentials);
+	wipe_secret(c->password);
+	wipe_secret(c->auth_password);
+	wipe_secret(c->auth_credentials);
 	memset(c, 0, sizeof(*c));
 }

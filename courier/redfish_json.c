@@ -33,8 +33,8 @@ void redfish_json_free(struct json_object **o)
 	*o = NULL;
 }
 
-static struct json_object *member(struct json_object *o, const char *name,
-				  enum json_type type)
+static struct json_object *redfish_member(struct json_object *o, const char *name,
+					  enum json_type type)
 {
 	struct json_object *v = NULL;
 
@@ -45,9 +45,9 @@ static struct json_object *member(struct json_object *o, const char *name,
 }
 
 /* NULL: not a text, or it contains a NUL */
-static const char *text_of(struct json_object *o, const char *name)
+static const char *redfish_text_of(struct json_object *o, const char *name)
 {
-	struct json_object *v = member(o, name, json_type_string);
+	struct json_object *v = redfish_member(o, name, json_type_string);
 
 	if (!v)
 		return NULL;
@@ -56,7 +56,7 @@ static const char *text_of(struct json_object *o, const char *name)
 }
 
 /* 0: not a number within ]0, max] */
-static double number_of(struct json_object *o, const char *name, double max)
+static double redfish_number_of(struct json_object *o, const char *name, double max)
 {
 	struct json_object *v = NULL;
 
@@ -69,9 +69,9 @@ static double number_of(struct json_object *o, const char *name, double max)
 	return isfinite(d) && d > 0 && d <= max ? d : 0;
 }
 
-static uint64_t watts(struct json_object *o, const char *name)
+static uint64_t redfish_microwatts(struct json_object *o, const char *name)
 {
-	return (uint64_t)llround(number_of(o, name, WATTS_MAX) * 1e6);
+	return (uint64_t)llround(redfish_number_of(o, name, WATTS_MAX) * 1e6);
 }
 
 bool redfish_path_ok(const char *path)
@@ -89,7 +89,7 @@ bool redfish_path_ok(const char *path)
 
 static bool id_of(struct json_object *o, char ret[REDFISH_PATH_BYTES])
 {
-	const char *s = text_of(o, "@odata.id");
+	const char *s = redfish_text_of(o, "@odata.id");
 	size_t n = s ? strcspn(s, "#") : 0;
 	char path[REDFISH_PATH_BYTES];
 
@@ -106,10 +106,10 @@ static bool id_of(struct json_object *o, char ret[REDFISH_PATH_BYTES])
 bool redfish_json_link(struct json_object *o, const char *name,
 		       char ret[REDFISH_PATH_BYTES])
 {
-	struct json_object *links = member(o, "Links", json_type_object);
+	struct json_object *links = redfish_member(o, "Links", json_type_object);
 
-	return id_of(member(o, name, json_type_object), ret) ||
-	       id_of(member(links, name, json_type_object), ret);
+	return id_of(redfish_member(o, name, json_type_object), ret) ||
+	       id_of(redfish_member(links, name, json_type_object), ret);
 }
 
 void redfish_json_self(struct json_object *o, char ret[REDFISH_PATH_BYTES])
@@ -120,19 +120,19 @@ void redfish_json_self(struct json_object *o, char ret[REDFISH_PATH_BYTES])
 
 size_t redfish_json_members(struct json_object *o)
 {
-	struct json_object *a = member(o, "Members", json_type_array);
+	struct json_object *a = redfish_member(o, "Members", json_type_array);
 	return a ? json_object_array_length(a) : 0;
 }
 
 bool redfish_json_member(struct json_object *o, size_t i, char ret[REDFISH_PATH_BYTES])
 {
-	struct json_object *a = member(o, "Members", json_type_array);
+	struct json_object *a = redfish_member(o, "Members", json_type_array);
 	return a && id_of(json_object_array_get_idx(a, i), ret);
 }
 
 uint64_t redfish_json_session_timeout_s(struct json_object *o)
 {
-	return (uint64_t)number_of(o, "SessionTimeout", 1e9);
+	return (uint64_t)redfish_number_of(o, "SessionTimeout", 1e9);
 }
 
 /* A label value: valid UTF-8 without control characters */
@@ -153,9 +153,10 @@ static bool is_id(const char *s)
 int redfish_json_chassis(struct json_object *o, struct redfish_chassis *ret,
 			 struct err *err)
 {
-	const char *id = text_of(o, "Id");
-	struct json_object *links = member(o, "Links", json_type_object);
-	struct json_object *systems = member(links, "ComputerSystems", json_type_array);
+	const char *id = redfish_text_of(o, "Id");
+	struct json_object *links = redfish_member(o, "Links", json_type_object);
+	struct json_object *systems =
+		redfish_member(links, "ComputerSystems", json_type_array);
 
 	if (!id || !is_id(id))
 		return err_set(err, -EBADMSG, "a chassis without an Id");
@@ -173,7 +174,7 @@ int redfish_json_chassis(struct json_object *o, struct redfish_chassis *ret,
 /* Decimals, as the BMC wrote them: json-c keeps a double's text */
 static unsigned digits_of(struct json_object *o, const char *name)
 {
-	struct json_object *v = member(o, name, json_type_double);
+	struct json_object *v = redfish_member(o, name, json_type_double);
 	const char *s =
 		v ? json_object_to_json_string_ext(v, JSON_C_TO_STRING_PLAIN) : NULL;
 	const char *point = s ? strchr(s, '.') : NULL;
@@ -185,10 +186,10 @@ static unsigned digits_of(struct json_object *o, const char *name)
 /* SensorEnergykWhExcerpt: LifetimeReading is never reset, Reading may be. */
 static void take_energy(struct json_object *o, struct redfish_reading *ret)
 {
-	const char *name = number_of(o, "LifetimeReading", KWH_MAX) > 0
+	const char *name = redfish_number_of(o, "LifetimeReading", KWH_MAX) > 0
 				   ? "LifetimeReading"
 				   : "Reading";
-	double kwh = number_of(o, name, KWH_MAX);
+	double kwh = redfish_number_of(o, name, KWH_MAX);
 
 	if (kwh <= 0)
 		return;
@@ -198,16 +199,18 @@ static void take_energy(struct json_object *o, struct redfish_reading *ret)
 
 bool redfish_json_environment(struct json_object *o, struct redfish_reading *ret)
 {
-	uint64_t uw = watts(member(o, "PowerWatts", json_type_object), "Reading");
+	uint64_t uw = redfish_microwatts(
+		redfish_member(o, "PowerWatts", json_type_object), "Reading");
 
 	ret->power_uw += uw;
-	take_energy(member(o, "EnergykWh", json_type_object), ret);
+	take_energy(redfish_member(o, "EnergykWh", json_type_object), ret);
 	return uw || ret->energy_uj;
 }
 
 bool redfish_json_supply(struct json_object *o, struct redfish_reading *ret)
 {
-	uint64_t uw = watts(member(o, "InputPowerWatts", json_type_object), "Reading");
+	uint64_t uw = redfish_microwatts(
+		redfish_member(o, "InputPowerWatts", json_type_object), "Reading");
 
 	ret->power_uw += uw;
 	return uw > 0;
@@ -215,15 +218,15 @@ bool redfish_json_supply(struct json_object *o, struct redfish_reading *ret)
 
 bool redfish_json_sensor(struct json_object *o, struct redfish_reading *ret)
 {
-	const char *type = text_of(o, "ReadingType");
-	uint64_t uw = watts(o, "Reading");
+	const char *type = redfish_text_of(o, "ReadingType");
+	uint64_t uw = redfish_microwatts(o, "Reading");
 
 	if (!type || strcmp(type, "Power") != 0 || !uw)
 		return false;
 	ret->power_uw += uw;
-	ret->min_uw += watts(o, "LowestReading");
-	ret->max_uw += watts(o, "PeakReading");
-	ret->avg_uw += watts(o, "AverageReading");
+	ret->min_uw += redfish_microwatts(o, "LowestReading");
+	ret->max_uw += redfish_microwatts(o, "PeakReading");
+	ret->avg_uw += redfish_microwatts(o, "AverageReading");
 	return true;
 }
 
@@ -232,8 +235,8 @@ bool redfish_json_sensor_is_total(struct json_object *o)
 	static const char *const ids[] = {"total_power",  "totalpower", "system_power",
 					  "systempower",  "sys_power",  "chassis_power",
 					  "chassispower", "input_power"};
-	const char *context = text_of(o, "PhysicalContext");
-	const char *id = text_of(o, "Id");
+	const char *context = redfish_text_of(o, "PhysicalContext");
+	const char *id = redfish_text_of(o, "Id");
 	struct redfish_reading r = {0};
 
 	if (!redfish_json_sensor(o, &r))
@@ -253,7 +256,7 @@ static bool is_part(struct json_object *control)
 	static const char *const wholes[] = {"Chassis",     "SystemBoard",
 					     "PowerSupply", "PowerSubsystem",
 					     "Intake",      "Room"};
-	const char *context = text_of(control, "PhysicalContext");
+	const char *context = redfish_text_of(control, "PhysicalContext");
 
 	for (size_t i = 0; context && i < sizeof(wholes) / sizeof(wholes[0]); i++) {
 		if (strcmp(context, wholes[i]) == 0)
@@ -264,19 +267,20 @@ static bool is_part(struct json_object *control)
 
 bool redfish_json_power(struct json_object *o, struct redfish_reading *ret)
 {
-	struct json_object *a = member(o, "PowerControl", json_type_array);
+	struct json_object *a = redfish_member(o, "PowerControl", json_type_array);
 	size_t n = a ? json_object_array_length(a) : 0;
 	struct redfish_reading sum = {0};
 
 	for (size_t i = 0; i < n && i < CONTROLS_MAX; i++) {
 		struct json_object *c = json_object_array_get_idx(a, i);
-		struct json_object *m = member(c, "PowerMetrics", json_type_object);
+		struct json_object *m =
+			redfish_member(c, "PowerMetrics", json_type_object);
 		if (is_part(c))
 			continue;
-		sum.power_uw += watts(c, "PowerConsumedWatts");
-		sum.min_uw += watts(m, "MinConsumedWatts");
-		sum.max_uw += watts(m, "MaxConsumedWatts");
-		sum.avg_uw += watts(m, "AverageConsumedWatts");
+		sum.power_uw += redfish_microwatts(c, "PowerConsumedWatts");
+		sum.min_uw += redfish_microwatts(m, "MinConsumedWatts");
+		sum.max_uw += redfish_microwatts(m, "MaxConsumedWatts");
+		sum.avg_uw += redfish_microwatts(m, "AverageConsumedWatts");
 	}
 	ret->power_uw += sum.power_uw;
 	ret->min_uw += sum.min_uw;

@@ -182,7 +182,7 @@ static int send_some(struct ship *t, struct ship_spool *s, struct err *err)
 	return 0;
 }
 
-static int drain(struct ship *t, struct ship_spool *s, struct err *err)
+static int drain_spool(struct ship *t, struct ship_spool *s, struct err *err)
 {
 	int rc = 0;
 
@@ -206,7 +206,7 @@ static uint64_t random_u64(void)
 }
 
 /* Sends metrics to ceemsd; without it, logs them from time to time. */
-static void tell(struct ship *t)
+static void tell_shipping(struct ship *t)
 {
 	struct courier_shipping m = t->totals;
 	uint64_t now_ns = clock_boottime_ns(), since_ns = 0;
@@ -246,11 +246,11 @@ static int ship_poll(void *state, struct err *err)
 	}
 	/* all spools use the same servers: after a failure all wait */
 	for (size_t i = 0; i < t->spool_count && rc == 0; i++)
-		rc = drain(t, &t->spools[i], err);
+		rc = drain_spool(t, &t->spools[i], err);
 	t->failures = rc < 0 ? t->failures + 1 : 0;
 	t->wait_ms = rc < 0 ? ship_wait_ms(t->failures, t->retry_after_s, random_u64())
 			    : LOOK_MS;
-	tell(t);
+	tell_shipping(t);
 	return rc;
 }
 

@@ -12,7 +12,7 @@
 #define DEPTH_MAX 8
 #define ANSWER_MAX ((size_t)4 << 20)
 
-static void copy_text(char *ret, size_t size, const char *s)
+static void copy_printable_text(char *ret, size_t size, const char *s)
 {
 	size_t n = 0;
 
@@ -37,8 +37,8 @@ static const char *string_of(struct json_object *j, const char *key)
 }
 
 /* A whole number from 0 to max, else -EBADMSG. */
-static int number_of(struct json_object *j, const char *key, uint32_t max,
-		     uint32_t *ret)
+static int read_answer_number(struct json_object *j, const char *key, uint32_t max,
+			      uint32_t *ret)
 {
 	struct json_object *v = NULL;
 
@@ -64,15 +64,15 @@ static int read_refused(struct json_object *list, uint32_t head, uint32_t count,
 		struct json_object *one = json_object_array_get_idx(list, i);
 		uint32_t index = 0, k = ret->reason_count;
 		if (!json_object_is_type(one, json_type_object) ||
-		    number_of(one, "index", head + count - 1, &index) < 0)
+		    read_answer_number(one, "index", head + count - 1, &index) < 0)
 			return -EBADMSG;
 		if (index < head) {
 			++*ret_head;
 			continue;
 		}
 		ret->reasons[k].index = index - head;
-		copy_text(ret->reasons[k].text, SHIP_REASON_BYTES,
-			  string_of(one, "reason"));
+		copy_printable_text(ret->reasons[k].text, SHIP_REASON_BYTES,
+				    string_of(one, "reason"));
 		ret->reason_count++;
 	}
 	ret->refused = (uint32_t)n - *ret_head;
@@ -92,7 +92,7 @@ static int read_success(struct json_object *j, uint32_t head, uint32_t count,
 		return -EBADMSG;
 	data = json_object_array_get_idx(data, 0);
 	if (!json_object_is_type(data, json_type_object) ||
-	    number_of(data, "accepted", count, &ret->accepted) < 0)
+	    read_answer_number(data, "accepted", count, &ret->accepted) < 0)
 		return -EBADMSG;
 	if (!json_object_object_get_ex(data, "refused", &refused) || !refused)
 		return 0;
@@ -101,7 +101,8 @@ static int read_success(struct json_object *j, uint32_t head, uint32_t count,
 	uint32_t of_head = 0, all = 0;
 	int rc = read_refused(refused, head, count, &of_head, ret);
 	/* the list may be incomplete */
-	if (rc == 0 && number_of(data, "refused_count", head + count, &all) == 0 &&
+	if (rc == 0 &&
+	    read_answer_number(data, "refused_count", head + count, &all) == 0 &&
 	    all > of_head && all - of_head > ret->refused)
 		ret->refused = all - of_head;
 	return rc;
@@ -113,7 +114,7 @@ static bool read_error(struct json_object *j, struct ship_answer *ret)
 
 	if (!status || strcmp(status, "error") != 0)
 		return false;
-	copy_text(ret->error, sizeof(ret->error), string_of(j, "error"));
+	copy_printable_text(ret->error, sizeof(ret->error), string_of(j, "error"));
 	return true;
 }
 

@@ -181,8 +181,8 @@ static int pack_with_clock(struct ship_post *p, const char *plain, size_t len)
 	return rc;
 }
 
-static void judge(struct ship_post *p, const char *url, uint32_t count,
-		  struct ship_answer *ret, struct err *err)
+static void judge_post(struct ship_post *p, const char *url, uint32_t count,
+		       struct ship_answer *ret, struct err *err)
 {
 	const struct http_response *a = &p->answer;
 	const char *what = "";
@@ -236,7 +236,7 @@ int ship_post_do(struct ship_post *p, size_t i, const void *plain, size_t len,
 	if (rc < 0)
 		return rc;
 	p->bytes += p->packed.len;
-	judge(p, p->urls[i], count, ret, err);
+	judge_post(p, p->urls[i], count, ret, err);
 	return 0;
 }
 

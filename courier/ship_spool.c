@@ -51,7 +51,8 @@ static bool is_urgent(const struct spool_record *r)
 }
 
 /* Adds it to the batch, or keeps it for the next one. */
-static int take(struct ship_spool *s, const struct spool_record *r, uint64_t now_ns)
+static int take_spool_record(struct ship_spool *s, const struct spool_record *r,
+			     uint64_t now_ns)
 {
 	int rc = r->len ? add_entry(s, r) : 0; /* an empty one has no meaning */
 
@@ -97,7 +98,7 @@ int ship_spool_check(const char *folder, struct err *err)
 				 folder, strerror(-rc));
 }
 
-static int open_reader(struct ship_spool *s, uint64_t now_ns)
+static int open_ship_reader(struct ship_spool *s, uint64_t now_ns)
 {
 	struct err err = {""};
 	int rc = spool_reader_open(s->folder, &s->reader, &err);
@@ -111,7 +112,7 @@ static int open_reader(struct ship_spool *s, uint64_t now_ns)
 	return rc;
 }
 
-static void begin(struct ship_spool *s)
+static void begin_ship_batch(struct ship_spool *s)
 {
 	if (!s->has_begun)
 		batch_begin(&s->batch, PLAIN_MAX);
@@ -153,16 +154,16 @@ void ship_spool_fill(struct ship_spool *s, uint64_t now_ns)
 	struct err err = {""};
 
 	leave_removed(s);
-	if (!s->reader && open_reader(s, now_ns) < 0)
+	if (!s->reader && open_ship_reader(s, now_ns) < 0)
 		return;
 	write_down(s, now_ns);
-	begin(s);
+	begin_ship_batch(s);
 	int rc = take_left_over(s, now_ns);
 	bool given = rc < 0;
 	while (rc == 0 && !s->full) {
 		int n = spool_next(s->reader, &r, &err);
 		given = n > 0;
-		rc = n > 0 ? take(s, &r, now_ns) : n;
+		rc = n > 0 ? take_spool_record(s, &r, now_ns) : n;
 		if (n <= 0)
 			break;
 	}

@@ -90,12 +90,12 @@ static const char *site_tres(void *arg, uint32_t id, char buf[64])
 	return NULL;
 }
 
-static const char *text(const char *s)
+static const char *text_or_empty(const char *s)
 {
 	return s ? s : "";
 }
 
-static uint64_t when(time_t t)
+static uint64_t time_or_zero(time_t t)
 {
 	return t > 0 ? (uint64_t)t : 0;
 }
@@ -146,18 +146,18 @@ static void fill_ids(struct job *r, const job_record_t *j)
 		r->het_offset = j->het_job_offset;
 	}
 	r->cluster = plugin.options.cluster[0] ? plugin.options.cluster
-					       : text(slurm_conf.cluster_name);
-	r->user = text(j->user_name);
-	r->account = text(j->account);
-	r->partition = text(j->partition);
-	r->reservation = text(j->resv_name);
-	r->wckey = text(j->wckey);
-	r->name = text(j->name);
-	r->comment = text(j->comment);
-	r->admin_comment = text(j->admin_comment);
-	r->system_comment = text(j->system_comment);
-	r->extra = text(JOB_EXTRA(j));
-	r->container = text(j->container);
+					       : text_or_empty(slurm_conf.cluster_name);
+	r->user = text_or_empty(j->user_name);
+	r->account = text_or_empty(j->account);
+	r->partition = text_or_empty(j->partition);
+	r->reservation = text_or_empty(j->resv_name);
+	r->wckey = text_or_empty(j->wckey);
+	r->name = text_or_empty(j->name);
+	r->comment = text_or_empty(j->comment);
+	r->admin_comment = text_or_empty(j->admin_comment);
+	r->system_comment = text_or_empty(j->system_comment);
+	r->extra = text_or_empty(JOB_EXTRA(j));
+	r->container = text_or_empty(j->container);
 	r->flags |= by_srun(j) ? JOB_BY_SRUN : 0;
 }
 
@@ -166,18 +166,19 @@ static void fill_request(struct job *r, const job_record_t *j)
 	r->time_limit_min = j->time_limit;
 	r->priority =
 		j->priority != NO_VAL && j->priority != INFINITE ? j->priority : 0;
-	r->licenses = text(j->licenses);
+	r->licenses = text_or_empty(j->licenses);
 	if (!j->details)
 		return;
-	r->qos_requested = text(JOB_QOS_REQUESTED(j));
+	r->qos_requested = text_or_empty(JOB_QOS_REQUESTED(j));
 	/* the ones in use where there are others to prefer, as slurmdbd is told */
-	r->constraints = text(j->details->features_use ? j->details->features_use
+	r->constraints =
+		text_or_empty(j->details->features_use ? j->details->features_use
 						       : j->details->features);
 	if (plugin.options.submit_line)
-		r->submit_line = text(j->details->submit_line);
-	r->submit_s = when(j->details->submit_time);
-	r->eligible_s = when(j->details->begin_time);
-	r->work_dir = text(j->details->work_dir);
+		r->submit_line = text_or_empty(j->details->submit_line);
+	r->submit_s = time_or_zero(j->details->submit_time);
+	r->eligible_s = time_or_zero(j->details->begin_time);
+	r->work_dir = text_or_empty(j->details->work_dir);
 	r->tasks = j->details->num_tasks;
 }
 
@@ -187,13 +188,13 @@ static void fill_end(struct job *r, const job_record_t *j)
 	r->derived_exit_code = j->derived_ec;
 	r->reason = j->state_reason;
 	if (j->state_reason)
-		r->reason_name = text(REASON_TEXT(j->state_reason));
+		r->reason_name = text_or_empty(REASON_TEXT(j->state_reason));
 	if (j->requid != INFINITE)
 		r->cancelled_by = j->requid;
-	r->end_s = when(j->end_time);
-	r->failed_node = text(JOB_FAILED_NODE(j));
-	r->resize_s = when(j->resize_time);
-	r->suspended_s = when(j->tot_sus_time);
+	r->end_s = time_or_zero(j->end_time);
+	r->failed_node = text_or_empty(JOB_FAILED_NODE(j));
+	r->resize_s = time_or_zero(j->resize_time);
+	r->suspended_s = time_or_zero(j->tot_sus_time);
 	/* a job's expected end is not that of its part */
 	if (!r->end_s || r->event == JOB_EVENT_RESIZED)
 		r->end_s = r->recorded_ns / NSEC_PER_SEC;
@@ -203,8 +204,8 @@ static void fill_end(struct job *r, const job_record_t *j)
 
 static void fill_allocation(struct job *r, const job_record_t *j)
 {
-	r->start_s = when(j->start_time);
-	r->nodes = text(j->nodes);
+	r->start_s = time_or_zero(j->start_time);
+	r->nodes = text_or_empty(j->nodes);
 	r->node_count = j->total_nodes ? j->total_nodes : j->node_cnt;
 	r->cpus = j->total_cpus ? j->total_cpus : j->cpu_cnt;
 	if (j->gres_detail_str)
@@ -212,7 +213,7 @@ static void fill_allocation(struct job *r, const job_record_t *j)
 			       &plugin.gres);
 }
 
-static const char *buffered(struct buf *b)
+static const char *buffered_text(struct buf *b)
 {
 	return buf_error(b) || !b->data ? "" : b->data;
 }
@@ -246,20 +247,20 @@ static int encode_record(const job_record_t *j, bool start)
 	}
 	assoc_mgr_lock((assoc_mgr_lock_t *)&locks);
 	if (j->qos_ptr)
-		r.qos = text(j->qos_ptr->name);
+		r.qos = text_or_empty(j->qos_ptr->name);
 	tres_text(j->tres_req_str, site_tres, NULL, &plugin.requested);
 	if (ran)
 		tres_text(j->tres_alloc_str, site_tres, NULL, &plugin.allocated);
-	r.tres_requested = buffered(&plugin.requested);
-	r.tres_allocated = buffered(&plugin.allocated);
-	r.gres = buffered(&plugin.gres);
+	r.tres_requested = buffered_text(&plugin.requested);
+	r.tres_allocated = buffered_text(&plugin.allocated);
+	r.gres = buffered_text(&plugin.gres);
 	int len = job_encode(&r, plugin.record, sizeof(plugin.record));
 	assoc_mgr_unlock((assoc_mgr_lock_t *)&locks);
 	xfree(tasks);
 	return len;
 }
 
-static void write_record(const job_record_t *job, bool start)
+static void queue_job_record(const job_record_t *job, bool start)
 {
 	if (!plugin.writer)
 		return;
@@ -277,7 +278,7 @@ static void write_record(const job_record_t *job, bool start)
 #if HAVE_RECORD_START
 extern int jobcomp_p_record_job_end(job_record_t *job, uint32_t event)
 {
-	write_record(job, false);
+	queue_job_record(job, false);
 	if (plugin.chain.context)
 		(void)plugin.chain.calls.record_end(job, event);
 	return SLURM_SUCCESS;
@@ -285,7 +286,7 @@ extern int jobcomp_p_record_job_end(job_record_t *job, uint32_t event)
 
 extern int jobcomp_p_record_job_start(job_record_t *job, uint32_t event)
 {
-	write_record(job, true);
+	queue_job_record(job, true);
 	if (plugin.chain.context)
 		(void)plugin.chain.calls.record_start(job, event);
 	return SLURM_SUCCESS;
@@ -293,7 +294,7 @@ extern int jobcomp_p_record_job_start(job_record_t *job, uint32_t event)
 #else
 extern int jobcomp_p_log_record(job_record_t *job)
 {
-	write_record(job, false);
+	queue_job_record(job, false);
 	if (plugin.chain.context)
 		(void)plugin.chain.calls.record_end(job);
 	return SLURM_SUCCESS;
@@ -330,7 +331,7 @@ static void log_info(const char *line)
 	info("ceems: %s", line);
 }
 
-static void complain(void *arg, const char *line)
+static void complain_of_option(void *arg, const char *line)
 {
 	if (running_in_slurmctld())
 		error("ceems: %s: %s: left out", (const char *)arg, line);
@@ -343,7 +344,7 @@ static void read_options(void)
 
 	if (!path)
 		path = JOBCOMP_OPTIONS_PATH;
-	if (jobcomp_options_read(&plugin.options, path, geteuid(), complain,
+	if (jobcomp_options_read(&plugin.options, path, geteuid(), complain_of_option,
 				 (void *)path, &err) < 0 &&
 	    running_in_slurmctld())
 		error("ceems: %s, the plugin uses its defaults", err.text);

@@ -6,18 +6,18 @@
 #include <pwd.h>
 #include <stdio.h>
 
-static struct names_slot *slot_of(struct names_slot *slots, uint32_t id)
+static struct names_slot *find_name_slot(struct names_slot *slots, uint32_t id)
 {
 	return &slots[id % NAMES_SLOTS];
 }
 
-static bool known(const struct names_slot *s, uint32_t id, uint64_t now_ns)
+static bool is_name_known(const struct names_slot *s, uint32_t id, uint64_t now_ns)
 {
 	return s->until_ns > now_ns && s->id == id;
 }
 
-static const char *remember(struct names_slot *s, uint32_t id, uint64_t now_ns,
-			    const char *text)
+static const char *remember_name(struct names_slot *s, uint32_t id, uint64_t now_ns,
+				 const char *text)
 {
 	s->id = id;
 	s->until_ns = now_ns + NAMES_KEEP_NS;
@@ -30,26 +30,26 @@ static const char *remember(struct names_slot *s, uint32_t id, uint64_t now_ns,
 
 const char *names_user(struct names *n, uint32_t uid, uint64_t now_ns)
 {
-	struct names_slot *s = slot_of(n->users, uid);
+	struct names_slot *s = find_name_slot(n->users, uid);
 	struct passwd pw, *found = NULL;
 	char buf[4096];
 
-	if (known(s, uid, now_ns))
+	if (is_name_known(s, uid, now_ns))
 		return s->text;
 	if (getpwuid_r(uid, &pw, buf, sizeof(buf), &found) != 0)
 		found = NULL;
-	return remember(s, uid, now_ns, found ? found->pw_name : NULL);
+	return remember_name(s, uid, now_ns, found ? found->pw_name : NULL);
 }
 
 const char *names_group(struct names *n, uint32_t gid, uint64_t now_ns)
 {
-	struct names_slot *s = slot_of(n->groups, gid);
+	struct names_slot *s = find_name_slot(n->groups, gid);
 	struct group gr, *found = NULL;
 	char buf[65536]; /* a group with all its members */
 
-	if (known(s, gid, now_ns))
+	if (is_name_known(s, gid, now_ns))
 		return s->text;
 	if (getgrgid_r(gid, &gr, buf, sizeof(buf), &found) != 0)
 		found = NULL;
-	return remember(s, gid, now_ns, found ? found->gr_name : NULL);
+	return remember_name(s, gid, now_ns, found ? found->gr_name : NULL);
 }

@@ -92,15 +92,15 @@ static void lose_item(struct queue *q, struct queue_item *i, struct queue_item *
 	free(i);
 }
 
-static bool has_room(const struct queue *q, size_t size)
+static bool queue_has_room(const struct queue *q, size_t size)
 {
 	return q->count < q->count_max && q->bytes + size <= q->bytes_max;
 }
 
 /* Drops the oldest starts, except those written and the one the writer has. */
-static void make_room(struct queue *q, size_t size)
+static void make_queue_room(struct queue *q, size_t size)
 {
-	while (!has_room(q, size)) {
+	while (!queue_has_room(q, size)) {
 		bool taken = q->starts.next && q->starts.next == q->taken;
 		struct queue_item *before = taken ? q->taken : q->starts.written;
 		struct queue_item *oldest = taken ? before->next : q->starts.next;
@@ -131,8 +131,8 @@ int queue_put(struct queue *q, const void *data, size_t len, uint32_t uid, uint3
 
 	pthread_mutex_lock(&q->lock);
 	if (i && !(flags & QUEUE_START))
-		make_room(q, i->size);
-	if (i && !has_room(q, i->size))
+		make_queue_room(q, i->size);
+	if (i && !queue_has_room(q, i->size))
 		rc = -ENOBUFS;
 	if (rc == 0) {
 		append_item(q, i);
@@ -151,7 +151,7 @@ int queue_put(struct queue *q, const void *data, size_t len, uint32_t uid, uint3
 
 /* ---- the writer ------------------------------------------------------------------ */
 
-static struct queue_item *next_item(const struct queue *q)
+static struct queue_item *next_queue_item(const struct queue *q)
 {
 	return q->ends.next ? q->ends.next : q->starts.next;
 }
@@ -161,13 +161,13 @@ struct queue_item *queue_peek(struct queue *q, uint32_t wait_ms)
 	struct timespec until = wait_in(wait_ms);
 
 	pthread_mutex_lock(&q->lock);
-	while (!next_item(q) && !q->stop && wait_ms) {
+	while (!next_queue_item(q) && !q->stop && wait_ms) {
 		q->waiting = true;
 		if (pthread_cond_timedwait(&q->changed, &q->lock, &until) == ETIMEDOUT)
 			break;
 	}
 	q->waiting = false;
-	struct queue_item *i = q->taken = next_item(q);
+	struct queue_item *i = q->taken = next_queue_item(q);
 	pthread_mutex_unlock(&q->lock);
 	return i;
 }

@@ -49,10 +49,10 @@ struct writer {
 	struct names names;
 };
 
-static void say(void (*f)(const char *), const char *fmt, ...)
+static void say_formatted(void (*f)(const char *), const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-static void say(void (*f)(const char *), const char *fmt, ...)
+static void say_formatted(void (*f)(const char *), const char *fmt, ...)
 {
 	char text[ERR_TEXT_MAX + 128];
 	va_list ap;
@@ -63,14 +63,14 @@ static void say(void (*f)(const char *), const char *fmt, ...)
 	f(text);
 }
 
-static uint64_t ms(uint32_t n)
+static uint64_t ms_to_ns(uint32_t n)
 {
 	return n * NSEC_PER_MSEC;
 }
 
 /* ---- problems -------------------------------------------------------------------- */
 
-static void trouble(struct writer *w, const struct err *err, uint64_t now_ns)
+static void say_trouble(struct writer *w, const struct err *err, uint64_t now_ns)
 {
 	uint64_t hidden = w->trouble.hidden;
 
@@ -78,19 +78,21 @@ static void trouble(struct writer *w, const struct err *err, uint64_t now_ns)
 		return;
 	w->trouble.hidden = 0;
 	if (hidden)
-		say(w->log.error,
-		    "%s: still, tried %ju times; %u completion records wait", err->text,
-		    (uintmax_t)hidden, queue_count(&w->queue));
+		say_formatted(w->log.error,
+			      "%s: still, tried %ju times; %u completion records wait",
+			      err->text, (uintmax_t)hidden, queue_count(&w->queue));
 	else
-		say(w->log.error,
-		    "%s: completion records wait in memory, jobs are not affected",
-		    err->text);
+		say_formatted(
+			w->log.error,
+			"%s: completion records wait in memory, jobs are not affected",
+			err->text);
 }
 
 static void trouble_over(struct writer *w)
 {
 	if (log_repeat_over(&w->trouble))
-		say(w->log.info, "%s: completion records are written again", w->folder);
+		say_formatted(w->log.info, "%s: completion records are written again",
+			      w->folder);
 	log_repeat_over(&w->losses);
 }
 
@@ -109,11 +111,12 @@ static void tell_losses(struct writer *w, uint64_t now_ns)
 	if (lost.all == w->noted.all)
 		return;
 	if (log_repeat_due(&w->losses, now_ns))
-		say(w->log.error,
-		    "%s: %ju completion records of jobs are lost so far, %ju of "
-		    "starts, "
-		    "the queue was full",
-		    w->folder, (uintmax_t)lost.all, (uintmax_t)lost.starts);
+		say_formatted(
+			w->log.error,
+			"%s: %ju completion records of jobs are lost so far, %ju of "
+			"starts, "
+			"the queue was full",
+			w->folder, (uintmax_t)lost.all, (uintmax_t)lost.starts);
 	if (!w->spool)
 		return;
 	spool_count_lost(w->spool, SPOOL_JOB, lost.all - w->noted.all - starts);
@@ -138,7 +141,7 @@ static bool locked_for_long(struct writer *w, uint64_t now_ns)
 {
 	if (!w->locked_since_ns)
 		w->locked_since_ns = now_ns;
-	return now_ns - w->locked_since_ns >= ms(LOCKED_LONG_MS);
+	return now_ns - w->locked_since_ns >= ms_to_ns(LOCKED_LONG_MS);
 }
 
 static void open_spool(struct writer *w, uint64_t now_ns)
@@ -150,9 +153,10 @@ static void open_spool(struct writer *w, uint64_t now_ns)
 	int rc = spool_writer_open(w->folder, &w->limits, &w->spool, &err);
 	if (rc < 0) {
 		w->spool = NULL;
-		w->retry_at_ns = now_ns + ms(rc == -EBUSY ? RETRY_LOCKED_MS : RETRY_MS);
+		w->retry_at_ns =
+			now_ns + ms_to_ns(rc == -EBUSY ? RETRY_LOCKED_MS : RETRY_MS);
 		if (rc != -EBUSY || locked_for_long(w, now_ns))
-			trouble(w, &err, now_ns);
+			say_trouble(w, &err, now_ns);
 		return;
 	}
 	w->locked_since_ns = 0;
@@ -195,8 +199,8 @@ static bool write_one(struct writer *w, struct queue_item *i, uint64_t now_ns)
 		return true;
 	}
 	if (rc < 0) {
-		w->retry_at_ns = now_ns + ms(RETRY_MS);
-		trouble(w, &err, now_ns);
+		w->retry_at_ns = now_ns + ms_to_ns(RETRY_MS);
+		say_trouble(w, &err, now_ns);
 		/* there may be room any time; other errors need a reopened spool */
 		if (rc != -EDQUOT && rc != -ENOSPC)
 			close_spool(w);
@@ -220,9 +224,9 @@ static void sync_spool(struct writer *w, uint64_t now_ns)
 	if (rc == 0 && !folder_is_there(w))
 		rc = err_set(&err, -ENOENT, "%s: removed or replaced", w->folder);
 	if (rc < 0) {
-		trouble(w, &err, now_ns);
+		say_trouble(w, &err, now_ns);
 		close_spool(w); /* and write again all that is not durable */
-		w->retry_at_ns = now_ns + ms(RETRY_LOCKED_MS);
+		w->retry_at_ns = now_ns + ms_to_ns(RETRY_LOCKED_MS);
 		return;
 	}
 	queue_free_written(&w->queue);
@@ -237,16 +241,16 @@ static void sync_spool(struct writer *w, uint64_t now_ns)
 /* How long there is nothing to do unless a record comes. */
 static uint32_t idle_ms(const struct writer *w, uint64_t now_ns)
 {
-	uint64_t at = now_ns + ms(60000);
+	uint64_t at = now_ns + ms_to_ns(60000);
 
 	if (w->unsynced_since_ns)
-		at = w->unsynced_since_ns + ms(w->sync_after_ms);
+		at = w->unsynced_since_ns + ms_to_ns(w->sync_after_ms);
 	else if (!w->spool)
 		at = w->retry_at_ns;
 	return at > now_ns ? (uint32_t)((at - now_ns) / NSEC_PER_MSEC) + 1 : 0;
 }
 
-static bool blocked(const struct writer *w, uint64_t now_ns)
+static bool is_writer_blocked(const struct writer *w, uint64_t now_ns)
 {
 	return !w->spool || now_ns < w->retry_at_ns;
 }
@@ -262,9 +266,9 @@ static enum written write_all(struct writer *w)
 	open_spool(w, now_ns);
 	while ((i = queue_peek(&w->queue, 0))) {
 		now_ns = clock_boottime_ns();
-		if (blocked(w, now_ns) || !write_one(w, i, now_ns))
+		if (is_writer_blocked(w, now_ns) || !write_one(w, i, now_ns))
 			return NOT_NOW;
-		if (now_ns - w->unsynced_since_ns >= ms(w->sync_after_ms))
+		if (now_ns - w->unsynced_since_ns >= ms_to_ns(w->sync_after_ms))
 			sync_spool(w, now_ns);
 		ret = SOME;
 	}
@@ -280,7 +284,7 @@ static uint64_t stop_by(struct writer *w)
 }
 
 /* Writes what is queued when slurmctld ends */
-static void finish(struct writer *w)
+static void finish_queue(struct writer *w)
 {
 	struct timespec pause = {.tv_nsec = STOP_RETRY_MS * 1000000L};
 
@@ -296,16 +300,17 @@ static void finish(struct writer *w)
 	}
 	uint32_t left = queue_count(&w->queue);
 	if (left) {
-		say(w->log.error,
-		    "%s: %u completion records of jobs are lost: slurmctld ends and "
-		    "they could not be written",
-		    w->folder, left);
+		say_formatted(w->log.error,
+			      "%s: %u completion records of jobs are lost: slurmctld "
+			      "ends and "
+			      "they could not be written",
+			      w->folder, left);
 		if (w->spool)
 			spool_count_lost(w->spool, SPOOL_JOB, left);
 	}
 	struct err err;
 	if (w->spool && spool_sync(w->spool, &err) < 0)
-		say(w->log.error, "%s", err.text);
+		say_formatted(w->log.error, "%s", err.text);
 	spool_writer_close(w->spool);
 	w->spool = NULL;
 }
@@ -319,7 +324,7 @@ static void *writer_main(void *arg)
 		enum written now = write_all(w);
 		uint64_t now_ns = clock_boottime_ns();
 		if (w->unsynced_since_ns &&
-		    now_ns - w->unsynced_since_ns >= ms(w->sync_after_ms))
+		    now_ns - w->unsynced_since_ns >= ms_to_ns(w->sync_after_ms))
 			sync_spool(w, now_ns);
 		tell_losses(w, now_ns);
 		if (now == SOME)
@@ -328,12 +333,12 @@ static void *writer_main(void *arg)
 		 * cost */
 		if (now == NOT_NOW)
 			queue_nap(&w->queue, RETRY_NAP_MS);
-		else if (now_ns - used_ns < ms(BUSY_MS))
+		else if (now_ns - used_ns < ms_to_ns(BUSY_MS))
 			queue_nap(&w->queue, NAP_MS);
 		else
 			(void)queue_peek(&w->queue, idle_ms(w, now_ns));
 	}
-	finish(w);
+	finish_queue(w);
 	return NULL;
 }
 
@@ -395,16 +400,17 @@ bool writer_stop(struct writer *w, uint32_t wait_ms)
 	if (!w)
 		return true;
 	pthread_mutex_lock(&w->queue.lock);
-	w->stop_by_ns = clock_boottime_ns() + ms(wait_ms);
+	w->stop_by_ns = clock_boottime_ns() + ms_to_ns(wait_ms);
 	pthread_mutex_unlock(&w->queue.lock);
 	queue_stop(&w->queue);
 	/* the thread gives up by itself, unless it hangs */
 	struct timespec until = wait_in(wait_ms + 2000ull);
 	if (wait_join(w->thread, &until) != 0) {
-		say(w->log.error,
-		    "%s: the writer of completion records hangs, slurmctld ends "
-		    "without it",
-		    w->folder);
+		say_formatted(
+			w->log.error,
+			"%s: the writer of completion records hangs, slurmctld ends "
+			"without it",
+			w->folder);
 		return false;
 	}
 	queue_done(&w->queue);

@@ -28,7 +28,7 @@ struct access {
 	struct table addrs, nodes, urls;
 };
 
-static uint64_t hash(const void *key, size_t len)
+static uint64_t hash_access_key(const void *key, size_t len)
 {
 	const unsigned char *p = key;
 	uint64_t h = 0xcbf29ce484222325ull; /* FNV-1a */
@@ -39,9 +39,9 @@ static uint64_t hash(const void *key, size_t len)
 }
 
 /* The slot of the key, or for it. */
-static struct slot *find(const struct table *t, const void *key, size_t len)
+static struct slot *find_access_slot(const struct table *t, const void *key, size_t len)
 {
-	for (size_t i = hash(key, len);; i++) {
+	for (size_t i = hash_access_key(key, len);; i++) {
 		struct slot *s = &t->slots[i & t->mask];
 		if (!s->key || (s->len == len && memcmp(s->key, key, len) == 0))
 			return s;
@@ -59,11 +59,11 @@ static int table_init(struct table *t, size_t entries, struct err *err)
 	return t->slots ? 0 : err_set(err, -ENOMEM, "out of memory");
 }
 
-static int add(struct table *t, const void *key, size_t len,
-	       const struct config_target *target, const char *what, const char *name,
-	       struct err *err)
+static int add_access_key(struct table *t, const void *key, size_t len,
+			  const struct config_target *target, const char *what,
+			  const char *name, struct err *err)
 {
-	struct slot *s = find(t, key, len);
+	struct slot *s = find_access_slot(t, key, len);
 
 	if (s->key)
 		return err_set(err, -EINVAL,
@@ -76,16 +76,17 @@ static int add(struct table *t, const void *key, size_t len,
 static int add_target(struct access *a, const struct config_target *t, struct err *err)
 {
 	char text[NETADDR_TEXT_MAX];
-	int rc = add(&a->urls, t->url, strlen(t->url), t, "url", t->url, err);
+	int rc =
+		add_access_key(&a->urls, t->url, strlen(t->url), t, "url", t->url, err);
 
 	for (size_t i = 0; rc == 0 && i < t->addr_count; i++) {
 		netaddr_text(&t->addrs[i], text);
-		rc = add(&a->addrs, t->addrs[i].b, sizeof(t->addrs[i].b), t, "address",
-			 text, err);
+		rc = add_access_key(&a->addrs, t->addrs[i].b, sizeof(t->addrs[i].b), t,
+				    "address", text, err);
 	}
 	for (size_t i = 0; rc == 0 && i < t->node_count; i++)
-		rc = add(&a->nodes, t->nodes[i], strlen(t->nodes[i]), t, "node",
-			 t->nodes[i], err);
+		rc = add_access_key(&a->nodes, t->nodes[i], strlen(t->nodes[i]), t,
+				    "node", t->nodes[i], err);
 	return rc;
 }
 
@@ -158,7 +159,7 @@ static bool take_name(const char *name, char ret[256])
 
 static const struct config_target *by_node(const struct access *a, const char *node)
 {
-	return find(&a->nodes, node, strlen(node))->target;
+	return find_access_slot(&a->nodes, node, strlen(node))->target;
 }
 
 bool access_munge_node(const char *payload, size_t len, char ret_node[256])
@@ -172,8 +173,9 @@ bool access_munge_node(const char *payload, size_t len, char ret_node[256])
 	return strlen(ret_node) == len - n && url_is_host(ret_node);
 }
 
-static enum access_verdict by_munge(const struct access *a,
-				    const struct access_facts *f, struct client *ret)
+static enum access_verdict identify_munge_node(const struct access *a,
+					       const struct access_facts *f,
+					       struct client *ret)
 {
 	bool known = false;
 
@@ -229,13 +231,14 @@ static enum access_verdict by_address(const struct access *a,
 	return ACCESS_GRANTED;
 }
 
-static enum access_verdict identify(const struct access *a,
-				    const struct access_facts *f, struct client *ret)
+static enum access_verdict identify_client(const struct access *a,
+					   const struct access_facts *f,
+					   struct client *ret)
 {
 	unsigned on = a->c->identity;
 
 	if (on & IDENTITY_MUNGE && f->munge != ACCESS_MUNGE_NONE)
-		return by_munge(a, f, ret);
+		return identify_munge_node(a, f, ret);
 	if (on & IDENTITY_TLS && f->name_count)
 		return by_tls(a, f, ret);
 	if (on & IDENTITY_ADDRESS)
@@ -249,7 +252,8 @@ static bool own_target(const struct access *a, const struct client *who,
 {
 	const struct config_target *t =
 		who->has_addr
-			? find(&a->addrs, who->addr.b, sizeof(who->addr.b))->target
+			? find_access_slot(&a->addrs, who->addr.b, sizeof(who->addr.b))
+				  ->target
 			: by_node(a, who->node);
 
 	*ret = t;
@@ -262,7 +266,7 @@ static bool own_target(const struct access *a, const struct client *who,
 	    url_of_node(a->c->target_url, who->node, ret_url) < 0)
 		return false;
 	/* a listed target belongs to the clients listed there */
-	return !find(&a->urls, ret_url, strlen(ret_url))->target;
+	return !find_access_slot(&a->urls, ret_url, strlen(ret_url))->target;
 }
 
 static bool may_name(const struct access *a, const struct client *who)
@@ -278,8 +282,10 @@ static bool may_name(const struct access *a, const struct client *who)
 	return false;
 }
 
-static enum access_verdict choose(const struct access *a, const struct access_facts *f,
-				  const struct client *who, struct access_decision *ret)
+static enum access_verdict choose_target(const struct access *a,
+					 const struct access_facts *f,
+					 const struct client *who,
+					 struct access_decision *ret)
 {
 	char named[URL_BYTES_MAX];
 	bool own = own_target(a, who, &ret->target, ret->url);
@@ -295,7 +301,7 @@ static enum access_verdict choose(const struct access *a, const struct access_fa
 		return ACCESS_BAD_HEADER;
 	if (own && strcmp(named, ret->url) == 0)
 		return ACCESS_GRANTED;
-	ret->target = find(&a->urls, named, strlen(named))->target;
+	ret->target = find_access_slot(&a->urls, named, strlen(named))->target;
 	if (!may_name(a, who) || !ret->target)
 		return ACCESS_OTHER_TARGET;
 	memcpy(ret->url, named, strlen(named) + 1);
@@ -323,7 +329,7 @@ void access_decide(const struct access *a, const struct access_facts *f,
 	struct client who = {0};
 
 	*ret = (struct access_decision){.verdict = ACCESS_UNIDENTIFIED};
-	enum access_verdict id = identify(a, f, &who);
+	enum access_verdict id = identify_client(a, f, &who);
 	if (id != ACCESS_GRANTED)
 		who = (struct client){0}; /* its own claims do not count */
 	say_who(f, &who, ret->who, sizeof(ret->who));
@@ -333,7 +339,8 @@ void access_decide(const struct access *a, const struct access_facts *f,
 	} else if (!path_allowed(&a->c->allow, ret->path)) {
 		ret->verdict = ACCESS_PATH;
 	} else {
-		ret->verdict = id == ACCESS_GRANTED ? choose(a, f, &who, ret) : id;
+		ret->verdict =
+			id == ACCESS_GRANTED ? choose_target(a, f, &who, ret) : id;
 	}
 	if (ret->verdict == ACCESS_GRANTED)
 		return;

@@ -87,8 +87,8 @@ bool bmc_take_token(struct bmc *b, const struct config_limits *l, uint64_t now_n
 	return true;
 }
 
-static void fail(struct bmc_answer *a, enum metrics_result result, unsigned status,
-		 bool down, const char *text)
+static void fail_bmc_answer(struct bmc_answer *a, enum metrics_result result,
+			    unsigned status, bool down, const char *text)
 {
 	a->result = result;
 	a->status = status;
@@ -101,26 +101,32 @@ static void judge_failure(struct bmc_answer *a, int rc)
 {
 	switch (rc) {
 	case -EACCES:
-		fail(a, RESULT_LOGIN, 502, true, "the BMC refuses the proxy's login\n");
+		fail_bmc_answer(a, RESULT_LOGIN, 502, true,
+				"the BMC refuses the proxy's login\n");
 		return;
 	case -EKEYREJECTED:
-		fail(a, RESULT_TLS, 502, true, "the BMC's TLS or certificate fails\n");
+		fail_bmc_answer(a, RESULT_TLS, 502, true,
+				"the BMC's TLS or certificate fails\n");
 		return;
 	case -EFBIG:
-		fail(a, RESULT_BAD, 502, false, "the BMC's answer is too long\n");
+		fail_bmc_answer(a, RESULT_BAD, 502, false,
+				"the BMC's answer is too long\n");
 		return;
 	case -EBADMSG:
 	case -EPROTO:
-		fail(a, RESULT_BAD, 502, false, "the BMC's answer is not valid\n");
+		fail_bmc_answer(a, RESULT_BAD, 502, false,
+				"the BMC's answer is not valid\n");
 		return;
 	case -ECANCELED:
-		fail(a, RESULT_TIMEOUT, 503, true, "shutting down\n");
+		fail_bmc_answer(a, RESULT_TIMEOUT, 503, true, "shutting down\n");
 		return;
 	case -ETIMEDOUT:
-		fail(a, RESULT_TIMEOUT, 504, true, "the BMC does not answer in time\n");
+		fail_bmc_answer(a, RESULT_TIMEOUT, 504, true,
+				"the BMC does not answer in time\n");
 		return;
 	default:
-		fail(a, RESULT_TIMEOUT, 502, true, "the BMC cannot be reached\n");
+		fail_bmc_answer(a, RESULT_TIMEOUT, 502, true,
+				"the BMC cannot be reached\n");
 	}
 }
 
@@ -149,14 +155,16 @@ static void judge_status(struct bmc_answer *a, const struct bmc *b,
 	err_set(&a->err, -EPROTO, "%s: status %u%s", b->url, r->status,
 		r->status == 200 ? " without JSON" : "");
 	if (r->status == 404 || r->status == 405 || r->status == 410) {
-		fail(a, RESULT_OK, r->status, false, "the BMC has no such resource\n");
+		fail_bmc_answer(a, RESULT_OK, r->status, false,
+				"the BMC has no such resource\n");
 	} else if (r->status == 401 || r->status == 403) {
-		fail(a, RESULT_LOGIN, 502, false,
-		     "the BMC does not let the proxy read this\n");
+		fail_bmc_answer(a, RESULT_LOGIN, 502, false,
+				"the BMC does not let the proxy read this\n");
 	} else if (r->status == 429 || r->status == 503) {
-		fail(a, RESULT_BAD, 503, true, "the BMC is busy\n");
+		fail_bmc_answer(a, RESULT_BAD, 503, true, "the BMC is busy\n");
 	} else {
-		fail(a, RESULT_BAD, 502, false, "the BMC's answer is not valid\n");
+		fail_bmc_answer(a, RESULT_BAD, 502, false,
+				"the BMC's answer is not valid\n");
 	}
 }
 

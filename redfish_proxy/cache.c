@@ -67,7 +67,7 @@ void cache_free(struct cache *c)
 	free(c);
 }
 
-static uint64_t hash(const char *url, const char *path)
+static uint64_t hash_cache_key(const char *url, const char *path)
 {
 	uint64_t h = 0xcbf29ce484222325ull; /* FNV-1a */
 
@@ -78,29 +78,29 @@ static uint64_t hash(const char *url, const char *path)
 	return h ^ h >> 32;
 }
 
-static size_t cost(const struct cache_entry *e)
+static size_t entry_cost(const struct cache_entry *e)
 {
 	return sizeof(*e) + strlen(e->key) +
 	       (e->reply ? sizeof(*e->reply) + e->reply->body.cap : 0);
 }
 
 /* Removes it from the list: it is being requested, or will be freed. */
-static void unlist(struct cache *c, struct cache_entry *e)
+static void unlist_cache_entry(struct cache *c, struct cache_entry *e)
 {
 	if (!e->reply)
 		return;
-	c->bytes -= cost(e);
+	c->bytes -= entry_cost(e);
 	e->prev->next = e->next;
 	e->next->prev = e->prev;
 	reply_unref(e->reply);
 	e->reply = NULL;
 }
 
-static void drop(struct cache *c, struct cache_entry *e)
+static void drop_cache_entry(struct cache *c, struct cache_entry *e)
 {
 	struct cache_entry **p = &c->table[e->hash & c->mask];
 
-	unlist(c, e);
+	unlist_cache_entry(c, e);
 	while (*p != e)
 		p = &(*p)->chain;
 	*p = e->chain;
@@ -108,8 +108,8 @@ static void drop(struct cache *c, struct cache_entry *e)
 	free(e);
 }
 
-static struct cache_entry *find(struct cache *c, uint64_t h, const char *url,
-				const char *path)
+static struct cache_entry *find_cache_entry(struct cache *c, uint64_t h,
+					    const char *url, const char *path)
 {
 	size_t url_len = strlen(url);
 
@@ -122,13 +122,13 @@ static struct cache_entry *find(struct cache *c, uint64_t h, const char *url,
 	return NULL;
 }
 
-static struct cache_entry *add(struct cache *c, uint64_t h, const char *url,
-			       const char *path)
+static struct cache_entry *add_cache_entry(struct cache *c, uint64_t h, const char *url,
+					   const char *path)
 {
 	size_t url_len = strlen(url), path_len = strlen(path);
 
 	if (c->entries >= c->max_entries && c->list.next != &c->list)
-		drop(c, c->list.next);
+		drop_cache_entry(c, c->list.next);
 	if (c->entries >= c->max_entries)
 		return NULL;
 	struct cache_entry *e = calloc(1, sizeof(*e) + url_len + path_len + 1);
@@ -147,7 +147,8 @@ struct reply *cache_get(struct cache *c, const char *url, const char *path,
 			uint64_t now_ns)
 {
 	pthread_mutex_lock(&c->mutex);
-	const struct cache_entry *e = find(c, hash(url, path), url, path);
+	const struct cache_entry *e =
+		find_cache_entry(c, hash_cache_key(url, path), url, path);
 	struct reply *r =
 		e && e->reply && e->until_ns > now_ns ? reply_ref(e->reply) : NULL;
 	pthread_mutex_unlock(&c->mutex);
@@ -158,11 +159,11 @@ enum cache_said cache_ask(struct cache *c, const char *url, const char *path,
 			  uint64_t now_ns, struct cache_waiter *w,
 			  struct reply **ret_reply, struct cache_entry **ret_entry)
 {
-	uint64_t h = hash(url, path);
+	uint64_t h = hash_cache_key(url, path);
 	enum cache_said said = CACHE_FIRST;
 
 	pthread_mutex_lock(&c->mutex);
-	struct cache_entry *e = find(c, h, url, path);
+	struct cache_entry *e = find_cache_entry(c, h, url, path);
 	if (e && e->reply && e->until_ns > now_ns) {
 		*ret_reply = reply_ref(e->reply);
 		pthread_mutex_unlock(&c->mutex);
@@ -171,9 +172,9 @@ enum cache_said cache_ask(struct cache *c, const char *url, const char *path,
 	if (e && !e->reply)
 		said = CACHE_WAITS;
 	else if (e)
-		unlist(c, e); /* expired: request it again */
+		unlist_cache_entry(c, e); /* expired: request it again */
 	else
-		e = add(c, h, url, path);
+		e = add_cache_entry(c, h, url, path);
 	if (e) {
 		w->next = e->waiting;
 		e->waiting = w;
@@ -196,12 +197,12 @@ void cache_fill(struct cache *c, struct cache_entry *e, struct reply *reply,
 		e->prev = c->list.prev;
 		e->prev->next = e;
 		c->list.prev = e;
-		c->bytes += cost(e);
+		c->bytes += entry_cost(e);
 	} else {
-		drop(c, e);
+		drop_cache_entry(c, e);
 	}
 	while (c->bytes > c->max_bytes && c->list.next != &c->list)
-		drop(c, c->list.next);
+		drop_cache_entry(c, c->list.next);
 	pthread_mutex_unlock(&c->mutex);
 	while (w) {
 		/* it may be freed as soon as it is notified */
@@ -223,7 +224,7 @@ void cache_sweep(struct cache *c, uint64_t now_ns)
 	for (int i = 0; i < SWEEP_MAX && e != &c->list; i++) {
 		struct cache_entry *next = e->next;
 		if (e->until_ns <= now_ns)
-			drop(c, e);
+			drop_cache_entry(c, e);
 		e = next;
 	}
 	pthread_mutex_unlock(&c->mutex);

@@ -341,13 +341,13 @@ static int on_login(void *arg, const char *key, yaml_node_t *v)
 	return config_on_login(p, &p->c->login, key, v);
 }
 
-static int on_tls(void *arg, const char *key, yaml_node_t *v)
+static int on_default_tls(void *arg, const char *key, yaml_node_t *v)
 {
 	struct config_parser *p = arg;
 	return config_on_tls(p, &p->c->tls, key, v);
 }
 
-static int on_insecure(void *arg, const char *key, yaml_node_t *v)
+static int on_default_insecure(void *arg, const char *key, yaml_node_t *v)
 {
 	struct config_parser *p = arg;
 	buf_puts(&p->c->notes, "insecure_skip_verify: old name, use "
@@ -374,8 +374,8 @@ static int on_section(void *arg, const char *key, yaml_node_t *v)
 		{"login", on_login},
 		{"basic_auth", on_login},
 		{"authorization", on_login},
-		{"tls_config", on_tls},
-		{"insecure_skip_verify", on_insecure},
+		{"tls_config", on_default_tls},
+		{"insecure_skip_verify", on_default_insecure},
 		{"follow_redirects", config_on_redirects},
 		{"enable_http2", config_on_http2},
 		{"oauth2", config_unsupported},

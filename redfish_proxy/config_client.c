@@ -25,7 +25,7 @@ int config_unsupported(void *arg, const char *key, yaml_node_t *v)
 	return yaml_walk_fail(&p->w, v, "not supported", key);
 }
 
-static int on_user(void *arg, const char *key, yaml_node_t *v)
+static int on_login_user(void *arg, const char *key, yaml_node_t *v)
 {
 	struct config_parser *p = arg;
 	return config_value(p, key, v, &p->login->user);
@@ -85,7 +85,7 @@ int config_on_login(struct config_parser *p, struct config_login *login,
 		    const char *key, yaml_node_t *v)
 {
 	static const struct yaml_key basic[] = {
-		{"username", on_user},
+		{"username", on_login_user},
 		{"password", on_password},
 		{"password_file", on_password_file},
 		{"username_file", config_unsupported},
@@ -107,31 +107,31 @@ int config_on_login(struct config_parser *p, struct config_login *login,
 	return yaml_walk_map(&p->w, p, key, v, authorization, 3);
 }
 
-static int on_ca(void *arg, const char *key, yaml_node_t *v)
+static int on_bmc_ca(void *arg, const char *key, yaml_node_t *v)
 {
 	struct config_parser *p = arg;
 	return config_value(p, key, v, &p->tls->ca_file);
 }
 
-static int on_cert(void *arg, const char *key, yaml_node_t *v)
+static int on_bmc_cert(void *arg, const char *key, yaml_node_t *v)
 {
 	struct config_parser *p = arg;
 	return config_value(p, key, v, &p->tls->cert_file);
 }
 
-static int on_key(void *arg, const char *key, yaml_node_t *v)
+static int on_bmc_key(void *arg, const char *key, yaml_node_t *v)
 {
 	struct config_parser *p = arg;
 	return config_value(p, key, v, &p->tls->key_file);
 }
 
-static int on_insecure(void *arg, const char *key, yaml_node_t *v)
+static int on_bmc_insecure(void *arg, const char *key, yaml_node_t *v)
 {
 	struct config_parser *p = arg;
 	return yaml_walk_bool(&p->w, key, v, &p->tls->insecure);
 }
 
-static int on_min_version(void *arg, const char *key, yaml_node_t *v)
+static int on_bmc_min_version(void *arg, const char *key, yaml_node_t *v)
 {
 	struct config_parser *p = arg;
 	auto_free char *s = NULL;
@@ -152,11 +152,11 @@ int config_on_tls(struct config_parser *p, struct config_tls *tls, const char *k
 		  yaml_node_t *v)
 {
 	static const struct yaml_key keys[] = {
-		{"ca_file", on_ca},
-		{"cert_file", on_cert},
-		{"key_file", on_key},
-		{"insecure_skip_verify", on_insecure},
-		{"min_version", on_min_version},
+		{"ca_file", on_bmc_ca},
+		{"cert_file", on_bmc_cert},
+		{"key_file", on_bmc_key},
+		{"insecure_skip_verify", on_bmc_insecure},
+		{"min_version", on_bmc_min_version},
 		{"max_version", config_unsupported},
 		{"server_name", config_unsupported},
 		{"ca", config_unsupported},
@@ -347,7 +347,7 @@ int config_check(struct config_parser *p)
 	return rc;
 }
 
-static void wipe(char *s)
+static void wipe_secret(char *s)
 {
 	if (s)
 		explicit_bzero(s, strlen(s));
@@ -357,10 +357,10 @@ static void wipe(char *s)
 void config_login_done(struct config_login *l)
 {
 	free(l->user);
-	wipe(l->password);
+	wipe_secret(l->password);
 	free(l->password_file);
 	free(l->scheme);
-	wipe(l->credentials);
+	wipe_secret(l->credentials);
 	free(l->credentials_file);
 	*l = (struct config_login){0};
 }

@@ -64,7 +64,7 @@ static int open_web(struct proxy_program *p, struct err *err)
 	return web_start(&w, &p->web, err);
 }
 
-static int open_all(struct proxy_program *p, struct err *err)
+static int open_proxy(struct proxy_program *p, struct err *err)
 {
 	const struct options *o = &p->options;
 	const struct proxy_params params = {
@@ -88,7 +88,7 @@ static int open_all(struct proxy_program *p, struct err *err)
 	return rc < 0 ? rc : open_web(p, err);
 }
 
-static bool reload(void *arg)
+static bool reload_proxy(void *arg)
 {
 	struct proxy_program *p = arg;
 	struct err err = {""};
@@ -110,7 +110,7 @@ static bool reload(void *arg)
 	return good;
 }
 
-static unsigned tick(void *arg)
+static unsigned tick_proxy(void *arg)
 {
 	struct proxy_program *p = arg;
 
@@ -118,7 +118,7 @@ static unsigned tick(void *arg)
 	return TICK_MS;
 }
 
-static void run(struct proxy_program *p)
+static void run_proxy(struct proxy_program *p)
 {
 	service_say_user(&p->privileges);
 	for (size_t i = 0; web_port(p->web, i); i++)
@@ -126,13 +126,13 @@ static void run(struct proxy_program *p)
 	service_run(&(struct service){
 		.signalfd = p->signalfd,
 		.wait_ms = TICK_MS,
-		.tick = tick,
-		.reload = reload,
+		.tick = tick_proxy,
+		.reload = reload_proxy,
 		.arg = p,
 	});
 }
 
-static enum program_status serve(struct proxy_program *p)
+static enum program_status serve_proxy(struct proxy_program *p)
 {
 	struct err err = {""};
 
@@ -141,11 +141,11 @@ static enum program_status serve(struct proxy_program *p)
 		log_warn("--runtime.gomaxprocs: ignored, there is no Go runtime here");
 	if (p->options.debug_server)
 		log_warn("--web.debug-server: ignored, there is no pprof here");
-	int rc = open_all(p, &err);
+	int rc = open_proxy(p, &err);
 	if (rc < 0)
 		log_error("%s", err.text);
 	else
-		run(p);
+		run_proxy(p);
 	web_stop(p->web);
 	proxy_free(p->proxy);
 	if (p->signalfd >= 0)
@@ -170,7 +170,7 @@ int main(int argc, char *argv[])
 	program_log("redfish_proxy", p.options.log_format, p.options.log_level,
 		    &warnings);
 	if (!p.options.check_config)
-		return serve(&p);
+		return serve_proxy(&p);
 	status = check_config(&p.options);
 	conf_release(options_table, options_count, &p.options);
 	return status;

@@ -2,8 +2,8 @@
 /* The proxy's own metrics (doc/metrics.md). */
 #include "redfish_proxy/metrics.h"
 
-static void put(struct prom *out, const struct prom_family *f, const char *label,
-		const char *value, uint64_t v)
+static void put_proxy_value(struct prom *out, const struct prom_family *f,
+			    const char *label, const char *value, uint64_t v)
 {
 	const struct prom_label l = {label, value};
 
@@ -31,15 +31,17 @@ static void put_requests(struct metrics *m, struct prom *out)
 
 	for (unsigned i = 0; i < 6; i++) {
 		if (i != 1 && i != 3) /* statuses that we never send */
-			put(out, &requests, "code", classes[i],
-			    atomic_load(&m->requests[i]));
+			put_proxy_value(out, &requests, "code", classes[i],
+					atomic_load(&m->requests[i]));
 	}
 	for (unsigned i = 0; i < ACCESS_VERDICTS; i++)
-		put(out, &decisions, "decision", access_reason((enum access_verdict)i),
-		    atomic_load(&m->verdicts[i]));
+		put_proxy_value(out, &decisions, "decision",
+				access_reason((enum access_verdict)i),
+				atomic_load(&m->verdicts[i]));
 	for (unsigned i = 0; i < 3; i++)
-		put(out, &limited, "limit", limits[i], atomic_load(&m->limited[i]));
-	put(out, &in_flight, NULL, NULL, atomic_load(&m->in_flight));
+		put_proxy_value(out, &limited, "limit", limits[i],
+				atomic_load(&m->limited[i]));
+	put_proxy_value(out, &in_flight, NULL, NULL, atomic_load(&m->in_flight));
 }
 
 static void put_cache(struct metrics *m, const struct metrics_gauges *g,
@@ -55,11 +57,11 @@ static void put_cache(struct metrics *m, const struct metrics_gauges *g,
 	static const struct prom_family bytes = {"ceems_redfish_proxy_cache_bytes",
 						 PROM_GAUGE, "Size of the cache"};
 
-	put(out, &asked, "result", "hit", atomic_load(&m->hits));
-	put(out, &asked, "result", "joined", atomic_load(&m->joined));
-	put(out, &asked, "result", "miss", atomic_load(&m->misses));
-	put(out, &entries, NULL, NULL, g->cache_entries);
-	put(out, &bytes, NULL, NULL, g->cache_bytes);
+	put_proxy_value(out, &asked, "result", "hit", atomic_load(&m->hits));
+	put_proxy_value(out, &asked, "result", "joined", atomic_load(&m->joined));
+	put_proxy_value(out, &asked, "result", "miss", atomic_load(&m->misses));
+	put_proxy_value(out, &entries, NULL, NULL, g->cache_entries);
+	put_proxy_value(out, &bytes, NULL, NULL, g->cache_bytes);
 }
 
 static void put_bmcs(struct metrics *m, const struct metrics_gauges *g,
@@ -89,14 +91,15 @@ static void put_bmcs(struct metrics *m, const struct metrics_gauges *g,
 					      "bad_answer"};
 
 	for (unsigned i = 0; i < RESULT_RESULTS; i++)
-		put(out, &asked, "result", results[i], atomic_load(&m->bmc[i]));
+		put_proxy_value(out, &asked, "result", results[i],
+				atomic_load(&m->bmc[i]));
 	prom_family(out, &seconds);
 	prom_put_scaled(out, NULL, 0, atomic_load(&m->bmc_ns), 9);
-	put(out, &logins, NULL, NULL, atomic_load(&m->logins));
-	put(out, &refused, NULL, NULL, atomic_load(&m->login_failures));
-	put(out, &known, NULL, NULL, g->targets);
-	put(out, &down, NULL, NULL, g->targets_down);
-	put(out, &queued, NULL, NULL, g->queued);
+	put_proxy_value(out, &logins, NULL, NULL, atomic_load(&m->logins));
+	put_proxy_value(out, &refused, NULL, NULL, atomic_load(&m->login_failures));
+	put_proxy_value(out, &known, NULL, NULL, g->targets);
+	put_proxy_value(out, &down, NULL, NULL, g->targets_down);
+	put_proxy_value(out, &queued, NULL, NULL, g->queued);
 }
 
 void metrics_put(struct metrics *m, const struct metrics_gauges *g, struct prom *out)
@@ -111,11 +114,12 @@ void metrics_put(struct metrics *m, const struct metrics_gauges *g, struct prom 
 		"ceems_redfish_proxy_sandbox_active", PROM_GAUGE,
 		"1 where the kernel keeps the program to what it needs, by kind"};
 
-	put(out, &build, "version", CEEMS_VERSION, 1);
-	put(out, &sandbox, "kind", "landlock", m->files_fenced);
-	put(out, &sandbox, "kind", "seccomp", m->calls_filtered);
-	put(out, &reloads, "result", "ok", atomic_load(&m->reloads));
-	put(out, &reloads, "result", "failed", atomic_load(&m->reload_failures));
+	put_proxy_value(out, &build, "version", CEEMS_VERSION, 1);
+	put_proxy_value(out, &sandbox, "kind", "landlock", m->files_fenced);
+	put_proxy_value(out, &sandbox, "kind", "seccomp", m->calls_filtered);
+	put_proxy_value(out, &reloads, "result", "ok", atomic_load(&m->reloads));
+	put_proxy_value(out, &reloads, "result", "failed",
+			atomic_load(&m->reload_failures));
 	put_requests(m, out);
 	put_cache(m, g, out);
 	put_bmcs(m, g, out);

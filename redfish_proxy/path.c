@@ -21,7 +21,7 @@ const char *const path_allow_default[] = {
 	NULL,
 };
 
-static int hex(char c)
+static int path_hex_digit(char c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
@@ -41,14 +41,14 @@ static bool is_name(int c)
 }
 
 /* One decoded character, and its length in the text; 0: refused. */
-static size_t take(const char *p, int *ret)
+static size_t take_path_char(const char *p, int *ret)
 {
 	if (*p != '%') {
 		*ret = (unsigned char)*p;
 		return *p != ' ' && *p != '#' ? 1 : 0;
 	}
-	int high = hex(p[1]);
-	int low = high < 0 ? -1 : hex(p[2]);
+	int high = path_hex_digit(p[1]);
+	int low = high < 0 ? -1 : path_hex_digit(p[2]);
 	if (low < 0)
 		return 0;
 	*ret = high * 16 + low;
@@ -83,7 +83,7 @@ int path_clean(const char *target, char *ret)
 			continue;
 		}
 		int c = 0;
-		size_t taken = take(p, &c);
+		size_t taken = take_path_char(p, &c);
 		if (!taken || !is_name(c))
 			return -EINVAL;
 		if (c == ' ' || c == '#') {

@@ -170,7 +170,7 @@ static void take_munge(struct ask *a)
 	a->facts.munge_origin = m->origin;
 }
 
-static void refuse(struct ask *a, const struct access_decision *d)
+static void refuse_ask(struct ask *a, const struct access_decision *d)
 {
 	struct proxy *p = a->p;
 	char text[96 + sizeof(a->why_not.text)];
@@ -190,7 +190,7 @@ static void refuse(struct ask *a, const struct access_decision *d)
 	web_answer_text(a->r, access_status(d->verdict), text);
 }
 
-static void answer(struct ask *a)
+static void answer_ask(struct ask *a)
 {
 	struct reply *reply = a->reply;
 	uint64_t age_ns = clock_boottime_ns() - reply->at_ns;
@@ -221,7 +221,7 @@ static void ask_bmc(struct ask *a, const struct access_decision *d)
 	a->reply = cache_get(a->site->cache, d->url, d->path, now_ns);
 	if (a->reply) {
 		atomic_fetch_add(&m->hits, 1);
-		answer(a);
+		answer_ask(a);
 		return;
 	}
 	a->phase = PHASE_BMC;
@@ -255,7 +255,7 @@ static bool has_proof(const struct access_facts *f)
 	return f->munge == ACCESS_MUNGE_GOOD || f->name_count;
 }
 
-static void decide(struct ask *a)
+static void decide_ask(struct ask *a)
 {
 	struct access_decision d;
 
@@ -266,10 +266,10 @@ static void decide(struct ask *a)
 	if (d.verdict == ACCESS_GRANTED)
 		ask_bmc(a, &d);
 	else
-		refuse(a, &d);
+		refuse_ask(a, &d);
 }
 
-static void begin(struct proxy *p, struct web_request *r)
+static void begin_ask(struct proxy *p, struct web_request *r)
 {
 	struct ask *a = *web_state(r) = calloc(1, sizeof(*a));
 
@@ -287,7 +287,7 @@ static void begin(struct proxy *p, struct web_request *r)
 	}
 	collect_facts(a);
 	if (!ask_munge(a))
-		decide(a);
+		decide_ask(a);
 }
 
 static void serve_redfish(void *arg, struct web_request *r)
@@ -295,12 +295,12 @@ static void serve_redfish(void *arg, struct web_request *r)
 	struct ask *a = *web_state(r);
 
 	if (!a) {
-		begin(arg, r);
+		begin_ask(arg, r);
 	} else if (a->phase == PHASE_MUNGE) {
 		take_munge(a);
-		decide(a);
+		decide_ask(a);
 	} else {
-		answer(a);
+		answer_ask(a);
 	}
 }
 

@@ -157,8 +157,8 @@ static int sign_in(struct session *s, unsigned *ret_logins, struct err *err)
 	return rc;
 }
 
-static int ask(struct session *s, const char *url, struct http_response *ret,
-	       struct err *err)
+static int ask_with_session(struct session *s, const char *url,
+			    struct http_response *ret, struct err *err)
 {
 	const struct http_header headers[] = {{"Accept", "application/json"},
 					      {"OData-Version", "4.0"},
@@ -190,13 +190,13 @@ int session_get(struct session *s, const char *path, struct http_response *ret,
 		fresh = true;
 	}
 	if (rc == 0)
-		rc = ask(s, url, ret, err);
+		rc = ask_with_session(s, url, ret, err);
 	if (rc == 0 && ret->status == 401 && *s->token && !fresh) {
 		/* the BMC has restarted, or the session has timed out */
 		rc = sign_in(s, ret_logins, err);
 		fresh = true;
 		if (rc == 0)
-			rc = ask(s, url, ret, err);
+			rc = ask_with_session(s, url, ret, err);
 	}
 	if (rc == 0 && ret->status == 401 && s->login != REDFISH_ANONYMOUS) {
 		s->token[0] = '\0';

@@ -8,7 +8,7 @@
 
 #include "lib/log.h"
 
-static void log_notes(const struct buf *notes, const char *file)
+static void log_site_notes(const struct buf *notes, const char *file)
 {
 	for (const char *s = notes->data; s && *s;) {
 		size_t n = strcspn(s, "\n");
@@ -30,7 +30,7 @@ int site_new(const char *config_file, bool expand, struct site **ret, struct err
 		site_free(s);
 		return *config_file ? err_prefix(err, rc, "config.file") : rc;
 	}
-	log_notes(&s->config.notes, config_file);
+	log_site_notes(&s->config.notes, config_file);
 	*ret = s;
 	return 0;
 }

@@ -41,7 +41,7 @@ struct targets {
 	struct bmc list; /* its head; least recently used first */
 };
 
-static uint64_t hash(const char *url)
+static uint64_t hash_bmc_url(const char *url)
 {
 	uint64_t h = 0xcbf29ce484222325ull; /* FNV-1a */
 
@@ -70,7 +70,7 @@ static bool is_idle(const struct bmc *b)
 }
 
 /* Hands its sessions to a thread for signing out. */
-static void leave(struct targets *t, struct bmc *b)
+static void leave_bmc(struct targets *t, struct bmc *b)
 {
 	while (b->idle) {
 		struct bmc_session *s = b->idle;
@@ -81,21 +81,21 @@ static void leave(struct targets *t, struct bmc *b)
 	}
 }
 
-static void forget(struct targets *t, struct bmc *b)
+static void forget_bmc(struct targets *t, struct bmc *b)
 {
-	struct bmc **p = &t->table[hash(b->url) & t->mask];
+	struct bmc **p = &t->table[hash_bmc_url(b->url) & t->mask];
 
 	while (*p != b)
 		p = &(*p)->chain;
 	*p = b->chain;
 	unlink_bmc(b);
-	leave(t, b);
+	leave_bmc(t, b);
 	t->known--;
 	bmc_free(b);
 }
 
 /* Makes room for one more by dropping the least recently used one without work. */
-static bool make_room(struct targets *t)
+static bool make_bmc_room(struct targets *t)
 {
 	struct bmc *b = t->list.next;
 
@@ -103,7 +103,7 @@ static bool make_room(struct targets *t)
 		return true;
 	for (int i = 0; i < SWEEP_MAX && b != &t->list; i++, b = b->next) {
 		if (is_idle(b)) {
-			forget(t, b);
+			forget_bmc(t, b);
 			return true;
 		}
 	}
@@ -111,10 +111,10 @@ static bool make_room(struct targets *t)
 }
 
 /* NULL: no memory, or too many. */
-static struct bmc *get(struct targets *t, const char *url,
-		       const struct config_target *conf, uint64_t now_ns)
+static struct bmc *get_bmc(struct targets *t, const char *url,
+			   const struct config_target *conf, uint64_t now_ns)
 {
-	struct bmc **head = &t->table[hash(url) & t->mask], *b;
+	struct bmc **head = &t->table[hash_bmc_url(url) & t->mask], *b;
 
 	for (b = *head; b; b = b->chain) {
 		if (strcmp(b->url, url) == 0) {
@@ -124,7 +124,7 @@ static struct bmc *get(struct targets *t, const char *url,
 			return b;
 		}
 	}
-	if (!make_room(t))
+	if (!make_bmc_room(t))
 		return NULL;
 	b = bmc_new(url, t->config, conf, &t->abort, now_ns);
 	if (!b)
@@ -147,8 +147,8 @@ static void make_runnable(struct targets *t, struct bmc *b)
 	pthread_cond_signal(&t->more);
 }
 
-static void fill(struct targets *t, struct cache_entry *e, struct reply *reply,
-		 uint64_t until_ns)
+static void fill_waiting_asks(struct targets *t, struct cache_entry *e,
+			      struct reply *reply, uint64_t until_ns)
 {
 	/* an answer that needs no memory */
 	static struct reply none = {.refs = 1, .status = 503, .type = REPLY_TEXT};
@@ -158,8 +158,8 @@ static void fill(struct targets *t, struct cache_entry *e, struct reply *reply,
 }
 
 /* Mutex held. Returns a reply if the request goes no further. */
-static struct reply *refuse(struct targets *t, struct bmc *b, uint64_t now_ns,
-			    uint64_t *ret_until)
+static struct reply *refuse_for_bmc(struct targets *t, struct bmc *b, uint64_t now_ns,
+				    uint64_t *ret_until)
 {
 	const struct config_limits *l = &t->config->limits;
 
@@ -190,8 +190,8 @@ void targets_submit(struct targets *t, const char *url,
 	uint64_t now_ns = clock_boottime_ns(), until = 0;
 
 	pthread_mutex_lock(&t->mutex);
-	struct bmc *b = j ? get(t, url, conf, now_ns) : NULL;
-	struct reply *reply = refuse(t, b, now_ns, &until);
+	struct bmc *b = j ? get_bmc(t, url, conf, now_ns) : NULL;
+	struct reply *reply = refuse_for_bmc(t, b, now_ns, &until);
 	bool queue = b && until == QUEUE;
 	if (queue) {
 		j->entry = entry;
@@ -205,7 +205,7 @@ void targets_submit(struct targets *t, const char *url,
 	if (queue)
 		return;
 	free(j);
-	fill(t, entry, reply, until);
+	fill_waiting_asks(t, entry, reply, until);
 }
 
 /* Mutex held. Records a failure of the BMC, as opposed to one path. */
@@ -233,7 +233,7 @@ static void note_down(struct targets *t, struct bmc *b, const struct bmc_answer 
 			 (unsigned long long)pause_ms);
 }
 
-static void count(struct metrics *m, const struct bmc_answer *a)
+static void count_bmc_answer(struct metrics *m, const struct bmc_answer *a)
 {
 	atomic_fetch_add(&m->bmc[a->result], 1);
 	atomic_fetch_add(&m->bmc_ns, a->took_ns);
@@ -262,7 +262,7 @@ static void run_one(struct targets *t, struct bmc *b)
 	pthread_mutex_unlock(&t->mutex);
 
 	bmc_ask(b, &s, cache_entry_path(j->entry), &a);
-	count(t->metrics, &a);
+	count_bmc_answer(t->metrics, &a);
 
 	pthread_mutex_lock(&t->mutex);
 	if (s) {
@@ -279,13 +279,13 @@ static void run_one(struct targets *t, struct bmc *b)
 		until = 0;
 	make_runnable(t, b);
 	pthread_mutex_unlock(&t->mutex);
-	fill(t, j->entry, a.reply, until);
+	fill_waiting_asks(t, j->entry, a.reply, until);
 	free(j);
 	pthread_mutex_lock(&t->mutex);
 }
 
 /* Mutex held: answers waiting requests that we end. */
-static void drain(struct targets *t, struct bmc *b)
+static void drain_bmc(struct targets *t, struct bmc *b)
 {
 	while (b->first) {
 		struct bmc_job *j = b->first;
@@ -293,14 +293,15 @@ static void drain(struct targets *t, struct bmc *b)
 		b->queued--;
 		t->queued--;
 		pthread_mutex_unlock(&t->mutex);
-		fill(t, j->entry, reply_new(503, REPLY_TEXT, "shutting down\n"), 0);
+		fill_waiting_asks(t, j->entry,
+				  reply_new(503, REPLY_TEXT, "shutting down\n"), 0);
 		free(j);
 		pthread_mutex_lock(&t->mutex);
 	}
 	b->last = &b->first;
 }
 
-static void *work(void *arg)
+static void *target_thread_main(void *arg)
 {
 	struct targets *t = arg;
 
@@ -313,7 +314,7 @@ static void *work(void *arg)
 				t->run_last = &t->run_first;
 			b->runnable = false;
 			if (t->stopping)
-				drain(t, b);
+				drain_bmc(t, b);
 			else
 				run_one(t, b);
 		} else if (t->stopping) {
@@ -382,7 +383,7 @@ int targets_new(const struct config *config, struct cache *cache,
 	pthread_cond_init(&t->more, NULL);
 	int rc = t->table && t->threads ? 0 : -ENOMEM;
 	if (rc == 0)
-		rc = start_threads(t, config->limits.workers, work);
+		rc = start_threads(t, config->limits.workers, target_thread_main);
 	if (rc < 0) {
 		targets_free(t);
 		return err_set(err, rc, "start threads: %s", strerror(-rc));
@@ -425,7 +426,7 @@ void targets_free(struct targets *t)
 	targets_stop(t);
 	atomic_store(&t->abort, false);
 	while (t->table && t->list.next != &t->list)
-		forget(t, t->list.next);
+		forget_bmc(t, t->list.next);
 	if (t->leaving && start_threads(t, t->config->limits.workers, sign_out) < 0)
 		sign_out(t);
 	join_threads(t);
@@ -445,7 +446,7 @@ void targets_sweep(struct targets *t, uint64_t now_ns)
 		if (b->used_ns + IDLE_NS > now_ns)
 			break; /* and so are all later ones */
 		if (is_idle(b) && now_ns >= b->down_until_ns)
-			forget(t, b);
+			forget_bmc(t, b);
 		b = next;
 	}
 	pthread_mutex_unlock(&t->mutex);

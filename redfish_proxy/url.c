@@ -40,7 +40,7 @@ bool url_is_host(const char *name)
 	return label && name[len - 1] != '-';
 }
 
-static void lower(char *s)
+static void lower_case(char *s)
 {
 	for (; *s; s++) {
 		if (*s >= 'A' && *s <= 'Z')
@@ -49,7 +49,8 @@ static void lower(char *s)
 }
 
 /* Splits "host", "host:port", "[v6]", "[v6]:port". */
-static int split(const char *s, size_t len, char *host, size_t size, uint32_t *port)
+static int split_host_port(const char *s, size_t len, char *host, size_t size,
+			   uint32_t *port)
 {
 	char text[8];
 	const char *end = s + len, *colon;
@@ -110,9 +111,10 @@ int url_clean(const char *url, char *ret)
 	uint32_t own = tls ? 443 : 80, port = own;
 	if (rest[len] && rest[len + 1])
 		return -EINVAL;
-	if (split(rest, len, host, sizeof(host), &port) < 0 || !good_host(host))
+	if (split_host_port(rest, len, host, sizeof(host), &port) < 0 ||
+	    !good_host(host))
 		return -EINVAL;
-	lower(host);
+	lower_case(host);
 	char number[16] = "";
 	if (port != own)
 		snprintf(number, sizeof(number), ":%u", port);

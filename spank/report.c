@@ -22,7 +22,7 @@ static const char *const domain_names[ENERGY_PAGE_DOMAINS] = {
 /* ---- numbers --------------------------------------------------------------------- */
 
 /* a * b / c, at most UINT64_MAX; 0 for c = 0 */
-static uint64_t scale(uint64_t a, uint64_t b, uint64_t c)
+static uint64_t scale_u64(uint64_t a, uint64_t b, uint64_t c)
 {
 	if (!c)
 		return 0;
@@ -48,11 +48,11 @@ static void put_bytes(struct buf *b, uint64_t bytes)
 	unsigned i = 0;
 	while (i < 3 && bytes >> (10 * (i + 2)))
 		i++;
-	put_short(b, scale(bytes, 1000, UINT64_C(1) << (10 * (i + 1))), 3);
+	put_short(b, scale_u64(bytes, 1000, UINT64_C(1) << (10 * (i + 1))), 3);
 	buf_printf(b, " %s", units[i]);
 }
 
-static void put_time(struct buf *b, uint64_t ns)
+static void put_bill_time(struct buf *b, uint64_t ns)
 {
 	uint64_t s = ns / NSEC_PER_SEC;
 	if (s < 60) {
@@ -72,24 +72,26 @@ static void put_time(struct buf *b, uint64_t ns)
 
 static uint64_t nano_wh(uint64_t uj)
 {
-	return scale(uj, 5, 18);
+	return scale_u64(uj, 5, 18);
 }
 
-static uint64_t nanograms(uint64_t uj, uint32_t mg_per_kwh)
+static uint64_t emitted_nanograms(uint64_t uj, uint32_t mg_per_kwh)
 {
-	return scale(uj, mg_per_kwh, 3600000);
+	return scale_u64(uj, mg_per_kwh, 3600000);
 }
 
 /* Thousandths of the available CPU time used; 0: unknown */
 static uint64_t cpu_permille(const struct report *r)
 {
-	return r->has_cpu ? scale(r->cpu_ns, 1000, scale(r->wall_ns, r->cpus, 1)) : 0;
+	return r->has_cpu
+		       ? scale_u64(r->cpu_ns, 1000, scale_u64(r->wall_ns, r->cpus, 1))
+		       : 0;
 }
 
 /* Busy CPUs on average, in thousandths */
 static uint64_t busy_mcpu(const struct report *r)
 {
-	return scale(r->cpu_ns, 1000, r->wall_ns);
+	return scale_u64(r->cpu_ns, 1000, r->wall_ns);
 }
 
 /* ---- energy ---------------------------------------------------------------------- */
@@ -117,13 +119,13 @@ static void take_domain(struct report_domain *d, const struct energy_page_node *
 	d->flags = node->flags[i];
 	copy_name(d->source, node->source[i]);
 	if (row)
-		d->uj = row->total_uj ? scale(row->uj[i], now_uj, row->total_uj)
+		d->uj = row->total_uj ? scale_u64(row->uj[i], now_uj, row->total_uj)
 				      : row->uj[i];
 }
 
 /* Whether any part of the total is or was measured */
-static bool measured(const struct energy_page_node *node,
-		     const struct energy_page_row *row)
+static bool is_total_measured(const struct energy_page_node *node,
+			      const struct energy_page_row *row)
 {
 	for (int i = 0; i < ENERGY_PAGE_DOMAINS; i++)
 		if ((node->total_mask >> i & 1) && (node->source[i][0] || node->uj[i]))
@@ -136,7 +138,7 @@ void report_take_energy(struct report_energy *e, const struct energy_page_node *
 			const struct energy_page_now *now)
 {
 	*e = (struct report_energy){.total_mask = node->total_mask};
-	if (!measured(node, row)) {
+	if (!is_total_measured(node, row)) {
 		e->unknown = "this node has no power sensor and no model";
 		return;
 	}
@@ -298,7 +300,7 @@ static void put_energy(struct buf *b, const struct report_energy *e)
 		buf_puts(b, "not known: no provider of emission factors\n");
 		return;
 	}
-	put_short(b, nanograms(e->uj, e->emission_mg_per_kwh), 9);
+	put_short(b, emitted_nanograms(e->uj, e->emission_mg_per_kwh), 9);
 	buf_puts(b, " g CO2e at ");
 	put_short(b, e->emission_mg_per_kwh, 3);
 	buf_printf(b, " g/kWh (%s)\n", e->emission_provider);
@@ -311,7 +313,7 @@ static void put_cpu(struct buf *b, const struct report *r)
 		buf_puts(b, "not known\n");
 		return;
 	}
-	put_time(b, r->cpu_ns);
+	put_bill_time(b, r->cpu_ns);
 	if (r->cpus) {
 		buf_printf(b, " on %u CPU%s, ", r->cpus, r->cpus == 1 ? "" : "s");
 		put_short(b, cpu_permille(r), 1);
@@ -333,7 +335,8 @@ static void put_memory(struct buf *b, const struct report *r)
 		buf_puts(b, ", of ");
 		put_bytes(b, r->memory_asked_bytes);
 		buf_puts(b, " asked for (");
-		put_short(b, scale(r->memory_peak_bytes, 1000, r->memory_asked_bytes),
+		put_short(b,
+			  scale_u64(r->memory_peak_bytes, 1000, r->memory_asked_bytes),
 			  1);
 		buf_puts(b, " %)");
 	}
@@ -348,7 +351,7 @@ void report_text(const struct report *r, struct buf *b)
 	if (r->nodes > 1)
 		buf_printf(b, ", node 1 of %u", r->nodes);
 	buf_puts(b, "\n  time       ");
-	put_time(b, r->wall_ns);
+	put_bill_time(b, r->wall_ns);
 	buf_putc(b, '\n');
 	put_cpu(b, r);
 	put_memory(b, r);
@@ -364,7 +367,7 @@ void report_text(const struct report *r, struct buf *b)
 
 /* ---- JSON ------------------------------------------------------------------------ */
 
-static void put_key(struct buf *b, const char *key)
+static void put_bill_key(struct buf *b, const char *key)
 {
 	buf_printf(b, ",\"%s\":", key);
 }
@@ -372,25 +375,25 @@ static void put_key(struct buf *b, const char *key)
 static void put_scaled(struct buf *b, const char *key, bool known, uint64_t v,
 		       unsigned decimals)
 {
-	put_key(b, key);
+	put_bill_key(b, key);
 	if (known)
 		buf_put_scaled(b, v, decimals);
 	else
 		buf_puts(b, "null");
 }
 
-static void put_text(struct buf *b, const char *key, const char *text)
+static void put_bill_text(struct buf *b, const char *key, const char *text)
 {
-	put_key(b, key);
+	put_bill_key(b, key);
 	if (text && *text)
 		buf_put_json(b, text, strlen(text));
 	else
 		buf_puts(b, "null");
 }
 
-static void put_flag(struct buf *b, const char *key, bool v)
+static void put_bill_flag(struct buf *b, const char *key, bool v)
 {
-	put_key(b, key);
+	put_bill_key(b, key);
 	buf_puts(b, v ? "true" : "false");
 }
 
@@ -398,18 +401,18 @@ static void json_domain(struct buf *b, const struct report_energy *e, int i)
 {
 	const struct report_domain *d = &e->domains[i];
 	buf_printf(b, "{\"domain\":\"%s\"", domain_names[i]);
-	put_text(b, "source", d->source);
+	put_bill_text(b, "source", d->source);
 	put_scaled(b, "wh", d->has_uj, nano_wh(d->uj), 9);
-	put_flag(b, "in_total", e->total_mask >> i & 1);
-	put_flag(b, "modelled", d->flags & ENERGY_PAGE_MODELLED);
-	put_flag(b, "stale", d->flags & ENERGY_PAGE_STALE);
+	put_bill_flag(b, "in_total", e->total_mask >> i & 1);
+	put_bill_flag(b, "modelled", d->flags & ENERGY_PAGE_MODELLED);
+	put_bill_flag(b, "stale", d->flags & ENERGY_PAGE_STALE);
 	buf_putc(b, '}');
 }
 
 static void json_energy(struct buf *b, const struct report_energy *e)
 {
-	put_text(b, "energy_unknown", e->unknown);
-	put_key(b, "energy");
+	put_bill_text(b, "energy_unknown", e->unknown);
+	put_bill_key(b, "energy");
 	if (e->unknown) {
 		buf_puts(b, "null,\"emissions\":null");
 		return;
@@ -417,8 +420,8 @@ static void json_energy(struct buf *b, const struct report_energy *e)
 	buf_puts(b, "{\"wh\":");
 	buf_put_scaled(b, nano_wh(e->uj), 9);
 	put_scaled(b, "joules", true, e->uj, 6);
-	put_flag(b, "provisional", e->provisional);
-	put_flag(b, "modelled", e->modelled);
+	put_bill_flag(b, "provisional", e->provisional);
+	put_bill_flag(b, "modelled", e->modelled);
 	put_scaled(b, "stopped_seconds", true, e->stopped_s, 0);
 	buf_puts(b, ",\"domains\":[");
 	const char *before = "";
@@ -435,9 +438,9 @@ static void json_energy(struct buf *b, const struct report_energy *e)
 		return;
 	}
 	buf_puts(b, "{\"co2e_grams\":");
-	buf_put_scaled(b, nanograms(e->uj, e->emission_mg_per_kwh), 9);
+	buf_put_scaled(b, emitted_nanograms(e->uj, e->emission_mg_per_kwh), 9);
 	put_scaled(b, "grams_per_kwh", true, e->emission_mg_per_kwh, 3);
-	put_text(b, "provider", e->emission_provider);
+	put_bill_text(b, "provider", e->emission_provider);
 	buf_putc(b, '}');
 }
 
@@ -459,6 +462,6 @@ void report_json(const struct report *r, struct buf *b)
 	json_energy(b, &r->energy);
 	auto_buf struct buf hint = BUF_INIT;
 	put_hint(&hint, r);
-	put_text(b, "hint", hint.data);
+	put_bill_text(b, "hint", hint.data);
 	buf_puts(b, "}\n");
 }

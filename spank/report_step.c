@@ -116,7 +116,7 @@ static int open_nonblocking(void)
 }
 
 /* A writable pipe accepts PIPE_BUF bytes at once. */
-static bool ready(void)
+static bool is_stderr_ready(void)
 {
 	struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
 	return poll(&p, 1, 0) == 1 && p.revents == POLLOUT;
@@ -134,7 +134,7 @@ static int write_stderr(const char *text, size_t len)
 	 * description, so it cannot be reopened. Writing may wait for the disk, like
 	 * the script's own output. */
 	if (!S_ISREG(st.st_mode)) {
-		if (!ready())
+		if (!is_stderr_ready())
 			return -EAGAIN;
 		own = open_nonblocking();
 		fd = own >= 0 ? own : fd;

@@ -45,7 +45,7 @@ static void env_text(struct record *r, const char *name, char *dst, size_t size)
 		record_set(r, dst, size, s);
 }
 
-static void take_gpus(struct record *r)
+static void take_job_gpus(struct record *r)
 {
 	const char *list = getenv("SLURM_JOB_GPUS");
 	int rc = list ? gpulist_canonical(list, r->gpus, sizeof(r->gpus)) : -ENOENT;
@@ -116,7 +116,7 @@ static void take_node(struct record *r)
 		record_set(r, r->node, sizeof(r->node), node);
 }
 
-static void publish(spank_t sp, enum record_type type, int ac, char *argv[])
+static void publish_unit(spank_t sp, enum record_type type, int ac, char *argv[])
 {
 	struct policy policy;
 	struct record r;
@@ -146,7 +146,7 @@ static void publish(spank_t sp, enum record_type type, int ac, char *argv[])
 	env_text(&r, "SLURM_JOB_PARTITION", r.partition, sizeof(r.partition));
 	env_text(&r, "SLURM_JOB_USER", r.user, sizeof(r.user));
 	env_text(&r, "SLURM_JOB_SLUID", r.sluid, sizeof(r.sluid));
-	take_gpus(&r);
+	take_job_gpus(&r);
 	if (type == RECORD_UNIT_STOP) {
 		r.exit_status = env_u32("SLURM_JOB_EXIT_CODE", 0);
 		r.flags |= RECORD_LAST;
@@ -158,12 +158,12 @@ static void publish(spank_t sp, enum record_type type, int ac, char *argv[])
 
 int slurm_spank_job_prolog(spank_t sp, int ac, char *argv[])
 {
-	publish(sp, RECORD_UNIT_START, ac, argv);
+	publish_unit(sp, RECORD_UNIT_START, ac, argv);
 	return ESPANK_SUCCESS;
 }
 
 int slurm_spank_job_epilog(spank_t sp, int ac, char *argv[])
 {
-	publish(sp, RECORD_UNIT_STOP, ac, argv);
+	publish_unit(sp, RECORD_UNIT_STOP, ac, argv);
 	return ESPANK_SUCCESS;
 }

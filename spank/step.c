@@ -169,7 +169,7 @@ static void take_command(struct record *r, spank_t sp)
  * SLURM_STEP_GPUS for numbered ones; the other one is whatever the user exported.
  * Without GresTypes=gpu in the cluster both are the user's, which only the daemon can
  * know (slurmd -G): the flag means "the right variable", not "true". */
-static void take_gpus(struct record *r, spank_t sp)
+static void take_step_gpus(struct record *r, spank_t sp)
 {
 	char list[ENV_VALUE_MAX], shards[16], mps[16];
 	bool batch = r->step == RECORD_STEP_BATCH || r->step == RECORD_STEP_INTERACTIVE;
@@ -259,7 +259,7 @@ static uint64_t timeval_ns(struct timeval t)
 	return (uint64_t)t.tv_sec * NSEC_PER_SEC + (uint64_t)t.tv_usec * 1000;
 }
 
-static uint64_t minus(uint64_t a, uint64_t b)
+static uint64_t subtract_usage(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;
 }
@@ -274,10 +274,10 @@ static int read_rusage(const struct step *s, struct record_counters *ret)
 	    getrusage(RUSAGE_CHILDREN, &now) < 0)
 		return -ENODATA;
 	*ret = (struct record_counters){.source = COUNTERS_RUSAGE, .has_memory = true};
-	ret->cpu_user_ns = minus(timeval_ns(now.ru_utime),
-				 timeval_ns(s->children_before.ru_utime));
-	ret->cpu_system_ns = minus(timeval_ns(now.ru_stime),
-				   timeval_ns(s->children_before.ru_stime));
+	ret->cpu_user_ns = subtract_usage(timeval_ns(now.ru_utime),
+					  timeval_ns(s->children_before.ru_utime));
+	ret->cpu_system_ns = subtract_usage(timeval_ns(now.ru_stime),
+					    timeval_ns(s->children_before.ru_stime));
 	ret->memory_peak_bytes = (uint64_t)now.ru_maxrss * 1024;
 	ret->read_ns = clock_boottime_ns();
 	return 0;
@@ -450,7 +450,7 @@ void step_task_forked(struct step *s, spank_t sp)
 	s->is_extern = r->step == RECORD_STEP_EXTERN;
 	r->stepd_pid = (uint32_t)s->stepd_pid;
 	take_cgroups(s, sp);
-	take_gpus(r, sp);
+	take_step_gpus(r, sp);
 	take_request(s, sp);
 	take_hints(r, sp, s->policy);
 	take_command(r, sp);
