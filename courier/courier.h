@@ -45,16 +45,16 @@ struct task {
 extern const struct task *const tasks[];
 extern const size_t tasks_count;
 
-/* courier/crew.c: a thread for each task that has something to do. */
-struct crew;
-int crew_start(struct courier *c, const struct task *const *list, size_t count,
-	       struct crew **ret, struct err *err);
-size_t crew_size(const struct crew *w); /* running tasks */
+/* courier/task_threads.c: a thread for each task that has something to do. */
+struct task_threads;
+int task_threads_start(struct courier *c, const struct task *const *list, size_t count,
+		       struct task_threads **ret, struct err *err);
+size_t task_threads_size(const struct task_threads *w); /* running tasks */
 /* With --once: waits until each task has been polled. 0, or how one failed. */
-int crew_once(struct crew *w);
+int task_threads_once(struct task_threads *w);
 /* Sets c->stop and waits a few seconds for the threads to close their tasks. NULL-safe.
  * False: a thread hangs; its memory is leaked. */
-bool crew_end(struct crew *w);
+bool task_threads_end(struct task_threads *w);
 
 /* courier/flush.c: sends the spool's records by the task ship, for at most
  * options.flush_timeout, and prints what is left. */

@@ -130,24 +130,24 @@ static const struct task *find_task(const char *name)
 
 static enum program_status run_courier(struct courier *c, int signals)
 {
-	struct crew *crew = NULL;
+	struct task_threads *threads = NULL;
 	struct err err;
 	enum program_status status = PROGRAM_OK;
 
 	say_hello(c);
 	if (c->link < 0)
 		(void)notify_send("READY=1");
-	if (crew_start(c, tasks, tasks_count, &crew, &err) < 0) {
+	if (task_threads_start(c, tasks, tasks_count, &threads, &err) < 0) {
 		log_error("%s", err.text);
 		return PROGRAM_CANNOT;
 	}
-	if (crew_size(crew) == 0)
+	if (task_threads_size(threads) == 0)
 		log_info("nothing is configured for it: exiting");
 	else if (c->options.once)
-		status = crew_once(crew) < 0 ? PROGRAM_CANNOT : PROGRAM_OK;
+		status = task_threads_once(threads) < 0 ? PROGRAM_CANNOT : PROGRAM_OK;
 	else
 		wait_for_end(c, signals);
-	if (!crew_end(crew)) {
+	if (!task_threads_end(threads)) {
 		log_warn("a server does not answer: exiting without waiting for it");
 		_exit(status);
 	}

@@ -8,7 +8,6 @@ libcourier_NEEDS := libhttp libident libbatch libconf libbase
 libcourier_USES := libcurl json-c yaml-0.1 gnutls zlib $(if $(HAVE_MUNGE),munge)
 libcourier_PKGS := $(libcourier_USES)
 libcourier_CFLAGS := $(if $(HAVE_MUNGE),-DHAVE_MUNGE)
-libcourier_SRCS += courier/crew.c
 libcourier_SRCS += courier/emissions.c
 libcourier_SRCS += courier/flush.c
 libcourier_SRCS += courier/link.c
@@ -23,6 +22,7 @@ libcourier_SRCS += courier/ship_answer.c
 libcourier_SRCS += courier/ship_pace.c
 libcourier_SRCS += courier/ship_post.c
 libcourier_SRCS += courier/ship_spool.c
+libcourier_SRCS += courier/task_threads.c
 
 PROGS += ceems-courier
 ceems-courier_SRCS := courier/main.c courier/tasks.c

@@ -232,11 +232,11 @@ int gate_new(const struct gate_params *params, struct gate **ret, struct err *er
 	rc = gate_keeper_new(params->identity, &g->keeper, err);
 	if (!rc)
 		rc = owned_new(&o, &g->owned, err);
-	if (!rc &&
-	    (crew_new(params->threads ? params->threads : 4, NULL, &g->provers) ||
-	     lru_new(TOKENS, TOKENS_BYTES, &g->tokens) ||
-	     lru_new(DECISIONS, DECISIONS_BYTES, &g->decisions) ||
-	     gate_limits_new(&g->limits)))
+	if (!rc && (thread_pool_new(params->threads ? params->threads : 4, NULL,
+				    &g->provers) ||
+		    lru_new(TOKENS, TOKENS_BYTES, &g->tokens) ||
+		    lru_new(DECISIONS, DECISIONS_BYTES, &g->decisions) ||
+		    gate_limits_new(&g->limits)))
 		rc = err_set(err, -ENOMEM, "out of memory");
 	if (rc) {
 		gate_free(g);
@@ -250,7 +250,7 @@ int gate_start(struct gate *g, struct err *err)
 {
 	int rc = owned_start(g->owned, err);
 
-	return rc ? rc : crew_start(g->provers, err);
+	return rc ? rc : thread_pool_start(g->provers, err);
 }
 
 void gate_stop(struct gate *g)
@@ -259,7 +259,7 @@ void gate_stop(struct gate *g)
 	g->stopped = true;
 	pthread_mutex_unlock(&g->mutex);
 	owned_stop(g->owned);
-	crew_stop(g->provers);
+	thread_pool_stop(g->provers);
 }
 
 void gate_free(struct gate *g)
@@ -267,7 +267,7 @@ void gate_free(struct gate *g)
 	if (!g)
 		return;
 	owned_free(g->owned);
-	crew_free(g->provers);
+	thread_pool_free(g->provers);
 	lru_free(g->tokens);
 	lru_free(g->decisions);
 	gate_limits_free(g->limits);

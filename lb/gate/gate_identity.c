@@ -133,7 +133,8 @@ enum gate_step gate_identity_answered(struct gate_state *s)
 	return continue_with_who(s);
 }
 
-static bool prove_by_thread(struct crew_job *j, void **mine, const atomic_bool *stop)
+static bool prove_by_thread(struct thread_pool_job *j, void **mine,
+			    const atomic_bool *stop)
 {
 	struct gate_state *s =
 		(struct gate_state *)((char *)j - offsetof(struct gate_state, prove));
@@ -172,7 +173,7 @@ enum gate_step gate_identify(struct gate_state *s)
 	if (find_remembered_who(s))
 		return continue_with_who(s);
 	s->prove.run = prove_by_thread;
-	if (crew_submit(s->g->provers, &s->prove, s->r->client))
+	if (thread_pool_submit(s->g->provers, &s->prove, s->r->client))
 		return STEP_WAIT_IDENTITY;
 	note_munge(s, -EBUSY);
 	return gate_refuse(s, REASON_ERROR, 503, 1,

@@ -5,11 +5,11 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "lb/gate/crew.h"
 #include "lb/gate/gate.h"
 #include "lb/gate/gate_limit.h"
 #include "lb/gate/lru.h"
 #include "lb/gate/owned.h"
+#include "lb/gate/thread_pool.h"
 
 /* Shared by the files of the gate. */
 
@@ -47,7 +47,7 @@ struct gate {
 	const char *user_agent;
 	const struct owned_params *tests;
 	struct owned *owned;
-	struct crew *provers;
+	struct thread_pool *provers;
 	struct lru *tokens, *decisions;
 	struct gate_limits *limits;
 	pthread_mutex_t mutex; /* protects the members below */
@@ -120,7 +120,7 @@ struct gate_state {
 	struct gate_keeper *keeper;
 	uint64_t generation, boot_ms;
 
-	struct crew_job prove;
+	struct thread_pool_job prove;
 	struct identity_who who;
 	int who_rc;
 	bool counted; /* by the limits */

@@ -8,7 +8,6 @@ libgate_LIBS := liblbsite libpromql
 libgate_USES := libcurl json-c gnutls zlib $(if $(HAVE_MUNGE),munge)
 libgate_PKGS := $(libgate_USES)
 libgate_SRCS += lb/gate/call.c
-libgate_SRCS += lb/gate/crew.c
 libgate_SRCS += lb/gate/gate.c
 libgate_SRCS += lb/gate/gate_audit.c
 libgate_SRCS += lb/gate/gate_decide.c
@@ -24,4 +23,5 @@ libgate_SRCS += lb/gate/owned_ask.c
 libgate_SRCS += lb/gate/owned_question.c
 libgate_SRCS += lb/gate/owned_rule.c
 libgate_SRCS += lb/gate/prom_protocol.c
+libgate_SRCS += lb/gate/thread_pool.c
 endif

@@ -330,9 +330,9 @@ int owned_new(const struct owned_params *params, struct owned **ret, struct err 
 	o->params = *params;
 	o->entries = OWNED_ENTRIES;
 	pthread_mutex_init(&o->mutex, NULL);
-	if (crew_new(params->threads ? params->threads : 4,
-		     params->ask ? NULL : (void (*)(void *))owned_link_free,
-		     &o->crew) ||
+	if (thread_pool_new(params->threads ? params->threads : 4,
+			    params->ask ? NULL : (void (*)(void *))owned_link_free,
+			    &o->pool) ||
 	    lru_new(OWNED_ENTRIES, (size_t)OWNED_ENTRIES * ENTRY_BYTES, &o->units) ||
 	    lru_new(LISTS, LISTS_BYTES, &o->lists) ||
 	    lru_new(ROLES, (size_t)ROLES * ENTRY_BYTES, &o->roles)) {
@@ -364,19 +364,19 @@ void owned_set_site(struct owned *o, struct site *s, uint32_t entries)
 
 int owned_start(struct owned *o, struct err *err)
 {
-	return crew_start(o->crew, err);
+	return thread_pool_start(o->pool, err);
 }
 
 void owned_stop(struct owned *o)
 {
-	crew_stop(o->crew);
+	thread_pool_stop(o->pool);
 }
 
 void owned_free(struct owned *o)
 {
 	if (!o)
 		return;
-	crew_free(o->crew);
+	thread_pool_free(o->pool);
 	lru_free(o->units);
 	lru_free(o->lists);
 	lru_free(o->roles);

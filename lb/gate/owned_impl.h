@@ -5,9 +5,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "lb/gate/crew.h"
 #include "lb/gate/lru.h"
 #include "lb/gate/owned.h"
+#include "lb/gate/thread_pool.h"
 #include "lib/log.h"
 
 /* Shared by owned.c (the cache) and owned_question.c (the questions). */
@@ -18,7 +18,7 @@
 
 struct owned {
 	struct owned_params params;
-	struct crew *crew;
+	struct thread_pool *pool;
 	struct lru *units, *lists, *roles;
 	pthread_mutex_t mutex; /* protects the members below */
 	struct site *site;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Questions: made by the serving threads, asked by the crew, shared by all who need the
+/* Questions: made by the serving threads, asked by the pool, shared by all who need the
  * same answer. */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #define JOIN_MS 1000u
 
 struct owned_question {
-	struct crew_job job;
+	struct thread_pool_job job;
 	struct owned *o;
 	atomic_uint refs;
 	/* protected by o->mutex until it is answered */
@@ -236,14 +236,15 @@ static struct owned_question *let_next_go(struct owned_question *q,
 	if (!a)
 		return NULL;
 	a->waits = false;
-	if (crew_submit(a->o->crew, &a->job, key_of_user(a->ask.login)))
+	if (thread_pool_submit(a->o->pool, &a->job, key_of_user(a->ask.login)))
 		return NULL;
 	a->rc = err_set(&a->err, -EBUSY, "too many questions wait");
 	*ret = unlist_question(a);
 	return a;
 }
 
-static bool ask_by_thread(struct crew_job *job, void **mine, const atomic_bool *stop)
+static bool ask_by_thread(struct thread_pool_job *job, void **mine,
+			  const atomic_bool *stop)
 {
 	struct owned_question *q = (struct owned_question *)job, *failed;
 	struct owned_waiter *w, *others = NULL;
@@ -420,7 +421,8 @@ static int enlist_question(struct owned_question *q, uint64_t boot_ms, struct er
 			       "there is no aggregator to ask whose units these are");
 	q->site = o->site ? site_hold(o->site) : NULL;
 	q->waits = q->held = is_to_wait(q, boot_ms);
-	if (!q->waits && !crew_submit(o->crew, &q->job, key_of_user(q->ask.login)))
+	if (!q->waits &&
+	    !thread_pool_submit(o->pool, &q->job, key_of_user(q->ask.login)))
 		return err_set(err, -EBUSY, "too many questions wait");
 	q->next = o->asking;
 	o->asking = q;

@@ -16,8 +16,8 @@
 #define END_SECONDS 3
 #define STACK_BYTES ((size_t)512 << 10)
 
-struct crew_seat {
-	struct crew *crew;
+struct task_thread {
+	struct task_threads *threads;
 	const struct task *task;
 	void *state;
 	pthread_t thread;
@@ -28,15 +28,15 @@ struct crew_seat {
 	struct log_repeat log;
 };
 
-struct crew {
+struct task_threads {
 	struct courier *courier;
 	pthread_mutex_t mutex;
 	pthread_cond_t wake; /* for the end */
-	struct crew_seat *seats;
+	struct task_thread *seats;
 	size_t count;
 };
 
-static void say_task_result(struct crew_seat *t, int rc, const struct err *err,
+static void say_task_result(struct task_thread *t, int rc, const struct err *err,
 			    uint64_t wait_ms)
 {
 	uint64_t now_ns = clock_boottime_ns();
@@ -48,14 +48,14 @@ static void say_task_result(struct crew_seat *t, int rc, const struct err *err,
 	else if (rc == 0 && log_repeat_over(&t->log))
 		log_info("%s: works again", t->task->name);
 	if (!t->said_any || rc != t->said_rc)
-		courier_send_health(t->crew->courier, t->task->name, rc, err->text,
+		courier_send_health(t->threads->courier, t->task->name, rc, err->text,
 				    now_ns);
 	t->said_any = true;
 	t->said_rc = rc;
 }
 
 /* Milliseconds until the next poll */
-static uint64_t wait_of(const struct crew_seat *t)
+static uint64_t wait_of(const struct task_thread *t)
 {
 	uint64_t period_ms = t->state ? t->task->period_ms(t->state) : REOPEN_MS;
 	uint64_t longest = period_ms > LONGEST_WAIT_MS ? period_ms : LONGEST_WAIT_MS;
@@ -67,19 +67,19 @@ static uint64_t wait_of(const struct crew_seat *t)
 }
 
 /* Opens the task if needed, then polls it. */
-static int work_task(struct crew_seat *t, struct err *err)
+static int work_task(struct task_thread *t, struct err *err)
 {
 	int rc = 0;
 
 	if (!t->state)
-		rc = t->task->open(t->crew->courier, &t->state, err);
+		rc = t->task->open(t->threads->courier, &t->state, err);
 	return rc < 0 ? rc : t->task->poll(t->state, err);
 }
 
 static void *thread_main(void *arg)
 {
-	struct crew_seat *t = arg;
-	struct crew *w = t->crew;
+	struct task_thread *t = arg;
+	struct task_threads *w = t->threads;
 	const struct courier *c = w->courier;
 
 	while (!atomic_load(&c->stop)) {
@@ -109,13 +109,13 @@ static void *thread_main(void *arg)
 }
 
 /* Gives the task a thread, open or not, if it has anything to do. */
-static int hire_thread(struct crew *w, const struct task *task, pthread_attr_t *attr,
-		       struct err *err)
+static int hire_thread(struct task_threads *w, const struct task *task,
+		       pthread_attr_t *attr, struct err *err)
 {
-	struct crew_seat *t = &w->seats[w->count];
+	struct task_thread *t = &w->seats[w->count];
 	struct err why = {""};
 
-	t->crew = w;
+	t->threads = w;
 	t->task = task;
 	int rc = task->open(w->courier, &t->state, &why);
 	if (rc == -ENODEV)
@@ -134,10 +134,10 @@ static int hire_thread(struct crew *w, const struct task *task, pthread_attr_t *
 	return 0;
 }
 
-int crew_start(struct courier *c, const struct task *const *list, size_t count,
-	       struct crew **ret, struct err *err)
+int task_threads_start(struct courier *c, const struct task *const *list, size_t count,
+		       struct task_threads **ret, struct err *err)
 {
-	struct crew *w = calloc(1, sizeof(*w));
+	struct task_threads *w = calloc(1, sizeof(*w));
 	pthread_attr_t attr;
 	int rc = 0;
 
@@ -157,24 +157,24 @@ int crew_start(struct courier *c, const struct task *const *list, size_t count,
 		rc = hire_thread(w, list[i], &attr, err);
 	pthread_attr_destroy(&attr);
 	if (rc < 0) {
-		(void)crew_end(w);
+		(void)task_threads_end(w);
 		return rc;
 	}
 	*ret = w;
 	return 0;
 }
 
-size_t crew_size(const struct crew *w)
+size_t task_threads_size(const struct task_threads *w)
 {
 	return w->count;
 }
 
-int crew_once(struct crew *w)
+int task_threads_once(struct task_threads *w)
 {
 	int rc = 0;
 
 	for (size_t i = 0; i < w->count; i++) {
-		struct crew_seat *t = &w->seats[i];
+		struct task_thread *t = &w->seats[i];
 		pthread_join(t->thread, NULL);
 		t->has_thread = false;
 		rc = t->said_rc < 0 ? t->said_rc : rc;
@@ -182,7 +182,7 @@ int crew_once(struct crew *w)
 	return rc;
 }
 
-bool crew_end(struct crew *w)
+bool task_threads_end(struct task_threads *w)
 {
 	bool all = true;
 

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "lb/gate/crew.h"
+#include "lb/gate/thread_pool.h"
 
 #include <pthread.h>
 #include <string.h>
 
 #include "test/unit/unit.h"
 
-/* A crew of one thread, which the first job holds until all others wait. */
+/* A pool of one thread, which the first job holds until all others wait. */
 static struct {
-	struct crew *crew;
+	struct thread_pool *pool;
 	pthread_mutex_t mutex;
 	pthread_cond_t change;
 	bool open, reached;
 	unsigned left;
-	char order[CREW_LANE_MAX + 8];
+	char order[THREAD_POOL_LANE_MAX + 8];
 	size_t done;
 } lab = {.mutex = PTHREAD_MUTEX_INITIALIZER, .change = PTHREAD_COND_INITIALIZER};
 
-static bool run_held(struct crew_job *j, void **mine, const atomic_bool *stop)
+static bool run_held(struct thread_pool_job *j, void **mine, const atomic_bool *stop)
 {
 	(void)j;
 	(void)mine;
@@ -31,7 +31,7 @@ static bool run_held(struct crew_job *j, void **mine, const atomic_bool *stop)
 	return false;
 }
 
-static bool run_noted(struct crew_job *j, void **mine, const atomic_bool *stop)
+static bool run_noted(struct thread_pool_job *j, void **mine, const atomic_bool *stop)
 {
 	bool failed = j->item.key == 'x';
 
@@ -45,42 +45,42 @@ static bool run_noted(struct crew_job *j, void **mine, const atomic_bool *stop)
 	return failed;
 }
 
-static struct crew_job held = {.run = run_held};
+static struct thread_pool_job held = {.run = run_held};
 
-static void hold_crew(void)
+static void hold_pool(void)
 {
 	lab.open = lab.reached = false;
-	assert_true(crew_submit(lab.crew, &held, 0));
+	assert_true(thread_pool_submit(lab.pool, &held, 0));
 	pthread_mutex_lock(&lab.mutex);
 	while (!lab.reached)
 		pthread_cond_wait(&lab.change, &lab.mutex);
 	pthread_mutex_unlock(&lab.mutex);
 }
 
-static int make_crew(void **state)
+static int make_pool(void **state)
 {
 	(void)state;
 	lab.left = 0;
 	lab.done = 0;
 	memset(lab.order, 0, sizeof(lab.order));
-	assert_int_equal(crew_new(1, NULL, &lab.crew), 0);
-	assert_int_equal(crew_start(lab.crew, NULL), 0);
-	hold_crew();
+	assert_int_equal(thread_pool_new(1, NULL, &lab.pool), 0);
+	assert_int_equal(thread_pool_start(lab.pool, NULL), 0);
+	hold_pool();
 	return 0;
 }
 
-static int free_crew(void **state)
+static int free_pool(void **state)
 {
 	(void)state;
-	crew_stop(lab.crew);
-	crew_free(lab.crew);
+	thread_pool_stop(lab.pool);
+	thread_pool_free(lab.pool);
 	return 0;
 }
 
-static bool submit_one(struct crew_job *j, char key)
+static bool submit_one(struct thread_pool_job *j, char key)
 {
 	j->run = run_noted;
-	bool good = crew_submit(lab.crew, j, (uint64_t)key);
+	bool good = thread_pool_submit(lab.pool, j, (uint64_t)key);
 	if (good) {
 		pthread_mutex_lock(&lab.mutex);
 		lab.left++;
@@ -101,13 +101,13 @@ static void wait_for_all(void)
 
 static void one_who_asks_much_waits_behind_who_asks_little(void **state)
 {
-	static struct crew_job jobs[CREW_LANE_MAX + 1], other;
+	static struct thread_pool_job jobs[THREAD_POOL_LANE_MAX + 1], other;
 	size_t taken = 0;
 
 	(void)state;
-	while (taken <= CREW_LANE_MAX && submit_one(&jobs[taken], 'a'))
+	while (taken <= THREAD_POOL_LANE_MAX && submit_one(&jobs[taken], 'a'))
 		taken++;
-	assert_int_equal(taken, CREW_LANE_MAX);
+	assert_int_equal(taken, THREAD_POOL_LANE_MAX);
 	assert_true(submit_one(&other, 'b'));
 	wait_for_all();
 	const char *b = strchr(lab.order, 'b');
@@ -117,13 +117,13 @@ static void one_who_asks_much_waits_behind_who_asks_little(void **state)
 
 static void who_fails_waits_behind_those_who_do_not(void **state)
 {
-	static struct crew_job bad[8], good[4];
+	static struct thread_pool_job bad[8], good[4];
 
 	(void)state;
-	/* it is charged once it was done, before the crew is held again */
+	/* it is charged once it was done, before the pool is held again */
 	assert_true(submit_one(&bad[0], 'x'));
 	wait_for_all();
-	hold_crew();
+	hold_pool();
 	for (size_t i = 1; i < 8; i++)
 		assert_true(submit_one(&bad[i], 'x'));
 	for (size_t i = 0; i < 4; i++)
@@ -136,10 +136,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
-			one_who_asks_much_waits_behind_who_asks_little, make_crew,
-			free_crew),
+			one_who_asks_much_waits_behind_who_asks_little, make_pool,
+			free_pool),
 		cmocka_unit_test_setup_teardown(who_fails_waits_behind_those_who_do_not,
-						make_crew, free_crew),
+						make_pool, free_pool),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

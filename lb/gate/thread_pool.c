@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "lb/gate/crew.h"
+#include "lb/gate/thread_pool.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -12,7 +12,7 @@
 /* Limit of what a failed job is charged: it may have waited for others. */
 #define TOOK_MAX_NS (20 * NSEC_PER_MSEC)
 
-struct crew {
+struct thread_pool {
 	void (*forget)(void *mine);
 	unsigned wanted, count;
 	pthread_t threads[THREADS_MAX];
@@ -23,15 +23,16 @@ struct crew {
 	atomic_bool stop;
 };
 
-int crew_new(unsigned threads, void (*forget)(void *mine), struct crew **ret)
+int thread_pool_new(unsigned threads, void (*forget)(void *mine),
+		    struct thread_pool **ret)
 {
-	struct crew *c = calloc(1, sizeof(*c));
+	struct thread_pool *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return -ENOMEM;
 	c->wanted = threads < THREADS_MAX ? threads : THREADS_MAX;
 	c->forget = forget;
-	turns_init(&c->turns, CREW_QUEUE_MAX, CREW_LANE_MAX, TOOK_MAX_NS);
+	turns_init(&c->turns, THREAD_POOL_QUEUE_MAX, THREAD_POOL_LANE_MAX, TOOK_MAX_NS);
 	pthread_mutex_init(&c->mutex, NULL);
 	wait_cond_init(&c->wake);
 	*ret = c;
@@ -39,7 +40,7 @@ int crew_new(unsigned threads, void (*forget)(void *mine), struct crew **ret)
 }
 
 /* Mutex held. NULL: there will be no more. */
-static struct crew_job *next_pool_job(struct crew *c)
+static struct thread_pool_job *next_pool_job(struct thread_pool *c)
 {
 	for (;;) {
 		uint64_t now_ns =
@@ -51,15 +52,15 @@ static struct crew_job *next_pool_job(struct crew *c)
 		if (i && turns_count(&c->turns))
 			pthread_cond_signal(&c->wake);
 		if (i || c->stopped)
-			return (struct crew_job *)i;
+			return (struct thread_pool_job *)i;
 		wait_until(&c->wake, &c->mutex, at_ns);
 	}
 }
 
-/* Runs jobs until the crew is stopped and none are left. */
-static void run_jobs(struct crew *c)
+/* Runs jobs until the pool is stopped and none are left. */
+static void run_jobs(struct thread_pool *c)
 {
-	struct crew_job *j;
+	struct thread_pool_job *j;
 	void *mine = NULL;
 
 	pthread_mutex_lock(&c->mutex);
@@ -77,16 +78,17 @@ static void run_jobs(struct crew *c)
 		c->forget(mine);
 }
 
-static void *crew_thread(void *arg)
+static void *thread_pool_thread(void *arg)
 {
 	run_jobs(arg);
 	return NULL;
 }
 
-int crew_start(struct crew *c, struct err *err)
+int thread_pool_start(struct thread_pool *c, struct err *err)
 {
 	while (c->count < c->wanted) {
-		int rc = pthread_create(&c->threads[c->count], NULL, crew_thread, c);
+		int rc = pthread_create(&c->threads[c->count], NULL, thread_pool_thread,
+					c);
 
 		if (rc)
 			return err_set(err, -rc, "start thread: %s", strerror(rc));
@@ -95,7 +97,7 @@ int crew_start(struct crew *c, struct err *err)
 	return 0;
 }
 
-void crew_stop(struct crew *c)
+void thread_pool_stop(struct thread_pool *c)
 {
 	if (!c)
 		return;
@@ -106,11 +108,11 @@ void crew_stop(struct crew *c)
 	pthread_mutex_unlock(&c->mutex);
 	for (; c->count; c->count--)
 		pthread_join(c->threads[c->count - 1], NULL);
-	/* a crew whose threads never started may have jobs all the same */
+	/* a pool whose threads never started may have jobs all the same */
 	run_jobs(c);
 }
 
-void crew_free(struct crew *c)
+void thread_pool_free(struct thread_pool *c)
 {
 	if (!c)
 		return;
@@ -119,7 +121,7 @@ void crew_free(struct crew *c)
 	free(c);
 }
 
-bool crew_submit(struct crew *c, struct crew_job *j, uint64_t key)
+bool thread_pool_submit(struct thread_pool *c, struct thread_pool_job *j, uint64_t key)
 {
 	pthread_mutex_lock(&c->mutex);
 	bool good = !c->stopped && turns_push(&c->turns, &j->item, key,
