@@ -67,20 +67,20 @@ bool backend_same(const struct backend *b, const struct backend_params *p)
 
 static int copy_server_lists(struct backend_server *s, const struct backend_params *p)
 {
-	struct http_header *h = keep_alloc(&s->keep, p->header_count, sizeof(*h));
+	struct http_header *h = arena_alloc(&s->arena, p->header_count, sizeof(*h));
 	const char **labels =
-		keep_alloc(&s->keep, p->filter_label_count, sizeof(*labels));
+		arena_alloc(&s->arena, p->filter_label_count, sizeof(*labels));
 
 	if (!h || !labels)
 		return -ENOMEM;
 	for (size_t i = 0; i < p->header_count; i++) {
-		h[i].name = keep_text(&s->keep, p->headers[i].name);
-		h[i].value = keep_text(&s->keep, p->headers[i].value);
+		h[i].name = arena_text(&s->arena, p->headers[i].name);
+		h[i].value = arena_text(&s->arena, p->headers[i].value);
 		if (!h[i].name || !h[i].value)
 			return -ENOMEM;
 	}
 	for (size_t i = 0; i < p->filter_label_count; i++) {
-		labels[i] = keep_text(&s->keep, p->filter_labels[i]);
+		labels[i] = arena_text(&s->arena, p->filter_labels[i]);
 		if (!labels[i])
 			return -ENOMEM;
 	}
@@ -99,7 +99,7 @@ static int copy_server_texts(struct backend_server *s)
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		if (!*texts[i])
 			continue;
-		*texts[i] = keep_text(&s->keep, *texts[i]);
+		*texts[i] = arena_text(&s->arena, *texts[i]);
 		if (!*texts[i])
 			return -ENOMEM;
 	}
@@ -123,7 +123,7 @@ static int render_headers(struct backend_server *s)
 		buf_printf(&b, "%s: %s\r\n", p->headers[i].name, p->headers[i].value);
 	if (buf_error(&b))
 		return -ENOMEM;
-	s->pub.fixed_headers = keep_text(&s->keep, b.data);
+	s->pub.fixed_headers = arena_text(&s->arena, b.data);
 	explicit_bzero(b.data, b.cap);
 	return s->pub.fixed_headers ? 0 : -ENOMEM;
 }
@@ -147,7 +147,7 @@ static int fill_server(struct backend_server *s, const struct backend_params *p)
 	render_key(p, &key);
 	if (buf_error(&key))
 		return -ENOMEM;
-	s->key = keep_text(&s->keep, key.data);
+	s->key = arena_text(&s->arena, key.data);
 	explicit_bzero(key.data, key.cap);
 	s->p = *p;
 	fill_defaults(&s->p.care);
@@ -204,7 +204,7 @@ void backend_drop(struct backend *b)
 
 	if (!b || atomic_fetch_sub(&s->refs, 1) != 1)
 		return;
-	keep_done(&s->keep);
+	arena_done(&s->arena);
 	free(s);
 }
 

@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lb/site/arena.h"
 #include "lb/site/backend.h"
-#include "lb/site/keep.h"
 #include "lib/http/client.h"
 #include "lib/log.h"
 
@@ -60,7 +60,7 @@ struct backend_params {
 struct backend_server {
 	struct backend pub; /* first */
 	atomic_uint refs;
-	struct keep keep;
+	struct arena arena;
 	struct backend_params p; /* own copies */
 	char *key;               /* its whole configuration as a text */
 

@@ -26,7 +26,7 @@ void site_drop(struct site *s)
 		for (int p = 0; p < SITE_PROTOCOLS; p++)
 			backend_set_free(s->clusters[i].backends[p]);
 	}
-	keep_done(&store_of_site(s)->keep);
+	arena_done(&store_of_site(s)->arena);
 	free(s);
 }
 

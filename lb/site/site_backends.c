@@ -182,7 +182,7 @@ static int name_server(struct site_parser *p, struct server_draft *s, yaml_node_
 	v6 = strchr(u->host, ':') != NULL;
 	snprintf(name, sizeof(name), "%s://%s%s%s:%u%s", u->tls ? "https" : "http",
 		 v6 ? "[" : "", u->host, v6 ? "]" : "", u->port, u->path);
-	s->name = keep_text(p->keep, name);
+	s->name = arena_text(p->arena, name);
 	return s->name ? 0 : site_no_memory(p);
 }
 
@@ -299,7 +299,7 @@ static int on_promql_flags(void *arg, const char *key, yaml_node_t *v)
 static struct server_draft *new_server(struct site_parser *p, enum site_protocol kind)
 {
 	struct cluster_draft *c = p->cluster;
-	struct server_draft *s = keep_alloc(&p->drafts, 1, sizeof(*s));
+	struct server_draft *s = arena_alloc(&p->drafts, 1, sizeof(*s));
 
 	if (!s)
 		return NULL;
@@ -416,10 +416,10 @@ static int on_backend(void *arg, const char *key, yaml_node_t *v)
 		SITE_ACCESS_KEYS,
 	};
 	struct site_parser *p = arg;
-	struct cluster_draft *c = keep_alloc(&p->drafts, 1, sizeof(*c));
+	struct cluster_draft *c = arena_alloc(&p->drafts, 1, sizeof(*c));
 
 	if (c)
-		c->access = keep_alloc(&p->drafts, 1, sizeof(*c->access));
+		c->access = arena_alloc(&p->drafts, 1, sizeof(*c->access));
 	if (!c || !c->access)
 		return site_no_memory(p);
 	access_draft_init(c->access);

@@ -62,7 +62,7 @@ static int fail_site(struct site_parser *p, size_t line, const char *what,
 static int keep_list(struct site_parser *p, const struct site_list *list,
 		     const char *const **ret, size_t *ret_count)
 {
-	const char **items = keep_alloc(p->keep, list->count, sizeof(*items));
+	const char **items = arena_alloc(p->arena, list->count, sizeof(*items));
 
 	if (!items)
 		return site_no_memory(p);
@@ -220,7 +220,7 @@ static int keep_families(struct site_parser *p, const struct access_draft *a,
 			 struct access_policy *ret)
 {
 	struct access_family *f =
-		keep_alloc(p->keep, a->family_count + FAMILIES, sizeof(*f));
+		arena_alloc(p->arena, a->family_count + FAMILIES, sizeof(*f));
 
 	if (!f)
 		return site_no_memory(p);
@@ -240,7 +240,7 @@ static int keep_hidden(struct site_parser *p, const struct cluster_draft *c,
 
 	for (size_t i = 0; i < c->server_count[SITE_PROMETHEUS]; i++)
 		n += c->servers[SITE_PROMETHEUS][i]->filter_labels.count;
-	all = keep_alloc(p->keep, n, sizeof(*all));
+	all = arena_alloc(p->arena, n, sizeof(*all));
 	if (!all)
 		return site_no_memory(p);
 	ret->hidden = all;
@@ -287,7 +287,7 @@ static int make_policies(struct site_parser *p, const struct cluster_draft *c,
 	uint64_t narrow_max = own->narrow_max_given   ? own->narrow_max
 			      : all->narrow_max_given ? all->narrow_max
 						      : NARROW_MAX;
-	struct access_family *profile = keep_alloc(p->keep, 1, sizeof(*profile));
+	struct access_family *profile = arena_alloc(p->arena, 1, sizeof(*profile));
 
 	if (!profile)
 		return site_no_memory(p);
@@ -336,7 +336,7 @@ static bool is_known_cluster(const struct site_parser *p, const char *id)
 static int make_clusters(struct site_parser *p, const struct site *before)
 {
 	struct site_cluster *list =
-		keep_alloc(p->keep, p->cluster_count, sizeof(*list));
+		arena_alloc(p->arena, p->cluster_count, sizeof(*list));
 
 	if (!list)
 		return site_no_memory(p);
@@ -511,9 +511,9 @@ int site_build(struct site_parser *p, const struct site *before)
 	note_access(p);
 	if (buf_error(&p->notes) || buf_error(&p->files))
 		return site_no_memory(p);
-	p->site->files = keep_text(p->keep, p->files.data ? p->files.data : "");
+	p->site->files = arena_text(p->arena, p->files.data ? p->files.data : "");
 	if (!p->site->files)
 		return site_no_memory(p);
-	p->site->notes = keep_text(p->keep, p->notes.data ? p->notes.data : "");
+	p->site->notes = arena_text(p->arena, p->notes.data ? p->notes.data : "");
 	return p->site->notes ? 0 : site_no_memory(p);
 }

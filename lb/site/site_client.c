@@ -213,7 +213,7 @@ static int on_header_file(void *arg, const char *key, yaml_node_t *v)
 		return rc;
 	if (http_secret_read(path, &text, &err) < 0)
 		return yaml_walk_fail(&p->w, v, key, err.text);
-	const char *value = keep_text(p->keep, text.data);
+	const char *value = arena_text(p->arena, text.data);
 	explicit_bzero(text.data, text.cap);
 	return value ? add_client_header(p, key, v, value) : site_no_memory(p);
 }
@@ -385,7 +385,7 @@ int site_authorization(struct site_parser *p, const struct client_draft *c,
 	}
 	*ret = NULL;
 	if (rc == 0 && text.len)
-		*ret = buf_error(&text) ? NULL : keep_text(p->keep, text.data);
+		*ret = buf_error(&text) ? NULL : arena_text(p->arena, text.data);
 	if (rc == 0 && text.len && !*ret)
 		rc = site_no_memory(p);
 	if (secret.data)

@@ -4,8 +4,8 @@
 
 #include <stdatomic.h>
 
+#include "lb/site/arena.h"
 #include "lb/site/backend_impl.h"
-#include "lb/site/keep.h"
 #include "lb/site/site.h"
 #include "lib/conf/yaml_walk.h"
 #include "lib/http/client_url.h"
@@ -79,8 +79,8 @@ struct site_numbers { /* of ceems_lb.limits and ceems_lb.health, see site_read.c
 
 struct site_parser {
 	struct yaml_walk w;
-	struct keep *keep;  /* of the site */
-	struct keep drafts; /* until the site is built */
+	struct arena *arena; /* of the site */
+	struct arena drafts; /* until the site is built */
 	bool expand, secrets;
 	struct buf notes;
 	struct buf files; /* one path per line */
@@ -147,7 +147,7 @@ int site_build(struct site_parser *p, const struct site *before);
 struct site_store {
 	struct site pub; /* first */
 	atomic_uint refs;
-	struct keep keep;
+	struct arena arena;
 };
 
 #endif

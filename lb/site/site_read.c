@@ -31,7 +31,7 @@ int site_text(struct site_parser *p, const char *key, yaml_node_t *v, const char
 
 	if (rc < 0)
 		return rc;
-	const char *kept = keep_text(p->keep, text);
+	const char *kept = arena_text(p->arena, text);
 	explicit_bzero(text, strlen(text));
 	free(text);
 	if (!kept)
@@ -52,7 +52,7 @@ int site_path(struct site_parser *p, const char *key, yaml_node_t *v, const char
 	if (*path != '/' && slash) {
 		int n = (int)(slash - p->w.file);
 		size_t size = (size_t)n + strlen(path) + 2;
-		char *full = keep_alloc(p->keep, size, 1);
+		char *full = arena_alloc(p->arena, size, 1);
 
 		if (!full)
 			return site_no_memory(p);
@@ -490,7 +490,7 @@ int site_parse(const char *text, size_t len, const char *file, bool expand,
 	if (!s)
 		return err_set(err, -ENOMEM, "%s: out of memory", file);
 	atomic_init(&s->refs, 1);
-	p.keep = &s->keep;
+	p.arena = &s->arena;
 	p.site = &s->pub;
 	p.site->identity.munge = true;
 	p.site->identity.munge_unbound = true;
@@ -501,7 +501,7 @@ int site_parse(const char *text, size_t len, const char *file, bool expand,
 		rc = site_build(&p, before);
 	buf_done(&p.notes);
 	buf_done(&p.files);
-	keep_done(&p.drafts);
+	arena_done(&p.drafts);
 	if (rc < 0) {
 		site_drop(&s->pub);
 		return rc;

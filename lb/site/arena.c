@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A list of blocks: a configuration is small and read once. */
-#include "lb/site/keep.h"
+#include "lb/site/arena.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct keep_block {
-	struct keep_block *next;
+struct arena_block {
+	struct arena_block *next;
 	size_t size;
 	_Alignas(max_align_t) unsigned char data[];
 };
 
-void *keep_alloc(struct keep *k, size_t n, size_t size)
+void *arena_alloc(struct arena *k, size_t n, size_t size)
 {
-	struct keep_block *b;
+	struct arena_block *b;
 
 	if (size && n > (SIZE_MAX / 2 - sizeof(*b)) / size)
 		return NULL;
@@ -27,19 +27,19 @@ void *keep_alloc(struct keep *k, size_t n, size_t size)
 	return b->data;
 }
 
-char *keep_text(struct keep *k, const char *s)
+char *arena_text(struct arena *k, const char *s)
 {
-	char *copy = s ? keep_alloc(k, strlen(s) + 1, 1) : NULL;
+	char *copy = s ? arena_alloc(k, strlen(s) + 1, 1) : NULL;
 
 	if (copy)
 		memcpy(copy, s, strlen(s));
 	return copy;
 }
 
-void keep_done(struct keep *k)
+void arena_done(struct arena *k)
 {
 	while (k->blocks) {
-		struct keep_block *b = k->blocks;
+		struct arena_block *b = k->blocks;
 
 		k->blocks = b->next;
 		explicit_bzero(b->data, b->size);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CEEMS_LB_SITE_KEEP_H
-#define CEEMS_LB_SITE_KEEP_H
+#ifndef CEEMS_LB_SITE_ARENA_H
+#define CEEMS_LB_SITE_ARENA_H
 
 #include <stddef.h>
 
@@ -8,14 +8,14 @@
  * backends. Freed together, and wiped first, since it may contain passwords. Not thread
  * safe. */
 
-struct keep {
-	struct keep_block *blocks;
+struct arena {
+	struct arena_block *blocks;
 };
 
 /* Zeroed; NULL: no memory. */
-void *keep_alloc(struct keep *k, size_t n, size_t size);
+void *arena_alloc(struct arena *k, size_t n, size_t size);
 /* A copy; a copy of NULL is NULL, which is not an error. */
-char *keep_text(struct keep *k, const char *s);
-void keep_done(struct keep *k); /* accepts a zeroed one */
+char *arena_text(struct arena *k, const char *s);
+void arena_done(struct arena *k); /* accepts a zeroed one */
 
 #endif
