@@ -142,7 +142,7 @@ int balancer_check(const struct options *o, struct err *err)
 		rc = web_check_config(o->web_config_file, err);
 	if (rc == 0)
 		each_note(s, print_note);
-	site_drop(s);
+	site_unref(s);
 	return rc;
 }
 
@@ -151,7 +151,7 @@ int balancer_check(const struct options *o, struct err *err)
 static struct site *current_site(struct balancer *b)
 {
 	pthread_mutex_lock(&b->mutex);
-	struct site *s = site_hold(b->site);
+	struct site *s = site_ref(b->site);
 	pthread_mutex_unlock(&b->mutex);
 	return s;
 }
@@ -183,7 +183,7 @@ static const char *find_unhealthy_reason(void *arg)
 	unsigned up = 0;
 
 	each_server(s, count_up, &up);
-	site_drop(s);
+	site_unref(s);
 	return up ? NULL : "none of the servers behind ceems_lb answers";
 }
 
@@ -249,7 +249,7 @@ static void put_balancer_metrics(void *arg, struct prom *out)
 	put_balancer_value(out, &sandbox, "kind", "seccomp", b->calls_filtered);
 	put_balancer_value(out, &clusters, NULL, NULL, s->cluster_count);
 	each_server(s, put_server, out);
-	site_drop(s);
+	site_unref(s);
 	gate_metrics(b->gate, out); /* the workers put their own */
 }
 
@@ -378,7 +378,7 @@ static int reload_site(struct balancer *b, struct err *err)
 	if (rc == 0)
 		rc = gate_set_identity(b->gate, &s->identity, err);
 	if (rc < 0) {
-		site_drop(s);
+		site_unref(s);
 		return rc;
 	}
 	each_note(s, log_note);
@@ -388,7 +388,7 @@ static int reload_site(struct balancer *b, struct err *err)
 	struct site *old = b->site;
 	b->site = s;
 	pthread_mutex_unlock(&b->mutex);
-	site_drop(old);
+	site_unref(old);
 	return 0;
 }
 
@@ -423,7 +423,7 @@ void balancer_stop(struct balancer *b)
 		gate_stop(b->gate);
 	gate_free(b->gate);
 	health_free(b->health);
-	site_drop(b->site);
+	site_unref(b->site);
 	pthread_mutex_destroy(&b->mutex);
 	free(b);
 }

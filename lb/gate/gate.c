@@ -92,7 +92,7 @@ static struct gate_state *begin_gate_state(struct gate *g, struct gate_request *
 	read_clocks(g, &r->input.now_ms, &s->boot_ms);
 	pthread_mutex_lock(&g->mutex);
 	if (g->site && !g->stopped)
-		s->site = site_hold(g->site);
+		s->site = site_ref(g->site);
 	s->keeper = g->keeper;
 	atomic_fetch_add(&s->keeper->refs, 1);
 	s->generation = g->generation;
@@ -192,7 +192,7 @@ void gate_end(struct gate *g, struct gate_request *r)
 	call_done(&r->call);
 	buf_done(&r->body);
 	if (r->site)
-		site_drop(r->site);
+		site_unref(r->site);
 	r->site = NULL;
 	r->cluster = NULL;
 	if (!s)
@@ -203,11 +203,11 @@ void gate_end(struct gate *g, struct gate_request *r)
 	access_plan_free(s->plan);
 	if (s->request)
 		s->protocol->free(s->request);
-	owned_question_drop(s->question);
+	owned_question_unref(s->question);
 	free(s->claims);
-	gate_keeper_drop(s->keeper);
+	gate_keeper_unref(s->keeper);
 	if (s->site)
-		site_drop(s->site);
+		site_unref(s->site);
 	state_keep(r->spare, s);
 }
 
@@ -271,9 +271,9 @@ void gate_free(struct gate *g)
 	lru_free(g->tokens);
 	lru_free(g->decisions);
 	gate_limits_free(g->limits);
-	gate_keeper_drop(g->keeper);
+	gate_keeper_unref(g->keeper);
 	if (g->site)
-		site_drop(g->site);
+		site_unref(g->site);
 	pthread_mutex_destroy(&g->mutex);
 	free(g);
 }
@@ -285,13 +285,13 @@ void gate_set_site(struct gate *g, struct site *s)
 	owned_set_site(g->owned, s, s->limits.cache_entries);
 	pthread_mutex_lock(&g->mutex);
 	old = g->site;
-	g->site = site_hold(s);
+	g->site = site_ref(s);
 	g->generation++;
 	pthread_mutex_unlock(&g->mutex);
 	/* keys contain the generation, so nothing of the old site is found any more */
 	lru_clear(g->decisions);
 	if (old)
-		site_drop(old);
+		site_unref(old);
 }
 
 bool gate_is_front_end(struct gate *g, const struct netaddr *peer)
@@ -312,7 +312,7 @@ void gate_with_identity(struct gate *g, void (*use)(void *arg, const struct iden
 	atomic_fetch_add(&k->refs, 1);
 	pthread_mutex_unlock(&g->mutex);
 	use(arg, k->id);
-	gate_keeper_drop(k);
+	gate_keeper_unref(k);
 }
 
 int gate_set_identity(struct gate *g, const struct identity_params *p, struct err *err)
@@ -328,6 +328,6 @@ int gate_set_identity(struct gate *g, const struct identity_params *p, struct er
 	g->generation++;
 	pthread_mutex_unlock(&g->mutex);
 	lru_clear(g->tokens);
-	gate_keeper_drop(old);
+	gate_keeper_unref(old);
 	return 0;
 }

@@ -282,7 +282,7 @@ static void wake_request(void *arg)
 static struct owned_waiter *prepare_waiter(struct gate_state *s)
 {
 	s->waiter = (struct owned_waiter){.wake = wake_request, .arg = s};
-	owned_question_drop(s->question);
+	owned_question_unref(s->question);
 	s->question = NULL;
 	return &s->waiter;
 }
@@ -483,7 +483,7 @@ static enum gate_step write_call(struct gate_state *s)
 	if (s->protocol->write(s->request, &r->call, &s->err))
 		return bad_request(s, -ENOMEM);
 	r->cluster = s->cluster;
-	r->site = site_hold(s->site);
+	r->site = site_ref(s->site);
 	r->status = 0;
 	gate_decision_keep(s);
 	return STEP_DONE;

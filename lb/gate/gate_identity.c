@@ -28,7 +28,7 @@ int gate_keeper_new(const struct identity_params *p, struct gate_keeper **ret,
 	return 0;
 }
 
-void gate_keeper_drop(struct gate_keeper *k)
+void gate_keeper_unref(struct gate_keeper *k)
 {
 	if (!k || atomic_fetch_sub(&k->refs, 1) > 1)
 		return;

@@ -159,7 +159,7 @@ enum gate_step gate_identify(struct gate_state *s);
 enum gate_step gate_identity_answered(struct gate_state *s);
 int gate_keeper_new(const struct identity_params *p, struct gate_keeper **ret,
 		    struct err *err);
-void gate_keeper_drop(struct gate_keeper *k); /* accepts NULL */
+void gate_keeper_unref(struct gate_keeper *k); /* accepts NULL */
 
 /* gate_decide.c: takes the step s->step; the next one */
 enum gate_step gate_take_step(struct gate_state *s);

@@ -174,7 +174,7 @@ static bool use_remembered(struct gate_state *s)
 		return false;
 	s->reason = k.reason;
 	r->cluster = s->cluster;
-	r->site = site_hold(s->site);
+	r->site = site_ref(s->site);
 	r->status = 0;
 	return true;
 }

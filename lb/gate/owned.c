@@ -350,7 +350,7 @@ void owned_set_site(struct owned *o, struct site *s, uint32_t entries)
 	entries = entries ? entries : OWNED_ENTRIES;
 	pthread_mutex_lock(&o->mutex);
 	old = o->site;
-	o->site = s ? site_hold(s) : NULL;
+	o->site = s ? site_ref(s) : NULL;
 	o->generation++;
 	o->entries = entries;
 	lru_limit(o->units, entries, (size_t)entries * ENTRY_BYTES);
@@ -359,7 +359,7 @@ void owned_set_site(struct owned *o, struct site *s, uint32_t entries)
 	lru_clear(o->roles);
 	pthread_mutex_unlock(&o->mutex);
 	if (old)
-		site_drop(old);
+		site_unref(old);
 }
 
 int owned_start(struct owned *o, struct err *err)
@@ -381,7 +381,7 @@ void owned_free(struct owned *o)
 	lru_free(o->lists);
 	lru_free(o->roles);
 	if (o->site)
-		site_drop(o->site);
+		site_unref(o->site);
 	pthread_mutex_destroy(&o->mutex);
 	free(o);
 }

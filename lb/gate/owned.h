@@ -110,7 +110,7 @@ int owned_answered(const struct owned_question *q, struct access_claim *claims,
 int owned_answered_list(const struct owned_question *q, int64_t from_ms, int64_t to_ms,
 			int64_t around_ms, struct buf *ret, size_t *ret_count,
 			struct err *err);
-void owned_question_drop(struct owned_question *q); /* accepts NULL */
+void owned_question_unref(struct owned_question *q); /* accepts NULL */
 
 void owned_metrics(struct owned *o, struct prom *out);
 

@@ -55,7 +55,7 @@ static void clock_of(const struct owned *o, int64_t *now_ms, uint64_t *boot_ms)
 	*boot_ms = clock_boottime_ns() / NSEC_PER_MSEC;
 }
 
-void owned_question_drop(struct owned_question *q)
+void owned_question_unref(struct owned_question *q)
 {
 	if (!q || atomic_fetch_sub(&q->refs, 1) > 1)
 		return;
@@ -64,7 +64,7 @@ void owned_question_drop(struct owned_question *q)
 	buf_done(&q->text);
 	free(q->ids);
 	if (q->site)
-		site_drop(q->site);
+		site_unref(q->site);
 	free(q);
 }
 
@@ -267,8 +267,8 @@ static bool ask_by_thread(struct thread_pool_job *job, void **mine,
 	pthread_mutex_unlock(&o->mutex);
 	wake_waiters(w);
 	wake_waiters(others);
-	owned_question_drop(failed);
-	owned_question_drop(q);
+	owned_question_unref(failed);
+	owned_question_unref(q);
 	return false;
 }
 
@@ -419,7 +419,7 @@ static int enlist_question(struct owned_question *q, uint64_t boot_ms, struct er
 	if (!o->params.ask && (!o->site || !o->site->api.url_count))
 		return err_set(err, -EHOSTDOWN,
 			       "there is no aggregator to ask whose units these are");
-	q->site = o->site ? site_hold(o->site) : NULL;
+	q->site = o->site ? site_ref(o->site) : NULL;
 	q->waits = q->held = is_to_wait(q, boot_ms);
 	if (!q->waits &&
 	    !thread_pool_submit(o->pool, &q->job, key_of_user(q->ask.login)))
@@ -440,7 +440,7 @@ static int submit_question(struct owned_question *q, const struct owned_who *who
 	int rc = buf_error(&q->key);
 
 	if (rc) {
-		owned_question_drop(q);
+		owned_question_unref(q);
 		return err_set(err, rc, "out of memory");
 	}
 	name_ask(q);
@@ -460,7 +460,7 @@ static int submit_question(struct owned_question *q, const struct owned_who *who
 	}
 	pthread_mutex_unlock(&o->mutex);
 	if (other || rc)
-		owned_question_drop(q);
+		owned_question_unref(q);
 	if (!rc)
 		*ret = at;
 	return rc;
@@ -476,7 +476,7 @@ int owned_ask_units(struct owned *o, const struct owned_who *who,
 	if (!q)
 		return err_set(err, -ENOMEM, "out of memory");
 	if (take_ids(q, claims, count, ACCESS_UNASKED)) {
-		owned_question_drop(q);
+		owned_question_unref(q);
 		return err_set(err, -ENOMEM, "out of memory");
 	}
 	return submit_question(q, who, w, ret, err);
@@ -489,12 +489,12 @@ void owned_ask_again(struct owned *o, const struct owned_who *who,
 	struct owned_question *q = new_question(o, who, KIND_UNITS);
 
 	if (q && take_ids(q, claims, count, which)) {
-		owned_question_drop(q);
+		owned_question_unref(q);
 		q = NULL;
 	}
 	/* on failure it is asked when it is needed */
 	if (q && submit_question(q, who, NULL, &q, NULL) == 0)
-		owned_question_drop(q);
+		owned_question_unref(q);
 }
 
 int owned_ask_list(struct owned *o, const struct owned_who *who, int64_t from_ms,

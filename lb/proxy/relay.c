@@ -187,7 +187,7 @@ static void release_backend(struct relay *y, enum backend_outcome how)
 	filtered_free(y->filtered);
 	y->filtered = NULL;
 	backend_ended(y->backend, how, ms);
-	backend_drop(y->backend);
+	backend_unref(y->backend);
 	y->backend = NULL;
 }
 
@@ -208,7 +208,7 @@ static unsigned send_call(struct relay *y, const struct backend *not_this,
 		err_set(err, rc, "this cluster has no such backends");
 	if (rc < 0)
 		return rc == -EBUSY ? 503 : rc == -ERANGE ? 422 : 502;
-	y->backend = backend_hold(b);
+	y->backend = backend_ref(b);
 	switch (filter_need(b, g->call.target.data, g->call.target.len)) {
 	case FILTER_EMPTY:
 		release_backend(y, BACKEND_CANCELLED);
@@ -244,7 +244,7 @@ static enum backend_outcome outcome_of_failure(int rc)
 static bool try_another_backend(struct relay *y, enum backend_outcome how,
 				const char *why)
 {
-	struct backend *last = backend_hold(y->backend);
+	struct backend *last = backend_ref(y->backend);
 	char text[256];
 
 	snprintf(text, sizeof(text), "the backend failed: %s", why);
@@ -252,7 +252,7 @@ static bool try_another_backend(struct relay *y, enum backend_outcome how,
 	release_backend(y, how);
 	bool asked = how == BACKEND_FAILED && y->tries < TRIES &&
 		     send_call(y, last, NULL) == 0;
-	backend_drop(last);
+	backend_unref(last);
 	if (asked)
 		atomic_fetch_add(&y->all->counts[y->gate.protocol].retries, 1);
 	else

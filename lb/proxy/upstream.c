@@ -513,7 +513,7 @@ int upstream_start(struct upstreams *u, struct backend *b, const struct call *ca
 	if (!x)
 		return -ENOMEM;
 	x->u = u;
-	x->backend = backend_hold(b);
+	x->backend = backend_ref(b);
 	x->call = call;
 	x->event = event;
 	x->arg = arg;
@@ -563,7 +563,7 @@ void upstream_end(struct upstream *x)
 	if (x->next)
 		x->next->at = x->at;
 	let_go(x, false);
-	backend_drop(x->backend);
+	backend_unref(x->backend);
 	buf_done(&x->partial);
 	drop_stash(x);
 	call_free(x);

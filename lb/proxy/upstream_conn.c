@@ -35,7 +35,7 @@ static struct pool *get_pool(struct upstreams *u, struct backend *b)
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return NULL;
-	p->backend = backend_hold(b);
+	p->backend = backend_ref(b);
 	p->idle.next = p->idle.prev = &p->idle;
 	*at = p;
 	return p;
@@ -257,7 +257,7 @@ static void pool_free(struct pool *p)
 	while (p->idle.next != &p->idle)
 		conn_close(p->idle.next);
 	tls_pool_free(p);
-	backend_drop(p->backend);
+	backend_unref(p->backend);
 	free(p);
 }
 

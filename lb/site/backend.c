@@ -185,20 +185,20 @@ int backend_new(const struct backend_params *p, struct backend **ret, struct err
 	atomic_init(&s->refs, 1);
 	atomic_init(&s->seen_dialect, p->dialect);
 	if (fill_server(s, p) < 0) {
-		backend_drop(&s->pub);
+		backend_unref(&s->pub);
 		return err_set(err, -ENOMEM, "out of memory");
 	}
 	*ret = &s->pub;
 	return 0;
 }
 
-struct backend *backend_hold(struct backend *b)
+struct backend *backend_ref(struct backend *b)
 {
 	atomic_fetch_add(&backend_server(b)->refs, 1);
 	return b;
 }
 
-void backend_drop(struct backend *b)
+void backend_unref(struct backend *b)
 {
 	struct backend_server *s = backend_server(b);
 
@@ -272,7 +272,7 @@ void backend_ended_at(struct backend *b, enum backend_outcome how,
 	}
 	/* last: a set that drops its servers does not wait */
 	atomic_fetch_sub_explicit(&s->in_flight, 1, memory_order_release);
-	backend_drop(b);
+	backend_unref(b);
 }
 
 void backend_ended(struct backend *b, enum backend_outcome how, uint32_t first_byte_ms)

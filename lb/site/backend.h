@@ -40,8 +40,8 @@ struct backend {
 	size_t filter_label_count;
 };
 
-struct backend *backend_hold(struct backend *b); /* one more reference; returns b */
-void backend_drop(struct backend *b);            /* accepts NULL */
+struct backend *backend_ref(struct backend *b); /* one more reference; returns b */
+void backend_unref(struct backend *b);          /* accepts NULL */
 
 /* Picks a server, which counts as busy until backend_ended(). Never `not_this` (which
  * has just failed; NULL: any). Errors, with texts for the client: -EHOSTUNREACH: none

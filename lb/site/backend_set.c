@@ -69,7 +69,7 @@ int backend_set_new(enum backend_strategy strategy, struct backend *const *serve
 	}
 	if (!set) {
 		for (size_t i = 0; i < count; i++)
-			backend_drop(servers[i]);
+			backend_unref(servers[i]);
 		return err_set(err, -ENOMEM, "out of memory");
 	}
 	set->strategy = strategy;
@@ -84,7 +84,7 @@ void backend_set_free(struct backend_set *set)
 	for (size_t i = 0; i < set->tier_count; i++)
 		free(set->tiers[i]);
 	for (size_t i = 0; i < set->count; i++)
-		backend_drop(&set->servers[i]->pub);
+		backend_unref(&set->servers[i]->pub);
 	free(set);
 }
 
@@ -315,7 +315,7 @@ int backend_pick_at(struct backend_set *set, int64_t from_ms, int64_t to_ms,
 			held = true;
 			struct backend_server *s = choose_server(&c, t);
 			if (s) {
-				*ret = backend_hold(&s->pub);
+				*ret = backend_ref(&s->pub);
 				return 0;
 			}
 		}

@@ -238,7 +238,7 @@ static void look_at_server(struct health *h, struct backend_server *s, int64_t n
 
 	s->checking = true;
 	atomic_store(&s->look, false);
-	backend_hold(&s->pub);
+	backend_ref(&s->pub);
 	pthread_mutex_unlock(&h->mutex);
 	int rc = check_backend(s, h->user_agent, &h->abort, want, &dialect, &err);
 	now = backend_boot_ms();
@@ -252,7 +252,7 @@ static void look_at_server(struct health *h, struct backend_server *s, int64_t n
 		if (note_check_result(s, rc, now))
 			say_check_result(s, rc, &err);
 	}
-	backend_drop(&s->pub);
+	backend_unref(&s->pub);
 }
 
 static void wait_for(struct health *h, int64_t ms)
@@ -315,10 +315,10 @@ void health_set_site(struct health *h, struct site *s)
 {
 	pthread_mutex_lock(&h->mutex);
 	struct site *old = h->site;
-	h->site = site_hold(s);
+	h->site = site_ref(s);
 	pthread_cond_broadcast(&h->more);
 	pthread_mutex_unlock(&h->mutex);
-	site_drop(old);
+	site_unref(old);
 }
 
 void health_stop(struct health *h)
@@ -338,7 +338,7 @@ void health_free(struct health *h)
 	if (!h)
 		return;
 	health_stop(h);
-	site_drop(h->site);
+	site_unref(h->site);
 	pthread_cond_destroy(&h->more);
 	pthread_mutex_destroy(&h->mutex);
 	free(h);

@@ -12,13 +12,13 @@ static struct site_store *store_of_site(const struct site *s)
 	return (struct site_store *)(uintptr_t)s;
 }
 
-struct site *site_hold(struct site *s)
+struct site *site_ref(struct site *s)
 {
 	atomic_fetch_add(&store_of_site(s)->refs, 1);
 	return s;
 }
 
-void site_drop(struct site *s)
+void site_unref(struct site *s)
 {
 	if (!s || atomic_fetch_sub(&store_of_site(s)->refs, 1) != 1)
 		return;

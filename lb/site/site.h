@@ -88,8 +88,8 @@ int site_read(const char *path, bool expand, const struct site *before,
 int site_parse(const char *text, size_t len, const char *file, bool expand,
 	       const struct site *before, struct site **ret, bool *ret_secrets,
 	       struct err *err);
-struct site *site_hold(struct site *s);
-void site_drop(struct site *s); /* accepts NULL */
+struct site *site_ref(struct site *s);
+void site_unref(struct site *s); /* accepts NULL */
 
 /* The cluster with this id; NULL: none. */
 const struct site_cluster *site_cluster(const struct site *s, const char *id);

@@ -85,7 +85,7 @@ static struct backend *find_before(const struct site *before, const char *cluste
 		struct backend *b = &backend_set_at(set, i)->pub;
 
 		if (backend_same(b, p))
-			return backend_hold(b);
+			return backend_ref(b);
 	}
 	return NULL;
 }
@@ -167,14 +167,14 @@ static int make_set(struct site_parser *p, const struct cluster_draft *c,
 				continue;
 			rc = fail_site(p, d->client.line, "this server appears twice",
 				       list[n]->name);
-			backend_drop(list[n]);
+			backend_unref(list[n]);
 		}
 		n += rc == 0;
 	}
 	if (rc == 0)
 		return n ? backend_set_new(p->strategy, list, n, ret, p->w.err) : 0;
 	while (n)
-		backend_drop(list[--n]);
+		backend_unref(list[--n]);
 	return rc;
 }
 

@@ -503,7 +503,7 @@ int site_parse(const char *text, size_t len, const char *file, bool expand,
 	buf_done(&p.files);
 	arena_done(&p.drafts);
 	if (rc < 0) {
-		site_drop(&s->pub);
+		site_unref(&s->pub);
 		return rc;
 	}
 	if (ret_secrets)
@@ -535,7 +535,7 @@ int site_read(const char *path, bool expand, const struct site *before,
 	if (rc == 0 && secrets)
 		rc = secret_check(path, &st, err);
 	if (rc < 0) {
-		site_drop(site);
+		site_unref(site);
 		return rc;
 	}
 	*ret = site;

@@ -155,7 +155,7 @@ static int ask_all(struct lab *l, struct owned *o, const char *user,
 		l->woken = false;
 		pthread_mutex_unlock(&l->mutex);
 		rc = owned_answered(q, claims, n, &role, &err);
-		owned_question_drop(q);
+		owned_question_unref(q);
 	}
 	if (rc)
 		fprintf(stderr, "lb_owned: %s\n", err.text);

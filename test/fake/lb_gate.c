@@ -47,13 +47,13 @@ static struct fake_backend *fake(const struct backend *b)
 	return (struct fake_backend *)(uintptr_t)b;
 }
 
-struct backend *backend_hold(struct backend *b)
+struct backend *backend_ref(struct backend *b)
 {
 	atomic_fetch_add(&fake(b)->refs, 1);
 	return b;
 }
 
-void backend_drop(struct backend *b)
+void backend_unref(struct backend *b)
 {
 	if (b)
 		atomic_fetch_sub(&fake(b)->refs, 1);

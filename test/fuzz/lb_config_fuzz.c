@@ -55,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (site_parse((const char *)data, size, "/f/lb.yaml", size & 1, s, &again,
 		       NULL, &err) < 0)
 		abort();
-	site_drop(s);
-	site_drop(again);
+	site_unref(s);
+	site_unref(again);
 	return 0;
 }

@@ -53,12 +53,12 @@ struct lab {
 };
 
 /* In place of lb/site/site.c and lb/site/backend_set.c */
-struct site *site_hold(struct site *s)
+struct site *site_ref(struct site *s)
 {
 	return s;
 }
 
-void site_drop(struct site *s)
+void site_unref(struct site *s)
 {
 	(void)s;
 }

@@ -572,8 +572,8 @@ static void headers_are_as_they_go_over_the_wire(void **state)
 	p.header_count = 0;
 	add(&r, &p);
 	assert_string_equal(r.b[1]->fixed_headers, "Host: [::1]\r\n");
-	backend_drop(r.b[0]);
-	backend_drop(r.b[1]);
+	backend_unref(r.b[0]);
+	backend_unref(r.b[1]);
 }
 
 static void any_difference_makes_another_server(void **state)
@@ -598,7 +598,7 @@ static void any_difference_makes_another_server(void **state)
 	q = p;
 	q.care.interval_ms = 1;
 	assert_false(backend_same(r.b[0], &q));
-	backend_drop(r.b[0]);
+	backend_unref(r.b[0]);
 }
 
 static void the_dialect_is_the_oldest_of_a_set(void **state)

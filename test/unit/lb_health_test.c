@@ -158,7 +158,7 @@ static void a_prometheus_that_is_ready_is_well_and_says_its_dialect(void **state
 	unsigned asked = atomic_load(&s.build_asked);
 	assert_int_equal(look(b, false, &dialect), 0);
 	assert_int_equal(atomic_load(&s.build_asked), asked);
-	backend_drop(b);
+	backend_unref(b);
 	server_stop(&s);
 }
 
@@ -173,11 +173,11 @@ static void one_that_is_not_ready_is_ill(void **state)
 	atomic_store(&s.ready, 503);
 	assert_int_equal(look(b, true, &dialect), -EPROTO);
 	assert_int_equal(atomic_load(&s.build_asked), 0);
-	backend_drop(b);
+	backend_unref(b);
 	server_stop(&s);
 	b = backend_of(&s, false);
 	assert_int_equal(look(b, true, &dialect), -ECONNREFUSED);
-	backend_drop(b);
+	backend_unref(b);
 }
 
 static void what_is_like_prometheus_is_well_by_its_build_info(void **state)
@@ -193,7 +193,7 @@ static void what_is_like_prometheus_is_well_by_its_build_info(void **state)
 	assert_int_equal(dialect, PROMQL_3);
 	atomic_store(&s.build_status, 401);
 	assert_int_equal(look(b, false, &dialect), -EPROTO);
-	backend_drop(b);
+	backend_unref(b);
 	server_stop(&s);
 }
 
@@ -210,7 +210,7 @@ static void pyroscope_is_asked_by_its_own_path(void **state)
 	assert_int_equal(dialect, -1);
 	atomic_store(&s.ready, 500);
 	assert_int_equal(look(b, true, &dialect), -EPROTO);
-	backend_drop(b);
+	backend_unref(b);
 	server_stop(&s);
 }
 
@@ -224,7 +224,7 @@ static void one_that_says_nothing_is_ill_in_time(void **state)
 	struct backend *b = backend_of(&s, false);
 	atomic_store(&s.silent, true);
 	assert_int_equal(look(b, true, &dialect), -ETIMEDOUT);
-	backend_drop(b);
+	backend_unref(b);
 	server_stop(&s);
 }
 
@@ -275,7 +275,7 @@ static void threads_find_who_went_and_who_came_back(void **state)
 	assert_true(atomic_load(&b->checks_failed) > 0);
 	health_stop(h);
 	health_free(h);
-	site_drop(site);
+	site_unref(site);
 	server_stop(&s);
 }
 

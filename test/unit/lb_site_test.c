@@ -86,7 +86,7 @@ static void the_documented_sample_is_taken(void **state)
 	assert_null(site_cluster(s, "slurm-1")->backends[SITE_PYROSCOPE]);
 	assert_null(site_cluster(s, "slurm-2")->backends[SITE_PROMETHEUS]);
 	assert_null(site_cluster(s, "slurm"));
-	site_drop(s);
+	site_unref(s);
 }
 
 /* Hole 20 of the peer: equal job numbers of two clusters in one server */
@@ -104,16 +104,16 @@ static void clusters_in_one_server_are_kept_apart_by_its_label(void **state)
 		}
 	}
 	assert_non_null(strstr(s->notes, "shares a server"));
-	site_drop(s);
+	site_unref(s);
 	/* its other names are found as far as they can be */
 	s = parse(ONE "\"http://localhost:90\"}\n    - id: b\n      tsdb: [{web: {url: "
 		      "\"https://127.0.0.1:90/\"}}]\n",
 		  NULL);
 	assert_string_equal(s->clusters[0].policy[0].cluster_label, "ceems_id");
-	site_drop(s);
+	site_unref(s);
 	s = fixture("documented-replicas", NULL);
 	assert_null(s->clusters[0].policy[0].cluster_label);
-	site_drop(s);
+	site_unref(s);
 }
 
 static void a_url_without_a_port_has_the_one_of_its_scheme(void **state)
@@ -126,7 +126,7 @@ static void a_url_without_a_port_has_the_one_of_its_scheme(void **state)
 	assert_int_equal(b->port, 80);
 	assert_string_equal(b->base_path, "");
 	assert_string_equal(b->fixed_headers, "Host: tsdb-0-replica\r\n");
-	site_drop(s);
+	site_unref(s);
 }
 
 static void a_file_shared_with_the_api_server_is_taken(void **state)
@@ -141,7 +141,7 @@ static void a_file_shared_with_the_api_server_is_taken(void **state)
 	assert_int_equal(s->admin_count, 1);
 	assert_string_equal(s->admins[0], "adm1");
 	assert_non_null(strstr(s->notes, "no database file here"));
-	site_drop(s);
+	site_unref(s);
 }
 
 static void without_an_api_server_users_are_refused_not_let_through(void **state)
@@ -158,7 +158,7 @@ static void without_an_api_server_users_are_refused_not_let_through(void **state
 			       "Authorization: Basic cmVhZGVyOnBsYW50ZWQtaHVudGVyMg=="
 			       "\r\n"));
 	assert_null(strstr(s->notes, "hunter"));
-	site_drop(s);
+	site_unref(s);
 }
 
 static void the_old_spelling_of_servers_is_taken(void **state)
@@ -168,7 +168,7 @@ static void the_old_spelling_of_servers_is_taken(void **state)
 	(void)state;
 	assert_string_equal(server(s, "slurm-two", 0, 1)->pub.name,
 			    "http://slurm-two-tsdb-two:9090");
-	site_drop(s);
+	site_unref(s);
 }
 
 static void the_reference_of_its_keys_is_taken(void **state)
@@ -197,7 +197,7 @@ static void the_reference_of_its_keys_is_taken(void **state)
 	assert_string_equal(s->api.user, "lb");
 	assert_string_equal(s->api.password_file, FOLDER "api.password");
 	assert_false(s->api.munge);
-	site_drop(s);
+	site_unref(s);
 }
 
 /* ---- ours ------------------------------------------------------------------------ */
@@ -236,7 +236,7 @@ static void what_is_ours_is_read(void **state)
 	assert_int_equal(s->api.url_count, 2);
 	assert_string_equal(s->api.cert_file, FOLDER "lb.pem");
 	assert_string_equal(s->api.ca_file, "/etc/ca.pem");
-	site_drop(s);
+	site_unref(s);
 }
 
 /* A Prometheus of two clusters, and a Pyroscope for each. */
@@ -276,7 +276,7 @@ static void profiles_have_a_label_of_their_own_for_the_cluster(void **state)
 		else
 			assert_null(p[SITE_PYROSCOPE].cluster_label);
 		assert_string_equal(p[SITE_PYROSCOPE].cluster, "a");
-		site_drop(s);
+		site_unref(s);
 	}
 	/* what would show one cluster's profiles in the other */
 	refused(TWO("  profile_cluster_label: \"\"\n", "", "http://p"),
@@ -309,7 +309,7 @@ static void servers_have_their_times_and_limits(void **state)
 	assert_string_equal(pyro->pub.host, "::1");
 	assert_true(pyro->p.pyroscope);
 	assert_string_equal(pyro->pub.name, "http://[::1]:4040");
-	site_drop(s);
+	site_unref(s);
 }
 
 static void defaults_are_closed(void **state)
@@ -330,7 +330,7 @@ static void defaults_are_closed(void **state)
 			assert_null(strchr(p->families[i].metric, '*'));
 		assert_string_not_equal(p->families[i].metric, "*");
 	}
-	site_drop(s);
+	site_unref(s);
 }
 
 /* What a user is told who names no unit. */
@@ -387,7 +387,7 @@ static void metrics_without_units_are_said_to_be_for_operators(void **state)
 	fclose(doc);
 	assert_true(of_units > 20);
 	assert_true(of_nodes > 100);
-	site_drop(s);
+	site_unref(s);
 }
 
 /* What a tired administrator writes, and what he is told. */
@@ -446,8 +446,8 @@ static void each_slip_is_named_with_its_line_and_what_to_do(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		refused(rows[i].text, rows[i].why);
 	/* a document's end is none */
-	site_drop(parse(GOOD "...\n# nothing more\n", NULL));
-	site_drop(parse("---\n" GOOD, NULL));
+	site_unref(parse(GOOD "...\n# nothing more\n", NULL));
+	site_unref(parse("---\n" GOOD, NULL));
 #undef GOOD
 }
 
@@ -455,8 +455,8 @@ static void servers_that_stay_the_same_keep_their_state(void **state)
 {
 	struct site *s =
 		parse(ONE "\"http://h\"}\n        - web: {url: http://i}\n", NULL);
-	struct backend *h = backend_hold(&server(s, "a", 0, 0)->pub);
-	struct backend *i = backend_hold(&server(s, "a", 0, 1)->pub);
+	struct backend *h = backend_ref(&server(s, "a", 0, 0)->pub);
+	struct backend *i = backend_ref(&server(s, "a", 0, 1)->pub);
 	struct site *t = parse(ONE "\"http://h\"}\n        - web: {url: http://i}\n"
 				   "          max_requests: 5\n",
 			       s);
@@ -464,12 +464,12 @@ static void servers_that_stay_the_same_keep_their_state(void **state)
 	(void)state;
 	assert_ptr_equal(&server(t, "a", 0, 0)->pub, h);
 	assert_ptr_not_equal(&server(t, "a", 0, 1)->pub, i);
-	site_drop(s);
+	site_unref(s);
 	assert_int_equal(server(t, "a", 0, 0)->refs, 2);
 	assert_int_equal(backend_server(i)->refs, 1);
-	site_drop(t);
-	backend_drop(h);
-	backend_drop(i);
+	site_unref(t);
+	backend_unref(h);
+	backend_unref(i);
 }
 
 static void values_can_come_from_the_environment(void **state)
@@ -479,7 +479,7 @@ static void values_can_come_from_the_environment(void **state)
 	struct site *s = parse(ONE "\"http://${LB_TEST_HOST}:81\"}\n", NULL);
 	assert_string_equal(s->clusters[0].id, "a");
 	assert_int_equal(server(s, "a", 0, 0)->pub.port, 81);
-	site_drop(s);
+	site_unref(s);
 	refused(ONE "\"http://$LB_TEST_NOT_THERE\"}\n", "not set");
 }
 
@@ -572,7 +572,7 @@ static void files_that_others_may_write_or_read_secrets_of_are_refused(void **st
 	assert_null(s);
 	assert_int_equal(fchmod(fd, 0640), 0);
 	assert_int_equal(site_read(path, false, NULL, &s, &err), 0);
-	site_drop(s);
+	site_unref(s);
 	close(fd);
 	unlink(path);
 	assert_true(site_read(path, false, NULL, &s, &err) < 0);
@@ -601,7 +601,7 @@ static void without_memory_a_file_is_not_taken(void **state)
 		if (failed && !err.text[0])
 			fail_msg("allocation %u: fails without a word", n);
 		if (s)
-			site_drop(s);
+			site_unref(s);
 	}
 	assert_true(n > 50);
 }
