@@ -103,26 +103,26 @@ static struct gate_state *begin_gate_state(struct gate *g, struct gate_request *
 	return s;
 }
 
-struct owned_who gate_who(struct gate_state *s)
+struct ownership_who gate_who(struct gate_state *s)
 {
 	const struct site_limits *l = &s->site->limits;
 	const int64_t s_ms = 1000;
-	struct owned_rules rules = {.owned_ms = s_ms * (l->owned_s ? l->owned_s : 60),
-				    .unknown_ms =
-					    s_ms * (l->unknown_s ? l->unknown_s : 3),
-				    .linger_ms = s_ms * l->linger_s,
-				    .skew_ms = OWNED_SKEW_MS};
+	struct ownership_rules rules = {
+		.ownership_ms = s_ms * (l->ownership_s ? l->ownership_s : 60),
+		.unknown_ms = s_ms * (l->unknown_s ? l->unknown_s : 3),
+		.linger_ms = s_ms * l->linger_s,
+		.skew_ms = OWNERSHIP_SKEW_MS};
 
-	if (rules.unknown_ms > rules.owned_ms)
-		rules.unknown_ms = rules.owned_ms;
-	return (struct owned_who){.login = s->r->login,
-				  .cluster = s->cluster ? s->cluster->id : "",
-				  .has_uid = s->who.has_uid,
-				  .named = s->who.named,
-				  .uid = s->who.uid,
-				  .now_ms = s->r->input.now_ms,
-				  .boot_ms = s->boot_ms,
-				  .rules = rules};
+	if (rules.unknown_ms > rules.ownership_ms)
+		rules.unknown_ms = rules.ownership_ms;
+	return (struct ownership_who){.login = s->r->login,
+				      .cluster = s->cluster ? s->cluster->id : "",
+				      .has_uid = s->who.has_uid,
+				      .named = s->who.named,
+				      .uid = s->who.uid,
+				      .now_ms = s->r->input.now_ms,
+				      .boot_ms = s->boot_ms,
+				      .rules = rules};
 }
 
 enum gate_step gate_refuse(struct gate_state *s, enum gate_reason why, unsigned status,
@@ -203,7 +203,7 @@ void gate_end(struct gate *g, struct gate_request *r)
 	access_plan_free(s->plan);
 	if (s->request)
 		s->protocol->free(s->request);
-	owned_question_unref(s->question);
+	ownership_question_unref(s->question);
 	free(s->claims);
 	gate_keeper_unref(s->keeper);
 	if (s->site)
@@ -216,8 +216,8 @@ void gate_end(struct gate *g, struct gate_request *r)
 int gate_new(const struct gate_params *params, struct gate **ret, struct err *err)
 {
 	struct gate *g = calloc(1, sizeof(*g));
-	struct owned_params o = {.user_agent = params->user_agent,
-				 .threads = params->threads};
+	struct ownership_params o = {.user_agent = params->user_agent,
+				     .threads = params->threads};
 	int rc;
 
 	if (!g)
@@ -231,7 +231,7 @@ int gate_new(const struct gate_params *params, struct gate **ret, struct err *er
 	pthread_mutex_init(&g->mutex, NULL);
 	rc = gate_keeper_new(params->identity, &g->keeper, err);
 	if (!rc)
-		rc = owned_new(&o, &g->owned, err);
+		rc = ownership_new(&o, &g->ownership, err);
 	if (!rc && (thread_pool_new(params->threads ? params->threads : 4, NULL,
 				    &g->provers) ||
 		    lru_new(TOKENS, TOKENS_BYTES, &g->tokens) ||
@@ -248,7 +248,7 @@ int gate_new(const struct gate_params *params, struct gate **ret, struct err *er
 
 int gate_start(struct gate *g, struct err *err)
 {
-	int rc = owned_start(g->owned, err);
+	int rc = ownership_start(g->ownership, err);
 
 	return rc ? rc : thread_pool_start(g->provers, err);
 }
@@ -258,7 +258,7 @@ void gate_stop(struct gate *g)
 	pthread_mutex_lock(&g->mutex);
 	g->stopped = true;
 	pthread_mutex_unlock(&g->mutex);
-	owned_stop(g->owned);
+	ownership_stop(g->ownership);
 	thread_pool_stop(g->provers);
 }
 
@@ -266,7 +266,7 @@ void gate_free(struct gate *g)
 {
 	if (!g)
 		return;
-	owned_free(g->owned);
+	ownership_free(g->ownership);
 	thread_pool_free(g->provers);
 	lru_free(g->tokens);
 	lru_free(g->decisions);
@@ -282,7 +282,7 @@ void gate_set_site(struct gate *g, struct site *s)
 {
 	struct site *old;
 
-	owned_set_site(g->owned, s, s->limits.cache_entries);
+	ownership_set_site(g->ownership, s, s->limits.cache_entries);
 	pthread_mutex_lock(&g->mutex);
 	old = g->site;
 	g->site = site_ref(s);

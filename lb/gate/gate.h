@@ -22,13 +22,13 @@
  */
 
 struct gate;
-struct owned_params;
+struct ownership_params;
 
 struct gate_params {
 	const char *user_agent;
 	const struct identity_params *identity; /* copied */
 	unsigned threads;                       /* threads that may block; 0: 4 */
-	const struct owned_params *tests; /* replaces aggregator and clocks; NULL */
+	const struct ownership_params *tests; /* replaces aggregator and clocks; NULL */
 };
 
 int gate_new(const struct gate_params *params, struct gate **ret, struct err *err);

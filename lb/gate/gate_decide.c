@@ -48,7 +48,7 @@ static bool is_listed_login(const char *const *names, size_t count,
 
 /* Raises the role to that of a list or of the aggregator; a user who is only named by a
  * front end has none. */
-static void raise_role(struct gate_state *s, enum owned_role role)
+static void raise_role(struct gate_state *s, enum ownership_role role)
 {
 	if (role <= s->role)
 		return;
@@ -61,26 +61,26 @@ static void raise_role(struct gate_state *s, enum owned_role role)
 /* The role as far as it is known without asking. */
 static void look_role(struct gate_state *s)
 {
-	const struct owned_who who = gate_who(s);
-	enum owned_role role = OWNED_USER;
+	const struct ownership_who who = gate_who(s);
+	enum ownership_role role = OWNERSHIP_USER;
 
 	if (is_listed_login(s->site->admins, s->site->admin_count, &s->who))
-		raise_role(s, OWNED_ADMIN);
-	s->role_known =
-		s->role == OWNED_ADMIN || owned_look_role(s->g->owned, &who, &role);
+		raise_role(s, OWNERSHIP_ADMIN);
+	s->role_known = s->role == OWNERSHIP_ADMIN ||
+			ownership_look_role(s->g->ownership, &who, &role);
 	raise_role(s, role);
 	/* the aggregator may know more */
 	if (is_listed_login(s->site->operators, s->site->operator_count, &s->who))
-		raise_role(s, OWNED_OPERATOR);
+		raise_role(s, OWNERSHIP_OPERATOR);
 }
 
 /* Whether the role may read what cannot be proved. Calls that are not narrowed to the
  * cluster (calls for roles) show all clusters of a shared server. */
 static bool reads_all(const struct gate_state *s, bool narrowed)
 {
-	if (s->site->open || s->role == OWNED_ADMIN)
+	if (s->site->open || s->role == OWNERSHIP_ADMIN)
 		return true;
-	return s->role == OWNED_OPERATOR && s->site->operators_read_all &&
+	return s->role == OWNERSHIP_OPERATOR && s->site->operators_read_all &&
 	       (narrowed || !s->policy.cluster_label);
 }
 
@@ -279,10 +279,10 @@ static void wake_request(void *arg)
 	s->r->wake(s->r->arg);
 }
 
-static struct owned_waiter *prepare_waiter(struct gate_state *s)
+static struct ownership_waiter *prepare_waiter(struct gate_state *s)
 {
-	s->waiter = (struct owned_waiter){.wake = wake_request, .arg = s};
-	owned_question_unref(s->question);
+	s->waiter = (struct ownership_waiter){.wake = wake_request, .arg = s};
+	ownership_question_unref(s->question);
 	s->question = NULL;
 	return &s->waiter;
 }
@@ -296,17 +296,17 @@ static enum gate_step refuse_unasked(struct gate_state *s)
 
 static enum gate_step look_up_owners(struct gate_state *s)
 {
-	const struct owned_who who = gate_who(s);
+	const struct ownership_who who = gate_who(s);
 	size_t count;
 	struct access_claim *claims = access_claims(s->plan, &count);
 
 	if (!count)
 		return STEP_FILL;
 	s->reason = REASON_OWN;
-	if (!owned_look(s->g->owned, &who, claims, count))
+	if (!ownership_look(s->g->ownership, &who, claims, count))
 		return STEP_FILL;
-	if (owned_ask_units(s->g->owned, &who, claims, count, prepare_waiter(s),
-			    &s->question, &s->err))
+	if (ownership_ask_units(s->g->ownership, &who, claims, count, prepare_waiter(s),
+				&s->question, &s->err))
 		return refuse_unasked(s);
 	return STEP_WAIT_OWNERS;
 }
@@ -316,8 +316,8 @@ static enum gate_step owners_answered(struct gate_state *s)
 	size_t count;
 	struct access_claim *claims = access_claims(s->plan, &count);
 
-	enum owned_role role = s->role;
-	int rc = owned_answered(s->question, claims, count, &role, &s->err);
+	enum ownership_role role = s->role;
+	int rc = ownership_answered(s->question, claims, count, &role, &s->err);
 
 	/* look up what other requests brought meanwhile, but not for ever */
 	if (rc < 0 || (rc > 0 && ++s->looks > LOOKS_MAX))
@@ -369,7 +369,7 @@ static enum gate_step fill_gap(struct gate_state *s, struct access_gap *gap,
 
 static enum gate_step fill_selectors(struct gate_state *s)
 {
-	const struct owned_who who = gate_who(s);
+	const struct ownership_who who = gate_who(s);
 	struct access_gap *gap = next_gap(s);
 	auto_buf struct buf ids = BUF_INIT;
 	size_t count = 0;
@@ -377,12 +377,13 @@ static enum gate_step fill_selectors(struct gate_state *s)
 
 	if (!gap)
 		return STEP_DECIDE;
-	rc = owned_look_list(s->g->owned, &who, gap->from_ms, gap->to_ms,
-			     gap->around_ms, gap->units_max, &ids, &count);
+	rc = ownership_look_list(s->g->ownership, &who, gap->from_ms, gap->to_ms,
+				 gap->around_ms, gap->units_max, &ids, &count);
 	if (rc > 0)
 		return fill_gap(s, gap, &ids, count);
-	if (owned_ask_list(s->g->owned, &who, gap->from_ms, gap->to_ms, gap->units_max,
-			   prepare_waiter(s), &s->question, &s->err))
+	if (ownership_ask_list(s->g->ownership, &who, gap->from_ms, gap->to_ms,
+			       gap->units_max, prepare_waiter(s), &s->question,
+			       &s->err))
 		return refuse_unasked(s);
 	return STEP_WAIT_UNITS;
 }
@@ -393,8 +394,8 @@ static enum gate_step units_answered(struct gate_state *s)
 	auto_buf struct buf ids = BUF_INIT;
 	size_t count = 0;
 
-	if (owned_answered_list(s->question, gap->from_ms, gap->to_ms, gap->around_ms,
-				&ids, &count, &s->err))
+	if (ownership_answered_list(s->question, gap->from_ms, gap->to_ms,
+				    gap->around_ms, &ids, &count, &s->err))
 		return refuse_unasked(s);
 	return fill_gap(s, gap, &ids, count);
 }
@@ -449,14 +450,14 @@ static enum gate_step refuse_all(struct gate_state *s)
 /* Refuses, unless a role that still has to be asked for allows it. */
 static enum gate_step ask_role(struct gate_state *s)
 {
-	const struct owned_who who = gate_who(s);
+	const struct ownership_who who = gate_who(s);
 	struct err why = s->err;
 
 	if (s->role_known)
 		return reads_all(s, s->refusal != REASON_NO_ROLE) ? open_request(s)
 								  : refuse_all(s);
-	if (owned_ask_units(s->g->owned, &who, NULL, 0, prepare_waiter(s), &s->question,
-			    &s->err)) {
+	if (ownership_ask_units(s->g->ownership, &who, NULL, 0, prepare_waiter(s),
+				&s->question, &s->err)) {
 		s->err = why;
 		return refuse_all(s);
 	}
@@ -466,10 +467,10 @@ static enum gate_step ask_role(struct gate_state *s)
 static enum gate_step role_answered(struct gate_state *s)
 {
 	struct err why = s->err;
-	enum owned_role role = OWNED_USER;
+	enum ownership_role role = OWNERSHIP_USER;
 	bool narrowed = s->refusal != REASON_NO_ROLE;
 
-	if (!owned_answered(s->question, NULL, 0, &role, &s->err))
+	if (!ownership_answered(s->question, NULL, 0, &role, &s->err))
 		raise_role(s, role);
 	s->role_known = true;
 	s->err = why;

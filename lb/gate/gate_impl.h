@@ -8,7 +8,7 @@
 #include "lb/gate/gate.h"
 #include "lb/gate/gate_limit.h"
 #include "lb/gate/lru.h"
-#include "lb/gate/owned.h"
+#include "lb/gate/ownership.h"
 #include "lb/gate/thread_pool.h"
 
 /* Shared by the files of the gate. */
@@ -45,8 +45,8 @@ struct gate_keeper {
 
 struct gate {
 	const char *user_agent;
-	const struct owned_params *tests;
-	struct owned *owned;
+	const struct ownership_params *tests;
+	struct ownership_cache *ownership;
 	struct thread_pool *provers;
 	struct lru *tokens, *decisions;
 	struct gate_limits *limits;
@@ -139,20 +139,20 @@ struct gate_state {
 	size_t claim_count;
 
 	bool role_known;
-	enum owned_role role;
+	enum ownership_role role;
 	enum gate_reason refusal; /* unless a role allows it */
 	unsigned refusal_status;
 	unsigned looks; /* how often ownership was looked up after another request's
 			   question */
-	struct owned_waiter waiter;
-	struct owned_question *question;
+	struct ownership_waiter waiter;
+	struct ownership_question *question;
 	enum gate_reason reason;
 };
 
 /* gate.c */
 enum gate_step gate_refuse(struct gate_state *s, enum gate_reason why, unsigned status,
 			   unsigned retry_s, const char *text); /* STEP_DONE */
-struct owned_who gate_who(struct gate_state *s);
+struct ownership_who gate_who(struct gate_state *s);
 
 /* gate_identity.c: who asks */
 enum gate_step gate_identify(struct gate_state *s);

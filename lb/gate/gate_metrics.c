@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The gate's metrics (doc/metrics.md). */
 #include "lb/gate/gate_impl.h"
-#include "lb/gate/owned_impl.h"
+#include "lb/gate/ownership_impl.h"
 
 static void put_cache(struct prom *out, const char *cache, uint64_t hits,
 		      uint64_t misses, struct lru *l)
@@ -34,7 +34,7 @@ static void put_gate_metric(struct prom *out, const struct prom_family *f, uint6
 	prom_put_u64(out, NULL, 0, v);
 }
 
-void owned_metrics(struct owned *o, struct prom *out)
+void ownership_metrics(struct ownership_cache *o, struct prom *out)
 {
 	static const struct prom_family questions = {
 		"ceems_lb_ownership_questions_total", PROM_COUNTER,
@@ -94,5 +94,5 @@ void gate_metrics(struct gate *g, struct prom *out)
 		  atomic_load(&g->decision_misses), g->decisions);
 	put_cache(out, "token", atomic_load(&g->token_hits),
 		  atomic_load(&g->token_misses), g->tokens);
-	owned_metrics(g->owned, out);
+	ownership_metrics(g->ownership, out);
 }

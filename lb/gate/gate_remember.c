@@ -85,7 +85,7 @@ static bool keep_claims(struct gate_state *s, const struct access_claim *claims,
 
 static bool still_own(struct gate_state *s, const struct kept *k, const char *p)
 {
-	const struct owned_who who = gate_who(s);
+	const struct ownership_who who = gate_who(s);
 	struct access_claim claims[CLAIMS_MAX];
 
 	for (uint32_t i = 0; i < k->claims; i++) {
@@ -99,7 +99,7 @@ static bool still_own(struct gate_state *s, const struct kept *k, const char *p)
 				&claim->from_ms, &claim->to_ms);
 		p += c.len;
 	}
-	if (k->claims && owned_look(s->g->owned, &who, claims, k->claims))
+	if (k->claims && ownership_look(s->g->ownership, &who, claims, k->claims))
 		return false;
 	for (uint32_t i = 0; i < k->claims; i++)
 		if (claims[i].answer != ACCESS_OWN)

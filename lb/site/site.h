@@ -46,10 +46,10 @@ struct site_api {
 struct site_limits {
 	uint32_t user_requests;         /* concurrent, per user; 0: no limit */
 	uint32_t user_rate, user_burst; /* requests per second; 0: no limit */
-	uint32_t owned_s;   /* how long an answer about ownership is valid, so the delay
-			       of a revocation; default 60 */
-	uint32_t unknown_s; /* the same for units that are not known yet; default 3 */
-	uint32_t linger_s;  /* how long series of an ended unit stay */
+	uint32_t ownership_s; /* how long an answer about ownership is valid, so the
+			     delay of a revocation; default 60 */
+	uint32_t unknown_s;   /* the same for units that are not known yet; default 3 */
+	uint32_t linger_s;    /* how long series of an ended unit stay */
 	uint32_t cache_entries;
 };
 

@@ -397,7 +397,7 @@ static void make_limits(struct site_parser *p)
 		.user_requests = (uint32_t)n->user_requests,
 		.user_rate = (uint32_t)n->user_rate,
 		.user_burst = (uint32_t)(n->user_burst ?: 2 * n->user_rate),
-		.owned_s = (uint32_t)(n->owned_ms / 1000),
+		.ownership_s = (uint32_t)(n->ownership_ms / 1000),
 		.unknown_s = (uint32_t)(n->unknown_ms / 1000),
 		.linger_s = (uint32_t)(n->linger_ms / 1000),
 		.cache_entries = (uint32_t)n->cache_entries,

@@ -71,8 +71,8 @@ struct cluster_draft {
 };
 
 struct site_numbers { /* of ceems_lb.limits and ceems_lb.health, see site_read.c */
-	uint64_t user_requests, user_rate, user_burst, owned_ms, unknown_ms, linger_ms,
-		cache_entries;
+	uint64_t user_requests, user_rate, user_burst, ownership_ms, unknown_ms,
+		linger_ms, cache_entries;
 	uint64_t interval_ms, timeout_ms, fall, fail_after, eject_ms, eject_max_ms,
 		slow_start_ms;
 };

@@ -175,7 +175,7 @@ static const struct number limits[] = {
 	NUMBER("user_requests", user_requests, 'n', 20, 0, 65536),
 	NUMBER("user_rate", user_rate, 'n', 0, 0, 1000000),
 	NUMBER("user_burst", user_burst, 'n', 0, 0, 1000000),
-	NUMBER("owned", owned_ms, 'd', 60000, 1000, 86400000),
+	NUMBER("owned", ownership_ms, 'd', 60000, 1000, 86400000),
 	NUMBER("unknown", unknown_ms, 'd', 3000, 1000, 60000),
 	NUMBER("linger", linger_ms, 'd', 300000, 0, 86400000),
 	NUMBER("cache_entries", cache_entries, 'n', 65536, 1024, 1 << 24),

@@ -131,31 +131,31 @@ static void woken(void *arg)
 	lab_wake(arg);
 }
 
-static int ask_all(struct lab *l, struct owned *o, const char *user,
+static int ask_all(struct lab *l, struct ownership_cache *o, const char *user,
 		   const char *cluster, struct access_claim *claims, size_t n)
 {
-	struct owned_who who = {.login = user,
-				.cluster = cluster,
-				.now_ms = (int64_t)(clock_realtime_ns() / 1000000),
-				.boot_ms = clock_boottime_ns() / 1000000,
-				.rules = {60000, 5000, 300000, OWNED_SKEW_MS}};
-	struct owned_waiter w = {.wake = woken, .arg = l};
-	struct owned_question *q = NULL;
-	enum owned_role role;
+	struct ownership_who who = {.login = user,
+				    .cluster = cluster,
+				    .now_ms = (int64_t)(clock_realtime_ns() / 1000000),
+				    .boot_ms = clock_boottime_ns() / 1000000,
+				    .rules = {60000, 5000, 300000, OWNERSHIP_SKEW_MS}};
+	struct ownership_waiter w = {.wake = woken, .arg = l};
+	struct ownership_question *q = NULL;
+	enum ownership_role role;
 	struct err err;
 	int rc;
 
-	if (!owned_look(o, &who, claims, n))
+	if (!ownership_look(o, &who, claims, n))
 		return 0;
-	rc = owned_ask_units(o, &who, claims, n, &w, &q, &err);
+	rc = ownership_ask_units(o, &who, claims, n, &w, &q, &err);
 	if (!rc) {
 		pthread_mutex_lock(&l->mutex);
 		while (!l->woken)
 			pthread_cond_wait(&l->cond, &l->mutex);
 		l->woken = false;
 		pthread_mutex_unlock(&l->mutex);
-		rc = owned_answered(q, claims, n, &role, &err);
-		owned_question_unref(q);
+		rc = ownership_answered(q, claims, n, &role, &err);
+		ownership_question_unref(q);
 	}
 	if (rc)
 		fprintf(stderr, "lb_owned: %s\n", err.text);
@@ -186,8 +186,8 @@ static int cold(char *argv[])
 	struct lab l = {.asked = 0};
 	static struct access_claim claims[ACCESS_CLAIMS_MAX];
 	static char text[ACCESS_CLAIMS_MAX][8];
-	struct owned_params p = {.threads = 1};
-	struct owned *o = NULL;
+	struct ownership_params p = {.threads = 1};
+	struct ownership_cache *o = NULL;
 	double ms[COLD], warm_us, cpu_ms;
 	uint64_t n, begin, cpu;
 	int rc;
@@ -202,12 +202,12 @@ static int cold(char *argv[])
 		claims[i].to_ms = claims[i].from_ms =
 			(int64_t)(clock_realtime_ns() / 1000000);
 	}
-	rc = owned_new(&p, &o, NULL);
-	if (rc || owned_start(o, NULL))
+	rc = ownership_new(&p, &o, NULL);
+	if (rc || ownership_start(o, NULL))
 		return 1;
 	cpu = cpu_ns();
 	for (unsigned i = 0; i < COLD && !rc; i++) {
-		owned_set_site(o, &site, 0);
+		ownership_set_site(o, &site, 0);
 		begin = clock_boottime_ns();
 		rc = ask_all(&l, o, argv[3], argv[4], claims, n);
 		ms[i] = (double)(clock_boottime_ns() - begin) / 1e6;
@@ -216,8 +216,8 @@ static int cold(char *argv[])
 	begin = clock_boottime_ns();
 	rc = rc ? rc : ask_all(&l, o, argv[3], argv[4], claims, n);
 	warm_us = (double)(clock_boottime_ns() - begin) / 1e3;
-	owned_stop(o);
-	owned_free(o);
+	ownership_stop(o);
+	ownership_free(o);
 	if (rc)
 		return 1;
 	qsort(ms, COLD, sizeof(ms[0]), by_time);

@@ -98,8 +98,8 @@ FUZZERS += ship_answer
 endif
 ship_answer_fuzz_SRCS := courier/ship_answer.c lib/http/json.c lib/parse.c lib/err.c lib/buf.c lib/fs.c
 ship_answer_fuzz_PKGS := json-c
-FUZZERS += owned_answer
-owned_answer_fuzz_SRCS := lb/gate/owned_answer.c lb/gate/owned_rule.c $(libpromql_SRCS) lib/siphash.c lib/buf.c lib/err.c lib/parse.c lib/rfc3339.c
+FUZZERS += ownership_answer
+ownership_answer_fuzz_SRCS := lb/gate/ownership_answer.c lb/gate/ownership_rule.c $(libpromql_SRCS) lib/siphash.c lib/buf.c lib/err.c lib/parse.c lib/rfc3339.c
 FUZZERS += prom_request
 prom_request_fuzz_SRCS := $(libpromql_SRCS) lib/siphash.c lib/buf.c lib/err.c lib/parse.c lib/rfc3339.c
 ifeq ($(HAVE_ZLIB),1)

@@ -4,7 +4,7 @@
  * question of its own would not. */
 #include "lb/gate/gate.h"
 #include "lb/gate/gate_impl.h"
-#include "lb/gate/owned_impl.h"
+#include "lb/gate/ownership_impl.h"
 
 #include <unistd.h>
 
@@ -168,7 +168,7 @@ static void what_is_brought_is_bounded_with_the_rest(void **state)
 		assert_int_equal(query_unit(&l, "ann", many[i].id, &a), 0);
 		assert_true(l.latest_asked <= 4);
 	}
-	assert_true(lru_state(l.gate->owned->units).entries <= 256 + 16);
+	assert_true(lru_state(l.gate->ownership->units).entries <= 256 + 16);
 	/* where there is no room nothing is asked besides */
 	l.site.limits.cache_entries = 1;
 	gate_set_site(l.gate, &l.site);
@@ -265,7 +265,7 @@ static void wait_for_asked(struct lab *l, unsigned n)
 /* What was asked has been taken down. */
 static void wait_until_idle(struct lab *l)
 {
-	struct owned *o = l->gate->owned;
+	struct ownership_cache *o = l->gate->ownership;
 	bool idle = false;
 
 	for (int i = 0; i < 60000 && !idle; i++) {

@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "lb/gate/gate.h"
-#include "lb/gate/owned.h"
+#include "lb/gate/ownership.h"
 #include "test/unit/unit.h"
 
 /*
@@ -31,7 +31,7 @@ struct lab {
 	struct site_cluster clusters[2];
 	struct gate *gate;
 	struct gate_spare spare; /* of those that lab_pass() passes, one at a time */
-	struct owned_params hooks;
+	struct ownership_params hooks;
 	pthread_mutex_t mutex;
 	pthread_cond_t cond;
 	bool woken;
@@ -87,7 +87,7 @@ static const struct access_family lab_families[] = {
 
 /* ---- the aggregator -------------------------------------------------------------- */
 
-static bool lab_asked_for(const struct owned_ask *q, const struct lab *l,
+static bool lab_asked_for(const struct ownership_ask *q, const struct lab *l,
 			  const struct lab_run *r)
 {
 	if (strcmp(r->cluster, q->cluster) != 0)
@@ -119,7 +119,7 @@ static void lab_put_run(struct buf *out, const struct lab_run *r, const char *lo
 }
 
 /* Of the first units of the table that are the caller's, each with one run. */
-static void lab_put_latest(const struct lab *l, const struct owned_ask *q,
+static void lab_put_latest(const struct lab *l, const struct ownership_ask *q,
 			   struct buf *out)
 {
 	uint32_t n = 0;
@@ -136,7 +136,7 @@ static void lab_put_latest(const struct lab *l, const struct owned_ask *q,
 	buf_putc(out, ']');
 }
 
-static int lab_ask(void *arg, const struct owned_ask *q, struct buf *ret,
+static int lab_ask(void *arg, const struct ownership_ask *q, struct buf *ret,
 		   struct err *err)
 {
 	struct lab *l = arg;
@@ -225,8 +225,9 @@ static inline void lab_open(struct lab *l, const struct lab_run *runs, size_t co
 	}
 	l->site = (struct site){.clusters = l->clusters,
 				.cluster_count = 2,
-				.limits = {.owned_s = 60, .unknown_s = 5}};
-	l->hooks = (struct owned_params){.ask = lab_ask, .clock = lab_clock, .arg = l};
+				.limits = {.ownership_s = 60, .unknown_s = 5}};
+	l->hooks =
+		(struct ownership_params){.ask = lab_ask, .clock = lab_clock, .arg = l};
 	const struct gate_params params = {
 		.identity = &identity, .threads = 2, .tests = &l->hooks};
 	if (gate_new(&params, &l->gate, &err))

@@ -13,7 +13,7 @@
 #define QUERIES 100000u
 #define RUNS 400u
 #define IDS 8u
-#define OWNED_MS 60000
+#define OWNERSHIP_MS 60000
 #define UNKNOWN_MS 5000
 #define LOOKBACK_MS (5 * LAB_MINUTE_MS)
 
@@ -78,8 +78,8 @@ static int64_t hold_ms(const struct reads *w, const char *id)
 		const struct lab_run *r = &w->h->runs[i];
 
 		if (!strcmp(r->id, id) && !strcmp(r->owner, w->user) &&
-		    r->to_ms > w->now_ms - OWNED_MS)
-			return OWNED_MS;
+		    r->to_ms > w->now_ms - OWNERSHIP_MS)
+			return OWNERSHIP_MS;
 	}
 	return UNKNOWN_MS;
 }
@@ -270,7 +270,7 @@ static void what_is_remembered_is_what_would_be_decided_now(void **state)
 		gate_set_site(fresh.gate, &fresh.site); /* which forgets all */
 		again = ask(&fresh, w.user, text.data, w.world.start_ms, w.world.end_ms,
 			    &b);
-		if (!status && again && !changed_within(&h, l.now_ms, OWNED_MS))
+		if (!status && again && !changed_within(&h, l.now_ms, OWNERSHIP_MS))
 			fail_msg("wider than a fresh one: %s", text.data);
 		if (status && !again && !changed_within(&h, l.now_ms, UNKNOWN_MS + 1))
 			fail_msg("still refused: %s %s", text.data, a.text);

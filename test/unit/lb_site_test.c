@@ -223,7 +223,7 @@ static void what_is_ours_is_read(void **state)
 	assert_string_equal(b[1].families[0].label, "service_name");
 	assert_int_equal(s->limits.user_requests, 7);
 	assert_int_equal(s->limits.user_burst, 60);
-	assert_int_equal(s->limits.owned_s, 30);
+	assert_int_equal(s->limits.ownership_s, 30);
 	assert_int_equal(s->limits.linger_s, 600);
 	assert_int_equal(s->admin_count, 2);
 	assert_string_equal(s->operators[0], "bob");
@@ -322,7 +322,7 @@ static void defaults_are_closed(void **state)
 	assert_int_equal(p->inject_max, 0);
 	assert_int_equal(p->lookback_ms, 300000);
 	assert_int_equal(s->identity.front_end_count, 0);
-	assert_int_equal(s->limits.owned_s, 60);
+	assert_int_equal(s->limits.ownership_s, 60);
 	assert_int_equal(s->limits.unknown_s, 3);
 	for (size_t i = 0; i < p->family_count; i++) {
 		/* nothing that is of each node is for everybody */

@@ -352,7 +352,7 @@ access_test_LIBS := libpromql libbase
 # from a request to a verdict
 ifeq ($(filter libgate,$(ARCHIVES)),libgate)
 GATE_LIBS := libgate libpyro libpromql libident libhttpd libhttp libconf libbase
-TESTS += gate_test gate_holes_test gate_memory_test gate_random_test gate_wait_test gate_ahead_test owned_test owned_ask_test
+TESTS += gate_test gate_holes_test gate_memory_test gate_random_test gate_wait_test gate_ahead_test ownership_test ownership_ask_test
 gate_memory_test_SRCS := test/unit/gate_memory_test.c test/fake/starve.c
 gate_memory_test_LIBS := $(GATE_LIBS)
 gate_memory_test_PKGS := $(libgate_USES)
@@ -361,18 +361,18 @@ gate_ahead_test_LIBS := $(GATE_LIBS)
 gate_ahead_test_PKGS := $(libgate_USES)
 gate_wait_test_LIBS := $(GATE_LIBS)
 gate_wait_test_PKGS := $(libgate_USES)
-owned_ask_test_LIBS := $(GATE_LIBS)
+ownership_ask_test_LIBS := $(GATE_LIBS)
 TESTS += thread_pool_test
 thread_pool_test_LIBS := $(GATE_LIBS)
 thread_pool_test_PKGS := $(libgate_USES)
-owned_ask_test_PKGS := $(libgate_USES)
+ownership_ask_test_PKGS := $(libgate_USES)
 gate_random_test_SRCS := test/unit/gate_random_test.c test/promql_random.c
 gate_random_test_LIBS := $(GATE_LIBS)
 gate_random_test_PKGS := $(libgate_USES)
 gate_holes_test_LIBS := $(GATE_LIBS)
 gate_holes_test_PKGS := $(libgate_USES)
-owned_test_LIBS := $(GATE_LIBS)
-owned_test_PKGS := $(libgate_USES)
+ownership_test_LIBS := $(GATE_LIBS)
+ownership_test_PKGS := $(libgate_USES)
 gate_test_LIBS := $(GATE_LIBS)
 gate_test_PKGS := $(libgate_USES)
 endif # of the gate

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lb/gate/owned_impl.h"
+#include "lb/gate/ownership_impl.h"
 #include "lib/cleanup.h"
 
 #define FIRST 64u
@@ -23,15 +23,16 @@ struct latest {
 	bool more;        /* there were at least as many */
 };
 
-static void put_ahead_key(struct buf *out, enum owned_kind kind,
-			  const struct owned_ask *ask)
+static void put_ahead_key(struct buf *out, enum ownership_kind kind,
+			  const struct ownership_ask *ask)
 {
-	owned_key(out, kind, ask->login, ask->cluster, ask->has_uid ? &ask->uid : NULL,
-		  ask->named);
+	ownership_key(out, kind, ask->login, ask->cluster,
+		      ask->has_uid ? &ask->uid : NULL, ask->named);
 }
 
-uint32_t owned_ahead_count(struct owned *o, const struct owned_ask *ask,
-			   uint64_t boot_ms, const struct owned_rules *rules)
+uint32_t ownership_ahead_count(struct ownership_cache *o,
+			       const struct ownership_ask *ask, uint64_t boot_ms,
+			       const struct ownership_rules *rules)
 {
 	uint32_t most = o->entries / PART < MOST ? o->entries / PART : MOST;
 	uint32_t first = FIRST < most ? FIRST : most;
@@ -48,7 +49,7 @@ uint32_t owned_ahead_count(struct owned *o, const struct owned_ask *ask,
 		return first;
 	if (last.count > most)
 		last.count = most;
-	if (boot_ms - last.boot_ms >= (uint64_t)rules->owned_ms / 2)
+	if (boot_ms - last.boot_ms >= (uint64_t)rules->ownership_ms / 2)
 		return last.count;
 	/* it was asked just now, and this unit was not in the answer */
 	if (!last.more || last.count >= most)
@@ -56,9 +57,9 @@ uint32_t owned_ahead_count(struct owned *o, const struct owned_ask *ask,
 	return last.count * GROWS < most ? last.count * GROWS : most;
 }
 
-void owned_ahead_note(struct owned *o, const struct owned_ask *ask,
-		      const struct owned_answer *a, uint64_t boot_ms,
-		      const struct owned_rules *rules)
+void ownership_ahead_note(struct ownership_cache *o, const struct ownership_ask *ask,
+			  const struct ownership_answer *a, uint64_t boot_ms,
+			  const struct ownership_rules *rules)
 {
 	const struct latest last = {.boot_ms = boot_ms,
 				    .count = ask->latest,
@@ -70,27 +71,27 @@ void owned_ahead_note(struct owned *o, const struct owned_ask *ask,
 	put_ahead_key(&key, KIND_LATEST, ask);
 	if (!buf_error(&key))
 		lru_put(o->roles, key.data, key.len, &last, sizeof(last),
-			boot_ms + 2 * (uint64_t)rules->owned_ms);
+			boot_ms + 2 * (uint64_t)rules->ownership_ms);
 }
 
-bool owned_ages(const struct owned_rules *rules, int64_t age_ms)
+bool ownership_ages(const struct ownership_rules *rules, int64_t age_ms)
 {
-	return age_ms >= rules->owned_ms - rules->owned_ms / 4;
+	return age_ms >= rules->ownership_ms - rules->ownership_ms / 4;
 }
 
-void owned_refresh(struct owned *o, const struct owned_who *who,
-		   const struct access_claim *claims, size_t count)
+void ownership_refresh(struct ownership_cache *o, const struct ownership_who *who,
+		       const struct access_claim *claims, size_t count)
 {
 	auto_buf struct buf key = BUF_INIT;
 	char tried;
 	size_t len;
 
-	owned_key(&key, KIND_AHEAD, who->login, who->cluster,
-		  who->has_uid ? &who->uid : NULL, who->named);
+	ownership_key(&key, KIND_AHEAD, who->login, who->cluster,
+		      who->has_uid ? &who->uid : NULL, who->named);
 	if (buf_error(&key) ||
 	    lru_copy(o->roles, key.data, key.len, who->boot_ms, &tried, 1, &len))
 		return;
 	lru_put(o->roles, key.data, key.len, "", 1, who->boot_ms + AGAIN_MS);
 	atomic_fetch_add(&o->ahead, 1);
-	owned_ask_again(o, who, claims, count, ACCESS_OWN);
+	ownership_ask_again(o, who, claims, count, ACCESS_OWN);
 }

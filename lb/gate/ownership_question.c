@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lb/gate/owned_impl.h"
+#include "lb/gate/ownership_impl.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/siphash.h"
@@ -14,13 +14,13 @@
  * than that of a new one. */
 #define JOIN_MS 1000u
 
-struct owned_question {
+struct ownership_question {
 	struct thread_pool_job job;
-	struct owned *o;
+	struct ownership_cache *o;
 	atomic_uint refs;
 	/* protected by o->mutex until it is answered */
-	struct owned_question *next;
-	struct owned_waiter *waiters;
+	struct ownership_question *next;
+	struct ownership_waiter *waiters;
 	bool begun;
 	bool sorted;    /* begun; its ids are sorted and final */
 	bool held;      /* it has waited */
@@ -31,21 +31,22 @@ struct owned_question {
 	uint64_t made_ms, boot_ms;
 	int64_t as_of_ms;
 
-	struct owned_ask ask;
+	struct ownership_ask ask;
 	struct buf key, text; /* text: ids, a line each */
 	struct str *ids;      /* pointing into text, no duplicates, sorted */
 	size_t lines;         /* of text */
 	bool skipped;         /* all ids have been answered meanwhile */
 	struct site *site;
 	uint64_t generation;
-	struct owned_rules rules;
+	struct ownership_rules rules;
 	/* the answer; not read before wake() */
 	int rc;
 	struct err err;
-	struct owned_answer answer;
+	struct ownership_answer answer;
 };
 
-static void clock_of(const struct owned *o, int64_t *now_ms, uint64_t *boot_ms)
+static void clock_of(const struct ownership_cache *o, int64_t *now_ms,
+		     uint64_t *boot_ms)
 {
 	if (o->params.clock) {
 		o->params.clock(o->params.arg, now_ms, boot_ms);
@@ -55,11 +56,11 @@ static void clock_of(const struct owned *o, int64_t *now_ms, uint64_t *boot_ms)
 	*boot_ms = clock_boottime_ns() / NSEC_PER_MSEC;
 }
 
-void owned_question_unref(struct owned_question *q)
+void ownership_question_unref(struct ownership_question *q)
 {
 	if (!q || atomic_fetch_sub(&q->refs, 1) > 1)
 		return;
-	owned_answer_done(&q->answer);
+	ownership_answer_done(&q->answer);
 	buf_done(&q->key);
 	buf_done(&q->text);
 	free(q->ids);
@@ -86,7 +87,8 @@ static uint64_t key_of_user(const char *login)
 }
 
 /* Same user and cluster. */
-static bool is_of_same(const struct owned_question *a, const struct owned_question *q)
+static bool is_of_same(const struct ownership_question *a,
+		       const struct ownership_question *q)
 {
 	return a->joins && q->joins && a->prefix == q->prefix &&
 	       a->generation == q->generation &&
@@ -95,29 +97,31 @@ static bool is_of_same(const struct owned_question *a, const struct owned_questi
 
 /* ---- asking ---------------------------------------------------------------------- */
 
-static int ask_aggregator(struct owned_question *q, void **mine,
+static int ask_aggregator(struct ownership_question *q, void **mine,
 			  const atomic_bool *stop)
 {
-	struct owned *o = q->o;
-	auto_buf struct buf body = {.max = OWNED_ANSWER_BYTES_MAX};
+	struct ownership_cache *o = q->o;
+	auto_buf struct buf body = {.max = OWNERSHIP_ANSWER_BYTES_MAX};
 	int rc;
 
 	if (atomic_load(stop))
 		return err_set(&q->err, -EHOSTDOWN, "the load balancer is stopping");
-	rc = o->params.ask ? o->params.ask(o->params.arg, &q->ask, &body, &q->err)
-			   : owned_link_ask((struct owned_link **)mine, &q->site->api,
-					    q->generation, o->params.user_agent, stop,
-					    &q->ask, &body, &q->err);
+	rc = o->params.ask
+		     ? o->params.ask(o->params.arg, &q->ask, &body, &q->err)
+		     : ownership_link_ask((struct ownership_link **)mine, &q->site->api,
+					  q->generation, o->params.user_agent, stop,
+					  &q->ask, &body, &q->err);
 	if (!rc && buf_error(&body))
 		rc = err_set(&q->err, buf_error(&body),
 			     "not enough memory for the answer");
 	return rc ? rc
-		  : owned_answer_read(&body, q->ask.ids, q->ask.count,
-				      q->ask.latest ? q->ask.login : NULL, &q->answer,
-				      &q->err);
+		  : ownership_answer_read(&body, q->ask.ids, q->ask.count,
+					  q->ask.latest ? q->ask.login : NULL,
+					  &q->answer, &q->err);
 }
 
-static void note_question(struct owned *o, const struct owned_question *q, uint64_t ns)
+static void note_question(struct ownership_cache *o, const struct ownership_question *q,
+			  uint64_t ns)
 {
 	bool due = false, over = false;
 
@@ -140,7 +144,7 @@ static void note_question(struct owned *o, const struct owned_question *q, uint6
 }
 
 /* Ids were added in any order. */
-static int sort_ids(struct owned_question *q)
+static int sort_ids(struct ownership_question *q)
 {
 	struct str *ids = calloc(q->lines + 1, sizeof(*ids));
 	char *at = q->text.data;
@@ -166,21 +170,22 @@ static int sort_ids(struct owned_question *q)
 }
 
 /* Drops ids that another question has answered while this one waited. */
-static void drop_known(struct owned_question *q)
+static void drop_known(struct ownership_question *q)
 {
 	size_t left = 0;
 
 	for (size_t i = 0; i < q->ask.count; i++)
-		if (!owned_is_known(q->o, &q->ask, q->ids[i], q->made_ms, q->boot_ms))
+		if (!ownership_is_known(q->o, &q->ask, q->ids[i], q->made_ms,
+					q->boot_ms))
 			q->ids[left++] = q->ids[i];
 	q->skipped = q->ask.count && !left && !q->role_only;
 	q->ask.count = left;
 }
 
 /* From here on nothing can be added. */
-static void begin_question(struct owned_question *q)
+static void begin_question(struct ownership_question *q)
 {
-	struct owned *o = q->o;
+	struct ownership_cache *o = q->o;
 	bool current;
 
 	pthread_mutex_lock(&o->mutex);
@@ -197,15 +202,16 @@ static void begin_question(struct owned_question *q)
 	pthread_mutex_lock(&o->mutex);
 	q->sorted = !q->rc;
 	if (current && !q->skipped)
-		q->ask.latest = owned_ahead_count(o, &q->ask, q->boot_ms, &q->rules);
+		q->ask.latest =
+			ownership_ahead_count(o, &q->ask, q->boot_ms, &q->rules);
 	pthread_mutex_unlock(&o->mutex);
 }
 
-static struct owned_waiter *unlist_question(struct owned_question *q)
+static struct ownership_waiter *unlist_question(struct ownership_question *q)
 {
-	struct owned_waiter *w = q->waiters;
+	struct ownership_waiter *w = q->waiters;
 
-	for (struct owned_question **at = &q->o->asking; *at; at = &(*at)->next)
+	for (struct ownership_question **at = &q->o->asking; *at; at = &(*at)->next)
 		if (*at == q) {
 			*at = q->next;
 			break;
@@ -214,10 +220,10 @@ static struct owned_waiter *unlist_question(struct owned_question *q)
 	return w;
 }
 
-static void wake_waiters(struct owned_waiter *w)
+static void wake_waiters(struct ownership_waiter *w)
 {
 	while (w) {
-		struct owned_waiter *next = w->next;
+		struct ownership_waiter *next = w->next;
 
 		w->wake(w->arg);
 		w = next;
@@ -226,10 +232,10 @@ static void wake_waiters(struct owned_waiter *w)
 
 /* Mutex held. The question that waited for q; it may be asked now. *ret_failed: it
  * cannot be asked and must be dropped; those waiting for it, in *ret, must be woken. */
-static struct owned_question *let_next_go(struct owned_question *q,
-					  struct owned_waiter **ret)
+static struct ownership_question *let_next_go(struct ownership_question *q,
+					      struct ownership_waiter **ret)
 {
-	struct owned_question *a = q->o->asking;
+	struct ownership_question *a = q->o->asking;
 
 	while (a && !(a->waits && is_of_same(a, q)))
 		a = a->next;
@@ -246,9 +252,9 @@ static struct owned_question *let_next_go(struct owned_question *q,
 static bool ask_by_thread(struct thread_pool_job *job, void **mine,
 			  const atomic_bool *stop)
 {
-	struct owned_question *q = (struct owned_question *)job, *failed;
-	struct owned_waiter *w, *others = NULL;
-	struct owned *o = q->o;
+	struct ownership_question *q = (struct ownership_question *)job, *failed;
+	struct ownership_waiter *w, *others = NULL;
+	struct ownership_cache *o = q->o;
 	uint64_t begin = clock_boottime_ns();
 
 	begin_question(q);
@@ -258,23 +264,24 @@ static bool ask_by_thread(struct thread_pool_job *job, void **mine,
 	}
 	pthread_mutex_lock(&o->mutex);
 	if (!q->rc && !q->skipped && q->generation == o->generation) {
-		owned_remember(o, &q->ask, &q->answer, q->as_of_ms, q->boot_ms,
-			       &q->rules);
-		owned_ahead_note(o, &q->ask, &q->answer, q->boot_ms, &q->rules);
+		ownership_remember(o, &q->ask, &q->answer, q->as_of_ms, q->boot_ms,
+				   &q->rules);
+		ownership_ahead_note(o, &q->ask, &q->answer, q->boot_ms, &q->rules);
 	}
 	w = unlist_question(q);
 	failed = let_next_go(q, &others);
 	pthread_mutex_unlock(&o->mutex);
 	wake_waiters(w);
 	wake_waiters(others);
-	owned_question_unref(failed);
-	owned_question_unref(q);
+	ownership_question_unref(failed);
+	ownership_question_unref(q);
 	return false;
 }
 
 /* ---- making a question ----------------------------------------------------------- */
 
-static const struct str *find_question_id(const struct owned_question *q, struct str id)
+static const struct str *find_question_id(const struct ownership_question *q,
+					  struct str id)
 {
 	return q->ask.count
 		       ? bsearch(&id, q->ids, q->ask.count, sizeof(id), compare_ids)
@@ -282,7 +289,7 @@ static const struct str *find_question_id(const struct owned_question *q, struct
 }
 
 /* Copies the ids, without duplicates and sorted. */
-static int take_ids(struct owned_question *q, const struct access_claim *claims,
+static int take_ids(struct ownership_question *q, const struct access_claim *claims,
 		    size_t count, enum access_answer which)
 {
 	size_t n = 0, used = 0, at = 0;
@@ -313,10 +320,11 @@ static int take_ids(struct owned_question *q, const struct access_claim *claims,
 	return 0;
 }
 
-static struct owned_question *new_question(struct owned *o, const struct owned_who *who,
-					   enum owned_kind kind)
+static struct ownership_question *new_question(struct ownership_cache *o,
+					       const struct ownership_who *who,
+					       enum ownership_kind kind)
 {
-	struct owned_question *q = calloc(1, sizeof(*q));
+	struct ownership_question *q = calloc(1, sizeof(*q));
 
 	if (!q)
 		return NULL;
@@ -324,8 +332,8 @@ static struct owned_question *new_question(struct owned *o, const struct owned_w
 	q->job.run = ask_by_thread;
 	atomic_init(&q->refs, 1);
 	q->rules = who->rules;
-	owned_key(&q->key, kind, who->login, who->cluster,
-		  who->has_uid ? &who->uid : NULL, who->named);
+	ownership_key(&q->key, kind, who->login, who->cluster,
+		      who->has_uid ? &who->uid : NULL, who->named);
 	q->prefix = q->key.len;
 	q->joins = kind == KIND_UNITS;
 	q->made_ms = who->boot_ms;
@@ -336,20 +344,20 @@ static struct owned_question *new_question(struct owned *o, const struct owned_w
 }
 
 /* Login and cluster are stored in the key. */
-static void name_ask(struct owned_question *q)
+static void name_ask(struct ownership_question *q)
 {
 	q->ask.login = q->key.data + 1;
 	q->ask.cluster = q->ask.login + strlen(q->ask.login) + 1;
 }
 
-static bool is_young(const struct owned_question *a, uint64_t boot_ms)
+static bool is_young(const struct ownership_question *a, uint64_t boot_ms)
 {
 	return !a->begun || boot_ms < a->boot_ms + JOIN_MS;
 }
 
 /* Whether a's answer contains all that q needs. */
-static bool covers_question(const struct owned_question *a,
-			    const struct owned_question *q)
+static bool covers_question(const struct ownership_question *a,
+			    const struct ownership_question *q)
 {
 	if (!a->joins)
 		return a->key.len == q->key.len &&
@@ -363,7 +371,7 @@ static bool covers_question(const struct owned_question *a,
 }
 
 /* Adds q's ids to one that has not begun. False: they do not fit. */
-static bool add_ids(struct owned_question *a, const struct owned_question *q)
+static bool add_ids(struct ownership_question *a, const struct ownership_question *q)
 {
 	const char *text = q->text.data, *there;
 
@@ -373,7 +381,7 @@ static bool add_ids(struct owned_question *a, const struct owned_question *q)
 	there = a->lines ? memmem(a->text.data, a->text.len, text, q->text.len) : NULL;
 	if (there && (there == a->text.data || there[-1] == '\n'))
 		return true;
-	if (a->lines + q->lines > OWNED_IDS_MAX)
+	if (a->lines + q->lines > OWNERSHIP_IDS_MAX)
 		return false;
 	buf_put(&a->text, text, q->text.len);
 	if (buf_error(&a->text))
@@ -383,10 +391,10 @@ static bool add_ids(struct owned_question *a, const struct owned_question *q)
 }
 
 /* A question that will answer q, or can be extended to. */
-static struct owned_question *find_other(const struct owned_question *q,
-					 uint64_t boot_ms)
+static struct ownership_question *find_other(const struct ownership_question *q,
+					     uint64_t boot_ms)
 {
-	for (struct owned_question *a = q->o->asking; a; a = a->next) {
+	for (struct ownership_question *a = q->o->asking; a; a = a->next) {
 		if (a->joins != q->joins || a->generation != q->generation ||
 		    !is_young(a, boot_ms) || (q->joins && !is_of_same(a, q)))
 			continue;
@@ -397,11 +405,11 @@ static struct owned_question *find_other(const struct owned_question *q,
 }
 
 /* This user has a running question: later ones are merged meanwhile. */
-static bool is_to_wait(const struct owned_question *q, uint64_t boot_ms)
+static bool is_to_wait(const struct ownership_question *q, uint64_t boot_ms)
 {
 	bool busy = false;
 
-	for (struct owned_question *a = q->o->asking; a; a = a->next) {
+	for (struct ownership_question *a = q->o->asking; a; a = a->next) {
 		if (!is_of_same(a, q))
 			continue;
 		if (a->waits)
@@ -412,9 +420,10 @@ static bool is_to_wait(const struct owned_question *q, uint64_t boot_ms)
 }
 
 /* Mutex held. */
-static int enlist_question(struct owned_question *q, uint64_t boot_ms, struct err *err)
+static int enlist_question(struct ownership_question *q, uint64_t boot_ms,
+			   struct err *err)
 {
-	struct owned *o = q->o;
+	struct ownership_cache *o = q->o;
 
 	if (!o->params.ask && (!o->site || !o->site->api.url_count))
 		return err_set(err, -EHOSTDOWN,
@@ -431,16 +440,16 @@ static int enlist_question(struct owned_question *q, uint64_t boot_ms, struct er
 }
 
 /* Takes over q, or joins another; w NULL: nobody waits for it. */
-static int submit_question(struct owned_question *q, const struct owned_who *who,
-			   struct owned_waiter *w, struct owned_question **ret,
-			   struct err *err)
+static int submit_question(struct ownership_question *q,
+			   const struct ownership_who *who, struct ownership_waiter *w,
+			   struct ownership_question **ret, struct err *err)
 {
-	struct owned_question *at = q, *other;
-	struct owned *o = q->o;
+	struct ownership_question *at = q, *other;
+	struct ownership_cache *o = q->o;
 	int rc = buf_error(&q->key);
 
 	if (rc) {
-		owned_question_unref(q);
+		ownership_question_unref(q);
 		return err_set(err, rc, "out of memory");
 	}
 	name_ask(q);
@@ -460,52 +469,53 @@ static int submit_question(struct owned_question *q, const struct owned_who *who
 	}
 	pthread_mutex_unlock(&o->mutex);
 	if (other || rc)
-		owned_question_unref(q);
+		ownership_question_unref(q);
 	if (!rc)
 		*ret = at;
 	return rc;
 }
 
-int owned_ask_units(struct owned *o, const struct owned_who *who,
-		    const struct access_claim *claims, size_t count,
-		    struct owned_waiter *w, struct owned_question **ret,
-		    struct err *err)
+int ownership_ask_units(struct ownership_cache *o, const struct ownership_who *who,
+			const struct access_claim *claims, size_t count,
+			struct ownership_waiter *w, struct ownership_question **ret,
+			struct err *err)
 {
-	struct owned_question *q = new_question(o, who, KIND_UNITS);
+	struct ownership_question *q = new_question(o, who, KIND_UNITS);
 
 	if (!q)
 		return err_set(err, -ENOMEM, "out of memory");
 	if (take_ids(q, claims, count, ACCESS_UNASKED)) {
-		owned_question_unref(q);
+		ownership_question_unref(q);
 		return err_set(err, -ENOMEM, "out of memory");
 	}
 	return submit_question(q, who, w, ret, err);
 }
 
-void owned_ask_again(struct owned *o, const struct owned_who *who,
-		     const struct access_claim *claims, size_t count,
-		     enum access_answer which)
+void ownership_ask_again(struct ownership_cache *o, const struct ownership_who *who,
+			 const struct access_claim *claims, size_t count,
+			 enum access_answer which)
 {
-	struct owned_question *q = new_question(o, who, KIND_UNITS);
+	struct ownership_question *q = new_question(o, who, KIND_UNITS);
 
 	if (q && take_ids(q, claims, count, which)) {
-		owned_question_unref(q);
+		ownership_question_unref(q);
 		q = NULL;
 	}
 	/* on failure it is asked when it is needed */
 	if (q && submit_question(q, who, NULL, &q, NULL) == 0)
-		owned_question_unref(q);
+		ownership_question_unref(q);
 }
 
-int owned_ask_list(struct owned *o, const struct owned_who *who, int64_t from_ms,
-		   int64_t to_ms, uint32_t most, struct owned_waiter *w,
-		   struct owned_question **ret, struct err *err)
+int ownership_ask_list(struct ownership_cache *o, const struct ownership_who *who,
+		       int64_t from_ms, int64_t to_ms, uint32_t most,
+		       struct ownership_waiter *w, struct ownership_question **ret,
+		       struct err *err)
 {
-	struct owned_question *q = new_question(o, who, KIND_LIST);
+	struct ownership_question *q = new_question(o, who, KIND_LIST);
 
 	if (!q)
 		return err_set(err, -ENOMEM, "out of memory");
-	owned_round(&from_ms, &to_ms);
+	ownership_round(&from_ms, &to_ms);
 	q->ask.own = true;
 	q->ask.from_ms = from_ms;
 	q->ask.to_ms = to_ms;
@@ -519,16 +529,17 @@ int owned_ask_list(struct owned *o, const struct owned_who *who, int64_t from_ms
 /* ---- the answer ------------------------------------------------------------------ */
 
 /* Applies as of the time of the question. */
-static struct owned_answer_time fresh_answer_time(const struct owned_question *q)
+static struct ownership_answer_time
+fresh_answer_time(const struct ownership_question *q)
 {
-	return (struct owned_answer_time){
+	return (struct ownership_answer_time){
 		.age_ms = 0, .as_of_ms = q->as_of_ms, .now_ms = q->as_of_ms};
 }
 
-int owned_answered(const struct owned_question *q, struct access_claim *claims,
-		   size_t count, enum owned_role *ret_role, struct err *err)
+int ownership_answered(const struct ownership_question *q, struct access_claim *claims,
+		       size_t count, enum ownership_role *ret_role, struct err *err)
 {
-	const struct owned_answer_time t = fresh_answer_time(q);
+	const struct ownership_answer_time t = fresh_answer_time(q);
 	int left = 0;
 
 	if (q->rc)
@@ -537,7 +548,7 @@ int owned_answered(const struct owned_question *q, struct access_claim *claims,
 		*ret_role = q->answer.role;
 	for (size_t i = 0; i < count; i++) {
 		const struct str *id;
-		const struct owned_unit *u;
+		const struct ownership_unit *u;
 
 		if (claims[i].answer != ACCESS_UNASKED)
 			continue;
@@ -547,22 +558,22 @@ int owned_answered(const struct owned_question *q, struct access_claim *claims,
 			continue;
 		}
 		u = &q->answer.units[id - q->ids];
-		claims[i].answer = owned_judge(&q->rules, u->runs, u->count, &t,
-					       claims[i].from_ms, claims[i].to_ms);
+		claims[i].answer = ownership_judge(&q->rules, u->runs, u->count, &t,
+						   claims[i].from_ms, claims[i].to_ms);
 	}
 	return left;
 }
 
-int owned_answered_list(const struct owned_question *q, int64_t from_ms, int64_t to_ms,
-			int64_t around_ms, struct buf *ret, size_t *ret_count,
-			struct err *err)
+int ownership_answered_list(const struct ownership_question *q, int64_t from_ms,
+			    int64_t to_ms, int64_t around_ms, struct buf *ret,
+			    size_t *ret_count, struct err *err)
 {
-	const struct owned_answer_time t = fresh_answer_time(q);
+	const struct ownership_answer_time t = fresh_answer_time(q);
 	int rc;
 
 	if (q->rc)
 		return err_set(err, q->rc, "%s", q->err.text);
-	rc = owned_pick(&q->rules, q->answer.units, q->answer.count, &t, from_ms, to_ms,
-			around_ms, ret, ret_count);
+	rc = ownership_pick(&q->rules, q->answer.units, q->answer.count, &t, from_ms,
+			    to_ms, around_ms, ret, ret_count);
 	return rc > 0 ? 0 : err_set(err, -ENOMEM, "out of memory");
 }

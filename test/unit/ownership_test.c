@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The rule by which an answer opens or refuses, how answers are read, what is
  * remembered. */
-#include "lb/gate/owned.h"
+#include "lb/gate/ownership.h"
 
 #include "lb/gate/lru.h"
 #include "test/unit/unit.h"
@@ -13,26 +13,27 @@
 #define NOW 1700000000000ll
 #define OPEN_END INT64_MAX
 
-static const struct owned_rules rules = {.owned_ms = 60000,
-					 .unknown_ms = 5000,
-					 .linger_ms = 5 * MIN,
-					 .skew_ms = OWNED_SKEW_MS};
+static const struct ownership_rules rules = {.ownership_ms = 60000,
+					     .unknown_ms = 5000,
+					     .linger_ms = 5 * MIN,
+					     .skew_ms = OWNERSHIP_SKEW_MS};
 
 struct when {
 	int64_t age_ms, from_ms, to_ms;
 };
 
-static enum access_answer judge(const struct owned_run *runs, size_t n, struct when w)
+static enum access_answer judge(const struct ownership_run *runs, size_t n,
+				struct when w)
 {
-	const struct owned_answer_time t = {
+	const struct ownership_answer_time t = {
 		.age_ms = w.age_ms, .as_of_ms = NOW - w.age_ms, .now_ms = NOW};
 
-	return owned_judge(&rules, runs, n, &t, w.from_ms, w.to_ms);
+	return ownership_judge(&rules, runs, n, &t, w.from_ms, w.to_ms);
 }
 
 static void a_running_unit_of_mine_is_open_for_as_long_as_an_answer_holds(void **state)
 {
-	const struct owned_run mine[] = {{NOW - 60 * MIN, OPEN_END, true}};
+	const struct ownership_run mine[] = {{NOW - 60 * MIN, OPEN_END, true}};
 
 	(void)state;
 	assert_int_equal(judge(mine, 1, (struct when){0, NOW - MIN, NOW}), ACCESS_OWN);
@@ -47,7 +48,7 @@ static void a_running_unit_of_mine_is_open_for_as_long_as_an_answer_holds(void *
 
 static void what_refuses_is_asked_again_soon(void **state)
 {
-	const struct owned_run other[] = {{NOW - 60 * MIN, OPEN_END, false}};
+	const struct ownership_run other[] = {{NOW - 60 * MIN, OPEN_END, false}};
 
 	(void)state;
 	assert_int_equal(judge(NULL, 0, (struct when){4999, NOW, NOW}), ACCESS_UNKNOWN);
@@ -63,7 +64,7 @@ static void what_refuses_is_asked_again_soon(void **state)
 
 static void a_number_that_is_used_again_is_told_apart_by_time(void **state)
 {
-	const struct owned_run both[] = {
+	const struct ownership_run both[] = {
 		{NOW - 9000 * MIN, NOW - 8000 * MIN, false},
 		{NOW - 60 * MIN, OPEN_END, true},
 	};
@@ -91,7 +92,7 @@ static void a_number_that_is_used_again_is_told_apart_by_time(void **state)
 static void
 an_answer_whose_runs_are_over_does_not_vouch_for_what_came_after(void **state)
 {
-	const struct owned_run mine[] = {{NOW - 600 * MIN, NOW - 500 * MIN, true}};
+	const struct ownership_run mine[] = {{NOW - 600 * MIN, NOW - 500 * MIN, true}};
 
 	(void)state;
 	/* time that the answer knows: it holds */
@@ -117,32 +118,32 @@ an_answer_whose_runs_are_over_does_not_vouch_for_what_came_after(void **state)
 
 static void many_runs_are_taken_together_and_never_open_more(void **state)
 {
-	struct owned_run runs[100];
+	struct ownership_run runs[100];
 
 	(void)state;
 	for (unsigned i = 0; i < 100; i++)
-		runs[i] = (struct owned_run){(int64_t)i * MIN * 100,
-					     (int64_t)i * MIN * 100 + MIN, true};
-	assert_int_equal(owned_fold(runs, 32), 32);
-	assert_int_equal(owned_fold(runs, 100), 1);
+		runs[i] = (struct ownership_run){(int64_t)i * MIN * 100,
+						 (int64_t)i * MIN * 100 + MIN, true};
+	assert_int_equal(ownership_fold(runs, 32), 32);
+	assert_int_equal(ownership_fold(runs, 100), 1);
 	assert_true(runs[0].own && runs[0].from_ms == 0);
 	for (unsigned i = 0; i < 100; i++)
-		runs[i] = (struct owned_run){(int64_t)i * MIN * 100,
-					     (int64_t)i * MIN * 100 + MIN, i != 50};
-	size_t n = owned_fold(runs, 100);
+		runs[i] = (struct ownership_run){(int64_t)i * MIN * 100,
+						 (int64_t)i * MIN * 100 + MIN, i != 50};
+	size_t n = ownership_fold(runs, 100);
 	assert_int_equal(n, 2);
 	assert_int_equal(judge(runs, n, (struct when){0, 0, 0}), ACCESS_FOREIGN);
 	assert_int_equal(judge(runs, n, (struct when){0, NOW - MIN, NOW}), ACCESS_OWN);
 	for (unsigned i = 0; i < 100; i++)
-		runs[i] = (struct owned_run){0, OPEN_END, false};
-	assert_int_equal(owned_fold(runs, 100), 1);
+		runs[i] = (struct ownership_run){0, OPEN_END, false};
+	assert_int_equal(ownership_fold(runs, 100), 1);
 	assert_int_equal(judge(runs, 1, (struct when){0, NOW, NOW}), ACCESS_FOREIGN);
 }
 
 static void times_at_the_ends_of_numbers_do_no_harm(void **state)
 {
-	const struct owned_run odd[] = {{INT64_MIN, INT64_MIN + 1, false},
-					{INT64_MAX, INT64_MAX, true}};
+	const struct ownership_run odd[] = {{INT64_MIN, INT64_MIN + 1, false},
+					    {INT64_MAX, INT64_MAX, true}};
 
 	(void)state;
 	assert_int_equal(judge(odd, 2, (struct when){0, INT64_MIN, INT64_MAX}),
@@ -158,18 +159,18 @@ static void times_at_the_ends_of_numbers_do_no_harm(void **state)
 
 static const struct str asked[] = {{"1", 1}, {"12", 2}, {"a.b", 3}};
 
-static int take(const char *text, struct owned_answer *a)
+static int take(const char *text, struct ownership_answer *a)
 {
 	auto_buf struct buf b = BUF_INIT;
 	struct err err;
 
 	buf_puts(&b, text);
-	return owned_answer_read(&b, asked, 3, "ann", a, &err);
+	return ownership_answer_read(&b, asked, 3, "ann", a, &err);
 }
 
 static void rows_in_any_order_are_one_units(void **state)
 {
-	struct owned_answer a = {.role = OWNED_USER};
+	struct ownership_answer a = {.role = OWNERSHIP_USER};
 	auto_buf struct buf list = BUF_INIT;
 
 	(void)state;
@@ -185,18 +186,18 @@ static void rows_in_any_order_are_one_units(void **state)
 	assert_int_equal(a.units[2].count, 0);
 	for (size_t i = 0; i < 3; i++)
 		assert_true(a.units[1].runs[i].from_ms <= a.units[1].runs[i].to_ms);
-	owned_answer_done(&a);
+	ownership_answer_done(&a);
 	/* however its id is written, and whatever else is there */
 	buf_puts(&list, " {\"more\":{\"x\":[1.5e3,\"\\n\"]},\"data\":[{\"units\": ["
 			"[\"b\",1,2,true], [\"a\",1,2,true,\"x\"],"
 			"[\"\\u0062\",3,4,false]],\"role\":\"admin\"}],"
 			"\"status\":\"success\"}\n");
-	assert_int_equal(owned_answer_read(&list, NULL, 0, NULL, &a, NULL), 0);
-	assert_int_equal(a.role, OWNED_ADMIN);
+	assert_int_equal(ownership_answer_read(&list, NULL, 0, NULL, &a, NULL), 0);
+	assert_int_equal(a.role, OWNERSHIP_ADMIN);
 	assert_int_equal(a.count, 2);
 	assert_true(str_eq(a.units[1].id, "b"));
 	assert_int_equal(a.units[1].count, 2);
-	owned_answer_done(&a);
+	ownership_answer_done(&a);
 }
 
 static void what_is_not_exactly_an_answer_is_none(void **state)
@@ -251,7 +252,7 @@ static void what_is_not_exactly_an_answer_is_none(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		struct owned_answer a = {.role = OWNED_USER};
+		struct ownership_answer a = {.role = OWNERSHIP_USER};
 
 		if (take(bad[i], &a) == 0)
 			fail_msg("taken: %s", bad[i]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Rows may come in any order, and several for one id: they are sorted before they are
  * used, so that no run of an id is overlooked. */
-#include "lb/gate/owned_answer.h"
+#include "lb/gate/ownership_answer.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 struct row {
 	struct str id;
-	struct owned_run run;
+	struct ownership_run run;
 	bool used;
 };
 
@@ -43,7 +43,7 @@ struct rows {
 struct reading {
 	struct json_reader json;
 	bool has_status, has_data, has_role;
-	enum owned_role role;
+	enum ownership_role role;
 	struct rows units, latest;
 	struct str user; /* p NULL: none */
 };
@@ -121,7 +121,7 @@ static int make_row_room(struct reading *r, struct rows *to)
 
 	if (to->count < to->room)
 		return 0;
-	if (to->count >= OWNED_ROWS_MAX)
+	if (to->count >= OWNERSHIP_ROWS_MAX)
 		return json_broken(&r->json, "too many runs");
 	at = reallocarray(to->at, room, sizeof(*at));
 	if (!at)
@@ -163,7 +163,7 @@ static int read_answer_role(struct reading *r)
 	rc = read_answer_string(r, &role);
 	for (unsigned i = 0; !rc && i < 3; i++)
 		if (str_eq(role, names[i])) {
-			r->role = (enum owned_role)i;
+			r->role = (enum ownership_role)i;
 			r->has_role = true;
 		}
 	return rc || r->has_role ? rc
@@ -268,24 +268,24 @@ static size_t row_group_len(const struct row *rows, size_t n, size_t i)
 }
 
 /* Appends the runs of one id */
-static void put_unit(struct owned_run *all, struct owned_unit *u, struct row *rows,
-		     size_t n, size_t *used)
+static void put_unit(struct ownership_run *all, struct ownership_unit *u,
+		     struct row *rows, size_t n, size_t *used)
 {
-	struct owned_run *runs = all + *used;
+	struct ownership_run *runs = all + *used;
 
 	for (size_t i = 0; i < n; i++)
 		runs[i] = rows[i].run;
 	u->runs = runs;
-	u->count = owned_fold(runs, n);
+	u->count = ownership_fold(runs, n);
 	*used += n;
 	rows[0].used = true;
 }
 
 /* All units that a list names */
-static int take_named_units(const struct rows *from, struct owned_run *runs,
-			    struct owned_unit **ret, size_t *ret_count)
+static int take_named_units(const struct rows *from, struct ownership_run *runs,
+			    struct ownership_unit **ret, size_t *ret_count)
 {
-	struct owned_unit *units = calloc(from->count + 1, sizeof(*units));
+	struct ownership_unit *units = calloc(from->count + 1, sizeof(*units));
 	size_t used = 0, count = 0;
 
 	if (!units)
@@ -317,7 +317,7 @@ static struct row *first_of(struct row *rows, size_t n, struct str id)
 	return lo < n && compare_rows(&rows[lo], &key) == 0 ? &rows[lo] : NULL;
 }
 
-static int take_asked(struct owned_answer *a, const struct rows *from,
+static int take_asked(struct ownership_answer *a, const struct rows *from,
 		      const struct str *ids, size_t count, struct err *err)
 {
 	size_t used = 0, n = from->count;
@@ -343,15 +343,16 @@ static int take_asked(struct owned_answer *a, const struct rows *from,
 }
 
 /* Room for the runs of a list, which is sorted. NULL: out of memory. */
-static struct owned_run *sort_rows(struct rows *list)
+static struct ownership_run *sort_rows(struct rows *list)
 {
 	if (!are_rows_sorted(list->at, list->count))
 		qsort(list->at, list->count, sizeof(*list->at), compare_rows);
-	return calloc(list->count + 2, sizeof(struct owned_run));
+	return calloc(list->count + 2, sizeof(struct ownership_run));
 }
 
-static int take_answer(struct owned_answer *a, struct reading *r, const struct str *ids,
-		       size_t count, const char *latest_of, struct err *err)
+static int take_answer(struct ownership_answer *a, struct reading *r,
+		       const struct str *ids, size_t count, const char *latest_of,
+		       struct err *err)
 {
 	bool latest =
 		latest_of && r->latest.at && r->user.p && str_eq(r->user, latest_of);
@@ -374,14 +375,15 @@ static int take_answer(struct owned_answer *a, struct reading *r, const struct s
 	return rc;
 }
 
-int owned_answer_read(struct buf *text, const struct str *ids, size_t count,
-		      const char *latest_of, struct owned_answer *ret, struct err *err)
+int ownership_answer_read(struct buf *text, const struct str *ids, size_t count,
+			  const char *latest_of, struct ownership_answer *ret,
+			  struct err *err)
 {
-	struct owned_answer a = {.role = OWNED_USER};
+	struct ownership_answer a = {.role = OWNERSHIP_USER};
 	struct reading r = {.has_data = false};
 	int rc;
 
-	if (text->len > OWNED_ANSWER_BYTES_MAX)
+	if (text->len > OWNERSHIP_ANSWER_BYTES_MAX)
 		return refuse_answer(err, "too long");
 	json_reader_init(&r.json, text->data ? text->data : "", text->len, err);
 	rc = read_text(&r);
@@ -393,7 +395,7 @@ int owned_answer_read(struct buf *text, const struct str *ids, size_t count,
 	free(r.units.at);
 	free(r.latest.at);
 	if (rc) {
-		owned_answer_done(&a);
+		ownership_answer_done(&a);
 		return rc;
 	}
 	a.text = *text;
@@ -402,12 +404,12 @@ int owned_answer_read(struct buf *text, const struct str *ids, size_t count,
 	return 0;
 }
 
-void owned_answer_done(struct owned_answer *a)
+void ownership_answer_done(struct ownership_answer *a)
 {
 	free(a->units);
 	free(a->runs);
 	free(a->latest);
 	free(a->latest_runs);
 	buf_done(&a->text);
-	*a = (struct owned_answer){.role = OWNED_USER};
+	*a = (struct ownership_answer){.role = OWNERSHIP_USER};
 }

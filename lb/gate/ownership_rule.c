@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Only the rule: no clock, no memory, nothing but its arguments. */
-#include "lb/gate/owned_rule.h"
+#include "lb/gate/ownership_rule.h"
 
 static int64_t subtract_saturated_ms(int64_t a, int64_t b)
 {
@@ -16,8 +16,8 @@ static int64_t add_saturated_ms(int64_t a, int64_t b)
 	return __builtin_add_overflow(a, b, &r) ? INT64_MAX : r;
 }
 
-static bool foreign_meets(const struct owned_rules *rules, const struct owned_run *r,
-			  int64_t from_ms, int64_t to_ms)
+static bool foreign_meets(const struct ownership_rules *rules,
+			  const struct ownership_run *r, int64_t from_ms, int64_t to_ms)
 {
 	return subtract_saturated_ms(r->from_ms, rules->skew_ms) <= to_ms &&
 	       add_saturated_ms(r->to_ms,
@@ -25,18 +25,18 @@ static bool foreign_meets(const struct owned_rules *rules, const struct owned_ru
 		       from_ms;
 }
 
-enum access_answer owned_judge(const struct owned_rules *rules,
-			       const struct owned_run *runs, size_t count,
-			       const struct owned_answer_time *t, int64_t from_ms,
-			       int64_t to_ms)
+enum access_answer ownership_judge(const struct ownership_rules *rules,
+				   const struct ownership_run *runs, size_t count,
+				   const struct ownership_answer_time *t,
+				   int64_t from_ms, int64_t to_ms)
 {
 	bool old = t->age_ms >= rules->unknown_ms;
 	bool own = false, open = false, foreign = false;
 
-	if (t->age_ms >= rules->owned_ms && t->age_ms > 0)
+	if (t->age_ms >= rules->ownership_ms && t->age_ms > 0)
 		return ACCESS_UNASKED;
 	for (size_t i = 0; i < count; i++) {
-		const struct owned_run *r = &runs[i];
+		const struct ownership_run *r = &runs[i];
 
 		if (r->own) {
 			own = true;
@@ -58,12 +58,13 @@ enum access_answer owned_judge(const struct owned_rules *rules,
 	return ACCESS_OWN;
 }
 
-size_t owned_fold(struct owned_run *runs, size_t count)
+size_t ownership_fold(struct ownership_run *runs, size_t count)
 {
-	struct owned_run all = {.from_ms = INT64_MAX, .to_ms = INT64_MIN, .own = true};
+	struct ownership_run all = {
+		.from_ms = INT64_MAX, .to_ms = INT64_MIN, .own = true};
 	bool own = false;
 
-	if (count <= OWNED_RUNS_MAX)
+	if (count <= OWNERSHIP_RUNS_MAX)
 		return count;
 	for (size_t i = 0; i < count; i++) {
 		if (runs[i].from_ms < all.from_ms)
@@ -77,12 +78,12 @@ size_t owned_fold(struct owned_run *runs, size_t count)
 	if (all.own || !own)
 		return 1;
 	/* outside of that time it stays one of the caller's */
-	runs[1] = (struct owned_run){all.from_ms, all.from_ms, true};
+	runs[1] = (struct ownership_run){all.from_ms, all.from_ms, true};
 	return 2;
 }
 
-bool owned_meets(const struct owned_run *runs, size_t count, int64_t from_ms,
-		 int64_t to_ms)
+bool ownership_meets(const struct ownership_run *runs, size_t count, int64_t from_ms,
+		     int64_t to_ms)
 {
 	for (size_t i = 0; i < count; i++)
 		if (runs[i].own && runs[i].from_ms <= to_ms && runs[i].to_ms >= from_ms)

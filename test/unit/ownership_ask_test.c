@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Questions over HTTP, to aggregators that answer well, not, or rudely. */
-#include "lb/gate/owned.h"
+#include "lb/gate/ownership.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "test/unit/http_script.h"
 
 static const struct str ids[] = {{"1", 1}, {"22", 2}};
-static const struct owned_ask question = {
+static const struct ownership_ask question = {
 	.login = "ann", .cluster = "al&pha", .ids = ids, .count = 2};
 
 struct talk {
@@ -30,7 +30,7 @@ static bool answer(void *arg, const char *request, struct buf *out)
 	return true;
 }
 
-static int ask(struct talk *t, const struct owned_ask *q, const char *before,
+static int ask(struct talk *t, const struct ownership_ask *q, const char *before,
 	       struct buf *ret, struct err *err)
 {
 	struct http_script s;
@@ -39,15 +39,15 @@ static int ask(struct talk *t, const struct owned_ask *q, const char *before,
 			       .password = "correct horse",
 			       .urls = urls,
 			       .timeout_ms = 20000};
-	struct owned_link *link = NULL;
+	struct ownership_link *link = NULL;
 	atomic_bool stop = false;
 	int rc;
 
 	http_script_start(&s, answer, t);
 	urls[before ? 1 : 0] = s.url;
 	api.url_count = before ? 2 : 1;
-	rc = owned_link_ask(&link, &api, 1, "test", &stop, q, ret, err);
-	owned_link_free(link);
+	rc = ownership_link_ask(&link, &api, 1, "test", &stop, q, ret, err);
+	ownership_link_free(link);
 	http_script_stop(&s);
 	return rc;
 }
@@ -56,12 +56,12 @@ static void a_question_is_asked_as_the_user_by_the_front_end_that_we_are(void **
 {
 	struct talk t = {.status = 200};
 	auto_buf struct buf body = BUF_INIT;
-	const struct owned_ask list = {.login = "ann",
-				       .cluster = "alpha",
-				       .own = true,
-				       .from_ms = 1999,
-				       .to_ms = 3001,
-				       .most = 10};
+	const struct ownership_ask list = {.login = "ann",
+					   .cluster = "alpha",
+					   .own = true,
+					   .from_ms = 1999,
+					   .to_ms = 3001,
+					   .most = 10};
 	struct err err;
 
 	(void)state;
@@ -75,7 +75,7 @@ static void a_question_is_asked_as_the_user_by_the_front_end_that_we_are(void **
 	assert_non_null(strstr(t.request, "\r\nContent-Type: text/plain\r\n"));
 	assert_non_null(strstr(t.request, "\r\n\r\n1\n22\n"));
 	/* and the number that was proved beside the name */
-	struct owned_ask numbered = question;
+	struct ownership_ask numbered = question;
 	numbered.has_uid = true;
 	numbered.uid = 1001;
 	assert_int_equal(ask(&t, &numbered, NULL, &body, &err), 0);
@@ -115,7 +115,7 @@ static void the_latest_are_asked_for_where_the_aggregator_knows_of_that(void **s
 	struct talk t = {.status = 200};
 	struct old_talk old = {.asked = 0};
 	auto_buf struct buf body = BUF_INIT;
-	struct owned_ask more = question;
+	struct ownership_ask more = question;
 	struct http_script s;
 	const char *urls[1];
 	struct site_api api = {.user = "lb",
@@ -123,7 +123,7 @@ static void the_latest_are_asked_for_where_the_aggregator_knows_of_that(void **s
 			       .urls = urls,
 			       .url_count = 1,
 			       .timeout_ms = 20000};
-	struct owned_link *link = NULL;
+	struct ownership_link *link = NULL;
 	atomic_bool stop = false;
 	struct err err;
 
@@ -135,12 +135,12 @@ static void the_latest_are_asked_for_where_the_aggregator_knows_of_that(void **s
 	http_script_start(&s, answer_as_before, &old);
 	urls[0] = s.url;
 	for (unsigned i = 0; i < 2; i++) {
-		assert_int_equal(owned_link_ask(&link, &api, 1, "test", &stop, &more,
-						&body, &err),
+		assert_int_equal(ownership_link_ask(&link, &api, 1, "test", &stop,
+						    &more, &body, &err),
 				 0);
 		assert_string_equal(body.data, "{\"x\":1}");
 	}
-	owned_link_free(link);
+	ownership_link_free(link);
 	http_script_stop(&s);
 	assert_int_equal(old.asked, 3);
 	assert_non_null(strstr(old.first, "latest=64"));
@@ -214,19 +214,19 @@ static void one_that_is_silent_is_left(void **state)
 	atomic_bool gone = false, stop = false;
 	const char *urls[1];
 	struct site_api api = {.urls = urls, .url_count = 1, .timeout_ms = 200};
-	struct owned_link *link = NULL;
+	struct ownership_link *link = NULL;
 	auto_buf struct buf body = BUF_INIT;
 	struct err err;
 
 	(void)state;
 	http_script_start(&s, silent, &gone);
 	urls[0] = s.url;
-	assert_int_equal(
-		owned_link_ask(&link, &api, 1, "test", &stop, &question, &body, &err),
-		-EHOSTDOWN);
+	assert_int_equal(ownership_link_ask(&link, &api, 1, "test", &stop, &question,
+					    &body, &err),
+			 -EHOSTDOWN);
 	assert_false(atomic_load(&gone));
 	atomic_store(&gone, true);
-	owned_link_free(link);
+	ownership_link_free(link);
 	http_script_stop(&s);
 }
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lb/gate/owned.h"
+#include "lb/gate/ownership.h"
 #include "lb/promql/form.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
@@ -17,14 +17,14 @@
 
 #define TIMEOUT_MS 5000u
 
-struct owned_link {
+struct ownership_link {
 	uint64_t generation;
 	struct http_client *client;
 	size_t good;    /* the URL that answered last */
 	bool no_latest; /* the aggregator is older and does not know this parameter */
 };
 
-void owned_link_free(struct owned_link *l)
+void ownership_link_free(struct ownership_link *l)
 {
 	if (!l)
 		return;
@@ -32,7 +32,7 @@ void owned_link_free(struct owned_link *l)
 	free(l);
 }
 
-static int open_link(struct owned_link **link, const struct site_api *api,
+static int open_link(struct ownership_link **link, const struct site_api *api,
 		     uint64_t generation, const char *user_agent,
 		     const atomic_bool *stop, struct err *err)
 {
@@ -43,15 +43,15 @@ static int open_link(struct owned_link **link, const struct site_api *api,
 		.insecure = api->insecure,
 		.connect_timeout_ms = 2000,
 		.timeout_ms = api->timeout_ms ? api->timeout_ms : TIMEOUT_MS,
-		.max_body_bytes = OWNED_ANSWER_BYTES_MAX,
+		.max_body_bytes = OWNERSHIP_ANSWER_BYTES_MAX,
 		.user_agent = user_agent,
 		.stop = stop,
 	};
-	struct owned_link *l = *link;
+	struct ownership_link *l = *link;
 
 	if (l && l->generation == generation)
 		return 0;
-	owned_link_free(l);
+	ownership_link_free(l);
 	*link = NULL;
 	l = calloc(1, sizeof(*l));
 	if (!l)
@@ -59,14 +59,14 @@ static int open_link(struct owned_link **link, const struct site_api *api,
 	l->generation = generation;
 	int rc = http_client_new(&config, &l->client, err);
 	if (rc) {
-		owned_link_free(l);
+		ownership_link_free(l);
 		return rc;
 	}
 	*link = l;
 	return 0;
 }
 
-static void put_target(const struct owned_ask *q, bool latest, struct buf *out)
+static void put_target(const struct ownership_ask *q, bool latest, struct buf *out)
 {
 	auto_buf struct buf form = BUF_INIT;
 
@@ -88,9 +88,10 @@ static void put_target(const struct owned_ask *q, bool latest, struct buf *out)
 		out->error = buf_error(&form);
 }
 
-static int ask_one(struct owned_link *l, const struct site_api *api, const char *base,
-		   const struct owned_ask *q, const struct buf *body,
-		   uint32_t timeout_ms, struct buf *ret, struct err *err)
+static int ask_one(struct ownership_link *l, const struct site_api *api,
+		   const char *base, const struct ownership_ask *q,
+		   const struct buf *body, uint32_t timeout_ms, struct buf *ret,
+		   struct err *err)
 {
 	auto_http_response struct http_response a = {0};
 	auto_buf struct buf url = BUF_INIT, proof = BUF_INIT;
@@ -157,15 +158,16 @@ static int ask_one(struct owned_link *l, const struct site_api *api, const char 
 	return buf_error(ret);
 }
 
-int owned_link_ask(struct owned_link **link, const struct site_api *api,
-		   uint64_t generation, const char *user_agent, const atomic_bool *stop,
-		   const struct owned_ask *q, struct buf *ret, struct err *err)
+int ownership_link_ask(struct ownership_link **link, const struct site_api *api,
+		       uint64_t generation, const char *user_agent,
+		       const atomic_bool *stop, const struct ownership_ask *q,
+		       struct buf *ret, struct err *err)
 {
 	uint32_t left_ms = api->timeout_ms ? api->timeout_ms : TIMEOUT_MS;
 	uint64_t until = clock_boottime_ns() + left_ms * NSEC_PER_MSEC, now;
 	auto_buf struct buf body = BUF_INIT;
 	int rc = open_link(link, api, generation, user_agent, stop, err);
-	struct owned_link *l = *link;
+	struct ownership_link *l = *link;
 	size_t first;
 
 	if (rc)
