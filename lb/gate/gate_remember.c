@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Caches repeated requests, whoever sends them: what a request reads was worked out as
- * units and as reaches relative to its times, so that the same panel a minute later is
- * neither parsed nor printed. Whether it may be read is looked up each time, by the
+ * units and as time ranges relative to its times, so that the same panel a minute later
+ * is neither parsed nor printed. Whether it may be read is looked up each time, by the
  * same rule, for the present user: a cached decision is never wider than the proof. */
 #include <stdlib.h>
 #include <string.h>
@@ -13,10 +13,10 @@
 #define HOLD_MS 3600000u /* entries do not become stale; the table is bounded */
 #define NOW_HOLD_MS 1000u
 
-/* Followed by reaches, claims with their ids, target and body: what is sent, except for
- * the times. */
+/* Followed by time ranges, claims with their ids, target and body: what is sent, except
+ * for the times. */
 struct kept {
-	uint32_t cluster, reaches, claims, target_len, body_len, times_at;
+	uint32_t cluster, time_ranges, claims, target_len, body_len, times_at;
 	enum promql_dialect dialect;
 	enum gate_reason reason;
 	bool get, timeless;
@@ -26,7 +26,7 @@ struct kept {
 };
 
 struct kept_claim {
-	struct access_reach reach;
+	struct access_time_range time_range;
 	uint32_t len;
 };
 
@@ -95,8 +95,8 @@ static bool still_own(struct gate_state *s, const struct kept *k, const char *p)
 		memcpy(&c, p, sizeof(c));
 		p += sizeof(c);
 		*claim = (struct access_claim){.id = {p, c.len}};
-		access_reach_at(&c.reach, s->times.start_ms, s->times.end_ms,
-				&claim->from_ms, &claim->to_ms);
+		access_time_range_at(&c.time_range, s->times.start_ms, s->times.end_ms,
+				     &claim->from_ms, &claim->to_ms);
 		p += c.len;
 	}
 	if (k->claims && ownership_look(s->g->ownership, &who, claims, k->claims))
@@ -112,15 +112,15 @@ static void set_call_span(struct gate_state *s, const struct kept *k, const char
 {
 	struct call *call = &s->r->call;
 
-	call->from_ms = k->reaches ? INT64_MAX : INT64_MIN;
-	call->to_ms = k->reaches ? INT64_MIN : INT64_MAX;
-	for (uint32_t i = 0; i < k->reaches; i++) {
-		struct access_reach reach;
+	call->from_ms = k->time_ranges ? INT64_MAX : INT64_MIN;
+	call->to_ms = k->time_ranges ? INT64_MIN : INT64_MAX;
+	for (uint32_t i = 0; i < k->time_ranges; i++) {
+		struct access_time_range time_range;
 		int64_t from_ms, to_ms;
 
-		memcpy(&reach, p + i * sizeof(reach), sizeof(reach));
-		access_reach_at(&reach, s->times.start_ms, s->times.end_ms, &from_ms,
-				&to_ms);
+		memcpy(&time_range, p + i * sizeof(time_range), sizeof(time_range));
+		access_time_range_at(&time_range, s->times.start_ms, s->times.end_ms,
+				     &from_ms, &to_ms);
 		call->from_ms = from_ms < call->from_ms ? from_ms : call->from_ms;
 		call->to_ms = to_ms > call->to_ms ? to_ms : call->to_ms;
 	}
@@ -149,8 +149,8 @@ static bool use_remembered(struct gate_state *s)
 	s->cluster = &s->site->clusters[k.cluster];
 	if (backend_set_dialect(s->cluster->backends[r->protocol]) != k.dialect ||
 	    (s->timed &&
-	     !access_reaches_hold(k.far_ms, s->times.start_ms, s->times.end_ms)) ||
-	    !still_own(s, &k, p + k.reaches * sizeof(struct access_reach)))
+	     !access_time_ranges_hold(k.far_ms, s->times.start_ms, s->times.end_ms)) ||
+	    !still_own(s, &k, p + k.time_ranges * sizeof(struct access_time_range)))
 		return false;
 	call->get = k.get;
 	call->timeless = k.timeless;
@@ -207,9 +207,10 @@ static void put_claims(const struct gate_state *s, const struct access_claim *cl
 		       size_t count, struct buf *out)
 {
 	for (size_t i = 0; i < count; i++) {
-		const struct access_reach fixed = {.from_ms = claims[i].from_ms,
-						   .to_ms = claims[i].to_ms};
-		struct kept_claim c = {.reach = s->timed ? claims[i].reach : fixed,
+		const struct access_time_range fixed = {.from_ms = claims[i].from_ms,
+							.to_ms = claims[i].to_ms};
+		struct kept_claim c = {.time_range =
+					       s->timed ? claims[i].time_range : fixed,
 				       .len = claims[i].id.len};
 
 		buf_put(out, &c, sizeof(c));
@@ -243,15 +244,16 @@ static bool put_without_times(const struct gate_state *s, struct kept *k,
 void gate_decision_keep(struct gate_state *s)
 {
 	const struct call *call = &s->r->call;
-	const struct access_reaches none = {.far_ms = -1},
-				    *reaches =
-					    s->plan ? access_reaches(s->plan) : &none;
+	const struct access_time_ranges none = {.far_ms = -1},
+					*time_ranges =
+						s->plan ? access_time_ranges(s->plan)
+							: &none;
 	auto_buf struct buf value = BUF_INIT, sent = BUF_INIT;
 	size_t count = 0;
 	const struct access_claim *claims =
 		s->plan ? access_claims(s->plan, &count) : NULL;
 	struct kept k = {.cluster = (uint32_t)(s->cluster - s->site->clusters),
-			 .reaches = s->timed ? (uint32_t)reaches->count : 0,
+			 .time_ranges = s->timed ? (uint32_t)time_ranges->count : 0,
 			 .claims = (uint32_t)count,
 			 .dialect = s->r->input.dialect,
 			 .reason = s->reason,
@@ -261,15 +263,16 @@ void gate_decision_keep(struct gate_state *s)
 			 .accept = call->accept,
 			 .from_ms = call->from_ms,
 			 .to_ms = call->to_ms,
-			 .far_ms = reaches->far_ms};
+			 .far_ms = time_ranges->far_ms};
 	uint64_t hold = s->timed || call->timeless ? HOLD_MS : NOW_HOLD_MS;
 
-	if (!s->key.len || count > CLAIMS_MAX || reaches->count > ACCESS_REACHES_MAX ||
+	if (!s->key.len || count > CLAIMS_MAX ||
+	    time_ranges->count > ACCESS_TIME_RANGES_MAX ||
 	    (s->reason != REASON_OWN && s->reason != REASON_PUBLIC) ||
 	    !put_without_times(s, &k, &sent))
 		return;
 	buf_put(&value, &k, sizeof(k));
-	buf_put(&value, reaches->at, k.reaches * sizeof(reaches->at[0]));
+	buf_put(&value, time_ranges->at, k.time_ranges * sizeof(time_ranges->at[0]));
 	put_claims(s, claims, count, &value);
 	buf_put(&value, sent.data ? sent.data : "", sent.len);
 	if (!buf_error(&value) && !buf_error(&sent))

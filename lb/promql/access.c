@@ -15,7 +15,7 @@ struct access_plan {
 	struct access_gap *gaps;
 	size_t filled;
 	int64_t from_ms, to_ms; /* the range it reads; from > to: none */
-	struct access_reaches reaches;
+	struct access_time_ranges time_ranges;
 	struct query {
 		struct query *next;
 		struct promql *q;
@@ -31,7 +31,7 @@ struct walk {
 };
 
 /* The times of the query itself */
-static const struct access_reach whole = {.from = ACCESS_START, .to = ACCESS_END};
+static const struct access_time_range whole = {.from = ACCESS_START, .to = ACCESS_END};
 
 int access_plan_new(const struct access_policy *policy, struct access_plan **ret)
 {
@@ -42,7 +42,7 @@ int access_plan_new(const struct access_policy *policy, struct access_plan **ret
 	p->policy = policy;
 	p->from_ms = INT64_MAX;
 	p->to_ms = INT64_MIN;
-	p->reaches.far_ms = -1;
+	p->time_ranges.far_ms = -1;
 	*ret = p;
 	return 0;
 }
@@ -69,12 +69,13 @@ void access_plan_free(struct access_plan *p)
 
 /* ---- claims ---------------------------------------------------------------------- */
 
-static int claim_unit(struct walk *w, struct str id, const struct access_reach *reach)
+static int claim_unit(struct walk *w, struct str id,
+		      const struct access_time_range *time_range)
 {
-	struct access_claim c = {.id = id, .reach = *reach};
+	struct access_claim c = {.id = id, .time_range = *time_range};
 	int rc;
 
-	access_reach_at(reach, w->start_ms, w->end_ms, &c.from_ms, &c.to_ms);
+	access_time_range_at(time_range, w->start_ms, w->end_ms, &c.from_ms, &c.to_ms);
 	rc = claim_set_add(&w->p->claims, &c);
 	if (rc == -E2BIG)
 		return err_set(w->err, rc, "this names more than %u units",
@@ -86,7 +87,7 @@ static int claim_unit(struct walk *w, struct str id, const struct access_reach *
 
 struct naming {
 	struct walk *w;
-	struct access_reach reach;
+	struct access_time_range time_range;
 	bool dry; /* only checks whether it is possible */
 };
 
@@ -106,7 +107,7 @@ static int one_unit(void *arg, struct str id)
 	copy = promql_keep(n->w->q, id.p, id.len);
 	if (!copy)
 		return err_set(n->w->err, -ENOMEM, "out of memory");
-	return claim_unit(n->w, (struct str){copy, id.len}, &n->reach);
+	return claim_unit(n->w, (struct str){copy, id.len}, &n->time_range);
 }
 
 static int refuse_node(struct walk *w, const struct promql_node *n, const char *what,
@@ -141,49 +142,52 @@ static int leave_gap(struct walk *w, struct promql_node *n, const char *label,
 	return 0;
 }
 
-void access_reach_at(const struct access_reach *reach, int64_t start_ms, int64_t end_ms,
-		     int64_t *ret_from_ms, int64_t *ret_to_ms)
+void access_time_range_at(const struct access_time_range *time_range, int64_t start_ms,
+			  int64_t end_ms, int64_t *ret_from_ms, int64_t *ret_to_ms)
 {
 	const int64_t bases[] = {
 		[ACCESS_EPOCH] = 0, [ACCESS_START] = start_ms, [ACCESS_END] = end_ms};
 
-	*ret_from_ms = bases[reach->from] + reach->from_ms;
-	*ret_to_ms = bases[reach->to] + reach->to_ms;
+	*ret_from_ms = bases[time_range->from] + time_range->from_ms;
+	*ret_to_ms = bases[time_range->to] + time_range->to_ms;
 }
 
-bool access_same_reach(const struct access_reach *a, const struct access_reach *b)
+bool access_same_time_range(const struct access_time_range *a,
+			    const struct access_time_range *b)
 {
 	return a->from == b->from && a->to == b->to && a->from_ms == b->from_ms &&
 	       a->to_ms == b->to_ms;
 }
 
-static void keep_reach(struct access_reaches *r, const struct access_reach *reach)
+static void keep_time_range(struct access_time_ranges *r,
+			    const struct access_time_range *time_range)
 {
-	for (size_t i = 0; i < r->count && i < ACCESS_REACHES_MAX; i++)
-		if (access_same_reach(&r->at[i], reach))
+	for (size_t i = 0; i < r->count && i < ACCESS_TIME_RANGES_MAX; i++)
+		if (access_same_time_range(&r->at[i], time_range))
 			return;
-	if (r->count < ACCESS_REACHES_MAX)
-		r->at[r->count] = *reach;
-	if (r->count <= ACCESS_REACHES_MAX)
+	if (r->count < ACCESS_TIME_RANGES_MAX)
+		r->at[r->count] = *time_range;
+	if (r->count <= ACCESS_TIME_RANGES_MAX)
 		r->count++;
 }
 
-const struct access_reaches *access_reaches(const struct access_plan *p)
+const struct access_time_ranges *access_time_ranges(const struct access_plan *p)
 {
-	return &p->reaches;
+	return &p->time_ranges;
 }
 
-static void widen_plan_range(struct walk *w, const struct access_reach *reach,
+static void widen_plan_range(struct walk *w, const struct access_time_range *time_range,
 			     int64_t *ret_from_ms, int64_t *ret_to_ms)
 {
 	struct access_plan *p = w->p;
 
-	access_reach_at(reach, w->start_ms, w->end_ms, ret_from_ms, ret_to_ms);
+	access_time_range_at(time_range, w->start_ms, w->end_ms, ret_from_ms,
+			     ret_to_ms);
 	if (*ret_from_ms < p->from_ms)
 		p->from_ms = *ret_from_ms;
 	if (*ret_to_ms > p->to_ms)
 		p->to_ms = *ret_to_ms;
-	keep_reach(&p->reaches, reach);
+	keep_time_range(&p->time_ranges, time_range);
 }
 
 bool access_span(const struct access_plan *p, int64_t *ret_from_ms, int64_t *ret_to_ms)
@@ -199,14 +203,14 @@ bool access_span(const struct access_plan *p, int64_t *ret_from_ms, int64_t *ret
  * unit */
 static int prove_selector(struct walk *w, struct promql_node *n,
 			  struct access_metrics m, uint32_t units_max,
-			  struct access_reach reach)
+			  struct access_time_range time_range)
 {
-	struct naming naming = {.w = w, .reach = reach};
+	struct naming naming = {.w = w, .time_range = time_range};
 	int64_t from_ms, to_ms;
 
-	widen_plan_range(w, &reach, &from_ms, &to_ms);
-	naming.reach.from_ms -= w->around_ms;
-	naming.reach.to_ms += w->around_ms;
+	widen_plan_range(w, &time_range, &from_ms, &to_ms);
+	naming.time_range.from_ms -= w->around_ms;
+	naming.time_range.to_ms += w->around_ms;
 	if (w->p->policy->open)
 		return 0;
 	if (m.rc == -E2BIG)
@@ -271,31 +275,31 @@ static int64_t bound_time_ms(double ms)
  * offset would mean different times here and there. */
 #define EVALUATED_MAX_MS 4600000000000ll
 
-bool access_reaches_hold(int64_t far_ms, int64_t start_ms, int64_t end_ms)
+bool access_time_ranges_hold(int64_t far_ms, int64_t start_ms, int64_t end_ms)
 {
 	return far_ms < 0 ||
 	       (far_ms <= EVALUATED_MAX_MS && start_ms >= far_ms - EVALUATED_MAX_MS &&
 		end_ms <= EVALUATED_MAX_MS - far_ms);
 }
 
-static void keep_far(struct access_reaches *r, enum access_base base, int64_t ms)
+static void keep_far(struct access_time_ranges *r, enum access_base base, int64_t ms)
 {
 	ms = ms < 0 ? -ms : ms;
 	if (base != ACCESS_EPOCH && ms > r->far_ms)
 		r->far_ms = ms;
 }
 
-static int check_evaluated(struct walk *w, const struct access_reach *t)
+static int check_evaluated(struct walk *w, const struct access_time_range *t)
 {
 	int64_t lo, hi;
 
-	access_reach_at(t, w->start_ms, w->end_ms, &lo, &hi);
+	access_time_range_at(t, w->start_ms, w->end_ms, &lo, &hi);
 	if (lo < -EVALUATED_MAX_MS || hi > EVALUATED_MAX_MS)
 		return err_set(w->err, -ERANGE,
 			       "the query is evaluated further than a century from "
 			       "now");
-	keep_far(&w->p->reaches, t->from, t->from_ms);
-	keep_far(&w->p->reaches, t->to, t->to_ms);
+	keep_far(&w->p->time_ranges, t->from, t->from_ms);
+	keep_far(&w->p->time_ranges, t->to, t->to_ms);
 	return 0;
 }
 
@@ -323,7 +327,7 @@ static int check_fixed(struct walk *w, const struct promql_node *n)
 /* Evaluation times of n (a selector or subquery), after its @ and offset. Sums stay
  * small: they are checked at each step. */
 static int shift_range(struct walk *w, const struct promql_node *n,
-		       struct access_reach *t)
+		       struct access_time_range *t)
 {
 	int rc = check_fixed(w, n);
 
@@ -342,13 +346,13 @@ static int shift_range(struct walk *w, const struct promql_node *n,
 	return rc ? rc : check_evaluated(w, t);
 }
 
-static int walk_node(struct walk *w, struct promql_node *n, struct access_reach t);
+static int walk_node(struct walk *w, struct promql_node *n, struct access_time_range t);
 
 /* Some selectors read beyond their range: "anchored" takes the sample before it,
  * "smoothed" those on both sides (promql/engine.go: getTimeRangesForSelector(),
  * matrixSelector()). */
-static int extend_reach(struct walk *w, const struct promql_node *n,
-			struct access_reach *t)
+static int extend_time_range(struct walk *w, const struct promql_node *n,
+			     struct access_time_range *t)
 {
 	switch (n->extent) {
 	case EXTENT_PLAIN:
@@ -365,13 +369,13 @@ static int extend_reach(struct walk *w, const struct promql_node *n,
 }
 
 static int walk_selector(struct walk *w, struct promql_node *n, int64_t reach_ms,
-			 struct access_reach t)
+			 struct access_time_range t)
 {
 	const struct access_policy *policy = w->p->policy;
 	int rc = shift_range(w, n, &t);
 
 	t.from_ms -= reach_ms;
-	rc = rc ? rc : extend_reach(w, n, &t);
+	rc = rc ? rc : extend_time_range(w, n, &t);
 	return rc ? rc
 		  : prove_selector(w, n, access_metrics_of(policy, w->q, n),
 				   policy->inject_max, t);
@@ -394,10 +398,11 @@ static struct promql_node *find_stamped_selector(const struct promql_node *call)
 /* With an @, Prometheus' timestamp() ignores the selector's offset when it evaluates
  * (promql/engine.go: rangeEvalTimestampFunctionOverVectorSelector()), but not when it
  * queries its storage: if that returns more than was asked for, both times are read. */
-static int walk_stamped(struct walk *w, struct promql_node *n, struct access_reach t)
+static int walk_stamped(struct walk *w, struct promql_node *n,
+			struct access_time_range t)
 {
 	struct promql_node plain = *n;
-	struct access_reach still = t;
+	struct access_time_range still = t;
 	int rc = shift_range(w, n, &t);
 
 	plain.offset_ns = 0;
@@ -408,13 +413,14 @@ static int walk_stamped(struct walk *w, struct promql_node *n, struct access_rea
 	if (still.to_ms > t.to_ms)
 		t.to_ms = still.to_ms;
 	t.from_ms -= w->p->policy->lookback_ms;
-	rc = rc ? rc : extend_reach(w, n, &t);
+	rc = rc ? rc : extend_time_range(w, n, &t);
 	return rc ? rc
 		  : prove_selector(w, n, access_metrics_of(w->p->policy, w->q, n),
 				   w->p->policy->inject_max, t);
 }
 
-static int walk_subquery(struct walk *w, struct promql_node *n, struct access_reach t)
+static int walk_subquery(struct walk *w, struct promql_node *n,
+			 struct access_time_range t)
 {
 	int rc = shift_range(w, n, &t);
 
@@ -452,7 +458,7 @@ static int check_copies(struct walk *w, const struct promql_node *n)
 	return 0;
 }
 
-static int walk_node(struct walk *w, struct promql_node *n, struct access_reach t)
+static int walk_node(struct walk *w, struct promql_node *n, struct access_time_range t)
 {
 	int rc = 0;
 
@@ -522,7 +528,7 @@ int access_plan_add(struct access_plan *p, struct promql *query, int64_t start_m
 		return err_set(err, -ERANGE, "the query's time ends before it begins");
 	/* its ranges depend on the times, so they do not just shift with them */
 	if (promql_depends_on_times(query))
-		p->reaches.count = ACCESS_REACHES_MAX + 1;
+		p->time_ranges.count = ACCESS_TIME_RANGES_MAX + 1;
 	rc = keep_query(p, query, err);
 	return rc ? rc : walk_node(&w, promql_root(query), whole);
 }
@@ -537,17 +543,17 @@ int access_plan_add_selectors(struct access_plan *p, struct promql *query,
 			 .end_ms = to_ms,
 			 .around_ms = around_ms,
 			 .err = err};
-	struct access_reach reach = whole;
+	struct access_time_range time_range = whole;
 	int rc;
 
 	if (from_ms > to_ms || from_ms < -TIME_MAX_MS || to_ms > TIME_MAX_MS)
 		return err_set(err, -ERANGE, "the query's time ends before it begins");
 	rc = keep_query(p, query, err);
-	reach.from_ms -= p->policy->lookback_ms;
+	time_range.from_ms -= p->policy->lookback_ms;
 	for (struct promql_node *n = promql_selectors(query); n && !rc;
 	     n = n->next_selector)
 		rc = prove_selector(&w, n, access_metrics_of(p->policy, query, n),
-				    p->policy->inject_max, reach);
+				    p->policy->inject_max, time_range);
 	return rc;
 }
 
@@ -557,7 +563,7 @@ int access_plan_add_profiles(struct access_plan *p, struct promql *selector,
 {
 	const struct access_policy *policy = p->policy;
 	struct walk w = {.p = p, .q = selector, .err = err};
-	const struct access_reach fixed = {.from_ms = from_ms, .to_ms = to_ms};
+	const struct access_time_range fixed = {.from_ms = from_ms, .to_ms = to_ms};
 	int rc;
 
 	if (from_ms > to_ms || from_ms < -TIME_MAX_MS || to_ms > TIME_MAX_MS)

@@ -63,13 +63,14 @@ struct access_policy {
  * including offset, @, ranges and enclosing subqueries. A proof for one time is valid
  * for another with the ranges recomputed from this. */
 enum access_base { ACCESS_EPOCH, ACCESS_START, ACCESS_END };
-struct access_reach {
+struct access_time_range {
 	enum access_base from, to;
 	int64_t from_ms, to_ms;
 };
-bool access_same_reach(const struct access_reach *a, const struct access_reach *b);
-void access_reach_at(const struct access_reach *reach, int64_t start_ms, int64_t end_ms,
-		     int64_t *ret_from_ms, int64_t *ret_to_ms);
+bool access_same_time_range(const struct access_time_range *a,
+			    const struct access_time_range *b);
+void access_time_range_at(const struct access_time_range *time_range, int64_t start_ms,
+			  int64_t end_ms, int64_t *ret_from_ms, int64_t *ret_to_ms);
 
 enum access_answer {
 	ACCESS_UNASKED = 0,
@@ -83,8 +84,8 @@ enum access_answer {
 struct access_claim {
 	struct str id;
 	int64_t from_ms, to_ms;
-	enum access_answer answer; /* to be filled in */
-	struct access_reach reach; /* where from_ms and to_ms come from */
+	enum access_answer answer;           /* to be filled in */
+	struct access_time_range time_range; /* where from_ms and to_ms come from */
 };
 
 /* A selector to be narrowed to the caller's units */
@@ -135,17 +136,17 @@ void access_family_selector(const struct access_family *f, struct buf *out);
 bool access_span(const struct access_plan *p, int64_t *ret_from_ms, int64_t *ret_to_ms);
 
 /* Where that range comes from, for queries that were all added with one time. */
-#define ACCESS_REACHES_MAX 32u
-struct access_reaches {
-	struct access_reach at[ACCESS_REACHES_MAX];
+#define ACCESS_TIME_RANGES_MAX 32u
+struct access_time_ranges {
+	struct access_time_range at[ACCESS_TIME_RANGES_MAX];
 	size_t count; /* if larger, at[] is incomplete */
 	/* Largest difference between a time at which a part is evaluated and the
 	 * query's start or end; -1: nothing is evaluated */
 	int64_t far_ms;
 };
-const struct access_reaches *access_reaches(const struct access_plan *p);
+const struct access_time_ranges *access_time_ranges(const struct access_plan *p);
 /* Whether queries added with this far_ms could be added for this time too. */
-bool access_reaches_hold(int64_t far_ms, int64_t start_ms, int64_t end_ms);
+bool access_time_ranges_hold(int64_t far_ms, int64_t start_ms, int64_t end_ms);
 
 /* The same for a selector of profiles, which have a type instead of a metric name.
  * Families are by type ("process_cpu:*"); type "": any, and all families must have the

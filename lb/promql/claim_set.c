@@ -12,7 +12,8 @@ static uint64_t hash_claim(const struct claim_set *s, const struct access_claim 
 {
 	const uint64_t all[] = {siphash13(s->key, c->id.p, c->id.len),
 				(uint64_t)c->from_ms, (uint64_t)c->to_ms,
-				(uint64_t)c->reach.from_ms, (uint64_t)c->reach.to_ms};
+				(uint64_t)c->time_range.from_ms,
+				(uint64_t)c->time_range.to_ms};
 
 	return siphash13(s->key, all, sizeof(all));
 }
@@ -29,7 +30,8 @@ static uint32_t *find_claim_slot(const struct claim_set *s,
 			return &s->index[i];
 		o = &s->claims[s->index[i] - 1];
 		if (o->from_ms == c->from_ms && o->to_ms == c->to_ms &&
-		    access_same_reach(&o->reach, &c->reach) && str_same(o->id, c->id))
+		    access_same_time_range(&o->time_range, &c->time_range) &&
+		    str_same(o->id, c->id))
 			return &s->index[i];
 	}
 }

@@ -7,7 +7,8 @@
 
 #include "lb/promql/access.h"
 
-/* A plan's claims in the order in which they were made, each (id, time, reach) once. */
+/* A plan's claims in the order in which they were made, each (id, time, time range)
+ * once. */
 struct claim_set {
 	struct access_claim *claims;
 	size_t count, room;

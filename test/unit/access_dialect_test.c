@@ -190,7 +190,8 @@ static void what_depends_on_the_times_is_not_remembered(void **state)
 		struct asked a = {NULL};
 
 		assert_int_equal(ask_newest(&a, rows[i].text), 0);
-		assert_int_equal(access_reaches(a.plan)->count > ACCESS_REACHES_MAX,
+		assert_int_equal(access_time_ranges(a.plan)->count >
+					 ACCESS_TIME_RANGES_MAX,
 				 rows[i].depends);
 		drop_asked(&a);
 	}
