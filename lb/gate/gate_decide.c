@@ -331,17 +331,19 @@ static enum gate_step owners_answered(struct gate_state *s)
 	return STEP_FILL;
 }
 
-static struct access_gap *next_gap(struct gate_state *s)
+static struct access_unconstrained *next_unconstrained(struct gate_state *s)
 {
-	struct access_gap *gap = access_gaps(s->plan);
+	struct access_unconstrained *unconstrained =
+		access_unconstrained_first(s->plan);
 
-	while (gap && !gap->label)
-		gap = gap->next;
-	return gap;
+	while (unconstrained && !unconstrained->label)
+		unconstrained = unconstrained->next;
+	return unconstrained;
 }
 
-static enum gate_step fill_gap(struct gate_state *s, struct access_gap *gap,
-			       const struct buf *text, size_t count)
+static enum gate_step constrain_selector(struct gate_state *s,
+					 struct access_unconstrained *unconstrained,
+					 const struct buf *text, size_t count)
 {
 	struct str *ids = calloc(count + 1, sizeof(*ids));
 	const char *p = text->data;
@@ -353,7 +355,7 @@ static enum gate_step fill_gap(struct gate_state *s, struct access_gap *gap,
 		ids[i] = (struct str){p, (uint32_t)strlen(p)};
 		p += ids[i].len + 1;
 	}
-	rc = access_fill(gap, ids, count, &s->err);
+	rc = access_fill(unconstrained, ids, count, &s->err);
 	free(ids);
 	if (rc == -E2BIG) {
 		s->refusal = REASON_MANY;
@@ -370,34 +372,36 @@ static enum gate_step fill_gap(struct gate_state *s, struct access_gap *gap,
 static enum gate_step fill_selectors(struct gate_state *s)
 {
 	const struct ownership_who who = gate_who(s);
-	struct access_gap *gap = next_gap(s);
+	struct access_unconstrained *unconstrained = next_unconstrained(s);
 	auto_buf struct buf ids = BUF_INIT;
 	size_t count = 0;
 	int rc;
 
-	if (!gap)
+	if (!unconstrained)
 		return STEP_DECIDE;
-	rc = ownership_look_list(s->g->ownership, &who, gap->from_ms, gap->to_ms,
-				 gap->around_ms, gap->units_max, &ids, &count);
+	rc = ownership_look_list(s->g->ownership, &who, unconstrained->from_ms,
+				 unconstrained->to_ms, unconstrained->around_ms,
+				 unconstrained->units_max, &ids, &count);
 	if (rc > 0)
-		return fill_gap(s, gap, &ids, count);
-	if (ownership_ask_list(s->g->ownership, &who, gap->from_ms, gap->to_ms,
-			       gap->units_max, prepare_waiter(s), &s->question,
-			       &s->err))
+		return constrain_selector(s, unconstrained, &ids, count);
+	if (ownership_ask_list(s->g->ownership, &who, unconstrained->from_ms,
+			       unconstrained->to_ms, unconstrained->units_max,
+			       prepare_waiter(s), &s->question, &s->err))
 		return refuse_unasked(s);
 	return STEP_WAIT_UNITS;
 }
 
 static enum gate_step units_answered(struct gate_state *s)
 {
-	struct access_gap *gap = next_gap(s);
+	struct access_unconstrained *unconstrained = next_unconstrained(s);
 	auto_buf struct buf ids = BUF_INIT;
 	size_t count = 0;
 
-	if (ownership_answered_list(s->question, gap->from_ms, gap->to_ms,
-				    gap->around_ms, &ids, &count, &s->err))
+	if (ownership_answered_list(s->question, unconstrained->from_ms,
+				    unconstrained->to_ms, unconstrained->around_ms,
+				    &ids, &count, &s->err))
 		return refuse_unasked(s);
-	return fill_gap(s, gap, &ids, count);
+	return constrain_selector(s, unconstrained, &ids, count);
 }
 
 static enum gate_step decide_claims(struct gate_state *s)

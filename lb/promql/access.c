@@ -12,7 +12,7 @@
 struct access_plan {
 	const struct access_policy *policy;
 	struct claim_set claims;
-	struct access_gap *gaps;
+	struct access_unconstrained *unconstrained;
 	size_t filled;
 	int64_t from_ms, to_ms; /* the range it reads; from > to: none */
 	struct access_time_ranges time_ranges;
@@ -51,10 +51,10 @@ void access_plan_free(struct access_plan *p)
 {
 	if (!p)
 		return;
-	while (p->gaps) {
-		struct access_gap *g = p->gaps;
+	while (p->unconstrained) {
+		struct access_unconstrained *g = p->unconstrained;
 
-		p->gaps = g->next;
+		p->unconstrained = g->next;
 		free(g);
 	}
 	while (p->queries) {
@@ -122,23 +122,23 @@ static int refuse_node(struct walk *w, const struct promql_node *n, const char *
 		       label ?: "", label ? "=\"...\"" : "");
 }
 
-static int leave_gap(struct walk *w, struct promql_node *n, const char *label,
-		     uint32_t units_max, int64_t from_ms, int64_t to_ms)
+static int note_unconstrained(struct walk *w, struct promql_node *n, const char *label,
+			      uint32_t units_max, int64_t from_ms, int64_t to_ms)
 {
-	struct access_gap *g = calloc(1, sizeof(*g));
+	struct access_unconstrained *g = calloc(1, sizeof(*g));
 
 	if (!g)
 		return err_set(w->err, -ENOMEM, "out of memory");
-	*g = (struct access_gap){.next = w->p->gaps,
-				 .query = w->q,
-				 .selector = n,
-				 .label = label,
-				 .units_max = units_max,
-				 .from_ms = from_ms,
-				 .to_ms = to_ms,
-				 .around_ms = w->around_ms,
-				 .filled = &w->p->filled};
-	w->p->gaps = g;
+	*g = (struct access_unconstrained){.next = w->p->unconstrained,
+					   .query = w->q,
+					   .selector = n,
+					   .label = label,
+					   .units_max = units_max,
+					   .from_ms = from_ms,
+					   .to_ms = to_ms,
+					   .around_ms = w->around_ms,
+					   .filled = &w->p->filled};
+	w->p->unconstrained = g;
 	return 0;
 }
 
@@ -254,7 +254,7 @@ static int prove_selector(struct walk *w, struct promql_node *n,
 		return rc < 0 ? rc : 0;
 	}
 	if (units_max)
-		return leave_gap(w, n, m.label, units_max, from_ms, to_ms);
+		return note_unconstrained(w, n, m.label, units_max, from_ms, to_ms);
 	return refuse_node(w, n, "this query selects units without naming them",
 			   m.label);
 }
@@ -650,7 +650,8 @@ int access_plan_add_family(struct access_plan *p, struct promql *query, size_t i
 	if (!p->policy->narrow_max)
 		return refuse_node(&w, n, "this selects units without naming them",
 				   f->label);
-	return leave_gap(&w, n, f->label, p->policy->narrow_max, from_ms, to_ms);
+	return note_unconstrained(&w, n, f->label, p->policy->narrow_max, from_ms,
+				  to_ms);
 }
 
 /* ---- the decision ---------------------------------------------------------------- */
@@ -661,9 +662,9 @@ struct access_claim *access_claims(struct access_plan *p, size_t *ret_count)
 	return p->claims.claims;
 }
 
-struct access_gap *access_gaps(struct access_plan *p)
+struct access_unconstrained *access_unconstrained_first(struct access_plan *p)
 {
-	return p->gaps;
+	return p->unconstrained;
 }
 
 static void put_literal(struct buf *out, struct str s)
@@ -678,35 +679,35 @@ static void put_literal(struct buf *out, struct str s)
 #define GAP_BYTES 64u /* work for one gap without any unit */
 
 /* A short text may have thousands of selectors, each of which is given all units. */
-static int count_filling(const struct access_gap *gap, const struct str *ids,
-			 size_t count, struct err *err)
+static int count_filling(const struct access_unconstrained *unconstrained,
+			 const struct str *ids, size_t count, struct err *err)
 {
 	size_t bytes = GAP_BYTES;
 
 	for (size_t i = 0; i < count; i++)
 		bytes += ids[i].len + 1;
-	if (bytes > ACCESS_FILL_MAX - *gap->filled)
+	if (bytes > ACCESS_FILL_MAX - *unconstrained->filled)
 		return err_set(
 			err, -E2BIG,
 			"your units in place of all of these selectors make more "
 			"than %zu KiB: name some, or ask for less at a time",
 			ACCESS_FILL_MAX >> 10);
-	*gap->filled += bytes;
+	*unconstrained->filled += bytes;
 	return 0;
 }
 
-int access_fill(struct access_gap *gap, const struct str *ids, size_t count,
-		struct err *err)
+int access_fill(struct access_unconstrained *unconstrained, const struct str *ids,
+		size_t count, struct err *err)
 {
 	auto_buf struct buf re = BUF_INIT;
 	int rc;
 
-	if (count > gap->units_max)
+	if (count > unconstrained->units_max)
 		return err_set(err, -E2BIG,
 			       "you have %zu units in that time, more than %u: name "
 			       "some, or ask for less time",
-			       count, gap->units_max);
-	rc = count_filling(gap, ids, count, err);
+			       count, unconstrained->units_max);
+	rc = count_filling(unconstrained, ids, count, err);
 	if (rc)
 		return rc;
 	for (size_t i = 0; i < count; i++) {
@@ -719,12 +720,12 @@ int access_fill(struct access_gap *gap, const struct str *ids, size_t count,
 		buf_puts(&re, "-");
 	rc = buf_error(&re);
 	rc = rc ? rc
-		: promql_add_matcher(gap->query, gap->selector,
-				     count ? MATCH_REGEX : MATCH_EQUAL, gap->label,
-				     re.data, re.len);
+		: promql_add_matcher(unconstrained->query, unconstrained->selector,
+				     count ? MATCH_REGEX : MATCH_EQUAL,
+				     unconstrained->label, re.data, re.len);
 	if (rc)
 		return err_set(err, rc, "out of memory");
-	gap->label = NULL;
+	unconstrained->label = NULL;
 	return 0;
 }
 
@@ -764,7 +765,7 @@ int access_decide(struct access_plan *p, struct err *err)
 		if (rc)
 			return rc;
 	}
-	for (const struct access_gap *g = p->gaps; g; g = g->next)
+	for (const struct access_unconstrained *g = p->unconstrained; g; g = g->next)
 		if (g->label)
 			return err_set(err, -EACCES,
 				       "which units are yours could not be found out");

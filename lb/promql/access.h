@@ -89,15 +89,15 @@ struct access_claim {
 };
 
 /* A selector to be narrowed to the caller's units */
-struct access_gap {
-	struct access_gap *next;
+struct access_unconstrained {
+	struct access_unconstrained *next;
 	struct promql *query;
 	struct promql_node *selector;
 	const char *label;
 	uint32_t units_max;
 	/* Units that ran in [from, to] and were nobody else's within around_ms of it */
 	int64_t from_ms, to_ms, around_ms;
-	size_t *filled; /* bytes put into all gaps of the request */
+	size_t *filled; /* bytes put into all unconstrained selectors of the request */
 };
 
 struct access_plan;
@@ -124,9 +124,9 @@ int access_plan_add_selectors(struct access_plan *p, struct promql *query,
 			      struct err *err) __attribute__((warn_unused_result));
 
 /* Adds a selector of all metrics of policy->families[i], as access_family_selector()
- * writes it: for labels and series requests without a selector. It becomes a gap, or
- * needs nothing if the metrics contain nobody's data. -ENODATA: it would match metrics
- * of another family; leave it out. */
+ * writes it: for labels and series requests without a selector. It becomes a
+ * unconstrained selector, or needs nothing if the metrics contain nobody's data.
+ * -ENODATA: it would match metrics of another family; leave it out. */
 int access_plan_add_family(struct access_plan *p, struct promql *query, size_t i,
 			   int64_t from_ms, int64_t to_ms, int64_t around_ms,
 			   struct err *err) __attribute__((warn_unused_result));
@@ -161,16 +161,17 @@ int access_plan_add_profiles(struct access_plan *p, struct promql *selector,
 /* The claims to be answered in place; each (id, time) once. */
 struct access_claim *access_claims(struct access_plan *p, size_t *ret_count);
 /* Selectors to narrow (inject_max) by access_fill(); NULL: none */
-struct access_gap *access_gaps(struct access_plan *p);
-/* Narrows a gap to these units; none: it selects nothing. -E2BIG: more than units_max,
- * or more than ACCESS_FILL_MAX bytes in all gaps of the request. */
+struct access_unconstrained *access_unconstrained_first(struct access_plan *p);
+/* Narrows a unconstrained selector to these units; none: it selects nothing. -E2BIG:
+ * more than units_max, or more than ACCESS_FILL_MAX bytes in all unconstrained
+ * selectors of the request. */
 #define ACCESS_FILL_MAX ((size_t)1 << 20)
-int access_fill(struct access_gap *gap, const struct str *ids, size_t count,
-		struct err *err) __attribute__((warn_unused_result));
+int access_fill(struct access_unconstrained *unconstrained, const struct str *ids,
+		size_t count, struct err *err) __attribute__((warn_unused_result));
 
 /* 0: all claims are the caller's, and the queries, now narrowed to the cluster, may be
  * sent. -EACCES: err says which unit is not, and why; nothing may be sent. An
- * unanswered claim or gap is refused. */
+ * unanswered claim or unconstrained selector is refused. */
 int access_decide(struct access_plan *p, struct err *err)
 	__attribute__((warn_unused_result));
 

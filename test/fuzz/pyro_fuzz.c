@@ -37,7 +37,8 @@ static int through(const struct protocol_input *in, struct call *out)
 
 		for (size_t i = 0; i < count; i++)
 			claims[i].answer = ACCESS_OWN;
-		for (struct access_gap *g = access_gaps(plan); g && !rc; g = g->next)
+		for (struct access_unconstrained *g = access_unconstrained_first(plan);
+		     g && !rc; g = g->next)
 			rc = access_fill(g, &mine, 1, &err);
 	}
 	rc = rc ? rc : access_decide(plan, &err);

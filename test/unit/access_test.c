@@ -72,7 +72,8 @@ static void answer(struct access_claim *c, const char *user, const char *cluster
 static int fill(struct access_plan *p, const struct access_policy *how,
 		const char *user)
 {
-	for (struct access_gap *g = access_gaps(p); g; g = g->next) {
+	for (struct access_unconstrained *g = access_unconstrained_first(p); g;
+	     g = g->next) {
 		struct str ids[RUNS];
 		size_t n = 0;
 		int rc;
@@ -397,7 +398,8 @@ static void what_is_filled_in_has_a_bound_for_all_of_a_request(void **state)
 			 0);
 	assert_int_equal(access_plan_new(&inject, &p), 0);
 	assert_int_equal(access_plan_add(p, q, NOW_MS, NOW_MS, &err), 0);
-	for (struct access_gap *g = access_gaps(p); g && !rc; g = g->next) {
+	for (struct access_unconstrained *g = access_unconstrained_first(p); g && !rc;
+	     g = g->next) {
 		rc = access_fill(g, ids, 400, &err);
 		filled += !rc;
 	}

@@ -225,7 +225,8 @@ static int prove(const char *path, const char *query, struct buf *out, struct er
 		for (size_t i = 0; i < n; i++)
 			claims[i].answer =
 				str_eq(claims[i].id, "1") ? ACCESS_OWN : ACCESS_FOREIGN;
-		for (struct access_gap *g = access_gaps(p); g && !rc; g = g->next)
+		for (struct access_unconstrained *g = access_unconstrained_first(p);
+		     g && !rc; g = g->next)
 			rc = access_fill(g, &own, 1, err);
 	}
 	rc = rc ? rc : access_decide(p, err);

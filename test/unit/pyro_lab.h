@@ -66,7 +66,8 @@ static inline int lab_fill(struct access_plan *plan, const char *const *own,
 
 	for (; own[n]; n++)
 		ids[n] = (struct str){own[n], (uint32_t)strlen(own[n])};
-	for (struct access_gap *g = access_gaps(plan); g && !rc; g = g->next) {
+	for (struct access_unconstrained *g = access_unconstrained_first(plan);
+	     g && !rc; g = g->next) {
 		l->gaps++;
 		rc = access_fill(g, ids, n, &l->err);
 	}
