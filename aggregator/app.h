@@ -39,10 +39,9 @@ struct app {
 	struct cluster
 		*cluster;      /* the private one, NULL: --db.url, or somebody else's */
 	char cluster_url[512]; /* somebody else's, for --check and --migrate */
-	struct ladder *ladder; /* partitions and retention */
-	atomic_int_fast64_t
-		clocks_apart_s;     /* the database's clock minus ours, by the ladder */
-	struct witnesses witnesses; /* for our clock */
+	struct retention *retention;        /* partitions and retention */
+	atomic_int_fast64_t clocks_apart_s; /* the database's clock minus ours */
+	struct witnesses witnesses;         /* for our clock */
 	struct ingest *ingest;
 	struct records *records; /* linker and roll-up */
 	struct factors *factors; /* emission factors and PUE */

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "aggregator/ladder.h"
+#include "aggregator/retention.h"
 #include "aggregator/schema.h"
 #include "lib/clock.h"
 #include "lib/finding.h"
@@ -177,7 +177,7 @@ static void check_rights(struct check *c)
 
 static void check_partitions(struct check *c)
 {
-	struct partitions_plan plan = ladder_plan(&c->app->options);
+	struct partitions_plan plan = retention_plan(&c->app->options);
 	struct partitions_state s;
 	struct err err = {""};
 

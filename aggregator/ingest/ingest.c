@@ -18,7 +18,7 @@
 #include "aggregator/ingest/ingest_metrics.h"
 #include "aggregator/ingest/ingest_sender.h"
 #include "aggregator/ingest/ingest_writer.h"
-#include "aggregator/ladder.h"
+#include "aggregator/retention.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/identity/tls_names.h"
@@ -236,7 +236,7 @@ static int admit_by_head(struct ingest *in, struct web_request *r, struct err *e
 		return rc;
 	const char *why = app_no_database(in->app);
 	if (!why)
-		why = ladder_no_clock(in->app);
+		why = retention_no_clock(in->app);
 	pthread_mutex_lock(&in->mutex);
 	if (in->requests >= REQUESTS_MAX || in->bodies >= BODIES_MAX)
 		why = "too many reports are waiting";
@@ -382,7 +382,7 @@ static int read_records(struct push_request *q, struct buf *scratch, struct err 
 	const struct options *o = &in->app->options;
 	uint64_t oldest, newest;
 
-	ladder_window(o, q->realtime_ns, &oldest, &newest);
+	retention_window(o, q->realtime_ns, &oldest, &newest);
 	struct witness_verdict clock = witness_judge(
 		&in->app->witnesses, clock_realtime_ns(), clock_boottime_ns());
 	const struct ingest_rules rules = {

@@ -149,7 +149,7 @@ static int ask_range(struct ingest_write *w, struct err *err)
 	return 0;
 }
 
-/* Each interval's day must have a partition, which the ladder creates. */
+/* Each interval's day must have a partition, which the retention thread creates. */
 static int need_days(struct ingest_write *w, struct err *err)
 {
 	uint64_t min, max, now = clock_read_ns(CLOCK_MONOTONIC);

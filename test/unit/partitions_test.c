@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <time.h>
 
-#include "aggregator/ladder.h"
+#include "aggregator/retention.h"
 #include "aggregator/schema.h"
 #include "test/unit/pg_server.h"
 
@@ -314,10 +314,10 @@ static void window_is_within_the_partitions(void **state)
 	uint64_t now_ns = 1700000000ull * 1000000000, oldest, newest;
 
 	(void)state;
-	ladder_window(&o, now_ns, &oldest, &newest);
+	retention_window(&o, now_ns, &oldest, &newest);
 	assert_true(oldest == (1700000000ull / 86400 - 30) * 86400 * 1000000000);
 	assert_true(newest == (1700000000ull / 86400 + 3) * 86400 * 1000000000);
-	struct partitions_plan p = ladder_plan(&o);
+	struct partitions_plan p = retention_plan(&o);
 	assert_int_equal(p.interval_days, 30);
 	assert_int_equal(p.hour_months, 13);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The thread that maintains the ladder. Several aggregators may do all of this at the
+/* The thread of retention. Several aggregators may do all of this at the
  * same time, and repeatedly. */
-#include "aggregator/ladder.h"
+#include "aggregator/retention.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -21,7 +21,7 @@
 #define CLOCK_S 60 /* how soon a wrong clock of the database is noticed */
 #define VACUUM_MS (3600u * 1000)
 
-struct ladder {
+struct retention {
 	struct app *app;
 	struct partitions_plan plan;
 	struct pg *pg;
@@ -40,7 +40,7 @@ static uint32_t up_to(uint64_t ms, uint64_t unit_ms)
 	return n > 36500 ? 36500 : (uint32_t)n;
 }
 
-struct partitions_plan ladder_plan(const struct options *o)
+struct partitions_plan retention_plan(const struct options *o)
 {
 	return (struct partitions_plan){
 		.interval_days = up_to(o->retention_intervals_ms, DAY_MS),
@@ -49,10 +49,10 @@ struct partitions_plan ladder_plan(const struct options *o)
 	};
 }
 
-void ladder_window(const struct options *o, uint64_t now_ns, uint64_t *ret_oldest_ns,
-		   uint64_t *ret_newest_ns)
+void retention_window(const struct options *o, uint64_t now_ns, uint64_t *ret_oldest_ns,
+		      uint64_t *ret_newest_ns)
 {
-	struct partitions_plan plan = ladder_plan(o);
+	struct partitions_plan plan = retention_plan(o);
 	uint64_t today_ns = now_ns - now_ns % DAY_NS;
 	uint64_t kept_ns = plan.interval_days * DAY_NS;
 
@@ -76,15 +76,15 @@ static int look_at_clocks(struct app *app, struct pg *pg, struct err *err)
 
 static int database_up(struct app *app, struct pg *pg, struct err *err)
 {
-	struct partitions_plan plan = ladder_plan(&app->options);
+	struct partitions_plan plan = retention_plan(&app->options);
 	int rc = look_at_clocks(app, pg, err);
 
 	if (rc == 0)
 		rc = partitions_make_first(pg, &plan, err);
-	return rc < 0 ? rc : 0; /* the ladder's thread creates the rest */
+	return rc < 0 ? rc : 0; /* the retention thread creates the rest */
 }
 
-const char *ladder_no_clock(struct app *app)
+const char *retention_no_clock(struct app *app)
 {
 	int64_t apart = atomic_load(&app->clocks_apart_s);
 
@@ -93,7 +93,7 @@ const char *ladder_no_clock(struct app *app)
 		       : NULL;
 }
 
-static bool is_retention_stopping(struct ladder *l)
+static bool is_retention_stopping(struct retention *l)
 {
 	pthread_mutex_lock(&l->mutex);
 	bool yes = l->stopping;
@@ -101,7 +101,7 @@ static bool is_retention_stopping(struct ladder *l)
 	return yes;
 }
 
-static int vacuum_all(struct ladder *l, uint64_t *ret, struct err *err)
+static int vacuum_all(struct retention *l, uint64_t *ret, struct err *err)
 {
 	pg_statement_timeout(l->pg, VACUUM_MS);
 	while (!is_retention_stopping(l) && partitions_vacuum(l->pg, err) > 0)
@@ -110,7 +110,7 @@ static int vacuum_all(struct ladder *l, uint64_t *ret, struct err *err)
 	return 0; /* a failed vacuum loses nothing */
 }
 
-static int round_of(struct ladder *l, struct err *err)
+static int round_of(struct retention *l, struct err *err)
 {
 	struct partitions_state s = {0};
 	uint64_t vacuumed = 0;
@@ -146,7 +146,7 @@ static bool is_clock_wrong(struct app *app)
 }
 
 /* Waits for the next round, or the end; checks the database's clock meanwhile. */
-static void wait_round(struct ladder *l, unsigned seconds)
+static void wait_round(struct retention *l, unsigned seconds)
 {
 	uint64_t end_ns = clock_boottime_ns() + seconds * NSEC_PER_SEC;
 	unsigned step_s = seconds < CLOCK_S ? seconds : CLOCK_S;
@@ -165,7 +165,7 @@ static void wait_round(struct ladder *l, unsigned seconds)
 
 static void *retention_thread_main(void *arg)
 {
-	struct ladder *l = arg;
+	struct retention *l = arg;
 
 	while (!is_retention_stopping(l)) {
 		struct err err = {""};
@@ -183,15 +183,15 @@ static void *retention_thread_main(void *arg)
 	return NULL;
 }
 
-static int open_ladder(struct app *app, struct err *err)
+static int open_retention(struct app *app, struct err *err)
 {
-	struct ladder *l = calloc(1, sizeof(*l));
+	struct retention *l = calloc(1, sizeof(*l));
 
 	if (!l)
 		return err_set(err, -ENOMEM, "out of memory");
-	app->ladder = l;
+	app->retention = l;
 	l->app = app;
-	l->plan = ladder_plan(&app->options);
+	l->plan = retention_plan(&app->options);
 	pthread_mutex_init(&l->mutex, NULL);
 	wait_cond_init(&l->wake);
 	int rc = pg_new(&app->pg, &l->pg, err);
@@ -204,9 +204,9 @@ static int open_ladder(struct app *app, struct err *err)
 	return 0;
 }
 
-static void stop_ladder(struct app *app)
+static void stop_retention(struct app *app)
 {
-	struct ladder *l = app->ladder;
+	struct retention *l = app->retention;
 
 	if (!l || !l->started)
 		return;
@@ -219,9 +219,9 @@ static void stop_ladder(struct app *app)
 	l->started = false;
 }
 
-static void close_ladder(struct app *app)
+static void close_retention(struct app *app)
 {
-	struct ladder *l = app->ladder;
+	struct retention *l = app->retention;
 
 	if (!l)
 		return;
@@ -229,7 +229,7 @@ static void close_ladder(struct app *app)
 	pthread_cond_destroy(&l->wake);
 	pthread_mutex_destroy(&l->mutex);
 	free(l);
-	app->ladder = NULL;
+	app->retention = NULL;
 }
 
 static void put_retention_value(struct prom *out, const struct prom_family *f,
@@ -255,7 +255,7 @@ static void put_metrics(struct app *app, struct prom *out)
 	static const struct prom_family failures = {
 		"ceems_aggregator_ladder_failures_total", PROM_COUNTER,
 		"Rounds of the retention ladder that failed"};
-	struct ladder *l = app->ladder;
+	struct retention *l = app->retention;
 
 	if (!l)
 		return;
@@ -270,11 +270,11 @@ static void put_metrics(struct app *app, struct prom *out)
 	pthread_mutex_unlock(&l->mutex);
 }
 
-const struct part part_ladder = {
+const struct part part_retention = {
 	.name = "ladder",
-	.open = open_ladder,
+	.open = open_retention,
 	.database_up = database_up,
 	.metrics = put_metrics,
-	.stop = stop_ladder,
-	.close = close_ladder,
+	.stop = stop_retention,
+	.close = close_retention,
 };
