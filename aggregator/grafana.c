@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregator/chore.h"
 #include "aggregator/grafana_members.h"
+#include "aggregator/periodic_job.h"
 #include "aggregator/query.h"
 #include "lib/clock.h"
 #include "lib/http/client.h"
@@ -20,7 +20,7 @@
 
 struct grafana {
 	struct app *app;
-	struct chore *chore;
+	struct periodic_job *job;
 	struct http_client *client;
 	atomic_bool stop;
 	struct log_repeat failing;
@@ -161,9 +161,9 @@ static int open_grafana(struct app *app, struct err *err)
 		.max_body_bytes = GRAFANA_BYTES_MAX,
 		.stop = &g->stop,
 	};
-	const struct chore_params chore = {
+	const struct periodic_job_params job = {
 		.name = "grafana",
-		.lock = CHORE_GRAFANA,
+		.lock = PERIODIC_JOB_GRAFANA,
 		.period_ms = (unsigned)o->grafana_refresh_ms,
 		.timeout_ms = 60000,
 		.run = refresh_grafana_teams,
@@ -171,7 +171,7 @@ static int open_grafana(struct app *app, struct err *err)
 	};
 	g->app = app;
 	int rc = http_client_new(&config, &g->client, err);
-	return rc < 0 ? rc : chore_new(&app->pg, &chore, &g->chore, err);
+	return rc < 0 ? rc : periodic_job_new(&app->pg, &job, &g->job, err);
 }
 
 static void stop_grafana(struct app *app)
@@ -179,14 +179,14 @@ static void stop_grafana(struct app *app)
 	if (!app->grafana)
 		return;
 	atomic_store(&app->grafana->stop, true);
-	if (app->grafana->chore)
-		chore_stop(app->grafana->chore);
+	if (app->grafana->job)
+		periodic_job_stop(app->grafana->job);
 }
 
 static void close_grafana(struct app *app)
 {
 	if (app->grafana) {
-		chore_free(app->grafana->chore);
+		periodic_job_free(app->grafana->job);
 		http_client_free(app->grafana->client);
 	}
 	free(app->grafana);

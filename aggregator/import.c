@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "aggregator/associations.h"
-#include "aggregator/chore.h"
 #include "aggregator/ingest/ingest_decode.h"
+#include "aggregator/periodic_job.h"
 #include "aggregator/query.h"
 #include "aggregator/sacct.h"
 #include "lib/cleanup.h"
@@ -477,7 +477,7 @@ int erase_run(struct app *app, struct err *err)
 
 struct people {
 	struct app *app;
-	struct chore *chore;
+	struct periodic_job *job;
 };
 
 static int refresh_people(struct pg *pg, void *arg, struct err *err)
@@ -504,9 +504,9 @@ static int open_people(struct app *app, struct err *err)
 		return 0;
 	if (!s)
 		return err_set(err, -ENOMEM, "out of memory");
-	const struct chore_params p = {
+	const struct periodic_job_params p = {
 		.name = "people",
-		.lock = CHORE_PEOPLE,
+		.lock = PERIODIC_JOB_PEOPLE,
 		.period_ms = (unsigned)o->people_refresh_ms,
 		.timeout_ms = 600000,
 		.run = refresh_people,
@@ -514,19 +514,19 @@ static int open_people(struct app *app, struct err *err)
 	};
 	s->app = app;
 	app->people = s;
-	return chore_new(&app->pg, &p, &s->chore, err);
+	return periodic_job_new(&app->pg, &p, &s->job, err);
 }
 
 static void stop_people(struct app *app)
 {
-	if (app->people && app->people->chore)
-		chore_stop(app->people->chore);
+	if (app->people && app->people->job)
+		periodic_job_stop(app->people->job);
 }
 
 static void close_people(struct app *app)
 {
 	if (app->people)
-		chore_free(app->people->chore);
+		periodic_job_free(app->people->job);
 	free(app->people);
 	app->people = NULL;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Linker and roll-up: two chores whose work is done in SQL, and their metrics. */
+/* Linker and roll-up: two periodic jobs whose work is done in SQL, and their metrics.
+ */
 #include "aggregator/records.h"
 
 #include <errno.h>
@@ -7,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "aggregator/chore.h"
 #include "aggregator/coverage.h"
+#include "aggregator/periodic_job.h"
 #include "lib/clock.h"
 #include "lib/log.h"
 #include "lib/rfc3339.h"
@@ -25,7 +26,7 @@
 
 struct records {
 	struct app *app;
-	struct chore *linker, *rollup;
+	struct periodic_job *linker, *rollup;
 	struct coverage *coverage;
 	/* the linker's thread */
 	uint64_t ended_ns, looked_ns, looked_units_ns, looked_coverage_ns;
@@ -190,8 +191,8 @@ static void close_records(struct app *app)
 	app->records = NULL;
 	if (!s)
 		return;
-	chore_free(s->linker);
-	chore_free(s->rollup);
+	periodic_job_free(s->linker);
+	periodic_job_free(s->rollup);
 	coverage_free(s->coverage);
 	free(s);
 }
@@ -201,26 +202,26 @@ static void stop_records(struct app *app)
 	struct records *s = app->records;
 
 	if (s && s->linker)
-		chore_stop(s->linker);
+		periodic_job_stop(s->linker);
 	if (s && s->rollup)
-		chore_stop(s->rollup);
+		periodic_job_stop(s->rollup);
 }
 
 static int open_records(struct app *app, struct err *err)
 {
 	struct records *s = calloc(1, sizeof(*s));
-	const struct chore_params linker = {
+	const struct periodic_job_params linker = {
 		.name = "linker",
-		.lock = CHORE_LINKER,
+		.lock = PERIODIC_JOB_LINKER,
 		.period_ms = LINK_PERIOD_MS,
 		.timeout_ms = TIMEOUT_MS,
 		.run = link_some,
 		.look = look_at_units,
 		.arg = s,
 	};
-	const struct chore_params rollup = {
+	const struct periodic_job_params rollup = {
 		.name = "roll-up",
-		.lock = CHORE_ROLLUP,
+		.lock = PERIODIC_JOB_ROLLUP,
 		.period_ms = ROLLUP_PERIOD_MS,
 		.timeout_ms = TIMEOUT_MS,
 		.run = roll_up,
@@ -236,9 +237,9 @@ static int open_records(struct app *app, struct err *err)
 	app->records = s;
 	int rc = coverage_new(&s->coverage, err);
 	if (rc == 0)
-		rc = chore_new(&app->pg, &linker, &s->linker, err);
+		rc = periodic_job_new(&app->pg, &linker, &s->linker, err);
 	if (rc == 0)
-		rc = chore_new(&app->pg, &rollup, &s->rollup, err);
+		rc = periodic_job_new(&app->pg, &rollup, &s->rollup, err);
 	if (rc < 0)
 		close_records(app);
 	return rc;

@@ -335,11 +335,11 @@ TESTS += reporter_test
 reporter_test_LIBS := libreports libticker libnode libsources libdaemon libconf libbase
 reporter_test_PKGS := yaml-0.1
 ifeq ($(HAVE_PQ)$(HAVE_MHD),11)
-TESTS += partitions_test chore_test witness_test
+TESTS += partitions_test periodic_job_test witness_test
 witness_test_LIBS := libaggregator libpg libbase
 witness_test_PKGS := $(libaggregator_USES)
-chore_test_LIBS := libaggregator libpg libbase
-chore_test_PKGS := $(libaggregator_USES)
+periodic_job_test_LIBS := libaggregator libpg libbase
+periodic_job_test_PKGS := $(libaggregator_USES)
 partitions_test_LIBS := libaggregator libpg libbase
 partitions_test_PKGS := $(libaggregator_USES)
 partitions_test_LDFLAGS := -Wl,--wrap=clock_gettime

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The loop of a chore. */
-#include "aggregator/chore.h"
+/* The loop of a periodic job. */
+#include "aggregator/periodic_job.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -14,8 +14,8 @@
 #define AWAY_MS 1000u /* until the database is tried again */
 #define FAILED_MAX_MS 300000u
 
-struct chore {
-	struct chore_params params;
+struct periodic_job {
+	struct periodic_job_params params;
 	struct pg *pg;
 	pthread_mutex_t mutex;
 	pthread_cond_t wake;
@@ -27,7 +27,7 @@ struct chore {
 };
 
 /* False: stop. */
-static bool rest_between_turns(struct chore *c, unsigned ms)
+static bool rest_between_turns(struct periodic_job *c, unsigned ms)
 {
 	struct timespec until = wait_in(ms);
 
@@ -44,12 +44,12 @@ static int run_turn(struct pg *pg, void *arg, struct err *err)
 {
 	static const struct pg_statement lock = {
 		"chore_lock", "SELECT pg_try_advisory_xact_lock($1, $2)::integer"};
-	struct chore *c = arg;
+	struct periodic_job *c = arg;
 	struct pg_args a = PG_ARGS_INIT;
 	int64_t ours;
 
 	c->more = false;
-	pg_arg_s64(&a, CHORE_LOCKS);
+	pg_arg_s64(&a, PERIODIC_JOB_LOCKS);
 	pg_arg_s64(&a, c->params.lock);
 	int rc = pg_run_s64(pg, &lock, &a, &ours, err);
 	if (rc < 0 || !ours)
@@ -59,7 +59,7 @@ static int run_turn(struct pg *pg, void *arg, struct err *err)
 	return rc < 0 ? rc : 0;
 }
 
-static void say_turn_result(struct chore *c, int rc, const struct err *err)
+static void say_turn_result(struct periodic_job *c, int rc, const struct err *err)
 {
 	if (rc < 0 && log_repeat_due(&c->failing, clock_boottime_ns()))
 		log_warn("%s: %s", c->params.name, err->text);
@@ -67,7 +67,7 @@ static void say_turn_result(struct chore *c, int rc, const struct err *err)
 		log_info("%s: works again", c->params.name);
 }
 
-unsigned chore_retry_ms(unsigned period_ms, unsigned failures)
+unsigned periodic_job_retry_ms(unsigned period_ms, unsigned failures)
 {
 	unsigned most = period_ms < FAILED_MAX_MS ? period_ms : FAILED_MAX_MS;
 	unsigned ms = AWAY_MS;
@@ -77,16 +77,16 @@ unsigned chore_retry_ms(unsigned period_ms, unsigned failures)
 	return ms < most ? ms : most > AWAY_MS ? most : AWAY_MS;
 }
 
-/* The database being down is not the chore's failure: its connection has its own
+/* The database being down is not the periodic job's failure: its connection has its own
  * back-off, and there is work as soon as it is up. */
-static unsigned retry_ms(struct chore *c, int rc)
+static unsigned retry_ms(struct periodic_job *c, int rc)
 {
 	if (!pg_connected(c->pg) || rc == -EAGAIN)
 		return AWAY_MS;
-	return chore_retry_ms(c->params.period_ms, ++c->failures);
+	return periodic_job_retry_ms(c->params.period_ms, ++c->failures);
 }
 
-static unsigned one_turn(struct chore *c)
+static unsigned one_turn(struct periodic_job *c)
 {
 	struct err err = {""};
 	int rc = pg_transaction(c->pg, PG_READ_COMMITTED, 2, run_turn, c, &err);
@@ -104,17 +104,18 @@ static unsigned one_turn(struct chore *c)
 
 static void *periodic_job_thread_main(void *arg)
 {
-	struct chore *c = arg;
+	struct periodic_job *c = arg;
 
 	while (rest_between_turns(c, one_turn(c)))
 		;
 	return NULL;
 }
 
-int chore_new(const struct pg_params *pg, const struct chore_params *params,
-	      struct chore **ret, struct err *err)
+int periodic_job_new(const struct pg_params *pg,
+		     const struct periodic_job_params *params,
+		     struct periodic_job **ret, struct err *err)
 {
-	struct chore *c = calloc(1, sizeof(*c));
+	struct periodic_job *c = calloc(1, sizeof(*c));
 	struct pg_params p = *pg;
 
 	if (!c)
@@ -131,7 +132,7 @@ int chore_new(const struct pg_params *pg, const struct chore_params *params,
 				      strerror(-rc));
 	}
 	if (rc < 0) {
-		chore_free(c);
+		periodic_job_free(c);
 		return rc;
 	}
 	c->has_thread = true;
@@ -139,7 +140,7 @@ int chore_new(const struct pg_params *pg, const struct chore_params *params,
 	return 0;
 }
 
-void chore_stop(struct chore *c)
+void periodic_job_stop(struct periodic_job *c)
 {
 	pthread_mutex_lock(&c->mutex);
 	c->stopping = true;
@@ -152,11 +153,11 @@ void chore_stop(struct chore *c)
 	c->has_thread = false;
 }
 
-void chore_free(struct chore *c)
+void periodic_job_free(struct periodic_job *c)
 {
 	if (!c)
 		return;
-	chore_stop(c);
+	periodic_job_stop(c);
 	pg_free(c->pg);
 	pthread_cond_destroy(&c->wake);
 	pthread_mutex_destroy(&c->mutex);

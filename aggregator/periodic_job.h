@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CEEMS_AGGREGATOR_CHORE_H
-#define CEEMS_AGGREGATOR_CHORE_H
+#ifndef CEEMS_AGGREGATOR_PERIODIC_JOB_H
+#define CEEMS_AGGREGATOR_PERIODIC_JOB_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,9 +12,9 @@
  * aggregator dies another continues. Failures are retried soon, then less and less
  * often, as the cause may last. */
 
-struct chore_params {
+struct periodic_job_params {
 	const char *name; /* "linker": in the log; borrowed */
-	int64_t lock;     /* of enum chore_lock */
+	int64_t lock;     /* of enum periodic_job_lock */
 	unsigned period_ms;
 	unsigned timeout_ms; /* of a statement */
 	/* Called in a transaction with the lock held. 0: done for now; 1: there is
@@ -29,25 +29,26 @@ struct chore_params {
 	void *arg;
 };
 
-/* Numbers of our two-key advisory locks: (CHORE_LOCKS, one of these) */
-#define CHORE_LOCKS 0x6365656d
-enum chore_lock {
-	CHORE_LINKER = 1,
-	CHORE_ROLLUP = 2,
-	CHORE_FACTORS = 3,
-	CHORE_PEOPLE = 4,
-	CHORE_GRAFANA = 5
+/* Numbers of our two-key advisory locks: (PERIODIC_JOB_LOCKS, one of these) */
+#define PERIODIC_JOB_LOCKS 0x6365656d
+enum periodic_job_lock {
+	PERIODIC_JOB_LINKER = 1,
+	PERIODIC_JOB_ROLLUP = 2,
+	PERIODIC_JOB_FACTORS = 3,
+	PERIODIC_JOB_PEOPLE = 4,
+	PERIODIC_JOB_GRAFANA = 5
 };
 
-struct chore;
+struct periodic_job;
 
 /* Delay after so many consecutive failures: a second, doubling up to its own period or
  * five minutes, whichever is shorter. */
-unsigned chore_retry_ms(unsigned period_ms, unsigned failures);
+unsigned periodic_job_retry_ms(unsigned period_ms, unsigned failures);
 
-int chore_new(const struct pg_params *pg, const struct chore_params *params,
-	      struct chore **ret, struct err *err);
-void chore_stop(struct chore *c); /* cancels running work */
-void chore_free(struct chore *c); /* accepts NULL */
+int periodic_job_new(const struct pg_params *pg,
+		     const struct periodic_job_params *params,
+		     struct periodic_job **ret, struct err *err);
+void periodic_job_stop(struct periodic_job *c); /* cancels running work */
+void periodic_job_free(struct periodic_job *c); /* accepts NULL */
 
 #endif
