@@ -135,7 +135,7 @@ void energy_put_fold(struct units *u, uint32_t i)
 bool energy_is_sound(const struct units *u)
 {
 	if (u->h->energy_generation > 1 || units_energy(u)->leavers > ENERGY_LEAVERS ||
-	    units_energy(u)->kept.count > KEPT_CHANNELS)
+	    units_energy(u)->checkpoint.count > METER_CHECKPOINT_CHANNELS)
 		return false;
 	for (uint32_t i = units_next(u, 0); i != UNITS_NONE; i = units_next(u, i + 1)) {
 		if (unit_energy(u, i)->account.key != i + ENERGY_KEYS_RESERVED)

@@ -3,7 +3,7 @@
 #define CEEMS_DAEMON_UNITS_ENERGY_H
 
 #include "daemon/energy.h"
-#include "daemon/sources/kept.h"
+#include "daemon/sources/meter_checkpoint.h"
 #include "daemon/units.h"
 
 /*
@@ -48,7 +48,7 @@ struct energy_leaver {
 
 struct energy_state {
 	struct energy_node node;
-	struct kept kept;
+	struct meter_checkpoint checkpoint;
 	uint64_t leavers;
 	struct energy_leaver leaver[ENERGY_LEAVERS];
 };

@@ -33,7 +33,7 @@
 #define READS_MAX 64u /* in one go */
 #define STACK_BYTES ((size_t)256 << 10)
 
-struct kept {
+struct kept_message {
 	struct courier_head *message; /* owned */
 };
 
@@ -56,7 +56,7 @@ struct courier_link {
 	} in;
 
 	pthread_mutex_t mutex;
-	struct kept kept[KEPT_MAX];
+	struct kept_message kept[KEPT_MAX];
 	size_t kept_count;
 	uint64_t starts;
 };
@@ -170,8 +170,8 @@ static void start_child(struct courier_link *l)
 }
 
 /* Under the mutex */
-static struct kept *find_kept_message(struct courier_link *l, unsigned kind,
-				      const char *name)
+static struct kept_message *find_kept_message(struct courier_link *l, unsigned kind,
+					      const char *name)
 {
 	for (size_t i = 0; i < l->kept_count; i++) {
 		const struct courier_head *h = l->kept[i].message;
@@ -190,7 +190,7 @@ static int keep_message(struct courier_link *l, size_t len)
 		return -ENOMEM;
 	memcpy(copy, &l->in, len);
 	pthread_mutex_lock(&l->mutex);
-	struct kept *k = find_kept_message(l, copy->kind, copy->name);
+	struct kept_message *k = find_kept_message(l, copy->kind, copy->name);
 	if (!k && l->kept_count < KEPT_MAX) {
 		k = &l->kept[l->kept_count++];
 		k->message = NULL;
@@ -342,7 +342,7 @@ int courier_link_get(struct courier_link *l, enum courier_kind kind, const char 
 	int rc = -EAGAIN;
 
 	pthread_mutex_lock(&l->mutex);
-	const struct kept *k = find_kept_message(l, kind, name);
+	const struct kept_message *k = find_kept_message(l, kind, name);
 	if (k && k->message->bytes > size)
 		rc = -EFBIG;
 	else if (k)

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "daemon/energy.h"
-#include "daemon/sources/kept.h"
+#include "daemon/sources/meter_checkpoint.h"
 #include "daemon/sources/sampler.h"
 
 /*
@@ -54,12 +54,13 @@ void meters_free(struct meters *m); /* accepts NULL */
  * counters continue from there; its power is integrated from its last reading if that
  * is recent. What has not been read again after METERS_RESUME_NS begins anew. */
 #define METERS_RESUME_NS 45000000000u
-void meters_resume(struct meters *m, const struct kept *from, uint64_t now_ns);
+void meters_resume(struct meters *m, const struct meter_checkpoint *from,
+		   uint64_t now_ns);
 
 /* Saves what the next daemon needs into to's channels and mark, when the energy of
  * these slots has been taken. */
 void meters_keep(const struct meters *m, const bool take[METERS_SLOTS],
-		 struct kept *to);
+		 struct meter_checkpoint *to);
 
 /* Number of the source's counters for which the energy of a time without a daemon is
  * unknown. */

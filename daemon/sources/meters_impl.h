@@ -41,8 +41,9 @@ struct meters {
 	uint32_t only_host; /* number, 0: by order; SOURCES: none */
 	struct feed feeds[SOURCES];
 	struct meter meters[METERS_SLOTS];
-	uint32_t cut;                               /* meters_cut() */
-	struct kept_channel waiting[KEPT_CHANNELS]; /* of an earlier daemon, unread */
+	uint32_t cut; /* meters_cut() */
+	struct meter_checkpoint_channel
+		waiting[METER_CHECKPOINT_CHANNELS]; /* of an earlier daemon, unread */
 	size_t waiting_count;
 	uint64_t resumed_ns;
 };

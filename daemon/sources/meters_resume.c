@@ -3,7 +3,7 @@
  * until their sensors are read again. */
 #include "daemon/sources/meters_impl.h"
 
-static unsigned slot_kept(const struct kept_channel *k)
+static unsigned slot_of_checkpoint(const struct meter_checkpoint_channel *k)
 {
 	return meters_slot_in((enum source_kind)k->kind, (enum source_domain)k->domain,
 			      k->index);
@@ -17,19 +17,21 @@ static void drop_waiting(struct meters *m, size_t i)
 bool meters_waits(const struct meters *m, uint32_t source, unsigned slot)
 {
 	for (size_t i = 0; i < m->waiting_count; i++) {
-		if (m->waiting[i].source == source && slot_kept(&m->waiting[i]) == slot)
+		if (m->waiting[i].source == source &&
+		    slot_of_checkpoint(&m->waiting[i]) == slot)
 			return true;
 	}
 	return false;
 }
 
-void meters_resume(struct meters *m, const struct kept *from, uint64_t now_ns)
+void meters_resume(struct meters *m, const struct meter_checkpoint *from,
+		   uint64_t now_ns)
 {
 	m->resumed_ns = now_ns;
-	for (uint64_t i = 0; i < from->count && i < KEPT_CHANNELS; i++) {
-		const struct kept_channel *k = &from->channel[i];
+	for (uint64_t i = 0; i < from->count && i < METER_CHECKPOINT_CHANNELS; i++) {
+		const struct meter_checkpoint_channel *k = &from->channel[i];
 		struct feed *f = k->source < SOURCES ? &m->feeds[k->source] : NULL;
-		unsigned slot = slot_kept(k);
+		unsigned slot = slot_of_checkpoint(k);
 		if (!f || !f->source || slot == METERS_SLOTS)
 			continue;
 		if (sampler_is_open(m->sampler, f->source, NULL) < 0) {
@@ -47,14 +49,15 @@ void meters_resume(struct meters *m, const struct kept *from, uint64_t now_ns)
 
 bool meters_take_up(struct meters *m, uint32_t source, struct track *t)
 {
-	const struct kept_channel *k = m->waiting, *end = k + m->waiting_count;
+	const struct meter_checkpoint_channel *k = m->waiting,
+					      *end = k + m->waiting_count;
 	struct source_channel *c = &t->channel;
 	struct feed *f = &m->feeds[source];
 	struct sum *s = &f->sums[t->slot];
 	uint64_t gain_uj;
 	bool known;
 
-	while (k < end && !kept_is(k, source, c))
+	while (k < end && !meter_checkpoint_is(k, source, c))
 		k++;
 	if (k == end)
 		return false;
@@ -64,7 +67,7 @@ bool meters_take_up(struct meters *m, uint32_t source, struct track *t)
 		c->value = known ? k->raw : c->value;
 		c->measured_ns = known ? k->measured_ns : c->measured_ns;
 	} else {
-		known = kept_gain(k, c, &gain_uj);
+		known = meter_checkpoint_gain(k, c, &gain_uj);
 		s->total_uj += known ? gain_uj : 0;
 		s->gained = s->gained || known;
 	}
@@ -82,7 +85,7 @@ bool meters_take_up(struct meters *m, uint32_t source, struct track *t)
 void meters_give_up(struct meters *m, uint64_t now_ns)
 {
 	for (size_t i = 0; i < m->waiting_count;) {
-		const struct kept_channel *k = &m->waiting[i];
+		const struct meter_checkpoint_channel *k = &m->waiting[i];
 		struct feed *f = &m->feeds[k->source];
 		bool power = k->kind != SOURCE_ENERGY;
 		uint64_t until_ns = power ? k->measured_ns + f->gap_ns
@@ -99,42 +102,47 @@ void meters_give_up(struct meters *m, uint64_t now_ns)
 /* Whether the channel keeps waiting when its slot is taken: it does if its own source
  * measured the slot. If another source did, the channel's time has been divided
  * already. */
-static bool outlives_meter(const struct meters *m, const struct kept_channel *k)
+static bool outlives_meter(const struct meters *m,
+			   const struct meter_checkpoint_channel *k)
 {
-	const struct meter *meter = &m->meters[slot_kept(k)];
+	const struct meter *meter = &m->meters[slot_of_checkpoint(k)];
 
 	return meter->fresh && meter->source == k->source;
 }
 
-static void keep_channel(struct kept *to, const struct kept_channel *k)
+static void keep_channel(struct meter_checkpoint *to,
+			 const struct meter_checkpoint_channel *k)
 {
-	if (to->count < KEPT_CHANNELS)
+	if (to->count < METER_CHECKPOINT_CHANNELS)
 		to->channel[to->count++] = *k;
 }
 
 static void keep_feed(const struct meters *m, uint32_t source,
-		      const bool take[METERS_SLOTS], struct kept *to)
+		      const bool take[METERS_SLOTS], struct meter_checkpoint *to)
 {
 	const struct feed *f = &m->feeds[source];
 
 	for (size_t i = 0; i < f->count; i++) {
 		const struct track *t = &f->tracks[i];
 		const struct source_channel *c = &t->channel;
-		struct kept_channel k =
-			take[t->slot] ? kept_of(source, c, raw_of(c), c->measured_ns)
-				      : kept_of(source, c, t->taken_raw, t->taken_ns);
+		struct meter_checkpoint_channel k =
+			take[t->slot] ? meter_checkpoint_of(source, c, raw_of(c),
+							    c->measured_ns)
+				      : meter_checkpoint_of(source, c, t->taken_raw,
+							    t->taken_ns);
 		keep_channel(to, &k);
 	}
 }
 
-void meters_keep(const struct meters *m, const bool take[METERS_SLOTS], struct kept *to)
+void meters_keep(const struct meters *m, const bool take[METERS_SLOTS],
+		 struct meter_checkpoint *to)
 {
 	to->count = 0;
 	for (uint32_t i = 1; i < SOURCES; i++)
 		keep_feed(m, i, take, to);
 	for (size_t i = 0; i < m->waiting_count; i++) {
-		const struct kept_channel *k = &m->waiting[i];
-		if (!take[slot_kept(k)] || outlives_meter(m, k))
+		const struct meter_checkpoint_channel *k = &m->waiting[i];
+		if (!take[slot_of_checkpoint(k)] || outlives_meter(m, k))
 			keep_channel(to, k);
 	}
 	to->mark = m->feeds[MODEL].snapshot.mark;
@@ -143,7 +151,7 @@ void meters_keep(const struct meters *m, const bool take[METERS_SLOTS], struct k
 void meters_drop(struct meters *m, unsigned slot)
 {
 	for (size_t i = m->waiting_count; i-- > 0;) {
-		if (slot_kept(&m->waiting[i]) == slot &&
+		if (slot_of_checkpoint(&m->waiting[i]) == slot &&
 		    !outlives_meter(m, &m->waiting[i]))
 			drop_waiting(m, i);
 	}

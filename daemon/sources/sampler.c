@@ -270,7 +270,7 @@ static struct seat *find_sampler_seat(struct sampler *s, const struct source *so
 }
 
 void sampler_resume(struct sampler *s, const struct source *source,
-		    const struct kept_mark *mark)
+		    const struct meter_checkpoint_mark *mark)
 {
 	struct seat *t = find_sampler_seat(s, source);
 

@@ -18,7 +18,7 @@ int sampler_new(const struct env *env, uint64_t period_ms,
 /* Passes an earlier daemon's mark on to the source, if it is open and wants it. Before
  * sampler_start(). */
 void sampler_resume(struct sampler *s, const struct source *source,
-		    const struct kept_mark *mark);
+		    const struct meter_checkpoint_mark *mark);
 
 /* Starts sampling, and waits briefly for the first readings. Call after privileges are
  * dropped and signals are blocked. */

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "daemon/env.h"
-#include "daemon/sources/kept.h"
+#include "daemon/sources/meter_checkpoint.h"
 #include "lib/err.h"
 #include "lib/prom.h"
 
@@ -83,7 +83,7 @@ struct source_snapshot {
 			  not; -1: unknown */
 	/* A part that could not be read, which is not fatal. */
 	struct err partial;
-	struct kept_mark mark; /* for resume() of a later daemon */
+	struct meter_checkpoint_mark mark; /* for resume() of a later daemon */
 };
 
 struct source {
@@ -105,7 +105,7 @@ struct source {
 	uint64_t (*pace_ms)(const void *state);
 	/* Continues from an earlier daemon of this boot: called once, after open and
 	 * before the first sampling. NULL: it reads counters of the hardware. */
-	void (*resume)(void *state, const struct kept_mark *mark);
+	void (*resume)(void *state, const struct meter_checkpoint_mark *mark);
 	void (*close)(void *state); /* accepts NULL */
 };
 

@@ -219,9 +219,10 @@ static int put_model_channels(const struct model *m, struct source_snapshot *out
 }
 
 enum mark { MARK_TOTAL, MARK_REST, MARK_CPUS, MARK_TICKS };
-_Static_assert(MARK_TICKS + (int)CPU_MODES == (int)KEPT_MARK_WORDS, "the mark's words");
+_Static_assert(MARK_TICKS + (int)CPU_MODES == (int)METER_CHECKPOINT_MARK_WORDS,
+	       "the mark's words");
 
-static void leave_mark(const struct model *m, struct kept_mark *ret)
+static void leave_mark(const struct model *m, struct meter_checkpoint_mark *ret)
 {
 	ret->at_ns = m->at_ns;
 	ret->words[MARK_TOTAL] = m->total_uj;
@@ -232,7 +233,7 @@ static void leave_mark(const struct model *m, struct kept_mark *ret)
 }
 
 /* The kernel's sums continued while no daemon ran, and so does the model. */
-static void model_resume(void *state, const struct kept_mark *mark)
+static void model_resume(void *state, const struct meter_checkpoint_mark *mark)
 {
 	struct model *m = state;
 

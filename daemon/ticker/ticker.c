@@ -57,10 +57,10 @@ static void plan_resume(struct ticker *t)
 {
 	const struct energy_state *e = units_energy(t->units);
 
-	if (!e->node.last_ns || !e->kept.known || e->node.last_ns > t->born_ns)
+	if (!e->node.last_ns || !e->checkpoint.known || e->node.last_ns > t->born_ns)
 		return;
-	meters_resume(t->meters, &e->kept, t->born_ns);
-	node_use_resume(&t->node, e->kept.cpu_ns, e->kept.ahead_ns);
+	meters_resume(t->meters, &e->checkpoint, t->born_ns);
+	node_use_resume(&t->node, e->checkpoint.cpu_ns, e->checkpoint.ahead_ns);
 	t->t0_ns = t->t1_ns = e->node.last_ns;
 	t->resumes = true;
 	/* units that ended meanwhile stay until that tick */
@@ -260,10 +260,10 @@ struct taken {
 static void commit_tick(struct ticker *t, struct energy_state *draft,
 			const struct taken *taken)
 {
-	meters_keep(t->meters, taken->slot, &draft->kept);
-	draft->kept.known = 1;
-	draft->kept.cpu_ns = t->node.cpu_ns;
-	draft->kept.ahead_ns = t->node.ahead_ns;
+	meters_keep(t->meters, taken->slot, &draft->checkpoint);
+	draft->checkpoint.known = 1;
+	draft->checkpoint.cpu_ns = t->node.cpu_ns;
+	draft->checkpoint.ahead_ns = t->node.ahead_ns;
 	units_energy_commit(t->units);
 	units_energy_ticking(t->units, true);
 	for (unsigned slot = 0; slot < METERS_SLOTS; slot++) {

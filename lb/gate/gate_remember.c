@@ -15,7 +15,7 @@
 
 /* Followed by time ranges, claims with their ids, target and body: what is sent, except
  * for the times. */
-struct kept {
+struct remembered_request {
 	uint32_t cluster, time_ranges, claims, target_len, body_len, times_at;
 	enum promql_dialect dialect;
 	enum gate_reason reason;
@@ -25,7 +25,7 @@ struct kept {
 	int64_t far_ms;
 };
 
-struct kept_claim {
+struct remembered_claim {
 	struct access_time_range time_range;
 	uint32_t len;
 };
@@ -83,14 +83,15 @@ static bool keep_claims(struct gate_state *s, const struct access_claim *claims,
 	return true;
 }
 
-static bool still_own(struct gate_state *s, const struct kept *k, const char *p)
+static bool still_own(struct gate_state *s, const struct remembered_request *k,
+		      const char *p)
 {
 	const struct ownership_who who = gate_who(s);
 	struct access_claim claims[CLAIMS_MAX];
 
 	for (uint32_t i = 0; i < k->claims; i++) {
 		struct access_claim *claim = &claims[i];
-		struct kept_claim c;
+		struct remembered_claim c;
 
 		memcpy(&c, p, sizeof(c));
 		p += sizeof(c);
@@ -108,7 +109,8 @@ static bool still_own(struct gate_state *s, const struct kept *k, const char *p)
 }
 
 /* The time range of the whole request now. */
-static void set_call_span(struct gate_state *s, const struct kept *k, const char *p)
+static void set_call_span(struct gate_state *s, const struct remembered_request *k,
+			  const char *p)
 {
 	struct call *call = &s->r->call;
 
@@ -126,8 +128,9 @@ static void set_call_span(struct gate_state *s, const struct kept *k, const char
 	}
 }
 
-static void put_with_times(const struct gate_state *s, const struct kept *k,
-			   const char *text, size_t len, struct buf *out)
+static void put_with_times(const struct gate_state *s,
+			   const struct remembered_request *k, const char *text,
+			   size_t len, struct buf *out)
 {
 	size_t times_len = strlen(s->times.text);
 
@@ -142,7 +145,7 @@ static bool use_remembered(struct gate_state *s)
 	struct gate_request *r = s->r;
 	struct call *call = &r->call;
 	const char *p = s->kept.data, *end = p + s->kept.len, *target, *body;
-	struct kept k;
+	struct remembered_request k;
 
 	memcpy(&k, p, sizeof(k));
 	p += sizeof(k);
@@ -209,9 +212,9 @@ static void put_claims(const struct gate_state *s, const struct access_claim *cl
 	for (size_t i = 0; i < count; i++) {
 		const struct access_time_range fixed = {.from_ms = claims[i].from_ms,
 							.to_ms = claims[i].to_ms};
-		struct kept_claim c = {.time_range =
-					       s->timed ? claims[i].time_range : fixed,
-				       .len = claims[i].id.len};
+		struct remembered_claim c = {
+			.time_range = s->timed ? claims[i].time_range : fixed,
+			.len = claims[i].id.len};
 
 		buf_put(out, &c, sizeof(c));
 		buf_put(out, claims[i].id.p, claims[i].id.len);
@@ -219,7 +222,7 @@ static void put_claims(const struct gate_state *s, const struct access_claim *cl
 }
 
 /* Puts what is sent without its times. False: they are not where they should be. */
-static bool put_without_times(const struct gate_state *s, struct kept *k,
+static bool put_without_times(const struct gate_state *s, struct remembered_request *k,
 			      struct buf *out)
 {
 	const struct call *call = &s->r->call;
@@ -252,18 +255,19 @@ void gate_decision_keep(struct gate_state *s)
 	size_t count = 0;
 	const struct access_claim *claims =
 		s->plan ? access_claims(s->plan, &count) : NULL;
-	struct kept k = {.cluster = (uint32_t)(s->cluster - s->site->clusters),
-			 .time_ranges = s->timed ? (uint32_t)time_ranges->count : 0,
-			 .claims = (uint32_t)count,
-			 .dialect = s->r->input.dialect,
-			 .reason = s->reason,
-			 .get = call->get,
-			 .timeless = call->timeless,
-			 .content_type = call->content_type,
-			 .accept = call->accept,
-			 .from_ms = call->from_ms,
-			 .to_ms = call->to_ms,
-			 .far_ms = time_ranges->far_ms};
+	struct remembered_request k = {
+		.cluster = (uint32_t)(s->cluster - s->site->clusters),
+		.time_ranges = s->timed ? (uint32_t)time_ranges->count : 0,
+		.claims = (uint32_t)count,
+		.dialect = s->r->input.dialect,
+		.reason = s->reason,
+		.get = call->get,
+		.timeless = call->timeless,
+		.content_type = call->content_type,
+		.accept = call->accept,
+		.from_ms = call->from_ms,
+		.to_ms = call->to_ms,
+		.far_ms = time_ranges->far_ms};
 	uint64_t hold = s->timed || call->timeless ? HOLD_MS : NOW_HOLD_MS;
 
 	if (!s->key.len || count > CLAIMS_MAX ||

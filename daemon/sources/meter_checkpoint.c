@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Hardware counters from one daemon to the next: only differences that are certain. */
-#include "daemon/sources/kept.h"
+#include "daemon/sources/meter_checkpoint.h"
 
 #include "daemon/sources/energy_counter.h"
 #include "daemon/sources/source.h"
@@ -20,28 +20,29 @@ static uint64_t id_of(const struct source_channel *c)
 	return hash_text(hash_text(FNV_BASIS ^ c->epoch, c->name), c->chip);
 }
 
-struct kept_channel kept_of(uint32_t source, const struct source_channel *c,
-			    uint64_t raw, uint64_t measured_ns)
+struct meter_checkpoint_channel meter_checkpoint_of(uint32_t source,
+						    const struct source_channel *c,
+						    uint64_t raw, uint64_t measured_ns)
 {
-	return (struct kept_channel){.source = source,
-				     .index = c->index,
-				     .kind = (uint16_t)c->kind,
-				     .domain = (uint16_t)c->domain,
-				     .id = id_of(c),
-				     .raw = raw,
-				     .range_uj = c->range_uj,
-				     .measured_ns = measured_ns};
+	return (struct meter_checkpoint_channel){.source = source,
+						 .index = c->index,
+						 .kind = (uint16_t)c->kind,
+						 .domain = (uint16_t)c->domain,
+						 .id = id_of(c),
+						 .raw = raw,
+						 .range_uj = c->range_uj,
+						 .measured_ns = measured_ns};
 }
 
-bool kept_is(const struct kept_channel *k, uint32_t source,
-	     const struct source_channel *c)
+bool meter_checkpoint_is(const struct meter_checkpoint_channel *k, uint32_t source,
+			 const struct source_channel *c)
 {
 	return k->source == source && k->index == c->index && k->kind == c->kind &&
 	       k->domain == c->domain && k->id == id_of(c);
 }
 
-bool kept_gain(const struct kept_channel *k, const struct source_channel *c,
-	       uint64_t *ret_uj)
+bool meter_checkpoint_gain(const struct meter_checkpoint_channel *k,
+			   const struct source_channel *c, uint64_t *ret_uj)
 {
 	struct energy_counter e = {.range_uj = c->range_uj, .worst_uw = c->worst_uw};
 
