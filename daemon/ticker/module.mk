@@ -8,4 +8,4 @@ libticker_SRCS += daemon/ticker/node_use.c
 libticker_SRCS += daemon/ticker/page_fill.c
 libticker_SRCS += daemon/ticker/tick_thread.c
 libticker_SRCS += daemon/ticker/ticker.c
-libticker_SRCS += daemon/ticker/uses.c
+libticker_SRCS += daemon/ticker/usage_deltas.c

@@ -14,7 +14,7 @@
 #include "daemon/sources/meters.h"
 #include "daemon/steps_energy.h"
 #include "daemon/ticker/node_use.h"
-#include "daemon/ticker/uses.h"
+#include "daemon/ticker/usage_deltas.h"
 #include "daemon/unit_gpus.h"
 #include "lib/clock.h"
 #include "lib/log.h"
@@ -32,7 +32,7 @@ struct ticker {
 	struct meters *meters;
 	struct energy_config configured, config; /* config: in force in this tick */
 	struct energy_work work;
-	struct uses uses;
+	struct usage_deltas deltas;
 	struct steps_energy steps;
 	struct node_use node;
 	uint64_t interval_ns;
@@ -101,7 +101,7 @@ void ticker_free(struct ticker *t)
 	units_energy_ticking(t->units, false);
 	meters_free(t->meters);
 	gpu_maps_free(t->gpu_maps);
-	uses_done(&t->uses);
+	usage_deltas_done(&t->deltas);
 	steps_energy_done(&t->steps);
 	energy_work_done(&t->work);
 	node_use_done(&t->node);
@@ -162,7 +162,7 @@ static bool belongs_before(const struct energy_tick *k, uint64_t at_ns)
 
 static int host_close(struct ticker *t, struct energy_node *node, const struct meter *m)
 {
-	struct uses *w = &t->uses;
+	struct usage_deltas *w = &t->deltas;
 	int rc = steps_energy_before_close(&t->steps, t->units, node->marked);
 
 	if (rc == 0)
@@ -189,7 +189,7 @@ static int host_moment(struct ticker *t, struct energy_node *node,
 	}
 	if (rc == 0 && asking_ns && asking_ns != t->marked_asking_ns &&
 	    asking_ns <= k->t1_ns && belongs_before(k, asking_ns) == before) {
-		energy_host_mark(node, t->uses.accounts, t->uses.account_count);
+		energy_host_mark(node, t->deltas.accounts, t->deltas.account_count);
 		steps_energy_mark(t->units);
 		t->marked_asking_ns = asking_ns;
 	}
@@ -209,7 +209,7 @@ static bool host_change(struct ticker *t, struct energy_node *node)
 	if (source == node->source[ENERGY_HOST] &&
 	    ((t->host_begun && !lost) || !source))
 		return false;
-	energy_host_restart(node, source, t->uses.accounts, t->uses.account_count);
+	energy_host_restart(node, source, t->deltas.accounts, t->deltas.account_count);
 	steps_energy_drop(t->units);
 	t->host_begun = source != ENERGY_NO_SOURCE;
 	return true;
@@ -224,23 +224,23 @@ static void host_resume(struct ticker *t, struct energy_node *node)
 	t->host_begun = m->source && m->source == node->source[ENERGY_HOST] &&
 			(m->fresh || m->waits);
 	if (t->host_begun) {
-		energy_host_unmark(node, t->uses.accounts, t->uses.account_count);
+		energy_host_unmark(node, t->deltas.accounts, t->deltas.account_count);
 		steps_energy_unmark(t->units);
 		return;
 	}
-	energy_host_restart(node, ENERGY_NO_SOURCE, t->uses.accounts,
-			    t->uses.account_count);
+	energy_host_restart(node, ENERGY_NO_SOURCE, t->deltas.accounts,
+			    t->deltas.account_count);
 	steps_energy_drop(t->units);
 }
 
 /* ---- ticks ----------------------------------------------------------------------- */
 
-static struct uses_params usage_params(struct ticker *t, uint64_t t1_ns)
+static struct usage_deltas_params usage_params(struct ticker *t, uint64_t t1_ns)
 {
-	struct uses_params p = {.units = t->units,
-				.sample = t->sample,
-				.t0_ns = t->t1_ns,
-				.t1_ns = t1_ns};
+	struct usage_deltas_params p = {.units = t->units,
+					.sample = t->sample,
+					.t0_ns = t->t1_ns,
+					.t1_ns = t1_ns};
 
 	for (uint32_t i = 0; i < METERS_GPUS; i++) {
 		if (meters_get(t->meters, METERS_GPU + i)->source)
@@ -277,7 +277,7 @@ static void commit_tick(struct ticker *t, struct energy_state *draft,
 /* Use up to now belongs to no tick: nothing was measured. */
 static int begin_ticking(struct ticker *t, uint64_t t1_ns, struct err *err)
 {
-	struct uses_params p = usage_params(t, t1_ns);
+	struct usage_deltas_params p = usage_params(t, t1_ns);
 	struct node_use_tick ignored;
 
 	if (t1_ns < units_energy(t->units)->node.last_ns)
@@ -286,13 +286,13 @@ static int begin_ticking(struct ticker *t, uint64_t t1_ns, struct err *err)
 	if (rc < 0)
 		return rc;
 	struct energy_state *draft = units_energy_draft(t->units);
-	uses_skip(&p, draft);
-	rc = uses_accounts(&t->uses, t->units, err);
+	usage_deltas_skip(&p, draft);
+	rc = usage_deltas_accounts(&t->deltas, t->units, err);
 	if (rc < 0)
 		return rc;
 	t->host_begun = false;
-	energy_host_restart(&draft->node, ENERGY_NO_SOURCE, t->uses.accounts,
-			    t->uses.account_count);
+	energy_host_restart(&draft->node, ENERGY_NO_SOURCE, t->deltas.accounts,
+			    t->deltas.account_count);
 	steps_energy_drop(t->units);
 	host_change(t, &draft->node);
 	draft->node.last_ns = t1_ns;
@@ -341,22 +341,23 @@ static int divide_tick(struct ticker *t, struct energy_state *draft, uint64_t t1
 		       bool *host_taken, struct err *err)
 {
 	struct energy_meter gpus[METERS_GPUS];
-	struct uses_params p = usage_params(t, t1_ns);
+	struct usage_deltas_params p = usage_params(t, t1_ns);
 	struct node_use_tick use;
-	int rc = uses_fill(&t->uses, &p, draft, err);
+	int rc = usage_deltas_fill(&t->deltas, &p, draft, err);
 
 	if (rc == 0)
-		rc = node_use_tick(&t->node, t->uses.cpu_ns, &use, err);
+		rc = node_use_tick(&t->node, t->deltas.cpu_ns, &use, err);
 	if (rc != 0)
 		return rc;
 	if (t->resumes)
 		host_resume(t, &draft->node);
-	t->cpu_ns = t->uses.cpu_ns + use.system_cpu_ns;
+	t->cpu_ns = t->deltas.cpu_ns + use.system_cpu_ns;
 	t->cpus = use.cpus;
 	for (uint32_t i = 0; i < p.gpus; i++)
 		gpus[i] = meter_of(t, METERS_GPU + i);
 	uint64_t ms = (t1_ns - t->t1_ns) / NSEC_PER_MSEC;
-	uint64_t node_kib_ms = use.resident_kib * ms, units_ms = t->uses.memory_kib_ms;
+	uint64_t node_kib_ms = use.resident_kib * ms,
+		 units_ms = t->deltas.memory_kib_ms;
 	struct energy_tick k = {
 		.t0_ns = t->t1_ns,
 		.t1_ns = t1_ns,
@@ -376,8 +377,8 @@ static int divide_tick(struct ticker *t, struct energy_state *draft, uint64_t t1
 	};
 	rc = host_moment(t, &draft->node, &k, true, host_taken);
 	if (rc == 0)
-		rc = energy_tick(&draft->node, &t->config, &k, t->uses.use,
-				 t->uses.count, &t->work, err);
+		rc = energy_tick(&draft->node, &t->config, &k, t->deltas.use,
+				 t->deltas.count, &t->work, err);
 	if (rc == 0)
 		rc = steps_energy_tick(&t->steps, t->units, k.t0_ns, k.t1_ns);
 	if (rc == 0)

@@ -3,7 +3,7 @@
  * by what was used meanwhile, as far as the counters prove it. */
 #include "daemon/steps_energy.h"
 #include "daemon/ticker/ticker.h"
-#include "daemon/ticker/uses.h"
+#include "daemon/ticker/usage_deltas.h"
 
 #include "test/unit/energy_lab.h"
 
@@ -280,12 +280,12 @@ static void a_host_interval_goes_on_whole_when_its_reading_was_on_the_way(void *
 	lab_add(LAB_RAPL, 0, 10 * WATT);
 	assert_true(lab_tick(&lab, 1000, 0));
 	struct energy_state *draft = units_energy_draft(lab.units);
-	struct uses uses = {0};
-	assert_int_equal(uses_accounts(&uses, lab.units, NULL), 0);
+	struct usage_deltas uses = {0};
+	assert_int_equal(usage_deltas_accounts(&uses, lab.units, NULL), 0);
 	energy_host_mark(&draft->node, uses.accounts, uses.account_count);
 	steps_energy_mark(lab.units);
 	units_energy_commit(lab.units);
-	uses_done(&uses);
+	usage_deltas_done(&uses);
 	lab_restart(&lab);
 	lab_sensors[LAB_CRAY].absent = false;
 	lab_used(&lab, "1", 0, 2500);

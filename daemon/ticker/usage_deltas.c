@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* From the unit table to the inputs of the attribution: CPU time since the last tick,
  * allocations, memory, GPUs. */
-#include "daemon/ticker/uses.h"
+#include "daemon/ticker/usage_deltas.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,16 +11,16 @@
 
 #define GPUS_PER_UNIT METERS_GPUS
 
-void uses_done(struct uses *w)
+void usage_deltas_done(struct usage_deltas *w)
 {
 	free(w->use);
 	free(w->accounts);
 	free(w->gpus);
 	free(w->map);
-	*w = (struct uses){0};
+	*w = (struct usage_deltas){0};
 }
 
-static int reserve_usage_deltas(struct uses *w, size_t n)
+static int reserve_usage_deltas(struct usage_deltas *w, size_t n)
 {
 	if (n <= w->cap)
 		return 0;
@@ -40,7 +40,7 @@ static int reserve_usage_deltas(struct uses *w, size_t n)
 	return 0;
 }
 
-static int reserve_gpus(struct uses *w, size_t units)
+static int reserve_gpus(struct usage_deltas *w, size_t units)
 {
 	size_t n = units * GPUS_PER_UNIT;
 	if (n > w->gpu_cap) {
@@ -64,7 +64,7 @@ static int reserve_gpus(struct uses *w, size_t units)
 	return 0;
 }
 
-static void take_gpus(struct uses *w, const struct uses_params *p,
+static void take_gpus(struct usage_deltas *w, const struct usage_deltas_params *p,
 		      const struct unit *unit, struct energy_use *use)
 {
 	struct gpu_use found[GPUS_PER_UNIT];
@@ -107,7 +107,7 @@ static void greet_steps(struct units *u, uint32_t i, struct unit_energy *energy)
 	}
 }
 
-static uint64_t lived_ms(const struct uses_params *p, uint64_t started_ns,
+static uint64_t lived_ms(const struct usage_deltas_params *p, uint64_t started_ns,
 			 uint64_t ended_ns)
 {
 	uint64_t from = started_ns > p->t0_ns ? started_ns : p->t0_ns;
@@ -115,7 +115,7 @@ static uint64_t lived_ms(const struct uses_params *p, uint64_t started_ns,
 	return to > from ? (to - from) / NSEC_PER_MSEC : 0;
 }
 
-static uint64_t rss_kib(const struct uses_params *p, uint32_t i)
+static uint64_t rss_kib(const struct usage_deltas_params *p, uint32_t i)
 {
 	uint64_t bytes = 0;
 	for (uint32_t s = units_first_step(p->units, i); p->sample && s != UNITS_NONE;
@@ -125,13 +125,14 @@ static uint64_t rss_kib(const struct uses_params *p, uint32_t i)
 }
 
 /* For a unit found by its directory the CPUs of its cpuset. */
-static uint32_t cpus_of(const struct uses_params *p, const struct unit *unit,
+static uint32_t cpus_of(const struct usage_deltas_params *p, const struct unit *unit,
 			uint32_t i)
 {
 	return unit->cpus || !p->sample ? unit->cpus : sample_job_cpus(p->sample, i);
 }
 
-static void take_unit_use(struct uses *w, const struct uses_params *p, uint32_t i)
+static void take_unit_use(struct usage_deltas *w, const struct usage_deltas_params *p,
+			  uint32_t i)
 {
 	const struct unit *unit = units_get(p->units, i);
 	struct unit_energy *energy = unit_energy_draft(p->units, i);
@@ -166,7 +167,7 @@ static void take_unit_use(struct uses *w, const struct uses_params *p, uint32_t 
 	w->memory_kib_ms += use->memory_kib_ms;
 }
 
-static void take_leaver(struct uses *w, struct energy_state *draft,
+static void take_leaver(struct usage_deltas *w, struct energy_state *draft,
 			const struct energy_leaver *l)
 {
 	w->use[w->count++] = (struct energy_use){
@@ -181,7 +182,7 @@ static void take_leaver(struct uses *w, struct energy_state *draft,
 	w->cpu_ns += l->cpu_ns;
 }
 
-int uses_accounts(struct uses *w, struct units *u, struct err *err)
+int usage_deltas_accounts(struct usage_deltas *w, struct units *u, struct err *err)
 {
 	w->account_count = 0;
 	if (reserve_usage_deltas(w, units_used(u) + ENERGY_LEAVERS) < 0)
@@ -191,8 +192,8 @@ int uses_accounts(struct uses *w, struct units *u, struct err *err)
 	return 0;
 }
 
-int uses_fill(struct uses *w, const struct uses_params *p, struct energy_state *draft,
-	      struct err *err)
+int usage_deltas_fill(struct usage_deltas *w, const struct usage_deltas_params *p,
+		      struct energy_state *draft, struct err *err)
 {
 	struct units *u = p->units;
 
@@ -209,7 +210,7 @@ int uses_fill(struct uses *w, const struct uses_params *p, struct energy_state *
 	return 0;
 }
 
-void uses_skip(const struct uses_params *p, struct energy_state *draft)
+void usage_deltas_skip(const struct usage_deltas_params *p, struct energy_state *draft)
 {
 	struct units *u = p->units;
 

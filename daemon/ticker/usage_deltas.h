@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CEEMS_DAEMON_TICKER_USES_H
-#define CEEMS_DAEMON_TICKER_USES_H
+#ifndef CEEMS_DAEMON_TICKER_USAGE_DELTAS_H
+#define CEEMS_DAEMON_TICKER_USAGE_DELTAS_H
 
 #include "daemon/energy.h"
 #include "daemon/gpus.h"
@@ -10,7 +10,7 @@
 
 /* What the table's units used in one tick, as input of the attribution. Memory is kept
  * from tick to tick; {0} is valid. */
-struct uses {
+struct usage_deltas {
 	struct energy_use *use;
 	size_t count, cap;
 	struct energy_account **accounts; /* of all units in the table, in order */
@@ -23,7 +23,7 @@ struct uses {
 	uint64_t memory_kib_ms; /* likewise */
 };
 
-struct uses_params {
+struct usage_deltas_params {
 	struct units *units;
 	struct sample *sample; /* NULL: memory use is unknown */
 	uint64_t t0_ns, t1_ns;
@@ -33,12 +33,12 @@ struct uses_params {
 
 /* Fills w from the table and the draft, and records there what is now charged.
  * -ENOMEM. */
-int uses_fill(struct uses *w, const struct uses_params *p, struct energy_state *draft,
-	      struct err *err);
+int usage_deltas_fill(struct usage_deltas *w, const struct usage_deltas_params *p,
+		      struct energy_state *draft, struct err *err);
 /* The same without charging anybody: use up to now belongs to no tick. */
-void uses_skip(const struct uses_params *p, struct energy_state *draft);
+void usage_deltas_skip(const struct usage_deltas_params *p, struct energy_state *draft);
 /* Fills in the accounts only. -ENOMEM */
-int uses_accounts(struct uses *w, struct units *u, struct err *err);
-void uses_done(struct uses *w);
+int usage_deltas_accounts(struct usage_deltas *w, struct units *u, struct err *err);
+void usage_deltas_done(struct usage_deltas *w);
 
 #endif
