@@ -216,13 +216,13 @@ static int say_no_room(const struct units *u, struct err *err)
 		       u->units_count, u->capacity, u->steps_count, u->steps_capacity);
 }
 
-static uint64_t tomb_key_of(const struct record *r, uint32_t stepd_pid)
+static uint64_t tombstone_key_of(const struct record *r, uint32_t stepd_pid)
 {
 	struct unit who = {.manager = r->manager};
 
 	memcpy(who.id, r->unit, sizeof(who.id));
 	memcpy(who.node, r->node, sizeof(who.node));
-	return expire_tomb_key(&who, r->step, stepd_pid);
+	return expire_tombstone_key(&who, r->step, stepd_pid);
 }
 
 /* Stands for any slurmstepd, for a step known from its directory only */
@@ -239,16 +239,17 @@ static void hide_from_walk(struct work *w)
 	static const struct unit_totals none;
 
 	txn_begin(w->u);
-	expire_tomb_put(w->u, tomb_key_of(w->r, ANY_STEPD), &none);
+	expire_tombstone_put(w->u, tombstone_key_of(w->r, ANY_STEPD), &none);
 	txn_commit(w->u);
-	expire_tomb_put_done(w->u);
+	expire_tombstone_put_done(w->u);
 }
 
 /* Its group goes soon: the next one with this name belongs to a requeued job, and may
  * be known from its group only. */
 static void hide_no_longer(struct work *w)
 {
-	struct tomb *t = store_tomb_find(w->u, tomb_key_of(w->r, ANY_STEPD));
+	struct tombstone *t =
+		store_tombstone_find(w->u, tombstone_key_of(w->r, ANY_STEPD));
 
 	if (!t)
 		return;
@@ -260,9 +261,10 @@ static void hide_no_longer(struct work *w)
 
 static bool hidden_from_walk(const struct work *w)
 {
-	const struct tomb *t =
-		w->u->by_tomb.used ? store_tomb_find(w->u, tomb_key_of(w->r, ANY_STEPD))
-				   : NULL;
+	const struct tombstone *t =
+		w->u->by_tombstone.used
+			? store_tombstone_find(w->u, tombstone_key_of(w->r, ANY_STEPD))
+			: NULL;
 
 	return t && (!t->HIDDEN_SINCE_STOP_NS ||
 		     w->boottime_ns < t->HIDDEN_SINCE_STOP_NS + HIDDEN_FOR_NS);
@@ -289,7 +291,7 @@ static int refuse_record(struct work *w, struct err *err)
 		totals_add(has_unit ? &w->unit.folded : &w->node.units, &w->counters);
 	if (stop && !(w->r->flags & RECORD_LAST)) {
 		hide_from_walk(w);
-		w->tomb_key = tomb_key_of(w->r, w->r->stepd_pid);
+		w->tombstone_key = tombstone_key_of(w->r, w->r->stepd_pid);
 	}
 	if (has_unit && stop) {
 		describe_unit(&w->unit, w->r);
@@ -304,13 +306,15 @@ static int refuse_record(struct work *w, struct err *err)
 	return rc;
 }
 
-static struct tomb *find_tomb(const struct work *w)
+static struct tombstone *find_tombstone(const struct work *w)
 {
 	const struct record *r = w->r;
-	if (!w->u->by_tomb.used)
+	if (!w->u->by_tombstone.used)
 		return NULL;
-	struct tomb *t = store_tomb_find(w->u, tomb_key_of(r, r->stepd_pid));
-	return t || !r->stepd_pid ? t : store_tomb_find(w->u, tomb_key_of(r, 0));
+	struct tombstone *t =
+		store_tombstone_find(w->u, tombstone_key_of(r, r->stepd_pid));
+	return t || !r->stepd_pid ? t
+				  : store_tombstone_find(w->u, tombstone_key_of(r, 0));
 }
 
 /* A further record of a step that has left the table: only the growth of its counters
@@ -319,23 +323,23 @@ static bool late_record(struct work *w)
 {
 	struct units *u = w->u;
 	const struct record *r = w->r;
-	struct tomb *tomb = find_tomb(w);
-	if (!tomb)
+	struct tombstone *tombstone = find_tombstone(w);
+	if (!tombstone)
 		return false;
 
-	struct tomb t = *tomb;
+	struct tombstone t = *tombstone;
 	totals_merge(&t.totals, &w->counters);
 	uint32_t ui = units_find(u, r->manager, r->node, r->unit, r->restarts);
 	w->node.stops_late++;
 	txn_begin(u);
 	if (ui != UNITS_NONE) {
 		struct unit_totals folded = u->units[ui].folded;
-		totals_add_growth(&folded, &tomb->totals, &t.totals);
+		totals_add_growth(&folded, &tombstone->totals, &t.totals);
 		txn_put(u, &u->units[ui].folded, &folded, sizeof(folded));
 	} else {
-		totals_add_growth(&w->node.units, &tomb->totals, &t.totals);
+		totals_add_growth(&w->node.units, &tombstone->totals, &t.totals);
 	}
-	txn_put(u, tomb, &t, sizeof(t));
+	txn_put(u, tombstone, &t, sizeof(t));
 	txn_put(u, store_node(u, r->manager), &w->node, sizeof(w->node));
 	work_put_pos(w);
 	txn_commit(u);

@@ -11,26 +11,30 @@
 
 /* The pid that ran the step distinguishes the runs of a job, which its restart count
  * does not (find_run()). 0: a step known from its directory only. */
-uint64_t expire_tomb_key(const struct unit *unit, uint32_t step, uint32_t stepd_pid)
+uint64_t expire_tombstone_key(const struct unit *unit, uint32_t step,
+			      uint32_t stepd_pid)
 {
 	uint64_t h = store_key(unit->manager, unit->node, unit->id);
 	h = store_mix(store_mix(h, stepd_pid), step);
 	return h ? h : 1;
 }
 
-/* Within a transaction; expire_tomb_put_done() follows its commit. */
-void expire_tomb_put(struct units *u, uint64_t key, const struct unit_totals *t)
+/* Within a transaction; expire_tombstone_put_done() follows its commit. */
+void expire_tombstone_put(struct units *u, uint64_t key, const struct unit_totals *t)
 {
-	struct tomb tomb = {key, *t};
-	uint32_t at = u->h->tomb_next % STORE_TOMBS, next = (at + 1) % STORE_TOMBS;
-	store_tomb_index(u, at, false);
-	txn_put(u, &u->tombs[at], &tomb, sizeof(tomb));
-	txn_put(u, &u->h->tomb_next, &next, sizeof(next));
+	struct tombstone tombstone = {key, *t};
+	uint32_t at = u->h->tombstone_next % STORE_TOMBSTONES,
+		 next = (at + 1) % STORE_TOMBSTONES;
+	store_tombstone_index(u, at, false);
+	txn_put(u, &u->tombstones[at], &tombstone, sizeof(tombstone));
+	txn_put(u, &u->h->tombstone_next, &next, sizeof(next));
 }
 
-void expire_tomb_put_done(struct units *u)
+void expire_tombstone_put_done(struct units *u)
 {
-	store_tomb_index(u, (u->h->tomb_next + STORE_TOMBS - 1) % STORE_TOMBS, true);
+	store_tombstone_index(
+		u, (u->h->tombstone_next + STORE_TOMBSTONES - 1) % STORE_TOMBSTONES,
+		true);
 }
 
 /* ---- leaving the table ----------------------------------------------------------- */
@@ -48,22 +52,23 @@ void expire_step(struct units *u, uint32_t i)
 	struct unit *unit = &u->units[steps_unit(u, i)];
 	struct unit_totals folded = unit->folded;
 	uint32_t state = UNIT_FREE;
-	bool tomb = !is_step_settled(s);
+	bool tombstone = !is_step_settled(s);
 
 	totals_add(&folded, &s->totals);
 	txn_begin(u);
 	txn_put(u, &unit->folded, &folded, sizeof(folded));
-	if (tomb)
-		expire_tomb_put(u, expire_tomb_key(unit, s->step, s->stepd_pid),
-				&s->totals);
+	if (tombstone)
+		expire_tombstone_put(u,
+				     expire_tombstone_key(unit, s->step, s->stepd_pid),
+				     &s->totals);
 	if (prev)
 		txn_put(u, &u->steps[prev - 1].next, &next, sizeof(next));
 	else
 		txn_put(u, &unit->first_step, &next, sizeof(next));
 	txn_put(u, &u->steps[i].state, &state, sizeof(state));
 	txn_commit(u);
-	if (tomb)
-		expire_tomb_put_done(u);
+	if (tombstone)
+		expire_tombstone_put_done(u);
 	store_step_drop(u, i);
 }
 

@@ -217,23 +217,23 @@ void store_step_index(struct units *u, uint32_t i, bool on)
 		change(&u->by_path, p->path_hash[c], i);
 }
 
-void store_tomb_index(struct units *u, uint32_t i, bool on)
+void store_tombstone_index(struct units *u, uint32_t i, bool on)
 {
-	uint64_t key = u->tombs[i].key;
+	uint64_t key = u->tombstones[i].key;
 	if (!key)
 		return;
 	if (on)
-		index_add(&u->by_tomb, fold_hash(key), i);
+		index_add(&u->by_tombstone, fold_hash(key), i);
 	else
-		index_remove(&u->by_tomb, fold_hash(key), i);
+		index_remove(&u->by_tombstone, fold_hash(key), i);
 }
 
-struct tomb *store_tomb_find(const struct units *u, uint64_t key)
+struct tombstone *store_tombstone_find(const struct units *u, uint64_t key)
 {
 	uint32_t cursor = UNITS_NONE, i;
-	while ((i = index_find(&u->by_tomb, key, &cursor)) != UNITS_NONE) {
-		if (u->tombs[i].key == key)
-			return &u->tombs[i];
+	while ((i = index_find(&u->by_tombstone, key, &cursor)) != UNITS_NONE) {
+		if (u->tombstones[i].key == key)
+			return &u->tombstones[i];
 	}
 	return NULL;
 }
@@ -464,7 +464,7 @@ void index_done(struct units *u)
 	index_free(&u->by_unit);
 	index_free(&u->by_step);
 	index_free(&u->by_path);
-	index_free(&u->by_tomb);
+	index_free(&u->by_tombstone);
 }
 int index_init(struct units *u, struct err *err)
 {
@@ -566,7 +566,7 @@ int index_rebuild(struct units *u, struct err *err)
 			list[n++] = (struct ended){u->steps[s].left_boottime_ns, s};
 	}
 	link_sorted(&u->steps_ended, list, n);
-	for (uint32_t i = 0; i < STORE_TOMBS; i++)
-		store_tomb_index(u, i, true);
+	for (uint32_t i = 0; i < STORE_TOMBSTONES; i++)
+		store_tombstone_index(u, i, true);
 	return 0;
 }

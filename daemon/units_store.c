@@ -39,13 +39,14 @@ static size_t log_off(void)
 {
 	return PAGE;
 }
-static size_t tombs_off(void)
+static size_t tombstones_off(void)
 {
 	return log_off() + STORE_LOG_BYTES;
 }
 static size_t energy_off(void)
 {
-	return tombs_off() + round_up_to_pages(STORE_TOMBS * sizeof(struct tomb));
+	return tombstones_off() +
+	       round_up_to_pages(STORE_TOMBSTONES * sizeof(struct tombstone));
 }
 static size_t units_off(void)
 {
@@ -301,7 +302,7 @@ static int map_file(struct units *u, size_t bytes, struct err *err)
 	u->bytes = bytes;
 	u->h = map;
 	u->log = (struct store_log *)(u->map + log_off());
-	u->tombs = (struct tomb *)(u->map + tombs_off());
+	u->tombstones = (struct tombstone *)(u->map + tombstones_off());
 	u->energy = (struct energy_state *)(u->map + energy_off());
 	u->units = (struct unit *)(u->map + units_off());
 	return 0;

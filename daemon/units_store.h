@@ -23,7 +23,7 @@
 
 #define STORE_MANAGERS 4 /* enum record_manager; 0: records of no known manager */
 #define STORE_LOG_BYTES 16384u
-#define STORE_TOMBS 512u
+#define STORE_TOMBSTONES 512u
 
 struct store_header {
 	char magic[8];
@@ -33,7 +33,7 @@ struct store_header {
 	char boot_id[BOOT_ID_BYTES];
 	uint64_t ring_id, ring_pos;
 	uint32_t units_backed, steps_backed; /* slots that have disk space */
-	uint32_t tomb_next;
+	uint32_t tombstone_next;
 	uint32_t energy_generation; /* the active one of the two generations: 0 or 1 */
 	uint64_t alive_ns;          /* CLOCK_BOOTTIME: units_set_alive() */
 	struct node_totals node[STORE_MANAGERS];
@@ -53,7 +53,7 @@ struct step_accounts {
 };
 
 /* A step that left the table before its last stop record came */
-struct tomb {
+struct tombstone {
 	uint64_t key; /* 0: none */
 	struct unit_totals totals;
 };
@@ -83,7 +83,7 @@ struct units {
 	size_t bytes;
 	struct store_header *h;
 	struct store_log *log;
-	struct tomb *tombs;
+	struct tombstone *tombstones;
 	struct unit *units;
 	struct step *steps;
 	struct energy_state *energy; /* the two generations */
@@ -115,7 +115,7 @@ struct units {
 	uint64_t *steps_told; /* serial of the step that a report contains */
 	uint64_t next_serial, generation;
 	struct links units_ended, steps_ended;
-	struct index by_unit, by_step, by_path, by_tomb;
+	struct index by_unit, by_step, by_path, by_tombstone;
 };
 
 void txn_begin(struct units *u);
@@ -136,8 +136,8 @@ void store_step_drop(struct units *u, uint32_t i);
 void store_unit_index(struct units *u, uint32_t i, bool on);
 void store_step_index(struct units *u, uint32_t i, bool on);
 
-void store_tomb_index(struct units *u, uint32_t i, bool on);
-struct tomb *store_tomb_find(const struct units *u, uint64_t key);
+void store_tombstone_index(struct units *u, uint32_t i, bool on);
+struct tombstone *store_tombstone_find(const struct units *u, uint64_t key);
 
 /* ---- units_index.c --------------------------------------------------------------- */
 

@@ -71,12 +71,12 @@ void work_commit(struct work *w)
 	if (w->step_new || w->named)
 		txn_put(u, &u->step_names[w->si], &w->name, sizeof(w->name));
 	txn_put(u, store_node(u, w->r->manager), &w->node, sizeof(w->node));
-	if (w->tomb_key)
-		expire_tomb_put(u, w->tomb_key, &w->counters);
+	if (w->tombstone_key)
+		expire_tombstone_put(u, w->tombstone_key, &w->counters);
 	work_put_pos(w);
 	txn_commit(u);
-	if (w->tomb_key)
-		expire_tomb_put_done(u);
+	if (w->tombstone_key)
+		expire_tombstone_put_done(u);
 
 	if (w->ui != UNITS_NONE) {
 		if (w->unit_new)

@@ -14,7 +14,7 @@ struct work {
 	struct unit_totals counters; /* of the record */
 	uint32_t ui, si;             /* slots, UNITS_NONE: none */
 	bool unit_new, step_new, rekeyed;
-	uint64_t tomb_key; /* counters leave a tombstone under it; 0: none */
+	uint64_t tombstone_key; /* counters leave a tombstone under it; 0: none */
 	struct unit unit;
 	struct step step;
 	struct step_name name;
