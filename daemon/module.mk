@@ -37,7 +37,7 @@ libdaemon_SRCS += daemon/units_report.c
 libdaemon_SRCS += daemon/units_sound.c
 libdaemon_SRCS += daemon/units_store.c
 libdaemon_SRCS += daemon/units_totals.c
-libdaemon_SRCS += daemon/units_work.c
+libdaemon_SRCS += daemon/units_transaction.c
 
 # _LIBS in link order
 PROGS += ceemsd

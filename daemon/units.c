@@ -10,7 +10,7 @@
 #include "daemon/units_expire.h"
 #include "daemon/units_find.h"
 #include "daemon/units_totals.h"
-#include "daemon/units_work.h"
+#include "daemon/units_transaction.h"
 #include "lib/cgroup.h"
 #include "lib/clock.h"
 
@@ -70,7 +70,7 @@ static void describe_unit(struct unit *unit, const struct record *r)
 	take_sluid(unit, r);
 }
 
-static void describe_step(struct work *w)
+static void describe_step(struct units_transaction *w)
 {
 	const struct record *r = w->r;
 	struct step *s = &w->step;
@@ -94,7 +94,7 @@ static void describe_step(struct work *w)
 }
 
 /* Finds or creates r's unit, in the working copy. False: no room. */
-static bool take_record_unit(struct work *w, bool synthetic)
+static bool take_record_unit(struct units_transaction *w, bool synthetic)
 {
 	const struct record *r = w->r;
 	struct units *u = w->u;
@@ -118,7 +118,7 @@ static bool take_record_unit(struct work *w, bool synthetic)
 		if (oldest == UNITS_NONE)
 			return false;
 		expire_unit_now(u, oldest, true);
-		work_load_node(w);
+		units_transaction_load_node(w);
 		w->ui = store_unit_free(u);
 		if (w->ui == UNITS_NONE)
 			return false;
@@ -142,7 +142,7 @@ static bool take_record_unit(struct work *w, bool synthetic)
 	return true;
 }
 
-static bool take_step(struct work *w, bool synthetic)
+static bool take_step(struct units_transaction *w, bool synthetic)
 {
 	const struct record *r = w->r;
 	struct units *u = w->u;
@@ -188,7 +188,7 @@ static bool take_step(struct work *w, bool synthetic)
 }
 
 /* What the end of a step means for its unit */
-static void note_stop(struct work *w)
+static void note_stop(struct units_transaction *w)
 {
 	const struct record *r = w->r;
 
@@ -199,7 +199,7 @@ static void note_stop(struct work *w)
 	} else if (w->step.exit_status) {
 		w->unit.marks |= UNIT_FAILED;
 	}
-	work_settle_unit(w, r->realtime_ns, r->boottime_ns);
+	units_transaction_settle_unit(w, r->realtime_ns, r->boottime_ns);
 }
 
 /* Says which room is missing, and how to get more */
@@ -234,7 +234,7 @@ static uint64_t tombstone_key_of(const struct record *r, uint32_t stepd_pid)
 
 /* Until its last stop the step's group exists, and once there is room a walk would find
  * it and count from 0. */
-static void hide_from_walk(struct work *w)
+static void hide_from_walk(struct units_transaction *w)
 {
 	static const struct unit_totals none;
 
@@ -246,7 +246,7 @@ static void hide_from_walk(struct work *w)
 
 /* Its group goes soon: the next one with this name belongs to a requeued job, and may
  * be known from its group only. */
-static void hide_no_longer(struct work *w)
+static void hide_no_longer(struct units_transaction *w)
 {
 	struct tombstone *t =
 		store_tombstone_find(w->u, tombstone_key_of(w->r, ANY_STEPD));
@@ -259,7 +259,7 @@ static void hide_no_longer(struct work *w)
 	txn_commit(w->u);
 }
 
-static bool hidden_from_walk(const struct work *w)
+static bool hidden_from_walk(const struct units_transaction *w)
 {
 	const struct tombstone *t =
 		w->u->by_tombstone.used
@@ -273,7 +273,7 @@ static bool hidden_from_walk(const struct work *w)
 /* No room: a lost start is repaired by its stop, and a stop's counters go to its unit,
  * or to the node if there is no room for a unit. The tombstone prevents counting a
  * second stop twice. */
-static int refuse_record(struct work *w, struct err *err)
+static int refuse_record(struct units_transaction *w, struct err *err)
 {
 	bool stop = w->r->type == RECORD_STEP_STOP;
 	bool has_unit = w->ui != UNITS_NONE && (stop || !w->unit_new);
@@ -284,7 +284,7 @@ static int refuse_record(struct work *w, struct err *err)
 	if (!has_unit) {
 		w->ui = UNITS_NONE;
 		w->unit_new = false;
-		work_load_node(w);
+		units_transaction_load_node(w);
 		w->node.refused++;
 	}
 	if (stop)
@@ -302,11 +302,11 @@ static int refuse_record(struct work *w, struct err *err)
 		w->node.stops_late++;
 		note_stop(w);
 	}
-	work_commit(w);
+	units_transaction_commit(w);
 	return rc;
 }
 
-static struct tombstone *find_tombstone(const struct work *w)
+static struct tombstone *find_tombstone(const struct units_transaction *w)
 {
 	const struct record *r = w->r;
 	if (!w->u->by_tombstone.used)
@@ -319,7 +319,7 @@ static struct tombstone *find_tombstone(const struct work *w)
 
 /* A further record of a step that has left the table: only the growth of its counters
  * is added. */
-static bool late_record(struct work *w)
+static bool late_record(struct units_transaction *w)
 {
 	struct units *u = w->u;
 	const struct record *r = w->r;
@@ -341,20 +341,20 @@ static bool late_record(struct work *w)
 	}
 	txn_put(u, tombstone, &t, sizeof(t));
 	txn_put(u, store_node(u, r->manager), &w->node, sizeof(w->node));
-	work_put_pos(w);
+	units_transaction_put_pos(w);
 	txn_commit(u);
 	if (r->flags & RECORD_LAST)
 		hide_no_longer(w);
 	return true;
 }
 
-static bool step_in_table(const struct work *w)
+static bool step_in_table(const struct units_transaction *w)
 {
 	uint32_t ui = find_unit_of(w->u, w->r, false);
 	return ui != UNITS_NONE && steps_find(w->u, ui, w->r->step) != UNITS_NONE;
 }
 
-static int apply_start(struct work *w, bool synthetic, struct err *err)
+static int apply_start(struct units_transaction *w, bool synthetic, struct err *err)
 {
 	const struct record *r = w->r;
 	bool there = step_in_table(w);
@@ -380,12 +380,12 @@ static int apply_start(struct work *w, bool synthetic, struct err *err)
 		w->unit.steps_lost--;
 		w->unit.steps_running++;
 	}
-	work_settle_unit(w, r->realtime_ns, r->boottime_ns);
-	work_commit(w);
+	units_transaction_settle_unit(w, r->realtime_ns, r->boottime_ns);
+	units_transaction_commit(w);
 	return 0;
 }
 
-static void note_late_stop(struct work *w)
+static void note_late_stop(struct units_transaction *w)
 {
 	w->node.stops_late++;
 	if (!(w->unit.marks & UNIT_FOUND))
@@ -395,7 +395,7 @@ static void note_late_stop(struct work *w)
 	w->before_changed = true;
 }
 
-static int apply_stop(struct work *w, struct err *err)
+static int apply_stop(struct units_transaction *w, struct err *err)
 {
 	const struct record *r = w->r;
 	if (!step_in_table(w) && late_record(w))
@@ -414,13 +414,13 @@ static int apply_stop(struct work *w, struct err *err)
 	}
 	if (r->exit_status)
 		w->step.exit_status = r->exit_status;
-	work_end_step(w, r->boottime_ns);
+	units_transaction_end_step(w, r->boottime_ns);
 	note_stop(w);
-	work_commit(w);
+	units_transaction_commit(w);
 	return 0;
 }
 
-static int apply_unit(struct work *w, struct err *err)
+static int apply_unit(struct units_transaction *w, struct err *err)
 {
 	const struct record *r = w->r;
 	bool start = r->type == RECORD_UNIT_START;
@@ -428,7 +428,7 @@ static int apply_unit(struct work *w, struct err *err)
 	if (!start && find_unit_of(w->u, w->r, false) == UNITS_NONE) {
 		w->ui = UNITS_NONE; /* ended and gone already */
 		w->node.stops_late++;
-		work_commit(w);
+		units_transaction_commit(w);
 		return 0;
 	}
 	if (!take_record_unit(w, false))
@@ -439,8 +439,8 @@ static int apply_unit(struct work *w, struct err *err)
 		w->unit.marks |= UNIT_ANCHORED;
 	else
 		w->unit.marks &= ~(uint32_t)UNIT_ANCHORED;
-	work_settle_unit(w, r->realtime_ns, r->boottime_ns);
-	work_commit(w);
+	units_transaction_settle_unit(w, r->realtime_ns, r->boottime_ns);
+	units_transaction_commit(w);
 	return 0;
 }
 
@@ -488,13 +488,14 @@ int units_apply(struct units *u, const struct record *r, uint64_t pos,
 	}
 	if (!synthetic &&
 	    (r->type == RECORD_STEP_START || r->type == RECORD_UNIT_START))
-		work_end_older_runs(u, r, now_boottime_ns, now_realtime_ns);
-	struct work w = work_load(u, r, UNITS_NONE, UNITS_NONE, now_boottime_ns,
-				  now_realtime_ns);
+		units_transaction_end_older_runs(u, r, now_boottime_ns,
+						 now_realtime_ns);
+	struct units_transaction w = units_transaction_load(
+		u, r, UNITS_NONE, UNITS_NONE, now_boottime_ns, now_realtime_ns);
 	w.pos = pos;
 	if (r->type == RECORD_STEP_STOP)
 		w.counters = totals_of_record(&r->counters);
-	work_load_node(&w);
+	units_transaction_load_node(&w);
 	switch (r->type) {
 	case RECORD_UNIT_START:
 	case RECORD_UNIT_STOP:
@@ -504,7 +505,7 @@ int units_apply(struct units *u, const struct record *r, uint64_t pos,
 	case RECORD_STEP_STOP:
 		return apply_stop(&w, err);
 	case RECORD_HELLO:
-		work_commit(&w);
+		units_transaction_commit(&w);
 		return 0;
 	default:
 		return count_bad_record(u, r, pos, err, "record of an unknown type");

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CEEMS_DAEMON_UNITS_WORK_H
-#define CEEMS_DAEMON_UNITS_WORK_H
+#ifndef CEEMS_DAEMON_UNITS_TRANSACTION_H
+#define CEEMS_DAEMON_UNITS_TRANSACTION_H
 
 #include "daemon/units_store.h"
 
 /* For the files of the unit table only. */
 
 /* A working copy of what a record touches */
-struct work {
+struct units_transaction {
 	struct units *u;
 	const struct record *r;
 	uint64_t pos, boottime_ns, realtime_ns;
@@ -25,19 +25,23 @@ struct work {
 };
 
 /* A copy of slots ui and si (UNITS_NONE: none) and of the manager's totals. */
-struct work work_load(struct units *u, const struct record *r, uint32_t ui, uint32_t si,
-		      uint64_t boottime_ns, uint64_t realtime_ns);
+struct units_transaction units_transaction_load(struct units *u, const struct record *r,
+						uint32_t ui, uint32_t si,
+						uint64_t boottime_ns,
+						uint64_t realtime_ns);
 /* Reloads the node's totals after something else has changed them */
-void work_load_node(struct work *w);
+void units_transaction_load_node(struct units_transaction *w);
 /* Within a transaction: the record's ring position */
-void work_put_pos(struct work *w);
+void units_transaction_put_pos(struct units_transaction *w);
 /* Writes the copy back. */
-void work_commit(struct work *w);
+void units_transaction_commit(struct units_transaction *w);
 /* Reopens a unit that goes on, or ends one that has nothing left to wait for. */
-void work_settle_unit(struct work *w, uint64_t realtime_ns, uint64_t boottime_ns);
-void work_end_step(struct work *w, uint64_t boottime_ns);
+void units_transaction_settle_unit(struct units_transaction *w, uint64_t realtime_ns,
+				   uint64_t boottime_ns);
+void units_transaction_end_step(struct units_transaction *w, uint64_t boottime_ns);
 /* The job was requeued: ends what is still running of earlier runs of r's unit. */
-void work_end_older_runs(struct units *u, const struct record *r,
-			 uint64_t now_boottime_ns, uint64_t now_realtime_ns);
+void units_transaction_end_older_runs(struct units *u, const struct record *r,
+				      uint64_t now_boottime_ns,
+				      uint64_t now_realtime_ns);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Changes a unit and a step on a copy, and applies them as one transaction, so that
  * each change happens once or not at all. */
-#include "daemon/units_work.h"
+#include "daemon/units_transaction.h"
 
 #include "daemon/units_expire.h"
 #include "daemon/units_totals.h"
@@ -18,13 +18,13 @@ static enum unit_end end_of(const struct unit *unit, const struct unit_totals *t
 }
 
 /* Reloads the node's totals after something else has changed them */
-void work_load_node(struct work *w)
+void units_transaction_load_node(struct units_transaction *w)
 {
 	w->node = *store_node(w->u, w->r->manager);
 	w->node.records += w->pos != UINT64_MAX;
 }
 
-void work_put_pos(struct work *w)
+void units_transaction_put_pos(struct units_transaction *w)
 {
 	if (w->pos == UINT64_MAX)
 		return;
@@ -41,7 +41,7 @@ static void relink_slot(struct links *l, uint32_t i, bool is)
 		links_remove(l, i);
 }
 
-void work_commit(struct work *w)
+void units_transaction_commit(struct units_transaction *w)
 {
 	struct units *u = w->u;
 
@@ -73,7 +73,7 @@ void work_commit(struct work *w)
 	txn_put(u, store_node(u, w->r->manager), &w->node, sizeof(w->node));
 	if (w->tombstone_key)
 		expire_tombstone_put(u, w->tombstone_key, &w->counters);
-	work_put_pos(w);
+	units_transaction_put_pos(w);
 	txn_commit(u);
 	if (w->tombstone_key)
 		expire_tombstone_put_done(u);
@@ -96,7 +96,8 @@ void work_commit(struct work *w)
 
 /* Reopens a unit that goes on, or ends one that has nothing left to wait for. `t` is
  * the unit's total so far. */
-void work_settle_unit(struct work *w, uint64_t realtime_ns, uint64_t boottime_ns)
+void units_transaction_settle_unit(struct units_transaction *w, uint64_t realtime_ns,
+				   uint64_t boottime_ns)
 {
 	struct unit *unit = &w->unit;
 	if (unit->steps_running || (unit->marks & UNIT_ANCHORED)) {
@@ -126,7 +127,7 @@ void work_settle_unit(struct work *w, uint64_t realtime_ns, uint64_t boottime_ns
 	}
 }
 
-void work_end_step(struct work *w, uint64_t boottime_ns)
+void units_transaction_end_step(struct units_transaction *w, uint64_t boottime_ns)
 {
 	if (w->step.state == UNIT_ENDED)
 		return;
@@ -139,16 +140,18 @@ void work_end_step(struct work *w, uint64_t boottime_ns)
 		w->node.steps_ended++;
 }
 
-struct work work_load(struct units *u, const struct record *r, uint32_t ui, uint32_t si,
-		      uint64_t boottime_ns, uint64_t realtime_ns)
+struct units_transaction units_transaction_load(struct units *u, const struct record *r,
+						uint32_t ui, uint32_t si,
+						uint64_t boottime_ns,
+						uint64_t realtime_ns)
 {
-	struct work w = {.u = u,
-			 .r = r,
-			 .pos = UINT64_MAX,
-			 .boottime_ns = boottime_ns,
-			 .realtime_ns = realtime_ns,
-			 .ui = ui,
-			 .si = si};
+	struct units_transaction w = {.u = u,
+				      .r = r,
+				      .pos = UINT64_MAX,
+				      .boottime_ns = boottime_ns,
+				      .realtime_ns = realtime_ns,
+				      .ui = ui,
+				      .si = si};
 	if (ui != UNITS_NONE)
 		w.unit = *units_get(u, ui);
 	if (si != UNITS_NONE)
@@ -172,29 +175,30 @@ void units_step_lost(struct units *u, uint32_t step, uint64_t now_boottime_ns,
 {
 	uint32_t ui = steps_unit(u, step);
 	struct record r = {.manager = (uint8_t)u->units[ui].manager};
-	struct work w = work_load(u, &r, ui, step, now_boottime_ns, now_realtime_ns);
+	struct units_transaction w = units_transaction_load(
+		u, &r, ui, step, now_boottime_ns, now_realtime_ns);
 	if (w.step.state != UNIT_RUNNING)
 		return;
 	uint64_t when =
 		w.step.gone_boottime_ns ? w.step.gone_boottime_ns : now_boottime_ns;
-	work_end_step(&w, when);
+	units_transaction_end_step(&w, when);
 	w.step.lost = STEP_LOST;
 	w.unit.steps_lost++;
 	if (w.step.step == RECORD_STEP_EXTERN)
 		w.unit.marks &= ~(uint32_t)UNIT_ANCHORED;
-	work_settle_unit(&w, now_realtime_ns, when);
-	work_commit(&w);
+	units_transaction_settle_unit(&w, now_realtime_ns, when);
+	units_transaction_commit(&w);
 }
 
 static void drop_anchor(struct units *u, uint32_t i, uint64_t now_boottime_ns,
 			uint64_t now_realtime_ns)
 {
 	struct record r = {.manager = (uint8_t)u->units[i].manager};
-	struct work w =
-		work_load(u, &r, i, UNITS_NONE, now_boottime_ns, now_realtime_ns);
+	struct units_transaction w = units_transaction_load(
+		u, &r, i, UNITS_NONE, now_boottime_ns, now_realtime_ns);
 	w.unit.marks &= ~(uint32_t)UNIT_ANCHORED;
-	work_settle_unit(&w, now_realtime_ns, now_boottime_ns);
-	work_commit(&w);
+	units_transaction_settle_unit(&w, now_realtime_ns, now_boottime_ns);
+	units_transaction_commit(&w);
 }
 
 void units_drop_anchors(struct units *u, uint64_t now_boottime_ns,
@@ -219,8 +223,9 @@ static void end_unit(struct units *u, uint32_t i, uint64_t now_boottime_ns,
 		drop_anchor(u, i, now_boottime_ns, now_realtime_ns);
 }
 
-void work_end_older_runs(struct units *u, const struct record *r,
-			 uint64_t now_boottime_ns, uint64_t now_realtime_ns)
+void units_transaction_end_older_runs(struct units *u, const struct record *r,
+				      uint64_t now_boottime_ns,
+				      uint64_t now_realtime_ns)
 {
 	uint32_t newest = units_find_newest(u, r->manager, r->node, r->unit);
 	if (newest == UNITS_NONE || u->units[newest].restarts >= r->restarts ||
