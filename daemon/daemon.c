@@ -483,7 +483,7 @@ static int drop_daemon_privileges(void *arg, struct err *err)
 static int open_web(struct daemon *d, struct err *err)
 {
 	const struct options *o = &d->options;
-	struct pages_params p = {
+	struct endpoints_params p = {
 		.listen = (const char *const *)o->listen_addresses.items,
 		.listen_count = o->listen_addresses.count,
 		.systemd_socket = o->systemd_socket,
@@ -495,7 +495,7 @@ static int open_web(struct daemon *d, struct err *err)
 		.arg = d,
 		.before_threads = drop_daemon_privileges,
 	};
-	return pages_start(&p, &d->pages, err);
+	return endpoints_start(&p, &d->endpoints, err);
 }
 
 int daemon_open(struct daemon *d, struct err *err)
@@ -533,7 +533,7 @@ int daemon_open(struct daemon *d, struct err *err)
 
 void daemon_close(struct daemon *d)
 {
-	pages_stop(d->pages);
+	endpoints_stop(d->endpoints);
 	scrape_free(d->scrape);
 	reports_free(d->reports);
 	daemon_energy_close(d);

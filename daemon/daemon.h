@@ -10,10 +10,10 @@
 #include "daemon/reports/reports.h"
 #include "daemon/sample.h"
 #include "daemon/sources/sampler.h"
-#include "daemon/ticker/page_fill.h"
+#include "daemon/ticker/energy_page_fill.h"
 #include "daemon/ticker/tick_thread.h"
 #include "daemon/units.h"
-#include "daemon/web/pages.h"
+#include "daemon/web/endpoints.h"
 #include "daemon/web/scrape.h"
 #include "lib/privileges.h"
 #include "lib/records/ring.h"
@@ -47,13 +47,14 @@ struct daemon {
 	struct tick_thread *tick_thread;
 	struct reports *reports; /* NULL: off */
 	struct energy_page_writer *page;
-	struct page_fill *page_fill; /* NULL: the page could not be made */
+	struct energy_page_fill
+		*energy_page_fill; /* NULL: the page could not be made */
 	struct log_repeat page_log;
 
 	const struct collector **enabled;
 	size_t enabled_count;
 	struct scrape *scrape;
-	struct pages *pages;
+	struct endpoints *endpoints;
 	struct privileges privileges;
 
 	int signalfd; /* SIGHUP, SIGTERM, SIGINT */

@@ -21,7 +21,7 @@ static void open_page(struct daemon *d)
 		rc = energy_page_writer_chown(d->page, d->privileges.uid,
 					      d->privileges.gid, &err);
 	if (rc == 0)
-		d->page_fill = page_fill_new(&d->env, d->sample, d->page);
+		d->energy_page_fill = energy_page_fill_new(&d->env, d->sample, d->page);
 	if (rc < 0)
 		log_warn("%s: %s: no energy for Slurm's accounting", path, err.text);
 }
@@ -52,9 +52,9 @@ static void after_tick(void *arg)
 	struct daemon *d = arg;
 	struct err err = {""};
 
-	if (!d->page_fill)
+	if (!d->energy_page_fill)
 		return;
-	int rc = page_fill_tick(d->page_fill, &err);
+	int rc = energy_page_fill_tick(d->energy_page_fill, &err);
 	if (rc < 0 && log_repeat_due(&d->page_log, d->env.boottime_ns()))
 		log_warn("energy page: %s: it still shows the tick before",
 			 err_text(&err));
@@ -82,7 +82,7 @@ int daemon_energy_start(struct daemon *d, struct err *err)
 void daemon_energy_close(struct daemon *d)
 {
 	tick_thread_stop(d->tick_thread);
-	page_fill_free(d->page_fill);
+	energy_page_fill_free(d->energy_page_fill);
 	energy_page_writer_free(d->page);
 	ticker_free(d->ticker);
 }

@@ -125,7 +125,7 @@ static void look_at_ring(struct daemon *d, struct timers *t, uint64_t now)
 static bool reload_web(struct daemon *d)
 {
 	struct err err;
-	if (web_reload(pages_web(d->pages), &err) == 0)
+	if (web_reload(endpoints_web(d->endpoints), &err) == 0)
 		return true;
 	log_error("reload: %s: the old web configuration stays in force", err.text);
 	return false;

@@ -10,7 +10,7 @@
 
 #include "daemon/options.h"
 #include "daemon/sources/sampler.h"
-#include "daemon/ticker/page_fill.h"
+#include "daemon/ticker/energy_page_fill.h"
 #include "daemon/ticker/ticker.h"
 #include "daemon/units.h"
 #include "lib/clock.h"
@@ -130,7 +130,7 @@ int main(void)
 		return 1;
 	}
 	env.ticker = ticker;
-	struct page_fill *fill = page_fill_new(&env, NULL, writer);
+	struct energy_page_fill *fill = energy_page_fill_new(&env, NULL, writer);
 	start_units(env.units);
 	size_t n = 0;
 	for (uint32_t k = 0; k < ROUNDS + 1; k++) {
@@ -146,7 +146,7 @@ int main(void)
 			return 1;
 		}
 		uint64_t ticked = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
-		if (page_fill_tick(fill, &err) < 0)
+		if (energy_page_fill_tick(fill, &err) < 0)
 			return 1;
 		if (!k)
 			continue;
@@ -158,7 +158,7 @@ int main(void)
 	put("one tick with 100 units, 2 packages, dram and host: CPU p50", tick_us, n,
 	    "\"< 150\"");
 	put("writing the energy page of it: CPU p50", page_us, n, "null");
-	page_fill_free(fill);
+	energy_page_fill_free(fill);
 	energy_page_writer_free(writer);
 	ticker_free(ticker);
 	sampler_free(env.sampler);

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "daemon/options.h"
-#include "daemon/web/pages.h"
+#include "daemon/web/endpoints.h"
 #include "daemon/web/scrape.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
@@ -158,7 +158,7 @@ static int run(const struct host *h, const struct env *env)
 	const struct collector *list[8];
 	size_t n = 0;
 	struct scrape *scrape = NULL;
-	struct pages *pages = NULL;
+	struct endpoints *pages = NULL;
 	struct err err = {""};
 
 	o->meminfo_all = h->all;
@@ -174,18 +174,18 @@ static int run(const struct host *h, const struct env *env)
 		.env = env, .collectors = list, .count = n, .exporter_metrics = true};
 	if (scrape_new(&sp, &scrape, &err) < 0)
 		return fail(&err);
-	struct pages_params wp = {.listen = h->listen,
-				  .listen_count = h->listen_count,
-				  .systemd_socket = h->systemd,
-				  .telemetry_path = h->telemetry,
-				  .config_file = h->config,
-				  .max_requests = h->max_requests,
-				  .scrape = scrape,
-				  .idle_timeout_s = h->idle_s};
-	int rc = pages_start(&wp, &pages, &err);
+	struct endpoints_params wp = {.listen = h->listen,
+				      .listen_count = h->listen_count,
+				      .systemd_socket = h->systemd,
+				      .telemetry_path = h->telemetry,
+				      .config_file = h->config,
+				      .max_requests = h->max_requests,
+				      .scrape = scrape,
+				      .idle_timeout_s = h->idle_s};
+	int rc = endpoints_start(&wp, &pages, &err);
 	if (rc == 0)
-		serve(pages_web(pages));
-	pages_stop(pages);
+		serve(endpoints_web(pages));
+	endpoints_stop(pages);
 	scrape_free(scrape);
 	return rc < 0 ? fail(&err) : 0;
 }

@@ -250,9 +250,9 @@ TESTS += redfish_config_test
 redfish_config_test_LIBS := libcourier $(libcourier_NEEDS)
 redfish_config_test_PKGS := $(libcourier_USES)
 endif
-TESTS += page_fill_test
-page_fill_test_LIBS := libticker libnode libsources libdaemon libconf libbase
-page_fill_test_PKGS := yaml-0.1
+TESTS += energy_page_fill_test
+energy_page_fill_test_LIBS := libticker libnode libsources libdaemon libconf libbase
+energy_page_fill_test_PKGS := yaml-0.1
 TESTS += gather_test
 gather_test_LIBS := libgather libbase
 TESTS += keep_test

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The energy page for slurmstepd: node, jobs and steps of one tick, and the rates for
  * extrapolating to the next. */
-#include "daemon/ticker/page_fill.h"
+#include "daemon/ticker/energy_page_fill.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ struct gpus_of {
 	uint64_t serial, uj, uw;
 };
 
-struct page_fill {
+struct energy_page_fill {
 	const struct env *env;
 	struct sample *sample;
 	struct energy_page_writer *writer;
@@ -40,16 +40,17 @@ struct page_fill {
 };
 
 /* The baseline for the next tick's energy. */
-static void set_page_base(struct page_fill *p)
+static void set_page_base(struct energy_page_fill *p)
 {
 	memcpy(p->node.uj, units_energy(p->env->units)->node.measured_uj,
 	       sizeof(p->node.uj));
 }
 
-struct page_fill *page_fill_new(const struct env *env, struct sample *sample,
-				struct energy_page_writer *writer)
+struct energy_page_fill *energy_page_fill_new(const struct env *env,
+					      struct sample *sample,
+					      struct energy_page_writer *writer)
 {
-	struct page_fill *p = calloc(1, sizeof(*p));
+	struct energy_page_fill *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return NULL;
@@ -60,7 +61,7 @@ struct page_fill *page_fill_new(const struct env *env, struct sample *sample,
 	return p;
 }
 
-void page_fill_free(struct page_fill *p)
+void energy_page_fill_free(struct energy_page_fill *p)
 {
 	if (!p)
 		return;
@@ -111,7 +112,7 @@ static void set_domain(struct energy_page_node *node, const struct energy_node *
 
 /* Mean power in the last tick; for what only the host's sensor measures, in its last
  * interval. */
-static void set_power(struct page_fill *p, const struct energy_node *n,
+static void set_power(struct energy_page_fill *p, const struct energy_node *n,
 		      const uint64_t was_uj[ENERGY_DOMAINS],
 		      const struct ticker_view *v)
 {
@@ -144,7 +145,7 @@ static uint64_t idle_power(const struct energy_node *n, const struct ticker_view
 }
 
 /* Rates do not include GPUs: rows have their power. */
-static void set_card(struct page_fill *p, const struct energy_node *n,
+static void set_card(struct energy_page_fill *p, const struct energy_node *n,
 		     const struct ticker_view *v)
 {
 	struct energy_page_node *node = &p->node;
@@ -168,7 +169,7 @@ static void set_card(struct page_fill *p, const struct energy_node *n,
 	node->dynamic_uj_per_cpu_s = (uint64_t)(uj / v->cpu_ns);
 }
 
-static void set_emission(struct page_fill *p)
+static void set_emission(struct energy_page_fill *p)
 {
 	struct emissions *e = p->env->emissions;
 	const struct emissions_now *now =
@@ -183,7 +184,7 @@ static void set_emission(struct page_fill *p)
 			       sizeof(p->node.emission_provider), "%s", now->provider);
 }
 
-static void set_node(struct page_fill *p, const struct ticker_view *v)
+static void set_node(struct energy_page_fill *p, const struct ticker_view *v)
 {
 	const struct energy_node *n = &units_energy(p->env->units)->node;
 	struct energy_page_node *node = &p->node;
@@ -204,7 +205,7 @@ static void set_node(struct page_fill *p, const struct ticker_view *v)
 
 /* ---- jobs and steps -------------------------------------------------------------- */
 
-static void finish_row(const struct page_fill *p, struct energy_page_row *row,
+static void finish_row(const struct energy_page_fill *p, struct energy_page_row *row,
 		       uint64_t provisional_uj)
 {
 	uint32_t mask = p->node.total_mask;
@@ -261,8 +262,8 @@ static uint64_t held_cpus(struct units *u, uint32_t i)
 	return n;
 }
 
-static int put_page_step(struct page_fill *p, uint32_t job, uint32_t i, uint32_t s,
-			 uint64_t gpu_uw, uint64_t held)
+static int put_page_step(struct energy_page_fill *p, uint32_t job, uint32_t i,
+			 uint32_t s, uint64_t gpu_uw, uint64_t held)
 {
 	struct units *u = p->env->units;
 	const struct step *step = steps_get(u, s);
@@ -297,7 +298,8 @@ static uint32_t extern_pid(struct units *u, uint32_t i)
 }
 
 /* Power of the unit's GPUs in this tick */
-static uint64_t gpu_power(struct page_fill *p, uint32_t i, const struct ticker_view *v)
+static uint64_t gpu_power(struct energy_page_fill *p, uint32_t i,
+			  const struct ticker_view *v)
 {
 	struct units *u = p->env->units;
 	uint64_t uj = unit_energy(u, i)->account.settled_uj[ENERGY_GPU];
@@ -316,7 +318,8 @@ static uint64_t gpu_power(struct page_fill *p, uint32_t i, const struct ticker_v
 	return g->uw;
 }
 
-static int put_job(struct page_fill *p, uint32_t job, uint32_t i, uint64_t gpu_uw)
+static int put_job(struct energy_page_fill *p, uint32_t job, uint32_t i,
+		   uint64_t gpu_uw)
 {
 	struct units *u = p->env->units;
 	const struct unit *unit = units_get(u, i);
@@ -346,8 +349,8 @@ static int put_job(struct page_fill *p, uint32_t job, uint32_t i, uint64_t gpu_u
 	return energy_page_add(p->writer, &row);
 }
 
-static void put_page_unit(struct page_fill *p, uint32_t i, const struct ticker_view *v,
-			  bool steps)
+static void put_page_unit(struct energy_page_fill *p, uint32_t i,
+			  const struct ticker_view *v, bool steps)
 {
 	struct units *u = p->env->units;
 	const struct unit *unit = units_get(u, i);
@@ -365,7 +368,7 @@ static void put_page_unit(struct page_fill *p, uint32_t i, const struct ticker_v
 		(void)put_page_step(p, job, i, s, p->gpus ? p->gpus[i].uw : 0, held);
 }
 
-int page_fill_tick(struct page_fill *p, struct err *err)
+int energy_page_fill_tick(struct energy_page_fill *p, struct err *err)
 {
 	struct ticker_view v = ticker_view(p->env->ticker);
 	struct units *u = p->env->units;

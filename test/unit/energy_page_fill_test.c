@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "daemon/ticker/page_fill.h"
+#include "daemon/ticker/energy_page_fill.h"
 
 #include "test/unit/energy_lab.h"
 
 static struct lab lab;
 static struct energy_page_writer *writer;
-static struct page_fill *fill;
+static struct energy_page_fill *fill;
 static struct energy_page page;
 static const struct collector none = {.close = lab_close};
 
@@ -21,7 +21,7 @@ static int up(void **state)
 	snprintf(path, sizeof(path), "%s/energy", lab.tree.root);
 	assert_int_equal(
 		energy_page_writer_open(path, ENERGY_PAGE_ROWS_MIN, &writer, NULL), 0);
-	fill = page_fill_new(&lab.tree.node.env, NULL, writer);
+	fill = energy_page_fill_new(&lab.tree.node.env, NULL, writer);
 	assert_non_null(fill);
 	assert_int_equal(energy_page_open(path, &page, NULL), 0);
 	return 0;
@@ -31,7 +31,7 @@ static int down(void **state)
 {
 	(void)state;
 	energy_page_close(&page);
-	page_fill_free(fill);
+	energy_page_fill_free(fill);
 	energy_page_writer_free(writer);
 	lab_done(&lab, &none);
 	return 0;
@@ -42,7 +42,7 @@ static void tick(uint64_t uj, uint64_t system_ms)
 	lab_set(LAB_RAPL, 0, SOURCE_ENERGY, SOURCE_DOMAIN_PACKAGE, 0,
 		lab_sensors[LAB_RAPL].channels[0].value + uj);
 	assert_true(lab_tick(&lab, 1000, system_ms));
-	assert_int_equal(page_fill_tick(fill, NULL), 0);
+	assert_int_equal(energy_page_fill_tick(fill, NULL), 0);
 }
 
 static void start(const char *id, uint32_t step, uint32_t pid, uint32_t cpus)
@@ -170,7 +170,7 @@ static void what_the_model_says_is_marked(void **state)
 	lab_used(&lab, "7", 0, 500);
 	lab_add(LAB_MODEL, 0, 30 * WATT);
 	assert_true(lab_tick(&lab, 1000, 0));
-	assert_int_equal(page_fill_tick(fill, NULL), 0);
+	assert_int_equal(energy_page_fill_tick(fill, NULL), 0);
 	assert_true(row(7, 0, 71).flags & ENERGY_PAGE_MODELLED);
 	assert_int_equal(row(7, 0, 71).total_uj, 30 * WATT);
 	assert_true(node().flags[ENERGY_PAGE_HOST] & ENERGY_PAGE_MODELLED);
@@ -215,7 +215,7 @@ static void without_ticks_the_page_stays_as_it_was(void **state)
 {
 	(void)state;
 	struct energy_page_node n;
-	assert_int_equal(page_fill_tick(fill, NULL), 0);
+	assert_int_equal(energy_page_fill_tick(fill, NULL), 0);
 	assert_int_equal(energy_page_find(&page, 1, 1, 1, &n, NULL), -ENODATA);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CEEMS_DAEMON_WEB_PAGES_H
-#define CEEMS_DAEMON_WEB_PAGES_H
+#ifndef CEEMS_DAEMON_WEB_ENDPOINTS_H
+#define CEEMS_DAEMON_WEB_ENDPOINTS_H
 
 #include "daemon/web/scrape.h"
 #include "lib/http/web.h"
@@ -8,9 +8,9 @@
 /* What the daemon serves: GET and HEAD on the telemetry path, /units, /health and /. It
  * never holds the daemon's lock itself. */
 
-struct pages;
+struct endpoints;
 
-struct pages_params {
+struct endpoints_params {
 	const char *const *listen; /* these five: struct web_params */
 	size_t listen_count;
 	bool systemd_socket;     /* --web.systemd-socket */
@@ -28,11 +28,12 @@ struct pages_params {
 };
 
 /* As web_start(). */
-int pages_start(const struct pages_params *params, struct pages **ret, struct err *err);
+int endpoints_start(const struct endpoints_params *params, struct endpoints **ret,
+		    struct err *err);
 /* Finishes running requests, then ends all threads. Accepts NULL. */
-void pages_stop(struct pages *p);
+void endpoints_stop(struct endpoints *p);
 
 /* For web_reload() and web_port(). */
-struct web *pages_web(struct pages *p);
+struct web *endpoints_web(struct endpoints *p);
 
 #endif

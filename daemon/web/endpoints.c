@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The daemon's four pages. A scrape takes time, so a separate thread makes it
  * (flight.c) while the connection sleeps. */
-#include "daemon/web/pages.h"
+#include "daemon/web/endpoints.h"
 
 #include <errno.h>
 #include <microhttpd.h>
@@ -15,7 +15,7 @@
 
 #define ROUTES 4
 
-struct pages {
+struct endpoints {
 	char *telemetry_path;
 	uint32_t max_requests;
 	struct scrape *scrape;
@@ -77,7 +77,7 @@ static void answer_metrics(struct asked *a)
 			  steal_ptr(&a->result));
 }
 
-static void submit_scrape(struct pages *p, struct asked *a)
+static void submit_scrape(struct endpoints *p, struct asked *a)
 {
 	uint32_t in_flight = scrape_http_begin(p->scrape);
 
@@ -118,7 +118,7 @@ static void serve_metrics(void *arg, struct web_request *r)
 
 static void end_metrics(void *arg, struct web_request *r, unsigned status)
 {
-	const struct pages *p = arg;
+	const struct endpoints *p = arg;
 	struct asked *a = *web_state(r);
 
 	if (!a)
@@ -130,7 +130,7 @@ static void end_metrics(void *arg, struct web_request *r, unsigned status)
 
 static void serve_units(void *arg, struct web_request *r)
 {
-	const struct pages *p = arg;
+	const struct endpoints *p = arg;
 	auto_buf struct buf out = BUF_INIT;
 	int rc = 0;
 
@@ -165,7 +165,7 @@ static void put_html(struct buf *out, const char *s)
 
 static void serve_landing(void *arg, struct web_request *r)
 {
-	const struct pages *p = arg;
+	const struct endpoints *p = arg;
 	auto_buf struct buf out = BUF_INIT;
 
 	buf_puts(&out, "<!DOCTYPE html>\n<html lang=\"en\"><head>"
@@ -185,7 +185,7 @@ static void serve_landing(void *arg, struct web_request *r)
 
 static int on_before_threads(void *arg, struct err *err)
 {
-	struct pages *p = arg;
+	struct endpoints *p = arg;
 	int rc = p->before_threads ? p->before_threads(p->arg, err) : 0;
 
 	return rc < 0 ? rc : flight_new(p->scrape, &p->flight, err);
@@ -193,13 +193,13 @@ static int on_before_threads(void *arg, struct err *err)
 
 static void on_before_stop(void *arg)
 {
-	struct pages *p = arg;
+	struct endpoints *p = arg;
 
 	if (p->flight)
 		flight_stop(p->flight);
 }
 
-static int start_web(struct pages *p, const struct pages_params *params,
+static int start_web(struct endpoints *p, const struct endpoints_params *params,
 		     struct err *err)
 {
 	const struct web_params w = {
@@ -224,9 +224,10 @@ static void put_web(void *arg, struct prom *out)
 	web_metrics(arg, out);
 }
 
-int pages_start(const struct pages_params *params, struct pages **ret, struct err *err)
+int endpoints_start(const struct endpoints_params *params, struct endpoints **ret,
+		    struct err *err)
 {
-	struct pages *p = calloc(1, sizeof(*p));
+	struct endpoints *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return err_set(err, -ENOMEM, "web: out of memory");
@@ -251,7 +252,7 @@ int pages_start(const struct pages_params *params, struct pages **ret, struct er
 	else
 		rc = start_web(p, params, err);
 	if (rc < 0) {
-		pages_stop(p);
+		endpoints_stop(p);
 		return rc;
 	}
 	scrape_add_own(p->scrape, put_web, p->web);
@@ -259,7 +260,7 @@ int pages_start(const struct pages_params *params, struct pages **ret, struct er
 	return 0;
 }
 
-void pages_stop(struct pages *p)
+void endpoints_stop(struct endpoints *p)
 {
 	if (!p)
 		return;
@@ -271,7 +272,7 @@ void pages_stop(struct pages *p)
 	free(p);
 }
 
-struct web *pages_web(struct pages *p)
+struct web *endpoints_web(struct endpoints *p)
 {
 	return p->web;
 }
