@@ -9,7 +9,7 @@
 #define MINUTE_NS (60ull * 1000000000)
 #define PROBES 16
 
-struct slot {
+struct limit_slot {
 	uint64_t hash; /* of the login: users with the same hash share a limit */
 	uint64_t minute;
 	uint64_t count;
@@ -18,7 +18,7 @@ struct slot {
 struct api_limit {
 	uint64_t most;
 	pthread_mutex_t mutex;
-	struct slot slots[API_LIMIT_USERS];
+	struct limit_slot slots[API_LIMIT_USERS];
 };
 
 struct api_limit *api_limit_new(uint64_t most)
@@ -52,14 +52,14 @@ static uint64_t hash_of(const char *s)
 bool api_limit_take(struct api_limit *l, const char *login, uint64_t now_ns)
 {
 	uint64_t hash = hash_of(login), minute = now_ns / MINUTE_NS + 1;
-	struct slot *mine = NULL;
+	struct limit_slot *mine = NULL;
 	bool good = true;
 
 	if (!l->most)
 		return true;
 	pthread_mutex_lock(&l->mutex);
 	for (uint64_t i = 0; i < PROBES; i++) {
-		struct slot *s = &l->slots[(hash + i) % API_LIMIT_USERS];
+		struct limit_slot *s = &l->slots[(hash + i) % API_LIMIT_USERS];
 		if (s->minute == minute && s->hash == hash) {
 			mine = s;
 			break;
@@ -68,7 +68,7 @@ bool api_limit_take(struct api_limit *l, const char *login, uint64_t now_ns)
 			mine = s;
 	}
 	if (mine && (mine->minute != minute || mine->hash != hash))
-		*mine = (struct slot){.hash = hash, .minute = minute};
+		*mine = (struct limit_slot){.hash = hash, .minute = minute};
 	if (mine)
 		good = ++mine->count <= l->most;
 	pthread_mutex_unlock(&l->mutex);

@@ -62,13 +62,13 @@ static unsigned version_of(const char *dir)
 	return (unsigned)major;
 }
 
-struct search {
+struct cluster_search {
 	unsigned want, best, other;
 	char *ret;
 	size_t size;
 };
 
-static void look_at(struct search *s, const char *dir)
+static void look_at(struct cluster_search *s, const char *dir)
 {
 	unsigned v = version_of(dir);
 
@@ -89,7 +89,7 @@ int cluster_find(unsigned major, char *ret, size_t size, unsigned *ret_other,
 	static const char *const patterns[] = {
 		"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/local/pgsql/bin",
 		"/usr/bin", "/usr/local/bin"};
-	struct search s = {.want = major, .ret = ret, .size = size};
+	struct cluster_search s = {.want = major, .ret = ret, .size = size};
 	char dir[PATH_MAX];
 
 	for (size_t i = 0; i < 2 && !s.best; i++) {

@@ -336,12 +336,12 @@ static int look_at_chassis(struct redfish *r, struct seat *s, struct err *err)
 	return 0;
 }
 
-struct out {
+struct snapshot_out {
 	struct courier_snapshot *m;
 	uint32_t count;
 };
 
-static void put_redfish_channel(struct out *out, const struct seat *s,
+static void put_redfish_channel(struct snapshot_out *out, const struct seat *s,
 				enum courier_channel_kind kind, uint64_t raw,
 				uint64_t measured_ns, bool counts)
 {
@@ -356,7 +356,7 @@ static void put_redfish_channel(struct out *out, const struct seat *s,
 	(void)snprintf(c->chip, sizeof(c->chip), "%s", s->chassis.id);
 }
 
-static void put_seat(struct out *out, const struct seat *s)
+static void put_seat(struct snapshot_out *out, const struct seat *s)
 {
 	bool by_energy = s->fine && s->last.energy_uj;
 
@@ -381,7 +381,7 @@ static void publish_readings(struct redfish *r, uint64_t asked_ns)
 	uint64_t now_ns = clock_boottime_ns();
 	uint64_t took_ms = (now_ns - asked_ns) / NSEC_PER_MSEC;
 	uint64_t period_ms = r->courier->options.redfish_interval_ms;
-	struct out out = {.m = calloc(1, bytes)};
+	struct snapshot_out out = {.m = calloc(1, bytes)};
 
 	if (!out.m)
 		return;

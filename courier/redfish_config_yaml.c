@@ -14,7 +14,7 @@
 #define TIMEOUT_MS 5000u
 #define TIMEOUT_MAX_MS 60000u
 
-struct reader {
+struct redfish_yaml_reader {
 	struct yaml_walk walk;
 	struct redfish_config *c;
 	bool has_section;
@@ -51,7 +51,8 @@ static char *path_beside_file(const char *file, const char *path)
 	return asprintf(&s, "%.*s/%s", (int)(slash - file), file, path) < 0 ? NULL : s;
 }
 
-static int set_text(struct reader *r, const struct place *p, const char *text)
+static int set_text(struct redfish_yaml_reader *r, const struct place *p,
+		    const char *text)
 {
 	char **at = (char **)((char *)r->c + p->off);
 
@@ -63,8 +64,8 @@ static int set_text(struct reader *r, const struct place *p, const char *text)
 	return *at ? 0 : err_set(r->walk.err, -ENOMEM, "out of memory");
 }
 
-static int put_config_text(struct reader *r, const struct place *places, size_t n,
-			   const char *key, yaml_node_t *v)
+static int put_config_text(struct redfish_yaml_reader *r, const struct place *places,
+			   size_t n, const char *key, yaml_node_t *v)
 {
 	const char *text = "";
 	int rc = yaml_walk_scalar(&r->walk, key, v, &text);
@@ -91,7 +92,7 @@ static int on_text(void *arg, const char *key, yaml_node_t *v)
 static int on_protocol(void *arg, const char *key, yaml_node_t *v)
 {
 	static const struct place place = PLACE("protocol", protocol);
-	struct reader *r = arg;
+	struct redfish_yaml_reader *r = arg;
 	const char *text = "";
 	int rc = yaml_walk_scalar(&r->walk, key, v, &text);
 
@@ -103,7 +104,7 @@ static int on_protocol(void *arg, const char *key, yaml_node_t *v)
 
 static int on_port(void *arg, const char *key, yaml_node_t *v)
 {
-	struct reader *r = arg;
+	struct redfish_yaml_reader *r = arg;
 	const char *text = "";
 	uint32_t port = 0;
 	int rc = yaml_walk_scalar(&r->walk, key, v, &text);
@@ -117,7 +118,7 @@ static int on_port(void *arg, const char *key, yaml_node_t *v)
 /* A number is milliseconds, as in CEEMS; "5s" is accepted too. */
 static int on_timeout(void *arg, const char *key, yaml_node_t *v)
 {
-	struct reader *r = arg;
+	struct redfish_yaml_reader *r = arg;
 	const char *text = "";
 	uint64_t ms = 0;
 	int rc = yaml_walk_scalar(&r->walk, key, v, &text);
@@ -134,7 +135,7 @@ static int on_timeout(void *arg, const char *key, yaml_node_t *v)
 
 static int on_flag(void *arg, const char *key, yaml_node_t *v)
 {
-	struct reader *r = arg;
+	struct redfish_yaml_reader *r = arg;
 	bool value = false;
 	int rc = yaml_walk_bool(&r->walk, key, v, &value);
 
@@ -154,7 +155,7 @@ static int on_flag(void *arg, const char *key, yaml_node_t *v)
 
 static int on_chassis_item(void *arg, const char *key, yaml_node_t *v)
 {
-	struct reader *r = arg;
+	struct redfish_yaml_reader *r = arg;
 	struct redfish_config *c = r->c;
 	const char *text = "";
 	int rc = yaml_walk_scalar(&r->walk, key, v, &text);
@@ -170,20 +171,20 @@ static int on_chassis_item(void *arg, const char *key, yaml_node_t *v)
 
 static int on_chassis(void *arg, const char *key, yaml_node_t *v)
 {
-	struct reader *r = arg;
+	struct redfish_yaml_reader *r = arg;
 	return yaml_walk_list(&r->walk, arg, key, v, REDFISH_CHASSIS_NAMES_MAX,
 			      on_chassis_item);
 }
 
 static int refuse_config_key(void *arg, const char *key, yaml_node_t *v)
 {
-	struct reader *r = arg;
+	struct redfish_yaml_reader *r = arg;
 	return yaml_walk_fail(&r->walk, v, "not supported", key);
 }
 
 static int on_bmc_min_version(void *arg, const char *key, yaml_node_t *v)
 {
-	struct reader *r = arg;
+	struct redfish_yaml_reader *r = arg;
 	const char *text = "";
 	uint32_t minor = 0;
 	int rc = yaml_walk_scalar(&r->walk, key, v, &text);
@@ -221,7 +222,7 @@ static int on_bmc_tls(void *arg, const char *key, yaml_node_t *v)
 					       {"ca_ref", refuse_config_key},
 					       {"cert_ref", refuse_config_key},
 					       {"key_ref", refuse_config_key}};
-	struct reader *r = arg;
+	struct redfish_yaml_reader *r = arg;
 	return yaml_walk_map(&r->walk, arg, key, v, keys,
 			     sizeof(keys) / sizeof(keys[0]));
 }
@@ -242,7 +243,7 @@ static int on_basic(void *arg, const char *key, yaml_node_t *v)
 					       {"username_file", refuse_config_key},
 					       {"username_ref", refuse_config_key},
 					       {"password_ref", refuse_config_key}};
-	struct reader *r = arg;
+	struct redfish_yaml_reader *r = arg;
 	return yaml_walk_map(&r->walk, arg, key, v, keys,
 			     sizeof(keys) / sizeof(keys[0]));
 }
@@ -262,14 +263,14 @@ static int on_authorization(void *arg, const char *key, yaml_node_t *v)
 		{"credentials", on_authorization_text},
 		{"credentials_file", on_authorization_text},
 		{"credentials_ref", refuse_config_key}};
-	struct reader *r = arg;
+	struct redfish_yaml_reader *r = arg;
 	return yaml_walk_map(&r->walk, arg, key, v, keys,
 			     sizeof(keys) / sizeof(keys[0]));
 }
 
 static int on_header_item(void *arg, const char *key, yaml_node_t *v)
 {
-	struct reader *r = arg;
+	struct redfish_yaml_reader *r = arg;
 	struct redfish_config *c = r->c;
 	const char *text = "", *name = c->headers[r->header].name;
 	int rc = yaml_walk_scalar(&r->walk, key, v, &text);
@@ -298,7 +299,7 @@ static int on_header_item(void *arg, const char *key, yaml_node_t *v)
 
 static int on_header_values(void *arg, const char *key, yaml_node_t *v)
 {
-	struct reader *r = arg;
+	struct redfish_yaml_reader *r = arg;
 	return yaml_walk_list(&r->walk, arg, key, v, REDFISH_HEADERS_MAX,
 			      on_header_item);
 }
@@ -309,7 +310,7 @@ static int on_bmc_headers(void *arg, const char *key, yaml_node_t *v)
 	static const struct yaml_key keys[] = {{"values", on_header_values},
 					       {"secrets", on_header_values},
 					       {"files", on_header_values}};
-	struct reader *r = arg;
+	struct redfish_yaml_reader *r = arg;
 	struct redfish_config *c = r->c;
 
 	if (v->type != YAML_MAPPING_NODE)
@@ -364,7 +365,7 @@ static int on_section(void *arg, const char *key, yaml_node_t *v)
 		{"proxy_connect_header", refuse_config_key},
 		{"oauth2", refuse_config_key},
 	};
-	struct reader *r = arg;
+	struct redfish_yaml_reader *r = arg;
 
 	if (r->has_section)
 		return yaml_walk_fail(&r->walk, v, "redfish_collector given twice",
@@ -379,7 +380,7 @@ static int on_root(void *arg, yaml_node_t *root)
 {
 	static const struct yaml_key keys[] = {{"redfish_collector", on_section},
 					       {"redfish_web_config", on_section}};
-	struct reader *r = arg;
+	struct redfish_yaml_reader *r = arg;
 	int rc = root ? yaml_walk_map(&r->walk, arg, "the file", root, keys, 2) : 0;
 
 	if (rc == 0 && !r->has_section)
@@ -426,7 +427,7 @@ int redfish_config_parse(const char *text, size_t len, const char *file,
 	struct redfish_config c = {.use_session_token = true,
 				   .follow_redirects = true,
 				   .timeout_ms = TIMEOUT_MS};
-	struct reader r = {.walk = {.file = file, .err = err}, .c = &c};
+	struct redfish_yaml_reader r = {.walk = {.file = file, .err = err}, .c = &c};
 	int rc = yaml_walk_text(&r.walk, text, len, REDFISH_CONFIG_EXPANDED_MAX,
 				on_root, &r);
 

@@ -22,19 +22,19 @@ static int ring_open(const struct env *env, void **ret_state, struct err *err)
 	return 0;
 }
 
-struct sink {
+struct ring_sink {
 	struct prom *out;
 	struct prom_label hostname;
 };
 
-static void put_ring_value(const struct sink *to, const struct prom_family *family,
+static void put_ring_value(const struct ring_sink *to, const struct prom_family *family,
 			   uint64_t v)
 {
 	prom_family(to->out, family);
 	prom_put_u64(to->out, &to->hostname, 1, v);
 }
 
-static void put_ring(const struct ingest *in, const struct sink *out)
+static void put_ring(const struct ingest *in, const struct ring_sink *out)
 {
 	static const struct prom_family records = {
 		"ceems_ring_records_total", PROM_COUNTER,
@@ -65,7 +65,7 @@ static void put_ring(const struct ingest *in, const struct sink *out)
 	put_ring_value(out, &slots, in->ring->count);
 }
 
-static void put_unit_table(const struct units *u, const struct sink *out)
+static void put_unit_table(const struct units *u, const struct ring_sink *out)
 {
 	static const struct prom_family units = {
 		"ceems_units_table_used", PROM_GAUGE,
@@ -101,7 +101,7 @@ static void put_unit_table(const struct units *u, const struct sink *out)
 	put_ring_value(out, &late, sum_late);
 }
 
-static void put_kind(const struct sink *to, const struct prom_family *family,
+static void put_kind(const struct ring_sink *to, const struct prom_family *family,
 		     const char *kind, uint64_t v)
 {
 	const struct prom_label labels[] = {to->hostname, {"kind", kind}};
@@ -110,7 +110,7 @@ static void put_kind(const struct sink *to, const struct prom_family *family,
 	prom_put_u64(to->out, labels, 2, v);
 }
 
-static void put_reports(const struct report_stats *s, const struct sink *out)
+static void put_reports(const struct report_stats *s, const struct ring_sink *out)
 {
 	static const struct prom_family written = {
 		"ceems_reports_written_total", PROM_COUNTER,
@@ -150,7 +150,7 @@ static void put_reports(const struct report_stats *s, const struct sink *out)
 static int ring_collect(void *state, struct prom *out, struct err *err)
 {
 	const struct env *env = *(const struct env **)state;
-	struct sink to = {out, {"hostname", env->hostname}};
+	struct ring_sink to = {out, {"hostname", env->hostname}};
 	put_ring(env->ingest, &to);
 	put_unit_table(env->units, &to);
 	if (env->reports)

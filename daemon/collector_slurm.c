@@ -27,7 +27,7 @@
 #define SETTLED_NS (60 * NSEC_PER_SEC)
 
 /* State of a unit between scrapes, by its index in the table. */
-struct view {
+struct job_view {
 	uint32_t index;         /* in the table */
 	uint64_t serial;        /* unit_serial() that this belongs to */
 	char id[RECORD_ID_MAX]; /* a unit found by walking may get its real one later */
@@ -53,7 +53,7 @@ struct step_view {
 struct slurm {
 	const struct env *env;
 	struct units *units;
-	struct view **views;      /* by index; units_capacity() of them */
+	struct job_view **views;  /* by index; units_capacity() of them */
 	struct step_view **steps; /* the same; NULL without --collector.slurm.steps */
 	uint32_t view_count, step_count;
 	uint64_t generation; /* of the table when views were last swept */
@@ -65,7 +65,7 @@ struct slurm {
 	struct log_repeat failing;
 };
 
-static void free_job_view(struct view *v)
+static void free_job_view(struct job_view *v)
 {
 	if (!v)
 		return;
@@ -162,7 +162,7 @@ static void sweep_job_views(struct slurm *s)
 		return;
 	uint32_t next = units_next(u, 0);
 	for (uint32_t i = 0; i < s->view_count; i++) {
-		struct view *v = s->views[i];
+		struct job_view *v = s->views[i];
 		bool used = i == next;
 		if (used)
 			next = units_next(u, i + 1);
@@ -195,9 +195,10 @@ static int render_labels(const struct slurm *s, const struct unit *unit,
 	return buf_error(out);
 }
 
-static struct view *find_job_view(struct slurm *s, uint32_t i, const struct unit *unit)
+static struct job_view *find_job_view(struct slurm *s, uint32_t i,
+				      const struct unit *unit)
 {
-	struct view *v = s->views[i];
+	struct job_view *v = s->views[i];
 
 	if (v && strcmp(v->id, unit->id) == 0)
 		return v;
@@ -214,7 +215,7 @@ static struct view *find_job_view(struct slurm *s, uint32_t i, const struct unit
 }
 
 /* The job's control group is the parent of any of its steps'. */
-static void find_job(struct slurm *s, struct view *v)
+static void find_job(struct slurm *s, struct job_view *v)
 {
 	for (uint32_t i = units_first_step(s->units, v->index);
 	     i != UNITS_NONE && !v->job; i = steps_after(s->units, i)) {
@@ -293,7 +294,7 @@ static void read_steps_at_limit(const struct slurm *s, uint32_t unit,
 }
 
 /* For an idle job the last reading is still valid: see cgroup_read_memory(). */
-static int read_job_memory(const struct slurm *s, struct view *v,
+static int read_job_memory(const struct slurm *s, struct job_view *v,
 			   const struct unit_totals *t, struct err *err)
 {
 	uint64_t now = s->env->boottime_ns(),
@@ -312,7 +313,7 @@ static int read_job_memory(const struct slurm *s, struct view *v,
 }
 
 static int read_unit_memory(const struct slurm *s, const struct unit *unit,
-			    struct view *v, struct unit_totals *t,
+			    struct job_view *v, struct unit_totals *t,
 			    struct unit_values *out, struct err *err)
 {
 	const struct cgroup_memory *m = &v->memory;
@@ -337,9 +338,9 @@ static int read_unit_memory(const struct slurm *s, const struct unit *unit,
 	return 0;
 }
 
-static int read_pressure(struct view *v, const char *resource, enum unit_column full,
-			 enum unit_column some, struct unit_values *out,
-			 struct err *err)
+static int read_pressure(struct job_view *v, const char *resource,
+			 enum unit_column full, enum unit_column some,
+			 struct unit_values *out, struct err *err)
 {
 	struct cgroup_psi psi;
 	int rc = cgroup_read_psi(v->job, resource, &psi, err);
@@ -352,7 +353,7 @@ static int read_pressure(struct view *v, const char *resource, enum unit_column 
 	return 0;
 }
 
-static int read_pids(struct view *v, struct unit_values *out, struct err *err)
+static int read_pids(struct job_view *v, struct unit_values *out, struct err *err)
 {
 	uint64_t pids;
 	int rc = cgroup_read_pids(v->job, &pids, err);
@@ -365,7 +366,7 @@ static int read_pids(struct view *v, struct unit_values *out, struct err *err)
 
 /* A cpuset changes when a step starts or by an administrator, so it is read then and
  * once a minute. A failed reading does not change the allocation. */
-static void read_unit_cpus(const struct slurm *s, struct view *v,
+static void read_unit_cpus(const struct slurm *s, struct job_view *v,
 			   const struct unit *unit, struct unit_values *out)
 {
 	uint64_t now = s->env->boottime_ns();
@@ -383,7 +384,7 @@ static void read_unit_cpus(const struct slurm *s, struct view *v,
 		unit_values_set(out, COL_CPUS, cpus);
 }
 
-static int read_job(const struct slurm *s, const struct unit *unit, struct view *v,
+static int read_job(const struct slurm *s, const struct unit *unit, struct job_view *v,
 		    struct unit_totals *t, struct unit_values *out, struct err *err)
 {
 	int rc = read_unit_memory(s, unit, v, t, out, err);
@@ -402,7 +403,7 @@ static int read_job(const struct slurm *s, const struct unit *unit, struct view 
 }
 
 /* Counters, also of an ended unit until it leaves the table. */
-static void set_counters(struct view *v, const struct unit_totals *t,
+static void set_counters(struct job_view *v, const struct unit_totals *t,
 			 struct unit_values *out)
 {
 	unit_values_set(out, COL_CPU_USER, t->cpu_user_ns);
@@ -446,7 +447,8 @@ static bool has_unread_step(struct slurm *s, uint32_t unit)
 
 /* All that is exported of one unit, or just that reading it failed. */
 static void read_unit_values(struct slurm *s, uint32_t i, const struct unit *unit,
-			     struct view *v, struct unit_values *out, bool *any_failed)
+			     struct job_view *v, struct unit_values *out,
+			     bool *any_failed)
 {
 	struct unit_totals totals;
 	struct err err;
@@ -506,7 +508,7 @@ static int collect_units(struct slurm *s, const struct units_policy *policy,
 		running += unit->state == UNIT_RUNNING;
 		if (!units_exported(u, i, now, policy))
 			continue;
-		struct view *v = find_job_view(s, i, unit);
+		struct job_view *v = find_job_view(s, i, unit);
 		struct unit_values *values = value_room(s, n);
 		if (!v || !values)
 			return -ENOMEM;
@@ -578,7 +580,7 @@ static int collect_steps(struct slurm *s, struct prom *out)
 	     i = steps_next(u, i + 1)) {
 		const struct step *step = steps_get(u, i);
 		uint32_t unit = steps_unit(u, i);
-		const struct view *v = s->views[unit];
+		const struct job_view *v = s->views[unit];
 		/* only along with its unit, which is not exported without a view */
 		if (!v || v->replaced || v->serial != unit_serial(u, unit))
 			continue;

@@ -24,7 +24,7 @@ static const uint32_t controllers[] = {CGROUP_UNIFIED, CGROUP_CPUACCT, CGROUP_ME
 				       CGROUP_PIDS,    CGROUP_DEVICES, CGROUP_BLKIO};
 #define CONTROLLERS (sizeof(controllers) / sizeof(controllers[0]))
 
-struct found {
+struct found_step {
 	char path[RECORD_CGROUP_MAX]; /* below the hierarchy, from "/" */
 	uint32_t controllers;
 };
@@ -32,7 +32,7 @@ struct found {
 struct walk {
 	const struct env *env;
 	uint32_t controllers; /* of the hierarchy being walked */
-	struct found *found;
+	struct found_step *found;
 	size_t count, cap;
 	unsigned left; /* directories that may still be visited */
 	int rc;
@@ -83,7 +83,7 @@ static void add_found(struct walk *w, const char *path)
 		return;
 	if (w->count == w->cap) {
 		size_t cap = w->cap ? w->cap * 2 : 64;
-		struct found *p = realloc(w->found, cap * sizeof(*p));
+		struct found_step *p = realloc(w->found, cap * sizeof(*p));
 		if (!p) {
 			w->rc = -ENOMEM;
 			return;
@@ -91,7 +91,7 @@ static void add_found(struct walk *w, const char *path)
 		w->found = p;
 		w->cap = cap;
 	}
-	struct found *f = &w->found[w->count++];
+	struct found_step *f = &w->found[w->count++];
 	memcpy(f->path, path, len + 1);
 	f->controllers = w->controllers;
 }
@@ -183,7 +183,7 @@ static void walk_hierarchies(struct walk *w)
 
 static int by_path(const void *a, const void *b)
 {
-	const struct found *x = a, *y = b;
+	const struct found_step *x = a, *y = b;
 	return strcmp(x->path, y->path);
 }
 

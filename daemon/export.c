@@ -6,14 +6,14 @@
 
 #define NS 9 /* decimals of a value in nanoseconds that is exported in seconds */
 
-struct column {
+struct export_column {
 	struct prom_family family;
 	unsigned decimals;
 };
 
 /* Names and types of the peer are kept (doc/compat.md), even where a cumulative value
  * is called a gauge. */
-static const struct column unit_columns[UNIT_COLUMNS] = {
+static const struct export_column unit_columns[UNIT_COLUMNS] = {
 	[COL_CPU_USER] = {{"ceems_compute_unit_cpu_user_seconds_total", PROM_COUNTER,
 			   "User CPU time of the unit's steps (v1 cpuacct.usage split "
 			   "by its ticks, v2 cpu.stat)"},
@@ -114,7 +114,7 @@ static const struct column unit_columns[UNIT_COLUMNS] = {
 
 _Static_assert(UNIT_COLUMNS <= 32, "struct unit_values.has is 32 bits wide");
 
-static const struct column step_columns[STEP_COLUMNS] = {
+static const struct export_column step_columns[STEP_COLUMNS] = {
 	[STEP_CPU_USER] = {{"ceems_compute_unit_step_cpu_user_seconds_total",
 			    PROM_COUNTER,
 			    "User CPU time of a step (v1 cpuacct.usage split by its "
@@ -135,7 +135,7 @@ static const struct column step_columns[STEP_COLUMNS] = {
 			    0},
 };
 
-static void put_column_value(struct prom *out, const struct column *c,
+static void put_column_value(struct prom *out, const struct export_column *c,
 			     const struct buf *labels, uint64_t v)
 {
 	if (c->decimals)

@@ -28,22 +28,22 @@
 #define DRIVER_GPUS "driver/nvidia/gpus"
 #define MIG_MINORS "driver/nvidia-caps/mig-minors"
 
-struct text {
+struct gpu_text {
 	const char *at;
 	size_t len;
 };
 
-static bool text_is(struct text t, const char *s)
+static bool text_is(struct gpu_text t, const char *s)
 {
 	return strlen(s) == t.len && memcmp(t.at, s, t.len) == 0;
 }
 
-static bool text_starts(struct text t, const char *s)
+static bool text_starts(struct gpu_text t, const char *s)
 {
 	return strlen(s) <= t.len && memcmp(t.at, s, strlen(s)) == 0;
 }
 
-static int text_copy(struct text t, char *dst, size_t size)
+static int text_copy(struct gpu_text t, char *dst, size_t size)
 {
 	if (t.len >= size)
 		return -ENAMETOOLONG;
@@ -55,7 +55,7 @@ static int text_copy(struct text t, char *dst, size_t size)
 /* ---- the lines of slurmd -G ------------------------------------------------------ */
 
 struct gres_line {
-	struct text name, type, file;
+	struct gpu_text name, type, file;
 	uint64_t count;
 };
 
@@ -64,8 +64,8 @@ struct files {
 	char name[FILES_MAX][GPUS_FILE_MAX];
 };
 
-static int files_add(struct files *f, struct text prefix, uint64_t number, size_t width,
-		     struct text suffix)
+static int files_add(struct files *f, struct gpu_text prefix, uint64_t number,
+		     size_t width, struct gpu_text suffix)
 {
 	int n;
 	if (f->count == FILES_MAX)
@@ -84,8 +84,8 @@ static int files_add(struct files *f, struct text prefix, uint64_t number, size_
 }
 
 /* One item of a bracket, "3" or "0-3", with the digits' width kept ("00-03") */
-static int files_add_range(struct files *f, struct text prefix, const char **at,
-			   const char *end, struct text suffix)
+static int files_add_range(struct files *f, struct gpu_text prefix, const char **at,
+			   const char *end, struct gpu_text suffix)
 {
 	uint64_t first, last;
 	const char *digits = *at;
@@ -109,17 +109,17 @@ static int files_add_range(struct files *f, struct text prefix, const char **at,
 }
 
 /* One name of a host list: "/dev/nvidia0" or "/dev/nvidia[0,2-3]" */
-static int files_add_name(struct files *f, struct text name)
+static int files_add_name(struct files *f, struct gpu_text name)
 {
 	const char *end = name.at + name.len;
 	const char *open = memchr(name.at, '[', name.len);
 	if (!open)
-		return files_add(f, name, 0, 0, (struct text){"", 0});
+		return files_add(f, name, 0, 0, (struct gpu_text){"", 0});
 	const char *close = memchr(open, ']', (size_t)(end - open));
 	if (!close)
 		return -EINVAL;
-	struct text prefix = {name.at, (size_t)(open - name.at)};
-	struct text suffix = {close + 1, (size_t)(end - close - 1)};
+	struct gpu_text prefix = {name.at, (size_t)(open - name.at)};
+	struct gpu_text suffix = {close + 1, (size_t)(end - close - 1)};
 	const char *at = open + 1;
 	for (;;) {
 		int rc = files_add_range(f, prefix, &at, close, suffix);
@@ -132,7 +132,7 @@ static int files_add_name(struct files *f, struct text name)
 	}
 }
 
-static int files_expand(struct files *f, struct text list)
+static int files_expand(struct files *f, struct gpu_text list)
 {
 	const char *at = list.at, *end = list.at + list.len;
 	f->count = 0;
@@ -140,7 +140,8 @@ static int files_expand(struct files *f, struct text list)
 		const char *name = at;
 		for (bool inside = false; at < end && (inside || *at != ','); at++)
 			inside = *at == '[' || (inside && *at != ']');
-		int rc = files_add_name(f, (struct text){name, (size_t)(at - name)});
+		int rc =
+			files_add_name(f, (struct gpu_text){name, (size_t)(at - name)});
 		if (rc < 0)
 			return rc;
 		if (at < end)
@@ -152,15 +153,15 @@ static int files_expand(struct files *f, struct text list)
 /* "Name=gpu Type=a100 Count=1 Index=0 ID=7696487 File=... (null)" */
 static int parse_line(const char *at, const char *end, struct gres_line *ret)
 {
-	struct text word;
+	struct gpu_text word;
 	bool counted = false;
 	*ret = (struct gres_line){{"", 0}, {"", 0}, {"", 0}, 0};
 	while (scan_word(&at, end, &word.at, &word.len)) {
 		const char *eq = memchr(word.at, '=', word.len);
 		if (!eq)
 			continue; /* "(null)" if there are no links */
-		struct text key = {word.at, (size_t)(eq - word.at)};
-		struct text value = {eq + 1, (size_t)(word.at + word.len - eq - 1)};
+		struct gpu_text key = {word.at, (size_t)(eq - word.at)};
+		struct gpu_text value = {eq + 1, (size_t)(word.at + word.len - eq - 1)};
 		const char *v = value.at, *vend = value.at + value.len;
 		if (text_is(value, "(null)"))
 			continue;
@@ -330,7 +331,7 @@ static uint32_t digits_after(const char *s, const char *prefix)
 	return strncmp(s, prefix, n) == 0 && parse_u32(s + n, &v) == 0 ? v : GPUS_NONE;
 }
 
-static struct text trim_gpu_text(struct text t)
+static struct gpu_text trim_gpu_text(struct gpu_text t)
 {
 	while (t.len && (*t.at == ' ' || *t.at == '\t'))
 		t.at++, t.len--;
@@ -357,9 +358,9 @@ static int read_information(int dirfd, const char *pci, struct gpu_device *ret)
 		const char *colon = memchr(line, ':', n);
 		if (!colon)
 			continue;
-		struct text key = {line, (size_t)(colon - line)};
-		struct text value = trim_gpu_text(
-			(struct text){colon + 1, (size_t)(line + n - colon - 1)});
+		struct gpu_text key = {line, (size_t)(colon - line)};
+		struct gpu_text value = trim_gpu_text(
+			(struct gpu_text){colon + 1, (size_t)(line + n - colon - 1)});
 		char number[16];
 		if (text_is(key, "GPU UUID") && text_starts(value, "GPU-") &&
 		    text_copy(value, d.uuid, sizeof(d.uuid)) < 0)
@@ -412,8 +413,8 @@ static uint32_t instance_of_cap(const char *text, size_t len, uint32_t cap)
 	while (scan_line(&at, text + len, &line, &n)) {
 		const char *p = line, *end = line + n;
 		uint64_t gpu, gi, number;
-		struct text rest;
-		if (!text_starts((struct text){p, n}, "gpu"))
+		struct gpu_text rest;
+		if (!text_starts((struct gpu_text){p, n}, "gpu"))
 			continue;
 		p += 3;
 		if (scan_u64(&p, end, &gpu) < 0 || end - p < 3 ||
@@ -422,7 +423,7 @@ static uint32_t instance_of_cap(const char *text, size_t len, uint32_t cap)
 		p += 3;
 		if (scan_u64(&p, end, &gi) < 0)
 			continue;
-		rest = (struct text){p, (size_t)(end - p)};
+		rest = (struct gpu_text){p, (size_t)(end - p)};
 		if (!text_starts(rest, "/access "))
 			continue;
 		p += strlen("/access ");
@@ -472,7 +473,7 @@ struct order_entry {
 	uint64_t index, smi, instance;
 };
 
-static int parse_entry(struct text t, struct order_entry *ret)
+static int parse_entry(struct gpu_text t, struct order_entry *ret)
 {
 	const char *p = t.at, *end = t.at + t.len;
 	ret->instance = GPUS_NONE;
@@ -507,7 +508,7 @@ int gpus_apply_order_map(struct gpus *g, const char *map, struct err *err)
 		return err_set(err, -ENOMEM, "gpu-order-map: no memory");
 	*next = *g;
 	for (;;) {
-		struct text t = {at, strcspn(at, ",")};
+		struct gpu_text t = {at, strcspn(at, ",")};
 		struct order_entry e;
 		if (parse_entry(t, &e) < 0)
 			return err_set(err, -EINVAL,

@@ -77,14 +77,14 @@ static bool is_anybody(const struct env *env, uint64_t pid)
 	return true;
 }
 
-struct search {
+struct inhabitant_search {
 	const struct env *env;
 	bool (*counts)(const struct env *env, uint64_t pid);
 	unsigned left; /* directories that may still be visited */
 };
 
 /* Whether such a process is in the directory, or a few levels below */
-static bool is_folder_inhabited(struct search *s, int dirfd, unsigned depth)
+static bool is_folder_inhabited(struct inhabitant_search *s, int dirfd, unsigned depth)
 {
 	char text[4096];
 	/* the beginning suffices if there are very many */
@@ -140,7 +140,7 @@ static bool any_inhabited(const struct env *env, const struct record_cgroup *cgr
 			if (n < 0 || (size_t)n >= sizeof(path))
 				continue;
 			auto_close int fd = fs_opendir_at(env->cgroupfd, path, NULL);
-			struct search s = {env, counts, DIRECTORIES_MAX};
+			struct inhabitant_search s = {env, counts, DIRECTORIES_MAX};
 			if (fd >= 0 && is_folder_inhabited(&s, fd, DEPTH_MAX))
 				return true;
 		}

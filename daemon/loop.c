@@ -27,7 +27,7 @@ struct timers {
 		traffic_ns;
 };
 
-struct loop {
+struct daemon_loop {
 	struct daemon *daemon;
 	struct timers timers;
 	uint64_t poll_ms;
@@ -147,7 +147,7 @@ static void take_options(struct daemon *d, struct options *fresh)
 
 static bool reload_daemon(void *arg)
 {
-	struct daemon *d = ((struct loop *)arg)->daemon;
+	struct daemon *d = ((struct daemon_loop *)arg)->daemon;
 	auto_buf struct buf out = BUF_INIT, warnings = BUF_INIT;
 	struct options fresh;
 	struct err err;
@@ -179,7 +179,7 @@ static uint64_t next_poll(const struct daemon *d, uint64_t records_before,
 
 static unsigned tick_daemon(void *arg)
 {
-	struct loop *l = arg;
+	struct daemon_loop *l = arg;
 	struct daemon *d = l->daemon;
 	uint64_t now = clock_boottime_ns();
 
@@ -201,7 +201,7 @@ void daemon_run(struct daemon *d)
 {
 	uint64_t start = clock_boottime_ns();
 	/* daemon_open() has already looked at the machine */
-	struct loop l = {
+	struct daemon_loop l = {
 		.daemon = d,
 		.timers = {.walk_ns = start + DISCOVER_PERIOD_MS * NSEC_PER_MSEC,
 			   .traffic_ns = start + TRAFFIC_MS * NSEC_PER_MSEC},

@@ -8,7 +8,7 @@
 #include "lib/cgroup.h"
 #include "lib/parse.h"
 
-struct key {
+struct cgroup_key {
 	const char *name;
 	uint64_t *value;
 	uint64_t scale;
@@ -41,7 +41,7 @@ static int bad_key_value(struct err *err, int rc, const char *key, size_t len)
 }
 
 /* "KEY VALUE" lines. Ends early when all keys were found. */
-static int scan_flat(const char *text, size_t len, struct key *keys, size_t n,
+static int scan_flat(const char *text, size_t len, struct cgroup_key *keys, size_t n,
 		     struct err *err)
 {
 	const char *p = text, *end = text + len;
@@ -53,7 +53,7 @@ static int scan_flat(const char *text, size_t len, struct key *keys, size_t n,
 		const char *blank = memchr(p, ' ', (size_t)(stop - p));
 		size_t word = (size_t)((blank ? blank : stop) - p);
 		for (size_t i = 0; i < n; i++) {
-			struct key *k = &keys[i];
+			struct cgroup_key *k = &keys[i];
 			if (k->found || !key_word_is(p, word, k->name))
 				continue;
 			if (!blank || !nl)
@@ -70,7 +70,7 @@ static int scan_flat(const char *text, size_t len, struct key *keys, size_t n,
 	return 0;
 }
 
-static int require_keys(const struct key *keys, size_t n, struct err *err)
+static int require_keys(const struct cgroup_key *keys, size_t n, struct err *err)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (!keys[i].found)
@@ -84,7 +84,7 @@ int cgroup_parse_cpu_stat(const char *text, size_t len, struct cgroup_cpu *ret,
 {
 	struct cgroup_cpu cpu = {0};
 	uint64_t usage = 0, user = 0, system = 0;
-	struct key keys[] = {
+	struct cgroup_key keys[] = {
 		{"usage_usec", &usage, 1000, false},
 		{"user_usec", &user, 1000, false},
 		{"system_usec", &system, 1000, false},
@@ -111,7 +111,7 @@ int cgroup_parse_throttling(const char *text, size_t len, struct cgroup_cpu *ret
 			    struct err *err)
 {
 	uint64_t periods = 0, throttled = 0, ns = 0;
-	struct key keys[] = {
+	struct cgroup_key keys[] = {
 		{"nr_periods", &periods, 1, false},
 		{"nr_throttled", &throttled, 1, false},
 		{"throttled_time", &ns, 1, false},
@@ -133,7 +133,8 @@ int cgroup_parse_cpuacct_stat(const char *text, size_t len, uint64_t *ret_user,
 			      uint64_t *ret_system, struct err *err)
 {
 	uint64_t user = 0, system = 0;
-	struct key keys[] = {{"user", &user, 1, false}, {"system", &system, 1, false}};
+	struct cgroup_key keys[] = {{"user", &user, 1, false},
+				    {"system", &system, 1, false}};
 	int rc = scan_flat(text, len, keys, 2, err);
 
 	if (rc == 0)
@@ -154,7 +155,7 @@ int cgroup_parse_memory_stat(const char *text, size_t len, bool v2,
 			     struct cgroup_memory *ret, struct err *err)
 {
 	uint64_t rss = 0, cache = 0, limit = 0;
-	struct key keys[] = {
+	struct cgroup_key keys[] = {
 		{v2 ? "anon" : "total_rss", &rss, 1, false},
 		{v2 ? "file" : "total_cache", &cache, 1, false},
 		{"hierarchical_memory_limit", &limit, 1, false},
@@ -176,7 +177,7 @@ int cgroup_parse_memory_events(const char *text, size_t len, bool v2,
 			       struct cgroup_memory *ret, struct err *err)
 {
 	uint64_t oom = ret->fail_count, kills = 0;
-	struct key keys[] = {
+	struct cgroup_key keys[] = {
 		{"oom_kill", &kills, 1, false},
 		{"oom", &oom, 1, false},
 	};
@@ -196,7 +197,7 @@ int cgroup_parse_swap_events(const char *text, size_t len, uint64_t *ret,
 			     struct err *err)
 {
 	uint64_t max = 0;
-	struct key keys[] = {{"max", &max, 1, false}};
+	struct cgroup_key keys[] = {{"max", &max, 1, false}};
 	int rc = scan_flat(text, len, keys, 1, err);
 
 	if (rc == 0)

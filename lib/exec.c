@@ -14,7 +14,7 @@
 
 #define FDS_CLOSED_BY_HAND 4096
 
-struct stream {
+struct output_stream {
 	int fd; /* -1: at end of file */
 	struct buf *into;
 };
@@ -49,7 +49,7 @@ run_child(const char *const argv[], const char *const env[], int out, int err)
 }
 
 /* Reads what has arrived. 0, or -EFBIG at the buf's limit. */
-static int drain_stream(struct stream *s)
+static int drain_stream(struct output_stream *s)
 {
 	char data[4096];
 	ssize_t n = read(s->fd, data, sizeof(data));
@@ -64,7 +64,7 @@ static int drain_stream(struct stream *s)
 	return buf_error(s->into);
 }
 
-static int collect_streams(struct stream streams[2], uint64_t deadline_ns)
+static int collect_streams(struct output_stream streams[2], uint64_t deadline_ns)
 {
 	while (streams[0].fd >= 0 || streams[1].fd >= 0) {
 		struct pollfd p[2] = {{.fd = streams[0].fd, .events = POLLIN},
@@ -114,7 +114,7 @@ int exec_run(const char *const argv[], const char *const env[], uint32_t deadlin
 	if (pipe2(o, O_CLOEXEC) < 0)
 		return err_set(err, -errno, "pipe: %s", strerror(errno));
 	auto_close int o_write = o[1];
-	struct stream streams[2] = {{o[0], out}, {-1, errout}};
+	struct output_stream streams[2] = {{o[0], out}, {-1, errout}};
 	auto_close int e_write = -1;
 	int rc = pipe2(e, O_CLOEXEC) < 0 ? -errno : 0;
 	pid_t pid = -1;

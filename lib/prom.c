@@ -18,7 +18,7 @@ struct chunk {
 	uint32_t next; /* of the same family; set when rendering */
 };
 
-struct slot {
+struct family_slot {
 	const struct prom_family *family;
 	size_t name_len;
 	uint32_t first, last; /* chunks; set when rendering */
@@ -28,7 +28,7 @@ struct prom {
 	struct buf text;
 	struct chunk *chunks;
 	size_t chunk_count, chunk_cap;
-	struct slot *slots;
+	struct family_slot *slots;
 	uint32_t slot_count, slot_cap;
 	uint32_t *by_pointer; /* open addressing: index + 1 of a slot, 0 = free */
 	const struct prom_family **keys;
@@ -182,7 +182,7 @@ static uint32_t slot_by_name(struct prom *p, const struct prom_family *family)
 	}
 	if (p->slot_count == p->slot_cap) {
 		uint32_t cap = p->slot_cap ? p->slot_cap * 2 : 64;
-		struct slot *s = reallocarray(p->slots, cap, sizeof(*s));
+		struct family_slot *s = reallocarray(p->slots, cap, sizeof(*s));
 		if (!s) {
 			p->error = -ENOMEM;
 			return NONE;
@@ -190,7 +190,8 @@ static uint32_t slot_by_name(struct prom *p, const struct prom_family *family)
 		p->slots = s;
 		p->slot_cap = cap;
 	}
-	p->slots[p->slot_count] = (struct slot){.family = family, .name_len = len};
+	p->slots[p->slot_count] =
+		(struct family_slot){.family = family, .name_len = len};
 	return p->slot_count++;
 }
 
@@ -241,7 +242,7 @@ static bool begin_sample(struct prom *p)
 {
 	if (p->current == NONE || prom_error(p))
 		return false;
-	const struct slot *s = &p->slots[p->current];
+	const struct family_slot *s = &p->slots[p->current];
 	buf_put(&p->text, s->family->name, s->name_len);
 	return true;
 }
@@ -357,7 +358,7 @@ static void link_chunks(struct prom *p)
 		p->slots[i].first = p->slots[i].last = NONE;
 	for (size_t i = 0; i < p->chunk_count; i++) {
 		struct chunk *c = &p->chunks[i];
-		struct slot *s = &p->slots[c->family];
+		struct family_slot *s = &p->slots[c->family];
 		if (chunk_end(p, i) == c->start)
 			continue;
 		c->next = NONE;
@@ -371,11 +372,11 @@ static void link_chunks(struct prom *p)
 
 static int compare_families(const void *a, const void *b)
 {
-	const struct slot *const *x = a, *const *y = b;
+	const struct family_slot *const *x = a, *const *y = b;
 	return strcmp((*x)->family->name, (*y)->family->name);
 }
 
-static bool ends_in_total(const struct slot *s)
+static bool ends_in_total(const struct family_slot *s)
 {
 	return s->name_len > 6 &&
 	       memcmp(s->family->name + s->name_len - 6, "_total", 6) == 0;
@@ -395,7 +396,7 @@ static void put_family_help(struct buf *out, const char *s, enum prom_format for
 	}
 }
 
-static void put_family_header(struct buf *out, const struct slot *s,
+static void put_family_header(struct buf *out, const struct family_slot *s,
 			      enum prom_format format)
 {
 	static const char *const text_types[] = {"counter", "gauge", "untyped"};
@@ -428,7 +429,8 @@ int prom_render(struct prom *p, enum prom_format format, struct buf *out)
 	if (prom_error(p))
 		return prom_error(p);
 	link_chunks(p);
-	struct slot **sorted = calloc(p->slot_count + 1u, sizeof(struct slot *));
+	struct family_slot **sorted =
+		calloc(p->slot_count + 1u, sizeof(struct family_slot *));
 	if (!sorted)
 		return -ENOMEM;
 	uint32_t n = 0;
@@ -437,7 +439,7 @@ int prom_render(struct prom *p, enum prom_format format, struct buf *out)
 			sorted[n++] = &p->slots[i];
 	}
 	if (n)
-		qsort(sorted, n, sizeof(struct slot *), compare_families);
+		qsort(sorted, n, sizeof(struct family_slot *), compare_families);
 	for (uint32_t i = 0; i < n; i++) {
 		put_family_header(out, sorted[i], format);
 		for (uint32_t c = sorted[i]->first; c != NONE; c = p->chunks[c].next)

@@ -201,25 +201,25 @@ static const int refused[] = {
 #endif
 };
 
-struct filter {
+struct syscall_filter {
 	struct sock_filter ops[OPERATIONS_MAX];
 	size_t count;
 };
 
-static void put_op(struct filter *f, struct sock_filter op)
+static void put_op(struct syscall_filter *f, struct sock_filter op)
 {
 	if (f->count < OPERATIONS_MAX)
 		f->ops[f->count] = op;
 	f->count++;
 }
 
-static void put_return(struct filter *f, uint32_t verdict)
+static void put_return(struct syscall_filter *f, uint32_t verdict)
 {
 	put_op(f, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, verdict));
 }
 
 /* Leaves the number of the call in the accumulator. */
-static void put_head(struct filter *f, uint32_t arch)
+static void put_head(struct syscall_filter *f, uint32_t arch)
 {
 	put_op(f, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
 					       offsetof(struct seccomp_data, arch)));
@@ -235,7 +235,7 @@ static void put_head(struct filter *f, uint32_t arch)
 #endif
 }
 
-static void put_refusal(struct filter *f, int call, uint32_t verdict)
+static void put_refusal(struct syscall_filter *f, int call, uint32_t verdict)
 {
 	put_op(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
 					       (uint32_t)call, 0, 1));
@@ -244,8 +244,8 @@ static void put_refusal(struct filter *f, int call, uint32_t verdict)
 
 /* Refuses a call if its argument has one of the bits (JSET), or is not the value (JEQ).
  */
-static void put_argument(struct filter *f, int call, uint32_t argument, uint16_t test,
-			 uint32_t value)
+static void put_argument(struct syscall_filter *f, int call, uint32_t argument,
+			 uint16_t test, uint32_t value)
 {
 	uint8_t holds = test == BPF_JSET ? 0 : 1;
 
@@ -258,7 +258,7 @@ static void put_argument(struct filter *f, int call, uint32_t argument, uint16_t
 	put_return(f, SECCOMP_RET_ALLOW);
 }
 
-static int install_filter(struct filter *f, unsigned long flags)
+static int install_filter(struct syscall_filter *f, unsigned long flags)
 {
 	struct sock_fprog p = {.len = (unsigned short)f->count, .filter = f->ops};
 
@@ -276,7 +276,7 @@ static int install_filter(struct filter *f, unsigned long flags)
  * use clone(2), which they try for each thread, so it is not logged. */
 static int hide_clone3(void)
 {
-	struct filter f = {.count = 0};
+	struct syscall_filter f = {.count = 0};
 
 	put_head(&f, OUR_ARCH);
 #ifdef SYS_clone3
@@ -288,7 +288,7 @@ static int hide_clone3(void)
 
 static int refuse_calls(void)
 {
-	struct filter f = {.count = 0};
+	struct syscall_filter f = {.count = 0};
 
 	put_head(&f, OUR_ARCH);
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)

@@ -153,7 +153,7 @@ int slurmconf_parse(struct slurmconf *c, const char *text, size_t len, const cha
 	return 0;
 }
 
-struct reading {
+struct slurmconf_reading {
 	struct slurmconf *c;
 	const char *file;
 	unsigned depth;
@@ -165,7 +165,7 @@ static int read_slurmconf_file(struct slurmconf *c, const char *path, unsigned d
 
 static int follow_include(void *data, const char *name, unsigned line)
 {
-	struct reading *r = data;
+	struct slurmconf_reading *r = data;
 	auto_free char *path = path_beside(r->c->files[0], name);
 
 	if (!path)
@@ -194,7 +194,7 @@ static int read_slurmconf_file(struct slurmconf *c, const char *path, unsigned d
 	if (!file)
 		return err_set(err, -ENOMEM, "%s: out of memory", path);
 	c->files[c->file_count++] = file;
-	struct reading r = {.c = c, .file = file, .depth = depth, .err = err};
+	struct slurmconf_reading r = {.c = c, .file = file, .depth = depth, .err = err};
 	return slurmconf_parse(c, text.data ? text.data : "", text.len, file,
 			       follow_include, &r, err);
 }

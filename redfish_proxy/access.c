@@ -12,14 +12,14 @@
 #include "redfish_proxy/url.h"
 
 /* Open addressing, at most half full; keys are borrowed from the configuration. */
-struct slot {
+struct access_slot {
 	const void *key;
 	size_t len;
 	const struct config_target *target;
 };
 
 struct table {
-	struct slot *slots;
+	struct access_slot *slots;
 	size_t mask;
 };
 
@@ -39,10 +39,11 @@ static uint64_t hash_access_key(const void *key, size_t len)
 }
 
 /* The slot of the key, or for it. */
-static struct slot *find_access_slot(const struct table *t, const void *key, size_t len)
+static struct access_slot *find_access_slot(const struct table *t, const void *key,
+					    size_t len)
 {
 	for (size_t i = hash_access_key(key, len);; i++) {
-		struct slot *s = &t->slots[i & t->mask];
+		struct access_slot *s = &t->slots[i & t->mask];
 		if (!s->key || (s->len == len && memcmp(s->key, key, len) == 0))
 			return s;
 	}
@@ -63,13 +64,13 @@ static int add_access_key(struct table *t, const void *key, size_t len,
 			  const struct config_target *target, const char *what,
 			  const char *name, struct err *err)
 {
-	struct slot *s = find_access_slot(t, key, len);
+	struct access_slot *s = find_access_slot(t, key, len);
 
 	if (s->key)
 		return err_set(err, -EINVAL,
 			       "targets of lines %zu and %zu have the same %s: %s",
 			       s->target->line, target->line, what, name);
-	*s = (struct slot){key, len, target};
+	*s = (struct access_slot){key, len, target};
 	return 0;
 }
 

@@ -19,7 +19,7 @@
 #define YES_NS (300 * NSEC_PER_SEC)
 #define NO_NS (30 * NSEC_PER_SEC) /* also for a name service that does not answer */
 
-struct slot {
+struct host_slot {
 	char node[NODE_BYTES]; /* "": free */
 	struct netaddr host;
 	int verdict;
@@ -28,7 +28,7 @@ struct slot {
 
 struct ingest_hosts {
 	pthread_mutex_t mutex;
-	struct slot slots[SLOTS];
+	struct host_slot slots[SLOTS];
 };
 
 int ingest_hosts_new(struct ingest_hosts **ret, struct err *err)
@@ -50,8 +50,8 @@ void ingest_hosts_free(struct ingest_hosts *h)
 	free(h);
 }
 
-static struct slot *find_host_slot(struct ingest_hosts *h, const char *node,
-				   const struct netaddr *host)
+static struct host_slot *find_host_slot(struct ingest_hosts *h, const char *node,
+					const struct netaddr *host)
 {
 	uint64_t hash = 0xcbf29ce484222325ull; /* FNV-1a */
 
@@ -104,7 +104,7 @@ static int look_up_host(const char *node, const struct netaddr *host, struct err
 int ingest_host_is(struct ingest_hosts *h, const char *node, const struct netaddr *host,
 		   struct err *err)
 {
-	struct slot *s = find_host_slot(h, node, host);
+	struct host_slot *s = find_host_slot(h, node, host);
 	uint64_t now = clock_boottime_ns();
 	struct netaddr address;
 

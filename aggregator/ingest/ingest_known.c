@@ -8,14 +8,14 @@
 
 #define FIRST_SLOTS 1024u
 
-struct slot {
+struct known_slot {
 	int64_t instance; /* 0: free */
 	struct known_place at;
 };
 
 struct known {
 	pthread_mutex_t mutex;
-	struct slot *slots;
+	struct known_slot *slots;
 	size_t slot_count, count, max;
 };
 
@@ -58,7 +58,7 @@ void known_free(struct known *k)
 bool known_has(struct known *k, int64_t instance, struct known_place *ret)
 {
 	pthread_mutex_lock(&k->mutex);
-	const struct slot *s = &k->slots[find_known_place(k, instance)];
+	const struct known_slot *s = &k->slots[find_known_place(k, instance)];
 	bool has = s->instance == instance;
 	if (has)
 		*ret = s->at;
@@ -69,9 +69,9 @@ bool known_has(struct known *k, int64_t instance, struct known_place *ret)
 /* Keeps it at most half full, or searches would not end. False: no memory. */
 static bool more_slots(struct known *k)
 {
-	struct slot *old = k->slots;
+	struct known_slot *old = k->slots;
 	size_t n = k->slot_count;
-	struct slot *slots = calloc(n * 2, sizeof(*slots));
+	struct known_slot *slots = calloc(n * 2, sizeof(*slots));
 
 	if (!slots)
 		return false;
@@ -101,7 +101,7 @@ void known_put(struct known *k, int64_t instance, struct known_place at)
 	if (k->count * 2 < k->slot_count || more_slots(k)) {
 		size_t i = find_known_place(k, instance);
 		k->count += !k->slots[i].instance;
-		k->slots[i] = (struct slot){instance, at};
+		k->slots[i] = (struct known_slot){instance, at};
 	}
 	pthread_mutex_unlock(&k->mutex);
 }

@@ -17,7 +17,7 @@
 
 #define WARNINGS_MAX 16
 
-struct work {
+struct table_work {
 	struct cacct *c;
 	struct api *api;
 	struct table table;
@@ -46,7 +46,7 @@ static void cut_step(const struct cacct *c, struct unit *step)
 	cut_times(step, from_s, to_s, now_s);
 }
 
-static int load_cut(struct work *w, const struct unit *u, struct cut *cut,
+static int load_cut(struct table_work *w, const struct unit *u, struct cut *cut,
 		    struct err *err)
 {
 	double now_s = (double)w->c->now, from_s, to_s;
@@ -63,7 +63,7 @@ static int load_cut(struct work *w, const struct unit *u, struct cut *cut,
 }
 
 /* The job as in the window. If it lies within the window no request is needed. */
-static int cut_job(struct work *w, struct unit *u, struct err *err)
+static int cut_job(struct table_work *w, struct unit *u, struct err *err)
 {
 	struct cut cut = {.from_s = (double)w->c->start, .to_s = (double)w->c->end};
 	double now_s = (double)w->c->now;
@@ -86,7 +86,7 @@ static int cut_job(struct work *w, struct unit *u, struct err *err)
 
 /* Adds the named steps, or all of a named job. The summary counts what is shown: steps
  * only if their job is not. */
-static int add_steps(struct work *w, const struct unit *u, bool whole,
+static int add_steps(struct table_work *w, const struct unit *u, bool whole,
 		     struct json_object *detail, struct err *err)
 {
 	struct json_object *steps = unit_steps(detail);
@@ -114,7 +114,7 @@ static int add_steps(struct work *w, const struct unit *u, bool whole,
 static int add_unit(void *arg, const struct unit *u, struct json_object *row,
 		    struct err *err)
 {
-	struct work *w = arg;
+	struct table_work *w = arg;
 	auto_json struct json_object *detail = NULL;
 	bool whole = w->json || jobsel_has_whole(&w->c->jobs, u);
 	struct unit part = *u;
@@ -148,7 +148,7 @@ static int add_unit(void *arg, const struct unit *u, struct json_object *row,
 }
 
 /* Other members of the API's answer: from when, how complete. */
-static void end_json(struct work *w, struct json_object *meta, struct buf *out)
+static void end_json(struct table_work *w, struct json_object *meta, struct buf *out)
 {
 	static const char *const kept[] = {"as_of", "coverage", "warnings"};
 
@@ -187,7 +187,7 @@ void cacct_put_warnings(struct json_object *meta)
 
 int cacct_table(struct cacct *c, struct api *api, struct buf *out, struct err *err)
 {
-	struct work w = {.c = c, .api = api, .json = c->json ? out : NULL};
+	struct table_work w = {.c = c, .api = api, .json = c->json ? out : NULL};
 	auto_json struct json_object *meta = NULL;
 	auto_buf struct buf summary = BUF_INIT;
 

@@ -49,7 +49,7 @@ struct group {
 	double share[SHARES], of[SHARES];
 };
 
-struct work {
+struct usage_work {
 	struct cacct *c;
 	void *tree; /* of groups, tsearch() */
 	struct group **groups, *total;
@@ -143,8 +143,8 @@ static struct group *new_group(const struct buf *key)
 	return g;
 }
 
-static int find_usage_group(struct work *w, const struct unit *u, const char *period,
-			    struct group **ret, struct err *err)
+static int find_usage_group(struct usage_work *w, const struct unit *u,
+			    const char *period, struct group **ret, struct err *err)
 {
 	const struct cacct *c = w->c;
 	auto_buf struct buf key = {.max = 4096};
@@ -233,7 +233,7 @@ static void read_wasted(struct unit *u, struct json_object *row)
 
 static int take_row(void *arg, struct json_object *row, struct err *err)
 {
-	struct work *w = arg;
+	struct usage_work *w = arg;
 	const struct cacct *c = w->c;
 	const char *day = unit_json_text(row, "day");
 	struct group *g = NULL;
@@ -278,7 +278,7 @@ static void put_usage_target(const struct cacct *c, const char *who, struct buf 
 		api_put_param(t, "limit", "1000");
 }
 
-static int ask_rows(struct work *w, struct api *api, const char *who,
+static int ask_rows(struct usage_work *w, struct api *api, const char *who,
 		    struct json_object **ret_meta, struct err *err)
 {
 	auto_buf struct buf target = {.max = 64 << 10};
@@ -291,8 +291,8 @@ static int ask_rows(struct work *w, struct api *api, const char *who,
 }
 
 /* The server decides whose usage is shown; see cacct_units(). */
-static int ask_server(struct work *w, struct api *api, struct json_object **ret_meta,
-		      struct err *err)
+static int ask_server(struct usage_work *w, struct api *api,
+		      struct json_object **ret_meta, struct err *err)
 {
 	const struct cacct *c = w->c;
 	struct err other;
@@ -329,7 +329,8 @@ static void put_usage_time(struct json_object *meta, const char *name, time_t ot
 }
 
 /* The window, and the totals. */
-static void put_summary(const struct work *w, struct json_object *meta, struct buf *out)
+static void put_summary(const struct usage_work *w, struct json_object *meta,
+			struct buf *out)
 {
 	const double *n = w->total->u.number;
 
@@ -414,7 +415,7 @@ static void put_group(const struct group *g, struct buf *out)
 	buf_putc(out, '}');
 }
 
-static void put_usage_json(const struct work *w, struct json_object *meta,
+static void put_usage_json(const struct usage_work *w, struct json_object *meta,
 			   struct buf *out)
 {
 	static const char *const kept[] = {"from", "to", "as_of", "coverage",
@@ -438,8 +439,8 @@ static void put_usage_json(const struct work *w, struct json_object *meta,
 	buf_puts(out, "}\n");
 }
 
-static int put_table(const struct work *w, struct json_object *meta, struct buf *out,
-		     struct err *err)
+static int put_table(const struct usage_work *w, struct json_object *meta,
+		     struct buf *out, struct err *err)
 {
 	auto_buf struct buf summary = BUF_INIT;
 	struct table t;
@@ -459,7 +460,7 @@ static int put_table(const struct work *w, struct json_object *meta, struct buf 
 int cacct_usage(struct cacct *c, struct api *api, struct buf *out, struct err *err)
 {
 	struct group total = {.key = NULL};
-	struct work w = {.c = c, .total = &total};
+	struct usage_work w = {.c = c, .total = &total};
 	auto_json struct json_object *meta = NULL;
 
 	init_group(&total);

@@ -129,7 +129,7 @@ static struct svg_step *steps_of(const struct series *s, enum series_value v,
 	return steps;
 }
 
-struct wish {
+struct html_series {
 	enum series_value value;
 	const char *label;
 };
@@ -143,7 +143,7 @@ static bool has_any(const struct series *s, enum series_value v)
 }
 
 static void put_plot(const struct report *r, struct svg_plot *plot,
-		     const struct wish *wishes, size_t count, bool level,
+		     const struct html_series *wishes, size_t count, bool level,
 		     struct buf *out)
 {
 	struct svg_line lines[4];
@@ -174,19 +174,19 @@ static void put_plot(const struct report *r, struct svg_plot *plot,
 
 static void put_plots(const struct report *r, struct buf *out)
 {
-	static const struct wish cpu[] = {{SERIES_CPU_S, "in use"}},
-				 gpu[] = {{SERIES_GPU_BUSY_S, "busy"}},
-				 memory[] = {{SERIES_MEMORY_MEAN_BYTES, "mean"},
-					     {SERIES_MEMORY_PEAK_BYTES,
-					      "peak of one node"}},
-				 power[] = {{SERIES_TOTAL_J, "all"},
-					    {SERIES_PACKAGE_J, "processors"},
-					    {SERIES_GPU_J, "GPUs"},
-					    {SERIES_DRAM_J, "memory"}},
-				 files[] = {{SERIES_IO_READ_BYTES, "read"},
-					    {SERIES_IO_WRITE_BYTES, "written"}},
-				 net[] = {{SERIES_NET_RX_BYTES, "received"},
-					  {SERIES_NET_TX_BYTES, "sent"}};
+	static const struct html_series cpu[] = {{SERIES_CPU_S, "in use"}},
+					gpu[] = {{SERIES_GPU_BUSY_S, "busy"}},
+					memory[] = {{SERIES_MEMORY_MEAN_BYTES, "mean"},
+						    {SERIES_MEMORY_PEAK_BYTES,
+						     "peak of one node"}},
+					power[] = {{SERIES_TOTAL_J, "all"},
+						   {SERIES_PACKAGE_J, "processors"},
+						   {SERIES_GPU_J, "GPUs"},
+						   {SERIES_DRAM_J, "memory"}},
+					files[] = {{SERIES_IO_READ_BYTES, "read"},
+						   {SERIES_IO_WRITE_BYTES, "written"}},
+					net[] = {{SERIES_NET_RX_BYTES, "received"},
+						 {SERIES_NET_TX_BYTES, "sent"}};
 	const double *n = r->unit.number;
 	struct svg_plot plot = {
 		.title = "Power", .unit = "W", .base = 1000, .limit = NAN};

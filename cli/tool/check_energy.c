@@ -12,14 +12,14 @@
 
 #define PREFIX "acct_gather_energy/"
 
-struct conf {
+struct energy_check {
 	const char *path;
 	const struct slurmconf *c;
 	struct findings *f;
 };
 
 /* With another plugin absolute joules would be added again at each poll. */
-static void check_alone(const struct conf *k, const struct slurmconf_pair *p)
+static void check_alone(const struct energy_check *k, const struct slurmconf_pair *p)
 {
 	if (strchr(p->value, ','))
 		finding(k->f, LEVEL_FAIL,
@@ -32,7 +32,7 @@ static void check_alone(const struct conf *k, const struct slurmconf_pair *p)
 			p->value);
 }
 
-static void check_lines(const struct conf *k)
+static void check_lines(const struct energy_check *k)
 {
 	const struct slurmconf_pair *gather = slurmconf_get(k->c, "JobAcctGatherType");
 	const struct slurmconf_pair *freq = slurmconf_get(k->c, "AcctGatherNodeFreq");
@@ -104,7 +104,7 @@ static void check_gather_options(struct findings *f)
 void check_energy(const struct check_options *o, const char *path,
 		  const struct slurmconf *slurm_conf, struct findings *f)
 {
-	const struct conf k = {path, slurm_conf, f};
+	const struct energy_check k = {path, slurm_conf, f};
 	const struct slurmconf_pair *p =
 		slurmconf_get(slurm_conf, "AcctGatherEnergyType");
 

@@ -12,7 +12,7 @@
 #include "lib/exec.h"
 #include "lib/records/ring.h"
 
-struct conf {
+struct slurm_check {
 	const struct check_options *o;
 	const char *path;
 	const struct slurmconf *c;
@@ -25,14 +25,14 @@ static bool is_yes(const struct slurmconf_pair *p)
 		     strcasecmp(p->value, "true") == 0);
 }
 
-static void say_good(const struct conf *k, const struct slurmconf_pair *p)
+static void say_good(const struct slurm_check *k, const struct slurmconf_pair *p)
 {
 	finding(k->f, LEVEL_OK, NULL, "%s:%u: %s=%s", p->file, p->line, p->key,
 		p->value);
 }
 
 /* key must contain word; if not, reports it with the reason. */
-static void want_word(const struct conf *k, enum level level, const char *key,
+static void want_word(const struct slurm_check *k, enum level level, const char *key,
 		      const char *prefix, const char *word, const char *why,
 		      const char *todo)
 {
@@ -47,7 +47,7 @@ static void want_word(const struct conf *k, enum level level, const char *key,
 		finding(k->f, level, todo, "%s: %s is not set: %s", k->path, key, why);
 }
 
-static void check_tracking(const struct conf *k)
+static void check_tracking(const struct slurm_check *k)
 {
 	want_word(k, LEVEL_FAIL, "ProctrackType", "proctrack/", "cgroup",
 		  "a job without a cgroup is known only by its tasks' own usage",
@@ -83,7 +83,7 @@ static bool hides_ring(const char *dir, size_t len, const char *ring)
 	return len && strncmp(ring, dir, len) == 0 && (ring[len] == '/' || len == 1);
 }
 
-static void check_container(const struct conf *k, const char *ring)
+static void check_container(const struct slurm_check *k, const char *ring)
 {
 	const struct slurmconf_pair *type = slurmconf_get(k->c, "JobContainerType");
 	auto_slurmconf struct slurmconf jc = {0};
@@ -119,7 +119,7 @@ static void check_container(const struct conf *k, const char *ring)
 		finding(k->f, LEVEL_OK, NULL, "%s: Dirs leaves %s visible", path, ring);
 }
 
-static void check_gres(const struct conf *k, bool *ret_gpus)
+static void check_gres(const struct slurm_check *k, bool *ret_gpus)
 {
 	const struct slurmconf_pair *p = slurmconf_get(k->c, "GresTypes");
 
@@ -132,7 +132,8 @@ static void check_gres(const struct conf *k, bool *ret_gpus)
 			k->path);
 }
 
-static void want_constrained(const struct conf *k, const char *key, const char *why)
+static void want_constrained(const struct slurm_check *k, const char *key,
+			     const char *why)
 {
 	const struct slurmconf_pair *p = slurmconf_get(k->c, key);
 	char todo[64];
@@ -148,7 +149,7 @@ static void want_constrained(const struct conf *k, const char *key, const char *
 			why);
 }
 
-static void check_cgroup_conf(const struct conf *k, bool gpus)
+static void check_cgroup_conf(const struct slurm_check *k, bool gpus)
 {
 	auto_slurmconf struct slurmconf c = {0};
 	struct err err = {""};
@@ -166,7 +167,7 @@ static void check_cgroup_conf(const struct conf *k, bool gpus)
 		finding(k->f, LEVEL_FAIL, "correct it", "%s", err.text);
 		return;
 	}
-	const struct conf cg = {.o = k->o, .path = path, .c = &c, .f = k->f};
+	const struct slurm_check cg = {.o = k->o, .path = path, .c = &c, .f = k->f};
 	const struct slurmconf_pair *p = slurmconf_get(&c, "CgroupPlugin");
 	if (p && slurmconf_names(p->value, "cgroup/", "disabled"))
 		finding(k->f, LEVEL_FAIL, "set CgroupPlugin=autodetect",
@@ -235,7 +236,7 @@ static unsigned installed_version(void)
 	return 0;
 }
 
-static void check_conf(const struct conf *k, const char *ring)
+static void check_conf(const struct slurm_check *k, const char *ring)
 {
 	bool gpus;
 
@@ -272,7 +273,8 @@ void check_slurm(const struct check_options *options, struct findings *f)
 	auto_slurmconf struct slurmconf c = {0};
 	struct err err = {""};
 	char ring[256] = "";
-	const struct conf k = {.o = &o, .path = find_slurm_conf(&o), .c = &c, .f = f};
+	const struct slurm_check k = {
+		.o = &o, .path = find_slurm_conf(&o), .c = &c, .f = f};
 
 	check_slurm_version(&o, f);
 	int rc = slurmconf_read(&c, k.path, &err);

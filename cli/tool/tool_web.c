@@ -37,7 +37,7 @@ enum {
 	OPT_FORCE
 };
 
-struct wish {
+struct web_config_request {
 	const char *dir, *file, *user;
 	bool auth, tls, force;
 	const char *hosts[HOSTS_MAX];
@@ -65,7 +65,7 @@ static int make_password(char ret[PASSWORD_LEN + 1])
 	return 0;
 }
 
-static int put_user(const struct wish *w, char password[PASSWORD_LEN + 1],
+static int put_user(const struct web_config_request *w, char password[PASSWORD_LEN + 1],
 		    struct buf *out, struct err *err)
 {
 	static struct crypt_data data;
@@ -84,7 +84,7 @@ static int put_user(const struct wish *w, char password[PASSWORD_LEN + 1],
 	return buf_error(out);
 }
 
-static int write_one(int dir, const struct wish *w, const char *name,
+static int write_one(int dir, const struct web_config_request *w, const char *name,
 		     const struct buf *text, mode_t mode, struct err *err)
 {
 	struct stat old;
@@ -104,8 +104,8 @@ static int write_one(int dir, const struct wish *w, const char *name,
 	return rc;
 }
 
-static int create_web_config(const struct wish *w, char password[PASSWORD_LEN + 1],
-			     struct err *err)
+static int create_web_config(const struct web_config_request *w,
+			     char password[PASSWORD_LEN + 1], struct err *err)
 {
 	auto_buf struct buf text = BUF_INIT, cert = BUF_INIT;
 	auto_secret struct buf key = BUF_INIT;
@@ -132,7 +132,7 @@ static int create_web_config(const struct wish *w, char password[PASSWORD_LEN + 
 	return rc == 0 ? write_one(dir, w, w->file, &text, 0640, err) : rc;
 }
 
-static int read_option(struct wish *w, int c, char **argv)
+static int read_option(struct web_config_request *w, int c, char **argv)
 {
 	switch (c) {
 	case OPT_DIR:
@@ -190,11 +190,11 @@ int tool_create_web_config(int argc, char **argv)
 		{"tls.validity", required_argument, NULL, OPT_VALIDITY},
 		{"force", no_argument, NULL, OPT_FORCE},
 		{NULL, 0, NULL, 0}};
-	struct wish w = {.dir = "config",
-			 .file = "web-config.yaml",
-			 .user = "ceems",
-			 .auth = true,
-			 .validity_ms = 31536000000};
+	struct web_config_request w = {.dir = "config",
+				       .file = "web-config.yaml",
+				       .user = "ceems",
+				       .auth = true,
+				       .validity_ms = 31536000000};
 	char host[256] = "localhost", password[PASSWORD_LEN + 1] = "";
 	struct err err;
 	int c;

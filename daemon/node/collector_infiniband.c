@@ -22,7 +22,7 @@
 /* port_{rcv,xmit}_data count 32-bit words ("data octets divided by 4") */
 #define WORD 4
 
-struct counter {
+struct port_counter {
 	const char *file;
 	uint64_t scale;
 	struct prom_family family;
@@ -37,7 +37,7 @@ struct counter {
 		}                                                                      \
 	}
 
-static const struct counter counters[] = {
+static const struct port_counter counters[] = {
 	COUNTER("counters_ext/port_multicast_rcv_packets", 1,
 		"legacy_multicast_packets_received", "Multicast packets received"),
 	COUNTER("counters_ext/port_multicast_xmit_packets", 1,
@@ -252,7 +252,7 @@ static void put_port(struct infiniband *ib, struct prom *out, int portfd)
 	put_state(ib, out, portfd, "phys_state", &physical);
 	put_rate(ib, out, portfd);
 	for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++) {
-		const struct counter *c = &counters[i];
+		const struct port_counter *c = &counters[i];
 		uint64_t v;
 		/* "N/A (no PMA)" and missing files are no samples */
 		if (fs_read_u64_at(portfd, c->file, &v, NULL) < 0 ||

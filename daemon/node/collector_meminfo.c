@@ -15,7 +15,7 @@
 
 /* A metric is created when its line is first seen, and kept: families are compared by
  * address. */
-struct field {
+struct meminfo_field {
 	char line[NAME_BYTES]; /* name in the file */
 	char name[NAME_BYTES]; /* of the metric */
 	struct prom_family family;
@@ -25,7 +25,7 @@ struct meminfo {
 	struct procfile file;
 	struct buf host;
 	bool all;
-	struct field *fields[FIELDS_MAX];
+	struct meminfo_field *fields[FIELDS_MAX];
 	size_t count;
 };
 
@@ -79,8 +79,8 @@ static void meminfo_metric_name(const struct meminfo_line *l, struct buf *out)
 }
 
 /* The field of a line, created when it is first seen; NULL: no room. */
-static struct field *field_of(struct meminfo *m, const struct meminfo_line *l,
-			      size_t at)
+static struct meminfo_field *field_of(struct meminfo *m, const struct meminfo_line *l,
+				      size_t at)
 {
 	/* lines come in the same order at each reading */
 	if (at < m->count && strlen(m->fields[at]->line) == l->name_len &&
@@ -95,7 +95,7 @@ static struct field *field_of(struct meminfo *m, const struct meminfo_line *l,
 	meminfo_metric_name(l, &name);
 	if (m->count == FIELDS_MAX || buf_error(&name) || name.len >= NAME_BYTES)
 		return NULL;
-	struct field *f = calloc(1, sizeof(*f));
+	struct meminfo_field *f = calloc(1, sizeof(*f));
 	if (!f)
 		return NULL;
 	memcpy(f->line, l->name, l->name_len);
@@ -135,7 +135,7 @@ static int meminfo_collect(void *state, struct prom *out, struct err *err)
 		basic += is;
 		if (!is && !m->all)
 			continue;
-		struct field *f = field_of(m, &l, n++);
+		struct meminfo_field *f = field_of(m, &l, n++);
 		if (!f)
 			continue;
 		prom_family(out, &f->family);

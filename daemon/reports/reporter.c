@@ -26,7 +26,7 @@
 
 #define TIMES (REPORT_FINAL - REPORT_START + 1)
 
-struct seen {
+struct seen_unit {
 	uint64_t serial;
 	uint64_t memory_ns; /* boottime of the last reading */
 	uint32_t start_hash;
@@ -34,7 +34,7 @@ struct seen {
 
 struct reporter {
 	struct reporter_params p;
-	struct seen *seen; /* by slot */
+	struct seen_unit *seen; /* by slot */
 	uint32_t cursor;
 	uint32_t ended; /* ended units in the last round */
 	uint64_t gap_from_ns, gap_to_ns;
@@ -67,14 +67,14 @@ static void note_gap(struct reporter *r, uint32_t i, uint64_t from_ns, uint64_t 
 }
 
 /* The state of the unit in the slot, which may be new to this process */
-static struct seen *meet_unit(struct reporter *r, uint32_t i)
+static struct seen_unit *meet_unit(struct reporter *r, uint32_t i)
 {
-	struct seen *s = &r->seen[i];
+	struct seen_unit *s = &r->seen[i];
 	uint64_t serial = unit_serial(r->p.units, i);
 
 	if (s->serial == serial)
 		return s;
-	*s = (struct seen){.serial = serial};
+	*s = (struct seen_unit){.serial = serial};
 	note_gap(r, i, r->gap_from_ns, r->gap_to_ns);
 	return s;
 }
@@ -104,7 +104,8 @@ static void note_late_round(struct reporter *r, uint64_t now_ns)
 
 /* A young unit is read when its age has doubled since the last reading: a unit of a few
  * seconds gets an average too, and a long one costs hardly more. */
-static bool is_young(const struct seen *s, const struct unit *unit, uint64_t now_ns)
+static bool is_young(const struct seen_unit *s, const struct unit *unit,
+		     uint64_t now_ns)
 {
 	uint64_t age = s->memory_ns > unit->started_boottime_ns
 			       ? s->memory_ns - unit->started_boottime_ns
@@ -124,7 +125,7 @@ static void read_units_memory(struct reporter *r, uint64_t now_ns)
 		r->memory_until_ns = now_ns + MEMORY_NS;
 	for (uint32_t i = units_next(u, 0); i != UNITS_NONE; i = units_next(u, i + 1)) {
 		const struct unit *unit = units_get(u, i);
-		struct seen *s = &r->seen[i];
+		struct seen_unit *s = &r->seen[i];
 		uint64_t bytes;
 		if (unit->state != UNIT_RUNNING ||
 		    (!all && !is_young(s, unit, now_ns)) ||
@@ -330,7 +331,7 @@ static void gather_running(struct reporter *r, struct report_batch *b, uint32_t 
 			   uint64_t now_ns)
 {
 	struct units *u = r->p.units;
-	struct seen *s = &r->seen[i];
+	struct seen_unit *s = &r->seen[i];
 	uint64_t t0 = begin_of(r, i), boundary = boundary_of(r, i);
 	uint64_t unit_now_ns = report_time_of(units_get(u, i), now_ns);
 	uint32_t hash = report_fill_hash(u, i);

@@ -13,7 +13,7 @@
 #define DEPTH_MAX 8
 #define TOKENS_MAX 65536u
 
-struct token {
+struct capmc_token {
 	char kind; /* { } [ ] : , or s (string), w (number or word), 0 at the end */
 	const char *text;
 	size_t len;
@@ -25,10 +25,10 @@ struct node {
 	bool has_nid, has_joules;
 };
 
-struct reader {
+struct capmc_reader {
 	const char *p, *end;
 	int depth;
-	struct token key; /* of the value that follows; len 0: none */
+	struct capmc_token key; /* of the value that follows; len 0: none */
 	struct node node, found;
 	unsigned nodes;
 	uint64_t code; /* "e" */
@@ -42,11 +42,11 @@ static bool is_blank(char c)
 }
 
 /* False: not valid JSON */
-static bool next_token(struct reader *r, struct token *t)
+static bool next_token(struct capmc_reader *r, struct capmc_token *t)
 {
 	while (r->p < r->end && is_blank(*r->p))
 		r->p++;
-	*t = (struct token){.text = r->p};
+	*t = (struct capmc_token){.text = r->p};
 	if (r->p == r->end)
 		return true;
 	char c = *r->p;
@@ -70,12 +70,12 @@ static bool next_token(struct reader *r, struct token *t)
 	return t->len > 0;
 }
 
-static bool is_key(const struct reader *r, const char *name)
+static bool is_key(const struct capmc_reader *r, const char *name)
 {
 	return r->key.len == strlen(name) && memcmp(r->key.text, name, r->key.len) == 0;
 }
 
-static void take_text(struct reader *r, const struct token *t)
+static void take_text(struct capmc_reader *r, const struct capmc_token *t)
 {
 	if (is_key(r, "time")) {
 		(void)capmc_time(t->text, t->len, &r->node.us);
@@ -90,7 +90,7 @@ static void take_text(struct reader *r, const struct token *t)
 	}
 }
 
-static int take_number(struct reader *r, const struct token *t)
+static int take_number(struct capmc_reader *r, const struct capmc_token *t)
 {
 	uint64_t v;
 
@@ -116,7 +116,7 @@ static int take_number(struct reader *r, const struct token *t)
 	return 0;
 }
 
-static int close_object(struct reader *r, uint64_t nid)
+static int close_object(struct capmc_reader *r, uint64_t nid)
 {
 	if (r->node.has_nid && r->node.has_joules &&
 	    (nid == CAPMC_ANY_NID || nid == r->node.nid)) {
@@ -127,7 +127,8 @@ static int close_object(struct reader *r, uint64_t nid)
 	return --r->depth < 0 ? -EBADMSG : 0;
 }
 
-static int take_capmc_token(struct reader *r, const struct token *t, uint64_t nid)
+static int take_capmc_token(struct capmc_reader *r, const struct capmc_token *t,
+			    uint64_t nid)
 {
 	int rc;
 
@@ -166,8 +167,8 @@ static int take_capmc_token(struct reader *r, const struct token *t, uint64_t ni
 int capmc_energy(const char *text, size_t len, uint64_t nid, struct capmc_energy *ret,
 		 struct err *err)
 {
-	struct reader r = {.p = text, .end = text + len};
-	struct token t;
+	struct capmc_reader r = {.p = text, .end = text + len};
+	struct capmc_token t;
 	int rc = 0;
 
 	for (unsigned n = 0; n < TOKENS_MAX && rc == 0; n++) {

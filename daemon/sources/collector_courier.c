@@ -42,26 +42,26 @@ static int open_courier_collector(const struct env *env, void **ret_state,
 	return 0;
 }
 
-struct sink {
+struct courier_sink {
 	struct prom *out;
 	struct prom_label labels[2];
 };
 
-static void put_courier_value(const struct sink *to, const struct prom_family *family,
-			      uint64_t v)
+static void put_courier_value(const struct courier_sink *to,
+			      const struct prom_family *family, uint64_t v)
 {
 	prom_family(to->out, family);
 	prom_put_u64(to->out, to->labels, 1, v);
 }
 
-static void put_records(struct sink *to, const char *result, uint64_t v)
+static void put_records(struct courier_sink *to, const char *result, uint64_t v)
 {
 	to->labels[1] = (struct prom_label){"result", result};
 	prom_family(to->out, &records);
 	prom_put_u64(to->out, to->labels, 2, v);
 }
 
-static void put_shipping(struct sink *to, const struct courier_shipping *m,
+static void put_shipping(struct courier_sink *to, const struct courier_shipping *m,
 			 uint64_t now_ns)
 {
 	uint64_t since_ns = m->waiting_since_ns;
@@ -83,7 +83,7 @@ static void put_shipping(struct sink *to, const struct courier_shipping *m,
 static int collect_courier(void *state, struct prom *out, struct err *err)
 {
 	const struct env *env = state;
-	struct sink to = {out, {{"hostname", env->hostname}}};
+	struct courier_sink to = {out, {{"hostname", env->hostname}}};
 	uint64_t starts = courier_link_starts(env->courier);
 	struct courier_shipping m;
 

@@ -6,13 +6,13 @@
 #include "daemon/collector.h"
 #include "daemon/sources/source_view.h"
 
-struct column {
+struct cray_column {
 	struct prom_family family;
 	unsigned decimals; /* of the raw value */
 };
 
 /* Names and types of the peer, also where a cumulative value is called a gauge */
-static const struct column columns[SOURCE_KINDS] = {
+static const struct cray_column columns[SOURCE_KINDS] = {
 	[SOURCE_ENERGY] = {{"ceems_cray_pm_counters_energy_joules", PROM_GAUGE,
 			    "Energy counter of the domain (pm_counters energy)"},
 			   6},
@@ -42,7 +42,7 @@ static int cray_view_collect(void *state, struct prom *out, struct err *err)
 		return rc;
 	for (size_t i = 0; i < v->last.count; i++) {
 		const struct source_channel *c = &v->last.channels[i];
-		const struct column *col = &columns[c->kind];
+		const struct cray_column *col = &columns[c->kind];
 		/* an outdated gauge is worse than none; a cap of 0 means no cap */
 		if (!col->family.name || source_is_stale(c, now_ns) ||
 		    (c->kind == SOURCE_POWER_LIMIT && !c->raw))

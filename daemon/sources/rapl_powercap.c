@@ -22,7 +22,7 @@
 #define CONSTRAINTS 4
 #define SLOW_NS (10 * NSEC_PER_SEC) /* limits, and zones that failed */
 
-struct zone {
+struct powercap_zone {
 	char folder[FOLDER_BYTES], name[RAPL_NAME_BYTES];
 	uint32_t index;
 	enum source_domain domain;
@@ -36,7 +36,7 @@ struct powercap {
 	int dirfd; /* of the powercap class */
 	const struct env *env;
 	char root[96]; /* as it appears in labels */
-	struct zone *zones;
+	struct powercap_zone *zones;
 	size_t count;
 	uint64_t slow_ns, resets;
 };
@@ -74,7 +74,7 @@ static int zone_u64(const struct powercap *r, const char *folder, const char *fi
 
 /* The limit of the constraint with the longest window; other constraint files may not
  * exist. */
-static void read_limit(struct powercap *r, struct zone *z, uint64_t now_ns)
+static void read_limit(struct powercap *r, struct powercap_zone *z, uint64_t now_ns)
 {
 	uint64_t longest = 0, limit = 0;
 	bool found = false;
@@ -98,7 +98,7 @@ static void read_limit(struct powercap *r, struct zone *z, uint64_t now_ns)
 	z->limit_ns = now_ns;
 }
 
-static int open_energy(struct powercap *r, struct zone *z, struct err *err)
+static int open_energy(struct powercap *r, struct powercap_zone *z, struct err *err)
 {
 	char path[FOLDER_BYTES + 16];
 	int rc = zone_path(z->folder, "energy_uj", path, sizeof(path));
@@ -114,7 +114,8 @@ static int open_energy(struct powercap *r, struct zone *z, struct err *err)
 	return fd < 0 ? fd : 0;
 }
 
-static uint32_t same_name_before(const struct powercap *r, const struct zone *z)
+static uint32_t same_name_before(const struct powercap *r,
+				 const struct powercap_zone *z)
 {
 	uint32_t n = 0;
 	size_t control = strcspn(z->folder, ":") + 1;
@@ -130,7 +131,7 @@ static uint32_t same_name_before(const struct powercap *r, const struct zone *z)
 /* 0: a zone was added. -ENOENT: not a zone. */
 static int add_zone(struct powercap *r, const char *folder, struct err *err)
 {
-	struct zone z = {.fd = -1};
+	struct powercap_zone z = {.fd = -1};
 	char text[128], path[FOLDER_BYTES + 16];
 	uint64_t max_uj = 0, max_uw = 0;
 	bool indexed = false;
@@ -256,7 +257,7 @@ static int powercap_open(const struct env *env, void **ret_state, struct err *er
 }
 
 static struct source_channel *put_powercap_channel(const struct powercap *r,
-						   const struct zone *z,
+						   const struct powercap_zone *z,
 						   enum source_kind kind,
 						   struct source_snapshot *out)
 {
@@ -272,7 +273,8 @@ static struct source_channel *put_powercap_channel(const struct powercap *r,
 }
 
 /* When a zone's driver has been reloaded its file is new; the total stays. */
-static int read_zone(struct powercap *r, struct zone *z, bool slow, struct err *err)
+static int read_zone(struct powercap *r, struct powercap_zone *z, bool slow,
+		     struct err *err)
 {
 	uint64_t raw;
 
@@ -299,7 +301,8 @@ static int read_zone(struct powercap *r, struct zone *z, bool slow, struct err *
 	return 0;
 }
 
-static int put_zone(struct powercap *r, struct zone *z, struct source_snapshot *out)
+static int put_zone(struct powercap *r, struct powercap_zone *z,
+		    struct source_snapshot *out)
 {
 	struct source_channel *c;
 
@@ -336,7 +339,7 @@ static int powercap_sample(void *state, struct source_snapshot *out, struct err 
 	if (slow)
 		r->slow_ns = now_ns + SLOW_NS;
 	for (size_t i = 0; i < r->count; i++) {
-		struct zone *z = &r->zones[i];
+		struct powercap_zone *z = &r->zones[i];
 		if (slow)
 			read_limit(r, z, now_ns);
 		int rc = read_zone(r, z, slow, &last);

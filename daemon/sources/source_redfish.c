@@ -18,14 +18,14 @@
 #define WORST_UW 100000000000ull /* 100 kW: the courier's limit too */
 
 /* A chassis' energy counter. It is kept here, since the courier may be restarted. */
-struct counter {
+struct redfish_counter {
 	char chip[160];
 	struct energy_counter energy;
 };
 
 struct redfish {
 	const struct env *env;
-	struct counter counters[COUNTERS_MAX];
+	struct redfish_counter counters[COUNTERS_MAX];
 	size_t count;
 	uint64_t resets;
 	union {
@@ -51,7 +51,7 @@ static int redfish_open(const struct env *env, void **ret_state, struct err *err
 	return 0;
 }
 
-static struct counter *find_counter(struct redfish *r, const char *chip)
+static struct redfish_counter *find_counter(struct redfish *r, const char *chip)
 {
 	for (size_t i = 0; i < r->count; i++) {
 		if (strcmp(r->counters[i].chip, chip) == 0)
@@ -59,7 +59,7 @@ static struct counter *find_counter(struct redfish *r, const char *chip)
 	}
 	if (r->count == COUNTERS_MAX)
 		return NULL;
-	struct counter *c = &r->counters[r->count++];
+	struct redfish_counter *c = &r->counters[r->count++];
 	(void)snprintf(c->chip, sizeof(c->chip), "%s", chip);
 	c->energy.worst_uw = WORST_UW;
 	return c;
@@ -68,7 +68,7 @@ static struct counter *find_counter(struct redfish *r, const char *chip)
 /* Joules since the first reading; false: not usable as a counter */
 static bool count_energy(struct redfish *r, struct source_channel *ch)
 {
-	struct counter *c = find_counter(r, ch->chip);
+	struct redfish_counter *c = find_counter(r, ch->chip);
 
 	if (!c)
 		return false;

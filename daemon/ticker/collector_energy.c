@@ -48,7 +48,7 @@ static const struct prom_family family_gaps = {
 
 /* Labels of a unit, rendered with its first sample and again when another source takes
  * over. */
-struct view {
+struct unit_energy_view {
 	uint64_t serial;
 	char id[RECORD_ID_MAX];
 	bool made[ENERGY_DOMAINS];
@@ -58,12 +58,12 @@ struct view {
 
 struct energy_view {
 	const struct env *env;
-	struct view **views; /* by slot */
+	struct unit_energy_view **views; /* by slot */
 	uint32_t view_count;
 	uint64_t generation; /* of the table when views were last swept */
 };
 
-static void free_energy_view(struct view *v)
+static void free_energy_view(struct unit_energy_view *v)
 {
 	if (!v)
 		return;
@@ -92,7 +92,8 @@ static int energy_view_open(const struct env *env, void **ret_state, struct err 
 	if (!e)
 		return err_set(err, -ENOMEM, "no memory");
 	e->env = env;
-	e->views = calloc(units_capacity(env->units), sizeof(struct view *));
+	e->views =
+		calloc(units_capacity(env->units), sizeof(struct unit_energy_view *));
 	if (!e->views) {
 		energy_view_close(e);
 		return err_set(err, -ENOMEM, "no memory");
@@ -236,10 +237,10 @@ static void sweep_energy_views(struct energy_view *e)
 	e->generation = units_generation(u);
 }
 
-static struct view *find_energy_view(struct energy_view *e, uint32_t i,
-				     const struct unit *unit)
+static struct unit_energy_view *find_energy_view(struct energy_view *e, uint32_t i,
+						 const struct unit *unit)
 {
-	struct view *v = e->views[i];
+	struct unit_energy_view *v = e->views[i];
 
 	if (v && strcmp(v->id, unit->id) == 0)
 		return v;
@@ -252,7 +253,7 @@ static struct view *find_energy_view(struct energy_view *e, uint32_t i,
 	return v;
 }
 
-static const struct buf *labels_of(struct energy_view *e, struct view *v,
+static const struct buf *labels_of(struct energy_view *e, struct unit_energy_view *v,
 				   const struct unit *unit, const struct energy_node *n,
 				   int d)
 {
@@ -278,7 +279,7 @@ static int put_unit_joules(struct energy_view *e, uint32_t i, const struct unit 
 {
 	const struct energy_node *n = &units_energy(e->env->units)->node;
 	const struct energy_account *a = &unit_energy(e->env->units, i)->account;
-	struct view *v = find_energy_view(e, i, unit);
+	struct unit_energy_view *v = find_energy_view(e, i, unit);
 
 	if (!v)
 		return -ENOMEM;

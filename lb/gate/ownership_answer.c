@@ -40,7 +40,7 @@ struct rows {
 	size_t count, room;
 };
 
-struct reading {
+struct answer_reading {
 	struct json_reader json;
 	bool has_status, has_data, has_role;
 	enum ownership_role role;
@@ -49,14 +49,14 @@ struct reading {
 };
 
 /* Unescapes in place: the text is ours. */
-static int read_answer_string(struct reading *r, struct str *ret)
+static int read_answer_string(struct answer_reading *r, struct str *ret)
 {
 	int rc = json_raw_string(&r->json, ret);
 
 	return rc ? rc : json_unescape(&r->json, *ret, (char *)ret->p, &ret->len);
 }
 
-static int read_whole(struct reading *r, int64_t *ret)
+static int read_whole(struct answer_reading *r, int64_t *ret)
 {
 	char text[24];
 	struct str s;
@@ -73,13 +73,13 @@ static int read_whole(struct reading *r, int64_t *ret)
 		       : json_broken(&r->json, "not a whole number");
 }
 
-static int read_comma(struct reading *r)
+static int read_comma(struct answer_reading *r)
 {
 	return json_take(&r->json, ',') ? 0 : json_broken(&r->json, "a row ends early");
 }
 
 /* ["4711",1700000000000,null,true], possibly with more elements in later versions */
-static int read_row(struct reading *r, struct row *ret)
+static int read_row(struct answer_reading *r, struct row *ret)
 {
 	struct row row = {.run = {.to_ms = INT64_MAX}};
 	int rc;
@@ -114,7 +114,7 @@ static int read_row(struct reading *r, struct row *ret)
 	return 0;
 }
 
-static int make_row_room(struct reading *r, struct rows *to)
+static int make_row_room(struct answer_reading *r, struct rows *to)
 {
 	size_t room = to->room ? to->room * 2 : 1024;
 	struct row *at;
@@ -131,7 +131,7 @@ static int make_row_room(struct reading *r, struct rows *to)
 	return 0;
 }
 
-static int read_rows(struct reading *r, struct rows *to)
+static int read_rows(struct answer_reading *r, struct rows *to)
 {
 	int rc = 0;
 
@@ -152,7 +152,7 @@ static int read_rows(struct reading *r, struct rows *to)
 	return rc;
 }
 
-static int read_answer_role(struct reading *r)
+static int read_answer_role(struct answer_reading *r)
 {
 	static const char *const names[] = {"user", "operator", "admin"};
 	struct str role;
@@ -171,8 +171,8 @@ static int read_answer_role(struct reading *r)
 }
 
 /* Members of an object, each handled by name. */
-static int read_object(struct reading *r,
-		       int (*member)(struct reading *r, struct str name))
+static int read_object(struct answer_reading *r,
+		       int (*member)(struct answer_reading *r, struct str name))
 {
 	int rc = 0;
 
@@ -193,7 +193,7 @@ static int read_object(struct reading *r,
 	return rc;
 }
 
-static int read_one_member(struct reading *r, struct str name)
+static int read_one_member(struct answer_reading *r, struct str name)
 {
 	if (str_eq(name, "role"))
 		return read_answer_role(r);
@@ -207,7 +207,7 @@ static int read_one_member(struct reading *r, struct str name)
 	return str_eq(name, "units") ? read_rows(r, &r->units) : json_skip(&r->json);
 }
 
-static int read_answer_status(struct reading *r)
+static int read_answer_status(struct answer_reading *r)
 {
 	struct str s;
 	int rc = read_answer_string(r, &s);
@@ -220,7 +220,7 @@ static int read_answer_status(struct reading *r)
 	return 0;
 }
 
-static int read_answer_member(struct reading *r, struct str name)
+static int read_answer_member(struct answer_reading *r, struct str name)
 {
 	int rc;
 
@@ -237,7 +237,7 @@ static int read_answer_member(struct reading *r, struct str name)
 	return rc;
 }
 
-static int read_text(struct reading *r)
+static int read_text(struct answer_reading *r)
 {
 	int rc = read_object(r, read_answer_member);
 
@@ -350,7 +350,7 @@ static struct ownership_run *sort_rows(struct rows *list)
 	return calloc(list->count + 2, sizeof(struct ownership_run));
 }
 
-static int take_answer(struct ownership_answer *a, struct reading *r,
+static int take_answer(struct ownership_answer *a, struct answer_reading *r,
 		       const struct str *ids, size_t count, const char *latest_of,
 		       struct err *err)
 {
@@ -380,7 +380,7 @@ int ownership_answer_read(struct buf *text, const struct str *ids, size_t count,
 			  struct err *err)
 {
 	struct ownership_answer a = {.role = OWNERSHIP_USER};
-	struct reading r = {.has_data = false};
+	struct answer_reading r = {.has_data = false};
 	int rc;
 
 	if (text->len > OWNERSHIP_ANSWER_BYTES_MAX)

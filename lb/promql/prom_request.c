@@ -288,12 +288,12 @@ static int take_times(struct prom_request *r, const struct form *f, unsigned tak
 
 /* ---- times alone ----------------------------------------------------------------- */
 
-struct field {
+struct query_field {
 	const char *name, *value; /* value: behind "=", or the end */
 	size_t name_len, value_len;
 };
 
-static inline bool is_parameter_named(const struct field *f, const char *name)
+static inline bool is_parameter_named(const struct query_field *f, const char *name)
 {
 	size_t n = strlen(name);
 
@@ -301,7 +301,7 @@ static inline bool is_parameter_named(const struct field *f, const char *name)
 }
 
 /* Whether a name needs no decoding */
-static bool is_plain_field_name(const struct field *f)
+static bool is_plain_field_name(const struct query_field *f)
 {
 	for (size_t i = 0; i < f->name_len; i++) {
 		char c = f->name[i];
@@ -315,7 +315,7 @@ static bool is_plain_field_name(const struct field *f)
 
 /* A time that is given once and plainly: up to twelve digits of seconds and three
  * decimals, for which time_ms() gives the same milliseconds. */
-static bool split_time(const struct field *f, bool *has, int64_t *ret_ms)
+static bool split_time(const struct query_field *f, bool *has, int64_t *ret_ms)
 {
 	size_t i = 0, point = f->value_len;
 	int64_t ms = 0;
@@ -339,7 +339,7 @@ static bool split_time(const struct field *f, bool *has, int64_t *ret_ms)
 	return true;
 }
 
-static bool split_field(const struct field *f, unsigned takes, struct buf *key,
+static bool split_field(const struct query_field *f, unsigned takes, struct buf *key,
 			struct prom_times *t)
 {
 	if (!is_plain_field_name(f))
@@ -368,9 +368,10 @@ bool prom_times_split(const char *path, const char *form, size_t len, int64_t no
 		const char *amp = memchr(p, '&', (size_t)(end - p));
 		const char *stop = amp ? amp : end;
 		const char *equals = memchr(p, '=', (size_t)(stop - p));
-		struct field f = {.name = p,
-				  .name_len = (size_t)((equals ? equals : stop) - p),
-				  .value = equals ? equals + 1 : stop};
+		struct query_field f = {.name = p,
+					.name_len =
+						(size_t)((equals ? equals : stop) - p),
+					.value = equals ? equals + 1 : stop};
 
 		f.value_len = (size_t)(stop - f.value);
 		if (!split_field(&f, calls[call].takes, key, ret))

@@ -31,13 +31,13 @@ static bool is_digit_char(char c)
 }
 
 /* Decisive headers seen so far. */
-struct seen {
+struct seen_headers {
 	bool http10, close, keep_alive, chunked;
 	unsigned lengths, codings, types, encodings, grpc_statuses, grpc_messages;
 	uint64_t length;
 };
 
-static const char *read_status_line(struct piece line, struct seen *seen,
+static const char *read_status_line(struct piece line, struct seen_headers *seen,
 				    struct answer_head *h)
 {
 	/* HTTP/1.1 200 OK */
@@ -55,7 +55,7 @@ static const char *read_status_line(struct piece line, struct seen *seen,
 	return h->status == 101 ? "switches protocols" : NULL;
 }
 
-static const char *read_length(struct piece value, struct seen *seen)
+static const char *read_length(struct piece value, struct seen_headers *seen)
 {
 	if (seen->lengths++)
 		return "two lengths";
@@ -70,7 +70,7 @@ static const char *read_length(struct piece value, struct seen *seen)
 	return NULL;
 }
 
-static const char *read_coding(struct piece value, struct seen *seen)
+static const char *read_coding(struct piece value, struct seen_headers *seen)
 {
 	if (seen->codings++)
 		return "two transfer codings";
@@ -80,7 +80,7 @@ static const char *read_coding(struct piece value, struct seen *seen)
 	return NULL;
 }
 
-static void read_connection(struct piece value, struct seen *seen)
+static void read_connection(struct piece value, struct seen_headers *seen)
 {
 	while (value.len) {
 		const char *comma = memchr(value.s, ',', value.len);
@@ -111,8 +111,8 @@ static const char *copy_header_value(struct piece value, char *ret, size_t size,
 	return NULL;
 }
 
-static const char *read_grpc(struct piece name, struct piece value, struct seen *seen,
-			     struct answer_head *h)
+static const char *read_grpc(struct piece name, struct piece value,
+			     struct seen_headers *seen, struct answer_head *h)
 {
 	if (piece_is(name, "Grpc-Status"))
 		return copy_header_value(value, h->grpc_status, sizeof(h->grpc_status),
@@ -124,7 +124,7 @@ static const char *read_grpc(struct piece name, struct piece value, struct seen 
 	return NULL;
 }
 
-static const char *read_header(struct piece line, struct seen *seen,
+static const char *read_header(struct piece line, struct seen_headers *seen,
 			       struct answer_head *h)
 {
 	const char *colon = memchr(line.s, ':', line.len);
@@ -161,7 +161,8 @@ static const char *read_header(struct piece line, struct seen *seen,
 	return read_grpc(name, value, seen, h);
 }
 
-static const char *decide_framing(const struct seen *seen, struct answer_head *h)
+static const char *decide_framing(const struct seen_headers *seen,
+				  struct answer_head *h)
 {
 	if (seen->lengths && seen->codings)
 		return "both a length and a transfer coding";
@@ -201,7 +202,7 @@ static size_t find_end(const char *data, size_t len, size_t seen)
 
 /* Reads a line of a complete head; *at advances past it. */
 static const char *read_line(const char *data, size_t end, size_t *at,
-			     struct seen *seen, struct answer_head *h)
+			     struct seen_headers *seen, struct answer_head *h)
 {
 	const char *begin = data + *at, *eol = memchr(begin, '\r', end - *at);
 	struct piece line = {begin, (size_t)(eol - begin)};
@@ -217,7 +218,7 @@ ssize_t answer_head_read(const char *data, size_t len, size_t seen_len,
 			 struct answer_head *ret, const char **ret_why)
 {
 	struct answer_head h = {.status = 0};
-	struct seen seen = {.lengths = 0};
+	struct seen_headers seen = {.lengths = 0};
 	size_t end = find_end(data, len, seen_len);
 
 	if (end > ANSWER_HEAD_MAX || (!end && len >= ANSWER_HEAD_MAX)) {

@@ -18,8 +18,8 @@
 
 #define TOLD_MAX 64 /* loops */
 
-struct name {
-	struct name *next;
+struct resolved_name {
+	struct resolved_name *next;
 	char *host;
 	uint16_t port;
 	bool wanted, failed;
@@ -32,7 +32,7 @@ struct resolver {
 	pthread_cond_t change;
 	pthread_t thread;
 	bool started, stopping;
-	struct name *names;
+	struct resolved_name *names;
 	size_t count;
 	struct {
 		struct loop *loop;
@@ -69,7 +69,7 @@ void resolver_free(struct resolver *r)
 	if (r->started)
 		pthread_join(r->thread, NULL);
 	while (r->names) {
-		struct name *n = r->names;
+		struct resolved_name *n = r->names;
 		r->names = n->next;
 		free(n->host);
 		free(n);
@@ -130,7 +130,7 @@ static bool look_up_name(const char *host, uint16_t port, struct resolve_list *r
 }
 
 /* Mutex held, but released during the look-up. Names are never removed. */
-static void answer_name(struct resolver *r, struct name *n)
+static void answer_name(struct resolver *r, struct resolved_name *n)
 {
 	struct resolve_list list;
 
@@ -152,7 +152,7 @@ static void *resolver_thread(void *arg)
 
 	pthread_mutex_lock(&r->mutex);
 	while (!r->stopping) {
-		struct name *n = r->names;
+		struct resolved_name *n = r->names;
 		while (n && !n->wanted)
 			n = n->next;
 		if (n)
@@ -179,10 +179,10 @@ static int start_resolver_thread(struct resolver *r)
 }
 
 /* Mutex held. NULL: no room. */
-static struct name *find_or_add_name(struct resolver *r, const char *host,
-				     uint16_t port)
+static struct resolved_name *find_or_add_name(struct resolver *r, const char *host,
+					      uint16_t port)
 {
-	struct name *n = r->names;
+	struct resolved_name *n = r->names;
 
 	while (n && (n->port != port || strcmp(n->host, host) != 0))
 		n = n->next;
@@ -210,7 +210,7 @@ int resolver_get(struct resolver *r, const char *host, uint16_t port,
 	if (parse_literal_address(host, port, ret))
 		return 0;
 	pthread_mutex_lock(&r->mutex);
-	struct name *n = find_or_add_name(r, host, port);
+	struct resolved_name *n = find_or_add_name(r, host, port);
 	uint64_t age = n ? resolver_clock_ms() - n->at_ms : 0;
 	if (!n) {
 		rc = -ENOSPC;

@@ -9,12 +9,12 @@
 #include "lb/pyroscope/pyro_message.h"
 #include "lib/parse.h"
 
-struct reader {
+struct pyro_json_reader {
 	struct json_reader json;
 	struct pyro_arena *arena;
 };
 
-static int read_json_string(struct reader *r, struct str *ret)
+static int read_json_string(struct pyro_json_reader *r, struct str *ret)
 {
 	struct str raw;
 	char *copy;
@@ -30,7 +30,7 @@ static int read_json_string(struct reader *r, struct str *ret)
 }
 
 /* A number, or one in a string, as ProtoJSON writes 64-bit integers */
-static int read_digits(struct reader *r, char text[40])
+static int read_digits(struct pyro_json_reader *r, char text[40])
 {
 	struct str s;
 	int rc;
@@ -51,7 +51,7 @@ static int read_digits(struct reader *r, char text[40])
 	return 0;
 }
 
-static int read_integer(struct reader *r, struct pyro_value *v)
+static int read_integer(struct pyro_json_reader *r, struct pyro_value *v)
 {
 	bool small = v->field->kind == PYRO_UINT32;
 	char text[40];
@@ -65,7 +65,7 @@ static int read_integer(struct reader *r, struct pyro_value *v)
 	return 0;
 }
 
-static int read_double(struct reader *r, struct pyro_value *v)
+static int read_double(struct pyro_json_reader *r, struct pyro_value *v)
 {
 	char text[40];
 	int rc = read_digits(r, text);
@@ -75,7 +75,7 @@ static int read_double(struct reader *r, struct pyro_value *v)
 	return parse_f64(text, &v->number) ? json_broken(&r->json, "not a number") : 0;
 }
 
-static int read_enum(struct reader *r, struct pyro_value *v)
+static int read_enum(struct pyro_json_reader *r, struct pyro_value *v)
 {
 	const struct pyro_field *f = v->field;
 	struct str name;
@@ -103,10 +103,10 @@ static int read_enum(struct reader *r, struct pyro_value *v)
 
 /* ---- values ---------------------------------------------------------------------- */
 
-static int read_json_message(struct reader *r, const struct pyro_type *type,
+static int read_json_message(struct pyro_json_reader *r, const struct pyro_type *type,
 			     struct pyro_message **ret);
 
-static int read_json_value(struct reader *r, struct pyro_value *v)
+static int read_json_value(struct pyro_json_reader *r, struct pyro_value *v)
 {
 	switch (v->field->kind) {
 	case PYRO_STRING:
@@ -129,7 +129,7 @@ static int read_json_value(struct reader *r, struct pyro_value *v)
 	return read_integer(r, v);
 }
 
-static int read_list(struct reader *r, struct pyro_message *m,
+static int read_list(struct pyro_json_reader *r, struct pyro_message *m,
 		     const struct pyro_field *f)
 {
 	struct pyro_value *v;
@@ -159,7 +159,8 @@ static const struct pyro_field *find_json_field(const struct pyro_type *t,
 }
 
 /* seen: one bit per field of the type, by its index in the table */
-static int read_json_member(struct reader *r, struct pyro_message *m, uint32_t *seen)
+static int read_json_member(struct pyro_json_reader *r, struct pyro_message *m,
+			    uint32_t *seen)
 {
 	const struct pyro_field *f;
 	struct pyro_value *v;
@@ -187,7 +188,7 @@ static int read_json_member(struct reader *r, struct pyro_message *m, uint32_t *
 	return rc ? rc : read_json_value(r, v);
 }
 
-static int read_json_message(struct reader *r, const struct pyro_type *type,
+static int read_json_message(struct pyro_json_reader *r, const struct pyro_type *type,
 			     struct pyro_message **ret)
 {
 	struct pyro_message *m = pyro_new(r->arena, type);
@@ -216,7 +217,7 @@ static int read_json_message(struct reader *r, const struct pyro_type *type,
 int pyro_read_json(struct pyro_arena *a, const struct pyro_type *type, const char *text,
 		   size_t len, struct pyro_message **ret, struct err *err)
 {
-	struct reader r = {.arena = a};
+	struct pyro_json_reader r = {.arena = a};
 	int rc;
 
 	if (len > PYRO_BODY_MAX)

@@ -12,19 +12,19 @@ enum wire { WIRE_VARINT = 0, WIRE_I64 = 1, WIRE_LEN = 2, WIRE_I32 = 5 };
 #define FIELD_STEPS 8 /* table look-up */
 #define FIELD_NUMBER_MAX ((1u << 29) - 1)
 
-struct reader {
+struct pyro_proto_reader {
 	struct pyro_arena *arena;
 	struct err *err;
 	const unsigned char *p, *end;
 	unsigned depth;
 };
 
-static int refuse_broken(struct reader *r)
+static int refuse_broken(struct pyro_proto_reader *r)
 {
 	return err_set(r->err, -EINVAL, "the protobuf message is cut or broken");
 }
 
-static int read_varint(struct reader *r, uint64_t *ret)
+static int read_varint(struct pyro_proto_reader *r, uint64_t *ret)
 {
 	uint64_t v = 0;
 
@@ -43,7 +43,7 @@ static int read_varint(struct reader *r, uint64_t *ret)
 }
 
 /* Length-delimited bytes */
-static int read_length_delimited(struct reader *r, const unsigned char **ret,
+static int read_length_delimited(struct pyro_proto_reader *r, const unsigned char **ret,
 				 size_t *ret_len)
 {
 	uint64_t n;
@@ -59,7 +59,7 @@ static int read_length_delimited(struct reader *r, const unsigned char **ret,
 	return 0;
 }
 
-static int read_fixed64(struct reader *r, uint64_t *ret)
+static int read_fixed64(struct pyro_proto_reader *r, uint64_t *ret)
 {
 	uint64_t v = 0;
 
@@ -72,7 +72,7 @@ static int read_fixed64(struct reader *r, uint64_t *ret)
 }
 
 /* A field that the table does not have */
-static int skip_unknown_field(struct reader *r, unsigned wire)
+static int skip_unknown_field(struct pyro_proto_reader *r, unsigned wire)
 {
 	const unsigned char *bytes;
 	uint64_t v;
@@ -112,13 +112,13 @@ static unsigned wire_of(enum pyro_kind kind)
 	return WIRE_VARINT;
 }
 
-static int read_proto_message(struct reader *r, const struct pyro_type *type,
+static int read_proto_message(struct pyro_proto_reader *r, const struct pyro_type *type,
 			      struct pyro_message **ret);
 
 /* A message within a message */
-static int read_inner(struct reader *r, struct pyro_value *v)
+static int read_inner(struct pyro_proto_reader *r, struct pyro_value *v)
 {
-	struct reader inner = *r;
+	struct pyro_proto_reader inner = *r;
 	size_t n = 0;
 	int rc = read_length_delimited(r, &inner.p, &n);
 
@@ -129,7 +129,7 @@ static int read_inner(struct reader *r, struct pyro_value *v)
 	return read_proto_message(&inner, v->field->type, &v->message);
 }
 
-static int read_proto_string(struct reader *r, struct pyro_value *v)
+static int read_proto_string(struct pyro_proto_reader *r, struct pyro_value *v)
 {
 	const unsigned char *bytes = NULL;
 	size_t n = 0;
@@ -145,7 +145,7 @@ static int read_proto_string(struct reader *r, struct pyro_value *v)
 	return 0;
 }
 
-static int read_number(struct reader *r, struct pyro_value *v)
+static int read_number(struct pyro_proto_reader *r, struct pyro_value *v)
 {
 	uint64_t n, max = UINT64_MAX;
 	int rc = read_varint(r, &n);
@@ -166,7 +166,7 @@ static int read_number(struct reader *r, struct pyro_value *v)
 	return 0;
 }
 
-static int read_proto_value(struct reader *r, struct pyro_value *v)
+static int read_proto_value(struct pyro_proto_reader *r, struct pyro_value *v)
 {
 	uint64_t bits;
 	int rc;
@@ -198,7 +198,7 @@ static const struct pyro_field *find_proto_field(const struct pyro_type *t,
 	return NULL;
 }
 
-static int read_field(struct reader *r, struct pyro_message *m)
+static int read_field(struct pyro_proto_reader *r, struct pyro_message *m)
 {
 	const struct pyro_field *f;
 	struct pyro_value *v;
@@ -222,7 +222,7 @@ static int read_field(struct reader *r, struct pyro_message *m)
 	return rc ? rc : read_proto_value(r, v);
 }
 
-static int read_proto_message(struct reader *r, const struct pyro_type *type,
+static int read_proto_message(struct pyro_proto_reader *r, const struct pyro_type *type,
 			      struct pyro_message **ret)
 {
 	struct pyro_message *m = pyro_new(r->arena, type);
@@ -248,7 +248,7 @@ int pyro_read_proto(struct pyro_arena *a, const struct pyro_type *type,
 		    const void *bytes, size_t len, struct pyro_message **ret,
 		    struct err *err)
 {
-	struct reader r = {.arena = a, .err = err, .p = bytes, .end = bytes};
+	struct pyro_proto_reader r = {.arena = a, .err = err, .p = bytes, .end = bytes};
 
 	if (len > PYRO_BODY_MAX)
 		return err_set(err, -E2BIG, "a message of more than %u bytes",

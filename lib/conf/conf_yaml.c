@@ -14,7 +14,7 @@
 
 #define DEPTH_MAX 8
 
-struct reader {
+struct conf_yaml_reader {
 	const struct conf_opt *opts;
 	size_t n;
 	const char *file;
@@ -52,7 +52,7 @@ static size_t line_of(const yaml_event_t *e)
 		##__VA_ARGS__)
 
 /* The next event. Everything that no configuration needs is refused here. */
-static int next_event(struct reader *r, yaml_event_t *ret)
+static int next_event(struct conf_yaml_reader *r, yaml_event_t *ret)
 {
 	const yaml_parser_t *p = &r->parser;
 	const yaml_char_t *anchor = NULL, *tag = NULL;
@@ -96,7 +96,8 @@ static int next_event(struct reader *r, yaml_event_t *ret)
 	return 0;
 }
 
-static int refuse_unknown_option(const struct reader *r, size_t line, bool mapping)
+static int refuse_unknown_option(const struct conf_yaml_reader *r, size_t line,
+				 bool mapping)
 {
 	size_t near_len = 0;
 
@@ -111,7 +112,7 @@ static int refuse_unknown_option(const struct reader *r, size_t line, bool mappi
 		    r->path, (int)near_len, near);
 }
 
-static bool is_option_prefix(const struct reader *r)
+static bool is_option_prefix(const struct conf_yaml_reader *r)
 {
 	for (size_t i = 0; i < r->n; i++) {
 		if (strncmp(r->opts[i].name, r->path, r->path_len) == 0 &&
@@ -122,7 +123,7 @@ static bool is_option_prefix(const struct reader *r)
 }
 
 /* The option at the current path; "x.enabled" is the switch x itself. */
-static const struct conf_opt *option_at_path(const struct reader *r)
+static const struct conf_opt *option_at_path(const struct conf_yaml_reader *r)
 {
 	static const char suffix[] = ".enabled";
 	const size_t suffix_len = sizeof(suffix) - 1;
@@ -136,7 +137,7 @@ static const struct conf_opt *option_at_path(const struct reader *r)
 }
 
 /* A scalar as C text, or NULL with err set. */
-static const char *scalar_text(const struct reader *r, const yaml_event_t *e)
+static const char *scalar_text(const struct conf_yaml_reader *r, const yaml_event_t *e)
 {
 	const char *text = (const char *)e->data.scalar.value;
 
@@ -155,8 +156,8 @@ static bool is_null(const yaml_event_t *e)
 }
 
 /* Marks the option as set in this file: a second time is an error. */
-static int claim_option(struct reader *r, const struct conf_opt *o, size_t line,
-			const struct conf_opt **ret)
+static int claim_option(struct conf_yaml_reader *r, const struct conf_opt *o,
+			size_t line, const struct conf_opt **ret)
 {
 	const struct conf_opt *t = conf_target(r->opts, r->n, o);
 	char where[512];
@@ -179,8 +180,8 @@ static int claim_option(struct reader *r, const struct conf_opt *o, size_t line,
 	return 0;
 }
 
-static int set_option(struct reader *r, const struct conf_opt *o, const char *text,
-		      size_t line)
+static int set_option(struct conf_yaml_reader *r, const struct conf_opt *o,
+		      const char *text, size_t line)
 {
 	char where[512];
 
@@ -188,8 +189,8 @@ static int set_option(struct reader *r, const struct conf_opt *o, const char *te
 	return conf_set(o, r->dst, text, where, r->err);
 }
 
-static int wrong_type(const struct reader *r, const struct conf_opt *o, size_t line,
-		      const char *got)
+static int wrong_type(const struct conf_yaml_reader *r, const struct conf_opt *o,
+		      size_t line, const char *got)
 {
 	char wants[256];
 
@@ -197,7 +198,7 @@ static int wrong_type(const struct reader *r, const struct conf_opt *o, size_t l
 	return fail(r, -EINVAL, line, "%s: wants %s, not %s", r->path, wants, got);
 }
 
-static int read_scalar(struct reader *r, const yaml_event_t *e)
+static int read_scalar(struct conf_yaml_reader *r, const yaml_event_t *e)
 {
 	const struct conf_opt *o = option_at_path(r);
 	const char *text = scalar_text(r, e);
@@ -218,7 +219,7 @@ static int read_scalar(struct reader *r, const yaml_event_t *e)
 	return set_option(r, o, text, line_of(e));
 }
 
-static int read_sequence(struct reader *r, size_t line)
+static int read_sequence(struct conf_yaml_reader *r, size_t line)
 {
 	const struct conf_opt *o = option_at_path(r);
 
@@ -248,7 +249,7 @@ static int read_sequence(struct reader *r, size_t line)
 	}
 }
 
-static int push_key(struct reader *r, const yaml_event_t *e)
+static int push_key(struct conf_yaml_reader *r, const yaml_event_t *e)
 {
 	const char *key = scalar_text(r, e);
 	size_t len = key ? strlen(key) : 0, dot = r->path_len != 0;
@@ -268,9 +269,9 @@ static int push_key(struct reader *r, const yaml_event_t *e)
 	return 0;
 }
 
-static int read_mapping(struct reader *r);
+static int read_mapping(struct conf_yaml_reader *r);
 
-static bool has_others(const struct reader *r)
+static bool has_others(const struct conf_yaml_reader *r)
 {
 	const struct conf_opt *file = conf_find(r->opts, r->n, "config.file", 11);
 
@@ -278,7 +279,7 @@ static bool has_others(const struct reader *r)
 }
 
 /* Skips a value that belongs to another program; next_event() bounds it. */
-static int skip_value(struct reader *r, const yaml_event_t *e)
+static int skip_value(struct conf_yaml_reader *r, const yaml_event_t *e)
 {
 	unsigned depth = e->type != YAML_SCALAR_EVENT;
 
@@ -297,7 +298,7 @@ static int skip_value(struct reader *r, const yaml_event_t *e)
 	return 0;
 }
 
-static int read_option_value(struct reader *r, const yaml_event_t *e)
+static int read_option_value(struct conf_yaml_reader *r, const yaml_event_t *e)
 {
 	size_t line = line_of(e);
 
@@ -318,7 +319,7 @@ static int read_option_value(struct reader *r, const yaml_event_t *e)
 }
 
 /* Depth is bounded by read_option_value(), breadth by the length of the file. */
-static int read_mapping(struct reader *r)
+static int read_mapping(struct conf_yaml_reader *r)
 {
 	size_t outer = r->path_len;
 
@@ -352,7 +353,7 @@ static int read_mapping(struct reader *r)
 }
 
 /* Stream: at most one document, and that a mapping (or nothing). */
-static int read_stream(struct reader *r)
+static int read_stream(struct conf_yaml_reader *r)
 {
 	bool have_document = false;
 
@@ -392,12 +393,12 @@ static int read_stream(struct reader *r)
 int conf_apply_yaml(const struct conf_opt *opts, size_t n, const char *text, size_t len,
 		    const char *file, void *dst, struct buf *warnings, struct err *err)
 {
-	struct reader r = {.opts = opts,
-			   .n = n,
-			   .file = file,
-			   .dst = dst,
-			   .warnings = warnings,
-			   .err = err};
+	struct conf_yaml_reader r = {.opts = opts,
+				     .n = n,
+				     .file = file,
+				     .dst = dst,
+				     .warnings = warnings,
+				     .err = err};
 	if (len > CONF_FILE_MAX)
 		return err_set(err, -EFBIG, "%.200s: longer than %u bytes", file,
 			       CONF_FILE_MAX);

@@ -14,13 +14,14 @@
 
 #define ZONES_PERIOD_S 86400u
 
-struct zone {
+struct emaps_zone {
 	char code[EMISSION_ZONE_BYTES];
 	char name[EMISSION_COUNTRY_BYTES];
 };
 
 struct emaps {
-	struct zone zones[EMISSIONS_ZONES_MAX]; /* requested one after the other */
+	struct emaps_zone
+		zones[EMISSIONS_ZONES_MAX]; /* requested one after the other */
 	size_t count;
 	size_t left_out; /* further zones that the token gives access to */
 	uint64_t listed_s;
@@ -152,7 +153,7 @@ static void take_zone(void *arg, const char *code, const char *name)
 		e->left_out++;
 		return;
 	}
-	struct zone *z = &e->zones[e->count++];
+	struct emaps_zone *z = &e->zones[e->count++];
 	(void)snprintf(z->code, sizeof(z->code), "%s", code);
 	(void)snprintf(z->name, sizeof(z->name), "%s", name);
 }
@@ -214,7 +215,7 @@ static int fetch_emaps(void *state, struct emissions_ask *ask, struct emission_s
 			      e->left_out);
 	for (size_t i = 0; i < e->count; i++) {
 		auto_http_response struct http_response answer = {0};
-		const struct zone *z = &e->zones[i];
+		const struct emaps_zone *z = &e->zones[i];
 		int one = ask_path(ask, "/carbon-intensity/latest?zone=", z->code, true,
 				   &answer, err);
 		if (one == 0)

@@ -9,17 +9,17 @@
 
 #define Q_MAX 1000
 
-struct text {
+struct header_text {
 	const char *s;
 	size_t len;
 };
 
-static bool text_is_name(struct text t, const char *name)
+static bool text_is_name(struct header_text t, const char *name)
 {
 	return strlen(name) == t.len && strncasecmp(t.s, name, t.len) == 0;
 }
 
-static struct text trim_text(struct text t)
+static struct header_text trim_text(struct header_text t)
 {
 	while (t.len && (t.s[0] == ' ' || t.s[0] == '\t')) {
 		t.s++;
@@ -31,7 +31,7 @@ static struct text trim_text(struct text t)
 }
 
 /* Cuts the part before the next sep that is not in a quoted string off *rest. */
-static bool cut_element(struct text *rest, char sep, struct text *ret)
+static bool cut_element(struct header_text *rest, char sep, struct header_text *ret)
 {
 	bool quoted = false;
 	size_t i = 0;
@@ -47,7 +47,7 @@ static bool cut_element(struct text *rest, char sep, struct text *ret)
 		else if (c == sep && !quoted)
 			break;
 	}
-	*ret = trim_text((struct text){rest->s, i});
+	*ret = trim_text((struct header_text){rest->s, i});
 	if (i < rest->len) {
 		rest->s += i + 1;
 		rest->len -= i + 1;
@@ -58,7 +58,7 @@ static bool cut_element(struct text *rest, char sep, struct text *ret)
 }
 
 /* "0", "0.5", "1.000": thousandths, or -1. */
-static int parse_quality(struct text t)
+static int parse_quality(struct header_text t)
 {
 	if (!t.len || t.len > 5 || (t.s[0] != '0' && t.s[0] != '1'))
 		return -1;
@@ -75,20 +75,20 @@ static int parse_quality(struct text t)
 }
 
 struct range {
-	struct text name, version; /* version.s NULL: not given */
+	struct header_text name, version; /* version.s NULL: not given */
 	int q;
 };
 
 /* One element of a list: its name, version and quality. */
-static bool parse_range(struct text element, struct range *ret)
+static bool parse_range(struct header_text element, struct range *ret)
 {
 	struct range r = {.q = Q_MAX};
-	struct text rest = element, part, key;
+	struct header_text rest = element, part, key;
 
 	if (!cut_element(&rest, ';', &r.name) || !r.name.len)
 		return false;
 	for (int i = 0; i < 16 && cut_element(&rest, ';', &part); i++) {
-		struct text value = part;
+		struct header_text value = part;
 		if (!cut_element(&value, '=', &key) || !value.s)
 			continue;
 		value = trim_text(value);
@@ -128,7 +128,7 @@ static bool version_is(const struct range *r, const char *version)
 enum prom_format negotiate_format(const char *accept, const char **ret_content_type)
 {
 	struct welcome om1 = {0}, om0 = {0}, text = {0};
-	struct text rest = {accept, accept ? strlen(accept) : 0}, element;
+	struct header_text rest = {accept, accept ? strlen(accept) : 0}, element;
 
 	for (int i = 0; i < NEGOTIATE_RANGES_MAX && cut_element(&rest, ',', &element);
 	     i++) {
@@ -164,9 +164,9 @@ enum prom_format negotiate_format(const char *accept, const char **ret_content_t
 
 bool negotiate_gzip(const char *accept_encoding)
 {
-	struct text rest = {accept_encoding,
-			    accept_encoding ? strlen(accept_encoding) : 0};
-	struct text element;
+	struct header_text rest = {accept_encoding,
+				   accept_encoding ? strlen(accept_encoding) : 0};
+	struct header_text element;
 	struct welcome gzip = {0}, identity = {0};
 
 	for (int i = 0; i < NEGOTIATE_RANGES_MAX && cut_element(&rest, ',', &element);

@@ -35,7 +35,7 @@
 #define NAME_MAX_BYTES 256
 #define PASSWORD_MAX_BYTES 512
 
-struct seen {
+struct seen_credential {
 	unsigned char mac[MAC_BYTES];
 	uint64_t until_ns; /* 0: free */
 };
@@ -64,7 +64,7 @@ struct web_auth {
 	bool has_thread, stopping;
 	unsigned char key[MAC_BYTES];
 	uint64_t tag_keys[2][2];
-	struct seen good[GOOD_MAX], bad[BAD_MAX];
+	struct seen_credential good[GOOD_MAX], bad[BAD_MAX];
 	struct auth_job *running; /* NULL: none */
 	struct turns turns;       /* waiting jobs */
 	unsigned computed;
@@ -183,8 +183,9 @@ static int digest_credential(struct web_auth *a, const char *name,
 }
 
 /* Constant time in the digest; the position tells nothing about it. */
-static struct seen *seen_find(struct seen *table, size_t count,
-			      const unsigned char mac[MAC_BYTES], uint64_t now_ns)
+static struct seen_credential *seen_find(struct seen_credential *table, size_t count,
+					 const unsigned char mac[MAC_BYTES],
+					 uint64_t now_ns)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (table[i].until_ns > now_ns &&
@@ -194,10 +195,10 @@ static struct seen *seen_find(struct seen *table, size_t count,
 	return NULL;
 }
 
-static void seen_add(struct seen *table, size_t count,
+static void seen_add(struct seen_credential *table, size_t count,
 		     const unsigned char mac[MAC_BYTES], uint64_t until_ns)
 {
-	struct seen *oldest = &table[0];
+	struct seen_credential *oldest = &table[0];
 
 	for (size_t i = 1; i < count; i++) {
 		if (table[i].until_ns < oldest->until_ns)
@@ -210,7 +211,7 @@ static void seen_add(struct seen *table, size_t count,
 static enum auth_verdict find_remembered(struct web_auth *a, const struct auth_job *j)
 {
 	uint64_t now_ns = clock_boottime_ns();
-	struct seen *s = seen_find(a->good, GOOD_MAX, j->mac, now_ns);
+	struct seen_credential *s = seen_find(a->good, GOOD_MAX, j->mac, now_ns);
 
 	if (s) {
 		s->until_ns = now_ns + GOOD_NS;

@@ -127,13 +127,13 @@ static int on_max_version(void *arg, const char *key, yaml_node_t *v)
 	return read_tls_version(p, key, v, &p->max_version);
 }
 
-struct name {
+struct cipher_name {
 	const char *go, *gnutls;
 };
 
 /* Go's names of the acceptable cipher suites (crypto/tls, CipherSuites()), and GnuTLS'
  * names of their parts. TLS 1.3's are always on in Go. */
-static const struct name cipher_names[] = {
+static const struct cipher_name cipher_names[] = {
 	{"TLS_AES_128_GCM_SHA256", "+AES-128-GCM"},
 	{"TLS_AES_256_GCM_SHA384", "+AES-256-GCM"},
 	{"TLS_CHACHA20_POLY1305_SHA256", "+CHACHA20-POLY1305"},
@@ -151,7 +151,7 @@ static const struct name cipher_names[] = {
 	 "+CHACHA20-POLY1305:+ECDHE-ECDSA"},
 };
 
-static const struct name curve_names[] = {
+static const struct cipher_name curve_names[] = {
 	{"CurveP256", "+GROUP-SECP256R1"},
 	{"CurveP384", "+GROUP-SECP384R1"},
 	{"CurveP521", "+GROUP-SECP521R1"},
@@ -159,7 +159,7 @@ static const struct name curve_names[] = {
 };
 
 static int name_list(struct parser *p, const char *key, yaml_node_t *v,
-		     const struct name *names, size_t n, struct buf *out)
+		     const struct cipher_name *names, size_t n, struct buf *out)
 {
 	if (v->type != YAML_SEQUENCE_NODE)
 		return yaml_walk_fail(&p->w, v, key, "must be a list");

@@ -323,7 +323,7 @@ const char *web_header(struct web_request *r, const char *name)
 	return MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, name);
 }
 
-struct search {
+struct header_search {
 	struct web_header_values *values;
 	size_t count;
 };
@@ -332,7 +332,7 @@ static enum MHD_Result search_header(void *cls, enum MHD_ValueKind kind,
 				     const char *name, size_t name_len,
 				     const char *value, size_t value_len)
 {
-	const struct search *s = cls;
+	const struct header_search *s = cls;
 
 	(void)kind;
 	(void)value_len;
@@ -348,7 +348,7 @@ static enum MHD_Result search_header(void *cls, enum MHD_ValueKind kind,
 
 void web_headers(struct web_request *r, struct web_header_values *values, size_t count)
 {
-	struct search s = {values, count};
+	struct header_search s = {values, count};
 
 	for (size_t i = 0; i < count; i++) {
 		values[i].len = strlen(values[i].name);

@@ -19,7 +19,7 @@
 #define USER_SUBJECT "user:"
 #define COORDINATE_BYTES 32 /* of P-256; r and s have as many */
 
-struct key {
+struct jwt_key {
 	char kid[JWT_KID_BYTES];
 	gnutls_pubkey_t pub;
 };
@@ -27,7 +27,7 @@ struct key {
 struct jwt_keys {
 	atomic_uint refs;
 	size_t count;
-	struct key keys[JWT_KEYS_MAX];
+	struct jwt_key keys[JWT_KEYS_MAX];
 };
 
 /* A member that is a text without NULs; NULL: it is not there or something else. */
@@ -53,7 +53,7 @@ static bool is_or_absent(struct json_object *o, const char *name, const char *va
 }
 
 /* False: not a key that we use. */
-static bool read_key(struct json_object *o, struct key *ret)
+static bool read_key(struct json_object *o, struct jwt_key *ret)
 {
 	unsigned char x[COORDINATE_BYTES], y[COORDINATE_BYTES];
 	gnutls_datum_t xd = {x, sizeof(x)}, yd = {y, sizeof(y)};
@@ -132,13 +132,13 @@ size_t jwt_keys_count(const struct jwt_keys *k)
 }
 
 /* The three parts of a token and their decoded bytes. */
-struct token {
+struct jwt_token {
 	const char *part[3];
 	size_t len[3];
 	size_t signed_len; /* of the token's text */
 };
 
-static int split_token(const char *s, struct token *ret)
+static int split_token(const char *s, struct jwt_token *ret)
 {
 	size_t total = strnlen(s, JWT_BYTES_MAX + 1);
 
@@ -156,7 +156,7 @@ static int split_token(const char *s, struct token *ret)
 	return 0;
 }
 
-static int read_json(const struct token *t, int part, struct json_object **ret)
+static int read_json(const struct jwt_token *t, int part, struct json_object **ret)
 {
 	static const struct http_json_limits limits = {JWT_BYTES_MAX, 8, true};
 	auto_free unsigned char *bytes = malloc(JWT_BYTES_MAX);
@@ -170,7 +170,7 @@ static int read_json(const struct token *t, int part, struct json_object **ret)
 	return http_json_object((const char *)bytes, (size_t)n, &limits, ret, NULL);
 }
 
-static const struct key *find_key(const struct jwt_keys *k, const char *kid)
+static const struct jwt_key *find_key(const struct jwt_keys *k, const char *kid)
 {
 	for (size_t i = 0; i < k->count; i++) {
 		if (strcmp(k->keys[i].kid, kid) == 0)
@@ -180,7 +180,7 @@ static const struct key *find_key(const struct jwt_keys *k, const char *kid)
 }
 
 static int check_header(const struct jwt_keys *k, struct json_object *o,
-			const struct key **ret, struct err *err)
+			const struct jwt_key **ret, struct err *err)
 {
 	const char *alg = claim_text(o, "alg"), *kid = claim_text(o, "kid");
 	struct json_object *crit;
@@ -195,7 +195,7 @@ static int check_header(const struct jwt_keys *k, struct json_object *o,
 	return *ret ? 0 : err_set(err, -ENOKEY, "token: its key is not known here");
 }
 
-static int check_signature(const struct key *key, const struct token *t,
+static int check_signature(const struct jwt_key *key, const struct jwt_token *t,
 			   struct err *err)
 {
 	unsigned char raw[2 * COORDINATE_BYTES];
@@ -327,8 +327,8 @@ int jwt_verify(const struct jwt_keys *k, const struct jwt_rules *rules,
 	       struct err *err)
 {
 	auto_json struct json_object *header = NULL, *claims = NULL;
-	const struct key *key = NULL;
-	struct token t;
+	const struct jwt_key *key = NULL;
+	struct jwt_token t;
 
 	if (split_token(token, &t) < 0)
 		return err_set(err, -EACCES, "token: it is malformed");

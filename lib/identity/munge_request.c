@@ -83,26 +83,27 @@ bool munge_request_is_bound(const struct munge_facts *m)
 	       memcmp(m->payload.data, MUNGE_REQUEST_WORD, WORD_LEN) == 0;
 }
 
-struct field {
+struct munge_field {
 	const char *s;
 	size_t len;
 };
 
 /* None contains a blank. */
 struct fields {
-	struct field method, authority, target, hash, node; /* node.s NULL: none */
+	struct munge_field method, authority, target, hash,
+		node; /* node.s NULL: none */
 };
 
 static bool split_payload(const struct munge_facts *m, struct fields *ret)
 {
 	const char *p = m->payload.data + WORD_LEN,
 		   *end = m->payload.data + m->payload.len;
-	struct field f[5] = {{NULL, 0}};
+	struct munge_field f[5] = {{NULL, 0}};
 	size_t n = 0;
 
 	for (; p && n < 5; n++) {
 		const char *blank = memchr(p, ' ', (size_t)(end - p));
-		f[n] = (struct field){p, (size_t)((blank ? blank : end) - p)};
+		f[n] = (struct munge_field){p, (size_t)((blank ? blank : end) - p)};
 		p = blank ? blank + 1 : NULL;
 	}
 	*ret = (struct fields){f[0], f[1], f[2], f[3], f[4]};
@@ -110,13 +111,13 @@ static bool split_payload(const struct munge_facts *m, struct fields *ret)
 	       memchr(ret->hash.s, 0, ret->hash.len) == NULL;
 }
 
-static bool field_is_text(const struct field *f, const char *text)
+static bool field_is_text(const struct munge_field *f, const char *text)
 {
 	return strlen(text) == f->len && memcmp(text, f->s, f->len) == 0;
 }
 
 /* host:port, [host]:port; the host without brackets. */
-static bool cut_host(const struct field *authority, char *ret, size_t size)
+static bool cut_host(const struct munge_field *authority, char *ret, size_t size)
 {
 	const char *s = authority->s, *colon = memrchr(s, ':', authority->len);
 	size_t n = colon ? (size_t)(colon - s) : 0;
@@ -154,8 +155,8 @@ bool munge_request_node(const struct munge_facts *m, char *ret, size_t size)
 }
 
 /* Whether it is a configured name, with or without the port. */
-static bool is_listed_host(const struct munge_asked *a, const struct field *authority,
-			   const char *host)
+static bool is_listed_host(const struct munge_asked *a,
+			   const struct munge_field *authority, const char *host)
 {
 	for (size_t i = 0; i < a->host_count; i++) {
 		const char *s = a->hosts[i];
@@ -167,7 +168,7 @@ static bool is_listed_host(const struct munge_asked *a, const struct field *auth
 	return false;
 }
 
-static bool is_ours(const struct munge_asked *a, const struct field *authority,
+static bool is_ours(const struct munge_asked *a, const struct munge_field *authority,
 		    const char *host)
 {
 	struct netaddr address;

@@ -21,7 +21,7 @@
 #define PROBE_ANSWER_MS 3000
 #define RETRY_MS 200
 
-struct worker {
+struct pool_worker {
 	struct pg_pool *pool;
 	struct pg *pg;
 	pthread_t thread;
@@ -34,7 +34,7 @@ struct pg_pool {
 	pthread_mutex_t mutex;
 	pthread_cond_t work, idle; /* CLOCK_MONOTONIC */
 	struct pg_job *head, **tail;
-	struct worker *workers;
+	struct pool_worker *workers;
 	unsigned worker_count;
 	bool stopping, tried, suspect;
 	struct pg_pool_state state;
@@ -107,7 +107,7 @@ static void set_up(struct pg_pool *p, struct pg *pg)
 }
 
 /* On the first thread, mutex held: checks whether the database is up. */
-static void look_at_database(struct worker *w)
+static void look_at_database(struct pool_worker *w)
 {
 	struct pg_pool *p = w->pool;
 	struct err err = {""};
@@ -136,7 +136,7 @@ static void look_at_database(struct worker *w)
 }
 
 /* Mutex held, but released while the job runs. */
-static void run_pool_job(struct worker *w, struct pg_job *job)
+static void run_pool_job(struct pool_worker *w, struct pg_job *job)
 {
 	struct pg_pool *p = w->pool;
 	uint64_t begin_ns = clock_boottime_ns();
@@ -176,7 +176,7 @@ static void run_pool_job(struct worker *w, struct pg_job *job)
 	pthread_mutex_lock(&p->mutex);
 }
 
-static void first_waits(struct worker *w)
+static void first_waits(struct pool_worker *w)
 {
 	struct pg_pool *p = w->pool;
 	struct timespec until = wait_in(p->state.up ? PROBE_MS : RETRY_MS);
@@ -188,7 +188,7 @@ static void first_waits(struct worker *w)
 
 static void *serve_pool_jobs(void *arg)
 {
-	struct worker *w = arg;
+	struct pool_worker *w = arg;
 	struct pg_pool *p = w->pool;
 
 	pthread_mutex_lock(&p->mutex);
@@ -210,7 +210,7 @@ static void *serve_pool_jobs(void *arg)
 	return NULL;
 }
 
-static int start_worker(struct pg_pool *p, struct worker *w, struct err *err)
+static int start_worker(struct pg_pool *p, struct pool_worker *w, struct err *err)
 {
 	int rc = pg_new(&p->params.pg, &w->pg, err);
 

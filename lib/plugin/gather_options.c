@@ -18,7 +18,7 @@ void gather_options_init(struct gather_options *o)
 	*o = (struct gather_options){.page = ENERGY_PAGE_PATH_DEFAULT, .final = true};
 }
 
-struct word {
+struct gather_word {
 	const char *text;
 	size_t len;
 };
@@ -28,21 +28,21 @@ static bool is_gather_blank(char c)
 	return c == ' ' || c == '\t' || c == '\r';
 }
 
-static struct word trim_word(const char *from, const char *end)
+static struct gather_word trim_word(const char *from, const char *end)
 {
 	while (from < end && is_gather_blank(*from))
 		from++;
 	while (end > from && is_gather_blank(end[-1]))
 		end--;
-	return (struct word){from, (size_t)(end - from)};
+	return (struct gather_word){from, (size_t)(end - from)};
 }
 
-static bool gather_word_is(struct word w, const char *s)
+static bool gather_word_is(struct gather_word w, const char *s)
 {
 	return strlen(s) == w.len && memcmp(w.text, s, w.len) == 0;
 }
 
-static int set_gather_option(struct gather_options *o, struct word name,
+static int set_gather_option(struct gather_options *o, struct gather_word name,
 			     const char *value, int line, struct err *err)
 {
 	if (gather_word_is(name, "page")) {
@@ -74,14 +74,14 @@ int gather_options_parse(struct gather_options *o, const char *text, size_t len,
 	while (scan_line(&p, end, &line, &line_len)) {
 		if (++n > LINES_MAX)
 			return err_set(err, -EINVAL, "more than %d lines", LINES_MAX);
-		struct word all = trim_word(line, line + line_len);
+		struct gather_word all = trim_word(line, line + line_len);
 		if (all.len == 0 || all.text[0] == '#')
 			continue;
 		const char *equals = memchr(all.text, '=', all.len);
 		if (!equals)
 			return err_set(err, -EINVAL, "line %d: not \"name = value\"",
 				       n);
-		struct word v = trim_word(equals + 1, all.text + all.len);
+		struct gather_word v = trim_word(equals + 1, all.text + all.len);
 		if (v.len >= sizeof(value) || memchr(v.text, '\0', v.len))
 			return err_set(err, -EINVAL, "line %d: value too long", n);
 		memcpy(value, v.text, v.len);

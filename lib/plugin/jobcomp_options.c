@@ -16,25 +16,25 @@
 #define LINES_MAX 256
 #define OURSELVES "jobcomp/ceems"
 
-struct reading {
+struct options_reading {
 	struct jobcomp_options *o;
 	jobcomp_complain_f complain;
 	void *arg;
 	unsigned seen; /* one bit per key */
 };
 
-struct word {
+struct jobcomp_word {
 	const char *text;
 	size_t len;
 };
 
-static struct word trim_option(const char *from, const char *end)
+static struct jobcomp_word trim_option(const char *from, const char *end)
 {
 	while (from < end && (*from == ' ' || *from == '\t' || *from == '\r'))
 		from++;
 	while (end > from && (end[-1] == ' ' || end[-1] == '\t' || end[-1] == '\r'))
 		end--;
-	return (struct word){from, (size_t)(end - from)};
+	return (struct jobcomp_word){from, (size_t)(end - from)};
 }
 
 void jobcomp_options_init(struct jobcomp_options *o)
@@ -91,7 +91,7 @@ static const char *set_submit_line(struct jobcomp_options *o, const char *v)
 						  : NULL;
 }
 
-static const struct key {
+static const struct option_key {
 	const char *name;
 	const char *(*set)(struct jobcomp_options *o, const char *value);
 } keys[] = {
@@ -104,7 +104,7 @@ static const struct key {
 #define KEYS (sizeof(keys) / sizeof(keys[0]))
 
 /* A scalar: plain with an optional comment, or quoted. NULL: valid, else the error. */
-static const char *get_value(struct word w, char ret[JOBCOMP_VALUE_MAX])
+static const char *get_value(struct jobcomp_word w, char ret[JOBCOMP_VALUE_MAX])
 {
 	bool quoted = w.len && (w.text[0] == '"' || w.text[0] == '\'');
 	char quote = (char)(quoted ? w.text[0] : 0);
@@ -113,10 +113,10 @@ static const char *get_value(struct word w, char ret[JOBCOMP_VALUE_MAX])
 		const char *end = memchr(w.text + 1, quote, w.len - 1);
 		if (!end)
 			return "no closing quote";
-		struct word rest = trim_option(end + 1, w.text + w.len);
+		struct jobcomp_word rest = trim_option(end + 1, w.text + w.len);
 		if (rest.len && rest.text[0] != '#')
 			return "text after the closing quote";
-		w = (struct word){w.text + 1, (size_t)(end - w.text) - 1};
+		w = (struct jobcomp_word){w.text + 1, (size_t)(end - w.text) - 1};
 	} else {
 		for (size_t i = 0; i < w.len; i++)
 			if (w.text[i] == '#' &&
@@ -132,7 +132,7 @@ static const char *get_value(struct word w, char ret[JOBCOMP_VALUE_MAX])
 	return NULL;
 }
 
-static const char *read_option_line(struct reading *r, struct word line)
+static const char *read_option_line(struct options_reading *r, struct jobcomp_word line)
 {
 	const char *colon = memchr(line.text, ':', line.len);
 	char value[JOBCOMP_VALUE_MAX];
@@ -140,7 +140,7 @@ static const char *read_option_line(struct reading *r, struct word line)
 	if (!colon ||
 	    (colon + 1 < line.text + line.len && colon[1] != ' ' && colon[1] != '\t'))
 		return "not \"key: value\"";
-	struct word name = trim_option(line.text, colon);
+	struct jobcomp_word name = trim_option(line.text, colon);
 	for (size_t i = 0; i < KEYS; i++) {
 		if (strlen(keys[i].name) != name.len ||
 		    memcmp(keys[i].name, name.text, name.len) != 0)
@@ -159,13 +159,13 @@ static const char *read_option_line(struct reading *r, struct word line)
 void jobcomp_options_parse(struct jobcomp_options *o, const char *text, size_t len,
 			   jobcomp_complain_f complain, void *arg)
 {
-	struct reading r = {.o = o, .complain = complain, .arg = arg};
+	struct options_reading r = {.o = o, .complain = complain, .arg = arg};
 	const char *p = text, *end = text + len, *line;
 	char what[160];
 	size_t line_len;
 
 	for (int n = 1; n <= LINES_MAX && scan_line(&p, end, &line, &line_len); n++) {
-		struct word w = trim_option(line, line + line_len);
+		struct jobcomp_word w = trim_option(line, line + line_len);
 		if (!w.len || w.text[0] == '#' ||
 		    (w.len == 3 && !memcmp(w.text, "---", 3)))
 			continue;

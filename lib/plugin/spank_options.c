@@ -10,20 +10,20 @@
 #include "lib/parse.h"
 #include "lib/records/ring.h"
 
-struct word {
+struct spank_word {
 	const char *text;
 	size_t len;
 };
 
-static bool spank_word_is(struct word w, const char *s)
+static bool spank_word_is(struct spank_word w, const char *s)
 {
 	return strlen(s) == w.len && memcmp(w.text, s, w.len) == 0;
 }
 
 /* The next comma-separated word; words may be empty. */
-static struct word word_next(const char **p)
+static struct spank_word word_next(const char **p)
 {
-	struct word w = {*p, strcspn(*p, ",")};
+	struct spank_word w = {*p, strcspn(*p, ",")};
 	*p += w.len;
 	return w;
 }
@@ -54,7 +54,7 @@ void policy_init(struct policy *p)
 	memcpy(p->ring, RING_PATH_DEFAULT, sizeof(RING_PATH_DEFAULT));
 }
 
-static bool env_name_ok(struct word w)
+static bool env_name_ok(struct spank_word w)
 {
 	if (w.len == 0 || w.len >= RECORD_ENV_NAME_MAX)
 		return false;
@@ -72,7 +72,7 @@ static int apply_env(struct policy *p, const char *names, struct err *err)
 {
 	const char *at = names;
 	for (;;) {
-		struct word w = word_next(&at);
+		struct spank_word w = word_next(&at);
 		if (!env_name_ok(w))
 			return err_set(
 				err, -EINVAL,
@@ -190,7 +190,7 @@ static int parse_perf(const char *value, uint32_t *ret, struct err *err)
 	uint32_t flags = 0;
 	const char *at = value;
 	for (;;) {
-		struct word w = word_next(&at);
+		struct spank_word w = word_next(&at);
 		uint32_t flag = 0;
 		for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
 			if (spank_word_is(w, groups[i].name))

@@ -11,7 +11,7 @@
 #include "lib/cleanup.h"
 #include "lib/records/spool_segment.h"
 
-struct stream {
+struct segment_stream {
 	enum segment_kind kind;
 	int fd;         /* -1: between segments */
 	uint64_t first; /* of the current or last segment; 0: at the start */
@@ -25,10 +25,10 @@ struct spool_reader {
 	int dirfd, lockfd;
 	struct cursor cursor;
 	uint64_t given; /* number of the last record returned */
-	struct stream streams[SEGMENT_KINDS];
+	struct segment_stream streams[SEGMENT_KINDS];
 };
 
-static void leave_segment(struct stream *s)
+static void leave_segment(struct segment_stream *s)
 {
 	if (s->fd >= 0)
 		close(s->fd);
@@ -38,7 +38,7 @@ static void leave_segment(struct stream *s)
 
 /* The segment to continue in: at the start the one with the record after the cursor,
  * later the next one. 1, 0 none yet, or negative errno. */
-static int find_segment(const struct spool_reader *r, const struct stream *s,
+static int find_segment(const struct spool_reader *r, const struct segment_stream *s,
 			uint64_t *ret, struct err *err)
 {
 	auto_segments struct segment_list l = {0};
@@ -65,7 +65,8 @@ static int find_segment(const struct spool_reader *r, const struct stream *s,
 	return 0;
 }
 
-static int enter_segment(struct spool_reader *r, struct stream *s, struct err *err)
+static int enter_segment(struct spool_reader *r, struct segment_stream *s,
+			 struct err *err)
 {
 	uint64_t first;
 	int rc = find_segment(r, s, &first, err);
@@ -86,21 +87,22 @@ static int enter_segment(struct spool_reader *r, struct stream *s, struct err *e
 
 /* A file that the writer gave up was counted as lost, so the rest of it is not
  * returned. */
-static bool given_up(const struct stream *s)
+static bool given_up(const struct segment_stream *s)
 {
 	struct stat st;
 
 	return s->fd >= 0 && fstat(s->fd, &st) == 0 && st.st_nlink == 0;
 }
 
-static void count_damage(struct spool_reader *r, const struct stream *s)
+static void count_damage(struct spool_reader *r, const struct segment_stream *s)
 {
 	if (s->walk.seq >= r->cursor.acked) /* else it has been counted before */
 		r->cursor.damaged++;
 }
 
 /* Takes the stream to its next record: 1, 0 no more now, or negative errno. */
-static int peek_stream(struct spool_reader *r, struct stream *s, struct err *err)
+static int peek_stream(struct spool_reader *r, struct segment_stream *s,
+		       struct err *err)
 {
 	bool ended = false;
 
@@ -140,8 +142,8 @@ static int peek_stream(struct spool_reader *r, struct stream *s, struct err *err
 
 int spool_next(struct spool_reader *r, struct spool_record *ret, struct err *err)
 {
-	struct stream *a = &r->streams[SEGMENT_INTERVAL];
-	struct stream *b = &r->streams[SEGMENT_KEEP];
+	struct segment_stream *a = &r->streams[SEGMENT_INTERVAL];
+	struct segment_stream *b = &r->streams[SEGMENT_KEEP];
 
 	/* The writer appends in order of number. A stream checked after the other's
 	 * head was seen shows everything before that head; so one that was empty is
@@ -156,7 +158,8 @@ int spool_next(struct spool_reader *r, struct spool_record *ret, struct err *err
 		return have_a < 0 ? have_a : have_b;
 	if (!have_a && !have_b)
 		return 0;
-	struct stream *s = !have_b || (have_a && a->walk.seq < b->walk.seq) ? a : b;
+	struct segment_stream *s =
+		!have_b || (have_a && a->walk.seq < b->walk.seq) ? a : b;
 	*ret = (struct spool_record){.seq = s->walk.seq,
 				     .cls = s->walk.header.cls,
 				     .data = s->payload.data,
@@ -216,7 +219,7 @@ static int open_spool_reader(const char *folder, bool peek, struct spool_reader 
 		return err_set(err, -ENOMEM, "%s: out of memory", folder);
 	r->dirfd = r->lockfd = -1;
 	for (int kind = 0; kind < SEGMENT_KINDS; kind++)
-		r->streams[kind] = (struct stream){.kind = kind, .fd = -1};
+		r->streams[kind] = (struct segment_stream){.kind = kind, .fd = -1};
 	r->folder = strdup(folder);
 	int rc = r->folder ? open_spool_streams(r, peek, err)
 			   : err_set(err, -ENOMEM, "%s: out of memory", folder);
