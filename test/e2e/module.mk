@@ -3,6 +3,7 @@
 # machines, the other Debian, packages that apt installs. CHECKS_LONG: make check-long, which runs all three.
 CHECKS += test/e2e/promises.sh
 CHECKS += test/e2e/style.sh
+CHECKS += test/e2e/names.sh
 CHECKS += test/e2e/includes.sh
 CHECKS += test/e2e/install.sh
 CHECKS_LONG += test/e2e/dist.sh
