@@ -104,6 +104,32 @@ for order in "0 1 2 3" "3 2 1 0" "2 0 3 1"; do
 	ok "what was taken from the ring again is billed once, in the order $order" bills $n $((9 * S))
 done
 
+# ---- a table begun anew on a node whose clock is 100 s behind, which counts as right: by it both began before their run
+behind() { # unit instance started
+	echo "start instance=$2 unit=$1 started=$3 before_user=$(($4 * S)) before_system=0"
+	echo "interval instance=$2 unit=$1 started=$3 t0=$3 t1=$(($3 + 60)) user=$((2 * S)) system=0 before_user=$(($4 * S)) before_system=0"
+}
+for order in "0 1 2" "0 2 1" "2 0 1" "1 0 2"; do
+	n=$((n + 1))
+	for part in $order; do
+		case $part in
+		0) mapfile -t lines < <(behind $n $((n * 100)) $((T + 100)) 0) ;;
+		1) mapfile -t lines < <(behind $n $((n * 100 + 1)) $((T + 170)) 5) ;;
+		2) lines=("job id=$n submit=$((T + 190)) start=$((T + 200)) end=$((T + 400)) nodes=n1 node_count=1") ;;
+		esac
+		push "${lines[@]}"
+		settle
+	done
+	is "both instances are of the run, in the order $order" "$(sql "SELECT count(DISTINCT unit) || ' ' || count(*) FROM unit_node WHERE uuid = '$n'") $(sql "SELECT cpu_user_ns + cpu_system_ns FROM unit WHERE uuid = '$n' AND known_by = 'jobcomp'")" "1 2 $((7 * S))"
+done
+n=$((n + 1)) # a run that was requeued is not what went on: the one before had told its end
+push "start instance=$((n * 100)) unit=$n started=$((T + 100))" "final instance=$((n * 100)) unit=$n started=$((T + 100)) ended=$((T + 150)) user=$S system=0" \
+	"job id=$n submit=$((T + 190)) start=$((T + 200)) end=$((T + 250)) nodes=n1 node_count=1 restarts=0"
+settle
+push "start instance=$((n * 100 + 1)) unit=$n started=$((T + 170)) before_user=0 before_system=0" "interval instance=$((n * 100 + 1)) unit=$n started=$((T + 170)) t0=$((T + 170)) t1=$((T + 230)) user=$((3 * S)) system=0"
+settle
+is "what came after a told end is not" "$(sql "SELECT count(DISTINCT unit) FROM unit_node WHERE uuid = '$n'")" 2
+
 # ---- a full disk took its intervals, and an earlier instance never told its end
 n=$((n + 1))
 push "start instance=$((n * 100)) unit=$n started=$T" "interval instance=$((n * 100)) unit=$n started=$T t0=$T t1=$((T + 300)) user=$((5 * S)) system=0" \
