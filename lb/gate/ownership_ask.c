@@ -88,6 +88,28 @@ static void put_target(const struct ownership_ask *q, bool latest, struct buf *o
 		out->error = buf_error(&form);
 }
 
+/* -EAGAIN: the aggregator is older than `latest`; the same question without it. */
+static int take_http_answer(struct ownership_link *l, const struct ownership_ask *q,
+			    bool latest, const struct http_response *a, struct buf *ret,
+			    struct err *err)
+{
+	if (a->status == 401 || a->status == 403)
+		return err_set(err, -EACCES,
+			       "%s: status %u: this load balancer is no front end of "
+			       "the aggregator (identity.front-end), or %s is nobody "
+			       "there",
+			       a->url, a->status, q->login);
+	if (a->status == 400 && latest) {
+		l->no_latest = true;
+		return -EAGAIN;
+	}
+	if (a->status != 200)
+		return err_set(err, -EHOSTDOWN, "%s: status %u", a->url, a->status);
+	buf_reset(ret);
+	buf_put(ret, a->body.data ? a->body.data : "", a->body.len);
+	return buf_error(ret);
+}
+
 static int ask_one(struct ownership_link *l, const struct site_api *api,
 		   const char *base, const struct ownership_ask *q,
 		   const struct buf *body, uint32_t timeout_ms, struct buf *ret,
@@ -139,23 +161,7 @@ static int ask_one(struct ownership_link *l, const struct site_api *api,
 		.timeout_ms = timeout_ms,
 	};
 	rc = http_client_do(l->client, &request, &a, err);
-	if (rc)
-		return rc;
-	if (a.status == 401 || a.status == 403)
-		return err_set(err, -EACCES,
-			       "%s: status %u: this load balancer is no front end of "
-			       "the aggregator (identity.front-end), or %s is nobody "
-			       "there",
-			       a.url, a.status, q->login);
-	if (a.status == 400 && latest) {
-		l->no_latest = true;
-		return -EAGAIN;
-	}
-	if (a.status != 200)
-		return err_set(err, -EHOSTDOWN, "%s: status %u", a.url, a.status);
-	buf_reset(ret);
-	buf_put(ret, a.body.data ? a.body.data : "", a.body.len);
-	return buf_error(ret);
+	return rc ? rc : take_http_answer(l, q, latest, &a, ret, err);
 }
 
 int ownership_link_ask(struct ownership_link **link, const struct site_api *api,
