@@ -5,8 +5,8 @@
 # real Slurm goes on), the unit table is removed (T) or damaged (t), the ring removed (R), the spool's disk
 # full (F), the aggregator's clock wrong (W), and the aggregator (A), ceemsd (D), its courier (c) and that of
 # slurmctld's records (C) are killed. Afterwards each job that Slurm ended is there once, with the CPU time
-# that the kernel counted for it (test/slurm_bill.sh). Not by chance: s, as S but by two minutes at most,
-# which an aggregator takes for right: with the table (T, t, R) a part of the bill goes then (doc/slurm.md).
+# that the kernel counted for it (test/slurm_bill.sh). s is as S, but by a minute at most, which an
+# aggregator takes for right.
 # MIXES=N (20), JOBS=N (300, of each), SEED=N: of the first mix, the next has the next; LETTERS=: of these faults;
 # FAULTS=: in this order, as the test prints it. Smoke: MIXES=1 JOBS=20.
 # timeout 4300
@@ -57,7 +57,7 @@ submit_jobs() { # NAME
 }
 for ((mix = 1; mix <= mixes; mix++)); do
 	RANDOM=$seed
-	letters=${LETTERS:-LlSTtRFWADcC} faults='' name=mix$mix
+	letters=${LETTERS:-LlSsTtRFWADcC} faults='' name=mix$mix
 	submit_jobs $name &
 	submitter=$!
 	until ! kill -0 $submitter 2>/dev/null && no_job; do
