@@ -30,8 +30,8 @@ static bool answer(void *arg, const char *request, struct buf *out)
 	return true;
 }
 
-static int ask(struct talk *t, const struct ownership_ask *q, const char *before,
-	       struct buf *ret, struct err *err)
+static int ask_talk(struct talk *t, const struct ownership_ask *q, const char *before,
+		    struct buf *ret, struct err *err)
 {
 	struct http_script s;
 	const char *urls[2] = {before, NULL};
@@ -65,7 +65,7 @@ static void a_question_is_asked_as_the_user_by_the_front_end_that_we_are(void **
 	struct err err;
 
 	(void)state;
-	assert_int_equal(ask(&t, &question, NULL, &body, &err), 0);
+	assert_int_equal(ask_talk(&t, &question, NULL, &body, &err), 0);
 	assert_string_equal(body.data, "{\"x\":1}");
 	assert_non_null(
 		strstr(t.request, "POST /api/v1/units/verify?cluster_id=al%26pha "));
@@ -78,16 +78,16 @@ static void a_question_is_asked_as_the_user_by_the_front_end_that_we_are(void **
 	struct ownership_ask numbered = question;
 	numbered.has_uid = true;
 	numbered.uid = 1001;
-	assert_int_equal(ask(&t, &numbered, NULL, &body, &err), 0);
+	assert_int_equal(ask_talk(&t, &numbered, NULL, &body, &err), 0);
 	assert_non_null(strstr(t.request, "\r\nX-Ceems-Uid: 1001\r\n"));
 	assert_non_null(strstr(t.request, "\r\nX-Grafana-User: ann\r\n"));
 	assert_null(strstr(t.request, "X-Ceems-No-Role"));
 	/* which is only a word: the aggregator hears that, too */
 	numbered.named = true;
-	assert_int_equal(ask(&t, &numbered, NULL, &body, &err), 0);
+	assert_int_equal(ask_talk(&t, &numbered, NULL, &body, &err), 0);
 	assert_non_null(strstr(t.request, "\r\nX-Ceems-No-Role: 1\r\n"));
 	/* outwards to full seconds */
-	assert_int_equal(ask(&t, &list, NULL, &body, &err), 0);
+	assert_int_equal(ask_talk(&t, &list, NULL, &body, &err), 0);
 	assert_non_null(strstr(t.request,
 			       "GET /api/v1/units/own?cluster_id=alpha&from=1"
 			       "&to=4&most=11 "));
@@ -129,7 +129,7 @@ static void the_latest_are_asked_for_where_the_aggregator_knows_of_that(void **s
 
 	(void)state;
 	more.latest = 64;
-	assert_int_equal(ask(&t, &more, NULL, &body, &err), 0);
+	assert_int_equal(ask_talk(&t, &more, NULL, &body, &err), 0);
 	assert_non_null(strstr(t.request,
 			       "/units/verify?cluster_id=al%26pha&latest=64 HTTP/1.1"));
 	http_script_start(&s, answer_as_before, &old);
@@ -154,7 +154,7 @@ static void the_next_one_is_asked_when_one_does_not_answer(void **state)
 	struct err err;
 
 	(void)state;
-	assert_int_equal(ask(&t, &question, "http://127.0.0.1:1", &body, &err), 0);
+	assert_int_equal(ask_talk(&t, &question, "http://127.0.0.1:1", &body, &err), 0);
 	assert_string_equal(body.data, "{\"x\":1}");
 }
 
@@ -189,7 +189,7 @@ static void whatever_is_no_answer_is_an_error(void **state)
 				 .raw = ways[i].raw};
 		auto_buf struct buf body = BUF_INIT;
 		struct err err = {""};
-		int rc = ask(&t, &question, NULL, &body, &err);
+		int rc = ask_talk(&t, &question, NULL, &body, &err);
 
 		if (rc != ways[i].rc)
 			fail_msg("%zu: %d %s", i, rc, err.text);

@@ -22,8 +22,8 @@ struct when {
 	int64_t age_ms, from_ms, to_ms;
 };
 
-static enum access_answer judge(const struct ownership_run *runs, size_t n,
-				struct when w)
+static enum access_answer judge_runs(const struct ownership_run *runs, size_t n,
+				     struct when w)
 {
 	const struct ownership_answer_time t = {
 		.age_ms = w.age_ms, .as_of_ms = NOW - w.age_ms, .now_ms = NOW};
@@ -36,13 +36,14 @@ static void a_running_unit_of_mine_is_open_for_as_long_as_an_answer_holds(void *
 	const struct ownership_run mine[] = {{NOW - 60 * MIN, OPEN_END, true}};
 
 	(void)state;
-	assert_int_equal(judge(mine, 1, (struct when){0, NOW - MIN, NOW}), ACCESS_OWN);
-	assert_int_equal(judge(mine, 1, (struct when){59999, NOW - MIN, NOW}),
+	assert_int_equal(judge_runs(mine, 1, (struct when){0, NOW - MIN, NOW}),
 			 ACCESS_OWN);
-	assert_int_equal(judge(mine, 1, (struct when){60000, NOW - MIN, NOW}),
+	assert_int_equal(judge_runs(mine, 1, (struct when){59999, NOW - MIN, NOW}),
+			 ACCESS_OWN);
+	assert_int_equal(judge_runs(mine, 1, (struct when){60000, NOW - MIN, NOW}),
 			 ACCESS_UNASKED);
 	/* a range wider than the unit */
-	assert_int_equal(judge(mine, 1, (struct when){0, 0, NOW + 9000 * MIN}),
+	assert_int_equal(judge_runs(mine, 1, (struct when){0, 0, NOW + 9000 * MIN}),
 			 ACCESS_OWN);
 }
 
@@ -51,14 +52,16 @@ static void what_refuses_is_asked_again_soon(void **state)
 	const struct ownership_run other[] = {{NOW - 60 * MIN, OPEN_END, false}};
 
 	(void)state;
-	assert_int_equal(judge(NULL, 0, (struct when){4999, NOW, NOW}), ACCESS_UNKNOWN);
-	assert_int_equal(judge(NULL, 0, (struct when){5000, NOW, NOW}), ACCESS_UNASKED);
-	assert_int_equal(judge(other, 1, (struct when){4999, NOW, NOW}),
+	assert_int_equal(judge_runs(NULL, 0, (struct when){4999, NOW, NOW}),
+			 ACCESS_UNKNOWN);
+	assert_int_equal(judge_runs(NULL, 0, (struct when){5000, NOW, NOW}),
+			 ACCESS_UNASKED);
+	assert_int_equal(judge_runs(other, 1, (struct when){4999, NOW, NOW}),
 			 ACCESS_FOREIGN);
-	assert_int_equal(judge(other, 1, (struct when){5000, NOW, NOW}),
+	assert_int_equal(judge_runs(other, 1, (struct when){5000, NOW, NOW}),
 			 ACCESS_UNASKED);
 	/* one that never was mine is not mine at any time */
-	assert_int_equal(judge(other, 1, (struct when){0, 0, NOW - 600 * MIN}),
+	assert_int_equal(judge_runs(other, 1, (struct when){0, 0, NOW - 600 * MIN}),
 			 ACCESS_FOREIGN);
 }
 
@@ -70,20 +73,22 @@ static void a_number_that_is_used_again_is_told_apart_by_time(void **state)
 	};
 
 	(void)state;
-	assert_int_equal(judge(both, 2, (struct when){0, NOW - 60 * MIN, NOW}),
+	assert_int_equal(judge_runs(both, 2, (struct when){0, NOW - 60 * MIN, NOW}),
 			 ACCESS_OWN);
-	assert_int_equal(judge(both, 2, (struct when){0, NOW - 8000 * MIN, NOW}),
+	assert_int_equal(judge_runs(both, 2, (struct when){0, NOW - 8000 * MIN, NOW}),
 			 ACCESS_FOREIGN);
 	/* its series are there for the linger, and clocks differ */
-	assert_int_equal(judge(both, 2, (struct when){0, NOW - 7994 * MIN, NOW}),
+	assert_int_equal(judge_runs(both, 2, (struct when){0, NOW - 7994 * MIN, NOW}),
 			 ACCESS_FOREIGN);
-	assert_int_equal(judge(both, 2, (struct when){0, NOW - 7993 * MIN, NOW}),
+	assert_int_equal(judge_runs(both, 2, (struct when){0, NOW - 7993 * MIN, NOW}),
 			 ACCESS_OWN);
 	assert_int_equal(
-		judge(both, 2, (struct when){0, NOW - 99000 * MIN, NOW - 9001 * MIN}),
+		judge_runs(both, 2,
+			   (struct when){0, NOW - 99000 * MIN, NOW - 9001 * MIN}),
 		ACCESS_FOREIGN);
 	assert_int_equal(
-		judge(both, 2, (struct when){0, NOW - 99000 * MIN, NOW - 9002 * MIN}),
+		judge_runs(both, 2,
+			   (struct when){0, NOW - 99000 * MIN, NOW - 9002 * MIN}),
 		ACCESS_OWN);
 }
 
@@ -97,22 +102,24 @@ an_answer_whose_runs_are_over_does_not_vouch_for_what_came_after(void **state)
 	(void)state;
 	/* time that the answer knows: it holds */
 	assert_int_equal(
-		judge(mine, 1, (struct when){59999, NOW - 600 * MIN, NOW - 400 * MIN}),
+		judge_runs(mine, 1,
+			   (struct when){59999, NOW - 600 * MIN, NOW - 400 * MIN}),
 		ACCESS_OWN);
 	assert_int_equal(
-		judge(mine, 1, (struct when){59999, NOW - 600 * MIN, NOW - 59999}),
+		judge_runs(mine, 1, (struct when){59999, NOW - 600 * MIN, NOW - 59999}),
 		ACCESS_OWN);
 	/* time after it: somebody may have the number since */
-	assert_int_equal(judge(mine, 1, (struct when){59999, NOW - 600 * MIN, NOW}),
+	assert_int_equal(
+		judge_runs(mine, 1, (struct when){59999, NOW - 600 * MIN, NOW}),
+		ACCESS_UNASKED);
+	assert_int_equal(judge_runs(mine, 1, (struct when){5000, NOW - 600 * MIN, NOW}),
 			 ACCESS_UNASKED);
-	assert_int_equal(judge(mine, 1, (struct when){5000, NOW - 600 * MIN, NOW}),
-			 ACCESS_UNASKED);
-	assert_int_equal(judge(mine, 1, (struct when){4999, NOW - 600 * MIN, NOW}),
+	assert_int_equal(judge_runs(mine, 1, (struct when){4999, NOW - 600 * MIN, NOW}),
 			 ACCESS_OWN);
 	/* what is to come is not there yet: it is as good as now */
-	assert_int_equal(judge(mine, 1, (struct when){0, 0, NOW + 90000 * MIN}),
+	assert_int_equal(judge_runs(mine, 1, (struct when){0, 0, NOW + 90000 * MIN}),
 			 ACCESS_OWN);
-	assert_int_equal(judge(mine, 1, (struct when){6000, 0, NOW + 90000 * MIN}),
+	assert_int_equal(judge_runs(mine, 1, (struct when){6000, 0, NOW + 90000 * MIN}),
 			 ACCESS_UNASKED);
 }
 
@@ -132,12 +139,14 @@ static void many_runs_are_taken_together_and_never_open_more(void **state)
 						 (int64_t)i * MIN * 100 + MIN, i != 50};
 	size_t n = ownership_fold(runs, 100);
 	assert_int_equal(n, 2);
-	assert_int_equal(judge(runs, n, (struct when){0, 0, 0}), ACCESS_FOREIGN);
-	assert_int_equal(judge(runs, n, (struct when){0, NOW - MIN, NOW}), ACCESS_OWN);
+	assert_int_equal(judge_runs(runs, n, (struct when){0, 0, 0}), ACCESS_FOREIGN);
+	assert_int_equal(judge_runs(runs, n, (struct when){0, NOW - MIN, NOW}),
+			 ACCESS_OWN);
 	for (unsigned i = 0; i < 100; i++)
 		runs[i] = (struct ownership_run){0, OPEN_END, false};
 	assert_int_equal(ownership_fold(runs, 100), 1);
-	assert_int_equal(judge(runs, 1, (struct when){0, NOW, NOW}), ACCESS_FOREIGN);
+	assert_int_equal(judge_runs(runs, 1, (struct when){0, NOW, NOW}),
+			 ACCESS_FOREIGN);
 }
 
 static void times_at_the_ends_of_numbers_do_no_harm(void **state)
@@ -146,9 +155,9 @@ static void times_at_the_ends_of_numbers_do_no_harm(void **state)
 					    {INT64_MAX, INT64_MAX, true}};
 
 	(void)state;
-	assert_int_equal(judge(odd, 2, (struct when){0, INT64_MIN, INT64_MAX}),
+	assert_int_equal(judge_runs(odd, 2, (struct when){0, INT64_MIN, INT64_MAX}),
 			 ACCESS_FOREIGN);
-	assert_int_equal(judge(odd, 2, (struct when){0, INT64_MAX, INT64_MAX}),
+	assert_int_equal(judge_runs(odd, 2, (struct when){0, INT64_MAX, INT64_MAX}),
 			 ACCESS_OWN);
 }
 
@@ -159,7 +168,7 @@ static void times_at_the_ends_of_numbers_do_no_harm(void **state)
 
 static const struct str asked[] = {{"1", 1}, {"12", 2}, {"a.b", 3}};
 
-static int take(const char *text, struct ownership_answer *a)
+static int take_rows(const char *text, struct ownership_answer *a)
 {
 	auto_buf struct buf b = BUF_INIT;
 	struct err err;
@@ -174,9 +183,9 @@ static void rows_in_any_order_are_one_units(void **state)
 	auto_buf struct buf list = BUF_INIT;
 
 	(void)state;
-	assert_int_equal(take(ROWS("[\"12\",5,9,true],[\"1\",1,null,false],"
-				   "[\"12\",20,10,false],[\"12\",1,2,true]"),
-			      &a),
+	assert_int_equal(take_rows(ROWS("[\"12\",5,9,true],[\"1\",1,null,false],"
+					"[\"12\",20,10,false],[\"12\",1,2,true]"),
+				   &a),
 			 0);
 	assert_int_equal(a.count, 3);
 	assert_int_equal(a.units[0].count, 1);
@@ -254,7 +263,7 @@ static void what_is_not_exactly_an_answer_is_none(void **state)
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct ownership_answer a = {.role = OWNERSHIP_USER};
 
-		if (take(bad[i], &a) == 0)
+		if (take_rows(bad[i], &a) == 0)
 			fail_msg("taken: %s", bad[i]);
 		assert_null(a.units);
 	}
