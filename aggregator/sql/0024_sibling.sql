@@ -3,13 +3,15 @@
 -- little wrong (by less than what counts as wrong, so that nothing is moved) it seems to have begun
 -- outside of its run, and its run has heard of all its nodes: it stayed a unit of its own.
 
--- Whether n goes on where another instance of that node and boot left off, which has told no end: by one
--- clock, so that it does not matter how wrong it is.
+-- Whether n goes on where another instance of that node and boot left off, which has told no end, or is
+-- told again from the ring (0016) and began when that one did: by one clock, so that it does not matter
+-- how wrong it is.
 CREATE FUNCTION link_goes_on(of_unit bigint, n unit_node) RETURNS boolean LANGUAGE sql STABLE AS $$
 	SELECT EXISTS (SELECT FROM unit_node o WHERE o.unit = of_unit AND o.node = n.node AND o.boot = n.boot
-		AND o.instance <> n.instance AND o.uuid = n.uuid AND o.ended IS NULL
-		AND o.started - make_interval(secs => o.shift_ms / 1000.0)
-			<= n.started - make_interval(secs => n.shift_ms / 1000.0) + interval '2 s')
+		AND o.instance <> n.instance AND o.uuid = n.uuid
+		AND (n.started - make_interval(secs => n.shift_ms / 1000.0))
+			- (o.started - make_interval(secs => o.shift_ms / 1000.0))
+			BETWEEN interval '-1 s' AND CASE WHEN o.ended IS NULL THEN interval '100 years' ELSE interval '1 s' END)
 $$;
 
 -- As in 0015, but that one that goes on is no further node.

@@ -122,6 +122,13 @@ for order in "0 1 2" "0 2 1" "2 0 1" "1 0 2"; do
 	done
 	is "both instances are of the run, in the order $order" "$(sql "SELECT count(DISTINCT unit) || ' ' || count(*) FROM unit_node WHERE uuid = '$n'") $(sql "SELECT cpu_user_ns + cpu_system_ns FROM unit WHERE uuid = '$n' AND known_by = 'jobcomp'")" "1 2 $((7 * S))"
 done
+n=$((n + 1)) # it had ended and was told, and is told again by the ring's records
+push "start instance=$((n * 100)) unit=$n started=$((T + 100))" "final instance=$((n * 100)) unit=$n started=$((T + 100)) ended=$((T + 150)) user=$((7 * S)) system=0" \
+	"job id=$n submit=$((T + 190)) start=$((T + 200)) end=$((T + 250)) nodes=n1 node_count=1"
+settle
+push "start instance=$((n * 100 + 1)) unit=$n started=$((T + 100)) before_user=$((7 * S)) before_system=0" "final instance=$((n * 100 + 1)) unit=$n started=$((T + 100)) ended=$((T + 150)) user=0 system=0 before_user=$((7 * S)) before_system=0"
+settle
+is "what is told again is of the same run, and billed once" "$(sql "SELECT count(DISTINCT unit) || ' ' || count(*) FROM unit_node WHERE uuid = '$n'") $(sql "SELECT cpu_user_ns + cpu_system_ns FROM unit WHERE uuid = '$n' AND known_by = 'jobcomp'")" "1 2 $((7 * S))"
 n=$((n + 1)) # a run that was requeued is not what went on: the one before had told its end
 push "start instance=$((n * 100)) unit=$n started=$((T + 100))" "final instance=$((n * 100)) unit=$n started=$((T + 100)) ended=$((T + 150)) user=$S system=0" \
 	"job id=$n submit=$((T + 190)) start=$((T + 200)) end=$((T + 250)) nodes=n1 node_count=1 restarts=0"
