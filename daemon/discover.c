@@ -105,12 +105,6 @@ static bool is_slurm_root(const struct walk *w, const char *name)
 	return strcmp(name, "slurm") == 0 || path_begins(name, "slurm_");
 }
 
-static bool never_slurm(const char *name)
-{
-	return strcmp(name, "user.slice") == 0 || strcmp(name, "machine.slice") == 0 ||
-	       path_begins(name, "kubepods");
-}
-
 /* Visits the directory dirfd (whose ownership it takes), at path in the hierarchy. */
 static void walk_dir(struct walk *w, int dirfd, char *path, size_t size, unsigned depth,
 		     bool inside)
@@ -126,7 +120,7 @@ static void walk_dir(struct walk *w, int dirfd, char *path, size_t size, unsigne
 		if (e->d_name[0] == '.' ||
 		    (e->d_type != DT_DIR && e->d_type != DT_UNKNOWN))
 			continue;
-		if (!inside && never_slurm(e->d_name))
+		if (!inside && cgroup_never_slurm(e->d_name))
 			continue;
 		bool root = !inside && is_slurm_root(w, e->d_name);
 		bool v1_top = !inside && !root && !(w->controllers & CGROUP_UNIFIED);

@@ -285,6 +285,12 @@ bool cgroup_slurm_node(const char *path, char *ret, size_t size)
 	return true;
 }
 
+bool cgroup_never_slurm(const char *name)
+{
+	return strcmp(name, "user.slice") == 0 || strcmp(name, "machine.slice") == 0 ||
+	       slice_begins(name, strlen(name), "kubepods");
+}
+
 bool cgroup_path_ok(const char *path, size_t len)
 {
 	const char *p = path, *end = path + len, *c;

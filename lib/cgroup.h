@@ -66,6 +66,10 @@ bool cgroup_job_sluid(const char *path, char ret[CGROUP_SLUID_SIZE]);
  * "" when there is only one slurmd. Returns false when the path is not Slurm's. */
 bool cgroup_slurm_node(const char *path, char *ret, size_t size);
 
+/* Whether a directory above Slurm's belongs to others: those of sessions, machines and
+ * pods are large, and are not searched for jobs. */
+bool cgroup_never_slurm(const char *name);
+
 /* Reads the text of /proc/PID/cgroup into r: every Slurm step path with its
  * controllers, and the node name. Accepts any bytes; reads at most 64 lines. Returns
  * how many lines were Slurm's (0: the process is in no step's cgroup). */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/tool/check.h"
+#include "lib/cgroup.h"
 #include "lib/cleanup.h"
 #include "lib/exec.h"
 #include "lib/records/ring.h"
@@ -149,6 +150,20 @@ static void want_constrained(const struct slurm_check *k, const char *key,
 			why);
 }
 
+/* v2 (Slurm 25.11): where the jobs' directories lie, by default in system.slice. */
+static void check_slice(const struct slurm_check *k)
+{
+	const struct slurmconf_pair *p = slurmconf_get(k->c, "CgroupSlice");
+
+	if (p && cgroup_never_slurm(p->value))
+		finding(k->f, LEVEL_WARN, "give Slurm a slice of its own",
+			"%s:%u: CgroupSlice=%s: ceemsd does not search it, so jobs "
+			"that it has no record of are not found",
+			p->file, p->line, p->value);
+	else if (p)
+		say_good(k, p);
+}
+
 static void check_cgroup_conf(const struct slurm_check *k, bool gpus)
 {
 	auto_slurmconf struct slurmconf c = {0};
@@ -175,6 +190,7 @@ static void check_cgroup_conf(const struct slurm_check *k, bool gpus)
 			p->value);
 	else if (p)
 		say_good(&cg, p);
+	check_slice(&cg);
 	want_constrained(&cg, "ConstrainRAMSpace",
 			 "a job's memory limit is then the machine's memory");
 	want_constrained(&cg, "ConstrainCores", "a job can use CPUs it was not given");

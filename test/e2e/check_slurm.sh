@@ -72,6 +72,14 @@ echo "optional $plugins/spank_ceems.so colour=blue" >"$SCRATCH/stack.conf"
 is "a line with an argument that is refused is not called good before" \
 	"$("$tool" check slurm --slurm-version 22.05.8 --slurm-conf $fix/good/slurm.conf --plugstack "$SCRATCH/stack.conf" --ring $ring | sed -n "s#: $SCRATCH/stack.conf:1: .*##p")" warn
 
+# slice NAME: what is said of a cgroup.conf with that CgroupSlice
+slice() {
+	{ cat $fix/good/cgroup.conf && printf '\nCgroupSlice=%s\n' "$1"; } >"$SCRATCH/cgroup.conf"
+	"$tool" check slurm --slurm-conf $fix/good/slurm.conf --cgroup-conf "$SCRATCH/cgroup.conf" --slurm-version 26.05.4 --ring $ring | grep CgroupSlice
+}
+like "a slice for Slurm" "$(slice hpc.slice)" '^ok: [^ ]*cgroup.conf:[0-9]+: CgroupSlice=hpc.slice$'
+like "a slice in which nobody looks for Slurm" "$(slice user.slice)" '^warn: [^ ]*cgroup.conf:[0-9]+: CgroupSlice=user.slice: ceemsd does not search it, .*; give Slurm a slice of its own$'
+
 # energy LINES...: what is said of a slurm.conf with these lines beside good ones
 energy() {
 	rm -rf "$SCRATCH/good" && cp -r $fix/good "$SCRATCH/good"
