@@ -51,6 +51,7 @@ CHECKS += test/e2e/collectors_complete.sh
 CHECKS += test/e2e/new_collector.sh
 CHECKS += test/e2e/prometheus_identical.sh
 CHECKS_MORE += test/e2e/vm_cgroup2.sh
+CHECKS_LONG += test/e2e/vm_slice.sh
 CHECKS_MORE += test/e2e/vm_hwmon.sh
 CHECKS += test/e2e/slurm_jobs.sh
 CHECKS_MORE += test/e2e/slurm_jobs_24.sh

@@ -129,6 +129,7 @@ static void versions_are_read_whole(void **state)
 	assert_int_equal(check_parse_version("22.05.8"), 0x160508);
 	assert_int_equal(check_parse_version("24.11.5\n"), 0x180b05);
 	assert_int_equal(check_parse_version("26.05.0-0rc1"), 0x1a0500);
+	assert_int_equal(check_parse_version("26.05.4-0pre1"), 0x1a0504);
 	static const char *const bad[] = {"",      "22",       "22.05",   "22.05.",
 					  "a.b.c", "22.05.8x", "999.1.1", "-1.2.3"};
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The guest's part of test/e2e/vm_cgroup2.sh: real Slurm on cgroup v2, the plugin, ceemsd.
+# The guest's part of test/e2e/vm_cgroup2.sh and vm_slice.sh: real Slurm on cgroup v2, the plugin, ceemsd.
+#   cgroup2_guest.sh VERSION [SLICE]
 . "$(dirname "$0")/../tap.sh"
 rig=test/rig/slurm
 dir=$SCRATCH/rig
@@ -23,16 +24,20 @@ is "cgroup v2 has every controller" "$(grep -owE 'cpuset|cpu|io|memory|pids' /sy
 echo KillWait=30 >"$SCRATCH/conf"
 energy=''
 ls "$BUILD/slurm/$1."*/acct_gather_energy_ceems.so >/dev/null 2>&1 && energy=--energy
-ok "Slurm $1 starts" $rig start "$dir" --slurm="$1" --contain --nodes=vmnode --conf="$SCRATCH/conf" $energy
+[ -z "${2:-}" ] || printf '%s\n' CgroupPlugin=cgroup/v2 IgnoreSystemd=yes ConstrainCores=yes ConstrainRAMSpace=yes "CgroupSlice=$2" >"$SCRATCH/cgroup.conf"
+ok "Slurm $1 starts" $rig start "$dir" --slurm="$1" --contain --nodes=vmnode --conf="$SCRATCH/conf" $energy ${2:+--cgroup="$SCRATCH/cgroup.conf"}
 . "$dir/env"
 is "it runs on cgroup v2" "$SLURM_RIG_CGROUP" v2
 
 port=9010
-"$BUILD/ceemsd" --path.rundir="$RUNDIR" --web.listen-address=127.0.0.1:$port --unit.min-export=0 \
-	--collector.slurm --collector.slurm.steps --unit.linger=10m \
-	--energy.model=host --energy.host-source=model --energy.model.idle-watts=10 --energy.model.max-watts=2010 --energy.idle-watts=other:10 >"$SCRATCH/ceemsd.log" 2>&1 &
-daemon=$!
-started $daemon
+start_daemon() {
+	"$BUILD/ceemsd" --path.rundir="$RUNDIR" --web.listen-address=127.0.0.1:$port --unit.min-export=0 \
+		--collector.slurm --collector.slurm.steps --unit.linger=10m \
+		--energy.model=host --energy.host-source=model --energy.model.idle-watts=10 --energy.model.max-watts=2010 --energy.idle-watts=other:10 >>"$SCRATCH/ceemsd.log" 2>&1 &
+	daemon=$!
+	started $daemon
+}
+start_daemon
 wait_for 20 get /health || sed 's/^/# /' "$SCRATCH/ceemsd.log"
 # the records stay in the ring to be looked at until the daemon goes on
 kill -STOP $daemon
@@ -96,5 +101,24 @@ else
 fi
 like "--ceems-report reads cgroup v2" "$(as daemon srun -Q --ceems-report "$dir/jobs/work" 2>&1 | tr '\n' '|')" \
 	'ceems: job [0-9]+, step 0\|  time  [^|]*\|  CPU        [0-9. mins]+ on 1 CPU, [^|]*\|  memory     [0-9.]+ [KM]iB at most'
+# where the groups lie: by the records' paths, and by the tree alone
+paths() { grep -oE '"cgroup":"[^"]*' "$SCRATCH/units" | sed 's/.*":"//'; }
+has_found() { get /units >"$SCRATCH/units" && grep -q "\"id\":\"$found\"" "$SCRATCH/units"; }
+is_running() { found=$(squeue -h -t R -n found -o %A) && [ -n "$found" ] && has_found; }
+if [ -n "${2:-}" ]; then
+	is "check slurm names the slice" "$("$BUILD/ceems_tool" check slurm | sed -n "s/^\(ok\): .*cgroup.conf:[0-9]*: CgroupSlice=/\1 /p")" "ok $2"
+	is "all groups lie below $2" "$(paths | grep -c "^/$2/") $(paths | grep -vc "^/$2/")" "$(paths | grep -c .) 0"
+	srun -J found sleep 600 &
+	srun_pid=$!
+	ok "one more job runs" wait_for 60 is_running
+	disown $daemon
+	kill -9 $daemon
+	rm -r "$RUNDIR/units" "$RUNDIR"/ring*
+	start_daemon
+	ok "it is found without a record of it" wait_for 60 has_found
+	is "below $2" "$(paths | sed "s,^/$2/.*/step_.*,step," | sort -u)" step
+	scancel "$found"
+	wait $srun_pid
+fi
 [ $tap_failed = 0 ] || sed 's/^/# /' "$dir"/log/slurmd-*.log "$SCRATCH"/{ceemsd.log,records,units}
 tap_done
