@@ -3,13 +3,13 @@
 # The dashboards against Grafana's own types (@grafana/schema of npm, the oldest and a new release
 # that they are for): pages, panels, options of each panel type, queries of Pyroscope.
 . "$(dirname "$0")/../tap.sh"
+. test/cache.sh
 for t in python3 node npm; do command -v $t >/dev/null || skip_all "$t is not installed"; done
 export PYTHONDONTWRITEBYTECODE=1
-cache=${CEEMS_RIG_CACHE:-/var/cache/ceems-rig}
-mkdir -p "$cache" 2>/dev/null && [ -w "$cache" ] || cache=$SCRATCH
 
 have() { # release: its types are in the cache, whole or absent
 	local to=$cache/grafana-schema-$1 new=$cache/grafana-schema-$1.$$
+	remove_unfinished "$to"
 	[ -d "$to" ] && return
 	mkdir -p "$new" && echo '{"private": true}' >"$new/package.json" &&
 		(cd "$new" && timeout 90 npm install --no-audit --no-fund --ignore-scripts "@grafana/schema@$1" typescript@5.4 >"$SCRATCH/npm" 2>&1) &&

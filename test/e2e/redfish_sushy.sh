@@ -4,11 +4,11 @@
 # static server shows a tree in the form of DMTF's mock-ups (test/fixture/redfish/mockup); its
 # emulator's chassis have no power, which is said.
 . "$(dirname "$0")/../tap.sh"
+. test/cache.sh
 
 [ -x "$BUILD/ceems-courier" ] || skip_all "ceems-courier is not built here (libcurl, json-c)"
-cache=${CEEMS_RIG_CACHE:-/var/cache/ceems-rig}
-mkdir -p "$cache" 2>/dev/null && [ -w "$cache" ] || cache=$SCRATCH
 venv=$cache/sushy-tools
+remove_unfinished "$venv"
 if [ ! -x "$venv/bin/sushy-static" ]; then
 	command -v python3 >/dev/null || skip_all "python3 is not installed"
 	venv=$cache/sushy-tools.$$ # whole or absent: a script in it names its own place
