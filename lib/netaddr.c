@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <ifaddrs.h>
 #include <netinet/in.h>
 #include <string.h>
 
@@ -66,6 +67,20 @@ bool netaddr_is_loopback(const struct netaddr *a)
 
 	return netaddr_equal(a, &one) ||
 	       (memcmp(a->b, mapped, sizeof(mapped)) == 0 && a->b[12] == 127);
+}
+
+bool netaddr_is_own(const struct netaddr *a)
+{
+	struct ifaddrs *list = NULL;
+	struct netaddr one;
+	bool own = netaddr_is_loopback(a);
+
+	if (own || getifaddrs(&list) < 0)
+		return own;
+	for (const struct ifaddrs *i = list; i && !own; i = i->ifa_next)
+		own = netaddr_from(i->ifa_addr, &one) == 0 && netaddr_equal(a, &one);
+	freeifaddrs(list);
+	return own;
 }
 
 void netaddr_text(const struct netaddr *a, char ret[NETADDR_TEXT_MAX])

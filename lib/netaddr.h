@@ -45,6 +45,8 @@ uint64_t netaddr_key(const struct netaddr *a, struct netaddr_prefix prefix);
 bool netaddr_equal(const struct netaddr *a, const struct netaddr *b);
 /* 127.0.0.0/8 or ::1: a connection from there is from this host. */
 bool netaddr_is_loopback(const struct netaddr *a);
+/* Loopback, or of one of this host's interfaces now. */
+bool netaddr_is_own(const struct netaddr *a);
 void netaddr_text(const struct netaddr *a, char ret[NETADDR_TEXT_MAX]);
 
 /* An address or a range. -EINVAL, also for bits set beyond the prefix: such a typing

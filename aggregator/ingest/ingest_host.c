@@ -3,7 +3,6 @@
 #include "aggregator/ingest/ingest_host.h"
 
 #include <errno.h>
-#include <ifaddrs.h>
 #include <netdb.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -62,26 +61,11 @@ static struct host_slot *find_host_slot(struct ingest_hosts *h, const char *node
 	return &h->slots[(hash ^ hash >> 32) % SLOTS];
 }
 
-/* Whether it is an address of this host. */
-static bool is_own(const struct netaddr *a)
-{
-	struct ifaddrs *list = NULL;
-	struct netaddr one;
-	bool own = netaddr_is_loopback(a);
-
-	if (own || getifaddrs(&list) < 0)
-		return own;
-	for (const struct ifaddrs *i = list; i && !own; i = i->ifa_next)
-		own = netaddr_from(i->ifa_addr, &one) == 0 && netaddr_equal(a, &one);
-	freeifaddrs(list);
-	return own;
-}
-
 static int look_up_host(const char *node, const struct netaddr *host, struct err *err)
 {
 	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
 	struct addrinfo *list = NULL;
-	bool here = is_own(host), fits = here && own_host_is_named(node);
+	bool here = netaddr_is_own(host), fits = here && own_host_is_named(node);
 
 	if (fits)
 		return 1;

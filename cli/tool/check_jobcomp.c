@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Completion records: checks what doc/jobcomp.md requires, if the plugin is switched
- * on. The spool is checked where slurmctld runs; elsewhere there is none. */
+ * on and this may be a host of slurmctld, which alone loads it. */
 #include <errno.h>
+#include <netdb.h>
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/tool/check.h"
+#include "lib/cleanup.h"
+#include "lib/netaddr.h"
+#include "lib/own_host.h"
 #include "lib/plugin/jobcomp_options.h"
 
 #define PREFIX "jobcomp/"
@@ -85,6 +91,54 @@ static void check_jobcomp_options(const struct slurmconf *c, struct findings *f)
 			options.chain);
 }
 
+/* Whether "ctl" or "ctl(10.0.0.1)" is this host; what cannot be found out counts as
+ * yes. Blocks: it asks the name service. */
+static bool may_be_this_host(const char *controller)
+{
+	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+	struct addrinfo *list = NULL;
+	auto_free char *name = strdup(controller);
+	char *addr = name ? strchr(name, '(') : NULL;
+	bool here = false;
+
+	if (!name || strpbrk(name, "[,"))
+		return true;
+	if (addr) {
+		*addr++ = '\0';
+		addr[strcspn(addr, ")")] = '\0';
+	}
+	own_host_learn_name(name);
+	if (own_host_is_named(name) ||
+	    getaddrinfo(addr ? addr : name, NULL, &hints, &list) != 0)
+		return true;
+	for (const struct addrinfo *i = list; i && !here; i = i->ai_next) {
+		struct netaddr a;
+		here = netaddr_from(i->ai_addr, &a) == 0 && netaddr_is_own(&a);
+	}
+	freeaddrinfo(list);
+	return here;
+}
+
+/* The first host of slurmctld, when none of them is this host; else NULL. */
+static const char *find_other_controller(const struct slurmconf *c)
+{
+	static const char *const keys[] = {"SlurmctldHost", "ControlMachine",
+					   "BackupController"};
+	const char *other = NULL;
+
+	for (size_t i = 0; i < c->count; i++) {
+		const struct slurmconf_pair *p = &c->pairs[i];
+		for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++) {
+			if (strcasecmp(p->key, keys[k]) != 0)
+				continue;
+			if (may_be_this_host(p->value))
+				return NULL;
+			other = other ? other : p->value;
+		}
+	}
+	return other;
+}
+
 void check_jobcomp(const struct check_options *o, const struct slurmconf *slurm_conf,
 		   struct findings *f)
 {
@@ -93,6 +147,14 @@ void check_jobcomp(const struct check_options *o, const struct slurmconf *slurm_
 	if (!p || !slurmconf_names(p->value, PREFIX, "ceems"))
 		return;
 	finding(f, LEVEL_OK, NULL, "%s:%u: %s=%s", p->file, p->line, p->key, p->value);
+	const char *other = find_other_controller(slurm_conf);
+	if (other) {
+		finding(f, LEVEL_OK, NULL,
+			"jobcomp_ceems.so: not looked for on this host: slurmctld "
+			"loads it, on %s, and here only sacct -c",
+			other);
+		return;
+	}
 	check_plugin_file(o, slurm_conf, "jobcomp_ceems.so", true,
 			  "slurmctld (no other host needs it) does", f);
 	check_jobcomp_options(slurm_conf, f);

@@ -107,12 +107,13 @@ if have_root; then
 fi
 is "without the plugin nothing is said of energy" "$(energy AcctGatherEnergyType=rapl | grep -ic energy)" 0
 
-# jobcomp: what is said of the spool at that place
+# jobcomp [LINES of slurmctld's hosts]: what is said of the plugin, and of the spool at that place
 jobcomp() {
 	rm -rf "$SCRATCH/good" && cp -r $fix/good "$SCRATCH/good"
-	printf '\nJobCompType=jobcomp/ceems\nSlurmUser=%s\n' "$(id -un)" >>"$SCRATCH/good/slurm.conf"
-	"$tool" check slurm --slurm-conf "$SCRATCH/good/slurm.conf" --slurm-version 22.05.8 \
-		--plugin-dir "$plugins" --ring $ring | grep -E 'jobcomp|spool'
+	sed -i 's/ SlurmctldHost=[^ ]*//' "$SCRATCH/good/slurm.conf"
+	printf '\nJobCompType=jobcomp/ceems\nSlurmUser=%s\nPluginDir=%s\n' "$(id -un)" "$plugins" >>"$SCRATCH/good/slurm.conf"
+	printf '%b\n' "${1:-SlurmctldHost=$(uname -n)}" >>"$SCRATCH/good/slurm.conf"
+	"$tool" check slurm --slurm-conf "$SCRATCH/good/slurm.conf" --slurm-version 22.05.8 --ring $ring | grep -E 'jobcomp|spool'
 }
 printf 'spool: %s/jobspool\n' "$SCRATCH" >"$CEEMS_JOBCOMP_CONF"
 plugin "$plugins/jobcomp_ceems.so" 0x160508
@@ -120,6 +121,16 @@ mkdir -m 750 "$SCRATCH/jobspool"
 like "jobcomp: a spool of the wrong mode" "$(jobcomp)" "fail: $SCRATCH/jobspool: mode 0750"
 chmod 700 "$SCRATCH/jobspool"
 like "jobcomp: all is right" "$(jobcomp)" $'ok: [^\n]*JobCompType=jobcomp/ceems\nok: [^\n]*jobcomp_ceems.so: built for Slurm 22.05.8[^\n]*\nok: [^\n]*/jobspool: for completion records'
+
+rm "$plugins/jobcomp_ceems.so"
+rmdir "$SCRATCH/jobspool"
+elsewhere='SlurmctldHost=ctl7(192.0.2.7)'
+is "jobcomp: a host without slurmctld needs neither plugin nor spool" "$(jobcomp "$elsewhere\nSlurmctldHost=192.0.2.8" | sed 's/^ok: [^ ]*: J/ok: J/')" \
+	$'ok: JobCompType=jobcomp/ceems\nok: jobcomp_ceems.so: not looked for on this host: slurmctld loads it, on ctl7(192.0.2.7), and here only sacct -c'
+for host in "SlurmctldHost=$(uname -n)(192.0.2.7)" 'slurmctldhost = ctl7(127.0.0.1)' "$elsewhere\nBackupController=$(uname -n)" '# none' \
+	'SlurmctldHost=ctl..7' "$elsewhere\nSlurmctldHost=ctl[7-8]"; do
+	like "jobcomp: one of slurmctld's needs it, or what may be one: $host" "$(jobcomp "$host")" 'fail: jobcomp_ceems.so: configured, but not found; slurmctld '
+done
 
 line() { "$tool" check slurm --slurm-conf $fix/good/slurm.conf --slurm-version "$1" --plugin-dir "$SCRATCH/$2" | grep -- "$2/"; }
 like "a micro version more or less is the same for SPANK" "$(line 22.05.99 plugins)" '^ok: .*built for Slurm 22.05.3, this is 22.05.99'
