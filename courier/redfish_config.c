@@ -64,31 +64,22 @@ int redfish_config_expand(const char *text, size_t len, char **ret, struct err *
 	return 0;
 }
 
-static int replace_config_text(char **at, const char *value)
-{
-	char *copy = strdup(value);
-
-	if (!copy)
-		return -ENOMEM;
-	free(*at);
-	*at = copy;
-	return 0;
-}
-
 /* From the environment, as in CEEMS, which takes precedence */
 static int take_environment(struct redfish_config *c)
 {
 	const char *user = getenv("REDFISH_WEB_USERNAME");
 	const char *password = getenv("REDFISH_WEB_PASSWORD");
-	int rc = 0;
 
 	if (user && *user)
-		rc = replace_config_text(&c->username, user);
-	if (rc == 0 && password && *password) {
-		rc = replace_config_text(&c->password, password);
-		free(steal_ptr(&c->password_file));
+		c->username = arena_text(&c->arena, user);
+	if (password && *password) {
+		c->password = arena_text(&c->arena, password);
+		c->password_file = NULL;
 	}
-	return rc;
+	return (user && *user && !c->username) ||
+			       (password && *password && !c->password)
+		       ? -ENOMEM
+		       : 0;
 }
 
 static int check_file(const char *file, const struct stat *st, bool has_secret,
@@ -168,9 +159,9 @@ int redfish_config_set_node(struct redfish_config *c, const char *hostname,
 		buf_done(&b);
 		return err_set(err, rc, "munge: name too long");
 	}
-	free(c->munge);
-	c->munge = b.data;
-	return 0;
+	c->munge = arena_text(&c->arena, b.data);
+	buf_done(&b);
+	return c->munge ? 0 : err_set(err, -ENOMEM, "munge: out of memory");
 }
 
 int redfish_config_url(const struct redfish_config *c, const char *hostname,
@@ -190,7 +181,7 @@ int redfish_config_url(const struct redfish_config *c, const char *hostname,
 			"tell its address");
 	}
 	bool v6 = name.data && strchr(name.data, ':') && name.data[0] != '[';
-	buf_printf(&b, "%s://%s%s%s", c->protocol ? c->protocol : "https",
+	buf_printf(&b, "%s://%s%s%s", c->protocol == REDFISH_HTTP ? "http" : "https",
 		   v6 ? "[" : "", name.data ? name.data : "", v6 ? "]" : "");
 	if (c->port)
 		buf_printf(&b, ":%u", c->port);

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/arena.h"
+#include "lib/conf/yaml_rows.h"
 #include "lib/err.h"
 
 /* The file of --collector.redfish.config.file: the mapping redfish_collector
@@ -18,29 +20,28 @@
 #define REDFISH_CHASSIS_NAMES_MAX 16u
 
 struct redfish_config {
-	/* strings are owned, NULL: not given */
-	char *protocol; /* http or https */
-	char *hostname; /* may hold {hostname} */
-	uint32_t port;  /* 0: the protocol's */
-	char *username, *password, *password_file;
+	struct arena arena; /* of its strings; NULL: not given */
+	enum { REDFISH_HTTPS, REDFISH_HTTP } protocol;
+	const char *hostname; /* may hold {hostname} */
+	uint32_t port;        /* 0: the protocol's */
+	const char *username, *password, *password_file;
 	bool use_session_token;
-	uint32_t timeout_ms; /* of each request */
-	char *external_url;  /* the proxy's */
-	char *munge;         /* this node's name for the proxy; may hold {hostname} */
-	char *chassis[REDFISH_CHASSIS_NAMES_MAX]; /* Ids to use; none: choose by rule */
+	uint32_t timeout_ms;      /* of each request */
+	const char *external_url; /* the proxy's */
+	const char *munge;    /* this node's name for the proxy; may hold {hostname} */
+	const char **chassis; /* Ids to use; none: choose by rule */
 	size_t chassis_count;
 
-	bool insecure;
+	bool insecure, tls_insecure; /* either */
 	unsigned tls_min;
-	char *ca_file, *cert_file, *key_file;
+	const char *ca_file, *cert_file, *key_file;
 	bool follow_redirects;
-	char *proxy_url; /* of a forwarding proxy, "env" */
+	const char *proxy_url; /* of a forwarding proxy, "env" */
+	bool proxy_env;
 	/* for the server asked first: external_url's */
-	char *auth_user, *auth_password, *auth_password_file;
-	char *auth_scheme, *auth_credentials, *auth_credentials_file;
-	struct {
-		char *name, *value, *file;
-	} headers[REDFISH_HEADERS_MAX];
+	const char *auth_user, *auth_password, *auth_password_file;
+	const char *auth_scheme, *auth_credentials, *auth_credentials_file;
+	const struct yaml_header *headers;
 	size_t header_count;
 
 	bool has_secret; /* the file itself contains one */

@@ -2,6 +2,7 @@
 # libbase: libc only; the PIC build of it is all that plugins link. lib/records adds to it.
 ARCHIVES += libbase
 libbase_SRCS += lib/account.c
+libbase_SRCS += lib/arena.c
 libbase_SRCS += lib/base64.c
 libbase_SRCS += lib/boot.c
 libbase_SRCS += lib/buf.c

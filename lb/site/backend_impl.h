@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lb/site/arena.h"
 #include "lb/site/backend.h"
+#include "lib/arena.h"
 #include "lib/http/client.h"
 #include "lib/log.h"
 

@@ -8,7 +8,6 @@ ARCHIVES += liblbsite
 liblbsite_LIBS := libpromql
 liblbsite_USES := libcurl yaml-0.1 gnutls json-c $(if $(HAVE_MUNGE),munge)
 liblbsite_PKGS := $(liblbsite_USES)
-liblbsite_SRCS += lb/site/arena.c
 liblbsite_SRCS += lb/site/backend.c
 liblbsite_SRCS += lb/site/backend_set.c
 liblbsite_SRCS += lb/site/health.c

@@ -4,9 +4,9 @@
 
 #include <stdatomic.h>
 
-#include "lb/site/arena.h"
 #include "lb/site/backend_impl.h"
 #include "lb/site/site.h"
+#include "lib/arena.h"
 #include "lib/conf/yaml_walk.h"
 #include "lib/http/client_url.h"
 

@@ -10,6 +10,7 @@
 #include "lib/buf.h"
 #include "lib/cleanup.h"
 #include "lib/parse.h"
+#include "lib/spelling.h"
 
 #define VALUE_MAX 4096
 
@@ -118,6 +119,23 @@ static bool is_empty_scalar(const yaml_node_t *n)
 	return n->type == YAML_SCALAR_NODE && n->data.scalar.length == 0;
 }
 
+/* The key that was probably meant, or NULL. */
+static const char *nearest_key(const char *name, const struct yaml_key *keys, size_t n)
+{
+	size_t len = strlen(name), best = spelling_most(len) + 1;
+	const char *found = NULL;
+
+	for (size_t i = 0; i < n; i++) {
+		size_t d = spelling_distance(name, len, keys[i].name,
+					     strlen(keys[i].name));
+		if (d < best) {
+			best = d;
+			found = keys[i].name;
+		}
+	}
+	return found;
+}
+
 /* Lists the mapping's keys, as far as there is room. */
 static int refuse_unknown_key(struct yaml_walk *w, const yaml_node_t *at,
 			      const char *name, const struct yaml_key *keys, size_t n)
@@ -128,6 +146,9 @@ static int refuse_unknown_key(struct yaml_walk *w, const yaml_node_t *at,
 	for (size_t i = 0; i < n && text.len < 160; i++)
 		buf_printf(&text, "%s%s", i ? ", " : " ", keys[i].name);
 	buf_puts(&text, text.len < 160 ? ")" : " ...)");
+	const char *meant = nearest_key(name, keys, n);
+	if (meant)
+		buf_printf(&text, ", did you mean %s?", meant);
 	return yaml_walk_fail(w, at, "unknown key",
 			      buf_error(&text) ? name : text.data);
 }
@@ -177,6 +198,25 @@ int yaml_walk_list(struct yaml_walk *w, void *arg, const char *key, yaml_node_t 
 		if (n++ == max)
 			return yaml_walk_fail(w, item, key, "too many entries");
 		int rc = f(arg, key, item);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+int yaml_walk_pairs(struct yaml_walk *w, void *arg, const char *where, yaml_node_t *map,
+		    yaml_pair_f f)
+{
+	if (map->type != YAML_MAPPING_NODE)
+		return yaml_walk_fail(w, map, where, "must be a mapping");
+	for (yaml_node_pair_t *i = map->data.mapping.pairs.start;
+	     i < map->data.mapping.pairs.top; i++) {
+		yaml_node_t *k = yaml_document_get_node(w->doc, i->key);
+		const char *name = "";
+		int rc = yaml_walk_scalar(w, where, k, &name);
+
+		if (rc == 0)
+			rc = f(arg, name, k, yaml_document_get_node(w->doc, i->value));
 		if (rc < 0)
 			return rc;
 	}

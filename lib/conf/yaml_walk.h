@@ -39,6 +39,12 @@ int yaml_walk_text(struct yaml_walk *w, const char *text, size_t len, size_t max
 int yaml_walk_map(struct yaml_walk *w, void *arg, const char *where, yaml_node_t *map,
 		  const struct yaml_key *keys, size_t n);
 
+/* Calls f for each key of a mapping whose keys the site chooses. */
+typedef int (*yaml_pair_f)(void *arg, const char *name, yaml_node_t *key,
+			   yaml_node_t *value);
+int yaml_walk_pairs(struct yaml_walk *w, void *arg, const char *where, yaml_node_t *map,
+		    yaml_pair_f f);
+
 /* Calls f for each item of a sequence of at most max items. */
 int yaml_walk_list(struct yaml_walk *w, void *arg, const char *key, yaml_node_t *list,
 		   size_t max, yaml_key_f f);

@@ -29,7 +29,7 @@ negotiate_fuzz_SRCS := lib/http/negotiate.c lib/buf.c lib/err.c lib/fs.c lib/par
 FUZZERS += proc
 proc_fuzz_SRCS := daemon/node/proc_parse.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
 FUZZERS += web_config
-web_config_fuzz_SRCS := lib/http/web_config.c lib/conf/yaml_walk.c lib/secret.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
+web_config_fuzz_SRCS := lib/http/web_config.c lib/conf/yaml_walk.c lib/spelling.c lib/secret.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
 web_config_fuzz_PKGS := yaml-0.1
 FUZZERS += rapl
 rapl_fuzz_SRCS := daemon/sources/rapl_zone.c daemon/sources/rapl_pmu.c daemon/sources/energy_counter.c lib/parse.c
@@ -58,13 +58,13 @@ FUZZERS += redfish_json redfish_config
 endif
 redfish_json_fuzz_SRCS := courier/redfish_json.c lib/http/json.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
 redfish_json_fuzz_PKGS := json-c
-redfish_config_fuzz_SRCS := courier/redfish_config.c courier/redfish_config_yaml.c lib/http/client_url.c lib/secret.c lib/conf/yaml_walk.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
+redfish_config_fuzz_SRCS := courier/redfish_config.c courier/redfish_config_yaml.c lib/http/client_url.c lib/secret.c lib/conf/yaml_rows.c lib/conf/yaml_walk.c lib/arena.c lib/spelling.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
 redfish_config_fuzz_PKGS := libcurl yaml-0.1
 FUZZERS += proxy_path
 proxy_path_fuzz_SRCS := redfish_proxy/path.c redfish_proxy/url.c lib/netaddr.c lib/parse.c lib/err.c
 FUZZERS += proxy_config
 proxy_config_fuzz_SRCS := redfish_proxy/config.c redfish_proxy/config_client.c redfish_proxy/access.c redfish_proxy/path.c redfish_proxy/url.c \
-	lib/netaddr.c lib/conf/yaml_walk.c lib/secret.c lib/parse.c lib/err.c lib/fs.c lib/buf.c
+	lib/netaddr.c lib/conf/yaml_rows.c lib/conf/yaml_walk.c lib/arena.c lib/spelling.c lib/secret.c lib/parse.c lib/err.c lib/fs.c lib/buf.c
 proxy_config_fuzz_PKGS := yaml-0.1
 FUZZERS += report
 report_fuzz_SRCS := lib/records/report.c lib/records/tlv.c lib/err.c lib/buf.c
@@ -130,8 +130,8 @@ FUZZERS += lb_filter lb_config
 endif
 lb_filter_fuzz_SRCS := lb/proxy/filter.c lib/buf.c lib/err.c lib/parse.c
 lb_filter_fuzz_PKGS := zlib
-lb_config_fuzz_SRCS := lb/site/backend.c lb/site/backend_set.c lb/site/arena.c lb/promql/promql_features.c lb/site/site.c lb/site/site_backends.c lb/site/site_build.c lb/site/site_client.c lb/site/site_read.c \
-	lib/http/client_url.c lib/conf/yaml_walk.c lib/secret.c lib/prom.c lib/rfc3339.c lib/buf.c lib/err.c lib/fs.c lib/parse.c \
+lb_config_fuzz_SRCS := lb/site/backend.c lb/site/backend_set.c lb/promql/promql_features.c lb/site/site.c lb/site/site_backends.c lb/site/site_build.c lb/site/site_client.c lb/site/site_read.c \
+	lib/http/client_url.c lib/conf/yaml_rows.c lib/conf/yaml_walk.c lib/arena.c lib/spelling.c lib/secret.c lib/prom.c lib/rfc3339.c lib/buf.c lib/err.c lib/fs.c lib/parse.c \
 	lib/identity/identity.c lib/identity/role_entry.c lib/account.c lib/log.c lib/party.c lib/identity/jwt.c lib/base64.c lib/identity/jwt_source.c lib/http/client.c lib/identity/munge.c lib/identity/munge_request.c lib/own_host.c lib/fair.c lib/turns.c lib/http/json.c \
 	lib/netaddr.c
 lb_config_fuzz_PKGS := $(liblbsite_USES)

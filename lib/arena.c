@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A list of blocks: a configuration is small and read once. */
-#include "lb/site/arena.h"
+#include "lib/arena.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CEEMS_LB_SITE_ARENA_H
-#define CEEMS_LB_SITE_ARENA_H
+#ifndef CEEMS_LIB_ARENA_H
+#define CEEMS_LIB_ARENA_H
 
 #include <stddef.h>
 
-/* Memory that lives as long as its owner: the strings and structs of a site and its
- * backends. Freed together, and wiped first, since it may contain passwords. Not thread
+/* Memory that lives as long as its owner: the strings and structs of a configuration.
+ * Freed together, and wiped first, since it may contain passwords. Not thread
  * safe. */
 
 struct arena {
