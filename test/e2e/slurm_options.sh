@@ -7,7 +7,7 @@
 need_slurm
 
 node=opts$$
-echo SlurmdDebug=verbose >"$SCRATCH/conf"
+printf '%s\n' SlurmdDebug=verbose LogTimeFormat=rfc5424_ms >"$SCRATCH/conf"
 rig_start --nodes=$node --conf="$SCRATCH/conf"
 line=$(cat "$SLURM/plugstack.conf")
 plugin() { echo "${line% } $*" >"$SLURM/plugstack.conf"; } # arguments: for the jobs from now on
@@ -119,7 +119,7 @@ plugin
 kill "$truth_pid"
 # tasks that end at different moments have a line each, those that end together one
 job() { srun "$@" 2>&1 | sed '/^srun: job [0-9]* \(queued\|has been\)/d; /^srun: \(Job step creation temporarily\|Step created for\|error: IO: Hey, you told me\)/d
-	s/^\[[0-9T:.-]*\] //; s/StepId=[0-9]*/StepId=N/; s/: tasks\{0,1\} [0-9,-]*: /: task N: /' | sort -u; echo "${PIPESTATUS[0]}"; }
+	s/^\[[0-9T:.+-]*\] //; s/StepId=[0-9]*/StepId=N/; s/: tasks\{0,1\} [0-9,-]*: /: task N: /' | sort -u; echo "${PIPESTATUS[0]}"; }
 work() { # status and output of jobs that end in different ways
 	job sh -c 'echo out; echo err >&2'
 	job -n2 sh -c 'exit 7'
@@ -137,6 +137,12 @@ daemon_off
 rm -f "$RING" "$RING.spare"
 is "no ring" "$(work)" "$without"
 ok "which is a line in the log" grep -q 'not recorded: .*No such file or directory' "$SLURM/log/slurmd-$node.log"
+# 25.05 and later: the time as in the log, before: the program
+like "and in what srun shows of slurmstepd's messages, behind the time or the program's name" \
+	"$(srun --slurmd-debug=verbose true 2>&1 | grep 'step_start not recorded')" \
+	"^(slurmstepd(-$node)?:|\[[0-9]{4}-[0-9-]+T[0-9:.]+[+-][0-9:]+\]) ceems: job [0-9]+: step_start not recorded: [^"$'\n]*No such file or directory$'
+like "its log has time, step and message in the format that the site chose" "$(grep -h 'step_start not recorded' "$SLURM/log/slurmd-$node.log" | tail -n 1)" \
+	'^\[[0-9]{4}-[0-9-]+T[0-9:.]+[+-][0-9:]+\] \[[0-9]+\.0\] ceems: job [0-9]+: step_start not recorded'
 head -c 5000000 /dev/urandom >"$RING"
 chmod 600 "$RING"
 is "garbage for a ring" "$(work)" "$without"
