@@ -31,7 +31,8 @@ bill_rig() { # [options of the rig]: a Slurm, a Postgres, and all between the tw
 		exit 0
 	END
 	chmod 755 "$SCRATCH/prolog" "$SCRATCH/epilog"
-	printf '%s\n' "Prolog=$SCRATCH/prolog" "Epilog=$SCRATCH/epilog" >"$SCRATCH/jobcomp.conf"
+	# a node whose clock leaps may seem to have booted: its jobs are not run again, under the same number
+	printf '%s\n' "Prolog=$SCRATCH/prolog" "Epilog=$SCRATCH/epilog" JobRequeue=0 >"$SCRATCH/jobcomp.conf"
 	clocks_set 0
 	jobcomp_rig --nodes="$node" --node-clock="$SCRATCH/clock_off.so:$SCRATCH/off_slurm" "$@"
 	munge=$SLURM/munge.sock

@@ -206,8 +206,9 @@ static void copy_node(struct pg_copy *c, const struct ingest_group *g, uint32_t 
 	put_energy(c, u->energy_uj);
 	put_label(c, g, push, u->label);
 	pg_copy_s64(c, n->shift_ms);
+	put_s64(c, n->boottime_ns);
 }
-#define NODE_COLUMN_COUNT 44
+#define NODE_COLUMN_COUNT 45
 
 int ingest_copy_nodes(struct pg *pg, const struct ingest_group *g, struct err *err)
 {

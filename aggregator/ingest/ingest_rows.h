@@ -45,6 +45,7 @@ struct ingest_node {
 	bool provisional, guessed, found;
 	int64_t instance, restarts, uid, gid, array_job, array_task;
 	uint64_t started_ns, ended_ns, t1_ns; /* 0: none */
+	int64_t boottime_ns;                  /* of the start, INGEST_NULL: not known */
 	int64_t shift_ms;                     /* included in them */
 	uint64_t over_ns;                     /* see ingest_place_over() */
 	int64_t cpus, memory_bytes, gpus;

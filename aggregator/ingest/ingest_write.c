@@ -289,7 +289,7 @@ static int write_group_body(struct pg *pg, void *arg, struct err *err)
 	auto_pgresult PGresult *r = NULL;
 
 	w->added = w->differ = -1;
-	int rc = pg_exec(pg, "SELECT ingest_staging()", NULL, err);
+	int rc = pg_exec(pg, "SELECT ingest_staging_boottime()", NULL, err);
 	if (rc == 0)
 		rc = move_instances(pg, g, err);
 	if (rc == 0)
@@ -305,7 +305,7 @@ static int write_group_body(struct pg *pg, void *arg, struct err *err)
 	if (rc == 0)
 		rc = ingest_copy_seen(pg, g, err);
 	if (rc == 0)
-		rc = pg_exec(pg, "SELECT ingest_merge()", &r, err);
+		rc = pg_exec(pg, "SELECT ingest_merge_boottime()", &r, err);
 	if (rc == 0)
 		rc = ingest_copy_found(pg, g, err);
 	if (rc == 0)

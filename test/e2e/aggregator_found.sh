@@ -137,6 +137,41 @@ push "start instance=$((n * 100 + 1)) unit=$n started=$((T + 170)) before_user=0
 settle
 is "what came after a told end is not" "$(sql "SELECT count(DISTINCT unit) FROM unit_node WHERE uuid = '$n'")" 2
 
+# ---- its clock was set meanwhile, by less than what counts as wrong: how long after the boot each was seen decides
+BOOT=1000000 now=$(date +%s)
+again="started=$((T + 230)) boottime=$((BOOT - now + T + 205))" # by a clock that was 30 s ahead, and then 5 s
+set_back() { # unit part: it was 100 s behind, and another half minute when the table was lost
+	case $2 in
+	0) behind $1 $(($1 * 100)) $((T + 100)) 0 | sed 's/$/ boottime=1000/' ;;
+	1) behind $1 $(($1 * 100 + 1)) $((T + 70)) 5 | sed 's/$/ boottime=1030/' ;;
+	2) echo "job id=$1 submit=$((T + 190)) start=$((T + 200)) end=$((T + 400)) nodes=n1 node_count=1" ;;
+	esac
+}
+told_again() { # unit part
+	local first="instance=$(($1 * 100)) unit=$1 $again before_user=$((5 * S)) before_system=0" next="instance=$(($1 * 100 + 1)) unit=$1 $again before_user=$((7 * S)) before_system=0"
+	case $2 in
+	0) printf '%s\n' "start $first" "interval $first t0=$((T + 230)) t1=$((T + 233)) user=$((2 * S)) system=0" "final $first ended=$((T + 233)) user=$((2 * S)) system=0" ;;
+	1) printf '%s\n' "clock boottime=$BOOT realtime=$now" "start $next" "final $next ended=$((T + 233)) user=0 system=0" ;;
+	2) echo "job id=$1 submit=$((T + 190)) start=$((T + 200)) end=$((T + 202)) nodes=n1 node_count=1" ;;
+	esac
+}
+orders=(012 021 201 210 102 120)
+for turn in 0 1 2; do
+	for k in "${!orders[@]}"; do
+		mapfile -t lines < <(set_back $((n + 1 + k)) "${orders[k]:turn:1}")
+		push "${lines[@]}"
+		mapfile -t lines < <(told_again $((n + 7 + k)) "${orders[k]:turn:1}")
+		push "${lines[@]}"
+	done
+	settle
+done
+both() { sql "SELECT count(DISTINCT n.unit) || ' ' || count(*) || ' ' || max(u.cpu_user_ns + u.cpu_system_ns) FILTER (WHERE u.known_by = 'jobcomp') FROM unit_node n JOIN unit u ON u.id = n.unit WHERE n.uuid = '$1'"; }
+for k in "${!orders[@]}"; do
+	is "a clock that was set back between them parts no instances, in the order ${orders[k]}" "$(both $((n + 1 + k)))" "1 2 $((7 * S))"
+	is "what was found and is told again, placed by another clock, is of the same life, in the order ${orders[k]}" "$(both $((n + 7 + k)))" "1 2 $((7 * S))"
+done
+n=$((n + 12))
+
 # ---- a full disk took its intervals, and an earlier instance never told its end
 n=$((n + 1))
 push "start instance=$((n * 100)) unit=$n started=$T" "interval instance=$((n * 100)) unit=$n started=$T t0=$T t1=$((T + 300)) user=$((5 * S)) system=0" \
