@@ -72,15 +72,14 @@ static uint64_t ms_to_ns(uint32_t n)
 
 static void say_trouble(struct writer *w, const struct err *err, uint64_t now_ns)
 {
-	uint64_t hidden = w->trouble.hidden;
-
 	if (!log_repeat_due(&w->trouble, now_ns))
 		return;
-	w->trouble.hidden = 0;
-	if (hidden)
+	if (w->trouble.hidden)
 		say_formatted(w->log.error,
-			      "%s: still, tried %ju times; %u completion records wait",
-			      err->text, (uintmax_t)hidden, queue_count(&w->queue));
+			      "%s: still failing after %ju more attempts; %u "
+			      "completion records wait",
+			      err->text, (uintmax_t)w->trouble.hidden,
+			      queue_count(&w->queue));
 	else
 		say_formatted(
 			w->log.error,
@@ -302,8 +301,7 @@ static void finish_queue(struct writer *w)
 	if (left) {
 		say_formatted(w->log.error,
 			      "%s: %u completion records of jobs are lost: slurmctld "
-			      "ends and "
-			      "they could not be written",
+			      "is stopping and they could not be written",
 			      w->folder, left);
 		if (w->spool)
 			spool_count_lost(w->spool, SPOOL_JOB, left);
@@ -352,7 +350,8 @@ static int start_thread(struct writer *w, struct err *err)
 	int rc = pthread_create(&w->thread, NULL, writer_main, w);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (rc)
-		return err_set(err, -rc, "no thread to write with: %s", strerror(rc));
+		return err_set(err, -rc, "cannot start the writer thread: %s",
+			       strerror(rc));
 	pthread_setname_np(w->thread, "ceems_jobcomp");
 	return 0;
 }
@@ -406,11 +405,10 @@ bool writer_stop(struct writer *w, uint32_t wait_ms)
 	/* the thread gives up by itself, unless it hangs */
 	struct timespec until = wait_in(wait_ms + 2000ull);
 	if (wait_join(w->thread, &until) != 0) {
-		say_formatted(
-			w->log.error,
-			"%s: the writer of completion records hangs, slurmctld ends "
-			"without it",
-			w->folder);
+		say_formatted(w->log.error,
+			      "%s: the writer of completion records hangs, slurmctld "
+			      "stops without waiting for it",
+			      w->folder);
 		return false;
 	}
 	queue_done(&w->queue);

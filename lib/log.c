@@ -74,7 +74,7 @@ void log_at(int level, const char *fmt, ...)
 bool log_repeat_due(struct log_repeat *r, uint64_t now_ns)
 {
 	if (r->failing && now_ns < r->next_ns) {
-		r->hidden++;
+		r->skipped++;
 		return false;
 	}
 	if (!r->failing)
@@ -83,6 +83,8 @@ bool log_repeat_due(struct log_repeat *r, uint64_t now_ns)
 		r->gap_ns *= 2;
 	r->failing = true;
 	r->next_ns = now_ns + r->gap_ns;
+	r->hidden = r->skipped;
+	r->skipped = 0;
 	return true;
 }
 

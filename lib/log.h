@@ -28,11 +28,12 @@ void log_at(int level, const char *fmt, ...) __attribute__((format(printf, 2, 3)
 struct log_repeat {
 	uint64_t next_ns;
 	uint64_t gap_ns;
-	uint64_t hidden;
+	uint64_t skipped; /* since the last line */
+	uint64_t hidden;  /* between the last line and the one before */
 	bool failing;
 };
 
-/* True: log now; r->hidden occurrences of this series were not logged. */
+/* True: log now; r->hidden occurrences since the line before were not logged. */
 bool log_repeat_due(struct log_repeat *r, uint64_t now_ns);
 /* True once after a series of failures: log that it is over. */
 bool log_repeat_over(struct log_repeat *r);

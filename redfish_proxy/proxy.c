@@ -152,8 +152,8 @@ static bool check_munge(struct ask *a)
 	if (!c->munge_unbound)
 		(void)err_set(
 			&a->why_not, -EACCES,
-			"munge: the credential has the form of an earlier release, "
-			"which is bound to no host and path (munge_unbound)");
+			"munge: the credential is in the format of an earlier release, "
+			"which is not bound to a host and a path (munge_unbound)");
 	return c->munge_unbound;
 }
 
@@ -182,7 +182,7 @@ static void refuse_ask(struct ask *a, const struct access_decision *d)
 	pthread_mutex_unlock(&p->mutex);
 	if (due)
 		log_warn("refused %s%s%s: %s%s%s (%" PRIu64
-			 " more of these not logged)",
+			 " more like it since the line before)",
 			 d->who, *d->path ? " " : "", d->path,
 			 access_reason(d->verdict), *why ? ": " : "", why, hidden);
 	snprintf(text, sizeof(text), "refused: %s%s%s\n", access_reason(d->verdict),
@@ -366,8 +366,8 @@ static void say_site(const struct proxy *p)
 	const struct config *c = &p->site->config;
 
 	if (!c->target_count && !c->target_url)
-		log_warn("no targets and no target_url in the configuration: nobody "
-			 "is served");
+		log_warn("no targets and no target_url in the configuration: every "
+			 "request is refused");
 	log_info("%zu targets%s%s", c->target_count,
 		 c->target_url ? ", others by " : "",
 		 c->target_url ? c->target_url : "");

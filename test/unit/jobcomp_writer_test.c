@@ -271,7 +271,7 @@ static void the_queue_is_bounded_in_bytes(void **state)
 	uint64_t from = clock_boottime_ns();
 	assert_true(writer_stop(w, 200));
 	assert_true(clock_boottime_ns() - from < 60 * NSEC_PER_SEC);
-	assert_true(last_error_says("slurmctld ends"));
+	assert_true(last_error_says("slurmctld is stopping"));
 }
 
 static void a_full_spool_keeps_what_fits_in_memory(void **state)
