@@ -164,8 +164,8 @@ static void keep_job_group(const stepd_step_rec_t *step)
 						    step->node_name, step->node_name);
 	if (keep_make(&plugin.keep, gather_host_default.cgroup, slurm, step->uid,
 		      step->step_id.job_id, &err) < 0)
-		debug("ceems: the job's CPU counter goes with each of its last steps: "
-		      "%s",
+		debug("ceems: a job's CPU counter is lost whenever all of its steps "
+		      "have ended: %s",
 		      err.text);
 	else
 		(void)gather_step_group(&plugin.gather, plugin.keep.step);
@@ -290,8 +290,8 @@ extern int init(void)
 	plugin.refused = !is_only_plugin();
 	if (plugin.refused && !running_in_slurmstepd())
 		error("acct_gather_energy/ceems is not the only plugin in "
-		      "AcctGatherEnergyType=%s: it gives no energy, take the others "
-		      "out",
+		      "AcctGatherEnergyType=%s: it reports no energy: remove the other "
+		      "plugins",
 		      slurm_conf.acct_gather_energy_type);
 	return SLURM_SUCCESS;
 }

@@ -89,7 +89,8 @@ static int set_paths(struct keep *k, const char *slurm, uid_t uid, uint32_t job,
 	size_t len = strlen(slurm);
 
 	if (len < 2 || !cgroup_path_ok(slurm, len))
-		return err_set(err, -EINVAL, "'%s' is not a group of Slurm's", slurm);
+		return err_set(err, -EINVAL,
+			       "'%s' is not one of Slurm's control groups", slurm);
 	int user = snprintf(k->step, size, "%s/uid_%u", slurm, (unsigned)uid);
 	int all = snprintf(k->step, size, "%s/uid_%u/job_%u/step_extern", slurm,
 			   (unsigned)uid, (unsigned)job);

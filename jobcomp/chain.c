@@ -27,8 +27,8 @@ void chain_load(struct chain *c, const char *type)
 	c->context = plugin_context_create("jobcomp", type, (void **)&c->calls, symbols,
 					   sizeof(symbols));
 	if (!c->context)
-		error("ceems: %s cannot be loaded: it gets no records, ours are "
-		      "written all the same",
+		error("ceems: %s cannot be loaded: it gets no records, ours are still "
+		      "written",
 		      type);
 	else if (running_in_slurmctld())
 		info("ceems: completion records go to %s, too", type);

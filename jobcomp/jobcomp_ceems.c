@@ -308,8 +308,7 @@ extern int jobcomp_p_set_location(LOCATION_PARAMETER)
 {
 	if (plugin.chain.context &&
 	    plugin.chain.calls.set_location(LOCATION_ARGUMENT) != SLURM_SUCCESS)
-		error("ceems: %s does not take JobCompLoc: our records are written all "
-		      "the same",
+		error("ceems: %s rejects JobCompLoc: our records are still written",
 		      plugin.options.chain);
 	return SLURM_SUCCESS;
 }

@@ -58,8 +58,8 @@ static int set_gather_option(struct gather_options *o, struct gather_word name,
 				       line);
 		return 0;
 	}
-	return err_set(err, -EINVAL, "line %d: unknown name, page and final are known",
-		       line);
+	return err_set(err, -EINVAL,
+		       "line %d: unknown name: only page and final may be set", line);
 }
 
 int gather_options_parse(struct gather_options *o, const char *text, size_t len,

@@ -152,8 +152,8 @@ static const char *read_option_line(struct options_reading *r, struct jobcomp_wo
 			get_value(trim_option(colon + 1, line.text + line.len), value);
 		return bad ? bad : keys[i].set(r->o, value);
 	}
-	return "unknown key: spool, max_bytes, chain, cluster and submit_line are "
-	       "known";
+	return "unknown key: only spool, max_bytes, chain, cluster and submit_line may "
+	       "be set";
 }
 
 void jobcomp_options_parse(struct jobcomp_options *o, const char *text, size_t len,
@@ -169,9 +169,10 @@ void jobcomp_options_parse(struct jobcomp_options *o, const char *text, size_t l
 		if (!w.len || w.text[0] == '#' ||
 		    (w.len == 3 && !memcmp(w.text, "---", 3)))
 			continue;
-		const char *bad = w.text != line
-					  ? "indented: there is nothing nested here"
-					  : read_option_line(&r, w);
+		const char *bad =
+			w.text != line
+				? "indented: a key must begin at the start of its line"
+				: read_option_line(&r, w);
 		if (!bad)
 			continue;
 		snprintf(what, sizeof(what), "line %d: %s", n, bad);

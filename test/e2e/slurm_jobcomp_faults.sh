@@ -121,7 +121,7 @@ chained() { # PLUGIN: slurmctld begins anew with it
 for chain in jobcomp/nosuch jobcomp/script; do
 	chained $chain
 	ok "slurmctld starts with a chained plugin that fails: $chain" back
-	case $chain in */nosuch) why='jobcomp/nosuch cannot be loaded' ;; *) why='jobcomp/script does not take JobCompLoc' ;; esac
+	case $chain in */nosuch) why='jobcomp/nosuch cannot be loaded' ;; *) why='jobcomp/script rejects JobCompLoc' ;; esac
 	ok "which is said" wait_for 5 said "$why"
 	n=$(records | wc -l)
 	ok "jobs run" srun --mem=20 true
