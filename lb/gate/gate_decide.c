@@ -129,8 +129,8 @@ static enum gate_step read_cluster(struct gate_state *s)
 		c = site_cluster(s->site, r->cluster_header);
 		if (!c) {
 			err_set(&s->err, -EINVAL,
-				"X-Ceems-Cluster-Id: there is no such cluster here: "
-				"%.64s (the id of one of backends)",
+				"X-Ceems-Cluster-Id: no such cluster: %.64s (it must "
+				"be the id of one of backends)",
 				r->cluster_header);
 			return wrong_cluster(s, s->err.text);
 		}
@@ -146,8 +146,7 @@ static enum gate_step read_cluster(struct gate_state *s)
 	if (rc) {
 		named = site_cluster(s->site, name);
 		if (!named)
-			return wrong_cluster(s, GATE_CLUSTER_LABEL
-					     ": there is no such cluster here");
+			return wrong_cluster(s, GATE_CLUSTER_LABEL ": no such cluster");
 		if (c && c != named)
 			return wrong_cluster(
 				s, GATE_CLUSTER_LABEL
@@ -159,9 +158,9 @@ static enum gate_step read_cluster(struct gate_state *s)
 		c = named;
 	}
 	if (!c)
-		return wrong_cluster(s,
-				     "which cluster? Name it by the header "
-				     "X-Ceems-Cluster-Id, or by ceems_id in the query");
+		return wrong_cluster(
+			s, "the request names no cluster: send the header "
+			   "X-Ceems-Cluster-Id, or select by ceems_id in the query");
 	if (!c->backends[r->protocol])
 		return wrong_cluster(s, "this cluster has no such server");
 	s->cluster = c;
@@ -207,7 +206,7 @@ static enum gate_step call_of_role(struct gate_state *s)
 	}
 	s->refusal = REASON_NO_ROLE;
 	s->refusal_status = 403;
-	err_set(&s->err, 0, "%s is only for the roles that this site names",
+	err_set(&s->err, 0, "%s is only for roles that the site has listed for it",
 		s->r->input.path);
 	return STEP_ROLE;
 }
@@ -225,7 +224,7 @@ static enum gate_step read_call(struct gate_state *s)
 		return STEP_DONE;
 	verdict = s->protocol->verdict(r->input.path, r->input.post);
 	if (verdict == PROTOCOL_CLOSED) {
-		err_set(&s->err, 0, "%.100s is not answered here", r->input.path);
+		err_set(&s->err, 0, "%.100s is not served here", r->input.path);
 		return gate_refuse(s, REASON_CLOSED, 403, 0, s->err.text);
 	}
 	next = read_cluster(s);
@@ -290,7 +289,7 @@ static struct ownership_waiter *prepare_waiter(struct gate_state *s)
 static enum gate_step refuse_unasked(struct gate_state *s)
 {
 	return gate_refuse(s, REASON_NOBODY, 503, 5,
-			   "the owners of these units cannot be found out now: the "
+			   "the owners of these units are unknown for now: the "
 			   "aggregator does not answer");
 }
 

@@ -113,7 +113,7 @@ static enum gate_step continue_with_who(struct gate_state *s)
 			s->err.text);
 	if (!s->who.login[0])
 		return gate_refuse(s, REASON_UNPROVED, 403, 0,
-				   "the user's number has no name here");
+				   "the uid has no login on this host");
 	memcpy(r->login, s->who.login, sizeof(r->login));
 	memcpy(r->front, s->who.front, sizeof(r->front));
 	return STEP_READ;
@@ -177,5 +177,5 @@ enum gate_step gate_identify(struct gate_state *s)
 		return STEP_WAIT_IDENTITY;
 	note_munge(s, -EBUSY);
 	return gate_refuse(s, REASON_ERROR, 503, 1,
-			   "too many wait for proof of who they are");
+			   "too many requests are waiting for proof of identity");
 }

@@ -41,19 +41,19 @@ void ownership_metrics(struct ownership_cache *o, struct prom *out)
 		"Questions to the aggregator about the owners of units"};
 	static const struct prom_family failed = {
 		"ceems_lb_ownership_failures_total", PROM_COUNTER,
-		"Questions that were not answered, or not properly"};
+		"Failed questions to the aggregator about the owners of units"};
 	static const struct prom_family joined = {
 		"ceems_lb_ownership_joined_total", PROM_COUNTER,
 		"Requests that waited for another request's question"};
-	static const struct prom_family units = {"ceems_lb_ownership_units_total",
-						 PROM_COUNTER,
-						 "Units that were asked for"};
+	static const struct prom_family units = {
+		"ceems_lb_ownership_units_total", PROM_COUNTER,
+		"Units in questions to the aggregator"};
 	static const struct prom_family ahead = {
 		"ceems_lb_ownership_ahead_total", PROM_COUNTER,
-		"Times that what is in use was asked for again before it was too old"};
+		"Refreshes of cached owners in use, before they expired"};
 	static const struct prom_family seconds = {
 		"ceems_lb_ownership_seconds_total", PROM_COUNTER,
-		"Time that all questions took together"};
+		"Time spent on questions to the aggregator"};
 
 	put_gate_metric(out, &questions, atomic_load(&o->questions));
 	put_gate_metric(out, &failed, atomic_load(&o->failed));

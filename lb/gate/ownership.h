@@ -94,7 +94,7 @@ struct ownership_waiter {
 
 /* Asks about the claims that are ACCESS_UNASKED (none: about the role only). 0: wake()
  * will be called, once, from any thread. -EBUSY: too many questions are waiting;
- * -EHOSTDOWN: there is no aggregator to ask; -ENOMEM. */
+ * -EHOSTDOWN: no aggregator is configured; -ENOMEM. */
 int ownership_ask_units(struct ownership_cache *o, const struct ownership_who *who,
 			const struct access_claim *claims, size_t count,
 			struct ownership_waiter *w, struct ownership_question **ret,

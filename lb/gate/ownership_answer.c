@@ -75,7 +75,8 @@ static int read_whole(struct answer_reading *r, int64_t *ret)
 
 static int read_comma(struct answer_reading *r)
 {
-	return json_take(&r->json, ',') ? 0 : json_broken(&r->json, "a row ends early");
+	return json_take(&r->json, ',') ? 0
+					: json_broken(&r->json, "a row is too short");
 }
 
 /* ["4711",1700000000000,null,true], possibly with more elements in later versions */
@@ -85,7 +86,7 @@ static int read_row(struct answer_reading *r, struct row *ret)
 	int rc;
 
 	if (!json_take(&r->json, '['))
-		return json_broken(&r->json, "a row is not one");
+		return json_broken(&r->json, "expected a row");
 	rc = read_answer_string(r, &row.id);
 	rc = rc ? rc : read_comma(r);
 	rc = rc ? rc : read_whole(r, &row.run.from_ms);
@@ -97,11 +98,11 @@ static int read_row(struct answer_reading *r, struct row *ret)
 		return rc;
 	row.run.own = json_take_word(&r->json, "true");
 	if (!row.run.own && !json_take_word(&r->json, "false"))
-		return json_broken(&r->json, "true or false belongs here");
+		return json_broken(&r->json, "expected true or false");
 	while (!rc && json_take(&r->json, ','))
 		rc = json_skip(&r->json);
 	if (!rc && !json_take(&r->json, ']'))
-		rc = json_broken(&r->json, "a row without end");
+		rc = json_broken(&r->json, "a row does not end");
 	if (rc)
 		return rc;
 	if (row.run.to_ms < row.run.from_ms) {
@@ -148,7 +149,7 @@ static int read_rows(struct answer_reading *r, struct rows *to)
 		to->count += !rc;
 	} while (!rc && json_take(&r->json, ','));
 	if (!rc && !json_take(&r->json, ']'))
-		rc = json_broken(&r->json, "units without end");
+		rc = json_broken(&r->json, "unterminated units");
 	return rc;
 }
 
@@ -166,8 +167,7 @@ static int read_answer_role(struct answer_reading *r)
 			r->role = (enum ownership_role)i;
 			r->has_role = true;
 		}
-	return rc || r->has_role ? rc
-				 : json_broken(&r->json, "a role that is not known");
+	return rc || r->has_role ? rc : json_broken(&r->json, "unknown role");
 }
 
 /* Members of an object, each handled by name. */
@@ -177,7 +177,7 @@ static int read_object(struct answer_reading *r,
 	int rc = 0;
 
 	if (!json_take(&r->json, '{'))
-		return json_broken(&r->json, "an object belongs here");
+		return json_broken(&r->json, "expected an object");
 	if (json_take(&r->json, '}'))
 		return 0;
 	do {
@@ -185,11 +185,11 @@ static int read_object(struct answer_reading *r,
 
 		rc = read_answer_string(r, &name);
 		if (!rc && !json_take(&r->json, ':'))
-			rc = json_broken(&r->json, "a colon belongs here");
+			rc = json_broken(&r->json, "expected a colon");
 		rc = rc ? rc : member(r, name);
 	} while (!rc && json_take(&r->json, ','));
 	if (!rc && !json_take(&r->json, '}'))
-		rc = json_broken(&r->json, "an object without end");
+		rc = json_broken(&r->json, "unterminated object");
 	return rc;
 }
 
@@ -215,7 +215,7 @@ static int read_answer_status(struct answer_reading *r)
 	if (rc)
 		return rc;
 	if (r->has_status || !str_eq(s, "success"))
-		return json_broken(&r->json, "it is not a success");
+		return json_broken(&r->json, "its status is not success");
 	r->has_status = true;
 	return 0;
 }
@@ -229,11 +229,11 @@ static int read_answer_member(struct answer_reading *r, struct str name)
 	if (!str_eq(name, "data"))
 		return json_skip(&r->json);
 	if (r->has_data || !json_take(&r->json, '['))
-		return json_broken(&r->json, "data is one list");
+		return json_broken(&r->json, "data must be one list");
 	r->has_data = true;
 	rc = read_object(r, read_one_member);
 	if (!rc && !json_take(&r->json, ']'))
-		rc = json_broken(&r->json, "data has more than one");
+		rc = json_broken(&r->json, "data must have one object");
 	return rc;
 }
 
@@ -337,9 +337,8 @@ static int take_asked(struct ownership_answer *a, const struct rows *from,
 		put_unit(a->runs, &a->units[i], first,
 			 row_group_len(from->at, n, (size_t)(first - from->at)), &used);
 	}
-	return used == n
-		       ? 0
-		       : refuse_answer(err, "it is about units that nobody asked for");
+	return used == n ? 0
+			 : refuse_answer(err, "it has units that were not asked for");
 }
 
 /* Room for the runs of a list, which is sorted. NULL: out of memory. */

@@ -95,9 +95,9 @@ static int take_http_answer(struct ownership_link *l, const struct ownership_ask
 {
 	if (a->status == 401 || a->status == 403)
 		return err_set(err, -EACCES,
-			       "%s: status %u: this load balancer is no front end of "
-			       "the aggregator (identity.front-end), or %s is nobody "
-			       "there",
+			       "%s: status %u: the aggregator does not list this load "
+			       "balancer as a front end (identity.front-end), or has "
+			       "no user %s",
 			       a->url, a->status, q->login);
 	if (a->status == 400 && latest) {
 		l->no_latest = true;
@@ -200,5 +200,5 @@ int ownership_link_ask(struct ownership_link **link, const struct site_api *api,
 			return rc;
 		rc = -EHOSTDOWN;
 	}
-	return rc ? rc : err_set(err, -EHOSTDOWN, "there is no aggregator to ask");
+	return rc ? rc : err_set(err, -EHOSTDOWN, "no aggregator is configured");
 }

@@ -137,7 +137,7 @@ static void note_question(struct ownership_cache *o, const struct ownership_ques
 	if (q->rc)
 		atomic_fetch_add(&o->failed, 1);
 	if (due)
-		log_warn("ownership: %s, what is not remembered is refused",
+		log_warn("ownership: %s: units whose owner is not cached are refused",
 			 q->err.text);
 	if (over)
 		log_info("ownership: the aggregator answers again");
@@ -427,7 +427,8 @@ static int enlist_question(struct ownership_question *q, uint64_t boot_ms,
 
 	if (!o->params.ask && (!o->site || !o->site->api.url_count))
 		return err_set(err, -EHOSTDOWN,
-			       "there is no aggregator to ask whose units these are");
+			       "no aggregator is configured that could say whose units "
+			       "these are");
 	q->site = o->site ? site_ref(o->site) : NULL;
 	q->waits = q->held = is_to_wait(q, boot_ms);
 	if (!q->waits &&

@@ -86,10 +86,11 @@ static bool is_form(const char *type)
 static int check_body(const struct protocol_input *in, struct err *err)
 {
 	if (in->content_encoding && strcasecmp(in->content_encoding, "identity") != 0)
-		return err_set(err, -EOPNOTSUPP,
-			       "an encoded body is not read here: send it plain");
+		return err_set(
+			err, -EOPNOTSUPP,
+			"a compressed body is not accepted: send it uncompressed");
 	if (in->body_len && !in->post)
-		return err_set(err, -EINVAL, "a GET has no body");
+		return err_set(err, -EINVAL, "a GET must not have a body");
 	if (in->body_len && !is_form(in->content_type))
 		return err_set(err, -EOPNOTSUPP,
 			       "parameters in a body must be " FORM_TYPE);
@@ -103,7 +104,7 @@ static int read_role_call(const struct protocol_input *in, struct prom_thing *t,
 	int n = snprintf(t->path, sizeof(t->path), "%s", in->path);
 
 	if (in->post || in->body_len || n >= (int)sizeof(t->path))
-		return err_set(err, -EINVAL, "%s is asked for by GET", in->path);
+		return err_set(err, -EINVAL, "%s: use GET", in->path);
 	if (strlen(query) > PROM_BODY_MAX)
 		return err_set(err, -E2BIG, "more than %u bytes of parameters",
 			       PROM_BODY_MAX);
@@ -152,10 +153,10 @@ static int prom_cluster(const void *request, const char *label, const char **ret
 				    (m->value.len &&
 				     memchr(m->value.p, 0, m->value.len)) ||
 				    (found && !str_eq(m->value, t->cluster)))
-					return err_set(err, -EINVAL,
-						       "%s names two clusters, or none "
-						       "that is one",
-						       label);
+					return err_set(
+						err, -EINVAL,
+						"%s must name exactly one cluster",
+						label);
 				memcpy(t->cluster, m->value.p, m->value.len);
 				t->cluster[m->value.len] = '\0';
 				found = true;
@@ -276,7 +277,7 @@ static int prom_answer(void *request, struct buf *out, const char **type,
 	(void)request;
 	(void)out;
 	(void)type;
-	return err_set(err, -EACCES, "nothing is answered here itself");
+	return err_set(err, -EACCES, "this request needs a backend");
 }
 
 /* pkg/api: web/api/v1/api.go, errorType and its statuses */

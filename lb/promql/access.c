@@ -78,7 +78,7 @@ static int claim_unit(struct walk *w, struct str id,
 	access_time_range_at(time_range, w->start_ms, w->end_ms, &c.from_ms, &c.to_ms);
 	rc = claim_set_add(&w->p->claims, &c);
 	if (rc == -E2BIG)
-		return err_set(w->err, rc, "this names more than %u units",
+		return err_set(w->err, rc, "the query names more than %u units",
 			       ACCESS_CLAIMS_MAX);
 	return rc ? err_set(w->err, rc, "out of memory") : 0;
 }
@@ -452,7 +452,7 @@ static int check_copies(struct walk *w, const struct promql_node *n)
 	for (size_t i = 0; a; a = a->next, i++) {
 		if (i >= 3 && is_hidden(w->p->policy, a))
 			return err_set(w->err, -EACCES,
-				       "%s: this copies a label that is not shown here",
+				       "%s: this copies a label that is hidden here",
 				       name);
 	}
 	return 0;
@@ -689,8 +689,8 @@ static int count_filling(const struct access_unconstrained *unconstrained,
 	if (bytes > ACCESS_FILL_MAX - *unconstrained->filled)
 		return err_set(
 			err, -E2BIG,
-			"your units in place of all of these selectors make more "
-			"than %zu KiB: name some, or ask for less at a time",
+			"with your units in all of these selectors the query is longer "
+			"than %zu KiB: name some units, or use fewer selectors",
 			ACCESS_FILL_MAX >> 10);
 	*unconstrained->filled += bytes;
 	return 0;
@@ -751,7 +751,7 @@ static int judge_claim(const struct access_claim *c, struct err *err)
 	case ACCESS_UNASKED:
 		break;
 	}
-	return err_set(err, -EACCES, "the owner of unit %.*s could not be found out",
+	return err_set(err, -EACCES, "the owner of unit %.*s could not be determined",
 		       len, c->id.p);
 }
 
@@ -767,8 +767,9 @@ int access_decide(struct access_plan *p, struct err *err)
 	}
 	for (const struct access_unconstrained *g = p->unconstrained; g; g = g->next)
 		if (g->label)
-			return err_set(err, -EACCES,
-				       "which units are yours could not be found out");
+			return err_set(
+				err, -EACCES,
+				"the list of your units could not be determined");
 	for (struct query *q = p->queries; q && policy->cluster_label; q = q->next)
 		for (struct promql_node *n = promql_selectors(q->q); n;
 		     n = n->next_selector)

@@ -61,7 +61,7 @@ bool json_at_string(struct json_reader *r)
 int json_end(struct json_reader *r)
 {
 	skip_json_blanks(r);
-	return r->p == r->end ? 0 : json_broken(r, "more behind its end");
+	return r->p == r->end ? 0 : json_broken(r, "more after its end");
 }
 
 /* ---- strings --------------------------------------------------------------------- */
@@ -71,7 +71,7 @@ int json_raw_string(struct json_reader *r, struct str *ret)
 	const char *begin;
 
 	if (!json_take(r, '"'))
-		return json_broken(r, "a string belongs here");
+		return json_broken(r, "expected a string");
 	begin = r->p;
 	for (; r->p < r->end && *r->p != '"'; r->p++) {
 		if ((unsigned char)*r->p < ' ')
@@ -80,7 +80,7 @@ int json_raw_string(struct json_reader *r, struct str *ret)
 			break;
 	}
 	if (r->p == r->end || r->p - begin > INT32_MAX)
-		return json_broken(r, "a string without end");
+		return json_broken(r, "unterminated string");
 	*ret = (struct str){begin, (uint32_t)(r->p - begin)};
 	r->p++;
 	return steps_take(r->steps, ret->len, r->err);
@@ -143,16 +143,16 @@ static int read_unicode_escape(struct escape *e)
 		return rc;
 	if (c >= 0xd800 && c < 0xdc00) {
 		if (e->end - e->p < 2 || e->p[0] != '\\' || e->p[1] != 'u')
-			return json_broken(e->r, "half a surrogate pair");
+			return json_broken(e->r, "an unpaired surrogate");
 		e->p += 2;
 		rc = read_hex4(e, &low);
 		if (rc)
 			return rc;
 		if (low < 0xdc00 || low > 0xdfff)
-			return json_broken(e->r, "half a surrogate pair");
+			return json_broken(e->r, "an unpaired surrogate");
 		c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
 	} else if (!c || (c >= 0xdc00 && c <= 0xdfff)) {
-		return json_broken(e->r, "a NUL or half a surrogate pair");
+		return json_broken(e->r, "a NUL or an unpaired surrogate");
 	}
 	e->out = write_json_utf8(e->out, c);
 	return 0;
@@ -169,7 +169,7 @@ static int read_escape(struct escape *e)
 	if (c == 'u')
 		return read_unicode_escape(e);
 	if (!at)
-		return json_broken(e->r, "no such escape");
+		return json_broken(e->r, "unknown escape");
 	*e->out++ = to[at - from];
 	return 0;
 }
@@ -245,7 +245,7 @@ int json_number(struct json_reader *r, struct str *ret)
 	skip_json_blanks(r);
 	stop = number_end(r->p, r->end);
 	if (!stop)
-		return json_broken(r, "a number belongs here");
+		return json_broken(r, "expected a number");
 	*ret = (struct str){r->p, (uint32_t)(stop - r->p)};
 	r->p = stop;
 	return steps_take(r->steps, ret->len, r->err);
@@ -256,7 +256,7 @@ int json_number(struct json_reader *r, struct str *ret)
 int json_enter(struct json_reader *r)
 {
 	if (++r->depth > JSON_READ_DEPTH_MAX)
-		return err_set(r->err, -E2BIG, "JSON that is too deep");
+		return err_set(r->err, -E2BIG, "JSON nested too deeply");
 	return 0;
 }
 
@@ -295,13 +295,13 @@ static int skip_members(struct json_reader *r, char end, bool named)
 	while (!rc) {
 		rc = named ? skip_json_string(r) : 0;
 		if (!rc && named && !json_take(r, ':'))
-			rc = json_broken(r, "a colon belongs here");
+			rc = json_broken(r, "expected a colon");
 		rc = rc ? rc : json_skip(r);
 		if (rc || !json_take(r, ','))
 			break;
 	}
 	if (!rc && !json_take(r, end))
-		rc = json_broken(r, "an object or a list without end");
+		rc = json_broken(r, "unterminated object or list");
 	json_leave(r);
 	return rc;
 }

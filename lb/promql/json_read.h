@@ -17,7 +17,7 @@
  *	struct json_reader r;
  *	json_reader_init(&r, text, len, err);
  *	if (!json_take(&r, '['))
- *		return json_broken(&r, "a list belongs here");
+ *		return json_broken(&r, "expected a list");
  *
  * Functions that return int: 0, or -EINVAL with the place in the text, -E2BIG. Each
  * takes blanks before what it reads. */

@@ -441,7 +441,7 @@ int prom_request_read(const char *path, const char *query, const void *body,
 	int rc = find_prom_call(path, &call);
 
 	if (rc)
-		return err_set(err, rc, "%.100s is not answered here", path);
+		return err_set(err, rc, "%.100s is not served here", path);
 	rc = read_form(query, body, body_len, &f, err);
 	if (rc)
 		return rc;
@@ -496,7 +496,8 @@ static int prove_families(struct prom_request *r, const struct access_policy *po
 		}
 	}
 	if (!rc && !r->query_count)
-		return err_set(err, -EACCES, "no metrics are answered here");
+		return err_set(err, -EACCES,
+			       "none of the metrics named can be read here");
 	return rc;
 }
 

@@ -100,8 +100,8 @@ void promql_say_known(enum promql_dialect d, struct promql_known k, char *ret,
 	bool flag = k.flag && (!k.opened || v < k.opened);
 
 	if (k.until && v >= k.until)
-		(void)snprintf(ret, size, "Prometheus has it no more since %u.%u",
-			       k.until / 1000, k.until % 1000);
+		(void)snprintf(ret, size, "removed in Prometheus %u.%u", k.until / 1000,
+			       k.until % 1000);
 	else
 		(void)snprintf(ret, size,
 			       "Prometheus has it since %u.%u%s%s, this is %u.%u",

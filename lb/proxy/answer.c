@@ -170,7 +170,7 @@ static const char *decide_framing(const struct seen_headers *seen,
 		return "a transfer coding in HTTP/1.0";
 	if (h->status < 200 || h->status == 204) {
 		if (seen->codings || seen->length)
-			return "a body where none may be";
+			return "a body where none is allowed";
 		h->framing = ANSWER_EMPTY;
 	} else if (h->status == 304) {
 		h->framing = ANSWER_EMPTY;
@@ -222,7 +222,7 @@ ssize_t answer_head_read(const char *data, size_t len, size_t seen_len,
 	size_t end = find_end(data, len, seen_len);
 
 	if (end > ANSWER_HEAD_MAX || (!end && len >= ANSWER_HEAD_MAX)) {
-		*ret_why = "a head too long";
+		*ret_why = "its head is too long";
 		return -EFBIG;
 	}
 	/* do not wait for more if it is not HTTP at all */

@@ -15,7 +15,7 @@
 #define DEPTH_MAX 64u
 #define HELD_MAX 65536u /* of a name or a message */
 #define PIECE_BYTES 16384u
-#define HIDDEN "\"(a message that names labels which are not shown here)\""
+#define HIDDEN "\"(a message that names labels which are hidden here)\""
 
 const char filter_empty[] = "{\"status\":\"success\",\"data\":[]}";
 
@@ -170,8 +170,8 @@ int filter_new(const struct backend *b, const char *target, size_t len,
 		    strcasecmp(encoding, "deflate") != 0) {
 			filter_free(f);
 			return err_set(err, -EOPNOTSUPP,
-				       "labels cannot be taken out of an answer that "
-				       "is compressed by another way than gzip");
+				       "labels cannot be removed from an answer that "
+				       "is compressed by anything but gzip");
 		}
 		/* 32: gzip or zlib, detected from its header */
 		if (inflateInit2(&f->z, 15 + 32) != Z_OK) {
@@ -587,9 +587,10 @@ static int inflate_piece(struct filter *f, size_t *ret_len)
 
 static int explain_filter_failure(int rc, struct err *err)
 {
-	const char *what = rc == -EFBIG    ? "too deep, or a name too long"
+	const char *what = rc == -EFBIG
+				   ? "it is nested too deeply, or a name is too long"
 			   : rc == -ENOMEM ? "out of memory"
-					   : "not what Prometheus answers";
+					   : "it is not an answer of Prometheus";
 
 	return err_set(err, rc, "an answer from which labels are removed: %s", what);
 }

@@ -282,11 +282,11 @@ static ssize_t read_upstream_part(void *arg, void *buf, size_t max)
 static const char *bad_status(unsigned status)
 {
 	if (status >= 300 && status < 400)
-		return "it answers with a redirect";
+		return "it answered with a redirect";
 	if (status == 401 || status == 407)
 		return "it rejected our credentials";
 	if (status == 502 || status == 504)
-		return "as the server in front of it says";
+		return "a server between it and us says so";
 	return NULL;
 }
 
@@ -305,10 +305,10 @@ static const char *begin_filter(struct relay *y, const struct answer_head *h)
 	static const char json[] = "application/json";
 
 	if (strncasecmp(h->type, json, sizeof(json) - 1) != 0)
-		return "labels can only be taken out of JSON";
+		return "labels can only be removed from JSON";
 	if (filtered_new(y->backend, t->data, t->len, *h->encoding ? h->encoding : NULL,
 			 read_backend, y, &y->filtered, NULL) < 0)
-		return "labels cannot be taken out of its answer";
+		return "labels cannot be removed from its answer";
 	return NULL;
 }
 
@@ -396,7 +396,7 @@ void relay_handle(struct relays *rs, enum site_protocol protocol, struct web_req
 		atomic_fetch_add(&rs->counts[protocol].cancelled, 1);
 		release_backend(y, BACKEND_CANCELLED);
 		refuse_relay(y, atomic_load(&rs->ending) ? 503 : GONE,
-			     "this server ends");
+			     "this server is stopping");
 		return;
 	}
 	if (y->where == AT_GATE) {

@@ -68,7 +68,7 @@ static int parse_compression(const char *name, struct err *err)
 		return 0;
 	if (!strcasecmp(name, "gzip"))
 		return 1;
-	return err_set(err, -EOPNOTSUPP, "compression %.40s: gzip is what is known",
+	return err_set(err, -EOPNOTSUPP, "compression %.40s is not supported: use gzip",
 		       name);
 }
 
@@ -102,18 +102,18 @@ static int inflate_body(z_stream *z, struct buf *out, struct err *err)
 		if (out->len > PYRO_BODY_MAX)
 			return too_long(err);
 		if (out->len > most)
-			return err_set(err, -E2BIG,
-				       "a message that is compressed more than %u "
-				       "times",
-				       INFLATED_TIMES);
+			return err_set(
+				err, -E2BIG,
+				"a message compressed by more than a factor of %u",
+				INFLATED_TIMES);
 		if (rc == Z_STREAM_END && z->avail_in)
-			return err_set(err, -EINVAL, "bytes behind the gzip body");
+			return err_set(err, -EINVAL, "bytes after the gzip body");
 		if (rc == Z_STREAM_END)
 			return 0;
 		if (rc == Z_MEM_ERROR)
 			return err_set(err, -ENOMEM, "out of memory");
 		if (rc != Z_OK || z->avail_out)
-			return err_set(err, -EINVAL, "not gzip, or cut");
+			return err_set(err, -EINVAL, "not gzip, or truncated");
 	}
 }
 
@@ -163,8 +163,8 @@ static int read_form_choice(const struct form *f, const char *name,
 	for (int i = 0; values[i]; i++)
 		if (str_eq(v, values[i]))
 			return i + 1;
-	return err_set(err, -EINVAL, "parameter \"%s\": %.40s is not known here", name,
-		       v.p);
+	return err_set(err, -EINVAL, "parameter \"%s\": %.40s is not supported here",
+		       name, v.p);
 }
 
 static int read_url_message(const struct protocol_input *in, struct pyro_form *ret,
@@ -211,7 +211,7 @@ static int read_frame(const struct protocol_input *in, struct buf *message,
 	size_t len;
 
 	if (in->body_len < FRAME_BYTES)
-		return err_set(err, -EINVAL, "the gRPC-web frame is cut");
+		return err_set(err, -EINVAL, "the gRPC-web frame is truncated");
 	len = (size_t)p[1] << 24 | (size_t)p[2] << 16 | (size_t)p[3] << 8 | p[4];
 	if (p[0] & ~FRAME_COMPRESSED || len != in->body_len - FRAME_BYTES)
 		return err_set(err, -EINVAL, "the body is not one gRPC-web frame");
@@ -236,8 +236,8 @@ int pyro_body_read(const struct protocol_input *in, struct pyro_form *ret,
 	f = in->content_type ? form_of(in->content_type) : NULL;
 	if (!f)
 		return err_set(err, -EOPNOTSUPP,
-			       "Content-Type %.60s: application/proto, "
-			       "application/json and application/grpc-web are known",
+			       "Content-Type %.60s: use application/proto, "
+			       "application/json or application/grpc-web",
 			       in->content_type ?: "is missing");
 	zip = parse_compression(in->content_encoding, err);
 	if (zip < 0)

@@ -98,7 +98,7 @@ static int read_enum(struct pyro_json_reader *r, struct pyro_value *v)
 			return 0;
 	}
 	return err_set(r->json.err, -EINVAL,
-		       "field \"%s\" has a value that is not known here", f->name);
+		       "field \"%s\" has a value that is not supported here", f->name);
 }
 
 /* ---- values ---------------------------------------------------------------------- */
@@ -120,7 +120,7 @@ static int read_json_value(struct pyro_json_reader *r, struct pyro_value *v)
 	case PYRO_BOOL:
 		v->integer = json_take_word(&r->json, "true");
 		if (!v->integer && !json_take_word(&r->json, "false"))
-			return json_broken(&r->json, "true or false belongs here");
+			return json_broken(&r->json, "expected true or false");
 		return 0;
 	case PYRO_INT64:
 	case PYRO_UINT32:
@@ -136,7 +136,7 @@ static int read_list(struct pyro_json_reader *r, struct pyro_message *m,
 	int rc = 0;
 
 	if (!json_take(&r->json, '['))
-		return json_broken(&r->json, "a list belongs here");
+		return json_broken(&r->json, "expected a list");
 	if (json_take(&r->json, ']'))
 		return 0;
 	do {
@@ -146,7 +146,7 @@ static int read_list(struct pyro_json_reader *r, struct pyro_message *m,
 	if (rc)
 		return rc;
 	return json_take(&r->json, ']') ? 0
-					: json_broken(&r->json, "a list without end");
+					: json_broken(&r->json, "unterminated list");
 }
 
 static const struct pyro_field *find_json_field(const struct pyro_type *t,
@@ -171,7 +171,7 @@ static int read_json_member(struct pyro_json_reader *r, struct pyro_message *m,
 	if (rc)
 		return rc;
 	if (!json_take(&r->json, ':'))
-		return json_broken(&r->json, "a colon belongs here");
+		return json_broken(&r->json, "expected a colon");
 	f = find_json_field(m->type, name);
 	if (!f)
 		return json_skip(&r->json);
@@ -201,14 +201,14 @@ static int read_json_message(struct pyro_json_reader *r, const struct pyro_type 
 	if (rc)
 		return rc;
 	if (!json_take(&r->json, '{'))
-		return json_broken(&r->json, "an object belongs here");
+		return json_broken(&r->json, "expected an object");
 	*ret = m;
 	if (!json_take(&r->json, '}')) {
 		do
 			rc = read_json_member(r, m, &seen);
 		while (!rc && json_take(&r->json, ','));
 		if (!rc && !json_take(&r->json, '}'))
-			rc = json_broken(&r->json, "an object without end");
+			rc = json_broken(&r->json, "unterminated object");
 	}
 	json_leave(&r->json);
 	return rc;

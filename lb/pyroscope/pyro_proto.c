@@ -21,7 +21,8 @@ struct pyro_proto_reader {
 
 static int refuse_broken(struct pyro_proto_reader *r)
 {
-	return err_set(r->err, -EINVAL, "the protobuf message is cut or broken");
+	return err_set(r->err, -EINVAL,
+		       "the protobuf message is truncated or malformed");
 }
 
 static int read_varint(struct pyro_proto_reader *r, uint64_t *ret)
@@ -160,7 +161,7 @@ static int read_number(struct pyro_proto_reader *r, struct pyro_value *v)
 		max = v->field->value_count - 1;
 	if (n > max)
 		return err_set(r->err, -EINVAL,
-			       "field \"%s\" has a value that is not known here",
+			       "field \"%s\" has a value that is not supported here",
 			       v->field->name);
 	v->integer = (int64_t)n;
 	return 0;
@@ -231,7 +232,7 @@ static int read_proto_message(struct pyro_proto_reader *r, const struct pyro_typ
 	if (!m)
 		return err_set(r->err, -ENOMEM, "out of memory");
 	if (r->depth > PYRO_DEPTH_MAX)
-		return err_set(r->err, -E2BIG, "messages within messages too deep");
+		return err_set(r->err, -E2BIG, "messages nested too deeply");
 	*ret = m;
 	while (r->p < r->end && !rc) {
 		const unsigned char *begin = r->p;

@@ -125,8 +125,7 @@ static int take_render_query(struct pyro_request *r, const struct form *f,
 	s->type = promql_root(s->query)->name;
 	if (!s->type.len)
 		return err_set(err, -EINVAL,
-			       "parameter \"%s\" is to begin with the type of "
-			       "profiles",
+			       "parameter \"%s\" must begin with the profile type",
 			       n->query);
 	rc = pyro_check_type(s->type, err);
 	if (!rc && until < from)
@@ -204,7 +203,7 @@ int pyro_render_read(struct pyro_request *r, const struct protocol_input *in,
 	int rc;
 
 	if (in->post || in->body_len)
-		return err_set(err, -EINVAL, "%.60s: GET without a body", in->path);
+		return err_set(err, -EINVAL, "%.60s: use GET without a body", in->path);
 	if (strlen(query) > PYRO_BODY_MAX)
 		return err_set(err, -E2BIG, "more than %u bytes of parameters",
 			       PYRO_BODY_MAX);

@@ -29,8 +29,8 @@ int pyro_check_type(struct str id, struct err *err)
 	if (plain && (colons == 4 || colons == 5))
 		return 0;
 	return err_set(err, -EINVAL,
-		       "profile type \"%.*s\": it is to be "
-		       "<name>:<type>:<unit>:<period type>:<period unit>",
+		       "profile type \"%.*s\": must be <name>:<type>:<unit>:<period "
+		       "type>:<period unit>",
 		       id.len < 100 ? (int)id.len : 100, id.p);
 }
 
@@ -116,7 +116,8 @@ static int times_of(const struct pyro_request *r, const struct pyro_message *m,
 	}
 	if (pyro_field_of(m->type, PYRO_STEP)) {
 		if (!step || !(step->number > 0 && step->number <= STEP_MAX_S))
-			return err_set(err, -EINVAL, "step is to be seconds, above 0");
+			return err_set(err, -EINVAL,
+				       "step must be a number of seconds above 0");
 		from -= (int64_t)ceil(step->number * 1000);
 	}
 	*ret_from = from;
@@ -134,7 +135,7 @@ static int no_handles(const struct pyro_message *m, struct err *err)
 			rc = no_handles(v->message, err);
 		else if (v->field->role == PYRO_HANDLE && v->string.len)
 			rc = err_set(err, -EACCES,
-				     "answers to earlier requests are not given "
+				     "answers to earlier requests are not available "
 				     "here: ask without \"%s\"",
 				     v->field->name);
 		if (rc)
@@ -193,7 +194,7 @@ static int take_sides(struct pyro_request *r, struct err *err)
 	int rc = 0;
 
 	if (!v || !v->next)
-		return err_set(err, -EINVAL, "a diff has a left and a right side");
+		return err_set(err, -EINVAL, "a diff needs a left and a right side");
 	for (; v && !rc; v = v->next)
 		rc = take_message_query(r, v->message, err);
 	return rc;
@@ -232,7 +233,7 @@ int pyro_request_read(const struct protocol_input *in, struct pyro_request **ret
 	int rc;
 
 	if (!call)
-		return err_set(err, -EACCES, "%.100s is not answered here", in->path);
+		return err_set(err, -EACCES, "%.100s is not served here", in->path);
 	r = calloc(1, sizeof(*r));
 	if (!r)
 		return err_set(err, -ENOMEM, "out of memory");

@@ -180,7 +180,7 @@ static int say_nobody_holds(const struct backend_set *set, int64_t from_ms,
 	print_time(to_ms, to);
 	print_time(first, begin);
 	return err_set(err, -ERANGE,
-		       "no server holds all of %s to %s: what there is begins at %s; "
+		       "no server holds all of %s to %s: the oldest data begin at %s; "
 		       "ask for a shorter time",
 		       from, to, begin);
 }

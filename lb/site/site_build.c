@@ -481,12 +481,12 @@ static void note_access(struct site_parser *p)
 {
 	if (p->site->open)
 		site_note(p, "open",
-			  "there is NO access control: everybody who gets here reads "
-			  "everything");
+			  "there is NO access control: everybody who reaches this port "
+			  "can read everything");
 	else if (!p->has_api)
-		site_note(
-			p, "ceems_api_server.web.url",
-			"missing, so nobody knows who owns what and users are refused");
+		site_note(p, "ceems_api_server.web.url",
+			  "missing: the owners of units are unknown, so users are "
+			  "refused");
 	if (!p->site->open && !p->front_ends.count && !p->site->identity.token_keys)
 		site_note(p, "identity",
 			  "no front end may name users by a header, and there are no "

@@ -316,7 +316,7 @@ static int check_client(struct site_parser *p, const struct client_draft *c,
 		wrong = "basic_auth and authorization exclude each other";
 	else if ((c->scheme && !is_header_name(c->scheme)) ||
 		 (c->credentials && !is_value(c->credentials)))
-		wrong = "authorization holds what no header can";
+		wrong = "authorization has characters that no header can hold";
 	else if (!c->cert_file != !c->key_file)
 		wrong = "tls_config: cert_file and key_file go together";
 	return wrong ? yaml_walk_fail(&p->w, v, wrong, NULL) : 0;

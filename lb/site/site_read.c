@@ -405,7 +405,7 @@ static int on_api_data(void *arg, const char *key, yaml_node_t *v)
 {
 	(void)v;
 	site_note(arg, key,
-		  "there is no database file here: ownership is asked for at "
+		  "ignored: no database file is read, ownership comes from "
 		  "ceems_api_server.web.url");
 	return 0;
 }

@@ -238,7 +238,7 @@ is "goes to the server that holds the last hour" "$(($(answered 1) - one)) $(($(
 is "one of two hours" "$(ask_from 6000 0)" 200
 is "to the one that holds all of it" "$(($(answered 1) - one)) $(($(answered 2) - ${two:-0}))" "1 1"
 is "what nobody holds is refused" "$(ask_from 86400 0)" 422
-like "with what there is" "$(why <body)" 'begins at'
+like "with what there is" "$(why <body)" 'the oldest data begin at'
 
 # --- a header that names users, by a reload
 reloads() { metric 'ceems_lb_reloads_total{result="ok"}'; }

@@ -87,7 +87,7 @@ is "an error of the server's is told in each form" "$(awk -F'\t' '$1 == "Refused
 	"-invalid_argument: a label has a name: 100%"
 is "statistics are answered here" "$(grep -c "^GetProfileStats.*+{\"data_ingested\": *true, *\"newest_profile_time\"" through)" 9
 is "what tells of everybody is for roles" "$(awk -F'\t' '$1 == "AnalyzeQuery" { print $3 }' through | sort | uniq -c | sed 's/^ *//')" \
-	"9 -permission_denied: /querier.v1.QuerierService/AnalyzeQuery is only for the roles that this site names"
+	"9 -permission_denied: /querier.v1.QuerierService/AnalyzeQuery is only for roles that the site has listed for it"
 
 # --- and refusals
 ask alice 102 103 >foreign
@@ -117,7 +117,7 @@ render="/pyroscope/render?from=${start}&until=$((end / 1000))&query=a:b:c:d:e"
 is "the first Pyroscope's calls are made anew" "$(as alice "$render%7Bservice_name=%22101%22%7D&x=y&maxNodes=5")" \
 	"GET /pyroscope/render?query=a%3Ab%3Ac%3Ad%3Ae%7Bservice_name%3D%22101%22%7D&from=$((start / 1000))&until=$((end / 1000))&maxNodes=5"
 like "or refused" "$(as alice "$render%7Bservice_name=%22102%22%7D")" 'unit 102 is not yours'
-like "one without a selector is for roles" "$(as alice '/pyroscope/label-values?label=service_name')" 'for the roles that this site names'
+like "one without a selector is for roles" "$(as alice '/pyroscope/label-values?label=service_name')" 'for roles that the site has listed'
 is "who have it" "$(as boss '/pyroscope/label-values?label=service_name')" 'GET /pyroscope/label-values?label=service_name'
 for p in /ingest /push.v1.PusherService/Push /settings.v1.SettingsService/Get /querier.v1.QuerierService/New /; do
 	is "$p is closed" "$(as alice "$p" -o /dev/null -w '%{http_code}' -d x)" 403

@@ -85,7 +85,9 @@ fi
 mended=('configuration is good' 'goes on with %' 'does not know us' '(is|are) there twice' 'removed under us' 'says who asks'
 	'Say it by' 'it is not proved who' 'is no absolute path' 'sends no (reports|records)' 'does not speak for' 'answers whoever asks'
 	'of a release before' 'what was stays in force' 'as much to do as they may' 'an id that is there' 'has it \(process' 'started us keeps'
-	'is not one that may' 'Whoever asks' 'that one may see' 'too long a (path|command|question)' 'is spoken' 'was not found out')
+	'is not one that may' 'Whoever asks' 'that one may see' 'too long a (path|command|question)' 'is spoken' 'was not found out'
+	'(object|string|number|list|colon) belongs here' 'is what is known' 'is to (be|begin) ' 'not asked again for' 'by the word of'
+	'bound to no host' 'not remembered is refused' 'nobody is served' 'does not let us' 'Name it by' 'written all the same')
 is "no mended phrase is back in a message" \
 	"$(grep -nE "\"[^\"]*($(IFS='|'; echo "${mended[*]}"))" "${product[@]}" | head -10)" ""
 

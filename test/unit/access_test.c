@@ -700,7 +700,7 @@ static void labels_that_are_hidden_are_not_copied_into_others(void **state)
 		int rc = access_plan_add(plan, q, NOW_MS, NOW_MS, &err);
 		assert_int_equal(rc, k < 4 ? -EACCES : 0);
 		if (rc < 0)
-			assert_non_null(strstr(err.text, "not shown here"));
+			assert_non_null(strstr(err.text, "hidden here"));
 		access_plan_free(plan);
 	}
 }

@@ -166,16 +166,13 @@ static void messages_that_name_such_labels_are_replaced(void **state)
 		"series for the match group {uuid=\\\"1\\\"}: "
 		"[{instance=\\\"n1\\\"}]\"}",
 		"{\"status\":\"error\",\"errorType\":\"execution\",\"error\":\"(a "
-		"message that "
-		"names labels which are not shown here)\"}");
+		"message that names labels which are hidden here)\"}");
 	becomes("/api/v1/query",
 		"{\"warnings\":[\"ok\",\"{\\u0069nstance=x}\"],\"infos\":[\"{"
 		"\\\"hostname\\\"="
 		"1}\"]}",
-		"{\"warnings\":[\"ok\",\"(a message that names labels which are not "
-		"shown "
-		"here)\"],\"infos\":[\"(a message that names labels which are not "
-		"shown "
+		"{\"warnings\":[\"ok\",\"(a message that names labels which are hidden "
+		"here)\"],\"infos\":[\"(a message that names labels which are hidden "
 		"here)\"]}");
 	stays("/api/v1/query", "{\"error\":\"query timed out in instance 5\"}");
 }
@@ -191,9 +188,8 @@ static void a_message_longer_than_is_held_is_replaced(void **state)
 	buf_puts(&text, "\",\"a\":1}");
 	assert_int_equal(feed("/api/v1/query", NULL, text.data, text.len, 1000, &out),
 			 0);
-	assert_string_equal(out.data,
-			    "{\"error\":\"(a message that names labels which are "
-			    "not shown here)\",\"a\":1}");
+	assert_string_equal(out.data, "{\"error\":\"(a message that names labels which "
+				      "are hidden here)\",\"a\":1}");
 }
 
 static void what_is_not_json_is_refused(void **state)

@@ -140,7 +140,7 @@ static void a_file_shared_with_the_api_server_is_taken(void **state)
 	assert_true(s->api.munge);
 	assert_int_equal(s->admin_count, 1);
 	assert_string_equal(s->admins[0], "adm1");
-	assert_non_null(strstr(s->notes, "no database file here"));
+	assert_non_null(strstr(s->notes, "no database file"));
 	site_unref(s);
 }
 

@@ -133,7 +133,7 @@ static void what_is_not_known_is_refused_with_the_version_that_knows(void **stat
 		{"histogram_avg(foo)", PROMQL_2, "since 2.51, this is 2.42"},
 		{"mad_over_time(foo[5m])", PROMQL_VERSION(3, 5),
 		 "since 2.49 with --enable-feature=promql-experimental-functions"},
-		{"holt_winters(foo[5m], 1, 1)", PROMQL_3, "no more since 3.0"},
+		{"holt_winters(foo[5m], 1, 1)", PROMQL_3, "removed in Prometheus 3.0"},
 		{"{\"foo\"}", PROMQL_2, "a quoted name in braces: "},
 		{"foo[300]", PROMQL_2,
 		 "a number for a duration, or a duration for a number: Prometheus has "
