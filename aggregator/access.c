@@ -412,7 +412,8 @@ static int name_by_uid(struct identity_who *who, struct pg *pg, struct err *err)
 	if (rc < 0)
 		return rc;
 	if (PQntuples(r) != 1 || !identity_is_login(pg_get_text(r, 0, 0)))
-		return err_set(err, -EPERM, "uid %u has no name here", who->uid);
+		return err_set(err, -EPERM, "uid %u has no login on this host",
+			       who->uid);
 	snprintf(who->login, sizeof(who->login), "%s", pg_get_text(r, 0, 0));
 	who->of_records = true;
 	return 0;

@@ -206,8 +206,9 @@ int api_verify_many(struct ask *a, struct err *err)
 	int rc = one_cluster(a, &cluster, err);
 
 	if (rc == 0 && a->params.count > (latest ? 2 : 1))
-		rc = err_set(err, -EINVAL,
-			     "only cluster_id and latest go with a body of ids");
+		rc = err_set(
+			err, -EINVAL,
+			"with a body of ids only cluster_id and latest may be given");
 	if (rc == 0)
 		rc = read_ids(a, &ids, err);
 	if (rc == 0)

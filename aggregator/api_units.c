@@ -32,7 +32,9 @@ static int read_cursor(const struct ask *a, struct selection *ret, struct err *e
 	if (!p->value[n] || parse_u64_len(p->value, n, &ret->page_us) < 0 ||
 	    parse_u64(p->value + n + 1, &ret->page_id) < 0 ||
 	    ret->page_us > 16000000000ull * 1000000 || ret->page_id > INT64_MAX)
-		return err_set(err, -EINVAL, "cursor: not one that this API gave");
+		return err_set(err, -EINVAL,
+			       "cursor: not valid: send back the cursor of the page "
+			       "before, unchanged");
 	ret->has_page = true;
 	return 0;
 }
@@ -314,9 +316,10 @@ int api_units(struct ask *a, struct err *err)
 			const struct param *p = &a->params.items[i];
 			if (strcmp(p->spec->name, "user") == 0 &&
 			    strcmp(p->value, a->who.login) != 0)
-				return err_set(err, -EPERM,
-					       "units of others are shown at "
-					       "/units/admin, to operators and admins");
+				return err_set(
+					err, -EPERM,
+					"units of other users are at /units/admin, for "
+					"operators and admins only");
 		}
 	}
 	return list_units(a, false, err);
@@ -415,7 +418,7 @@ int api_unit(struct ask *a, struct err *err)
 	rc = api_rows(a, &q, 0, err);
 	/* do not reveal whether it is somebody else's */
 	if (rc == 0 && a->rows == 0)
-		return err_set(err, -ENOENT, "there is no such unit that you may see");
+		return err_set(err, -ENOENT, "no such unit, or it is not yours to see");
 	return rc;
 }
 
@@ -487,9 +490,8 @@ int api_verify(struct ask *a, struct err *err)
 	}
 	if (denied) {
 		a->status = 403;
-		err_set(&a->refusal, 0,
-			"%zu of %d units were not, or not only, those of %s", denied,
-			PQntuples(r), a->who.login);
+		err_set(&a->refusal, 0, "%zu of %d units do not belong to %s alone",
+			denied, PQntuples(r), a->who.login);
 	}
 	return 0;
 }

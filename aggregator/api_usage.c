@@ -275,7 +275,8 @@ static int put_after(const struct ask *a, struct query *q, struct err *err)
 		if (parse_u64_len(s, n, &v[i]) < 0 || v[i] > INT32_MAX ||
 		    (s[n] == '-') != (i < 2))
 			return err_set(err, -EINVAL,
-				       "cursor: not one that this API gave");
+				       "cursor: not valid: send back the cursor of the "
+				       "page before, unchanged");
 		s += n + 1;
 	}
 	query_put(q, " AND (d.day, d.person, d.project) > (DATE '1970-01-01' + ");

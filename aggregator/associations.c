@@ -83,7 +83,7 @@ int associations_parse(const char *text, size_t len, struct buf *ret, size_t *re
 	buf_putc(ret, ']');
 	/* an empty list would remove everybody's access */
 	if (!rows)
-		return err_set(err, -EBADMSG, "there is not one association in it");
+		return err_set(err, -EBADMSG, "it has no associations");
 	*ret_rows = users;
 	return buf_error(ret);
 }

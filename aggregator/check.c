@@ -187,7 +187,7 @@ static void check_partitions(struct check *c)
 		return;
 	}
 	finding(&c->f, s.missing ? LEVEL_WARN : LEVEL_OK,
-		s.missing ? "a running aggregator makes them" : NULL,
+		s.missing ? "a running aggregator creates them" : NULL,
 		"partitions: %u of intervals, %u of hours, %u missing", s.intervals,
 		s.hours, s.missing);
 	auto_pgresult PGresult *r = ask_database(
@@ -202,7 +202,7 @@ static void check_partitions(struct check *c)
 		return;
 	bool late = days > plan.interval_days + 2ull;
 	finding(&c->f, late ? LEVEL_WARN : LEVEL_OK,
-		late ? "look for the ladder's errors in the log" : NULL,
+		late ? "look for errors of retention in the log" : NULL,
 		"intervals are kept for %u days, the oldest partition is %" PRIu64
 		" days old",
 		plan.interval_days, days);
@@ -230,7 +230,8 @@ int check_none(const char *data_path)
 {
 	struct findings f = {.out = stdout};
 
-	finding(&f, LEVEL_FAIL, "start the aggregator, which makes it, or set --db.url",
+	finding(&f, LEVEL_FAIL,
+		"start the aggregator, which creates it, or set --db.url",
 		"there is no private database in %s yet", data_path);
 	return findings_end(&f);
 }

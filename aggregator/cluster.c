@@ -159,7 +159,7 @@ static int make_database(struct cluster *c, struct err *err)
 			     strerror(-rc));
 	}
 	if (rc == 0)
-		log_info("private database: made in %s", c->at.pgdata);
+		log_info("private database: created in %s", c->at.pgdata);
 	return rc;
 }
 

@@ -102,11 +102,10 @@ int cluster_prepare(const char *data_path, const struct privileges *who,
 			       strerror(-rc));
 	}
 	if (!fresh && st.st_uid != who->uid)
-		return err_set(
-			err, -EPERM,
-			"--data.path=%s belongs to user %u, not to %s: chown it, "
-			"or give another",
-			at.data, (unsigned)st.st_uid, who->user);
+		return err_set(err, -EPERM,
+			       "--data.path=%s belongs to user %u, not to %s: chown "
+			       "it, or name another folder",
+			       at.data, (unsigned)st.st_uid, who->user);
 	return 0;
 }
 
@@ -189,10 +188,11 @@ int cluster_write_settings(const struct cluster_paths *at, unsigned connections,
 	if (rc < 0)
 		return rc;
 	if (!pw)
-		return err_set(err, -ENOENT,
-			       "user %u has no name here, which Postgres needs "
-			       "(--security.run-as-user)",
-			       (unsigned)geteuid());
+		return err_set(
+			err, -ENOENT,
+			"uid %u has no login on this host, and Postgres needs one "
+			"(--security.run-as-user)",
+			(unsigned)geteuid());
 	if (chmod(at->socket, 0700) < 0)
 		return err_set(err, -errno, "%s: %s", at->socket, strerror(errno));
 	snprintf(

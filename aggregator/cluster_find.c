@@ -112,7 +112,7 @@ int cluster_find(unsigned major, char *ret, size_t size, unsigned *ret_other,
 		return (int)s.best;
 	return err_set(
 		err, -ENOENT,
-		"no server programs of Postgres here (looked at pg_config "
+		"Postgres is not installed (looked at pg_config "
 		"--bindir, /usr/lib/postgresql/*/bin, /usr/pgsql-*/bin): install "
 		"postgresql, or name a server by --db.url");
 }

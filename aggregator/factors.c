@@ -413,7 +413,7 @@ static void put_factor_metrics(struct app *app, struct prom *out)
 		"New emission factors that were stored"};
 	static const struct prom_family failures = {
 		"ceems_aggregator_emission_failures_total", PROM_COUNTER,
-		"Questions to providers of emission factors that failed"};
+		"Failed requests to providers of emission factors"};
 	struct factors *f = app->factors;
 
 	if (!f)

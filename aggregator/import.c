@@ -432,7 +432,7 @@ int settle_run(struct app *app, struct err *err)
 	if (rc < 0)
 		return rc;
 	if (n == 0)
-		return err_set(err, -ENOENT, "no unit %s is held there", settle.id);
+		return err_set(err, -ENOENT, "no unit %s is held", settle.id);
 	printf("ceems_aggregator: %" PRId64 " runs can be seen by their owners again\n",
 	       n);
 	return 0;
@@ -451,7 +451,7 @@ int renumber_run(struct app *app, struct err *err)
 		return rc;
 	if (n < 0)
 		return err_set(err, -ENOENT, "there is no such person");
-	printf("ceems_aggregator: %" PRId64 " units have the new number\n", n);
+	printf("ceems_aggregator: %" PRId64 " units were moved to the new uid\n", n);
 	return 0;
 }
 

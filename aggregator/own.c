@@ -94,9 +94,9 @@ static void put_own_value(struct prom *out, const struct prom_family *f,
 
 static void put_database(const struct pg_pool_state *s, struct prom *out)
 {
-	static const struct prom_family up = {"ceems_aggregator_database_up",
-					      PROM_GAUGE,
-					      "Whether the database is there: 1, or 0"};
+	static const struct prom_family up = {
+		"ceems_aggregator_database_up", PROM_GAUGE,
+		"Whether the database can be reached: 1, or 0"};
 	static const struct prom_family jobs = {
 		"ceems_aggregator_database_jobs_total", PROM_COUNTER,
 		"Requests for the database by how they ended: ok, failed, refused "
@@ -115,7 +115,7 @@ static void put_database(const struct pg_pool_state *s, struct prom *out)
 		"Connections made to a database that was away, the first one included"};
 	static const struct prom_family losses = {
 		"ceems_aggregator_database_losses_total", PROM_COUNTER,
-		"Times that the database was lost"};
+		"Times that the connection to the database was lost"};
 
 	put_own_value(out, &up, NULL, NULL, s->up);
 	put_own_value(out, &jobs, "result", "ok", s->jobs - s->failed);

@@ -184,7 +184,9 @@ static int take_param(char *s, size_t len, const struct param_spec *const specs[
 		return err_set(err, -EINVAL, "unknown parameter");
 	const struct param_spec *spec = find_spec(specs, s);
 	if (!spec && is_peers(s)) {
-		buf_printf(warnings, "%s has no meaning here and was ignored\n", s);
+		buf_printf(warnings,
+			   "%s is not a parameter of this endpoint and was ignored\n",
+			   s);
 		return 0;
 	}
 	if (!spec)

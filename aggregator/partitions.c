@@ -197,8 +197,8 @@ static int compare_clocks(struct pg *pg, struct err *err)
 		return rc;
 	if (apart > PARTITIONS_APART_S || apart < -PARTITIONS_APART_S)
 		return err_set(err, -ERANGE,
-			       "the database's clock and this machine's are %lld s "
-			       "apart: nothing is dropped until one is set right",
+			       "the clocks of the database and of this machine are "
+			       "%lld s apart: nothing is dropped until they agree",
 			       (long long)apart);
 	return 0;
 }

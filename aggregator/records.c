@@ -280,7 +280,7 @@ static void put_records_metrics(struct app *app, struct prom *out)
 		"Hours that are due to be summed"};
 	static const struct prom_family lag = {
 		"ceems_aggregator_rollup_lag_seconds", PROM_GAUGE,
-		"How long the oldest of them has been due"};
+		"Time for which the oldest hour has been due to be summed"};
 	static const struct prom_family postponed = {
 		"ceems_aggregator_rollup_postponed_total", PROM_COUNTER,
 		"Hours that could not be summed and wait for a day"};
@@ -361,8 +361,8 @@ int records_recompute(struct app *app, struct err *err)
 	pg_arg_time(&a, to * NSEC_PER_SEC);
 	rc = pg_run_s64(pg, &recompute, &a, &n, err);
 	if (rc == 0)
-		printf("%" PRId64 " hours are marked; the aggregator that runs "
-		       "computes them\n",
+		printf("%" PRId64
+		       " hours are marked; the running aggregator computes them\n",
 		       n);
 	return rc;
 }

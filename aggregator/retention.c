@@ -126,8 +126,8 @@ static int round_of(struct retention *l, struct err *err)
 	if (rc >= 0)
 		rc = vacuum_all(l, &vacuumed, err);
 	if (made > 0 || dropped > 0)
-		log_info("ladder: %d partitions made, %d dropped", made > 0 ? made : 0,
-			 dropped > 0 ? dropped : 0);
+		log_info("retention: %d partitions created, %d dropped",
+			 made > 0 ? made : 0, dropped > 0 ? dropped : 0);
 	pthread_mutex_lock(&l->mutex);
 	l->made += made > 0 ? (uint64_t)made : 0;
 	l->dropped += dropped > 0 ? (uint64_t)dropped : 0;
@@ -174,9 +174,9 @@ static void *retention_thread_main(void *arg)
 		/* the pool reports that the database is down */
 		if (rc < 0 && rc != -EHOSTDOWN && rc != -ECANCELED &&
 		    log_repeat_due(&l->failing, clock_boottime_ns()))
-			log_error("ladder: %s: will be tried again", err.text);
+			log_error("retention: %s: will be tried again", err.text);
 		else if (rc >= 0 && log_repeat_over(&l->failing))
-			log_info("ladder: works again");
+			log_info("retention: works again");
 		bool soon = rc < 0 || is_clock_wrong(l->app);
 		wait_round(l, soon ? RETRY_S : ROUND_S);
 	}
@@ -251,10 +251,10 @@ static void put_metrics(struct app *app, struct prom *out)
 		"Partitions that are missing"};
 	static const struct prom_family done = {
 		"ceems_aggregator_partitions_total", PROM_COUNTER,
-		"Partitions made, dropped and vacuumed by this aggregator"};
+		"Partitions created, dropped and vacuumed by this aggregator"};
 	static const struct prom_family failures = {
 		"ceems_aggregator_ladder_failures_total", PROM_COUNTER,
-		"Rounds of the retention ladder that failed"};
+		"Runs of the retention job that failed"};
 	struct retention *l = app->retention;
 
 	if (!l)

@@ -63,7 +63,7 @@ int routes_prefix(const struct options *o, char ret[ROUTES_PREFIX_MAX], struct e
 		return err_set(err, -EINVAL, "--web.route-prefix is too long");
 	snprintf(ret, ROUTES_PREFIX_MAX, "%s%.*s", n ? "/" : "", (int)n, p);
 	if (strpbrk(ret, "?#% "))
-		return err_set(err, -EINVAL, "--web.route-prefix=%s is no path",
+		return err_set(err, -EINVAL, "--web.route-prefix=%s is not a path",
 			       o->route_prefix);
 	return 0;
 }

@@ -120,8 +120,9 @@ bool witness_text(const struct witness_verdict *v, char ret[WITNESS_TEXT_BYTES])
 	if (v->state != WITNESS_WRONG)
 		return false;
 	snprintf(ret, WITNESS_TEXT_BYTES,
-		 "its clock is %" PRIi64 " s %s by the word of %u others (database, "
-		 "hosts) against %u: reports wait until a time service sets it right",
+		 "its clock is %" PRIi64
+		 " s %s according to %u other clocks (database, hosts), against %u: "
+		 "reports wait until a time service corrects it",
 		 v->ahead_s < 0 ? -v->ahead_s : v->ahead_s,
 		 v->ahead_s < 0 ? "ahead" : "behind", v->contradict, v->agree);
 	return true;
@@ -131,7 +132,7 @@ void witness_metrics(struct witnesses *w, struct prom *out)
 {
 	static const struct prom_family wrong = {
 		"ceems_aggregator_clock_wrong", PROM_GAUGE,
-		"Whether this host's clock is wrong by the word of the database and of "
+		"Whether this host's clock is wrong according to the database and the "
 		"hosts that send reports: 1, or 0"};
 	static const struct prom_family others = {"ceems_aggregator_clock_witnesses",
 						  PROM_GAUGE,

@@ -83,7 +83,7 @@ static void put_bmcs(struct metrics *m, const struct metrics_gauges *g,
 						 "BMCs that are being used"};
 	static const struct prom_family down = {
 		"ceems_redfish_proxy_bmcs_down", PROM_GAUGE,
-		"BMCs that are left alone for a while after a failure"};
+		"BMCs that are not asked for a while after a failure"};
 	static const struct prom_family queued = {"ceems_redfish_proxy_queued_requests",
 						  PROM_GAUGE,
 						  "Requests waiting for a BMC's turn"};

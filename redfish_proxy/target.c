@@ -229,7 +229,7 @@ static void note_down(struct targets *t, struct bmc *b, const struct bmc_answer 
 	b->down_status = a->status;
 	b->down_text = a->text;
 	if (log_repeat_due(&b->log, now_ns))
-		log_warn("%s; not asked for %llu ms", err_text(&a->err),
+		log_warn("%s; next attempt in %llu ms", err_text(&a->err),
 			 (unsigned long long)pause_ms);
 }
 

@@ -282,7 +282,7 @@ static int begin_push(struct ingest *in, struct web_request *r, struct push_requ
 			       BATCH_ENCODING);
 	/* MUNGE's has been checked already */
 	if (!q->prove && prove_by_head(in, r, q, err) != 0)
-		return err_set(err, -EACCES, "the sender is not proved");
+		return err_set(err, -EACCES, "the sender has not proved who it is");
 	sender_who(&q->proof, web_header(r, "Authorization"), q->who);
 	q->realtime_ns = clock_realtime_ns();
 	q->boottime_ns = clock_boottime_ns();
@@ -369,7 +369,7 @@ static void end_push(struct push_request *q, int rc, const struct err *err)
 static void on_push_written(void *arg, int rc, const struct err *err)
 {
 	/* details for the operator's log are not sent to the network */
-	static const struct err away = {"the database does not take it now"};
+	static const struct err away = {"the database cannot store it now"};
 	static const struct err refused = {"the database refuses something in it"};
 
 	end_push(arg, rc, rc == -EINVAL ? &refused : &away);

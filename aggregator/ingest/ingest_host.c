@@ -72,7 +72,7 @@ static int look_up_host(const char *node, const struct netaddr *host, struct err
 	int rc = getaddrinfo(node, NULL, &hints, &list);
 	if (rc == EAI_AGAIN || rc == EAI_SYSTEM || rc == EAI_MEMORY)
 		return err_set(err, -EHOSTDOWN,
-			       "the name service does not say which host %.64s is",
+			       "the name service has no answer now for host %.64s",
 			       node);
 	for (const struct addrinfo *i = rc ? NULL : list; i && !fits; i = i->ai_next) {
 		struct netaddr one;
@@ -102,8 +102,7 @@ int ingest_host_is(struct ingest_hosts *h, const char *node, const struct netadd
 	int rc = s->verdict;
 	pthread_mutex_unlock(&h->mutex);
 	if (hit && rc < 0)
-		return err_set(err, rc,
-			       "the name service did not say which host %.64s is",
+		return err_set(err, rc, "the name service had no answer for host %.64s",
 			       node);
 	if (hit)
 		return rc;

@@ -38,13 +38,14 @@ static void put_requests(struct ingest_requests *r, const struct ingest_gauges *
 		"be wrong"};
 	static const struct prom_family moved = {
 		"ceems_aggregator_ingest_moved_records_total", PROM_COUNTER,
-		"Reports whose times were moved because their node's clock was wrong"};
+		"Reports whose times were corrected because their node's clock was "
+		"wrong"};
 	static const struct prom_family flight = {
 		"ceems_aggregator_ingest_requests_in_flight", PROM_GAUGE,
 		"Pushes that are being read or wait to be written"};
 	static const struct prom_family bytes = {"ceems_aggregator_ingest_body_bytes",
 						 PROM_GAUGE,
-						 "Bodies of these, as they came"};
+						 "Bytes of their bodies, as received"};
 	static const struct prom_family rows = {"ceems_aggregator_ingest_waiting_rows",
 						PROM_GAUGE,
 						"Rows that wait for the next commit"};
@@ -68,11 +69,10 @@ static void put_records(struct ingest_counters *c, struct prom *out)
 {
 	static const struct prom_family records = {
 		"ceems_aggregator_ingest_records_total", PROM_COUNTER,
-		"Rows that were committed, by what they are; a repeated one counts "
-		"again"};
+		"Rows committed, by kind; a repeated row counts again"};
 	static const struct prom_family repeated = {
 		"ceems_aggregator_ingest_repeated_total", PROM_COUNTER,
-		"Of these, intervals and job records that were already stored"};
+		"Committed intervals and job records that were already stored"};
 	static const struct prom_family differ = {
 		"ceems_aggregator_ingest_differing_total", PROM_COUNTER,
 		"Repeated intervals with other numbers: the first one counts"};
@@ -94,7 +94,7 @@ static void put_writer(struct ingest_counters *c, struct prom *out)
 		"was already stored"};
 	static const struct prom_family pushes = {
 		"ceems_aggregator_ingest_committed_pushes_total", PROM_COUNTER,
-		"Pushes in these commits"};
+		"Pushes that were committed"};
 	static const struct prom_family alone = {
 		"ceems_aggregator_ingest_isolated_pushes_total", PROM_COUNTER,
 		"Pushes written one by one because the database refused their group"};
@@ -103,7 +103,7 @@ static void put_writer(struct ingest_counters *c, struct prom *out)
 		"Pushes that were not written and will be sent again"};
 	static const struct prom_family seconds = {
 		"ceems_aggregator_ingest_write_seconds_total", PROM_COUNTER,
-		"Time that commits took"};
+		"Time spent in commits"};
 	uint64_t all = atomic_load(&c->groups), staged = atomic_load(&c->staged);
 
 	put_ingest_value(out, &groups, "way", "copied",

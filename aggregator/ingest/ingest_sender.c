@@ -318,13 +318,14 @@ int sender_admit(const struct sender *s, const struct sender_facts *f,
 		add_jobs(s, p);
 		return p->reports || p->jobs
 			       ? 0
-			       : err_set(err, -EACCES, "the sender is not proved");
+			       : err_set(err, -EACCES,
+					 "the sender has not proved who it is");
 	}
 	if (s->params.munge && find_after_scheme(f->authorization, "MUNGE"))
 		return 1;
 	token = find_after_scheme(f->authorization, "Bearer");
 	if (!token)
-		return err_set(err, -EACCES, "this way of proof is not allowed here");
+		return err_set(err, -EACCES, "this kind of proof is not accepted here");
 	p->kind = PARTY_TOKEN;
 	pthread_rwlock_rdlock((pthread_rwlock_t *)&s->lock);
 	p->reports = is_sender_token(s, token, p);
@@ -394,8 +395,8 @@ static int check_sender_munge(const struct sender *s, const struct munge_facts *
 	if (!s->params.munge_unbound)
 		return err_set(
 			err, -EACCES,
-			"the MUNGE credential has the form of an earlier release, "
-			"which is bound to no host (identity.munge-unbound)");
+			"the MUNGE credential is in the format of an earlier release, "
+			"which is not bound to a host (identity.munge-unbound)");
 	return 0;
 }
 

@@ -504,10 +504,10 @@ static int check_munge_request(const struct identity *id, const struct munge_fac
 		return err_set(err, -EACCES,
 			       "munge: the credential was made for another request");
 	if (!id->munge_unbound)
-		return err_set(
-			err, -EACCES,
-			"munge: the credential has the form of an earlier release, "
-			"which is bound to no host and body (identity.munge-unbound)");
+		return err_set(err, -EACCES,
+			       "munge: the credential is in the format of an earlier "
+			       "release, which is not bound to a host and a body "
+			       "(identity.munge-unbound)");
 	return 0;
 }
 

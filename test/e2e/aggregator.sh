@@ -29,7 +29,7 @@ is "a bad --db.url is refused" $rc 2
 like "with words" "$out" "--db.url: not a URL"
 is "and without the password" "$(grep -c planted <<<"$out")" 0
 out=$("$agg" --check-config --web.route-prefix='/a?b' 2>&1)
-like "a bad --web.route-prefix is refused" "$out" "is no path"
+like "a bad --web.route-prefix is refused" "$out" "is not a path"
 like "a good configuration is said to be" "$("$agg" --check-config --db.url=postgresql://x/y 2>&1)" "is valid"
 
 pg_start || { ok "Postgres starts" false; tap_done; }

@@ -42,7 +42,7 @@ for off in -10800 -3600 10800; do
 	begin "$off"
 	for w in a b c; do { clock; unit 100 900; unit 101 900 "$earlier"; } | post $w; echo -n ' '; done >codes
 	is "$off s: reports are not taken" "$(cat codes)" "503 503 503 "
-	like "$off s: it is said why" "$(cat answer)" "clock is [0-9]+ s (ahead|behind) by the word of 4 others"
+	like "$off s: it is said why" "$(cat answer)" "clock is [0-9]+ s (ahead|behind) according to 4 other clocks"
 	unit 102 900 "$earlier" | post a >code
 	is "$off s: those of an older sender are not either" "$(cat code)" 503
 	like "$off s: /health says it" "$(health)" "not healthy: its clock is .* 503 ?$"
@@ -62,7 +62,7 @@ begin $((90 * 86400))
 is "both are 90 days ahead: what would be too old waits" "$(cat code)" 503
 for w in b c; do { clock; unit 101 900; } | post $w >code; done
 is "more hosts than these two contradict: all waits" "$(cat code)" 503
-like "which /health says" "$(health)" "not healthy: its clock is [0-9]+ s ahead by the word of 3 others.* against 1: .* 503 ?$"
+like "which /health says" "$(health)" "not healthy: its clock is [0-9]+ s ahead according to 3 other clocks.* against 1: .* 503 ?$"
 is "nothing is refused" "$(metric ceems_aggregator_ingest_refused_records_total)" 0
 end
 pg_stop

@@ -66,7 +66,7 @@ wrong() { # what aggregator's-off
 day=86400
 for off in $((90 * day)) $((-90 * day)) $((4000 * day)); do
 	wrong "its clock is $((off / day)) days ahead" $off
-	like "it is said" "$(cat agg0.log)" "ladder: the database's clock and this machine's are -?[0-9]+ s apart: nothing is dropped"
+	like "it is said" "$(cat agg0.log)" "retention: the clocks of the database and of this machine are -?[0-9]+ s apart: nothing is dropped"
 	is "a report waits, and is not refused for its age" "$(push 0 200) $(grep -o 'a day apart' answer)" "503 a day apart"
 	like "/health says it too" "$(curl -s -m 20 "$(U 0)/health")" "not healthy: its clock is [0-9]+ s"
 	ok "and the failure is counted" test "$(metric 0 ceems_aggregator_ladder_failures_total)" -ge 1

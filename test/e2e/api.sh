@@ -330,7 +330,7 @@ else
 	is "a forged one is refused" "$(m 'MUNGE:AwQDAADc4fd+:' /api/v1/users)" 401
 	sleep 2
 	is "one that has expired is refused" "$(m "$expired" /api/v1/users) $(jq -r .error "$SCRATCH/body")" "401 munge: Expired credential"
-	is "one without a name here is refused" "$(m "$(cred 64242 'ceems-api/1 GET /api/v1/users')" /api/v1/users) $(jq -r .error "$SCRATCH/body")" "403 uid 64242 has no name here"
+	is "one without a name here is refused" "$(m "$(cred 64242 'ceems-api/1 GET /api/v1/users')" /api/v1/users) $(jq -r .error "$SCRATCH/body")" "403 uid 64242 has no login on this host"
 	agg_stop
 fi
 URL=http://127.0.0.1:$port/api/v1

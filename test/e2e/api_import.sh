@@ -68,7 +68,7 @@ printf 'alpha|phys|\nalpha|phys|bob\nalpha|chem|alice\n' >"$SCRATCH/people.new"
 mv "$SCRATCH/people.new" "$SCRATCH/people"
 ok "and take them away at the next refresh" wait_for 10 has alice chem
 : >"$SCRATCH/people"
-like "a list that is none is refused" "$(import "sacctmgr=$SCRATCH/people")" "not one association"
+like "a list that is none is refused" "$(import "sacctmgr=$SCRATCH/people")" "no associations"
 sleep 2
 ok "and takes nothing away" has bob phys
 # a command that fails is not run each second, nor given up

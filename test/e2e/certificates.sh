@@ -109,7 +109,7 @@ if [ -x "$BUILD/ceemsd" ] && [ -x "$BUILD/ceems-courier" ] && [ -x "$BUILD/unit_
 	arrived() { [ "$(psql_do -c "SELECT count(*) FROM unit_node WHERE final AND uuid BETWEEN '5000' AND '5019'")" = 20 ]; }
 	ok "ceemsd starts, with a certificate that is not listed" node n2
 	"$BUILD/unit_source" --ring="$SCRATCH/run/ring" --count=20 --first-id=5000 --rate=50 --node=n1 >/dev/null
-	refused() { grep -q 'the sender is not proved' node.log; }
+	refused() { grep -q 'the sender has not proved who it is' node.log; }
 	ok "its courier is refused, and says why" wait_for 20 refused
 	is "nothing of it is written" "$(psql_do -c "SELECT count(*) FROM unit_node WHERE uuid LIKE '50__'")" 0
 	kill "$node_pid"; wait "$node_pid" 2>/dev/null

@@ -100,7 +100,7 @@ else
 fi
 
 # ---- numbers that change, and people who are to be forgotten
-like "a site that gives ben's old number up" "$("$agg" --renumber=c1/ben:$A:3900009 --db.url="$PGURL" 2>&1)" ' 1 units have the new number'
+like "a site that gives ben's old number up" "$("$agg" --renumber=c1/ben:$A:3900009 --db.url="$PGURL" 2>&1)" ' 1 units were moved to the new uid'
 is "his records go with him" "$(units ben -H 'X-Ceems-Uid: 3900009'), $(units ben -H "X-Ceems-Uid: $A"), $(units ben)" "41, , 42"
 like "who is not there" "$("$agg" --renumber=c1/ben:1:2 --db.url="$PGURL" 2>&1)" 'no such person'
 like "a form that is none" "$("$agg" --renumber=ben:1:2 --db.url="$PGURL" 2>&1)" 'must be CLUSTER/LOGIN:OLD:NEW'

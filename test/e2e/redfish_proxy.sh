@@ -339,7 +339,7 @@ else
 	is "one for another purpose is none" "$(as 2 -H "X-Ceems-Munge: $(cred node2)" "$U$POWER")" "401 refused: bad_credential: munge: the credential was made for another purpose"
 	is "a node speaks for itself only" "$(as 2 -H "X-Ceems-Munge: $(cred 'ceems-redfish-proxy/1 node3')" "$U$POWER")" "401 refused: bad_credential"
 	is "a user's credential is none" "$(as 2 -H "X-Ceems-Munge: $(setpriv --reuid=nobody --regid=nogroup --clear-groups munge --socket="$MUNGE_SOCKET" -s 'ceems-redfish-proxy/1 node2')" "$U$POWER")" "401 refused: bad_credential"
-	unbound_is_refused() { [ "$(as 4 -H "X-Ceems-Munge: $(cred 'ceems-redfish-proxy/1 node2')" "$U$POWER")" = "401 refused: bad_credential: munge: the credential has the form of an earlier release, which is bound to no host and path (munge_unbound)" ]; }
+	unbound_is_refused() { [ "$(as 4 -H "X-Ceems-Munge: $(cred 'ceems-redfish-proxy/1 node2')" "$U$POWER")" = "401 refused: bad_credential: munge: the credential is in the format of an earlier release, which is not bound to a host and a path (munge_unbound)" ]; }
 	# bound: a credential for this request, as ceems-courier makes them: METHOD URL NODE
 	bound() { cred "$(munge_payload "$1" "$2") $3"; }
 	denied() { # text, credential, why
