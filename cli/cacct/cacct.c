@@ -29,8 +29,8 @@ static int run_cacct(struct cacct *c, struct buf *out, struct err *err)
 
 	if (!c->site.api.url)
 		return err_set(err, -EINVAL,
-			       "where is the API? Name it by --api.url, CEEMS_API_URL "
-			       "or /etc/ceems/cacct.yaml (see cacct(1))");
+			       "the address of the API is not set: give --api.url, "
+			       "CEEMS_API_URL or /etc/ceems/cacct.yaml (see cacct(1))");
 	rc = api_new(&c->site.api, &api, err);
 	if (rc < 0)
 		return err_prefix(err, rc, "the API at %.100s", c->site.api.url);

@@ -282,7 +282,7 @@ static int set_by(struct cacct *c, const char *text, struct err *err)
 
 	c->has_by = true;
 	if (!*text)
-		return err_set(err, -EINVAL, "--by: nothing is named");
+		return err_set(err, -EINVAL, "--by: the list is empty");
 	for (size_t i, len; *text; text += len + (text[len] == ',')) {
 		len = strcspn(text, ",");
 		for (i = 0; i < n; i++)
@@ -493,10 +493,9 @@ static int check_usage(struct cacct *c, struct err *err)
 		return c->has_by ? err_set(err, -EINVAL, "--by is for cacct usage") : 0;
 	if (c->jobs.count || c->states.count || c->partitions.count || c->qos.count ||
 	    c->names.count || c->groups.count || c->steps || c->truncate)
-		return err_set(
-			err, -EINVAL,
-			"usage is of all jobs in the window: it takes -S, -E, -u, "
-			"-a, -A, -M, -L and --by");
+		return err_set(err, -EINVAL,
+			       "usage sums up all jobs in the window: it takes only "
+			       "-S, -E, -u, -a, -A, -M, -L and --by");
 	if (!c->has_by)
 		c->by_cluster = c->by_account = c->by_user = true;
 	return 0;
@@ -522,16 +521,17 @@ static int finish_options(struct cacct *c, struct err *err)
 	if (c->command == CACCT_REPORT && !c->json && c->style.form != TABLE_FIELDS &&
 	    c->style.form != TABLE_HTML)
 		return err_set(err, -EINVAL,
-			       "report is a screen, a page (--html FILE) or --json");
+			       "report prints a screen, a page (--html FILE) or "
+			       "--json, no other form");
 	if (c->truncate && (c->json || c->command != CACCT_TABLE))
-		return err_set(err, -EINVAL,
-			       "-T cuts tables; --json, report and --ts have whole "
-			       "jobs");
+		return err_set(
+			err, -EINVAL,
+			"-T is for tables: --json, report and --ts show whole jobs");
 	if (c->json && c->style.order)
 		return err_set(err, -EINVAL,
-			       "--sort orders tables; --json has the server's order");
+			       "--sort is for tables: --json keeps the server's order");
 	if (c->command == CACCT_SERIES && !c->jobs.count)
-		return err_set(err, -EINVAL, "--ts needs the jobs: -j LIST");
+		return err_set(err, -EINVAL, "--ts needs a list of jobs: -j LIST");
 	if (!c->own_columns)
 		rc = columns_parse(default_format(c), &c->columns, err);
 	if (rc < 0)

@@ -172,7 +172,8 @@ static int ask_for_units(struct query *q, struct api *api, enum way way,
 		put_units_target(q, way, &target);
 		if (buf_error(&target))
 			return err_set(err, -EINVAL,
-				       "the request is too long: name fewer things");
+				       "the request is too long: name fewer jobs, "
+				       "users or accounts");
 		if (*ret_meta)
 			json_object_put(*ret_meta);
 		*ret_meta = NULL;
@@ -207,8 +208,8 @@ int cacct_units(struct cacct *c, struct api *api, cacct_unit_f f, void *arg,
 			rc = 0;
 		if (rc == -EACCES)
 			return err_prefix(err, rc,
-					  "units of others are shown to operators and "
-					  "admins");
+					  "only operators and admins may see the units "
+					  "of other users");
 	}
 	if (rc < 0)
 		return rc;
@@ -244,7 +245,7 @@ int cacct_detail(struct api *api, const struct unit *u, const char *resolution,
 	if (to_s > 0)
 		put_number_param(&target, "to", to_s);
 	if (buf_error(&target))
-		return err_set(err, -EINVAL, "too long an id");
+		return err_set(err, -EINVAL, "a job id that is too long");
 	int rc = api_rows(api, target.data, first_row, &row, NULL, err);
 	if (rc < 0)
 		return rc;

@@ -250,7 +250,8 @@ static int take_row(void *arg, struct json_object *row, struct err *err)
 		/* what continues from the day before has been counted already */
 		int64_t first = find_period(c, day, period);
 		if (!*period)
-			return err_set(err, -EPROTO, "the server's day is none");
+			return err_set(err, -EPROTO,
+				       "the server sent a day that is not a date");
 		if (day_number(day) != first)
 			u.number[UNIT_JOBS] =
 				unit_json_number(row, "num_units_started");
@@ -285,8 +286,9 @@ static int ask_rows(struct usage_work *w, struct api *api, const char *who,
 
 	put_usage_target(w->c, who, &target);
 	if (buf_error(&target))
-		return err_set(err, -EINVAL,
-			       "the request is too long: name fewer things");
+		return err_set(
+			err, -EINVAL,
+			"the request is too long: name fewer jobs, users or accounts");
 	return api_rows(api, target.data, take_row, w, ret_meta, err);
 }
 
@@ -308,8 +310,9 @@ static int ask_server(struct usage_work *w, struct api *api,
 	    ask_rows(w, api, "/visible", ret_meta, &other) == 0 && w->rows)
 		rc = 0;
 	if (rc == -EACCES)
-		return err_prefix(err, rc,
-				  "usage of others is shown to operators and admins");
+		return err_prefix(
+			err, rc,
+			"only operators and admins may see the usage of other users");
 	return rc;
 }
 
@@ -477,5 +480,5 @@ int cacct_usage(struct cacct *c, struct api *api, struct buf *out, struct err *e
 	free(w.groups);
 	if (rc == 0)
 		rc = buf_error(out);
-	return rc < 0 && !*err->text ? err_set(err, rc, "too much for the memory") : rc;
+	return rc < 0 && !*err->text ? err_set(err, rc, "not enough memory") : rc;
 }

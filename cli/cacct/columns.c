@@ -303,7 +303,7 @@ int columns_parse_order(const char *text, struct columns_order *ret, struct err 
 		}
 		text += len + (text[len] == ',');
 	}
-	return ret->count ? 0 : err_set(err, -EINVAL, "--sort: no field is named");
+	return ret->count ? 0 : err_set(err, -EINVAL, "--sort: the list is empty");
 }
 
 void columns_of_provider(const struct column_use *all, const char *provider,

@@ -25,7 +25,8 @@ int promql_fill(const char *query, const char *uuid, struct buf *ret, struct err
 {
 	if (!*uuid || strspn(uuid, "0123456789abcdefghijklmnopqrstuvwxyz"
 				   "ABCDEFGHIJKLMNOPQRSTUVWXYZ._:-") < strlen(uuid))
-		return err_set(err, -EINVAL, "a job id that cannot be asked for");
+		return err_set(err, -EINVAL,
+			       "a job id with characters that a query cannot have");
 	for (const char *p = query; *p; p++) {
 		if (p[0] == '%' && p[1] == 's') {
 			buf_puts(ret, uuid);
@@ -66,14 +67,14 @@ int promql_put_csv(struct json_object *series, struct buf *out, struct err *err)
 		struct json_object *v = json_object_array_get_idx(values, i);
 		if (!json_object_is_type(v, json_type_array) ||
 		    json_object_array_length(v) != 2)
-			return err_set(err, -EPROTO, "a value that is none");
+			return err_set(err, -EPROTO, "a value that is not a number");
 		double t = json_object_get_double(json_object_array_get_idx(v, 0));
 		const char *text =
 			json_object_get_string(json_object_array_get_idx(v, 1));
 		/* the value is written as it came, if it is a number */
 		if (!(t >= 0 && t < 1e12) || !text || strlen(text) > 32 ||
 		    strspn(text, "0123456789+-.eEInfNa") < strlen(text))
-			return err_set(err, -EPROTO, "a value that is none");
+			return err_set(err, -EPROTO, "a value that is not a number");
 		rfc3339_print((uint64_t)t, time);
 		buf_printf(out, "%s,%.3f,%s\r\n", time, t, text);
 	}

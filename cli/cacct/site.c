@@ -67,9 +67,9 @@ static int key_secret(void *arg, const char *key, yaml_node_t *n)
 {
 	struct walk *w = arg;
 
-	return yaml_walk_fail(&w->yaml, n, "no secrets in this file: name a file by",
-			      strcmp(key, "password") == 0 ? "password_file"
-							   : "credentials_file");
+	return yaml_walk_fail(
+		&w->yaml, n, "secrets do not belong in this file: name a file with",
+		strcmp(key, "password") == 0 ? "password_file" : "credentials_file");
 }
 
 /* "Bearer" is the only scheme that a file can provide */
@@ -81,7 +81,7 @@ static int key_scheme(void *arg, const char *key, yaml_node_t *n)
 
 	if (rc < 0 || strcmp(text, "Bearer") == 0)
 		return rc;
-	return yaml_walk_fail(&w->yaml, n, "only Bearer is known", NULL);
+	return yaml_walk_fail(&w->yaml, n, "only Bearer is supported", NULL);
 }
 
 /* The server chooses the header's name, and trusts nobody because of it. */
@@ -166,7 +166,8 @@ static int key_queries(void *arg, const char *key, yaml_node_t *n)
 	struct walk *w = arg;
 
 	if (n->type != YAML_MAPPING_NODE)
-		return yaml_walk_fail(&w->yaml, n, "names and PromQL are wanted", key);
+		return yaml_walk_fail(
+			&w->yaml, n, "must be names, each with a query in PromQL", key);
 	drop_queries(w->site);
 	for (yaml_node_pair_t *p = n->data.mapping.pairs.start;
 	     p < n->data.mapping.pairs.top; p++) {

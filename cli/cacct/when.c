@@ -283,7 +283,7 @@ int when_parse(const char *text, time_t now, time_t *ret, struct err *err)
 	time_t t = 0;
 
 	if (strnlen(text, WHEN_TEXT_MAX) == WHEN_TEXT_MAX)
-		return err_set(err, -EINVAL, "not a time: longer than any");
+		return err_set(err, -EINVAL, "not a time: too long");
 	localtime_r(&now, &w.now);
 	int rc = parse_when(&w, &t);
 	if (rc == -ERANGE)

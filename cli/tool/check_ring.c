@@ -27,7 +27,7 @@ static void check_consumer(const char *path, const struct ring *r, struct findin
 
 	if (beat == 0)
 		finding(f, LEVEL_FAIL, "start ceemsd, and see its log if it is running",
-			"%s: ceemsd has never looked into it", path);
+			"%s: ceemsd has never read it", path);
 	else if (late_s > LATE_S)
 		finding(f, LEVEL_FAIL,
 			"start ceemsd (the ring keeps records until it is full)",
@@ -69,7 +69,7 @@ void check_ring(const char *path, uid_t owner, bool must, struct findings *f)
 
 	if (access(path, R_OK | W_OK) < 0 && errno == EACCES) {
 		finding(f, LEVEL_WARN, "run this as root",
-			"%s: cannot be looked at by this user", path);
+			"%s: this user may not read it", path);
 		return;
 	}
 	if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode)) {

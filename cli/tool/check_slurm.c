@@ -95,9 +95,8 @@ static void check_container(const struct slurm_check *k, const char *ring)
 		return;
 	auto_free char *path = path_beside(k->path, "job_container.conf");
 	if (!path || slurmconf_read(&jc, path, &err) < 0) {
-		finding(k->f, LEVEL_WARN,
-			"see for yourself that its Dirs= does not contain /run", "%s",
-			err.text);
+		finding(k->f, LEVEL_WARN, "check that its Dirs= does not contain /run",
+			"%s", err.text);
 		return;
 	}
 	for (size_t i = 0; i < jc.count; i++) {

@@ -23,7 +23,7 @@ static const char usage_text[] =
 	"Prints the pending and the recent records of a ring as JSON lines, oldest\n"
 	"first, without consuming them. RING is " RING_PATH_DEFAULT " by default.\n"
 	"\n"
-	"  -f, --follow   go on with new records until interrupted\n"
+	"  -f, --follow   keep printing new records until interrupted\n"
 	"  -s, --state    print only the ring's state, as one JSON object\n"
 	"  -h, --help     print this text\n"
 	"  -V, --version  print the version\n"

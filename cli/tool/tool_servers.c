@@ -138,8 +138,8 @@ static void check_identity(struct api *api, const char *target, const char *what
 
 	if (rc < 0) {
 		finding(f, LEVEL_FAIL,
-			rc == -EACCES ? "has this host the server's MUNGE key, or is "
-					"the token valid?"
+			rc == -EACCES ? "does this host have the server's MUNGE key, "
+					"or is the token valid?"
 				      : "look at its log",
 			"%s: %s", what, err.text);
 		return;

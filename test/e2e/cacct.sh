@@ -61,7 +61,7 @@ rm api/units_admin
 answers units_admin 403 '{"status":"error","errorType":"forbidden","error":"operators only"}'
 cacct -a "${DAY[@]}" >out 2>err
 is "all users: refused" "$? $(cat out)" "1 "
-like "in plain words" "$(cat err)" '^cacct: error: units of others are shown to operators and admins: refused by http://127.0.0.1:[0-9]+/api/v1/units/admin: operators only$'
+like "in plain words" "$(cat err)" '^cacct: error: only operators and admins may see the units of other users: refused by http://127.0.0.1:[0-9]+/api/v1/units/admin: operators only$'
 cacct -n -j 999 >out 2>err
 is "a job that is not there is no error, and nothing is printed" "$? $(cat out err)" "0 "
 is "-s and -r choose" "$(cacct "${DAY[@]}" -n -P -o jobid -s F,R; cacct "${DAY[@]}" -n -P -o jobid -r gpu)" $'4713\n4700_14\n4700_14'
@@ -138,7 +138,7 @@ is "a page goes to its file" "$? $(cat out err) $(cmp page.html "$TOP/test/golde
 is "as JSON: all that the API says of it" "$(cacct report 4711 --json | jq -r '[.uuid, (.steps | length)] | join(" ")')" "4711 2"
 is "the last form that is named counts" "$(cacct "${DAY[@]}" --json --csv | head -c 5)" JobID
 cacct report 4711 --csv >out 2>err
-like "a report is no table" "$? $(cat err)" '^1 cacct: error: report is a screen, a page \(--html FILE\) or --json$'
+like "a report is no table" "$? $(cat err)" '^1 cacct: error: report prints a screen, a page \(--html FILE\) or --json, no other form$'
 cacct report 999 >out 2>err
 like "no such job" "$? $(cat err)" '^1 cacct: error: no job 999 that you may see$'
 if command -v chromium-headless-shell >/dev/null; then

@@ -114,7 +114,7 @@ ask=(curl -s --fail-with-body -H 'X-Grafana-User: bob')
 mistake "a good password that is no front end" 'password of ada' 'add password:ada to identity.front-end' "${ask[@]}" -u 'ada:correct horse' -H 'X-Ceems-Cluster-Id: alpha' "$U"
 mistake "a wrong password" 'user or password' 'basic_auth_users' "${ask[@]}" -u 'grafana:wrong' "$U"
 mistake "a cluster that is not there" 'X-Ceems-Cluster-Id.*gamma' 'no such cluster' "${ask[@]}" -u 'grafana:correct horse' -H 'X-Ceems-Cluster-Id: gamma' "$U"
-mistake "no cluster where there are two" 'which cluster' 'X-Ceems-Cluster-Id' "${ask[@]}" -u 'grafana:correct horse' "$U"
+mistake "no cluster where there are two" 'names no cluster' 'X-Ceems-Cluster-Id' "${ask[@]}" -u 'grafana:correct horse' "$U"
 mistake "a query that names no unit" 'ceems_compute_unit_cpus' 'add uuid=' "${ask[@]}" -u 'grafana:correct horse' -H 'X-Ceems-Cluster-Id: alpha' "${U%up}ceems_compute_unit_cpus"
 
 mkdir run
@@ -125,7 +125,7 @@ mistake "a port that is in use" "127.0.0.1:$port.*in use" 'stop the program .* -
 export CEEMS_TOKEN_FILE=$SCRATCH/token
 (umask 077 && echo some-token-or-other >token)
 cacct=$BUILD/cacct
-mistake "cacct does not know where to ask" 'API' 'Name it by --api.url' "$cacct" --config.file=/dev/null
+mistake "cacct does not know where to ask" 'API' 'give --api.url' "$cacct" --config.file=/dev/null
 mistake "nobody answers cacct" '127.0.0.1:9' 'is it running' "$cacct" --api.url=http://127.0.0.1:9
 mistake "a field that is none" '"JobIDd"' 'helpformat' "$cacct" --api.url=http://127.0.0.1:9 -o JobIDd
 mistake "a time that is none" '25:00' 'like 20' "$cacct" --api.url=http://127.0.0.1:9 -S 25:00

@@ -257,7 +257,7 @@ static void ring_report_follows_its_health(void **state)
 	assert_string_equal(rc < 0 ? err.text : "", "");
 	__atomic_store_n(&r.header->heartbeat_ns, 0, __ATOMIC_RELAXED);
 	expect(2, "fail: ");
-	expect(2, "ceemsd has never looked into it");
+	expect(2, "ceemsd has never read it");
 	__atomic_store_n(&r.header->heartbeat_ns, clock_boottime_ns(),
 			 __ATOMIC_RELAXED);
 	expect(0, "ceemsd is reading it, 0 of 16 slots in use");
