@@ -62,7 +62,7 @@ enum program_status courier_flush(struct courier *c, const struct task *ship);
 
 /* courier/link.c. Sends a message whose items and own fields are filled in; its head is
  * filled in here. With --print and without ceemsd it goes to stdout as text. Never
- * blocks: if ceemsd does not take a message it is lost, since the next one is newer.
+ * blocks: if ceemsd does not accept a message it is lost, since the next one is newer.
  * Thread safe. */
 void courier_send(struct courier *c, struct courier_head *m, enum courier_kind kind,
 		  const char *name, uint32_t count, size_t bytes);

@@ -62,7 +62,7 @@ void courier_send(struct courier *c, struct courier_head *m, enum courier_kind k
 	if (c->options.print)
 		print_message(m);
 	if (c->link >= 0 && send(c->link, m, bytes, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-		log_debug("%s: ceemsd does not take a message: %s", name,
+		log_debug("%s: ceemsd does not accept a message: %s", name,
 			  strerror(errno));
 }
 

@@ -142,7 +142,7 @@ static enum program_status run_courier(struct courier *c, int signals)
 		return PROGRAM_CANNOT;
 	}
 	if (task_threads_size(threads) == 0)
-		log_info("nothing is configured for it: exiting");
+		log_info("no option gives it anything to do: exiting");
 	else if (c->options.once)
 		status = task_threads_once(threads) < 0 ? PROGRAM_CANNOT : PROGRAM_OK;
 	else

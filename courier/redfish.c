@@ -286,7 +286,8 @@ static int discover_chassis(struct redfish *r, struct err *err)
 	if (rc < 0)
 		return rc;
 	if (!redfish_json_link(root, "Chassis", path))
-		return err_set(err, -EBADMSG, "the BMC's root names no Chassis");
+		return err_set(err, -EBADMSG,
+			       "the BMC's service root lists no chassis");
 	rc = redfish_bmc_get(r->bmc, path, &list, err);
 	if (rc < 0)
 		return rc;
@@ -324,7 +325,7 @@ static int look_at_chassis(struct redfish *r, struct seat *s, struct err *err)
 		if (rc < 0)
 			return rc;
 		if (!s->read(o, &sum))
-			return err_set(err, -ENODATA, "%s: no power in it",
+			return err_set(err, -ENODATA, "%s: it has no power reading",
 				       s->paths[i]);
 	}
 	if (sum.power_uw)

@@ -192,7 +192,7 @@ static int hold_off_bmc(struct redfish_bmc *b, const char *what, uint64_t first_
 		b->hold_ns = HOLD_MAX_NS;
 	b->hold_until_ns = clock_boottime_ns() + b->hold_ns;
 	return err_set(err, -EACCES,
-		       "%s: %s is refused with status %u, not asked again for %llu s",
+		       "%s: %s is refused with status %u, next attempt in %llu s",
 		       b->answer.url, what, b->answer.status,
 		       (unsigned long long)(b->hold_ns / NSEC_PER_SEC));
 }
@@ -266,8 +266,8 @@ static void look_at_timeout(struct redfish_bmc *b, const char *service)
 	uint64_t timeout_s = redfish_json_session_timeout_s(o);
 	b->said_timeout = true;
 	if (timeout_s && timeout_s * 1000 <= b->interval_ms)
-		log_warn("redfish: sessions of the BMC end after %llu s, it is asked "
-			 "each %llu ms: every question costs a login "
+		log_warn("redfish: sessions of the BMC end after %llu s, but it is "
+			 "asked every %llu ms: each request costs a login "
 			 "(--collector.redfish.interval)",
 			 (unsigned long long)timeout_s,
 			 (unsigned long long)b->interval_ms);
@@ -332,7 +332,7 @@ int redfish_bmc_get(struct redfish_bmc *b, const char *path, struct json_object 
 
 	if (now_ns < b->hold_until_ns)
 		return err_set(err, -EACCES,
-			       "%s: it refuses our login, not asked again for %llu s",
+			       "%s: it rejected our login, next attempt in %llu s",
 			       b->base,
 			       (unsigned long long)((b->hold_until_ns - now_ns) /
 						    NSEC_PER_SEC));
@@ -364,7 +364,8 @@ void redfish_bmc_free(struct redfish_bmc *b)
 	http_client_free(b->client); /* a BMC may have room for a single connection */
 	if (*b->token && *b->session &&
 	    ask_bmc(b, b->parting, HTTP_DELETE, b->session, NULL, &err) < 0)
-		log_warn("redfish: the session stays until the BMC ends it: %s",
+		log_warn("redfish: the session was not closed and stays until the BMC "
+			 "ends it: %s",
 			 err.text);
 	forget_session(b);
 	http_client_free(b->parting);

@@ -90,7 +90,7 @@ static int check_file(const char *file, const struct stat *st, bool has_secret,
 	/* the file decides who gets the password */
 	if ((st->st_uid != 0 && st->st_uid != geteuid()) || (st->st_mode & 0022))
 		return err_set(err, -EPERM,
-			       "%s: others could write it, refused (chmod %04o, owner "
+			       "%s: others may write it, refused (chmod %04o, owner "
 			       "root)",
 			       file, st->st_mode & 0755);
 	return 0;

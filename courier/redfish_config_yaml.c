@@ -119,7 +119,7 @@ static int check_redfish_config(const struct redfish_config *c, const char *file
 		wrong = "without sessions the BMC's password is the only Authorization "
 			"that can be sent";
 	else if (c->munge && !c->external_url)
-		wrong = "munge is a node's name, for external_url";
+		wrong = "munge must be a node's name, and needs external_url";
 	if (wrong)
 		return err_set(err, -EINVAL, "%s: %s", file, wrong);
 	if (c->external_url && http_url_check(c->external_url, err) < 0)

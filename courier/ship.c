@@ -102,8 +102,9 @@ static void say_refused(struct ship *t, const struct ship_spool *s,
 	t->totals.accepted += a->accepted;
 	t->totals.refused += a->refused;
 	if (a->accepted + a->refused != count && log_repeat_due(&t->count_log, now_ns))
-		log_warn("ship: of %u records the aggregator accepts %u and refuses %u",
-			 count, a->accepted, a->refused);
+		log_warn(
+			"ship: of %u records the aggregator accepted %u and refused %u",
+			count, a->accepted, a->refused);
 	if (a->refused == 0 || !log_repeat_due(&t->refused_log, now_ns))
 		return;
 	for (uint32_t i = 0; i < a->reason_count; i++) {

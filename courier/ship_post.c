@@ -58,7 +58,8 @@ static int add_url(struct ship_post *p, const char *url, struct err *err)
 			url);
 	if (strpbrk(url, "?#@ "))
 		return err_set(err, -EINVAL,
-			       "--aggregator.url: more than a host, a port and a path");
+			       "--aggregator.url: must have nothing but a host, a port "
+			       "and a path");
 	if (p->proof == PROOF_TOKEN && !is_safe_for_tokens(url))
 		return err_set(err, -EINVAL,
 			       "--aggregator.token-file: not over http to another "
@@ -192,8 +193,8 @@ static void judge_post(struct ship_post *p, const char *url, uint32_t count,
 	ship_answer_read(a->status, a->body.data, a->body.len, 1, count,
 			 http_client_header(p->client, "Retry-After"), ret);
 	if (ret->verdict == SHIP_DENIED)
-		what = ", does not let us send (check its allow-list, our --aggregator "
-		       "options, and the clocks)";
+		what = ", does not accept our records (check its allow-list, our "
+		       "--aggregator options, and the clocks)";
 	else if (a->status == 200 || a->status / 100 == 3 ||
 		 (a->status / 100 == 4 && !ret->error[0]))
 		what = ", not the answer of an aggregator";

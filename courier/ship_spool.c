@@ -78,8 +78,8 @@ static void write_down(struct ship_spool *s, uint64_t now_ns)
 		return;
 	if (spool_ack(s->reader, s->to_ack, &err) < 0) {
 		if (log_repeat_due(&s->ack_log, now_ns))
-			log_warn("ship: %s: cannot be marked as sent, sent again after "
-				 "a restart",
+			log_warn("ship: %s: cannot be marked as sent: a restart sends "
+				 "it again",
 				 err.text);
 		return;
 	}

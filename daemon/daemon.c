@@ -55,7 +55,7 @@ static int open_root(const char *option, const char *path)
 	struct err err;
 	int fd = fs_opendir_at(AT_FDCWD, path, &err);
 	if (fd < 0)
-		log_warn("%s: %s: what is read there is off", option, err.text);
+		log_warn("%s: %s: collectors that read it are off", option, err.text);
 	return fd;
 }
 
@@ -421,11 +421,11 @@ static int open_reports(struct daemon *d, struct err *err)
 	if (!o->reports_enabled)
 		return 0;
 	if (!d->units) {
-		log_warn("reports: there is no unit table: none are written");
+		log_warn("reports: none are written, because there is no unit table");
 		return 0;
 	}
 	cluster_name(o->cluster, cluster, sizeof(cluster));
-	log_info("reports: of cluster %s, into %s", cluster, o->reports_spool);
+	log_info("reports: for cluster %s, written to %s", cluster, o->reports_spool);
 	int rc = reports_new(&p, drop ? d->privileges.uid : (uid_t)-1,
 			     drop ? d->privileges.gid : (gid_t)-1, &d->reports, err);
 	if (rc == 0)

@@ -89,8 +89,8 @@ static void look_for_damage(struct daemon *d, uint64_t now)
 	uint64_t mended = units_mended(d->units);
 
 	if (mended != d->mended && log_repeat_due(&d->mended_log, now))
-		log_error("%s/%s: something else has written to it: %llu values that "
-			  "made no sense were put right, counters in it may be wrong; "
+		log_error("%s/%s: something else has written to it: %llu impossible "
+			  "values were corrected, counters in it may be wrong; "
 			  "stop ceemsd, remove the file and start it to count anew",
 			  d->options.path_rundir, UNITS_PATH_NAME,
 			  (unsigned long long)(mended - d->mended));

@@ -394,7 +394,7 @@ static int take_over_table(struct units *u, int dirfd, const char *boot,
 	if (fstat(u->fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_nlink != 1 ||
 	    (size_t)st.st_size < units_off() ||
 	    (size_t)st.st_blocks * 512 < units_off())
-		return err_set(err, -ENOENT, "not a whole regular file of our own");
+		return err_set(err, -ENOENT, "not a complete regular file of our own");
 	int rc = map_file(u, (size_t)st.st_size, err);
 	if (rc)
 		return rc;

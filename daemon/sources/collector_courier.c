@@ -20,15 +20,17 @@ static const struct prom_family posts = {
 	"Batches that were sent to an aggregator since ceems-courier started"};
 static const struct prom_family failures = {
 	"ceems_courier_post_failures_total", PROM_COUNTER,
-	"Of these, those that were not accepted and will be sent again"};
+	"Batches that were not accepted and will be sent again, since ceems-courier "
+	"started"};
 static const struct prom_family bytes = {
 	"ceems_courier_sent_bytes_total", PROM_COUNTER,
 	"Bytes of batches as they were sent since ceems-courier started"};
 static const struct prom_family waiting = {
 	"ceems_courier_waiting_records", PROM_GAUGE,
 	"Records that ceems-courier has read and not yet delivered or set aside"};
-static const struct prom_family age = {"ceems_courier_waiting_seconds", PROM_GAUGE,
-				       "How long the first of them has been waiting"};
+static const struct prom_family age = {
+	"ceems_courier_waiting_seconds", PROM_GAUGE,
+	"How long the oldest of these records has been waiting"};
 static const struct prom_family last = {"ceems_courier_last_accepted_timestamp_seconds",
 					PROM_GAUGE,
 					"When an aggregator last took a batch"};

@@ -223,7 +223,7 @@ static int receive_messages(struct courier_link *l, struct err *err)
 			return rc;
 		rc = keep_message(l, (size_t)n);
 		if (rc < 0)
-			return err_set(err, rc, "says too much: %s", strerror(-rc));
+			return err_set(err, rc, "sends too much: %s", strerror(-rc));
 	}
 	return 0;
 }

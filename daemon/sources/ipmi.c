@@ -210,12 +210,12 @@ int ipmi_completion(uint8_t code, struct err *err)
 		const char *text;
 	} known[] = {
 		{0xc0, -EBUSY, "it is busy"},
-		{0xc1, -EOPNOTSUPP, "it does not know the command"},
-		{0xc2, -EOPNOTSUPP, "it does not know the command for that LUN"},
+		{0xc1, -EOPNOTSUPP, "it does not support the command"},
+		{0xc2, -EOPNOTSUPP, "it does not support the command for that LUN"},
 		{0xc3, -ETIMEDOUT, "it timed out"},
-		{0xc7, -EIO, "it wants another length"},
+		{0xc7, -EIO, "it expects another length"},
 		{0xc9, -EIO, "parameter out of range"},
-		{0xcb, -EIO, "what is asked for is not there"},
+		{0xcb, -EIO, "the requested data is not there"},
 		{0xcc, -EIO, "invalid data"},
 		{0xd1, -EBUSY, "its firmware is being updated"},
 		{0xd2, -EBUSY, "it is being initialised"},

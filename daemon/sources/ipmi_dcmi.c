@@ -54,7 +54,7 @@ int ipmi_dcmi_power(const uint8_t *reply, size_t len, struct ipmi_power *ret,
 		return rc;
 	if (len != POWER_REPLY_BYTES)
 		return err_set(err, -EBADMSG,
-			       "power reading of %zu bytes, it has %u by DCMI", len,
+			       "power reading of %zu bytes, DCMI defines %u", len,
 			       POWER_REPLY_BYTES);
 	if (reply[1] != GROUP_DCMI)
 		return err_set(err, -EBADMSG, "reply of group 0x%02x, DCMI is 0x%02x",

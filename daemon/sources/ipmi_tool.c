@@ -113,8 +113,8 @@ int ipmi_tool_set(const char *line, const struct env *env, struct ipmi_tool *ret
 			return 0;
 	}
 	return err_set(err, -EINVAL,
-		       "%s: only get_node_energy_counter is of a node, others are of "
-		       "the whole system",
+		       "%s: only get_node_energy_counter reads one node, the others "
+		       "read the whole system",
 		       line);
 }
 

@@ -84,8 +84,9 @@ static void choose_power_curve(struct model *m)
 		m->sensors |= 1u << SOURCE_DOMAIN_PACKAGE | 1u << SOURCE_DOMAIN_PSYS;
 	if (m->power.guessed)
 		log_info("energy model: no figures for this CPU (%s family %u model %u "
-			 "stepping %u), the average of all stands in: better give "
-			 "--energy.model.idle-watts and --energy.model.max-watts",
+			 "stepping %u), the average of all stands in: set "
+			 "--energy.model.idle-watts and --energy.model.max-watts for a "
+			 "better estimate",
 			 *cpu.vendor ? cpu.vendor : "unknown vendor", cpu.family,
 			 cpu.model, cpu.stepping);
 }

@@ -36,7 +36,7 @@ static const struct prom_family family_deficit = {
 	"whole, still to be made up for (energy ticks of ceemsd)"};
 static const struct prom_family family_idle = {
 	"ceems_node_idle_power_watts", PROM_GAUGE,
-	"Idle power with which energy is divided; absent while it is not known "
+	"Idle power that attribution works with; absent while it is unknown "
 	"(--energy.idle-watts, or learned in quiet times)"};
 static const struct prom_family family_unit = {
 	"ceems_compute_unit_energy_joules_total", PROM_COUNTER,

@@ -33,9 +33,9 @@ static void tick_once(struct tick_thread *t)
 		t->p.after(t->p.arg);
 	pthread_mutex_unlock(t->p.lock);
 	if (rc < 0 && log_repeat_due(&t->failing, t->p.env->boottime_ns()))
-		log_warn("%s: no energy is divided for now", err_text(&err));
+		log_warn("%s: no energy is attributed for now", err_text(&err));
 	else if (rc == 0 && log_repeat_over(&t->failing))
-		log_info("energy is divided again");
+		log_info("energy is attributed again");
 }
 
 static void *tick_thread_main(void *arg)

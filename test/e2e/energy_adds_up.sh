@@ -141,5 +141,5 @@ is "a sensor that cannot be read counts nothing" "$(node)" $((was + 4000000))
 is "its sums still add up" "$(node)" $(($(attributed) + $(rest)))
 
 is "the collector never failed" "$(grep -c 'ceems_scrape_collector_success{collector="energy"} 0' "$SCRATCH/body")" 0
-ok "nobody complained of ticks" test -z "$(grep 'no energy is divided' "$SCRATCH/log")"
+ok "nobody complained of ticks" test -z "$(grep 'no energy is attributed' "$SCRATCH/log")"
 tap_done

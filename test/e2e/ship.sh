@@ -114,7 +114,7 @@ for bad in "status 500" "status 503" "status 429" "status 401" "status 403" "sta
 	grep -q 'tried again in' bad.log || echo "# $bad: $(cat bad.log)"
 	[ -e s5/cursor ] && echo "# $bad: acknowledged"
 	case $bad in
-	*401 | *403) grep -q 'does not let us send' bad.log || echo "# $bad: not said" ;;
+	*401 | *403) grep -q 'does not accept our records' bad.log || echo "# $bad: not said" ;;
 	*404 | *405 | html | redirect* | half) grep -qE 'not the answer of an aggregator' bad.log || [ "${bad#status }" != "$bad" ] || echo "# $bad: not said" ;;
 	esac
 done >badness

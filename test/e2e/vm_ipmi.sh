@@ -34,5 +34,5 @@ is "the guest ends well" "$rc $(grep -c '^1\.\.' "$SCRATCH/out")" "0 1"
 out=$("${vm[@]}" --qemu=-device --qemu=ipmi-bmc-sim,id=bmc0 --qemu=-device --qemu=isa-ipmi-kcs,bmc=bmc0 \
 	timeout 200 bash -c '"$BUILD/ceemsd" --path.rundir=/run/ceems --web.listen-address=127.0.0.1:9010 --collector.ipmi_dcmi >/run/said 2>&1 &
 		for i in $(seq 150); do grep -q "ipmi_dcmi: ipmi0: " /run/said && break; sleep 1; done; kill $!; wait $!; cat /run/said')
-like "a BMC without DCMI is said" "$out" "energy source ipmi_dcmi: ipmi0: the BMC says 0xc1: it does not know the command"
+like "a BMC without DCMI is said" "$out" "energy source ipmi_dcmi: ipmi0: the BMC says 0xc1: it does not support the command"
 tap_done

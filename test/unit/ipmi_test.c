@@ -249,14 +249,14 @@ static void completion_codes_are_never_watts(void **state)
 		uint8_t code;
 		int rc;
 		const char *text;
-	} cases[] = {
-		{0xc1, -EOPNOTSUPP, "the BMC says 0xc1: it does not know the command"},
-		{0xc3, -ETIMEDOUT, "the BMC says 0xc3: it timed out"},
-		{0xd4, -EACCES, "the BMC says 0xd4: not allowed from here"},
-		{0xc0, -EBUSY, "the BMC says 0xc0: it is busy"},
-		{0xff, -EIO, "the BMC says 0xff"},
-		{0x80, -EIO, "the BMC says 0x80"},
-		{0x01, -EIO, "the BMC says 0x01"}};
+	} cases[] = {{0xc1, -EOPNOTSUPP,
+		      "the BMC says 0xc1: it does not support the command"},
+		     {0xc3, -ETIMEDOUT, "the BMC says 0xc3: it timed out"},
+		     {0xd4, -EACCES, "the BMC says 0xd4: not allowed from here"},
+		     {0xc0, -EBUSY, "the BMC says 0xc0: it is busy"},
+		     {0xff, -EIO, "the BMC says 0xff"},
+		     {0x80, -EIO, "the BMC says 0x80"},
+		     {0x01, -EIO, "the BMC says 0x01"}};
 	struct err err;
 	(void)state;
 

@@ -73,8 +73,8 @@ refused() { # what log text numbers...
 again=0
 refused "a BMC that does not measure" "does not measure power now" 200 1 2 3 0
 refused "65535 W" "the BMC says 65535 W" 65535 1 2 3 1
-refused "completion code c1" "the BMC says 0xc1: it does not know the command" 200 1 2 3 1 0xc1
-refused "a reply that is cut" "power reading of 17 bytes, it has 19 by DCMI" 200 1 2 3 1 0 2
+refused "completion code c1" "the BMC says 0xc1: it does not support the command" 200 1 2 3 1 0xc1
+refused "a reply that is cut" "power reading of 17 bytes, DCMI defines 19" 200 1 2 3 1 0 2
 
 bmc 346 1 2 3 1 0 0 2500
 slow() { shows current 346; }
