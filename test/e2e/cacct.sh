@@ -213,7 +213,7 @@ done
 is "--help, --usage, --helpformat and --version need no server" \
 	"$(for o in --help --usage -e -V; do CEEMS_API_URL= cacct $o >out 2>&1 && grep -c . out; done | awk '$1 > 0' | wc -l)" 4
 env -u CEEMS_API_URL "$BUILD/cacct" >out 2>err
-like "without a server's name it says how to give one" "$? $(cat err)" '^1 cacct: error: where is the API\?'
+like "without a server's name it says how to give one" "$? $(cat err)" '^1 cacct: error: the address of the API is not set'
 
 # --- a server that is wrong
 while IFS='|' read -r what status body want; do

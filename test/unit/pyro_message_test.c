@@ -111,7 +111,7 @@ static void protobuf_that_two_readers_could_read_in_two_ways_is_refused(void **s
 		/* no field has this number */
 		{&pyro_stacktraces, BYTES("\x00\x01"), -EINVAL, "malformed"},
 		{&pyro_stacktraces, BYTES("\x82\x80\x80\x80\x10\x00"), -EINVAL,
-		 "broken"},
+		 "malformed"},
 		/* text that is none */
 		{&pyro_stacktraces, BYTES("\x12\x01\xff"), -EINVAL, "not UTF-8"},
 		{&pyro_stacktraces, BYTES("\x12\x02\xc0\x80"), -EINVAL, "not UTF-8"},
@@ -122,11 +122,11 @@ static void protobuf_that_two_readers_could_read_in_two_ways_is_refused(void **s
 		       "a\0"),
 		 -EINVAL, "not UTF-8"},
 		/* values that are not known, or too large */
-		{&pyro_stacktraces, BYTES("\x30\x05"), -EINVAL, "not known here"},
+		{&pyro_stacktraces, BYTES("\x30\x05"), -EINVAL, "not supported here"},
 		{&pyro_stacktraces, BYTES("\x3a\x04\x12\x02\x10\x02"), -EINVAL,
-		 "not known here"},
+		 "not supported here"},
 		{&pyro_stacktraces, BYTES("\x3a\x08\x12\x06\x08\x80\x80\x80\x80\x10"),
-		 -EINVAL, "not known here"},
+		 -EINVAL, "not supported here"},
 		/* cut */
 		{&pyro_stacktraces, BYTES("\x12"), -EINVAL, "truncated"},
 		{&pyro_stacktraces,
