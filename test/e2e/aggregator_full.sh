@@ -20,7 +20,8 @@ PGBIN=$(for d in "$(pg_config --bindir 2>/dev/null)" /usr/lib/postgresql/*/bin /
 private="host=$DATA/s dbname=ceems user=ceems"
 port=$(free_port)
 healthy() { [ "$(curl -s -o /dev/null -w '%{http_code}' "http://127.0.0.1:$port/health")" = 200 ]; }
-put() { "$PGBIN/psql" -XAtq "$private" -c "INSERT INTO audit (login, action, detail) SELECT '$1', 'test', json_build_object('x', repeat(md5(g::text), 100)) FROM generate_series(1, $2) g" 2>>"$SCRATCH/errors"; }
+# 3200 bytes a row that do not compress
+put() { "$PGBIN/psql" -XAtq "$private" -c "INSERT INTO audit (login, action, detail) SELECT '$1', 'test', json_build_object('x', (SELECT string_agg(md5(g || '.' || i), '') FROM generate_series(1, 100) i)) FROM generate_series(1, $2) g" 2>>"$SCRATCH/errors"; }
 
 (umask 077; echo a-token-of-this-test >"$SCRATCH/token")
 chgrp ceems "$SCRATCH/token" 2>/dev/null || chgrp "$(id -gn nobody)" "$SCRATCH/token" # who it becomes

@@ -28,7 +28,7 @@ stop_ctld() { # waits until it is gone
 }
 # "id start end" of each line and each record. A job that slurmctld ends a second time after it
 # was killed, because its state file did not know yet, comes twice in both.
-truth() { sed -n 's/^JobId=\([0-9]*\) .* StartTime=\([^ ]*\) EndTime=\([^ ]*\) .*/\1 \2 \3/p' "$TXT" | while read -r i s e; do echo "$i $(date -d "$s" +%s) $(date -d "$e" +%s)"; done | sort; }
+truth() { sed -n 's/^JobId=\([0-9]*\) .* StartTime=\([^ ]*\) EndTime=\([^ ]*\) .*/@\1\n\2\n\3/p' "$TXT" | date -f - +%s | paste -d' ' - - - | sort; }
 told() { record '"\(.job_id) \(.start_s // .end_s) \(.end_s)"' | sort; }
 said() { [ "$(complaints "$1")" -ge 1 ]; }
 # said_seldom TEXT SECOND: once, and since then again after 1, 2, 4 ... minutes: a busy machine takes some

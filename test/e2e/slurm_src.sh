@@ -21,17 +21,19 @@ version() {
 	objdump -s -j .rodata --start-address="0x$at" --stop-address=$((0x$at + 4)) "$1" |
 		awk 'END { print substr($2, 7, 2) substr($2, 5, 2) substr($2, 3, 2) substr($2, 1, 2) }'
 }
-build() { make -s BUILD="$SCRATCH/build-$1" "${@:2}" plugins >"$SCRATCH/out" 2>&1; }
+# one folder for all, emptied of plugins before each: what belongs to no Slurm is compiled once
+built=$SCRATCH/build
+build() { rm -rf "$built/slurm"; make -s BUILD="$built" "$@" plugins >"$SCRATCH/out" 2>&1; }
 for layout in source:23.11:00170b05 prefix:24.11:00180b05; do
 	IFS=: read -r dir version number <<<"$layout"
-	ok "$dir tree of $version: builds" build $dir SLURM_TREES="$SCRATCH/$dir" SLURM_SRC=
+	ok "$dir tree of $version: builds" build SLURM_TREES="$SCRATCH/$dir" SLURM_SRC=
 	for p in spank_ceems spank_ceems_job; do
-		is "$dir tree: $p carries its version" "$(version "$SCRATCH/build-$dir/slurm/$version/$p.so")" "$number"
+		is "$dir tree: $p carries its version" "$(version "$built/slurm/$version/$p.so")" "$number"
 	done
 done
-ok "SLURM_SRC= alone adds a tree" build both SLURM_SRC="$SCRATCH/source"
-ok "beside this machine's" test -e "$SCRATCH/build-both/slurm/23.11/spank_ceems.so"
+ok "SLURM_SRC= alone adds a tree" build SLURM_SRC="$SCRATCH/source"
+ok "beside this machine's" test -e "$built/slurm/23.11/spank_ceems.so"
 is "a folder without headers is no tree" \
-	"$(make -s BUILD="$SCRATCH/build-none" SLURM_TREES="$SCRATCH" plugins 2>&1 | grep -o 'SPANK plugins left out')" \
+	"$(make -s BUILD="$built" SLURM_TREES="$SCRATCH" plugins 2>&1 | grep -o 'SPANK plugins left out')" \
 	"SPANK plugins left out"
 tap_done
