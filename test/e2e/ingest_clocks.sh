@@ -180,6 +180,18 @@ BOOT=100000
 is "what was placed wrongly is not refused either" "$(grep -o '"reason":[^}]*' far | sort | uniq -c)" ""
 is "but moved, within the hour" "$(astray 750 $((749 + k)) 1800; sql "SELECT instance, shift_ms, over_by FROM unit_node WHERE instance BETWEEN 750 AND $((749 + k)) AND (over_by IS NOT NULL OR abs(extract(epoch FROM ended) - $now) > 1900)")" ""
 
+# the record of its run came while it stood a day away
+now=$(date +%s)
+alone="instance=780 unit=780 started=$((now - 90 - 86400))"
+echo "start $alone" | push 0 >one
+{ clock; echo "job id=780 user=somebody submit=$((now - 100)) start=$((now - 91)) end=$((now - 20)) state=3 event=1 node_count=1"; } | push 0 >>one
+apart() { [ "$(sql "SELECT string_agg(known_by, ' ' ORDER BY known_by) FROM unit WHERE uuid = '780'")" = "jobcomp node" ]; }
+ok "a report that stands a day from its run is no part of it" wait_for 60 apart
+alone+=" boottime=$((BOOT - 90))"
+{ clock; echo "interval $alone t0=$((now - 90 - 86400)) t1=$((now - 30 - 86400)) user=1234"; echo "final $alone ended=$((now - 30 - 86400)) user=1234"; } | push 1 >one
+joined() { [ "$(sql "SELECT string_agg(known_by, ' '), sum(cpu_user_ns), (SELECT sum(d.cpu_user_ns) FROM unit_day d JOIN unit v ON v.id = d.unit WHERE v.uuid = '780') FROM unit WHERE uuid = '780'")" = "jobcomp|1234|1234" ]; }
+ok "once its age says where it belongs it is" wait_for 60 joined
+
 is "nothing was refused" "$(for i in 0 1; do curl -s "$(U $i)/metrics" | awk '$1 == "ceems_aggregator_ingest_refused_records_total" { print $2 }'; done | tr '\n' ' ')" "0 0 "
 is "and no aggregator had an error" "$(cat agg?.log | grep -c 'level=error')" 0
 end 0
