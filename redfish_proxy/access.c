@@ -274,10 +274,11 @@ static bool may_name(const struct access *a, const struct client *who)
 {
 	const struct config *c = a->c;
 
-	if (who->has_addr)
-		return in_ranges(c->named_ranges, c->named_range_count, &who->addr);
-	for (size_t i = 0; i < c->named_node_count; i++) {
-		if (strcmp(c->named_nodes[i], who->node) == 0)
+	for (size_t i = 0; i < c->named_count; i++) {
+		const struct config_client *n = &c->named[i];
+
+		if (who->has_addr ? !n->node && netrange_has(&n->range, &who->addr)
+				  : n->node && strcmp(n->node, who->node) == 0)
 			return true;
 	}
 	return false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Parses the configuration file key by key. Keys of the peer that would be a security
- * hole, or have no effect here, are refused or noted by name. */
+/* The configuration file by its keys. Keys of the peer that would be a security hole,
+ * or have no effect here, are refused or noted by name. */
 #include "redfish_proxy/config.h"
 
 #include <errno.h>
@@ -9,416 +9,431 @@
 #include <string.h>
 
 #include "lib/cleanup.h"
+#include "lib/conf/yaml_rows.h"
 #include "lib/identity/munge_request.h"
 #include "lib/parse.h"
 #include "lib/secret.h"
-#include "redfish_proxy/config_impl.h"
 
-static int on_url(void *arg, const char *key, yaml_node_t *v)
+/* What the file says, until it is a configuration. */
+struct config_file {
+	struct config c; /* first */
+	size_t line, old_line, login_line;
+	unsigned *ways;
+	size_t way_count;
+	const char **patterns;
+	size_t pattern_count, allow_line;
+};
+
+/* ---- values ---------------------------------------------------------------------- */
+
+static int read_bmc_url(struct yaml_reader *r, const struct yaml_row *row,
+			const char *key, yaml_node_t *v, void *at)
 {
-	struct config_parser *p = arg;
-	auto_free char *text = NULL;
 	char url[URL_BYTES_MAX];
-	int rc = config_value(p, key, v, &text);
+	const char *text = "";
+	int rc = yaml_read_text(r, row, key, v, &text);
 
 	if (rc < 0)
 		return rc;
 	if (url_clean(text, url) < 0)
 		return yaml_walk_fail(
-			&p->w, v, "not http[s]://host[:port], without user and path",
+			&r->w, v, "not http[s]://host[:port], without user and path",
 			key);
-	p->target->url = strdup(url);
-	return p->target->url ? 0 : config_no_memory(p);
+	text = arena_text(r->arena, url);
+	*(const char **)at = text;
+	return text ? 0 : yaml_reader_no_memory(r);
 }
 
-static int on_addr(void *arg, const char *key, yaml_node_t *v)
+static int check_template(struct yaml_reader *r, const char *key, yaml_node_t *v,
+			  void *at)
 {
-	struct config_parser *p = arg;
-	struct config_target *t = p->target;
-	auto_free char *text = NULL;
-	int rc = config_value(p, key, v, &text);
+	const char *text = *(const char **)at;
+	char url[URL_BYTES_MAX];
 
-	if (rc < 0)
-		return rc;
-	struct netaddr *more = reallocarray(t->addrs, t->addr_count + 1, sizeof(*more));
-	if (!more)
-		return config_no_memory(p);
-	t->addrs = more;
-	if (netaddr_parse(text, &more[t->addr_count]) < 0)
-		return yaml_walk_fail(&p->w, v, "not an IP address", text);
-	t->addr_count++;
-	return 0;
+	if ((strstr(text, "{node}") || strstr(text, "{fqdn}")) &&
+	    url_of_node(text, "node", url) == 0)
+		return 0;
+	return yaml_walk_fail(
+		&r->w, v, "not http[s]://host[:port] with {node} or {fqdn} in it", key);
 }
 
-static int on_addrs(void *arg, const char *key, yaml_node_t *v)
+static int read_bmc_addr(struct yaml_reader *r, const struct yaml_row *row,
+			 const char *key, yaml_node_t *v, void *at)
 {
-	struct config_parser *p = arg;
-	return yaml_walk_list(&p->w, p, key, v, CONFIG_PER_TARGET_MAX, on_addr);
+	const char *text = "";
+	int rc = yaml_read_text(r, row, key, v, &text);
+
+	if (rc == 0 && netaddr_parse(text, at) < 0)
+		return yaml_walk_fail(&r->w, v, "not an IP address", text);
+	return rc;
 }
 
-static int add_name(struct config_parser *p, const char *key, yaml_node_t *v,
-		    char ***names, size_t *count)
+/* In lower case */
+static int read_node(struct yaml_reader *r, const struct yaml_row *row, const char *key,
+		     yaml_node_t *v, void *at)
 {
-	auto_free char *text = NULL;
-	int rc = config_value(p, key, v, &text);
+	const char *text = "";
+	int rc = yaml_read_text(r, row, key, v, &text);
 
 	if (rc < 0)
 		return rc;
 	if (!url_is_host(text))
-		return yaml_walk_fail(&p->w, v, "not a node's name", text);
-	for (char *c = text; *c; c++) {
+		return yaml_walk_fail(&r->w, v, "not a node's name", text);
+	char *name = arena_text(r->arena, text);
+	if (!name)
+		return yaml_reader_no_memory(r);
+	for (char *c = name; *c; c++) {
 		if (*c >= 'A' && *c <= 'Z')
 			*c += 'a' - 'A';
 	}
-	char **more = reallocarray(*names, *count + 1, sizeof(*more));
-	if (!more)
-		return config_no_memory(p);
-	*names = more;
-	more[(*count)++] = steal_ptr(&text);
+	*(const char **)at = name;
 	return 0;
 }
 
-static int on_node(void *arg, const char *key, yaml_node_t *v)
+static int read_range(struct yaml_reader *r, const struct yaml_row *row,
+		      const char *key, yaml_node_t *v, void *at)
 {
-	struct config_parser *p = arg;
-	return add_name(p, key, v, &p->target->nodes, &p->target->node_count);
-}
+	const char *text = "";
+	int rc = yaml_read_text(r, row, key, v, &text);
 
-static int on_nodes(void *arg, const char *key, yaml_node_t *v)
-{
-	struct config_parser *p = arg;
-	return yaml_walk_list(&p->w, p, key, v, CONFIG_PER_TARGET_MAX, on_node);
-}
-
-static int on_target_login(void *arg, const char *key, yaml_node_t *v)
-{
-	struct config_parser *p = arg;
-	p->target->own_login = true;
-	return config_on_login(p, &p->target->login, key, v);
-}
-
-static int on_target_tls(void *arg, const char *key, yaml_node_t *v)
-{
-	struct config_parser *p = arg;
-	p->target->own_tls = true;
-	return config_on_tls(p, &p->target->tls, key, v);
-}
-
-static int on_target(void *arg, const char *key, yaml_node_t *v)
-{
-	static const struct yaml_key keys[] = {
-		{"host_ip_addrs", on_addrs},
-		{"nodes", on_nodes},
-		{"url", on_url},
-		{"basic_auth", on_target_login},
-		{"authorization", on_target_login},
-		{"login", on_target_login},
-		{"tls_config", on_target_tls},
-	};
-	struct config_parser *p = arg;
-	struct config *c = p->c;
-
-	if (c->target_count == p->target_room) {
-		size_t room = p->target_room ? 2 * p->target_room : 64;
-		struct config_target *more =
-			reallocarray(c->targets, room, sizeof(*more));
-		if (!more)
-			return config_no_memory(p);
-		c->targets = more;
-		p->target_room = room;
-	}
-	p->target = &c->targets[c->target_count++];
-	*p->target = (struct config_target){.line = yaml_walk_line(v)};
-	int rc = yaml_walk_map(&p->w, p, key, v, keys, sizeof(keys) / sizeof(keys[0]));
-	p->target = NULL;
+	if (rc == 0 && netrange_parse(text, at) < 0)
+		return yaml_walk_fail(&r->w, v, "not an address or range", text);
 	return rc;
 }
 
-static int on_targets(void *arg, const char *key, yaml_node_t *v)
+static int read_named(struct yaml_reader *r, const struct yaml_row *row,
+		      const char *key, yaml_node_t *v, void *at)
 {
-	struct config_parser *p = arg;
-	return yaml_walk_list(&p->w, p, key, v, CONFIG_TARGETS_MAX, on_target);
-}
+	struct config_client *c = at;
+	const char *text = "";
+	int rc = yaml_read_text(r, row, key, v, &text);
 
-static int on_template(void *arg, const char *key, yaml_node_t *v)
-{
-	struct config_parser *p = arg;
-	auto_free char *text = NULL;
-	char url[URL_BYTES_MAX];
-	int rc = config_value(p, key, v, &text);
-
-	if (rc < 0)
-		return rc;
-	if ((!strstr(text, "{node}") && !strstr(text, "{fqdn}")) ||
-	    url_of_node(text, "node", url) < 0)
-		return yaml_walk_fail(
-			&p->w, v,
-			"not http[s]://host[:port] with {node} or {fqdn} in it", key);
-	p->c->target_url = steal_ptr(&text);
-	return 0;
-}
-
-static int on_identity_one(void *arg, const char *key, yaml_node_t *v)
-{
-	static const char *const names[] = {"address", "tls", "munge"};
-	struct config_parser *p = arg;
-	auto_free char *text = NULL;
-	int rc = config_value(p, key, v, &text);
-
-	if (rc < 0)
-		return rc;
-	for (unsigned i = 0; i < 3; i++) {
-		if (strcmp(text, names[i]) == 0) {
-			p->c->identity |= 1u << i;
-			return 0;
-		}
-	}
-	return yaml_walk_fail(&p->w, v, "must be address, tls or munge", key);
-}
-
-static int on_identity(void *arg, const char *key, yaml_node_t *v)
-{
-	struct config_parser *p = arg;
-	return yaml_walk_list(&p->w, p, key, v, 3, on_identity_one);
-}
-
-static int add_range(struct config_parser *p, const char *text,
-		     struct netrange **ranges, size_t *count)
-{
-	struct netrange r;
-
-	if (netrange_parse(text, &r) < 0)
-		return -EINVAL;
-	struct netrange *more = reallocarray(*ranges, *count + 1, sizeof(*more));
-	if (!more)
-		return config_no_memory(p);
-	*ranges = more;
-	more[(*count)++] = r;
-	return 0;
-}
-
-static int on_trusted_one(void *arg, const char *key, yaml_node_t *v)
-{
-	struct config_parser *p = arg;
-	auto_free char *text = NULL;
-	int rc = config_value(p, key, v, &text);
-
-	if (rc < 0)
-		return rc;
-	rc = add_range(p, text, &p->c->trusted_proxies, &p->c->trusted_count);
-	return rc == -EINVAL ? yaml_walk_fail(&p->w, v, "not an address or range", text)
-			     : rc;
-}
-
-static int on_trusted(void *arg, const char *key, yaml_node_t *v)
-{
-	struct config_parser *p = arg;
-	return yaml_walk_list(&p->w, p, key, v, CONFIG_LIST_MAX, on_trusted_one);
-}
-
-static int on_named_one(void *arg, const char *key, yaml_node_t *v)
-{
-	struct config_parser *p = arg;
-	auto_free char *text = NULL;
-	int rc = config_value(p, key, v, &text);
-
-	if (rc < 0)
-		return rc;
-	rc = add_range(p, text, &p->c->named_ranges, &p->c->named_range_count);
-	if (rc != -EINVAL)
+	if (rc < 0 || netrange_parse(text, &c->range) == 0)
 		return rc;
 	/* "10.0.0.300" is not a host either */
 	if (strspn(text, "0123456789./:") == strlen(text) || strchr(text, ':'))
-		return yaml_walk_fail(&p->w, v, "not an address, range or node", text);
-	return add_name(p, key, v, &p->c->named_nodes, &p->c->named_node_count);
+		return yaml_walk_fail(&r->w, v, "not an address, range or node", text);
+	return read_node(r, row, key, v, &c->node);
 }
 
-static int on_named(void *arg, const char *key, yaml_node_t *v)
+static int check_pattern(struct yaml_reader *r, const char *key, yaml_node_t *v,
+			 void *at)
 {
-	struct config_parser *p = arg;
-	return yaml_walk_list(&p->w, p, key, v, CONFIG_LIST_MAX, on_named_one);
+	struct config_file *f = r->config;
+	struct err err = {""};
+
+	return path_allow_add(&f->c.allow, *(const char **)at, &err) < 0
+		       ? yaml_walk_fail(&r->w, v, key, err.text)
+		       : 0;
 }
 
-static int on_ignore_url(void *arg, const char *key, yaml_node_t *v)
+static int read_munge_user(struct yaml_reader *r, const struct yaml_row *row,
+			   const char *key, yaml_node_t *v, void *at)
 {
-	struct config_parser *p = arg;
-	return yaml_walk_bool(&p->w, key, v, &p->c->ignore_redfish_url);
-}
+	const char *text = "";
+	int rc = yaml_read_text(r, row, key, v, &text);
 
-static int on_allow_one(void *arg, const char *key, yaml_node_t *v)
-{
-	struct config_parser *p = arg;
-	auto_free char *text = NULL;
-	struct err err;
-	int rc = config_value(p, key, v, &text);
-
-	if (rc < 0)
+	if (rc < 0 || parse_u32(text, at) == 0)
 		return rc;
-	rc = path_allow_add(&p->c->allow, text, &err);
-	return rc < 0 ? yaml_walk_fail(&p->w, v, key, err.text) : 0;
+	const struct passwd *pw = getpwnam(text);
+	if (!pw)
+		return yaml_walk_fail(&r->w, v, "no such user", text);
+	*(uint32_t *)at = pw->pw_uid;
+	return 0;
 }
 
-static int on_allow(void *arg, const char *key, yaml_node_t *v)
+static int check_munge_host(struct yaml_reader *r, const char *key, yaml_node_t *v,
+			    void *at)
 {
-	struct config_parser *p = arg;
-	p->allow_given = true;
-	return yaml_walk_list(&p->w, p, key, v, PATH_ALLOW_MAX, on_allow_one);
+	const char *text = *(const char **)at;
+
+	(void)key;
+	return munge_request_is_host(text)
+		       ? 0
+		       : yaml_walk_fail(&r->w, v, "not HOST or HOST:PORT", text);
 }
 
-static int on_munge_user(void *arg, const char *key, yaml_node_t *v)
-{
-	struct config_parser *p = arg;
-	auto_free char *text = NULL;
-	uint32_t uid = 0;
-	int rc = config_value(p, key, v, &text);
+/* ---- HTTP clients, in the style of Prometheus' ----------------------------------- */
 
-	if (rc < 0)
-		return rc;
-	if (parse_u32(text, &uid) < 0) {
-		const struct passwd *pw = getpwnam(text);
-		if (!pw)
-			return yaml_walk_fail(&p->w, v, "no such user", text);
-		uid = pw->pw_uid;
+static const struct yaml_row basic_rows[] = {
+	YAML_TEXT("username", struct config_login, user),
+	YAML_SECRET("password", struct config_login, password),
+	YAML_TEXT("password_file", struct config_login, password_file),
+	YAML_REFUSED("username_file"),
+	YAML_END,
+};
+
+static const struct yaml_row authorization_rows[] = {
+	YAML_TEXT("type", struct config_login, scheme),
+	YAML_SECRET("credentials", struct config_login, credentials),
+	YAML_TEXT("credentials_file", struct config_login, credentials_file),
+	YAML_END,
+};
+
+static const struct yaml_row tls_rows[] = {
+	YAML_TEXT("ca_file", struct config_tls, ca_file),
+	YAML_TEXT("cert_file", struct config_tls, cert_file),
+	YAML_TEXT("key_file", struct config_tls, key_file),
+	YAML_BOOL("insecure_skip_verify", struct config_tls, insecure),
+	YAML_ROW("min_version", yaml_read_tls_version, struct config_tls,
+		 min_version, ),
+	YAML_REFUSED("max_version"),
+	YAML_REFUSED("server_name"),
+	YAML_REFUSED("ca"),
+	YAML_REFUSED("cert"),
+	YAML_REFUSED("key"),
+	YAML_END,
+};
+
+/* Of these three keys, the last one given says how. */
+static int note_how(struct yaml_reader *r, const char *key, yaml_node_t *v, void *at)
+{
+	struct config_login *l = at;
+
+	(void)r;
+	(void)v;
+	if (strcmp(key, "login") == 0)
+		l->how_given = true;
+	else if (strcmp(key, "authorization") == 0)
+		l->how = LOGIN_HEADER;
+	else if (!l->how_given)
+		l->how = LOGIN_SESSION;
+	return 0;
+}
+
+static int read_login_how(struct yaml_reader *r, const struct yaml_row *row,
+			  const char *key, yaml_node_t *v, void *at)
+{
+	struct config_login *l = at;
+
+	return yaml_read_word(r, row, key, v, &l->how);
+}
+
+#define LOGIN_ROWS(type_, member_, ...)                                                \
+	YAML_ROW("login", read_login_how, type_, member_, .check = note_how,           \
+		 .words = "none basic session", __VA_ARGS__),                          \
+		YAML_MAP("basic_auth", basic_rows, type_, member_, .check = note_how,  \
+			 __VA_ARGS__),                                                 \
+		YAML_MAP("authorization", authorization_rows, type_, member_,          \
+			 .check = note_how, __VA_ARGS__)
+
+/* ---- the file -------------------------------------------------------------------- */
+
+static const struct yaml_row addr_item = {.read = read_bmc_addr};
+static const struct yaml_row node_item = {.read = read_node};
+static const struct yaml_row way_item = {.read = yaml_read_word,
+					 .words = "address tls munge"};
+static const struct yaml_row range_item = {.read = read_range};
+static const struct yaml_row named_item = {.read = read_named};
+static const struct yaml_row pattern_item = {.read = yaml_read_text,
+					     .check = check_pattern};
+static const struct yaml_row user_item = {.read = read_munge_user};
+static const struct yaml_row host_item = {.read = yaml_read_text,
+					  .check = check_munge_host};
+
+#define TARGET struct config_target
+static const struct yaml_row target_rows[] = {
+	YAML_LIST("host_ip_addrs", &addr_item, TARGET, addrs, addr_count,
+		  CONFIG_PER_TARGET_MAX),
+	YAML_LIST("nodes", &node_item, TARGET, nodes, node_count,
+		  CONFIG_PER_TARGET_MAX),
+	YAML_ROW("url", read_bmc_url, TARGET, url, ),
+	LOGIN_ROWS(TARGET, login, .given = offsetof(TARGET, own_login)),
+	YAML_MAP("tls_config", tls_rows, TARGET, tls,
+		 .given = offsetof(TARGET, own_tls)),
+	YAML_END,
+};
+static const struct yaml_row target_item = {
+	.read = yaml_read_map, .rows = target_rows, .given = offsetof(TARGET, line)};
+
+#define LIMIT(key_, kind_, member_, ...)                                               \
+	YAML_RANGE(key_, kind_, struct config_limits, member_, __VA_ARGS__)
+static const struct yaml_row limit_rows[] = {
+	LIMIT("cache", ms, cache_ms, 1000, 0, 3600000),
+	LIMIT("error_cache", ms, error_cache_ms, 5000, 0, 3600000),
+	/* the web server gives up on a request after 60 s, and one may need two */
+	LIMIT("timeout", ms, timeout_ms, 10000, 100, 30000),
+	LIMIT("connect_timeout", ms, connect_timeout_ms, 3000, 100, 30000),
+	LIMIT("body", bytes, body_bytes, 1 << 20, 1024, 64 << 20),
+	LIMIT("concurrency", number, concurrency, 1, 1, 8),
+	LIMIT("queue", number, queue, 16, 1, 1024),
+	LIMIT("rate", number, rate, 10, 1, 100000),
+	LIMIT("burst", number, burst, 20, 1, 100000),
+	LIMIT("workers", number, workers, 32, 1, 1024),
+	LIMIT("cache_entries", number, cache_entries, 16384, 1, 1 << 20),
+	LIMIT("cache_bytes", bytes, cache_bytes, 64 << 20, 65536, 1ull << 34),
+	LIMIT("targets", number, targets, 16384, 1, 1 << 20),
+	YAML_END,
+};
+
+#define CFG struct config_file
+static const struct yaml_row section_rows[] = {
+	YAML_LIST("targets", &target_item, CFG, c.targets, c.target_count,
+		  CONFIG_TARGETS_MAX),
+	YAML_TEXT("target_url", CFG, c.target_url, .check = check_template),
+	YAML_LIST("identity", &way_item, CFG, ways, way_count, 3),
+	YAML_LIST("trusted_proxies", &range_item, CFG, c.trusted_proxies,
+		  c.trusted_count, CONFIG_LIST_MAX),
+	YAML_LIST("named_clients", &named_item, CFG, c.named, c.named_count,
+		  CONFIG_LIST_MAX),
+	YAML_BOOL("ignore_redfish_url", CFG, c.ignore_redfish_url),
+	YAML_LIST("allowed_api_resources", &pattern_item, CFG, patterns, pattern_count,
+		  PATH_ALLOW_MAX, .given = offsetof(CFG, allow_line)),
+	YAML_LIST("munge_users", &user_item, CFG, c.munge_uids, c.munge_uid_count, 64),
+	YAML_TEXT("munge_socket", CFG, c.munge_socket),
+	YAML_BOOL("munge_check_origin", CFG, c.munge_check_origin),
+	YAML_LIST("munge_hosts", &host_item, CFG, c.munge_hosts, c.munge_host_count,
+		  CONFIG_LIST_MAX),
+	YAML_BOOL("munge_unbound", CFG, c.munge_unbound),
+	YAML_MAP("limits", limit_rows, CFG, c.limits),
+	LOGIN_ROWS(CFG, c.login, .given = offsetof(CFG, login_line)),
+	YAML_MAP("tls_config", tls_rows, CFG, c.tls),
+	YAML_BOOL("insecure_skip_verify", CFG, c.tls.insecure,
+		  .note = "old name, use tls_config.insecure_skip_verify"),
+	{.key = "follow_redirects",
+	 .read = yaml_read_unused_bool,
+	 .note = "redirects are never followed"},
+	{.key = "enable_http2",
+	 .read = yaml_read_unused_bool,
+	 .note = "HTTP/1.1 is used"},
+	YAML_REFUSED("oauth2"),
+	YAML_REFUSED("proxy_url"),
+	YAML_REFUSED("no_proxy"),
+	YAML_REFUSED("proxy_from_environment"),
+	YAML_REFUSED("proxy_connect_header"),
+	YAML_REFUSED("http_headers"),
+	YAML_END,
+};
+
+static int check_one_section(struct yaml_reader *r, const char *key, yaml_node_t *v,
+			     void *at)
+{
+	const struct config_file *f = r->config;
+
+	(void)key;
+	(void)at;
+	return f->line && f->old_line
+		       ? yaml_walk_fail(&r->w, v,
+					"both redfish_proxy and redfish_config", NULL)
+		       : 0;
+}
+
+static const struct yaml_row root_rows[] = {
+	YAML_SAME("redfish_proxy", section_rows, .given = offsetof(CFG, line),
+		  .check = check_one_section),
+	YAML_SAME("redfish_config", section_rows, .given = offsetof(CFG, old_line),
+		  .note = "old name, use redfish_proxy", .check = check_one_section),
+	YAML_END,
+};
+
+/* ---- checks across keys, and what follows from others ---------------------------- */
+
+static int check_login(struct yaml_reader *r, const struct config_login *l,
+		       const char *where)
+{
+	const char *wrong = NULL;
+
+	if ((l->how == LOGIN_BASIC || l->how == LOGIN_SESSION) &&
+	    (!l->user || !*l->user))
+		wrong = "basic_auth needs a username";
+	else if (l->password && l->password_file)
+		wrong = "password and password_file exclude each other";
+	else if (l->credentials && l->credentials_file)
+		wrong = "credentials and credentials_file exclude each other";
+	else if (l->how == LOGIN_HEADER && !l->credentials && !l->credentials_file)
+		wrong = "authorization needs credentials";
+	else if (l->how == LOGIN_HEADER && l->user)
+		wrong = "basic_auth and authorization exclude each other";
+	if (!wrong)
+		return 0;
+	return err_set(r->w.err, -EINVAL, "%s: %s%s", r->w.file, where, wrong);
+}
+
+static int check_tls(struct yaml_reader *r, const struct config_tls *t,
+		     const char *where)
+{
+	if (!t->cert_file == !t->key_file)
+		return 0;
+	return err_set(r->w.err, -EINVAL,
+		       "%s: %stls_config: cert_file and key_file go together",
+		       r->w.file, where);
+}
+
+/* A target without a URL uses the template. */
+static int check_target(struct yaml_reader *r, const struct config *c,
+			struct config_target *t)
+{
+	char url[URL_BYTES_MAX], where[64];
+
+	snprintf(where, sizeof(where), "target of line %zu: ", t->line);
+	if (!t->url) {
+		if (!t->node_count || !c->target_url)
+			return err_set(r->w.err, -EINVAL,
+				       "%s:%zu: a target needs a url, or nodes and a "
+				       "target_url for all",
+				       r->w.file, t->line);
+		if (url_of_node(c->target_url, t->nodes[0], url) < 0)
+			return err_set(r->w.err, -EINVAL, "%s:%zu: no URL from %s",
+				       r->w.file, t->line, t->nodes[0]);
+		t->url = arena_text(r->arena, url);
+		if (!t->url)
+			return yaml_reader_no_memory(r);
 	}
-	uint32_t *more = reallocarray(p->c->munge_uids, p->c->munge_uid_count + 1,
-				      sizeof(*more));
-	if (!more)
-		return config_no_memory(p);
-	p->c->munge_uids = more;
-	more[p->c->munge_uid_count++] = uid;
-	return 0;
+	int rc = check_login(r, &t->login, where);
+	return rc < 0 ? rc : check_tls(r, &t->tls, where);
 }
 
-static int on_munge_users(void *arg, const char *key, yaml_node_t *v)
+static int check_proxy_config(struct yaml_reader *r, struct config_file *f)
 {
-	struct config_parser *p = arg;
-	return yaml_walk_list(&p->w, p, key, v, 64, on_munge_user);
-}
+	struct config *c = &f->c;
 
-static int on_munge_socket(void *arg, const char *key, yaml_node_t *v)
-{
-	struct config_parser *p = arg;
-	return config_value(p, key, v, &p->c->munge_socket);
-}
-
-static int on_munge_host(void *arg, const char *key, yaml_node_t *v)
-{
-	struct config_parser *p = arg;
-	auto_free char *text = NULL;
-	int rc = config_value(p, key, v, &text);
-
-	if (rc < 0)
-		return rc;
-	if (!munge_request_is_host(text))
-		return yaml_walk_fail(&p->w, v, "not HOST or HOST:PORT", text);
-	char **more = reallocarray(p->c->munge_hosts, p->c->munge_host_count + 1,
-				   sizeof(*more));
-	if (!more)
-		return config_no_memory(p);
-	p->c->munge_hosts = more;
-	more[p->c->munge_host_count++] = steal_ptr(&text);
-	return 0;
-}
-
-static int on_munge_hosts(void *arg, const char *key, yaml_node_t *v)
-{
-	struct config_parser *p = arg;
-	return yaml_walk_list(&p->w, p, key, v, CONFIG_LIST_MAX, on_munge_host);
-}
-
-static int on_munge_flag(void *arg, const char *key, yaml_node_t *v)
-{
-	struct config_parser *p = arg;
-	return yaml_walk_bool(&p->w, key, v,
-			      strcmp(key, "munge_unbound") == 0
-				      ? &p->c->munge_unbound
-				      : &p->c->munge_check_origin);
-}
-
-static int on_login(void *arg, const char *key, yaml_node_t *v)
-{
-	struct config_parser *p = arg;
-	return config_on_login(p, &p->c->login, key, v);
-}
-
-static int on_default_tls(void *arg, const char *key, yaml_node_t *v)
-{
-	struct config_parser *p = arg;
-	return config_on_tls(p, &p->c->tls, key, v);
-}
-
-static int on_default_insecure(void *arg, const char *key, yaml_node_t *v)
-{
-	struct config_parser *p = arg;
-	buf_puts(&p->c->notes, "insecure_skip_verify: old name, use "
-			       "tls_config.insecure_skip_verify\n");
-	return yaml_walk_bool(&p->w, key, v, &p->c->tls.insecure);
-}
-
-static int on_section(void *arg, const char *key, yaml_node_t *v)
-{
-	static const struct yaml_key keys[] = {
-		{"targets", on_targets},
-		{"target_url", on_template},
-		{"identity", on_identity},
-		{"trusted_proxies", on_trusted},
-		{"named_clients", on_named},
-		{"ignore_redfish_url", on_ignore_url},
-		{"allowed_api_resources", on_allow},
-		{"munge_users", on_munge_users},
-		{"munge_socket", on_munge_socket},
-		{"munge_check_origin", on_munge_flag},
-		{"munge_hosts", on_munge_hosts},
-		{"munge_unbound", on_munge_flag},
-		{"limits", config_on_limits},
-		{"login", on_login},
-		{"basic_auth", on_login},
-		{"authorization", on_login},
-		{"tls_config", on_default_tls},
-		{"insecure_skip_verify", on_default_insecure},
-		{"follow_redirects", config_on_redirects},
-		{"enable_http2", config_on_http2},
-		{"oauth2", config_unsupported},
-		{"proxy_url", config_unsupported},
-		{"no_proxy", config_unsupported},
-		{"proxy_from_environment", config_unsupported},
-		{"proxy_connect_header", config_unsupported},
-		{"http_headers", config_unsupported},
-	};
-	struct config_parser *p = arg;
-
-	if (p->section)
-		return yaml_walk_fail(&p->w, v, "both redfish_proxy and redfish_config",
-				      NULL);
-	p->section = true;
-	if (strcmp(key, "redfish_config") == 0)
-		buf_puts(&p->c->notes, "redfish_config: old name, use redfish_proxy\n");
-	return yaml_walk_map(&p->w, p, key, v, keys, sizeof(keys) / sizeof(keys[0]));
-}
-
-static int at_root(void *arg, yaml_node_t *root)
-{
-	static const struct yaml_key keys[] = {{"redfish_proxy", on_section},
-					       {"redfish_config", on_section}};
-	struct config_parser *p = arg;
-	int rc = root ? yaml_walk_map(&p->w, p, "configuration", root, keys, 2) : 0;
-
-	return rc < 0 ? rc : config_check(p);
+	for (size_t i = 0; i < f->way_count; i++)
+		c->identity |= 1u << f->ways[i];
+	if (!c->identity)
+		c->identity = IDENTITY_ADDRESS;
+#ifndef HAVE_MUNGE
+	if (c->identity & IDENTITY_MUNGE)
+		return err_set(r->w.err, -ENOTSUP,
+			       "%s: identity munge: built without libmunge", r->w.file);
+#endif
+	int rc = check_login(r, &c->login, "");
+	if (rc == 0)
+		rc = check_tls(r, &c->tls, "");
+	for (size_t i = 0; rc == 0 && i < c->target_count; i++)
+		rc = check_target(r, c, &c->targets[i]);
+	for (size_t i = 0; rc == 0 && !f->allow_line && path_allow_default[i]; i++)
+		rc = path_allow_add(&c->allow, path_allow_default[i], r->w.err);
+	if (rc == 0 && !c->munge_uid_count && c->identity & IDENTITY_MUNGE) {
+		c->munge_uid_count = 1; /* root */
+		c->munge_uids = yaml_reader_alloc(r, 1, sizeof(*c->munge_uids));
+		rc = c->munge_uids ? 0 : -ENOMEM;
+	}
+	if (rc == 0 && buf_error(&c->notes))
+		rc = yaml_reader_no_memory(r);
+	return rc;
 }
 
 int config_parse(const char *text, size_t len, const char *file, bool expand,
 		 struct config *ret, struct err *err)
 {
-	struct config c = {.munge_check_origin = true, .munge_unbound = true};
-	struct config_parser p = {
-		.w = {.file = file, .err = err}, .c = &c, .expand = expand};
+	struct config_file f = {
+		.c = {.munge_check_origin = true, .munge_unbound = true}};
+	struct yaml_reader r = {.w = {.file = file, .err = err},
+				.arena = &f.c.arena,
+				.expand = expand,
+				.notes = &f.c.notes,
+				.config = &f};
 
-	config_default_limits(&c.limits);
-	int rc = yaml_walk_text(&p.w, text, len, CONFIG_BYTES_MAX, at_root, &p);
+	yaml_rows_default(limit_rows, &f.c.limits);
+	int rc = yaml_rows_read(&r, text, len, CONFIG_BYTES_MAX, "configuration",
+				root_rows, &f);
+	if (rc == 0)
+		rc = check_proxy_config(&r, &f);
+	f.c.has_secrets = r.has_secret;
 	if (rc < 0)
-		config_done(&c);
+		config_done(&f.c);
 	else
-		*ret = c;
+		*ret = f.c;
 	return rc;
 }
 
@@ -451,13 +466,6 @@ int config_load(const char *file, bool expand, struct config *ret, struct err *e
 	return rc;
 }
 
-static void free_names(char **names, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		free(names[i]);
-	free(names);
-}
-
 static void put_client_files(const struct config_login *l, const struct config_tls *t,
 			     struct buf *out)
 {
@@ -479,25 +487,8 @@ void config_put_files(const struct config *c, struct buf *out)
 
 void config_done(struct config *c)
 {
-	for (size_t i = 0; i < c->target_count; i++) {
-		struct config_target *t = &c->targets[i];
-		free(t->url);
-		free(t->addrs);
-		free_names(t->nodes, t->node_count);
-		config_login_done(&t->login);
-		config_tls_done(&t->tls);
-	}
-	free(c->targets);
-	free(c->target_url);
-	free(c->trusted_proxies);
-	free(c->named_ranges);
-	free_names(c->named_nodes, c->named_node_count);
+	arena_done(&c->arena);
 	path_allow_done(&c->allow);
-	config_login_done(&c->login);
-	config_tls_done(&c->tls);
-	free(c->munge_uids);
-	free(c->munge_socket);
-	free_names(c->munge_hosts, c->munge_host_count);
 	buf_done(&c->notes);
 	*c = (struct config){0};
 }

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/arena.h"
 #include "lib/buf.h"
 #include "lib/err.h"
 #include "lib/netaddr.h"
@@ -32,23 +33,23 @@ enum login_how {
 struct config_login {
 	enum login_how how;
 	bool how_given;
-	char *user, *password, *password_file;
-	char *scheme, *credentials, *credentials_file;
+	const char *user, *password, *password_file;
+	const char *scheme, *credentials, *credentials_file;
 };
 
 struct config_tls {
-	char *ca_file, *cert_file, *key_file;
+	const char *ca_file, *cert_file, *key_file;
 	bool insecure;
 	unsigned min_version; /* 10-13, 0: the client's default */
 };
 
 struct config_target {
-	char *url; /* canonical, or NULL: target_url with its first node */
+	const char *url; /* canonical, or NULL: target_url with its first node */
 	struct netaddr *addrs;
 	size_t addr_count;
-	char **nodes; /* lower case */
+	const char **nodes; /* lower case */
 	size_t node_count;
-	bool own_login, own_tls; /* else the global ones */
+	size_t own_login, own_tls; /* their lines; 0: the global ones */
 	struct config_login login;
 	struct config_tls tls;
 	size_t line;
@@ -67,27 +68,32 @@ struct config_limits {
 	uint64_t targets; /* unlisted BMCs known at a time */
 };
 
+/* A client that may name a listed target. */
+struct config_client {
+	const char *node; /* NULL: by its address */
+	struct netrange range;
+};
+
 struct config {
+	struct arena arena; /* of all but allow and notes */
 	struct config_target *targets;
 	size_t target_count;
-	char *target_url; /* template, or NULL */
+	const char *target_url; /* template, or NULL */
 	unsigned identity;
 	struct netrange *trusted_proxies;
 	size_t trusted_count;
-	struct netrange *named_ranges; /* clients that may name a listed target */
-	size_t named_range_count;
+	struct config_client *named;
+	size_t named_count;
 	bool ignore_redfish_url; /* from clients other than those */
-	char **named_nodes;
-	size_t named_node_count;
 	struct path_allow allow;
 	struct config_login login;
 	struct config_tls tls;
 	struct config_limits limits;
 	uint32_t *munge_uids;
 	size_t munge_uid_count;
-	char *munge_socket; /* NULL: libmunge's own */
+	const char *munge_socket; /* NULL: libmunge's own */
 	bool munge_check_origin;
-	char **munge_hosts; /* names of this host besides its own */
+	const char **munge_hosts; /* names of this host besides its own */
 	size_t munge_host_count;
 	bool munge_unbound; /* accept credentials made by the previous release */
 	bool has_secrets;   /* the file itself contains one */

@@ -10,7 +10,6 @@ libredfishproxy_SRCS += redfish_proxy/access.c
 libredfishproxy_SRCS += redfish_proxy/bmc.c
 libredfishproxy_SRCS += redfish_proxy/cache.c
 libredfishproxy_SRCS += redfish_proxy/config.c
-libredfishproxy_SRCS += redfish_proxy/config_client.c
 libredfishproxy_SRCS += redfish_proxy/metrics.c
 libredfishproxy_SRCS += redfish_proxy/options.c
 libredfishproxy_SRCS += redfish_proxy/path.c

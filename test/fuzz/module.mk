@@ -63,7 +63,7 @@ redfish_config_fuzz_PKGS := libcurl yaml-0.1
 FUZZERS += proxy_path
 proxy_path_fuzz_SRCS := redfish_proxy/path.c redfish_proxy/url.c lib/netaddr.c lib/parse.c lib/err.c
 FUZZERS += proxy_config
-proxy_config_fuzz_SRCS := redfish_proxy/config.c redfish_proxy/config_client.c redfish_proxy/access.c redfish_proxy/path.c redfish_proxy/url.c \
+proxy_config_fuzz_SRCS := redfish_proxy/config.c redfish_proxy/access.c redfish_proxy/path.c redfish_proxy/url.c \
 	lib/netaddr.c lib/conf/yaml_rows.c lib/conf/yaml_walk.c lib/arena.c lib/spelling.c lib/secret.c lib/parse.c lib/err.c lib/fs.c lib/buf.c
 proxy_config_fuzz_PKGS := yaml-0.1
 FUZZERS += report
