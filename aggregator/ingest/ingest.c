@@ -469,7 +469,7 @@ static void serve_push(struct push_request *q, struct buf *scratch)
 	}
 	atomic_fetch_add(&q->ingest->counts.moved, q->ticket.push.moved);
 	say_refused(q->ingest, q);
-	if (!ingest_push_rows(&q->ticket.push)) {
+	if (!ingest_push_rows(&q->ticket.push) && !q->ticket.push.foreign_count) {
 		end_push(q, 0, NULL);
 		return;
 	}

@@ -159,7 +159,9 @@ static int place_one(const struct report *r, const struct ingest_rules *rules,
 		      (had.flagged == where.move && had.shift_ms <= where.shift_ms)))
 		return 0;
 	/* flagged is for here: it is moved */
-	known_put(placed, instance, (struct known_place){where.shift_ms, where.move});
+	known_put(placed, instance,
+		  (struct known_place){.shift_ms = where.shift_ms,
+				       .flagged = where.move});
 	if (!where.move)
 		return 0;
 	struct ingest_move *m = ingest_push_move(p, instance);

@@ -5,6 +5,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+
+#include "lib/siphash.h"
 
 #define FIRST_SLOTS 1024u
 
@@ -17,6 +20,7 @@ struct known {
 	pthread_mutex_t mutex;
 	struct known_slot *slots;
 	size_t slot_count, count, max;
+	uint64_t key[2]; /* of owners */
 };
 
 static size_t find_known_place(const struct known *k, int64_t instance)
@@ -39,7 +43,7 @@ struct known *known_new(size_t max)
 	k->max = max;
 	k->slot_count = FIRST_SLOTS;
 	k->slots = calloc(k->slot_count, sizeof(*k->slots));
-	if (!k->slots) {
+	if (!k->slots || getrandom(k->key, sizeof(k->key), 0) != sizeof(k->key)) {
 		known_free(k);
 		return NULL;
 	}
@@ -119,4 +123,13 @@ size_t known_count(struct known *k)
 	size_t n = k->count;
 	pthread_mutex_unlock(&k->mutex);
 	return n;
+}
+
+uint64_t known_owner(const struct known *k, const char *cluster, const char *node)
+{
+	const uint64_t both[] = {siphash13(k->key, cluster, strlen(cluster)),
+				 siphash13(k->key, node, strlen(node))};
+	uint64_t owner = siphash13(k->key, both, sizeof(both));
+
+	return owner ? owner : 1;
 }

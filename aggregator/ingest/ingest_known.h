@@ -7,15 +7,16 @@
 #include <stdint.h>
 
 /* Instances whose row the database certainly has, so that an interval report need not
- * identify its unit each time, and how their times are placed
- * (aggregator/ingest/ingest_place.h). Bounded: forgets everything when full. Thread
- * safe. */
+ * identify its unit each time, how their times are placed
+ * (aggregator/ingest/ingest_place.h), and which node alone may tell of them. Bounded:
+ * forgets everything when full. Thread safe. */
 
 struct known;
 
 struct known_place {
 	int64_t shift_ms; /* added to all its times */
 	bool flagged;     /* only a wall clock knows them (unit_node.over_by) */
+	uint64_t owner;   /* known_owner() of the node that it is of, 0: not known */
 };
 
 struct known *known_new(size_t max); /* NULL: no memory */
@@ -27,5 +28,7 @@ void known_put(struct known *k, int64_t instance, struct known_place at);
 /* Forgets everything: the database was down and may be another one now. */
 void known_forget(struct known *k);
 size_t known_count(struct known *k);
+/* A number for a node, other for each map; never 0. */
+uint64_t known_owner(const struct known *k, const char *cluster, const char *node);
 
 #endif

@@ -337,6 +337,14 @@ static int put_step_rows(const struct report *r, struct ingest_push *p, struct e
 	return 0;
 }
 
+/* Whether it is known to be an instance of another node. */
+static bool is_foreign(const struct report *r, const struct ingest_rules *rules,
+		       const struct known_place *known)
+{
+	return known->owner &&
+	       known->owner != known_owner(rules->known, r->cluster, r->node);
+}
+
 /* Moves r to its place. */
 static int place_report(struct report *r, const struct ingest_rules *rules,
 			struct ingest_push *p, struct placed *ret, struct err *err)
@@ -346,6 +354,10 @@ static int place_report(struct report *r, const struct ingest_rules *rules,
 	struct known_place known = {0}, together;
 	bool has = rules->known && known_has(rules->known, instance, &known);
 
+	if (has && is_foreign(r, rules, &known)) {
+		ingest_push_foreign(p, instance, r->cluster, r->node);
+		return err_set(err, -EINVAL, "it is told of by another node");
+	}
 	if (ingest_place_latest(r) > TIME_MAX_NS)
 		return err_set(err, -EINVAL, "an impossible time");
 	struct ingest_placed where = ingest_place_find(r, &at, has ? &known : NULL);
@@ -356,7 +368,8 @@ static int place_report(struct report *r, const struct ingest_rules *rules,
 	ret->shift_ms = where.shift_ms;
 	ret->over_ns = ingest_place_over(r, &at, where.shift_ms, where.move);
 	/* who is moved, or may be by somebody else, says so each time */
-	ret->said = has && !known.flagged && !known.shift_ms && !where.shift_ms;
+	ret->said = has && known.owner && !known.flagged && !known.shift_ms &&
+		    !where.shift_ms;
 	ingest_place_move(r, where.shift_ms);
 	p->moved += where.shift_ms != 0;
 	return 0;

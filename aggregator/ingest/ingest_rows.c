@@ -175,6 +175,22 @@ void ingest_push_refuse(struct ingest_push *p, uint32_t index, const char *reaso
 	snprintf(r->reason, sizeof(r->reason), "%s", reason);
 }
 
+void ingest_push_foreign(struct ingest_push *p, int64_t instance, const char *cluster,
+			 const char *node)
+{
+	for (uint32_t i = 0; i < p->foreign_count; i++) {
+		if (p->foreign[i].instance == instance)
+			return;
+	}
+	if (p->foreign_count == INGEST_FOREIGN_MAX)
+		return;
+	p->foreign[p->foreign_count++] = (struct ingest_foreign){
+		.instance = instance,
+		.cluster = ingest_push_put(p, cluster, strlen(cluster)),
+		.node = ingest_push_put(p, node, strlen(node)),
+	};
+}
+
 void ingest_use_clear(struct ingest_use *u)
 {
 	*u = (struct ingest_use){

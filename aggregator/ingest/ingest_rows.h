@@ -63,6 +63,12 @@ struct ingest_move {
 	uint64_t began_ns; /* there */
 };
 
+/* An instance of another node than the one that told of it */
+struct ingest_foreign {
+	int64_t instance;
+	ingest_text cluster, node; /* that told */
+};
+
 struct ingest_step {
 	int64_t instance, step;
 	uint64_t started_ns, ended_ns; /* 0: not known */
@@ -91,6 +97,7 @@ struct ingest_seen {
 /* Rows of a push in all. Records that need more are refused: the courier sends at most
  * 20 000 at a time, but a long interval becomes many rows. */
 #define INGEST_ROWS_MAX 60000u
+#define INGEST_FOREIGN_MAX 8u /* noted of each push */
 #define INGEST_REASON_BYTES 160
 #define INGEST_REASONS_MAX 1000u /* reported; further ones are counted */
 
@@ -115,7 +122,9 @@ struct ingest_push {
 	bool no_memory; /* out of memory: not to be used */
 	bool entangled; /* the place of a report depends on others of the push */
 	uint32_t untimely, moved; /* refused, or shifted, by our clock */
-	bool has_clock;           /* the sender's at the time of sending */
+	struct ingest_foreign foreign[INGEST_FOREIGN_MAX];
+	uint32_t foreign_count;
+	bool has_clock; /* the sender's at the time of sending */
 	struct report_clock clock;
 	char labels[INGEST_LABELS_MAX][INGEST_LABEL_BYTES];
 	uint32_t label_count;
@@ -145,6 +154,9 @@ struct ingest_move *ingest_push_move(struct ingest_push *p, int64_t instance);
 void ingest_push_see(struct ingest_push *p, const char *manager, const char *cluster,
 		     const char *node);
 void ingest_push_refuse(struct ingest_push *p, uint32_t index, const char *reason);
+/* Notes one that is refused as another node's. */
+void ingest_push_foreign(struct ingest_push *p, int64_t instance, const char *cluster,
+			 const char *node);
 
 void ingest_use_clear(struct ingest_use *u); /* nothing known */
 

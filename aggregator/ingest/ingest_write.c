@@ -204,8 +204,8 @@ static int be_stale(struct err *err)
 static int read_place(const PGresult *r, int row, int col, struct known_place *ret)
 {
 	int64_t flagged = 0;
+	*ret = (struct known_place){0};
 	int rc = pg_get_s64(r, row, col, &ret->shift_ms);
-
 	if (rc == 0)
 		rc = pg_get_s64(r, row, col + 1, &flagged);
 	ret->flagged = flagged != 0;
@@ -238,6 +238,57 @@ static int check_places(struct pg *pg, const struct ingest_group *g, struct err 
 		known_put(g->known, instance, at);
 	}
 	return rc == 0 && stale ? be_stale(err) : rc;
+}
+
+/* Whether instances are told of by other nodes than theirs: whoever wrote them first
+ * owns them. */
+static int check_owners(struct pg *pg, const struct ingest_group *g, struct err *err)
+{
+	auto_pgresult PGresult *r = NULL;
+	bool stale = false;
+	int rc = pg_exec(pg,
+			 "SELECT instance, shift_ms, flagged::int, cluster, node, "
+			 "fresh::int FROM ingest_foreign()",
+			 &r, err);
+
+	for (int i = 0; rc == 0 && i < PQntuples(r); i++) {
+		struct known_place at;
+		int64_t instance, fresh;
+		rc = pg_get_s64(r, i, 0, &instance);
+		if (rc == 0)
+			rc = read_place(r, i, 1, &at);
+		if (rc == 0)
+			rc = pg_get_s64(r, i, 5, &fresh);
+		/* one sender that may speak for both nodes */
+		if (rc < 0 || (fresh && g->count == 1))
+			continue;
+		stale = true;
+		if (fresh || !g->known)
+			continue;
+		at.owner = known_owner(g->known, pg_get_text(r, i, 3),
+				       pg_get_text(r, i, 4));
+		known_put(g->known, instance, at);
+	}
+	return rc == 0 && stale ? be_stale(err) : rc;
+}
+
+/* For people: who told of instances that are not his. */
+static int note_foreign(struct pg *pg, const struct ingest_push *p, struct err *err)
+{
+	static const struct pg_statement s = {"ingest_refused",
+					      "SELECT ingest_refused($1, $2, $3)"};
+	int rc = 0;
+
+	for (uint32_t i = 0; rc == 0 && i < p->foreign_count; i++) {
+		const struct ingest_foreign *f = &p->foreign[i];
+		auto_pgresult PGresult *r = NULL;
+		struct pg_args a = PG_ARGS_INIT;
+		pg_arg_s64(&a, f->instance);
+		pg_arg_text(&a, ingest_push_text(p, f->cluster));
+		pg_arg_text(&a, ingest_push_text(p, f->node));
+		rc = pg_run(pg, &s, &a, &r, err);
+	}
+	return rc;
 }
 
 static int move_one(struct pg *pg, const struct ingest_group *g,
@@ -311,7 +362,11 @@ static int write_group_body(struct pg *pg, void *arg, struct err *err)
 	if (rc == 0)
 		rc = ingest_copy_over(pg, g, err);
 	if (rc == 0)
+		rc = check_owners(pg, g, err);
+	if (rc == 0)
 		rc = check_places(pg, g, err);
+	for (uint32_t i = 0; rc == 0 && i < g->count; i++)
+		rc = note_foreign(pg, g->pushes[i], err);
 	return rc < 0 ? rc : pg_get_s64(r, 0, 0, &w->jobs);
 }
 

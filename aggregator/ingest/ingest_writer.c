@@ -116,12 +116,18 @@ static void count_push_rows(struct ingest_writer *w, const struct ingest_push *p
 	struct ingest_counters *c = &w->counters;
 
 	for (uint32_t i = 0; i < p->node_count; i++) {
-		known_put(w->known, p->nodes[i].instance,
-			  (struct known_place){p->nodes[i].shift_ms,
-					       p->nodes[i].over_ns != 0});
-		if (p->nodes[i].type == 17)
+		const struct ingest_node *n = &p->nodes[i];
+		known_put(w->known, n->instance,
+			  (struct known_place){
+				  .shift_ms = n->shift_ms,
+				  .flagged = n->over_ns != 0,
+				  .owner = known_owner(w->known,
+						       ingest_push_text(p, n->cluster),
+						       ingest_push_text(p, n->node)),
+			  });
+		if (n->type == 17)
 			atomic_fetch_add(&c->starts, 1);
-		else if (p->nodes[i].type == 19)
+		else if (n->type == 19)
 			atomic_fetch_add(&c->finals, 1);
 	}
 	atomic_fetch_add(&c->intervals, p->interval_count);

@@ -193,6 +193,20 @@ joined() { [ "$(sql "SELECT string_agg(known_by, ' '), sum(cpu_user_ns), (SELECT
 ok "once its age says where it belongs it is" wait_for 60 joined
 
 is "nothing was refused" "$(for i in 0 1; do curl -s "$(U $i)/metrics" | awk '$1 == "ceems_aggregator_ingest_refused_records_total" { print $2 }'; done | tr '\n' ' ')" "0 0 "
+# ---- an instance is of the node that told of it first, whatever another one that learnt its number says
+{ clock; unit 800 0 7200; } | push 0 >one
+stands() { sql "SELECT n.started, n.ended, n.shift_ms, n.cpu_user_ns, n.cpus, (SELECT sum(i.cpu_user_ns) || ' ' || min(i.t0) FROM unit_interval i WHERE i.instance = 800), (SELECT count(*) FROM unit_step s WHERE s.instance = 800) FROM unit_node n WHERE n.instance = 800"; }
+stood=$(stands)
+others="instance=800 unit=800 node=n2 started=$((now - 7200)) boottime=$((BOOT - 7200 - 86400))" # it would move by a day
+for turn in 0 1 0; do # one that knows the instance, and one that has to look for it
+	{ clock; echo "start $others uid=0"; echo "interval $others t0=$((now - 3600)) t1=$((now - 1800)) user=99999"; echo "final $others ended=$((now - 60)) user=99999 step=1"; } | push $turn
+done >one
+is "another node's word is refused" "$(grep -o '"accepted":[0-9]*' one | sort -u) $(grep -o '"refused_count":[0-9]*' one | sort -u)" '"accepted":0 "refused_count":3'
+like "with the reason" "$(cat one)" '"reason":"it is told of by another node"'
+is "and changes nothing" "$(stands)" "$stood"
+is "it is in audit, once" "$(sql "SELECT detail->>'node', detail->>'said_node', detail->>'uuid', count(*) FROM audit WHERE action = 'instance' GROUP BY 1, 2, 3")" "n1|n2|800|1"
+{ clock; unit 801 0 7200; echo "final $others ended=$((now - 60)) user=99999"; } | push 1 >one
+like "what else such a push says counts" "$(cat one) $(sql 'SELECT cpu_user_ns FROM unit_node WHERE instance = 801')" '"accepted":4,.* 1234$'
 is "and no aggregator had an error" "$(cat agg?.log | grep -c 'level=error')" 0
 end 0
 end 1

@@ -84,6 +84,42 @@ static void what_is_not_known_is_not_zero(void **state)
 	ingest_push_done(&p);
 }
 
+static void an_instance_is_told_of_by_its_node_alone(void **state)
+{
+	(void)state;
+	static struct report r;
+	struct ingest_push p = {0};
+	struct ingest_rules with = rules;
+
+	with.known = known_new(16);
+	assert_non_null(with.known);
+	known_put(with.known, 7,
+		  (struct known_place){.owner = known_owner(with.known, "c", "n")});
+	make(&r, REPORT_INTERVAL, NOW_S - 600, NOW_S - 300);
+	assert_int_equal(ingest_report(&r, &with, &p, &err), 0);
+	assert_int_equal(p.interval_count, 1);
+	assert_int_equal(p.node_count, 0); /* the database knows the rest */
+	for (int i = 0; i < 2; i++) {
+		make(&r, i ? REPORT_FINAL : REPORT_INTERVAL, NOW_S - 600, NOW_S - 300);
+		snprintf(r.node, sizeof(r.node), "m");
+		assert_int_equal(ingest_report(&r, &with, &p, &err), -EINVAL);
+	}
+	assert_int_equal(p.foreign_count, 1);
+	assert_string_equal(ingest_push_text(&p, p.foreign[0].node), "m");
+	make(&r, REPORT_INTERVAL, NOW_S - 600, NOW_S - 300);
+	snprintf(r.cluster, sizeof(r.cluster), "d");
+	assert_int_equal(ingest_report(&r, &with, &p, &err), -EINVAL);
+	assert_int_equal(p.interval_count, 1);
+	assert_int_equal(p.node_count, 0);
+	/* whose it is, is not known here: the row says who told of it */
+	known_put(with.known, 7, (struct known_place){0});
+	assert_int_equal(ingest_report(&r, &with, &p, &err), 0);
+	assert_int_equal(p.interval_count, 2);
+	assert_int_equal(p.node_count, 1);
+	known_free(with.known);
+	ingest_push_done(&p);
+}
+
 static void names_of_steps_are_kept_as_they_came(void **state)
 {
 	(void)state;
@@ -347,6 +383,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_interval_over_hours_is_cut_there_and_its_sum_kept),
 		cmocka_unit_test(what_is_not_known_is_not_zero),
+		cmocka_unit_test(an_instance_is_told_of_by_its_node_alone),
 		cmocka_unit_test(names_of_steps_are_kept_as_they_came),
 		cmocka_unit_test(what_cannot_be_is_refused_with_a_reason),
 		cmocka_unit_test(a_clock_an_hour_ahead_still_counts),
