@@ -52,26 +52,6 @@ static const struct access_family families[] = {
 };
 #define FAMILIES (sizeof(families) / sizeof(families[0]))
 
-static int fail_site(struct site_parser *p, size_t line, const char *what,
-		     const char *detail)
-{
-	return err_set(p->w.err, -EINVAL, "%s:%zu: %s%s%s", p->w.file, line, what,
-		       detail ? ": " : "", detail ? detail : "");
-}
-
-static int keep_list(struct site_parser *p, const struct site_list *list,
-		     const char *const **ret, size_t *ret_count)
-{
-	const char **items = arena_alloc(p->arena, list->count, sizeof(*items));
-
-	if (!items)
-		return site_no_memory(p);
-	memcpy(items, list->items, list->count * sizeof(*items));
-	*ret = items;
-	*ret_count = list->count;
-	return 0;
-}
-
 /* ---- servers --------------------------------------------------------------------- */
 
 static struct backend *find_before(const struct site *before, const char *cluster,
@@ -90,64 +70,36 @@ static struct backend *find_before(const struct site *before, const char *cluste
 	return NULL;
 }
 
-static void fill_care(const struct site_parser *p, struct backend_care *c)
-{
-	const struct site_numbers *n = &p->numbers;
-
-	*c = (struct backend_care){
-		.interval_ms = (uint32_t)n->interval_ms,
-		.timeout_ms = (uint32_t)n->timeout_ms,
-		.fall = (uint32_t)n->fall,
-		.fail_after = (uint32_t)n->fail_after,
-		.eject_ms = (uint32_t)n->eject_ms,
-		.eject_max_ms = (uint32_t)n->eject_max_ms,
-		.slow_start_ms = (uint32_t)n->slow_start_ms,
-	};
-}
-
 static int make_server(struct site_parser *p, const struct cluster_draft *c,
 		       enum site_protocol kind, const struct server_draft *d,
 		       const struct site *before, struct backend **ret)
 {
 	const struct client_draft *k = &d->client;
-	const struct http_url_parts *url = &d->url;
-	struct backend_params params = {
-		.cluster = c->id,
-		.pyroscope = kind == SITE_PYROSCOPE,
-		.name = d->name,
-		.host = url->host,
-		.port = url->port,
-		.tls = url->tls,
-		.base_path = url->path,
-		.headers = k->headers,
-		.header_count = k->header_count,
-		.ca_file = k->ca_file,
-		.cert_file = k->cert_file,
-		.key_file = k->key_file,
-		.server_name = k->server_name,
-		.insecure = k->insecure,
-		.connect_timeout_ms = (uint32_t)d->connect_timeout_ms,
-		.timeout_ms = (uint32_t)d->timeout_ms,
-		.first_byte_timeout_ms = (uint32_t)d->first_byte_timeout_ms,
-		.filter_labels = d->filter_labels.items,
-		.filter_label_count = d->filter_labels.count,
-		.max_requests = (uint32_t)d->max_requests,
-		.retention_ms = d->retention_ms,
-		.from_ms = d->from_ms,
-		.to_ms = d->to_ms,
-		.dialect = d->dialect < 0
-				   ? -1
-				   : (int)((unsigned)d->dialect | d->promql_flags),
-		.promql_flags = d->promql_flags,
-	};
+	struct backend_params params = d->params;
+
+	params.cluster = c->id;
+	params.pyroscope = kind == SITE_PYROSCOPE;
+	params.host = d->url.host;
+	params.port = d->url.port;
+	params.tls = d->url.tls;
+	params.base_path = d->url.path;
+	params.headers = k->headers;
+	params.header_count = k->header_count;
+	params.ca_file = k->ca_file;
+	params.cert_file = k->cert_file;
+	params.key_file = k->key_file;
+	params.server_name = k->server_name;
+	params.insecure = k->insecure;
+	params.care = p->care;
+	if (params.dialect >= 0)
+		params.dialect = (int)((unsigned)params.dialect | params.promql_flags);
 
 	int rc = site_authorization(p, k, &params.authorization);
 
 	if (rc < 0)
 		return rc;
-	fill_care(p, &params.care);
 	*ret = find_before(before, c->id, kind, &params);
-	return *ret ? 0 : backend_new(&params, ret, p->w.err);
+	return *ret ? 0 : backend_new(&params, ret, p->r.w.err);
 }
 
 static int make_set(struct site_parser *p, const struct cluster_draft *c,
@@ -159,20 +111,20 @@ static int make_set(struct site_parser *p, const struct cluster_draft *c,
 	int rc = 0;
 
 	while (rc == 0 && n < c->server_count[kind]) {
-		const struct server_draft *d = c->servers[kind][n];
+		const struct server_draft *d = &c->servers[kind][n];
 
 		rc = make_server(p, c, kind, d, before, &list[n]);
 		for (size_t i = 0; rc == 0 && i < n; i++) {
 			if (strcmp(list[i]->name, list[n]->name) != 0)
 				continue;
-			rc = fail_site(p, d->client.line, "this server appears twice",
+			rc = site_fail(p, d->client.line, "this server appears twice",
 				       list[n]->name);
 			backend_unref(list[n]);
 		}
 		n += rc == 0;
 	}
 	if (rc == 0)
-		return n ? backend_set_new(p->strategy, list, n, ret, p->w.err) : 0;
+		return n ? backend_set_new(p->strategy, list, n, ret, p->r.w.err) : 0;
 	while (n)
 		backend_unref(list[--n]);
 	return rc;
@@ -199,7 +151,7 @@ static bool clusters_share_server(const struct cluster_draft *a,
 {
 	for (size_t i = 0; i < a->server_count[k]; i++) {
 		for (size_t j = 0; j < b->server_count[k]; j++) {
-			if (same_server(&a->servers[k][i]->url, &b->servers[k][j]->url))
+			if (same_server(&a->servers[k][i].url, &b->servers[k][j].url))
 				return true;
 		}
 	}
@@ -210,7 +162,8 @@ static bool shares_any_server(const struct site_parser *p,
 			      const struct cluster_draft *c, int k)
 {
 	for (size_t i = 0; i < p->cluster_count; i++) {
-		if (p->clusters[i] != c && clusters_share_server(c, p->clusters[i], k))
+		if (&p->clusters[i] != c &&
+		    clusters_share_server(c, &p->clusters[i], k))
 			return true;
 	}
 	return false;
@@ -220,11 +173,12 @@ static int keep_families(struct site_parser *p, const struct access_draft *a,
 			 struct access_policy *ret)
 {
 	struct access_family *f =
-		arena_alloc(p->arena, a->family_count + FAMILIES, sizeof(*f));
+		arena_alloc(p->r.arena, a->family_count + FAMILIES, sizeof(*f));
 
 	if (!f)
-		return site_no_memory(p);
-	memcpy(f, a->families, a->family_count * sizeof(*f));
+		return yaml_reader_no_memory(&p->r);
+	for (size_t i = 0; i < a->family_count; i++)
+		f[i] = a->families[i].family;
 	memcpy(f + a->family_count, families, sizeof(families));
 	ret->families = f;
 	ret->family_count = a->family_count + FAMILIES;
@@ -235,21 +189,18 @@ static int keep_families(struct site_parser *p, const struct access_draft *a,
 static int keep_hidden(struct site_parser *p, const struct cluster_draft *c,
 		       struct access_policy *ret)
 {
-	const char **all = NULL;
-	size_t n = 0;
+	const struct server_draft *servers = c->servers[SITE_PROMETHEUS];
+	size_t n = 0, count = c->server_count[SITE_PROMETHEUS];
 
-	for (size_t i = 0; i < c->server_count[SITE_PROMETHEUS]; i++)
-		n += c->servers[SITE_PROMETHEUS][i]->filter_labels.count;
-	all = arena_alloc(p->arena, n, sizeof(*all));
+	for (size_t i = 0; i < count; i++)
+		n += servers[i].params.filter_label_count;
+	const char **all = arena_alloc(p->r.arena, n, sizeof(*all));
 	if (!all)
-		return site_no_memory(p);
+		return yaml_reader_no_memory(&p->r);
 	ret->hidden = all;
-	for (size_t i = 0; i < c->server_count[SITE_PROMETHEUS]; i++) {
-		const struct site_list *l =
-			&c->servers[SITE_PROMETHEUS][i]->filter_labels;
-
-		memcpy(all + ret->hidden_count, l->items, l->count * sizeof(*l->items));
-		ret->hidden_count += l->count;
+	for (size_t i = 0; i < count; i++) {
+		for (size_t k = 0; k < servers[i].params.filter_label_count; k++)
+			all[ret->hidden_count++] = servers[i].params.filter_labels[k];
 	}
 	return 0;
 }
@@ -260,12 +211,12 @@ static int keep_profile_label(struct site_parser *p, const struct cluster_draft 
 			      struct access_policy *ret)
 {
 	const char *label =
-		c->access->profile_cluster_label ?: p->access->profile_cluster_label;
+		c->access.profile_cluster_label ?: p->access.profile_cluster_label;
 
 	if (!label)
 		return 0;
 	if (!*label && shares_any_server(p, c, SITE_PYROSCOPE))
-		return fail_site(
+		return site_fail(
 			p, c->line,
 			"profile_cluster_label: none, but another cluster has the "
 			"same Pyroscope",
@@ -274,31 +225,34 @@ static int keep_profile_label(struct site_parser *p, const struct cluster_draft 
 	return 0;
 }
 
+/* A cluster's own number, else that for all, else the default. */
+static uint64_t choose_number(uint64_t own, uint64_t all, uint64_t def)
+{
+	return own != SITE_NOT_GIVEN ? own : all != SITE_NOT_GIVEN ? all : def;
+}
+
 static int make_policies(struct site_parser *p, const struct cluster_draft *c,
 			 struct site_cluster *ret)
 {
-	const struct access_draft *own = c->access, *all = p->access;
+	const struct access_draft *own = &c->access, *all = &p->access;
 	struct access_policy *prom = &ret->policy[SITE_PROMETHEUS];
 	struct access_policy *pyro = &ret->policy[SITE_PYROSCOPE];
 	bool inject = own->inject >= 0 ? own->inject : all->inject > 0;
-	uint64_t inject_max = own->inject_max_given   ? own->inject_max
-			      : all->inject_max_given ? all->inject_max
-						      : INJECT_MAX;
-	uint64_t narrow_max = own->narrow_max_given   ? own->narrow_max
-			      : all->narrow_max_given ? all->narrow_max
-						      : NARROW_MAX;
-	struct access_family *profile = arena_alloc(p->arena, 1, sizeof(*profile));
+	struct access_family *profile = arena_alloc(p->r.arena, 1, sizeof(*profile));
 
 	if (!profile)
-		return site_no_memory(p);
+		return yaml_reader_no_memory(&p->r);
 	*prom = (struct access_policy){
 		.cluster_label = own->cluster_label ?: all->cluster_label,
 		.cluster = c->id,
-		.lookback_ms = (int64_t)(own->lookback_given   ? own->lookback_ms
-					 : all->lookback_given ? all->lookback_ms
-							       : LOOKBACK_MS),
-		.inject_max = inject ? (uint32_t)inject_max : 0,
-		.narrow_max = (uint32_t)narrow_max,
+		.lookback_ms = (int64_t)choose_number(own->lookback_ms,
+						      all->lookback_ms, LOOKBACK_MS),
+		.inject_max =
+			inject ? (uint32_t)choose_number(own->inject_max,
+							 all->inject_max, INJECT_MAX)
+			       : 0,
+		.narrow_max = (uint32_t)choose_number(own->narrow_max, all->narrow_max,
+						      NARROW_MAX),
 	};
 	if (!prom->cluster_label && (shares_any_server(p, c, SITE_PROMETHEUS) ||
 				     shares_any_server(p, c, SITE_PYROSCOPE))) {
@@ -326,26 +280,29 @@ static int make_policies(struct site_parser *p, const struct cluster_draft *c,
 
 static bool is_known_cluster(const struct site_parser *p, const char *id)
 {
-	for (size_t i = 0; i < p->known.count; i++) {
-		if (strcmp(p->known.items[i], id) == 0)
+	bool any = false;
+
+	for (size_t i = 0; i < p->known_count; i++) {
+		if (p->known[i].id && strcmp(p->known[i].id, id) == 0)
 			return true;
+		any |= p->known[i].id != NULL;
 	}
-	return !p->known.count;
+	return !any;
 }
 
 static int make_clusters(struct site_parser *p, const struct site *before)
 {
 	struct site_cluster *list =
-		arena_alloc(p->arena, p->cluster_count, sizeof(*list));
+		arena_alloc(p->r.arena, p->cluster_count, sizeof(*list));
 
 	if (!list)
-		return site_no_memory(p);
+		return yaml_reader_no_memory(&p->r);
 	p->site->clusters = list;
 	for (size_t i = 0; i < p->cluster_count; i++) {
-		const struct cluster_draft *c = p->clusters[i];
+		const struct cluster_draft *c = &p->clusters[i];
 
 		if (!is_known_cluster(p, c->id))
-			return fail_site(p, c->line,
+			return site_fail(p, c->line,
 					 "the section clusters has no such cluster",
 					 c->id);
 		list[i].id = c->id;
@@ -364,71 +321,56 @@ static int make_clusters(struct site_parser *p, const struct site *before)
 static int make_api(struct site_parser *p)
 {
 	const struct client_draft *c = &p->api;
-	struct site_api *api = &p->site->api;
-	struct site_list urls = {.count = c->url_count};
 
-	if (c->authorization || c->header_count)
-		return fail_site(
+	if (c->authorization_line || c->header_count)
+		return site_fail(
 			p, c->line, "ceems_api_server.web",
 			"a password, a client certificate or MUNGE prove who we "
 			"are; authorization and http_headers do not");
-	if (c->basic && !c->password && !c->password_file)
-		return fail_site(p, c->line, "ceems_api_server.web",
+	if (c->basic_line && !c->auth.password && !c->auth.password_file)
+		return site_fail(p, c->line, "ceems_api_server.web",
 				 "basic_auth needs password or password_file");
-	memcpy(urls.items, c->urls, sizeof(c->urls));
-	api->ca_file = c->ca_file;
-	api->cert_file = c->cert_file;
-	api->key_file = c->key_file;
-	api->insecure = c->insecure;
-	api->user = c->user;
-	api->password = c->password;
-	api->password_file = c->password_file;
-	api->munge = c->munge >= 0 ? c->munge : !c->user && !c->cert_file;
-	api->munge_socket = p->site->identity.munge_socket;
-	api->timeout_ms = (uint32_t)(c->timeout_ms ?: 5000);
-	return keep_list(p, &urls, &api->urls, &api->url_count);
-}
-
-static void make_limits(struct site_parser *p)
-{
-	const struct site_numbers *n = &p->numbers;
-
-	p->site->limits = (struct site_limits){
-		.user_requests = (uint32_t)n->user_requests,
-		.user_rate = (uint32_t)n->user_rate,
-		.user_burst = (uint32_t)(n->user_burst ?: 2 * n->user_rate),
-		.ownership_s = (uint32_t)(n->ownership_ms / 1000),
-		.unknown_s = (uint32_t)(n->unknown_ms / 1000),
-		.linger_s = (uint32_t)(n->linger_ms / 1000),
-		.cache_entries = (uint32_t)n->cache_entries,
+	p->site->api = (struct site_api){
+		.urls = c->urls,
+		.url_count = c->url_count,
+		.ca_file = c->ca_file,
+		.cert_file = c->cert_file,
+		.key_file = c->key_file,
+		.insecure = c->insecure,
+		.user = c->auth.user,
+		.password = c->auth.password,
+		.password_file = c->auth.password_file,
+		.munge = c->munge_line ? c->munge : !c->auth.user && !c->cert_file,
+		.munge_socket = p->site->identity.munge_socket,
+		.timeout_ms = c->timeout_ms ?: 5000,
 	};
+	return 0;
 }
 
 static int make_roles(struct site_parser *p)
 {
-	struct site_list all = {.count = 0};
+	struct site *s = p->site;
+	size_t n = s->admin_count + p->api_admin_count;
+	const char **all = arena_alloc(p->r.arena, n, sizeof(*all));
 	struct role_entry e;
 
-	for (size_t i = 0; i < p->admins.count; i++)
-		all.items[all.count++] = p->admins.items[i];
-	for (size_t i = 0; i < p->api_admins.count; i++) {
-		if (all.count == SITE_LIST_MAX)
-			return fail_site(p, 1, "too many admins", NULL);
-		all.items[all.count++] = p->api_admins.items[i];
-	}
-	for (size_t i = 0; i < all.count + p->operators.count; i++) {
-		const char *login = i < all.count ? all.items[i]
-						  : p->operators.items[i - all.count];
+	if (!all)
+		return yaml_reader_no_memory(&p->r);
+	if (n > SITE_LIST_MAX)
+		return site_fail(p, 1, "too many admins", NULL);
+	for (size_t i = 0; i < n; i++)
+		all[i] = i < s->admin_count ? s->admins[i]
+					    : p->api_admins[i - s->admin_count];
+	s->admins = all;
+	s->admin_count = n;
+	for (size_t i = 0; i < n + s->operator_count; i++) {
+		const char *login = i < n ? all[i] : s->operators[i - n];
 
 		if (role_entry_parse(login, strlen(login), &e) < 0)
-			return fail_site(p, p->roles_line ? p->roles_line : 1,
+			return site_fail(p, p->roles_line ? p->roles_line : 1,
 					 "roles: not a login or login:number", login);
 	}
-	int rc = keep_list(p, &all, &p->site->admins, &p->site->admin_count);
-	if (rc == 0)
-		rc = keep_list(p, &p->operators, &p->site->operators,
-			       &p->site->operator_count);
-	return rc;
+	return 0;
 }
 
 /* All but the keys for tokens, which may have to be fetched. */
@@ -441,79 +383,70 @@ static int check_identity(struct site_parser *p, size_t line)
 	i.token_keys = NULL;
 	int rc = identity_new(&i, &id, &err);
 	identity_free(id);
-	return rc < 0 ? fail_site(p, line, "identity", err.text) : 0;
+	return rc < 0 ? site_fail(p, line, "identity", err.text) : 0;
 }
 
 static int make_identity(struct site_parser *p)
 {
+	static const char *const grafana[] = {"X-Grafana-User"};
 	struct identity_params *i = &p->site->identity;
 	size_t line = p->identity_line ? p->identity_line : 1;
-	int rc = keep_list(p, &p->front_ends, &i->front_ends, &i->front_end_count);
 
-	if (!p->user_headers.count)
-		p->user_headers.items[p->user_headers.count++] = "X-Grafana-User";
-	if (p->user_headers.count > IDENTITY_HEADERS_MAX)
-		return fail_site(p, line, "identity.user_headers", "too many");
-	if (i->token_keys && (!p->token_issuers.count || !p->token_audiences.count))
-		return fail_site(p, line, "identity.token_keys",
+	if (!i->user_header_count) {
+		i->user_headers = grafana;
+		i->user_header_count = 1;
+	}
+	if (i->user_header_count > IDENTITY_HEADERS_MAX)
+		return site_fail(p, line, "identity.user_headers", "too many");
+	if (i->token_keys && (!i->token_issuer_count || !i->token_audience_count))
+		return site_fail(p, line, "identity.token_keys",
 				 "needs token_issuers and token_audiences");
-	if (rc == 0)
-		rc = keep_list(p, &p->front_end_addresses, &i->front_end_addresses,
-			       &i->front_end_address_count);
-	if (rc == 0)
-		rc = keep_list(p, &p->munge_hosts, &i->munge_hosts,
-			       &i->munge_host_count);
-	if (rc == 0)
-		rc = keep_list(p, &p->metrics, &i->metrics, &i->metrics_count);
-	if (rc == 0)
-		rc = keep_list(p, &p->user_headers, &i->user_headers,
-			       &i->user_header_count);
-	if (rc == 0)
-		rc = keep_list(p, &p->token_issuers, &i->token_issuers,
-			       &i->token_issuer_count);
-	if (rc == 0)
-		rc = keep_list(p, &p->token_audiences, &i->token_audiences,
-			       &i->token_audience_count);
-	return rc < 0 ? rc : check_identity(p, line);
+	return check_identity(p, line);
 }
 
 static void note_access(struct site_parser *p)
 {
-	if (p->site->open)
-		site_note(p, "open",
-			  "there is NO access control: everybody who reaches this port "
-			  "can read everything");
-	else if (!p->has_api)
-		site_note(p, "ceems_api_server.web.url",
-			  "missing: the owners of units are unknown, so users are "
-			  "refused");
-	if (!p->site->open && !p->front_ends.count && !p->site->identity.token_keys)
-		site_note(p, "identity",
-			  "no front end may name users by a header, and there are no "
-			  "token_keys: Grafana's users will be refused");
+	const struct site *s = p->site;
+
+	if (s->open)
+		yaml_reader_note(
+			&p->r, "open",
+			"there is NO access control: everybody who reaches this port "
+			"can read everything");
+	else if (!p->api.line)
+		yaml_reader_note(
+			&p->r, "ceems_api_server.web.url",
+			"missing: the owners of units are unknown, so users are "
+			"refused");
+	if (!s->open && !s->identity.front_end_count && !s->identity.token_keys)
+		yaml_reader_note(
+			&p->r, "identity",
+			"no front end may name users by a header, and there are "
+			"no token_keys: Grafana's users will be refused");
 }
 
 int site_build(struct site_parser *p, const struct site *before)
 {
-	make_limits(p);
+	struct site_limits *l = &p->site->limits;
 	int rc = make_api(p);
 
+	l->user_burst = l->user_burst ?: 2 * l->user_rate;
 	if (rc == 0)
 		rc = make_roles(p);
 	if (rc == 0)
 		rc = make_identity(p);
 	if (rc == 0 && !p->cluster_count)
-		rc = fail_site(p, 1, "ceems_lb.backends", "none given");
+		rc = site_fail(p, 1, "ceems_lb.backends", "none given");
 	if (rc == 0)
 		rc = make_clusters(p, before);
 	if (rc < 0)
 		return rc;
 	note_access(p);
 	if (buf_error(&p->notes) || buf_error(&p->files))
-		return site_no_memory(p);
-	p->site->files = arena_text(p->arena, p->files.data ? p->files.data : "");
+		return yaml_reader_no_memory(&p->r);
+	p->site->files = arena_text(p->r.arena, p->files.data ? p->files.data : "");
 	if (!p->site->files)
-		return site_no_memory(p);
-	p->site->notes = arena_text(p->arena, p->notes.data ? p->notes.data : "");
-	return p->site->notes ? 0 : site_no_memory(p);
+		return yaml_reader_no_memory(&p->r);
+	p->site->notes = arena_text(p->r.arena, p->notes.data ? p->notes.data : "");
+	return p->site->notes ? 0 : yaml_reader_no_memory(&p->r);
 }

@@ -11,130 +11,30 @@
 #include "lib/cleanup.h"
 #include "lib/http/client_url.h"
 
-static int on_url(void *arg, const char *key, yaml_node_t *v)
-{
-	struct site_parser *p = arg;
-	struct client_draft *c = p->client;
-	const char *url = NULL;
-	struct err err = {""};
-	int rc = site_text(p, key, v, &url);
+#define CLIENT struct client_draft
 
-	if (rc < 0)
-		return rc;
-	if (c->url_count == sizeof(c->urls) / sizeof(c->urls[0]))
-		return yaml_walk_fail(&p->w, v, key, "too many");
+static int check_url(struct yaml_reader *r, const char *key, yaml_node_t *v, void *at)
+{
 	struct http_url_parts parts;
-	if (http_url_split(url, &parts, &err) < 0)
-		return yaml_walk_fail(&p->w, v, key, err.text);
-	c->urls[c->url_count++] = url;
-	return 0;
+	struct err err = {""};
+
+	return http_url_split(*(const char **)at, &parts, &err) < 0
+		       ? yaml_walk_fail(&r->w, v, key, err.text)
+		       : 0;
 }
 
-static int on_urls(void *arg, const char *key, yaml_node_t *v)
+static int read_client_version(struct yaml_reader *r, const struct yaml_row *row,
+			       const char *key, yaml_node_t *v, void *at)
 {
-	struct site_parser *p = arg;
-	return yaml_walk_list(&p->w, p, key, v, 8, on_url);
-}
+	const char *s = "";
+	int rc = yaml_read_text(r, row, key, v, &s);
 
-static int on_secret(struct site_parser *p, const char *key, yaml_node_t *v,
-		     const char **ret)
-{
-	p->secrets = true;
-	return site_text(p, key, v, ret);
-}
-
-static int on_basic_key(void *arg, const char *key, yaml_node_t *v)
-{
-	struct site_parser *p = arg;
-	struct client_draft *c = p->client;
-
-	if (strcmp(key, "username") == 0)
-		return site_text(p, key, v, &c->user);
-	if (strcmp(key, "password") == 0)
-		return on_secret(p, key, v, &c->password);
-	return site_path(p, key, v, &c->password_file);
-}
-
-static int on_basic(void *arg, const char *key, yaml_node_t *v)
-{
-	static const struct yaml_key keys[] = {{"username", on_basic_key},
-					       {"password", on_basic_key},
-					       {"password_file", on_basic_key},
-					       {"username_file", site_unsupported}};
-	struct site_parser *p = arg;
-
-	p->client->basic = true;
-	return yaml_walk_map(&p->w, p, key, v, keys, 4);
-}
-
-static int on_authorization_key(void *arg, const char *key, yaml_node_t *v)
-{
-	struct site_parser *p = arg;
-	struct client_draft *c = p->client;
-
-	if (strcmp(key, "type") == 0)
-		return site_text(p, key, v, &c->scheme);
-	if (strcmp(key, "credentials") == 0)
-		return on_secret(p, key, v, &c->credentials);
-	return site_path(p, key, v, &c->credentials_file);
-}
-
-static int on_authorization(void *arg, const char *key, yaml_node_t *v)
-{
-	static const struct yaml_key keys[] = {
-		{"type", on_authorization_key},
-		{"credentials", on_authorization_key},
-		{"credentials_file", on_authorization_key}};
-	struct site_parser *p = arg;
-
-	p->client->authorization = true;
-	return yaml_walk_map(&p->w, p, key, v, keys, 3);
-}
-
-static int on_tls_key(void *arg, const char *key, yaml_node_t *v)
-{
-	struct site_parser *p = arg;
-	struct client_draft *c = p->client;
-
-	if (strcmp(key, "insecure_skip_verify") == 0)
-		return yaml_walk_bool(&p->w, key, v, &c->insecure);
-	if (strcmp(key, "server_name") == 0)
-		return site_text(p, key, v, &c->server_name);
-	return site_path(p, key, v,
-			 strcmp(key, "ca_file") == 0     ? &c->ca_file
-			 : strcmp(key, "cert_file") == 0 ? &c->cert_file
-							 : &c->key_file);
-}
-
-static int on_client_min_version(void *arg, const char *key, yaml_node_t *v)
-{
-	struct site_parser *p = arg;
-	const char *s = NULL;
-	int rc = site_text(p, key, v, &s);
-
+	(void)at;
 	if (rc == 0 && strcmp(s, "TLS12") != 0)
 		rc = yaml_walk_fail(
-			&p->w, v, key,
+			&r->w, v, key,
 			"TLS 1.2 and 1.3 are always used: only TLS12 can be given");
 	return rc;
-}
-
-static int on_client_tls(void *arg, const char *key, yaml_node_t *v)
-{
-	static const struct yaml_key keys[] = {
-		{"ca_file", on_tls_key},
-		{"cert_file", on_tls_key},
-		{"key_file", on_tls_key},
-		{"server_name", on_tls_key},
-		{"insecure_skip_verify", on_tls_key},
-		{"min_version", on_client_min_version},
-		{"max_version", site_unsupported},
-		{"ca", site_unsupported},
-		{"cert", site_unsupported},
-		{"key", site_unsupported},
-	};
-	struct site_parser *p = arg;
-	return yaml_walk_map(&p->w, p, key, v, keys, sizeof(keys) / sizeof(keys[0]));
 }
 
 /* ---- headers --------------------------------------------------------------------- */
@@ -180,176 +80,154 @@ static bool is_reserved(const char *name)
 	return strncasecmp(name, "proxy-", 6) == 0;
 }
 
-static int add_client_header(struct site_parser *p, const char *key, yaml_node_t *v,
-			     const char *value)
+/* A header's value, from its file if it has one. */
+static int take_header_value(struct site_parser *p, const struct yaml_header *h,
+			     struct http_header *ret)
 {
-	struct client_draft *c = p->client;
-
-	if (!is_value(value))
-		return yaml_walk_fail(&p->w, v, key, "a control character");
-	if (c->header_count == SITE_HEADERS_MAX)
-		return yaml_walk_fail(&p->w, v, key, "too many headers");
-	c->headers[c->header_count++] = (struct http_header){p->header, value};
-	return 0;
-}
-
-static int on_header_value(void *arg, const char *key, yaml_node_t *v)
-{
-	struct site_parser *p = arg;
-	const char *value = NULL;
-	int rc = site_text(p, key, v, &value);
-	return rc < 0 ? rc : add_client_header(p, key, v, value);
-}
-
-static int on_header_file(void *arg, const char *key, yaml_node_t *v)
-{
-	struct site_parser *p = arg;
 	auto_buf struct buf text = BUF_INIT;
-	const char *path = NULL;
 	struct err err = {""};
-	int rc = site_path(p, key, v, &path);
 
-	if (rc < 0)
-		return rc;
-	if (http_secret_read(path, &text, &err) < 0)
-		return yaml_walk_fail(&p->w, v, key, err.text);
-	const char *value = arena_text(p->arena, text.data);
-	explicit_bzero(text.data, text.cap);
-	return value ? add_client_header(p, key, v, value) : site_no_memory(p);
-}
-
-static int on_header_list(void *arg, const char *key, yaml_node_t *v)
-{
-	struct site_parser *p = arg;
-	bool files = strcmp(key, "files") == 0;
-
-	if (strcmp(key, "secrets") == 0)
-		p->secrets = true;
-	return yaml_walk_list(&p->w, p, key, v, SITE_HEADERS_MAX,
-			      files ? on_header_file : on_header_value);
-}
-
-static int on_client_headers(void *arg, const char *key, yaml_node_t *v)
-{
-	static const struct yaml_key keys[] = {{"values", on_header_list},
-					       {"secrets", on_header_list},
-					       {"files", on_header_list}};
-	struct site_parser *p = arg;
-
-	if (v->type != YAML_MAPPING_NODE)
-		return yaml_walk_fail(&p->w, v, key, "must be a mapping");
-	for (yaml_node_pair_t *i = v->data.mapping.pairs.start;
-	     i < v->data.mapping.pairs.top; i++) {
-		yaml_node_t *k = yaml_document_get_node(p->w.doc, i->key);
-		const char *name = NULL;
-		int rc = site_text(p, key, k, &name);
-
-		if (rc < 0)
-			return rc;
-		if (!is_header_name(name) || is_reserved(name))
-			return yaml_walk_fail(&p->w, k, "not a header to set", name);
-		p->header = name;
-		rc = yaml_walk_map(&p->w, p, name,
-				   yaml_document_get_node(p->w.doc, i->value), keys, 3);
-		if (rc < 0)
-			return rc;
+	*ret = (struct http_header){h->name, h->value};
+	if (!is_header_name(h->name) || is_reserved(h->name))
+		return site_fail(p, h->line, "not a header to set", h->name);
+	if (h->file) {
+		if (http_secret_read(h->file, &text, &err) < 0)
+			return site_fail(p, h->line, h->name, err.text);
+		ret->value = arena_text(p->r.arena, text.data);
+		explicit_bzero(text.data, text.cap);
+		if (!ret->value)
+			return yaml_reader_no_memory(&p->r);
 	}
-	return 0;
+	return is_value(ret->value)
+		       ? 0
+		       : site_fail(p, h->line, h->name, "a control character");
+}
+
+static int check_client_headers(struct yaml_reader *r, const char *key, yaml_node_t *v,
+				void *at)
+{
+	CLIENT *c = (void *)((char *)at - offsetof(CLIENT, given_headers));
+	int rc = 0;
+
+	(void)key;
+	(void)v;
+	c->headers = yaml_reader_alloc(r, c->header_count, sizeof(*c->headers));
+	if (!c->headers)
+		return -ENOMEM;
+	for (size_t i = 0; rc == 0 && i < c->header_count; i++)
+		rc = take_header_value(r->config, &c->given_headers[i], &c->headers[i]);
+	return rc;
 }
 
 /* ---- all of it ------------------------------------------------------------------- */
 
-static int on_timeout(void *arg, const char *key, yaml_node_t *v)
+static const struct yaml_row url_item = {.read = yaml_read_text, .check = check_url};
+
+static const struct yaml_row basic_rows[] = {
+	YAML_TEXT("username", CLIENT, auth.user),
+	YAML_SECRET("password", CLIENT, auth.password),
+	YAML_PATH("password_file", CLIENT, auth.password_file),
+	YAML_REFUSED("username_file"),
+	YAML_END,
+};
+
+static const struct yaml_row authorization_rows[] = {
+	YAML_TEXT("type", CLIENT, auth.scheme),
+	YAML_SECRET("credentials", CLIENT, auth.credentials),
+	YAML_PATH("credentials_file", CLIENT, auth.credentials_file),
+	YAML_END,
+};
+
+static const struct yaml_row tls_rows[] = {
+	YAML_PATH("ca_file", CLIENT, ca_file),
+	YAML_PATH("cert_file", CLIENT, cert_file),
+	YAML_PATH("key_file", CLIENT, key_file),
+	YAML_TEXT("server_name", CLIENT, server_name),
+	YAML_BOOL("insecure_skip_verify", CLIENT, insecure),
+	{.key = "min_version", .read = read_client_version},
+	YAML_REFUSED("max_version"),
+	YAML_REFUSED("ca"),
+	YAML_REFUSED("cert"),
+	YAML_REFUSED("key"),
+	YAML_END,
+};
+
+const struct yaml_row site_client_rows[] = {
+	YAML_TEXT("url", CLIENT, url, .check = check_url),
+	YAML_LIST("urls", &url_item, CLIENT, urls, url_count, SITE_URLS_MAX),
+	YAML_SAME("basic_auth", basic_rows, .given = offsetof(CLIENT, basic_line)),
+	YAML_SAME("authorization", authorization_rows,
+		  .given = offsetof(CLIENT, authorization_line)),
+	YAML_SAME("tls_config", tls_rows),
+	YAML_HEADERS("http_headers", CLIENT, given_headers, header_count,
+		     SITE_HEADERS_MAX, .check = check_client_headers),
+	YAML_RANGE("timeout", ms, CLIENT, timeout_ms, 0, 100, 60000),
+	YAML_BOOL("munge", CLIENT, munge, .given = offsetof(CLIENT, munge_line)),
+	{.key = "follow_redirects",
+	 .read = yaml_read_unused_bool,
+	 .note = "redirects are never followed"},
+	{.key = "enable_http2",
+	 .read = yaml_read_unused_bool,
+	 .note = "HTTP/1.1 is used"},
+	/* the API server's own, obsolete */
+	YAML_SKIPPED("requests_limit", .note = "has no effect here"),
+	YAML_REFUSED("oauth2"),
+	YAML_REFUSED("proxy_url"),
+	YAML_REFUSED("no_proxy"),
+	YAML_REFUSED("proxy_from_environment"),
+	YAML_REFUSED("proxy_connect_header"),
+	YAML_END,
+};
+
+/* Puts url in front of urls. */
+static int join_urls(struct yaml_reader *r, CLIENT *c, yaml_node_t *v)
 {
-	struct site_parser *p = arg;
-	return site_number(p, key, v, 'd', 100, 60000, &p->client->timeout_ms);
+	const char **all;
+
+	if (!c->url)
+		return 0;
+	if (c->url_count == SITE_URLS_MAX)
+		return yaml_walk_fail(&r->w, v, "urls", "too many");
+	all = yaml_reader_alloc(r, c->url_count + 1, sizeof(*all));
+	if (!all)
+		return -ENOMEM;
+	all[0] = c->url;
+	if (c->url_count)
+		memcpy(all + 1, c->urls, c->url_count * sizeof(*all));
+	c->urls = all;
+	c->url_count++;
+	return 0;
 }
 
-static int on_munge(void *arg, const char *key, yaml_node_t *v)
+int site_check_client(struct yaml_reader *r, const char *key, yaml_node_t *v, void *at)
 {
-	struct site_parser *p = arg;
-	bool on = false;
-	int rc = yaml_walk_bool(&p->w, key, v, &on);
-
-	p->client->munge = on;
-	return rc;
-}
-
-static int on_redirects(void *arg, const char *key, yaml_node_t *v)
-{
-	struct site_parser *p = arg;
-	bool on = false;
-	int rc = yaml_walk_bool(&p->w, key, v, &on);
-
-	if (rc == 0 && on)
-		site_note(p, key, "redirects are never followed");
-	return rc;
-}
-
-static int on_client_http2(void *arg, const char *key, yaml_node_t *v)
-{
-	struct site_parser *p = arg;
-	bool on = false;
-	int rc = yaml_walk_bool(&p->w, key, v, &on);
-
-	if (rc == 0 && on)
-		site_note(p, key, "HTTP/1.1 is used");
-	return rc;
-}
-
-static int check_client(struct site_parser *p, const struct client_draft *c,
-			yaml_node_t *v)
-{
+	CLIENT *c = at;
+	const struct http_auth *a = &c->auth;
 	const char *wrong = NULL;
+	int rc = join_urls(r, c, v);
 
+	(void)key;
+	if (rc < 0)
+		return rc;
 	if (!c->url_count)
 		wrong = "a server needs a url";
-	else if (c->basic && (!c->user || strchr(c->user, ':') || !is_value(c->user)))
+	else if (c->basic_line &&
+		 (!a->user || strchr(a->user, ':') || !is_value(a->user)))
 		wrong = "basic_auth needs a username, without a colon";
-	else if (c->password && c->password_file)
+	else if (a->password && a->password_file)
 		wrong = "password and password_file exclude each other";
-	else if (c->credentials && c->credentials_file)
+	else if (a->credentials && a->credentials_file)
 		wrong = "credentials and credentials_file exclude each other";
-	else if (c->authorization && !c->credentials && !c->credentials_file)
+	else if (c->authorization_line && !a->credentials && !a->credentials_file)
 		wrong = "authorization needs credentials";
-	else if (c->authorization && c->basic)
+	else if (c->authorization_line && c->basic_line)
 		wrong = "basic_auth and authorization exclude each other";
-	else if ((c->scheme && !is_header_name(c->scheme)) ||
-		 (c->credentials && !is_value(c->credentials)))
+	else if ((a->scheme && !is_header_name(a->scheme)) ||
+		 (a->credentials && !is_value(a->credentials)))
 		wrong = "authorization has characters that no header can hold";
 	else if (!c->cert_file != !c->key_file)
 		wrong = "tls_config: cert_file and key_file go together";
-	return wrong ? yaml_walk_fail(&p->w, v, wrong, NULL) : 0;
-}
-
-int site_client(struct site_parser *p, struct client_draft *c, const char *key,
-		yaml_node_t *v)
-{
-	static const struct yaml_key keys[] = {
-		{"url", on_url},
-		{"urls", on_urls},
-		{"basic_auth", on_basic},
-		{"authorization", on_authorization},
-		{"tls_config", on_client_tls},
-		{"http_headers", on_client_headers},
-		{"timeout", on_timeout},
-		{"munge", on_munge},
-		{"follow_redirects", on_redirects},
-		{"enable_http2", on_client_http2},
-		{"requests_limit", site_ignored}, /* the API server's own, obsolete */
-		{"oauth2", site_unsupported},
-		{"proxy_url", site_unsupported},
-		{"no_proxy", site_unsupported},
-		{"proxy_from_environment", site_unsupported},
-		{"proxy_connect_header", site_unsupported},
-	};
-
-	c->line = yaml_walk_line(v);
-	c->munge = -1;
-	p->client = c;
-	int rc = yaml_walk_map(&p->w, p, key, v, keys, sizeof(keys) / sizeof(keys[0]));
-	p->client = NULL;
-	return rc < 0 ? rc : check_client(p, c, v);
+	return wrong ? yaml_walk_fail(&r->w, v, wrong, NULL) : 0;
 }
 
 /* Appends a secret from the configuration itself, or from its own file. */
@@ -364,8 +242,9 @@ static int put_secret(struct site_parser *p, const struct client_draft *c,
 	}
 	if (http_secret_read(file, out, &err) == 0 && is_value(out->data))
 		return 0;
-	return err_set(p->w.err, -EINVAL, "%s:%zu: %s", p->w.file, c->line,
-		       *err.text ? err.text : "a secret with a control character");
+	return site_fail(p, c->line,
+			 *err.text ? err.text : "a secret with a control character",
+			 NULL);
 }
 
 int site_authorization(struct site_parser *p, const struct client_draft *c,
@@ -374,20 +253,21 @@ int site_authorization(struct site_parser *p, const struct client_draft *c,
 	struct buf secret = BUF_INIT, text = BUF_INIT;
 	int rc = 0;
 
-	if (c->basic) {
-		buf_printf(&secret, "%s:", c->user);
-		rc = put_secret(p, c, c->password, c->password_file, &secret);
+	if (c->basic_line) {
+		buf_printf(&secret, "%s:", c->auth.user);
+		rc = put_secret(p, c, c->auth.password, c->auth.password_file, &secret);
 		buf_puts(&text, "Basic ");
 		base64_put(&text, secret.data ? secret.data : "", secret.len);
-	} else if (c->authorization) {
-		buf_printf(&text, "%s ", c->scheme ? c->scheme : "Bearer");
-		rc = put_secret(p, c, c->credentials, c->credentials_file, &text);
+	} else if (c->authorization_line) {
+		buf_printf(&text, "%s ", c->auth.scheme ? c->auth.scheme : "Bearer");
+		rc = put_secret(p, c, c->auth.credentials, c->auth.credentials_file,
+				&text);
 	}
 	*ret = NULL;
 	if (rc == 0 && text.len)
-		*ret = buf_error(&text) ? NULL : arena_text(p->arena, text.data);
+		*ret = buf_error(&text) ? NULL : arena_text(p->r.arena, text.data);
 	if (rc == 0 && text.len && !*ret)
-		rc = site_no_memory(p);
+		rc = yaml_reader_no_memory(&p->r);
 	if (secret.data)
 		explicit_bzero(secret.data, secret.cap);
 	if (text.data)

@@ -7,7 +7,7 @@
 #include "lb/site/backend_impl.h"
 #include "lb/site/site.h"
 #include "lib/arena.h"
-#include "lib/conf/yaml_walk.h"
+#include "lib/conf/yaml_rows.h"
 #include "lib/http/client_url.h"
 
 /* Shared by the parsers of the configuration only (site_read.c: the sections;
@@ -18,128 +18,115 @@
 #define SITE_LIST_MAX 256
 #define SITE_FAMILIES_MAX 256
 #define SITE_HEADERS_MAX 16
+#define SITE_URLS_MAX 8
+#define SITE_DAY_MS (86400ull * 1000)
+#define SITE_NOT_GIVEN UINT64_MAX
 
-struct site_list {
-	const char *items[SITE_LIST_MAX];
-	size_t count;
-};
-
-/* Prometheus' HTTP client configuration, as far as it applies here. */
+/* Prometheus' HTTP client configuration, as far as it applies here. Lines: 0 without
+ * the key. */
 struct client_draft {
-	size_t line;
-	const char *urls[8];
-	size_t url_count;
-	const char *user, *password, *password_file;
-	const char *scheme, *credentials, *credentials_file;
+	const char *url;
+	const char **urls; /* url is the first of them in the end */
+	size_t url_count, line, basic_line, authorization_line, munge_line;
+	struct http_auth auth;
 	const char *ca_file, *cert_file, *key_file, *server_name;
-	bool insecure, basic, authorization;
-	int munge; /* -1: not given */
-	struct http_header headers[SITE_HEADERS_MAX];
+	bool insecure, munge;
+	struct yaml_header *given_headers;
+	struct http_header *headers; /* of them */
 	size_t header_count;
-	uint64_t timeout_ms;
+	uint32_t timeout_ms;
 };
 
 struct server_draft {
-	struct client_draft client;
+	struct client_draft client; /* first */
 	struct http_url_parts url;
-	const char *name; /* normalised url, with its port */
-	struct site_list filter_labels;
-	uint64_t retention_ms, max_requests, timeout_ms, connect_timeout_ms,
-		first_byte_timeout_ms;
-	int64_t from_ms, to_ms;
-	int dialect;
-	unsigned promql_flags;
+	struct backend_params params; /* its name is the URL with its port */
+	unsigned *features;           /* of enum promql_flag */
+	size_t feature_count, features_line;
+};
+
+struct family_draft {
+	struct access_family family;
+	bool is_public;
 };
 
 /* Settings that can be made for all clusters and for one. */
 struct access_draft {
-	struct access_family families[SITE_FAMILIES_MAX];
+	struct family_draft *families;
 	size_t family_count;
 	const char *cluster_label, *profile_label;
 	const char *profile_cluster_label; /* "": none; NULL: cluster_label */
 	int inject;                        /* -1: not given */
-	bool lookback_given, inject_max_given, narrow_max_given;
-	uint64_t lookback_ms, inject_max, narrow_max;
+	uint64_t lookback_ms, inject_max, narrow_max; /* or SITE_NOT_GIVEN */
 };
 
 struct cluster_draft {
 	const char *id;
 	size_t line;
-	struct access_draft *access;
-	struct server_draft *servers[SITE_PROTOCOLS][BACKENDS_MAX];
+	struct access_draft access;
+	struct server_draft *servers[SITE_PROTOCOLS];
 	size_t server_count[SITE_PROTOCOLS];
+	struct server_draft *old_servers; /* tsdb_urls */
+	size_t old_count;
 };
 
-struct site_numbers { /* of ceems_lb.limits and ceems_lb.health, see site_read.c */
-	uint64_t user_requests, user_rate, user_burst, ownership_ms, unknown_ms,
-		linger_ms, cache_entries;
-	uint64_t interval_ms, timeout_ms, fall, fail_after, eject_ms, eject_max_ms,
-		slow_start_ms;
+struct known_cluster { /* of the section clusters */
+	const char *id;
 };
 
 struct site_parser {
-	struct yaml_walk w;
-	struct arena *arena; /* of the site */
-	struct arena drafts; /* until the site is built */
-	bool expand, secrets;
-	struct buf notes;
-	struct buf files; /* one path per line */
+	struct yaml_reader r;
+	struct buf notes, files;
+	struct site *site; /* as far as it is read, simple members only */
+	struct site draft;
 	enum backend_strategy strategy;
-	struct access_draft *access; /* for all */
-	struct cluster_draft *clusters[SITE_CLUSTERS_MAX];
+	struct backend_care care;
+	struct access_draft access; /* for all */
+	struct cluster_draft *clusters;
 	size_t cluster_count;
-	struct site_list known; /* ids of the section clusters */
-	struct site_numbers numbers;
+	struct known_cluster *known;
+	size_t known_count;
 	struct client_draft api;
-	bool has_api;
-	struct site_list admins, api_admins, operators;
+	const char **api_admins;
+	size_t api_admin_count;
 	size_t roles_line, identity_line; /* lines of these sections */
-	struct site_list front_ends, front_end_addresses, metrics, munge_hosts,
-		user_headers, token_issuers, token_audiences;
-	struct site *site; /* its simple members are set while parsing */
-	/* being parsed */
-	struct client_draft *client;
-	const char *header; /* its header */
-	struct server_draft *server;
-	struct cluster_draft *cluster;
-	struct access_draft *draft;
-	bool public_family;
-	struct site_list *list;
 };
 
-/* A value as a text in p->keep. */
-int site_text(struct site_parser *p, const char *key, yaml_node_t *v, const char **ret);
-/* The same for a path, made absolute by the file's folder. */
-int site_path(struct site_parser *p, const char *key, yaml_node_t *v, const char **ret);
-int site_no_memory(struct site_parser *p);
-/* "key: text" for the log. */
-void site_note(struct site_parser *p, const char *key, const char *text);
-/* A number of kind 'd'uration in ms or 'n'umber, from min to max. */
-int site_number(struct site_parser *p, const char *key, yaml_node_t *v, char kind,
-		uint64_t min, uint64_t max, uint64_t *ret);
-int site_strings(struct site_parser *p, const char *key, yaml_node_t *v,
-		 struct site_list *list);
-int site_unsupported(void *arg, const char *key, yaml_node_t *v);
-int site_ignored(void *arg, const char *key, yaml_node_t *v);
+/* "FILE:LINE: what: detail" as the error: -EINVAL. */
+int site_fail(struct site_parser *p, size_t line, const char *what, const char *detail);
 
-/* Parses the keys of an HTTP client's configuration into c. */
-int site_client(struct site_parser *p, struct client_draft *c, const char *key,
-		yaml_node_t *v);
-/* Its Authorization header: *ret is in p->keep, NULL: none. Reads files. */
+/* The keys of an HTTP client's configuration, for a struct client_draft, and its check
+ * as a whole. */
+extern const struct yaml_row site_client_rows[];
+int site_check_client(struct yaml_reader *r, const char *key, yaml_node_t *v, void *at);
+/* Its Authorization header: *ret is in the arena, NULL: none. Reads files. */
 int site_authorization(struct site_parser *p, const struct client_draft *c,
 		       const char **ret);
 
-void access_draft_init(struct access_draft *a);
-int site_on_access(void *arg, const char *key, yaml_node_t *v);
-#define SITE_ACCESS_KEYS                                                               \
-	{"cluster_label", site_on_access}, {"profile_label", site_on_access},          \
-		{"profile_cluster_label", site_on_access},                             \
-		{"lookback", site_on_access}, {"families", site_on_access},            \
-		{"enforce", site_on_access}, {"inject_max", site_on_access},           \
-	{                                                                              \
-		"narrow_max", site_on_access                                           \
-	}
-int site_on_backends(void *arg, const char *key, yaml_node_t *v);
+/* An item of backends, a struct cluster_draft; of families, a struct family_draft. */
+extern const struct yaml_row site_cluster_item, site_family_item;
+int site_check_label(struct yaml_reader *r, const char *key, yaml_node_t *v, void *at);
+int site_check_label_or_none(struct yaml_reader *r, const char *key, yaml_node_t *v,
+			     void *at);
+
+#define SITE_ACCESS_ROWS(type_, member_)                                               \
+	YAML_TEXT("cluster_label", type_, member_.cluster_label,                       \
+		  .check = site_check_label),                                          \
+		YAML_TEXT("profile_label", type_, member_.profile_label,               \
+			  .check = site_check_label),                                  \
+		YAML_TEXT("profile_cluster_label", type_,                              \
+			  member_.profile_cluster_label,                               \
+			  .check = site_check_label_or_none),                          \
+		YAML_RANGE("lookback", ms, type_, member_.lookback_ms, SITE_NOT_GIVEN, \
+			   1000, SITE_DAY_MS),                                         \
+		YAML_LIST("families", &site_family_item, type_, member_.families,      \
+			  member_.family_count, SITE_FAMILIES_MAX),                    \
+		YAML_ROW("enforce", yaml_read_word, type_, member_.inject,             \
+			 .words = "refuse inject", .def = SITE_NOT_GIVEN),             \
+		YAML_RANGE("inject_max", number, type_, member_.inject_max,            \
+			   SITE_NOT_GIVEN, 0, ACCESS_CLAIMS_MAX),                      \
+		YAML_RANGE("narrow_max", number, type_, member_.narrow_max,            \
+			   SITE_NOT_GIVEN, 0, ACCESS_CLAIMS_MAX)
 
 /* Builds p->site from what was parsed. */
 int site_build(struct site_parser *p, const struct site *before);

@@ -354,8 +354,10 @@ int yaml_read_map(struct yaml_reader *r, const struct yaml_row *row, const char 
 static int apply_item(void *arg, const char *key, yaml_node_t *v)
 {
 	struct yaml_place *p = arg;
-	int rc = apply_row(p->r, p->rows, key, v, p->to);
 
+	if (p->rows->rows)
+		yaml_rows_default(p->rows->rows, p->to);
+	int rc = apply_row(p->r, p->rows, key, v, p->to);
 	if (rc == 0) {
 		p->to += p->row->size;
 		++*p->count;

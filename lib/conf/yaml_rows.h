@@ -48,7 +48,7 @@ struct yaml_row {
 	size_t count;                /* offset of a list's size_t for their number */
 	size_t given;                /* of a size_t for the line of its value, or 0 */
 	uint64_t min, max;           /* of a number; max: items of a list */
-	uint64_t def;                /* see yaml_rows_default() */
+	uint64_t def;                /* of a number; see yaml_rows_default() */
 	const struct yaml_row *rows; /* of a mapping; the row of a list's items */
 	const char *words;           /* "none basic": yaml_read_word() stores 0, 1 */
 	const char *note;            /* for the log when it is given */
@@ -149,7 +149,8 @@ int yaml_skip(struct yaml_reader *r, const struct yaml_row *row, const char *key
 
 extern const struct yaml_row yaml_item_name; /* of a list of texts, none empty */
 
-/* Puts the defaults of numbers into their members, those of mappings within too. */
+/* Puts defaults other than 0 into their members, those of mappings within too. Items of
+ * lists get them as they are read. */
 void yaml_rows_default(const struct yaml_row *rows, void *to);
 
 /* Reads a text of at most max bytes whose root is a mapping of these rows. where: its
