@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/buf.h"
+#include "lib/records/tlv.h"
 
 /* Numbers on the wire: never change or reuse one. */
 enum field_id {
@@ -157,31 +158,12 @@ static const struct field job_fields[] = {
 
 #define FIELDS (sizeof(job_fields) / sizeof(job_fields[0]))
 #define REQUIRED 9u
-#define HEAD_BYTES 2u
-#define FIELD_HEAD_BYTES 4u
 
 _Static_assert(FIELDS <= 64, "one bit per field");
 _Static_assert(JOB_NODES_MAX + 2 * JOB_GRES_MAX + JOB_LINE_MAX + 11 * JOB_LONG_MAX +
 			       13 * JOB_NAME_MAX + 64 * 16 <
 		       JOB_RECORD_MAX,
 	       "every record fits");
-
-/* ---- little-endian, unaligned ---------------------------------------------------- */
-
-static void put_le(unsigned char *p, uint64_t v, size_t bytes)
-{
-	for (size_t i = 0; i < bytes; i++)
-		p[i] = (unsigned char)(v >> (8 * i));
-}
-
-static uint64_t get_le(const unsigned char *p, size_t bytes)
-{
-	uint64_t v = 0;
-
-	for (size_t i = 0; i < bytes; i++)
-		v |= (uint64_t)p[i] << (8 * i);
-	return v;
-}
 
 static size_t job_number_bytes(uint8_t kind)
 {
@@ -259,25 +241,10 @@ void job_done(struct job *j)
 
 /* ---- encoding -------------------------------------------------------------------- */
 
-struct out {
-	unsigned char *data;
-	size_t size, len;
-	bool full;
+struct job_out {
+	struct tlv_out to;
 	uint32_t cut; /* enum job_flag: what was */
 };
-
-static unsigned char *put_field(struct out *o, uint16_t id, size_t len)
-{
-	if (o->full || o->size - o->len < FIELD_HEAD_BYTES + len) {
-		o->full = true;
-		return NULL;
-	}
-	unsigned char *p = o->data + o->len;
-	put_le(p, id, 2);
-	put_le(p + 2, len, 2);
-	o->len += FIELD_HEAD_BYTES + len;
-	return p + FIELD_HEAD_BYTES;
-}
 
 /* Where to cut a text longer than max: between two characters. */
 static size_t cut_text(const char *s, size_t len, size_t max)
@@ -314,7 +281,7 @@ static size_t cut_list(const char *s, size_t max, char separator, bool *ret_open
 	return at;
 }
 
-static void put_job_text(struct out *o, const struct field *f, const char *s)
+static void put_job_text(struct job_out *o, const struct field *f, const char *s)
 {
 	size_t len = strnlen(s, (size_t)f->max + 4), n = len;
 	bool open = false;
@@ -327,7 +294,7 @@ static void put_job_text(struct out *o, const struct field *f, const char *s)
 			n = cut_list(s, f->max, f->kind == PER_NODE ? ';' : ',', &open);
 		open = open && f->kind == HOSTS;
 	}
-	unsigned char *p = n ? put_field(o, f->id, n + open) : NULL;
+	unsigned char *p = n ? tlv_put(&o->to, f->id, n + open) : NULL;
 	if (!p)
 		return;
 	memcpy(p, s, n);
@@ -335,13 +302,10 @@ static void put_job_text(struct out *o, const struct field *f, const char *s)
 		p[n] = ']';
 }
 
-static void put_job_number(struct out *o, const struct field *f, uint64_t v)
+static void put_job_number(struct tlv_out *o, const struct field *f, uint64_t v)
 {
-	if (f->absent != NEVER && v == (f->absent == NO_VAL ? JOB_NO_VAL : 0))
-		return;
-	unsigned char *p = put_field(o, f->id, job_number_bytes(f->kind));
-	if (p)
-		put_le(p, v, job_number_bytes(f->kind));
+	if (f->absent == NEVER || v != (f->absent == NO_VAL ? JOB_NO_VAL : 0))
+		tlv_put_number(o, f->id, v, job_number_bytes(f->kind));
 }
 
 static bool is_complete_job(const struct job *j)
@@ -352,34 +316,34 @@ static bool is_complete_job(const struct job *j)
 
 int job_encode(const struct job *j, void *buf, size_t size)
 {
-	struct out o = {.data = buf, .size = size, .len = HEAD_BYTES};
+	struct job_out o = {.cut = 0};
 	/* flags follow the type and the one byte of the event */
-	const size_t flags_at = HEAD_BYTES + FIELD_HEAD_BYTES + 1 + FIELD_HEAD_BYTES;
+	const size_t flags_at =
+		TLV_HEAD_BYTES + TLV_FIELD_HEAD_BYTES + 1 + TLV_FIELD_HEAD_BYTES;
 
 	if (!is_complete_job(j))
 		return -EINVAL;
-	if (size < HEAD_BYTES)
+	if (tlv_begin(&o.to, buf, size, JOB_RECORD_TYPE) < 0)
 		return -EMSGSIZE;
-	put_le(o.data, JOB_RECORD_TYPE, HEAD_BYTES);
 	for (size_t i = 0; i < FIELDS; i++) {
 		if (is_text_field(&job_fields[i]))
 			put_job_text(&o, &job_fields[i],
 				     get_job_text(j, &job_fields[i]));
 		else
-			put_job_number(&o, &job_fields[i],
+			put_job_number(&o.to, &job_fields[i],
 				       get_number(j, &job_fields[i]));
 	}
-	if (o.full)
+	if (o.to.full)
 		return -EMSGSIZE;
 	if (o.cut)
-		put_le(o.data + flags_at, j->flags | o.cut, 4);
-	return (int)o.len;
+		tlv_put_le(o.to.data + flags_at, j->flags | o.cut, 4);
+	return (int)o.to.len;
 }
 
 int job_add_names(void *buf, size_t len, size_t size, const char *user,
 		  const char *group)
 {
-	struct out o = {.data = buf, .size = size, .len = len};
+	struct job_out o = {.to = {.data = buf, .size = size, .len = len}};
 	const struct field names[] = {
 		STRING(F_USER, TEXT, user, JOB_NAME_MAX),
 		STRING(F_GROUP, TEXT, group, JOB_NAME_MAX),
@@ -387,16 +351,10 @@ int job_add_names(void *buf, size_t len, size_t size, const char *user,
 
 	put_job_text(&o, &names[0], user ? user : "");
 	put_job_text(&o, &names[1], group ? group : "");
-	return o.full ? -EMSGSIZE : (int)o.len;
+	return o.to.full ? -EMSGSIZE : (int)o.to.len;
 }
 
 /* ---- decoding -------------------------------------------------------------------- */
-
-/* Where each field is in the bytes */
-struct found {
-	const unsigned char *at;
-	size_t len;
-};
 
 static int bad_job_field(struct err *err, const struct field *f, const char *what,
 			 size_t len)
@@ -415,55 +373,57 @@ static const struct field *find_field(uint64_t id, size_t *ret_index)
 	return NULL;
 }
 
-static int check_field(const struct field *f, const struct found *v, struct err *err)
+static int check_field(const struct field *f, const struct tlv_value *v,
+		       struct err *err)
 {
 	if (!is_text_field(f))
 		return v->len == job_number_bytes(f->kind)
 			       ? 0
 			       : bad_job_field(err, f, "not a number of its size",
 					       v->len);
-	if (memchr(v->at, 0, v->len))
+	if (memchr(v->data, 0, v->len))
 		return bad_job_field(err, f, "zero byte in a text", v->len);
 	return 0; /* a later version may write longer ones */
 }
 
-static int find_all(const unsigned char *p, const unsigned char *end,
-		    struct found found[FIELDS], struct err *err)
+static int find_all(struct tlv_in *in, struct tlv_value found[FIELDS], struct err *err)
 {
-	while (p < end) {
-		size_t left = (size_t)(end - p), index = 0;
-		if (left < FIELD_HEAD_BYTES)
-			return err_set(err, -EPROTO,
-				       "job record: cut short in a field head");
-		uint64_t id = get_le(p, 2);
-		struct found v = {.at = p + FIELD_HEAD_BYTES,
-				  .len = (size_t)get_le(p + 2, 2)};
-		const struct field *f = find_field(id, &index);
-		if (v.len > left - FIELD_HEAD_BYTES)
-			return err_set(err, -EPROTO,
-				       "job record: field %s (%u): cut short",
-				       f ? f->name : "unknown", (unsigned)id);
-		if (f) {
-			if (found[index].at)
-				return bad_job_field(err, f, "there twice", v.len);
-			int rc = check_field(f, &v, err);
-			if (rc < 0)
-				return rc;
-			found[index] = v;
-		}
-		p = v.at + v.len;
+	struct tlv_value v = {.id = 0};
+	int rc;
+
+	while ((rc = tlv_next(in, &v)) == 1) {
+		size_t index = 0;
+		const struct field *f = find_field(v.id, &index);
+
+		if (!f)
+			continue;
+		if (found[index].data)
+			return bad_job_field(err, f, "there twice", v.len);
+		rc = check_field(f, &v, err);
+		if (rc < 0)
+			return rc;
+		found[index] = v;
+	}
+	if (rc < 0 && !v.id)
+		return err_set(err, -EPROTO, "job record: cut short in a field head");
+	if (rc < 0) {
+		size_t index = 0;
+		const struct field *f = find_field(v.id, &index);
+
+		return err_set(err, -EPROTO, "job record: field %s (%u): cut short",
+			       f ? f->name : "unknown", (unsigned)v.id);
 	}
 	for (size_t i = 0; i < REQUIRED; i++)
-		if (!found[i].at)
+		if (!found[i].data)
 			return err_set(err, -EPROTO, "job record: field %s: missing",
 				       job_fields[i].name);
 	return 0;
 }
 
 /* Copies a text with '?' for invalid UTF-8 bytes. Returns past its NUL. */
-static char *copy_utf8_text(char *dst, const struct found *v)
+static char *copy_utf8_text(char *dst, const struct tlv_value *v)
 {
-	const char *s = (const char *)v->at;
+	const char *s = (const char *)v->data;
 
 	for (size_t i = 0, n; i < v->len; i += n) {
 		n = utf8_len(s + i, v->len - i);
@@ -481,33 +441,33 @@ static char *copy_utf8_text(char *dst, const struct found *v)
 
 int job_decode(const void *data, size_t len, struct job *ret, struct err *err)
 {
-	const unsigned char *p = data;
-	struct found found[FIELDS] = {{NULL, 0}};
+	struct tlv_value found[FIELDS] = {{.id = 0}};
+	struct tlv_in in;
+	uint16_t type = 0;
 	size_t room = 1;
 	struct job j;
 
-	if (len < HEAD_BYTES || len > JOB_RECORD_MAX)
+	if (len > JOB_RECORD_MAX || tlv_open(&in, data, len, &type) < 0)
 		return err_set(err, -EPROTO, "job record: %zu bytes", len);
-	uint64_t type = get_le(p, HEAD_BYTES);
 	if (type != JOB_RECORD_TYPE)
 		return err_set(err, -EPROTO, "job record: type %u is not a job",
 			       (unsigned)type);
-	int rc = find_all(p + HEAD_BYTES, p + len, found, err);
+	int rc = find_all(&in, found, err);
 	if (rc < 0)
 		return rc;
 	job_init(&j);
 	for (size_t i = 0; i < FIELDS; i++) {
-		if (found[i].at && is_text_field(&job_fields[i]))
+		if (found[i].data && is_text_field(&job_fields[i]))
 			room += found[i].len + 1;
-		else if (found[i].at)
+		else if (found[i].data)
 			set_job_number(&j, &job_fields[i],
-				       get_le(found[i].at, found[i].len));
+				       tlv_get_le(found[i].data, found[i].len));
 	}
 	char *memory = malloc(room), *next = memory;
 	if (!memory)
 		return err_set(err, -ENOMEM, "job record: no memory");
 	for (size_t i = 0; i < FIELDS; i++) {
-		if (!found[i].at || !is_text_field(&job_fields[i]))
+		if (!found[i].data || !is_text_field(&job_fields[i]))
 			continue;
 		*job_text_member(&j, &job_fields[i]) = next;
 		next = copy_utf8_text(next, &found[i]);

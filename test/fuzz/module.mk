@@ -69,7 +69,7 @@ proxy_config_fuzz_PKGS := yaml-0.1
 FUZZERS += report
 report_fuzz_SRCS := lib/records/report.c lib/records/tlv.c lib/err.c lib/buf.c
 FUZZERS += job
-job_fuzz_SRCS := lib/records/job.c lib/records/job_names.c lib/buf.c lib/parse.c lib/err.c
+job_fuzz_SRCS := lib/records/job.c lib/records/tlv.c lib/records/job_names.c lib/buf.c lib/parse.c lib/err.c
 ifeq ($(HAVE_ZLIB),1)
 FUZZERS += batch
 batch_fuzz_SRCS := lib/records/batch.c lib/buf.c lib/err.c lib/fs.c lib/parse.c

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/buf.h"
+#include "lib/crc32c.h"
 #include "lib/records/job.h"
 #include "test/unit/unit.h"
 
@@ -116,6 +117,24 @@ static void every_field_comes_back(void **state)
 	assert_string_equal(b.name, "");
 	job_done(&b);
 	job_done(NULL);
+}
+
+/* Spools and couriers of other releases hold these very bytes. */
+static void the_bytes_of_a_record_stay(void **state)
+{
+	const struct {
+		struct job job;
+		int len;
+		uint32_t crc;
+	} rows[] = {{an_array_task(), 606, 0x26474600}, {the_least(), 76, 0xc2573b42}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		int n = job_encode(&rows[i].job, wire, sizeof(wire));
+
+		assert_int_equal(n, rows[i].len);
+		assert_int_equal(crc32c(0, wire, (size_t)n), rows[i].crc);
+	}
 }
 
 static void what_is_not_known_is_not_zero(void **state)
@@ -474,6 +493,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_field_comes_back),
+		cmocka_unit_test(the_bytes_of_a_record_stay),
 		cmocka_unit_test(what_is_not_known_is_not_zero),
 		cmocka_unit_test(root_and_the_pending_state_are_numbers_too),
 		cmocka_unit_test(encode_refuses_what_no_reader_could_use),
