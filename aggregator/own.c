@@ -83,15 +83,6 @@ void serve_health(void *arg, struct web_request *r)
 	web_answer_text(r, 503, text);
 }
 
-static void put_own_value(struct prom *out, const struct prom_family *f,
-			  const char *label, const char *value, uint64_t v)
-{
-	const struct prom_label l = {label, value};
-
-	prom_family(out, f);
-	prom_put_u64(out, &l, label ? 1 : 0, v);
-}
-
 static void put_database(const struct pg_pool_state *s, struct prom *out)
 {
 	static const struct prom_family up = {
@@ -117,18 +108,18 @@ static void put_database(const struct pg_pool_state *s, struct prom *out)
 		"ceems_aggregator_database_losses_total", PROM_COUNTER,
 		"Times that the connection to the database was lost"};
 
-	put_own_value(out, &up, NULL, NULL, s->up);
-	put_own_value(out, &jobs, "result", "ok", s->jobs - s->failed);
-	put_own_value(out, &jobs, "result", "failed", s->failed);
-	put_own_value(out, &jobs, "result", "refused", s->refused);
-	put_own_value(out, &jobs, "result", "expired", s->expired);
+	prom_put_one(out, &up, NULL, NULL, s->up);
+	prom_put_one(out, &jobs, "result", "ok", s->jobs - s->failed);
+	prom_put_one(out, &jobs, "result", "failed", s->failed);
+	prom_put_one(out, &jobs, "result", "refused", s->refused);
+	prom_put_one(out, &jobs, "result", "expired", s->expired);
 	prom_family(out, &seconds);
 	prom_put_scaled(out, NULL, 0, s->busy_ns, 9);
-	put_own_value(out, &threads, "state", "busy", s->busy);
-	put_own_value(out, &threads, "state", "idle", s->threads - s->busy);
-	put_own_value(out, &queued, NULL, NULL, s->queued);
-	put_own_value(out, &connects, NULL, NULL, s->connects);
-	put_own_value(out, &losses, NULL, NULL, s->losses);
+	prom_put_one(out, &threads, "state", "busy", s->busy);
+	prom_put_one(out, &threads, "state", "idle", s->threads - s->busy);
+	prom_put_one(out, &queued, NULL, NULL, s->queued);
+	prom_put_one(out, &connects, NULL, NULL, s->connects);
+	prom_put_one(out, &losses, NULL, NULL, s->losses);
 }
 
 static void put_all(struct app *app, struct prom *out)
@@ -144,11 +135,11 @@ static void put_all(struct app *app, struct prom *out)
 		"1 where the kernel keeps the program to what it needs, by kind"};
 	struct pg_pool_state s;
 
-	put_own_value(out, &build, "version", CEEMS_VERSION, 1);
-	put_own_value(out, &reloads, "result", "ok", atomic_load(&app->reloads));
-	put_own_value(out, &reloads, "result", "failed",
-		      atomic_load(&app->reload_failures));
-	put_own_value(out, &sandbox, "kind", "seccomp", app->calls_filtered);
+	prom_put_one(out, &build, "version", CEEMS_VERSION, 1);
+	prom_put_one(out, &reloads, "result", "ok", atomic_load(&app->reloads));
+	prom_put_one(out, &reloads, "result", "failed",
+		     atomic_load(&app->reload_failures));
+	prom_put_one(out, &sandbox, "kind", "seccomp", app->calls_filtered);
 	pg_pool_get_state(app->pool, &s);
 	put_database(&s, out);
 	for (size_t i = 0; i < app_part_count; i++) {

@@ -19,15 +19,6 @@ static const char *const peers[] = {
 	"role",       "running",      "timezone", "to",   "user",    "uuid",
 };
 
-static int param_hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 /* Unescapes in place; the result is NUL-terminated UTF-8 without control characters. */
 static int unescape_param(char *s, size_t len)
 {
@@ -36,8 +27,8 @@ static int unescape_param(char *s, size_t len)
 	for (size_t i = 0; i < len; i++) {
 		char c = s[i];
 		if (c == '%') {
-			int high = len - i < 3 ? -1 : param_hex_digit(s[i + 1]);
-			int low = high < 0 ? -1 : param_hex_digit(s[i + 2]);
+			int high = len - i < 3 ? -1 : parse_hex_digit(s[i + 1]);
+			int low = high < 0 ? -1 : parse_hex_digit(s[i + 2]);
 			if (low < 0)
 				return -EINVAL;
 			c = (char)(high * 16 + low);

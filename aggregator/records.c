@@ -248,10 +248,7 @@ static int open_records(struct app *app, struct err *err)
 static void put_records_value(struct prom *out, const struct prom_family *f,
 			      const char *label, const char *value, int64_t v)
 {
-	const struct prom_label l = {label, value};
-
-	prom_family(out, f);
-	prom_put_u64(out, &l, label ? 1 : 0, v > 0 ? (uint64_t)v : 0);
+	prom_put_one(out, f, label, value, v > 0 ? (uint64_t)v : 0);
 }
 
 static void put_records_metrics(struct app *app, struct prom *out)

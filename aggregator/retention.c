@@ -232,15 +232,6 @@ static void close_retention(struct app *app)
 	app->retention = NULL;
 }
 
-static void put_retention_value(struct prom *out, const struct prom_family *f,
-				const char *label, const char *value, uint64_t v)
-{
-	const struct prom_label label_of = {label, value};
-
-	prom_family(out, f);
-	prom_put_u64(out, &label_of, label ? 1 : 0, v);
-}
-
 static void put_metrics(struct app *app, struct prom *out)
 {
 	static const struct prom_family there = {
@@ -260,13 +251,13 @@ static void put_metrics(struct app *app, struct prom *out)
 	if (!l)
 		return;
 	pthread_mutex_lock(&l->mutex);
-	put_retention_value(out, &there, "table", "unit_interval", l->state.intervals);
-	put_retention_value(out, &there, "table", "unit_hour", l->state.hours);
-	put_retention_value(out, &missing, NULL, NULL, l->state.missing);
-	put_retention_value(out, &done, "what", "made", l->made);
-	put_retention_value(out, &done, "what", "dropped", l->dropped);
-	put_retention_value(out, &done, "what", "vacuumed", l->vacuumed);
-	put_retention_value(out, &failures, NULL, NULL, l->failures);
+	prom_put_one(out, &there, "table", "unit_interval", l->state.intervals);
+	prom_put_one(out, &there, "table", "unit_hour", l->state.hours);
+	prom_put_one(out, &missing, NULL, NULL, l->state.missing);
+	prom_put_one(out, &done, "what", "made", l->made);
+	prom_put_one(out, &done, "what", "dropped", l->dropped);
+	prom_put_one(out, &done, "what", "vacuumed", l->vacuumed);
+	prom_put_one(out, &failures, NULL, NULL, l->failures);
 	pthread_mutex_unlock(&l->mutex);
 }
 

@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "lib/clamp.h"
+
 #define NSEC_PER_USEC 1000u
 
 /* One unit's steps during the split; slot 0 is the rest */
@@ -29,17 +31,12 @@ static uint64_t step_cpu_ns(const struct step *step)
 	return step->totals.cpu_user_ns + step->totals.cpu_system_ns;
 }
 
-static uint64_t subtract_step_u64(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
-
 static uint64_t lived_us(uint64_t started_ns, uint64_t ended_ns, uint64_t t0_ns,
 			 uint64_t t1_ns)
 {
 	uint64_t from = started_ns > t0_ns ? started_ns : t0_ns;
 	uint64_t to = ended_ns && ended_ns < t1_ns ? ended_ns : t1_ns;
-	return subtract_step_u64(to, from) / NSEC_PER_USEC;
+	return clamp_minus(to, from) / NSEC_PER_USEC;
 }
 
 /* The extern step has the job's processes that belong to no other step; it has no
@@ -100,9 +97,9 @@ static void weigh_steps(struct family *f, enum by by, uint64_t t0_ns, uint64_t t
 	     s = steps_after(f->u, s), k++) {
 		const struct step *step = steps_get(f->u, s);
 		const struct step_energy *e = step_energy_draft(f->u, s);
-		uint64_t w = by == BY_CPU_NOW     ? subtract_step_u64(step_cpu_ns(step),
-								      e->charged_cpu_ns)
-			     : by == BY_ALLOC_NOW ? alloc_us(step, t0_ns, t1_ns)
+		uint64_t w = by == BY_CPU_NOW
+				     ? clamp_minus(step_cpu_ns(step), e->charged_cpu_ns)
+			     : by == BY_ALLOC_NOW   ? alloc_us(step, t0_ns, t1_ns)
 			     : by == BY_CPU_WAITING ? e->waiting.used_ns
 						    : e->waiting.alloc_us;
 		f->s->work.slots[k].weight = w;
@@ -114,7 +111,7 @@ static void charge_now(struct family *f, uint32_t i, uint64_t t0_ns, uint64_t t1
 {
 	const struct unit_energy *was = unit_energy(f->u, i);
 	const struct unit_energy *is = unit_energy_draft(f->u, i);
-	uint64_t cpu = subtract_step_u64(is->charged_cpu_ns, was->charged_cpu_ns);
+	uint64_t cpu = clamp_minus(is->charged_cpu_ns, was->charged_cpu_ns);
 	uint64_t alloc =
 		f->unit->cpus * lived_us(f->unit->started_boottime_ns,
 					 f->unit->ended_boottime_ns, t0_ns, t1_ns);
@@ -141,7 +138,7 @@ static void note_use(struct family *f, uint64_t t0_ns, uint64_t t1_ns)
 	     s = steps_after(f->u, s), k++) {
 		const struct step *step = steps_get(f->u, s);
 		struct step_energy *e = step_energy_draft(f->u, s);
-		uint64_t used = subtract_step_u64(step_cpu_ns(step), e->charged_cpu_ns);
+		uint64_t used = clamp_minus(step_cpu_ns(step), e->charged_cpu_ns);
 		e->open.used_ns += used;
 		e->open.alloc_us += alloc_us(step, t0_ns, t1_ns);
 		e->charged_cpu_ns += used;

@@ -5,6 +5,7 @@
 
 #include "daemon/units_store.h"
 #include "daemon/units_totals.h"
+#include "lib/clamp.h"
 #include "lib/clock.h"
 
 /* ---- tombstones ------------------------------------------------------------------ */
@@ -105,16 +106,11 @@ void expire_unit_now(struct units *u, uint32_t i, bool early)
 
 /* ---- expiry ---------------------------------------------------------------------- */
 
-static uint64_t ns_since(uint64_t now, uint64_t then)
-{
-	return now > then ? now - then : 0;
-}
-
 static uint64_t unit_age_ns(const struct unit *unit, uint64_t now_boottime_ns)
 {
-	return ns_since(unit->state == UNIT_ENDED ? unit->ended_boottime_ns
-						  : now_boottime_ns,
-			unit->started_boottime_ns);
+	return clamp_minus(unit->state == UNIT_ENDED ? unit->ended_boottime_ns
+						     : now_boottime_ns,
+			   unit->started_boottime_ns);
 }
 
 bool units_exported(const struct units *u, uint32_t i, uint64_t now_boottime_ns,
@@ -150,7 +146,7 @@ static void expire_unit(struct units *u, uint32_t i, uint64_t now,
 			const struct units_policy *policy)
 {
 	const struct unit *unit = &u->units[i];
-	uint64_t gone_ms = ns_since(now, unit->left_boottime_ns) / NSEC_PER_MSEC;
+	uint64_t gone_ms = clamp_minus(now, unit->left_boottime_ns) / NSEC_PER_MSEC;
 	bool is_short = !units_exported(u, i, now, policy);
 	bool final = (unit->marks & UNIT_DEFINITE) || gone_ms >= UNITS_GRACE_MS;
 
@@ -177,7 +173,7 @@ void units_expire(struct units *u, uint64_t now_boottime_ns,
 	for (uint32_t i = links_first(&u->units_ended);
 	     i != UNITS_NONE && u->units_count > policy->max_exported; i = next) {
 		uint64_t gone_ns =
-			ns_since(now_boottime_ns, u->units[i].left_boottime_ns);
+			clamp_minus(now_boottime_ns, u->units[i].left_boottime_ns);
 		next = links_after(&u->units_ended, i);
 		if (u->units_count < u->capacity / 4 * 3 &&
 		    report_is_owed(u, i, gone_ns / NSEC_PER_MSEC))
@@ -186,8 +182,8 @@ void units_expire(struct units *u, uint64_t now_boottime_ns,
 	}
 	for (uint32_t i = links_first(&u->steps_ended); i != UNITS_NONE; i = next) {
 		const struct step *s = &u->steps[i];
-		uint64_t gone_ms =
-			ns_since(now_boottime_ns, s->left_boottime_ns) / NSEC_PER_MSEC;
+		uint64_t gone_ms = clamp_minus(now_boottime_ns, s->left_boottime_ns) /
+				   NSEC_PER_MSEC;
 		next = links_after(&u->steps_ended, i);
 		if (gone_ms < policy->linger_ms)
 			break; /* in the order in which they ended */

@@ -4,6 +4,7 @@
 
 #include "daemon/units_store.h"
 #include "daemon/units_totals.h"
+#include "lib/clamp.h"
 #include "lib/clock.h"
 
 /* v2 counts whole microseconds per control group: smaller differences are rounding. */
@@ -41,11 +42,6 @@ void found_put_unit(struct units *u, uint32_t i)
 	txn_put(u, &u->befores[i], &none, sizeof(none));
 }
 
-static uint64_t subtract_found(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
-
 static uint64_t least_u64(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
@@ -68,12 +64,12 @@ static struct unit_totals rest_of(const struct unit_totals *a,
 				  const struct unit_totals *b)
 {
 	struct unit_totals t = {
-		.io_read_bytes = subtract_found(a->io_read_bytes, b->io_read_bytes),
-		.io_write_bytes = subtract_found(a->io_write_bytes, b->io_write_bytes),
+		.io_read_bytes = clamp_minus(a->io_read_bytes, b->io_read_bytes),
+		.io_write_bytes = clamp_minus(a->io_write_bytes, b->io_write_bytes),
 	};
 
-	set_cpu(&t, subtract_found(found_totals_cpu_ns(a), found_totals_cpu_ns(b)),
-		subtract_found(a->cpu_user_ns, b->cpu_user_ns));
+	set_cpu(&t, clamp_minus(found_totals_cpu_ns(a), found_totals_cpu_ns(b)),
+		clamp_minus(a->cpu_user_ns, b->cpu_user_ns));
 	return t;
 }
 

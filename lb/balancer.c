@@ -192,15 +192,6 @@ static void put_server(void *arg, struct backend_server *s)
 	backend_metrics(s, arg);
 }
 
-static void put_balancer_value(struct prom *out, const struct prom_family *f,
-			       const char *label, const char *value, uint64_t v)
-{
-	const struct prom_label l = {label, value};
-
-	prom_family(out, f);
-	prom_put_u64(out, &l, label ? 1 : 0, v);
-}
-
 struct scraper {
 	struct web_request *r;
 	bool admitted; /* else answered */
@@ -240,14 +231,14 @@ static void put_balancer_metrics(void *arg, struct prom *out)
 	struct balancer *b = arg;
 	struct site *s = current_site(b);
 
-	put_balancer_value(out, &build, "version", CEEMS_VERSION, 1);
-	put_balancer_value(out, &reloads, "result", "ok", atomic_load(&b->reloads));
-	put_balancer_value(out, &reloads, "result", "failed",
-			   atomic_load(&b->reload_failures));
-	put_balancer_value(out, &open, NULL, NULL, s->open);
-	put_balancer_value(out, &sandbox, "kind", "landlock", b->files_fenced);
-	put_balancer_value(out, &sandbox, "kind", "seccomp", b->calls_filtered);
-	put_balancer_value(out, &clusters, NULL, NULL, s->cluster_count);
+	prom_put_one(out, &build, "version", CEEMS_VERSION, 1);
+	prom_put_one(out, &reloads, "result", "ok", atomic_load(&b->reloads));
+	prom_put_one(out, &reloads, "result", "failed",
+		     atomic_load(&b->reload_failures));
+	prom_put_one(out, &open, NULL, NULL, s->open);
+	prom_put_one(out, &sandbox, "kind", "landlock", b->files_fenced);
+	prom_put_one(out, &sandbox, "kind", "seccomp", b->calls_filtered);
+	prom_put_one(out, &clusters, NULL, NULL, s->cluster_count);
 	each_server(s, put_server, out);
 	site_unref(s);
 	gate_metrics(b->gate, out); /* the workers put their own */

@@ -16,6 +16,14 @@ int parse_u64_len(const char *s, size_t len, uint64_t *ret)
 int parse_u32(const char *s, uint32_t *ret) __attribute__((warn_unused_result));
 int parse_s64(const char *s, int64_t *ret) __attribute__((warn_unused_result));
 int parse_f64(const char *s, double *ret) __attribute__((warn_unused_result));
+/* 0 to 15; -1: not a hexadecimal digit, of either case. */
+static inline int parse_hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 32;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
 /* true false yes no on off 1 0 */
 int parse_bool(const char *s, bool *ret) __attribute__((warn_unused_result));
 /* Prometheus durations in decreasing units ("1h30m", "15s", "250ms"); bare "0" is

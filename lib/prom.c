@@ -288,6 +288,15 @@ void prom_put_u64(struct prom *p, const struct prom_label *labels, size_t n, uin
 	end_sample(p);
 }
 
+void prom_put_one(struct prom *p, const struct prom_family *family, const char *label,
+		  const char *value, uint64_t v)
+{
+	const struct prom_label of = {label, value};
+
+	prom_family(p, family);
+	prom_put_u64(p, &of, label ? 1 : 0, v);
+}
+
 void prom_put_f64(struct prom *p, const struct prom_label *labels, size_t n, double v)
 {
 	if (!begin_labels(p, labels, n))

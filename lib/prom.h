@@ -59,6 +59,9 @@ void prom_family(struct prom *p, const struct prom_family *family);
 
 void prom_put_u64(struct prom *p, const struct prom_label *labels, size_t n,
 		  uint64_t v);
+/* A family with a sample of one label; label NULL: of none. */
+void prom_put_one(struct prom *p, const struct prom_family *family, const char *label,
+		  const char *value, uint64_t v);
 void prom_put_f64(struct prom *p, const struct prom_label *labels, size_t n, double v);
 /* v * 10^-decimals exactly: nanoseconds as seconds with decimals = 9 */
 void prom_put_scaled(struct prom *p, const struct prom_label *labels, size_t n,

@@ -2,15 +2,6 @@
 /* The proxy's own metrics (doc/metrics.md). */
 #include "redfish_proxy/metrics.h"
 
-static void put_proxy_value(struct prom *out, const struct prom_family *f,
-			    const char *label, const char *value, uint64_t v)
-{
-	const struct prom_label l = {label, value};
-
-	prom_family(out, f);
-	prom_put_u64(out, &l, label ? 1 : 0, v);
-}
-
 static void put_requests(struct metrics *m, struct prom *out)
 {
 	static const struct prom_family requests = {
@@ -31,17 +22,17 @@ static void put_requests(struct metrics *m, struct prom *out)
 
 	for (unsigned i = 0; i < 6; i++) {
 		if (i != 1 && i != 3) /* statuses that we never send */
-			put_proxy_value(out, &requests, "code", classes[i],
-					atomic_load(&m->requests[i]));
+			prom_put_one(out, &requests, "code", classes[i],
+				     atomic_load(&m->requests[i]));
 	}
 	for (unsigned i = 0; i < ACCESS_VERDICTS; i++)
-		put_proxy_value(out, &decisions, "decision",
-				access_reason((enum access_verdict)i),
-				atomic_load(&m->verdicts[i]));
+		prom_put_one(out, &decisions, "decision",
+			     access_reason((enum access_verdict)i),
+			     atomic_load(&m->verdicts[i]));
 	for (unsigned i = 0; i < 3; i++)
-		put_proxy_value(out, &limited, "limit", limits[i],
-				atomic_load(&m->limited[i]));
-	put_proxy_value(out, &in_flight, NULL, NULL, atomic_load(&m->in_flight));
+		prom_put_one(out, &limited, "limit", limits[i],
+			     atomic_load(&m->limited[i]));
+	prom_put_one(out, &in_flight, NULL, NULL, atomic_load(&m->in_flight));
 }
 
 static void put_cache(struct metrics *m, const struct metrics_gauges *g,
@@ -57,11 +48,11 @@ static void put_cache(struct metrics *m, const struct metrics_gauges *g,
 	static const struct prom_family bytes = {"ceems_redfish_proxy_cache_bytes",
 						 PROM_GAUGE, "Size of the cache"};
 
-	put_proxy_value(out, &asked, "result", "hit", atomic_load(&m->hits));
-	put_proxy_value(out, &asked, "result", "joined", atomic_load(&m->joined));
-	put_proxy_value(out, &asked, "result", "miss", atomic_load(&m->misses));
-	put_proxy_value(out, &entries, NULL, NULL, g->cache_entries);
-	put_proxy_value(out, &bytes, NULL, NULL, g->cache_bytes);
+	prom_put_one(out, &asked, "result", "hit", atomic_load(&m->hits));
+	prom_put_one(out, &asked, "result", "joined", atomic_load(&m->joined));
+	prom_put_one(out, &asked, "result", "miss", atomic_load(&m->misses));
+	prom_put_one(out, &entries, NULL, NULL, g->cache_entries);
+	prom_put_one(out, &bytes, NULL, NULL, g->cache_bytes);
 }
 
 static void put_bmcs(struct metrics *m, const struct metrics_gauges *g,
@@ -91,15 +82,15 @@ static void put_bmcs(struct metrics *m, const struct metrics_gauges *g,
 					      "bad_answer"};
 
 	for (unsigned i = 0; i < RESULT_RESULTS; i++)
-		put_proxy_value(out, &asked, "result", results[i],
-				atomic_load(&m->bmc[i]));
+		prom_put_one(out, &asked, "result", results[i],
+			     atomic_load(&m->bmc[i]));
 	prom_family(out, &seconds);
 	prom_put_scaled(out, NULL, 0, atomic_load(&m->bmc_ns), 9);
-	put_proxy_value(out, &logins, NULL, NULL, atomic_load(&m->logins));
-	put_proxy_value(out, &refused, NULL, NULL, atomic_load(&m->login_failures));
-	put_proxy_value(out, &known, NULL, NULL, g->targets);
-	put_proxy_value(out, &down, NULL, NULL, g->targets_down);
-	put_proxy_value(out, &queued, NULL, NULL, g->queued);
+	prom_put_one(out, &logins, NULL, NULL, atomic_load(&m->logins));
+	prom_put_one(out, &refused, NULL, NULL, atomic_load(&m->login_failures));
+	prom_put_one(out, &known, NULL, NULL, g->targets);
+	prom_put_one(out, &down, NULL, NULL, g->targets_down);
+	prom_put_one(out, &queued, NULL, NULL, g->queued);
 }
 
 void metrics_put(struct metrics *m, const struct metrics_gauges *g, struct prom *out)
@@ -114,12 +105,12 @@ void metrics_put(struct metrics *m, const struct metrics_gauges *g, struct prom 
 		"ceems_redfish_proxy_sandbox_active", PROM_GAUGE,
 		"1 where the kernel keeps the program to what it needs, by kind"};
 
-	put_proxy_value(out, &build, "version", CEEMS_VERSION, 1);
-	put_proxy_value(out, &sandbox, "kind", "landlock", m->files_fenced);
-	put_proxy_value(out, &sandbox, "kind", "seccomp", m->calls_filtered);
-	put_proxy_value(out, &reloads, "result", "ok", atomic_load(&m->reloads));
-	put_proxy_value(out, &reloads, "result", "failed",
-			atomic_load(&m->reload_failures));
+	prom_put_one(out, &build, "version", CEEMS_VERSION, 1);
+	prom_put_one(out, &sandbox, "kind", "landlock", m->files_fenced);
+	prom_put_one(out, &sandbox, "kind", "seccomp", m->calls_filtered);
+	prom_put_one(out, &reloads, "result", "ok", atomic_load(&m->reloads));
+	prom_put_one(out, &reloads, "result", "failed",
+		     atomic_load(&m->reload_failures));
 	put_requests(m, out);
 	put_cache(m, g, out);
 	put_bmcs(m, g, out);

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/clamp.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/fs.h"
@@ -259,11 +260,6 @@ static uint64_t timeval_ns(struct timeval t)
 	return (uint64_t)t.tv_sec * NSEC_PER_SEC + (uint64_t)t.tv_usec * 1000;
 }
 
-static uint64_t subtract_usage(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
-
 /* What slurmstepd has reaped since it forked the tasks. Only in slurmstepd itself: a
  * contained hook is another process without children, whose zero would be wrong; and
  * not for the extern step, whose processes are not slurmstepd's children. */
@@ -274,10 +270,10 @@ static int read_rusage(const struct step *s, struct record_counters *ret)
 	    getrusage(RUSAGE_CHILDREN, &now) < 0)
 		return -ENODATA;
 	*ret = (struct record_counters){.source = COUNTERS_RUSAGE, .has_memory = true};
-	ret->cpu_user_ns = subtract_usage(timeval_ns(now.ru_utime),
-					  timeval_ns(s->children_before.ru_utime));
-	ret->cpu_system_ns = subtract_usage(timeval_ns(now.ru_stime),
-					    timeval_ns(s->children_before.ru_stime));
+	ret->cpu_user_ns = clamp_minus(timeval_ns(now.ru_utime),
+				       timeval_ns(s->children_before.ru_utime));
+	ret->cpu_system_ns = clamp_minus(timeval_ns(now.ru_stime),
+					 timeval_ns(s->children_before.ru_stime));
 	ret->memory_peak_bytes = (uint64_t)now.ru_maxrss * 1024;
 	ret->read_ns = clock_boottime_ns();
 	return 0;

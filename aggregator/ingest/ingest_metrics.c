@@ -14,15 +14,6 @@ void ingest_requests_count(struct ingest_requests *c, unsigned status)
 	atomic_fetch_add(&c->by_status[i], 1);
 }
 
-static void put_ingest_value(struct prom *out, const struct prom_family *f,
-			     const char *label, const char *value, uint64_t v)
-{
-	const struct prom_label l = {label, value};
-
-	prom_family(out, f);
-	prom_put_u64(out, &l, label ? 1 : 0, v);
-}
-
 static void put_requests(struct ingest_requests *r, const struct ingest_gauges *g,
 			 struct prom *out)
 {
@@ -54,15 +45,15 @@ static void put_requests(struct ingest_requests *r, const struct ingest_gauges *
 		"Instances of units that need no look-up in the database"};
 
 	for (unsigned i = 0; i < 6; i++)
-		put_ingest_value(out, &requests, "code", status_names[i],
-				 atomic_load(&r->by_status[i]));
-	put_ingest_value(out, &refused, NULL, NULL, atomic_load(&r->refused));
-	put_ingest_value(out, &waiting, NULL, NULL, atomic_load(&r->waiting));
-	put_ingest_value(out, &moved, NULL, NULL, atomic_load(&r->moved));
-	put_ingest_value(out, &flight, NULL, NULL, g->requests);
-	put_ingest_value(out, &bytes, NULL, NULL, g->bodies_bytes);
-	put_ingest_value(out, &rows, NULL, NULL, g->waiting_rows);
-	put_ingest_value(out, &known, NULL, NULL, g->known);
+		prom_put_one(out, &requests, "code", status_names[i],
+			     atomic_load(&r->by_status[i]));
+	prom_put_one(out, &refused, NULL, NULL, atomic_load(&r->refused));
+	prom_put_one(out, &waiting, NULL, NULL, atomic_load(&r->waiting));
+	prom_put_one(out, &moved, NULL, NULL, atomic_load(&r->moved));
+	prom_put_one(out, &flight, NULL, NULL, g->requests);
+	prom_put_one(out, &bytes, NULL, NULL, g->bodies_bytes);
+	prom_put_one(out, &rows, NULL, NULL, g->waiting_rows);
+	prom_put_one(out, &known, NULL, NULL, g->known);
 }
 
 static void put_records(struct ingest_counters *c, struct prom *out)
@@ -77,13 +68,13 @@ static void put_records(struct ingest_counters *c, struct prom *out)
 		"ceems_aggregator_ingest_differing_total", PROM_COUNTER,
 		"Repeated intervals with other numbers: the first one counts"};
 
-	put_ingest_value(out, &records, "kind", "start", atomic_load(&c->starts));
-	put_ingest_value(out, &records, "kind", "interval", atomic_load(&c->intervals));
-	put_ingest_value(out, &records, "kind", "final", atomic_load(&c->finals));
-	put_ingest_value(out, &records, "kind", "job", atomic_load(&c->jobs));
-	put_ingest_value(out, &repeated, "kind", "interval", atomic_load(&c->repeated));
-	put_ingest_value(out, &repeated, "kind", "job", atomic_load(&c->job_repeated));
-	put_ingest_value(out, &differ, NULL, NULL, atomic_load(&c->differ));
+	prom_put_one(out, &records, "kind", "start", atomic_load(&c->starts));
+	prom_put_one(out, &records, "kind", "interval", atomic_load(&c->intervals));
+	prom_put_one(out, &records, "kind", "final", atomic_load(&c->finals));
+	prom_put_one(out, &records, "kind", "job", atomic_load(&c->jobs));
+	prom_put_one(out, &repeated, "kind", "interval", atomic_load(&c->repeated));
+	prom_put_one(out, &repeated, "kind", "job", atomic_load(&c->job_repeated));
+	prom_put_one(out, &differ, NULL, NULL, atomic_load(&c->differ));
 }
 
 static void put_writer(struct ingest_counters *c, struct prom *out)
@@ -106,12 +97,11 @@ static void put_writer(struct ingest_counters *c, struct prom *out)
 		"Time spent in commits"};
 	uint64_t all = atomic_load(&c->groups), staged = atomic_load(&c->staged);
 
-	put_ingest_value(out, &groups, "way", "copied",
-			 all > staged ? all - staged : 0);
-	put_ingest_value(out, &groups, "way", "staged", staged);
-	put_ingest_value(out, &pushes, NULL, NULL, atomic_load(&c->pushes));
-	put_ingest_value(out, &alone, NULL, NULL, atomic_load(&c->alone));
-	put_ingest_value(out, &failed, NULL, NULL, atomic_load(&c->failed));
+	prom_put_one(out, &groups, "way", "copied", all > staged ? all - staged : 0);
+	prom_put_one(out, &groups, "way", "staged", staged);
+	prom_put_one(out, &pushes, NULL, NULL, atomic_load(&c->pushes));
+	prom_put_one(out, &alone, NULL, NULL, atomic_load(&c->alone));
+	prom_put_one(out, &failed, NULL, NULL, atomic_load(&c->failed));
 	prom_family(out, &seconds);
 	prom_put_scaled(out, NULL, 0, atomic_load(&c->write_ns), 9);
 }

@@ -354,6 +354,27 @@ static int apply_which(struct cacct *c, int opt, const char *arg, struct err *er
 	}
 }
 
+/* Time series, and the servers that are asked. */
+static int apply_source(struct cacct *c, int opt, const char *arg, struct err *err)
+{
+	switch (opt) {
+	case OPT_TS:
+		c->command = CACCT_SERIES;
+		return 0;
+	case OPT_TS_DIR:
+		c->out_dir = arg;
+		return 0;
+	case OPT_TS_STEP:
+		return set_step(c, arg, err);
+	case OPT_API:
+		return set_text(&c->site.api.url, arg, err);
+	case OPT_TSDB:
+		return set_text(&c->site.tsdb.url, arg, err);
+	default:
+		return -ENOENT;
+	}
+}
+
 static int apply_form(struct cacct *c, int opt, const char *arg, struct err *err)
 {
 	switch (opt) {
@@ -399,20 +420,8 @@ static int apply_form(struct cacct *c, int opt, const char *arg, struct err *err
 		return 0;
 	case OPT_COLOR:
 		return set_color(c, arg, err);
-	case OPT_TS:
-		c->command = CACCT_SERIES;
-		return 0;
-	case OPT_TS_DIR:
-		c->out_dir = arg;
-		return 0;
-	case OPT_TS_STEP:
-		return set_step(c, arg, err);
-	case OPT_API:
-		return set_text(&c->site.api.url, arg, err);
-	case OPT_TSDB:
-		return set_text(&c->site.tsdb.url, arg, err);
 	default:
-		return -ENOENT;
+		return apply_source(c, opt, arg, err);
 	}
 }
 

@@ -6,6 +6,7 @@
 
 #include "daemon/units_energy.h"
 #include "daemon/units_found.h"
+#include "lib/clamp.h"
 #include "lib/clock.h"
 #include "lib/crc32c.h"
 #include "lib/parse.h"
@@ -23,11 +24,6 @@ _Static_assert((int)UNIT_END_COMPLETED == (int)REPORT_END_COMPLETED &&
 		       (int)UNIT_END_OOM == (int)REPORT_END_OOM &&
 		       (int)UNIT_END_LOST == (int)REPORT_END_LOST,
 	       "ends");
-
-static uint64_t subtract_reported(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
 
 uint64_t report_time_of(const struct unit *unit, uint64_t boottime_ns)
 {
@@ -80,29 +76,27 @@ static void fill_use(struct report *r, const struct report_sums *from,
 		     const struct report_sums *to, uint64_t peak_bytes)
 {
 	struct report_use *use = &r->use;
-	uint64_t ms = subtract_reported(to->memory_ms, from->memory_ms);
+	uint64_t ms = clamp_minus(to->memory_ms, from->memory_ms);
 
 	use->known = REPORT_HAS_CPU;
-	use->cpu_user_ns = subtract_reported(to->cpu_user_ns, from->cpu_user_ns);
-	use->cpu_system_ns = subtract_reported(to->cpu_system_ns, from->cpu_system_ns);
-	use->cpu_throttled_ns = subtract_reported(to->throttled_ns, from->throttled_ns);
-	use->oom_kills = subtract_reported(to->oom_kills, from->oom_kills);
-	use->io_read_bytes = subtract_reported(to->io_read_bytes, from->io_read_bytes);
-	use->io_write_bytes =
-		subtract_reported(to->io_write_bytes, from->io_write_bytes);
+	use->cpu_user_ns = clamp_minus(to->cpu_user_ns, from->cpu_user_ns);
+	use->cpu_system_ns = clamp_minus(to->cpu_system_ns, from->cpu_system_ns);
+	use->cpu_throttled_ns = clamp_minus(to->throttled_ns, from->throttled_ns);
+	use->oom_kills = clamp_minus(to->oom_kills, from->oom_kills);
+	use->io_read_bytes = clamp_minus(to->io_read_bytes, from->io_read_bytes);
+	use->io_write_bytes = clamp_minus(to->io_write_bytes, from->io_write_bytes);
 	if (to->io_read_bytes || to->io_write_bytes)
 		use->known |= REPORT_HAS_IO;
 	if (ms) {
 		use->known |= REPORT_HAS_MEMORY_AVERAGE;
 		use->memory_average_bytes =
-			subtract_reported(to->memory_kib_ms, from->memory_kib_ms) / ms *
-			1024;
+			clamp_minus(to->memory_kib_ms, from->memory_kib_ms) / ms * 1024;
 	}
 	if (peak_bytes) {
 		use->known |= REPORT_HAS_MEMORY_PEAK;
 		use->memory_peak_bytes = peak_bytes;
 	}
-	r->observed_ns = subtract_reported(to->observed_ns, from->observed_ns);
+	r->observed_ns = clamp_minus(to->observed_ns, from->observed_ns);
 	if (r->observed_ns > r->t1_ns - r->t0_ns)
 		r->observed_ns = r->t1_ns - r->t0_ns;
 }
@@ -114,7 +108,7 @@ static void fill_energy(struct report *r, const struct unit_report *ur,
 	for (uint32_t k = 0; k < ur->energies && k < REPORT_ENERGIES_MAX; k++) {
 		uint32_t source = ur->energy[k].source;
 		const char *name = source ? who->source_name(source) : "unknown";
-		uint64_t uj = subtract_reported(to->uj[k], from->uj[k]);
+		uint64_t uj = clamp_minus(to->uj[k], from->uj[k]);
 		if (uj)
 			(void)report_add_energy(r, ur->energy[k].domain + 1, name, uj);
 	}

@@ -13,6 +13,7 @@
 #include "daemon/sources/meters.h"
 #include "daemon/ticker/ticker.h"
 #include "daemon/units_energy.h"
+#include "lib/clamp.h"
 #include "lib/clock.h"
 #include "lib/parse.h"
 
@@ -71,11 +72,6 @@ void energy_page_fill_free(struct energy_page_fill *p)
 
 /* ---- the node -------------------------------------------------------------------- */
 
-static uint64_t subtract_measured(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
-
 static uint64_t in_mask(const uint64_t v[ENERGY_DOMAINS], uint32_t mask)
 {
 	uint64_t sum = 0;
@@ -119,7 +115,7 @@ static void set_power(struct energy_page_fill *p, const struct energy_node *n,
 	struct energy_page_node *node = &p->node;
 
 	for (int d = 0; d <= ENERGY_GPU; d++)
-		node->uw[d] = energy_power_of(subtract_measured(node->uj[d], was_uj[d]),
+		node->uw[d] = energy_power_of(clamp_minus(node->uj[d], was_uj[d]),
 					      v->t1_ns - v->t0_ns);
 	node->uw[ENERGY_OTHER] = n->source[ENERGY_HOST] ? n->host_uw : 0;
 	node->uw[ENERGY_HOST] = 0;
@@ -153,8 +149,7 @@ static void set_card(struct energy_page_fill *p, const struct energy_node *n,
 				 ? v->config->host_includes_gpu
 				 : true;
 	uint64_t all_uw = in_mask(node->uw, node->total_mask);
-	uint64_t power_uw =
-		subtract_measured(all_uw, gpu_is_in ? node->uw[ENERGY_GPU] : 0);
+	uint64_t power_uw = clamp_minus(all_uw, gpu_is_in ? node->uw[ENERGY_GPU] : 0);
 	uint64_t idle_uw = idle_power(n, v, node->total_mask);
 	uint64_t dt_ns = v->t1_ns - v->t0_ns;
 
@@ -308,8 +303,7 @@ static uint64_t gpu_power(struct energy_page_fill *p, uint32_t i,
 	if (!p->gpus)
 		return 0;
 	struct gpus_of *g = &p->gpus[i];
-	uint64_t grown =
-		g->serial == unit_serial(u, i) ? subtract_measured(uj, g->uj) : 0;
+	uint64_t grown = g->serial == unit_serial(u, i) ? clamp_minus(uj, g->uj) : 0;
 
 	if (p->node.total_mask >> ENERGY_HOST & 1 && !v->config->host_includes_gpu)
 		grown = 0;

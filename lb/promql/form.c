@@ -6,13 +6,7 @@
 
 #include "lb/promql/form.h"
 
-static int form_hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 32;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
+#include "lib/parse.h"
 
 /* Decodes [p, end) to *out, which advances, and adds a NUL. */
 static int decode_form_text(const char *p, const char *end, char **out, struct err *err)
@@ -21,11 +15,11 @@ static int decode_form_text(const char *p, const char *end, char **out, struct e
 		int c = (unsigned char)*p;
 
 		if (c == '%') {
-			if (end - p < 3 || form_hex_digit(p[1]) < 0 ||
-			    form_hex_digit(p[2]) < 0)
+			if (end - p < 3 || parse_hex_digit(p[1]) < 0 ||
+			    parse_hex_digit(p[2]) < 0)
 				return err_set(err, -EINVAL,
 					       "a parameter has a broken %% escape");
-			c = form_hex_digit(p[1]) * 16 + form_hex_digit(p[2]);
+			c = parse_hex_digit(p[1]) * 16 + parse_hex_digit(p[2]);
 			p += 2;
 		} else if (c == '+') {
 			c = ' ';

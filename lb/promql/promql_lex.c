@@ -392,12 +392,17 @@ static int lex_trim(struct lexer *l, struct token *t, enum promql_op o, struct e
 }
 
 /* A single-character token, or the beginning of an operator */
+static int set_type(struct token *t, enum token_type type)
+{
+	t->type = type;
+	return 0;
+}
+
 static int lex_sign(struct lexer *l, struct token *t, struct err *err)
 {
 	switch (l->text[l->pos++]) {
 	case ',':
-		t->type = T_COMMA;
-		return 0;
+		return set_type(t, T_COMMA);
 	case '*':
 		return set_op(t, PROMQL_MUL);
 	case '/':
@@ -427,31 +432,25 @@ static int lex_sign(struct lexer *l, struct token *t, struct err *err)
 			return lex_trim(l, t, PROMQL_TRIM_LOWER, err);
 		return set_op(t, accept_char(l, "=") ? PROMQL_GTE : PROMQL_GTR);
 	case '(':
-		t->type = T_LEFT_PAREN;
-		return 0;
+		return set_type(t, T_LEFT_PAREN);
 	case ')':
-		t->type = T_RIGHT_PAREN;
-		return 0;
+		return set_type(t, T_RIGHT_PAREN);
 	case '{':
-		t->type = T_LEFT_BRACE;
 		l->in_braces = true;
-		return 0;
+		return set_type(t, T_LEFT_BRACE);
 	case '[':
 		if (l->in_brackets)
 			break;
-		t->type = T_LEFT_BRACKET;
 		l->in_brackets = l->in_duration = true;
 		l->colon_seen = l->duration_seen = false;
-		return 0;
+		return set_type(t, T_LEFT_BRACKET);
 	case ']':
 		if (!l->in_brackets)
 			break;
-		t->type = T_RIGHT_BRACKET;
 		l->in_brackets = l->in_duration = false;
-		return 0;
+		return set_type(t, T_RIGHT_BRACKET);
 	case '@':
-		t->type = T_AT;
-		return 0;
+		return set_type(t, T_AT);
 	}
 	return err_set(err, -EINVAL, "unexpected character");
 }

@@ -9,6 +9,7 @@
 
 #include "lb/promql/re.h"
 #include "lib/buf.h"
+#include "lib/parse.h"
 
 #define REPEAT_MAX 1000u
 
@@ -37,14 +38,6 @@ static bool is_regex_alnum(char c)
 	return is_regex_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-static int regex_hex_digit(char c)
-{
-	if (is_regex_digit(c))
-		return c - '0';
-	c |= 32;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static uint32_t rune_at(const char *p, size_t n)
 {
 	uint32_t v;
@@ -65,16 +58,16 @@ static int escaped_hex(struct re *r, uint32_t *ret)
 
 	if (r->p < r->end && *r->p == '{') {
 		r->p++;
-		for (; r->p < r->end && regex_hex_digit(*r->p) >= 0; n++) {
-			v = v * 16 + (uint32_t)regex_hex_digit(*r->p++);
+		for (; r->p < r->end && parse_hex_digit(*r->p) >= 0; n++) {
+			v = v * 16 + (uint32_t)parse_hex_digit(*r->p++);
 			if (v > 0x10ffff)
 				return refuse_pattern(r, "invalid escape sequence");
 		}
 		if (!n || r->p >= r->end || *r->p++ != '}')
 			return refuse_pattern(r, "invalid escape sequence");
 	} else {
-		for (; n < 2 && r->p < r->end && regex_hex_digit(*r->p) >= 0; n++)
-			v = v * 16 + (uint32_t)regex_hex_digit(*r->p++);
+		for (; n < 2 && r->p < r->end && parse_hex_digit(*r->p) >= 0; n++)
+			v = v * 16 + (uint32_t)parse_hex_digit(*r->p++);
 		if (n < 2)
 			return refuse_pattern(r, "invalid escape sequence");
 	}

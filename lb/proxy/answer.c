@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "lib/http_text.h"
+#include "lib/parse.h"
 
 #define LENGTH_DIGITS 18 /* what fits into 63 bits */
 #define CHUNK_DIGITS 15
@@ -255,18 +256,10 @@ void answer_body_begin(struct answer_body *b, const struct answer_head *h, bool 
 		  (b->framing == ANSWER_LENGTH && b->left == 0);
 }
 
-static int chunk_hex_digit(char c)
-{
-	if (is_digit_char(c))
-		return c - '0';
-	c |= 32;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* A byte of a chunk's first line. */
 static int take_size(struct answer_body *b, char c)
 {
-	int v = chunk_hex_digit(c);
+	int v = parse_hex_digit(c);
 
 	if (v >= 0) {
 		if (b->digits++ == CHUNK_DIGITS)

@@ -7,16 +7,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-static int target_hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
+#include "lib/parse.h"
 
 /* Characters with the same meaning escaped or not (RFC 3986, 2.3), and those that would
  * change the path: two parsers would compare different texts. */
@@ -39,8 +30,8 @@ int target_path(const char *target, char *ret, size_t size)
 		if (c == ' ')
 			return -EINVAL;
 		if (c == '%') {
-			int high = target_hex_digit(p[1]);
-			int low = high < 0 ? -1 : target_hex_digit(p[2]);
+			int high = parse_hex_digit(p[1]);
+			int low = high < 0 ? -1 : parse_hex_digit(p[2]);
 			if (low < 0)
 				return -EINVAL;
 			c = high * 16 + low;

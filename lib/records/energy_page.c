@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "lib/boot.h"
+#include "lib/clamp.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/fs.h"
@@ -266,11 +267,6 @@ static uint64_t add_saturated(uint64_t a, uint64_t b)
 	return saturate_u64((unsigned __int128)a + b);
 }
 
-static uint64_t subtract_page_u64(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
-
 /* microwatts (or microjoules per CPU-second) x ns */
 static uint64_t energy_uj(uint64_t uw, uint64_t ns)
 {
@@ -290,7 +286,7 @@ uint64_t energy_page_total(const struct energy_page_node *node,
 
 static bool is_node_dead(const struct energy_page_node *node, uint64_t now_ns)
 {
-	uint64_t age = subtract_page_u64(now_ns, node->tick_ns);
+	uint64_t age = clamp_minus(now_ns, node->tick_ns);
 
 	return age > ENERGY_PAGE_DEAD_NS &&
 	       age / ENERGY_PAGE_DEAD_INTERVALS > node->interval_ns;
@@ -302,9 +298,9 @@ int energy_page_estimate(const struct energy_page_node *node,
 {
 	uint64_t uj = row ? row->total_uj : 0;
 	uint64_t since_ns = row ? node->tick_ns : now->started_ns;
-	uint64_t cpu_ns = subtract_page_u64(now->cpu_ns, row ? row->cpu_ns : 0);
+	uint64_t cpu_ns = clamp_minus(now->cpu_ns, row ? row->cpu_ns : 0);
 	uint64_t alloc = row && row->alloc_mcpu ? row->alloc_mcpu : now->alloc_mcpu;
-	uint64_t time_ns = subtract_page_u64(now->boottime_ns, since_ns);
+	uint64_t time_ns = clamp_minus(now->boottime_ns, since_ns);
 
 	*ret_uj = uj;
 	if (row && (row->flags & ENERGY_PAGE_ENDED))
