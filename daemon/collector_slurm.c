@@ -23,7 +23,8 @@
 #define MANAGER "slurm"
 #define MEMINFO_MAX 16384
 #define NEAR_LIMIT (4u << 20) /* the largest charge at once is a huge page */
-/* how often settings that only an administrator changes are read for an idle job */
+/* how often what changes seldom is read: settings of an administrator, and memory.stat
+ * while the usage is the same */
 #define SETTLED_NS (60 * NSEC_PER_SEC)
 
 /* State of a unit between scrapes, by its index in the table. */
@@ -40,7 +41,7 @@ struct job_view {
 	bool memory_known;
 	struct cgroup_memory memory; /* the last reading */
 	uint64_t memory_cpu_ns;      /* the unit's CPU time before it */
-	uint64_t memory_until_ns;    /* not reused after this */
+	uint64_t memory_until_ns;    /* memory.stat is read again then */
 	uint64_t peak_bytes, fail_count, oom_kills;
 	struct unit_gpus gpus;
 };
@@ -293,23 +294,27 @@ static void read_steps_at_limit(const struct slurm *s, uint32_t unit,
 	}
 }
 
-/* For an idle job the last reading is still valid: see cgroup_read_memory(). */
+/* What the last reading still says is not read again: see cgroup_read_memory(). */
 static int read_job_memory(const struct slurm *s, struct job_view *v,
 			   const struct unit_totals *t, struct err *err)
 {
 	uint64_t now = s->env->boottime_ns(),
 		 cpu_ns = t->cpu_user_ns + t->cpu_system_ns;
-	bool idle = v->memory_known && cpu_ns == v->memory_cpu_ns &&
-		    now < v->memory_until_ns;
+	const struct cgroup_memory_known known = {
+		.last = &v->memory,
+		.idle = cpu_ns == v->memory_cpu_ns,
+	};
+	bool usable = v->memory_known && now < v->memory_until_ns;
 	int rc = cgroup_read_memory(v->job, s->env->options->slurm_swap,
-				    idle ? &v->memory : NULL, &v->memory, err);
+				    usable ? &known : NULL, &v->memory, err);
 
-	if (rc == 0 && !idle) {
-		v->memory_known = true;
-		v->memory_cpu_ns = cpu_ns;
+	if (rc < 0)
+		return rc;
+	v->memory_known = true;
+	v->memory_cpu_ns = cpu_ns;
+	if (v->memory.stat_read)
 		v->memory_until_ns = now + SETTLED_NS;
-	}
-	return rc;
+	return 0;
 }
 
 static int read_unit_memory(const struct slurm *s, const struct unit *unit,

@@ -99,6 +99,13 @@ struct cgroup_memory {
 	bool has_peak, has_swap;
 	/* v1: memory + swap (memory.memsw.*); v2: swap alone (memory.swap.*) */
 	uint64_t memsw_used_bytes, memsw_limit_bytes, memsw_fail_count;
+	uint64_t stat_used_bytes; /* used_bytes when memory.stat was read */
+	bool stat_read;           /* in this reading */
+};
+/* An earlier reading */
+struct cgroup_memory_known {
+	const struct cgroup_memory *last;
+	bool idle; /* nothing in the cgroup has run since */
 };
 struct cgroup_psi {
 	uint64_t some_ns, full_ns;
@@ -126,13 +133,16 @@ void cgroup_fds_free(struct cgroup_fds *c);
  * system_ns each never decrease in the life of one cgroup, and their sum is its exact
  * run time. */
 int cgroup_read_cpu(struct cgroup_fds *c, struct cgroup_cpu *ret, struct err *err);
-/* idle: the last reading if nothing in the cgroup has run since, else NULL. If the
- * usage is still the same the other files are not read: nobody was there to charge,
- * free or touch a page, and what the kernel reclaims changes the usage. Only a limit
- * may have been changed from outside. */
+/* known: NULL, or an earlier reading. If the cgroup is idle and the usage still the
+ * same the other files are not read: nobody was there to charge, free or touch a page,
+ * and what the kernel reclaims changes the usage. Only a limit may have been changed
+ * from outside. memory.stat, for which the kernel adds up all of the cgroup, is not
+ * read either while the usage is as it was, as exactly as the kernel counts it:
+ * resident memory and cache, on v1 also the limit, are those of the earlier reading
+ * then. */
 int cgroup_read_memory(struct cgroup_fds *c, bool swap,
-		       const struct cgroup_memory *idle, struct cgroup_memory *ret,
-		       struct err *err);
+		       const struct cgroup_memory_known *known,
+		       struct cgroup_memory *ret, struct err *err);
 int cgroup_read_psi(struct cgroup_fds *c, const char *resource, struct cgroup_psi *ret,
 		    struct err *err);
 int cgroup_read_pids(struct cgroup_fds *c, uint64_t *ret, struct err *err);

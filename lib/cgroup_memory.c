@@ -157,11 +157,32 @@ static int read_v2_memory(struct cgroup_fds *c, struct cgroup_memory *m,
 	return rc < 0 ? rc : cgroup_read_events(c, m, err);
 }
 
-static int read_all_memory(struct cgroup_fds *c, struct cgroup_memory *m,
-			   struct err *err)
-{
-	int rc = read_memory_stat(c, m, err);
+/* The kernel charges in batches of up to 64 pages, so the usage is no more exact */
+#define USAGE_EXACT (64 << 12)
 
+static bool is_same_usage(const struct cgroup_memory *last, uint64_t used)
+{
+	uint64_t at = last->stat_used_bytes;
+
+	return at && (used > at ? used - at : at - used) < USAGE_EXACT;
+}
+
+static int read_all_memory(struct cgroup_fds *c,
+			   const struct cgroup_memory_known *known,
+			   struct cgroup_memory *m, struct err *err)
+{
+	int rc = 0;
+
+	if (known && is_same_usage(known->last, m->used_bytes)) {
+		m->rss_bytes = known->last->rss_bytes;
+		m->cache_bytes = known->last->cache_bytes;
+		m->limit_bytes = known->last->limit_bytes;
+		m->stat_used_bytes = known->last->stat_used_bytes;
+	} else {
+		m->stat_read = true;
+		m->stat_used_bytes = m->used_bytes;
+		rc = read_memory_stat(c, m, err);
+	}
 	if (rc == 0)
 		rc = read_peak(c, m, err);
 	if (rc < 0)
@@ -171,16 +192,19 @@ static int read_all_memory(struct cgroup_fds *c, struct cgroup_memory *m,
 }
 
 static int read_group_memory(struct cgroup_fds *c, bool swap,
-			     const struct cgroup_memory *idle,
+			     const struct cgroup_memory_known *known,
 			     struct cgroup_memory *ret, struct err *err)
 {
 	struct cgroup_memory m = {0};
 	int rc = cgroup_read_number(c, MEM_USED, &m.used_bytes, err);
 
-	if (rc == 0 && idle && idle->used_bytes == m.used_bytes)
-		m = *idle;
-	else if (rc == 0)
-		rc = read_all_memory(c, &m, err);
+	if (rc == 0 && known && known->idle &&
+	    known->last->used_bytes == m.used_bytes) {
+		m = *known->last;
+		m.stat_read = false;
+	} else if (rc == 0) {
+		rc = read_all_memory(c, known, &m, err);
+	}
 	if (rc == 0 && swap)
 		rc = read_swap(c, &m, err);
 	if (rc == 0)
@@ -189,10 +213,10 @@ static int read_group_memory(struct cgroup_fds *c, bool swap,
 }
 
 int cgroup_read_memory(struct cgroup_fds *c, bool swap,
-		       const struct cgroup_memory *idle, struct cgroup_memory *ret,
-		       struct err *err)
+		       const struct cgroup_memory_known *known,
+		       struct cgroup_memory *ret, struct err *err)
 {
-	int rc = read_group_memory(c, swap, idle, ret, err);
+	int rc = read_group_memory(c, swap, known, ret, err);
 
 	if (rc == -ENODEV && cgroup_forget(c, cgroup_tree_of(c, MEM_USED)))
 		rc = read_group_memory(c, swap, NULL, ret, err);

@@ -140,8 +140,7 @@ w17_failed_read_loses_one_unit_for_one_scrape_and_is_never_zero(void **state)
 }
 
 /* Whether memory.stat of job 41 is read is seen by its being wrong. */
-static void
-an_idle_job_is_looked_at_closer_when_it_ran_grew_or_a_minute_is_over(void **state)
+static void memory_stat_is_read_when_usage_changed_or_a_minute_is_over(void **state)
 {
 	(void)state;
 	struct lab l;
@@ -170,8 +169,15 @@ an_idle_job_is_looked_at_closer_when_it_ran_grew_or_a_minute_is_over(void **stat
 	spoil(&l, stat, "text\n");
 	scrape(&l);
 	assert_int_equal(lines(&l, "ceems_compute_unit_", N1), of_n1);
+	/* it ran; its usage is as exactly the same as the kernel knows it */
 	spoil(&l, "cpuacct" JOB41 "/step_0/cpuacct.usage", "3000000002\n");
+	spoil(&l, used, "204800\n");
 	sample(&l);
+	scrape(&l);
+	assert_int_equal(lines(&l, "ceems_compute_unit_", N1), of_n1);
+	assert_string_equal(value(&l, "ceems_compute_unit_memory_used_bytes", N1),
+			    "204800");
+	spoil(&l, used, "266240\n"); /* 64 pages more than when it was read */
 	scrape(&l);
 	assert_int_equal(lines(&l, "ceems_compute_unit_", N1), 0);
 
@@ -370,7 +376,7 @@ int main(void)
 		cmocka_unit_test(
 			w17_failed_read_loses_one_unit_for_one_scrape_and_is_never_zero),
 		cmocka_unit_test(
-			an_idle_job_is_looked_at_closer_when_it_ran_grew_or_a_minute_is_over),
+			memory_stat_is_read_when_usage_changed_or_a_minute_is_over),
 		cmocka_unit_test(
 			w17_failed_cpu_read_loses_the_units_samples_once_and_is_never_zero),
 		cmocka_unit_test(
