@@ -262,7 +262,14 @@ static size_t scrape_once(struct lab *l)
 
 /* ---- the baseline ---------------------------------------------------------------- */
 
-/* The files of our trees that this process, hence the daemon, has open. */
+/* what a scrape reads only when the usage has changed, or each minute */
+static bool is_read_seldom(const char *path)
+{
+	return strstr(path, "/memory.stat") || strstr(path, "/cpuset.cpus");
+}
+
+/* The files of our trees that this process, hence the daemon, has open for each scrape.
+ */
 static size_t kept_files(pid_t id, int *fds, size_t max)
 {
 	char mark[64], link[64], target[256];
@@ -275,7 +282,7 @@ static size_t kept_files(pid_t id, int *fds, size_t max)
 		if (len < 0)
 			continue;
 		target[len] = '\0';
-		if (strstr(target, mark))
+		if (strstr(target, mark) && !is_read_seldom(target))
 			fds[n++] = fd;
 	}
 	return n;
@@ -366,9 +373,12 @@ static void bench(pid_t id)
 	result("scrape of 1000 units over bare preads of the same files",
 	       f1000.scrape_us / f1000.bare_us, "ratio", 2.5);
 	result("scrape per unit, 1000 over 10 units",
-	       f1000.scrape_us / 1000 / (f10.scrape_us / 10), "ratio", 1.3);
+	       f1000.scrape_us / 1000 / (f10.scrape_us / 10), "ratio", 0);
 	result("scrape per unit, 1000 over 100 units",
-	       f1000.scrape_us / 1000 / (f100.scrape_us / 100), "ratio", 1.3);
+	       f1000.scrape_us / 1000 / (f100.scrape_us / 100), "ratio", 0);
+	result("scrape per unit, 1000 over 10 units, over that of bare preads",
+	       f1000.scrape_us / f10.scrape_us / (f1000.bare_us / f10.bare_us), "ratio",
+	       1.0);
 }
 
 static pid_t child;
