@@ -17,6 +17,12 @@ ok "there are pages for users and for operators" test "$(ls $kept/user | wc -l)"
 # shellcheck disable=SC2086
 is "nothing is wrong with them" "$(python3 test/grafana.py check $kept $docs 2>&1 | head -20)" ""
 
+is "units that ended are counted over their hour, not guessed from a rate" \
+	"$(cat $kept/*/*.json | jq -r '.. | objects | .expr? // empty | select(contains("ceems_units_ended_total"))' | LC_ALL=C sort -u)" \
+	$'sum by (state) (increase(ceems_units_ended_total[1h]))\nsum by (state) (increase(ceems_units_ended_total{hostname="$node"}[1h]))'
+is "no GPU energy is no 0 kWh" "$(cat $kept/*/*.json | jq -rc '.panels[]? | select(.type == "stat" and .options.reduceOptions.calcs == ["sum"] and .fieldConfig.defaults.unit == "kwatth")
+	| [.fieldConfig.overrides[] | select(.matcher.options == "GPU energy") | .properties[].value[0].options."0".text]' | sort -u)" '["–"]'
+
 shown() { grep -o '(grafana-[a-z-]*\.png)' doc/grafana.md | tr -d '()' | sort; }
 is "pictures in doc/ are those that are shown" "$(shown)" "$(cd doc && ls grafana-*.png)"
 

@@ -104,9 +104,9 @@ def cluster_state(p):
     p.put(series("Memory", "The same.",
                  [prom("job:ceems_cpu_memory_usage:avg_ratio", "{{job}}")], "percent", max=100),
           8, 7)
-    p.put(series("Units that ended", "An hour, by how.",
-                 [prom(f"3600 * sum by (state) ({rate('ceems_units_ended_total')})",
-                       "{{state}}")], "short", stack=True), 8, 7)
+    p.put(series("Units that ended", "In the hour before, by how.",
+                 [prom("sum by (state) (increase(ceems_units_ended_total[1h]))", "{{state}}")],
+                 "short", stack=True), 8, 7)
     p.row("Emissions")
     p.put(series("Emissions", "Grams of CO2e an hour, by the factor that each node counts with; "
                  "recorded.",
@@ -222,10 +222,10 @@ def node():
                  [prom(f"ceems_meminfo_MemTotal_bytes{{{on}}} - "
                        f"ceems_meminfo_MemAvailable_bytes{{{on}}}", "used"),
                   prom(f"ceems_meminfo_MemTotal_bytes{{{on}}}", "all")], "bytes"), 8, 7)
-    p.put(series("Units", "Running, and ended an hour.",
+    p.put(series("Units", "Running, and ended in the hour before.",
                  [prom(f"sum(ceems_compute_units{{{on}}})", "running"),
-                  prom(f"3600 * sum by (state) ({rate('ceems_units_ended_total', on)})",
-                       "{{state}} an hour")], "short"), 8, 7)
+                  prom(f"sum by (state) (increase(ceems_units_ended_total{{{on}}}[1h]))",
+                       "{{state}} in an hour")], "short"), 8, 7)
     p.row("Sensors one by one", closed=True)
     p.put(series("RAPL", "Processors and memory, by zone.",
                  [prom("rate({__name__=~\"ceems_rapl_[a-z]+_joules_total\"," + on + "}" + RATE

@@ -4,8 +4,8 @@
 All numbers here come from the records: they hold units that no scrape ever saw, and whose they
 are is decided by the API.
 """
-from grafana import (Page, api, bargauge, bars, col, pie, stat, table, text, var_api, var_choice,
-                     var_source)
+from grafana import (Page, api, bargauge, bars, col, override, pie, stat, table, text, var_api,
+                     var_choice, var_source)
 
 CLUSTER = ("cluster_id", "${cluster}")
 PROVIDERS = ["owid", "rte", "emaps", "wt", "global"]
@@ -54,10 +54,16 @@ def kwh():
             col("total_gpu_energy_usage_kwh.total", "GPU energy", unit="kwatth", width=130)]
 
 
+# where nothing has GPUs the sum of nothing is no 0 kWh
+NO_GPUS = [override("GPU energy", mappings=[
+    {"type": "value", "options": {"0": {"text": "–"}}}])]
+
+
 def totals(page, kind, path, params, what):
     """The row of numbers on top: each adds up rows of cluster, project and user."""
-    def one(title, about, columns, unit, w, transform=None):
-        page.put(stat(title, about, [api(path, columns, params)], unit, "sum", transform), w, 4)
+    def one(title, about, columns, unit, w, transform=None, **defaults):
+        page.put(stat(title, about, [api(path, columns, params)], unit, "sum", transform,
+                      **defaults), w, 4)
 
     k = KINDS[kind]
     one(k["many"][0].upper() + k["many"][1:], f"Those {k['many']} that were there in this time, {what}; "
@@ -69,7 +75,7 @@ def totals(page, kind, path, params, what):
     one("CPU time allocated", "CPUs times time. What is used of it is in the table below.",
         [col("total_time_seconds.alloc_cputime", "CPU time")], "dtdurations", 4)
     one("Energy", "What the nodes' sensors measured, divided by use, with the building's share "
-        "(PUE). Host is everything beside GPUs.", kwh(), "kwatth", 5)
+        "(PUE). Host is everything beside GPUs.", kwh(), "kwatth", 5, overrides=NO_GPUS)
     one("Emissions", "By the emission factors of the provider that is chosen above, at the time "
         "the energy was used.", grams(), "massg", 4, with_grams())
 
