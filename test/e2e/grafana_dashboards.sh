@@ -17,6 +17,8 @@ ok "there are pages for users and for operators" test "$(ls $kept/user | wc -l)"
 # shellcheck disable=SC2086
 is "nothing is wrong with them" "$(python3 test/grafana.py check $kept $docs 2>&1 | head -20)" ""
 
+is "emissions begin with a provider that the aggregator has" \
+	"$(cat $kept/*/*.json | jq -r '.templating.list[]? | select(.name == "provider") | .type + " " + .query.infinityQuery.url' | sort -u)" "query /api/v1/emissions/factors"
 is "units that ended are counted over their hour, not guessed from a rate" \
 	"$(cat $kept/*/*.json | jq -r '.. | objects | .expr? // empty | select(contains("ceems_units_ended_total"))' | LC_ALL=C sort -u)" \
 	$'sum by (state) (increase(ceems_units_ended_total[1h]))\nsum by (state) (increase(ceems_units_ended_total{hostname="$node"}[1h]))'

@@ -246,12 +246,6 @@ def var_label(name, label, metric, of, multi=True, hide=0):
     return v
 
 
-def var_choice(name, label, choices):
-    return {"type": "custom", "name": name, "label": label, "query": ",".join(choices),
-            "current": {"text": choices[0], "value": choices[0]},
-            "options": [{"text": c, "value": c, "selected": c == choices[0]} for c in choices]}
-
-
 # ---- pages
 
 class Page:

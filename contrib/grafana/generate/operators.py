@@ -5,8 +5,8 @@ These queries name no unit, so the load balancer answers them for roles alone (o
 so does the API with /admin and /usage/projects.
 """
 from grafana import (RATE, Page, all_watts, api, bargauge, beside_gpus, col, in_order, of_gpus, pie,
-                     prom, series, stat, table, var_api, var_choice, var_label, var_source)
-from users import CLUSTER, PROVIDERS, USE, daily, grams, kwh, only_provider
+                     prom, series, stat, table, var_api, var_label, var_source)
+from users import CLUSTER, USE, daily, grams, kwh, only_provider, var_provider
 
 AGE = [("green", None), ("orange", 60), ("red", 300)]
 BAD = [("green", None), ("red", 1)]
@@ -159,7 +159,7 @@ def cluster():
     p.variables = [var_source("prometheus", "Prometheus", "prometheus"),
                    var_source("api", "API", "yesoreyeram-infinity-datasource"),
                    var_api("cluster", "Cluster", "/clusters/admin", "id"),
-                   var_choice("provider", "Emissions by", PROVIDERS)]
+                   var_provider()]
     p.link("All units", "ceems-op-units")
     p.link("Nodes", "ceems-op-node")
     p.link("ceems itself", "ceems-op-self")

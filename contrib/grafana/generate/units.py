@@ -4,8 +4,8 @@ for. Totals are max_over_time() of the unit's own counters or records, which hav
 job exactly; rate() is for how fast it goes (doc/metrics.md).
 """
 from grafana import (RATE, Page, api, bars, beside_gpus, col, flame, of_gpus, profile, prom, series,
-                     stat, table, text, var_api, var_choice, var_label, var_source)
-from users import KINDS, PROVIDERS, grams, kwh, variables, with_grams
+                     stat, table, text, var_api, var_label, var_source)
+from users import KINDS, grams, kwh, var_provider, variables, with_grams
 
 UNIT = 'uuid="$uuid"'
 ON = UNIT + ',hostname=~"$host"'
@@ -305,7 +305,7 @@ def unit_page(kind, admin=False):
                 [("cluster_id", "${cluster}"), ("limit", "1000")], window=True),
         var_api("run", "Run", "/units" + slash, "id", its, "started_at", hide=0),
         var_label("host", "Node", f"ceems_compute_unit_cpus{{{UNIT}}}", "hostname"),
-        var_choice("provider", "Emissions by", PROVIDERS)]
+        var_provider()]
     p.link("All units" if admin else "My " + k["many"],
            "ceems-op-units" if admin else k["list"])
     what_it_was(p, kind, slash)

@@ -5,7 +5,7 @@ All numbers here come from the records: they hold units that no scrape ever saw,
 are is decided by the API.
 """
 from grafana import (Page, api, bargauge, bars, col, override, pie, stat, table, text, var_api,
-                     var_choice, var_source)
+                     var_source)
 
 CLUSTER = ("cluster_id", "${cluster}")
 PROVIDERS = ["owid", "rte", "emaps", "wt", "global"]
@@ -52,6 +52,12 @@ def grams(selector="grams"):
 def kwh():
     return [col("total_cpu_energy_usage_kwh.total", "Host energy", unit="kwatth", width=130),
             col("total_gpu_energy_usage_kwh.total", "GPU energy", unit="kwatth", width=130)]
+
+
+def var_provider():
+    """Those that the aggregator has factors of now: the site's own, whichever they are."""
+    return var_api("provider", "Emissions by", "/emissions/factors", "provider",
+                   [("from", "now-1h"), ("limit", "1000")])
 
 
 # where nothing has GPUs the sum of nothing is no 0 kWh
@@ -147,7 +153,7 @@ def my_units(kind):
              f"Your own {k['many']}: totals, days, and each with what it used.", ["user", kind],
              "now-7d")
     p.variables = variables(False) + [
-        var_choice("provider", "Emissions by", PROVIDERS)]
+        var_provider()]
     p.link("Projects", "ceems-project")
     mine = [CLUSTER]
     totals(p, kind, "/usage/current", mine, "yours")
@@ -181,7 +187,7 @@ def project(admin):
              ["operator" if admin else "user"], "now-30d")
     p.variables = variables(admin) + [
         var_api("project", "Project", "/projects" + slash, "name", [CLUSTER]),
-        var_choice("provider", "Emissions by", PROVIDERS)]
+        var_provider()]
     its = [CLUSTER, ("project", "${project}")]
     totals(p, "slurm", "/usage/current" + slash, its,
            "of everybody" if admin else "yours, or of all members where the site lets them see "
@@ -215,7 +221,7 @@ def all_units():
              "Units of everybody on a cluster, of one user or all.", ["operator"], "now-24h")
     p.variables = variables(True) + [
         var_api("user", "User", "/users/admin", "name", [CLUSTER]),
-        var_choice("provider", "Emissions by", PROVIDERS)]
+        var_provider()]
     p.put(text("Units of one user below, then those of everybody. For a project see "
                "[Project (operators)](/d/ceems-op-project)."), 24, 2)
     p.row("Of the user")
