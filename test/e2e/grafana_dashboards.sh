@@ -24,6 +24,8 @@ is "units that ended are counted over their hour, not guessed from a rate" \
 	$'sum by (state) (increase(ceems_units_ended_total[1h]))\nsum by (state) (increase(ceems_units_ended_total{hostname="$node"}[1h]))'
 is "no GPU energy is no 0 kWh" "$(cat $kept/*/*.json | jq -rc '.panels[]? | select(.type == "stat" and .options.reduceOptions.calcs == ["sum"] and .fieldConfig.defaults.unit == "kwatth")
 	| [.fieldConfig.overrides[] | select(.matcher.options == "GPU energy") | .properties[].value[0].options."0".text]' | sort -u)" '["–"]'
+is "what is asked about one unit is asked by its name" "$(cat $kept/*/*.json | jq -rc 'select(.uid | IN("ceems-job", "ceems-vm", "ceems-pod", "ceems-op-unit")) | .panels[]? |
+	select(.type == "stat") | .targets[] | .url // empty' | sort -u)" '/api/v1/units/${cluster}/${uuid}'
 
 shown() { grep -o '(grafana-[a-z-]*\.png)' doc/grafana.md | tr -d '()' | sort; }
 is "pictures in doc/ are those that are shown" "$(shown)" "$(cd doc && ls grafana-*.png)"

@@ -191,6 +191,7 @@ its='.values > 0 and (.text | test("\"'"$owner"'\"|burner1|burner3"))'
 is "nor anything else that is the owner's" "$(those other "$its")" ""
 ok "which the owner's answers have" [ -n "$(those owner "$its")" ]
 ok "but sees what is its own" [ -z "$(lacking other <<<'ceems-my-jobs|Jobs|A')" ]
+is "the API refuses what is asked about the job by its name" "$(those other '.page == "ceems-job" and (.title | IN("CPU", "Peak memory", "Energy as measured", "Emissions")) and .kind == "api" and (.error | test("404") | not)')" ""
 is "each question about the job itself is refused with words" "$(those other '(.kind | IN("prometheus", "profiles", "labels")) and (.error | test("unit '"$job"' is not yours") | not)')" ""
 is "an operator is refused nothing on operators' pages ($(number operator) questions)" \
 	"$(those operator '(.error != "" and .kind != "profiles") or (.error | test("not yours|not allowed|forbidden|operators"))')" ""

@@ -184,7 +184,7 @@ def override(name, **properties):
                            for k, v in properties.items()]}
 
 
-def table(title, about, target, columns=(), transform=None, sort=None, overrides=()):
+def table(title, about, target, columns=(), transform=None, sort=None, overrides=(), **defaults):
     over = list(overrides)
     for c in columns:
         p = {k: v for k, v in (("unit", c["unit"]), ("custom__width", c["width"])) if v}
@@ -203,7 +203,7 @@ def table(title, about, target, columns=(), transform=None, sort=None, overrides
     if sort:
         options["sortBy"] = [{"displayName": sort, "desc": True}]
     return panel("table", title, about, [target], None, options, transform,
-                 custom={"filterable": True, "minWidth": 100}, overrides=over)
+                 custom={"filterable": True, "minWidth": 100}, overrides=over, **defaults)
 
 
 def flame(title, about, target):

@@ -28,6 +28,11 @@ def recorded(name):
 def what_it_was(p, kind, slash):
     """From the records: the unit, its nodes and its steps."""
     its = [("cluster_id", "${cluster}"), ("uuid", "${uuid}")]
+
+    # by its name another's unit is refused; in a list it would only be missing
+    def of_it(columns):
+        return api("/units/${cluster}/${uuid}", columns, [("resolution", "none")], window=False)
+
     columns = [col("name", "Name", "string"), col("username", "User", "string"),
                col("project", KINDS[kind]["project"], "string"),
                col("state", "State", "string", width=120),
@@ -41,11 +46,12 @@ def what_it_was(p, kind, slash):
                col("coverage", "Coverage", unit="percentunit")]
     p.put(table("What it is", "From the records; a row for each run of this id in the time "
                 "chosen. Known by node: no job record has come yet.",
-                api("/units" + slash, columns, its, window=False), columns), 24, 4)
+                api("/units" + slash, columns, its, window=False), columns,
+                noValue="No such unit here that you may see"), 24, 4)
     for title, about, columns, unit in (
-            ("CPU", "Mean of what was allocated, over its life.",
+            ("CPU", "Mean of what was allocated, over the life of its latest run.",
              [col("avg_cpu_usage.global", "CPU")], "percent"),
-            ("Memory", "Mean of what was allocated, over its life.",
+            ("Memory", "Mean of what was allocated, over the life of its latest run.",
              [col("avg_cpu_mem_usage.global", "Memory")], "percent"),
             ("Peak memory", "On its busiest node.",
              [col("memory_peak_bytes", "Peak")], "bytes"),
@@ -53,12 +59,10 @@ def what_it_was(p, kind, slash):
             ("Energy as measured", "By domain; total counts nothing twice.",
              [col(f"energy_joules.{d}", d) for d in
               ("total", "package", "dram", "gpu", "other")], "joule")):
-        p.put(stat(title, about, [api("/units" + slash, columns, its, window=False)], unit,
-                   noValue="–"),
+        p.put(stat(title, about, [of_it(columns)], unit, noValue="–"),
               8 if "measured" in title else 3 if title != "Energy" else 4, 4)
     p.put(stat("Emissions", "By the provider chosen above.",
-               [api("/units" + slash, grams(), its, window=False)], "massg",
-               transform=with_grams()), 3, 4)
+               [of_it(grams())], "massg", transform=with_grams()), 3, 4)
 
 
 def cpu(p, kind):
