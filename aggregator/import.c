@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,6 +36,14 @@
 	"Reservation,WCKey,Submit,Eligible,Start,End,Suspended,State,Reason,"          \
 	"ExitCode,DerivedExitCode,TimelimitRaw,NNodes,AllocCPUS,AllocTRES,ReqTRES,"    \
 	"NodeList,JobName,WorkDir,Comment"
+
+/* Columns that not every release has: asked for where sacct --helpformat names them.
+ * SubmitLine may hold secrets and is not. */
+static const char *const newer[] = {"Restarts",      "Flags",     "Priority",
+				    "AdminComment",  "Extra",     "Container",
+				    "SystemComment", "Licenses",  "Constraints",
+				    "QOSREQ",        "FailedNode"};
+#define NEWER_BYTES 160
 
 /* ---- the input ------------------------------------------------------------------- */
 
@@ -88,19 +97,47 @@ static int run_command(const char *const argv[], uint32_t deadline_ms, size_t ma
 	return rc;
 }
 
+/* ",Flags,Priority": those of the newer columns that this sacct has; "": it does not
+ * say. */
+static void ask_newer_columns(const char *sacct, char ret[NEWER_BYTES])
+{
+	auto_buf struct buf known = {.max = 1 << 16};
+	const char *const argv[] = {sacct, "--helpformat", NULL};
+	size_t len = 0;
+
+	ret[0] = '\0';
+	if (run_command(argv, SACCTMGR_DEADLINE_MS, known.max, &known, NULL) < 0)
+		return;
+	buf_putc(&known, '\0');
+	if (buf_error(&known))
+		return;
+	char *save = NULL;
+	for (char *w = strtok_r(known.data, " \t\n", &save); w;
+	     w = strtok_r(NULL, " \t\n", &save))
+		for (size_t i = 0; i < sizeof(newer) / sizeof(newer[0]); i++)
+			if (strcasecmp(w, newer[i]) == 0 &&
+			    len + strlen(w) + 1 < NEWER_BYTES)
+				len += (size_t)snprintf(ret + len, NEWER_BYTES - len,
+							",%s", newer[i]);
+}
+
 static int read_sacct(const struct options *o, const char *file, struct buf *ret,
 		      struct err *err)
 {
-	auto_free char *path = NULL, *start = NULL;
+	auto_free char *path = NULL, *start = NULL, *format = NULL;
+	char more[NEWER_BYTES];
 
 	if (file)
 		return read_import_file(file, SACCT_TEXT_MAX, ret, err);
 	if (asprintf(&path, "%s/sacct", o->slurm_bindir) < 0 ||
 	    asprintf(&start, "--starttime=%s", o->import_start) < 0)
 		return err_set(err, -ENOMEM, "out of memory");
+	ask_newer_columns(path, more);
+	if (asprintf(&format, "%s%s", SACCT_FORMAT, more) < 0)
+		return err_set(err, -ENOMEM, "out of memory");
 	const char *const argv[] = {
-		path,  "-D",         "--allusers", "-P", "--delimiter=\x1f",
-		start, SACCT_FORMAT, NULL};
+		path,  "-D",   "--allusers", "-P", "--delimiter=\x1f",
+		start, format, NULL};
 	return run_command(argv, SACCT_DEADLINE_MS, SACCT_TEXT_MAX, ret, err);
 }
 

@@ -48,6 +48,16 @@ enum column {
 	C_WORKDIR,
 	C_COMMENT,
 	C_RESTARTS,
+	C_FLAGS,
+	C_PRIORITY,
+	C_ADMINCOMMENT,
+	C_SYSTEMCOMMENT,
+	C_EXTRA,
+	C_CONTAINER,
+	C_CONSTRAINTS,
+	C_LICENSES,
+	C_QOSREQ,
+	C_FAILEDNODE,
 	COLUMNS
 };
 
@@ -83,6 +93,16 @@ static const char *const names[COLUMNS] = {
 	[C_WORKDIR] = "WorkDir",
 	[C_COMMENT] = "Comment",
 	[C_RESTARTS] = "Restarts",
+	[C_FLAGS] = "Flags",
+	[C_PRIORITY] = "Priority",
+	[C_ADMINCOMMENT] = "AdminComment",
+	[C_SYSTEMCOMMENT] = "SystemComment",
+	[C_EXTRA] = "Extra",
+	[C_CONTAINER] = "Container",
+	[C_CONSTRAINTS] = "Constraints",
+	[C_LICENSES] = "Licenses",
+	[C_QOSREQ] = "QOSREQ",
+	[C_FAILEDNODE] = "FailedNode",
 };
 
 struct table {
@@ -95,6 +115,7 @@ struct table {
 	/* the last job's row, which its steps follow; its texts stay in the text */
 	struct job job;
 	const char *job_id; /* NULL: none */
+	char flags[JOB_FLAGS_SIZE];
 };
 
 int sacct_state(const char *s, uint32_t *ret_state, uint32_t *ret_by)
@@ -308,7 +329,29 @@ static void take_group(const char *s, struct job *j)
 
 /* ---- rows ------------------------------------------------------------------------ */
 
-static void take_column_texts(const struct table *t, struct job *j)
+/* "SchedMain,StartReceived", whose second word 22.05 misspells. */
+static uint32_t flags_of_words(const char *s)
+{
+	static const struct {
+		const char *word;
+		uint32_t flag;
+	} known[] = {
+		{"SchedNotSet", JOB_DB_FLAG_NOTSET},
+		{"SchedSubmit", JOB_DB_FLAG_SUBMIT},
+		{"SchedMain", JOB_DB_FLAG_SCHED},
+		{"SchedBackfill", JOB_DB_FLAG_BACKFILL},
+		{"StartReceived", JOB_DB_FLAG_START_R},
+		{"StartRecieved", JOB_DB_FLAG_START_R},
+	};
+	uint32_t flags = 0;
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (strstr(s, known[i].word))
+			flags |= known[i].flag;
+	return flags;
+}
+
+static void take_column_texts(struct table *t, struct job *j)
 {
 	j->cluster = t->v[C_CLUSTER];
 	j->user = t->v[C_USER];
@@ -323,6 +366,15 @@ static void take_column_texts(const struct table *t, struct job *j)
 	j->comment = t->v[C_COMMENT];
 	j->tres_allocated = t->v[C_ALLOCTRES];
 	j->tres_requested = t->v[C_REQTRES];
+	j->slurm_flags = job_flags_text(flags_of_words(t->v[C_FLAGS]), t->flags);
+	j->admin_comment = t->v[C_ADMINCOMMENT];
+	j->system_comment = t->v[C_SYSTEMCOMMENT];
+	j->extra = t->v[C_EXTRA];
+	j->container = t->v[C_CONTAINER];
+	j->constraints = t->v[C_CONSTRAINTS];
+	j->licenses = t->v[C_LICENSES];
+	j->qos_requested = t->v[C_QOSREQ];
+	j->failed_node = t->v[C_FAILEDNODE];
 	if (strcmp(t->v[C_REASON], "None") != 0)
 		j->reason_name = t->v[C_REASON];
 	if (strcmp(t->v[C_NODELIST], "None assigned") != 0)
@@ -380,6 +432,7 @@ static int take_row(struct table *t, struct err *err)
 	j.node_count = take_u32(t->v[C_NNODES], 0);
 	j.cpus = take_u32(t->v[C_CPUS], 0);
 	j.restarts = take_u32(t->v[C_RESTARTS], 0);
+	j.priority = take_u32(t->v[C_PRIORITY], 0);
 	t->job = j;
 	t->job_id = id;
 	return 0;

@@ -11,7 +11,9 @@
 
 /* Parses the output of `sacct` to jobs: `sacct --json` of Slurm 22.05 to 24.11, or
  * `sacct -P` with a line of names, separated by '|' or by the unit separator
- * (--delimiter). Accepts any bytes. Only the names of steps are used. */
+ * (--delimiter). Accepts any bytes. Only the names of steps are used. A command line
+ * may hold secrets: it is taken only where a column SubmitLine was asked for by name,
+ * not from JSON, which always has it. */
 
 #define SACCT_TEXT_MAX ((size_t)1 << 30)
 #define SACCT_JSON_MAX ((size_t)128 << 20)

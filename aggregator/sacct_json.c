@@ -179,6 +179,48 @@ static void take_json_texts(struct json_object *o, struct job *j)
 		j->reason_name = reason;
 }
 
+static void take_json_slurm(struct json_object *o, struct job *j)
+{
+	struct json_object *comment = json_member(o, "comment");
+
+	j->admin_comment = json_text_or_empty(json_member(comment, "administrator"));
+	j->system_comment = json_text_or_empty(json_member(comment, "system"));
+	j->extra = json_text_or_empty(json_member(o, "extra"));
+	j->container = json_text_or_empty(json_member(o, "container"));
+	j->constraints = json_text_or_empty(json_member(o, "constraints"));
+	j->licenses = json_text_or_empty(json_member(o, "licenses"));
+	j->qos_requested = json_text_or_empty(json_member(o, "qosreq"));
+	j->failed_node = json_text_or_empty(json_member(o, "failed_node"));
+	j->priority = json_u32_or(json_member(o, "priority"), 0);
+}
+
+/* slurmdbd's flags (src/plugins/data_parser, FLAG_ARRAY(JOB_FLAGS)) */
+static uint32_t flags_of(struct json_object *list)
+{
+	static const struct {
+		const char *name;
+		uint32_t flag;
+	} known[] = {
+		{"NOT_SET", JOB_DB_FLAG_NOTSET},
+		{"STARTED_ON_SUBMIT", JOB_DB_FLAG_SUBMIT},
+		{"STARTED_ON_SCHEDULE", JOB_DB_FLAG_SCHED},
+		{"STARTED_ON_BACKFILL", JOB_DB_FLAG_BACKFILL},
+		{"START_RECEIVED", JOB_DB_FLAG_START_R},
+	};
+	uint32_t flags = 0;
+
+	if (!json_object_is_type(list, json_type_array))
+		return 0;
+	size_t n = json_object_array_length(list);
+	for (size_t i = 0; i < n && i < 32; i++)
+		for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++)
+			if (strcmp(json_text_or_empty(
+					   json_object_array_get_idx(list, i)),
+				   known[k].name) == 0)
+				flags |= known[k].flag;
+	return flags;
+}
+
 /* A step's id is "0", "12.0", or a number, depending on the release. */
 static void take_steps(struct json_object *o, struct sacct_reader *r)
 {
@@ -209,6 +251,7 @@ static int take_json_job(struct sacct_reader *r, struct json_object *o, struct e
 	auto_buf struct buf allocated = {.max = JOB_LONG_MAX};
 	auto_buf struct buf requested = {.max = JOB_LONG_MAX};
 	struct json_object *restarts = json_member(o, "restart_cnt");
+	char flags[JOB_FLAGS_SIZE];
 	struct job j;
 
 	job_init(&j);
@@ -218,6 +261,8 @@ static int take_json_job(struct sacct_reader *r, struct json_object *o, struct e
 	}
 	take_ids(o, &j);
 	take_json_texts(o, &j);
+	take_json_slurm(o, &j);
+	j.slurm_flags = job_flags_text(flags_of(json_member(o, "flags")), flags);
 	j.submit_s = json_time_of(o, "submission");
 	j.eligible_s = json_time_of(o, "eligible");
 	j.start_s = json_time_of(o, "start");

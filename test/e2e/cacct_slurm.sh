@@ -224,6 +224,24 @@ wait_for 30 all_unknown
 is "two ways to mislead a node are known" "$(differ "$unknown" | grep '^[<>]' | tr -d '\n')" '< ["0","mine"]< ["1","true"]> ["0","true"]> ["1","forged"]'
 like "an import of sacct's rows" "$(sacct -a -D -S "$since" --json 2>/dev/null |
 	"$BUILD/ceems_aggregator" --db.url="$PGURL" --security.drop-privileges=false --import=sacct=- 2>&1)" ' jobs read, [1-9][0-9]* of them new'
+# what slurmctld said of each job, and what sacct has of it; StartReceived is slurmdbd's own
+both() { # SOURCE KEY: of each job that both have a record of
+	psql_do -c "SELECT j.uuid, replace(j.record->>'$2', ',StartReceived', '') FROM job_record j WHERE j.source = '$1' AND j.record->>'event' = 'ended'
+		AND EXISTS (SELECT FROM job_record o WHERE o.source <> '$1' AND (o.uuid, o.restarts) = (j.uuid, j.restarts))
+		ORDER BY 1, 2"
+}
+same_fields() { # HOW it was imported
+	for key in slurm_flags admin_comment; do
+		is "$1 has slurmctld's $key" "$(both import $key)" "$(both jobcomp $key)"
+	done
+	like "$1 has the comment of an administrator" "$(both import admin_comment)" "$long\|.*seen"
+	is "$1 has no command line" "$(both import submit_line | grep -vc '|$')" 0
+}
+same_fields "JSON"
+psql_do -c "UPDATE job_record SET record = record - 'slurm_flags' - 'admin_comment' WHERE source = 'import'"
+like "the aggregator calls sacct itself" "$("$BUILD/ceems_aggregator" --db.url="$PGURL" --security.drop-privileges=false --import=sacct \
+	--import.start="$since" --slurm.bindir="$(dirname "$(command -v sacct)")" 2>&1)" ' jobs read, [1-9][0-9]* of them new or changed'
+same_fields "its own call"
 for j in $told $unknown; do
 	whole() { [ "$(their_names "$j")" = "$(our_names "$j")" ]; }
 	wait_for 20 whole

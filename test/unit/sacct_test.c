@@ -17,7 +17,7 @@ struct seen {
 	unsigned count;
 	struct job jobs[16];
 	char names[16][32], states[16][32], nodes[16][32], tres[16][128];
-	char steps[16][128];
+	char steps[16][128], flags[16][64], lines[16][64], others[16][160];
 };
 
 static int see(void *arg, const struct job *j, const char *step_names, struct err *e)
@@ -32,6 +32,11 @@ static int see(void *arg, const struct job *j, const char *step_names, struct er
 	snprintf(s->states[i], 32, "%s", job_state_name(j->state));
 	snprintf(s->nodes[i], 32, "%s", j->nodes);
 	snprintf(s->tres[i], 128, "%s", j->tres_allocated);
+	snprintf(s->flags[i], 64, "%s", j->slurm_flags);
+	snprintf(s->lines[i], 64, "%s", j->submit_line);
+	snprintf(s->others[i], 160, "%s/%s/%s/%s/%s/%s/%s/%s", j->admin_comment,
+		 j->system_comment, j->extra, j->container, j->constraints, j->licenses,
+		 j->qos_requested, j->failed_node);
 	snprintf(s->steps[i], 128, "%s", step_names ? step_names : "");
 	return 0;
 }
@@ -93,6 +98,64 @@ static void releases_and_forms_agree(void **state)
 		assert_int_equal(tasks, 2);
 		assert_int_equal(running, 1);
 	}
+}
+
+/* Real output of sacct: flags and priority are there, the command line is left. */
+static void json_has_what_slurmctld_knows(void **state)
+{
+	static const struct {
+		const char *file, *flags;
+	} files[] = {{"test/fixture/sacct/22.05.json", "SchedBackfill"},
+		     {"test/fixture/sacct/24.11.json", "SchedBackfill,StartReceived"}};
+
+	(void)state;
+	for (size_t f = 0; f < 2; f++) {
+		struct seen s;
+		read_file(files[f].file, &s);
+		for (unsigned i = 0; i < s.count; i++) {
+			assert_string_equal(s.flags[i], files[f].flags);
+			assert_int_not_equal(s.jobs[i].priority, 0);
+			assert_string_equal(s.lines[i], "");
+			assert_string_equal(s.others[i], "///////");
+		}
+	}
+	struct seen s;
+	read_text("{\"jobs\":[{\"job_id\":7,\"cluster\":\"c\",\"state\":{\"current\":"
+		  "\"COMPLETED\"},\"time\":{\"submission\":1000},\"flags\":[\"NONE\","
+		  "\"STARTED_ON_SUBMIT\",7],\"comment\":{\"administrator\":\"a\","
+		  "\"system\":\"s\"},\"extra\":\"e\",\"container\":\"/o\","
+		  "\"constraints\":\"avx\",\"licenses\":\"l:1\",\"qosreq\":\"q\","
+		  "\"failed_node\":\"n9\",\"priority\":{\"set\":true,\"number\":12},"
+		  "\"submit_line\":\"secret\"}]}",
+		  &s);
+	assert_int_equal(s.count, 1);
+	assert_string_equal(s.flags[0], "SchedSubmit");
+	assert_string_equal(s.others[0], "a/s/e//o/avx/l:1/q/n9");
+	assert_int_equal(s.jobs[0].priority, 12);
+	assert_string_equal(s.lines[0], "");
+}
+
+static void columns_have_what_slurmctld_knows(void **state)
+{
+	struct seen s;
+
+	(void)state;
+	read_text("JobIDRaw|Cluster|Submit|State|Flags|Priority|AdminComment|"
+		  "SystemComment|Extra|Container|Constraints|Licenses|QOSREQ|"
+		  "FailedNode|SubmitLine\n"
+		  "7|c|1000|COMPLETED|SchedBackfill,StartReceived|12|a|s|e|/o|avx|l:1|"
+		  "q|n9|sbatch job\n"
+		  "9|c|1000|COMPLETED|SchedMain,StartRecieved|high|||||||||\n",
+		  &s);
+	assert_int_equal(s.count, 2);
+	assert_string_equal(s.flags[0], "SchedBackfill,StartReceived");
+	assert_string_equal(s.others[0], "a/s/e//o/avx/l:1/q/n9");
+	assert_string_equal(s.lines[0], "");
+	assert_int_equal(s.jobs[0].priority, 12);
+	assert_int_equal(s.jobs[1].job_id, 9);
+	assert_string_equal(s.flags[1], "SchedMain,StartReceived"); /* 22.05 */
+	assert_string_equal(s.others[1], "///////");
+	assert_int_equal(s.jobs[1].priority, 0);
 }
 
 #define NAMES "JobIDRaw|JobID|Cluster|User|Submit|Start|End|State|ExitCode|JobName\n"
@@ -251,6 +314,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(releases_and_forms_agree),
+		cmocka_unit_test(json_has_what_slurmctld_knows),
+		cmocka_unit_test(columns_have_what_slurmctld_knows),
 		cmocka_unit_test(runs_of_a_job_are_numbered),
 		cmocka_unit_test(names_of_steps_go_with_their_job),
 		cmocka_unit_test(steps_are_left_out_and_nonsense_is_counted),
