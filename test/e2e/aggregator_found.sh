@@ -155,12 +155,22 @@ told_again() { # unit part
 	2) echo "job id=$1 submit=$((T + 190)) start=$((T + 200)) end=$((T + 202)) nodes=n1 node_count=1" ;;
 	esac
 }
+met_late() { # unit part: it was met among the control groups three seconds after it began, and is told again by a clock that was 90 s ahead
+	local first="instance=$(($1 * 100)) unit=$1 started=$((T + 203)) boottime=1003" next="instance=$(($1 * 100 + 1)) unit=$1 started=$((T + 290)) boottime=1000 before_user=$((7 * S)) before_system=0"
+	case $2 in
+	0) printf '%s\n' "start $first" "interval $first t0=$((T + 203)) t1=$((T + 205)) user=$((2 * S)) system=0" ;;
+	1) printf '%s\n' "start $next" "final $next ended=$((T + 295)) user=0 system=0" ;;
+	2) echo "job id=$1 submit=$((T + 190)) start=$((T + 200)) end=$((T + 205)) nodes=n1 node_count=1" ;;
+	esac
+}
 orders=(012 021 201 210 102 120)
 for turn in 0 1 2; do
 	for k in "${!orders[@]}"; do
 		mapfile -t lines < <(set_back $((n + 1 + k)) "${orders[k]:turn:1}")
 		push "${lines[@]}"
 		mapfile -t lines < <(told_again $((n + 7 + k)) "${orders[k]:turn:1}")
+		push "${lines[@]}"
+		mapfile -t lines < <(met_late $((n + 13 + k)) "${orders[k]:turn:1}")
 		push "${lines[@]}"
 	done
 	settle
@@ -169,8 +179,9 @@ both() { sql "SELECT count(DISTINCT n.unit) || ' ' || count(*) || ' ' || max(u.c
 for k in "${!orders[@]}"; do
 	is "a clock that was set back between them parts no instances, in the order ${orders[k]}" "$(both $((n + 1 + k)))" "1 2 $((7 * S))"
 	is "what was found and is told again, placed by another clock, is of the same life, in the order ${orders[k]}" "$(both $((n + 7 + k)))" "1 2 $((7 * S))"
+	is "what was met late and is told again from its beginning is of one life, in the order ${orders[k]}" "$(both $((n + 13 + k)))" "1 2 $((7 * S))"
 done
-n=$((n + 12))
+n=$((n + 18))
 
 # ---- a full disk took its intervals, and an earlier instance never told its end
 n=$((n + 1))
