@@ -23,14 +23,12 @@ int grafana_members(const char *text, size_t len, struct buf *ret, struct err *e
 	if (n > MEMBERS_MAX)
 		return err_set(err, -EBADMSG, "%zu members are too many", n);
 	for (size_t i = 0; i < n; i++) {
-		struct json_object *one = json_object_array_get_idx(list, i), *login;
-		if (!json_object_is_type(one, json_type_object) ||
-		    !json_object_object_get_ex(one, "login", &login) ||
-		    !json_object_is_type(login, json_type_string))
+		struct json_object *login = http_json_get(
+			json_object_array_get_idx(list, i), "login", json_type_string);
+		if (!login)
 			return err_set(err, -EBADMSG, "a member has no login");
-		const char *s = json_object_get_string(login);
-		if ((size_t)json_object_get_string_len(login) != strlen(s) ||
-		    !identity_is_login(s))
+		const char *s = http_json_as_text(login);
+		if (!s || !identity_is_login(s))
 			continue;
 		buf_putc(ret, ',');
 		buf_put_json(ret, s, strlen(s));

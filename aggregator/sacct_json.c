@@ -10,38 +10,27 @@
 #include "lib/buf.h"
 #include "lib/http/json.h"
 
-static struct json_object *json_member(struct json_object *o, const char *name)
-{
-	struct json_object *v = NULL;
-
-	if (!json_object_is_type(o, json_type_object) ||
-	    !json_object_object_get_ex(o, name, &v))
-		return NULL;
-	return v;
-}
-
 static struct json_object *json_member_of_member(struct json_object *o, const char *a,
 						 const char *b)
 {
-	return json_member(json_member(o, a), b);
+	return http_json_get_any(http_json_get_any(o, a), b);
 }
 
 static const char *json_text_or_empty(struct json_object *v)
 {
-	if (!json_object_is_type(v, json_type_string))
-		return "";
-	const char *s = json_object_get_string(v);
-	return strlen(s) == (size_t)json_object_get_string_len(v) ? s : "";
+	const char *s = http_json_as_text(v);
+
+	return s ? s : "";
 }
 
 /* False: not set, negative, or not a number. */
 static bool read_json_number(struct json_object *v, uint64_t *ret)
 {
 	if (json_object_is_type(v, json_type_object)) {
-		struct json_object *set = json_member(v, "set");
+		struct json_object *set = http_json_get_any(v, "set");
 		if (set && !json_object_get_boolean(set))
 			return false;
-		v = json_member(v, "number");
+		v = http_json_get_any(v, "number");
 	}
 	if (!json_object_is_type(v, json_type_int))
 		return false;
@@ -72,7 +61,7 @@ static uint64_t json_time_of(struct json_object *job, const char *name)
 static uint32_t exit_of(struct json_object *v)
 {
 	uint64_t code = 0, sig = 0;
-	bool known = read_json_number(json_member(v, "return_code"), &code);
+	bool known = read_json_number(http_json_get_any(v, "return_code"), &code);
 
 	known |= read_json_number(json_member_of_member(v, "signal", "id"), &sig);
 	known |=
@@ -83,7 +72,7 @@ static uint32_t exit_of(struct json_object *v)
 
 static uint32_t limit_of(struct json_object *v)
 {
-	struct json_object *infinite = json_member(v, "infinite");
+	struct json_object *infinite = http_json_get_any(v, "infinite");
 
 	if (infinite && json_object_get_boolean(infinite))
 		return JOB_INFINITE;
@@ -120,11 +109,11 @@ static void put_tres(struct json_object *list, struct buf *ret)
 	size_t n = json_object_array_length(list);
 	for (size_t i = 0; i < n && i < 256; i++) {
 		struct json_object *one = json_object_array_get_idx(list, i);
-		const char *type = json_text_or_empty(json_member(one, "type")),
-			   *name = json_text_or_empty(json_member(one, "name"));
+		const char *type = json_text_or_empty(http_json_get_any(one, "type")),
+			   *name = json_text_or_empty(http_json_get_any(one, "name"));
 		uint64_t count;
 		if (!*type || strcmp(type, "energy") == 0 ||
-		    !read_json_number(json_member(one, "count"), &count))
+		    !read_json_number(http_json_get_any(one, "count"), &count))
 			continue;
 		buf_printf(ret, "%s%s%s%s=", ret->len ? "," : "", type,
 			   *name ? "/" : "", name);
@@ -136,7 +125,7 @@ static void put_tres(struct json_object *list, struct buf *ret)
 
 static void take_ids(struct json_object *o, struct job *j)
 {
-	j->job_id = json_u32_or(json_member(o, "job_id"), 0);
+	j->job_id = json_u32_or(http_json_get_any(o, "job_id"), 0);
 	uint32_t array = json_u32_or(json_member_of_member(o, "array", "job_id"), 0);
 	if (array) {
 		j->array_job = array;
@@ -155,22 +144,22 @@ static void take_ids(struct json_object *o, struct job *j)
 
 static void take_json_texts(struct json_object *o, struct job *j)
 {
-	j->cluster = json_text_or_empty(json_member(o, "cluster"));
-	j->user = json_text_or_empty(json_member(o, "user"));
+	j->cluster = json_text_or_empty(http_json_get_any(o, "cluster"));
+	j->user = json_text_or_empty(http_json_get_any(o, "user"));
 	if (!*j->user)
 		j->user = json_text_or_empty(
 			json_member_of_member(o, "association", "user"));
-	j->group = json_text_or_empty(json_member(o, "group"));
-	j->account = json_text_or_empty(json_member(o, "account"));
-	j->qos = json_text_or_empty(json_member(o, "qos"));
-	j->partition = json_text_or_empty(json_member(o, "partition"));
+	j->group = json_text_or_empty(http_json_get_any(o, "group"));
+	j->account = json_text_or_empty(http_json_get_any(o, "account"));
+	j->qos = json_text_or_empty(http_json_get_any(o, "qos"));
+	j->partition = json_text_or_empty(http_json_get_any(o, "partition"));
 	j->reservation =
 		json_text_or_empty(json_member_of_member(o, "reservation", "name"));
 	j->wckey = json_text_or_empty(json_member_of_member(o, "wckey", "wckey"));
-	j->name = json_text_or_empty(json_member(o, "name"));
-	j->work_dir = json_text_or_empty(json_member(o, "working_directory"));
+	j->name = json_text_or_empty(http_json_get_any(o, "name"));
+	j->work_dir = json_text_or_empty(http_json_get_any(o, "working_directory"));
 	j->comment = json_text_or_empty(json_member_of_member(o, "comment", "job"));
-	const char *nodes = json_text_or_empty(json_member(o, "nodes")),
+	const char *nodes = json_text_or_empty(http_json_get_any(o, "nodes")),
 		   *reason = json_text_or_empty(
 			   json_member_of_member(o, "state", "reason"));
 	if (strcmp(nodes, "None assigned") != 0)
@@ -181,17 +170,18 @@ static void take_json_texts(struct json_object *o, struct job *j)
 
 static void take_json_slurm(struct json_object *o, struct job *j)
 {
-	struct json_object *comment = json_member(o, "comment");
+	struct json_object *comment = http_json_get_any(o, "comment");
 
-	j->admin_comment = json_text_or_empty(json_member(comment, "administrator"));
-	j->system_comment = json_text_or_empty(json_member(comment, "system"));
-	j->extra = json_text_or_empty(json_member(o, "extra"));
-	j->container = json_text_or_empty(json_member(o, "container"));
-	j->constraints = json_text_or_empty(json_member(o, "constraints"));
-	j->licenses = json_text_or_empty(json_member(o, "licenses"));
-	j->qos_requested = json_text_or_empty(json_member(o, "qosreq"));
-	j->failed_node = json_text_or_empty(json_member(o, "failed_node"));
-	j->priority = json_u32_or(json_member(o, "priority"), 0);
+	j->admin_comment =
+		json_text_or_empty(http_json_get_any(comment, "administrator"));
+	j->system_comment = json_text_or_empty(http_json_get_any(comment, "system"));
+	j->extra = json_text_or_empty(http_json_get_any(o, "extra"));
+	j->container = json_text_or_empty(http_json_get_any(o, "container"));
+	j->constraints = json_text_or_empty(http_json_get_any(o, "constraints"));
+	j->licenses = json_text_or_empty(http_json_get_any(o, "licenses"));
+	j->qos_requested = json_text_or_empty(http_json_get_any(o, "qosreq"));
+	j->failed_node = json_text_or_empty(http_json_get_any(o, "failed_node"));
+	j->priority = json_u32_or(http_json_get_any(o, "priority"), 0);
 }
 
 /* slurmdbd's flags (src/plugins/data_parser, FLAG_ARRAY(JOB_FLAGS)) */
@@ -224,7 +214,7 @@ static uint32_t flags_of(struct json_object *list)
 /* A step's id is "0", "12.0", or a number, depending on the release. */
 static void take_steps(struct json_object *o, struct sacct_reader *r)
 {
-	struct json_object *list = json_member(o, "steps");
+	struct json_object *list = http_json_get_any(o, "steps");
 	char digits[16];
 
 	if (!json_object_is_type(list, json_type_array))
@@ -232,8 +222,8 @@ static void take_steps(struct json_object *o, struct sacct_reader *r)
 	size_t n = json_object_array_length(list);
 	for (size_t i = 0; i < n && i < SACCT_STEPS_MAX; i++) {
 		struct json_object *step =
-			json_member(json_object_array_get_idx(list, i), "step");
-		struct json_object *id = json_member(step, "id");
+			http_json_get_any(json_object_array_get_idx(list, i), "step");
+		struct json_object *id = http_json_get_any(step, "id");
 		uint64_t v;
 		const char *number_text = json_text_or_empty(id),
 			   *dot = strrchr(number_text, '.');
@@ -242,7 +232,7 @@ static void take_steps(struct json_object *o, struct sacct_reader *r)
 			number_text = digits;
 		}
 		sacct_step(r, dot ? dot + 1 : number_text,
-			   json_text_or_empty(json_member(step, "name")));
+			   json_text_or_empty(http_json_get_any(step, "name")));
 	}
 }
 
@@ -250,7 +240,7 @@ static int take_json_job(struct sacct_reader *r, struct json_object *o, struct e
 {
 	auto_buf struct buf allocated = {.max = JOB_LONG_MAX};
 	auto_buf struct buf requested = {.max = JOB_LONG_MAX};
-	struct json_object *restarts = json_member(o, "restart_cnt");
+	struct json_object *restarts = http_json_get_any(o, "restart_cnt");
 	char flags[JOB_FLAGS_SIZE];
 	struct job j;
 
@@ -262,19 +252,19 @@ static int take_json_job(struct sacct_reader *r, struct json_object *o, struct e
 	take_ids(o, &j);
 	take_json_texts(o, &j);
 	take_json_slurm(o, &j);
-	j.slurm_flags = job_flags_text(flags_of(json_member(o, "flags")), flags);
+	j.slurm_flags = job_flags_text(flags_of(http_json_get_any(o, "flags")), flags);
 	j.submit_s = json_time_of(o, "submission");
 	j.eligible_s = json_time_of(o, "eligible");
 	j.start_s = json_time_of(o, "start");
 	j.end_s = json_time_of(o, "end");
 	j.suspended_s = json_time_of(o, "suspended");
-	j.exit_code = exit_of(json_member(o, "exit_code"));
-	j.derived_exit_code = exit_of(json_member(o, "derived_exit_code"));
+	j.exit_code = exit_of(http_json_get_any(o, "exit_code"));
+	j.derived_exit_code = exit_of(http_json_get_any(o, "derived_exit_code"));
 	/* 22.05 reports success for each job: a failed one did not succeed */
 	if ((j.state & JOB_STATE_BASE_MASK) == JOB_STATE_FAILED && j.exit_code == 0)
 		j.exit_code = JOB_NO_VAL;
 	j.time_limit_min = limit_of(json_member_of_member(o, "time", "limit"));
-	j.node_count = json_u32_or(json_member(o, "allocation_nodes"), 0);
+	j.node_count = json_u32_or(http_json_get_any(o, "allocation_nodes"), 0);
 	j.restarts = json_u32_or(restarts, 0);
 	put_tres(json_member_of_member(o, "tres", "allocated"), &allocated);
 	put_tres(json_member_of_member(o, "tres", "requested"), &requested);
@@ -298,7 +288,7 @@ int sacct_json(struct sacct_reader *r, const char *bytes, size_t len, struct err
 
 	if (rc < 0)
 		return err_prefix(err, rc, "sacct's JSON");
-	jobs = json_member(o, "jobs");
+	jobs = http_json_get_any(o, "jobs");
 	if (!json_object_is_type(jobs, json_type_array))
 		return err_set(err, -EBADMSG,
 			       "not what sacct --json prints: no list \"jobs\"");

@@ -33,40 +33,14 @@ void redfish_json_free(struct json_object **o)
 	*o = NULL;
 }
 
-static struct json_object *redfish_member(struct json_object *o, const char *name,
-					  enum json_type type)
-{
-	struct json_object *v = NULL;
-
-	if (!json_object_is_type(o, json_type_object) ||
-	    !json_object_object_get_ex(o, name, &v) || !json_object_is_type(v, type))
-		return NULL;
-	return v;
-}
-
-/* NULL: not a text, or it contains a NUL */
-static const char *redfish_text_of(struct json_object *o, const char *name)
-{
-	struct json_object *v = redfish_member(o, name, json_type_string);
-
-	if (!v)
-		return NULL;
-	const char *s = json_object_get_string(v);
-	return strlen(s) == (size_t)json_object_get_string_len(v) ? s : NULL;
-}
-
 /* 0: not a number within ]0, max] */
 static double redfish_number_of(struct json_object *o, const char *name, double max)
 {
-	struct json_object *v = NULL;
+	double d = 0;
 
-	if (!json_object_is_type(o, json_type_object) ||
-	    !json_object_object_get_ex(o, name, &v) ||
-	    (!json_object_is_type(v, json_type_double) &&
-	     !json_object_is_type(v, json_type_int)))
-		return 0;
-	double d = json_object_get_double(v);
-	return isfinite(d) && d > 0 && d <= max ? d : 0;
+	return http_json_number(o, name, &d) == 0 && isfinite(d) && d > 0 && d <= max
+		       ? d
+		       : 0;
 }
 
 static uint64_t redfish_microwatts(struct json_object *o, const char *name)
@@ -89,7 +63,7 @@ bool redfish_path_ok(const char *path)
 
 static bool id_of(struct json_object *o, char ret[REDFISH_PATH_BYTES])
 {
-	const char *s = redfish_text_of(o, "@odata.id");
+	const char *s = http_json_text(o, "@odata.id");
 	size_t n = s ? strcspn(s, "#") : 0;
 	char path[REDFISH_PATH_BYTES];
 
@@ -106,10 +80,10 @@ static bool id_of(struct json_object *o, char ret[REDFISH_PATH_BYTES])
 bool redfish_json_link(struct json_object *o, const char *name,
 		       char ret[REDFISH_PATH_BYTES])
 {
-	struct json_object *links = redfish_member(o, "Links", json_type_object);
+	struct json_object *links = http_json_get(o, "Links", json_type_object);
 
-	return id_of(redfish_member(o, name, json_type_object), ret) ||
-	       id_of(redfish_member(links, name, json_type_object), ret);
+	return id_of(http_json_get(o, name, json_type_object), ret) ||
+	       id_of(http_json_get(links, name, json_type_object), ret);
 }
 
 void redfish_json_self(struct json_object *o, char ret[REDFISH_PATH_BYTES])
@@ -120,13 +94,13 @@ void redfish_json_self(struct json_object *o, char ret[REDFISH_PATH_BYTES])
 
 size_t redfish_json_members(struct json_object *o)
 {
-	struct json_object *a = redfish_member(o, "Members", json_type_array);
+	struct json_object *a = http_json_get(o, "Members", json_type_array);
 	return a ? json_object_array_length(a) : 0;
 }
 
 bool redfish_json_member(struct json_object *o, size_t i, char ret[REDFISH_PATH_BYTES])
 {
-	struct json_object *a = redfish_member(o, "Members", json_type_array);
+	struct json_object *a = http_json_get(o, "Members", json_type_array);
 	return a && id_of(json_object_array_get_idx(a, i), ret);
 }
 
@@ -153,10 +127,10 @@ static bool is_id(const char *s)
 int redfish_json_chassis(struct json_object *o, struct redfish_chassis *ret,
 			 struct err *err)
 {
-	const char *id = redfish_text_of(o, "Id");
-	struct json_object *links = redfish_member(o, "Links", json_type_object);
+	const char *id = http_json_text(o, "Id");
+	struct json_object *links = http_json_get(o, "Links", json_type_object);
 	struct json_object *systems =
-		redfish_member(links, "ComputerSystems", json_type_array);
+		http_json_get(links, "ComputerSystems", json_type_array);
 
 	if (!id || !is_id(id))
 		return err_set(err, -EBADMSG, "a chassis without an Id");
@@ -174,7 +148,7 @@ int redfish_json_chassis(struct json_object *o, struct redfish_chassis *ret,
 /* Decimals, as the BMC wrote them: json-c keeps a double's text */
 static unsigned digits_of(struct json_object *o, const char *name)
 {
-	struct json_object *v = redfish_member(o, name, json_type_double);
+	struct json_object *v = http_json_get(o, name, json_type_double);
 	const char *s =
 		v ? json_object_to_json_string_ext(v, JSON_C_TO_STRING_PLAIN) : NULL;
 	const char *point = s ? strchr(s, '.') : NULL;
@@ -200,17 +174,17 @@ static void take_energy(struct json_object *o, struct redfish_reading *ret)
 bool redfish_json_environment(struct json_object *o, struct redfish_reading *ret)
 {
 	uint64_t uw = redfish_microwatts(
-		redfish_member(o, "PowerWatts", json_type_object), "Reading");
+		http_json_get(o, "PowerWatts", json_type_object), "Reading");
 
 	ret->power_uw += uw;
-	take_energy(redfish_member(o, "EnergykWh", json_type_object), ret);
+	take_energy(http_json_get(o, "EnergykWh", json_type_object), ret);
 	return uw || ret->energy_uj;
 }
 
 bool redfish_json_supply(struct json_object *o, struct redfish_reading *ret)
 {
 	uint64_t uw = redfish_microwatts(
-		redfish_member(o, "InputPowerWatts", json_type_object), "Reading");
+		http_json_get(o, "InputPowerWatts", json_type_object), "Reading");
 
 	ret->power_uw += uw;
 	return uw > 0;
@@ -218,7 +192,7 @@ bool redfish_json_supply(struct json_object *o, struct redfish_reading *ret)
 
 bool redfish_json_sensor(struct json_object *o, struct redfish_reading *ret)
 {
-	const char *type = redfish_text_of(o, "ReadingType");
+	const char *type = http_json_text(o, "ReadingType");
 	uint64_t uw = redfish_microwatts(o, "Reading");
 
 	if (!type || strcmp(type, "Power") != 0 || !uw)
@@ -235,8 +209,8 @@ bool redfish_json_sensor_is_total(struct json_object *o)
 	static const char *const ids[] = {"total_power",  "totalpower", "system_power",
 					  "systempower",  "sys_power",  "chassis_power",
 					  "chassispower", "input_power"};
-	const char *context = redfish_text_of(o, "PhysicalContext");
-	const char *id = redfish_text_of(o, "Id");
+	const char *context = http_json_text(o, "PhysicalContext");
+	const char *id = http_json_text(o, "Id");
 	struct redfish_reading r = {0};
 
 	if (!redfish_json_sensor(o, &r))
@@ -256,7 +230,7 @@ static bool is_part(struct json_object *control)
 	static const char *const wholes[] = {"Chassis",     "SystemBoard",
 					     "PowerSupply", "PowerSubsystem",
 					     "Intake",      "Room"};
-	const char *context = redfish_text_of(control, "PhysicalContext");
+	const char *context = http_json_text(control, "PhysicalContext");
 
 	for (size_t i = 0; context && i < sizeof(wholes) / sizeof(wholes[0]); i++) {
 		if (strcmp(context, wholes[i]) == 0)
@@ -267,14 +241,14 @@ static bool is_part(struct json_object *control)
 
 bool redfish_json_power(struct json_object *o, struct redfish_reading *ret)
 {
-	struct json_object *a = redfish_member(o, "PowerControl", json_type_array);
+	struct json_object *a = http_json_get(o, "PowerControl", json_type_array);
 	size_t n = a ? json_object_array_length(a) : 0;
 	struct redfish_reading sum = {0};
 
 	for (size_t i = 0; i < n && i < CONTROLS_MAX; i++) {
 		struct json_object *c = json_object_array_get_idx(a, i);
 		struct json_object *m =
-			redfish_member(c, "PowerMetrics", json_type_object);
+			http_json_get(c, "PowerMetrics", json_type_object);
 		if (is_part(c))
 			continue;
 		sum.power_uw += redfish_microwatts(c, "PowerConsumedWatts");

@@ -26,27 +26,13 @@ static void copy_printable_text(char *ret, size_t size, const char *s)
 	ret[n] = '\0';
 }
 
-static const char *string_of(struct json_object *j, const char *key)
-{
-	struct json_object *v = NULL;
-
-	if (!json_object_object_get_ex(j, key, &v) ||
-	    !json_object_is_type(v, json_type_string))
-		return NULL;
-	return json_object_get_string(v);
-}
-
 /* A whole number from 0 to max, else -EBADMSG. */
 static int read_answer_number(struct json_object *j, const char *key, uint32_t max,
 			      uint32_t *ret)
 {
-	struct json_object *v = NULL;
+	uint64_t n = 0;
 
-	if (!json_object_object_get_ex(j, key, &v) ||
-	    !json_object_is_type(v, json_type_int))
-		return -EBADMSG;
-	int64_t n = json_object_get_int64(v);
-	if (n < 0 || n > (int64_t)max)
+	if (http_json_u64(j, key, max, &n) < 0)
 		return -EBADMSG;
 	*ret = (uint32_t)n;
 	return 0;
@@ -72,7 +58,7 @@ static int read_refused(struct json_object *list, uint32_t head, uint32_t count,
 		}
 		ret->reasons[k].index = index - head;
 		copy_printable_text(ret->reasons[k].text, SHIP_REASON_BYTES,
-				    string_of(one, "reason"));
+				    http_json_text(one, "reason"));
 		ret->reason_count++;
 	}
 	ret->refused = (uint32_t)n - *ret_head;
@@ -82,19 +68,18 @@ static int read_refused(struct json_object *list, uint32_t head, uint32_t count,
 static int read_success(struct json_object *j, uint32_t head, uint32_t count,
 			struct ship_answer *ret)
 {
-	struct json_object *data = NULL, *refused = NULL;
-	const char *status = string_of(j, "status");
+	struct json_object *data = http_json_get(j, "data", json_type_array);
+	const char *status = http_json_text(j, "status");
 
-	if (!status || strcmp(status, "success") != 0 ||
-	    !json_object_object_get_ex(j, "data", &data) ||
-	    !json_object_is_type(data, json_type_array) ||
+	if (!status || strcmp(status, "success") != 0 || !data ||
 	    json_object_array_length(data) != 1)
 		return -EBADMSG;
 	data = json_object_array_get_idx(data, 0);
 	if (!json_object_is_type(data, json_type_object) ||
 	    read_answer_number(data, "accepted", count, &ret->accepted) < 0)
 		return -EBADMSG;
-	if (!json_object_object_get_ex(data, "refused", &refused) || !refused)
+	struct json_object *refused = http_json_get_any(data, "refused");
+	if (!refused)
 		return 0;
 	if (!json_object_is_type(refused, json_type_array))
 		return -EBADMSG;
@@ -110,11 +95,11 @@ static int read_success(struct json_object *j, uint32_t head, uint32_t count,
 
 static bool read_error(struct json_object *j, struct ship_answer *ret)
 {
-	const char *status = string_of(j, "status");
+	const char *status = http_json_text(j, "status");
 
 	if (!status || strcmp(status, "error") != 0)
 		return false;
-	copy_printable_text(ret->error, sizeof(ret->error), string_of(j, "error"));
+	copy_printable_text(ret->error, sizeof(ret->error), http_json_text(j, "error"));
 	return true;
 }
 

@@ -161,12 +161,9 @@ static int do_get(struct api *a, const char *target, struct http_response *resp,
 /* The server's own error text, if any. */
 static const char *words_of(struct json_object *o)
 {
-	struct json_object *text = NULL;
+	const char *text = http_json_text(o, "error");
 
-	if (o && json_object_object_get_ex(o, "error", &text) &&
-	    json_object_is_type(text, json_type_string))
-		return json_object_get_string(text);
-	return "";
+	return text ? text : "";
 }
 
 static int status_error(const struct http_response *resp, struct json_object *o,
@@ -218,10 +215,8 @@ int api_get(struct api *a, const char *target, struct json_object **ret,
 		return status_error(&resp, rc < 0 ? NULL : o, err);
 	if (rc < 0)
 		return err_prefix(err, -EPROTO, "%s is not the API", resp.url);
-	struct json_object *status = NULL;
-	if (!json_object_object_get_ex(o, "status", &status) ||
-	    !json_object_is_type(status, json_type_string) ||
-	    strcmp(json_object_get_string(status), "success") != 0)
+	const char *status = http_json_text(o, "status");
+	if (!status || strcmp(status, "success") != 0)
 		return err_set(err, -EPROTO, "%s is not the API, or it failed: %.300s",
 			       resp.url, words_of(o));
 	*ret = steal_ptr(&o);
@@ -267,9 +262,9 @@ void api_put_param(struct buf *target, const char *name, const char *value)
 
 static int each_row(struct json_object *page, api_row_f f, void *arg, struct err *err)
 {
-	struct json_object *data = NULL;
+	struct json_object *data = http_json_get_any(page, "data");
 
-	if (!json_object_object_get_ex(page, "data", &data) || !data)
+	if (!data)
 		return 0;
 	if (!json_object_is_type(data, json_type_array))
 		return err_set(err, -EPROTO, "the server's data is not a list");
@@ -290,12 +285,10 @@ static int each_row(struct json_object *page, api_row_f f, void *arg, struct err
  * move. */
 static bool next_cursor(struct json_object *page, struct buf *cursor)
 {
-	struct json_object *c = NULL;
+	const char *text = http_json_text(page, "cursor");
 
-	if (!json_object_object_get_ex(page, "cursor", &c) ||
-	    !json_object_is_type(c, json_type_string) || !json_object_get_string_len(c))
+	if (!text || !*text)
 		return false;
-	const char *text = json_object_get_string(c);
 	if (cursor->data && strcmp(cursor->data, text) == 0)
 		return false;
 	buf_reset(cursor);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cli/cacct/api.h"
+#include "lib/http/json.h"
 #include "lib/rfc3339.h"
 
 uint32_t promql_step(int64_t start_s, int64_t end_s, uint32_t wish_s)
@@ -55,11 +56,10 @@ void promql_target(const char *query, int64_t start_s, int64_t end_s, uint32_t s
 
 int promql_put_csv(struct json_object *series, struct buf *out, struct err *err)
 {
-	struct json_object *values = NULL;
+	struct json_object *values = http_json_get(series, "values", json_type_array);
 	char time[RFC3339_BYTES];
 
-	if (!json_object_object_get_ex(series, "values", &values) ||
-	    !json_object_is_type(values, json_type_array))
+	if (!values)
 		return err_set(err, -EPROTO, "a series without values");
 	buf_puts(out, "time,timestamp,value\r\n");
 	size_t n = json_object_array_length(values);
@@ -91,11 +91,10 @@ static uint64_t hash_fnv(uint64_t h, const char *s)
 
 void promql_fingerprint(struct json_object *series, char ret[17])
 {
-	struct json_object *labels = NULL;
+	struct json_object *labels = http_json_get(series, "metric", json_type_object);
 	uint64_t all = 0;
 
-	if (json_object_object_get_ex(series, "metric", &labels) &&
-	    json_object_is_type(labels, json_type_object)) {
+	if (labels) {
 		json_object_object_foreach(labels, name, value)
 		{
 			const char *text = value ? json_object_get_string(value) : "";

@@ -87,17 +87,16 @@ static int read_dialect(const struct http_response *r, unsigned flags)
 	const struct http_json_limits limits = {.bytes_max = ANSWER_BYTES_MAX,
 						.depth_max = 8};
 	auto_json struct json_object *o = NULL;
-	struct json_object *data = NULL, *version = NULL;
 
 	if (!r->body.len ||
 	    http_json_object(r->body.data, r->body.len, &limits, &o, NULL) < 0)
 		return -1;
-	if (!json_object_object_get_ex(o, "data", &data) ||
-	    !json_object_object_get_ex(data, "version", &version) ||
-	    !json_object_is_type(version, json_type_string))
+	const char *version =
+		http_json_text(http_json_get(o, "data", json_type_object), "version");
+	if (!version)
 		return -1;
 	/* compatible servers have version numbers of their own */
-	int d = promql_dialect_of(json_object_get_string(version));
+	int d = promql_dialect_of(version);
 	return d < PROMQL_2 ? PROMQL_2 : (int)((unsigned)d | flags);
 }
 

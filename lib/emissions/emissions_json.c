@@ -39,8 +39,8 @@ int emissions_json_text(struct json_object *object, const char *key, const char 
 
 	if (rc < 0)
 		return rc;
-	const char *text = json_object_get_string(v);
-	if (strlen(text) != (size_t)json_object_get_string_len(v))
+	const char *text = http_json_as_text(v);
+	if (!text)
 		return err_set(err, -EBADMSG, "\"%s\" has a NUL in it", key);
 	*ret = text;
 	return 0;
@@ -49,15 +49,11 @@ int emissions_json_text(struct json_object *object, const char *key, const char 
 int emissions_json_number(struct json_object *object, const char *key, double *ret,
 			  struct err *err)
 {
-	struct json_object *v;
+	int rc = http_json_number(object, key, ret);
 
-	if (!json_object_object_get_ex(object, key, &v))
+	if (rc == -ENOENT)
 		return err_set(err, -EBADMSG, "no \"%s\" in it", key);
-	if (!json_object_is_type(v, json_type_int) &&
-	    !json_object_is_type(v, json_type_double))
-		return err_set(err, -EBADMSG, "\"%s\" is not a number", key);
-	*ret = json_object_get_double(v);
-	return 0;
+	return rc < 0 ? err_set(err, -EBADMSG, "\"%s\" is not a number", key) : 0;
 }
 
 int emissions_json_time(struct json_object *object, const char *key, uint64_t *ret_s,

@@ -2,9 +2,12 @@
 #ifndef CEEMS_LIB_HTTP_JSON_H
 #define CEEMS_LIB_HTTP_JSON_H
 
+#include <errno.h>
 #include <json-c/json.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 
 #include "lib/err.h"
 
@@ -27,6 +30,80 @@ int http_json_object(const char *text, size_t len, const struct http_json_limits
 /* The same for a list. */
 int http_json_array(const char *text, size_t len, const struct http_json_limits *l,
 		    struct json_object **ret, struct err *err);
+
+/* A member of this type of an object; NULL: there is none, or o is not an object. o may
+ * be NULL. Borrowed. */
+static inline struct json_object *http_json_get(struct json_object *o, const char *name,
+						enum json_type type)
+{
+	struct json_object *v = NULL;
+
+	if (!json_object_is_type(o, json_type_object) ||
+	    !json_object_object_get_ex(o, name, &v) || !json_object_is_type(v, type))
+		return NULL;
+	return v;
+}
+
+/* The same, of any type but null. */
+static inline struct json_object *http_json_get_any(struct json_object *o,
+						    const char *name)
+{
+	struct json_object *v = NULL;
+
+	if (!json_object_is_type(o, json_type_object) ||
+	    !json_object_object_get_ex(o, name, &v))
+		return NULL;
+	return v;
+}
+
+/* A value that is a text without NULs; NULL: something else. Borrowed. */
+static inline const char *http_json_as_text(struct json_object *v)
+{
+	const char *s = json_object_is_type(v, json_type_string)
+				? json_object_get_string(v)
+				: NULL;
+
+	return s && strlen(s) == (size_t)json_object_get_string_len(v) ? s : NULL;
+}
+
+static inline const char *http_json_text(struct json_object *o, const char *name)
+{
+	return http_json_as_text(http_json_get(o, name, json_type_string));
+}
+
+/* A number, whole or not, never a text that looks like one. -ENOENT: no such member;
+ * -EINVAL: something else, null too. */
+static inline int http_json_number(struct json_object *o, const char *name, double *ret)
+{
+	struct json_object *v = NULL;
+
+	if (!json_object_is_type(o, json_type_object) ||
+	    !json_object_object_get_ex(o, name, &v))
+		return -ENOENT;
+	if (!json_object_is_type(v, json_type_int) &&
+	    !json_object_is_type(v, json_type_double))
+		return -EINVAL;
+	*ret = json_object_get_double(v);
+	return 0;
+}
+
+/* A whole number from 0 to max. -ENOENT, -EINVAL: the same; -ERANGE. */
+static inline int http_json_u64(struct json_object *o, const char *name, uint64_t max,
+				uint64_t *ret)
+{
+	struct json_object *v = NULL;
+
+	if (!json_object_is_type(o, json_type_object) ||
+	    !json_object_object_get_ex(o, name, &v))
+		return -ENOENT;
+	if (!json_object_is_type(v, json_type_int))
+		return -EINVAL;
+	int64_t n = json_object_get_int64(v);
+	if (n < 0 || (uint64_t)n > max)
+		return -ERANGE;
+	*ret = (uint64_t)n;
+	return 0;
+}
 
 static inline void cleanup_json(struct json_object **j)
 {

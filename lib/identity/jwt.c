@@ -30,25 +30,13 @@ struct jwt_keys {
 	struct jwt_key keys[JWT_KEYS_MAX];
 };
 
-/* A member that is a text without NULs; NULL: it is not there or something else. */
-static const char *claim_text(struct json_object *o, const char *name)
-{
-	struct json_object *v;
-
-	if (!json_object_object_get_ex(o, name, &v) ||
-	    !json_object_is_type(v, json_type_string))
-		return NULL;
-	const char *s = json_object_get_string(v);
-	return strlen(s) == (size_t)json_object_get_string_len(v) ? s : NULL;
-}
-
 static bool is_or_absent(struct json_object *o, const char *name, const char *value)
 {
 	struct json_object *v;
 
 	if (!json_object_object_get_ex(o, name, &v))
 		return true;
-	const char *s = claim_text(o, name);
+	const char *s = http_json_text(o, name);
 	return s && strcmp(s, value) == 0;
 }
 
@@ -57,9 +45,9 @@ static bool read_key(struct json_object *o, struct jwt_key *ret)
 {
 	unsigned char x[COORDINATE_BYTES], y[COORDINATE_BYTES];
 	gnutls_datum_t xd = {x, sizeof(x)}, yd = {y, sizeof(y)};
-	const char *kty = claim_text(o, "kty"), *crv = claim_text(o, "crv");
-	const char *xs = claim_text(o, "x"), *ys = claim_text(o, "y");
-	const char *kid = claim_text(o, "kid");
+	const char *kty = http_json_text(o, "kty"), *crv = http_json_text(o, "crv");
+	const char *xs = http_json_text(o, "x"), *ys = http_json_text(o, "y");
+	const char *kid = http_json_text(o, "kid");
 
 	if (!kty || !crv || !xs || !ys || !kid || strcmp(kty, "EC") != 0 ||
 	    strcmp(crv, "P-256") != 0 || !is_or_absent(o, "use", "sig") ||
@@ -182,7 +170,7 @@ static const struct jwt_key *find_key(const struct jwt_keys *k, const char *kid)
 static int check_header(const struct jwt_keys *k, struct json_object *o,
 			const struct jwt_key **ret, struct err *err)
 {
-	const char *alg = claim_text(o, "alg"), *kid = claim_text(o, "kid");
+	const char *alg = http_json_text(o, "alg"), *kid = http_json_text(o, "kid");
 	struct json_object *crit;
 
 	if (!alg || strcmp(alg, "ES256") != 0)
@@ -217,18 +205,14 @@ static int check_signature(const struct jwt_key *key, const struct jwt_token *t,
 
 static int claim_time(struct json_object *o, const char *name, uint64_t *ret)
 {
-	struct json_object *v;
+	double d = 0;
+	int rc = http_json_number(o, name, &d);
 
-	if (!json_object_object_get_ex(o, name, &v))
-		return -ENOENT;
-	if (!json_object_is_type(v, json_type_int) &&
-	    !json_object_is_type(v, json_type_double))
-		return -EINVAL;
-	double d = json_object_get_double(v);
-	if (!(d >= 0 && d < 1e12))
-		return -EINVAL;
-	*ret = (uint64_t)d;
-	return 0;
+	if (rc == 0 && !(d >= 0 && d < 1e12))
+		rc = -EINVAL;
+	if (rc == 0)
+		*ret = (uint64_t)d;
+	return rc;
 }
 
 static int check_token_times(struct json_object *o, uint64_t now_s, uint64_t *ret_exp,
@@ -264,19 +248,14 @@ static bool in_list(const char *s, const char *const *list, size_t n)
 
 static bool audience_is_ours(struct json_object *o, const struct jwt_rules *rules)
 {
-	struct json_object *v;
+	struct json_object *v = http_json_get(o, "aud", json_type_array);
 
-	if (in_list(claim_text(o, "aud"), rules->audiences, rules->audience_count))
+	if (in_list(http_json_text(o, "aud"), rules->audiences, rules->audience_count))
 		return true;
-	if (!json_object_object_get_ex(o, "aud", &v) ||
-	    !json_object_is_type(v, json_type_array))
-		return false;
-	size_t n = json_object_array_length(v);
+	size_t n = v ? json_object_array_length(v) : 0;
 	for (size_t i = 0; i < n && i < 64; i++) {
-		struct json_object *one = json_object_array_get_idx(v, i);
-		if (json_object_is_type(one, json_type_string) &&
-		    in_list(json_object_get_string(one), rules->audiences,
-			    rules->audience_count))
+		if (in_list(http_json_as_text(json_object_array_get_idx(v, i)),
+			    rules->audiences, rules->audience_count))
 			return true;
 	}
 	return false;
@@ -287,7 +266,7 @@ static bool audience_is_ours(struct json_object *o, const struct jwt_rules *rule
  * name. */
 static bool is_of_user(struct json_object *o)
 {
-	const char *sub = claim_text(o, "sub");
+	const char *sub = http_json_text(o, "sub");
 
 	return sub && strncmp(sub, USER_SUBJECT, sizeof(USER_SUBJECT) - 1) == 0 &&
 	       sub[sizeof(USER_SUBJECT) - 1] && is_or_absent(o, "type", "user");
@@ -302,7 +281,7 @@ static int check_claims(struct json_object *o, const struct jwt_rules *rules,
 
 	if (rc < 0)
 		return rc;
-	if (!in_list(claim_text(o, "iss"), rules->issuers, rules->issuer_count))
+	if (!in_list(http_json_text(o, "iss"), rules->issuers, rules->issuer_count))
 		return err_set(err, -EACCES, "token: it is of another issuer (iss)");
 	if (!audience_is_ours(o, rules))
 		return err_set(err, -EACCES, "token: it is for another audience (aud)");
@@ -311,7 +290,7 @@ static int check_claims(struct json_object *o, const struct jwt_rules *rules,
 			       "token: it is not a user's (sub is not \"user:...\"): "
 			       "service accounts, API keys and alert rules have no "
 			       "units");
-	const char *login = claim_text(o, claim);
+	const char *login = http_json_text(o, claim);
 	if (!login || !*login || strlen(login) >= sizeof(ret->login))
 		return err_set(err, -EACCES,
 			       "token: it has no claim \"%s\", so its user is unknown; "
