@@ -334,7 +334,9 @@ json_read_test_LIBS := libpromql libbase
 promql_test_SRCS := test/unit/promql_test.c test/promql_random.c
 promql_test_LIBS := libpromql libbase
 re_test_LIBS := libpromql libbase
-TESTS += reporter_test
+TESTS += reporter_test reporter_sums_test
+reporter_sums_test_LIBS := libreports libticker libnode libsources libdaemon libconf libbase
+reporter_sums_test_PKGS := yaml-0.1
 reporter_test_LIBS := libreports libticker libnode libsources libdaemon libconf libbase
 reporter_test_PKGS := yaml-0.1
 ifeq ($(HAVE_PQ)$(HAVE_MHD),11)
