@@ -19,10 +19,10 @@
 #include "lib/log.h"
 #include "lib/parse.h"
 
-static const uint32_t controllers[] = {CGROUP_UNIFIED, CGROUP_CPUACCT, CGROUP_MEMORY,
-				       CGROUP_CPUSET,  CGROUP_FREEZER, CGROUP_CPU,
-				       CGROUP_PIDS,    CGROUP_DEVICES, CGROUP_BLKIO};
-#define CONTROLLERS (sizeof(controllers) / sizeof(controllers[0]))
+static const uint32_t discover_controllers[] = {
+	CGROUP_UNIFIED, CGROUP_CPUACCT, CGROUP_MEMORY,  CGROUP_CPUSET, CGROUP_FREEZER,
+	CGROUP_CPU,     CGROUP_PIDS,    CGROUP_DEVICES, CGROUP_BLKIO};
+#define CONTROLLERS (sizeof(discover_controllers) / sizeof(discover_controllers[0]))
 
 struct found_step {
 	char path[RECORD_CGROUP_MAX]; /* below the hierarchy, from "/" */
@@ -156,15 +156,15 @@ static void walk_hierarchies(struct walk *w)
 	const struct cgroup_layout *l = &w->env->cgroups;
 	uint32_t done = 0;
 	for (size_t i = 0; i < CONTROLLERS && w->rc == 0; i++) {
-		const char *dir = cgroup_dir(l, controllers[i]);
-		if (!*dir || (done & controllers[i]) ||
-		    (l->unified_only && controllers[i] != CGROUP_UNIFIED))
+		const char *dir = cgroup_dir(l, discover_controllers[i]);
+		if (!*dir || (done & discover_controllers[i]) ||
+		    (l->unified_only && discover_controllers[i] != CGROUP_UNIFIED))
 			continue;
-		w->controllers = controllers[i];
+		w->controllers = discover_controllers[i];
 		for (size_t k = i + 1; k < CONTROLLERS; k++) {
-			if (strcmp(cgroup_dir(l, controllers[k]), dir) == 0 &&
+			if (strcmp(cgroup_dir(l, discover_controllers[k]), dir) == 0 &&
 			    !l->unified_only)
-				w->controllers |= controllers[k];
+				w->controllers |= discover_controllers[k];
 		}
 		done |= w->controllers;
 		int fd = fs_opendir_at(w->env->cgroupfd, dir, NULL);
@@ -257,8 +257,8 @@ static int add_step(const struct env *env, const char *path, uint32_t bits)
 	if (!describe_found_step(env, path, &r))
 		return 0;
 	for (size_t i = 0; i < CONTROLLERS; i++) {
-		if (bits & controllers[i])
-			record_add_cgroup(&r, controllers[i], path);
+		if (bits & discover_controllers[i])
+			record_add_cgroup(&r, discover_controllers[i], path);
 	}
 	if (!inhabited_by_tasks(env, r.cgroups, r.cgroup_count))
 		return 0;

@@ -81,7 +81,7 @@ static uint64_t emitted_nanograms(uint64_t uj, uint32_t mg_per_kwh)
 }
 
 /* Thousandths of the available CPU time used; 0: unknown */
-static uint64_t cpu_permille(const struct report *r)
+static uint64_t cpu_permille(const struct step_report *r)
 {
 	return r->has_cpu
 		       ? scale_u64(r->cpu_ns, 1000, scale_u64(r->wall_ns, r->cpus, 1))
@@ -89,7 +89,7 @@ static uint64_t cpu_permille(const struct report *r)
 }
 
 /* Busy CPUs on average, in thousandths */
-static uint64_t busy_mcpu(const struct report *r)
+static uint64_t busy_mcpu(const struct step_report *r)
 {
 	return scale_u64(r->cpu_ns, 1000, r->wall_ns);
 }
@@ -133,11 +133,12 @@ static bool is_total_measured(const struct energy_page_node *node,
 	return node->total_mask && row && row->total_uj;
 }
 
-void report_take_energy(struct report_energy *e, const struct energy_page_node *node,
+void report_take_energy(struct step_report_energy *e,
+			const struct energy_page_node *node,
 			const struct energy_page_row *row,
 			const struct energy_page_now *now)
 {
-	*e = (struct report_energy){.total_mask = node->total_mask};
+	*e = (struct step_report_energy){.total_mask = node->total_mask};
 	if (!is_total_measured(node, row)) {
 		e->unknown = "this node has no power sensor and no model";
 		return;
@@ -166,9 +167,9 @@ void report_take_energy(struct report_energy *e, const struct energy_page_node *
 	copy_name(e->emission_provider, node->emission_provider);
 }
 
-void report_no_energy(struct report_energy *e, int rc)
+void report_no_energy(struct step_report_energy *e, int rc)
 {
-	*e = (struct report_energy){0};
+	*e = (struct step_report_energy){0};
 	switch (rc) {
 	case -ENOENT:
 		e->unknown = "ceemsd does not measure any on this node";
@@ -184,13 +185,13 @@ void report_no_energy(struct report_energy *e, int rc)
 
 /* ---- the hint -------------------------------------------------------------------- */
 
-static bool wasted_memory(const struct report *r)
+static bool wasted_memory(const struct step_report *r)
 {
 	return r->has_memory && r->memory_asked_bytes / 4 > r->memory_peak_bytes &&
 	       r->memory_asked_bytes - r->memory_peak_bytes >= HINT_MIN_UNUSED_BYTES;
 }
 
-enum report_hint report_hint(const struct report *r)
+enum report_hint report_hint(const struct step_report *r)
 {
 	bool script =
 		r->step == RECORD_STEP_BATCH || r->step == RECORD_STEP_INTERACTIVE;
@@ -217,7 +218,7 @@ static uint64_t enough_memory(uint64_t peak)
 	return (peak + peak / 5 + step - 1) / step * step;
 }
 
-static void put_hint(struct buf *b, const struct report *r)
+static void put_hint(struct buf *b, const struct step_report *r)
 {
 	uint64_t busy = busy_mcpu(r);
 	switch (report_hint(r)) {
@@ -248,7 +249,7 @@ static void put_hint(struct buf *b, const struct report *r)
 
 /* ---- text ------------------------------------------------------------------------ */
 
-static void put_domain(struct buf *b, const struct report_energy *e, int i)
+static void put_domain(struct buf *b, const struct step_report_energy *e, int i)
 {
 	const struct report_domain *d = &e->domains[i];
 	buf_puts(b, domain_names[i]);
@@ -263,8 +264,8 @@ static void put_domain(struct buf *b, const struct report_energy *e, int i)
 }
 
 /* Domains in the total, or the others; "other" alone is omitted. */
-static void put_domains(struct buf *b, const struct report_energy *e, bool in_total,
-			const char *before)
+static void put_domains(struct buf *b, const struct step_report_energy *e,
+			bool in_total, const char *before)
 {
 	bool any = false;
 	for (int i = 0; i < ENERGY_PAGE_DOMAINS; i++) {
@@ -278,7 +279,7 @@ static void put_domains(struct buf *b, const struct report_energy *e, bool in_to
 	}
 }
 
-static void put_energy(struct buf *b, const struct report_energy *e)
+static void put_energy(struct buf *b, const struct step_report_energy *e)
 {
 	buf_puts(b, "  energy     ");
 	if (e->unknown) {
@@ -306,7 +307,7 @@ static void put_energy(struct buf *b, const struct report_energy *e)
 	buf_printf(b, " g/kWh (%s)\n", e->emission_provider);
 }
 
-static void put_cpu(struct buf *b, const struct report *r)
+static void put_cpu(struct buf *b, const struct step_report *r)
 {
 	buf_puts(b, "  CPU        ");
 	if (!r->has_cpu) {
@@ -322,7 +323,7 @@ static void put_cpu(struct buf *b, const struct report *r)
 	buf_putc(b, '\n');
 }
 
-static void put_memory(struct buf *b, const struct report *r)
+static void put_memory(struct buf *b, const struct step_report *r)
 {
 	buf_puts(b, "  memory     ");
 	if (!r->has_memory) {
@@ -343,7 +344,7 @@ static void put_memory(struct buf *b, const struct report *r)
 	buf_putc(b, '\n');
 }
 
-void report_text(const struct report *r, struct buf *b)
+void report_text(const struct step_report *r, struct buf *b)
 {
 	char name[16];
 	buf_printf(b, "ceems: job %u, step %s", r->job,
@@ -397,7 +398,7 @@ static void put_bill_flag(struct buf *b, const char *key, bool v)
 	buf_puts(b, v ? "true" : "false");
 }
 
-static void json_domain(struct buf *b, const struct report_energy *e, int i)
+static void json_domain(struct buf *b, const struct step_report_energy *e, int i)
 {
 	const struct report_domain *d = &e->domains[i];
 	buf_printf(b, "{\"domain\":\"%s\"", domain_names[i]);
@@ -409,7 +410,7 @@ static void json_domain(struct buf *b, const struct report_energy *e, int i)
 	buf_putc(b, '}');
 }
 
-static void json_energy(struct buf *b, const struct report_energy *e)
+static void json_energy(struct buf *b, const struct step_report_energy *e)
 {
 	put_bill_text(b, "energy_unknown", e->unknown);
 	put_bill_key(b, "energy");
@@ -444,7 +445,7 @@ static void json_energy(struct buf *b, const struct report_energy *e)
 	buf_putc(b, '}');
 }
 
-void report_json(const struct report *r, struct buf *b)
+void report_json(const struct step_report *r, struct buf *b)
 {
 	char name[16];
 	buf_printf(b,

@@ -24,7 +24,7 @@ struct report_domain {
 	char source[ENERGY_PAGE_SOURCE_MAX];
 };
 
-struct report_energy {
+struct step_report_energy {
 	const char
 		*unknown; /* why nothing is known; NULL: the other members are valid */
 	uint64_t uj;
@@ -37,7 +37,7 @@ struct report_energy {
 	char emission_provider[ENERGY_PAGE_SOURCE_MAX];
 };
 
-struct report {
+struct step_report {
 	uint32_t job;
 	uint32_t step;  /* or RECORD_STEP_* */
 	uint32_t nodes; /* of the step; this report is from the first */
@@ -49,7 +49,7 @@ struct report {
 	uint64_t memory_peak_bytes;
 	uint64_t memory_asked_bytes; /* on this node, 0: no limit was requested */
 	uint64_t oom_kills;
-	struct report_energy energy;
+	struct step_report_energy energy;
 };
 
 /* What was clearly wasted or lacking; the first that applies. */
@@ -60,19 +60,20 @@ enum report_hint {
 	HINT_IDLE,   /* the one CPU did nothing */
 	HINT_MEMORY, /* less would have been enough */
 };
-enum report_hint report_hint(const struct report *r);
+enum report_hint report_hint(const struct step_report *r);
 
 /* From one tick of the page. row is NULL for a step younger than the tick: then only
  * the total is known, as an estimate. */
-void report_take_energy(struct report_energy *e, const struct energy_page_node *node,
+void report_take_energy(struct step_report_energy *e,
+			const struct energy_page_node *node,
 			const struct energy_page_row *row,
 			const struct energy_page_now *now);
 /* No energy; rc is from energy_page_open() or energy_page_find(). */
-void report_no_energy(struct report_energy *e, int rc);
+void report_no_energy(struct step_report_energy *e, int rc);
 
 /* Several lines, or one line of JSON, each with its newline. At most REPORT_MAX bytes;
  * errors stay in out. */
-void report_text(const struct report *r, struct buf *out);
-void report_json(const struct report *r, struct buf *out);
+void report_text(const struct step_report *r, struct buf *out);
+void report_json(const struct step_report *r, struct buf *out);
 
 #endif

@@ -30,7 +30,8 @@ static bool page_path(const struct policy *p, char *ret, size_t size)
 }
 
 static void take_energy(const struct step *s, uint32_t job,
-			const struct energy_page_now *now, struct report_energy *ret)
+			const struct energy_page_now *now,
+			struct step_report_energy *ret)
 {
 	char path[RING_PATH_MAX + 8];
 	struct energy_page page = ENERGY_PAGE_CLOSED;
@@ -66,14 +67,14 @@ static uint64_t memory_asked(const struct step *s, spank_t sp)
 	return s->record.memory_bytes;
 }
 
-static void take_report(const struct step *s, spank_t sp, struct report *ret)
+static void take_report(const struct step *s, spank_t sp, struct step_report *ret)
 {
 	const struct record *r = &s->record;
 	const struct record_counters *c = &s->best;
 	uint64_t now_ns = clock_boottime_ns();
 	bool known = c->source != COUNTERS_NONE;
 	uint32_t nodes = 1;
-	*ret = (struct report){
+	*ret = (struct step_report){
 		.step = r->step,
 		.wall_ns = now_ns - s->begun_ns,
 		.has_cpu = known,
@@ -149,7 +150,7 @@ void report_step(const struct step *s, spank_t sp)
 {
 	uint32_t asked = s->record.flags & (RECORD_REPORT_TEXT | RECORD_REPORT_JSON);
 	uint32_t node = 0;
-	struct report report;
+	struct step_report report;
 	struct buf text;
 	if (!asked || s->is_extern ||
 	    (spank_get_item(sp, S_JOB_NODEID, &node) == ESPANK_SUCCESS && node != 0))

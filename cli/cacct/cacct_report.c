@@ -42,7 +42,7 @@ static bool shows_utf8(void)
 	return false;
 }
 
-static void read_steps(struct report *r, struct json_object *detail, int64_t now)
+static void read_steps(struct cacct_report *r, struct json_object *detail, int64_t now)
 {
 	struct json_object *list = unit_steps(detail);
 	size_t n = list ? json_object_array_length(list) : 0;
@@ -55,7 +55,7 @@ static void read_steps(struct report *r, struct json_object *detail, int64_t now
 	}
 }
 
-static int finish_report(struct cacct *c, struct report *r, struct buf *out,
+static int finish_report(struct cacct *c, struct cacct_report *r, struct buf *out,
 			 struct err *err)
 {
 	auto_buf struct buf page = {.max = 64 << 20};
@@ -78,7 +78,7 @@ static int finish_report(struct cacct *c, struct report *r, struct buf *out,
 int cacct_report(struct cacct *c, struct api *api, struct buf *out, struct err *err)
 {
 	auto_json struct json_object *row = NULL, *detail = NULL;
-	struct report *r = calloc(1, sizeof(*r));
+	struct cacct_report *r = calloc(1, sizeof(*r));
 	struct pick p = {.row = NULL};
 	struct unit u;
 

@@ -143,8 +143,8 @@ static void say_two(struct buf *t, const double *a, const double *b,
 	}
 }
 
-void report_fact(const struct report *r, enum report_fact what, const char **ret_name,
-		 double *ret_ratio, struct buf *t)
+void report_fact(const struct cacct_report *r, enum report_fact what,
+		 const char **ret_name, double *ret_ratio, struct buf *t)
 {
 	static const char *const names[REPORT_FACTS] = {"CPU",     "Memory",  "GPU",
 							"Energy",  "CO2e",    "Files",
@@ -190,7 +190,7 @@ void report_fact(const struct report *r, enum report_fact what, const char **ret
 	}
 }
 
-size_t report_hints(const struct report *r, struct buf ret[REPORT_HINTS_MAX])
+size_t report_hints(const struct cacct_report *r, struct buf ret[REPORT_HINTS_MAX])
 {
 	const struct unit *u = &r->unit;
 	const double *n = u->number;
@@ -233,7 +233,7 @@ static void put_named(struct buf *out, const char *name, const char *value)
 		buf_printf(out, "%s%s %.100s", out->len ? ", " : "", name, value);
 }
 
-void report_head(const struct report *r, struct buf *title, struct buf *who,
+void report_head(const struct cacct_report *r, struct buf *title, struct buf *who,
 		 struct buf *when)
 {
 	const struct unit *u = &r->unit;
@@ -276,7 +276,7 @@ void report_head(const struct report *r, struct buf *title, struct buf *who,
 
 /* ---- the screen ------------------------------------------------------------------ */
 
-static void put_bar(const struct report *r, double ratio, struct buf *out)
+static void put_bar(const struct cacct_report *r, double ratio, struct buf *out)
 {
 	int full = (int)lround((ratio > 1 ? 1 : ratio) * BAR);
 
@@ -303,8 +303,8 @@ static const char *const blocks[] = {"\u2581", "\u2582", "\u2583", "\u2584",
 				     "\u2585", "\u2586", "\u2587", "\u2588"};
 static const char plain[] = ".:-=+*#@";
 
-static void put_spark(const struct report *r, const char *name, enum series_value v,
-		      const char *unit, struct buf *out)
+static void put_spark(const struct cacct_report *r, const char *name,
+		      enum series_value v, const char *unit, struct buf *out)
 {
 	const struct series *s = &r->series;
 	double t0 = s->points[0].t0_s, t1 = s->points[s->count - 1].t1_s;
@@ -336,7 +336,7 @@ static void put_spark(const struct report *r, const char *name, enum series_valu
 }
 
 /* A common time scale for all lines, and the meaning of a mark. */
-static void put_scale(const struct report *r, struct buf *out)
+static void put_scale(const struct cacct_report *r, struct buf *out)
 {
 	const struct series *s = &r->series;
 	double t0 = s->points[0].t0_s, t1 = s->points[s->count - 1].t1_s;
@@ -371,7 +371,7 @@ const char *report_step_name(const struct unit *step)
 	return name && strcmp(name, report_step(step)) != 0 ? name : "";
 }
 
-static void put_steps_as_text(const struct report *r, struct buf *out)
+static void put_steps_as_text(const struct cacct_report *r, struct buf *out)
 {
 	if (!r->step_count)
 		return;
@@ -407,7 +407,7 @@ static void put_steps_as_text(const struct report *r, struct buf *out)
 	}
 }
 
-static void put_state(const struct report *r, struct buf *out)
+static void put_state(const struct cacct_report *r, struct buf *out)
 {
 	const struct unit *u = &r->unit;
 	const char *state = u->text[UNIT_STATE] ? u->text[UNIT_STATE] : "UNKNOWN";
@@ -424,7 +424,7 @@ static void put_state(const struct report *r, struct buf *out)
 	}
 }
 
-void report_put_text(const struct report *r, struct buf *out)
+void report_put_text(const struct cacct_report *r, struct buf *out)
 {
 	struct buf head[3] = {BUF_INIT, BUF_INIT, BUF_INIT};
 	struct buf hints[REPORT_HINTS_MAX] = {BUF_INIT};

@@ -13,7 +13,7 @@
 
 #define REPORT_STEPS_MAX 256
 
-struct report {
+struct cacct_report {
 	struct unit unit;
 	struct unit steps[REPORT_STEPS_MAX];
 	size_t step_count;
@@ -36,23 +36,23 @@ enum report_fact {
 };
 /* The text of a fact, "" if there is none; *ret_ratio: how full its bar is, NAN: no
  * bar. */
-void report_fact(const struct report *r, enum report_fact what, const char **ret_name,
-		 double *ret_ratio, struct buf *ret_text);
+void report_fact(const struct cacct_report *r, enum report_fact what,
+		 const char **ret_name, double *ret_ratio, struct buf *ret_text);
 
 /* Advice for its owner, one per line; "" if there is none. */
 #define REPORT_HINTS_MAX 4
-size_t report_hints(const struct report *r, struct buf ret[REPORT_HINTS_MAX]);
+size_t report_hints(const struct cacct_report *r, struct buf ret[REPORT_HINTS_MAX]);
 
 /* Lines of who, when and where. */
-void report_head(const struct report *r, struct buf *title, struct buf *who,
+void report_head(const struct cacct_report *r, struct buf *title, struct buf *who,
 		 struct buf *when);
 
 /* "0", "batch"; and the step's name, "" if that is the same. */
 const char *report_step(const struct unit *step);
 const char *report_step_name(const struct unit *step);
 
-void report_put_text(const struct report *r, struct buf *out);
+void report_put_text(const struct cacct_report *r, struct buf *out);
 /* A self-contained page without scripts. */
-void report_put_html(const struct report *r, struct buf *out);
+void report_put_html(const struct cacct_report *r, struct buf *out);
 
 #endif

@@ -56,7 +56,7 @@ static void put_escaped(struct buf *out, const char *s)
 	text_put(out, TEXT_HTML, s ? s : "");
 }
 
-static void put_facts(const struct report *r, struct buf *out)
+static void put_facts(const struct cacct_report *r, struct buf *out)
 {
 	buf_puts(out, "<table>\n");
 	for (int f = 0; f < REPORT_FACTS; f++) {
@@ -80,7 +80,7 @@ static void put_facts(const struct report *r, struct buf *out)
 	buf_puts(out, "</table>\n");
 }
 
-static void put_steps_as_html(const struct report *r, struct buf *out)
+static void put_steps_as_html(const struct cacct_report *r, struct buf *out)
 {
 	static const char names[] = "elapsed,alloccpus,totalcpu,maxrss,"
 				    "ioread,iowrite,energywh,exitcode";
@@ -142,7 +142,7 @@ static bool has_any(const struct series *s, enum series_value v)
 	return false;
 }
 
-static void put_plot(const struct report *r, struct svg_plot *plot,
+static void put_plot(const struct cacct_report *r, struct svg_plot *plot,
 		     const struct html_series *wishes, size_t count, bool level,
 		     struct buf *out)
 {
@@ -172,7 +172,7 @@ static void put_plot(const struct report *r, struct svg_plot *plot,
 		free(steps[i]);
 }
 
-static void put_plots(const struct report *r, struct buf *out)
+static void put_plots(const struct cacct_report *r, struct buf *out)
 {
 	static const struct html_series cpu[] = {{SERIES_CPU_S, "in use"}},
 					gpu[] = {{SERIES_GPU_BUSY_S, "busy"}},
@@ -218,7 +218,7 @@ static void put_plots(const struct report *r, struct buf *out)
 	put_plot(r, &plot, net, 2, false, out);
 }
 
-void report_put_html(const struct report *r, struct buf *out)
+void report_put_html(const struct cacct_report *r, struct buf *out)
 {
 	struct buf head[3] = {BUF_INIT, BUF_INIT, BUF_INIT};
 	struct buf hints[REPORT_HINTS_MAX] = {BUF_INIT};

@@ -28,7 +28,7 @@ static const struct prom_family bytes = {
 static const struct prom_family waiting = {
 	"ceems_courier_waiting_records", PROM_GAUGE,
 	"Records that ceems-courier has read and not yet delivered or set aside"};
-static const struct prom_family age = {
+static const struct prom_family courier_age = {
 	"ceems_courier_waiting_seconds", PROM_GAUGE,
 	"How long the oldest of these records has been waiting"};
 static const struct prom_family last = {"ceems_courier_last_accepted_timestamp_seconds",
@@ -76,7 +76,7 @@ static void put_shipping(struct courier_sink *to, const struct courier_shipping 
 	put_courier_value(to, &failures, m->failures);
 	put_courier_value(to, &bytes, m->bytes);
 	put_courier_value(to, &waiting, m->waiting);
-	prom_family(to->out, &age);
+	prom_family(to->out, &courier_age);
 	prom_put_scaled(to->out, to->labels, 1, age_ns, 9);
 	if (m->last_taken_s)
 		put_courier_value(to, &last, m->last_taken_s);

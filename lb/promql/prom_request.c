@@ -35,7 +35,7 @@ enum takes {
 	IS_GET = 128,
 };
 
-static const struct call {
+static const struct prom_call_row {
 	const char *path;
 	unsigned takes;
 } calls[PROM_CALLS] = {

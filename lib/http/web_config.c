@@ -14,7 +14,7 @@
 #include "lib/secret.h"
 
 /* Parser state: the document, the result, and what must be combined at the end. */
-struct parser {
+struct web_config_parser {
 	struct yaml_walk w;
 	struct web_config *c;
 	unsigned min_version, max_version; /* 10..13 */
@@ -26,7 +26,7 @@ struct parser {
 
 static int refuse_unsupported(void *arg, const char *key, yaml_node_t *value)
 {
-	struct parser *p = arg;
+	struct web_config_parser *p = arg;
 	return yaml_walk_fail(&p->w, value, "not supported", key);
 }
 
@@ -42,7 +42,8 @@ static char *join_folder(const char *file, const char *path)
 	return s;
 }
 
-static int path_value(struct parser *p, const char *key, yaml_node_t *value, char **ret)
+static int path_value(struct web_config_parser *p, const char *key, yaml_node_t *value,
+		      char **ret)
 {
 	const char *s = "";
 	int rc = yaml_walk_scalar(&p->w, key, value, &s);
@@ -55,26 +56,26 @@ static int path_value(struct parser *p, const char *key, yaml_node_t *value, cha
 
 static int on_server_cert(void *arg, const char *key, yaml_node_t *v)
 {
-	struct parser *p = arg;
+	struct web_config_parser *p = arg;
 	return path_value(p, key, v, &p->c->cert_file);
 }
 
 static int on_server_key(void *arg, const char *key, yaml_node_t *v)
 {
-	struct parser *p = arg;
+	struct web_config_parser *p = arg;
 	return path_value(p, key, v, &p->c->key_file);
 }
 
 static int on_client_ca(void *arg, const char *key, yaml_node_t *v)
 {
-	struct parser *p = arg;
+	struct web_config_parser *p = arg;
 	p->ca_line = yaml_walk_line(v);
 	return path_value(p, key, v, &p->c->client_ca_file);
 }
 
 static int on_client_auth(void *arg, const char *key, yaml_node_t *v)
 {
-	struct parser *p = arg;
+	struct web_config_parser *p = arg;
 	static const char *const names[] = {
 		"NoClientCert", "RequestClientCert", "RequireAnyClientCert",
 		"VerifyClientCertIfGiven", "RequireAndVerifyClientCert"};
@@ -98,8 +99,8 @@ static int on_client_auth(void *arg, const char *key, yaml_node_t *v)
 	return yaml_walk_fail(&p->w, v, "unknown client_auth_type", s);
 }
 
-static int read_tls_version(struct parser *p, const char *key, yaml_node_t *v,
-			    unsigned *ret)
+static int read_tls_version(struct web_config_parser *p, const char *key,
+			    yaml_node_t *v, unsigned *ret)
 {
 	const char *s = "";
 	uint32_t minor;
@@ -117,13 +118,13 @@ static int read_tls_version(struct parser *p, const char *key, yaml_node_t *v,
 
 static int on_server_min_version(void *arg, const char *key, yaml_node_t *v)
 {
-	struct parser *p = arg;
+	struct web_config_parser *p = arg;
 	return read_tls_version(p, key, v, &p->min_version);
 }
 
 static int on_max_version(void *arg, const char *key, yaml_node_t *v)
 {
-	struct parser *p = arg;
+	struct web_config_parser *p = arg;
 	return read_tls_version(p, key, v, &p->max_version);
 }
 
@@ -158,7 +159,7 @@ static const struct cipher_name curve_names[] = {
 	{"X25519", "+GROUP-X25519"},
 };
 
-static int name_list(struct parser *p, const char *key, yaml_node_t *v,
+static int name_list(struct web_config_parser *p, const char *key, yaml_node_t *v,
 		     const struct cipher_name *names, size_t n, struct buf *out)
 {
 	if (v->type != YAML_SEQUENCE_NODE)
@@ -183,27 +184,27 @@ static int name_list(struct parser *p, const char *key, yaml_node_t *v,
 
 static int on_ciphers(void *arg, const char *key, yaml_node_t *v)
 {
-	struct parser *p = arg;
+	struct web_config_parser *p = arg;
 	return name_list(p, key, v, cipher_names,
 			 sizeof(cipher_names) / sizeof(cipher_names[0]), &p->ciphers);
 }
 
 static int on_curves(void *arg, const char *key, yaml_node_t *v)
 {
-	struct parser *p = arg;
+	struct web_config_parser *p = arg;
 	return name_list(p, key, v, curve_names,
 			 sizeof(curve_names) / sizeof(curve_names[0]), &p->curves);
 }
 
 static int on_prefer_server(void *arg, const char *key, yaml_node_t *v)
 {
-	struct parser *p = arg;
+	struct web_config_parser *p = arg;
 	return yaml_walk_bool(&p->w, key, v, &p->prefer_server);
 }
 
 static int on_server_tls(void *arg, const char *key, yaml_node_t *v)
 {
-	struct parser *p = arg;
+	struct web_config_parser *p = arg;
 	static const struct yaml_key keys[] = {
 		{"cert_file", on_server_cert},
 		{"key_file", on_server_key},
@@ -225,14 +226,14 @@ static int on_server_tls(void *arg, const char *key, yaml_node_t *v)
 
 static int on_server_http2(void *arg, const char *key, yaml_node_t *v)
 {
-	struct parser *p = arg;
+	struct web_config_parser *p = arg;
 	return yaml_walk_bool(&p->w, key, v, &p->http2_on);
 }
 
 /* The toolkit accepts only these headers. */
 static int on_header(void *arg, const char *key, yaml_node_t *v)
 {
-	struct parser *p = arg;
+	struct web_config_parser *p = arg;
 	static const char *const names[] = {
 		"Content-Security-Policy", "Strict-Transport-Security",
 		"X-Content-Type-Options", "X-Frame-Options", "X-XSS-Protection"};
@@ -260,7 +261,7 @@ static int on_header(void *arg, const char *key, yaml_node_t *v)
 
 static int on_response_headers(void *arg, const char *key, yaml_node_t *v)
 {
-	struct parser *p = arg;
+	struct web_config_parser *p = arg;
 	static const struct yaml_key keys[] = {
 		{"Content-Security-Policy", on_header},
 		{"Strict-Transport-Security", on_header},
@@ -273,7 +274,7 @@ static int on_response_headers(void *arg, const char *key, yaml_node_t *v)
 
 static int on_http(void *arg, const char *key, yaml_node_t *v)
 {
-	struct parser *p = arg;
+	struct web_config_parser *p = arg;
 	static const struct yaml_key keys[] = {{"http2", on_server_http2},
 					       {"headers", on_response_headers}};
 	return yaml_walk_map(&p->w, p, key, v, keys, sizeof(keys) / sizeof(keys[0]));
@@ -293,7 +294,8 @@ static bool is_bcrypt(const char *s)
 	       cost <= 31;
 }
 
-static int on_basic_auth_user(struct parser *p, yaml_node_t *k, yaml_node_t *v)
+static int on_basic_auth_user(struct web_config_parser *p, yaml_node_t *k,
+			      yaml_node_t *v)
 {
 	struct web_config *c = p->c;
 	const char *name = "", *hash = "";
@@ -333,7 +335,7 @@ static int on_basic_auth_user(struct parser *p, yaml_node_t *k, yaml_node_t *v)
 	return 0;
 }
 
-static int at_line(struct parser *p, size_t line, const char *what)
+static int at_line(struct web_config_parser *p, size_t line, const char *what)
 {
 	return err_set(p->w.err, -EINVAL, "%s:%zu: %s", p->w.file, line, what);
 }
@@ -351,7 +353,7 @@ static bool is_htpasswd(const yaml_node_t *v)
 
 static int on_users(void *arg, const char *key, yaml_node_t *v)
 {
-	struct parser *p = arg;
+	struct web_config_parser *p = arg;
 	if (is_htpasswd(v))
 		return at_line(p, v->start_mark.line + 1, HTPASSWD_HINT);
 	if (v->type == YAML_SCALAR_NODE && v->data.scalar.length == 0)
@@ -369,7 +371,7 @@ static int on_users(void *arg, const char *key, yaml_node_t *v)
 	return 0;
 }
 
-static int read_prefix(struct parser *p, const char *key, yaml_node_t *v,
+static int read_prefix(struct web_config_parser *p, const char *key, yaml_node_t *v,
 		       uint32_t least, uint32_t most, uint8_t *ret)
 {
 	const char *s = "";
@@ -391,13 +393,13 @@ static int read_prefix(struct parser *p, const char *key, yaml_node_t *v,
 /* Shorter prefixes would make half a country one client. */
 static int on_ipv4(void *arg, const char *key, yaml_node_t *v)
 {
-	struct parser *p = arg;
+	struct web_config_parser *p = arg;
 	return read_prefix(p, key, v, 8, 32, &p->c->client_prefix.ipv4);
 }
 
 static int on_ipv6(void *arg, const char *key, yaml_node_t *v)
 {
-	struct parser *p = arg;
+	struct web_config_parser *p = arg;
 	return read_prefix(p, key, v, 16, 64, &p->c->client_prefix.ipv6);
 }
 
@@ -405,14 +407,14 @@ static int on_ipv6(void *arg, const char *key, yaml_node_t *v)
 static int on_client_prefix(void *arg, const char *key, yaml_node_t *v)
 {
 	static const struct yaml_key keys[] = {{"ipv4", on_ipv4}, {"ipv6", on_ipv6}};
-	struct parser *p = arg;
+	struct web_config_parser *p = arg;
 
 	return yaml_walk_map(&p->w, p, key, v, keys, sizeof(keys) / sizeof(keys[0]));
 }
 
 /* "NORMAL:-VERS-ALL:+VERS-TLS1.2:..." from the options. The default is the toolkit's:
  * TLS 1.2 and newer. By default GnuTLS prefers the client's order. */
-static void make_priority(struct parser *p)
+static void make_priority(struct web_config_parser *p)
 {
 	static const char *const versions[] = {"TLS1.0", "TLS1.1", "TLS1.2", "TLS1.3"};
 	struct buf *b = &p->c->priority;
@@ -439,7 +441,7 @@ static void make_priority(struct parser *p)
 }
 
 /* Checks across keys. */
-static int check_whole(struct parser *p)
+static int check_whole(struct web_config_parser *p)
 {
 	struct web_config *c = p->c;
 
@@ -480,7 +482,7 @@ static int parse_document(void *arg, yaml_node_t *root)
 		{"client_prefix", on_client_prefix},
 		{"rate_limit", refuse_unsupported},
 	};
-	struct parser *p = arg;
+	struct web_config_parser *p = arg;
 	if (root && is_htpasswd(root))
 		return at_line(p, root->start_mark.line + 1, HTPASSWD_HINT);
 	int rc = root ? yaml_walk_map(&p->w, p, "web configuration", root, keys,
@@ -493,11 +495,11 @@ int web_config_parse(const char *text, size_t len, const char *file,
 		     struct web_config *ret, struct err *err)
 {
 	struct web_config c = {.client_prefix = NETADDR_PREFIX_OF_HOST};
-	struct parser p = {.w = {.file = file, .err = err},
-			   .c = &c,
-			   .min_version = 12,
-			   .max_version = 13,
-			   .prefer_server = true};
+	struct web_config_parser p = {.w = {.file = file, .err = err},
+				      .c = &c,
+				      .min_version = 12,
+				      .max_version = 13,
+				      .prefer_server = true};
 	int rc = yaml_walk_text(&p.w, text, len, WEB_CONFIG_BYTES_MAX, parse_document,
 				&p);
 

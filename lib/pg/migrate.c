@@ -99,7 +99,7 @@ int pg_migrate_check(struct pg *pg, const struct pg_migration *all, size_t count
 	return 0;
 }
 
-struct step {
+struct migrate_step {
 	const struct pg_migration *all;
 	size_t count;
 	const char *program;
@@ -107,7 +107,7 @@ struct step {
 	bool done;
 };
 
-static int note_migration(struct pg *pg, const struct step *s,
+static int note_migration(struct pg *pg, const struct migrate_step *s,
 			  const struct pg_migration *m, struct err *err)
 {
 	struct pg_args args = PG_ARGS_INIT;
@@ -126,7 +126,7 @@ static int note_migration(struct pg *pg, const struct step *s,
 /* The next one that is missing, in a transaction of its own. */
 static int apply_next(struct pg *pg, void *arg, struct err *err)
 {
-	struct step *s = arg;
+	struct migrate_step *s = arg;
 	struct pg_migrate_status status;
 
 	s->done = false;
@@ -159,7 +159,7 @@ static int apply_next(struct pg *pg, void *arg, struct err *err)
 int pg_migrate(struct pg *pg, const struct pg_migration *all, size_t count,
 	       const char *program, struct err *err)
 {
-	struct step s = {.all = all, .count = count, .program = program};
+	struct migrate_step s = {.all = all, .count = count, .program = program};
 	unsigned applied = 0;
 	int rc = 0;
 

@@ -63,7 +63,7 @@ static void answer(const char *text, size_t size)
 {
 	static const struct http_json_limits limits = {.bytes_max = 1 << 20,
 						       .depth_max = 24};
-	static struct report r;
+	static struct cacct_report r;
 	auto_json struct json_object *o = NULL;
 	auto_buf struct buf screen = BUF_INIT, page = BUF_INIT, csv = BUF_INIT;
 	struct unit step;

@@ -35,7 +35,7 @@ static void modelled_energy_says_so(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		auto_json struct json_object *o = json_tokener_parse(cases[i].row);
 		auto_buf struct buf text = BUF_INIT, sum = BUF_INIT;
-		static struct report r;
+		static struct cacct_report r;
 		struct summary s = {.units = 0};
 		const char *name;
 		double ratio;

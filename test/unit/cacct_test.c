@@ -566,7 +566,7 @@ static void strange_rows_are_rows_without_knowledge(void **state)
 	table_done(&t);
 }
 
-static void read_report(struct report *r, struct json_object *page)
+static void read_report(struct cacct_report *r, struct json_object *page)
 {
 	struct json_object *row =
 		json_object_array_get_idx(unit_json_at(page, "data"), 0);
@@ -585,7 +585,7 @@ static void read_report(struct report *r, struct json_object *page)
 static void report_is_as_its_golden(void **state)
 {
 	auto_json struct json_object *page = recorded("units_101");
-	static struct report r;
+	static struct cacct_report r;
 	(void)state;
 	read_report(&r, page);
 	assert_int_equal(r.series.count, 12);
@@ -632,7 +632,7 @@ static void hints_have_floors(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct buf hints[REPORT_HINTS_MAX] = {{0}};
 		auto_buf struct buf all = BUF_INIT;
-		static struct report r;
+		static struct cacct_report r;
 		memset(&r, 0, sizeof(r));
 		for (size_t n = 0; n < UNIT_NUMBERS; n++)
 			r.unit.number[n] = NAN;
@@ -684,7 +684,7 @@ static void report_of_a_strange_job_is_harmless(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		auto_json struct json_object *o = json_tokener_parse(rows[i]);
-		static struct report r;
+		static struct cacct_report r;
 		auto_buf struct buf text = BUF_INIT, html = BUF_INIT;
 		struct err err;
 		assert_non_null(o);

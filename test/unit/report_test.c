@@ -14,9 +14,9 @@
 #define MIB (UINT64_C(1) << 20)
 #define WH UINT64_C(3600000000)
 
-static struct report plain(void)
+static struct step_report plain(void)
 {
-	return (struct report){
+	return (struct step_report){
 		.job = 41,
 		.step = 0,
 		.nodes = 1,
@@ -74,7 +74,7 @@ static struct energy_page_node with_factor(struct energy_page_node n)
 }
 
 /* Both formats against golden files; each is what a pipe takes at once. */
-static void check(const char *stem, const struct report *r)
+static void check(const char *stem, const struct step_report *r)
 {
 	char name[64];
 	auto_buf struct buf text = BUF_INIT, json = BUF_INIT;
@@ -91,7 +91,7 @@ static void check(const char *stem, const struct report *r)
 	golden_check(name, &json);
 }
 
-static void text_has(const struct report *r, const char *what)
+static void text_has(const struct step_report *r, const char *what)
 {
 	auto_buf struct buf b = BUF_INIT;
 	report_text(r, &b);
@@ -99,7 +99,7 @@ static void text_has(const struct report *r, const char *what)
 		fail_msg("no \"%s\" in:\n%s", what, b.data);
 }
 
-static void text_lacks(const struct report *r, const char *what)
+static void text_lacks(const struct step_report *r, const char *what)
 {
 	auto_buf struct buf b = BUF_INIT;
 	report_text(r, &b);
@@ -112,7 +112,7 @@ static void text_lacks(const struct report *r, const char *what)
 static void energy_comes_per_domain_with_its_source_and_grams(void **state)
 {
 	(void)state;
-	struct report r = plain();
+	struct step_report r = plain();
 	struct energy_page_node n = with_factor(node_with(PARTS));
 	report_take_energy(&r.energy, &n, &row, &now);
 	/* the idle share of one second on two CPUs */
@@ -124,7 +124,7 @@ static void energy_comes_per_domain_with_its_source_and_grams(void **state)
 static void host_energy_names_what_is_in_it(void **state)
 {
 	(void)state;
-	struct report r = plain();
+	struct step_report r = plain();
 	struct energy_page_node n = with_factor(node_with(HOST));
 	snprintf(n.source[ENERGY_PAGE_HOST], ENERGY_PAGE_SOURCE_MAX, "redfish");
 	n.flags[ENERGY_PAGE_HOST] = ENERGY_PAGE_STALE;
@@ -136,7 +136,7 @@ static void host_energy_names_what_is_in_it(void **state)
 static void modelled_energy_says_so(void **state)
 {
 	(void)state;
-	struct report r = plain();
+	struct step_report r = plain();
 	struct energy_page_node n = {
 		.tick_ns = 100 * SECOND, .interval_ns = SECOND, .total_mask = HOST};
 	snprintf(n.source[ENERGY_PAGE_HOST], ENERGY_PAGE_SOURCE_MAX, "model");
@@ -151,7 +151,7 @@ static void modelled_energy_says_so(void **state)
 static void even_a_step_of_microseconds_is_not_free(void **state)
 {
 	(void)state;
-	struct report r = plain();
+	struct step_report r = plain();
 	struct energy_page_node n = with_factor(node_with(PARTS));
 	struct energy_page_row tiny = {
 		.uj = {6100}, .total_uj = 6100, .flags = ENERGY_PAGE_ENDED};
@@ -164,7 +164,7 @@ static void even_a_step_of_microseconds_is_not_free(void **state)
 static void step_younger_than_a_tick_is_estimated_in_total(void **state)
 {
 	(void)state;
-	struct report r = plain();
+	struct step_report r = plain();
 	struct energy_page_node n = with_factor(node_with(PARTS));
 	struct energy_page_now young = now;
 	young.started_ns = young.boottime_ns - SECOND / 50;
@@ -180,7 +180,7 @@ static void step_younger_than_a_tick_is_estimated_in_total(void **state)
 static void unknown_energy_says_why(void **state)
 {
 	(void)state;
-	struct report r = plain();
+	struct step_report r = plain();
 	check("unknown", &r);
 	static const struct {
 		int rc;
@@ -208,7 +208,7 @@ static void unknown_energy_says_why(void **state)
 static void ended_row_without_provisional_part_is_settled(void **state)
 {
 	(void)state;
-	struct report r = plain();
+	struct step_report r = plain();
 	struct energy_page_node n = node_with(PARTS);
 	struct energy_page_row ended = row;
 	ended.flags = ENERGY_PAGE_ENDED;
@@ -224,7 +224,7 @@ static void ended_row_without_provisional_part_is_settled(void **state)
 static void stopped_daemon_leaves_what_it_measured(void **state)
 {
 	(void)state;
-	struct report r = plain();
+	struct step_report r = plain();
 	struct energy_page_node n = node_with(PARTS);
 	struct energy_page_now late = now;
 	late.boottime_ns = 160 * SECOND;
@@ -238,7 +238,7 @@ static void stopped_daemon_leaves_what_it_measured(void **state)
 static void nothing_known_is_not_printed_as_zero(void **state)
 {
 	(void)state;
-	struct report r = {.job = 7, .step = RECORD_STEP_BATCH, .nodes = 1};
+	struct step_report r = {.job = 7, .step = RECORD_STEP_BATCH, .nodes = 1};
 	report_no_energy(&r.energy, -ENODATA);
 	check("nothing", &r);
 }
@@ -248,7 +248,7 @@ static void nothing_known_is_not_printed_as_zero(void **state)
 static void names_from_the_page_cannot_act_on_a_terminal(void **state)
 {
 	(void)state;
-	struct report r = plain();
+	struct step_report r = plain();
 	struct energy_page_node n = node_with(PARTS);
 	memcpy(n.source[ENERGY_PAGE_PACKAGE], "\033[2J\"\\\n\xff rapl 012", 16);
 	n.emission_mg_per_kwh = 1;
@@ -268,7 +268,7 @@ static void names_from_the_page_cannot_act_on_a_terminal(void **state)
 static void largest_numbers_fit_one_write(void **state)
 {
 	(void)state;
-	struct report r;
+	struct step_report r;
 	memset(&r, 0xff, sizeof(r));
 	r.energy.unknown = NULL;
 	r.has_cpu = r.has_memory = true;
@@ -294,7 +294,7 @@ static void largest_numbers_fit_one_write(void **state)
 static void hint_is_given_only_where_something_was_clearly_wasted(void **state)
 {
 	(void)state;
-	struct report r = plain();
+	struct step_report r = plain();
 	assert_int_equal(report_hint(&r), HINT_NONE);
 	r.cpus = 8; /* 118 s in 62.5 s x 8 */
 	assert_int_equal(report_hint(&r), HINT_CPUS);
@@ -322,7 +322,7 @@ static void hint_is_given_only_where_something_was_clearly_wasted(void **state)
 static void script_that_only_starts_steps_is_no_waste(void **state)
 {
 	(void)state;
-	struct report r = plain();
+	struct step_report r = plain();
 	r.step = RECORD_STEP_BATCH;
 	r.cpus = 64;
 	r.memory_asked_bytes = 64 * 1024 * MIB;
