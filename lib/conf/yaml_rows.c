@@ -378,7 +378,7 @@ int yaml_read_list(struct yaml_reader *r, const struct yaml_row *row, const char
 
 	if (!items)
 		return -ENOMEM;
-	*(void **)at = items;
+	memcpy(at, &items, sizeof(items)); /* a pointer to any type */
 	p.count = (size_t *)(void *)((unsigned char *)at - row->off + row->count);
 	*p.count = 0;
 	return yaml_walk_list(&r->w, &p, key, v, row->max, apply_item);
@@ -441,7 +441,7 @@ int yaml_read_headers(struct yaml_reader *r, const struct yaml_row *row,
 
 	if (!items)
 		return -ENOMEM;
-	*(void **)at = items;
+	memcpy(at, &items, sizeof(items)); /* a pointer to any type */
 	p.count = (size_t *)(void *)((unsigned char *)at - row->off + row->count);
 	*p.count = 0;
 	return yaml_walk_pairs(&r->w, &p, key, v, read_yaml_header);
