@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "daemon/emissions.h"
@@ -198,17 +197,7 @@ bool courier_names_bmc(const struct options *o)
 
 void courier_path(const struct options *o, char *ret, size_t size)
 {
-	const char *self = (const char *)getauxval(AT_EXECFN);
-	auto_free char *real = self ? realpath(self, NULL) : NULL;
-	char *slash = real ? strrchr(real, '/') : NULL;
-
-	if (*o->courier_path) {
-		(void)snprintf(ret, size, "%s", o->courier_path);
-		return;
-	}
-	if (slash)
-		slash[1] = '\0';
-	(void)snprintf(ret, size, "%sceems-courier", slash ? real : "");
+	exec_beside(o->courier_path, "ceems-courier", ret, size);
 }
 
 static int run_check(const char *path, const struct conf_list *args, struct err *err)

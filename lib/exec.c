@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/wait.h>
 
 #include "lib/cleanup.h"
@@ -147,4 +148,18 @@ int exec_run(const char *const argv[], const char *const env[], uint32_t deadlin
 		return err_set(err, rc, "%s: %s", argv[0], strerror(-rc));
 	*ret_status = status;
 	return 0;
+}
+
+void exec_beside(const char *configured, const char *name, char *ret, size_t size)
+{
+	const char *self = (const char *)getauxval(AT_EXECFN);
+	auto_free char *real = self ? realpath(self, NULL) : NULL;
+	char *slash = real ? strrchr(real, '/') : NULL;
+
+	if (slash)
+		slash[1] = '\0';
+	if (*configured)
+		(void)snprintf(ret, size, "%s", configured);
+	else
+		(void)snprintf(ret, size, "%s%s", slash ? real : "", name);
 }

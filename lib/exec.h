@@ -18,4 +18,9 @@
 int exec_run(const char *const argv[], const char *const env[], uint32_t deadline_ms,
 	     struct buf *out, struct buf *errout, int *ret_status, struct err *err);
 
+/* The path of a program that is installed beside the running one: configured, unless
+ * that is
+ * "", else name in the running program's folder. Cut to fit. */
+void exec_beside(const char *configured, const char *name, char *ret, size_t size);
+
 #endif
