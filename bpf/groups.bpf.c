@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A slot for each control group of a unit, and its last counters, read inside
+ * cgroup_rmdir: at that point the group's files are dead, no task can come back, and
+ * its counters are still there, whoever removes it and however short it lived. */
+#include "bpf/kernel.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "lib/records/group_slots.h"
+
+#define CPUS_MAX 4096u
+#define STEP_PREFIX "step_"
+#define STEPD_GROUP "slurm"
+
+/* Set by the opener before it loads this. */
+const volatile unsigned possible_cpus = 1;
+const volatile unsigned page_bytes = 4096;
+const volatile unsigned slot_count = 1; /* power of two */
+
+enum part { PART_TASKS, PART_STEPD };
+
+struct group_key {
+	__u64 id;
+	__u32 hierarchy, unused;
+};
+
+/* A slot's own group and all groups below it */
+struct group {
+	__u32 slot, part;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct group_slot);
+} slots SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} free_slots SEC(".maps"), events SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct group_control);
+} control SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct group_key);
+	__type(value, struct group);
+} groups SEC(".maps");
+
+/* For the distance of a CPU's copy of per-CPU data */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} own_percpu SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} scratch SEC(".maps");
+
+/* How far a CPU's copy of any per-CPU object is from its per-CPU pointer: as far as our
+ * own map's is, so that no kernel symbol is needed. A store into a map and back makes
+ * plain numbers of pointers. */
+static __noinline __u64 percpu_distance(__u32 cpu)
+{
+	__u32 zero = 0;
+	__u64 *number = bpf_map_lookup_elem(&scratch, &zero);
+	void *copy = bpf_map_lookup_percpu_elem(&own_percpu, &zero, cpu);
+	__u64 pointer = 0;
+
+	if (!number || !copy)
+		return 0;
+	*(volatile __u64 *)number = (__u64)&own_percpu;
+	bpf_probe_read_kernel(&pointer, sizeof(pointer),
+			      (void *)(*(volatile __u64 *)number +
+				       bpf_core_field_offset(struct bpf_array, pptrs)));
+	*(volatile __u64 *)number = (__u64)copy;
+	return *(volatile __u64 *)number - pointer;
+}
+
+static struct cgroup_subsys_state *css_of(struct cgroup *cgrp, int subsystem)
+{
+	return BPF_CORE_READ(cgrp, subsys[subsystem]);
+}
+
+static struct cgroup_subsys_state *cpuacct_of(struct cgroup *cgrp)
+{
+	if (!bpf_core_enum_value_exists(enum cgroup_subsys_id, cpuacct_cgrp_id))
+		return NULL;
+	return css_of(cgrp,
+		      bpf_core_enum_value(enum cgroup_subsys_id, cpuacct_cgrp_id));
+}
+
+static struct cgroup_subsys_state *memory_of(struct cgroup *cgrp)
+{
+	if (!bpf_core_enum_value_exists(enum cgroup_subsys_id, memory_cgrp_id))
+		return NULL;
+	return css_of(cgrp, bpf_core_enum_value(enum cgroup_subsys_id, memory_cgrp_id));
+}
+
+static void group_key_of(struct cgroup *cgrp, struct group_key *key)
+{
+	key->id = BPF_CORE_READ(cgrp, kn, id);
+	key->hierarchy = (__u32)BPF_CORE_READ(cgrp, root, hierarchy_id);
+	key->unused = 0;
+}
+
+/* ---- a group is made ------------------------------------------------------------- */
+
+/* 1: name begins with prefix, of size - 1 characters */
+static __always_inline int begins_with(const char *name, const char *prefix,
+				       unsigned size)
+{
+	for (unsigned i = 0; i + 1 < size; i++) {
+		if (name[i] != prefix[i])
+			return 0;
+	}
+	return 1;
+}
+
+static void put_event(struct group_control *c, __u32 slot, enum group_event what)
+{
+	__u32 i = c->event_head & (slot_count * GROUP_EVENTS_PER_SLOT - 1);
+	__u64 *event = bpf_map_lookup_elem(&events, &i);
+
+	if (!event)
+		return;
+	*event = GROUP_EVENT(slot, what);
+	/* also the order of what ceemsd sees: the atomic is a barrier */
+	__sync_fetch_and_add(&c->event_head, 1);
+}
+
+static void take_slot(const struct group_key *key, const char *path)
+{
+	__u32 zero = 0, i, slot;
+	struct group_control *c = bpf_map_lookup_elem(&control, &zero);
+	struct group group = {.part = PART_TASKS};
+
+	if (!c)
+		return;
+	if (c->free_head == c->free_tail) {
+		__sync_fetch_and_add(&c->no_slot, 1);
+		return;
+	}
+	i = c->free_head & (slot_count - 1);
+	__u64 *given = bpf_map_lookup_elem(&free_slots, &i);
+	if (!given)
+		return;
+	slot = (__u32)*given;
+	struct group_slot *s = bpf_map_lookup_elem(&slots, &slot);
+	if (!s)
+		return;
+	long len = bpf_probe_read_kernel_str(s->path, sizeof(s->path), path);
+	if (len <= 0 || len >= (long)sizeof(s->path))
+		return; /* perhaps cut */
+	group.slot = slot;
+	if (bpf_map_update_elem(&groups, key, &group, BPF_ANY) < 0) {
+		__sync_fetch_and_add(&c->no_slot, 1);
+		return;
+	}
+	c->free_head++;
+	s->cgroup = key->id;
+	s->hierarchy = key->hierarchy;
+	s->has = key->hierarchy ? 0 : GROUP_SLOT_UNIFIED;
+	s->made_ns = bpf_ktime_get_boot_ns();
+	s->ended_ns = s->cpu_ns = s->user_ns = s->system_ns = s->stepd_cpu_ns = 0;
+	s->memory_peak_bytes = s->oom_kills = 0;
+	s->state = GROUP_SLOT_LIVES;
+	__sync_fetch_and_add(&c->made, 1);
+	put_event(c, slot, GROUP_EVENT_MADE);
+}
+
+SEC("tp_btf/cgroup_mkdir")
+int BPF_PROG(group_made, struct cgroup *cgrp, const char *path)
+{
+	struct group_key key, above = {0};
+	char name[16] = "";
+
+	/* A user may have been given a subtree of their own; units' groups are root's.
+	 */
+	if ((__u32)bpf_get_current_uid_gid() != 0)
+		return 0;
+	struct cgroup *parent =
+		(struct cgroup *)BPF_CORE_READ(cgrp, self.parent, cgroup);
+	if (!parent)
+		return 0;
+	group_key_of(cgrp, &key);
+	if (key.hierarchy && !cpuacct_of(cgrp) && !memory_of(cgrp))
+		return 0;
+	bpf_probe_read_kernel_str(name, sizeof(name), BPF_CORE_READ(cgrp, kn, name));
+	group_key_of(parent, &above);
+	struct group *inside = bpf_map_lookup_elem(&groups, &above);
+	if (inside) {
+		struct group group = *inside;
+		if (group.part == PART_TASKS && !key.hierarchy &&
+		    begins_with(name, STEPD_GROUP, sizeof(STEPD_GROUP) + 1))
+			group.part = PART_STEPD;
+		bpf_map_update_elem(&groups, &key, &group, BPF_ANY);
+		return 0;
+	}
+	if (begins_with(name, STEP_PREFIX, sizeof(STEP_PREFIX)))
+		take_slot(&key, path);
+	return 0;
+}
+
+/* ---- a group is removed ---------------------------------------------------------- */
+
+struct cpu_time {
+	__u64 total, user, system;
+};
+
+/* v1: charged up the tree. */
+static void read_cpuacct(struct cgroup_subsys_state *css, struct cpu_time *t)
+{
+	struct cpuacct *acct = (struct cpuacct *)css; /* css is its first member */
+	__u64 usage = (__u64)BPF_CORE_READ(acct, cpuusage);
+	__u64 stat = (__u64)BPF_CORE_READ(acct, cpustat);
+
+	for (__u32 cpu = 0; cpu < CPUS_MAX && cpu < possible_cpus; cpu++) {
+		__u64 distance = percpu_distance(cpu), ns = 0;
+		struct kernel_cpustat ticks = {};
+		bpf_probe_read_kernel(&ns, sizeof(ns), (void *)(usage + distance));
+		bpf_probe_read_kernel(&ticks, (CPUTIME_IRQ + 1) * sizeof(__u64),
+				      (void *)(stat + distance));
+		t->total += ns;
+		t->user += ticks.cpustat[CPUTIME_USER] + ticks.cpustat[CPUTIME_NICE];
+		t->system += ticks.cpustat[CPUTIME_SYSTEM] +
+			     ticks.cpustat[CPUTIME_SOFTIRQ] +
+			     ticks.cpustat[CPUTIME_IRQ];
+	}
+}
+
+/* v2: each CPU's own part of this group alone; what has been flushed into the group is
+ * late, and may not include what its children had. */
+static void read_base_stat(struct cgroup *cgrp, struct cpu_time *t)
+{
+	bool now = bpf_core_field_exists(struct cgroup, rstat_base_cpu);
+	__u64 base = now ? (__u64)BPF_CORE_READ(cgrp, rstat_base_cpu)
+			 : (__u64)BPF_CORE_READ((struct cgroup___old *)cgrp, rstat_cpu);
+
+	for (__u32 cpu = 0; cpu < CPUS_MAX && cpu < possible_cpus; cpu++) {
+		void *copy = (void *)(base + percpu_distance(cpu));
+		struct cgroup_rstat_base_cpu *p = copy;
+		struct cgroup_rstat_cpu___old *q = copy;
+		if (now) {
+			t->total += BPF_CORE_READ(p, bstat.cputime.sum_exec_runtime);
+			t->user += BPF_CORE_READ(p, bstat.cputime.utime);
+			t->system += BPF_CORE_READ(p, bstat.cputime.stime);
+		} else {
+			t->total += BPF_CORE_READ(q, bstat.cputime.sum_exec_runtime);
+			t->user += BPF_CORE_READ(q, bstat.cputime.utime);
+			t->system += BPF_CORE_READ(q, bstat.cputime.stime);
+		}
+	}
+}
+
+static void read_memory(struct cgroup_subsys_state *css, bool unified,
+			struct group_slot *s)
+{
+	struct mem_cgroup *m = (struct mem_cgroup *)css; /* css is its first member */
+	int kill = bpf_core_enum_value(enum memcg_memory_event, MEMCG_OOM_KILL);
+
+	s->memory_peak_bytes = (__u64)BPF_CORE_READ(m, memory.watermark) * page_bytes;
+	s->oom_kills =
+		unified ? (__u64)BPF_CORE_READ(m, memory_events[kill].counter)
+			: (__u64)BPF_CORE_READ(m, memory_events_local[kill].counter);
+	s->has |= GROUP_SLOT_MEMORY;
+}
+
+static void end_slot(struct cgroup *cgrp, struct group_slot *s, __u32 slot)
+{
+	__u32 zero = 0;
+	struct group_control *c = bpf_map_lookup_elem(&control, &zero);
+	struct cgroup_subsys_state *memory = memory_of(cgrp);
+
+	if (memory)
+		read_memory(memory, s->hierarchy == 0, s);
+	s->ended_ns = bpf_ktime_get_boot_ns();
+	s->state = GROUP_SLOT_ENDED;
+	if (c) {
+		__sync_fetch_and_add(&c->ended, 1);
+		put_event(c, slot, GROUP_EVENT_ENDED);
+	}
+}
+
+static void add_cpu_time(struct cgroup *cgrp, struct group_slot *s, enum part part,
+			 bool own)
+{
+	struct cgroup_subsys_state *acct = s->hierarchy ? cpuacct_of(cgrp) : NULL;
+	struct cpu_time t = {0};
+
+	if (s->hierarchy && (!own || !acct))
+		return;
+	if (acct)
+		read_cpuacct(acct, &t);
+	else
+		read_base_stat(cgrp, &t);
+	s->has |= GROUP_SLOT_CPU;
+	if (part == PART_STEPD) {
+		s->stepd_cpu_ns += t.total;
+		return;
+	}
+	s->cpu_ns += t.total;
+	s->user_ns += t.user;
+	s->system_ns += t.system;
+}
+
+SEC("tp_btf/cgroup_rmdir")
+int BPF_PROG(group_removed, struct cgroup *cgrp)
+{
+	struct group_key key;
+
+	group_key_of(cgrp, &key);
+	struct group *found = bpf_map_lookup_elem(&groups, &key);
+	if (!found)
+		return 0;
+	struct group group = *found;
+	bpf_map_delete_elem(&groups, &key);
+	struct group_slot *s = bpf_map_lookup_elem(&slots, &group.slot);
+	if (!s || s->state != GROUP_SLOT_LIVES || s->hierarchy != key.hierarchy)
+		return 0;
+	bool own = s->cgroup == key.id;
+	add_cpu_time(cgrp, s, group.part, own);
+	if (own)
+		end_slot(cgrp, s, group.slot);
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "GPL";

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_BPF_KERNEL_H
+#define CEEMS_BPF_KERNEL_H
+
+/* The few kernel structures that our programs read, instead of a vmlinux.h of one
+ * kernel: libbpf moves each access to where the running kernel has the member (CO-RE),
+ * so order, gaps and what is left out do not matter. Names and types are the kernel's:
+ * include/linux/cgroup-defs.h, kernfs.h, kernel/sched/cpuacct.c,
+ * include/linux/memcontrol.h. */
+
+typedef unsigned char __u8;
+typedef unsigned short __u16;
+typedef unsigned int __u32;
+typedef unsigned long long __u64;
+typedef signed char __s8;
+typedef short __s16;
+typedef int __s32;
+typedef long long __s64;
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u32 __wsum;
+typedef _Bool bool;
+#define true 1
+#define false 0
+#define NULL ((void *)0)
+
+enum bpf_map_type_used {
+	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PERCPU_ARRAY = 6
+};
+enum { BPF_ANY = 0, BPF_NOEXIST = 1 };
+enum { BPF_F_MMAPABLE = 1u << 10 };
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct kernfs_node {
+	const char *name;
+	__u64 id;
+};
+
+struct cgroup_root {
+	int hierarchy_id;
+};
+
+struct cgroup;
+
+struct cgroup_subsys_state {
+	struct cgroup *cgroup;
+	struct cgroup_subsys_state *parent;
+};
+
+/* The number of each depends on the kernel's configuration: bpf_core_enum_value(). */
+enum cgroup_subsys_id { cpuacct_cgrp_id = 1, memory_cgrp_id = 2 };
+
+struct task_cputime {
+	__u64 stime, utime, sum_exec_runtime;
+};
+
+struct cgroup_base_stat {
+	struct task_cputime cputime;
+};
+
+struct cgroup_rstat_base_cpu { /* since 6.16 */
+	struct cgroup_base_stat bstat;
+};
+
+struct cgroup {
+	struct cgroup_subsys_state self;
+	struct kernfs_node *kn;
+	struct cgroup_subsys_state *subsys[16];
+	struct cgroup_root *root;
+	struct cgroup_rstat_base_cpu *rstat_base_cpu;
+};
+
+/* before 6.16 */
+struct cgroup_rstat_cpu___old {
+	struct cgroup_base_stat bstat;
+};
+struct cgroup___old {
+	struct cgroup_rstat_cpu___old *rstat_cpu;
+};
+
+struct kernel_cpustat {
+	__u64 cpustat[10];
+};
+
+struct cpuacct {
+	struct cgroup_subsys_state css;
+	__u64 *cpuusage; /* per CPU, ns */
+	struct kernel_cpustat *cpustat;
+};
+
+/* enum cpu_usage_stat, include/linux/kernel_stat.h */
+enum { CPUTIME_USER, CPUTIME_NICE, CPUTIME_SYSTEM, CPUTIME_SOFTIRQ, CPUTIME_IRQ };
+
+struct page_counter {
+	unsigned long watermark; /* pages */
+};
+
+typedef struct {
+	long counter;
+} atomic_long_t;
+
+enum memcg_memory_event { MEMCG_OOM_KILL = 5 };
+
+struct mem_cgroup {
+	struct cgroup_subsys_state css;
+	struct page_counter memory;
+	atomic_long_t memory_events[16];
+	atomic_long_t memory_events_local[16];
+};
+
+struct bpf_array {
+	void *pptrs[1];
+};
+
+#pragma clang attribute pop
+
+#endif

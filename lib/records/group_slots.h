@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_LIB_RECORDS_GROUP_SLOTS_H
+#define CEEMS_LIB_RECORDS_GROUP_SLOTS_H
+
+/*
+ * What the kernel programs and ceemsd share: plain arrays that ceemsd maps
+ *(BPF_F_MMAPABLE), since it makes no bpf() call. Each array belongs to one opener and
+ *lives as long as somebody has it mapped. Fixed sizes, little or big endian as the
+ *machine; both sides are from one build (GROUP_SLOTS_VERSION). All times are
+ *CLOCK_BOOTTIME, ns.
+ *
+ * A slot is taken at cgroup_mkdir of a unit's control group and ends at its
+ *cgroup_rmdir, when its last counters are in it; ceemsd takes them and gives the slot
+ *back. The kernel calls both programs with cgroup_mutex held, so that the kernel's side
+ *of each queue has one writer:
+ *
+ *	free:   ceemsd puts (free_tail), the kernel takes (free_head)
+ *	events: the kernel puts (event_head), ceemsd takes (event_tail)
+ *
+ * A queue's indices count for ever; the element is index modulo its size (a power of
+ *two).
+ */
+
+#define GROUP_SLOTS_VERSION 1u /* changes with anything below */
+#define GROUP_SLOTS_MAX 65536u
+#define GROUP_PATH_BYTES 256u /* a longer path is cut: no slot is taken */
+#define GROUP_EVENTS_PER_SLOT 2u
+
+enum group_slot_state {
+	GROUP_SLOT_FREE = 0,
+	GROUP_SLOT_LIVES = 1,
+	GROUP_SLOT_ENDED = 2
+};
+
+/* What a slot's counters are: of which hierarchy, and what could be read at its end */
+enum group_slot_has {
+	GROUP_SLOT_UNIFIED = 1 << 0, /* cgroup v2; else one hierarchy of v1 */
+	GROUP_SLOT_CPU = 1 << 1,
+	GROUP_SLOT_MEMORY = 1 << 2,
+	GROUP_SLOT_ADOPTED =
+		1 << 3, /* was there before the programs: made_ns is not known */
+};
+
+struct group_slot {
+	unsigned long long cgroup; /* inode of the directory; unique in its hierarchy */
+	unsigned int hierarchy;    /* number in /proc/cgroups, 0: v2 */
+	unsigned int state;        /* enum group_slot_state */
+	unsigned int has; /* enum group_slot_has; CPU and MEMORY once it has ended */
+	unsigned int reserved1;
+	unsigned long long made_ns, ended_ns;
+	/* v2: of all groups below it that have been removed, without those of
+	 * slurmstepd itself (step_N/slurm), whose time is in stepd_cpu_ns; v1: the
+	 * group's own, which includes all below it. user and system are as the kernel
+	 * accounts them (in ticks on most), only their ratio is to be used; cpu_ns is
+	 * exact. */
+	unsigned long long cpu_ns, user_ns, system_ns, stepd_cpu_ns;
+	unsigned long long memory_peak_bytes, oom_kills;
+	char path[GROUP_PATH_BYTES]; /* below the hierarchy's root, from "/" */
+	unsigned long long reserved2[4];
+};
+
+struct group_control {
+	unsigned long long free_head, event_head; /* written by the kernel programs */
+	unsigned long long
+		no_slot; /* unit control groups without a slot: all were taken */
+	unsigned long long made, ended;
+	unsigned long long reserved1[3];
+	unsigned long long free_tail, event_tail; /* written by ceemsd */
+	unsigned long long reserved2[6];
+};
+
+enum group_event { GROUP_EVENT_MADE = 0, GROUP_EVENT_ENDED = 1 };
+
+/* An element of events: slot << 1 | enum group_event. An element of free: a slot. Both
+ * are 8 bytes. */
+#define GROUP_EVENT(slot, what) ((unsigned long long)(slot) << 1 | (what))
+
+/* ---- ceems-opener to ceemsd ------------------------------------------------------ */
+
+/* One datagram over a SOCK_SEQPACKET pair, with these descriptors (SCM_RIGHTS) if rc is
+ * 0. The opener then ends: maps and programs stay for as long as ceemsd holds the
+ * descriptors. */
+#define GROUP_HELLO_MAGIC 0x3153474fu /* "OGS1" */
+#define GROUP_HELLO_TEXT_BYTES 256
+
+enum group_hello_fd {
+	GROUP_FD_SLOTS,
+	GROUP_FD_FREE,
+	GROUP_FD_EVENTS,
+	GROUP_FD_CONTROL,
+	GROUP_FD_MADE, /* the attached programs */
+	GROUP_FD_REMOVED,
+	GROUP_FDS
+};
+
+struct group_hello {
+	unsigned int magic;
+	unsigned int version; /* GROUP_SLOTS_VERSION */
+	int rc;               /* 0 or negative errno: what the kernel refused */
+	unsigned int slots;   /* power of two */
+	unsigned int adopted; /* slots of groups that were there before */
+	unsigned int unused;
+	char text[GROUP_HELLO_TEXT_BYTES]; /* why not, on one line */
+};
+
+#endif
