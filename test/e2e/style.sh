@@ -58,6 +58,7 @@ bad=
 while IFS=: read -r f line text; do
 	inc=${text#*\"} inc=${inc%%\"*}
 	case $inc in
+	bpf/*.skel.h) [ -f "${inc%.skel.h}.bpf.c" ] || bad+="$f:$line: $inc is made of no program"$'\n' ;;
 	*/*) [ -f "$inc" ] || [ -f "bpf/${inc##*/}" ] || bad+="$f:$line: $inc is not a path from the root"$'\n' ;;
 	*) bad+="$f:$line: include $inc by its path from the root"$'\n' ;;
 	esac

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "opener/groups.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "bpf/groups.skel.h"
+#include "lib/cleanup.h"
+#include "lib/log.h"
+#include "opener/adopt.h"
+
+#define KERNEL_BTF "/sys/kernel/btf/vmlinux"
+/* Groups below a step: user, slurm, task_N */
+#define GROUPS_PER_SLOT 8u
+
+/* As in bpf/groups.bpf.c */
+struct group_key {
+	uint64_t id;
+	uint32_t hierarchy, unused;
+};
+struct group {
+	uint32_t slot, part;
+};
+
+/* The last line that says anything, for the error: libbpf prints the verifier's whole
+ * log. */
+static char said[160];
+
+static int keep_line(enum libbpf_print_level level, const char *format, va_list args)
+{
+	char line[sizeof(said)];
+
+	if (level != LIBBPF_WARN)
+		return 0;
+	int n = vsnprintf(line, sizeof(line), format, args);
+	size_t len = strcspn(line, "\n");
+	line[len] = '\0';
+	if (n > 0 && len && !said[0])
+		memcpy(said, line, len + 1);
+	return 0;
+}
+
+static int refuse_program(struct err *err, int rc, const char *what)
+{
+	return err_set(err, rc, "%s: %s%s%s%s", what, strerror(-rc),
+		       rc == -EPERM
+			       ? " (it takes CAP_BPF and CAP_PERFMON, and a kernel "
+				 "that is not locked down)"
+			       : "",
+		       said[0] ? ": " : "", said);
+}
+
+struct filling {
+	const struct groups *groups;
+	struct group_slot *slots;
+	uint32_t capacity, used;
+	bool full;
+};
+
+static int adopt_group(void *arg, const struct adopted_group *found)
+{
+	struct filling *f = arg;
+	struct group_key key = {.id = found->id, .hierarchy = found->hierarchy};
+	struct group group = {.part = found->stepd};
+
+	if (found->step) {
+		f->full = f->used == f->capacity;
+		if (f->full)
+			return 0;
+		struct group_slot *s = &f->slots[f->used++];
+		s->cgroup = found->id;
+		s->hierarchy = found->hierarchy;
+		s->has = GROUP_SLOT_ADOPTED |
+			 (found->hierarchy ? 0 : GROUP_SLOT_UNIFIED);
+		s->state = GROUP_SLOT_LIVES;
+		(void)snprintf(s->path, sizeof(s->path), "%s", found->path);
+	}
+	if (f->full || !f->used)
+		return 0;
+	group.slot = f->used - 1;
+	struct bpf_map *map = f->groups->skeleton->maps.groups;
+	return bpf_map__update_elem(map, &key, sizeof(key), &group, sizeof(group),
+				    BPF_ANY);
+}
+
+/* Nothing is attached yet: nobody else writes to the maps. */
+static int fill_maps(struct groups *g, int cgroupfd, uint32_t capacity, struct err *err)
+{
+	size_t slot_bytes = (size_t)capacity * sizeof(struct group_slot);
+	size_t free_bytes = (size_t)capacity * sizeof(uint64_t);
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	const int both = PROT_READ | PROT_WRITE;
+	auto_close int procfd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	struct group_slot *slots =
+		mmap(NULL, slot_bytes, both, MAP_SHARED, g->fds[GROUP_FD_SLOTS], 0);
+	uint64_t *free_slots =
+		mmap(NULL, free_bytes, both, MAP_SHARED, g->fds[GROUP_FD_FREE], 0);
+	struct group_control *c =
+		mmap(NULL, page, both, MAP_SHARED, g->fds[GROUP_FD_CONTROL], 0);
+	struct filling f = {.groups = g, .slots = slots, .capacity = capacity};
+	int rc = 0;
+
+	if (slots == MAP_FAILED || free_slots == MAP_FAILED || c == MAP_FAILED) {
+		rc = err_set(err, -errno, "map the slots: %s", strerror(errno));
+	} else {
+		struct err why;
+		if (adopt_walk(cgroupfd, procfd, adopt_group, &f, &why) < 0)
+			log_warn("control groups that were there before: %s", why.text);
+		g->adopted = f.used;
+		for (uint32_t i = f.used; i < capacity; i++)
+			free_slots[i - f.used] = i;
+		c->free_tail = capacity - f.used;
+	}
+	if (slots != MAP_FAILED)
+		munmap(slots, slot_bytes);
+	if (free_slots != MAP_FAILED)
+		munmap(free_slots, free_bytes);
+	if (c != MAP_FAILED)
+		munmap(c, page);
+	return rc;
+}
+
+static int size_maps(struct groups_bpf *s, uint32_t slots)
+{
+	int cpus = libbpf_num_possible_cpus();
+
+	if (cpus < 0)
+		return cpus;
+	s->rodata->possible_cpus = (unsigned)cpus;
+	s->rodata->page_bytes = (unsigned)sysconf(_SC_PAGESIZE);
+	s->rodata->slot_count = slots;
+	int rc = bpf_map__set_max_entries(s->maps.slots, slots);
+	if (!rc)
+		rc = bpf_map__set_max_entries(s->maps.free_slots, slots);
+	if (!rc)
+		rc = bpf_map__set_max_entries(s->maps.events,
+					      slots * GROUP_EVENTS_PER_SLOT);
+	if (!rc)
+		rc = bpf_map__set_max_entries(s->maps.groups, slots * GROUPS_PER_SLOT);
+	return rc;
+}
+
+int groups_open(struct groups *g, int cgroupfd, uint32_t slots, struct err *err)
+{
+	/* before 5.11 maps count as locked memory */
+	const struct rlimit none = {RLIM_INFINITY, RLIM_INFINITY};
+	(void)setrlimit(RLIMIT_MEMLOCK, &none);
+
+	/* Named, so that libbpf does not look for old names of structures among the
+	 * modules, which takes CAP_SYS_ADMIN; CAP_BPF and CAP_PERFMON are enough for
+	 * all else. */
+	LIBBPF_OPTS(bpf_object_open_opts, options, .btf_custom_path = KERNEL_BTF);
+
+	*g = (struct groups){0};
+	said[0] = '\0';
+	libbpf_set_print(keep_line);
+	if (access(KERNEL_BTF, R_OK) < 0)
+		return err_set(err, -errno,
+			       "%s: %s: this kernel does not describe itself "
+			       "(CONFIG_DEBUG_INFO_BTF)",
+			       KERNEL_BTF, strerror(errno));
+	struct groups_bpf *s = groups_bpf__open_opts(&options);
+	if (!s)
+		return refuse_program(err, -errno, "open the program");
+	g->skeleton = s;
+	int rc = size_maps(s, slots);
+	if (!rc)
+		rc = groups_bpf__load(s);
+	if (rc < 0)
+		return refuse_program(err, rc, "load the program");
+	g->fds[GROUP_FD_SLOTS] = bpf_map__fd(s->maps.slots);
+	g->fds[GROUP_FD_FREE] = bpf_map__fd(s->maps.free_slots);
+	g->fds[GROUP_FD_EVENTS] = bpf_map__fd(s->maps.events);
+	g->fds[GROUP_FD_CONTROL] = bpf_map__fd(s->maps.control);
+	rc = fill_maps(g, cgroupfd, slots, err);
+	if (rc < 0)
+		return rc;
+	rc = groups_bpf__attach(s);
+	if (rc < 0)
+		return refuse_program(err, rc, "attach the program");
+	g->fds[GROUP_FD_MADE] = bpf_link__fd(s->links.group_made);
+	g->fds[GROUP_FD_REMOVED] = bpf_link__fd(s->links.group_removed);
+	return 0;
+}
+
+void groups_close(struct groups *g)
+{
+	groups_bpf__destroy(g->skeleton);
+	g->skeleton = NULL;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_OPENER_GROUPS_H
+#define CEEMS_OPENER_GROUPS_H
+
+#include <stdint.h>
+
+#include "lib/err.h"
+#include "lib/records/group_slots.h"
+
+/* The kernel programs that follow the control groups of units (bpf/groups.bpf.c). */
+
+struct groups {
+	struct groups_bpf *skeleton;
+	int fds[GROUP_FDS]; /* owned by the skeleton */
+	uint32_t adopted;
+};
+
+/* Loads and attaches them. slots: a power of two up to GROUP_SLOTS_MAX. Groups of steps
+ * that are there already, below cgroupfd, get a slot first. -EPERM, -ENOENT and the
+ * like: what the kernel refuses, in one line of text. */
+int groups_open(struct groups *g, int cgroupfd, uint32_t slots, struct err *err);
+void groups_close(struct groups *g);
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* ceems-opener: see doc/opener.md. Started by ceemsd while that is root, with a socket
+ * to it; opens what takes privilege, hands it over and ends. It reads nothing that a
+ * user can write but names of directories that root has made. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "lib/cleanup.h"
+#include "lib/conf/program.h"
+#include "lib/fs.h"
+#include "lib/log.h"
+#include "lib/service_options.h"
+#include "opener/groups.h"
+
+struct options {
+	LOG_OPTION_MEMBERS;
+	uint64_t link_fd;
+	uint64_t slots;
+	char *path_cgroupfs;
+};
+
+#define ROW CONF_ROW
+static const struct conf_opt opener_options[] = {
+	LOG_OPTION_ROWS(0),
+	ROW("link.fd", CONF_U64, link_fd, "0",
+	    "The socket to ceemsd, which starts ceems-opener with it; 0: none, it only "
+	    "tries what it would open, says the result and exits.",
+	    .max = 1023),
+	ROW("collector.ebpf.slots", CONF_U64, slots, "4096",
+	    "Control groups of units that are followed at the same time, a power of "
+	    "two.",
+	    .min = 64, .max = GROUP_SLOTS_MAX),
+	ROW("path.cgroupfs", CONF_STRING, path_cgroupfs, "/sys/fs/cgroup",
+	    "Where control groups are mounted.", .flags = CONF_HIDDEN),
+};
+static const size_t opener_options_count =
+	sizeof(opener_options) / sizeof(opener_options[0]);
+
+static int hand_over(int link, const struct group_hello *hello, const int *fds)
+{
+	union {
+		struct cmsghdr head;
+		char bytes[CMSG_SPACE(GROUP_FDS * sizeof(int))];
+	} control = {0};
+	struct iovec part = {.iov_base = (void *)hello, .iov_len = sizeof(*hello)};
+	struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1};
+
+	if (fds) {
+		m.msg_control = control.bytes;
+		m.msg_controllen = sizeof(control.bytes);
+		control.head.cmsg_level = SOL_SOCKET;
+		control.head.cmsg_type = SCM_RIGHTS;
+		control.head.cmsg_len = CMSG_LEN(GROUP_FDS * sizeof(int));
+		memcpy(CMSG_DATA(&control.head), fds, GROUP_FDS * sizeof(int));
+	}
+	return sendmsg(link, &m, MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+static int open_and_hand_over(const struct options *o)
+{
+	struct group_hello hello = {.magic = GROUP_HELLO_MAGIC,
+				    .version = GROUP_SLOTS_VERSION,
+				    .slots = (unsigned)o->slots};
+	struct groups g = {0};
+	struct err err = {""};
+	auto_close int cgroupfd = fs_opendir_at(AT_FDCWD, o->path_cgroupfs, &err);
+	int rc = cgroupfd < 0 ? cgroupfd
+			      : groups_open(&g, cgroupfd, (uint32_t)o->slots, &err);
+
+	hello.rc = rc;
+	hello.adopted = g.adopted;
+	(void)snprintf(hello.text, sizeof(hello.text), "%s", rc < 0 ? err.text : "");
+	if (!o->link_fd && rc < 0)
+		log_error("%s", err.text);
+	else if (!o->link_fd)
+		log_info("control groups can be followed in this kernel");
+	else if (hand_over((int)o->link_fd, &hello, rc < 0 ? NULL : g.fds) < 0)
+		log_error("hand over to ceemsd: %s", strerror(errno));
+	groups_close(&g);
+	return rc;
+}
+
+int main(int argc, char *argv[])
+{
+	const struct program program = {
+		.name = "ceems-opener",
+		.options = opener_options,
+		.option_count = opener_options_count,
+	};
+	auto_buf struct buf warnings = BUF_INIT;
+	struct options o = {0};
+	enum program_status status;
+
+	if (!program_options(&program, argc, argv, &o, &warnings, &status))
+		return status;
+	program_log("ceems-opener", o.log_format, o.log_level, &warnings);
+	(void)prctl(PR_SET_DUMPABLE, 0);
+	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	if (o.slots & (o.slots - 1)) {
+		log_error("--collector.ebpf.slots=%llu: not a power of two",
+			  (unsigned long long)o.slots);
+		status = PROGRAM_USAGE;
+	} else {
+		status = open_and_hand_over(&o) < 0 ? PROGRAM_CANNOT : PROGRAM_OK;
+	}
+	conf_release(opener_options, opener_options_count, &o);
+	return status;
+}

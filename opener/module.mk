@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+
+# libopener: ceems-opener without its main, for tests
+ifeq ($(HAVE_BPF)$(HAVE_YAML),11)
+ARCHIVES += libopener
+libopener_PKGS := libbpf
+libopener_CFLAGS := -I$(BUILD)
+libopener_SRCS += opener/adopt.c
+libopener_SRCS += opener/groups.c
+$(OBJ)/opener/groups.o $(OBJ)/pic/opener/groups.o: $(BUILD)/bpf/groups.skel.h
+
+PROGS += ceems-opener
+ceems-opener_SRCS := opener/main.c
+ceems-opener_LIBS := libopener libconf libbase
+ceems-opener_PKGS := libbpf yaml-0.1
+endif
+$(call require,OPENER,$(filter 11,$(HAVE_BPF)$(HAVE_YAML)),libbpf or clang or bpftool)
