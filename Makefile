@@ -37,6 +37,7 @@ include daemon/sources/module.mk
 include daemon/ticker/module.mk
 include daemon/reports/module.mk
 include daemon/web/module.mk
+include daemon/groups/module.mk
 include daemon/module.mk
 include spank/module.mk
 include acct_gather/module.mk

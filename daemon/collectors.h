@@ -10,6 +10,8 @@
 COLLECTOR(courier, "true", "Health of ceems-courier, and what it sent.")
 COLLECTOR(cpu, "true", "CPU time of the node.")
 COLLECTOR(cray_pm_counters, "false", "Power counters of Cray EX nodes.")
+COLLECTOR(ebpf, "false", "Control groups of steps, as the kernel tells of them: last "
+	"counters where no stop record comes.")
 COLLECTOR(emissions, "false", "Emission factors of electricity, in g/kWh.")
 COLLECTOR(energy, "true", "The node's energy, and to whom it is charged.")
 COLLECTOR(hwmon, "false", "Power and energy sensors of the hwmon class.")

@@ -16,6 +16,7 @@
 #include "daemon/discover.h"
 #include "daemon/emissions.h"
 #include "daemon/found.h"
+#include "daemon/groups/opener_link.h"
 #include "daemon/reports/cluster_name.h"
 #include "daemon/sources/courier_link.h"
 #include "daemon/sources/ipmi_lan.h"
@@ -25,6 +26,7 @@
 #include "daemon/units_json.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
+#include "lib/exec.h"
 #include "lib/fs.h"
 #include "lib/log.h"
 #include "lib/service.h"
@@ -498,6 +500,38 @@ static int open_web(struct daemon *d, struct err *err)
 	return endpoints_start(&p, &d->endpoints, err);
 }
 
+/* Before privileges_limit(): what is started later has no capabilities. */
+static void take_group_slots(struct daemon *d)
+{
+	const struct options *o = &d->options;
+	char path[4096];
+	uint32_t adopted = 0;
+	struct err err;
+
+	if (!o->collector_ebpf)
+		return;
+	exec_beside(o->opener_path, "ceems-opener", path, sizeof(path));
+	if (opener_take_slots(path, (uint32_t)o->ebpf_slots, o->path_cgroupfs,
+			      &d->group_slots, &adopted, &err) < 0)
+		log_warn(
+			"ebpf: %s: a step without a stop record ends with the counters "
+			"that were read last",
+			err.text);
+	else
+		log_info("ebpf: the kernel follows the control groups of steps, %u of "
+			 "them were there before",
+			 adopted);
+}
+
+static int open_step_groups(struct daemon *d, struct err *err)
+{
+	if (!d->group_slots.count || !d->units)
+		return 0;
+	int rc = step_groups_new(&d->env, &d->group_slots, &d->step_groups, err);
+	d->env.step_groups = d->step_groups;
+	return rc;
+}
+
 int daemon_open(struct daemon *d, struct err *err)
 {
 	pthread_mutex_init(&d->lock, NULL);
@@ -509,6 +543,8 @@ int daemon_open(struct daemon *d, struct err *err)
 				   &d->privileges, err);
 	if (!rc)
 		rc = signals_open(&d->signalfd, err);
+	if (!rc)
+		take_group_slots(d);
 	if (!rc && d->options.drop_privileges)
 		rc = privileges_limit(err);
 	if (rc)
@@ -521,6 +557,8 @@ int daemon_open(struct daemon *d, struct err *err)
 	rc = open_consumers(d, err);
 	if (!rc)
 		first_look(d);
+	if (!rc)
+		rc = open_step_groups(d, err);
 	if (!rc)
 		rc = open_scrape(d, err);
 	if (!rc)
@@ -536,6 +574,8 @@ void daemon_close(struct daemon *d)
 	endpoints_stop(d->endpoints);
 	scrape_free(d->scrape);
 	reports_free(d->reports);
+	step_groups_free(d->step_groups);
+	group_slots_close(&d->group_slots);
 	daemon_energy_close(d);
 	sampler_free(d->sampler);
 	courier_link_free(d->courier);

@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "daemon/collector.h"
+#include "daemon/groups/step_groups.h"
 #include "daemon/ingest.h"
 #include "daemon/options.h"
 #include "daemon/reports/reports.h"
@@ -45,7 +46,9 @@ struct daemon {
 	struct emissions *emissions;
 	struct ticker *ticker; /* NULL: energy is not divided */
 	struct tick_thread *tick_thread;
-	struct reports *reports; /* NULL: off */
+	struct reports *reports;         /* NULL: off */
+	struct group_slots group_slots;  /* until step_groups has them */
+	struct step_groups *step_groups; /* NULL: the kernel tells nothing */
 	struct energy_page_writer *page;
 	struct energy_page_fill
 		*energy_page_fill; /* NULL: the page could not be made */

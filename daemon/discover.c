@@ -209,9 +209,7 @@ static bool our_node(const struct env *env, const char *node)
 	return l->count == 0;
 }
 
-/* False: not a step's path, not ours, or a step that the table has. */
-static bool describe_found_step(const struct env *env, const char *path,
-				struct record *r)
+bool discover_describe(const struct env *env, const char *path, struct record *r)
 {
 	struct units *u = env->units;
 	char job[RECORD_CGROUP_MAX];
@@ -254,7 +252,7 @@ static int add_step(const struct env *env, const char *path, uint32_t bits)
 	struct err err;
 	char name[16];
 
-	if (!describe_found_step(env, path, &r))
+	if (!discover_describe(env, path, &r))
 		return 0;
 	for (size_t i = 0; i < CONTROLLERS; i++) {
 		if (bits & discover_controllers[i])

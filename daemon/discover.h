@@ -2,8 +2,11 @@
 #ifndef CEEMS_DAEMON_DISCOVER_H
 #define CEEMS_DAEMON_DISCOVER_H
 
+#include <stdbool.h>
+
 #include "daemon/env.h"
 #include "lib/err.h"
+#include "lib/records/record.h"
 
 /* Finds Slurm's steps in the cgroup tree that had no start record: at start (jobs older
  * than the daemon), after records were lost, and from time to time. */
@@ -22,5 +25,10 @@
  *   v2: .../[<node>_]slurmstepd.scope/job_J/step_S, at any depth
  *   26.05: the job's directory is named by its SLUID: any parent of step_* is a job */
 int discover_walk(const struct env *env, struct err *err);
+
+/* The start record, without control groups, that a step with this path below its
+ * hierarchy gets, as of now. False: not a step's path, of another node
+ * (--collector.slurm.nodes), or the table has it. */
+bool discover_describe(const struct env *env, const char *path, struct record *ret);
 
 #endif

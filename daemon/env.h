@@ -14,6 +14,7 @@ struct report_stats;
 struct ipmi_ops;
 struct options;
 struct sampler;
+struct step_groups;
 struct ticker;
 struct units;
 
@@ -32,6 +33,7 @@ struct env {
 	struct sampler *sampler;      /* NULL when no energy source is sampled */
 	struct emissions *emissions;  /* NULL in tests that need none */
 	struct ticker *ticker;        /* NULL when no energy is divided */
+	struct step_groups *step_groups;    /* NULL without kernel programs */
 	const struct report_stats *reports; /* NULL when reports are off */
 	/* A register of a CPU: 0 or negative errno. NULL: unknown. */
 	int (*read_msr)(unsigned cpu, uint32_t msr, uint64_t *ret);

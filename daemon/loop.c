@@ -106,7 +106,11 @@ static void look_at_ring(struct daemon *d, struct timers *t, uint64_t now)
 		trim_ring_pages(d);
 	if (!d->units)
 		return;
-	if (is_timer_due(&t->walk_ns, now, DISCOVER_PERIOD_MS) || d->ingest.want_walk) {
+	bool unknown = d->step_groups &&
+		       step_groups_tick(d->step_groups,
+					d->has_ring ? d->ingest.drained_ns : now);
+	if (is_timer_due(&t->walk_ns, now, DISCOVER_PERIOD_MS) || unknown ||
+	    d->ingest.want_walk) {
 		walk_cgroups(d, now);
 		t->walk_ns = now + DISCOVER_PERIOD_MS * NSEC_PER_MSEC;
 	}

@@ -54,6 +54,10 @@ const struct conf_opt options_table[] = {
 	ROW("courier.path", CONF_STRING, courier_path, "",
 	    "The program ceems-courier, which asks the servers that some collectors "
 	    "need. Empty: the one in ceemsd's folder."),
+	ROW("opener.path", CONF_STRING, opener_path, "",
+	    "The program ceems-opener, which opens what takes privilege while ceemsd "
+	    "is "
+	    "root. Empty: the one in ceemsd's folder."),
 
 	/* ring and units */
 	ROW("ring.poll", CONF_DURATION, ring_poll_ms, "50ms",
@@ -170,6 +174,11 @@ const struct conf_opt options_table[] = {
 	ROW("collector.gpu.amd-smi-path", CONF_STRING, amd_smi_path, "",
 	    "Accepted for tests.", .flags = CONF_HIDDEN),
 
+	ROW("collector.ebpf.slots", CONF_U64, ebpf_slots, "4096",
+	    "Control groups of steps that are followed in the kernel at the same time, "
+	    "0.5 "
+	    "KiB each; a power of two. cgroup v1 takes two for each step.",
+	    .min = 64, .max = 65536),
 	ROW("collector.meminfo.all-stats", CONF_BOOL, meminfo_all, "false",
 	    "Export every line of /proc/meminfo, not only total, free and available."),
 	ROW("collector.meminfo.all.stats", CONF_BOOL, meminfo_all, "false",

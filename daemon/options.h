@@ -48,6 +48,7 @@ struct options {
 	uint64_t redfish_interval_ms;
 	char *redfish_bmc_address;
 	char *courier_path; /* "" = beside ceemsd */
+	char *opener_path;  /* the same */
 
 	/* ring and unit table */
 	uint64_t ring_poll_ms;
@@ -56,6 +57,7 @@ struct options {
 	uint64_t unit_max_exported; /* units */
 	uint64_t unit_min_export_ms;
 	uint64_t unit_capacity; /* units; steps are 4 times as many */
+	uint64_t ebpf_slots;    /* power of two */
 
 	/* reports */
 	char *cluster;

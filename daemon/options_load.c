@@ -123,6 +123,10 @@ static int check_emissions(const struct options *o, struct err *err)
 
 static int check_options_fit(const struct options *o, struct err *err)
 {
+	if (o->ebpf_slots & (o->ebpf_slots - 1))
+		return err_set(err, -EINVAL,
+			       "--collector.ebpf.slots=%llu: must be a power of two",
+			       (unsigned long long)o->ebpf_slots);
 	if (o->ring_slots & (o->ring_slots - 1))
 		return err_set(err, -EINVAL,
 			       "--ring.slots=%llu: must be a power of two",

@@ -405,6 +405,10 @@ int sample_end_abandoned(struct sample *s)
 		if (step->state != UNIT_RUNNING || !inhabited_by_nobody(s->env, step))
 			continue;
 		read_step(s, i, step);
+		/* already removed: sample_end_lost()'s, when its last counters may have
+		 * come */
+		if (step->gone_boottime_ns)
+			continue;
 		end_lost(s, i, step);
 		n++;
 	}

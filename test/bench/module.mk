@@ -100,3 +100,9 @@ endif # of lb_owned
 BENCH_PROGS += open_loop
 open_loop_LIBS := libbase
 BENCHES += web_attack
+ifeq ($(HAVE_BPF),1)
+BENCH_PROGS += group_programs
+group_programs_LIBS := libopener libbase
+group_programs_PKGS := libbpf
+BENCHES += group_programs
+endif

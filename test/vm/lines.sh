@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Sourced, after test/tap.sh, by what runs test/vm/cgroup2_guest.sh in a virtual machine.
-vm() { # NAME [options of test/vm/run] VERSION: runs the guest, $slice its slice, and numbers its results on
-	local name=$1 why line rc
+# Sourced, after test/tap.sh, by tests of which a part runs in a virtual machine.
+vm_guest() { # NAME [options of test/vm/run] -- COMMAND...: runs it there and numbers its results on
+	local name=$1 why line rc options=()
 	shift
-	why=$(test/vm/run possible "${@:1:$#-1}") || { skip "$name" "$why"; return; }
-	[ -e "$BUILD/slurm/${!#}/spank_ceems.so" ] || { skip "$name" "no plugin for Slurm ${!#} was built here"; return; }
+	while [ "$1" != -- ]; do options+=("$1"); shift; done
+	shift
+	why=$(test/vm/run possible "${options[@]}") || { skip "$name" "$why"; return; }
 	[ -x "$BUILD/ceemsd" ] || { skip "$name" "ceemsd was not built here"; return; }
-	test/vm/run "${@:1:$#-1}" --timeout=560 test/vm/cgroup2_guest.sh "${!#}" "${slice:-}" >"$SCRATCH/out"
+	test/vm/run "${options[@]}" --timeout=560 "$@" >"$SCRATCH/out"
 	rc=$?
 	while IFS= read -r line; do
 		case $line in
@@ -17,4 +18,8 @@ vm() { # NAME [options of test/vm/run] VERSION: runs the guest, $slice its slice
 		esac
 	done <"$SCRATCH/out"
 	is "$name: the guest ends well" "$rc $(grep -c '^1\.\.' "$SCRATCH/out")" "0 1"
+}
+vm() { # NAME [options of test/vm/run] VERSION: Slurm there (test/vm/cgroup2_guest.sh); $slice: its slice
+	[ -e "$BUILD/slurm/${!#}/spank_ceems.so" ] || { skip "$1" "no plugin for Slurm ${!#} was built here"; return; }
+	vm_guest "${@:1:$#-1}" -- test/vm/cgroup2_guest.sh "${!#}" "${slice:-}"
 }

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the kernel programs do: whether groups are followed, and how often that made a
+ * difference. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "daemon/collector.h"
+#include "daemon/groups/step_groups.h"
+
+static int ebpf_open(const struct env *env, void **ret_state, struct err *err)
+{
+	if (!env->step_groups)
+		return err_set(err, -ENODEV, "the kernel programs are not attached");
+	const struct env **state = malloc(sizeof(*state));
+	if (!state)
+		return err_set(err, -ENOMEM, "out of memory");
+	*state = env;
+	*ret_state = state;
+	return 0;
+}
+
+static int ebpf_collect(void *state, struct prom *out, struct err *err)
+{
+	static const struct prom_family slots = {
+		"ceems_ebpf_slots", PROM_GAUGE,
+		"Control groups of steps that the kernel can follow at the same time"};
+	static const struct prom_family used = {
+		"ceems_ebpf_slots_used", PROM_GAUGE,
+		"Control groups of steps that the kernel follows"};
+	static const struct prom_family made = {
+		"ceems_ebpf_groups_made_total", PROM_COUNTER,
+		"Control groups of steps that were made since this ceemsd started"};
+	static const struct prom_family ended = {
+		"ceems_ebpf_groups_ended_total", PROM_COUNTER,
+		"Of these and of those before, how many were removed, with their last "
+		"counters known"};
+	static const struct prom_family no_slot = {
+		"ceems_ebpf_groups_not_followed_total", PROM_COUNTER,
+		"Control groups of steps that found all slots taken"};
+	static const struct prom_family lost_stops = {
+		"ceems_ebpf_lost_stops_total", PROM_COUNTER,
+		"Steps without a stop record, counted by the kernel's last counters"};
+	static const struct prom_family unrecorded = {
+		"ceems_ebpf_unrecorded_steps_total", PROM_COUNTER,
+		"Of these, steps that no record at all had told of"};
+	const struct env *env = *(const struct env **)state;
+	const struct prom_label hostname = {"hostname", env->hostname};
+	struct step_groups_stats s;
+
+	step_groups_stats(env->step_groups, &s);
+	const struct {
+		const struct prom_family *family;
+		uint64_t value;
+	} rows[] = {{&slots, s.slots},
+		    {&used, s.used},
+		    {&made, s.made},
+		    {&ended, s.ended},
+		    {&no_slot, s.no_slot},
+		    {&lost_stops, s.lost_stops},
+		    {&unrecorded, s.unrecorded}};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		prom_family(out, rows[i].family);
+		prom_put_u64(out, &hostname, 1, rows[i].value);
+	}
+	return prom_error(out) ? err_set(err, prom_error(out), "no room for samples")
+			       : 0;
+}
+
+const struct collector collector_ebpf = {
+	.name = "ebpf",
+	.open = ebpf_open,
+	.collect = ebpf_collect,
+	.close = free,
+};

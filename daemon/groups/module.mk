@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+
+# libgroups: what the kernel programs tell of the control groups of steps; uses libdaemon
+ARCHIVES += libgroups
+libgroups_LIBS := libdaemon
+libgroups_SRCS += daemon/groups/collector_ebpf.c
+libgroups_SRCS += daemon/groups/group_slots.c
+libgroups_SRCS += daemon/groups/opener_link.c
+libgroups_SRCS += daemon/groups/step_groups.c

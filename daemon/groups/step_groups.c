@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/groups/step_groups.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/discover.h"
+#include "daemon/units.h"
+#include "lib/cgroup.h"
+#include "lib/clock.h"
+#include "lib/log.h"
+
+#define SETTLE_NS (GROUP_SETTLE_MS * NSEC_PER_MSEC)
+
+enum follow_mark {
+	FOLLOW_KNOWN = 1 << 0, /* the table has had it: a record or a walk told of it */
+	FOLLOW_LISTED = 1 << 1,
+	FOLLOW_ENDED = 1 << 2,
+	FOLLOW_WALKED = 1 << 3, /* the tree is walked once for it */
+};
+
+struct step_groups {
+	const struct env *env;
+	struct group_slots slots;
+	uint8_t *marks; /* by slot, enum follow_mark */
+	/* slots to look at: not known yet, or ended and not settled */
+	uint32_t *listed, listed_count;
+	uint64_t lost_stops, unrecorded;
+	struct log_repeat full_log;
+	uint64_t no_slot_said;
+};
+
+static void list_slot(struct step_groups *g, uint32_t slot)
+{
+	if (g->marks[slot] & FOLLOW_LISTED)
+		return;
+	g->marks[slot] |= FOLLOW_LISTED;
+	g->listed[g->listed_count++] = slot;
+}
+
+int step_groups_new(const struct env *env, struct group_slots *slots,
+		    struct step_groups **ret, struct err *err)
+{
+	struct step_groups *g = calloc(1, sizeof(*g));
+
+	if (g) {
+		g->marks = calloc(slots->count, sizeof(*g->marks));
+		g->listed = calloc(slots->count, sizeof(*g->listed));
+	}
+	if (!g || !g->marks || !g->listed) {
+		group_slots_close(slots);
+		step_groups_free(g);
+		return err_set(err, -ENOMEM, "out of memory");
+	}
+	g->env = env;
+	g->slots = *slots;
+	*slots = (struct group_slots){0};
+	for (uint32_t i = 0; i < g->slots.count; i++) {
+		if (g->slots.slots[i].state == GROUP_SLOT_LIVES)
+			list_slot(g, i);
+	}
+	*ret = g;
+	return 0;
+}
+
+void step_groups_free(struct step_groups *g)
+{
+	if (!g)
+		return;
+	group_slots_close(&g->slots);
+	free(g->marks);
+	free(g->listed);
+	free(g);
+}
+
+static void add_counters(const struct group_slot *s, struct unit_totals *t)
+{
+	struct cgroup_cpu cpu = {0};
+
+	if (s->has & GROUP_SLOT_CPU) {
+		cgroup_split_usage(s->cpu_ns, s->user_ns, s->system_ns, &cpu);
+		t->cpu_user_ns = cpu.user_ns;
+		t->cpu_system_ns = cpu.system_ns;
+	}
+	if (s->has & GROUP_SLOT_MEMORY) {
+		t->memory_peak_bytes = s->memory_peak_bytes;
+		t->oom_kills = s->oom_kills;
+	}
+}
+
+static uint32_t controllers_of(const struct group_slot *s)
+{
+	if (s->has & GROUP_SLOT_UNIFIED)
+		return CGROUP_UNIFIED;
+	return (s->has & GROUP_SLOT_CPU ? CGROUP_CPUACCT : 0) |
+	       (s->has & GROUP_SLOT_MEMORY ? CGROUP_MEMORY : 0);
+}
+
+/* A step that no record told of. The group's other hierarchies find it in the table
+ * then. */
+static uint32_t put_step(struct step_groups *g, const struct group_slot *s)
+{
+	const struct env *env = g->env;
+	char node[RECORD_NAME_MAX];
+	struct record r;
+	struct err err;
+
+	/* one from before may have been counted by an earlier table */
+	if ((s->has & GROUP_SLOT_ADOPTED) ||
+	    !cgroup_slurm_node(s->path, node, sizeof(node)) ||
+	    !discover_describe(env, s->path, &r))
+		return UNITS_NONE;
+	uint64_t age_ns = r.boottime_ns - s->made_ns;
+	r.boottime_ns = s->made_ns;
+	r.realtime_ns -= age_ns;
+	record_add_cgroup(&r, controllers_of(s), s->path);
+	int rc = units_apply(env->units, &r, UINT64_MAX, env->boottime_ns(),
+			     env->realtime_ns(), &err);
+	if (rc < 0) {
+		if (log_repeat_due(&g->full_log, env->boottime_ns()))
+			log_warn(
+				"%s: ended without a record, and cannot be counted: %s",
+				s->path, err_text(&err));
+		return UNITS_NONE;
+	}
+	return steps_find_path(env->units, s->path);
+}
+
+/* v1: the same step's groups in other hierarchies, which end at about the same time. */
+static void add_siblings(const struct step_groups *g, uint32_t slot,
+			 struct unit_totals *t)
+{
+	const struct group_slot *own = &g->slots.slots[slot];
+
+	for (uint32_t n = 0; n < g->listed_count; n++) {
+		const struct group_slot *s = &g->slots.slots[g->listed[n]];
+		if ((g->marks[g->listed[n]] & FOLLOW_ENDED) && s != own &&
+		    strcmp(s->path, own->path) == 0)
+			add_counters(s, t);
+	}
+}
+
+/* The group has ended, and with the ring empty since then no stop record is to come. */
+static void settle_slot(struct step_groups *g, uint32_t slot)
+{
+	const struct group_slot *s = &g->slots.slots[slot];
+	const struct env *env = g->env;
+	uint32_t i = steps_find_path(env->units, s->path);
+	struct unit_totals t = {0};
+	char name[16];
+
+	if (i == UNITS_NONE && !(g->marks[slot] & FOLLOW_KNOWN)) {
+		i = put_step(g, s);
+		g->unrecorded += i != UNITS_NONE;
+	}
+	struct step *step = i == UNITS_NONE ? NULL : steps_get(env->units, i);
+	/* the same path may be another run's by now */
+	if (!step || step->started_boottime_ns > s->ended_ns ||
+	    !(step->state == UNIT_RUNNING || step->lost == STEP_LOST))
+		return;
+	add_counters(s, &t);
+	add_siblings(g, slot, &t);
+	units_step_reading(env->units, i, &t);
+	if (step->state != UNIT_RUNNING || !(s->has & GROUP_SLOT_CPU))
+		return;
+	step->gone_boottime_ns = s->ended_ns;
+	units_step_lost(env->units, i, s->ended_ns, env->realtime_ns());
+	g->lost_stops++;
+	log_info("unit %s step %s: ended without a stop record, its last counters are "
+		 "the kernel's",
+		 units_get(env->units, steps_unit(env->units, i))->id,
+		 record_step_name(step->step, name));
+}
+
+static void release_slot(struct step_groups *g, uint32_t slot)
+{
+	g->marks[slot] = 0;
+	group_slots_release(&g->slots, slot);
+}
+
+/* Returns whether the slot stays listed. */
+static bool look_at_slot(struct step_groups *g, uint32_t slot, uint64_t drained_ns,
+			 bool *walk)
+{
+	struct group_slot *s = &g->slots.slots[slot];
+
+	s->path[sizeof(s->path) - 1] = '\0';
+	if (steps_find_path(g->env->units, s->path) != UNITS_NONE)
+		g->marks[slot] |= FOLLOW_KNOWN;
+	if (!(g->marks[slot] & FOLLOW_ENDED)) {
+		if (g->marks[slot] & FOLLOW_KNOWN)
+			return false;
+		if (!(g->marks[slot] & FOLLOW_WALKED) &&
+		    s->made_ns + SETTLE_NS <= drained_ns) {
+			g->marks[slot] |= FOLLOW_WALKED;
+			*walk = true;
+		}
+		return true;
+	}
+	/* v1: the group with the CPU time ends the step, with what the others have */
+	uint64_t wait_ns = s->has & GROUP_SLOT_CPU ? SETTLE_NS : 2 * SETTLE_NS;
+	if (s->ended_ns + wait_ns > drained_ns)
+		return true;
+	settle_slot(g, slot);
+	release_slot(g, slot);
+	return false;
+}
+
+static void say_no_slot(struct step_groups *g)
+{
+	uint64_t n = g->slots.control->no_slot;
+
+	if (n == g->no_slot_said ||
+	    !log_repeat_due(&g->full_log, g->env->boottime_ns()))
+		return;
+	log_warn(
+		"%llu control groups of steps are not followed, since all %u slots are "
+		"taken: --collector.ebpf.slots",
+		(unsigned long long)(n - g->no_slot_said), g->slots.count);
+	g->no_slot_said = n;
+}
+
+bool step_groups_tick(struct step_groups *g, uint64_t drained_ns)
+{
+	enum group_event what;
+	uint32_t slot, kept = 0;
+	bool walk = false;
+
+	/* bounded: each slot has at most two events before it is released */
+	for (uint32_t n = 0; n < g->slots.count * GROUP_EVENTS_PER_SLOT &&
+			     group_slots_next(&g->slots, &slot, &what);
+	     n++) {
+		if (what == GROUP_EVENT_ENDED)
+			g->marks[slot] |= FOLLOW_ENDED;
+		list_slot(g, slot);
+	}
+	for (uint32_t n = 0; n < g->listed_count; n++) {
+		slot = g->listed[n];
+		if (look_at_slot(g, slot, drained_ns, &walk))
+			g->listed[kept++] = slot;
+		else
+			g->marks[slot] &= (uint8_t)~FOLLOW_LISTED;
+	}
+	g->listed_count = kept;
+	say_no_slot(g);
+	return walk;
+}
+
+void step_groups_stats(const struct step_groups *g, struct step_groups_stats *ret)
+{
+	const struct group_control *c = g->slots.control;
+	uint64_t head = __atomic_load_n(&c->free_head, __ATOMIC_RELAXED);
+
+	*ret = (struct step_groups_stats){
+		.made = __atomic_load_n(&c->made, __ATOMIC_RELAXED),
+		.ended = __atomic_load_n(&c->ended, __ATOMIC_RELAXED),
+		.no_slot = __atomic_load_n(&c->no_slot, __ATOMIC_RELAXED),
+		.lost_stops = g->lost_stops,
+		.unrecorded = g->unrecorded,
+		.slots = g->slots.count,
+		.used = g->slots.count - (uint32_t)(c->free_tail - head),
+	};
+}

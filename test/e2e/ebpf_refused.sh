@@ -1,0 +1,45 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# --collector.ebpf where the kernel programs cannot be had: one line says why, and ceemsd works as
+# without it.
+. "$(dirname "$0")/../tap.sh"
+[ -x "$BUILD/ceemsd" ] || skip_all "ceemsd was not built here"
+command -v curl >/dev/null || skip_all "curl is not installed"
+. "$(dirname "$0")/../port.sh"
+
+up() { curl -sf -o /dev/null "http://127.0.0.1:$port/health"; }
+without() { # NAME WANTED [flags]: ceemsd starts, serves, and has said so
+	local name=$1 wanted=$2
+	shift 2
+	port=$(free_port) || exit 1
+	"$BUILD/ceemsd" --path.rundir="$SCRATCH/run" --web.listen-address="127.0.0.1:$port" --collector.ebpf "$@" </dev/null >"$SCRATCH/log" 2>&1 &
+	pid=$!
+	started $pid
+	ok "$name: ceemsd serves" wait_for 30 up
+	is "$name: without the metrics" "$(curl -sf "http://127.0.0.1:$port/metrics" | grep -c '^ceems_ebpf_')" 0
+	like "$name: it is said" "$(grep 'msg="ebpf: ' "$SCRATCH/log")" "$wanted"
+	kill "$pid"
+	wait "$pid"
+	is "$name: ceemsd ends well" $? 0
+}
+without "no opener" "No such file or directory: a step without a stop record ends with the counters that were read last" --opener.path="$SCRATCH/none"
+printf '#!/bin/sh\nexit 0\n' >"$SCRATCH/mute"
+printf '#!/bin/sh\nprintf "some other greeting, of another build" >&3\n' >"$SCRATCH/other"
+chmod 755 "$SCRATCH/mute" "$SCRATCH/other"
+without "an opener that ends at once" "it ended without an answer" --opener.path="$SCRATCH/mute"
+without "one of another build" "it is not of the same build as ceemsd" --opener.path="$SCRATCH/other"
+
+out=$("$BUILD/ceemsd" --check-config --collector.ebpf.slots=100 2>&1)
+like "slots that are no power of two are refused" "$out" "--collector.ebpf.slots=100: must be a power of two"
+
+if [ ! -x "$BUILD/ceems-opener" ]; then
+	skip "a kernel that refuses" "ceems-opener was not built here (libbpf-dev, clang, bpftool)"
+elif [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+	out=$(setpriv --bounding-set -all --inh-caps -all "$BUILD/ceems-opener" 2>&1)
+	is "without capabilities it fails" $? 1
+	like "and names what it takes" "$out" "Operation not permitted"
+	is "in one line" "$(wc -l <<<"$out")" 1
+else
+	skip "a kernel that refuses" "takes root and setpriv"
+fi
+tap_done

@@ -1,0 +1,60 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Jobs of a real Slurm on a node without our plugin: what they used is read inside the kernel when
+# their control groups are removed, however short they were, to the nanosecond. So it is for a step
+# that is killed together with its slurmstepd.
+. "$(dirname "$0")/../tap.sh"
+. "$(dirname "$0")/../slurm.sh"
+need_slurm
+[ -x "$BUILD/ceems-opener" ] || skip_all "ceems-opener was not built here (libbpf-dev, clang, bpftool)"
+why=$("$BUILD/ceems-opener" 2>&1) || skip_all "this kernel does not let it: ${why#*msg=}"
+
+node=ebpf$$
+rig_start --no-plugin --nodes=$node
+ceemsd_start --collector.ebpf
+ok "ceemsd starts" wait_for 20 ceemsd_up
+scrape
+like "with kernel programs that follow the steps' control groups" "$(value ceems_ebpf_slots)" 4096
+
+jobs=20
+for ((i = 0; i < jobs; i++)); do srun -J "job$i" "$JOBS/burn" $((i % 4 * 20)) >/dev/null 2>&1; done
+ok "all jobs have ended" wait_for 120 no_job
+all_ended() { scrape && [ "$(jq '[.units[] | select(.state == "ended")] | length' "$SCRATCH/units")" -ge $jobs ]; }
+ok "each is found to have ended, though none told of itself" wait_for 60 all_ended
+is "each is a unit" "$(jq '.units | length' "$SCRATCH/units")" $jobs
+is "with all that the kernel counted, to the nanosecond" "$(scraped_node_cpu)" "$(kernel_cpu "$node")"
+is "no record told of any" "$(value ceems_ring_records_total)" 0
+is "each was counted by the kernel's word" "$(value ceems_ebpf_lost_stops_total)" $jobs
+
+# ceemsd is started again while a job runs
+mkfifo "$JOBS/go"
+srun -J across bash -c "$JOBS/burn 100; read x <$JOBS/go; $JOBS/burn 50" >/dev/null 2>&1 &
+seen() { scrape && [ "$(value ceems_compute_units)" = "$1" ]; }
+ok "a running job is found within seconds" wait_for 60 seen 1
+kill -9 "$ceemsd_pid"; wait "$ceemsd_pid" 2>/dev/null
+ceemsd_start --collector.ebpf
+ok "ceemsd starts again" wait_for 20 ceemsd_up
+ok "it still has the job" wait_for 60 seen 1
+echo >"$JOBS/go"
+ok "it ends" wait_for 120 no_job
+ok "it has ended" wait_for 60 seen 0
+is "with all that the kernel counted, too" "$(scraped_node_cpu)" "$(kernel_cpu "$node")"
+
+# killed with its slurmstepd, and its control groups removed by somebody else
+srun -J killed bash -c "echo \$\$ >$JOBS/task.new; mv $JOBS/task.new $JOBS/task; while :; do :; done" >/dev/null 2>&1 &
+srun_pid=$!
+ok "a job runs" wait_for 60 seen 1
+wait_for 20 test -s "$JOBS/task"
+task=$(cat "$JOBS/task")
+stepd=$(ps -o ppid= -p "$task" | tr -d ' ')
+is "below its slurmstepd" "$(cat "/proc/$stepd/comm")" slurmstepd
+group=$(sed -n 's/^[0-9]*:[^:]*cpuacct[^:]*:\(.*step_0\).*/\1/p' "/proc/$task/cgroup")
+kill -9 "$stepd" "$task"
+remove_groups() { find /sys/fs/cgroup/*"$group" -depth -type d -exec rmdir {} + 2>/dev/null; ! compgen -G "/sys/fs/cgroup/*$group" >/dev/null; }
+ok "its control groups are removed" wait_for 20 remove_groups
+ok "its unit has ended" wait_for 60 seen 0
+scancel -n killed
+kill -9 $srun_pid $(pgrep -P $srun_pid) 2>/dev/null
+wait $srun_pid 2>/dev/null
+is "with all that the kernel counted, again" "$(scraped_node_cpu)" "$(kernel_cpu "$node")"
+tap_done

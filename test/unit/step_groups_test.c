@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The kernel's side of the maps is played here, for what it does seldom and for damage;
+ * the kernel itself is in test/e2e/slurm_ebpf.sh and vm_ebpf.sh. */
+#include "daemon/groups/step_groups.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/options.h"
+#include "daemon/units.h"
+#include "lib/clock.h"
+#include "lib/fs.h"
+#include "lib/log.h"
+#include "test/unit/group_lab.h"
+#include "test/unit/scratch.h"
+#include "test/unit/unit.h"
+
+#define PATH_V2 "/system.slice/n1_slurmstepd.scope/job_7/step_0"
+#define PATH_V1 "/slurm_n1/uid_1000/job_7/step_0"
+
+static uint64_t now = 1000 * NSEC_PER_SEC;
+
+static uint64_t fake_ns(void)
+{
+	return now;
+}
+
+static struct options options;
+static struct env env = {.hostname = "h",
+			 .options = &options,
+			 .realtime_ns = fake_ns,
+			 .boottime_ns = fake_ns};
+static char folder[SCRATCH_PATH];
+static struct units *units;
+static struct group_slots kernel; /* another mapping of the same maps */
+static struct step_groups *groups;
+
+static int open_groups(void **state)
+{
+	struct group_slots ours;
+	bool made_new;
+	struct err err;
+
+	(void)state;
+	scratch_make(folder);
+	int dirfd = fs_opendir_at(AT_FDCWD, folder, &err);
+	assert_int_equal(units_open(dirfd, 16, &units, &made_new, &err), 0);
+	close(dirfd);
+	env.units = units;
+	group_lab_open(&ours, &kernel);
+	assert_int_equal(step_groups_new(&env, &ours, &groups, &err), 0);
+	return 0;
+}
+
+static int close_groups(void **state)
+{
+	(void)state;
+	step_groups_free(groups);
+	group_slots_close(&kernel);
+	units_close(units);
+	scratch_remove(folder);
+	return 0;
+}
+
+/* As bpf/groups.bpf.c does it */
+static uint32_t play_mkdir(const char *path, uint32_t hierarchy)
+{
+	struct group_control *c = kernel.control;
+
+	assert_true(c->free_head != c->free_tail);
+	uint32_t slot = (uint32_t)kernel.free[c->free_head++ & (GROUP_LAB_SLOTS - 1)];
+	struct group_slot *s = &kernel.slots[slot];
+	*s = (struct group_slot){.hierarchy = hierarchy,
+				 .state = GROUP_SLOT_LIVES,
+				 .has = hierarchy ? 0 : GROUP_SLOT_UNIFIED,
+				 .made_ns = now};
+	(void)snprintf(s->path, sizeof(s->path), "%s", path);
+	kernel.events[c->event_head++ & (GROUP_LAB_SLOTS * GROUP_EVENTS_PER_SLOT - 1)] =
+		GROUP_EVENT(slot, GROUP_EVENT_MADE);
+	c->made++;
+	return slot;
+}
+
+static void play_rmdir(uint32_t slot, uint64_t cpu_ns, uint64_t peak)
+{
+	struct group_control *c = kernel.control;
+	struct group_slot *s = &kernel.slots[slot];
+
+	s->cpu_ns = cpu_ns;
+	s->user_ns = 3;
+	s->system_ns = 1;
+	s->memory_peak_bytes = peak;
+	s->has |= (cpu_ns ? GROUP_SLOT_CPU : 0) | (peak ? GROUP_SLOT_MEMORY : 0);
+	s->ended_ns = now;
+	s->state = GROUP_SLOT_ENDED;
+	kernel.events[c->event_head++ & (GROUP_LAB_SLOTS * GROUP_EVENTS_PER_SLOT - 1)] =
+		GROUP_EVENT(slot, GROUP_EVENT_ENDED);
+	c->ended++;
+}
+
+static bool pass_ms(uint64_t ms)
+{
+	now += ms * NSEC_PER_MSEC;
+	return step_groups_tick(groups, now);
+}
+
+static void send_record(enum record_type type, const char *path, uint32_t bits,
+			uint64_t cpu_ns)
+{
+	static uint64_t pos;
+	struct record r;
+	struct err err;
+
+	record_init(&r, type, MANAGER_SLURM);
+	record_set(&r, r.unit, sizeof(r.unit), "7");
+	record_set(&r, r.node, sizeof(r.node), "n1");
+	r.boottime_ns = r.realtime_ns = now;
+	record_add_cgroup(&r, bits, path);
+	if (cpu_ns) {
+		r.flags = RECORD_LAST;
+		r.counters = (struct record_counters){.source = COUNTERS_CGROUP_V2,
+						      .cpu_user_ns = cpu_ns,
+						      .read_ns = now};
+	}
+	assert_int_equal(units_apply(units, &r, pos++, now, now, &err), 0);
+}
+
+static struct step_groups_stats stats(void)
+{
+	struct step_groups_stats s;
+
+	step_groups_stats(groups, &s);
+	return s;
+}
+
+static void total_of_unit(struct unit_totals *ret)
+{
+	uint32_t i = units_next(units, 0);
+
+	assert_int_not_equal(i, UNITS_NONE);
+	assert_int_equal(units_next(units, i + 1), UNITS_NONE);
+	unit_total(units, i, ret);
+}
+
+static void a_step_of_which_no_record_tells_is_counted(void **state)
+{
+	struct unit_totals t;
+
+	(void)state;
+	uint32_t slot = play_mkdir(PATH_V2, 0);
+	assert_false(pass_ms(1));
+	play_rmdir(slot, 4000, 8192);
+	pass_ms(GROUP_SETTLE_MS - 1);
+	assert_int_equal(units_used(units), 0);
+	pass_ms(1);
+	total_of_unit(&t);
+	assert_int_equal(t.cpu_user_ns, 3000);
+	assert_int_equal(t.cpu_system_ns, 1000);
+	assert_int_equal(t.memory_peak_bytes, 8192);
+	const struct step *step = steps_get(units, steps_next(units, 0));
+	assert_int_equal(step->state, UNIT_ENDED);
+	assert_int_equal(step->ended_boottime_ns - step->started_boottime_ns,
+			 NSEC_PER_MSEC);
+	assert_int_equal(stats().unrecorded, 1);
+	assert_int_equal(stats().used, 0);
+}
+
+static void both_hierarchies_of_v1_are_one_step(void **state)
+{
+	struct unit_totals t;
+
+	(void)state;
+	uint32_t memory = play_mkdir(PATH_V1, 5), cpu = play_mkdir(PATH_V1, 4);
+	play_rmdir(memory, 0, 4096);
+	play_rmdir(cpu, 400, 0);
+	pass_ms(GROUP_SETTLE_MS);
+	total_of_unit(&t);
+	assert_int_equal(t.cpu_user_ns + t.cpu_system_ns, 400);
+	assert_int_equal(t.memory_peak_bytes, 4096);
+	assert_int_equal(stats().unrecorded, 1);
+	assert_int_equal(stats().lost_stops, 1);
+	assert_int_equal(units_get(units, units_next(units, 0))->uid, 1000);
+}
+
+static void a_stop_record_wins(void **state)
+{
+	struct unit_totals t;
+
+	(void)state;
+	uint32_t slot = play_mkdir(PATH_V2, 0);
+	send_record(RECORD_STEP_START, PATH_V2, CGROUP_UNIFIED, 0);
+	pass_ms(10);
+	play_rmdir(slot, 5000, 8192);
+	pass_ms(500);
+	/* later than the kernel's word, but the ring has not been empty since */
+	send_record(RECORD_STEP_STOP, PATH_V2, CGROUP_UNIFIED, 4000);
+	pass_ms(GROUP_SETTLE_MS);
+	total_of_unit(&t);
+	assert_int_equal(t.cpu_user_ns, 4000);
+	assert_int_equal(stats().lost_stops, 0);
+	assert_int_equal(stats().used, 0);
+}
+
+static void a_running_step_ends_with_the_kernels_word(void **state)
+{
+	struct unit_totals t;
+
+	(void)state;
+	uint32_t slot = play_mkdir(PATH_V2, 0);
+	send_record(RECORD_STEP_START, PATH_V2, CGROUP_UNIFIED, 0);
+	pass_ms(10);
+	play_rmdir(slot, 5000, 8192);
+	/* a ring that is not drained may still hold its stop */
+	now += 10 * NSEC_PER_SEC;
+	step_groups_tick(groups, now - 10 * NSEC_PER_SEC);
+	const struct step *step = steps_get(units, steps_next(units, 0));
+	assert_int_equal(step->state, UNIT_RUNNING);
+	pass_ms(0);
+	assert_int_equal(step->state, UNIT_ENDED);
+	assert_int_equal(step->lost, STEP_LOST);
+	total_of_unit(&t);
+	assert_int_equal(t.cpu_user_ns + t.cpu_system_ns, 5000);
+	assert_int_equal(stats().lost_stops, 1);
+	assert_int_equal(stats().unrecorded, 0);
+}
+
+static void what_the_table_has_had_is_not_counted_again(void **state)
+{
+	const struct units_policy policy = {.max_exported = 16};
+
+	(void)state;
+	uint32_t slot = play_mkdir(PATH_V2, 0);
+	send_record(RECORD_STEP_START, PATH_V2, CGROUP_UNIFIED, 0);
+	send_record(RECORD_STEP_STOP, PATH_V2, CGROUP_UNIFIED, 4000);
+	pass_ms(1);
+	now += 120 * NSEC_PER_SEC;
+	units_expire(units, now, &policy);
+	assert_int_equal(steps_used(units), 0);
+	play_rmdir(slot, 5000, 8192);
+	pass_ms(GROUP_SETTLE_MS);
+	assert_int_equal(stats().lost_stops, 0);
+	assert_int_equal(stats().used, 0);
+}
+
+static void a_step_without_a_record_asks_for_one_walk(void **state)
+{
+	(void)state;
+	play_mkdir(PATH_V2, 0);
+	assert_false(pass_ms(GROUP_SETTLE_MS - 1));
+	assert_true(pass_ms(1));
+	assert_false(pass_ms(1000));
+}
+
+static void groups_of_others_are_let_go(void **state)
+{
+	(void)state;
+	static const char *const paths[] = {"/system.slice/other/step_0", "/step_1",
+					    "step_2", "", PATH_V2 "/x"};
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+		play_rmdir(play_mkdir(paths[i], 0), 5000, 0);
+	pass_ms(2 * GROUP_SETTLE_MS);
+	assert_int_equal(units_used(units), 0);
+	assert_int_equal(stats().used, 0);
+}
+
+static void what_was_there_before_is_not_counted_unless_the_table_has_it(void **state)
+{
+	(void)state;
+	uint32_t slot = play_mkdir(PATH_V2, 0);
+	kernel.slots[slot].has |= GROUP_SLOT_ADOPTED;
+	kernel.slots[slot].made_ns = 0;
+	pass_ms(1);
+	play_rmdir(slot, 5000, 0);
+	pass_ms(GROUP_SETTLE_MS);
+	assert_int_equal(units_used(units), 0);
+}
+
+static void slots_come_back_for_ever(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 10 * GROUP_LAB_SLOTS; i++) {
+		play_rmdir(play_mkdir("/other/step_0", 0), 5000, 0);
+		pass_ms(GROUP_SETTLE_MS);
+		assert_int_equal(stats().used, 0);
+	}
+	assert_int_equal(stats().made, 10 * GROUP_LAB_SLOTS);
+}
+
+static void damage_stays_within_bounds(void **state)
+{
+	(void)state;
+	struct group_control *c = kernel.control;
+
+	memset(kernel.slots, 0xff, GROUP_LAB_SLOTS * sizeof(*kernel.slots));
+	for (unsigned i = 0; i < GROUP_LAB_SLOTS * GROUP_EVENTS_PER_SLOT; i++)
+		kernel.events[i] = UINT64_MAX - i;
+	c->event_head = UINT64_MAX;
+	for (unsigned i = 0; i < 100; i++)
+		pass_ms(GROUP_SETTLE_MS);
+	c->free_head = 12345;
+	pass_ms(GROUP_SETTLE_MS);
+	(void)stats();
+}
+
+static void sizes_that_make_no_sense_are_refused(void **state)
+{
+	const int none[GROUP_FDS] = {-1, -1, -1, -1, -1, -1};
+	static const uint32_t sizes[] = {0, 3, 96, 2 * GROUP_SLOTS_MAX};
+	struct group_slots s;
+	struct err err;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		assert_int_equal(group_slots_open(&s, none, sizes[i], &err), -EPROTO);
+	assert_true(group_slots_open(&s, none, 64, &err) < 0);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_groups, close_groups)
+		TEST(a_step_of_which_no_record_tells_is_counted),
+		TEST(both_hierarchies_of_v1_are_one_step),
+		TEST(a_stop_record_wins),
+		TEST(a_running_step_ends_with_the_kernels_word),
+		TEST(what_the_table_has_had_is_not_counted_again),
+		TEST(a_step_without_a_record_asks_for_one_walk),
+		TEST(groups_of_others_are_let_go),
+		TEST(what_was_there_before_is_not_counted_unless_the_table_has_it),
+		TEST(slots_come_back_for_ever),
+		TEST(damage_stays_within_bounds),
+		cmocka_unit_test(sizes_that_make_no_sense_are_refused),
+	};
+	log_init("test", LOG_LOGFMT, LOG_EMERG);
+	return cmocka_run_group_tests_name("step_groups", tests, NULL, NULL);
+}

@@ -1,0 +1,69 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The guest's part of test/e2e/vm_ebpf.sh: control groups as slurmstepd makes them on cgroup v2, made and
+# removed here, and what ceemsd says of them by the kernel's word alone.
+. "$(dirname "$0")/../tap.sh"
+for c in curl jq; do command -v $c >/dev/null || skip_all "$c is not installed"; done
+port=9010
+scope=/sys/fs/cgroup/system.slice/vm_slurmstepd.scope
+down() { # folder: enables the controllers for what is below it
+	echo "+cpu +memory +pids" >"$1/cgroup.subtree_control"
+}
+down /sys/fs/cgroup
+mkdir -p "$scope" && down /sys/fs/cgroup/system.slice && down "$scope"
+step_make() { # job: its step 0 with a task
+	mkdir "$scope/job_$1" && down "$scope/job_$1" && mkdir "$scope/job_$1/step_0" && down "$scope/job_$1/step_0" &&
+		mkdir "$scope/job_$1/step_0/slurm" "$scope/job_$1/step_0/user" && down "$scope/job_$1/step_0/user" &&
+		mkdir "$scope/job_$1/step_0/user/task_0"
+}
+inside() { # folder command...
+	local group=$1
+	shift
+	(echo "$BASHPID" >"$group/cgroup.procs" && exec "$@")
+}
+usage() { sed -n 's/^usage_usec //p' "$1/cpu.stat"; }
+step_remove() { # job; leaves the kernel's last words in cpu, peak
+	local g=$scope/job_$1/step_0
+	rmdir "$g/user/task_0"
+	# the last of a task is accounted a moment after it has left
+	until [ "$(usage "$g/user")" = "${cpu:-}" ]; do cpu=$(usage "$g/user"); sleep 0.5; done
+	peak=$(cat "$g/memory.peak")
+	rmdir "$g/user" "$g/slurm" "$g" "${g%/*}"
+}
+units() { curl -sf "http://127.0.0.1:$port/units" >"$SCRATCH/units"; }
+ended() { units && [ "$(jq '[.units[] | select(.state == "ended")] | length' "$SCRATCH/units")" = "$1" ]; }
+of() { jq -r --arg u "$1" ".units[] | select(.id == \$u) | $2" "$SCRATCH/units"; }
+used='.cpu_user_seconds + .cpu_system_seconds | . * 1000000 + 0.0001 | floor'
+
+step_make 1 # before ceemsd
+cp /bin/bash "$SCRATCH/slurmstepd"
+inside "$scope/job_1/step_0/slurm" "$SCRATCH/slurmstepd" -c "sleep 1000 & echo \$! >$scope/job_1/step_0/user/task_0/cgroup.procs; wait" &
+wait_for 20 grep -q . "$scope/job_1/step_0/user/task_0/cgroup.procs"
+"$BUILD/ceemsd" --path.rundir="$SCRATCH/run" --web.listen-address=127.0.0.1:$port --collector.slurm --collector.ebpf \
+	--unit.linger=10m --unit.min-export=0 >"$SCRATCH/ceemsd.log" 2>&1 &
+daemon=$!
+started $daemon
+ok "ceemsd starts" wait_for 60 curl -sf -o /dev/null "http://127.0.0.1:$port/health"
+like "the kernel follows the steps" "$(cat "$SCRATCH/ceemsd.log")" "follows the control groups of steps, 1 of them were there before"
+grep ebpf "$SCRATCH/ceemsd.log" | sed 's/^/# /'
+
+# short processes, and slurmstepd's own time
+step_make 2
+for ((i = 0; i < 30; i++)); do inside "$scope/job_2/step_0/user/task_0" /bin/true; done
+inside "$scope/job_2/step_0/slurm" head -c 3000000 /dev/zero >/dev/null
+step_remove 2
+ok "a step that was never told of has ended" wait_for 60 ended 1
+is "with what the kernel counted for its tasks" "$(of 2 "$used")" "$cpu"
+is "and its memory peak" "$(of 2 '.steps[0].memory_peak_bytes // .memory_peak_bytes')" "$peak"
+
+# one that was there before, its processes killed
+echo 1 >"$scope/job_1/cgroup.kill"
+wait_for 20 grep -q 'populated 0' "$scope/job_1/cgroup.events"
+step_remove 1
+ok "one from before ceemsd has ended" wait_for 60 ended 2
+is "with the kernel's count" "$(of 1 "$used")" "$cpu"
+
+kill "$daemon"
+wait "$daemon"
+is "ceemsd ends well" $? 0
+tap_done
