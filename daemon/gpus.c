@@ -307,12 +307,18 @@ int gpus_probe(const char *slurmd, const char *node, struct gpus *ret, struct er
 	int status = 0;
 	buf_init(&out, SLURMD_OUTPUT_MAX);
 	buf_init(&errout, SLURMD_OUTPUT_MAX);
-	int rc = exec_run(argv, env, SLURMD_DEADLINE_MS, &out, &errout, &status, err);
+	/* 26.05 first asks the slurmstepd of each running step, which hangs up on
+	 * whoever is neither root nor SlurmUser */
+	int rc = exec_run_sigpipe_ignored(argv, env, SLURMD_DEADLINE_MS, &out, &errout,
+					  &status, err);
 	if (rc < 0)
 		return rc;
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
 		const char *why = errout.data ? errout.data : "";
-		return err_set(err, -EIO, "%s -G failed: %.*s", slurmd,
+		bool exited = WIFEXITED(status);
+		return err_set(err, -EIO, "%s -G failed (%s %d): %.*s", slurmd,
+			       exited ? "exit status" : "signal",
+			       exited ? WEXITSTATUS(status) : WTERMSIG(status),
 			       (int)strcspn(why, "\n"), why);
 	}
 	buf_putc(&out, '\n');

@@ -30,7 +30,8 @@ static void close_above_stderr(void)
 
 /* In the child, between fork and exec: only async-signal-safe calls. */
 static void __attribute__((noreturn))
-run_child(const char *const argv[], const char *const env[], int out, int err)
+run_child(const char *const argv[], const char *const env[], int out, int err,
+	  sighandler_t on_sigpipe)
 {
 	static const char *const plain[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin",
 					    "LC_ALL=C", NULL};
@@ -40,7 +41,7 @@ run_child(const char *const argv[], const char *const env[], int out, int err)
 	if (in < 0 || dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0)
 		_exit(127);
 	close_above_stderr();
-	signal(SIGPIPE, SIG_DFL);
+	signal(SIGPIPE, on_sigpipe);
 	signal(SIGXFSZ, SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
@@ -103,8 +104,10 @@ static int reap_command(pid_t pid, uint64_t deadline_ns, int *ret_status)
 	}
 }
 
-int exec_run(const char *const argv[], const char *const env[], uint32_t deadline_ms,
-	     struct buf *out, struct buf *errout, int *ret_status, struct err *err)
+static int run_with_deadline(const char *const argv[], const char *const env[],
+			     sighandler_t on_sigpipe, uint32_t deadline_ms,
+			     struct buf *out, struct buf *errout, int *ret_status,
+			     struct err *err)
 {
 	int o[2] = {-1, -1}, e[2] = {-1, -1};
 	int status = 0;
@@ -124,7 +127,7 @@ int exec_run(const char *const argv[], const char *const env[], uint32_t deadlin
 		e_write = e[1];
 		pid = fork();
 		if (pid == 0)
-			run_child(argv, env, o_write, e_write);
+			run_child(argv, env, o_write, e_write, on_sigpipe);
 		rc = pid < 0 ? -errno : 0;
 	}
 	if (rc == 0) {
@@ -148,6 +151,21 @@ int exec_run(const char *const argv[], const char *const env[], uint32_t deadlin
 		return err_set(err, rc, "%s: %s", argv[0], strerror(-rc));
 	*ret_status = status;
 	return 0;
+}
+
+int exec_run(const char *const argv[], const char *const env[], uint32_t deadline_ms,
+	     struct buf *out, struct buf *errout, int *ret_status, struct err *err)
+{
+	return run_with_deadline(argv, env, SIG_DFL, deadline_ms, out, errout,
+				 ret_status, err);
+}
+
+int exec_run_sigpipe_ignored(const char *const argv[], const char *const env[],
+			     uint32_t deadline_ms, struct buf *out, struct buf *errout,
+			     int *ret_status, struct err *err)
+{
+	return run_with_deadline(argv, env, SIG_IGN, deadline_ms, out, errout,
+				 ret_status, err);
 }
 
 void exec_beside(const char *configured, const char *name, char *ret, size_t size)

@@ -17,6 +17,11 @@
  * negative errno. Blocks for about deadline_ms at most. Not for plugins. */
 int exec_run(const char *const argv[], const char *const env[], uint32_t deadline_ms,
 	     struct buf *out, struct buf *errout, int *ret_status, struct err *err);
+/* The same for a program that writes to sockets which others close and takes it for
+ * granted that whoever starts it ignores SIGPIPE. */
+int exec_run_sigpipe_ignored(const char *const argv[], const char *const env[],
+			     uint32_t deadline_ms, struct buf *out, struct buf *errout,
+			     int *ret_status, struct err *err);
 
 /* The path of a program that is installed beside the running one: configured, unless
  * that is

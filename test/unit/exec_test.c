@@ -47,6 +47,22 @@ static void keeps_stdout_and_stderr_apart_and_gives_the_status(void **state)
 	done(&r);
 }
 
+static void sigpipe_ends_a_program_unless_it_is_to_be_ignored(void **state)
+{
+	const char *argv[] = {"/bin/sh", "-c", "kill -PIPE $$; echo on", NULL};
+	struct run r;
+	(void)state;
+	sh(&r, argv[2], 60000, 1000);
+	assert_int_equal(r.rc, 0);
+	assert_true(WIFSIGNALED(r.status) && WTERMSIG(r.status) == SIGPIPE);
+	r.rc = exec_run_sigpipe_ignored(argv, NULL, 60000, &r.out, &r.err, &r.status,
+					&r.why);
+	assert_int_equal(r.rc, 0);
+	assert_int_equal(r.status, 0);
+	assert_string_equal(r.out.data, "on\n");
+	done(&r);
+}
+
 static void relative_and_missing_programs_are_refused(void **state)
 {
 	const char *relative[] = {"sh", NULL}, *missing[] = {"/no/such/program", NULL};
@@ -154,6 +170,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(keeps_stdout_and_stderr_apart_and_gives_the_status),
+		cmocka_unit_test(sigpipe_ends_a_program_unless_it_is_to_be_ignored),
 		cmocka_unit_test(relative_and_missing_programs_are_refused),
 		cmocka_unit_test(deadline_ends_the_whole_group),
 		cmocka_unit_test(
