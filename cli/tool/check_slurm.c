@@ -2,6 +2,8 @@
 /* slurm.conf, cgroup.conf and job_container.conf: the lines that doc/slurm.md requires,
  * and those that would silently make figures wrong. */
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -221,31 +223,46 @@ static const char *find_slurm_conf(const struct check_options *o)
 	return usual[0];
 }
 
-/* The version that a Slurm program prints: "slurm 24.11.5", "slurm-wlm 22.05.8". */
+/* The version that a Slurm program prints: "slurm 24.11.5", "slurm-wlm 22.05.8". 0:
+ * it is not there, or not one. */
+static unsigned version_of(const char *folder, size_t len, const char *program)
+{
+	char path[PATH_MAX];
+	const char *const argv[] = {path, "-V", NULL};
+	auto_buf struct buf out = {.max = 4096};
+	auto_buf struct buf errout = {.max = 4096};
+	int status = 0;
+	int n = snprintf(path, sizeof(path), "%.*s/%s", (int)len, folder, program);
+
+	if (n < 0 || (size_t)n >= sizeof(path) || path[0] != '/' ||
+	    access(path, X_OK) < 0 ||
+	    exec_run(argv, NULL, 5000, &out, &errout, &status, NULL) < 0 ||
+	    status != 0 || !out.data)
+		return 0;
+	const char *blank = strchr(out.data, ' ');
+	return blank ? check_parse_version(blank + 1) : 0;
+}
+
+/* Of the Slurm in PATH, or else where it usually lies. */
 static unsigned installed_version(void)
 {
-	static const char *const folders[] = {"/usr/sbin",       "/usr/local/sbin",
-					      "/opt/slurm/sbin", "/usr/bin",
-					      "/usr/local/bin",  "/opt/slurm/bin"};
+	static const char usual[] =
+		"/usr/sbin:/usr/local/sbin:/opt/slurm/sbin:/usr/bin:"
+		"/usr/local/bin:/opt/slurm/bin";
 	static const char *const programs[] = {"slurmd", "slurmctld", "srun"};
+	const char *path = getenv("PATH");
+	const char *const lists[] = {path ? path : "", usual};
 
-	for (size_t i = 0; i < 3; i++) {
-		for (size_t d = 0; d < sizeof(folders) / sizeof(folders[0]); d++) {
-			char path[64];
-			const char *const argv[] = {path, "-V", NULL};
-			auto_buf struct buf out = {.max = 4096};
-			auto_buf struct buf errout = {.max = 4096};
-			int status = 0;
-			snprintf(path, sizeof(path), "%s/%s", folders[d], programs[i]);
-			if (access(path, X_OK) < 0 ||
-			    exec_run(argv, NULL, 5000, &out, &errout, &status, NULL) <
-				    0 ||
-			    status != 0 || !out.data)
-				continue;
-			const char *blank = strchr(out.data, ' ');
-			unsigned v = blank ? check_parse_version(blank + 1) : 0;
-			if (v)
-				return v;
+	for (size_t l = 0; l < 2; l++) {
+		for (size_t i = 0; i < 3; i++) {
+			const char *d = lists[l];
+			while (*d) {
+				size_t len = strcspn(d, ":");
+				unsigned v = version_of(d, len, programs[i]);
+				if (v)
+					return v;
+				d += len + (d[len] == ':');
+			}
 		}
 	}
 	return 0;

@@ -80,6 +80,11 @@ slice() {
 like "a slice for Slurm" "$(slice hpc.slice)" '^ok: [^ ]*cgroup.conf:[0-9]+: CgroupSlice=hpc.slice$'
 like "a slice in which nobody looks for Slurm" "$(slice user.slice)" '^warn: [^ ]*cgroup.conf:[0-9]+: CgroupSlice=user.slice: ceemsd does not search it, .*; give Slurm a slice of its own$'
 
+# which Slurm this host has: that of PATH goes before the usual places
+printf '#!/bin/sh\necho slurm 25.11.3\n' >"$SCRATCH/other/slurmd"
+chmod 755 "$SCRATCH/other/slurmd"
+like "the Slurm of PATH is asked for its version" "$(PATH=$SCRATCH/other:$PATH "$tool" check slurm --slurm-conf $fix/good/slurm.conf --ring $ring | head -n 1)" '^ok: Slurm 25.11.3$'
+
 # energy LINES...: what is said of a slurm.conf with these lines beside good ones
 energy() {
 	rm -rf "$SCRATCH/good" && cp -r $fix/good "$SCRATCH/good"
