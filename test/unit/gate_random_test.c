@@ -237,7 +237,12 @@ static void what_is_remembered_is_what_would_be_decided_now(void **state)
 			lab_wait_ms(&fresh, ms);
 		}
 		if (!random_below(&r, 20)) {
+			/* both read it in their threads */
+			pthread_mutex_lock(&l.mutex);
+			pthread_mutex_lock(&fresh.mutex);
 			live(&h, &r, l.now_ms);
+			pthread_mutex_unlock(&fresh.mutex);
+			pthread_mutex_unlock(&l.mutex);
 			set_history(&l, &h);
 			set_history(&fresh, &h);
 		}
@@ -397,7 +402,9 @@ static void a_proof_of_another_time_is_the_proof_of_this_one(void **state)
 			lab_wait_ms(&l, random_below(&r, 4) ? random_below(&r, 40)
 							    : random_below(&r, 90000));
 			if (!random_below(&r, 10)) {
+				pthread_mutex_lock(&l.mutex);
 				live(&h, &r, l.now_ms);
+				pthread_mutex_unlock(&l.mutex);
 				set_history(&l, &h);
 			}
 			if (!random_below(&r, 500))
