@@ -9,6 +9,7 @@ case ${CEEMS_REACHED:-} in
 */ceems-view.*) skip_all "jobs of job_container/tmpfs do not all start in the mount namespace of test/reach: needs a clone that other users can reach" ;;
 esac
 need_slurm
+case $(command -v srun) in /tmp/*) skip_all "this Slurm is in /tmp, and the jobs have a /tmp of their own" ;; esac
 
 alone() { wait_for 20 no_job && timeout 150 "$@" >/dev/null 2>&1; }
 # /units alone: a scrape would read the extern step once more than its records do

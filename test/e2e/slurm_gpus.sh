@@ -22,6 +22,8 @@ gpus_of() { # name: what Slurm says that the job was given
 own() { echo "$1 $(hostname)/gpu-$1 \"\" \"\" $2"; }
 all_seen() { scrape && [ "$(jq '[.units[] | select(.state == "running")] | length' "$SCRATCH/units")" = "$1" ]; }
 
+has_flags() { scrape && [ "$(grep -c '^ceems_compute_unit_gpu_index_flag' "$SCRATCH/metrics")" -ge "$1" ]; } # once slurmd has answered
+
 node=gpus$$
 cat >"$SCRATCH/gres.conf" <<-END
 	Name=gpu File=$SLURM/dev/gpu[1-2]
@@ -46,6 +48,7 @@ SLURM_JOB_GPUS=0,1 SLURM_STEP_GPUS=0,1 srun -J forged-step --gres=gpu:1 sh -c "$
 wait_for 20 is_up forged-cpu forged-step
 second=$(gpus_of forged-step)
 ok "all jobs are seen" wait_for 10 all_seen 4
+wait_for 60 has_flags 2
 is "Slurm gave one GPU to each of two jobs" "$first $second" "0 1"
 is "a job without GPUs has none" "$(flags cpu)" ""
 is "a batch job has the one that Slurm gave it, by its place in gres.conf" "$(flags batch)" "$(own 0 1)"
@@ -109,6 +112,7 @@ ok "ceemsd starts on a node with MPS" wait_for 20 ceemsd_up
 srun -J mps --gres=mps:25 sh -c "$(holds mps)" 2>/dev/null &
 wait_for 20 is_up mps
 ok "the job is seen" wait_for 10 all_seen 1
+wait_for 60 has_flags 1
 is "25 of a device's 100 MPS shares are a quarter of it" "$(flags mps | sed 's/^[01] [^ ]*-[01] //')" '"" "" 0.25'
 touch "$JOBS/looked"
 ok "it ends" wait_for 20 no_job

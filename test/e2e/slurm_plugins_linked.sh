@@ -28,7 +28,10 @@ chmod 755 "$SCRATCH/ceems-slurm-plugins"
 mkdir -p "$SCRATCH/ceems"
 for d in "$release" "${release%.*}"; do cp -r "$BUILD/slurm/$d" "$SCRATCH/ceems/slurm-$d"; done
 own=$SCRATCH/slurm-wlm
-cp -rs "$(dirname "$(ls /usr/lib/*/slurm-wlm/libslurmfull.so)")" "$own"
+lib=$(command -v slurmd)
+lib=${lib%/sbin/slurmd}/lib/slurm # of one below a prefix of its own; else the distribution's
+[ -d "$lib" ] || lib=$(dirname "$(ls /usr/lib/*/slurm-wlm/libslurmfull.so)")
+cp -rs "$lib" "$own"
 echo "PluginDir=$own" >"$SCRATCH/conf"
 printf 'spool: %s/spool\n' "$SCRATCH" >"$SCRATCH/jobcomp.yaml"
 rig_start --no-plugin --conf="$SCRATCH/conf"
