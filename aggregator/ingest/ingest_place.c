@@ -157,12 +157,17 @@ struct ingest_placed ingest_place_find(const struct report *r,
 				       const struct known_place *known)
 {
 	bool of_boot = at->clock && is_of_boot(r, at->clock);
+	struct ingest_placed p = {0};
 
-	if (known)
-		return of_boot ? find_by_age(r, at, known) : find_by_wall(r, at, known);
-	int64_t ms = ingest_place_shift(r, at);
-	/* back to the end of its boot it may go by what its node says */
-	return (struct ingest_placed){.shift_ms = ms, .judged = !of_boot && ms > 0};
+	if (known) {
+		p = of_boot ? find_by_age(r, at, known) : find_by_wall(r, at, known);
+	} else {
+		p.shift_ms = ingest_place_shift(r, at);
+		/* back to the end of its boot it may go by what its node says */
+		p.judged = !of_boot && p.shift_ms > 0;
+	}
+	p.aged = of_boot;
+	return p;
 }
 
 uint64_t ingest_place_over(const struct report *r, const struct ingest_place *at,

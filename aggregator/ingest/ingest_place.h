@@ -63,6 +63,7 @@ struct ingest_placed {
 	int64_t shift_ms; /* to add to all its times */
 	bool move;        /* the database has it elsewhere, or flagged without need */
 	bool judged;      /* contradicts the report by our clock, which must be right */
+	bool aged;        /* its age is known */
 };
 /* known: the place that the database has for the instance; NULL: not known. */
 struct ingest_placed ingest_place_find(const struct report *r,

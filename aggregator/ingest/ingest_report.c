@@ -368,8 +368,8 @@ static int place_report(struct report *r, const struct ingest_rules *rules,
 	ret->shift_ms = where.shift_ms;
 	ret->over_ns = ingest_place_over(r, &at, where.shift_ms, where.move);
 	/* who is moved, or may be by somebody else, says so each time */
-	ret->said = has && known.owner && !known.flagged && !known.shift_ms &&
-		    !where.shift_ms;
+	ret->said = has && where.aged && known.owner && !known.flagged &&
+		    !known.shift_ms && !where.shift_ms;
 	ingest_place_move(r, where.shift_ms);
 	p->moved += where.shift_ms != 0;
 	return 0;

@@ -313,11 +313,12 @@ static int move_one(struct pg *pg, const struct ingest_group *g,
 	if (rc < 0 || PQgetisnull(r, 0, 0))
 		return rc;
 	rc = read_place(r, 0, 0, &at);
-	if (rc < 0 || at.shift_ms == m->to_ms)
+	if (rc < 0)
 		return rc;
+	/* as it is from now on: check_places() compares, and corrects what is undone */
 	if (g->known)
 		known_put(g->known, m->instance, at);
-	return be_stale(err);
+	return at.shift_ms == m->to_ms ? 0 : be_stale(err);
 }
 
 static int move_instances(struct pg *pg, const struct ingest_group *g, struct err *err)

@@ -193,6 +193,16 @@ joined() { [ "$(sql "SELECT string_agg(known_by, ' '), sum(cpu_user_ns), (SELECT
 ok "once its age says where it belongs it is" wait_for 60 joined
 
 is "nothing was refused" "$(for i in 0 1; do curl -s "$(U $i)/metrics" | awk '$1 == "ceems_aggregator_ingest_refused_records_total" { print $2 }'; done | tr '\n' ' ')" "0 0 "
+# ---- a node that does not say its clocks, moved back by one aggregator: the other one learns it before it writes
+now=$(date +%s)
+old="instance=790 unit=790 started=$((now - 1800))"
+told="interval $old t0=$((now - 1800)) t1=$((now - 1200)) user=1000"
+printf '%s\n' "start $old" "$told" | push 0 >one
+echo "interval $old t0=$((now - 1200)) t1=$((now + 10800)) user=234" | push 1 >>one # a later push: its clock has leapt ahead
+printf '%s\n' "$told" | push 0 >>one
+like "nothing of it is refused" "$(cat one)" '"accepted":2,"refused":\[\].*"accepted":1,"refused":\[\].*"accepted":1,"refused":\[\]'
+is "and what is told again is there once, in one piece" "$(sql "SELECT sum(i.cpu_user_ns), sum(i.ms), min(i.t0) = n.started, n.shift_ms < 0 FROM unit_node n JOIN unit_interval i USING (instance) WHERE instance = 790 GROUP BY n.started, n.shift_ms")" "1234|12600000|t|t"
+
 # ---- an instance is of the node that told of it first, whatever another one that learnt its number says
 { clock; unit 800 0 7200; } | push 0 >one
 stands() { sql "SELECT n.started, n.ended, n.shift_ms, n.cpu_user_ns, n.cpus, (SELECT sum(i.cpu_user_ns) || ' ' || min(i.t0) FROM unit_interval i WHERE i.instance = 800), (SELECT count(*) FROM unit_step s WHERE s.instance = 800) FROM unit_node n WHERE n.instance = 800"; }
