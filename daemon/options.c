@@ -298,7 +298,6 @@ const struct conf_opt options_table[] = {
 	    .max = 65536),
 
 	/* the peer's options for what is not implemented yet (doc/compat.md) */
-	LATER("collector.ebpf"),
 	LATER("collector.k8s"),
 	LATER("collector.libvirt"),
 	LATER("collector.perf"),

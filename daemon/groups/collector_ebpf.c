@@ -22,26 +22,26 @@ static int ebpf_open(const struct env *env, void **ret_state, struct err *err)
 static int ebpf_collect(void *state, struct prom *out, struct err *err)
 {
 	static const struct prom_family slots = {
-		"ceems_ebpf_slots", PROM_GAUGE,
+		"ceems_groups_slots", PROM_GAUGE,
 		"Control groups of steps that the kernel can follow at the same time"};
 	static const struct prom_family used = {
-		"ceems_ebpf_slots_used", PROM_GAUGE,
+		"ceems_groups_slots_used", PROM_GAUGE,
 		"Control groups of steps that the kernel follows"};
 	static const struct prom_family made = {
-		"ceems_ebpf_groups_made_total", PROM_COUNTER,
+		"ceems_groups_made_total", PROM_COUNTER,
 		"Control groups of steps that were made since this ceemsd started"};
 	static const struct prom_family ended = {
-		"ceems_ebpf_groups_ended_total", PROM_COUNTER,
+		"ceems_groups_ended_total", PROM_COUNTER,
 		"Of these and of those before, how many were removed, with their last "
 		"counters known"};
 	static const struct prom_family no_slot = {
-		"ceems_ebpf_groups_not_followed_total", PROM_COUNTER,
+		"ceems_groups_not_followed_total", PROM_COUNTER,
 		"Control groups of steps that found all slots taken"};
 	static const struct prom_family lost_stops = {
-		"ceems_ebpf_lost_stops_total", PROM_COUNTER,
+		"ceems_steps_lost_stops_total", PROM_COUNTER,
 		"Steps without a stop record, counted by the kernel's last counters"};
 	static const struct prom_family unrecorded = {
-		"ceems_ebpf_unrecorded_steps_total", PROM_COUNTER,
+		"ceems_steps_unrecorded_total", PROM_COUNTER,
 		"Of these, steps that no record at all had told of"};
 	const struct env *env = *(const struct env **)state;
 	const struct prom_label hostname = {"hostname", env->hostname};

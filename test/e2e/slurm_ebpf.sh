@@ -14,7 +14,7 @@ rig_start --no-plugin --nodes=$node
 ceemsd_start --collector.ebpf
 ok "ceemsd starts" wait_for 20 ceemsd_up
 scrape
-like "with kernel programs that follow the steps' control groups" "$(value ceems_ebpf_slots)" 4096
+like "with kernel programs that follow the steps' control groups" "$(value ceems_groups_slots)" 4096
 
 jobs=20
 for ((i = 0; i < jobs; i++)); do srun -J "job$i" "$JOBS/burn" $((i % 4 * 20)) >/dev/null 2>&1; done
@@ -24,7 +24,7 @@ ok "each is found to have ended, though none told of itself" wait_for 60 all_end
 is "each is a unit" "$(jq '.units | length' "$SCRATCH/units")" $jobs
 is "with all that the kernel counted, to the nanosecond" "$(scraped_node_cpu)" "$(kernel_cpu "$node")"
 is "no record told of any" "$(value ceems_ring_records_total)" 0
-is "each was counted by the kernel's word" "$(value ceems_ebpf_lost_stops_total)" $jobs
+is "each was counted by the kernel's word" "$(value ceems_steps_lost_stops_total)" $jobs
 
 # ceemsd is started again while a job runs
 mkfifo "$JOBS/go"
