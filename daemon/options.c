@@ -298,6 +298,9 @@ const struct conf_opt options_table[] = {
 	    .max = 65536),
 
 	/* the peer's options for what is not implemented yet (doc/compat.md) */
+	LATER("collector.ebpf.fs-mount-point"),
+	LATER("collector.ebpf.io-metrics"),
+	LATER("collector.ebpf.network-metrics"),
 	LATER("collector.k8s"),
 	LATER("collector.libvirt"),
 	LATER("collector.perf"),
