@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "lib/clock.h"
-#include "lib/emission.h"
+#include "lib/emissions/emission.h"
 #include "lib/emissions/emissions.h"
 #include "lib/log.h"
 #include "lib/parse.h"

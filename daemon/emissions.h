@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/emission.h"
+#include "lib/emissions/emission.h"
 #include "lib/err.h"
 
 struct options;

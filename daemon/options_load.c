@@ -13,8 +13,8 @@
 #include "daemon/options.h"
 #include "daemon/power_curve.h"
 #include "lib/cleanup.h"
-#include "lib/emission.h"
 #include "lib/emission_options.h"
+#include "lib/emissions/emission.h"
 
 static const struct conf_opt *find_option_with_prefix(const char *prefix,
 						      const char *name)

@@ -14,8 +14,6 @@ libbase_SRCS += lib/cgroup_parse.c
 libbase_SRCS += lib/cgroup_read.c
 libbase_SRCS += lib/cgroup_record.c
 libbase_SRCS += lib/crc32c.c
-libbase_SRCS += lib/emission.c
-libbase_SRCS += lib/emission_table.c
 libbase_SRCS += lib/err.c
 libbase_SRCS += lib/exec.c
 libbase_SRCS += lib/fair.c
@@ -41,4 +39,3 @@ libbase_SRCS += lib/siphash.c
 libbase_SRCS += lib/slurmconf.c
 libbase_SRCS += lib/spelling.c
 libbase_SRCS += lib/turns.c
-$(OBJ)/lib/emission_table.o $(OBJ)/pic/lib/emission_table.o: contrib/emissions/owid.csv

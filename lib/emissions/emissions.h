@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/emission.h"
+#include "lib/emissions/emission.h"
 #include "lib/err.h"
 #include "lib/http/client.h"
 
@@ -41,7 +41,7 @@ struct emissions_ask {
 };
 
 struct emissions_provider {
-	const char *name; /* of lib/emission.h's table */
+	const char *name; /* of lib/emissions/emission.h's table */
 	uint32_t period_s;
 	/* Is there anything to ask for? -ENODATA with what is missing. */
 	int (*configured)(const struct emissions_config *config, struct err *err);

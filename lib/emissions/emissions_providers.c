@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The table of the providers with a service, sorted by name, and shared code: a new one
- * needs its file, a row here and one in lib/emission.c. */
+ * needs its file, a row here and one in lib/emissions/emission.c. */
 #include <errno.h>
 #include <string.h>
 

@@ -41,12 +41,12 @@ ifeq ($(HAVE_CURL)$(HAVE_JSON),11)
 FUZZERS += emissions
 endif
 emissions_fuzz_SRCS := lib/emissions/emissions_emaps.c lib/emissions/emissions_file.c lib/emissions/emissions_json.c lib/http/json.c lib/emissions/emissions_providers.c lib/emissions/emissions_rte.c lib/emissions/emissions_wt.c \
-	lib/emission.c lib/emission_table.c lib/rfc3339.c lib/http/client.c lib/secret.c lib/http/client_url.c lib/parse.c lib/err.c lib/fs.c lib/buf.c
+	lib/emissions/emission.c lib/emissions/emission_table.c lib/rfc3339.c lib/http/client.c lib/secret.c lib/http/client_url.c lib/parse.c lib/err.c lib/fs.c lib/buf.c
 emissions_fuzz_PKGS := libcurl json-c
 FUZZERS += power
 power_fuzz_SRCS := daemon/power_curve.c lib/parse.c lib/err.c
 FUZZERS += courier_msg
-courier_msg_fuzz_SRCS := lib/records/courier_msg.c lib/err.c lib/emission.c lib/buf.c lib/parse.c lib/fs.c
+courier_msg_fuzz_SRCS := lib/records/courier_msg.c lib/err.c lib/emissions/emission.c lib/buf.c lib/parse.c lib/fs.c
 FUZZERS += ipmi
 ipmi_fuzz_SRCS := daemon/sources/ipmi.c daemon/sources/ipmi_dcmi.c daemon/sources/ipmi_lan.c lib/err.c
 FUZZERS += ipmi_tool

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "lib/emission.h"
+#include "lib/emissions/emission.h"
 
 #include <errno.h>
 #include <math.h>

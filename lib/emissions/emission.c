@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Sets of emission factors, and the providers' names. */
-#include "lib/emission.h"
+#include "lib/emissions/emission.h"
 
 #include <errno.h>
 #include <math.h>

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/emission.h"
+#include "lib/emissions/emission.h"
 #include "lib/parse.h"
 #include "lib/rfc3339.h"
 
