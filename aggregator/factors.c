@@ -3,7 +3,6 @@
 #include "aggregator/factors.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +11,7 @@
 #include "lib/emissions/emissions.h"
 #include "lib/log.h"
 #include "lib/parse.h"
-#include "lib/wait.h"
+#include "lib/periodic.h"
 
 #define TIMEOUT_MS 30000u
 #define LOOK_MS 10000u
@@ -38,11 +37,7 @@ struct factors {
 	size_t source_count;
 	bool static_done;
 	struct log_repeat failing;
-	atomic_bool stop;
-	pthread_mutex_t mutex;
-	pthread_cond_t wake;
-	pthread_t thread;
-	bool has_thread;
+	struct periodic thread;
 	atomic_uint_fast64_t stored, failures;
 };
 
@@ -220,8 +215,9 @@ static void ask_provider(struct factors *f, struct source *s)
 	}
 }
 
-static void look_at_providers(struct factors *f)
+static uint64_t look_at_providers(void *arg)
 {
+	struct factors *f = arg;
 	struct err err = {""};
 	int rc = say_zones(f, &err);
 
@@ -233,33 +229,12 @@ static void look_at_providers(struct factors *f)
 		log_warn("emissions: %s", err.text);
 	else if (rc == 0)
 		(void)log_repeat_over(&f->failing);
-	for (size_t i = 0; rc == 0 && i < f->source_count && !atomic_load(&f->stop);
-	     i++) {
+	for (size_t i = 0;
+	     rc == 0 && i < f->source_count && !atomic_load(&f->thread.stopping); i++) {
 		if (clock_boottime_ns() >= f->sources[i].next_ns)
 			ask_provider(f, &f->sources[i]);
 	}
-}
-
-static bool rest_factors(struct factors *f)
-{
-	struct timespec until = wait_in(LOOK_MS);
-
-	pthread_mutex_lock(&f->mutex);
-	while (!atomic_load(&f->stop) &&
-	       pthread_cond_timedwait(&f->wake, &f->mutex, &until) != ETIMEDOUT)
-		;
-	pthread_mutex_unlock(&f->mutex);
-	return !atomic_load(&f->stop);
-}
-
-static void *factors_thread_main(void *arg)
-{
-	struct factors *f = arg;
-
-	do
-		look_at_providers(f);
-	while (rest_factors(f));
-	return NULL;
+	return LOOK_MS;
 }
 
 /* ---- the part -------------------------------------------------------------------- */
@@ -290,8 +265,7 @@ static void close_factors(struct app *app)
 	}
 	http_client_free(f->client);
 	pg_free(f->pg);
-	pthread_cond_destroy(&f->wake);
-	pthread_mutex_destroy(&f->mutex);
+	periodic_done(&f->thread);
 	free(f);
 }
 
@@ -301,15 +275,10 @@ static void stop_factors(struct app *app)
 
 	if (!f)
 		return;
-	pthread_mutex_lock(&f->mutex);
-	atomic_store(&f->stop, true);
-	pthread_cond_broadcast(&f->wake);
-	pthread_mutex_unlock(&f->mutex);
-	if (f->has_thread) {
+	periodic_ask_stop(&f->thread);
+	if (f->pg)
 		pg_interrupt(f->pg);
-		pthread_join(f->thread, NULL);
-	}
-	f->has_thread = false;
+	(void)periodic_join(&f->thread, NULL);
 }
 
 static void configure_providers(struct factors *f)
@@ -372,7 +341,7 @@ static int start_factors(struct factors *f, struct err *err)
 		.redirects = 3,
 		.proxy = "env",
 		.ca_file = *ca ? ca : NULL,
-		.stop = &f->stop,
+		.stop = &f->thread.stopping,
 	};
 	int rc = http_client_new(&http, &f->client, err);
 
@@ -382,10 +351,9 @@ static int start_factors(struct factors *f, struct err *err)
 		rc = pg_new(&f->app->pg, &f->pg, err);
 	if (rc < 0)
 		return rc;
-	rc = -pthread_create(&f->thread, NULL, factors_thread_main, f);
+	rc = periodic_start(&f->thread, 0, look_at_providers, NULL, f);
 	if (rc < 0)
 		return err_set(err, rc, "start thread: %s", strerror(-rc));
-	f->has_thread = true;
 	return 0;
 }
 
@@ -397,8 +365,7 @@ static int open_factors(struct app *app, struct err *err)
 		return err_set(err, -ENOMEM, "out of memory");
 	f->app = app;
 	app->factors = f;
-	pthread_mutex_init(&f->mutex, NULL);
-	wait_cond_init(&f->wake);
+	periodic_init(&f->thread);
 	configure_providers(f);
 	int rc = start_factors(f, err);
 	if (rc < 0)

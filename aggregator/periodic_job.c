@@ -3,13 +3,12 @@
 #include "aggregator/periodic_job.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/clock.h"
 #include "lib/log.h"
-#include "lib/wait.h"
+#include "lib/periodic.h"
 
 #define AWAY_MS 1000u /* until the database is tried again */
 #define FAILED_MAX_MS 300000u
@@ -17,28 +16,11 @@
 struct periodic_job {
 	struct periodic_job_params params;
 	struct pg *pg;
-	pthread_mutex_t mutex;
-	pthread_cond_t wake;
-	pthread_t thread;
-	bool has_thread, stopping;
+	struct periodic thread;
 	bool more;         /* after the last turn */
 	unsigned failures; /* in a row */
 	struct log_repeat failing;
 };
-
-/* False: stop. */
-static bool rest_between_turns(struct periodic_job *c, unsigned ms)
-{
-	struct timespec until = wait_in(ms);
-
-	pthread_mutex_lock(&c->mutex);
-	while (!c->stopping && ms &&
-	       pthread_cond_timedwait(&c->wake, &c->mutex, &until) != ETIMEDOUT)
-		;
-	bool go_on = !c->stopping;
-	pthread_mutex_unlock(&c->mutex);
-	return go_on;
-}
 
 static int run_turn(struct pg *pg, void *arg, struct err *err)
 {
@@ -86,8 +68,9 @@ static unsigned retry_ms(struct periodic_job *c, int rc)
 	return periodic_job_retry_ms(c->params.period_ms, ++c->failures);
 }
 
-static unsigned one_turn(struct periodic_job *c)
+static uint64_t one_turn(void *arg)
 {
+	struct periodic_job *c = arg;
 	struct err err = {""};
 	int rc = pg_transaction(c->pg, PG_READ_COMMITTED, 2, run_turn, c, &err);
 
@@ -102,15 +85,6 @@ static unsigned one_turn(struct periodic_job *c)
 	return c->more ? 0 : c->params.period_ms;
 }
 
-static void *periodic_job_thread_main(void *arg)
-{
-	struct periodic_job *c = arg;
-
-	while (rest_between_turns(c, one_turn(c)))
-		;
-	return NULL;
-}
-
 int periodic_job_new(const struct pg_params *pg,
 		     const struct periodic_job_params *params,
 		     struct periodic_job **ret, struct err *err)
@@ -122,11 +96,10 @@ int periodic_job_new(const struct pg_params *pg,
 		return err_set(err, -ENOMEM, "out of memory");
 	c->params = *params;
 	p.statement_timeout_ms = params->timeout_ms;
-	pthread_mutex_init(&c->mutex, NULL);
-	wait_cond_init(&c->wake);
+	periodic_init(&c->thread);
 	int rc = pg_new(&p, &c->pg, err);
 	if (rc == 0) {
-		rc = -pthread_create(&c->thread, NULL, periodic_job_thread_main, c);
+		rc = periodic_start(&c->thread, 0, one_turn, NULL, c);
 		if (rc < 0)
 			(void)err_set(err, rc, "%s: start thread: %s", params->name,
 				      strerror(-rc));
@@ -135,22 +108,16 @@ int periodic_job_new(const struct pg_params *pg,
 		periodic_job_free(c);
 		return rc;
 	}
-	c->has_thread = true;
 	*ret = c;
 	return 0;
 }
 
 void periodic_job_stop(struct periodic_job *c)
 {
-	pthread_mutex_lock(&c->mutex);
-	c->stopping = true;
-	pthread_cond_broadcast(&c->wake);
-	pthread_mutex_unlock(&c->mutex);
-	if (c->has_thread) {
+	periodic_ask_stop(&c->thread);
+	if (c->pg)
 		pg_interrupt(c->pg);
-		pthread_join(c->thread, NULL);
-	}
-	c->has_thread = false;
+	(void)periodic_join(&c->thread, NULL);
 }
 
 void periodic_job_free(struct periodic_job *c)
@@ -159,7 +126,6 @@ void periodic_job_free(struct periodic_job *c)
 		return;
 	periodic_job_stop(c);
 	pg_free(c->pg);
-	pthread_cond_destroy(&c->wake);
-	pthread_mutex_destroy(&c->mutex);
+	periodic_done(&c->thread);
 	free(c);
 }

@@ -11,7 +11,7 @@
 
 #include "lib/clock.h"
 #include "lib/log.h"
-#include "lib/wait.h"
+#include "lib/periodic.h"
 
 #define DAY_MS (86400ull * 1000)
 #define MONTH_MS (30 * DAY_MS)
@@ -25,10 +25,9 @@ struct retention {
 	struct app *app;
 	struct partitions_plan plan;
 	struct pg *pg;
-	pthread_t thread;
-	bool started, stopping;
+	struct periodic thread;
 	pthread_mutex_t mutex;
-	pthread_cond_t wake; /* CLOCK_MONOTONIC */
+	uint64_t round_ns; /* when the next round is due */
 	struct log_repeat failing;
 	struct partitions_state state;
 	uint64_t made, dropped, vacuumed, failures;
@@ -93,18 +92,10 @@ const char *retention_no_clock(struct app *app)
 		       : NULL;
 }
 
-static bool is_retention_stopping(struct retention *l)
-{
-	pthread_mutex_lock(&l->mutex);
-	bool yes = l->stopping;
-	pthread_mutex_unlock(&l->mutex);
-	return yes;
-}
-
 static int vacuum_all(struct retention *l, uint64_t *ret, struct err *err)
 {
 	pg_statement_timeout(l->pg, VACUUM_MS);
-	while (!is_retention_stopping(l) && partitions_vacuum(l->pg, err) > 0)
+	while (!atomic_load(&l->thread.stopping) && partitions_vacuum(l->pg, err) > 0)
 		(*ret)++;
 	pg_statement_timeout(l->pg, 0);
 	return 0; /* a failed vacuum loses nothing */
@@ -145,42 +136,34 @@ static bool is_clock_wrong(struct app *app)
 		       .state == WITNESS_WRONG;
 }
 
-/* Waits for the next round, or the end; checks the database's clock meanwhile. */
-static void wait_round(struct retention *l, unsigned seconds)
+/* Returns the seconds until the next one. */
+static unsigned run_round(struct retention *l)
 {
-	uint64_t end_ns = clock_boottime_ns() + seconds * NSEC_PER_SEC;
-	unsigned step_s = seconds < CLOCK_S ? seconds : CLOCK_S;
+	struct err err = {""};
+	int rc = round_of(l, &err);
 
-	while (!is_retention_stopping(l) && clock_boottime_ns() < end_ns) {
-		struct timespec until = wait_in(1000ull * step_s);
-		pthread_mutex_lock(&l->mutex);
-		if (!l->stopping)
-			pthread_cond_timedwait(&l->wake, &l->mutex, &until);
-		pthread_mutex_unlock(&l->mutex);
-		if (!is_retention_stopping(l) &&
-		    look_at_clocks(l->app, l->pg, NULL) < 0)
-			return; /* the round reports why */
-	}
+	/* the pool reports that the database is down */
+	if (rc < 0 && rc != -EHOSTDOWN && rc != -ECANCELED &&
+	    log_repeat_due(&l->failing, clock_boottime_ns()))
+		log_error("retention: %s: will be tried again", err.text);
+	else if (rc >= 0 && log_repeat_over(&l->failing))
+		log_info("retention: works again");
+	return rc < 0 || is_clock_wrong(l->app) ? RETRY_S : ROUND_S;
 }
 
-static void *retention_thread_main(void *arg)
+/* A round if it is due or if the database's clock, which each turn looks at, cannot be
+ * read: the round reports why. */
+static uint64_t retention_turn(void *arg)
 {
 	struct retention *l = arg;
+	bool due = clock_boottime_ns() >= l->round_ns;
+	unsigned seconds = CLOCK_S;
 
-	while (!is_retention_stopping(l)) {
-		struct err err = {""};
-		int rc = round_of(l, &err);
-
-		/* the pool reports that the database is down */
-		if (rc < 0 && rc != -EHOSTDOWN && rc != -ECANCELED &&
-		    log_repeat_due(&l->failing, clock_boottime_ns()))
-			log_error("retention: %s: will be tried again", err.text);
-		else if (rc >= 0 && log_repeat_over(&l->failing))
-			log_info("retention: works again");
-		bool soon = rc < 0 || is_clock_wrong(l->app);
-		wait_round(l, soon ? RETRY_S : ROUND_S);
+	if (due || look_at_clocks(l->app, l->pg, NULL) < 0) {
+		seconds = run_round(l);
+		l->round_ns = clock_boottime_ns() + seconds * NSEC_PER_SEC;
 	}
-	return NULL;
+	return 1000ull * (seconds < CLOCK_S ? seconds : CLOCK_S);
 }
 
 static int open_retention(struct app *app, struct err *err)
@@ -193,14 +176,13 @@ static int open_retention(struct app *app, struct err *err)
 	l->app = app;
 	l->plan = retention_plan(&app->options);
 	pthread_mutex_init(&l->mutex, NULL);
-	wait_cond_init(&l->wake);
+	periodic_init(&l->thread);
 	int rc = pg_new(&app->pg, &l->pg, err);
 	if (rc < 0)
 		return rc;
-	rc = -pthread_create(&l->thread, NULL, retention_thread_main, l);
+	rc = periodic_start(&l->thread, 0, retention_turn, NULL, l);
 	if (rc < 0)
 		return err_set(err, rc, "thread: %s", strerror(-rc));
-	l->started = true;
 	return 0;
 }
 
@@ -208,15 +190,12 @@ static void stop_retention(struct app *app)
 {
 	struct retention *l = app->retention;
 
-	if (!l || !l->started)
+	if (!l)
 		return;
-	pthread_mutex_lock(&l->mutex);
-	l->stopping = true;
-	pthread_cond_broadcast(&l->wake);
-	pthread_mutex_unlock(&l->mutex);
-	pg_interrupt(l->pg);
-	pthread_join(l->thread, NULL);
-	l->started = false;
+	periodic_ask_stop(&l->thread);
+	if (l->pg)
+		pg_interrupt(l->pg);
+	(void)periodic_join(&l->thread, NULL);
 }
 
 static void close_retention(struct app *app)
@@ -226,7 +205,7 @@ static void close_retention(struct app *app)
 	if (!l)
 		return;
 	pg_free(l->pg);
-	pthread_cond_destroy(&l->wake);
+	periodic_done(&l->thread);
 	pthread_mutex_destroy(&l->mutex);
 	free(l);
 	app->retention = NULL;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A thread for each task, so that each waits for its server alone. */
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "courier/courier.h"
 #include "lib/clock.h"
 #include "lib/log.h"
+#include "lib/periodic.h"
 #include "lib/wait.h"
 
 #define LONGEST_WAIT_MS 60000u
@@ -20,8 +19,7 @@ struct task_thread {
 	struct task_threads *threads;
 	const struct task *task;
 	void *state;
-	pthread_t thread;
-	bool has_thread;
+	struct periodic thread;
 	unsigned failures; /* consecutive */
 	int said_rc;
 	bool said_any;
@@ -30,8 +28,6 @@ struct task_thread {
 
 struct task_threads {
 	struct courier *courier;
-	pthread_mutex_t mutex;
-	pthread_cond_t wake; /* for the end */
 	struct task_thread *seats;
 	size_t count;
 };
@@ -76,41 +72,31 @@ static int work_task(struct task_thread *t, struct err *err)
 	return rc < 0 ? rc : t->task->poll(t->state, err);
 }
 
-static void *thread_main(void *arg)
+static uint64_t run_task(void *arg)
 {
 	struct task_thread *t = arg;
-	struct task_threads *w = t->threads;
-	const struct courier *c = w->courier;
+	const struct courier *c = t->threads->courier;
+	struct err err = {""};
+	uint64_t start_ns = clock_read_ns(CLOCK_MONOTONIC);
+	int rc = work_task(t, &err);
 
-	while (!atomic_load(&c->stop)) {
-		struct err err = {""};
-		uint64_t start = clock_read_ns(CLOCK_MONOTONIC);
-		int rc = work_task(t, &err);
-		t->failures = rc < 0 ? t->failures + 1 : 0;
-		uint64_t wait_ms = wait_of(t);
-		say_task_result(t, rc, &err, wait_ms);
-		if (c->options.once)
-			break;
-		/* from before the poll, so that a slow server does not stretch the
-		 * period */
-		uint64_t took_ms =
-			(clock_read_ns(CLOCK_MONOTONIC) - start) / NSEC_PER_MSEC;
-		struct timespec next =
-			wait_in(took_ms < wait_ms ? wait_ms - took_ms : 1);
-		pthread_mutex_lock(&w->mutex);
-		while (!atomic_load(&c->stop) &&
-		       pthread_cond_timedwait(&w->wake, &w->mutex, &next) == 0)
-			;
-		pthread_mutex_unlock(&w->mutex);
-	}
+	t->failures = rc < 0 ? t->failures + 1 : 0;
+	uint64_t wait_ms = wait_of(t);
+	say_task_result(t, rc, &err, wait_ms);
+	return c->options.once ? PERIODIC_END : periodic_rest_ms(start_ns, wait_ms);
+}
+
+/* On its own thread too: a task may have to say goodbye to its server. */
+static void close_task(void *arg)
+{
+	struct task_thread *t = arg;
+
 	t->task->close(t->state);
 	t->state = NULL;
-	return NULL;
 }
 
 /* Gives the task a thread, open or not, if it has anything to do. */
-static int hire_thread(struct task_threads *w, const struct task *task,
-		       pthread_attr_t *attr, struct err *err)
+static int hire_thread(struct task_threads *w, const struct task *task, struct err *err)
 {
 	struct task_thread *t = &w->seats[w->count];
 	struct err why = {""};
@@ -124,12 +110,13 @@ static int hire_thread(struct task_threads *w, const struct task *task,
 		t->failures = 1;
 		say_task_result(t, rc, &why, REOPEN_MS);
 	}
-	rc = -pthread_create(&t->thread, attr, thread_main, t);
+	periodic_init(&t->thread);
+	rc = periodic_start(&t->thread, STACK_BYTES, run_task, close_task, t);
 	if (rc < 0) {
+		periodic_done(&t->thread);
 		task->close(t->state);
 		return err_set(err, rc, "thread: %s", strerror(-rc));
 	}
-	t->has_thread = true;
 	w->count++;
 	return 0;
 }
@@ -138,7 +125,6 @@ int task_threads_start(struct courier *c, const struct task *const *list, size_t
 		       struct task_threads **ret, struct err *err)
 {
 	struct task_threads *w = calloc(1, sizeof(*w));
-	pthread_attr_t attr;
 	int rc = 0;
 
 	if (!w)
@@ -149,13 +135,8 @@ int task_threads_start(struct courier *c, const struct task *const *list, size_t
 		free(w);
 		return err_set(err, -ENOMEM, "out of memory");
 	}
-	pthread_mutex_init(&w->mutex, NULL);
-	wait_cond_init(&w->wake);
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, STACK_BYTES);
 	for (size_t i = 0; i < count && rc == 0; i++)
-		rc = hire_thread(w, list[i], &attr, err);
-	pthread_attr_destroy(&attr);
+		rc = hire_thread(w, list[i], err);
 	if (rc < 0) {
 		(void)task_threads_end(w);
 		return rc;
@@ -175,8 +156,7 @@ int task_threads_once(struct task_threads *w)
 
 	for (size_t i = 0; i < w->count; i++) {
 		struct task_thread *t = &w->seats[i];
-		pthread_join(t->thread, NULL);
-		t->has_thread = false;
+		(void)periodic_join(&t->thread, NULL);
 		rc = t->said_rc < 0 ? t->said_rc : rc;
 	}
 	return rc;
@@ -189,18 +169,15 @@ bool task_threads_end(struct task_threads *w)
 	if (!w)
 		return true;
 	atomic_store(&w->courier->stop, true);
-	pthread_mutex_lock(&w->mutex);
-	pthread_cond_broadcast(&w->wake);
-	pthread_mutex_unlock(&w->mutex);
+	for (size_t i = 0; i < w->count; i++)
+		periodic_ask_stop(&w->seats[i].thread);
 	struct timespec end = wait_in(END_SECONDS * 1000ull);
-	for (size_t i = 0; i < w->count; i++) {
-		if (w->seats[i].has_thread && wait_join(w->seats[i].thread, &end) != 0)
-			all = false;
-	}
+	for (size_t i = 0; i < w->count; i++)
+		all = periodic_join(&w->seats[i].thread, &end) == 0 && all;
 	if (!all)
 		return false;
-	pthread_cond_destroy(&w->wake);
-	pthread_mutex_destroy(&w->mutex);
+	for (size_t i = 0; i < w->count; i++)
+		periodic_done(&w->seats[i].thread);
 	free(w->seats);
 	free(w);
 	return true;

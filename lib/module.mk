@@ -28,6 +28,7 @@ libbase_SRCS += lib/notify.c
 libbase_SRCS += lib/own_host.c
 libbase_SRCS += lib/parse.c
 libbase_SRCS += lib/party.c
+libbase_SRCS += lib/periodic.c
 libbase_SRCS += lib/privileges.c
 libbase_SRCS += lib/prom.c
 libbase_SRCS += lib/rfc3339.c

@@ -15,8 +15,8 @@
 #include "lib/buf.h"
 #include "lib/clock.h"
 #include "lib/log.h"
+#include "lib/periodic.h"
 #include "lib/records/spool.h"
-#include "lib/wait.h"
 
 #define STACK_BYTES ((size_t)256 << 10)
 #define ROUND_NS NSEC_PER_SEC
@@ -39,11 +39,7 @@ struct reports {
 	uint64_t retry_ns, retry_gap_ns;
 	struct log_repeat failing;
 
-	pthread_t thread;
-	bool running;
-	pthread_mutex_t mutex; /* stopping */
-	pthread_cond_t wake;
-	bool stopping;
+	struct periodic thread;
 };
 
 /* ---- the folder ------------------------------------------------------------------ */
@@ -219,28 +215,15 @@ static void round_of(struct reports *r, bool last)
 
 /* ---- the thread ------------------------------------------------------------------ */
 
-static bool stop_asked(struct reports *r)
+static uint64_t reports_turn(void *arg)
 {
-	struct timespec until = wait_in(ROUND_NS / NSEC_PER_MSEC);
-
-	pthread_mutex_lock(&r->mutex);
-	int rc = 0;
-	while (!r->stopping && rc != ETIMEDOUT)
-		rc = pthread_cond_timedwait(&r->wake, &r->mutex, &until);
-	bool stopping = r->stopping;
-	pthread_mutex_unlock(&r->mutex);
-	return stopping;
+	round_of(arg, false);
+	return ROUND_NS / NSEC_PER_MSEC;
 }
 
-static void *reports_thread_main(void *arg)
+static void last_round(void *arg)
 {
-	struct reports *r = arg;
-
-	do {
-		round_of(r, false);
-	} while (!stop_asked(r));
-	round_of(r, true);
-	return NULL;
+	round_of(arg, true);
 }
 
 static int make_reports(struct reports *r, const struct reports_params *p,
@@ -279,8 +262,7 @@ int reports_new(const struct reports_params *p, uid_t uid, gid_t gid,
 
 	if (!r)
 		return err_set(err, -ENOMEM, "reports: out of memory");
-	pthread_mutex_init(&r->mutex, NULL);
-	wait_cond_init(&r->wake);
+	periodic_init(&r->thread);
 	int rc = make_reports(r, p, err);
 	if (rc < 0) {
 		reports_free(r);
@@ -293,33 +275,18 @@ int reports_new(const struct reports_params *p, uid_t uid, gid_t gid,
 
 int reports_start(struct reports *r, struct err *err)
 {
-	pthread_attr_t attr;
+	int rc = periodic_start(&r->thread, STACK_BYTES, reports_turn, last_round, r);
 
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	int rc = -pthread_create(&r->thread, &attr, reports_thread_main, r);
-	pthread_attr_destroy(&attr);
-	if (rc < 0)
-		return err_set(err, rc, "reports: thread: %s", strerror(-rc));
-	r->running = true;
-	return 0;
+	return rc < 0 ? err_set(err, rc, "reports: thread: %s", strerror(-rc)) : 0;
 }
 
 void reports_free(struct reports *r)
 {
 	if (!r)
 		return;
-	if (r->running) {
-		pthread_mutex_lock(&r->mutex);
-		r->stopping = true;
-		pthread_cond_signal(&r->wake);
-		pthread_mutex_unlock(&r->mutex);
-		pthread_join(r->thread, NULL);
-	}
+	periodic_done(&r->thread);
 	spool_writer_close(r->writer);
 	reporter_free(r->reporter);
-	pthread_cond_destroy(&r->wake);
-	pthread_mutex_destroy(&r->mutex);
 	free(r->batch);
 	free(r->folder);
 	free(r->cluster);

@@ -7,10 +7,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "lib/clock.h"
 #include "lib/log.h"
+#include "lib/periodic.h"
 #include "lib/wait.h"
 
 #define REOPEN_NS (60 * NSEC_PER_SEC)
@@ -28,8 +28,7 @@ struct seat {
 	uint64_t reopen_ns;
 	struct log_repeat failing, partial;
 	bool said_open;
-	pthread_t thread;
-	bool has_thread;
+	struct periodic thread;
 
 	/* under owner->mutex */
 	struct source_snapshot published;
@@ -44,8 +43,7 @@ struct sampler {
 	const struct env *env;
 	uint64_t period_ms;
 	pthread_mutex_t mutex;
-	pthread_cond_t stop, tried;
-	bool stopping;
+	pthread_cond_t tried;
 	uint64_t rounds; /* samplings that have ended */
 	struct seat *seats;
 	size_t count;
@@ -162,28 +160,22 @@ static void sample_seat(struct seat *t)
 	publish_snapshot(t);
 }
 
-static void *sampler_thread_main(void *arg)
+static uint64_t sampler_turn(void *arg)
 {
 	struct seat *t = arg;
 	struct sampler *s = t->owner;
+	uint64_t start_ns = clock_read_ns(CLOCK_MONOTONIC);
 
 	pthread_mutex_lock(&s->mutex);
-	while (!s->stopping) {
-		/* from before the sampling, so that a slow one does not stretch the
-		 * period */
-		struct timespec next = wait_in(t->period_ms);
-		pthread_mutex_unlock(&s->mutex);
-		sample_seat(t);
-		pthread_mutex_lock(&s->mutex);
-		t->tried = true;
-		s->rounds++;
-		pthread_cond_broadcast(&s->tried);
-		while (!s->stopping &&
-		       pthread_cond_timedwait(&s->stop, &s->mutex, &next) == 0)
-			;
-	}
+	uint64_t period_ms = t->period_ms;
 	pthread_mutex_unlock(&s->mutex);
-	return NULL;
+	sample_seat(t);
+	pthread_mutex_lock(&s->mutex);
+	t->tried = true;
+	s->rounds++;
+	pthread_cond_broadcast(&s->tried);
+	pthread_mutex_unlock(&s->mutex);
+	return periodic_rest_ms(start_ns, period_ms);
 }
 
 int sampler_new(const struct env *env, uint64_t period_ms,
@@ -202,10 +194,10 @@ int sampler_new(const struct env *env, uint64_t period_ms,
 		return err_set(err, -ENOMEM, "sampler: out of memory");
 	}
 	pthread_mutex_init(&s->mutex, NULL);
-	wait_cond_init(&s->stop);
 	wait_cond_init(&s->tried);
 	for (; s->count < count; s->count++) {
 		struct seat *t = &s->seats[s->count];
+		periodic_init(&t->thread);
 		t->owner = s;
 		t->source = sources[s->count];
 		t->period_ms = s->period_ms;
@@ -238,17 +230,11 @@ static void wait_for_first(struct sampler *s)
 
 int sampler_start(struct sampler *s, struct err *err)
 {
-	pthread_attr_t attr;
 	int rc = 0;
 
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	for (size_t i = 0; i < s->count && rc == 0; i++) {
-		struct seat *t = &s->seats[i];
-		rc = -pthread_create(&t->thread, &attr, sampler_thread_main, t);
-		t->has_thread = rc == 0;
-	}
-	pthread_attr_destroy(&attr);
+	for (size_t i = 0; i < s->count && rc == 0; i++)
+		rc = periodic_start(&s->seats[i].thread, STACK_BYTES, sampler_turn,
+				    NULL, &s->seats[i]);
 	if (rc == 0)
 		wait_for_first(s);
 	return rc ? err_set(err, rc, "sampler: thread: %s", strerror(-rc)) : 0;
@@ -381,7 +367,7 @@ void sampler_wait(struct sampler *s, uint64_t *io_round, uint64_t timeout_ms)
 	struct timespec until = wait_in(timeout_ms);
 
 	pthread_mutex_lock(&s->mutex);
-	while (!s->stopping && s->rounds == *io_round &&
+	while (s->rounds == *io_round &&
 	       pthread_cond_timedwait(&s->tried, &s->mutex, &until) == 0)
 		;
 	*io_round = s->rounds;
@@ -400,7 +386,7 @@ static bool end_thread(struct seat *t)
 {
 	struct timespec until = wait_in(END_MS);
 
-	if (!t->has_thread || wait_join(t->thread, &until) == 0)
+	if (periodic_join(&t->thread, &until) == 0)
 		return true;
 	log_warn("energy source %s: its thread still waits for the sensor, exiting "
 		 "without it",
@@ -414,21 +400,19 @@ void sampler_free(struct sampler *s)
 
 	if (!s)
 		return;
-	pthread_mutex_lock(&s->mutex);
-	s->stopping = true;
-	pthread_cond_broadcast(&s->stop);
-	pthread_mutex_unlock(&s->mutex);
+	for (size_t i = 0; i < s->count; i++)
+		periodic_ask_stop(&s->seats[i].thread);
 	for (size_t i = 0; i < s->count; i++)
 		all = end_thread(&s->seats[i]) && all;
 	if (!all)
 		return; /* abandoned threads may still use all of this */
 	for (size_t i = 0; i < s->count; i++) {
 		struct seat *t = &s->seats[i];
+		periodic_done(&t->thread);
 		t->source->close(t->state);
 		source_snapshot_done(&t->work);
 		source_snapshot_done(&t->published);
 	}
-	pthread_cond_destroy(&s->stop);
 	pthread_cond_destroy(&s->tried);
 	pthread_mutex_destroy(&s->mutex);
 	free(s->seats);

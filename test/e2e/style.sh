@@ -46,6 +46,9 @@ is "every open in product code is close-on-exec" \
 		if (st ~ /[^a-z_](open|openat)\(/ && st ~ /O_(RDONLY|WRONLY|RDWR|PATH|CREAT)/ && st !~ /O_CLOEXEC/) print at st
 		st = "" }' | grep -v '^lib/exec.c:' | head -20)" ""
 
+is "condition variables get their clock in one place" \
+	"$(code "${product[@]}" | grep -E 'pthread_condattr_setclock\(' | cut -d: -f1 | sort -u)" lib/wait.h
+
 mapfile -t collectors_c < <(printf '%s\n' "${product[@]}" | grep -E '^daemon/([a-z]+/)?collector_')
 if [ "${#collectors_c[@]}" -gt 0 ]; then
 	is "collectors open nothing by a literal /proc or /sys path" \
