@@ -205,7 +205,9 @@ int conf_set(const struct conf_opt *o, void *dst, const char *text, const char *
 	switch (o->kind) {
 	case CONF_BOOL:
 		if (parse_bool(text, option_member(o, dst)) < 0)
-			return refuse_value(o, -EINVAL, text, where, err);
+			return o->flags & CONF_LATER
+				       ? conf_refuse_later(where, err)
+				       : refuse_value(o, -EINVAL, text, where, err);
 		return o->flags & CONF_LATER && *(bool *)option_member(o, dst)
 			       ? conf_refuse_later(where, err)
 			       : 0;
