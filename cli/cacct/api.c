@@ -24,19 +24,6 @@ struct api {
 	char path[512];  /* of the URL, without the last slash */
 };
 
-void api_site_done(struct api_site *s)
-{
-	free(s->url);
-	free(s->token_file);
-	free(s->user);
-	free(s->password_file);
-	free(s->ca_file);
-	free(s->cert_file);
-	free(s->key_file);
-	free(s->munge_socket);
-	memset(s, 0, sizeof(*s));
-}
-
 /* "http://host:9020/prefix/" to "http://host:9020" and "/prefix" */
 static int split_url(struct api *a, struct err *err)
 {

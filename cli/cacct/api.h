@@ -14,17 +14,16 @@
  * Authenticated by a MUNGE credential for the request, a token, a password, or a client
  * certificate. Not thread safe. */
 
-struct api_site {
-	char *url;        /* "http://host:9020", optionally with a path prefix */
-	char *token_file; /* Bearer */
-	char *user, *password_file;
-	char *ca_file, *cert_file, *key_file;
+struct api_site {               /* borrowed texts */
+	const char *url;        /* "http://host:9020", optionally with a path prefix */
+	const char *token_file; /* Bearer */
+	const char *user, *password_file;
+	const char *ca_file, *cert_file, *key_file;
 	bool insecure;
-	char *munge_socket; /* of munged, NULL: MUNGE's own */
-	bool nobody;        /* send no proof of identity */
-	bool anonymous;     /* go without MUNGE where it does not run */
+	const char *munge_socket; /* of munged, NULL: MUNGE's own */
+	bool nobody;              /* send no proof of identity */
+	bool anonymous;           /* go without MUNGE where it does not run */
 };
-void api_site_done(struct api_site *s); /* frees the strings */
 
 struct api;
 

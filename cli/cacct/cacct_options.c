@@ -208,17 +208,6 @@ static int add_states(struct cacct *c, const char *text, struct err *err)
 	return rc;
 }
 
-static int set_text(char **at, const char *text, struct err *err)
-{
-	char *copy = strdup(text);
-
-	if (!copy)
-		return err_set(err, -ENOMEM, "out of memory");
-	free(*at);
-	*at = copy;
-	return 0;
-}
-
 static int set_units(struct cacct *c, const char *text, struct err *err)
 {
 	if (!text[0] || text[1] || !strchr("KMGTP", toupper((unsigned char)*text)))
@@ -367,9 +356,11 @@ static int apply_source(struct cacct *c, int opt, const char *arg, struct err *e
 	case OPT_TS_STEP:
 		return set_step(c, arg, err);
 	case OPT_API:
-		return set_text(&c->site.api.url, arg, err);
+		c->site.api.url = arg;
+		return 0;
 	case OPT_TSDB:
-		return set_text(&c->site.tsdb.url, arg, err);
+		c->site.tsdb.url = arg;
+		return 0;
 	default:
 		return -ENOENT;
 	}

@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "cli/cacct/api.h"
+#include "lib/arena.h"
 #include "lib/err.h"
 
 /* The addresses of a site's servers: cacct.yaml, in the peer's format. It contains no
@@ -14,14 +15,16 @@
 #define SITE_FILE_MAX ((size_t)64 << 10)
 
 struct site_query {
-	char *name, *promql; /* %s: the job id */
+	const char *name, *promql; /* %s: the job id */
 };
 
+/* Its texts live in the arena, the environment and the command line. */
 struct site {
 	struct api_site api, tsdb;
-	char *cluster;
+	const char *cluster;
 	struct site_query queries[SITE_QUERIES_MAX];
 	size_t query_count;
+	struct arena arena;
 };
 
 /* Parses a text and overrides ret with it. Errors read "FILE:LINE: what". */

@@ -152,7 +152,7 @@ static void check_identity(struct api *api, const char *target, const char *what
 static void check_around(const char *url, struct findings *f)
 {
 	static const char *const targets[] = {"/api/v1/labels", "/ready"};
-	const struct api_site nobody = {.url = (char *)(uintptr_t)url, .nobody = true};
+	const struct api_site nobody = {.url = url, .nobody = true};
 	auto_api struct api *api = NULL;
 	auto_buf struct buf text = {.max = 1 << 20};
 	struct err err;
@@ -190,7 +190,7 @@ static int check_server(int argc, char **argv, const char *name, bool lb)
 	if (lb && !server.munge_socket)
 		server.munge_socket = site.api.munge_socket;
 	if (url)
-		server.url = (char *)url;
+		server.url = url;
 	if (!server.url)
 		return tool_usage_error(name, ": name it by --url or cacct.yaml");
 	if (api_new(&server, &api, &err) < 0)
