@@ -504,15 +504,25 @@ static int open_web(struct daemon *d, struct err *err)
 static void take_group_slots(struct daemon *d)
 {
 	const struct options *o = &d->options;
+	struct opened_part parts[OPENER_PARTS];
 	char path[4096];
-	uint32_t adopted = 0;
+	int fds[GROUP_FDS];
 	struct err err;
 
 	if (!o->collector_ebpf)
 		return;
 	exec_beside(o->opener_path, "ceems-opener", path, sizeof(path));
-	if (opener_take_slots(path, (uint32_t)o->ebpf_slots, o->path_cgroupfs,
-			      &d->group_slots, &adopted, &err) < 0)
+	const struct opener_request request = {.path = path,
+					       .cgroupfs = o->path_cgroupfs,
+					       .slots = (uint32_t)o->ebpf_slots};
+	struct opened_part *groups = &parts[OPENER_GROUPS];
+	int rc = opener_take(&request, parts, &err);
+	if (!rc)
+		rc = opened_part_take(groups, fds, GROUP_FDS, &err);
+	if (!rc)
+		rc = group_slots_open(&d->group_slots, fds, groups->count, &err);
+	opened_parts_close(parts);
+	if (rc < 0)
 		log_warn(
 			"ebpf: %s: a step without a stop record ends with the counters "
 			"that were read last",
@@ -520,7 +530,7 @@ static void take_group_slots(struct daemon *d)
 	else
 		log_info("ebpf: the kernel follows the control groups of steps, %u of "
 			 "them were there before",
-			 adopted);
+			 groups->detail[GROUP_DETAIL_ADOPTED]);
 }
 
 static int open_step_groups(struct daemon *d, struct err *err)

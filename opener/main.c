@@ -14,6 +14,8 @@
 #include "lib/conf/program.h"
 #include "lib/fs.h"
 #include "lib/log.h"
+#include "lib/records/group_slots.h"
+#include "lib/records/opener_message.h"
 #include "lib/service_options.h"
 #include "opener/groups.h"
 
@@ -41,46 +43,58 @@ static const struct conf_opt opener_options[] = {
 static const size_t opener_options_count =
 	sizeof(opener_options) / sizeof(opener_options[0]);
 
-static int hand_over(int link, const struct group_hello *hello, const int *fds)
+static int send_part(int link, const struct opener_message *m, const int *fds)
 {
 	union {
 		struct cmsghdr head;
-		char bytes[CMSG_SPACE(GROUP_FDS * sizeof(int))];
+		char bytes[CMSG_SPACE(OPENER_FDS_MAX * sizeof(int))];
 	} control = {0};
-	struct iovec part = {.iov_base = (void *)hello, .iov_len = sizeof(*hello)};
-	struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1};
+	struct iovec part = {.iov_base = (void *)m, .iov_len = sizeof(*m)};
+	struct msghdr h = {.msg_iov = &part, .msg_iovlen = 1};
 
-	if (fds) {
-		m.msg_control = control.bytes;
-		m.msg_controllen = sizeof(control.bytes);
+	if (m->fds) {
+		h.msg_control = control.bytes;
+		h.msg_controllen = CMSG_SPACE(m->fds * sizeof(int));
 		control.head.cmsg_level = SOL_SOCKET;
 		control.head.cmsg_type = SCM_RIGHTS;
-		control.head.cmsg_len = CMSG_LEN(GROUP_FDS * sizeof(int));
-		memcpy(CMSG_DATA(&control.head), fds, GROUP_FDS * sizeof(int));
+		control.head.cmsg_len = CMSG_LEN(m->fds * sizeof(int));
+		memcpy(CMSG_DATA(&control.head), fds, m->fds * sizeof(int));
 	}
-	return sendmsg(link, &m, MSG_NOSIGNAL) < 0 ? -errno : 0;
+	return sendmsg(link, &h, MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+/* Without a socket: says it instead. */
+static void hand_over(const struct options *o, struct opener_message *m, const int *fds,
+		      int rc, const struct err *err, const char *good)
+{
+	m->magic = OPENER_MAGIC;
+	m->version = OPENER_VERSION;
+	m->rc = rc;
+	if (rc < 0) {
+		m->fds = 0;
+		(void)snprintf(m->text, sizeof(m->text), "%s", err->text);
+	}
+	if (!o->link_fd && rc < 0)
+		log_error("%s", err->text);
+	else if (!o->link_fd)
+		log_info("%s", good);
+	else if (send_part((int)o->link_fd, m, fds) < 0)
+		log_error("hand over to ceemsd: %s", strerror(errno));
 }
 
 static int open_and_hand_over(const struct options *o)
 {
-	struct group_hello hello = {.magic = GROUP_HELLO_MAGIC,
-				    .version = GROUP_SLOTS_VERSION,
-				    .slots = (unsigned)o->slots};
+	struct opener_message m = {
+		.part = OPENER_GROUPS, .fds = GROUP_FDS, .count = (unsigned)o->slots};
 	struct groups g = {0};
 	struct err err = {""};
 	auto_close int cgroupfd = fs_opendir_at(AT_FDCWD, o->path_cgroupfs, &err);
 	int rc = cgroupfd < 0 ? cgroupfd
 			      : groups_open(&g, cgroupfd, (uint32_t)o->slots, &err);
 
-	hello.rc = rc;
-	hello.adopted = g.adopted;
-	(void)snprintf(hello.text, sizeof(hello.text), "%s", rc < 0 ? err.text : "");
-	if (!o->link_fd && rc < 0)
-		log_error("%s", err.text);
-	else if (!o->link_fd)
-		log_info("control groups can be followed in this kernel");
-	else if (hand_over((int)o->link_fd, &hello, rc < 0 ? NULL : g.fds) < 0)
-		log_error("hand over to ceemsd: %s", strerror(errno));
+	m.detail[GROUP_DETAIL_ADOPTED] = g.adopted;
+	hand_over(o, &m, g.fds, rc, &err,
+		  "control groups can be followed in this kernel");
 	groups_close(&g);
 	return rc;
 }

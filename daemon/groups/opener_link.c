@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -18,18 +19,17 @@
 
 #define CHILD_FD 3
 
-static int spawn_opener(const char *path, uint32_t slots, const char *cgroupfs, int fd,
-			pid_t *ret)
+static int spawn_opener(const struct opener_request *r, int fd, pid_t *ret)
 {
 	char link[32], count[64], tree[4096 + 32];
-	char *const argv[] = {(char *)path, link, count, tree, NULL};
+	char *const argv[] = {(char *)r->path, link, count, tree, NULL};
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;
 	sigset_t none;
 
 	(void)snprintf(link, sizeof(link), "--link.fd=%d", CHILD_FD);
-	(void)snprintf(count, sizeof(count), "--collector.ebpf.slots=%u", slots);
-	(void)snprintf(tree, sizeof(tree), "--path.cgroupfs=%s", cgroupfs);
+	(void)snprintf(count, sizeof(count), "--collector.ebpf.slots=%u", r->slots);
+	(void)snprintf(tree, sizeof(tree), "--path.cgroupfs=%s", r->cgroupfs);
 	posix_spawn_file_actions_init(&actions);
 	posix_spawnattr_init(&attr);
 	sigemptyset(&none);
@@ -38,92 +38,152 @@ static int spawn_opener(const char *path, uint32_t slots, const char *cgroupfs, 
 	if (!rc)
 		rc = -posix_spawn_file_actions_adddup2(&actions, fd, CHILD_FD);
 	if (!rc)
-		rc = -posix_spawn(ret, path, &actions, &attr, argv, environ);
+		rc = -posix_spawn(ret, r->path, &actions, &attr, argv, environ);
 	posix_spawnattr_destroy(&attr);
 	posix_spawn_file_actions_destroy(&actions);
 	return rc;
 }
 
-/* Takes over what came with it; fds are all -1 or all open. */
-static int receive_hello(int fd, struct group_hello *hello, int fds[GROUP_FDS])
+/* The descriptors of a message, which are ours from now on. */
+static uint32_t received_fds(struct msghdr *m, int fds[OPENER_FDS_MAX])
 {
+	uint32_t count = 0;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		for (size_t i = 0; i < n; i++) {
+			int fd;
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
+			if (count < OPENER_FDS_MAX)
+				fds[count++] = fd;
+			else
+				close(fd);
+		}
+	}
+	return count;
+}
+
+static bool is_message_good(const struct opener_message *m, ssize_t n, uint32_t fds)
+{
+	return n == (ssize_t)sizeof(*m) && m->magic == OPENER_MAGIC &&
+	       m->version == OPENER_VERSION && m->part < OPENER_PARTS && m->rc <= 0 &&
+	       memchr(m->text, '\0', sizeof(m->text)) && m->fds == fds &&
+	       (m->rc == 0 || fds == 0);
+}
+
+/* -EPIPE: nothing more is to come. */
+static int receive_part(int link, struct opened_part parts[OPENER_PARTS])
+{
+	struct opener_message message = {0};
 	union {
 		struct cmsghdr head;
-		char bytes[CMSG_SPACE(GROUP_FDS * sizeof(int))];
+		char bytes[CMSG_SPACE(OPENER_FDS_MAX * sizeof(int))];
 	} control = {0};
-	struct iovec part = {.iov_base = hello, .iov_len = sizeof(*hello)};
+	struct iovec iov = {.iov_base = &message, .iov_len = sizeof(message)};
 	struct msghdr m = {
-		.msg_iov = &part,
+		.msg_iov = &iov,
 		.msg_iovlen = 1,
 		.msg_control = control.bytes,
 		.msg_controllen = sizeof(control.bytes),
 	};
-	ssize_t n = recvmsg(fd, &m, MSG_CMSG_CLOEXEC);
+	int fds[OPENER_FDS_MAX];
+	ssize_t n = recvmsg(link, &m, MSG_CMSG_CLOEXEC);
 
-	for (unsigned i = 0; i < GROUP_FDS; i++)
-		fds[i] = -1;
 	if (n < 0)
 		return -errno;
-	const struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-	size_t count = c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS
-			       ? (c->cmsg_len - CMSG_LEN(0)) / sizeof(int)
-			       : 0;
-	bool good = n == (ssize_t)sizeof(*hello) && hello->magic == GROUP_HELLO_MAGIC &&
-		    hello->version == GROUP_SLOTS_VERSION &&
-		    memchr(hello->text, '\0', sizeof(hello->text)) &&
-		    count == (hello->rc < 0 ? 0 : GROUP_FDS);
-	for (size_t i = 0; i < count && i < GROUP_FDS; i++) {
-		int received;
-		memcpy(&received, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
-		if (good)
-			fds[i] = received;
-		else
-			close(received);
+	uint32_t count = received_fds(&m, fds);
+	struct opened_part *p = &parts[message.part % OPENER_PARTS];
+	bool good = !(m.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) &&
+		    is_message_good(&message, n, count) && p->rc == -ENODATA;
+	if (!good) {
+		for (uint32_t i = 0; i < count; i++)
+			close(fds[i]);
+		return n == 0 ? -EPIPE : -EPROTO;
 	}
-	return good ? 0 : n == 0 ? -EPIPE : -EPROTO;
+	p->rc = message.rc;
+	p->fd_count = count;
+	p->count = message.count;
+	memcpy(p->detail, message.detail, sizeof(p->detail));
+	memcpy(p->fds, fds, count * sizeof(int));
+	memcpy(p->text, message.text, sizeof(p->text));
+	return 0;
 }
 
-static int wait_for_hello(int fd, struct group_hello *hello, int fds[GROUP_FDS],
-			  struct err *err)
+static int receive_parts(int link, struct opened_part parts[OPENER_PARTS],
+			 struct err *err)
 {
-	struct pollfd p = {.fd = fd, .events = POLLIN};
-	int rc = poll(&p, 1, (int)OPENER_MS);
+	uint64_t until = clock_boottime_ns() + OPENER_MS * NSEC_PER_MSEC;
+	unsigned received = 0;
+	int rc;
 
-	if (rc < 0)
-		return err_set(err, -errno, "%s", strerror(errno));
-	if (rc == 0)
-		return err_set(err, -ETIMEDOUT, "no answer for %u s", OPENER_MS / 1000);
-	rc = receive_hello(fd, hello, fds);
+	do {
+		struct pollfd p = {.fd = link, .events = POLLIN};
+		uint64_t now = clock_boottime_ns();
+		uint64_t left = now < until ? until - now : 0;
+		rc = poll(&p, 1, (int)(left / NSEC_PER_MSEC));
+		if (rc < 0)
+			return err_set(err, -errno, "%s", strerror(errno));
+		if (rc == 0)
+			return err_set(err, -ETIMEDOUT, "no end after %u s",
+				       OPENER_MS / 1000);
+		rc = receive_part(link, parts);
+		received += rc == 0;
+	} while (rc == 0);
 	if (rc == -EPROTO)
 		return err_set(err, rc, "it is not of the same build as ceemsd");
-	if (rc == -EPIPE)
+	if (rc == -EPIPE && !received)
 		return err_set(err, rc, "it ended without an answer");
-	if (rc < 0)
-		return err_set(err, rc, "%s", strerror(-rc));
-	return hello->rc < 0 ? err_set(err, hello->rc, "%s", hello->text) : 0;
+	return rc == -EPIPE ? 0 : err_set(err, rc, "%s", strerror(-rc));
 }
 
-int opener_take_slots(const char *path, uint32_t slots, const char *cgroupfs,
-		      struct group_slots *ret, uint32_t *ret_adopted, struct err *err)
+int opener_take(const struct opener_request *request,
+		struct opened_part parts[OPENER_PARTS], struct err *err)
 {
-	struct group_hello hello = {0};
-	int pair[2], fds[GROUP_FDS];
+	int pair[2];
 	pid_t pid;
 
+	for (unsigned i = 0; i < OPENER_PARTS; i++)
+		parts[i] = (struct opened_part){.rc = -ENODATA};
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_set(err, -errno, "socket: %s", strerror(errno));
 	auto_close int ours = pair[0];
-	int rc = spawn_opener(path, slots, cgroupfs, pair[1], &pid);
+	int rc = spawn_opener(request, pair[1], &pid);
 	close(pair[1]);
 	if (rc < 0)
-		return err_set(err, rc, "%s: %s", path, strerror(-rc));
-	rc = wait_for_hello(ours, &hello, fds, err);
-	/* it ends by itself; one that does not answer is ended */
-	if (rc == -ETIMEDOUT)
+		return err_set(err, rc, "%s: %s", request->path, strerror(-rc));
+	rc = receive_parts(ours, parts, err);
+	/* it ends by itself; one that does not is ended */
+	if (rc < 0)
 		kill(pid, SIGKILL);
 	(void)waitpid(pid, NULL, 0);
-	if (rc < 0)
-		return err_prefix(err, rc, "%s", path);
-	*ret_adopted = hello.adopted;
-	return group_slots_open(ret, fds, hello.slots, err);
+	if (rc < 0) {
+		opened_parts_close(parts);
+		return err_prefix(err, rc, "%s", request->path);
+	}
+	return 0;
+}
+
+void opened_parts_close(struct opened_part parts[OPENER_PARTS])
+{
+	for (unsigned i = 0; i < OPENER_PARTS; i++) {
+		for (uint32_t n = 0; n < parts[i].fd_count; n++)
+			close(parts[i].fds[n]);
+		parts[i].fd_count = 0;
+	}
+}
+
+int opened_part_take(struct opened_part *part, int *ret_fds, uint32_t count,
+		     struct err *err)
+{
+	if (part->rc < 0)
+		return err_set(err, part->rc, "%s",
+			       *part->text ? part->text : strerror(-part->rc));
+	if (part->fd_count != count)
+		return err_set(err, -EPROTO, "%u descriptors came, not %u",
+			       part->fd_count, count);
+	memcpy(ret_fds, part->fds, count * sizeof(int));
+	part->fd_count = 0;
+	return 0;
 }

@@ -2,15 +2,37 @@
 #ifndef CEEMS_DAEMON_GROUPS_OPENER_LINK_H
 #define CEEMS_DAEMON_GROUPS_OPENER_LINK_H
 
-#include "daemon/groups/group_slots.h"
+#include <stdint.h>
 
-/* Starts ceems-opener (path), waits at most OPENER_MS for what it hands over, and for
- * its end. Before privileges_limit(), after which nothing that is started has
- * capabilities. ret_adopted: slots of groups that were there before. -ENOENT: there is
- * no such program; -EPERM and others: what the kernel refused; -ETIMEDOUT; -EPROTO: it
- * is of another build. */
+#include "lib/err.h"
+#include "lib/records/opener_message.h"
+
+/* What one part came with; the fds are owned until their taker has them. */
+struct opened_part {
+	int rc;                   /* -ENODATA: not asked for, or it ended before that */
+	uint32_t fd_count, count; /* fd_count: 0 unless rc is 0 */
+	uint32_t detail[OPENER_DETAILS];
+	int fds[OPENER_FDS_MAX];
+	char text[OPENER_TEXT_BYTES]; /* why not */
+};
+
+struct opener_request {
+	const char *path; /* of ceems-opener */
+	const char *cgroupfs;
+	uint32_t slots;
+};
+
+/* Starts ceems-opener, waits at most OPENER_MS for what it hands over, and for its end.
+ * Before privileges_limit(), after which nothing that is started has capabilities.
+ * -ENOENT: there is no such program; -ETIMEDOUT; -EPIPE: it handed over nothing;
+ * -EPROTO: it is of another build. What the kernel refuses is in its part's rc. */
 #define OPENER_MS 10000u
-int opener_take_slots(const char *path, uint32_t slots, const char *cgroupfs,
-		      struct group_slots *ret, uint32_t *ret_adopted, struct err *err);
+int opener_take(const struct opener_request *request,
+		struct opened_part parts[OPENER_PARTS], struct err *err);
+/* Closes the fds of parts that nobody took. */
+void opened_parts_close(struct opened_part parts[OPENER_PARTS]);
+/* Moves a part's fds, so many, to its taker; or its rc, with the reason. */
+int opened_part_take(struct opened_part *part, int *ret_fds, uint32_t count,
+		     struct err *err);
 
 #endif

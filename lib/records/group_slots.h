@@ -6,7 +6,7 @@
  * What the kernel programs and ceemsd share: plain arrays that ceemsd maps
  *(BPF_F_MMAPABLE), since it makes no bpf() call. Each array belongs to one opener and
  *lives as long as somebody has it mapped. Fixed sizes, little or big endian as the
- *machine; both sides are from one build (GROUP_SLOTS_VERSION). All times are
+ *machine; both sides are from one build (OPENER_VERSION). All times are
  *CLOCK_BOOTTIME, ns.
  *
  * A slot is taken at cgroup_mkdir of a unit's control group and ends at its
@@ -21,7 +21,6 @@
  *two).
  */
 
-#define GROUP_SLOTS_VERSION 1u /* changes with anything below */
 #define GROUP_SLOTS_MAX 65536u
 #define GROUP_PATH_BYTES 256u /* a longer path is cut: no slot is taken */
 #define GROUP_EVENTS_PER_SLOT 2u
@@ -75,15 +74,10 @@ enum group_event { GROUP_EVENT_MADE = 0, GROUP_EVENT_ENDED = 1 };
  * are 8 bytes. */
 #define GROUP_EVENT(slot, what) ((unsigned long long)(slot) << 1 | (what))
 
-/* ---- ceems-opener to ceemsd ------------------------------------------------------ */
-
-/* One datagram over a SOCK_SEQPACKET pair, with these descriptors (SCM_RIGHTS) if rc is
- * 0. The opener then ends: maps and programs stay for as long as ceemsd holds the
- * descriptors. */
-#define GROUP_HELLO_MAGIC 0x3153474fu /* "OGS1" */
-#define GROUP_HELLO_TEXT_BYTES 256
-
-enum group_hello_fd {
+/* The descriptors that the opener hands over (lib/records/opener_message.h); count is
+ * the number of slots, a power of two, detail[GROUP_DETAIL_ADOPTED] how many of them
+ * are of groups that were there before. */
+enum group_fd {
 	GROUP_FD_SLOTS,
 	GROUP_FD_FREE,
 	GROUP_FD_EVENTS,
@@ -92,15 +86,6 @@ enum group_hello_fd {
 	GROUP_FD_REMOVED,
 	GROUP_FDS
 };
-
-struct group_hello {
-	unsigned int magic;
-	unsigned int version; /* GROUP_SLOTS_VERSION */
-	int rc;               /* 0 or negative errno: what the kernel refused */
-	unsigned int slots;   /* power of two */
-	unsigned int adopted; /* slots of groups that were there before */
-	unsigned int unused;
-	char text[GROUP_HELLO_TEXT_BYTES]; /* why not, on one line */
-};
+enum { GROUP_DETAIL_ADOPTED };
 
 #endif

@@ -16,7 +16,7 @@ without() { # NAME WANTED [flags]: ceemsd starts, serves, and has said so
 	pid=$!
 	started $pid
 	ok "$name: ceemsd serves" wait_for 30 up
-	is "$name: without the metrics" "$(curl -sf "http://127.0.0.1:$port/metrics" | grep -c '^ceems_ebpf_')" 0
+	is "$name: without the metrics" "$(curl -sf "http://127.0.0.1:$port/metrics" | grep -c '^ceems_groups_')" 0
 	like "$name: it is said" "$(grep 'msg="ebpf: ' "$SCRATCH/log")" "$wanted"
 	kill "$pid"
 	wait "$pid"
