@@ -13,6 +13,7 @@
 
 #include "daemon/inhabited.h"
 #include "daemon/units.h"
+#include "lib/clamp.h"
 #include "lib/clock.h"
 #include "lib/log.h"
 
@@ -338,9 +339,19 @@ bool sample_unit(struct sample *s, uint32_t i)
 	return true;
 }
 
-static void take_off(uint64_t *v, uint64_t less)
+/* v2 cuts the CPU time of each control group to whole microseconds: without a step's
+ * and its slurmstepd's, a job's seems up to two more than it is. */
+#define ROUNDED_NS 2000u
+
+/* The sum stays exact: each group splits its own by its own ratio. */
+static void take_off_cpu(struct unit_totals *t, const struct cgroup_cpu *less)
 {
-	*v -= less < *v ? less : *v;
+	uint64_t used = clamp_minus(t->cpu_user_ns + t->cpu_system_ns,
+				    less->user_ns + less->system_ns + ROUNDED_NS);
+	uint64_t user = clamp_minus(t->cpu_user_ns, less->user_ns);
+
+	t->cpu_user_ns = user < used ? user : used;
+	t->cpu_system_ns = used - t->cpu_user_ns;
 }
 
 bool sample_job_totals(struct sample *s, uint32_t i, struct unit_totals *ret)
@@ -360,10 +371,9 @@ bool sample_job_totals(struct sample *s, uint32_t i, struct unit_totals *ret)
 	     k = steps_after(s->units, k)) {
 		const struct step *step = steps_get(s->units, k);
 		fds = step->state == UNIT_RUNNING ? fds_of(s, k, step) : NULL;
-		if (fds && cgroup_read_stepd_cpu(fds, &cpu, NULL) == 0) {
-			take_off(&t.cpu_user_ns, cpu.user_ns);
-			take_off(&t.cpu_system_ns, cpu.system_ns);
-		}
+		if (fds && cgroup_read_stepd_cpu(fds, &cpu, NULL) == 0 &&
+		    cpu.user_ns + cpu.system_ns)
+			take_off_cpu(&t, &cpu);
 	}
 	*ret = t;
 	return true;

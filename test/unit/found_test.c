@@ -6,6 +6,7 @@
 #include "daemon/units_found.h"
 #include "daemon/units_report.h"
 #include "test/unit/sample_fixture.h"
+#include "test/unit/scratch.h"
 
 #define JOB_NS (99 * SEC)
 #define STEP_NS 3000000001u
@@ -144,6 +145,44 @@ static void a_stop_without_a_start_tells_of_before(void **state)
 	}
 }
 
+static void put_usage(int dirfd, const char *group, unsigned usage_us, unsigned user_us)
+{
+	char path[256], text[128];
+	int n = snprintf(text, sizeof(text),
+			 "usage_usec %u\nuser_usec %u\nsystem_usec %u\n", usage_us,
+			 user_us, usage_us - user_us);
+
+	(void)snprintf(path, sizeof(path), "job_41%s", group);
+	assert_int_equal(mkdirat(dirfd, path, 0700), 0);
+	(void)snprintf(path, sizeof(path), "job_41%s/cpu.stat", group);
+	assert_int_equal(fs_write_atomic_at(dirfd, path, text, (size_t)n, 0600, NULL),
+			 0);
+}
+
+/* A job's 223519.6 us, slurmstepd's 148515.8 and the tasks' 75003.8, as v2 cuts them;
+ * each group is split into user and system time by itself. */
+static void rounding_of_v2_is_not_taken_for_use(void **state)
+{
+	struct record r = rec(RECORD_STEP_START, "41", 0);
+	char tree[SCRATCH_PATH];
+
+	(void)state;
+	scratch_make(tree);
+	close(env.cgroupfd);
+	env.cgroupfd = fs_opendir_at(AT_FDCWD, tree, NULL);
+	env.cgroups = (struct cgroup_layout){.unified_only = true, .unified = "."};
+	put_usage(env.cgroupfd, "", 223519, 90000);
+	put_usage(env.cgroupfd, "/step_0", 223519, 90000);
+	put_usage(env.cgroupfd, "/step_0/slurm", 148515, 99000);
+	put_usage(env.cgroupfd, "/step_0/user", 75003, 20000);
+	assert_true(record_add_cgroup(&r, CGROUP_UNIFIED, "/job_41/step_0"));
+	assert_int_equal(units_apply(u, &r, UINT64_MAX, now, now, NULL), 0);
+	found_read_units(&env, s, NULL, true);
+	assert_int_equal(units_unread(u), 0);
+	assert_int_equal(total_ns(), 75003000);
+	scratch_remove(tree);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, sample_up, sample_down)
@@ -154,6 +193,7 @@ int main(void)
 		T(of_a_step_with_a_start_record_all_is_told),
 		T(what_a_step_brings_late_was_in_the_rest),
 		T(a_stop_without_a_start_tells_of_before),
+		T(rounding_of_v2_is_not_taken_for_use),
 	};
 	return cmocka_run_group_tests_name("found", tests, setup, teardown);
 }

@@ -22,18 +22,26 @@ inside() { # folder command...
 	(echo "$BASHPID" >"$group/cgroup.procs" && exec "$@")
 }
 usage() { sed -n 's/^usage_usec //p' "$1/cpu.stat"; }
-step_remove() { # job; leaves the kernel's last words in cpu, peak
+step_remove() { # job; leaves the kernel's last words in cpu_least, cpu_most, peak
 	local g=$scope/job_$1/step_0
+	# the last of a task is accounted a moment after it has left; where that takes longer yet, it
+	# comes after the end of task_0, which is the program's too
+	until [ "$(usage "$g/user")" = "${cpu_least:-}" ]; do cpu_least=$(usage "$g/user"); sleep 0.5; done
 	rmdir "$g/user/task_0"
-	# the last of a task is accounted a moment after it has left
-	until [ "$(usage "$g/user")" = "${cpu:-}" ]; do cpu=$(usage "$g/user"); sleep 0.5; done
+	until [ "$(usage "$g/user")" = "${cpu_most:-}" ]; do cpu_most=$(usage "$g/user"); sleep 0.5; done
 	peak=$(cat "$g/memory.peak")
 	rmdir "$g/user" "$g/slurm" "$g" "${g%/*}"
 }
 units() { curl -sf "http://127.0.0.1:$port/units" >"$SCRATCH/units"; }
 ended() { units && [ "$(jq '[.units[] | select(.state == "ended")] | length' "$SCRATCH/units")" = "$1" ]; }
 of() { jq -r --arg u "$1" ".units[] | select(.id == \$u) | $2" "$SCRATCH/units"; }
-used='.cpu_user_seconds + .cpu_system_seconds | . * 1000000 + 0.0001 | floor'
+counted() { # job: between what the kernel had before the end of its task_0 and after it, mostly the same
+	local used
+	used=$(of "$1" "$used_us")
+	echo "# job $1: $used us, the kernel has $cpu_least to $cpu_most"
+	[ "$cpu_least" -le "$used" ] && [ "$used" -le "$cpu_most" ]
+}
+used_us='.cpu_user_seconds + .cpu_system_seconds | . * 1000000 + 0.0001 | floor'
 
 step_make 1 # before ceemsd
 cp /bin/bash "$SCRATCH/slurmstepd"
@@ -53,7 +61,7 @@ for ((i = 0; i < 30; i++)); do inside "$scope/job_2/step_0/user/task_0" /bin/tru
 inside "$scope/job_2/step_0/slurm" head -c 3000000 /dev/zero >/dev/null
 step_remove 2
 ok "a step that was never told of has ended" wait_for 60 ended 1
-is "with what the kernel counted for its tasks" "$(of 2 "$used")" "$cpu"
+ok "with what the kernel counted for its tasks" counted 2
 is "and its memory peak" "$(of 2 '.steps[0].memory_peak_bytes // .memory_peak_bytes')" "$peak"
 
 # one that was there before, its processes killed
@@ -61,7 +69,7 @@ echo 1 >"$scope/job_1/cgroup.kill"
 wait_for 20 grep -q 'populated 0' "$scope/job_1/cgroup.events"
 step_remove 1
 ok "one from before ceemsd has ended" wait_for 60 ended 2
-is "with the kernel's count" "$(of 1 "$used")" "$cpu"
+ok "with the kernel's count" counted 1
 
 kill "$daemon"
 wait "$daemon"
