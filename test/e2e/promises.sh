@@ -13,47 +13,75 @@ make -s --no-print-directory registered >"$SCRATCH/registered" 2>"$SCRATCH/make.
 	tap_done
 }
 
-is_registered() { grep -qxF "$1 $2" "$SCRATCH/registered"; }
+# a thousand references: what is looked at often is in memory, or each would take several processes
+declare -A registered source_of text_of
+while read -r kind name src; do
+	registered["$kind $name"]=1
+	[ "$kind" != test ] || source_of[$name]=$src
+done <"$SCRATCH/registered"
+while read -r name; do # one that needs a library this machine lacks is still listed in a module.mk
+	[ -n "${source_of[$name]:-}" ] || source_of[$name]=test/unit/$name.c
+done < <(sed -nE 's/^TESTS \+=//p' test/*/module.mk | grep -oE '[a-z0-9_]+')
 
-# does one reference hold? prints why not
+# does one reference hold? sets why when it does not; a test of a program is left to names_missing()
 check_ref() {
 	local ref=$1 prog name src
+	why=
 	case $ref in
 	open) ;;
 	"bench "*)
 		name=${ref#bench }
-		is_registered bench "$name" || echo "$ref: not in BENCHES"
-		[ -x "test/bench/$name" ] || grep -qE "^BENCH_PROGS \\+=.*\\b$name\\b" test/*/module.mk || echo "$ref: no test/bench/$name"
+		[ -n "${registered[$ref]:-}" ] || why="$ref: not in BENCHES"
+		[ -x "test/bench/$name" ] || grep -qE "^BENCH_PROGS \\+=.*\\b$name\\b" test/*/module.mk || why="$ref: no test/bench/$name"
 		;;
 	"fuzz "*)
 		name=${ref#fuzz }
-		is_registered fuzz "$name" || echo "$ref: not in FUZZERS"
-		[ -f "test/fuzz/${name}_fuzz.c" ] || echo "$ref: no test/fuzz/${name}_fuzz.c"
+		[ -n "${registered[$ref]:-}" ] || why="$ref: not in FUZZERS"
+		[ -f "test/fuzz/${name}_fuzz.c" ] || why="$ref: no test/fuzz/${name}_fuzz.c"
 		;;
 	"make "*)
 		name=${ref#make }
-		grep -qE "^([a-z-]+ )*${name}( [a-z-]+)*:" Makefile mk/*.mk || echo "$ref: no such target"
+		grep -qE "^([a-z-]+ )*${name}( [a-z-]+)*:" Makefile mk/*.mk || why="$ref: no such target"
 		;;
 	test/*.sh | test/*.sh:*)
 		name=${ref%%:*}
-		[ -x "$name" ] || { echo "$ref: no such executable file"; return; }
-		is_registered check "$name" || echo "$ref: not in CHECKS, CHECKS_MORE or CHECKS_LONG"
-		[ "$name" = "$ref" ] || grep -qF -- "${ref#*:}" "$name" || echo "$ref: $name does not say \"${ref#*:}\""
+		[ -x "$name" ] || { why="$ref: no such executable file"; return; }
+		[ -n "${registered["check $name"]:-}" ] || why="$ref: not in CHECKS, CHECKS_MORE or CHECKS_LONG"
+		[ -n "${text_of[$name]:-}" ] || text_of[$name]=$(<"$name")
+		[ "$name" = "$ref" ] || [[ ${text_of[$name]} == *"${ref#*:}"* ]] || why="$ref: $name does not say \"${ref#*:}\""
 		;;
 	*:*)
 		prog=${ref%%:*} name=${ref#*:}
-		src=$(sed -n "s/^test $prog //p" "$SCRATCH/registered")
-		# one that needs a library this machine lacks is still listed in a module.mk
-		[ -n "$src" ] || ! grep -qE "^TESTS \\+=.*\\b$prog\\b" test/*/module.mk || src=test/unit/$prog.c
-		[ -f "${src%% *}" ] || { echo "$ref: $prog is not in TESTS"; return; }
-		# defined once, registered once: at least two mentions
-		# shellcheck disable=SC2086 -- a list of files
-		[ "$(cat $src | grep -owF -- "$name" | wc -l)" -ge 2 ] || echo "$ref: no such test in $src"
+		src=${source_of[$prog]:-}
+		[ -f "${src%% *}" ] || { why="$ref: $prog is not in TESTS"; return; }
+		echo "$line $ref $name $src" >>"$SCRATCH/names"
 		;;
-	*) is_test "$ref" || echo "$ref: not a reference that can be checked" ;;
+	*) [[ $ref =~ ^[a-z0-9_]+$ ]] && [ -n "${registered["test $ref"]:-}" ] || why="$ref: not a reference that can be checked" ;;
 	esac
 }
-is_test() { [[ $1 =~ ^[a-z0-9_]+$ ]] && grep -q "^test $1 " "$SCRATCH/registered"; }
+# "line ref name sources": a test is defined once and registered once, so its sources mention it twice at least
+names_missing() {
+	sort -u -k4 -k3,3 "$1" | awk '
+		{ for (i = 4; i <= NF; i++) if (!($i in words)) {
+			words[$i] = 1
+			while ((getline text < $i) > 0) {
+				n = split(text, word, /[^A-Za-z0-9_]+/)
+				for (k = 1; k <= n; k++) seen[$i, word[k]]++
+			}
+			close($i)
+		} }
+		{ all = 0; for (i = 4; i <= NF; i++) all += seen[$i, $3]; if (all < 2) print $1 ": " $2 ": no such test in " $4 }'
+}
+# "line: why" of each reference that does not hold
+complaints() {
+	local line ref why
+	: >"$SCRATCH/names"
+	while read -r line ref; do
+		check_ref "$ref"
+		[ -z "$why" ] || echo "$line: $why"
+	done < <(refs "$1")
+	names_missing "$SCRATCH/names"
+}
 
 # one line per reference: "<line number> <reference>"; names stand in backticks or bare,
 # separated by commas
@@ -65,12 +93,7 @@ refs() {
 	}' "$1"
 }
 
-bad=
-while read -r line ref; do
-	why=$(check_ref "$ref")
-	[ -z "$why" ] || bad+="$promises:$line: $why"$'\n'
-done < <(refs "$promises")
-is "every test named in promises.md exists and is run" "$bad" ""
+is "every test named in promises.md exists and is run" "$(complaints "$promises")" ""
 
 twice=$(awk -F'|' '/^\|/ && !/^\|---/ && $2 !~ /^ *promise *$/ { print $2 }' "$promises" | sort | uniq -d)
 is "no promise has two rows" "$twice" ""
@@ -91,11 +114,7 @@ cat >"$SCRATCH/bad.md" <<'END'
 | d | `bench no_such_bench` | |
 | e | someone said so | |
 END
-n=0
-while read -r _ ref; do
-	[ -n "$(check_ref "$ref")" ] && n=$((n + 1))
-done < <(refs "$SCRATCH/bad.md")
-is "a row with an invented test is refused" "$n" 5
+is "a row with an invented test is refused" "$(complaints "$SCRATCH/bad.md" | wc -l)" 5
 open=$(refs "$promises" | grep -c ' open$')
 echo "# $open promises are open"
 tap_done
