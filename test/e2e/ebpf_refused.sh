@@ -25,9 +25,11 @@ without() { # NAME WANTED [flags]: ceemsd starts, serves, and has said so
 without "no opener" "No such file or directory: a step without a stop record ends with the counters that were read last" --opener.path="$SCRATCH/none"
 printf '#!/bin/sh\nexit 0\n' >"$SCRATCH/mute"
 printf '#!/bin/sh\nprintf "some other greeting, of another build" >&3\n' >"$SCRATCH/other"
-chmod 755 "$SCRATCH/mute" "$SCRATCH/other"
+printf '#!/bin/sh\nprintf "no greeting, and no end" >&3\nexec sleep 1000\n' >"$SCRATCH/stays"
+chmod 755 "$SCRATCH/mute" "$SCRATCH/other" "$SCRATCH/stays"
 without "an opener that ends at once" "it ended without an answer" --opener.path="$SCRATCH/mute"
 without "one of another build" "it is not of the same build as ceemsd" --opener.path="$SCRATCH/other"
+without "one that stays" "it is not of the same build as ceemsd" --opener.path="$SCRATCH/stays"
 
 out=$("$BUILD/ceemsd" --check-config --collector.ebpf.slots=100 2>&1)
 like "slots that are no power of two are refused" "$out" "--collector.ebpf.slots=100: must be a power of two"
