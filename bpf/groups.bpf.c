@@ -11,6 +11,7 @@
 #include "lib/records/group_slots.h"
 
 #define CPUS_MAX 4096u
+#define LEVELS_MAX 32 /* of groups below a step */
 #define STEP_PREFIX "step_"
 #define STEPD_GROUP "slurm"
 
@@ -139,14 +140,16 @@ static __always_inline int begins_with(const char *name, const char *prefix,
 
 static void put_event(struct group_control *c, __u32 slot, enum group_event what)
 {
-	__u32 i = c->event_head & (slot_count * GROUP_EVENTS_PER_SLOT - 1);
+	__u64 head = c->event_head;
+	__u32 i = head & (slot_count * GROUP_EVENTS_PER_SLOT - 1);
 	__u64 *event = bpf_map_lookup_elem(&events, &i);
 
 	if (!event)
 		return;
 	*event = GROUP_EVENT(slot, what);
-	/* also the order of what ceemsd sees: the atomic is a barrier */
-	__sync_fetch_and_add(&c->event_head, 1);
+	/* ceemsd sees the slot and the event before the head: an atomic that fetches is
+	 * a barrier, one that only adds is not (arm64) */
+	__sync_val_compare_and_swap(&c->event_head, head, head + 1);
 }
 
 static void take_slot(const struct group_key *key, const char *path)
@@ -157,7 +160,8 @@ static void take_slot(const struct group_key *key, const char *path)
 
 	if (!c)
 		return;
-	if (c->free_head == c->free_tail) {
+	/* a barrier, too: what was put before the tail is seen */
+	if (c->free_head == __sync_fetch_and_or(&c->free_tail, 0)) {
 		__sync_fetch_and_add(&c->no_slot, 1);
 		return;
 	}
@@ -170,8 +174,10 @@ static void take_slot(const struct group_key *key, const char *path)
 	if (!s)
 		return;
 	long len = bpf_probe_read_kernel_str(s->path, sizeof(s->path), path);
-	if (len <= 0 || len >= (long)sizeof(s->path))
-		return; /* perhaps cut */
+	if (len <= 0 || len >= (long)sizeof(s->path)) { /* perhaps cut */
+		__sync_fetch_and_add(&c->long_paths, 1);
+		return;
+	}
 	group.slot = slot;
 	if (bpf_map_update_elem(&groups, key, &group, BPF_ANY) < 0) {
 		__sync_fetch_and_add(&c->no_slot, 1);
@@ -189,36 +195,53 @@ static void take_slot(const struct group_key *key, const char *path)
 	put_event(c, slot, GROUP_EVENT_MADE);
 }
 
+static struct cgroup *parent_of(struct cgroup *cgrp)
+{
+	return (struct cgroup *)BPF_CORE_READ(cgrp, self.parent, cgroup);
+}
+
+static bool is_named(struct cgroup *cgrp, const char *prefix, unsigned size)
+{
+	char name[16] = "";
+
+	bpf_probe_read_kernel_str(name, sizeof(name), BPF_CORE_READ(cgrp, kn, name));
+	return begins_with(name, prefix, size);
+}
+
+/* What a group is that lies directly below a known one */
+static void group_below(const struct group *above, struct cgroup *cgrp, __u32 hierarchy,
+			struct group *ret)
+{
+	*ret = *above;
+	if (above->part == PART_TASKS && !hierarchy &&
+	    is_named(cgrp, STEPD_GROUP, sizeof(STEPD_GROUP) + 1))
+		ret->part = PART_STEPD;
+}
+
 SEC("tp_btf/cgroup_mkdir")
 int BPF_PROG(group_made, struct cgroup *cgrp, const char *path)
 {
 	struct group_key key, above = {0};
-	char name[16] = "";
+	struct group group;
 
-	/* A user may have been given a subtree of their own; units' groups are root's.
-	 */
+	/* A user may have been given a subtree of their own, and could fill the table;
+	 * units' groups are root's. */
 	if ((__u32)bpf_get_current_uid_gid() != 0)
 		return 0;
-	struct cgroup *parent =
-		(struct cgroup *)BPF_CORE_READ(cgrp, self.parent, cgroup);
+	struct cgroup *parent = parent_of(cgrp);
 	if (!parent)
 		return 0;
 	group_key_of(cgrp, &key);
 	if (key.hierarchy && !cpuacct_of(cgrp) && !memory_of(cgrp))
 		return 0;
-	bpf_probe_read_kernel_str(name, sizeof(name), BPF_CORE_READ(cgrp, kn, name));
 	group_key_of(parent, &above);
 	struct group *inside = bpf_map_lookup_elem(&groups, &above);
 	if (inside) {
-		struct group group = *inside;
-		if (group.part == PART_TASKS && !key.hierarchy &&
-		    begins_with(name, STEPD_GROUP, sizeof(STEPD_GROUP) + 1))
-			group.part = PART_STEPD;
+		group_below(inside, cgrp, key.hierarchy, &group);
 		bpf_map_update_elem(&groups, &key, &group, BPF_ANY);
-		return 0;
-	}
-	if (begins_with(name, STEP_PREFIX, sizeof(STEP_PREFIX)))
+	} else if (is_named(cgrp, STEP_PREFIX, sizeof(STEP_PREFIX))) {
 		take_slot(&key, path);
+	}
 	return 0;
 }
 
@@ -273,16 +296,24 @@ static void read_base_stat(struct cgroup *cgrp, struct cpu_time *t)
 	}
 }
 
-static void read_memory(struct cgroup_subsys_state *css, bool unified,
-			struct group_slot *s)
+/* v1 counts a kill in the group of the killed task alone, v2 in all above it, too. */
+static void read_oom_kills(struct cgroup_subsys_state *css, struct group_slot *s)
 {
 	struct mem_cgroup *m = (struct mem_cgroup *)css; /* css is its first member */
 	int kill = bpf_core_enum_value(enum memcg_memory_event, MEMCG_OOM_KILL);
 
+	if (s->hierarchy)
+		s->oom_kills +=
+			(__u64)BPF_CORE_READ(m, memory_events_local[kill].counter);
+	else
+		s->oom_kills = (__u64)BPF_CORE_READ(m, memory_events[kill].counter);
+}
+
+static void read_memory(struct cgroup_subsys_state *css, struct group_slot *s)
+{
+	struct mem_cgroup *m = (struct mem_cgroup *)css;
+
 	s->memory_peak_bytes = (__u64)BPF_CORE_READ(m, memory.watermark) * page_bytes;
-	s->oom_kills =
-		unified ? (__u64)BPF_CORE_READ(m, memory_events[kill].counter)
-			: (__u64)BPF_CORE_READ(m, memory_events_local[kill].counter);
 	s->has |= GROUP_SLOT_MEMORY;
 }
 
@@ -293,7 +324,7 @@ static void end_slot(struct cgroup *cgrp, struct group_slot *s, __u32 slot)
 	struct cgroup_subsys_state *memory = memory_of(cgrp);
 
 	if (memory)
-		read_memory(memory, s->hierarchy == 0, s);
+		read_memory(memory, s);
 	s->ended_ns = bpf_ktime_get_boot_ns();
 	s->state = GROUP_SLOT_ENDED;
 	if (c) {
@@ -324,22 +355,48 @@ static void add_cpu_time(struct cgroup *cgrp, struct group_slot *s, enum part pa
 	s->system_ns += t.system;
 }
 
+/* Whose group it is: by its own entry, or by the nearest one above. Those have none
+ * that a user has made, or that found the table full. */
+static bool find_group(struct cgroup *cgrp, __u32 hierarchy, struct group *ret)
+{
+	struct group_key key = {.hierarchy = hierarchy};
+	struct cgroup *below = NULL;
+
+	for (int i = 0; i < LEVELS_MAX && cgrp; i++) {
+		key.id = BPF_CORE_READ(cgrp, kn, id);
+		struct group *group = bpf_map_lookup_elem(&groups, &key);
+		if (group) {
+			if (below)
+				group_below(group, below, hierarchy, ret);
+			else
+				*ret = *group;
+			return true;
+		}
+		below = cgrp;
+		cgrp = parent_of(cgrp);
+	}
+	return false;
+}
+
 SEC("tp_btf/cgroup_rmdir")
 int BPF_PROG(group_removed, struct cgroup *cgrp)
 {
 	struct group_key key;
+	struct group group;
 
 	group_key_of(cgrp, &key);
-	struct group *found = bpf_map_lookup_elem(&groups, &key);
-	if (!found)
+	if (!find_group(cgrp, key.hierarchy, &group))
 		return 0;
-	struct group group = *found;
 	bpf_map_delete_elem(&groups, &key);
 	struct group_slot *s = bpf_map_lookup_elem(&slots, &group.slot);
 	if (!s || s->state != GROUP_SLOT_LIVES || s->hierarchy != key.hierarchy)
 		return 0;
 	bool own = s->cgroup == key.id;
+	struct cgroup_subsys_state *memory =
+		own || s->hierarchy ? memory_of(cgrp) : NULL;
 	add_cpu_time(cgrp, s, group.part, own);
+	if (memory)
+		read_oom_kills(memory, s);
 	if (own)
 		end_slot(cgrp, s, group.slot);
 	return 0;

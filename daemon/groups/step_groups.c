@@ -29,6 +29,7 @@ struct step_groups {
 	uint64_t lost_stops, unrecorded;
 	struct log_repeat full_log;
 	uint64_t no_slot_said;
+	bool long_path_said;
 };
 
 static void list_slot(struct step_groups *g, uint32_t slot)
@@ -207,6 +208,16 @@ static bool look_at_slot(struct step_groups *g, uint32_t slot, uint64_t drained_
 	return false;
 }
 
+static void say_long_path(struct step_groups *g)
+{
+	if (g->long_path_said || !g->slots.control->long_paths)
+		return;
+	g->long_path_said = true;
+	log_warn("control groups of steps whose path has %u characters or more are not "
+		 "followed: their steps end with the counters that were read last",
+		 GROUP_PATH_BYTES);
+}
+
 static void say_no_slot(struct step_groups *g)
 {
 	uint64_t n = g->slots.control->no_slot;
@@ -244,6 +255,7 @@ bool step_groups_tick(struct step_groups *g, uint64_t drained_ns)
 	}
 	g->listed_count = kept;
 	say_no_slot(g);
+	say_long_path(g);
 	return walk;
 }
 

@@ -63,7 +63,8 @@ struct group_control {
 	unsigned long long
 		no_slot; /* unit control groups without a slot: all were taken */
 	unsigned long long made, ended;
-	unsigned long long reserved1[3];
+	unsigned long long long_paths; /* without a slot: of GROUP_PATH_BYTES or more */
+	unsigned long long reserved1[2];
 	unsigned long long free_tail, event_tail; /* written by ceemsd */
 	unsigned long long reserved2[6];
 };

@@ -137,6 +137,11 @@ TESTS += collector_ebpf_test
 collector_ebpf_test_LIBS := libgroups libdaemon libbase
 TESTS += step_groups_test
 step_groups_test_LIBS := libgroups libdaemon libbase
+ifneq ($(filter libopener,$(ARCHIVES)),)
+TESTS += group_programs_test
+group_programs_test_LIBS := libopener libgroups libdaemon libbase
+group_programs_test_PKGS := libbpf
+endif
 TESTS += discover_test
 discover_test_LIBS := libdaemon libbase
 TESTS += cgroup_record_test
