@@ -29,7 +29,8 @@ SPANK_PLUGIN(ceems_job, 1)
 #include "spank/gpulist.h"
 #include "spank/step.h"
 
-#define ROOT_ENTRIES_MAX 4096u /* of the unified hierarchy's root */
+#define SLICE_ENTRIES_MAX 4096u /* looked at in the unified hierarchy */
+#define SLICE_DEPTH_MAX 4u
 
 static uint32_t env_u32(const char *name, uint32_t otherwise)
 {
@@ -54,28 +55,46 @@ static void take_job_gpus(struct record *r)
 	r->flags |= RECORD_GPUS_TRUSTED | (rc > 0 ? RECORD_CUT : 0);
 }
 
-/* On v2 in the slice that CgroupSlice= names (default system.slice): the root has few
- * slices. */
-static bool has_scope_of(int rootfd, const char *node)
+/* Whether a slice below dirfd, which it closes, has that scope. systemd puts a-b.slice
+ * into a.slice. */
+static bool has_scope_below(int dirfd, const char *scope, unsigned depth,
+			    unsigned *left)
 {
-	char path[RECORD_CGROUP_MAX];
-	auto_close int fd = fs_opendir_at(rootfd, ".", NULL);
-	auto_closedir DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	auto_closedir DIR *dir = fdopendir(dirfd);
 	const struct dirent *e;
 
-	if (dir)
-		(void)steal_fd(&fd);
-	for (unsigned i = 0; dir && i < ROOT_ENTRIES_MAX && (e = readdir(dir)); i++) {
+	if (!dir) {
+		close(dirfd);
+		return false;
+	}
+	while ((e = readdir(dir)) && *left) {
 		const char *dot = strrchr(e->d_name, '.');
+		--*left;
 		if (!dot || strcmp(dot, ".slice") != 0)
 			continue;
-		int n = snprintf(path, sizeof(path), "%s/%s_slurmstepd.scope",
-				 e->d_name, node);
-		if (n > 0 && (size_t)n < sizeof(path) &&
-		    faccessat(rootfd, path, F_OK, 0) == 0)
+		auto_close int fd =
+			openat(dirfd, e->d_name,
+			       O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+		if (fd < 0)
+			continue;
+		if (faccessat(fd, scope, F_OK, 0) == 0 ||
+		    (depth < SLICE_DEPTH_MAX &&
+		     has_scope_below(steal_fd(&fd), scope, depth + 1, left)))
 			return true;
 	}
 	return false;
+}
+
+/* On v2 in the slice that CgroupSlice= names (default system.slice). */
+static bool has_scope_of(int rootfd, const char *node)
+{
+	char scope[RECORD_CGROUP_MAX];
+	unsigned left = SLICE_ENTRIES_MAX;
+	int n = snprintf(scope, sizeof(scope), "%s_slurmstepd.scope", node);
+	int fd = n > 0 && (size_t)n < sizeof(scope) ? fs_opendir_at(rootfd, ".", NULL)
+						    : -1;
+
+	return fd >= 0 && has_scope_below(fd, scope, 1, &left);
 }
 
 /* Steps take their node name from their cgroup path, which has one only if Slurm was

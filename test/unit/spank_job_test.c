@@ -85,6 +85,20 @@ static void node_is_the_one_in_the_cgroup_paths_of_steps(void **state)
 	run(w, slurm_spank_job_epilog, NULL);
 	world_expect(w, RECORD_UNIT_STOP, &r);
 	assert_string_equal(r.node, "n2");
+	/* of systemd's in each other: hpc-batch-long.slice */
+	setenv("SLURMD_NODENAME", "n3", 1);
+	world_put(w, "cgroup/hpc.slice/a.scope/n3_slurmstepd.scope/tasks", "");
+	world_put(w, "cgroup/hpc.slice/hpc-batch.slice/tasks", "");
+	run(w, slurm_spank_job_epilog, NULL);
+	world_expect(w, RECORD_UNIT_STOP, &r);
+	assert_string_equal(r.node, "");
+	world_put(w,
+		  "cgroup/hpc.slice/hpc-batch.slice/hpc-batch-long.slice/"
+		  "n3_slurmstepd.scope/tasks",
+		  "");
+	run(w, slurm_spank_job_epilog, NULL);
+	world_expect(w, RECORD_UNIT_STOP, &r);
+	assert_string_equal(r.node, "n3");
 	setenv("SLURMD_NODENAME", "../n1", 1);
 	run(w, slurm_spank_job_epilog, NULL);
 	world_expect(w, RECORD_UNIT_STOP, &r);
