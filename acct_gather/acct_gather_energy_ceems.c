@@ -289,7 +289,7 @@ extern int init(void)
 	memset(&plugin, 0, sizeof(plugin));
 	plugin.refused = !is_only_plugin();
 	if (plugin.refused && !running_in_slurmstepd())
-		error("acct_gather_energy/ceems is not the only plugin in "
+		error("ceems: acct_gather_energy/ceems is not the only plugin in "
 		      "AcctGatherEnergyType=%s: it reports no energy: remove the other "
 		      "plugins",
 		      slurm_conf.acct_gather_energy_type);
