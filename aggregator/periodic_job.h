@@ -36,7 +36,8 @@ enum periodic_job_lock {
 	PERIODIC_JOB_ROLLUP = 2,
 	PERIODIC_JOB_FACTORS = 3,
 	PERIODIC_JOB_PEOPLE = 4,
-	PERIODIC_JOB_GRAFANA = 5
+	PERIODIC_JOB_GRAFANA = 5,
+	/* 6: ingest_begin() in aggregator/sql/0033_meanwhile.sql */
 };
 
 struct periodic_job;

@@ -204,7 +204,9 @@ static int decode_placed(const struct batch_reader *r, const struct ingest_rules
 {
 	struct ingest_rules placed = *rules;
 	struct batch_reader again = *r;
-	struct ingest_push next = {.has_clock = ret->has_clock, .clock = ret->clock};
+	struct ingest_push next = {.has_clock = ret->has_clock,
+				   .clock = ret->clock,
+				   .known_as_of = ret->known_as_of};
 	int rc = place_together(*r, rules, taken, scratch, &next, &placed.placed);
 
 	ingest_push_done(ret);
@@ -225,6 +227,7 @@ int ingest_decode(const void *body, size_t len, bool packed,
 	int rc = 0;
 
 	memset(ret, 0, sizeof(*ret));
+	ret->known_as_of = rules->known ? known_forgotten(rules->known) : 0;
 	if (packed)
 		rc = batch_unpack(body, len, scratch, err);
 	if (rc == 0)
@@ -240,5 +243,7 @@ int ingest_decode(const void *body, size_t len, bool packed,
 	rc = decode_all(&first, rules, report, ret, &taken, err);
 	if (rc == 0 && ret->entangled)
 		rc = decode_placed(&r, rules, &taken, report, ret, err);
+	known_free(ret->owners);
+	ret->owners = NULL;
 	return rc;
 }

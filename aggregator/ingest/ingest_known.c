@@ -20,6 +20,7 @@ struct known {
 	pthread_mutex_t mutex;
 	struct known_slot *slots;
 	size_t slot_count, count, max;
+	uint64_t forgotten;
 	uint64_t key[2]; /* of owners */
 };
 
@@ -114,7 +115,16 @@ void known_forget(struct known *k)
 {
 	pthread_mutex_lock(&k->mutex);
 	forget_all_known(k);
+	k->forgotten++;
 	pthread_mutex_unlock(&k->mutex);
+}
+
+uint64_t known_forgotten(struct known *k)
+{
+	pthread_mutex_lock(&k->mutex);
+	uint64_t n = k->forgotten;
+	pthread_mutex_unlock(&k->mutex);
+	return n;
 }
 
 size_t known_count(struct known *k)

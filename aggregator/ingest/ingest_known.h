@@ -25,8 +25,11 @@ void known_free(struct known *k);    /* accepts NULL */
 bool known_has(struct known *k, int64_t instance, struct known_place *ret);
 /* Adds or changes. */
 void known_put(struct known *k, int64_t instance, struct known_place at);
-/* Forgets everything: the database was down and may be another one now. */
+/* Forgets everything: the database was down and may be another one now, or another
+ * aggregator has moved instances. */
 void known_forget(struct known *k);
+/* How often everything was forgotten that way. */
+uint64_t known_forgotten(struct known *k);
 size_t known_count(struct known *k);
 /* A number for a node, other for each map; never 0. */
 uint64_t known_owner(const struct known *k, const char *cluster, const char *node);

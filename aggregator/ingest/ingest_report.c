@@ -353,8 +353,14 @@ static int place_report(struct report *r, const struct ingest_rules *rules,
 	int64_t instance = (int64_t)r->instance;
 	struct known_place known = {0}, together;
 	bool has = rules->known && known_has(rules->known, instance, &known);
+	int foreign =
+		has && is_foreign(r, rules, &known)
+			? 1
+			: ingest_push_is_anothers(p, instance, r->cluster, r->node);
 
-	if (has && is_foreign(r, rules, &known)) {
+	if (foreign < 0)
+		return err_set(err, foreign, "out of memory");
+	if (foreign) {
 		ingest_push_foreign(p, instance, r->cluster, r->node);
 		return err_set(err, -EINVAL, "it is told of by another node");
 	}
@@ -421,5 +427,7 @@ int ingest_report(struct report *r, const struct ingest_rules *rules,
 		rc = put_intervals(r, &use, p, err);
 	if (rc == 0 && (r->type != REPORT_INTERVAL || !placed.said))
 		rc = put_node_row(r, &placed, &use, p, err);
+	else if (rc == 0)
+		p->said++;
 	return rc < 0 ? rc : put_step_rows(r, p, err);
 }

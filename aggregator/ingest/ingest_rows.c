@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aggregator/ingest/ingest_known.h"
+
 #define TEXTS_MAX ((size_t)16 << 20)
 
 void ingest_push_done(struct ingest_push *p)
@@ -18,6 +20,7 @@ void ingest_push_done(struct ingest_push *p)
 	free(p->seen);
 	free(p->refusals);
 	free(p->moves);
+	known_free(p->owners);
 	buf_done(&p->texts);
 	memset(p, 0, sizeof(*p));
 }
@@ -159,6 +162,44 @@ void ingest_push_see(struct ingest_push *p, const char *manager, const char *clu
 	s->manager = ingest_push_put(p, manager, strlen(manager));
 	s->cluster = ingest_push_put(p, cluster, strlen(cluster));
 	s->node = ingest_push_put(p, node, strlen(node));
+}
+
+static bool is_of_one_node(const struct ingest_push *p, const char *cluster,
+			   const char *node)
+{
+	return !p->seen_count ||
+	       (p->seen_count == 1 && is_push_text(p, p->seen[0].node, node) &&
+		is_push_text(p, p->seen[0].cluster, cluster));
+}
+
+static uint64_t push_owner(const struct ingest_push *p, const struct ingest_node *n)
+{
+	return known_owner(p->owners, ingest_push_text(p, n->cluster),
+			   ingest_push_text(p, n->node));
+}
+
+int ingest_push_is_anothers(struct ingest_push *p, int64_t instance,
+			    const char *cluster, const char *node)
+{
+	struct known_place first;
+
+	if (!p->owners && is_of_one_node(p, cluster, node))
+		return 0;
+	if (!p->owners) {
+		p->owners = known_new(INGEST_ROWS_MAX);
+		p->owned_count = 0;
+	}
+	if (!p->owners)
+		return -ENOMEM;
+	/* rows of what was refused are taken back: only those that stayed count */
+	for (; p->owned_count < p->node_count; p->owned_count++) {
+		const struct ingest_node *n = &p->nodes[p->owned_count];
+		if (!known_has(p->owners, n->instance, &first))
+			known_put(p->owners, n->instance,
+				  (struct known_place){.owner = push_owner(p, n)});
+	}
+	return known_has(p->owners, instance, &first) &&
+	       first.owner != known_owner(p->owners, cluster, node);
 }
 
 void ingest_push_refuse(struct ingest_push *p, uint32_t index, const char *reason)

@@ -122,6 +122,14 @@ struct ingest_push {
 	bool no_memory; /* out of memory: not to be used */
 	bool entangled; /* the place of a report depends on others of the push */
 	uint32_t untimely, moved; /* refused, or shifted, by our clock */
+	/* Intervals that are written where their instance was known to be, without
+	 * comparing its row, and known_forgotten() as of then */
+	uint32_t said;
+	uint64_t known_as_of;
+	/* Whose instances are, by the first so many of nodes; NULL while all of it is
+	 * of one node */
+	struct known *owners;
+	uint32_t owned_count;
 	struct ingest_foreign foreign[INGEST_FOREIGN_MAX];
 	uint32_t foreign_count;
 	bool has_clock; /* the sender's at the time of sending */
@@ -154,6 +162,10 @@ struct ingest_move *ingest_push_move(struct ingest_push *p, int64_t instance);
 void ingest_push_see(struct ingest_push *p, const char *manager, const char *cluster,
 		     const char *node);
 void ingest_push_refuse(struct ingest_push *p, uint32_t index, const char *reason);
+/* Whether an instance that no row is known of was told of by another node before, in
+ * this push. -ENOMEM. */
+int ingest_push_is_anothers(struct ingest_push *p, int64_t instance,
+			    const char *cluster, const char *node);
 /* Notes one that is refused as another node's. */
 void ingest_push_foreign(struct ingest_push *p, int64_t instance, const char *cluster,
 			 const char *node);

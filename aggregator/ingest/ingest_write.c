@@ -33,7 +33,9 @@ struct ingest_write {
 	struct ingest_group *group;
 	struct ingest_counters *counters;
 	bool staged;
-	int64_t added, differ, jobs;
+	int64_t added, differ, jobs, moves;
+	/* ingest_moves.moves when this aggregator's knowledge of places was right */
+	int64_t moves_known;
 };
 
 int ingest_write_new(const struct pg_params *pg, uint64_t rollup_ms,
@@ -46,6 +48,7 @@ int ingest_write_new(const struct pg_params *pg, uint64_t rollup_ms,
 		return err_set(err, -ENOMEM, "out of memory");
 	params.application = "ceems_aggregator ingest";
 	w->rollup_ms = rollup_ms;
+	w->moves_known = -1;
 	int rc = pg_new(&params, &w->pg, err);
 	if (rc < 0) {
 		free(w);
@@ -259,10 +262,9 @@ static int check_owners(struct pg *pg, const struct ingest_group *g, struct err 
 			rc = read_place(r, i, 1, &at);
 		if (rc == 0)
 			rc = pg_get_s64(r, i, 5, &fresh);
-		/* one sender that may speak for both nodes */
-		if (rc < 0 || (fresh && g->count == 1))
+		if (rc < 0)
 			continue;
-		stale = true;
+		stale = true; /* fresh: in two pushes, which are written one by one */
 		if (fresh || !g->known)
 			continue;
 		at.owner = known_owner(g->known, pg_get_text(r, i, 3),
@@ -334,6 +336,43 @@ static int move_instances(struct pg *pg, const struct ingest_group *g, struct er
 
 /* ---- the transaction ------------------------------------------------------------- */
 
+static bool has_moves(const struct ingest_group *g)
+{
+	for (uint32_t i = 0; i < g->count; i++) {
+		if (g->pushes[i]->move_count)
+			return true;
+	}
+	return false;
+}
+
+/* Nobody else moves instances until the end of the transaction. What somebody else has
+ * moved before is not where it was known to be; what the group has of it without asking
+ * for its row is placed anew. */
+static int begin_group(struct pg *pg, struct ingest_write *w, struct err *err)
+{
+	static const struct pg_statement s = {"ingest_begin",
+					      "SELECT ingest_begin($1)"};
+	const struct ingest_group *g = w->group;
+	struct pg_args a = PG_ARGS_INIT;
+	bool moving = has_moves(g);
+	int64_t before;
+
+	pg_arg_bool(&a, moving);
+	int rc = pg_run_s64(pg, &s, &a, &before, err);
+	if (rc < 0)
+		return rc;
+	if (g->known && before != w->moves_known)
+		known_forget(g->known);
+	w->moves_known = before;
+	w->moves = before + moving;
+	for (uint32_t i = 0; g->known && i < g->count; i++) {
+		const struct ingest_push *p = g->pushes[i];
+		if (p->said && p->known_as_of != known_forgotten(g->known))
+			return be_stale(err);
+	}
+	return 0;
+}
+
 static int write_group_body(struct pg *pg, void *arg, struct err *err)
 {
 	struct ingest_write *w = arg;
@@ -341,7 +380,7 @@ static int write_group_body(struct pg *pg, void *arg, struct err *err)
 	auto_pgresult PGresult *r = NULL;
 
 	w->added = w->differ = -1;
-	int rc = pg_exec(pg, "SELECT ingest_staging_boottime()", NULL, err);
+	int rc = begin_group(pg, w, err);
 	if (rc == 0)
 		rc = move_instances(pg, g, err);
 	if (rc == 0)
@@ -415,6 +454,7 @@ int ingest_write(struct ingest_write *w, struct ingest_group *g,
 		w->asked_ns = 0;
 		return rc;
 	}
+	w->moves_known = w->moves;
 	account_written(w);
 	return 0;
 }

@@ -20,10 +20,10 @@ begin() { # which
 end() { kill "${pids[$1]}"; wait "${pids[$1]}"; }
 sql() { psql_do -c "$1"; }
 post() { # which, lines on stdin
-	"$make" | curl -s -m 100 -o answer -w '%{http_code}' -H "Authorization: Bearer ${token:-a-token-of-this-test}" -H 'Content-Type: application/x-ceems-batch' --data-binary @- "$(U "$1")/api/v1/ingest"
+	"$make" | curl -s -m 100 -o "answer$1" -w '%{http_code}' -H "Authorization: Bearer ${token:-a-token-of-this-test}" -H 'Content-Type: application/x-ceems-batch' --data-binary @- "$(U "$1")/api/v1/ingest"
 }
 # as a courier: until it is taken
-push() { local n; cat >lines; for ((n = 0; n < 20; n++)); do [ "$(post "$1" <lines)" = 200 ] && break; sleep 0.2; done; cat answer; }
+push() { local n; cat >"lines$1"; for ((n = 0; n < 20; n++)); do [ "$(post "$1" <"lines$1")" = 200 ] && break; sleep 0.2; done; cat "answer$1"; }
 BOOT=100000 # boottime of the node when it is $now
 clock() { echo "clock boottime=$BOOT realtime=$((now + ${1:-0}))"; }
 # unit INSTANCE OFF AGE: an hour's life that began so long ago by a clock that was so much ahead; user is its CPU time
@@ -202,6 +202,44 @@ echo "interval $old t0=$((now - 1200)) t1=$((now + 10800)) user=234" | push 1 >>
 printf '%s\n' "$told" | push 0 >>one
 like "nothing of it is refused" "$(cat one)" '"accepted":2,"refused":\[\].*"accepted":1,"refused":\[\].*"accepted":1,"refused":\[\]'
 is "and what is told again is there once, in one piece" "$(sql "SELECT sum(i.cpu_user_ns), sum(i.ms), min(i.t0) = n.started, n.shift_ms < 0 FROM unit_node n JOIN unit_interval i USING (instance) WHERE instance = 790 GROUP BY n.started, n.shift_ms")" "1234|12600000|t|t"
+
+# ---- one aggregator moves an instance, the other one writes of it meanwhile
+row() { # INSTANCE: CPU time, whether it is in one piece
+	sql "SELECT sum(cpu), bool_and(t0 = coalesce(told, started)) FROM (SELECT i.cpu_user_ns AS cpu, i.t0, n.started, lag(i.t0 + i.ms * interval '1 ms') OVER (ORDER BY i.t0) AS told FROM unit_node n JOIN unit_interval i USING (instance) WHERE instance = $1) w"
+}
+waiting() { [ "$(sql "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND $1")" != 0 ]; }
+sql "CREATE FUNCTION wait_in_move() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_advisory_xact_lock(4242); RETURN NULL; END'" >/dev/null
+sql "CREATE TRIGGER wait_in_move BEFORE DELETE ON unit_interval EXECUTE FUNCTION wait_in_move()" >/dev/null
+old="instance=791 unit=791 started=$((now - 1800))" hold=$SCRATCH/hold
+printf '%s\n' "start $old" "interval $old t0=$((now - 1800)) t1=$((now - 1200)) user=1000" | push 0 >one
+mkfifo "$hold"
+psql_do <"$hold" >/dev/null &
+holder=$!
+exec 5>"$hold"
+echo 'SELECT pg_advisory_lock(4242);' >&5
+held() { [ "$(sql "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 4242 AND granted")" = 1 ]; }
+ok "(a lock that stops a move on its way)" wait_for 60 held
+echo "interval $old t0=$((now - 600)) t1=$((now + 10800)) user=234" | (push 1 >moved) 5>&- & # it leaps ahead
+mover=$!
+ok "(which it does)" wait_for 60 waiting 'objid = 4242'
+(echo "interval $old t0=$((now - 1200)) t1=$((now - 600)) user=70" | push 0 >written; : >wrote) 5>&- & # what it told before comes late
+writer=$!
+wrote_or_waits() { [ -e wrote ] || waiting 'objid = 6'; }
+ok "what is written meanwhile waits, or is there" wait_for 60 wrote_or_waits
+echo '\q' >&5
+wait $holder $mover $writer
+sql "DROP TRIGGER wait_in_move ON unit_interval" >/dev/null
+like "both are taken" "$(cat moved written)" '"accepted":1,"refused":\[\].*"accepted":1,"refused":\[\]'
+is "what was written while it moved has moved with it" "$(row 791)" "1304|t"
+
+# one that a node's age has moved is looked for by the other aggregator, which knew where it was
+old="instance=792 unit=792 started=$((now - 1800)) boottime=$((BOOT - 1800))"
+{ clock; printf '%s\n' "start $old" "interval $old t0=$((now - 1800)) t1=$((now - 1500)) user=1000"; } | push 0 >one
+{ clock; echo "interval $old t0=$((now - 1500)) t1=$((now - 1200)) user=200"; } | push 0 >one
+{ BOOT=$((BOOT + 7200)); clock; echo "interval $old t0=$((now - 1200)) t1=$((now - 900)) user=30"; } | push 1 >one
+is "(it is moved by one)" "$(sql 'SELECT shift_ms FROM unit_node WHERE instance = 792')" -7200000
+{ clock; echo "interval $old t0=$((now - 900)) t1=$((now - 600)) user=4"; } | push 0 >one
+is "one that another aggregator has moved meanwhile is in one piece" "$(row 792)" "1234|t"
 
 # ---- an instance is of the node that told of it first, whatever another one that learnt its number says
 { clock; unit 800 0 7200; } | push 0 >one

@@ -135,6 +135,33 @@ static void an_instance_is_told_of_by_its_node_alone(void **state)
 	ingest_push_done(&p);
 }
 
+static void a_new_instance_is_of_the_node_that_told_of_it_first(void **state)
+{
+	(void)state;
+	static struct report r;
+	static const struct {
+		const char *cluster, *node;
+		uint64_t instance;
+		int rc;
+	} told[] = {{"c", "n", 7, 0},       {"c", "m", 7, -EINVAL}, {"c", "m", 8, 0},
+		    {"d", "n", 7, -EINVAL}, {"c", "n", 8, -EINVAL}, {"c", "n", 7, 0},
+		    {"c", "m", 8, 0}};
+	struct ingest_push p = {0};
+
+	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++) {
+		make(&r, i ? REPORT_FINAL : REPORT_START, NOW_S - 60, NOW_S - 30);
+		r.instance = told[i].instance;
+		snprintf(r.cluster, sizeof(r.cluster), "%s", told[i].cluster);
+		snprintf(r.node, sizeof(r.node), "%s", told[i].node);
+		assert_int_equal(ingest_report(&r, &rules, &p, &err), told[i].rc);
+		assert_true(!told[i].rc || strstr(err.text, "by another node"));
+	}
+	assert_int_equal(p.node_count, 4);
+	assert_int_equal(p.seen_count, 2);
+	assert_int_equal(p.foreign_count, 2);
+	ingest_push_done(&p);
+}
+
 static void names_of_steps_are_kept_as_they_came(void **state)
 {
 	(void)state;
@@ -398,6 +425,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_interval_over_hours_is_cut_there_and_its_sum_kept),
 		cmocka_unit_test(what_is_not_known_is_not_zero),
+		cmocka_unit_test(a_new_instance_is_of_the_node_that_told_of_it_first),
 		cmocka_unit_test(an_instance_is_told_of_by_its_node_alone),
 		cmocka_unit_test(names_of_steps_are_kept_as_they_came),
 		cmocka_unit_test(what_cannot_be_is_refused_with_a_reason),
