@@ -26,3 +26,19 @@ BEGIN
 	RETURN before;
 END
 $$;
+
+-- How long after o was first seen one that goes on may be: until o ended. One that was found in mid-life may
+-- have been found by the last record of a step, which comes when slurmstepd ends: a moment later.
+CREATE FUNCTION link_over(o unit_node, next unit_node) RETURNS interval LANGUAGE sql IMMUTABLE AS $$
+	SELECT link_lasted(o) + CASE WHEN next.found_at IS NULL THEN interval '0' ELSE interval '10 s' END
+$$;
+
+-- As in 0032, and with that moment.
+CREATE OR REPLACE FUNCTION link_goes_on(of_unit bigint, n unit_node) RETURNS boolean LANGUAGE sql STABLE AS $$
+	SELECT EXISTS (SELECT FROM unit_node o, link_after(n, o) d
+		WHERE o.unit = of_unit AND o.node = n.node AND o.boot = n.boot
+			AND o.instance <> n.instance AND o.uuid = n.uuid
+			AND (d BETWEEN interval '-1 s' AND link_over(o, n)
+				OR (n.found_at IS NOT NULL OR o.found_at IS NOT NULL)
+					AND d < interval '0' AND -d <= link_over(n, o)))
+$$;

@@ -163,6 +163,14 @@ met_late() { # unit part: it was met among the control groups three seconds afte
 	2) echo "job id=$1 submit=$((T + 190)) start=$((T + 200)) end=$((T + 205)) nodes=n1 node_count=1" ;;
 	esac
 }
+seen_at_end() { # unit part: its whole life is told, and then found again by the last record of its second step, a second after its end, by a clock that was 90 s ahead
+	local first="instance=$(($1 * 100)) unit=$1 started=$((T + 203)) boottime=1003" next="instance=$(($1 * 100 + 1)) unit=$1 started=$((T + 296)) boottime=1006 before_user=$((5 * S)) before_system=0"
+	case $2 in
+	0) printf '%s\n' "start $first" "interval $first t0=$((T + 203)) t1=$((T + 205)) user=$((7 * S)) system=0" "final $first ended=$((T + 205)) user=$((7 * S)) system=0" ;;
+	1) printf '%s\n' "start $next" "final $next ended=$((T + 296)) user=0 system=0" ;;
+	2) echo "job id=$1 submit=$((T + 190)) start=$((T + 200)) end=$((T + 205)) nodes=n1 node_count=1" ;;
+	esac
+}
 orders=(012 021 201 210 102 120)
 for turn in 0 1 2; do
 	for k in "${!orders[@]}"; do
@@ -172,6 +180,8 @@ for turn in 0 1 2; do
 		push "${lines[@]}"
 		mapfile -t lines < <(met_late $((n + 13 + k)) "${orders[k]:turn:1}")
 		push "${lines[@]}"
+		mapfile -t lines < <(seen_at_end $((n + 19 + k)) "${orders[k]:turn:1}")
+		push "${lines[@]}"
 	done
 	settle
 done
@@ -180,8 +190,9 @@ for k in "${!orders[@]}"; do
 	is "a clock that was set back between them parts no instances, in the order ${orders[k]}" "$(both $((n + 1 + k)))" "1 2 $((7 * S))"
 	is "what was found and is told again, placed by another clock, is of the same life, in the order ${orders[k]}" "$(both $((n + 7 + k)))" "1 2 $((7 * S))"
 	is "what was met late and is told again from its beginning is of one life, in the order ${orders[k]}" "$(both $((n + 13 + k)))" "1 2 $((7 * S))"
+	is "what is found by the record of its end is of that life, in the order ${orders[k]}" "$(both $((n + 19 + k)))" "1 2 $((7 * S))"
 done
-n=$((n + 18))
+n=$((n + 24))
 
 # ---- a full disk took its intervals, and an earlier instance never told its end
 n=$((n + 1))
