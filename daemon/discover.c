@@ -216,8 +216,7 @@ bool discover_describe(const struct env *env, const char *path, struct record *r
 	snprintf(job, sizeof(job), "%s", path);
 	char *slash = strrchr(job, '/');
 	record_init(r, RECORD_STEP_START, MANAGER_SLURM);
-	if (!slash || !step_number(slash + 1, &r->step) ||
-	    steps_find_path(u, path) != UNITS_NONE)
+	if (!slash || !step_number(slash + 1, &r->step))
 		return false;
 	*slash = '\0';
 
@@ -252,7 +251,8 @@ static int add_step(const struct env *env, const char *path, uint32_t bits)
 	struct err err;
 	char name[16];
 
-	if (!discover_describe(env, path, &r))
+	if (steps_find_path(env->units, path) != UNITS_NONE ||
+	    !discover_describe(env, path, &r))
 		return 0;
 	for (size_t i = 0; i < CONTROLLERS; i++) {
 		if (bits & discover_controllers[i])

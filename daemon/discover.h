@@ -27,8 +27,8 @@
 int discover_walk(const struct env *env, struct err *err);
 
 /* The start record, without control groups, that a step with this path below its
- * hierarchy gets, as of now. False: not a step's path, of another node
- * (--collector.slurm.nodes), or the table has it. */
+ * hierarchy gets, as of now. False: not a step's path, or of another node
+ * (--collector.slurm.nodes). */
 bool discover_describe(const struct env *env, const char *path, struct record *ret);
 
 #endif

@@ -78,11 +78,17 @@ static uint32_t find_guessed(const struct units *u, const struct record *r)
 
 uint32_t find_unit_of(const struct units *u, const struct record *r, bool synthetic)
 {
+	uint32_t i;
+
 	if (synthetic) {
-		/* A directory does not have the restart count: take the newest run */
-		return units_find_newest(u, r->manager, r->node, r->unit);
+		/* A directory does not have the restart count: take the newest run,
+		 * unless it is known to be a later one */
+		i = units_find_newest(u, r->manager, r->node, r->unit);
+		return i != UNITS_NONE && u->units[i].restarts >= r->restarts
+			       ? i
+			       : UNITS_NONE;
 	}
-	uint32_t i = units_find(u, r->manager, r->node, r->unit, r->restarts);
+	i = units_find(u, r->manager, r->node, r->unit, r->restarts);
 	return i != UNITS_NONE ? i : find_guessed(u, r);
 }
 

@@ -98,6 +98,31 @@ static uint32_t controllers_of(const struct group_slot *s)
 	       (s->has & GROUP_SLOT_MEMORY ? CGROUP_MEMORY : 0);
 }
 
+/* The step that lives or lived in this group. An earlier run of a requeued job had the
+ * same path, but ended before this group was made. */
+static uint32_t find_step(const struct step_groups *g, const struct group_slot *s)
+{
+	uint32_t i = steps_find_path(g->env->units, s->path);
+	const struct step *step = i == UNITS_NONE ? NULL : steps_get(g->env->units, i);
+
+	return step && (step->state == UNIT_RUNNING ||
+			step->ended_boottime_ns >= s->made_ns)
+		       ? i
+		       : UNITS_NONE;
+}
+
+/* Nothing but the time tells runs apart: if the newest one in the table has had this
+ * step, this is the next. */
+static uint32_t run_of(struct units *u, const struct record *r)
+{
+	uint32_t newest = units_find_newest(u, r->manager, r->node, r->unit);
+	const struct unit *unit = newest == UNITS_NONE ? NULL : units_get(u, newest);
+
+	if (!unit || unit->restarts < r->restarts)
+		return r->restarts;
+	return unit->restarts + (steps_find(u, newest, r->step) != UNITS_NONE);
+}
+
 /* A step that no record told of. The group's other hierarchies find it in the table
  * then. */
 static uint32_t put_step(struct step_groups *g, const struct group_slot *s)
@@ -112,6 +137,7 @@ static uint32_t put_step(struct step_groups *g, const struct group_slot *s)
 	    !cgroup_slurm_node(s->path, node, sizeof(node)) ||
 	    !discover_describe(env, s->path, &r))
 		return UNITS_NONE;
+	r.restarts = run_of(env->units, &r);
 	uint64_t age_ns = r.boottime_ns - s->made_ns;
 	r.boottime_ns = s->made_ns;
 	r.realtime_ns -= age_ns;
@@ -125,7 +151,7 @@ static uint32_t put_step(struct step_groups *g, const struct group_slot *s)
 				s->path, err_text(&err));
 		return UNITS_NONE;
 	}
-	return steps_find_path(env->units, s->path);
+	return find_step(g, s);
 }
 
 /* v1: the same step's groups in other hierarchies, which end at about the same time. */
@@ -147,7 +173,7 @@ static void settle_slot(struct step_groups *g, uint32_t slot)
 {
 	const struct group_slot *s = &g->slots.slots[slot];
 	const struct env *env = g->env;
-	uint32_t i = steps_find_path(env->units, s->path);
+	uint32_t i = find_step(g, s);
 	struct unit_totals t = {0};
 	char name[16];
 
@@ -187,7 +213,7 @@ static bool look_at_slot(struct step_groups *g, uint32_t slot, uint64_t drained_
 	struct group_slot *s = &g->slots.slots[slot];
 
 	s->path[sizeof(s->path) - 1] = '\0';
-	if (steps_find_path(g->env->units, s->path) != UNITS_NONE)
+	if (find_step(g, s) != UNITS_NONE)
 		g->marks[slot] |= FOLLOW_KNOWN;
 	if (!(g->marks[slot] & FOLLOW_ENDED)) {
 		if (g->marks[slot] & FOLLOW_KNOWN)

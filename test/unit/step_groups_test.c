@@ -304,6 +304,29 @@ static void damage_stays_within_bounds(void **state)
 	(void)stats();
 }
 
+/* All runs of a job have the same paths. */
+static void each_run_of_a_requeued_job_is_counted(void **state)
+{
+	unsigned runs = 0;
+
+	(void)state;
+	for (unsigned run = 0; run < 3; run++) {
+		uint32_t slot = play_mkdir(PATH_V2, 0);
+		pass_ms(10);
+		play_rmdir(slot, 4000, 0);
+		pass_ms(2 * GROUP_SETTLE_MS);
+	}
+	for (uint32_t i = units_next(units, 0); i != UNITS_NONE;
+	     i = units_next(units, i + 1)) {
+		struct unit_totals t;
+		unit_total(units, i, &t);
+		assert_int_equal(t.cpu_user_ns + t.cpu_system_ns, 4000);
+		assert_int_equal(units_get(units, i)->restarts, runs++);
+	}
+	assert_int_equal(runs, 3);
+	assert_int_equal(stats().unrecorded, 3);
+}
+
 static void sizes_that_make_no_sense_are_refused(void **state)
 {
 	const int none[GROUP_FDS] = {-1, -1, -1, -1, -1, -1};
@@ -330,6 +353,7 @@ int main(void)
 		TEST(groups_of_others_are_let_go),
 		TEST(what_was_there_before_is_not_counted_unless_the_table_has_it),
 		TEST(slots_come_back_for_ever),
+		TEST(each_run_of_a_requeued_job_is_counted),
 		TEST(damage_stays_within_bounds),
 		cmocka_unit_test(sizes_that_make_no_sense_are_refused),
 	};
