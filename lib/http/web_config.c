@@ -9,14 +9,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "lib/conf/yaml_walk.h"
+#include "lib/conf/yaml_rows.h"
 #include "lib/parse.h"
 #include "lib/secret.h"
 
-/* Parser state: the document, the result, and what must be combined at the end. */
-struct web_config_parser {
-	struct yaml_walk w;
-	struct web_config *c;
+/* The result, and what must be combined at the end. */
+struct web_config_file {
+	struct web_config c;
 	unsigned min_version, max_version; /* 10..13 */
 	struct buf ciphers, curves;
 	bool prefer_server;
@@ -24,109 +23,7 @@ struct web_config_parser {
 	size_t tls_line, ca_line, auth_line;
 };
 
-static int refuse_unsupported(void *arg, const char *key, yaml_node_t *value)
-{
-	struct web_config_parser *p = arg;
-	return yaml_walk_fail(&p->w, value, "not supported", key);
-}
-
-static char *join_folder(const char *file, const char *path)
-{
-	const char *slash = strrchr(file, '/');
-	char *s = NULL;
-
-	if (path[0] == '/' || !slash)
-		return strdup(path);
-	if (asprintf(&s, "%.*s/%s", (int)(slash - file), file, path) < 0)
-		return NULL;
-	return s;
-}
-
-static int path_value(struct web_config_parser *p, const char *key, yaml_node_t *value,
-		      char **ret)
-{
-	const char *s = "";
-	int rc = yaml_walk_scalar(&p->w, key, value, &s);
-
-	if (rc < 0 || !*s)
-		return rc;
-	*ret = join_folder(p->w.file, s);
-	return *ret ? 0 : err_set(p->w.err, -ENOMEM, "%s: out of memory", p->w.file);
-}
-
-static int on_server_cert(void *arg, const char *key, yaml_node_t *v)
-{
-	struct web_config_parser *p = arg;
-	return path_value(p, key, v, &p->c->cert_file);
-}
-
-static int on_server_key(void *arg, const char *key, yaml_node_t *v)
-{
-	struct web_config_parser *p = arg;
-	return path_value(p, key, v, &p->c->key_file);
-}
-
-static int on_client_ca(void *arg, const char *key, yaml_node_t *v)
-{
-	struct web_config_parser *p = arg;
-	p->ca_line = yaml_walk_line(v);
-	return path_value(p, key, v, &p->c->client_ca_file);
-}
-
-static int on_client_auth(void *arg, const char *key, yaml_node_t *v)
-{
-	struct web_config_parser *p = arg;
-	static const char *const names[] = {
-		"NoClientCert", "RequestClientCert", "RequireAnyClientCert",
-		"VerifyClientCertIfGiven", "RequireAndVerifyClientCert"};
-	const char *s = "";
-	int rc = yaml_walk_scalar(&p->w, key, v, &s);
-
-	if (rc < 0 || !*s)
-		return rc;
-	p->auth_line = yaml_walk_line(v);
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		/* the toolkit accepts RequireClientCert for RequireAnyClientCert too */
-		if (strcmp(names[i], s) == 0) {
-			p->c->client_auth = (enum web_client_auth)i;
-			return 0;
-		}
-	}
-	if (strcmp(s, "RequireClientCert") == 0) {
-		p->c->client_auth = CLIENT_REQUIRE_ANY;
-		return 0;
-	}
-	return yaml_walk_fail(&p->w, v, "unknown client_auth_type", s);
-}
-
-static int read_tls_version(struct web_config_parser *p, const char *key,
-			    yaml_node_t *v, unsigned *ret)
-{
-	const char *s = "";
-	uint32_t minor;
-	int rc = yaml_walk_scalar(&p->w, key, v, &s);
-
-	if (rc < 0)
-		return rc;
-	if (strncmp(s, "TLS1", 4) != 0 || strlen(s) != 5 ||
-	    parse_u32(s + 4, &minor) < 0 || minor > 3)
-		return yaml_walk_fail(&p->w, v, "must be TLS10, TLS11, TLS12 or TLS13",
-				      key);
-	*ret = 10 + minor;
-	return 0;
-}
-
-static int on_server_min_version(void *arg, const char *key, yaml_node_t *v)
-{
-	struct web_config_parser *p = arg;
-	return read_tls_version(p, key, v, &p->min_version);
-}
-
-static int on_max_version(void *arg, const char *key, yaml_node_t *v)
-{
-	struct web_config_parser *p = arg;
-	return read_tls_version(p, key, v, &p->max_version);
-}
+#define FILE_ROWS struct web_config_file
 
 struct cipher_name {
 	const char *go, *gnutls;
@@ -159,126 +56,135 @@ static const struct cipher_name curve_names[] = {
 	{"X25519", "+GROUP-X25519"},
 };
 
-static int name_list(struct web_config_parser *p, const char *key, yaml_node_t *v,
-		     const struct cipher_name *names, size_t n, struct buf *out)
-{
-	if (v->type != YAML_SEQUENCE_NODE)
-		return yaml_walk_fail(&p->w, v, key, "must be a list");
-	for (yaml_node_item_t *i = v->data.sequence.items.start;
-	     i < v->data.sequence.items.top; i++) {
-		yaml_node_t *item = yaml_document_get_node(p->w.doc, *i);
-		const char *s = "";
-		int rc = yaml_walk_scalar(&p->w, key, item, &s);
-		if (rc < 0)
-			return rc;
-		size_t k = 0;
-		while (k < n && strcmp(names[k].go, s) != 0)
-			k++;
-		if (k == n)
-			return yaml_walk_fail(&p->w, item, "not supported", s);
-		buf_putc(out, ':');
-		buf_puts(out, names[k].gnutls);
-	}
-	return 0;
-}
+struct cipher_list {
+	struct yaml_reader *r;
+	const struct cipher_name *names;
+	size_t count;
+	struct buf *out;
+};
 
-static int on_ciphers(void *arg, const char *key, yaml_node_t *v)
+static int read_cipher_name(void *arg, const char *key, yaml_node_t *v)
 {
-	struct web_config_parser *p = arg;
-	return name_list(p, key, v, cipher_names,
-			 sizeof(cipher_names) / sizeof(cipher_names[0]), &p->ciphers);
-}
-
-static int on_curves(void *arg, const char *key, yaml_node_t *v)
-{
-	struct web_config_parser *p = arg;
-	return name_list(p, key, v, curve_names,
-			 sizeof(curve_names) / sizeof(curve_names[0]), &p->curves);
-}
-
-static int on_prefer_server(void *arg, const char *key, yaml_node_t *v)
-{
-	struct web_config_parser *p = arg;
-	return yaml_walk_bool(&p->w, key, v, &p->prefer_server);
-}
-
-static int on_server_tls(void *arg, const char *key, yaml_node_t *v)
-{
-	struct web_config_parser *p = arg;
-	static const struct yaml_key keys[] = {
-		{"cert_file", on_server_cert},
-		{"key_file", on_server_key},
-		{"client_auth_type", on_client_auth},
-		{"client_ca_file", on_client_ca},
-		{"min_version", on_server_min_version},
-		{"max_version", on_max_version},
-		{"cipher_suites", on_ciphers},
-		{"curve_preferences", on_curves},
-		{"prefer_server_cipher_suites", on_prefer_server},
-		{"cert", refuse_unsupported},
-		{"key", refuse_unsupported},
-		{"client_ca", refuse_unsupported},
-		{"client_allowed_sans", refuse_unsupported},
-	};
-	p->tls_line = yaml_walk_line(v);
-	return yaml_walk_map(&p->w, p, key, v, keys, sizeof(keys) / sizeof(keys[0]));
-}
-
-static int on_server_http2(void *arg, const char *key, yaml_node_t *v)
-{
-	struct web_config_parser *p = arg;
-	return yaml_walk_bool(&p->w, key, v, &p->http2_on);
-}
-
-/* The toolkit accepts only these headers. */
-static int on_header(void *arg, const char *key, yaml_node_t *v)
-{
-	struct web_config_parser *p = arg;
-	static const char *const names[] = {
-		"Content-Security-Policy", "Strict-Transport-Security",
-		"X-Content-Type-Options", "X-Frame-Options", "X-XSS-Protection"};
-	struct web_config_header *h = &p->c->headers[p->c->header_count];
+	struct cipher_list *l = arg;
 	const char *s = "";
-	int rc = yaml_walk_scalar(&p->w, key, v, &s);
+	int rc = yaml_walk_scalar(&l->r->w, key, v, &s);
+
+	for (size_t i = 0; rc == 0 && i < l->count; i++) {
+		if (strcmp(l->names[i].go, s) == 0) {
+			buf_putc(l->out, ':');
+			buf_puts(l->out, l->names[i].gnutls);
+			return 0;
+		}
+	}
+	return rc < 0 ? rc : yaml_walk_fail(&l->r->w, v, "not supported", s);
+}
+
+#define NAMES_MAX 256
+
+static int read_ciphers(struct yaml_reader *r, const struct yaml_row *row,
+			const char *key, yaml_node_t *v, void *at)
+{
+	struct cipher_list l = {r, cipher_names,
+				sizeof(cipher_names) / sizeof(cipher_names[0]), at};
+
+	(void)row;
+	return yaml_walk_list(&r->w, &l, key, v, NAMES_MAX, read_cipher_name);
+}
+
+static int read_curves(struct yaml_reader *r, const struct yaml_row *row,
+		       const char *key, yaml_node_t *v, void *at)
+{
+	struct cipher_list l = {r, curve_names,
+				sizeof(curve_names) / sizeof(curve_names[0]), at};
+
+	(void)row;
+	return yaml_walk_list(&r->w, &l, key, v, NAMES_MAX, read_cipher_name);
+}
+
+/* In the order of enum web_client_auth. The toolkit accepts RequireClientCert for
+ * RequireAnyClientCert too. */
+static int read_client_auth(struct yaml_reader *r, const struct yaml_row *row,
+			    const char *key, yaml_node_t *v, void *at)
+{
+	static const char *const names[] = {
+		"NoClientCert", "RequestClientCert", "RequireAnyClientCert",
+		"VerifyClientCertIfGiven", "RequireAndVerifyClientCert"};
+	const char *s = "";
+	int rc = yaml_read_text(r, row, key, v, &s);
+
+	if (rc != 0)
+		return rc;
+	if (strcmp(s, "RequireClientCert") == 0)
+		s = names[CLIENT_REQUIRE_ANY];
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(names[i], s) == 0) {
+			*(enum web_client_auth *)at = (enum web_client_auth)i;
+			return 0;
+		}
+	}
+	return yaml_walk_fail(&r->w, v, "unknown client_auth_type", s);
+}
+
+/* An empty version is a mistake, and not the default. */
+static int read_version(struct yaml_reader *r, const struct yaml_row *row,
+			const char *key, yaml_node_t *v, void *at)
+{
+	r->empty_is_absent = false;
+	int rc = yaml_read_tls_version(r, row, key, v, at);
+	r->empty_is_absent = true;
+	return rc;
+}
+
+static const struct yaml_row web_tls_rows[] = {
+	YAML_PATH("cert_file", FILE_ROWS, c.cert_file),
+	YAML_PATH("key_file", FILE_ROWS, c.key_file),
+	YAML_ROW("client_auth_type", read_client_auth, FILE_ROWS, c.client_auth,
+		 .given = offsetof(FILE_ROWS, auth_line)),
+	YAML_PATH("client_ca_file", FILE_ROWS, c.client_ca_file,
+		  .given = offsetof(FILE_ROWS, ca_line)),
+	YAML_ROW("min_version", read_version, FILE_ROWS, min_version, ),
+	YAML_ROW("max_version", read_version, FILE_ROWS, max_version, ),
+	YAML_ROW("cipher_suites", read_ciphers, FILE_ROWS, ciphers, ),
+	YAML_ROW("curve_preferences", read_curves, FILE_ROWS, curves, ),
+	YAML_BOOL("prefer_server_cipher_suites", FILE_ROWS, prefer_server),
+	YAML_REFUSED("cert"),
+	YAML_REFUSED("key"),
+	YAML_REFUSED("client_ca"),
+	YAML_REFUSED("client_allowed_sans"),
+	YAML_END,
+};
+
+static int read_web_header(struct yaml_reader *r, const struct yaml_row *row,
+			   const char *key, yaml_node_t *v, void *at)
+{
+	struct web_config *c = at;
+	const char *s = "";
+	int rc = yaml_reader_text(r, key, v, &s);
 
 	if (rc < 0)
 		return rc;
-	for (const char *c = s; *c; c++) {
-		if ((unsigned char)*c < 0x20 || *c == 0x7f)
-			return yaml_walk_fail(&p->w, v, key,
+	for (const char *p = s; *p; p++) {
+		if ((unsigned char)*p < 0x20 || *p == 0x7f)
+			return yaml_walk_fail(&r->w, v, key,
 					      "holds a control character");
 	}
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (strcmp(names[i], key) == 0)
-			h->name = names[i];
-	}
-	h->value = strdup(s);
-	if (!h->value)
-		return err_set(p->w.err, -ENOMEM, "%s: out of memory", p->w.file);
-	p->c->header_count++;
+	c->headers[c->header_count++] = (struct web_config_header){row->key, s};
 	return 0;
 }
 
-static int on_response_headers(void *arg, const char *key, yaml_node_t *v)
-{
-	struct web_config_parser *p = arg;
-	static const struct yaml_key keys[] = {
-		{"Content-Security-Policy", on_header},
-		{"Strict-Transport-Security", on_header},
-		{"X-Content-Type-Options", on_header},
-		{"X-Frame-Options", on_header},
-		{"X-XSS-Protection", on_header},
-	};
-	return yaml_walk_map(&p->w, p, key, v, keys, sizeof(keys) / sizeof(keys[0]));
-}
+/* The toolkit accepts only these headers. */
+#define HEADER_ROW(name_) YAML_ROW(name_, read_web_header, FILE_ROWS, c, )
+static const struct yaml_row web_header_rows[] = {
+	HEADER_ROW("Content-Security-Policy"), HEADER_ROW("Strict-Transport-Security"),
+	HEADER_ROW("X-Content-Type-Options"),  HEADER_ROW("X-Frame-Options"),
+	HEADER_ROW("X-XSS-Protection"),        YAML_END,
+};
 
-static int on_http(void *arg, const char *key, yaml_node_t *v)
-{
-	struct web_config_parser *p = arg;
-	static const struct yaml_key keys[] = {{"http2", on_server_http2},
-					       {"headers", on_response_headers}};
-	return yaml_walk_map(&p->w, p, key, v, keys, sizeof(keys) / sizeof(keys[0]));
-}
+static const struct yaml_row web_http_rows[] = {
+	YAML_BOOL("http2", FILE_ROWS, http2_on),
+	YAML_SAME("headers", web_header_rows),
+	YAML_END,
+};
 
 /* "$2a$", "$2b$" or "$2y$", two digits of cost (04..31), 53 characters. */
 static bool is_bcrypt(const char *s)
@@ -294,50 +200,43 @@ static bool is_bcrypt(const char *s)
 	       cost <= 31;
 }
 
-static int on_basic_auth_user(struct web_config_parser *p, yaml_node_t *k,
-			      yaml_node_t *v)
+static int read_web_user(void *arg, const char *name, yaml_node_t *k, yaml_node_t *v)
 {
-	struct web_config *c = p->c;
-	const char *name = "", *hash = "";
-	int rc = yaml_walk_scalar(&p->w, "basic_auth_users", k, &name);
+	struct yaml_reader *r = arg;
+	struct web_config *c = r->config;
+	struct web_config_user *u = &c->users[c->user_count];
+	const char *hash = "";
+	int rc = yaml_walk_scalar(&r->w, "basic_auth_users", v, &hash);
 
-	if (rc == 0)
-		rc = yaml_walk_scalar(&p->w, "basic_auth_users", v, &hash);
 	if (rc < 0)
 		return rc;
 	if (!*name || strchr(name, ':'))
 		return yaml_walk_fail(
-			&p->w, k, "basic_auth_users",
+			&r->w, k, "basic_auth_users",
 			"a user name must not be empty or contain a colon");
 	/* never quote the value: it is a secret */
 	if (!is_bcrypt(hash))
 		return yaml_walk_fail(
-			&p->w, v,
+			&r->w, v,
 			"basic_auth_users: the hash must be bcrypt ($2a$, $2b$ or "
 			"$2y$; make one with htpasswd -nBC 10 \"\"), user",
 			name);
 	for (size_t i = 0; i < c->user_count; i++) {
 		if (strcmp(c->users[i].name, name) == 0)
-			return yaml_walk_fail(&p->w, k, "key given twice", name);
+			return yaml_walk_fail(&r->w, k, "key given twice", name);
 	}
 	if (c->user_count == WEB_CONFIG_USERS_MAX)
-		return yaml_walk_fail(&p->w, k, "basic_auth_users",
+		return yaml_walk_fail(&r->w, k, "basic_auth_users",
 				      "more than 256 users");
-	struct web_config_user *u =
-		reallocarray(c->users, c->user_count + 1, sizeof(*u));
-	if (!u)
-		return err_set(p->w.err, -ENOMEM, "%s: out of memory", p->w.file);
-	c->users = u;
-	u[c->user_count] = (struct web_config_user){strdup(name), strdup(hash)};
+	u->name = arena_text(r->arena, name);
+	u->hash = arena_text(r->arena, hash);
 	c->user_count++;
-	if (!u[c->user_count - 1].name || !u[c->user_count - 1].hash)
-		return err_set(p->w.err, -ENOMEM, "%s: out of memory", p->w.file);
-	return 0;
+	return u->name && u->hash ? 0 : yaml_reader_no_memory(r);
 }
 
-static int at_line(struct web_config_parser *p, size_t line, const char *what)
+static int refuse_at_line(struct yaml_reader *r, size_t line, const char *what)
 {
-	return err_set(p->w.err, -EINVAL, "%s:%zu: %s", p->w.file, line, what);
+	return err_set(r->w.err, -EINVAL, "%s:%zu: %s", r->w.file, line, what);
 }
 
 /* "ada:$2y$10$...": without a blank after the colon it is a single string. */
@@ -351,73 +250,67 @@ static bool is_htpasswd(const yaml_node_t *v)
 	"a line of htpasswd belongs below basic_auth_users:, indented, with a space "  \
 	"after the colon (ada: $2y$...)"
 
-static int on_users(void *arg, const char *key, yaml_node_t *v)
+static int read_web_users(struct yaml_reader *r, const struct yaml_row *row,
+			  const char *key, yaml_node_t *v, void *at)
 {
-	struct web_config_parser *p = arg;
+	(void)row;
+	(void)at;
 	if (is_htpasswd(v))
-		return at_line(p, v->start_mark.line + 1, HTPASSWD_HINT);
+		return refuse_at_line(r, yaml_walk_line(v), HTPASSWD_HINT);
 	if (v->type == YAML_SCALAR_NODE && v->data.scalar.length == 0)
 		return 0;
 	if (v->type != YAML_MAPPING_NODE)
-		return yaml_walk_fail(&p->w, v, key,
+		return yaml_walk_fail(&r->w, v, key,
 				      "must be a mapping of user names to hashes");
-	for (yaml_node_pair_t *i = v->data.mapping.pairs.start;
-	     i < v->data.mapping.pairs.top; i++) {
-		int rc = on_basic_auth_user(p, yaml_document_get_node(p->w.doc, i->key),
-					    yaml_document_get_node(p->w.doc, i->value));
-		if (rc < 0)
-			return rc;
-	}
-	return 0;
+	struct web_config *c = r->config;
+	c->users = yaml_reader_alloc(r, WEB_CONFIG_USERS_MAX, sizeof(*c->users));
+	return c->users ? yaml_walk_pairs(&r->w, r, key, v, read_web_user) : -ENOMEM;
 }
 
-static int read_prefix(struct web_config_parser *p, const char *key, yaml_node_t *v,
-		       uint32_t least, uint32_t most, uint8_t *ret)
+/* Shorter prefixes would make half a country one client. */
+static int read_prefix(struct yaml_reader *r, const struct yaml_row *row,
+		       const char *key, yaml_node_t *v, void *at)
 {
 	const char *s = "";
 	uint32_t bits;
 	char what[64];
-	int rc = yaml_walk_scalar(&p->w, key, v, &s);
+	int rc = yaml_walk_scalar(&r->w, key, v, &s);
 
 	if (rc < 0)
 		return rc;
-	if (parse_u32(s, &bits) < 0 || bits < least || bits > most) {
+	if (parse_u32(s, &bits) < 0 || bits < row->min || bits > row->max) {
 		snprintf(what, sizeof(what), "client_prefix: must be %u to %u bits",
-			 least, most);
-		return yaml_walk_fail(&p->w, v, what, key);
+			 (unsigned)row->min, (unsigned)row->max);
+		return yaml_walk_fail(&r->w, v, what, key);
 	}
-	*ret = (uint8_t)bits;
+	*(uint8_t *)at = (uint8_t)bits;
 	return 0;
 }
 
-/* Shorter prefixes would make half a country one client. */
-static int on_ipv4(void *arg, const char *key, yaml_node_t *v)
-{
-	struct web_config_parser *p = arg;
-	return read_prefix(p, key, v, 8, 32, &p->c->client_prefix.ipv4);
-}
+static const struct yaml_row prefix_rows[] = {
+	YAML_ROW("ipv4", read_prefix, struct netaddr_prefix, ipv4, .min = 8, .max = 32),
+	YAML_ROW("ipv6", read_prefix, struct netaddr_prefix, ipv6, .min = 16,
+		 .max = 64),
+	YAML_END,
+};
 
-static int on_ipv6(void *arg, const char *key, yaml_node_t *v)
-{
-	struct web_config_parser *p = arg;
-	return read_prefix(p, key, v, 16, 64, &p->c->client_prefix.ipv6);
-}
-
-/* Ours: the toolkit has no such key. */
-static int on_client_prefix(void *arg, const char *key, yaml_node_t *v)
-{
-	static const struct yaml_key keys[] = {{"ipv4", on_ipv4}, {"ipv6", on_ipv6}};
-	struct web_config_parser *p = arg;
-
-	return yaml_walk_map(&p->w, p, key, v, keys, sizeof(keys) / sizeof(keys[0]));
-}
+static const struct yaml_row web_file_rows[] = {
+	YAML_SAME("tls_server_config", web_tls_rows,
+		  .given = offsetof(FILE_ROWS, tls_line)),
+	YAML_SAME("http_server_config", web_http_rows),
+	{.key = "basic_auth_users", .read = read_web_users},
+	/* Ours: the toolkit has no such key. */
+	YAML_MAP("client_prefix", prefix_rows, FILE_ROWS, c.client_prefix),
+	YAML_REFUSED("rate_limit"),
+	YAML_END,
+};
 
 /* "NORMAL:-VERS-ALL:+VERS-TLS1.2:..." from the options. The default is the toolkit's:
  * TLS 1.2 and newer. By default GnuTLS prefers the client's order. */
-static void make_priority(struct web_config_parser *p)
+static void make_priority(struct web_config_file *p)
 {
 	static const char *const versions[] = {"TLS1.0", "TLS1.1", "TLS1.2", "TLS1.3"};
-	struct buf *b = &p->c->priority;
+	struct buf *b = &p->c.priority;
 
 	buf_puts(b, "NORMAL:-VERS-ALL");
 	for (unsigned v = 13; v >= 10; v--) {
@@ -441,74 +334,74 @@ static void make_priority(struct web_config_parser *p)
 }
 
 /* Checks across keys. */
-static int check_whole(struct web_config_parser *p)
+static int check_whole(struct yaml_reader *r, struct web_config_file *p)
 {
-	struct web_config *c = p->c;
+	struct web_config *c = &p->c;
 
 	if (p->min_version > p->max_version)
-		return at_line(p, p->tls_line, "min_version is above max_version");
+		return refuse_at_line(r, p->tls_line,
+				      "min_version is above max_version");
 	if (!c->cert_file != !c->key_file)
-		return at_line(p, p->tls_line,
-			       "tls_server_config: cert_file and key_file go together");
+		return refuse_at_line(
+			r, p->tls_line,
+			"tls_server_config: cert_file and key_file go together");
 	c->tls = c->cert_file;
 	if (!c->tls && (c->client_ca_file || c->client_auth))
-		return at_line(p, p->tls_line,
-			       "tls_server_config: client certificates need cert_file "
-			       "and key_file");
+		return refuse_at_line(
+			r, p->tls_line,
+			"tls_server_config: client certificates need cert_file "
+			"and key_file");
 	if (c->client_ca_file && c->client_auth == CLIENT_NONE)
-		return at_line(p, p->ca_line,
-			       "client_ca_file needs a client_auth_type that uses it");
+		return refuse_at_line(
+			r, p->ca_line,
+			"client_ca_file needs a client_auth_type that uses it");
 	if ((c->client_auth == CLIENT_REQUIRE_VERIFY ||
 	     c->client_auth == CLIENT_VERIFY_IF_GIVEN) &&
 	    !c->client_ca_file)
-		return at_line(p, p->auth_line,
-			       "client_auth_type needs a client_ca_file");
+		return refuse_at_line(r, p->auth_line,
+				      "client_auth_type needs a client_ca_file");
 	if (p->http2_on)
 		buf_puts(&c->notes,
 			 "http_server_config: http2 is not supported, HTTP/1.1 is "
 			 "served\n");
 	make_priority(p);
 	if (buf_error(&c->priority) || buf_error(&c->notes))
-		return err_set(p->w.err, -ENOMEM, "%s: out of memory", p->w.file);
+		return yaml_reader_no_memory(r);
 	return 0;
 }
 
-static int parse_document(void *arg, yaml_node_t *root)
+static int refuse_htpasswd(void *arg, yaml_node_t *root)
 {
-	static const struct yaml_key keys[] = {
-		{"tls_server_config", on_server_tls},
-		{"http_server_config", on_http},
-		{"basic_auth_users", on_users},
-		{"client_prefix", on_client_prefix},
-		{"rate_limit", refuse_unsupported},
-	};
-	struct web_config_parser *p = arg;
-	if (root && is_htpasswd(root))
-		return at_line(p, root->start_mark.line + 1, HTPASSWD_HINT);
-	int rc = root ? yaml_walk_map(&p->w, p, "web configuration", root, keys,
-				      sizeof(keys) / sizeof(keys[0]))
-		      : 0;
-	return rc < 0 ? rc : check_whole(p);
+	return root && is_htpasswd(root)
+		       ? refuse_at_line(arg, yaml_walk_line(root), HTPASSWD_HINT)
+		       : 0;
 }
 
 int web_config_parse(const char *text, size_t len, const char *file,
 		     struct web_config *ret, struct err *err)
 {
-	struct web_config c = {.client_prefix = NETADDR_PREFIX_OF_HOST};
-	struct web_config_parser p = {.w = {.file = file, .err = err},
-				      .c = &c,
-				      .min_version = 12,
-				      .max_version = 13,
-				      .prefer_server = true};
-	int rc = yaml_walk_text(&p.w, text, len, WEB_CONFIG_BYTES_MAX, parse_document,
-				&p);
+	struct web_config_file f = {.c = {.client_prefix = NETADDR_PREFIX_OF_HOST},
+				    .min_version = 12,
+				    .max_version = 13,
+				    .prefer_server = true};
+	struct yaml_reader r = {.w = {.file = file, .err = err},
+				.arena = &f.c.arena,
+				.config = &f.c,
+				.empty_is_absent = true};
+	int rc = yaml_walk_text(&r.w, text, len, WEB_CONFIG_BYTES_MAX, refuse_htpasswd,
+				&r);
 
-	buf_done(&p.ciphers);
-	buf_done(&p.curves);
+	if (rc == 0)
+		rc = yaml_rows_read(&r, text, len, WEB_CONFIG_BYTES_MAX,
+				    "web configuration", web_file_rows, &f);
+	if (rc == 0)
+		rc = check_whole(&r, &f);
+	buf_done(&f.ciphers);
+	buf_done(&f.curves);
 	if (rc < 0)
-		web_config_done(&c);
+		web_config_done(&f.c);
 	else
-		*ret = c;
+		*ret = f.c;
 	return rc;
 }
 
@@ -545,18 +438,7 @@ void web_config_put_files(const struct web_config *c, struct buf *out)
 
 void web_config_done(struct web_config *c)
 {
-	for (size_t i = 0; i < c->user_count; i++) {
-		free(c->users[i].name);
-		if (c->users[i].hash)
-			explicit_bzero(c->users[i].hash, strlen(c->users[i].hash));
-		free(c->users[i].hash);
-	}
-	free(c->users);
-	for (size_t i = 0; i < c->header_count; i++)
-		free(c->headers[i].value);
-	free(c->cert_file);
-	free(c->key_file);
-	free(c->client_ca_file);
+	arena_done(&c->arena); /* which wipes it */
 	buf_done(&c->priority);
 	buf_done(&c->notes);
 	*c = (struct web_config){0};

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/arena.h"
 #include "lib/buf.h"
 #include "lib/err.h"
 #include "lib/netaddr.h"
@@ -27,18 +28,18 @@ enum web_client_auth {
 };
 
 struct web_config_user {
-	char *name, *hash; /* bcrypt, "$2y$10$..." */
+	const char *name, *hash; /* bcrypt, "$2y$10$..." */
 };
 
 struct web_config_header {
 	const char *name; /* static */
-	char *value;
+	const char *value;
 };
 
 struct web_config {
 	bool tls;
-	char *cert_file, *key_file;
-	char *client_ca_file; /* NULL: none */
+	const char *cert_file, *key_file;
+	const char *client_ca_file; /* NULL: none */
 	enum web_client_auth client_auth;
 	/* GnuTLS priority string made of min_version, max_version, cipher_suites,
 	 * curve_preferences and prefer_server_cipher_suites */
@@ -52,6 +53,7 @@ struct web_config {
 			     test's */
 	/* accepted without effect, one line each, for the log */
 	struct buf notes;
+	struct arena arena; /* of the texts */
 };
 
 /* Parses a text; file is its name in messages, and relative paths in the text are
