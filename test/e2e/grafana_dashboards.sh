@@ -22,8 +22,13 @@ is "emissions begin with a provider that the aggregator has" \
 is "units that ended are counted over their hour, not guessed from a rate" \
 	"$(cat $kept/*/*.json | jq -r '.. | objects | .expr? // empty | select(contains("ceems_units_ended_total"))' | LC_ALL=C sort -u)" \
 	$'sum by (state) (increase(ceems_units_ended_total[1h]))\nsum by (state) (increase(ceems_units_ended_total{hostname="$node"}[1h]))'
-is "no GPU energy is no 0 kWh" "$(cat $kept/*/*.json | jq -rc '.panels[]? | select(.type == "stat" and .options.reduceOptions.calcs == ["sum"] and .fieldConfig.defaults.unit == "kwatth")
-	| [.fieldConfig.overrides[] | select(.matcher.options == "GPU energy") | .properties[].value[0].options."0".text]' | sort -u)" '["–"]'
+# Grafana's sum of no values is 0
+is "energy and emissions that are not known are no 0 kWh and no 0 g" "$(cat $kept/*/*.json | jq -rc '.panels[]? | select(.type == "stat" and .options.reduceOptions.calcs == ["sum"] and (.fieldConfig.defaults.unit | IN("kwatth", "massg")))
+	| [.fieldConfig.overrides[] | .matcher.options + " " + .properties[].value[0].options."0".text]' | sort -u)" '["CO2e –"]
+["Host energy –","GPU energy –"]'
+is "grams of each provider that the programs know can be shown" \
+	"$(jq -r '.panels[]? | select(.title == "Emissions" and .type == "stat") | .targets[].columns[].selector' $kept/user/ceems-my-jobs.json | sed 's/^grams\.//' | LC_ALL=C sort | paste -sd' ')" \
+	"$(sed -n '/emission_providers\[\] = /,/^};/p' lib/emissions/emission.c | grep -o '{"[a-z]*"' | tr -d '{"' | LC_ALL=C sort | paste -sd' ')"
 is "what is asked about one unit is asked by its name" "$(cat $kept/*/*.json | jq -rc 'select(.uid | IN("ceems-job", "ceems-vm", "ceems-pod", "ceems-op-unit")) | .panels[]? |
 	select(.type == "stat") | .targets[] | .url // empty' | sort -u)" '/api/v1/units/${cluster}/${uuid}'
 

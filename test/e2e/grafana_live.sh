@@ -176,7 +176,7 @@ is "and sees data where data must be" "$(lacking owner <<-'END'
 	ceems-job|User and system|ABC
 	ceems-job|CPU time|AB
 	ceems-job|Memory|ABCD
-	ceems-job|Of what it was given|A
+	ceems-job|Memory, share of limit|A
 	ceems-job|Power by domain|A
 	ceems-job|Power on each node|A
 	ceems-job|Energy|A

@@ -47,12 +47,12 @@ else
 	questions __from=1741600800000 __to=1741608000000 cluster=alpha uuid=101 run=1 project=phys user=alice from=0 to=0 step=1 >"$SCRATCH/q"
 	ask api user records_as alice
 	# shellcheck disable=SC2086
-	is "a user's API panels have all of their columns ($(ls "$SCRATCH/a" | wc -l) questions)" "$(judge $missing grams.{rte,emaps,wt,global} | head -5)" ""
+	is "a user's API panels have all of their columns ($(ls "$SCRATCH/a" | wc -l) questions)" "$(judge $missing grams.{rte,emaps,wt,global,file} | head -5)" ""
 	like "a column that no row has is seen" "$(judge 2>&1 | head -1)" 'no row has'
 	rm -r "$SCRATCH/a"; mkdir "$SCRATCH/a"
 	ask api operator records_as olga
 	# shellcheck disable=SC2086
-	is "so have an operator's ($(ls "$SCRATCH/a" | wc -l))" "$(judge $missing grams.{rte,emaps,wt,global} | head -5)" ""
+	is "so have an operator's ($(ls "$SCRATCH/a" | wc -l))" "$(judge $missing grams.{rte,emaps,wt,global,file} | head -5)" ""
 	rm -r "$SCRATCH/a"; mkdir "$SCRATCH/a"
 	ask api operator records_as alice
 	like "which are refused to a user" "$(judge | sort -u)" 'this is for operators and admins'
@@ -151,7 +151,7 @@ ceems-job|CPU in use|A
 ceems-job|User and system|ABC
 ceems-job|CPU time|AB
 ceems-job|Memory|ABCD
-ceems-job|Of what it was given|A
+ceems-job|Memory, share of limit|A
 ceems-job|Power by domain|A
 ceems-job|Power on each node|A
 ceems-job|Energy|A

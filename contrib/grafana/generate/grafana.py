@@ -55,7 +55,7 @@ def of_gpus(metric, match=""):
 
 
 def all_watts(metric):
-    """One number: everything."""
+    """One number for everything."""
     return f"(sum({beside_gpus(metric)}) + (sum({of_gpus(metric)}) or vector(0)))"
 
 
@@ -75,7 +75,7 @@ def col(selector, text, kind="number", unit=None, hidden=False, links=None, widt
 
 
 def api(path, columns, params=(), root="data", window=True):
-    """A question to the API; its columns are looked up in each row of root."""
+    """A request to the API; its columns are looked up in each row of root."""
     pairs = ([("from", "${__from}"), ("to", "${__to}")] if window else []) + list(params)
     return {"datasource": API, "type": "json", "source": "url", "format": "table",
             "parser": "backend", "url": "/api/v1" + path, "root_selector": root,
@@ -97,7 +97,7 @@ def panel(kind, title, about, targets, unit=None, options=None, transform=None, 
         t["refId"] = chr(ord("A") + i)
     waiting = sorted({n for t in targets for n in names_of(t.get("expr", "")) if n in LATER})
     if waiting:
-        about += " No data yet here: " + "; ".join(f"{n}: {LATER[n]}" for n in waiting) + "."
+        about += " Some or all of this has no data yet: " + "; ".join(f"{n}: {LATER[n]}" for n in waiting) + "."
     p = {"type": kind, "title": title, "description": about}
     if targets:
         p["datasource"] = targets[0]["datasource"]
@@ -137,7 +137,7 @@ def thresholds(steps):
     return {"mode": "absolute", "steps": [{"color": c, "value": v} for c, v in steps]}
 
 
-# a row whose name is empty would bear that of its number
+# without this, a row with an empty name is labelled with the name of its number
 NAMED = [{"matcher": {"id": "byType", "options": "string"},
           "properties": [{"id": "mappings", "value": [
               {"type": "value", "options": {"": {"text": "(none)"}}}]}]}]
@@ -154,7 +154,7 @@ def bargauge(title, about, targets, unit, transform=None, steps=None, **defaults
 
 def bars(title, about, targets, unit, x, transform=None, stack=False):
     options = {"xField": x, "orientation": "vertical", "showValue": "never",
-               "xTickLabelSpacing": 100,  # of many labels those that have room
+               "xTickLabelSpacing": 100,  # only as many labels as there is room for
                "stacking": "normal" if stack else "none",
                "legend": {"displayMode": "list", "placement": "bottom", "showLegend": True}}
     return panel("barchart", title, about, targets, unit, options, transform)
@@ -170,8 +170,8 @@ def pie(title, about, targets, unit, transform=None, rows=True):
 
 
 def in_order(columns):
-    """Infinity gives columns in the order of the alphabet; here as they were written. What is not
-    among them (a column that was calculated) comes last."""
+    """Infinity sorts columns by name; this puts them in the order given. Others (calculated
+    columns) come last."""
     names = [("CO2e" if c["text"].startswith("CO2e ") else c["text"]) for c in columns]
     return {"id": "organize", "options": {
         "excludeByName": {}, "renameByName": {},
@@ -266,7 +266,7 @@ class Page:
         self.high = max(self.high, h)
 
     def row(self, title, closed=False):
-        """closed: its panels ask nothing until somebody opens it."""
+        """closed: its panels send no query until somebody opens it."""
         self.inside = self.panels
         self.x, self.y, self.high = 0, self.y + self.high, 0
         p = {"type": "row", "title": title, "collapsed": closed, "panels": []}

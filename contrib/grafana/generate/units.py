@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""One job, VM or pod. Every query names it (uuid="$uuid"): that is what the load balancer asks
-for. Totals are max_over_time() of the unit's own counters or records, which have the shortest
-job exactly; rate() is for how fast it goes (doc/metrics.md).
+"""One job, VM or pod. Every query names it (uuid="$uuid"), as the load balancer requires.
+Totals are max_over_time() of the unit's own counters, or come from the records: both are exact
+even for the shortest job. rate() shows present rates only (doc/metrics.md).
 """
 from grafana import (RATE, Page, api, bars, beside_gpus, col, flame, of_gpus, profile, prom, series,
                      stat, table, text, var_api, var_label, var_source)
-from users import KINDS, grams, kwh, var_provider, variables, with_grams
+from users import KINDS, grams, kwh, only_provider, var_provider, variables
 
 UNIT = 'uuid="$uuid"'
 ON = UNIT + ',hostname=~"$host"'
@@ -29,7 +29,7 @@ def what_it_was(p, kind, slash):
     """From the records: the unit, its nodes and its steps."""
     its = [("cluster_id", "${cluster}"), ("uuid", "${uuid}")]
 
-    # by its name another's unit is refused; in a list it would only be missing
+    # asked for by its id, another user's unit is refused; from a list it would only be missing
     def of_it(columns):
         return api("/units/${cluster}/${uuid}", columns, [("resolution", "none")], window=False)
 
@@ -44,51 +44,51 @@ def what_it_was(p, kind, slash):
                col("allocation.gpus", "GPUs", width=80),
                col("known_by", "Known by", "string"),
                col("coverage", "Coverage", unit="percentunit")]
-    p.put(table("What it is", "From the records; a row for each run of this id in the time "
-                "chosen. Known by node: no job record has come yet.",
+    p.put(table("What it is", "From the records; one row for each run of this id in the "
+                "period. Known by \"node\": Slurm's record of the job has not arrived yet.",
                 api("/units" + slash, columns, its, window=False), columns,
-                noValue="No such unit here that you may see"), 24, 4)
+                noValue="There is no such unit, or you may not see it"), 24, 4)
     for title, about, columns, unit in (
-            ("CPU", "Mean of what was allocated, over the life of its latest run.",
+            ("CPU", "Average share of the allocation that was used, over its latest run.",
              [col("avg_cpu_usage.global", "CPU")], "percent"),
-            ("Memory", "Mean of what was allocated, over the life of its latest run.",
+            ("Memory", "Average share of the allocation that was used, over its latest run.",
              [col("avg_cpu_mem_usage.global", "Memory")], "percent"),
-            ("Peak memory", "On its busiest node.",
+            ("Peak memory", "Highest on any of its nodes.",
              [col("memory_peak_bytes", "Peak")], "bytes"),
-            ("Energy", "With the building's share (PUE).", kwh(), "kwatth"),
-            ("Energy as measured", "By domain; total counts nothing twice.",
+            ("Energy", "With the building's share (PUE). –: not known.", kwh(), "kwatth"),
+            ("Energy as measured", "By domain; total counts every joule once.",
              [col(f"energy_joules.{d}", d) for d in
               ("total", "package", "dram", "gpu", "other")], "joule")):
         p.put(stat(title, about, [of_it(columns)], unit, noValue="–"),
               8 if "measured" in title else 3 if title != "Energy" else 4, 4)
-    p.put(stat("Emissions", "By the provider chosen above.",
-               [of_it(grams())], "massg", transform=with_grams()), 3, 4)
+    p.put(stat("Emissions", "With the factors of the provider chosen above. –: not known.",
+               [of_it(grams())], "massg", transform=only_provider(), noValue="–"), 3, 4)
 
 
 def cpu(p, kind):
     p.row("CPU")
     used = f"{rate('ceems_compute_unit_cpu_user_seconds_total')} + " \
            f"{rate('ceems_compute_unit_cpu_system_seconds_total')}"
-    p.put(series("CPU in use", "Of the CPUs that it was given, on each node.",
+    p.put(series("CPU in use", "Share of its allocated CPUs in use, on each node.",
                  [prom(f"100 * ({used}) / ceems_compute_unit_cpus{{{ON}}}", NODE)], "percent",
                  legend="table"), 12, 8)
     p.put(series("User and system", "CPUs in use on all nodes, by mode.",
                  [prom(f"sum({rate('ceems_compute_unit_cpu_user_seconds_total')})", "user"),
                   prom(f"sum({rate('ceems_compute_unit_cpu_system_seconds_total')})", "system"),
                   prom(f"sum(ceems_compute_unit_cpus{{{ON}}})", "allocated")], "short"), 8, 8)
-    p.put(stat("CPU time", "All of it, to the digit: the counter's last value on each node.",
+    p.put(stat("CPU time", "Exact total: the last value of the counters on each node.",
                [prom(f"sum({total('ceems_compute_unit_cpu_user_seconds_total')})", "user", True),
                 prom(f"sum({total('ceems_compute_unit_cpu_system_seconds_total')})", "system",
                      True)], "s"), 4, 8)
-    p.put(series("Held back", "Time that it wanted to run and was not allowed to (throttled), and "
-                 "that all of it waited for a CPU (pressure; cgroup v2).",
+    p.put(series("Throttled and waiting", "Seconds per second in which it was throttled by its CPU "
+                 "limit, and in which all of its tasks waited for a CPU (pressure; cgroup v2).",
                  [prom(rate("ceems_compute_unit_cpu_throttled_seconds_total"),
                        "throttled, " + NODE),
                   prom(rate("ceems_compute_unit_cpu_psi_seconds"), "waiting, " + NODE)], "short"),
           12, 7)
     if kind == "slurm":
-        p.put(series("Steps", "CPUs in use by each step, where ceemsd counts them "
-                     "(--collector.slurm.steps).",
+        p.put(series("Steps", "CPUs in use by each step. Needs ceemsd's option "
+                     "--collector.slurm.steps.",
                      [prom("sum by (step) ("
                            + rate("ceems_compute_unit_step_cpu_user_seconds_total") + " + "
                            + rate("ceems_compute_unit_step_cpu_system_seconds_total") + ")",
@@ -97,15 +97,15 @@ def cpu(p, kind):
 
 def memory(p):
     p.row("Memory")
-    p.put(series("Memory", "Held by processes (rss), the page cache, all of it, and the limit; "
-                 "on all nodes.",
+    p.put(series("Memory", "Memory of processes (rss), page cache, total, and the limit; sum "
+                 "over its nodes.",
                  [prom(f"sum(ceems_compute_unit_memory_{m}_bytes{{{ON}}})", what)
                   for m, what in (("rss", "processes"), ("cache", "page cache"), ("used", "used"),
                                   ("total", "limit"))], "bytes", legend="table"), 12, 10)
-    p.put(series("Of what it was given", "On each node.",
+    p.put(series("Memory, share of limit", "On each node.",
                  [prom(f"100 * ceems_compute_unit_memory_used_bytes{{{ON}}} / "
                        f"ceems_compute_unit_memory_total_bytes{{{ON}}}", NODE)], "percent"), 8, 10)
-    p.put(stat("Memory", "Highest on any node, and processes that were killed for want of it.",
+    p.put(stat("Memory", "Peak on any node, and processes killed because memory ran out.",
                [prom(f"max({total('ceems_compute_unit_memory_peak_bytes')})", "highest", True),
                 prom(f"sum({total('ceems_compute_unit_oom_kills_total')})", "killed", True)],
                "bytes", overrides=[{"matcher": {"id": "byName", "options": "killed"},
@@ -115,23 +115,23 @@ def memory(p):
 def energy(p):
     p.row("Power and energy")
     joules = "ceems_compute_unit_energy_joules_total"
-    p.put(series("Power by domain", "What it was charged with, on all nodes. host is the whole "
-                 "node's share and holds the others; psys overlaps with package and dram. model: "
+    p.put(series("Power by domain", "Power charged to it, sum over its nodes. host is its share of the "
+                 "whole node and includes the others; psys overlaps with package and dram. model: "
                  "estimated, not measured.",
                  [prom(f"sum by (domain, source) ({rate(joules)})", "{{domain}} ({{source}})")],
                  "watt", legend="table"), 12, 8)
-    p.put(series("Power on each node", "Each joule once.",
+    p.put(series("Power on each node", "Every joule counts once.",
                  [prom(f"sum by (hostname) ({beside_gpus(joules, ON)})", "{{hostname}}"),
                   prom(f"sum by (hostname) ({of_gpus(joules, ON)})", "GPUs of {{hostname}}")],
                  "watt", stack=True), 8, 8)
-    p.put(stat("Energy", "All of it until the end of the time chosen, as measured.",
+    p.put(stat("Energy", "Total until the end of the period, as measured.",
                [prom(f"sum by (domain) ({total(joules)})", "{{domain}}", True)], "joule"), 4, 8)
-    p.put(series("Power with the building's share", "Recorded (ceems_tool prometheus rules), so "
-                 "that it is the same everywhere.",
+    p.put(series("Power with the building's share", "From recording rules (ceems_tool prometheus "
+                 "rules).",
                  [prom(f"sum({recorded('uuid:ceems_host_power_watts:pue')})", "host"),
                   prom(f"sum({recorded('uuid:ceems_gpu_power_watts:pue')})", "GPU")], "watt",
                  stack=True), 12, 7)
-    p.put(series("Emissions", "Grams of CO2e per hour, by provider; recorded.",
+    p.put(series("Emissions", "Grams of CO2e per hour, by provider; from recording rules.",
                  [prom("3600 * sum by (provider) ("
                        + recorded("uuid:ceems_host_emissions_g_s:pue") + ")", "host, {{provider}}"),
                   prom("3600 * sum by (provider) ("
@@ -142,30 +142,30 @@ def energy(p):
 def gpu(p):
     p.row("GPU", closed=True)
     each = "{{hostname}} GPU {{index}}"
-    p.put(series("GPU in use", "Its share of each GPU that it has. Recorded, from the GPUs' "
-                 "exporter.", [prom(recorded("uuid:ceems_gpu_usage:ratio"), each)], "percent",
+    p.put(series("GPU in use", "Usage of its share of each GPU. From recording rules and the "
+                 "GPU exporter.", [prom(recorded("uuid:ceems_gpu_usage:ratio"), each)], "percent",
                  legend="table", max=100), 8, 8)
-    p.put(series("GPU memory", "Of its share of each GPU.",
+    p.put(series("GPU memory", "In use, of its share of each GPU.",
                  [prom(recorded("uuid:ceems_gpu_memory_usage:ratio"), each)], "percent", max=100),
           8, 8)
-    p.put(series("GPU power", "Its share of each GPU's, with the building's.",
+    p.put(series("GPU power", "Power of its share of each GPU, with the building's share.",
                  [prom(recorded("uuid:ceems_gpu_power_watts:pue"), each)], "watt"), 8, 8)
-    p.put(series("Streaming multiprocessors", "Share of time that they had something to do, and "
-                 "how much of what they hold was in use.",
+    p.put(series("Streaming multiprocessors", "Share of time in which they were active, and "
+                 "how many of their warps were in use (occupancy).",
                  [prom(recorded("uuid:ceems_gpu_sm_active:ratio"), "active, " + each),
                   prom(recorded("uuid:ceems_gpu_sm_occupancy:ratio"), "occupancy, " + each)],
                  "percent", max=100), 8, 8)
-    p.put(series("Tensor and graphics engines", "Share of time that they were active.",
+    p.put(series("Tensor and graphics engines", "Share of time in which they were active.",
                  [prom(recorded("uuid:ceems_gpu_pipe_tensor_active:ratio"), "tensor, " + each),
                   prom(recorded("uuid:ceems_gpu_gr_engine_active:ratio"), "engine, " + each)],
                  "percent", max=100), 8, 8)
     p.put(series("Floating point engines", "FP64, FP32 and FP16 pipes: share of time active.",
                  [prom(recorded(f"uuid:ceems_gpu_pipe_{fp}_active:ratio"), f"{fp}, " + each)
                   for fp in ("fp64", "fp32", "fp16")], "percent", max=100), 8, 8)
-    p.put(series("Memory interface", "Share of time that data moved.",
+    p.put(series("Memory interface", "Share of time in which data moved.",
                  [prom(recorded("uuid:ceems_gpu_dram_active:ratio"), each)], "percent", max=100),
           12, 7)
-    p.put(series("PCIe and NVLink", "Its share of what each GPU moves.",
+    p.put(series("PCIe and NVLink", "Traffic of its share of each GPU.",
                  [prom(recorded(f"uuid:ceems_gpu_{bus}_{way}:bytes_per_second"),
                        f"{bus} {way}, " + each)
                   for bus in ("pcie", "nvlink") for way in ("rx", "tx")], "Bps"), 12, 7)
@@ -180,12 +180,12 @@ def perf(p):
     p.put(series("Instructions per cycle", "Above 1 is good for most code.",
                  [prom(per(n + "instructions_total", n + "cpucycles_total"), "{{hostname}}")],
                  "short"), 8, 8)
-    p.put(series("Clock", "Mean of the CPUs that it used.",
+    p.put(series("Clock", "Average of the CPUs that it used.",
                  [prom(f"sum by (hostname) ({rate(n + 'cpucycles_total')}) / sum by (hostname) ("
                        + rate("ceems_compute_unit_cpu_user_seconds_total") + " + "
                        + rate("ceems_compute_unit_cpu_system_seconds_total") + ")",
                        "{{hostname}}")], "hertz"), 8, 8)
-    p.put(series("Misses", "Of each kind of access, the share that missed.",
+    p.put(series("Misses", "Share of accesses of each kind that missed.",
                  [prom(per(n + "branch_misses_total", n + "branch_instructions_total"),
                        "branches, {{hostname}}"),
                   prom(per(n + "cache_misses_total", n + "cache_refs_total"),
@@ -194,11 +194,11 @@ def perf(p):
                        "L1 reads, {{hostname}}"),
                   prom(per(n + "cache_ll_read_misses_total", n + "cache_ll_read_hits_total"),
                        "last level reads, {{hostname}}")], "percentunit"), 8, 8)
-    p.put(series("Switches and migrations", "A second, on each node.",
+    p.put(series("Switches and migrations", "Per second, on each node.",
                  [prom(rate(n + "context_switches_total"), "switches, {{hostname}}"),
                   prom(rate(n + "cpu_migrations_total"), "migrations, {{hostname}}")], "cps"),
           12, 7)
-    p.put(series("Page faults", "A second; major ones waited for a disk.",
+    p.put(series("Page faults", "Per second; major ones waited for a disk.",
                  [prom(rate(n + "page_faults_total"), "all, {{hostname}}"),
                   prom(rate(n + "major_faults_total"), "major, {{hostname}}")], "cps"), 12, 7)
 
@@ -206,33 +206,33 @@ def perf(p):
 def io(p, kind, slash):
     p.row("Files and disks", closed=True)
     e = "ceems_ebpf_"
-    p.put(series("Reading and writing", "By mount point, on all nodes.",
+    p.put(series("Reading and writing", "By mount point, sum over its nodes.",
                  [prom(f"sum by (mountpoint) ({rate(e + w + '_bytes_total')})",
                        w + " {{mountpoint}}") for w in ("read", "write")], "Bps"), 8, 8)
-    p.put(series("Calls", "Reads and writes a second, and those that failed.",
+    p.put(series("Read and write calls", "Calls per second, and those that failed.",
                  [prom(f"sum by (mountpoint) ({rate(e + w + '_' + what + '_total')})",
                        f"{w} {what} {{{{mountpoint}}}}")
                   for w in ("read", "write") for what in ("requests", "errors")], "cps"), 8, 8)
-    p.put(series("Names", "Opened, made and removed a second.",
+    p.put(series("File operations", "Files opened, created and removed per second.",
                  [prom(f"sum({rate(e + w + '_requests_total')})", w)
                   for w in ("open", "create", "unlink")], "cps"), 8, 8)
-    p.put(series("Waiting for disks", "Share of time that some or all of it waited (pressure; "
+    p.put(series("Waiting for disks", "Share of time in which some or all of its tasks waited (pressure; "
                  "cgroup v2).",
                  [prom(rate("ceems_compute_unit_io_psi_seconds"), "all, " + NODE),
                   prom(rate("ceems_compute_unit_io_psi_some_seconds"), "some, " + NODE)],
                  "percentunit"), 12, 7)
     if kind != "slurm":
         b = "ceems_compute_unit_blkio_"
-        p.put(series("Block devices", "Bytes a second by device.",
+        p.put(series("Block devices", "Bytes per second, by device.",
                      [prom(f"sum by (device) ({rate(b + w + '_total_bytes')})", w + " {{device}}")
                       for w in ("read", "write")], "Bps"), 6, 7)
-        p.put(series("Block requests", "A second, by device.",
+        p.put(series("Block requests", "Per second, by device.",
                      [prom(f"sum by (device) ({rate(b + w + '_total_requests')})",
                            w + " {{device}}") for w in ("read", "write")], "cps"), 6, 7)
     else:
         columns = [col("t0_ts", "From", "timestamp_epoch"), col("io_read_bytes", "Read"),
                    col("io_write_bytes", "Written")]
-        p.put(bars("By the hour", "From the records.",
+        p.put(bars("Read and written by hour", "From the records.",
                    [api("/units/${run}", columns, [("resolution", "hour")], "data.series")],
                    "bytes", "From"), 12, 7)
 
@@ -241,14 +241,14 @@ def network(p):
     p.row("Network", closed=True)
     e = "ceems_ebpf_"
     by = "{{proto}} {{family}}"
-    p.put(series("Received and sent", "By protocol, on all nodes.",
+    p.put(series("Received and sent", "By protocol, sum over its nodes.",
                  [prom(f"sum by (proto, family) ({rate(e + 'ingress_bytes_total')})", "in " + by),
                   prom(f"sum by (proto, family) ({rate(e + 'egress_bytes_total')})", "out " + by)],
                  "Bps"), 8, 8)
-    p.put(series("Packets", "A second, and those that were sent again.",
+    p.put(series("Packets", "Per second, and those that were sent again.",
                  [prom(f"sum by (proto) ({rate(e + w + '_packets_total')})", w + " {{proto}}")
                   for w in ("ingress", "egress", "retrans")], "pps"), 8, 8)
-    p.put(series("RDMA", "Queue pairs in use, and memory that is registered.",
+    p.put(series("RDMA", "Queue pairs in use, and registered memory.",
                  [prom(f"sum by (hostname) (ceems_rdma_qps_active{{{ON}}})",
                        "queue pairs {{hostname}}"),
                   prom(f"sum by (hostname) (ceems_rdma_mrs_len_active{{{ON}}})",
@@ -257,8 +257,8 @@ def network(p):
 
 def profiling(p):
     p.row("Where its time goes", closed=True)
-    p.put(flame("CPU time by function", "From Pyroscope, of the time chosen. Functions have names "
-                "where programs have symbols, and callers where they have frame pointers.",
+    p.put(flame("CPU time by function", "From Pyroscope, for the period. Functions have names where "
+                "the program has symbols, and callers where it has frame pointers.",
                 profile('{service_name="$uuid"}', CPU_PROFILE)), 24, 18)
 
 
@@ -268,7 +268,7 @@ def details(p, kind):
                col("ended_at", "Ended", "string", width=220), col("how_ended", "How it ended", "string"),
                col("cpus", "CPUs"), col("memory_bytes", "Memory", unit="bytes"),
                col("final", "Final", "boolean")]
-    p.put(table("Nodes", "Final: the node's last report has come.",
+    p.put(table("Nodes", "Final: the node's last report has arrived.",
                 api("/units/${run}", columns, [("resolution", "none")], "data.nodes"), columns),
           12, 8)
     if kind == "slurm":
@@ -284,12 +284,12 @@ def details(p, kind):
                     api("/units/${run}", columns, [("resolution", "none")], "data.steps"),
                     columns), 12, 8)
     columns = [col("t0_ts", "From", "timestamp_epoch"), col("energy_joules.total", "Energy")]
-    p.put(bars("Energy, interval by interval", "As nodes reported it; what is summed up in all "
-               "other numbers from the records.",
+    p.put(bars("Energy, interval by interval", "As reported by the nodes; all other numbers "
+               "from the records are sums of these.",
                [api("/units/${run}", columns, [("resolution", "interval")], "data.series")],
                "joule", "From"), 12, 8)
     columns = [col("t0_ts", "From", "timestamp_epoch"), col("cpu_seconds", "CPU time")]
-    p.put(bars("CPU time, interval by interval", "The same.",
+    p.put(bars("CPU time, interval by interval", "As reported by the nodes.",
                [api("/units/${run}", columns, [("resolution", "interval")], "data.series")],
                "s", "From"), 12, 8)
 
@@ -299,7 +299,7 @@ def unit_page(kind, admin=False):
     slash = "/admin" if admin else ""
     p = Page("ceems-op-unit" if admin else k["page"], "operator" if admin else "user",
              "One unit (operators)" if admin else "One " + k["one"],
-             f"One {k['one']}: what it is, what it uses now, and all that is known of it.",
+             f"One {k['one']}: its data, its present usage, and its records.",
              ["operator"] if admin else ["user", kind])
     its = [("cluster_id", "${cluster}"), ("uuid", "${uuid}")]
     p.variables = [var_source("prometheus", "Prometheus", "prometheus"),
@@ -324,8 +324,8 @@ def unit_page(kind, admin=False):
     if kind != "libvirt":
         profiling(p)
     details(p, kind)
-    p.put(text("Counters of a unit begin at 0 and keep their last value when it ends, so their "
-               "highest value in a time that holds its life is its total."), 24, 2)
+    p.put(text("The counters of a unit begin at 0 and keep their last value when it ends: their "
+               "highest value in a period that contains its whole life is its total."), 24, 2)
     return p
 
 

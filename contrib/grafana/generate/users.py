@@ -8,7 +8,7 @@ from grafana import (Page, api, bargauge, bars, col, override, pie, stat, table,
                      var_source)
 
 CLUSTER = ("cluster_id", "${cluster}")
-PROVIDERS = ["owid", "rte", "emaps", "wt", "global"]
+PROVIDERS = ["owid", "rte", "emaps", "wt", "global", "file"]
 USE = [("red", None), ("orange", 30), ("green", 70)]
 
 # of each manager: its own words, and the page about one unit
@@ -38,13 +38,6 @@ def only_provider():
             {"id": "renameByRegex", "options": {"regex": "^CO2e .*", "renamePattern": "CO2e"}}]
 
 
-def with_grams():
-    """The same, without rows that this provider has nothing of: their sum is no 0 g."""
-    return only_provider() + [{"id": "filterByValue", "options": {
-        "type": "exclude", "match": "any",
-        "filters": [{"fieldName": "CO2e", "config": {"id": "isNull", "options": {}}}]}}]
-
-
 def grams(selector="grams"):
     return [col(f"{selector}.{p}", f"CO2e {p}", unit="massg") for p in PROVIDERS]
 
@@ -55,14 +48,16 @@ def kwh():
 
 
 def var_provider():
-    """Those that the aggregator has factors of now: the site's own, whichever they are."""
+    """Those of which the aggregator has factors now."""
     return var_api("provider", "Emissions by", "/emissions/factors", "provider",
                    [("from", "now-1h"), ("limit", "1000")])
 
 
-# where nothing has GPUs the sum of nothing is no 0 kWh
-NO_GPUS = [override("GPU energy", mappings=[
-    {"type": "value", "options": {"0": {"text": "–"}}}])]
+# Grafana's sum of no values is 0: what nobody measured would be 0 kWh, what no factor is known
+# for 0 g. No unit takes no energy at all, so 0 can only be that.
+def no_zero(*names):
+    return [override(name, mappings=[{"type": "value", "options": {"0": {"text": "–"}}}])
+            for name in names]
 
 
 def totals(page, kind, path, params, what):
@@ -72,26 +67,29 @@ def totals(page, kind, path, params, what):
                       **defaults), w, 4)
 
     k = KINDS[kind]
-    one(k["many"][0].upper() + k["many"][1:], f"Those {k['many']} that were there in this time, {what}; "
-        "each counts once, also the shortest.", [col("num_units", k["many"])], "none", 3)
-    one("Time", f"Time that {k['many']} were running, one by one.",
+    one(k["many"][0].upper() + k["many"][1:], f"{k['many'][0].upper() + k['many'][1:]} that existed "
+        f"in this period ({what}). Each counts once, however short.",
+        [col("num_units", k["many"])], "none", 3)
+    one("Time", f"Sum of the running times of these {k['many']}.",
         [col("total_time_seconds.walltime", "Time")], "dtdurations", 4)
-    one("CPU time used", "Of all CPUs together.", [col("cpu_seconds", "CPU time")],
+    one("CPU time used", "Sum over all CPUs.", [col("cpu_seconds", "CPU time")],
         "dtdurations", 4)
-    one("CPU time allocated", "CPUs times time. What is used of it is in the table below.",
-        [col("total_time_seconds.alloc_cputime", "CPU time")], "dtdurations", 4)
-    one("Energy", "What the nodes' sensors measured, divided by use, with the building's share "
-        "(PUE). Host is everything beside GPUs.", kwh(), "kwatth", 5, overrides=NO_GPUS)
-    one("Emissions", "By the emission factors of the provider that is chosen above, at the time "
-        "the energy was used.", grams(), "massg", 4, with_grams())
+    one("CPU time allocated", "Allocated CPUs times time. The table below shows how much of it "
+        "was used.", [col("total_time_seconds.alloc_cputime", "CPU time")], "dtdurations", 4)
+    one("Energy", "Energy that the nodes' sensors measured, divided by usage, with the building's "
+        "share (PUE). Host energy is everything but GPUs. –: not known.", kwh(), "kwatth", 5,
+        overrides=no_zero("Host energy", "GPU energy"))
+    one("Emissions", "By the emission factors of the provider chosen above, at the time "
+        "the energy was used. –: not known.", grams(), "massg", 4, only_provider(),
+        overrides=no_zero("CO2e"))
 
 
 def daily(page, path, params, about):
     params = params + [("limit", "1000")]
-    page.put(bars("Energy a day", about + " Days are those of UTC.",
+    page.put(bars("Energy a day", about + " Days are in UTC.",
                   [api(path, [col("day", "Day", "string")] + kwh(), params)], "kwatth", "Day",
                   by_day(["Host energy", "GPU energy"]), stack=True), 12, 8)
-    page.put(bars("CPU time a day", "Used, and allocated.",
+    page.put(bars("CPU time a day", "Used and allocated.",
                   [api(path, [col("day", "Day", "string"), col("cpu_seconds", "Used"),
                               col("total_time_seconds.alloc_cputime", "Allocated")], params)],
                   "dtdurations", "Day", by_day(["Used", "Allocated"])), 12, 8)
@@ -107,11 +105,11 @@ def by_day(columns):
 
 
 def unit_links(page):
-    """To the page about one unit, as long as it ran or until now. Only its name and its time go
-    along: what is shown there is asked for there."""
+    """To the page about one unit, for its whole time or until now. Only its id and its times are
+    handed on: that page asks for its own numbers."""
     where = f"/d/{page}?var-uuid=${{__value.raw}}&var-cluster=${{__data.fields.Cluster}}"
     begin = "&from=${__data.fields.begin}"
-    return [("Its whole time (ended)", where + begin + "&to=${__data.fields.end}"),
+    return [("Its whole time (if it has ended)", where + begin + "&to=${__data.fields.end}"),
             ("From its start until now", where + begin + "&to=now")]
 
 
@@ -142,36 +140,36 @@ def unit_columns(kind, page, person=False):
     return columns
 
 
-ABOUT_LIST = ("Those {many} that lived in this time, the latest first, 1000 at most. CPU and memory are "
-              "means of what was allocated; coverage is the share of its life that was watched. "
-              "The first column leads to the page about one {one}.")
+ABOUT_LIST = ("The {many} of this period, the latest first, 1000 at most. CPU and memory are "
+              "averages, in percent of the allocation. Coverage is the share of the run time that "
+              "was observed. The first column links to the page about one {one}.")
 
 
 def my_units(kind):
     k = KINDS[kind]
     p = Page(k["list"], "user", "My " + k["many"],
-             f"Your own {k['many']}: totals, days, and each with what it used.", ["user", kind],
+             f"Your own {k['many']}: totals, days, and the usage of each.", ["user", kind],
              "now-7d")
     p.variables = variables(False) + [
         var_provider()]
     p.link("Projects", "ceems-project")
     mine = [CLUSTER]
-    totals(p, kind, "/usage/current", mine, "yours")
+    totals(p, kind, "/usage/current", mine, "your own")
     p.row("Day by day")
-    daily(p, "/usage/daily", mine, "Of your own " + k["many"] + ".")
+    daily(p, "/usage/daily", mine, "Your own " + k["many"] + ".")
     p.row("By " + k["project"].lower())
-    p.put(bargauge("CPU used of what was allocated", "Mean over the time chosen.",
+    p.put(bargauge("CPU used, of the allocation", "Average over the period.",
                    [api("/usage/current", [col("project", k["project"], "string"),
                                            col("avg_cpu_usage.global", "CPU")], mine)],
                    "percent", steps=USE, min=0, max=100), 8, 7)
-    p.put(bargauge("Memory used of what was allocated", "Mean over the time chosen.",
+    p.put(bargauge("Memory used, of the allocation", "Average over the period.",
                    [api("/usage/current", [col("project", k["project"], "string"),
                                            col("avg_cpu_mem_usage.global", "Memory")], mine)],
                    "percent", steps=USE, min=0, max=100), 8, 7)
-    p.put(pie("Energy", "Beside GPUs.",
+    p.put(pie("Energy", "Without GPUs.",
               [api("/usage/current", [col("project", k["project"], "string"),
                                       kwh()[0]], mine)], "kwatth"), 8, 7)
-    p.row("One by one")
+    p.row("Each " + k["one"])
     columns = unit_columns(kind, k["page"])
     p.put(table(k["many"][0].upper() + k["many"][1:], ABOUT_LIST.format(**k),
                 api("/units", columns, mine + [("limit", "1000")]), columns, only_provider()),
@@ -190,10 +188,10 @@ def project(admin):
         var_provider()]
     its = [CLUSTER, ("project", "${project}")]
     totals(p, "slurm", "/usage/current" + slash, its,
-           "of everybody" if admin else "yours, or of all members where the site lets them see "
-           "each other")
+           "of everybody" if admin else "your own, or those of all members where the site lets "
+           "them see each other")
     p.row("Day by day")
-    daily(p, "/usage/daily" + slash, its, "Of this project.")
+    daily(p, "/usage/daily" + slash, its, "Units of this project.")
     p.row("Members")
     columns = [col("username", "User", "string"), col("num_units", "Units"),
                col("cpu_seconds", "CPU time used", unit="dtdurations", width=160),
@@ -203,10 +201,10 @@ def project(admin):
                col("avg_cpu_mem_usage.global", "Memory", unit="percent"),
                col("avg_gpu_usage.global", "GPU", unit="percent")] + kwh() + grams() + [
                    col("coverage", "Coverage", unit="percentunit")]
-    p.put(table("Use by member", "One row for each who used something.",
+    p.put(table("Use by member", "One row for each member with any usage.",
                 api("/usage/current" + slash, columns, its), columns, only_provider(),
                 "Host energy"), 16, 9)
-    p.put(pie("Energy by member", "Beside GPUs.",
+    p.put(pie("Energy by member", "Without GPUs.",
               [api("/usage/current" + slash, [columns[0], kwh()[0]], its)], "kwatth"), 8, 9)
     p.row("Units")
     columns = unit_columns("slurm", "ceems-op-unit" if admin else "ceems-job", person=True)
@@ -218,19 +216,19 @@ def project(admin):
 
 def all_units():
     p = Page("ceems-op-units", "operator", "All units",
-             "Units of everybody on a cluster, of one user or all.", ["operator"], "now-24h")
+             "All units of a cluster, of one user or of everybody.", ["operator"], "now-24h")
     p.variables = variables(True) + [
         var_api("user", "User", "/users/admin", "name", [CLUSTER]),
         var_provider()]
-    p.put(text("Units of one user below, then those of everybody. For a project see "
+    p.put(text("Below are the units of one user, then those of everybody. For a project see "
                "[Project (operators)](/d/ceems-op-project)."), 24, 2)
-    p.row("Of the user")
-    totals(p, "slurm", "/usage/current/admin", [CLUSTER, ("user", "${user}")], "the user's")
+    p.row("One user")
+    totals(p, "slurm", "/usage/current/admin", [CLUSTER, ("user", "${user}")], "of this user")
     columns = unit_columns("slurm", "ceems-op-unit")
     p.put(table("Units of ${user}", ABOUT_LIST.format(**KINDS["slurm"]),
                 api("/units/admin", columns, [CLUSTER, ("user", "${user}"), ("limit", "1000")]),
                 columns, only_provider()), 24, 12)
-    p.row("Of everybody", closed=True)
+    p.row("Everybody", closed=True)
     columns = unit_columns("slurm", "ceems-op-unit", person=True)
     p.put(table("Units", ABOUT_LIST.format(**KINDS["slurm"]),
                 api("/units/admin", columns, [CLUSTER, ("limit", "1000")]), columns,
