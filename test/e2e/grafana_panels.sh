@@ -185,7 +185,7 @@ ceems-op-self|CPU of ceemsd|AB
 ceems-op-self|Memory of ceemsd|AB
 ceems-op-self|Collectors|A
 ceems-op-self|Records|A
-ceems-op-self|Fullest|ABC
+ceems-op-self|Fill level|ABC
 ceems-op-self|Written|A
 ceems-op-self|Waiting|AB
 ceems-op-self|Spools|AB

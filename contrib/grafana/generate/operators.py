@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What operators look at: the cluster, one node, and ceems itself.
+"""Pages for operators: the cluster, one node, and ceems itself.
 
-These queries name no unit, so the load balancer answers them for roles alone (operator, admin);
-so does the API with /admin and /usage/projects.
+These queries name no unit, so the load balancer answers them only for roles (operator, admin),
+as the API does with /admin and /usage/projects.
 """
 from grafana import (RATE, Page, all_watts, api, bargauge, beside_gpus, col, in_order, of_gpus, pie,
                      prom, series, stat, table, var_api, var_label, var_source)
@@ -19,18 +19,18 @@ def rate(metric, match=""):
 def cluster_power(p):
     node, att = "ceems_node_energy_joules_total", "ceems_node_attributed_energy_joules_total"
     rest = "ceems_node_unattributed_energy_joules_total"
-    p.put(stat("Power", "Of all nodes, as measured.",
+    p.put(stat("Power", "All nodes, as measured.",
                [prom(all_watts(node), "now", True)], "watt"), 4, 4)
-    p.put(stat("Charged to units", "Share of what is measured now.",
+    p.put(stat("Charged to units", "Share of the power measured now.",
                [prom(f"{all_watts(att)} / {all_watts(node)}", "now", True)],
                "percentunit"), 4, 4)
-    p.put(stat("Running", "Units on nodes now.", [prom("sum(ceems_compute_units)", "units", True)],
+    p.put(stat("Running", "Units running now.", [prom("sum(ceems_compute_units)", "units", True)],
                "none"), 4, 4)
-    p.put(stat("Nodes", "That answer, and that do not.",
+    p.put(stat("Nodes", "Nodes that answer scrapes (up) and that do not (down).",
                [prom("count(ceems_exporter_build_info)", "up", True),
                 prom("count(up{job=\"ceems\"} == 0) or vector(0)", "down", True)], "none"), 4, 4)
-    p.put(stat("Unbalanced nodes", "Units + system + idle is what the sensor measured, on "
-               "each node and for each domain, in each scrape. Anything but 0 is a fault of ours.",
+    p.put(stat("Unbalanced nodes", "Units + system + idle must equal what the sensor measured, on "
+               "each node, for each domain and in each scrape. Anything but 0 is a bug in CEEMS.",
                [prom(f"count(abs(sum by (instance, domain) ({node}) "
                      f"- sum by (instance, domain) ({att}) - sum by (instance, domain) ({rest})) "
                      "> 0.001) or vector(0)", "nodes and domains", True)], "none", steps=BAD),
@@ -39,15 +39,15 @@ def cluster_power(p):
                [prom("count(ceems_energy_source_age_seconds > 300) or vector(0)", "sources", True)],
                "none", steps=BAD), 4, 4)
     p.row("Power and energy")
-    p.put(series("Power", "What units were charged with, what was idle (held by nobody) and what "
-                 "the system itself used; together what is measured.",
+    p.put(series("Power", "Power charged to units, idle power (charged to nobody) and power of "
+                 "the system itself; their sum is the measured power.",
                  [prom(f"sum({beside_gpus(att)})", "units"),
                   prom(f"sum({of_gpus(att)})", "GPUs of units"),
                   prom(f"sum by (kind) ({beside_gpus(rest)})", "{{kind}}"),
                   prom(f"sum by (kind) ({of_gpus(rest)})", "GPUs, {{kind}}")], "watt",
                  stack=True),
           12, 8)
-    p.put(series("Power by domain", "host holds package, dram and other, and gpu where the "
+    p.put(series("Power by domain", "host includes package, dram and other, and gpu where the "
                  "host's sensor does.",
                  [prom(f"sum by (domain, source) ({rate(node)})", "{{domain}} ({{source}})")],
                  "watt"), 12, 8)
@@ -64,9 +64,9 @@ def cluster_records(p):
                col("avg_cpu_mem_usage.global", "Memory", unit="percent"),
                col("avg_gpu_usage.global", "GPU", unit="percent")] + kwh() + grams() + [
                    col("coverage", "Coverage", unit="percentunit")]
-    p.put(table("Use by project", "The dearest first. Mean use is of what was allocated.",
+    p.put(table("Use by project", "Highest energy first. CPU, Memory and GPU: average share of the allocation.",
                 api("/usage/projects", columns, [CLUSTER]), columns, only_provider()), 16, 11)
-    p.put(pie("Energy by project", "Beside GPUs, with the building's share.",
+    p.put(pie("Energy by project", "Without GPUs, with the building's share.",
               [api("/usage/projects", [columns[0], kwh()[0]], [CLUSTER])], "kwatth"), 8, 11)
     columns = [col("username", "User", "string"), col("project", "Project", "string"),
                col("num_units", "Units"),
@@ -75,53 +75,53 @@ def cluster_records(p):
                col("avg_cpu_usage.global", "CPU", unit="percent"),
                col("avg_cpu_mem_usage.global", "Memory", unit="percent"), kwh()[0]]
     unused = [{"id": "calculateField", "options": {
-        "mode": "binary", "alias": "CPU time left unused", "binary": {
+        "mode": "binary", "alias": "Unused CPU time", "binary": {
             "left": "Allocated", "operator": "-", "right": "Used"}}},
-              {"id": "sortBy", "options": {"sort": [{"field": "CPU time left unused",
+              {"id": "sortBy", "options": {"sort": [{"field": "Unused CPU time",
                                                      "desc": True}]}},
-              in_order(columns[:2] + [col("", "CPU time left unused")] + columns[2:])]
-    p.put(table("Waste", "CPU time that was allocated and not used, the most first: whom to talk "
-                "to about smaller requests.", api("/usage/current/admin", columns, [CLUSTER]),
+              in_order(columns[:2] + [col("", "Unused CPU time")] + columns[2:])]
+    p.put(table("Waste", "Allocated CPU time that was not used, highest first: these users may want "
+                "to request less.", api("/usage/current/admin", columns, [CLUSTER]),
                 columns, unused, overrides=[
-                    {"matcher": {"id": "byName", "options": "CPU time left unused"},
+                    {"matcher": {"id": "byName", "options": "Unused CPU time"},
                      "properties": [{"id": "unit", "value": "dtdurations"},
                                     {"id": "custom.width", "value": 190}]}]), 16, 11)
-    p.put(bargauge("Coverage by project", "Share of the time of units on nodes that was really "
-                   "watched. Below 99 % numbers are too low.",
+    p.put(bargauge("Coverage by project", "Share of the units' run time on nodes that was "
+                   "observed. Below 99 % the sums are too low.",
                    [api("/usage/projects", [col("project", "Project", "string"),
                                             col("coverage", "Coverage")], [CLUSTER])],
                    "percentunit", steps=[("red", None), ("orange", 0.95), ("green", 0.99)],
                    min=0, max=1), 8, 11)
     p.row("Day by day")
-    daily(p, "/usage/daily/admin", [CLUSTER], "Of all units.")
+    daily(p, "/usage/daily/admin", [CLUSTER], "All units.")
 
 
 def cluster_state(p):
     p.row("How busy")
-    p.put(series("CPU", "Of all nodes that one scrape job has; recorded.",
+    p.put(series("CPU", "All nodes of each scrape job; from recording rules.",
                  [prom("job:ceems_cpu_usage:avg_ratio_irate", "{{job}}")], "percent", max=100),
           8, 7)
-    p.put(series("Memory", "The same.",
+    p.put(series("Memory", "All nodes of each scrape job; from recording rules.",
                  [prom("job:ceems_cpu_memory_usage:avg_ratio", "{{job}}")], "percent", max=100),
           8, 7)
-    p.put(series("Units that ended", "In the hour before, by how.",
+    p.put(series("Units that ended", "In the preceding hour, by their final state.",
                  [prom("sum by (state) (increase(ceems_units_ended_total[1h]))", "{{state}}")],
                  "short", stack=True), 8, 7)
     p.row("Emissions")
-    p.put(series("Emissions", "Grams of CO2e an hour, by the factor that each node counts with; "
-                 "recorded.",
+    p.put(series("Emissions", "Grams of CO2e per hour, by the factor that each node uses; from "
+                 "recording rules.",
                  [prom("3600 * sum by (provider) (job:ceems_host_emissions_g_s:pue)",
                        "host, {{provider}}")], "massg"), 8, 7)
-    p.put(series("Emission factors", "Grams for a kWh, by which nodes count their emissions.",
+    p.put(series("Emission factors", "Grams per kWh in use on nodes.",
                  [prom("3.6e6 * max by (provider, country_code) "
                        "(ceems_emissions_factor_grams_per_joule)",
                        "{{provider}} {{country_code}}")], "short"), 8, 7)
-    p.put(table("Providers", "Age of what they said last.",
+    p.put(table("Providers", "Age of the latest value of each provider.",
                 prom("max by (provider, country_code) (ceems_emissions_age_seconds)",
                      table=True), transform=columns_of("provider", "country_code", "Age"),
                 overrides=[unit_of("Age", "dtdurations")]), 8, 7)
     p.row("Sensors and data")
-    p.put(table("Age of sensors", "Time since the newest measurement of each source, the oldest "
+    p.put(table("Age of sensors", "Time since the latest measurement of each source, the oldest "
                 "first.", prom("topk(50, max by (instance, source) "
                                "(ceems_energy_source_age_seconds))", table=True),
                 transform=columns_of("instance", "source", "Age"), sort="Age",
@@ -129,8 +129,8 @@ def cluster_state(p):
     p.put(table("Collectors that failed", "At the last scrape.",
                 prom("ceems_scrape_collector_success == 0", table=True),
                 transform=columns_of("instance", "collector", "Value")), 8, 9)
-    p.put(series("What may be missing", "Counters that fell or leapt (such a step adds nothing), "
-                 "that nobody read while ceemsd was down, and reports that were lost.",
+    p.put(series("What may be missing", "Energy counters that fell or jumped (such a reading adds nothing), "
+                 "counters that could not be continued after ceemsd was down, and lost reports.",
                  [prom("sum by (source) (increase(ceems_energy_source_resets_total[1h]))",
                        "resets {{source}}"),
                   prom("sum by (source) (increase(ceems_energy_source_gaps_total[1h]))",
@@ -154,7 +154,7 @@ def unit_of(name, unit):
 
 def cluster():
     p = Page("ceems-op-cluster", "operator", "Cluster",
-             "Power, energy by project, what nobody is charged with, waste, sensors, coverage and "
+             "Power, energy by project, unattributed energy, waste, sensors, coverage and "
              "emissions of a cluster.", ["operator"], "now-24h", "1m")
     p.variables = [var_source("prometheus", "Prometheus", "prometheus"),
                    var_source("api", "API", "yesoreyeram-infinity-datasource"),
@@ -171,7 +171,7 @@ def cluster():
 
 def node():
     p = Page("ceems-op-node", "operator", "Node",
-             "One node: who uses it, what it takes, and its sensors one by one.", ["operator"],
+             "One node: its users, its power, and each of its sensors.", ["operator"],
              "now-6h", "1m")
     p.variables = [var_source("prometheus", "Prometheus", "prometheus"),
                    var_label("node", "Node", "ceems_cpu_count", "hostname", multi=False),
@@ -183,46 +183,46 @@ def node():
     att = "ceems_node_attributed_energy_joules_total"
     rest = "ceems_node_unattributed_energy_joules_total"
     p.row("Who uses it")
-    p.put(series("Units", "The twenty that take most power; each joule once.",
+    p.put(series("Units", "The twenty with the highest power; every joule counts once.",
                  [prom(f"topk(20, sum by (manager, uuid) ({beside_gpus(joules, on)}))",
                        "{{manager}} {{uuid}}"),
                   prom(f"topk(20, sum by (manager, uuid) ({of_gpus(joules, on)}))",
                        "GPUs of {{manager}} {{uuid}}")], "watt", stack=True), 12, 9)
-    p.put(series("CPUs", "Used by each unit, and by everything.",
+    p.put(series("CPUs", "CPUs used by each unit, and by everything together.",
                  [prom("topk(20, sum by (uuid) ("
                        f"{rate('ceems_compute_unit_cpu_user_seconds_total', on)} + "
                        f"{rate('ceems_compute_unit_cpu_system_seconds_total', on)}))", "{{uuid}}"),
                   prom("sum(rate(ceems_cpu_seconds_total{" + on
                        + ',mode!~"idle|iowait|steal"}' + RATE + "))", "all")], "short"), 12, 9)
-    p.row("What it takes")
-    p.put(series("Charged, idle and system", "Together what is measured.",
+    p.row("Power")
+    p.put(series("Charged, idle and system", "Their sum is the measured power.",
                  [prom(f"sum({beside_gpus(att, on)})", "units"),
                   prom(f"sum({of_gpus(att, on)})", "GPUs of units"),
                   prom(f"sum by (kind) ({beside_gpus(rest, on)})", "{{kind}}"),
                   prom(f"sum by (kind) ({of_gpus(rest, on)})", "GPUs, {{kind}}")], "watt",
                  stack=True), 8, 8)
-    p.put(series("Domains", "By what measures them.",
+    p.put(series("Domains", "By domain and source.",
                  [prom(f"sum by (domain, source) ({rate('ceems_node_energy_joules_total', on)})",
                        "{{domain}} ({{source}})"),
                   prom(f"ceems_node_idle_power_watts{{{on}}}", "idle {{domain}}")], "watt"), 8, 8)
-    p.put(stat("Sensors", "Time since each source's newest measurement.",
+    p.put(stat("Sensors", "Time since the latest measurement of each source.",
                [prom(f"max by (source) (ceems_energy_source_age_seconds{{{at}}})", "{{source}}",
                      True)], "dtdurations", steps=AGE), 4, 8)
-    p.put(stat("Deficit", "What parts took beyond what the host's sensor showed, still to be made "
-               "up for; and what is estimated since its last reading.",
+    p.put(stat("Deficit", "Energy of the parts beyond what the host's sensor showed, to be paid back by "
+               "later intervals; and the estimate since its last reading.",
                [prom(f"ceems_node_energy_deficit_joules{{{on}}}", "deficit", True),
                 prom(f"sum by (domain) (ceems_node_provisional_energy_joules{{{on}}})",
                      "provisional {{domain}}", True)], "joule"), 4, 8)
     p.row("How busy")
-    p.put(series("CPU", "Of all threads, by mode.",
+    p.put(series("CPU", "Share of all CPUs, by mode.",
                  [prom("100 * sum by (mode) (rate(ceems_cpu_seconds_total{" + on
                        + ',mode!="idle"}' + RATE + ")) / scalar(ceems_cpu_count{" + on + "})",
                        "{{mode}}")], "percent", stack=True), 8, 7)
-    p.put(series("Memory", "Of the machine.",
+    p.put(series("Memory", "The whole node.",
                  [prom(f"ceems_meminfo_MemTotal_bytes{{{on}}} - "
                        f"ceems_meminfo_MemAvailable_bytes{{{on}}}", "used"),
                   prom(f"ceems_meminfo_MemTotal_bytes{{{on}}}", "all")], "bytes"), 8, 7)
-    p.put(series("Units", "Running, and ended in the hour before.",
+    p.put(series("Units", "Running, and ended in the preceding hour.",
                  [prom(f"sum(ceems_compute_units{{{on}}})", "running"),
                   prom(f"sum by (state) (increase(ceems_units_ended_total{{{on}}}[1h]))",
                        "{{state}} in an hour")], "short"), 8, 7)
@@ -230,12 +230,12 @@ def node():
     p.put(series("RAPL", "Processors and memory, by zone.",
                  [prom("rate({__name__=~\"ceems_rapl_[a-z]+_joules_total\"," + on + "}" + RATE
                        + ")", "{{__name__}} {{index}}")], "watt"), 8, 8)
-    p.put(series("Board management", "IPMI (DCMI), Redfish and the BMC's own mean.",
+    p.put(series("BMC", "IPMI (DCMI), the BMC's own average, and Redfish.",
                  [prom(f"ceems_ipmi_dcmi_current_watts{{{on}}}", "IPMI"),
-                  prom(f"ceems_ipmi_dcmi_avg_watts{{{on}}}", "IPMI, mean"),
+                  prom(f"ceems_ipmi_dcmi_avg_watts{{{on}}}", "IPMI, average"),
                   prom(f"ceems_redfish_current_watts{{{on}}}", "Redfish {{chassis}}")], "watt"),
           8, 8)
-    p.put(series("Other sensors", "Power meters of the kernel (hwmon), Cray's, and the model.",
+    p.put(series("Other sensors", "Kernel power meters (hwmon), Cray's counters, and the model.",
                  [prom(f"ceems_hwmon_power_current_watts{{{on}}}", "{{chip_name}} {{sensor}}"),
                   prom(f"ceems_cray_pm_counters_power_watts{{{on}}}", "Cray {{domain}}"),
                   prom(f"ceems_model_power_watts{{{on}}}", "model")], "watt"), 8, 8)
@@ -254,54 +254,55 @@ def node():
 
 def self_page():
     p = Page("ceems-op-self", "operator", "ceems itself",
-             "Daemons, couriers, the aggregator and the load balancer: what they cost, and what they may have lost.",
+             "Daemons, couriers, the aggregator and the load balancer: their cost, and data that may be lost.",
              ["operator"], "now-6h", "1m")
     p.variables = [var_source("prometheus", "Prometheus", "prometheus")]
     p.link("Cluster", "ceems-op-cluster")
     p.row("Nodes")
-    p.put(series("CPU of ceemsd", "Of one CPU: mean and highest of all nodes.",
+    p.put(series("CPU of ceemsd", "Percent of one CPU: average and highest of all nodes.",
                  [prom(f"100 * avg(rate(process_cpu_seconds_total{{job=\"ceems\"}}{RATE}))",
-                       "mean"),
+                       "average"),
                   prom(f"100 * max(rate(process_cpu_seconds_total{{job=\"ceems\"}}{RATE}))",
                        "highest")], "percent"), 6, 7)
-    p.put(series("Memory of ceemsd", "Resident, mean and highest.",
-                 [prom("avg(process_resident_memory_bytes{job=\"ceems\"})", "mean"),
+    p.put(series("Memory of ceemsd", "Resident memory, average and highest of all nodes.",
+                 [prom("avg(process_resident_memory_bytes{job=\"ceems\"})", "average"),
                   prom("max(process_resident_memory_bytes{job=\"ceems\"})", "highest")],
                  "bytes"), 6, 7)
-    p.put(series("Collectors", "Time that each took at a scrape, highest of all nodes.",
+    p.put(series("Collectors", "Time that each takes for a scrape, highest of all nodes.",
                  [prom("max by (collector) (ceems_scrape_collector_duration_seconds)",
                        "{{collector}}")], "s"), 6, 7)
-    p.put(series("Collectors that failed", "Nodes.",
+    p.put(series("Collectors that failed", "Number of nodes.",
                  [prom("count by (collector) (ceems_scrape_collector_success == 0)",
                        "{{collector}}")], "short"), 6, 7)
-    p.row("The ring and the table of units")
-    p.put(series("Records", "From Slurm's plugins, a second.",
+    p.row("The ring and the unit table")
+    p.put(series("Records", "Records of Slurm's plugins, per second.",
                  [prom(f"sum({rate('ceems_ring_records_total')})", "records")], "cps"), 8, 7)
-    p.put(series("Records lost", "That found the ring full, were torn or could not be read; units "
-                 "whose start nobody saw, or for which there was no room.",
+    p.put(series("Records lost", "Per second: lost because the ring was full, because their writer died, or "
+                 "because they could not be read; stops without a start; and steps for which the "
+                 "unit table had no room.",
                  [prom(f"sum({rate('ceems_ring_dropped_total')})", "ring full"),
                   prom(f"sum({rate('ceems_ring_torn_total')})", "torn"),
                   prom(f"sum({rate('ceems_ring_bad_records_total')})", "unreadable"),
                   prom(f"sum({rate('ceems_units_late_stops_total')})", "late stops"),
                   prom(f"sum({rate('ceems_units_refused_records_total')})", "table full")],
                  "cps"), 8, 7)
-    p.put(series("Fullest", "Of all nodes.",
+    p.put(series("Fill level", "Highest of all nodes.",
                  [prom("max(ceems_ring_pending / ceems_ring_slots)", "ring"),
                   prom("max(ceems_units_table_used / ceems_units_table_capacity)", "units"),
                   prom("max(ceems_steps_table_used / ceems_steps_table_capacity)", "steps")],
                  "percentunit", max=1), 8, 7)
-    p.row("Reports on their way")
-    p.put(series("Written", "A second, by kind.",
+    p.row("Reports to the aggregator")
+    p.put(series("Written", "Per second, by kind.",
                  [prom(f"sum by (kind) ({rate('ceems_reports_written_total')})", "{{kind}}")],
                  "cps"), 6, 7)
-    p.put(series("Waiting", "The oldest report that is not sent yet, of all nodes.",
+    p.put(series("Waiting", "Age of the oldest report that is not sent yet: highest of all nodes, and 95th percentile.",
                  [prom("max(ceems_reports_oldest_unsent_age_seconds)", "oldest"),
                   prom("quantile(0.95, ceems_reports_oldest_unsent_age_seconds)", "95 %")],
                  "s"), 6, 7)
-    p.put(series("Spools", "The largest, and all together.",
+    p.put(series("Spools", "The largest, and the sum of all.",
                  [prom("max(ceems_reports_spool_bytes)", "largest"),
                   prom("sum(ceems_reports_spool_bytes)", "all")], "bytes"), 6, 7)
-    p.put(series("Couriers", "Batches sent and not taken, records refused, restarts; a second.",
+    p.put(series("Couriers", "Per second: batches sent and not taken, records by result, restarts.",
                  [prom(f"sum({rate('ceems_courier_posts_total')})", "sent"),
                   prom(f"sum({rate('ceems_courier_post_failures_total')})", "not taken"),
                   prom(f"sum by (result) ({rate('ceems_courier_records_total')})",
@@ -309,23 +310,23 @@ def self_page():
                   prom(f"sum({rate('ceems_courier_restarts_total')})", "restarts")], "cps"), 6, 7)
     p.row("The aggregator")
     a = "ceems_aggregator_"
-    p.put(stat("Database", "1: there.", [prom(f"min({a}database_up)", "up", True)], "none",
+    p.put(stat("Database", "1: reachable.", [prom(f"min({a}database_up)", "up", True)], "none",
                steps=[("red", None), ("green", 1)]), 3, 7)
-    p.put(stat("Behind", "How long the oldest hour waits to be summed; rows that nobody has "
+    p.put(stat("Backlog", "How long the oldest hour has been waiting for its roll-up; rows that are not "
                "linked yet.",
                [prom(f"max({a}rollup_lag_seconds)", "roll-up", True),
                 prom(f"sum({a}unlinked)", "unlinked rows", True)], "none",
                overrides=[unit_of("roll-up", "s")]), 3, 7)
-    p.put(series("Taken in", "Rows committed a second, by what they are.",
+    p.put(series("Ingested", "Rows committed per second, by kind.",
                  [prom(f"sum by (kind) ({rate(a + 'ingest_records_total')})", "{{kind}}")],
                  "cps"), 6, 7)
-    p.put(series("Refused and failed", "A second.",
+    p.put(series("Refused and failed", "Per second.",
                  [prom(f"sum({rate(a + 'ingest_refused_records_total')})", "records refused"),
                   prom(f"sum({rate(a + 'ingest_failed_pushes_total')})", "pushes failed"),
-                  prom(f"sum({rate(a + 'ingest_differing_total')})", "repeated, and different"),
+                  prom(f"sum({rate(a + 'ingest_differing_total')})", "repeated, but different"),
                   prom(f"sum by (reason) ({rate(a + 'api_refused_total')})",
                        "requests, {{reason}}")], "cps"), 6, 7)
-    p.put(series("API", "Requests a second, by the class of their answer.",
+    p.put(series("API", "Requests per second, by status class.",
                  [prom(f"sum by (code) ({rate(a + 'api_requests_total')})", "{{code}}")], "reqps"),
           6, 7)
     balancer(p)
@@ -335,21 +336,21 @@ def self_page():
 def balancer(p):
     p.row("The load balancer")
     b = "ceems_lb_"
-    p.put(series("Requests", "A second, by API and the class of their answer.",
+    p.put(series("Requests", "Per second, by API and status class.",
                  [prom(f"sum by (api, code) ({rate(b + 'requests_total')})", "{{api}} {{code}}")],
                  "reqps"), 6, 7)
-    p.put(series("Decisions", "A second, by what they were made of: own units, a role; what was "
+    p.put(series("Decisions", "Per second, by reason: granted for own units or a role; "
                  "refused and why.",
                  [prom(f"sum by (verdict, reason) ({rate(b + 'decisions_total')})",
                        "{{verdict}}: {{reason}}")], "cps"), 6, 7)
-    p.put(series("Whose units", "Questions to the aggregator and those that it did not answer, a "
-                 "second; and how long one took.",
-                 [prom(f"sum({rate(b + 'ownership_questions_total')})", "questions"),
+    p.put(series("Ownership requests", "Requests to the aggregator and those that it did not answer, per "
+                 "second; and the average time of one.",
+                 [prom(f"sum({rate(b + 'ownership_questions_total')})", "requests"),
                   prom(f"sum({rate(b + 'ownership_failures_total')})", "not answered"),
                   prom(f"sum({rate(b + 'ownership_seconds_total')}) / "
                        f"sum({rate(b + 'ownership_questions_total')})", "seconds")], "short"),
           6, 7)
-    p.put(series("Servers behind it", "1: answers its checks.",
+    p.put(series("Backends", "1: healthy.",
                  [prom(f"min by (cluster, protocol, backend) ({b}backend_up)",
                        "{{cluster}} {{protocol}} {{backend}}")], "short", max=1), 6, 7)
 
