@@ -13,6 +13,7 @@
 #include "cli/cacct/cacct.h"
 #include "cli/cacct/when.h"
 #include "lib/parse.h"
+#include "lib/spelling.h"
 
 #define FORMAT_DEFAULT                                                                 \
 	"JobID,JobName,Account,State,Elapsed,AllocCPUS,CPUEff,MemEff,GPUUtil,"         \
@@ -115,41 +116,40 @@ static const char usage_text[] =
 	"       cacct report JOBID [--html FILE | --json]\n"
 	"       cacct usage [--by LIST] [-S TIME] [-E TIME] [OPTION ...]\n"
 	"\n"
-	"Which jobs (default: those of today that you may see, running ones "
-	"included):\n"
-	"  -j, --jobs LIST        12, 12_3, 12_[1-4], 12+1, 12.batch\n"
-	"  -u, --user LIST        of these users; others than you: operators only,\n"
-	"                         who see all without it\n"
-	"  -a, --allusers         of all users: operators only\n"
-	"  -A, --accounts LIST    of these accounts\n"
-	"  -g, --group LIST       of these groups\n"
-	"  -S, --starttime TIME   that were there at or after it; default 00:00 today\n"
-	"  -E, --endtime TIME     that were there at or before it; default now\n"
-	"  -T, --truncate         times and sums cut to this window\n"
-	"  -s, --state LIST       in these states: CD, F, TO, OOM, RUNNING, ...\n"
+	"Jobs (default: today's jobs that you may see, running ones included):\n"
+	"  -j, --jobs LIST        these jobs: 12, 12_3, 12_[1-4], 12+1, 12.batch\n"
+	"  -u, --user LIST        jobs of these users (others than you: operators "
+	"only)\n"
+	"  -a, --allusers         jobs of all users (operators only; their default)\n"
+	"  -A, --accounts LIST    jobs of these accounts\n"
+	"  -g, --group LIST       jobs of these groups\n"
+	"  -S, --starttime TIME   jobs that existed after TIME; default 00:00 today\n"
+	"  -E, --endtime TIME     jobs that existed before TIME; default now\n"
+	"  -T, --truncate         cut times and sums to this window\n"
+	"  -s, --state LIST       jobs in these states: CD, F, TO, OOM, RUNNING, ...;\n"
+	"                         without -S and -E: that are in them now\n"
 	"  -r, --partition LIST   -q, --qos LIST   --name LIST\n"
 	"  -M, --clusters LIST    -L, --allclusters\n"
-	"Which columns:\n"
-	"  -o, --format LIST      NAME[%[-]WIDTH],...; ALL: all of them\n"
+	"Columns:\n"
+	"  -o, --format LIST      NAME[%[-]WIDTH],...; ALL for all columns\n"
 	"  -l, --long             many columns     -b, --brief   few\n"
-	"  -e, --helpformat       the names of all columns\n"
-	"      --steps            also the steps;  -X: no steps, the default\n"
-	"      --sort [-]NAME,... rows by these columns; -: the highest first\n"
+	"  -e, --helpformat       list the names of all columns\n"
+	"      --steps            also print the steps; -X: no steps, the default\n"
+	"      --sort [-]NAME,... sort by these columns; -: highest first\n"
 	"Sums of all jobs in the window (usage; -S, -E, -u, -a, -A, -M, -L):\n"
-	"      --by LIST          rows by cluster, account, user (the default), and "
+	"      --by LIST          one row for each cluster, account, user (default), "
 	"day,\n"
 	"                         week or month; account alone: all users together\n"
-	"In which form:\n"
-	"  -n, --noheader         without header and summary line\n"
-	"  -p, --parsable         fields with '|' behind each, -P, --parsable2 "
-	"between\n"
+	"Output:\n"
+	"  -n, --noheader         neither header nor summary\n"
+	"  -p, --parsable         a '|' after each field; -P, --parsable2: between\n"
 	"      --delimiter TEXT   instead of '|'\n"
 	"      --json, --csv, --html, --markdown\n"
-	"      --units K|M|G|T|P  numbers in this unit;  --noconvert: as they are\n"
+	"      --units K|M|G|T|P  numbers in this unit; --noconvert: unscaled\n"
 	"      --color auto|always|never\n"
-	"The time series of jobs (-j), as CSV files:\n"
+	"Time series of jobs (-j), as CSV files:\n"
 	"      --ts [--ts.out-dir DIR] [--ts.step SECONDS] [--tsdb.url URL]\n"
-	"Where from:\n"
+	"Server:\n"
 	"      --api.url URL      CEEMS_API_URL; --config.file FILE; see cacct(1)\n"
 	"  -h, --help, --usage    -V, --version\n"
 	"\n"
@@ -187,6 +187,26 @@ static const char *const states[][2] = {
 	{"R", "RUNNING"},         {"RQ", "REQUEUED"},  {"RS", "RESIZING"},
 	{"RV", "REVOKED"},        {"S", "SUSPENDED"},  {"TO", "TIMEOUT"}};
 
+static int refuse_state(const char *text, struct err *err)
+{
+	const char *meant = NULL;
+	size_t best = spelling_most(strlen(text)) + 1;
+
+	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
+		size_t d = spelling_distance(text, strlen(text), states[i][1],
+					     strlen(states[i][1]));
+		if (d < best) {
+			best = d;
+			meant = states[i][1];
+		}
+	}
+	if (meant)
+		return err_set(err, -EINVAL, "Invalid job state: %s (did you mean %s?)",
+			       text, meant);
+	return err_set(err, -EINVAL,
+		       "Invalid job state: %s (such as CD, F, TO or RUNNING)", text);
+}
+
 static int add_states(struct cacct *c, const char *text, struct err *err)
 {
 	const size_t n = sizeof(states) / sizeof(states[0]);
@@ -199,10 +219,7 @@ static int add_states(struct cacct *c, const char *text, struct err *err)
 		       strcasecmp(c->states.items[i], states[k][1]) != 0)
 			k++;
 		if (k == n)
-			return err_set(
-				err, -EINVAL,
-				"Invalid job state: %s (such as CD, F, TO or RUNNING)",
-				c->states.items[i]);
+			return refuse_state(c->states.items[i], err);
 		c->states.items[i] = (char *)states[k][1];
 	}
 	return rc;
@@ -211,7 +228,8 @@ static int add_states(struct cacct *c, const char *text, struct err *err)
 static int set_units(struct cacct *c, const char *text, struct err *err)
 {
 	if (!text[0] || text[1] || !strchr("KMGTP", toupper((unsigned char)*text)))
-		return err_set(err, -EINVAL, "--units: K, M, G, T or P: %s", text);
+		return err_set(err, -EINVAL,
+			       "--units: \"%.40s\" is not K, M, G, T or P", text);
 	c->style.numbers.unit = (char)toupper((unsigned char)*text);
 	return 0;
 }
@@ -280,8 +298,8 @@ static int set_by(struct cacct *c, const char *text, struct err *err)
 				break;
 		if (i == n)
 			return err_set(err, -EINVAL,
-				       "--by: cluster, account, user, day, week or "
-				       "month: \"%.*s\"",
+				       "--by: \"%.*s\" is not cluster, account, user, "
+				       "day, week or month",
 				       (int)(len < 40 ? len : 40), text);
 		if (words[i].period)
 			c->by_period = words[i].period;
@@ -482,7 +500,8 @@ static int set_window(struct cacct *c, struct err *err)
 		c->end = c->now;
 	if (c->start > c->end)
 		return err_set(err, -EINVAL,
-			       "the start of the window is after its end (-S, -E)");
+			       "the window ends before it begins (-S is after %s)",
+			       c->has_end ? "-E" : "now");
 	return 0;
 }
 
@@ -561,6 +580,21 @@ static int apply_option(struct cacct *c, int opt, int index, char **argv,
 	return rc;
 }
 
+/* A number is most likely a job, a word one of the commands. */
+static int refuse_argument(const struct cacct *c, const char *text, struct err *err)
+{
+	if (c->command == CACCT_TABLE && isdigit((unsigned char)*text))
+		return err_set(
+			err, -EINVAL,
+			"unexpected argument: %.60s (for one job: cacct -j JOBID, or "
+			"cacct report JOBID)",
+			text);
+	return err_set(err, -EINVAL,
+		       "unexpected argument: %.60s (the commands are report and usage; "
+		       "see cacct --help)",
+		       text);
+}
+
 int cacct_options(int argc, char **argv, time_t now, struct cacct *c, struct buf *out,
 		  struct err *err)
 {
@@ -598,8 +632,7 @@ int cacct_options(int argc, char **argv, time_t now, struct cacct *c, struct buf
 			c->report_of = argv[optind];
 			rc = jobsel_parse(argv[optind], &c->jobs, err);
 		} else {
-			rc = err_set(err, -EINVAL, "unexpected argument: %s",
-				     argv[optind]);
+			rc = refuse_argument(c, argv[optind], err);
 		}
 		if (rc < 0)
 			return rc;

@@ -208,8 +208,8 @@ int cacct_units(struct cacct *c, struct api *api, cacct_unit_f f, void *arg,
 			rc = 0;
 		if (rc == -EACCES)
 			return err_prefix(err, rc,
-					  "only operators and admins may see the units "
-					  "of other users");
+					  "only operators and admins may see jobs of "
+					  "other users");
 	}
 	if (rc < 0)
 		return rc;

@@ -185,6 +185,17 @@ void cacct_put_warnings(struct json_object *meta)
 	}
 }
 
+/* Nothing was found in a window that nobody chose: which one it was, and how to look
+ * further back. */
+static void put_default_window(const struct cacct *c, struct buf *out)
+{
+	if (c->has_start || c->jobs.count)
+		return;
+	buf_puts(out, c->states.count
+			      ? " in these states now (-S today: all of today)"
+			      : " since 00:00 today (-S now-7days: of the last week)");
+}
+
 int cacct_table(struct cacct *c, struct api *api, struct buf *out, struct err *err)
 {
 	struct table_work w = {.c = c, .api = api, .json = c->json ? out : NULL};
@@ -203,6 +214,8 @@ int cacct_table(struct cacct *c, struct api *api, struct buf *out, struct err *e
 		cacct_put_warnings(meta);
 		if (c->summary)
 			summary_put(&w.summary, &summary);
+		if (c->summary && !w.summary.units && !w.summary.steps)
+			put_default_window(c, &summary);
 		rc = table_write(&w.table, c->summary ? summary.data : NULL, out);
 	}
 	table_done(&w.table);

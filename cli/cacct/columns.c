@@ -204,12 +204,34 @@ static int find_grams(const char *text, size_t len, struct column_use *ret)
 	return 0;
 }
 
-/* "" or the most likely name as a question */
+/* Up to four names that begin with the text, of which somebody knows the beginning
+ * only. */
+static void suggest_longer_names(const char *text, size_t len, char *ret, size_t size)
+{
+	size_t found = 0, at = 0;
+
+	for (size_t i = 0; len > 2 && i < TABLE && found < 4; i++) {
+		if (strncasecmp(table[i].name, text, len) != 0)
+			continue;
+		int n = snprintf(ret + at, size - at, "%s\"%s\"",
+				 found++ ? ", " : "did you mean ", table[i].name);
+		at += n > 0 ? (size_t)n : 0;
+		if (at + 2 >= size)
+			break;
+	}
+	if (found && at + 2 < size)
+		(void)snprintf(ret + at, size - at, "? ");
+}
+
+/* "" or the most likely names as a question */
 static void suggest_name(const char *text, size_t len, char *ret, size_t size)
 {
 	size_t best = spelling_most(len) + 1;
 
 	*ret = '\0';
+	suggest_longer_names(text, len, ret, size);
+	if (*ret)
+		return;
 	for (size_t i = 0; i < TABLE; i++) {
 		size_t d = spelling_distance(text, len, table[i].name,
 					     strlen(table[i].name));
@@ -255,7 +277,7 @@ static int parse_one_column(const char *text, size_t len, struct columns *ret,
 		if (parse_u64_len(p, (size_t)(end - p), &width) < 0 || !width ||
 		    width > 1000)
 			return err_set(err, -EINVAL,
-				       "not a width (1 to 1000, %%-N: to the left): "
+				       "not a width (1 to 1000; %%-N aligns left): "
 				       "\"%.*s\"",
 				       (int)(len < 40 ? len : 40), text);
 		use->width = (size_t)width;

@@ -82,7 +82,8 @@ static int parse_one(struct jobsel *s, const char *text, size_t len, struct err 
 
 	if (digits >= len ||
 	    !digits) { /* a number alone, or an id of another manager */
-		if (len >= sizeof(one.job) || memchr(text, '[', len))
+		if (len >= sizeof(one.job) || memchr(text, '[', len) ||
+		    strcspn(text, "0123456789") >= len)
 			return refuse_job_id(err, text, len);
 		memcpy(one.job, text, len);
 		return add_selected_job(s, &one, err);

@@ -161,7 +161,9 @@ void report_fact(const struct cacct_report *r, enum report_fact what,
 		break;
 	case REPORT_MEMORY:
 		say_memory(n, t);
-		*ret_ratio = n[UNIT_MEMORY_RATIO];
+		*ret_ratio = isnan(n[UNIT_MEMORY_PEAK_RATIO])
+				     ? n[UNIT_MEMORY_RATIO]
+				     : n[UNIT_MEMORY_PEAK_RATIO];
 		break;
 	case REPORT_GPU:
 		say_gpu(n, t);
@@ -190,14 +192,44 @@ void report_fact(const struct cacct_report *r, enum report_fact what,
 	}
 }
 
+/* A limit that ended it, of which there is no floor. */
+static size_t put_limit_hint(const struct unit *u, struct buf *out)
+{
+	const char *state = u->text[UNIT_STATE];
+	const double *n = u->number;
+
+	if (state && strcmp(state, "OUT_OF_MEMORY") == 0) {
+		buf_puts(out, "It ran out of memory");
+		if (n[UNIT_NODES] == 1 && n[UNIT_MEMORY_BYTES] > 0) {
+			buf_puts(out, " at ");
+			put_bytes(out, n[UNIT_MEMORY_BYTES]);
+		}
+		buf_puts(out, ": ask for more (--mem).");
+		return 1;
+	}
+	if (state && strcmp(state, "TIMEOUT") == 0) {
+		buf_puts(out, "It reached its time limit");
+		if (n[UNIT_LIMIT_S] > 0) {
+			buf_puts(out, " of ");
+			put_span(out, n[UNIT_LIMIT_S]);
+		}
+		buf_puts(out, ": ask for a longer --time, or let it save its state.");
+		return 1;
+	}
+	return 0;
+}
+
 size_t report_hints(const struct cacct_report *r, struct buf ret[REPORT_HINTS_MAX])
 {
 	const struct unit *u = &r->unit;
 	const double *n = u->number;
 	size_t h = 0;
 
-	if (unit_is_running(u) || !(n[UNIT_ELAPSED_S] >= 60))
-		return 0; /* too early, or too short, for advice */
+	if (unit_is_running(u))
+		return 0;
+	h = put_limit_hint(u, &ret[h]);
+	if (!(n[UNIT_ELAPSED_S] >= 60))
+		return h; /* too short for other advice */
 	if (n[UNIT_CPU_RATIO] < IDLE_RATIO)
 		buf_puts(&ret[h++], "It waited nearly all the time: its CPUs had "
 				    "nothing to do.");
@@ -331,7 +363,11 @@ static void put_spark(const struct cacct_report *r, const char *name,
 	if (v == SERIES_MEMORY_MEAN_BYTES)
 		put_bytes(out, most);
 	else
-		buf_printf(out, most < 10 ? "%.2f %s" : "%.0f %s", most, unit);
+		buf_printf(out,
+			   most < 0.1  ? "%.4f %s"
+			   : most < 10 ? "%.2f %s"
+				       : "%.0f %s",
+			   most, unit);
 	buf_puts(out, " at most\n");
 }
 

@@ -40,7 +40,7 @@ void report_fact(const struct cacct_report *r, enum report_fact what,
 		 const char **ret_name, double *ret_ratio, struct buf *ret_text);
 
 /* Advice for its owner, one per line; "" if there is none. */
-#define REPORT_HINTS_MAX 4
+#define REPORT_HINTS_MAX 5
 size_t report_hints(const struct cacct_report *r, struct buf ret[REPORT_HINTS_MAX]);
 
 /* Lines of who, when and where. */

@@ -52,6 +52,8 @@ like "another user as an operator does, and no name becomes a parameter" "$targe
 : >api/requests
 cacct >/dev/null
 like "the default is today, from midnight" "$(asked | head -n 1)" "from=$(date -d "$(date +%F)" +%s)&to=[0-9]+&running"
+is "where nothing is found it says in which window" "$(cacct --name none | tail -n 1)/$(cacct -s F | tail -n 1)/$(cacct --name none -S 2026-03-26 | tail -n 1)" \
+	"Summary: 0 jobs since 00:00 today (-S now-7days: of the last week)/Summary: 0 jobs in these states now (-S today: all of today)/Summary: 0 jobs"
 : >api/requests
 cacct -s F >/dev/null
 is "with states alone it is now, as sacct has it" "$(asked | head -n 1 | sed -n 's/.*from=\([0-9]*\)&to=\([0-9]*\)&.*/\1 \2/p' | awk '{ print $2 - $1 }')" 1
@@ -61,7 +63,7 @@ rm api/units_admin
 answers units_admin 403 '{"status":"error","errorType":"forbidden","error":"operators only"}'
 cacct -a "${DAY[@]}" >out 2>err
 is "all users: refused" "$? $(cat out)" "1 "
-like "in plain words" "$(cat err)" '^cacct: error: only operators and admins may see the units of other users: refused by http://127.0.0.1:[0-9]+/api/v1/units/admin: operators only$'
+like "in plain words" "$(cat err)" '^cacct: error: only operators and admins may see jobs of other users: refused by http://127.0.0.1:[0-9]+/api/v1/units/admin: operators only$'
 cacct -n -j 999 >out 2>err
 is "a job that is not there is no error, and nothing is printed" "$? $(cat out err)" "0 "
 is "-s and -r choose" "$(cacct "${DAY[@]}" -n -P -o jobid -s F,R; cacct "${DAY[@]}" -n -P -o jobid -r gpu)" $'4713\n4700_14\n4700_14'

@@ -130,6 +130,11 @@ mistake "nobody answers cacct" '127.0.0.1:9' 'is it running' "$cacct" --api.url=
 mistake "a field that is none" '"JobIDd"' 'helpformat' "$cacct" --api.url=http://127.0.0.1:9 -o JobIDd
 mistake "a time that is none" '25:00' 'like 20' "$cacct" --api.url=http://127.0.0.1:9 -S 25:00
 mistake "a state that is none" 'BLUE' 'such as CD' "$cacct" --api.url=http://127.0.0.1:9 -s BLUE
+mistake "a job number without its option" 'argument: 4711' 'cacct -j JOBID' "$cacct" --api.url=http://127.0.0.1:9 4711
+mistake "a word in place of a job" 'specified: abc' 'such as 12' "$cacct" --api.url=http://127.0.0.1:9 -j abc
+mistake "a misspelt state" 'FAILD' 'did you mean FAILED' "$cacct" --api.url=http://127.0.0.1:9 -s FAILD
+mistake "half of a column's name" '"Mem"' 'did you mean "MemAvg".*"MemPeak"' "$cacct" --api.url=http://127.0.0.1:9 -o Mem
+mistake "a key for sums that is none" '--by: "jobs"' 'cluster, account, user, day' "$cacct" --api.url=http://127.0.0.1:9 usage --by=jobs
 mistake "a job that is none" 'specified: .4' 'such as 12' "$cacct" --api.url=http://127.0.0.1:9 -j '12_[4'
 mistake "a command that is none" 'check' 'check slurm .*check ring' "$tool" check slrum
 ok "thirty mistakes and more ($rows)" [ "$rows" -ge 30 ]

@@ -219,6 +219,12 @@ static void format_refuses_what_it_does_not_know(void **state)
 	assert_int_equal(columns_parse("nonsensical", &columns, &err), -EINVAL);
 	assert_string_equal(err.text, "Invalid field requested: \"nonsensical\" "
 				      "(--helpformat lists all fields)");
+	assert_int_equal(columns_parse("-", &columns, &err), -EINVAL);
+	assert_int_equal(columns_parse("wasted", &columns, &err), -EINVAL);
+	assert_string_equal(err.text,
+			    "Invalid field requested: \"wasted\" (did you mean "
+			    "\"WastedCPUHours\", \"WastedEnergy\"? --helpformat lists "
+			    "all fields)");
 	assert_int_equal(columns_parse("JOBID,,state%-3,GramsOWID%6,", &columns, &err),
 			 0);
 	assert_int_equal(columns.count, 3);
@@ -653,6 +659,40 @@ static void hints_have_floors(void **state)
 	}
 }
 
+/* They have no floor: whoever was ended by a limit wants to know which. */
+static void a_limit_that_ended_a_job_is_named(void **state)
+{
+	static const struct {
+		const char *state, *hint;
+	} cases[] = {
+		{"OUT_OF_MEMORY",
+		 "It ran out of memory at 60.0 MiB: ask for more (--mem)."},
+		{"TIMEOUT", "It reached its time limit of 00:01:00: ask for a longer "
+			    "--time, or let it save its state."},
+		{"COMPLETED", NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct buf hints[REPORT_HINTS_MAX] = {{0}};
+		static struct cacct_report r;
+		memset(&r, 0, sizeof(r));
+		for (size_t n = 0; n < UNIT_NUMBERS; n++)
+			r.unit.number[n] = NAN;
+		r.unit.number[UNIT_ENDED] = NOW;
+		r.unit.number[UNIT_ELAPSED_S] = 1;
+		r.unit.number[UNIT_NODES] = 1;
+		r.unit.number[UNIT_MEMORY_BYTES] = 60 << 20;
+		r.unit.number[UNIT_LIMIT_S] = 60;
+		r.unit.text[UNIT_STATE] = cases[i].state;
+		size_t count = report_hints(&r, hints);
+		assert_int_equal(count, cases[i].hint ? 1 : 0);
+		if (cases[i].hint)
+			assert_string_equal(hints[0].data, cases[i].hint);
+		buf_done(&hints[0]);
+	}
+}
+
 static void small_energies_have_small_units(void **state)
 {
 	static const struct {
@@ -785,6 +825,7 @@ int main(void)
 		cmocka_unit_test(strange_rows_are_rows_without_knowledge),
 		cmocka_unit_test(report_is_as_its_golden),
 		cmocka_unit_test(hints_have_floors),
+		cmocka_unit_test(a_limit_that_ended_a_job_is_named),
 		cmocka_unit_test(small_energies_have_small_units),
 		cmocka_unit_test(report_of_a_strange_job_is_harmless),
 		cmocka_unit_test(steps_of_range_queries_fit_the_server),
