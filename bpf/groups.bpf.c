@@ -8,6 +8,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+#include "bpf/groups_map.h"
 #include "lib/records/group_slots.h"
 
 #define CPUS_MAX 4096u
@@ -19,18 +20,6 @@
 const volatile unsigned possible_cpus = 1;
 const volatile unsigned page_bytes = 4096;
 const volatile unsigned slot_count = 1; /* power of two */
-
-enum part { PART_TASKS, PART_STEPD };
-
-struct group_key {
-	__u64 id;
-	__u32 hierarchy, unused;
-};
-
-/* A slot's own group and all groups below it */
-struct group {
-	__u32 slot, part;
-};
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -55,13 +44,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct group_control);
 } control SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__type(key, struct group_key);
-	__type(value, struct group);
-} groups SEC(".maps");
 
 /* For the distance of a CPU's copy of per-CPU data */
 struct {
@@ -98,31 +80,11 @@ static __noinline __u64 percpu_distance(__u32 cpu)
 	return *(volatile __u64 *)number - pointer;
 }
 
-static struct cgroup_subsys_state *css_of(struct cgroup *cgrp, int subsystem)
-{
-	return BPF_CORE_READ(cgrp, subsys[subsystem]);
-}
-
-static struct cgroup_subsys_state *cpuacct_of(struct cgroup *cgrp)
-{
-	if (!bpf_core_enum_value_exists(enum cgroup_subsys_id, cpuacct_cgrp_id))
-		return NULL;
-	return css_of(cgrp,
-		      bpf_core_enum_value(enum cgroup_subsys_id, cpuacct_cgrp_id));
-}
-
 static struct cgroup_subsys_state *memory_of(struct cgroup *cgrp)
 {
 	if (!bpf_core_enum_value_exists(enum cgroup_subsys_id, memory_cgrp_id))
 		return NULL;
 	return css_of(cgrp, bpf_core_enum_value(enum cgroup_subsys_id, memory_cgrp_id));
-}
-
-static void group_key_of(struct cgroup *cgrp, struct group_key *key)
-{
-	key->id = BPF_CORE_READ(cgrp, kn, id);
-	key->hierarchy = (__u32)BPF_CORE_READ(cgrp, root, hierarchy_id);
-	key->unused = 0;
 }
 
 /* ---- a group is made ------------------------------------------------------------- */

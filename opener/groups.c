@@ -8,15 +8,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "bpf/groups.skel.h"
 #include "lib/cleanup.h"
 #include "lib/log.h"
 #include "opener/adopt.h"
+#include "opener/load.h"
 
-#define KERNEL_BTF "/sys/kernel/btf/vmlinux"
 /* Groups below a step: user, slurm, task_N */
 #define GROUPS_PER_SLOT 8u
 
@@ -28,34 +27,6 @@ struct group_key {
 struct group {
 	uint32_t slot, part;
 };
-
-/* The last line that says anything, for the error: libbpf prints the verifier's whole
- * log. */
-static char said[160];
-
-static int keep_line(enum libbpf_print_level level, const char *format, va_list args)
-{
-	char line[sizeof(said)];
-
-	if (level != LIBBPF_WARN)
-		return 0;
-	int n = vsnprintf(line, sizeof(line), format, args);
-	size_t len = strcspn(line, "\n");
-	line[len] = '\0';
-	if (n > 0 && len && !said[0])
-		memcpy(said, line, len + 1);
-	return 0;
-}
-
-static int refuse_program(struct err *err, int rc, const char *what)
-{
-	return err_set(err, rc, "%s: %s%s%s%s", what, strerror(-rc),
-		       rc == -EPERM
-			       ? " (it takes CAP_BPF and CAP_PERFMON, and a kernel "
-				 "that is not locked down)"
-			       : "",
-		       said[0] ? ": " : "", said);
-}
 
 struct filling {
 	const struct groups *groups;
@@ -150,32 +121,21 @@ static int size_maps(struct groups_bpf *s, uint32_t slots)
 
 int groups_open(struct groups *g, int cgroupfd, uint32_t slots, struct err *err)
 {
-	/* before 5.11 maps count as locked memory */
-	const struct rlimit none = {RLIM_INFINITY, RLIM_INFINITY};
-	(void)setrlimit(RLIMIT_MEMLOCK, &none);
-
-	/* Named, so that libbpf does not look for old names of structures among the
-	 * modules, which takes CAP_SYS_ADMIN; CAP_BPF and CAP_PERFMON are enough for
-	 * all else. */
-	LIBBPF_OPTS(bpf_object_open_opts, options, .btf_custom_path = KERNEL_BTF);
+	LIBBPF_OPTS(bpf_object_open_opts, options, .btf_custom_path = LOAD_KERNEL_BTF);
 
 	*g = (struct groups){0};
-	said[0] = '\0';
-	libbpf_set_print(keep_line);
-	if (access(KERNEL_BTF, R_OK) < 0)
-		return err_set(err, -errno,
-			       "%s: %s: this kernel does not describe itself "
-			       "(CONFIG_DEBUG_INFO_BTF)",
-			       KERNEL_BTF, strerror(errno));
+	int rc = load_prepare(err);
+	if (rc < 0)
+		return rc;
 	struct groups_bpf *s = groups_bpf__open_opts(&options);
 	if (!s)
-		return refuse_program(err, -errno, "open the program");
+		return load_refused(err, -errno, "open the program");
 	g->skeleton = s;
-	int rc = size_maps(s, slots);
+	rc = size_maps(s, slots);
 	if (!rc)
 		rc = groups_bpf__load(s);
 	if (rc < 0)
-		return refuse_program(err, rc, "load the program");
+		return load_refused(err, rc, "load the program");
 	g->fds[GROUP_FD_SLOTS] = bpf_map__fd(s->maps.slots);
 	g->fds[GROUP_FD_FREE] = bpf_map__fd(s->maps.free_slots);
 	g->fds[GROUP_FD_EVENTS] = bpf_map__fd(s->maps.events);
@@ -185,7 +145,8 @@ int groups_open(struct groups *g, int cgroupfd, uint32_t slots, struct err *err)
 		return rc;
 	rc = groups_bpf__attach(s);
 	if (rc < 0)
-		return refuse_program(err, rc, "attach the program");
+		return load_refused(err, rc, "attach the program");
+	g->groups_map = bpf_map__fd(s->maps.groups);
 	g->fds[GROUP_FD_MADE] = bpf_link__fd(s->links.group_made);
 	g->fds[GROUP_FD_REMOVED] = bpf_link__fd(s->links.group_removed);
 	return 0;

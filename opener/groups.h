@@ -12,6 +12,7 @@
 struct groups {
 	struct groups_bpf *skeleton;
 	int fds[GROUP_FDS]; /* owned by the skeleton */
+	int groups_map;     /* of the numbers of groups; the same */
 	uint32_t adopted;
 };
 

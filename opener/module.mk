@@ -7,7 +7,10 @@ libopener_PKGS := libbpf
 libopener_CFLAGS := -I$(BUILD)
 libopener_SRCS += opener/adopt.c
 libopener_SRCS += opener/groups.c
+libopener_SRCS += opener/io.c
+libopener_SRCS += opener/load.c
 $(OBJ)/opener/groups.o $(OBJ)/pic/opener/groups.o: $(BUILD)/bpf/groups.skel.h
+$(OBJ)/opener/io.o $(OBJ)/pic/opener/io.o: $(BUILD)/bpf/io.skel.h
 
 PROGS += ceems-opener
 ceems-opener_SRCS := opener/main.c
