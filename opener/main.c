@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "lib/cgroup.h"
 #include "lib/cleanup.h"
 #include "lib/conf/program.h"
 #include "lib/fs.h"
@@ -18,11 +19,13 @@
 #include "lib/records/opener_message.h"
 #include "lib/service_options.h"
 #include "opener/groups.h"
+#include "opener/io.h"
 
 struct options {
 	LOG_OPTION_MEMBERS;
 	uint64_t link_fd;
 	uint64_t slots;
+	bool io_metrics;
 	char *path_cgroupfs;
 };
 
@@ -37,6 +40,8 @@ static const struct conf_opt opener_options[] = {
 	    "Control groups of units that are followed at the same time, a power of "
 	    "two.",
 	    .min = 64, .max = GROUP_SLOTS_MAX),
+	ROW("collector.ebpf.io-metrics", CONF_BOOL, io_metrics, "false",
+	    "Also what units read and write."),
 	ROW("path.cgroupfs", CONF_STRING, path_cgroupfs, "/sys/fs/cgroup",
 	    "Where control groups are mounted.", .flags = CONF_HIDDEN),
 };
@@ -82,19 +87,52 @@ static void hand_over(const struct options *o, struct opener_message *m, const i
 		log_error("hand over to ceemsd: %s", strerror(errno));
 }
 
-static int open_and_hand_over(const struct options *o)
+static int open_groups(const struct options *o, int cgroupfd, struct groups *g)
 {
 	struct opener_message m = {
 		.part = OPENER_GROUPS, .fds = GROUP_FDS, .count = (unsigned)o->slots};
+	struct err err = {""};
+	int rc = groups_open(g, cgroupfd, (uint32_t)o->slots, &err);
+
+	m.detail[GROUP_DETAIL_ADOPTED] = g->adopted;
+	hand_over(o, &m, g->fds, rc, &err,
+		  "control groups can be followed in this kernel");
+	return rc;
+}
+
+static int open_io(const struct options *o, int cgroupfd, const struct groups *g)
+{
+	struct opener_message m = {.part = OPENER_IO, .fds = IO_FDS};
+	struct cgroup_layout layout;
+	struct io io = {0};
+	struct err err = {""};
+	int rc = cgroup_probe(cgroupfd, &layout, &err);
+
+	if (rc == 0)
+		rc = io_open(&io, g->groups_map, (uint32_t)o->slots,
+			     !layout.unified_only && *layout.cpuacct, &err);
+	m.count = io.cells;
+	m.detail[IO_DETAIL_SLOTS] = (unsigned)o->slots;
+	m.detail[IO_DETAIL_STRIPES] = io.stripes;
+	hand_over(o, &m, io.fds, rc, &err, "reads and writes can be counted");
+	io_close(&io);
+	return rc;
+}
+
+static int open_and_hand_over(const struct options *o)
+{
 	struct groups g = {0};
 	struct err err = {""};
 	auto_close int cgroupfd = fs_opendir_at(AT_FDCWD, o->path_cgroupfs, &err);
-	int rc = cgroupfd < 0 ? cgroupfd
-			      : groups_open(&g, cgroupfd, (uint32_t)o->slots, &err);
 
-	m.detail[GROUP_DETAIL_ADOPTED] = g.adopted;
-	hand_over(o, &m, g.fds, rc, &err,
-		  "control groups can be followed in this kernel");
+	if (cgroupfd < 0) {
+		hand_over(o, &(struct opener_message){.part = OPENER_GROUPS}, NULL,
+			  cgroupfd, &err, "");
+		return cgroupfd;
+	}
+	int rc = open_groups(o, cgroupfd, &g);
+	if (rc == 0 && o->io_metrics)
+		rc = open_io(o, cgroupfd, &g);
 	groups_close(&g);
 	return rc;
 }

@@ -14,10 +14,11 @@
 	2u /* changes with any layout in lib/records that it hands over */
 #define OPENER_FDS_MAX 16u
 #define OPENER_DETAILS 4u
-#define OPENER_TEXT_BYTES 256u
+#define OPENER_TEXT_BYTES 512u
 
 enum opener_part {
 	OPENER_GROUPS, /* lib/records/group_slots.h */
+	OPENER_IO,     /* lib/records/io_cells.h */
 	OPENER_PARTS
 };
 

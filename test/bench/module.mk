@@ -105,4 +105,8 @@ BENCH_PROGS += group_programs
 group_programs_LIBS := libopener libbase
 group_programs_PKGS := libbpf
 BENCHES += group_programs
+BENCH_PROGS += io_calls
+io_calls_LIBS := libopener libbase
+io_calls_PKGS := libbpf
+BENCHES += io_calls
 endif

@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What processes of units read and wrote, counted at the end of each system call: its
+ * result is the number of bytes that were moved, or the error, however the file system
+ * did it. */
+#include "bpf/kernel.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "bpf/task_slot.h"
+#include "lib/records/io_cells.h"
+
+/* Set by the opener before it loads this. Both are powers of two. */
+const volatile unsigned stripes = 1;
+const volatile unsigned cell_count = 1;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct io_counts);
+} io_counts SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct io_mount);
+} io_mounts SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct io_names);
+} io_names SEC(".maps");
+
+struct row {
+	__u64 entry[IO_ROW];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct row);
+} io_rows SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} io_free SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct io_control);
+} io_control SEC(".maps");
+
+#define CELL_NONE 0xffffffffu
+#define ADD(counter, n) __sync_fetch_and_add(&(counter), (n))
+
+/* ---- which mount ----------------------------------------------------------------- */
+
+#define S_IFMT 0170000
+#define S_IFREG 0100000
+#define FMODE_CREATED (1u << 20)
+#define NAME_BYTES 128u
+#define PATH_PARTS 24
+#define ERRNO_MAX 4095ul
+
+static struct mount *mount_of(struct file *file)
+{
+	__u64 mnt = (__u64)BPF_CORE_READ(file, f_path.mnt);
+
+	return (struct mount *)(mnt - bpf_core_field_offset(struct mount, mnt));
+}
+
+/* File systems of the kernel itself, whatever path they are mounted on */
+static bool is_kernel_own(__u64 magic)
+{
+	switch (magic) {
+	case 0x9fa0:     /* proc */
+	case 0x62656572: /* sysfs */
+	case 0x27e0eb:   /* cgroup */
+	case 0x63677270: /* cgroup2 */
+	case 0x64626720: /* debugfs */
+	case 0x74726163: /* tracefs */
+	case 0x73636673: /* securityfs */
+	case 0xcafe4a11: /* bpf */
+	case 0x62656570: /* configfs */
+	case 0xde5e81e4: /* efivarfs */
+	case 0x6165676c: /* pstore */
+		return true;
+	}
+	return false;
+}
+
+/* Memory that looks like a file (memfd_create, shared memory) has a mount that no
+ * namespace has. */
+static bool is_counted(struct mount *mount, struct inode *inode)
+{
+	__u64 ns = (__u64)BPF_CORE_READ(mount, mnt_ns);
+
+	return ns < (__u64)-ERRNO_MAX &&
+	       !is_kernel_own(BPF_CORE_READ(inode, i_sb, s_magic));
+}
+
+/* A mount that comes where another was removed may have its number and address again,
+ * but never its unique number. */
+static __u32 mark_of(struct mount *mount)
+{
+	__u64 id = bpf_core_field_exists(struct mount, mnt_id_unique)
+			   ? BPF_CORE_READ(mount, mnt_id_unique)
+			   : (__u64)mount ^ (__u64)BPF_CORE_READ(mount, mnt_id) << 40;
+	__u32 mark = (__u32)((id * 0x9e3779b97f4a7c15ull) >> 32);
+
+	return mark > IO_MARK_SPARE ? mark : mark + IO_MARK_SPARE + 1;
+}
+
+/* From the folder that it is mounted on up to the root of its mount namespace */
+static void write_names(struct io_mount *to, struct mount *mount)
+{
+	struct dentry *dentry = BPF_CORE_READ(mount, mnt.mnt_root);
+	__u32 used = 0;
+
+	to->cut = 1;
+	for (int i = 0; i < PATH_PARTS; i++) {
+		if (dentry == BPF_CORE_READ(mount, mnt.mnt_root)) {
+			struct mount *parent = BPF_CORE_READ(mount, mnt_parent);
+			if (parent == mount) {
+				to->cut = 0;
+				break;
+			}
+			dentry = BPF_CORE_READ(mount, mnt_mountpoint);
+			mount = parent;
+			continue;
+		}
+		if (used > IO_NAMES_BYTES - NAME_BYTES)
+			break;
+		long n = bpf_probe_read_kernel_str(to->names + used, NAME_BYTES,
+						   BPF_CORE_READ(dentry, d_name.name));
+		if (n <= 0 || n >= NAME_BYTES)
+			break;
+		used += (__u32)n;
+		dentry = BPF_CORE_READ(dentry, d_parent);
+	}
+	to->bytes = (unsigned short)used;
+}
+
+/* Any CPU may take one at any time. */
+static __u32 take_cell(void)
+{
+	__u32 zero = 0;
+	struct io_control *c = bpf_map_lookup_elem(&io_control, &zero);
+
+	if (!c)
+		return CELL_NONE;
+	for (int i = 0; i < 16; i++) {
+		__u64 head = *(volatile __u64 *)&c->cell_head;
+		__u32 at = head & (cell_count - 1);
+		if (head == *(volatile __u64 *)&c->cell_tail)
+			break;
+		__u64 *cell = bpf_map_lookup_elem(&io_free, &at);
+		if (!cell)
+			break;
+		__u32 taken = (__u32) * (volatile __u64 *)cell;
+		if (__sync_val_compare_and_swap(&c->cell_head, head, head + 1) == head)
+			return taken;
+	}
+	ADD(c->no_cell, 1);
+	return CELL_NONE;
+}
+
+static __u32 find_cell(const struct row *row, __u32 mark)
+{
+	for (__u32 i = 0; i < IO_ROW; i++) {
+		__u64 entry = row->entry[i];
+		if ((__u32)(entry >> 32) == mark)
+			return (__u32)entry - 1;
+	}
+	return CELL_NONE;
+}
+
+static bool has_place(const struct row *row)
+{
+	return !row->entry[IO_ROW_OTHERS - 1];
+}
+
+/* mount NULL: for IO_MARK_UNKNOWN, which has a place of its own. When two CPUs come for
+ * the last place at once, one of them loses its cell until ceemsd starts again. */
+static __noinline __u32 make_cell(struct row *row, __u32 mark, struct mount *mount,
+				  bool counted)
+{
+	__u32 cell = counted ? take_cell() : IO_CELL_IGNORED, mine = mark, result;
+	struct io_mount *to = counted ? bpf_map_lookup_elem(&io_mounts, &cell) : NULL;
+
+	if (counted && !to)
+		return CELL_NONE;
+	result = cell;
+	if (to) {
+		to->mark = mark;
+		to->bytes = to->cut = 0;
+		if (mount)
+			write_names(to, mount);
+	}
+	for (__u32 i = mount ? 0 : IO_ROW_OTHERS; i < (mount ? IO_ROW_OTHERS : IO_ROW);
+	     i++) {
+		__u64 entry = (__u64)mine << 32 | (cell + 1);
+		__u64 was = __sync_val_compare_and_swap(&row->entry[i & (IO_ROW - 1)],
+							0, entry);
+		if (!was)
+			return result;
+		if ((__u32)(was >> 32) == mark) {
+			/* another CPU was faster: ours stays in the row, unused */
+			result = (__u32)was - 1;
+			mine = IO_MARK_SPARE;
+			if (!to)
+				return result;
+			to->mark = mine;
+		}
+	}
+	return result == cell ? CELL_NONE : result;
+}
+
+static __u32 cell_of_file(__u32 slot, struct file *file)
+{
+	struct row *row = bpf_map_lookup_elem(&io_rows, &slot);
+	struct mount *mount = NULL;
+	__u32 mark = IO_MARK_UNKNOWN, cell;
+
+	if (!row)
+		return CELL_NONE;
+	if (file) {
+		struct inode *inode = BPF_CORE_READ(file, f_inode);
+		if ((BPF_CORE_READ(inode, i_mode) & S_IFMT) != S_IFREG)
+			return IO_CELL_IGNORED;
+		mount = mount_of(file);
+		mark = mark_of(mount);
+		cell = find_cell(row, mark);
+		if (cell != CELL_NONE)
+			return cell;
+		bool counted = is_counted(mount, inode);
+		if (has_place(row))
+			return make_cell(row, mark, mount, counted);
+		if (!counted)
+			return IO_CELL_IGNORED;
+	}
+	cell = find_cell(row, IO_MARK_UNKNOWN);
+	return cell != CELL_NONE ? cell : make_cell(row, IO_MARK_UNKNOWN, NULL, true);
+}
+
+/* ---- which call ------------------------------------------------------------------ */
+
+enum call {
+	CALL_NONE,
+	CALL_READ,     /* first argument */
+	CALL_WRITE,    /* first argument */
+	CALL_SENDFILE, /* to the first argument, from the second */
+	CALL_COPY,     /* from the first argument, to the third */
+	CALL_OPEN,
+	CALL_MKDIR,
+	CALL_UNLINK
+};
+
+#if defined(__TARGET_ARCH_x86)
+#define TS_COMPAT 2u
+static __always_inline bool is_compat(struct task_struct *task)
+{
+	return task->thread_info.status & TS_COMPAT;
+}
+#define CALL_NUMBER(r) ((r)->orig_ax)
+#define FIRST_ARGUMENT(r) ((__u32)(r)->di)
+#define SECOND_ARGUMENT(r) ((__u32)(r)->si)
+#define THIRD_ARGUMENT(r) ((__u32)(r)->dx)
+/* arch/x86/entry/syscalls/syscall_64.tbl */
+static __always_inline enum call kind_of_call(__u64 nr)
+{
+	switch (nr) {
+	case 0:   /* read */
+	case 17:  /* pread64 */
+	case 19:  /* readv */
+	case 295: /* preadv */
+	case 327: /* preadv2 */
+		return CALL_READ;
+	case 1:   /* write */
+	case 18:  /* pwrite64 */
+	case 20:  /* writev */
+	case 296: /* pwritev */
+	case 328: /* pwritev2 */
+		return CALL_WRITE;
+	case 40: /* sendfile */
+		return CALL_SENDFILE;
+	case 275: /* splice */
+	case 326: /* copy_file_range */
+		return CALL_COPY;
+	case 2:   /* open */
+	case 85:  /* creat */
+	case 257: /* openat */
+	case 437: /* openat2 */
+		return CALL_OPEN;
+	case 83:  /* mkdir */
+	case 258: /* mkdirat */
+		return CALL_MKDIR;
+	case 84:  /* rmdir */
+	case 87:  /* unlink */
+	case 263: /* unlinkat */
+		return CALL_UNLINK;
+	}
+	return CALL_NONE;
+}
+#elif defined(__TARGET_ARCH_arm64)
+#define TIF_32BIT (1ul << 22)
+static __always_inline bool is_compat(struct task_struct *task)
+{
+	return task->thread_info.flags & TIF_32BIT;
+}
+#define CALL_NUMBER(r) ((__u64)(__u32)(r)->syscallno)
+#define FIRST_ARGUMENT(r) ((__u32)(r)->orig_x0)
+#define SECOND_ARGUMENT(r) ((__u32)(r)->regs[1])
+#define THIRD_ARGUMENT(r) ((__u32)(r)->regs[2])
+/* include/uapi/asm-generic/unistd.h */
+static __always_inline enum call kind_of_call(__u64 nr)
+{
+	switch (nr) {
+	case 63:  /* read */
+	case 65:  /* readv */
+	case 67:  /* pread64 */
+	case 69:  /* preadv */
+	case 286: /* preadv2 */
+		return CALL_READ;
+	case 64:  /* write */
+	case 66:  /* writev */
+	case 68:  /* pwrite64 */
+	case 70:  /* pwritev */
+	case 287: /* pwritev2 */
+		return CALL_WRITE;
+	case 71: /* sendfile */
+		return CALL_SENDFILE;
+	case 76:  /* splice */
+	case 285: /* copy_file_range */
+		return CALL_COPY;
+	case 56:  /* openat */
+	case 437: /* openat2 */
+		return CALL_OPEN;
+	case 34: /* mkdirat */
+		return CALL_MKDIR;
+	case 35: /* unlinkat, with AT_REMOVEDIR too */
+		return CALL_UNLINK;
+	}
+	return CALL_NONE;
+}
+#else
+#error "no table of system calls for this processor"
+#endif
+
+/* ---- counting -------------------------------------------------------------------- */
+
+static __always_inline __u32 own_stripe(__u32 element)
+{
+	return element * stripes + (bpf_get_smp_processor_id() & (stripes - 1));
+}
+
+static __always_inline struct file *file_of(struct task_struct *task, __u32 number)
+{
+	struct fdtable *table = task->files ? task->files->fdt : NULL;
+	struct file *file = NULL;
+
+	if (table && number < table->max_fds)
+		bpf_probe_read_kernel(&file, sizeof(file), table->fd + number);
+	return file;
+}
+
+static __always_inline void count_moved(struct task_struct *task, __u32 slot,
+					__u32 number, long result, bool written)
+{
+	__u32 cell = cell_of_file(slot, file_of(task, number));
+
+	if (cell >= cell_count)
+		return; /* also IO_CELL_IGNORED and CELL_NONE */
+	__u32 i = own_stripe(cell);
+	struct io_counts *counts = bpf_map_lookup_elem(&io_counts, &i);
+	if (!counts)
+		return;
+	if (written) {
+		ADD(counts->write_calls, 1);
+		if (result < 0)
+			ADD(counts->write_errors, 1);
+		else
+			ADD(counts->write_bytes, (__u64)result);
+		return;
+	}
+	ADD(counts->read_calls, 1);
+	if (result < 0)
+		ADD(counts->read_errors, 1);
+	else
+		ADD(counts->read_bytes, (__u64)result);
+}
+
+static __always_inline void count_name(struct task_struct *task, __u32 slot,
+				       enum call call, long result)
+{
+	__u32 i = own_stripe(slot);
+	struct io_names *names = bpf_map_lookup_elem(&io_names, &i);
+
+	if (!names)
+		return;
+	switch (call) {
+	case CALL_OPEN:
+		ADD(names->opens, 1);
+		if (result < 0)
+			ADD(names->open_errors, 1);
+		else if (BPF_CORE_READ(file_of(task, (__u32)result), f_mode) &
+			 FMODE_CREATED)
+			ADD(names->creates, 1);
+		return;
+	case CALL_MKDIR:
+		ADD(names->creates, 1);
+		if (result < 0)
+			ADD(names->create_errors, 1);
+		return;
+	default:
+		ADD(names->unlinks, 1);
+		if (result < 0)
+			ADD(names->unlink_errors, 1);
+	}
+}
+
+/* -ERESTARTSYS and its like: the call is made again. */
+static __always_inline bool is_made_again(long result)
+{
+	return result <= -512 && result >= -516;
+}
+
+SEC("tp_btf/sys_exit")
+int BPF_PROG(call_ended, struct pt_regs *regs, long result)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	/* a 32-bit program's numbers are of another table */
+	bool compat = is_compat(task);
+	enum call call = kind_of_call(CALL_NUMBER(regs));
+
+	if (call == CALL_NONE && !compat)
+		return 0;
+	__u32 slot = slot_of_task(task);
+	if (slot == SLOT_NONE || is_made_again(result))
+		return 0;
+	if (compat) {
+		__u32 zero = 0;
+		struct io_control *c = bpf_map_lookup_elem(&io_control, &zero);
+		if (c)
+			ADD(c->compat, 1);
+		return 0;
+	}
+	switch (call) {
+	case CALL_READ:
+		count_moved(task, slot, FIRST_ARGUMENT(regs), result, false);
+		return 0;
+	case CALL_WRITE:
+		count_moved(task, slot, FIRST_ARGUMENT(regs), result, true);
+		return 0;
+	case CALL_SENDFILE:
+		count_moved(task, slot, SECOND_ARGUMENT(regs), result, false);
+		count_moved(task, slot, FIRST_ARGUMENT(regs), result, true);
+		return 0;
+	case CALL_COPY:
+		count_moved(task, slot, FIRST_ARGUMENT(regs), result, false);
+		count_moved(task, slot, THIRD_ARGUMENT(regs), result, true);
+		return 0;
+	default:
+		count_name(task, slot, call, result);
+	}
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "GPL";

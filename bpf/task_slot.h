@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_BPF_TASK_SLOT_H
+#define CEEMS_BPF_TASK_SLOT_H
+
+#include "bpf/groups_map.h"
+
+#define SLOT_NONE 0xffffffffu
+/* Groups that a user has made below a step's have no entry of their own. */
+#define GROUP_ABOVE_MAX 8
+
+/* Set by the opener: on cgroup v1 a task's slot is that of its cpuacct group. */
+const volatile bool by_cpuacct = false;
+
+/* What was found last on this CPU. A group's slot never changes while it has tasks, and
+ * its number is never used again. */
+struct last_found {
+	__u64 id;
+	__u32 slot, unused;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct last_found);
+} last_found SEC(".maps");
+
+/* Plain loads, not bpf_probe_read_kernel(): this runs at each call that is counted. */
+static __always_inline struct cgroup *counted_cgroup(struct task_struct *task)
+{
+	struct css_set *set = task->cgroups;
+
+	if (!by_cpuacct)
+		return set->dfl_cgrp;
+	if (!bpf_core_enum_value_exists(enum cgroup_subsys_id, cpuacct_cgrp_id))
+		return NULL;
+	struct cgroup_subsys_state **all = set->subsys;
+	return all[bpf_core_enum_value(enum cgroup_subsys_id, cpuacct_cgrp_id)]->cgroup;
+}
+
+static __noinline __u32 find_slot(struct cgroup *cgrp)
+{
+	struct group_key key = {0};
+
+	for (int i = 0; i < GROUP_ABOVE_MAX && cgrp; i++) {
+		struct cgroup_subsys_state *above = BPF_CORE_READ(cgrp, self.parent);
+		if (!above)
+			break; /* the root has no slot */
+		group_key_of(cgrp, &key);
+		struct group *group = bpf_map_lookup_elem(&groups, &key);
+		if (group)
+			return group->part == PART_TASKS ? group->slot : SLOT_NONE;
+		cgrp = BPF_CORE_READ(above, cgroup);
+	}
+	return SLOT_NONE;
+}
+
+/* The slot that a task's doings count for; SLOT_NONE: of no unit, or slurmstepd's own. */
+static __always_inline __u32 slot_of_task(struct task_struct *task)
+{
+	__u32 zero = 0;
+	struct last_found *last = bpf_map_lookup_elem(&last_found, &zero);
+	struct cgroup *cgrp = counted_cgroup(task);
+
+	if (!last || !cgrp)
+		return SLOT_NONE;
+	__u64 id = cgrp->kn->id;
+	if (last->id != id) {
+		last->slot = find_slot(cgrp);
+		last->id = id;
+	}
+	return last->slot;
+}
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_LIB_RECORDS_IO_CELLS_H
+#define CEEMS_LIB_RECORDS_IO_CELLS_H
+
+/*
+ * What processes read and wrote, and on which mount, as the kernel programs count it at
+ * the end of each system call: plain arrays that ceemsd maps, as in group_slots.h, by
+ * the slots of that header.
+ *
+ * A cell counts for one mount of one slot. A slot finds its cells in its row of
+ * `io_rows`: an entry is mark << 32 | cell + 1, where the mark tells the mount; 0 is a
+ * free place. The kernel takes a cell from a queue at the first sight of a mount and
+ * writes its name; ceemsd adds up the cells when the slot has ended, clears them and
+ * its row, and gives the cells back. Until then a cell only ever counts up. Each cell,
+ * and each slot's count of names, lies in stripes, so that CPUs seldom write to the
+ * same line: its value is the sum over `stripes`.
+ *
+ * Kernel memory: cells * (stripes * 64 + sizeof(struct io_mount)) + slots * (stripes *
+ * 64
+ * + IO_ROW * 8).
+ */
+
+#define IO_STRIPES_MAX 16u /* possible CPUs, up to this; a power of two */
+#define IO_ROW 16u         /* mounts of a slot; further ones count in IO_ROW_OTHERS */
+#define IO_ROW_OTHERS (IO_ROW - 1u)
+#define IO_CELLS_PER_SLOT 2u /* on average */
+#define IO_NAMES_BYTES 400u
+
+/* Marks that are no mount's */
+#define IO_MARK_UNKNOWN 1u /* bad descriptors, and mounts beyond IO_ROW */
+#define IO_MARK_SPARE 2u   /* two CPUs made a cell for one mount: this one is empty */
+
+/* Instead of a cell: nothing is counted on this mount, which is the kernel's own
+ * (/proc, /sys) or memory */
+#define IO_CELL_IGNORED 0xfffffffeu
+
+/* One stripe of a cell. A call that fails counts in calls and in errors. */
+struct io_counts {
+	unsigned long long read_bytes, read_calls, read_errors;
+	unsigned long long write_bytes, write_calls, write_errors;
+	unsigned long long reserved[2];
+};
+
+/* One stripe of a slot's calls that have a name instead of a descriptor. create: files
+ * that open(2) made, and directories; unlink: files and directories. */
+struct io_names {
+	unsigned long long opens, open_errors;
+	unsigned long long creates, create_errors;
+	unsigned long long unlinks, unlink_errors;
+	unsigned long long reserved[2];
+};
+
+struct io_mount {
+	unsigned int mark;    /* IO_MARK_UNKNOWN, or whatever tells mounts apart */
+	unsigned short bytes; /* of names, with their NULs */
+	unsigned short cut;   /* 1: names are not the whole path */
+	/* Of the folder that it is mounted on, as its mount namespace has it:
+	 * "scratch", "lustre" for /lustre/scratch, each with its NUL; the root has
+	 * none. */
+	char names[IO_NAMES_BYTES];
+};
+
+struct io_control {
+	unsigned long long cell_head; /* written by the kernel programs */
+	unsigned long long no_cell; /* calls that were not counted for want of a cell */
+	unsigned long long compat; /* calls of 32-bit programs, which are not counted */
+	unsigned long long reserved1[5];
+	unsigned long long cell_tail; /* written by ceemsd */
+	unsigned long long reserved2[7];
+};
+
+/* The descriptors that the opener hands over; count is the number of cells, a power of
+ * two. */
+enum io_fd {
+	IO_FD_COUNTS, /* [cell][stripe] struct io_counts */
+	IO_FD_MOUNTS, /* [cell] struct io_mount */
+	IO_FD_NAMES,  /* [slot][stripe] struct io_names */
+	IO_FD_ROWS,   /* [slot][IO_ROW] entries of 8 bytes */
+	IO_FD_FREE,   /* cells, 8 bytes each */
+	IO_FD_CONTROL,
+	IO_FD_PROGRAM,
+	IO_FDS
+};
+enum { IO_DETAIL_SLOTS, IO_DETAIL_STRIPES };
+
+#endif

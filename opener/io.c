@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "opener/io.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "bpf/io.skel.h"
+#include "opener/load.h"
+
+static uint32_t count_stripes(int cpus)
+{
+	uint32_t stripes = 1;
+
+	while (stripes < (uint32_t)cpus && stripes < IO_STRIPES_MAX)
+		stripes *= 2;
+	return stripes;
+}
+
+static int size_maps(struct io *io, int groups_map, uint32_t slots)
+{
+	struct io_bpf *s = io->skeleton;
+	int cpus = libbpf_num_possible_cpus();
+
+	if (cpus < 0)
+		return cpus;
+	io->cells = slots * IO_CELLS_PER_SLOT;
+	io->stripes = count_stripes(cpus);
+	s->rodata->stripes = io->stripes;
+	s->rodata->cell_count = io->cells;
+	const struct {
+		struct bpf_map *map;
+		uint32_t entries;
+	} sizes[] = {
+		{s->maps.io_counts, io->cells * io->stripes},
+		{s->maps.io_mounts, io->cells},
+		{s->maps.io_names, slots * io->stripes},
+		{s->maps.io_rows, slots},
+		{s->maps.io_free, io->cells},
+	};
+	int rc = bpf_map__reuse_fd(s->maps.groups, groups_map);
+	for (size_t i = 0; !rc && i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		rc = bpf_map__set_max_entries(sizes[i].map, sizes[i].entries);
+	return rc;
+}
+
+/* Nothing is attached yet. */
+static int free_all_cells(const struct io *io, struct err *err)
+{
+	const int both = PROT_READ | PROT_WRITE;
+	size_t bytes = (size_t)io->cells * sizeof(uint64_t);
+	uint64_t *cells = mmap(NULL, bytes, both, MAP_SHARED, io->fds[IO_FD_FREE], 0);
+	struct io_control *c =
+		mmap(NULL, sizeof(*c), both, MAP_SHARED, io->fds[IO_FD_CONTROL], 0);
+	int rc = 0;
+
+	if (cells == MAP_FAILED || c == MAP_FAILED) {
+		rc = err_set(err, -errno, "map the cells: %s", strerror(errno));
+	} else {
+		for (uint32_t i = 0; i < io->cells; i++)
+			cells[i] = i;
+		c->cell_tail = io->cells;
+	}
+	if (cells != MAP_FAILED)
+		munmap(cells, bytes);
+	if (c != MAP_FAILED)
+		munmap(c, sizeof(*c));
+	return rc;
+}
+
+int io_open(struct io *io, int groups_map, uint32_t slots, bool by_cpuacct,
+	    struct err *err)
+{
+	LIBBPF_OPTS(bpf_object_open_opts, options, .btf_custom_path = LOAD_KERNEL_BTF);
+
+	*io = (struct io){0};
+	int rc = load_prepare(err);
+	if (rc < 0)
+		return rc;
+	struct io_bpf *s = io_bpf__open_opts(&options);
+	if (!s)
+		return load_refused(err, -errno, "open the IO program");
+	io->skeleton = s;
+	s->rodata->by_cpuacct = by_cpuacct;
+	rc = size_maps(io, groups_map, slots);
+	if (!rc)
+		rc = io_bpf__load(s);
+	if (rc < 0)
+		return load_refused(err, rc, "load the IO program");
+	io->fds[IO_FD_COUNTS] = bpf_map__fd(s->maps.io_counts);
+	io->fds[IO_FD_MOUNTS] = bpf_map__fd(s->maps.io_mounts);
+	io->fds[IO_FD_NAMES] = bpf_map__fd(s->maps.io_names);
+	io->fds[IO_FD_ROWS] = bpf_map__fd(s->maps.io_rows);
+	io->fds[IO_FD_FREE] = bpf_map__fd(s->maps.io_free);
+	io->fds[IO_FD_CONTROL] = bpf_map__fd(s->maps.io_control);
+	rc = free_all_cells(io, err);
+	if (rc < 0)
+		return rc;
+	rc = io_bpf__attach(s);
+	if (rc < 0)
+		return load_refused(err, rc, "attach the IO program");
+	io->fds[IO_FD_PROGRAM] = bpf_link__fd(s->links.call_ended);
+	return 0;
+}
+
+void io_close(struct io *io)
+{
+	io_bpf__destroy(io->skeleton);
+	io->skeleton = NULL;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the kernel program of --collector.ebpf.io-metrics adds to a system call: to one
+ * that it counts, to a read of a file in a process of no unit, and to any other; each
+ * without it, with a program that does nothing in its place, and with it, in turns.
+ * Medians of one run. Exit status 77: not possible here.
+ */
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "lib/cgroup.h"
+#include "lib/clock.h"
+#include "lib/fs.h"
+#include "opener/groups.h"
+#include "opener/io.h"
+
+#define ROUNDS 15
+#define CALLS 200000u
+#define SLOTS 64u
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static int file;
+
+static double read_often(void)
+{
+	uint64_t begin_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
+	char c;
+
+	for (unsigned i = 0; i < CALLS; i++) {
+		if (pread(file, &c, 1, 0) != 1)
+			exit(1);
+	}
+	return (double)(clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns) / CALLS;
+}
+
+static double call_often(void)
+{
+	uint64_t begin_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
+
+	for (unsigned i = 0; i < CALLS; i++)
+		(void)syscall(SYS_getppid);
+	return (double)(clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns) / CALLS;
+}
+
+/* Into a control group, or back to the root */
+static void enter(int folder)
+{
+	int fd = openat(folder, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, "0", 1) != 1) {
+		fprintf(stderr, "cgroup.procs: %s\n", strerror(errno));
+		exit(1);
+	}
+	close(fd);
+}
+
+struct tree {
+	int cgroupfd, root, step;
+	bool by_cpuacct;
+};
+
+/* A program that does nothing, where ours is */
+static void attach_nothing(int ret[2])
+{
+	const struct bpf_insn nothing[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
+		{.code = BPF_JMP | BPF_EXIT}};
+
+	ret[0] = bpf_prog_load(BPF_PROG_TYPE_RAW_TRACEPOINT, "nothing", "GPL", nothing,
+			       2, NULL);
+	ret[1] = bpf_raw_tracepoint_open("sys_exit", ret[0]);
+	if (ret[0] < 0 || ret[1] < 0) {
+		fprintf(stderr, "a program that does nothing: %s\n", strerror(errno));
+		exit(1);
+	}
+}
+
+static double median(double *v)
+{
+	qsort(v, ROUNDS, sizeof(*v), by_value);
+	return v[ROUNDS / 2];
+}
+
+static int compare(const struct tree *t, double (*work)(void), bool inside,
+		   const char *what)
+{
+	double without[ROUNDS], empty[ROUNDS], with[ROUNDS];
+	struct groups g;
+	struct io io;
+	struct err err;
+
+	if (inside)
+		enter(t->step);
+	for (unsigned r = 0; r < ROUNDS; r++) {
+		int nothing[2];
+		without[r] = work();
+		attach_nothing(nothing);
+		empty[r] = work();
+		close(nothing[1]);
+		close(nothing[0]);
+		if (groups_open(&g, t->cgroupfd, SLOTS, &err) < 0 ||
+		    io_open(&io, g.groups_map, SLOTS, t->by_cpuacct, &err) < 0) {
+			printf("not possible here: %s\n", err.text);
+			return 77;
+		}
+		with[r] = work();
+		io_close(&io);
+		groups_close(&g);
+	}
+	if (inside)
+		enter(t->root);
+	double none = median(without), nothing = median(empty), ours = median(with);
+	printf("%-32s %6.0f ns %6.0f ns %6.0f ns   +%.0f ns, of which ours %.0f ns\n",
+	       what, none, nothing, ours, ours - none, ours - nothing);
+	return 0;
+}
+
+int main(void)
+{
+	struct cgroup_layout layout;
+	char top[64], step[80], path[] = "/tmp/ceems-bench.XXXXXX";
+	struct err err;
+	struct tree t = {.cgroupfd = fs_opendir_at(AT_FDCWD, "/sys/fs/cgroup", &err)};
+
+	if (t.cgroupfd < 0 || cgroup_probe(t.cgroupfd, &layout, &err) < 0) {
+		printf("not possible here: %s\n", err.text);
+		return 77;
+	}
+	t.by_cpuacct = !layout.unified_only;
+	const char *dir = layout.unified_only ? layout.unified : layout.cpuacct;
+	t.root = fs_opendir_at(t.cgroupfd, dir, &err);
+	(void)snprintf(top, sizeof(top), "ceems_bench_%d", (int)getpid());
+	(void)snprintf(step, sizeof(step), "%s/step_0", top);
+	file = mkstemp(path);
+	if (t.root < 0 || file < 0 || write(file, "x", 1) != 1 ||
+	    mkdirat(t.root, top, 0700) < 0 || mkdirat(t.root, step, 0700) < 0) {
+		printf("not possible here: %s\n", strerror(errno));
+		return 77;
+	}
+	t.step = fs_opendir_at(t.root, step, &err);
+	printf("%-32s   without     empty      with\n", "one system call");
+	int rc = compare(&t, read_often, true, "pread of a file, counted");
+	if (!rc)
+		rc = compare(&t, read_often, false, "pread by a process of no unit");
+	if (!rc)
+		rc = compare(&t, call_often, true, "getppid");
+	unlink(path);
+	unlinkat(t.root, step, AT_REMOVEDIR);
+	unlinkat(t.root, top, AT_REMOVEDIR);
+	return rc;
+}
