@@ -500,13 +500,42 @@ static int open_web(struct daemon *d, struct err *err)
 	return endpoints_start(&p, &d->endpoints, err);
 }
 
+static int take_group_slots(struct daemon *d, struct opened_part *part, struct err *err)
+{
+	int fds[GROUP_FDS];
+	int rc = opened_part_take(part, fds, GROUP_FDS, err);
+
+	if (!rc)
+		rc = group_slots_open(&d->group_slots, fds, part->count, err);
+	if (!rc)
+		log_info("ebpf: the kernel follows the control groups of steps, %u of "
+			 "them were there before",
+			 part->detail[GROUP_DETAIL_ADOPTED]);
+	return rc;
+}
+
+static int take_io_cells(struct daemon *d, struct opened_part *part, struct err *err)
+{
+	int fds[IO_FDS];
+	int rc = opened_part_take(part, fds, IO_FDS, err);
+
+	if (!rc && part->detail[IO_DETAIL_SLOTS] != d->group_slots.count)
+		rc = err_set(err, -EPROTO, "%u slots", part->detail[IO_DETAIL_SLOTS]);
+	if (!rc)
+		rc = io_cells_open(&d->io_cells, fds, part->count,
+				   part->detail[IO_DETAIL_SLOTS],
+				   part->detail[IO_DETAIL_STRIPES], err);
+	if (!rc)
+		log_info("ebpf: the kernel counts what units read and write");
+	return rc;
+}
+
 /* Before privileges_limit(): what is started later has no capabilities. */
-static void take_group_slots(struct daemon *d)
+static void take_opened_parts(struct daemon *d)
 {
 	const struct options *o = &d->options;
 	struct opened_part parts[OPENER_PARTS];
 	char path[4096];
-	int fds[GROUP_FDS];
 	struct err err;
 
 	if (!o->collector_ebpf)
@@ -514,23 +543,20 @@ static void take_group_slots(struct daemon *d)
 	exec_beside(o->opener_path, "ceems-opener", path, sizeof(path));
 	const struct opener_request request = {.path = path,
 					       .cgroupfs = o->path_cgroupfs,
-					       .slots = (uint32_t)o->ebpf_slots};
-	struct opened_part *groups = &parts[OPENER_GROUPS];
+					       .slots = (uint32_t)o->ebpf_slots,
+					       .io = o->ebpf_io};
 	int rc = opener_take(&request, parts, &err);
 	if (!rc)
-		rc = opened_part_take(groups, fds, GROUP_FDS, &err);
-	if (!rc)
-		rc = group_slots_open(&d->group_slots, fds, groups->count, &err);
-	opened_parts_close(parts);
+		rc = take_group_slots(d, &parts[OPENER_GROUPS], &err);
 	if (rc < 0)
 		log_warn(
 			"ebpf: %s: a step without a stop record ends with the counters "
 			"that were read last",
 			err.text);
-	else
-		log_info("ebpf: the kernel follows the control groups of steps, %u of "
-			 "them were there before",
-			 groups->detail[GROUP_DETAIL_ADOPTED]);
+	else if (o->ebpf_io && take_io_cells(d, &parts[OPENER_IO], &err) < 0)
+		log_warn("ebpf: %s: what units read and write is not counted",
+			 err.text);
+	opened_parts_close(parts);
 }
 
 static int open_step_groups(struct daemon *d, struct err *err)
@@ -539,6 +565,9 @@ static int open_step_groups(struct daemon *d, struct err *err)
 		return 0;
 	int rc = step_groups_new(&d->env, &d->group_slots, &d->step_groups, err);
 	d->env.step_groups = d->step_groups;
+	if (!rc && d->io_cells.cells)
+		rc = unit_io_new(d->units, &d->io_cells, &d->unit_io, err);
+	d->env.unit_io = d->unit_io;
 	return rc;
 }
 
@@ -554,7 +583,7 @@ int daemon_open(struct daemon *d, struct err *err)
 	if (!rc)
 		rc = signals_open(&d->signalfd, err);
 	if (!rc)
-		take_group_slots(d);
+		take_opened_parts(d);
 	if (!rc && d->options.drop_privileges)
 		rc = privileges_limit(err);
 	if (rc)
@@ -586,6 +615,8 @@ void daemon_close(struct daemon *d)
 	reports_free(d->reports);
 	step_groups_free(d->step_groups);
 	group_slots_close(&d->group_slots);
+	unit_io_free(d->unit_io);
+	io_cells_close(&d->io_cells);
 	daemon_energy_close(d);
 	sampler_free(d->sampler);
 	courier_link_free(d->courier);

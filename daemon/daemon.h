@@ -6,6 +6,7 @@
 
 #include "daemon/collector.h"
 #include "daemon/groups/step_groups.h"
+#include "daemon/groups/unit_io.h"
 #include "daemon/ingest.h"
 #include "daemon/options.h"
 #include "daemon/reports/reports.h"
@@ -49,6 +50,8 @@ struct daemon {
 	struct reports *reports;         /* NULL: off */
 	struct group_slots group_slots;  /* until step_groups has them */
 	struct step_groups *step_groups; /* NULL: the kernel tells nothing */
+	struct io_cells io_cells;        /* until unit_io has them */
+	struct unit_io *unit_io;         /* NULL: no IO is counted */
 	struct energy_page_writer *page;
 	struct energy_page_fill
 		*energy_page_fill; /* NULL: the page could not be made */

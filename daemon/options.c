@@ -174,6 +174,12 @@ const struct conf_opt options_table[] = {
 	ROW("collector.gpu.amd-smi-path", CONF_STRING, amd_smi_path, "",
 	    "Accepted for tests.", .flags = CONF_HIDDEN),
 
+	ROW("collector.ebpf.io-metrics", CONF_BOOL, ebpf_io, "false",
+	    "Also what each unit reads and writes, by mount. Implies "
+	    "--collector.ebpf."),
+	ROW("collector.ebpf.fs-mount-point", CONF_LIST, ebpf_mount_points, "",
+	    "Only mounts at or below these paths, such as /lustre/scratch. May be "
+	    "repeated. Empty: all."),
 	ROW("collector.ebpf.slots", CONF_U64, ebpf_slots, "4096",
 	    "Control groups of steps that are followed in the kernel at the same time, "
 	    "0.5 "
@@ -298,8 +304,6 @@ const struct conf_opt options_table[] = {
 	    .max = 65536),
 
 	/* the peer's options for what is not implemented yet (doc/compat.md) */
-	LATER("collector.ebpf.fs-mount-point"),
-	LATER("collector.ebpf.io-metrics"),
 	LATER("collector.ebpf.network-metrics"),
 	LATER("collector.k8s"),
 	LATER("collector.libvirt"),

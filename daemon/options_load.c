@@ -123,6 +123,14 @@ static int check_emissions(const struct options *o, struct err *err)
 
 static int check_options_fit(const struct options *o, struct err *err)
 {
+	for (size_t i = 0; i < o->ebpf_mount_points.count; i++) {
+		const char *path = o->ebpf_mount_points.items[i];
+		if (*path != '/')
+			return err_set(err, -EINVAL,
+				       "--collector.ebpf.fs-mount-point=%s: must begin "
+				       "with /",
+				       path);
+	}
 	if (o->ebpf_slots & (o->ebpf_slots - 1))
 		return err_set(err, -EINVAL,
 			       "--collector.ebpf.slots=%llu: must be a power of two",
@@ -209,6 +217,8 @@ int options_load(int argc, char *const argv[], struct options *ret, struct buf *
 	/* with an aggregator's URL something must be sent */
 	if (o.aggregator_urls.count)
 		o.reports_enabled = true;
+	if (o.ebpf_io)
+		o.collector_ebpf = true;
 	rc = check_options_fit(&o, err);
 	if (rc) {
 		options_release(&o);

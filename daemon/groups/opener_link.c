@@ -22,7 +22,12 @@
 static int spawn_opener(const struct opener_request *r, int fd, pid_t *ret)
 {
 	char link[32], count[64], tree[4096 + 32];
-	char *const argv[] = {(char *)r->path, link, count, tree, NULL};
+	char *const argv[] = {(char *)r->path,
+			      link,
+			      count,
+			      tree,
+			      r->io ? (char *)"--collector.ebpf.io-metrics" : NULL,
+			      NULL};
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;
 	sigset_t none;

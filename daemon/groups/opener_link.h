@@ -2,6 +2,7 @@
 #ifndef CEEMS_DAEMON_GROUPS_OPENER_LINK_H
 #define CEEMS_DAEMON_GROUPS_OPENER_LINK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/err.h"
@@ -20,6 +21,7 @@ struct opener_request {
 	const char *path; /* of ceems-opener */
 	const char *cgroupfs;
 	uint32_t slots;
+	bool io; /* also OPENER_IO */
 };
 
 /* Starts ceems-opener, waits at most OPENER_MS for what it hands over, and for its end.

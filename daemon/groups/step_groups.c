@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "daemon/discover.h"
+#include "daemon/groups/unit_io.h"
 #include "daemon/units.h"
 #include "lib/cgroup.h"
 #include "lib/clock.h"
@@ -168,8 +169,9 @@ static void add_siblings(const struct step_groups *g, uint32_t slot,
 	}
 }
 
-/* The group has ended, and with the ring empty since then no stop record is to come. */
-static void settle_slot(struct step_groups *g, uint32_t slot)
+/* The group has ended, and with the ring empty since then no stop record is to come.
+ * Returns the unit that it was of, UNITS_NONE: not known. */
+static uint32_t settle_slot(struct step_groups *g, uint32_t slot)
 {
 	const struct group_slot *s = &g->slots.slots[slot];
 	const struct env *env = g->env;
@@ -183,21 +185,23 @@ static void settle_slot(struct step_groups *g, uint32_t slot)
 	}
 	struct step *step = i == UNITS_NONE ? NULL : steps_get(env->units, i);
 	/* the same path may be another run's by now */
-	if (!step || step->started_boottime_ns > s->ended_ns ||
-	    !(step->state == UNIT_RUNNING || step->lost == STEP_LOST))
-		return;
+	if (!step || step->started_boottime_ns > s->ended_ns)
+		return UNITS_NONE;
+	uint32_t unit = steps_unit(env->units, i);
+	if (step->state != UNIT_RUNNING && step->lost != STEP_LOST)
+		return unit;
 	add_counters(s, &t);
 	add_siblings(g, slot, &t);
 	units_step_reading(env->units, i, &t);
 	if (step->state != UNIT_RUNNING || !(s->has & GROUP_SLOT_CPU))
-		return;
+		return unit;
 	step->gone_boottime_ns = s->ended_ns;
 	units_step_lost(env->units, i, s->ended_ns, env->realtime_ns());
 	g->lost_stops++;
 	log_info("unit %s step %s: ended without a stop record, its last counters are "
 		 "the kernel's",
-		 units_get(env->units, steps_unit(env->units, i))->id,
-		 record_step_name(step->step, name));
+		 units_get(env->units, unit)->id, record_step_name(step->step, name));
+	return unit;
 }
 
 static void release_slot(struct step_groups *g, uint32_t slot)
@@ -229,7 +233,9 @@ static bool look_at_slot(struct step_groups *g, uint32_t slot, uint64_t drained_
 	uint64_t wait_ns = s->has & GROUP_SLOT_CPU ? SETTLE_NS : 2 * SETTLE_NS;
 	if (s->ended_ns + wait_ns > drained_ns)
 		return true;
-	settle_slot(g, slot);
+	uint32_t unit = settle_slot(g, slot);
+	if (g->env->unit_io)
+		unit_io_end_slot(g->env->unit_io, slot, unit);
 	release_slot(g, slot);
 	return false;
 }
@@ -283,6 +289,22 @@ bool step_groups_tick(struct step_groups *g, uint64_t drained_ns)
 	say_no_slot(g);
 	say_long_path(g);
 	return walk;
+}
+
+uint32_t step_groups_next(const struct step_groups *g, uint32_t slot,
+			  uint32_t *ret_unit)
+{
+	for (; slot < g->slots.count; slot++) {
+		const struct group_slot *s = &g->slots.slots[slot];
+		if (__atomic_load_n(&s->state, __ATOMIC_ACQUIRE) == GROUP_SLOT_FREE)
+			continue;
+		uint32_t step = steps_find_path(g->env->units, s->path);
+		if (step == UNITS_NONE)
+			continue;
+		*ret_unit = steps_unit(g->env->units, step);
+		return slot;
+	}
+	return UINT32_MAX;
 }
 
 void step_groups_stats(const struct step_groups *g, struct step_groups_stats *ret)

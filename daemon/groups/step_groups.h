@@ -41,6 +41,11 @@ void step_groups_free(struct step_groups *g); /* accepts NULL */
  * running for a second that the table does not know; the tree should be walked. */
 bool step_groups_tick(struct step_groups *g, uint64_t drained_ns);
 
+/* Iteration over the slots in use whose unit is known: the next one at or after slot,
+ * and its unit; UINT32_MAX at the end. */
+uint32_t step_groups_next(const struct step_groups *g, uint32_t slot,
+			  uint32_t *ret_unit);
+
 void step_groups_stats(const struct step_groups *g, struct step_groups_stats *ret);
 
 #endif

@@ -32,6 +32,7 @@ static const struct access_family families[] = {
 	{"ceems_groups_*", NULL, true},
 	{"ceems_hwmon_*", NULL, true},
 	{"ceems_infiniband_*", NULL, true},
+	{"ceems_io_*", NULL, true},
 	{"ceems_ipmi_*", NULL, true},
 	{"ceems_lb_*", NULL, true},
 	{"ceems_meminfo_*", NULL, true},

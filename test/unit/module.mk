@@ -142,6 +142,8 @@ TESTS += group_programs_test
 group_programs_test_LIBS := libopener libgroups libdaemon libbase
 group_programs_test_PKGS := libbpf
 endif
+TESTS += unit_io_test
+unit_io_test_LIBS := libgroups libdaemon libbase
 TESTS += discover_test
 discover_test_LIBS := libdaemon libbase
 TESTS += cgroup_record_test

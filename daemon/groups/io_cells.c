@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/groups/io_cells.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "lib/records/group_slots.h"
+
+struct io_map {
+	void **at;
+	enum io_fd fd;
+	size_t bytes;
+};
+
+static void list_maps(struct io_cells *c, struct io_map ret[IO_FD_PROGRAM])
+{
+	const size_t cells = c->cells, slots = c->slots, stripes = c->stripes;
+	const struct io_map maps[IO_FD_PROGRAM] = {
+		{(void **)&c->counts, IO_FD_COUNTS,
+		 cells * stripes * sizeof(*c->counts)},
+		{(void **)&c->mounts, IO_FD_MOUNTS, cells * sizeof(*c->mounts)},
+		{(void **)&c->names, IO_FD_NAMES, slots * stripes * sizeof(*c->names)},
+		{(void **)&c->rows, IO_FD_ROWS, slots * IO_ROW * sizeof(*c->rows)},
+		{(void **)&c->free, IO_FD_FREE, cells * sizeof(*c->free)},
+		{(void **)&c->control, IO_FD_CONTROL, sizeof(*c->control)},
+	};
+
+	memcpy(ret, maps, sizeof(maps));
+}
+
+static bool is_size(uint32_t n, uint32_t max)
+{
+	return n && n <= max && !(n & (n - 1));
+}
+
+int io_cells_open(struct io_cells *c, const int fds[IO_FDS], uint32_t cells,
+		  uint32_t slots, uint32_t stripes, struct err *err)
+{
+	struct io_map maps[IO_FD_PROGRAM];
+
+	*c = (struct io_cells){.cells = cells, .slots = slots, .stripes = stripes};
+	memcpy(c->fds, fds, sizeof(c->fds));
+	if (!is_size(slots, GROUP_SLOTS_MAX) ||
+	    !is_size(cells, GROUP_SLOTS_MAX * IO_ROW) ||
+	    !is_size(stripes, IO_STRIPES_MAX)) {
+		io_cells_close(c);
+		return err_set(err, -EPROTO, "%u cells, %u slots, %u stripes", cells,
+			       slots, stripes);
+	}
+	list_maps(c, maps);
+	for (size_t i = 0; i < IO_FD_PROGRAM; i++) {
+		void *map = mmap(NULL, maps[i].bytes, PROT_READ | PROT_WRITE,
+				 MAP_SHARED, fds[maps[i].fd], 0);
+		if (map == MAP_FAILED) {
+			int rc = -errno;
+			io_cells_close(c);
+			return err_set(err, rc, "map the cells: %s", strerror(-rc));
+		}
+		*maps[i].at = map;
+	}
+	return 0;
+}
+
+void io_cells_close(struct io_cells *c)
+{
+	struct io_map maps[IO_FD_PROGRAM];
+
+	if (!c->cells)
+		return;
+	list_maps(c, maps);
+	for (size_t i = 0; i < IO_FD_PROGRAM; i++) {
+		if (*maps[i].at)
+			munmap(*maps[i].at, maps[i].bytes);
+	}
+	for (unsigned i = 0; i < IO_FDS; i++) {
+		if (c->fds[i] >= 0)
+			close(c->fds[i]);
+	}
+	*c = (struct io_cells){0};
+}
+
+/* The cells in a slot's row: those that count, or all that were taken for it. */
+static uint32_t list_row(const struct io_cells *c, uint32_t slot, bool all,
+			 uint32_t ret[IO_ROW])
+{
+	uint32_t n = 0;
+
+	if (slot >= c->slots)
+		return 0;
+	for (uint32_t i = 0; i < IO_ROW; i++) {
+		uint64_t entry =
+			__atomic_load_n(&c->rows[slot * IO_ROW + i], __ATOMIC_ACQUIRE);
+		uint32_t cell = (uint32_t)entry - 1;
+		if (entry && cell < c->cells && (all || entry >> 32 != IO_MARK_SPARE))
+			ret[n++] = cell;
+	}
+	return n;
+}
+
+uint32_t io_cells_of_slot(const struct io_cells *c, uint32_t slot, uint32_t ret[IO_ROW])
+{
+	return list_row(c, slot, false, ret);
+}
+
+static uint64_t read_count(const unsigned long long *count)
+{
+	return __atomic_load_n(count, __ATOMIC_RELAXED);
+}
+
+void io_cells_sum(const struct io_cells *c, uint32_t cell, struct io_counts *ret)
+{
+	*ret = (struct io_counts){0};
+	for (uint32_t i = 0; cell < c->cells && i < c->stripes; i++) {
+		const struct io_counts *s = &c->counts[(size_t)cell * c->stripes + i];
+		ret->read_bytes += read_count(&s->read_bytes);
+		ret->read_calls += read_count(&s->read_calls);
+		ret->read_errors += read_count(&s->read_errors);
+		ret->write_bytes += read_count(&s->write_bytes);
+		ret->write_calls += read_count(&s->write_calls);
+		ret->write_errors += read_count(&s->write_errors);
+	}
+}
+
+void io_cells_sum_names(const struct io_cells *c, uint32_t slot, struct io_names *ret)
+{
+	*ret = (struct io_names){0};
+	for (uint32_t i = 0; slot < c->slots && i < c->stripes; i++) {
+		const struct io_names *s = &c->names[(size_t)slot * c->stripes + i];
+		ret->opens += read_count(&s->opens);
+		ret->open_errors += read_count(&s->open_errors);
+		ret->creates += read_count(&s->creates);
+		ret->create_errors += read_count(&s->create_errors);
+		ret->unlinks += read_count(&s->unlinks);
+		ret->unlink_errors += read_count(&s->unlink_errors);
+	}
+}
+
+/* names: from the last part of the path to its first, each with its NUL */
+void io_cells_path(const struct io_cells *c, uint32_t cell, char ret[IO_PATH_BYTES])
+{
+	char *to = ret;
+
+	*ret = '\0';
+	if (cell >= c->cells || c->mounts[cell].mark == IO_MARK_UNKNOWN)
+		return;
+	struct io_mount m = c->mounts[cell];
+	size_t end = m.bytes < sizeof(m.names) ? m.bytes : sizeof(m.names);
+	m.names[sizeof(m.names) - 1] = '\0';
+	if (m.cut) {
+		memcpy(to, "...", 3);
+		to += 3;
+	}
+	while (end) {
+		size_t begin = end - 1;
+		while (begin && m.names[begin - 1])
+			begin--;
+		size_t len = strnlen(m.names + begin, end - begin);
+		*to++ = '/';
+		memcpy(to, m.names + begin, len);
+		to += len;
+		end = begin;
+	}
+	if (to == ret)
+		*to++ = '/';
+	*to = '\0';
+}
+
+void io_cells_release(struct io_cells *c, uint32_t slot)
+{
+	uint32_t cells[IO_ROW], n;
+
+	if (slot >= c->slots)
+		return;
+	n = list_row(c, slot, true, cells);
+	memset(&c->rows[(size_t)slot * IO_ROW], 0, IO_ROW * sizeof(*c->rows));
+	memset(&c->names[(size_t)slot * c->stripes], 0, c->stripes * sizeof(*c->names));
+	for (uint32_t i = 0; i < n; i++) {
+		memset(&c->counts[(size_t)cells[i] * c->stripes], 0,
+		       c->stripes * sizeof(*c->counts));
+		uint64_t tail = c->control->cell_tail;
+		c->free[tail & (c->cells - 1)] = cells[i];
+		__atomic_store_n(&c->control->cell_tail, tail + 1, __ATOMIC_RELEASE);
+	}
+}

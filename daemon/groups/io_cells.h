@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_DAEMON_GROUPS_IO_CELLS_H
+#define CEEMS_DAEMON_GROUPS_IO_CELLS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/err.h"
+#include "lib/records/io_cells.h"
+
+/* The maps of the IO program, mapped into ceemsd. No function makes a system call after
+ * io_cells_open(), and no value read from a map is trusted as an index. One thread at a
+ * time. */
+struct io_cells {
+	struct io_counts *counts;
+	struct io_mount *mounts;
+	struct io_names *names;
+	uint64_t *rows, *free;
+	struct io_control *control;
+	uint32_t cells, slots, stripes; /* powers of two; cells 0: not open */
+	int fds[IO_FDS];
+};
+
+/* Maps them. The descriptors' ownership is taken, also on failure. */
+int io_cells_open(struct io_cells *c, const int fds[IO_FDS], uint32_t cells,
+		  uint32_t slots, uint32_t stripes, struct err *err);
+/* Unmaps them and detaches the program. Accepts what was zeroed. */
+void io_cells_close(struct io_cells *c);
+
+/* The cells that count for a slot. Returns how many. */
+uint32_t io_cells_of_slot(const struct io_cells *c, uint32_t slot,
+			  uint32_t ret[IO_ROW]);
+void io_cells_sum(const struct io_cells *c, uint32_t cell, struct io_counts *ret);
+void io_cells_sum_names(const struct io_cells *c, uint32_t slot, struct io_names *ret);
+/* Where the cell's mount is: "/", "/lustre/scratch"; "" if that is not known. A path
+ * that was cut begins with "...". */
+#define IO_PATH_BYTES (IO_NAMES_BYTES + 8u)
+void io_cells_path(const struct io_cells *c, uint32_t cell, char ret[IO_PATH_BYTES]);
+/* The slot has ended and its counts have been taken: all its cells are cleared and
+ * given back. Before group_slots_release(). */
+void io_cells_release(struct io_cells *c, uint32_t slot);
+
+#endif

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/groups/unit_io.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct ended_io {
+	uint64_t serial; /* unit_serial() that it belongs to */
+	struct unit_io_total total;
+};
+
+struct unit_io {
+	struct units *units;
+	struct io_cells cells;
+	struct ended_io *ended; /* by unit */
+	uint32_t unit_count;
+};
+
+void unit_io_total_done(struct unit_io_total *t)
+{
+	free(t->mounts);
+	*t = (struct unit_io_total){0};
+}
+
+int unit_io_new(struct units *units, struct io_cells *cells, struct unit_io **ret,
+		struct err *err)
+{
+	struct unit_io *io = calloc(1, sizeof(*io));
+
+	if (io) {
+		io->unit_count = units_capacity(units);
+		io->ended = calloc(io->unit_count, sizeof(*io->ended));
+	}
+	if (!io || !io->ended) {
+		free(io);
+		io_cells_close(cells);
+		return err_set(err, -ENOMEM, "out of memory");
+	}
+	io->units = units;
+	io->cells = *cells;
+	*cells = (struct io_cells){0};
+	*ret = io;
+	return 0;
+}
+
+void unit_io_free(struct unit_io *io)
+{
+	if (!io)
+		return;
+	for (uint32_t i = 0; i < io->unit_count; i++)
+		unit_io_total_done(&io->ended[i].total);
+	io_cells_close(&io->cells);
+	free(io->ended);
+	free(io);
+}
+
+static struct mount_io *find_mount(struct unit_io_total *t, const char *path)
+{
+	for (uint32_t i = 0; i < t->count; i++) {
+		if (strcmp(t->mounts[i].path, path) == 0)
+			return &t->mounts[i];
+	}
+	return NULL;
+}
+
+static struct mount_io *mount_room(struct unit_io_total *t, const char *path)
+{
+	struct mount_io *m = find_mount(t, path);
+
+	/* the last place is for what has no place of its own */
+	if (!m && t->count + 1 >= UNIT_IO_MOUNTS_MAX) {
+		path = "";
+		m = find_mount(t, path);
+	}
+	if (m)
+		return m;
+	if (t->count == t->room) {
+		uint32_t room = t->room ? t->room * 2 : 4;
+		m = reallocarray(t->mounts, room, sizeof(*m));
+		if (!m)
+			return NULL;
+		t->mounts = m;
+		t->room = room;
+	}
+	m = &t->mounts[t->count++];
+	*m = (struct mount_io){0};
+	memcpy(m->path, path, strlen(path));
+	return m;
+}
+
+static int add_counts(struct unit_io_total *t, const char *path,
+		      const struct io_counts *c)
+{
+	struct mount_io *m = mount_room(t, path);
+
+	if (!m)
+		return -ENOMEM;
+	m->counts.read_bytes += c->read_bytes;
+	m->counts.read_calls += c->read_calls;
+	m->counts.read_errors += c->read_errors;
+	m->counts.write_bytes += c->write_bytes;
+	m->counts.write_calls += c->write_calls;
+	m->counts.write_errors += c->write_errors;
+	return 0;
+}
+
+static void add_names(struct unit_io_total *t, const struct io_names *n)
+{
+	t->names.opens += n->opens;
+	t->names.open_errors += n->open_errors;
+	t->names.creates += n->creates;
+	t->names.create_errors += n->create_errors;
+	t->names.unlinks += n->unlinks;
+	t->names.unlink_errors += n->unlink_errors;
+}
+
+int unit_io_add_slot(const struct unit_io *io, uint32_t slot, struct unit_io_total *to)
+{
+	uint32_t cells[IO_ROW], n = io_cells_of_slot(&io->cells, slot, cells);
+	struct io_names names;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < n && rc == 0; i++) {
+		struct io_counts counts;
+		char path[IO_PATH_BYTES];
+		io_cells_sum(&io->cells, cells[i], &counts);
+		io_cells_path(&io->cells, cells[i], path);
+		rc = add_counts(to, path, &counts);
+	}
+	io_cells_sum_names(&io->cells, slot, &names);
+	add_names(to, &names);
+	return rc;
+}
+
+int unit_io_add_ended(const struct unit_io *io, uint32_t unit, struct unit_io_total *to)
+{
+	const struct ended_io *e = unit < io->unit_count ? &io->ended[unit] : NULL;
+	int rc = 0;
+
+	if (!e || e->serial != unit_serial(io->units, unit))
+		return 0;
+	for (uint32_t i = 0; i < e->total.count && rc == 0; i++)
+		rc = add_counts(to, e->total.mounts[i].path,
+				&e->total.mounts[i].counts);
+	add_names(to, &e->total.names);
+	return rc;
+}
+
+void unit_io_end_slot(struct unit_io *io, uint32_t slot, uint32_t unit)
+{
+	if (unit < io->unit_count) {
+		struct ended_io *e = &io->ended[unit];
+		if (e->serial != unit_serial(io->units, unit))
+			unit_io_total_done(&e->total);
+		e->serial = unit_serial(io->units, unit);
+		/* without memory the mount's counts are lost */
+		(void)unit_io_add_slot(io, slot, &e->total);
+	}
+	io_cells_release(&io->cells, slot);
+}
+
+void unit_io_stats(const struct unit_io *io, struct unit_io_stats *ret)
+{
+	const struct io_control *c = io->cells.control;
+	uint64_t head = __atomic_load_n(&c->cell_head, __ATOMIC_RELAXED);
+
+	*ret = (struct unit_io_stats){
+		.no_cell = __atomic_load_n(&c->no_cell, __ATOMIC_RELAXED),
+		.compat = __atomic_load_n(&c->compat, __ATOMIC_RELAXED),
+		.cells = io->cells.cells,
+		.used = io->cells.cells - (uint32_t)(c->cell_tail - head),
+	};
+}

@@ -1,0 +1,136 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What processes of a step read and write, by mount, as the kernel counts it at the end of each system
+# call, against what the programs themselves did: --collector.ebpf.io-metrics.
+. "$(dirname "$0")/../tap.sh"
+. "$(dirname "$0")/../port.sh"
+for c in curl python3 unshare mount; do command -v $c >/dev/null || skip_all "$c is not installed"; done
+[ -x "$BUILD/ceems-opener" ] || skip_all "ceems-opener was not built here (libbpf-dev, clang, bpftool)"
+why=$("$BUILD/ceems-opener" --collector.ebpf.io-metrics 2>&1) || skip_all "this kernel does not let it: ${why#*msg=}"
+
+node=io$$ job=$$
+port=$(free_port) || exit 1
+controllers="cpuacct memory freezer"
+[ -d /sys/fs/cgroup/cpuacct ] || skip_all "no cgroup v1 here (vm_ebpf.sh has v2)"
+step_folder() { echo "/sys/fs/cgroup/$1/slurm_$node/uid_0/job_$job/step_$2"; }
+cp /bin/bash "$SCRATCH/slurmstepd"
+step_make() { # step, with a first process below a slurmstepd
+	local c
+	for c in $controllers; do mkdir -p "$(step_folder $c "$1")/task_0"; done
+	rm -f "$SCRATCH/sleeper"
+	"$SCRATCH/slurmstepd" -c "sleep 1000 & echo \$! >$SCRATCH/sleeper; wait" </dev/null >/dev/null 2>&1 &
+	stepd=$!
+	started $stepd
+	wait_for 20 test -s "$SCRATCH/sleeper"
+	sleeper=$(cat "$SCRATCH/sleeper")
+	started "$sleeper"
+	for c in $controllers; do echo "$sleeper" >"$(step_folder $c "$1")/task_0/cgroup.procs"; done
+}
+step_remove() {
+	local c
+	kill "$sleeper"
+	wait "$stepd"
+	for c in $controllers; do wait_for 20 rmdir "$(step_folder $c "$1")/task_0"; rmdir "$(step_folder $c "$1")"; done
+}
+mounts=
+test_cleanup() {
+	local c
+	kill "$sleeper" 2>/dev/null
+	for c in $controllers; do wait_for 20 eval "find /sys/fs/cgroup/$c/slurm_$node -depth -type d -exec rmdir {} + 2>/dev/null; [ ! -d /sys/fs/cgroup/$c/slurm_$node ]"; done
+	[ -z "$mounts" ] || umount $mounts
+}
+# a process that is put into the step from outside, so that it writes nothing for it, and then is COMMAND
+run_in() { # step command...
+	local step=$1 pid
+	shift
+	rm -f "$SCRATCH/go" && mkfifo "$SCRATCH/go"
+	(read -r _ <"$SCRATCH/go"; exec "$@") &
+	pid=$!
+	for c in $controllers; do echo $pid >"$(step_folder $c "$step")/task_0/cgroup.procs"; done
+	echo >"$SCRATCH/go"
+	wait $pid
+}
+scrape() { curl -sf "http://127.0.0.1:$port/metrics" >"$SCRATCH/metrics"; }
+value() { # what mount: of all counts of the job
+	sed -n "s|^ceems_ebpf_$1_total{manager=\"slurm\",hostname=\"[^\"]*\",uuid=\"$job\"${2:+,mountpoint=\"$2\"}} ||p" "$SCRATCH/metrics"
+}
+
+tmp=$SCRATCH/mnt
+mkdir -p "$tmp/a" "$tmp/b"
+for m in a b; do
+	mount -t tmpfs none "$tmp/$m" || skip_all "no tmpfs can be mounted here"
+	mounts+=" $tmp/$m"
+done
+"$BUILD/ceemsd" --path.rundir="$SCRATCH/run" --web.listen-address=127.0.0.1:$port --collector.slurm \
+	--collector.ebpf.io-metrics --collector.ebpf.fs-mount-point="$tmp" --unit.linger=10m --unit.min-export=0 </dev/null >"$SCRATCH/ceemsd.log" 2>&1 &
+daemon=$!
+started $daemon
+ok "ceemsd starts" wait_for 30 curl -sf -o /dev/null "http://127.0.0.1:$port/health"
+like "the kernel counts" "$(cat "$SCRATCH/ceemsd.log")" "counts what units read and write"
+step_make 0
+known() { scrape && [ -n "$(value open_requests)" ]; }
+ok "the step is found" wait_for 60 known
+
+cat >"$SCRATCH/work.py" <<'P'
+import os, sys
+a, b = sys.argv[1:]
+fd = os.open(a + "/f", os.O_CREAT | os.O_RDWR)
+for i in range(1000):
+    os.write(fd, b"x" * 4097)                      # 1000 calls, 4097000 bytes
+os.writev(fd, [b"a" * 10, b"b" * 20])              # 1 call, 30 bytes
+os.pwrite(fd, b"c" * 50, 7)                        # 1 call, 50 bytes
+for i in range(100):
+    os.pread(fd, 1234, i)                          # 100 calls, 123400 bytes
+os.preadv(fd, [bytearray(100), bytearray(200)], 0) # 1 call, 300 bytes
+ro = os.open(a + "/f", os.O_RDONLY)
+for i in range(3):
+    try: os.write(ro, b"no")                       # 3 calls that fail
+    except OSError: pass
+out = os.open(b + "/g", os.O_CREAT | os.O_WRONLY)
+os.sendfile(out, ro, 0, 65536)                     # 65536 read of a and written to b
+r, w = os.pipe()
+os.write(w, b"p" * 1000); os.read(r, 1000)         # no file
+mem = os.memfd_create("m"); os.write(mem, b"m" * 1000)
+os.read(os.open("/proc/self/stat", os.O_RDONLY), 100)
+try: os.read(9999, 10)                             # a bad descriptor: no mount
+except OSError: pass
+try: os.mkdir(a + "/d"); os.mkdir(a + "/d")
+except OSError: pass
+os.rmdir(a + "/d")
+try: os.unlink(a + "/none")
+except OSError: pass
+P
+run_in 0 python3 -S -B "$SCRATCH/work.py" "$tmp/a" "$tmp/b"
+scrape
+counts() { for w in write_bytes write_requests write_errors read_bytes read_requests read_errors; do value $w "$1"; done | xargs; }
+is "each byte, call and error on one mount" "$(counts "$tmp/a")" "4097080 1005 3 189236 102 0"
+is "and on the other" "$(counts "$tmp/b")" "65536 1 0 0 0 0"
+is "directories that were made or not" "$(value create_errors)" 1
+is "and removed or not" "$(value unlink_requests) $(value unlink_errors)" "2 1"
+is "mounts that were not asked for are left out" "$(grep -c "^ceems_ebpf_read_bytes.*uuid=\"$job\"" "$SCRATCH/metrics")" 2
+
+# many short processes: none is lost
+cat >"$SCRATCH/short.sh" <<S
+for i in {1..200}; do head -c 1000 /dev/zero >"$tmp/a/s"; done
+S
+run_in 0 bash "$SCRATCH/short.sh"
+scrape
+is "two hundred processes" "$(counts "$tmp/a")" "4297080 1205 3 189236 102 0"
+
+# the sum stays when the step has gone
+step_remove 0
+gone() { scrape && [ "$(sed -n 's/^ceems_groups_slots_used{[^}]*} //p' "$SCRATCH/metrics")" = 0 ]; }
+ok "the step has ended" wait_for 60 gone
+is "its counts stay" "$(counts "$tmp/a")" "4297080 1205 3 189236 102 0"
+is "and its cells are free again" "$(sed -n 's/^ceems_io_cells_used{[^}]*} //p' "$SCRATCH/metrics")" 0
+step_make 1
+run_in 1 dd if="$tmp/a/f" of="$tmp/b/h" bs=4096 count=100 status=none
+second="4297080 1205 3 598836 202 0 475136 101 0 0 0 0"
+both() { scrape && [ "$(counts "$tmp/a") $(counts "$tmp/b")" = "$second" ]; }
+wait_for 60 both # the step is found within seconds
+is "a second step adds to them" "$(counts "$tmp/a") $(counts "$tmp/b")" "$second"
+step_remove 1
+kill "$daemon"
+wait "$daemon"
+is "ceemsd ends well" $? 0
+tap_done
