@@ -55,7 +55,8 @@ static __noinline __u32 find_slot(struct cgroup *cgrp)
 	return SLOT_NONE;
 }
 
-/* The slot that a task's doings count for; SLOT_NONE: of no unit, or slurmstepd's own. */
+/* The slot that a task's doings count for; SLOT_NONE: of no unit, or slurmstepd's own.
+ */
 static __always_inline __u32 slot_of_task(struct task_struct *task)
 {
 	__u32 zero = 0;

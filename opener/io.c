@@ -20,7 +20,7 @@ static uint32_t count_stripes(int cpus)
 	return stripes;
 }
 
-static int size_maps(struct io *io, int groups_map, uint32_t slots)
+static int size_io_maps(struct io *io, int groups_map, uint32_t slots)
 {
 	struct io_bpf *s = io->skeleton;
 	int cpus = libbpf_num_possible_cpus();
@@ -85,7 +85,7 @@ int io_open(struct io *io, int groups_map, uint32_t slots, bool by_cpuacct,
 		return load_refused(err, -errno, "open the IO program");
 	io->skeleton = s;
 	s->rodata->by_cpuacct = by_cpuacct;
-	rc = size_maps(io, groups_map, slots);
+	rc = size_io_maps(io, groups_map, slots);
 	if (!rc)
 		rc = io_bpf__load(s);
 	if (rc < 0)
