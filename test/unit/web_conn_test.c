@@ -3,6 +3,7 @@
 #include "lib/http/web_conn.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -213,6 +214,46 @@ static void what_takes_long_ends_for_another(void **state)
 	assert_true(has_ended(&clients[0]));
 }
 
+/* What connect_from() gave becomes TCP. */
+static struct client *connect_tcp(uint64_t client)
+{
+	struct client *c = connect_from(client);
+	struct sockaddr_in sa = {.sin_family = AF_INET,
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t len = sizeof(sa);
+	int listening = socket(AF_INET, SOCK_STREAM, 0);
+	int theirs = socket(AF_INET, SOCK_STREAM, 0);
+
+	assert_non_null(c);
+	assert_int_equal(bind(listening, (struct sockaddr *)&sa, len), 0);
+	assert_int_equal(listen(listening, 1), 0);
+	assert_int_equal(getsockname(listening, (struct sockaddr *)&sa, &len), 0);
+	assert_int_equal(connect(theirs, (struct sockaddr *)&sa, len), 0);
+	int ours = accept(listening, NULL, NULL);
+	assert_int_equal(dup2(ours, c->fds[0]), c->fds[0]);
+	assert_int_equal(dup2(theirs, c->fds[1]), c->fds[1]);
+	close(ours);
+	close(theirs);
+	close(listening);
+	return c;
+}
+
+static void
+what_never_asked_is_reset_for_another_and_what_did_ends_orderly(void **state)
+{
+	struct client *silent = connect_tcp(1), *asked = connect_tcp(1);
+	char byte;
+
+	(void)state;
+	web_conn_begin(conns, asked->conn, LONG_MS);
+	web_conn_rest(conns, asked->conn, LONG_MS);
+	for (int i = 0; i < MOST - MOST / 4; i++)
+		assert_non_null(connect_from(1));
+	assert_int_equal(recv(silent->fds[1], &byte, 1, 0), -1);
+	assert_int_equal(errno, ECONNRESET);
+	assert_int_equal(recv(asked->fds[1], &byte, 1, 0), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -240,6 +281,9 @@ int main(void)
 			make_conns, free_conns),
 		cmocka_unit_test_setup_teardown(what_takes_long_ends_for_another,
 						make_conns, free_conns),
+		cmocka_unit_test_setup_teardown(
+			what_never_asked_is_reset_for_another_and_what_did_ends_orderly,
+			setup_without_front_ends, free_conns),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
