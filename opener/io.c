@@ -11,24 +11,14 @@
 #include "bpf/io.skel.h"
 #include "opener/load.h"
 
-static uint32_t count_stripes(int cpus)
-{
-	uint32_t stripes = 1;
-
-	while (stripes < (uint32_t)cpus && stripes < IO_STRIPES_MAX)
-		stripes *= 2;
-	return stripes;
-}
-
 static int size_io_maps(struct io *io, int groups_map, uint32_t slots)
 {
 	struct io_bpf *s = io->skeleton;
-	int cpus = libbpf_num_possible_cpus();
+	int rc = load_stripes(IO_STRIPES_MAX, &io->stripes);
 
-	if (cpus < 0)
-		return cpus;
+	if (rc < 0)
+		return rc;
 	io->cells = slots * IO_CELLS_PER_SLOT;
-	io->stripes = count_stripes(cpus);
 	s->rodata->stripes = io->stripes;
 	s->rodata->cell_count = io->cells;
 	const struct {
@@ -41,7 +31,7 @@ static int size_io_maps(struct io *io, int groups_map, uint32_t slots)
 		{s->maps.io_rows, slots},
 		{s->maps.io_free, io->cells},
 	};
-	int rc = bpf_map__reuse_fd(s->maps.groups, groups_map);
+	rc = bpf_map__reuse_fd(s->maps.groups, groups_map);
 	for (size_t i = 0; !rc && i < sizeof(sizes) / sizeof(sizes[0]); i++)
 		rc = bpf_map__set_max_entries(sizes[i].map, sizes[i].entries);
 	return rc;

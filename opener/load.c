@@ -50,3 +50,12 @@ int load_refused(struct err *err, int rc, const char *what)
 			       : "",
 		       said[0] ? ": " : "", said);
 }
+
+int load_stripes(uint32_t max, uint32_t *ret)
+{
+	int cpus = libbpf_num_possible_cpus();
+
+	for (*ret = 1; cpus > 0 && *ret < (uint32_t)cpus && *ret < max;)
+		*ret *= 2;
+	return cpus < 0 ? cpus : 0;
+}

@@ -2,6 +2,8 @@
 #ifndef CEEMS_OPENER_LOAD_H
 #define CEEMS_OPENER_LOAD_H
 
+#include <stdint.h>
+
 #include "lib/err.h"
 
 /* What all loaders of kernel programs share. */
@@ -14,6 +16,8 @@
 /* Before an object is opened: -ENOENT where the kernel does not describe itself. What
  * libbpf says is kept for load_refused() from here on. */
 int load_prepare(struct err *err);
+/* How many stripes a counter has: the possible CPUs, at most max, as a power of two. */
+int load_stripes(uint32_t max, uint32_t *ret);
 /* Returns rc, with what was being done and the kernel's reason in one line. */
 int load_refused(struct err *err, int rc, const char *what);
 

@@ -20,12 +20,13 @@
 #include "lib/service_options.h"
 #include "opener/groups.h"
 #include "opener/io.h"
+#include "opener/net.h"
 
 struct options {
 	LOG_OPTION_MEMBERS;
 	uint64_t link_fd;
 	uint64_t slots;
-	bool io_metrics;
+	bool io_metrics, network_metrics;
 	char *path_cgroupfs;
 };
 
@@ -42,6 +43,8 @@ static const struct conf_opt opener_options[] = {
 	    .min = 64, .max = GROUP_SLOTS_MAX),
 	ROW("collector.ebpf.io-metrics", CONF_BOOL, io_metrics, "false",
 	    "Also what units read and write."),
+	ROW("collector.ebpf.network-metrics", CONF_BOOL, network_metrics, "false",
+	    "Also what units send and receive."),
 	ROW("path.cgroupfs", CONF_STRING, path_cgroupfs, "/sys/fs/cgroup",
 	    "Where control groups are mounted.", .flags = CONF_HIDDEN),
 };
@@ -100,22 +103,33 @@ static int open_groups(const struct options *o, int cgroupfd, struct groups *g)
 	return rc;
 }
 
-static int open_io(const struct options *o, int cgroupfd, const struct groups *g)
+static int open_io(const struct options *o, bool by_cpuacct, const struct groups *g)
 {
 	struct opener_message m = {.part = OPENER_IO, .fds = IO_FDS};
-	struct cgroup_layout layout;
 	struct io io = {0};
 	struct err err = {""};
-	int rc = cgroup_probe(cgroupfd, &layout, &err);
+	int rc = io_open(&io, g->groups_map, (uint32_t)o->slots, by_cpuacct, &err);
 
-	if (rc == 0)
-		rc = io_open(&io, g->groups_map, (uint32_t)o->slots,
-			     !layout.unified_only && *layout.cpuacct, &err);
 	m.count = io.cells;
 	m.detail[IO_DETAIL_SLOTS] = (unsigned)o->slots;
 	m.detail[IO_DETAIL_STRIPES] = io.stripes;
 	hand_over(o, &m, io.fds, rc, &err, "reads and writes can be counted");
 	io_close(&io);
+	return rc;
+}
+
+static int open_network(const struct options *o, bool by_cpuacct,
+			const struct groups *g)
+{
+	struct opener_message m = {
+		.part = OPENER_NETWORK, .fds = NET_FDS, .count = (unsigned)o->slots};
+	struct net net = {0};
+	struct err err = {""};
+	int rc = net_open(&net, g, (uint32_t)o->slots, by_cpuacct, &err);
+
+	m.detail[NET_DETAIL_STRIPES] = net.stripes;
+	hand_over(o, &m, net.fds, rc, &err, "what is sent and received can be counted");
+	net_close(&net);
 	return rc;
 }
 
@@ -130,9 +144,15 @@ static int open_and_hand_over(const struct options *o)
 			  cgroupfd, &err, "");
 		return cgroupfd;
 	}
-	int rc = open_groups(o, cgroupfd, &g);
+	struct cgroup_layout layout = {0};
+	bool by_cpuacct = cgroup_probe(cgroupfd, &layout, &err) == 0 &&
+			  !layout.unified_only && *layout.cpuacct;
+	int rc = open_groups(o, cgroupfd, &g), one = 0, other = 0;
 	if (rc == 0 && o->io_metrics)
-		rc = open_io(o, cgroupfd, &g);
+		one = open_io(o, by_cpuacct, &g);
+	if (rc == 0 && o->network_metrics)
+		other = open_network(o, by_cpuacct, &g);
+	rc = rc < 0 ? rc : one < 0 ? one : other;
 	groups_close(&g);
 	return rc;
 }

@@ -17,8 +17,9 @@
 #define OPENER_TEXT_BYTES 512u
 
 enum opener_part {
-	OPENER_GROUPS, /* lib/records/group_slots.h */
-	OPENER_IO,     /* lib/records/io_cells.h */
+	OPENER_GROUPS,  /* lib/records/group_slots.h */
+	OPENER_IO,      /* lib/records/io_cells.h */
+	OPENER_NETWORK, /* lib/records/net_slots.h */
 	OPENER_PARTS
 };
 

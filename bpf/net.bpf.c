@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What processes of units send and receive by TCP and UDP: bytes by the results of
+ * calls on sockets, and for TCP the segments that the socket has counted since the last
+ * look at it, which is kept with the socket. Who uses a socket is charged, whoever
+ * opened it. */
+#include "bpf/kernel.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "bpf/task_slot.h"
+#include "lib/records/group_slots.h"
+#include "lib/records/net_slots.h"
+
+/* Set by the opener before it loads this. stripes: a power of two. */
+const volatile unsigned stripes = 1;
+const volatile unsigned slot_count = 1;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct net_counts);
+} net_counts SEC(".maps");
+
+/* As groups.bpf.c has it: whether a slot is still that of the same group */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct group_slot);
+} slots SEC(".maps");
+
+/* What the socket had counted at the last look, and who used it then */
+struct seen {
+	__u64 group; /* of the slot */
+	__u32 slot, in, out, resent;
+	__u64 resent_bytes;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct seen);
+} sockets SEC(".maps");
+
+#define AF_INET 2
+#define AF_INET6 10
+#define IPPROTO_TCP 6
+#define IPPROTO_UDP 17
+#define IPPROTO_MPTCP 262
+#define MSG_PEEK 0x2
+#define MSG_ERRQUEUE 0x2000
+#define ADD(counter, n) __sync_fetch_and_add(&(counter), (n))
+
+static __always_inline bool is_mapped(struct sock *sk)
+{
+	__be32 *to = sk->__sk_common.skc_v6_daddr.in6_u.u6_addr32;
+
+	return !to[0] && !to[1] && to[2] == bpf_htonl(0xffff);
+}
+
+/* NET_KINDS: what is not counted */
+static __always_inline __u32 kind_of(struct sock *sk)
+{
+	unsigned short family = sk->__sk_common.skc_family;
+	__u16 protocol = sk->sk_protocol;
+
+	if (family != AF_INET && family != AF_INET6)
+		return NET_KINDS;
+	bool six = family == AF_INET6 && !is_mapped(sk);
+	if (protocol == IPPROTO_TCP || protocol == IPPROTO_MPTCP)
+		return six ? NET_TCP6 : NET_TCP4;
+	if (protocol == IPPROTO_UDP)
+		return six ? NET_UDP6 : NET_UDP4;
+	return NET_KINDS;
+}
+
+static __always_inline struct net_counts *counts_of(__u32 slot, __u32 kind)
+{
+	__u32 i = (slot * NET_KINDS + kind) * stripes +
+		  (bpf_get_smp_processor_id() & (stripes - 1));
+
+	return bpf_map_lookup_elem(&net_counts, &i);
+}
+
+static __always_inline void add_segments(struct sock *sk, struct seen *seen,
+					 struct net_counts *to)
+{
+	struct tcp_sock *tcp = (struct tcp_sock *)sk;
+	__u32 in = BPF_CORE_READ(tcp, segs_in), out = BPF_CORE_READ(tcp, segs_out);
+	__u32 resent = BPF_CORE_READ(tcp, total_retrans);
+	__u64 resent_bytes = BPF_CORE_READ(tcp, bytes_retrans);
+
+	/* 32 bits that wrap */
+	ADD(to->in_packets, (__u32)(in - seen->in));
+	ADD(to->out_packets, (__u32)(out - seen->out));
+	if (resent != seen->resent) {
+		ADD(to->resent_packets, (__u32)(resent - seen->resent));
+		ADD(to->resent_bytes, resent_bytes - seen->resent_bytes);
+	}
+	seen->in = in;
+	seen->out = out;
+	seen->resent = resent;
+	seen->resent_bytes = resent_bytes;
+}
+
+static __always_inline void look_at_socket(struct sock *sk, __u32 slot,
+					   struct net_counts *to)
+{
+	struct group_slot *s = bpf_map_lookup_elem(&slots, &slot);
+	struct seen *seen =
+		bpf_sk_storage_get(&sockets, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
+
+	if (!s || !seen)
+		return;
+	seen->slot = slot;
+	seen->group = s->cgroup;
+	add_segments(sk, seen, to);
+}
+
+static __always_inline void count_call(struct sock *sk, int result, bool sent)
+{
+	__u32 kind = kind_of(sk);
+
+	if (result < 0 || kind == NET_KINDS)
+		return;
+	__u32 slot = slot_of_task(bpf_get_current_task_btf());
+	if (slot == SLOT_NONE)
+		return;
+	struct net_counts *to = counts_of(slot, kind);
+	if (!to)
+		return;
+	if (sent)
+		ADD(to->out_bytes, (__u64)result);
+	else
+		ADD(to->in_bytes, (__u64)result);
+	if (kind == NET_UDP4 || kind == NET_UDP6) {
+		if (sent)
+			ADD(to->out_packets, 1);
+		else
+			ADD(to->in_packets, 1);
+	} else if (sk->sk_protocol == IPPROTO_TCP) {
+		look_at_socket(sk, slot, to);
+	}
+}
+
+SEC("tp_btf/sock_send_length")
+int BPF_PROG(call_sent, struct sock *sk, int result, int flags)
+{
+	count_call(sk, result, true);
+	return 0;
+}
+
+SEC("tp_btf/sock_recv_length")
+int BPF_PROG(call_received, struct sock *sk, int result, int flags)
+{
+	if (!(flags & (MSG_PEEK | MSG_ERRQUEUE)))
+		count_call(sk, result, false);
+	return 0;
+}
+
+SEC("tp_btf/tcp_destroy_sock")
+int BPF_PROG(socket_destroyed, struct sock *sk)
+{
+	struct seen *seen = bpf_sk_storage_get(&sockets, sk, NULL, 0);
+	__u32 kind = kind_of(sk);
+
+	if (!seen || kind == NET_KINDS)
+		return 0;
+	__u32 slot = seen->slot;
+	struct group_slot *s = bpf_map_lookup_elem(&slots, &slot);
+	if (!s || s->cgroup != seen->group || s->state != GROUP_SLOT_LIVES)
+		slot = slot_count; /* of nobody any more */
+	struct net_counts *to = counts_of(slot, kind);
+	if (to)
+		add_segments(sk, seen, to);
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "GPL";
