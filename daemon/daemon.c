@@ -530,6 +530,21 @@ static int take_io_cells(struct daemon *d, struct opened_part *part, struct err 
 	return rc;
 }
 
+static int take_net_slots(struct daemon *d, struct opened_part *part, struct err *err)
+{
+	int fds[NET_FDS];
+	int rc = opened_part_take(part, fds, NET_FDS, err);
+
+	if (!rc && part->count != d->group_slots.count)
+		rc = err_set(err, -EPROTO, "%u slots", part->count);
+	if (!rc)
+		rc = net_slots_open(&d->net_slots, fds, part->count,
+				    part->detail[NET_DETAIL_STRIPES], err);
+	if (!rc)
+		log_info("ebpf: the kernel counts what units send and receive");
+	return rc;
+}
+
 /* Before privileges_limit(): what is started later has no capabilities. */
 static void take_opened_parts(struct daemon *d)
 {
@@ -544,7 +559,8 @@ static void take_opened_parts(struct daemon *d)
 	const struct opener_request request = {.path = path,
 					       .cgroupfs = o->path_cgroupfs,
 					       .slots = (uint32_t)o->ebpf_slots,
-					       .io = o->ebpf_io};
+					       .io = o->ebpf_io,
+					       .network = o->ebpf_network};
 	int rc = opener_take(&request, parts, &err);
 	if (!rc)
 		rc = take_group_slots(d, &parts[OPENER_GROUPS], &err);
@@ -553,8 +569,12 @@ static void take_opened_parts(struct daemon *d)
 			"ebpf: %s: a step without a stop record ends with the counters "
 			"that were read last",
 			err.text);
-	else if (o->ebpf_io && take_io_cells(d, &parts[OPENER_IO], &err) < 0)
+	if (!rc && o->ebpf_io && take_io_cells(d, &parts[OPENER_IO], &err) < 0)
 		log_warn("ebpf: %s: what units read and write is not counted",
+			 err.text);
+	if (!rc && o->ebpf_network &&
+	    take_net_slots(d, &parts[OPENER_NETWORK], &err) < 0)
+		log_warn("ebpf: %s: what units send and receive is not counted",
 			 err.text);
 	opened_parts_close(parts);
 }
@@ -568,6 +588,9 @@ static int open_step_groups(struct daemon *d, struct err *err)
 	if (!rc && d->io_cells.cells)
 		rc = unit_io_new(d->units, &d->io_cells, &d->unit_io, err);
 	d->env.unit_io = d->unit_io;
+	if (!rc && d->net_slots.slots)
+		rc = unit_net_new(d->units, &d->net_slots, &d->unit_net, err);
+	d->env.unit_net = d->unit_net;
 	return rc;
 }
 
@@ -617,6 +640,8 @@ void daemon_close(struct daemon *d)
 	group_slots_close(&d->group_slots);
 	unit_io_free(d->unit_io);
 	io_cells_close(&d->io_cells);
+	unit_net_free(d->unit_net);
+	net_slots_close(&d->net_slots);
 	daemon_energy_close(d);
 	sampler_free(d->sampler);
 	courier_link_free(d->courier);

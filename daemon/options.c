@@ -177,6 +177,9 @@ const struct conf_opt options_table[] = {
 	ROW("collector.ebpf.io-metrics", CONF_BOOL, ebpf_io, "false",
 	    "Also what each unit reads and writes, by mount. Implies "
 	    "--collector.ebpf."),
+	ROW("collector.ebpf.network-metrics", CONF_BOOL, ebpf_network, "false",
+	    "Also what each unit sends and receives by TCP and UDP. Implies "
+	    "--collector.ebpf."),
 	ROW("collector.ebpf.fs-mount-point", CONF_LIST, ebpf_mount_points, "",
 	    "Only mounts at or below these paths, such as /lustre/scratch. May be "
 	    "repeated. Empty: all."),
@@ -304,7 +307,6 @@ const struct conf_opt options_table[] = {
 	    .max = 65536),
 
 	/* the peer's options for what is not implemented yet (doc/compat.md) */
-	LATER("collector.ebpf.network-metrics"),
 	LATER("collector.k8s"),
 	LATER("collector.libvirt"),
 	LATER("collector.perf"),

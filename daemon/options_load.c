@@ -217,7 +217,7 @@ int options_load(int argc, char *const argv[], struct options *ret, struct buf *
 	/* with an aggregator's URL something must be sent */
 	if (o.aggregator_urls.count)
 		o.reports_enabled = true;
-	if (o.ebpf_io)
+	if (o.ebpf_io || o.ebpf_network)
 		o.collector_ebpf = true;
 	rc = check_options_fit(&o, err);
 	if (rc) {

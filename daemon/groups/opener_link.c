@@ -26,7 +26,11 @@ static int spawn_opener(const struct opener_request *r, int fd, pid_t *ret)
 			      link,
 			      count,
 			      tree,
-			      r->io ? (char *)"--collector.ebpf.io-metrics" : NULL,
+			      (char *)(r->io ? "--collector.ebpf.io-metrics"
+					     : "--no-collector.ebpf.io-metrics"),
+			      (char *)(r->network
+					       ? "--collector.ebpf.network-metrics"
+					       : "--no-collector.ebpf.network-metrics"),
 			      NULL};
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;

@@ -7,6 +7,8 @@
 
 #include "daemon/discover.h"
 #include "daemon/groups/unit_io.h"
+#include "daemon/groups/unit_net.h"
+#include "daemon/options.h"
 #include "daemon/units.h"
 #include "lib/cgroup.h"
 #include "lib/clock.h"
@@ -236,6 +238,8 @@ static bool look_at_slot(struct step_groups *g, uint32_t slot, uint64_t drained_
 	uint32_t unit = settle_slot(g, slot);
 	if (g->env->unit_io)
 		unit_io_end_slot(g->env->unit_io, slot, unit);
+	if (g->env->unit_net)
+		unit_net_end_slot(g->env->unit_net, slot, unit);
 	release_slot(g, slot);
 	return false;
 }
@@ -305,6 +309,20 @@ uint32_t step_groups_next(const struct step_groups *g, uint32_t slot,
 		return slot;
 	}
 	return UINT32_MAX;
+}
+
+bool step_groups_exported(const struct env *env, uint32_t unit)
+{
+	const struct options *o = env->options;
+	const struct units_policy policy = {
+		.linger_ms = o->unit_linger_ms,
+		.min_export_ms = o->unit_min_export_ms,
+		.max_exported = (uint32_t)o->unit_max_exported,
+	};
+	const struct unit *u = units_get(env->units, unit);
+
+	return units_exported(env->units, unit, env->boottime_ns(), &policy) &&
+	       units_find_newest(env->units, u->manager, u->node, u->id) == unit;
 }
 
 void step_groups_stats(const struct step_groups *g, struct step_groups_stats *ret)

@@ -46,6 +46,10 @@ bool step_groups_tick(struct step_groups *g, uint64_t drained_ns);
 uint32_t step_groups_next(const struct step_groups *g, uint32_t slot,
 			  uint32_t *ret_unit);
 
+/* Whether what the kernel counted for a unit is exported: as units are, and of runs of
+ * one job the newest alone. */
+bool step_groups_exported(const struct env *env, uint32_t unit);
+
 void step_groups_stats(const struct step_groups *g, struct step_groups_stats *ret);
 
 #endif

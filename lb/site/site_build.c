@@ -38,6 +38,7 @@ static const struct access_family families[] = {
 	{"ceems_meminfo_*", NULL, true},
 	{"ceems_model_*", NULL, true},
 	{"ceems_netdev_*", NULL, true},
+	{"ceems_network_*", NULL, true},
 	{"ceems_node_*", NULL, true},
 	{"ceems_rapl_*", NULL, true},
 	{"ceems_redfish_*", NULL, true},

@@ -8,48 +8,8 @@ for c in curl python3 unshare mount; do command -v $c >/dev/null || skip_all "$c
 [ -x "$BUILD/ceems-opener" ] || skip_all "ceems-opener was not built here (libbpf-dev, clang, bpftool)"
 why=$("$BUILD/ceems-opener" --collector.ebpf.io-metrics 2>&1) || skip_all "this kernel does not let it: ${why#*msg=}"
 
-node=io$$ job=$$
+. "$(dirname "$0")/../step_group.sh"
 port=$(free_port) || exit 1
-controllers="cpuacct memory freezer"
-[ -d /sys/fs/cgroup/cpuacct ] || skip_all "no cgroup v1 here (vm_ebpf.sh has v2)"
-step_folder() { echo "/sys/fs/cgroup/$1/slurm_$node/uid_0/job_$job/step_$2"; }
-cp /bin/bash "$SCRATCH/slurmstepd"
-step_make() { # step, with a first process below a slurmstepd
-	local c
-	for c in $controllers; do mkdir -p "$(step_folder $c "$1")/task_0"; done
-	rm -f "$SCRATCH/sleeper"
-	"$SCRATCH/slurmstepd" -c "sleep 1000 & echo \$! >$SCRATCH/sleeper; wait" </dev/null >/dev/null 2>&1 &
-	stepd=$!
-	started $stepd
-	wait_for 20 test -s "$SCRATCH/sleeper"
-	sleeper=$(cat "$SCRATCH/sleeper")
-	started "$sleeper"
-	for c in $controllers; do echo "$sleeper" >"$(step_folder $c "$1")/task_0/cgroup.procs"; done
-}
-step_remove() {
-	local c
-	kill "$sleeper"
-	wait "$stepd"
-	for c in $controllers; do wait_for 20 rmdir "$(step_folder $c "$1")/task_0"; rmdir "$(step_folder $c "$1")"; done
-}
-mounts=
-test_cleanup() {
-	local c
-	kill "$sleeper" 2>/dev/null
-	for c in $controllers; do wait_for 20 eval "find /sys/fs/cgroup/$c/slurm_$node -depth -type d -exec rmdir {} + 2>/dev/null; [ ! -d /sys/fs/cgroup/$c/slurm_$node ]"; done
-	[ -z "$mounts" ] || umount $mounts
-}
-# a process that is put into the step from outside, so that it writes nothing for it, and then is COMMAND
-run_in() { # step command...
-	local step=$1 pid
-	shift
-	rm -f "$SCRATCH/go" && mkfifo "$SCRATCH/go"
-	(read -r _ <"$SCRATCH/go"; exec "$@") &
-	pid=$!
-	for c in $controllers; do echo $pid >"$(step_folder $c "$step")/task_0/cgroup.procs"; done
-	echo >"$SCRATCH/go"
-	wait $pid
-}
 scrape() { curl -sf "http://127.0.0.1:$port/metrics" >"$SCRATCH/metrics"; }
 value() { # what mount: of all counts of the job
 	sed -n "s|^ceems_ebpf_$1_total{manager=\"slurm\",hostname=\"[^\"]*\",uuid=\"$job\"${2:+,mountpoint=\"$2\"}} ||p" "$SCRATCH/metrics"
@@ -119,8 +79,7 @@ is "two hundred processes" "$(counts "$tmp/a")" "4297080 1205 3 189236 102 0"
 
 # the sum stays when the step has gone
 step_remove 0
-gone() { curl -sf "http://127.0.0.1:$port/units" | grep -q "\"id\":\"$job\".*\"state\":\"ended\""; }
-ok "the step has ended" wait_for 60 gone
+ok "the step has ended" wait_for 60 unit_ended
 scrape
 is "its counts stay" "$(counts "$tmp/a")" "4297080 1205 3 189236 102 0"
 step_make 1

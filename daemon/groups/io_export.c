@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/groups/io_export.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/groups/step_groups.h"
+#include "daemon/groups/unit_io.h"
+#include "daemon/options.h"
+#include "daemon/units.h"
+
+struct io_export {
+	const struct env *env;
+	struct unit_io_total *totals; /* by unit, of one scrape */
+};
+
+int io_export_new(const struct env *env, struct io_export **ret)
+{
+	struct io_export *e = calloc(1, sizeof(*e));
+
+	if (e)
+		e->totals = calloc(units_capacity(env->units), sizeof(*e->totals));
+	if (!e || !e->totals) {
+		free(e);
+		return -ENOMEM;
+	}
+	e->env = env;
+	*ret = e;
+	return 0;
+}
+
+void io_export_free(struct io_export *e)
+{
+	if (!e)
+		return;
+	free(e->totals);
+	free(e);
+}
+
+/* A whole part of the path: /lustre is above /lustre/scratch, not above /lustre2. */
+static bool is_at_or_below(const char *path, const char *above)
+{
+	size_t len = strlen(above);
+
+	while (len && above[len - 1] == '/')
+		len--;
+	return strncmp(path, above, len) == 0 && (!path[len] || path[len] == '/');
+}
+
+static bool is_wanted(const struct options *o, const char *path)
+{
+	const struct conf_list *wanted = &o->ebpf_mount_points;
+
+	for (size_t i = 0; i < wanted->count; i++) {
+		if (is_at_or_below(path, wanted->items[i]))
+			return true;
+	}
+	return !wanted->count;
+}
+
+static void put_mount(struct prom *out, const struct env *env, const struct unit *unit,
+		      const struct mount_io *m)
+{
+	static const struct prom_family families[] = {
+		{"ceems_ebpf_read_bytes_total", PROM_COUNTER,
+		 "Bytes that the unit's processes read from files of the mount"},
+		{"ceems_ebpf_read_requests_total", PROM_COUNTER,
+		 "Calls of read(2) and its kind, of files of the mount"},
+		{"ceems_ebpf_read_errors_total", PROM_COUNTER,
+		 "Of these, calls that failed"},
+		{"ceems_ebpf_write_bytes_total", PROM_COUNTER,
+		 "Bytes that the unit's processes wrote to files of the mount"},
+		{"ceems_ebpf_write_requests_total", PROM_COUNTER,
+		 "Calls of write(2) and its kind, to files of the mount"},
+		{"ceems_ebpf_write_errors_total", PROM_COUNTER,
+		 "Of these, calls that failed"},
+	};
+	const struct prom_label labels[] = {{"manager", "slurm"},
+					    {"hostname", env->hostname},
+					    {"uuid", unit->id},
+					    {"mountpoint", m->path}};
+	const struct io_counts *c = &m->counts;
+	const uint64_t values[] = {c->read_bytes,  c->read_calls,  c->read_errors,
+				   c->write_bytes, c->write_calls, c->write_errors};
+
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		prom_family(out, &families[i]);
+		prom_put_u64(out, labels, 4, values[i]);
+	}
+}
+
+static void put_names(struct prom *out, const struct env *env, const struct unit *unit,
+		      const struct io_names *n)
+{
+	static const struct prom_family families[] = {
+		{"ceems_ebpf_open_requests_total", PROM_COUNTER,
+		 "Calls of open(2) and its kind by the unit's processes"},
+		{"ceems_ebpf_open_errors_total", PROM_COUNTER,
+		 "Of these, calls that failed"},
+		{"ceems_ebpf_create_requests_total", PROM_COUNTER,
+		 "Files that the unit's processes made with open(2), and calls of "
+		 "mkdir(2)"},
+		{"ceems_ebpf_create_errors_total", PROM_COUNTER,
+		 "Calls of mkdir(2) that failed"},
+		{"ceems_ebpf_open_create_total", PROM_COUNTER,
+		 "The same under the name that CEEMS has for it"},
+		{"ceems_ebpf_unlink_requests_total", PROM_COUNTER,
+		 "Calls of unlink(2) and rmdir(2) by the unit's processes"},
+		{"ceems_ebpf_unlink_errors_total", PROM_COUNTER,
+		 "Of these, calls that failed"},
+	};
+	const struct prom_label labels[] = {
+		{"manager", "slurm"}, {"hostname", env->hostname}, {"uuid", unit->id}};
+	const uint64_t values[] = {n->opens,         n->open_errors,   n->creates,
+				   n->create_errors, n->create_errors, n->unlinks,
+				   n->unlink_errors};
+
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		prom_family(out, &families[i]);
+		prom_put_u64(out, labels, 3, values[i]);
+	}
+}
+
+static int put_unit_io(struct io_export *e, uint32_t i, struct prom *out)
+{
+	const struct env *env = e->env;
+	const struct unit *unit = units_get(env->units, i);
+	struct unit_io_total *t = &e->totals[i];
+
+	if (!step_groups_exported(env, i))
+		return 0;
+	int rc = unit_io_add_ended(env->unit_io, i, t);
+	for (uint32_t n = 0; n < t->count; n++) {
+		if (is_wanted(env->options, t->mounts[n].path))
+			put_mount(out, env, unit, &t->mounts[n]);
+	}
+	put_names(out, env, unit, &t->names);
+	return rc;
+}
+
+static int put_units(struct io_export *e, struct prom *out)
+{
+	const struct env *env = e->env;
+	uint32_t unit;
+	int rc = 0;
+
+	for (uint32_t slot = 0;
+	     (slot = step_groups_next(env->step_groups, slot, &unit)) != UINT32_MAX;
+	     slot++) {
+		if (rc == 0)
+			rc = unit_io_add_slot(env->unit_io, slot, &e->totals[unit]);
+	}
+	for (uint32_t i = units_next(env->units, 0); i != UNITS_NONE;
+	     i = units_next(env->units, i + 1)) {
+		if (rc == 0)
+			rc = put_unit_io(e, i, out);
+		unit_io_total_done(&e->totals[i]);
+	}
+	return rc;
+}
+
+static void put_io_stats(const struct env *env, struct prom *out)
+{
+	static const struct prom_family cells = {
+		"ceems_io_cells", PROM_GAUGE,
+		"Mounts of units that the kernel can count for at once"};
+	static const struct prom_family used = {
+		"ceems_io_cells_used", PROM_GAUGE,
+		"Mounts of units that the kernel counts for"};
+	static const struct prom_family no_cell = {
+		"ceems_io_calls_without_cell_total", PROM_COUNTER,
+		"Calls of units that were not counted, since no cell was free"};
+	static const struct prom_family compat = {
+		"ceems_io_compat_calls_total", PROM_COUNTER,
+		"System calls of 32-bit programs in units, which are not counted"};
+	const struct prom_label hostname = {"hostname", env->hostname};
+	struct unit_io_stats s;
+
+	unit_io_stats(env->unit_io, &s);
+	const struct {
+		const struct prom_family *family;
+		uint64_t value;
+	} rows[] = {{&cells, s.cells},
+		    {&used, s.used},
+		    {&no_cell, s.no_cell},
+		    {&compat, s.compat}};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		prom_family(out, rows[i].family);
+		prom_put_u64(out, &hostname, 1, rows[i].value);
+	}
+}
+
+int io_export(struct io_export *e, struct prom *out)
+{
+	put_io_stats(e->env, out);
+	return put_units(e, out);
+}

@@ -1,0 +1,111 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What processes of a step send and receive by TCP and UDP, as the kernel counts it, against what the programs
+# themselves did: --collector.ebpf.network-metrics.
+. "$(dirname "$0")/../tap.sh"
+. "$(dirname "$0")/../port.sh"
+for c in curl python3; do command -v $c >/dev/null || skip_all "$c is not installed"; done
+[ -x "$BUILD/ceems-opener" ] || skip_all "ceems-opener was not built here (libbpf-dev, clang, bpftool)"
+why=$("$BUILD/ceems-opener" --collector.ebpf.network-metrics 2>&1) || skip_all "this kernel does not let it: ${why#*msg=}"
+. "$(dirname "$0")/../step_group.sh"
+port=$(free_port) || exit 1
+scrape() { curl -sf "http://127.0.0.1:$port/metrics" >"$SCRATCH/metrics"; }
+value() { # what proto family: of the job
+	sed -n "s|^ceems_ebpf_$1_total{manager=\"slurm\",hostname=\"[^\"]*\",uuid=\"$job\",proto=\"$2\",family=\"$3\"} ||p" "$SCRATCH/metrics"
+}
+bytes() { echo "$(value ingress_bytes "$@") $(value egress_bytes "$@")"; }
+
+"$BUILD/ceemsd" --path.rundir="$SCRATCH/run" --web.listen-address=127.0.0.1:$port --collector.slurm \
+	--collector.ebpf.network-metrics --unit.linger=10m --unit.min-export=0 </dev/null >"$SCRATCH/ceemsd.log" 2>&1 &
+daemon=$!
+started $daemon
+ok "ceemsd starts" wait_for 30 curl -sf -o /dev/null "http://127.0.0.1:$port/health"
+like "the kernel counts" "$(cat "$SCRATCH/ceemsd.log")" "counts what units send and receive"
+step_make 0
+known() { scrape && [ -n "$(value ingress_bytes tcp ipv4)" ]; }
+ok "the step is found" wait_for 60 known
+
+# The other side is of no unit. Each connection: 100 bytes there, 50 back, and a last write just before the close.
+cat >"$SCRATCH/server.py" <<'P'
+import socket, sys, threading
+def tcp(s):
+    while True:
+        c, _ = s.accept()
+        n = 0
+        while True:
+            d = c.recv(65536)
+            if not d: break
+            n += len(d)
+            if n == 100: c.sendall(b"r" * 50)
+        c.close()
+def udp(s):
+    while True:
+        d, a = s.recvfrom(65536)
+        s.sendto(d[:100], a)
+ports = []
+for family, host in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
+    try:
+        t = socket.create_server((host, 0), family=family, backlog=1024)
+        u = socket.socket(family, socket.SOCK_DGRAM); u.bind((host, 0))
+    except OSError:
+        ports += [0, 0]
+        continue
+    ports += [t.getsockname()[1], u.getsockname()[1]]
+    threading.Thread(target=tcp, args=(t,), daemon=True).start()
+    threading.Thread(target=udp, args=(u,), daemon=True).start()
+with open(sys.argv[1] + ".new", "w") as f: print(*ports, file=f)
+import os; os.rename(sys.argv[1] + ".new", sys.argv[1])
+threading.Event().wait()
+P
+python3 -S -B "$SCRATCH/server.py" "$SCRATCH/ports" &
+server=$!
+started $server
+wait_for 20 test -s "$SCRATCH/ports"
+read -r tcp4 udp4 tcp6 udp6 <"$SCRATCH/ports"
+cat >"$SCRATCH/client.py" <<'P'
+import socket, sys
+tcp4, udp4, tcp6, udp6 = map(int, sys.argv[1:])
+def short(family, host, port, n):
+    for i in range(n):
+        c = socket.socket(family); c.connect((host, port))
+        c.sendall(b"q" * 100)
+        c.recv(1, socket.MSG_PEEK)                 # looked at, not taken
+        n = 0
+        while n < 50: n += len(c.recv(50 - n))
+        c.sendall(b"l" * 7)                        # just before the close
+        c.close()
+short(socket.AF_INET, "127.0.0.1", tcp4, 1000)
+c = socket.create_connection(("127.0.0.1", tcp4))  # one long one
+for i in range(100): c.sendall(b"x" * 100000)
+c.shutdown(socket.SHUT_WR); c.recv(1); c.close()
+try: c = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); c.sendto(b"e" * 70000, ("127.0.0.1", udp4))
+except OSError: pass                               # too long: nothing is sent
+for i in range(20):
+    c.sendto(b"u" * 500, ("127.0.0.1", udp4)); assert len(c.recv(1000)) == 100
+if tcp6:
+    short(socket.AF_INET6, "::1", tcp6, 10)
+    short(socket.AF_INET6, "::ffff:127.0.0.1", tcp4, 10) # IPv4
+a, b = socket.socketpair(); a.send(b"z" * 1000); b.recv(1000) # neither TCP nor UDP
+P
+run_in 0 python3 -S -B "$SCRATCH/client.py" "$tcp4" "$udp4" "$tcp6" "$udp6"
+is "the client has done all that" $? 0
+scrape
+mapped=0 six="0 0"
+[ "$tcp6" = 0 ] || mapped=10 six="500 1070"
+is "each byte of a thousand short connections and a long one" "$(bytes tcp ipv4)" "$(((1000 + mapped) * 50)) $(((1000 + mapped) * 107 + 10000000))"
+is "IPv6 apart from IPv4 in an IPv6 socket" "$(bytes tcp ipv6)" "$six"
+is "datagrams" "$(bytes udp ipv4) $(value ingress_packets udp ipv4) $(value egress_packets udp ipv4)" "2000 10000 20 20"
+packets=$(value egress_packets tcp ipv4)
+ok "segments: at least SYN, data and FIN of each connection" test "$packets" -ge 4000
+ok "and not many more than that" test "$packets" -le 40000
+like "what was sent again is there" "$(value retrans_packets tcp ipv4) $(value retrans_bytes tcp ipv4)" '^[0-9]+ [0-9]+$'
+is "UDP sends nothing again" "$(value retrans_packets udp ipv4)" ""
+before=$(grep "^ceems_ebpf_[ei]gress_bytes" "$SCRATCH/metrics" | grep "uuid=\"$job\"" | sort)
+step_remove 0
+ok "the step has ended" wait_for 60 unit_ended
+scrape
+is "its counts stay" "$(grep "^ceems_ebpf_[ei]gress_bytes" "$SCRATCH/metrics" | grep "uuid=\"$job\"" | sort)" "$before"
+kill "$daemon"
+wait "$daemon"
+is "ceemsd ends well" $? 0
+tap_done
