@@ -93,6 +93,7 @@ CHECKS += test/e2e/ingest_clocks.sh
 CHECKS += test/e2e/promql_prometheus.sh
 CHECKS_LONG += test/e2e/promql_prometheus3.sh
 CHECKS_LONG += test/e2e/promql_reads3.sh
+CHECKS_LONG += test/e2e/promql_upstream.sh
 CHECKS_LONG += test/e2e/lb_pyroscope.sh
 CHECKS += test/e2e/aggregator_backup.sh
 CHECKS_LONG += test/e2e/aggregator_standby.sh
