@@ -224,6 +224,15 @@ for page in README.md CONTRIBUTING.md doc/*.md test/fuzz/README.md; do
 	done < <(grep -oE '\]\([^) ]+\)' "$page" | sed 's/^](//; s/)$//')
 done
 is "every link leads somewhere" "$bad" ""
+is "every page of doc/ is on its start page" "$(for page in doc/*.md; do page=${page##*/}; [ "$page" = README.md ] || grep -qF "]($page" doc/README.md || echo "$page"; done)" ""
+headings() { # page: the anchors that its headings have, as GitHub makes them
+	sed -n 's/^#\{1,6\} //p' "$1" | tr 'A-Z' 'a-z' | sed 's/[^a-z0-9 _-]//g; s/ /-/g'
+}
+is "every link to a heading finds it" "$(for page in README.md CONTRIBUTING.md doc/*.md; do
+	grep -oE '\]\([^) :]*#[^) ]+\)' "$page" | sed 's/^](//; s/)$//' | sort -u | while IFS='#' read -r to anchor; do
+		headings "$([ -z "$to" ] && echo "$page" || echo "$(dirname "$page")/$to")" | grep -qxF -- "$anchor" || echo "$page: $to#$anchor"
+	done
+done)" ""
 # what is called later is not here: each such line names one of what is still missing (compat.md
 # has rows of its own for that)
 missing='perf|eBPF|GPU telemetry|libvirt|Kubernetes|RDMA|[Pp]rofil|is measured later|lock timeout|fields of later versions'
