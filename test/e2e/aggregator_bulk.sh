@@ -20,6 +20,14 @@ is "2000 units read no more than themselves, and write whose they are once a per
 is "whose newest is the last" "$(sql "SELECT string_agg(extract(epoch FROM newest - '2025-01-01')::integer::text, ' ' ORDER BY id) FROM person")" "2000 1999"
 is "all of them at once, too" "$(sql "BEGIN; UPDATE unit SET state = 'COMPLETED'; SELECT n_tup_upd FROM pg_stat_xact_user_tables WHERE relname = 'person'; ROLLBACK")" 0
 sql "INSERT INTO unit (cluster, uuid, known_by, uid, started) SELECT 1, '7', 'node', 1001, '2025-01-01 00:00:10'"
+# those that nodes tell of, one after the other: each is looked for among all, by its number
+sql "INSERT INTO node (cluster, name) VALUES (1, 'n1')"
+sql "INSERT INTO unit_node (instance, node, boot, uuid, restarts, uid, started, last_t1)
+	SELECT g, 1, gen_random_uuid(), (100000 + g)::text, 0, 1001, t, t + interval '1 min'
+	FROM generate_series(1, 1000) g, LATERAL (SELECT timestamptz '2025-01-01' + g * interval '1 s' AS t) x"
+is "a thousand of nodes are linked, and each reads few others" "$(psql_do -c 'BEGIN' -c 'SELECT link_nodes(1000)' \
+	-c "SELECT CASE WHEN seq_tup_read + idx_tup_fetch <= 40000 THEN 'few' ELSE (seq_tup_read + idx_tup_fetch)::text END
+		FROM pg_stat_xact_user_tables WHERE relname = 'unit'" -c 'ROLLBACK' | paste -sd' ')" "1000 few"
 is "one that contradicts is held as ever" "$(sql "SELECT string_agg(known_by || ' ' || held, ' ' ORDER BY known_by) FROM unit WHERE uuid = '7'")" "jobcomp open node open"
 sql "UPDATE unit SET person = 1 WHERE uuid = '9'"
 sql "UPDATE unit SET person = 1 WHERE uuid = '8'"
