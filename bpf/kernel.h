@@ -27,12 +27,14 @@ typedef _Bool bool;
 enum bpf_map_type_used {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PERF_EVENT_ARRAY = 4,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
-	BPF_MAP_TYPE_SK_STORAGE = 24
+	BPF_MAP_TYPE_SK_STORAGE = 24,
+	BPF_MAP_TYPE_TASK_STORAGE = 29
 };
 enum { BPF_ANY = 0, BPF_NOEXIST = 1 };
 enum { BPF_F_NO_PREALLOC = 1u << 0, BPF_F_MMAPABLE = 1u << 10 };
-enum { BPF_SK_STORAGE_GET_F_CREATE = 1 };
+enum { BPF_SK_STORAGE_GET_F_CREATE = 1, BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -175,10 +177,18 @@ struct thread_info {
 	__u32 status; /* x86 */
 };
 
+struct sched_entity {
+	__u64 nr_migrations;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
+	unsigned int flags;
 	struct css_set *cgroups;
 	struct files_struct *files;
+	unsigned long min_flt, maj_flt;
+	unsigned long nvcsw, nivcsw;
+	struct sched_entity se;
 };
 
 #if defined(__TARGET_ARCH_x86)

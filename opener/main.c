@@ -21,12 +21,13 @@
 #include "opener/groups.h"
 #include "opener/io.h"
 #include "opener/net.h"
+#include "opener/perf.h"
 
 struct options {
 	LOG_OPTION_MEMBERS;
 	uint64_t link_fd;
 	uint64_t slots;
-	bool io_metrics, network_metrics;
+	bool io_metrics, network_metrics, perf;
 	char *path_cgroupfs;
 };
 
@@ -45,6 +46,8 @@ static const struct conf_opt opener_options[] = {
 	    "Also what units read and write."),
 	ROW("collector.ebpf.network-metrics", CONF_BOOL, network_metrics, "false",
 	    "Also what units send and receive."),
+	ROW("collector.perf", CONF_BOOL, perf, "false",
+	    "Also software events of units."),
 	ROW("path.cgroupfs", CONF_STRING, path_cgroupfs, "/sys/fs/cgroup",
 	    "Where control groups are mounted.", .flags = CONF_HIDDEN),
 };
@@ -133,6 +136,20 @@ static int open_network(const struct options *o, bool by_cpuacct,
 	return rc;
 }
 
+static int open_perf(const struct options *o, bool by_cpuacct, const struct groups *g)
+{
+	struct opener_message m = {
+		.part = OPENER_PERF, .fds = PERF_FDS, .count = (unsigned)o->slots};
+	struct perf perf = {0};
+	struct err err = {""};
+	int rc = perf_open(&perf, g->groups_map, (uint32_t)o->slots, by_cpuacct, &err);
+
+	m.detail[PERF_DETAIL_STRIPES] = perf.stripes;
+	hand_over(o, &m, perf.fds, rc, &err, "software events can be counted");
+	perf_close(&perf);
+	return rc;
+}
+
 static int open_and_hand_over(const struct options *o)
 {
 	struct groups g = {0};
@@ -147,12 +164,15 @@ static int open_and_hand_over(const struct options *o)
 	struct cgroup_layout layout = {0};
 	bool by_cpuacct = cgroup_probe(cgroupfd, &layout, &err) == 0 &&
 			  !layout.unified_only && *layout.cpuacct;
-	int rc = open_groups(o, cgroupfd, &g), one = 0, other = 0;
+	int rc = open_groups(o, cgroupfd, &g), parts[] = {0, 0, 0};
 	if (rc == 0 && o->io_metrics)
-		one = open_io(o, by_cpuacct, &g);
+		parts[0] = open_io(o, by_cpuacct, &g);
 	if (rc == 0 && o->network_metrics)
-		other = open_network(o, by_cpuacct, &g);
-	rc = rc < 0 ? rc : one < 0 ? one : other;
+		parts[1] = open_network(o, by_cpuacct, &g);
+	if (rc == 0 && o->perf)
+		parts[2] = open_perf(o, by_cpuacct, &g);
+	for (size_t i = 0; rc == 0 && i < sizeof(parts) / sizeof(parts[0]); i++)
+		rc = parts[i];
 	groups_close(&g);
 	return rc;
 }

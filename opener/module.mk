@@ -10,9 +10,11 @@ libopener_SRCS += opener/groups.c
 libopener_SRCS += opener/io.c
 libopener_SRCS += opener/load.c
 libopener_SRCS += opener/net.c
+libopener_SRCS += opener/perf.c
 $(OBJ)/opener/groups.o $(OBJ)/pic/opener/groups.o: $(BUILD)/bpf/groups.skel.h
 $(OBJ)/opener/io.o $(OBJ)/pic/opener/io.o: $(BUILD)/bpf/io.skel.h
 $(OBJ)/opener/net.o $(OBJ)/pic/opener/net.o: $(BUILD)/bpf/net.skel.h
+$(OBJ)/opener/perf.o $(OBJ)/pic/opener/perf.o: $(BUILD)/bpf/perf.skel.h
 
 PROGS += ceems-opener
 ceems-opener_SRCS := opener/main.c

@@ -20,6 +20,7 @@ enum opener_part {
 	OPENER_GROUPS,  /* lib/records/group_slots.h */
 	OPENER_IO,      /* lib/records/io_cells.h */
 	OPENER_NETWORK, /* lib/records/net_slots.h */
+	OPENER_PERF,    /* lib/records/perf_cells.h */
 	OPENER_PARTS
 };
 

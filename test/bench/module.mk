@@ -109,4 +109,8 @@ BENCH_PROGS += io_calls
 io_calls_LIBS := libopener libbase
 io_calls_PKGS := libbpf
 BENCHES += io_calls
+BENCH_PROGS += perf_exits
+perf_exits_LIBS := libopener libbase
+perf_exits_PKGS := libbpf
+BENCHES += perf_exits
 endif
