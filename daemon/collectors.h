@@ -21,6 +21,8 @@ COLLECTOR(meminfo, "true", "Memory of the node.")
 COLLECTOR(model, "true", "Power of a machine without a power sensor, estimated from "
 	"how busy its CPUs are; see energy.model.")
 COLLECTOR(netdev, "false", "Network interfaces of the node.")
+COLLECTOR(perf, "false", "Software events of units that ask for them with "
+	"--ceems-perf. Implies --collector.ebpf.")
 COLLECTOR(rapl, "true", "Energy counters of processors and memory (RAPL).")
 COLLECTOR(redfish, "false", "Power of the node from its BMC, by Redfish.")
 COLLECTOR(ring, "true", "Health of the ring and of the unit table.")

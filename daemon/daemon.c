@@ -545,6 +545,24 @@ static int take_net_slots(struct daemon *d, struct opened_part *part, struct err
 	return rc;
 }
 
+static int take_perf_cells(struct daemon *d, struct opened_part *part, struct err *err)
+{
+	int fds[PERF_FDS];
+	int rc = opened_part_take(part, fds, PERF_FDS, err);
+
+	if (!rc && part->count != d->group_slots.count) {
+		for (unsigned i = 0; i < PERF_FDS; i++)
+			close(fds[i]);
+		return err_set(err, -EPROTO, "%u slots", part->count);
+	}
+	if (!rc)
+		rc = perf_cells_open(&d->perf_cells, fds, part->count,
+				     part->detail[PERF_DETAIL_STRIPES], err);
+	if (!rc)
+		log_info("perf: the kernel counts software events of units");
+	return rc;
+}
+
 /* Before privileges_limit(): what is started later has no capabilities. */
 static void take_opened_parts(struct daemon *d)
 {
@@ -560,7 +578,8 @@ static void take_opened_parts(struct daemon *d)
 					       .cgroupfs = o->path_cgroupfs,
 					       .slots = (uint32_t)o->ebpf_slots,
 					       .io = o->ebpf_io,
-					       .network = o->ebpf_network};
+					       .network = o->ebpf_network,
+					       .perf = o->collector_perf};
 	int rc = opener_take(&request, parts, &err);
 	if (!rc)
 		rc = take_group_slots(d, &parts[OPENER_GROUPS], &err);
@@ -576,6 +595,9 @@ static void take_opened_parts(struct daemon *d)
 	    take_net_slots(d, &parts[OPENER_NETWORK], &err) < 0)
 		log_warn("ebpf: %s: what units send and receive is not counted",
 			 err.text);
+	if (rc == 0 && o->collector_perf &&
+	    take_perf_cells(d, &parts[OPENER_PERF], &err) < 0)
+		log_warn("perf: %s: no events are counted", err.text);
 	opened_parts_close(parts);
 }
 
@@ -591,6 +613,9 @@ static int open_step_groups(struct daemon *d, struct err *err)
 	if (!rc && d->net_slots.slots)
 		rc = unit_net_new(d->units, &d->net_slots, &d->unit_net, err);
 	d->env.unit_net = d->unit_net;
+	if (!rc && d->perf_cells.slots)
+		rc = unit_perf_new(d->units, &d->perf_cells, &d->unit_perf, err);
+	d->env.unit_perf = d->unit_perf;
 	return rc;
 }
 
@@ -642,6 +667,8 @@ void daemon_close(struct daemon *d)
 	io_cells_close(&d->io_cells);
 	unit_net_free(d->unit_net);
 	net_slots_close(&d->net_slots);
+	unit_perf_free(d->unit_perf);
+	perf_cells_close(&d->perf_cells);
 	daemon_energy_close(d);
 	sampler_free(d->sampler);
 	courier_link_free(d->courier);

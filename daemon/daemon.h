@@ -8,6 +8,7 @@
 #include "daemon/groups/step_groups.h"
 #include "daemon/groups/unit_io.h"
 #include "daemon/groups/unit_net.h"
+#include "daemon/groups/unit_perf.h"
 #include "daemon/ingest.h"
 #include "daemon/options.h"
 #include "daemon/reports/reports.h"
@@ -55,6 +56,8 @@ struct daemon {
 	struct unit_io *unit_io;         /* NULL: no IO is counted */
 	struct net_slots net_slots;      /* until unit_net has them */
 	struct unit_net *unit_net;       /* NULL: no network is counted */
+	struct perf_cells perf_cells;    /* until unit_perf has them */
+	struct unit_perf *unit_perf;     /* NULL: no events are counted */
 	struct energy_page_writer *page;
 	struct energy_page_fill
 		*energy_page_fill; /* NULL: the page could not be made */

@@ -6,7 +6,9 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
+#include "daemon/options.h"
 #include "daemon/units_found.h"
 
 void ingest_init(struct ingest *in, const struct env *env, struct ring *ring,
@@ -38,6 +40,20 @@ static void read_before_stop(struct ingest *in, const struct record *r)
 		sample_step(in->sample, step);
 }
 
+/* By the presence of a variable, as with CEEMS. */
+static void take_perf_request(const struct ingest *in, struct record *r)
+{
+	const struct options *o = in->env->options;
+
+	for (size_t n = 0; o && n < o->perf_env_vars.count; n++) {
+		for (uint32_t i = 0; i < r->env_count; i++) {
+			if (strcmp(r->env[i].name, o->perf_env_vars.items[n]) == 0)
+				r->flags |= RECORD_PERF_HW | RECORD_PERF_SW |
+					    RECORD_PERF_CACHE;
+		}
+	}
+}
+
 static void apply_record(struct ingest *in, const unsigned char *data, size_t len,
 			 uint64_t pos)
 {
@@ -55,6 +71,7 @@ static void apply_record(struct ingest *in, const unsigned char *data, size_t le
 	int rc = record_decode(data, len, &r, &err);
 	if (rc == 0) {
 		read_before_stop(in, &r);
+		take_perf_request(in, &r);
 		rc = units_apply(in->units, &r, pos, now, in->env->realtime_ns(), &err);
 	} else {
 		in->bad++;

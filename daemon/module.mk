@@ -22,6 +22,7 @@ libdaemon_SRCS += daemon/ingest.c
 libdaemon_SRCS += daemon/inhabited.c
 libdaemon_SRCS += daemon/options.c
 libdaemon_SRCS += daemon/options_load.c
+libdaemon_SRCS += daemon/perf_kinds.c
 libdaemon_SRCS += daemon/power_curve.c
 libdaemon_SRCS += daemon/sample.c
 libdaemon_SRCS += daemon/unit_gpus.c

@@ -6,6 +6,7 @@
 
 #include <stddef.h>
 
+#include "daemon/perf_kinds.h"
 #include "lib/emission_options.h"
 #include "lib/service_options.h"
 
@@ -183,6 +184,16 @@ const struct conf_opt options_table[] = {
 	ROW("collector.ebpf.fs-mount-point", CONF_LIST, ebpf_mount_points, "",
 	    "Only mounts at or below these paths, such as /lustre/scratch. May be "
 	    "repeated. Empty: all."),
+	ROW("collector.perf.software-events", CONF_BOOL, perf_software, "false",
+	    "Software events of all units, or with collector.perf.env-var of units "
+	    "that ask. Implies --collector.perf."),
+	ROW("collector.perf.software-profilers", CONF_LIST, perf_software_profilers, "",
+	    "Only these software events: " PERF_KIND_NAMES ". May be repeated. "
+	    "Empty: all."),
+	ROW("collector.perf.env-var", CONF_LIST, perf_env_vars, "",
+	    "Units with one of these environment variables, with any value, ask for "
+	    "performance counters. plugstack.conf must carry it (env=). May be "
+	    "repeated."),
 	ROW("collector.ebpf.slots", CONF_U64, ebpf_slots, "4096",
 	    "Control groups of steps that are followed in the kernel at the same time, "
 	    "0.5 "
@@ -309,7 +320,10 @@ const struct conf_opt options_table[] = {
 	/* the peer's options for what is not implemented yet (doc/compat.md) */
 	LATER("collector.k8s"),
 	LATER("collector.libvirt"),
-	LATER("collector.perf"),
+	LATER("collector.perf.cache-profilers"),
+	LATER("collector.perf.hardware-cache-events"),
+	LATER("collector.perf.hardware-events"),
+	LATER("collector.perf.hardware-profilers"),
 	LATER("collector.rdma"),
 	LATER("discoverer"),
 	LATER("profiling"),

@@ -60,6 +60,9 @@ struct options {
 	uint64_t ebpf_slots;    /* power of two */
 	bool ebpf_io, ebpf_network;
 	struct conf_list ebpf_mount_points; /* absolute paths */
+	bool perf_software;
+	struct conf_list perf_software_profilers; /* names of perf_kinds */
+	struct conf_list perf_env_vars;
 
 	/* reports */
 	char *cluster;

@@ -11,6 +11,7 @@
 
 #include "daemon/energy_options.h"
 #include "daemon/options.h"
+#include "daemon/perf_kinds.h"
 #include "daemon/power_curve.h"
 #include "lib/cleanup.h"
 #include "lib/emission_options.h"
@@ -131,6 +132,14 @@ static int check_options_fit(const struct options *o, struct err *err)
 				       "with /",
 				       path);
 	}
+	for (size_t i = 0; i < o->perf_software_profilers.count; i++) {
+		const char *name = o->perf_software_profilers.items[i];
+		if (!perf_kind_mask(name))
+			return err_set(err, -EINVAL,
+				       "--collector.perf.software-profilers=%s: must "
+				       "be one of " PERF_KIND_NAMES,
+				       name);
+	}
 	if (o->ebpf_slots & (o->ebpf_slots - 1))
 		return err_set(err, -EINVAL,
 			       "--collector.ebpf.slots=%llu: must be a power of two",
@@ -217,7 +226,9 @@ int options_load(int argc, char *const argv[], struct options *ret, struct buf *
 	/* with an aggregator's URL something must be sent */
 	if (o.aggregator_urls.count)
 		o.reports_enabled = true;
-	if (o.ebpf_io || o.ebpf_network)
+	if (o.perf_software)
+		o.collector_perf = true;
+	if (o.ebpf_io || o.ebpf_network || o.collector_perf)
 		o.collector_ebpf = true;
 	rc = check_options_fit(&o, err);
 	if (rc) {

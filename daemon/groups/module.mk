@@ -4,6 +4,7 @@
 ARCHIVES += libgroups
 libgroups_LIBS := libdaemon
 libgroups_SRCS += daemon/groups/collector_ebpf.c
+libgroups_SRCS += daemon/groups/collector_perf.c
 libgroups_SRCS += daemon/groups/group_slots.c
 libgroups_SRCS += daemon/groups/io_cells.c
 libgroups_SRCS += daemon/groups/io_export.c
@@ -12,3 +13,4 @@ libgroups_SRCS += daemon/groups/opener_link.c
 libgroups_SRCS += daemon/groups/step_groups.c
 libgroups_SRCS += daemon/groups/unit_io.c
 libgroups_SRCS += daemon/groups/unit_net.c
+libgroups_SRCS += daemon/groups/unit_perf.c

@@ -22,16 +22,17 @@
 static int spawn_opener(const struct opener_request *r, int fd, pid_t *ret)
 {
 	char link[32], count[64], tree[4096 + 32];
-	char *const argv[] = {(char *)r->path,
-			      link,
-			      count,
-			      tree,
-			      (char *)(r->io ? "--collector.ebpf.io-metrics"
-					     : "--no-collector.ebpf.io-metrics"),
-			      (char *)(r->network
-					       ? "--collector.ebpf.network-metrics"
-					       : "--no-collector.ebpf.network-metrics"),
-			      NULL};
+	char *const argv[] = {
+		(char *)r->path,
+		link,
+		count,
+		tree,
+		(char *)(r->io ? "--collector.ebpf.io-metrics"
+			       : "--no-collector.ebpf.io-metrics"),
+		(char *)(r->network ? "--collector.ebpf.network-metrics"
+				    : "--no-collector.ebpf.network-metrics"),
+		(char *)(r->perf ? "--collector.perf" : "--no-collector.perf"),
+		NULL};
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;
 	sigset_t none;

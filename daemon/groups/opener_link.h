@@ -21,7 +21,7 @@ struct opener_request {
 	const char *path; /* of ceems-opener */
 	const char *cgroupfs;
 	uint32_t slots;
-	bool io, network; /* also OPENER_IO, OPENER_NETWORK */
+	bool io, network, perf; /* also OPENER_IO, OPENER_NETWORK, OPENER_PERF */
 };
 
 /* Starts ceems-opener, waits at most OPENER_MS for what it hands over, and for its end.

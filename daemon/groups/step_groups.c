@@ -8,6 +8,7 @@
 #include "daemon/discover.h"
 #include "daemon/groups/unit_io.h"
 #include "daemon/groups/unit_net.h"
+#include "daemon/groups/unit_perf.h"
 #include "daemon/options.h"
 #include "daemon/units.h"
 #include "lib/cgroup.h"
@@ -240,6 +241,8 @@ static bool look_at_slot(struct step_groups *g, uint32_t slot, uint64_t drained_
 		unit_io_end_slot(g->env->unit_io, slot, unit);
 	if (g->env->unit_net)
 		unit_net_end_slot(g->env->unit_net, slot, unit);
+	if (g->env->unit_perf)
+		unit_perf_end_slot(g->env->unit_perf, slot, unit);
 	release_slot(g, slot);
 	return false;
 }

@@ -129,6 +129,35 @@ static void records_are_applied_and_released(void **state)
 	assert_false(in.want_walk);
 }
 
+static uint32_t flags_of(const char *id)
+{
+	uint32_t i = units_find_newest(units, MANAGER_SLURM, "", id);
+
+	assert_int_not_equal(i, UNITS_NONE);
+	return units_get(units, i)->flags;
+}
+
+static void a_variable_asks_for_performance_counters(void **state)
+{
+	const uint32_t all = RECORD_PERF_HW | RECORD_PERF_SW | RECORD_PERF_CACHE;
+	char *names[] = {(char *)"OTHER", (char *)"ENABLE_PERF"};
+	static const char *const variables[] = {"ENABLE_PERF", "ENABLE_PERF_NOT"};
+
+	(void)state;
+	options.perf_env_vars = (struct conf_list){.items = names, .count = 2};
+	for (unsigned i = 0; i < 2; i++) {
+		char id[2] = {(char)('1' + i), '\0'};
+		struct record r = rec(RECORD_STEP_START, id);
+		snprintf(r.env[0].name, sizeof(r.env[0].name), "%s", variables[i]);
+		r.env_count = 1; /* with an empty value */
+		assert_int_equal(send_record(&r), 0);
+	}
+	assert_int_equal(ingest_tick(&in, 0), 2);
+	assert_int_equal(flags_of("1") & all, all);
+	assert_int_equal(flags_of("2") & all, 0);
+	options.perf_env_vars = (struct conf_list){0};
+}
+
 static void one_call_takes_a_bounded_number(void **state)
 {
 	(void)state;
@@ -457,6 +486,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(records_are_applied_and_released),
+		T(a_variable_asks_for_performance_counters),
 		T(one_call_takes_a_bounded_number),
 		T(a_bad_record_is_counted_and_passed),
 		T(an_applied_record_is_released_not_applied_again),

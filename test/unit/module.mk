@@ -135,6 +135,8 @@ TESTS += ingest_test
 ingest_test_LIBS := libdaemon libbase
 TESTS += collector_ebpf_test
 collector_ebpf_test_LIBS := libgroups libdaemon libbase
+TESTS += collector_perf_test
+collector_perf_test_LIBS := libgroups libdaemon libbase
 TESTS += step_groups_test
 step_groups_test_LIBS := libgroups libdaemon libbase
 ifneq ($(filter libopener,$(ARCHIVES)),)

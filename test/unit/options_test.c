@@ -194,6 +194,9 @@ static void what_cannot_be_is_refused_by_name(void **state)
 	} cases[] = {
 		{"--no-such-flag", "no-such-flag"},
 		{"--ring.slots=100", "--ring.slots=100: must be a power of two"},
+		{"--collector.perf.software-profilers=CpuCycles",
+		 "--collector.perf.software-profilers=CpuCycles: must be one of "
+		 "PageFault, ContextSwitch, CpuMigration, MinorFault, MajorFault"},
 		{"--ring.slots=8", "ring.slots"},
 		{"--ring.poll=soon", "ring.poll"},
 		{"--log.level=loud", "log.level"},

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Performance counters of units: the software events that the kernel programs add up.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/collector.h"
+#include "daemon/groups/step_groups.h"
+#include "daemon/groups/unit_perf.h"
+#include "daemon/options.h"
+#include "daemon/perf_kinds.h"
+#include "daemon/units.h"
+
+struct perf_scrape {
+	const struct env *env;
+	uint32_t kinds;             /* mask of perf_kinds */
+	struct perf_counts *totals; /* by unit, of one scrape */
+};
+
+static void perf_collector_close(void *state)
+{
+	struct perf_scrape *p = state;
+
+	if (!p)
+		return;
+	free(p->totals);
+	free(p);
+}
+
+static int perf_collector_open(const struct env *env, void **ret_state, struct err *err)
+{
+	if (!env->unit_perf || !env->step_groups)
+		return err_set(err, -ENODEV, "the kernel programs are not attached");
+	struct perf_scrape *p = calloc(1, sizeof(*p));
+	if (p)
+		p->totals = calloc(units_capacity(env->units), sizeof(*p->totals));
+	if (!p || !p->totals) {
+		perf_collector_close(p);
+		return err_set(err, -ENOMEM, "out of memory");
+	}
+	p->env = env;
+	p->kinds = perf_kinds_asked(&env->options->perf_software_profilers);
+	*ret_state = p;
+	return 0;
+}
+
+/* All of them, or those that ask. */
+static bool is_perf_asked(const struct options *o, const struct unit *unit)
+{
+	return (o->perf_software && !o->perf_env_vars.count) ||
+	       (unit->flags & RECORD_PERF_SW);
+}
+
+static void put_unit_perf(const struct perf_scrape *p, const struct unit *unit,
+			  const struct perf_counts *c, struct prom *out)
+{
+	const struct prom_label labels[] = {{"manager", "slurm"},
+					    {"hostname", p->env->hostname},
+					    {"uuid", unit->id}};
+
+	for (uint32_t i = 0; i < PERF_KINDS; i++) {
+		if (!(p->kinds & 1u << i))
+			continue;
+		prom_family(out, &perf_kinds[i].family);
+		prom_put_u64(out, labels, 3, perf_kinds[i].value(c));
+	}
+}
+
+static int perf_collector_collect(void *state, struct prom *out, struct err *err)
+{
+	const struct perf_scrape *p = state;
+	const struct env *env = p->env;
+	const struct options *o = env->options;
+	uint32_t unit;
+
+	for (uint32_t slot = 0;
+	     (slot = step_groups_next(env->step_groups, slot, &unit)) != UINT32_MAX;
+	     slot++)
+		unit_perf_add_slot(env->unit_perf, slot, &p->totals[unit]);
+	for (uint32_t i = units_next(env->units, 0); i != UNITS_NONE;
+	     i = units_next(env->units, i + 1)) {
+		const struct unit *u = units_get(env->units, i);
+		unit_perf_add_ended(env->unit_perf, i, &p->totals[i]);
+		if (is_perf_asked(o, u) && step_groups_exported(env, i))
+			put_unit_perf(p, u, &p->totals[i], out);
+		p->totals[i] = (struct perf_counts){0};
+	}
+	return prom_error(out) ? err_set(err, prom_error(out), "no room for samples")
+			       : 0;
+}
+
+const struct collector collector_perf = {
+	.name = "perf",
+	.open = perf_collector_open,
+	.collect = perf_collector_collect,
+	.close = perf_collector_close,
+};

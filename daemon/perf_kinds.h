@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_DAEMON_PERF_KINDS_H
+#define CEEMS_DAEMON_PERF_KINDS_H
+
+#include <stdint.h>
+
+#include "lib/conf/conf.h"
+#include "lib/prom.h"
+#include "lib/records/perf_cells.h"
+
+/* The software events of --collector.perf.software-profilers, with the names of
+ * CEEMS. */
+#define PERF_KINDS 5u
+
+struct perf_kind {
+	const char *name;
+	struct prom_family family;
+	uint64_t (*value)(const struct perf_counts *c);
+};
+extern const struct perf_kind perf_kinds[PERF_KINDS];
+
+/* The bit of the event with this name; 0: there is none. */
+uint32_t perf_kind_mask(const char *name);
+/* The bits of these, all of them if there are none. */
+uint32_t perf_kinds_asked(const struct conf_list *names);
+/* "PageFault, ContextSwitch ...": for messages. */
+#define PERF_KIND_NAMES "PageFault, ContextSwitch, CpuMigration, MinorFault, MajorFault"
+
+#endif
