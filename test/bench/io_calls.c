@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the kernel program of --collector.ebpf.io-metrics adds to a system call: to one
- * that it counts, to a read of a file in a process of no unit, and to any other; each
- * without it, with a program that does nothing in its place, and with it, in turns.
- * Medians of one run. Exit status 77: not possible here.
+/* What the kernel programs of --collector.ebpf.io-metrics and network-metrics add to a
+ * system call: to one that is counted, to a read of a file in a process of no unit, and
+ * to any other; each without it, with a program that does nothing in its place, and
+ * with it, in turns. Medians of one run. Exit status 77: not possible here.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -20,6 +23,7 @@
 #include "lib/fs.h"
 #include "opener/groups.h"
 #include "opener/io.h"
+#include "opener/net.h"
 
 #define ROUNDS 15
 #define CALLS 200000u
@@ -53,6 +57,40 @@ static double call_often(void)
 	for (unsigned i = 0; i < CALLS; i++)
 		(void)syscall(SYS_getppid);
 	return (double)(clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns) / CALLS;
+}
+
+/* Bytes to ourselves, by TCP */
+static int ends[2];
+
+static double send_often(void)
+{
+	uint64_t begin_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
+	char c = 'x';
+
+	for (unsigned i = 0; i < CALLS / 10; i++) {
+		if (send(ends[0], &c, 1, 0) != 1 || recv(ends[1], &c, 1, 0) != 1)
+			exit(1);
+	}
+	return (double)(clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns) /
+	       (CALLS / 10 * 2);
+}
+
+static int connect_ends(void)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET,
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t len = sizeof(at);
+	int one = 1, listener = socket(AF_INET, SOCK_STREAM, 0);
+
+	ends[0] = socket(AF_INET, SOCK_STREAM, 0);
+	if (bind(listener, (struct sockaddr *)&at, len) < 0 ||
+	    listen(listener, 1) < 0 ||
+	    getsockname(listener, (struct sockaddr *)&at, &len) < 0 ||
+	    connect(ends[0], (struct sockaddr *)&at, len) < 0)
+		return -1;
+	ends[1] = accept(listener, NULL, NULL);
+	close(listener);
+	return setsockopt(ends[0], IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 }
 
 /* Into a control group, or back to the root */
@@ -94,12 +132,25 @@ static double median(double *v)
 	return v[ROUNDS / 2];
 }
 
+static int open_programs(const struct tree *t, bool network, struct groups *g,
+			 struct io *io, struct net *net, struct err *err)
+{
+	*io = (struct io){0};
+	*net = (struct net){0};
+	int rc = groups_open(g, t->cgroupfd, SLOTS, err);
+	if (rc < 0)
+		return rc;
+	return network ? net_open(net, g, SLOTS, t->by_cpuacct, err)
+		       : io_open(io, g->groups_map, SLOTS, t->by_cpuacct, err);
+}
+
 static int compare(const struct tree *t, double (*work)(void), bool inside,
-		   const char *what)
+		   bool network, const char *what)
 {
 	double without[ROUNDS], empty[ROUNDS], with[ROUNDS];
 	struct groups g;
 	struct io io;
+	struct net net;
 	struct err err;
 
 	if (inside)
@@ -111,13 +162,13 @@ static int compare(const struct tree *t, double (*work)(void), bool inside,
 		empty[r] = work();
 		close(nothing[1]);
 		close(nothing[0]);
-		if (groups_open(&g, t->cgroupfd, SLOTS, &err) < 0 ||
-		    io_open(&io, g.groups_map, SLOTS, t->by_cpuacct, &err) < 0) {
+		if (open_programs(t, network, &g, &io, &net, &err) < 0) {
 			printf("not possible here: %s\n", err.text);
 			return 77;
 		}
 		with[r] = work();
 		io_close(&io);
+		net_close(&net);
 		groups_close(&g);
 	}
 	if (inside)
@@ -145,18 +196,21 @@ int main(void)
 	(void)snprintf(top, sizeof(top), "ceems_bench_%d", (int)getpid());
 	(void)snprintf(step, sizeof(step), "%s/step_0", top);
 	file = mkstemp(path);
-	if (t.root < 0 || file < 0 || write(file, "x", 1) != 1 ||
+	if (t.root < 0 || file < 0 || connect_ends() < 0 || write(file, "x", 1) != 1 ||
 	    mkdirat(t.root, top, 0700) < 0 || mkdirat(t.root, step, 0700) < 0) {
 		printf("not possible here: %s\n", strerror(errno));
 		return 77;
 	}
 	t.step = fs_opendir_at(t.root, step, &err);
 	printf("%-32s   without     empty      with\n", "one system call");
-	int rc = compare(&t, read_often, true, "pread of a file, counted");
+	int rc = compare(&t, read_often, true, false, "pread of a file, counted");
 	if (!rc)
-		rc = compare(&t, read_often, false, "pread by a process of no unit");
+		rc = compare(&t, read_often, false, false,
+			     "pread by a process of no unit");
 	if (!rc)
-		rc = compare(&t, call_often, true, "getppid");
+		rc = compare(&t, call_often, true, false, "getppid");
+	if (!rc)
+		rc = compare(&t, send_often, true, true, "TCP send or recv, counted");
 	unlink(path);
 	unlinkat(t.root, step, AT_REMOVEDIR);
 	unlinkat(t.root, top, AT_REMOVEDIR);

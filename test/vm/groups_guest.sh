@@ -47,7 +47,7 @@ step_make 1 # before ceemsd
 cp /bin/bash "$SCRATCH/slurmstepd"
 inside "$scope/job_1/step_0/slurm" "$SCRATCH/slurmstepd" -c "sleep 1000 & echo \$! >$scope/job_1/step_0/user/task_0/cgroup.procs; wait" &
 wait_for 20 grep -q . "$scope/job_1/step_0/user/task_0/cgroup.procs"
-"$BUILD/ceemsd" --path.rundir="$SCRATCH/run" --web.listen-address=127.0.0.1:$port --collector.slurm --collector.ebpf \
+"$BUILD/ceemsd" --path.rundir="$SCRATCH/run" --web.listen-address=127.0.0.1:$port --collector.slurm --collector.ebpf.io-metrics --collector.ebpf.network-metrics \
 	--unit.linger=10m --unit.min-export=0 >"$SCRATCH/ceemsd.log" 2>&1 &
 daemon=$!
 started $daemon
@@ -59,10 +59,21 @@ grep ebpf "$SCRATCH/ceemsd.log" | sed 's/^/# /'
 step_make 2
 for ((i = 0; i < 30; i++)); do inside "$scope/job_2/step_0/user/task_0" /bin/true; done
 inside "$scope/job_2/step_0/slurm" head -c 3000000 /dev/zero >/dev/null
+
+# what it writes to a file, and sends
+file=$SCRATCH/written
+request=$'GET /health HTTP/1.0\r\n\r\n'
+inside "$scope/job_2/step_0/user/task_0" dd if=/dev/zero of="$file" bs=4096 count=100 status=none
+inside "$scope/job_2/step_0/user/task_0" bash -c 'exec 3<>/dev/tcp/127.0.0.1/$0 && printf %s "$1" >&3 && cat <&3 >/dev/null' "$port" "$request"
 step_remove 2
 ok "a step that was never told of has ended" wait_for 60 ended 1
 ok "with what the kernel counted for its tasks" counted 2
 is "and its memory peak" "$(of 2 '.steps[0].memory_peak_bytes // .memory_peak_bytes')" "$peak"
+
+series() { curl -sf "http://127.0.0.1:$port/metrics" | sed -n "s|^ceems_ebpf_$1_total{[^}]*uuid=\"2\",$2} ||p"; }
+most() { series "$1" 'mountpoint="[^"]*"' | sort -n | tail -1; } # this shell is in a chroot: the namespace has another path for it
+is "what it wrote to the file's mount" "$(most write_bytes) $(most write_requests)" "409600 100"
+is "what it sent" "$(series egress_bytes 'proto="tcp",family="ipv4"')" ${#request}
 
 # one that was there before, its processes killed
 echo 1 >"$scope/job_1/cgroup.kill"
