@@ -206,7 +206,7 @@ told+=" $(as daemon salloc -Q bash -c 'srun -J first true; srun true; srun -J an
 # what nobody but slurmctld can know: -J with the job's own name, and an environment that lies
 unknown=$(as daemon salloc -Q -J mine bash -c 'srun -J mine true; SLURM_JOB_NAME=forged srun true; echo $SLURM_JOB_ID')
 is "jobs with steps of all kinds of names run" "$(wc -w <<<"$told $unknown") $(grep -v '^srun: \(Job [0-9]* step creation\|Step created\)' "$JOBS/names.out")" "5 "
-ok "they end" wait_for 60 no_job
+ok "they end" wait_for 180 no_job
 their_names() { # job: "step name" in JSON
 	sacct -a -S "$since" --json 2>/dev/null | jq -c --argjson j "$1" '[.jobs[] | select(.job_id == $j) | .steps[].step |
 		[(.id | tostring | split(".") | last), .name]] | sort[]'

@@ -24,7 +24,7 @@ uj() {
 }
 unit_uj() { uj ceems_compute_unit_energy_joules_total "uuid=\"$1\""; }
 settled_energy() { # every job has ended, and three ticks since
-	wait_for 30 no_job && ticks 3 && scrape
+	wait_for 120 no_job && ticks 3 && scrape
 }
 ticks() { # so many, by the idle power that each adds
 	local n was

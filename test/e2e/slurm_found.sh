@@ -81,5 +81,5 @@ fresh() { reports && jq -es 'map(select(.hints.name == "fresh" and .kind == "fin
 ok "a new job is told of" wait_for 30 fresh
 is "as one that was there from its start" "$(jq -rs 'map(select(.hints.name == "fresh") | .found, .before_cpu_user_ns) | unique | tostring' "$SCRATCH/reports")" '[null]'
 echo >"$JOBS/go"
-ok "everything ends" wait_for 60 no_job
+ok "everything ends" wait_for 180 no_job
 tap_done

@@ -59,7 +59,7 @@ isnt_root() { [ "$(stat -c %u "/proc/$ceemsd_pid")" != 0 ]; }
 ok "which is not root" isnt_root
 is "no other series" "$(grep -c '^ceems_compute_unit_gpu_index_flag' "$SCRATCH/metrics")" 2
 touch "$JOBS/looked"
-ok "they end" wait_for 20 no_job
+ok "they end" wait_for 120 no_job
 scrape
 is "an ended job holds nothing" "$(grep -c '^ceems_compute_unit_gpu_index_flag' "$SCRATCH/metrics")" 0
 rm -f "$JOBS"/looked "$JOBS"/is-*
@@ -80,7 +80,7 @@ ok "all jobs are seen" wait_for 10 all_seen 2
 is "a job that forges in its script keeps the one it has, also beside a --gres=none step" "$(flags none)" "$(own 0 1)"
 is "entries without = in the environment change nothing" "$(flags raw)" "$(own 1 1)"
 touch "$JOBS/looked"
-ok "they end" wait_for 20 no_job
+ok "they end" wait_for 120 no_job
 rm -f "$JOBS"/looked "$JOBS"/is-*
 
 salloc --no-shell -J alloc --gres=gpu:1 >/dev/null 2>&1
@@ -115,7 +115,7 @@ ok "the job is seen" wait_for 10 all_seen 1
 wait_for 60 has_flags 1
 is "25 of a device's 100 MPS shares are a quarter of it" "$(flags mps | sed 's/^[01] [^ ]*-[01] //')" '"" "" 0.25'
 touch "$JOBS/looked"
-ok "it ends" wait_for 20 no_job
+ok "it ends" wait_for 120 no_job
 kill "$ceemsd_pid"
 wait "$ceemsd_pid"
 $rig stop "$SLURM"

@@ -49,7 +49,7 @@ a_task_ended() { [ -n "$(record "select(.array_job == $array)")" ]; }
 wait_for 20 a_task_ended
 scancel "$array"
 no_job_but_slow() { [ -z "$(squeue -h -t PD,R,CG -o %j | grep -v slow)" ]; }
-ok "an array ends" wait_for 20 no_job_but_slow
+ok "an array ends" wait_for 120 no_job_but_slow
 all_ten() { # what ran and what never did
 	local left
 	left=$(record "select(.array_job == $array and .event == \"array_remainder\") | .array_task_count") &&

@@ -56,7 +56,7 @@ scontrol reconfigure
 sleep 1
 scontrol reconfigure
 wait $one $two
-ok "a stream of jobs ends" wait_for 40 no_job
+ok "a stream of jobs ends" wait_for 180 no_job
 ok "slurmctld is up" wait_for 10 up
 wait_for 10 same
 is "two reconfigurations lost no record and doubled none: $(records | wc -l)" "$(told)" "$(truth)"
@@ -79,7 +79,7 @@ wait $one
 ok "slurmctld comes back after kill -9" back
 # what its state file says to run still, although it has ended, Slurm itself finds out late
 scancel -u root
-ok "all jobs are over" wait_for 40 no_job
+ok "all jobs are over" wait_for 180 no_job
 lost() { comm -23 "$SCRATCH/old" <(told | uniq) | wc -l; }
 none_lost() { [ "$(lost)" = 0 ]; }
 sleep 1
@@ -144,7 +144,7 @@ if [ $mounted = 1 ]; then
 	start_ctld
 	back
 	sbatch -o /dev/null -e /dev/null --mem=20 --comment="$(head -c 1000 /dev/zero | tr '\0' y)" --array=0-29 --wrap true >/dev/null
-	ok "jobs run while the spool's disk is full" wait_for 60 no_job
+	ok "jobs run while the spool's disk is full" wait_for 180 no_job
 	ok "it is said" wait_for 10 said 'No space left'
 	ok "jobs run on" srun --mem=20 true
 	rm "$full/other"

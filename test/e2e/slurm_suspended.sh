@@ -68,7 +68,7 @@ sleep 1
 watch 2
 ok "and it pays for CPU time again: $job uJ" test "$job" -gt $((held * 10000000 * 4))
 scancel 1
-ok "it ends" wait_for 20 no_job
+ok "it ends" wait_for 120 no_job
 scrape
 is "at the end the sums hold" "$(node)" "$(($(uj ceems_node_attributed_energy_joules_total '') + $(uj ceems_node_unattributed_energy_joules_total '')))"
 tap_done
