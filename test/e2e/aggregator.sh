@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# ceems_aggregator with a real Postgres: starts with and without it, says how it is, brings the
-# schema up, refuses a database that is not its own, drains at the end.
+# ceems_aggregator with a real Postgres: starts with and without it, reports its health, updates the
+# schema, refuses a database that is not its own, drains at the end.
 . "$(dirname "$0")/../tap.sh"
 . "$TOP/test/pg.sh"
 agg=$BUILD/ceems_aggregator

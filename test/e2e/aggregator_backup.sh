@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Backup by pg_dump while an aggregator works, restore by pg_restore: as doc/aggregator.md has it,
-# also out of a private database into a real server.
+# Backup by pg_dump while an aggregator works, restore by pg_restore: as in doc/aggregator.md,
+# also from a private database into a real server.
 . "$(dirname "$0")/../tap.sh"
 . "$TOP/test/pg.sh"
 agg=$BUILD/ceems_aggregator

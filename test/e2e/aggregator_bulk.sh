@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Thousands of units in one statement, as an import makes them, into an empty database: each costs
-# what one alone does. Counted in rows that are read and written, which no load of the machine changes.
+# what a single one does. Counted in rows read and written, which do not depend on the machine's load.
 . "$(dirname "$0")/../tap.sh"
 . "$TOP/test/aggregator.sh"
 pg_start || { ok "Postgres starts" false; tap_done; }

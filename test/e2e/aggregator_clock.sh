@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # An aggregator whose own clock is wrong, by hours or by months, and nodes whose clocks are right:
-# it says so and refuses nothing; when its clock is right all is there, once.
+# it says so and refuses nothing; when its clock is right again all records are there, once.
 . "$(dirname "$0")/../tap.sh"
 . "$TOP/test/aggregator.sh"
 . "$TOP/test/clock_off.sh"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What is billed of units that a node found in mid-life: what their control group had counted by then
-# as far as no earlier instance has told of it; once, in whatever order and how often reports come,
-# in the hours between, and as time that nobody watched.
+# What units are billed that a node found already running: the usage that their control group had counted by then,
+# less what earlier instances reported; once, in whatever order and however often reports come,
+# in the hours between, and as time that was not observed.
 . "$(dirname "$0")/../tap.sh"
 . "$TOP/test/aggregator.sh"
 agg_begin

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The disk under Postgres gets full while an aggregator works: nothing that was acknowledged is
-# lost, and when there is room again all goes on by itself.
+# lost, and when there is room again it continues by itself.
 . "$(dirname "$0")/../tap.sh"
 . "$TOP/test/pg.sh"
 agg=$BUILD/ceems_aggregator

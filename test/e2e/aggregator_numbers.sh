@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Runs of one job number are told apart, also when slurmctld has lost its state and gives the numbers
+# Runs of one job number are distinguished, also when slurmctld has lost its state and gives the numbers
 # of jobs that it has forgotten to others of the same user: nobody is billed for an earlier job.
 . "$(dirname "$0")/../tap.sh"
 . "$TOP/test/aggregator.sh"

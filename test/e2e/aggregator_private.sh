@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# ceems_aggregator without --db.url: its private Postgres is made, started, ended, found again
-# after a kill -9, and what cannot be used is refused with words.
+# ceems_aggregator without --db.url: its private Postgres is created, started, stopped, found again
+# after a kill -9, and a folder that cannot be used is refused with a reason.
 . "$(dirname "$0")/../tap.sh"
 . "$TOP/test/pg.sh"
 agg=$BUILD/ceems_aggregator

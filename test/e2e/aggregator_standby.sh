@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Several hosts in --db.url: a primary is killed, its standby is promoted, the aggregator goes on
-# there, and what had been committed is there.
+# Several hosts in --db.url: a primary is killed, its standby is promoted, the aggregator continues
+# there, and everything committed is there.
 . "$(dirname "$0")/../tap.sh"
 . "$TOP/test/pg.sh"
 agg=$BUILD/ceems_aggregator

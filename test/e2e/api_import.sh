@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# History and people: what sacct of two Slurm releases printed becomes units, twice the same, later
-# records win; associations give rights and take them away again; a person is forgotten.
+# History and people: output of two releases' sacct becomes units, the same if imported twice; later
+# records win; associations give rights and take them away again; a person is erased.
 . "$(dirname "$0")/../tap.sh"
 . "$TOP/test/pg.sh"
 agg=$BUILD/ceems_aggregator

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# cacct against recorded answers: who it says it is, what it asks, what it says when it gets
-# nothing, and what a terminal sees.
+# cacct against recorded answers: how it proves who asks, what it requests, what it says when it gets
+# no answer, and what it prints.
 . "$(dirname "$0")/../tap.sh"
 . "$TOP/test/munge.sh"
 [ -x "$BUILD/cacct" ] || skip_all "cacct is not built"

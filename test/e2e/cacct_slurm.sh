@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The whole way of real jobs: Slurm, its plugins, ceemsd, courier, aggregator, Postgres, cacct; and
-# beside it sacct with slurmdbd, on the same jobs. What both know must agree.
+# beside it sacct with slurmdbd, on the same jobs. Fields that both have must agree.
 . "$(dirname "$0")/../tap.sh"
 . "$TOP/test/slurm.sh"
 . "$TOP/test/pg.sh"

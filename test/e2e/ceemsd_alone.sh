@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# ceemsd on a machine without Slurm, ring or control groups: it starts, serves what is there,
-# and says what is not. Needs no root; as root it also shows that none of it is left.
+# ceemsd on a machine without Slurm, ring or control groups: it starts, exports what exists,
+# and logs what does not. Needs no root; as root it also shows that it keeps no privileges.
 . "$(dirname "$0")/../tap.sh"
 
 mkdir "$SCRATCH/cgroup"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # kill -9 of ceemsd while jobs come and go: afterwards the node's counters are exact, as if
-# nothing had happened. The jobs are made up (test/fake/unit_source), ring, table and daemon
+# nothing had happened. The jobs are simulated (test/fake/unit_source), ring, table and daemon
 # are real. Needs no root.
 . "$(dirname "$0")/../tap.sh"
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Client certificates of a real CA at a real aggregator: users who ask the API, a front end that
 # names its user by a header, and nodes whose courier sends reports; each kind is good for its
-# own purpose alone, and a certificate that nobody vouches for is good for none.
+# own purpose only, and a certificate of an unknown CA is good for none.
 . "$(dirname "$0")/../tap.sh"
 . "$TOP/test/pg.sh"
 . "$TOP/test/api.sh"

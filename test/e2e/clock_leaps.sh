@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# A node whose clock leaps while many short units begin and end, by 5 s to 30 days, either way, and
+# A node whose clock jumps while many short units begin and end, by 5 s to 30 days, either way, and
 # back: from ring to database with real parts. None is lost, none is there twice, and the bill is
-# what was used.
+# the actual usage.
 . "$(dirname "$0")/../tap.sh"
 . "$TOP/test/pg.sh"
 . "$TOP/test/clock_off.sh"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Every row of the collectors' table has all that a collector comes with: source, unit test,
+# Every row of the collectors' table has everything that a collector needs: source, unit test,
 # fixture, golden scrape, a row in doc/metrics.md per metric, a flag and its documentation.
 . "$(dirname "$0")/../tap.sh"
 

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A clone in a home of mode 0700, as Debian makes homes, itself closed too: make check runs its
-# tests where programs of other users reach it (test/reach). The demo itself runs from such a
-# place in demo.sh; here it is seen to name what went wrong.
+# tests where programs of other users reach it (test/reach). demo.sh runs the demo itself from such a
+# place; here its messages are checked when something goes wrong.
 . "$(dirname "$0")/../tap.sh"
 have_root || skip_all "needs root to become another user"
 unshare --mount --propagation private true 2>/dev/null || skip_all "no mount namespace here"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # make data: a new table of Our World in Data goes into owid.csv country by country, and
-# what is not such a table leaves the old one as it is.
+# any other input leaves the old table as it is.
 . "$(dirname "$0")/../tap.sh"
 
 table=$TOP/contrib/emissions/owid.csv

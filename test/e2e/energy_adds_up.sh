@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Energy in a real ceemsd: a recorded RAPL tree whose counters this script moves, jobs that are
-# made up (test/fake/unit_source), scrapes all the while. Every scrape adds up to the microjoule,
-# nothing ever falls, and nothing that the sensor counted is lost over kill -9.
+# Energy in a real ceemsd: a recorded RAPL tree whose counters this script moves, simulated
+# jobs (test/fake/unit_source), scrapes all the while. Every scrape adds up to the microjoule,
+# no counter ever falls, and no joule of the sensor is lost over kill -9.
 . "$(dirname "$0")/../tap.sh"
 
 sys=$SCRATCH/sys

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# ceemsd and energy sensors of files: counters that only root may read go on being read when
-# root is given up, and what goes wrong with one is said and costs nothing else.
+# ceemsd and energy sensors of files: counters that only root may read are still read after
+# root was given up, and a fault of one is logged and affects no other.
 . "$(dirname "$0")/../tap.sh"
 
 have_root || skip_all "needs root: the counters are files of root alone, opened before root is given up"

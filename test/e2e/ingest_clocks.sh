@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Nodes whose clocks were wrong for a while, by seconds or by weeks: what their units used is there
-# once, where it belongs, whichever of two aggregators is told, when and how often.
+# Nodes whose clocks were wrong for a while, by seconds or by weeks: the usage of their units is there
+# once, where it belongs, whichever of two aggregators receives it, when and how often.
 . "$(dirname "$0")/../tap.sh"
 . "$TOP/test/aggregator.sh"
 (umask 077; printf '%s

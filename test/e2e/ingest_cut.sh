@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Connections to the aggregator that are cut, half open or never read from, beside one that is
-# good: it is served, nothing half is written, nothing twice. Then a real ceemsd and its courier
+# good: it is served, nothing is written by halves or twice. Then a real ceemsd and its courier
 # whose line to the aggregator is cut at every kind of moment.
 . "$(dirname "$0")/../tap.sh"
 . "$TOP/test/pg.sh"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The load balancer as it is run: real Prometheus servers with data behind it, a real aggregator
-# that says whose jobs are whose, a front end with a password before it. Two clusters in one
+# that says who owns which job, a front end with a password in front of it. Two clusters in one
 # Prometheus, servers that hold different times, one that is killed and comes back, reload, drain.
 . "$(dirname "$0")/../tap.sh"
 . "$TOP/test/pg.sh"

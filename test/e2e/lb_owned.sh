@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Whose is it, asked of a real aggregator on a real Postgres, with a real Prometheus behind: rights
+# Ownership, with a real aggregator on a real Postgres and a real Prometheus behind: rights
 # that are taken away, roles that end, numbers that are used again, jobs that have just begun, an
 # aggregator without its database; and the ways around a load balancer that looks for patterns, of
 # which none may bring back a single sample of somebody else.

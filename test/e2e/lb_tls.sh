@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# TLS from the load balancer to a backend: whom it believes, what it shows, sessions that go on; and
-# TLS and passwords before it, on its own loops. Names that have to be asked for.
+# TLS from the load balancer to a backend: which certificates it accepts, which it shows, resumed sessions; and
+# TLS and passwords in front of it, on its own loops. Host names that have to be resolved.
 . "$(dirname "$0")/../tap.sh"
 command -v openssl >/dev/null || skip_all "openssl is not installed"
 command -v curl >/dev/null || skip_all "curl is not installed"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# --check-config says what the kernel will refuse each program, or why it will not; on a kernel
+# --check-config says what the kernel will refuse to each program, or why it cannot; on a kernel
 # without Landlock or filters (test/fake/older_kernel.c) they start with a warning and serve.
 . "$(dirname "$0")/../tap.sh"
 command -v curl >/dev/null || skip_all "curl is not installed"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Who somebody is: slurmctld's word on the owner against a node's, a login that is used again, by
+# Who a person is: slurmctld names another owner than a node, a login is given to somebody else, by
 # each way of asking, on a real Postgres and, where there is one, with a real munged.
 . "$(dirname "$0")/../tap.sh"
 . "$TOP/test/munge.sh"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Our PromQL beside a real Prometheus 2.42: thousands of queries, written and by chance, are
+# Our PromQL beside a real Prometheus 2.42: thousands of written and random queries are
 # accepted or refused by both, and what we print gives the same answer as what was asked, on a
 # Prometheus with data. QUERIES=N random ones (3000), SEED=N.
 . "$(dirname "$0")/../tap.sh"

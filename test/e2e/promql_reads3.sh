@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What the engine of Prometheus 3.5 reads for queries by chance is what the proof claims for them:
-# each unit in no other time. Built from its Go module where Go and the module can be had.
+# The engine of Prometheus 3.5 reads for random queries only what the proof claims for them:
+# no unit at any other time. Built from its Go module where Go and the module can be had.
 # QUERIES=N (2000), SEED=N.
 # timeout 900
 . "$(dirname "$0")/../tap.sh"

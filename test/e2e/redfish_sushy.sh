@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# ceems-courier against Redfish servers that are not ours: OpenStack's sushy-tools, of PyPI. Its
+# ceems-courier against Redfish servers by others: OpenStack's sushy-tools, from PyPI. Its
 # static server shows a tree in the form of DMTF's mock-ups (test/fixture/redfish/mockup); its
 # emulator's chassis have no power, which is said.
 . "$(dirname "$0")/../tap.sh"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The ring, then the whole run directory, removed under a running ceemsd: it is noticed, said, and
-# put back or made anew, and no counter is lost. The jobs are made up (test/fake/unit_source).
+# The ring, then the whole run directory, removed under a running ceemsd: this is noticed, logged and
+# repaired, and no counter is lost. The jobs are simulated (test/fake/unit_source).
 . "$(dirname "$0")/../tap.sh"
 
 mkdir "$SCRATCH/cgroup"

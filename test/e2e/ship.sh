@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # From the spool to an aggregator with the real ceems-courier: what is sent when, what each
-# answer costs, and that no record is lost or stands in the way of others, whatever dies.
+# answer leads to, and that no record is lost or blocks others, whatever dies.
 . "$(dirname "$0")/../tap.sh"
 . "$TOP/test/munge.sh"
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Reports of made-up jobs from ring to aggregator, by real ceemsd and its ceems-courier: that
-# they arrive, that the courier is started anew when it dies or at a reload, what is told.
+# Reports of simulated jobs from ring to aggregator, by a real ceemsd and its ceems-courier: they
+# arrive, the courier is restarted when it dies or at a reload, and the logs say so.
 . "$(dirname "$0")/../tap.sh"
 
 [ -x "$BUILD/ceems-courier" ] || skip_all "ceems-courier is not built"

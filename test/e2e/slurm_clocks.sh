@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# A node whose clock is wrong, and leaps, seen by all that runs there: slurmd, slurmstepd with our plugins, a
+# A node whose clock is wrong, and jumps, for everything that runs there: slurmd, slurmstepd with our plugins, a
 # munged, ceemsd and its courier; real jobs before, during and after, and some that end while the clock is
 # behind their start. Each is there once, with what the kernel counted, and lived when it lived. A wrong clock
 # at a job's start goes as far as a real Slurm does: 300 s behind (MUNGE), 120 s ahead (the job's credential).

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Jobs of a real Slurm that ceemsd meets in mid-life: it is started for the first time, and it is
-# killed and its unit table removed or damaged while they run. What its reports say adds up to what
+# Jobs of a real Slurm that ceemsd finds already running: it is started for the first time, and it is
+# killed and its unit table removed or damaged while they run. Its reports add up to what
 # the kernel counted for the job, to the nanosecond, with the steps that had ended by then.
 . "$(dirname "$0")/../tap.sh"
 . "$(dirname "$0")/../slurm.sh"

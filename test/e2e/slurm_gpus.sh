@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Which GPUs a job holds is what Slurm gave it, whatever its environment says, in a Slurm with
-# pretended GPUs whose gres.conf skips the first device, and in one without gres gpu.
+# A job holds the GPUs that Slurm gave it, whatever its environment says, in a Slurm with
+# fake GPUs whose gres.conf skips the first device, and in one without gres gpu.
 . "$(dirname "$0")/../tap.sh"
 . "$(dirname "$0")/../slurm.sh"
 need_slurm

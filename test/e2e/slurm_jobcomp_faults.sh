@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What becomes of completion records when something dies or is full: slurmctld killed and
+# What happens to completion records when something dies or is full: slurmctld killed and
 # reconfigured under a stream of jobs, the spool's folder with the wrong mode, missing, full.
 # jobcomp/filetxt, chained, writes each record in the call itself and so knows the truth.
 #   slurm_jobcomp_faults.sh [24.11]

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The slurmstepd of a running step is killed in a real Slurm: what its orphaned task goes on
-# using still counts for the job; when that has gone too the step has ended as lost, with the
+# The slurmstepd of a running step is killed in a real Slurm: the usage of its orphaned
+# task still counts for the job; when the task has ended too, the step ends as lost, with the
 # kernel's own count, although nobody removes its control groups.
 . "$(dirname "$0")/../tap.sh"
 . "$(dirname "$0")/../slurm.sh"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What could give a record of a real job to another: a job that forges its account, name and
-# user in its environment; a node whose clock leaps by an hour; job numbers that begin anew. Real
+# Attempts to give the record of a real job to another: a job forges its account, name and
+# user in its environment; a node's clock jumps by an hour; job numbers start again. Real
 # Slurm, plugins, ceemsd, couriers, aggregator and Postgres; only the clock is made wrong.
 . "$(dirname "$0")/../tap.sh"
 . test/slurm.sh

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # --ceems-report in a real Slurm, 22.05 and 24.11 (there with contain_spank too): what the
 # user sees on stderr, from srun, --pty, labelled, a batch script and a step of two nodes. The
-# energy is an invention of test/fake/energy_page_put, and in the end ceemsd's model of the
+# energy comes from test/fake/energy_page_put, and at the end from ceemsd's model of the
 # machine.
 . "$(dirname "$0")/../tap.sh"
 . "$(dirname "$0")/../slurm.sh"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What the aggregator is told of jobs of a real Slurm while ceemsd is killed again and again,
-# and for a while has no spool: each job has one instance, its windows lie side by side, what
-# comes twice is the same, and their sums are the last final report and what /metrics says.
+# The reports of jobs of a real Slurm while ceemsd is killed again and again,
+# and for a while has no spool: each job has one instance, its windows are contiguous, repeated
+# ones are the same, and their sums are the last final report and what /metrics says.
 . "$(dirname "$0")/../tap.sh"
 . "$(dirname "$0")/../slurm.sh"
 need_slurm

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A job that Slurm has suspended pays for the CPUs that it holds and for nothing else, exactly; once
-# it goes on it pays for its CPU time again. Source `model`, with watts that are given.
+# resumed it pays for its CPU time again. Source `model`, with watts that are given.
 . "$(dirname "$0")/../tap.sh"
 . test/slurm.sh
 need_slurm

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What the SPANK plugins show to the process they are loaded into, and what they want from it:
-# a symbol too many is a hook that Slurm forks for, a library too many is one in every step.
+# The symbols that the SPANK plugins export, and the libraries that they need:
+# one symbol too many is a hook for which Slurm forks, one library too many is loaded in every step.
 . "$(dirname "$0")/../tap.sh"
 command -v nm >/dev/null || skip_all "nm is not installed"
 shopt -s nullglob

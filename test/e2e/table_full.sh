@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# No room for a unit: the file system of --path.rundir is full, then the table is. Nothing that
-# was used is lost, and the log says what is full. The jobs are made up (test/fake/unit_source).
+# No room for a unit: the file system of --path.rundir is full, then the table is. No usage
+# is lost, and the log says what is full. The jobs are simulated (test/fake/unit_source).
 . "$(dirname "$0")/../tap.sh"
 
 have_root || skip_all "needs root: mounts a small tmpfs"

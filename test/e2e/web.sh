@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The web server with real clients: formats, compression, TLS, passwords, certificates that
-# change, and clients without manners.
+# change, and misbehaving clients.
 . "$(dirname "$0")/../tap.sh"
 command -v curl >/dev/null || skip_all "curl is not installed"
 [ -x "$BUILD/web_host" ] || skip_all "web_host is not built"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Clients that prove nothing and take what they can get, and beside them those who do prove who
-# they are: these are served, each time.
+# Unauthenticated clients that take what they can get, and authenticated ones beside them:
+# these are served, each time.
 . "$(dirname "$0")/../tap.sh"
 command -v curl >/dev/null || skip_all "curl is not installed"
 for p in web_host lb_host backend_rude http_crowd; do [ -x "$BUILD/$p" ] || skip_all "$p is not built"; done

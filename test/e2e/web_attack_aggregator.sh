@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Clients that prove nothing send the aggregator what bodies it lets them, and hold on; senders of
+# Unauthenticated clients send the aggregator as many bodies as it allows, slowly; senders of
 # reports are served meanwhile, each time.
 . "$(dirname "$0")/../tap.sh"
 . "$TOP/test/aggregator.sh"

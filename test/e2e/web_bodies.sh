@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Bodies of requests: what is taken, what is refused before it is sent, and clients that
-# cut, dribble, lie about lengths or hide a second request in the first.
+# Bodies of requests: which are accepted, which are refused before they are sent, and clients that
+# disconnect, send slowly, lie about lengths or hide a second request in the first.
 . "$(dirname "$0")/../tap.sh"
 command -v curl >/dev/null || skip_all "curl is not installed"
 [ -x "$BUILD/web_bodies" ] || skip_all "web_bodies is not built"
