@@ -7,5 +7,7 @@
  * The socket is opened anew each time, so it works after a change of user as long as
  * NotifyAccess= allows the process. */
 int notify_send(const char *state);
+/* With a copy of a descriptor (-1: none), for FDSTORE=1 */
+int notify_send_fd(const char *state, int passed);
 
 #endif

@@ -14,11 +14,11 @@
 #include <unistd.h>
 
 #include "lib/cleanup.h"
+#include "lib/fd_store.h"
 #include "lib/netaddr.h"
 #include "lib/parse.h"
 
 #define BACKLOG 128
-#define SYSTEMD_FIRST_FD 3
 
 int listen_split(const char *address, char *ret_host, size_t host_size, char *ret_port,
 		 size_t port_size)
@@ -149,11 +149,12 @@ static int check_systemd_fd(int fd, struct err *err)
 
 int listen_take_systemd(int *ret_fds, size_t max, struct err *err)
 {
-	const char *pid_text = getenv("LISTEN_PID"), *n_text = getenv("LISTEN_FDS");
-	uint32_t pid = 0, n = 0;
+	const int end = FD_STORE_FIRST + (int)fd_store_passed();
+	uint32_t n = 0, taken = 0;
 
-	if (!pid_text || !n_text || parse_u32(pid_text, &pid) < 0 ||
-	    parse_u32(n_text, &n) < 0 || pid != (uint32_t)getpid() || n == 0)
+	for (int fd = FD_STORE_FIRST; fd < end; fd++)
+		n += !fd_store_is_stored(fd);
+	if (!n)
 		return err_set(err, -ENOENT,
 			       "web.systemd-socket: systemd passed no socket (start "
 			       "through a .socket unit)");
@@ -161,11 +162,13 @@ int listen_take_systemd(int *ret_fds, size_t max, struct err *err)
 		return err_set(err, -E2BIG,
 			       "web.systemd-socket: %u sockets, at most %zu are taken",
 			       n, max);
-	for (uint32_t i = 0; i < n; i++) {
-		int rc = check_systemd_fd(SYSTEMD_FIRST_FD + (int)i, err);
+	for (int fd = FD_STORE_FIRST; fd < end; fd++) {
+		if (fd_store_is_stored(fd))
+			continue;
+		int rc = check_systemd_fd(fd, err);
 		if (rc < 0)
 			return rc;
-		ret_fds[i] = SYSTEMD_FIRST_FD + (int)i;
+		ret_fds[taken++] = fd;
 	}
 	return (int)n;
 }
