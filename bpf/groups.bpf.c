@@ -149,6 +149,7 @@ static void take_slot(const struct group_key *key, const char *path)
 	s->cgroup = key->id;
 	s->hierarchy = key->hierarchy;
 	s->has = key->hierarchy ? 0 : GROUP_SLOT_UNIFIED;
+	s->known = 0;
 	s->made_ns = bpf_ktime_get_boot_ns();
 	s->ended_ns = s->cpu_ns = s->user_ns = s->system_ns = s->stepd_cpu_ns = 0;
 	s->memory_peak_bytes = s->oom_kills = 0;

@@ -507,7 +507,10 @@ static int take_group_slots(struct daemon *d, struct opened_part *part, struct e
 
 	if (!rc)
 		rc = group_slots_open(&d->group_slots, fds, part->count, err);
-	if (!rc)
+	if (!rc && part->kept)
+		log_info("ebpf: the kernel has followed the control groups of steps "
+			 "since before this start");
+	else if (!rc)
 		log_info("ebpf: the kernel follows the control groups of steps, %u of "
 			 "them were there before",
 			 part->detail[GROUP_DETAIL_ADOPTED]);
@@ -571,8 +574,10 @@ static void take_opened_parts(struct daemon *d)
 	char path[4096];
 	struct err err;
 
-	if (!o->collector_ebpf)
+	if (!o->collector_ebpf) {
+		opener_forget();
 		return;
+	}
 	exec_beside(o->opener_path, "ceems-opener", path, sizeof(path));
 	const struct opener_request request = {.path = path,
 					       .cgroupfs = o->path_cgroupfs,
@@ -605,6 +610,8 @@ static int open_step_groups(struct daemon *d, struct err *err)
 {
 	if (!d->group_slots.count || !d->units)
 		return 0;
+	if (d->made_units)
+		group_slots_adopt(&d->group_slots);
 	int rc = step_groups_new(&d->env, &d->group_slots, &d->step_groups, err);
 	d->env.step_groups = d->step_groups;
 	if (!rc && d->io_cells.cells)

@@ -46,13 +46,13 @@ rig_start() {
 	chmod 755 "$JOBS/burn"
 }
 
-# ceemsd_start [flags]: on the rig's ring, for the rig's nodes only; LINGER: 1h
+# ceemsd_start [flags]: on the rig's ring, for the rig's nodes only; LINGER: 1h; CEEMSD_UNDER: a program that starts it
 ceemsd_start() {
 	local n nodes=()
 	for n in $SLURM_RIG_NODES; do nodes+=("--collector.slurm.nodes=$n"); done
 	[ -n "${ceemsd_port:-}" ] || ceemsd_port=$(free_port) || return 1
 	CEEMSD_URL=http://127.0.0.1:$ceemsd_port
-	"$BUILD/ceemsd" --path.rundir="$RUNDIR" --web.listen-address="127.0.0.1:$ceemsd_port" --collector.slurm \
+	${CEEMSD_UNDER:-} "$BUILD/ceemsd" --path.rundir="$RUNDIR" --web.listen-address="127.0.0.1:$ceemsd_port" --collector.slurm \
 		"${nodes[@]}" --unit.linger="${LINGER:-1h}" "$@" </dev/null >>"$SCRATCH/ceemsd.log" 2>&1 &
 	ceemsd_pid=$!
 	started $ceemsd_pid

@@ -45,6 +45,15 @@ int group_slots_open(struct group_slots *s, const int fds[GROUP_FDS], uint32_t c
 	return err_set(err, rc, "map the slots: %s", strerror(-rc));
 }
 
+void group_slots_adopt(struct group_slots *s)
+{
+	for (uint32_t i = 0; i < s->count; i++) {
+		if (s->slots[i].state == GROUP_SLOT_LIVES ||
+		    s->slots[i].state == GROUP_SLOT_ENDED)
+			s->slots[i].has |= GROUP_SLOT_ADOPTED;
+	}
+}
+
 void group_slots_close(struct group_slots *s)
 {
 	if (!s->count)

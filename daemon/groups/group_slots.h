@@ -22,6 +22,8 @@ struct group_slots {
 /* Maps them. The descriptors' ownership is taken, also on failure. */
 int group_slots_open(struct group_slots *s, const int fds[GROUP_FDS], uint32_t count,
 		     struct err *err);
+/* All groups that are there may have been counted by an earlier unit table. */
+void group_slots_adopt(struct group_slots *s);
 /* Unmaps and detaches the programs. Accepts what was zeroed. */
 void group_slots_close(struct group_slots *s);
 

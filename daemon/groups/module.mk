@@ -10,6 +10,7 @@ libgroups_SRCS += daemon/groups/io_cells.c
 libgroups_SRCS += daemon/groups/io_export.c
 libgroups_SRCS += daemon/groups/net_export.c
 libgroups_SRCS += daemon/groups/opener_link.c
+libgroups_SRCS += daemon/groups/opener_kept.c
 libgroups_SRCS += daemon/groups/step_groups.c
 libgroups_SRCS += daemon/groups/unit_io.c
 libgroups_SRCS += daemon/groups/unit_net.c

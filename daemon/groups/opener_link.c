@@ -75,12 +75,12 @@ static uint32_t received_fds(struct msghdr *m, int fds[OPENER_FDS_MAX])
 	return count;
 }
 
-static bool is_message_good(const struct opener_message *m, ssize_t n, uint32_t fds)
+bool opener_message_good(const struct opener_message *m, uint32_t fds)
 {
-	return n == (ssize_t)sizeof(*m) && m->magic == OPENER_MAGIC &&
-	       m->version == OPENER_VERSION && m->part < OPENER_PARTS && m->rc <= 0 &&
+	return m->magic == OPENER_MAGIC && m->version == OPENER_VERSION &&
+	       m->part < OPENER_PARTS && m->rc <= 0 &&
 	       memchr(m->text, '\0', sizeof(m->text)) && m->fds == fds &&
-	       (m->rc == 0 || fds == 0);
+	       fds <= OPENER_FDS_MAX && (m->rc == 0 || fds == 0);
 }
 
 /* -EPIPE: nothing more is to come. */
@@ -106,7 +106,8 @@ static int receive_part(int link, struct opened_part parts[OPENER_PARTS])
 	uint32_t count = received_fds(&m, fds);
 	struct opened_part *p = &parts[message.part % OPENER_PARTS];
 	bool good = !(m.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) &&
-		    is_message_good(&message, n, count) && p->rc == -ENODATA;
+		    n == (ssize_t)sizeof(message) &&
+		    opener_message_good(&message, count) && p->rc == -ENODATA;
 	if (!good) {
 		for (uint32_t i = 0; i < count; i++)
 			close(fds[i]);
@@ -154,6 +155,8 @@ int opener_take(const struct opener_request *request,
 	int pair[2];
 	pid_t pid;
 
+	if (opener_restore(request, parts))
+		return 0;
 	for (unsigned i = 0; i < OPENER_PARTS; i++)
 		parts[i] = (struct opened_part){.rc = -ENODATA};
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
@@ -172,6 +175,8 @@ int opener_take(const struct opener_request *request,
 		opened_parts_close(parts);
 		return err_prefix(err, rc, "%s", request->path);
 	}
+	if (parts[OPENER_GROUPS].rc == 0)
+		opener_keep(request, parts);
 	return 0;
 }
 

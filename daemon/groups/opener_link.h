@@ -13,6 +13,7 @@ struct opened_part {
 	int rc;                   /* -ENODATA: not asked for, or it ended before that */
 	uint32_t fd_count, count; /* fd_count: 0 unless rc is 0 */
 	uint32_t detail[OPENER_DETAILS];
+	bool kept; /* by systemd, since an earlier ceemsd */
 	int fds[OPENER_FDS_MAX];
 	char text[OPENER_TEXT_BYTES]; /* why not */
 };
@@ -31,6 +32,21 @@ struct opener_request {
 #define OPENER_MS 10000u
 int opener_take(const struct opener_request *request,
 		struct opened_part parts[OPENER_PARTS], struct err *err);
+/* Whether a message is one of ours with so many descriptors */
+bool opener_message_good(const struct opener_message *m, uint32_t fds);
+
+/* Over a restart, also after kill -9: systemd keeps what was handed over, and the
+ * programs go on. Does nothing where ceemsd is not run by systemd. opener_take() calls
+ * both. */
+void opener_keep(const struct opener_request *request,
+		 const struct opened_part parts[OPENER_PARTS]);
+/* Takes over what an earlier ceemsd of this build kept that had asked for the same.
+ * False: there is nothing, and what there was of another is forgotten. */
+bool opener_restore(const struct opener_request *request,
+		    struct opened_part parts[OPENER_PARTS]);
+/* When nothing is asked for */
+void opener_forget(void);
+
 /* Closes the fds of parts that nobody took. */
 void opened_parts_close(struct opened_part parts[OPENER_PARTS]);
 /* Moves a part's fds, so many, to its taker; or its rc, with the reason. */

@@ -18,10 +18,9 @@
 #define SETTLE_NS (GROUP_SETTLE_MS * NSEC_PER_MSEC)
 
 enum follow_mark {
-	FOLLOW_KNOWN = 1 << 0, /* the table has had it: a record or a walk told of it */
-	FOLLOW_LISTED = 1 << 1,
-	FOLLOW_ENDED = 1 << 2,
-	FOLLOW_WALKED = 1 << 3, /* the tree is walked once for it */
+	FOLLOW_LISTED = 1 << 0,
+	FOLLOW_ENDED = 1 << 1,
+	FOLLOW_WALKED = 1 << 2, /* the tree is walked once for it */
 };
 
 struct step_groups {
@@ -44,6 +43,18 @@ static void list_slot(struct step_groups *g, uint32_t slot)
 	g->listed[g->listed_count++] = slot;
 }
 
+/* What was there before this ceemsd: adopted by the opener, or an earlier one's. */
+static void resume_slot(struct step_groups *g, uint32_t slot)
+{
+	struct group_slot *s = &g->slots.slots[slot];
+
+	if (s->state != GROUP_SLOT_LIVES && s->state != GROUP_SLOT_ENDED)
+		return;
+	if (s->state == GROUP_SLOT_ENDED)
+		g->marks[slot] |= FOLLOW_ENDED;
+	list_slot(g, slot);
+}
+
 int step_groups_new(const struct env *env, struct group_slots *slots,
 		    struct step_groups **ret, struct err *err)
 {
@@ -61,10 +72,8 @@ int step_groups_new(const struct env *env, struct group_slots *slots,
 	g->env = env;
 	g->slots = *slots;
 	*slots = (struct group_slots){0};
-	for (uint32_t i = 0; i < g->slots.count; i++) {
-		if (g->slots.slots[i].state == GROUP_SLOT_LIVES)
-			list_slot(g, i);
-	}
+	for (uint32_t i = 0; i < g->slots.count; i++)
+		resume_slot(g, i);
 	*ret = g;
 	return 0;
 }
@@ -182,7 +191,7 @@ static uint32_t settle_slot(struct step_groups *g, uint32_t slot)
 	struct unit_totals t = {0};
 	char name[16];
 
-	if (i == UNITS_NONE && !(g->marks[slot] & FOLLOW_KNOWN)) {
+	if (i == UNITS_NONE && !s->known) {
 		i = put_step(g, s);
 		g->unrecorded += i != UNITS_NONE;
 	}
@@ -221,9 +230,9 @@ static bool look_at_slot(struct step_groups *g, uint32_t slot, uint64_t drained_
 
 	s->path[sizeof(s->path) - 1] = '\0';
 	if (find_step(g, s) != UNITS_NONE)
-		g->marks[slot] |= FOLLOW_KNOWN;
+		s->known = 1;
 	if (!(g->marks[slot] & FOLLOW_ENDED)) {
-		if (g->marks[slot] & FOLLOW_KNOWN)
+		if (s->known)
 			return false;
 		if (!(g->marks[slot] & FOLLOW_WALKED) &&
 		    s->made_ns + SETTLE_NS <= drained_ns) {

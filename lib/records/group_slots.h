@@ -44,8 +44,8 @@ struct group_slot {
 	unsigned long long cgroup; /* inode of the directory; unique in its hierarchy */
 	unsigned int hierarchy;    /* number in /proc/cgroups, 0: v2 */
 	unsigned int state;        /* enum group_slot_state */
-	unsigned int has; /* enum group_slot_has; CPU and MEMORY once it has ended */
-	unsigned int reserved1;
+	unsigned int has;   /* enum group_slot_has; CPU and MEMORY once it has ended */
+	unsigned int known; /* ceemsd's: a record or a walk told of the step */
 	unsigned long long made_ns, ended_ns;
 	/* v2: of all groups below it that have been removed, without those of
 	 * slurmstepd itself (step_N/slurm), whose time is in stepd_cpu_ns; v1: the

@@ -327,6 +327,87 @@ static void each_run_of_a_requeued_job_is_counted(void **state)
 	assert_int_equal(stats().unrecorded, 3);
 }
 
+/* ceemsd is started again; table: with the unit table that it had. */
+static void start_again(bool table)
+{
+	struct group_slots ours;
+	struct err err;
+	int fds[GROUP_FDS];
+
+	for (unsigned i = 0; i < GROUP_FDS; i++)
+		fds[i] = kernel.fds[i] < 0 ? -1 : dup(kernel.fds[i]);
+	step_groups_free(groups);
+	assert_int_equal(group_slots_open(&ours, fds, GROUP_LAB_SLOTS, &err), 0);
+	if (!table)
+		group_slots_adopt(&ours);
+	assert_int_equal(step_groups_new(&env, &ours, &groups, &err), 0);
+}
+
+static void what_ends_during_a_restart_is_counted_once(void **state)
+{
+	struct unit_totals t;
+
+	(void)state;
+	/* seen to end, not settled */
+	uint32_t slot = play_mkdir(PATH_V2, 0);
+	play_rmdir(slot, 4000, 8192);
+	pass_ms(1);
+	start_again(true);
+	pass_ms(GROUP_SETTLE_MS);
+	total_of_unit(&t);
+	assert_int_equal(t.cpu_user_ns + t.cpu_system_ns, 4000);
+	assert_int_equal(stats().used, 0);
+	/* nothing of it is left */
+	start_again(true);
+	pass_ms(2 * GROUP_SETTLE_MS);
+	total_of_unit(&t);
+	assert_int_equal(t.cpu_user_ns + t.cpu_system_ns, 4000);
+}
+
+static void what_lives_and_ends_while_nobody_looks_is_counted(void **state)
+{
+	struct unit_totals t;
+
+	(void)state;
+	step_groups_free(groups);
+	groups = NULL;
+	play_rmdir(play_mkdir(PATH_V2, 0), 4000, 8192);
+	now += 60 * NSEC_PER_SEC;
+	start_again(true);
+	pass_ms(GROUP_SETTLE_MS);
+	total_of_unit(&t);
+	assert_int_equal(t.cpu_user_ns + t.cpu_system_ns, 4000);
+	assert_int_equal(stats().unrecorded, 1);
+}
+
+static void what_an_earlier_table_may_have_had_is_not_counted(void **state)
+{
+	(void)state;
+	play_rmdir(play_mkdir(PATH_V2, 0), 4000, 8192);
+	start_again(false);
+	pass_ms(2 * GROUP_SETTLE_MS);
+	assert_int_equal(units_used(units), 0);
+	assert_int_equal(stats().used, 0);
+}
+
+static void a_step_of_records_is_known_after_a_restart(void **state)
+{
+	const struct units_policy policy = {.max_exported = 16};
+
+	(void)state;
+	uint32_t slot = play_mkdir(PATH_V2, 0);
+	send_record(RECORD_STEP_START, PATH_V2, CGROUP_UNIFIED, 0);
+	send_record(RECORD_STEP_STOP, PATH_V2, CGROUP_UNIFIED, 4000);
+	pass_ms(1);
+	now += 120 * NSEC_PER_SEC;
+	units_expire(units, now, &policy);
+	assert_int_equal(steps_used(units), 0);
+	start_again(true);
+	play_rmdir(slot, 5000, 8192);
+	pass_ms(GROUP_SETTLE_MS);
+	assert_int_equal(stats().lost_stops, 0);
+}
+
 static void sizes_that_make_no_sense_are_refused(void **state)
 {
 	const int none[GROUP_FDS] = {-1, -1, -1, -1, -1, -1};
@@ -354,6 +435,10 @@ int main(void)
 		TEST(what_was_there_before_is_not_counted_unless_the_table_has_it),
 		TEST(slots_come_back_for_ever),
 		TEST(each_run_of_a_requeued_job_is_counted),
+		TEST(what_ends_during_a_restart_is_counted_once),
+		TEST(what_lives_and_ends_while_nobody_looks_is_counted),
+		TEST(what_an_earlier_table_may_have_had_is_not_counted),
+		TEST(a_step_of_records_is_known_after_a_restart),
 		TEST(damage_stays_within_bounds),
 		cmocka_unit_test(sizes_that_make_no_sense_are_refused),
 	};

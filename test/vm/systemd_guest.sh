@@ -8,6 +8,7 @@ systemd-sysusers /usr/lib/sysusers.d/ceems.conf
 mkdir -p /var/spool/ceems /var/lib/ceems
 # as shipped it sends nothing and ends: an aggregator, and the spool of a slurmctld
 printf 'aggregator:\n  url: [http://127.0.0.1:9020]\nship.spool:\n  - /var/spool/ceems/jobcomp\n' >/etc/ceems/ceems-courier.yaml
+[ ! -x /usr/sbin/ceems-opener ] || echo 'collector.ebpf: true' >>/etc/ceems/ceemsd.yaml
 getent passwd slurm >/dev/null || useradd -r slurm
 systemd-tmpfiles --create /usr/lib/tmpfiles.d/ceems.conf /usr/lib/tmpfiles.d/ceems-jobcomp.conf
 rm -f /etc/systemd/system/*.wants/* # what this machine starts is its own affair
@@ -51,6 +52,9 @@ done
 for s in ceemsd ceems_aggregator ceems-courier redfish_proxy; do
 	ok "$s filters its own system calls inside its fence" grep -q 'system calls are filtered' "/var/log/ceems/$s"
 done
+if [ -x /usr/sbin/ceems-opener ]; then
+	ok "ceemsd has its kernel programs inside its fence" grep -q 'ebpf: the kernel follows the control groups' /var/log/ceems/ceemsd
+fi
 ok "ceemsd serves, to whom it should" wait_for 20 answers 9010 /metrics 401
 ok "the aggregator has made its private database inside its fence, and serves" wait_for 200 answers 9020 /health 200 || show ceems_aggregator
 answers_at_all() { [ -n "$(get 5000 / 2>/dev/null)" ]; }
@@ -67,6 +71,9 @@ for s in ceemsd ceems_aggregator ceems-courier redfish_proxy; do
 	restarted() { [ "$(state $s NRestarts) $(state $s SubState)" = "1 running" ]; }
 	ok "$s is started again after kill -9" wait_for 100 restarted || show "$s"
 done
+if [ -x /usr/sbin/ceems-opener ]; then
+	ok "ceemsd has the kernel programs that ran on meanwhile" wait_for 20 grep -q 'ebpf: the kernel has followed the control groups of steps since before this start' /var/log/ceems/ceemsd
+fi
 ok "the aggregator with the database that it left behind" wait_for 100 answers 9020 /health 200 || show ceems_aggregator
 for s in redfish_proxy ceems-courier ceems_aggregator ceemsd; do
 	inside systemctl stop "$s"
