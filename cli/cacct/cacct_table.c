@@ -155,8 +155,8 @@ static void end_json(struct table_work *w, struct json_object *meta, struct buf 
 	buf_puts(out, "\n],\"summary\":");
 	summary_put_json(&w->summary, out);
 	for (size_t i = 0; meta && i < sizeof(kept) / sizeof(kept[0]); i++) {
-		struct json_object *o = NULL;
-		if (!json_object_object_get_ex(meta, kept[i], &o) || !o)
+		struct json_object *o = http_json_get_any(meta, kept[i]);
+		if (!o)
 			continue;
 		buf_printf(out, ",\"%s\":", kept[i]);
 		put_unit_json(out, o);
@@ -178,8 +178,9 @@ void cacct_put_warnings(struct json_object *meta)
 	for (size_t i = 0; i < n && i < WARNINGS_MAX; i++) {
 		struct json_object *o = json_object_array_get_idx(list, i);
 		auto_buf struct buf text = {.max = 4096};
-		if (json_object_is_type(o, json_type_string))
-			text_put(&text, TEXT_PLAIN, json_object_get_string(o));
+		const char *note = http_json_as_text(o);
+		if (note)
+			text_put(&text, TEXT_PLAIN, note);
 		if (text.len && !buf_error(&text))
 			(void)fprintf(stderr, "cacct: note: %s\n", text.data);
 	}

@@ -432,8 +432,8 @@ static void put_usage_json(const struct usage_work *w, struct json_object *meta,
 	buf_puts(out, "\n],\"total\":");
 	put_group(w->total, out);
 	for (size_t i = 0; meta && i < sizeof(kept) / sizeof(kept[0]); i++) {
-		struct json_object *o = NULL;
-		if (json_object_object_get_ex(meta, kept[i], &o) && o)
+		struct json_object *o = http_json_get_any(meta, kept[i]);
+		if (o)
 			buf_printf(out, ",\"%s\":%s", kept[i],
 				   json_object_to_json_string_ext(
 					   o, JSON_C_TO_STRING_PLAIN |

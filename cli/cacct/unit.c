@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/http/json.h"
 #include "lib/parse.h"
 #include "lib/records/job.h"
 #include "lib/rfc3339.h"
@@ -117,14 +118,12 @@ struct json_object *unit_json_at(struct json_object *o, const char *paths)
 		const char *end = paths + len;
 		while (at && paths < end) {
 			size_t n = strcspn(paths, ".|");
-			if (n >= sizeof(name) ||
-			    !json_object_is_type(at, json_type_object))
+			if (n >= sizeof(name))
 				at = NULL;
 			else {
 				memcpy(name, paths, n);
 				name[n] = '\0';
-				if (!json_object_object_get_ex(at, name, &at))
-					at = NULL;
+				at = http_json_get_any(at, name);
 			}
 			paths += n + (paths + n < end);
 		}
@@ -161,11 +160,7 @@ double unit_json_number(struct json_object *o, const char *paths)
 
 const char *unit_json_text(struct json_object *o, const char *paths)
 {
-	struct json_object *at = unit_json_at(o, paths);
-
-	return at && json_object_is_type(at, json_type_string)
-		       ? json_object_get_string(at)
-		       : NULL;
+	return http_json_as_text(unit_json_at(o, paths));
 }
 
 static void put_unit_grams(struct unit *u, const char *name, double grams)

@@ -77,8 +77,8 @@ int jwt_keys_parse(const char *text, size_t len, struct jwt_keys **ret, struct e
 
 	if (rc < 0)
 		return rc;
-	if (!json_object_object_get_ex(o, "keys", &list) ||
-	    !json_object_is_type(list, json_type_array))
+	list = http_json_get(o, "keys", json_type_array);
+	if (!list)
 		return err_set(err, -EBADMSG, "not a set of keys: no list \"keys\"");
 	struct jwt_keys *k = calloc(1, sizeof(*k));
 	if (!k)
