@@ -49,6 +49,11 @@ is "every open in product code is close-on-exec" \
 is "condition variables get their clock in one place" \
 	"$(code "${product[@]}" | grep -E 'pthread_condattr_setclock\(' | cut -d: -f1 | sort -u)" lib/wait.h
 
+edited() { grep -v '^#' "$1" | sha256sum --check --quiet 2>&1 | grep -v '^sha256sum: WARNING'; }
+is "migrations of a release are as they were released" "$(edited test/golden/migrations)" ""
+sed '2s/^......../00000000/' test/golden/migrations >"$SCRATCH/edited"
+is "one that was edited is seen" "$(edited "$SCRATCH/edited" | grep -c 'FAILED')" 1
+
 mapfile -t collectors_c < <(printf '%s\n' "${product[@]}" | grep -E '^daemon/([a-z]+/)?collector_')
 if [ "${#collectors_c[@]}" -gt 0 ]; then
 	is "collectors open nothing by a literal /proc or /sys path" \
