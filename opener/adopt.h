@@ -2,6 +2,7 @@
 #ifndef CEEMS_OPENER_ADOPT_H
 #define CEEMS_OPENER_ADOPT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
