@@ -70,6 +70,7 @@ CHECKS += test/e2e/ebpf_io.sh
 CHECKS += test/e2e/ebpf_net.sh
 CHECKS_MORE += test/e2e/slurm_ebpf.sh
 CHECKS_MORE += test/e2e/ebpf_perf.sh
+CHECKS_MORE += test/e2e/slurm_perf.sh
 CHECKS += test/e2e/slurm_options.sh
 CHECKS += test/e2e/slurm_scrapers.sh
 CHECKS += test/e2e/slurm_container.sh

@@ -47,13 +47,27 @@ step_make 1 # before ceemsd
 cp /bin/bash "$SCRATCH/slurmstepd"
 inside "$scope/job_1/step_0/slurm" "$SCRATCH/slurmstepd" -c "sleep 1000 & echo \$! >$scope/job_1/step_0/user/task_0/cgroup.procs; wait" &
 wait_for 20 grep -q . "$scope/job_1/step_0/user/task_0/cgroup.procs"
-"$BUILD/ceemsd" --path.rundir="$SCRATCH/run" --web.listen-address=127.0.0.1:$port --collector.slurm --collector.ebpf.io-metrics --collector.ebpf.network-metrics \
+"$BUILD/ceemsd" --path.rundir="$SCRATCH/run" --web.listen-address=127.0.0.1:$port --collector.slurm --collector.ebpf.io-metrics --collector.ebpf.network-metrics --collector.perf.software-events \
 	--unit.linger=10m --unit.min-export=0 >"$SCRATCH/ceemsd.log" 2>&1 &
 daemon=$!
 started $daemon
 ok "ceemsd starts" wait_for 60 curl -sf -o /dev/null "http://127.0.0.1:$port/health"
 like "the kernel follows the steps" "$(cat "$SCRATCH/ceemsd.log")" "follows the control groups of steps, 1 of them were there before"
 grep ebpf "$SCRATCH/ceemsd.log" | sed 's/^/# /'
+
+# software events
+perf_values() { # job
+	curl -sf "http://127.0.0.1:$port/metrics" >"$SCRATCH/metrics"
+	for v in page_faults context_switches; do sed -n "s|^ceems_perf_${v}_total{.*uuid=\"$1\"} ||p" "$SCRATCH/metrics"; done | xargs
+}
+perf_known() { [ -n "$(perf_values 1)" ]; }
+ok "software events are shown" wait_for 120 perf_known
+perf_before=$(perf_values 1)
+perf_counted=$("$BUILD/perf_around" "$scope/job_1/step_0/user/task_0" -- env -i bash -c 'for ((i = 0; i < 100; i++)); do /bin/true; done' | cut -d' ' -f1,2)
+perf_after=$(perf_values 1)
+echo "# before: $perf_before, after: $perf_after, perf: $perf_counted"
+is "and are perf's around the command, within two for each process" \
+	"$(echo "$perf_before $perf_after $perf_counted" | awk '{ f = $3 - $1 - $5; s = $4 - $2 - $6; if (NF != 6 || f * f > 200 * 200 || s * s > 200 * 200) print "not" }')" ""
 
 # short processes, and slurmstepd's own time
 step_make 2

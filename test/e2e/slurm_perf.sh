@@ -1,0 +1,39 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Who is counted with --collector.perf in a real Slurm: jobs that ask with --ceems-perf, or by a variable
+# that plugstack.conf lets the plugin copy; what a job did is there after its end, however short it was.
+. "$(dirname "$0")/../tap.sh"
+. "$(dirname "$0")/../slurm.sh"
+need_slurm
+[ -x "$BUILD/ceems-opener" ] || skip_all "ceems-opener was not built here (libbpf-dev, clang, bpftool)"
+why=$("$BUILD/ceems-opener" --collector.perf 2>&1) || skip_all "this kernel does not let it: ${why#*msg=}"
+
+node=perf$$
+rig_start --nodes=$node
+line=$(cat "$SLURM/plugstack.conf")
+echo "${line% } env=ENABLE_PERF" >"$SLURM/plugstack.conf"
+ceemsd_start --collector.perf --collector.perf.env-var=ENABLE_PERF
+ok "ceemsd starts" wait_for 20 ceemsd_up
+
+faults='
+import mmap
+m = mmap.mmap(-1, 3000 * 4096)
+m.madvise(mmap.MADV_NOHUGEPAGE)
+for i in range(3000): m[i * 4096] = 1'
+{
+	srun -J asks --ceems-perf=software python3 -S -B -c "$faults"
+	srun -J other --ceems-perf=hardware true
+	srun -J silent true
+	ENABLE_PERF= srun -J variable true
+} 2>/dev/null
+ok "the jobs end" wait_for 60 no_job
+ended() { scrape && [ "$(jq '[.units[] | select(.state == "ended")] | length' "$SCRATCH/units")" = 4 ]; }
+ok "all have ended" wait_for 60 ended
+id() { unit "$1" '.[0].id'; }
+faults_of() { sed -n "s|^ceems_perf_page_faults_total{.*uuid=\"$(id "$1")\"} ||p" "$SCRATCH/metrics"; }
+enough=$(faults_of asks)
+ok "one that asks has its page faults" [ "${enough:-0}" -ge 3000 ]
+is "one that asks for hardware events alone has none" "$(faults_of other)" ""
+is "one that does not ask has none" "$(faults_of silent)" ""
+like "one with the variable, although it is empty, has" "$(faults_of variable)" '^[1-9][0-9]*$'
+tap_done
