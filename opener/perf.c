@@ -24,6 +24,7 @@ static int start_cpu_tick(const struct perf *p, uint32_t cpu)
 		.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_CPU_CLOCK,
 		.sample_period = NSEC_PER_SEC,
+		.exclude_idle = 1,
 	};
 	int program = bpf_program__fd(p->skeleton->progs.task_ticked);
 	auto_close int fd = (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1,
