@@ -47,6 +47,14 @@ make_fault() { # LETTER
 	C) kill9 "$courier_pid"; start_courier ;;
 	esac
 }
+# A spool on a full disk gives up the oldest intervals first (doc/reports.md): the unit's totals have what they said, by
+# its final report, its hours and days do not. Units of NAME of which hours or days are anything else.
+short_units() { # NAME SENSE
+	db "SELECT count(*) FROM unit u, LATERAL (SELECT coalesce(sum(cpu_user_ns + cpu_system_ns), 0) AS cpu FROM unit_hour h WHERE h.unit = u.id) h,
+		LATERAL (SELECT coalesce(sum(cpu_user_ns + cpu_system_ns), 0) AS cpu FROM unit_day d WHERE d.unit = u.id) d
+		WHERE u.name = '$1' AND u.known_by = 'jobcomp' AND (h.cpu $2 u.cpu_user_ns + u.cpu_system_ns OR h.cpu <> d.cpu)"
+}
+given_up() { curl -sf -m 20 "http://127.0.0.1:$ceemsd_port/metrics" | awk '/^ceems_reports_lost_total{.*kind="interval"/ { print $NF }'; }
 submit_jobs() { # NAME
 	local n=0 left
 	while [ $n -lt "$jobs" ]; do
@@ -70,6 +78,12 @@ for ((mix = 1; mix <= mixes; mix++)); do
 	clocks_set 0
 	echo "# mix $mix, SEED=$seed: $faults"
 	check_bill "mix $mix" $name "$jobs"
+	short=$(short_units $name '<')
+	is "mix $mix: hours and days have no more than units" "$(short_units $name '>')" 0
+	wait_for 60 ceemsd_up
+	lost=$(given_up)
+	ok "mix $mix: nor less, but for intervals that a full disk gave up" [ "$short" -le "${lost:-0}" ]
+	echo "# mix $mix: $short units have less in their hours, $lost intervals were given up"
 	[ -n "${KEEP:-}" ] && cp "$SCRATCH/wrong" "$SCRATCH/wrong.$mix"
 	seed=$((seed + 1))
 done
