@@ -49,6 +49,11 @@ tap_begin() { # PID: when it started, in ticks since boot; nothing when it is go
 	set -- ${line##*) }
 	[ "$1" = Z ] || echo "${20}"
 }
+# is_gone PID: it has ended, with all its threads: of one that was killed the first may be a zombie while others
+# still hold its files and ports
+is_gone() { ! kill -0 "$1" 2>/dev/null || { grep -qs '^State:.Z' "/proc/$1/status" && [ "$(ls "/proc/$1/task" 2>/dev/null | wc -l)" -le 1 ]; }; }
+# kill9 PID: and waits for its end, without a word of the shell's
+kill9() { disown "$1" 2>/dev/null; kill -9 "$1" 2>/dev/null; wait_for 60 is_gone "$1"; }
 # wait_for SECONDS command...: polls every 50 ms at first, every 200 ms after a while: what is asked often keeps
 # processors busy that what is waited for needs. On a busy machine a second means nothing, so it
 # waits at least a minute. within SECONDS: no longer, for when the time itself is promised.

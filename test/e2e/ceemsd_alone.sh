@@ -23,11 +23,10 @@ said() { grep -q -- "$1" "$log.$2"; }
 times() { grep -c -- "$1" "$log.$2"; }
 # ends SECONDS PID: waits for a process of ours to end; its exit status is $status
 ends() {
-	wait_for "$1" gone "$2" || return 1
+	wait_for "$1" is_gone "$2" || return 1
 	wait "$2"
 	status=$?
 }
-gone() { ! kill -0 "$1" || grep -q '^State:.*Z' "/proc/$1/status"; }
 
 cat >"$SCRATCH/config" <<END
 log:

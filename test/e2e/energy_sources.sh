@@ -18,7 +18,6 @@ value() { scrape && sed -n "s|^$1{.*$2.*} ||p" "$SCRATCH/body"; }
 package() { value ceems_rapl_package_joules_total 'intel-rapl:0"'; }
 is_package() { [ "$(package)" = "$1" ]; }
 said() { grep -q -- "$1" "$SCRATCH/log"; }
-gone() { ! kill -0 "$1" 2>/dev/null || grep -q '^State:.*Z' "/proc/$1/status"; }
 # what the kernel does: the same file has another text
 # in place, all of one length: a reading never meets an empty file
 reads() { printf '%s\n' "$1" 1<>"$zone/energy_uj"; }
@@ -59,7 +58,7 @@ is "its joules stand still" "$(package)" 1.75
 is "the other socket goes on" "$(value ceems_rapl_package_joules_total 'intel-rapl:1"')" 0
 
 kill -TERM $pid
-ok "ends when told to" wait_for 20 gone $pid
+ok "ends when told to" wait_for 20 is_gone $pid
 wait $pid
 is "with status 0" $? 0
 tap_done

@@ -44,8 +44,6 @@ start_ceemsd() { # (what ended an hour ago is compared with /metrics, too)
 }
 start_slurmctld() { SLURM_RIG_DIR=$SLURM CEEMS_JOBCOMP_CONF=$SLURM/jobcomp.yaml slurmctld </dev/null >/dev/null 2>&1; }
 ctld_up() { scontrol ping 2>/dev/null | grep -q 'is UP'; }
-gone() { ! kill -0 "$1" 2>/dev/null || grep -qs '^State:.Z' "/proc/$1/status"; }
-kill9() { disown "$1" 2>/dev/null; kill -9 "$1" 2>/dev/null; wait_for 10 gone "$1"; }
 
 start_aggregator
 ok "the aggregator starts" wait_for 20 agg_up

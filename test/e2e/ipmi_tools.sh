@@ -18,7 +18,6 @@ shows() { [ "$(value "ceems_ipmi_dcmi_$1_watts")" = "$2" ]; }
 said() { grep -q -- "$1" "$SCRATCH/log"; }
 age() { value ceems_energy_source_age_seconds; }
 older() { awk -v a="$(age)" -v b="$1" 'BEGIN { exit !(a > b) }'; }
-gone() { ! kill -0 "$1" 2>/dev/null || grep -q '^State:.*Z' "/proc/$1/status"; }
 
 joules() { value 'ceems_node_energy_joules_total{[^}]*domain="host",source="ipmi_dcmi"'; }
 start() { # command option...
@@ -46,7 +45,7 @@ try() { # name command
 	echo "347 280 400 300 1" >"$BMC_WATTS"
 	ok "$1: it comes back" wait_for 30 shows current 347
 	kill -TERM $pid
-	ok "$1: ceemsd ends" wait_for 20 gone $pid
+	ok "$1: ceemsd ends" wait_for 20 is_gone $pid
 	[ $tap_failed = 0 ] || sed 's/^/# /' "$SCRATCH/log"
 }
 try ipmitool "-I lan -H 127.0.0.1 -p $BMC_LAN_PORT -U ipmiusr -P test dcmi power reading"
@@ -69,7 +68,7 @@ if command -v ipmi-dcmi >/dev/null; then
 	rm "$SCRATCH/flip"
 	ok "when the line is good again there are readings" wait_for 60 shows current 999
 	kill -TERM $pid
-	ok "ceemsd ends" wait_for 20 gone $pid
+	ok "ceemsd ends" wait_for 20 is_gone $pid
 else
 	skip "a reply with a wrong checksum is no reading" "ipmi-dcmi is not installed"
 fi
@@ -98,7 +97,7 @@ if command -v ipmitool >/dev/null; then
 	kill -CONT "$BMC_PID"
 	ok "they go on when it lives" wait_for 90 eval '[ "$(joules)" != "$from" ]'
 	kill -TERM $pid
-	wait_for 20 gone $pid
+	wait_for 20 is_gone $pid
 fi
 
 # a BMC that takes its time is waited for by nobody else
@@ -113,5 +112,5 @@ if command -v ipmitool >/dev/null; then
 fi
 kill -CONT "$BMC_PID"
 kill -TERM $pid
-wait_for 20 gone $pid
+wait_for 20 is_gone $pid
 tap_done

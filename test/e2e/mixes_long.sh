@@ -23,8 +23,6 @@ test_cleanup() { rig_cleanup; pg_cleanup; umount -l "$SCRATCH/spool"; }
 mixes=${MIXES:-20} jobs=${JOBS:-300} seed=${SEED:-$RANDOM}
 node=mix$$
 bill_rig
-gone() { ! kill -0 "$1" 2>/dev/null || grep -qs '^State:.Z' "/proc/$1/status"; }
-kill9() { disown "$1" 2>/dev/null; kill -9 "$1" 2>/dev/null; wait_for 10 gone "$1"; }
 nap() { sleep "0.$((RANDOM % 900 + 100))"; }
 
 leaps=(5 -5 30 -30 3600 -3600 10800 -10800 86400 -86400 2592000 -2592000)

@@ -121,7 +121,6 @@ older() { awk -v a="$(age)" -v b="$1" 'BEGIN { exit !(a > b) }'; }
 fresh() { awk -v a="$(age)" 'BEGIN { exit !(a < 1.5) }'; }
 joules() { value ceems_node_energy_joules_total 'domain="host"'; }
 said() { grep -q -- "$1" "$SCRATCH/log"; }
-gone() { ! kill -0 "$1" 2>/dev/null || grep -q '^State:.*Z' "/proc/$1/status"; }
 courier() { pgrep -P "$pid" -x ceems-courier; }
 other_courier() { local now; now=$(courier) && [ -n "$now" ] && [ "$now" != "$1" ]; }
 
@@ -199,10 +198,10 @@ ok "it is found again when it is back" wait_for 70 fresh
 
 last=$(courier)
 kill -TERM $pid
-ok "ceemsd ends" wait_for 20 gone $pid
+ok "ceemsd ends" wait_for 20 is_gone $pid
 wait $pid
 is "with status 0" $? 0
-ok "and the courier with it" wait_for 10 gone "$last"
+ok "and the courier with it" wait_for 10 is_gone "$last"
 ok "which has ended its session" wait_for 10 grep -q '^DELETE' "$SCRATCH/bmc.log"
 is "no log holds the password" "$(grep -l -- "$secret" "$SCRATCH/log" "$SCRATCH/once")" ""
 tap_done

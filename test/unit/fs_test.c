@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "lib/cleanup.h"
 #include "test/unit/unit.h"
@@ -121,6 +122,38 @@ static void atomic_write_follows_and_truncates_nothing(void **state)
 	assert_int_equal(unlinkat(dirfd_, "a.new", AT_REMOVEDIR), 0);
 }
 
+static bool is_quick; /* somebody who puts a link where a file was just removed */
+
+int __real_unlinkat(int dirfd, const char *path, int flags);
+int __wrap_unlinkat(int dirfd, const char *path, int flags);
+
+int __wrap_unlinkat(int dirfd, const char *path, int flags)
+{
+	int rc = __real_unlinkat(dirfd, path, flags);
+
+	if (is_quick)
+		assert_int_equal(symlinkat("victim", dirfd, path), 0);
+	return rc;
+}
+
+static void a_link_that_is_made_in_between_is_refused(void **state)
+{
+	(void)state;
+	struct err err;
+	char text[16];
+
+	put("victim", "precious");
+	is_quick = true;
+	int rc = fs_write_atomic_at(dirfd_, "b", "one", 3, 0644, &err);
+	is_quick = false;
+	assert_int_equal(rc, -EEXIST);
+	assert_non_null(strstr(err.text, "create b.new"));
+	assert_int_equal(fs_read_at(dirfd_, "victim", text, sizeof(text), &err), 8);
+	assert_string_equal(text, "precious");
+	assert_int_equal(unlinkat(dirfd_, "b.new", 0), 0);
+	assert_int_equal(faccessat(dirfd_, "b", F_OK, AT_SYMLINK_NOFOLLOW), -1);
+}
+
 static void trust_is_refused_with_what_to_change(void **state)
 {
 	(void)state;
@@ -167,6 +200,7 @@ int main(void)
 		cmocka_unit_test(read_is_bounded),
 		cmocka_unit_test(atomic_write_replaces_with_exact_mode),
 		cmocka_unit_test(atomic_write_follows_and_truncates_nothing),
+		cmocka_unit_test(a_link_that_is_made_in_between_is_refused),
 		cmocka_unit_test(trust_is_refused_with_what_to_change),
 	};
 	return cmocka_run_group_tests_name("fs", tests, setup, teardown);

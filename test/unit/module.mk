@@ -6,6 +6,7 @@ TESTS += buf_test parse_test fs_test err_test
 buf_test_LIBS := libbase
 parse_test_LIBS := libbase
 fs_test_LIBS := libbase
+fs_test_LDFLAGS := -Wl,--wrap=unlinkat
 err_test_LIBS := libbase
 TESTS += signals_test
 signals_test_LIBS := libbase
