@@ -287,16 +287,7 @@ static void configure_providers(struct factors *f)
 
 	f->config = (struct emissions_config){
 		.zones = f->zones,
-		.rte_url = o->emissions_rte_url,
-		.emaps_url = o->emissions_emaps_url,
-		.wt_url = o->emissions_wt_url,
-		.file = o->emissions_file,
-		.emaps_token = getenv("EMAPS_API_TOKEN"),
-		.emaps_token_file = o->emissions_emaps_token_file,
-		.wt_user = o->emissions_wt_user,
-		.wt_password = getenv("WT_PASSWORD"),
-		.wt_password_file = o->emissions_wt_password_file,
-		.wt_region = o->emissions_wt_region,
+		EMISSION_OPTION_CONFIG(o),
 	};
 	for (size_t i = 0; i < o->emissions_zones.count; i++) {
 		if (factor_zone_read(o->emissions_zones.items[i], &f->zone_words[i],

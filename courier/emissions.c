@@ -55,16 +55,7 @@ static void configure_emissions(struct emissions_config *c, const struct options
 	*c = (struct emissions_config){
 		.zones = (const char *const *)o->emissions_zones.items,
 		.zone_count = o->emissions_zones.count,
-		.rte_url = o->emissions_rte_url,
-		.emaps_url = o->emissions_emaps_url,
-		.wt_url = o->emissions_wt_url,
-		.file = o->emissions_file,
-		.emaps_token = getenv("EMAPS_API_TOKEN"),
-		.emaps_token_file = o->emissions_emaps_token_file,
-		.wt_user = o->emissions_wt_user,
-		.wt_password = getenv("WT_PASSWORD"),
-		.wt_password_file = o->emissions_wt_password_file,
-		.wt_region = o->emissions_wt_region,
+		EMISSION_OPTION_CONFIG(o),
 	};
 }
 

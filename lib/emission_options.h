@@ -12,6 +12,17 @@
 	char *emissions_wt_user, *emissions_wt_region;                                 \
 	char *emissions_ca_file
 
+/* The members of struct emissions_config that they fill, and the secrets of the
+ * environment */
+#define EMISSION_OPTION_CONFIG(o)                                                      \
+	.rte_url = (o)->emissions_rte_url, .emaps_url = (o)->emissions_emaps_url,      \
+	.wt_url = (o)->emissions_wt_url, .file = (o)->emissions_file,                  \
+	.emaps_token = getenv("EMAPS_API_TOKEN"),                                      \
+	.emaps_token_file = (o)->emissions_emaps_token_file,                           \
+	.wt_user = (o)->emissions_wt_user, .wt_password = getenv("WT_PASSWORD"),       \
+	.wt_password_file = (o)->emissions_wt_password_file,                           \
+	.wt_region = (o)->emissions_wt_region
+
 #define EMISSION_OPTION_ROWS                                                           \
 	ROW("emissions.file", CONF_STRING, emissions_file, "",                         \
 	    "Emission factors of the site's own: a file or an http(s) URL with lines " \
