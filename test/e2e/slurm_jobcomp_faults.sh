@@ -145,8 +145,9 @@ if [ $mounted = 1 ]; then
 	back
 	sbatch -o /dev/null -e /dev/null --mem=20 --comment="$(head -c 1000 /dev/zero | tr '\0' y)" --array=0-29 --wrap true >/dev/null
 	ok "jobs run while the spool's disk is full" wait_for 180 no_job
+	sinfo -h -R | sed 's/^/# /' # why a node takes no job, if one does not
 	ok "it is said" wait_for 10 said 'No space left'
-	ok "jobs run on" srun --mem=20 true
+	ok "jobs run on" timeout 180 srun --mem=20 true
 	rm "$full/other"
 	ok "with room again every record is written" wait_for 10 same
 	is "none is lost" "$(told)" "$(truth)"
