@@ -216,6 +216,7 @@ struct sock_common {
 
 struct sock {
 	struct sock_common __sk_common;
+	unsigned char sk_kern_sock : 1;
 	__u16 sk_protocol;
 };
 

@@ -38,8 +38,7 @@ struct {
 /* What the socket had counted at the last look, and who used it then */
 struct seen {
 	__u64 group; /* of the slot */
-	__u32 slot, in, out, resent;
-	__u64 resent_bytes;
+	__u32 slot, in, out, resent, resent_bytes, unused;
 };
 
 struct {
@@ -60,6 +59,8 @@ struct {
 
 static __always_inline bool is_mapped(struct sock *sk)
 {
+	if (!bpf_core_field_exists(sk->__sk_common.skc_v6_daddr))
+		return false; /* a kernel without IPv6 */
 	__be32 *to = sk->__sk_common.skc_v6_daddr.in6_u.u6_addr32;
 
 	return !to[0] && !to[1] && to[2] == bpf_htonl(0xffff);
@@ -72,6 +73,10 @@ static __always_inline __u32 kind_of(struct sock *sk)
 	__u16 protocol = sk->sk_protocol;
 
 	if (family != AF_INET && family != AF_INET6)
+		return NET_KINDS;
+	/* the kernel's own, which sends for whoever waits for it (NFS) */
+	if (bpf_core_field_exists(sk->sk_kern_sock) &&
+	    BPF_CORE_READ_BITFIELD(sk, sk_kern_sock))
 		return NET_KINDS;
 	bool six = family == AF_INET6 && !is_mapped(sk);
 	if (protocol == IPPROTO_TCP || protocol == IPPROTO_MPTCP)
@@ -89,25 +94,31 @@ static __always_inline struct net_counts *counts_of(__u32 slot, __u32 kind)
 	return bpf_map_lookup_elem(&net_counts, &i);
 }
 
+/* What a count of the socket, which wraps, has grown by since the last look. Two CPUs
+ * may look at one socket at once: only one of them adds it, and what the other read
+ * before that is no step back. The rest is added at the next look. */
+static __always_inline __u32 growth_since(__u32 *seen, __u32 now)
+{
+	__u32 was = *(volatile __u32 *)seen, n = now - was;
+
+	if (!n || n >> 31 || __sync_val_compare_and_swap(seen, was, now) != was)
+		return 0;
+	return n;
+}
+
 static __always_inline void add_segments(struct sock *sk, struct seen *seen,
 					 struct net_counts *to)
 {
 	struct tcp_sock *tcp = (struct tcp_sock *)sk;
-	__u32 in = BPF_CORE_READ(tcp, segs_in), out = BPF_CORE_READ(tcp, segs_out);
 	__u32 resent = BPF_CORE_READ(tcp, total_retrans);
-	__u64 resent_bytes = BPF_CORE_READ(tcp, bytes_retrans);
 
-	/* 32 bits that wrap */
-	ADD(to->in_packets, (__u32)(in - seen->in));
-	ADD(to->out_packets, (__u32)(out - seen->out));
-	if (resent != seen->resent) {
-		ADD(to->resent_packets, (__u32)(resent - seen->resent));
-		ADD(to->resent_bytes, resent_bytes - seen->resent_bytes);
-	}
-	seen->in = in;
-	seen->out = out;
-	seen->resent = resent;
-	seen->resent_bytes = resent_bytes;
+	ADD(to->in_packets, growth_since(&seen->in, BPF_CORE_READ(tcp, segs_in)));
+	ADD(to->out_packets, growth_since(&seen->out, BPF_CORE_READ(tcp, segs_out)));
+	if (resent == seen->resent)
+		return;
+	ADD(to->resent_packets, growth_since(&seen->resent, resent));
+	ADD(to->resent_bytes, growth_since(&seen->resent_bytes,
+					   (__u32)BPF_CORE_READ(tcp, bytes_retrans)));
 }
 
 static __always_inline void look_at_socket(struct sock *sk, __u32 slot,

@@ -38,6 +38,13 @@ def tcp(s):
             n += len(d)
             if n == 100: c.sendall(b"r" * 50)
         c.close()
+def pairs(s): # two bytes out, two bytes back, until that is enough
+    c, _ = s.accept()
+    c.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    for i in range(20000):
+        c.sendall(b"pp")
+        assert len(c.recv(2, socket.MSG_WAITALL)) == 2
+    c.shutdown(socket.SHUT_WR); c.recv(1); c.close()
 def udp(s):
     while True:
         d, a = s.recvfrom(65536)
@@ -53,6 +60,9 @@ for family, host in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
     ports += [t.getsockname()[1], u.getsockname()[1]]
     threading.Thread(target=tcp, args=(t,), daemon=True).start()
     threading.Thread(target=udp, args=(u,), daemon=True).start()
+t = socket.create_server(("127.0.0.1", 0))
+ports += [t.getsockname()[1]]
+threading.Thread(target=pairs, args=(t,), daemon=True).start()
 with open(sys.argv[1] + ".new", "w") as f: print(*ports, file=f)
 import os; os.rename(sys.argv[1] + ".new", sys.argv[1])
 threading.Event().wait()
@@ -61,7 +71,7 @@ python3 -S -B "$SCRATCH/server.py" "$SCRATCH/ports" &
 server=$!
 started $server
 wait_for 20 test -s "$SCRATCH/ports"
-read -r tcp4 udp4 tcp6 udp6 <"$SCRATCH/ports"
+read -r tcp4 udp4 tcp6 udp6 pairs <"$SCRATCH/ports"
 cat >"$SCRATCH/client.py" <<'P'
 import socket, sys
 tcp4, udp4, tcp6, udp6 = map(int, sys.argv[1:])
@@ -100,6 +110,29 @@ ok "segments: at least SYN, data and FIN of each connection" test "$packets" -ge
 ok "and not many more than that" test "$packets" -le 40000
 like "what was sent again is there" "$(value retrans_packets tcp ipv4) $(value retrans_bytes tcp ipv4)" '^[0-9]+ [0-9]+$'
 is "UDP sends nothing again" "$(value retrans_packets udp ipv4)" ""
+
+# One socket, two processes on two CPUs that look at it at the same time. Against what the socket has counted itself.
+cat >"$SCRATCH/shared.py" <<'P'
+import os, socket, struct, sys
+c = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+c.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+child = os.fork()
+while c.recv(1): c.send(b"p")                      # both are woken at once
+if not child: os._exit(0)
+os.wait()
+segs = struct.unpack_from("II", c.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256), 136)
+c.recv(1); c.close()
+print(*segs)
+P
+packets() { echo "$(value egress_packets tcp ipv4) $(value ingress_packets tcp ipv4)"; }
+read -r out_before in_before < <(packets)
+read -r out in < <(run_in 0 python3 -S -B "$SCRATCH/shared.py" "$pairs")
+scrape
+read -r out_after in_after < <(packets)
+between() { [ "$1" -ge "$2" ] && [ "$1" -le $(($2 + 20)) ]; } # the end of the connection
+echo "# sent $((out_after - out_before)) of $out, received $((in_after - in_before)) of $in"
+ok "a socket that two processes use: what it sent is added once" between $((out_after - out_before)) "$out"
+ok "and what it received" between $((in_after - in_before)) "$in"
 before=$(grep "^ceems_ebpf_[ei]gress_bytes" "$SCRATCH/metrics" | grep "uuid=\"$job\"" | sort)
 step_remove 0
 ok "the step has ended" wait_for 60 unit_ended
