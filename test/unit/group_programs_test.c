@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* bpf/groups.bpf.c in this machine's kernel, with control groups made and removed here.
- * Others on this machine make such groups, too: only those below our own are looked at.
- * Skipped where the kernel lets no program in. */
+/* bpf/groups.bpf.c and bpf/perf.bpf.c in this machine's kernel, with control groups
+ * made and removed here. Others on this machine make such groups, too: only those below
+ * our own are looked at. Skipped where the kernel lets no program in. */
 #include "opener/groups.h"
+#include "opener/perf.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +18,7 @@
 #include <unistd.h>
 
 #include "daemon/groups/group_slots.h"
+#include "daemon/groups/unit_perf.h"
 #include "lib/cgroup.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
@@ -29,6 +31,8 @@
 
 static struct groups programs;
 static struct group_slots slots;
+static struct perf events;
+static struct perf_cells cells;
 static struct cgroup_layout layout;
 static int cgroupfd = -1, tree = -1; /* the hierarchy that is looked at */
 static char top[64];
@@ -55,6 +59,8 @@ static bool programs_open(void)
 static int programs_close(void **state)
 {
 	(void)state;
+	perf_cells_close(&cells);
+	perf_close(&events);
 	group_slots_close(&slots);
 	groups_close(&programs);
 	close(cgroupfd);
@@ -307,6 +313,118 @@ static void a_path_too_long_for_a_slot_is_said(void **state)
 	tree_close();
 }
 
+/* ---- software events (bpf/perf.bpf.c) -------------------------------------------- */
+
+#define PAGES 1000u
+#define SLEEPS 20u
+
+static bool events_open(void)
+{
+	bool by_cpuacct;
+	int fds[PERF_FDS];
+	struct err err;
+
+	if (!programs_open())
+		return false;
+	by_cpuacct = !layout.unified_only && *layout.cpuacct;
+	if (perf_open(&events, programs.groups_map, SLOTS, by_cpuacct, &err) < 0) {
+		print_message("not possible here: %s\n", err.text);
+		return false;
+	}
+	for (unsigned i = 0; i < PERF_FDS; i++)
+		fds[i] = dup(events.fds[i]);
+	assert_int_equal(perf_cells_open(&cells, fds, SLOTS, events.stripes, &err), 0);
+	return tree_open(by_cpuacct ? layout.cpuacct : layout.unified);
+}
+
+static struct perf_counts counts_of(const char *name)
+{
+	const struct group_slot *s = slot_of(name);
+	struct perf_counts sum = {0};
+
+	assert_non_null(s);
+	size_t slot = (size_t)(s - slots.slots);
+	for (uint32_t i = 0; i < cells.stripes; i++) {
+		const struct perf_counts *c = &cells.counts[slot * cells.stripes + i];
+		sum.minor_faults += c->minor_faults;
+		sum.switches += c->switches;
+	}
+	return sum;
+}
+
+static void touch_pages(void)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *p = mmap(NULL, PAGES * page, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		return;
+	(void)madvise(p, PAGES * page, MADV_NOHUGEPAGE);
+	for (size_t i = 0; i < PAGES; i++)
+		p[i * page] = 1;
+}
+
+static void touch_and_sleep(void)
+{
+	const struct timespec moment = {.tv_nsec = 1000};
+
+	touch_pages();
+	for (unsigned i = 0; i < SLEEPS; i++)
+		nanosleep(&moment, NULL);
+}
+
+static void what_a_task_did_counts_when_it_has_ended(void **state)
+{
+	(void)state;
+	if (!events_open())
+		skip();
+	make_group("step_0");
+	make_group("step_0/task_0");
+	for (unsigned n = 1; n <= 3; n++) {
+		run_inside("step_0/task_0", touch_and_sleep);
+		struct perf_counts c = counts_of("step_0");
+		assert_in_range(c.minor_faults, n * PAGES, 2 * n * PAGES);
+		assert_true(c.switches >= n * SLEEPS);
+	}
+	remove_group("step_0/task_0");
+	remove_group("step_0");
+	assert_in_range(counts_of("step_0").minor_faults, 3 * PAGES, 6 * PAGES);
+	tree_close();
+}
+
+static void what_a_task_did_before_it_came_does_not_count(void **state)
+{
+	char pid[16], c;
+	int ready[2], go[2], status;
+
+	(void)state;
+	if (!events_open())
+		skip();
+	make_group("step_0");
+	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(go, O_CLOEXEC), 0);
+	pid_t child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		touch_pages();
+		_exit(write(ready[1], "", 1) != 1 || read(go[0], &c, 1) != 1);
+	}
+	assert_int_equal(read(ready[0], &c, 1), 1);
+	(void)snprintf(pid, sizeof(pid), "%d", (int)child);
+	write_file("step_0/cgroup.procs", pid);
+	assert_int_equal(write(go[1], "", 1), 1);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_in_range(counts_of("step_0").minor_faults, 0, PAGES - 1);
+	close(ready[0]);
+	close(ready[1]);
+	close(go[0]);
+	close(go[1]);
+	remove_group("step_0");
+	tree_close();
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -315,6 +433,8 @@ int main(void)
 		TEST(more_groups_than_the_table_has_room_for_count),
 		TEST(oom_kills_of_v1_are_those_of_the_tasks),
 		TEST(a_path_too_long_for_a_slot_is_said),
+		TEST(what_a_task_did_counts_when_it_has_ended),
+		TEST(what_a_task_did_before_it_came_does_not_count),
 	};
 	return cmocka_run_group_tests_name("group_programs", tests, NULL, NULL);
 }
