@@ -120,6 +120,10 @@ promql_claims_LIBS := libpromql libbase
 promql_random_SRCS := test/promql_random.c test/promql_random_main.c
 promql_random_LIBS := libbase
 # records for a spool, and what stands where an aggregator is expected
+PROGS += step_maker
+NOINST_PROGS += step_maker
+step_maker_SRCS := test/fake/step_maker.c
+step_maker_LIBS := libbase
 PROGS += spool_put
 NOINST_PROGS += spool_put
 spool_put_SRCS := test/fake/spool_put.c

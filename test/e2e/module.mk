@@ -69,6 +69,7 @@ CHECKS += test/e2e/ebpf_refused.sh
 CHECKS += test/e2e/ebpf_io.sh
 CHECKS += test/e2e/ebpf_net.sh
 CHECKS_MORE += test/e2e/slurm_ebpf.sh
+CHECKS_MORE += test/e2e/ebpf_rate.sh
 CHECKS_MORE += test/e2e/ebpf_perf.sh
 CHECKS_MORE += test/e2e/slurm_perf.sh
 CHECKS += test/e2e/slurm_options.sh
