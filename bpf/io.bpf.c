@@ -125,7 +125,7 @@ static __u32 mark_of(struct mount *mount)
 			   : (__u64)mount ^ (__u64)BPF_CORE_READ(mount, mnt_id) << 40;
 	__u32 mark = (__u32)((id * 0x9e3779b97f4a7c15ull) >> 32);
 
-	return mark > IO_MARK_SPARE ? mark : mark + IO_MARK_SPARE + 1;
+	return mark > IO_MARK_TAKEN ? mark : mark + IO_MARK_TAKEN + 1;
 }
 
 /* From the folder that it is mounted on up to the root of its mount namespace */
@@ -192,72 +192,69 @@ static __u32 find_cell(const struct row *row, __u32 mark)
 	return CELL_NONE;
 }
 
-static bool has_place(const struct row *row)
+#define TAKEN ((__u64)IO_MARK_TAKEN << 32)
+
+/* Global, as make_cell(), so that the verifier looks at each of them once, not for each
+ * way to it and out of it */
+__noinline __u32 take_place(struct row *row)
 {
-	return !row->entry[IO_ROW_OTHERS - 1];
+	if (!row)
+		return IO_ROW;
+	for (__u32 i = 0; i < IO_ROW; i++) {
+		if (!row->entry[i] &&
+		    !__sync_val_compare_and_swap(&row->entry[i], 0, TAKEN))
+			return i;
+	}
+	return IO_ROW;
 }
 
-/* mount NULL: for IO_MARK_UNKNOWN, which has a place of its own. When two CPUs come for
- * the last place at once, one of them loses its cell until ceemsd starts again. */
-static __noinline __u32 make_cell(struct row *row, __u32 mark, struct mount *mount,
-				  bool counted)
+/* First a place in the row, then a cell: a cell that was taken is always in a row, from
+ * which ceemsd gives it back. Two CPUs may make one each for the same mount; ceemsd
+ * adds them up. CELL_NONE: no place, or no cell. mount: a number, as global functions
+ * take. */
+__noinline __u32 make_cell(struct row *row, __u32 mark, __u64 mount, bool counted)
 {
-	__u32 cell = counted ? take_cell() : IO_CELL_IGNORED, mine = mark, result;
-	struct io_mount *to = counted ? bpf_map_lookup_elem(&io_mounts, &cell) : NULL;
+	struct io_mount *to = NULL;
+	__u32 cell = IO_CELL_IGNORED, at = take_place(row);
 
-	if (counted && !to)
+	if (!row || at >= IO_ROW)
 		return CELL_NONE;
-	result = cell;
-	if (to) {
-		to->mark = mark;
-		to->bytes = to->cut = 0;
-		if (mount)
-			write_names(to, mount);
-	}
-	for (__u32 i = mount ? 0 : IO_ROW_OTHERS; i < (mount ? IO_ROW_OTHERS : IO_ROW);
-	     i++) {
-		__u64 entry = (__u64)mine << 32 | (cell + 1);
-		__u64 was = __sync_val_compare_and_swap(&row->entry[i & (IO_ROW - 1)],
-							0, entry);
-		if (!was)
-			return result;
-		if ((__u32)(was >> 32) == mark) {
-			/* another CPU was faster: ours stays in the row, unused */
-			result = (__u32)was - 1;
-			mine = IO_MARK_SPARE;
-			if (!to)
-				return result;
-			to->mark = mine;
+	__u64 *entry = &row->entry[at & (IO_ROW - 1)];
+	if (counted) {
+		cell = take_cell();
+		to = bpf_map_lookup_elem(&io_mounts, &cell);
+		if (!to) {
+			__sync_val_compare_and_swap(entry, TAKEN, 0);
+			return CELL_NONE;
 		}
+		to->bytes = to->cut = 0;
+		write_names(to, (struct mount *)mount);
 	}
-	return result == cell ? CELL_NONE : result;
+	/* a barrier, too: whoever sees the entry sees the names */
+	__sync_val_compare_and_swap(entry, TAKEN, (__u64)mark << 32 | (cell + 1));
+	return cell;
 }
 
 static __u32 cell_of_file(__u32 slot, struct file *file)
 {
 	struct row *row = bpf_map_lookup_elem(&io_rows, &slot);
-	struct mount *mount = NULL;
-	__u32 mark = IO_MARK_UNKNOWN, cell;
 
 	if (!row)
-		return CELL_NONE;
-	if (file) {
-		struct inode *inode = BPF_CORE_READ(file, f_inode);
-		if ((BPF_CORE_READ(inode, i_mode) & S_IFMT) != S_IFREG)
-			return IO_CELL_IGNORED;
-		mount = mount_of(file);
-		mark = mark_of(mount);
-		cell = find_cell(row, mark);
-		if (cell != CELL_NONE)
-			return cell;
-		bool counted = is_counted(mount, inode);
-		if (has_place(row))
-			return make_cell(row, mark, mount, counted);
-		if (!counted)
-			return IO_CELL_IGNORED;
-	}
-	cell = find_cell(row, IO_MARK_UNKNOWN);
-	return cell != CELL_NONE ? cell : make_cell(row, IO_MARK_UNKNOWN, NULL, true);
+		return IO_CELL_IGNORED;
+	if (!file)
+		return cell_count + slot;
+	struct inode *inode = BPF_CORE_READ(file, f_inode);
+	if ((BPF_CORE_READ(inode, i_mode) & S_IFMT) != S_IFREG)
+		return IO_CELL_IGNORED;
+	struct mount *mount = mount_of(file);
+	__u32 mark = mark_of(mount), cell = find_cell(row, mark);
+	if (cell != CELL_NONE)
+		return cell;
+	bool counted = is_counted(mount, inode);
+	cell = make_cell(row, mark, (__u64)mount, counted);
+	if (cell != CELL_NONE)
+		return cell;
+	return counted ? cell_count + slot : IO_CELL_IGNORED;
 }
 
 /* ---- which call ------------------------------------------------------------------ */
@@ -279,7 +276,8 @@ static __always_inline bool is_compat(struct task_struct *task)
 {
 	return task->thread_info.status & TS_COMPAT;
 }
-#define CALL_NUMBER(r) ((r)->orig_ax)
+/* the kernel looks at its lower half alone */
+#define CALL_NUMBER(r) ((__u32)(r)->orig_ax)
 #define FIRST_ARGUMENT(r) ((__u32)(r)->di)
 #define SECOND_ARGUMENT(r) ((__u32)(r)->si)
 #define THIRD_ARGUMENT(r) ((__u32)(r)->dx)
@@ -386,8 +384,8 @@ static __always_inline void count_moved(struct task_struct *task, __u32 slot,
 {
 	__u32 cell = cell_of_file(slot, file_of(task, number));
 
-	if (cell >= cell_count)
-		return; /* also IO_CELL_IGNORED and CELL_NONE */
+	if (cell == IO_CELL_IGNORED)
+		return;
 	__u32 i = own_stripe(cell);
 	struct io_counts *counts = bpf_map_lookup_elem(&io_counts, &i);
 	if (!counts)
@@ -442,6 +440,13 @@ static __always_inline bool is_made_again(long result)
 	return result <= -512 && result >= -516;
 }
 
+/* A program may answer its own calls (seccomp) with whatever it likes. The kernel
+ * itself never moves more than MAX_RW_COUNT. */
+static __always_inline bool is_result(long result)
+{
+	return result >= -(long)ERRNO_MAX && result <= 0x7fffffff;
+}
+
 SEC("tp_btf/sys_exit")
 int BPF_PROG(call_ended, struct pt_regs *regs, long result)
 {
@@ -453,7 +458,7 @@ int BPF_PROG(call_ended, struct pt_regs *regs, long result)
 	if (call == CALL_NONE && !compat)
 		return 0;
 	__u32 slot = slot_of_task(task);
-	if (slot == SLOT_NONE || is_made_again(result))
+	if (slot == SLOT_NONE || is_made_again(result) || !is_result(result))
 		return 0;
 	if (compat) {
 		__u32 zero = 0;

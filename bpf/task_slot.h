@@ -5,8 +5,9 @@
 #include "bpf/groups_map.h"
 
 #define SLOT_NONE 0xffffffffu
-/* Groups that a user has made below a step's have no entry of their own. */
-#define GROUP_ABOVE_MAX 8
+/* Groups that a user has made below a step's have no entry of their own. As many as
+ * groups.bpf.c goes up. */
+#define GROUP_ABOVE_MAX 32
 
 /* Set by the opener: on cgroup v1 a task's slot is that of its cpuacct group. */
 const volatile bool by_cpuacct = false;

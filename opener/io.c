@@ -25,7 +25,7 @@ static int size_io_maps(struct io *io, int groups_map, uint32_t slots)
 		struct bpf_map *map;
 		uint32_t entries;
 	} sizes[] = {
-		{s->maps.io_counts, io->cells * io->stripes},
+		{s->maps.io_counts, (io->cells + slots) * io->stripes},
 		{s->maps.io_mounts, io->cells},
 		{s->maps.io_names, slots * io->stripes},
 		{s->maps.io_rows, slots},

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "lib/buf.h"
 #include "lib/records/group_slots.h"
 
 struct io_map {
@@ -20,7 +21,7 @@ static void list_maps(struct io_cells *c, struct io_map ret[IO_FD_PROGRAM])
 	const size_t cells = c->cells, slots = c->slots, stripes = c->stripes;
 	const struct io_map maps[IO_FD_PROGRAM] = {
 		{(void **)&c->counts, IO_FD_COUNTS,
-		 cells * stripes * sizeof(*c->counts)},
+		 (cells + slots) * stripes * sizeof(*c->counts)},
 		{(void **)&c->mounts, IO_FD_MOUNTS, cells * sizeof(*c->mounts)},
 		{(void **)&c->names, IO_FD_NAMES, slots * stripes * sizeof(*c->names)},
 		{(void **)&c->rows, IO_FD_ROWS, slots * IO_ROW * sizeof(*c->rows)},
@@ -82,9 +83,7 @@ void io_cells_close(struct io_cells *c)
 	*c = (struct io_cells){0};
 }
 
-/* The cells in a slot's row: those that count, or all that were taken for it. */
-static uint32_t list_row(const struct io_cells *c, uint32_t slot, bool all,
-			 uint32_t ret[IO_ROW])
+static uint32_t list_row(const struct io_cells *c, uint32_t slot, uint32_t ret[IO_ROW])
 {
 	uint32_t n = 0;
 
@@ -94,15 +93,10 @@ static uint32_t list_row(const struct io_cells *c, uint32_t slot, bool all,
 		uint64_t entry =
 			__atomic_load_n(&c->rows[slot * IO_ROW + i], __ATOMIC_ACQUIRE);
 		uint32_t cell = (uint32_t)entry - 1;
-		if (entry && cell < c->cells && (all || entry >> 32 != IO_MARK_SPARE))
+		if (entry && cell < c->cells)
 			ret[n++] = cell;
 	}
 	return n;
-}
-
-uint32_t io_cells_of_slot(const struct io_cells *c, uint32_t slot, uint32_t ret[IO_ROW])
-{
-	return list_row(c, slot, false, ret);
 }
 
 static uint64_t read_count(const unsigned long long *count)
@@ -113,7 +107,7 @@ static uint64_t read_count(const unsigned long long *count)
 void io_cells_sum(const struct io_cells *c, uint32_t cell, struct io_counts *ret)
 {
 	*ret = (struct io_counts){0};
-	for (uint32_t i = 0; cell < c->cells && i < c->stripes; i++) {
+	for (uint32_t i = 0; cell < c->cells + c->slots && i < c->stripes; i++) {
 		const struct io_counts *s = &c->counts[(size_t)cell * c->stripes + i];
 		ret->read_bytes += read_count(&s->read_bytes);
 		ret->read_calls += read_count(&s->read_calls);
@@ -122,6 +116,20 @@ void io_cells_sum(const struct io_cells *c, uint32_t cell, struct io_counts *ret
 		ret->write_calls += read_count(&s->write_calls);
 		ret->write_errors += read_count(&s->write_errors);
 	}
+}
+
+uint32_t io_cells_of_slot(const struct io_cells *c, uint32_t slot,
+			  uint32_t ret[IO_CELLS_OF_SLOT_MAX])
+{
+	uint32_t n = list_row(c, slot, ret);
+	struct io_counts own;
+
+	if (slot >= c->slots)
+		return 0;
+	io_cells_sum(c, c->cells + slot, &own);
+	if (own.read_calls || own.write_calls)
+		ret[n++] = c->cells + slot;
+	return n;
 }
 
 void io_cells_sum_names(const struct io_cells *c, uint32_t slot, struct io_names *ret)
@@ -138,13 +146,28 @@ void io_cells_sum_names(const struct io_cells *c, uint32_t slot, struct io_names
 	}
 }
 
+/* A user may name a folder anything. Two names that a reader cannot tell apart are to
+ * be one mount here, too. */
+static void replace_unprintable(char *path)
+{
+	size_t left = strlen(path), n;
+
+	for (; left; path += n, left -= n) {
+		n = utf8_len(path, left);
+		if (n == 0 || (unsigned char)*path < ' ' || *path == 0x7f) {
+			*path = '?';
+			n = 1;
+		}
+	}
+}
+
 /* names: from the last part of the path to its first, each with its NUL */
 void io_cells_path(const struct io_cells *c, uint32_t cell, char ret[IO_PATH_BYTES])
 {
 	char *to = ret;
 
 	*ret = '\0';
-	if (cell >= c->cells || c->mounts[cell].mark == IO_MARK_UNKNOWN)
+	if (cell >= c->cells)
 		return;
 	struct io_mount m = c->mounts[cell];
 	size_t end = m.bytes < sizeof(m.names) ? m.bytes : sizeof(m.names);
@@ -166,6 +189,7 @@ void io_cells_path(const struct io_cells *c, uint32_t cell, char ret[IO_PATH_BYT
 	if (to == ret)
 		*to++ = '/';
 	*to = '\0';
+	replace_unprintable(ret);
 }
 
 void io_cells_release(struct io_cells *c, uint32_t slot)
@@ -174,9 +198,11 @@ void io_cells_release(struct io_cells *c, uint32_t slot)
 
 	if (slot >= c->slots)
 		return;
-	n = list_row(c, slot, true, cells);
+	n = list_row(c, slot, cells);
 	memset(&c->rows[(size_t)slot * IO_ROW], 0, IO_ROW * sizeof(*c->rows));
 	memset(&c->names[(size_t)slot * c->stripes], 0, c->stripes * sizeof(*c->names));
+	memset(&c->counts[((size_t)c->cells + slot) * c->stripes], 0,
+	       c->stripes * sizeof(*c->counts));
 	for (uint32_t i = 0; i < n; i++) {
 		memset(&c->counts[(size_t)cells[i] * c->stripes], 0,
 		       c->stripes * sizeof(*c->counts));

@@ -27,13 +27,15 @@ int io_cells_open(struct io_cells *c, const int fds[IO_FDS], uint32_t cells,
 /* Unmaps them and detaches the program. Accepts what was zeroed. */
 void io_cells_close(struct io_cells *c);
 
-/* The cells that count for a slot. Returns how many. */
+/* The cells that count for a slot, with its own if that has counted anything. Returns
+ * how many. */
+#define IO_CELLS_OF_SLOT_MAX (IO_ROW + 1u)
 uint32_t io_cells_of_slot(const struct io_cells *c, uint32_t slot,
-			  uint32_t ret[IO_ROW]);
+			  uint32_t ret[IO_CELLS_OF_SLOT_MAX]);
 void io_cells_sum(const struct io_cells *c, uint32_t cell, struct io_counts *ret);
 void io_cells_sum_names(const struct io_cells *c, uint32_t slot, struct io_names *ret);
-/* Where the cell's mount is: "/", "/lustre/scratch"; "" if that is not known. A path
- * that was cut begins with "...". */
+/* Where the cell's mount is: "/", "/lustre/scratch"; "" for a slot's own cell. A path
+ * that was cut begins with "..."; what is no printable UTF-8 is "?". */
 #define IO_PATH_BYTES (IO_NAMES_BYTES + 8u)
 void io_cells_path(const struct io_cells *c, uint32_t cell, char ret[IO_PATH_BYTES]);
 /* The slot has ended and its counts have been taken: all its cells are cleared and

@@ -170,7 +170,8 @@ static void put_io_stats(const struct env *env, struct prom *out)
 		"Mounts of units that the kernel counts for"};
 	static const struct prom_family no_cell = {
 		"ceems_io_calls_without_cell_total", PROM_COUNTER,
-		"Calls of units that were not counted, since no cell was free"};
+		"Calls of units that were counted without their mount, since no cell "
+		"was free"};
 	static const struct prom_family compat = {
 		"ceems_io_compat_calls_total", PROM_COUNTER,
 		"System calls of 32-bit programs in units, which are not counted"};

@@ -117,7 +117,8 @@ static void add_names(struct unit_io_total *t, const struct io_names *n)
 
 int unit_io_add_slot(const struct unit_io *io, uint32_t slot, struct unit_io_total *to)
 {
-	uint32_t cells[IO_ROW], n = io_cells_of_slot(&io->cells, slot, cells);
+	uint32_t cells[IO_CELLS_OF_SLOT_MAX];
+	uint32_t n = io_cells_of_slot(&io->cells, slot, cells);
 	struct io_names names;
 	int rc = 0;
 

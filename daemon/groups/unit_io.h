@@ -46,7 +46,7 @@ int unit_io_add_ended(const struct unit_io *io, uint32_t unit,
 void unit_io_end_slot(struct unit_io *io, uint32_t slot, uint32_t unit);
 
 struct unit_io_stats {
-	uint64_t no_cell; /* calls that were not counted */
+	uint64_t no_cell; /* calls that were counted without their mount */
 	uint64_t compat;  /* of 32-bit programs, which are not counted */
 	uint32_t cells, used;
 };

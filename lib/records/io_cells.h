@@ -9,26 +9,27 @@
  *
  * A cell counts for one mount of one slot. A slot finds its cells in its row of
  * `io_rows`: an entry is mark << 32 | cell + 1, where the mark tells the mount; 0 is a
- * free place. The kernel takes a cell from a queue at the first sight of a mount and
- * writes its name; ceemsd adds up the cells when the slot has ended, clears them and
- * its row, and gives the cells back. Until then a cell only ever counts up. Each cell,
- * and each slot's count of names, lies in stripes, so that CPUs seldom write to the
- * same line: its value is the sum over `stripes`.
+ * free place. At the first sight of a mount the kernel takes a place in the row, then a
+ * cell from a queue, and writes its name; ceemsd adds up the cells when the slot has
+ * ended, clears them and its row, and gives the cells back. Until then a cell only ever
+ * counts up. What has no cell of its own - bad descriptors, mounts that found the row
+ * full or the queue empty - counts in the slot's own cell, the one of number cells +
+ * slot, which has no name: no unit can take what another counts in. Each cell, and each
+ * slot's count of names, lies in stripes, so that CPUs seldom write to the same line:
+ * its value is the sum over `stripes`.
  *
- * Kernel memory: cells * (stripes * 64 + sizeof(struct io_mount)) + slots * (stripes *
- * 64
- * + IO_ROW * 8).
+ * Kernel memory: cells * (stripes * 64 + sizeof(struct io_mount) + 8)
+ * + slots * (stripes * 128 + IO_ROW * 8).
  */
 
-#define IO_STRIPES_MAX 16u /* possible CPUs, up to this; a power of two */
-#define IO_ROW 16u         /* mounts of a slot; further ones count in IO_ROW_OTHERS */
-#define IO_ROW_OTHERS (IO_ROW - 1u)
+#define IO_STRIPES_MAX 16u   /* possible CPUs, up to this; a power of two */
+#define IO_ROW 16u           /* mounts of a slot that have a cell */
 #define IO_CELLS_PER_SLOT 2u /* on average */
 #define IO_NAMES_BYTES 400u
 
-/* Marks that are no mount's */
-#define IO_MARK_UNKNOWN 1u /* bad descriptors, and mounts beyond IO_ROW */
-#define IO_MARK_SPARE 2u   /* two CPUs made a cell for one mount: this one is empty */
+/* The mark of a place that a CPU has taken and not filled yet; its cell is 0. Mounts'
+ * marks are above. */
+#define IO_MARK_TAKEN 1u
 
 /* Instead of a cell: nothing is counted on this mount, which is the kernel's own
  * (/proc, /sys) or memory */
@@ -51,7 +52,7 @@ struct io_names {
 };
 
 struct io_mount {
-	unsigned int mark;    /* IO_MARK_UNKNOWN, or whatever tells mounts apart */
+	unsigned int reserved;
 	unsigned short bytes; /* of names, with their NULs */
 	unsigned short cut;   /* 1: names are not the whole path */
 	/* Of the folder that it is mounted on, as its mount namespace has it:
@@ -62,7 +63,7 @@ struct io_mount {
 
 struct io_control {
 	unsigned long long cell_head; /* written by the kernel programs */
-	unsigned long long no_cell; /* calls that were not counted for want of a cell */
+	unsigned long long no_cell;   /* calls that found the queue of cells empty */
 	unsigned long long compat; /* calls of 32-bit programs, which are not counted */
 	unsigned long long reserved1[5];
 	unsigned long long cell_tail; /* written by ceemsd */
@@ -72,7 +73,7 @@ struct io_control {
 /* The descriptors that the opener hands over; count is the number of cells, a power of
  * two. */
 enum io_fd {
-	IO_FD_COUNTS, /* [cell][stripe] struct io_counts */
+	IO_FD_COUNTS, /* [cells + slots][stripe] struct io_counts */
 	IO_FD_MOUNTS, /* [cell] struct io_mount */
 	IO_FD_NAMES,  /* [slot][stripe] struct io_names */
 	IO_FD_ROWS,   /* [slot][IO_ROW] entries of 8 bytes */

@@ -29,7 +29,8 @@ static void open_cells(struct io_cells *ours)
 	int fds[IO_FDS], copies[IO_FDS];
 	struct err err;
 
-	fds[IO_FD_COUNTS] = group_lab_map(CELLS * STRIPES * sizeof(struct io_counts));
+	fds[IO_FD_COUNTS] =
+		group_lab_map((CELLS + SLOTS) * STRIPES * sizeof(struct io_counts));
 	fds[IO_FD_MOUNTS] = group_lab_map(CELLS * sizeof(struct io_mount));
 	fds[IO_FD_NAMES] = group_lab_map(SLOTS * STRIPES * sizeof(struct io_names));
 	fds[IO_FD_ROWS] = group_lab_map(SLOTS * IO_ROW * sizeof(uint64_t));
@@ -80,7 +81,7 @@ static uint32_t play_cell(uint32_t slot, uint32_t mark, const char *names, size_
 	assert_true(c->cell_head != c->cell_tail);
 	uint32_t cell = (uint32_t)kernel.free[c->cell_head++ & (CELLS - 1)];
 	struct io_mount *m = &kernel.mounts[cell];
-	*m = (struct io_mount){.mark = mark, .bytes = (unsigned short)bytes};
+	*m = (struct io_mount){.bytes = (unsigned short)bytes};
 	memcpy(m->names, names, bytes);
 	for (uint32_t i = 0; i < IO_ROW; i++) {
 		uint64_t *entry = &kernel.rows[slot * IO_ROW + i];
@@ -206,20 +207,24 @@ static void the_next_unit_in_a_place_of_the_table_has_nothing_of_the_last(void *
 	assert_int_equal(read_bytes_of(next, "/home", 0), 0);
 }
 
-static void marks_that_are_no_mounts_are_known(void **state)
+static void what_has_no_mount_counts_in_the_slots_own_cell(void **state)
 {
 	uint32_t unit = add_unit("7");
 
 	(void)state;
 	play_read(play_cell(6, 100, NAMES("home")), 0, 10);
-	uint32_t unknown = play_cell(6, IO_MARK_UNKNOWN, NAMES("home"));
-	play_read(unknown, 0, 1);
-	play_cell(6, IO_MARK_SPARE, NAMES("home"));
-	/* a mount that is not counted has an entry and no cell */
+	play_read(CELLS + 6, 1, 1); /* its own */
+	play_read(CELLS + 7, 1, 1);
+	/* a mount that is not counted has an entry and no cell, as has a taken place */
 	kernel.rows[6 * IO_ROW + 3] = 500ull << 32 | (IO_CELL_IGNORED + 1u);
+	kernel.rows[6 * IO_ROW + 4] = (uint64_t)IO_MARK_TAKEN << 32;
 	unit_io_end_slot(io, 6, unit);
 	assert_int_equal(read_bytes_of(unit, "", 2), 1);
 	assert_int_equal(read_bytes_of(unit, "/home", 2), 10);
+	/* it is as new, and the other slot's has not been touched */
+	unit_io_end_slot(io, 6, unit);
+	assert_int_equal(read_bytes_of(unit, "", 2), 1);
+	assert_int_equal(kernel.counts[(CELLS + 7) * STRIPES + 1].read_calls, 1);
 
 	struct unit_io_stats s;
 	unit_io_stats(io, &s);
@@ -237,9 +242,35 @@ static void a_path_that_was_cut_says_so(void **state)
 	assert_string_equal(path, ".../b/c");
 }
 
+static void hostile_names_are_readable_and_stay_one_mount(void **state)
+{
+	uint32_t unit = add_unit("7");
+	char path[IO_PATH_BYTES];
+
+	(void)state;
+	uint32_t cell = play_cell(1, 100, NAMES("\xff\xc3\xa9\n\"\0a"));
+	io_cells_path(&kernel, cell, path);
+	assert_string_equal(path, "/a/?\xc3\xa9?\"");
+	play_read(cell, 0, 1);
+	play_read(play_cell(1, 101, NAMES("\xfe\xc3\xa9\x7f\"\0a")), 0, 2);
+	unit_io_end_slot(io, 1, unit);
+	assert_int_equal(read_bytes_of(unit, "/a/?\xc3\xa9?\"", 1), 3);
+}
+
+static void two_cells_of_one_mount_are_added_up(void **state)
+{
+	uint32_t unit = add_unit("7");
+
+	(void)state;
+	play_read(play_cell(1, 100, NAMES("home")), 0, 1);
+	play_read(play_cell(1, 100, NAMES("home")), 0, 2);
+	unit_io_end_slot(io, 1, unit);
+	assert_int_equal(read_bytes_of(unit, "/home", 1), 3);
+}
+
 static void damaged_maps_are_read_without_harm(void **state)
 {
-	uint32_t unit = add_unit("7"), cells[IO_ROW];
+	uint32_t unit = add_unit("7"), cells[IO_CELLS_OF_SLOT_MAX];
 	char path[IO_PATH_BYTES];
 	struct io_counts counts;
 
@@ -248,7 +279,7 @@ static void damaged_maps_are_read_without_harm(void **state)
 		kernel.rows[7 * IO_ROW + i] = 0x1234567890abcdefull * (i + 1);
 	assert_true(io_cells_of_slot(&kernel, 7, cells) <= IO_ROW);
 	assert_int_equal(io_cells_of_slot(&kernel, SLOTS, cells), 0);
-	io_cells_sum(&kernel, CELLS, &counts);
+	io_cells_sum(&kernel, CELLS + SLOTS, &counts);
 	assert_int_equal(counts.read_calls, 0);
 	memset(kernel.mounts, 0xff, CELLS * sizeof(*kernel.mounts));
 	io_cells_path(&kernel, 0, path);
@@ -311,8 +342,10 @@ int main(void)
 		T(steps_of_a_unit_are_added_up_by_path),
 		T(a_slot_of_nobody_gives_its_cells_back),
 		T(the_next_unit_in_a_place_of_the_table_has_nothing_of_the_last),
-		T(marks_that_are_no_mounts_are_known),
+		T(what_has_no_mount_counts_in_the_slots_own_cell),
 		T(a_path_that_was_cut_says_so),
+		T(hostile_names_are_readable_and_stay_one_mount),
+		T(two_cells_of_one_mount_are_added_up),
 		T(damaged_maps_are_read_without_harm),
 		T(a_unit_of_very_many_mounts_keeps_its_sum),
 		T(sizes_that_cannot_be_are_refused),
