@@ -2,6 +2,7 @@
 #include "daemon/groups/unit_io.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@ struct unit_io {
 	struct io_cells cells;
 	struct ended_io *ended; /* by unit */
 	uint32_t unit_count;
+	uint32_t kept; /* mounts in ended */
 };
 
 void unit_io_total_done(struct unit_io_total *t)
@@ -64,12 +66,13 @@ static struct mount_io *find_mount(struct unit_io_total *t, const char *path)
 	return NULL;
 }
 
-static struct mount_io *mount_room(struct unit_io_total *t, const char *path)
+static struct mount_io *mount_room(struct unit_io_total *t, const char *path,
+				   uint32_t max)
 {
 	struct mount_io *m = find_mount(t, path);
 
 	/* the last place is for what has no place of its own */
-	if (!m && t->count + 1 >= UNIT_IO_MOUNTS_MAX) {
+	if (!m && t->count + 1 >= max) {
 		path = "";
 		m = find_mount(t, path);
 	}
@@ -89,10 +92,10 @@ static struct mount_io *mount_room(struct unit_io_total *t, const char *path)
 	return m;
 }
 
-static int add_counts(struct unit_io_total *t, const char *path,
+static int add_counts(struct unit_io_total *t, const char *path, uint32_t max,
 		      const struct io_counts *c)
 {
-	struct mount_io *m = mount_room(t, path);
+	struct mount_io *m = mount_room(t, path, max);
 
 	if (!m)
 		return -ENOMEM;
@@ -115,7 +118,8 @@ static void add_names(struct unit_io_total *t, const struct io_names *n)
 	t->names.unlink_errors += n->unlink_errors;
 }
 
-int unit_io_add_slot(const struct unit_io *io, uint32_t slot, struct unit_io_total *to)
+static int add_slot_counts(const struct unit_io *io, uint32_t slot, uint32_t max,
+			   struct unit_io_total *to)
 {
 	uint32_t cells[IO_CELLS_OF_SLOT_MAX];
 	uint32_t n = io_cells_of_slot(&io->cells, slot, cells);
@@ -127,11 +131,16 @@ int unit_io_add_slot(const struct unit_io *io, uint32_t slot, struct unit_io_tot
 		char path[IO_PATH_BYTES];
 		io_cells_sum(&io->cells, cells[i], &counts);
 		io_cells_path(&io->cells, cells[i], path);
-		rc = add_counts(to, path, &counts);
+		rc = add_counts(to, path, max, &counts);
 	}
 	io_cells_sum_names(&io->cells, slot, &names);
 	add_names(to, &names);
 	return rc;
+}
+
+int unit_io_add_slot(const struct unit_io *io, uint32_t slot, struct unit_io_total *to)
+{
+	return add_slot_counts(io, slot, UNIT_IO_MOUNTS_MAX, to);
 }
 
 int unit_io_add_ended(const struct unit_io *io, uint32_t unit, struct unit_io_total *to)
@@ -142,10 +151,25 @@ int unit_io_add_ended(const struct unit_io *io, uint32_t unit, struct unit_io_to
 	if (!e || e->serial != unit_serial(io->units, unit))
 		return 0;
 	for (uint32_t i = 0; i < e->total.count && rc == 0; i++)
-		rc = add_counts(to, e->total.mounts[i].path,
+		rc = add_counts(to, e->total.mounts[i].path, UNIT_IO_MOUNTS_MAX,
 				&e->total.mounts[i].counts);
 	add_names(to, &e->total.names);
 	return rc;
+}
+
+static void forget_ended_mounts(struct unit_io *io, struct ended_io *e)
+{
+	io->kept -= e->total.count;
+	unit_io_total_done(&e->total);
+}
+
+/* Of units that have left the table */
+static void forget_gone_units(struct unit_io *io)
+{
+	for (uint32_t i = 0; i < io->unit_count; i++) {
+		if (io->ended[i].serial != unit_serial(io->units, i))
+			forget_ended_mounts(io, &io->ended[i]);
+	}
 }
 
 void unit_io_end_slot(struct unit_io *io, uint32_t slot, uint32_t unit)
@@ -153,10 +177,16 @@ void unit_io_end_slot(struct unit_io *io, uint32_t slot, uint32_t unit)
 	if (unit < io->unit_count) {
 		struct ended_io *e = &io->ended[unit];
 		if (e->serial != unit_serial(io->units, unit))
-			unit_io_total_done(&e->total);
+			forget_ended_mounts(io, e);
 		e->serial = unit_serial(io->units, unit);
+		if (io->kept + IO_CELLS_OF_SLOT_MAX > UNIT_IO_KEPT_MAX)
+			forget_gone_units(io);
+		bool full = io->kept + IO_CELLS_OF_SLOT_MAX > UNIT_IO_KEPT_MAX;
+		io->kept -= e->total.count;
 		/* without memory the mount's counts are lost */
-		(void)unit_io_add_slot(io, slot, &e->total);
+		(void)add_slot_counts(io, slot, full ? 0 : UNIT_IO_MOUNTS_MAX,
+				      &e->total);
+		io->kept += e->total.count;
 	}
 	io_cells_release(&io->cells, slot);
 }

@@ -18,6 +18,9 @@ struct unit_io;
 
 /* Mounts of a unit that are told apart; what is beyond counts for path "". */
 #define UNIT_IO_MOUNTS_MAX 64u
+/* And of the ended steps of all units; what is beyond counts for path "" of its unit.
+ */
+#define UNIT_IO_KEPT_MAX 16384u
 
 struct mount_io {
 	char path[IO_PATH_BYTES];

@@ -17,6 +17,7 @@
 #define SLOTS 64u
 #define CELLS 16u
 #define STRIPES 2u
+#define UNITS (UNIT_IO_KEPT_MAX / UNIT_IO_MOUNTS_MAX + 32u)
 
 static char folder[SCRATCH_PATH];
 static struct units *units;
@@ -56,7 +57,7 @@ static int open_io(void **state)
 	(void)state;
 	scratch_make(folder);
 	int dirfd = fs_opendir_at(AT_FDCWD, folder, &err);
-	assert_int_equal(units_open(dirfd, 16, &units, &made_new, &err), 0);
+	assert_int_equal(units_open(dirfd, UNITS, &units, &made_new, &err), 0);
 	close(dirfd);
 	open_cells(&ours);
 	assert_int_equal(unit_io_new(units, &ours, &io, &err), 0);
@@ -315,6 +316,34 @@ static void a_unit_of_very_many_mounts_keeps_its_sum(void **state)
 	unit_io_total_done(&t);
 }
 
+static void mounts_of_all_units_together_are_bounded(void **state)
+{
+	uint32_t mounts = 0;
+	uint64_t sum = 0;
+	char id[16], name[32];
+
+	(void)state;
+	for (unsigned u = 0; u < UNITS; u++) {
+		(void)snprintf(id, sizeof(id), "%u", u + 1);
+		uint32_t unit = add_unit(id);
+		for (unsigned i = 0; i < UNIT_IO_MOUNTS_MAX; i++) {
+			int n = snprintf(name, sizeof(name), "m%u", i);
+			play_read(play_cell(8, 100 + i, name, (size_t)n + 1), 0, 1);
+			unit_io_end_slot(io, 8, unit);
+		}
+		struct unit_io_total t = {0};
+		assert_int_equal(unit_io_add_ended(io, unit, &t), 0);
+		mounts += t.count;
+		for (uint32_t i = 0; i < t.count; i++)
+			sum += t.mounts[i].counts.read_bytes;
+		unit_io_total_done(&t);
+	}
+	assert_int_equal(sum, UNITS * UNIT_IO_MOUNTS_MAX);
+	/* one more of each, for what is beyond */
+	assert_true(mounts <= UNIT_IO_KEPT_MAX + UNITS);
+	assert_true(mounts >= UNIT_IO_KEPT_MAX - IO_CELLS_OF_SLOT_MAX);
+}
+
 static void sizes_that_cannot_be_are_refused(void **state)
 {
 	static const uint32_t sizes[][3] = {
@@ -348,6 +377,7 @@ int main(void)
 		T(two_cells_of_one_mount_are_added_up),
 		T(damaged_maps_are_read_without_harm),
 		T(a_unit_of_very_many_mounts_keeps_its_sum),
+		T(mounts_of_all_units_together_are_bounded),
 		T(sizes_that_cannot_be_are_refused),
 	};
 	return cmocka_run_group_tests_name("unit_io", tests, NULL, NULL);
