@@ -11,7 +11,8 @@
 #include "cli/cacct/when.h"
 
 #define BAR 20
-#define SPARK 60
+#define COLUMNS 80
+#define SPARK 48 /* the line fits into 80 columns */
 
 /* Advice has floors, below which a number would be true but useless. */
 #define IDLE_RATIO 0.02
@@ -387,8 +388,7 @@ static void put_scale(const struct cacct_report *r, struct buf *out)
 			buf_puts(out, blocks[i]);
 		else
 			buf_putc(out, plain[i]);
-	buf_puts(out,
-		 " from 0 to the most of its line, blank: not observed; a mark is ");
+	buf_puts(out, " from 0 to highest; blank: not observed; one mark: ");
 	put_report_cpu_span(out, (t1 - t0) / SPARK);
 	buf_putc(out, '\n');
 }
@@ -460,6 +460,32 @@ static void put_state(const struct cacct_report *r, struct buf *out)
 	}
 }
 
+/* A text that begins behind column at, in lines of 80 columns that break behind a
+ * comma, a semicolon or a colon. */
+static void put_in_lines(struct buf *out, const char *text, size_t at)
+{
+	auto_buf struct buf safe = BUF_INIT;
+	size_t column = at;
+
+	text_put(&safe, TEXT_PLAIN, text);
+	for (const char *p = safe.data ? safe.data : ""; *p;) {
+		size_t n = strcspn(p, ",;:");
+		while (p[n] && p[n + 1] && p[n + 1] != ' ')
+			n += 1 + strcspn(p + n + 1, ",;:");
+		n += p[n] != '\0';
+		if (column > at && column + 1 + n > COLUMNS) {
+			buf_printf(out, "\n%*s", (int)at, "");
+			column = at;
+		} else if (column > at) {
+			buf_putc(out, ' ');
+			column++;
+		}
+		buf_put(out, p, n);
+		column += n;
+		p += n + strspn(p + n, " ");
+	}
+}
+
 void report_put_text(const struct cacct_report *r, struct buf *out)
 {
 	struct buf head[3] = {BUF_INIT, BUF_INIT, BUF_INIT};
@@ -473,7 +499,7 @@ void report_put_text(const struct cacct_report *r, struct buf *out)
 	put_state(r, out);
 	for (size_t i = 1; i < 3; i++) {
 		buf_puts(out, "\n  ");
-		text_put(out, TEXT_PLAIN, head[i].data ? head[i].data : "");
+		put_in_lines(out, head[i].data ? head[i].data : "", 2);
 	}
 	buf_puts(out, "\n\n");
 	for (int f = 0; f < REPORT_FACTS; f++) {
@@ -486,7 +512,7 @@ void report_put_text(const struct cacct_report *r, struct buf *out)
 		buf_printf(out, "  %-8s ", name);
 		if (!isnan(ratio))
 			put_bar(r, ratio, out);
-		text_put(out, TEXT_PLAIN, text.data);
+		put_in_lines(out, text.data, isnan(ratio) ? 11 : BAR + 20);
 		buf_putc(out, '\n');
 	}
 	if (r->series.count > 1) {
