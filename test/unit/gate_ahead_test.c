@@ -84,6 +84,49 @@ static void what_one_user_is_told_is_nobody_elses(void **state)
 	lab_close(&l);
 }
 
+/* Ann's first unit, by a front end that says her number; NULL: it says none. */
+static unsigned query_with_number(struct lab *l, const char *number)
+{
+	char form[64];
+	struct lab_asked a = {.r = {.input = {.path = "/api/v1/query", .query = form},
+				    .cluster_headers = 1,
+				    .cluster_header = "alpha"}};
+
+	lab_form("ceems_a{uuid=\"1\"}", form, sizeof(form));
+	lab_user(&a, "ann");
+	a.facts.uids = number ? 1 : 0;
+	a.facts.uid = number;
+	lab_pass(l, &a);
+	return a.r.status;
+}
+
+static void a_login_with_another_number_is_somebody_else(void **state)
+{
+	static const char *const answers[] = {
+		"{\"status\":\"success\",\"data\":[{\"role\":\"user\",\"units\":[["
+		"\"1\",0,null,false]]}]}",
+		"{\"status\":\"success\",\"data\":[{\"role\":\"user\",\"units\":[["
+		"\"1\",0,null,true]]}]}"};
+	struct lab l;
+
+	(void)state;
+	lab_open(&l, runs, RUNS);
+	l.body = answers[1];
+	assert_int_equal(query_with_number(&l, "1000"), 0);
+	l.body = answers[0];
+	assert_int_equal(query_with_number(&l, "2000"), 403);
+	assert_int_equal(query_with_number(&l, NULL), 403);
+	assert_int_equal(query_with_number(&l, "1000"), 0);
+	lab_close(&l);
+	/* nor is one refused for what the other one has not */
+	lab_open(&l, runs, RUNS);
+	l.body = answers[0];
+	assert_int_equal(query_with_number(&l, "2000"), 403);
+	l.body = answers[1];
+	assert_int_equal(query_with_number(&l, "1000"), 0);
+	lab_close(&l);
+}
+
 /* Another run of a number that is in the list closes its time all the same. */
 static void a_run_of_somebody_else_closes_what_was_brought(void **state)
 {
@@ -350,6 +393,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_first_question_of_a_user_brings_the_other_units),
 		cmocka_unit_test(what_one_user_is_told_is_nobody_elses),
+		cmocka_unit_test(a_login_with_another_number_is_somebody_else),
 		cmocka_unit_test(a_run_of_somebody_else_closes_what_was_brought),
 		cmocka_unit_test(who_has_many_units_is_told_of_more_step_by_step),
 		cmocka_unit_test(what_is_brought_is_bounded_with_the_rest),
