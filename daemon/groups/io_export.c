@@ -48,6 +48,7 @@ static bool is_at_or_below(const char *path, const char *above)
 	return strncmp(path, above, len) == 0 && (!path[len] || path[len] == '/');
 }
 
+/* What has no path may be of a mount that is wanted. */
 static bool is_wanted(const struct options *o, const char *path)
 {
 	const struct conf_list *wanted = &o->ebpf_mount_points;
@@ -56,7 +57,7 @@ static bool is_wanted(const struct options *o, const char *path)
 		if (is_at_or_below(path, wanted->items[i]))
 			return true;
 	}
-	return !wanted->count;
+	return !wanted->count || !*path;
 }
 
 static void put_mount(struct prom *out, const struct env *env, const struct unit *unit,

@@ -12,7 +12,7 @@ why=$("$BUILD/ceems-opener" --collector.ebpf.io-metrics 2>&1) || skip_all "this 
 port=$(free_port) || exit 1
 scrape() { curl -sf "http://127.0.0.1:$port/metrics" >"$SCRATCH/metrics"; }
 value() { # what mount: of all counts of the job
-	sed -n "s|^ceems_ebpf_$1_total{manager=\"slurm\",hostname=\"[^\"]*\",uuid=\"$job\"${2:+,mountpoint=\"$2\"}} ||p" "$SCRATCH/metrics"
+	sed -n "s|^ceems_ebpf_$1_total{manager=\"slurm\",hostname=\"[^\"]*\",uuid=\"$job\"${2+,mountpoint=\"$2\"}} ||p" "$SCRATCH/metrics"
 }
 
 tmp=$SCRATCH/mnt
@@ -67,7 +67,8 @@ is "each byte, call and error on one mount" "$(counts "$tmp/a")" "4097080 1005 3
 is "and on the other" "$(counts "$tmp/b")" "65536 1 0 0 0 0"
 is "directories that were made or not" "$(value create_errors)" 1
 is "and removed or not" "$(value unlink_requests) $(value unlink_errors)" "2 1"
-is "mounts that were not asked for are left out" "$(grep -c "^ceems_ebpf_read_bytes.*uuid=\"$job\"" "$SCRATCH/metrics")" 2
+is "mounts that were not asked for are left out" "$(grep -c "^ceems_ebpf_read_bytes.*uuid=\"$job\"" "$SCRATCH/metrics")" 3
+is "but not what has no mount: it may be of one that was asked for" "$(counts "")" "0 0 0 0 1 1"
 
 # many short processes: none is lost
 cat >"$SCRATCH/short.sh" <<S
