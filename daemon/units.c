@@ -233,7 +233,7 @@ static uint64_t tombstone_key_of(const struct record *r, uint32_t stepd_pid)
 #define HIDDEN_FOR_NS (60 * NSEC_PER_SEC)
 
 /* Until its last stop the step's group exists, and once there is room a walk would find
- * it and count from 0. */
+ * it and count from 0; a moment later the kernel tells of its end (step_groups.c). */
 static void hide_from_walk(struct units_transaction *w)
 {
 	static const struct unit_totals none;
@@ -289,10 +289,12 @@ static int refuse_record(struct units_transaction *w, struct err *err)
 	}
 	if (stop)
 		totals_add(has_unit ? &w->unit.folded : &w->node.units, &w->counters);
-	if (stop && !(w->r->flags & RECORD_LAST)) {
+	if (stop)
 		hide_from_walk(w);
+	if (stop && (w->r->flags & RECORD_LAST))
+		hide_no_longer(w);
+	else if (stop)
 		w->tombstone_key = tombstone_key_of(w->r, w->r->stepd_pid);
-	}
 	if (has_unit && stop) {
 		describe_unit(&w->unit, w->r);
 		w->step.exit_status = w->r->exit_status;

@@ -143,7 +143,7 @@ static uint32_t put_step(struct step_groups *g, const struct group_slot *s)
 	const struct env *env = g->env;
 	char node[RECORD_NAME_MAX];
 	struct record r;
-	struct err err;
+	struct err err = {""};
 
 	/* one from before may have been counted by an earlier table */
 	if ((s->has & GROUP_SLOT_ADOPTED) ||
@@ -157,8 +157,9 @@ static uint32_t put_step(struct step_groups *g, const struct group_slot *s)
 	record_add_cgroup(&r, controllers_of(s), s->path);
 	int rc = units_apply(env->units, &r, UINT64_MAX, env->boottime_ns(),
 			     env->realtime_ns(), &err);
+	/* -EEXIST: its stop record found no room and was counted for the node */
 	if (rc < 0) {
-		if (log_repeat_due(&g->full_log, env->boottime_ns()))
+		if (rc != -EEXIST && log_repeat_due(&g->full_log, env->boottime_ns()))
 			log_warn(
 				"%s: ended without a record, and cannot be counted: %s",
 				s->path, err_text(&err));

@@ -36,6 +36,7 @@ static char folder[SCRATCH_PATH];
 static struct units *units;
 static struct group_slots kernel; /* another mapping of the same maps */
 static struct step_groups *groups;
+static uint64_t ring_pos;
 
 static int open_groups(void **state)
 {
@@ -109,7 +110,6 @@ static bool pass_ms(uint64_t ms)
 static void send_record(enum record_type type, const char *path, uint32_t bits,
 			uint64_t cpu_ns)
 {
-	static uint64_t pos;
 	struct record r;
 	struct err err;
 
@@ -124,7 +124,7 @@ static void send_record(enum record_type type, const char *path, uint32_t bits,
 						      .cpu_user_ns = cpu_ns,
 						      .read_ns = now};
 	}
-	assert_int_equal(units_apply(units, &r, pos++, now, now, &err), 0);
+	assert_int_equal(units_apply(units, &r, ring_pos++, now, now, &err), 0);
 }
 
 static struct step_groups_stats stats(void)
@@ -408,6 +408,51 @@ static void a_step_of_records_is_known_after_a_restart(void **state)
 	assert_int_equal(stats().lost_stops, 0);
 }
 
+static void send_other(enum record_type type, unsigned job)
+{
+	struct record r;
+	struct err err;
+	char id[16], path[64];
+
+	(void)snprintf(id, sizeof(id), "%u", job);
+	(void)snprintf(path, sizeof(path),
+		       "/system.slice/n1_slurmstepd.scope/job_%u/step_0", job);
+	record_init(&r, type, MANAGER_SLURM);
+	record_set(&r, r.unit, sizeof(r.unit), id);
+	record_set(&r, r.node, sizeof(r.node), "n1");
+	r.boottime_ns = r.realtime_ns = now;
+	r.flags = type == RECORD_STEP_STOP ? RECORD_LAST : 0;
+	record_add_cgroup(&r, CGROUP_UNIFIED, path);
+	assert_int_equal(units_apply(units, &r, ring_pos++, now, now, &err), 0);
+}
+
+/* Its counters went to the node's sum, for want of room. */
+static void a_stop_that_found_the_table_full_is_not_counted_again(void **state)
+{
+	struct err err;
+	struct record r;
+
+	(void)state;
+	for (unsigned job = 100; job < 116; job++)
+		send_other(RECORD_STEP_START, job);
+	uint32_t slot = play_mkdir(PATH_V2, 0);
+	record_init(&r, RECORD_STEP_STOP, MANAGER_SLURM);
+	record_set(&r, r.unit, sizeof(r.unit), "7");
+	record_set(&r, r.node, sizeof(r.node), "n1");
+	r.boottime_ns = r.realtime_ns = now;
+	r.flags = RECORD_LAST;
+	r.counters = (struct record_counters){
+		.source = COUNTERS_CGROUP_V2, .cpu_user_ns = 4000, .read_ns = now};
+	record_add_cgroup(&r, CGROUP_UNIFIED, PATH_V2);
+	assert_int_equal(units_apply(units, &r, ring_pos++, now, now, &err), -ENOSPC);
+	for (unsigned job = 100; job < 116; job++)
+		send_other(RECORD_STEP_STOP, job);
+	play_rmdir(slot, 4000, 0);
+	pass_ms(GROUP_SETTLE_MS);
+	assert_int_equal(stats().unrecorded, 0);
+	assert_int_equal(stats().used, 0);
+}
+
 static void sizes_that_make_no_sense_are_refused(void **state)
 {
 	const int none[GROUP_FDS] = {-1, -1, -1, -1, -1, -1};
@@ -439,6 +484,7 @@ int main(void)
 		TEST(what_lives_and_ends_while_nobody_looks_is_counted),
 		TEST(what_an_earlier_table_may_have_had_is_not_counted),
 		TEST(a_step_of_records_is_known_after_a_restart),
+		TEST(a_stop_that_found_the_table_full_is_not_counted_again),
 		TEST(damage_stays_within_bounds),
 		cmocka_unit_test(sizes_that_make_no_sense_are_refused),
 	};
