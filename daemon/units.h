@@ -227,6 +227,8 @@ uint32_t units_find_newest(const struct units *u, uint32_t manager, const char *
 uint32_t steps_find(const struct units *u, uint32_t unit, uint32_t step);
 uint32_t steps_find_path(const struct units *u,
 			 const char *path); /* by step cgroup path */
+/* Of those that had started by then. */
+uint32_t steps_find_path_by(const struct units *u, const char *path, uint64_t by_ns);
 /* A step in the table whose job has this cgroup path, UNITS_NONE: none */
 uint32_t steps_find_job_path(const struct units *u, const char *path);
 

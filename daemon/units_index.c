@@ -341,11 +341,18 @@ uint32_t steps_find(const struct units *u, uint32_t unit, uint32_t step)
 
 uint32_t steps_find_path(const struct units *u, const char *path)
 {
+	return steps_find_path_by(u, path, UINT64_MAX);
+}
+
+uint32_t steps_find_path_by(const struct units *u, const char *path, uint64_t by_ns)
+{
 	uint64_t key = path_key(path);
 	uint32_t cursor = UNITS_NONE, i, best = UNITS_NONE;
 	while ((i = index_find(&u->by_path, key, &cursor)) != UNITS_NONE) {
 		const struct step *s = &u->steps[i];
 		bool same = false;
+		if (s->started_boottime_ns > by_ns)
+			continue;
 		for (uint32_t c = 0; c < u->places[i].paths; c++)
 			same = same || strcmp(s->cgroups[c].path, path) == 0;
 		/* a requeued job's step has the same path as in the earlier run */

@@ -115,7 +115,12 @@ static uint32_t controllers_of(const struct group_slot *s)
  * same path, but ended before this group was made. */
 static uint32_t find_step(const struct step_groups *g, const struct group_slot *s)
 {
-	uint32_t i = steps_find_path(g->env->units, s->path);
+	/* nor did a later run start before this group ended */
+	uint64_t by_ns =
+		__atomic_load_n(&s->state, __ATOMIC_ACQUIRE) == GROUP_SLOT_ENDED
+			? s->ended_ns
+			: UINT64_MAX;
+	uint32_t i = steps_find_path_by(g->env->units, s->path, by_ns);
 	const struct step *step = i == UNITS_NONE ? NULL : steps_get(g->env->units, i);
 
 	return step && (step->state == UNIT_RUNNING ||
@@ -315,7 +320,7 @@ uint32_t step_groups_next(const struct step_groups *g, uint32_t slot,
 		const struct group_slot *s = &g->slots.slots[slot];
 		if (__atomic_load_n(&s->state, __ATOMIC_ACQUIRE) == GROUP_SLOT_FREE)
 			continue;
-		uint32_t step = steps_find_path(g->env->units, s->path);
+		uint32_t step = find_step(g, s);
 		if (step == UNITS_NONE)
 			continue;
 		*ret_unit = steps_unit(g->env->units, step);

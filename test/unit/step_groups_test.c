@@ -107,6 +107,8 @@ static bool pass_ms(uint64_t ms)
 	return step_groups_tick(groups, now);
 }
 
+static uint32_t restarts; /* of the records */
+
 static void send_record(enum record_type type, const char *path, uint32_t bits,
 			uint64_t cpu_ns)
 {
@@ -117,6 +119,7 @@ static void send_record(enum record_type type, const char *path, uint32_t bits,
 	record_set(&r, r.unit, sizeof(r.unit), "7");
 	record_set(&r, r.node, sizeof(r.node), "n1");
 	r.boottime_ns = r.realtime_ns = now;
+	r.restarts = restarts;
 	record_add_cgroup(&r, bits, path);
 	if (cpu_ns) {
 		r.flags = RECORD_LAST;
@@ -327,6 +330,44 @@ static void each_run_of_a_requeued_job_is_counted(void **state)
 	assert_int_equal(stats().unrecorded, 3);
 }
 
+static void expect_next(uint32_t *from, uint32_t slot, uint32_t unit)
+{
+	uint32_t of;
+
+	assert_int_equal(step_groups_next(groups, *from, &of), slot);
+	assert_int_equal(of, unit);
+	*from = slot + 1;
+}
+
+static void what_two_runs_of_a_job_count_is_told_apart(void **state)
+{
+	uint32_t from = 0, of;
+
+	(void)state;
+	restarts = 0;
+	uint32_t first = play_mkdir(PATH_V2, 0);
+	send_record(RECORD_STEP_START, PATH_V2, CGROUP_UNIFIED, 0);
+	uint32_t run = units_find_newest(units, MANAGER_SLURM, "n1", "7");
+	expect_next(&from, first, run);
+	pass_ms(10);
+	play_rmdir(first, 5000, 0);
+	send_record(RECORD_STEP_STOP, PATH_V2, CGROUP_UNIFIED, 5000);
+	/* the next run's group, of which nobody has told yet, then its record */
+	pass_ms(10);
+	uint32_t second = play_mkdir(PATH_V2, 0);
+	from = 0;
+	expect_next(&from, first, run);
+	assert_int_equal(step_groups_next(groups, from, &of), UINT32_MAX);
+	restarts = 1;
+	send_record(RECORD_STEP_START, PATH_V2, CGROUP_UNIFIED, 0);
+	restarts = 0;
+	uint32_t next = units_find_newest(units, MANAGER_SLURM, "n1", "7");
+	assert_int_not_equal(next, run);
+	from = 0;
+	expect_next(&from, first, run);
+	expect_next(&from, second, next);
+}
+
 /* ceemsd is started again; table: with the unit table that it had. */
 static void start_again(bool table)
 {
@@ -480,6 +521,7 @@ int main(void)
 		TEST(what_was_there_before_is_not_counted_unless_the_table_has_it),
 		TEST(slots_come_back_for_ever),
 		TEST(each_run_of_a_requeued_job_is_counted),
+		TEST(what_two_runs_of_a_job_count_is_told_apart),
 		TEST(what_ends_during_a_restart_is_counted_once),
 		TEST(what_lives_and_ends_while_nobody_looks_is_counted),
 		TEST(what_an_earlier_table_may_have_had_is_not_counted),
