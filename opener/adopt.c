@@ -128,8 +128,10 @@ int adopt_walk(int cgroupfd, int procfd,
 		const char *dir = hierarchies[i].dir;
 		if (!*dir || (layout.unified_only && i > 0))
 			continue;
+		uint32_t last = a.hierarchy;
 		a.hierarchy = i ? hierarchy_of(table, hierarchies[i].controller) : 0;
-		if (i && !a.hierarchy)
+		/* both controllers may be in one */
+		if (i && (!a.hierarchy || a.hierarchy == last))
 			continue;
 		int fd = fs_opendir_at(cgroupfd, dir, NULL);
 		a.path[0] = '\0';

@@ -141,6 +141,9 @@ collector_perf_test_LIBS := libgroups libdaemon libbase
 TESTS += step_groups_test
 step_groups_test_LIBS := libgroups libdaemon libbase
 ifneq ($(filter libopener,$(ARCHIVES)),)
+TESTS += adopt_test
+adopt_test_LIBS := libopener libbase
+adopt_test_PKGS := libbpf
 TESTS += group_programs_test
 group_programs_test_LIBS := libopener libgroups libdaemon libbase
 group_programs_test_PKGS := libbpf
