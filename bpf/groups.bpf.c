@@ -171,12 +171,15 @@ static bool is_named(struct cgroup *cgrp, const char *prefix, unsigned size)
 	return begins_with(name, prefix, size);
 }
 
-/* What a group is that lies directly below a known one */
-static void group_below(const struct group *above, struct cgroup *cgrp, __u32 hierarchy,
-			struct group *ret)
+/* What a group is that lies directly below a known one, whose number is above_id.
+ * slurmstepd's own lies directly below the step's: elsewhere the name is a user's. */
+static void group_below(const struct group *above, __u64 above_id, struct cgroup *cgrp,
+			__u32 hierarchy, struct group *ret)
 {
+	const struct group_slot *s = bpf_map_lookup_elem(&slots, &above->slot);
+
 	*ret = *above;
-	if (above->part == PART_TASKS && !hierarchy &&
+	if (s && s->cgroup == above_id && !hierarchy &&
 	    is_named(cgrp, STEPD_GROUP, sizeof(STEPD_GROUP) + 1))
 		ret->part = PART_STEPD;
 }
@@ -200,7 +203,7 @@ int BPF_PROG(group_made, struct cgroup *cgrp, const char *path)
 	group_key_of(parent, &above);
 	struct group *inside = bpf_map_lookup_elem(&groups, &above);
 	if (inside) {
-		group_below(inside, cgrp, key.hierarchy, &group);
+		group_below(inside, above.id, cgrp, key.hierarchy, &group);
 		bpf_map_update_elem(&groups, &key, &group, BPF_ANY);
 	} else if (is_named(cgrp, STEP_PREFIX, sizeof(STEP_PREFIX))) {
 		take_slot(&key, path);
@@ -330,7 +333,7 @@ static bool find_group(struct cgroup *cgrp, __u32 hierarchy, struct group *ret)
 		struct group *group = bpf_map_lookup_elem(&groups, &key);
 		if (group) {
 			if (below)
-				group_below(group, below, hierarchy, ret);
+				group_below(group, key.id, below, hierarchy, ret);
 			else
 				*ret = *group;
 			return true;

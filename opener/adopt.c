@@ -45,11 +45,12 @@ static uint32_t hierarchy_of(const char *table, const char *controller)
 	return 0;
 }
 
+/* below: how far below a step's group its entries are; 1: directly, 0: not */
 static int visit_directory(struct adoption *a, int fd, size_t len, unsigned depth,
-			   bool inside, bool stepd);
+			   unsigned below, bool stepd);
 
 static int visit_entry(struct adoption *a, int dirfd, const char *name, size_t len,
-		       unsigned depth, bool inside, bool stepd)
+		       unsigned depth, unsigned below, bool stepd)
 {
 	struct stat st;
 	int n = snprintf(a->path + len, sizeof(a->path) - len, "/%s", name);
@@ -61,11 +62,12 @@ static int visit_entry(struct adoption *a, int dirfd, const char *name, size_t l
 		openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return 0; /* it has just vanished */
-	bool step = !inside && strncmp(name, "step_", strlen("step_")) == 0;
-	stepd = stepd || (inside && !a->hierarchy && strcmp(name, "slurm") == 0);
+	bool step = !below && strncmp(name, "step_", strlen("step_")) == 0;
+	/* elsewhere the name is a user's */
+	stepd = stepd || (below == 1 && !a->hierarchy && strcmp(name, "slurm") == 0);
 	if (step && st.st_uid != 0)
 		return 0; /* a user's own subtree */
-	if (step || inside) {
+	if (step || below) {
 		struct adopted_group group = {
 			.id = st.st_ino,
 			.hierarchy = a->hierarchy,
@@ -80,12 +82,12 @@ static int visit_entry(struct adoption *a, int dirfd, const char *name, size_t l
 	if (depth >= DEPTH_MAX)
 		return 0;
 	return visit_directory(a, steal_fd(&fd), len + (size_t)n, depth + 1,
-			       inside || step, stepd);
+			       below ? below + 1 : step, stepd);
 }
 
 /* Takes ownership of fd. */
 static int visit_directory(struct adoption *a, int fd, size_t len, unsigned depth,
-			   bool inside, bool stepd)
+			   unsigned below, bool stepd)
 {
 	auto_closedir DIR *dir = fdopendir(fd);
 	struct dirent *e;
@@ -98,7 +100,7 @@ static int visit_directory(struct adoption *a, int fd, size_t len, unsigned dept
 	while (rc == 0 && (e = readdir(dir))) {
 		if (e->d_name[0] != '.' &&
 		    (e->d_type == DT_DIR || e->d_type == DT_UNKNOWN))
-			rc = visit_entry(a, dirfd(dir), e->d_name, len, depth, inside,
+			rc = visit_entry(a, dirfd(dir), e->d_name, len, depth, below,
 					 stepd);
 		a->path[len] = '\0';
 	}
@@ -136,7 +138,7 @@ int adopt_walk(int cgroupfd, int procfd,
 		int fd = fs_opendir_at(cgroupfd, dir, NULL);
 		a.path[0] = '\0';
 		if (fd >= 0)
-			rc = visit_directory(&a, fd, 0, 0, false, false);
+			rc = visit_directory(&a, fd, 0, 0, 0, false);
 		if (rc < 0)
 			return err_set(err, rc, "%s: %s", a.path, strerror(-rc));
 	}

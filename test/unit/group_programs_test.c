@@ -214,16 +214,18 @@ static void what_a_users_own_group_below_a_step_uses_counts(void **state)
 	pid_t child = fork();
 	assert_true(child >= 0);
 	if (child == 0) {
-		/* the real user is the one who makes it */
+		/* the real user is the one who makes it, with the name that
+		 * slurmstepd's own has directly below the step */
 		int rc = setresuid(NOBODY, NOBODY, NOBODY);
-		_exit(rc < 0 || mkdirat(tree, path_below("step_0/user/own"), 0755) < 0);
+		_exit(rc < 0 ||
+		      mkdirat(tree, path_below("step_0/user/slurm"), 0755) < 0);
 	}
 	int status;
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
-	run_inside("step_0/user/own", burn_cpu);
+	run_inside("step_0/user/slurm", burn_cpu);
 	uint64_t least = USAGE("step_0");
-	remove_group("step_0/user/own");
+	remove_group("step_0/user/slurm");
 	remove_group("step_0/user");
 	uint64_t most = USAGE("step_0");
 	remove_group("step_0");
