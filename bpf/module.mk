@@ -16,4 +16,5 @@ $(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c
 $(BUILD)/bpf/%.skel.h: $(BUILD)/bpf/%.bpf.o
 	$(call say,SKEL,$@)$(BPFTOOL) gen object $(BUILD)/bpf/$*.o $< && \
 		$(BPFTOOL) gen skeleton $(BUILD)/bpf/$*.o name $*_bpf >$@
+.PRECIOUS: $(BUILD)/bpf/%.bpf.o
 -include $(wildcard $(BUILD)/bpf/*.d)

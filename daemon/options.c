@@ -196,7 +196,7 @@ const struct conf_opt options_table[] = {
 	    "repeated."),
 	ROW("collector.ebpf.slots", CONF_U64, ebpf_slots, "4096",
 	    "Control groups of steps that are followed in the kernel at the same time, "
-	    "0.5 "
+	    "0.4 "
 	    "KiB each; a power of two. cgroup v1 takes two for each step.",
 	    .min = 64, .max = 65536),
 	ROW("collector.meminfo.all-stats", CONF_BOOL, meminfo_all, "false",
