@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Thousands of short jobs on a node without our plugin, 500 a second if this machine can: none is
 # lost, and their sum is the kernel's.
+# alone
 . "$(dirname "$0")/../tap.sh"
 . "$(dirname "$0")/../port.sh"
 for c in curl jq; do command -v $c >/dev/null || skip_all "$c is not installed"; done
