@@ -248,7 +248,7 @@ bool discover_describe(const struct env *env, const char *path, struct record *r
 static int add_step(const struct env *env, const char *path, uint32_t bits)
 {
 	struct record r;
-	struct err err;
+	struct err err = {""};
 	char name[16];
 
 	if (steps_find_path(env->units, path) != UNITS_NONE ||

@@ -31,34 +31,42 @@ struct group {
 struct filling {
 	const struct groups *groups;
 	struct group_slot *slots;
-	uint32_t capacity, used;
-	bool full;
+	uint32_t capacity, used, left_out;
+	bool full; /* the step that is walked has no slot */
 };
 
 static int adopt_group(void *arg, const struct adopted_group *found)
 {
 	struct filling *f = arg;
 	struct group_key key = {.id = found->id, .hierarchy = found->hierarchy};
-	struct group group = {.part = found->stepd};
+	struct group group = {.slot = f->used - !found->step, .part = found->stepd};
+	struct bpf_map *map = f->groups->skeleton->maps.groups;
 
 	if (found->step) {
 		f->full = f->used == f->capacity;
-		if (f->full)
-			return 0;
-		struct group_slot *s = &f->slots[f->used++];
-		s->cgroup = found->id;
-		s->hierarchy = found->hierarchy;
-		s->has = GROUP_SLOT_ADOPTED |
-			 (found->hierarchy ? 0 : GROUP_SLOT_UNIFIED);
-		s->state = GROUP_SLOT_LIVES;
-		(void)snprintf(s->path, sizeof(s->path), "%s", found->path);
+		f->left_out += f->full;
 	}
-	if (f->full || !f->used)
+	if (f->full || (!found->step && !f->used))
 		return 0;
-	group.slot = f->used - 1;
-	struct bpf_map *map = f->groups->skeleton->maps.groups;
-	return bpf_map__update_elem(map, &key, sizeof(key), &group, sizeof(group),
-				    BPF_ANY);
+	int rc = bpf_map__update_elem(map, &key, sizeof(key), &group, sizeof(group),
+				      BPF_ANY);
+	if (!found->step)
+		/* without an entry it is found by the nearest one above */
+		return rc == -E2BIG ? 0 : rc;
+	if (rc == -E2BIG) {
+		f->full = true;
+		f->left_out++;
+		return 0;
+	}
+	if (rc < 0)
+		return rc;
+	struct group_slot *s = &f->slots[f->used++];
+	s->cgroup = found->id;
+	s->hierarchy = found->hierarchy;
+	s->has = GROUP_SLOT_ADOPTED | (found->hierarchy ? 0 : GROUP_SLOT_UNIFIED);
+	s->state = GROUP_SLOT_LIVES;
+	(void)snprintf(s->path, sizeof(s->path), "%s", found->path);
+	return 0;
 }
 
 /* Nothing is attached yet: nobody else writes to the maps. */
@@ -85,6 +93,11 @@ static int fill_maps(struct groups *g, int cgroupfd, uint32_t capacity, struct e
 		struct err why;
 		if (adopt_walk(cgroupfd, procfd, adopt_group, &f, &why) < 0)
 			log_warn("control groups that were there before: %s", why.text);
+		if (f.left_out)
+			log_warn("%u control groups of steps that were there before "
+				 "are not followed, since all %u slots are taken: "
+				 "--collector.ebpf.slots",
+				 f.left_out, capacity);
 		g->adopted = f.used;
 		for (uint32_t i = f.used; i < capacity; i++)
 			free_slots[i - f.used] = i;
