@@ -517,13 +517,24 @@ static int take_group_slots(struct daemon *d, struct opened_part *part, struct e
 	return rc;
 }
 
+/* Of a part that counts by slots. Before its descriptors are taken:
+ * opened_parts_close() closes them. */
+static int check_part_slots(const struct daemon *d, const struct opened_part *part,
+			    uint32_t slots, struct err *err)
+{
+	if (part->rc < 0 || slots == d->group_slots.count)
+		return 0;
+	return err_set(err, -EPROTO, "it is for %u slots, not %u", slots,
+		       d->group_slots.count);
+}
+
 static int take_io_cells(struct daemon *d, struct opened_part *part, struct err *err)
 {
 	int fds[IO_FDS];
-	int rc = opened_part_take(part, fds, IO_FDS, err);
+	int rc = check_part_slots(d, part, part->detail[IO_DETAIL_SLOTS], err);
 
-	if (!rc && part->detail[IO_DETAIL_SLOTS] != d->group_slots.count)
-		rc = err_set(err, -EPROTO, "%u slots", part->detail[IO_DETAIL_SLOTS]);
+	if (!rc)
+		rc = opened_part_take(part, fds, IO_FDS, err);
 	if (!rc)
 		rc = io_cells_open(&d->io_cells, fds, part->count,
 				   part->detail[IO_DETAIL_SLOTS],
@@ -536,10 +547,10 @@ static int take_io_cells(struct daemon *d, struct opened_part *part, struct err 
 static int take_net_slots(struct daemon *d, struct opened_part *part, struct err *err)
 {
 	int fds[NET_FDS];
-	int rc = opened_part_take(part, fds, NET_FDS, err);
+	int rc = check_part_slots(d, part, part->count, err);
 
-	if (!rc && part->count != d->group_slots.count)
-		rc = err_set(err, -EPROTO, "%u slots", part->count);
+	if (!rc)
+		rc = opened_part_take(part, fds, NET_FDS, err);
 	if (!rc)
 		rc = net_slots_open(&d->net_slots, fds, part->count,
 				    part->detail[NET_DETAIL_STRIPES], err);
@@ -551,13 +562,10 @@ static int take_net_slots(struct daemon *d, struct opened_part *part, struct err
 static int take_perf_cells(struct daemon *d, struct opened_part *part, struct err *err)
 {
 	int fds[PERF_FDS];
-	int rc = opened_part_take(part, fds, PERF_FDS, err);
+	int rc = check_part_slots(d, part, part->count, err);
 
-	if (!rc && part->count != d->group_slots.count) {
-		for (unsigned i = 0; i < PERF_FDS; i++)
-			close(fds[i]);
-		return err_set(err, -EPROTO, "%u slots", part->count);
-	}
+	if (!rc)
+		rc = opened_part_take(part, fds, PERF_FDS, err);
 	if (!rc)
 		rc = perf_cells_open(&d->perf_cells, fds, part->count,
 				     part->detail[PERF_DETAIL_STRIPES], err);
