@@ -96,6 +96,16 @@ lb_owned_bench_LIBS := libgate libpyro libpromql libident libhttpd libhttp libco
 lb_owned_bench_PKGS := $(libgate_USES) cmocka
 BENCHES += lb_owned
 endif # of lb_owned
+# lb_client: the load balancer's own HTTP client beside libcurl's multi interface
+ifneq ($(filter liblbproxy,$(ARCHIVES)),)
+BENCH_PROGS += lb_client
+lb_client_SRCS := test/bench/lb_client.c test/bench/lb_client_own.c test/bench/lb_client_curl.c
+lb_client_SRCS += test/bench/lb_client_ends.c test/fake/lb_gate.c
+lb_client_LIBS := liblbproxy libident libhttpd libhttp libconf libbase
+lb_client_PKGS := $(liblbproxy_USES)
+lb_client_LDLIBS := -lcrypt
+BENCHES += lb_client
+endif # of lb_client, which needs libcurl as the load balancer does
 # web_attack: who proves who they are beside those who prove nothing, under a quota of a processor
 BENCH_PROGS += open_loop
 open_loop_LIBS := libbase
