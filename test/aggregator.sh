@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Sourced, after test/tap.sh, by tests of what an aggregator makes of reports: one on a Postgres of
-# its own, and what is pushed to it. Leaves the test where they cannot run.
+# Sourced, after test/tap.sh, by tests of what an aggregator does with reports: starts one on its own
+# Postgres and pushes reports to it. Skips the test where that is not possible.
 . "$TOP/test/pg.sh"
 agg=$BUILD/ceems_aggregator make=$BUILD/batch_make
 [ -x "$agg" ] && [ -x "$make" ] || skip_all "ceems_aggregator was not built here"

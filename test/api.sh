@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Sourced, after test/tap.sh and test/pg.sh, by what asks the aggregator's API on the records of
-# test/e2e/api_seed.sql. api_database makes them in a real Postgres, or ends the test; agg_start
-# [flags] serves them on $port, agg_stop ends that.
+# Sourced, after test/tap.sh and test/pg.sh, by tests that query the aggregator's API on the records of
+# test/e2e/api_seed.sql. api_database loads them into a real Postgres, or ends the test; agg_start
+# [flags] serves them on $port until agg_stop.
 agg=$BUILD/ceems_aggregator
 kept=$((($(date +%s) - 1735689600) / 86400 + 62))d # since the records of March 2025
 W='from=2025-03-10T10:00:00Z&to=2025-03-10T12:00:00Z'

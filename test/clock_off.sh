@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Sourced, after test/tap.sh: need_clock_off sets clock_off, words for env(1) beside
-# CLOCK_OFF_S=SECONDS: a program that is started with them has a clock that is so much ahead.
-# clock_file FILE SECONDS writes what CLOCK_OFF_FILE=FILE is read from all the while instead.
+# Sourced, after test/tap.sh: need_clock_off sets clock_off, arguments for env(1). A program that is
+# started with them and CLOCK_OFF_S=SECONDS has a clock that is ahead by so much; with
+# CLOCK_OFF_FILE=FILE it follows what clock_file FILE SECONDS last wrote.
 clock_file() {
 	[ -e "$1" ] || head -c 8 /dev/zero >"$1"
 	python3 -c 'import os, struct, sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Sourced, after test/slurm.sh, by what looks at energy in a real Slurm's sacct.
+# Sourced, after test/slurm.sh, by tests of the energy in a real Slurm's sacct.
 
 need_energy() { # [version]
 	local release c

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Sourced, after test/slurm.sh, by what looks at the completion records of a real slurmctld.
+# Sourced, after test/slurm.sh, by tests of a real slurmctld's completion records.
 
 need_jobcomp() { # [version]
 	local release

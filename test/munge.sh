@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Sourced, after test/tap.sh, by tests that prove who asks: a munged of their own.
+# Sourced, after test/tap.sh, by tests with MUNGE credentials: starts a munged of their own.
 #   have_munge PROGRAM && munge_start     MUNGE_SOCKET, in $SCRATCH/munge
 MUNGE_SOCKET=$SCRATCH/munge/munge.socket.2
 
 have_munge() { # program of ours that was built with libmunge
 	have_root && command -v munged >/dev/null && command -v munge >/dev/null && grep -q -e munge_encode -e munge_decode "$1"
 }
-# What is left behind of a killed run must not keep what it inherited open: a pipe's reader waits for it.
+# munged outlives a run that is killed, and must not keep inherited descriptors open: a pipe's reader would wait for it.
 munge_start() { # [flags]
 	mkdir -m 755 "$SCRATCH/munge"
 	(umask 077 && head -c 1024 /dev/urandom >"$SCRATCH/munge.key")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Sourced, after test/tap.sh, by tests that need a Postgres: need_pg leaves the test where
+# Sourced, after test/tap.sh, by tests that need a Postgres: need_pg skips the test where
 # there is none, pg_start [DIR] [options of test/rig/pg] starts one (DIR: $SCRATCH/pg) and
-# sets PGURL, PGADMIN, PGBIN, PGDIR; psql_do SQL asks it; pg_stop [DIR]. The test's end stops all.
+# sets PGURL, PGADMIN, PGBIN, PGDIR; psql_do SQL queries it; pg_stop [DIR]. All are stopped when the test ends.
 pg_dirs=()
 need_pg() {
 	local why

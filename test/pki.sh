@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Sourced by tests that make certificates, with openssl, in the current folder.
+# Sourced by tests: makes certificates in the current folder, with openssl.
 # pki_ca NAME; pki_cert NAME CA USAGE ALTERNATIVES [SUBJECT]: NAME.pem, NAME.key; USAGE:
-# serverAuth, clientAuth; ALTERNATIVES: DNS:x,email:y, SUBJECT: /CN=NAME when none is given.
-# pki_expired: the same of the year 2020.
+# serverAuth, clientAuth; ALTERNATIVES: DNS:x,email:y; SUBJECT: /CN=NAME by default.
+# pki_expired: the same, valid in January 2020.
 pki_ca() {
 	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj "/CN=$1" -keyout "$1.key" -out "$1.pem" 2>/dev/null
 }

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Sourced by test/run: what a test's result hangs on, as one word (quick_begin, then quick_state PROGRAM): the
-# test itself, fixtures and corpora, the helpers and rigs that it names, with those that these name; what is
-# built of all that they name, the plugins where a rig is; and the whole tree where a script names a
-# part of it. What is installed on the machine is not in it.
+# Sourced by test/run: one word for all that a test's result depends on (quick_begin, then quick_state PROGRAM):
+# the test itself, fixtures and corpora, the helpers and rigs that it names, and those that these name; the built
+# programs that any of them names, the plugins if a rig is among them; and the whole tree if a script names a
+# part of it. What is installed on the machine is not included.
 quick_tree() { git -C "$here/.." ls-files -co --exclude-standard 2>/dev/null || (cd "$here/.." && find . -path ./build -prune -o -type f -printf '%P\n'); }
 quick_sum() { (cd "$here/.." && xargs -r -d '\n' sha1sum 2>/dev/null) | sha1sum; } # of the files in stdin
 quick_begin() {

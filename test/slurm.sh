@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Sourced, after test/tap.sh, by tests that run jobs in a real Slurm (test/rig/slurm) and look
-# at what ceemsd makes of them. Truth is what the plugin put into the ring, kept by
-# ceems-ringdump beside the daemon, and what the kernel counted for the whole node.
+# Sourced, after test/tap.sh, by tests that run jobs in a real Slurm (test/rig/slurm) and check
+# what ceemsd reports about them. They compare it with what the plugin put into the ring, which
+# ceems-ringdump keeps beside the daemon, and with what the kernel counted for the whole node.
 rig=test/rig/slurm
 SLURM=$SCRATCH/slurm # the rig's folder
 test_cleanup() {

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Sourced, after test/jobcomp_slurm.sh, pg.sh and clock_off.sh, by tests that compare what jobs of
-# a real Slurm are billed with what the kernel counted, under clocks that are wrong: a node ($node)
-# whose ceemsd, courier, slurmd and slurmstepd have clocks of their own, an aggregator, a courier for
-# slurmctld's records. The kernel's count is read by slurmd's epilog: a group that its prolog puts into
-# the job's keeps that until then. Leaves the test where it cannot run.
+# a real Slurm are billed with what the kernel counted, while clocks are wrong: a node ($node) whose
+# ceemsd, courier, slurmd and slurmstepd have their own clocks, an aggregator, and a courier for
+# slurmctld's records. slurmd's epilog reads the kernel's count; a group that its prolog makes in the
+# job's group keeps that one until then. Skips the test where it cannot run.
 need_jobcomp
 need_pg
 for p in ceems_aggregator ceems-courier; do [ -x "$BUILD/$p" ] || skip_all "$p is not built here"; done

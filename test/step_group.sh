@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Sourced by tests of the kernel programs: control groups of a step as slurmstepd makes them on cgroup v1, and
-# processes in them. After tap.sh; it has test_cleanup.
+# Sourced, after tap.sh, by tests of the kernel programs: makes control groups of a step as slurmstepd does on
+# cgroup v1, and processes in them. Defines test_cleanup.
 #   step_make STEP, run_in STEP COMMAND..., step_remove STEP; unit_ended: its unit has ended
 node=ebpf$$ job=$$
 controllers="cpuacct memory freezer"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# type_page PAGE: types each command of a page ("    $ cacct ..."), by the functions and commands of
-# its caller's shell (source it), and prints the page with what they say in the place of what it has.
-# What fails, or says something on stderr, is a line in $TYPED_BAD.
+# type_page PAGE: runs each command of a page ("    $ cacct ...") with the functions and commands of its
+# caller's shell (source it), and prints the page with their output instead of what it shows. A command
+# that fails or writes to stderr is a line in $TYPED_BAD.
 type_page() {
 	local line cmd out held='' skip=''
 	while IFS= read -r line; do

@@ -4,8 +4,8 @@
  *	api_host FOLDER
  *
  * prints its port. "GET /api/v1/units/admin?x" is answered with FOLDER/units_admin, its
- * page behind "cursor=C" with FOLDER/units_admin.C; a file that is not there is 404.
- *The first line of a file is the HTTP status. FOLDER/requests gets the head of each. */
+ * page after "cursor=C" with FOLDER/units_admin.C; a missing file is 404. The first
+ * line of a file is the HTTP status. FOLDER/requests gets the head of each request. */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>

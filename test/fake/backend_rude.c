@@ -5,20 +5,20 @@
  *	backend_rude CONTROL RECORD
  *
  * prints "ready PORT" and runs until its standard input ends. CONTROL holds one of
- *	ok                  what Prometheus answers; its one metric has what was asked
- *	slow MS, drip MS    the same late, or a byte every MS
- *	more, later         the same, and behind it, at once or 50 ms later, another
- *	                    whole answer that nobody asked for ("POISON"); of a later
- *	                    one CONTROL.late gets a line when it is on its way
+ *	ok                  an answer like Prometheus'; its one metric has the request
+ *	slow MS, drip MS    the same after MS, or one byte every MS
+ *	more, later         the same, and after it, at once or 50 ms later, another
+ *	                    whole answer that nobody asked for ("POISON"); with later,
+ *	                    CONTROL.late gets a line when that is sent
  *	raw FILE            these bytes, and the connection stays open
- *	close FILE          these bytes, then it is closed
+ *	close FILE          these bytes, then the connection is closed
  *	once                ok to the first request of a connection, nothing to others
- *	endless, heads      a body, or lines of a head, without end
+ *	endless, heads      a body, or header lines, without end
  *	hang, drop, reset   no answer at all
  *	sick                health checks fail too (else they never do)
  * and is read for each request. RECORD gets one line each: the connection's number, the
- * request line, headers and body, with "|" between them. What is not one request with
- * the length that it says is noted as BAD, bytes behind one as EXTRA. */
+ * request line, headers and body, with "|" between them. What is not one request of
+ * the stated length is noted as BAD, bytes after one as EXTRA. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>

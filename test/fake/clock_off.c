@@ -2,7 +2,7 @@
 /* For LD_PRELOAD: a program's clock of the day is CLOCK_OFF_S seconds wrong, or by as
  * many as the file CLOCK_OFF_FILE has at that moment (64 bits, little-endian). Clocks
  * that only count (CLOCK_MONOTONIC, CLOCK_BOOTTIME) are right, as on a machine whose
- * time was set wrong. Who waits until a time of that clock waits as long as it meant.
+ * time was set wrong. A wait until a time of that clock takes as long as was meant.
  *
  *	cc -shared -fPIC -o clock_off.so clock_off.c
  *	CLOCK_OFF_S=3600 LD_PRELOAD=clock_off.so ceemsd ... */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Stands in for ceems-courier, behaving as its argument --how=... says: what ceemsd
- * must bear of the process that strangers talk to. A fake, for faults only. */
+/* Stands in for ceems-courier and misbehaves as its argument --how=... says, since
+ * ceemsd must withstand the process that talks to other hosts. For faults only. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""As systemd with FileDescriptorStoreMax=: starts a program, keeps the descriptors that it
-sends (FDSTORE=1), and hands them to its next start.
+"""Behaves as systemd with FileDescriptorStoreMax=: starts a program, keeps the descriptors
+that it sends (FDSTORE=1), and hands them to the program's next start.
   fd_keeper.py FOLDER PROGRAM [ARGUMENT]...
-FOLDER/pid holds the process; when that has ended, FOLDER/again lets the next one start.
-Ends, with the program and its status, on SIGTERM."""
+FOLDER/pid has the process; after it has ended, FOLDER/again lets the next one start.
+On SIGTERM it ends the program, and exits with its status."""
 import os
 import select
 import signal

@@ -4,9 +4,9 @@
  *	http_cases [--wait S] PORT < cases
  *
  * A case is a line: a name, a tab, and the bytes to send, in which \r \n \t \\ \0 and
- * \xHH stand for what they do in C. For each, in the order given, a line is printed:
- *the name, a tab, the status codes that came back and how it ended, "200 400 closed" or
- * "open" when nothing more came for S seconds (2). All bytes are sent at once. */
+ * \xHH mean what they do in C. Prints a line for each, in the given order: the name, a
+ * tab, the status codes that came back and how it ended, such as "200 400 closed", or
+ * "open" if nothing more came for S seconds (2). All bytes are sent at once. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Many HTTP clients that take what they can get: each sends standard input and then
- * zeros, and holds its connection for as long as it is let.
+/* Many greedy HTTP clients: each sends standard input and then zeros, and keeps its
+ * connection for as long as it may.
  *
  *	http_crowd [--count N] [--zeros BYTES] [--from N] [--spread 1] [--again MS] PORT
  *
  * --from: the address is 127.9.0.N, with --spread each client has the next one;
- * --again: a connection that was ended is made anew, at most once in so many ms. Prints
- * "ready" when all of them have sent what is taken at once, and runs until it is
+ * --again: connects again after a connection was closed, at most once in so many ms.
+ * Prints "ready" when all of them have sent what is read at once, and runs until it is
  * killed. */
 #include <arpa/inet.h>
 #include <errno.h>

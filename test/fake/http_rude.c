@@ -6,8 +6,8 @@
  *
  * --slow: one byte every MS; --deaf: takes no answer for S seconds; --wait: gives up
  * after S (10); --from: its address is 127.0.0.N; --fin: closes its sending side with
- *the last byte, in one segment. Prints for example "200 200 closed", "closed" or "408
- * open". Exit status 0 unless it cannot connect. */
+ * the last byte, in one segment. Prints for example "200 200 closed", "closed" or
+ * "408 open". Exit status 0 unless it cannot connect. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What stands where an aggregator is expected: takes batches, and fails as it is told.
+/* Stands in for an aggregator: accepts batches, and fails as it is told.
  *
  *	ingest_host [--control FILE] [--log FILE] [--munge SOCKET] [--token TEXT]
  *	            [--cert FILE --key FILE [--ca FILE]] [--port N]
  *
  * Serves on 127.0.0.1, prints "ready PORT" and runs until its standard input ends. Each
- * record that it takes is a line of --log, without its type and noise; each request one
- * that begins with '#': records, bytes, who by MUNGE, and the body's end of connection.
- * --control holds what goes wrong now:
+ * record that it accepts is a line in --log, without its type and noise; each request
+ * is a line that begins with '#': records, bytes, MUNGE's uid, the header Connection.
+ * --control says what goes wrong now:
  *
  *	status N [S]   answers so, with Retry-After: S     cut       hangs up untaken
  *	slow MS        answers after so long               lose      takes, hangs up

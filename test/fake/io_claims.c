@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* io_claims FILE: writes 100 bytes with a call whose number has bits that the kernel
- * ignores, then makes a pwrite(2) that it answers itself: 2^60 bytes. Exit status 77:
- * not possible here. */
+ * ignores, then a pwrite(2) whose result it makes up itself: 2^60 bytes. Exit status
+ * 77: not possible here. */
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>

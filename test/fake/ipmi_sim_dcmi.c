@@ -2,9 +2,9 @@
 /* DCMI power readings for OpenIPMI's ipmi_sim, which has none: a module that it loads
  * (loadlib "this" "FILE"). FILE holds blank-separated numbers, read at each request:
  * watts, min, max, avg, state (1: active), completion code, bytes to leave out at the
- * end of the reply, milliseconds to wait before it. What is not there is 0.
- * A test that is in a virtual machine and has no such file sends them itself, as 16-bit
- * numbers behind group DCMI, command f0; command f1 ends the simulator. */
+ * end of the reply, milliseconds to wait before it. A missing number is 0.
+ * A test inside a virtual machine, without such a file, sends the numbers itself, with
+ * 16 bits each, as group DCMI, command f0; command f1 ends the simulator. */
 #include <OpenIPMI/mcserv.h>
 #include <OpenIPMI/serv.h>
 #include <fcntl.h>

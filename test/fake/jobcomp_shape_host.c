@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A slurmctld in the shape of one release (test/fixture/slurm_shape), as far as a
- * jobcomp plugin sees it: loads the plugin, tells it of one job as that release would,
- * and is the plugin that is chained behind ours. Prints what that one was called with.
+ * jobcomp plugin sees it: loads the plugin, calls it for one job as that release would,
+ * and is also the plugin that is chained behind ours. Prints what that one
+ * was called with.
  *
  *	jobcomp_shape_host PLUGIN */
 #include <src/common/slurm_xlator.h>

@@ -7,9 +7,9 @@
 #include "lb/gate/gate.h"
 #include "lb/site/backend.h"
 
-/* A gate that lets all pass, and backends in turn, for tests of what lies between.
- * Paths that begin with /wait are thought about for 20 ms by another thread; /refuse is
- * refused with 403, /answer is answered. */
+/* A gate that allows everything, and backends that take turns, for tests of what lies
+ * between. Paths that begin with /wait are decided by another thread after 20 ms;
+ * /refuse is refused with 403, /answer is answered by the gate. */
 
 #define FAKE_BACKENDS_MAX 8
 

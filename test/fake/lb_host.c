@@ -5,10 +5,9 @@
  *		[--config FILE] [--ca FILE] [--cert FILE] [--name NAME]
  *		[--filter LABEL] BACKEND...
  *
- * BACKEND: HOST:PORT or tls:HOST:PORT; --ca, --cert (with its key) and --name are
- * TLS's. Prints "ready PORT PORT", runs until its
- *standard input ends, then prints of each backend how often it was picked and how that
- *ended. */
+ * BACKEND: HOST:PORT or tls:HOST:PORT; --ca, --cert (with its key) and --name are for
+ * TLS. Prints "ready PORT PORT", runs until its standard input ends, then prints for
+ * each backend how often it was picked and how that ended. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* older_kernel landlock|seccomp COMMAND...: runs it as on a kernel that does not know
- * these system calls (ENOSYS). */
+/* older_kernel landlock|seccomp COMMAND...: runs COMMAND as on a kernel without these
+ * system calls (ENOSYS). */
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* raw_env ENTRY command...: runs command with ENTRY in front of its environment as it
- * is, also when it is no NAME=value, which no shell can pass on. */
+/* raw_env ENTRY command...: runs command with ENTRY, unchanged, in front of its
+ * environment, even if it is not NAME=value, which no shell could pass on. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -12,7 +12,7 @@
 
 /* The nth allocation from now on fails, from 1; with all the rest, too. */
 void starve_at(unsigned nth, bool rest);
-/* Plenty again. Whether any failed. */
+/* From now on none fails. Returns whether any failed. */
 bool starve_end(void);
 
 #endif

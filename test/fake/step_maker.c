@@ -4,9 +4,9 @@
  *
  *	step_maker COUNT RATE FOLDER...
  *
- * FOLDER: where jobs' groups are, one of each hierarchy, that with the CPU time first.
- * Prints how many there were, in how many milliseconds, and how much CPU time (ns) the
- * steps' groups had counted just before they were removed. */
+ * FOLDER: where the jobs' groups are, one in each hierarchy, first the one with the CPU
+ * time. Prints the number of jobs, the milliseconds that they took, and the CPU time
+ * (ns) that the steps' groups had counted just before they were removed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A line with a fault, for IPMI over LAN: passes datagrams on between one client and
- * 127.0.0.1:PORT, and while FILE is there changes the last byte of each long answer,
+/* A faulty connection, for IPMI over LAN: passes datagrams between one client and
+ * 127.0.0.1:PORT and, while FILE exists, changes the last byte of each long answer,
  * which is its checksum. Prints the port that it listens on.
  *
  *	udp_flip PORT FILE

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A fake spank_ceems.so, as a program: puts the records of made-up jobs into a ring, at
- *a given rate, with counters that add up to known sums. What is fake: there is no
- *Slurm, no process and no control group behind the jobs. What is real: the ring, the
- *record format and the way a plugin sends (attach, publish, detach for each record), so
- *that tests and benches load ceemsd as thousands of short jobs would.
+ * a given rate, with counters that add up to known sums. What is fake: there is no
+ * Slurm, no process and no control group behind the jobs. What is real: the ring, the
+ * record format and the way a plugin sends (attach, publish, detach for each record),
+ * so that tests and benches load ceemsd as thousands of short jobs would.
  *
  *	unit_source --ring=PATH --count=N [--rate=UNITS_PER_S] [--producers=P]
  *		[--first-id=J] [--steps=S] [--node=NAME] [--running=R]

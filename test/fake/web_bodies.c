@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A web server whose routes take bodies, for what the body tests send it.
+/* A web server whose routes accept bodies, for the tests of request bodies.
  *
  *	web_bodies [--idle S] [--bodies BYTES] [--config FILE] [--loops N]
  *
  * POST or PUT /echo, at most 100000 bytes: "METHOD LENGTH CRC32C". POST /typed wants
- * application/json. POST /guard wants "X-Key: good", which another thread looks at.
+ * application/json. POST /guard wants "X-Key: good", which another thread checks.
  * Prints "ready PORT", runs until its standard input ends, then prints how often each
  * function of the routes was called. */
 #include <errno.h>

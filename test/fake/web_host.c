@@ -6,8 +6,8 @@
  *	         [--telemetry PATH] [--systemd] ROOT ADDRESS...
  *
  * ROOT holds proc and sys ("/" for the real ones). Prints "ready PORT..." and runs
- * until its standard input ends; SIGHUP reloads. --slow adds a collector that takes so
- * long and counts its runs. */
+ * until its standard input ends; SIGHUP reloads. --slow adds a collector that takes
+ * that long and counts its runs. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
