@@ -94,4 +94,30 @@ is "and in the days of the person" "$(sql "SELECT sum(cpu_ns) FROM usage_day d J
 
 ok "nodes end it when nothing is heard for linker.lost-after" wait_for 60 is_sql "SELECT state FROM unit WHERE uuid = '6'" COMPLETED
 like "no line of the aggregator speaks of an error" "$(grep -c 'level=error' agg.log)" '^0$'
+# The end comes while the start is being linked: this session is the linker, held at the unit's row.
+kill "${tap_pids[-1]}"
+wait "${tap_pids[-1]}" 2>/dev/null
+row() { # state event: a record of job 90
+	sql "INSERT INTO job_record (cluster, uuid, restarts, submitted, part, state, record) SELECT id, '90', 0, to_timestamp($T), to_timestamp($T), $1, jsonb_build_object('started', to_timestamp($T), $2) FROM cluster WHERE name = 'c1'" >/dev/null
+}
+row 1 "'event', 'started'"
+sql "SELECT link_jobs(10)" >/dev/null
+sql "UPDATE job_record SET unit = NULL WHERE uuid = '90'" >/dev/null
+mkfifo hold
+psql_do -f hold >held.log 2>&1 &
+holder=$!
+started $holder
+exec 7>hold
+echo "BEGIN; SELECT 'held' FROM unit WHERE uuid = '90' FOR UPDATE;" >&7
+ok "the unit's row is held" wait_for 60 grep -q held held.log
+sql "SELECT link_jobs(10)" >/dev/null &
+linker=$!
+started $linker
+ok "the linker waits for it" wait_for 60 is_sql "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%link_jobs%' AND pid <> pg_backend_pid()" 1
+row 3 "'state', 'COMPLETED', 'ended', to_timestamp($T + 50)"
+echo "COMMIT;" >&7
+exec 7>&-
+wait $holder $linker
+sql "SELECT link_jobs(10)" >/dev/null
+is "a record that comes while another of its run is linked is linked next" "$(sql "SELECT state, ended IS NOT NULL FROM unit WHERE uuid = '90'" | tr '|' ' ')" "COMPLETED t"
 tap_done
