@@ -16,17 +16,11 @@
 #include "lib/clock.h"
 #include "lib/fs.h"
 #include "opener/groups.h"
+#include "test/bench/median.h"
 
 #define ROUNDS 15
 #define GROUPS 400u
 #define SLOTS 1024u
-
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
 
 static double own_cpu_us(void)
 {
@@ -93,11 +87,9 @@ static int compare_costs(int cgroupfd, int top, const char *name, const char *wh
 		give_slots_back(&g);
 		groups_close(&g);
 	}
-	qsort(without, ROUNDS, sizeof(*without), by_value);
-	qsort(with, ROUNDS, sizeof(*with), by_value);
-	printf("%-24s %8.1f us %8.1f us   %.3f x (best %.3f x)\n", what,
-	       without[ROUNDS / 2], with[ROUNDS / 2],
-	       with[ROUNDS / 2] / without[ROUNDS / 2], with[0] / without[0]);
+	double none = median_of(without, ROUNDS), ours = median_of(with, ROUNDS);
+	printf("%-24s %8.1f us %8.1f us   %.3f x (best %.3f x)\n", what, none, ours,
+	       ours / none, with[0] / without[0]);
 	return 0;
 }
 

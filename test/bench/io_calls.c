@@ -24,17 +24,11 @@
 #include "opener/groups.h"
 #include "opener/io.h"
 #include "opener/net.h"
+#include "test/bench/median.h"
 
 #define ROUNDS 15
 #define CALLS 200000u
 #define SLOTS 64u
-
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
 
 static int file;
 
@@ -126,12 +120,6 @@ static void attach_nothing(int ret[2])
 	}
 }
 
-static double median(double *v)
-{
-	qsort(v, ROUNDS, sizeof(*v), by_value);
-	return v[ROUNDS / 2];
-}
-
 static int open_programs(const struct tree *t, bool network, struct groups *g,
 			 struct io *io, struct net *net, struct err *err)
 {
@@ -173,7 +161,8 @@ static int compare(const struct tree *t, double (*work)(void), bool inside,
 	}
 	if (inside)
 		enter(t->root);
-	double none = median(without), nothing = median(empty), ours = median(with);
+	double none = median_of(without, ROUNDS), nothing = median_of(empty, ROUNDS),
+	       ours = median_of(with, ROUNDS);
 	printf("%-32s %6.0f ns %6.0f ns %6.0f ns   +%.0f ns, of which ours %.0f ns\n",
 	       what, none, nothing, ours, ours - none, ours - nothing);
 	return 0;

@@ -18,23 +18,11 @@
 #include "lib/fs.h"
 #include "opener/groups.h"
 #include "opener/perf.h"
+#include "test/bench/median.h"
 
 #define ROUNDS 31
 #define PROCESSES 1000u
 #define SLOTS 1024u
-
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-static double median_of(double v[ROUNDS])
-{
-	qsort(v, ROUNDS, sizeof(*v), by_value);
-	return v[ROUNDS / 2];
-}
 
 static uint64_t used_us(int who)
 {
@@ -100,7 +88,7 @@ static double ask_worker(const struct worker *w)
 	return us;
 }
 
-static int measure(int cgroupfd, int step, bool by_cpuacct)
+static int measure_exits(int cgroupfd, int step, bool by_cpuacct)
 {
 	struct worker w;
 	double without[ROUNDS], with[ROUNDS], ratio[ROUNDS];
@@ -130,7 +118,8 @@ static int measure(int cgroupfd, int step, bool by_cpuacct)
 	wait(NULL);
 	printf("one process that begins and ends: without %.2f us, with %.2f us, "
 	       "%.3f x\n",
-	       median_of(without), median_of(with), median_of(ratio));
+	       median_of(without, ROUNDS), median_of(with, ROUNDS),
+	       median_of(ratio, ROUNDS));
 	return 0;
 }
 
@@ -155,7 +144,8 @@ int main(void)
 	int step = fs_opendir_at(tree, name, &err), status = 1;
 	pid_t pid = fork();
 	if (pid == 0)
-		exit(measure(cgroupfd, step, !layout.unified_only && *layout.cpuacct));
+		exit(measure_exits(cgroupfd, step,
+				   !layout.unified_only && *layout.cpuacct));
 	waitpid(pid, &status, 0);
 	unlinkat(tree, name, AT_REMOVEDIR);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;

@@ -23,6 +23,7 @@
 #include "lib/clock.h"
 #include "lib/fs.h"
 #include "lib/log.h"
+#include "test/bench/median.h"
 
 #define UNITS 1000
 #define ROUNDS 61
@@ -298,19 +299,6 @@ static void read_files(const int *fds, size_t n)
 	}
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double median(double *v, size_t n)
-{
-	qsort(v, n, sizeof(*v), by_value);
-	return v[n / 2];
-}
-
 struct figures {
 	double scrape_us, bare_us;
 	size_t files, bytes;
@@ -338,8 +326,8 @@ static struct figures measure(pid_t id, unsigned n)
 		bare[i] = (double)(t1 - t0) / 1e3;
 		scrapes[i] = (double)(t2 - t1) / 1e3;
 	}
-	f.scrape_us = median(scrapes, ROUNDS);
-	f.bare_us = median(bare, ROUNDS);
+	f.scrape_us = median_of(scrapes, ROUNDS);
+	f.bare_us = median_of(bare, ROUNDS);
 	lab_done(&l);
 	return f;
 }
