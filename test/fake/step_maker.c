@@ -28,7 +28,7 @@
 static const char *const levels[] = {"", "/step_0", "/step_0/task_0"};
 #define LEVELS 3
 
-static void fail(const char *what)
+static void fail_with_errno(const char *what)
 {
 	fprintf(stderr, "step_maker: %s: %s\n", what, strerror(errno));
 	exit(1);
@@ -41,7 +41,7 @@ static void make_job(int folder, unsigned job)
 	for (int i = 0; i < LEVELS; i++) {
 		(void)snprintf(path, sizeof(path), "job_%u%s", job, levels[i]);
 		if (mkdirat(folder, path, 0755) < 0)
-			fail(path);
+			fail_with_errno(path);
 	}
 }
 
@@ -54,7 +54,7 @@ static void remove_job(int folder, unsigned job)
 		/* what has ended may be busy for another moment */
 		while (unlinkat(folder, path, AT_REMOVEDIR) < 0) {
 			if (errno != EBUSY)
-				fail(path);
+				fail_with_errno(path);
 		}
 	}
 }
@@ -84,7 +84,7 @@ static uint64_t usage_ns(int folder, unsigned job)
 		return strtoull(text, NULL, 10);
 	(void)snprintf(path, sizeof(path), "job_%u/step_0/cpu.stat", job);
 	if (fs_read_at(folder, path, text, sizeof(text), &err) < 0)
-		fail(path);
+		fail_with_errno(path);
 	const char *p = strstr(text, "usage_usec ");
 	return p ? strtoull(p + strlen("usage_usec "), NULL, 10) * 1000 : 0;
 }
@@ -99,7 +99,7 @@ static uint64_t run_job(const int *folders, int count, unsigned job)
 	if (pid == 0)
 		run_task(folders, count, job);
 	if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
-		fail("a task");
+		fail_with_errno("a task");
 	uint64_t used = usage_ns(folders[0], job);
 	for (int i = count; i--;)
 		remove_job(folders[i], job);
@@ -120,7 +120,7 @@ int main(int argc, char **argv)
 	for (int i = 3; i < argc; i++) {
 		folders[i - 3] = open(argv[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (folders[i - 3] < 0)
-			fail(argv[i]);
+			fail_with_errno(argv[i]);
 	}
 	for (uint32_t job = 1; job <= count; job++) {
 		uint64_t due = begin + job * (NSEC_PER_SEC / rate);

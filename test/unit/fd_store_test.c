@@ -34,7 +34,7 @@ static int manager_open(void)
 	return fd;
 }
 
-static void expect(int manager, const char *text, int *ret_fd)
+static void expect_message(int manager, const char *text, int *ret_fd)
 {
 	char got[256] = "";
 	union {
@@ -71,7 +71,7 @@ static void a_copy_goes_to_systemd(void **state)
 	auto_close int manager = manager_open();
 	assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
 	assert_int_equal(fd_store_put("stored-a", pipes[0]), 1);
-	expect(manager, "FDSTORE=1\nFDPOLL=0\nFDNAME=stored-a", &copy);
+	expect_message(manager, "FDSTORE=1\nFDPOLL=0\nFDNAME=stored-a", &copy);
 	assert_true(same_file(copy, pipes[0]));
 	close(copy);
 	close(pipes[0]);
@@ -151,7 +151,7 @@ static void what_has_another_name_is_forgotten(void **state)
 	auto_close int manager = manager_open();
 	assert_int_equal(
 		look_as_service("x.socket:stored-a:stored-b", true, drop_others), 0);
-	expect(manager, "FDSTOREREMOVE=1\nFDNAME=stored-b", NULL);
+	expect_message(manager, "FDSTOREREMOVE=1\nFDNAME=stored-b", NULL);
 	unsetenv("NOTIFY_SOCKET");
 }
 

@@ -14,7 +14,7 @@
 #define MIB (UINT64_C(1) << 20)
 #define WH UINT64_C(3600000000)
 
-static struct step_report plain(void)
+static struct step_report plain_step(void)
 {
 	return (struct step_report){
 		.job = 41,
@@ -112,7 +112,7 @@ static void text_lacks(const struct step_report *r, const char *what)
 static void energy_comes_per_domain_with_its_source_and_grams(void **state)
 {
 	(void)state;
-	struct step_report r = plain();
+	struct step_report r = plain_step();
 	struct energy_page_node n = with_factor(node_with(PARTS));
 	report_take_energy(&r.energy, &n, &row, &now);
 	/* the idle share of one second on two CPUs */
@@ -124,7 +124,7 @@ static void energy_comes_per_domain_with_its_source_and_grams(void **state)
 static void host_energy_names_what_is_in_it(void **state)
 {
 	(void)state;
-	struct step_report r = plain();
+	struct step_report r = plain_step();
 	struct energy_page_node n = with_factor(node_with(HOST));
 	snprintf(n.source[ENERGY_PAGE_HOST], ENERGY_PAGE_SOURCE_MAX, "redfish");
 	n.flags[ENERGY_PAGE_HOST] = ENERGY_PAGE_STALE;
@@ -136,7 +136,7 @@ static void host_energy_names_what_is_in_it(void **state)
 static void modelled_energy_says_so(void **state)
 {
 	(void)state;
-	struct step_report r = plain();
+	struct step_report r = plain_step();
 	struct energy_page_node n = {
 		.tick_ns = 100 * SECOND, .interval_ns = SECOND, .total_mask = HOST};
 	snprintf(n.source[ENERGY_PAGE_HOST], ENERGY_PAGE_SOURCE_MAX, "model");
@@ -151,7 +151,7 @@ static void modelled_energy_says_so(void **state)
 static void even_a_step_of_microseconds_is_not_free(void **state)
 {
 	(void)state;
-	struct step_report r = plain();
+	struct step_report r = plain_step();
 	struct energy_page_node n = with_factor(node_with(PARTS));
 	struct energy_page_row tiny = {
 		.uj = {6100}, .total_uj = 6100, .flags = ENERGY_PAGE_ENDED};
@@ -164,7 +164,7 @@ static void even_a_step_of_microseconds_is_not_free(void **state)
 static void step_younger_than_a_tick_is_estimated_in_total(void **state)
 {
 	(void)state;
-	struct step_report r = plain();
+	struct step_report r = plain_step();
 	struct energy_page_node n = with_factor(node_with(PARTS));
 	struct energy_page_now young = now;
 	young.started_ns = young.boottime_ns - SECOND / 50;
@@ -180,7 +180,7 @@ static void step_younger_than_a_tick_is_estimated_in_total(void **state)
 static void unknown_energy_says_why(void **state)
 {
 	(void)state;
-	struct step_report r = plain();
+	struct step_report r = plain_step();
 	check("unknown", &r);
 	static const struct {
 		int rc;
@@ -208,7 +208,7 @@ static void unknown_energy_says_why(void **state)
 static void ended_row_without_provisional_part_is_settled(void **state)
 {
 	(void)state;
-	struct step_report r = plain();
+	struct step_report r = plain_step();
 	struct energy_page_node n = node_with(PARTS);
 	struct energy_page_row ended = row;
 	ended.flags = ENERGY_PAGE_ENDED;
@@ -224,7 +224,7 @@ static void ended_row_without_provisional_part_is_settled(void **state)
 static void stopped_daemon_leaves_what_it_measured(void **state)
 {
 	(void)state;
-	struct step_report r = plain();
+	struct step_report r = plain_step();
 	struct energy_page_node n = node_with(PARTS);
 	struct energy_page_now late = now;
 	late.boottime_ns = 160 * SECOND;
@@ -248,7 +248,7 @@ static void nothing_known_is_not_printed_as_zero(void **state)
 static void names_from_the_page_cannot_act_on_a_terminal(void **state)
 {
 	(void)state;
-	struct step_report r = plain();
+	struct step_report r = plain_step();
 	struct energy_page_node n = node_with(PARTS);
 	memcpy(n.source[ENERGY_PAGE_PACKAGE], "\033[2J\"\\\n\xff rapl 012", 16);
 	n.emission_mg_per_kwh = 1;
@@ -294,7 +294,7 @@ static void largest_numbers_fit_one_write(void **state)
 static void hint_is_given_only_where_something_was_clearly_wasted(void **state)
 {
 	(void)state;
-	struct step_report r = plain();
+	struct step_report r = plain_step();
 	assert_int_equal(report_hint(&r), HINT_NONE);
 	r.cpus = 8; /* 118 s in 62.5 s x 8 */
 	assert_int_equal(report_hint(&r), HINT_CPUS);
@@ -306,7 +306,7 @@ static void hint_is_given_only_where_something_was_clearly_wasted(void **state)
 	r.wall_ns = 9 * SECOND; /* too short to tell */
 	r.cpu_ns = 0;
 	assert_int_equal(report_hint(&r), HINT_NONE);
-	r = plain();
+	r = plain_step();
 	r.memory_asked_bytes = 1024 * MIB;
 	assert_int_equal(report_hint(&r), HINT_NONE);
 	r.memory_asked_bytes = 4096 * MIB;
@@ -322,7 +322,7 @@ static void hint_is_given_only_where_something_was_clearly_wasted(void **state)
 static void script_that_only_starts_steps_is_no_waste(void **state)
 {
 	(void)state;
-	struct step_report r = plain();
+	struct step_report r = plain_step();
 	r.step = RECORD_STEP_BATCH;
 	r.cpus = 64;
 	r.memory_asked_bytes = 64 * 1024 * MIB;

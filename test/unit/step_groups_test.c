@@ -130,7 +130,7 @@ static void send_record(enum record_type type, const char *path, uint32_t bits,
 	assert_int_equal(units_apply(units, &r, ring_pos++, now, now, &err), 0);
 }
 
-static struct step_groups_stats stats(void)
+static struct step_groups_stats group_stats(void)
 {
 	struct step_groups_stats s;
 
@@ -166,8 +166,8 @@ static void a_step_of_which_no_record_tells_is_counted(void **state)
 	assert_int_equal(step->state, UNIT_ENDED);
 	assert_int_equal(step->ended_boottime_ns - step->started_boottime_ns,
 			 NSEC_PER_MSEC);
-	assert_int_equal(stats().unrecorded, 1);
-	assert_int_equal(stats().used, 0);
+	assert_int_equal(group_stats().unrecorded, 1);
+	assert_int_equal(group_stats().used, 0);
 }
 
 static void both_hierarchies_of_v1_are_one_step(void **state)
@@ -182,8 +182,8 @@ static void both_hierarchies_of_v1_are_one_step(void **state)
 	total_of_unit(&t);
 	assert_int_equal(t.cpu_user_ns + t.cpu_system_ns, 400);
 	assert_int_equal(t.memory_peak_bytes, 4096);
-	assert_int_equal(stats().unrecorded, 1);
-	assert_int_equal(stats().lost_stops, 1);
+	assert_int_equal(group_stats().unrecorded, 1);
+	assert_int_equal(group_stats().lost_stops, 1);
 	assert_int_equal(units_get(units, units_next(units, 0))->uid, 1000);
 }
 
@@ -202,8 +202,8 @@ static void a_stop_record_wins(void **state)
 	pass_ms(GROUP_SETTLE_MS);
 	total_of_unit(&t);
 	assert_int_equal(t.cpu_user_ns, 4000);
-	assert_int_equal(stats().lost_stops, 0);
-	assert_int_equal(stats().used, 0);
+	assert_int_equal(group_stats().lost_stops, 0);
+	assert_int_equal(group_stats().used, 0);
 }
 
 static void a_running_step_ends_with_the_kernels_word(void **state)
@@ -225,8 +225,8 @@ static void a_running_step_ends_with_the_kernels_word(void **state)
 	assert_int_equal(step->lost, STEP_LOST);
 	total_of_unit(&t);
 	assert_int_equal(t.cpu_user_ns + t.cpu_system_ns, 5000);
-	assert_int_equal(stats().lost_stops, 1);
-	assert_int_equal(stats().unrecorded, 0);
+	assert_int_equal(group_stats().lost_stops, 1);
+	assert_int_equal(group_stats().unrecorded, 0);
 }
 
 static void what_the_table_has_had_is_not_counted_again(void **state)
@@ -243,8 +243,8 @@ static void what_the_table_has_had_is_not_counted_again(void **state)
 	assert_int_equal(steps_used(units), 0);
 	play_rmdir(slot, 5000, 8192);
 	pass_ms(GROUP_SETTLE_MS);
-	assert_int_equal(stats().lost_stops, 0);
-	assert_int_equal(stats().used, 0);
+	assert_int_equal(group_stats().lost_stops, 0);
+	assert_int_equal(group_stats().used, 0);
 }
 
 static void a_step_without_a_record_asks_for_one_walk(void **state)
@@ -265,7 +265,7 @@ static void groups_of_others_are_let_go(void **state)
 		play_rmdir(play_mkdir(paths[i], 0), 5000, 0);
 	pass_ms(2 * GROUP_SETTLE_MS);
 	assert_int_equal(units_used(units), 0);
-	assert_int_equal(stats().used, 0);
+	assert_int_equal(group_stats().used, 0);
 }
 
 static void what_was_there_before_is_not_counted_unless_the_table_has_it(void **state)
@@ -286,9 +286,9 @@ static void slots_come_back_for_ever(void **state)
 	for (unsigned i = 0; i < 10 * GROUP_LAB_SLOTS; i++) {
 		play_rmdir(play_mkdir("/other/step_0", 0), 5000, 0);
 		pass_ms(GROUP_SETTLE_MS);
-		assert_int_equal(stats().used, 0);
+		assert_int_equal(group_stats().used, 0);
 	}
-	assert_int_equal(stats().made, 10 * GROUP_LAB_SLOTS);
+	assert_int_equal(group_stats().made, 10 * GROUP_LAB_SLOTS);
 }
 
 static void damage_stays_within_bounds(void **state)
@@ -304,7 +304,7 @@ static void damage_stays_within_bounds(void **state)
 		pass_ms(GROUP_SETTLE_MS);
 	c->free_head = 12345;
 	pass_ms(GROUP_SETTLE_MS);
-	(void)stats();
+	(void)group_stats();
 }
 
 /* All runs of a job have the same paths. */
@@ -327,7 +327,7 @@ static void each_run_of_a_requeued_job_is_counted(void **state)
 		assert_int_equal(units_get(units, i)->restarts, runs++);
 	}
 	assert_int_equal(runs, 3);
-	assert_int_equal(stats().unrecorded, 3);
+	assert_int_equal(group_stats().unrecorded, 3);
 }
 
 static void expect_next(uint32_t *from, uint32_t slot, uint32_t unit)
@@ -397,7 +397,7 @@ static void what_ends_during_a_restart_is_counted_once(void **state)
 	pass_ms(GROUP_SETTLE_MS);
 	total_of_unit(&t);
 	assert_int_equal(t.cpu_user_ns + t.cpu_system_ns, 4000);
-	assert_int_equal(stats().used, 0);
+	assert_int_equal(group_stats().used, 0);
 	/* nothing of it is left */
 	start_again(true);
 	pass_ms(2 * GROUP_SETTLE_MS);
@@ -418,7 +418,7 @@ static void what_lives_and_ends_while_nobody_looks_is_counted(void **state)
 	pass_ms(GROUP_SETTLE_MS);
 	total_of_unit(&t);
 	assert_int_equal(t.cpu_user_ns + t.cpu_system_ns, 4000);
-	assert_int_equal(stats().unrecorded, 1);
+	assert_int_equal(group_stats().unrecorded, 1);
 }
 
 static void what_an_earlier_table_may_have_had_is_not_counted(void **state)
@@ -428,7 +428,7 @@ static void what_an_earlier_table_may_have_had_is_not_counted(void **state)
 	start_again(false);
 	pass_ms(2 * GROUP_SETTLE_MS);
 	assert_int_equal(units_used(units), 0);
-	assert_int_equal(stats().used, 0);
+	assert_int_equal(group_stats().used, 0);
 }
 
 static void a_step_of_records_is_known_after_a_restart(void **state)
@@ -446,7 +446,7 @@ static void a_step_of_records_is_known_after_a_restart(void **state)
 	start_again(true);
 	play_rmdir(slot, 5000, 8192);
 	pass_ms(GROUP_SETTLE_MS);
-	assert_int_equal(stats().lost_stops, 0);
+	assert_int_equal(group_stats().lost_stops, 0);
 }
 
 static void send_other(enum record_type type, unsigned job)
@@ -490,8 +490,8 @@ static void a_stop_that_found_the_table_full_is_not_counted_again(void **state)
 		send_other(RECORD_STEP_STOP, job);
 	play_rmdir(slot, 4000, 0);
 	pass_ms(GROUP_SETTLE_MS);
-	assert_int_equal(stats().unrecorded, 0);
-	assert_int_equal(stats().used, 0);
+	assert_int_equal(group_stats().unrecorded, 0);
+	assert_int_equal(group_stats().used, 0);
 }
 
 static void sizes_that_make_no_sense_are_refused(void **state)
