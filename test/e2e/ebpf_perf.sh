@@ -7,37 +7,10 @@
 for c in curl python3; do command -v $c >/dev/null || skip_all "$c is not installed"; done
 [ -x "$BUILD/ceems-opener" ] || skip_all "ceems-opener was not built here (libbpf-dev, clang, bpftool)"
 why=$("$BUILD/ceems-opener" --collector.perf 2>&1) || skip_all "this kernel does not let it: ${why#*msg=}"
-[ -d /sys/fs/cgroup/cpuacct ] || skip_all "no cgroup v1 here"
 "$BUILD/perf_around" -- true >/dev/null || skip_all "no perf events here"
 
-node=perf$$ job=$$
+. "$(dirname "$0")/../step_group.sh"
 port=$(free_port) || exit 1
-controllers="cpuacct memory freezer"
-step_folder() { echo "/sys/fs/cgroup/$1/slurm_$node/uid_0/job_$job/step_$2"; }
-cp /bin/bash "$SCRATCH/slurmstepd"
-step_make() { # step, with a first process below a slurmstepd
-	local c
-	for c in $controllers; do mkdir -p "$(step_folder $c "$1")/task_0"; done
-	rm -f "$SCRATCH/sleeper"
-	"$SCRATCH/slurmstepd" -c "sleep 1000 & echo \$! >$SCRATCH/sleeper; wait" </dev/null >/dev/null 2>&1 &
-	stepd=$!
-	started $stepd
-	wait_for 20 test -s "$SCRATCH/sleeper"
-	sleeper=$(cat "$SCRATCH/sleeper")
-	started "$sleeper"
-	for c in $controllers; do echo "$sleeper" >"$(step_folder $c "$1")/task_0/cgroup.procs"; done
-}
-step_remove() {
-	local c
-	kill "$sleeper"
-	wait "$stepd"
-	for c in $controllers; do wait_for 20 rmdir "$(step_folder $c "$1")/task_0"; rmdir "$(step_folder $c "$1")"; done
-}
-test_cleanup() {
-	local c
-	kill "$sleeper" 2>/dev/null
-	for c in $controllers; do wait_for 20 eval "find /sys/fs/cgroup/$c/slurm_$node -depth -type d -exec rmdir {} + 2>/dev/null; [ ! -d /sys/fs/cgroup/$c/slurm_$node ]"; done
-}
 scrape() { curl -sf "http://127.0.0.1:$port/metrics" >"$SCRATCH/metrics"; }
 value() { sed -n "s|^ceems_perf_$1_total{manager=\"slurm\",hostname=\"[^\"]*\",uuid=\"$job\"} ||p" "$SCRATCH/metrics"; }
 all_values() { for v in page_faults context_switches cpu_migrations minor_faults major_faults; do value $v; done | xargs; }
