@@ -29,6 +29,8 @@
 #include "lib/exec.h"
 #include "lib/fs.h"
 #include "lib/log.h"
+#include "lib/records/net_slots.h"
+#include "lib/records/perf_cells.h"
 #include "lib/service.h"
 #include "lib/signals.h"
 
@@ -544,31 +546,38 @@ static int take_io_cells(struct daemon *d, struct opened_part *part, struct err 
 	return rc;
 }
 
-static int take_net_slots(struct daemon *d, struct opened_part *part, struct err *err)
+/* kinds and spare of *ret are set. */
+static int take_slot_counts(struct daemon *d, struct opened_part *part,
+			    uint32_t fd_count, uint32_t stripes,
+			    struct slot_counts *ret, struct err *err)
 {
-	int fds[NET_FDS];
 	int rc = check_part_slots(d, part, part->count, err);
 
 	if (!rc)
-		rc = opened_part_take(part, fds, NET_FDS, err);
-	if (!rc)
-		rc = net_slots_open(&d->net_slots, fds, part->count,
-				    part->detail[NET_DETAIL_STRIPES], err);
+		rc = opened_part_take(part, ret->fds, fd_count, err);
+	if (rc < 0)
+		return rc;
+	ret->fd_count = fd_count;
+	ret->slots = part->count;
+	ret->stripes = stripes;
+	return slot_counts_open(ret, err);
+}
+
+static int take_net_slots(struct daemon *d, struct opened_part *part, struct err *err)
+{
+	d->net_slots = (struct slot_counts){.kinds = NET_KINDS, .spare = 1};
+	int rc = take_slot_counts(d, part, NET_FDS, part->detail[NET_DETAIL_STRIPES],
+				  &d->net_slots, err);
 	if (!rc)
 		log_info("ebpf: the kernel counts what units send and receive");
 	return rc;
 }
 
-static int take_perf_cells(struct daemon *d, struct opened_part *part, struct err *err)
+static int take_perf_slots(struct daemon *d, struct opened_part *part, struct err *err)
 {
-	int fds[PERF_FDS];
-	int rc = check_part_slots(d, part, part->count, err);
-
-	if (!rc)
-		rc = opened_part_take(part, fds, PERF_FDS, err);
-	if (!rc)
-		rc = perf_cells_open(&d->perf_cells, fds, part->count,
-				     part->detail[PERF_DETAIL_STRIPES], err);
+	d->perf_slots = (struct slot_counts){.kinds = 1};
+	int rc = take_slot_counts(d, part, PERF_FDS, part->detail[PERF_DETAIL_STRIPES],
+				  &d->perf_slots, err);
 	if (!rc)
 		log_info("perf: the kernel counts software events of units");
 	return rc;
@@ -609,7 +618,7 @@ static void take_opened_parts(struct daemon *d)
 		log_warn("ebpf: %s: what units send and receive is not counted",
 			 err.text);
 	if (rc == 0 && o->collector_perf &&
-	    take_perf_cells(d, &parts[OPENER_PERF], &err) < 0)
+	    take_perf_slots(d, &parts[OPENER_PERF], &err) < 0)
 		log_warn("perf: %s: no events are counted", err.text);
 	opened_parts_close(parts);
 }
@@ -626,10 +635,10 @@ static int open_step_groups(struct daemon *d, struct err *err)
 		rc = unit_io_new(d->units, &d->io_cells, &d->unit_io, err);
 	d->env.unit_io = d->unit_io;
 	if (!rc && d->net_slots.slots)
-		rc = unit_net_new(d->units, &d->net_slots, &d->unit_net, err);
+		rc = unit_counts_new(d->units, &d->net_slots, &d->unit_net, err);
 	d->env.unit_net = d->unit_net;
-	if (!rc && d->perf_cells.slots)
-		rc = unit_perf_new(d->units, &d->perf_cells, &d->unit_perf, err);
+	if (!rc && d->perf_slots.slots)
+		rc = unit_counts_new(d->units, &d->perf_slots, &d->unit_perf, err);
 	d->env.unit_perf = d->unit_perf;
 	return rc;
 }
@@ -680,10 +689,10 @@ void daemon_close(struct daemon *d)
 	group_slots_close(&d->group_slots);
 	unit_io_free(d->unit_io);
 	io_cells_close(&d->io_cells);
-	unit_net_free(d->unit_net);
-	net_slots_close(&d->net_slots);
-	unit_perf_free(d->unit_perf);
-	perf_cells_close(&d->perf_cells);
+	unit_counts_free(d->unit_net);
+	slot_counts_close(&d->net_slots);
+	unit_counts_free(d->unit_perf);
+	slot_counts_close(&d->perf_slots);
 	daemon_energy_close(d);
 	sampler_free(d->sampler);
 	courier_link_free(d->courier);

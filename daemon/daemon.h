@@ -6,9 +6,8 @@
 
 #include "daemon/collector.h"
 #include "daemon/groups/step_groups.h"
+#include "daemon/groups/unit_counts.h"
 #include "daemon/groups/unit_io.h"
-#include "daemon/groups/unit_net.h"
-#include "daemon/groups/unit_perf.h"
 #include "daemon/ingest.h"
 #include "daemon/options.h"
 #include "daemon/reports/reports.h"
@@ -54,10 +53,10 @@ struct daemon {
 	struct step_groups *step_groups; /* NULL: the kernel tells nothing */
 	struct io_cells io_cells;        /* until unit_io has them */
 	struct unit_io *unit_io;         /* NULL: no IO is counted */
-	struct net_slots net_slots;      /* until unit_net has them */
-	struct unit_net *unit_net;       /* NULL: no network is counted */
-	struct perf_cells perf_cells;    /* until unit_perf has them */
-	struct unit_perf *unit_perf;     /* NULL: no events are counted */
+	struct slot_counts net_slots;    /* until unit_net has them */
+	struct unit_counts *unit_net;    /* NULL: no network is counted */
+	struct slot_counts perf_slots;   /* until unit_perf has them */
+	struct unit_counts *unit_perf;   /* NULL: no events are counted */
 	struct energy_page_writer *page;
 	struct energy_page_fill
 		*energy_page_fill; /* NULL: the page could not be made */

@@ -17,8 +17,7 @@ struct sampler;
 struct step_groups;
 struct ticker;
 struct unit_io;
-struct unit_net;
-struct unit_perf;
+struct unit_counts;
 struct units;
 
 /* The world as collectors see it: they open everything relative to these directories
@@ -38,8 +37,8 @@ struct env {
 	struct ticker *ticker;        /* NULL when no energy is divided */
 	struct step_groups *step_groups;    /* NULL without kernel programs */
 	struct unit_io *unit_io;            /* NULL when no IO is counted */
-	struct unit_net *unit_net;          /* NULL when no network is counted */
-	struct unit_perf *unit_perf;        /* NULL when no events are counted */
+	struct unit_counts *unit_net;       /* NULL when no network is counted */
+	struct unit_counts *unit_perf;      /* NULL when no events are counted */
 	const struct report_stats *reports; /* NULL when reports are off */
 	/* A register of a CPU: 0 or negative errno. NULL: unknown. */
 	int (*read_msr)(unsigned cpu, uint32_t msr, uint64_t *ret);

@@ -7,16 +7,20 @@
 
 #include "daemon/collector.h"
 #include "daemon/groups/step_groups.h"
-#include "daemon/groups/unit_perf.h"
+#include "daemon/groups/unit_counts.h"
 #include "daemon/options.h"
 #include "daemon/perf_kinds.h"
 #include "daemon/units.h"
+#include "lib/records/perf_cells.h"
 
 struct perf_scrape {
 	const struct env *env;
 	uint32_t kinds;             /* mask of perf_kinds */
-	struct perf_counts *totals; /* by unit, of one scrape */
+	unsigned long long *totals; /* by unit, COUNTS_WORDS, of one scrape */
 };
+
+_Static_assert(sizeof(struct perf_counts) == COUNTS_WORDS * sizeof(unsigned long long),
+	       "one stripe");
 
 static void perf_collector_close(void *state)
 {
@@ -34,7 +38,8 @@ static int perf_collector_open(const struct env *env, void **ret_state, struct e
 		return err_set(err, -ENODEV, "the kernel programs are not attached");
 	struct perf_scrape *p = calloc(1, sizeof(*p));
 	if (p)
-		p->totals = calloc(units_capacity(env->units), sizeof(*p->totals));
+		p->totals = calloc(units_capacity(env->units),
+				   COUNTS_WORDS * sizeof(*p->totals));
 	if (!p || !p->totals) {
 		perf_collector_close(p);
 		return err_set(err, -ENOMEM, "out of memory");
@@ -77,14 +82,18 @@ static int perf_collector_collect(void *state, struct prom *out, struct err *err
 	for (uint32_t slot = 0;
 	     (slot = step_groups_next(env->step_groups, slot, &unit)) != UINT32_MAX;
 	     slot++)
-		unit_perf_add_slot(env->unit_perf, slot, &p->totals[unit]);
+		unit_counts_add_slot(env->unit_perf, slot,
+				     &p->totals[unit * COUNTS_WORDS]);
 	for (uint32_t i = units_next(env->units, 0); i != UNITS_NONE;
 	     i = units_next(env->units, i + 1)) {
 		const struct unit *u = units_get(env->units, i);
-		unit_perf_add_ended(env->unit_perf, i, &p->totals[i]);
+		unsigned long long *words = &p->totals[i * COUNTS_WORDS];
+		struct perf_counts counts;
+		unit_counts_add_ended(env->unit_perf, i, words);
+		memcpy(&counts, words, sizeof(counts));
 		if (is_perf_asked(o, u) && step_groups_exported(env, i))
-			put_unit_perf(p, u, &p->totals[i], out);
-		p->totals[i] = (struct perf_counts){0};
+			put_unit_perf(p, u, &counts, out);
+		memset(words, 0, sizeof(counts));
 	}
 	return prom_error(out) ? err_set(err, prom_error(out), "no room for samples")
 			       : 0;

@@ -13,5 +13,4 @@ libgroups_SRCS += daemon/groups/opener_link.c
 libgroups_SRCS += daemon/groups/opener_kept.c
 libgroups_SRCS += daemon/groups/step_groups.c
 libgroups_SRCS += daemon/groups/unit_io.c
-libgroups_SRCS += daemon/groups/unit_net.c
-libgroups_SRCS += daemon/groups/unit_perf.c
+libgroups_SRCS += daemon/groups/unit_counts.c

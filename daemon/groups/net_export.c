@@ -7,12 +7,20 @@
 #include <string.h>
 
 #include "daemon/groups/step_groups.h"
-#include "daemon/groups/unit_net.h"
+#include "daemon/groups/unit_counts.h"
 #include "daemon/units.h"
+#include "lib/records/net_slots.h"
+
+struct net_total {
+	struct net_counts kinds[NET_KINDS];
+};
+#define NET_WORDS (NET_KINDS * COUNTS_WORDS)
+_Static_assert(sizeof(struct net_total) == NET_WORDS * sizeof(unsigned long long),
+	       "one stripe of each kind");
 
 struct net_export {
 	const struct env *env;
-	struct unit_net_total *totals; /* by unit, of one scrape */
+	unsigned long long *totals; /* by unit, NET_WORDS, of one scrape */
 };
 
 int net_export_new(const struct env *env, struct net_export **ret)
@@ -20,7 +28,8 @@ int net_export_new(const struct env *env, struct net_export **ret)
 	struct net_export *e = calloc(1, sizeof(*e));
 
 	if (e)
-		e->totals = calloc(units_capacity(env->units), sizeof(*e->totals));
+		e->totals = calloc(units_capacity(env->units),
+				   NET_WORDS * sizeof(*e->totals));
 	if (!e || !e->totals) {
 		free(e);
 		return -ENOMEM;
@@ -49,8 +58,7 @@ static const struct {
 
 /* labels: room for two more */
 static void put_counts(struct prom *out, struct prom_label *labels, size_t n,
-		       const struct prom_family families[6],
-		       const struct unit_net_total *t)
+		       const struct prom_family families[6], const struct net_total *t)
 {
 	for (unsigned k = 0; k < NET_KINDS; k++) {
 		const struct net_counts *c = &t->kinds[k];
@@ -69,7 +77,7 @@ static void put_counts(struct prom *out, struct prom_label *labels, size_t n,
 }
 
 static void put_unit(struct prom *out, const struct env *env, const struct unit *unit,
-		     const struct unit_net_total *t)
+		     const struct net_total *t)
 {
 	static const struct prom_family families[] = {
 		{"ceems_ebpf_ingress_bytes_total", PROM_COUNTER,
@@ -101,10 +109,12 @@ static void put_nobodys(struct prom *out, const struct env *env)
 		"ceems_network_late_egress_packets_total", PROM_COUNTER,
 		"TCP segments sent for sockets of steps that had ended"};
 	const struct prom_label hostname = {"hostname", env->hostname};
-	struct unit_net_total t = {0};
+	unsigned long long words[NET_WORDS] = {0};
+	struct net_total t;
 	uint64_t in_packets = 0, out_packets = 0;
 
-	unit_net_add_nobody(env->unit_net, &t);
+	unit_counts_add_nobodys(env->unit_net, words);
+	memcpy(&t, words, sizeof(t));
 	for (unsigned k = 0; k < NET_KINDS; k++) {
 		in_packets += t.kinds[k].in_packets;
 		out_packets += t.kinds[k].out_packets;
@@ -120,17 +130,19 @@ void net_export(struct net_export *e, struct prom *out)
 	const struct env *env = e->env;
 	uint32_t unit;
 
-	memset(e->totals, 0, units_capacity(env->units) * sizeof(*e->totals));
 	for (uint32_t slot = 0;
 	     (slot = step_groups_next(env->step_groups, slot, &unit)) != UINT32_MAX;
 	     slot++)
-		unit_net_add_slot(env->unit_net, slot, &e->totals[unit]);
+		unit_counts_add_slot(env->unit_net, slot, &e->totals[unit * NET_WORDS]);
 	for (uint32_t i = units_next(env->units, 0); i != UNITS_NONE;
 	     i = units_next(env->units, i + 1)) {
-		if (!step_groups_exported(env, i))
-			continue;
-		unit_net_add_ended(env->unit_net, i, &e->totals[i]);
-		put_unit(out, env, units_get(env->units, i), &e->totals[i]);
+		unsigned long long *words = &e->totals[i * NET_WORDS];
+		struct net_total t;
+		unit_counts_add_ended(env->unit_net, i, words);
+		memcpy(&t, words, sizeof(t));
+		memset(words, 0, sizeof(t));
+		if (step_groups_exported(env, i))
+			put_unit(out, env, units_get(env->units, i), &t);
 	}
 	put_nobodys(out, env);
 }

@@ -6,9 +6,8 @@
 #include <string.h>
 
 #include "daemon/discover.h"
+#include "daemon/groups/unit_counts.h"
 #include "daemon/groups/unit_io.h"
-#include "daemon/groups/unit_net.h"
-#include "daemon/groups/unit_perf.h"
 #include "daemon/options.h"
 #include "daemon/units.h"
 #include "lib/cgroup.h"
@@ -255,9 +254,9 @@ static bool look_at_slot(struct step_groups *g, uint32_t slot, uint64_t drained_
 	if (g->env->unit_io)
 		unit_io_end_slot(g->env->unit_io, slot, unit);
 	if (g->env->unit_net)
-		unit_net_end_slot(g->env->unit_net, slot, unit);
+		unit_counts_end_slot(g->env->unit_net, slot, unit);
 	if (g->env->unit_perf)
-		unit_perf_end_slot(g->env->unit_perf, slot, unit);
+		unit_counts_end_slot(g->env->unit_perf, slot, unit);
 	release_slot(g, slot);
 	return false;
 }

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "daemon/groups/group_slots.h"
-#include "daemon/groups/unit_perf.h"
+#include "daemon/groups/unit_counts.h"
 #include "lib/cgroup.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
@@ -32,7 +32,7 @@
 static struct groups programs;
 static struct group_slots slots;
 static struct perf events;
-static struct perf_cells cells;
+static struct slot_counts perf_slots;
 static struct cgroup_layout layout;
 static int cgroupfd = -1, tree = -1; /* the hierarchy that is looked at */
 static char top[64];
@@ -59,7 +59,7 @@ static bool programs_open(void)
 static int programs_close(void **state)
 {
 	(void)state;
-	perf_cells_close(&cells);
+	slot_counts_close(&perf_slots);
 	perf_close(&events);
 	group_slots_close(&slots);
 	groups_close(&programs);
@@ -343,7 +343,6 @@ static void a_path_too_long_for_a_slot_is_said(void **state)
 static bool events_open(void)
 {
 	bool by_cpuacct;
-	int fds[PERF_FDS];
 	struct err err;
 
 	if (!programs_open())
@@ -353,9 +352,13 @@ static bool events_open(void)
 		print_message("not possible here: %s\n", err.text);
 		return false;
 	}
+	perf_slots = (struct slot_counts){.slots = SLOTS,
+					  .stripes = events.stripes,
+					  .kinds = 1,
+					  .fd_count = PERF_FDS};
 	for (unsigned i = 0; i < PERF_FDS; i++)
-		fds[i] = dup(events.fds[i]);
-	assert_int_equal(perf_cells_open(&cells, fds, SLOTS, events.stripes, &err), 0);
+		perf_slots.fds[i] = dup(events.fds[i]);
+	assert_int_equal(slot_counts_open(&perf_slots, &err), 0);
 	return tree_open(by_cpuacct ? layout.cpuacct : layout.unified);
 }
 
@@ -366,8 +369,9 @@ static struct perf_counts counts_of(const char *name)
 
 	assert_non_null(s);
 	size_t slot = (size_t)(s - slots.slots);
-	for (uint32_t i = 0; i < cells.stripes; i++) {
-		const struct perf_counts *c = &cells.counts[slot * cells.stripes + i];
+	const struct perf_counts *all = (const struct perf_counts *)perf_slots.words;
+	for (uint32_t i = 0; i < perf_slots.stripes; i++) {
+		const struct perf_counts *c = &all[slot * perf_slots.stripes + i];
 		sum.minor_faults += c->minor_faults;
 		sum.switches += c->switches;
 	}

@@ -150,8 +150,8 @@ group_programs_test_PKGS := libbpf
 endif
 TESTS += unit_io_test
 unit_io_test_LIBS := libgroups libdaemon libbase
-TESTS += unit_net_test
-unit_net_test_LIBS := libgroups libdaemon libbase
+TESTS += unit_counts_test
+unit_counts_test_LIBS := libgroups libdaemon libbase
 TESTS += discover_test
 discover_test_LIBS := libdaemon libbase
 TESTS += cgroup_record_test
