@@ -598,6 +598,7 @@ static void take_opened_parts(struct daemon *d)
 	exec_beside(o->opener_path, "ceems-opener", path, sizeof(path));
 	const struct opener_request request = {.path = path,
 					       .cgroupfs = o->path_cgroupfs,
+					       .procfs = o->path_procfs,
 					       .slots = (uint32_t)o->ebpf_slots,
 					       .io = o->ebpf_io,
 					       .network = o->ebpf_network,

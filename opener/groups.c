@@ -70,13 +70,13 @@ static int adopt_group(void *arg, const struct adopted_group *found)
 }
 
 /* Nothing is attached yet: nobody else writes to the maps. */
-static int fill_maps(struct groups *g, int cgroupfd, uint32_t capacity, struct err *err)
+static int fill_maps(struct groups *g, int cgroupfd, int procfd, uint32_t capacity,
+		     struct err *err)
 {
 	size_t slot_bytes = (size_t)capacity * sizeof(struct group_slot);
 	size_t free_bytes = (size_t)capacity * sizeof(uint64_t);
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	const int both = PROT_READ | PROT_WRITE;
-	auto_close int procfd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	struct group_slot *slots =
 		mmap(NULL, slot_bytes, both, MAP_SHARED, g->fds[GROUP_FD_SLOTS], 0);
@@ -132,7 +132,8 @@ static int size_maps(struct groups_bpf *s, uint32_t slots)
 	return rc;
 }
 
-int groups_open(struct groups *g, int cgroupfd, uint32_t slots, struct err *err)
+int groups_open(struct groups *g, int cgroupfd, int procfd, uint32_t slots,
+		struct err *err)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, options, .btf_custom_path = LOAD_KERNEL_BTF);
 
@@ -153,7 +154,7 @@ int groups_open(struct groups *g, int cgroupfd, uint32_t slots, struct err *err)
 	g->fds[GROUP_FD_FREE] = bpf_map__fd(s->maps.free_slots);
 	g->fds[GROUP_FD_EVENTS] = bpf_map__fd(s->maps.events);
 	g->fds[GROUP_FD_CONTROL] = bpf_map__fd(s->maps.control);
-	rc = fill_maps(g, cgroupfd, slots, err);
+	rc = fill_maps(g, cgroupfd, procfd, slots, err);
 	if (rc < 0)
 		return rc;
 	rc = groups_bpf__attach(s);

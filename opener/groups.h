@@ -17,9 +17,10 @@ struct groups {
 };
 
 /* Loads and attaches them. slots: a power of two up to GROUP_SLOTS_MAX. Groups of steps
- * that are there already, below cgroupfd, get a slot first. -EPERM, -ENOENT and the
- * like: what the kernel refuses, in one line of text. */
-int groups_open(struct groups *g, int cgroupfd, uint32_t slots, struct err *err);
+ * that are there already, below cgroupfd, get a slot first; procfd: /proc, for cgroup
+ * v1. -EPERM, -ENOENT and the like: what the kernel refuses, in one line of text. */
+int groups_open(struct groups *g, int cgroupfd, int procfd, uint32_t slots,
+		struct err *err);
 void groups_close(struct groups *g);
 
 #endif

@@ -28,7 +28,7 @@ struct options {
 	uint64_t link_fd;
 	uint64_t slots;
 	bool io_metrics, network_metrics, perf;
-	char *path_cgroupfs;
+	char *path_cgroupfs, *path_procfs;
 };
 
 #define ROW CONF_ROW
@@ -48,6 +48,8 @@ static const struct conf_opt opener_options[] = {
 	    "Also what units send and receive."),
 	ROW("collector.perf", CONF_BOOL, perf, "false",
 	    "Also software events of units."),
+	ROW("path.procfs", CONF_STRING, path_procfs, "/proc",
+	    "Where procfs is mounted.", .flags = CONF_HIDDEN),
 	ROW("path.cgroupfs", CONF_STRING, path_cgroupfs, "/sys/fs/cgroup",
 	    "Where control groups are mounted.", .flags = CONF_HIDDEN),
 };
@@ -98,7 +100,8 @@ static int open_groups(const struct options *o, int cgroupfd, struct groups *g)
 	struct opener_message m = {
 		.part = OPENER_GROUPS, .fds = GROUP_FDS, .count = (unsigned)o->slots};
 	struct err err = {""};
-	int rc = groups_open(g, cgroupfd, (uint32_t)o->slots, &err);
+	auto_close int procfd = fs_opendir_at(AT_FDCWD, o->path_procfs, NULL);
+	int rc = groups_open(g, cgroupfd, procfd, (uint32_t)o->slots, &err);
 
 	m.detail[GROUP_DETAIL_ADOPTED] = g->adopted;
 	hand_over(o, &m, g->fds, rc, &err,

@@ -21,12 +21,13 @@
 
 static int spawn_opener(const struct opener_request *r, int fd, pid_t *ret)
 {
-	char link[32], count[64], tree[4096 + 32];
+	char link[32], count[64], tree[4096 + 32], proc[4096 + 32];
 	char *const argv[] = {
 		(char *)r->path,
 		link,
 		count,
 		tree,
+		proc,
 		(char *)(r->io ? "--collector.ebpf.io-metrics"
 			       : "--no-collector.ebpf.io-metrics"),
 		(char *)(r->network ? "--collector.ebpf.network-metrics"
@@ -40,6 +41,7 @@ static int spawn_opener(const struct opener_request *r, int fd, pid_t *ret)
 	(void)snprintf(link, sizeof(link), "--link.fd=%d", CHILD_FD);
 	(void)snprintf(count, sizeof(count), "--collector.ebpf.slots=%u", r->slots);
 	(void)snprintf(tree, sizeof(tree), "--path.cgroupfs=%s", r->cgroupfs);
+	(void)snprintf(proc, sizeof(proc), "--path.procfs=%s", r->procfs);
 	posix_spawn_file_actions_init(&actions);
 	posix_spawnattr_init(&attr);
 	sigemptyset(&none);

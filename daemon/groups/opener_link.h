@@ -20,7 +20,7 @@ struct opened_part {
 
 struct opener_request {
 	const char *path; /* of ceems-opener */
-	const char *cgroupfs;
+	const char *cgroupfs, *procfs;
 	uint32_t slots;
 	bool io, network, perf; /* also OPENER_IO, OPENER_NETWORK, OPENER_PERF */
 };

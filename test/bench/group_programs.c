@@ -22,6 +22,8 @@
 #define GROUPS 400u
 #define SLOTS 1024u
 
+static int procfd;
+
 static double own_cpu_us(void)
 {
 	struct timespec t;
@@ -78,7 +80,7 @@ static int compare_costs(int cgroupfd, int top, const char *name, const char *wh
 		const struct timespec moment = {.tv_nsec = 50 * (long)NSEC_PER_MSEC};
 		nanosleep(&moment, NULL);
 		without[r] = make_and_remove(top, name);
-		if (groups_open(&g, cgroupfd, SLOTS, &err) < 0) {
+		if (groups_open(&g, cgroupfd, procfd, SLOTS, &err) < 0) {
 			printf("not possible here: %s\n", err.text);
 			return 77;
 		}
@@ -100,6 +102,7 @@ int main(void)
 	struct err err;
 	int cgroupfd = fs_opendir_at(AT_FDCWD, "/sys/fs/cgroup", &err);
 
+	procfd = fs_opendir_at(AT_FDCWD, "/proc", NULL);
 	if (cgroupfd < 0 || cgroup_probe(cgroupfd, &layout, &err) < 0) {
 		printf("not possible here: %s\n", err.text);
 		return 77;

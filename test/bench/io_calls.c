@@ -30,6 +30,8 @@
 #define CALLS 200000u
 #define SLOTS 64u
 
+static int procfd;
+
 static int file;
 
 static double read_often(void)
@@ -125,7 +127,7 @@ static int open_programs(const struct tree *t, bool network, struct groups *g,
 {
 	*io = (struct io){0};
 	*net = (struct net){0};
-	int rc = groups_open(g, t->cgroupfd, SLOTS, err);
+	int rc = groups_open(g, t->cgroupfd, procfd, SLOTS, err);
 	if (rc < 0)
 		return rc;
 	return network ? net_open(net, g, SLOTS, t->by_cpuacct, err)
@@ -175,6 +177,7 @@ int main(void)
 	struct err err;
 	struct tree t = {.cgroupfd = fs_opendir_at(AT_FDCWD, "/sys/fs/cgroup", &err)};
 
+	procfd = fs_opendir_at(AT_FDCWD, "/proc", NULL);
 	if (t.cgroupfd < 0 || cgroup_probe(t.cgroupfd, &layout, &err) < 0) {
 		printf("not possible here: %s\n", err.text);
 		return 77;

@@ -24,6 +24,8 @@
 #define PROCESSES 1000u
 #define SLOTS 1024u
 
+static int procfd;
+
 static uint64_t used_us(int who)
 {
 	struct rusage r;
@@ -99,7 +101,7 @@ static int measure_exits(int cgroupfd, int step, bool by_cpuacct)
 	if (start_worker(&w, step) < 0)
 		return 1;
 	close(w.answer[1]);
-	if (groups_open(&g, cgroupfd, SLOTS, &err) < 0) {
+	if (groups_open(&g, cgroupfd, procfd, SLOTS, &err) < 0) {
 		printf("not possible here: %s\n", err.text);
 		return 77;
 	}
@@ -130,6 +132,7 @@ int main(void)
 	struct err err;
 	int cgroupfd = fs_opendir_at(AT_FDCWD, "/sys/fs/cgroup", &err);
 
+	procfd = fs_opendir_at(AT_FDCWD, "/proc", NULL);
 	if (cgroupfd < 0 || cgroup_probe(cgroupfd, &layout, &err) < 0) {
 		printf("not possible here: %s\n", err.text);
 		return 77;

@@ -45,8 +45,9 @@ static bool programs_open(void)
 	if (geteuid() != 0)
 		return false;
 	cgroupfd = fs_opendir_at(AT_FDCWD, "/sys/fs/cgroup", &err);
+	auto_close int procfd = fs_opendir_at(AT_FDCWD, "/proc", NULL);
 	if (cgroupfd < 0 || cgroup_probe(cgroupfd, &layout, &err) < 0 ||
-	    groups_open(&programs, cgroupfd, SLOTS, &err) < 0) {
+	    groups_open(&programs, cgroupfd, procfd, SLOTS, &err) < 0) {
 		print_message("not possible here: %s\n", err.text);
 		return false;
 	}
