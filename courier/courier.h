@@ -9,7 +9,7 @@
 #include "courier/options.h"
 #include "lib/conf/program.h"
 #include "lib/err.h"
-#include "lib/records/courier_msg.h"
+#include "lib/records/child_msg.h"
 
 /*
  * ceems-courier: the process of a node that speaks HTTP, so that ceemsd links no HTTP
@@ -28,7 +28,7 @@ struct courier {
 };
 
 struct task {
-	const char *name; /* below COURIER_NAME_BYTES */
+	const char *name; /* below CHILD_NAME_BYTES */
 	/* Reads configuration, contacts no server. -ENODEV: nothing to do here. Other
 	 * failures are logged and retried each minute. c outlives the state. */
 	int (*open)(struct courier *c, void **ret_state, struct err *err);
@@ -64,7 +64,7 @@ enum program_status courier_flush(struct courier *c, const struct task *ship);
  * filled in here. With --print and without ceemsd it goes to stdout as text. Never
  * blocks: if ceemsd does not accept a message it is lost, since the next one is newer.
  * Thread safe. */
-void courier_send(struct courier *c, struct courier_head *m, enum courier_kind kind,
+void courier_send(struct courier *c, struct child_head *m, enum child_kind kind,
 		  const char *name, uint32_t count, size_t bytes);
 /* State of a task: rc of its last poll, why, since when (boot time). */
 void courier_send_health(struct courier *c, const char *task, int rc, const char *text,

@@ -116,8 +116,8 @@ static int emissions_open(struct courier *c, const struct emissions_provider *p,
 static int tell_factors(struct emissions_task *t, const struct emission_set *s,
 			struct err *err)
 {
-	size_t n = s->count < COURIER_FACTORS_MAX ? s->count : COURIER_FACTORS_MAX;
-	struct courier_factors *m = calloc(1, sizeof(*m) + n * sizeof(m->factors[0]));
+	size_t n = s->count < CHILD_FACTORS_MAX ? s->count : CHILD_FACTORS_MAX;
+	struct child_factors *m = calloc(1, sizeof(*m) + n * sizeof(m->factors[0]));
 
 	if (!m)
 		return err_set(err, -ENOMEM, "out of memory");
@@ -128,7 +128,7 @@ static int tell_factors(struct emissions_task *t, const struct emission_set *s,
 		m->factors[i].mg_per_kwh = f->mg_per_kwh;
 		m->factors[i].time_s = f->time_s;
 	}
-	courier_send(t->courier, &m->head, COURIER_FACTORS, t->name, (uint32_t)n,
+	courier_send(t->courier, &m->head, CHILD_FACTORS, t->name, (uint32_t)n,
 		     sizeof(*m) + n * sizeof(m->factors[0]));
 	free(m);
 	return 0;
@@ -156,11 +156,11 @@ static int emissions_poll(void *state, struct err *err)
 	struct emission_set set = {0};
 	int rc = t->provider->fetch(t->state, &ask, &set, err);
 
-	if (rc == 0 && set.count > COURIER_FACTORS_MAX)
+	if (rc == 0 && set.count > CHILD_FACTORS_MAX)
 		(void)err_set(&ask.partial, -E2BIG,
 			      "%zu zones are more than %u: name those wanted "
 			      "(--emissions.zone)",
-			      set.count, COURIER_FACTORS_MAX);
+			      set.count, CHILD_FACTORS_MAX);
 	if (rc == 0)
 		rc = tell_factors(t, &set, err);
 	emission_set_done(&set);

@@ -64,10 +64,10 @@ static int check_link(struct courier *c)
 
 static void say_hello(struct courier *c)
 {
-	struct courier_hello m = {0};
+	struct child_hello m = {0};
 
 	(void)snprintf(m.program, sizeof(m.program), "%s", CEEMS_VERSION);
-	courier_send(c, &m.head, COURIER_HELLO, "ceems-courier", 0, sizeof(m));
+	courier_send(c, &m.head, CHILD_HELLO, "ceems-courier", 0, sizeof(m));
 }
 
 /* Until ceemsd ends; alone, until a signal. A signal to all of a service's processes is

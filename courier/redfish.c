@@ -338,19 +338,19 @@ static int look_at_chassis(struct redfish *r, struct seat *s, struct err *err)
 }
 
 struct snapshot_out {
-	struct courier_snapshot *m;
+	struct child_snapshot *m;
 	uint32_t count;
 };
 
 static void put_redfish_channel(struct snapshot_out *out, const struct seat *s,
-				enum courier_channel_kind kind, uint64_t raw,
+				enum child_channel_kind kind, uint64_t raw,
 				uint64_t measured_ns, bool counts)
 {
-	if (!raw || out->count == COURIER_CHANNELS_MAX)
+	if (!raw || out->count == CHILD_CHANNELS_MAX)
 		return;
-	struct courier_channel *c = &out->m->channels[out->count++];
+	struct child_channel *c = &out->m->channels[out->count++];
 	c->kind = (uint8_t)kind;
-	c->domain = counts ? COURIER_DOMAIN_HOST : COURIER_DOMAIN_NONE;
+	c->domain = counts ? CHILD_DOMAIN_HOST : CHILD_DOMAIN_NONE;
 	c->raw = c->value = raw;
 	c->measured_ns = measured_ns;
 	(void)snprintf(c->name, sizeof(c->name), "chassis");
@@ -361,24 +361,23 @@ static void put_seat(struct snapshot_out *out, const struct seat *s)
 {
 	bool by_energy = s->fine && s->last.energy_uj;
 
-	put_redfish_channel(out, s, COURIER_ENERGY, s->last.energy_uj, s->energy_ns,
+	put_redfish_channel(out, s, CHILD_ENERGY, s->last.energy_uj, s->energy_ns,
 			    s->counts && by_energy);
-	put_redfish_channel(out, s, COURIER_POWER, s->last.power_uw, s->power_ns,
+	put_redfish_channel(out, s, CHILD_POWER, s->last.power_uw, s->power_ns,
 			    s->counts && !by_energy);
-	put_redfish_channel(out, s, COURIER_POWER_MIN, s->last.min_uw, s->power_ns,
+	put_redfish_channel(out, s, CHILD_POWER_MIN, s->last.min_uw, s->power_ns,
 			    false);
-	put_redfish_channel(out, s, COURIER_POWER_MAX, s->last.max_uw, s->power_ns,
+	put_redfish_channel(out, s, CHILD_POWER_MAX, s->last.max_uw, s->power_ns,
 			    false);
-	put_redfish_channel(out, s, COURIER_POWER_AVG, s->last.avg_uw, s->power_ns,
+	put_redfish_channel(out, s, CHILD_POWER_AVG, s->last.avg_uw, s->power_ns,
 			    false);
 }
 
 /* Includes values that could not be read, with their old time, so that they age. */
 static void publish_readings(struct redfish *r, uint64_t asked_ns)
 {
-	static const size_t bytes =
-		sizeof(struct courier_snapshot) +
-		COURIER_CHANNELS_MAX * sizeof(struct courier_channel);
+	static const size_t bytes = sizeof(struct child_snapshot) +
+				    CHILD_CHANNELS_MAX * sizeof(struct child_channel);
 	uint64_t now_ns = clock_boottime_ns();
 	uint64_t took_ms = (now_ns - asked_ns) / NSEC_PER_MSEC;
 	uint64_t period_ms = r->courier->options.redfish_interval_ms;
@@ -390,8 +389,8 @@ static void publish_readings(struct redfish *r, uint64_t asked_ns)
 		put_seat(&out, &r->seats[i]);
 	out.m->sampled_ns = now_ns;
 	out.m->period_ms = took_ms > period_ms ? took_ms : period_ms;
-	courier_send(r->courier, &out.m->head, COURIER_SNAPSHOT, "redfish", out.count,
-		     sizeof(*out.m) + out.count * sizeof(struct courier_channel));
+	courier_send(r->courier, &out.m->head, CHILD_SNAPSHOT, "redfish", out.count,
+		     sizeof(*out.m) + out.count * sizeof(struct child_channel));
 	free(out.m);
 }
 

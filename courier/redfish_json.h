@@ -15,7 +15,7 @@
 #define REDFISH_BODY_MAX ((size_t)512 << 10)
 #define REDFISH_DEPTH_MAX 32 /* nesting; deeper answers are refused */
 #define REDFISH_PATH_BYTES 256
-#define REDFISH_ID_BYTES 64 /* fits courier_channel.chip */
+#define REDFISH_ID_BYTES 64 /* fits child_channel.chip */
 
 struct json_object;
 

@@ -29,7 +29,7 @@ struct ship {
 	uint32_t retry_after_s;
 	uint64_t wait_ms, said_ns;
 	struct log_repeat refused_log, count_log;
-	struct courier_shipping totals, said;
+	struct child_shipping totals, said;
 	size_t spool_count;
 	struct ship_spool spools[];
 };
@@ -209,7 +209,7 @@ static uint64_t random_u64(void)
 /* Sends metrics to ceemsd; without it, logs them from time to time. */
 static void tell_shipping(struct ship *t)
 {
-	struct courier_shipping m = t->totals;
+	struct child_shipping m = t->totals;
 	uint64_t now_ns = clock_boottime_ns(), since_ns = 0;
 
 	m.bytes = ship_post_bytes(t->post);
@@ -223,7 +223,7 @@ static void tell_shipping(struct ship *t)
 	if (memcmp(&m, &t->said, sizeof(m)) == 0)
 		return;
 	t->said = m;
-	courier_send(t->courier, &m.head, COURIER_SHIPPING, "ship", 0, sizeof(m));
+	courier_send(t->courier, &m.head, CHILD_SHIPPING, "ship", 0, sizeof(m));
 	if (t->courier->link >= 0 || (t->said_ns && now_ns - t->said_ns < SUMMARY_NS))
 		return;
 	t->said_ns = now_ns;

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/courier_args.h"
 #include "daemon/emissions.h"
 #include "daemon/options.h"
-#include "daemon/sources/courier_link.h"
 #include "lib/cleanup.h"
 #include "lib/exec.h"
 
@@ -169,7 +169,7 @@ int courier_args(const struct options *o, const char *bmc_address, const char *s
 		rc = add_courier_arg(ret, &address);
 	}
 	if (rc < 0)
-		courier_args_done(ret);
+		conf_list_done(ret);
 	return rc;
 }
 
@@ -239,6 +239,6 @@ int courier_check(const struct options *o, struct err *err)
 	if (rc < 0)
 		return err_set(err, rc, "courier: %s", strerror(-rc));
 	rc = run_check(path, &args, err);
-	courier_args_done(&args);
+	conf_list_done(&args);
 	return rc;
 }

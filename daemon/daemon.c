@@ -12,13 +12,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/courier_args.h"
 #include "daemon/daemon_energy.h"
 #include "daemon/discover.h"
 #include "daemon/emissions.h"
 #include "daemon/found.h"
 #include "daemon/groups/opener_link.h"
 #include "daemon/reports/cluster_name.h"
-#include "daemon/sources/courier_link.h"
+#include "daemon/sources/child_link.h"
 #include "daemon/sources/ipmi_lan.h"
 #include "daemon/sources/msr.h"
 #include "daemon/sources/perf_cpu.h"
@@ -384,13 +385,13 @@ static void open_courier_link(struct daemon *d)
 		reports_folder(d->options.reports_spool, d->env.hostname);
 	int rc = courier_args(&d->options, bmc, spool ? spool : "", &args);
 	if (rc == 0)
-		rc = courier_link_new(path, &args, &d->courier, &err);
+		rc = child_link_new("courier", path, &args, &d->courier, &err);
 	else
 		(void)err_set(&err, rc, "%s: %s", path, strerror(-rc));
 	if (rc < 0)
 		log_warn("courier: %s: no servers are asked (--courier.path)",
 			 err.text);
-	courier_args_done(&args);
+	conf_list_done(&args);
 	d->env.courier = d->courier;
 }
 
@@ -476,7 +477,7 @@ static int drop_daemon_privileges(void *arg, struct err *err)
 		d->env.calls_filtered = service_filter_calls(
 			d->options.drop_privileges && d->options.seccomp);
 	if (rc == 0 && d->courier)
-		rc = courier_link_start(d->courier, err);
+		rc = child_link_start(d->courier, err);
 	if (rc == 0)
 		rc = sampler_start(d->sampler, err);
 	if (rc == 0)
@@ -696,7 +697,7 @@ void daemon_close(struct daemon *d)
 	slot_counts_close(&d->perf_slots);
 	daemon_energy_close(d);
 	sampler_free(d->sampler);
-	courier_link_free(d->courier);
+	child_link_free(d->courier);
 	emissions_free(d->emissions);
 	free(d->enabled);
 	sample_free(d->sample);

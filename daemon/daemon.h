@@ -43,8 +43,8 @@ struct daemon {
 	struct ingest ingest;
 	struct units_policy policy;
 
-	struct courier_link *courier; /* NULL: no enabled collector needs it */
-	struct sampler *sampler;      /* energy sources, on threads of their own */
+	struct child_link *courier; /* NULL: no enabled collector needs it */
+	struct sampler *sampler;    /* energy sources, on threads of their own */
 	struct emissions *emissions;
 	struct ticker *ticker; /* NULL: energy is not divided */
 	struct tick_thread *tick_thread;

@@ -195,8 +195,8 @@ int emissions_current(const struct emissions *e, uint64_t now_s,
 	return -ENODATA;
 }
 
-const struct emissions_now *emissions_tick(struct emissions *e,
-					   struct courier_link *link, uint64_t now_s)
+const struct emissions_now *emissions_tick(struct emissions *e, struct child_link *link,
+					   uint64_t now_s)
 {
 	/* the wall clock may have been set back */
 	if (!e->looked_s || now_s < e->looked_s || now_s >= e->looked_s + LOOK_S) {

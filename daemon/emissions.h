@@ -35,8 +35,8 @@ int emissions_health(const struct emissions *e, size_t provider);
 
 /* Takes the latest messages of ceems-courier; link may be NULL.
  * daemon/emissions_link.c */
-struct courier_link;
-void emissions_refresh(struct emissions *e, struct courier_link *link);
+struct child_link;
+void emissions_refresh(struct emissions *e, struct child_link *link);
 
 /* Borrowed until the next take. */
 const struct emission_set *emissions_of(const struct emissions *e, size_t provider);
@@ -63,7 +63,7 @@ int emissions_current(const struct emissions *e, uint64_t now_s,
 
 /* The same for energy ticks: checks for news every ten seconds. NULL: none. Borrowed
  * until the next call. */
-const struct emissions_now *emissions_tick(struct emissions *e,
-					   struct courier_link *link, uint64_t now_s);
+const struct emissions_now *emissions_tick(struct emissions *e, struct child_link *link,
+					   uint64_t now_s);
 
 #endif

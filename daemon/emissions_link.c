@@ -6,17 +6,17 @@
 #include <string.h>
 
 #include "daemon/emissions.h"
-#include "daemon/sources/courier_link.h"
+#include "daemon/sources/child_link.h"
 #include "lib/cleanup.h"
 
 static int take_factors(struct emissions *e, size_t provider,
-			const struct courier_factors *m)
+			const struct child_factors *m)
 {
 	struct emission_set s = {0};
 	int rc = 0;
 
 	for (uint32_t i = 0; i < m->head.count && rc == 0; i++) {
-		const struct courier_factor *f = &m->factors[i];
+		const struct child_factor *f = &m->factors[i];
 		rc = emission_set_put(&s, f->zone, f->country,
 				      (double)f->mg_per_kwh / 1000.0, f->time_s, NULL);
 	}
@@ -26,22 +26,22 @@ static int take_factors(struct emissions *e, size_t provider,
 	return rc;
 }
 
-void emissions_refresh(struct emissions *e, struct courier_link *link)
+void emissions_refresh(struct emissions *e, struct child_link *link)
 {
-	auto_free void *message = link ? malloc(COURIER_MESSAGE_MAX) : NULL;
-	char name[COURIER_NAME_BYTES];
+	auto_free void *message = link ? malloc(CHILD_MESSAGE_MAX) : NULL;
+	char name[CHILD_NAME_BYTES];
 
 	for (size_t i = 0; message && i < emission_providers_count; i++) {
 		if (!emission_providers[i].fetched)
 			continue;
 		(void)snprintf(name, sizeof(name), "emissions_%s",
 			       emission_providers[i].name);
-		if (courier_link_get(link, COURIER_FACTORS, name, message,
-				     COURIER_MESSAGE_MAX) > 0)
+		if (child_link_get(link, CHILD_FACTORS, name, message,
+				   CHILD_MESSAGE_MAX) > 0)
 			(void)take_factors(e, i, message);
-		if (courier_link_get(link, COURIER_HEALTH, name, message,
-				     COURIER_MESSAGE_MAX) > 0)
+		if (child_link_get(link, CHILD_HEALTH, name, message,
+				   CHILD_MESSAGE_MAX) > 0)
 			emissions_set_health(
-				e, i, ((const struct courier_health *)message)->rc);
+				e, i, ((const struct child_health *)message)->rc);
 	}
 }

@@ -7,7 +7,7 @@
 
 #include "lib/cgroup.h"
 
-struct courier_link;
+struct child_link;
 struct emissions;
 struct ingest;
 struct report_stats;
@@ -31,7 +31,7 @@ struct env {
 	struct cgroup_layout cgroups; /* probed at start; all "" when there are none */
 	struct units *units;          /* NULL when there is no unit table */
 	const struct ingest *ingest;  /* NULL when there is no ring */
-	struct courier_link *courier; /* NULL when ceems-courier is not there */
+	struct child_link *courier;   /* NULL when ceems-courier is not there */
 	struct sampler *sampler;      /* NULL when no energy source is sampled */
 	struct emissions *emissions;  /* NULL in tests that need none */
 	struct ticker *ticker;        /* NULL when no energy is divided */

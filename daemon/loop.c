@@ -9,7 +9,7 @@
 #include "daemon/daemon.h"
 #include "daemon/discover.h"
 #include "daemon/found.h"
-#include "daemon/sources/courier_link.h"
+#include "daemon/sources/child_link.h"
 #include "lib/clock.h"
 #include "lib/log.h"
 #include "lib/service.h"
@@ -165,7 +165,7 @@ static bool reload_daemon(void *arg)
 		options_release(&fresh);
 	}
 	good = reload_web(d) && good;
-	courier_link_restart(d->courier);
+	child_link_restart(d->courier);
 	return good;
 }
 

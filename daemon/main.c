@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "daemon/collector.h"
+#include "daemon/courier_args.h"
 #include "daemon/daemon.h"
-#include "daemon/sources/courier_link.h"
 #include "lib/fs.h"
 #include "lib/http/listen.h"
 #include "lib/log.h"

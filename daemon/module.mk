@@ -2,7 +2,7 @@
 
 # libdaemon: ceemsd without its main, for tests
 ARCHIVES += libdaemon
-# the one circle: courier_link.h and meter_checkpoint.h
+# the one circle: child_link.h and meter_checkpoint.h
 libdaemon_LIBS := libsources
 libdaemon_SRCS += daemon/collector_emissions.c
 libdaemon_SRCS += daemon/collector_ring.c

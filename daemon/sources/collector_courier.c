@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "daemon/collector.h"
-#include "daemon/sources/courier_link.h"
+#include "daemon/sources/child_link.h"
 #include "lib/clock.h"
 
 static const struct prom_family restarts = {
@@ -63,7 +63,7 @@ static void put_records(struct courier_sink *to, const char *result, uint64_t v)
 	prom_put_u64(to->out, to->labels, 2, v);
 }
 
-static void put_shipping(struct courier_sink *to, const struct courier_shipping *m,
+static void put_shipping(struct courier_sink *to, const struct child_shipping *m,
 			 uint64_t now_ns)
 {
 	uint64_t since_ns = m->waiting_since_ns;
@@ -86,11 +86,11 @@ static int collect_courier(void *state, struct prom *out, struct err *err)
 {
 	const struct env *env = state;
 	struct courier_sink to = {out, {{"hostname", env->hostname}}};
-	uint64_t starts = courier_link_starts(env->courier);
-	struct courier_shipping m;
+	uint64_t starts = child_link_starts(env->courier);
+	struct child_shipping m;
 
 	put_courier_value(&to, &restarts, starts ? starts - 1 : 0);
-	if (courier_link_get(env->courier, COURIER_SHIPPING, "ship", &m, sizeof(m)) > 0)
+	if (child_link_get(env->courier, CHILD_SHIPPING, "ship", &m, sizeof(m)) > 0)
 		put_shipping(&to, &m, env->boottime_ns());
 	return prom_error(out) ? err_set(err, prom_error(out), "no room for samples")
 			       : 0;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "daemon/collector.h"
-#include "daemon/sources/courier_link.h"
+#include "daemon/sources/child_link.h"
 #include "daemon/sources/source_view.h"
 
 #define NAME "redfish"
@@ -37,11 +37,11 @@ static int redfish_view_open(const struct env *env, void **ret_state, struct err
 /* Why there is nothing: the courier's last error */
 static int say_why(const struct source_view *v, struct err *err)
 {
-	struct courier_health health;
+	struct child_health health;
 
 	if (v->env->courier &&
-	    courier_link_get(v->env->courier, COURIER_HEALTH, NAME, &health,
-			     sizeof(health)) > 0 &&
+	    child_link_get(v->env->courier, CHILD_HEALTH, NAME, &health,
+			   sizeof(health)) > 0 &&
 	    health.rc < 0)
 		return err_set(err, -EAGAIN, "%s", health.text);
 	return err_set(err, -EAGAIN, "the BMC has not been read yet");

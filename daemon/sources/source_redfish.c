@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "daemon/options.h"
-#include "daemon/sources/courier_link.h"
+#include "daemon/sources/child_link.h"
 #include "daemon/sources/energy_counter.h"
 #include "daemon/sources/source.h"
 
@@ -29,8 +29,8 @@ struct redfish {
 	size_t count;
 	uint64_t resets;
 	union {
-		struct courier_snapshot snapshot;
-		char bytes[COURIER_MESSAGE_MAX];
+		struct child_snapshot snapshot;
+		char bytes[CHILD_MESSAGE_MAX];
 	} in;
 };
 
@@ -81,21 +81,21 @@ static bool count_energy(struct redfish *r, struct source_channel *ch)
 	return true;
 }
 
-static bool take_courier_channel(struct redfish *r, const struct courier_channel *from,
+static bool take_courier_channel(struct redfish *r, const struct child_channel *from,
 				 struct source_channel *to)
 {
-	static const enum source_kind kinds[COURIER_CHANNEL_KINDS] = {
-		[COURIER_ENERGY] = SOURCE_ENERGY,
-		[COURIER_POWER] = SOURCE_POWER,
-		[COURIER_POWER_MIN] = SOURCE_POWER_MIN,
-		[COURIER_POWER_MAX] = SOURCE_POWER_MAX,
-		[COURIER_POWER_AVG] = SOURCE_POWER_AVG,
+	static const enum source_kind kinds[CHILD_CHANNEL_KINDS] = {
+		[CHILD_ENERGY] = SOURCE_ENERGY,
+		[CHILD_POWER] = SOURCE_POWER,
+		[CHILD_POWER_MIN] = SOURCE_POWER_MIN,
+		[CHILD_POWER_MAX] = SOURCE_POWER_MAX,
+		[CHILD_POWER_AVG] = SOURCE_POWER_AVG,
 	};
 	uint64_t now_ns = r->env->boottime_ns();
 
 	to->kind = kinds[from->kind];
-	to->domain = from->domain == COURIER_DOMAIN_HOST ? SOURCE_DOMAIN_HOST
-							 : SOURCE_DOMAIN_NONE;
+	to->domain = from->domain == CHILD_DOMAIN_HOST ? SOURCE_DOMAIN_HOST
+						       : SOURCE_DOMAIN_NONE;
 	to->index = from->index;
 	to->value = to->raw = from->raw;
 	/* the same clock, unless somebody lies, so never in the future */
@@ -108,8 +108,8 @@ static bool take_courier_channel(struct redfish *r, const struct courier_channel
 static int redfish_sample(void *state, struct source_snapshot *out, struct err *err)
 {
 	struct redfish *r = state;
-	int rc = courier_link_get(r->env->courier, COURIER_SNAPSHOT, NAME, &r->in,
-				  sizeof(r->in));
+	int rc = child_link_get(r->env->courier, CHILD_SNAPSHOT, NAME, &r->in,
+				sizeof(r->in));
 
 	if (rc == -EAGAIN)
 		return err_set(err, -EINPROGRESS, "the BMC has not been read yet");

@@ -182,6 +182,14 @@ static int set_enum(const struct conf_opt *o, void *dst, const char *text,
 	return refuse_value(o, -EINVAL, text, where, err);
 }
 
+void conf_list_done(struct conf_list *l)
+{
+	for (size_t i = 0; i < l->count; i++)
+		free(l->items[i]);
+	free(l->items);
+	*l = (struct conf_list){0};
+}
+
 static int list_append(struct conf_list *l, const char *text, const char *where,
 		       struct err *err)
 {
@@ -237,11 +245,7 @@ void conf_clear(const struct conf_opt *o, void *dst)
 		free(*(char **)option_member(o, dst));
 		*(char **)option_member(o, dst) = NULL;
 	} else if (o->kind == CONF_LIST) {
-		struct conf_list *l = option_member(o, dst);
-		for (size_t i = 0; i < l->count; i++)
-			free(l->items[i]);
-		free(l->items);
-		*l = (struct conf_list){0};
+		conf_list_done(option_member(o, dst));
 	}
 }
 

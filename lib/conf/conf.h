@@ -41,6 +41,7 @@ struct conf_list {
 	size_t count; /* at most CONF_LIST_MAX */
 };
 #define CONF_LIST_MAX 256
+void conf_list_done(struct conf_list *l); /* frees the strings; l is empty then */
 
 enum conf_flag {
 	CONF_HIDDEN = 1 << 0, /* not in --help (still documented) */

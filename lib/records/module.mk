@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 
 # part of libbase
-libbase_SRCS += lib/records/courier_msg.c
+libbase_SRCS += lib/records/child_msg.c
 libbase_SRCS += lib/records/energy_page.c
 libbase_SRCS += lib/records/energy_page_writer.c
 libbase_SRCS += lib/records/job.c

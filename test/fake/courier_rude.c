@@ -9,21 +9,21 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "lib/records/courier_msg.h"
+#include "lib/records/child_msg.h"
 
 #define LINK 3
 
 static void send_snapshot(uint64_t value)
 {
 	static union {
-		struct courier_snapshot m;
-		char bytes[sizeof(struct courier_snapshot) +
-			   sizeof(struct courier_channel)];
+		struct child_snapshot m;
+		char bytes[sizeof(struct child_snapshot) +
+			   sizeof(struct child_channel)];
 	} u;
 
 	memset(&u, 0, sizeof(u));
-	courier_msg_head(&u.m.head, COURIER_SNAPSHOT, "redfish", 1, sizeof(u));
-	u.m.channels[0].kind = COURIER_POWER;
+	child_msg_head(&u.m.head, CHILD_SNAPSHOT, "redfish", 1, sizeof(u));
+	u.m.channels[0].kind = CHILD_POWER;
 	u.m.channels[0].value = u.m.channels[0].raw = value;
 	(void)snprintf(u.m.channels[0].name, sizeof(u.m.channels[0].name), "host");
 	(void)send(LINK, &u, sizeof(u), MSG_NOSIGNAL);
@@ -38,7 +38,7 @@ static void wait_for_end(void)
 int main(int argc, char *argv[])
 {
 	const char *how = "";
-	char junk[COURIER_MESSAGE_MAX * 2];
+	char junk[CHILD_MESSAGE_MAX * 2];
 
 	for (int i = 1; i < argc; i++) {
 		if (strncmp(argv[i], "--how=", 6) == 0)

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
 
-#include "daemon/sources/courier_link.h"
+#include "daemon/sources/child_link.h"
 #include "test/unit/node.h"
 
 extern const struct collector collector_courier;
 static const struct collector *const c = &collector_courier;
 
 /* What ceems-courier has said: nothing of it runs here. */
-static struct courier_shipping said;
+static struct child_shipping said;
 static uint64_t starts;
 
-int __wrap_courier_link_get(struct courier_link *l, enum courier_kind kind,
-			    const char *name, void *buf, size_t size);
-int __wrap_courier_link_get(struct courier_link *l, enum courier_kind kind,
-			    const char *name, void *buf, size_t size)
+int __wrap_child_link_get(struct child_link *l, enum child_kind kind, const char *name,
+			  void *buf, size_t size);
+int __wrap_child_link_get(struct child_link *l, enum child_kind kind, const char *name,
+			  void *buf, size_t size)
 {
 	(void)l;
-	assert_int_equal(kind, COURIER_SHIPPING);
+	assert_int_equal(kind, CHILD_SHIPPING);
 	assert_string_equal(name, "ship");
 	if (!said.head.bytes)
 		return -EAGAIN;
@@ -26,8 +26,8 @@ int __wrap_courier_link_get(struct courier_link *l, enum courier_kind kind,
 	return (int)sizeof(said);
 }
 
-uint64_t __wrap_courier_link_starts(struct courier_link *l);
-uint64_t __wrap_courier_link_starts(struct courier_link *l)
+uint64_t __wrap_child_link_starts(struct child_link *l);
+uint64_t __wrap_child_link_starts(struct child_link *l)
 {
 	(void)l;
 	return starts;
@@ -45,7 +45,7 @@ static void begin(struct node *n)
 	memset(&said, 0, sizeof(said));
 	node_init(n, "test/fixture/redfish");
 	n->env.boottime_ns = boottime;
-	n->env.courier = (struct courier_link *)&anything;
+	n->env.courier = (struct child_link *)&anything;
 	node_open(n, c);
 }
 
@@ -56,16 +56,16 @@ static void what_was_sent_is_the_golden_scrape(void **state)
 
 	begin(&n);
 	starts = 3;
-	said = (struct courier_shipping){.accepted = 12345,
-					 .refused = 3,
-					 .set_aside = 1,
-					 .posts = 78,
-					 .failures = 5,
-					 .bytes = 901234,
-					 .waiting = 17,
-					 .waiting_since_ns = 958 * NSEC_PER_SEC,
-					 .last_taken_s = 1790000000};
-	courier_msg_head(&said.head, COURIER_SHIPPING, "ship", 0, sizeof(said));
+	said = (struct child_shipping){.accepted = 12345,
+				       .refused = 3,
+				       .set_aside = 1,
+				       .posts = 78,
+				       .failures = 5,
+				       .bytes = 901234,
+				       .waiting = 17,
+				       .waiting_since_ns = 958 * NSEC_PER_SEC,
+				       .last_taken_s = 1790000000};
+	child_msg_head(&said.head, CHILD_SHIPPING, "ship", 0, sizeof(said));
 	node_golden(&n, c, "test/golden/collector_courier.prom");
 	node_done(&n, c);
 }

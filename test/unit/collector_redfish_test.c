@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
 
-#include "daemon/sources/courier_link.h"
+#include "daemon/sources/child_link.h"
 #include "test/unit/energy_tree.h"
 
 extern const struct collector collector_redfish;
@@ -9,28 +9,28 @@ static const struct collector *const c = &collector_redfish;
 
 /* What ceems-courier has said: nothing of it runs here. */
 static union {
-	struct courier_snapshot m;
-	char bytes[COURIER_MESSAGE_MAX];
+	struct child_snapshot m;
+	char bytes[CHILD_MESSAGE_MAX];
 } said;
 static bool has_said;
-static struct courier_health health;
+static struct child_health health;
 
-int __wrap_courier_link_get(struct courier_link *l, enum courier_kind kind,
-			    const char *name, void *buf, size_t size);
-int __wrap_courier_link_get(struct courier_link *l, enum courier_kind kind,
-			    const char *name, void *buf, size_t size)
+int __wrap_child_link_get(struct child_link *l, enum child_kind kind, const char *name,
+			  void *buf, size_t size);
+int __wrap_child_link_get(struct child_link *l, enum child_kind kind, const char *name,
+			  void *buf, size_t size)
 {
 	(void)l;
 	assert_string_equal(name, "redfish");
-	if (kind == COURIER_HEALTH && health.head.bytes) {
+	if (kind == CHILD_HEALTH && health.head.bytes) {
 		memcpy(buf, &health, sizeof(health));
 		return (int)sizeof(health);
 	}
-	if (kind != COURIER_SNAPSHOT || !has_said)
+	if (kind != CHILD_SNAPSHOT || !has_said)
 		return -EAGAIN;
 	assert_true(said.m.head.bytes <= size);
-	assert_int_equal(courier_msg_check(&said, said.m.head.bytes, NULL),
-			 COURIER_SNAPSHOT);
+	assert_int_equal(child_msg_check(&said, said.m.head.bytes, NULL),
+			 CHILD_SNAPSHOT);
 	memcpy(buf, &said, said.m.head.bytes);
 	return (int)said.m.head.bytes;
 }
@@ -41,19 +41,19 @@ static void begin(void)
 	has_said = true;
 }
 
-static struct courier_channel *say(enum courier_channel_kind kind, const char *chassis,
-				   bool counts, uint64_t raw)
+static struct child_channel *say(enum child_channel_kind kind, const char *chassis,
+				 bool counts, uint64_t raw)
 {
 	uint32_t n = said.m.head.count;
-	struct courier_channel *ch = &said.m.channels[n];
+	struct child_channel *ch = &said.m.channels[n];
 	ch->kind = (uint8_t)kind;
-	ch->domain = counts ? COURIER_DOMAIN_HOST : COURIER_DOMAIN_NONE;
+	ch->domain = counts ? CHILD_DOMAIN_HOST : CHILD_DOMAIN_NONE;
 	ch->raw = raw;
 	ch->measured_ns = tree_boot_ns;
 	snprintf(ch->name, sizeof(ch->name), "chassis");
 	snprintf(ch->chip, sizeof(ch->chip), "%s", chassis);
-	courier_msg_head(&said.m.head, COURIER_SNAPSHOT, "redfish", n + 1,
-			 sizeof(said.m) + (n + 1) * sizeof(*ch));
+	child_msg_head(&said.m.head, CHILD_SNAPSHOT, "redfish", n + 1,
+		       sizeof(said.m) + (n + 1) * sizeof(*ch));
 	return ch;
 }
 
@@ -63,7 +63,7 @@ static void start(struct energy_tree *t)
 	has_said = false;
 	memset(&health, 0, sizeof(health));
 	tree_init(t, "test/fixture/redfish");
-	t->node.env.courier = (struct courier_link *)&anything;
+	t->node.env.courier = (struct child_link *)&anything;
 	tree_open(t, c);
 }
 
@@ -73,12 +73,12 @@ static void all_chassis_are_the_golden_scrape(void **state)
 	struct energy_tree t;
 	start(&t);
 	begin();
-	say(COURIER_ENERGY, "System.Embedded.1", true, 1000000000000);
-	say(COURIER_POWER, "System.Embedded.1", false, 350500000);
-	say(COURIER_POWER_MIN, "System.Embedded.1", false, 120000000);
-	say(COURIER_POWER_MAX, "System.Embedded.1", false, 610000000);
-	say(COURIER_POWER_AVG, "System.Embedded.1", false, 340000000);
-	say(COURIER_POWER, "Enclosure", false, 40000000);
+	say(CHILD_ENERGY, "System.Embedded.1", true, 1000000000000);
+	say(CHILD_POWER, "System.Embedded.1", false, 350500000);
+	say(CHILD_POWER_MIN, "System.Embedded.1", false, 120000000);
+	say(CHILD_POWER_MAX, "System.Embedded.1", false, 610000000);
+	say(CHILD_POWER_AVG, "System.Embedded.1", false, 340000000);
+	say(CHILD_POWER, "Enclosure", false, 40000000);
 	tree_sample_after(&t, 0);
 	said.m.channels[0].raw += 1753000000;
 	for (unsigned i = 0; i < said.m.head.count; i++)
@@ -105,7 +105,7 @@ static void a_chassis_is_named_as_the_peer_names_it(void **state)
 	start(&t);
 	begin();
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		say(COURIER_POWER, names[i][0], false, (i + 1) * 1000000);
+		say(CHILD_POWER, names[i][0], false, (i + 1) * 1000000);
 	tree_sample_after(&t, 0);
 	assert_int_equal(node_collect(&t.node, c), 0);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -125,8 +125,8 @@ static void a_dead_bmc_ages_and_its_joules_stop(void **state)
 	struct energy_tree t;
 	start(&t);
 	begin();
-	say(COURIER_ENERGY, "1", true, 1000000);
-	say(COURIER_POWER, "1", false, 350000000);
+	say(CHILD_ENERGY, "1", true, 1000000);
+	say(CHILD_POWER, "1", false, 350000000);
 	tree_sample_after(&t, 0);
 	said.m.channels[0].raw = 2000000;
 	said.m.channels[0].measured_ns += NSEC_PER_SEC;
@@ -157,7 +157,7 @@ static void a_counter_that_is_reset_adds_nothing(void **state)
 	struct energy_tree t;
 	start(&t);
 	begin();
-	struct courier_channel *ch = say(COURIER_ENERGY, "1", true, 5000000);
+	struct child_channel *ch = say(CHILD_ENERGY, "1", true, 5000000);
 	static const uint64_t raws[] = {6000000, 1000, 1001000, UINT64_MAX, 3, 500003};
 	static const uint64_t totals[] = {1000000, 1000000, 2000000,
 					  2000000, 2000000, 2500000};
@@ -179,7 +179,7 @@ static void a_time_that_is_not_yet_is_now(void **state)
 	struct energy_tree t;
 	start(&t);
 	begin();
-	say(COURIER_POWER, "1", true, 350000000)->measured_ns = UINT64_MAX;
+	say(CHILD_POWER, "1", true, 350000000)->measured_ns = UINT64_MAX;
 	tree_sample_after(&t, 0);
 	struct source_channel ch =
 		tree_channel(&t, c->source, SOURCE_POWER, "chassis", 0);
@@ -195,7 +195,7 @@ static void how_seldom_readings_come_is_told(void **state)
 	struct source_snapshot s = {0};
 	start(&t);
 	begin();
-	say(COURIER_POWER, "1", true, 350000000);
+	say(CHILD_POWER, "1", true, 350000000);
 	said.m.period_ms = 12000;
 	tree_sample_after(&t, 0);
 	assert_int_equal(sampler_get(t.sampler, c->source, &s, NULL), 0);
@@ -218,7 +218,7 @@ static void nothing_yet_is_a_failure_that_says_why(void **state)
 	assert_int_equal(c->collect(t.node.state, t.node.prom, &err), -EAGAIN);
 	health.rc = -ETIMEDOUT;
 	snprintf(health.text, sizeof(health.text), "GET https://bmc/: timed out");
-	courier_msg_head(&health.head, COURIER_HEALTH, "redfish", 0, sizeof(health));
+	child_msg_head(&health.head, CHILD_HEALTH, "redfish", 0, sizeof(health));
 	assert_int_equal(c->collect(t.node.state, t.node.prom, &err), -EAGAIN);
 	assert_string_equal(err.text, "GET https://bmc/: timed out");
 	tree_done(&t, c);
@@ -232,14 +232,14 @@ static void what_is_read_seldom_is_sampled_seldom(void **state)
 	begin();
 	tree_init(&t, "test/fixture/redfish");
 	t.node.options.redfish_interval_ms = 30000;
-	t.node.env.courier = (struct courier_link *)&t;
+	t.node.env.courier = (struct child_link *)&t;
 	tree_open(&t, c);
 	/* three of these must cover two readings */
 	assert_true(sampler_period_ms(t.sampler, c->source) == 20000);
 	tree_done(&t, c);
 	tree_init(&t, "test/fixture/redfish");
 	t.node.options.redfish_interval_ms = 5000;
-	t.node.env.courier = (struct courier_link *)&t;
+	t.node.env.courier = (struct child_link *)&t;
 	tree_open(&t, c);
 	assert_true(sampler_period_ms(t.sampler, c->source) == 1000);
 	tree_done(&t, c);

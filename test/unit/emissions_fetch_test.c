@@ -573,14 +573,14 @@ static void what_came_goes_to_ceemsd(void **state)
 	(void)state;
 	struct office o;
 	union {
-		struct courier_factors m;
-		uint64_t align[COURIER_MESSAGE_MAX / 8];
+		struct child_factors m;
+		uint64_t align[CHILD_MESSAGE_MAX / 8];
 	} in;
 	office_open(&o);
 	assert_in_range(poll_and_wait_s(&o, 0), 900, 990);
 	ssize_t n = recv(o.ceemsd, &in, sizeof(in), 0);
 	assert_true(n > 0);
-	assert_int_equal(courier_msg_check(&in, (size_t)n, NULL), COURIER_FACTORS);
+	assert_int_equal(child_msg_check(&in, (size_t)n, NULL), CHILD_FACTORS);
 	assert_string_equal(in.m.head.name, "emissions_rte");
 	assert_int_equal(in.m.head.count, 1);
 	assert_string_equal(in.m.factors[0].zone, "FR");

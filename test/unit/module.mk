@@ -221,11 +221,11 @@ TESTS += power_curve_test
 power_curve_test_LIBS := libdaemon libbase
 TESTS += collector_model_test
 collector_model_test_LIBS := libsources libnode libdaemon libbase
-TESTS += courier_msg_test
-courier_msg_test_LIBS := libbase
-TESTS += courier_link_test
-courier_link_test_LIBS := libsources libdaemon libconf libbase
-courier_link_test_PKGS := yaml-0.1
+TESTS += child_msg_test
+child_msg_test_LIBS := libbase
+TESTS += child_link_test
+child_link_test_LIBS := libsources libdaemon libconf libbase
+child_link_test_PKGS := yaml-0.1
 TESTS += collector_emissions_test
 collector_emissions_test_LIBS := libdaemon libbase
 TESTS += ipmi_test
@@ -263,10 +263,10 @@ collector_energy_test_LIBS := libticker libnode libsources libdaemon libconf lib
 collector_energy_test_PKGS := yaml-0.1
 TESTS += collector_courier_test
 collector_courier_test_LIBS := libsources libbase
-collector_courier_test_LDFLAGS := -Wl,--wrap=courier_link_get,--wrap=courier_link_starts
+collector_courier_test_LDFLAGS := -Wl,--wrap=child_link_get,--wrap=child_link_starts
 TESTS += collector_redfish_test
 collector_redfish_test_LIBS := libsources libbase
-collector_redfish_test_LDFLAGS := -Wl,--wrap=courier_link_get
+collector_redfish_test_LDFLAGS := -Wl,--wrap=child_link_get
 ifeq ($(HAVE_CURL)$(HAVE_JSON),11)
 TESTS += redfish_test
 redfish_test_LIBS := libcourier $(libcourier_NEEDS)

@@ -56,8 +56,8 @@ struct world {
 	char dir[SCRATCH_PATH], file[SCRATCH_PATH + 16];
 	struct err err;
 	union {
-		struct courier_snapshot m;
-		char bytes[COURIER_MESSAGE_MAX];
+		struct child_snapshot m;
+		char bytes[CHILD_MESSAGE_MAX];
 	} in;
 };
 
@@ -232,16 +232,15 @@ static bool heard(struct world *w)
 	ssize_t n = recv(w->peer, &w->in, sizeof(w->in), MSG_DONTWAIT);
 	if (n <= 0)
 		return false;
-	assert_int_equal(courier_msg_check(&w->in, (size_t)n, &w->err),
-			 COURIER_SNAPSHOT);
+	assert_int_equal(child_msg_check(&w->in, (size_t)n, &w->err), CHILD_SNAPSHOT);
 	return true;
 }
 
-static const struct courier_channel *channel(struct world *w, const char *chassis,
-					     enum courier_channel_kind kind)
+static const struct child_channel *channel(struct world *w, const char *chassis,
+					   enum child_channel_kind kind)
 {
 	for (uint32_t i = 0; i < w->in.m.head.count; i++) {
-		const struct courier_channel *c = &w->in.m.channels[i];
+		const struct child_channel *c = &w->in.m.channels[i];
 		if (c->kind == kind && strcmp(c->chip, chassis) == 0)
 			return c;
 	}
@@ -249,9 +248,9 @@ static const struct courier_channel *channel(struct world *w, const char *chassi
 }
 
 static uint64_t value(struct world *w, const char *chassis,
-		      enum courier_channel_kind kind)
+		      enum child_channel_kind kind)
 {
-	const struct courier_channel *c = channel(w, chassis, kind);
+	const struct child_channel *c = channel(w, chassis, kind);
 	return c ? c->raw : 0;
 }
 
@@ -263,11 +262,11 @@ static void the_deprecated_resource_is_the_last_resort(void **state)
 	configure(&w, "");
 	assert_int_equal(look(&w), 0);
 	assert_true(heard(&w));
-	assert_int_equal(value(&w, "1", COURIER_POWER), 344000000);
-	assert_int_equal(value(&w, "1", COURIER_POWER_MIN), 271000000);
-	assert_int_equal(value(&w, "1", COURIER_POWER_MAX), 489000000);
-	assert_int_equal(value(&w, "1", COURIER_POWER_AVG), 319500000);
-	assert_int_equal(channel(&w, "1", COURIER_POWER)->domain, COURIER_DOMAIN_HOST);
+	assert_int_equal(value(&w, "1", CHILD_POWER), 344000000);
+	assert_int_equal(value(&w, "1", CHILD_POWER_MIN), 271000000);
+	assert_int_equal(value(&w, "1", CHILD_POWER_MAX), 489000000);
+	assert_int_equal(value(&w, "1", CHILD_POWER_AVG), 319500000);
+	assert_int_equal(channel(&w, "1", CHILD_POWER)->domain, CHILD_DOMAIN_HOST);
 	/* then one request is enough, on the connection that is there */
 	unsigned gets = w.bmc.gets;
 	assert_int_equal(look(&w), 0);
@@ -285,7 +284,7 @@ static void what_the_account_may_not_see_is_passed_over(void **state)
 	configure(&w, "");
 	assert_int_equal(look(&w), 0);
 	assert_true(heard(&w));
-	assert_int_equal(value(&w, "1", COURIER_POWER), 344000000);
+	assert_int_equal(value(&w, "1", CHILD_POWER), 344000000);
 	world_done(&w);
 }
 
@@ -300,19 +299,19 @@ static void newer_resources_go_before(void **state)
 	configure(&w, "");
 	assert_int_equal(look(&w), 0);
 	assert_true(heard(&w));
-	assert_int_equal(value(&w, "1", COURIER_POWER), 374250000);
+	assert_int_equal(value(&w, "1", CHILD_POWER), 374250000);
 	/* the counter has steps of 3.6 kJ: it counts, the watts are shown */
-	const struct courier_channel *e = channel(&w, "1", COURIER_ENERGY);
+	const struct child_channel *e = channel(&w, "1", CHILD_ENERGY);
 	assert_non_null(e);
 	assert_true(e->raw == 1172430450000000000ull);
-	assert_int_equal(e->domain, COURIER_DOMAIN_HOST);
-	assert_int_equal(channel(&w, "1", COURIER_POWER)->domain, COURIER_DOMAIN_NONE);
+	assert_int_equal(e->domain, CHILD_DOMAIN_HOST);
+	assert_int_equal(channel(&w, "1", CHILD_POWER)->domain, CHILD_DOMAIN_NONE);
 	/* a counter that stands still was not measured again */
 	uint64_t then = e->measured_ns;
 	assert_int_equal(look(&w), 0);
 	assert_true(heard(&w));
-	assert_true(channel(&w, "1", COURIER_ENERGY)->measured_ns == then);
-	assert_true(channel(&w, "1", COURIER_POWER)->measured_ns > then);
+	assert_true(channel(&w, "1", CHILD_ENERGY)->measured_ns == then);
+	assert_true(channel(&w, "1", CHILD_POWER)->measured_ns > then);
 	world_done(&w);
 }
 
@@ -326,8 +325,8 @@ static void a_coarse_counter_is_shown_and_watts_count(void **state)
 	configure(&w, "");
 	assert_int_equal(look(&w), 0);
 	assert_true(heard(&w));
-	assert_int_equal(channel(&w, "1", COURIER_ENERGY)->domain, COURIER_DOMAIN_NONE);
-	assert_int_equal(channel(&w, "1", COURIER_POWER)->domain, COURIER_DOMAIN_HOST);
+	assert_int_equal(channel(&w, "1", CHILD_ENERGY)->domain, CHILD_DOMAIN_NONE);
+	assert_int_equal(channel(&w, "1", CHILD_POWER)->domain, CHILD_DOMAIN_HOST);
 	world_done(&w);
 }
 
@@ -353,13 +352,13 @@ static void supplies_are_summed_or_not_told(void **state)
 	configure(&w, "");
 	assert_int_equal(look(&w), 0);
 	assert_true(heard(&w));
-	assert_int_equal(value(&w, "1", COURIER_POWER), 300500000);
-	uint64_t then = channel(&w, "1", COURIER_POWER)->measured_ns;
+	assert_int_equal(value(&w, "1", CHILD_POWER), 300500000);
+	uint64_t then = channel(&w, "1", CHILD_POWER)->measured_ns;
 	/* half a node is no reading: the last one ages */
 	put(&w.bmc, ONE "/PS/1/M", "{\"InputPowerWatts\":{\"Reading\":null}}");
 	assert_int_equal(look(&w), -ENODATA);
 	assert_true(heard(&w));
-	assert_true(channel(&w, "1", COURIER_POWER)->measured_ns == then);
+	assert_true(channel(&w, "1", CHILD_POWER)->measured_ns == then);
 	world_done(&w);
 }
 
@@ -382,8 +381,8 @@ static void the_sensor_of_the_whole_is_found(void **state)
 	configure(&w, "");
 	assert_int_equal(look(&w), 0);
 	assert_true(heard(&w));
-	assert_int_equal(value(&w, "1", COURIER_POWER), 401000000);
-	assert_int_equal(value(&w, "1", COURIER_POWER_MAX), 500000000);
+	assert_int_equal(value(&w, "1", CHILD_POWER), 401000000);
+	assert_int_equal(value(&w, "1", CHILD_POWER_MAX), 500000000);
 	assert_null(strstr(w.bmc.seen, "temp_1 "));
 	world_done(&w);
 }
@@ -411,9 +410,9 @@ static void what_is_inside_another_chassis_does_not_count_twice(void **state)
 	configure(&w, "");
 	assert_int_equal(look(&w), 0);
 	assert_true(heard(&w));
-	assert_int_equal(value(&w, "2", COURIER_POWER), 44000000);
-	assert_int_equal(channel(&w, "1", COURIER_POWER)->domain, COURIER_DOMAIN_HOST);
-	assert_int_equal(channel(&w, "2", COURIER_POWER)->domain, COURIER_DOMAIN_NONE);
+	assert_int_equal(value(&w, "2", CHILD_POWER), 44000000);
+	assert_int_equal(channel(&w, "1", CHILD_POWER)->domain, CHILD_DOMAIN_HOST);
+	assert_int_equal(channel(&w, "2", CHILD_POWER)->domain, CHILD_DOMAIN_NONE);
 	world_done(&w);
 	/* unless the operator says which one counts */
 	world_init(&w);
@@ -421,8 +420,8 @@ static void what_is_inside_another_chassis_does_not_count_twice(void **state)
 	configure(&w, "  chassis: ['2']\n");
 	assert_int_equal(look(&w), 0);
 	assert_true(heard(&w));
-	assert_int_equal(channel(&w, "1", COURIER_POWER)->domain, COURIER_DOMAIN_NONE);
-	assert_int_equal(channel(&w, "2", COURIER_POWER)->domain, COURIER_DOMAIN_HOST);
+	assert_int_equal(channel(&w, "1", CHILD_POWER)->domain, CHILD_DOMAIN_NONE);
+	assert_int_equal(channel(&w, "2", CHILD_POWER)->domain, CHILD_DOMAIN_HOST);
 	world_done(&w);
 	/* or a system sits in one: an enclosure has none */
 	world_init(&w);
@@ -434,8 +433,8 @@ static void what_is_inside_another_chassis_does_not_count_twice(void **state)
 	configure(&w, "");
 	assert_int_equal(look(&w), 0);
 	assert_true(heard(&w));
-	assert_int_equal(channel(&w, "1", COURIER_POWER)->domain, COURIER_DOMAIN_NONE);
-	assert_int_equal(channel(&w, "2", COURIER_POWER)->domain, COURIER_DOMAIN_HOST);
+	assert_int_equal(channel(&w, "1", CHILD_POWER)->domain, CHILD_DOMAIN_NONE);
+	assert_int_equal(channel(&w, "2", CHILD_POWER)->domain, CHILD_DOMAIN_HOST);
 	world_done(&w);
 }
 
@@ -631,14 +630,13 @@ static void bad_answers_are_failures_and_no_readings(void **state)
 		configure(&w, "");
 		assert_int_equal(look(&w), 0);
 		assert_true(heard(&w));
-		uint64_t then = channel(&w, "1", COURIER_POWER)->measured_ns;
+		uint64_t then = channel(&w, "1", CHILD_POWER)->measured_ns;
 		put(&w.bmc, ONE "/Power", texts[i]);
 		assert_true(look(&w) < 0);
 		assert_true(w.err.text[0]);
 		/* what was known ages */
 		if (heard(&w))
-			assert_true(channel(&w, "1", COURIER_POWER)->measured_ns ==
-				    then);
+			assert_true(channel(&w, "1", CHILD_POWER)->measured_ns == then);
 		/* and it works again, when the BMC does */
 		plain_chassis(&w.bmc);
 		for (int n = 0; n < 3 && look(&w) < 0; n++)
@@ -646,7 +644,7 @@ static void bad_answers_are_failures_and_no_readings(void **state)
 		assert_true(heard(&w));
 		while (heard(&w))
 			;
-		assert_true(channel(&w, "1", COURIER_POWER)->measured_ns > then);
+		assert_true(channel(&w, "1", CHILD_POWER)->measured_ns > then);
 		world_done(&w);
 	}
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Checks messages of the process that talks to the network. */
-#include "lib/records/courier_msg.h"
+#include "lib/records/child_msg.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -27,23 +27,23 @@ static bool is_field_text(const char *s, size_t size)
 
 static bool hello_ok(const void *data)
 {
-	const struct courier_hello *m = data;
+	const struct child_hello *m = data;
 	return is_field_text(m->program, sizeof(m->program));
 }
 
 static bool health_ok(const void *data)
 {
-	const struct courier_health *m = data;
+	const struct child_health *m = data;
 	return m->rc <= 0 && is_field_text(m->text, sizeof(m->text));
 }
 
 static bool snapshot_ok(const void *data)
 {
-	const struct courier_snapshot *m = data;
+	const struct child_snapshot *m = data;
 
 	for (uint32_t i = 0; i < m->head.count; i++) {
-		const struct courier_channel *c = &m->channels[i];
-		if (c->kind >= COURIER_CHANNEL_KINDS || c->domain >= COURIER_DOMAINS ||
+		const struct child_channel *c = &m->channels[i];
+		if (c->kind >= CHILD_CHANNEL_KINDS || c->domain >= CHILD_DOMAINS ||
 		    !is_field_text(c->name, sizeof(c->name)) ||
 		    !is_field_text(c->chip, sizeof(c->chip)))
 			return false;
@@ -53,10 +53,10 @@ static bool snapshot_ok(const void *data)
 
 static bool factors_ok(const void *data)
 {
-	const struct courier_factors *m = data;
+	const struct child_factors *m = data;
 
 	for (uint32_t i = 0; i < m->head.count; i++) {
-		const struct courier_factor *f = &m->factors[i];
+		const struct child_factor *f = &m->factors[i];
 		if (!is_field_text(f->zone, sizeof(f->zone)) ||
 		    !emission_zone_valid(f->zone) ||
 		    !is_field_text(f->country, sizeof(f->country)) ||
@@ -72,27 +72,25 @@ static bool shipping_ok(const void *data)
 	return true;
 }
 
-static const struct layout layouts[COURIER_KINDS] = {
-	[COURIER_HELLO] = {sizeof(struct courier_hello), 0, 0, hello_ok},
-	[COURIER_HEALTH] = {sizeof(struct courier_health), 0, 0, health_ok},
-	[COURIER_SNAPSHOT] = {sizeof(struct courier_snapshot),
-			      sizeof(struct courier_channel), COURIER_CHANNELS_MAX,
-			      snapshot_ok},
-	[COURIER_FACTORS] = {sizeof(struct courier_factors),
-			     sizeof(struct courier_factor), COURIER_FACTORS_MAX,
-			     factors_ok},
-	[COURIER_SHIPPING] = {sizeof(struct courier_shipping), 0, 0, shipping_ok},
+static const struct layout layouts[CHILD_KINDS] = {
+	[CHILD_HELLO] = {sizeof(struct child_hello), 0, 0, hello_ok},
+	[CHILD_HEALTH] = {sizeof(struct child_health), 0, 0, health_ok},
+	[CHILD_SNAPSHOT] = {sizeof(struct child_snapshot), sizeof(struct child_channel),
+			    CHILD_CHANNELS_MAX, snapshot_ok},
+	[CHILD_FACTORS] = {sizeof(struct child_factors), sizeof(struct child_factor),
+			   CHILD_FACTORS_MAX, factors_ok},
+	[CHILD_SHIPPING] = {sizeof(struct child_shipping), 0, 0, shipping_ok},
 };
 
-int courier_msg_check(const void *data, size_t len, struct err *err)
+int child_msg_check(const void *data, size_t len, struct err *err)
 {
-	const struct courier_head *h = data;
+	const struct child_head *h = data;
 
-	if (len < sizeof(*h) || len > COURIER_MESSAGE_MAX)
+	if (len < sizeof(*h) || len > CHILD_MESSAGE_MAX)
 		return err_set(err, -EBADMSG, "message of %zu bytes", len);
-	if (h->magic != COURIER_MAGIC || h->version != COURIER_VERSION)
+	if (h->magic != CHILD_MAGIC || h->version != CHILD_VERSION)
 		return err_set(err, -EBADMSG, "message of another version");
-	if (h->kind >= COURIER_KINDS || !layouts[h->kind].fixed)
+	if (h->kind >= CHILD_KINDS || !layouts[h->kind].fixed)
 		return err_set(err, -EBADMSG, "message of unknown kind %u", h->kind);
 	const struct layout *l = &layouts[h->kind];
 	if (h->count > l->count_max || h->bytes != len ||
@@ -103,11 +101,11 @@ int courier_msg_check(const void *data, size_t len, struct err *err)
 	return h->kind;
 }
 
-void courier_msg_head(struct courier_head *h, enum courier_kind kind, const char *name,
-		      uint32_t count, size_t bytes)
+void child_msg_head(struct child_head *h, enum child_kind kind, const char *name,
+		    uint32_t count, size_t bytes)
 {
-	h->magic = COURIER_MAGIC;
-	h->version = COURIER_VERSION;
+	h->magic = CHILD_MAGIC;
+	h->version = CHILD_VERSION;
 	h->kind = (uint16_t)kind;
 	h->bytes = (uint32_t)bytes;
 	h->count = count;

@@ -2,7 +2,7 @@
 /* A thread that starts the child, reads its messages and waits for its end. A child
  * that sends garbage is ended as if it had crashed: it is the part that talks to
  * strangers. */
-#include "daemon/sources/courier_link.h"
+#include "daemon/sources/child_link.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -34,11 +34,12 @@
 #define STACK_BYTES ((size_t)256 << 10)
 
 struct kept_message {
-	struct courier_head *message; /* owned */
+	struct child_head *message; /* owned */
 };
 
-struct courier_link {
-	char **argv; /* owned, with argv[0] and --link.fd */
+struct child_link {
+	const char *name; /* in the log */
+	char **argv;      /* owned, with argv[0] and --link.fd */
 	pthread_t thread;
 	bool has_thread;
 	int wake; /* eventfd: check the flags below */
@@ -50,9 +51,9 @@ struct courier_link {
 	uint64_t started_ns, gap_ms;
 	struct log_repeat log;
 	union {
-		struct courier_head head;
+		struct child_head head;
 		uint64_t align;
-		char bytes[COURIER_MESSAGE_MAX + 1];
+		char bytes[CHILD_MESSAGE_MAX + 1];
 	} in;
 
 	pthread_mutex_t mutex;
@@ -61,15 +62,7 @@ struct courier_link {
 	uint64_t starts;
 };
 
-void courier_args_done(struct conf_list *args)
-{
-	for (size_t i = 0; i < args->count; i++)
-		free(args->items[i]);
-	free(args->items);
-	*args = (struct conf_list){0};
-}
-
-static int make_argv(struct courier_link *l, const char *path, struct conf_list *args)
+static int make_argv(struct child_link *l, const char *path, struct conf_list *args)
 {
 	l->argv = calloc(args->count + 3, sizeof(*l->argv));
 	if (!l->argv)
@@ -85,21 +78,22 @@ static int make_argv(struct courier_link *l, const char *path, struct conf_list 
 	return 0;
 }
 
-int courier_link_new(const char *path, struct conf_list *args,
-		     struct courier_link **ret, struct err *err)
+int child_link_new(const char *name, const char *path, struct conf_list *args,
+		   struct child_link **ret, struct err *err)
 {
 	if (access(path, X_OK) < 0) {
 		int rc = -errno;
 		return err_set(err, rc, "%s: %s", path, strerror(-rc));
 	}
-	struct courier_link *l = calloc(1, sizeof(*l));
+	struct child_link *l = calloc(1, sizeof(*l));
 	if (!l)
 		return err_set(err, -ENOMEM, "out of memory");
+	l->name = name;
 	pthread_mutex_init(&l->mutex, NULL);
 	l->fd = -1;
 	l->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (l->wake < 0 || make_argv(l, path, args) < 0) {
-		courier_link_free(l);
+		child_link_free(l);
 		return err_set(err, -ENOMEM, "%s: out of memory or files", path);
 	}
 	*ret = l;
@@ -107,7 +101,7 @@ int courier_link_new(const char *path, struct conf_list *args,
 }
 
 /* Keeps fd across exec; all other files are O_CLOEXEC. */
-static int spawn_courier(struct courier_link *l, int fd)
+static int spawn_child(struct child_link *l, int fd)
 {
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;
@@ -136,14 +130,14 @@ static int spawn_courier(struct courier_link *l, int fd)
 	return rc;
 }
 
-static void grow_gap(struct courier_link *l)
+static void grow_gap(struct child_link *l)
 {
 	l->gap_ms = l->gap_ms * 2 < GAP_MIN_MS ? GAP_MIN_MS : l->gap_ms * 2;
 	if (l->gap_ms > GAP_MAX_MS)
 		l->gap_ms = GAP_MAX_MS;
 }
 
-static void start_child(struct courier_link *l)
+static void start_child(struct child_link *l)
 {
 	int pair[2];
 	int rc = 0;
@@ -152,7 +146,7 @@ static void start_child(struct courier_link *l)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
 		rc = -errno;
 	} else {
-		rc = spawn_courier(l, pair[1]);
+		rc = spawn_child(l, pair[1]);
 		close(pair[1]);
 		if (rc < 0)
 			close(pair[0]);
@@ -160,7 +154,8 @@ static void start_child(struct courier_link *l)
 	if (rc < 0) {
 		grow_gap(l);
 		if (log_repeat_due(&l->log, l->started_ns))
-			log_warn("courier: start %s: %s", l->argv[0], strerror(-rc));
+			log_warn("%s: start %s: %s", l->name, l->argv[0],
+				 strerror(-rc));
 		return;
 	}
 	l->fd = pair[0];
@@ -170,20 +165,20 @@ static void start_child(struct courier_link *l)
 }
 
 /* Under the mutex */
-static struct kept_message *find_kept_message(struct courier_link *l, unsigned kind,
+static struct kept_message *find_kept_message(struct child_link *l, unsigned kind,
 					      const char *name)
 {
 	for (size_t i = 0; i < l->kept_count; i++) {
-		const struct courier_head *h = l->kept[i].message;
+		const struct child_head *h = l->kept[i].message;
 		if (h->kind == kind && strcmp(h->name, name) == 0)
 			return &l->kept[i];
 	}
 	return NULL;
 }
 
-static int keep_message(struct courier_link *l, size_t len)
+static int keep_message(struct child_link *l, size_t len)
 {
-	struct courier_head *copy = malloc(len);
+	struct child_head *copy = malloc(len);
 	int rc = 0;
 
 	if (!copy)
@@ -196,7 +191,7 @@ static int keep_message(struct courier_link *l, size_t len)
 		k->message = NULL;
 	}
 	if (k) {
-		struct courier_head *old = k->message;
+		struct child_head *old = k->message;
 		k->message = copy;
 		copy = old;
 	} else {
@@ -208,7 +203,7 @@ static int keep_message(struct courier_link *l, size_t len)
 }
 
 /* 0: nothing more for now; -EPIPE: it is gone; -EBADMSG: garbage */
-static int receive_messages(struct courier_link *l, struct err *err)
+static int receive_messages(struct child_link *l, struct err *err)
 {
 	for (unsigned i = 0; i < READS_MAX; i++) {
 		ssize_t n = recv(l->fd, &l->in, sizeof(l->in), MSG_DONTWAIT);
@@ -218,7 +213,7 @@ static int receive_messages(struct courier_link *l, struct err *err)
 			return 0;
 		if (n <= 0)
 			return err_set(err, -EPIPE, "ended");
-		int rc = courier_msg_check(&l->in, (size_t)n, err);
+		int rc = child_msg_check(&l->in, (size_t)n, err);
 		if (rc < 0)
 			return rc;
 		rc = keep_message(l, (size_t)n);
@@ -228,7 +223,7 @@ static int receive_messages(struct courier_link *l, struct err *err)
 	return 0;
 }
 
-static int reap_courier(pid_t pid, uint64_t wait_ms)
+static int reap_child(pid_t pid, uint64_t wait_ms)
 {
 	uint64_t end_ns = clock_boottime_ns() + wait_ms * NSEC_PER_MSEC;
 	struct timespec pause = {.tv_nsec = 5 * NSEC_PER_MSEC};
@@ -245,7 +240,7 @@ static int reap_courier(pid_t pid, uint64_t wait_ms)
 	return status;
 }
 
-static void child_gone(struct courier_link *l, int rc, const struct err *err)
+static void child_gone(struct child_link *l, int rc, const struct err *err)
 {
 	uint64_t now_ns = clock_boottime_ns();
 	bool settled = now_ns - l->started_ns > SETTLED_NS;
@@ -254,19 +249,19 @@ static void child_gone(struct courier_link *l, int rc, const struct err *err)
 	l->fd = -1;
 	if (rc != -EPIPE)
 		kill(l->pid, SIGKILL);
-	int status = reap_courier(l->pid, END_MS);
+	int status = reap_child(l->pid, END_MS);
 	l->gap_ms = settled ? 0 : l->gap_ms;
 	grow_gap(l);
 	l->started_ns = now_ns; /* the back-off counts from here */
 	if (!log_repeat_due(&l->log, now_ns))
 		return;
-	log_warn("courier: %s (%s %d): its data will get old, restarting it in %llu s",
-		 err->text, WIFSIGNALED(status) ? "signal" : "status",
+	log_warn("%s: %s (%s %d): its data will get old, restarting it in %llu s",
+		 l->name, err->text, WIFSIGNALED(status) ? "signal" : "status",
 		 WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
 		 (unsigned long long)l->gap_ms / 1000);
 }
 
-static int wait_ms(const struct courier_link *l)
+static int wait_ms(const struct child_link *l)
 {
 	uint64_t now_ns = clock_boottime_ns();
 	uint64_t due_ns = l->started_ns + l->gap_ms * NSEC_PER_MSEC;
@@ -276,7 +271,7 @@ static int wait_ms(const struct courier_link *l)
 	return due_ns > now_ns ? (int)((due_ns - now_ns) / NSEC_PER_MSEC) + 1 : 0;
 }
 
-static void take_wake(struct courier_link *l)
+static void take_wake(struct child_link *l)
 {
 	uint64_t times;
 
@@ -286,14 +281,14 @@ static void take_wake(struct courier_link *l)
 	if (l->fd >= 0) {
 		close(l->fd); /* tells it to end */
 		l->fd = -1;
-		(void)reap_courier(l->pid, END_MS);
+		(void)reap_child(l->pid, END_MS);
 	}
 	l->gap_ms = 0;
 }
 
-static void *courier_thread_main(void *arg)
+static void *child_thread_main(void *arg)
 {
-	struct courier_link *l = arg;
+	struct child_link *l = arg;
 
 	for (;;) {
 		struct pollfd p[2] = {{.fd = l->wake, .events = POLLIN},
@@ -314,30 +309,30 @@ static void *courier_thread_main(void *arg)
 		else if (l->fd >= 0 &&
 			 clock_boottime_ns() - l->started_ns > SETTLED_NS &&
 			 log_repeat_over(&l->log))
-			log_info("courier: works again");
+			log_info("%s: works again", l->name);
 	}
 	if (l->fd >= 0) {
 		close(l->fd); /* tells it to end */
-		(void)reap_courier(l->pid, END_MS);
+		(void)reap_child(l->pid, END_MS);
 	}
 	return NULL;
 }
 
-int courier_link_start(struct courier_link *l, struct err *err)
+int child_link_start(struct child_link *l, struct err *err)
 {
 	pthread_attr_t attr;
 
 	l->started_ns = clock_boottime_ns();
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	int rc = -pthread_create(&l->thread, &attr, courier_thread_main, l);
+	int rc = -pthread_create(&l->thread, &attr, child_thread_main, l);
 	pthread_attr_destroy(&attr);
 	l->has_thread = rc == 0;
-	return rc ? err_set(err, rc, "courier: thread: %s", strerror(-rc)) : 0;
+	return rc ? err_set(err, rc, "%s: thread: %s", l->name, strerror(-rc)) : 0;
 }
 
-int courier_link_get(struct courier_link *l, enum courier_kind kind, const char *name,
-		     void *buf, size_t size)
+int child_link_get(struct child_link *l, enum child_kind kind, const char *name,
+		   void *buf, size_t size)
 {
 	int rc = -EAGAIN;
 
@@ -353,7 +348,7 @@ int courier_link_get(struct courier_link *l, enum courier_kind kind, const char 
 	return rc;
 }
 
-static void wake_link_thread(struct courier_link *l, atomic_bool *why)
+static void wake_link_thread(struct child_link *l, atomic_bool *why)
 {
 	uint64_t one = 1;
 
@@ -362,13 +357,13 @@ static void wake_link_thread(struct courier_link *l, atomic_bool *why)
 		return; /* that many wake-ups are pending already */
 }
 
-void courier_link_restart(struct courier_link *l)
+void child_link_restart(struct child_link *l)
 {
 	if (l && l->has_thread)
 		wake_link_thread(l, &l->again);
 }
 
-uint64_t courier_link_starts(struct courier_link *l)
+uint64_t child_link_starts(struct child_link *l)
 {
 	pthread_mutex_lock(&l->mutex);
 	uint64_t n = l->starts;
@@ -376,7 +371,7 @@ uint64_t courier_link_starts(struct courier_link *l)
 	return n;
 }
 
-void courier_link_free(struct courier_link *l)
+void child_link_free(struct child_link *l)
 {
 	if (!l)
 		return;

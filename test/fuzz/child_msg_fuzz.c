@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/records/courier_msg.h"
+#include "lib/records/child_msg.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -23,28 +23,28 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!copy)
 		return 0;
 	memcpy(copy, data, size);
-	int kind = courier_msg_check(copy, size, &err);
-	if (kind == COURIER_SNAPSHOT) {
-		const struct courier_snapshot *m = (const void *)copy;
+	int kind = child_msg_check(copy, size, &err);
+	if (kind == CHILD_SNAPSHOT) {
+		const struct child_snapshot *m = (const void *)copy;
 		for (uint32_t i = 0; i < m->head.count; i++) {
-			const struct courier_channel *c = &m->channels[i];
+			const struct child_channel *c = &m->channels[i];
 			touch(c->name, sizeof(c->name));
 			touch(c->chip, sizeof(c->chip));
-			if (c->kind >= COURIER_CHANNEL_KINDS ||
-			    c->domain >= COURIER_DOMAINS)
+			if (c->kind >= CHILD_CHANNEL_KINDS ||
+			    c->domain >= CHILD_DOMAINS)
 				abort();
 		}
-	} else if (kind == COURIER_FACTORS) {
-		const struct courier_factors *m = (const void *)copy;
+	} else if (kind == CHILD_FACTORS) {
+		const struct child_factors *m = (const void *)copy;
 		for (uint32_t i = 0; i < m->head.count; i++) {
-			const struct courier_factor *f = &m->factors[i];
+			const struct child_factor *f = &m->factors[i];
 			touch(f->country, sizeof(f->country));
 			if (!emission_zone_valid(f->zone) ||
 			    f->mg_per_kwh > EMISSION_MG_MAX)
 				abort();
 		}
-	} else if (kind == COURIER_HEALTH) {
-		const struct courier_health *m = (const void *)copy;
+	} else if (kind == CHILD_HEALTH) {
+		const struct child_health *m = (const void *)copy;
 		touch(m->text, sizeof(m->text));
 	}
 	free(copy);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "daemon/sources/courier_link.h"
+#include "daemon/sources/child_link.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -9,21 +9,22 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "daemon/courier_args.h"
 #include "daemon/options.h"
 #include "lib/clock.h"
 #include "lib/log.h"
 #include "test/unit/unit.h"
 
 static union {
-	struct courier_snapshot m;
+	struct child_snapshot m;
 	uint64_t align;
-	char bytes[COURIER_MESSAGE_MAX];
+	char bytes[CHILD_MESSAGE_MAX];
 } in;
 
-static struct courier_link *link_to(const char *how)
+static struct child_link *link_to(const char *how)
 {
 	struct conf_list args = {.items = calloc(1, sizeof(char *)), .count = 1};
-	struct courier_link *l = NULL;
+	struct child_link *l = NULL;
 	struct err err;
 	char path[4096], arg[64];
 	const char *build = getenv("BUILD");
@@ -31,16 +32,16 @@ static struct courier_link *link_to(const char *how)
 	snprintf(path, sizeof(path), "%s/courier_rude", build ? build : "build");
 	snprintf(arg, sizeof(arg), "--how=%s", how);
 	args.items[0] = strdup(arg);
-	if (courier_link_new(path, &args, &l, &err) < 0)
+	if (child_link_new("courier", path, &args, &l, &err) < 0)
 		fail_msg("%s", err.text);
-	courier_args_done(&args);
-	assert_int_equal(courier_link_start(l, &err), 0);
+	conf_list_done(&args);
+	assert_int_equal(child_link_start(l, &err), 0);
 	return l;
 }
 
-static int get(struct courier_link *l)
+static int get(struct child_link *l)
 {
-	return courier_link_get(l, COURIER_SNAPSHOT, "redfish", &in, sizeof(in));
+	return child_link_get(l, CHILD_SNAPSHOT, "redfish", &in, sizeof(in));
 }
 
 static void pause_ms(unsigned ms)
@@ -50,7 +51,7 @@ static void pause_ms(unsigned ms)
 }
 
 /* Until the child that is alive has said something: its pid is the value */
-static uint64_t wait_value(struct courier_link *l, uint64_t other_than)
+static uint64_t wait_value(struct child_link *l, uint64_t other_than)
 {
 	for (int i = 0; i < 2000; i++) {
 		if (get(l) > 0 && in.m.channels[0].value != other_than)
@@ -61,80 +62,77 @@ static uint64_t wait_value(struct courier_link *l, uint64_t other_than)
 	return 0;
 }
 
-static bool wait_starts(struct courier_link *l, uint64_t n)
+static bool wait_starts(struct child_link *l, uint64_t n)
 {
-	for (int i = 0; i < 2000 && courier_link_starts(l) < n; i++)
+	for (int i = 0; i < 2000 && child_link_starts(l) < n; i++)
 		pause_ms(10);
-	return courier_link_starts(l) >= n;
+	return child_link_starts(l) >= n;
 }
 
 static void the_newest_message_is_kept(void **state)
 {
 	(void)state;
-	struct courier_link *l = link_to("good");
+	struct child_link *l = link_to("good");
 	wait_value(l, 0);
 	assert_int_equal(in.m.head.count, 1);
 	assert_string_equal(in.m.channels[0].name, "host");
-	assert_int_equal(
-		courier_link_get(l, COURIER_SNAPSHOT, "other", &in, sizeof(in)),
-		-EAGAIN);
-	assert_int_equal(
-		courier_link_get(l, COURIER_HEALTH, "redfish", &in, sizeof(in)),
-		-EAGAIN);
-	assert_int_equal(courier_link_get(l, COURIER_SNAPSHOT, "redfish", &in, 10),
-			 -EFBIG);
-	courier_link_free(l);
+	assert_int_equal(child_link_get(l, CHILD_SNAPSHOT, "other", &in, sizeof(in)),
+			 -EAGAIN);
+	assert_int_equal(child_link_get(l, CHILD_HEALTH, "redfish", &in, sizeof(in)),
+			 -EAGAIN);
+	assert_int_equal(child_link_get(l, CHILD_SNAPSHOT, "redfish", &in, 10), -EFBIG);
+	child_link_free(l);
 	l = link_to("floods");
 	while (wait_value(l, 0) != 99999)
 		pause_ms(1);
-	assert_int_equal(courier_link_starts(l), 1);
-	courier_link_free(l);
+	assert_int_equal(child_link_starts(l), 1);
+	child_link_free(l);
 }
 
 static void a_child_that_is_killed_is_started_again(void **state)
 {
 	(void)state;
-	struct courier_link *l = link_to("good");
+	struct child_link *l = link_to("good");
 	uint64_t pid = wait_value(l, 0);
 	assert_int_equal(kill((pid_t)pid, SIGKILL), 0);
 	/* what it said stays, and ages */
 	assert_true(get(l) > 0 && in.m.channels[0].value == pid);
 	assert_true(wait_value(l, pid) != pid);
-	assert_int_equal(courier_link_starts(l), 2);
-	courier_link_free(l);
+	assert_int_equal(child_link_starts(l), 2);
+	child_link_free(l);
 }
 
 /* SIGHUP: it reads its files anew, at once and without the gaps of one that dies */
 static void a_child_is_started_anew_when_it_is_wanted(void **state)
 {
 	(void)state;
-	struct courier_link *l = link_to("good");
+	struct child_link *l = link_to("good");
 	uint64_t pid = wait_value(l, 0);
 	for (uint64_t n = 2; n <= 4; n++) {
-		courier_link_restart(l);
+		child_link_restart(l);
 		assert_true(wait_starts(l, n));
 		assert_true(kill((pid_t)pid, 0) < 0 && errno == ESRCH);
 		pid = wait_value(l, pid);
 	}
-	assert_int_equal(courier_link_starts(l), 4);
-	courier_link_restart(l);
-	courier_link_free(l); /* both at once end well */
-	courier_link_restart(NULL);
+	assert_int_equal(child_link_starts(l), 4);
+	child_link_restart(l);
+	child_link_free(l); /* both at once end well */
+	child_link_restart(NULL);
 }
 
 /* Each life costs at least the gap: 1 s, 2 s, ... */
 static void a_child_that_keeps_dying_is_started_ever_more_seldom(void **state)
 {
 	(void)state;
-	struct courier_link *l = link_to("dies");
+	struct child_link *l = link_to("dies");
 	assert_true(wait_starts(l, 3));
 	uint64_t start = clock_boottime_ns();
 	pause_ms(2000);
 	/* the third gap is 4 s: none starts as long as half of it */
 	if (clock_boottime_ns() - start < 3 * NSEC_PER_SEC)
-		assert_int_equal(courier_link_starts(l), 3);
+		assert_int_equal(child_link_starts(l), 3);
 	assert_int_equal(get(l), -EAGAIN);
-	courier_link_free(l);
+	child_link_free(l);
 }
 
 static void a_child_that_speaks_nonsense_is_ended(void **state)
@@ -142,11 +140,11 @@ static void a_child_that_speaks_nonsense_is_ended(void **state)
 	(void)state;
 	static const char *const hows[] = {"nonsense", "long"};
 	for (size_t i = 0; i < 2; i++) {
-		struct courier_link *l = link_to(hows[i]);
+		struct child_link *l = link_to(hows[i]);
 		uint64_t pid = wait_value(l, 0);
 		assert_true(wait_starts(l, 2));
 		assert_true(kill((pid_t)pid, 0) < 0 && errno == ESRCH);
-		courier_link_free(l);
+		child_link_free(l);
 	}
 }
 
@@ -155,10 +153,10 @@ static void the_child_ends_with_us_even_if_it_hangs(void **state)
 	(void)state;
 	static const char *const hows[] = {"good", "hangs"};
 	for (size_t i = 0; i < 2; i++) {
-		struct courier_link *l = link_to(hows[i]);
+		struct child_link *l = link_to(hows[i]);
 		uint64_t pid = wait_value(l, 0);
 		assert_int_equal(kill((pid_t)pid, 0), 0);
-		courier_link_free(l);
+		child_link_free(l);
 		assert_true(kill((pid_t)pid, 0) < 0 && errno == ESRCH);
 	}
 }
@@ -167,12 +165,13 @@ static void a_program_that_is_not_there_is_said_at_once(void **state)
 {
 	(void)state;
 	struct conf_list none = {0};
-	struct courier_link *l = NULL;
+	struct child_link *l = NULL;
 	struct err err;
-	assert_int_equal(courier_link_new("/nonexistent/courier", &none, &l, &err),
-			 -ENOENT);
+	assert_int_equal(
+		child_link_new("courier", "/nonexistent/courier", &none, &l, &err),
+		-ENOENT);
 	assert_non_null(strstr(err.text, "/nonexistent/courier"));
-	courier_link_free(NULL);
+	child_link_free(NULL);
 }
 
 /* So that nobody waits for a mute BMC's address when the file has a name */
@@ -218,6 +217,6 @@ int main(void)
 		cmocka_unit_test(the_child_ends_with_us_even_if_it_hangs),
 		cmocka_unit_test(a_program_that_is_not_there_is_said_at_once),
 	};
-	log_init("courier_link_test", LOG_LOGFMT, LOG_ERR);
-	return cmocka_run_group_tests_name("courier_link_test", tests, NULL, NULL);
+	log_init("child_link_test", LOG_LOGFMT, LOG_ERR);
+	return cmocka_run_group_tests_name("child_link_test", tests, NULL, NULL);
 }

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "lib/records/child_msg.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "test/unit/unit.h"
+
+union message {
+	struct child_head head;
+	struct child_snapshot snapshot;
+	struct child_factors factors;
+	struct child_health health;
+	struct child_hello hello;
+	char bytes[CHILD_MESSAGE_MAX + 8];
+};
+
+static size_t snapshot(union message *m, uint32_t count)
+{
+	size_t bytes =
+		sizeof(struct child_snapshot) + count * sizeof(struct child_channel);
+	memset(m, 0, sizeof(*m));
+	child_msg_head(&m->head, CHILD_SNAPSHOT, "redfish", count, bytes);
+	return bytes;
+}
+
+static void whole_messages_are_taken(void **state)
+{
+	(void)state;
+	static union message m;
+	struct err err;
+	size_t n = snapshot(&m, 0);
+	assert_int_equal(child_msg_check(&m, n, &err), CHILD_SNAPSHOT);
+	n = snapshot(&m, CHILD_CHANNELS_MAX);
+	assert_int_equal(child_msg_check(&m, n, &err), CHILD_SNAPSHOT);
+	memset(&m, 0, sizeof(m));
+	child_msg_head(&m.head, CHILD_HEALTH, "redfish", 0, sizeof(m.health));
+	m.health.rc = -ETIMEDOUT;
+	assert_int_equal(child_msg_check(&m, sizeof(m.health), &err), CHILD_HEALTH);
+	memset(&m, 0, sizeof(m));
+	child_msg_head(&m.head, CHILD_HELLO, "courier", 0, sizeof(m.hello));
+	assert_int_equal(child_msg_check(&m, sizeof(m.hello), &err), CHILD_HELLO);
+}
+
+static void any_other_length_is_refused(void **state)
+{
+	(void)state;
+	static union message m;
+	size_t n = snapshot(&m, 2);
+	for (size_t len = 0; len < sizeof(m); len++) {
+		if (len != n)
+			assert_int_equal(child_msg_check(&m, len, NULL), -EBADMSG);
+	}
+	m.head.count = 3;
+	assert_int_equal(child_msg_check(&m, n, NULL), -EBADMSG);
+	m.head.count = UINT32_MAX;
+	assert_int_equal(child_msg_check(&m, n, NULL), -EBADMSG);
+}
+
+static void fields_out_of_range_are_refused(void **state)
+{
+	(void)state;
+	static union message m;
+	size_t n = snapshot(&m, 1);
+	m.head.version++;
+	assert_int_equal(child_msg_check(&m, n, NULL), -EBADMSG);
+	n = snapshot(&m, 1);
+	m.head.kind = CHILD_KINDS;
+	assert_int_equal(child_msg_check(&m, n, NULL), -EBADMSG);
+	n = snapshot(&m, 1);
+	m.head.kind = 0;
+	assert_int_equal(child_msg_check(&m, n, NULL), -EBADMSG);
+	n = snapshot(&m, 1);
+	m.snapshot.channels[0].kind = CHILD_CHANNEL_KINDS;
+	assert_int_equal(child_msg_check(&m, n, NULL), -EBADMSG);
+	n = snapshot(&m, 1);
+	m.snapshot.channels[0].domain = CHILD_DOMAINS;
+	assert_int_equal(child_msg_check(&m, n, NULL), -EBADMSG);
+	n = snapshot(&m, 1);
+	memset(m.snapshot.channels[0].chip, 'x', sizeof(m.snapshot.channels[0].chip));
+	assert_int_equal(child_msg_check(&m, n, NULL), -EBADMSG);
+	n = snapshot(&m, 1);
+	m.snapshot.channels[0].name[0] = '\n';
+	assert_int_equal(child_msg_check(&m, n, NULL), -EBADMSG);
+	n = snapshot(&m, 1);
+	memset(m.head.name, 'x', sizeof(m.head.name));
+	assert_int_equal(child_msg_check(&m, n, NULL), -EBADMSG);
+	memset(&m, 0, sizeof(m));
+	child_msg_head(&m.head, CHILD_HEALTH, "redfish", 0, sizeof(m.health));
+	m.health.rc = 1;
+	assert_int_equal(child_msg_check(&m, sizeof(m.health), NULL), -EBADMSG);
+}
+
+static size_t factors(union message *m, uint32_t count)
+{
+	size_t bytes =
+		sizeof(struct child_factors) + count * sizeof(struct child_factor);
+	memset(m, 0, sizeof(*m));
+	child_msg_head(&m->head, CHILD_FACTORS, "emissions_rte", count, bytes);
+	for (uint32_t i = 0; i < count; i++)
+		memcpy(m->factors.factors[i].zone, "FR", 3);
+	return bytes;
+}
+
+static void factors_are_taken_within_their_bounds(void **state)
+{
+	(void)state;
+	static union message m;
+	size_t n = factors(&m, CHILD_FACTORS_MAX);
+	assert_int_equal(child_msg_check(&m, n, NULL), CHILD_FACTORS);
+	struct child_factor *last = &m.factors.factors[CHILD_FACTORS_MAX - 1];
+	last->mg_per_kwh = EMISSION_MG_MAX;
+	assert_int_equal(child_msg_check(&m, n, NULL), CHILD_FACTORS);
+	last->mg_per_kwh++;
+	assert_int_equal(child_msg_check(&m, n, NULL), -EBADMSG);
+	n = factors(&m, 2);
+	memcpy(m.factors.factors[1].zone, "F\"R", 4);
+	assert_int_equal(child_msg_check(&m, n, NULL), -EBADMSG);
+	n = factors(&m, 2);
+	memset(m.factors.factors[1].zone, 'A', EMISSION_ZONE_BYTES);
+	assert_int_equal(child_msg_check(&m, n, NULL), -EBADMSG);
+	n = factors(&m, 2);
+	memset(m.factors.factors[1].country, 'A', EMISSION_COUNTRY_BYTES);
+	assert_int_equal(child_msg_check(&m, n, NULL), -EBADMSG);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(whole_messages_are_taken),
+		cmocka_unit_test(any_other_length_is_refused),
+		cmocka_unit_test(fields_out_of_range_are_refused),
+		cmocka_unit_test(factors_are_taken_within_their_bounds),
+	};
+	return cmocka_run_group_tests_name("child_msg_test", tests, NULL, NULL);
+}
