@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What processes of units read and wrote, counted at the end of each system call: its
- * result is the number of bytes that were moved, or the error, however the file system
- * did it. */
+/* What processes of units read and wrote, counted at the end of each system call, and
+ * of each request of io_uring: its result is the number of bytes that were moved, or
+ * the error, however the file system did it. */
 #include "bpf/kernel.h"
 
 #include <bpf/bpf_core_read.h>
@@ -128,34 +128,50 @@ static __u32 mark_of(struct mount *mount)
 	return mark > IO_MARK_TAKEN ? mark : mark + IO_MARK_TAKEN + 1;
 }
 
+struct walk {
+	struct mount *mount;
+	struct dentry *dentry;
+	struct io_mount *to;
+	__u32 used;
+};
+
+/* One step of write_names(); 1 is the end. */
+static long write_name(__u32 i, struct walk *w)
+{
+	struct mount *mount = w->mount;
+	struct dentry *dentry = w->dentry;
+	__u32 used = w->used;
+
+	if (dentry == BPF_CORE_READ(mount, mnt.mnt_root)) {
+		struct mount *parent = BPF_CORE_READ(mount, mnt_parent);
+		if (parent == mount) {
+			w->to->cut = 0;
+			return 1;
+		}
+		w->dentry = BPF_CORE_READ(mount, mnt_mountpoint);
+		w->mount = parent;
+		return 0;
+	}
+	if (used > IO_NAMES_BYTES - NAME_BYTES)
+		return 1;
+	long n = bpf_probe_read_kernel_str(w->to->names + used, NAME_BYTES,
+					   BPF_CORE_READ(dentry, d_name.name));
+	if (n <= 0 || n >= NAME_BYTES)
+		return 1;
+	w->used = used + (__u32)n;
+	w->dentry = BPF_CORE_READ(dentry, d_parent);
+	return 0;
+}
+
 /* From the folder that it is mounted on up to the root of its mount namespace */
 static void write_names(struct io_mount *to, struct mount *mount)
 {
-	struct dentry *dentry = BPF_CORE_READ(mount, mnt.mnt_root);
-	__u32 used = 0;
+	struct walk w = {mount, BPF_CORE_READ(mount, mnt.mnt_root), to, 0};
 
 	to->cut = 1;
-	for (int i = 0; i < PATH_PARTS; i++) {
-		if (dentry == BPF_CORE_READ(mount, mnt.mnt_root)) {
-			struct mount *parent = BPF_CORE_READ(mount, mnt_parent);
-			if (parent == mount) {
-				to->cut = 0;
-				break;
-			}
-			dentry = BPF_CORE_READ(mount, mnt_mountpoint);
-			mount = parent;
-			continue;
-		}
-		if (used > IO_NAMES_BYTES - NAME_BYTES)
-			break;
-		long n = bpf_probe_read_kernel_str(to->names + used, NAME_BYTES,
-						   BPF_CORE_READ(dentry, d_name.name));
-		if (n <= 0 || n >= NAME_BYTES)
-			break;
-		used += (__u32)n;
-		dentry = BPF_CORE_READ(dentry, d_parent);
-	}
-	to->bytes = (unsigned short)used;
+	/* which the verifier looks at once, as it would not at a loop of ours */
+	bpf_loop(PATH_PARTS, write_name, &w, 0);
+	to->bytes = (unsigned short)w.used;
 }
 
 /* Any CPU may take one at any time. */
@@ -379,30 +395,31 @@ static __always_inline struct file *file_of(struct task_struct *task, __u32 numb
 	return file;
 }
 
-static __always_inline void count_moved(struct task_struct *task, __u32 slot,
-					__u32 number, long result, bool written)
+/* Global, as make_cell(). file: NULL for a bad descriptor */
+__noinline int count_moved(__u32 slot, __u64 file, long result, bool written)
 {
-	__u32 cell = cell_of_file(slot, file_of(task, number));
+	__u32 cell = cell_of_file(slot, (struct file *)file);
 
 	if (cell == IO_CELL_IGNORED)
-		return;
+		return 0;
 	__u32 i = own_stripe(cell);
 	struct io_counts *counts = bpf_map_lookup_elem(&io_counts, &i);
 	if (!counts)
-		return;
+		return 0;
 	if (written) {
 		ADD(counts->write_calls, 1);
 		if (result < 0)
 			ADD(counts->write_errors, 1);
 		else
 			ADD(counts->write_bytes, (__u64)result);
-		return;
+		return 0;
 	}
 	ADD(counts->read_calls, 1);
 	if (result < 0)
 		ADD(counts->read_errors, 1);
 	else
 		ADD(counts->read_bytes, (__u64)result);
+	return 0;
 }
 
 static __always_inline void count_name(struct task_struct *task, __u32 slot,
@@ -469,22 +486,87 @@ int BPF_PROG(call_ended, struct pt_regs *regs, long result)
 	}
 	switch (call) {
 	case CALL_READ:
-		count_moved(task, slot, FIRST_ARGUMENT(regs), result, false);
+		count_moved(slot, (__u64)file_of(task, FIRST_ARGUMENT(regs)), result,
+			    false);
 		return 0;
 	case CALL_WRITE:
-		count_moved(task, slot, FIRST_ARGUMENT(regs), result, true);
+		count_moved(slot, (__u64)file_of(task, FIRST_ARGUMENT(regs)), result,
+			    true);
 		return 0;
 	case CALL_SENDFILE:
-		count_moved(task, slot, SECOND_ARGUMENT(regs), result, false);
-		count_moved(task, slot, FIRST_ARGUMENT(regs), result, true);
+		count_moved(slot, (__u64)file_of(task, SECOND_ARGUMENT(regs)), result,
+			    false);
+		count_moved(slot, (__u64)file_of(task, FIRST_ARGUMENT(regs)), result,
+			    true);
 		return 0;
 	case CALL_COPY:
-		count_moved(task, slot, FIRST_ARGUMENT(regs), result, false);
-		count_moved(task, slot, THIRD_ARGUMENT(regs), result, true);
+		count_moved(slot, (__u64)file_of(task, FIRST_ARGUMENT(regs)), result,
+			    false);
+		count_moved(slot, (__u64)file_of(task, THIRD_ARGUMENT(regs)), result,
+			    true);
 		return 0;
 	default:
 		count_name(task, slot, call, result);
 	}
+	return 0;
+}
+
+/* ---- io_uring ------------------------------------------------------------------- */
+
+/* include/uapi/linux/io_uring.h */
+enum io_uring_op {
+	IORING_OP_READV = 1,
+	IORING_OP_WRITEV = 2,
+	IORING_OP_READ_FIXED = 4,
+	IORING_OP_WRITE_FIXED = 5,
+	IORING_OP_READ = 22,
+	IORING_OP_WRITE = 23,
+	IORING_OP_READV_FIXED = 60,
+	IORING_OP_WRITEV_FIXED = 61
+};
+
+static __always_inline enum call kind_of_request(__u8 op)
+{
+	switch (op) {
+	case IORING_OP_READV:
+	case IORING_OP_READ_FIXED:
+	case IORING_OP_READ:
+	case IORING_OP_READV_FIXED:
+		return CALL_READ;
+	case IORING_OP_WRITEV:
+	case IORING_OP_WRITE_FIXED:
+	case IORING_OP_WRITE:
+	case IORING_OP_WRITEV_FIXED:
+		return CALL_WRITE;
+	}
+	return CALL_NONE;
+}
+
+/* A request may end in another thread of its process, in the kernel's, or in whoever
+ * else waits at the ring. */
+static __always_inline struct task_struct *owner_of(struct io_kiocb *request)
+{
+	struct io_kiocb___old *old = (void *)request;
+
+	return bpf_core_field_exists(request->tctx) ? BPF_CORE_READ(request, tctx, task)
+						    : BPF_CORE_READ(old, task);
+}
+
+/* request: NULL for a message that is no request's end */
+SEC("?tp_btf/io_uring_complete")
+int BPF_PROG(request_ended, void *ring, struct io_kiocb *request)
+{
+	enum call call =
+		request ? kind_of_request(BPF_CORE_READ(request, opcode)) : CALL_NONE;
+
+	if (call == CALL_NONE)
+		return 0;
+	__u32 slot = slot_of_any_task(owner_of(request));
+	long result = BPF_CORE_READ(request, cqe.res);
+	if (slot == SLOT_NONE || !is_result(result))
+		return 0;
+	count_moved(slot, (__u64)BPF_CORE_READ(request, file), result,
+		    call == CALL_WRITE);
 	return 0;
 }
 

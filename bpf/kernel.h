@@ -172,6 +172,24 @@ struct files_struct {
 	struct fdtable *fdt;
 };
 
+struct io_cqe {
+	__s32 res;
+};
+
+struct io_uring_task { /* since 6.13 */
+	struct task_struct *task;
+};
+
+struct io_kiocb {
+	struct file *file;
+	__u8 opcode;
+	struct io_cqe cqe;
+	struct io_uring_task *tctx;
+};
+struct io_kiocb___old {
+	struct task_struct *task;
+};
+
 struct thread_info {
 	unsigned long flags;
 	__u32 status; /* x86 */

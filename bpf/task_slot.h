@@ -56,22 +56,42 @@ static __noinline __u32 find_slot(struct cgroup *cgrp)
 	return SLOT_NONE;
 }
 
-/* The slot that a task's doings count for; SLOT_NONE: of no unit, or slurmstepd's own.
- */
-static __always_inline __u32 slot_of_task(struct task_struct *task)
+static __always_inline __u32 slot_of_group(struct cgroup *cgrp, __u64 id)
 {
 	__u32 zero = 0;
 	struct last_found *last = bpf_map_lookup_elem(&last_found, &zero);
-	struct cgroup *cgrp = counted_cgroup(task);
 
-	if (!last || !cgrp)
+	if (!last)
 		return SLOT_NONE;
-	__u64 id = cgrp->kn->id;
 	if (last->id != id) {
 		last->slot = find_slot(cgrp);
 		last->id = id;
 	}
 	return last->slot;
+}
+
+/* The slot that a task's doings count for; SLOT_NONE: of no unit, or slurmstepd's own.
+ */
+static __always_inline __u32 slot_of_task(struct task_struct *task)
+{
+	struct cgroup *cgrp = counted_cgroup(task);
+
+	return cgrp ? slot_of_group(cgrp, cgrp->kn->id) : SLOT_NONE;
+}
+
+/* The same of a task that the verifier knows nothing of */
+static __always_inline __u32 slot_of_any_task(struct task_struct *task)
+{
+	struct cgroup *cgrp = NULL;
+
+	if (!by_cpuacct)
+		cgrp = BPF_CORE_READ(task, cgroups, dfl_cgrp);
+	else if (bpf_core_enum_value_exists(enum cgroup_subsys_id, cpuacct_cgrp_id))
+		cgrp = BPF_CORE_READ(task, cgroups,
+				     subsys[bpf_core_enum_value(enum cgroup_subsys_id,
+								cpuacct_cgrp_id)],
+				     cgroup);
+	return cgrp ? slot_of_group(cgrp, BPF_CORE_READ(cgrp, kn, id)) : SLOT_NONE;
 }
 
 #endif

@@ -542,9 +542,14 @@ static int take_io_cells(struct daemon *d, struct opened_part *part, struct err 
 		rc = io_cells_open(&d->io_cells, fds, part->count,
 				   part->detail[IO_DETAIL_SLOTS],
 				   part->detail[IO_DETAIL_STRIPES], err);
-	if (!rc)
-		log_info("ebpf: the kernel counts what units read and write");
-	return rc;
+	if (rc < 0)
+		return rc;
+	d->io_cells.counted = part->detail[IO_DETAIL_COUNTED];
+	log_info("ebpf: the kernel counts what units read and write, %s",
+		 d->io_cells.counted & IO_COUNTED_URING
+			 ? "by system calls and by io_uring"
+			 : "by system calls; it cannot count io_uring");
+	return 0;
 }
 
 /* kinds and spare of *ret are set. */

@@ -61,12 +61,25 @@ static int free_all_cells(const struct io *io, struct err *err)
 	return rc;
 }
 
-int io_open(struct io *io, int groups_map, uint32_t slots, bool by_cpuacct,
-	    struct err *err)
+static void list_io_maps(struct io *io)
+{
+	struct io_bpf *s = io->skeleton;
+
+	io->fds[IO_FD_COUNTS] = bpf_map__fd(s->maps.io_counts);
+	io->fds[IO_FD_MOUNTS] = bpf_map__fd(s->maps.io_mounts);
+	io->fds[IO_FD_NAMES] = bpf_map__fd(s->maps.io_names);
+	io->fds[IO_FD_ROWS] = bpf_map__fd(s->maps.io_rows);
+	io->fds[IO_FD_FREE] = bpf_map__fd(s->maps.io_free);
+	io->fds[IO_FD_CONTROL] = bpf_map__fd(s->maps.io_control);
+}
+
+/* counted: IO_COUNTED_* that are asked of the kernel */
+static int try_io(struct io *io, int groups_map, uint32_t slots, bool by_cpuacct,
+		  uint32_t counted, struct err *err)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, options, .btf_custom_path = LOAD_KERNEL_BTF);
 
-	*io = (struct io){0};
+	*io = (struct io){.counted = counted};
 	int rc = load_prepare(err);
 	if (rc < 0)
 		return rc;
@@ -77,23 +90,36 @@ int io_open(struct io *io, int groups_map, uint32_t slots, bool by_cpuacct,
 	s->rodata->by_cpuacct = by_cpuacct;
 	rc = size_io_maps(io, groups_map, slots);
 	if (!rc)
+		rc = bpf_program__set_autoload(s->progs.request_ended,
+					       counted & IO_COUNTED_URING);
+	if (!rc)
 		rc = io_bpf__load(s);
 	if (rc < 0)
 		return load_refused(err, rc, "load the IO program");
-	io->fds[IO_FD_COUNTS] = bpf_map__fd(s->maps.io_counts);
-	io->fds[IO_FD_MOUNTS] = bpf_map__fd(s->maps.io_mounts);
-	io->fds[IO_FD_NAMES] = bpf_map__fd(s->maps.io_names);
-	io->fds[IO_FD_ROWS] = bpf_map__fd(s->maps.io_rows);
-	io->fds[IO_FD_FREE] = bpf_map__fd(s->maps.io_free);
-	io->fds[IO_FD_CONTROL] = bpf_map__fd(s->maps.io_control);
+	list_io_maps(io);
 	rc = free_all_cells(io, err);
 	if (rc < 0)
 		return rc;
 	rc = io_bpf__attach(s);
 	if (rc < 0)
 		return load_refused(err, rc, "attach the IO program");
-	io->fds[IO_FD_PROGRAM] = bpf_link__fd(s->links.call_ended);
+	const struct bpf_link *calls = s->links.call_ended;
+	const struct bpf_link *requests = s->links.request_ended;
+	io->fds[IO_FD_CALLS] = bpf_link__fd(calls);
+	io->fds[IO_FD_URING] = bpf_link__fd(requests ? requests : calls);
 	return 0;
+}
+
+/* A kernel without io_uring, or that refuses its program, has the rest. */
+int io_open(struct io *io, int groups_map, uint32_t slots, bool by_cpuacct,
+	    struct err *err)
+{
+	int rc = try_io(io, groups_map, slots, by_cpuacct, IO_COUNTED_URING, err);
+
+	if (rc >= 0)
+		return rc;
+	io_close(io);
+	return try_io(io, groups_map, slots, by_cpuacct, 0, err);
 }
 
 void io_close(struct io *io)

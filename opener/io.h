@@ -14,6 +14,7 @@ struct io {
 	struct io_bpf *skeleton;
 	int fds[IO_FDS]; /* owned by the skeleton */
 	uint32_t cells, stripes;
+	uint32_t counted; /* IO_COUNTED_* */
 };
 
 /* Loads and attaches it. groups_map: struct groups' own; slots: as it has. by_cpuacct:

@@ -119,7 +119,12 @@ static int open_io(const struct options *o, bool by_cpuacct, const struct groups
 	m.count = io.cells;
 	m.detail[IO_DETAIL_SLOTS] = (unsigned)o->slots;
 	m.detail[IO_DETAIL_STRIPES] = io.stripes;
-	hand_over(o, &m, io.fds, rc, &err, "reads and writes can be counted");
+	m.detail[IO_DETAIL_COUNTED] = io.counted;
+	hand_over(o, &m, io.fds, rc, &err,
+		  io.counted & IO_COUNTED_URING
+			  ? "reads and writes can be counted, also those of io_uring"
+			  : "reads and writes can be counted, without those of "
+			    "io_uring");
 	io_close(&io);
 	return rc;
 }

@@ -16,10 +16,10 @@ struct io_map {
 	size_t bytes;
 };
 
-static void list_maps(struct io_cells *c, struct io_map ret[IO_FD_PROGRAM])
+static void list_maps(struct io_cells *c, struct io_map ret[IO_FD_CALLS])
 {
 	const size_t cells = c->cells, slots = c->slots, stripes = c->stripes;
-	const struct io_map maps[IO_FD_PROGRAM] = {
+	const struct io_map maps[IO_FD_CALLS] = {
 		{(void **)&c->counts, IO_FD_COUNTS,
 		 (cells + slots) * stripes * sizeof(*c->counts)},
 		{(void **)&c->mounts, IO_FD_MOUNTS, cells * sizeof(*c->mounts)},
@@ -40,7 +40,7 @@ static bool is_size(uint32_t n, uint32_t max)
 int io_cells_open(struct io_cells *c, const int fds[IO_FDS], uint32_t cells,
 		  uint32_t slots, uint32_t stripes, struct err *err)
 {
-	struct io_map maps[IO_FD_PROGRAM];
+	struct io_map maps[IO_FD_CALLS];
 
 	*c = (struct io_cells){.cells = cells, .slots = slots, .stripes = stripes};
 	memcpy(c->fds, fds, sizeof(c->fds));
@@ -52,7 +52,7 @@ int io_cells_open(struct io_cells *c, const int fds[IO_FDS], uint32_t cells,
 			       slots, stripes);
 	}
 	list_maps(c, maps);
-	for (size_t i = 0; i < IO_FD_PROGRAM; i++) {
+	for (size_t i = 0; i < IO_FD_CALLS; i++) {
 		void *map = mmap(NULL, maps[i].bytes, PROT_READ | PROT_WRITE,
 				 MAP_SHARED, fds[maps[i].fd], 0);
 		if (map == MAP_FAILED) {
@@ -67,12 +67,12 @@ int io_cells_open(struct io_cells *c, const int fds[IO_FDS], uint32_t cells,
 
 void io_cells_close(struct io_cells *c)
 {
-	struct io_map maps[IO_FD_PROGRAM];
+	struct io_map maps[IO_FD_CALLS];
 
 	if (!c->cells)
 		return;
 	list_maps(c, maps);
-	for (size_t i = 0; i < IO_FD_PROGRAM; i++) {
+	for (size_t i = 0; i < IO_FD_CALLS; i++) {
 		if (*maps[i].at)
 			munmap(*maps[i].at, maps[i].bytes);
 	}

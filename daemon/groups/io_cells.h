@@ -18,6 +18,7 @@ struct io_cells {
 	uint64_t *rows, *free;
 	struct io_control *control;
 	uint32_t cells, slots, stripes; /* powers of two; cells 0: not open */
+	uint32_t counted;               /* IO_COUNTED_* */
 	int fds[IO_FDS];
 };
 

@@ -67,13 +67,15 @@ static void put_mount(struct prom *out, const struct env *env, const struct unit
 		{"ceems_ebpf_read_bytes_total", PROM_COUNTER,
 		 "Bytes that the unit's processes read from files of the mount"},
 		{"ceems_ebpf_read_requests_total", PROM_COUNTER,
-		 "Calls of read(2) and its kind, of files of the mount"},
+		 "Calls of read(2) and its kind, and reads by io_uring, of files "
+		 "of the mount"},
 		{"ceems_ebpf_read_errors_total", PROM_COUNTER,
-		 "Of these, calls that failed"},
+		 "Of these, those that failed"},
 		{"ceems_ebpf_write_bytes_total", PROM_COUNTER,
 		 "Bytes that the unit's processes wrote to files of the mount"},
 		{"ceems_ebpf_write_requests_total", PROM_COUNTER,
-		 "Calls of write(2) and its kind, to files of the mount"},
+		 "Calls of write(2) and its kind, and writes by io_uring, to files "
+		 "of the mount"},
 		{"ceems_ebpf_write_errors_total", PROM_COUNTER,
 		 "Of these, calls that failed"},
 	};
@@ -176,10 +178,19 @@ static void put_io_stats(const struct env *env, struct prom *out)
 	static const struct prom_family compat = {
 		"ceems_io_compat_calls_total", PROM_COUNTER,
 		"System calls of 32-bit programs in units, which are not counted"};
+	static const struct prom_family backend = {
+		"ceems_io_backend_info", PROM_GAUGE,
+		"By which programs the kernel counts what units read and write"};
 	const struct prom_label hostname = {"hostname", env->hostname};
 	struct unit_io_stats s;
 
 	unit_io_stats(env->unit_io, &s);
+	const struct prom_label programs[] = {
+		hostname,
+		{"calls", "sys_exit"},
+		{"io_uring", s.counted & IO_COUNTED_URING ? "yes" : "no"}};
+	prom_family(out, &backend);
+	prom_put_u64(out, programs, 3, 1);
 	const struct {
 		const struct prom_family *family;
 		uint64_t value;

@@ -29,7 +29,7 @@ struct opener_request {
  * Before privileges_limit(), after which nothing that is started has capabilities.
  * -ENOENT: there is no such program; -ETIMEDOUT; -EPIPE: it handed over nothing;
  * -EPROTO: it is of another build. What the kernel refuses is in its part's rc. */
-#define OPENER_MS 10000u
+#define OPENER_MS 30000u
 int opener_take(const struct opener_request *request,
 		struct opened_part parts[OPENER_PARTS], struct err *err);
 /* Whether a message is one of ours with so many descriptors */

@@ -200,6 +200,7 @@ void unit_io_stats(const struct unit_io *io, struct unit_io_stats *ret)
 		.no_cell = __atomic_load_n(&c->no_cell, __ATOMIC_RELAXED),
 		.compat = __atomic_load_n(&c->compat, __ATOMIC_RELAXED),
 		.cells = io->cells.cells,
+		.counted = io->cells.counted,
 		.used = io->cells.cells - (uint32_t)(c->cell_tail - head),
 	};
 }

@@ -52,6 +52,7 @@ struct unit_io_stats {
 	uint64_t no_cell; /* calls that were counted without their mount */
 	uint64_t compat;  /* of 32-bit programs, which are not counted */
 	uint32_t cells, used;
+	uint32_t counted; /* IO_COUNTED_* */
 };
 void unit_io_stats(const struct unit_io *io, struct unit_io_stats *ret);
 

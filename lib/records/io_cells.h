@@ -79,9 +79,12 @@ enum io_fd {
 	IO_FD_ROWS,   /* [slot][IO_ROW] entries of 8 bytes */
 	IO_FD_FREE,   /* cells, 8 bytes each */
 	IO_FD_CONTROL,
-	IO_FD_PROGRAM,
+	IO_FD_CALLS, /* the attached programs */
+	IO_FD_URING, /* as IO_FD_CALLS where io_uring cannot be counted */
 	IO_FDS
 };
-enum { IO_DETAIL_SLOTS, IO_DETAIL_STRIPES };
+enum { IO_DETAIL_SLOTS, IO_DETAIL_STRIPES, IO_DETAIL_COUNTED };
+/* What the running kernel lets us count, in IO_DETAIL_COUNTED */
+enum { IO_COUNTED_URING = 1 << 0 };
 
 #endif

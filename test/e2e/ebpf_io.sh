@@ -89,6 +89,24 @@ second="4297080 1205 3 598836 202 0 475136 101 0 0 0 0"
 both() { scrape && [ "$(counts "$tmp/a") $(counts "$tmp/b")" = "$second" ]; }
 wait_for 60 both # the step is found within seconds
 is "a second step adds to them" "$(counts "$tmp/a") $(counts "$tmp/b")" "$second"
+
+# the same through io_uring: no system call has the bytes
+if grep -q "by io_uring" "$SCRATCH/ceemsd.log"; then
+	before=$(counts "$tmp/b") none=$(counts "")
+	run_in 1 "$BUILD/io_ring" "$tmp/b/r" >"$SCRATCH/ring"
+	rc=$?
+	if [ $rc = 77 ]; then
+		skip "io_uring" "this kernel does not let it be used"
+	else
+		is "io_ring ends well" $rc 0
+		scrape
+		wanted=$(paste -d' ' <(xargs -n1 <<<"$before") <(xargs -n1 <"$SCRATCH/ring") | awk '{ print $1 + $2 }' | xargs)
+		is "each byte, request and error of io_uring" "$(counts "$tmp/b")" "$wanted"
+		is "and a request without a file has no mount" "$(counts "")" "$(awk '{ $5++; $6++; print }' <<<"$none")"
+	fi
+else
+	skip "io_uring" "this kernel does not let it be counted"
+fi
 step_remove 1
 kill "$daemon"
 wait "$daemon"

@@ -37,7 +37,7 @@ static void open_cells(struct io_cells *ours)
 	fds[IO_FD_ROWS] = group_lab_map(SLOTS * IO_ROW * sizeof(uint64_t));
 	fds[IO_FD_FREE] = group_lab_map(CELLS * sizeof(uint64_t));
 	fds[IO_FD_CONTROL] = group_lab_map(sizeof(struct io_control));
-	fds[IO_FD_PROGRAM] = -1;
+	fds[IO_FD_CALLS] = fds[IO_FD_URING] = -1;
 	for (unsigned i = 0; i < IO_FDS; i++)
 		copies[i] = fds[i] < 0 ? -1 : dup(fds[i]);
 	assert_int_equal(io_cells_open(ours, fds, CELLS, SLOTS, STRIPES, &err), 0);
