@@ -134,6 +134,10 @@ PROGS += spool_put
 NOINST_PROGS += spool_put
 spool_put_SRCS := test/fake/spool_put.c
 spool_put_LIBS := libbase
+PROGS += spool_late
+NOINST_PROGS += spool_late
+spool_late_SRCS := test/fake/spool_late.c
+spool_late_LIBS := libbase
 ifeq ($(HAVE_MHD)$(HAVE_GNUTLS)$(HAVE_ZLIB),111)
 PROGS += ingest_host
 NOINST_PROGS += ingest_host

@@ -4,11 +4,12 @@
 # courier leaps (L for a moment, l until the next) and that of slurmd and slurmstepd with it (S, as far as a
 # real Slurm goes on), the unit table is removed (T) or damaged (t), the ring removed (R), the spool's disk
 # full (F), the aggregator's clock wrong (W), and the aggregator (A), ceemsd (D), its courier (c) and that of
-# slurmctld's records (C) are killed. Afterwards each job that Slurm ended is there once, with the CPU time
+# slurmctld's records (C) are killed. From Slurm 25.05 on slurmctld tells each start as well; those records come at once,
+# twice, late, or after the job's end (test/fake/spool_late.c). Afterwards each job that Slurm ended is there once, with the CPU time
 # that the kernel counted for it (test/slurm_bill.sh). s is as S, but by a minute at most, which an
 # aggregator takes for right.
 # MIXES=N (20), JOBS=N (300, of each), SEED=N: of the first mix, the next has the next; LETTERS=: of these faults;
-# FAULTS=: in this order, as the test prints it. Smoke: MIXES=1 JOBS=20.
+# FAULTS=: in this order, as the test prints it; KEEP=1: what there was to look at stays. Smoke: MIXES=1 JOBS=20.
 # timeout 4300
 . "$(dirname "$0")/../tap.sh"
 . test/slurm.sh
@@ -22,7 +23,17 @@ eval "$(declare -f test_cleanup | sed 's/^test_cleanup/rig_cleanup/')"
 test_cleanup() { rig_cleanup; pg_cleanup; umount -l "$SCRATCH/spool"; }
 mixes=${MIXES:-20} jobs=${JOBS:-300} seed=${SEED:-$RANDOM}
 node=mix$$
+BILL_SPOOL=$SCRATCH/late
 bill_rig
+"$BUILD/spool_late" "$SPOOL" "$BILL_SPOOL" "$seed" >"$SCRATCH/passed" </dev/null &
+started $!
+tells_starts() { printf "%s\n" 25.05 "$(rig_version)" | sort -VC; }
+# all that slurmctld told was taken by the aggregator: nothing is held, or in a spool
+all_shipped() {
+	[ "$(grep -c '^held' "$SCRATCH/passed")" = "$(grep -Ec '^start .* (twice|late|behind)$' "$SCRATCH/passed")" ] &&
+		[ -z "$("$BUILD/ceems_tool" spool "$SPOOL")$("$BUILD/ceems_tool" spool "$BILL_SPOOL")" ]
+}
+starts() { awk -v how="$1" '$1 == "start" && (how == "" || $3 == how) { n += !seen[$2]++ } END { print n + 0 }' "$SCRATCH/passed"; }
 nap() { sleep "0.$((RANDOM % 900 + 100))"; }
 
 leaps=(5 -5 30 -30 3600 -3600 10800 -10800 86400 -86400 2592000 -2592000)
@@ -75,14 +86,17 @@ for ((mix = 1; mix <= mixes; mix++)); do
 	done
 	clocks_set 0
 	echo "# mix $mix, SEED=$seed: $faults"
+	ok "mix $mix: all records of slurmctld are taken" wait_for 240 all_shipped
 	check_bill "mix $mix" $name "$jobs"
+	if tells_starts; then is "mix $mix: each job had the record of its start" "$(starts)" "$((mix * jobs))"; fi
+	echo "# mix $mix, starts so far: $(starts now) at once, $(starts twice) twice, $(starts late) late, $(starts behind) after the end"
 	short=$(short_units $name '<')
 	is "mix $mix: hours and days have no more than units" "$(short_units $name '>')" 0
 	wait_for 60 ceemsd_up
 	lost=$(given_up)
 	ok "mix $mix: nor less, but for intervals that a full disk gave up" [ "$short" -le "${lost:-0}" ]
 	echo "# mix $mix: $short units have less in their hours, $lost intervals were given up"
-	[ -n "${KEEP:-}" ] && cp "$SCRATCH/wrong" "$SCRATCH/wrong.$mix"
+	[ -n "${KEEP:-}" ] && cp "$SCRATCH/wrong" "$SCRATCH/wrong.$mix" && "$PGBIN/pg_dump" -f "$SCRATCH/db.$mix" "$PGURL"
 	seed=$((seed + 1))
 done
 echo "# $((mixes * jobs)) jobs in $mixes mixes"
