@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Sourced by shell tests: TAP output, a scratch folder, clean-up of what the test started.
 #   tap_plan; ok "what" command...; is "what" GOT WANT; like "what" GOT REGEX; skip "what" why
+# ok, is and like are false when they fail: ok ... || cat log. A test goes on behind that; none has set -e.
 #   skip_all why; have_root || skip_all "needs root"
 tap_n=0
 tap_alone=
@@ -21,8 +22,10 @@ tap_result() { # ok|not-ok what
 	else
 		echo "not ok $tap_n - $tap_what"
 		tap_failed=1
+		return 1
 	fi
 }
+tap_say() { printf '# %s\n' "$@"; return 1; } # why the last one failed
 # A name that goes on from the one before ("and ...", "which ...", "it ...") is printed with the last that stands
 # alone: whoever reads a failed one in a summary has nothing else.
 tap_name() { # what: sets tap_what
@@ -34,9 +37,9 @@ tap_name() { # what: sets tap_what
 		tap_alone=$1
 	fi
 }
-ok() { local what=$1; shift; if "$@"; then tap_result ok "$what"; else tap_result not-ok "$what"; echo "# command failed: $*"; fi; }
-is() { if [ "$2" = "$3" ]; then tap_result ok "$1"; else tap_result not-ok "$1"; printf '# got:    %s\n# wanted: %s\n' "$2" "$3"; fi; }
-like() { if [[ $2 =~ $3 ]]; then tap_result ok "$1"; else tap_result not-ok "$1"; printf '# got:    %s\n# wanted: %s\n' "$2" "$3"; fi; }
+ok() { local what=$1; shift; if "$@"; then tap_result ok "$what"; else tap_result not-ok "$what"; tap_say "command failed: $*"; fi; }
+is() { if [ "$2" = "$3" ]; then tap_result ok "$1"; else tap_result not-ok "$1"; tap_say "got:    $2" "wanted: $3"; fi; }
+like() { if [[ $2 =~ $3 ]]; then tap_result ok "$1"; else tap_result not-ok "$1"; tap_say "got:    $2" "wanted: $3"; fi; }
 skip() { tap_name "$1"; echo "ok $tap_n - $tap_what # SKIP $2"; }
 skip_all() { echo "1..0 # SKIP $1"; exit 0; }
 have_root() { [ "$(id -u)" = 0 ]; }

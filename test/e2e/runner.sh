@@ -46,6 +46,12 @@ like "the reason of a skip is shown" "$(cat "$SCRATCH/out")" "no network"
 run skips
 is "nothing but skips is no success" "$rc" 1
 
+tap='. "$TOP/test/tap.sh"; cd "$SCRATCH"'
+fake says "$tap"$'\nok a false || echo "# why a"; is b 1 2 || echo "# why b"; like c x y || echo "# why c"; ok d true || echo "# why d"\ntap_done'
+is "a test that fails says why, and the script goes on" "$(TOP=$TOP "$SCRATCH/says" | grep -E '^(not )?ok|why|^1' | paste -sd,)" \
+	"not ok 1 - a,# why a,not ok 2 - b,# why b,not ok 3 - c,# why c,ok 4 - d,1..4"
+is "no script ends where a test fails" "$(grep -rl 'tap[.]sh' test/e2e test/vm test/*.sh | xargs grep -lE '^[[:space:]]*set -[a-z]*e|^#!.* -[a-z]*e|errex''it')" ""
+
 # who runs beside whom: scripts wait, and overlap; what is busy does not; who is alone is alone
 mark() { echo 'echo "begin $(basename "$0")" >>"$MARKS"; '"$1"'; echo "end $(basename "$0")" >>"$MARKS"; echo ok 1 - a; echo 1..1'; }
 # until another has begun, however long it takes here; or long enough that another would have
