@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/random.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -121,23 +122,38 @@ static void ask_newer_columns(const char *sacct, char ret[NEWER_BYTES])
 							",%s", newer[i]);
 }
 
-static int read_sacct(const struct options *o, const char *file, struct buf *ret,
-		      struct err *err)
+/* One that no user knows: texts of theirs may have newlines and any separator. */
+static int make_separator(char ret[SACCT_SEPARATOR_SIZE], struct err *err)
 {
-	auto_free char *path = NULL, *start = NULL, *format = NULL;
+	uint64_t r;
+
+	if (getrandom(&r, sizeof(r), 0) != sizeof(r))
+		return err_set(err, -errno, "getrandom: %s", strerror(errno));
+	snprintf(ret, SACCT_SEPARATOR_SIZE, "\x1f%016" PRIx64 "\x1f", r);
+	return 0;
+}
+
+/* separator: empty, and for our own sacct set to what is between columns */
+static int read_sacct(const struct options *o, const char *file, struct buf *ret,
+		      char separator[SACCT_SEPARATOR_SIZE], struct err *err)
+{
+	auto_free char *path = NULL, *start = NULL, *format = NULL, *delimiter = NULL;
 	char more[NEWER_BYTES];
 
 	if (file)
 		return read_import_file(file, SACCT_TEXT_MAX, ret, err);
-	if (asprintf(&path, "%s/sacct", o->slurm_bindir) < 0 ||
+	int rc = make_separator(separator, err);
+	if (rc < 0)
+		return rc;
+	if (asprintf(&delimiter, "--delimiter=%s", separator) < 0 ||
+	    asprintf(&path, "%s/sacct", o->slurm_bindir) < 0 ||
 	    asprintf(&start, "--starttime=%s", o->import_start) < 0)
 		return err_set(err, -ENOMEM, "out of memory");
 	ask_newer_columns(path, more);
 	if (asprintf(&format, "%s%s", SACCT_FORMAT, more) < 0)
 		return err_set(err, -ENOMEM, "out of memory");
-	const char *const argv[] = {
-		path,  "-D",   "--allusers", "-P", "--delimiter=\x1f",
-		start, format, NULL};
+	const char *const argv[] = {path,      "-D",  "--allusers", "-P",
+				    delimiter, start, format,       NULL};
 	return run_command(argv, SACCT_DEADLINE_MS, SACCT_TEXT_MAX, ret, err);
 }
 
@@ -236,13 +252,14 @@ static int import_jobs(struct app *app, const char *file, struct pg *pg,
 	auto_buf struct buf text = {.max = SACCT_TEXT_MAX};
 	struct import m = {.pg = pg, .rows = {.max = ROWS_BYTES_MAX}};
 	struct sacct_counts c;
-	int rc = read_sacct(o, file, &text, err);
+	char separator[SACCT_SEPARATOR_SIZE] = "";
+	int rc = read_sacct(o, file, &text, separator, err);
 
 	if (rc == 0 && !text.len)
 		rc = err_set(err, -EBADMSG, "not what sacct prints: it is empty");
 	if (rc == 0)
-		rc = sacct_read(text.data, text.len, o->import_cluster, import_job, &m,
-				&c, err);
+		rc = sacct_read(text.data, text.len, separator, o->import_cluster,
+				import_job, &m, &c, err);
 	if (rc == 0)
 		rc = send_rows(&m, err);
 	buf_done(&m.rows);

@@ -107,7 +107,7 @@ static const char *const names[COLUMNS] = {
 
 struct table {
 	struct sacct_reader *r;
-	char separator;
+	char separator[SACCT_SEPARATOR_SIZE];
 	size_t count;        /* columns in the text */
 	int of[COLUMNS_MAX]; /* enum column, -1: none of ours */
 	bool has[COLUMNS];
@@ -448,23 +448,25 @@ static bool cut_sacct_line(struct table *t, char *line, size_t len)
 	line[len] = '\0';
 	/* -p adds a separator at the end */
 	for (char *s = line;; n++) {
-		char *end = strchr(s, t->separator);
+		char *end = strstr(s, t->separator);
 		if (n < t->count && t->of[n] >= 0)
 			t->v[t->of[n]] = s;
 		if (!end)
 			break;
 		*end = '\0';
-		s = end + 1;
+		s = end + strlen(t->separator);
 	}
 	return n + 1 == t->count;
 }
 
 static int read_column_names(struct table *t, char *line, size_t len, struct err *err)
 {
-	t->separator = memchr(line, '\x1f', len) ? '\x1f' : '|';
+	if (!*t->separator)
+		snprintf(t->separator, sizeof(t->separator), "%s",
+			 memchr(line, '\x1f', len) ? "\x1f" : "|");
 	line[len] = '\0';
 	for (char *s = line; s && t->count < COLUMNS_MAX;) {
-		char *end = strchr(s, t->separator);
+		char *end = strstr(s, t->separator);
 		if (end)
 			*end = '\0';
 		t->of[t->count] = -1;
@@ -475,7 +477,7 @@ static int read_column_names(struct table *t, char *line, size_t len, struct err
 			t->has[c] = true;
 		}
 		t->count++;
-		s = end ? end + 1 : NULL;
+		s = end ? end + strlen(t->separator) : NULL;
 	}
 	if ((!t->has[C_JOBIDRAW] && !t->has[C_JOBID]) || !t->has[C_SUBMIT] ||
 	    !t->has[C_STATE])
@@ -487,17 +489,57 @@ static int read_column_names(struct table *t, char *line, size_t len, struct err
 	return 0;
 }
 
+static size_t sacct_line_length(const char *s, const char *end)
+{
+	const char *nl = s < end ? memchr(s, '\n', (size_t)(end - s)) : NULL;
+
+	return nl ? (size_t)(nl - s) : (size_t)(end - s);
+}
+
+static size_t count_separators(const struct table *t, const char *s, size_t len)
+{
+	size_t n = 0, width = strlen(t->separator);
+	const char *end = s + len;
+
+	while ((s = memmem(s, (size_t)(end - s), t->separator, width)) != NULL) {
+		s += width;
+		n++;
+	}
+	return n;
+}
+
+/* The length of the row at s: a text of a user's may have newlines, so that it goes on
+ * in the next line while it has too few columns or that line has no other. */
+static size_t find_row_length(const struct table *t, const char *s, const char *end)
+{
+	size_t len = sacct_line_length(s, end), has;
+
+	if (!t->count)
+		return len;
+	has = count_separators(t, s, len);
+	while (s + len < end) {
+		const char *next = s + len + 1;
+		size_t n = sacct_line_length(next, end);
+		size_t more = count_separators(t, next, n);
+		if (has + more >= t->count)
+			break;
+		has += more;
+		len += 1 + n;
+	}
+	return len;
+}
+
 static int read_table(struct sacct_reader *r, char *text, size_t len, struct err *err)
 {
 	struct table t = {.r = r};
 	char *end = text + len;
 	int rc = 0;
 
+	snprintf(t.separator, sizeof(t.separator), "%s", r->separator);
 	for (char *s = text; rc == 0 && s < end;) {
-		char *nl = memchr(s, '\n', (size_t)(end - s));
-		size_t n = nl ? (size_t)(nl - s) : (size_t)(end - s);
+		size_t n = find_row_length(&t, s, end);
 		char *next = s + n + 1;
-		if (n && s[n - 1] == '\r')
+		while (n && strchr("\r\n", s[n - 1]) && s[n - 1])
 			n--;
 		if (n == 0)
 			;
@@ -518,10 +560,14 @@ static int read_table(struct sacct_reader *r, char *text, size_t len, struct err
 	return rc < 0 ? rc : give_job(&t, err);
 }
 
-int sacct_read(char *text, size_t len, const char *cluster, sacct_job_f f, void *arg,
-	       struct sacct_counts *ret, struct err *err)
+int sacct_read(char *text, size_t len, const char *separator, const char *cluster,
+	       sacct_job_f f, void *arg, struct sacct_counts *ret, struct err *err)
 {
-	struct sacct_reader r = {.cluster = cluster, .f = f, .arg = arg, .counts = ret};
+	struct sacct_reader r = {.cluster = cluster,
+				 .separator = separator,
+				 .f = f,
+				 .arg = arg,
+				 .counts = ret};
 	size_t blanks = 0;
 
 	*ret = (struct sacct_counts){.jobs = 0};

@@ -26,23 +26,27 @@
 typedef int (*sacct_job_f)(void *arg, const struct job *j, const char *step_names,
 			   struct err *err);
 
+#define SACCT_SEPARATOR_SIZE 32 /* of columns */
+
 struct sacct_counts {
 	uint64_t jobs, refused;
 	struct err first; /* why the first row was refused; "" */
 };
 
-/* cluster: for rows without one. -EBADMSG: not sacct's output; f's error; -ENOMEM.
+/* separator: between columns of text; "": '|' or the unit separator. Texts of users may
+ * have newlines, and one who knows the separator can write rows. cluster: for rows
+ * without one. -EBADMSG: not sacct's output; f's error; -ENOMEM.
  * Invalid rows are counted and skipped. Times without a zone are in this host's.
  * Modifies text. */
-int sacct_read(char *text, size_t len, const char *cluster, sacct_job_f f, void *arg,
-	       struct sacct_counts *ret, struct err *err);
+int sacct_read(char *text, size_t len, const char *separator, const char *cluster,
+	       sacct_job_f f, void *arg, struct sacct_counts *ret, struct err *err);
 
 /* ---- shared by the two forms ----------------------------------------------------- */
 
 /* One parsing run: if Slurm does not number a job's runs, they are numbered in
  * order. */
 struct sacct_reader {
-	const char *cluster;
+	const char *cluster, *separator;
 	sacct_job_f f;
 	void *arg;
 	struct sacct_counts *counts;

@@ -222,6 +222,9 @@ done
 all_unknown() { send; [ "$(our_names "$unknown" | wc -l)" = 3 ]; }
 wait_for 30 all_unknown
 is "two ways to mislead a node are known" "$(differ "$unknown" | grep '^[<>]' | tr -d '\n')" '< ["0","mine"]< ["1","true"]> ["0","true"]> ["1","forged"]'
+lines=$(as daemon sbatch --parsable -J $'two\nlines, a | and a\x1f' -o /dev/null --wrap true)
+has_ended() { sacct -n -X -P -j "$lines" -o end,state | grep -q '^[0-9].*COMPLETED'; }
+ok "Slurm's database has a name of two lines" wait_for 60 has_ended
 like "an import of sacct's rows" "$(sacct -a -D -S "$since" --json 2>/dev/null |
 	"$BUILD/ceems_aggregator" --db.url="$PGURL" --security.drop-privileges=false --import=sacct=- 2>&1)" ' jobs read, [1-9][0-9]* of them new'
 # what slurmctld said of each job, and what sacct has of it; StartReceived is slurmdbd's own
@@ -238,10 +241,11 @@ same_fields() { # HOW it was imported
 	is "$1 has no command line" "$(both import submit_line | grep -vc '|$')" 0
 }
 same_fields "JSON"
-psql_do -c "UPDATE job_record SET record = record - 'slurm_flags' - 'admin_comment' WHERE source = 'import'"
+psql_do -c "UPDATE job_record SET record = record - 'slurm_flags' - 'admin_comment' - 'name' WHERE source = 'import'"
 like "the aggregator calls sacct itself" "$("$BUILD/ceems_aggregator" --db.url="$PGURL" --security.drop-privileges=false --import=sacct \
 	--import.start="$since" --slurm.bindir="$(dirname "$(command -v sacct)")" 2>&1)" ' jobs read, [1-9][0-9]* of them new or changed'
 same_fields "its own call"
+is "has the name of two lines" "$(psql_do -c "SELECT record->>'name' FROM job_record WHERE source = 'import' AND uuid = '$lines'")" $'two\nlines, a | and a\x1f'
 for j in $told $unknown; do
 	whole() { [ "$(their_names "$j")" = "$(our_names "$j")" ]; }
 	wait_for 20 whole

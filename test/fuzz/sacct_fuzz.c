@@ -43,7 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	memcpy(text, data, size);
 	text[size] = '\0';
-	if (sacct_read(text, size, "c", see, &n, &c, &err) < 0 && !*err.text)
+	if (sacct_read(text, size, "", "c", see, &n, &c, &err) < 0 && !*err.text)
 		abort();
 	free(text);
 	return 0;

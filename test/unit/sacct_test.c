@@ -41,15 +41,22 @@ static int see(void *arg, const struct job *j, const char *step_names, struct er
 	return 0;
 }
 
-static struct sacct_counts read_text(const char *text, struct seen *ret)
+static struct sacct_counts read_separated(const char *text, const char *separator,
+					  struct seen *ret)
 {
 	auto_buf struct buf b = BUF_INIT;
 	struct sacct_counts c;
 
 	memset(ret, 0, sizeof(*ret));
 	buf_puts(&b, text);
-	assert_int_equal(sacct_read(b.data, b.len, "", see, ret, &c, &err), 0);
+	assert_int_equal(sacct_read(b.data, b.len, separator, "", see, ret, &c, &err),
+			 0);
 	return c;
+}
+
+static struct sacct_counts read_text(const char *text, struct seen *ret)
+{
+	return read_separated(text, "", ret);
 }
 
 static void read_file(const char *path, struct seen *ret)
@@ -236,6 +243,42 @@ static void steps_are_left_out_and_nonsense_is_counted(void **state)
 	assert_true(*c.first.text);
 }
 
+static void newlines_in_texts_stay_there(void **state)
+{
+	struct seen s;
+	struct sacct_counts c =
+		read_text(NAMES "7|7|c|u\nv|1000|1010|1020|COMPLETED|0:0|a\n\n b \n"
+				"8|8|c|u|1000|1010|1020|COMPLETED|0:0|\n"
+				"9|9|c|\n"
+				"10|10|c|u|1000|1010|1020|COMPLETED|0:0|x\r\n"
+				"11|11|c\n",
+			  &s);
+
+	(void)state;
+	assert_int_equal(s.count, 3);
+	assert_int_equal(s.jobs[0].end_s, 1020);
+	assert_string_equal(s.names[0], "a\n\n b ");
+	assert_string_equal(s.names[1], "");
+	assert_int_equal(s.jobs[2].job_id, 10);
+	assert_string_equal(s.names[2], "x");
+	assert_int_equal(c.refused, 2);
+}
+
+static void who_does_not_know_the_separator_writes_no_row(void **state)
+{
+	struct seen s;
+	struct sacct_counts c = read_separated(
+		"JobID<5>User<5>Cluster<5>JobName<5>Submit<5>State\n"
+		"7<5>u<5>c<5>a|b\n8|v|c|x|1000|FAILED\n8\x1fv<5>1000<5>COMPLETED\n",
+		"<5>", &s);
+
+	(void)state;
+	assert_int_equal(s.count, 1);
+	assert_int_equal(c.refused, 0);
+	assert_int_equal(s.jobs[0].job_id, 7);
+	assert_string_equal(s.names[0], "a|b\n8|v|c|x|1000|FAILED\n8\x1fv");
+}
+
 static void times_may_have_zones(void **state)
 {
 	struct seen s;
@@ -261,7 +304,7 @@ static void what_is_not_sacct_is_refused(void **state)
 		struct sacct_counts c;
 		struct seen s = {.count = 0};
 		buf_puts(&b, bad[i]);
-		assert_int_equal(sacct_read(b.data, b.len, "c", see, &s, &c, &err),
+		assert_int_equal(sacct_read(b.data, b.len, "", "c", see, &s, &c, &err),
 				 -EBADMSG);
 	}
 }
@@ -319,6 +362,8 @@ int main(void)
 		cmocka_unit_test(runs_of_a_job_are_numbered),
 		cmocka_unit_test(names_of_steps_go_with_their_job),
 		cmocka_unit_test(steps_are_left_out_and_nonsense_is_counted),
+		cmocka_unit_test(newlines_in_texts_stay_there),
+		cmocka_unit_test(who_does_not_know_the_separator_writes_no_row),
 		cmocka_unit_test(times_may_have_zones),
 		cmocka_unit_test(what_is_not_sacct_is_refused),
 		cmocka_unit_test(associations_become_a_list),
