@@ -9,6 +9,7 @@
 #include "lib/crc32c.h"
 #include "lib/fs.h"
 #include "lib/records/spool_segment.h"
+#include "lib/signals.h"
 #include "test/unit/spool_util.h"
 
 /* A disk that takes so many more bytes of records; -1: as many as there are. */
@@ -715,7 +716,14 @@ static void limit_of_a_files_size_is_a_full_disk(void **state)
 	uint32_t stored = 0;
 
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
-	void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+	/* as all programs begin: without it the write below ends the process */
+	void (*handler)(int) = signal(SIGXFSZ, SIG_DFL);
+	int fd = -1;
+	sigset_t mask;
+	assert_int_equal(sigprocmask(SIG_BLOCK, NULL, &mask), 0);
+	assert_int_equal(signals_open(&fd, &err), 0);
+	assert_int_equal(close(fd), 0);
+	assert_int_equal(sigprocmask(SIG_SETMASK, &mask, NULL), 0);
 	struct spool_writer *w = writer(&roomy);
 	limit = was;
 	limit.rlim_cur = 4096;
