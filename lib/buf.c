@@ -226,6 +226,16 @@ size_t utf8_len(const char *s, size_t left)
 	return n;
 }
 
+void utf8_clean(char *s, size_t len)
+{
+	for (size_t i = 0; i < len;) {
+		size_t n = utf8_len(s + i, len - i);
+		if (!n)
+			s[i] = '?';
+		i += n ? n : 1;
+	}
+}
+
 bool utf8_is_text(const char *s, size_t len)
 {
 	for (size_t i = 0, n; i < len; i += n) {

@@ -50,6 +50,8 @@ void buf_put_json(struct buf *b, const char *s, size_t len);
 
 /* Length in bytes of the valid UTF-8 character at s (1-4), or 0 when it is not one. */
 size_t utf8_len(const char *s, size_t left);
+/* Replaces each byte that is not of a valid character by '?'. */
+void utf8_clean(char *s, size_t len);
 /* UTF-8 without NUL. */
 bool utf8_is_text(const char *s, size_t len);
 

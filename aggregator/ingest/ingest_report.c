@@ -413,8 +413,11 @@ int ingest_report(struct report *r, const struct ingest_rules *rules,
 {
 	struct ingest_use use;
 	struct placed placed = {0};
-	int rc = place_report(r, rules, p, &placed, err);
 
+	/* who a unit is of is decided by the names that are written */
+	utf8_clean(r->cluster, strlen(r->cluster));
+	utf8_clean(r->node, strlen(r->node));
+	int rc = place_report(r, rules, p, &placed, err);
 	if (rc == 0)
 		rc = check_report_times(r, rules, p, err);
 	ingest_use_clear(&use);

@@ -56,14 +56,12 @@ ingest_text ingest_push_put(struct ingest_push *p, const char *s, size_t len)
 		buf_putc(b, '\0'); /* offset 0 means no text */
 	}
 	size_t at = b->len;
-	while (len) {
-		size_t n = utf8_len(s, len);
-		buf_put(b, n ? s : "?", n ? n : 1);
-		s += n ? n : 1;
-		len -= n ? n : 1;
-	}
+	buf_put(b, s, len);
 	buf_putc(b, '\0');
-	return buf_error(b) ? 0 : (ingest_text)at;
+	if (buf_error(b))
+		return 0;
+	utf8_clean(b->data + at, len);
+	return (ingest_text)at;
 }
 
 int ingest_push_label(struct ingest_push *p, const char *label)

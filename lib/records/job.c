@@ -423,20 +423,11 @@ static int find_all(struct tlv_in *in, struct tlv_value found[FIELDS], struct er
 /* Copies a text with '?' for invalid UTF-8 bytes. Returns past its NUL. */
 static char *copy_utf8_text(char *dst, const struct tlv_value *v)
 {
-	const char *s = (const char *)v->data;
-
-	for (size_t i = 0, n; i < v->len; i += n) {
-		n = utf8_len(s + i, v->len - i);
-		if (n) {
-			memcpy(dst, s + i, n);
-			dst += n;
-		} else {
-			*dst++ = '?';
-			n = 1;
-		}
-	}
-	*dst++ = '\0';
-	return dst;
+	if (v->len) /* absent: no data */
+		memcpy(dst, v->data, v->len);
+	utf8_clean(dst, v->len);
+	dst[v->len] = '\0';
+	return dst + v->len + 1;
 }
 
 int job_decode(const void *data, size_t len, struct job *ret, struct err *err)

@@ -136,14 +136,7 @@ void report_init(struct report *r, enum report_type type, enum record_manager ma
 /* Names come from the environment of jobs; databases and JSON want UTF-8. */
 static void make_utf8(char *s, size_t size)
 {
-	size_t len = strnlen(s, size);
-
-	for (size_t i = 0; i < len;) {
-		size_t n = utf8_len(s + i, len - i);
-		if (!n)
-			s[i] = '?';
-		i += n ? n : 1;
-	}
+	utf8_clean(s, strnlen(s, size));
 }
 
 void report_set(struct report *r, char *dst, size_t dst_size, const char *s)

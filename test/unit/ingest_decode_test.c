@@ -135,6 +135,31 @@ static void an_instance_is_told_of_by_its_node_alone(void **state)
 	ingest_push_done(&p);
 }
 
+static void a_node_is_known_by_the_name_that_is_written(void **state)
+{
+	(void)state;
+	static struct report r;
+	struct ingest_push p = {0};
+	struct ingest_rules with = rules;
+
+	with.known = known_new(16);
+	assert_non_null(with.known);
+	known_put(with.known, 7,
+		  (struct known_place){.owner = known_owner(with.known, "c", "n?")});
+	for (int i = 0; i < 2; i++) {
+		make(&r, REPORT_FINAL, NOW_S - 600, NOW_S - 300);
+		snprintf(r.node, sizeof(r.node), "n\xff");
+		assert_int_equal(ingest_report(&r, &with, &p, &err), 0);
+	}
+	assert_int_equal(p.node_count, 2);
+	assert_string_equal(ingest_push_text(&p, p.nodes[0].node), "n?");
+	assert_int_equal(p.seen_count, 1);
+	make(&r, REPORT_FINAL, NOW_S - 600, NOW_S - 300);
+	assert_int_equal(ingest_report(&r, &with, &p, &err), -EINVAL);
+	known_free(with.known);
+	ingest_push_done(&p);
+}
+
 static void a_new_instance_is_of_the_node_that_told_of_it_first(void **state)
 {
 	(void)state;
@@ -425,6 +450,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_interval_over_hours_is_cut_there_and_its_sum_kept),
 		cmocka_unit_test(what_is_not_known_is_not_zero),
+		cmocka_unit_test(a_node_is_known_by_the_name_that_is_written),
 		cmocka_unit_test(a_new_instance_is_of_the_node_that_told_of_it_first),
 		cmocka_unit_test(an_instance_is_told_of_by_its_node_alone),
 		cmocka_unit_test(names_of_steps_are_kept_as_they_came),
