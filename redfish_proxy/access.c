@@ -335,15 +335,17 @@ void access_decide(const struct access *a, const struct access_facts *f,
 	if (id != ACCESS_GRANTED)
 		who = (struct client){0}; /* its own claims do not count */
 	say_who(f, &who, ret->who, sizeof(ret->who));
-	if (path_clean(f->target, ret->path) < 0) {
+	bool clean = path_clean(f->target, ret->path) == 0;
+	if (!clean)
 		ret->path[0] = '\0';
+	if (id != ACCESS_GRANTED) /* who is not known learns nothing of paths */
+		ret->verdict = id;
+	else if (!clean)
 		ret->verdict = ACCESS_BAD_PATH;
-	} else if (!path_allowed(&a->c->allow, ret->path)) {
+	else if (!path_allowed(&a->c->allow, ret->path))
 		ret->verdict = ACCESS_PATH;
-	} else {
-		ret->verdict =
-			id == ACCESS_GRANTED ? choose_target(a, f, &who, ret) : id;
-	}
+	else
+		ret->verdict = choose_target(a, f, &who, ret);
 	if (ret->verdict == ACCESS_GRANTED)
 		return;
 	ret->target = NULL;

@@ -158,7 +158,7 @@ static int check_munge_host(struct yaml_reader *r, const char *key, yaml_node_t 
 static const struct yaml_row basic_rows[] = {
 	YAML_TEXT("username", struct config_login, user),
 	YAML_SECRET("password", struct config_login, password),
-	YAML_TEXT("password_file", struct config_login, password_file),
+	YAML_PATH("password_file", struct config_login, password_file),
 	YAML_REFUSED("username_file"),
 	YAML_END,
 };
@@ -166,14 +166,14 @@ static const struct yaml_row basic_rows[] = {
 static const struct yaml_row authorization_rows[] = {
 	YAML_TEXT("type", struct config_login, scheme),
 	YAML_SECRET("credentials", struct config_login, credentials),
-	YAML_TEXT("credentials_file", struct config_login, credentials_file),
+	YAML_PATH("credentials_file", struct config_login, credentials_file),
 	YAML_END,
 };
 
 static const struct yaml_row tls_rows[] = {
-	YAML_TEXT("ca_file", struct config_tls, ca_file),
-	YAML_TEXT("cert_file", struct config_tls, cert_file),
-	YAML_TEXT("key_file", struct config_tls, key_file),
+	YAML_PATH("ca_file", struct config_tls, ca_file),
+	YAML_PATH("cert_file", struct config_tls, cert_file),
+	YAML_PATH("key_file", struct config_tls, key_file),
 	YAML_BOOL("insecure_skip_verify", struct config_tls, insecure),
 	YAML_ROW("min_version", yaml_read_tls_version, struct config_tls,
 		 min_version, ),

@@ -76,22 +76,22 @@ static int read_queries(struct yaml_reader *r, const struct yaml_row *row,
 
 static const struct yaml_row basic_rows[] = {
 	YAML_TEXT("username", WEB, user),
-	YAML_TEXT("password_file", WEB, password_file),
+	YAML_PATH("password_file", WEB, password_file),
 	{.key = "password", .read = refuse_site_secret},
 	YAML_END,
 };
 
 static const struct yaml_row authorization_rows[] = {
 	{.key = "type", .read = check_scheme},
-	YAML_TEXT("credentials_file", WEB, token_file),
+	YAML_PATH("credentials_file", WEB, token_file),
 	{.key = "credentials", .read = refuse_site_secret},
 	YAML_END,
 };
 
 static const struct yaml_row tls_rows[] = {
-	YAML_TEXT("ca_file", WEB, ca_file),
-	YAML_TEXT("cert_file", WEB, cert_file),
-	YAML_TEXT("key_file", WEB, key_file),
+	YAML_PATH("ca_file", WEB, ca_file),
+	YAML_PATH("cert_file", WEB, cert_file),
+	YAML_PATH("key_file", WEB, key_file),
 	YAML_BOOL("insecure_skip_verify", WEB, insecure),
 	YAML_END,
 };

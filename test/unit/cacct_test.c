@@ -541,6 +541,20 @@ static void peers_configuration_is_read_and_secrets_in_it_refused(void **state)
 	site_done(&s);
 }
 
+static void files_are_not_looked_for_where_the_user_is(void **state)
+{
+	static const char text[] = "ceems_api_server:\n  web: {url: https://a,"
+				   " tls_config: {ca_file: ca.pem}}\n";
+	struct site s;
+	struct err err;
+	(void)state;
+	memset(&s, 0, sizeof(s));
+	assert_int_equal(
+		site_parse(text, strlen(text), "/etc/ceems/cacct.yaml", &s, &err), 0);
+	assert_string_equal(s.api.ca_file, "/etc/ceems/ca.pem");
+	site_done(&s);
+}
+
 static void strange_rows_are_rows_without_knowledge(void **state)
 {
 	static const char *const rows[] = {
@@ -822,6 +836,7 @@ int main(void)
 		cmocka_unit_test(steps_are_in_the_order_of_slurm),
 		cmocka_unit_test(a_column_that_was_asked_for_is_there),
 		cmocka_unit_test(peers_configuration_is_read_and_secrets_in_it_refused),
+		cmocka_unit_test(files_are_not_looked_for_where_the_user_is),
 		cmocka_unit_test(strange_rows_are_rows_without_knowledge),
 		cmocka_unit_test(report_is_as_its_golden),
 		cmocka_unit_test(hints_have_floors),

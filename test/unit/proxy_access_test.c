@@ -342,6 +342,24 @@ static void paths_are_checked_whoever_asks(void **state)
 	assert_string_equal(d.path, POWER);
 }
 
+static void who_is_not_known_learns_nothing_of_paths(void **state)
+{
+	static const char *const paths[] = {
+		POWER, "/redfish/v1/AccountService/Accounts", "//", POWER "?a=b"};
+
+	(void)state;
+	use("redfish_proxy:\n  identity: [munge]\n  targets:\n"
+	    "    - {nodes: [n1], url: 'https://bmc1'}\n");
+	struct access_facts f = from("10.0.0.1");
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		f.target = paths[i];
+		f.munge = ACCESS_MUNGE_NONE;
+		assert_int_equal(decide(&f), ACCESS_UNIDENTIFIED);
+		f.munge = ACCESS_MUNGE_BAD;
+		assert_int_equal(decide(&f), ACCESS_BAD_CREDENTIAL);
+	}
+}
+
 static void without_configuration_nothing_is_allowed(void **state)
 {
 	(void)state;
@@ -478,6 +496,7 @@ int main(void)
 		cmocka_unit_test(credential_names_the_node),
 		cmocka_unit_test(facts_of_ways_that_are_off_do_not_count),
 		cmocka_unit_test(paths_are_checked_whoever_asks),
+		cmocka_unit_test(who_is_not_known_learns_nothing_of_paths),
 		cmocka_unit_test(without_configuration_nothing_is_allowed),
 		cmocka_unit_test(what_is_listed_twice_is_refused),
 		cmocka_unit_test(every_grant_was_given_by_the_operator),

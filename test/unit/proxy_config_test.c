@@ -81,6 +81,22 @@ static void login_is_a_session_unless_it_is_said(void **state)
 	assert_false(c.targets[1].own_login);
 }
 
+static void files_are_relative_to_the_folder_of_the_configuration(void **state)
+{
+	static const char text[] = "redfish_proxy:\n"
+				   "  basic_auth: {username: a, password_file: pw}\n"
+				   "  tls_config: {ca_file: d/ca, cert_file: /c, "
+				   "key_file: ../k}\n";
+
+	(void)state;
+	assert_int_equal(
+		config_parse(text, strlen(text), "/etc/x/p.yaml", false, &c, &err), 0);
+	assert_string_equal(c.login.password_file, "/etc/x/pw");
+	assert_string_equal(c.tls.ca_file, "/etc/x/d/ca");
+	assert_string_equal(c.tls.cert_file, "/c");
+	assert_string_equal(c.tls.key_file, "/etc/x/../k");
+}
+
 static void variables_are_expanded_in_values_only(void **state)
 {
 	(void)state;
@@ -185,6 +201,8 @@ int main(void)
 		cmocka_unit_test_teardown(file_of_the_peer_is_taken, done),
 		cmocka_unit_test_teardown(verification_is_on_unless_it_is_said, done),
 		cmocka_unit_test_teardown(login_is_a_session_unless_it_is_said, done),
+		cmocka_unit_test_teardown(
+			files_are_relative_to_the_folder_of_the_configuration, done),
 		cmocka_unit_test_teardown(variables_are_expanded_in_values_only, done),
 		cmocka_unit_test_teardown(what_is_wrong_is_named_by_line, done),
 		cmocka_unit_test_teardown(
