@@ -283,7 +283,8 @@ enum call {
 	CALL_COPY,     /* from the first argument, to the third */
 	CALL_OPEN,
 	CALL_MKDIR,
-	CALL_UNLINK
+	CALL_UNLINK,
+	CALL_SUBMIT /* io_submit */
 };
 
 #if defined(__TARGET_ARCH_x86)
@@ -297,6 +298,7 @@ static __always_inline bool is_compat(struct task_struct *task)
 #define FIRST_ARGUMENT(r) ((__u32)(r)->di)
 #define SECOND_ARGUMENT(r) ((__u32)(r)->si)
 #define THIRD_ARGUMENT(r) ((__u32)(r)->dx)
+#define THIRD_POINTER(r) ((__u64)(r)->dx)
 /* arch/x86/entry/syscalls/syscall_64.tbl */
 static __always_inline enum call kind_of_call(__u64 nr)
 {
@@ -330,6 +332,8 @@ static __always_inline enum call kind_of_call(__u64 nr)
 	case 87:  /* unlink */
 	case 263: /* unlinkat */
 		return CALL_UNLINK;
+	case 209: /* io_submit */
+		return CALL_SUBMIT;
 	}
 	return CALL_NONE;
 }
@@ -343,6 +347,7 @@ static __always_inline bool is_compat(struct task_struct *task)
 #define FIRST_ARGUMENT(r) ((__u32)(r)->orig_x0)
 #define SECOND_ARGUMENT(r) ((__u32)(r)->regs[1])
 #define THIRD_ARGUMENT(r) ((__u32)(r)->regs[2])
+#define THIRD_POINTER(r) ((r)->regs[2])
 /* include/uapi/asm-generic/unistd.h */
 static __always_inline enum call kind_of_call(__u64 nr)
 {
@@ -371,6 +376,8 @@ static __always_inline enum call kind_of_call(__u64 nr)
 		return CALL_MKDIR;
 	case 35: /* unlinkat, with AT_REMOVEDIR too */
 		return CALL_UNLINK;
+	case 2: /* io_submit */
+		return CALL_SUBMIT;
 	}
 	return CALL_NONE;
 }
@@ -451,6 +458,107 @@ static __always_inline void count_name(struct task_struct *task, __u32 slot,
 	}
 }
 
+/* ---- io_submit ------------------------------------------------------------------ */
+
+/* include/uapi/linux/aio_abi.h, uio.h */
+struct iocb {
+	__u64 aio_data;
+	__u32 aio_key, aio_rw_flags;
+	__u16 aio_lio_opcode;
+	__s16 aio_reqprio;
+	__u32 aio_fildes;
+	__u64 aio_buf, aio_nbytes;
+	__s64 aio_offset;
+	__u64 aio_reserved2;
+	__u32 aio_flags, aio_resfd;
+};
+struct iovec {
+	__u64 iov_base, iov_len;
+};
+enum {
+	IOCB_CMD_PREAD = 0,
+	IOCB_CMD_PWRITE = 1,
+	IOCB_CMD_PREADV = 7,
+	IOCB_CMD_PWRITEV = 8
+};
+#define SUBMITTED_MAX 4096 /* of a call; more are not counted */
+#define PARTS_MAX 1024     /* UIO_MAXIOV */
+#define BYTES_MAX 0x7ffff000ull
+
+struct vector {
+	__u64 at, bytes;
+};
+
+static long add_part(__u32 i, struct vector *v)
+{
+	struct iovec part;
+
+	if (bpf_probe_read_user(&part, sizeof(part),
+				(void *)(v->at + i * sizeof(part))))
+		return 1;
+	/* cut, so that no sum goes round; atomic, so that the verifier does not follow
+	 * the sum */
+	ADD(v->bytes, part.iov_len < BYTES_MAX ? part.iov_len : BYTES_MAX);
+	return 0;
+}
+
+static __always_inline __u64 asked_bytes(const struct iocb *iocb)
+{
+	struct vector v = {iocb->aio_buf, iocb->aio_nbytes};
+
+	if (iocb->aio_lio_opcode == IOCB_CMD_PREADV ||
+	    iocb->aio_lio_opcode == IOCB_CMD_PWRITEV) {
+		v.bytes = 0;
+		bpf_loop(iocb->aio_nbytes < PARTS_MAX ? iocb->aio_nbytes : PARTS_MAX,
+			 add_part, &v, 0);
+	}
+	return v.bytes < BYTES_MAX ? v.bytes : BYTES_MAX;
+}
+
+/* Global, as make_cell() */
+__noinline int count_asked(__u32 slot, __u64 file, __u64 bytes, bool written)
+{
+	__u32 cell = cell_of_file(slot, (struct file *)file);
+
+	if (cell == IO_CELL_IGNORED)
+		return 0;
+	__u32 i = own_stripe(cell);
+	struct io_counts *counts = bpf_map_lookup_elem(&io_counts, &i);
+	if (!counts)
+		return 0;
+	if (written)
+		ADD(counts->asked_write_bytes, bytes);
+	else
+		ADD(counts->asked_read_bytes, bytes);
+	return 0;
+}
+
+struct submitted {
+	__u64 list; /* of pointers */
+	__u32 slot;
+};
+
+static long count_submitted(__u32 i, struct submitted *s)
+{
+	struct iocb iocb;
+	__u64 at;
+
+	if (bpf_probe_read_user(&at, sizeof(at), (void *)(s->list + i * sizeof(at))) ||
+	    bpf_probe_read_user(&iocb, sizeof(iocb), (void *)at))
+		return 1;
+	bool written = iocb.aio_lio_opcode == IOCB_CMD_PWRITE ||
+		       iocb.aio_lio_opcode == IOCB_CMD_PWRITEV;
+	if (!written && iocb.aio_lio_opcode != IOCB_CMD_PREAD &&
+	    iocb.aio_lio_opcode != IOCB_CMD_PREADV)
+		return 0;
+	struct file *file = file_of(bpf_get_current_task_btf(), iocb.aio_fildes);
+	if (file) /* else it was closed meanwhile */
+		count_asked(s->slot, (__u64)file, asked_bytes(&iocb), written);
+	return 0;
+}
+
+/* ---- calls ----------------------------------------------------------------------- */
+
 /* -ERESTARTSYS and its like: the call is made again. */
 static __always_inline bool is_made_again(long result)
 {
@@ -505,6 +613,13 @@ int BPF_PROG(call_ended, struct pt_regs *regs, long result)
 		count_moved(slot, (__u64)file_of(task, THIRD_ARGUMENT(regs)), result,
 			    true);
 		return 0;
+	case CALL_SUBMIT: {
+		struct submitted all = {THIRD_POINTER(regs), slot};
+		if (result > 0)
+			bpf_loop(result < SUBMITTED_MAX ? result : SUBMITTED_MAX,
+				 count_submitted, &all, 0);
+		return 0;
+	}
 	default:
 		count_name(task, slot, call, result);
 	}

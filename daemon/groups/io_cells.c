@@ -115,6 +115,8 @@ void io_cells_sum(const struct io_cells *c, uint32_t cell, struct io_counts *ret
 		ret->write_bytes += read_count(&s->write_bytes);
 		ret->write_calls += read_count(&s->write_calls);
 		ret->write_errors += read_count(&s->write_errors);
+		ret->asked_read_bytes += read_count(&s->asked_read_bytes);
+		ret->asked_write_bytes += read_count(&s->asked_write_bytes);
 	}
 }
 
@@ -127,7 +129,8 @@ uint32_t io_cells_of_slot(const struct io_cells *c, uint32_t slot,
 	if (slot >= c->slots)
 		return 0;
 	io_cells_sum(c, c->cells + slot, &own);
-	if (own.read_calls || own.write_calls)
+	if (own.read_calls || own.write_calls || own.asked_read_bytes ||
+	    own.asked_write_bytes)
 		ret[n++] = c->cells + slot;
 	return n;
 }

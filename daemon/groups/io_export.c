@@ -60,6 +60,27 @@ static bool is_wanted(const struct options *o, const char *path)
 	return !wanted->count || !*path;
 }
 
+/* Absent where nothing was: few programs use io_submit(2). */
+static void put_asked(struct prom *out, const struct prom_label *labels,
+		      const struct io_counts *c)
+{
+	static const struct prom_family read = {
+		"ceems_ebpf_aio_read_requested_bytes_total", PROM_COUNTER,
+		"Bytes that io_submit(2) was asked to read from files of the mount"};
+	static const struct prom_family written = {
+		"ceems_ebpf_aio_write_requested_bytes_total", PROM_COUNTER,
+		"Bytes that io_submit(2) was asked to write to files of the mount"};
+
+	if (c->asked_read_bytes) {
+		prom_family(out, &read);
+		prom_put_u64(out, labels, 4, c->asked_read_bytes);
+	}
+	if (c->asked_write_bytes) {
+		prom_family(out, &written);
+		prom_put_u64(out, labels, 4, c->asked_write_bytes);
+	}
+}
+
 static void put_mount(struct prom *out, const struct env *env, const struct unit *unit,
 		      const struct mount_io *m)
 {
@@ -91,6 +112,7 @@ static void put_mount(struct prom *out, const struct env *env, const struct unit
 		prom_family(out, &families[i]);
 		prom_put_u64(out, labels, 4, values[i]);
 	}
+	put_asked(out, labels, c);
 }
 
 static void put_names(struct prom *out, const struct env *env, const struct unit *unit,

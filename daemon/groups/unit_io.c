@@ -105,6 +105,8 @@ static int add_counts(struct unit_io_total *t, const char *path, uint32_t max,
 	m->counts.write_bytes += c->write_bytes;
 	m->counts.write_calls += c->write_calls;
 	m->counts.write_errors += c->write_errors;
+	m->counts.asked_read_bytes += c->asked_read_bytes;
+	m->counts.asked_write_bytes += c->asked_write_bytes;
 	return 0;
 }
 

@@ -35,11 +35,12 @@
  * (/proc, /sys) or memory */
 #define IO_CELL_IGNORED 0xfffffffeu
 
-/* One stripe of a cell. A call that fails counts in calls and in errors. */
+/* One stripe of a cell. A call that fails counts in calls and in errors. asked_*: bytes
+ * that io_submit(2) was asked for, whatever came of it, in none of the others. */
 struct io_counts {
 	unsigned long long read_bytes, read_calls, read_errors;
 	unsigned long long write_bytes, write_calls, write_errors;
-	unsigned long long reserved[2];
+	unsigned long long asked_read_bytes, asked_write_bytes;
 };
 
 /* One stripe of a slot's calls that have a name instead of a descriptor. create: files

@@ -107,6 +107,20 @@ if grep -q "by io_uring" "$SCRATCH/ceemsd.log"; then
 else
 	skip "io_uring" "this kernel does not let it be counted"
 fi
+
+# io_submit: what it was asked for, apart from what was read and written
+before=$(counts "$tmp/b")
+run_in 1 "$BUILD/io_submit" "$tmp/b/s" >"$SCRATCH/asked"
+rc=$?
+if [ $rc = 77 ]; then
+	skip "io_submit" "this kernel does not have it"
+else
+	is "io_submit ends well" $rc 0
+	scrape
+	asked="$(value aio_write_requested_bytes "$tmp/b") $(value aio_read_requested_bytes "$tmp/b")"
+	is "each byte that io_submit was asked for" "$asked" "$(cat "$SCRATCH/asked")"
+	is "which is not counted as read or written" "$(counts "$tmp/b")" "$before"
+fi
 step_remove 1
 kill "$daemon"
 wait "$daemon"
