@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # CHECKS: make check, one Slurm for each. CHECKS_MORE: make check-more, the same in the other Slurm, virtual
-# machines, the other Debian, packages that apt installs. CHECKS_LONG: make check-long, which runs all three.
+# machines, the other Debian, packages that apt installs, what compiles the tree once more, thousands of
+# queries beside a real Prometheus. CHECKS_LONG: make check-long, which runs all three.
 CHECKS += test/e2e/promises.sh
 CHECKS += test/e2e/style.sh
 CHECKS += test/e2e/names.sh
@@ -48,7 +49,7 @@ CHECKS_LONG += test/e2e/slurm_mixed.sh
 CHECKS += test/e2e/check_slurm_rig_24.sh
 CHECKS += test/e2e/spank_symbols.sh
 CHECKS += test/e2e/collectors_complete.sh
-CHECKS += test/e2e/new_collector.sh
+CHECKS_MORE += test/e2e/new_collector.sh
 CHECKS += test/e2e/prometheus_identical.sh
 CHECKS_MORE += test/e2e/vm_cgroup2.sh
 CHECKS_MORE += test/e2e/vm_ebpf.sh
@@ -76,7 +77,7 @@ CHECKS_MORE += test/e2e/slurm_perf.sh
 CHECKS += test/e2e/slurm_options.sh
 CHECKS += test/e2e/slurm_scrapers.sh
 CHECKS += test/e2e/slurm_container.sh
-CHECKS += test/e2e/slurm_src.sh
+CHECKS_MORE += test/e2e/slurm_src.sh
 CHECKS += test/e2e/neighbours.sh
 CHECKS += test/e2e/redfish.sh
 CHECKS += test/e2e/redfish_sushy.sh
@@ -94,7 +95,7 @@ CHECKS += test/e2e/cacct.sh
 CHECKS += test/e2e/aggregator_private.sh
 CHECKS += test/e2e/ingest.sh
 CHECKS += test/e2e/ingest_clocks.sh
-CHECKS += test/e2e/promql_prometheus.sh
+CHECKS_MORE += test/e2e/promql_prometheus.sh
 CHECKS_LONG += test/e2e/promql_prometheus3.sh
 CHECKS_LONG += test/e2e/promql_reads3.sh
 CHECKS_LONG += test/e2e/promql_upstream.sh
