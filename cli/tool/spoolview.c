@@ -89,6 +89,18 @@ static void put_energy(struct buf *b, const struct report *r)
 	buf_putc(b, ']');
 }
 
+static void put_spool_counts(struct buf *b, const struct report *r)
+{
+	if (r->counts.known) {
+		buf_puts(b, ",\"counts\":");
+		report_counts_put_json(b, &r->counts);
+	}
+	if (r->mount_count) {
+		buf_puts(b, ",\"mounts\":");
+		report_mounts_put_json(b, r->mounts, r->mount_count);
+	}
+}
+
 static void put_spool_step(struct buf *b, const struct report_step *s)
 {
 	char name[16];
@@ -169,6 +181,7 @@ static void put_report(struct buf *b, const struct report *r)
 		put_spool_number(b, "observed_ns", r->observed_ns);
 		put_spool_use(b, &r->use);
 		put_energy(b, r);
+		put_spool_counts(b, r);
 	}
 	put_spool_hints(b, r);
 	put_spool_number(b, "steps_started", r->steps_started);

@@ -10,6 +10,7 @@ libbase_SRCS += lib/records/job_names.c
 libbase_SRCS += lib/records/record.c
 libbase_SRCS += lib/records/report.c
 libbase_SRCS += lib/records/report_clock.c
+libbase_SRCS += lib/records/report_counts.c
 libbase_SRCS += lib/records/ring.c
 libbase_SRCS += lib/records/ring_gone.c
 libbase_SRCS += lib/records/spool_reader.c

@@ -40,6 +40,8 @@ enum field_id {
 	F_STEP = 27,
 	F_STARTED_BOOTTIME = 28,
 	F_BEFORE = 29,
+	F_COUNTS = 30,
+	F_MOUNT = 31,
 
 	F_SLUID = 256,
 	F_NAME = 257,
@@ -49,7 +51,7 @@ enum field_id {
 	F_STEP_NAME = 263, /* after the steps */
 };
 
-enum own_kind { USE = TLV_OTHER, BEFORE, ENERGY, STEP, STEP_NAME };
+enum own_kind { USE = TLV_OTHER, BEFORE, COUNTS, ENERGY, MOUNT, STEP, STEP_NAME };
 
 #define FIELD(id, kind, member, no_val)                                                \
 	TLV_MEMBER(struct report, id, kind, member, no_val)
@@ -84,6 +86,8 @@ static const struct tlv_member report_fields[] = {
 	FIELD(F_USE, USE, use, false),
 	FIELD(F_BEFORE, BEFORE, before, false),
 	FIELD(F_ENERGY, ENERGY, energy, false),
+	FIELD(F_COUNTS, COUNTS, counts, false),
+	FIELD(F_MOUNT, MOUNT, mounts, false),
 	FIELD(F_STEPS_STARTED, TLV_U32, steps_started, false),
 	FIELD(F_SLUID, TLV_TEXT, hints.sluid, false),
 	FIELD(F_NAME, TLV_TEXT, hints.name, false),
@@ -113,8 +117,10 @@ _Static_assert(offsetof(struct report, steps) +
 	       "steps come last");
 /* everything except steps at its longest, and every step with all domains; names of
  * that many steps need not fit */
-_Static_assert(4096 + REPORT_STEPS_MAX * (TLV_FIELD_HEAD_BYTES + STEP_FIXED_BYTES +
-					  (REPORT_DOMAINS - 1) * STEP_ENERGY_BYTES) <
+_Static_assert(4096 + REPORT_MOUNTS_MAX * 512 +
+			       REPORT_STEPS_MAX *
+				       (TLV_FIELD_HEAD_BYTES + STEP_FIXED_BYTES +
+					(REPORT_DOMAINS - 1) * STEP_ENERGY_BYTES) <
 		       REPORT_BYTES_MAX,
 	       "a report always fits");
 
@@ -300,6 +306,12 @@ static void put_report_member(struct tlv_out *o, const struct report *r,
 		return;
 	case ENERGY:
 		put_energies(o, r);
+		return;
+	case COUNTS:
+		report_counts_put(o, F_COUNTS, &r->counts);
+		return;
+	case MOUNT:
+		report_mounts_put(o, F_MOUNT, r->mounts, r->mount_count);
 		return;
 	case STEP:
 		put_report_steps(o, r);
@@ -499,6 +511,20 @@ static int get_step_name(struct report *r, const struct tlv_member *f,
 	return 0;
 }
 
+/* More than a report has are left out. */
+static int get_report_mount(struct report *r, const struct tlv_member *f,
+			    const struct tlv_value *v, struct err *err)
+{
+	bool cut = r->mount_count == REPORT_MOUNTS_MAX;
+	int rc = cut ? 0
+		     : report_mount_get(&r->mounts[r->mount_count++], f, v, WHAT, &cut,
+					err);
+
+	if (cut)
+		r->flags |= REPORT_CUT;
+	return rc;
+}
+
 static int get_report_member(struct report *r, const struct tlv_member *f,
 			     const struct tlv_value *v, struct err *err)
 {
@@ -512,6 +538,10 @@ static int get_report_member(struct report *r, const struct tlv_member *f,
 		return get_before(r, f, v, err);
 	case ENERGY:
 		return get_energy(r, f, v, err);
+	case COUNTS:
+		return report_counts_get(&r->counts, f, v, WHAT, err);
+	case MOUNT:
+		return get_report_mount(r, f, v, err);
 	case STEP:
 		return get_step(r, f, v, err);
 	case STEP_NAME:

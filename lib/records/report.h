@@ -8,6 +8,7 @@
 
 #include "lib/err.h"
 #include "lib/records/record.h"
+#include "lib/records/report_counts.h"
 
 /*
  * A node's report about a unit for the aggregator, as stored in the node's spool (form:
@@ -177,6 +178,11 @@ struct report {
 	struct report_before before;
 	uint32_t energy_count;
 	struct report_energy energy[REPORT_ENERGIES_MAX];
+	/* FINAL: what the kernel programs counted in the whole life. One with counts
+	 * replaces those of an earlier FINAL; one without leaves them. */
+	struct report_counts counts;
+	uint32_t mount_count; /* 0 unless counts has those of files */
+	struct report_mount mounts[REPORT_MOUNTS_MAX]; /* most bytes first */
 
 	/* Hints from the job's own environment, which can forge them. Shown, but never
 	 * billed or used for access control. */

@@ -119,6 +119,15 @@ static void required(struct report *r, enum report_type type)
 	}
 }
 
+static void random_mount(uint64_t *seed, struct report_mount *m)
+{
+	random_text(seed, m->path, sizeof(m->path));
+	for (char *c = m->path; *c; c++)
+		*c = *c == '\n' ? '_' : *c;
+	for (unsigned k = 0; k < COUNT_FILES; k++)
+		m->values[k] = number(seed);
+}
+
 static void random_report(uint64_t *seed, struct report *r)
 {
 	required(r, (enum report_type)(REPORT_START + next(seed) % 3));
@@ -146,6 +155,12 @@ static void random_report(uint64_t *seed, struct report *r)
 		assert_true(report_add_energy(r, (uint32_t)next(seed) % 9, source,
 					      number(seed)));
 	}
+	for (unsigned i = 0; i < REPORT_COUNTS; i++)
+		if (next(seed) % 2)
+			report_count_set(&r->counts, i, number(seed));
+	r->mount_count = (uint32_t)(next(seed) % (REPORT_MOUNTS_MAX + 1));
+	for (uint32_t i = 0; i < r->mount_count; i++)
+		random_mount(seed, &r->mounts[i]);
 	r->step_count = next(seed) % 50 ? (uint32_t)next(seed) % 5
 					: (uint32_t)next(seed) % (REPORT_STEPS_MAX + 1);
 	for (uint32_t i = 0; i < r->step_count; i++)
@@ -180,6 +195,11 @@ static void the_longest_report_fits(void **state)
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		memset(texts[i], 'x', RECORD_NAME_MAX - 1);
 	memset(in.boot_id, 'b', sizeof(in.boot_id) - 1);
+	for (unsigned i = 0; i < REPORT_COUNTS; i++)
+		report_count_set(&in.counts, i, INT64_MAX);
+	in.mount_count = REPORT_MOUNTS_MAX;
+	for (uint32_t i = 0; i < in.mount_count; i++)
+		memset(in.mounts[i].path, 'm', REPORT_MOUNT_MAX - 1);
 	in.step_count = REPORT_STEPS_MAX;
 	for (uint32_t i = 0; i < in.step_count; i++)
 		memset(&in.steps[i], 0x7f, sizeof(in.steps[i]));
@@ -349,6 +369,91 @@ static void numbers_that_no_database_takes_are_refused(void **state)
 	refuse("field steps: number above");
 }
 
+/* Appends a field to a final report, as another version, or nobody, might write it. */
+static size_t with_field(uint16_t id, const void *value, size_t len)
+{
+	required(&in, REPORT_FINAL);
+	int n = report_encode(&in, wire, sizeof(wire));
+	struct tlv_out o = {.data = wire, .size = sizeof(wire), .len = (size_t)n};
+	assert_true(n > 0);
+	unsigned char *p = tlv_put(&o, id, len);
+	assert_non_null(p);
+	memcpy(p, value, len);
+	return o.len;
+}
+
+static void counts_are_checked(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *value;
+		size_t len;
+		const char *why;
+		uint64_t known;
+	} cases[] = {
+		{"\1\0\5\0\0\0\0\0\0\0", 10, NULL, 1 << COUNT_READ_CALLS},
+		/* of a later version */
+		{"\xff\7\5\0\0\0\0\0\0\0", 10, NULL, 0},
+		{"\1\0\5\0\0\0\0\0\0\0\1\0\5\0\0\0\0\0\0\0", 20, "there twice", 0},
+		{"\1\0\5\0\0\0\0\0\0\x80", 10, "number above 2^63 - 1", 0},
+		{"\1\0\5\0\0\0\0\0\0", 9, "cut short", 0},
+		{"", 0, "cut short", 0},
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		size_t len = with_field(30, cases[i].value, cases[i].len);
+		int rc = report_decode(wire, len, &out, &err);
+		assert_int_equal(rc, cases[i].why ? -EPROTO : 0);
+		if (cases[i].why)
+			assert_non_null(strstr(err.text, cases[i].why));
+		else
+			assert_int_equal(out.counts.known, cases[i].known);
+	}
+}
+
+static void paths_of_mounts_may_be_anything(void **state)
+{
+	(void)state;
+	char value[48 + 4096], hostile[] = "/a\n\"b\\\xff'\x1b[1m\xc3\xa4";
+
+	memset(value, 0, sizeof(value));
+	value[0] = 5;
+	memcpy(value + 48, hostile, sizeof(hostile) - 1);
+	size_t len = with_field(31, value, 48 + sizeof(hostile) - 1);
+	assert_int_equal(report_decode(wire, len, &out, &err), 0);
+	assert_string_equal(out.mounts[0].path, "/a?\"b\\?'?[1m\xc3\xa4");
+	assert_int_equal(out.mounts[0].values[COUNT_READ_BYTES], 5);
+	auto_buf struct buf json = BUF_INIT;
+	report_mounts_put_json(&json, out.mounts, 1);
+	assert_non_null(strstr(json.data, "{\"path\":\"/a?\\\"b\\\\?'?[1m"));
+
+	memset(value + 48, 'x', 4096);
+	len = with_field(31, value, sizeof(value));
+	assert_int_equal(report_decode(wire, len, &out, &err), 0);
+	assert_int_equal(strlen(out.mounts[0].path), REPORT_MOUNT_MAX - 1);
+	assert_true(out.flags & REPORT_CUT);
+
+	value[50] = '\0';
+	len = with_field(31, value, 100);
+	assert_int_equal(report_decode(wire, len, &out, &err), -EPROTO);
+	assert_non_null(strstr(err.text, "zero byte"));
+	len = with_field(31, value, 47);
+	assert_int_equal(report_decode(wire, len, &out, &err), -EPROTO);
+}
+
+static void mounts_beyond_those_of_a_report_are_left_out(void **state)
+{
+	(void)state;
+	char value[49] = {[48] = '/'};
+	size_t len = with_field(31, value, sizeof(value));
+	struct tlv_out o = {.data = wire, .size = sizeof(wire), .len = len};
+
+	for (uint32_t i = 0; i < REPORT_MOUNTS_MAX; i++)
+		memcpy(tlv_put(&o, 31, sizeof(value)), value, sizeof(value));
+	assert_int_equal(report_decode(wire, o.len, &out, &err), 0);
+	assert_int_equal(out.mount_count, REPORT_MOUNTS_MAX);
+	assert_true(out.flags & REPORT_CUT);
+}
+
 static void energy_of_a_domain_and_source_stands_once(void **state)
 {
 	(void)state;
@@ -438,6 +543,9 @@ int main(void)
 		cmocka_unit_test(each_required_field_that_is_missing_is_named),
 		cmocka_unit_test(windows_that_make_no_sense_are_refused),
 		cmocka_unit_test(numbers_that_no_database_takes_are_refused),
+		cmocka_unit_test(counts_are_checked),
+		cmocka_unit_test(paths_of_mounts_may_be_anything),
+		cmocka_unit_test(mounts_beyond_those_of_a_report_are_left_out),
 		cmocka_unit_test(energy_of_a_domain_and_source_stands_once),
 		cmocka_unit_test(unknown_fields_are_skipped),
 		cmocka_unit_test(a_value_that_a_later_version_made_longer_is_read),
