@@ -408,6 +408,21 @@ static int open_emission_tables(struct daemon *d, struct err *err)
 	return 0;
 }
 
+static void look_at_finals(void *arg)
+{
+	unit_finals_look(arg);
+}
+
+static bool are_finals_settled(void *arg, uint32_t unit)
+{
+	return unit_finals_settled(arg, unit);
+}
+
+static void fill_finals(void *arg, uint32_t unit, struct report *r)
+{
+	unit_finals_fill(arg, unit, r);
+}
+
 static int open_reports(struct daemon *d, struct err *err)
 {
 	const struct options *o = &d->options;
@@ -420,6 +435,10 @@ static int open_reports(struct daemon *d, struct err *err)
 		.folder = o->reports_spool,
 		.interval_ms = o->reports_interval_ms,
 		.max_bytes = o->reports_max_bytes,
+		.counts = {.arg = d->unit_finals,
+			   .look = look_at_finals,
+			   .settled = are_finals_settled,
+			   .fill = fill_finals},
 	};
 	bool drop = d->privileges.drop;
 
@@ -647,6 +666,9 @@ static int open_step_groups(struct daemon *d, struct err *err)
 	if (!rc && d->perf_slots.slots)
 		rc = unit_counts_new(d->units, &d->perf_slots, &d->unit_perf, err);
 	d->env.unit_perf = d->unit_perf;
+	if (!rc && (d->unit_io || d->unit_net || d->unit_perf))
+		rc = unit_finals_new(&d->env, &d->unit_finals);
+	d->env.unit_finals = d->unit_finals;
 	return rc;
 }
 
@@ -700,6 +722,7 @@ void daemon_close(struct daemon *d)
 	slot_counts_close(&d->net_slots);
 	unit_counts_free(d->unit_perf);
 	slot_counts_close(&d->perf_slots);
+	unit_finals_free(d->unit_finals);
 	daemon_energy_close(d);
 	sampler_free(d->sampler);
 	child_link_free(d->courier);

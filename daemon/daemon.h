@@ -7,6 +7,7 @@
 #include "daemon/collector.h"
 #include "daemon/groups/step_groups.h"
 #include "daemon/groups/unit_counts.h"
+#include "daemon/groups/unit_finals.h"
 #include "daemon/groups/unit_io.h"
 #include "daemon/ingest.h"
 #include "daemon/options.h"
@@ -57,6 +58,7 @@ struct daemon {
 	struct unit_counts *unit_net;    /* NULL: no network is counted */
 	struct slot_counts perf_slots;   /* until unit_perf has them */
 	struct unit_counts *unit_perf;   /* NULL: no events are counted */
+	struct unit_finals *unit_finals; /* NULL: nothing of these */
 	struct energy_page_writer *page;
 	struct energy_page_fill
 		*energy_page_fill; /* NULL: the page could not be made */

@@ -18,6 +18,7 @@ struct step_groups;
 struct ticker;
 struct unit_io;
 struct unit_counts;
+struct unit_finals;
 struct units;
 
 /* The world as collectors see it: they open everything relative to these directories
@@ -39,6 +40,7 @@ struct env {
 	struct unit_io *unit_io;            /* NULL when no IO is counted */
 	struct unit_counts *unit_net;       /* NULL when no network is counted */
 	struct unit_counts *unit_perf;      /* NULL when no events are counted */
+	struct unit_finals *unit_finals;    /* NULL when nothing of these is counted */
 	const struct report_stats *reports; /* NULL when reports are off */
 	/* A register of a CPU: 0 or negative errno. NULL: unknown. */
 	int (*read_msr)(unsigned cpu, uint32_t msr, uint64_t *ret);

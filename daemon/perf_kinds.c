@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+#include "daemon/options.h"
+#include "daemon/units.h"
+
 static uint64_t page_faults(const struct perf_counts *c)
 {
 	return c->minor_faults + c->major_faults;
@@ -50,6 +53,12 @@ const struct perf_kind perf_kinds[PERF_KINDS] = {
 	  "Page faults that read from a device"},
 	 major_faults},
 };
+
+bool perf_is_asked(const struct options *o, const struct unit *unit)
+{
+	return (o->perf_software && !o->perf_env_vars.count) ||
+	       (unit->flags & RECORD_PERF_SW);
+}
 
 uint32_t perf_kind_mask(const char *name)
 {

@@ -2,11 +2,15 @@
 #ifndef CEEMS_DAEMON_PERF_KINDS_H
 #define CEEMS_DAEMON_PERF_KINDS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/conf/conf.h"
 #include "lib/prom.h"
 #include "lib/records/perf_cells.h"
+
+struct options;
+struct unit;
 
 /* The software events of --collector.perf.software-profilers, with the names of
  * CEEMS. */
@@ -18,6 +22,9 @@ struct perf_kind {
 	uint64_t (*value)(const struct perf_counts *c);
 };
 extern const struct perf_kind perf_kinds[PERF_KINDS];
+
+/* Whether the unit's events are told: those of all units, or those of units that ask */
+bool perf_is_asked(const struct options *o, const struct unit *unit);
 
 /* The bit of the event with this name; 0: there is none. */
 uint32_t perf_kind_mask(const char *name);

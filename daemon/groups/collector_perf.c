@@ -50,13 +50,6 @@ static int perf_collector_open(const struct env *env, void **ret_state, struct e
 	return 0;
 }
 
-/* All of them, or those that ask. */
-static bool is_perf_asked(const struct options *o, const struct unit *unit)
-{
-	return (o->perf_software && !o->perf_env_vars.count) ||
-	       (unit->flags & RECORD_PERF_SW);
-}
-
 static void put_unit_perf(const struct perf_scrape *p, const struct unit *unit,
 			  const struct perf_counts *c, struct prom *out)
 {
@@ -91,7 +84,7 @@ static int perf_collector_collect(void *state, struct prom *out, struct err *err
 		struct perf_counts counts;
 		unit_counts_add_ended(env->unit_perf, i, words);
 		memcpy(&counts, words, sizeof(counts));
-		if (is_perf_asked(o, u) && step_groups_exported(env, i))
+		if (perf_is_asked(o, u) && step_groups_exported(env, i))
 			put_unit_perf(p, u, &counts, out);
 		memset(words, 0, sizeof(counts));
 	}

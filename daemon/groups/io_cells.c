@@ -104,6 +104,18 @@ static uint64_t read_count(const unsigned long long *count)
 	return __atomic_load_n(count, __ATOMIC_RELAXED);
 }
 
+void io_counts_add(struct io_counts *to, const struct io_counts *c)
+{
+	to->read_bytes += c->read_bytes;
+	to->read_calls += c->read_calls;
+	to->read_errors += c->read_errors;
+	to->write_bytes += c->write_bytes;
+	to->write_calls += c->write_calls;
+	to->write_errors += c->write_errors;
+	to->asked_read_bytes += c->asked_read_bytes;
+	to->asked_write_bytes += c->asked_write_bytes;
+}
+
 void io_cells_sum(const struct io_cells *c, uint32_t cell, struct io_counts *ret)
 {
 	*ret = (struct io_counts){0};

@@ -35,6 +35,7 @@ uint32_t io_cells_of_slot(const struct io_cells *c, uint32_t slot,
 			  uint32_t ret[IO_CELLS_OF_SLOT_MAX]);
 void io_cells_sum(const struct io_cells *c, uint32_t cell, struct io_counts *ret);
 void io_cells_sum_names(const struct io_cells *c, uint32_t slot, struct io_names *ret);
+void io_counts_add(struct io_counts *to, const struct io_counts *c);
 /* Where the cell's mount is: "/", "/lustre/scratch"; "" for a slot's own cell. A path
  * that was cut begins with "..."; what is no printable UTF-8 is "?". */
 #define IO_PATH_BYTES (IO_NAMES_BYTES + 8u)

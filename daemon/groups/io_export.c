@@ -48,8 +48,7 @@ static bool is_at_or_below(const char *path, const char *above)
 	return strncmp(path, above, len) == 0 && (!path[len] || path[len] == '/');
 }
 
-/* What has no path may be of a mount that is wanted. */
-static bool is_wanted(const struct options *o, const char *path)
+bool io_export_wants(const struct options *o, const char *path)
 {
 	const struct conf_list *wanted = &o->ebpf_mount_points;
 
@@ -157,7 +156,7 @@ static int put_unit_io(struct io_export *e, uint32_t i, struct prom *out)
 		return 0;
 	int rc = unit_io_add_ended(env->unit_io, i, t);
 	for (uint32_t n = 0; n < t->count; n++) {
-		if (is_wanted(env->options, t->mounts[n].path))
+		if (io_export_wants(env->options, t->mounts[n].path))
 			put_mount(out, env, unit, &t->mounts[n]);
 	}
 	put_names(out, env, unit, &t->names);

@@ -14,3 +14,4 @@ libgroups_SRCS += daemon/groups/opener_kept.c
 libgroups_SRCS += daemon/groups/step_groups.c
 libgroups_SRCS += daemon/groups/unit_io.c
 libgroups_SRCS += daemon/groups/unit_counts.c
+libgroups_SRCS += daemon/groups/unit_finals.c

@@ -7,6 +7,7 @@
 
 #include "daemon/discover.h"
 #include "daemon/groups/unit_counts.h"
+#include "daemon/groups/unit_finals.h"
 #include "daemon/groups/unit_io.h"
 #include "daemon/options.h"
 #include "daemon/units.h"
@@ -257,6 +258,8 @@ static bool look_at_slot(struct step_groups *g, uint32_t slot, uint64_t drained_
 		unit_counts_end_slot(g->env->unit_net, slot, unit);
 	if (g->env->unit_perf)
 		unit_counts_end_slot(g->env->unit_perf, slot, unit);
+	if (g->env->unit_finals)
+		unit_finals_end_slot(g->env->unit_finals, s, unit);
 	release_slot(g, slot);
 	return false;
 }
@@ -326,6 +329,11 @@ uint32_t step_groups_next(const struct step_groups *g, uint32_t slot,
 		return slot;
 	}
 	return UINT32_MAX;
+}
+
+const struct group_slot *step_groups_slot(const struct step_groups *g, uint32_t slot)
+{
+	return &g->slots.slots[slot];
 }
 
 bool step_groups_exported(const struct env *env, uint32_t unit)

@@ -46,6 +46,9 @@ bool step_groups_tick(struct step_groups *g, uint64_t drained_ns);
 uint32_t step_groups_next(const struct step_groups *g, uint32_t slot,
 			  uint32_t *ret_unit);
 
+/* Below the number of slots */
+const struct group_slot *step_groups_slot(const struct step_groups *g, uint32_t slot);
+
 /* Whether what the kernel counted for a unit is exported: as units are, and of runs of
  * one job the newest alone. */
 bool step_groups_exported(const struct env *env, uint32_t unit);

@@ -99,14 +99,7 @@ static int add_counts(struct unit_io_total *t, const char *path, uint32_t max,
 
 	if (!m)
 		return -ENOMEM;
-	m->counts.read_bytes += c->read_bytes;
-	m->counts.read_calls += c->read_calls;
-	m->counts.read_errors += c->read_errors;
-	m->counts.write_bytes += c->write_bytes;
-	m->counts.write_calls += c->write_calls;
-	m->counts.write_errors += c->write_errors;
-	m->counts.asked_read_bytes += c->asked_read_bytes;
-	m->counts.asked_write_bytes += c->asked_write_bytes;
+	io_counts_add(&m->counts, c);
 	return 0;
 }
 

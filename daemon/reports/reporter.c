@@ -17,6 +17,8 @@
 #define GAP_NS (15 * NSEC_PER_SEC)
 /* A unit whose energy is not settled by then gets a provisional final report. */
 #define PROVISIONAL_NS (3 * NSEC_PER_SEC)
+/* For its control groups to be removed, after which its counts do not change */
+#define COUNTS_NS (4 * NSEC_PER_SEC)
 /* A step is reported when its last record and its energy have had time to come... */
 #define STEP_SETTLED_NS (10 * NSEC_PER_SEC)
 /* ...and a unit with so many of them before its window ends */
@@ -37,6 +39,7 @@ struct reporter {
 	struct seen_unit *seen; /* by slot */
 	uint32_t cursor;
 	uint32_t ended; /* ended units in the last round */
+	bool looked;    /* at the counts, since the lock was taken */
 	uint64_t gap_from_ns, gap_to_ns;
 	uint64_t last_ns, memory_until_ns;
 	/* Boottime: close windows that end after the first and no later than the
@@ -294,6 +297,15 @@ static void put_interval(struct reporter *r, struct report_batch *b, uint32_t i,
 	put_report_item(r, b, i);
 }
 
+/* Once while the lock is held; false: nothing is counted. */
+static bool look_at_counts(struct reporter *r)
+{
+	if (r->p.counts.arg && !r->looked)
+		r->p.counts.look(r->p.counts.arg);
+	r->looked = true;
+	return r->p.counts.arg;
+}
+
 static void put_final(struct reporter *r, struct report_batch *b, uint32_t i,
 		      const struct report_sums *sums, bool provisional)
 {
@@ -301,6 +313,8 @@ static void put_final(struct reporter *r, struct report_batch *b, uint32_t i,
 	report_fill_totals(&r->report, r->p.units, i, sums, &r->p.who);
 	if (provisional)
 		r->report.flags |= REPORT_PROVISIONAL;
+	if (look_at_counts(r))
+		r->p.counts.fill(r->p.counts.arg, i, &r->report);
 	put_step_reports(r, b, i, 0);
 	if (units_get(r->p.units, i)->steps_started > r->report.step_count)
 		r->report.flags |= REPORT_STEPS_CUT;
@@ -355,6 +369,15 @@ static void gather_running(struct reporter *r, struct report_batch *b, uint32_t 
 		put_interval(r, b, i, now_ns);
 }
 
+/* Whether what the kernel programs count for the unit is complete. */
+static bool are_counts_settled(struct reporter *r, uint32_t i, uint64_t now_ns)
+{
+	const struct reporter_counts *c = &r->p.counts;
+
+	return !look_at_counts(r) || c->settled(c->arg, i) || r->ended > CROWD ||
+	       now_ns >= units_get(r->p.units, i)->left_boottime_ns + COUNTS_NS;
+}
+
 static void gather_ended(struct reporter *r, struct report_batch *b, uint32_t i,
 			 uint64_t now_ns)
 {
@@ -369,6 +392,8 @@ static void gather_ended(struct reporter *r, struct report_batch *b, uint32_t i,
 		return;
 	}
 	unit_report_take_energy(u, i, r->sources);
+	if (!(ur->marks & REPORT_FINISHED) && !are_counts_settled(r, i, now_ns))
+		return;
 	if (!settled) {
 		if ((ur->marks & (REPORT_FINISHED | REPORT_FINISHING)) ||
 		    now_ns < unit->left_boottime_ns + PROVISIONAL_NS)
@@ -397,6 +422,7 @@ void reporter_gather(struct reporter *r, struct report_batch *b, uint64_t now_ns
 	b->count = b->steps = 0;
 	b->len = 0;
 	b->more = false;
+	r->looked = false;
 	for (; r->cursor < capacity; r->cursor++) {
 		r->cursor = units_next(u, r->cursor);
 		if (r->cursor == UNITS_NONE)

@@ -19,11 +19,20 @@ struct sample;
  */
 struct reporter;
 
+/* What else final reports have (daemon/groups/unit_finals.h). arg NULL: nothing. */
+struct reporter_counts {
+	void *arg;
+	void (*look)(void *arg);                   /* before the others */
+	bool (*settled)(void *arg, uint32_t unit); /* they do not change any more */
+	void (*fill)(void *arg, uint32_t unit, struct report *r);
+};
+
 struct reporter_params {
 	struct units *units;
 	struct sample *sample; /* NULL: memory and IO of running units are not read */
 	struct report_who who; /* borrowed texts */
 	uint64_t interval_ns;
+	struct reporter_counts counts;
 };
 
 #define REPORTER_ITEMS 256u

@@ -251,6 +251,7 @@ static int make_reports(struct reports *r, const struct reports_params *p,
 			.boot_id = r->boot,
 			.source_name = meters_source_name},
 		.interval_ns = p->interval_ms * NSEC_PER_MSEC,
+		.counts = p->counts,
 	};
 	return reporter_new(&q, env->boottime_ns(), &r->reporter, err);
 }

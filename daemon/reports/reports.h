@@ -9,6 +9,8 @@
 #include "daemon/report_stats.h"
 #include "lib/err.h"
 
+#include "daemon/reports/reporter.h"
+
 struct sample;
 
 /*
@@ -26,6 +28,7 @@ struct reports_params {
 	const char *folder;  /* copied; %n: this host's name, %%: % */
 	uint64_t interval_ms;
 	uint64_t max_bytes; /* of the spool */
+	struct reporter_counts counts;
 };
 
 /* With the initial privileges: creates the folder and its parent if missing, and gives

@@ -150,10 +150,10 @@ int report_mount_get(struct report_mount *ret, const struct tlv_member *f,
 	return 0;
 }
 
-/* of: 0 received, 2 sent */
-static void put_net_sum(struct buf *out, const struct report_counts *c, unsigned of,
-			const char *name)
+/* One of the counts of network, over all kinds */
+static void put_net_sum(struct buf *out, const struct report_counts *c, unsigned of)
 {
+	const size_t kind = strlen("tcp_ipv4");
 	uint64_t sum = 0;
 	bool known = false;
 
@@ -163,7 +163,9 @@ static void put_net_sum(struct buf *out, const struct report_counts *c, unsigned
 		sum += c->values[i]; /* wraps for amounts that ingest refuses only */
 	}
 	if (known)
-		buf_printf(out, ",\"%s\":%llu", name, (unsigned long long)sum);
+		buf_printf(out, ",\"net%s\":%llu",
+			   report_count_names[COUNT_NET + of] + kind,
+			   (unsigned long long)sum);
 }
 
 void report_counts_put_json(struct buf *out, const struct report_counts *c)
@@ -178,8 +180,8 @@ void report_counts_put_json(struct buf *out, const struct report_counts *c)
 		sep = ",";
 	}
 	buf_puts(out, *sep == '{' ? sep : "");
-	put_net_sum(out, c, 0, "net_rx_bytes");
-	put_net_sum(out, c, 2, "net_tx_bytes");
+	for (unsigned of = 0; of < COUNT_NET_OF_KIND; of++)
+		put_net_sum(out, c, of);
 	buf_putc(out, '}');
 }
 

@@ -79,8 +79,8 @@ int report_mount_get(struct report_mount *ret, const struct tlv_member *f,
 		     const struct tlv_value *v, const char *what, bool *ret_cut,
 		     struct err *err);
 
-/* {"read_bytes":1,...}: what is known, with net_rx_bytes and net_tx_bytes, the sums
- * over all kinds of network. */
+/* {"read_bytes":1,...}: what is known, and net_rx_bytes and so on, the sums over all
+ * kinds of network. */
 void report_counts_put_json(struct buf *out, const struct report_counts *c);
 /* [{"path":"/scratch","read_bytes":1,...}] */
 void report_mounts_put_json(struct buf *out, const struct report_mount *m,

@@ -8,11 +8,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/groups/unit_counts.h"
+#include "daemon/groups/unit_finals.h"
 #include "daemon/options.h"
 #include "daemon/units.h"
 #include "lib/clock.h"
 #include "lib/fs.h"
 #include "lib/log.h"
+#include "lib/records/perf_cells.h"
 #include "test/unit/group_lab.h"
 #include "test/unit/scratch.h"
 #include "test/unit/unit.h"
@@ -507,6 +510,115 @@ static void sizes_that_make_no_sense_are_refused(void **state)
 	assert_true(group_slots_open(&s, none, 64, &err) < 0);
 }
 
+/* ---- final reports --------------------------------------------------------------- */
+
+static struct slot_counts played; /* the events' map, as the kernel programs write it */
+static struct report final;
+
+static int open_finals(void **state)
+{
+	int fd = group_lab_map(GROUP_LAB_SLOTS * sizeof(struct perf_counts));
+	struct slot_counts ours = {.slots = GROUP_LAB_SLOTS,
+				   .stripes = 1,
+				   .kinds = 1,
+				   .fd_count = 1,
+				   .fds = {fd}};
+	struct err err;
+
+	open_groups(state);
+	played = ours;
+	played.fds[0] = dup(fd);
+	assert_int_equal(slot_counts_open(&played, &err), 0);
+	assert_int_equal(slot_counts_open(&ours, &err), 0);
+	assert_int_equal(unit_counts_new(units, &ours, &env.unit_perf, &err), 0);
+	env.step_groups = groups;
+	assert_int_equal(unit_finals_new(&env, &env.unit_finals), 0);
+	options.perf_software = true;
+	return 0;
+}
+
+static int close_finals(void **state)
+{
+	unit_finals_free(env.unit_finals);
+	unit_counts_free(env.unit_perf);
+	slot_counts_close(&played);
+	env.unit_finals = NULL;
+	env.unit_perf = NULL;
+	env.step_groups = NULL;
+	return close_groups(state);
+}
+
+static void play_faults(uint32_t slot, unsigned long long faults)
+{
+	((struct perf_counts *)(void *)played.words)[slot].minor_faults = faults;
+}
+
+/* Faults of the unit in its final report, -1: not known */
+static int64_t told_faults(void)
+{
+	report_init(&final, REPORT_FINAL, MANAGER_SLURM);
+	unit_finals_look(env.unit_finals);
+	unit_finals_fill(env.unit_finals, units_next(units, 0), &final);
+	return report_count_known(&final.counts, COUNT_MINOR_FAULTS)
+		       ? (int64_t) final.counts.values[COUNT_MINOR_FAULTS]
+		       : -1;
+}
+
+static void counts_of_all_steps_are_told_once_their_groups_are_gone(void **state)
+{
+	(void)state;
+	uint32_t slot = play_mkdir(PATH_V2, 0);
+	send_record(RECORD_STEP_START, PATH_V2, CGROUP_UNIFIED, 0);
+	play_faults(slot, 5);
+	pass_ms(10);
+	unit_finals_look(env.unit_finals);
+	assert_false(unit_finals_settled(env.unit_finals, units_next(units, 0)));
+	assert_int_equal(told_faults(), -1);
+	play_faults(slot, 7);
+	play_rmdir(slot, 400, 4096);
+	unit_finals_look(env.unit_finals);
+	assert_true(unit_finals_settled(env.unit_finals, units_next(units, 0)));
+	assert_int_equal(told_faults(), 7);
+	/* the slot is given back, and then another's */
+	pass_ms(GROUP_SETTLE_MS);
+	assert_int_equal(group_stats().used, 0);
+	assert_int_equal(told_faults(), 7);
+	assert_int_equal(final.counts.known, UINT64_C(15) << COUNT_MINOR_FAULTS);
+}
+
+static void nothing_is_told_of_a_unit_with_a_step_that_was_not_followed(void **state)
+{
+	(void)state;
+	uint32_t slot = play_mkdir(PATH_V2, 0);
+	send_record(RECORD_STEP_START, PATH_V2, CGROUP_UNIFIED, 0);
+	struct record r;
+	struct err err;
+	record_init(&r, RECORD_STEP_START, MANAGER_SLURM);
+	record_set(&r, r.unit, sizeof(r.unit), "7");
+	record_set(&r, r.node, sizeof(r.node), "n1");
+	r.step = 1;
+	r.boottime_ns = r.realtime_ns = now;
+	assert_int_equal(units_apply(units, &r, ring_pos++, now, now, &err), 0);
+	play_faults(slot, 7);
+	play_rmdir(slot, 400, 4096);
+	assert_int_equal(told_faults(), -1);
+	pass_ms(GROUP_SETTLE_MS);
+	assert_int_equal(told_faults(), -1);
+}
+
+static void nothing_is_told_of_a_unit_that_was_there_before_the_programs(void **state)
+{
+	(void)state;
+	uint32_t slot = play_mkdir(PATH_V2, 0);
+	kernel.slots[slot].has |= GROUP_SLOT_ADOPTED;
+	send_record(RECORD_STEP_START, PATH_V2, CGROUP_UNIFIED, 0);
+	play_faults(slot, 7);
+	play_rmdir(slot, 400, 4096);
+	assert_int_equal(told_faults(), -1);
+	pass_ms(GROUP_SETTLE_MS);
+	assert_int_equal(told_faults(), -1);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -529,6 +641,10 @@ int main(void)
 		TEST(a_stop_that_found_the_table_full_is_not_counted_again),
 		TEST(damage_stays_within_bounds),
 		cmocka_unit_test(sizes_that_make_no_sense_are_refused),
+#define FINALS(name) cmocka_unit_test_setup_teardown(name, open_finals, close_finals)
+		FINALS(counts_of_all_steps_are_told_once_their_groups_are_gone),
+		FINALS(nothing_is_told_of_a_unit_with_a_step_that_was_not_followed),
+		FINALS(nothing_is_told_of_a_unit_that_was_there_before_the_programs),
 	};
 	log_init("test", LOG_LOGFMT, LOG_EMERG);
 	return cmocka_run_group_tests_name("step_groups", tests, NULL, NULL);
