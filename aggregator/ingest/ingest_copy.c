@@ -307,6 +307,52 @@ int ingest_copy_over(struct pg *pg, const struct ingest_group *g, struct err *er
 	return rc < 0 ? rc : pg_exec(pg, "SELECT ingest_over()", NULL, err);
 }
 
+static bool has_counts(const struct ingest_group *g)
+{
+	for (uint32_t i = 0; i < g->count; i++) {
+		for (uint32_t k = 0; k < g->pushes[i]->node_count; k++) {
+			if (g->pushes[i]->nodes[k].counts)
+				return true;
+		}
+	}
+	return false;
+}
+
+static void copy_counts(struct pg_copy *c, const struct ingest_push *p, uint32_t seq,
+			const struct ingest_node *n)
+{
+	if (!n->counts)
+		return;
+	pg_copy_row(c);
+	pg_copy_s32(c, (int32_t)seq);
+	pg_copy_s64(c, n->instance);
+	pg_copy_bool(c, n->provisional);
+	copy_text(c, p, n->counts);
+	copy_text(c, p, n->mounts);
+}
+#define COUNTS_COLUMN_COUNT 5
+
+int ingest_copy_counts(struct pg *pg, const struct ingest_group *g, struct err *err)
+{
+	struct pg_copy c;
+	uint32_t seq = 0;
+
+	if (!has_counts(g))
+		return 0;
+	int rc = pg_exec(pg, "SELECT ingest_counts_staging()", NULL, err);
+	if (rc == 0)
+		rc = pg_copy_begin(&c, pg, "COPY in_counts FROM STDIN (FORMAT binary)",
+				   COUNTS_COLUMN_COUNT, err);
+	if (rc < 0)
+		return rc;
+	for (uint32_t i = 0; i < g->count; i++) {
+		for (uint32_t k = 0; k < g->pushes[i]->node_count; k++)
+			copy_counts(&c, g->pushes[i], seq++, &g->pushes[i]->nodes[k]);
+	}
+	rc = pg_copy_end(&c, NULL, err);
+	return rc < 0 ? rc : pg_exec(pg, "SELECT ingest_counts()", NULL, err);
+}
+
 static void copy_step(struct pg_copy *c, const struct ingest_push *p, uint32_t seq,
 		      const struct ingest_step *s)
 {

@@ -32,6 +32,8 @@ int ingest_copy_found(struct pg *pg, const struct ingest_group *g, struct err *e
 /* For nodes whose times are flagged: when they had ended at the latest; after
  * ingest_merge(). */
 int ingest_copy_over(struct pg *pg, const struct ingest_group *g, struct err *err);
+/* For final reports with counts of the kernel programs; after ingest_merge(). */
+int ingest_copy_counts(struct pg *pg, const struct ingest_group *g, struct err *err);
 int ingest_copy_steps(struct pg *pg, const struct ingest_group *g, struct err *err);
 int ingest_copy_jobs(struct pg *pg, const struct ingest_group *g, struct err *err);
 int ingest_copy_seen(struct pg *pg, const struct ingest_group *g, struct err *err);

@@ -210,6 +210,42 @@ static ingest_text put_hints(struct ingest_push *p, const struct report *r)
 	return t;
 }
 
+static ingest_text put_push_buf(struct ingest_push *p, const struct buf *b)
+{
+	if (buf_error(b) == -ENOMEM)
+		p->no_memory = true;
+	return b->len && !buf_error(b) ? ingest_push_put(p, b->data, b->len) : 0;
+}
+
+/* A user can make the kernel count nearly anything (doc/ebpf.md): impossible numbers
+ * are not known, but the report counts. */
+static void put_counts(struct ingest_push *p, const struct report *r,
+		       struct ingest_node *n)
+{
+	struct report_counts c = {0};
+	bool mounts = true;
+
+	for (unsigned i = 0; i < REPORT_COUNTS; i++) {
+		if (report_count_known(&r->counts, i) &&
+		    r->counts.values[i] <= BYTES_MAX)
+			report_count_set(&c, i, r->counts.values[i]);
+	}
+	if (r->type != REPORT_FINAL || !c.known)
+		return;
+	auto_buf struct buf b = BUF_INIT, m = BUF_INIT;
+	report_counts_put_json(&b, &c);
+	n->counts = put_push_buf(p, &b);
+	for (unsigned k = 0; k < COUNT_FILES; k++)
+		mounts &= report_count_known(&c, COUNT_READ_BYTES + k);
+	for (uint32_t i = 0; i < r->mount_count; i++)
+		for (unsigned k = 0; k < COUNT_FILES; k++)
+			mounts &= r->mounts[i].values[k] <= BYTES_MAX;
+	if (!mounts)
+		return;
+	report_mounts_put_json(&m, r->mounts, r->mount_count);
+	n->mounts = put_push_buf(p, &m);
+}
+
 static ingest_text put_push_text(struct ingest_push *p, const char *s)
 {
 	return ingest_push_put(p, s, strlen(s));
@@ -300,6 +336,7 @@ static int put_node_row(const struct report *r, const struct placed *placed,
 		.use = *use,
 	};
 	take_before(&r->before, r->flags & REPORT_FOUND, n);
+	put_counts(p, r, n);
 	return 0;
 }
 

@@ -51,6 +51,8 @@ struct ingest_node {
 	int64_t cpus, memory_bytes, gpus;
 	ingest_text manager, cluster, node, boot, uuid, how_ended, gpu_list, gpu_share;
 	ingest_text hints; /* JSON */
+	/* JSON: final, what the kernel programs counted; 0: nothing */
+	ingest_text counts, mounts;
 	struct ingest_use use;
 	/* found: used by the unit before */
 	int64_t before_user_ns, before_system_ns, before_read_bytes, before_write_bytes;

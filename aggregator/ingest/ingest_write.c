@@ -402,6 +402,8 @@ static int write_group_body(struct pg *pg, void *arg, struct err *err)
 	if (rc == 0)
 		rc = ingest_copy_over(pg, g, err);
 	if (rc == 0)
+		rc = ingest_copy_counts(pg, g, err);
+	if (rc == 0)
 		rc = check_owners(pg, g, err);
 	if (rc == 0)
 		rc = check_places(pg, g, err);

@@ -377,6 +377,49 @@ static void what_one_may_not_send_is_refused_alone(void **state)
 	ingest_push_done(&p);
 }
 
+static void counts_become_json_and_impossible_ones_are_not_known(void **state)
+{
+	(void)state;
+	static struct report r;
+	struct batch b = {0};
+	struct ingest_push p;
+	auto_buf struct buf scratch = BUF_INIT;
+
+	make(&r, REPORT_FINAL, NOW_S - 7000, NOW_S - 10);
+	r.ended_ns = r.t1_ns;
+	r.end = REPORT_END_COMPLETED;
+	report_count_set(&r.counts, COUNT_MAJOR_FAULTS, 0);
+	report_count_set(&r.counts, COUNT_MINOR_FAULTS, INT64_MAX);
+	batch_begin(&b, 0);
+	put_report(&b, &r);
+	for (unsigned i = 0; i < COUNT_FILES; i++)
+		report_count_set(&r.counts, COUNT_READ_BYTES + i, i);
+	snprintf(r.mounts[0].path, sizeof(r.mounts[0].path), "/a \"b\"");
+	r.mount_count = 1;
+	put_report(&b, &r);
+	r.mounts[0].values[COUNT_WRITE_BYTES] = INT64_MAX;
+	put_report(&b, &r);
+	assert_int_equal(ingest_decode(b.plain.data, b.plain.len, false, &rules,
+				       &scratch, &p, &err),
+			 0);
+	assert_int_equal(p.node_count, 3);
+	assert_string_equal(ingest_push_text(&p, p.nodes[0].counts),
+			    "{\"major_faults\":0}");
+	assert_null(ingest_push_text(&p, p.nodes[0].mounts));
+	assert_string_equal(ingest_push_text(&p, p.nodes[1].counts),
+			    "{\"read_bytes\":0,\"read_calls\":1,\"read_errors\":2,"
+			    "\"write_bytes\":3,"
+			    "\"write_calls\":4,\"write_errors\":5,\"major_faults\":0}");
+	assert_string_equal(
+		ingest_push_text(&p, p.nodes[1].mounts),
+		"[{\"path\":\"/a \\\"b\\\"\",\"read_bytes\":0,\"read_calls\":0,"
+		"\"read_errors\":0,\"write_bytes\":0,\"write_calls\":0,"
+		"\"write_errors\":0}]");
+	assert_null(ingest_push_text(&p, p.nodes[2].mounts));
+	ingest_push_done(&p);
+	buf_done(&b.plain);
+}
+
 /* One record of each kind, and one that is refused. */
 static void put_all_kinds(struct batch *b)
 {
@@ -399,6 +442,7 @@ static void put_all_kinds(struct batch *b)
 	r.end = REPORT_END_COMPLETED;
 	r.steps[0] = (struct report_step){.started_ns = r.t0_ns, .ended_ns = r.t1_ns};
 	r.step_count = 1;
+	report_count_set(&r.counts, COUNT_READ_BYTES, 1);
 	put_report(b, &r);
 	job_init(&j);
 	j.job_id = 5;
@@ -460,6 +504,7 @@ int main(void)
 		cmocka_unit_test(texts_are_utf8_whatever_came),
 		cmocka_unit_test(a_job_becomes_columns_of_unit),
 		cmocka_unit_test(a_job_of_the_future_is_moved_back_and_keeps_its_name),
+		cmocka_unit_test(counts_become_json_and_impossible_ones_are_not_known),
 		cmocka_unit_test(without_memory_nothing_is_refused_for_good),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
