@@ -33,10 +33,15 @@
 	FORMAT_USAGE ",TotalCPU,EnergyPackage,EnergyDram,EnergyGPU,EnergyHost,"        \
 		     "EnergyOther,IORead,IOWrite,NetIn,NetOut"
 #define FORMAT_BRIEF "JobID,State,ExitCode"
+#define FORMAT_COUNTS                                                                  \
+	"JobID,JobName,State,Elapsed,FileRead,FileReads,FileWrite,FileWrites,"         \
+	"FileOpens,NetIn,NetOut,NetResent,MinorFaults,MajorFaults,CtxSwitches,"        \
+	"CPUMigrations"
 
 enum {
 	OPT_JSON = 256,
 	OPT_CSV,
+	OPT_COUNTS,
 	OPT_HTML,
 	OPT_MARKDOWN,
 	OPT_DELIMITER,
@@ -65,6 +70,7 @@ static const struct option longs[] = {
 	{"account", required_argument, NULL, 'A'},
 	{"allocations", no_argument, NULL, 'X'},
 	{"brief", no_argument, NULL, 'b'},
+	{"counts", no_argument, NULL, OPT_COUNTS},
 	{"clusters", required_argument, NULL, 'M'},
 	{"cluster", required_argument, NULL, 'M'},
 	{"allclusters", no_argument, NULL, 'L'},
@@ -133,6 +139,7 @@ static const char usage_text[] =
 	"Columns:\n"
 	"  -o, --format LIST      NAME[%[-]WIDTH],...; ALL for all columns\n"
 	"  -l, --long             many columns     -b, --brief   few\n"
+	"      --counts           what the kernel counted: files, network, events\n"
 	"  -e, --helpformat       list the names of all columns\n"
 	"      --steps            also print the steps; -X: no steps, the default\n"
 	"      --sort [-]NAME,... sort by these columns; -: highest first\n"
@@ -393,6 +400,9 @@ static int apply_form(struct cacct *c, int opt, const char *arg, struct err *err
 	case 'b':
 		c->own_columns = true;
 		return columns_parse(FORMAT_BRIEF, &c->columns, err);
+	case OPT_COUNTS:
+		c->own_columns = true;
+		return columns_parse(FORMAT_COUNTS, &c->columns, err);
 	case 'l':
 		c->long_form = true;
 		return 0;

@@ -90,8 +90,24 @@ static const struct {
 	{UNIT_GPU_MEMORY_RATIO, 1e-2, "avg_gpu_mem_usage.global"},
 	{UNIT_IO_READ_BYTES, 1, "total_io_read_stats.bytes_total"},
 	{UNIT_IO_WRITE_BYTES, 1, "total_io_write_stats.bytes_total"},
-	{UNIT_NET_RX_BYTES, 1, "total_ingress_stats.bytes_total"},
-	{UNIT_NET_TX_BYTES, 1, "total_egress_stats.bytes_total"},
+	{UNIT_NET_RX_BYTES, 1, "total_ingress_stats.bytes_total|counts.net_rx_bytes"},
+	{UNIT_NET_TX_BYTES, 1, "total_egress_stats.bytes_total|counts.net_tx_bytes"},
+	{UNIT_FILE_READ_BYTES, 1, "counts.read_bytes"},
+	{UNIT_FILE_READS, 1, "counts.read_calls"},
+	{UNIT_FILE_READ_ERRORS, 1, "counts.read_errors"},
+	{UNIT_FILE_WRITE_BYTES, 1, "counts.write_bytes"},
+	{UNIT_FILE_WRITES, 1, "counts.write_calls"},
+	{UNIT_FILE_WRITE_ERRORS, 1, "counts.write_errors"},
+	{UNIT_FILE_OPENS, 1, "counts.opens"},
+	{UNIT_FILE_CREATES, 1, "counts.creates"},
+	{UNIT_FILE_UNLINKS, 1, "counts.unlinks"},
+	{UNIT_NET_RX_PACKETS, 1, "counts.net_rx_packets"},
+	{UNIT_NET_TX_PACKETS, 1, "counts.net_tx_packets"},
+	{UNIT_NET_RESENT_PACKETS, 1, "counts.net_resent_packets"},
+	{UNIT_MINOR_FAULTS, 1, "counts.minor_faults"},
+	{UNIT_MAJOR_FAULTS, 1, "counts.major_faults"},
+	{UNIT_SWITCHES, 1, "counts.context_switches"},
+	{UNIT_MIGRATIONS, 1, "counts.cpu_migrations"},
 	{UNIT_CPU_S, 1, "cpu_seconds"},
 	{UNIT_ENERGY_J, 1, "energy_joules.total"},
 	{UNIT_CPU_SIDE_J, 3.6e6, "total_cpu_energy_usage_kwh.total"},
@@ -330,6 +346,28 @@ static void complete_unit(struct unit *u, int64_t now)
 	unit_compare_use(u);
 }
 
+/* Of IPv4 and IPv6 */
+static void read_both_families(struct unit *u, struct json_object *o)
+{
+	static const struct {
+		enum unit_number to;
+		const char *ipv4, *ipv6;
+	} both[] = {
+		{UNIT_TCP_RX_BYTES, "counts.tcp_ipv4_rx_bytes",
+		 "counts.tcp_ipv6_rx_bytes"},
+		{UNIT_TCP_TX_BYTES, "counts.tcp_ipv4_tx_bytes",
+		 "counts.tcp_ipv6_tx_bytes"},
+		{UNIT_UDP_RX_BYTES, "counts.udp_ipv4_rx_bytes",
+		 "counts.udp_ipv6_rx_bytes"},
+		{UNIT_UDP_TX_BYTES, "counts.udp_ipv4_tx_bytes",
+		 "counts.udp_ipv6_tx_bytes"},
+	};
+
+	for (size_t i = 0; i < sizeof(both) / sizeof(both[0]); i++)
+		u->number[both[i].to] = unit_json_number(o, both[i].ipv4) +
+					unit_json_number(o, both[i].ipv6);
+}
+
 static void read_all(struct unit *u, struct json_object *o)
 {
 	for (size_t i = 0; i < UNIT_NUMBERS; i++)
@@ -339,6 +377,7 @@ static void read_all(struct unit *u, struct json_object *o)
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		u->number[numbers[i].to] =
 			unit_json_number(o, numbers[i].from) * numbers[i].scale;
+	read_both_families(u, o);
 	read_exit(u, o, "exit_status", 0, UNIT_EXIT);
 	read_exit(u, o, "derived_exit_status", 1, UNIT_DERIVED_EXIT);
 	u->line_cut = json_object_get_boolean(unit_json_at(o, "slurm.submit_line_cut"));

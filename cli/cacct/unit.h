@@ -86,6 +86,27 @@ enum unit_number {
 	UNIT_IO_WRITE_BYTES,
 	UNIT_NET_RX_BYTES,
 	UNIT_NET_TX_BYTES,
+	/* what the kernel programs of its nodes counted */
+	UNIT_FILE_READ_BYTES,
+	UNIT_FILE_READS,
+	UNIT_FILE_READ_ERRORS,
+	UNIT_FILE_WRITE_BYTES,
+	UNIT_FILE_WRITES,
+	UNIT_FILE_WRITE_ERRORS,
+	UNIT_FILE_OPENS,
+	UNIT_FILE_CREATES,
+	UNIT_FILE_UNLINKS,
+	UNIT_NET_RX_PACKETS,
+	UNIT_NET_TX_PACKETS,
+	UNIT_NET_RESENT_PACKETS,
+	UNIT_TCP_RX_BYTES,
+	UNIT_TCP_TX_BYTES,
+	UNIT_UDP_RX_BYTES,
+	UNIT_UDP_TX_BYTES,
+	UNIT_MINOR_FAULTS,
+	UNIT_MAJOR_FAULTS,
+	UNIT_SWITCHES,
+	UNIT_MIGRATIONS,
 	UNIT_ENERGY_J,   /* all of it: the host's, and GPUs that it does not include */
 	UNIT_CPU_SIDE_J, /* the peer's "cpu" energy, with the building's share */
 	UNIT_GPU_SIDE_J, /* the peer's "gpu" energy */
