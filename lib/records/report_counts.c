@@ -109,7 +109,7 @@ int report_counts_get(struct report_counts *ret, const struct tlv_member *f,
 		if (count >= REPORT_COUNTS)
 			continue;
 		if (report_count_known(ret, count))
-			return tlv_bad(err, what, f, "a count is there twice", v->len);
+			return tlv_bad(err, what, f, "two values of one count", v->len);
 		report_count_set(ret, count, value);
 	}
 	return 0;

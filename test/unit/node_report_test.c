@@ -394,7 +394,7 @@ static void counts_are_checked(void **state)
 		{"\1\0\5\0\0\0\0\0\0\0", 10, NULL, 1 << COUNT_READ_CALLS},
 		/* of a later version */
 		{"\xff\7\5\0\0\0\0\0\0\0", 10, NULL, 0},
-		{"\1\0\5\0\0\0\0\0\0\0\1\0\5\0\0\0\0\0\0\0", 20, "there twice", 0},
+		{"\1\0\5\0\0\0\0\0\0\0\1\0\5\0\0\0\0\0\0\0", 20, "two values", 0},
 		{"\1\0\5\0\0\0\0\0\0\x80", 10, "number above 2^63 - 1", 0},
 		{"\1\0\5\0\0\0\0\0\0", 9, "cut short", 0},
 		{"", 0, "cut short", 0},
