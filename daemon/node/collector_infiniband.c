@@ -3,20 +3,16 @@
  * node_exporter's infiniband collector, as in the peer; missing counters are left out.
  * Source: kernel Documentation/ABI/stable/sysfs-class-infiniband. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "daemon/collector.h"
+#include "daemon/node/ib_ports.h"
 #include "lib/cleanup.h"
 #include "lib/fs.h"
 #include "lib/parse.h"
 
-#define ROOT "class/infiniband"
-#define DEVICES_MAX 256
-#define PORTS_MAX 256
-#define NAME_BYTES 64
 #define INFO_BYTES 256 /* board_id of mlx5 alone has up to 63 and a line feed */
 
 /* port_{rcv,xmit}_data count 32-bit words ("data octets divided by 4") */
@@ -107,6 +103,7 @@ static const struct port_counter counters[] = {
 struct infiniband {
 	int sysfd;
 	struct buf labels;
+	struct prom *out; /* of the scrape that runs */
 };
 
 static void infiniband_close(void *state)
@@ -121,7 +118,7 @@ static void infiniband_close(void *state)
 
 static int infiniband_open(const struct env *env, void **ret_state, struct err *err)
 {
-	auto_close int fd = fs_opendir_at(env->sysfd, ROOT, err);
+	auto_close int fd = fs_opendir_at(env->sysfd, IB_CLASS, err);
 
 	if (fd < 0)
 		return fd == -ENOENT ? -ENODEV : fd;
@@ -133,51 +130,6 @@ static int infiniband_open(const struct env *env, void **ret_state, struct err *
 	return 0;
 }
 
-static int compare_device_names(const void *a, const void *b)
-{
-	const char *x = a, *y = b;
-	size_t lx = strlen(x), ly = strlen(y);
-
-	/* mlx5_2 before mlx5_10, port 2 before port 10 */
-	if (lx != ly)
-		return lx < ly ? -1 : 1;
-	return strcmp(x, y);
-}
-
-/* Sorted names in a folder; how many, or negative errno. */
-static int list_devices(int dirfd, const char *path, char (*ret)[NAME_BYTES],
-			size_t max, struct err *err)
-{
-	int fd = fs_opendir_at(dirfd, path, err);
-	if (fd < 0)
-		return fd;
-	auto_closedir DIR *d = fdopendir(fd);
-	if (!d) {
-		close(fd);
-		return err_set(err, -ENOMEM, "%s: out of memory", path);
-	}
-	size_t n = 0;
-	for (struct dirent *e; n < max && (e = readdir(d));) {
-		size_t len = strlen(e->d_name);
-		if (e->d_name[0] == '.' || len >= NAME_BYTES)
-			continue;
-		memcpy(ret[n++], e->d_name, len + 1);
-	}
-	qsort(ret, n, sizeof(*ret), compare_device_names);
-	return (int)n;
-}
-
-/* A file's text without its end of line; "" when it cannot be read. */
-static void read_word(int fd, const char *path, char *ret, size_t size)
-{
-	ssize_t n = fs_read_at(fd, path, ret, size, NULL);
-
-	if (n < 0)
-		n = 0;
-	ret[strcspn(ret, "\n")] = '\0';
-	ret[n] = '\0';
-}
-
 static void put_info(struct prom *out, int devfd, const char *device)
 {
 	static const struct prom_family family = {
@@ -186,9 +138,9 @@ static void put_info(struct prom *out, int devfd, const char *device)
 		"class/infiniband"};
 	char board[INFO_BYTES] = "", firmware[INFO_BYTES] = "", hca[INFO_BYTES] = "";
 
-	read_word(devfd, "board_id", board, sizeof(board));
-	read_word(devfd, "fw_ver", firmware, sizeof(firmware));
-	read_word(devfd, "hca_type", hca, sizeof(hca));
+	ib_read_word(devfd, "board_id", board, sizeof(board));
+	ib_read_word(devfd, "fw_ver", firmware, sizeof(firmware));
+	ib_read_word(devfd, "hca_type", hca, sizeof(hca));
 	struct prom_label labels[] = {{"device", device},
 				      {"board_id", board},
 				      {"firmware_version", firmware},
@@ -197,16 +149,12 @@ static void put_info(struct prom *out, int devfd, const char *device)
 	prom_put_u64(out, labels, 4, 1);
 }
 
-/* "4: ACTIVE" -> 4 */
 static void put_state(struct infiniband *ib, struct prom *out, int portfd,
 		      const char *file, const struct prom_family *family)
 {
-	char text[NAME_BYTES] = "";
-	const char *p = text;
 	uint64_t id;
 
-	read_word(portfd, file, text, sizeof(text));
-	if (scan_u64(&p, text + strlen(text), &id) < 0 || *p != ':')
+	if (ib_read_state(portfd, file, &id) < 0)
 		return;
 	prom_family(out, family);
 	prom_put_block_u64(out, &ib->labels, id);
@@ -218,11 +166,11 @@ static void put_rate(struct infiniband *ib, struct prom *out, int portfd)
 	static const struct prom_family family = {
 		"ceems_infiniband_rate_bytes_per_second", PROM_GAUGE,
 		"Signalling rate of the port in bytes per second, from sysfs rate"};
-	char text[NAME_BYTES] = "";
+	char text[IB_NAME_BYTES] = "";
 	const char *p = text;
 	uint64_t whole, tenths = 0;
 
-	read_word(portfd, "rate", text, sizeof(text));
+	ib_read_word(portfd, "rate", text, sizeof(text));
 	const char *end = text + strlen(text);
 	if (scan_u64(&p, end, &whole) < 0 || whole > 1000000)
 		return;
@@ -263,48 +211,30 @@ static void put_port(struct infiniband *ib, struct prom *out, int portfd)
 	}
 }
 
-static int put_device(struct infiniband *ib, struct prom *out, const char *device,
-		      struct err *err)
+static void put_device(void *arg, int devfd, const char *device)
 {
-	char path[sizeof(ROOT) + NAME_BYTES + 1], ports[PORTS_MAX][NAME_BYTES];
+	const struct infiniband *ib = arg;
 
-	snprintf(path, sizeof(path), ROOT "/%.63s", device);
-	auto_close int devfd = fs_opendir_at(ib->sysfd, path, err);
-	/* unplugged since it was listed, which is not an error */
-	if (devfd < 0)
-		return devfd == -ENOENT ? 0 : devfd;
-	put_info(out, devfd, device);
-	int n = list_devices(devfd, "ports", ports, PORTS_MAX, err);
-	if (n < 0)
-		return n == -ENOENT ? 0 : n;
-	for (int i = 0; i < n; i++) {
-		char port[sizeof("ports/") + NAME_BYTES];
-		snprintf(port, sizeof(port), "ports/%.63s", ports[i]);
-		auto_close int portfd = fs_opendir_at(devfd, port, NULL);
-		if (portfd < 0)
-			continue;
-		struct prom_label labels[] = {{"device", device}, {"port", ports[i]}};
-		buf_reset(&ib->labels);
-		prom_render_labels(&ib->labels, labels, 2);
-		put_port(ib, out, portfd);
-	}
-	return 0;
+	put_info(ib->out, devfd, device);
+}
+
+static void put_device_port(void *arg, int portfd, const char *device, const char *port)
+{
+	struct infiniband *ib = arg;
+	const struct prom_label labels[] = {{"device", device}, {"port", port}};
+
+	buf_reset(&ib->labels);
+	prom_render_labels(&ib->labels, labels, 2);
+	put_port(ib, ib->out, portfd);
 }
 
 static int infiniband_collect(void *state, struct prom *out, struct err *err)
 {
 	struct infiniband *ib = state;
-	char devices[DEVICES_MAX][NAME_BYTES];
-	int n = list_devices(ib->sysfd, ROOT, devices, DEVICES_MAX, err);
+	const struct ib_visitor visitor = {put_device, put_device_port, ib};
 
-	if (n < 0)
-		return n;
-	for (int i = 0; i < n; i++) {
-		int rc = put_device(ib, out, devices[i], err);
-		if (rc < 0)
-			return rc;
-	}
-	return 0;
+	ib->out = out;
+	return ib_walk(ib->sysfd, &visitor, err);
 }
 
 const struct collector collector_infiniband = {
