@@ -135,3 +135,5 @@ lb_config_fuzz_SRCS := lb/site/backend.c lb/site/backend_set.c lb/promql/promql_
 	lib/identity/identity.c lib/identity/role_entry.c lib/account.c lib/log.c lib/party.c lib/identity/jwt.c lib/base64.c lib/identity/jwt_source.c lib/http/client.c lib/identity/munge.c lib/identity/munge_request.c lib/own_host.c lib/fair.c lib/turns.c lib/http/json.c \
 	lib/netaddr.c
 lb_config_fuzz_PKGS := $(liblbsite_USES)
+FUZZERS += rdma
+rdma_fuzz_SRCS := daemon/rdma/rdma_message.c

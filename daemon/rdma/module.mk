@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+
+# librdma: what units hold of RDMA devices
+ARCHIVES += librdma
+librdma_LIBS :=
+librdma_SRCS += daemon/rdma/rdma_message.c
