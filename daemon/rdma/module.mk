@@ -2,5 +2,6 @@
 
 # librdma: what units hold of RDMA devices
 ARCHIVES += librdma
-librdma_LIBS :=
+librdma_LIBS := libdaemon
+librdma_SRCS += daemon/rdma/rdma_link.c
 librdma_SRCS += daemon/rdma/rdma_message.c

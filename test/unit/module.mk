@@ -138,6 +138,8 @@ TESTS += collector_ebpf_test
 collector_ebpf_test_LIBS := libgroups libdaemon libbase
 TESTS += collector_perf_test
 collector_perf_test_LIBS := libgroups libdaemon libbase
+TESTS += rdma_message_test
+rdma_message_test_LIBS := librdma libbase
 TESTS += step_groups_test
 step_groups_test_LIBS := libgroups libdaemon libbase
 ifneq ($(filter libopener,$(ARCHIVES)),)
