@@ -51,6 +51,9 @@ struct env {
 	/* Opens an event on a whole CPU: descriptor or negative errno. NULL: not
 	 * available. */
 	int (*perf_open)(uint32_t type, uint64_t config, int cpu);
+	/* Opens a socket to the kernel's RDMA: descriptor or negative errno. NULL: not
+	 * available. */
+	int (*rdma_open)(void);
 	bool calls_filtered; /* service_filter_calls() */
 	uint64_t (*realtime_ns)(void);
 	uint64_t (*boottime_ns)(void);

@@ -2,6 +2,7 @@
 
 # librdma: what units hold of RDMA devices
 ARCHIVES += librdma
-librdma_LIBS := libdaemon
+librdma_LIBS := libnode libdaemon
 librdma_SRCS += daemon/rdma/rdma_link.c
 librdma_SRCS += daemon/rdma/rdma_message.c
+librdma_SRCS += daemon/rdma/rdma_sample.c
