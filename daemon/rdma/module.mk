@@ -2,7 +2,9 @@
 
 # librdma: what units hold of RDMA devices
 ARCHIVES += librdma
-librdma_LIBS := libnode libdaemon
+librdma_LIBS := libgroups libnode libdaemon
+librdma_SRCS += daemon/rdma/collector_rdma.c
 librdma_SRCS += daemon/rdma/rdma_link.c
 librdma_SRCS += daemon/rdma/rdma_message.c
+librdma_SRCS += daemon/rdma/rdma_reader.c
 librdma_SRCS += daemon/rdma/rdma_sample.c
