@@ -24,6 +24,7 @@ COLLECTOR(netdev, "false", "Network interfaces of the node.")
 COLLECTOR(perf, "false", "Software events of units that ask for them with "
 	"--ceems-perf. Implies --collector.ebpf.")
 COLLECTOR(rapl, "true", "Energy counters of processors and memory (RAPL).")
+COLLECTOR(rdma, "false", "What units hold of RDMA devices, and the ports of these.")
 COLLECTOR(redfish, "false", "Power of the node from its BMC, by Redfish.")
 COLLECTOR(ring, "true", "Health of the ring and of the unit table.")
 COLLECTOR(slurm, "false", "Slurm jobs, one by one and summed.")

@@ -18,6 +18,7 @@
 #include "daemon/emissions.h"
 #include "daemon/found.h"
 #include "daemon/groups/opener_link.h"
+#include "daemon/rdma/rdma_link.h"
 #include "daemon/reports/cluster_name.h"
 #include "daemon/sources/child_link.h"
 #include "daemon/sources/ipmi_lan.h"
@@ -81,6 +82,7 @@ static void open_env(struct daemon *d)
 	d->env.boottime_ns = boottime_ns;
 	d->env.read_msr = msr_read;
 	d->env.perf_open = perf_open_cpu;
+	d->env.rdma_open = rdma_link_open;
 	d->env.procfd = open_root("--path.procfs", o->path_procfs);
 	d->env.sysfd = open_root("--path.sysfs", o->path_sysfs);
 	d->env.cgroupfd = open_root("--path.cgroupfs", o->path_cgroupfs);

@@ -220,6 +220,11 @@ const struct conf_opt options_table[] = {
 	    "One metric for all RAPL zones, with the label rapl_zone, instead of one "
 	    "per "
 	    "zone."),
+	ROW("collector.rdma.stats", CONF_BOOL, rdma_stats, "false",
+	    "The same as collector.rdma, as the peer spells it."),
+	ROW("collector.rdma.cmd", CONF_STRING, rdma_cmd, "",
+	    "Accepted, no effect: the kernel is asked without a command.",
+	    .flags = CONF_HIDDEN),
 	ROW("collector.redfish.config.file", CONF_STRING, redfish_config_file, "",
 	    "YAML file with the BMC's address and the credentials for it "
 	    "(doc/redfish.md).",
@@ -324,7 +329,6 @@ const struct conf_opt options_table[] = {
 	LATER("collector.perf.hardware-cache-events"),
 	LATER("collector.perf.hardware-events"),
 	LATER("collector.perf.hardware-profilers"),
-	LATER("collector.rdma"),
 	LATER("discoverer"),
 	LATER("profiling"),
 };

@@ -63,6 +63,8 @@ struct options {
 	bool perf_software;
 	struct conf_list perf_software_profilers; /* names of perf_kinds */
 	struct conf_list perf_env_vars;
+	bool rdma_stats; /* turns collector_rdma on */
+	char *rdma_cmd;
 
 	/* reports */
 	char *cluster;

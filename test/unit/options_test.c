@@ -126,6 +126,8 @@ static void every_spelling_of_the_peer_is_accepted(void **state)
 		"--collector.netdev.device-exclude=^lo$",
 		"--collector.infiniband",
 		"--collector.rapl",
+		"--collector.rdma.stats",
+		"--collector.rdma.cmd=/usr/bin/rdma",
 		"--no-collector.rapl",
 		"--collector.rapl.enable-zone-label",
 		"--collector.hwmon",
