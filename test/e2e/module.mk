@@ -55,6 +55,7 @@ CHECKS_MORE += test/e2e/vm_cgroup2.sh
 CHECKS_MORE += test/e2e/vm_ebpf.sh
 CHECKS_LONG += test/e2e/vm_slice.sh
 CHECKS_MORE += test/e2e/vm_hwmon.sh
+CHECKS_MORE += test/e2e/vm_rdma.sh
 CHECKS += test/e2e/slurm_jobs.sh
 CHECKS_MORE += test/e2e/slurm_jobs_24.sh
 CHECKS += test/e2e/slurm_gpus.sh
