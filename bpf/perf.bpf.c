@@ -7,6 +7,7 @@
 
 #include <bpf/bpf_tracing.h>
 
+#include "bpf/hardware.h"
 #include "lib/records/perf_cells.h"
 
 #define PF_EXITING 0x4u /* include/linux/sched.h */
@@ -91,6 +92,7 @@ int task_ticked(void *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 
+	count_for_task(task, true);
 	/* then task_exited adds it, and may be interrupted by this */
 	if (task->flags & PF_EXITING)
 		return 0;
@@ -112,6 +114,9 @@ int BPF_PROG(task_moved, struct cgroup *to, const char *path, struct task_struct
 
 	if (counted_cgroup(task) != to)
 		return 0; /* another hierarchy */
+	/* one that moves itself may not leave the CPU for long */
+	if (task->tgid == (int)(bpf_get_current_pid_tgid() >> 32))
+		count_for_task(bpf_get_current_task_btf(), false);
 	slot = slot_of_task(task);
 	if (slot == SLOT_NONE)
 		return 0;
@@ -121,6 +126,15 @@ int BPF_PROG(task_moved, struct cgroup *to, const char *path, struct task_struct
 		return 0;
 	read_counts(task, &added->counts);
 	added->slot = slot + 1;
+	return 0;
+}
+
+/* Loaded only where there are hardware events. */
+SEC("tp_btf/sched_switch")
+int BPF_PROG(task_switched, bool preempt, struct task_struct *prev,
+	     struct task_struct *next)
+{
+	count_for_task(next, false);
 	return 0;
 }
 

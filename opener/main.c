@@ -26,7 +26,7 @@
 struct options {
 	LOG_OPTION_MEMBERS;
 	uint64_t link_fd;
-	uint64_t slots;
+	uint64_t slots, perf_hardware;
 	bool io_metrics, network_metrics, perf;
 	char *path_cgroupfs, *path_procfs;
 };
@@ -48,6 +48,10 @@ static const struct conf_opt opener_options[] = {
 	    "Also what units send and receive."),
 	ROW("collector.perf", CONF_BOOL, perf, "false",
 	    "Also software events of units."),
+	ROW("collector.perf.events", CONF_U64, perf_hardware, "0",
+	    "With --collector.perf: also these hardware and cache events, a bit each "
+	    "in the order of doc/ebpf.md; 524287 are all.",
+	    .max = HARDWARE_GENERAL_MASK | HARDWARE_CACHE_MASK),
 	ROW("path.procfs", CONF_STRING, path_procfs, "/proc",
 	    "Where procfs is mounted.", .flags = CONF_HIDDEN),
 	ROW("path.cgroupfs", CONF_STRING, path_cgroupfs, "/sys/fs/cgroup",
@@ -144,16 +148,34 @@ static int open_network(const struct options *o, bool by_cpuacct,
 	return rc;
 }
 
+static void hand_over_hardware(const struct options *o, const struct perf *perf)
+{
+	struct opener_message m = {.part = OPENER_HARDWARE,
+				   .fds = HARDWARE_FDS,
+				   .count = (unsigned)o->slots};
+
+	m.detail[HARDWARE_DETAIL_STRIPES] = perf->hardware_stripes;
+	m.detail[HARDWARE_DETAIL_GROUPS] = perf->hardware.layout.groups;
+	hand_over(o, &m, perf->hardware_fds, perf->hardware_rc, &perf->hardware_err,
+		  "hardware events can be counted");
+}
+
 static int open_perf(const struct options *o, bool by_cpuacct, const struct groups *g)
 {
 	struct opener_message m = {
 		.part = OPENER_PERF, .fds = PERF_FDS, .count = (unsigned)o->slots};
+	const struct perf_request request = {.groups_map = g->groups_map,
+					     .slots = (uint32_t)o->slots,
+					     .by_cpuacct = by_cpuacct,
+					     .hardware = (uint32_t)o->perf_hardware};
 	struct perf perf = {0};
 	struct err err = {""};
-	int rc = perf_open(&perf, g->groups_map, (uint32_t)o->slots, by_cpuacct, &err);
+	int rc = perf_open(&perf, &request, &err);
 
 	m.detail[PERF_DETAIL_STRIPES] = perf.stripes;
 	hand_over(o, &m, perf.fds, rc, &err, "software events can be counted");
+	if (rc == 0 && request.hardware)
+		hand_over_hardware(o, &perf);
 	perf_close(&perf);
 	return rc;
 }

@@ -38,48 +38,124 @@ static int start_cpu_tick(const struct perf *p, uint32_t cpu)
 				   BPF_ANY);
 }
 
-static int size_perf_maps(struct perf *p, int groups_map, uint32_t slots, uint32_t cpus)
+static int size_hardware_maps(struct perf *p, uint32_t slots, uint32_t cpus)
+{
+	struct perf_bpf *s = p->skeleton;
+	const struct hardware_control *c = &p->hardware.layout;
+	int rc = load_stripes(HARDWARE_STRIPES_MAX, &p->hardware_stripes);
+
+	s->rodata->hardware_events = c->events;
+	s->rodata->hardware_groups = c->groups;
+	s->rodata->hardware_stripes = p->hardware_stripes;
+	s->rodata->hardware_cpus = cpus;
+	for (uint32_t n = 0; n < c->events; n++) {
+		uint32_t group, member;
+		(void)hardware_event_at(c, n, &group, &member);
+		s->rodata->hardware_group[n] = (unsigned char)group;
+		s->rodata->hardware_member[n] = (unsigned char)member;
+	}
+	if (!rc)
+		rc = bpf_map__set_max_entries(s->maps.hardware_counts,
+					      slots * c->groups * p->hardware_stripes);
+	if (!rc)
+		rc = bpf_map__set_max_entries(s->maps.hardware_fds, c->events * cpus);
+	return rc;
+}
+
+static int size_perf_maps(struct perf *p, const struct perf_request *r, uint32_t cpus)
 {
 	struct perf_bpf *s = p->skeleton;
 
 	int rc = load_stripes(PERF_STRIPES_MAX, &p->stripes);
 	s->rodata->stripes = p->stripes;
+	s->rodata->by_cpuacct = r->by_cpuacct;
 	if (!rc)
-		rc = bpf_map__reuse_fd(s->maps.groups, groups_map);
+		rc = bpf_map__reuse_fd(s->maps.groups, r->groups_map);
 	if (!rc)
-		rc = bpf_map__set_max_entries(s->maps.perf_counts, slots * p->stripes);
+		rc = bpf_map__set_max_entries(s->maps.perf_counts,
+					      r->slots * p->stripes);
 	if (!rc)
 		rc = bpf_map__set_max_entries(s->maps.perf_ticks, cpus);
+	if (!rc && p->hardware_rc == 0)
+		rc = size_hardware_maps(p, r->slots, cpus);
 	return rc;
 }
 
-int perf_open(struct perf *p, int groups_map, uint32_t slots, bool by_cpuacct,
-	      struct err *err)
+/* Events are opened before the program that reads them is attached. */
+static int attach_hardware(struct perf *p, uint32_t cpus, struct err *err)
 {
-	LIBBPF_OPTS(bpf_object_open_opts, options, .btf_custom_path = LOAD_KERNEL_BTF);
-	int cpus = libbpf_num_possible_cpus();
+	struct perf_bpf *s = p->skeleton;
+	const uint32_t zero = 0;
 
-	*p = (struct perf){0};
-	int rc = cpus < 0 ? cpus : load_prepare(err);
+	int rc = hardware_open(&p->hardware, bpf_map__fd(s->maps.hardware_fds), cpus,
+			       err);
 	if (rc < 0)
 		return rc;
+	rc = bpf_map_update_elem(bpf_map__fd(s->maps.hardware_control), &zero,
+				 &p->hardware.layout, BPF_ANY);
+	if (!rc) {
+		s->links.task_switched = bpf_program__attach(s->progs.task_switched);
+		rc = s->links.task_switched ? 0 : -errno;
+	}
+	if (rc < 0)
+		return load_refused(err, rc, "attach the program for hardware events");
+	p->hardware_fds[HARDWARE_FD_COUNTS] = bpf_map__fd(s->maps.hardware_counts);
+	p->hardware_fds[HARDWARE_FD_CONTROL] = bpf_map__fd(s->maps.hardware_control);
+	p->hardware_fds[HARDWARE_FD_EVENTS] = bpf_map__fd(s->maps.hardware_fds);
+	p->hardware_fds[HARDWARE_FD_LEADERS] = p->hardware.leaders;
+	p->hardware_fds[HARDWARE_FD_SWITCHED] = bpf_link__fd(s->links.task_switched);
+	return 0;
+}
+
+static int load_perf(struct perf *p, const struct perf_request *r, uint32_t cpus,
+		     struct err *err)
+{
+	LIBBPF_OPTS(bpf_object_open_opts, options, .btf_custom_path = LOAD_KERNEL_BTF);
+
 	struct perf_bpf *s = perf_bpf__open_opts(&options);
 	if (!s)
 		return load_refused(err, -errno, "open the program for events");
 	p->skeleton = s;
-	s->rodata->by_cpuacct = by_cpuacct;
-	/* by hand, an event for each CPU */
+	/* by hand: an event for each CPU; after the events */
 	bpf_program__set_autoattach(s->progs.task_ticked, false);
-	rc = size_perf_maps(p, groups_map, slots, (uint32_t)cpus);
+	bpf_program__set_autoattach(s->progs.task_switched, false);
+	bpf_program__set_autoload(s->progs.task_switched, p->hardware_rc == 0);
+	int rc = size_perf_maps(p, r, cpus);
 	if (!rc)
 		rc = perf_bpf__load(s);
+	return rc < 0 ? load_refused(err, rc, "load the program for events") : 0;
+}
+
+int perf_open(struct perf *p, const struct perf_request *request, struct err *err)
+{
+	int cpus = libbpf_num_possible_cpus();
+
+	*p = (struct perf){.hardware_rc = -ENODATA};
+	int rc = cpus < 0 ? cpus : load_prepare(err);
 	if (rc < 0)
-		return load_refused(err, rc, "load the program for events");
+		return rc;
+	if (request->hardware)
+		p->hardware_rc = hardware_probe(&p->hardware, request->hardware,
+						&p->hardware_err);
+	rc = load_perf(p, request, (uint32_t)cpus, err);
+	if (rc < 0 && p->hardware_rc == 0) {
+		p->hardware_rc = rc;
+		p->hardware_err = *err;
+		perf_bpf__destroy(p->skeleton);
+		rc = load_prepare(err);
+		if (!rc)
+			rc = load_perf(p, request, (uint32_t)cpus, err);
+	}
+	if (rc < 0)
+		return rc;
+	struct perf_bpf *s = p->skeleton;
 	rc = perf_bpf__attach(s);
 	for (uint32_t cpu = 0; rc == 0 && cpu < (uint32_t)cpus; cpu++)
 		rc = start_cpu_tick(p, cpu);
 	if (rc < 0)
 		return load_refused(err, rc, "attach the program for events");
+	if (p->hardware_rc == 0)
+		p->hardware_rc = attach_hardware(p, (uint32_t)cpus, &p->hardware_err);
 	p->fds[PERF_FD_COUNTS] = bpf_map__fd(s->maps.perf_counts);
 	p->fds[PERF_FD_TICKS] = bpf_map__fd(s->maps.perf_ticks);
 	p->fds[PERF_FD_EXITED] = bpf_link__fd(s->links.task_exited);
@@ -91,4 +167,5 @@ void perf_close(struct perf *p)
 {
 	perf_bpf__destroy(p->skeleton);
 	p->skeleton = NULL;
+	hardware_close(&p->hardware);
 }

@@ -11,16 +11,17 @@
  */
 #define OPENER_MAGIC 0x3153474fu
 #define OPENER_VERSION                                                                 \
-	5u /* changes with any layout in lib/records that it hands over */
+	6u /* changes with any layout in lib/records that it hands over */
 #define OPENER_FDS_MAX 16u
 #define OPENER_DETAILS 4u
 #define OPENER_TEXT_BYTES 512u
 
 enum opener_part {
-	OPENER_GROUPS,  /* lib/records/group_slots.h */
-	OPENER_IO,      /* lib/records/io_cells.h */
-	OPENER_NETWORK, /* lib/records/net_slots.h */
-	OPENER_PERF,    /* lib/records/perf_cells.h */
+	OPENER_GROUPS,   /* lib/records/group_slots.h */
+	OPENER_IO,       /* lib/records/io_cells.h */
+	OPENER_NETWORK,  /* lib/records/net_slots.h */
+	OPENER_PERF,     /* lib/records/perf_cells.h */
+	OPENER_HARDWARE, /* lib/records/hardware_cells.h */
 	OPENER_PARTS
 };
 

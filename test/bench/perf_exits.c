@@ -107,7 +107,11 @@ static int measure_exits(int cgroupfd, int step, bool by_cpuacct)
 	}
 	for (unsigned r = 0; r < ROUNDS; r++) {
 		without[r] = ask_worker(&w);
-		if (perf_open(&p, g.groups_map, SLOTS, by_cpuacct, &err) < 0) {
+		if (perf_open(&p,
+			      &(struct perf_request){.groups_map = g.groups_map,
+						     .slots = SLOTS,
+						     .by_cpuacct = by_cpuacct},
+			      &err) < 0) {
 			printf("not possible here: %s\n", err.text);
 			return 77;
 		}

@@ -349,7 +349,11 @@ static bool events_open(void)
 	if (!programs_open())
 		return false;
 	by_cpuacct = !layout.unified_only && *layout.cpuacct;
-	if (perf_open(&events, programs.groups_map, SLOTS, by_cpuacct, &err) < 0) {
+	if (perf_open(&events,
+		      &(struct perf_request){.groups_map = programs.groups_map,
+					     .slots = SLOTS,
+					     .by_cpuacct = by_cpuacct},
+		      &err) < 0) {
 		print_message("not possible here: %s\n", err.text);
 		return false;
 	}
