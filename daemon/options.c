@@ -190,6 +190,18 @@ const struct conf_opt options_table[] = {
 	ROW("collector.perf.software-profilers", CONF_LIST, perf_software_profilers, "",
 	    "Only these software events: " PERF_KIND_NAMES ". May be repeated. "
 	    "Empty: all."),
+	ROW("collector.perf.hardware-events", CONF_BOOL, perf_hardware, "false",
+	    "Cycles, instructions, branches and cache accesses of all units, or with "
+	    "collector.perf.env-var of units that ask. Implies --collector.perf."),
+	ROW("collector.perf.hardware-profilers", CONF_LIST, perf_hardware_profilers, "",
+	    "Only these hardware events: " HARDWARE_KIND_NAMES ". May be repeated. "
+	    "Empty: all that the CPU has."),
+	ROW("collector.perf.hardware-cache-events", CONF_BOOL, perf_cache, "false",
+	    "Events of each cache of all units, or with collector.perf.env-var of "
+	    "units that ask. Implies --collector.perf."),
+	ROW("collector.perf.cache-profilers", CONF_LIST, perf_cache_profilers, "",
+	    "Only these cache events: " CACHE_KIND_NAMES ". May be repeated. Empty: "
+	    "all that the CPU has."),
 	ROW("collector.perf.env-var", CONF_LIST, perf_env_vars, "",
 	    "Units with one of these environment variables, with any value, ask for "
 	    "performance counters. plugstack.conf must carry it (env=). May be "
@@ -325,10 +337,6 @@ const struct conf_opt options_table[] = {
 	/* the peer's options for what is not implemented yet (doc/compat.md) */
 	LATER("collector.k8s"),
 	LATER("collector.libvirt"),
-	LATER("collector.perf.cache-profilers"),
-	LATER("collector.perf.hardware-cache-events"),
-	LATER("collector.perf.hardware-events"),
-	LATER("collector.perf.hardware-profilers"),
 	LATER("discoverer"),
 	LATER("profiling"),
 };

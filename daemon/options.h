@@ -62,6 +62,9 @@ struct options {
 	struct conf_list ebpf_mount_points; /* absolute paths */
 	bool perf_software;
 	struct conf_list perf_software_profilers; /* names of perf_kinds */
+	bool perf_hardware, perf_cache;
+	/* names of hardware_kinds */
+	struct conf_list perf_hardware_profilers, perf_cache_profilers;
 	struct conf_list perf_env_vars;
 	bool rdma_stats; /* turns collector_rdma on */
 	char *rdma_cmd;

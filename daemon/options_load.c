@@ -122,6 +122,38 @@ static int check_emissions(const struct options *o, struct err *err)
 	return rc;
 }
 
+static int check_hardware_names(const char *option, const struct conf_list *names,
+				uint32_t allowed, const char *allowed_names,
+				struct err *err)
+{
+	for (size_t i = 0; i < names->count; i++) {
+		if (!hardware_kind_mask(names->items[i], allowed))
+			return err_set(err, -EINVAL, "--%s=%s: must be one of %s",
+				       option, names->items[i], allowed_names);
+	}
+	return 0;
+}
+
+static int check_perf_names(const struct options *o, struct err *err)
+{
+	for (size_t i = 0; i < o->perf_software_profilers.count; i++) {
+		const char *name = o->perf_software_profilers.items[i];
+		if (!perf_kind_mask(name))
+			return err_set(err, -EINVAL,
+				       "--collector.perf.software-profilers=%s: must "
+				       "be one of " PERF_KIND_NAMES,
+				       name);
+	}
+	int rc = check_hardware_names("collector.perf.hardware-profilers",
+				      &o->perf_hardware_profilers,
+				      HARDWARE_GENERAL_MASK, HARDWARE_KIND_NAMES, err);
+	if (!rc)
+		rc = check_hardware_names("collector.perf.cache-profilers",
+					  &o->perf_cache_profilers, HARDWARE_CACHE_MASK,
+					  CACHE_KIND_NAMES, err);
+	return rc;
+}
+
 static int check_options_fit(const struct options *o, struct err *err)
 {
 	for (size_t i = 0; i < o->ebpf_mount_points.count; i++) {
@@ -132,14 +164,9 @@ static int check_options_fit(const struct options *o, struct err *err)
 				       "with /",
 				       path);
 	}
-	for (size_t i = 0; i < o->perf_software_profilers.count; i++) {
-		const char *name = o->perf_software_profilers.items[i];
-		if (!perf_kind_mask(name))
-			return err_set(err, -EINVAL,
-				       "--collector.perf.software-profilers=%s: must "
-				       "be one of " PERF_KIND_NAMES,
-				       name);
-	}
+	int rc = check_perf_names(o, err);
+	if (rc < 0)
+		return rc;
 	if (o->ebpf_slots & (o->ebpf_slots - 1))
 		return err_set(err, -EINVAL,
 			       "--collector.ebpf.slots=%llu: must be a power of two",
@@ -152,8 +179,8 @@ static int check_options_fit(const struct options *o, struct err *err)
 		return err_set(err, -EINVAL,
 			       "--collector.netdev.device-include and --collector."
 			       "netdev.device-exclude exclude each other");
-	int rc = check_option_pattern("collector.netdev.device-include",
-				      o->netdev_include, err);
+	rc = check_option_pattern("collector.netdev.device-include", o->netdev_include,
+				  err);
 	if (rc == 0)
 		rc = check_option_pattern("collector.netdev.device-exclude",
 					  o->netdev_exclude, err);
@@ -226,7 +253,7 @@ int options_load(int argc, char *const argv[], struct options *ret, struct buf *
 	/* with an aggregator's URL something must be sent */
 	if (o.aggregator_urls.count)
 		o.reports_enabled = true;
-	if (o.perf_software)
+	if (o.perf_software || o.perf_hardware || o.perf_cache)
 		o.collector_perf = true;
 	if (o.rdma_stats)
 		o.collector_rdma = true;

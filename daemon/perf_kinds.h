@@ -7,6 +7,7 @@
 
 #include "lib/conf/conf.h"
 #include "lib/prom.h"
+#include "lib/records/hardware_cells.h"
 #include "lib/records/perf_cells.h"
 
 struct options;
@@ -32,5 +33,29 @@ uint32_t perf_kind_mask(const char *name);
 uint32_t perf_kinds_asked(const struct conf_list *names);
 /* "PageFault, ContextSwitch ...": for messages. */
 #define PERF_KIND_NAMES "PageFault, ContextSwitch, CpuMigration, MinorFault, MajorFault"
+
+/* The events of --collector.perf.hardware-profilers and .cache-profilers, with the
+ * names of CEEMS. */
+struct hardware_kind {
+	const char *name;
+	struct prom_family family;
+};
+extern const struct hardware_kind hardware_kinds[HARDWARE_EVENTS];
+
+/* The bit of the event with this name among those of allowed; 0: there is none. */
+uint32_t hardware_kind_mask(const char *name, uint32_t allowed);
+/* The bits of these, all that are allowed if there are none. */
+uint32_t hardware_kinds_asked(const struct conf_list *names, uint32_t allowed);
+/* The events that the opener is to open: mask of enum hardware_event. With
+ * --collector.perf alone all of them, for units that ask. */
+uint32_t hardware_kinds_opened(const struct options *o);
+/* For messages */
+#define HARDWARE_KIND_NAMES                                                            \
+	"CpuCycles, CpuInstr, RefCpuCycles, CacheRef, CacheMisses, BranchInstr, "      \
+	"BranchMisses"
+#define CACHE_KIND_NAMES                                                               \
+	"L1DataReadHit, L1DataReadMiss, L1DataWriteHit, L1InstrReadMiss, LLReadHit, "  \
+	"LLReadMiss, LLWriteHit, LLWriteMiss, InstrTLBReadHit, InstrTLBReadMiss, "     \
+	"BPUReadHit, BPUReadMiss"
 
 #endif

@@ -199,6 +199,12 @@ static void what_cannot_be_is_refused_by_name(void **state)
 		{"--collector.perf.software-profilers=CpuCycles",
 		 "--collector.perf.software-profilers=CpuCycles: must be one of "
 		 "PageFault, ContextSwitch, CpuMigration, MinorFault, MajorFault"},
+		{"--collector.perf.hardware-profilers=PageFault",
+		 "--collector.perf.hardware-profilers=PageFault: must be one of "
+		 "CpuCycles, CpuInstr, "},
+		{"--collector.perf.cache-profilers=CpuCycles",
+		 "--collector.perf.cache-profilers=CpuCycles: must be one of "
+		 "L1DataReadHit, "},
 		{"--ring.slots=8", "ring.slots"},
 		{"--ring.poll=soon", "ring.poll"},
 		{"--log.level=loud", "log.level"},
