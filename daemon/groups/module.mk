@@ -12,6 +12,7 @@ libgroups_SRCS += daemon/groups/net_export.c
 libgroups_SRCS += daemon/groups/opener_link.c
 libgroups_SRCS += daemon/groups/opener_kept.c
 libgroups_SRCS += daemon/groups/step_groups.c
+libgroups_SRCS += daemon/groups/unit_hardware.c
 libgroups_SRCS += daemon/groups/unit_io.c
 libgroups_SRCS += daemon/groups/unit_counts.c
 libgroups_SRCS += daemon/groups/unit_finals.c

@@ -21,7 +21,7 @@
 
 static int spawn_opener(const struct opener_request *r, int fd, pid_t *ret)
 {
-	char link[32], count[64], tree[4096 + 32], proc[4096 + 32];
+	char link[32], count[64], events[64], tree[4096 + 32], proc[4096 + 32];
 	char *const argv[] = {
 		(char *)r->path,
 		link,
@@ -33,6 +33,7 @@ static int spawn_opener(const struct opener_request *r, int fd, pid_t *ret)
 		(char *)(r->network ? "--collector.ebpf.network-metrics"
 				    : "--no-collector.ebpf.network-metrics"),
 		(char *)(r->perf ? "--collector.perf" : "--no-collector.perf"),
+		events,
 		NULL};
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;
@@ -40,6 +41,8 @@ static int spawn_opener(const struct opener_request *r, int fd, pid_t *ret)
 
 	(void)snprintf(link, sizeof(link), "--link.fd=%d", CHILD_FD);
 	(void)snprintf(count, sizeof(count), "--collector.ebpf.slots=%u", r->slots);
+	(void)snprintf(events, sizeof(events), "--collector.perf.events=%u",
+		       r->hardware);
 	(void)snprintf(tree, sizeof(tree), "--path.cgroupfs=%s", r->cgroupfs);
 	(void)snprintf(proc, sizeof(proc), "--path.procfs=%s", r->procfs);
 	posix_spawn_file_actions_init(&actions);

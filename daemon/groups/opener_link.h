@@ -23,6 +23,7 @@ struct opener_request {
 	const char *cgroupfs, *procfs;
 	uint32_t slots;
 	bool io, network, perf; /* also OPENER_IO, OPENER_NETWORK, OPENER_PERF */
+	uint32_t hardware;      /* with perf: mask, also OPENER_HARDWARE */
 };
 
 /* Starts ceems-opener, waits at most OPENER_MS for what it hands over, and for its end.
