@@ -18,6 +18,7 @@
 #include "daemon/emissions.h"
 #include "daemon/found.h"
 #include "daemon/groups/opener_link.h"
+#include "daemon/perf_kinds.h"
 #include "daemon/rdma/rdma_link.h"
 #include "daemon/reports/cluster_name.h"
 #include "daemon/sources/child_link.h"
@@ -610,6 +611,27 @@ static int take_perf_slots(struct daemon *d, struct opened_part *part, struct er
 	return rc;
 }
 
+static void take_hardware(struct daemon *d, struct opened_part *part)
+{
+	auto_buf struct buf text = BUF_INIT;
+	struct err err;
+	int rc = check_part_slots(d, part, part->count, &err);
+
+	if (!rc)
+		rc = hardware_slots_open(&d->hardware_slots, part, &err);
+	if (!rc) {
+		hardware_slots_text(&d->hardware_slots, &text);
+		log_info("perf: the kernel counts hardware events of units: %s",
+			 text.len ? text.data : "");
+	} else if (d->options.perf_hardware || d->options.perf_cache) {
+		log_warn("perf: hardware events: %s: only software events are counted",
+			 err.text);
+	} else {
+		log_info("perf: hardware events: %s: only software events are counted",
+			 err.text);
+	}
+}
+
 /* Before privileges_limit(): what is started later has no capabilities. */
 static void take_opened_parts(struct daemon *d)
 {
@@ -629,7 +651,8 @@ static void take_opened_parts(struct daemon *d)
 					       .slots = (uint32_t)o->ebpf_slots,
 					       .io = o->ebpf_io,
 					       .network = o->ebpf_network,
-					       .perf = o->collector_perf};
+					       .perf = o->collector_perf,
+					       .hardware = hardware_kinds_opened(o)};
 	int rc = opener_take(&request, parts, &err);
 	if (!rc)
 		rc = take_group_slots(d, &parts[OPENER_GROUPS], &err);
@@ -648,6 +671,8 @@ static void take_opened_parts(struct daemon *d)
 	if (rc == 0 && o->collector_perf &&
 	    take_perf_slots(d, &parts[OPENER_PERF], &err) < 0)
 		log_warn("perf: %s: no events are counted", err.text);
+	if (rc == 0 && d->perf_slots.slots && request.hardware)
+		take_hardware(d, &parts[OPENER_HARDWARE]);
 	opened_parts_close(parts);
 }
 
@@ -668,6 +693,10 @@ static int open_step_groups(struct daemon *d, struct err *err)
 	if (!rc && d->perf_slots.slots)
 		rc = unit_counts_new(d->units, &d->perf_slots, &d->unit_perf, err);
 	d->env.unit_perf = d->unit_perf;
+	if (!rc && d->hardware_slots.control)
+		rc = unit_hardware_new(&d->env, &d->hardware_slots, &d->unit_hardware,
+				       err);
+	d->env.unit_hardware = d->unit_hardware;
 	if (!rc && (d->unit_io || d->unit_net || d->unit_perf))
 		rc = unit_finals_new(&d->env, &d->unit_finals);
 	d->env.unit_finals = d->unit_finals;
@@ -725,6 +754,8 @@ void daemon_close(struct daemon *d)
 	unit_counts_free(d->unit_perf);
 	slot_counts_close(&d->perf_slots);
 	unit_finals_free(d->unit_finals);
+	unit_hardware_free(d->unit_hardware);
+	hardware_slots_close(&d->hardware_slots);
 	daemon_energy_close(d);
 	sampler_free(d->sampler);
 	child_link_free(d->courier);

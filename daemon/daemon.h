@@ -8,6 +8,7 @@
 #include "daemon/groups/step_groups.h"
 #include "daemon/groups/unit_counts.h"
 #include "daemon/groups/unit_finals.h"
+#include "daemon/groups/unit_hardware.h"
 #include "daemon/groups/unit_io.h"
 #include "daemon/ingest.h"
 #include "daemon/options.h"
@@ -49,16 +50,18 @@ struct daemon {
 	struct emissions *emissions;
 	struct ticker *ticker; /* NULL: energy is not divided */
 	struct tick_thread *tick_thread;
-	struct reports *reports;         /* NULL: off */
-	struct group_slots group_slots;  /* until step_groups has them */
-	struct step_groups *step_groups; /* NULL: the kernel tells nothing */
-	struct io_cells io_cells;        /* until unit_io has them */
-	struct unit_io *unit_io;         /* NULL: no IO is counted */
-	struct slot_counts net_slots;    /* until unit_net has them */
-	struct unit_counts *unit_net;    /* NULL: no network is counted */
-	struct slot_counts perf_slots;   /* until unit_perf has them */
-	struct unit_counts *unit_perf;   /* NULL: no events are counted */
-	struct unit_finals *unit_finals; /* NULL: nothing of these */
+	struct reports *reports;              /* NULL: off */
+	struct group_slots group_slots;       /* until step_groups has them */
+	struct step_groups *step_groups;      /* NULL: the kernel tells nothing */
+	struct io_cells io_cells;             /* until unit_io has them */
+	struct unit_io *unit_io;              /* NULL: no IO is counted */
+	struct slot_counts net_slots;         /* until unit_net has them */
+	struct unit_counts *unit_net;         /* NULL: no network is counted */
+	struct slot_counts perf_slots;        /* until unit_perf has them */
+	struct unit_counts *unit_perf;        /* NULL: no events are counted */
+	struct unit_finals *unit_finals;      /* NULL: nothing of these */
+	struct hardware_slots hardware_slots; /* until unit_hardware has them */
+	struct unit_hardware *unit_hardware;  /* NULL: no PMU is counted */
 	struct energy_page_writer *page;
 	struct energy_page_fill
 		*energy_page_fill; /* NULL: the page could not be made */

@@ -109,6 +109,8 @@ static void look_at_ring(struct daemon *d, struct timers *t, uint64_t now)
 	bool unknown = d->step_groups &&
 		       step_groups_tick(d->step_groups,
 					d->has_ring ? d->ingest.drained_ns : now);
+	if (d->unit_hardware)
+		unit_hardware_tick(d->unit_hardware, now);
 	if (is_timer_due(&t->walk_ns, now, DISCOVER_PERIOD_MS) || unknown ||
 	    d->ingest.want_walk) {
 		walk_cgroups(d, now);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "daemon/collector.h"
+#include "daemon/groups/hardware_export.h"
 #include "daemon/groups/step_groups.h"
 #include "daemon/groups/unit_counts.h"
 #include "daemon/options.h"
@@ -88,6 +89,8 @@ static int perf_collector_collect(void *state, struct prom *out, struct err *err
 			put_unit_perf(p, u, &counts, out);
 		memset(words, 0, sizeof(counts));
 	}
+	if (env->unit_hardware)
+		hardware_export(env, out);
 	return prom_error(out) ? err_set(err, prom_error(out), "no room for samples")
 			       : 0;
 }

@@ -6,6 +6,7 @@ libgroups_LIBS := libdaemon
 libgroups_SRCS += daemon/groups/collector_ebpf.c
 libgroups_SRCS += daemon/groups/collector_perf.c
 libgroups_SRCS += daemon/groups/group_slots.c
+libgroups_SRCS += daemon/groups/hardware_export.c
 libgroups_SRCS += daemon/groups/io_cells.c
 libgroups_SRCS += daemon/groups/io_export.c
 libgroups_SRCS += daemon/groups/net_export.c

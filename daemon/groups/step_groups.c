@@ -8,6 +8,7 @@
 #include "daemon/discover.h"
 #include "daemon/groups/unit_counts.h"
 #include "daemon/groups/unit_finals.h"
+#include "daemon/groups/unit_hardware.h"
 #include "daemon/groups/unit_io.h"
 #include "daemon/options.h"
 #include "daemon/units.h"
@@ -258,6 +259,8 @@ static bool look_at_slot(struct step_groups *g, uint32_t slot, uint64_t drained_
 		unit_counts_end_slot(g->env->unit_net, slot, unit);
 	if (g->env->unit_perf)
 		unit_counts_end_slot(g->env->unit_perf, slot, unit);
+	if (g->env->unit_hardware)
+		unit_hardware_end_slot(g->env->unit_hardware, slot, unit);
 	if (g->env->unit_finals)
 		unit_finals_end_slot(g->env->unit_finals, s, unit);
 	release_slot(g, slot);

@@ -241,6 +241,8 @@ ipmi_cmd_test_LIBS := libsources libbase
 TESTS += collector_ipmi_dcmi_test
 collector_ipmi_dcmi_test_LIBS := libsources libbase
 collector_emissions_test_LIBS := libdaemon libsources libbase
+TESTS += unit_hardware_test
+unit_hardware_test_LIBS := libgroups libdaemon libbase
 TESTS += rapl_perf_test
 rapl_perf_test_LIBS := libsources libbase
 ifeq ($(HAVE_CURL)$(HAVE_MHD),11)
