@@ -57,14 +57,10 @@ static struct spank_option options[] = {
 	},
 };
 
-/* In this version the daemon only records some of these options: users who expect
- * figures are told before the job runs. */
+/* In this version the daemon only records this option: users who expect figures are
+ * told before the job runs. */
 static void say_not_yet(enum option option)
 {
-	if (option == OPTION_PERF &&
-	    plugin.asked.perf & (RECORD_PERF_HW | RECORD_PERF_CACHE))
-		slurm_info("ceems: --ceems-perf: noted in the job's record; this "
-			   "version counts software events only");
 	if (option == OPTION_PROFILE && plugin.asked.profile_hz)
 		slurm_info("ceems: --ceems-profile: noted in the job's record; this "
 			   "version takes no profiles yet");
