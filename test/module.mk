@@ -61,6 +61,18 @@ PROGS += perf_around
 NOINST_PROGS += perf_around
 perf_around_SRCS := test/fake/perf_around.c
 perf_around_LIBS := libbase
+# ceems-opener with clocks for hardware events
+ifneq ($(filter libopener,$(ARCHIVES)),)
+PROGS += clock_opener
+NOINST_PROGS += clock_opener
+clock_opener_SRCS := opener/main.c test/fake/clock_events.c
+clock_opener_LIBS := libopener libconf libbase
+clock_opener_PKGS := libbpf yaml-0.1
+endif
+PROGS += known_loop
+NOINST_PROGS += known_loop
+known_loop_SRCS := test/fake/known_loop.c
+known_loop_LIBS := libbase
 PROGS += io_claims
 NOINST_PROGS += io_claims
 io_claims_SRCS := test/fake/io_claims.c

@@ -74,6 +74,7 @@ CHECKS += test/e2e/ebpf_net.sh
 CHECKS_MORE += test/e2e/slurm_ebpf.sh
 CHECKS_MORE += test/e2e/ebpf_rate.sh
 CHECKS_MORE += test/e2e/ebpf_perf.sh
+CHECKS_MORE += test/e2e/ebpf_hardware.sh
 CHECKS_MORE += test/e2e/slurm_perf.sh
 CHECKS += test/e2e/slurm_counts.sh
 CHECKS += test/e2e/slurm_options.sh

@@ -1,0 +1,77 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Hardware events of a step's processes, read when a CPU changes from one unit to another. This machine's CPUs need
+# have no counters: the opener here takes the kernel's clocks for events (test/fake/clock_events.c), so that a unit's
+# "cycles" are the nanoseconds that its control group has in cpuacct. vm_hardware.sh has a CPU that counts.
+. "$(dirname "$0")/../tap.sh"
+. "$(dirname "$0")/../port.sh"
+for c in curl python3; do command -v $c >/dev/null || skip_all "$c is not installed"; done
+[ -x "$BUILD/clock_opener" ] || skip_all "ceems-opener was not built here (libbpf-dev, clang, bpftool)"
+why=$("$BUILD/clock_opener" --collector.perf --collector.perf.events=524287 2>&1) || skip_all "this kernel does not let it: ${why#*msg=}"
+
+. "$(dirname "$0")/../step_group.sh"
+port=$(free_port) || exit 1
+scrape() { curl -sf "http://127.0.0.1:$port/metrics" >"$SCRATCH/metrics"; }
+value() { sed -n "s|^ceems_perf_$1{manager=\"slurm\",hostname=\"[^\"]*\",uuid=\"$job\"${2:+,event=\"$2\"}} ||p" "$SCRATCH/metrics"; }
+node_value() { sed -n "s|^ceems_perf_$1{hostname=\"[^\"]*\"${2:+,event=\"$2\"}} ||p" "$SCRATCH/metrics"; }
+usage() { cat "$(step_folder cpuacct "$1")/cpuacct.usage"; }
+
+"$BUILD/ceemsd" --path.rundir="$SCRATCH/run" --web.listen-address=127.0.0.1:$port --collector.slurm \
+	--collector.perf.hardware-events --collector.perf.hardware-cache-events --opener.path="$BUILD/clock_opener" \
+	--unit.linger=10m --unit.min-export=0 </dev/null >"$SCRATCH/ceemsd.log" 2>&1 &
+daemon=$!
+started $daemon
+ok "ceemsd starts" wait_for 30 curl -sf -o /dev/null "http://127.0.0.1:$port/health"
+like "the events that there are have one line" "$(cat "$SCRATCH/ceemsd.log")" "counts hardware events of units: CpuCycles, CpuInstr, CacheMisses, BranchInstr, BranchMisses, L1DataReadHit; not RefCpuCycles, CacheRef, L1DataReadMiss, "
+armed() { scrape && [ "$(node_value events_armed)" = 1 ]; }
+ok "they are armed from the start, since all units are asked for" wait_for 60 armed
+
+step_make 0
+# as long a time of the CPU as it takes to run this, alone, in threads and in many short processes
+cat >"$SCRATCH/threads.py" <<'P'
+import threading
+def loop():
+    n = 0
+    for i in range(3000000): n += i
+threads = [threading.Thread(target=loop) for i in range(4)]
+for t in threads: t.start()
+for t in threads: t.join()
+P
+echo 'for ((i = 0; i < 300; i++)); do /bin/true; done' >"$SCRATCH/short.sh"
+run_in 0 python3 -S -B -c 'for i in range(10000000): pass'
+run_in 0 python3 -S -B "$SCRATCH/threads.py"
+run_in 0 bash "$SCRATCH/short.sh"
+used=$(usage 0)
+# what the last of a task was is added when its CPU goes on to something else
+complete() { scrape && [ "$(value cpucycles_total)" -ge $((used - used / 200)) ]; }
+ok "the time of its processes is the unit's" wait_for 60 complete
+used=$(usage 0)
+cycles=$(value cpucycles_total)
+echo "# cpuacct $used ns, counted $cycles"
+ok "and no other's" [ "$cycles" -le $((used + used / 10 + 50000000)) ]
+is "all of it was measured" "$(value event_running_ratio CpuCycles)" 1
+like "for as long as its processes ran" "$(value event_enabled_seconds_total CpuCycles)" '^[1-9][0-9]*\.|^0\.[0-9]*[1-9]'
+is "an event that the CPU does not have is absent" "$(value ref_cpucycles_total)$(value cache_refs_total)" ""
+is "and one that never counts anything" "$(value cache_misses_total)" ""
+is "both are said" "$(node_value event_available RefCpuCycles) $(node_value event_available CacheMisses) $(node_value event_available CpuInstr)" "0 0 1"
+
+# one that lives is seen while it runs
+(for c in $controllers; do echo "$BASHPID" >"$(step_folder $c 0)/task_0/cgroup.procs"; done; exec python3 -S -B -c 'while True: pass') &
+loop=$!
+started $loop
+scrape
+cycles=$(value cpucycles_total)
+seen() { scrape && [ "$(value cpucycles_total)" -ge $((cycles + 2000000000)) ]; }
+ok "a process that goes on is seen to count" wait_for 60 seen
+kill $loop
+wait $loop 2>/dev/null
+scrape
+cycles=$(value cpucycles_total)
+step_remove 0
+ok "the step has ended" wait_for 60 grep -q "unit $job step 0: ended without a stop record" "$SCRATCH/ceemsd.log"
+scrape
+ok "its counts stay" [ "$(value cpucycles_total)" -ge "$cycles" ]
+kill "$daemon"
+wait "$daemon"
+is "ceemsd ends well" $? 0
+tap_done
