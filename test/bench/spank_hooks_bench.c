@@ -14,7 +14,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -255,13 +257,15 @@ static void open_read_close(const char *path)
 /* One record's system calls and page faults; nothing is written. */
 static void floor_send(const char *ring)
 {
+	struct statfs fs;
 	const size_t bytes =
 		RING_HEADER_BYTES + (size_t)RING_SLOTS_DEFAULT * RING_SLOT_BYTES;
 	static unsigned at;
 	struct stat st;
 	struct ring_header h;
 	int fd = open(ring, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &st) < 0 || pread(fd, &h, sizeof(h), 0) < 0)
+	if (fd < 0 || fstat(fd, &st) < 0 || pread(fd, &h, sizeof(h), 0) < 0 ||
+	    fstatfs(fd, &fs) < 0)
 		return;
 	char *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	(void)close(fd);
@@ -290,15 +294,26 @@ static uint64_t floor_step(const char *ring, pid_t task, enum groups groups)
 	char path[64];
 	(void)snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)task);
 	uint64_t start = clock_read_ns(CLOCK_MONOTONIC);
+	struct rusage used;
 	open_read_close(path);
+	(void)getrusage(RUSAGE_CHILDREN, &used);
 	floor_send(ring);
+	uint64_t ns = clock_read_ns(CLOCK_MONOTONIC) - start;
+	if (groups == GROUPS_KEPT) {
+		forget_usage();
+		let_task_run();
+	}
+	reap_a_task();
+	start = clock_read_ns(CLOCK_MONOTONIC);
+	(void)getrusage(RUSAGE_CHILDREN, &used);
 	for (size_t i = 0; i < 2 && groups != GROUPS_NONE; i++)
 		floor_read(files[i]);
 	floor_send(ring);
-	uint64_t ns = clock_read_ns(CLOCK_MONOTONIC) - start;
+	ns += clock_read_ns(CLOCK_MONOTONIC) - start;
 	if (groups == GROUPS_GONE)
 		set_groups(task, false);
 	start = clock_read_ns(CLOCK_MONOTONIC);
+	(void)getrusage(RUSAGE_CHILDREN, &used);
 	if (groups != GROUPS_NONE)
 		floor_read(files[0]);
 	floor_send(ring);
