@@ -10,9 +10,24 @@ static void cleanup_fds(struct cgroup_fds **c)
 	cgroup_fds_free(*c);
 }
 
+struct place { /* of a step's control groups */
+	int rootfd;
+	const char *root;
+	const struct cgroup_layout *layout;
+	const struct record_cgroup *paths;
+	size_t count;
+};
+
+/* in slurmstepd nothing stays open, so descriptors are not kept */
+static struct cgroup_fds *make_fds(const struct place *p, bool job)
+{
+	return cgroup_fds_make(p->rootfd, p->root, p->layout, p->paths, p->count, job,
+			       0);
+}
+
 /* Whether the step reached a limit, its own or its job's. The latter is not the lower
  * one, so one number less has to be read. */
-static bool v1_limit_reached(struct cgroup_fds *step, struct cgroup_fds *job,
+static bool v1_limit_reached(struct cgroup_fds *step, const struct place *place,
 			     uint64_t step_peak)
 {
 	uint64_t limit, peak;
@@ -20,20 +35,23 @@ static bool v1_limit_reached(struct cgroup_fds *step, struct cgroup_fds *job,
 	if (cgroup_read_limit(step, MEM_LIMIT, &limit, NULL) < 0 ||
 	    limit == CGROUP_UNLIMITED)
 		return false;
-	return cgroup_reached(step_peak, limit) ||
-	       (cgroup_read_number(job, MEM_PEAK, &peak, NULL) == 0 &&
-		cgroup_reached(peak, limit));
+	if (cgroup_reached(step_peak, limit))
+		return true;
+	__attribute__((cleanup(cleanup_fds))) struct cgroup_fds *job =
+		make_fds(place, true);
+	return job && (cgroup_read_number(job, MEM_PEAK, &peak, NULL) == 0 &&
+		       cgroup_reached(peak, limit));
 }
 
 /* Read only if a kill was possible; the job's limits are read only then. */
-static bool may_have_been_killed(struct cgroup_fds *step, struct cgroup_fds *job,
+static bool may_have_been_killed(struct cgroup_fds *step, const struct place *place,
 				 const struct record_counters *r,
 				 uint64_t harmless_peak_bytes)
 {
 	if (cgroup_on_v2(step, MEM_EVENTS) || !r->has_memory)
 		return true;
 	return r->memory_peak_bytes >= harmless_peak_bytes &&
-	       v1_limit_reached(step, job, r->memory_peak_bytes);
+	       v1_limit_reached(step, place, r->memory_peak_bytes);
 }
 
 static uint64_t oom_kills(struct cgroup_fds *step)
@@ -69,15 +87,13 @@ int cgroup_final_counters(int rootfd, const char *root,
 			  const struct cgroup_known *known, struct record_counters *ret,
 			  struct err *err)
 {
-	/* in slurmstepd nothing stays open, so descriptors are not kept */
+	const struct place place = {rootfd, root, layout, paths, count};
 	__attribute__((cleanup(cleanup_fds))) struct cgroup_fds *c =
-		cgroup_fds_make(rootfd, root, layout, paths, count, false, 0);
-	__attribute__((cleanup(cleanup_fds))) struct cgroup_fds *job =
-		cgroup_fds_make(rootfd, root, layout, paths, count, true, 0);
+		make_fds(&place, false);
 	struct record_counters r = {0};
 	struct cgroup_cpu cpu;
 
-	if (!c || !job)
+	if (!c)
 		return err_set(err, -ENOMEM, "control group: no memory");
 	int rc = read_final_cpu(c, known, &cpu, err);
 	if (rc)
@@ -88,7 +104,7 @@ int cgroup_final_counters(int rootfd, const char *root,
 	r.cpu_system_ns = cpu.system_ns;
 	/* from here on missing values are not errors: the CPU time counts */
 	r.has_memory = cgroup_read_number(c, MEM_PEAK, &r.memory_peak_bytes, NULL) == 0;
-	if (may_have_been_killed(c, job, &r, known->harmless_peak_bytes))
+	if (may_have_been_killed(c, &place, &r, known->harmless_peak_bytes))
 		r.oom_kills = oom_kills(c);
 	r.has_io = cgroup_read_io(c, &r.io_read_bytes, &r.io_write_bytes, NULL) == 0;
 	*ret = r;

@@ -57,8 +57,11 @@ int gpulist_canonical(const char *list, char *ret, size_t size)
 	ret[0] = '\0';
 	for (uint32_t i = 0; i < GPU_INDEX_MAX; i++) {
 		char range[16];
-		if (!set_has(&set, i))
+		if (!set_has(&set, i)) {
+			if (!set.bits[i / 64])
+				i |= 63; /* none of these */
 			continue;
+		}
 		uint32_t first = i;
 		while (set_has(&set, i + 1))
 			i++;

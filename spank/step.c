@@ -25,7 +25,9 @@
 #define PROC_CGROUP_MAX                                                                \
 	8192               /* bytes of a /proc/PID/cgroup; v1 has a line a hierarchy */
 #define OWNER_WAIT_MS 200  /* for an effective id that another thread has changed */
-#define ENV_VALUE_MAX 1024 /* longer values are cut (names) or refused (lists) */
+#define ENV_VALUE_MAX 1024 /* longer lists are refused */
+#define SHARE_VALUE_MAX 16
+#define ENV_VARIABLES_MAX 100000
 
 struct step_host step_host = {
 	.proc = "/proc",
@@ -111,42 +113,111 @@ static void take_items(struct record *r, spank_t sp)
 
 /* ---- the job's environment ------------------------------------------------------- */
 
-/* 0, -ENOENT, or -ENOSPC with the beginning of the value */
-static int job_env(spank_t sp, const char *name, char *buf, size_t size)
+enum job_variable {
+	ENV_SLUID,
+	ENV_NAME,
+	ENV_ACCOUNT,
+	ENV_PARTITION,
+	ENV_USER,
+	ENV_HET_JOB,
+	ENV_JOB_GPUS,
+	ENV_STEP_GPUS,
+	ENV_SHARDS,
+	ENV_MPS,
+	ENV_PERF,
+	ENV_OF_SITE, /* the first of policy's */
+	ENV_COUNT = ENV_OF_SITE + RECORD_ENV_MAX,
+};
+
+static const char *const variables[ENV_OF_SITE] = {
+	[ENV_SLUID] = "SLURM_JOB_SLUID",
+	[ENV_NAME] = "SLURM_JOB_NAME",
+	[ENV_ACCOUNT] = "SLURM_JOB_ACCOUNT",
+	[ENV_PARTITION] = "SLURM_JOB_PARTITION",
+	[ENV_USER] = "SLURM_JOB_USER",
+	[ENV_HET_JOB] = "SLURM_HET_JOB_ID",
+	[ENV_JOB_GPUS] = "SLURM_JOB_GPUS",
+	[ENV_STEP_GPUS] = "SLURM_STEP_GPUS",
+	[ENV_SHARDS] = "SLURM_SHARDS_ON_NODE",
+	[ENV_MPS] = "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE",
+	[ENV_PERF] = "CEEMS_ENABLE_PERF", /* of the peer's exporter */
+};
+
+/* The values are Slurm's, valid during the hook; NULL: not there. */
+struct job_env {
+	const char *name[ENV_COUNT];
+	size_t name_len[ENV_COUNT];
+	const char *value[ENV_COUNT];
+	size_t count;
+	uint64_t lengths; /* a bit for each name_len: most variables are not wanted */
+};
+
+static void want_variable(struct job_env *env, const char *name)
 {
-	memset(buf, 0, size);
-	spank_err_t rc = spank_getenv(sp, name, buf, (int)size);
-	buf[size - 1] = '\0';
-	if (rc == ESPANK_SUCCESS)
-		return 0;
-	return rc == ESPANK_NOSPACE ? -ENOSPC : -ENOENT;
+	size_t len = strlen(name);
+	env->name[env->count] = name;
+	env->name_len[env->count++] = len;
+	env->lengths |= UINT64_C(1) << len % 64;
 }
 
-static void take_hint(struct record *r, spank_t sp, const char *name, char *dst,
-		      size_t size)
+/* Of variables that are there twice the first counts, as in spank_getenv(). */
+static void take_variable(struct job_env *env, const char *text)
 {
-	char value[ENV_VALUE_MAX];
-	if (job_env(sp, name, value, sizeof(value)) != -ENOENT)
+	const char *end = strchrnul(text, '=');
+	size_t len = (size_t)(end - text);
+	if (!*end || !(env->lengths >> len % 64 & 1))
+		return;
+	for (size_t i = 0; i < env->count; i++)
+		if (env->name_len[i] == len && !env->value[i] &&
+		    memcmp(env->name[i], text, len) == 0)
+			env->value[i] = end + 1;
+}
+
+/* In one walk: spank_getenv() walks through the environment for each name. */
+static void read_job_env(spank_t sp, const struct policy *policy, struct job_env *env)
+{
+	char **text = NULL;
+	*env = (struct job_env){.count = 0};
+	for (size_t i = 0; i < ENV_OF_SITE; i++)
+		want_variable(env, variables[i]);
+	for (uint32_t i = 0; i < policy->env_count; i++)
+		want_variable(env, policy->env[i]);
+	if (spank_get_item(sp, S_JOB_ENV, &text) != ESPANK_SUCCESS || !text)
+		return;
+	for (size_t i = 0; i < ENV_VARIABLES_MAX && text[i]; i++)
+		take_variable(env, text[i]);
+}
+
+/* NULL also for a value of max bytes or more: half a list would be another one. */
+static const char *whole_value(const struct job_env *env, enum job_variable which,
+			       size_t max)
+{
+	const char *value = env->value[which];
+	return value && strnlen(value, max) < max ? value : NULL;
+}
+
+static void take_hint(struct record *r, const char *value, char *dst, size_t size)
+{
+	if (value)
 		record_set(r, dst, size, value);
 }
 
-static void take_hints(struct record *r, spank_t sp, const struct policy *policy)
+static void take_hints(struct record *r, const struct job_env *env)
 {
-	char value[ENV_VALUE_MAX];
-	take_hint(r, sp, "SLURM_JOB_SLUID", r->sluid, sizeof(r->sluid));
-	take_hint(r, sp, "SLURM_JOB_NAME", r->name, sizeof(r->name));
-	take_hint(r, sp, "SLURM_JOB_ACCOUNT", r->account, sizeof(r->account));
-	take_hint(r, sp, "SLURM_JOB_PARTITION", r->partition, sizeof(r->partition));
-	take_hint(r, sp, "SLURM_JOB_USER", r->user, sizeof(r->user));
-	if (job_env(sp, "SLURM_HET_JOB_ID", value, sizeof(value)) == 0 &&
-	    parse_u32(value, &r->het_job) < 0)
+	take_hint(r, env->value[ENV_SLUID], r->sluid, sizeof(r->sluid));
+	take_hint(r, env->value[ENV_NAME], r->name, sizeof(r->name));
+	take_hint(r, env->value[ENV_ACCOUNT], r->account, sizeof(r->account));
+	take_hint(r, env->value[ENV_PARTITION], r->partition, sizeof(r->partition));
+	take_hint(r, env->value[ENV_USER], r->user, sizeof(r->user));
+	const char *het = whole_value(env, ENV_HET_JOB, ENV_VALUE_MAX);
+	if (het && parse_u32(het, &r->het_job) < 0)
 		r->het_job = RECORD_NO_VAL;
-	for (uint32_t i = 0; i < policy->env_count; i++) {
+	for (size_t i = ENV_OF_SITE; i < env->count; i++) {
 		struct record_env *e = &r->env[r->env_count];
-		if (job_env(sp, policy->env[i], value, sizeof(value)) == -ENOENT)
+		if (!env->value[i])
 			continue;
-		record_set(r, e->name, sizeof(e->name), policy->env[i]);
-		record_set(r, e->value, sizeof(e->value), value);
+		record_set(r, e->name, sizeof(e->name), env->name[i]);
+		record_set(r, e->value, sizeof(e->value), env->value[i]);
 		r->env_count++;
 	}
 }
@@ -170,40 +241,38 @@ static void take_command(struct record *r, spank_t sp)
  * SLURM_STEP_GPUS for numbered ones; the other one is whatever the user exported.
  * Without GresTypes=gpu in the cluster both are the user's, which only the daemon can
  * know (slurmd -G): the flag means "the right variable", not "true". */
-static void take_step_gpus(struct record *r, spank_t sp)
+static void take_step_gpus(struct record *r, const struct job_env *env)
 {
-	char list[ENV_VALUE_MAX], shards[16], mps[16];
 	bool batch = r->step == RECORD_STEP_BATCH || r->step == RECORD_STEP_INTERACTIVE;
 	if (r->step == RECORD_STEP_EXTERN)
 		return;
-	const char *name = batch ? "SLURM_JOB_GPUS" : "SLURM_STEP_GPUS";
-	if (job_env(sp, name, list, sizeof(list)) < 0)
+	enum job_variable which = batch ? ENV_JOB_GPUS : ENV_STEP_GPUS;
+	const char *list = whole_value(env, which, ENV_VALUE_MAX);
+	if (!list)
 		return;
 	int rc = gpulist_canonical(list, r->gpus, sizeof(r->gpus));
 	if (rc < 0) {
-		slurm_debug("ceems: %s is not a list of GPU indices, ignored", name);
+		slurm_debug("ceems: %s is not a list of GPU indices, ignored",
+			    variables[which]);
 		return;
 	}
 	if (rc > 0)
 		r->flags |= RECORD_CUT;
 	r->flags |= RECORD_GPUS_TRUSTED;
-	if (job_env(sp, "SLURM_SHARDS_ON_NODE", shards, sizeof(shards)) < 0)
-		shards[0] = '\0';
-	if (job_env(sp, "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", mps, sizeof(mps)) < 0)
-		mps[0] = '\0';
-	gpulist_share(shards, mps, r->gpu_share, sizeof(r->gpu_share));
+	const char *shards = whole_value(env, ENV_SHARDS, SHARE_VALUE_MAX);
+	const char *mps = whole_value(env, ENV_MPS, SHARE_VALUE_MAX);
+	gpulist_share(shards ? shards : "", mps ? mps : "", r->gpu_share,
+		      sizeof(r->gpu_share));
 }
 
-static void take_request(struct step *s, spank_t sp)
+static void take_request(struct step *s, const struct job_env *env)
 {
 	struct record *r = &s->record;
 	uint32_t perf = s->asked->perf;
 	if (!perf && s->policy->perf) {
-		char value[16];
+		const char *value = whole_value(env, ENV_PERF, SHARE_VALUE_MAX);
 		bool on = false;
-		/* the variable of the peer's exporter */
-		if (job_env(sp, "CEEMS_ENABLE_PERF", value, sizeof(value)) == 0 &&
-		    parse_bool(value, &on) == 0 && on)
+		if (value && parse_bool(value, &on) == 0 && on)
 			perf = PERF_ALL;
 	}
 	if (!perf && s->policy->perf_always)
@@ -437,6 +506,7 @@ static void publish_stop(struct step *s, uint32_t flags)
 void step_task_forked(struct step *s, spank_t sp)
 {
 	struct record *r = &s->record;
+	struct job_env env;
 	if (s->begun)
 		return;
 	s->begun = true;
@@ -446,9 +516,10 @@ void step_task_forked(struct step *s, spank_t sp)
 	s->is_extern = r->step == RECORD_STEP_EXTERN;
 	r->stepd_pid = (uint32_t)s->stepd_pid;
 	take_cgroups(s, sp);
-	take_step_gpus(r, sp);
-	take_request(s, sp);
-	take_hints(r, sp, s->policy);
+	read_job_env(sp, s->policy, &env);
+	take_step_gpus(r, &env);
+	take_request(s, &env);
+	take_hints(r, &env);
 	take_command(r, sp);
 	if (getrusage(RUSAGE_CHILDREN, &s->children_before) < 0 ||
 	    getpid() != s->stepd_pid)

@@ -118,6 +118,9 @@ static spank_err_t get_job_item(spank_item_t item, va_list ap)
 	case S_JOB_ARRAY_TASK_ID:
 		*va_arg(ap, uint32_t *) = fake.array_task;
 		break;
+	case S_JOB_ENV:
+		*va_arg(ap, const char *const **) = fake.env;
+		break;
 	case S_JOB_ARGV:
 		*va_arg(ap, int *) = count(fake.argv);
 		*va_arg(ap, const char *const **) = fake.argv;
@@ -141,23 +144,6 @@ spank_err_t spank_get_item(spank_t sp, spank_item_t item, ...)
 		rc = get_job_item(item, ap);
 	va_end(ap);
 	return rc;
-}
-
-spank_err_t spank_getenv(spank_t sp, const char *var, char *buf, int len)
-{
-	size_t n = strlen(var);
-	if (sp != fake_spank() || len < 0)
-		return ESPANK_BAD_ARG;
-	if (fake.context != S_CTX_REMOTE)
-		return ESPANK_NOT_REMOTE;
-	for (const char *const *e = fake.env; e && *e; e++) {
-		if (strncmp(*e, var, n) != 0 || (*e)[n] != '=')
-			continue;
-		/* strlcpy: the beginning is there when it does not fit */
-		int want = snprintf(buf, (size_t)len, "%s", *e + n + 1);
-		return want < len ? ESPANK_SUCCESS : ESPANK_NOSPACE;
-	}
-	return ESPANK_ENV_NOEXIST;
 }
 
 spank_err_t spank_option_register(spank_t sp, struct spank_option *opt)

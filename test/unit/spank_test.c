@@ -483,6 +483,31 @@ static void heterogeneous_step_keeps_the_name_the_kernel_gives(void **state)
 	assert_int_equal(r.counters.cpu_user_ns + r.counters.cpu_system_ns, 123);
 }
 
+static void environment_counts_by_whole_names_and_the_first_of_two(void **state)
+{
+	struct world *w = *state;
+	struct record r;
+	char gpus[1200] = "SLURM_STEP_GPUS=0";
+	const char *const env[] = {"SLURM_JOB_NAMES=more", "SLURM_JOB_NAM=less",
+				   "SLURM_JOB_ACCOUNT",    "",
+				   "SLURM_JOB_NAME=first", "SLURM_JOB_NAME=second",
+				   "SLURM_JOB_USER=",      gpus,
+				   "SLURM_HET_JOB_ID=4x",  NULL};
+	/* cut anywhere it would be another list */
+	for (size_t i = strlen(gpus); i < sizeof(gpus) - 2; i += 2)
+		memcpy(gpus + i, ",1", 3);
+	fake.env = env;
+	init(w, NULL, NULL);
+	fork_task(0);
+	world_expect(w, RECORD_STEP_START, &r);
+	assert_string_equal(r.name, "first");
+	assert_string_equal(r.account, "");
+	assert_string_equal(r.user, "");
+	assert_string_equal(r.gpus, "");
+	assert_int_equal(r.flags & RECORD_GPUS_TRUSTED, 0);
+	assert_int_equal(r.het_job, RECORD_NO_VAL);
+}
+
 /* Burns CPU in a child, which is reaped before task_exit, as slurmstepd does. */
 static void burn_in_a_child(void)
 {
@@ -674,6 +699,7 @@ int main(void)
 		ON_A_NODE(kills_are_looked_for_in_steps_that_failed_or_came_near),
 		ON_A_NODE(hybrid_takes_cpu_time_from_v1),
 		ON_A_NODE(heterogeneous_step_keeps_the_name_the_kernel_gives),
+		ON_A_NODE(environment_counts_by_whole_names_and_the_first_of_two),
 		ON_A_NODE(without_cgroups_the_reaped_tasks_rusage_counts),
 		ON_A_NODE(better_source_wins_and_equal_ones_keep_maxima),
 		ON_A_NODE(contained_hooks_share_the_step_and_name_slurmstepd),
