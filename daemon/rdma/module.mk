@@ -4,6 +4,7 @@
 ARCHIVES += librdma
 librdma_LIBS := libgroups libnode libdaemon
 librdma_SRCS += daemon/rdma/collector_rdma.c
+librdma_SRCS += daemon/rdma/rdma_counts.c
 librdma_SRCS += daemon/rdma/rdma_link.c
 librdma_SRCS += daemon/rdma/rdma_message.c
 librdma_SRCS += daemon/rdma/rdma_reader.c

@@ -20,6 +20,8 @@
 /* Pairs of a process and a port (or device) that are told apart; what is beyond counts
  * as held outside of any step. */
 #define RDMA_HOLDERS_MAX 32768u
+/* Counters of queue pairs in a sample; what is beyond is not read. */
+#define RDMA_SAMPLE_COUNTERS_MAX 8192u
 
 struct rdma_held {
 	uint64_t qps, cqs, cqes, mrs, mr_bytes;
@@ -60,6 +62,15 @@ struct rdma_port {
 	uint64_t state, counters[RDMA_PORT_COUNTERS];
 };
 
+/* What a counter that queue pairs are bound to has */
+struct rdma_counter {
+	uint32_t device; /* in devices */
+	uint32_t port, id, pid;
+	char path[RECORD_CGROUP_MAX];
+	uint32_t has; /* mask of rdma_counter_names */
+	uint64_t values[RDMA_COUNTERS];
+};
+
 struct rdma_sample {
 	struct rdma_device devices[RDMA_DEVICES_MAX];
 	size_t device_count;
@@ -67,6 +78,8 @@ struct rdma_sample {
 	size_t row_count;
 	struct rdma_port *ports;
 	size_t port_count, port_room;
+	struct rdma_counter *counters;
+	size_t counter_count, counter_room;
 	uint64_t begun_ns, ended_ns; /* boot time */
 	struct err partial;          /* what could not be read; "" */
 };
