@@ -251,6 +251,66 @@ static int put_held(const struct env *env, const struct rdma_sample *s,
 	return 0;
 }
 
+#define COUNTER_FAMILY(name, help)                                                     \
+	{                                                                              \
+		"ceems_rdma_" name, PROM_COUNTER,                                      \
+			help ", of the unit's queue pairs, by rdma netlink"            \
+	}
+
+/* As rdma_counter_names */
+static const struct prom_family counter_families[RDMA_COUNTERS] = {
+	COUNTER_FAMILY("rx_write_requests", "Write requests received"),
+	COUNTER_FAMILY("rx_read_requests", "Read requests received"),
+	COUNTER_FAMILY("rx_atomic_requests", "Atomic requests received"),
+	COUNTER_FAMILY("req_cqe_error", "Completions with an error as requester"),
+	COUNTER_FAMILY("req_cqe_flush_error",
+		       "Completions flushed with an error as requester"),
+	COUNTER_FAMILY("req_remote_access_errors", "Remote access errors as requester"),
+	COUNTER_FAMILY("req_remote_invalid_request",
+		       "Invalid requests told by the other side as requester"),
+	COUNTER_FAMILY("resp_cqe_error", "Completions with an error as responder"),
+	COUNTER_FAMILY("resp_cqe_flush_error",
+		       "Completions flushed with an error as responder"),
+	COUNTER_FAMILY("resp_local_length_error", "Length errors as responder"),
+	COUNTER_FAMILY("resp_remote_access_errors",
+		       "Remote access errors as responder"),
+};
+
+static void put_count(const struct env *env, const struct rdma_count *k,
+		      struct prom *out)
+{
+	char port[16];
+	const struct prom_label labels[] = {
+		{"manager", "slurm"},
+		{"hostname", env->hostname},
+		{"device", k->device},
+		{"port", port},
+		{"uuid", units_get(env->units, k->unit)->id}};
+
+	(void)snprintf(port, sizeof(port), "%u", k->port);
+	for (uint32_t i = 0; i < RDMA_COUNTERS; i++) {
+		if (!(k->has & 1u << i))
+			continue;
+		prom_family(out, &counter_families[i]);
+		prom_put_u64(out, labels, 5, k->total[i]);
+	}
+}
+
+static void put_counts_of_units(const struct env *env, struct rdma_counts *c,
+				struct prom *out)
+{
+	if (!env->units)
+		return;
+	rdma_counts_settle(c, env->units);
+	for (size_t i = 0; i < c->count && c->counts[i].serial;) {
+		struct rdma_count sum = c->counts[i++];
+		for (; i < c->count && rdma_count_same(&sum, &c->counts[i]); i++)
+			rdma_count_add(&sum, &c->counts[i]);
+		if (step_groups_exported(env, sum.unit))
+			put_count(env, &sum, out);
+	}
+}
+
 static void put_sample_age(const struct env *env, const struct rdma_sample *s,
 			   struct prom *out)
 {
@@ -269,7 +329,8 @@ static int rdma_collect(void *state, struct prom *out, struct err *err)
 {
 	struct rdma_scrape *r = state;
 	const struct rdma_sample *s;
-	int rc = rdma_reader_take(r->reader, &s, err);
+	struct rdma_counts *counts;
+	int rc = rdma_reader_take(r->reader, &s, &counts, err);
 
 	if (rc == -EAGAIN)
 		return 0; /* the first one takes longer than a scrape should */
@@ -278,6 +339,7 @@ static int rdma_collect(void *state, struct prom *out, struct err *err)
 	put_ports(r->env, s, out);
 	put_sample_age(r->env, s, out);
 	rc = put_held(r->env, s, out);
+	put_counts_of_units(r->env, counts, out);
 	rdma_reader_give(r->reader);
 	if (rc < 0)
 		return err_set(err, rc, "out of memory");

@@ -20,10 +20,12 @@ struct rdma_reader {
 	const struct env *env;
 	struct periodic periodic;
 	bool started;
-	struct log_repeat failing; /* of the thread */
-	pthread_mutex_t mutex;     /* protects last */
+	struct log_repeat failing, full; /* of the thread */
+	uint64_t left_out_said;
+	pthread_mutex_t mutex; /* protects last and counts */
 	pthread_cond_t first;
 	struct rdma_sample *last;
+	struct rdma_counts counts;
 };
 
 int rdma_reader_new(const struct env *env, struct rdma_reader **ret, struct err *err)
@@ -52,6 +54,7 @@ void rdma_reader_free(struct rdma_reader *r)
 	pthread_cond_destroy(&r->first);
 	pthread_mutex_destroy(&r->mutex);
 	rdma_sample_free(r->last);
+	rdma_counts_done(&r->counts);
 	free(r);
 }
 
@@ -61,6 +64,17 @@ static void say_partial(struct rdma_reader *r, const struct err *why)
 		log_warn("rdma: %s: not shown until it can be read", why->text);
 	else if (!why->text[0] && log_repeat_over(&r->failing))
 		log_info("rdma: all can be read again");
+}
+
+static void say_left_out(struct rdma_reader *r, uint64_t left_out)
+{
+	if (left_out == r->left_out_said ||
+	    !log_repeat_due(&r->full, r->env->boottime_ns()))
+		return;
+	r->left_out_said = left_out;
+	log_warn("rdma: there are more than %u counters of queue pairs: those of some "
+		 "processes are not added up",
+		 RDMA_COUNTS_MAX);
 }
 
 static uint64_t sample_once(void *arg)
@@ -83,11 +97,15 @@ static uint64_t sample_once(void *arg)
 	say_partial(r, s ? &s->partial : &err);
 	pthread_mutex_lock(&r->mutex);
 	struct rdma_sample *old = s ? r->last : NULL;
-	if (s)
+	if (s) {
 		r->last = s;
+		rdma_counts_update(&r->counts, s);
+	}
+	uint64_t left_out = r->counts.left_out;
 	pthread_cond_broadcast(&r->first);
 	pthread_mutex_unlock(&r->mutex);
 	rdma_sample_free(old);
+	say_left_out(r, left_out);
 	uint64_t took_ms = (clock_read_ns(CLOCK_MONOTONIC) - begun_ns) / NSEC_PER_MSEC;
 	return took_ms * BUSY_SHARE > RDMA_PERIOD_MS ? took_ms * BUSY_SHARE
 						     : RDMA_PERIOD_MS;
@@ -110,7 +128,7 @@ static int start_reader(struct rdma_reader *r, struct err *err)
 }
 
 int rdma_reader_take(struct rdma_reader *r, const struct rdma_sample **ret,
-		     struct err *err)
+		     struct rdma_counts **ret_counts, struct err *err)
 {
 	int rc = start_reader(r, err);
 
@@ -129,11 +147,13 @@ int rdma_reader_take(struct rdma_reader *r, const struct rdma_sample **ret,
 				     "the kernel has not answered for %llu s",
 				     (unsigned long long)(age_ns / NSEC_PER_SEC));
 	}
-	if (rc == 0)
-		*ret = s;
-	else
+	if (rc < 0) {
 		pthread_mutex_unlock(&r->mutex);
-	return rc;
+		return rc;
+	}
+	*ret = s;
+	*ret_counts = &r->counts;
+	return 0;
 }
 
 void rdma_reader_give(struct rdma_reader *r)

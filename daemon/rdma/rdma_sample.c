@@ -41,6 +41,7 @@ void rdma_sample_free(struct rdma_sample *s)
 		return;
 	free(s->rows);
 	free(s->ports);
+	free(s->counters);
 	free(s);
 }
 
@@ -110,6 +111,31 @@ static void add_entry(void *arg, const struct rdma_entry *e)
 
 	if (h && e->device == c->sample->devices[c->device].index)
 		rdma_held_add(&h->held, &held);
+}
+
+static void add_counter(void *arg, const struct rdma_entry *e)
+{
+	struct collecting *c = arg;
+	struct rdma_sample *s = c->sample;
+
+	if (!e->has || e->device != s->devices[c->device].index ||
+	    s->counter_count == RDMA_SAMPLE_COUNTERS_MAX)
+		return;
+	if (s->counter_count == s->counter_room) {
+		size_t room = s->counter_room ? 2 * s->counter_room : 16;
+		struct rdma_counter *k = reallocarray(s->counters, room, sizeof(*k));
+		if (!k)
+			return;
+		s->counters = k;
+		s->counter_room = room;
+	}
+	struct rdma_counter *k = &s->counters[s->counter_count++];
+	*k = (struct rdma_counter){.device = c->device,
+				   .port = e->port,
+				   .id = e->id,
+				   .pid = e->pid,
+				   .has = e->has};
+	memcpy(k->values, e->counters, sizeof(k->values));
 }
 
 static void add_device(void *arg, const struct rdma_entry *e)
@@ -219,20 +245,22 @@ static void ask_for_device(struct collecting *c, int fd, uint32_t *sequence,
 	static const struct {
 		enum rdma_kind kind;
 		const char *what;
-	} asked[] = {{RDMA_QP, "queue pairs"},
-		     {RDMA_CQ, "completion queues"},
-		     {RDMA_MR, "memory regions"}};
+		void (*found)(void *arg, const struct rdma_entry *e);
+	} asked[] = {{RDMA_QP, "queue pairs", add_entry},
+		     {RDMA_CQ, "completion queues", add_entry},
+		     {RDMA_MR, "memory regions", add_entry},
+		     {RDMA_COUNTER, "counters", add_counter}};
 	struct rdma_device *d = &c->sample->devices[c->device];
 
 	for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
 		struct err err;
 		c->kind = asked[i].kind;
-		int rc = rdma_link_ask(fd, sequence, c->kind, d->index, stop, add_entry,
-				       c, &err);
+		int rc = rdma_link_ask(fd, sequence, c->kind, d->index, stop,
+				       asked[i].found, c, &err);
 		if (rc == 0)
 			d->known |= 1u << c->kind;
-		/* unplugged since */
-		else if (rc != -ENODEV && rc != -EINVAL)
+		/* unplugged since; or the kernel does not know of counters */
+		else if (rc != -ENODEV && rc != -EINVAL && rc != -EOPNOTSUPP)
 			(void)err_set(&c->sample->partial, rc, "%s of %s: %s",
 				      asked[i].what, d->name, err.text);
 	}
@@ -261,6 +289,8 @@ static int read_resources(const struct env *env, const atomic_bool *stop,
 	c.holders = holders;
 	for (; c.device < s->device_count; c.device++)
 		ask_for_device(&c, fd, &sequence, stop);
+	for (size_t i = 0; i < s->counter_count; i++)
+		step_path_of(env, s->counters[i].pid, s->counters[i].path);
 	return make_rows(&c, env);
 }
 

@@ -118,6 +118,73 @@ static void processes_of_no_unit_and_gone_ones_are_others(void **state)
 			     "\"kernel\"} 1\n"));
 }
 
+static void make_mlx5(struct rdma_datagram *d, uint16_t command)
+{
+	make_message(d, command);
+	make_u32(d, RDMA_NLDEV_ATTR_DEV_INDEX, 4);
+	make_string(d, RDMA_NLDEV_ATTR_DEV_NAME, "mlx5_0");
+}
+
+/* A counter of each of two processes, and of one that is gone, as mlx5 binds them */
+static int open_counting_kernel(void)
+{
+	static struct rdma_datagram d;
+	int fd = open_kernel_pair();
+
+	make_mlx5(&d, RDMA_NLDEV_CMD_GET);
+	make_message_end(&d, 1);
+	answer_kernel(&d);
+	for (uint32_t sequence = 1; sequence <= 4; sequence++) {
+		make_last(&d, sequence, 0);
+		answer_kernel(&d);
+	}
+	make_mlx5(&d, RDMA_NLDEV_CMD_STAT_GET);
+	make_nest(&d, RDMA_NLDEV_ATTR_STAT_COUNTER);
+	for (uint32_t pid = 194; pid <= 200; pid += 3) {
+		make_nest(&d, RDMA_NLDEV_ATTR_STAT_COUNTER_ENTRY);
+		make_u32(&d, RDMA_NLDEV_ATTR_PORT_INDEX, 1);
+		make_u32(&d, RDMA_NLDEV_ATTR_STAT_COUNTER_ID, pid);
+		make_u32(&d, RDMA_NLDEV_ATTR_RES_PID, pid);
+		make_nest(&d, RDMA_NLDEV_ATTR_STAT_HWCOUNTERS);
+		for (uint32_t i = 0; i < RDMA_COUNTERS; i++) {
+			make_nest(&d, RDMA_NLDEV_ATTR_STAT_HWCOUNTER_ENTRY);
+			make_string(&d, RDMA_NLDEV_ATTR_STAT_HWCOUNTER_ENTRY_NAME,
+				    rdma_counter_names[i]);
+			make_u64(&d, RDMA_NLDEV_ATTR_STAT_HWCOUNTER_ENTRY_VALUE,
+				 pid * 100 + i);
+			make_nest_end(&d);
+		}
+		make_nest_end(&d);
+		make_nest_end(&d);
+	}
+	make_nest_end(&d);
+	make_message_end(&d, 5);
+	answer_kernel(&d);
+	make_last(&d, 5, 0);
+	answer_kernel(&d);
+	return fd;
+}
+
+static void counters_of_a_units_processes_are_added_up(void **state)
+{
+	(void)state;
+	start_step("7", 0);
+	start_step("7", 1);
+	n.env.rdma_open = open_counting_kernel;
+	node_open(&n, c);
+	collect_until_sampled();
+	for (uint32_t i = 0; i < RDMA_COUNTERS; i++) {
+		char line[256];
+		(void)snprintf(line, sizeof(line),
+			       "ceems_rdma_%s{manager=\"slurm\",hostname=\"host\","
+			       "device=\"mlx5_0\",port=\"1\",uuid=\"7\"} %u\n",
+			       rdma_counter_names[i], (194 + 197) * 100 + 2 * i);
+		if (!strstr(n.text.data, line))
+			fail_msg("not there: %s", line);
+	}
+	golden_equal(&n.text, "test/golden/collector_rdma-counters.prom");
+}
+
 static int open_absent_kernel(void)
 {
 	return -EPROTONOSUPPORT;
@@ -194,6 +261,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(units_have_the_sum_of_their_steps_on_each_device),
 		TEST(processes_of_no_unit_and_gone_ones_are_others),
+		TEST(counters_of_a_units_processes_are_added_up),
 		TEST(ports_are_shown_when_the_kernel_cannot_be_asked),
 		TEST(a_kernel_that_does_not_answer_holds_no_scrape),
 		TEST(what_is_too_old_is_not_shown),

@@ -120,6 +120,8 @@ static void answer_hostile(void)
 	answer_kernel(&d);
 	make_last(&d, 4, 0);
 	answer_kernel(&d);
+	make_last(&d, 5, -EINVAL); /* as a kernel without counters */
+	answer_kernel(&d);
 }
 
 static pid_t answering;
