@@ -314,6 +314,49 @@ void prom_put_scaled(struct prom *p, const struct prom_label *labels, size_t n,
 	end_sample(p);
 }
 
+/* The labels are written once; a sample has all but the brace at their end. */
+static bool begin_part(struct prom *p, const char *suffix, const struct buf *labels)
+{
+	if (!begin_sample(p))
+		return false;
+	buf_puts(&p->text, suffix);
+	buf_put(&p->text, labels->data, labels->len - 1);
+	return true;
+}
+
+void prom_put_histogram(struct prom *p, const struct prom_label *labels, size_t n,
+			const struct prom_histogram *h)
+{
+	auto_buf struct buf block = BUF_INIT;
+	uint64_t count = 0;
+
+	prom_render_labels(&block, labels, n);
+	if (buf_error(&block)) {
+		p->error = buf_error(&block);
+		return;
+	}
+	for (size_t i = 0; i < h->buckets; i++) {
+		if (!begin_part(p, "_bucket", &block))
+			return;
+		count += h->counts[i];
+		buf_puts(&p->text, ",le=\"");
+		buf_puts(&p->text, h->bounds[i]);
+		buf_puts(&p->text, "\"} ");
+		buf_put_u64(&p->text, count);
+		end_sample(p);
+	}
+	if (!begin_part(p, "_sum", &block))
+		return;
+	buf_puts(&p->text, "} ");
+	buf_put_scaled(&p->text, h->sum, h->decimals);
+	end_sample(p);
+	if (!begin_part(p, "_count", &block))
+		return;
+	buf_puts(&p->text, "} ");
+	buf_put_u64(&p->text, count);
+	end_sample(p);
+}
+
 void prom_put_block_u64(struct prom *p, const struct buf *block, uint64_t v)
 {
 	if (!begin_block(p, block))
@@ -408,8 +451,10 @@ static void put_family_help(struct buf *out, const char *s, enum prom_format for
 static void put_family_header(struct buf *out, const struct family_slot *s,
 			      enum prom_format format)
 {
-	static const char *const text_types[] = {"counter", "gauge", "untyped"};
-	static const char *const om_types[] = {"counter", "gauge", "unknown"};
+	static const char *const text_types[] = {"counter", "gauge", "untyped",
+						 "histogram"};
+	static const char *const om_types[] = {"counter", "gauge", "unknown",
+					       "histogram"};
 	enum prom_type type = s->family->type;
 	size_t name_len = s->name_len;
 	const char *type_name = text_types[type];

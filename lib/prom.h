@@ -18,8 +18,9 @@
 enum prom_type {
 	PROM_COUNTER,
 	PROM_GAUGE,
-	PROM_UNKNOWN, /* a kept name whose peer type OpenMetrics forbids:
-			 "untyped"/"unknown" */
+	PROM_UNKNOWN,  /* a kept name whose peer type OpenMetrics forbids:
+			  "untyped"/"unknown" */
+	PROM_HISTOGRAM /* prom_put_histogram() alone */
 };
 
 /* Declare as static const; compared by name. name is as in the samples ("..._total").
@@ -71,6 +72,19 @@ void prom_put_block_u64(struct prom *p, const struct buf *block, uint64_t v);
 void prom_put_block_f64(struct prom *p, const struct buf *block, double v);
 void prom_put_block_scaled(struct prom *p, const struct buf *block, uint64_t v,
 			   unsigned decimals);
+
+/* A classic histogram, with one label or more. bounds: of each bucket its upper one, as
+ * text, the last "+Inf"; counts: of each bucket for itself. The sum is sum *
+ * 10^-decimals. */
+struct prom_histogram {
+	const char *const *bounds;
+	const uint64_t *counts;
+	size_t buckets;
+	uint64_t sum;
+	unsigned decimals;
+};
+void prom_put_histogram(struct prom *p, const struct prom_label *labels, size_t n,
+			const struct prom_histogram *h);
 
 /* A collector's output is all or nothing: mark, collect, and roll back on failure. */
 struct prom_mark {

@@ -77,6 +77,33 @@ static void openmetrics_differs_in_the_comment_lines_alone(void **state)
 	prom_free(p);
 }
 
+static void buckets_of_a_histogram_add_up(void **state)
+{
+	static const struct prom_family took = {"x_seconds", PROM_HISTOGRAM, "Times"};
+	static const char *const bounds[] = {"0.001", "1", "+Inf"};
+	static const char samples[] = "x_seconds_bucket{u=\"1\",le=\"0.001\"} 3\n"
+				      "x_seconds_bucket{u=\"1\",le=\"1\"} 3\n"
+				      "x_seconds_bucket{u=\"1\",le=\"+Inf\"} 7\n"
+				      "x_seconds_sum{u=\"1\"} 12.5\n"
+				      "x_seconds_count{u=\"1\"} 7\n";
+	const uint64_t counts[] = {3, 0, 4};
+	const struct prom_label label = {"u", "1"};
+	struct prom *p = prom_new(0);
+	auto_buf struct buf out = BUF_INIT;
+
+	(void)state;
+	prom_family(p, &took);
+	prom_put_histogram(p, &label, 1,
+			   &(struct prom_histogram){bounds, counts, 3, 12500, 3});
+	assert_int_equal(prom_samples(p), 5);
+	for (int format = PROM_TEXT; format <= PROM_OPENMETRICS; format++) {
+		render(p, format, &out);
+		assert_non_null(strstr(out.data, "# TYPE x_seconds histogram\n"));
+		assert_non_null(strstr(out.data, samples));
+	}
+	prom_free(p);
+}
+
 static void label_values_are_escaped_and_made_valid_utf8(void **state)
 {
 	(void)state;
@@ -316,6 +343,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(families_come_grouped_and_sorted_whatever_the_order),
 		cmocka_unit_test(openmetrics_differs_in_the_comment_lines_alone),
+		cmocka_unit_test(buckets_of_a_histogram_add_up),
 		cmocka_unit_test(label_values_are_escaped_and_made_valid_utf8),
 		cmocka_unit_test(equal_names_at_two_addresses_are_one_family),
 		cmocka_unit_test(rollback_takes_back_samples_and_an_overflow),
