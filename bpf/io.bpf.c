@@ -14,6 +14,9 @@
 /* Set by the opener before it loads this. Both are powers of two. */
 const volatile unsigned stripes = 1;
 const volatile unsigned cell_count = 1;
+/* Also how long calls take, and why they fail */
+const volatile bool with_times = false;
+const volatile unsigned times_stripes = 1;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -66,6 +69,29 @@ struct {
 	__type(key, __u32);
 	__type(value, struct io_control);
 } io_control SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct io_times);
+} io_times SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct io_errors);
+} io_errors SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} io_begun SEC(".maps");
 
 #define CELL_NONE 0xffffffffu
 #define ADD(counter, n) __sync_fetch_and_add(&(counter), (n))
@@ -402,8 +428,85 @@ static __always_inline struct file *file_of(struct task_struct *task, __u32 numb
 	return file;
 }
 
-/* Global, as make_cell(). file: NULL for a bad descriptor */
-__noinline int count_moved(__u32 slot, __u64 file, long result, bool written)
+/* The verifier does not know that a bool is 0 or 1. */
+static __always_inline enum io_direction direction_of(bool written)
+{
+	__u32 direction = written;
+
+	asm volatile("%0 &= 1" : "+r"(direction));
+	return (enum io_direction)direction;
+}
+
+static __always_inline __u32 bucket_of(__u64 ns)
+{
+	__u64 wide = (ns + 999) / 1000;
+	__u32 us = wide > 0xffffffffu ? 0xffffffffu : (__u32)wide, log = 0;
+
+	if (us <= 1)
+		return 0;
+	us--;
+	for (__u32 bits = 16; bits; bits /= 2) {
+		if (us >> bits) {
+			us >>= bits;
+			log += bits;
+		}
+	}
+	log = log / 2 + 1;
+	return log < IO_BUCKETS ? log : IO_BUCKETS - 1;
+}
+
+static __always_inline void count_time(__u32 cell, enum io_direction direction,
+				       __u64 ns)
+{
+	__u32 i = cell * times_stripes +
+		  (bpf_get_smp_processor_id() & (times_stripes - 1));
+	struct io_times *times = bpf_map_lookup_elem(&io_times, &i);
+	__u32 bucket = bucket_of(ns);
+
+	if (!times || bucket >= IO_BUCKETS)
+		return;
+	ADD(times->of[direction].calls[bucket], 1);
+	ADD(times->of[direction].ns, ns);
+}
+
+static __always_inline enum io_error_class class_of(long result)
+{
+	switch (-result) {
+	case 28:  /* ENOSPC */
+	case 122: /* EDQUOT */
+	case 27:  /* EFBIG */
+		return IO_ERROR_SPACE;
+	case 5:   /* EIO */
+	case 116: /* ESTALE */
+	case 110: /* ETIMEDOUT */
+		return IO_ERROR_IO;
+	case 13: /* EACCES */
+	case 1:  /* EPERM */
+	case 30: /* EROFS */
+		return IO_ERROR_ACCESS;
+	case 2:  /* ENOENT */
+	case 20: /* ENOTDIR */
+		return IO_ERROR_MISSING;
+	case 11: /* EAGAIN */
+	case 4:  /* EINTR */
+		return IO_ERROR_AGAIN;
+	}
+	return IO_ERROR_OTHER;
+}
+
+static __always_inline void count_error(__u32 cell, enum io_error_call call,
+					long result)
+{
+	struct io_errors *errors = bpf_map_lookup_elem(&io_errors, &cell);
+	enum io_error_class class = class_of(result);
+
+	if (errors)
+		ADD(errors->of[call][class], 1);
+}
+
+/* Global, as make_cell(). file: NULL for a bad descriptor; ns: how long it took, 0
+ * where nobody knows */
+__noinline int count_moved(__u32 slot, __u64 file, long result, bool written, __u64 ns)
 {
 	__u32 cell = cell_of_file(slot, (struct file *)file);
 
@@ -413,6 +516,10 @@ __noinline int count_moved(__u32 slot, __u64 file, long result, bool written)
 	struct io_counts *counts = bpf_map_lookup_elem(&io_counts, &i);
 	if (!counts)
 		return 0;
+	if (with_times && ns)
+		count_time(cell, direction_of(written), ns);
+	if (with_times && result < 0)
+		count_error(cell, (enum io_error_call)direction_of(written), result);
 	if (written) {
 		ADD(counts->write_calls, 1);
 		if (result < 0)
@@ -437,6 +544,8 @@ static __always_inline void count_name(struct task_struct *task, __u32 slot,
 
 	if (!names)
 		return;
+	if (with_times && result < 0)
+		count_error(cell_count + slot, IO_ERROR_NAME, result);
 	switch (call) {
 	case CALL_OPEN:
 		ADD(names->opens, 1);
@@ -572,6 +681,49 @@ static __always_inline bool is_result(long result)
 	return result >= -(long)ERRNO_MAX && result <= 0x7fffffff;
 }
 
+#define BEGUN_BITS 6
+#define BEGUN_MASK ((1u << BEGUN_BITS) - 1)
+
+static __always_inline __u64 *begun_of(struct task_struct *task)
+{
+	__u32 place = (__u32)task->pid & (IO_BEGUN_PLACES - 1);
+
+	return bpf_map_lookup_elem(&io_begun, &place);
+}
+
+static __always_inline __u64 begun_tag(struct task_struct *task)
+{
+	return (__u32)task->pid / IO_BEGUN_PLACES & BEGUN_MASK;
+}
+
+/* How long the call that ends now took; 0: nobody knows. */
+static __always_inline __u64 time_of_call(struct task_struct *task)
+{
+	__u64 *begun = with_times ? begun_of(task) : NULL;
+	__u64 word = begun ? *begun : 0;
+
+	if (!word || (word & BEGUN_MASK) != begun_tag(task))
+		return 0;
+	*begun = 0;
+	__u64 ns = (bpf_ktime_get_ns() & ~0ull >> BEGUN_BITS) - (word >> BEGUN_BITS);
+	return ns ? ns : 1;
+}
+
+SEC("?tp_btf/sys_enter")
+int BPF_PROG(call_begun, struct pt_regs *regs, long number)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	enum call call = kind_of_call(CALL_NUMBER(regs));
+
+	if (call < CALL_READ || call > CALL_COPY || is_compat(task) ||
+	    slot_of_task(task) == SLOT_NONE)
+		return 0;
+	__u64 *begun = begun_of(task);
+	if (begun)
+		*begun = bpf_ktime_get_ns() << BEGUN_BITS | begun_tag(task);
+	return 0;
+}
+
 SEC("tp_btf/sys_exit")
 int BPF_PROG(call_ended, struct pt_regs *regs, long result)
 {
@@ -592,26 +744,27 @@ int BPF_PROG(call_ended, struct pt_regs *regs, long result)
 			ADD(c->compat, 1);
 		return 0;
 	}
+	__u64 ns = call <= CALL_COPY ? time_of_call(task) : 0;
 	switch (call) {
 	case CALL_READ:
 		count_moved(slot, (__u64)file_of(task, FIRST_ARGUMENT(regs)), result,
-			    false);
+			    false, ns);
 		return 0;
 	case CALL_WRITE:
 		count_moved(slot, (__u64)file_of(task, FIRST_ARGUMENT(regs)), result,
-			    true);
+			    true, ns);
 		return 0;
 	case CALL_SENDFILE:
 		count_moved(slot, (__u64)file_of(task, SECOND_ARGUMENT(regs)), result,
-			    false);
+			    false, ns);
 		count_moved(slot, (__u64)file_of(task, FIRST_ARGUMENT(regs)), result,
-			    true);
+			    true, ns);
 		return 0;
 	case CALL_COPY:
 		count_moved(slot, (__u64)file_of(task, FIRST_ARGUMENT(regs)), result,
-			    false);
+			    false, ns);
 		count_moved(slot, (__u64)file_of(task, THIRD_ARGUMENT(regs)), result,
-			    true);
+			    true, ns);
 		return 0;
 	case CALL_SUBMIT: {
 		struct submitted all = {THIRD_POINTER(regs), slot};
@@ -681,7 +834,7 @@ int BPF_PROG(request_ended, void *ring, struct io_kiocb *request)
 	if (slot == SLOT_NONE || !is_result(result))
 		return 0;
 	count_moved(slot, (__u64)BPF_CORE_READ(request, file), result,
-		    call == CALL_WRITE);
+		    call == CALL_WRITE, 0);
 	return 0;
 }
 

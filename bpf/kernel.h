@@ -202,7 +202,7 @@ struct sched_entity {
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int flags;
-	int tgid;
+	int pid, tgid;
 	struct css_set *cgroups;
 	struct files_struct *files;
 	unsigned long min_flt, maj_flt;

@@ -563,14 +563,18 @@ static int take_io_cells(struct daemon *d, struct opened_part *part, struct err 
 	if (!rc)
 		rc = io_cells_open(&d->io_cells, fds, part->count,
 				   part->detail[IO_DETAIL_SLOTS],
-				   part->detail[IO_DETAIL_STRIPES], err);
+				   part->detail[IO_DETAIL_STRIPES],
+				   part->detail[IO_DETAIL_COUNTED], err);
 	if (rc < 0)
 		return rc;
-	d->io_cells.counted = part->detail[IO_DETAIL_COUNTED];
 	log_info("ebpf: the kernel counts what units read and write, %s",
 		 d->io_cells.counted & IO_COUNTED_URING
 			 ? "by system calls and by io_uring"
 			 : "by system calls; it cannot count io_uring");
+	if (d->options.ebpf_io_latency && !(d->io_cells.counted & IO_COUNTED_TIMES))
+		log_warn(
+			"ebpf: the kernel refuses the program that says how long reads "
+			"and writes take: no ceems_ebpf_io_latency_seconds");
 	return 0;
 }
 
@@ -650,6 +654,7 @@ static void take_opened_parts(struct daemon *d)
 					       .procfs = o->path_procfs,
 					       .slots = (uint32_t)o->ebpf_slots,
 					       .io = o->ebpf_io,
+					       .io_latency = o->ebpf_io_latency,
 					       .network = o->ebpf_network,
 					       .perf = o->collector_perf,
 					       .hardware = hardware_kinds_opened(o)};

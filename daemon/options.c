@@ -178,6 +178,9 @@ const struct conf_opt options_table[] = {
 	ROW("collector.ebpf.io-metrics", CONF_BOOL, ebpf_io, "false",
 	    "Also what each unit reads and writes, by mount. Implies "
 	    "--collector.ebpf."),
+	ROW("collector.ebpf.io-latency", CONF_BOOL, ebpf_io_latency, "false",
+	    "Also how long its reads and writes take, as histograms, and why they "
+	    "fail. Implies --collector.ebpf.io-metrics."),
 	ROW("collector.ebpf.network-metrics", CONF_BOOL, ebpf_network, "false",
 	    "Also what each unit sends and receives by TCP and UDP. Implies "
 	    "--collector.ebpf."),

@@ -257,6 +257,8 @@ int options_load(int argc, char *const argv[], struct options *ret, struct buf *
 		o.collector_perf = true;
 	if (o.rdma_stats)
 		o.collector_rdma = true;
+	if (o.ebpf_io_latency)
+		o.ebpf_io = true;
 	if (o.ebpf_io || o.ebpf_network || o.collector_perf)
 		o.collector_ebpf = true;
 	rc = check_options_fit(&o, err);

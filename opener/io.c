@@ -21,6 +21,10 @@ static int size_io_maps(struct io *io, int groups_map, uint32_t slots)
 	io->cells = slots * IO_CELLS_PER_SLOT;
 	s->rodata->stripes = io->stripes;
 	s->rodata->cell_count = io->cells;
+	bool times = io->counted & IO_COUNTED_TIMES;
+	uint32_t times_stripes = io_times_stripes(io->stripes);
+	s->rodata->with_times = times;
+	s->rodata->times_stripes = times_stripes;
 	const struct {
 		struct bpf_map *map;
 		uint32_t entries;
@@ -30,6 +34,9 @@ static int size_io_maps(struct io *io, int groups_map, uint32_t slots)
 		{s->maps.io_names, slots * io->stripes},
 		{s->maps.io_rows, slots},
 		{s->maps.io_free, io->cells},
+		{s->maps.io_times, times ? (io->cells + slots) * times_stripes : 1},
+		{s->maps.io_errors, times ? io->cells + slots : 1},
+		{s->maps.io_begun, times ? IO_BEGUN_PLACES : 1},
 	};
 	rc = bpf_map__reuse_fd(s->maps.groups, groups_map);
 	for (size_t i = 0; !rc && i < sizeof(sizes) / sizeof(sizes[0]); i++)
@@ -71,6 +78,8 @@ static void list_io_maps(struct io *io)
 	io->fds[IO_FD_ROWS] = bpf_map__fd(s->maps.io_rows);
 	io->fds[IO_FD_FREE] = bpf_map__fd(s->maps.io_free);
 	io->fds[IO_FD_CONTROL] = bpf_map__fd(s->maps.io_control);
+	io->fds[IO_FD_TIMES] = bpf_map__fd(s->maps.io_times);
+	io->fds[IO_FD_ERRORS] = bpf_map__fd(s->maps.io_errors);
 }
 
 /* counted: IO_COUNTED_* that are asked of the kernel */
@@ -93,6 +102,9 @@ static int try_io(struct io *io, int groups_map, uint32_t slots, bool by_cpuacct
 		rc = bpf_program__set_autoload(s->progs.request_ended,
 					       counted & IO_COUNTED_URING);
 	if (!rc)
+		rc = bpf_program__set_autoload(s->progs.call_begun,
+					       counted & IO_COUNTED_TIMES);
+	if (!rc)
 		rc = io_bpf__load(s);
 	if (rc < 0)
 		return load_refused(err, rc, "load the IO program");
@@ -107,19 +119,28 @@ static int try_io(struct io *io, int groups_map, uint32_t slots, bool by_cpuacct
 	const struct bpf_link *requests = s->links.request_ended;
 	io->fds[IO_FD_CALLS] = bpf_link__fd(calls);
 	io->fds[IO_FD_URING] = bpf_link__fd(requests ? requests : calls);
+	const struct bpf_link *begun = s->links.call_begun;
+	io->fds[IO_FD_BEGUN] = bpf_link__fd(begun ? begun : calls);
 	return 0;
 }
 
-/* A kernel without io_uring, or that refuses its program, has the rest. */
-int io_open(struct io *io, int groups_map, uint32_t slots, bool by_cpuacct,
+/* A kernel that refuses one of the programs has the rest. */
+int io_open(struct io *io, int groups_map, uint32_t slots, bool by_cpuacct, bool times,
 	    struct err *err)
 {
-	int rc = try_io(io, groups_map, slots, by_cpuacct, IO_COUNTED_URING, err);
+	uint32_t wanted = IO_COUNTED_URING | (times ? IO_COUNTED_TIMES : 0);
+	const uint32_t tries[] = {wanted, wanted & ~IO_COUNTED_URING,
+				  wanted & ~IO_COUNTED_TIMES, 0};
+	int rc = -EINVAL;
 
-	if (rc >= 0)
-		return rc;
-	io_close(io);
-	return try_io(io, groups_map, slots, by_cpuacct, 0, err);
+	for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]) && rc < 0; i++) {
+		if (i && tries[i] == wanted)
+			continue;
+		if (i)
+			io_close(io);
+		rc = try_io(io, groups_map, slots, by_cpuacct, tries[i], err);
+	}
+	return rc;
 }
 
 void io_close(struct io *io)

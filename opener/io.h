@@ -18,9 +18,11 @@ struct io {
 };
 
 /* Loads and attaches it. groups_map: struct groups' own; slots: as it has. by_cpuacct:
- * tasks belong to the slot of their cpuacct group (cgroup v1). Errors as groups_open().
+ * tasks belong to the slot of their cpuacct group (cgroup v1). times: also how long
+ * calls take and why they fail, if the kernel lets it (io->counted). Errors as
+ * groups_open().
  */
-int io_open(struct io *io, int groups_map, uint32_t slots, bool by_cpuacct,
+int io_open(struct io *io, int groups_map, uint32_t slots, bool by_cpuacct, bool times,
 	    struct err *err);
 void io_close(struct io *io);
 

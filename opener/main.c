@@ -27,7 +27,7 @@ struct options {
 	LOG_OPTION_MEMBERS;
 	uint64_t link_fd;
 	uint64_t slots, perf_hardware;
-	bool io_metrics, network_metrics, perf;
+	bool io_metrics, io_latency, network_metrics, perf;
 	char *path_cgroupfs, *path_procfs;
 };
 
@@ -44,6 +44,8 @@ static const struct conf_opt opener_options[] = {
 	    .min = 64, .max = GROUP_SLOTS_MAX),
 	ROW("collector.ebpf.io-metrics", CONF_BOOL, io_metrics, "false",
 	    "Also what units read and write."),
+	ROW("collector.ebpf.io-latency", CONF_BOOL, io_latency, "false",
+	    "Also how long reads and writes take, and why they fail."),
 	ROW("collector.ebpf.network-metrics", CONF_BOOL, network_metrics, "false",
 	    "Also what units send and receive."),
 	ROW("collector.perf", CONF_BOOL, perf, "false",
@@ -118,7 +120,8 @@ static int open_io(const struct options *o, bool by_cpuacct, const struct groups
 	struct opener_message m = {.part = OPENER_IO, .fds = IO_FDS};
 	struct io io = {0};
 	struct err err = {""};
-	int rc = io_open(&io, g->groups_map, (uint32_t)o->slots, by_cpuacct, &err);
+	int rc = io_open(&io, g->groups_map, (uint32_t)o->slots, by_cpuacct,
+			 o->io_latency, &err);
 
 	m.count = io.cells;
 	m.detail[IO_DETAIL_SLOTS] = (unsigned)o->slots;

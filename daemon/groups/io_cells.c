@@ -19,6 +19,8 @@ struct io_map {
 static void list_maps(struct io_cells *c, struct io_map ret[IO_FD_CALLS])
 {
 	const size_t cells = c->cells, slots = c->slots, stripes = c->stripes;
+	const size_t timed = c->counted & IO_COUNTED_TIMES ? cells + slots : 0;
+	const size_t times = timed * io_times_stripes(c->stripes);
 	const struct io_map maps[IO_FD_CALLS] = {
 		{(void **)&c->counts, IO_FD_COUNTS,
 		 (cells + slots) * stripes * sizeof(*c->counts)},
@@ -27,6 +29,10 @@ static void list_maps(struct io_cells *c, struct io_map ret[IO_FD_CALLS])
 		{(void **)&c->rows, IO_FD_ROWS, slots * IO_ROW * sizeof(*c->rows)},
 		{(void **)&c->free, IO_FD_FREE, cells * sizeof(*c->free)},
 		{(void **)&c->control, IO_FD_CONTROL, sizeof(*c->control)},
+		{(void **)&c->times, IO_FD_TIMES,
+		 (times ? times : 1) * sizeof(*c->times)},
+		{(void **)&c->errors, IO_FD_ERRORS,
+		 (timed ? timed : 1) * sizeof(*c->errors)},
 	};
 
 	memcpy(ret, maps, sizeof(maps));
@@ -38,11 +44,12 @@ static bool is_size(uint32_t n, uint32_t max)
 }
 
 int io_cells_open(struct io_cells *c, const int fds[IO_FDS], uint32_t cells,
-		  uint32_t slots, uint32_t stripes, struct err *err)
+		  uint32_t slots, uint32_t stripes, uint32_t counted, struct err *err)
 {
 	struct io_map maps[IO_FD_CALLS];
 
-	*c = (struct io_cells){.cells = cells, .slots = slots, .stripes = stripes};
+	*c = (struct io_cells){
+		.cells = cells, .slots = slots, .stripes = stripes, .counted = counted};
 	memcpy(c->fds, fds, sizeof(c->fds));
 	if (!is_size(slots, GROUP_SLOTS_MAX) ||
 	    !is_size(cells, GROUP_SLOTS_MAX * IO_ROW) ||
@@ -132,6 +139,17 @@ void io_cells_sum(const struct io_cells *c, uint32_t cell, struct io_counts *ret
 	}
 }
 
+static bool has_errors(const struct io_cells *c, uint32_t cell)
+{
+	struct io_errors e = {0};
+	unsigned long long any = 0;
+
+	io_cells_add_errors(c, cell, &e);
+	for (unsigned i = 0; i < IO_ERROR_CALLS * IO_ERROR_CLASSES; i++)
+		any |= e.of[i / IO_ERROR_CLASSES][i % IO_ERROR_CLASSES];
+	return any;
+}
+
 uint32_t io_cells_of_slot(const struct io_cells *c, uint32_t slot,
 			  uint32_t ret[IO_CELLS_OF_SLOT_MAX])
 {
@@ -141,10 +159,46 @@ uint32_t io_cells_of_slot(const struct io_cells *c, uint32_t slot,
 	if (slot >= c->slots)
 		return 0;
 	io_cells_sum(c, c->cells + slot, &own);
-	if (own.read_calls || own.write_calls || own.asked_read_bytes ||
+	bool failed = c->counted & IO_COUNTED_TIMES && has_errors(c, c->cells + slot);
+	if (failed || own.read_calls || own.write_calls || own.asked_read_bytes ||
 	    own.asked_write_bytes)
 		ret[n++] = c->cells + slot;
 	return n;
+}
+
+static void add_words(void *to, const void *from, size_t bytes)
+{
+	const unsigned long long *words = from;
+	unsigned long long *sums = to;
+
+	for (size_t i = 0; i < bytes / sizeof(*words); i++)
+		sums[i] += read_count(&words[i]);
+}
+
+void io_cells_add_times(const struct io_cells *c, uint32_t cell, struct io_times *to)
+{
+	uint32_t stripes = io_times_stripes(c->stripes);
+
+	for (uint32_t i = 0; cell < c->cells + c->slots && i < stripes; i++)
+		add_words(to, &c->times[(size_t)cell * stripes + i], sizeof(*to));
+}
+
+void io_cells_add_errors(const struct io_cells *c, uint32_t cell, struct io_errors *to)
+{
+	if (cell < c->cells + c->slots)
+		add_words(to, &c->errors[cell], sizeof(*to));
+}
+
+static void clear_cell(struct io_cells *c, uint32_t cell)
+{
+	uint32_t stripes = io_times_stripes(c->stripes);
+
+	memset(&c->counts[(size_t)cell * c->stripes], 0,
+	       c->stripes * sizeof(*c->counts));
+	if (!(c->counted & IO_COUNTED_TIMES))
+		return;
+	memset(&c->times[(size_t)cell * stripes], 0, stripes * sizeof(*c->times));
+	memset(&c->errors[cell], 0, sizeof(*c->errors));
 }
 
 void io_cells_sum_names(const struct io_cells *c, uint32_t slot, struct io_names *ret)
@@ -216,11 +270,9 @@ void io_cells_release(struct io_cells *c, uint32_t slot)
 	n = list_row(c, slot, cells);
 	memset(&c->rows[(size_t)slot * IO_ROW], 0, IO_ROW * sizeof(*c->rows));
 	memset(&c->names[(size_t)slot * c->stripes], 0, c->stripes * sizeof(*c->names));
-	memset(&c->counts[((size_t)c->cells + slot) * c->stripes], 0,
-	       c->stripes * sizeof(*c->counts));
+	clear_cell(c, c->cells + slot);
 	for (uint32_t i = 0; i < n; i++) {
-		memset(&c->counts[(size_t)cells[i] * c->stripes], 0,
-		       c->stripes * sizeof(*c->counts));
+		clear_cell(c, cells[i]);
 		uint64_t tail = c->control->cell_tail;
 		c->free[tail & (c->cells - 1)] = cells[i];
 		__atomic_store_n(&c->control->cell_tail, tail + 1, __ATOMIC_RELEASE);

@@ -17,6 +17,8 @@ struct io_cells {
 	struct io_names *names;
 	uint64_t *rows, *free;
 	struct io_control *control;
+	struct io_times *times;         /* these two of one element without */
+	struct io_errors *errors;       /* IO_COUNTED_TIMES */
 	uint32_t cells, slots, stripes; /* powers of two; cells 0: not open */
 	uint32_t counted;               /* IO_COUNTED_* */
 	int fds[IO_FDS];
@@ -24,7 +26,7 @@ struct io_cells {
 
 /* Maps them. The descriptors' ownership is taken, also on failure. */
 int io_cells_open(struct io_cells *c, const int fds[IO_FDS], uint32_t cells,
-		  uint32_t slots, uint32_t stripes, struct err *err);
+		  uint32_t slots, uint32_t stripes, uint32_t counted, struct err *err);
 /* Unmaps them and detaches the program. Accepts what was zeroed. */
 void io_cells_close(struct io_cells *c);
 
@@ -36,6 +38,9 @@ uint32_t io_cells_of_slot(const struct io_cells *c, uint32_t slot,
 void io_cells_sum(const struct io_cells *c, uint32_t cell, struct io_counts *ret);
 void io_cells_sum_names(const struct io_cells *c, uint32_t slot, struct io_names *ret);
 void io_counts_add(struct io_counts *to, const struct io_counts *c);
+/* With IO_COUNTED_TIMES. Both add. */
+void io_cells_add_times(const struct io_cells *c, uint32_t cell, struct io_times *to);
+void io_cells_add_errors(const struct io_cells *c, uint32_t cell, struct io_errors *to);
 /* Where the cell's mount is: "/", "/lustre/scratch"; "" for a slot's own cell. A path
  * that was cut begins with "..."; what is no printable UTF-8 is "?". */
 #define IO_PATH_BYTES (IO_NAMES_BYTES + 8u)

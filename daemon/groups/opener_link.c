@@ -30,6 +30,8 @@ static int spawn_opener(const struct opener_request *r, int fd, pid_t *ret)
 		proc,
 		(char *)(r->io ? "--collector.ebpf.io-metrics"
 			       : "--no-collector.ebpf.io-metrics"),
+		(char *)(r->io_latency ? "--collector.ebpf.io-latency"
+				       : "--no-collector.ebpf.io-latency"),
 		(char *)(r->network ? "--collector.ebpf.network-metrics"
 				    : "--no-collector.ebpf.network-metrics"),
 		(char *)(r->perf ? "--collector.perf" : "--no-collector.perf"),

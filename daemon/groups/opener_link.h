@@ -22,6 +22,7 @@ struct opener_request {
 	const char *path; /* of ceems-opener */
 	const char *cgroupfs, *procfs;
 	uint32_t slots;
+	bool io_latency;        /* with io */
 	bool io, network, perf; /* also OPENER_IO, OPENER_NETWORK, OPENER_PERF */
 	uint32_t hardware;      /* with perf: mask, also OPENER_HARDWARE */
 };

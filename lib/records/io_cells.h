@@ -19,7 +19,8 @@
  * its value is the sum over `stripes`.
  *
  * Kernel memory: cells * (stripes * 64 + sizeof(struct io_mount) + 8)
- * + slots * (stripes * 128 + IO_ROW * 8).
+ * + slots * (stripes * 128 + IO_ROW * 8); with IO_COUNTED_TIMES also
+ * (cells + slots) * (io_times_stripes(stripes) * 256 + 144) + IO_BEGUN_PLACES * 8.
  */
 
 #define IO_STRIPES_MAX 16u   /* possible CPUs, up to this; a power of two */
@@ -52,6 +53,45 @@ struct io_names {
 	unsigned long long reserved[2];
 };
 
+/* Calls by how long they took: bucket b has those of at most 4^b us, the last all
+ * others. */
+#define IO_BUCKETS 15u
+enum io_direction { IO_READ, IO_WRITE, IO_DIRECTIONS };
+struct io_bucketed {
+	unsigned long long calls[IO_BUCKETS];
+	unsigned long long ns; /* the sum */
+};
+/* One stripe of a cell */
+struct io_times {
+	struct io_bucketed of[IO_DIRECTIONS];
+};
+#define IO_TIMES_STRIPES_MAX 4u
+static inline unsigned io_times_stripes(unsigned stripes)
+{
+	return stripes < IO_TIMES_STRIPES_MAX ? stripes : IO_TIMES_STRIPES_MAX;
+}
+
+/* Calls that failed, by why. Those that have a name instead of a descriptor count in
+ * the slot's own cell. */
+/* the first two as enum io_direction */
+enum io_error_call { IO_ERROR_READ, IO_ERROR_WRITE, IO_ERROR_NAME, IO_ERROR_CALLS };
+enum io_error_class {
+	IO_ERROR_SPACE,   /* ENOSPC, EDQUOT, EFBIG */
+	IO_ERROR_IO,      /* EIO, ESTALE, ETIMEDOUT */
+	IO_ERROR_ACCESS,  /* EACCES, EPERM, EROFS */
+	IO_ERROR_MISSING, /* ENOENT, ENOTDIR */
+	IO_ERROR_AGAIN,   /* EAGAIN, EINTR */
+	IO_ERROR_OTHER,
+	IO_ERROR_CLASSES
+};
+struct io_errors {
+	unsigned long long of[IO_ERROR_CALLS][IO_ERROR_CLASSES];
+};
+
+/* When a thread's call began: ns << 6 | its number >> 16, in the place of the lower 16
+ * bits of its number. Two threads of one place take each other's time away. */
+#define IO_BEGUN_PLACES 65536u
+
 struct io_mount {
 	unsigned int reserved;
 	unsigned short bytes; /* of names, with their NULs */
@@ -80,12 +120,16 @@ enum io_fd {
 	IO_FD_ROWS,   /* [slot][IO_ROW] entries of 8 bytes */
 	IO_FD_FREE,   /* cells, 8 bytes each */
 	IO_FD_CONTROL,
-	IO_FD_CALLS, /* the attached programs */
-	IO_FD_URING, /* as IO_FD_CALLS where io_uring cannot be counted */
+	IO_FD_TIMES,  /* [cells + slots][io_times_stripes()] struct io_times; these two
+			 have one element without IO_COUNTED_TIMES */
+	IO_FD_ERRORS, /* [cells + slots] struct io_errors */
+	IO_FD_CALLS,  /* the attached programs */
+	IO_FD_URING,  /* as IO_FD_CALLS where io_uring cannot be counted */
+	IO_FD_BEGUN,  /* as IO_FD_CALLS without IO_COUNTED_TIMES */
 	IO_FDS
 };
 enum { IO_DETAIL_SLOTS, IO_DETAIL_STRIPES, IO_DETAIL_COUNTED };
 /* What the running kernel lets us count, in IO_DETAIL_COUNTED */
-enum { IO_COUNTED_URING = 1 << 0 };
+enum { IO_COUNTED_URING = 1 << 0, IO_COUNTED_TIMES = 1 << 1 };
 
 #endif

@@ -122,7 +122,9 @@ static void attach_nothing(int ret[2])
 	}
 }
 
-static int open_programs(const struct tree *t, bool network, struct groups *g,
+enum counted { COUNT_IO, COUNT_IO_TIMES, COUNT_NETWORK };
+
+static int open_programs(const struct tree *t, enum counted counted, struct groups *g,
 			 struct io *io, struct net *net, struct err *err)
 {
 	*io = (struct io){0};
@@ -130,12 +132,14 @@ static int open_programs(const struct tree *t, bool network, struct groups *g,
 	int rc = groups_open(g, t->cgroupfd, procfd, SLOTS, err);
 	if (rc < 0)
 		return rc;
-	return network ? net_open(net, g, SLOTS, t->by_cpuacct, err)
-		       : io_open(io, g->groups_map, SLOTS, t->by_cpuacct, err);
+	return counted == COUNT_NETWORK
+		       ? net_open(net, g, SLOTS, t->by_cpuacct, err)
+		       : io_open(io, g->groups_map, SLOTS, t->by_cpuacct,
+				 counted == COUNT_IO_TIMES, err);
 }
 
 static int compare(const struct tree *t, double (*work)(void), bool inside,
-		   bool network, const char *what)
+		   enum counted counted, const char *what)
 {
 	double without[ROUNDS], empty[ROUNDS], with[ROUNDS];
 	struct groups g;
@@ -152,7 +156,7 @@ static int compare(const struct tree *t, double (*work)(void), bool inside,
 		empty[r] = work();
 		close(nothing[1]);
 		close(nothing[0]);
-		if (open_programs(t, network, &g, &io, &net, &err) < 0) {
+		if (open_programs(t, counted, &g, &io, &net, &err) < 0) {
 			printf("not possible here: %s\n", err.text);
 			return 77;
 		}
@@ -195,14 +199,24 @@ int main(void)
 	}
 	t.step = fs_opendir_at(t.root, step, &err);
 	printf("%-32s   without     empty      with\n", "one system call");
-	int rc = compare(&t, read_often, true, false, "pread of a file, counted");
-	if (!rc)
-		rc = compare(&t, read_often, false, false,
-			     "pread by a process of no unit");
-	if (!rc)
-		rc = compare(&t, call_often, true, false, "getppid");
-	if (!rc)
-		rc = compare(&t, send_often, true, true, "TCP send or recv, counted");
+	static const struct {
+		double (*work)(void);
+		bool inside;
+		enum counted counted;
+		const char *what;
+	} rows[] = {
+		{read_often, true, COUNT_IO, "pread of a file, counted"},
+		{read_often, false, COUNT_IO, "pread by a process of no unit"},
+		{call_often, true, COUNT_IO, "getppid"},
+		{read_often, true, COUNT_IO_TIMES, "pread, counted, with times"},
+		{read_often, false, COUNT_IO_TIMES, "pread of no unit, with times"},
+		{call_often, true, COUNT_IO_TIMES, "getppid, with times"},
+		{send_often, true, COUNT_NETWORK, "TCP send or recv, counted"},
+	};
+	int rc = 0;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && rc == 0; i++)
+		rc = compare(&t, rows[i].work, rows[i].inside, rows[i].counted,
+			     rows[i].what);
 	unlink(path);
 	unlinkat(t.root, step, AT_REMOVEDIR);
 	unlinkat(t.root, top, AT_REMOVEDIR);

@@ -17,6 +17,7 @@
 #define SLOTS 64u
 #define CELLS 16u
 #define STRIPES 2u
+#define COUNTED (IO_COUNTED_URING | IO_COUNTED_TIMES)
 #define UNITS (UNIT_IO_KEPT_MAX / UNIT_IO_MOUNTS_MAX + 32u)
 
 static char folder[SCRATCH_PATH];
@@ -37,12 +38,17 @@ static void open_cells(struct io_cells *ours)
 	fds[IO_FD_ROWS] = group_lab_map(SLOTS * IO_ROW * sizeof(uint64_t));
 	fds[IO_FD_FREE] = group_lab_map(CELLS * sizeof(uint64_t));
 	fds[IO_FD_CONTROL] = group_lab_map(sizeof(struct io_control));
-	fds[IO_FD_CALLS] = fds[IO_FD_URING] = -1;
+	fds[IO_FD_TIMES] =
+		group_lab_map((CELLS + SLOTS) * STRIPES * sizeof(struct io_times));
+	fds[IO_FD_ERRORS] = group_lab_map((CELLS + SLOTS) * sizeof(struct io_errors));
+	fds[IO_FD_CALLS] = fds[IO_FD_URING] = fds[IO_FD_BEGUN] = -1;
 	for (unsigned i = 0; i < IO_FDS; i++)
 		copies[i] = fds[i] < 0 ? -1 : dup(fds[i]);
-	assert_int_equal(io_cells_open(ours, fds, CELLS, SLOTS, STRIPES, &err), 0);
-	assert_int_equal(io_cells_open(&kernel, copies, CELLS, SLOTS, STRIPES, &err),
+	assert_int_equal(io_cells_open(ours, fds, CELLS, SLOTS, STRIPES, COUNTED, &err),
 			 0);
+	assert_int_equal(
+		io_cells_open(&kernel, copies, CELLS, SLOTS, STRIPES, COUNTED, &err),
+		0);
 	for (uint32_t i = 0; i < CELLS; i++)
 		kernel.free[i] = i;
 	kernel.control->cell_tail = CELLS;
@@ -359,9 +365,9 @@ static void sizes_that_cannot_be_are_refused(void **state)
 		none[i] = -1;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
 		assert_int_equal(io_cells_open(&c, none, sizes[i][0], sizes[i][1],
-					       sizes[i][2], &err),
+					       sizes[i][2], COUNTED, &err),
 				 -EPROTO);
-	assert_true(io_cells_open(&c, none, 16, 64, 2, &err) < 0);
+	assert_true(io_cells_open(&c, none, 16, 64, 2, COUNTED, &err) < 0);
 }
 
 int main(void)
