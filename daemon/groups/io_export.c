@@ -80,6 +80,62 @@ static void put_asked(struct prom *out, const struct prom_label *labels,
 	}
 }
 
+static void put_io_times(struct prom *out, const struct prom_label *mount,
+			 const struct io_times *t)
+{
+	static const struct prom_family family = {
+		"ceems_ebpf_io_latency_seconds", PROM_HISTOGRAM,
+		"How long calls of read(2), write(2) and their kind took, on files of "
+		"the mount"};
+	static const char *const bounds[IO_BUCKETS] = {
+		"1e-06",    "4e-06",    "1.6e-05",   "6.4e-05",   "0.000256",
+		"0.001024", "0.004096", "0.016384",  "0.065536",  "0.262144",
+		"1.048576", "4.194304", "16.777216", "67.108864", "+Inf"};
+	static const char *const names[IO_DIRECTIONS] = {"read", "write"};
+
+	for (unsigned i = 0; i < IO_DIRECTIONS; i++) {
+		uint64_t counts[IO_BUCKETS], any = 0;
+		for (unsigned b = 0; b < IO_BUCKETS; b++)
+			any |= counts[b] = t->of[i].calls[b];
+		if (!any)
+			continue;
+		const struct prom_label labels[] = {mount[0],
+						    mount[1],
+						    mount[2],
+						    mount[3],
+						    {"direction", names[i]}};
+		const struct prom_histogram h = {bounds, counts, IO_BUCKETS,
+						 t->of[i].ns, 9};
+		prom_family(out, &family);
+		prom_put_histogram(out, labels, 5, &h);
+	}
+}
+
+static void put_io_errors(struct prom *out, const struct prom_label *mount,
+			  const struct io_errors *e)
+{
+	static const struct prom_family family = {
+		"ceems_ebpf_io_errors_total", PROM_COUNTER,
+		"Calls that failed, by why: a full disk or quota is space"};
+	static const char *const calls[IO_ERROR_CALLS] = {"read", "write", "name"};
+	static const char *const classes[IO_ERROR_CLASSES] = {
+		"space", "io", "access", "missing", "again", "other"};
+
+	for (unsigned i = 0; i < IO_ERROR_CALLS * IO_ERROR_CLASSES; i++) {
+		unsigned call = i / IO_ERROR_CLASSES, class = i % IO_ERROR_CLASSES;
+		if (!e->of[call][class])
+			continue;
+		const struct prom_label labels[] = {mount[0],
+						    mount[1],
+						    mount[2],
+						    mount[3],
+						    {"call", calls[call]},
+						    {"class", classes[class]}};
+		prom_family(out, &family);
+		prom_put_u64(out, labels, 6, e->of[call][class]);
+	}
+}
+
 static void put_mount(struct prom *out, const struct env *env, const struct unit *unit,
 		      const struct mount_io *m)
 {
@@ -112,6 +168,10 @@ static void put_mount(struct prom *out, const struct env *env, const struct unit
 		prom_put_u64(out, labels, 4, values[i]);
 	}
 	put_asked(out, labels, c);
+	if (m->depth) {
+		put_io_times(out, labels, &m->depth->times);
+		put_io_errors(out, labels, &m->depth->errors);
+	}
 }
 
 static void put_names(struct prom *out, const struct env *env, const struct unit *unit,
@@ -209,9 +269,10 @@ static void put_io_stats(const struct env *env, struct prom *out)
 	const struct prom_label programs[] = {
 		hostname,
 		{"calls", "sys_exit"},
-		{"io_uring", s.counted & IO_COUNTED_URING ? "yes" : "no"}};
+		{"io_uring", s.counted & IO_COUNTED_URING ? "yes" : "no"},
+		{"latency", s.counted & IO_COUNTED_TIMES ? "yes" : "no"}};
 	prom_family(out, &backend);
-	prom_put_u64(out, programs, 3, 1);
+	prom_put_u64(out, programs, 4, 1);
 	const struct {
 		const struct prom_family *family;
 		uint64_t value;

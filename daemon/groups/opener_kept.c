@@ -20,10 +20,10 @@
 static const char *kept_name(const struct opener_request *r, unsigned part, int fd,
 			     char ret[FD_STORE_NAME_MAX])
 {
-	size_t n = (size_t)snprintf(
-		ret, FD_STORE_NAME_MAX, FD_STORE_PREFIX "opener-%u-%u-%d%d%d%d-%x-",
-		OPENER_VERSION, r->slots, r->io, r->io_latency, r->network, r->perf,
-		r->hardware);
+	size_t n = (size_t)snprintf(ret, FD_STORE_NAME_MAX,
+				    FD_STORE_PREFIX "opener-%u-%u-%d%d%d%d-%x-",
+				    OPENER_VERSION, r->slots, r->io, r->io_latency,
+				    r->network, r->perf, r->hardware);
 
 	if (part < OPENER_PARTS && fd == MESSAGE)
 		(void)snprintf(ret + n, FD_STORE_NAME_MAX - n, "%u-message", part);

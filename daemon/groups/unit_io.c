@@ -21,6 +21,8 @@ struct unit_io {
 
 void unit_io_total_done(struct unit_io_total *t)
 {
+	for (uint32_t i = 0; i < t->count; i++)
+		free(t->mounts[i].depth);
 	free(t->mounts);
 	*t = (struct unit_io_total){0};
 }
@@ -92,14 +94,56 @@ static struct mount_io *mount_room(struct unit_io_total *t, const char *path,
 	return m;
 }
 
-static int add_counts(struct unit_io_total *t, const char *path, uint32_t max,
-		      const struct io_counts *c)
+static bool make_depth(const struct unit_io *io, struct mount_io *m)
 {
-	struct mount_io *m = mount_room(t, path, max);
+	if (!(io->cells.counted & IO_COUNTED_TIMES) || m->depth)
+		return true;
+	m->depth = calloc(1, sizeof(*m->depth));
+	return m->depth;
+}
 
-	if (!m)
+static void add_depth(struct mount_io *m, const struct mount_io_depth *d)
+{
+	for (unsigned i = 0; i < IO_DIRECTIONS; i++) {
+		for (unsigned b = 0; b < IO_BUCKETS; b++)
+			m->depth->times.of[i].calls[b] += d->times.of[i].calls[b];
+		m->depth->times.of[i].ns += d->times.of[i].ns;
+	}
+	for (unsigned i = 0; i < IO_ERROR_CALLS; i++) {
+		for (unsigned e = 0; e < IO_ERROR_CLASSES; e++)
+			m->depth->errors.of[i][e] += d->errors.of[i][e];
+	}
+}
+
+static int add_cell(const struct unit_io *io, uint32_t cell, uint32_t max,
+		    struct unit_io_total *to)
+{
+	char path[IO_PATH_BYTES];
+	struct io_counts counts;
+
+	io_cells_path(&io->cells, cell, path);
+	struct mount_io *m = mount_room(to, path, max);
+	if (!m || !make_depth(io, m))
 		return -ENOMEM;
-	io_counts_add(&m->counts, c);
+	io_cells_sum(&io->cells, cell, &counts);
+	io_counts_add(&m->counts, &counts);
+	if (m->depth) {
+		io_cells_add_times(&io->cells, cell, &m->depth->times);
+		io_cells_add_errors(&io->cells, cell, &m->depth->errors);
+	}
+	return 0;
+}
+
+static int add_ended_mount(const struct unit_io *io, const struct mount_io *from,
+			   struct unit_io_total *to)
+{
+	struct mount_io *m = mount_room(to, from->path, UNIT_IO_MOUNTS_MAX);
+
+	if (!m || !make_depth(io, m))
+		return -ENOMEM;
+	io_counts_add(&m->counts, &from->counts);
+	if (m->depth && from->depth)
+		add_depth(m, from->depth);
 	return 0;
 }
 
@@ -121,13 +165,8 @@ static int add_slot_counts(const struct unit_io *io, uint32_t slot, uint32_t max
 	struct io_names names;
 	int rc = 0;
 
-	for (uint32_t i = 0; i < n && rc == 0; i++) {
-		struct io_counts counts;
-		char path[IO_PATH_BYTES];
-		io_cells_sum(&io->cells, cells[i], &counts);
-		io_cells_path(&io->cells, cells[i], path);
-		rc = add_counts(to, path, max, &counts);
-	}
+	for (uint32_t i = 0; i < n && rc == 0; i++)
+		rc = add_cell(io, cells[i], max, to);
 	io_cells_sum_names(&io->cells, slot, &names);
 	add_names(to, &names);
 	return rc;
@@ -146,8 +185,7 @@ int unit_io_add_ended(const struct unit_io *io, uint32_t unit, struct unit_io_to
 	if (!e || e->serial != unit_serial(io->units, unit))
 		return 0;
 	for (uint32_t i = 0; i < e->total.count && rc == 0; i++)
-		rc = add_counts(to, e->total.mounts[i].path, UNIT_IO_MOUNTS_MAX,
-				&e->total.mounts[i].counts);
+		rc = add_ended_mount(io, &e->total.mounts[i], to);
 	add_names(to, &e->total.names);
 	return rc;
 }

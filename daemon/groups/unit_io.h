@@ -22,9 +22,16 @@ struct unit_io;
  */
 #define UNIT_IO_KEPT_MAX 16384u
 
+/* With IO_COUNTED_TIMES */
+struct mount_io_depth {
+	struct io_times times;
+	struct io_errors errors;
+};
+
 struct mount_io {
 	char path[IO_PATH_BYTES];
 	struct io_counts counts;
+	struct mount_io_depth *depth; /* NULL without */
 };
 
 struct unit_io_total {

@@ -175,6 +175,47 @@ static void steps_of_a_unit_are_added_up_by_path(void **state)
 		assert_int_equal(kernel.counts[i].read_bytes, 0);
 }
 
+static void times_and_reasons_are_added_up_by_path(void **state)
+{
+	uint32_t unit = add_unit("7");
+	uint32_t cells[] = {play_cell(3, 100, NAMES("home")),
+			    play_cell(4, 200, NAMES("home"))};
+	struct unit_io_total t = {0};
+
+	(void)state;
+	for (uint32_t i = 0; i < 2; i++) {
+		for (uint32_t stripe = 0; stripe < STRIPES; stripe++) {
+			struct io_times *s = &kernel.times[cells[i] * STRIPES + stripe];
+			s->of[IO_WRITE].calls[3] = 5;
+			s->of[IO_WRITE].ns = 1000;
+		}
+		kernel.errors[cells[i]].of[IO_ERROR_WRITE][IO_ERROR_SPACE] = 7;
+		unit_io_end_slot(io, 3 + i, unit);
+	}
+	/* of no mount */
+	kernel.errors[CELLS + 5].of[IO_ERROR_NAME][IO_ERROR_MISSING] = 1;
+	unit_io_end_slot(io, 5, unit);
+
+	assert_int_equal(unit_io_add_ended(io, unit, &t), 0);
+	assert_int_equal(t.count, 2);
+	const struct mount_io_depth *d = t.mounts[0].depth;
+	assert_int_equal(d->times.of[IO_WRITE].calls[3], 20);
+	assert_int_equal(d->times.of[IO_WRITE].ns, 4000);
+	assert_int_equal(d->times.of[IO_READ].ns, 0);
+	assert_int_equal(d->errors.of[IO_ERROR_WRITE][IO_ERROR_SPACE], 14);
+	assert_string_equal(t.mounts[1].path, "");
+	d = t.mounts[1].depth;
+	assert_int_equal(d->errors.of[IO_ERROR_NAME][IO_ERROR_MISSING], 1);
+	unit_io_total_done(&t);
+
+	/* all is as new for the next step */
+	const struct io_times none = {0};
+	for (uint32_t i = 0; i < CELLS * STRIPES; i++)
+		assert_memory_equal(&kernel.times[i], &none, sizeof(none));
+	assert_int_equal(unit_io_add_slot(io, 5, &t), 0);
+	assert_int_equal(t.count, 0);
+}
+
 static void a_slot_of_nobody_gives_its_cells_back(void **state)
 {
 	struct unit_io_stats s;
@@ -375,6 +416,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, open_io, close_io)
 	const struct CMUnitTest tests[] = {
 		T(steps_of_a_unit_are_added_up_by_path),
+		T(times_and_reasons_are_added_up_by_path),
 		T(a_slot_of_nobody_gives_its_cells_back),
 		T(the_next_unit_in_a_place_of_the_table_has_nothing_of_the_last),
 		T(what_has_no_mount_counts_in_the_slots_own_cell),
