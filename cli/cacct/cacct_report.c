@@ -102,6 +102,7 @@ int cacct_report(struct cacct *c, struct api *api, struct buf *out, struct err *
 	} else if (rc == 0) {
 		unit_from_json(detail, c->now, &r->unit);
 		read_steps(r, detail, c->now);
+		report_read_counts(r, detail);
 		r->more = p.count - 1;
 		r->color =
 			c->style.color || (c->color && c->style.form == TABLE_FIELDS &&

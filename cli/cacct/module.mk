@@ -18,6 +18,7 @@ libcacct_SRCS += cli/cacct/jobsel.c
 libcacct_SRCS += cli/cacct/progress.c
 libcacct_SRCS += cli/cacct/promql_range.c
 libcacct_SRCS += cli/cacct/report.c
+libcacct_SRCS += cli/cacct/report_counts.c
 libcacct_SRCS += cli/cacct/report_html.c
 libcacct_SRCS += cli/cacct/series.c
 libcacct_SRCS += cli/cacct/site.c

@@ -18,7 +18,7 @@
 #define IDLE_RATIO 0.02
 #define MEM_STEP (256.0 * 1048576)
 
-static void put_bytes(struct buf *out, double v)
+void report_put_bytes(struct buf *out, double v)
 {
 	static const char units[] = " KMGTP";
 	size_t u = 0;
@@ -27,8 +27,10 @@ static void put_bytes(struct buf *out, double v)
 		v /= 1024;
 		u++;
 	}
-	buf_printf(out, u ? "%.1f %c" : "%.0f %c", v, units[u]);
-	buf_puts(out, u ? "iB" : "B");
+	if (u)
+		buf_printf(out, "%.1f %ciB", v, units[u]);
+	else
+		buf_printf(out, "%.0f B", v);
 }
 
 static void put_span(struct buf *out, double s)
@@ -67,17 +69,17 @@ static void say_cpu(const double *n, struct buf *t)
 static void say_memory(const double *n, struct buf *t)
 {
 	if (!isnan(n[UNIT_MEMORY_PEAK_BYTES])) {
-		put_bytes(t, n[UNIT_MEMORY_PEAK_BYTES]);
+		report_put_bytes(t, n[UNIT_MEMORY_PEAK_BYTES]);
 		buf_puts(t, n[UNIT_NODES] > 1 ? " at most on one node" : " at most");
 	}
 	if (!isnan(n[UNIT_MEMORY_MEAN_BYTES])) {
 		buf_puts(t, t->len ? ", " : "");
-		put_bytes(t, n[UNIT_MEMORY_MEAN_BYTES]);
+		report_put_bytes(t, n[UNIT_MEMORY_MEAN_BYTES]);
 		buf_puts(t, " on average");
 	}
 	if (t->len && n[UNIT_MEMORY_BYTES] > 0) {
 		buf_puts(t, ", of ");
-		put_bytes(t, n[UNIT_MEMORY_BYTES]);
+		report_put_bytes(t, n[UNIT_MEMORY_BYTES]);
 	}
 }
 
@@ -136,20 +138,20 @@ static void say_two(struct buf *t, const double *a, const double *b,
 {
 	if (!isnan(*a)) {
 		buf_printf(t, "%s ", names[0]);
-		put_bytes(t, *a);
+		report_put_bytes(t, *a);
 	}
 	if (!isnan(*b)) {
 		buf_printf(t, "%s%s ", t->len ? ", " : "", names[1]);
-		put_bytes(t, *b);
+		report_put_bytes(t, *b);
 	}
 }
 
 void report_fact(const struct cacct_report *r, enum report_fact what,
 		 const char **ret_name, double *ret_ratio, struct buf *t)
 {
-	static const char *const names[REPORT_FACTS] = {"CPU",     "Memory",  "GPU",
-							"Energy",  "CO2e",    "Files",
-							"Network", "Coverage"};
+	static const char *const names[REPORT_FACTS] = {
+		"CPU",   "Memory",  "GPU",     "Energy", "CO2e",
+		"Files", "Devices", "Network", "Events", "Coverage"};
 	const struct unit *u = &r->unit;
 	const double *n = u->number;
 
@@ -177,12 +179,19 @@ void report_fact(const struct cacct_report *r, enum report_fact what,
 		say_emissions(u, t);
 		break;
 	case REPORT_FILES:
+		report_say_files(n, t);
+		break;
+	case REPORT_EVENTS:
+		report_say_events(n, t);
+		break;
+	case REPORT_DEVICES:
 		say_two(t, &n[UNIT_IO_READ_BYTES], &n[UNIT_IO_WRITE_BYTES],
 			(const char *[2]){"read", "written"});
 		break;
 	case REPORT_NETWORK:
 		say_two(t, &n[UNIT_NET_RX_BYTES], &n[UNIT_NET_TX_BYTES],
 			(const char *[2]){"received", "sent"});
+		report_say_resent(n, t);
 		break;
 	default:
 		if (isnan(n[UNIT_COVERAGE]))
@@ -203,7 +212,7 @@ static size_t put_limit_hint(const struct unit *u, struct buf *out)
 		buf_puts(out, "It ran out of memory");
 		if (n[UNIT_NODES] == 1 && n[UNIT_MEMORY_BYTES] > 0) {
 			buf_puts(out, " at ");
-			put_bytes(out, n[UNIT_MEMORY_BYTES]);
+			report_put_bytes(out, n[UNIT_MEMORY_BYTES]);
 		}
 		buf_puts(out, ": ask for more (--mem).");
 		return 1;
@@ -254,6 +263,7 @@ size_t report_hints(const struct cacct_report *r, struct buf ret[REPORT_HINTS_MA
 		put_span(&ret[h], n[UNIT_LIMIT_S]);
 		buf_puts(&ret[h++], " allowed: a shorter --time may start sooner.");
 	}
+	h += report_put_file_hints(n, &ret[h]);
 	if (n[UNIT_GPUS] > 0 && n[UNIT_GPU_RATIO] < 0.25)
 		buf_printf(&ret[h++], "GPUs were idle %.0f%% of the time.",
 			   100 * (1 - n[UNIT_GPU_RATIO]));
@@ -362,7 +372,7 @@ static void put_spark(const struct cacct_report *r, const char *name,
 	}
 	buf_puts(out, " ");
 	if (v == SERIES_MEMORY_MEAN_BYTES)
-		put_bytes(out, most);
+		report_put_bytes(out, most);
 	else
 		buf_printf(out,
 			   most < 0.1  ? "%.4f %s"
@@ -425,7 +435,7 @@ static void put_steps_as_text(const struct cacct_report *r, struct buf *out)
 		if (!isnan(n[UNIT_CPU_S]))
 			put_report_cpu_span(&cells[1], n[UNIT_CPU_S]);
 		if (!isnan(n[UNIT_MEMORY_PEAK_BYTES]))
-			put_bytes(&cells[2], n[UNIT_MEMORY_PEAK_BYTES]);
+			report_put_bytes(&cells[2], n[UNIT_MEMORY_PEAK_BYTES]);
 		if (!isnan(n[UNIT_ENERGY_J]))
 			text_put_wh(&cells[3], n[UNIT_ENERGY_J] / 3600);
 		buf_printf(&step, "%s%s%s", report_step(s), *name ? " " : "", name);
@@ -522,6 +532,7 @@ void report_put_text(const struct cacct_report *r, struct buf *out)
 		put_spark(r, "Power", SERIES_TOTAL_J, "W", out);
 		put_scale(r, out);
 	}
+	report_put_mounts_text(r, out);
 	put_steps_as_text(r, out);
 	size_t n = report_hints(r, hints);
 	for (size_t i = 0; i < n; i++)

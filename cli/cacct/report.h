@@ -5,6 +5,7 @@
 #include <json-c/json.h>
 #include <stdbool.h>
 
+#include "cli/cacct/report_counts.h"
 #include "cli/cacct/series.h"
 #include "cli/cacct/unit.h"
 #include "lib/buf.h"
@@ -18,6 +19,7 @@ struct cacct_report {
 	struct unit steps[REPORT_STEPS_MAX];
 	size_t step_count;
 	struct series series;
+	struct report_places mounts, nodes;
 	uint64_t more;    /* further units that matched */
 	bool color, utf8; /* of the screen */
 };
@@ -30,7 +32,9 @@ enum report_fact {
 	REPORT_ENERGY,
 	REPORT_EMISSIONS,
 	REPORT_FILES,
+	REPORT_DEVICES, /* of files, what reached devices */
 	REPORT_NETWORK,
+	REPORT_EVENTS,
 	REPORT_COVERAGE,
 	REPORT_FACTS
 };
@@ -40,7 +44,7 @@ void report_fact(const struct cacct_report *r, enum report_fact what,
 		 const char **ret_name, double *ret_ratio, struct buf *ret_text);
 
 /* Advice for its owner, one per line; "" if there is none. */
-#define REPORT_HINTS_MAX 5
+#define REPORT_HINTS_MAX 7
 size_t report_hints(const struct cacct_report *r, struct buf ret[REPORT_HINTS_MAX]);
 
 /* Lines of who, when and where. */
@@ -50,6 +54,9 @@ void report_head(const struct cacct_report *r, struct buf *title, struct buf *wh
 /* "0", "batch"; and the step's name, "" if that is the same. */
 const char *report_step(const struct unit *step);
 const char *report_step_name(const struct unit *step);
+
+/* 1536 -> "1.5 KiB" */
+void report_put_bytes(struct buf *out, double v);
 
 void report_put_text(const struct cacct_report *r, struct buf *out);
 /* A self-contained page without scripts. */

@@ -598,6 +598,7 @@ static void read_report(struct cacct_report *r, struct json_object *page)
 	for (size_t i = 0; i < json_object_array_length(steps); i++)
 		unit_step_from_json(&r->unit, json_object_array_get_idx(steps, i), NOW,
 				    &r->steps[r->step_count++]);
+	report_read_counts(r, row);
 	assert_int_equal(series_add(&r->series, row, &err), 0);
 	assert_int_equal(series_add(&r->series, row, &err), 0); /* once each */
 }
