@@ -248,19 +248,16 @@ static void put_slurm_members(const struct ask *a, struct query *q, const char *
 	query_put(q, ")");
 }
 
-/* What the kernel programs of its nodes counted; paths of mounts for whose they are. */
-static void put_count_members(const struct ask *a, struct query *q, const char *unit)
+/* What the kernel programs of its nodes counted, and each of them; paths of mounts for
+ * whose they are. */
+static void put_count_members(const struct ask *a, struct query *q)
 {
-	query_put(
-		q,
-		"(SELECT concat(',\"counts\":' || api_counts(u.id)::text, CASE WHEN ");
+	query_put(q, "concat(',\"mounts\":', coalesce(CASE WHEN ");
 	scope_put_private(&a->scope, q);
-	query_put(
-		q,
-		" THEN ',\"mounts\":' || api_mounts(u.id)::text END) FROM unit u WHERE "
-		"u.id = ");
-	query_put(q, unit);
-	query_put(q, ")");
+	query_put(q, " THEN api_mounts(u.id) END, '[]'), ',\"node_counts\":', "
+		     "coalesce(api_node_counts(u.id, ");
+	scope_put_private(&a->scope, q);
+	query_put(q, "), '[]'))");
 }
 
 /* A unit's object with its related members. A unit is running until slurmctld reports
@@ -291,8 +288,9 @@ static void put_members(const struct ask *a, struct query *q, const char *unit)
 	query_put(q, unit);
 	query_put(q, " HAVING count(*) > 0), ");
 	put_slurm_members(a, q, unit);
-	query_put(q, ", ");
-	put_count_members(a, q, unit);
+	query_put(q, ", ',\"counts\":' || api_counts(");
+	query_put(q, unit);
+	query_put(q, ")::text");
 }
 
 static int list_units(struct ask *a, bool all, struct err *err)
@@ -413,10 +411,10 @@ int api_unit(struct ask *a, struct err *err)
 	a->to_us = to ? to->number : a->now_us;
 	query_put(&q, "SELECT ");
 	put_members(a, &q, "j.unit");
-	query_put(&q, ", ',\"nodes\":', api_nodes(u.id), ',\"node_counts\":' || "
-		      "api_node_counts(u.id, ");
-	scope_put_private(&a->scope, &q);
-	query_put(&q, ")::text, ',\"steps\":', api_steps(u.id), ");
+	query_put(&q, ", ");
+	put_count_members(a, &q);
+	query_put(&q, ", ',\"nodes\":', api_nodes(u.id), ',\"steps\":', "
+		      "api_steps(u.id), ");
 	if (series) {
 		query_put(&q, "',\"series\":', ");
 		query_put(&q, series);

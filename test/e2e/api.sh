@@ -297,6 +297,15 @@ is "of each other's jobs members do not see the command line" "$(lines alice "/u
 	"SchedMain of 101 sbatch --token=s3cret101 true 4711, SchedMain of 102 null null 4711, SchedMain of 102 null null 4711"
 is "whoever ran it does, and operators" "$(lines bob /units/2), $(lines opa "/units/visible?$W&user=bob"), $(lines boss "/units/admin?$W&uuid=102")" \
 	"$(for i in 1 2 3; do echo "SchedMain of 102 sbatch --token=s3cret102 true 4711"; done | paste -sd, | sed 's/,/, /g')"
+counted() { as "$1" /units/2 | jq -c '.data[0] | [.counts.read_bytes, .mounts[].path, (.node_counts[] | .counts.read_bytes, .mounts[]?.path)]'; }
+is "of each other's jobs members see what was read, but no path of a mount" "$(counted alice)" "[5,5]"
+is "whoever ran it sees them, and operators: paths of mounts" "$(counted bob) $(counted opa) $(counted boss)" "$(for i in 1 2 3; do echo '[5,"/home/bob",5,"/home/bob"]'; done | paste -sd' ')"
+psql_do -c "INSERT INTO unit_node (instance, node, uuid, restarts, uid, started, ended, last_t1, unit)
+	SELECT 22, node, uuid, restarts, uid, started, ended, last_t1, unit FROM unit_node WHERE instance = 21"
+is "what one of two nodes has not counted is not known of both" "$(counted bob)" '[null,5,"/home/bob"]'
+psql_do -c "INSERT INTO unit_counts SELECT 22, provisional, counts - 'write_bytes', mounts || jsonb_set(mounts->0, '{path}', '\"/x\"') FROM unit_counts WHERE instance = 21"
+is "what both have is added up" "$(as bob /units/2 | jq -c '.data[0] | [.counts.read_bytes, .counts.write_bytes, (.mounts[] | .path, .read_bytes)]')" '[10,null,"/home/bob",10,"/x",5]'
+psql_do -c "DELETE FROM unit_counts WHERE instance = 22; DELETE FROM unit_node WHERE instance = 22"
 is "members are listed" "$(as bob /projects | jq -c '.data[0].users')" '["alice","bob"]'
 is "a page of a listed origin may read" "$(as alice /users -o /dev/null -D - -H 'Origin: https://g.example' | tr -d '\r' | grep -i '^access-control')" "Access-Control-Allow-Origin: https://g.example"
 is "no other" "$(as alice /users -o /dev/null -D - -H 'Origin: https://g.example.evil' | grep -ci '^access-control')" 0

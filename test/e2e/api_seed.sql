@@ -57,6 +57,14 @@ INSERT INTO unit_node (instance, node, uuid, restarts, uid, started, ended, how_
 	SELECT u.id * 10 + o.id, o.id, u.uuid, 0, u.uid, u.started, u.ended, 'completed',
 		coalesce(u.ended, u.started), 4, 8589934592, u.ended IS NOT NULL, u.id
 	FROM unit u JOIN node o ON o.cluster = u.cluster AND o.name = 'n1' WHERE u.started IS NOT NULL;
+-- what the kernel counted of alice's 101 and bob's 102
+INSERT INTO unit_counts (instance, provisional, counts, mounts)
+	SELECT i, false, '{"read_bytes": 5, "read_calls": 2, "read_errors": 0, "write_bytes": 7, "write_calls": 3,
+			"write_errors": 1, "net_rx_bytes": 100, "net_tx_bytes": 200, "net_resent_packets": 1,
+			"minor_faults": 11, "major_faults": 0, "context_switches": 4, "cpu_migrations": 1}',
+		jsonb_build_array(jsonb_build_object('path', '/home/' || who, 'read_bytes', 5, 'read_calls', 2,
+			'read_errors', 0, 'write_bytes', 7, 'write_calls', 3, 'write_errors', 1))
+	FROM (VALUES (11, 'alice'), (21, 'bob')) v(i, who);
 -- of somebody else, seconds ago: no unit yet
 INSERT INTO unit_node (instance, node, uuid, restarts, uid, started, last_t1)
 	SELECT 9000, id, '300', 0, 61002, '2025-03-10 11:59+00', '2025-03-10 11:59+00' FROM node
