@@ -283,6 +283,28 @@ def details(p, kind):
         p.put(table("Steps", "Each with its final counters, however short it was.",
                     api("/units/${run}", columns, [("resolution", "none")], "data.steps"),
                     columns), 12, 8)
+        columns = [col("path", "Mount", "string"), col("read_bytes", "Read", unit="bytes"),
+                   col("read_calls", "Read calls"), col("write_bytes", "Written", unit="bytes"),
+                   col("write_calls", "Write calls"), col("read_errors", "Failed reads"),
+                   col("write_errors", "Failed writes")]
+        p.put(table("Files by mount", "Of its whole life on all its nodes, by the kernel's count; without a path: all "
+                    "others. Empty where the site does not count it, or not from its begin to its end.",
+                    api("/units/${run}", columns, [("resolution", "none")], "data.mounts"), columns),
+              12, 8)
+        columns = [col("node", "Node", "string"),
+                   col("counts.read_bytes", "Read", unit="bytes"),
+                   col("counts.write_bytes", "Written", unit="bytes"),
+                   col("counts.net_rx_bytes", "Received", unit="bytes"),
+                   col("counts.net_tx_bytes", "Sent", unit="bytes"),
+                   col("counts.net_resent_packets", "Sent again"),
+                   col("counts.minor_faults", "Minor faults"),
+                   col("counts.major_faults", "Major faults"),
+                   col("counts.context_switches", "Switches"),
+                   col("counts.cpu_migrations", "Migrations")]
+        p.put(table("Counted on each node", "Files, network and software events of its whole life, by the kernel's "
+                    "count.",
+                    api("/units/${run}", columns, [("resolution", "none")], "data.node_counts"),
+                    columns), 12, 8)
     columns = [col("t0_ts", "From", "timestamp_epoch"), col("energy_joules.total", "Energy")]
     p.put(bars("Energy, interval by interval", "As reported by the nodes; all other numbers "
                "from the records are sums of these.",
