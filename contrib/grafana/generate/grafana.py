@@ -118,7 +118,7 @@ def series(title, about, targets, unit, stack=False, legend="list", **defaults):
     if stack:
         custom["stacking"] = {"mode": "normal", "group": "A"}
     options = {"legend": {"displayMode": legend, "placement": "bottom", "showLegend": True,
-                          "calcs": ["mean", "max"] if legend == "table" else []},
+                          "calcs": ["min", "mean", "max"] if legend == "table" else []},
                "tooltip": {"mode": "multi", "sort": "desc"}}
     defaults.setdefault("min", 0)
     return panel("timeseries", title, about, targets, unit, options, custom=custom, **defaults)

@@ -208,7 +208,8 @@ def io(p, kind, slash):
     e = "ceems_ebpf_"
     p.put(series("Reading and writing", "By mount point, sum over its nodes.",
                  [prom(f"sum by (mountpoint) ({rate(e + w + '_bytes_total')})",
-                       w + " {{mountpoint}}") for w in ("read", "write")], "Bps"), 8, 8)
+                       w + " {{mountpoint}}") for w in ("read", "write")], "Bps",
+                 legend="table"), 8, 8)
     p.put(series("Read and write calls", "Calls per second, and those that failed.",
                  [prom(f"sum by (mountpoint) ({rate(e + w + '_' + what + '_total')})",
                        f"{w} {what} {{{{mountpoint}}}}")
@@ -235,16 +236,20 @@ def io(p, kind, slash):
         p.put(bars("Read and written by hour", "From the records.",
                    [api("/units/${run}", columns, [("resolution", "hour")], "data.series")],
                    "bytes", "From"), 12, 7)
+        p.put(series("Reading and writing on each node", "All mount points.",
+                     [prom(f"sum by (hostname) ({rate(e + w + '_bytes_total')})",
+                           w + " {{hostname}}") for w in ("read", "write")], "Bps",
+                     legend="table"), 24, 8)
 
 
-def network(p):
+def network(p, kind):
     p.row("Network", closed=True)
     e = "ceems_ebpf_"
     by = "{{proto}} {{family}}"
     p.put(series("Received and sent", "By protocol, sum over its nodes.",
                  [prom(f"sum by (proto, family) ({rate(e + 'ingress_bytes_total')})", "in " + by),
                   prom(f"sum by (proto, family) ({rate(e + 'egress_bytes_total')})", "out " + by)],
-                 "Bps"), 8, 8)
+                 "Bps", legend="table"), 8, 8)
     p.put(series("Packets", "Per second, and those that were sent again.",
                  [prom(f"sum by (proto) ({rate(e + w + '_packets_total')})", w + " {{proto}}")
                   for w in ("ingress", "egress", "retrans")], "pps"), 8, 8)
@@ -253,6 +258,12 @@ def network(p):
                        "queue pairs {{hostname}}"),
                   prom(f"sum by (hostname) (ceems_rdma_mrs_len_active{{{ON}}})",
                        "bytes {{hostname}}")], "short"), 8, 8)
+    if kind == "slurm":
+        p.put(series("Received and sent on each node", "All protocols.",
+                     [prom(f"sum by (hostname) ({rate(e + 'ingress_bytes_total')})",
+                           "in {{hostname}}"),
+                      prom(f"sum by (hostname) ({rate(e + 'egress_bytes_total')})",
+                           "out {{hostname}}")], "Bps", legend="table"), 24, 8)
 
 
 def profiling(p):
@@ -342,7 +353,7 @@ def unit_page(kind, admin=False):
     if kind != "libvirt":
         perf(p)
     io(p, "any" if admin else kind, slash)
-    network(p)
+    network(p, kind)
     if kind != "libvirt":
         profiling(p)
     details(p, kind)
