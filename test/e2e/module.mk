@@ -53,6 +53,7 @@ CHECKS_MORE += test/e2e/new_collector.sh
 CHECKS += test/e2e/prometheus_identical.sh
 CHECKS_MORE += test/e2e/vm_cgroup2.sh
 CHECKS_MORE += test/e2e/vm_ebpf.sh
+CHECKS_LONG += test/e2e/vm_hardware.sh
 CHECKS_LONG += test/e2e/vm_slice.sh
 CHECKS_MORE += test/e2e/vm_hwmon.sh
 CHECKS_MORE += test/e2e/vm_rdma.sh
