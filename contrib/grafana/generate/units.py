@@ -236,6 +236,7 @@ def io(p, kind, slash):
         p.put(bars("Read and written by hour", "From the records.",
                    [api("/units/${run}", columns, [("resolution", "hour")], "data.series")],
                    "bytes", "From"), 12, 7)
+    if kind in ("slurm", "any"):
         p.put(series("Reading and writing on each node", "All mount points.",
                      [prom(f"sum by (hostname) ({rate(e + w + '_bytes_total')})",
                            w + " {{hostname}}") for w in ("read", "write")], "Bps",
