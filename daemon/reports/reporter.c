@@ -19,6 +19,7 @@
 #define PROVISIONAL_NS (3 * NSEC_PER_SEC)
 /* For its control groups to be removed, after which its counts do not change */
 #define COUNTS_NS (4 * NSEC_PER_SEC)
+#define COUNTS_CROWD_NS (2 * NSEC_PER_SEC)
 /* A step is reported when its last record and its energy have had time to come... */
 #define STEP_SETTLED_NS (10 * NSEC_PER_SEC)
 /* ...and a unit with so many of them before its window ends */
@@ -373,9 +374,10 @@ static void gather_running(struct reporter *r, struct report_batch *b, uint32_t 
 static bool are_counts_settled(struct reporter *r, uint32_t i, uint64_t now_ns)
 {
 	const struct reporter_counts *c = &r->p.counts;
+	uint64_t wait_ns = r->ended > CROWD ? COUNTS_CROWD_NS : COUNTS_NS;
 
-	return !look_at_counts(r) || c->settled(c->arg, i) || r->ended > CROWD ||
-	       now_ns >= units_get(r->p.units, i)->left_boottime_ns + COUNTS_NS;
+	return !look_at_counts(r) || c->settled(c->arg, i) ||
+	       now_ns >= units_get(r->p.units, i)->left_boottime_ns + wait_ns;
 }
 
 static void gather_ended(struct reporter *r, struct report_batch *b, uint32_t i,

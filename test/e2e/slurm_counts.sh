@@ -42,7 +42,7 @@ send() {
 mount=$JOBS/$'a "b\n\xff'
 mkdir "$mount" && mount -t tmpfs none "$mount" && chmod 777 "$mount"
 eval "rig_cleanup() $(declare -f test_cleanup | sed 1d)"
-test_cleanup() { umount "$mount"; rig_cleanup; }
+test_cleanup() { umount -l "$mount"; rig_cleanup; }
 cat >"$JOBS/work.py" <<'P'
 import mmap, os, socket, sys
 fd = os.open(os.environb[b"WHERE"] + b"/f", os.O_CREAT | os.O_WRONLY)
@@ -86,7 +86,33 @@ ok "all final reports are there" wait_for 60 ended
 is "what it wrote is not known, but its CPU time is" "$(cacct daemon -n -P --name across -o FileWrite,FileWrites,UDPOut,MinorFaults; cacct daemon -n -P --name across -o TotalCPU | grep -c :)" $'|||\n1'
 is "what the other one did stands as it was" "$(psql_do -c "SELECT count(*), sum((counts->>'write_calls')::bigint) FROM unit_counts")" "$before"
 
+# --- under systemd the programs go on, with what the steps have that run
+kill "$ceemsd_pid"; wait "$ceemsd_pid"
+mkdir -m 755 "$SCRATCH/keeper"
+CEEMSD_UNDER="python3 test/fake/fd_keeper.py $SCRATCH/keeper" node_start
+ok "ceemsd starts as a service" wait_for 20 ceemsd_up
+WHERE=$mount as daemon srun -J kept python3 -S -B -c "
+import os
+fd = os.open(os.environb[b'WHERE'] + b'/kept', os.O_CREAT | os.O_WRONLY)
+os.write(fd, b'x' * 5000)
+open('$JOBS/go').read()
+os.write(fd, b'x' * 7000)" >/dev/null 2>&1 &
+kept=$!
+ok "a job runs there" wait_for 60 running
+written() { grep -q '^ceems_ebpf_write_bytes_total{.*b??"} 5000$' "$SCRATCH/metrics" || { scrape; false; }; }
+ok "it has written" wait_for 60 written
+kill -9 "$(cat "$SCRATCH/keeper/pid")"
+ok "ceemsd is killed there" wait_for 20 test ! -e "$SCRATCH/keeper/pid"
+: >"$SCRATCH/keeper/again"
+ok "it is started again" wait_for 20 ceemsd_up
+echo >"$JOBS/go"
+wait $kept
+ok "the job there ends" wait_for 60 no_job
+kept_told() { send; [ -n "$(cacct daemon -n -P --name kept -o FileWrite)" ]; }
+ok "what it wrote before and after is known" wait_for 60 kept_told
+is "to the byte" "$(psql_do -c "SELECT m->>'write_bytes' FROM unit_counts, jsonb_array_elements(mounts) m WHERE m->>'path' LIKE '%b??' ORDER BY (m->>'write_bytes')::bigint")" $'12000\n10485760'
+
 # --- who is erased is erased from the paths of mounts
 "$BUILD/ceems_aggregator" --erase=daemon "${aggregator[@]}" >>"$SCRATCH/agg.log" 2>&1
-is "an erased user's mounts are gone, the sums stay" "$(psql_do -c "SELECT mounts IS NULL, counts ? 'write_bytes' FROM unit_counts")" "t|t"
+is "an erased user's mounts are gone, the sums stay" "$(psql_do -c "SELECT mounts IS NULL, counts ? 'write_bytes' FROM unit_counts")" $'t|t\nt|t'
 tap_done

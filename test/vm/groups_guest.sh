@@ -47,7 +47,7 @@ step_make 1 # before ceemsd
 cp /bin/bash "$SCRATCH/slurmstepd"
 inside "$scope/job_1/step_0/slurm" "$SCRATCH/slurmstepd" -c "sleep 1000 & echo \$! >$scope/job_1/step_0/user/task_0/cgroup.procs; wait" &
 wait_for 20 grep -q . "$scope/job_1/step_0/user/task_0/cgroup.procs"
-"$BUILD/ceemsd" --path.rundir="$SCRATCH/run" --web.listen-address=127.0.0.1:$port --collector.slurm --collector.ebpf.io-latency --collector.ebpf.network-metrics --collector.perf.software-events \
+"$BUILD/ceemsd" --path.rundir="$SCRATCH/run" --web.listen-address=127.0.0.1:$port --collector.slurm --collector.ebpf.io-latency --collector.ebpf.network-metrics --collector.perf.software-events --reports.enabled --reports.spool="$SCRATCH/spool" --cluster=vm \
 	--unit.linger=10m --unit.min-export=0 >"$SCRATCH/ceemsd.log" 2>&1 &
 daemon=$!
 started $daemon
@@ -90,6 +90,7 @@ series() { curl -sf "http://127.0.0.1:$port/metrics" | sed -n "s|^ceems_ebpf_$1_
 most() { series "$1" 'mountpoint="[^"]*"' | sort -n | tail -1; } # this shell is in a chroot: the namespace has another path for it
 is "what it wrote to the file's mount, also by io_uring" "$(most write_bytes) $(most write_requests)" \
 	"$(awk '{ print $1 + 409600, $2 + 100 }' <<<"$ring")"
+written=$(most write_bytes)
 ok "and how long its calls took is in the histogram" test "$(curl -sf "http://127.0.0.1:$port/metrics" |
 	sed -n 's|^ceems_ebpf_io_latency_seconds_count{[^}]*uuid="2",.*direction="write"} ||p' | sort -n | tail -1)" -ge 100
 is "what it sent" "$(series egress_bytes 'proto="tcp",family="ipv4"')" ${#request}
@@ -101,6 +102,13 @@ step_remove 1
 ok "one from before ceemsd has ended" wait_for 60 ended 2
 ok "with the kernel's count" counted 1
 
+told() { # job jq: of its final report
+	"$BUILD/ceems_tool" spool "$SCRATCH/spool" | jq -sr --arg u "$1" "[.[] | select(.kind == \"final\" and .unit == \$u)] | last | $2"
+}
+all_told() { [ -n "$(told 1 '.unit // empty')" ] && [ -n "$(told 2 '.unit // empty')" ]; }
+ok "final reports are written" wait_for 60 all_told
+is "with what was counted from a step's begin to its end" "$(told 2 '"\([.mounts[].write_bytes] | max) \(.counts.tcp_ipv4_tx_bytes) \(.counts.minor_faults > 1000)"')" "$written ${#request} true"
+is "and nothing of one that was there before" "$(told 1 .counts)" null
 kill "$daemon"
 wait "$daemon"
 is "ceemsd ends well" $? 0
