@@ -127,6 +127,15 @@ kernel_cpu() { # node...
 	for n; do cat "/sys/fs/cgroup/cpuacct/slurm_$n/cpuacct.usage"; done | awk '{ s += $1 } END { printf "%.0f\n", s }'
 }
 
+# our options of srun without a value, in a running rig: a Slurm that was built with assertions aborts there
+# (doc/slurm.md), and gets one
+bare_options() {
+	bare_perf=--ceems-perf bare_profile=--ceems-profile bare_report=--ceems-report
+	grep -q 'spank.c.*Assertion' <<<"$(srun --ceems-report true 2>&1)" || return 0
+	skip "options without a value" "this Slurm was built with assertions"
+	bare_perf=--ceems-perf=hardware,software,cache bare_profile=--ceems-profile=99 bare_report=--ceems-report=text
+}
+
 # unit NAME FILTER: of the units whose job has that name, by id and node
 unit() { jq -r --arg n "$1" ".units | map(select(.hints.name == \$n)) | sort_by(.id | tonumber) | $2" "$SCRATCH/units"; }
 cpu_ms='((.cpu_user_seconds + .cpu_system_seconds) * 1000 | floor)'

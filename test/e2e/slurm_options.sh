@@ -29,12 +29,13 @@ asked() {
 }
 all="perf_hardware perf_software perf_cache"
 
+bare_options
 plugin env=CEEMS_HINT,OTHER_HINT bogus=1
 {
 	srun -J plain true
-	srun -J perf --ceems-perf true
-	srun -J three --ceems-perf=software --ceems-profile --ceems-report=json true
-	salloc -J alloc -n1 --ceems-report --ceems-profile=50 srun true
+	srun -J perf $bare_perf true
+	srun -J three --ceems-perf=software $bare_profile --ceems-report=json true
+	salloc -J alloc -n1 $bare_report --ceems-profile=50 srun true
 	CEEMS_ENABLE_PERF=1 srun -J trigger true
 	CEEMS_ENABLE_PERF=0 srun -J no-trigger true
 	CEEMS_HINT=$'a "hint"' THIRD_HINT=x srun -J hint true
@@ -93,9 +94,9 @@ forged() { # NAME PERF PROFILE
 forged forged-good cache 70
 forged forged-bad bogus 70000
 plugin perf=deny profile=max:100 report=deny
-srun -J denied --ceems-perf --ceems-profile=500 --ceems-report echo output >"$SCRATCH/out" 2>"$SCRATCH/err"
+srun -J denied $bare_perf --ceems-profile=500 $bare_report echo output >"$SCRATCH/out" 2>"$SCRATCH/err"
 is "what the site denies costs no job" "$? $(cat "$SCRATCH/out")" "0 output"
-like "but is said" "$(cat "$SCRATCH/err")" '--ceems-perf is not allowed here, ignored.*--ceems-profile=500: at most 100 Hz here, lowered.*--ceems-report is not allowed here, ignored'
+like "but is said" "$(cat "$SCRATCH/err")" '--ceems-perf[^ ]* is not allowed here, ignored.*--ceems-profile=500: at most 100 Hz here, lowered.*--ceems-report[^ ]* is not allowed here, ignored'
 like "what is allowed and not counted yet is said as well" "$(cat "$SCRATCH/err")" '--ceems-profile: noted in the job.s record'
 forged forged-denied hardware 500
 # the variable that carries sbatch's options to the sruns inside

@@ -32,33 +32,34 @@ one() { # version [slurm.conf line]
 	echo "${2:-}" >"$SCRATCH/conf"
 	rig_start --slurm="$v" --nodes="rep$$a,rep$$b" --conf="$SCRATCH/conf"
 	v="$v${2:+ contain_spank}"
+	bare_options
 
 	srun sh -c 'echo mine >&2' 2>"$err"
 	is "$v: without the option the user's stderr is the user's" "$(cat "$err")" mine
-	srun --ceems-report "$JOBS/burn" 300 2>"$err"
+	srun $bare_report "$JOBS/burn" 300 2>"$err"
 	like "$v: a report without ceemsd" "$(tr '\n' '|' <"$err")" \
 		'^ceems: job [0-9]+, step 0\|  time       [0-9.]+ s\|  CPU        0\.[3-9][0-9]* s on [0-9]+ CPUs?, [0-9.]+ % busy\|  memory     [0-9.]+ [KM]iB at most, of [0-9.]+ [MG]iB asked for \([0-9.]+ %\)\|  energy     not known: ceemsd does not measure any on this node\|$'
 	srun --ceems-report=json true 2>"$err"
 	is "$v: one line of JSON" "$(jq -c '[.ceems_report, .step, .node, .nodes, (.wall_seconds > 0), (.cpu_seconds > 0), .energy]' "$err") $(wc -l <"$err")" \
 		'[1,"0",1,1,true,true,null] 1'
-	as daemon srun --ceems-report -l -n2 -N1 sh -c 'echo mine >&2' 2>"$err"
+	as daemon srun $bare_report -l -n2 -N1 sh -c 'echo mine >&2' 2>"$err"
 	is "$v: an ordinary user, two tasks, labelled" "$(grep -c '^[01]: mine' "$err") $(reports "$err") $(grep -c '^0:   energy' "$err")" "2 1 1"
-	srun --ceems-report -N2 true 2>"$err"
+	srun $bare_report -N2 true 2>"$err"
 	is "$v: a step of two nodes reports once" "$(reports "$err")" 1
 	like "$v: and says so" "$(tr '\n' '|' <"$err")" 'ceems: job ([0-9]+), step 0, node 1 of 2\|.*\|  all nodes  cacct --job [0-9]+\|$'
-	out=$(script -qec "srun --ceems-report --pty true" /dev/null </dev/null | tr -d '\r')
+	out=$(script -qec "srun $bare_report --pty true" /dev/null </dev/null | tr -d '\r')
 	like "$v: --pty" "$out" 'ceems: job [0-9]+, step 0'$'\n''  time '
-	sbatch -W --ceems-report -o "$JOBS/batch.out" --wrap 'echo first; srun true; echo last' >/dev/null
+	sbatch -W $bare_report -o "$JOBS/batch.out" --wrap 'echo first; srun true; echo last' >/dev/null
 	like "$v: a batch script and its step" "$(grep -v '^  ' "$JOBS/batch.out" | tr '\n' '|')" \
 		'^first\|ceems: job [0-9]+, step 0\|last\|ceems: job [0-9]+, step batch\|$'
-	srun --ceems-report -e "$JOBS/err.txt" true 2>"$err"
+	srun $bare_report -e "$JOBS/err.txt" true 2>"$err"
 	is "$v: srun -e" "$(reports "$JOBS/err.txt") $(wc -c <"$err")" "1 0"
 	# (of a task that a signal ended srun often drops what is on its way, the task's own
 	# last words too)
-	srun --ceems-report false 2>"$err"
+	srun $bare_report false 2>"$err"
 	is "$v: a step that fails" "$(reports "$err")" 1
 
-	ok "$v: a page with the step's row" step_with_row 1800000000 60000 --ceems-report
+	ok "$v: a page with the step's row" step_with_row 1800000000 60000 $bare_report
 	like "$v: energy with its source, grams with their provider" "$(tr '\n' '|' <"$err")" \
 		'\|  energy     0.5 Wh, provisional: package 0.5 \(fake\)\|  emissions  0.03 g CO2e at 60 g/kWh \(fake-grid\)\|'
 	ok "$v: the same in JSON" step_with_row 7200000000 0 --ceems-report=json
@@ -68,7 +69,7 @@ one() { # version [slurm.conf line]
 	is "$v: a step younger than the tick has what its CPU time costs" \
 		"$(jq -c '(.energy.joules / .cpu_seconds | round)' "$err")" 3600
 	echo garbage >"$RUNDIR/energy"
-	srun --ceems-report true 2>"$err"
+	srun $bare_report true 2>"$err"
 	like "$v: a page that is none" "$(cat "$err")" "energy     not known: ceemsd's energy page cannot be read"
 	rm -f "$RUNDIR/energy"
 
@@ -87,12 +88,12 @@ one() { # version [slurm.conf line]
 	is "$v: grams are Wh times the factor" \
 		"$(jq '(.emissions.co2e_grams * 1000 / .emissions.grams_per_kwh / .energy.wh * 100 | round) == 100' "$err")" true
 	kill "$ceemsd_pid" && wait "$ceemsd_pid"
-	srun --ceems-report true 2>"$err"
+	srun $bare_report true 2>"$err"
 	ok "$v: a report while ceemsd is away" grep -q '^  energy ' "$err"
 	rm -f "$RUNDIR/energy"
 
 	sed -i 's/ring=/report=deny &/' "$SLURM/plugstack.conf"
-	srun --ceems-report true 2>"$err"
+	srun $bare_report true 2>"$err"
 	is "$v: report=deny" "$(grep -o 'not allowed here' "$err") $(reports "$err")" "not allowed here 0"
 	$rig stop "$SLURM"
 }
