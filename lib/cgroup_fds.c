@@ -346,7 +346,7 @@ bool cgroup_forget(struct cgroup_fds *c, enum cgroup_tree t)
 		c->fd[f] = NOT_OPEN;
 	}
 	if (t == cgroup_tree_of(c, CPU_USAGE)) {
-		c->user_ns = c->system_ns = c->ticks_at_ns = 0;
+		c->user_ns = c->system_ns = c->ticks_at_ns = c->read_at_ns = 0;
 		c->without_user = false;
 	}
 	if (t == MEMORY)

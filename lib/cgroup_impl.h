@@ -50,7 +50,9 @@ struct cgroup_fds {
 	uint64_t ticks_at_ns;        /* v1: usage when the ticks were last read */
 	uint64_t ratio_user,
 		ratio_system; /* v1: given by the caller, used instead of ticks */
-	uint64_t fail_count;  /* v1: the last one read */
+	uint64_t read_user, read_system,
+		read_at_ns;  /* v1: ticks, and usage at that time */
+	uint64_t fail_count; /* v1: the last one read */
 };
 
 /* root is prefixed to each path; descriptors from keep_below on are not kept open. */

@@ -96,6 +96,35 @@ static int read_v1_throttling(struct cgroup_fds *c, struct cgroup_cpu *ret,
 	return rc < 0 ? cgroup_file_error(c, CPU_THROTTLING, rc, err) : 0;
 }
 
+/* A group that has run for less than what the two files may differ by has the ratio of
+ * its last reading. That is most groups whose tasks wait: three files fewer at each
+ * scrape. */
+#define RATIO_EXACT_NS (TICKS_APART * UINT64_C(10000000)) /* USER_HZ is 100 */
+
+static bool is_ratio_fresh(const struct cgroup_fds *c, uint64_t usage)
+{
+	uint64_t since = usage - c->read_at_ns;
+
+	return c->read_at_ns && since < RATIO_EXACT_NS && since <= usage / 16;
+}
+
+static int read_v1_ratio(struct cgroup_fds *c, uint64_t usage, uint64_t *ret_user,
+			 uint64_t *ret_system, struct err *err)
+{
+	if (!is_ratio_fresh(c, usage)) {
+		uint64_t user = 0, system = 0;
+		int rc = read_v1_ticks(c, &user, &system, err);
+		if (rc < 0)
+			return rc;
+		c->read_user = user;
+		c->read_system = system;
+		c->read_at_ns = usage;
+	}
+	*ret_user = c->read_user;
+	*ret_system = c->read_system;
+	return 0;
+}
+
 /* The caller's ratio if it covers most of the same time; else from files. */
 static int v1_ratio(struct cgroup_fds *c, uint64_t usage, uint64_t *ret_user,
 		    uint64_t *ret_system, struct err *err)
@@ -104,7 +133,7 @@ static int v1_ratio(struct cgroup_fds *c, uint64_t usage, uint64_t *ret_user,
 
 	if (__builtin_add_overflow(c->ratio_user, c->ratio_system, &sum) ||
 	    sum < usage - usage / 4)
-		return read_v1_ticks(c, ret_user, ret_system, err);
+		return read_v1_ratio(c, usage, ret_user, ret_system, err);
 	*ret_user = c->ratio_user;
 	*ret_system = c->ratio_system;
 	return 0;

@@ -357,7 +357,21 @@ static void v1_reads_only_what_can_have_changed(void **state)
 	put("cpuacct/j/step_0/cpuacct.usage_user", "not read\n");
 	assert_int_equal(cgroup_read_cpu(c, &cpu, NULL), 0);
 	assert_true(cpu.user_ns == 75 && cpu.system_ns == 25);
-	put("cpuacct/j/step_0/cpuacct.usage", "101\n");
+	/* the ratio is read again after a 16th more, or after four ticks */
+	put("cpuacct/j/step_0/cpuacct.usage", "106\n");
+	assert_int_equal(cgroup_read_cpu(c, &cpu, NULL), 0);
+	assert_true(cpu.user_ns == 80 && cpu.system_ns == 26);
+	put("cpuacct/j/step_0/cpuacct.usage", "107\n");
+	assert_int_equal(cgroup_read_cpu(c, &cpu, NULL), -EINVAL);
+	put("cpuacct/j/step_0/cpuacct.usage", "1000000000\n");
+	put("cpuacct/j/step_0/cpuacct.usage_user", "750000000\n");
+	put("cpuacct/j/step_0/cpuacct.usage_sys", "250000000\n");
+	assert_int_equal(cgroup_read_cpu(c, &cpu, NULL), 0);
+	put("cpuacct/j/step_0/cpuacct.usage_user", "not read\n");
+	put("cpuacct/j/step_0/cpuacct.usage", "1039999999\n");
+	assert_int_equal(cgroup_read_cpu(c, &cpu, NULL), 0);
+	assert_true(cpu.user_ns + cpu.system_ns == 1039999999);
+	put("cpuacct/j/step_0/cpuacct.usage", "1040000000\n");
 	assert_int_equal(cgroup_read_cpu(c, &cpu, NULL), -EINVAL);
 	/* far below its limit it has not failed */
 	assert_int_equal(cgroup_read_memory(c, false, NULL, &m, NULL), 0);
