@@ -24,11 +24,14 @@
 #include "lib/parse.h"
 #include "lib/records/batch.h"
 #include "lib/records/report.h"
+#include "lib/records/report_clock.h"
 
 #define THREADS_MAX 64u
 #define WINDOW_S 300u
 #define START_NODES 100u /* in a push */
 #define TRIES 200
+#define BOOTED_S 1000u /* before T0 */
+#define BOOT_ID "11111111-2222-3333-4444-555555555555"
 
 struct load {
 	uint16_t port;
@@ -72,13 +75,13 @@ static void fill(const struct load *l, uint64_t node, uint64_t unit, uint64_t wi
 	snprintf(r->cluster, sizeof(r->cluster), "bench");
 	snprintf(r->node, sizeof(r->node), "n%05u", (unsigned)node % 100000);
 	snprintf(r->unit, sizeof(r->unit), "%llu", (unsigned long long)instance);
-	snprintf(r->boot_id, sizeof(r->boot_id),
-		 "11111111-2222-3333-4444-555555555555");
+	snprintf(r->boot_id, sizeof(r->boot_id), BOOT_ID);
 	r->uid = 1000 + (uint32_t)(instance % 500);
 	r->gid = 1000;
 	r->cpus = 8;
 	r->memory_bytes = 16ull << 30;
 	r->started_ns = l->t0_s * NSEC_PER_SEC;
+	r->started_boottime_ns = BOOTED_S * NSEC_PER_SEC;
 	if (l->starts)
 		return;
 	r->t0_ns = (l->t0_s + window * WINDOW_S) * NSEC_PER_SEC;
@@ -98,6 +101,20 @@ static void fill(const struct load *l, uint64_t node, uint64_t unit, uint64_t wi
 	report_add_energy(r, REPORT_OTHER, "redfish", some(seed + 9, 9000000000ull));
 }
 
+/* The first record of each push of ceems-courier, by which reports are placed. */
+static void put_clock(const struct load *l, uint64_t node, struct batch *b)
+{
+	unsigned char record[REPORT_CLOCK_BYTES_MAX];
+	struct report_clock c = {.realtime_ns = clock_realtime_ns()};
+
+	snprintf(c.node, sizeof(c.node), "n%05u", (unsigned)node % 100000);
+	snprintf(c.boot_id, sizeof(c.boot_id), BOOT_ID);
+	c.boottime_ns = c.realtime_ns - (l->t0_s - BOOTED_S) * NSEC_PER_SEC;
+	int n = report_clock_encode(&c, record, sizeof(record));
+	if (n < 0 || batch_add(b, record, (size_t)n) < 0)
+		die("a clock does not fit");
+}
+
 static void make_body(const struct load *l, uint64_t first, uint64_t nodes,
 		      uint64_t window, struct buf *ret)
 {
@@ -106,6 +123,7 @@ static void make_body(const struct load *l, uint64_t first, uint64_t nodes,
 	static struct batch b;
 
 	batch_begin(&b, 0);
+	put_clock(l, first, &b);
 	for (uint64_t n = first; n < first + nodes && n < l->nodes; n++) {
 		for (uint64_t u = 0; u < l->units; u++) {
 			fill(l, n, u, window, &r);
