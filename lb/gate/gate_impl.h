@@ -80,19 +80,35 @@ struct gate {
  *        |- cannot be proved for anybody --> ROLE              |
  *        |- may read everything -----------> DECIDE            |
  *        v                                                     |
- *       OWN <---> WAIT_OWNERS        whose they are; asked     | once more, as
- *        |                           LOOKS_MAX times at most   | one who may read
- *        v                                                     | everything
- *       FILL <---> WAIT_UNITS        selectors that name no    |
- *        |                           unit get the caller's own |
+ *       OWN <---> WAIT_OWNERS ----+  whose they are; asked     | once more, as
+ *        |                        |  LOOKS_MAX times at most   | one who may read
+ *        v                        |                            | everything
+ *       FILL <--------------------+  selectors that name no    |
+ *        |  <---> WAIT_UNITS         unit get the caller's own |
+ *        |- more of them than fit in a query --> ROLE          |
  *        v                                                     |
  *      DECIDE -- all is the caller's --> WRITE --> DONE        |
  *        |                                 ^                   |
  *        v                                 | a call of roles   |
- *       ROLE <---> WAIT_ROLE --------------+-------------------+
+ *       ROLE -------------> known ---------+-------------------+
+ *        |----> WAIT_ROLE --> asked -------+-------------------+
  *        |                           may read everything
  *        v
  *      DONE, refused
+ *
+ * Its edges, which test/e2e/docs_fresh.sh compares with the code; each has one to DONE.
+ *
+ *    IDENTIFY: WAIT_IDENTITY READ
+ *    WAIT_IDENTITY: READ
+ *    READ: PROVE ROLE WRITE
+ *    PROVE: OWN DECIDE ROLE
+ *    OWN: WAIT_OWNERS FILL
+ *    WAIT_OWNERS: OWN FILL
+ *    FILL: WAIT_UNITS DECIDE ROLE
+ *    WAIT_UNITS: FILL ROLE
+ *    DECIDE: WRITE ROLE
+ *    ROLE: WAIT_ROLE PROVE WRITE
+ *    WAIT_ROLE: PROVE WRITE
  */
 enum gate_step {
 	STEP_IDENTIFY,

@@ -245,4 +245,26 @@ is "architecture.md names no file that is gone" "$(grep -ohE '`[a-z_/0-9]+\.(c|h
 	*) find lib daemon lb aggregator cli courier spank jobcomp acct_gather -name "$f" | grep -q . ;;
 	esac || echo "$f"
 done)" ""
+
+# the diagram of the gate's steps: what each step's functions, and those that they call, may return
+edges_in_code() {
+	awk '
+		/^(static )?enum gate_step [a-z_]+\(/ { f = $0; sub(/\(.*/, "", f); sub(/.* /, "", f); known[f] = 1 }
+		/^}/ { f = "" }
+		f == "gate_take_step" && /case STEP_/ { step = $2; gsub(/STEP_|:/, "", step); next }
+		f == "gate_take_step" && /return [a-z_]+\(/ { sub(/.*return /, ""); sub(/\(.*/, ""); of[step] = $0; next }
+		f != "" && f != "gate_take_step" { gsub(/[!=]= STEP_[A-Z_]+/, ""); body[f] = body[f] " " $0 }
+		function follow(f,   n, words, i) {
+			if (seen[f]++) return
+			n = split(body[f], words, /[^A-Za-z_]+/)
+			for (i = 1; i <= n; i++)
+				if (words[i] ~ /^STEP_/) to[substr(words[i], 6)] = 1
+				else if (words[i] in known) follow(words[i])
+		}
+		END { for (s in of) { split("", seen); split("", to); follow(of[s]); for (t in to) if (t != s && t != "DONE") print s " " t } }' \
+		lb/gate/gate_decide.c lb/gate/gate_identity.c | LC_ALL=C sort
+}
+edges_in_header() { awk '/^ \*    [A-Z_]+:/ { gsub(/:/, ""); for (i = 3; i <= NF; i++) print $2 " " $i }' lb/gate/gate_impl.h | LC_ALL=C sort; }
+is "the gate's diagram has the edges of the code, and no others" "$(edges_in_header)" "$(edges_in_code)"
+ok "there are edges to look at" [ "$(edges_in_code | wc -l)" -gt 20 ]
 tap_done
