@@ -628,11 +628,9 @@ static void take_hardware(struct daemon *d, struct opened_part *part)
 		log_info("perf: the kernel counts hardware events of units: %s",
 			 text.len ? text.data : "");
 	} else if (d->options.perf_hardware || d->options.perf_cache) {
-		log_warn("perf: hardware events: %s: only software events are counted",
-			 err.text);
+		log_warn("perf: %s: only software events are counted", err.text);
 	} else {
-		log_info("perf: hardware events: %s: only software events are counted",
-			 err.text);
+		log_info("perf: %s: only software events are counted", err.text);
 	}
 }
 

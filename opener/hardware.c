@@ -112,7 +112,8 @@ int hardware_probe(struct hardware *h, uint32_t mask, struct err *err)
 	close_probed(&group);
 	if (c->events)
 		return 0;
-	return err_set(err, -ENODEV, "none can be opened: %s", refusal_hint(first));
+	return err_set(err, -ENODEV, "no hardware event can be opened: %s",
+		       refusal_hint(first));
 }
 
 enum hardware_event hardware_event_at(const struct hardware_control *c, uint32_t n,
@@ -234,7 +235,8 @@ int hardware_open(struct hardware *h, int events_map, uint32_t cpus, struct err 
 		(void)setrlimit(RLIMIT_NOFILE, &files);
 	}
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return err_set(err, -errno, "socket: %s", strerror(errno));
+		return err_set(err, -errno, "open a socket for the events: %s",
+			       refusal_hint(-errno));
 	h->leaders = pair[0];
 	h->leaders_put = pair[1];
 	for (uint32_t g = 0; g < h->layout.groups && rc == 0; g++) {

@@ -123,4 +123,9 @@ BENCH_PROGS += perf_exits
 perf_exits_LIBS := libopener libbase
 perf_exits_PKGS := libbpf
 BENCHES += perf_exits
+BENCH_PROGS += perf_switches
+perf_switches_SRCS := test/bench/perf_switches.c test/fake/clock_events.c
+perf_switches_LIBS := libopener libbase
+perf_switches_PKGS := libbpf
+BENCHES += perf_switches
 endif

@@ -74,4 +74,16 @@ ok "its counts stay" [ "$(value cpucycles_total)" -ge "$cycles" ]
 kill "$daemon"
 wait "$daemon"
 is "ceemsd ends well" $? 0
+
+# what cannot be had costs one line, and software events are counted all the same
+opener_says() { # command...
+	"$@" --collector.perf --collector.perf.events=524287 2>&1 | sed -n 's/.*msg="\(.*\)"$/\1/p' | tail -n +2
+}
+like "without a counter, or with" "$(opener_says "$BUILD/ceems-opener")" \
+	$'^software events can be counted\n(no hardware event can be opened: [^\n]*|hardware events can be counted)$'
+for files in {20..80}; do
+	said=$(opener_says prlimit --nofile=$files:$files "$BUILD/clock_opener")
+	[[ $said != "software events can be counted"* ]] || break
+done
+like "with too few open files" "$said" $'^software events can be counted\nopen .*: more open files than the limit'
 tap_done

@@ -2,19 +2,29 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Who is counted with --collector.perf in a real Slurm: jobs that ask with --ceems-perf, or by a variable
 # that plugstack.conf lets the plugin copy; what a job did is there after its end, however short it was.
+# Hardware events (the kernel's clocks: test/fake/clock_events.c) are armed while a job asks for them.
 . "$(dirname "$0")/../tap.sh"
 . "$(dirname "$0")/../slurm.sh"
 need_slurm
-[ -x "$BUILD/ceems-opener" ] || skip_all "ceems-opener was not built here (libbpf-dev, clang, bpftool)"
-why=$("$BUILD/ceems-opener" --collector.perf 2>&1) || skip_all "this kernel does not let it: ${why#*msg=}"
+[ -x "$BUILD/clock_opener" ] || skip_all "ceems-opener was not built here (libbpf-dev, clang, bpftool)"
+why=$("$BUILD/clock_opener" --collector.perf --collector.perf.events=127 2>&1) || skip_all "this kernel does not let it: ${why#*msg=}"
 
 node=perf$$
 rig_start --nodes=$node
 line=$(cat "$SLURM/plugstack.conf")
 echo "${line% } env=ENABLE_PERF" >"$SLURM/plugstack.conf"
-ceemsd_start --collector.perf --collector.perf.env-var=ENABLE_PERF
+ceemsd_start --collector.perf --collector.perf.env-var=ENABLE_PERF --opener.path="$BUILD/clock_opener"
 ok "ceemsd starts" wait_for 20 ceemsd_up
 
+armed() { curl -sf "$CEEMSD_URL/metrics" | grep -q "^ceems_perf_events_armed{.*} $1\$"; }
+ok "no event is armed before a job asks" armed 0
+# computes once the events are armed
+cat >"$SCRATCH/computes" <<END
+#!/bin/bash
+until curl -sf "$CEEMSD_URL/metrics" | grep -q '^ceems_perf_events_armed{.*} 1\$'; do sleep 0.1; done
+for ((i = 0; i < 100000; i++)); do :; done
+END
+chmod 755 "$SCRATCH/computes"
 faults='
 import mmap
 m = mmap.mmap(-1, 3000 * 4096)
@@ -22,7 +32,7 @@ m.madvise(mmap.MADV_NOHUGEPAGE)
 for i in range(3000): m[i * 4096] = 1'
 {
 	srun -J asks --ceems-perf=software python3 -S -B -c "$faults"
-	srun -J other --ceems-perf=hardware true
+	srun -J other --ceems-perf=hardware "$SCRATCH/computes"
 	srun -J silent true
 	ENABLE_PERF= srun -J variable true
 } 2>/dev/null
@@ -35,5 +45,9 @@ enough=$(faults_of asks)
 ok "one that asks has its page faults" [ "${enough:-0}" -ge 3000 ]
 is "one that asks for hardware events alone has none" "$(faults_of other)" ""
 is "one that does not ask has none" "$(faults_of silent)" ""
+cycles_of() { sed -n "s|^ceems_perf_cpucycles_total{.*uuid=\"$(id "$1")\"} ||p" "$SCRATCH/metrics"; }
+like "one that asks for hardware events has them" "$(cycles_of other)" '^[1-9][0-9]*$'
+is "one that asks for software events alone has no others" "$(cycles_of asks)$(cycles_of silent)" ""
+ok "ten seconds after the last they are disarmed" wait_for 60 armed 0
 like "one with the variable, although it is empty, has" "$(faults_of variable)" '^[1-9][0-9]*$'
 tap_done
