@@ -10,22 +10,32 @@
 #include "daemon/options.h"
 #include "daemon/units.h"
 
+#define SLOT_NONE UINT32_MAX
+
 struct io_export {
 	const struct env *env;
-	struct unit_io_total *totals; /* by unit, of one scrape */
+	/* of one scrape: the first slot of each unit, and of each slot the next of its
+	 * unit; the labels of a unit's mounts, and where those of each end */
+	uint32_t *first, *next;
+	struct buf labels;
+	size_t ends[UNIT_IO_MOUNTS_MAX];
 };
 
 int io_export_new(const struct env *env, struct io_export **ret)
 {
 	struct io_export *e = calloc(1, sizeof(*e));
+	struct step_groups_stats s;
 
-	if (e)
-		e->totals = calloc(units_capacity(env->units), sizeof(*e->totals));
-	if (!e || !e->totals) {
-		free(e);
+	step_groups_stats(env->step_groups, &s);
+	if (e) {
+		e->env = env;
+		e->first = calloc(units_capacity(env->units), sizeof(*e->first));
+		e->next = calloc(s.slots, sizeof(*e->next));
+	}
+	if (!e || !e->first || !e->next) {
+		io_export_free(e);
 		return -ENOMEM;
 	}
-	e->env = env;
 	*ret = e;
 	return 0;
 }
@@ -34,7 +44,9 @@ void io_export_free(struct io_export *e)
 {
 	if (!e)
 		return;
-	free(e->totals);
+	buf_done(&e->labels);
+	free(e->first);
+	free(e->next);
 	free(e);
 }
 
@@ -136,8 +148,17 @@ static void put_io_errors(struct prom *out, const struct prom_label *mount,
 	}
 }
 
-static void put_mount(struct prom *out, const struct env *env, const struct unit *unit,
-		      const struct mount_io *m)
+/* Rendered once for all samples of a mount */
+static struct buf labels_of_mount(const struct io_export *e, uint32_t n)
+{
+	size_t begin = n ? e->ends[n - 1] : 0;
+
+	return (struct buf){.data = e->labels.data + begin, .len = e->ends[n] - begin};
+}
+
+/* Family by family, as a scrape lists them */
+static void put_io_counts(const struct io_export *e, struct prom *out,
+			  const struct unit_io_total *t)
 {
 	static const struct prom_family families[] = {
 		{"ceems_ebpf_read_bytes_total", PROM_COUNTER,
@@ -155,23 +176,45 @@ static void put_mount(struct prom *out, const struct env *env, const struct unit
 		{"ceems_ebpf_write_errors_total", PROM_COUNTER,
 		 "Of these, calls that failed"},
 	};
-	const struct prom_label labels[] = {{"manager", "slurm"},
-					    {"hostname", env->hostname},
-					    {"uuid", unit->id},
-					    {"mountpoint", m->path}};
-	const struct io_counts *c = &m->counts;
-	const uint64_t values[] = {c->read_bytes,  c->read_calls,  c->read_errors,
-				   c->write_bytes, c->write_calls, c->write_errors};
 
-	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
 		prom_family(out, &families[i]);
-		prom_put_u64(out, labels, 4, values[i]);
+		for (uint32_t n = 0; n < t->count; n++) {
+			const struct io_counts *c = &t->mounts[n].counts;
+			const uint64_t values[] = {c->read_bytes,  c->read_calls,
+						   c->read_errors, c->write_bytes,
+						   c->write_calls, c->write_errors};
+			struct buf labels = labels_of_mount(e, n);
+			if (labels.len)
+				prom_put_block_u64(out, &labels, values[i]);
+		}
 	}
-	put_asked(out, labels, c);
-	if (m->depth) {
-		put_io_times(out, labels, &m->depth->times);
-		put_io_errors(out, labels, &m->depth->errors);
+}
+
+static void put_unit_mounts(struct io_export *e, struct prom *out,
+			    const struct unit *unit, const struct unit_io_total *t)
+{
+	buf_reset(&e->labels);
+	for (uint32_t n = 0; n < t->count; n++) {
+		const struct mount_io *m = &t->mounts[n];
+		const struct prom_label labels[] = {{"manager", "slurm"},
+						    {"hostname", e->env->hostname},
+						    {"uuid", unit->id},
+						    {"mountpoint", m->path}};
+		/* one that is not wanted has none */
+		bool wanted = io_export_wants(e->env->options, m->path);
+		if (wanted)
+			prom_render_labels(&e->labels, labels, 4);
+		e->ends[n] = e->labels.len;
+		if (wanted)
+			put_asked(out, labels, &m->counts);
+		if (wanted && m->depth) {
+			put_io_times(out, labels, &m->depth->times);
+			put_io_errors(out, labels, &m->depth->errors);
+		}
 	}
+	if (!buf_error(&e->labels))
+		put_io_counts(e, out, t);
 }
 
 static void put_names(struct prom *out, const struct env *env, const struct unit *unit,
@@ -200,9 +243,11 @@ static void put_names(struct prom *out, const struct env *env, const struct unit
 				   n->create_errors, n->create_errors, n->unlinks,
 				   n->unlink_errors};
 
+	auto_buf struct buf block = BUF_INIT;
+	prom_render_labels(&block, labels, 3);
 	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
 		prom_family(out, &families[i]);
-		prom_put_u64(out, labels, 3, values[i]);
+		prom_put_block_u64(out, &block, values[i]);
 	}
 }
 
@@ -210,36 +255,47 @@ static int put_unit_io(struct io_export *e, uint32_t i, struct prom *out)
 {
 	const struct env *env = e->env;
 	const struct unit *unit = units_get(env->units, i);
-	struct unit_io_total *t = &e->totals[i];
+	struct unit_io_total t = {0};
+	int rc = unit_io_add_ended(env->unit_io, i, &t);
 
-	if (!step_groups_exported(env, i))
-		return 0;
-	int rc = unit_io_add_ended(env->unit_io, i, t);
-	for (uint32_t n = 0; n < t->count; n++) {
-		if (io_export_wants(env->options, t->mounts[n].path))
-			put_mount(out, env, unit, &t->mounts[n]);
+	for (uint32_t slot = e->first[i]; slot != SLOT_NONE && rc == 0;
+	     slot = e->next[slot])
+		rc = unit_io_add_slot(env->unit_io, slot, &t);
+	if (rc == 0) {
+		put_unit_mounts(e, out, unit, &t);
+		put_names(out, env, unit, &t.names);
+		rc = buf_error(&e->labels);
 	}
-	put_names(out, env, unit, &t->names);
+	unit_io_total_done(&t);
 	return rc;
 }
 
-static int put_units(struct io_export *e, struct prom *out)
+static void chain_slots(struct io_export *e)
 {
 	const struct env *env = e->env;
 	uint32_t unit;
-	int rc = 0;
 
+	for (uint32_t i = 0; i < units_capacity(env->units); i++)
+		e->first[i] = SLOT_NONE;
 	for (uint32_t slot = 0;
 	     (slot = step_groups_next(env->step_groups, slot, &unit)) != UINT32_MAX;
 	     slot++) {
-		if (rc == 0)
-			rc = unit_io_add_slot(env->unit_io, slot, &e->totals[unit]);
+		e->next[slot] = e->first[unit];
+		e->first[unit] = slot;
 	}
-	for (uint32_t i = units_next(env->units, 0); i != UNITS_NONE;
+}
+
+/* One unit after the other, so that what they all have need not be held at once */
+static int put_units(struct io_export *e, struct prom *out)
+{
+	const struct env *env = e->env;
+	int rc = 0;
+
+	chain_slots(e);
+	for (uint32_t i = units_next(env->units, 0); i != UNITS_NONE && rc == 0;
 	     i = units_next(env->units, i + 1)) {
-		if (rc == 0)
+		if (step_groups_exported(env, i))
 			rc = put_unit_io(e, i, out);
-		unit_io_total_done(&e->totals[i]);
 	}
 	return rc;
 }

@@ -119,6 +119,8 @@ BENCH_PROGS += io_calls
 io_calls_LIBS := libopener libbase
 io_calls_PKGS := libbpf
 BENCHES += io_calls
+# scrape_ebpf: a scrape of 1000 units with 8 mounts each
+BENCHES += scrape_ebpf
 BENCH_PROGS += perf_exits
 perf_exits_LIBS := libopener libbase
 perf_exits_PKGS := libbpf
