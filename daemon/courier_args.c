@@ -81,13 +81,7 @@ bool courier_wanted(const struct options *o)
 
 static int add_courier_arg(struct conf_list *list, struct buf *arg)
 {
-	char **items = realloc(list->items, (list->count + 1) * sizeof(*items));
-
-	if (!items || buf_error(arg))
-		return -ENOMEM;
-	list->items = items;
-	items[list->count] = strdup(arg->data);
-	return items[list->count++] ? 0 : -ENOMEM;
+	return buf_error(arg) ? -ENOMEM : conf_list_add(list, arg->data);
 }
 
 static int add_list(struct conf_list *ret, const char *name,

@@ -190,21 +190,30 @@ void conf_list_done(struct conf_list *l)
 	*l = (struct conf_list){0};
 }
 
-static int list_append(struct conf_list *l, const char *text, const char *where,
-		       struct err *err)
+int conf_list_add(struct conf_list *l, const char *text)
 {
 	if (l->count >= CONF_LIST_MAX)
-		return err_set(err, -E2BIG, "%s: more than %d entries", where,
-			       CONF_LIST_MAX);
+		return -E2BIG;
 	char **items = realloc(l->items, (l->count + 1) * sizeof(*items));
 	if (!items)
-		return err_set(err, -ENOMEM, "%s: out of memory", where);
+		return -ENOMEM;
 	l->items = items;
 	items[l->count] = strdup(text);
 	if (!items[l->count])
-		return err_set(err, -ENOMEM, "%s: out of memory", where);
+		return -ENOMEM;
 	l->count++;
 	return 0;
+}
+
+static int list_append(struct conf_list *l, const char *text, const char *where,
+		       struct err *err)
+{
+	int rc = conf_list_add(l, text);
+
+	if (rc == -E2BIG)
+		return err_set(err, rc, "%s: more than %d entries", where,
+			       CONF_LIST_MAX);
+	return rc < 0 ? err_set(err, rc, "%s: out of memory", where) : 0;
 }
 
 int conf_set(const struct conf_opt *o, void *dst, const char *text, const char *where,

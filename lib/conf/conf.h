@@ -41,6 +41,7 @@ struct conf_list {
 	size_t count; /* at most CONF_LIST_MAX */
 };
 #define CONF_LIST_MAX 256
+int conf_list_add(struct conf_list *l, const char *text); /* -ENOMEM, -E2BIG */
 void conf_list_done(struct conf_list *l); /* frees the strings; l is empty then */
 
 enum conf_flag {

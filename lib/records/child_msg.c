@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Checks messages of the process that talks to the network. */
+/* Checks messages of the processes that talk to the network or run vendors' libraries.
+ */
 #include "lib/records/child_msg.h"
 
 #include <errno.h>
@@ -72,6 +73,23 @@ static bool shipping_ok(const void *data)
 	return true;
 }
 
+static bool gpu_ok(const void *data)
+{
+	const struct child_gpu *m = data;
+	uint64_t last_ns = 0;
+
+	for (uint32_t i = 0; i < m->head.count; i++) {
+		if (m->points[i].at_ns < last_ns)
+			return false;
+		last_ns = m->points[i].at_ns;
+	}
+	return m->index < CHILD_GPUS_MAX && m->have >> CHILD_GPU_VALUES == 0 &&
+	       m->mig <= 1 && m->serial >= m->head.count && *m->uuid &&
+	       is_field_text(m->uuid, sizeof(m->uuid)) &&
+	       is_field_text(m->pci, sizeof(m->pci)) &&
+	       is_field_text(m->model, sizeof(m->model));
+}
+
 static const struct layout layouts[CHILD_KINDS] = {
 	[CHILD_HELLO] = {sizeof(struct child_hello), 0, 0, hello_ok},
 	[CHILD_HEALTH] = {sizeof(struct child_health), 0, 0, health_ok},
@@ -80,6 +98,8 @@ static const struct layout layouts[CHILD_KINDS] = {
 	[CHILD_FACTORS] = {sizeof(struct child_factors), sizeof(struct child_factor),
 			   CHILD_FACTORS_MAX, factors_ok},
 	[CHILD_SHIPPING] = {sizeof(struct child_shipping), 0, 0, shipping_ok},
+	[CHILD_GPU] = {sizeof(struct child_gpu), sizeof(struct child_gpu_point),
+		       CHILD_GPU_POINTS_MAX, gpu_ok},
 };
 
 int child_msg_check(const void *data, size_t len, struct err *err)

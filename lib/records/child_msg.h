@@ -9,10 +9,11 @@
 #include "lib/err.h"
 
 /*
- * What ceems-courier tells ceemsd, one datagram each over a SOCK_SEQPACKET pair: a
- * head, a fixed part and head.count items of one size, in the machine's own byte order.
- * Both come from the same build, but the courier talks to the network, so the receiver
- * trusts nothing before child_msg_check().
+ * What ceems-courier and ceems-gpu tell ceemsd, one datagram each over a SOCK_SEQPACKET
+ * pair: a head, a fixed part and head.count items of one size, in the machine's own
+ * byte order. All come from the same build, but the courier talks to the network and
+ * ceems-gpu runs other people's libraries, so the receiver trusts nothing before
+ * child_msg_check().
  */
 
 #define CHILD_MAGIC 0x31524f43u /* "COR1" */
@@ -28,6 +29,7 @@ enum child_kind {
 	CHILD_SNAPSHOT,  /* of an energy source */
 	CHILD_FACTORS,   /* of a provider of emission factors */
 	CHILD_SHIPPING,  /* of the records that go to the aggregator */
+	CHILD_GPU,       /* of a device: name is gpu<index> */
 	CHILD_KINDS
 };
 
@@ -102,6 +104,45 @@ struct child_factors {
 	struct child_factor factors[]; /* head.count */
 };
 
+#define CHILD_GPUS_MAX 64u       /* indices are below it */
+#define CHILD_GPU_POINTS_MAX 64u /* the newest readings of the energy counter */
+
+/* Index into child_gpu.value, and as 1 << value in child_gpu.have: what the device does
+ * not tell is absent, not 0. */
+enum child_gpu_value {
+	CHILD_GPU_POWER,        /* microwatts, as all powers */
+	CHILD_GPU_POWER_LIMIT,  /* in force */
+	CHILD_GPU_BUSY,         /* share of the driver's last period in which a kernel
+				   ran, in parts per million */
+	CHILD_GPU_MEMORY_BUSY,  /* ... in which memory was read or written */
+	CHILD_GPU_MEMORY_USED,  /* bytes, without what the driver reserves if that is
+				   told apart */
+	CHILD_GPU_MEMORY_TOTAL, /* bytes */
+	CHILD_GPU_TEMPERATURE,  /* millidegrees Celsius */
+	CHILD_GPU_SM_CLOCK,     /* hertz */
+	CHILD_GPU_MEMORY_CLOCK, /* hertz */
+	CHILD_GPU_VALUES
+};
+
+struct child_gpu_point {
+	uint64_t at_ns; /* boot time */
+	uint64_t uj;    /* the device's counter */
+};
+
+struct child_gpu {
+	struct child_head head;
+	uint32_t index;   /* the vendor's */
+	uint32_t minor;   /* of the device file; UINT32_MAX: unknown */
+	uint32_t have;    /* bits 1 << enum child_gpu_value */
+	uint32_t mig;     /* 1: the device is divided into instances */
+	uint64_t read_ns; /* boot time of value */
+	uint64_t value[CHILD_GPU_VALUES];
+	uint64_t serial; /* of the newest of points: counts them all */
+	char uuid[48], pci[32], model[64];
+	struct child_gpu_point points[]; /* head.count, times and serials ascending */
+};
+
+_Static_assert(sizeof(struct child_gpu) == 288, "layout");
 _Static_assert(sizeof(struct child_factor) == 112, "layout");
 _Static_assert(sizeof(struct child_factors) +
 			       CHILD_FACTORS_MAX * sizeof(struct child_factor) <=

@@ -124,6 +124,41 @@ static void factors_are_taken_within_their_bounds(void **state)
 	assert_int_equal(child_msg_check(&m, n, NULL), -EBADMSG);
 }
 
+static void a_devices_readings_are_in_order(void **state)
+{
+	(void)state;
+	static union {
+		struct child_gpu m;
+		char bytes[sizeof(struct child_gpu) +
+			   CHILD_GPU_POINTS_MAX * sizeof(struct child_gpu_point)];
+	} u;
+	struct child_gpu *m = &u.m;
+	size_t n = sizeof(*m) + 2 * sizeof(m->points[0]);
+
+	child_msg_head(&m->head, CHILD_GPU, "gpu63", 2, n);
+	memcpy(m->uuid, "GPU-1", 6);
+	m->index = CHILD_GPUS_MAX - 1;
+	m->serial = 2;
+	m->points[0] = (struct child_gpu_point){5, 100};
+	m->points[1] = (struct child_gpu_point){5, 7};
+	assert_int_equal(child_msg_check(m, n, NULL), CHILD_GPU);
+	m->points[1].at_ns = 4;
+	assert_int_equal(child_msg_check(m, n, NULL), -EBADMSG);
+	m->points[1].at_ns = 6;
+	m->index++;
+	assert_int_equal(child_msg_check(m, n, NULL), -EBADMSG);
+	m->index--;
+	m->have = 1u << CHILD_GPU_VALUES;
+	assert_int_equal(child_msg_check(m, n, NULL), -EBADMSG);
+	m->have = 0;
+	m->uuid[0] = '\n';
+	assert_int_equal(child_msg_check(m, n, NULL), -EBADMSG);
+	m->uuid[0] = '\0';
+	assert_int_equal(child_msg_check(m, n, NULL), -EBADMSG);
+	memset(m->uuid, 'G', sizeof(m->uuid));
+	assert_int_equal(child_msg_check(m, n, NULL), -EBADMSG);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -131,6 +166,7 @@ int main(void)
 		cmocka_unit_test(any_other_length_is_refused),
 		cmocka_unit_test(fields_out_of_range_are_refused),
 		cmocka_unit_test(factors_are_taken_within_their_bounds),
+		cmocka_unit_test(a_devices_readings_are_in_order),
 	};
 	return cmocka_run_group_tests_name("child_msg_test", tests, NULL, NULL);
 }
