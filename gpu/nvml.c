@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* NVML by dlopen(). Entry points that a release lacks are NULL, and what they tell is
+ * absent. */
+#include "gpu/nvml.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MW_UW 1000u
+#define PERCENT_PPM 10000u
+#define DEGREE_MILLI 1000u
+#define MHZ_HZ 1000000u
+
+struct nvml {
+	int (*init)(void);
+	int (*shutdown)(void);
+	const char *(*error)(int rc);
+	int (*driver_version)(char *text, unsigned size);
+	int (*count)(unsigned *ret);
+	int (*handle)(unsigned index, nvml_device *ret);
+	int (*uuid)(nvml_device d, char *text, unsigned size);
+	int (*name)(nvml_device d, char *text, unsigned size);
+	int (*pci)(nvml_device d, struct nvml_pci *ret);
+	int (*minor)(nvml_device d, unsigned *ret);
+	int (*mig)(nvml_device d, unsigned *now, unsigned *pending);
+	int (*energy)(nvml_device d, unsigned long long *mj);
+	int (*power)(nvml_device d, unsigned *mw);
+	int (*limit)(nvml_device d, unsigned *mw);
+	int (*utilization)(nvml_device d, struct nvml_utilization *ret);
+	int (*memory)(nvml_device d, struct nvml_memory *ret);
+	int (*memory_v2)(nvml_device d, struct nvml_memory_v2 *ret);
+	int (*temperature)(nvml_device d, unsigned sensor, unsigned *ret);
+	int (*clock)(nvml_device d, unsigned type, unsigned *mhz);
+	char driver[NVML_DRIVER_BYTES];
+};
+
+/* The newest version of each; without a needed one the library is of no use. */
+static const struct nvml_symbol {
+	const char *name;
+	size_t at;
+	bool needed;
+} symbols[] = {
+	{"nvmlInit_v2", offsetof(struct nvml, init), true},
+	{"nvmlShutdown", offsetof(struct nvml, shutdown), true},
+	{"nvmlErrorString", offsetof(struct nvml, error), false},
+	{"nvmlSystemGetDriverVersion", offsetof(struct nvml, driver_version), false},
+	{"nvmlDeviceGetCount_v2", offsetof(struct nvml, count), true},
+	{"nvmlDeviceGetHandleByIndex_v2", offsetof(struct nvml, handle), true},
+	{"nvmlDeviceGetUUID", offsetof(struct nvml, uuid), true},
+	{"nvmlDeviceGetName", offsetof(struct nvml, name), false},
+	{"nvmlDeviceGetPciInfo_v3", offsetof(struct nvml, pci), false},
+	{"nvmlDeviceGetMinorNumber", offsetof(struct nvml, minor), false},
+	{"nvmlDeviceGetMigMode", offsetof(struct nvml, mig), false},
+	{"nvmlDeviceGetTotalEnergyConsumption", offsetof(struct nvml, energy), false},
+	{"nvmlDeviceGetPowerUsage", offsetof(struct nvml, power), false},
+	{"nvmlDeviceGetEnforcedPowerLimit", offsetof(struct nvml, limit), false},
+	{"nvmlDeviceGetUtilizationRates", offsetof(struct nvml, utilization), false},
+	{"nvmlDeviceGetMemoryInfo", offsetof(struct nvml, memory), false},
+	{"nvmlDeviceGetMemoryInfo_v2", offsetof(struct nvml, memory_v2), false},
+	{"nvmlDeviceGetTemperature", offsetof(struct nvml, temperature), false},
+	{"nvmlDeviceGetClockInfo", offsetof(struct nvml, clock), false},
+};
+
+static int find_symbols(void *library, const char *path, struct nvml *n,
+			struct err *err)
+{
+	for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++) {
+		const struct nvml_symbol *s = &symbols[i];
+		void *found = dlsym(library, s->name);
+		if (!found && s->needed)
+			return err_set(err, -EPROTO, "%s has no %s", path, s->name);
+		memcpy((char *)n + s->at, &found, sizeof(found));
+	}
+	return 0;
+}
+
+static int errno_of_nvml(int rc)
+{
+	switch (rc) {
+	case NVML_SUCCESS:
+		return 0;
+	case NVML_ERROR_NOT_SUPPORTED:
+	case NVML_ERROR_FUNCTION_NOT_FOUND:
+		return -EOPNOTSUPP;
+	case NVML_ERROR_NO_PERMISSION:
+		return -EACCES;
+	case NVML_ERROR_LIB_RM_VERSION_MISMATCH:
+		return -EPROTO;
+	case NVML_ERROR_UNINITIALIZED:
+	case NVML_ERROR_DRIVER_NOT_LOADED:
+	case NVML_ERROR_GPU_IS_LOST:
+	case NVML_ERROR_RESET_REQUIRED:
+	case NVML_ERROR_NOT_FOUND:
+		return -ENODEV;
+	default:
+		return -EIO;
+	}
+}
+
+static int nvml_fail(const struct nvml *n, int rc, const char *what, struct err *err)
+{
+	const char *text = n->error ? n->error(rc) : NULL;
+
+	return err_set(err, errno_of_nvml(rc), "%s: %s (NVML error %d)", what,
+		       text ? text : "failed", rc);
+}
+
+int nvml_open(const char *path, struct nvml **ret, struct err *err)
+{
+	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+
+	if (!library)
+		return err_set(err, -ENOENT, "%s", dlerror());
+	struct nvml *n = calloc(1, sizeof(*n));
+	if (!n)
+		return err_set(err, -ENOMEM, "out of memory");
+	int rc = find_symbols(library, path, n, err);
+	if (rc == 0) {
+		int got = n->init();
+		if (got != NVML_SUCCESS)
+			rc = nvml_fail(n, got, "nvmlInit", err);
+	}
+	if (rc < 0) {
+		free(n);
+		return rc;
+	}
+	if (n->driver_version &&
+	    n->driver_version(n->driver, sizeof(n->driver)) != NVML_SUCCESS)
+		n->driver[0] = '\0';
+	*ret = n;
+	return 0;
+}
+
+void nvml_close(struct nvml *n)
+{
+	if (!n)
+		return;
+	(void)n->shutdown();
+	free(n);
+}
+
+const char *nvml_driver(const struct nvml *n)
+{
+	return n->driver;
+}
+
+int nvml_count(struct nvml *n, uint32_t *ret, struct err *err)
+{
+	unsigned count = 0;
+	int rc = n->count(&count);
+
+	if (rc != NVML_SUCCESS)
+		return nvml_fail(n, rc, "nvmlDeviceGetCount", err);
+	*ret = count;
+	return 0;
+}
+
+/* The library's text, printable and cut to fit */
+static void copy_text(char *to, size_t size, const char *from, size_t from_size)
+{
+	size_t n = strnlen(from, from_size);
+
+	if (n >= size)
+		n = size - 1;
+	for (size_t i = 0; i < n; i++) {
+		unsigned char c = (unsigned char)from[i];
+		to[i] = (char)(c < 0x20 || c >= 0x7f ? '?' : c);
+	}
+	to[n] = '\0';
+}
+
+int nvml_identify(struct nvml *n, uint32_t index, nvml_device *ret, struct child_gpu *m,
+		  struct err *err)
+{
+	char text[NVML_UUID_BYTES > NVML_NAME_BYTES ? NVML_UUID_BYTES
+						    : NVML_NAME_BYTES] = "";
+	struct nvml_pci pci = {0};
+	unsigned number = 0, pending = 0;
+
+	int rc = n->handle(index, ret);
+	if (rc != NVML_SUCCESS)
+		return nvml_fail(n, rc, "nvmlDeviceGetHandleByIndex", err);
+	rc = n->uuid(*ret, text, NVML_UUID_BYTES);
+	if (rc != NVML_SUCCESS)
+		return nvml_fail(n, rc, "nvmlDeviceGetUUID", err);
+	copy_text(m->uuid, sizeof(m->uuid), text, sizeof(text));
+	if (!*m->uuid) /* the key of everything that is said of it */
+		return err_set(err, -EPROTO, "device %u has no UUID", index);
+	if (n->name && n->name(*ret, text, NVML_NAME_BYTES) == NVML_SUCCESS)
+		copy_text(m->model, sizeof(m->model), text, sizeof(text));
+	if (n->pci && n->pci(*ret, &pci) == NVML_SUCCESS)
+		copy_text(m->pci, sizeof(m->pci), pci.bus_id, sizeof(pci.bus_id));
+	m->minor = n->minor && n->minor(*ret, &number) == NVML_SUCCESS ? number
+								       : UINT32_MAX;
+	m->mig = n->mig && n->mig(*ret, &number, &pending) == NVML_SUCCESS && number;
+	m->index = index;
+	return 0;
+}
+
+int nvml_energy(struct nvml *n, nvml_device d, uint64_t *ret_uj, struct err *err)
+{
+	unsigned long long mj = 0;
+
+	if (!n->energy)
+		return err_set(err, -EOPNOTSUPP, "no energy counter in this release");
+	int rc = n->energy(d, &mj);
+	if (rc != NVML_SUCCESS)
+		return nvml_fail(n, rc, "nvmlDeviceGetTotalEnergyConsumption", err);
+	*ret_uj = mj > UINT64_MAX / 1000 ? UINT64_MAX : mj * 1000;
+	return 0;
+}
+
+/* One value of a device: takes it, or leaves it out. -ENODEV: the device is gone. */
+static int keep_value(struct nvml *n, struct child_gpu *m, enum child_gpu_value which,
+		      int rc, uint64_t v, struct err *err)
+{
+	if (rc == NVML_SUCCESS) {
+		m->value[which] = v;
+		m->have |= 1u << which;
+	} else if (errno_of_nvml(rc) == -ENODEV) {
+		return nvml_fail(n, rc, "device", err);
+	}
+	return 0;
+}
+
+static int read_memory(struct nvml *n, nvml_device d, struct child_gpu *m,
+		       struct err *err)
+{
+	struct nvml_memory_v2 v2 = {.version = NVML_MEMORY_V2};
+	struct nvml_memory v1 = {0};
+	int rc = n->memory_v2 ? n->memory_v2(d, &v2) : NVML_ERROR_FUNCTION_NOT_FOUND;
+
+	if (rc == NVML_SUCCESS) {
+		v1 = (struct nvml_memory){.total = v2.total, .used = v2.used};
+		/* documented both ways, so the sum tells */
+		if (v2.free + v2.used == v2.total && v2.reserved <= v2.used)
+			v1.used -= v2.reserved;
+	} else if (n->memory) {
+		rc = n->memory(d, &v1);
+	}
+	int gone = keep_value(n, m, CHILD_GPU_MEMORY_USED, rc, v1.used, err);
+	return gone ? gone
+		    : keep_value(n, m, CHILD_GPU_MEMORY_TOTAL, rc, v1.total, err);
+}
+
+static int read_rates(struct nvml *n, nvml_device d, struct child_gpu *m,
+		      struct err *err)
+{
+	struct nvml_utilization u = {0};
+
+	if (!n->utilization)
+		return 0;
+	int rc = n->utilization(d, &u);
+	int gone = keep_value(n, m, CHILD_GPU_BUSY, rc,
+			      (uint64_t)(u.gpu < 100 ? u.gpu : 100) * PERCENT_PPM, err);
+	if (gone)
+		return gone;
+	return keep_value(n, m, CHILD_GPU_MEMORY_BUSY, rc,
+			  (uint64_t)(u.memory < 100 ? u.memory : 100) * PERCENT_PPM,
+			  err);
+}
+
+static int read_clock(struct nvml *n, nvml_device d, unsigned type,
+		      enum child_gpu_value which, struct child_gpu *m, struct err *err)
+{
+	unsigned mhz = 0;
+
+	if (!n->clock)
+		return 0;
+	int rc = n->clock(d, type, &mhz);
+	return keep_value(n, m, which, rc, (uint64_t)mhz * MHZ_HZ, err);
+}
+
+static int read_number(struct nvml *n, nvml_device d,
+		       int (*call)(nvml_device, unsigned *), uint64_t scale,
+		       enum child_gpu_value which, struct child_gpu *m, struct err *err)
+{
+	unsigned v = 0;
+
+	if (!call)
+		return 0;
+	int rc = call(d, &v);
+	return keep_value(n, m, which, rc, v * scale, err);
+}
+
+static int read_temperature(struct nvml *n, nvml_device d, struct child_gpu *m,
+			    struct err *err)
+{
+	unsigned degrees = 0;
+
+	if (!n->temperature)
+		return 0;
+	int rc = n->temperature(d, NVML_TEMPERATURE_GPU, &degrees);
+	return keep_value(n, m, CHILD_GPU_TEMPERATURE, rc,
+			  (uint64_t)degrees * DEGREE_MILLI, err);
+}
+
+int nvml_read(struct nvml *n, nvml_device d, struct child_gpu *m, struct err *err)
+{
+	m->have = 0;
+	int rc = read_number(n, d, n->power, MW_UW, CHILD_GPU_POWER, m, err);
+	if (rc == 0)
+		rc = read_number(n, d, n->limit, MW_UW, CHILD_GPU_POWER_LIMIT, m, err);
+	if (rc == 0)
+		rc = read_rates(n, d, m, err);
+	if (rc == 0)
+		rc = read_memory(n, d, m, err);
+	if (rc == 0)
+		rc = read_temperature(n, d, m, err);
+	if (rc == 0)
+		rc = read_clock(n, d, NVML_CLOCK_SM, CHILD_GPU_SM_CLOCK, m, err);
+	if (rc == 0)
+		rc = read_clock(n, d, NVML_CLOCK_MEM, CHILD_GPU_MEMORY_CLOCK, m, err);
+	return rc;
+}
