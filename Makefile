@@ -52,6 +52,7 @@ include lb/module.mk
 include redfish_proxy/module.mk
 include bpf/module.mk
 include opener/module.mk
+include gpu/module.mk
 include aggregator/ingest/module.mk
 include aggregator/module.mk
 include cli/module.mk

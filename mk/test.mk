@@ -79,7 +79,7 @@ bench-%:
 
 # Only where asked for; not those that their .c file includes first: that they compile alone is seen when it does
 ifneq ($(filter headers-check,$(MAKECMDGOALS)),)
-HEADERS := $(shell find lib acct_gather jobcomp daemon courier spank lb cli aggregator opener redfish_proxy -name '*.h' 2>/dev/null)
+HEADERS := $(shell find lib acct_gather jobcomp daemon courier spank lb cli aggregator opener gpu redfish_proxy -name '*.h' 2>/dev/null)
 HEADERS := $(filter-out $(shell awk '/^\#[ \t]*include/ { h = FILENAME; sub(/c$$/, "h", h); if ($$2 == "\"" h "\"") print h; nextfile }' \
 	$(wildcard $(HEADERS:.h=.c))),$(HEADERS))
 ifneq ($(HAVE_PQ),1)

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "gpu/device.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "lib/clock.h"
+
+#define VALUES_NS NSEC_PER_SEC /* time between two readings of the slower values */
+#define STACK_BYTES ((size_t)512 << 10)
+
+int device_open(struct device *d, uint32_t index, struct err *err)
+{
+	d->has_counter = true;
+	int rc = nvml_identify(d->nvml, index, &d->handle, &d->out.m, err);
+
+	/* one that is lost already is left out, for the sake of the others */
+	if (rc == 0 && nvml_read(d->nvml, d->handle, &d->out.m, err) == -ENODEV)
+		rc = -ENODEV;
+	return rc;
+}
+
+/* The counter is refreshed by the device in its own time: a reading that repeats the
+ * one before says nothing new. */
+static void add_point(struct child_gpu *m, uint64_t at_ns, uint64_t uj)
+{
+	uint32_t n = m->head.count;
+
+	if (n && m->points[n - 1].uj == uj)
+		return;
+	if (n == CHILD_GPU_POINTS_MAX) {
+		memmove(m->points, m->points + 1, (n - 1) * sizeof(m->points[0]));
+		n--;
+	}
+	m->points[n] = (struct child_gpu_point){at_ns, uj};
+	m->head.count = n + 1;
+	m->serial++;
+}
+
+static int read_counter(struct device *d, struct err *err)
+{
+	uint64_t uj = 0;
+
+	if (!d->has_counter)
+		return 0;
+	int rc = nvml_energy(d->nvml, d->handle, &uj, err);
+	if (rc == 0)
+		add_point(&d->out.m, clock_boottime_ns(), uj);
+	else if (rc == -EOPNOTSUPP)
+		d->has_counter = false;
+	return rc == -EOPNOTSUPP ? 0 : rc;
+}
+
+int device_read(struct device *d, struct err *err)
+{
+	int rc = read_counter(d, err);
+
+	if (rc == 0 && clock_boottime_ns() - d->out.m.read_ns >= VALUES_NS) {
+		rc = nvml_read(d->nvml, d->handle, &d->out.m, err);
+		d->out.m.read_ns = clock_boottime_ns();
+	}
+	return rc;
+}
+
+static void send_device(struct device *d)
+{
+	struct child_gpu *m = &d->out.m;
+	char name[CHILD_NAME_BYTES];
+	size_t bytes = sizeof(*m) + m->head.count * sizeof(m->points[0]);
+
+	(void)snprintf(name, sizeof(name), "gpu%u", m->index);
+	child_msg_head(&m->head, CHILD_GPU, name, m->head.count, bytes);
+	if (send(d->link, m, bytes, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+		log_debug("%s: ceemsd does not accept a message: %s", name,
+			  strerror(errno));
+}
+
+static uint64_t take_turn(void *arg)
+{
+	struct device *d = arg;
+	struct err err = {""};
+	uint64_t start_ns = clock_read_ns(CLOCK_MONOTONIC);
+	int rc = device_read(d, &err);
+
+	if (rc == -ENODEV) {
+		d->lost(&err);
+		return PERIODIC_END;
+	}
+	if (rc == 0)
+		send_device(d);
+	if (rc < 0 && log_repeat_due(&d->log, start_ns))
+		log_warn("%s: %s: its values get old", d->out.m.uuid, err.text);
+	else if (rc == 0 && log_repeat_over(&d->log))
+		log_info("%s: answers again", d->out.m.uuid);
+	return periodic_rest_ms(start_ns, d->period_ms);
+}
+
+int device_start(struct device *d, struct err *err)
+{
+	periodic_init(&d->thread);
+	int rc = periodic_start(&d->thread, STACK_BYTES, take_turn, NULL, d);
+
+	return rc < 0 ? err_set(err, rc, "thread: %s", strerror(-rc)) : 0;
+}

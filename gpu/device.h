@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_GPU_DEVICE_H
+#define CEEMS_GPU_DEVICE_H
+
+#include <stdint.h>
+
+#include "gpu/nvml.h"
+#include "lib/err.h"
+#include "lib/log.h"
+#include "lib/periodic.h"
+
+/* One device, read by a thread of its own, since a driver call can take minutes. */
+struct device {
+	struct nvml *nvml;
+	int link; /* ceemsd's socket, borrowed */
+	uint64_t period_ms;
+	/* ends the program, so that it is started anew with a fresh library */
+	void (*lost)(const struct err *why);
+	/* of its thread, once that is started */
+	nvml_device handle;
+	struct periodic thread;
+	bool has_counter;
+	struct log_repeat log;
+	union {
+		struct child_gpu m;
+		char bytes[sizeof(struct child_gpu) +
+			   CHILD_GPU_POINTS_MAX * sizeof(struct child_gpu_point)];
+	} out;
+};
+
+/* Fills d, whose nvml, link, period_ms and lost are set, with what does not change of
+ * the device. Errors of nvml_identify(); -ENODEV: it is lost. */
+int device_open(struct device *d, uint32_t index, struct err *err);
+/* Reads it once: d->out.m. Errors of nvml_read(). */
+int device_read(struct device *d, struct err *err);
+/* Reads it again and again, and tells ceemsd. There is no way to stop it: a thread that
+ * hangs in the driver never would. */
+int device_start(struct device *d, struct err *err);
+
+#endif

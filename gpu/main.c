@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* ceems-gpu: runs the vendor's library for ceemsd, which starts it with a socket,
+ * starts it again when it dies, and never waits for it. A driver call may hang, leak or
+ * crash: all of that stays here. Exit status 2: the command line is wrong; 1: there is
+ * no device to read, or one was lost. */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "gpu/device.h"
+#include "gpu/options.h"
+#include "lib/clock.h"
+#include "lib/conf/program.h"
+
+#define SOURCE "gpu"
+#define AGAIN_S 300u
+
+struct gpu_program {
+	struct options options;
+	int link; /* -1: none */
+	struct nvml *nvml;
+	struct device *devices;
+	uint32_t count, left_out;
+};
+
+static int link_of_program = -1; /* for device_lost(), on any thread */
+
+static void send_health(int link, int rc, const char *text)
+{
+	struct child_health m = {.rc = rc, .since_ns = clock_boottime_ns()};
+
+	(void)snprintf(m.text, sizeof(m.text), "%s", text);
+	for (char *c = m.text; *c; c++)
+		*c = (char)((unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c);
+	child_msg_head(&m.head, CHILD_HEALTH, SOURCE, 0, sizeof(m));
+	if (link >= 0)
+		(void)send(link, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* The process ends at once, without nvmlShutdown(): other threads may be in calls that
+ * never return. The kernel lets the driver go. */
+static void device_lost(const struct err *why)
+{
+	log_warn("%s: starting anew", why->text);
+	send_health(link_of_program, -ENODEV, why->text);
+	_exit(PROGRAM_CANNOT);
+}
+
+/* ceemsd sends nothing: when there is something to read, it is gone. */
+static uint64_t watch_link(void *arg)
+{
+	const struct gpu_program *g = arg;
+	struct pollfd p = {.fd = g->link, .events = POLLIN};
+
+	while (poll(&p, 1, -1) < 0 && errno == EINTR)
+		;
+	_exit(PROGRAM_OK);
+}
+
+static int open_devices(struct gpu_program *g, struct err *err)
+{
+	uint32_t count = 0;
+	int rc = nvml_open(g->options.nvml_path, &g->nvml, err);
+
+	if (rc == 0)
+		rc = nvml_count(g->nvml, &count, err);
+	if (rc < 0)
+		return rc;
+	if (count > CHILD_GPUS_MAX) {
+		log_warn("%" PRIu32 " devices, of which %u are read", count,
+			 CHILD_GPUS_MAX);
+		count = CHILD_GPUS_MAX;
+	}
+	g->devices = calloc(count ? count : 1, sizeof(*g->devices));
+	if (!g->devices)
+		return err_set(err, -ENOMEM, "out of memory");
+	for (uint32_t i = 0; i < count; i++) {
+		struct device *d = &g->devices[g->count];
+		*d = (struct device){.nvml = g->nvml,
+				     .link = g->link,
+				     .period_ms = g->options.period_ms,
+				     .lost = device_lost};
+		rc = device_open(d, i, err);
+		if (rc < 0)
+			log_warn("device %" PRIu32 ": %s: it is not read", i,
+				 err->text);
+		else
+			g->count++;
+	}
+	return g->count ? 0 : err_set(err, -ENODEV, "no device");
+}
+
+static void print_value(const struct child_gpu *m, enum child_gpu_value which,
+			const char *name, double scale, const char *unit)
+{
+	if (m->have >> which & 1)
+		printf(" %s=%.10g%s", name, (double)m->value[which] / scale, unit);
+}
+
+static enum program_status print_devices(struct gpu_program *g)
+{
+	enum program_status status = PROGRAM_OK;
+
+	printf("driver %s\n", nvml_driver(g->nvml));
+	for (uint32_t i = 0; i < g->count; i++) {
+		struct device *d = &g->devices[i];
+		const struct child_gpu *m = &d->out.m;
+		struct err err;
+		printf("%u %s %s \"%s\"%s", m->index, m->uuid, m->pci, m->model,
+		       m->mig ? " MIG" : "");
+		if (device_read(d, &err) < 0) {
+			printf(" %s\n", err.text);
+			status = PROGRAM_CANNOT;
+			continue;
+		}
+		if (m->head.count)
+			printf(" energy=%" PRIu64 ".%03uJ",
+			       m->points[m->head.count - 1].uj / 1000000,
+			       (unsigned)(m->points[m->head.count - 1].uj / 1000 %
+					  1000));
+		print_value(m, CHILD_GPU_POWER, "power", 1e6, "W");
+		print_value(m, CHILD_GPU_POWER_LIMIT, "limit", 1e6, "W");
+		print_value(m, CHILD_GPU_BUSY, "busy", 1e4, "%");
+		print_value(m, CHILD_GPU_MEMORY_USED, "memory", 1048576, "MiB");
+		print_value(m, CHILD_GPU_MEMORY_TOTAL, "of", 1048576, "MiB");
+		print_value(m, CHILD_GPU_TEMPERATURE, "temperature", 1e3, "C");
+		printf("\n");
+	}
+	return status;
+}
+
+static enum program_status run_devices(struct gpu_program *g)
+{
+	struct err err = {""};
+
+	send_health(g->link, 0, "");
+	log_info("driver %s, %" PRIu32 " devices", nvml_driver(g->nvml), g->count);
+	for (uint32_t i = 0; i < g->count; i++) {
+		if (device_start(&g->devices[i], &err) < 0) {
+			log_error("%s: %s", g->devices[i].out.m.uuid, err.text);
+			return PROGRAM_CANNOT;
+		}
+	}
+	/* watch_link() and device_lost() end it; so do devices that were left out,
+	 * which only a fresh library finds when they are back */
+	do
+		sleep(AGAIN_S);
+	while (!g->left_out);
+	log_info("looking again for %" PRIu32 " devices", g->left_out);
+	return PROGRAM_OK;
+}
+
+int main(int argc, char *argv[])
+{
+	const struct program program = {
+		.name = "ceems-gpu",
+		.options = gpu_options,
+		.option_count = gpu_options_count,
+	};
+	auto_buf struct buf warnings = BUF_INIT;
+	struct gpu_program g = {.link = -1};
+	struct periodic watch;
+	enum program_status status;
+	struct err err = {""};
+
+	if (!program_options(&program, argc, argv, &g.options, &warnings, &status))
+		return status;
+	program_log("ceems-gpu", g.options.log_format, g.options.log_level, &warnings);
+	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	if (!g.options.link_fd && !g.options.once) {
+		log_error("ceemsd starts it; --once shows the devices");
+		return PROGRAM_USAGE;
+	}
+	if (g.options.link_fd) {
+		link_of_program = g.link = (int)g.options.link_fd;
+		periodic_init(&watch);
+		if (periodic_start(&watch, 0, watch_link, NULL, &g) < 0)
+			return PROGRAM_CANNOT;
+	}
+	status = PROGRAM_CANNOT;
+	int rc = open_devices(&g, &err);
+	if (rc < 0) {
+		send_health(g.link, rc, err.text);
+		log_error("%s", err.text);
+	} else {
+		status = g.options.once ? print_devices(&g) : run_devices(&g);
+	}
+	/* no nvml_close() and no free() with a thread about: the end lets all go */
+	_exit(fflush(stdout) == 0 ? (int)status : (int)PROGRAM_CANNOT);
+}

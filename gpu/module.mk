@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+
+# libgpu: ceems-gpu without its main, for tests
+ARCHIVES += libgpu
+libgpu_SRCS += gpu/device.c
+libgpu_SRCS += gpu/nvml.c
+libgpu_SRCS += gpu/options.c
+
+PROGS += ceems-gpu
+ceems-gpu_SRCS := gpu/main.c
+ceems-gpu_LIBS := libgpu libconf libbase
+ceems-gpu_PKGS := yaml-0.1
+ceems-gpu_LDLIBS := -ldl

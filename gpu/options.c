@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "gpu/options.h"
+
+#define ROW CONF_ROW
+
+const struct conf_opt gpu_options[] = {
+	LOG_OPTION_ROWS(0),
+	ROW("link.fd", CONF_U64, link_fd, "0",
+	    "The socket to ceemsd, which starts ceems-gpu with it.",
+	    .flags = CONF_HIDDEN, .max = 1023),
+	ROW("once", CONF_BOOL, once, "false",
+	    "Read every device once, print it, and exit: with status 1 if there is "
+	    "none."),
+	ROW("gpu.nvml", CONF_STRING, nvml_path, "libnvidia-ml.so.1",
+	    "NVIDIA's management library, as a name or a file."),
+	ROW("gpu.period", CONF_DURATION, period_ms, "100ms",
+	    "How often to read a device's energy counter; all else is read once a "
+	    "second.",
+	    .min = 20, .max = 10000),
+};
+const size_t gpu_options_count = sizeof(gpu_options) / sizeof(gpu_options[0]);
