@@ -94,6 +94,10 @@ PROGS += courier_rude
 NOINST_PROGS += courier_rude
 courier_rude_SRCS := test/fake/courier_rude.c
 courier_rude_LIBS := libbase
+# what stands where NVIDIA's library is expected
+all: $(BUILD)/nvml_fake.so
+$(BUILD)/nvml_fake.so: test/fake/nvml.c
+	$(call say,CC,$<)mkdir -p $(@D) && $(CC) $(call ALL_CFLAGS,-fPIC -fvisibility=hidden) $(ALL_LDFLAGS) -shared -o $@ $<
 # providers of emission factors, good and bad
 PROGS += emission_host
 NOINST_PROGS += emission_host
