@@ -22,6 +22,7 @@
 #include "daemon/rdma/rdma_link.h"
 #include "daemon/reports/cluster_name.h"
 #include "daemon/sources/child_link.h"
+#include "daemon/sources/gpu_child.h"
 #include "daemon/sources/ipmi_lan.h"
 #include "daemon/sources/msr.h"
 #include "daemon/sources/perf_cpu.h"
@@ -398,6 +399,20 @@ static void open_courier_link(struct daemon *d)
 	d->env.courier = d->courier;
 }
 
+/* The same */
+static void open_gpu_link(struct daemon *d)
+{
+	struct err err;
+
+	if (!d->options.collector_gpu)
+		return;
+	int rc = gpu_child_new(&d->options, d->env.procfd, d->env.sysfd, &d->gpu, &err);
+	if (rc < 0)
+		log_at(rc == -ENODEV ? LOG_INFO : LOG_WARNING,
+		       "gpu: %s: no device is read", err.text);
+	d->env.gpu = d->gpu;
+}
+
 static int open_emission_tables(struct daemon *d, struct err *err)
 {
 	struct err why;
@@ -470,6 +485,7 @@ static int open_scrape(struct daemon *d, struct err *err)
 			d->enabled[d->enabled_count++] = collectors[i];
 	}
 	open_courier_link(d);
+	open_gpu_link(d);
 	int rc = open_sampler(d, err);
 	if (!rc)
 		rc = open_emission_tables(d, err);
@@ -500,6 +516,8 @@ static int drop_daemon_privileges(void *arg, struct err *err)
 			d->options.drop_privileges && d->options.seccomp);
 	if (rc == 0 && d->courier)
 		rc = child_link_start(d->courier, err);
+	if (rc == 0 && d->gpu)
+		rc = child_link_start(d->gpu, err);
 	if (rc == 0)
 		rc = sampler_start(d->sampler, err);
 	if (rc == 0)
@@ -762,6 +780,7 @@ void daemon_close(struct daemon *d)
 	daemon_energy_close(d);
 	sampler_free(d->sampler);
 	child_link_free(d->courier);
+	child_link_free(d->gpu);
 	emissions_free(d->emissions);
 	free(d->enabled);
 	sample_free(d->sample);

@@ -46,6 +46,7 @@ struct daemon {
 	struct units_policy policy;
 
 	struct child_link *courier; /* NULL: no enabled collector needs it */
+	struct child_link *gpu;     /* NULL: no device is read */
 	struct sampler *sampler;    /* energy sources, on threads of their own */
 	struct emissions *emissions;
 	struct ticker *ticker; /* NULL: energy is not divided */

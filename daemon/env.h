@@ -33,6 +33,7 @@ struct env {
 	struct units *units;          /* NULL when there is no unit table */
 	const struct ingest *ingest;  /* NULL when there is no ring */
 	struct child_link *courier;   /* NULL when ceems-courier is not there */
+	struct child_link *gpu;       /* NULL when ceems-gpu is not started */
 	struct sampler *sampler;      /* NULL when no energy source is sampled */
 	struct emissions *emissions;  /* NULL in tests that need none */
 	struct ticker *ticker;        /* NULL when no energy is divided */

@@ -168,6 +168,7 @@ static bool reload_daemon(void *arg)
 	}
 	good = reload_web(d) && good;
 	child_link_restart(d->courier);
+	child_link_restart(d->gpu);
 	return good;
 }
 

@@ -60,6 +60,16 @@ const struct conf_opt options_table[] = {
 	    "is "
 	    "root. Empty: the one in ceemsd's folder."),
 
+	ROW("gpu.path", CONF_STRING, gpu_path, "",
+	    "The program ceems-gpu, which runs the GPU vendor's library for "
+	    "--collector.gpu. Empty: the one in ceemsd's folder."),
+	ROW("gpu.nvml", CONF_STRING, gpu_nvml, "libnvidia-ml.so.1",
+	    "NVIDIA's management library, as a name or a file."),
+	ROW("gpu.period", CONF_DURATION, gpu_period_ms, "100ms",
+	    "How often to read a device's energy counter; all else is read once a "
+	    "second.",
+	    .min = 20, .max = 10000),
+
 	/* ring and units */
 	ROW("ring.poll", CONF_DURATION, ring_poll_ms, "50ms",
 	    "How often to look for new records; down to a quarter as often while none "

@@ -48,7 +48,10 @@ struct options {
 	uint64_t redfish_interval_ms;
 	char *redfish_bmc_address;
 	char *courier_path; /* "" = beside ceemsd */
-	char *opener_path;  /* the same */
+	char *gpu_path;
+	char *gpu_nvml;
+	uint64_t gpu_period_ms;
+	char *opener_path; /* the same */
 
 	/* ring and unit table */
 	uint64_t ring_poll_ms;

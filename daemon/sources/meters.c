@@ -17,14 +17,15 @@
 #define UW_NS_PER_UJ 1000000000u
 
 /* The numbers; append only. */
-static const char *const names[] = {
-	"", "rapl", "cray_pm_counters", "hwmon", "ipmi_dcmi", "redfish", "model"};
+static const char *const names[] = {"",      "rapl",      "cray_pm_counters",
+				    "hwmon", "ipmi_dcmi", "redfish",
+				    "model", "gpu"};
 _Static_assert(SOURCES == sizeof(names) / sizeof(names[0]), "numbers of sources");
 
 /* Best first: for parts the most frequently read source, for the whole node one that
  * measures it all; estimates come last. */
-static const uint32_t parts_order[] = {RAPL, CRAY, HWMON, REDFISH, IPMI, MODEL};
-static const uint32_t host_order[] = {CRAY, REDFISH, IPMI, HWMON, RAPL, MODEL};
+static const uint32_t parts_order[] = {RAPL, GPU, CRAY, HWMON, REDFISH, IPMI, MODEL};
+static const uint32_t host_order[] = {CRAY, REDFISH, IPMI, HWMON, RAPL, GPU, MODEL};
 #define ORDER (sizeof(host_order) / sizeof(host_order[0]))
 
 const char *meters_source_name(uint32_t source)

@@ -68,7 +68,7 @@ uint64_t meters_gaps(const struct meters *m, uint32_t source);
 /* The highest GPU measured by a source that has no slot; 0: none. */
 uint32_t meters_cut(const struct meters *m);
 /* Whether the machine has or had the source. Numbers are below METERS_SOURCES. */
-#define METERS_SOURCES 7u
+#define METERS_SOURCES 8u
 bool meters_has(const struct meters *m, uint32_t source);
 
 /* Takes in the latest samples. Never waits for a sensor. */

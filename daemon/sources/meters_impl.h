@@ -7,7 +7,7 @@
 /* Shared by meters.c (readings) and meters_resume.c (from one daemon to the next). */
 
 #define SOURCES METERS_SOURCES
-enum number { NONE, RAPL, CRAY, HWMON, IPMI, REDFISH, MODEL };
+enum number { NONE, RAPL, CRAY, HWMON, IPMI, REDFISH, MODEL, GPU };
 
 struct track {
 	struct source_channel channel; /* as last seen */

@@ -110,7 +110,7 @@ struct source {
 };
 
 extern const struct source source_rapl, source_hwmon, source_cray_pm_counters,
-	source_ipmi_dcmi, source_redfish;
+	source_ipmi_dcmi, source_redfish, source_gpu;
 /* Estimates instead of measuring: has channels only for what no other source
  * measures. */
 extern const struct source source_model;

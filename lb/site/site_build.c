@@ -29,6 +29,7 @@ static const struct access_family families[] = {
 	{"ceems_emissions_*", NULL, true},
 	{"ceems_energy_*", NULL, true},
 	{"ceems_exporter_*", NULL, true},
+	{"ceems_gpu_*", NULL, true},
 	{"ceems_groups_*", NULL, true},
 	{"ceems_hwmon_*", NULL, true},
 	{"ceems_infiniband_*", NULL, true},

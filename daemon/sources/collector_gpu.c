@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The node's GPUs, from the last messages of ceems-gpu. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/collector.h"
+#include "daemon/sources/child_link.h"
+#include "daemon/sources/source_view.h"
+#include "lib/clock.h"
+
+#define STALE_NS (10 * NSEC_PER_SEC) /* a gauge that is read each second */
+
+struct gpu_view {
+	struct source_view *source;
+	union {
+		struct child_gpu gpu;
+		char bytes[CHILD_MESSAGE_MAX];
+	} in;
+};
+
+struct gpu_column {
+	struct prom_family family;
+	unsigned decimals; /* of the value as it is sent */
+};
+
+static const struct gpu_column gpu_columns[CHILD_GPU_VALUES] = {
+	[CHILD_GPU_POWER] = {{"ceems_gpu_power_watts", PROM_GAUGE,
+			      "Power of the device, as its driver says"},
+			     6},
+	[CHILD_GPU_POWER_LIMIT] = {{"ceems_gpu_power_limit_watts", PROM_GAUGE,
+				    "Power limit in force on the device"},
+				   6},
+	[CHILD_GPU_BUSY] = {{"ceems_gpu_busy_ratio", PROM_GAUGE,
+			     "Share of the driver's last sample period in which a "
+			     "kernel ran on the device"},
+			    6},
+	[CHILD_GPU_MEMORY_BUSY] = {{"ceems_gpu_memory_busy_ratio", PROM_GAUGE,
+				    "Share of the driver's last sample period in "
+				    "which "
+				    "the device's memory was read or written"},
+				   6},
+	[CHILD_GPU_MEMORY_USED] = {{"ceems_gpu_memory_used_bytes", PROM_GAUGE,
+				    "Memory of the device in use"},
+				   0},
+	[CHILD_GPU_MEMORY_TOTAL] = {{"ceems_gpu_memory_size_bytes", PROM_GAUGE,
+				     "Memory of the device"},
+				    0},
+	[CHILD_GPU_TEMPERATURE] = {{"ceems_gpu_temperature_celsius", PROM_GAUGE,
+				    "Temperature of the device"},
+				   3},
+	[CHILD_GPU_SM_CLOCK] = {{"ceems_gpu_sm_clock_hertz", PROM_GAUGE,
+				 "Clock of the device's multiprocessors"},
+				0},
+	[CHILD_GPU_MEMORY_CLOCK] = {{"ceems_gpu_memory_clock_hertz", PROM_GAUGE,
+				     "Clock of the device's memory"},
+				    0},
+};
+static const struct prom_family gpu_info = {
+	"ceems_gpu_info", PROM_GAUGE,
+	"A device that ceems-gpu reads: its name, PCI "
+	"address and whether it is divided "
+	"into instances"};
+static const struct prom_family gpu_energy = {
+	"ceems_gpu_energy_joules_total", PROM_COUNTER,
+	"Growth of the device's energy counter since ceemsd first read it"};
+static const struct prom_family gpu_restarts = {
+	"ceems_gpu_restarts_total", PROM_COUNTER,
+	"Times that ceems-gpu was started again, after it died"};
+
+static void gpu_view_close(void *state)
+{
+	struct gpu_view *v = state;
+
+	if (!v)
+		return;
+	source_view_close(v->source);
+	free(v);
+}
+
+static int gpu_view_open(const struct env *env, void **ret_state, struct err *err)
+{
+	struct gpu_view *v = calloc(1, sizeof(*v));
+	void *source = NULL;
+
+	if (!v)
+		return err_set(err, -ENOMEM, "out of memory");
+	int rc = source_view_open(env, &source_gpu, &source, err);
+	if (rc < 0) {
+		free(v);
+		return rc;
+	}
+	v->source = source;
+	*ret_state = v;
+	return 0;
+}
+
+static void put_gpu(const struct gpu_view *v, struct prom *out, uint64_t now_ns)
+{
+	const struct child_gpu *m = &v->in.gpu;
+	char index[16];
+	struct prom_label labels[] = {
+		{"hostname", v->source->env->hostname},
+		{"index", index},
+		{"gpuuuid", m->uuid},
+		{"pci", m->pci},
+		{"model", m->model},
+		{"mig", m->mig ? "true" : "false"},
+	};
+
+	(void)snprintf(index, sizeof(index), "%u", m->index);
+	prom_family(out, &gpu_info);
+	prom_put_u64(out, labels, sizeof(labels) / sizeof(labels[0]), 1);
+	/* an outdated gauge is worse than none */
+	if (now_ns > m->read_ns && now_ns - m->read_ns > STALE_NS)
+		return;
+	for (unsigned i = 0; i < CHILD_GPU_VALUES; i++) {
+		if (!(m->have >> i & 1))
+			continue;
+		prom_family(out, &gpu_columns[i].family);
+		prom_put_scaled(out, labels, 3, m->value[i], gpu_columns[i].decimals);
+	}
+}
+
+static void put_gpu_energy(const struct gpu_view *v, struct prom *out)
+{
+	const struct source_snapshot *last = &v->source->last;
+
+	for (size_t i = 0; i < last->count; i++) {
+		const struct source_channel *c = &last->channels[i];
+		struct prom_label labels[] = {{"hostname", v->source->env->hostname},
+					      {"index", c->name},
+					      {"gpuuuid", c->chip}};
+		if (c->kind != SOURCE_ENERGY)
+			continue;
+		prom_family(out, &gpu_energy);
+		prom_put_scaled(out, labels, 3, c->value, 6);
+	}
+}
+
+static int gpu_view_collect(void *state, struct prom *out, struct err *err)
+{
+	struct gpu_view *v = state;
+	const struct env *env = v->source->env;
+	uint64_t now_ns = env->boottime_ns();
+	uint64_t starts = child_link_starts(env->gpu);
+	char name[CHILD_NAME_BYTES];
+
+	prom_put_one(out, &gpu_restarts, "hostname", env->hostname,
+		     starts ? starts - 1 : 0);
+	for (unsigned i = 0; i < CHILD_GPUS_MAX; i++) {
+		(void)snprintf(name, sizeof(name), "gpu%u", i);
+		if (child_link_get(env->gpu, CHILD_GPU, name, &v->in, sizeof(v->in)) >
+		    0)
+			put_gpu(v, out, now_ns);
+	}
+	int rc = source_view_read(v->source, err);
+	if (rc < 0)
+		return rc == -EAGAIN ? 0 : rc;
+	put_gpu_energy(v, out);
+	source_put_health(out, "gpu", &v->source->last, now_ns);
+	return 0;
+}
+
+const struct collector collector_gpu = {
+	.name = "gpu",
+	.source = &source_gpu,
+	.open = gpu_view_open,
+	.collect = gpu_view_collect,
+	.close = gpu_view_close,
+};

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/sources/gpu_child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/options.h"
+#include "lib/cleanup.h"
+#include "lib/conf/program.h"
+#include "lib/exec.h"
+
+/* NVIDIA's kernel module is loaded. Without it its library only says so, again and
+ * again. */
+static bool has_driver(int procfd, int sysfd)
+{
+	return faccessat(procfd, "driver/nvidia/version", F_OK, 0) == 0 ||
+	       faccessat(sysfd, "module/nvidia", F_OK, 0) == 0;
+}
+
+static int add_child_arg(struct conf_list *list, struct buf *arg)
+{
+	return buf_error(arg) ? -ENOMEM : conf_list_add(list, arg->data);
+}
+
+static int fill_gpu_args(const struct options *o, struct conf_list *ret)
+{
+	auto_buf struct buf nvml = BUF_INIT, period = BUF_INIT, level = BUF_INIT;
+
+	buf_printf(&nvml, "--gpu.nvml=%s", o->gpu_nvml);
+	buf_printf(&period, "--gpu.period=%" PRIu64 "ms", o->gpu_period_ms);
+	buf_printf(&level, "--log.level=%s", program_log_levels[o->log_level]);
+	int rc = add_child_arg(ret, &nvml);
+	if (rc == 0)
+		rc = add_child_arg(ret, &period);
+	return rc == 0 ? add_child_arg(ret, &level) : rc;
+}
+
+int gpu_child_new(const struct options *o, int procfd, int sysfd,
+		  struct child_link **ret, struct err *err)
+{
+	struct conf_list args = {0};
+	char path[4096];
+
+	/* a library that is given as a file is there */
+	if (!strchr(o->gpu_nvml, '/') && !has_driver(procfd, sysfd))
+		return err_set(err, -ENODEV, "no GPU driver is loaded");
+	exec_beside(o->gpu_path, "ceems-gpu", path, sizeof(path));
+	int rc = fill_gpu_args(o, &args);
+	if (rc == 0)
+		rc = child_link_new("gpu", path, &args, ret, err);
+	else
+		(void)err_set(err, rc, "%s: %s", path, strerror(-rc));
+	conf_list_done(&args);
+	return rc;
+}
