@@ -274,6 +274,9 @@ collector_energy_test_PKGS := yaml-0.1
 TESTS += collector_courier_test
 collector_courier_test_LIBS := libsources libbase
 collector_courier_test_LDFLAGS := -Wl,--wrap=child_link_get,--wrap=child_link_starts
+TESTS += collector_gpu_test
+collector_gpu_test_LIBS := libsources libbase
+collector_gpu_test_LDFLAGS := -Wl,--wrap=child_link_get,--wrap=child_link_starts
 TESTS += nvml_test
 nvml_test_LIBS := libgpu libconf libbase
 nvml_test_PKGS := yaml-0.1

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
+
+#include "daemon/sources/child_link.h"
+#include "test/unit/energy_tree.h"
+
+extern const struct collector collector_gpu;
+static const struct collector *const c = &collector_gpu;
+
+/* What ceems-gpu has said of two devices: nothing of it runs here. */
+static union said {
+	struct child_gpu m;
+	char bytes[sizeof(struct child_gpu) +
+		   CHILD_GPU_POINTS_MAX * sizeof(struct child_gpu_point)];
+} said[2];
+
+int __wrap_child_link_get(struct child_link *l, enum child_kind kind, const char *name,
+			  void *buf, size_t size);
+int __wrap_child_link_get(struct child_link *l, enum child_kind kind, const char *name,
+			  void *buf, size_t size)
+{
+	(void)l;
+	assert_int_equal(kind, CHILD_GPU);
+	for (size_t i = 0; i < 2; i++) {
+		const struct child_head *h = &said[i].m.head;
+		if (!h->bytes || strcmp(h->name, name) != 0)
+			continue;
+		assert_true(h->bytes <= size);
+		assert_int_equal(child_msg_check(&said[i], h->bytes, NULL), CHILD_GPU);
+		memcpy(buf, &said[i], h->bytes);
+		return (int)h->bytes;
+	}
+	return -EAGAIN;
+}
+
+uint64_t __wrap_child_link_starts(struct child_link *l);
+uint64_t __wrap_child_link_starts(struct child_link *l)
+{
+	(void)l;
+	return 3;
+}
+
+static void say_device(unsigned i)
+{
+	struct child_gpu *m = &said[i].m;
+	char name[16];
+
+	m->index = i;
+	m->minor = i;
+	m->read_ns = tree_boot_ns;
+	snprintf(m->uuid, sizeof(m->uuid), "GPU-%u", i);
+	snprintf(m->pci, sizeof(m->pci), "00000000:0%u:00.0", i + 1);
+	snprintf(m->model, sizeof(m->model), "NVIDIA Fake \"100\"");
+	snprintf(name, sizeof(name), "gpu%u", i);
+	child_msg_head(&m->head, CHILD_GPU, name, m->head.count,
+		       sizeof(*m) + m->head.count * sizeof(m->points[0]));
+}
+
+/* One more reading of the counter, now */
+static void say_energy(unsigned i, uint64_t uj)
+{
+	struct child_gpu *m = &said[i].m;
+
+	m->points[m->head.count++] = (struct child_gpu_point){tree_boot_ns, uj};
+	m->serial++;
+	say_device(i);
+}
+
+static void say_value(unsigned i, enum child_gpu_value which, uint64_t v)
+{
+	said[i].m.value[which] = v;
+	said[i].m.have |= 1u << which;
+}
+
+static void start(struct energy_tree *t)
+{
+	static int anything;
+	memset(said, 0, sizeof(said));
+	tree_init(t, "test/fixture/redfish");
+	t->node.env.gpu = (struct child_link *)&anything;
+	tree_open(t, c);
+}
+
+static void what_a_device_tells_is_the_golden_scrape(void **state)
+{
+	(void)state;
+	struct energy_tree t;
+	start(&t);
+	say_value(0, CHILD_GPU_POWER, 312500000);
+	say_value(0, CHILD_GPU_POWER_LIMIT, 700000000);
+	say_value(0, CHILD_GPU_BUSY, 970000);
+	say_value(0, CHILD_GPU_MEMORY_BUSY, 410000);
+	say_value(0, CHILD_GPU_MEMORY_USED, 1048576000);
+	say_value(0, CHILD_GPU_MEMORY_TOTAL, 85899345920);
+	say_value(0, CHILD_GPU_TEMPERATURE, 61000);
+	say_value(0, CHILD_GPU_SM_CLOCK, 1980000000);
+	say_value(0, CHILD_GPU_MEMORY_CLOCK, 2619000000);
+	say_energy(0, 1000000000);
+	said[1].m.mig = 1;
+	say_value(1, CHILD_GPU_POWER, 60000000);
+	say_device(1);
+	tree_sample_after(&t, 0);
+	tree_turn_ms(1000);
+	say_energy(0, 1312500000);
+	tree_sample_after(&t, 0);
+	node_golden(&t.node, c, "test/golden/collector_gpu.prom");
+	tree_done(&t, c);
+}
+
+static bool scrape_has(struct energy_tree *t, const char *text)
+{
+	assert_int_equal(node_collect(&t->node, c), 0);
+	return strstr(t->node.text.data, text);
+}
+
+static void a_device_that_hangs_has_no_gauges_after_a_while(void **state)
+{
+	(void)state;
+	struct energy_tree t;
+	start(&t);
+	say_value(0, CHILD_GPU_POWER, 300000000);
+	say_energy(0, 5);
+	tree_sample_after(&t, 9000);
+	assert_true(scrape_has(&t, "ceems_gpu_power_watts{"));
+	tree_sample_after(&t, 2000);
+	assert_false(scrape_has(&t, "ceems_gpu_power_watts{"));
+	assert_true(scrape_has(&t, "ceems_gpu_info{"));
+	assert_true(scrape_has(&t, "ceems_gpu_energy_joules_total{"));
+	tree_done(&t, c);
+}
+
+static void a_counter_goes_on_over_another_child_and_is_reset_by_a_driver(void **state)
+{
+	(void)state;
+	struct energy_tree t;
+	start(&t);
+	say_energy(0, 1000000);
+	tree_sample_after(&t, 100);
+	/* a new child begins its own list of readings */
+	said[0].m.head.count = 0;
+	tree_turn_ms(2000);
+	say_energy(0, 41000000);
+	tree_sample_after(&t, 0);
+	assert_int_equal(tree_channel(&t, c->source, SOURCE_ENERGY, "0", 0).value,
+			 40000000);
+	/* the driver was loaded anew */
+	tree_turn_ms(1000);
+	say_energy(0, 2000000);
+	tree_turn_ms(1000);
+	say_energy(0, 5000000);
+	tree_sample_after(&t, 0);
+	assert_int_equal(tree_channel(&t, c->source, SOURCE_ENERGY, "0", 0).value,
+			 43000000);
+	assert_true(scrape_has(&t, "ceems_energy_source_resets_total{"
+				   "source=\"gpu\"} 1"));
+	tree_done(&t, c);
+}
+
+static void power_counts_where_there_is_no_counter(void **state)
+{
+	(void)state;
+	struct energy_tree t;
+	start(&t);
+	say_value(0, CHILD_GPU_POWER, 250000000);
+	say_energy(0, 5);
+	say_value(1, CHILD_GPU_POWER, 60000000);
+	say_device(1);
+	tree_sample_after(&t, 0);
+	assert_int_equal(tree_channel(&t, c->source, SOURCE_POWER, "0", 0).domain,
+			 SOURCE_DOMAIN_NONE);
+	assert_int_equal(tree_channel(&t, c->source, SOURCE_POWER, "1", 1).domain,
+			 SOURCE_DOMAIN_GPU);
+	tree_done(&t, c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_a_device_tells_is_the_golden_scrape),
+		cmocka_unit_test(a_device_that_hangs_has_no_gauges_after_a_while),
+		cmocka_unit_test(
+			a_counter_goes_on_over_another_child_and_is_reset_by_a_driver),
+		cmocka_unit_test(power_counts_where_there_is_no_counter),
+	};
+	return cmocka_run_group_tests_name("collector_gpu_test", tests, NULL, NULL);
+}
