@@ -126,14 +126,18 @@ static u128 memory_allocated(const struct energy_tick *t, const struct energy_us
 	return mkib * unit_lived_in_tick_ns(t, u);
 }
 
-static u128 gpu_held(const struct split *s, const struct energy_use *u)
+uint64_t energy_gpu_share_ppm(const struct split *s, const struct energy_use *u)
 {
-	u128 held = 0;
+	uint64_t ppm = 0;
 	for (size_t i = 0; i < u->gpu_count; i++)
 		if (u->gpus[i].gpu == s->gpu)
-			held += (u128)u->gpus[i].share_ppm *
-				unit_lived_in_tick_ns(s->tick, u);
-	return held;
+			ppm += u->gpus[i].share_ppm;
+	return ppm;
+}
+
+static u128 gpu_held(const struct split *s, const struct energy_use *u)
+{
+	return (u128)energy_gpu_share_ppm(s, u) * unit_lived_in_tick_ns(s->tick, u);
 }
 
 static u128 unit_weight(const struct split *s, enum by by, const struct energy_use *u)
@@ -154,6 +158,7 @@ static u128 unit_weight(const struct split *s, enum by by, const struct energy_u
 	case BY_GPU:
 	case BY_GPU_HELD:
 		return gpu_held(s, u);
+	case BY_GPU_DRAWN: /* energy_weigh_drawn() */
 	case BY_NOBODY:
 		break;
 	}
@@ -196,6 +201,8 @@ static void fill_tick(const struct split *s, enum by by)
 	slots[SLOT_ENDED].weight = 0;
 	slots[SLOT_SYSTEM].weight = system_weight(s->tick, by);
 	slots[SLOT_IDLE].weight = all > taken ? all - taken : 0;
+	if (by == BY_GPU_DRAWN)
+		energy_weigh_drawn(s);
 }
 
 static void fill_interval(const struct split *s, enum by by)
@@ -375,6 +382,7 @@ static bool is_quiet(const struct energy_tick *t, const struct energy_use *uses,
 static const struct rule package = {BY_CPUS, BY_CPU_TIME, BY_ACTIVITY};
 static const struct rule memory = {BY_MEMORY_ALLOCATED, BY_MEMORY, BY_MEMORY};
 static const struct rule device = {BY_GPU, BY_GPU_HELD, BY_GPU_HELD};
+static const struct rule device_with_history = {BY_GPU, BY_GPU_DRAWN, BY_GPU_DRAWN};
 
 static void close_meter(const struct split *s, enum energy_domain d,
 			const struct energy_meter *m, bool quiet)
@@ -411,8 +419,10 @@ static void close_gpus(struct split *s)
 			continue;
 		s->gpu = (uint32_t)g;
 		node->source[ENERGY_GPU] = m->source;
-		charge_both(s, ENERGY_GPU, &device, m->energy_uj, idle_uj,
-			    part ? SETTLED_PART : SETTLED);
+		bool known = s->tick->histories &&
+			     energy_history_covers(&s->tick->histories[g]);
+		charge_both(s, ENERGY_GPU, known ? &device_with_history : &device,
+			    m->energy_uj, idle_uj, part ? SETTLED_PART : SETTLED);
 		node->measured_uj[ENERGY_GPU] += m->energy_uj;
 		if (part)
 			node->open.parts_uj += m->energy_uj;

@@ -41,7 +41,7 @@ enum energy_domain {
 	ENERGY_PACKAGE, /* dynamic by CPU time x activity, idle by CPUs */
 	ENERGY_DRAM,    /* by resident memory in ticks in which it ran; by memory */
 	ENERGY_PSYS,    /* the platform sensor, contains package: as package */
-	ENERGY_GPU,     /* each device by the share held of it */
+	ENERGY_GPU,     /* each device by the share held of it, over its history */
 	ENERGY_HOST,    /* the whole node, see above */
 	ENERGY_OTHER,   /* enum energy_other; idle by CPUs */
 	ENERGY_DOMAINS,
@@ -152,6 +152,19 @@ struct energy_meter {
 	uint64_t energy_uj; /* measured (or modelled) in [t0, t1), wrap-corrected */
 };
 
+/* Readings of a device's counter. The meter's energy is what the counter grew from
+ * from_ns to to_ns, which lie behind the tick's ends by as much as the device is slow.
+ * Where the readings cover that, a unit is charged what the device took while it held
+ * it; else by the part of the tick. */
+struct energy_point {
+	uint64_t at_ns, uj;
+};
+struct energy_history {
+	const struct energy_point *points; /* borrowed, in order of time */
+	size_t count;
+	uint64_t from_ns, to_ns;
+};
+
 struct energy_gpu_share {
 	uint32_t gpu;       /* index into energy_tick.gpus */
 	uint32_t share_ppm; /* of the device: 1 / shares, or SM slices of a MIG one */
@@ -175,6 +188,7 @@ struct energy_tick {
 	uint64_t t0_ns, t1_ns;
 	struct energy_meter package, dram, psys; /* sums over packages */
 	const struct energy_meter *gpus;         /* one per device */
+	const struct energy_history *histories;  /* one per device; NULL: none */
 	size_t gpu_count;
 	bool host_fresh; /* the host sensor is answering: give provisional shares */
 	bool partial;    /* part of the use is not measured, so nothing is learned about
@@ -257,5 +271,12 @@ bool energy_split(uint64_t total, struct energy_slot *slots, size_t n, uint64_t 
 /* microwatts x ns in microjoules, rounded down, at most UINT64_MAX */
 uint64_t energy_of_power(uint64_t uw, uint64_t ns);
 uint64_t energy_power_of(uint64_t uj, uint64_t ns); /* ns > 0 */
+
+/* Whether the readings cover from_ns to to_ns, and never fall. */
+bool energy_history_covers(const struct energy_history *h);
+/* What the device took between two times that are covered: a straight line between
+ * readings. */
+uint64_t energy_history_uj(const struct energy_history *h, uint64_t from_ns,
+			   uint64_t to_ns);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Exact integer split of microjoules by weights: rounding neither loses nor adds
  * energy, so sums over units equal what was measured. */
-#include "daemon/energy.h"
+#include "daemon/energy_impl.h"
 
 #define NSEC 1000000000ull
 
@@ -100,4 +100,96 @@ uint64_t energy_power_of(uint64_t uj, uint64_t ns)
 {
 	unsigned __int128 uw = (unsigned __int128)uj * NSEC / ns;
 	return uw > UINT64_MAX ? UINT64_MAX : (uint64_t)uw;
+}
+
+/* ---- a device's counter between its readings --------------------------------------
+ */
+
+#define CUTS_MAX 256u /* pieces; the last one is the rest */
+
+static uint64_t value_at(const struct energy_history *h, uint64_t t)
+{
+	size_t i = 1;
+
+	while (i + 1 < h->count && h->points[i].at_ns < t)
+		i++;
+	const struct energy_point *a = &h->points[i - 1], *b = &h->points[i];
+	if (t <= a->at_ns)
+		return a->uj;
+	if (t >= b->at_ns)
+		return b->uj;
+	return a->uj +
+	       to_u64((u128)(b->uj - a->uj) * (t - a->at_ns) / (b->at_ns - a->at_ns));
+}
+
+bool energy_history_covers(const struct energy_history *h)
+{
+	if (h->count < 2 || h->to_ns <= h->from_ns || h->points[0].at_ns > h->from_ns ||
+	    h->points[h->count - 1].at_ns < h->to_ns)
+		return false;
+	for (size_t i = 1; i < h->count; i++) {
+		if (h->points[i].at_ns < h->points[i - 1].at_ns ||
+		    h->points[i].uj < h->points[i - 1].uj)
+			return false;
+	}
+	return true;
+}
+
+uint64_t energy_history_uj(const struct energy_history *h, uint64_t from_ns,
+			   uint64_t to_ns)
+{
+	uint64_t from = value_at(h, from_ns), to = value_at(h, to_ns);
+
+	return to > from ? to - from : 0;
+}
+
+/* ---- the meter's time, cut where holders come and go ----------------------------- */
+
+static bool holds_at(const struct energy_use *u, uint64_t t)
+{
+	return u->gpu_count && u->started_ns <= t && (!u->ended_ns || t < u->ended_ns);
+}
+
+/* The next moment after t when a holder comes or goes, else the end; and all shares
+ * that are held until then. */
+static uint64_t next_cut(const struct split *s, uint64_t t, uint64_t *held_ppm)
+{
+	uint64_t next = s->tick->histories[s->gpu].to_ns;
+
+	*held_ppm = 0;
+	for (size_t i = 0; i < s->n; i++) {
+		const struct energy_use *u = &s->uses[i];
+		uint64_t ppm = u->gpu_count ? energy_gpu_share_ppm(s, u) : 0;
+		if (!ppm)
+			continue;
+		if (u->started_ns > t && u->started_ns < next)
+			next = u->started_ns;
+		if (u->ended_ns > t && u->ended_ns < next)
+			next = u->ended_ns;
+		*held_ppm += holds_at(u, t) ? ppm : 0;
+	}
+	return next;
+}
+
+void energy_weigh_drawn(const struct split *s)
+{
+	struct energy_slot *slots = s->w->slots;
+	const struct energy_history *h = &s->tick->histories[s->gpu];
+	uint64_t t = h->from_ns;
+
+	for (unsigned cuts = 1; t < h->to_ns; cuts++) {
+		uint64_t held_ppm;
+		uint64_t next = next_cut(s, t, &held_ppm);
+		if (cuts == CUTS_MAX)
+			next = h->to_ns;
+		u128 drawn = (u128)ENERGY_ONE_PPM * energy_history_uj(h, t, next);
+		slots[SLOT_IDLE].weight += held_ppm ? 0 : drawn;
+		for (size_t i = 0; held_ppm && i < s->n; i++) {
+			const struct energy_use *u = &s->uses[i];
+			if (holds_at(u, t))
+				slots[SLOT_UNITS + i].weight +=
+					drawn * energy_gpu_share_ppm(s, u) / held_ppm;
+		}
+		t = next;
+	}
 }

@@ -450,6 +450,18 @@ static void take_device(struct gpus *g, struct gpu *gpu, uint32_t smi_index)
 	}
 }
 
+/* How many instances each divided device has, as far as Slurm knows them */
+static void count_parts(struct gpus *g)
+{
+	for (uint32_t i = 0; i < g->count; i++) {
+		struct gpu *gpu = &g->gpu[i];
+		gpu->parts = 0;
+		for (uint32_t k = 0; gpu->instance != GPUS_NONE && k < g->count; k++)
+			gpu->parts += g->gpu[k].instance != GPUS_NONE &&
+				      g->gpu[k].smi_index == gpu->smi_index;
+	}
+}
+
 int gpus_resolve(struct gpus *g, int procfd, struct err *err)
 {
 	auto_buf struct buf caps = BUF_INIT;
@@ -470,6 +482,7 @@ int gpus_resolve(struct gpus *g, int procfd, struct err *err)
 		if (cap != GPUS_NONE && caps.data)
 			gpu->instance = instance_of_cap(caps.data, caps.len, cap);
 	}
+	count_parts(g);
 	return 0;
 }
 
@@ -528,6 +541,7 @@ int gpus_apply_order_map(struct gpus *g, const char *map, struct err *err)
 			break;
 	}
 	*g = *next;
+	count_parts(g);
 	return 0;
 }
 

@@ -36,6 +36,8 @@ struct gpu {
 	char file[GPUS_FILE_MAX]; /* first device file, "" when gres.conf has none */
 	char cap[GPUS_FILE_MAX];  /* MIG: the capability device of the gpu instance */
 	uint32_t shards;          /* gres shards on this device, 0: none */
+	uint32_t parts; /* MIG instances of its physical device in this table; 0: whole
+			 */
 };
 
 /* A physical device as the driver knows it, in PCI order as nvidia-smi counts. */

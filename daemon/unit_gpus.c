@@ -18,7 +18,7 @@
 
 #define MAPS_MAX 64 /* slurmds on one host */
 #define RETRY_NS (60 * NSEC_PER_SEC)
-#define PATIENCE_MS 250 /* how long a scrape waits for a slurmd that was just asked */
+#define PATIENCE_MS 250 /* how long to wait for a slurmd that was just asked */
 
 /* Asked on a separate thread: without its slurmctld a slurmd -G may take until its
  * deadline, and scrapes hold the daemon's lock. */
@@ -215,11 +215,13 @@ static int learn_gpu_map(const struct gpu_maps *m, struct gpu_map *map, uint64_t
 	return rc;
 }
 
-int gpu_maps_of(struct gpu_maps *m, const struct unit *unit, struct gpu_use *ret,
-		size_t max)
+int gpu_maps_of(struct gpu_maps *m, const struct unit *unit, bool patient,
+		struct gpu_use *ret, size_t max)
 {
 	struct gpu_map *map = map_of(m, unit->node);
-	int rc = map ? learn_gpu_map(m, map, m->env->boottime_ns(), 0, NULL) : -ENOMEM;
+	int rc = map ? learn_gpu_map(m, map, m->env->boottime_ns(),
+				     patient ? PATIENCE_MS : 0, NULL)
+		     : -ENOMEM;
 
 	return rc < 0 ? rc
 		      : gpus_of(&map->gpus, unit->gpus, unit->gpu_share, ret, max,

@@ -21,11 +21,11 @@ struct gpu_maps;
 struct gpu_maps *gpu_maps_new(const struct env *env); /* NULL: no memory */
 void gpu_maps_free(struct gpu_maps *m);
 
-/* gpus_of() with the map of the unit's slurmd, which is queried if needed, without
- * waiting. -EAGAIN: no answer yet; other errors: there will be none. Serialised by the
- * caller. */
-int gpu_maps_of(struct gpu_maps *m, const struct unit *unit, struct gpu_use *ret,
-		size_t max);
+/* gpus_of() with the map of the unit's slurmd, which is asked if needed; patient: and
+ * given a moment, once a minute at most. -EAGAIN: no answer yet; other errors: there
+ * will be none. Serialised by the caller. */
+int gpu_maps_of(struct gpu_maps *m, const struct unit *unit, bool patient,
+		struct gpu_use *ret, size_t max);
 
 /* The samples of one unit; rendered once, since its devices never change. */
 struct unit_gpus {

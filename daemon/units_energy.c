@@ -79,11 +79,22 @@ static uint64_t uncharged_cpu_ns(const struct units *u, uint32_t i)
 	return used > charged ? used - charged : 0;
 }
 
+void units_energy_gpus(struct units *u, uint64_t charged_ns)
+{
+	u->gpus_charged_ns = charged_ns;
+}
+
 bool energy_is_charged(const struct units *u, uint32_t i)
 {
-	return !u->energy_ticking ||
-	       (u->units[i].ended_boottime_ns <= units_energy(u)->node.last_ns &&
-		!uncharged_cpu_ns(u, i));
+	const struct unit *unit = &u->units[i];
+
+	if (!u->energy_ticking)
+		return true;
+	if (unit->gpus[0] && u->gpus_charged_ns &&
+	    unit->ended_boottime_ns > u->gpus_charged_ns)
+		return false;
+	return unit->ended_boottime_ns <= units_energy(u)->node.last_ns &&
+	       !uncharged_cpu_ns(u, i);
 }
 
 void energy_put_unit(struct units *u, uint32_t i)

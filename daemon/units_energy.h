@@ -70,6 +70,9 @@ void units_energy_commit(struct units *u);
 /* Whether ticks are being made: then an ended unit stays until a tick has charged its
  * end, unless room is needed. Not stored in the file; false at first. */
 void units_energy_ticking(struct units *u, bool on);
+/* Boot time up to which GPUs are charged, if that is later than the last tick's end
+ * says; 0: with it. Not stored either. */
+void units_energy_gpus(struct units *u, uint64_t charged_ns);
 
 /* ---- for the files of the unit table only ---------------------------------------- */
 

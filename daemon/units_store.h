@@ -107,6 +107,7 @@ struct units {
 	struct step_place *places;
 	uint64_t *units_taken, *steps_taken; /* bitmaps */
 	uint32_t units_count, steps_count;
+	uint64_t gpus_charged_ns; /* units_energy_gpus() */
 	bool energy_ticking, reporting, recalling;
 	uint64_t left_untold;
 	uint32_t discovered; /* units with UNIT_DISCOVERED */

@@ -13,6 +13,7 @@
 #include "daemon/sample.h"
 #include "daemon/sources/meters.h"
 #include "daemon/steps_energy.h"
+#include "daemon/ticker/gpu_readings.h"
 #include "daemon/ticker/node_use.h"
 #include "daemon/ticker/usage_deltas.h"
 #include "daemon/unit_gpus.h"
@@ -48,7 +49,8 @@ struct ticker {
 	uint64_t marked_asking_ns; /* the sampling that was marked last */
 	uint64_t gaps_said, gaps[METERS_SOURCES]; /* see struct ticker_view */
 	uint32_t cut_said;
-	struct gpu_maps *gpu_maps; /* made when a GPU is first measured */
+	struct gpu_maps *gpu_maps;         /* made when a GPU is first measured */
+	struct gpu_readings *gpu_readings; /* likewise, by ceems-gpu */
 };
 
 /* Our first tick begins at an earlier daemon's last one: sensors and the kernel
@@ -101,6 +103,7 @@ void ticker_free(struct ticker *t)
 	units_energy_ticking(t->units, false);
 	meters_free(t->meters);
 	gpu_maps_free(t->gpu_maps);
+	gpu_readings_free(t->gpu_readings);
 	usage_deltas_done(&t->deltas);
 	steps_energy_done(&t->steps);
 	energy_work_done(&t->work);
@@ -243,12 +246,19 @@ static struct usage_deltas_params usage_params(struct ticker *t, uint64_t t1_ns)
 					.t1_ns = t1_ns};
 
 	for (uint32_t i = 0; i < METERS_GPUS; i++) {
-		if (meters_get(t->meters, METERS_GPU + i)->source)
+		uint32_t source = meters_get(t->meters, METERS_GPU + i)->source;
+		if (source)
 			p.gpus = i + 1;
+		if (source && source == meters_source_number("gpu"))
+			p.gpus_by_driver = true;
 	}
 	if (p.gpus && !t->gpu_maps)
 		t->gpu_maps = gpu_maps_new(t->env);
+	if (p.gpus_by_driver && !t->gpu_readings)
+		t->gpu_readings = gpu_readings_new(t->env);
 	p.gpu_maps = t->gpu_maps;
+	if (t->gpu_readings)
+		p.gpus_from_ns = gpu_readings_charged_ns(t->gpu_readings, t1_ns);
 	return p;
 }
 
@@ -269,6 +279,12 @@ static void commit_tick(struct ticker *t, struct energy_state *draft,
 	for (unsigned slot = 0; slot < METERS_SLOTS; slot++) {
 		if (taken->slot[slot])
 			meters_take(t->meters, (enum meters_slot)slot);
+	}
+	if (t->gpu_readings) {
+		gpu_readings_commit(t->gpu_readings);
+		units_energy_gpus(
+			t->units,
+			gpu_readings_charged_ns(t->gpu_readings, draft->node.last_ns));
 	}
 	t->going = true;
 	t->resumes = false;
@@ -341,6 +357,7 @@ static int divide_tick(struct ticker *t, struct energy_state *draft, uint64_t t1
 		       bool *host_taken, struct err *err)
 {
 	struct energy_meter gpus[METERS_GPUS];
+	uint64_t measured_ns[METERS_GPUS];
 	struct usage_deltas_params p = usage_params(t, t1_ns);
 	struct node_use_tick use;
 	int rc = usage_deltas_fill(&t->deltas, &p, draft, err);
@@ -353,8 +370,10 @@ static int divide_tick(struct ticker *t, struct energy_state *draft, uint64_t t1
 		host_resume(t, &draft->node);
 	t->cpu_ns = t->deltas.cpu_ns + use.system_cpu_ns;
 	t->cpus = use.cpus;
-	for (uint32_t i = 0; i < p.gpus; i++)
+	for (uint32_t i = 0; i < p.gpus; i++) {
 		gpus[i] = meter_of(t, METERS_GPU + i);
+		measured_ns[i] = meters_get(t->meters, METERS_GPU + i)->measured_ns;
+	}
 	uint64_t ms = (t1_ns - t->t1_ns) / NSEC_PER_MSEC;
 	uint64_t node_kib_ms = use.resident_kib * ms,
 		 units_ms = t->deltas.memory_kib_ms;
@@ -366,6 +385,9 @@ static int divide_tick(struct ticker *t, struct energy_state *draft, uint64_t t1
 		.psys = meter_of(t, METERS_PSYS),
 		.gpus = gpus,
 		.gpu_count = p.gpus,
+		.histories = t->gpu_readings ? gpu_readings_take(t->gpu_readings,
+								 measured_ns, p.gpus)
+					     : NULL,
 		.host_fresh =
 			t->host_begun && meters_get(t->meters, METERS_HOST)->source,
 		.partial = is_partial(t),

@@ -64,25 +64,44 @@ static int reserve_gpus(struct usage_deltas *w, size_t units)
 	return 0;
 }
 
+/* The unit's GPUs by Slurm's map, which says the size of a share and which device of
+ * the driver an index is. Where slurmd is of no help the indices are taken for the
+ * sensors' own; while it has not answered they are if that cannot be wrong, else nobody
+ * is charged. */
+static int find_gpus(struct usage_deltas *w, const struct usage_deltas_params *p,
+		     const struct unit *unit, struct gpu_use *ret, bool *mapped)
+{
+	int n = -ENOENT;
+
+	if ((unit->gpu_share[0] || p->gpus_by_driver) && p->gpu_maps)
+		n = gpu_maps_of(p->gpu_maps, unit, p->gpus_by_driver, ret,
+				GPUS_PER_UNIT);
+	*mapped = p->gpus_by_driver && n >= 0;
+	if (n == -EAGAIN && p->gpus_by_driver && p->gpus > 1)
+		return 0;
+	return n >= 0 ? n
+		      : gpus_of(w->map, unit->gpus, unit->gpu_share, ret, GPUS_PER_UNIT,
+				NULL);
+}
+
 static void take_gpus(struct usage_deltas *w, const struct usage_deltas_params *p,
 		      const struct unit *unit, struct energy_use *use)
 {
 	struct gpu_use found[GPUS_PER_UNIT];
-	int n = -EAGAIN;
+	bool mapped;
+	int n = find_gpus(w, p, unit, found, &mapped);
 
-	/* only slurmd knows the size of a share: ask it now */
-	if (unit->gpu_share[0] && p->gpu_maps)
-		n = gpu_maps_of(p->gpu_maps, unit, found, GPUS_PER_UNIT);
-	if (n < 0)
-		n = gpus_of(w->map, unit->gpus, unit->gpu_share, found, GPUS_PER_UNIT,
-			    NULL);
 	use->gpus = &w->gpus[w->gpu_count];
 	for (int i = 0; i < n; i++) {
-		if (found[i].gpu->index >= p->gpus)
+		const struct gpu *g = found[i].gpu;
+		uint32_t index =
+			mapped && g->smi_index != GPUS_NONE ? g->smi_index : g->index;
+		/* instances of a divided device: in equal parts */
+		double parts = mapped && g->parts ? g->parts : 1;
+		if (index >= p->gpus)
 			continue;
 		w->gpus[w->gpu_count++] = (struct energy_gpu_share){
-			found[i].gpu->index,
-			(uint32_t)(found[i].share * ENERGY_ONE_PPM)};
+			index, (uint32_t)(found[i].share * ENERGY_ONE_PPM / parts)};
 		use->gpu_count++;
 	}
 }
@@ -146,7 +165,10 @@ static void take_unit_use(struct usage_deltas *w, const struct usage_deltas_para
 	uint64_t used = totals_cpu_ns(&t), charged = energy->charged_cpu_ns;
 	uint64_t new_ns = used > charged ? used - charged : 0;
 	bool ended = unit->state == UNIT_ENDED;
-	if (ended && unit->ended_boottime_ns <= p->t0_ns && !new_ns)
+	/* its device's counter may tell only now what it took until the end */
+	bool held = unit->gpus[0] && p->gpus_from_ns &&
+		    unit->ended_boottime_ns > p->gpus_from_ns;
+	if (ended && unit->ended_boottime_ns <= p->t0_ns && !new_ns && !held)
 		return;
 	energy->charged_cpu_ns = charged + new_ns;
 	struct energy_use *use = &w->use[w->count++];

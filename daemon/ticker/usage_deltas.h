@@ -29,6 +29,10 @@ struct usage_deltas_params {
 	uint64_t t0_ns, t1_ns;
 	uint32_t gpus; /* devices that are measured; further ones are left out */
 	struct gpu_maps *gpu_maps; /* NULL: shares of GPUs are unknown */
+	/* boot time from which on GPUs are charged in this tick, if that is before t0;
+	 * 0: from t0 on */
+	uint64_t gpus_from_ns;
+	bool gpus_by_driver; /* devices have the driver's numbers, not Slurm's */
 };
 
 /* Fills w from the table and the draft, and records there what is now charged.

@@ -258,6 +258,72 @@ static void a_gpu_belongs_to_who_holds_it_and_shares_add_up_to_the_device(void *
 	assert_int_equal(b->node.measured_uj[ENERGY_GPU], 390 * WATT);
 }
 
+/* 50 W, but 400 W from 0.2 to 0.5 s: 155 J; readings go on for a while behind */
+static struct energy_history burst_of_a_device(void)
+{
+	static struct energy_point points[14];
+	uint64_t uj = 0;
+
+	for (size_t i = 0; i < 14; i++) {
+		/* the first is before the tick */
+		points[i] = (struct energy_point){SEC + i * SEC / 10 - SEC / 10, uj};
+		uj += (i > 2 && i < 6 ? 40 : 5) * WATT;
+	}
+	return (struct energy_history){points, 14, SEC, 2 * SEC};
+}
+
+static void a_gpu_is_charged_by_what_it_took_while_it_was_held(void **state)
+{
+	struct bed *b = *state;
+	struct energy_history h = burst_of_a_device();
+	struct energy_meter gpu = {1, 155 * WATT};
+	struct energy_gpu_share whole = {0, ENERGY_ONE_PPM};
+	b->tick.t0_ns = SEC;
+	b->tick.t1_ns = 2 * SEC;
+	b->tick.gpus = &gpu;
+	b->tick.gpu_count = 1;
+	b->tick.histories = &h;
+	b->use[0].gpus = b->use[1].gpus = &whole;
+	b->use[0].gpu_count = b->use[1].gpu_count = 1;
+	b->use[0].started_ns = SEC + SEC / 5;
+	b->use[0].ended_ns = SEC + SEC / 2;
+	b->use[1].started_ns = SEC + SEC / 2 + SEC / 10;
+	b->use[1].ended_ns = SEC + SEC / 2 + SEC / 5;
+	assert_int_equal(tick(b), 0);
+	assert_int_equal(settled(b, 0, ENERGY_GPU), 120 * WATT);
+	assert_int_equal(settled(b, 1, ENERGY_GPU), 5 * WATT);
+	assert_int_equal(b->node.idle.settled_uj[ENERGY_GPU], 30 * WATT);
+}
+
+static void who_shares_a_gpu_shares_what_it_took_meanwhile(void **state)
+{
+	struct bed *b = *state;
+	struct energy_history h = burst_of_a_device();
+	struct energy_meter gpu = {1, 155 * WATT};
+	struct energy_gpu_share one = {0, 100000}, three = {0, 300000};
+	b->tick.t0_ns = SEC;
+	b->tick.t1_ns = 2 * SEC;
+	b->tick.gpus = &gpu;
+	b->tick.gpu_count = 1;
+	b->tick.histories = &h;
+	b->use[0].gpus = &one;
+	b->use[1].gpus = &three;
+	b->use[0].gpu_count = b->use[1].gpu_count = 1;
+	/* the first all the time, the second in the burst: 120 J in parts of 1 and 3 */
+	b->use[1].started_ns = SEC + SEC / 5;
+	b->use[1].ended_ns = SEC + SEC / 2;
+	assert_int_equal(tick(b), 0);
+	assert_int_equal(settled(b, 0, ENERGY_GPU), (30 + 35) * WATT);
+	assert_int_equal(settled(b, 1, ENERGY_GPU), 90 * WATT);
+	assert_int_equal(b->node.idle.settled_uj[ENERGY_GPU], 0);
+	/* without readings that reach back so far: by time */
+	b->tick.histories = &(struct energy_history){h.points + 12, 2, SEC, 2 * SEC};
+	b->use[1].ended_ns = 0;
+	assert_int_equal(tick(b), 0);
+	assert_in_range(settled(b, 1, ENERGY_GPU), 90 * WATT + 155 * WATT * 3 / 4 - 1,
+			90 * WATT + 155 * WATT * 3 / 4 + 1);
+}
+
 static void the_host_sensor_includes_gpus_only_when_declared(void **state)
 {
 	struct bed *b = *state;
@@ -600,6 +666,8 @@ int main(void)
 		TEST(edges_inside_a_tick_count_by_their_own_time),
 		TEST(a_suspended_unit_pays_for_its_allocation_only),
 		TEST(a_gpu_belongs_to_who_holds_it_and_shares_add_up_to_the_device),
+		TEST(a_gpu_is_charged_by_what_it_took_while_it_was_held),
+		TEST(who_shares_a_gpu_shares_what_it_took_meanwhile),
 		TEST(the_host_sensor_includes_gpus_only_when_declared),
 		TEST(a_host_interval_is_split_also_to_units_that_ended_in_it),
 		TEST(without_a_package_sensor_the_host_follows_activity),

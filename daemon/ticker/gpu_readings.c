@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/ticker/gpu_readings.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "daemon/sources/child_link.h"
+#include "daemon/sources/meters.h"
+#include "lib/clock.h"
+
+#define SILENT_NS                                                                      \
+	(5 * NSEC_PER_SEC) /* a device that says nothing new is not waited for */
+
+struct gpu_readings {
+	const struct env *env;
+	uint32_t count;
+	struct energy_history histories[METERS_GPUS];
+	struct energy_point points[METERS_GPUS][CHILD_GPU_POINTS_MAX];
+	union {
+		struct child_gpu gpu;
+		char bytes[CHILD_MESSAGE_MAX];
+	} in;
+};
+
+struct gpu_readings *gpu_readings_new(const struct env *env)
+{
+	struct gpu_readings *r = calloc(1, sizeof(*r));
+
+	if (r)
+		r->env = env;
+	return r;
+}
+
+void gpu_readings_free(struct gpu_readings *r)
+{
+	free(r);
+}
+
+static size_t read_points(struct gpu_readings *r, uint32_t index)
+{
+	const struct child_gpu *m = &r->in.gpu;
+	char name[CHILD_NAME_BYTES];
+
+	(void)snprintf(name, sizeof(name), "gpu%u", index);
+	if (!r->env->gpu ||
+	    child_link_get(r->env->gpu, CHILD_GPU, name, &r->in, sizeof(r->in)) < 0)
+		return 0;
+	for (uint32_t i = 0; i < m->head.count; i++)
+		r->points[index][i] =
+			(struct energy_point){m->points[i].at_ns, m->points[i].uj};
+	return m->head.count;
+}
+
+const struct energy_history *
+gpu_readings_take(struct gpu_readings *r, const uint64_t *measured_ns, uint32_t count)
+{
+	r->count = count < METERS_GPUS ? count : METERS_GPUS;
+	for (uint32_t i = 0; i < r->count; i++) {
+		struct energy_history *h = &r->histories[i];
+		h->points = r->points[i];
+		h->count = read_points(r, i);
+		h->to_ns = measured_ns[i];
+	}
+	return r->histories;
+}
+
+void gpu_readings_commit(struct gpu_readings *r)
+{
+	for (uint32_t i = 0; i < r->count; i++)
+		r->histories[i].from_ns = r->histories[i].to_ns;
+}
+
+uint64_t gpu_readings_charged_ns(const struct gpu_readings *r, uint64_t now_ns)
+{
+	uint64_t least = 0;
+
+	for (uint32_t i = 0; i < r->count; i++) {
+		uint64_t at = r->histories[i].from_ns;
+		if (r->histories[i].count && at + SILENT_NS > now_ns &&
+		    (!least || at < least))
+			least = at;
+	}
+	return least;
+}

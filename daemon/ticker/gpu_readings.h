@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_DAEMON_TICKER_GPU_READINGS_H
+#define CEEMS_DAEMON_TICKER_GPU_READINGS_H
+
+#include <stdint.h>
+
+#include "daemon/energy.h"
+#include "daemon/env.h"
+
+/* The last readings of the devices' counters, as ceems-gpu has sent them. */
+struct gpu_readings;
+
+struct gpu_readings *gpu_readings_new(const struct env *env); /* NULL: no memory */
+void gpu_readings_free(struct gpu_readings *r);               /* NULL-safe */
+/* Of the devices 0..count-1 as the driver numbers them, up to when each was measured
+ * (measured_ns); those that ceems-gpu does not read are empty. Borrowed until the next
+ * call. */
+const struct energy_history *
+gpu_readings_take(struct gpu_readings *r, const uint64_t *measured_ns, uint32_t count);
+/* The tick has charged them: the next ones begin where these end. */
+void gpu_readings_commit(struct gpu_readings *r);
+/* Up to when all devices have been charged that still answer at now_ns; 0: there is no
+ * such device. */
+uint64_t gpu_readings_charged_ns(const struct gpu_readings *r, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,48 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Who is charged for a GPU: a real Slurm with two fake devices, a driver's library that is made
+# up (test/fake/nvml.c) and numbers them the other way round, jobs far shorter than a tick.
+. "$(dirname "$0")/../tap.sh"
+. "$(dirname "$0")/../slurm.sh"
+. "$(dirname "$0")/../gpu.sh"
+need_slurm
+
+node=gpuj$$
+rig_start --nodes=$node --gpus=2
+gpu_machine 'device 0 100 refresh=100' 'device 1 400 refresh=100'
+ceemsd_start "${GPU_AS[@]}" "${GPU_ARGS[@]}" --energy.interval=2s --collector.slurm.gpu-order-map=0:1,1:0
+ok "ceemsd starts" wait_for 20 ceemsd_up
+read_both() { scrape && [ "$(grep -c '^ceems_gpu_energy_joules_total' "$SCRATCH/metrics")" = 2 ]; }
+ok "both devices are read" wait_for 60 read_both
+
+# joules and seconds of a job, as ceemsd has them
+of_job() { jq -r --arg name "$1" '[.units[] | select(.hints.name == $name)][0] | "\(.energy_joules.gpu // 0) \(.elapsed_seconds)"' "$SCRATCH/units"; }
+is_charged() { scrape && of_job "$1" | awk '{ exit !($1 > 0) }'; }
+# near NAME WATTS PERCENT: its energy is what the device took in its life
+near() { of_job "$1" | awk -v w="$2" -v p="$3" '{ want = w * $2; exit !($1 > want * (100 - p) / 100 && $1 < want * (100 + p) / 100) }'; }
+
+# until slurmd has said which device is which, nobody is charged
+srun -J warm --gres=gpu:1 sh -c "while [ ! -e $JOBS/go ]; do sleep 0.05; done" 2>/dev/null &
+warm=$!
+ok "a job that holds a device is charged" wait_for 60 is_charged warm
+touch "$JOBS/go"
+wait $warm
+
+srun -J short --gres=gpu:1 sleep 0.3
+srun -J none sleep 0.3
+ok "a job of 0.3 s within a tick of 2 s is charged" wait_for 60 is_charged short
+ok "what its device, the driver's second, took in its life, within 15 %: $(of_job short)" near short 400 15
+is "a job without a device is charged nothing" "$(of_job none | cut -d' ' -f1)" 0
+srun -J both --gres=gpu:2 sleep 0.5
+ok "a job with both is charged" wait_for 60 is_charged both
+ok "both devices' energy, within 15 %: $(of_job both)" near both 500 15
+adds_up() {
+	scrape && awk '/domain="gpu"/ { split($NF, a, "."); v = a[1] * 1000000 + substr(a[2] "000000", 1, 6)
+		if (/^ceems_node_energy_joules_total/) all += v
+		if (/^ceems_node_(un)?attributed_energy_joules_total/) parts += v }
+		END { exit !(all > 0 && all == parts) }' "$SCRATCH/metrics"
+}
+ok "units, idle and system are what the devices counted" adds_up
+ok "the daemon met nothing that it had to warn of" test "$(grep -c 'level=\(warn\|error\)' "$SCRATCH/ceemsd.log")" = 0
+sed -n '/level=\(warn\|error\)/s/^/# /p' "$SCRATCH/ceemsd.log"
+tap_done
