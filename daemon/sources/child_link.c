@@ -28,7 +28,9 @@
 #define GAP_MAX_MS 60000u
 #define SETTLED_NS                                                                     \
 	(60 * NSEC_PER_SEC) /* a child that lived so long starts anew at once */
-#define END_MS 4000u
+#define END_MS 4000u        /* for a child that was asked to end */
+#define KILL_MS 1000u       /* for one that was killed */
+#define STUCK_MS 1000u
 #define KEPT_MAX 64u
 #define READS_MAX 64u /* in one go */
 #define STACK_BYTES ((size_t)256 << 10)
@@ -48,6 +50,9 @@ struct child_link {
 	/* of the thread */
 	int fd; /* -1: no child */
 	pid_t pid;
+	/* killed, but in a call of the kernel that cannot be interrupted: it is not
+	 * waited for, and there is no second one meanwhile. 0: none */
+	pid_t stuck;
 	uint64_t started_ns, gap_ms;
 	struct log_repeat log;
 	union {
@@ -223,21 +228,45 @@ static int receive_messages(struct child_link *l, struct err *err)
 	return 0;
 }
 
-static int reap_child(pid_t pid, uint64_t wait_ms)
+/* Waits for the child's end, so long. */
+static bool await_end(pid_t pid, uint64_t wait_ms, int *status)
 {
 	uint64_t end_ns = clock_boottime_ns() + wait_ms * NSEC_PER_MSEC;
 	struct timespec pause = {.tv_nsec = 5 * NSEC_PER_MSEC};
-	int status = 0;
 
-	while (waitpid(pid, &status, WNOHANG) == 0) {
-		if (clock_boottime_ns() >= end_ns) {
-			kill(pid, SIGKILL);
-			(void)waitpid(pid, &status, 0);
-			break;
-		}
+	while (waitpid(pid, status, WNOHANG) == 0) {
+		if (clock_boottime_ns() >= end_ns)
+			return false;
 		nanosleep(&pause, NULL);
 	}
-	return status;
+	return true;
+}
+
+/* Its wait status, or -1 if it does not even end when it is killed */
+static int reap_child(struct child_link *l)
+{
+	int status = 0;
+
+	if (await_end(l->pid, END_MS, &status))
+		return status;
+	kill(l->pid, SIGKILL);
+	if (await_end(l->pid, KILL_MS, &status))
+		return status;
+	l->stuck = l->pid;
+	log_warn("%s: process %d is killed but does not end: no other is started until "
+		 "it has",
+		 l->name, (int)l->stuck);
+	return -1;
+}
+
+static void look_after_stuck(struct child_link *l)
+{
+	int status;
+
+	if (!l->stuck || waitpid(l->stuck, &status, WNOHANG) == 0)
+		return;
+	log_info("%s: process %d has ended", l->name, (int)l->stuck);
+	l->stuck = 0;
 }
 
 static void child_gone(struct child_link *l, int rc, const struct err *err)
@@ -249,11 +278,11 @@ static void child_gone(struct child_link *l, int rc, const struct err *err)
 	l->fd = -1;
 	if (rc != -EPIPE)
 		kill(l->pid, SIGKILL);
-	int status = reap_child(l->pid, END_MS);
+	int status = reap_child(l);
 	l->gap_ms = settled ? 0 : l->gap_ms;
 	grow_gap(l);
 	l->started_ns = now_ns; /* the back-off counts from here */
-	if (!log_repeat_due(&l->log, now_ns))
+	if (status < 0 || !log_repeat_due(&l->log, now_ns))
 		return;
 	log_warn("%s: %s (%s %d): its data will get old, restarting it in %llu s",
 		 l->name, err->text, WIFSIGNALED(status) ? "signal" : "status",
@@ -268,6 +297,8 @@ static int wait_ms(const struct child_link *l)
 
 	if (l->fd >= 0)
 		return -1;
+	if (l->stuck)
+		return STUCK_MS;
 	return due_ns > now_ns ? (int)((due_ns - now_ns) / NSEC_PER_MSEC) + 1 : 0;
 }
 
@@ -281,7 +312,7 @@ static void take_wake(struct child_link *l)
 	if (l->fd >= 0) {
 		close(l->fd); /* tells it to end */
 		l->fd = -1;
-		(void)reap_child(l->pid, END_MS);
+		(void)reap_child(l);
 	}
 	l->gap_ms = 0;
 }
@@ -300,6 +331,7 @@ static void *child_thread_main(void *arg)
 			break;
 		if (p[0].revents)
 			take_wake(l);
+		look_after_stuck(l);
 		if (l->fd < 0 && wait_ms(l) == 0)
 			start_child(l);
 		int rc = p[1].revents && p[1].fd == l->fd ? receive_messages(l, &err)
@@ -313,7 +345,7 @@ static void *child_thread_main(void *arg)
 	}
 	if (l->fd >= 0) {
 		close(l->fd); /* tells it to end */
-		(void)reap_child(l->pid, END_MS);
+		(void)reap_child(l);
 	}
 	return NULL;
 }

@@ -36,8 +36,8 @@ void child_link_restart(struct child_link *l);
 /* How often the child was started */
 uint64_t child_link_starts(struct child_link *l);
 
-/* Ends the child: it is asked to, has four seconds to end sessions, and is then killed.
- * NULL-safe. */
+/* Ends the child: it is asked to, has four seconds to end sessions, is then killed, and
+ * left behind if not even that ends it. NULL-safe. */
 void child_link_free(struct child_link *l);
 
 #endif
