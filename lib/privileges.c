@@ -149,3 +149,19 @@ int privileges_drop(const struct privileges *p, struct err *err)
 		return err_set(err, rc, "drop capabilities: %s", strerror(-rc));
 	return 0;
 }
+
+int privileges_keep(uint64_t capabilities, struct err *err)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct has[2] = {{0}};
+	int rc = syscall(SYS_capget, &head, has) < 0 ? -errno : 0;
+
+	for (unsigned i = 0; i < 2; i++) {
+		has[i].permitted &= (uint32_t)(capabilities >> 32 * i);
+		has[i].effective = has[i].permitted;
+		has[i].inheritable = 0;
+	}
+	if (!rc && syscall(SYS_capset, &head, has) < 0)
+		rc = -errno;
+	return rc < 0 ? err_set(err, rc, "give capabilities up: %s", strerror(-rc)) : 0;
+}

@@ -3,6 +3,7 @@
 #define CEEMS_LIB_PRIVILEGES_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "lib/err.h"
@@ -34,5 +35,9 @@ int privileges_hide(struct err *err);
 /* Becomes p: groups, gid, uid, no capability left, in all threads. Fails if there were
  * a way back. */
 int privileges_drop(const struct privileges *p, struct err *err);
+
+/* Keeps of the capabilities that we have only those of this mask (1 << CAP_...), and
+ * stays root. After privileges_limit(). */
+int privileges_keep(uint64_t capabilities, struct err *err);
 
 #endif

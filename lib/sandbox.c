@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Restricts the daemons' system calls. It lists what is refused rather than what is
+/* Restricts system calls. For the daemons it lists what is refused rather than what is
  * allowed, so that a future C library or name service does not stop a node's daemon. By
  * the bare system call, since a list needs no library. */
 #include "lib/sandbox.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/sched.h>
@@ -12,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -235,7 +237,7 @@ static void put_head(struct syscall_filter *f, uint32_t arch)
 #endif
 }
 
-static void put_refusal(struct syscall_filter *f, int call, uint32_t verdict)
+static void put_verdict(struct syscall_filter *f, int call, uint32_t verdict)
 {
 	put_op(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
 					       (uint32_t)call, 0, 1));
@@ -280,7 +282,7 @@ static int hide_clone3(void)
 
 	put_head(&f, OUR_ARCH);
 #ifdef SYS_clone3
-	put_refusal(&f, SYS_clone3, REFUSED_ENOSYS);
+	put_verdict(&f, SYS_clone3, REFUSED_ENOSYS);
 #endif
 	put_return(&f, SECCOMP_RET_ALLOW);
 	return install_filter(&f, 0);
@@ -292,7 +294,7 @@ static int refuse_calls(void)
 
 	put_head(&f, OUR_ARCH);
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
-		put_refusal(&f, refused[i], REFUSED_EPERM);
+		put_verdict(&f, refused[i], REFUSED_EPERM);
 	put_argument(&f, SYS_clone, CLONE_FLAGS, BPF_JSET, NEW_NAMESPACES);
 	put_argument(&f, SYS_personality, ARGUMENT(0), BPF_JEQ, PERSONALITY_ASK);
 	put_return(&f, SECCOMP_RET_ALLOW);
@@ -332,6 +334,45 @@ int sandbox_filter_calls(struct err *err)
 		rc = refuse_calls();
 	if (rc < 0)
 		return err_set(err, rc, "system call filter: %s", strerror(-rc));
+#endif
+	return 0;
+}
+
+#ifdef OUR_ARCH
+static int allow_calls(const int *calls, size_t count)
+{
+	const uint32_t writing = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND;
+	struct syscall_filter f = {.count = 0};
+
+	put_head(&f, OUR_ARCH);
+	/* as refusals of these calls are put, they are allowed otherwise */
+#ifdef SYS_open
+	put_argument(&f, SYS_open, ARGUMENT(1), BPF_JSET, writing);
+#endif
+	put_argument(&f, SYS_openat, ARGUMENT(2), BPF_JSET, writing);
+	put_argument(&f, SYS_mmap, ARGUMENT(2), BPF_JSET, PROT_EXEC);
+	put_argument(&f, SYS_mprotect, ARGUMENT(2), BPF_JSET, PROT_EXEC);
+	for (size_t i = 0; i < count; i++)
+		put_verdict(&f, calls[i], SECCOMP_RET_ALLOW);
+	put_return(&f, REFUSED_EPERM);
+	int rc = install_filter(&f, SECCOMP_FILTER_FLAG_LOG);
+	return rc == -EINVAL ? install_filter(&f, 0) : rc;
+}
+#endif
+
+int sandbox_allow_only(const int *calls, size_t count, struct err *err)
+{
+	int rc = sandbox_probe_calls(err);
+
+	if (rc < 0)
+		return rc;
+#if defined(OUR_ARCH) && !defined(UNDER_SANITIZER)
+	rc = allow_calls(calls, count);
+	if (rc < 0)
+		return err_set(err, rc, "system call filter: %s", strerror(-rc));
+#else
+	(void)calls;
+	(void)count;
 #endif
 	return 0;
 }

@@ -20,6 +20,7 @@
 #include "lib/service_options.h"
 #include "opener/groups.h"
 #include "opener/io.h"
+#include "opener/limits.h"
 #include "opener/net.h"
 #include "opener/perf.h"
 
@@ -210,6 +211,19 @@ static int open_and_hand_over(const struct options *o)
 	return rc;
 }
 
+/* A kernel without filters is told of by ceemsd. */
+static void limit_opener(const struct options *o)
+{
+	struct err err = {""};
+	auto_close int procfd = fs_opendir_at(AT_FDCWD, o->path_procfs, NULL);
+	int rc = limits_apply(o->perf, procfd, &err);
+
+	if (rc == -ENOSYS)
+		log_debug("%s", err.text);
+	else if (rc < 0)
+		log_warn("ceems-opener has more rights than it needs: %s", err.text);
+}
+
 int main(int argc, char *argv[])
 {
 	const struct program program = {
@@ -225,7 +239,7 @@ int main(int argc, char *argv[])
 		return status;
 	program_log("ceems-opener", o.log_format, o.log_level, &warnings);
 	(void)prctl(PR_SET_DUMPABLE, 0);
-	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	limit_opener(&o);
 	if (o.slots & (o.slots - 1)) {
 		log_error("--collector.ebpf.slots=%llu: not a power of two",
 			  (unsigned long long)o.slots);

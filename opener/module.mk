@@ -10,6 +10,7 @@ libopener_SRCS += opener/groups.c
 libopener_SRCS += opener/hardware.c
 libopener_SRCS += opener/hardware_events.c
 libopener_SRCS += opener/io.c
+libopener_SRCS += opener/limits.c
 libopener_SRCS += opener/load.c
 libopener_SRCS += opener/net.c
 libopener_SRCS += opener/perf.c

@@ -152,6 +152,12 @@ int perf_open(struct perf *p, const struct perf_request *request, struct err *er
 	rc = perf_bpf__attach(s);
 	for (uint32_t cpu = 0; rc == 0 && cpu < (uint32_t)cpus; cpu++)
 		rc = start_cpu_tick(p, cpu);
+	if (rc == -EACCES || rc == -EPERM)
+		return err_set(err, rc,
+			       "open perf events: %s: it takes CAP_PERFMON, and "
+			       "CAP_SYS_ADMIN where kernel.perf_event_paranoid is "
+			       "above 2",
+			       strerror(-rc));
 	if (rc < 0)
 		return load_refused(err, rc, "attach the program for events");
 	if (p->hardware_rc == 0)

@@ -152,6 +152,9 @@ ifneq ($(filter libopener,$(ARCHIVES)),)
 TESTS += adopt_test
 adopt_test_LIBS := libopener libbase
 adopt_test_PKGS := libbpf
+TESTS += opener_limits_test
+opener_limits_test_LIBS := libopener libbase
+opener_limits_test_PKGS := libbpf
 TESTS += group_programs_test
 group_programs_test_LIBS := libopener libgroups libdaemon libbase
 group_programs_test_PKGS := libbpf

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The list has what libbpf 1.1 to 1.5 and the C libraries of the same years make, also
+ * on architectures that have only the newer call of two. */
+#include "opener/limits.h"
+
+#include <linux/capability.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include "lib/fs.h"
+#include "lib/parse.h"
+#include "lib/privileges.h"
+#include "lib/sandbox.h"
+
+#ifndef CAP_PERFMON
+#define CAP_PERFMON 38
+#endif
+#ifndef CAP_BPF
+#define CAP_BPF 39
+#endif
+
+static const int allowed_calls[] = {
+	/* what it is for */
+	SYS_bpf,
+	SYS_perf_event_open,
+	SYS_ioctl,
+	SYS_socketpair, /* for descriptors that wait to be taken */
+	SYS_sendmsg,
+	/* files and folders, for reading */
+	SYS_read,
+	SYS_pread64,
+	SYS_readv,
+	SYS_lseek,
+	SYS_close,
+	SYS_dup,
+	SYS_dup3,
+	SYS_fcntl,
+	SYS_fstat,
+	SYS_statx,
+	SYS_fstatfs,
+	SYS_statfs,
+	SYS_getdents64,
+	SYS_faccessat,
+	SYS_readlinkat,
+#ifdef SYS_faccessat2
+	SYS_faccessat2,
+#endif
+#ifdef SYS_newfstatat
+	SYS_newfstatat,
+#endif
+#ifdef SYS_access
+	SYS_access,
+#endif
+#ifdef SYS_stat
+	SYS_stat,
+	SYS_lstat,
+#endif
+#ifdef SYS_readlink
+	SYS_readlink,
+#endif
+#ifdef SYS_dup2
+	SYS_dup2,
+#endif
+	/* its log */
+	SYS_write,
+	SYS_writev,
+	/* memory */
+	SYS_brk,
+	SYS_munmap,
+	SYS_mremap,
+	SYS_madvise,
+	SYS_memfd_create,
+	/* about itself and the machine */
+	SYS_prctl,
+	SYS_prlimit64,
+#ifdef SYS_setrlimit
+	SYS_setrlimit,
+	SYS_getrlimit,
+#endif
+	SYS_uname,
+	SYS_sysinfo,
+	SYS_getcpu,
+	SYS_sched_getaffinity,
+	SYS_getpid,
+	SYS_gettid,
+	SYS_getuid,
+	SYS_geteuid,
+	SYS_getgid,
+	SYS_getegid,
+	SYS_getrandom,
+	SYS_capget,
+	/* the C library, time and the end */
+	SYS_futex,
+	SYS_clock_gettime,
+	SYS_clock_nanosleep,
+	SYS_nanosleep,
+	SYS_gettimeofday,
+	SYS_sched_yield,
+	SYS_rt_sigaction,
+	SYS_rt_sigprocmask,
+	SYS_rt_sigreturn,
+	SYS_restart_syscall,
+	SYS_set_robust_list,
+	SYS_tgkill,
+	SYS_exit,
+	SYS_exit_group,
+};
+
+/* Debian's and Ubuntu's kernels have levels above 2, from which CAP_PERFMON does not
+ * do. */
+#define PARANOID_USUAL 2
+
+bool limits_perf_takes_admin(int procfd)
+{
+	char text[16];
+	int64_t level;
+
+	if (fs_read_at(procfd, "sys/kernel/perf_event_paranoid", text, sizeof(text),
+		       NULL) <= 0)
+		return false;
+	text[strcspn(text, "\n")] = '\0';
+	return parse_s64(text, &level) == 0 && level > PARANOID_USUAL;
+}
+
+int limits_apply(bool perf, int procfd, struct err *err)
+{
+	const uint64_t admin = UINT64_C(1) << CAP_SYS_ADMIN;
+	uint64_t kept = UINT64_C(1) << CAP_BPF | UINT64_C(1) << CAP_PERFMON;
+
+	/* Linux 5.8 took these two out of it */
+	if (prctl(PR_CAPBSET_READ, CAP_BPF, 0, 0, 0) < 0)
+		kept = admin | UINT64_C(1) << CAP_SYS_RESOURCE;
+	if (perf && limits_perf_takes_admin(procfd))
+		kept |= admin;
+	int rc = privileges_limit(err);
+	if (!rc)
+		rc = privileges_keep(kept, err);
+	/* what can be given up is */
+	int filtered = sandbox_allow_only(
+		allowed_calls, sizeof(allowed_calls) / sizeof(allowed_calls[0]),
+		rc < 0 ? NULL : err);
+	return rc < 0 ? rc : filtered;
+}

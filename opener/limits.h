@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_OPENER_LIMITS_H
+#define CEEMS_OPENER_LIMITS_H
+
+#include <stdbool.h>
+
+#include "lib/err.h"
+
+/* What ceems-opener gives up before it opens anything: all capabilities but CAP_BPF and
+ * CAP_PERFMON (also but CAP_SYS_ADMIN if perf events are asked for and this kernel
+ * takes it for these), and all system calls but those that it and libbpf make. It can
+ * neither start a program nor connect to anybody nor open a file for writing from then
+ * on. -ENOSYS: this kernel filters no system calls, all else is given up; other errors:
+ * not all is. */
+int limits_apply(bool perf, int procfd, struct err *err);
+
+/* Whether this kernel opens perf events of a CPU for CAP_SYS_ADMIN alone
+ * (kernel.perf_event_paranoid above 2). */
+bool limits_perf_takes_admin(int procfd);
+
+#endif
