@@ -16,9 +16,11 @@ value() { sed -n "s|^ceems_perf_$1{manager=\"slurm\",hostname=\"[^\"]*\",uuid=\"
 node_value() { sed -n "s|^ceems_perf_$1{hostname=\"[^\"]*\"${2:+,event=\"$2\"}} ||p" "$SCRATCH/metrics"; }
 usage() { cat "$(step_folder cpuacct "$1")/cpuacct.usage"; }
 
-"$BUILD/ceemsd" --path.rundir="$SCRATCH/run" --web.listen-address=127.0.0.1:$port --collector.slurm \
+keeper=$SCRATCH/keeper # as systemd
+mkdir -m 755 "$keeper"
+python3 test/fake/fd_keeper.py "$keeper" "$BUILD/ceemsd" --path.rundir="$SCRATCH/run" --web.listen-address=127.0.0.1:$port --collector.slurm \
 	--collector.perf.hardware-events --collector.perf.hardware-cache-events --opener.path="$BUILD/clock_opener" \
-	--unit.linger=10m --unit.min-export=0 </dev/null >"$SCRATCH/ceemsd.log" 2>&1 &
+	--unit.linger=10m --unit.min-export=0 </dev/null >>"$SCRATCH/ceemsd.log" 2>&1 &
 daemon=$!
 started $daemon
 ok "ceemsd starts" wait_for 30 curl -sf -o /dev/null "http://127.0.0.1:$port/health"
@@ -63,6 +65,15 @@ scrape
 cycles=$(value cpucycles_total)
 seen() { scrape && [ "$(value cpucycles_total)" -ge $((cycles + 2000000000)) ]; }
 ok "a process that goes on is seen to count" wait_for 60 seen
+
+# systemd keeps the events over a restart, also after kill -9
+pid=$(cat "$keeper/pid")
+kill9 "$pid"
+touch "$keeper/again"
+ok "ceemsd comes again" wait_for 60 eval '[ "$(cat "$keeper/pid")" != $pid ] && curl -sf -o /dev/null "http://127.0.0.1:$port/health"'
+like "with the programs of before" "$(cat "$SCRATCH/ceemsd.log")" "has followed the control groups of steps since before this start"
+cycles=0
+ok "the events go on" wait_for 60 seen
 kill $loop
 wait $loop 2>/dev/null
 scrape
