@@ -67,7 +67,7 @@ proxy_config_fuzz_SRCS := redfish_proxy/config.c redfish_proxy/access.c redfish_
 	lib/netaddr.c lib/conf/yaml_rows.c lib/conf/yaml_walk.c lib/arena.c lib/spelling.c lib/secret.c lib/parse.c lib/err.c lib/fs.c lib/buf.c
 proxy_config_fuzz_PKGS := yaml-0.1
 FUZZERS += report
-report_fuzz_SRCS := lib/records/report.c lib/records/tlv.c lib/err.c lib/buf.c
+report_fuzz_SRCS := lib/records/report.c lib/records/report_counts.c lib/records/tlv.c lib/err.c lib/buf.c
 FUZZERS += job
 job_fuzz_SRCS := lib/records/job.c lib/records/tlv.c lib/records/job_names.c lib/buf.c lib/parse.c lib/err.c
 ifeq ($(HAVE_ZLIB),1)
@@ -76,7 +76,7 @@ batch_fuzz_SRCS := lib/records/batch.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
 batch_fuzz_PKGS := zlib
 FUZZERS += ingest
 ingest_fuzz_SRCS := aggregator/ingest/ingest_decode.c aggregator/ingest/ingest_job.c aggregator/ingest/ingest_known.c aggregator/ingest/ingest_may.c aggregator/ingest/ingest_place.c lib/records/report_clock.c lib/boot.c lib/party.c lib/netaddr.c aggregator/ingest/ingest_report.c aggregator/ingest/ingest_rows.c lib/siphash.c lib/records/batch.c lib/buf.c lib/err.c lib/fs.c lib/parse.c \
-	lib/records/job.c lib/records/job_names.c lib/records/report.c lib/records/record.c lib/records/tlv.c lib/rfc3339.c
+	lib/records/job.c lib/records/job_names.c lib/records/report.c lib/records/report_counts.c lib/records/record.c lib/records/tlv.c lib/rfc3339.c
 ingest_fuzz_PKGS := zlib
 endif
 ifeq ($(HAVE_GNUTLS)$(HAVE_JSON),11)
