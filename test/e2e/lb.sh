@@ -106,7 +106,7 @@ printf "basic_auth_users:\n  grafana: '%s'\n  prometheus: '%s'\n" "$hash" "$hash
 mine lb-web.yaml
 lb_start() {
 	: >lb.log # of the one before
-	"$lb" --config.file=lb.yaml --web.config.file=lb-web.yaml --web.listen-address=127.0.0.1:0 --web.listen-address=127.0.0.1:0 \
+	"$lb" --config.file=lb.yaml --web.config.file=lb-web.yaml --web.listen-address="${HOST:-127.0.0.1}:0" --web.listen-address="${HOST:-127.0.0.1}:0" \
 		--web.threads=2 "${DROPPED[@]}" "$@" 2>lb.log &
 	LB=$!
 	started $LB
@@ -280,4 +280,6 @@ like "what is under way at the end is answered" "$(cat slow.code)" '^(200|422)$'
 wait "$LB"
 is "it ends well" $? 0
 is "no password is in its log" "$(grep -c 'correct\|horse' lb.log)" 0
+HOST=0.0.0.0 lb_start
+ok "serving other hosts by plain HTTP it warns, with what to do" wait_for 10 grep -q 'plain HTTP.*tls_server_config' lb.log
 tap_done
