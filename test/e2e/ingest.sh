@@ -228,6 +228,22 @@ if have_munge "$agg"; then
 	is "a host without its port is none" "$(mcode "$(bound body http://agg.site.example/api/v1/ingest)" body)" 401
 	is "its other name is known by the option" "$(mcode "$(bound body http://AGG.site.example:9020/api/v1/ingest)" body)" 200
 	kill "${PIDS[2]}"
+	if id slurm >/dev/null 2>&1; then # the configuration as it is packaged
+		mkdir etc
+		sed "s|@sysconfdir@/ceems|$SCRATCH/etc|" "$TOP/contrib/packaging/etc/aggregator.yaml.in" >etc/aggregator.yaml
+		install -m 600 "$TOP/contrib/packaging/etc/aggregator-web.yaml" etc/
+		PORTS[2]=$(free_port)
+		"$agg" --config.file=etc/aggregator.yaml --db.url="$PGURL" --web.listen-address="127.0.0.1:${PORTS[2]}" --ingest.munge-socket="$MUNGE_SOCKET" \
+			--identity.munge-socket="$MUNGE_SOCKET" --security.drop-privileges=false >>agg2.log 2>&1 &
+		started $!
+		ok "the packaged configuration is served" wait_for 15 curl -sf -o /dev/null "http://127.0.0.1:${PORTS[2]}/health"
+		lines "start instance=904 unit=904 node=${here%%.*} started=$T" >body
+		lines "job id=904 submit=$T start=$T end=$((T + 1))" >other
+		is "it takes reports from root, and records of jobs from SlurmUser's courier" "$(mcode "$(body_cred body)" body) $(mcode \
+			"$(setpriv --reuid=slurm --regid="$(id -g slurm)" --clear-groups munge -S "$MUNGE_SOCKET" -s "ceems-ingest/1 $(sha256sum <other | cut -d' ' -f1)")" other)" "200 200"
+	else
+		skip "the packaged configuration takes records of jobs from SlurmUser's courier" "there is no user slurm"
+	fi
 else
 	skip "MUNGE says who sends" "needs root, munge and libmunge"
 fi

@@ -32,6 +32,10 @@ is "each service has an account of its own" "$(for s in ceems_aggregator ceems_l
 is "which sysusers make, but SlurmUser" "$(awk '$1 == "u" { print $2 }' "$dest/usr/lib/sysusers.d/ceems.conf" | xargs)" "ceems ceems-aggregator ceems-lb ceems-redfish"
 is "none has a core file, memory or tasks without a bound" "$(grep -LE '^LimitCORE=0$' "$units"/*.service; grep -LE '^MemoryMax=' "$units"/*.service; grep -LE '^TasksMax=' "$units"/*.service)" ""
 in_table() { sed -n "s/^| \`$1\` | [^|]* | \([^|]*\) |.*/\1/p" doc/security.md; }
+web_of() { grep -ohE 'ceems/[a-z_]*-?web[a-z-]*[.]yaml' "$units/$1.service" "$dest/etc/ceems/$2.yaml" | sort -u; }
+is "each service has a web configuration of its own" \
+	"$(for s in ceemsd ceems_aggregator:aggregator ceems_lb:lb redfish_proxy; do web_of "${s%:*}" "${s#*:}"; done | xargs)" \
+	"ceems/web-config.yaml ceems/aggregator-web.yaml ceems/lb-web.yaml ceems/redfish_proxy-web.yaml"
 is "security.md has a row for each unit, with its account" "$(for f in "$units"/*.service; do u=${f##*/}; echo "$u $(in_table "$u")"; done)" \
 	"$(for f in "$units"/*.service; do u=${f##*/}; a=$(account "${u%.service}"); echo "$u ${a:-root, then ceems}"; done)"
 like "the controller's courier finds nothing else of SlurmUser's" "$(grep ^InaccessiblePaths "$units/ceems-courier.service" | xargs)" '-/var/lib/slurm .*-/etc/slurm/slurmdbd.conf'
