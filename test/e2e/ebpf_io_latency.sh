@@ -22,6 +22,21 @@ daemon=$!
 started $daemon
 ok "ceemsd starts" wait_for 30 curl -sf -o /dev/null "http://127.0.0.1:$port/health"
 is "the kernel lets it" "$(grep -c "refuses the program" "$SCRATCH/ceemsd.log")" 0
+# the kernel memory of its maps is what doc/ebpf.md says, but for what only the program has
+maps_bytes() { # pid
+	cat /proc/"$1"/fdinfo/* 2>/dev/null | awk '$1 == "value_size:" { v = $2 } $1 == "max_entries:" { n += v * $2 } END { print n + 0 }'
+}
+bare=$(free_port) || exit 1
+"$BUILD/ceemsd" --path.rundir="$SCRATCH/bare" --web.listen-address=127.0.0.1:$bare --collector.slurm --collector.ebpf </dev/null >"$SCRATCH/bare.log" 2>&1 &
+without=$!
+started $without
+ok "another without it starts" wait_for 30 curl -sf -o /dev/null "http://127.0.0.1:$bare/health"
+cpus=$(tr ',' '\n' </sys/devices/system/cpu/possible | awk -F- '{ n += ($2 == "" ? $1 : $2) - $1 + 1 } END { print n }')
+for ((stripes = 1; stripes < cpus && stripes < 16;)); do stripes=$((stripes * 2)); done
+is "its maps take what the formula says" $(($(maps_bytes $daemon) - $(maps_bytes $without))) \
+	$((4096 * (stripes * 128 + 128) + 8192 * (stripes * 64 + 416) + (8192 + 4096) * ((stripes < 4 ? stripes : 4) * 256 + 144) + 128))
+kill $without
+wait $without
 step_make 0
 known() { scrape && grep -q "^ceems_ebpf_open_requests_total.*uuid=\"$job\"" "$SCRATCH/metrics"; }
 ok "the step is found" wait_for 60 known
