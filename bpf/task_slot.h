@@ -12,18 +12,17 @@
 /* Set by the opener: on cgroup v1 a task's slot is that of its cpuacct group. */
 const volatile bool by_cpuacct = false;
 
-/* What was found last on this CPU. A group's slot never changes while it has tasks, and
- * its number is never used again. */
-struct last_found {
-	__u64 id;
-	__u32 slot, unused;
-};
+/* What was found last on this CPU: a group's number << SLOT_BITS | its slot. A group's
+ * slot never changes while it has tasks, and its number is never used again. One word,
+ * as a program may be interrupted by another that looks for another group. */
+#define SLOT_BITS 24
+#define SLOT_MASK ((1u << SLOT_BITS) - 1)
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct last_found);
+	__type(value, __u64);
 } last_found SEC(".maps");
 
 /* Plain loads, not bpf_probe_read_kernel(): this runs at each call that is counted. */
@@ -58,16 +57,19 @@ static __noinline __u32 find_slot(struct cgroup *cgrp)
 
 static __always_inline __u32 slot_of_group(struct cgroup *cgrp, __u64 id)
 {
-	__u32 zero = 0;
-	struct last_found *last = bpf_map_lookup_elem(&last_found, &zero);
+	__u32 zero = 0, slot;
+	__u64 *last = bpf_map_lookup_elem(&last_found, &zero);
 
 	if (!last)
 		return SLOT_NONE;
-	if (last->id != id) {
-		last->slot = find_slot(cgrp);
-		last->id = id;
+	__u64 word = *(volatile __u64 *)last;
+	if (word >> SLOT_BITS == (id & ~0ull >> SLOT_BITS)) {
+		slot = word & SLOT_MASK;
+	} else {
+		slot = find_slot(cgrp) & SLOT_MASK;
+		*(volatile __u64 *)last = id << SLOT_BITS | slot;
 	}
-	return last->slot;
+	return slot == SLOT_MASK ? SLOT_NONE : slot;
 }
 
 /* The slot that a task's doings count for; SLOT_NONE: of no unit, or slurmstepd's own.
