@@ -233,3 +233,25 @@ int fs_check_trusted(int fd, const char *path, uid_t owner, mode_t mode,
 	}
 	return fs_check_trusted_stat(&st, path, owner, mode, err);
 }
+
+int fs_check_trusted_folder(const char *path, int fd, struct err *err)
+{
+	char folder[4096];
+	struct stat st, file;
+	const char *slash = strrchr(path, '/');
+	size_t len = slash ? (size_t)(slash - path) : 0;
+
+	if (!slash || len >= sizeof(folder) - 1)
+		return err_set(err, -EBADF, "%s: not a path", path);
+	memcpy(folder, path, len);
+	memcpy(folder + len, len ? "" : "/", len ? 1 : 2);
+	if (stat(folder, &st) < 0 || fstat(fd, &file) < 0)
+		return err_set(err, -EBADF, "stat %s: %s", folder, strerror(errno));
+	if (st.st_uid != 0 && st.st_uid != geteuid() && st.st_uid != file.st_uid)
+		return err_set(err, -EPERM, "%s: owned by uid %u, refused", folder,
+			       st.st_uid);
+	if (st.st_mode & (S_IWGRP | S_IWOTH))
+		return err_set(err, -EPERM, "%s: mode %04o, refused (chmod go-w)",
+			       folder, st.st_mode & 07777);
+	return 0;
+}

@@ -64,5 +64,8 @@ int fs_check_trusted(int fd, const char *path, uid_t owner, mode_t mode,
 /* The same from a stat that the caller already has. */
 int fs_check_trusted_stat(const struct stat *st, const char *path, uid_t owner,
 			  mode_t mode, struct err *err);
+/* Whether only root, the caller or the owner of the open file can have put it where it
+ * is. -EBADF, or -EPERM with a text that says what to change. */
+int fs_check_trusted_folder(const char *path, int fd, struct err *err);
 
 #endif

@@ -64,29 +64,6 @@ int energy_page_check(int fd, const char *path, struct energy_page_header *ret,
 			       ret->boot_id, err);
 }
 
-/* Whether only root, the caller or the page's owner can have put it there. */
-static int check_folder(const char *path, int fd, struct err *err)
-{
-	char folder[4096];
-	struct stat st, page;
-	const char *slash = strrchr(path, '/');
-	size_t len = slash ? (size_t)(slash - path) : 0;
-
-	if (!slash || len >= sizeof(folder) - 1)
-		return err_set(err, -EBADF, "%s: not the path of an energy page", path);
-	memcpy(folder, path, len);
-	memcpy(folder + len, len ? "" : "/", len ? 1 : 2);
-	if (stat(folder, &st) < 0 || fstat(fd, &page) < 0)
-		return err_set(err, -EBADF, "stat %s: %s", folder, strerror(errno));
-	if (st.st_uid != 0 && st.st_uid != geteuid() && st.st_uid != page.st_uid)
-		return err_set(err, -EPERM, "%s: owned by uid %u, refused", folder,
-			       st.st_uid);
-	if (st.st_mode & (S_IWGRP | S_IWOTH))
-		return err_set(err, -EPERM, "%s: mode %04o, refused (chmod go-w)",
-			       folder, st.st_mode & 07777);
-	return 0;
-}
-
 static int open_errno(int rc)
 {
 	switch (rc) {
@@ -115,7 +92,7 @@ int energy_page_open(const char *path, struct energy_page *ret, struct err *err)
 	}
 	int rc = energy_page_check(fd, path, &h, err);
 	if (rc == 0)
-		rc = check_folder(path, fd, err);
+		rc = fs_check_trusted_folder(path, fd, err);
 	if (rc < 0)
 		return rc;
 	*ret = (struct energy_page){.fd = steal_fd(&fd), .capacity = h.capacity};

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_LIB_RECORDS_COUNTS_PAGE_H
+#define CEEMS_LIB_RECORDS_COUNTS_PAGE_H
+
+#include <stdint.h>
+
+#include "lib/err.h"
+
+/*
+ * What the kernel programs count for running steps that asked for a report
+ * (--ceems-report): a file of fixed size beside the ring, written by ceemsd many times
+ * a second, read by the plugin in slurmstepd at the step's end. So its values are those
+ * of a moment before. The exact ones are in the unit's final report. Software events
+ * are not here: the kernel adds most of them when a task exits, too late for this.
+ *
+ * Little-endian: struct counts_page_header, then COUNTS_PAGE_ROWS rows, of which those
+ * in use come first. A row has a checksum, since the reader may meet the writer in the
+ * middle of one. Only pread and pwrite are used, as for the energy page.
+ */
+
+#define COUNTS_PAGE_MAGIC "CEEMSCNT"
+#define COUNTS_PAGE_VERSION 1u
+#define COUNTS_PAGE_ROWS 1024u
+/* Older values than this are not known. */
+#define COUNTS_PAGE_AGE_MAX_NS UINT64_C(2000000000)
+
+enum counts_page_value {
+	COUNTS_READ_BYTES,
+	COUNTS_READ_CALLS,
+	COUNTS_WRITE_BYTES,
+	COUNTS_WRITE_CALLS,
+	COUNTS_RX_BYTES,
+	COUNTS_TX_BYTES,
+	COUNTS_VALUES,
+};
+
+enum counts_page_known {
+	COUNTS_HAS_FILES = 1 << 0,
+	COUNTS_HAS_NETWORK = 1 << 1,
+};
+
+struct counts_page_header {
+	char magic[8];
+	uint32_t version, row_bytes, rows, reserved;
+};
+
+/* A step has as many rows as it has control groups that are followed; it has their sum.
+ * Key: job, step, stepd_pid, as in the energy page. */
+struct counts_page_row {
+	uint32_t crc; /* of all that follows */
+	uint32_t job, step, stepd_pid;
+	uint64_t read_ns; /* CLOCK_BOOTTIME */
+	uint64_t known;   /* enum counts_page_known */
+	uint64_t values[COUNTS_VALUES];
+};
+
+struct step_counts {
+	uint64_t known; /* 0: nothing */
+	uint64_t values[COUNTS_VALUES];
+};
+
+/* Creates it anew: the descriptor, to be closed, or negative errno. Mode 0600. */
+int counts_page_create(const char *path, struct err *err);
+/* Writes the first rows. Sets their checksums. 0 or negative errno. */
+int counts_page_write(int fd, struct counts_page_row *rows, uint32_t count);
+
+/* What a step has by now; never blocks. -ENOENT: no page, or no row of this step;
+ * -EBADF, -EPERM, -EPROTO: it cannot be trusted. */
+int counts_page_find(const char *path, uint32_t job, uint32_t step, uint32_t stepd_pid,
+		     uint64_t now_ns, struct step_counts *ret, struct err *err);
+
+#endif
