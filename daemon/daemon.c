@@ -426,21 +426,6 @@ static int open_emission_tables(struct daemon *d, struct err *err)
 	return 0;
 }
 
-static void look_at_finals(void *arg)
-{
-	unit_finals_look(arg);
-}
-
-static bool are_finals_settled(void *arg, uint32_t unit)
-{
-	return unit_finals_settled(arg, unit);
-}
-
-static void fill_finals(void *arg, uint32_t unit, struct report *r)
-{
-	unit_finals_fill(arg, unit, r);
-}
-
 static int open_reports(struct daemon *d, struct err *err)
 {
 	const struct options *o = &d->options;
@@ -453,10 +438,8 @@ static int open_reports(struct daemon *d, struct err *err)
 		.folder = o->reports_spool,
 		.interval_ms = o->reports_interval_ms,
 		.max_bytes = o->reports_max_bytes,
-		.counts = {.arg = d->unit_finals,
-			   .look = look_at_finals,
-			   .settled = are_finals_settled,
-			   .fill = fill_finals},
+		.counts = {d->unit_finals, unit_finals_look, unit_finals_settled,
+			   unit_finals_fill},
 	};
 	bool drop = d->privileges.drop;
 
@@ -721,6 +704,10 @@ static int open_step_groups(struct daemon *d, struct err *err)
 	if (!rc && (d->unit_io || d->unit_net || d->unit_perf))
 		rc = unit_finals_new(&d->env, &d->unit_finals);
 	d->env.unit_finals = d->unit_finals;
+	if (d->unit_finals)
+		d->counts_page = counts_page_fill_open(
+			&d->env, d->privileges.drop ? d->privileges.uid : (uid_t)-1,
+			d->privileges.gid);
 	return rc;
 }
 
@@ -775,6 +762,7 @@ void daemon_close(struct daemon *d)
 	unit_counts_free(d->unit_perf);
 	slot_counts_close(&d->perf_slots);
 	unit_finals_free(d->unit_finals);
+	counts_page_fill_free(d->counts_page);
 	unit_hardware_free(d->unit_hardware);
 	hardware_slots_close(&d->hardware_slots);
 	daemon_energy_close(d);

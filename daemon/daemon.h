@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "daemon/collector.h"
+#include "daemon/groups/counts_page_fill.h"
 #include "daemon/groups/step_groups.h"
 #include "daemon/groups/unit_counts.h"
 #include "daemon/groups/unit_finals.h"
@@ -61,6 +62,7 @@ struct daemon {
 	struct slot_counts perf_slots;        /* until unit_perf has them */
 	struct unit_counts *unit_perf;        /* NULL: no events are counted */
 	struct unit_finals *unit_finals;      /* NULL: nothing of these */
+	struct counts_page_fill *counts_page; /* NULL: there is none */
 	struct hardware_slots hardware_slots; /* until unit_hardware has them */
 	struct unit_hardware *unit_hardware;  /* NULL: no PMU is counted */
 	struct energy_page_writer *page;

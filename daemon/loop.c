@@ -111,6 +111,8 @@ static void look_at_ring(struct daemon *d, struct timers *t, uint64_t now)
 					d->has_ring ? d->ingest.drained_ns : now);
 	if (d->unit_hardware)
 		unit_hardware_tick(d->unit_hardware, now);
+	if (d->counts_page)
+		counts_page_fill_tick(d->counts_page);
 	if (is_timer_due(&t->walk_ns, now, DISCOVER_PERIOD_MS) || unknown ||
 	    d->ingest.want_walk) {
 		walk_cgroups(d, now);

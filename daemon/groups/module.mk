@@ -5,6 +5,7 @@ ARCHIVES += libgroups
 libgroups_LIBS := libdaemon
 libgroups_SRCS += daemon/groups/collector_ebpf.c
 libgroups_SRCS += daemon/groups/collector_perf.c
+libgroups_SRCS += daemon/groups/counts_page_fill.c
 libgroups_SRCS += daemon/groups/group_slots.c
 libgroups_SRCS += daemon/groups/hardware_export.c
 libgroups_SRCS += daemon/groups/io_cells.c

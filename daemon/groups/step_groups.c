@@ -334,6 +334,11 @@ uint32_t step_groups_next(const struct step_groups *g, uint32_t slot,
 	return UINT32_MAX;
 }
 
+uint32_t step_groups_step(const struct step_groups *g, uint32_t slot)
+{
+	return find_step(g, &g->slots.slots[slot]);
+}
+
 const struct group_slot *step_groups_slot(const struct step_groups *g, uint32_t slot)
 {
 	return &g->slots.slots[slot];

@@ -301,10 +301,10 @@ static void put_interval(struct reporter *r, struct report_batch *b, uint32_t i,
 /* Once while the lock is held; false: nothing is counted. */
 static bool look_at_counts(struct reporter *r)
 {
-	if (r->p.counts.arg && !r->looked)
-		r->p.counts.look(r->p.counts.arg);
+	if (r->p.counts.finals && !r->looked)
+		r->p.counts.look(r->p.counts.finals);
 	r->looked = true;
-	return r->p.counts.arg;
+	return r->p.counts.finals;
 }
 
 static void put_final(struct reporter *r, struct report_batch *b, uint32_t i,
@@ -315,7 +315,7 @@ static void put_final(struct reporter *r, struct report_batch *b, uint32_t i,
 	if (provisional)
 		r->report.flags |= REPORT_PROVISIONAL;
 	if (look_at_counts(r))
-		r->p.counts.fill(r->p.counts.arg, i, &r->report);
+		r->p.counts.fill(r->p.counts.finals, i, &r->report);
 	put_step_reports(r, b, i, 0);
 	if (units_get(r->p.units, i)->steps_started > r->report.step_count)
 		r->report.flags |= REPORT_STEPS_CUT;
@@ -376,7 +376,7 @@ static bool are_counts_settled(struct reporter *r, uint32_t i, uint64_t now_ns)
 	const struct reporter_counts *c = &r->p.counts;
 	uint64_t wait_ns = r->ended > CROWD ? COUNTS_CROWD_NS : COUNTS_NS;
 
-	return !look_at_counts(r) || c->settled(c->arg, i) ||
+	return !look_at_counts(r) || c->settled(c->finals, i) ||
 	       now_ns >= units_get(r->p.units, i)->left_boottime_ns + wait_ns;
 }
 

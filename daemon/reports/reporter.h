@@ -19,12 +19,15 @@ struct sample;
  */
 struct reporter;
 
-/* What else final reports have (daemon/groups/unit_finals.h). arg NULL: nothing. */
+struct unit_finals;
+
+/* What else final reports have (daemon/groups/unit_finals.h). finals NULL: nothing. */
 struct reporter_counts {
-	void *arg;
-	void (*look)(void *arg);                   /* before the others */
-	bool (*settled)(void *arg, uint32_t unit); /* they do not change any more */
-	void (*fill)(void *arg, uint32_t unit, struct report *r);
+	struct unit_finals *finals;
+	void (*look)(struct unit_finals *f); /* before the others */
+	/* they do not change any more */
+	bool (*settled)(const struct unit_finals *f, uint32_t unit);
+	void (*fill)(const struct unit_finals *f, uint32_t unit, struct report *r);
 };
 
 struct reporter_params {
