@@ -344,6 +344,29 @@ static void put_memory(struct buf *b, const struct step_report *r)
 	buf_putc(b, '\n');
 }
 
+/* "about": they are of the last time that ceemsd wrote them down */
+static void put_pair(struct buf *b, const char *what, const char *one, uint64_t a,
+		     const char *other, uint64_t c)
+{
+	buf_printf(b, "  %-10s about ", what);
+	put_bytes(b, a);
+	buf_printf(b, " %s, ", one);
+	put_bytes(b, c);
+	buf_printf(b, " %s\n", other);
+}
+
+static void put_step_counts(struct buf *b, const struct step_counts *c)
+{
+	const uint64_t *v = c->values;
+
+	if (c->known & COUNTS_HAS_FILES)
+		put_pair(b, "files", "read", v[COUNTS_READ_BYTES], "written",
+			 v[COUNTS_WRITE_BYTES]);
+	if (c->known & COUNTS_HAS_NETWORK)
+		put_pair(b, "network", "received", v[COUNTS_RX_BYTES], "sent",
+			 v[COUNTS_TX_BYTES]);
+}
+
 void report_text(const struct step_report *r, struct buf *b)
 {
 	char name[16];
@@ -356,6 +379,7 @@ void report_text(const struct step_report *r, struct buf *b)
 	buf_putc(b, '\n');
 	put_cpu(b, r);
 	put_memory(b, r);
+	put_step_counts(b, &r->counts);
 	put_energy(b, &r->energy);
 	if (report_hint(r) != HINT_NONE) {
 		buf_puts(b, "  hint       ");
@@ -445,6 +469,35 @@ static void json_energy(struct buf *b, const struct step_report_energy *e)
 	buf_putc(b, '}');
 }
 
+/* Only what is known; a user of --ceems-report=json finds no "counts" elsewhere. */
+static void json_counts(struct buf *b, const struct step_counts *c)
+{
+	static const struct {
+		uint64_t has;
+		const char *name;
+	} values[COUNTS_VALUES] = {
+		{COUNTS_HAS_FILES, "read_bytes"},
+		{COUNTS_HAS_FILES, "read_calls"},
+		{COUNTS_HAS_FILES, "write_bytes"},
+		{COUNTS_HAS_FILES, "write_calls"},
+		{COUNTS_HAS_NETWORK, "net_rx_bytes"},
+		{COUNTS_HAS_NETWORK, "net_tx_bytes"},
+	};
+	const char *sep = "{";
+
+	if (!c->known)
+		return;
+	put_bill_key(b, "counts");
+	for (unsigned i = 0; i < COUNTS_VALUES; i++) {
+		if (!(c->known & values[i].has))
+			continue;
+		buf_printf(b, "%s\"%s\":%llu", sep, values[i].name,
+			   (unsigned long long)c->values[i]);
+		sep = ",";
+	}
+	buf_putc(b, '}');
+}
+
 void report_json(const struct step_report *r, struct buf *b)
 {
 	char name[16];
@@ -460,6 +513,7 @@ void report_json(const struct step_report *r, struct buf *b)
 	put_scaled(b, "memory_asked_bytes", r->memory_asked_bytes,
 		   r->memory_asked_bytes, 0);
 	put_scaled(b, "oom_kills", true, r->oom_kills, 0);
+	json_counts(b, &r->counts);
 	json_energy(b, &r->energy);
 	auto_buf struct buf hint = BUF_INIT;
 	put_hint(&hint, r);

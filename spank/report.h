@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "lib/buf.h"
+#include "lib/records/counts_page.h"
 #include "lib/records/energy_page.h"
 
 /* What --ceems-report says at the end of a step. Pure: numbers in, text out; no Slurm,
@@ -49,6 +50,7 @@ struct step_report {
 	uint64_t memory_peak_bytes;
 	uint64_t memory_asked_bytes; /* on this node, 0: no limit was requested */
 	uint64_t oom_kills;
+	struct step_counts counts; /* of a moment before */
 	struct step_report_energy energy;
 };
 

@@ -57,6 +57,23 @@ static void take_energy(const struct step *s, uint32_t job,
 		report_no_energy(ret, rc);
 }
 
+/* ceemsd writes them beside the ring, if the site counts them. */
+static void take_counts(const struct step *s, uint32_t job, uint64_t now_ns,
+			struct step_counts *ret)
+{
+	const char *slash = strrchr(s->policy->ring, '/');
+	char path[RING_PATH_MAX + 8];
+	struct err err = {""};
+	int n = snprintf(path, sizeof(path), "%.*s/counts",
+			 (int)(slash - s->policy->ring), s->policy->ring);
+
+	if (n < 0 || (size_t)n >= sizeof(path))
+		return;
+	if (counts_page_find(path, job, s->record.step, s->record.stepd_pid, now_ns,
+			     ret, &err) < 0)
+		slurm_debug("ceems: %s", err.text);
+}
+
 /* Memory requested by the step, else by the job; 0: none */
 static uint64_t memory_asked(const struct step *s, spank_t sp)
 {
@@ -100,6 +117,7 @@ static void take_report(const struct step *s, spank_t sp, struct step_report *re
 							       : r->step_cpus * 1000,
 	};
 	take_energy(s, ret->job, &now, &ret->energy);
+	take_counts(s, ret->job, now_ns, &ret->counts);
 }
 
 /* ---- the user's stderr ----------------------------------------------------------- */

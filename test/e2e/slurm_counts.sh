@@ -55,7 +55,7 @@ m.madvise(mmap.MADV_NOHUGEPAGE)
 for i in range(3000): m[i * 4096] = 1
 P
 WHERE=$mount as daemon srun -J counted python3 -S -B "$JOBS/work.py"
-mkfifo "$JOBS/go" && chmod 666 "$JOBS/go"
+mkfifo "$JOBS/go" "$JOBS/go2" && chmod 666 "$JOBS/go" "$JOBS/go2"
 WHERE=$mount as daemon srun -J across bash -c "read x <$JOBS/go; head -c 1000000 /dev/zero >\"\$WHERE/across\"" >/dev/null 2>&1 &
 across=$!
 running() { scrape && [ "$(value ceems_compute_units)" = 1 ]; }
@@ -86,6 +86,28 @@ ok "all final reports are there" wait_for 60 ended
 is "what it wrote is not known, but its CPU time is" "$(cacct daemon -n -P --name across -o FileWrite,FileWrites,UDPOut,MinorFaults; cacct daemon -n -P --name across -o TotalCPU | grep -c :)" $'|||\n1'
 is "what the other one did stands as it was" "$(psql_do -c "SELECT count(*), sum((counts->>'write_calls')::bigint) FROM unit_counts")" "$before"
 
+# --- a step that asks is told at its end
+WHERE=$mount as daemon srun -J asks --ceems-report python3 -S -B -c "
+import os
+fd = os.open(os.environb[b'WHERE'] + b'/asks', os.O_CREAT | os.O_WRONLY)
+os.write(fd, b'x' * 3000000)
+open('$JOBS/go2').read()" 2>"$SCRATCH/asks" >/dev/null &
+asks=$!
+page_has() { # what ceemsd wrote down after it had seen the bytes: the page is written twice from then on
+	scrape && grep -q '^ceems_ebpf_write_bytes_total{.*b??"} 3000000$' "$SCRATCH/metrics" || return
+	local i was
+	for i in 1 2; do
+		was=$(stat -c %y "$RUNDIR/counts")
+		wait_for 10 eval '[ "$(stat -c %y "$RUNDIR/counts")" != "$was" ]' || return
+	done
+}
+ok "a step that asks for a report has written" wait_for 60 page_has
+echo >"$JOBS/go2"
+wait $asks
+like "its report says what it wrote" "$(cat "$SCRATCH/asks")" $'  files      about [0-9.]+ [KM]iB read, 2\\.8[0-9]* MiB written\n  network    about .* received, .* sent'
+asks_told() { send; [ -n "$(cacct daemon -n -P --name asks -o FileWrite)" ]; }
+ok "its records have it" wait_for 60 asks_told
+
 # --- under systemd the programs go on, with what the steps have that run
 kill "$ceemsd_pid"; wait "$ceemsd_pid"
 mkdir -m 755 "$SCRATCH/keeper"
@@ -110,9 +132,9 @@ wait $kept
 ok "the job there ends" wait_for 60 no_job
 kept_told() { send; [ -n "$(cacct daemon -n -P --name kept -o FileWrite)" ]; }
 ok "what it wrote before and after is known" wait_for 60 kept_told
-is "to the byte" "$(psql_do -c "SELECT m->>'write_bytes' FROM unit_counts, jsonb_array_elements(mounts) m WHERE m->>'path' LIKE '%b??' ORDER BY (m->>'write_bytes')::bigint")" $'12000\n10485760'
+is "to the byte" "$(psql_do -c "SELECT m->>'write_bytes' FROM unit_counts, jsonb_array_elements(mounts) m WHERE m->>'path' LIKE '%b??' ORDER BY (m->>'write_bytes')::bigint")" $'12000\n3000000\n10485760'
 
 # --- who is erased is erased from the paths of mounts
 "$BUILD/ceems_aggregator" --erase=daemon "${aggregator[@]}" >>"$SCRATCH/agg.log" 2>&1
-is "an erased user's mounts are gone, the sums stay" "$(psql_do -c "SELECT mounts IS NULL, counts ? 'write_bytes' FROM unit_counts")" $'t|t\nt|t'
+is "an erased user's mounts are gone, the sums stay" "$(psql_do -c "SELECT mounts IS NULL, counts ? 'write_bytes' FROM unit_counts")" $'t|t\nt|t\nt|t'
 tap_done

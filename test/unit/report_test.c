@@ -121,6 +121,19 @@ static void energy_comes_per_domain_with_its_source_and_grams(void **state)
 	check("parts", &r);
 }
 
+static void counts_are_told_as_far_as_they_are_known(void **state)
+{
+	(void)state;
+	struct step_report r = plain_step();
+	r.counts = (struct step_counts){
+		.known = COUNTS_HAS_FILES | COUNTS_HAS_NETWORK,
+		.values = {300 * MIB, 300, 10 * MIB, 2560, 1000, 2048}};
+	check("counts", &r);
+	r.counts.known = COUNTS_HAS_NETWORK;
+	text_lacks(&r, "files");
+	text_has(&r, "  network    about 0.976 KiB received, 2 KiB sent\n");
+}
+
 static void host_energy_names_what_is_in_it(void **state)
 {
 	(void)state;
@@ -339,6 +352,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(energy_comes_per_domain_with_its_source_and_grams),
+		cmocka_unit_test(counts_are_told_as_far_as_they_are_known),
 		cmocka_unit_test(host_energy_names_what_is_in_it),
 		cmocka_unit_test(modelled_energy_says_so),
 		cmocka_unit_test(even_a_step_of_microseconds_is_not_free),
