@@ -12,6 +12,7 @@
 
 #include "daemon/gpus.h"
 #include "daemon/options.h"
+#include "daemon/sources/child_link.h"
 #include "lib/clock.h"
 #include "lib/log.h"
 #include "lib/wait.h"
@@ -249,6 +250,8 @@ static int render_gpu_labels(const struct gpu_maps *m, const struct unit *unit,
 	};
 	prom_render_labels(&out->labels, labels, sizeof(labels) / sizeof(labels[0]));
 	out->share = use->share;
+	out->device =
+		use->share < 1 || use->gpu->parts ? GPUS_NONE : use->gpu->smi_index;
 	return buf_error(&out->labels);
 }
 
@@ -296,6 +299,58 @@ static const struct prom_family family_flag = {
 	"Share of the device that the job holds, 1 = all of it (Slurm's gres indices, "
 	"slurmd -G)"};
 
+static const struct unit_gpu_column {
+	enum child_gpu_value value;
+	struct prom_family family;
+	unsigned decimals;
+} unit_gpu_columns[] = {
+	{CHILD_GPU_POWER,
+	 {"ceems_compute_unit_gpu_power_watts", PROM_GAUGE,
+	  "Power of a device that the unit holds as a whole"},
+	 6},
+	{CHILD_GPU_BUSY,
+	 {"ceems_compute_unit_gpu_busy_ratio", PROM_GAUGE,
+	  "Share of the driver's last sample period in which a kernel ran on a device "
+	  "that the unit holds as a whole"},
+	 6},
+	{CHILD_GPU_MEMORY_USED,
+	 {"ceems_compute_unit_gpu_memory_used_bytes", PROM_GAUGE,
+	  "Memory in use of a device that the unit holds as a whole"},
+	 0},
+	{CHILD_GPU_MEMORY_TOTAL,
+	 {"ceems_compute_unit_gpu_memory_size_bytes", PROM_GAUGE,
+	  "Memory of a device that the unit holds as a whole"},
+	 0},
+};
+
+/* A device that one unit holds has that unit's figures. */
+static void put_device_values(const struct gpu_maps *m, const struct unit_gpu *use,
+			      struct prom *out)
+{
+	static const size_t n = sizeof(unit_gpu_columns) / sizeof(unit_gpu_columns[0]);
+	union {
+		struct child_gpu gpu;
+		char bytes[sizeof(struct child_gpu) +
+			   CHILD_GPU_POINTS_MAX * sizeof(struct child_gpu_point)];
+	} in;
+	char name[CHILD_NAME_BYTES];
+	uint64_t now_ns = m->env->boottime_ns();
+
+	(void)snprintf(name, sizeof(name), "gpu%u", use->device);
+	if (!m->env->gpu || use->device == GPUS_NONE ||
+	    child_link_get(m->env->gpu, CHILD_GPU, name, &in, sizeof(in)) < 0 ||
+	    now_ns > in.gpu.read_ns + CHILD_GPU_STALE_NS)
+		return;
+	for (size_t i = 0; i < n; i++) {
+		const struct unit_gpu_column *c = &unit_gpu_columns[i];
+		if (!(in.gpu.have >> c->value & 1))
+			continue;
+		prom_family(out, &c->family);
+		prom_put_block_scaled(out, &use->labels, in.gpu.value[c->value],
+				      c->decimals);
+	}
+}
+
 void gpu_maps_export(struct gpu_maps *m, const struct unit *unit, struct unit_gpus *u,
 		     struct prom *out)
 {
@@ -306,4 +361,6 @@ void gpu_maps_export(struct gpu_maps *m, const struct unit *unit, struct unit_gp
 	prom_family(out, &family_flag);
 	for (size_t i = 0; i < u->count; i++)
 		prom_put_block_f64(out, &u->use[i].labels, u->use[i].share);
+	for (size_t i = 0; i < u->count; i++)
+		put_device_values(m, &u->use[i], out);
 }

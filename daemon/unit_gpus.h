@@ -34,6 +34,8 @@ struct unit_gpus {
 	struct unit_gpu {
 		struct buf labels;
 		double share;
+		uint32_t device; /* the driver's number; GPUS_NONE: not known, or not
+				    held as a whole */
 	} * use;
 };
 void unit_gpus_done(struct unit_gpus *u);

@@ -8,9 +8,6 @@
 #include "daemon/collector.h"
 #include "daemon/sources/child_link.h"
 #include "daemon/sources/source_view.h"
-#include "lib/clock.h"
-
-#define STALE_NS (10 * NSEC_PER_SEC) /* a gauge that is read each second */
 
 struct gpu_view {
 	struct source_view *source;
@@ -113,7 +110,7 @@ static void put_gpu(const struct gpu_view *v, struct prom *out, uint64_t now_ns)
 	prom_family(out, &gpu_info);
 	prom_put_u64(out, labels, sizeof(labels) / sizeof(labels[0]), 1);
 	/* an outdated gauge is worse than none */
-	if (now_ns > m->read_ns && now_ns - m->read_ns > STALE_NS)
+	if (now_ns > m->read_ns && now_ns - m->read_ns > CHILD_GPU_STALE_NS)
 		return;
 	for (unsigned i = 0; i < CHILD_GPU_VALUES; i++) {
 		if (!(m->have >> i & 1))

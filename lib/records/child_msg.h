@@ -107,6 +107,9 @@ struct child_factors {
 #define CHILD_GPUS_MAX 64u       /* indices are below it */
 #define CHILD_GPU_POINTS_MAX 64u /* the newest readings of the energy counter */
 
+/* A value that is read each second and older than this is not shown. */
+#define CHILD_GPU_STALE_NS 10000000000ull
+
 /* Index into child_gpu.value, and as 1 << value in child_gpu.have: what the device does
  * not tell is absent, not 0. */
 enum child_gpu_value {

@@ -10,7 +10,7 @@ endif
 spank_hooks_SRCS := test/bench/spank_hooks_bench.c test/fake/slurm_host.c spank/spank_ceems.c $(SPANK_SHARED)
 spank_hooks_LIBS := libbase
 BENCH_PROGS += scrape_units
-scrape_units_LIBS := libweb libhttpd libdaemon libconf libbase
+scrape_units_LIBS := libweb libhttpd libdaemon libsources libconf libbase
 scrape_units_PKGS := libmicrohttpd gnutls zlib yaml-0.1
 scrape_units_LDLIBS := -lcrypt
 BENCHES += scrape_units

@@ -9,7 +9,7 @@ need_slurm
 
 node=gpuj$$
 rig_start --nodes=$node --gpus=2
-gpu_machine 'device 0 100 refresh=100' 'device 1 400 refresh=100'
+gpu_machine 'device 0 100 refresh=100' 'device 1 400 refresh=100 used=1000'
 ceemsd_start "${GPU_AS[@]}" "${GPU_ARGS[@]}" --energy.interval=2s --collector.slurm.gpu-order-map=0:1,1:0
 ok "ceemsd starts" wait_for 20 ceemsd_up
 read_both() { scrape && [ "$(grep -c '^ceems_gpu_energy_joules_total' "$SCRATCH/metrics")" = 2 ]; }
@@ -25,6 +25,10 @@ near() { of_job "$1" | awk -v w="$2" -v p="$3" '{ want = w * $2; exit !($1 > wan
 srun -J warm --gres=gpu:1 sh -c "while [ ! -e $JOBS/go ]; do sleep 0.05; done" 2>/dev/null &
 warm=$!
 ok "a job that holds a device is charged" wait_for 60 is_charged warm
+of_device() { sed -n "s/^ceems_compute_unit_gpu_$1{.*uuid=\"1\".*index=\"0\".*} //p" "$SCRATCH/metrics"; }
+held() { scrape && [ "$(of_device power_watts) $(of_device memory_used_bytes)" = "400 1048576000" ]; }
+ok "a job has the figures of the device that it holds, though it does nothing with it" wait_for 60 held
+is "how busy it is" "$(of_device busy_ratio)" 0
 touch "$JOBS/go"
 wait $warm
 

@@ -58,10 +58,10 @@ spool_test_LIBS := libbase
 spool_test_LDFLAGS := -Wl,--wrap=pwrite,--wrap=ftruncate
 gpus_test_LIBS := libdaemon libbase
 TESTS += collector_slurm_series_test
-collector_slurm_series_test_LIBS := libdaemon libconf libbase
+collector_slurm_series_test_LIBS := libdaemon libsources libconf libbase
 collector_slurm_series_test_PKGS := yaml-0.1
 TESTS += collector_slurm_test
-collector_slurm_test_LIBS := libdaemon libconf libbase
+collector_slurm_test_LIBS := libdaemon libsources libconf libbase
 collector_slurm_test_PKGS := yaml-0.1
 TESTS += units_test units_energy_test units_expire_test units_store_test
 units_test_LIBS := libdaemon libbase
