@@ -22,6 +22,7 @@ enum follow_mark {
 	FOLLOW_LISTED = 1 << 0,
 	FOLLOW_ENDED = 1 << 1,
 	FOLLOW_WALKED = 1 << 2, /* the tree is walked once for it */
+	FOLLOW_LEAKED = 1 << 3, /* seems to be free, and the kernel cannot take it */
 };
 
 struct step_groups {
@@ -30,6 +31,8 @@ struct step_groups {
 	uint8_t *marks; /* by slot, enum follow_mark */
 	/* slots to look at: not known yet, or ended and not settled */
 	uint32_t *listed, listed_count;
+	uint64_t leaks_due_ns; /* when those marked FOLLOW_LEAKED are given back; 0:
+				  they were */
 	uint64_t lost_stops, unrecorded;
 	struct log_repeat full_log;
 	uint64_t no_slot_said;
@@ -56,6 +59,25 @@ static void resume_slot(struct step_groups *g, uint32_t slot)
 	list_slot(g, slot);
 }
 
+/* An earlier ceemsd may have been killed between two stores of group_slots_release(). A
+ * slot that the kernel is just taking looks the same for a moment. */
+static void mark_leaked_slots(struct step_groups *g)
+{
+	const struct group_slots *s = &g->slots;
+
+	for (uint32_t i = 0; i < s->count; i++) {
+		if (__atomic_load_n(&s->slots[i].state, __ATOMIC_ACQUIRE) ==
+		    GROUP_SLOT_FREE)
+			g->marks[i] |= FOLLOW_LEAKED;
+	}
+	uint64_t head = __atomic_load_n(&s->control->free_head, __ATOMIC_ACQUIRE);
+	for (uint32_t n = 0; n < s->count && head + n != s->control->free_tail; n++) {
+		uint64_t slot = s->free[(head + n) & (s->count - 1)];
+		g->marks[slot & (s->count - 1)] &= (uint8_t)~FOLLOW_LEAKED;
+	}
+	g->leaks_due_ns = g->env->boottime_ns() + SETTLE_NS;
+}
+
 int step_groups_new(const struct env *env, struct group_slots *slots,
 		    struct step_groups **ret, struct err *err)
 {
@@ -75,6 +97,7 @@ int step_groups_new(const struct env *env, struct group_slots *slots,
 	*slots = (struct group_slots){0};
 	for (uint32_t i = 0; i < g->slots.count; i++)
 		resume_slot(g, i);
+	mark_leaked_slots(g);
 	*ret = g;
 	return 0;
 }
@@ -267,6 +290,20 @@ static bool look_at_slot(struct step_groups *g, uint32_t slot, uint64_t drained_
 	return false;
 }
 
+static void return_leaked_slots(struct step_groups *g, uint64_t drained_ns)
+{
+	if (!g->leaks_due_ns || drained_ns < g->leaks_due_ns)
+		return;
+	g->leaks_due_ns = 0;
+	for (uint32_t i = 0; i < g->slots.count; i++) {
+		bool leaked = g->marks[i] & FOLLOW_LEAKED;
+		g->marks[i] &= (uint8_t)~FOLLOW_LEAKED;
+		if (leaked && __atomic_load_n(&g->slots.slots[i].state,
+					      __ATOMIC_ACQUIRE) == GROUP_SLOT_FREE)
+			release_slot(g, i);
+	}
+}
+
 static void say_long_path(struct step_groups *g)
 {
 	if (g->long_path_said || !g->slots.control->long_paths)
@@ -313,6 +350,7 @@ bool step_groups_tick(struct step_groups *g, uint64_t drained_ns)
 			g->marks[slot] &= (uint8_t)~FOLLOW_LISTED;
 	}
 	g->listed_count = kept;
+	return_leaked_slots(g, drained_ns);
 	say_no_slot(g);
 	say_long_path(g);
 	return walk;

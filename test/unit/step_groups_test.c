@@ -387,6 +387,33 @@ static void start_again(bool table)
 	assert_int_equal(step_groups_new(&env, &ours, &groups, &err), 0);
 }
 
+static void a_slot_that_a_killed_ceemsd_was_giving_back_comes_back(void **state)
+{
+	struct group_control *c = kernel.control;
+
+	(void)state;
+	/* one that was marked free and not queued yet, and one that the kernel takes
+	 * while ceemsd starts */
+	uint32_t leaked = (uint32_t)kernel.free[c->free_head++ & (GROUP_LAB_SLOTS - 1)];
+	uint32_t taken = (uint32_t)kernel.free[c->free_head++ & (GROUP_LAB_SLOTS - 1)];
+	start_again(true);
+	assert_int_equal(group_stats().used, 2);
+	kernel.slots[taken].made_ns = now;
+	(void)snprintf(kernel.slots[taken].path, GROUP_PATH_BYTES, "/other/step_0");
+	kernel.slots[taken].state = GROUP_SLOT_LIVES;
+	pass_ms(1);
+	assert_int_equal(group_stats().used, 2);
+	pass_ms(GROUP_SETTLE_MS);
+	assert_int_equal(group_stats().used, 1);
+	assert_int_equal(kernel.free[(c->free_tail - 1) & (GROUP_LAB_SLOTS - 1)],
+			 leaked);
+	pass_ms(GROUP_SETTLE_MS);
+	assert_int_equal(group_stats().used, 1);
+	play_rmdir(taken, 0, 4096);
+	pass_ms(3 * GROUP_SETTLE_MS);
+	assert_int_equal(group_stats().used, 0);
+}
+
 static void what_ends_during_a_restart_is_counted_once(void **state)
 {
 	struct unit_totals t;
@@ -634,6 +661,7 @@ int main(void)
 		TEST(slots_come_back_for_ever),
 		TEST(each_run_of_a_requeued_job_is_counted),
 		TEST(what_two_runs_of_a_job_count_is_told_apart),
+		TEST(a_slot_that_a_killed_ceemsd_was_giving_back_comes_back),
 		TEST(what_ends_during_a_restart_is_counted_once),
 		TEST(what_lives_and_ends_while_nobody_looks_is_counted),
 		TEST(what_an_earlier_table_may_have_had_is_not_counted),
