@@ -6,8 +6,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "bpf/groups.skel.h"
@@ -69,27 +71,50 @@ static int adopt_group(void *arg, const struct adopted_group *found)
 	return 0;
 }
 
-/* Nothing is attached yet: nobody else writes to the maps. */
-static int fill_maps(struct groups *g, int cgroupfd, int procfd, uint32_t capacity,
-		     struct err *err)
+struct maps {
+	struct group_slot *slots;
+	uint64_t *free_slots;
+	struct group_control *control;
+};
+
+static void *map_fd(int fd, size_t bytes)
 {
-	size_t slot_bytes = (size_t)capacity * sizeof(struct group_slot);
-	size_t free_bytes = (size_t)capacity * sizeof(uint64_t);
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	const int both = PROT_READ | PROT_WRITE;
+	void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
-	struct group_slot *slots =
-		mmap(NULL, slot_bytes, both, MAP_SHARED, g->fds[GROUP_FD_SLOTS], 0);
-	uint64_t *free_slots =
-		mmap(NULL, free_bytes, both, MAP_SHARED, g->fds[GROUP_FD_FREE], 0);
-	struct group_control *c =
-		mmap(NULL, page, both, MAP_SHARED, g->fds[GROUP_FD_CONTROL], 0);
-	struct filling f = {.groups = g, .slots = slots, .capacity = capacity};
-	int rc = 0;
+	return map == MAP_FAILED ? NULL : map;
+}
 
-	if (slots == MAP_FAILED || free_slots == MAP_FAILED || c == MAP_FAILED) {
-		rc = err_set(err, -errno, "map the slots: %s", strerror(errno));
+static void unmap_all(const struct groups *g, struct maps *m)
+{
+	if (m->slots)
+		munmap(m->slots, g->slots * sizeof(*m->slots));
+	if (m->free_slots)
+		munmap(m->free_slots, g->slots * sizeof(*m->free_slots));
+	if (m->control)
+		munmap(m->control, sizeof(*m->control));
+}
+
+/* -errno: unmap_all() all the same */
+static int map_all(const struct groups *g, struct maps *m)
+{
+	m->slots = map_fd(g->fds[GROUP_FD_SLOTS], g->slots * sizeof(*m->slots));
+	m->free_slots =
+		map_fd(g->fds[GROUP_FD_FREE], g->slots * sizeof(*m->free_slots));
+	m->control = map_fd(g->fds[GROUP_FD_CONTROL], sizeof(*m->control));
+	return m->slots && m->free_slots && m->control ? 0 : -errno;
+}
+
+/* Nothing is attached yet: nobody else writes to the maps. */
+static int fill_maps(struct groups *g, int cgroupfd, int procfd, struct err *err)
+{
+	struct maps m;
+	int rc = map_all(g, &m);
+
+	if (rc < 0) {
+		rc = err_set(err, rc, "map the slots: %s", strerror(-rc));
 	} else {
+		struct filling f = {
+			.groups = g, .slots = m.slots, .capacity = g->slots};
 		struct err why;
 		if (adopt_walk(cgroupfd, procfd, adopt_group, &f, &why) < 0)
 			log_warn("control groups that were there before: %s", why.text);
@@ -97,19 +122,91 @@ static int fill_maps(struct groups *g, int cgroupfd, int procfd, uint32_t capaci
 			log_warn("%u control groups of steps that were there before "
 				 "are not followed, since all %u slots are taken: "
 				 "--collector.ebpf.slots",
-				 f.left_out, capacity);
+				 f.left_out, g->slots);
 		g->adopted = f.used;
-		for (uint32_t i = f.used; i < capacity; i++)
-			free_slots[i - f.used] = i;
-		c->free_tail = capacity - f.used;
+		for (uint32_t i = f.used; i < g->slots; i++)
+			m.free_slots[i - f.used] = i;
+		m.control->free_tail = g->slots - f.used;
 	}
-	if (slots != MAP_FAILED)
-		munmap(slots, slot_bytes);
-	if (free_slots != MAP_FAILED)
-		munmap(free_slots, free_bytes);
-	if (c != MAP_FAILED)
-		munmap(c, page);
+	unmap_all(g, &m);
 	return rc;
+}
+
+struct seeing {
+	const struct groups *groups;
+	bool *seen; /* by slot */
+};
+
+static int see_group(void *arg, const struct adopted_group *found)
+{
+	struct seeing *s = arg;
+	struct group_key key = {.id = found->id, .hierarchy = found->hierarchy};
+	struct group group;
+
+	if (found->step &&
+	    bpf_map__lookup_elem(s->groups->skeleton->maps.groups, &key, sizeof(key),
+				 &group, sizeof(group), 0) == 0 &&
+	    group.slot < s->groups->adopted)
+		s->seen[group.slot] = true;
+	return 0;
+}
+
+/* Forgets their numbers, so that the programs know nothing of them from now on; seen
+ * becomes true for what is not gone. Returns how many are. */
+static uint32_t forget_unseen(struct groups *g, const struct maps *m, bool *seen)
+{
+	uint32_t gone = 0;
+
+	for (uint32_t i = 0; i < g->adopted; i++) {
+		const struct group_slot *s = &m->slots[i];
+		const struct group_key key = {.id = s->cgroup,
+					      .hierarchy = s->hierarchy};
+		seen[i] = seen[i] || s->state != GROUP_SLOT_LIVES;
+		if (seen[i])
+			continue;
+		(void)bpf_map__delete_elem(g->skeleton->maps.groups, &key, sizeof(key),
+					   0);
+		gone++;
+	}
+	return gone;
+}
+
+static uint32_t free_unseen(struct groups *g, struct maps *m, const bool *seen)
+{
+	/* a program that had begun before its number was forgotten has ended by then */
+	const struct timespec moment = {.tv_nsec = 100 * 1000 * 1000};
+	uint32_t dropped = 0;
+
+	(void)nanosleep(&moment, NULL);
+	for (uint32_t i = 0; i < g->adopted; i++) {
+		uint64_t tail = m->control->free_tail;
+		if (seen[i] || __atomic_load_n(&m->slots[i].state, __ATOMIC_ACQUIRE) !=
+				       GROUP_SLOT_LIVES)
+			continue;
+		m->slots[i].state = GROUP_SLOT_FREE;
+		m->free_slots[tail & (g->slots - 1)] = i;
+		__atomic_store_n(&m->control->free_tail, tail + 1, __ATOMIC_RELEASE);
+		dropped++;
+	}
+	return dropped;
+}
+
+uint32_t groups_drop_gone(struct groups *g, int cgroupfd, int procfd)
+{
+	struct maps m;
+	struct err err;
+	auto_free bool *seen = calloc(g->adopted + 1, sizeof(*seen));
+	struct seeing s = {.groups = g, .seen = seen};
+	uint32_t dropped = 0;
+
+	if (!seen || !g->adopted)
+		return 0;
+	if (map_all(g, &m) == 0 &&
+	    adopt_walk(cgroupfd, procfd, see_group, &s, &err) == 0 &&
+	    forget_unseen(g, &m, seen))
+		dropped = free_unseen(g, &m, seen);
+	unmap_all(g, &m);
+	return dropped;
 }
 
 static int size_maps(struct groups_bpf *s, uint32_t slots)
@@ -137,7 +234,7 @@ int groups_open(struct groups *g, int cgroupfd, int procfd, uint32_t slots,
 {
 	LIBBPF_OPTS(bpf_object_open_opts, options, .btf_custom_path = LOAD_KERNEL_BTF);
 
-	*g = (struct groups){0};
+	*g = (struct groups){.slots = slots};
 	int rc = load_prepare(err);
 	if (rc < 0)
 		return rc;
@@ -154,12 +251,13 @@ int groups_open(struct groups *g, int cgroupfd, int procfd, uint32_t slots,
 	g->fds[GROUP_FD_FREE] = bpf_map__fd(s->maps.free_slots);
 	g->fds[GROUP_FD_EVENTS] = bpf_map__fd(s->maps.events);
 	g->fds[GROUP_FD_CONTROL] = bpf_map__fd(s->maps.control);
-	rc = fill_maps(g, cgroupfd, procfd, slots, err);
+	rc = fill_maps(g, cgroupfd, procfd, err);
 	if (rc < 0)
 		return rc;
 	rc = groups_bpf__attach(s);
 	if (rc < 0)
 		return load_refused(err, rc, "attach the program");
+	g->gone = groups_drop_gone(g, cgroupfd, procfd);
 	g->groups_map = bpf_map__fd(s->maps.groups);
 	g->fds[GROUP_FD_MADE] = bpf_link__fd(s->links.group_made);
 	g->fds[GROUP_FD_REMOVED] = bpf_link__fd(s->links.group_removed);

@@ -13,7 +13,9 @@ struct groups {
 	struct groups_bpf *skeleton;
 	int fds[GROUP_FDS]; /* owned by the skeleton */
 	int groups_map;     /* of the numbers of groups; the same */
-	uint32_t adopted;
+	uint32_t slots;
+	uint32_t adopted, gone; /* steps of before, and those of them that ended
+				   meanwhile */
 };
 
 /* Loads and attaches them. slots: a power of two up to GROUP_SLOTS_MAX. Groups of steps
@@ -21,6 +23,11 @@ struct groups {
  * v1. -EPERM, -ENOENT and the like: what the kernel refuses, in one line of text. */
 int groups_open(struct groups *g, int cgroupfd, int procfd, uint32_t slots,
 		struct err *err);
+/* Gives the slots back of adopted steps whose groups are not there any more and of
+ * whose end the programs did not tell: they ended before these were attached.
+ * groups_open() calls it, before anybody else has the maps. Returns
+ * how many. */
+uint32_t groups_drop_gone(struct groups *g, int cgroupfd, int procfd);
 void groups_close(struct groups *g);
 
 #endif

@@ -110,7 +110,7 @@ static int open_groups(const struct options *o, int cgroupfd, struct groups *g)
 	auto_close int procfd = fs_opendir_at(AT_FDCWD, o->path_procfs, NULL);
 	int rc = groups_open(g, cgroupfd, procfd, (uint32_t)o->slots, &err);
 
-	m.detail[GROUP_DETAIL_ADOPTED] = g->adopted;
+	m.detail[GROUP_DETAIL_ADOPTED] = g->adopted - g->gone;
 	hand_over(o, &m, g->fds, rc, &err,
 		  "control groups can be followed in this kernel");
 	return rc;

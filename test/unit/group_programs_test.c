@@ -23,6 +23,7 @@
 #include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/fs.h"
+#include "test/unit/scratch.h"
 #include "test/unit/unit.h"
 
 #define SLOTS 256u
@@ -330,6 +331,53 @@ static void a_path_too_long_for_a_slot_is_said(void **state)
 	tree_close();
 }
 
+/* The tree is a fixture, of which the kernel tells nothing. */
+static void
+a_step_that_ended_before_the_programs_were_attached_keeps_no_slot(void **state)
+{
+	char root[SCRATCH_PATH], step[128];
+	struct group_control *c;
+	struct err err;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	scratch_make(root);
+	auto_close int dir = fs_opendir_at(AT_FDCWD, root, &err);
+	assert_int_equal(
+		fs_write_atomic_at(dir, "cgroup.controllers", "cpu\n", 4, 0644, &err),
+		0);
+	for (int i = 0; i < 3; i++) {
+		(void)snprintf(step, sizeof(step), "%s/step_%d", root, i);
+		assert_int_equal(mkdir(step, 0755), 0);
+	}
+	if (groups_open(&programs, dir, dir, SLOTS, &err) < 0) {
+		scratch_remove(root);
+		skip();
+	}
+	assert_int_equal(programs.adopted, 3);
+	assert_int_equal(programs.gone, 0);
+	assert_int_equal(unlinkat(dir, "step_1", AT_REMOVEDIR), 0);
+	assert_int_equal(groups_drop_gone(&programs, dir, dir), 1);
+	assert_int_equal(groups_drop_gone(&programs, dir, dir), 0);
+	struct group_slot *s = mmap(NULL, SLOTS * sizeof(*s), PROT_READ, MAP_SHARED,
+				    programs.fds[GROUP_FD_SLOTS], 0);
+	c = mmap(NULL, sizeof(*c), PROT_READ, MAP_SHARED,
+		 programs.fds[GROUP_FD_CONTROL], 0);
+	assert_true(s != MAP_FAILED && c != MAP_FAILED);
+	unsigned lives = 0;
+	for (unsigned i = 0; i < 3; i++) {
+		bool gone = strcmp(s[i].path, "/step_1") == 0;
+		lives += s[i].state == GROUP_SLOT_LIVES;
+		assert_int_equal(s[i].state, gone ? GROUP_SLOT_FREE : GROUP_SLOT_LIVES);
+	}
+	assert_int_equal(lives, 2);
+	assert_int_equal(c->free_tail, SLOTS - 2);
+	munmap(s, SLOTS * sizeof(*s));
+	munmap(c, sizeof(*c));
+	scratch_remove(root);
+}
+
 /* ---- software events (bpf/perf.bpf.c) -------------------------------------------- */
 
 #define PAGES 1000u
@@ -464,6 +512,7 @@ int main(void)
 		TEST(more_groups_than_the_table_has_room_for_count),
 		TEST(oom_kills_of_v1_are_those_of_the_tasks),
 		TEST(a_path_too_long_for_a_slot_is_said),
+		TEST(a_step_that_ended_before_the_programs_were_attached_keeps_no_slot),
 		TEST(what_a_task_did_counts_when_it_has_ended),
 		TEST(what_a_task_did_before_it_came_does_not_count),
 	};
