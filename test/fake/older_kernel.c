@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* older_kernel landlock|seccomp COMMAND...: runs COMMAND as on a kernel without these
- * system calls (ENOSYS). */
+ * system calls (ENOSYS).
+ * older_kernel bpf COMMAND...: runs it so that bpf() and perf_event_open() kill it. */
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -15,14 +16,15 @@
 /* the same on every architecture */
 #define LANDLOCK_FIRST 444u
 #define LANDLOCK_LAST 446u
+#define NO_SUCH_CALL (SECCOMP_RET_ERRNO | ENOSYS)
 
-static int hide_calls(unsigned first, unsigned last)
+static int filter_calls(unsigned first, unsigned last, unsigned verdict)
 {
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
 		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, first, 0, 2),
 		BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, last, 1, 0),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+		BPF_STMT(BPF_RET | BPF_K, verdict),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 	const struct sock_fprog program = {.len = sizeof(code) / sizeof(code[0]),
@@ -38,14 +40,19 @@ int main(int argc, char *argv[])
 	int rc = -1;
 
 	if (argc < 3) {
-		fprintf(stderr, "usage: older_kernel landlock|seccomp COMMAND...\n");
+		fprintf(stderr,
+			"usage: older_kernel landlock|seccomp|bpf COMMAND...\n");
 		return 2;
 	}
 	errno = EINVAL;
 	if (strcmp(argv[1], "landlock") == 0)
-		rc = hide_calls(LANDLOCK_FIRST, LANDLOCK_LAST);
+		rc = filter_calls(LANDLOCK_FIRST, LANDLOCK_LAST, NO_SUCH_CALL);
 	else if (strcmp(argv[1], "seccomp") == 0)
-		rc = hide_calls(SYS_seccomp, SYS_seccomp);
+		rc = filter_calls(SYS_seccomp, SYS_seccomp, NO_SUCH_CALL);
+	else if (strcmp(argv[1], "bpf") == 0 &&
+		 filter_calls(SYS_bpf, SYS_bpf, SECCOMP_RET_KILL_PROCESS) == 0)
+		rc = filter_calls(SYS_perf_event_open, SYS_perf_event_open,
+				  SECCOMP_RET_KILL_PROCESS);
 	if (rc == 0)
 		execvp(argv[2], argv + 2);
 	fprintf(stderr, "older_kernel: %s: %s\n", argv[1], strerror(errno));
