@@ -27,6 +27,8 @@ WARNINGS := -Wall -Wextra -Wformat=2 -Wshadow -Wstrict-prototypes -Wmissing-prot
 WARNINGS += $(if $(findstring thread,$(SAN)),$(if $(findstring clang,$(CC)),,-Wno-tsan))
 HARDENING := -fstack-protector-strong -fPIE $(if $(SAN),,-D_FORTIFY_SOURCE=2)
 OPT := $(if $(SAN),-O1 -fno-omit-frame-pointer -fsanitize=$(SAN),-O2)
+# Of unit tests and of what fuzzers' corpora run through: compiling takes a quarter of the time, running no longer
+TEST_OPT := $(if $(SAN),,-O0 -U_FORTIFY_SOURCE)
 BASE_CFLAGS := -std=gnu11 -D_GNU_SOURCE -g $(OPT) $(WARNINGS) $(HARDENING) -I. \
 	-DCEEMS_VERSION='"$(VERSION)"' -pthread
 BASE_LDFLAGS := -pthread $(if $(SAN),-fsanitize=$(SAN)) -Wl,-z,relro,-z,now

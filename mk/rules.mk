@@ -41,7 +41,7 @@ endef
 
 # $(1) name, $(2) output file
 define link_rules
-$$(foreach s,$$(filter-out $$(COMPILED),$$($(1)_SRCS)),$$(eval $$(call compile_rule,$$(s),$(OBJ)/$$(s:.c=.o),$$(call pkg_cflags,$$($(1)_PKGS)))))
+$$(foreach s,$$(filter-out $$(COMPILED),$$($(1)_SRCS)),$$(eval $$(call compile_rule,$$(s),$(OBJ)/$$(s:.c=.o),$$(if $$(filter test/unit/%,$$(s)),$(TEST_OPT)) $$(call pkg_cflags,$$($(1)_PKGS)))))
 COMPILED += $$($(1)_SRCS)
 $(2): $$(addprefix $(OBJ)/,$$($(1)_SRCS:.c=.o)) $$(addprefix $(BUILD)/,$$(addsuffix .a,$$($(1)_LIBS)))
 	$$(call say,LD,$$@)mkdir -p $$(@D) && $(CC) $(PIE_LDFLAGS) $$(ALL_LDFLAGS) $$($(1)_LDFLAGS) -o $$@ \
@@ -55,7 +55,7 @@ replay_objs = $(patsubst %.c,$(OBJ)/replay/%.o,$(1))
 REPLAY_SRCS := test/fuzz/replay.c
 define replay_rule
 $(OBJ)/replay/$(1:.c=.o): $(1)
-	$$(call say,CC,$(1))mkdir -p $$(@D) && $(CC) -std=gnu11 -D_GNU_SOURCE -g -O1 -I. -DCEEMS_VERSION='"$(VERSION)"' $(REPLAY_SAN) $(REPLAY_CFLAGS) -MMD -MP -c -o $$@ $$<
+	$$(call say,CC,$(1))mkdir -p $$(@D) && $(CC) -std=gnu11 -D_GNU_SOURCE -g -O0 -I. -DCEEMS_VERSION='"$(VERSION)"' $(REPLAY_SAN) $(REPLAY_CFLAGS) -MMD -MP -c -o $$@ $$<
 -include $(OBJ)/replay/$(1:.c=.d)
 endef
 # $(1) fuzzer: libFuzzer with address and undefined-behaviour sanitizers; the same source
