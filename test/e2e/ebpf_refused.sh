@@ -41,6 +41,14 @@ elif [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 	is "without capabilities it fails" $? 1
 	like "and names what it takes" "$out" "Operation not permitted"
 	is "in one line" "$(wc -l <<<"$out")" 1
+	if unshare -m mount -t tmpfs none /sys/kernel/btf 2>/dev/null; then
+		out=$(unshare -m bash -c 'mount -t tmpfs none /sys/kernel/btf && exec "$0"' "$BUILD/ceems-opener" 2>&1)
+		is "without the kernel's BTF it fails" $? 1
+		like "and names what the kernel lacks" "$out" "/sys/kernel/btf/vmlinux: .*: this kernel does not describe itself \\(CONFIG_DEBUG_INFO_BTF\\)"
+		is "in one line" "$(wc -l <<<"$out")" 1
+	else
+		skip "without the kernel's BTF it fails" "there is none here, or nothing may be mounted"
+	fi
 else
 	skip "a kernel that refuses" "takes root and setpriv"
 fi

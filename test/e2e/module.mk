@@ -75,6 +75,7 @@ CHECKS += test/e2e/ebpf_io.sh
 CHECKS += test/e2e/ebpf_io_bounds.sh
 CHECKS += test/e2e/ebpf_io_latency.sh
 CHECKS += test/e2e/ebpf_io_odd.sh
+CHECKS += test/e2e/ebpf_hidepid.sh
 CHECKS += test/e2e/ebpf_no_calls.sh
 CHECKS += test/e2e/ebpf_net.sh
 CHECKS_MORE += test/e2e/slurm_ebpf.sh
