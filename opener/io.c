@@ -133,9 +133,7 @@ int io_open(struct io *io, int groups_map, uint32_t slots, bool by_cpuacct, bool
 				  wanted & ~IO_COUNTED_TIMES, 0};
 	int rc = -EINVAL;
 
-	for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]) && rc < 0; i++) {
-		if (i && tries[i] == wanted)
-			continue;
+	for (size_t i = 0; i < (times ? 4 : 2) && rc < 0; i++) {
 		if (i)
 			io_close(io);
 		rc = try_io(io, groups_map, slots, by_cpuacct, tries[i], err);
