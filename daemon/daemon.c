@@ -406,11 +406,12 @@ static void open_gpu_link(struct daemon *d)
 
 	if (!d->options.collector_gpu)
 		return;
-	int rc = gpu_child_new(&d->options, d->env.procfd, d->env.sysfd, &d->gpu, &err);
+	int rc = gpu_child_new(&d->options, &d->env, d->rundirfd, &d->gpu, &err);
 	if (rc < 0)
 		log_at(rc == -ENODEV ? LOG_INFO : LOG_WARNING,
 		       "gpu: %s: no device is read", err.text);
 	d->env.gpu = d->gpu;
+	gpu_child_look(d->gpu, d->rundirfd);
 }
 
 static int open_emission_tables(struct daemon *d, struct err *err)

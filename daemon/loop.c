@@ -10,6 +10,7 @@
 #include "daemon/discover.h"
 #include "daemon/found.h"
 #include "daemon/sources/child_link.h"
+#include "daemon/sources/gpu_child.h"
 #include "lib/clock.h"
 #include "lib/log.h"
 #include "lib/service.h"
@@ -201,6 +202,7 @@ static unsigned tick_daemon(void *arg)
 	look_at_ring(d, &l->timers, now);
 	l->poll_ms = next_poll(d, records, l->poll_ms);
 	pthread_mutex_unlock(&d->lock);
+	gpu_child_look(d->gpu, d->rundirfd);
 	if (now >= l->timers.traffic_ns)
 		say_traffic(d);
 	return (unsigned)l->poll_ms;

@@ -4,11 +4,13 @@
  * crash: all of that stays here. Exit status 2: the command line is wrong; 1: there is
  * no device to read, or one was lost. */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -156,6 +158,17 @@ static enum program_status run_devices(struct gpu_program *g)
 	return PROGRAM_OK;
 }
 
+/* Tells `ceems_tool gpu release` that the driver is in use, until the process ends. */
+static int take_gpu_lock(const char *path, struct err *err)
+{
+	if (!*path)
+		return 0;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || flock(fd, LOCK_SH | LOCK_NB) < 0)
+		return err_set(err, -errno, "%s: %s", path, strerror(errno));
+	return 0;
+}
+
 int main(int argc, char *argv[])
 {
 	const struct program program = {
@@ -184,7 +197,9 @@ int main(int argc, char *argv[])
 			return PROGRAM_CANNOT;
 	}
 	status = PROGRAM_CANNOT;
-	int rc = open_devices(&g, &err);
+	int rc = take_gpu_lock(g.options.lock_path, &err);
+	if (rc == 0)
+		rc = open_devices(&g, &err);
 	if (rc < 0) {
 		send_health(g.link, rc, err.text);
 		log_error("%s", err.text);

@@ -13,6 +13,8 @@ const struct conf_opt gpu_options[] = {
 	    "none."),
 	ROW("gpu.nvml", CONF_STRING, nvml_path, "libnvidia-ml.so.1",
 	    "NVIDIA's management library, as a name or a file."),
+	ROW("gpu.lock", CONF_STRING, lock_path, "",
+	    "The file that is locked while the driver is used.", .flags = CONF_HIDDEN),
 	ROW("gpu.period", CONF_DURATION, period_ms, "100ms",
 	    "How often to read a device's energy counter; all else is read once a "
 	    "second.",

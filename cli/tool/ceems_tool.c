@@ -23,6 +23,8 @@ static int run_check_ring(int argc, char **argv);
 	"  --url URL            default: that of cacct.yaml\n"                         \
 	"  --config.file FILE   default: cacct.yaml of cacct(1)\n"
 
+#define GPU_OPTIONS "  --path.rundir DIR    ceemsd's, default: /run/ceems\n"
+
 static const struct command commands[] = {
 	{"check slurm",
 	 "is this host's Slurm configured so that every job is recorded?",
@@ -51,6 +53,9 @@ static const struct command commands[] = {
 	 "none\n  --tls                with a self-signed certificate\n  --tls.host "
 	 "NAME      may be repeated, default: this host, localhost\n  --tls.validity D "
 	 "    default: 8760h\n  --force              overwrite files that exist\n"},
+	{"gpu release", "have ceemsd let the GPU driver go, until resume",
+	 tool_gpu_release, GPU_OPTIONS},
+	{"gpu resume", "have ceemsd read GPUs again", tool_gpu_resume, GPU_OPTIONS},
 	{"ring", "the ring as lines of JSON: ceems-ringdump", tool_ring,
 	 "  [OPTION ...] [RING]  as of ceems-ringdump --help\n"},
 	{"spool", "what waits in a spool to be sent, as lines of JSON", run_spool,

@@ -19,6 +19,9 @@ int tool_prometheus_relabel(int argc, char **argv);
 int tool_prometheus_alerts(int argc, char **argv);
 int tool_prometheus_scrape_config(int argc, char **argv);
 
+int tool_gpu_release(int argc, char **argv);
+int tool_gpu_resume(int argc, char **argv);
+
 int tool_create_web_config(int argc, char **argv);
 int tool_check_web_config(int argc, char **argv);
 int tool_check_config(int argc, char **argv);

@@ -45,7 +45,7 @@ struct child_link {
 	pthread_t thread;
 	bool has_thread;
 	int wake; /* eventfd: check the flags below */
-	atomic_bool ending, again;
+	atomic_bool ending, again, held;
 
 	/* of the thread */
 	int fd; /* -1: no child */
@@ -299,6 +299,8 @@ static int wait_ms(const struct child_link *l)
 		return -1;
 	if (l->stuck)
 		return STUCK_MS;
+	if (atomic_load(&l->held))
+		return -1;
 	return due_ns > now_ns ? (int)((due_ns - now_ns) / NSEC_PER_MSEC) + 1 : 0;
 }
 
@@ -380,11 +382,11 @@ int child_link_get(struct child_link *l, enum child_kind kind, const char *name,
 	return rc;
 }
 
-static void wake_link_thread(struct child_link *l, atomic_bool *why)
+static void wake_link_thread(struct child_link *l, atomic_bool *why, bool is)
 {
 	uint64_t one = 1;
 
-	atomic_store(why, true);
+	atomic_store(why, is);
 	if (write(l->wake, &one, sizeof(one)) < 0)
 		return; /* that many wake-ups are pending already */
 }
@@ -392,7 +394,16 @@ static void wake_link_thread(struct child_link *l, atomic_bool *why)
 void child_link_restart(struct child_link *l)
 {
 	if (l && l->has_thread)
-		wake_link_thread(l, &l->again);
+		wake_link_thread(l, &l->again, true);
+}
+
+void child_link_hold(struct child_link *l, bool held)
+{
+	if (!l || atomic_load(&l->held) == held)
+		return;
+	log_info("%s: %s", l->name, held ? "held: ending it" : "no longer held");
+	atomic_store(&l->again, true);
+	wake_link_thread(l, &l->held, held);
 }
 
 uint64_t child_link_starts(struct child_link *l)
@@ -408,7 +419,7 @@ void child_link_free(struct child_link *l)
 	if (!l)
 		return;
 	if (l->has_thread) {
-		wake_link_thread(l, &l->ending);
+		wake_link_thread(l, &l->ending, true);
 		pthread_join(l->thread, NULL);
 	}
 	if (l->wake >= 0)

@@ -2,6 +2,7 @@
 #ifndef CEEMS_DAEMON_SOURCES_CHILD_LINK_H
 #define CEEMS_DAEMON_SOURCES_CHILD_LINK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,6 +33,10 @@ int child_link_get(struct child_link *l, enum child_kind kind, const char *name,
 /* Ends and restarts the child, so that it reads its files again. Does not wait for
  * that. Thread safe; NULL-safe. */
 void child_link_restart(struct child_link *l);
+
+/* While it is held the child is ended, and none is started. Does not wait for that, and
+ * does nothing if nothing changes. Thread safe; NULL-safe. */
+void child_link_hold(struct child_link *l, bool held);
 
 /* How often the child was started */
 uint64_t child_link_starts(struct child_link *l);

@@ -6,12 +6,15 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "daemon/options.h"
 #include "lib/cleanup.h"
 #include "lib/conf/program.h"
 #include "lib/exec.h"
+#include "lib/log.h"
+#include "lib/records/gpu_hold.h"
 
 /* NVIDIA's kernel module is loaded. Without it its library only says so, again and
  * again. */
@@ -26,9 +29,10 @@ static int add_child_arg(struct conf_list *list, struct buf *arg)
 	return buf_error(arg) ? -ENOMEM : conf_list_add(list, arg->data);
 }
 
-static int fill_gpu_args(const struct options *o, struct conf_list *ret)
+static int fill_gpu_args(const struct options *o, int rundirfd, struct conf_list *ret)
 {
-	auto_buf struct buf nvml = BUF_INIT, period = BUF_INIT, level = BUF_INIT;
+	auto_buf struct buf nvml = BUF_INIT, period = BUF_INIT, level = BUF_INIT,
+			    lock = BUF_INIT;
 
 	buf_printf(&nvml, "--gpu.nvml=%s", o->gpu_nvml);
 	buf_printf(&period, "--gpu.period=%" PRIu64 "ms", o->gpu_period_ms);
@@ -36,24 +40,43 @@ static int fill_gpu_args(const struct options *o, struct conf_list *ret)
 	int rc = add_child_arg(ret, &nvml);
 	if (rc == 0)
 		rc = add_child_arg(ret, &period);
-	return rc == 0 ? add_child_arg(ret, &level) : rc;
+	if (rc == 0)
+		rc = add_child_arg(ret, &level);
+	if (rc < 0 || rundirfd < 0)
+		return rc;
+	auto_close int fd =
+		openat(rundirfd, GPU_LOCK_NAME, O_RDONLY | O_CREAT | O_CLOEXEC, 0644);
+	buf_printf(&lock, "--gpu.lock=%s/" GPU_LOCK_NAME, o->path_rundir);
+	if (fd < 0 || fchmod(fd, 0644) < 0) {
+		log_warn("%s/" GPU_LOCK_NAME ": %s: nobody can wait for ceems-gpu to "
+			 "let go of the driver",
+			 o->path_rundir, strerror(errno));
+		return 0;
+	}
+	return add_child_arg(ret, &lock);
 }
 
-int gpu_child_new(const struct options *o, int procfd, int sysfd,
+int gpu_child_new(const struct options *o, const struct env *env, int rundirfd,
 		  struct child_link **ret, struct err *err)
 {
 	struct conf_list args = {0};
 	char path[4096];
 
 	/* a library that is given as a file is there */
-	if (!strchr(o->gpu_nvml, '/') && !has_driver(procfd, sysfd))
+	if (!strchr(o->gpu_nvml, '/') && !has_driver(env->procfd, env->sysfd))
 		return err_set(err, -ENODEV, "no GPU driver is loaded");
 	exec_beside(o->gpu_path, "ceems-gpu", path, sizeof(path));
-	int rc = fill_gpu_args(o, &args);
+	int rc = fill_gpu_args(o, rundirfd, &args);
 	if (rc == 0)
 		rc = child_link_new("gpu", path, &args, ret, err);
 	else
 		(void)err_set(err, rc, "%s: %s", path, strerror(-rc));
 	conf_list_done(&args);
 	return rc;
+}
+
+void gpu_child_look(struct child_link *l, int rundirfd)
+{
+	if (l && rundirfd >= 0)
+		child_link_hold(l, faccessat(rundirfd, GPU_RELEASE_NAME, F_OK, 0) == 0);
 }

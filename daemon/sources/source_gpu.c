@@ -9,15 +9,18 @@
 #include "daemon/sources/child_link.h"
 #include "daemon/sources/energy_counter.h"
 #include "daemon/sources/source.h"
+#include "lib/clock.h"
 
 #define NAME "gpu"
+/* Of what a device took while ceems-gpu did not run for so long, nobody knows when */
+#define AWAY_NS (10 * NSEC_PER_SEC)
 #define WORST_UW 5000000000ull /* 5 kW: no device, nor module of several, draws it */
 
 /* A device's energy counter. It is kept here, since ceems-gpu may be restarted. */
 struct gpu_counter {
 	char uuid[sizeof(((struct child_gpu *)NULL)->uuid)];
 	struct energy_counter energy;
-	uint64_t at_ns; /* of the newest point that was taken */
+	uint64_t at_ns, serial; /* of the newest point that was taken */
 };
 
 struct source_gpu {
@@ -56,6 +59,12 @@ static void take_points(struct source_gpu *s, struct gpu_counter *c)
 		*c = (struct gpu_counter){.energy.worst_uw = WORST_UW};
 		memcpy(c->uuid, m->uuid, sizeof(c->uuid));
 	}
+	bool is_another_child = m->serial < c->serial;
+	if (is_another_child && m->points[0].at_ns > c->at_ns + AWAY_NS) {
+		energy_counter_restart(&c->energy);
+		s->resets++;
+	}
+	c->serial = m->serial;
 	for (uint32_t i = 0; i < m->head.count; i++) {
 		const struct child_gpu_point *p = &m->points[i];
 		if (p->at_ns <= c->at_ns)

@@ -85,6 +85,19 @@ else
 	skip "a child that cannot be killed" "not root, or no freezer of cgroup v1"
 fi
 
+# let go, for a reset of a device or another MIG layout
+"$BUILD/ceems_tool" gpu release --path.rundir="$SCRATCH/run"
+is "the driver is let go" $? 0
+is "and then no child is left" "$(child)" ""
+ok "no power is shown any more" wait_for 60 watts_are 0 ""
+is "nor is there a child" "$(child)" ""
+"$BUILD/ceems_tool" gpu resume --path.rundir="$SCRATCH/run"
+is "it is taken up again" $? 0
+ok "with a child" wait_for 60 other_child none
+ok "and readings" wait_for 60 watts_are 0 300
+like "a wrong argument is named" "$("$BUILD/ceems_tool" gpu release --now 2>&1)" "unknown argument: --now"
+like "as is a folder that is not there" "$("$BUILD/ceems_tool" gpu release --path.rundir "$SCRATCH/none" 2>&1)" "$SCRATCH/none/gpu-release: No such file"
+
 # hangs
 same=$(child)
 gpu_machine 'device 0 300' 'device 1 100 hang=1000'

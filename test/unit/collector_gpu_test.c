@@ -138,6 +138,7 @@ static void a_counter_goes_on_over_another_child_and_is_reset_by_a_driver(void *
 	tree_sample_after(&t, 100);
 	/* a new child begins its own list of readings */
 	said[0].m.head.count = 0;
+	said[0].m.serial = 0;
 	tree_turn_ms(2000);
 	say_energy(0, 41000000);
 	tree_sample_after(&t, 0);
@@ -153,6 +154,27 @@ static void a_counter_goes_on_over_another_child_and_is_reset_by_a_driver(void *
 			 43000000);
 	assert_true(scrape_has(&t, "ceems_energy_source_resets_total{"
 				   "source=\"gpu\"} 1"));
+	tree_done(&t, c);
+}
+
+static void what_was_taken_in_a_long_pause_is_nobodys(void **state)
+{
+	(void)state;
+	struct energy_tree t;
+	start(&t);
+	say_energy(0, 1000000);
+	tree_turn_ms(100);
+	say_energy(0, 3000000);
+	tree_sample_after(&t, 100);
+	said[0].m.head.count = 0;
+	said[0].m.serial = 0;
+	tree_turn_ms(60000);
+	say_energy(0, 900000000);
+	tree_sample_after(&t, 0);
+	assert_int_equal(tree_channel(&t, c->source, SOURCE_ENERGY, "0", 0).value,
+			 2000000);
+	assert_true(
+		scrape_has(&t, "ceems_energy_source_resets_total{source=\"gpu\"} 1"));
 	tree_done(&t, c);
 }
 
@@ -180,6 +202,7 @@ int main(void)
 		cmocka_unit_test(a_device_that_hangs_has_no_gauges_after_a_while),
 		cmocka_unit_test(
 			a_counter_goes_on_over_another_child_and_is_reset_by_a_driver),
+		cmocka_unit_test(what_was_taken_in_a_long_pause_is_nobodys),
 		cmocka_unit_test(power_counts_where_there_is_no_counter),
 	};
 	return cmocka_run_group_tests_name("collector_gpu_test", tests, NULL, NULL);
