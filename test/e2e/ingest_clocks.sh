@@ -110,6 +110,14 @@ unit 510 $((120060 - now)) 120000 | sed 's/ boottime=[-0-9]*/ boottime=5 boot=21
 like "a clock that was never set" "$(cat one)" '"refused":\[\]'
 is "loses nothing" "$(sql 'SELECT sum(cpu_user_ns) FROM unit_interval WHERE instance = 510')" 1234
 
+# ---- a job of two nodes, one of which only the wall clock of an earlier boot knows: the job began when the other says
+{ clock; unit 515 0 120000 | sed 's/ boottime=[-0-9]*/ boottime=5 boot=21111111-2222-3333-4444-555555555555/'; } | push 1 >one
+{ echo "clock node=n2 boottime=300000 realtime=$now"; unit 516 0 119000 | sed "s/unit=516/unit=515 node=n2/; s/boottime=[-0-9]*/boottime=$((300000 - 119000))/"; } | push 0 >again
+like "both are taken" "$(cat one again)" '"refused":\[\].*"refused":\[\]'
+began_then() { [ "$(sql "SELECT count(*), bool_and(abs(extract(epoch FROM u.started) - $now + 119000) < 125), count(DISTINCT n.over_by) FROM unit u JOIN unit_node n ON n.unit = u.id WHERE u.uuid = '515'")" = "2|t|1" ]; }
+ok "a flagged time does not widen the life of their job" wait_for 60 began_then
+[ "$(sql "SELECT count(*) FROM unit WHERE uuid = '515'")" = 1 ] || sql "SELECT id, started, ended, known_by FROM unit WHERE uuid = '515'" | sed 's/^/# /'
+
 # ---- a slurmctld whose clock is a day ahead
 { clock 86400; echo "job id=520 user=somebody submit=$((now + 86400 - 100)) start=$((now + 86400 - 90)) end=$((now + 86400 - 10)) state=3 event=1 node_count=1"; } >units
 token=a-token-of-slurmctld
