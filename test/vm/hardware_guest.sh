@@ -27,7 +27,9 @@ mkdir "$scope/job_1" && down "$scope/job_1" && mkdir "$scope/job_1/step_0" && do
 	mkdir "$scope/job_1/step_0/slurm" "$scope/job_1/step_0/user" && down "$scope/job_1/step_0/user" && mkdir "$tasks"
 cp /bin/bash "$SCRATCH/slurmstepd"
 (echo "$BASHPID" >"$scope/job_1/step_0/slurm/cgroup.procs" && exec "$SCRATCH/slurmstepd" -c "sleep 1000 & echo \$! >$tasks/cgroup.procs; wait") &
-known() { scrape && [ -n "$(value instructions_total)" ]; }
+inside() { (echo "$BASHPID" >"$tasks/cgroup.procs" && exec "$@"); }
+# what sleeps when it comes into the step executes nothing there
+known() { inside "$loop" 1; scrape && [ -n "$(value instructions_total)" ]; }
 ok "the step is found, and counted" wait_for 120 known
 
 # The sum stays the same from one look to the next: what ran has left its processor.
@@ -36,7 +38,7 @@ counted() { # command...: leaves what it was counted with in count
 	local before
 	last='' && wait_for 60 settled
 	before=$(value instructions_total)
-	(echo "$BASHPID" >"$tasks/cgroup.procs" && exec "$@")
+	inside "$@"
 	last='' && wait_for 60 settled
 	count=$(($(value instructions_total) - before))
 }
