@@ -137,6 +137,8 @@ size_t known_count(struct known *k)
 
 uint64_t known_owner(const struct known *k, const char *cluster, const char *node)
 {
+	if (!cluster || !node)
+		return 0;
 	const uint64_t both[] = {siphash13(k->key, cluster, strlen(cluster)),
 				 siphash13(k->key, node, strlen(node))};
 	uint64_t owner = siphash13(k->key, both, sizeof(both));

@@ -31,7 +31,8 @@ void known_forget(struct known *k);
 /* How often everything was forgotten that way. */
 uint64_t known_forgotten(struct known *k);
 size_t known_count(struct known *k);
-/* A number for a node, other for each map; never 0. */
+/* A number for a node, other for each map. 0: a name is NULL, since there was no memory
+ * for it. */
 uint64_t known_owner(const struct known *k, const char *cluster, const char *node);
 
 #endif
