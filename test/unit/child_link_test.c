@@ -39,7 +39,7 @@ static struct child_link *link_to(const char *how)
 	return l;
 }
 
-static int get(struct child_link *l)
+static int get_snapshot(struct child_link *l)
 {
 	return child_link_get(l, CHILD_SNAPSHOT, "redfish", &in, sizeof(in));
 }
@@ -54,7 +54,7 @@ static void pause_ms(unsigned ms)
 static uint64_t wait_value(struct child_link *l, uint64_t other_than)
 {
 	for (int i = 0; i < 2000; i++) {
-		if (get(l) > 0 && in.m.channels[0].value != other_than)
+		if (get_snapshot(l) > 0 && in.m.channels[0].value != other_than)
 			return in.m.channels[0].value;
 		pause_ms(10);
 	}
@@ -96,7 +96,7 @@ static void a_child_that_is_killed_is_started_again(void **state)
 	uint64_t pid = wait_value(l, 0);
 	assert_int_equal(kill((pid_t)pid, SIGKILL), 0);
 	/* what it said stays, and ages */
-	assert_true(get(l) > 0 && in.m.channels[0].value == pid);
+	assert_true(get_snapshot(l) > 0 && in.m.channels[0].value == pid);
 	assert_true(wait_value(l, pid) != pid);
 	assert_int_equal(child_link_starts(l), 2);
 	child_link_free(l);
@@ -131,7 +131,7 @@ static void a_child_that_keeps_dying_is_started_ever_more_seldom(void **state)
 	/* the third gap is 4 s: none starts as long as half of it */
 	if (clock_boottime_ns() - start < 3 * NSEC_PER_SEC)
 		assert_int_equal(child_link_starts(l), 3);
-	assert_int_equal(get(l), -EAGAIN);
+	assert_int_equal(get_snapshot(l), -EAGAIN);
 	child_link_free(l);
 }
 

@@ -15,7 +15,7 @@ union message {
 	char bytes[CHILD_MESSAGE_MAX + 8];
 };
 
-static size_t snapshot(union message *m, uint32_t count)
+static size_t put_snapshot(union message *m, uint32_t count)
 {
 	size_t bytes =
 		sizeof(struct child_snapshot) + count * sizeof(struct child_channel);
@@ -29,9 +29,9 @@ static void whole_messages_are_taken(void **state)
 	(void)state;
 	static union message m;
 	struct err err;
-	size_t n = snapshot(&m, 0);
+	size_t n = put_snapshot(&m, 0);
 	assert_int_equal(child_msg_check(&m, n, &err), CHILD_SNAPSHOT);
-	n = snapshot(&m, CHILD_CHANNELS_MAX);
+	n = put_snapshot(&m, CHILD_CHANNELS_MAX);
 	assert_int_equal(child_msg_check(&m, n, &err), CHILD_SNAPSHOT);
 	memset(&m, 0, sizeof(m));
 	child_msg_head(&m.head, CHILD_HEALTH, "redfish", 0, sizeof(m.health));
@@ -46,7 +46,7 @@ static void any_other_length_is_refused(void **state)
 {
 	(void)state;
 	static union message m;
-	size_t n = snapshot(&m, 2);
+	size_t n = put_snapshot(&m, 2);
 	for (size_t len = 0; len < sizeof(m); len++) {
 		if (len != n)
 			assert_int_equal(child_msg_check(&m, len, NULL), -EBADMSG);
@@ -61,28 +61,28 @@ static void fields_out_of_range_are_refused(void **state)
 {
 	(void)state;
 	static union message m;
-	size_t n = snapshot(&m, 1);
+	size_t n = put_snapshot(&m, 1);
 	m.head.version++;
 	assert_int_equal(child_msg_check(&m, n, NULL), -EBADMSG);
-	n = snapshot(&m, 1);
+	n = put_snapshot(&m, 1);
 	m.head.kind = CHILD_KINDS;
 	assert_int_equal(child_msg_check(&m, n, NULL), -EBADMSG);
-	n = snapshot(&m, 1);
+	n = put_snapshot(&m, 1);
 	m.head.kind = 0;
 	assert_int_equal(child_msg_check(&m, n, NULL), -EBADMSG);
-	n = snapshot(&m, 1);
+	n = put_snapshot(&m, 1);
 	m.snapshot.channels[0].kind = CHILD_CHANNEL_KINDS;
 	assert_int_equal(child_msg_check(&m, n, NULL), -EBADMSG);
-	n = snapshot(&m, 1);
+	n = put_snapshot(&m, 1);
 	m.snapshot.channels[0].domain = CHILD_DOMAINS;
 	assert_int_equal(child_msg_check(&m, n, NULL), -EBADMSG);
-	n = snapshot(&m, 1);
+	n = put_snapshot(&m, 1);
 	memset(m.snapshot.channels[0].chip, 'x', sizeof(m.snapshot.channels[0].chip));
 	assert_int_equal(child_msg_check(&m, n, NULL), -EBADMSG);
-	n = snapshot(&m, 1);
+	n = put_snapshot(&m, 1);
 	m.snapshot.channels[0].name[0] = '\n';
 	assert_int_equal(child_msg_check(&m, n, NULL), -EBADMSG);
-	n = snapshot(&m, 1);
+	n = put_snapshot(&m, 1);
 	memset(m.head.name, 'x', sizeof(m.head.name));
 	assert_int_equal(child_msg_check(&m, n, NULL), -EBADMSG);
 	memset(&m, 0, sizeof(m));
@@ -91,7 +91,7 @@ static void fields_out_of_range_are_refused(void **state)
 	assert_int_equal(child_msg_check(&m, sizeof(m.health), NULL), -EBADMSG);
 }
 
-static size_t factors(union message *m, uint32_t count)
+static size_t put_factors(union message *m, uint32_t count)
 {
 	size_t bytes =
 		sizeof(struct child_factors) + count * sizeof(struct child_factor);
@@ -106,20 +106,20 @@ static void factors_are_taken_within_their_bounds(void **state)
 {
 	(void)state;
 	static union message m;
-	size_t n = factors(&m, CHILD_FACTORS_MAX);
+	size_t n = put_factors(&m, CHILD_FACTORS_MAX);
 	assert_int_equal(child_msg_check(&m, n, NULL), CHILD_FACTORS);
 	struct child_factor *last = &m.factors.factors[CHILD_FACTORS_MAX - 1];
 	last->mg_per_kwh = EMISSION_MG_MAX;
 	assert_int_equal(child_msg_check(&m, n, NULL), CHILD_FACTORS);
 	last->mg_per_kwh++;
 	assert_int_equal(child_msg_check(&m, n, NULL), -EBADMSG);
-	n = factors(&m, 2);
+	n = put_factors(&m, 2);
 	memcpy(m.factors.factors[1].zone, "F\"R", 4);
 	assert_int_equal(child_msg_check(&m, n, NULL), -EBADMSG);
-	n = factors(&m, 2);
+	n = put_factors(&m, 2);
 	memset(m.factors.factors[1].zone, 'A', EMISSION_ZONE_BYTES);
 	assert_int_equal(child_msg_check(&m, n, NULL), -EBADMSG);
-	n = factors(&m, 2);
+	n = put_factors(&m, 2);
 	memset(m.factors.factors[1].country, 'A', EMISSION_COUNTRY_BYTES);
 	assert_int_equal(child_msg_check(&m, n, NULL), -EBADMSG);
 }

@@ -72,7 +72,7 @@ static void say_value(unsigned i, enum child_gpu_value which, uint64_t v)
 	said[i].m.have |= 1u << which;
 }
 
-static void start(struct energy_tree *t)
+static void start_tree(struct energy_tree *t)
 {
 	static int anything;
 	memset(said, 0, sizeof(said));
@@ -85,7 +85,7 @@ static void what_a_device_tells_is_the_golden_scrape(void **state)
 {
 	(void)state;
 	struct energy_tree t;
-	start(&t);
+	start_tree(&t);
 	say_value(0, CHILD_GPU_POWER, 312500000);
 	say_value(0, CHILD_GPU_POWER_LIMIT, 700000000);
 	say_value(0, CHILD_GPU_BUSY, 970000);
@@ -117,7 +117,7 @@ static void a_device_that_hangs_has_no_gauges_after_a_while(void **state)
 {
 	(void)state;
 	struct energy_tree t;
-	start(&t);
+	start_tree(&t);
 	say_value(0, CHILD_GPU_POWER, 300000000);
 	say_energy(0, 5);
 	tree_sample_after(&t, 9000);
@@ -133,7 +133,7 @@ static void a_counter_goes_on_over_another_child_and_is_reset_by_a_driver(void *
 {
 	(void)state;
 	struct energy_tree t;
-	start(&t);
+	start_tree(&t);
 	say_energy(0, 1000000);
 	tree_sample_after(&t, 100);
 	/* a new child begins its own list of readings */
@@ -161,7 +161,7 @@ static void what_was_taken_in_a_long_pause_is_nobodys(void **state)
 {
 	(void)state;
 	struct energy_tree t;
-	start(&t);
+	start_tree(&t);
 	say_energy(0, 1000000);
 	tree_turn_ms(100);
 	say_energy(0, 3000000);
@@ -182,7 +182,7 @@ static void power_counts_where_there_is_no_counter(void **state)
 {
 	(void)state;
 	struct energy_tree t;
-	start(&t);
+	start_tree(&t);
 	say_value(0, CHILD_GPU_POWER, 250000000);
 	say_energy(0, 5);
 	say_value(1, CHILD_GPU_POWER, 60000000);

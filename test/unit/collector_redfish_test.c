@@ -41,8 +41,8 @@ static void begin(void)
 	has_said = true;
 }
 
-static struct child_channel *say(enum child_channel_kind kind, const char *chassis,
-				 bool counts, uint64_t raw)
+static struct child_channel *say_channel(enum child_channel_kind kind,
+					 const char *chassis, bool counts, uint64_t raw)
 {
 	uint32_t n = said.m.head.count;
 	struct child_channel *ch = &said.m.channels[n];
@@ -57,7 +57,7 @@ static struct child_channel *say(enum child_channel_kind kind, const char *chass
 	return ch;
 }
 
-static void start(struct energy_tree *t)
+static void start_tree(struct energy_tree *t)
 {
 	static int anything;
 	has_said = false;
@@ -71,14 +71,14 @@ static void all_chassis_are_the_golden_scrape(void **state)
 {
 	(void)state;
 	struct energy_tree t;
-	start(&t);
+	start_tree(&t);
 	begin();
-	say(CHILD_ENERGY, "System.Embedded.1", true, 1000000000000);
-	say(CHILD_POWER, "System.Embedded.1", false, 350500000);
-	say(CHILD_POWER_MIN, "System.Embedded.1", false, 120000000);
-	say(CHILD_POWER_MAX, "System.Embedded.1", false, 610000000);
-	say(CHILD_POWER_AVG, "System.Embedded.1", false, 340000000);
-	say(CHILD_POWER, "Enclosure", false, 40000000);
+	say_channel(CHILD_ENERGY, "System.Embedded.1", true, 1000000000000);
+	say_channel(CHILD_POWER, "System.Embedded.1", false, 350500000);
+	say_channel(CHILD_POWER_MIN, "System.Embedded.1", false, 120000000);
+	say_channel(CHILD_POWER_MAX, "System.Embedded.1", false, 610000000);
+	say_channel(CHILD_POWER_AVG, "System.Embedded.1", false, 340000000);
+	say_channel(CHILD_POWER, "Enclosure", false, 40000000);
 	tree_sample_after(&t, 0);
 	said.m.channels[0].raw += 1753000000;
 	for (unsigned i = 0; i < said.m.head.count; i++)
@@ -102,10 +102,10 @@ static void a_chassis_is_named_as_the_peer_names_it(void **state)
 	};
 	(void)state;
 	struct energy_tree t;
-	start(&t);
+	start_tree(&t);
 	begin();
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		say(CHILD_POWER, names[i][0], false, (i + 1) * 1000000);
+		say_channel(CHILD_POWER, names[i][0], false, (i + 1) * 1000000);
 	tree_sample_after(&t, 0);
 	assert_int_equal(node_collect(&t.node, c), 0);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -123,10 +123,10 @@ static void a_dead_bmc_ages_and_its_joules_stop(void **state)
 {
 	(void)state;
 	struct energy_tree t;
-	start(&t);
+	start_tree(&t);
 	begin();
-	say(CHILD_ENERGY, "1", true, 1000000);
-	say(CHILD_POWER, "1", false, 350000000);
+	say_channel(CHILD_ENERGY, "1", true, 1000000);
+	say_channel(CHILD_POWER, "1", false, 350000000);
 	tree_sample_after(&t, 0);
 	said.m.channels[0].raw = 2000000;
 	said.m.channels[0].measured_ns += NSEC_PER_SEC;
@@ -155,9 +155,9 @@ static void a_counter_that_is_reset_adds_nothing(void **state)
 {
 	(void)state;
 	struct energy_tree t;
-	start(&t);
+	start_tree(&t);
 	begin();
-	struct child_channel *ch = say(CHILD_ENERGY, "1", true, 5000000);
+	struct child_channel *ch = say_channel(CHILD_ENERGY, "1", true, 5000000);
 	static const uint64_t raws[] = {6000000, 1000, 1001000, UINT64_MAX, 3, 500003};
 	static const uint64_t totals[] = {1000000, 1000000, 2000000,
 					  2000000, 2000000, 2500000};
@@ -177,9 +177,9 @@ static void a_time_that_is_not_yet_is_now(void **state)
 {
 	(void)state;
 	struct energy_tree t;
-	start(&t);
+	start_tree(&t);
 	begin();
-	say(CHILD_POWER, "1", true, 350000000)->measured_ns = UINT64_MAX;
+	say_channel(CHILD_POWER, "1", true, 350000000)->measured_ns = UINT64_MAX;
 	tree_sample_after(&t, 0);
 	struct source_channel ch =
 		tree_channel(&t, c->source, SOURCE_POWER, "chassis", 0);
@@ -193,9 +193,9 @@ static void how_seldom_readings_come_is_told(void **state)
 	(void)state;
 	struct energy_tree t;
 	struct source_snapshot s = {0};
-	start(&t);
+	start_tree(&t);
 	begin();
-	say(CHILD_POWER, "1", true, 350000000);
+	say_channel(CHILD_POWER, "1", true, 350000000);
 	said.m.period_ms = 12000;
 	tree_sample_after(&t, 0);
 	assert_int_equal(sampler_get(t.sampler, c->source, &s, NULL), 0);
@@ -213,7 +213,7 @@ static void nothing_yet_is_a_failure_that_says_why(void **state)
 	(void)state;
 	struct energy_tree t;
 	struct err err = {""};
-	start(&t);
+	start_tree(&t);
 	tree_sample_after(&t, 0);
 	assert_int_equal(c->collect(t.node.state, t.node.prom, &err), -EAGAIN);
 	health.rc = -ETIMEDOUT;

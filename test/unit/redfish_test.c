@@ -236,8 +236,8 @@ static bool heard(struct world *w)
 	return true;
 }
 
-static const struct child_channel *channel(struct world *w, const char *chassis,
-					   enum child_channel_kind kind)
+static const struct child_channel *find_channel(struct world *w, const char *chassis,
+						enum child_channel_kind kind)
 {
 	for (uint32_t i = 0; i < w->in.m.head.count; i++) {
 		const struct child_channel *c = &w->in.m.channels[i];
@@ -250,7 +250,7 @@ static const struct child_channel *channel(struct world *w, const char *chassis,
 static uint64_t value(struct world *w, const char *chassis,
 		      enum child_channel_kind kind)
 {
-	const struct child_channel *c = channel(w, chassis, kind);
+	const struct child_channel *c = find_channel(w, chassis, kind);
 	return c ? c->raw : 0;
 }
 
@@ -266,7 +266,7 @@ static void the_deprecated_resource_is_the_last_resort(void **state)
 	assert_int_equal(value(&w, "1", CHILD_POWER_MIN), 271000000);
 	assert_int_equal(value(&w, "1", CHILD_POWER_MAX), 489000000);
 	assert_int_equal(value(&w, "1", CHILD_POWER_AVG), 319500000);
-	assert_int_equal(channel(&w, "1", CHILD_POWER)->domain, CHILD_DOMAIN_HOST);
+	assert_int_equal(find_channel(&w, "1", CHILD_POWER)->domain, CHILD_DOMAIN_HOST);
 	/* then one request is enough, on the connection that is there */
 	unsigned gets = w.bmc.gets;
 	assert_int_equal(look(&w), 0);
@@ -301,17 +301,17 @@ static void newer_resources_go_before(void **state)
 	assert_true(heard(&w));
 	assert_int_equal(value(&w, "1", CHILD_POWER), 374250000);
 	/* the counter has steps of 3.6 kJ: it counts, the watts are shown */
-	const struct child_channel *e = channel(&w, "1", CHILD_ENERGY);
+	const struct child_channel *e = find_channel(&w, "1", CHILD_ENERGY);
 	assert_non_null(e);
 	assert_true(e->raw == 1172430450000000000ull);
 	assert_int_equal(e->domain, CHILD_DOMAIN_HOST);
-	assert_int_equal(channel(&w, "1", CHILD_POWER)->domain, CHILD_DOMAIN_NONE);
+	assert_int_equal(find_channel(&w, "1", CHILD_POWER)->domain, CHILD_DOMAIN_NONE);
 	/* a counter that stands still was not measured again */
 	uint64_t then = e->measured_ns;
 	assert_int_equal(look(&w), 0);
 	assert_true(heard(&w));
-	assert_true(channel(&w, "1", CHILD_ENERGY)->measured_ns == then);
-	assert_true(channel(&w, "1", CHILD_POWER)->measured_ns > then);
+	assert_true(find_channel(&w, "1", CHILD_ENERGY)->measured_ns == then);
+	assert_true(find_channel(&w, "1", CHILD_POWER)->measured_ns > then);
 	world_done(&w);
 }
 
@@ -325,8 +325,9 @@ static void a_coarse_counter_is_shown_and_watts_count(void **state)
 	configure(&w, "");
 	assert_int_equal(look(&w), 0);
 	assert_true(heard(&w));
-	assert_int_equal(channel(&w, "1", CHILD_ENERGY)->domain, CHILD_DOMAIN_NONE);
-	assert_int_equal(channel(&w, "1", CHILD_POWER)->domain, CHILD_DOMAIN_HOST);
+	assert_int_equal(find_channel(&w, "1", CHILD_ENERGY)->domain,
+			 CHILD_DOMAIN_NONE);
+	assert_int_equal(find_channel(&w, "1", CHILD_POWER)->domain, CHILD_DOMAIN_HOST);
 	world_done(&w);
 }
 
@@ -353,12 +354,12 @@ static void supplies_are_summed_or_not_told(void **state)
 	assert_int_equal(look(&w), 0);
 	assert_true(heard(&w));
 	assert_int_equal(value(&w, "1", CHILD_POWER), 300500000);
-	uint64_t then = channel(&w, "1", CHILD_POWER)->measured_ns;
+	uint64_t then = find_channel(&w, "1", CHILD_POWER)->measured_ns;
 	/* half a node is no reading: the last one ages */
 	put(&w.bmc, ONE "/PS/1/M", "{\"InputPowerWatts\":{\"Reading\":null}}");
 	assert_int_equal(look(&w), -ENODATA);
 	assert_true(heard(&w));
-	assert_true(channel(&w, "1", CHILD_POWER)->measured_ns == then);
+	assert_true(find_channel(&w, "1", CHILD_POWER)->measured_ns == then);
 	world_done(&w);
 }
 
@@ -411,8 +412,8 @@ static void what_is_inside_another_chassis_does_not_count_twice(void **state)
 	assert_int_equal(look(&w), 0);
 	assert_true(heard(&w));
 	assert_int_equal(value(&w, "2", CHILD_POWER), 44000000);
-	assert_int_equal(channel(&w, "1", CHILD_POWER)->domain, CHILD_DOMAIN_HOST);
-	assert_int_equal(channel(&w, "2", CHILD_POWER)->domain, CHILD_DOMAIN_NONE);
+	assert_int_equal(find_channel(&w, "1", CHILD_POWER)->domain, CHILD_DOMAIN_HOST);
+	assert_int_equal(find_channel(&w, "2", CHILD_POWER)->domain, CHILD_DOMAIN_NONE);
 	world_done(&w);
 	/* unless the operator says which one counts */
 	world_init(&w);
@@ -420,8 +421,8 @@ static void what_is_inside_another_chassis_does_not_count_twice(void **state)
 	configure(&w, "  chassis: ['2']\n");
 	assert_int_equal(look(&w), 0);
 	assert_true(heard(&w));
-	assert_int_equal(channel(&w, "1", CHILD_POWER)->domain, CHILD_DOMAIN_NONE);
-	assert_int_equal(channel(&w, "2", CHILD_POWER)->domain, CHILD_DOMAIN_HOST);
+	assert_int_equal(find_channel(&w, "1", CHILD_POWER)->domain, CHILD_DOMAIN_NONE);
+	assert_int_equal(find_channel(&w, "2", CHILD_POWER)->domain, CHILD_DOMAIN_HOST);
 	world_done(&w);
 	/* or a system sits in one: an enclosure has none */
 	world_init(&w);
@@ -433,8 +434,8 @@ static void what_is_inside_another_chassis_does_not_count_twice(void **state)
 	configure(&w, "");
 	assert_int_equal(look(&w), 0);
 	assert_true(heard(&w));
-	assert_int_equal(channel(&w, "1", CHILD_POWER)->domain, CHILD_DOMAIN_NONE);
-	assert_int_equal(channel(&w, "2", CHILD_POWER)->domain, CHILD_DOMAIN_HOST);
+	assert_int_equal(find_channel(&w, "1", CHILD_POWER)->domain, CHILD_DOMAIN_NONE);
+	assert_int_equal(find_channel(&w, "2", CHILD_POWER)->domain, CHILD_DOMAIN_HOST);
 	world_done(&w);
 }
 
@@ -630,13 +631,14 @@ static void bad_answers_are_failures_and_no_readings(void **state)
 		configure(&w, "");
 		assert_int_equal(look(&w), 0);
 		assert_true(heard(&w));
-		uint64_t then = channel(&w, "1", CHILD_POWER)->measured_ns;
+		uint64_t then = find_channel(&w, "1", CHILD_POWER)->measured_ns;
 		put(&w.bmc, ONE "/Power", texts[i]);
 		assert_true(look(&w) < 0);
 		assert_true(w.err.text[0]);
 		/* what was known ages */
 		if (heard(&w))
-			assert_true(channel(&w, "1", CHILD_POWER)->measured_ns == then);
+			assert_true(find_channel(&w, "1", CHILD_POWER)->measured_ns ==
+				    then);
 		/* and it works again, when the BMC does */
 		plain_chassis(&w.bmc);
 		for (int n = 0; n < 3 && look(&w) < 0; n++)
@@ -644,7 +646,7 @@ static void bad_answers_are_failures_and_no_readings(void **state)
 		assert_true(heard(&w));
 		while (heard(&w))
 			;
-		assert_true(channel(&w, "1", CHILD_POWER)->measured_ns > then);
+		assert_true(find_channel(&w, "1", CHILD_POWER)->measured_ns > then);
 		world_done(&w);
 	}
 }
