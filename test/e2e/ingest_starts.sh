@@ -113,7 +113,8 @@ ok "the unit's row is held" wait_for 60 grep -q held held.log
 sql "SELECT link_jobs(10)" >/dev/null &
 linker=$!
 started $linker
-ok "the linker waits for it" wait_for 60 is_sql "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%link_jobs%' AND pid <> pg_backend_pid()" 1
+# the aggregator's own linker may wait, too
+ok "the linker waits for it" wait_for 60 is_sql "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%link_jobs%' AND pid <> pg_backend_pid()" t
 row 3 "'state', 'COMPLETED', 'ended', to_timestamp($T + 50)"
 echo "COMMIT;" >&7
 exec 7>&-
