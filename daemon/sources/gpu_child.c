@@ -44,10 +44,13 @@ static int fill_gpu_args(const struct options *o, int rundirfd, struct conf_list
 		rc = add_child_arg(ret, &level);
 	if (rc < 0 || rundirfd < 0)
 		return rc;
-	auto_close int fd =
-		openat(rundirfd, GPU_LOCK_NAME, O_RDONLY | O_CREAT | O_CLOEXEC, 0644);
+	auto_close int fd = openat(rundirfd, GPU_LOCK_NAME,
+				   O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
+	struct stat dir;
 	buf_printf(&lock, "--gpu.lock=%s/" GPU_LOCK_NAME, o->path_rundir);
-	if (fd < 0 || fchmod(fd, 0644) < 0) {
+	/* for the group of the directory alone: whoever can open it can lock it */
+	if (fd < 0 || fstat(rundirfd, &dir) < 0 ||
+	    fchown(fd, (uid_t)-1, dir.st_gid) < 0 || fchmod(fd, 0640) < 0) {
 		log_warn("%s/" GPU_LOCK_NAME ": %s: nobody can wait for ceems-gpu to "
 			 "let go of the driver",
 			 o->path_rundir, strerror(errno));

@@ -95,6 +95,7 @@ is "nor is there a child" "$(child)" ""
 is "it is taken up again" $? 0
 ok "with a child" wait_for 60 other_child none
 ok "and readings" wait_for 60 watts_are 0 300
+is "only its group can lock it" "$(stat -c %a "$SCRATCH/run/gpu-lock")" 640
 like "a wrong argument is named" "$("$BUILD/ceems_tool" gpu release --now 2>&1)" "unknown argument: --now"
 like "as is a folder that is not there" "$("$BUILD/ceems_tool" gpu release --path.rundir "$SCRATCH/none" 2>&1)" "$SCRATCH/none/gpu-release: No such file"
 
