@@ -11,8 +11,21 @@
 #define VALUES_NS NSEC_PER_SEC /* time between two readings of the slower values */
 #define STACK_BYTES ((size_t)512 << 10)
 
+static int read_nvml_energy(struct device *d, uint64_t *ret_uj, struct err *err)
+{
+	return nvml_energy(d->nvml, d->handle, ret_uj, err);
+}
+
+static int read_nvml_values(struct device *d, struct err *err)
+{
+	return nvml_read(d->nvml, d->handle, &d->out.m, err);
+}
+
+static const struct device_ops nvml_ops = {read_nvml_energy, read_nvml_values};
+
 int device_open(struct device *d, uint32_t index, struct err *err)
 {
+	d->ops = &nvml_ops;
 	d->has_counter = true;
 	int rc = nvml_identify(d->nvml, index, &d->handle, &d->out.m, err);
 
@@ -45,11 +58,13 @@ static int read_counter(struct device *d, struct err *err)
 
 	if (!d->has_counter)
 		return 0;
-	int rc = nvml_energy(d->nvml, d->handle, &uj, err);
-	if (rc == 0)
+	int rc = d->ops->energy(d, &uj, err);
+	if (rc == 0) {
 		add_point(&d->out.m, clock_boottime_ns(), uj);
-	else if (rc == -EOPNOTSUPP)
+	} else if (rc == -EOPNOTSUPP) {
 		d->has_counter = false;
+		d->out.m.head.count = 0; /* its power is integrated from now on */
+	}
 	return rc == -EOPNOTSUPP ? 0 : rc;
 }
 
@@ -58,7 +73,7 @@ int device_read(struct device *d, struct err *err)
 	int rc = read_counter(d, err);
 
 	if (rc == 0 && clock_boottime_ns() - d->out.m.read_ns >= VALUES_NS) {
-		rc = nvml_read(d->nvml, d->handle, &d->out.m, err);
+		rc = d->ops->read(d, err);
 		d->out.m.read_ns = clock_boottime_ns();
 	}
 	return rc;

@@ -9,10 +9,22 @@
 #include "lib/log.h"
 #include "lib/periodic.h"
 
+struct device;
+
+/* How a kind of device is read. Each call may take as long as the driver likes. */
+struct device_ops {
+	/* Its energy counter, microjoules. -EOPNOTSUPP: it has none, or none any more.
+	 * -ENODEV, here and below: the device is lost. */
+	int (*energy)(struct device *d, uint64_t *ret_uj, struct err *err);
+	/* d->out.m's value and have. Values that it does not have are left out. */
+	int (*read)(struct device *d, struct err *err);
+};
+
 /* One device, read by a thread of its own, since a driver call can take minutes. */
 struct device {
-	struct nvml *nvml;
-	int link; /* ceemsd's socket, borrowed */
+	const struct device_ops *ops;
+	struct nvml *nvml; /* an NVIDIA device's; else NULL */
+	int link;          /* ceemsd's socket, borrowed */
 	uint64_t period_ms;
 	/* ends the program, so that it is started anew with a fresh library */
 	void (*lost)(const struct err *why);
@@ -29,9 +41,9 @@ struct device {
 };
 
 /* Fills d, whose nvml, link, period_ms and lost are set, with what does not change of
- * the device. Errors of nvml_identify(); -ENODEV: it is lost. */
+ * the NVIDIA device. Errors of nvml_identify(); -ENODEV: it is lost. */
 int device_open(struct device *d, uint32_t index, struct err *err);
-/* Reads it once: d->out.m. Errors of nvml_read(). */
+/* Reads it once: d->out.m. Errors of ops. */
 int device_read(struct device *d, struct err *err);
 /* Reads it again and again, and tells ceemsd. There is no way to stop it: a thread that
  * hangs in the driver never would. */
